@@ -274,7 +274,7 @@ $H/kdump: $(KDUMP_OBJS)
 
 # The D compiler, from the guest's source.
 DTRACE_SRCS := $(wildcard userland/bin/dtrace/*.c userland/bin/dtrace/*/*.c)
-DTRACE_OBJS := $(patsubst %,$H/obj/%.o,$(DTRACE_SRCS) ktr/glob.c)
+DTRACE_OBJS := $(patsubst %,$H/obj/%.o,$(DTRACE_SRCS) ktr/fmt.c ktr/glob.c)
 $(DTRACE_SRCS:%=$H/obj/%.o): HOST_CFLAGS += -D_GNU_SOURCE
 $H/dtrace: $(DTRACE_OBJS)
 	$(call say,HOSTCC)

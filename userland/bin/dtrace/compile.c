@@ -109,19 +109,7 @@ compile_names(struct source *sources)
 			 "found %u clauses, expected at most %d", count, DIF_MAX_CLAUSES - 1);
 }
 
-/* Of the parts that a name has. */
-static void
-add_provider(struct source *s, const struct dif_probe *spec, const char *provider)
-{
-	const char *const parts[] = {spec->provider, spec->module, spec->function, spec->name};
-
-	for (unsigned i = 0; i < 4; i++) {
-		if (*parts[i] != '\0')
-			s->probes = stable_min(s->probes, stable_of_probe(provider, i));
-	}
-}
-
-/* The same at all probes that it may be. */
+/* The stability of a name at all probes that it may be. */
 static void
 add_probes(struct source *s, const char *name)
 {
@@ -135,14 +123,17 @@ add_probes(struct source *s, const char *name)
 			continue;
 		any = true;
 		if (strcmp(p->p.provider, provider) != 0)
-			add_provider(s, &spec, p->p.provider);
+			s->probes =
+			    stable_min(s->probes, stable_of_description(&spec, p->p.provider));
 		provider = p->p.provider;
 	}
 	if (any)
 		return;
 	/* It does not exist yet, or there is no kernel here. */
 	provider = probe_is_rate(spec.name) ? "profile" : "dtrace";
-	add_provider(s, &spec, *spec.provider != '\0' ? spec.provider : provider);
+	if (*spec.provider != '\0')
+		provider = spec.provider;
+	s->probes = stable_min(s->probes, stable_of_description(&spec, provider));
 }
 
 const char *
@@ -206,12 +197,9 @@ add_errors(void)
 	c->probes = dt_alloc(sizeof(*c->probes));
 	c->probes->text = dt_format("dtrace:::ERROR");
 	call->text = " error";
-	for (unsigned n = 1; n <= 5; n++, last = &(*last)->next) {
-		*last = node_new(N_NAME, c->at);
-		(*last)->text = dt_format("arg%u", n);
-	}
-	c->body = node_new(N_EXPRESSION, c->at);
-	c->body->left = call;
+	for (unsigned n = 1; n <= 5; n++, last = &(*last)->next)
+		*last = node_name(dt_format("arg%u", n), c->at);
+	c->body = node_op(N_EXPRESSION, 0, c->at, call, NULL);
 	check_clause(c);
 	gen_clause(c);
 }

@@ -115,6 +115,8 @@ struct type *type_by_text(const char *text);
 /* A struct, union or enum by its tag; NULL: there is none. */
 struct type *type_by_tag(enum type_kind kind, const char *tag);
 struct type *type_new(enum type_kind kind, const char *name, uint32_t size);
+/* Makes another name of a type. */
+void type_typedef(const char *name, struct type *to);
 /* Makes the type known by its name or tag. */
 void type_add(struct type *type);
 struct type *type_pointer(struct type *to);
@@ -267,6 +269,11 @@ struct program {
 };
 extern struct program dt_program;
 struct node *node_new(enum node_kind kind, struct place at);
+struct node *node_op(enum node_kind kind, uint32_t op, struct place at, struct node *left,
+		     struct node *right);
+struct node *node_name(const char *name, struct place at);
+/* N_CAST, N_XLATE */
+struct node *node_typed(enum node_kind kind, struct type *type, struct node *left);
 
 /* ---- names: check/ident.c ---- */
 

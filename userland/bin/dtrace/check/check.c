@@ -74,7 +74,7 @@ static void
 check_args(struct node *n)
 {
 	struct type *type, *to;
-	struct node *name, *cast;
+	struct node *value;
 	const char *xlate;
 	uint64_t number;
 
@@ -84,42 +84,27 @@ check_args(struct node *n)
 			 "args[ ]: expected one integer constant as index");
 	number = n->right->value;
 	type = check_argument(n->at, number, &xlate);
-	name = node_new(N_NAME, n->at);
-	name->text = dt_format("arg%u", (unsigned)number);
-	cast = node_new(N_CAST, n->at);
-	cast->type = type;
-	cast->left = name;
 	to = xlate != NULL ? type_by_text(xlate) : type;
 	if (to == NULL || (!type_same(type, to) && expand_translator(type, to) == NULL))
 		dt_error(n->at, "D_ARGS_XLATOR", "args[%u]: there is no translator from %s to %s",
 			 (unsigned)number, type_text(type), xlate);
-	if (!type_same(type, to)) {
-		struct node *x = node_new(N_XLATE, n->at);
-
-		x->type = to;
-		x->left = cast;
-		cast = x;
-	}
-	check_expression(cast);
-	check_replace(n, cast);
+	value = node_typed(N_CAST, type, node_name(dt_format("arg%u", (unsigned)number), n->at));
+	if (!type_same(type, to))
+		value = node_typed(N_XLATE, to, value);
+	check_expression(value);
+	check_replace(n, value);
 }
 
 static void
 check_pointer_index(struct node *n)
 {
-	struct node *sum;
-
 	if (n->right->next != NULL)
 		dt_error(n->at, "D_SYNTAX", "an array of C has one index; found more");
-	sum = node_new(N_BINARY, n->at);
-	sum->op = '+';
-	sum->left = n->left;
-	sum->right = n->right;
 	n->kind = N_UNARY;
 	n->op = '*';
-	n->left = sum;
+	n->left = node_op(N_BINARY, '+', n->at, n->left, n->right);
 	n->right = NULL;
-	check_operator(n);
+	check_unary(n);
 }
 
 static void
@@ -204,7 +189,7 @@ check_member(struct node *n)
 	n->type = n->member.type;
 }
 
-void
+static void
 check_sizeof(struct node *n)
 {
 	struct type *type = n->type;
@@ -229,48 +214,34 @@ check_sizeof(struct node *n)
 	check_constant(n, type_ulong, type->size);
 }
 
+_Noreturn static void
+check_aggregation(struct node *n)
+{
+	dt_error(n->at, "D_AGG_REF",
+		 "@%s: an aggregation has no value; only = and functions like printa use it",
+		 n->text);
+}
+
 void
 check_place(struct node *n)
 {
+	static void (*const checks[])(struct node *) = {
+	    [N_NAME] = check_name,     [N_EXTERN] = check_extern,  [N_AGG] = check_aggregation,
+	    [N_UNARY] = check_unary,   [N_POSTFIX] = check_step,   [N_BINARY] = check_binary,
+	    [N_ASSIGN] = check_assign, [N_COND] = check_condition, [N_COMMA] = check_comma,
+	    [N_CAST] = check_cast,     [N_SIZEOF] = check_sizeof,  [N_STRINGOF] = check_stringof,
+	    [N_MEMBER] = check_member, [N_INDEX] = check_index,    [N_CALL] = check_call,
+	    [N_XLATE] = expand_xlate,
+	};
+
 	if (n->checked)
 		return;
 	n->checked = true;
-	switch (n->kind) {
-	case N_INT:
-		n->constant = true;
-		break;
-	case N_STRING:
+	n->constant |= n->kind == N_INT;
+	if (n->kind == N_STRING)
 		n->type = type_string;
-		break;
-	case N_NAME:
-		check_name(n);
-		break;
-	case N_EXTERN:
-		check_extern(n);
-		break;
-	case N_MEMBER:
-		check_member(n);
-		break;
-	case N_INDEX:
-		check_index(n);
-		break;
-	case N_CALL:
-		check_call(n);
-		break;
-	case N_XLATE:
-		expand_xlate(n);
-		break;
-	case N_ASSIGN:
-		check_assign(n);
-		break;
-	case N_AGG:
-		dt_error(
-		    n->at, "D_AGG_REF",
-		    "@%s: an aggregation has no value; only = and functions like printa use it",
-		    n->text);
-	default:
-		check_operator(n);
-	}
+	else if (n->kind != N_INT)
+		checks[n->kind](n);
 	n->checked = true;
 }
 

@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "kernel/abi/dif.h"
+#include "ktr/fmt.h"
 #include "userland/bin/dtrace/dt.h"
 
 /* ---- names: ident.c ---- */
@@ -49,9 +50,16 @@ void check_clause(struct clause *c);
 /* `type name`, `self type name`, `type name[types of keys]` at the top of a program. */
 void check_declare(struct place at, enum scope scope, const char *name, struct type *type,
 		   struct member *keys, bool is_array);
-void check_operator(struct node *n);
+/* Each kind of node, by check_place(). */
 void check_assign(struct node *n);
+void check_binary(struct node *n);
 void check_call(struct node *n);
+void check_cast(struct node *n);
+void check_comma(struct node *n);
+void check_condition(struct node *n);
+void check_stringof(struct node *n);
+void check_step(struct node *n);  /* ++ and --, before or after a variable */
+void check_unary(struct node *n); /* any operator with one operand */
 /* @name[keys] = function(arguments) */
 void check_aggregate(struct node *n);
 /* Fits the keys those of a variable or aggregation, or gives it these. `tag`: if they do not. */
@@ -73,7 +81,6 @@ struct type *check_common(struct type *a, struct type *b);
 bool check_is_string(struct node *n);
 /* Is it the constant 0, as a number or a pointer? */
 bool check_is_null(struct node *n);
-void check_sizeof(struct node *n);
 /* The type of a variable that holds the value. */
 struct type *check_held(struct node *n);
 /* The type of argument `number` of all probes of the clause that is checked. */
@@ -104,10 +111,6 @@ struct type *check_promoted(struct type *type);
 /* A variable or memory; may it be written? */
 bool check_is_place(struct node *n);
 bool check_is_writable(struct node *n);
-/* ++ and --, before or after a variable. */
-void check_step(struct node *n);
-/* Any operator with one operand. */
-void check_unary(struct node *n);
 
 /* ---- formats of printf() and printa(): format.c ---- */
 
@@ -117,10 +120,7 @@ struct conversion {
 	const char *start, *end; /* from % to after the letter */
 	char letter;             /* '\0': only the literal text was left */
 	bool agg;                /* %@ */
-	bool left, plus, space, alternate, zero, thousands;
-	bool star_width, star_precision;
-	int width, precision; /* -1: none */
-	unsigned size;        /* 0, or bytes by hh h l ll w */
+	struct fmt_spec spec;    /* its conv is not used */
 };
 
 /*
@@ -128,8 +128,6 @@ struct conversion {
  * with it: *why, or NULL.
  */
 bool format_next(const char **format, struct conversion *c, const char **why);
-/* What the argument of the conversion must be: i integer, s string, p pointer, k stack, x any. */
-char format_takes(char letter);
 /* Does the format print the arguments? Otherwise an error. `printa`: conversions with @ are for
  * values. */
 void format_check(struct node *call, const char *format, struct node *args, bool printa);
@@ -151,6 +149,8 @@ extern bool (*probe_describe)(struct dif_probe *p);
 struct probe *probe_described(void);
 /* Does a description with four fields, which may be globs, or empty, match the probe? */
 bool probe_matches(const char *full, const struct dif_probe *p);
+/* Does one of the names mean it? */
+bool probe_is_meant(const struct probe_spec *names, const struct dif_probe *p);
 /* profile-N or tick-N: a probe that is made when it is named. */
 bool probe_is_rate(const char *name);
 /* The four fields of a full name. */
@@ -196,6 +196,8 @@ void stable_init(void);
 struct attributes stable_min(struct attributes a, struct attributes b);
 /* Of a part of a probe's name, or its arguments. */
 struct attributes stable_of_probe(const char *provider, enum stable_part part);
+/* Of the fields that a probe's description has, of a provider that it means. */
+struct attributes stable_of_description(const struct dif_probe *spec, const char *provider);
 /* Of the name of a variable or inline. */
 struct attributes stable_of_name(const char *name);
 /* The program uses it at this place: D_ATTR_MIN if it is less than -x amin. */

@@ -229,8 +229,7 @@ check_call(struct node *n)
 
 	if (f == NULL && strcmp(n->text, "tstamp") == 0 && n->left == NULL) {
 		n->text = "trace"; /* of the time */
-		n->left = node_new(N_NAME, n->at);
-		n->left->text = "timestamp";
+		n->left = node_name("timestamp", n->at);
 		f = ident_function(n->text);
 	}
 	if (f == NULL && expand_find(n->text, true) != NULL) {

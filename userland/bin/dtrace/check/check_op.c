@@ -187,7 +187,7 @@ check_additive(struct node *n)
 	refuse(n, "D_OP_INCOMPAT", "integers, or a pointer and an integer");
 }
 
-static void
+void
 check_binary(struct node *n)
 {
 	const struct op *o = op_find(n->op);
@@ -221,7 +221,7 @@ check_binary(struct node *n)
 	check_computed(n, n->type, compute(o, is_signed, l->value, r->value));
 }
 
-static void
+void
 check_cast(struct node *n)
 {
 	struct node *l = n->left;
@@ -231,7 +231,7 @@ check_cast(struct node *n)
 		return;
 	if (type_base(n->type)->kind == T_STRING) {
 		n->kind = N_STRINGOF;
-		check_operator(n);
+		check_stringof(n);
 		return;
 	}
 	if (type_base(n->type)->kind == T_VOID)
@@ -246,7 +246,7 @@ check_cast(struct node *n)
 		check_constant(n, n->type, l->value);
 }
 
-static void
+void
 check_condition(struct node *n)
 {
 	struct node *yes = n->right, *no = n->third;
@@ -272,50 +272,28 @@ check_condition(struct node *n)
 		dt_error(n->at, "D_OP_INCOMPAT",
 			 "operator ?: found %s and %s, expected the same type twice",
 			 type_text(yes->type), type_text(no->type));
+	if (type_base(n->type)->kind == T_STACK)
+		dt_error(n->at, "D_OP_INCOMPAT", "operator ?: a stack has no value");
 }
 
 void
-check_operator(struct node *n)
+check_comma(struct node *n)
 {
-	switch (n->kind) {
-	case N_UNARY:
-		check_unary(n);
-		break;
-	case N_POSTFIX:
-		check_step(n);
-		break;
-	case N_BINARY:
-		check_binary(n);
-		break;
-	case N_COND:
-		check_condition(n);
-		if (type_base(n->type)->kind == T_STACK)
-			dt_error(n->at, "D_OP_INCOMPAT", "operator ?: a stack has no value");
-		break;
-	case N_COMMA:
-		check_expression(n->left);
-		check_expression(n->right);
-		if (type_base(n->left->type)->kind == T_STACK ||
-		    type_base(n->right->type)->kind == T_STACK)
-			dt_error(n->at, "D_OP_INCOMPAT", "operator ,: a stack has no value");
-		n->type = n->right->type;
-		break;
-	case N_CAST:
-		check_cast(n);
-		break;
-	case N_SIZEOF:
-		check_sizeof(n);
-		break;
-	case N_STRINGOF:
-		check_expression(n->left);
-		if (!type_is_stringlike(n->left->type) && !check_is_scalar(n->left))
-			dt_error(n->at, "D_STRINGOF_TYPE", "stringof cannot be applied to %s",
-				 type_text(n->left->type));
-		n->type = type_string;
-		break;
-	default:
-		dt_error(n->at, "D_SYNTAX", "found no expression");
-	}
+	check_expression(n->left);
+	check_expression(n->right);
+	if (type_base(n->left->type)->kind == T_STACK || type_base(n->right->type)->kind == T_STACK)
+		dt_error(n->at, "D_OP_INCOMPAT", "operator ,: a stack has no value");
+	n->type = n->right->type;
+}
+
+void
+check_stringof(struct node *n)
+{
+	check_expression(n->left);
+	if (!type_is_stringlike(n->left->type) && !check_is_scalar(n->left))
+		dt_error(n->at, "D_STRINGOF_TYPE", "stringof cannot be applied to %s",
+			 type_text(n->left->type));
+	n->type = type_string;
 }
 
 /* ---- assignments ---- */
@@ -390,13 +368,8 @@ check_assign(struct node *n)
 	n->type = l->type;
 	if (n->op != 0) {
 		/* x op= y is x = x op y; a place is found twice, and has no other effect. */
-		struct node *value = node_new(N_BINARY, n->at);
-
-		value->op = n->op;
-		value->left = l;
-		value->right = r;
-		check_expression(value);
-		n->right = r = value;
+		n->right = r = node_op(N_BINARY, n->op, n->at, l, r);
+		check_expression(r);
 	}
 	if (!check_fits(r, l->type))
 		dt_error(n->at, "D_OP_INCOMPAT",

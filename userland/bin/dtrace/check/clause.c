@@ -54,16 +54,6 @@ check_declare(struct place at, enum scope scope, const char *name, struct type *
 
 /* ---- arguments of the probes ---- */
 
-static bool
-is_probe_of(const struct clause *c, const struct dif_probe *p)
-{
-	for (struct probe_spec *s = c->probes; s != NULL; s = s->next) {
-		if (probe_matches(s->text, p))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Those that the clause may be at: the kernel's, and those at a rate, which are made when they are
  * named. Without a kernel: those of SDT, and what it names in full.
@@ -103,7 +93,7 @@ check_argument(struct place at, uint64_t number, const char **xlate)
 	if (current == NULL)
 		dt_error(at, "D_ARGS_NONE", "args[ ] has a meaning in clauses only");
 	for (struct probe *p = known_probes(); p != NULL; p = p->next) {
-		if (!is_probe_of(current, &p->p))
+		if (!probe_is_meant(current->probes, &p->p))
 			continue;
 		type = probe_argument(&p->p, number, &x);
 		if (type == NULL)

@@ -89,12 +89,8 @@ expand(struct node *n, const struct node *value, const struct binding *bindings,
 	expanding--;
 	if (type != NULL && type_is_scalar(type) && type_is_scalar(inner->type) &&
 	    !type_same(type, inner->type)) {
-		struct node *cast = node_new(N_CAST, n->at);
-
-		cast->type = type;
-		cast->left = inner;
-		check_expression(cast);
-		inner = cast;
+		inner = node_typed(N_CAST, type, inner);
+		check_expression(inner);
 	} else if (type != NULL && !check_fits(inner, type)) {
 		dt_error(n->at, "D_OP_INCOMPAT", "found %s, expected %s", type_text(inner->type),
 			 type_text(type));
@@ -130,15 +126,11 @@ bind(const struct binding *bindings, const char *name, const struct node *value,
 	b->value = check_clone(value);
 	if (value->kind == N_INT || value->kind == N_STRING || value->kind == N_NAME)
 		return b;
-	variable = node_new(N_NAME, value->at);
+	variable = node_name(dt_format("%s#%u", name, temporaries++), value->at);
 	variable->scope = SCOPE_THIS;
-	variable->text = dt_format("%s#%u", name, temporaries++);
 	ident_add(SCOPE_THIS, variable->text, type);
-	assign = node_new(N_ASSIGN, value->at);
-	assign->left = check_clone(variable);
-	assign->right = node_new(N_CAST, value->at);
-	assign->right->type = type;
-	assign->right->left = check_clone(value);
+	assign = node_op(N_ASSIGN, 0, value->at, check_clone(variable),
+			 node_typed(N_CAST, type, check_clone(value)));
 	while (*first != NULL)
 		first = &(*first)->next;
 	*first = assign;
@@ -150,14 +142,9 @@ bind(const struct binding *bindings, const char *name, const struct node *value,
 static struct node *
 after(const struct node *assignments, struct node *n)
 {
-	struct node *comma;
-
 	if (assignments == NULL)
 		return n;
-	comma = node_new(N_COMMA, n->at);
-	comma->left = check_clone(assignments);
-	comma->right = after(assignments->next, n);
-	return comma;
+	return node_op(N_COMMA, 0, n->at, check_clone(assignments), after(assignments->next, n));
 }
 
 /* Expands to value, of that type, after the assignments of its bindings. */

@@ -3,104 +3,81 @@
  */
 #include "userland/bin/dtrace/check/check.h"
 
-#include <ctype.h>
 #include <string.h>
 
-static const char *
-read_number(const char *p, int *value, bool *star)
-{
-	*star = *p == '*';
-	if (*star)
-		return p + 1;
-	if (!isdigit((unsigned char)*p))
-		return p;
-	for (*value = 0; isdigit((unsigned char)*p); p++)
-		*value = *value < 10000 ? *value * 10 + (*p - '0') : *value;
-	return p;
-}
+/* Conversions, and what their arguments must be. */
+static const struct letters {
+	const char *letters;
+	enum { INTEGER, ADDRESS, STRING, STACK, ANY } takes;
+	const char *expected;
+} letters[] = {
+    {"dDiouUcCTYP", INTEGER, "an integer"},
+    {"xXpaA", ADDRESS, "a pointer or an integer"},
+    {"sS", STRING, "a string (or use stringof)"},
+    {"k", STACK, "a stack"},
+    {"I", ANY, ""},
+};
 
-static const char *
-read_flags(const char *p, struct conversion *c)
+/* NULL: there is no such conversion. */
+static const struct letters *
+letters_of(char letter)
 {
-	for (;; p++) {
-		if (*p == '-')
-			c->left = true;
-		else if (*p == '+')
-			c->plus = true;
-		else if (*p == ' ')
-			c->space = true;
-		else if (*p == '#')
-			c->alternate = true;
-		else if (*p == '0')
-			c->zero = true;
-		else if (*p == '\'')
-			c->thousands = true;
-		else if (*p == '@')
-			c->agg = true;
-		else
-			return p;
+	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {
+		if (strchr(letters[i].letters, letter) != NULL)
+			return &letters[i];
 	}
+	return NULL;
 }
 
 bool
 format_next(const char **format, struct conversion *c, const char **why)
 {
-	const char *p = *format;
+	const char *p = *format, *head;
+	char text[32]; /* the conversion without what only D has */
+	size_t n = 0;
 
 	*why = NULL;
 	if (*p == '\0')
 		return false;
-	*c = (struct conversion){.literal = p, .width = -1, .precision = -1};
-	c->literal_size = strcspn(p, "%");
+	*c = (struct conversion){.literal = p, .literal_size = strcspn(p, "%")};
 	p += c->literal_size;
 	c->start = c->end = p;
 	if (*p == '\0') {
 		*format = p;
 		return true;
 	}
-	p = read_flags(p + 1, c);
-	p = read_number(p, &c->width, &c->star_width);
-	if (*p == '.') {
-		c->precision = 0;
-		p = read_number(p + 1, &c->precision, &c->star_precision);
+	for (p++; *p != '\0' && strchr("-+ #0'@*.123456789hlwzj", *p) != NULL; p++) {
+		c->agg |= *p == '@';
+		if (*p != '@' && *p != 'w' && n < sizeof(text) - 1)
+			text[n++] = *p;
 	}
-	p = read_flags(p, c);
-	for (; *p == 'h' || *p == 'l' || *p == 'w' || *p == 'z' || *p == 'j'; p++)
-		c->size = *p == 'h' ? (c->size == 2 ? 1 : 2) : 8;
+	text[n] = '\0';
+	head = text;
+	fmt_scan_head(&head, &c->spec);
 	c->letter = *p;
 	if (*p == '\0')
 		*why = "found the end of the format after %, expected a conversion";
 	else if (strchr("eEfFgG", *p) != NULL)
 		*why = "D has no floating point";
-	else if (strchr("aAcCdDikopPsSTuUxXYI%", *p) == NULL)
+	else if (*head != '\0' || (*p != '%' && letters_of(*p) == NULL))
 		*why = "there is no such conversion";
 	*format = c->end = p + (*p != '\0');
 	return true;
 }
 
-char
-format_takes(char letter)
-{
-	if (strchr("dDiouUxXcCTYP", letter) != NULL)
-		return 'i';
-	if (letter == 's' || letter == 'S')
-		return 's';
-	return letter == 'k' ? 'k' : letter == 'I' ? 'x' : 'p';
-}
-
 static bool
-takes(char what, struct node *n)
+is_accepted(const struct letters *l, struct node *n)
 {
-	switch (what) {
-	case 'i':
-		return type_is_scalar(n->type) && !(type_base(n->type)->kind == T_POINTER);
-	case 's':
+	switch (l->takes) {
+	case INTEGER:
+		return type_is_scalar(n->type) && type_base(n->type)->kind != T_POINTER;
+	case ADDRESS:
+		return check_is_scalar(n);
+	case STRING:
 		return check_is_string(n) ||
 		       (type_base(n->type)->kind == T_ARRAY && type_is_stringlike(n->type));
-	case 'k':
+	case STACK:
 		return type_base(n->type)->kind == T_STACK;
-	case 'p':
-		return type_is_scalar(n->type) || type_base(n->type)->kind == T_ARRAY;
 	default:
 		return true;
 	}
@@ -109,15 +86,8 @@ takes(char what, struct node *n)
 static void
 check_conversion(struct node *call, const struct conversion *c, unsigned number, struct node *arg)
 {
-	static const char *const words[] = {['i'] = "an integer",
-					    ['s'] = "a string (or use stringof)",
-					    ['k'] = "a stack",
-					    ['p'] = "a pointer or an integer"};
-	char what = format_takes(c->letter);
+	const struct letters *l = letters_of(c->letter);
 
-	/* A pointer may be printed as a number in hexadecimal. */
-	if (what == 'i' && strchr("xX", c->letter) != NULL)
-		what = 'p';
 	if (c->letter == 'A' && type_is_scalar(arg->type) && arg->kind != N_CALL) {
 		struct node *copy = node_new(arg->kind, arg->at), *next = arg->next;
 
@@ -127,12 +97,12 @@ check_conversion(struct node *call, const struct conversion *c, unsigned number,
 		    .kind = N_CALL, .at = copy->at, .text = "uaddr", .left = copy, .next = next};
 		check_expression(arg);
 	}
-	if (takes(what, arg))
-		return;
-	dt_error(arg->at, "D_PRINTF_ARG_TYPE",
-		 "%s( ): argument #%u is incompatible with conversion %.*s: found %s, expected %s",
-		 call->text, number, (int)(c->end - c->start), c->start, type_text(arg->type),
-		 words[(unsigned char)what]);
+	if (!is_accepted(l, arg))
+		dt_error(arg->at, "D_PRINTF_ARG_TYPE",
+			 "%s( ): argument #%u is incompatible with conversion %.*s: found %s, "
+			 "expected %s",
+			 call->text, number, (int)(c->end - c->start), c->start,
+			 type_text(arg->type), l->expected);
 }
 
 static void
@@ -170,9 +140,9 @@ format_check(struct node *call, const char *format, struct node *args, bool prin
 				 (int)(c.end - c.start), c.start);
 		if (c.agg)
 			continue;
-		if (c.star_width)
+		if (c.spec.star_width)
 			check_star(call, &args, &number);
-		if (c.star_precision)
+		if (c.spec.star_precision)
 			check_star(call, &args, &number);
 		if (args == NULL)
 			dt_error(call->at, "D_PRINTF_ARG_PROTO",

@@ -109,6 +109,14 @@ probe_matches(const char *full, const struct dif_probe *p)
 	       field_matches(&full, p->function) && field_matches(&full, p->name);
 }
 
+bool
+probe_is_meant(const struct probe_spec *names, const struct dif_probe *p)
+{
+	while (names != NULL && !probe_matches(names->text, p))
+		names = names->next;
+	return names != NULL;
+}
+
 void
 probe_split(const char *full, struct dif_probe *p)
 {

@@ -19,41 +19,31 @@ struct attributes stable_used;
 unsigned stable_hidden;
 static struct attributes minimum;
 
-/* Those that the guide says of its providers; of all others nothing is promised. */
+/*
+ * Those that the guide says of its providers, for each part; of all others nothing is promised. The
+ * names and their data have the same stability.
+ */
+#define PART(stability, class)                            \
+	{                                                 \
+		{                                         \
+			(stability), (stability), (class) \
+		}                                         \
+	}
+#define NOTHING PART(PRIVATE, UNKNOWN)
 static const struct {
 	const char *names;
 	struct attributes of[5];
 } providers[] = {
     {" dtrace ",
-     {{{STABLE, STABLE, COMMON}},
-      {{PRIVATE, PRIVATE, UNKNOWN}},
-      {{PRIVATE, PRIVATE, UNKNOWN}},
-      {{STABLE, STABLE, COMMON}},
-      {{STABLE, STABLE, COMMON}}}},
+     {PART(STABLE, COMMON), NOTHING, NOTHING, PART(STABLE, COMMON), PART(STABLE, COMMON)}},
     {" profile lockstat ",
-     {{{EVOLVING, EVOLVING, COMMON}},
-      {{PRIVATE, PRIVATE, UNKNOWN}},
-      {{PRIVATE, PRIVATE, UNKNOWN}},
-      {{EVOLVING, EVOLVING, COMMON}},
-      {{EVOLVING, EVOLVING, COMMON}}}},
+     {PART(EVOLVING, COMMON), NOTHING, NOTHING, PART(EVOLVING, COMMON), PART(EVOLVING, COMMON)}},
     {" syscall ",
-     {{{EVOLVING, EVOLVING, COMMON}},
-      {{PRIVATE, PRIVATE, UNKNOWN}},
-      {{UNSTABLE, UNSTABLE, ISA}},
-      {{EVOLVING, EVOLVING, COMMON}},
-      {{UNSTABLE, UNSTABLE, ISA}}}},
+     {PART(EVOLVING, COMMON), NOTHING, PART(UNSTABLE, ISA), PART(EVOLVING, COMMON),
+      PART(UNSTABLE, ISA)}},
     {" proc sched vminfo ",
-     {{{EVOLVING, EVOLVING, ISA}},
-      {{PRIVATE, PRIVATE, UNKNOWN}},
-      {{PRIVATE, PRIVATE, UNKNOWN}},
-      {{EVOLVING, EVOLVING, ISA}},
-      {{EVOLVING, EVOLVING, ISA}}}},
-    {" fbt ",
-     {{{EVOLVING, EVOLVING, ISA}},
-      {{PRIVATE, PRIVATE, UNKNOWN}},
-      {{PRIVATE, PRIVATE, UNKNOWN}},
-      {{EVOLVING, EVOLVING, ISA}},
-      {{PRIVATE, PRIVATE, ISA}}}},
+     {PART(EVOLVING, ISA), NOTHING, NOTHING, PART(EVOLVING, ISA), PART(EVOLVING, ISA)}},
+    {" fbt ", {PART(EVOLVING, ISA), NOTHING, NOTHING, PART(EVOLVING, ISA), PART(PRIVATE, ISA)}},
 };
 
 /* What pragmas have said; name: "x", or "fbt args". */
@@ -102,6 +92,19 @@ stable_of_probe(const char *provider, enum stable_part part)
 			return providers[i].of[part];
 	}
 	return stable_private;
+}
+
+struct attributes
+stable_of_description(const struct dif_probe *spec, const char *provider)
+{
+	const char *const fields[] = {spec->provider, spec->module, spec->function, spec->name};
+	struct attributes a = stable_best;
+
+	for (unsigned i = 0; i < 4; i++) {
+		if (*fields[i] != '\0')
+			a = stable_min(a, stable_of_probe(provider, i));
+	}
+	return a;
 }
 
 struct attributes

@@ -21,6 +21,35 @@ node_new(enum node_kind kind, struct place at)
 	return n;
 }
 
+struct node *
+node_op(enum node_kind kind, uint32_t op, struct place at, struct node *left, struct node *right)
+{
+	struct node *n = node_new(kind, at);
+
+	n->op = op;
+	n->left = left;
+	n->right = right;
+	return n;
+}
+
+struct node *
+node_name(const char *name, struct place at)
+{
+	struct node *n = node_new(N_NAME, at);
+
+	n->text = name;
+	return n;
+}
+
+struct node *
+node_typed(enum node_kind kind, struct type *type, struct node *left)
+{
+	struct node *n = node_op(kind, 0, left->at, left, NULL);
+
+	n->type = type;
+	return n;
+}
+
 void
 parse_descend(void)
 {
@@ -50,17 +79,6 @@ count_link(unsigned *links)
 	if (++*links > MAX_CHAIN)
 		dt_error(lex_peek()->at, "D_SYNTAX",
 			 "more than %d operators follow each other here", MAX_CHAIN);
-}
-
-static struct node *
-node_op(enum node_kind kind, uint32_t op, struct place at, struct node *left, struct node *right)
-{
-	struct node *n = node_new(kind, at);
-
-	n->op = op;
-	n->left = left;
-	n->right = right;
-	return n;
 }
 
 /* Expressions with commas between, up to the closing token, which is taken. */
@@ -173,8 +191,7 @@ parse_name(struct token t)
 		return parse_offsetof(t.at);
 	if (strcmp(t.text, "xlate") == 0)
 		return parse_xlate(t.at);
-	n = node_new(N_NAME, t.at);
-	n->text = t.text;
+	n = node_name(t.text, t.at);
 	if (lex_take('(')) {
 		n->kind = N_CALL;
 		n->left = parse_list(')');

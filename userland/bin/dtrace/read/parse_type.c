@@ -169,23 +169,25 @@ parse_tagged(enum type_kind kind)
 	return type;
 }
 
-/* What int, long, unsigned and so on mean together. */
-static struct type *
-basic_type(struct place at, unsigned longs, bool is_short, bool is_char, bool is_signed,
-	   bool is_unsigned)
-{
-	const char *size = is_char      ? "char"
-			   : is_short   ? "short"
-			   : longs == 2 ? "long long"
-			   : longs == 1 ? "long"
-					: "int";
+static const char *const words[] = {"char", "short", "int", "long", "signed", "unsigned"};
+enum { CHAR, SHORT, INT, LONG, SIGNED, UNSIGNED, WORDS };
 
-	if (longs > 2 || (is_signed && is_unsigned) || (is_char && (is_short || longs > 0)) ||
-	    (is_short && longs > 0))
+/* What they mean together, which stand so often each. */
+static struct type *
+basic_type(struct place at, const unsigned n[WORDS])
+{
+	const char *size = n[CHAR] > 0    ? "char"
+			   : n[SHORT] > 0 ? "short"
+			   : n[LONG] == 2 ? "long long"
+			   : n[LONG] == 1 ? "long"
+					  : "int";
+
+	if (n[LONG] > 2 || (n[SIGNED] > 0 && n[UNSIGNED] > 0) ||
+	    (n[CHAR] > 0) + (n[SHORT] > 0) + (n[LONG] > 0) > 1 || (n[CHAR] > 0 && n[INT] > 0))
 		dt_error(at, "D_DECL_COMBO", "these words do not name a type together");
-	if (is_unsigned)
+	if (n[UNSIGNED] > 0)
 		return type_by_name(dt_format("unsigned %s", size));
-	return type_by_name(is_signed && is_char ? "signed char" : size);
+	return type_by_name(n[SIGNED] > 0 && n[CHAR] > 0 ? "signed char" : size);
 }
 
 /* The words before a declarator. */
@@ -196,8 +198,8 @@ parse_specifiers(void)
 					      "static", "register", "auto",     NULL};
 	struct place at = lex_peek()->at;
 	struct type *type = NULL;
-	unsigned longs = 0;
-	bool is_short = false, is_char = false, is_signed = false, is_unsigned = false, any = false;
+	unsigned count[WORDS] = {0}, word;
+	bool any = false;
 
 	for (;; lex_next()) {
 		const struct token *t = lex_peek();
@@ -209,24 +211,15 @@ parse_specifiers(void)
 		if (strcmp(t->text, "float") == 0 || strcmp(t->text, "double") == 0)
 			dt_error(t->at, "D_DECL_FLOAT", "found %s, but D has no floating point",
 				 t->text);
-		if (type != NULL)
+		for (word = 0; word < WORDS && strcmp(t->text, words[word]) != 0;)
+			word++;
+		if (word == WORDS)
 			break;
-		if (strcmp(t->text, "long") == 0)
-			longs++;
-		else if (strcmp(t->text, "short") == 0)
-			is_short = true;
-		else if (strcmp(t->text, "char") == 0)
-			is_char = true;
-		else if (strcmp(t->text, "signed") == 0)
-			is_signed = true;
-		else if (strcmp(t->text, "unsigned") == 0)
-			is_unsigned = true;
-		else if (strcmp(t->text, "int") != 0)
-			break;
+		count[word]++;
 		any = true;
 	}
 	if (any)
-		type = basic_type(at, longs, is_short, is_char, is_signed, is_unsigned);
+		type = basic_type(at, count);
 	else if (lex_take_name("struct"))
 		type = parse_tagged(T_STRUCT);
 	else if (lex_take_name("union"))
@@ -444,14 +437,12 @@ parse_declaration(void)
 		if (d.name == NULL)
 			lex_expected("a name");
 		if (is_typedef) {
-			struct type *known = type_by_name(d.name), *t;
+			struct type *known = type_by_name(d.name);
 
 			if (d.is_array || (known != NULL && !type_same(known, d.type)))
 				dt_error(d.at, "D_DECL_TYPERED", "%s is defined already, as %s",
 					 d.name, known != NULL ? type_text(type_base(known)) : "");
-			t = type_new(T_TYPEDEF, d.name, d.type->size);
-			t->to = d.type;
-			type_add(t);
+			type_typedef(d.name, d.type);
 		} else {
 			check_declare(d.at, scope, d.name, d.type, d.keys, d.is_array);
 		}

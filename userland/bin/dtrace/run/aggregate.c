@@ -9,8 +9,6 @@
 #include "userland/bin/dtrace/run/run.h"
 
 #define BUCKETS 8192u
-#define ANY_ADDRESS \
-	0x1000u /* stands for all of a program: what umod() shows does not depend on it */
 
 static struct agg_entry *buckets[BUCKETS];
 static struct {
@@ -22,9 +20,7 @@ static void
 open_state(void)
 {
 	if (state == NULL)
-		state = calloc(view.agg_count + 1, sizeof(*state));
-	if (state == NULL)
-		err(1, "memory");
+		state = dt_alloc((view.agg_count + 1) * sizeof(*state));
 }
 
 /* ---- adding ---- */
@@ -95,13 +91,15 @@ fold_program(uint64_t *program)
 static void
 fold_user(const struct rec_field *f, uint64_t *keys)
 {
-	const char *object;
+	const char *object, *name;
 	uint64_t start;
 
 	fold_program(&keys[0]);
-	if (usymbol_at((uint32_t)(keys[0] >> 32), keys[1], &start, &object) != NULL &&
-	    f->show != SHOW_UADDR)
-		keys[1] = f->show == SHOW_UMOD ? ANY_ADDRESS : start;
+	name = usymbol_at((uint32_t)(keys[0] >> 32), keys[1], &start, &object);
+	if (f->show == SHOW_UMOD && object != NULL)
+		keys[1] = USYMBOL_ANY;
+	else if (f->show != SHOW_UADDR && name != NULL)
+		keys[1] = start;
 }
 
 /*
@@ -366,12 +364,6 @@ agg_trunc(uint32_t agg, int64_t keep)
 
 /* ---- printing ---- */
 
-static int
-number_width(const struct rec_field *f)
-{
-	return f->size >= 8 ? 16 : f->size == 4 ? 8 : f->size == 2 ? 5 : 3;
-}
-
 static bool
 is_number(const struct rec_field *f)
 {
@@ -397,8 +389,7 @@ print_key(const struct rec_field *f, const uint64_t *key, bool packed)
 	case SHOW_UINT:
 	case SHOW_HEX:
 	case SHOW_ENUM:
-		fprintf(print_out, f->show == SHOW_INT || f->show == SHOW_ENUM ? " %*ld" : " %*lu",
-			number_width(f), (long)print_integer(&whole, (const uint8_t *)key));
+		print_number(f, (const uint8_t *)key, true);
 		return;
 	default:
 		fprintf(print_out, "  %-50s",
@@ -439,7 +430,7 @@ print_pack_heading(uint32_t agg)
 	for (uint32_t i = 0; i < rec->count; i++) {
 		const struct rec_field *f = &view.fields[rec->first + i];
 
-		width += 1 + (is_number(f) ? number_width(f) : 16);
+		width += 1 + (is_number(f) ? print_number_width(f) : 16);
 	}
 	pack_print_heading(agg, width);
 }

@@ -213,13 +213,11 @@ static void
 load(const void *image, struct source *sources)
 {
 	const struct dif_header *h = image;
-	uint32_t *matches = calloc(h->clauses.count + 1, sizeof(*matches));
+	uint32_t *matches = dt_alloc((h->clauses.count + 1) * sizeof(*matches));
 	struct dif_load l = {.image = (uintptr_t)image,
 			     .size = h->size,
 			     .matches = (uintptr_t)matches};
 
-	if (matches == NULL)
-		err(1, "memory");
 	if (ioctl(device, DIF_IOC_LOAD, &l) < 0) {
 		if (l.error[0] != '\0' && l.clause == UINT32_MAX)
 			errx(1, "failed to enable: %s", l.error);
@@ -229,7 +227,6 @@ load(const void *image, struct source *sources)
 		err(1, "failed to enable");
 	}
 	say_matches(sources, matches);
-	free(matches);
 }
 
 /* The image of the tracing that began with the boot. */

@@ -34,9 +34,7 @@ find_probe(uint32_t id)
 		if (k->p.id == id)
 			return &k->p;
 	}
-	k = calloc(1, sizeof(*k));
-	if (k == NULL)
-		err(1, "memory");
+	k = dt_alloc(sizeof(*k));
 	k->p.id = id;
 	if (!consume_describe(&k->p) || k->p.id != id)
 		memset(&k->p, 0, sizeof(k->p));

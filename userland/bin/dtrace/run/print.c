@@ -125,18 +125,23 @@ print_is_user(const struct rec_field *f)
 	return f->show >= SHOW_USYM && f->show <= SHOW_UADDR;
 }
 
-static void
-print_number(const struct rec_field *f, const uint8_t *data)
+int
+print_number_width(const struct rec_field *f)
 {
-	int width = f->size >= 8 ? 16 : f->size == 4 ? 8 : f->size == 2 ? 5 : 3;
-	uint64_t v = print_integer(f, data);
+	return f->size >= 8 ? 16 : f->size == 4 ? 8 : f->size == 2 ? 5 : 3;
+}
 
+void
+print_number(const struct rec_field *f, const uint8_t *data, bool column)
+{
+	uint64_t v = print_integer(f, data);
+	int width = column ? print_number_width(f) : 0;
+
+	fputs(column ? " " : "", print_out);
 	if (f->show == SHOW_INT || f->show == SHOW_ENUM)
-		fprintf(print_out, dt_options.quiet ? "%*ld" : " %*ld",
-			dt_options.quiet ? 0 : width, (long)v);
+		fprintf(print_out, "%*ld", width, (long)v);
 	else
-		fprintf(print_out, dt_options.quiet ? "%*lu" : " %*lu",
-			dt_options.quiet ? 0 : width, (unsigned long)v);
+		fprintf(print_out, "%*lu", width, (unsigned long)v);
 }
 
 void
@@ -150,7 +155,7 @@ print_trace(const struct rec_field *f, const uint8_t *record)
 	case SHOW_UINT:
 	case SHOW_HEX:
 	case SHOW_ENUM:
-		print_number(f, data);
+		print_number(f, data, !dt_options.quiet);
 		break;
 	case SHOW_STRING:
 		if (dt_options.rawbytes)

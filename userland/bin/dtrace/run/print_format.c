@@ -15,8 +15,9 @@ static struct {
 } sink;
 
 static void
-put(const char *text, size_t size)
+put(void *arg, const char *text, size_t size)
 {
+	(void)arg;
 	if (sink.end == NULL) {
 		fwrite(text, 1, size, print_out);
 		return;
@@ -25,42 +26,25 @@ put(const char *text, size_t size)
 		*sink.at++ = *text++;
 }
 
-/* The conversion as the C library takes it, for a 64-bit integer or a string. */
+/* A 64-bit integer by a letter of C. */
 static void
-put_converted(const struct conversion *c, int width, int precision, const char *letter,
-	      uint64_t value, const char *string)
+put_number(const struct conversion *c, char letter, uint64_t value)
 {
-	char format[24] = "%", text[4200];
-	char *p = format + 1;
+	struct fmt_spec spec = c->spec;
 
-	if (c->left)
-		*p++ = '-';
-	if (c->plus)
-		*p++ = '+';
-	if (c->space)
-		*p++ = ' ';
-	if (c->alternate)
-		*p++ = '#';
-	if (c->zero)
-		*p++ = '0';
-	strcpy(p, "*.*");
-	strcat(p, letter);
-	if (width > 4096)
-		width = 4096;
-	if (precision > 4096)
-		precision = 4096;
-	if (width < 0)
-		width = 0;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	if (string != NULL)
-		snprintf(text, sizeof(text), format, width, precision, string);
-	else if (strcmp(letter, "c") == 0)
-		snprintf(text, sizeof(text), format, width, precision, (int)value);
-	else
-		snprintf(text, sizeof(text), format, width, precision, (unsigned long)value);
-#pragma GCC diagnostic pop
-	put(text, strlen(text));
+	spec.conv = letter;
+	spec.type = FMT_LONGLONG;
+	fmt_value(put, NULL, &spec, value);
+}
+
+static void
+put_text(const struct conversion *c, int most, const char *text)
+{
+	struct fmt_spec spec = c->spec;
+
+	spec.conv = 's';
+	spec.precision = most;
+	fmt_value(put, NULL, &spec, (uintptr_t)text);
 }
 
 /* 2026 Nov 22 21:04:05; for %T Sun, 22 Nov 2026 21:04:05 UTC. Nanoseconds since 1970. */
@@ -88,7 +72,7 @@ put_time(const struct conversion *c, uint64_t ns)
 			 days + 3 * (day % 7), (unsigned long)date, months + 3 * month,
 			 (unsigned long)year, (unsigned long)(second / 3600),
 			 (unsigned long)(second / 60 % 60), (unsigned long)(second % 60));
-	put_converted(c, c->width, -1, "s", 0, text);
+	put_text(c, -1, text);
 }
 
 /* %S: what cannot be printed as C's escapes. */
@@ -112,29 +96,30 @@ put_escaped(const struct conversion *c, const char *s, size_t max)
 		}
 	}
 	text[n] = '\0';
-	put_converted(c, c->width, -1, "s", 0, text);
+	put_text(c, -1, text);
 }
 
-/* D's letters for integers as the C library has them. %d and %i print an unsigned value as such. */
+/* %d and %i print what is unsigned as such. */
 static void
 put_integer(const struct conversion *c, uint64_t value, bool is_signed, unsigned size)
 {
-	bool decimal = strchr("dDiuU", c->letter) != NULL;
-	const char *letter = decimal ? is_signed && strchr("dDi", c->letter) != NULL ? "ld" : "lu"
-			     : c->letter == 'o' ? "lo"
-			     : c->letter == 'X' ? "lX"
-						: "lx";
+	char letter = strchr("oxX", c->letter) != NULL                ? c->letter
+		      : strchr("dDi", c->letter) != NULL && is_signed ? 'd'
+		      : strchr("dDiuU", c->letter) != NULL            ? 'u'
+								      : 'x';
 
 	/* The size of the argument, unless the format says a smaller one. */
-	if (c->size != 0 && c->size < size)
-		size = c->size;
+	if (c->spec.type == FMT_CHAR)
+		size = 1;
+	if (c->spec.type == FMT_SHORT && size > 2)
+		size = 2;
 	if (size > 0 && size < 8) {
 		unsigned unused = 64 - 8 * size;
 
-		value = letter[1] == 'd' ? (uint64_t)((int64_t)(value << unused) >> unused)
-					 : value << unused >> unused;
+		value = letter == 'd' ? (uint64_t)((int64_t)(value << unused) >> unused)
+				      : value << unused >> unused;
 	}
-	put_converted(c, c->width, c->precision, letter, value, NULL);
+	put_number(c, letter, value);
 }
 
 /* A string, or an integer, by a conversion. */
@@ -146,8 +131,7 @@ put_value(const struct conversion *c, const struct rec_field *f, uint64_t value,
 
 	switch (c->letter) {
 	case 's':
-		put_converted(c, c->width, c->precision >= 0 ? c->precision : (int)f->size, "s", 0,
-			      string);
+		put_text(c, c->spec.precision >= 0 ? c->spec.precision : (int)f->size, string);
 		break;
 	case 'S':
 		put_escaped(c, string, f->size);
@@ -158,13 +142,12 @@ put_value(const struct conversion *c, const struct rec_field *f, uint64_t value,
 		break;
 	case 'a':
 	case 'A':
-		put_converted(c, c->width, -1, "s", 0,
-			      print_symbol(c->letter == 'A' || print_is_user(f) ? SHOW_UADDR
-										: SHOW_SYM,
-					   value, pid));
+		put_text(c, -1,
+			 print_symbol(c->letter == 'A' || print_is_user(f) ? SHOW_UADDR : SHOW_SYM,
+				      value, pid));
 		break;
 	case 'c':
-		put_converted(c, c->width, -1, "c", value, NULL);
+		put_number(c, 'c', value);
 		break;
 	case 'C':
 		put_escaped(c, one, 1);
@@ -177,7 +160,8 @@ put_value(const struct conversion *c, const struct rec_field *f, uint64_t value,
 static void
 put_field(const struct conversion *c, const struct rec_field *f, const uint8_t *data)
 {
-	unsigned indent = c->width > 0 ? (unsigned)c->width : (unsigned)dt_options.stackindent;
+	unsigned indent =
+	    c->spec.width > 0 ? (unsigned)c->spec.width : (unsigned)dt_options.stackindent;
 	uint64_t words[2];
 
 	if (f->show == SHOW_STRING) {
@@ -201,21 +185,21 @@ put_printf(const char *format, const struct rec_field *f, uint32_t count, const 
 	const char *why;
 
 	while (format_next(&format, &c, &why) && why == NULL) {
-		put(c.literal, c.literal_size);
+		put(NULL, c.literal, c.literal_size);
 		if (c.letter == '%') {
-			put("%", 1);
+			put(NULL, "%", 1);
 			continue;
 		}
 		if (c.letter == '\0')
 			continue;
-		if (c.star_width && count > 0) {
-			c.width = (int)print_integer(f, record + f->offset);
-			c.left |= c.width < 0;
-			c.width = c.width < 0 ? -c.width : c.width;
+		if (c.spec.star_width && count > 0) {
+			c.spec.width = (int)print_integer(f, record + f->offset);
+			c.spec.left |= c.spec.width < 0;
+			c.spec.width = c.spec.width < 0 ? -c.spec.width : c.spec.width;
 			f++, count--;
 		}
-		if (c.star_precision && count > 0) {
-			c.precision = (int)print_integer(f, record + f->offset);
+		if (c.spec.star_precision && count > 0) {
+			c.spec.precision = (int)print_integer(f, record + f->offset);
 			f++, count--;
 		}
 		if (count == 0)
@@ -286,9 +270,9 @@ print_printa(const char *format, struct agg_entry *const *entries, const uint32_
 	key = first->keys;
 	sink.at = sink.end = NULL;
 	while (format_next(&format, &c, &why) && why == NULL) {
-		put(c.literal, c.literal_size);
+		put(NULL, c.literal, c.literal_size);
 		if (c.letter == '%') {
-			put("%", 1);
+			put(NULL, "%", 1);
 		} else if (c.agg) {
 			const struct agg_entry *e = entries[next];
 			uint8_t func = view.aggs[aggs[next]].func;

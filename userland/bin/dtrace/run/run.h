@@ -74,6 +74,9 @@ bool view_open(const void *image);
 
 /* A value in a record: an integer, extended; a string's bytes. */
 uint64_t print_integer(const struct rec_field *f, const uint8_t *data);
+/* A number, as a column of its own or as it is, and how wide such a column is. */
+void print_number(const struct rec_field *f, const uint8_t *data, bool column);
+int print_number_width(const struct rec_field *f);
 /* As trace() shows it. */
 void print_trace(const struct rec_field *f, const uint8_t *data);
 /* An address, as SHOW_SYM and its kin show it; for those of programs DIF_B_PROGRAM. */
@@ -140,6 +143,7 @@ void agg_print_rest(void);
 
 /* ---- functions of programs: usymbol.c ---- */
 
+#define USYMBOL_ANY 0x1000u /* an address that stands for all of a program's code */
 /*
  * The function that contains an address in a program (DIF_IOC_PROGRAM's number), *start: where it
  * begins; NULL: none. *object is the program's name, NULL if it is not known.

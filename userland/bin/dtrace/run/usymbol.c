@@ -163,10 +163,12 @@ usymbol_at(uint32_t program, uint64_t address, uint64_t *start, const char **obj
 	const struct elf_symbol *best = NULL;
 	const char *slash = strrchr(p->path, '/');
 	uint64_t here = address - p->base, offset = here;
-	bool known = p->file != NULL;
 
 	/* What is not in its code is in a library, of which nothing is known here. */
-	*object = slash != NULL && (!known || code_offset(p, &offset)) ? slash + 1 : NULL;
+	*object =
+	    slash != NULL && (p->file == NULL || address == USYMBOL_ANY || code_offset(p, &offset))
+		? slash + 1
+		: NULL;
 	for (uint64_t i = 0; i < p->count && *object != NULL; i++) {
 		const struct elf_symbol *s = &p->symbols[i];
 
