@@ -3,13 +3,13 @@
  *
  * A text of D goes through these rooms, each of which has a header that says how:
  *
- *	read/	characters -> tokens -> a tree (struct program); with -C, the preprocessor before it
- *	check/	the tree gets its types; names, inlines and translators are replaced by what they
- *mean gen/	the tree -> an image (kernel/abi/dif.h), and what a consumer needs to print its
- *records run/	the image -> the kernel; records and aggregations of the kernel -> text
+ *	read/	characters -> tokens -> a tree (struct program); with -C, the preprocessor first
+ *	check/	the tree gets its types; names, inlines and translators become what they mean
+ *	gen/	the tree -> an image (kernel/abi/dif.h), and what its consumer needs to print
+ *	run/	the image -> the kernel; records and aggregations of the kernel -> text
  *
- * compile.c calls the first three in turn, main.c the last. Here are the options, the files that
- *are read, and the kernel's types (type.c, which takes them from BTF: type_btf.c, btf.c).
+ * compile.c calls the first three in turn, main.c the last. Here are the operators, the options,
+ * the files that are read, and the types (type.c, which takes those of the kernel from BTF).
  *
  * One program is compiled at a time, by one thread. All memory of the compiler is freed at once
  * (dt_release()).

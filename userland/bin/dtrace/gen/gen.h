@@ -2,8 +2,8 @@
  * gen.h - makes an image (kernel/abi/dif.h) of a checked program.
  *
  *	comes in:	a checked clause: gen_clause(); at the end the options: image_finish()
- *	goes out:	an image: for the kernel the code, layouts, variables and aggregations; for
- *the consumer the section of record.h, which says how records are printed
+ *	goes out:	an image: for the kernel code, layouts, variables and aggregations; for the
+ *			consumer the section of record.h, which says how records are printed
  *
  * In reading order: gen_clause.c makes a clause's program, gen.c the instructions of an expression,
  * gen_place.c those for variables and memory, gen_record.c what is recorded; image.c puts the parts
@@ -18,9 +18,9 @@
  *	ret 1		where the predicate jumps to
  *
  * Registers. %r0 is 0. gen_value(n, r) leaves the value of n in register r. It may use all
- *registers from r on, and changes none below: so they are a stack, as deep as the expression. `a +
- *b` comes to a in r, b in r + 1, `add r r r+1`. One that needs more than there are is refused
- *(D_NOREG).
+ * registers from r on, and changes none below: so they are a stack, as deep as the expression. For
+ * `a + b`, a comes to r, b to r + 1, and `add r r r+1` is left. An expression that needs more
+ * registers than there are is refused (D_NOREG).
  *
  * Values. A register holds 64 bits, and operators compute with 64, whatever C's types are: a type
  * says whether an operator is that for signed numbers. Memory, casts and assignments cut a value to
