@@ -189,7 +189,7 @@ endef
 $(addprefix $B/root/bin/,$(TOOLS_1)): $B/root/bin/%: $B/user/userland/bin/%.c.o $B/user/libkestrel.a
 	$(link_user)
 
-$(addprefix $B/root/bin/,$(TOOLS_N)): $B/root/bin/%: $$(patsubst $$(percent),$B/user/$$(percent).o,$$(wildcard userland/bin/$$*/*.c)) $B/user/libkestrel.a
+$(addprefix $B/root/bin/,$(TOOLS_N)): $B/root/bin/%: $$(patsubst $$(percent),$B/user/$$(percent).o,$$(wildcard userland/bin/$$*/*.c userland/bin/$$*/*/*.c)) $B/user/libkestrel.a
 	$(link_user)
 percent := %
 
@@ -273,8 +273,8 @@ $H/kdump: $(KDUMP_OBJS)
 	$Q$(HOSTCC) -o $@ $^
 
 # The D compiler, from the guest's source.
-DTRACE_SRCS := $(wildcard userland/bin/dtrace/*.c)
-DTRACE_OBJS := $(patsubst %,$H/obj/%.o,$(DTRACE_SRCS) ktr/glob.c)
+DTRACE_SRCS := $(wildcard userland/bin/dtrace/*.c userland/bin/dtrace/*/*.c)
+DTRACE_OBJS := $(patsubst %,$H/obj/%.o,$(DTRACE_SRCS) ktr/fmt.c ktr/glob.c)
 $(DTRACE_SRCS:%=$H/obj/%.o): HOST_CFLAGS += -D_GNU_SOURCE
 $H/dtrace: $(DTRACE_OBJS)
 	$(call say,HOSTCC)
@@ -390,4 +390,4 @@ endif
 endif
 
 -include $(KERNEL_OBJS:.o=.d) $(KTEST_OBJS:.o=.d) $(ULIB_OBJS:.o=.d) $(KTRDUMP_OBJS:.o=.d) $(KTRDUMP_GUEST_OBJS:.o=.d) $(USER_TEST_OBJS:.o=.d)
--include $(wildcard $B/user/userland/bin/*.d $B/user/userland/bin/*/*.d $H/obj/tests/unit/*.d $H/obj/kernel/*/*.d $H/obj/kernel/*/*/*.d $H/obj/ktr/*.d $H/obj/ktr/*/*.d $H/obj/userland/*/*/*.d)
+-include $(wildcard $B/user/userland/bin/*.d $B/user/userland/bin/*/*.d $B/user/userland/bin/*/*/*.d $H/obj/tests/unit/*.d $H/obj/kernel/*/*.d $H/obj/kernel/*/*/*.d $H/obj/ktr/*.d $H/obj/ktr/*/*.d $H/obj/userland/*/*/*.d $H/obj/userland/*/*/*/*.d)

@@ -105,7 +105,7 @@ fmt_scan_type(const char **p)
 }
 
 void
-fmt_scan(const char **fmt, struct fmt_spec *s)
+fmt_scan_head(const char **fmt, struct fmt_spec *s)
 {
 	const char *p = *fmt;
 	*s = (struct fmt_spec){.precision = -1};
@@ -126,6 +126,14 @@ fmt_scan(const char **fmt, struct fmt_spec *s)
 		}
 	}
 	s->type = fmt_scan_type(&p);
+	*fmt = p;
+}
+
+void
+fmt_scan(const char **fmt, struct fmt_spec *s)
+{
+	const char *p = *fmt;
+	fmt_scan_head(&p, s);
 	switch (*p) {
 	case 'i':
 	case 'd':
@@ -276,9 +284,8 @@ fmt_string(struct fmt_out *o, const struct fmt_spec *s, uint64_t v)
 }
 
 static void
-fmt_convert(struct fmt_out *o, const struct fmt_spec *s)
+fmt_convert(struct fmt_out *o, const struct fmt_spec *s, uint64_t v)
 {
-	uint64_t v = o->ops->fetch(o->arg, s->type);
 	switch (s->conv) {
 	case 'd':
 		v = fmt_narrow(v, s->type, true);
@@ -309,6 +316,15 @@ fmt_convert(struct fmt_out *o, const struct fmt_spec *s)
 		fmt_string(o, s, v);
 		break;
 	}
+}
+
+void
+fmt_value(void (*put)(void *arg, const char *text, size_t n), void *arg,
+	  const struct fmt_spec *spec, uint64_t value)
+{
+	const struct fmt_ops ops = {.put = put};
+	struct fmt_out o = {.ops = &ops, .arg = arg};
+	fmt_convert(&o, spec, value);
 }
 
 size_t
@@ -344,7 +360,7 @@ fmt_format(const struct fmt_ops *ops, void *arg, const char *fmt)
 			if (s.precision < 0)
 				s.precision = -1;
 		}
-		fmt_convert(&o, &s);
+		fmt_convert(&o, &s, ops->fetch(arg, s.type));
 	}
 	return o.count;
 }

@@ -63,6 +63,13 @@ size_t fmt_format(const struct fmt_ops *ops, void *arg, const char *fmt);
  */
 void fmt_scan(const char **fmt, struct fmt_spec *spec);
 
+/** The part of it before the letter: flags, width, precision, length. conv stays 0. */
+void fmt_scan_head(const char **fmt, struct fmt_spec *spec);
+
+/** Prints one value, a string by its address, by a conversion (not %), without its stars. */
+void fmt_value(void (*put)(void *arg, const char *text, size_t n), void *arg,
+	       const struct fmt_spec *spec, uint64_t value);
+
 /** fmt_format() with the arguments of a va_list. put as in struct fmt_ops. */
 size_t fmt_vprint(void (*put)(void *arg, const char *text, size_t n), void *arg, const char *fmt,
 		  va_list ap);

@@ -472,7 +472,7 @@ enum dif_state {
 
 struct dif_status {
 	uint32_t state;      /* enum dif_state */
-	int32_t exit_status; /* of the first DIF_EXIT */
+	int32_t exit_status; /* of DIF_EXIT: that in END, else the first one */
 	uint32_t cpus;       /* number of CPUs */
 	uint32_t sites;      /* probes on for this consumer */
 	uint64_t fired;      /* clauses: fired = predicate_false + completed + faulted + dropped */
@@ -541,8 +541,9 @@ struct dif_read {
 };
 /* Describes the first probe whose id is at least `id`. ENOENT: there is none. Needs no image. */
 #define DIF_IOC_PROBE 0x4407 /* struct dif_probe * */
+enum { DIF_PROBE_BEGIN = 1, DIF_PROBE_END, DIF_PROBE_ERROR };
 struct dif_probe {
-	uint32_t id; /* in, out. 1 BEGIN, 2 END, 3 ERROR */
+	uint32_t id; /* in, out */
 	uint32_t nargs;
 	char provider[64], module[64], function[128], name[64];
 	char types[7][64]; /* of the arguments, as C writes them; "": not known (then see the

@@ -3,6 +3,11 @@
 
 #include <stdint.h>
 
+/* Where the kernel loads a program that may be loaded anywhere: the address that is 0 in its file.
+ */
+#define ELF_PROGRAM_BASE 0x0000555555554000ul
+#define ELF_TYPE_DYN     3 /* such a program, or a library */
+
 struct elf64_ehdr {
 	uint8_t ident[16];
 	uint16_t type, machine;

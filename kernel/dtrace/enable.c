@@ -50,7 +50,12 @@ first_of(const struct ktr_site *site)
 	return (uintptr_t *)(sites_bias + ((uintptr_t)site >> 3));
 }
 
-enum { BEGIN = 1, END, ERROR, OWN }; /* their ids; all others follow */
+enum {
+	BEGIN = DIF_PROBE_BEGIN,
+	END = DIF_PROBE_END,
+	ERROR = DIF_PROBE_ERROR,
+	OWN
+}; /* their ids; all others follow */
 static struct ktr_site *const own[] = {
     [BEGIN] = &SDT_SITE_(dtrace, , , BEGIN),
     [END] = &SDT_SITE_(dtrace, , , END),

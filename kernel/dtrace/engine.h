@@ -295,6 +295,8 @@ void dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause,
 		    uint64_t args[DIF_ERROR_ARGS]);
 /* Ends the tracing, but for END: no CPU is open any more. Any context. */
 void dif_drain(struct dif *d, int32_t status);
+/* DIF_EXIT: the same. In END, which is the last to run, the status replaces an earlier one. */
+void dif_exit(const struct dif_at *at, int32_t status);
 /* Adds up what the CPUs have counted; leaves members 0 that the engine does not know. */
 void dif_status(const struct dif *d, struct dif_status *s);
 
@@ -417,9 +419,9 @@ void dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words)
 /* Up to two pieces, in order. By DIF_SWITCH the buffer that was written is exchanged: on its CPU
  * with interrupts off. Else: no program runs. They are valid until the next dif_record_take(). */
 void dif_record_take(struct dif *d, unsigned cpu, void *piece[2], uint32_t size[2]);
-/* The same for speculations. */
+/* The same for speculations. False: there is no speculation of that number; 0 is that of none. */
 uint64_t dif_speculation(struct dif_run *r);
-void dif_speculate(struct dif_run *r, uint64_t spec);
-void dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how);
+bool dif_speculate(struct dif_run *r, uint64_t spec);
+bool dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how);
 /* Commits and discards on this CPU what has ended on another one. Interrupts off, no program. */
 void dif_spec_clean(struct dif *d, unsigned cpu);

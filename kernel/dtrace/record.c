@@ -112,10 +112,13 @@ dif_record_take(struct dif *d, unsigned cpu, void *piece[2], uint32_t size[2])
 	}
 }
 
-static struct dif_spec *
-spec_get(const struct dif *d, uint64_t spec)
+/* The speculation; *s NULL: it is 0, which speculation() returns if none is free. False: none can
+ * be it. */
+static bool
+spec_get(struct dif_run *r, uint64_t spec, struct dif_spec **s)
 {
-	return spec - 1 < d->h.options.nspec ? &d->specs[spec - 1] : NULL;
+	*s = spec != 0 ? &r->d->specs[spec - 1] : NULL;
+	return spec <= r->d->h.options.nspec || dif_fail(r, DIF_FAULT_ILLOP, 0);
 }
 
 uint64_t
@@ -140,24 +143,28 @@ dif_speculation(struct dif_run *r)
 	return 0;
 }
 
-void
+bool
 dif_speculate(struct dif_run *r, uint64_t spec)
 {
-	struct dif_spec *s = spec_get(r->d, spec);
-	uint64_t state = s != NULL ? __atomic_load_n(&s->state, __ATOMIC_RELAXED) : 0;
+	struct dif_spec *s;
+	uint64_t state;
 	struct dif_spec_buffer *b;
 
+	if (!spec_get(r, spec, &s))
+		return false;
+	state = s != NULL ? __atomic_load_n(&s->state, __ATOMIC_RELAXED) : 0;
 	r->record = NULL;
 	r->spec = NULL;
 	r->nowhere = state % 4 != DIF_SPEC_ACTIVE;
 	if (r->nowhere)
-		return;
+		return true;
 	b = r->spec = &r->c->specs[spec - 1];
 	if (b->life != (uint32_t)(state >> 2)) {
 		b->life = (uint32_t)(state >> 2);
 		b->head = 0;
 	}
 	__atomic_or_fetch(&s->cpus, 1ul << (r->c - r->d->cpu), __ATOMIC_RELAXED);
+	return true;
 }
 
 /* Does on this CPU what the speculation's state says. The last CPU frees it. */
@@ -183,16 +190,20 @@ finish(struct dif *d, unsigned cpu, struct dif_spec *s, uint64_t state)
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-void
+bool
 dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how)
 {
-	struct dif_spec *s = spec_get(r->d, spec);
-	uint64_t state = s != NULL ? __atomic_load_n(&s->state, __ATOMIC_RELAXED) : 0;
+	struct dif_spec *s;
+	uint64_t state;
 
+	if (!spec_get(r, spec, &s))
+		return false;
+	state = s != NULL ? __atomic_load_n(&s->state, __ATOMIC_RELAXED) : 0;
 	if (state % 4 == DIF_SPEC_ACTIVE &&
 	    __atomic_compare_exchange_n(&s->state, &state, (state & ~3ul) | how, false,
 					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		finish(r->d, (unsigned)(r->c - r->d->cpu), s, (state & ~3ul) | how);
+	return true;
 }
 
 void

@@ -424,10 +424,10 @@ OP(rec_64)
 
 DO(rec_stack, USES(); dif_record_stack(R, false, DATA, SIZE / 8))
 DO(rec_ustack, USES(); dif_record_stack(R, true, DATA, SIZE / 8))
-DO(speculate, dif_speculate(R, A))
-DO(commit, dif_spec_end(R, A, DIF_SPEC_COMMITTED))
-DO(discard, dif_spec_end(R, A, DIF_SPEC_DISCARDED))
-DO(end_tracing, dif_drain(at->d, (int32_t)A))
+MAY_FAULT(speculate, dif_speculate(R, A))
+MAY_FAULT(commit, dif_spec_end(R, A, DIF_SPEC_COMMITTED))
+MAY_FAULT(discard, dif_spec_end(R, A, DIF_SPEC_DISCARDED))
+DO(end_tracing, dif_exit(at, (int32_t)A))
 MAY_FAULT(act, dif_port_act(at, (enum dif_op)i->op, A) || dif_fail(R, DIF_FAULT_ILLOP, 0))
 
 #define BOTH(code, name) [code] = (name), [(code) | DIF_IMM] = name##_imm

@@ -16,6 +16,14 @@ dif_drain(struct dif *d, int32_t status)
 }
 
 void
+dif_exit(const struct dif_at *at, int32_t status)
+{
+	dif_drain(at->d, status);
+	if (at->probe == DIF_PROBE_END)
+		at->d->exit_status = status;
+}
+
+void
 dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause, uint64_t args[DIF_ERROR_ARGS])
 {
 	const struct dif_last_fault *f = &d->cpu[cpu].fault;

@@ -7,16 +7,16 @@
 #include <abi_md.h>
 
 #include "arch/mmu.h"
+#include "kernel/abi/elf.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
 #include "kernel/vm/vm.h"
 
-/* Where what may be loaded anywhere is loaded. */
-#define PROGRAM_BASE 0x0000555555554000ul
-#define INTERP_BASE  0x00007f0000000000ul
-#define INTERP_MAX   256 /* bytes of its path */
+/* Where an interpreter is loaded that may be loaded anywhere. */
+#define INTERP_BASE 0x00007f0000000000ul
+#define INTERP_MAX  256 /* bytes of its path */
 
 /* Zeroes what a segment's last page of the file holds beyond the segment. */
 static int
@@ -144,7 +144,7 @@ program_load(struct vmspace *vm, struct vnode *vn, struct program *to)
 	int r = read_headers(vn, &to->img);
 
 	if (r == 0)
-		r = load_segments(vm, vn, &to->img, PROGRAM_BASE, &end);
+		r = load_segments(vm, vn, &to->img, ELF_PROGRAM_BASE, &end);
 	to->interp_base = 0;
 	to->start = to->img.entry;
 	if (r == 0 && to->img.interp_size != 0)

@@ -10,8 +10,8 @@
 #include "tests/fuzz/fuzz.h"
 #include "userland/bin/dtrace/btf.h"
 #include "userland/bin/dtrace/compile.h"
-#include "userland/bin/dtrace/cpp.h"
-#include "userland/bin/dtrace/gen.h"
+#include "userland/bin/dtrace/gen/gen.h"
+#include "userland/bin/dtrace/read/read.h"
 
 static jmp_buf failed;
 

@@ -13,11 +13,11 @@
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/host/host.h"
 #include "ktr/hook.h"
-#include "userland/bin/dtrace/probe.h"
+#include "userland/bin/dtrace/check/check.h"
 
 #define DEVICE 1000 /* a descriptor */
 
-enum { BEGIN = 1, END, ERROR, PROBES };
+enum { BEGIN = DIF_PROBE_BEGIN, END = DIF_PROBE_END, ERROR = DIF_PROBE_ERROR, PROBES };
 
 static const struct dif_probe probes[PROBES] = {
     [BEGIN] = {.id = BEGIN, .provider = "dtrace", .name = "BEGIN"},
@@ -60,7 +60,9 @@ __wrap_open(const char *path, int flags, ...)
 	if (strcmp(path, "/dev/dtrace") != 0)
 		return __real_open(path, flags, mode);
 	dif_host.alloc_left = -1;
+	dif_host.step = 1;
 	dif_host.fault = fire_error;
+	dif_host.builtin[DIF_B_PROGRAM] = 1ull << 32;
 	dif_host.builtin[DIF_B_EXECNAME] = (uintptr_t)execname;
 	dif_port_direct[0] = (struct dif_port_range){(uintptr_t)probes, sizeof(probes)};
 	dif_port_direct[1] = (struct dif_port_range){(uintptr_t)execname, sizeof(execname)};
@@ -72,7 +74,6 @@ run(const struct dif_at *at, const struct ktr_firing *f)
 {
 	const struct dif_probe *p = &probes[at->probe];
 
-	dif_host.time++;
 	dif_host.builtin[DIF_B_PROBEPROV] = (uintptr_t)p->provider;
 	dif_host.builtin[DIF_B_PROBEMOD] = (uintptr_t)p->module;
 	dif_host.builtin[DIF_B_PROBEFUNC] = (uintptr_t)p->function;
@@ -185,6 +186,7 @@ serve(unsigned long request, void *arg)
 	struct dif_probe *p = arg;
 	struct dif_epid *e = arg;
 	struct dif_drops *drops = arg;
+	struct dif_program *program = arg;
 
 	switch (request) {
 	case DIF_IOC_PROBE:
@@ -210,6 +212,9 @@ serve(unsigned long request, void *arg)
 			return -ENOENT;
 		e->clause = ecbs[e->epid - 1].at.clause;
 		e->probe = ecbs[e->epid - 1].at.probe;
+		return 0;
+	case DIF_IOC_PROGRAM: /* what user addresses are in: DTRACE_PROGRAM */
+		snprintf(program->path, sizeof(program->path), "%s", getenv("DTRACE_PROGRAM"));
 		return 0;
 	case DIF_IOC_DROPS:
 		drops->buf_drops = d.cpu[0].buf_drops;

@@ -24,14 +24,31 @@ def found(command):
     return done.stdout.decode("utf-8", "replace")
 
 
+def named_addresses():
+    """What is expected and printed for addresses of a program that is loaded at a base of its own: the test's program."""
+    base = 0x555555554000
+    symbols = subprocess.run(["nm", "-S", "--defined-only", HOSTED], stdout=subprocess.PIPE, text=True, check=True).stdout
+    functions = {name: (int(start, 16), int(size, 16)) for start, size, kind, name in
+                 (line.split() for line in symbols.splitlines() if len(line.split()) == 4) if kind in "tT"}
+    start, size = functions["gen_clause"]
+    at, name = base + start, os.path.basename(HOSTED)
+    os.environ["DTRACE_PROGRAM"] = HOSTED
+    program = " ".join(f"{f}({address}ul);" for f, address in
+                       [("ufunc", at + 4), ("usym", at + size - 1), ("uaddr", at + 4), ("umod", at), ("uaddr", start), ("ufunc", 0x7f0000001234),
+                        ("umod", 0x7f0000001234), ("ufunc", base + 0x10)])
+    return (f"{name}`gen_clause{name}`gen_clause{name}`gen_clause+0x4{name}0x{start:x}0x7f00000012340x7f00000012340x{base + 0x10:x}\n",
+            found(f"dtrace -qn 'BEGIN {{ {program} exit(0); }}'"))
+
+
 def main():
     chosen = [(command, expected) for command, expected in cases() if needs_no_kernel(command)]
-    print(f"1..{len(chosen) + 1}")
+    print(f"1..{len(chosen) + 2}")
     enough = len(chosen) >= AT_LEAST
     print(f"{'ok' if enough else 'not ok'} 1 - {AT_LEAST} programs or more need no kernel", flush=True)
     failed = not enough
-    for n, (command, expected) in enumerate(chosen, 2):
-        output = found(command)
+    runs = [("the names of addresses of a program", *named_addresses())]
+    runs += [(command, expected, found(command)) for command, expected in chosen]
+    for n, (command, expected, output) in enumerate(runs, 2):
         failed |= output != expected
         print(f"{'ok' if output == expected else 'not ok'} {n} - {command[:100]}")
         if output != expected:

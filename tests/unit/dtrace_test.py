@@ -146,6 +146,12 @@ ERRORS = [
     ("BEGIN { commit(1); trace(1); }", "D_DREC_COMM"),
     ("BEGIN { trace(1); speculate(1); }", "D_SPEC_DREC"),
     ("BEGIN { commit(1); speculate(1); }", "D_SPEC_COMM"),
+    ("BEGIN { commit(1); exit(0); }", "D_DREC_COMM"),
+    ("BEGIN { @ = count(); commit(1); }", "D_COMM_DREC"),
+    ("BEGIN { discard(1); discard(2); trace(1); }", None),
+    ("BEGIN /!x/ { x = 1; }", None),
+    ("BEGIN /!x/ { y = 1; }", "D_IDENT_UNDEF"),
+    ("fbt::f:return /self->last == 0/ { self->last = timestamp; }", None),
     ("BEGIN { speculate(1); speculate(1); }", "D_SPEC_SPEC"),
     ("BEGIN { speculate(1); exit(0); }", "D_EXIT_SPEC"),
     ("BEGIN { speculate(1); @ = count(); }", "D_AGG_SPEC"),
@@ -166,9 +172,9 @@ ERRORS = [
 VALUES = [
     ("1 + 2 * 3", 7), ("(1 + 2) * 3", 9), ("7 / 2", 3), ("-7 / 2", -3), ("-7 % 3", -1), ("1 << 4 | 1", 17), ("0x10 + 010", 24),
     ("'a'", 97), ("'\\n'", 10), ("'ab'", 0x6162), ("1 < 2", 1), ("-1 < 0u", 0), ("-1 < 1", 1), ("~0", -1),
-    ("!5", 0), ("5 && 0", 0), ("5 || 0", 1), ("5 ^^ 3", 0), ("5 ^ 3", 6), ("6 & 3", 2), ("0xffffffff + 1", 0), ("0xffffffffL + 1", 1 << 32),
+    ("!5", 0), ("5 && 0", 0), ("5 || 0", 1), ("5 ^^ 3", 0), ("5 ^ 3", 6), ("6 & 3", 2), ("0xffffffff + 1", 1 << 32), ("0xffffffffL + 1", 1 << 32),
     ("sizeof(int)", 4), ("sizeof(struct list)", 16), ("sizeof(char *)", 8), ("sizeof(\"abc\")", 4), ("(char)257", 1), ("(unsigned char)-1", 255),
-    ("offsetof(struct list, prev)", 8), ("THREAD_SLEEPING", 2), ("EIO", 5), ("SIGKILL", 9), ("1 == 1 != 0", 1), ("2147483647 + 1", -2147483648),
+    ("offsetof(struct list, prev)", 8), ("THREAD_SLEEPING", 2), ("EIO", 5), ("SIGKILL", 9), ("1 == 1 != 0", 1), ("2147483647 + 1", 1 << 31), ("5 * 1000000000", 5000000000), ("-(1 << 40) / 2", -(1 << 39)), ("0x80000000", 0x80000000),
     ("1 - 2 - 3", -4), ("100 / 10 / 5", 2), ("1 << 2 + 1", 8), ("3 > 2 == 1", 1), ("1 | 6 ^ 2 & 3", 5),
 ]
 
@@ -191,6 +197,11 @@ CODE = [
      ["ld4", "rec4", "ld4"]),
     ("profile-97 { trace(args[0]); } profile:::tick-1s { trace(args[1]); }", ["arg       %r1 0", "arg       %r1 1"]),
     ("BEGIN { trace(pid ? \"a\" : \"b\"); trace(execname < \"b\"); }", ["string", "string", "recstr", "scmp"]),
+    ("BEGIN { trace(timestamp); }", ["builtin   %r1 0", "rec8"]),
+    ("BEGIN { x = timestamp; } END { trace(timestamp - x); }", ["builtin   %r1 0", "builtin   %r1 0"]),
+    ("BEGIN { x = timestamp; } BEGIN { } BEGIN { y = timestamp; }", ["stv       %r1 this-> time", "ldv       %r1 this-> time", "stv", "ldv       %r1 this-> time"]),
+    ("BEGIN { x = pid * 1000000000; }", ["mul", "ext", "stv"]),
+    ("BEGIN { trace(timestamp > pid * 1000000000); }", ["builtin   %r1 0", "mul", "jul"]),
     ("syscall::read:entry, syscall::write:entry /arg0 > 2 && arg2 != 0/ { @[probefunc] = count(); }", ["arg       %r1 0", "jle", "arg       %r1 2", "jeq", "agg"]),
 ]
 
@@ -314,6 +325,7 @@ def options_have_values():
         check(dtrace("-x", option, "-en", "BEGIN")[0] == 2, option)
     check("D_MACRO_UNUSED" in dtrace("-en", "BEGIN", "5")[2] and dtrace("-x", "argref", "-en", "BEGIN", "5")[0] == 0, "argref")
     check(dtrace("-x", "empty", "-en", "")[0] == 0, "empty")
+    check("D_ARGS_XLATOR" in dtrace("-x", "nolibs", "-en", "proc:::create { trace(args[0]); }")[2], "nolibs: a translated argument")
 
 
 def both_architectures_compile():

@@ -79,7 +79,7 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 {
 	switch (what) {
 	case DIF_B_TIMESTAMP:
-		return dif_host.time;
+		return dif_host.time += dif_host.step;
 	case DIF_B_TID:
 		return dif_host.thread;
 	case DIF_B_CURTHREAD:

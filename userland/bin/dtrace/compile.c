@@ -2,16 +2,16 @@
  * compile.c - from the texts of D programs to an image.
  */
 #include "userland/bin/dtrace/compile.h"
-#include "userland/bin/dtrace/consume.h"
+#include "userland/bin/dtrace/run/run.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "userland/bin/dtrace/gen.h"
+#include "userland/bin/dtrace/check/check.h"
+#include "userland/bin/dtrace/gen/gen.h"
 #include "userland/bin/dtrace/options.h"
-#include "userland/bin/dtrace/pid.h"
-#include "userland/bin/dtrace/probe.h"
+#include "userland/bin/dtrace/read/read.h"
 
 void
 compile_init(const struct btf *btf)
@@ -77,8 +77,8 @@ complete_names(struct clause *c, unsigned fields)
 	}
 }
 
-static void
-set_context(const struct source *s)
+void
+compile_context(const struct source *s)
 {
 	dt_context = s->script != NULL ? dt_format("failed to compile script %s", s->script)
 				       : dt_format("invalid probe specifier %s", s->text);
@@ -93,7 +93,7 @@ compile_names(struct source *sources)
 	for (struct source *s = sources; s != NULL; s = s->next) {
 		struct clause **first = dt_program.last_clause;
 
-		set_context(s);
+		compile_context(s);
 		s->first = count;
 		if (!parse_program(s->text, (struct place){s->script, 1}) && !dt_options.empty)
 			dt_error((struct place){s->script, 1}, "D_EMPTY",
@@ -109,19 +109,7 @@ compile_names(struct source *sources)
 			 "found %u clauses, expected at most %d", count, DIF_MAX_CLAUSES - 1);
 }
 
-/* Of the parts that a name has. */
-static void
-add_provider(struct source *s, const struct dif_probe *spec, const char *provider)
-{
-	const char *const parts[] = {spec->provider, spec->module, spec->function, spec->name};
-
-	for (unsigned i = 0; i < 4; i++) {
-		if (*parts[i] != '\0')
-			s->probes = stable_min(s->probes, stable_of_probe(provider, i));
-	}
-}
-
-/* The same at all probes that it may be. */
+/* The stability of a name at all probes that it may be. */
 static void
 add_probes(struct source *s, const char *name)
 {
@@ -135,14 +123,17 @@ add_probes(struct source *s, const char *name)
 			continue;
 		any = true;
 		if (strcmp(p->p.provider, provider) != 0)
-			add_provider(s, &spec, p->p.provider);
+			s->probes =
+			    stable_min(s->probes, stable_of_description(&spec, p->p.provider));
 		provider = p->p.provider;
 	}
 	if (any)
 		return;
 	/* It does not exist yet, or there is no kernel here. */
 	provider = probe_is_rate(spec.name) ? "profile" : "dtrace";
-	add_provider(s, &spec, *spec.provider != '\0' ? spec.provider : provider);
+	if (*spec.provider != '\0')
+		provider = spec.provider;
+	s->probes = stable_min(s->probes, stable_of_description(&spec, provider));
 }
 
 const char *
@@ -169,20 +160,27 @@ compile_sources(struct source *sources, bool list)
 	compile_names(sources);
 	c = dt_program.clauses;
 	for (struct source *s = sources; s != NULL; s = s->next) {
-		set_context(s);
+		compile_context(s);
 		s->probes = stable_used = stable_best;
 		for (unsigned n = 0; n < s->count; n++, c = c->next) {
-			size_t first = gen_image.code.size / sizeof(struct dif_insn);
-
 			check_clause(c);
-			gen_clause(c);
-			if (list)
-				gen_list(c, first);
 			for (struct probe_spec *p = c->probes; p != NULL && dt_options.verbose;
 			     p = p->next)
 				add_probes(s, p->text);
 		}
 		s->statements = stable_used;
+	}
+	c = dt_program.clauses;
+	gen_plan_times(c);
+	for (struct source *s = sources; s != NULL; s = s->next) {
+		compile_context(s);
+		for (unsigned n = 0; n < s->count; n++, c = c->next) {
+			size_t first = gen_image.code.size / sizeof(struct dif_insn);
+
+			gen_clause(c);
+			if (list)
+				gen_list(c, first);
+		}
 	}
 }
 
@@ -199,12 +197,9 @@ add_errors(void)
 	c->probes = dt_alloc(sizeof(*c->probes));
 	c->probes->text = dt_format("dtrace:::ERROR");
 	call->text = " error";
-	for (unsigned n = 1; n <= 5; n++, last = &(*last)->next) {
-		*last = node_new(N_NAME, c->at);
-		(*last)->text = dt_format("arg%u", n);
-	}
-	c->body = node_new(N_EXPRESSION, c->at);
-	c->body->left = call;
+	for (unsigned n = 1; n <= 5; n++, last = &(*last)->next)
+		*last = node_name(dt_format("arg%u", n), c->at);
+	c->body = node_op(N_EXPRESSION, 0, c->at, call, NULL);
 	check_clause(c);
 	gen_clause(c);
 }

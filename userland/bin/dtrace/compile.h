@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "userland/bin/dtrace/stable.h"
+#include "userland/bin/dtrace/check/check.h"
 
 /* One text: of -s, or of -n and its siblings. */
 struct source {
@@ -22,6 +22,8 @@ void compile_init(const struct btf *btf);
 void compile_names(struct source *sources);
 /* Reads all texts, then makes the programs of all clauses. `list`: prints them. */
 void compile_sources(struct source *sources, bool list);
+/* Errors are of this text from now on. */
+void compile_context(const struct source *s);
 /* What -v says of a text. */
 void compile_report(FILE *to, const struct source *s);
 /* What the guide calls the text: its file, or what stands before its predicate and actions. */

@@ -1,5 +1,15 @@
 /*
- * dt.h - the D compiler's parts: memory, errors, types, tokens, the tree of a program.
+ * dt.h - what all parts of dtrace share: memory, errors, types, and the tree of a program.
+ *
+ * A text of D goes through these rooms, each of which has a header that says how:
+ *
+ *	read/	characters -> tokens -> a tree (struct program); with -C, the preprocessor first
+ *	check/	the tree gets its types; names, inlines and translators become what they mean
+ *	gen/	the tree -> an image (kernel/abi/dif.h), and what its consumer needs to print
+ *	run/	the image -> the kernel; records and aggregations of the kernel -> text
+ *
+ * compile.c calls the first three in turn, main.c the last. Here are the operators, the options,
+ * the files that are read, and the types (type.c, which takes those of the kernel from BTF).
  *
  * One program is compiled at a time, by one thread. All memory of the compiler is freed at once
  * (dt_release()).
@@ -34,6 +44,15 @@ extern const char *dt_region;
 extern const char *dt_context;
 /* Is called at the end of dt_error() and must not return. By default it exits with status 1. */
 extern void (*dt_fail)(const char *message);
+
+/* Bytes that grow. */
+struct buffer {
+	uint8_t *data;
+	size_t size, room;
+};
+
+/* Adds bytes (NULL: zeroes) to a buffer; returns where they are, until the next call. */
+void *buffer_add(struct buffer *b, const void *data, size_t size);
 
 /* ---- types: type.c, type_btf.c ---- */
 
@@ -96,6 +115,8 @@ struct type *type_by_text(const char *text);
 /* A struct, union or enum by its tag; NULL: there is none. */
 struct type *type_by_tag(enum type_kind kind, const char *tag);
 struct type *type_new(enum type_kind kind, const char *name, uint32_t size);
+/* Makes another name of a type. */
+void type_typedef(const char *name, struct type *to);
 /* Makes the type known by its name or tag. */
 void type_add(struct type *type);
 struct type *type_pointer(struct type *to);
@@ -130,66 +151,26 @@ bool type_is_stringlike(struct type *type);
 uint32_t type_align(struct type *type);
 bool type_same(struct type *a, struct type *b);
 
-/* ---- tokens: lex.c ---- */
+/* ---- the tree: made by read/, completed by check/ ---- */
 
 /* Operators and punctuation are their characters, the first in the lowest byte. */
 #define OP2(a, b)    ((uint32_t)(a) | (uint32_t)(b) << 8)
 #define OP3(a, b, c) (OP2(a, b) | (uint32_t)(c) << 16)
 
-enum token_kind {
-	TOKEN_END,
-	TOKEN_OP,
-	TOKEN_INT,
-	TOKEN_STRING,
-	TOKEN_NAME,   /* and keywords */
-	TOKEN_AGG,    /* @name; text "": @ */
-	TOKEN_EXTERN, /* `name; text with the object: kernel`name */
-};
+enum op_kind { OP_LOGIC = 1, OP_COMPARE, OP_SHIFT, OP_ADD, OP_ARITHMETIC };
 
-struct token {
-	enum token_kind kind;
-	struct place at;
+/* An operator with two operands. */
+struct op {
 	uint32_t op;
-	const char *text;        /* names and strings, without quotes */
-	size_t size;             /* of strings: bytes, without the NUL */
-	uint64_t value;          /* integers */
-	struct type *type;       /* integers */
-	const char *start, *end; /* in the program's text */
+	uint8_t level; /* C's precedence: the tightest has the highest */
+	enum op_kind kind;
+	uint8_t code[2]; /* enum dif_op, of signed and of unsigned operands; OP_COMPARE: the jump */
+	bool swapped;    /* OP_COMPARE: by the jump of < or <= with the operands swapped */
+	uint32_t inverse; /* OP_COMPARE: the operator that is true when this is false */
 };
 
-/* What $1, $target and the like stand for. */
-struct dt_macros {
-	int argc; /* argv[0]: $0 */
-	char **argv;
-	bool *used;       /* one for each of argv */
-	bool defaultargs; /* those that are not given are 0 and "" */
-	uint64_t target, pid, ppid, pgid, sid, uid, euid, gid, egid;
-};
-extern struct dt_macros dt_macros;
-
-/* Begins a program's text, which ends with NUL. */
-void lex_open(const char *text, struct place at);
-/* The token that comes next, and the one after it. They stay until lex_next(). */
-const struct token *lex_peek(void);
-const struct token *lex_peek2(void);
-struct token lex_next(void);
-bool lex_is(uint32_t op);
-bool lex_is_name(const char *name);
-/* Takes the token if it is the one meant. */
-bool lex_take(uint32_t op);
-bool lex_take_name(const char *name);
-/* Takes the token, or says that it was expected. */
-void lex_expect(uint32_t op);
-_Noreturn void lex_expected(const char *what);
-/*
- * At the beginning of a clause: skips blanks and comments, and returns the text of one probe
- * description, with what macros stand for; NULL: here is none.
- */
-char *lex_probe(struct place *at);
-/* Is the `/` that comes next the end of a predicate? */
-bool lex_ends_predicate(void);
-
-/* ---- the tree: parse.c, parse_expr.c, parse_type.c ---- */
+/* Its row; of what is no such operator, one whose level and kind are 0. */
+const struct op *op_find(uint32_t op);
 
 enum node_kind {
 	N_INT,
@@ -253,6 +234,8 @@ struct clause {
 	struct node *predicate; /* NULL: none */
 	struct node *body;      /* NULL: nothing in it */
 	bool has_body;          /* { } stood there */
+	unsigned times;         /* after checking: how often it reads timestamp */
+	enum { TIME_READ, TIME_KEEP, TIME_KEPT } time; /* see gen_plan_times() */
 };
 
 /* `inline type name = expression`; with parameters: `inline type name[type a] = …` */
@@ -285,32 +268,14 @@ struct program {
 	bool in_library; /* what is declared now */
 };
 extern struct program dt_program;
-
-/* Forgets the program. */
-void parse_init(void);
-/* Adds the clauses and declarations of a text to the program; false: there is nothing in it. */
-bool parse_program(const char *text, struct place at);
-/* An expression with assignments but without commas; with them. */
-struct node *parse_expression(void);
-struct node *parse_list_item(void);
 struct node *node_new(enum node_kind kind, struct place at);
-/* Does a type come next? May it begin with this name? */
-bool parse_at_type(void);
-bool parse_is_type(const char *name);
-/* Nesting has a limit: between these two. */
-void parse_descend(void);
-void parse_ascend(void);
-void parse_reset(void);
-/* A type without a name, as in a cast. */
-struct type *parse_type_name(void);
-/* May a declaration begin with this name? */
-bool parse_begins_declaration(const char *name);
-/* A declaration, which comes next: a type, then declarators up to the semicolon. */
-void parse_declaration(void);
-/* Its value, if it is a constant; otherwise an error that says what it is for. */
-int64_t parse_constant(const char *what);
+struct node *node_op(enum node_kind kind, uint32_t op, struct place at, struct node *left,
+		     struct node *right);
+struct node *node_name(const char *name, struct place at);
+/* N_CAST, N_XLATE */
+struct node *node_typed(enum node_kind kind, struct type *type, struct node *left);
 
-/* ---- names: ident.c ---- */
+/* ---- names: check/ident.c ---- */
 
 struct variable {
 	struct variable *next;
@@ -337,8 +302,14 @@ struct aggregation {
 	struct place at;
 };
 
-enum function_kind { F_SUB, F_ACTION, F_AGG };
+enum function_kind {
+	F_SUB,    /* has a value, which the engine computes */
+	F_ACTION, /* leaves something for the consumer */
+	F_INSN,   /* an action that is one instruction */
+	F_AGG,
+};
 
+/* What the consumer does. */
 enum action {
 	ACT_TRACE = 1,
 	ACT_PRINTF,
@@ -348,14 +319,6 @@ enum action {
 	ACT_STACK,
 	ACT_USTACK,
 	ACT_EXIT,
-	ACT_SPECULATE,
-	ACT_COMMIT,
-	ACT_DISCARD,
-	ACT_RAISE,
-	ACT_STOP,
-	ACT_BREAKPOINT,
-	ACT_PANIC,
-	ACT_CHILL,
 	ACT_FREOPEN,
 	ACT_FTRUNCATE,
 	ACT_SYSTEM,
@@ -364,74 +327,34 @@ enum action {
 	ACT_DENORMALIZE,
 	ACT_CLEAR,
 	ACT_TRUNC,
-	ACT_SYMBOL,  /* func, sym, mod, symmod and their kin for programs: an address to be named */
 	ACT_NOTHING, /* a row for the clause, without data */
 	ACT_ERROR,   /* of the compiler's own clause: arg1 to arg5 of ERROR */
 };
 
+/* What statements do, as far as it matters which come before them. */
+enum {
+	DO_RECORD = 1,
+	DO_COMMIT = 2,
+	DO_SPECULATE = 4,
+	DO_DISCARD = 8,
+	DO_EXIT = 16,
+	DO_DESTROY = 32, /* what needs -w */
+	DO_PRINTA = 64,
+	DO_AGGREGATE = 128,
+};
+
 /*
- * Arguments, a letter each: i integer, p integer or pointer, s string, x any value, l integer
- * constant, f a string that stands there, @ aggregation, m and k kinds of values; those after ? may
- * be missing, and * says that more of any kind may follow.
+ * Arguments, a letter each: i integer, p integer or pointer, s string, n string or NULL, x any
+ * value, l integer constant, f a format, @ aggregation; those after ? may be missing, and * says
+ * that more of any kind may follow.
  */
 struct function {
 	const char *name;
 	enum function_kind kind;
-	uint8_t code; /* enum dif_sub, enum action, enum dif_func */
+	uint8_t code; /* enum dif_sub, enum action, enum dif_op, enum dif_func */
 	const char *args;
 	const char *result; /* a type; NULL: none */
-	bool destructive;
-	int64_t missing; /* F_SUB: the value of an argument that is missing */
+	unsigned does;      /* bits DO_ */
+	int64_t missing;    /* F_SUB: the value of an argument that is missing */
+	uint8_t show;       /* func() and its kin: how the address is shown, enum show; else 0 */
 };
-
-extern struct variable *dt_variables;
-extern struct aggregation *dt_aggregations;
-
-/* Forgets all variables and aggregations. */
-void ident_init(void);
-/* The variable, built-in ones included; NULL: there is none of that name. */
-struct variable *ident_find(enum scope scope, const char *name);
-struct variable *ident_add(enum scope scope, const char *name, struct type *type);
-struct aggregation *ident_aggregation(const char *name, struct place at);
-const struct function *ident_function(const char *name);
-/* "self->x" */
-const char *ident_text(const struct variable *v);
-
-/* ---- checking: check.c, check_op.c, check_call.c, clause.c ---- */
-
-/* Begins a program. */
-void check_init(void);
-/* Finds the types of an expression and of all in it; replaces what is constant by its value. */
-void check_expression(struct node *n);
-/* The same for what may be a variable that is not known yet: then it has no type. */
-void check_place(struct node *n);
-/* Checks one clause, whose probes are known (probe.h). */
-void check_clause(struct clause *c);
-/* `type name`, `self type name`, `type name[types of keys]` at the top of a program. */
-void check_declare(struct place at, enum scope scope, const char *name, struct type *type,
-		   struct member *keys, bool is_array);
-void check_operator(struct node *n);
-void check_assign(struct node *n);
-void check_call(struct node *n);
-/* @name[keys] = function(arguments) */
-void check_aggregate(struct node *n);
-/* Fits the keys those of a variable or aggregation, or gives it these. `tag`: if they do not. */
-void check_keys(struct place at, const char *what, struct node *keys, struct member **known,
-		unsigned *count, bool first, const char *tag);
-/* May a value of this node be stored as that type? */
-bool check_fits(struct node *n, struct type *type);
-/* Makes an integer constant of the node. */
-void check_constant(struct node *n, struct type *type, uint64_t value);
-/* The value, cut and extended as the type says. */
-uint64_t check_cut(struct type *type, uint64_t value);
-/* The type of an operation with two integers: C's usual conversions. */
-struct type *check_common(struct type *a, struct type *b);
-bool check_is_string(struct node *n);
-/* Is it the constant 0, as a number or a pointer? */
-bool check_is_null(struct node *n);
-void check_sizeof(struct node *n);
-/* The type of a variable that holds the value. */
-struct type *check_held(struct node *n);
-/* The type of argument `number` of all probes of the clause that is checked. */
-struct type *check_argument(struct place at, uint64_t number, struct type **xlate);
-struct node *check_clone(const struct node *n);

@@ -85,6 +85,29 @@ dt_format(const char *format, ...)
 	return text;
 }
 
+void *
+buffer_add(struct buffer *b, const void *data, size_t size)
+{
+	void *at;
+
+	if (b->room - b->size < size) {
+		uint8_t *larger;
+
+		b->room = 2 * b->room + size + 64;
+		larger = dt_alloc(b->room);
+		if (b->size > 0)
+			memcpy(larger, b->data, b->size);
+		b->data = larger;
+	}
+	at = b->data + b->size;
+	if (data != NULL)
+		memcpy(at, data, size);
+	else
+		memset(at, 0, size);
+	b->size += size;
+	return at;
+}
+
 void
 dt_release(void)
 {

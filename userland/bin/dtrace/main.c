@@ -14,13 +14,12 @@
 #include <unistd.h>
 
 #include "userland/bin/dtrace/btf.h"
+#include "userland/bin/dtrace/check/check.h"
 #include "userland/bin/dtrace/compile.h"
-#include "userland/bin/dtrace/consume.h"
-#include "userland/bin/dtrace/cpp.h"
 #include "userland/bin/dtrace/files.h"
 #include "userland/bin/dtrace/options.h"
-#include "userland/bin/dtrace/probe.h"
-#include "userland/bin/dtrace/symbol.h"
+#include "userland/bin/dtrace/read/read.h"
+#include "userland/bin/dtrace/run/run.h"
 
 static const char usage[] =
     "usage: dtrace [-aACeFhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]\n"
@@ -33,36 +32,7 @@ static const char usage[] =
     "\n"
     "\tpredicate -> '/' D-expression '/'\n"
     "\t   action -> '{' D-statements '}'\n"
-    "\n"
-    "\t-a  claim the tracing that began with the boot\n"
-    "\t-A  write the program to /boot/dtrace.dif, or the file of -o, for a boot\n"
-    "\t-b  set the size of the trace buffers\n"
-    "\t-c  run a command, and trace until it exits\n"
-    "\t-C  preprocess script files\n"
-    "\t-D  define a macro for -C\n"
-    "\t-e  exit after compiling the request, before tracing\n"
-    "\t-f  enable or list probes that match the function's name\n"
-    "\t-F  coalesce the output by function (flowindent)\n"
-    "\t-h  print this text\n"
-    "\t-H  print the files that scripts include\n"
-    "\t-i  enable or list the probe of this number\n"
-    "\t-I  add a folder to those that #include searches\n"
-    "\t-l  list probes that match\n"
-    "\t-L  add a folder to those of the D libraries\n"
-    "\t-m  enable or list probes that match the module's name\n"
-    "\t-n  enable or list probes that match the name\n"
-    "\t-o  write the output to a file\n"
-    "\t-p  trace until the process exits; $target is its number\n"
-    "\t-P  enable or list probes that match the provider's name\n"
-    "\t-q  print only what is traced\n"
-    "\t-s  enable or list probes as a script says\n"
-    "\t-S  print the compiler's code\n"
-    "\t-U  undefine a macro of -C\n"
-    "\t-v  be verbose: with -l, the types of arguments\n"
-    "\t-V  print the version\n"
-    "\t-w  permit destructive actions\n"
-    "\t-x  set an option\n"
-    "\t-Z  permit names that match no probe\n";
+    "\n";
 
 static struct {
 	struct source *sources, **last;
@@ -73,6 +43,65 @@ static struct {
 	} * libraries;
 	bool list, code, compile_only, anonymous, claim;
 } run;
+
+/* What an option does: it sets an option of -x, a flag or a text of `run`, or it is a program. */
+static const struct choice {
+	char letter;
+	bool argument;
+	const char *help;   /* NULL: -h does not list it */
+	const char *option; /* of -x; with an argument, that is the value */
+	bool *flag;
+	const char **text;
+	bool source;
+	unsigned fields; /* of a source: as probe_full_name() */
+} choices[] = {
+    {'a', false, "claim the tracing that began with the boot", .flag = &run.claim},
+    {'A', false, "write the program to /boot/dtrace.dif, or the file of -o, for a boot",
+     .flag = &run.anonymous},
+    {'b', true, "set the size of the trace buffers", .option = "bufsize"},
+    {'c', true, "run a command, and trace until it exits", .text = &run.command},
+    {'C', false, "preprocess script files", .option = "cpp"},
+    {'D', true, "define a macro for -C", .option = "define"},
+    {'e', false, "exit after compiling the request, before tracing", .flag = &run.compile_only},
+    {'f', true, "enable or list probes that match the function's name", .source = true,
+     .fields = 3},
+    {'F', false, "coalesce the output by function (flowindent)", .option = "flowindent"},
+    {'h', false, "print this text", .option = NULL},
+    {'H', false, "print the files that scripts include", .option = "cpphdrs"},
+    {'i', true, "enable or list the probe of this number", .source = true, .fields = 0},
+    {'I', true, "add a folder to those that #include searches", .option = "incdir"},
+    {'l', false, "list probes that match", .flag = &run.list},
+    {'L', true, "add a folder to those of the D libraries", .option = NULL},
+    {'m', true, "enable or list probes that match the module's name", .source = true, .fields = 2},
+    {'n', true, "enable or list probes that match the name", .source = true, .fields = 4},
+    {'o', true, "write the output to a file", .text = &run.output},
+    {'p', true, "trace until the process exits; $target is its number", .text = &run.process},
+    {'P', true, "enable or list probes that match the provider's name", .source = true,
+     .fields = 1},
+    {'q', false, "print only what is traced", .option = "quiet"},
+    {'s', true, "enable or list probes as a script says", .option = NULL},
+    {'S', false, "print the compiler's code", .flag = &run.code},
+    {'U', true, "undefine a macro of -C", .option = "undef"},
+    {'v', false, "be verbose: with -l, the types of arguments", .option = "verbose"},
+    {'V', false, "print the version", .option = NULL},
+    {'w', false, "permit destructive actions", .option = "destructive"},
+    {'x', true, "set an option", .option = NULL},
+    {'Z', false, "permit names that match no probe", .option = "zdefs"},
+    {'B', true, .option = "bufsize"},
+    {'G', false, NULL, .option = NULL},
+    {'X', true, NULL, .option = NULL},
+};
+#define CHOICES (sizeof(choices) / sizeof(choices[0]))
+
+static void
+print_usage(FILE *to)
+{
+	fputs(usage, to);
+	for (size_t i = 0; i < CHOICES; i++) {
+		if (choices[i].help != NULL)
+			fprintf(to, "\t-%c  %s\n", choices[i].letter, choices[i].help);
+	}
+}
 
 /* What is not compiled, because an option or a file is wrong. */
 static void
@@ -99,121 +128,75 @@ add_source(const char *text, unsigned fields, const char *script)
 	run.last = &s->next;
 }
 
-/* Long options and their like; true: the letter is known. */
 static void
-take_option(int c)
+add_library(const char *folder)
 {
-	static const char letters[] = "iPmfn"; /* in the order of fields */
+	struct library *l = dt_alloc(sizeof(*l));
 
-	switch (c) {
-	case 'a':
-		run.claim = true;
-		break;
-	case 'A':
-		run.anonymous = true;
-		break;
-	case 'b':
-	case 'B':
-		set_option(dt_format("bufsize=%s", optarg));
-		break;
-	case 'c':
-		run.command = optarg;
-		break;
-	case 'C':
-		set_option("cpp");
-		break;
-	case 'D':
-		set_option(dt_format("define=%s", optarg));
-		break;
-	case 'U':
-		set_option(dt_format("undef=%s", optarg));
-		break;
-	case 'I':
-		set_option(dt_format("incdir=%s", optarg));
-		break;
-	case 'H':
-		set_option("cpphdrs");
-		break;
-	case 'e':
-		run.compile_only = true;
-		break;
-	case 'F':
-		set_option("flowindent");
-		break;
-	case 'G':
+	l->folder = folder;
+	l->next = run.libraries;
+	run.libraries = l;
+}
+
+static void
+take_option(const struct choice *o)
+{
+	if (o->option != NULL)
+		set_option(o->argument ? dt_format("%s=%s", o->option, optarg) : o->option);
+	else if (o->flag != NULL)
+		*o->flag = true;
+	else if (o->text != NULL)
+		*o->text = optarg;
+	else if (o->source)
+		add_source(optarg, o->fields, NULL);
+	else if (o->letter == 's')
+		add_source(NULL, 4, optarg);
+	else if (o->letter == 'L')
+		add_library(optarg);
+	else if (o->letter == 'x')
+		set_option(optarg);
+	else if (o->letter == 'G')
 		errx(2,
 		     "-G: programs have no probes of their own here, so there is nothing to link");
-	case 'h':
-		fputs(usage, stdout);
-		exit(0);
-	case 'l':
-		run.list = true;
-		break;
-	case 'L': {
-		struct library *l = dt_alloc(sizeof(*l));
-
-		l->folder = optarg;
-		l->next = run.libraries;
-		run.libraries = l;
-		break;
-	}
-	case 'o':
-		run.output = optarg;
-		break;
-	case 'p':
-		run.process = optarg;
-		break;
-	case 'q':
-		set_option("quiet");
-		break;
-	case 's':
-		add_source(NULL, 4, optarg);
-		break;
-	case 'S':
-		run.code = true;
-		break;
-	case 'v':
-		set_option("verbose");
-		break;
-	case 'V':
+	else if (o->letter == 'V')
 		puts("dtrace: Kestrel D 1.0");
+	else if (o->letter == 'h')
+		print_usage(stdout);
+	else if (strlen(optarg) != 1 || strchr("acst", *optarg) == NULL)
+		/* how strictly -C takes the C standard: there is one way here */
+		errx(2, "-X: found %s, expected a, c, s or t", optarg);
+	if (o->letter == 'V' || o->letter == 'h')
 		exit(0);
-	case 'w':
-		set_option("destructive");
-		break;
-	case 'x':
-		set_option(optarg);
-		break;
-	case 'X': /* how strictly -C takes the C standard: there is one way here */
-		if (strlen(optarg) != 1 || strchr("acst", *optarg) == NULL)
-			errx(2, "-X: found %s, expected a, c, s or t", optarg);
-		break;
-	case 'Z':
-		set_option("zdefs");
-		break;
-	case '?':
-		fputs("dtrace -h lists the options\n", stderr);
-		exit(2);
-	default:
-		add_source(optarg, (unsigned)(strchr(letters, c) - letters), NULL);
-	}
 }
 
 /* Options and operands mix: the operands are $1 and so on. */
 static void
 read_arguments(int argc, char **argv)
 {
-	/* +: glibc stops at the first operand, too. */
-	static const char options[] = "+aAb:B:c:CD:eFf:GhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z";
 	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	char letters[2 * CHOICES + 2] = "+"; /* glibc stops at the first operand, too */
 	int c;
 
+	for (size_t i = 0; i < CHOICES; i++) {
+		char one[] = {choices[i].letter, choices[i].argument ? ':' : '\0', '\0'};
+
+		strcat(letters, one);
+	}
 	dt_macros.argv = dt_alloc((size_t)(argc + 1) * sizeof(char *));
 	dt_macros.used = dt_alloc((size_t)(argc + 1) * sizeof(bool));
 	dt_macros.argv[dt_macros.argc++] = argv[0];
 	while (optind < argc) {
-		while ((c = getopt_long(argc, argv, options, longs, NULL)) != -1)
-			take_option(c);
+		while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+			const struct choice *o = choices;
+
+			while (o < choices + CHOICES && o->letter != c)
+				o++;
+			if (o == choices + CHOICES) {
+				fputs("dtrace -h lists the options\n", stderr);
+				exit(2);
+			}
+			take_option(o);
+		}
 		if (optind < argc)
 			dt_macros.argv[dt_macros.argc++] = argv[optind++];
 	}
@@ -266,42 +249,29 @@ check_macros(void)
 static bool
 is_wanted(const struct dif_probe *p)
 {
-	bool any = false;
+	const struct clause *c = dt_program.clauses;
 
-	for (struct clause *c = dt_program.clauses; c != NULL; c = c->next) {
-		for (struct probe_spec *s = c->probes; s != NULL; s = s->next) {
-			if (probe_matches(s->text, p))
-				return true;
-			any = true;
-		}
-	}
-	return !any;
+	while (c != NULL && !probe_is_meant(c->probes, p))
+		c = c->next;
+	return c != NULL || dt_program.clauses == NULL;
 }
 
 static void
 print_arguments(const struct dif_probe *p)
 {
-	struct attributes a = stable_best;
-	const char *const parts[] = {p->provider, p->module, p->function, p->name};
-
-	for (unsigned i = 0; i < 4; i++) {
-		if (*parts[i] != '\0')
-			a = stable_min(a, stable_of_probe(p->provider, i));
-	}
-	stable_print(stdout, "Probe Description Attributes", a);
+	stable_print(stdout, "Probe Description Attributes", stable_of_description(p, p->provider));
 	stable_print(stdout, "Argument Attributes", stable_of_probe(p->provider, STABLE_ARGS));
 	printf("\n\tArgument Types\n");
 	for (uint64_t n = 0; n < 10; n++) {
-		struct type *xlate, *type = probe_argument(p, n, &xlate);
+		const char *xlate;
+		struct type *type = probe_argument(p, n, &xlate);
 
 		if (type == NULL) {
 			if (n == 0)
 				printf("\t\tNone\n");
 			break;
 		}
-		printf("\t\targs[%u]: %s%s%s%s\n", (unsigned)n, type_text(type),
-		       xlate != NULL ? " (" : "", xlate != NULL ? type_text(xlate) : "",
-		       xlate != NULL ? ")" : "");
+		printf("\t\targs[%u]: %s\n", (unsigned)n, xlate != NULL ? xlate : type_text(type));
 	}
 	printf("\n");
 }
@@ -396,7 +366,7 @@ main(int argc, char **argv)
 	run.claim |= dt_options.grabanon != 0;
 	probe_describe = consume_describe;
 	if (run.sources == NULL && !run.list && !run.claim && !run.anonymous) {
-		fputs(usage, stderr);
+		print_usage(stderr);
 		return 2;
 	}
 	read_scripts();

@@ -9,9 +9,8 @@
 #include <string.h>
 
 #include "kernel/abi/dif.h"
-#include "userland/bin/dtrace/cpp.h"
-#include "userland/bin/dtrace/lex.h"
-#include "userland/bin/dtrace/stable.h"
+#include "userland/bin/dtrace/check/check.h"
+#include "userland/bin/dtrace/read/read.h"
 
 struct dt_options dt_options;
 static const char *text;
@@ -170,6 +169,13 @@ option_rate(const char *s, uint64_t *value)
 	return false;
 }
 
+/* The words have blanks around them. */
+static bool
+is_one_of(const char *word, const char *words)
+{
+	return *word != '\0' && strstr(words, dt_format(" %s ", word)) != NULL;
+}
+
 static bool
 read_value(enum kind kind, const char *value, uint64_t *to)
 {
@@ -178,12 +184,8 @@ read_value(enum kind kind, const char *value, uint64_t *to)
 
 	switch (kind) {
 	case FLAG:
-		*to = value == NULL || strcmp(value, "1") == 0 || strcmp(value, "set") == 0 ||
-		      strcmp(value, "on") == 0 || strcmp(value, "yes") == 0 ||
-		      strcmp(value, "enable") == 0;
-		return *to != 0 || strcmp(value, "0") == 0 || strcmp(value, "unset") == 0 ||
-		       strcmp(value, "off") == 0 || strcmp(value, "no") == 0 ||
-		       strcmp(value, "disable") == 0;
+		*to = value == NULL || is_one_of(value, " 1 set on yes enable true ");
+		return *to != 0 || is_one_of(value, " 0 unset off no disable false ");
 	case NUMBER:
 	case SIZE:
 		return value != NULL && read_size(value, to);
@@ -278,7 +280,7 @@ option_set(const char *name, const char *value)
 				 value != NULL ? value : "");
 		return NULL;
 	}
-	if (*name != '\0' && strstr(ignored, dt_format(" %s ", name)) != NULL)
+	if (is_one_of(name, ignored))
 		return NULL;
 	return dt_format("%s: there is no such option", name);
 }

@@ -86,71 +86,73 @@ type_add(struct type *type)
 	names = type;
 }
 
-static struct type *
-add_integer(const char *name, uint32_t size, bool is_signed)
-{
-	struct type *t = type_new(T_INT, name, size);
+/* Integers; for some, where others find them. */
+static const struct {
+	const char *name;
+	uint32_t size;
+	bool is_signed;
+	struct type **type;
+} integers[] = {
+    {"char", 1, true, &type_char},
+    {"signed char", 1, true, NULL},
+    {"unsigned char", 1, false, NULL},
+    {"short", 2, true, NULL},
+    {"unsigned short", 2, false, NULL},
+    {"int", 4, true, &type_int},
+    {"unsigned int", 4, false, &type_uint},
+    {"long", 8, true, &type_long},
+    {"unsigned long", 8, false, &type_ulong},
+    {"long long", 8, true, NULL},
+    {"unsigned long long", 8, false, NULL},
+    {"_Bool", 1, false, NULL},
+};
 
-	t->is_signed = is_signed;
-	type_add(t);
-	return t;
+static const struct {
+	const char *type, *names;
+} typedefs[] = {
+    {"signed char", "int8_t"},
+    {"unsigned char", "uint8_t uchar_t"},
+    {"short", "int16_t"},
+    {"unsigned short", "uint16_t ushort_t"},
+    {"int", "int32_t pid_t id_t zoneid_t processorid_t"},
+    {"unsigned int", "uint32_t uint_t uid_t gid_t mode_t ipaddr_t"},
+    {"long", "int64_t intptr_t ssize_t ptrdiff_t off_t time_t hrtime_t longlong_t"},
+    {"unsigned long", "uint64_t uintptr_t size_t ulong_t u_longlong_t dev_t"},
+};
+
+void
+type_init(const struct btf *btf)
+{
+	struct type *t;
+
+	names = NULL;
+	type_add(type_void = type_new(T_VOID, "void", 0));
+	type_add(type_string = type_new(T_STRING, "string", 0));
+	type_stack = type_new(T_STACK, "stack", 0);
+	type_ustack = type_new(T_STACK, "ustack", 0);
+	for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++) {
+		t = type_new(T_INT, integers[i].name, integers[i].size);
+		t->is_signed = integers[i].is_signed;
+		type_add(t);
+		if (integers[i].type != NULL)
+			*integers[i].type = t;
+	}
+	for (size_t i = 0; i < sizeof(typedefs) / sizeof(typedefs[0]); i++) {
+		char *rest = dt_format("%s", typedefs[i].names), *name;
+
+		while ((name = strsep(&rest, " ")) != NULL)
+			type_typedef(name, type_by_name(typedefs[i].type));
+	}
+	type_btf_init(btf);
 }
 
-static void
-add_typedef(const char *name, struct type *to)
+void
+type_typedef(const char *name, struct type *to)
 {
 	struct type *t = type_new(T_TYPEDEF, name, to->size);
 
 	t->to = to;
 	type_add(t);
-}
-
-void
-type_init(const struct btf *btf)
-{
-	struct type *schar, *uchar, *sshort, *ushort;
-	static const char *const longs[] = {"int64_t", "intptr_t", "ssize_t",  "ptrdiff_t",
-					    "off_t",   "time_t",   "hrtime_t", "longlong_t"};
-	static const char *const ulongs[] = {"uint64_t", "uintptr_t",    "size_t",
-					     "ulong_t",  "u_longlong_t", "dev_t"};
-	static const char *const ints[] = {"int32_t", "pid_t", "id_t", "zoneid_t", "processorid_t"};
-	static const char *const uints[] = {"uint32_t", "uint_t", "uid_t",
-					    "gid_t",    "mode_t", "ipaddr_t"};
-
-	names = NULL;
-	type_void = type_new(T_VOID, "void", 0);
-	type_add(type_void);
-	type_char = add_integer("char", 1, true);
-	schar = add_integer("signed char", 1, true);
-	uchar = add_integer("unsigned char", 1, false);
-	sshort = add_integer("short", 2, true);
-	ushort = add_integer("unsigned short", 2, false);
-	type_int = add_integer("int", 4, true);
-	type_uint = add_integer("unsigned int", 4, false);
-	type_long = add_integer("long", 8, true);
-	type_ulong = add_integer("unsigned long", 8, false);
-	add_integer("long long", 8, true);
-	add_integer("unsigned long long", 8, false);
-	add_integer("_Bool", 1, false);
-	type_string = type_new(T_STRING, "string", 0);
-	type_add(type_string);
-	type_stack = type_new(T_STACK, "stack", 0);
-	type_ustack = type_new(T_STACK, "ustack", 0);
-	add_typedef("int8_t", schar);
-	add_typedef("uint8_t", uchar);
-	add_typedef("uchar_t", uchar);
-	add_typedef("int16_t", sshort);
-	add_typedef("uint16_t", ushort);
-	add_typedef("ushort_t", ushort);
-	for (size_t i = 0; i < sizeof(ints) / sizeof(ints[0]); i++)
-		add_typedef(ints[i], type_int);
-	for (size_t i = 0; i < sizeof(uints) / sizeof(uints[0]); i++)
-		add_typedef(uints[i], type_uint);
-	for (size_t i = 0; i < sizeof(longs) / sizeof(longs[0]); i++)
-		add_typedef(longs[i], type_long);
-	for (size_t i = 0; i < sizeof(ulongs) / sizeof(ulongs[0]); i++)
-		add_typedef(ulongs[i], type_ulong);
-	type_btf_init(btf);
 }
 
 static bool

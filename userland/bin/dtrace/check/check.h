@@ -1,0 +1,209 @@
+/*
+ * check.h - checks a program: every expression gets a type, and every name a meaning.
+ *
+ *	comes in:	a clause of the tree, whose probes are known
+ *	goes out:	the same clause; of each node the type, and the variable, function,
+ *			aggregation or member that it stands for. Constants are computed; inlines,
+ *			translators and args[ ] are replaced by expressions without them.
+ *
+ * In reading order: ident.c has what names mean, with the tables of D's variables and functions;
+ * clause.c checks clauses and statements, check.c names, arrays and members, check_op.c and
+ * check_unary.c operators, check_call.c functions and aggregations, format.c the formats of
+ * printf(), expand.c inlines and translators. probe.c knows the probes and the types of their
+ * arguments, symbol.c the kernel's symbols, stable.c how stable the things are that are used.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "kernel/abi/dif.h"
+#include "ktr/fmt.h"
+#include "userland/bin/dtrace/dt.h"
+
+/* ---- names: ident.c ---- */
+
+extern struct variable *dt_variables;
+extern struct aggregation *dt_aggregations;
+
+/* Forgets all variables and aggregations. */
+void ident_init(void);
+/* The variable, built-in ones included; NULL: there is none of that name. */
+struct variable *ident_find(enum scope scope, const char *name);
+struct variable *ident_add(enum scope scope, const char *name, struct type *type);
+struct aggregation *ident_aggregation(const char *name, struct place at);
+const struct function *ident_function(const char *name);
+/* The action that a checked node calls; NULL: it calls none. */
+const struct function *ident_action(const struct node *n);
+/* "self->x" */
+const char *ident_text(const struct variable *v);
+
+/* ---- clauses and expressions: clause.c, check.c, check_op.c, check_call.c ---- */
+
+/* Begins a program. */
+void check_init(void);
+/* Finds the types of an expression and of all in it; replaces what is constant by its value. */
+void check_expression(struct node *n);
+/* The same for what may be a variable that is not known yet: then it has no type. */
+void check_place(struct node *n);
+/* Checks one clause, whose probes are known (probe.h). */
+void check_clause(struct clause *c);
+/* `type name`, `self type name`, `type name[types of keys]` at the top of a program. */
+void check_declare(struct place at, enum scope scope, const char *name, struct type *type,
+		   struct member *keys, bool is_array);
+/* Each kind of node, by check_place(). */
+void check_assign(struct node *n);
+void check_binary(struct node *n);
+void check_call(struct node *n);
+void check_cast(struct node *n);
+void check_comma(struct node *n);
+void check_condition(struct node *n);
+void check_stringof(struct node *n);
+void check_step(struct node *n);  /* ++ and --, before or after a variable */
+void check_unary(struct node *n); /* any operator with one operand */
+/* @name[keys] = function(arguments) */
+void check_aggregate(struct node *n);
+/* Fits the keys those of a variable or aggregation, or gives it these. `tag`: if they do not. */
+void check_keys(struct place at, const char *what, struct node *keys, struct member **known,
+		unsigned *count, bool first, const char *tag);
+/* May a value of this node be stored as that type? */
+bool check_fits(struct node *n, struct type *type);
+/* Makes an integer constant of the node. */
+void check_constant(struct node *n, struct type *type, uint64_t value);
+/*
+ * The same for what an operator has computed, with 64 bits: what does not fit into its type has a
+ * larger one. Only an unsigned number below 0 is cut, as in C.
+ */
+void check_computed(struct node *n, struct type *type, uint64_t value);
+/* The value, cut and extended as the type says. */
+uint64_t check_cut(struct type *type, uint64_t value);
+/* The type of an operation with two integers: C's usual conversions. */
+struct type *check_common(struct type *a, struct type *b);
+bool check_is_string(struct node *n);
+/* Is it the constant 0, as a number or a pointer? */
+bool check_is_null(struct node *n);
+/* The type of a variable that holds the value. */
+struct type *check_held(struct node *n);
+/* The type of argument `number` of all probes of the clause that is checked. */
+struct type *check_argument(struct place at, uint64_t number, const char **xlate);
+/* The clause that is checked uses the variable: counts it, if it is timestamp. */
+void check_count_time(const struct variable *v);
+struct node *check_clone(const struct node *n);
+/* Counts expansions from 0. */
+void expand_init(void);
+/* Puts another node in the place of n, which keeps its place in lists. */
+void check_replace(struct node *n, const struct node *by);
+/* The inline of that name, with parameters or without; NULL: there is none. */
+struct inline_def *expand_find(const char *name, bool is_array);
+/* Puts what the inline stands for in the place of n. */
+void expand_inline(struct node *n, struct inline_def *def, const struct node *given);
+/* The translator of a value to a struct, or to its address; NULL: there is none. */
+struct translator *expand_translator(struct type *from, struct type *to);
+/* xlate <type> (value) */
+void expand_xlate(struct node *n);
+/* A member of what a translator makes: the translator's expression for it. */
+void expand_member(struct node *n);
+
+/* The operator as it is written. */
+const char *check_op_text(uint32_t op);
+bool check_is_pointer(struct node *n); /* or an array */
+bool check_is_scalar(struct node *n);  /* or an array, whose address it is */
+struct type *check_promoted(struct type *type);
+/* A variable or memory; may it be written? */
+bool check_is_place(struct node *n);
+bool check_is_writable(struct node *n);
+
+/* ---- formats of printf() and printa(): format.c ---- */
+
+struct conversion {
+	const char *literal; /* text before the conversion */
+	size_t literal_size;
+	const char *start, *end; /* from % to after the letter */
+	char letter;             /* '\0': only the literal text was left */
+	bool agg;                /* %@ */
+	struct fmt_spec spec;    /* its conv is not used */
+};
+
+/*
+ * Reads the text before the next conversion, and that conversion; false at the end. What is wrong
+ * with it: *why, or NULL.
+ */
+bool format_next(const char **format, struct conversion *c, const char **why);
+/* Does the format print the arguments? Otherwise an error. `printa`: conversions with @ are for
+ * values. */
+void format_check(struct node *call, const char *format, struct node *args, bool printa);
+
+/* ---- probes: probe.c ---- */
+
+struct probe {
+	struct probe *next;
+	struct dif_probe p;
+};
+
+/* All probes, in the order of their ids; NULL: they are not known. Asks for them only once. */
+struct probe *probe_all(void);
+/* Asks again next time: there are more. */
+void probe_forget(void);
+/* Where probe_all() gets them; id in p->id. False: there is none from this id on. */
+extern bool (*probe_describe)(struct dif_probe *p);
+/* Without a kernel: those of SDT that its build has described. */
+struct probe *probe_described(void);
+/* Does a description with four fields, which may be globs, or empty, match the probe? */
+bool probe_matches(const char *full, const struct dif_probe *p);
+/* Does one of the names mean it? */
+bool probe_is_meant(const struct probe_spec *names, const struct dif_probe *p);
+/* profile-N or tick-N: a probe that is made when it is named. */
+bool probe_is_rate(const char *name);
+/* The four fields of a full name. */
+void probe_split(const char *full, struct dif_probe *p);
+/*
+ * The name with its four fields. `fields`: how many the leftmost field of a description with one
+ * field has before it, itself included: 4 of -n (a name), 3 of -f, 2 of -m, 1 of -P. NULL: too
+ * many.
+ */
+char *probe_full_name(const char *text, unsigned fields);
+/* The type of the argument, NULL: not known. *xlate: the type that D shows instead, or NULL. */
+struct type *probe_argument(const struct dif_probe *p, uint64_t number, const char **xlate);
+
+/* ---- the kernel's functions and variables: symbol.c ---- */
+
+/* Uses the kernel's symbols (kernel/debug/ksyms.h), which stay. NULL: they are good, else why not.
+ */
+const char *symbol_open(const void *data, size_t size);
+/* The address of a symbol of the kernel, and its type; *type NULL: it is not known. */
+bool symbol_find(const char *name, uint64_t *address, struct type **type);
+/* The symbol that contains the address; NULL: none. *start: where it begins. */
+const char *symbol_at(uint64_t address, uint64_t *start);
+
+/* ---- stability, the guide's attributes: stable.c ---- */
+
+/* The stability of names, that of what they stand for, and on which machines they are: ascending.
+ */
+struct attributes {
+	uint8_t part[3];
+};
+
+enum stable_part { STABLE_PROVIDER, STABLE_MODULE, STABLE_FUNCTION, STABLE_NAME, STABLE_ARGS };
+
+extern const struct attributes stable_best;    /* Stable/Stable/Common */
+extern const struct attributes stable_private; /* Private/Private/Unknown */
+/* The least of what was used so far. */
+extern struct attributes stable_used;
+/* Not 0: what is used now is the definition of a library's name, whose stability alone counts. */
+extern unsigned stable_hidden;
+
+/* Forgets what pragmas have said, and the minimum. */
+void stable_init(void);
+struct attributes stable_min(struct attributes a, struct attributes b);
+/* Of a part of a probe's name, or its arguments. */
+struct attributes stable_of_probe(const char *provider, enum stable_part part);
+/* Of the fields that a probe's description has, of a provider that it means. */
+struct attributes stable_of_description(const struct dif_probe *spec, const char *provider);
+/* Of the name of a variable or inline. */
+struct attributes stable_of_name(const char *name);
+/* The program uses it at this place: D_ATTR_MIN if it is less than -x amin. */
+void stable_use(struct place at, const char *what, struct attributes a);
+/* -x amin. false: the text is not of the form Stable/Private/Common. */
+bool stable_set_minimum(const char *text);
+/* #pragma D attributes A/B/C NAME, or A/B/C provider PROVIDER PART. false: it has not this form. */
+bool stable_pragma(char *text);
+void stable_print(FILE *to, const char *heading, struct attributes a);

@@ -1,0 +1,244 @@
+/*
+ * gen_place.c - instructions for variables and memory: loading, storing, converting.
+ */
+#include <string.h>
+
+#include "userland/bin/dtrace/gen/gen.h"
+
+/* ---- types ---- */
+
+bool
+gen_is_unsigned(struct type *type)
+{
+	type = type_base(type);
+	return type->kind == T_POINTER || type->kind == T_ARRAY ||
+	       (type->kind == T_INT && !type->is_signed);
+}
+
+void
+gen_cut(struct type *type, unsigned r)
+{
+	type = type_base(type);
+	if (type_is_integer(type) && type->size < 8 && type->size != 0)
+		gen_insn(DIF_EXT, r, r, 0,
+			 gen_is_unsigned(type) ? (int32_t)type->size : -(int32_t)type->size);
+}
+
+/* Is the value surely one of its type? Operators compute with 64 bits. */
+static bool
+is_cut(const struct node *n)
+{
+	if (n->kind == N_BINARY)
+		return op_find(n->op)->kind <= OP_COMPARE;
+	return n->kind != N_COND && n->kind != N_COMMA &&
+	       (n->kind != N_UNARY || strchr("-~+", (int)n->op) == NULL);
+}
+
+void
+gen_value_as(struct node *n, struct type *type, unsigned r)
+{
+	struct type *from = type_base(n->type), *to = type_base(type);
+	bool from_unsigned = gen_is_unsigned(from), to_unsigned = gen_is_unsigned(to);
+
+	gen_value(n, r);
+	if (is_cut(n) && type_is_integer(from) &&
+	    (from->size < to->size ? from_unsigned || !to_unsigned
+				   : from->size == to->size && from_unsigned == to_unsigned))
+		return;
+	gen_cut(to, r);
+}
+
+/* ---- places ---- */
+
+static bool
+in_variable(struct type *type)
+{
+	return !type_is_struct(type) && type_base(type)->kind != T_ARRAY;
+}
+
+uint32_t
+gen_variable(struct variable *v)
+{
+	struct type *type = type_base(v->type);
+	struct dif_var d = {.scope = (uint8_t)v->scope, .size = 8};
+
+	if (v->code != 0)
+		return v->code - 1;
+	if (type->kind == T_STRING) {
+		d.kind = DIF_STR;
+		d.size = 0;
+	} else if (!in_variable(type)) {
+		d.kind = DIF_BYTES;
+		d.size = type->size;
+	}
+	for (struct member *m = v->keys; m != NULL; m = m->next)
+		d.keys = DIF_KEYS_AND(d.keys,
+				      type_base(m->type)->kind == T_STRING ? DIF_K_STR : DIF_K_INT);
+	buffer_add(&gen_image.vars, &d, sizeof(d));
+	v->code = (uint32_t)(gen_image.vars.size / sizeof(d));
+	return v->code - 1;
+}
+
+static void
+push_key(struct node *key, unsigned r)
+{
+	if (key->kind == N_CALL && type_base(key->type)->kind == T_STACK)
+		gen_insn(key->type == type_stack ? DIF_KEY_STACK : DIF_KEY_USTACK, 0, 0, 0,
+			 (int32_t)gen_frames(key));
+	else if (type_is_stringlike(key->type) && type_base(key->type)->kind != T_POINTER)
+		gen_insn(DIF_KEY_STR, 0, r, 0, 0);
+	else
+		gen_insn(DIF_KEY, 0, r, 0, 0);
+}
+
+void
+gen_keys(struct node *keys, unsigned r)
+{
+	unsigned at = r;
+
+	/* All values first: one may need keys for itself. */
+	for (struct node *k = keys; k != NULL; k = k->next) {
+		if (type_base(k->type)->kind != T_STACK)
+			gen_value(k, gen_need(k, at++));
+	}
+	at = r;
+	for (struct node *k = keys; k != NULL; k = k->next) {
+		if (record_symbol_of(k) >= SHOW_USYM) {
+			gen_insn(DIF_BUILTIN, gen_need(k, DIF_REGS - 1), 0, 0, DIF_B_PROGRAM);
+			gen_insn(DIF_KEY, 0, DIF_REGS - 1, 0, 0);
+		}
+		push_key(k, at);
+		at += type_base(k->type)->kind != T_STACK;
+	}
+}
+
+/* The value, or address of the bytes, of a variable to r. */
+void
+gen_load_variable(struct node *n, unsigned r)
+{
+	struct variable *v = n->var;
+
+	if (v->arg != 0) {
+		gen_insn(DIF_ARG, r, 0, 0, v->arg - 1);
+	} else if (v->builtin && v->code == DIF_B_TIMESTAMP && gen_time != NULL) {
+		gen_insn(DIF_LDV, r, 0, 0, (int32_t)gen_variable(gen_time));
+	} else if (v->builtin) {
+		gen_insn(DIF_BUILTIN, r, 0, 0, (int32_t)v->code);
+	} else {
+		if (v->is_array)
+			gen_keys(n->right, r);
+		gen_insn(DIF_LDV, r, 0, 0, (int32_t)gen_variable(v));
+	}
+}
+
+/* The address of what is in memory: register r, and an offset to add. */
+int32_t
+gen_place(struct node *n, unsigned r)
+{
+	int32_t offset = 0;
+
+	switch (n->kind) {
+	case N_EXTERN:
+		gen_constant(n->value, r);
+		return 0;
+	case N_MEMBER:
+		if (n->op == '>')
+			gen_value(n->left, r);
+		else
+			offset = gen_place(n->left, r);
+		return offset + (int32_t)n->member.offset;
+	case N_UNARY:
+		if (n->op == '*') {
+			gen_value(n->left, r);
+			return 0;
+		}
+		/* fall through */
+	default:
+		gen_value(n, r);
+		return 0;
+	}
+}
+
+void
+gen_load(struct type *type, unsigned r, unsigned address, int32_t offset)
+{
+	static const uint8_t zero[] = {[1] = DIF_LD1, [2] = DIF_LD2, [4] = DIF_LD4, [8] = DIF_LD8};
+	static const uint8_t sign[] = {
+	    [1] = DIF_LDS1, [2] = DIF_LDS2, [4] = DIF_LDS4, [8] = DIF_LD8};
+
+	type = type_base(type);
+	if (type_is_scalar(type) && type->size <= 8 && zero[type->size] != 0) {
+		gen_insn(gen_is_unsigned(type) ? zero[type->size] : sign[type->size], r, address, 0,
+			 offset);
+		return;
+	}
+	/* What has no value in a register is its address. */
+	if (offset != 0)
+		gen_insn(DIF_ADD | DIF_IMM, r, address, 0, offset);
+	else if (r != address)
+		gen_insn(DIF_OR, r, R0, address, 0);
+}
+
+void
+gen_member(struct node *n, unsigned r)
+{
+	struct member *m = &n->member;
+	int32_t offset = gen_place(n, r);
+	struct type *unit = type_base(m->type);
+
+	gen_load(m->type, r, r, offset);
+	if (m->bits != 0) {
+		gen_insn(DIF_SHL | DIF_IMM, r, r, 0, 64 - m->bits - m->shift);
+		gen_insn((gen_is_unsigned(unit) ? DIF_SHR : DIF_SAR) | DIF_IMM, r, r, 0,
+			 64 - m->bits);
+	}
+}
+
+/* Stores register `value` to a bit-field or any other place in memory; uses registers from r on. */
+static void
+gen_store_memory(struct node *n, unsigned value, unsigned r)
+{
+	static const uint8_t store[] = {[1] = DIF_ST1, [2] = DIF_ST2, [4] = DIF_ST4, [8] = DIF_ST8};
+	struct type *type = type_base(n->type);
+	int32_t offset = gen_place(n, gen_need(n, r));
+
+	if (n->kind == N_MEMBER && n->member.bits != 0) {
+		uint64_t mask = (n->member.bits == 64 ? ~0ull : (1ull << n->member.bits) - 1);
+		unsigned unit = gen_need(n, r + 1), bits = gen_need(n, r + 2),
+			 m = gen_need(n, r + 3);
+
+		gen_constant(mask << n->member.shift, m);
+		gen_insn(DIF_SHL | DIF_IMM, bits, value, 0, n->member.shift);
+		gen_insn(DIF_AND, bits, bits, m, 0);
+		gen_insn(DIF_XOR | DIF_IMM, m, m, 0, -1);
+		gen_load(type, unit, r, offset);
+		gen_insn(DIF_AND, unit, unit, m, 0);
+		gen_insn(DIF_OR, unit, unit, bits, 0);
+		value = unit;
+	}
+	if (type_is_struct(type)) {
+		unsigned to = gen_need(n, r + 1), size = gen_need(n, r + 2);
+
+		gen_insn(DIF_ADD | DIF_IMM, to, r, 0, offset);
+		gen_insn(DIF_OR, r, R0, value, 0);
+		gen_constant(type->size, size);
+		gen_insn(DIF_CALL, r, r, 0, DIF_SUB_BCOPY);
+		return;
+	}
+	if (!type_is_scalar(type) || type->size > 8 || store[type->size] == 0)
+		dt_error(n->at, "D_OP_INCOMPAT", "operator =: %s cannot be stored in memory",
+			 type_text(type));
+	gen_insn(store[type->size], 0, r, value, offset);
+}
+
+void
+gen_store(struct node *n, unsigned value, unsigned r)
+{
+	if ((n->kind == N_NAME || n->kind == N_INDEX) && n->var != NULL) {
+		if (n->var->is_array)
+			gen_keys(n->right, r);
+		gen_insn(DIF_STV, 0, value, 0, (int32_t)gen_variable(n->var));
+	} else {
+		gen_store_memory(n, value, r);
+	}
+}

@@ -1,0 +1,469 @@
+/*
+ * aggregate.c - the aggregations as the consumer has added them up: merging, sorting, printing all.
+ */
+#include <err.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userland/bin/dtrace/options.h"
+#include "userland/bin/dtrace/run/run.h"
+
+#define BUCKETS 8192u
+
+static struct agg_entry *buckets[BUCKETS];
+static struct {
+	uint64_t normal; /* 0: 1 */
+	bool printed;
+} * state;
+
+static void
+open_state(void)
+{
+	if (state == NULL)
+		state = dt_alloc((view.agg_count + 1) * sizeof(*state));
+}
+
+/* ---- adding ---- */
+
+static uint64_t
+hash(uint32_t agg, const uint64_t *keys, size_t words)
+{
+	uint64_t h = agg + 0x9e3779b97f4a7c15u;
+
+	for (size_t i = 0; i < words; i++)
+		h = (h ^ keys[i]) * 0xff51afd7ed558ccdu ^ h >> 29;
+	return h ^ h >> 32;
+}
+
+static struct agg_entry *
+find(uint32_t agg, const uint64_t *keys, uint16_t key_words, uint16_t value_words)
+{
+	struct agg_entry **bucket = &buckets[hash(agg, keys, key_words) % BUCKETS], *e;
+
+	for (e = *bucket; e != NULL; e = e->next) {
+		if (e->agg == agg && e->key_words == key_words &&
+		    memcmp(e->keys, keys, 8 * (size_t)key_words) == 0)
+			return e;
+	}
+	e = malloc(sizeof(*e) + 8 * ((size_t)key_words + value_words));
+	if (e == NULL)
+		err(1, "memory");
+	*e = (struct agg_entry){*bucket, agg, key_words, value_words, true, (uint64_t *)(e + 1),
+				NULL};
+	e->values = e->keys + key_words;
+	memcpy(e->keys, keys, 8 * (size_t)key_words);
+	memset(e->values, 0, 8 * (size_t)value_words);
+	*bucket = e;
+	return e;
+}
+
+static void
+merge(struct agg_entry *e, const uint64_t *values)
+{
+	uint8_t func = view.aggs[e->agg].func;
+	unsigned __int128 more;
+
+	if (func == DIF_MIN || func == DIF_MAX) {
+		bool less = (int64_t)values[0] < (int64_t)e->values[0];
+
+		if (e->fresh || less == (func == DIF_MIN))
+			e->values[0] = values[0];
+	} else if (func == DIF_STDDEV) {
+		e->values[0] += values[0];
+		e->values[1] += values[1];
+		memcpy(&more, values + 2, sizeof(more));
+		more += (unsigned __int128)e->values[3] << 64 | e->values[2];
+		e->values[2] = (uint64_t)more;
+		e->values[3] = (uint64_t)(more >> 64);
+	} else {
+		for (uint16_t i = 0; i < e->value_words; i++)
+			e->values[i] += values[i];
+	}
+	e->fresh = false;
+}
+
+static void
+fold_program(uint64_t *program)
+{
+	*program = (uint64_t)usymbol_program((uint32_t)(*program >> 32)) << 32 | (uint32_t)*program;
+}
+
+static void
+fold_user(const struct rec_field *f, uint64_t *keys)
+{
+	const char *object, *name;
+	uint64_t start;
+
+	fold_program(&keys[0]);
+	name = usymbol_at((uint32_t)(keys[0] >> 32), keys[1], &start, &object);
+	if (f->show == SHOW_UMOD && object != NULL)
+		keys[1] = USYMBOL_ANY;
+	else if (f->show != SHOW_UADDR && name != NULL)
+		keys[1] = start;
+}
+
+/*
+ * A function instead of an address in it: keys of func() and mod() are one for all addresses. One
+ * number for each program.
+ */
+static void
+fold_keys(const struct rec_agg *r, uint64_t *keys)
+{
+	for (uint32_t i = 0; i < r->count; i++) {
+		const struct rec_field *f = &view.fields[r->first + i];
+
+		if (f->show == SHOW_FUNC || f->show == SHOW_MOD)
+			keys[0] = print_function_start(keys[0]);
+		if (f->show == SHOW_USTACK && keys[0] > 0)
+			fold_program(&keys[1]);
+		if (print_is_user(f))
+			fold_user(f, keys);
+		keys += agg_key_words(f, keys);
+	}
+}
+
+void
+agg_add(const void *table, size_t size)
+{
+	const uint8_t *p = table, *end = p + size;
+
+	while ((size_t)(end - p) >= sizeof(struct dif_entry)) {
+		const struct dif_entry *e = (const void *)p;
+		uint64_t *keys = (uint64_t *)(p + sizeof(*e));
+		size_t need = sizeof(*e) + 8 * ((size_t)e->key_words + e->value_words);
+
+		if (need > (size_t)(end - p) || e->agg >= view.agg_count)
+			break;
+		fold_keys(&view.rec_aggs[e->agg], keys);
+		merge(find(e->agg, keys, e->key_words, e->value_words), keys + e->key_words);
+		p += need;
+	}
+}
+
+/* ---- what actions do to them ---- */
+
+void
+agg_each(uint32_t agg, void (*f)(const struct agg_entry *e))
+{
+	for (unsigned b = 0; b < BUCKETS; b++) {
+		for (struct agg_entry *e = buckets[b]; e != NULL; e = e->next) {
+			if (e->agg == agg)
+				f(e);
+		}
+	}
+}
+
+void
+agg_clear(uint32_t agg)
+{
+	for (unsigned b = 0; b < BUCKETS; b++) {
+		for (struct agg_entry *e = buckets[b]; e != NULL; e = e->next) {
+			if (e->agg != agg)
+				continue;
+			memset(e->values, 0, 8 * (size_t)e->value_words);
+			e->fresh = true;
+		}
+	}
+}
+
+void
+agg_normalize(uint32_t agg, uint64_t by)
+{
+	open_state();
+	state[agg].normal = by;
+}
+
+uint64_t
+agg_normal(uint32_t agg)
+{
+	open_state();
+	return state[agg].normal != 0 ? state[agg].normal : 1;
+}
+
+/* ---- sorting ---- */
+
+static const uint32_t *sorted_aggs;
+
+static int
+compare_numbers(__int128 a, __int128 b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int
+compare_one_key(const struct rec_field *f, const uint64_t *a, const uint64_t *b)
+{
+	size_t words;
+
+	switch (f->show) {
+	case SHOW_STRING:
+		return strcmp((const char *)a, (const char *)b);
+	case SHOW_STACK:
+	case SHOW_USTACK:
+		words = a[0] < b[0] ? a[0] : b[0];
+		for (size_t i = 1; i <= words; i++) {
+			if (a[i] != b[i])
+				return a[i] < b[i] ? -1 : 1;
+		}
+		return compare_numbers((int64_t)a[0], (int64_t)b[0]);
+	case SHOW_INT:
+	case SHOW_ENUM:
+		return compare_numbers((int64_t)a[0], (int64_t)b[0]);
+	default:
+		return compare_numbers(a[0], b[0]);
+	}
+}
+
+/* From key number `from` on, then from the first. */
+static int
+compare_keys(const struct agg_entry *a, const struct agg_entry *b)
+{
+	const struct rec_agg *r = &view.rec_aggs[a->agg];
+	uint32_t from =
+	    dt_options.aggsortkeypos < r->count ? (uint32_t)dt_options.aggsortkeypos : 0;
+
+	for (unsigned turn = 0; turn < 2; turn++) {
+		const uint64_t *x = a->keys, *y = b->keys;
+
+		for (uint32_t i = 0; i < r->count; i++) {
+			const struct rec_field *f = &view.fields[r->first + i];
+			int c = (turn == 0) == (i >= from) ? compare_one_key(f, x, y) : 0;
+
+			if (c != 0)
+				return c;
+			x += agg_key_words(f, x);
+			y += agg_key_words(f, y);
+		}
+	}
+	return 0;
+}
+
+struct row {
+	struct agg_entry *entries[16];
+	unsigned count;
+};
+
+static const struct agg_entry *
+any_of(const struct row *r)
+{
+	for (unsigned i = 0; i < r->count; i++) {
+		if (r->entries[i] != NULL)
+			return r->entries[i];
+	}
+	return NULL;
+}
+
+static int
+compare_values(const struct row *a, const struct row *b)
+{
+	unsigned from = dt_options.aggsortpos < a->count ? (unsigned)dt_options.aggsortpos : 0;
+
+	for (unsigned i = 0; i < a->count; i++) {
+		unsigned n = (from + i) % a->count;
+		int c = compare_numbers(agg_number(sorted_aggs[n], a->entries[n]),
+					agg_number(sorted_aggs[n], b->entries[n]));
+
+		if (c != 0)
+			return c;
+	}
+	return 0;
+}
+
+static int
+compare_rows(const void *one, const void *other)
+{
+	const struct row *a = one, *b = other;
+	int c;
+
+	if (dt_options.aggsortkey) {
+		c = compare_keys(any_of(a), any_of(b));
+		c = c != 0 ? c : compare_values(a, b);
+	} else {
+		c = compare_values(a, b);
+		c = c != 0 ? c : compare_keys(any_of(a), any_of(b));
+	}
+	return dt_options.aggsortrev ? -c : c;
+}
+
+/* The entries of the aggregations, those with the same keys in one row; sorted. */
+static struct row *
+make_rows(const uint32_t *aggs, unsigned count, size_t *rows)
+{
+	struct row *list = NULL;
+	size_t room = 0;
+
+	*rows = 0;
+	for (unsigned b = 0; b < BUCKETS * count; b++) {
+		unsigned n = b / BUCKETS;
+
+		for (struct agg_entry *e = buckets[b % BUCKETS]; e != NULL; e = e->next) {
+			bool earlier = false;
+			struct row r = {.count = count};
+
+			if (e->agg != aggs[n])
+				continue;
+			for (unsigned i = 0; i < count; i++) {
+				struct agg_entry *other =
+				    buckets[hash(aggs[i], e->keys, e->key_words) % BUCKETS];
+
+				while (
+				    other != NULL &&
+				    (other->agg != aggs[i] || other->key_words != e->key_words ||
+				     memcmp(other->keys, e->keys, 8 * (size_t)e->key_words) != 0))
+					other = other->next;
+				r.entries[i] = other;
+				earlier |= i < n && other != NULL; /* it has its row already */
+			}
+			if (earlier)
+				continue;
+			if (*rows == room) {
+				room = room == 0 ? 64 : 2 * room;
+				list = realloc(list, room * sizeof(*list));
+				if (list == NULL)
+					err(1, "memory");
+			}
+			list[(*rows)++] = r;
+		}
+	}
+	sorted_aggs = aggs;
+	if (*rows > 0)
+		qsort(list, *rows, sizeof(*list), compare_rows);
+	return list;
+}
+
+static void
+remove_entry(struct agg_entry *gone)
+{
+	for (unsigned b = 0; b < BUCKETS; b++) {
+		for (struct agg_entry **p = &buckets[b]; *p != NULL; p = &(*p)->next) {
+			if (*p == gone) {
+				*p = gone->next;
+				free(gone);
+				return;
+			}
+		}
+	}
+}
+
+void
+agg_trunc(uint32_t agg, int64_t keep)
+{
+	size_t count;
+	struct row *rows = make_rows(&agg, 1, &count);
+	uint64_t left = (uint64_t)(keep < 0 ? -keep : keep);
+
+	/* Rows ascend: the largest are the last. */
+	for (size_t i = 0; i < count; i++) {
+		bool stays = keep < 0 ? i < left : count - i <= left;
+
+		if (!stays)
+			remove_entry(rows[i].entries[0]);
+	}
+	free(rows);
+}
+
+/* ---- printing ---- */
+
+static bool
+is_number(const struct rec_field *f)
+{
+	return f->show == SHOW_INT || f->show == SHOW_UINT || f->show == SHOW_HEX ||
+	       f->show == SHOW_ENUM;
+}
+
+static void
+print_key(const struct rec_field *f, const uint64_t *key, bool packed)
+{
+	struct rec_field whole = *f;
+
+	switch (f->show) {
+	case SHOW_STRING:
+		fprintf(print_out, packed ? " %16s" : "  %-50s", (const char *)key);
+		return;
+	case SHOW_STACK:
+	case SHOW_USTACK:
+		whole.size = (uint32_t)key[0] * 8;
+		print_stack(&whole, key + 1, (unsigned)dt_options.stackindent);
+		return;
+	case SHOW_INT:
+	case SHOW_UINT:
+	case SHOW_HEX:
+	case SHOW_ENUM:
+		print_number(f, (const uint8_t *)key, true);
+		return;
+	default:
+		fprintf(print_out, "  %-50s",
+			print_symbol((enum show)f->show, print_is_user(f) ? key[1] : key[0],
+				     key[0]));
+	}
+}
+
+static void
+print_row(const struct row *r)
+{
+	const struct agg_entry *e = any_of(r);
+	const struct rec_agg *rec = &view.rec_aggs[e->agg];
+	const uint64_t *key = e->keys;
+	bool packed = r->count == 1 && pack_wanted(e->agg);
+
+	for (uint32_t i = 0; i < rec->count; i++) {
+		const struct rec_field *f = &view.fields[rec->first + i];
+
+		print_key(f, key, packed);
+		key += agg_key_words(f, key);
+	}
+	if (packed) {
+		pack_print_value(e->agg, e);
+		return;
+	}
+	for (unsigned i = 0; i < r->count; i++)
+		print_agg_value(sorted_aggs[i], r->entries[i]);
+	fprintf(print_out, "\n");
+}
+
+static void
+print_pack_heading(uint32_t agg)
+{
+	const struct rec_agg *rec = &view.rec_aggs[agg];
+	int width = 0;
+
+	for (uint32_t i = 0; i < rec->count; i++) {
+		const struct rec_field *f = &view.fields[rec->first + i];
+
+		width += 1 + (is_number(f) ? print_number_width(f) : 16);
+	}
+	pack_print_heading(agg, width);
+}
+
+void
+agg_print(const char *format, const uint32_t *aggs, unsigned count)
+{
+	size_t rows;
+	struct row *list;
+
+	open_state();
+	if (count > 16)
+		count = 16;
+	list = make_rows(aggs, count, &rows);
+	for (unsigned i = 0; i < count; i++)
+		state[aggs[i]].printed = true;
+	if (format == NULL && count == 1 && rows > 0 && pack_wanted(aggs[0]))
+		print_pack_heading(aggs[0]);
+	for (size_t i = 0; i < rows; i++) {
+		if (format != NULL)
+			print_printa(format, list[i].entries, aggs, count);
+		else
+			print_row(&list[i]);
+	}
+	free(list);
+}
+
+void
+agg_print_rest(void)
+{
+	open_state();
+	for (uint32_t agg = 0; agg < view.agg_count; agg++) {
+		if (!state[agg].printed)
+			agg_print(NULL, &agg, 1);
+	}
+}

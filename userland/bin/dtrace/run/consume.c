@@ -1,0 +1,486 @@
+/*
+ * consume.c - traces: loads an image into the kernel, reads what comes out, and prints it in the
+ * order of time.
+ */
+#include "userland/bin/dtrace/read/read.h"
+#include "userland/bin/dtrace/run/run.h"
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "userland/bin/dtrace/check/check.h"
+#include "userland/bin/dtrace/options.h"
+
+#define DEVICE  "/dev/dtrace"
+#define POLL_NS 50000000u /* how often it looks whether the tracing has ended; sooner at first */
+
+static int device = -1;
+static pid_t child, process; /* -c, -p */
+static int go_pipe[2];       /* the child waits for its end */
+
+/* What was read of a CPU and is not printed yet. */
+struct queue {
+	uint8_t *data;
+	size_t size, at;
+};
+
+static bool
+open_device(void)
+{
+	if (device < 0)
+		device = open(DEVICE, O_RDWR | O_CLOEXEC);
+	if (device < 0 && (errno == EPERM || errno == EACCES))
+		errx(1, "failed to initialize dtrace: DTrace requires additional privileges");
+	return device >= 0;
+}
+
+bool
+consume_describe(struct dif_probe *p)
+{
+	return open_device() && ioctl(device, DIF_IOC_PROBE, p) >= 0;
+}
+
+bool
+consume_program(struct dif_program *p)
+{
+	return ioctl(device, DIF_IOC_PROGRAM, p) >= 0;
+}
+
+bool
+consume_pid(struct dif_pid *p)
+{
+	return open_device() && ioctl(device, DIF_IOC_PID, p) >= 0;
+}
+
+uint32_t
+consume_probe_of(uint32_t epid)
+{
+	struct dif_epid e = {.epid = epid};
+
+	return ioctl(device, DIF_IOC_EPID, &e) >= 0 ? e.probe : 0;
+}
+
+/* ---- $target ---- */
+
+const char *consume_command;
+
+static bool
+is_program(const char *name)
+{
+	const char *path = getenv("PATH");
+
+	consume_command = name;
+	if (strchr(name, '/') != NULL)
+		return access(name, X_OK) == 0;
+	for (path = path != NULL ? path : "/bin"; *path != '\0';) {
+		int size = (int)strcspn(path, ":");
+
+		consume_command = dt_format("%.*s/%s", size, path, name);
+		if (access(consume_command, X_OK) == 0)
+			return true;
+		path += size + (path[size] == ':');
+	}
+	errno = ENOENT;
+	return false;
+}
+
+static void
+start_command(const char *command)
+{
+	char *argv[64], *rest = strdup(command), *word;
+	int argc = 0;
+	char c;
+
+	while (rest != NULL && (word = strsep(&rest, " \t")) != NULL && argc < 63) {
+		if (*word != '\0')
+			argv[argc++] = word;
+	}
+	argv[argc] = NULL;
+	if (argc == 0)
+		errx(2, "-c: found no command");
+	if (!is_program(argv[0]))
+		err(1, "failed to execute %s", argv[0]);
+	if (pipe2(go_pipe, O_CLOEXEC) < 0 || (child = fork()) < 0)
+		err(1, "-c %s", command);
+	if (child == 0) {
+		close(go_pipe[1]);
+		if (read(go_pipe[0], &c, 1) == 0) /* its end says that nothing will be traced */
+			_exit(1);
+		execvp(argv[0], argv);
+		warn("failed to execute %s", argv[0]);
+		_exit(127);
+	}
+	close(go_pipe[0]);
+}
+
+void
+consume_target(const char *command, const char *process_text)
+{
+	char *end;
+
+	if (command != NULL) {
+		start_command(command);
+		dt_macros.target = (uint64_t)child;
+	}
+	if (process_text != NULL) {
+		process = (pid_t)strtol(process_text, &end, 10);
+		if (*end != '\0' || process <= 0)
+			errx(2, "-p: found %s, expected the number of a process", process_text);
+		if (kill(process, 0) < 0)
+			err(1, "failed to grab process %d", process);
+		dt_macros.target = (uint64_t)process;
+	}
+}
+
+static bool
+target_has_ended(void)
+{
+	int status;
+
+	if (child > 0 && waitpid(child, &status, WNOHANG) == child) {
+		child = 0;
+		if (!dt_options.quiet)
+			warnx("pid %lu has exited", (unsigned long)dt_macros.target);
+		return true;
+	}
+	if (process > 0 && kill(process, 0) < 0 && errno == ESRCH) {
+		process = 0;
+		if (!dt_options.quiet)
+			warnx("pid %lu has exited", (unsigned long)dt_macros.target);
+		return true;
+	}
+	return false;
+}
+
+/* ---- loading ---- */
+
+/* The first of the names, which have commas between, that no probe has; NULL: all are names. */
+static const char *
+find_unknown(const char *names)
+{
+	char *rest = dt_format("%s", names), *name;
+
+	probe_forget(); /* the kernel has made some for the image */
+	while ((name = strsep(&rest, ",")) != NULL) {
+		const struct probe *p = probe_all();
+
+		while (p != NULL && !probe_matches(name, &p->p))
+			p = p->next;
+		if (p == NULL)
+			return name;
+	}
+	return NULL;
+}
+
+static void
+say_matches(struct source *s, const uint32_t *matches)
+{
+	const struct dif_clause *c =
+	    (const void *)((const char *)view.image + view.image->clauses.offset);
+
+	for (; s != NULL; s = s->next) {
+		compile_context(s);
+		s->matched = 0;
+		for (unsigned n = s->first; n < s->first + s->count; n++) {
+			const char *names = view.strings + c[n].probes;
+
+			s->matched += matches[n];
+			if (matches[n] != 0)
+				names = strchr(names, ',') != NULL ? find_unknown(names) : NULL;
+			if (names != NULL && !dt_options.zdefs)
+				dt_error((struct place){0}, "D_PDESC_ZERO",
+					 "probe description %s does not match any probes", names);
+		}
+		if (!dt_options.quiet)
+			warnx("%s '%s' matched %u probe%s",
+			      s->script != NULL ? "script" : "description", compile_name(s),
+			      s->matched, s->matched == 1 ? "" : "s");
+		if (dt_options.verbose)
+			compile_report(print_out, s);
+	}
+}
+
+static void
+load(const void *image, struct source *sources)
+{
+	const struct dif_header *h = image;
+	uint32_t *matches = dt_alloc((h->clauses.count + 1) * sizeof(*matches));
+	struct dif_load l = {.image = (uintptr_t)image,
+			     .size = h->size,
+			     .matches = (uintptr_t)matches};
+
+	if (ioctl(device, DIF_IOC_LOAD, &l) < 0) {
+		if (l.error[0] != '\0' && l.clause == UINT32_MAX)
+			errx(1, "failed to enable: %s", l.error);
+		if (errno == EINVAL && l.error[0] != '\0')
+			errx(1, "failed to enable: clause %u, instruction %u: %s", l.clause, l.insn,
+			     l.error);
+		err(1, "failed to enable");
+	}
+	say_matches(sources, matches);
+}
+
+/* The image of the tracing that began with the boot. */
+static const void *
+claim(void)
+{
+	struct dif_read r = {0};
+	void *image;
+	int size;
+
+	if (ioctl(device, DIF_IOC_ANON) < 0) {
+		if (errno == ENOENT)
+			errx(1, "no anonymous tracing to claim: none began with the boot");
+		err(1, "failed to claim the anonymous tracing");
+	}
+	size = ioctl(device, DIF_IOC_IMAGE, &r);
+	image = size > 0 ? malloc((size_t)size) : NULL;
+	if (image == NULL)
+		err(1, "failed to claim the anonymous tracing");
+	r.buf = (uintptr_t)image;
+	r.size = (uint64_t)size;
+	if (ioctl(device, DIF_IOC_IMAGE, &r) < 0)
+		err(1, "failed to claim the anonymous tracing");
+	return image;
+}
+
+/* ---- losses ---- */
+
+static void
+say_drops(const char *what, uint64_t now, uint64_t then, const char *why)
+{
+	if (now > then)
+		warnx("%lu %s%s%s", (unsigned long)(now - then), what, now - then > 1 ? "s" : "",
+		      why);
+}
+
+/* Those of a buffer or a table, which each CPU has. */
+static void
+say_cpu_drops(uint32_t cpus)
+{
+	static struct dif_drops said[MAX_CPUS];
+
+	for (uint32_t cpu = 0; cpu < cpus && cpu < MAX_CPUS; cpu++) {
+		struct dif_drops now = {.cpu = cpu};
+		const char *why = dt_format(" on CPU %u", cpu);
+
+		if (ioctl(device, DIF_IOC_DROPS, &now) < 0)
+			err(1, "drops");
+		say_drops("drop", now.buf_drops, said[cpu].buf_drops, why);
+		say_drops("aggregation drop", now.agg_drops, said[cpu].agg_drops, why);
+		said[cpu] = now;
+	}
+}
+
+static void
+say_losses(const struct dif_status *s)
+{
+	static struct dif_status said;
+
+	if (s->buf_drops > said.buf_drops || s->agg_drops > said.agg_drops)
+		say_cpu_drops(s->cpus);
+	say_drops("dynamic variable drop", s->dynvar_drops, said.dynvar_drops, "");
+	say_drops("speculative drop", s->spec_drops, said.spec_drops, "");
+	say_drops("failed speculation", s->spec_busy, said.spec_busy,
+		  " (available buffer(s) still busy)");
+	say_drops("failed speculation", s->spec_none - s->spec_busy,
+		  said.spec_none - said.spec_busy, " (no speculative buffer available)");
+	said = *s;
+}
+
+/* ---- reading ---- */
+
+/* What a request reads of a CPU, into buf of `size` bytes; bytes. */
+static size_t
+read_cpu(unsigned long request, uint32_t cpu, void *buf, size_t size)
+{
+	struct dif_read r = {.buf = (uintptr_t)buf, .size = size, .cpu = cpu};
+	int n = ioctl(device, request, &r);
+
+	if (n < 0 && !(errno == EINVAL && dt_options.bufpolicy == DIF_RING))
+		err(1, "failed to read CPU %u", cpu);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static const struct dif_record *
+peek(struct queue *q)
+{
+	const struct dif_record *r;
+
+	while (q->size - q->at >= sizeof(*r)) {
+		r = (const void *)(q->data + q->at);
+		if (r->words < sizeof(*r) / 8 || 8u * r->words > q->size - q->at)
+			break;
+		if (r->layout != DIF_VOID)
+			return r;
+		q->at += 8u * r->words;
+	}
+	return NULL;
+}
+
+/* Prints what all CPUs have recorded, in the order of time. */
+static void
+print_queues(struct queue *queues, uint32_t cpus)
+{
+	for (;;) {
+		const struct dif_record *first = NULL;
+		uint32_t of = 0;
+
+		for (uint32_t cpu = 0; cpu < cpus; cpu++) {
+			const struct dif_record *r = peek(&queues[cpu]);
+
+			if (r != NULL && (first == NULL || r->time < first->time)) {
+				first = r;
+				of = cpu;
+			}
+		}
+		if (first == NULL)
+			return;
+		queues[of].at += 8u * first->words;
+		output_record(of, first, peek(&queues[of]));
+	}
+}
+
+static void
+work(uint32_t cpus, bool records)
+{
+	struct queue *queues = calloc(cpus, sizeof(*queues));
+	size_t bufsize = view.image->options.bufsize, aggsize = view.image->options.aggsize;
+	void *table = malloc(aggsize + 8);
+
+	if (queues == NULL || table == NULL)
+		err(1, "memory");
+	for (uint32_t cpu = 0; cpu < cpus && records; cpu++) {
+		queues[cpu].data = malloc(bufsize + 8);
+		if (queues[cpu].data == NULL)
+			err(1, "memory");
+		queues[cpu].size =
+		    bufsize > 0 ? read_cpu(DIF_IOC_RECORDS, cpu, queues[cpu].data, bufsize) : 0;
+	}
+	/* What was recorded before the aggregations were read finds them as they were, or later. */
+	for (uint32_t cpu = 0; cpu < cpus && view.agg_count > 0 && aggsize > 0; cpu++)
+		agg_add(table, read_cpu(DIF_IOC_AGGS, cpu, table, aggsize));
+	print_queues(queues, cpus);
+	fflush(print_out);
+	for (uint32_t cpu = 0; cpu < cpus; cpu++)
+		free(queues[cpu].data);
+	free(queues);
+	free(table);
+}
+
+/* Waits for ^C and its like, so long; true: one came. */
+static bool
+wait_signal(const sigset_t *signals, uint64_t ns)
+{
+	struct timespec ts = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	return sigtimedwait(signals, NULL, &ts) > 0;
+}
+
+static struct dif_status
+status(void)
+{
+	struct dif_status s;
+
+	if (ioctl(device, DIF_IOC_STATUS, &s) < 0)
+		err(1, "status");
+	return s;
+}
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Until the tracing ends; true: the user has ended it. */
+static bool
+trace(const sigset_t *signals)
+{
+	uint64_t rate =
+	    dt_options.switchrate < dt_options.aggrate ? dt_options.switchrate : dt_options.aggrate;
+	uint64_t next = now_ns() + rate, next_status = now_ns() + dt_options.statusrate;
+	uint64_t poll = POLL_NS / 64;
+	bool ring = view.image->options.policy != DIF_SWITCH;
+
+	for (;;) {
+		uint64_t now = now_ns(), until = next < next_status ? next : next_status;
+		uint64_t sleep = until > now ? until - now : 1000;
+		struct dif_status s;
+
+		if (wait_signal(signals, sleep < poll ? sleep : poll))
+			return true;
+		poll = poll < POLL_NS ? 2 * poll : POLL_NS;
+		s = status();
+		if (s.state != DIF_ACTIVE || target_has_ended())
+			return false;
+		if (now_ns() >= next) {
+			work(s.cpus, !ring);
+			next = now_ns() + rate;
+		}
+		if (now_ns() >= next_status) {
+			say_losses(&s);
+			next_status = now_ns() + dt_options.statusrate;
+		}
+	}
+}
+
+int
+consume(const void *image, struct source *sources, const char *output, bool leave)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+	struct dif_status s;
+	sigset_t signals;
+	uint64_t no_matches;
+
+	if (!open_device())
+		err(1, "failed to initialize dtrace: " DEVICE);
+	print_out = stdout;
+	if (output != NULL && (print_out = fopen(output, "w")) == NULL)
+		err(1, "failed to open %s", output);
+	output_path = output != NULL ? output : "";
+	sigemptyset(&signals);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		sigaddset(&signals, ends[i]);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	no_matches = image == NULL;
+	if (no_matches)
+		image = claim();
+	if (!view_open(image))
+		errx(1, "the image is not this program's");
+	if (no_matches)
+		option_set_text(view.options);
+	else
+		load(image, sources);
+	if (!no_matches && ioctl(device, DIF_IOC_GO) < 0)
+		err(1, "failed to enable");
+	if (child > 0 && (write(go_pipe[1], "g", 1) != 1 || close(go_pipe[1]) < 0))
+		err(1, "-c");
+	if ((!no_matches || !leave) && trace(&signals))
+		fprintf(print_out, "\n"); /* after the ^C */
+	ioctl(device, DIF_IOC_STOP);
+	s = status();
+	work(s.cpus, true);
+	say_losses(&s);
+	fprintf(print_out, "\n");
+	agg_print_rest();
+	if (fflush(print_out) != 0 || ferror(print_out)) {
+		warn("output");
+		return 1;
+	}
+	if (s.state == DIF_KILLED)
+		warnx("processing aborted: abort due to systemic unresponsiveness");
+	return s.state == DIF_KILLED ? 1 : s.exit_status;
+}

@@ -1,0 +1,291 @@
+/*
+ * print_format.c - printf() and printa() with a format.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "kernel/abi/dif.h"
+#include "userland/bin/dtrace/check/check.h"
+#include "userland/bin/dtrace/options.h"
+#include "userland/bin/dtrace/run/run.h"
+
+/* Where the text goes: print_out, or a buffer. */
+static struct {
+	char *at, *end; /* NULL: print_out */
+} sink;
+
+static void
+put(void *arg, const char *text, size_t size)
+{
+	(void)arg;
+	if (sink.end == NULL) {
+		fwrite(text, 1, size, print_out);
+		return;
+	}
+	for (; size > 0 && sink.at < sink.end; size--)
+		*sink.at++ = *text++;
+}
+
+/* A 64-bit integer by a letter of C. */
+static void
+put_number(const struct conversion *c, char letter, uint64_t value)
+{
+	struct fmt_spec spec = c->spec;
+
+	spec.conv = letter;
+	spec.type = FMT_LONGLONG;
+	fmt_value(put, NULL, &spec, value);
+}
+
+static void
+put_text(const struct conversion *c, int most, const char *text)
+{
+	struct fmt_spec spec = c->spec;
+
+	spec.conv = 's';
+	spec.precision = most;
+	fmt_value(put, NULL, &spec, (uintptr_t)text);
+}
+
+/* 2026 Nov 22 21:04:05; for %T Sun, 22 Nov 2026 21:04:05 UTC. Nanoseconds since 1970. */
+static void
+put_time(const struct conversion *c, uint64_t ns)
+{
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec",
+			  days[] = "ThuFriSatSunMonTueWed";
+	char text[64];
+	uint64_t seconds = ns / 1000000000, day = seconds / 86400, second = seconds % 86400;
+	/* Years from March 1st of year 0, in eras of 400 years. */
+	uint64_t z = day + 719468, era = z / 146097, doe = z % 146097;
+	uint64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365,
+		 doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+	uint64_t m = (5 * doy + 2) / 153, date = doy - (153 * m + 2) / 5 + 1,
+		 month = m < 10 ? m + 2 : m - 10;
+	uint64_t year = yoe + era * 400 + (month <= 1);
+
+	if (c->letter == 'Y')
+		snprintf(text, sizeof(text), "%lu %.3s %2lu %02lu:%02lu:%02lu", (unsigned long)year,
+			 months + 3 * month, (unsigned long)date, (unsigned long)(second / 3600),
+			 (unsigned long)(second / 60 % 60), (unsigned long)(second % 60));
+	else
+		snprintf(text, sizeof(text), "%.3s, %02lu %.3s %lu %02lu:%02lu:%02lu UTC",
+			 days + 3 * (day % 7), (unsigned long)date, months + 3 * month,
+			 (unsigned long)year, (unsigned long)(second / 3600),
+			 (unsigned long)(second / 60 % 60), (unsigned long)(second % 60));
+	put_text(c, -1, text);
+}
+
+/* %S: what cannot be printed as C's escapes. */
+static void
+put_escaped(const struct conversion *c, const char *s, size_t max)
+{
+	static const char from[] = "\a\b\f\n\r\t\v\\", to[] = "abfnrtv\\";
+	char text[4200];
+	size_t n = 0;
+
+	for (; *s != '\0' && max > 0 && n + 5 < sizeof(text); s++, max--) {
+		const char *found = strchr(from, *s);
+
+		if (found != NULL) {
+			text[n++] = '\\';
+			text[n++] = to[found - from];
+		} else if (isprint((unsigned char)*s)) {
+			text[n++] = *s;
+		} else {
+			n += (size_t)snprintf(text + n, 5, "\\%03o", (unsigned char)*s);
+		}
+	}
+	text[n] = '\0';
+	put_text(c, -1, text);
+}
+
+/* %d and %i print what is unsigned as such. */
+static void
+put_integer(const struct conversion *c, uint64_t value, bool is_signed, unsigned size)
+{
+	char letter = strchr("oxX", c->letter) != NULL                ? c->letter
+		      : strchr("dDi", c->letter) != NULL && is_signed ? 'd'
+		      : strchr("dDiuU", c->letter) != NULL            ? 'u'
+								      : 'x';
+
+	/* The size of the argument, unless the format says a smaller one. */
+	if (c->spec.type == FMT_CHAR)
+		size = 1;
+	if (c->spec.type == FMT_SHORT && size > 2)
+		size = 2;
+	if (size > 0 && size < 8) {
+		unsigned unused = 64 - 8 * size;
+
+		value = letter == 'd' ? (uint64_t)((int64_t)(value << unused) >> unused)
+				      : value << unused >> unused;
+	}
+	put_number(c, letter, value);
+}
+
+/* A string, or an integer, by a conversion. */
+static void
+put_value(const struct conversion *c, const struct rec_field *f, uint64_t value, uint64_t pid,
+	  const char *string)
+{
+	char one[2] = {(char)value, '\0'};
+
+	switch (c->letter) {
+	case 's':
+		put_text(c, c->spec.precision >= 0 ? c->spec.precision : (int)f->size, string);
+		break;
+	case 'S':
+		put_escaped(c, string, f->size);
+		break;
+	case 'Y':
+	case 'T':
+		put_time(c, value);
+		break;
+	case 'a':
+	case 'A':
+		put_text(c, -1,
+			 print_symbol(c->letter == 'A' || print_is_user(f) ? SHOW_UADDR : SHOW_SYM,
+				      value, pid));
+		break;
+	case 'c':
+		put_number(c, 'c', value);
+		break;
+	case 'C':
+		put_escaped(c, one, 1);
+		break;
+	default:
+		put_integer(c, value, f->show == SHOW_INT || f->show == SHOW_ENUM, f->size);
+	}
+}
+
+static void
+put_field(const struct conversion *c, const struct rec_field *f, const uint8_t *data)
+{
+	unsigned indent =
+	    c->spec.width > 0 ? (unsigned)c->spec.width : (unsigned)dt_options.stackindent;
+	uint64_t words[2];
+
+	if (f->show == SHOW_STRING) {
+		put_value(c, f, 0, 0, (const char *)data);
+	} else if (f->show == SHOW_STACK || f->show == SHOW_USTACK) {
+		print_stack(f, data, indent);
+	} else if (f->show == SHOW_BYTES) {
+		print_bytes(data, f->size);
+	} else if (print_is_user(f)) {
+		memcpy(words, data, sizeof(words));
+		put_value(c, f, words[1], words[0], "");
+	} else {
+		put_value(c, f, print_integer(f, data), 0, "");
+	}
+}
+
+static void
+put_printf(const char *format, const struct rec_field *f, uint32_t count, const uint8_t *record)
+{
+	struct conversion c;
+	const char *why;
+
+	while (format_next(&format, &c, &why) && why == NULL) {
+		put(NULL, c.literal, c.literal_size);
+		if (c.letter == '%') {
+			put(NULL, "%", 1);
+			continue;
+		}
+		if (c.letter == '\0')
+			continue;
+		if (c.spec.star_width && count > 0) {
+			c.spec.width = (int)print_integer(f, record + f->offset);
+			c.spec.left |= c.spec.width < 0;
+			c.spec.width = c.spec.width < 0 ? -c.spec.width : c.spec.width;
+			f++, count--;
+		}
+		if (c.spec.star_precision && count > 0) {
+			c.spec.precision = (int)print_integer(f, record + f->offset);
+			f++, count--;
+		}
+		if (count == 0)
+			return;
+		put_field(&c, f, record + f->offset);
+		f++, count--;
+	}
+}
+
+void
+print_printf(const char *format, const struct rec_field *f, uint32_t count, const uint8_t *record)
+{
+	sink.at = sink.end = NULL;
+	put_printf(format, f, count, record);
+}
+
+void
+print_to_text(char *to, size_t size, const char *format, const struct rec_field *f, uint32_t count,
+	      const uint8_t *record)
+{
+	sink.at = to;
+	sink.end = to + size - 1;
+	put_printf(format, f, count, record);
+	*sink.at = '\0';
+	sink.at = sink.end = NULL;
+}
+
+/* How many words the key at `key` has. */
+size_t
+agg_key_words(const struct rec_field *f, const uint64_t *key)
+{
+	if (f->show == SHOW_STRING)
+		return strlen((const char *)key) / 8 + 1;
+	if (f->show == SHOW_STACK || f->show == SHOW_USTACK)
+		return 1 + key[0];
+	return print_is_user(f) ? 2 : 1;
+}
+
+static void
+put_key(const struct conversion *c, const struct rec_field *f, const uint64_t *key)
+{
+	struct rec_field whole = *f;
+
+	if (f->show == SHOW_STRING)
+		whole.size = (uint32_t)strlen((const char *)key) + 1;
+	else if (f->show == SHOW_STACK || f->show == SHOW_USTACK)
+		whole.size = (uint32_t)key[0] * 8, key++;
+	put_field(c, &whole, (const uint8_t *)key);
+}
+
+void
+print_printa(const char *format, struct agg_entry *const *entries, const uint32_t *aggs,
+	     unsigned count)
+{
+	const struct agg_entry *first = NULL;
+	const struct rec_agg *r = &view.rec_aggs[aggs[0]];
+	const struct rec_field number = {.show = SHOW_INT, .size = 8};
+	const uint64_t *key;
+	struct conversion c;
+	const char *why;
+	uint32_t keys = 0;
+	unsigned next = 0;
+
+	for (unsigned i = 0; i < count && first == NULL; i++)
+		first = entries[i];
+	if (first == NULL)
+		return;
+	key = first->keys;
+	sink.at = sink.end = NULL;
+	while (format_next(&format, &c, &why) && why == NULL) {
+		put(NULL, c.literal, c.literal_size);
+		if (c.letter == '%') {
+			put(NULL, "%", 1);
+		} else if (c.agg) {
+			const struct agg_entry *e = entries[next];
+			uint8_t func = view.aggs[aggs[next]].func;
+
+			if (func >= DIF_QUANTIZE)
+				print_agg_value(aggs[next], e);
+			else
+				put_value(&c, &number, (uint64_t)agg_number(aggs[next], e), 0, "");
+			next = (next + 1) % count;
+		} else if (c.letter != '\0' && keys < r->count) {
+			put_key(&c, &view.fields[r->first + keys], key);
+			key += agg_key_words(&view.fields[r->first + keys], key);
+			keys++;
+		}
+	}
+}

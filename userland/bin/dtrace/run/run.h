@@ -1,0 +1,171 @@
+/*
+ * run.h - traces: loads an image into the kernel, and prints what comes out of it.
+ *
+ *	comes in:	an image, or the wish to claim that of the boot: consume()
+ *	goes out:	text on standard output, -o or freopen()'s file; the exit status
+ *
+ * In reading order: consume.c starts the command, loads, waits, and reads each CPU's records and
+ * aggregations; output.c prints a record, action by action; print.c prints values, print_format.c
+ * printf()'s; aggregate.c adds aggregations up and sorts them, print_agg.c prints their values.
+ * usymbol.c names addresses of programs, pid.c makes the probes of the provider pid.
+ *
+ * All that it needs to know of the program is in the image's section `consumer` (record.h), so
+ * it prints as well what another dtrace has compiled for the boot.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "kernel/abi/dif.h"
+#include "userland/bin/dtrace/compile.h"
+#include "userland/bin/dtrace/record.h"
+
+/* ---- consume.c ---- */
+
+/* Describes the first probe whose id is at least p->id; false: there is none. */
+bool consume_describe(struct dif_probe *p);
+/* The path of a program that a user stack names; false: it is not known any more. */
+bool consume_program(struct dif_program *p);
+/* DIF_IOC_PID. False: an error, in errno. */
+bool consume_pid(struct dif_pid *p);
+/* The probe of an epid; 0: there is no such epid. */
+uint32_t consume_probe_of(uint32_t epid);
+/* Starts the command, which waits, or finds the process: $target. NULL: none. */
+void consume_target(const char *command, const char *process);
+/* The path of the command; NULL: there is none. */
+extern const char *consume_command;
+/*
+ * Traces until the program, the command, the process or the user ends it. The exit status. Image
+ * NULL: what has been traced since the boot; with `leave` only that.
+ */
+int consume(const void *image, struct source *sources, const char *output, bool leave);
+
+/* ---- output.c ---- */
+
+#define MAX_CPUS 64
+
+/* next: what the CPU recorded after it; NULL: nothing yet. */
+void output_record(uint32_t cpu, const struct dif_record *r, const struct dif_record *next);
+/* The file of -o or freopen(); "": standard output. */
+extern const char *output_path;
+
+/* ---- print.c, print_format.c, print_agg.c ---- */
+
+/* The image whose records are printed, and its parts for the consumer. */
+struct view {
+	const struct dif_header *image;
+	const char *strings;
+	const struct rec_layout *layouts;
+	const struct rec_action *actions;
+	const struct rec_field *fields;
+	const struct rec_agg *rec_aggs;
+	const struct dif_agg *aggs;
+	uint32_t layout_count, agg_count;
+	const char *options;
+};
+extern struct view view;
+/* Where output goes: standard output, -o, freopen(). */
+extern FILE *print_out;
+
+/* Looks at an image; false: it has no parts for this consumer. */
+bool view_open(const void *image);
+
+/* A value in a record: an integer, extended; a string's bytes. */
+uint64_t print_integer(const struct rec_field *f, const uint8_t *data);
+/* A number, as a column of its own or as it is, and how wide such a column is. */
+void print_number(const struct rec_field *f, const uint8_t *data, bool column);
+int print_number_width(const struct rec_field *f);
+/* As trace() shows it. */
+void print_trace(const struct rec_field *f, const uint8_t *data);
+/* An address, as SHOW_SYM and its kin show it; for those of programs DIF_B_PROGRAM. */
+const char *print_symbol(enum show show, uint64_t address, uint64_t program);
+/* Where the kernel's function begins that contains the address; the address: there is none. */
+uint64_t print_function_start(uint64_t address);
+/* A stack, of the kernel or a program: a line for each frame, up to the first 0. */
+void print_stack(const struct rec_field *f, const void *data, unsigned indent);
+/* An address of a program, after DIF_B_PROGRAM? */
+bool print_is_user(const struct rec_field *f);
+/* Bytes in hexadecimal, and as characters. */
+void print_bytes(const uint8_t *data, size_t size);
+/* What print() shows: a value, and all that is in it. */
+void print_fields(const struct rec_field *f, const uint8_t *record);
+
+/* An aggregation's entry: its keys, in the order of pushing, and its value. */
+struct agg_entry {
+	struct agg_entry *next; /* of those with the same hash */
+	uint32_t agg;
+	uint16_t key_words, value_words;
+	bool fresh; /* cleared: nothing was added since */
+	uint64_t *keys, *values;
+};
+
+/* How many words a key takes, of that kind, at `key`. */
+size_t agg_key_words(const struct rec_field *f, const uint64_t *key);
+/* Prints by a format; fields begin with the first argument. `data` is the record's. */
+void print_printf(const char *format, const struct rec_field *f, uint32_t count,
+		  const uint8_t *data);
+/* The same into a buffer; cuts. */
+void print_to_text(char *to, size_t size, const char *format, const struct rec_field *f,
+		   uint32_t count, const uint8_t *data);
+/* One entry by printa()'s format; entries[n] NULL: the n-th aggregation has none with these keys.
+ */
+void print_printa(const char *format, struct agg_entry *const *entries, const uint32_t *aggs,
+		  unsigned count);
+/*
+ * By -x agghist and -x aggpack: is each entry of the aggregation one row? The heading over keys of
+ * `width` characters; the rest of a row.
+ */
+bool pack_wanted(uint32_t agg);
+void pack_print_heading(uint32_t agg, int width);
+void pack_print_value(uint32_t agg, const struct agg_entry *e);
+/* A value as printa() without a format shows it. */
+void print_agg_value(uint32_t agg, const struct agg_entry *e);
+/* Its number: of averages, deviations and sums; what sorting compares. */
+__int128 agg_number(uint32_t agg, const struct agg_entry *e);
+
+/* ---- aggregate.c ---- */
+
+/* Adds what the kernel's table has. */
+void agg_add(const void *table, size_t size);
+/* Calls f with each entry. */
+void agg_each(uint32_t agg, void (*f)(const struct agg_entry *e));
+void agg_clear(uint32_t agg);
+/* Leaves `keep` entries, the largest, or for keep < 0 the smallest. */
+void agg_trunc(uint32_t agg, int64_t keep);
+void agg_normalize(uint32_t agg, uint64_t by);
+uint64_t agg_normal(uint32_t agg);
+/* Prints them; format NULL: as the guide's default. */
+void agg_print(const char *format, const uint32_t *aggs, unsigned count);
+/* Prints all that no printa() has printed. */
+void agg_print_rest(void);
+
+/* ---- functions of programs: usymbol.c ---- */
+
+#define USYMBOL_ANY 0x1000u /* an address that stands for all of a program's code */
+/*
+ * The function that contains an address in a program (DIF_IOC_PROGRAM's number), *start: where it
+ * begins; NULL: none. *object is the program's name, NULL if it is not known.
+ */
+const char *usymbol_at(uint32_t program, uint64_t address, uint64_t *start, const char **object);
+/* A function of a program's file. */
+struct usymbol {
+	const char *name;
+	uint64_t offset; /* in the file */
+	uint64_t size;   /* 0: not known */
+};
+/* Calls f for each function that the file's symbols name. */
+void usymbol_each(const char *path, void (*f)(const struct usymbol *s, void *arg), void *arg);
+/* Makes an address in the program's code an offset in its file. False: it is none. */
+bool usymbol_offset(const char *path, uint64_t *address);
+/* The same number for all numbers that mean the same file. */
+uint32_t usymbol_program(uint32_t program);
+
+/* ---- the provider pid: pid.c ---- */
+
+/*
+ * If a name with four fields names probes of the provider pid: makes them. command: the path of
+ * what $target will execute; NULL: it does so already.
+ */
+void pid_probes(struct place at, const char *full, const char *command);
