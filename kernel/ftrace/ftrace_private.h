@@ -379,21 +379,16 @@ void print_duration(struct sbuf *out, uint64_t ns);
 /* An event's data. */
 struct raw_data {
 	uint8_t
-	    bytes[KTR_FORMAT_COMMON + (KTR_SDT_ARGS + 2) * 8 + KTR_PARAM_MAX * KTR_STRING_MAX + 4];
+	    bytes[KTR_FORMAT_COMMON + (KTR_SDT_ARGS + 2) * 8 + KTR_PARAM_MAX * KTR_STRING_MAX + 12];
 	size_t size;
 };
 
-static inline void
-raw_put(struct raw_data *d, const void *from, size_t n)
-{
-	__builtin_memcpy(d->bytes + d->size, from, n);
-	d->size += n;
-}
 /* The last two of the seven parameters of a probe of SDT, which the log has as one text. */
 void raw_last(const struct ktr_log *log, const struct ktr_entry *e, unsigned cpu, uint64_t seq,
 	      uint64_t v[2]);
-/* The fields that all events have. */
-void raw_begin(struct raw_data *d, const struct ktr_site *site, const struct ktr_entry *e);
+/* Makes the data of an entry, whose event is that of the site. */
+void raw_put(struct raw_data *d, const struct ktr_site *site, const struct ktr_entry *e,
+	     const struct ktr_value *v, unsigned n);
 
 /* Fills a page with the reader's next events that have a format. False: there are none. Locks as of
  * print_entry(). */

@@ -43,16 +43,12 @@ kind_of(const struct ktr_site *site)
 }
 
 void
-raw_begin(struct raw_data *d, const struct ktr_site *site, const struct ktr_entry *e)
+raw_put(struct raw_data *d, const struct ktr_site *site, const struct ktr_entry *e,
+	const struct ktr_value *v, unsigned n)
 {
 	char name[KTR_THREAD_NAME];
-	uint32_t tid = print_thread(e, name);
-	uint16_t type = (uint16_t)(ktr_site_number(site) + 1);
 
-	d->size = 0;
-	raw_put(d, &type, 2);
-	raw_put(d, &(uint16_t){0}, 2);
-	raw_put(d, &tid, 4);
+	d->size = ktr_record_put(d->bytes, ktr_site_number(site) + 1, print_thread(e, name), v, n);
 }
 
 /* A number that begins a text. */
@@ -100,7 +96,7 @@ event_data(struct raw_data *d, const struct kind *k, const struct ktr_log *log,
 {
 	const struct ktr_param *params = k->params;
 	char texts[TEXTS + 2][KTR_STRING_MAX];
-	const char *text[EVENT_RECORD] = {NULL};
+	struct ktr_value values[EVENT_RECORD];
 	uint64_t v[EVENT_RECORD] = {0}, at[2];
 	unsigned n = k->nparams;
 
@@ -111,40 +107,19 @@ event_data(struct raw_data *d, const struct kind *k, const struct ktr_log *log,
 	} else if (n == KTR_SDT_ARGS) {
 		raw_last(log, e, cpu, seq, &v[5]);
 	}
-	raw_begin(d, k->site, e);
-	size_t end = d->size;
-
-	for (unsigned i = 0; i < n; i++)
-		end += ktr_param_is_comm(&params[i]) ? KTR_FORMAT_COMM : params[i].string ? 4 : 8;
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t value = ktr_param_value(&params[i], v[i]);
+		const char *text = NULL;
 
-		if (!params[i].string) {
-			raw_put(d, &value, 8);
-			continue;
-		}
-		text[i] = ktr_data_is_word(v[i]) ? ktr_data_text(log, cpu, seq, v[i], texts[i])
-						 : ktr_string_text(v[i], texts[i]);
-		text[i] = text[i] != NULL ? text[i] : "(null)";
-		size_t len = strnlen(text[i], KTR_STRING_MAX - 1) + 1;
-
-		if (ktr_param_is_comm(&params[i])) {
-			char comm[KTR_FORMAT_COMM] = {0};
-
-			memcpy(comm, text[i], len < sizeof(comm) ? len : sizeof(comm) - 1);
-			raw_put(d, comm, sizeof(comm));
-			text[i] = NULL;
-			continue;
-		}
-		raw_put(d, &(uint32_t){(uint32_t)(end | len << 16)}, 4);
-		end += len;
+		if (params[i].string)
+			text = ktr_data_is_word(v[i]) ? ktr_data_text(log, cpu, seq, v[i], texts[i])
+						      : ktr_string_text(v[i], texts[i]);
+		if (text == NULL)
+			text = "(null)";
+		values[i] = (struct ktr_value){ktr_param_field(&params[i]),
+					       ktr_param_value(&params[i], v[i]), text,
+					       strnlen(text, KTR_STRING_MAX - 1)};
 	}
-	for (unsigned i = 0; i < n; i++) {
-		if (text[i] != NULL) {
-			raw_put(d, text[i], strnlen(text[i], KTR_STRING_MAX - 1));
-			raw_put(d, "", 1);
-		}
-	}
+	raw_put(d, k->site, e, values, n);
 }
 
 /* False: the site is gone. */
@@ -162,8 +137,6 @@ make_data(struct raw_data *d, const struct buffer_reader *r, const struct ktr_en
 		event_data(d, k, r->b->log, e, cpu, seq);
 	else
 		raw_tracer_data(d, r, e, cpu, seq);
-	while (d->size % 4 != 0)
-		raw_put(d, "", 1);
 	return true;
 }
 

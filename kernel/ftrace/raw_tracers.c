@@ -8,133 +8,99 @@
 #include "ktr/word.h"
 
 #define FIELDS 9
-#define FRAMES 8 /* that `format` tells; a record may have more */
+#define FRAMES 8 /* that a record has at least */
 #define NSEC   1000000000ull
 
-struct field {
-	const char *type, *name, *array;
-	unsigned size; /* bytes; 0: what is left of the record */
-	bool is_signed;
+/* Where a field's value comes from: an argument of the entry, or what is made of them. */
+enum source {
+	ARG0,
+	ARG1,
+	ARG2,
+	ARG3,
+	ARG4,
+	ZERO,
+	SECONDS,     /* of ARG3 */
+	NANOSECONDS, /* … */
+	PLACE,       /* where the event is */
+	TEXT,        /* the event's text, as a line */
+	HEX,         /* bytes, of which the text ARG1 has the digits */
+	FRAMES_N,    /* what record_stack() has recorded: how many addresses */
+	FRAMES_ALL   /* … and which */
 };
-
-#define ADDRESS(n)                               \
-	{                                        \
-		"unsigned long", n, "", 8, false \
-	}
-#define U64(n)                         \
-	{                              \
-		"u64", n, "", 8, false \
-	}
-#define UINT(n)                                 \
-	{                                       \
-		"unsigned int", n, "", 4, false \
-	}
-#define INT(n)                        \
-	{                             \
-		"int", n, "", 4, true \
-	}
-#define TEXT(n)                           \
-	{                                 \
-		"char", n, "[]", 0, false \
-	}
 
 static const struct event {
 	const struct ktr_site *site;
 	const char *name, *print;
-	struct field fields[FIELDS];
+	struct field {
+		const char *name;
+		enum ktr_field type;
+		enum source from;
+	} fields[FIELDS];
 } events[] = {
+    {&tracer_mark,
+     "print",
+     "\"%ps: %s\", (void *)REC->ip, REC->buf",
+     {{"ip", KTR_FIELD_ULONG, PLACE}, {"buf", KTR_FIELD_REST, TEXT}}},
     {&tracer_function,
      "function",
      "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip",
-     {ADDRESS("ip"), ADDRESS("parent_ip")}},
+     {{"ip", KTR_FIELD_ULONG, ARG2}, {"parent_ip", KTR_FIELD_ULONG, ARG1}}},
     {&tracer_graph_entry,
      "funcgraph_entry",
      "\"--> %ps (%d)\", (void *)REC->func, REC->depth",
-     {ADDRESS("func"), INT("depth")}},
+     {{"func", KTR_FIELD_ULONG, ARG2}, {"depth", KTR_FIELD_INT, ARG1}}},
     {&tracer_graph_return,
      "funcgraph_exit",
      "\"<-- %ps (%d) (start: %llx  end: %llx) over: %d\", (void *)REC->func, REC->depth, "
      "REC->calltime, REC->rettime, REC->depth",
-     {ADDRESS("func"), INT("depth"), UINT("overrun"), U64("calltime"), U64("rettime")}},
-    {&tracer_mark, "print", "\"%ps: %s\", (void *)REC->ip, REC->buf", {ADDRESS("ip"), TEXT("buf")}},
+     {{"func", KTR_FIELD_ULONG, ARG4},
+      {"depth", KTR_FIELD_INT, ARG1},
+      {"overrun", KTR_FIELD_UINT, ZERO},
+      {"calltime", KTR_FIELD_U64, ARG2},
+      {"rettime", KTR_FIELD_U64, ARG3}}},
     {&tracer_raw,
      "raw_data",
      "\"id:%04x %08x\", REC->id, (int)REC->buf[0]",
-     {UINT("id"), TEXT("buf")}},
+     {{"id", KTR_FIELD_UINT, ARG0}, {"buf", KTR_FIELD_REST, HEX}}},
     {&trigger_stack,
      "kernel_stack",
      "\"\\t=> %ps\\n\\t=> %ps\\n\\t=> %ps\\n\" \"\\t=> %ps\\n\\t=> %ps\\n\\t=> %ps\\n\" "
      "\"\\t=> %ps\\n\\t=> %ps\\n\",(void *)REC->caller[0], (void *)REC->caller[1], "
      "(void *)REC->caller[2], (void *)REC->caller[3], (void *)REC->caller[4], "
      "(void *)REC->caller[5], (void *)REC->caller[6], (void *)REC->caller[7]",
-     {INT("size"), {"unsigned long", "caller", "[8]", FRAMES * 8, false}}},
+     {{"size", KTR_FIELD_INT, FRAMES_N}, {"caller", KTR_FIELD_CALLERS, FRAMES_ALL}}},
     {&hwlat_site,
      "hwlat",
      "\"cnt:%u\\tts:%010llu.%010lu\\tinner:%llu\\touter:%llu\\tcount:%d\\tnmi-ts:%llu\\t"
      "nmi-count:%u\\n\", REC->seqnum, REC->tv_sec, REC->tv_nsec, REC->duration, "
      "REC->outer_duration, REC->count, REC->nmi_total_ts, REC->nmi_count",
-     {U64("duration"),
-      U64("outer_duration"),
-      U64("nmi_total_ts"),
-      {"s64", "tv_sec", "", 8, true},
-      {"long", "tv_nsec", "", 8, true},
-      UINT("nmi_count"),
-      UINT("seqnum"),
-      UINT("count")}},
+     {{"duration", KTR_FIELD_U64, ARG1},
+      {"outer_duration", KTR_FIELD_U64, ARG2},
+      {"nmi_total_ts", KTR_FIELD_U64, ZERO},
+      {"tv_sec", KTR_FIELD_S64, SECONDS},
+      {"tv_nsec", KTR_FIELD_LONG, NANOSECONDS},
+      {"nmi_count", KTR_FIELD_UINT, ZERO},
+      {"seqnum", KTR_FIELD_UINT, ARG0},
+      {"count", KTR_FIELD_UINT, ARG4}}},
 };
 
 /* ---- records ---- */
 
-static void
-put64(struct raw_data *d, uint64_t value)
+/* The entry whose record is made, and room for its text. */
+struct making {
+	const struct buffer_reader *r;
+	const struct ktr_entry *e;
+	unsigned cpu;
+	uint64_t seq;
+	char text[KTR_STRING_MAX + 2];
+	uint64_t frames[KTR_STRING_MAX / 2];
+	size_t nframes;
+};
+
+static const char *
+text_of(struct making *m, uint64_t word)
 {
-	raw_put(d, &value, 8);
-}
-
-static void
-put32(struct raw_data *d, uint64_t value)
-{
-	raw_put(d, &(uint32_t){(uint32_t)value}, 4);
-}
-
-/* What record_stack() has recorded, as addresses. */
-static void
-put_stack(struct raw_data *d, const char *text)
-{
-	size_t size_at = d->size;
-	uint32_t n = 0;
-
-	put64(d, 0);
-	while (*text != '\0') {
-		uintptr_t at;
-
-		text = stack_next(text, &at);
-		put64(d, at);
-		n++;
-	}
-	memcpy(d->bytes + size_at, &n, sizeof(n));
-	while (n++ < FRAMES)
-		put64(d, UINT64_MAX); /* readers end there */
-}
-
-/* Bytes in hexadecimal, with blanks between. */
-static void
-put_hex(struct raw_data *d, const char *text)
-{
-	for (; text[0] != '\0' && text[1] != '\0'; text += text[2] == ' ' ? 3 : 2) {
-		uint64_t byte = 0;
-
-		if (ktr_number(text, 2, 16, &byte) == KTR_NUMBER_OK)
-			raw_put(d, &(uint8_t){(uint8_t)byte}, 1);
-	}
-}
-
-static void
-put_text(struct raw_data *d, uintptr_t ip, const char *text)
-{
-	put64(d, ip);
-	raw_put(d, text, strnlen(text, KTR_STRING_MAX - 1));
-	raw_put(d, "\n", 2);
+	return ktr_data_text(m->r->b->log, m->cpu, m->seq, word, m->text);
 }
 
 /* Where an event is: the function, or that of the trace point. */
@@ -146,63 +112,108 @@ place_of(const struct ktr_site *site)
 	return function ? function_address(site) : ksym_address(site->func);
 }
 
-static void
-put_print(struct raw_data *d, const struct buffer_reader *r, const struct ktr_entry *e,
-	  unsigned cpu, uint64_t seq)
+/* The text that `trace` shows, or that was written to trace_marker. */
+static size_t
+make_line(struct making *m)
 {
-	char text[KTR_STRING_MAX];
 	struct sbuf out;
+	size_t n;
 
-	sbuf_init(&out, text, sizeof(text));
-	print_event(&out, r, e, cpu, seq);
-	text[sbuf_stored(&out)] = '\0';
-	put_text(d, place_of(ktr_site_get(e->site)), text);
+	if (ktr_site_get(m->e->site) == &tracer_mark) {
+		const char *text = text_of(m, m->e->args[0]);
+
+		n = strnlen(text, KTR_STRING_MAX - 1);
+		memmove(m->text, text, n);
+	} else {
+		sbuf_init(&out, m->text, KTR_STRING_MAX);
+		print_event(&out, m->r, m->e, m->cpu, m->seq);
+		n = sbuf_stored(&out);
+	}
+	memcpy(m->text + n, "\n", 2);
+	return n + 2;
+}
+
+/* Digits in hexadecimal, with blanks between, become bytes. */
+static size_t
+make_bytes(struct making *m)
+{
+	const char *text = text_of(m, m->e->args[1]);
+	size_t n = 0;
+
+	for (; text[0] != '\0' && text[1] != '\0'; text += text[2] == ' ' ? 3 : 2) {
+		uint64_t byte = 0;
+
+		if (ktr_number(text, 2, 16, &byte) == KTR_NUMBER_OK)
+			m->text[n++] = (char)byte;
+	}
+	return n;
+}
+
+static void
+make_frames(struct making *m)
+{
+	const char *text = text_of(m, m->e->args[0]);
+
+	while (*text != '\0')
+		text = stack_next(text, &m->frames[m->nframes++]);
+}
+
+static struct ktr_value
+value_of(struct making *m, const struct field *f)
+{
+	const struct ktr_site *site = ktr_site_get(m->e->site);
+	struct ktr_value v = {.type = f->type, .text = m->text};
+
+	switch (f->from) {
+	case ZERO:
+		break;
+	case SECONDS:
+		v.number = m->e->args[3] / NSEC;
+		break;
+	case NANOSECONDS:
+		v.number = m->e->args[3] % NSEC;
+		break;
+	case PLACE:
+		v.number =
+		    site == &tracer_mark ? ksym_address("tracing_mark_write") : place_of(site);
+		break;
+	case TEXT:
+		v.len = make_line(m);
+		break;
+	case HEX:
+		v.len = make_bytes(m);
+		break;
+	case FRAMES_N:
+		make_frames(m);
+		v.number = m->nframes;
+		break;
+	case FRAMES_ALL: /* the field after it */
+		while (m->nframes < FRAMES)
+			m->frames[m->nframes++] = UINT64_MAX; /* readers end there */
+		v.text = (const char *)m->frames;
+		v.len = m->nframes * sizeof(m->frames[0]);
+		break;
+	default:
+		v.number = m->e->args[f->from];
+	}
+	return v;
 }
 
 void
 raw_tracer_data(struct raw_data *d, const struct buffer_reader *r, const struct ktr_entry *e,
 		unsigned cpu, uint64_t seq)
 {
-	const struct ktr_site *site = ktr_site_get(e->site);
-	const uint64_t *a = e->args;
-	char buf[KTR_STRING_MAX];
-	bool known = false;
+	struct making m = {.r = r, .e = e, .cpu = cpu, .seq = seq};
+	const struct event *event = &events[0];
+	struct ktr_value v[FIELDS];
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-		known |= events[i].site == site;
-	raw_begin(d, known ? site : &tracer_mark, e);
-	if (site == &tracer_function) {
-		put64(d, a[2]);
-		put64(d, a[1]);
-	} else if (site == &tracer_graph_entry) {
-		put64(d, a[2]);
-		put32(d, a[1]);
-	} else if (site == &tracer_graph_return) {
-		put64(d, a[4]);
-		put32(d, a[1]);
-		put32(d, 0);
-		put64(d, a[2]);
-		put64(d, a[3]);
-	} else if (site == &tracer_mark) {
-		put_text(d, ksym_address("tracing_mark_write"),
-			 ktr_data_text(r->b->log, cpu, seq, a[0], buf));
-	} else if (site == &tracer_raw) {
-		put32(d, a[0]);
-		put_hex(d, ktr_data_text(r->b->log, cpu, seq, a[1], buf));
-	} else if (site == &trigger_stack) {
-		put_stack(d, ktr_data_text(r->b->log, cpu, seq, a[0], buf));
-	} else if (site == &hwlat_site) {
-		put64(d, a[1]);
-		put64(d, a[2]);
-		put64(d, 0);
-		put64(d, a[3] / NSEC);
-		put64(d, a[3] % NSEC);
-		put32(d, 0);
-		put32(d, a[0]);
-		put32(d, a[4]);
-	} else {
-		put_print(d, r, e, cpu, seq);
-	}
+	for (unsigned i = 1; i < sizeof(events) / sizeof(events[0]); i++)
+		if (events[i].site == ktr_site_get(e->site))
+			event = &events[i];
+	for (; event->fields[n].name != NULL; n++)
+		v[n] = value_of(&m, &event->fields[n]);
+	raw_put(d, event->site, e, v, n);
 }
 
 /* ---- files ---- */
@@ -221,12 +232,8 @@ show_format(uintptr_t arg, struct sbuf *out)
 	unsigned at = KTR_FORMAT_COMMON;
 
 	ktr_format_begin(&to, event->name, ktr_site_number(event->site) + 1);
-	for (const struct field *f = event->fields; f->name != NULL; f++) {
-		unsigned align = f->size == 0 ? 1 : f->size > 8 ? 8 : f->size;
-
-		at = (at + align - 1) & ~(align - 1);
-		ktr_format_field(&to, f->type, f->name, f->array, &at, f->size, f->is_signed);
-	}
+	for (const struct field *f = event->fields; f->name != NULL; f++)
+		ktr_format_field(&to, f->type, f->name, &at);
 	sbuf_printf(out, "\nprint fmt: %s\n", event->print);
 }
 
