@@ -4,6 +4,7 @@
 #include <stdarg.h>
 
 #include "ktr/fmt.h"
+#include "ktr/word.h"
 
 __attribute__((format(printf, 2, 3))) static void
 print(const struct ktr_format_out *out, const char *fmt, ...)
@@ -19,14 +20,8 @@ copy_name(char *to, size_t room, const char *from, size_t n)
 {
 	if (n > room - 1)
 		n = room - 1;
-	for (size_t i = 0; i < n; i++) {
-		char c = from[i];
-		bool good =
-		    (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-		to[i] = '_';
-		if (good)
-			to[i] = c;
-	}
+	for (size_t i = 0; i < n; i++)
+		to[i] = ktr_is_word(from[i]) ? from[i] : '_';
 	to[n] = '\0';
 }
 

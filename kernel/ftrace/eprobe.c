@@ -82,7 +82,7 @@ find_field(const struct ktr_site *event, const char *name, unsigned *number, boo
 
 /* ---- programs ---- */
 
-static bool
+static void
 emit(struct program *p, const struct eprobe *e, unsigned fields)
 {
 	struct ktr_param params[KTR_SDT_ARGS];
@@ -92,31 +92,25 @@ emit(struct program *p, const struct eprobe *e, unsigned fields)
 		const struct filter_field field = {FIELD_PARAM, i, params[i].string,
 						   params[i].is_signed, params[i].bits};
 
-		if (!filter_emit_field(p, FIELDS_AT + i, &field))
-			return false;
+		filter_emit_field(p, FIELDS_AT + i, &field);
 	}
-	return program_constant(p, FIELDS_AT - 1, (uintptr_t)e) &&
-	       program_emit(p, DIF_UPCALL, 0, FIELDS_AT - 1, 1 + fields, UPCALL_EPROBE) &&
-	       program_end(p);
+	program_constant(p, FIELDS_AT - 1, (uintptr_t)e);
+	program_emit(p, DIF_UPCALL, 0, FIELDS_AT - 1, 1 + fields, UPCALL_EPROBE);
 }
 
 static int
 attach_at_event(struct eprobe *e, const char *filter, unsigned fields, struct filter_error *error)
 {
 	struct program *p = program_new();
-	int result = p == NULL ? -ENOMEM : 0;
+	int result = 0;
 
-	if (result == 0 && !program_gate(p, &e->site->owners))
-		result = -EINVAL;
-	if (result == 0 && filter != NULL)
+	if (p == NULL)
+		return -ENOMEM;
+	program_gate(p, &e->site->owners);
+	if (filter != NULL)
 		result = filter_compile_for(p, e->target, filter, error);
-	if (result == 0 && !emit(p, e, fields))
-		result = -EINVAL;
-	if (result == 0)
-		result = program_attach(p, &(struct dif_clause){.length = p->count}, &e->target, 1,
-					&e->consumer);
-	program_free(p);
-	return result;
+	emit(p, e, fields);
+	return program_finish(p, result, &e->target, 1, &e->consumer);
 }
 
 static void
@@ -149,7 +143,7 @@ eprobe_attach(void)
 {
 	struct kprobe_info k = {0};
 	struct eprobe *e = kzalloc(sizeof(*e));
-	struct filter_error wrong = {NULL, 0};
+	struct filter_error wrong = {NULL, 0, 0};
 	int error = -ENOMEM;
 
 	ktr_port_lock();

@@ -78,8 +78,8 @@ branches(struct program *p, unsigned start)
 		if (last.op != ops[i].compare)
 			continue;
 		p->count--;
-		return program_fail(p, ops[i].branch, same ? last.a : last.b,
-				    same ? last.b : last.a);
+		program_fail(p, ops[i].branch, same ? last.a : last.b, same ? last.b : last.a);
+		return true;
 	}
 	return false;
 }
@@ -94,31 +94,31 @@ filter_compile_for(struct program *p, const struct ktr_site *site, const char *t
 	unsigned start = p->count;
 	int result = filter_compile(p, &event, text, error);
 
-	if (result == 0 && !branches(p, start) && !program_fail(p, DIF_JEQ, 1, 0)) {
-		*error = (struct filter_error){"Too many terms in predicate expression", 0};
-		result = -EINVAL;
-	}
+	if (result == 0 && !branches(p, start))
+		program_fail(p, DIF_JEQ, 1, 0);
 	return result;
 }
 
-bool
+void
 program_gate(struct program *p, const uint32_t *gate)
 {
-	return program_constant(p, 1, (uintptr_t)gate) && program_emit(p, DIF_LD4, 1, 1, 0, 0) &&
-	       program_fail(p, DIF_JEQ, 1, 0);
+	program_constant(p, 1, (uintptr_t)gate);
+	program_emit(p, DIF_LD4, 1, 1, 0, 0);
+	program_fail(p, DIF_JEQ, 1, 0);
 }
 
-bool
+void
 program_instance(struct program *p, const struct ktr_site *site)
 {
 	const char *system = site != NULL ? event_system(site) : NULL;
 
 	if (system == NULL || strcmp(system, EVENT_MARK) != 0)
-		return true; /* it happens in all */
+		return; /* it happens in all */
 	/* Who writes a text holds ftrace_lock. */
-	return program_constant(p, 1, (uintptr_t)&instance_now) &&
-	       program_emit(p, DIF_LD8, 1, 1, 0, 0) &&
-	       program_constant(p, 2, (uintptr_t)instance_now) && program_fail(p, DIF_JNE, 1, 2);
+	program_constant(p, 1, (uintptr_t)&instance_now);
+	program_emit(p, DIF_LD8, 1, 1, 0, 0);
+	program_constant(p, 2, (uintptr_t)instance_now);
+	program_fail(p, DIF_JNE, 1, 2);
 }
 
 /* Attaches the program, or only compiles it. */
@@ -127,19 +127,16 @@ attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_c
        struct filter_error *error)
 {
 	struct program *p = program_new();
-	int result = p == NULL ? -ENOMEM : 0;
+	int result = 0;
 
-	if (result == 0 && for_users && !program_gate(p, &e->gate))
-		result = -EINVAL;
-	if (result == 0 && text != NULL)
+	if (p == NULL)
+		return -ENOMEM;
+	if (for_users)
+		program_gate(p, &e->gate);
+	if (text != NULL)
 		result = filter_compile_for(p, e->site, text, error);
-	if (result == 0 && !(program_upcall(p, UPCALL_RECORD) && program_end(p)))
-		result = -EINVAL;
-	if (result == 0 && to != NULL)
-		result =
-		    program_attach(p, &(struct dif_clause){.length = p->count}, &e->site, 1, to);
-	program_free(p);
-	return result;
+	program_upcall(p, UPCALL_RECORD);
+	return program_finish(p, result, &e->site, 1, to);
 }
 
 static void

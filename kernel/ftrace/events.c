@@ -412,7 +412,7 @@ filter_show(uintptr_t arg, struct sbuf *out)
 static int
 filter_set(struct scope s, const char *text)
 {
-	struct filter_error wrong = {"No filter found", 0};
+	struct filter_error wrong = {"No filter found", 0, 0};
 	uint64_t number;
 	bool none = tracefs_number(text, &number) == 0 && number == 0;
 	unsigned set = 0;

@@ -25,15 +25,8 @@ struct parser {
 static bool
 fail(struct parser *p, const char *at, const char *message)
 {
-	*p->error = (struct filter_error){message, (size_t)(at - p->text)};
+	*p->error = (struct filter_error){message, (size_t)(at - p->text), 0};
 	return false;
-}
-
-static bool
-emit(struct parser *p, unsigned op, unsigned d, unsigned a, unsigned b, int32_t imm)
-{
-	return program_emit(p->f, op, d, a, b, imm) ||
-	       fail(p, p->at, "Too many terms in predicate expression");
 }
 
 static void
@@ -57,13 +50,6 @@ take(struct parser *p, const char *token)
 }
 
 /* ---- FIELD OP VALUE ---- */
-
-static bool
-is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
 
 bool
 filter_field(const struct filter_event *event, const char *name, struct filter_field *field)
@@ -101,24 +87,19 @@ filter_field(const struct filter_event *event, const char *name, struct filter_f
 	return strcmp(name, "common_type") == 0;
 }
 
-bool
+void
 filter_emit_field(struct program *to, unsigned d, const struct filter_field *f)
 {
 	unsigned op = f->where == FIELD_BUILTIN ? DIF_BUILTIN : f->string ? DIF_ARGSTR : DIF_ARG;
 	int bytes = (int)f->bits / 8;
 
-	if (f->where == FIELD_CONSTANT)
-		return program_constant(to, d, f->number);
-	return program_emit(to, op, d, 0, 0, (int32_t)f->number) &&
-	       (f->string || f->bits == 64 ||
-		program_emit(to, DIF_EXT, d, d, 0, f->is_signed ? -bytes : bytes));
-}
-
-static bool
-emit_field(struct parser *p, const struct filter_field *f)
-{
-	return filter_emit_field(p->f, FIELD, f) ||
-	       fail(p, p->at, "Too many terms in predicate expression");
+	if (f->where == FIELD_CONSTANT) {
+		program_constant(to, d, f->number);
+		return;
+	}
+	program_emit(to, op, d, 0, 0, (int32_t)f->number);
+	if (!f->string && f->bits < 64)
+		program_emit(to, DIF_EXT, d, d, 0, f->is_signed ? -bytes : bytes);
 }
 
 /* Takes a word, or what stands in quotes. */
@@ -188,18 +169,20 @@ number_term(struct parser *p, const char *op, const char *op_at, const struct fi
 
 		v = ktr_param_value(&as, v);
 	}
-	if (!emit_field(p, f) || !(program_constant(p->f, VALUE, v) ||
-				   fail(p, p->at, "Too many terms in predicate expression")))
-		return false;
-	if (*op == '&')
-		return emit(p, DIF_AND, TRUTH, FIELD, VALUE, 0) &&
-		       emit(p, DIF_SNE, TRUTH, TRUTH, 0, 0);
-	if (!less && !more)
-		return emit(p, *op == '=' ? DIF_SEQ : DIF_SNE, TRUTH, FIELD, VALUE, 0);
-	unsigned compare =
-	    f->is_signed ? (or_equal ? DIF_SLE : DIF_SLT) : (or_equal ? DIF_ULE : DIF_ULT);
-
-	return emit(p, compare, TRUTH, less ? FIELD : VALUE, less ? VALUE : FIELD, 0);
+	filter_emit_field(p->f, FIELD, f);
+	program_constant(p->f, VALUE, v);
+	if (*op == '&') {
+		program_emit(p->f, DIF_AND, TRUTH, FIELD, VALUE, 0);
+		program_emit(p->f, DIF_SNE, TRUTH, TRUTH, 0, 0);
+	} else if (!less && !more) {
+		program_emit(p->f, *op == '=' ? DIF_SEQ : DIF_SNE, TRUTH, FIELD, VALUE, 0);
+	} else {
+		program_emit(p->f,
+			     f->is_signed ? (or_equal ? DIF_SLE : DIF_SLT)
+					  : (or_equal ? DIF_ULE : DIF_ULT),
+			     TRUTH, less ? FIELD : VALUE, less ? VALUE : FIELD, 0);
+	}
+	return true;
 }
 
 static bool
@@ -219,12 +202,15 @@ string_term(struct parser *p, const char *op, const char *op_at, const struct fi
 		return fail(p, p->at, "Operand too long");
 	memcpy(p->f->strings + at, word, size);
 	p->f->strings_len += (unsigned)size;
-	if (!emit_field(p, f) || !emit(p, DIF_STRING, VALUE, 0, 0, (int32_t)at))
-		return false;
-	if (*op == '~')
-		return emit(p, DIF_CALL, TRUTH, FIELD, 0, DIF_SUB_GLOB);
-	return emit(p, DIF_SCMP, TRUTH, FIELD, VALUE, 0) &&
-	       emit(p, *op == '=' ? DIF_SEQ : DIF_SNE, TRUTH, TRUTH, 0, 0);
+	filter_emit_field(p->f, FIELD, f);
+	program_emit(p->f, DIF_STRING, VALUE, 0, 0, (int32_t)at);
+	if (*op == '~') {
+		program_emit(p->f, DIF_CALL, TRUTH, FIELD, 0, DIF_SUB_GLOB);
+	} else {
+		program_emit(p->f, DIF_SCMP, TRUTH, FIELD, VALUE, 0);
+		program_emit(p->f, *op == '=' ? DIF_SEQ : DIF_SNE, TRUTH, TRUTH, 0, 0);
+	}
+	return true;
 }
 
 static bool
@@ -234,12 +220,11 @@ term(struct parser *p)
 	char name[KTR_PARAM_NAME];
 	const char *start, *op_at;
 	struct filter_field field;
-	size_t n = 0;
+	size_t n;
 
 	skip_blanks(p);
 	start = p->at;
-	while (is_word(p->at[n]))
-		n++;
+	n = ktr_word_length(start);
 	if (n == 0)
 		return fail(p, start,
 			    *start == ')' ? "Too few '('" : "Meaningless filter expression");
@@ -276,12 +261,14 @@ factor(struct parser *p)
 	if (p->depth == DEPTH_MAX)
 		return fail(p, start, "Too many terms in predicate expression");
 	p->depth++;
-	if (take(p, "!"))
-		good = factor(p) && emit(p, DIF_SEQ, TRUTH, TRUTH, 0, 0);
-	else if (take(p, "("))
+	if (take(p, "!")) {
+		good = factor(p);
+		program_emit(p->f, DIF_SEQ, TRUTH, TRUTH, 0, 0);
+	} else if (take(p, "(")) {
 		good = expression(p) && (take(p, ")") || fail(p, start, "Too many '('"));
-	else
+	} else {
 		good = term(p);
+	}
 	p->depth--;
 	return good;
 }
@@ -293,24 +280,21 @@ factor(struct parser *p)
 static bool
 operands(struct parser *p, bool (*operand)(struct parser *), const char *op, unsigned jump)
 {
+	bool good = operand(p);
 	int32_t last = -1;
 
-	if (!operand(p))
-		return false;
-	while (take(p, op)) {
-		if (!emit(p, jump, 0, TRUTH, 0, last))
-			return false;
+	while (good && take(p, op)) {
+		program_emit(p->f, jump, 0, TRUTH, 0, last);
 		last = (int32_t)p->f->count - 1;
-		if (!operand(p))
-			return false;
+		good = operand(p);
 	}
-	while (last >= 0) {
+	while (last >= 0 && !p->f->full) {
 		int32_t before = p->f->code[last].imm;
 
-		p->f->code[last].imm = (int32_t)p->f->count - last - 1;
+		program_land(p->f, (unsigned)last);
 		last = before;
 	}
-	return true;
+	return good;
 }
 
 static bool
@@ -334,8 +318,11 @@ filter_compile(struct program *f, const struct filter_event *event, const char *
 	if (!expression(&p))
 		return -EINVAL;
 	skip_blanks(&p);
-	if (*p.at == '\0')
+	if (*p.at != '\0')
+		fail(&p, p.at, *p.at == ')' ? "Too few '('" : "Invalid operator");
+	else if (f->full)
+		fail(&p, p.at, "Too many terms in predicate expression");
+	else
 		return 0;
-	fail(&p, p.at, *p.at == ')' ? "Too few '('" : "Invalid operator");
 	return -EINVAL;
 }

@@ -39,12 +39,13 @@ struct filter_field {
 /* Finds a field by its name. False: the event has none of that name. */
 bool filter_field(const struct filter_event *event, const char *name, struct filter_field *field);
 /* Appends code that leaves the field, or the address of its text, in register d. */
-bool filter_emit_field(struct program *to, unsigned d, const struct filter_field *f);
+void filter_emit_field(struct program *to, unsigned d, const struct filter_field *f);
 
 /* What is wrong, in Linux's words, and with which character. */
 struct filter_error {
 	const char *message;
 	size_t at;
+	int number; /* -errno; 0: -EINVAL */
 };
 
 /*

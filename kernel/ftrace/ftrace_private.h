@@ -497,9 +497,9 @@ void event_filter_show(const struct ktr_site *site, struct sbuf *out);
 int filter_compile_for(struct program *p, const struct ktr_site *site, const char *text,
 		       struct filter_error *error);
 /* Appends code, after which the program goes on if the word is not 0. */
-bool program_gate(struct program *p, const uint32_t *gate);
+void program_gate(struct program *p, const uint32_t *gate);
 /* Appends code, after which the program goes on if the event belongs to instance_now. */
-bool program_instance(struct program *p, const struct ktr_site *site);
+void program_instance(struct program *p, const struct ktr_site *site);
 
 /* ---- upcall.c ---- */
 
@@ -521,8 +521,8 @@ enum upcall {
 	UPCALL_EPROBE,    /* struct eprobe *, values of the event's fields */
 };
 
-/* Appends a call for instance_now. False: there is no room. */
-bool program_upcall(struct program *p, enum upcall what);
+/* Appends a call for instance_now. */
+void program_upcall(struct program *p, enum upcall what);
 
 /* Records FUNCTION+OFFSET from the probe on, the innermost first, with blanks between. In hooks. */
 void record_stack(struct instance *i, const struct ktr_firing *f);
@@ -538,6 +538,10 @@ void program_free(struct program *p);
 /* Runs the program: clause N of it at sites[N]. 0 or -errno. dtrace_detach() ends it. */
 int program_attach(const struct program *p, const struct dif_clause *clauses,
 		   const struct ktr_site *const *sites, unsigned n, struct dtrace_consumer **to);
+/* Ends a program of one clause, and runs it at n sites; `to` NULL: nowhere. Frees it. error: what
+ * has failed so far, which is returned; or 0, and the result may be -errno. */
+int program_finish(struct program *p, int error, const struct ktr_site *const *sites, unsigned n,
+		   struct dtrace_consumer **to);
 
 /* ---- trigger.c ---- */
 

@@ -110,7 +110,7 @@ destroy(struct hist *h)
 static void
 drop(struct hist *h)
 {
-	struct hist_error error;
+	struct filter_error error;
 
 	hist_take(h);
 	if (h->consumer != NULL)
@@ -162,16 +162,16 @@ find_same(const struct hist *like)
 
 /* A variable belongs to one histogram of its event. */
 static bool
-defines_again(const struct hist *h, const struct hist *other, struct hist_error *error)
+defines_again(const struct hist *h, const struct hist *other, struct filter_error *error)
 {
 	for (unsigned i = 0; i < h->nown; i++) {
 		for (unsigned n = 0; n < other->nown; n++) {
 			if (strcmp(h->own[i].name, other->own[n].name) != 0)
 				continue;
-			*error = (struct hist_error){"Variable already defined",
-						     h->own[i].expression.at -
-							 (unsigned)strlen(h->own[i].name) - 1,
-						     0};
+			*error = (struct filter_error){"Variable already defined",
+						       h->own[i].expression.at -
+							   (unsigned)strlen(h->own[i].name) - 1,
+						       0};
 			return true;
 		}
 	}
@@ -179,9 +179,9 @@ defines_again(const struct hist *h, const struct hist *other, struct hist_error 
 }
 
 static int
-add(struct hist *h, struct hist_error *error)
+add(struct hist *h, struct filter_error *error)
 {
-	struct hist_error again;
+	struct filter_error again;
 	int result;
 
 	for (struct hist *o = NULL; (o = hist_next(h->site, o)) != NULL;)
@@ -190,9 +190,10 @@ add(struct hist *h, struct hist_error *error)
 	for (struct hist *o = NULL; (o = hist_next(NULL, o)) != NULL;)
 		if (h->name[0] != '\0' && strcmp(o->name, h->name) == 0) {
 			if (hist_key_kinds(o) != hist_key_kinds(h) || o->nvalues != h->nvalues) {
-				*error = (struct hist_error){"Named trigger doesn't match existing "
-							     "named trigger (includes variables)",
-							     0, 0};
+				*error =
+				    (struct filter_error){"Named trigger doesn't match existing "
+							  "named trigger (includes variables)",
+							  0, 0};
 				return -EINVAL;
 			}
 			h->data = o->data;
@@ -236,7 +237,7 @@ change(struct hist *h, const struct hist_commands *c)
 int
 hist_store(const struct ktr_site *site, char *text, bool remove)
 {
-	struct hist_error wrong = {NULL, 0, 0};
+	struct filter_error wrong = {NULL, 0, 0};
 	struct hist_commands commands;
 	struct hist *h, *there;
 	char system[160], name[EVENT_NAME];

@@ -126,13 +126,6 @@ struct hist {
 
 /* ---- hist_parse.c ---- */
 
-/* What is wrong: in Linux's words, and where. */
-struct hist_error {
-	const char *message;
-	unsigned at;
-	int number; /* -errno; 0: -EINVAL */
-};
-
 /* The commands among the parts: pause, continue, clear. */
 struct hist_commands {
 	bool pause, go_on, clear;
@@ -140,7 +133,7 @@ struct hist_commands {
 
 struct hist_parser {
 	struct hist *h;
-	struct hist_error *error;
+	struct filter_error *error;
 	struct hist_commands *commands;
 	bool keys;                                  /* were given */
 	const struct ktr_site *match[HIST_ACTIONS]; /* events of onmatch() */
@@ -150,11 +143,16 @@ struct hist_parser {
 
 /* Reads "hist:…". 0 and *to; or -errno and what is wrong. */
 int hist_parse(const struct ktr_site *site, const char *text, struct hist **to,
-	       struct hist_commands *commands, struct hist_error *error);
+	       struct hist_commands *commands, struct filter_error *error);
 /* Frees one that was parsed and is in no list, and its hidden ones. */
 void hist_free(struct hist *h);
-/* False, with what is wrong. */
-bool hist_parse_fail(struct hist_parser *p, unsigned at, const char *message);
+/* Says what is wrong. Is false. */
+static inline bool
+hist_fail(struct filter_error *error, unsigned at, const char *message)
+{
+	*error = (struct filter_error){message, at, 0};
+	return false;
+}
 /* Is the slice this word? */
 bool hist_slice_is(const struct hist *h, struct hist_slice s, const char *word);
 void hist_slice_copy(const struct hist *h, struct hist_slice s, char to[HIST_NAME]);
@@ -181,21 +179,18 @@ bool hist_field_find(const struct ktr_site *site, const char *name, struct filte
 uint64_t hist_key_kinds(const struct hist *h);
 uint64_t hist_kinds_of_first(const struct hist *h, unsigned n);
 /* Appends the code of a histogram whose variables have numbers. -errno: what is wrong. */
-int hist_emit(struct program *p, struct hist *h, struct hist_error *error);
+int hist_emit(struct program *p, struct hist *h, struct filter_error *error);
 /* How many variables the action's program has. */
 unsigned hist_action_vars(const struct hist_action *a);
 
 struct hist_emitter {
 	struct program *p;
 	struct hist *h;
-	struct hist_error *error;
+	struct filter_error *error;
 };
 
-bool hist_emit_op(struct hist_emitter *e, unsigned op, unsigned d, unsigned a, unsigned b,
-		  int32_t imm);
-bool hist_emit_fail(struct hist_emitter *e, unsigned at, const char *message);
 /* Code that leaves a field with its modifier in register d. Registers d to d + 2 change. */
-bool hist_emit_field(struct hist_emitter *e, unsigned d, const struct hist_field *f);
+void hist_emit_field(struct program *p, unsigned d, const struct hist_field *f);
 
 /* ---- hist_expression.c ---- */
 
@@ -226,8 +221,8 @@ void hist_take_linked(void);
 void hist_forget_rows(struct hist *h);
 /* Attaches the program of a histogram that is in the list, in the place of the one it has. Those
  * with variables have one together. 0 or -errno and what is wrong. */
-int hist_attach(struct hist *h, struct hist_error *error);
-int hist_attach_linked(struct hist_error *error);
+int hist_attach(struct hist *h, struct filter_error *error);
+int hist_attach_linked(struct filter_error *error);
 /* The same, and what was counted is taken first. */
 int hist_reattach(struct hist *h);
 

@@ -5,6 +5,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/hist.h"
 #include "kernel/lib/string.h"
+#include "ktr/word.h"
 
 /* ---- variables of other histograms ---- */
 
@@ -14,13 +15,6 @@ struct reference {
 	bool variable, qualified;
 	char system[HIST_NAME], event[EVENT_NAME];
 };
-
-static bool
-is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
 
 /* False: it has one dot, or more than two. */
 static bool
@@ -112,7 +106,7 @@ add_other(struct hist_parser *p, struct hist_slice written, struct hist *of, uns
 			0)
 			return true;
 	if (h->nown + h->nothers == HIST_NAMED)
-		return hist_parse_fail(p, written.at, "Too many variables defined");
+		return hist_fail(p->error, written.at, "Too many variables defined");
 	h->others[h->nothers++] =
 	    (struct hist_variable){.written = written, .of = of, .index = index};
 	return true;
@@ -131,11 +125,11 @@ refer(struct hist_parser *p, const struct reference *r, const char *missing)
 		return true;
 	of = find(p, r, &index, &unique);
 	if (!unique)
-		return hist_parse_fail(p, r->name.at,
-				       "Variable name not unique, need to use fully qualified name "
-				       "(subsys.event.var) for variable");
+		return hist_fail(p->error, r->name.at,
+				 "Variable name not unique, need to use fully qualified name "
+				 "(subsys.event.var) for variable");
 	return of != NULL ? add_other(p, r->written, of, index)
-			  : hist_parse_fail(p, r->name.at, missing);
+			  : hist_fail(p->error, r->name.at, missing);
 }
 
 bool
@@ -149,12 +143,12 @@ hist_read_references(struct hist_parser *p, struct hist_slice s)
 
 		if (text[s.at + i] != '$')
 			continue;
-		while (from > s.at && (is_word(text[from - 1]) || text[from - 1] == '.'))
+		while (from > s.at && (ktr_is_word(text[from - 1]) || text[from - 1] == '.'))
 			from--;
-		while (to < s.at + s.n && is_word(text[to]))
+		while (to < s.at + s.n && ktr_is_word(text[to]))
 			to++;
 		if (!read_reference(p->h, (struct hist_slice){from, to - from}, &r) || !r.variable)
-			return hist_parse_fail(p, from, "Couldn't find variable");
+			return hist_fail(p->error, from, "Couldn't find variable");
 		if (!refer(p, &r, "Couldn't find variable"))
 			return false;
 	}
@@ -183,14 +177,14 @@ hide(struct hist_parser *p, const struct ktr_site *site, const struct reference 
 	const struct hist *alike = find_alike(p->h, site);
 	char text[512], field[HIST_NAME];
 	struct hist_commands none;
-	struct hist_error wrong;
+	struct filter_error wrong;
 	struct hist *made;
 	struct sbuf out;
 
 	if (alike == NULL)
-		return hist_parse_fail(p, r->name.at, "Matching event histogram not found");
+		return hist_fail(p->error, r->name.at, "Matching event histogram not found");
 	if (p->h->nhidden == HIST_HIDDEN)
-		return hist_parse_fail(p, r->name.at, "Too many field variables defined");
+		return hist_fail(p->error, r->name.at, "Too many field variables defined");
 	hist_slice_copy(p->h, r->name, field);
 	sbuf_init(&out, text, sizeof(text));
 	sbuf_puts(&out, "hist:keys=");
@@ -201,7 +195,7 @@ hide(struct hist_parser *p, const struct ktr_site *site, const struct reference 
 		sbuf_write(&out, alike->text + alike->filter.at, alike->filter.n);
 	}
 	if (sbuf_is_cut(&out) || hist_parse(site, text, &made, &none, &wrong) != 0)
-		return hist_parse_fail(p, r->name.at, "Couldn't create histogram for field");
+		return hist_fail(p->error, r->name.at, "Couldn't create histogram for field");
 	p->h->hidden[p->h->nhidden++] = made;
 	return add_other(p, r->written, made, 0);
 }
@@ -226,14 +220,14 @@ read_param(struct hist_parser *p, struct hist_action *a, struct hist_slice s)
 	struct reference r;
 
 	if (!read_reference(p->h, s, &r))
-		return hist_parse_fail(p, s.at, "Invalid action param");
+		return hist_fail(p->error, s.at, "Invalid action param");
 	a->params[a->n++] = s;
 	if (r.variable)
 		return refer(p, &r, "Couldn't find param");
 	if (r.qualified)
 		site = event_find(r.system, r.event);
 	if (site == NULL)
-		return hist_parse_fail(p, r.name.at, "Event file not found");
+		return hist_fail(p->error, r.name.at, "Event file not found");
 	if (site == own && has_field(p, own, r.name)) {
 		a->params[a->n - 1] = r.name;
 		return true;
@@ -241,7 +235,7 @@ read_param(struct hist_parser *p, struct hist_action *a, struct hist_slice s)
 	if (!r.qualified && a->when == HIST_ONMATCH)
 		site = p->match[a->match];
 	if (site == own || !has_field(p, site, r.name))
-		return hist_parse_fail(p, r.name.at, "Couldn't find field");
+		return hist_fail(p->error, r.name.at, "Couldn't find field");
 	return hide(p, site, &r);
 }
 
@@ -254,19 +248,19 @@ read_params(struct hist_parser *p, struct hist_action *a, struct hist_slice name
 	struct hist_slice part;
 
 	if (a->when == HIST_ONMATCH)
-		return hist_parse_fail(p, name.at, "Handler doesn't support action");
+		return hist_fail(p->error, name.at, "Handler doesn't support action");
 	for (unsigned i = 0; i < p->h->nactions && most > 0; i++)
 		if (p->h->actions[i].what == HIST_SAVE)
-			return hist_parse_fail(p, name.at,
-					       "Can't have more than one save() action per hist");
+			return hist_fail(p->error, name.at,
+					 "Can't have more than one save() action per hist");
 	while (list.n > 0 && hist_slice_next(p->h, &list, ',', &part)) {
 		if (a->n == most)
-			return hist_parse_fail(p, part.at, "Too many action params");
+			return hist_fail(p->error, part.at, "Too many action params");
 		if (!hist_read_references(p, part))
 			return false;
 		a->params[a->n++] = part;
 	}
-	return a->n > 0 || most == 0 || hist_parse_fail(p, name.at, "No params found for save()");
+	return a->n > 0 || most == 0 || hist_fail(p->error, name.at, "No params found for save()");
 }
 
 /* trace(EVENT,PARAM,…), EVENT(PARAM,…), save(PARAM,…) or snapshot(), which is `call`. */
@@ -279,13 +273,12 @@ read_call(struct hist_parser *p, struct hist_action *a, struct hist_slice call)
 	while (name.n < call.n && p->h->text[call.at + name.n] != '(')
 		name.n++;
 	if (name.n == call.n || p->h->text[call.at + call.n - 1] != ')')
-		return hist_parse_fail(p, call.at + name.n,
-				       name.n == call.n ? "No action found"
-							: "No closing paren found");
+		return hist_fail(p->error, call.at + name.n,
+				 name.n == call.n ? "No action found" : "No closing paren found");
 	list = (struct hist_slice){call.at + name.n + 1, call.n - name.n - 2};
 	if (hist_slice_is(p->h, name, "trace") &&
 	    (!hist_slice_next(p->h, &list, ',', &name) || name.n == 0))
-		return hist_parse_fail(p, call.at, "Couldn't find synthetic event");
+		return hist_fail(p->error, call.at, "Couldn't find synthetic event");
 	hist_slice_copy(p->h, name, text);
 	if (strcmp(text, "save") == 0 || strcmp(text, "snapshot") == 0) {
 		a->what = text[1] == 'a' ? HIST_SAVE : HIST_SNAPSHOT;
@@ -293,18 +286,19 @@ read_call(struct hist_parser *p, struct hist_action *a, struct hist_slice call)
 	}
 	a->event = synthetic_find(text);
 	if (a->event == NULL)
-		return hist_parse_fail(p, name.at, "Couldn't find synthetic event");
+		return hist_fail(p->error, name.at, "Couldn't find synthetic event");
 	while (hist_slice_next(p->h, &list, ',', &part)) {
 		if (part.n == 0 && a->n == 0)
 			break;
 		if (a->n == a->event->n || a->n == HIST_PARAMS)
-			return hist_parse_fail(
-			    p, name.at, "Param count doesn't match synthetic event field count");
+			return hist_fail(p->error, name.at,
+					 "Param count doesn't match synthetic event field count");
 		if (!read_param(p, a, part))
 			return false;
 	}
 	return a->n == a->event->n ||
-	       hist_parse_fail(p, name.at, "Param count doesn't match synthetic event field count");
+	       hist_fail(p->error, name.at,
+			 "Param count doesn't match synthetic event field count");
 }
 
 /* What is within the parentheses; False: they do not end. */
@@ -357,19 +351,19 @@ read_handler(struct hist_parser *p, struct hist_action *a, struct hist_slice ins
 	if (a->when == HIST_ONMATCH) {
 		site = find_match(p->h, inside, &at);
 		if (site == NULL)
-			return hist_parse_fail(p, at == 0 ? inside.at : at,
-					       at == 0 ? "Missing subsystem"
-						       : "Invalid subsystem or event name");
+			return hist_fail(p->error, at == 0 ? inside.at : at,
+					 at == 0 ? "Missing subsystem"
+						 : "Invalid subsystem or event name");
 		while (p->match[a->match] != site)
 			a->match++;
 		return true;
 	}
 	a->variable = inside;
 	if (inside.n == 0 || p->h->text[inside.at] != '$')
-		return hist_parse_fail(p, inside.at,
-				       "For onmax(x) or onchange(x), x must be a variable");
+		return hist_fail(p->error, inside.at,
+				 "For onmax(x) or onchange(x), x must be a variable");
 	if (find_own(p->h, p->h, (struct hist_slice){inside.at + 1, inside.n - 1}) == UINT_MAX)
-		return hist_parse_fail(p, inside.at, "Couldn't find onmax or onchange variable");
+		return hist_fail(p->error, inside.at, "Couldn't find onmax or onchange variable");
 	return true;
 }
 
@@ -381,7 +375,7 @@ hist_read_action(struct hist_parser *p, struct hist_slice s, struct hist_slice o
 	struct hist_slice inside;
 
 	if (p->h->nactions == HIST_ACTIONS)
-		return hist_parse_fail(p, s.at, "Too many actions");
+		return hist_fail(p->error, s.at, "Too many actions");
 	*a = (struct hist_action){.when = hist_slice_is(p->h, (struct hist_slice){s.at, 5}, "onmax")
 					      ? HIST_ONMAX
 					      : HIST_ONCHANGE,
@@ -389,9 +383,9 @@ hist_read_action(struct hist_parser *p, struct hist_slice s, struct hist_slice o
 	if (hist_slice_is(p->h, (struct hist_slice){s.at, 7}, "onmatch"))
 		a->when = HIST_ONMATCH;
 	if (!inside_of(p->h, of, &inside))
-		return hist_parse_fail(p, of.at, "No closing paren found");
+		return hist_fail(p->error, of.at, "No closing paren found");
 	if (of.n < inside.n + 2 || p->h->text[of.at + inside.n + 1] != '.')
-		return hist_parse_fail(p, of.at + inside.n, "No action found");
+		return hist_fail(p->error, of.at + inside.n, "No action found");
 	if (!read_handler(p, a, inside) ||
 	    !read_call(p, a, (struct hist_slice){of.at + inside.n + 2, of.n - inside.n - 2}))
 		return false;

@@ -206,7 +206,7 @@ run(struct program *p, const struct dif_clause *clauses, const struct ktr_site *
 }
 
 static int
-attach_alone(struct hist *h, struct hist_error *error)
+attach_alone(struct hist *h, struct filter_error *error)
 {
 	struct program *p = program_new();
 	int result = p != NULL ? hist_emit(p, h, error) : -ENOMEM;
@@ -222,7 +222,7 @@ attach_alone(struct hist *h, struct hist_error *error)
 
 static int
 emit_linked(struct program *p, struct dif_clause *clauses, const struct ktr_site **sites,
-	    unsigned *n, struct hist_error *error)
+	    unsigned *n, struct filter_error *error)
 {
 	int result = 0;
 
@@ -236,8 +236,6 @@ emit_linked(struct program *p, struct dif_clause *clauses, const struct ktr_site
 		for (unsigned i = 0; i < h->nown; i++) {
 			if (!h->own[i].used)
 				continue;
-			if (p->nvars == PROGRAM_ITEMS)
-				return -ENOSPC;
 			h->own[i].number = program_var(p, DIF_GLOBAL, hist_key_kinds(h));
 			if (h->own[i].is.kind == HIST_TEXT)
 				p->vars[h->own[i].number].kind = DIF_STR;
@@ -259,7 +257,7 @@ emit_linked(struct program *p, struct dif_clause *clauses, const struct ktr_site
 }
 
 int
-hist_attach_linked(struct hist_error *error)
+hist_attach_linked(struct filter_error *error)
 {
 	struct dif_clause clauses[LINKED_MAX];
 	const struct ktr_site *sites[LINKED_MAX];
@@ -277,7 +275,7 @@ hist_attach_linked(struct hist_error *error)
 }
 
 int
-hist_attach(struct hist *h, struct hist_error *error)
+hist_attach(struct hist *h, struct filter_error *error)
 {
 	if (h->linked)
 		return hist_attach_linked(error);
@@ -290,7 +288,7 @@ hist_attach(struct hist *h, struct hist_error *error)
 int
 hist_reattach(struct hist *h)
 {
-	struct hist_error error;
+	struct filter_error error;
 
 	hist_take(h);
 	return hist_attach(h, &error);

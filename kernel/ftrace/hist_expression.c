@@ -53,19 +53,18 @@ same_text(const struct hist *h, struct hist_slice a, struct hist_slice b)
 }
 
 /* Code for a value that is in register `from`, or a constant. */
-static bool
+static void
 take_value(struct hist_emitter *e, unsigned d, unsigned from, const struct hist_operand *is)
 {
 	if (is->kind == HIST_CONSTANT)
-		return program_constant(e->p, d, is->constant) ||
-		       hist_emit_fail(e, 0, "Too many actions");
-	return d == from || hist_emit_op(e, DIF_OR, d, 0, from, 0);
+		program_constant(e->p, d, is->constant);
+	else if (d != from)
+		program_emit(e->p, DIF_OR, d, 0, from, 0);
 }
 
 /* A variable, or a field of another event, which is one, too. False: the atom is neither. */
 static bool
-named(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is, bool once,
-      bool *good)
+named(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is, bool once)
 {
 	struct hist *h = e->h;
 	unsigned from = HIST_FIRST_NAMED;
@@ -78,7 +77,7 @@ named(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_opera
 			continue;
 		v->once |= once;
 		*is = v->of->own[v->index].is;
-		*good = take_value(e, d, from + h->nown + i, is);
+		take_value(e, d, from + h->nown + i, is);
 		return true;
 	}
 	for (unsigned i = 0; i < s.n; i++)
@@ -88,7 +87,7 @@ named(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_opera
 		if (!hist_slice_is(h, name, h->own[i].name))
 			continue;
 		*is = h->own[i].is;
-		*good = take_value(e, d, from + i, is);
+		take_value(e, d, from + i, is);
 		return true;
 	}
 	return false;
@@ -107,28 +106,28 @@ field(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_opera
 		f.kind = HIST_TIME;
 		e->h->times = true;
 	} else if (!hist_field_find(e->h->site, f.name, &f.field)) {
-		return hist_emit_fail(e, s.at, "Couldn't find field");
+		return hist_fail(e->error, s.at, "Couldn't find field");
 	}
 	if (rest.at != 0 && !hist_modifier_read(&p, rest, &f))
 		return false;
 	*is =
 	    (struct hist_operand){f.kind == HIST_FIELD && f.field.string ? HIST_TEXT : HIST_NUMBER,
 				  0, f.modifier == HIST_USECS};
-	return hist_emit_field(e, d, &f);
+	hist_emit_field(e->p, d, &f);
+	return true;
 }
 
 static bool
 atom(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is, bool once)
 {
 	char first = s.n > 0 ? e->h->text[s.at] : '\0';
-	bool good;
 
 	if (first >= '0' && first <= '9') {
 		*is = (struct hist_operand){HIST_CONSTANT, 0, false};
 		return ktr_number(e->h->text + s.at, s.n, 0, &is->constant) == KTR_NUMBER_OK ||
-		       hist_emit_fail(e, s.at, "Expecting numeric literal");
+		       hist_fail(e->error, s.at, "Expecting numeric literal");
 	}
-	return named(e, s, d, is, once, &good) ? good : field(e, s, d, is);
+	return named(e, s, d, is, once) || field(e, s, d, is);
 }
 
 static uint64_t
@@ -138,18 +137,28 @@ fold(char op, uint64_t a, uint64_t b)
 }
 
 /* d = d OP d + 1. What is divided by 0 is -1. */
-static bool
-operate(struct hist_emitter *e, char op, unsigned d)
+static void
+operate(struct program *p, char op, unsigned d)
 {
-	if (op != '/')
-		return hist_emit_op(e,
-				    op == '+'   ? DIF_ADD
-				    : op == '-' ? DIF_SUB
-						: DIF_MUL,
-				    d, d, d + 1, 0);
-	return hist_emit_op(e, DIF_JNE, 0, d + 1, 0, 2) &&
-	       hist_emit_op(e, DIF_OR | DIF_IMM, d, 0, 0, -1) &&
-	       hist_emit_op(e, DIF_JA, 0, 0, 0, 1) && hist_emit_op(e, DIF_UDIV, d, d, d + 1, 0);
+	if (op == '/') {
+		program_emit(p, DIF_JNE, 0, d + 1, 0, 2);
+		program_emit(p, DIF_OR | DIF_IMM, d, 0, 0, -1);
+		program_emit(p, DIF_JA, 0, 0, 0, 1);
+	}
+	program_emit(p,
+		     op == '+'   ? DIF_ADD
+		     : op == '-' ? DIF_SUB
+		     : op == '*' ? DIF_MUL
+				 : DIF_UDIV,
+		     d, d, d + 1, 0);
+}
+
+/* An operand must be no text. */
+static bool
+is_number(struct hist_emitter *e, struct hist_slice s, const struct hist_operand *is)
+{
+	return is->kind != HIST_TEXT ||
+	       hist_fail(e->error, s.at, "String type can not be an operand in expression");
 }
 
 static bool expression(struct hist_emitter *e, struct hist_slice s, unsigned d,
@@ -163,26 +172,25 @@ negation(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_op
 	struct hist_slice inside = {s.at + 2, 0};
 
 	if (++*count > OPERATORS_MAX)
-		return hist_emit_fail(e, s.at, "Too many subexpressions (3 max)");
+		return hist_fail(e->error, s.at, "Too many subexpressions (3 max)");
 	if (s.n < 2 || e->h->text[s.at + 1] != '(')
-		return hist_emit_fail(e, s.at, "Invalid expression");
+		return hist_fail(e->error, s.at, "Invalid expression");
 	for (unsigned i = 2; i < s.n; i++)
 		if (e->h->text[s.at + i] == ')')
 			inside.n = i - 2;
 	if (inside.n == 0)
-		return hist_emit_fail(e, s.at, "No closing paren found");
+		return hist_fail(e->error, s.at, "No closing paren found");
 	if (inside.n + 3 != s.n)
-		return hist_emit_fail(e, inside.at, "Unary minus not supported in sub-expressions");
-	if (!expression(e, inside, d, is, false, count))
+		return hist_fail(e->error, inside.at,
+				 "Unary minus not supported in sub-expressions");
+	if (!expression(e, inside, d, is, false, count) || !is_number(e, inside, is))
 		return false;
-	if (is->kind == HIST_TEXT)
-		return hist_emit_fail(e, inside.at,
-				      "String type can not be an operand in expression");
 	if (is->kind == HIST_CONSTANT) {
 		is->constant = 0 - is->constant;
 		return true;
 	}
-	return hist_emit_op(e, DIF_SUB, d, 0, d, 0);
+	program_emit(e->p, DIF_SUB, d, 0, d, 0);
+	return true;
 }
 
 static bool
@@ -195,7 +203,7 @@ expression(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_
 	char op;
 
 	if (*count > OPERATORS_MAX)
-		return hist_emit_fail(e, s.at, "Too many subexpressions (3 max)");
+		return hist_fail(e->error, s.at, "Too many subexpressions (3 max)");
 	op = last_operator(e->h, s, &at);
 	if (op == '\0')
 		return atom(e, s, d, is, once);
@@ -205,37 +213,34 @@ expression(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_
 	left.n = at - s.at;
 	right = (struct hist_slice){at + 1, s.n - left.n - 1};
 	if (left.n == 0 || right.n == 0)
-		return hist_emit_fail(e, s.at, "Invalid expression");
-	if (!expression(e, left, d, is, true, count))
+		return hist_fail(e->error, s.at, "Invalid expression");
+	if (!expression(e, left, d, is, true, count) || !is_number(e, left, is) ||
+	    !expression(e, right, d + 1, &second, true, count) || !is_number(e, right, &second))
 		return false;
-	if (is->kind == HIST_TEXT)
-		return hist_emit_fail(e, left.at,
-				      "String type can not be an operand in expression");
-	if (!expression(e, right, d + 1, &second, true, count))
-		return false;
-	if (second.kind == HIST_TEXT)
-		return hist_emit_fail(e, right.at,
-				      "String type can not be an operand in expression");
 	if (is->usecs != second.usecs)
-		return hist_emit_fail(e, 0, "Timestamp units in expression don't match");
+		return hist_fail(e->error, 0, "Timestamp units in expression don't match");
 	if (op == '/' && second.kind == HIST_CONSTANT && second.constant == 0) {
-		*e->error = (struct hist_error){"Division by zero", right.at, -EDOM};
+		*e->error = (struct filter_error){"Division by zero", right.at, -EDOM};
 		return false;
 	}
 	if (is->kind == HIST_CONSTANT && second.kind == HIST_CONSTANT) {
 		is->constant = fold(op, is->constant, second.constant);
 		return true;
 	}
-	if (!take_value(e, d, d, is) || !take_value(e, d + 1, d + 1, &second))
-		return false;
+	take_value(e, d, d, is);
+	take_value(e, d + 1, d + 1, &second);
 	is->kind = HIST_NUMBER;
-	return operate(e, op, d);
+	operate(e->p, op, d);
+	return true;
 }
 
 bool
 hist_emit_atom(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is)
 {
-	return atom(e, s, d, is, false) && (is->kind != HIST_CONSTANT || take_value(e, d, d, is));
+	if (!atom(e, s, d, is, false))
+		return false;
+	take_value(e, d, d, is);
+	return true;
 }
 
 bool
@@ -244,5 +249,8 @@ hist_emit_expression(struct hist_emitter *e, struct hist_slice s, unsigned d,
 {
 	unsigned count = 0;
 
-	return expression(e, s, 1, is, false, &count) && take_value(e, d, 1, is);
+	if (!expression(e, s, 1, is, false, &count))
+		return false;
+	take_value(e, d, 1, is);
+	return true;
 }

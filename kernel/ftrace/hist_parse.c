@@ -10,13 +10,6 @@
 #define SIZE_MOST  131072u
 
 bool
-hist_parse_fail(struct hist_parser *p, unsigned at, const char *message)
-{
-	*p->error = (struct hist_error){message, at, 0};
-	return false;
-}
-
-bool
 hist_slice_is(const struct hist *h, struct hist_slice s, const char *word)
 {
 	return strlen(word) == s.n && strncmp(h->text + s.at, word, s.n) == 0;
@@ -97,14 +90,14 @@ hist_modifier_read(struct hist_parser *p, struct hist_slice s, struct hist_field
 	if (after(p->h, s, "buckets=", &width)) {
 		f->modifier = HIST_BUCKETS;
 		if (!read_number(p->h, width, &f->width) || f->width == 0 || f->width > INT32_MAX)
-			return hist_parse_fail(p, width.at, "Expecting numeric literal");
+			return hist_fail(p->error, width.at, "Expecting numeric literal");
 		found = true;
 	}
 	if (f->modifier == HIST_EXECNAME && strcmp(f->name, "common_pid") != 0)
 		found = false;
 	if (f->modifier == HIST_USECS && f->kind != HIST_TIME)
 		found = false;
-	return found || hist_parse_fail(p, s.at, "Invalid field modifier");
+	return found || hist_fail(p->error, s.at, "Invalid field modifier");
 }
 
 /* Reads FIELD[.MODIFIER]. */
@@ -124,7 +117,7 @@ read_field(struct hist_parser *p, struct hist_slice s, struct hist_field *f)
 	else if (hist_slice_is(p->h, name, "hitcount"))
 		f->kind = HIST_HITCOUNT;
 	else if (!hist_field_find(p->h->site, f->name, &f->field))
-		return hist_parse_fail(p, s.at, "Couldn't find field");
+		return hist_fail(p->error, s.at, "Couldn't find field");
 	p->h->times |= f->kind == HIST_TIME;
 	return rest.at == 0 || hist_modifier_read(p, rest, f);
 }
@@ -139,17 +132,17 @@ read_keys(struct hist_parser *p, struct hist_slice s)
 	p->keys = true;
 	while (hist_slice_next(p->h, &s, ',', &part)) {
 		if (part.n == 0)
-			return hist_parse_fail(p, part.at, "Couldn't find field");
+			return hist_fail(p->error, part.at, "Couldn't find field");
 		if (p->h->text[part.at] == '$')
-			return hist_parse_fail(p, part.at,
-					       "Using variable references in keys not supported");
+			return hist_fail(p->error, part.at,
+					 "Using variable references in keys not supported");
 		if (p->h->nkeys == HIST_KEYS)
-			return hist_parse_fail(p, part.at, "Too many keys");
+			return hist_fail(p->error, part.at, "Too many keys");
 		if (!read_field(p, part, &p->h->keys[p->h->nkeys]))
 			return false;
 		if (p->h->keys[p->h->nkeys].kind == HIST_HITCOUNT)
-			return hist_parse_fail(p, part.at,
-					       "Using hitcount as a key is not supported");
+			return hist_fail(p->error, part.at,
+					 "Using hitcount as a key is not supported");
 		p->h->nkeys++;
 	}
 	return true;
@@ -174,9 +167,9 @@ read_values(struct hist_parser *p, struct hist_slice s)
 		struct hist_field *f = &p->h->values[p->h->nvalues];
 
 		if (part.n == 0)
-			return hist_parse_fail(p, part.at, "Couldn't find field");
+			return hist_fail(p->error, part.at, "Couldn't find field");
 		if (p->h->nvalues == HIST_VALUES)
-			return hist_parse_fail(p, part.at, "Too many values");
+			return hist_fail(p->error, part.at, "Too many values");
 		if (hist_slice_is(p->h, part, "hitcount"))
 			continue;
 		if (is_expression(p->h, part)) {
@@ -187,7 +180,7 @@ read_values(struct hist_parser *p, struct hist_slice s)
 		} else if (!read_field(p, part, f)) {
 			return false;
 		} else if (f->kind == HIST_STACK || (f->kind == HIST_FIELD && f->field.string)) {
-			return hist_parse_fail(p, part.at, "Strings as values not supported");
+			return hist_fail(p->error, part.at, "Strings as values not supported");
 		} else if (f->kind == HIST_HITCOUNT) {
 			p->h->values[0].modifier = f->modifier;
 			continue;
@@ -209,14 +202,14 @@ read_variables(struct hist_parser *p, struct hist_slice s)
 
 		hist_slice_next(p->h, &rest, '=', &name);
 		if (name.n == 0 || rest.n == 0)
-			return hist_parse_fail(p, part.at, "Empty assignment");
+			return hist_fail(p->error, part.at, "Empty assignment");
 		if (p->h->nown + p->h->nothers == HIST_NAMED)
-			return hist_parse_fail(p, part.at, "Too many variables defined");
+			return hist_fail(p->error, part.at, "Too many variables defined");
 		*v = (struct hist_variable){.expression = rest};
 		hist_slice_copy(p->h, name, v->name);
 		for (unsigned n = 0; n < p->h->nown; n++)
 			if (strcmp(p->h->own[n].name, v->name) == 0)
-				return hist_parse_fail(p, part.at, "Variable already defined");
+				return hist_fail(p->error, part.at, "Variable already defined");
 		if (!hist_read_references(p, rest))
 			return false;
 		p->h->nown++;
@@ -231,7 +224,7 @@ read_size(struct hist_parser *p, struct hist_slice s)
 	unsigned entries = SIZE_LEAST;
 
 	if (!read_number(p->h, s, &size) || size > SIZE_MOST)
-		return hist_parse_fail(p, s.at, "Invalid size");
+		return hist_fail(p->error, s.at, "Invalid size");
 	while (entries < size)
 		entries *= 2;
 	p->h->size = entries;
@@ -255,7 +248,7 @@ read_command(struct hist_parser *p, struct hist_slice s)
 	else if (s.at == HIST_AT) /* as it is listed: hist:NAME:keys=... */
 		hist_slice_copy(p->h, s, p->h->name);
 	else
-		return hist_parse_fail(p, s.at, "Invalid expression");
+		return hist_fail(p->error, s.at, "Invalid expression");
 	return true;
 }
 
@@ -286,7 +279,7 @@ read_part(struct hist_parser *p, struct hist_slice s, enum pass pass)
 	}
 	if (after(p->h, s, "clock=", &rest))
 		return clock_find(p->h->text + rest.at, rest.n) >= 0 ||
-		       hist_parse_fail(p, rest.at, "Couldn't set trace_clock");
+		       hist_fail(p->error, rest.at, "Couldn't set trace_clock");
 	if (hist_slice_next(p->h, &rest, '=', &name) && rest.at != 0)
 		return read_variables(p, s);
 	return read_command(p, s);
@@ -309,12 +302,12 @@ read_sort_key(struct hist_parser *p, struct hist_slice part)
 		if (strcmp(p->h->keys[i].name, text) == 0)
 			found = i;
 	if (found == UINT_MAX)
-		return hist_parse_fail(p, part.at, "Sort field must be a key or a val");
+		return hist_fail(p->error, part.at, "Sort field must be a key or a val");
 	p->h->sorts[n].key = found;
 	p->h->sorts[n].descending = hist_slice_is(p->h, rest, "descending");
 	if (rest.at != 0 && rest.n > 0 && !p->h->sorts[n].descending &&
 	    !hist_slice_is(p->h, rest, "ascending"))
-		return hist_parse_fail(p, rest.at, "Invalid sort modifier");
+		return hist_fail(p->error, rest.at, "Invalid sort modifier");
 	p->h->nsorts++;
 	return true;
 }
@@ -326,12 +319,12 @@ read_sort(struct hist_parser *p)
 	unsigned at = s.at - (unsigned)(sizeof("sort=") - 1);
 
 	if (s.at != 0 && s.n == 0)
-		return hist_parse_fail(p, at, "Empty assignment");
+		return hist_fail(p->error, at, "Empty assignment");
 	while (hist_slice_next(p->h, &s, ',', &part)) {
 		if (part.n == 0)
-			return hist_parse_fail(p, at, "Empty sort field");
+			return hist_fail(p->error, at, "Empty sort field");
 		if (p->h->nsorts == HIST_SORTS)
-			return hist_parse_fail(p, at, "Too many sort fields (Max = 2)");
+			return hist_fail(p->error, at, "Too many sort fields (Max = 2)");
 		if (!read_sort_key(p, part))
 			return false;
 	}
@@ -348,12 +341,12 @@ check(struct hist_parser *p)
 	int error = program != NULL ? hist_emit(program, p->h, p->error) : -ENOMEM;
 
 	program_free(program);
-	return error == 0 || (error == -ENOMEM && hist_parse_fail(p, 0, "No memory"));
+	return error == 0 || (error == -ENOMEM && hist_fail(p->error, 0, "No memory"));
 }
 
 int
 hist_parse(const struct ktr_site *site, const char *text, struct hist **to,
-	   struct hist_commands *commands, struct hist_error *error)
+	   struct hist_commands *commands, struct filter_error *error)
 {
 	size_t n = strlen(text);
 	struct hist *h = kzalloc(sizeof(*h) + n + 1);
@@ -365,7 +358,7 @@ hist_parse(const struct ktr_site *site, const char *text, struct hist **to,
 	if (h == NULL)
 		return -ENOMEM;
 	*commands = (struct hist_commands){false, false, false};
-	*error = (struct hist_error){NULL, 0, 0};
+	*error = (struct filter_error){NULL, 0, 0};
 	memcpy(h->text, text, n + 1);
 	h->site = site;
 	event_name(site, h->event);
@@ -384,7 +377,7 @@ hist_parse(const struct ktr_site *site, const char *text, struct hist **to,
 		for (rest = all; good && hist_slice_next(h, &rest, ':', &s);)
 			good = read_part(&p, s, pass);
 		if (good && !p.keys)
-			good = hist_parse_fail(&p, 0, "No keys specified");
+			good = hist_fail(p.error, 0, "No keys specified");
 	}
 	good = good && read_sort(&p) && check(&p);
 	if (!good) {

@@ -63,12 +63,7 @@ synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const uint
 static bool
 is_name(const char *s)
 {
-	const char *p = s;
-
-	while ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || *p == '_' ||
-	       (p > s && *p >= '0' && *p <= '9'))
-		p++;
-	return p > s && *p == '\0';
+	return *s != '\0' && !(*s >= '0' && *s <= '9') && s[ktr_word_length(s)] == '\0';
 }
 
 #define FORM      "Command must be of the form: "

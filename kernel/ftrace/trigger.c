@@ -113,95 +113,79 @@ find_same(const struct trigger *like)
 }
 
 /* Code that goes on only if the trigger would change something: like Linux, only this counts. */
-static bool
+static void
 emit_changes(struct program *p, const struct trigger *t)
 {
 	const struct trigger_command *c = t->command;
 
-	if (c->kind == TO_EVENT)
-		return program_constant(p, 1, (uintptr_t)t->gate) &&
-		       program_emit(p, DIF_LD4, 1, 1, 0, 0) &&
-		       program_constant(p, 2, (uint64_t)c->arg) && program_fail(p, DIF_JEQ, 1, 2);
-	if (c->kind == TO_UPCALL && (c->arg == UPCALL_ON || c->arg == UPCALL_OFF))
-		return program_constant(p, 1, (uintptr_t)instance_mask_at(instance_now)) &&
-		       program_emit(p, DIF_LD8, 1, 1, 0, 0) && program_constant(p, 2, 0) &&
-		       program_fail(p, c->arg == UPCALL_ON ? DIF_JNE : DIF_JEQ, 1, 2);
-	return true;
+	if (c->kind == TO_EVENT) {
+		program_constant(p, 1, (uintptr_t)t->gate);
+		program_emit(p, DIF_LD4, 1, 1, 0, 0);
+		program_constant(p, 2, (uint64_t)c->arg);
+		program_fail(p, DIF_JEQ, 1, 2);
+	} else if (c->kind == TO_UPCALL && (c->arg == UPCALL_ON || c->arg == UPCALL_OFF)) {
+		program_constant(p, 1, (uintptr_t)instance_mask_at(instance_now));
+		program_emit(p, DIF_LD8, 1, 1, 0, 0);
+		program_fail(p, c->arg == UPCALL_ON ? DIF_JNE : DIF_JEQ, 1, 0);
+	}
 }
 
 /* Code that counts, and goes on so often as the trigger's limit says. */
-static bool
+static void
 emit_limit(struct program *p, const struct trigger *t)
 {
 	unsigned var;
 
 	if (t->limit == UINT64_MAX)
-		return true;
-	if (!emit_changes(p, t))
-		return false;
+		return;
+	emit_changes(p, t);
 	var = program_var(p, DIF_GLOBAL, 0);
-	return program_emit(p, DIF_LDV, 1, 0, 0, (int32_t)var) &&
-	       program_constant(p, 2, t->limit) && program_fail(p, DIF_JULE, 2, 1) &&
-	       program_emit(p, DIF_ADD | DIF_IMM, 1, 1, 0, 1) &&
-	       program_emit(p, DIF_STV, 0, 1, 0, (int32_t)var);
+	program_emit(p, DIF_LDV, 1, 0, 0, (int32_t)var);
+	program_constant(p, 2, t->limit);
+	program_fail(p, DIF_JULE, 2, 1);
+	program_emit(p, DIF_ADD | DIF_IMM, 1, 1, 0, 1);
+	program_emit(p, DIF_STV, 0, 1, 0, (int32_t)var);
 }
 
 /* Code that opens or closes a gate. */
-static bool
+static void
 emit_gate(struct program *p, const uint32_t *gate, bool on)
 {
-	return program_constant(p, 1, (uintptr_t)gate) && program_constant(p, 2, on) &&
-	       program_emit(p, DIF_UPCALL, 0, 1, 2, UPCALL_GATE);
+	program_constant(p, 1, (uintptr_t)gate);
+	program_constant(p, 2, on);
+	program_emit(p, DIF_UPCALL, 0, 1, 2, UPCALL_GATE);
 }
 
 static int
 emit(struct program *p, const struct trigger *t, struct filter_error *error)
 {
-	bool good = true;
 	int result;
 
-	if (!program_instance(p, t->site))
-		return -ENOSPC;
+	program_instance(p, t->site);
 	result = t->filter != NULL ? filter_compile_for(p, t->site, t->filter, error) : 0;
 	if (result != 0)
 		return result;
-	good = emit_limit(p, t);
+	emit_limit(p, t);
 	if (t->command->kind == TO_UPCALL)
-		good = good && program_upcall(p, t->command->arg);
+		program_upcall(p, t->command->arg);
 	else if (t->command->kind == TO_EVENT)
-		good = good && emit_gate(p, t->gate, t->command->arg != 0);
+		emit_gate(p, t->gate, t->command->arg != 0);
 	else
-		for (struct hist *h = NULL; good && (h = hist_next(t->target, h)) != NULL;)
-			good = emit_gate(p, hist_gate(h), t->command->arg != 0);
-	return good && program_end(p) ? 0 : -ENOSPC;
-}
-
-static int
-attach_program(struct trigger *t, struct program *p)
-{
-	unsigned n = t->sites != NULL ? t->nsites : 1;
-	struct dif_clause *clauses = kmalloc(n * sizeof(*clauses));
-	int error;
-
-	if (clauses == NULL)
-		return -ENOMEM;
-	for (unsigned i = 0; i < n; i++)
-		clauses[i] = (struct dif_clause){.length = p->count};
-	error = program_attach(p, clauses, t->sites != NULL ? t->sites : &t->site, n, &t->consumer);
-	kfree(clauses);
-	return error;
+		for (struct hist *h = NULL; (h = hist_next(t->target, h)) != NULL;)
+			emit_gate(p, hist_gate(h), t->command->arg != 0);
+	return 0;
 }
 
 int
 trigger_attach(struct trigger *t, struct filter_error *error)
 {
 	struct program *p = program_new();
-	int result = p != NULL ? emit(p, t, error) : -ENOMEM;
+	bool of_event = t->sites == NULL;
 
-	if (result == 0)
-		result = attach_program(t, p);
-	program_free(p);
-	return result;
+	if (p == NULL)
+		return -ENOMEM;
+	return program_finish(p, emit(p, t, error), of_event ? &t->site : t->sites,
+			      of_event ? 1 : t->nsites, &t->consumer);
 }
 
 bool
@@ -355,7 +339,7 @@ trigger_store(uintptr_t arg, char *text)
 	const struct ktr_site *site = (const struct ktr_site *)arg;
 	bool remove;
 	char *command;
-	struct filter_error wrong = {NULL, 0};
+	struct filter_error wrong = {NULL, 0, 0};
 	struct trigger *t;
 	int error;
 

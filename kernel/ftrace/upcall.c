@@ -9,6 +9,7 @@
 #include "kernel/ftrace/program.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
@@ -82,11 +83,11 @@ upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
 	}
 }
 
-bool
+void
 program_upcall(struct program *p, enum upcall what)
 {
-	return program_constant(p, 1, (uintptr_t)instance_now) &&
-	       program_emit(p, DIF_UPCALL, 0, 1, 1, (int32_t)what);
+	program_constant(p, 1, (uintptr_t)instance_now);
+	program_emit(p, DIF_UPCALL, 0, 1, 1, (int32_t)what);
 }
 
 /* Copies an array into the image. */
@@ -140,6 +141,25 @@ program_attach(const struct program *p, const struct dif_clause *clauses,
 		error = dtrace_attach(image, size, sites, upcall, to);
 	}
 	kmap_free(image);
+	return error;
+}
+
+int
+program_finish(struct program *p, int error, const struct ktr_site *const *sites, unsigned n,
+	       struct dtrace_consumer **to)
+{
+	struct dif_clause *clauses = kmalloc(n * sizeof(*clauses));
+
+	if (error == 0 && clauses == NULL)
+		error = -ENOMEM;
+	if (error == 0 && !program_end(p))
+		error = -ENOSPC;
+	for (unsigned i = 0; error == 0 && i < n; i++)
+		clauses[i] = (struct dif_clause){.length = p->count};
+	if (error == 0 && to != NULL)
+		error = program_attach(p, clauses, sites, n, to);
+	kfree(clauses);
+	program_free(p);
 	return error;
 }
 

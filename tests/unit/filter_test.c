@@ -23,7 +23,7 @@ static const char *
 compile(struct program *f, const char *text)
 {
 	static char said[128];
-	struct filter_error error = {"no error was said", 0};
+	struct filter_error error = {"no error was said", 0, 0};
 
 	*f = (struct program){.strings_len = 1};
 	if (filter_compile(f, &event, text, &error) == 0)
