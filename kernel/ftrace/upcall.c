@@ -90,58 +90,31 @@ program_upcall(struct program *p, enum upcall what)
 	program_emit(p, DIF_UPCALL, 0, 1, 1, (int32_t)what);
 }
 
-/* Copies an array into the image. */
-static struct dif_section
-put(uint8_t *image, size_t *at, const void *from, size_t count, size_t element)
-{
-	struct dif_section s = {(uint32_t)*at, (uint32_t)count};
-
-	if (image != NULL)
-		memcpy(image + *at, from, count * element);
-	*at += (count * element + 7) & ~(size_t)7;
-	return s;
-}
-
-/* Lays the image out; image NULL: only returns its size. */
-static size_t
-lay_out(uint8_t *image, const struct program *p, const struct dif_clause *clauses, unsigned n)
-{
-	struct dif_header h = {.magic = DIF_MAGIC, .version = DIF_VERSION, .flags = DIF_KERNEL};
-	size_t at = sizeof(h);
-	unsigned texts = 1;
-
-	for (unsigned i = 0; i < p->count; i++)
-		texts += p->code[i].op == DIF_ARGSTR ||
-			 (p->code[i].op == DIF_CALL && p->code[i].imm == DIF_SUB_STRJOIN);
-	h.options = (struct dif_options){.strsize = STRING_SIZE,
-					 .scratch = texts * STRING_SIZE,
-					 .aggsize = p->aggsize,
-					 .dynvarsize = p->dynvarsize};
-	h.clauses = put(image, &at, clauses, n, sizeof(*clauses));
-	h.code = put(image, &at, p->code, p->count, sizeof(p->code[0]));
-	h.vars = put(image, &at, p->vars, p->nvars, sizeof(p->vars[0]));
-	h.aggs = put(image, &at, p->aggs, p->naggs, sizeof(p->aggs[0]));
-	h.strings = put(image, &at, p->strings, p->strings_len, 1);
-	h.size = (uint32_t)at;
-	if (image != NULL)
-		memcpy(image, &h, sizeof(h));
-	return at;
-}
-
 int
 program_attach(const struct program *p, const struct dif_clause *clauses,
 	       const struct ktr_site *const *sites, unsigned n, struct dtrace_consumer **to)
 {
-	size_t size = lay_out(NULL, p, clauses, n);
-	uint8_t *image = kmap_alloc(size);
-	int error = -ENOMEM;
+	struct dif d = {.h = {.flags = DIF_KERNEL,
+			      .options = {.strsize = STRING_SIZE,
+					  .scratch = STRING_SIZE,
+					  .aggsize = p->aggsize,
+					  .dynvarsize = p->dynvarsize},
+			      .clauses.count = n,
+			      .code.count = p->count,
+			      .vars.count = p->nvars,
+			      .aggs.count = p->naggs,
+			      .strings.count = p->strings_len},
+			.clauses = clauses,
+			.code = p->code,
+			.vars = p->vars,
+			.aggs = p->aggs,
+			.strings = p->strings};
 
-	if (image != NULL) {
-		lay_out(image, p, clauses, n);
-		error = dtrace_attach(image, size, sites, upcall, to);
-	}
-	kmap_free(image);
-	return error;
+	for (unsigned i = 0; i < p->count; i++)
+		if (p->code[i].op == DIF_ARGSTR ||
+		    (p->code[i].op == DIF_CALL && p->code[i].imm == DIF_SUB_STRJOIN))
+			d.h.options.scratch += STRING_SIZE;
+	return dtrace_attach(&d, sites, upcall, to);
 }
 
 int
