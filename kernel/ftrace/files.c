@@ -1,6 +1,9 @@
 /* files.c - the directory of tracefs: a table of its files. Locking: ftrace_lock. */
 #include "kernel/abi/errno.h"
-#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/ftrace/buffer/buffer.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/ftrace/tracer/tracer.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -17,7 +20,6 @@
 static void
 on_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_printf(out, "%d\n", instance_mask(instance_now) != 0);
 }
 
@@ -27,7 +29,6 @@ on_store(uintptr_t arg, char *text)
 	uint64_t on;
 	int error = tracefs_number(text, &on);
 
-	(void)arg;
 	if (error != 0)
 		return error;
 	instance_switch(instance_now, on != 0);
@@ -47,7 +48,6 @@ cpumask_show(uintptr_t arg, struct sbuf *out)
 	uint64_t now = instance_mask(instance_now);
 	uint64_t mask = (now != 0 ? now : instance_now->cpus) & online();
 
-	(void)arg;
 	if (mask >> 32 != 0)
 		sbuf_printf(out, "%lx,%08lx\n", mask >> 32, mask & UINT32_MAX);
 	else
@@ -61,7 +61,6 @@ cpumask_store(uintptr_t arg, char *text)
 	uint64_t mask;
 	size_t n = 0;
 
-	(void)arg;
 	if (word == NULL)
 		return -EINVAL;
 	for (const char *p = word; *p != '\0'; p++)
@@ -88,7 +87,6 @@ size_kb(void)
 static void
 size_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_printf(out, "%lu\n", size_kb());
 }
 
@@ -98,7 +96,6 @@ size_store(uintptr_t arg, char *text)
 	uint64_t kb;
 	int error = tracefs_number(text, &kb);
 
-	(void)arg;
 	if (error != 0 || kb == 0 || kb > KTR_ENTRIES_MAX / (1024 / KTR_ENTRY_BYTES))
 		return -EINVAL;
 	error = instance_resize(instance_now, (unsigned)(kb * 1024 / KTR_ENTRY_BYTES));
@@ -113,7 +110,6 @@ size_store(uintptr_t arg, char *text)
 static void
 total_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_printf(out, "%lu\n", size_kb() * ncpus);
 }
 
@@ -149,7 +145,6 @@ stats_show(uintptr_t arg, struct sbuf *out)
 static void
 depth_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_printf(out, "%lu\n", tracer_max_depth);
 }
 
@@ -159,7 +154,6 @@ depth_store(uintptr_t arg, char *text)
 	uint64_t value;
 	int error = tracefs_number(text, &value);
 
-	(void)arg;
 	if (error == 0)
 		__atomic_store_n(&tracer_max_depth, value, __ATOMIC_RELAXED);
 	return error;
@@ -169,7 +163,6 @@ depth_store(uintptr_t arg, char *text)
 static void
 thresh_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_printf(out, "%lu\n", tracer_thresh_ns / 1000);
 }
 
@@ -179,7 +172,6 @@ thresh_store(uintptr_t arg, char *text)
 	uint64_t value;
 	int error = tracefs_number(text, &value);
 
-	(void)arg;
 	if (error == 0 && value > UINT64_MAX / 1000)
 		error = -EINVAL;
 	if (error == 0)
@@ -198,7 +190,6 @@ cmdlines_show(uintptr_t arg, struct sbuf *out)
 	const uint64_t *words = &ktr_names_get()->threads[0][0];
 	char name[KTR_THREAD_NAME];
 
-	(void)arg;
 	for (unsigned i = 0; i < CMDLINES; i++) {
 		uint32_t tid = __atomic_load_n(&words[i], __ATOMIC_RELAXED) >> 32;
 
@@ -212,7 +203,6 @@ cmdlines_show(uintptr_t arg, struct sbuf *out)
 static void
 cmdlines_show_size(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_printf(out, "%u\n", CMDLINES);
 }
 
@@ -222,14 +212,12 @@ cmdlines_store_size(uintptr_t arg, char *text)
 	uint64_t n;
 	int error = tracefs_number(text, &n);
 
-	(void)arg;
 	return error == 0 && (n == 0 || n > CMDLINES) ? -EINVAL : error;
 }
 
 static void
 tgids_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	proc_print_threads(out);
 }
 
@@ -237,13 +225,11 @@ tgids_show(uintptr_t arg, struct sbuf *out)
 static void
 nothing_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg, (void)out;
 }
 
 static void
 timestamp_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_puts(out, "[delta] absolute\n");
 }
 
@@ -302,7 +288,6 @@ dynamic_command(char *line)
 static int
 dynamic_store(uintptr_t arg, char *text)
 {
-	(void)arg;
 	return tracefs_lines(text, dynamic_command);
 }
 

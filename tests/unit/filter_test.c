@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "kernel/dtrace/host/host.h"
-#include "kernel/ftrace/filter.h"
+#include "kernel/ftrace/event/filter.h"
 #include "tests/unit/dif_help.h"
 
 static const struct ktr_param params[] = {{"size", false, false, 64},
