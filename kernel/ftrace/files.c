@@ -103,8 +103,8 @@ size_store(uintptr_t arg, char *text)
 		return error;
 	if (instance_now->snapshot_readers > 0)
 		return -EBUSY;
-	snapshot_free(); /* has the size of the rings */
-	return snapshot_alloc();
+	snapshot_free(instance_now); /* has the size of the rings */
+	return snapshot_alloc(instance_now);
 }
 
 static void

@@ -260,7 +260,7 @@ destroy(const char *name)
 	instance_now = i;
 	tracer_stop();
 	events_stop();
-	snapshot_free();
+	snapshot_free(i);
 	instance_now = &instance_top;
 	mutex_lock(&guard);
 	list_remove(&i->link);

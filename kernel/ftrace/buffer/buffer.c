@@ -45,9 +45,10 @@ shown_from(const struct buffer *b, unsigned cpu)
 }
 
 void
-buffer_open(struct buffer_reader *r, struct buffer *b, unsigned cpu, bool consume)
+buffer_open(struct buffer_reader *r, const struct instance *of, struct buffer *b, unsigned cpu,
+	    bool consume)
 {
-	*r = (struct buffer_reader){.b = b, .cpu = cpu, .consume = consume};
+	*r = (struct buffer_reader){.i = of, .b = b, .cpu = cpu, .consume = consume};
 	ktr_port_lock();
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		struct buffer_cursor *c = &r->cursors[i];
@@ -248,8 +249,8 @@ next_line(struct trace_reader *t, bool head)
 		return t->len > 0;
 	}
 	sbuf_init(&out, t->line, size);
-	if (head && t->snapshot && snapshot_is_empty(t->r.cpu))
-		snapshot_print_help(&out, t->r.cpu);
+	if (head && t->snapshot && snapshot_is_empty(t->r.i, t->r.cpu))
+		snapshot_print_help(&out, t->r.i, t->r.cpu);
 	else if (head)
 		print_head(&out, &t->r);
 	else
@@ -298,11 +299,12 @@ read_lines(const struct vnode *vn, struct trace_reader *t, struct uio *u)
 static int
 trace_seek(const struct vnode *vn, struct trace_reader *t, uint64_t off)
 {
+	struct instance *i = tracefs_instance(vn);
 	size_t n;
 
 	tracefs_begin(vn);
-	buffer_open(&t->r, t->keeps ? &instance_now->snapshot : &instance_now->trace,
-		    (unsigned)tracefs_arg(vn), false);
+	buffer_open(&t->r, i, t->keeps ? &i->snapshot : &i->trace, (unsigned)tracefs_arg(vn),
+		    false);
 	tracefs_end();
 	t->begun = false;
 	t->at = t->len = 0;
@@ -351,11 +353,11 @@ trace_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 static int
 trace_truncate(struct vnode *vn, uint64_t size)
 {
+	struct instance *i = tracefs_instance(vn);
 	int error = tracefs_begin(vn);
 
 	if (error == 0) {
-		buffer_clear(latency_is_on(instance_now) ? &instance_now->snapshot
-							 : &instance_now->trace,
+		buffer_clear(latency_is_on(i) ? &i->snapshot : &i->trace,
 			     (unsigned)tracefs_arg(vn));
 		tracefs_end();
 	}
@@ -400,7 +402,7 @@ snapshot_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		error = tracefs_begin(vn);
 	if (error != 0)
 		return error;
-	error = snapshot_store(command, (unsigned)tracefs_arg(vn));
+	error = snapshot_store(tracefs_instance(vn), command, (unsigned)tracefs_arg(vn));
 	tracefs_end();
 	u->resid = 0;
 	return error != 0 ? error : (int64_t)n;
@@ -417,6 +419,7 @@ const struct vnode_ops snapshot_ops = {
 static int
 pipe_open(struct file *f)
 {
+	struct instance *i = tracefs_instance(f->vn);
 	struct trace_reader *t;
 	int error = (f->flags & O_ACCMODE) == O_RDONLY ? trace_open(f) : -EINVAL;
 
@@ -424,7 +427,7 @@ pipe_open(struct file *f)
 		return error;
 	t = f->priv;
 	tracefs_begin(f->vn);
-	buffer_open(&t->r, &instance_now->trace, (unsigned)tracefs_arg(f->vn), true);
+	buffer_open(&t->r, i, &i->trace, (unsigned)tracefs_arg(f->vn), true);
 	tracefs_end();
 	return 0;
 }

@@ -48,6 +48,7 @@ struct buffer {
 
 /* Reads entries, the oldest first. */
 struct buffer_reader {
+	const struct instance *i; /* whose log it is */
 	struct buffer *b;
 	unsigned cpu;              /* that CPU's only; or BUFFER_ALL */
 	bool consume;              /* what is read is read for all (trace_pipe) */
@@ -62,7 +63,8 @@ struct buffer_reader {
 	} cursors[MAX_CPUS];
 };
 
-void buffer_open(struct buffer_reader *r, struct buffer *b, unsigned cpu, bool consume);
+void buffer_open(struct buffer_reader *r, const struct instance *of, struct buffer *b, unsigned cpu,
+		 bool consume);
 /*
  * The oldest entry that was not taken yet, and its CPU. NULL: there is none now. *lost: how many
  * entries of that CPU were lost before it. ftrace_lock held if r->consume; control lock held.
@@ -141,16 +143,16 @@ extern const struct tracefs_file raw_tracers_dir; /* events/ftrace */
 void snapshot_take(struct instance *i, unsigned cpu);
 /* The same of the entries from these numbers on, which belong to a latency. False: none. */
 bool snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l);
-/* Gives instance_now memory for a snapshot. 0 or -ENOMEM. */
-int snapshot_alloc(void);
-void snapshot_free(void);
+/* Gives the instance memory for a snapshot. 0 or -ENOMEM. */
+int snapshot_alloc(struct instance *i);
+void snapshot_free(struct instance *i);
 /* A reader comes or goes. */
 void snapshot_hold(struct instance *i, bool hold);
 /* What is written to the file. 0 or -errno. */
-int snapshot_store(uint64_t command, unsigned cpu);
+int snapshot_store(struct instance *i, uint64_t command, unsigned cpu);
 /* Locks as of print_head(). */
-bool snapshot_is_empty(unsigned cpu);
-void snapshot_print_help(struct sbuf *out, unsigned cpu);
+bool snapshot_is_empty(const struct instance *i, unsigned cpu);
+void snapshot_print_help(struct sbuf *out, const struct instance *i, unsigned cpu);
 
 /* ---- dump.c: the trace on the console ---- */
 

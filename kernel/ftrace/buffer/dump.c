@@ -52,7 +52,7 @@ print_next(struct buffer_reader *r)
 }
 
 static void
-print_all(unsigned cpu)
+print_all(struct instance *i, unsigned cpu)
 {
 	static const char rule[] = "---------------------------------\n";
 	struct buffer_reader *r = kmap_alloc(sizeof(*r));
@@ -60,8 +60,8 @@ print_all(unsigned cpu)
 
 	if (r == NULL)
 		return;
-	buffer_count(&instance_now->trace, cpu, &entries, &written);
-	buffer_open(r, &instance_now->trace, cpu, false);
+	buffer_count(&i->trace, cpu, &entries, &written);
+	buffer_open(r, i, &i->trace, cpu, false);
 	printk("Dumping ftrace buffer:\n%s", entries > 0 ? rule : "   (ftrace buffer empty)\n");
 	while (print_next(r))
 		;
@@ -78,12 +78,10 @@ dump_thread(void *arg)
 		thread_sleep_ns(LOOK_NS, 0, "ftracedump");
 		mutex_lock(&ftrace_lock);
 		cpu = __atomic_exchange_n(&wanted, NOBODY, __ATOMIC_ACQUIRE);
-		if (cpu != NOBODY && instance_is_there(whose)) {
-			instance_now = whose;
-			print_all(cpu);
-		}
+		if (cpu != NOBODY && instance_is_there(whose))
+			print_all(whose, cpu);
 		running = more = users > 0;
-		tracefs_end();
+		mutex_unlock(&ftrace_lock);
 	}
 }
 

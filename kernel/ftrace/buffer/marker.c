@@ -22,14 +22,15 @@ record_mark(const struct vnode *vn, const struct ktr_site *site, uint32_t id, co
 	    size_t len)
 {
 	const uint64_t args[KTR_MAXARGS] = {id};
+	struct instance *i = tracefs_instance(vn);
 	int error = tracefs_begin(vn);
 
 	if (error != 0)
 		return error;
-	if (!option_on(instance_now, OPTION_MARKERS))
+	if (!option_on(i, OPTION_MARKERS))
 		error = -EINVAL;
 	/* -EBADF is Linux's error while tracing is off. */
-	else if (!instance_record_data(instance_now, site, args, text, len))
+	else if (!instance_record_data(i, site, args, text, len))
 		error = -EBADF;
 	if (error == 0 && site == &tracer_mark)
 		SDT_FIRE(ftrace, , , print, SDT_ARGS_DATA0(text, len));

@@ -27,12 +27,12 @@ print_head(struct sbuf *out, const struct buffer_reader *r)
 {
 	uint64_t entries, written;
 
-	sbuf_printf(out, "# tracer: %s\n#\n", tracer_name());
-	if (instance_now->tracer == TRACER_GRAPH) {
-		bool abs = option_on(instance_now, OPTION_GRAPH_ABSTIME),
-		     cpu = option_on(instance_now, OPTION_GRAPH_CPU);
-		bool proc = option_on(instance_now, OPTION_GRAPH_PROC),
-		     time = option_on(instance_now, OPTION_GRAPH_DURATION);
+	sbuf_printf(out, "# tracer: %s\n#\n", tracer_name(r->i));
+	if (r->i->tracer == TRACER_GRAPH) {
+		bool abs = option_on(r->i, OPTION_GRAPH_ABSTIME),
+		     cpu = option_on(r->i, OPTION_GRAPH_CPU);
+		bool proc = option_on(r->i, OPTION_GRAPH_PROC),
+		     time = option_on(r->i, OPTION_GRAPH_DURATION);
 
 		sbuf_printf(out, "#%s%s%s%s               FUNCTION CALLS\n",
 			    abs ? "     TIME       " : "", cpu ? " CPU" : "",
@@ -43,15 +43,15 @@ print_head(struct sbuf *out, const struct buffer_reader *r)
 		return;
 	}
 	buffer_count(r->b, r->cpu, &entries, &written);
-	if (latency_layout(instance_now)) {
-		latency_print_head(out, entries, written);
+	if (latency_layout(r->i)) {
+		latency_print_head(out, r->i, entries, written);
 		return;
 	}
 	sbuf_printf(out, "# entries-in-buffer/entries-written: %lu/%lu   #P:%u\n#\n", entries,
 		    written, ncpus);
-	if (!option_on(instance_now, OPTION_CONTEXT_INFO))
+	if (!option_on(r->i, OPTION_CONTEXT_INFO))
 		return;
-	sbuf_puts(out, option_on(instance_now, OPTION_IRQ_INFO)
+	sbuf_puts(out, option_on(r->i, OPTION_IRQ_INFO)
 			   ? "#                                _-----=> irqs-off/BH-disabled\n"
 			     "#                               / _----=> need-resched\n"
 			     "#                              | / _---=> hardirq/softirq\n"
@@ -82,15 +82,15 @@ time_us(const struct ktr_entry *e)
 }
 
 static void
-print_context(struct sbuf *out, const struct ktr_entry *e, unsigned cpu)
+print_context(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
+	      unsigned cpu)
 {
 	char name[KTR_THREAD_NAME];
 	uint32_t tid = print_thread(e, name);
 	uint64_t us = time_us(e);
 
 	sbuf_printf(out, "%16s-%-7u [%03u] %s%5lu.%06lu: ", name, tid, cpu,
-		    option_on(instance_now, OPTION_IRQ_INFO) ? "X.... " : "", us / 1000000,
-		    us % 1000000);
+		    option_on(r->i, OPTION_IRQ_INFO) ? "X.... " : "", us / 1000000, us % 1000000);
 }
 
 /* The text of a %s parameter. */
@@ -104,16 +104,16 @@ text_of(uint64_t value, char buf[KTR_STRING_MAX])
 
 /* A place in a function, as the options sym-offset and sym-addr want it. */
 static void
-print_symbol(struct sbuf *out, uintptr_t at)
+print_symbol(struct sbuf *out, const struct buffer_reader *r, uintptr_t at)
 {
 	uintptr_t offset;
 	const char *name = ksym_lookup(at, &offset);
 
-	if (option_on(instance_now, OPTION_SYM_OFFSET))
+	if (option_on(r->i, OPTION_SYM_OFFSET))
 		print_address(out, at);
 	else
 		sbuf_puts(out, name != NULL ? name : "0x0");
-	if (option_on(instance_now, OPTION_SYM_ADDR))
+	if (option_on(r->i, OPTION_SYM_ADDR))
 		sbuf_printf(out, " <%lx>", at);
 }
 
@@ -136,7 +136,7 @@ stack_next(const char *text, uintptr_t *at)
 }
 
 static void
-print_stack(struct sbuf *out, const char *text)
+print_stack(struct sbuf *out, const struct buffer_reader *r, const char *text)
 {
 	sbuf_puts(out, "<stack trace>");
 	while (*text != '\0') {
@@ -144,7 +144,7 @@ print_stack(struct sbuf *out, const char *text)
 
 		text = stack_next(text, &at);
 		sbuf_puts(out, "\n => ");
-		print_symbol(out, at);
+		print_symbol(out, r, at);
 	}
 }
 
@@ -156,10 +156,10 @@ print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_en
 	char buf[KTR_STRING_MAX], name[EVENT_NAME], fmt[EVENT_FORMAT];
 
 	if (site == &tracer_function) {
-		print_symbol(out, e->args[2]);
-		if (option_on(instance_now, OPTION_PRINT_PARENT)) {
+		print_symbol(out, r, e->args[2]);
+		if (option_on(r->i, OPTION_PRINT_PARENT)) {
 			sbuf_puts(out, " <-");
-			print_symbol(out, e->args[1]);
+			print_symbol(out, r, e->args[1]);
 		}
 		return;
 	}
@@ -176,7 +176,7 @@ print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_en
 	if (hwlat_print(out, e) || latency_print(out, e, cpu))
 		return;
 	if (site == &trigger_stack) {
-		print_stack(out, ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));
+		print_stack(out, r, ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));
 		return;
 	}
 	if (site == NULL) {
@@ -286,15 +286,16 @@ print_switch(struct sbuf *out, struct buffer_reader *r, unsigned cpu, const stru
 
 /* What stands before the calls: time, CPU, thread. */
 static void
-print_prologue(struct sbuf *out, unsigned cpu, const struct ktr_entry *e)
+print_prologue(struct sbuf *out, const struct buffer_reader *r, unsigned cpu,
+	       const struct ktr_entry *e)
 {
 	uint64_t us = time_us(e);
 
-	if (option_on(instance_now, OPTION_GRAPH_ABSTIME))
+	if (option_on(r->i, OPTION_GRAPH_ABSTIME))
 		sbuf_printf(out, "%5lu.%06lu |  ", us / 1000000, us % 1000000);
-	if (option_on(instance_now, OPTION_GRAPH_CPU))
+	if (option_on(r->i, OPTION_GRAPH_CPU))
 		print_cpu(out, cpu);
-	if (option_on(instance_now, OPTION_GRAPH_PROC)) {
+	if (option_on(r->i, OPTION_GRAPH_PROC)) {
 		print_proc(out, e);
 		sbuf_puts(out, " | ");
 	}
@@ -302,16 +303,15 @@ print_prologue(struct sbuf *out, unsigned cpu, const struct ktr_entry *e)
 
 /* The duration's column; ends: of a call that has ended. */
 static void
-print_column(struct sbuf *out, bool ends, uint64_t ns)
+print_column(struct sbuf *out, const struct buffer_reader *r, bool ends, uint64_t ns)
 {
-	if (!option_on(instance_now, OPTION_GRAPH_DURATION))
+	if (!option_on(r->i, OPTION_GRAPH_DURATION))
 		return;
 	if (!ends) {
 		sbuf_puts(out, "              |  ");
 		return;
 	}
-	sbuf_printf(out, "%c ",
-		    option_on(instance_now, OPTION_GRAPH_OVERHEAD) ? print_mark(ns) : ' ');
+	sbuf_printf(out, "%c ", option_on(r->i, OPTION_GRAPH_OVERHEAD) ? print_mark(ns) : ' ');
 	print_duration(out, ns);
 	sbuf_puts(out, "|  ");
 }
@@ -351,11 +351,11 @@ print_call(struct sbuf *out, const struct buffer_reader *r, unsigned cpu, const 
 		*seq = next_seq;
 	const struct ktr_entry *end = leaf ? &next : e;
 
-	print_column(out, !entry || leaf, end->args[3] - end->args[2]);
+	print_column(out, r, !entry || leaf, end->args[3] - end->args[2]);
 	print_indent(out, e->args[1]);
 	if (entry)
 		sbuf_printf(out, "%s()%s\n", name, leaf ? ";" : " {");
-	else if (option_on(instance_now, OPTION_GRAPH_TAIL) ||
+	else if (option_on(r->i, OPTION_GRAPH_TAIL) ||
 		 __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED) != 0)
 		sbuf_printf(out, "} /* %s */\n", name);
 	else
@@ -379,27 +379,28 @@ print_entry(struct sbuf *out, struct buffer_reader *r)
 
 	if (lost > 0)
 		sbuf_printf(out, "CPU:%u [LOST %lu EVENTS]\n", cpu, lost);
-	if (instance_now->tracer == TRACER_GRAPH) {
+	if (r->i->tracer == TRACER_GRAPH) {
 		print_switch(out, r, cpu, &e);
-		print_prologue(out, cpu, &e);
+		print_prologue(out, r, cpu, &e);
 		if (site == &tracer_graph_entry || site == &tracer_graph_return) {
 			print_call(out, r, cpu, &e, &seq);
 		} else {
-			print_column(out, false, 0);
+			print_column(out, r, false, 0);
 			sbuf_puts(out, "/* ");
 			print_event(out, r, &e, cpu, seq);
 			sbuf_puts(out, " */\n");
 		}
-	} else if (latency_layout(instance_now)) {
+	} else if (latency_layout(r->i)) {
 		buffer_take(r, cpu, seq);
 		found = buffer_peek(r, &next, &lost);
-		latency_print_context(out, &e, cpu, found != NULL ? clock_ns_of(found->ticks) : 0);
+		latency_print_context(out, r->i, &e, cpu,
+				      found != NULL ? clock_ns_of(found->ticks) : 0);
 		print_event(out, r, &e, cpu, seq);
 		sbuf_putc(out, '\n');
 		return true;
 	} else {
-		if (option_on(instance_now, OPTION_CONTEXT_INFO))
-			print_context(out, &e, cpu);
+		if (option_on(r->i, OPTION_CONTEXT_INFO))
+			print_context(out, r, &e, cpu);
 		print_event(out, r, &e, cpu, seq);
 		sbuf_putc(out, '\n');
 	}

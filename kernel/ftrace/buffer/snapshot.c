@@ -140,72 +140,72 @@ snapshot_hold(struct instance *i, bool hold)
 }
 
 static void
-set_there(bool there)
+set_there(struct instance *i, bool there)
 {
-	struct work w = {.i = instance_now, .is_new = &there};
+	struct work w = {.i = i, .is_new = &there};
 
 	ktr_hook_without(change, &w);
 }
 
 int
-snapshot_alloc(void)
+snapshot_alloc(struct instance *i)
 {
-	if (instance_now->snapshot_there)
+	if (i->snapshot_there)
 		return 0;
-	if (ktr_log_open(&instance_now->copy, instance_entries(instance_now)) != 0)
+	if (ktr_log_open(&i->copy, instance_entries(i)) != 0)
 		return -ENOMEM;
-	buffer_forget(&instance_now->snapshot);
-	set_there(true);
+	buffer_forget(&i->snapshot);
+	set_there(i, true);
 	return 0;
 }
 
 void
-snapshot_free(void)
+snapshot_free(struct instance *i)
 {
-	if (!instance_now->snapshot_there)
+	if (!i->snapshot_there)
 		return;
-	set_there(false);
-	ktr_log_close(&instance_now->copy);
+	set_there(i, false);
+	ktr_log_close(&i->copy);
 }
 
 int
-snapshot_store(uint64_t command, unsigned cpu)
+snapshot_store(struct instance *i, uint64_t command, unsigned cpu)
 {
-	struct work w = {.i = instance_now, .cpu = cpu};
+	struct work w = {.i = i, .cpu = cpu};
 	int error = 0;
 
-	if (latency_is_on(instance_now))
+	if (latency_is_on(i))
 		return -EBUSY;
 	if (command == 0) {
 		if (cpu != BUFFER_ALL)
 			return -EINVAL;
-		if (instance_now->snapshot_readers > 0)
+		if (i->snapshot_readers > 0)
 			return -EBUSY;
-		snapshot_free();
+		snapshot_free(i);
 	} else if (command == 1) {
-		error = snapshot_alloc();
+		error = snapshot_alloc(i);
 		if (error == 0)
 			ktr_hook_without(take, &w);
-	} else if (instance_now->snapshot_there) {
-		buffer_clear(&instance_now->snapshot, cpu);
+	} else if (i->snapshot_there) {
+		buffer_clear(&i->snapshot, cpu);
 	}
 	return error;
 }
 
 bool
-snapshot_is_empty(unsigned cpu)
+snapshot_is_empty(const struct instance *i, unsigned cpu)
 {
 	uint64_t entries, written;
 
-	buffer_count(&instance_now->snapshot, cpu, &entries, &written);
+	buffer_count(&i->snapshot, cpu, &entries, &written);
 	return entries == 0;
 }
 
 void
-snapshot_print_help(struct sbuf *out, unsigned cpu)
+snapshot_print_help(struct sbuf *out, const struct instance *i, unsigned cpu)
 {
 	sbuf_printf(out, "#\n# * Snapshot is %s *\n#\n# Snapshot commands:\n",
-		    instance_now->snapshot_there ? "allocated" : "freed");
+		    i->snapshot_there ? "allocated" : "freed");
 	sbuf_puts(out, cpu == BUFFER_ALL
 			   ? "# echo 0 > snapshot : Clears and frees snapshot buffer\n"
 			     "# echo 1 > snapshot : Allocates snapshot buffer, if not already "

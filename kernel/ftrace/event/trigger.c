@@ -238,7 +238,7 @@ trigger_add(struct trigger *t, struct filter_error *error)
 	if (result == 0 && t->command->kind == TO_EVENT)
 		result = event_filter_use(t->target, 1, &t->gate);
 	if (result == 0 && t->command->kind == TO_UPCALL && t->command->arg == UPCALL_SNAPSHOT)
-		result = snapshot_alloc();
+		result = snapshot_alloc(instance_now);
 	if (result == 0 && is_dump(t))
 		result = dump_use(1);
 	if (result != 0) {

@@ -199,7 +199,7 @@ add(struct hist *h, struct filter_error *error)
 			h->data = o->data;
 		}
 	for (unsigned i = 0; i < h->nactions; i++)
-		if (h->actions[i].what == HIST_SNAPSHOT && snapshot_alloc() != 0)
+		if (h->actions[i].what == HIST_SNAPSHOT && snapshot_alloc(instance_now) != 0)
 			return -ENOMEM;
 	if (h->nown + h->nothers > 0)
 		hist_take_linked();

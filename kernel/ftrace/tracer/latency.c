@@ -263,7 +263,7 @@ latency_start(void)
 	waker.tid = 0;
 	longest_ns = 0;
 	instance_top.latency = (struct latency){.ns = 0};
-	if (snapshot_alloc() != 0)
+	if (snapshot_alloc(&instance_top) != 0)
 		return -ENOMEM;
 	buffer_clear(&instance_top.snapshot, BUFFER_ALL);
 	return 0;
@@ -312,17 +312,17 @@ function_of(const uint64_t at[DEPTH], unsigned *n)
 
 /* That which is printed: of other tracers none. */
 static const struct latency *
-latency_shown(void)
+latency_shown(const struct instance *i)
 {
 	static const struct latency none;
 
-	return latency_is_on(instance_now) ? &instance_top.latency : &none;
+	return latency_is_on(i) ? &instance_top.latency : &none;
 }
 
 void
-latency_print_head(struct sbuf *out, uint64_t entries, uint64_t written)
+latency_print_head(struct sbuf *out, const struct instance *i, uint64_t entries, uint64_t written)
 {
-	const struct latency *l = latency_shown();
+	const struct latency *l = latency_shown(i);
 	const struct ktr_entry e = {.tid = l->tid};
 	char name[KTR_THREAD_NAME];
 	uint32_t tid = print_thread(&e, name);
@@ -336,8 +336,8 @@ latency_print_head(struct sbuf *out, uint64_t entries, uint64_t written)
 		    "#    -----------------\n"
 		    "#    | task: %s-%u (uid:%u nice:%d policy:%u rt_prio:%u)\n"
 		    "#    -----------------\n",
-		    tracer_name(), l->ns / 1000, entries, written, l->cpu, ncpus, name, tid, l->uid,
-		    l->sched.nice, l->sched.policy, l->sched.rt_prio);
+		    tracer_name(i), l->ns / 1000, entries, written, l->cpu, ncpus, name, tid,
+		    l->uid, l->sched.nice, l->sched.policy, l->sched.rt_prio);
 	if (l->started_at[0] != 0) {
 		sbuf_printf(out, "#  => started at: %s\n", function_of(l->started_at, &n));
 		n = 0;
@@ -356,11 +356,12 @@ latency_print_head(struct sbuf *out, uint64_t entries, uint64_t written)
 }
 
 void
-latency_print_context(struct sbuf *out, const struct ktr_entry *e, unsigned cpu, uint64_t next_ns)
+latency_print_context(struct sbuf *out, const struct instance *i, const struct ktr_entry *e,
+		      unsigned cpu, uint64_t next_ns)
 {
 	char name[KTR_THREAD_NAME];
 	uint32_t tid = print_thread(e, name);
-	uint64_t ns = clock_ns_of(e->ticks), start_ns = latency_shown()->start_ns;
+	uint64_t ns = clock_ns_of(e->ticks), start_ns = latency_shown(i)->start_ns;
 
 	sbuf_printf(out, "%8.8s-%-7u %3uX.... %4luus%c: ", name, tid, cpu,
 		    ns > start_ns ? (ns - start_ns) / 1000 : 0,

@@ -144,9 +144,9 @@ static const struct {
 };
 
 const char *
-tracer_name(void)
+tracer_name(const struct instance *i)
 {
-	return tracers[instance_now->tracer].name;
+	return tracers[i->tracer].name;
 }
 
 static bool
@@ -174,7 +174,7 @@ tracer_stop(void)
 	if (instance_now->tracer == TRACER_HWLAT)
 		hwlat_stop();
 	if (latency_is_on(instance_now))
-		snapshot_free();
+		snapshot_free(instance_now);
 	instance_now->tracer = TRACER_NOP;
 }
 
@@ -204,7 +204,7 @@ start(enum tracer t)
 void
 tracer_show(uintptr_t arg, struct sbuf *out)
 {
-	sbuf_printf(out, "%s\n", tracer_name());
+	sbuf_printf(out, "%s\n", tracer_name(instance_now));
 }
 
 /* Other tracers than these are there once. */

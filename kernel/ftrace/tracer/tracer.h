@@ -57,8 +57,8 @@ function_address(const struct ktr_site *entry)
 /* Records a function's entry. */
 void tracer_record_function(struct instance *i, const struct ktr_firing *f);
 
-/* The name of the current tracer. */
-const char *tracer_name(void);
+/* The name of an instance's current tracer. */
+const char *tracer_name(const struct instance *i);
 /* It becomes nop. */
 void tracer_stop(void);
 /* A list of functions has changed. */
@@ -116,10 +116,11 @@ bool latency_layout(const struct instance *i);
 bool latency_wants(const struct ktr_site *site);
 void latency_show(uintptr_t arg, struct sbuf *out); /* tracing_max_latency */
 int latency_store(uintptr_t arg, char *text);
-void latency_print_head(struct sbuf *out, uint64_t entries, uint64_t written);
+void latency_print_head(struct sbuf *out, const struct instance *i, uint64_t entries,
+			uint64_t written);
 /* What is before an event, if the next one is from that time; an event of these tracers. */
-void latency_print_context(struct sbuf *out, const struct ktr_entry *e, unsigned cpu,
-			   uint64_t next_ns);
+void latency_print_context(struct sbuf *out, const struct instance *i, const struct ktr_entry *e,
+			   unsigned cpu, uint64_t next_ns);
 bool latency_print(struct sbuf *out, const struct ktr_entry *e, unsigned cpu);
 
 /* ---- hwlat.c: the tracer of that name ---- */
