@@ -16,9 +16,9 @@
  * before the control lock, which guards the probes. What programs and hooks call takes no lock:
  * upcall(), record_stack(), synthetic_fire(), eprobe_fire().
  *
- * Files, in reading order: events.c (names, formats, what is enabled), event_filter.c (an event's
- * program), filter.c and program.c (how one is compiled), upcall.c (what it asks for), trigger.c,
- * trigger_functions.c, kprobes.c, kprobe_print.c, eprobe.c, synthetic.c.
+ * Files, in reading order: event_name.c (names, formats), events.c (what is enabled),
+ * event_filter.c (an event's program), filter.c and program.c (how one is compiled), upcall.c (what
+ * it asks for), trigger.c, trigger_functions.c, kprobes.c, kprobe_print.c, eprobe.c, synthetic.c.
  */
 #pragma once
 
@@ -41,7 +41,7 @@ struct filter_error;
 struct instance;
 struct program;
 
-/* ---- events.c ---- */
+/* ---- event_name.c ---- */
 
 /* Room for the name of an event. */
 #define EVENT_NAME KTR_EVENT_NAME
@@ -51,20 +51,8 @@ struct program;
 /* The system of the event `print`, of text in trace_marker: it has triggers, in the instance where
  * the text was written. */
 #define EVENT_MARK "ftrace"
-/* Is an event enabled, with or without a filter? */
-bool event_is_enabled(const struct ktr_site *site);
-/* Does any instance record it, or have triggers for it? */
-bool event_is_used(const struct ktr_site *site);
-/* Disables all, and forgets the owner. */
-void events_stop(void);
-/* The lists of threads have changed, or the option stacktrace. 0 or -errno. */
-int events_pids_changed(void);
-/* Makes the log, or its program, record it. */
-int event_enable(const struct ktr_site *site);
 /* The directory of a site's event. NULL: it is none. */
 const char *event_system(const struct ktr_site *site);
-/* The event of these names; NULL: there is none. */
-struct ktr_site *event_find(const char *system, const char *event);
 /* Is the event the entry of one system call, or its return? */
 bool event_is_call(const struct ktr_site *site);
 /* What Linux's files call the event of a site. */
@@ -89,6 +77,21 @@ bool event_is_raw_call(const struct ktr_site *site);
 #define EVENT_RECORD (KTR_SDT_ARGS + 2)
 unsigned event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
 		      struct ktr_param params[EVENT_RECORD]);
+
+/* ---- events.c ---- */
+
+/* Is an event enabled, with or without a filter? */
+bool event_is_enabled(const struct ktr_site *site);
+/* Does any instance record it, or have triggers for it? */
+bool event_is_used(const struct ktr_site *site);
+/* Disables all, and forgets the owner. */
+void events_stop(void);
+/* The lists of threads have changed, or the option stacktrace. 0 or -errno. */
+int events_pids_changed(void);
+/* Makes the log, or its program, record it. */
+int event_enable(const struct ktr_site *site);
+/* The event of these names; NULL: there is none. */
+struct ktr_site *event_find(const char *system, const char *event);
 extern const struct tracefs_file events_dir;
 void events_show_all(uintptr_t arg, struct sbuf *out); /* available_events */
 void events_show_set(uintptr_t arg, struct sbuf *out); /* set_event */
@@ -197,8 +200,6 @@ int kprobes_command(uintptr_t of, char *line);
 void kprobes_show_profile(uintptr_t arg, struct sbuf *out);
 /* FUNCTION+OFFSET/SIZE. */
 void print_address(struct sbuf *out, uintptr_t at);
-/* Prints place and arguments of an event of a kprobe. False: it is another event. Control lock
- * held. */
 /* The format of such an event as kprobes_print() prints it, without the place. False: it is another
  * event. */
 bool kprobe_event_format(const struct ktr_site *site, const char *from, char *fmt);
@@ -207,6 +208,8 @@ bool kprobe_event_format(const struct ktr_site *site, const char *from, char *fm
 unsigned kprobe_event_places(const struct ktr_site *site);
 /* What they are; 0: not known. Control lock held. */
 void kprobes_places(const struct ktr_site *site, const struct ktr_entry *e, uint64_t v[2]);
+/* Prints place and arguments of an event of a kprobe. False: it is another event. Control lock
+ * held. */
 bool kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e);
 
 /* ---- eprobe.c: probes at events ---- */
