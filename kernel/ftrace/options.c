@@ -96,9 +96,8 @@ option_store(uintptr_t arg, char *text)
 static void
 options_fill(struct vnode *dir)
 {
-	static const struct tracefs_file file = {.mode = 0640,
-						 .show = option_show,
-						 .store = option_store};
+	static const struct tracefs_file file =
+	    TRACEFS_TEXT(NULL, 0640, option_show, option_store, NULL);
 
 	for (unsigned i = 0; i < OPTIONS; i++)
 		tracefs_add(dir, &file, options[i].name, i);

@@ -250,17 +250,13 @@ static void
 fill_event(struct vnode *dir)
 {
 	static const struct tracefs_file files[] = {
-	    {.name = "format", .mode = 0440, .show = show_format},
-	    {.name = "id", .mode = 0440, .show = show_id},
+	    TRACEFS_TEXT("format", 0440, show_format, NULL, NULL),
+	    TRACEFS_TEXT("id", 0440, show_id, NULL, NULL),
 	};
 
 	static const struct tracefs_file of_marks[] = {
-	    {.name = "hist", .mode = 0440, .show = hist_show},
-	    {.name = "trigger",
-	     .mode = 0640,
-	     .show = trigger_show,
-	     .store = trigger_store,
-	     .clear = trigger_clear},
+	    TRACEFS_TEXT("hist", 0440, hist_show, NULL, NULL),
+	    TRACEFS_TEXT("trigger", 0640, trigger_show, trigger_store, trigger_clear),
 	};
 
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));

@@ -400,25 +400,19 @@ static void
 event_fill(struct vnode *dir)
 {
 	static const struct tracefs_file files[] = {
-	    {.name = "enable", .mode = 0640, .show = one_show, .store = one_store},
-	    {.name = "filter", .mode = 0640, .show = filter_show, .store = filter_store},
-	    {.name = "format", .mode = 0440, .show = format_show},
-	    {.name = "hist", .mode = 0440, .show = hist_show},
-	    {.name = "id", .mode = 0440, .show = id_show},
-	    {.name = "trigger",
-	     .mode = 0640,
-	     .show = trigger_show,
-	     .store = trigger_store,
-	     .clear = trigger_clear},
+	    TRACEFS_TEXT("enable", 0640, one_show, one_store, NULL),
+	    TRACEFS_TEXT("filter", 0640, filter_show, filter_store, NULL),
+	    TRACEFS_TEXT("format", 0440, format_show, NULL, NULL),
+	    TRACEFS_TEXT("hist", 0440, hist_show, NULL, NULL),
+	    TRACEFS_TEXT("id", 0440, id_show, NULL, NULL),
+	    TRACEFS_TEXT("trigger", 0640, trigger_show, trigger_store, trigger_clear),
 	};
 
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
 }
 
-static const struct tracefs_file all_enable = {.name = "enable",
-					       .mode = 0640,
-					       .show = all_show,
-					       .store = all_store};
+static const struct tracefs_file all_enable =
+    TRACEFS_TEXT("enable", 0640, all_show, all_store, NULL);
 
 /* Is it the directory of an event that is not there any more? */
 static bool
@@ -447,10 +441,8 @@ system_changes(const char *system)
 	       strcmp(system, EVENT_SYNTHETIC) == 0;
 }
 
-static const struct tracefs_file all_filter = {.name = "filter",
-					       .mode = 0640,
-					       .show = filter_show_all,
-					       .store = filter_store_all};
+static const struct tracefs_file all_filter =
+    TRACEFS_TEXT("filter", 0640, filter_show_all, filter_store_all, NULL);
 
 static void
 system_add_events(struct vnode *dir)

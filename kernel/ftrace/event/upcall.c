@@ -9,23 +9,18 @@
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/event/program.h"
 #include "kernel/ftrace/instance.h"
+#include "kernel/ftrace/tracer/tracer.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "ktr/intern.h"
-#include "ktr/ktr.h"
 #include "ktr/ring.h"
 
 #define STRING_SIZE  256u
 #define STACK_FRAMES 32u
 
-struct ktr_site trigger_stack KTR_SITE_SECTION_ = {.file = __FILE__,
-						   .func = "trigger_stack",
-						   .fmt = "ftrace stack: frames %s",
-						   .line = __LINE__,
-						   .nargs = 1,
-						   .kind = KTR_SITE_RECORD};
+TRACER_SITE(trigger_stack, 1, "ftrace stack: frames %s");
 
 void
 record_stack(struct instance *i, const struct ktr_firing *f)

@@ -62,6 +62,8 @@ enum hist_modifier {
 	HIST_GRAPH,
 };
 
+extern const char *const hist_modifiers[]; /* their names; of HIST_PLAIN none */
+
 /* A field with a modifier. */
 struct hist_field {
 	char name[HIST_NAME]; /* as it is printed, without the modifier */

@@ -65,34 +65,29 @@ read_number(const struct hist *h, struct hist_slice s, uint64_t *v)
 
 /* ---- fields ---- */
 
-static const struct {
-	const char *name;
-	enum hist_modifier modifier;
-} modifiers[] = {
-    {"hex", HIST_HEX},           {"sym", HIST_SYM},         {"sym-offset", HIST_SYM_OFFSET},
-    {"execname", HIST_EXECNAME}, {"syscall", HIST_SYSCALL}, {"log2", HIST_LOG2},
-    {"usecs", HIST_USECS},       {"percent", HIST_PERCENT}, {"graph", HIST_GRAPH},
-    {"stacktrace", HIST_PLAIN},
+const char *const hist_modifiers[] = {
+    [HIST_HEX] = "hex",           [HIST_SYM] = "sym",         [HIST_SYM_OFFSET] = "sym-offset",
+    [HIST_EXECNAME] = "execname", [HIST_SYSCALL] = "syscall", [HIST_LOG2] = "log2",
+    [HIST_BUCKETS] = "buckets=",  [HIST_USECS] = "usecs",     [HIST_PERCENT] = "percent",
+    [HIST_GRAPH] = "graph",
 };
 
 bool
 hist_modifier_read(struct hist_parser *p, struct hist_slice s, struct hist_field *f)
 {
-	struct hist_slice width;
-	bool found = false;
+	struct hist_slice width = {0, 0};
+	bool found = hist_slice_is(p->h, s, "stacktrace");
 
-	for (unsigned i = 0; i < sizeof(modifiers) / sizeof(modifiers[0]); i++) {
-		if (hist_slice_is(p->h, s, modifiers[i].name)) {
-			f->modifier = modifiers[i].modifier;
-			found = true;
-		}
-	}
-	if (after(p->h, s, "buckets=", &width)) {
-		f->modifier = HIST_BUCKETS;
-		if (!read_number(p->h, width, &f->width) || f->width == 0 || f->width > INT32_MAX)
-			return hist_fail(p->error, width.at, "Expecting numeric literal");
+	for (unsigned i = HIST_HEX; i <= HIST_GRAPH; i++) {
+		if (!after(p->h, s, hist_modifiers[i], &width) ||
+		    (width.n > 0 && i != HIST_BUCKETS))
+			continue;
+		f->modifier = (enum hist_modifier)i;
 		found = true;
 	}
+	if (f->modifier == HIST_BUCKETS &&
+	    (!read_number(p->h, width, &f->width) || f->width == 0 || f->width > INT32_MAX))
+		return hist_fail(p->error, width.at, "Expecting numeric literal");
 	if (f->modifier == HIST_EXECNAME && strcmp(f->name, "common_pid") != 0)
 		found = false;
 	if (f->modifier == HIST_USECS && f->kind != HIST_TIME)

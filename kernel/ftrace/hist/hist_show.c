@@ -306,19 +306,9 @@ hist_print(struct hist *h, struct sbuf *out)
 static void
 print_field(const struct hist_field *f, struct sbuf *out)
 {
-	static const char *const suffixes[] = {[HIST_PLAIN] = "",
-					       [HIST_HEX] = ".hex",
-					       [HIST_SYM] = ".sym",
-					       [HIST_SYM_OFFSET] = ".sym-offset",
-					       [HIST_EXECNAME] = ".execname",
-					       [HIST_SYSCALL] = ".syscall",
-					       [HIST_LOG2] = ".log2",
-					       [HIST_BUCKETS] = ".buckets=",
-					       [HIST_USECS] = ".usecs",
-					       [HIST_PERCENT] = ".percent",
-					       [HIST_GRAPH] = ".graph"};
-
-	sbuf_printf(out, "%s%s", f->name, suffixes[f->modifier]);
+	sbuf_puts(out, f->name);
+	if (f->modifier != HIST_PLAIN)
+		sbuf_printf(out, ".%s", hist_modifiers[f->modifier]);
 	if (f->modifier == HIST_BUCKETS)
 		sbuf_printf(out, "%lu", f->width);
 }

@@ -15,19 +15,12 @@
 #include "kernel/lib/string.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
-#include "ktr/ktr.h"
 #include "ktr/ring.h"
 
 #define SLICE_NS  10000000u /* a thread looks so often whether it is to end */
 #define THRESH_NS 10000u    /* if tracing_thresh is 0, as in Linux */
 
-struct ktr_site hwlat_site
-    KTR_SITE_SECTION_ = {.file = __FILE__,
-			 .func = "hwlat_site",
-			 .fmt = "ftrace hwlat: number %lu inner %lu outer %lu time %lu count %lu",
-			 .line = __LINE__,
-			 .nargs = 5,
-			 .kind = KTR_SITE_RECORD};
+TRACER_SITE(hwlat_site, 5, "ftrace hwlat: number %lu inner %lu outer %lu time %lu count %lu");
 
 /* The settings, in microseconds: files of hwlat_detector/. */
 enum { WINDOW, WIDTH };
@@ -179,12 +172,10 @@ mode_store(uintptr_t arg, char *text)
 static void
 hwlat_fill(struct vnode *dir)
 {
-	static const struct tracefs_file number = {.mode = 0640,
-						   .show = setting_show,
-						   .store = setting_store};
-	static const struct tracefs_file how = {.mode = 0640,
-						.show = mode_show,
-						.store = mode_store};
+	static const struct tracefs_file number =
+	    TRACEFS_TEXT(NULL, 0640, setting_show, setting_store, NULL);
+	static const struct tracefs_file how =
+	    TRACEFS_TEXT(NULL, 0640, mode_show, mode_store, NULL);
 
 	tracefs_add(dir, &number, "window", WINDOW);
 	tracefs_add(dir, &number, "width", WIDTH);

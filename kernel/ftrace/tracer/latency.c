@@ -26,26 +26,13 @@
 #include "kernel/sched/thread.h"
 #include "ktr/control.h"
 #include "ktr/intern.h"
-#include "ktr/ktr.h"
 
 #define DEPTH KTR_MAXARGS /* return addresses that say where */
 
 /* Where interrupts went off, or on. */
-struct ktr_site latency_point
-    KTR_SITE_SECTION_ = {.file = __FILE__,
-			 .func = "latency_point",
-			 .fmt = "ftrace interrupts: %#lx %#lx %#lx %#lx %#lx %#lx",
-			 .line = __LINE__,
-			 .nargs = DEPTH,
-			 .kind = KTR_SITE_RECORD};
+TRACER_SITE(latency_point, DEPTH, "ftrace interrupts: %#lx %#lx %#lx %#lx %#lx %#lx");
 /* A thread is woken, or gets the CPU. */
-struct ktr_site latency_switch
-    KTR_SITE_SECTION_ = {.file = __FILE__,
-			 .func = "latency_switch",
-			 .fmt = "ftrace wakeup: from %lu prio %lu runs %lu to %lu prio %lu name %s",
-			 .line = __LINE__,
-			 .nargs = 6,
-			 .kind = KTR_SITE_RECORD};
+TRACER_SITE(latency_switch, 6, "ftrace wakeup: from %lu prio %lu runs %lu to %lu prio %lu name %s");
 
 static const struct ktr_site *irq_disable, *irq_enable, *handler_entry, *handler_exit;
 static const struct ktr_site *woken, *switched;

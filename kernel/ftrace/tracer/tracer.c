@@ -16,23 +16,14 @@
 #include "kernel/probe/calls.h"
 #include "kernel/sched/thread.h"
 #include "ktr/control.h"
-#include "ktr/ktr.h"
 #include "ktr/ring.h"
 
-#define RECORD_SITE(variable, n, format)                                 \
-	struct ktr_site variable KTR_SITE_SECTION_ = {.file = __FILE__,  \
-						      .func = #variable, \
-						      .fmt = (format),   \
-						      .line = __LINE__,  \
-						      .nargs = (n),      \
-						      .kind = KTR_SITE_RECORD}
-
-RECORD_SITE(tracer_function, 3, "ftrace function: func %s parent %#lx ip %#lx");
-RECORD_SITE(tracer_graph_entry, 3, "ftrace graph entry: func %s depth %lu ip %#lx");
-RECORD_SITE(tracer_graph_return, 5,
+TRACER_SITE(tracer_function, 3, "ftrace function: func %s parent %#lx ip %#lx");
+TRACER_SITE(tracer_graph_entry, 3, "ftrace graph entry: func %s depth %lu ip %#lx");
+TRACER_SITE(tracer_graph_return, 5,
 	    "ftrace graph return: func %s depth %lu calltime %lu rettime %lu ip %#lx");
-RECORD_SITE(tracer_mark, 1, "ftrace mark: text %s");
-RECORD_SITE(tracer_raw, 2, "ftrace raw: id %#x data %s");
+TRACER_SITE(tracer_mark, 1, "ftrace mark: text %s");
+TRACER_SITE(tracer_raw, 2, "ftrace raw: id %#x data %s");
 
 uint64_t tracer_max_depth, tracer_thresh_ns;
 

@@ -2,17 +2,17 @@
  * tracer.h - tracers: current_tracer, the lists of functions, the function profiler, stack_trace.
  *
  * In: the name of a tracer, lists of functions, and the entries and returns of functions (FBT).
- *Out: events of the sites that are declared here, in the log of the instance, which print.c prints.
+ * Out: events of the sites that are declared here, in the log of the instance; print.c prints them.
  *
  *	probe of a function ──► hook of the tracer ──► functions_traced(), pids_want()
  *	                                                    │ yes
  *	log of the instance ◄── instance_record() ◄─────────┘
  *
  * The latency tracers record as the function tracer does, and keep a copy of the log when a time
- *was the longest so far (snapshot_keep()).
+ * was the longest so far (snapshot_keep()).
  *
  * Locking: ftrace_lock guards what is switched on. What hooks read changes while they are off, or
- *is atomic; they take no lock.
+ * is atomic; they take no lock.
  *
  * Files, in reading order: functions.c (the lists), tracer.c (function, function_graph), latency.c
  * (irqsoff, wakeup, wakeup_rt), hwlat.c, profile.c, stack.c.
@@ -27,11 +27,21 @@
 #include "kernel/lib/sbuf.h"
 #include "ktr/entry.h"
 #include "ktr/hook.h"
+#include "ktr/ktr.h"
 #include "ktr/site.h"
 
 struct instance;
 
 /* ---- tracer.c: the current tracer ---- */
+
+/* Defines the site of an event that the log records when ftrace says so, with n parameters. */
+#define TRACER_SITE(variable, n, format)                                 \
+	struct ktr_site variable KTR_SITE_SECTION_ = {.file = __FILE__,  \
+						      .func = #variable, \
+						      .fmt = (format),   \
+						      .line = __LINE__,  \
+						      .nargs = (n),      \
+						      .kind = KTR_SITE_RECORD}
 
 /* The sites of the events that tracers record. */
 extern struct ktr_site tracer_function, tracer_graph_entry, tracer_graph_return, tracer_mark;
