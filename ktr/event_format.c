@@ -4,6 +4,7 @@
 #include <stdarg.h>
 
 #include "ktr/fmt.h"
+#include "ktr/word.h"
 
 __attribute__((format(printf, 2, 3))) static void
 print(const struct ktr_format_out *out, const char *fmt, ...)
@@ -19,14 +20,8 @@ copy_name(char *to, size_t room, const char *from, size_t n)
 {
 	if (n > room - 1)
 		n = room - 1;
-	for (size_t i = 0; i < n; i++) {
-		char c = from[i];
-		bool good =
-		    (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-		to[i] = '_';
-		if (good)
-			to[i] = c;
-	}
+	for (size_t i = 0; i < n; i++)
+		to[i] = ktr_is_word(from[i]) ? from[i] : '_';
 	to[n] = '\0';
 }
 
@@ -99,13 +94,84 @@ ktr_format_begin(const struct ktr_format_out *out, const char *name, unsigned id
 	      name, id);
 }
 
+static const struct {
+	const char *type, *array;
+	uint8_t size, align;
+	bool is_signed;
+} field_types[] = {
+    [KTR_FIELD_INT] = {"int", "", 4, 1, true},
+    [KTR_FIELD_UINT] = {"unsigned int", "", 4, 1, false},
+    [KTR_FIELD_LONG] = {"long", "", 8, 1, true},
+    [KTR_FIELD_ULONG] = {"unsigned long", "", 8, 1, false},
+    [KTR_FIELD_S64] = {"s64", "", 8, 1, true},
+    [KTR_FIELD_U64] = {"u64", "", 8, 1, false},
+    [KTR_FIELD_COMM] = {"char", "[16]", KTR_FORMAT_COMM, 1, false},
+    [KTR_FIELD_STRING] = {"__data_loc char[]", "", 4, 1, false},
+    [KTR_FIELD_REST] = {"char", "[]", 0, 1, false},
+    [KTR_FIELD_CALLERS] = {"unsigned long", "[8]", 64, 8, false},
+};
+
 void
-ktr_format_field(const struct ktr_format_out *out, const char *type, const char *name,
-		 const char *array, unsigned *at, unsigned size, bool is_signed)
+ktr_format_field(const struct ktr_format_out *out, enum ktr_field type, const char *name,
+		 unsigned *at)
 {
-	print(out, "\tfield:%s %s%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", type, name, array, *at,
-	      size, is_signed);
+	const unsigned align = field_types[type].align, size = field_types[type].size;
+	*at = (*at + align - 1) & ~(align - 1);
+	print(out, "\tfield:%s %s%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", field_types[type].type,
+	      name, field_types[type].array, *at, size, field_types[type].is_signed);
 	*at += size;
+}
+
+enum ktr_field
+ktr_param_field(const struct ktr_param *p)
+{
+	return ktr_param_is_comm(p) ? KTR_FIELD_COMM
+	       : p->string          ? KTR_FIELD_STRING
+	       : p->is_signed       ? KTR_FIELD_S64
+				    : KTR_FIELD_U64;
+}
+
+/* Writes n bytes, then zeros up to `size`. Returns where they end. */
+static uint8_t *
+put(uint8_t *to, const void *from, size_t n, size_t size)
+{
+	__builtin_memcpy(to, from, n);
+	for (; n < size; n++)
+		to[n] = 0;
+	return to + n;
+}
+
+size_t
+ktr_record_put(uint8_t *to, uint32_t id, uint32_t tid, const struct ktr_value *v, unsigned n)
+{
+	uint8_t *at = put(put(to, &id, 4, 4), &tid, 4, 4);
+	uint32_t strings = KTR_FORMAT_COMMON;
+	for (unsigned i = 0; i < n; i++)
+		strings += field_types[v[i].type].size;
+	for (unsigned i = 0; i < n; i++) {
+		const unsigned size = field_types[v[i].type].size;
+		const size_t len = v[i].len;
+		const uint32_t place = strings | (uint32_t)(len + 1) << 16;
+		if (v[i].type < KTR_FIELD_COMM) {
+			at = put(at, &v[i].number, size, size);
+		} else if (v[i].type == KTR_FIELD_COMM) {
+			at = put(at, v[i].text, len < size ? len : size - 1, size);
+		} else if (v[i].type == KTR_FIELD_STRING) {
+			at = put(at, &place, 4, 4);
+			strings += (uint32_t)len + 1;
+		} else {
+			while ((size_t)(at - to) % field_types[v[i].type].align != 0)
+				*at++ = 0;
+			at = put(at, v[i].text, len, len);
+		}
+	}
+	for (unsigned i = 0; i < n; i++) {
+		if (v[i].type == KTR_FIELD_STRING)
+			at = put(at, v[i].text, v[i].len, v[i].len + 1);
+	}
+	while ((at - to) % 4 != 0)
+		*at++ = 0;
+	return (size_t)(at - to);
 }
 
 /* A character of a C string literal. One that is not printable is printed as an escape. */
@@ -191,16 +257,8 @@ ktr_format_site(const struct ktr_format_out *out, const char *fmt, const struct 
 		unsigned nargs)
 {
 	unsigned at = KTR_FORMAT_COMMON;
-	for (unsigned i = 0; i < nargs; i++) {
-		const struct ktr_param *p = &params[i];
-		if (ktr_param_is_comm(p))
-			ktr_format_field(out, "char", p->name, "[16]", &at, KTR_FORMAT_COMM, false);
-		else if (p->string)
-			ktr_format_field(out, "__data_loc char[]", p->name, "", &at, 4, false);
-		else
-			ktr_format_field(out, p->is_signed ? "s64" : "u64", p->name, "", &at, 8,
-					 p->is_signed);
-	}
+	for (unsigned i = 0; i < nargs; i++)
+		ktr_format_field(out, ktr_param_field(&params[i]), params[i].name, &at);
 	print(out, "\nprint fmt: \"");
 	put_print_fmt(out, fmt, params, nargs, false);
 	print(out, "\"");

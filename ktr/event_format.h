@@ -46,11 +46,42 @@ struct ktr_format_out {
 /** Bytes of a thread's name in a record, with its NUL, as in Linux. */
 #define KTR_FORMAT_COMM 16u
 
+/** The types of fields. */
+enum ktr_field {
+	KTR_FIELD_INT, /* 32 bits, signed */
+	KTR_FIELD_UINT,
+	KTR_FIELD_LONG, /* 64 bits, signed */
+	KTR_FIELD_ULONG,
+	KTR_FIELD_S64,
+	KTR_FIELD_U64,
+	KTR_FIELD_COMM,   /* char[16] */
+	KTR_FIELD_STRING, /* the place of a text, which stands after the fields */
+	KTR_FIELD_REST,   /* bytes to the end of the record; the last field */
+	KTR_FIELD_CALLERS /* addresses to the end of the record, of which the format tells 8 */
+};
+
+/** A field's value in a record. */
+struct ktr_value {
+	enum ktr_field type;
+	uint64_t number;
+	const char *text; /* of COMM and the types after it */
+	size_t len;       /* bytes of text, without a NUL */
+};
+
+/** The type of a parameter's field. */
+enum ktr_field ktr_param_field(const struct ktr_param *p);
+/**
+ * Writes a record: the fields that all events have, then these, and zeros up to a multiple of 4.
+ * Returns its bytes: at most KTR_FORMAT_COMMON, and for each value its own, and 12.
+ */
+size_t ktr_record_put(uint8_t *to, uint32_t id, uint32_t tid, const struct ktr_value *v,
+		      unsigned n);
+
 /** The beginning: name, id, common fields. */
 void ktr_format_begin(const struct ktr_format_out *out, const char *name, unsigned id);
-/** A field of `size` bytes at offset *at, which grows. array: "[16]" or "". */
-void ktr_format_field(const struct ktr_format_out *out, const char *type, const char *name,
-		      const char *array, unsigned *at, unsigned size, bool is_signed);
+/** A field at offset *at or soon after it; *at becomes the offset after the field. */
+void ktr_format_field(const struct ktr_format_out *out, enum ktr_field type, const char *name,
+		      unsigned *at);
 /** The fields of a trace point's parameters, and its print format. */
 void ktr_format_site(const struct ktr_format_out *out, const char *fmt,
 		     const struct ktr_param *params, unsigned nargs);

@@ -6,18 +6,7 @@
 #include "ktr/param.h"
 #include "ktr/fmt.h"
 #include "ktr/str.h"
-
-static bool
-is_alpha(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool
-is_word(char c)
-{
-	return is_alpha(c) || (c >= '0' && c <= '9');
-}
+#include "ktr/word.h"
 
 /* The name is the word, or p1, p2… if the word is empty. number, unless 0, is appended to it. */
 static void
@@ -64,12 +53,12 @@ param_name_taken(const struct ktr_param *p, unsigned n)
 static size_t
 last_word(const char *from, const char *to, const char **word)
 {
-	while (to > from && !is_word(to[-1]))
+	while (to > from && !ktr_is_word(to[-1]))
 		to--;
 	const char *start = to;
-	while (start > from && is_word(start[-1]))
+	while (start > from && ktr_is_word(start[-1]))
 		start--;
-	while (start < to && !is_alpha(*start))
+	while (start < to && *start >= '0' && *start <= '9')
 		start++;
 	*word = start;
 	return (size_t)(to - start);

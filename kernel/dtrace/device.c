@@ -125,13 +125,15 @@ dev_release(struct file *f)
 	dtrace_detach(f->priv);
 }
 
-/* Takes an image: clauses at their probes, which are off. l receives what there is to say. */
+/* Takes an image, or the arrays in c->d if it is NULL: clauses at their probes, which are off. l
+ * receives what there is to say. */
 static int
 load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t size)
 {
 	struct dif_refusal why = {UINT32_MAX, 0, NULL};
 	uint32_t *matches = NULL;
-	int error = dif_load(&c->d, image, size, cpu_count(), &why);
+	int error = image != NULL ? dif_load(&c->d, image, size, cpu_count(), &why)
+				  : dif_load_arrays(&c->d, cpu_count(), &why);
 
 	l->clause = why.clause;
 	l->insn = why.insn;
@@ -139,7 +141,7 @@ load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t
 		strlcpy(l->error, why.error, sizeof(l->error));
 	if (error != 0)
 		return error;
-	if (((const struct dif_header *)image)->options.deadman_ns == 0)
+	if (image != NULL && ((const struct dif_header *)image)->options.deadman_ns == 0)
 		c->d.h.options.deadman_ns = (uint64_t)deadman_s * 1000000000;
 	matches = kzalloc((c->d.h.clauses.count + 1) * sizeof(*matches));
 	error = matches != NULL ? dtrace_match(c, matches, l->error, sizeof(l->error)) : -ENOMEM;
@@ -153,8 +155,8 @@ load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t
 }
 
 int
-dtrace_attach(const void *image, size_t size, const struct ktr_site *const *sites,
-	      dtrace_upcall *upcall, struct dtrace_consumer **to)
+dtrace_attach(const struct dif *made, const struct ktr_site *const *sites, dtrace_upcall *upcall,
+	      struct dtrace_consumer **to)
 {
 	struct dif_load l = {0};
 	int error;
@@ -165,7 +167,8 @@ dtrace_attach(const void *image, size_t size, const struct ktr_site *const *site
 	mutex_lock(&dtrace_lock);
 	c->only = sites;
 	c->upcall = upcall;
-	error = load(c, &l, image, size);
+	c->d = *made;
+	error = load(c, &l, NULL, 0);
 	if (error == 0) {
 		c->d.h.options.deadman_ns = UINT64_MAX;
 		error = dtrace_go(c);

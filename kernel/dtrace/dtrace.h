@@ -90,10 +90,11 @@ void dtrace_owner_end(void);
 /* ---- device.c ---- */
 
 /*
- * For the kernel's own consumers: loads an image, and runs its programs until they are detached,
- * that of clause N at sites[N]. 0 or -errno. dtrace_lock is not held. Thread context.
+ * For the kernel's own consumers: loads what the kernel has made (dif_load_arrays()), and runs its
+ * programs until they are detached, that of clause N at sites[N]. 0 or -errno. dtrace_lock is not
+ * held. Thread context.
  */
-int dtrace_attach(const void *image, size_t size, const struct ktr_site *const *sites,
+int dtrace_attach(const struct dif *made, const struct ktr_site *const *sites,
 		  dtrace_upcall *upcall, struct dtrace_consumer **to);
 void dtrace_detach(struct dtrace_consumer *c);
 /* The image's first variable, an integer of scope DIF_GLOBAL. */

@@ -141,8 +141,8 @@ struct dif_aggregation {
 struct dif {
 	uint32_t state; /* atomic: enum dif_state */
 	int32_t exit_status;
-	struct dif_header h; /* a copy, with the options' defaults filled in */
-	uint8_t *image;
+	struct dif_header h;  /* a copy, with the options' defaults filled in */
+	const uint8_t *image; /* NULL: the kernel made the arrays, which stand by themselves */
 	const struct dif_clause *clauses;
 	const struct dif_insn *code;
 	struct dif_step *steps; /* the same as it runs: decode.c */
@@ -176,9 +176,13 @@ struct dif_refusal {
  */
 
 /*
- * Takes a copy of an image for CPUs 0 to cpus - 1. 0; -EINVAL, and why; -ENOMEM. Thread context.
+ * Takes a copy of an image, which is aligned as its structures are, for CPUs 0 to cpus - 1. 0;
+ * -EINVAL, and why; -ENOMEM. Thread context.
  */
 int dif_load(struct dif *d, const void *image, size_t size, unsigned cpus, struct dif_refusal *why);
+/* The same of what the kernel has made: d->h has the options and how many elements each array has,
+ * and the arrays are in d. */
+int dif_load_arrays(struct dif *d, unsigned cpus, struct dif_refusal *why);
 /* No program runs, and none will. */
 void dif_unload(struct dif *d);
 /* Verifies a clause's program, with dif_verify_size() bytes of memory to work in. The sections have

@@ -66,7 +66,7 @@ check_header(const struct dif_header *h, size_t size)
 		return "expected at most 4096 clauses";
 	if (h->actions.count != 0 && h->actions.count != h->code.count)
 		return "expected an action for each instruction";
-	return check_options(&h->options);
+	return NULL;
 }
 
 uint32_t
@@ -199,6 +199,15 @@ carve(uint8_t *base, size_t *at, size_t size)
 	return p;
 }
 
+/* Carves bytes for n elements, and copies them there; the first pass returns where they are. */
+static const void *
+keep(uint8_t *base, size_t *at, const void *from, size_t n, size_t element)
+{
+	void *to = carve(base, at, n * element);
+
+	return to != NULL ? memcpy(to, from, n * element) : from;
+}
+
 static size_t
 largest_record(const struct dif *d)
 {
@@ -260,12 +269,16 @@ lay_out(struct dif *d, uint8_t *base, const struct sizes *z)
 	size_t at = 0;
 	void *dynamic;
 
-	uint8_t *image = carve(base, &at, d->h.size); /* programs may read it */
-
-	if (base != NULL) {
-		memcpy(image, d->image, d->h.size);
-		d->image = image;
+	/* Programs may read all of this. */
+	if (d->image != NULL) {
+		d->image = keep(base, &at, d->image, d->h.size, 1);
 		find_sections(d);
+	} else {
+		d->clauses = keep(base, &at, d->clauses, d->h.clauses.count, sizeof(*d->clauses));
+		d->code = keep(base, &at, d->code, d->h.code.count, sizeof(*d->code));
+		d->vars = keep(base, &at, d->vars, d->h.vars.count, sizeof(*d->vars));
+		d->aggs = keep(base, &at, d->aggs, d->h.aggs.count, sizeof(*d->aggs));
+		d->strings = keep(base, &at, d->strings, d->h.strings.count, 1);
 	}
 	d->steps = carve(base, &at, d->h.code.count * sizeof(*d->steps));
 	d->cpu = carve(base, &at, d->cpus * sizeof(*d->cpu));
@@ -321,65 +334,64 @@ static int
 load(struct dif *d, struct dif_refusal *why)
 {
 	struct sizes z = {0};
-	void *freed[2] = {NULL, d->image};
+	void *work;
 	int error;
 
 	d->variables = dif_port_alloc((d->h.vars.count + 1) * sizeof(*d->variables));
 	d->aggregations = dif_port_alloc((d->h.aggs.count + 1) * sizeof(*d->aggregations));
 	if (d->variables == NULL || d->aggregations == NULL)
 		return -ENOMEM;
-	if ((why->error = check_sections(d)) != NULL ||
+	if ((why->error = check_options(&d->h.options)) != NULL ||
+	    (why->error = check_sections(d)) != NULL ||
 	    (why->error = place_variables(d, &z.globals, &z.locals, &z.chunk, &z.chunk_value)) !=
 		NULL ||
 	    (why->error = check_clauses(d, &why->clause)) != NULL)
 		return -EINVAL;
-	freed[0] = dif_port_alloc(dif_verify_size(d));
-	error = verify_all(d, freed[0], why);
-	if (error == 0)
-		error = settle(d, &z);
-	dif_port_free_all(freed, error == 0 ? 2 : 1);
-	return error;
+	work = dif_port_alloc(dif_verify_size(d));
+	error = verify_all(d, work, why);
+	dif_port_free(work);
+	return error == 0 ? settle(d, &z) : error;
 }
 
 int
-dif_load(struct dif *d, const void *image, size_t size, unsigned cpus, struct dif_refusal *why)
+dif_load_arrays(struct dif *d, unsigned cpus, struct dif_refusal *why)
 {
 	int error;
 
-	*d = (struct dif){.cpus = cpus};
-	*why = (struct dif_refusal){UINT32_MAX, 0, "the image is shorter than its header"};
-	if (size < sizeof(d->h)) {
-		dif_unload(d);
-		return -EINVAL;
-	}
-	memcpy(&d->h, image, sizeof(d->h));
+	d->cpus = cpus;
+	*why = (struct dif_refusal){UINT32_MAX, 0, NULL};
 	set_defaults(&d->h.options);
-	why->error = check_header(&d->h, size);
-	if (why->error == NULL && DIF_CPU(d->h.flags) > cpus)
-		why->error = "option cpu: there is no such CPU";
-	if (why->error != NULL) {
-		dif_unload(d);
-		return -EINVAL;
-	}
-	d->image = dif_port_alloc(size);
-	if (d->image == NULL) {
-		dif_unload(d);
-		return -ENOMEM;
-	}
-	memcpy(d->image, image, size);
-	find_sections(d);
 	error = load(d, why);
 	if (error != 0)
 		dif_unload(d);
 	return error;
 }
 
+int
+dif_load(struct dif *d, const void *image, size_t size, unsigned cpus, struct dif_refusal *why)
+{
+	struct dif_header h;
+
+	*d = (struct dif){0};
+	*why = (struct dif_refusal){UINT32_MAX, 0, "the image is shorter than its header"};
+	if (size < sizeof(h))
+		return -EINVAL;
+	memcpy(&h, image, sizeof(h));
+	why->error = check_header(&h, size);
+	if (why->error == NULL && DIF_CPU(h.flags) > cpus)
+		why->error = "option cpu: there is no such CPU";
+	if (why->error != NULL)
+		return -EINVAL;
+	d->h = h;
+	d->image = image;
+	find_sections(d);
+	return dif_load_arrays(d, cpus, why);
+}
+
 void
 dif_unload(struct dif *d)
 {
-	/* The image is part of the memory, if there is any. */
-	void *const blocks[] = {d->memory != NULL ? d->memory : d->image, d->variables,
-				d->aggregations};
+	void *const blocks[] = {d->memory, d->variables, d->aggregations};
 
 	dif_port_free_all(blocks, 3);
 	*d = (struct dif){0};

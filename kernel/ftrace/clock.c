@@ -4,7 +4,7 @@
  * name here.
  */
 #include "kernel/abi/errno.h"
-#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/ftrace/instance.h"
 #include "kernel/lib/string.h"
 
 static const char *const names[] = {"mono", "local", "global", "mono_raw", "boot"};
@@ -28,7 +28,6 @@ clock_find(const char *name, size_t len)
 void
 clock_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	for (unsigned i = 0; i < NAMES; i++)
 		sbuf_printf(out, i == instance_now->clock ? "%s[%s]" : "%s%s", i > 0 ? " " : "",
 			    names[i]);
@@ -41,7 +40,6 @@ clock_store(uintptr_t arg, char *text)
 	const char *word = tracefs_word(&text);
 	int clock = word != NULL ? clock_find(word, strlen(word)) : -EINVAL;
 
-	(void)arg;
 	if (clock < 0)
 		return clock;
 	instance_now->clock = (unsigned)clock;

@@ -1,6 +1,6 @@
 /* error_log.c - error_log: what was wrong with the last commands, and where. Locking: ftrace_lock.
  */
-#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/ftrace/instance.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 
@@ -28,7 +28,6 @@ error_log_add(const char *system, const char *message, const char *command, size
 void
 error_log_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	for (unsigned i = count > ERRORS ? count - ERRORS : 0; i < count; i++) {
 		const struct logged *e = &errors[i % ERRORS];
 		uint64_t us = e->ns / 1000;
@@ -42,14 +41,12 @@ error_log_show(uintptr_t arg, struct sbuf *out)
 int
 error_log_store(uintptr_t arg, char *text)
 {
-	(void)arg, (void)text;
 	return 0; /* only O_TRUNC counts */
 }
 
 int
 error_log_clear(uintptr_t arg)
 {
-	(void)arg;
 	count = 0;
 	return 0;
 }

@@ -1,6 +1,9 @@
 /* files.c - the directory of tracefs: a table of its files. Locking: ftrace_lock. */
 #include "kernel/abi/errno.h"
-#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/ftrace/buffer/buffer.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/ftrace/tracer/tracer.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -17,7 +20,6 @@
 static void
 on_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_printf(out, "%d\n", instance_mask(instance_now) != 0);
 }
 
@@ -27,7 +29,6 @@ on_store(uintptr_t arg, char *text)
 	uint64_t on;
 	int error = tracefs_number(text, &on);
 
-	(void)arg;
 	if (error != 0)
 		return error;
 	instance_switch(instance_now, on != 0);
@@ -47,7 +48,6 @@ cpumask_show(uintptr_t arg, struct sbuf *out)
 	uint64_t now = instance_mask(instance_now);
 	uint64_t mask = (now != 0 ? now : instance_now->cpus) & online();
 
-	(void)arg;
 	if (mask >> 32 != 0)
 		sbuf_printf(out, "%lx,%08lx\n", mask >> 32, mask & UINT32_MAX);
 	else
@@ -61,7 +61,6 @@ cpumask_store(uintptr_t arg, char *text)
 	uint64_t mask;
 	size_t n = 0;
 
-	(void)arg;
 	if (word == NULL)
 		return -EINVAL;
 	for (const char *p = word; *p != '\0'; p++)
@@ -88,7 +87,6 @@ size_kb(void)
 static void
 size_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_printf(out, "%lu\n", size_kb());
 }
 
@@ -98,7 +96,6 @@ size_store(uintptr_t arg, char *text)
 	uint64_t kb;
 	int error = tracefs_number(text, &kb);
 
-	(void)arg;
 	if (error != 0 || kb == 0 || kb > KTR_ENTRIES_MAX / (1024 / KTR_ENTRY_BYTES))
 		return -EINVAL;
 	error = instance_resize(instance_now, (unsigned)(kb * 1024 / KTR_ENTRY_BYTES));
@@ -106,14 +103,13 @@ size_store(uintptr_t arg, char *text)
 		return error;
 	if (instance_now->snapshot_readers > 0)
 		return -EBUSY;
-	snapshot_free(); /* has the size of the rings */
-	return snapshot_alloc();
+	snapshot_free(instance_now); /* has the size of the rings */
+	return snapshot_alloc(instance_now);
 }
 
 static void
 total_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_printf(out, "%lu\n", size_kb() * ncpus);
 }
 
@@ -146,44 +142,28 @@ stats_show(uintptr_t arg, struct sbuf *out)
 
 /* ---- numbers that hooks read ---- */
 
+static const struct {
+	const char *name;
+	uint64_t *value, unit; /* of the number in the file */
+} numbers[] = {{"max_graph_depth", &tracer_max_depth, 1},
+	       {"tracing_thresh", &tracer_thresh_ns, 1000}};
+
 static void
-depth_show(uintptr_t arg, struct sbuf *out)
+number_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
-	sbuf_printf(out, "%lu\n", tracer_max_depth);
+	sbuf_printf(out, "%lu\n", *numbers[arg].value / numbers[arg].unit);
 }
 
 static int
-depth_store(uintptr_t arg, char *text)
+number_store(uintptr_t arg, char *text)
 {
-	uint64_t value;
+	uint64_t value, unit = numbers[arg].unit;
 	int error = tracefs_number(text, &value);
 
-	(void)arg;
-	if (error == 0)
-		__atomic_store_n(&tracer_max_depth, value, __ATOMIC_RELAXED);
-	return error;
-}
-
-/* Microseconds in the file. */
-static void
-thresh_show(uintptr_t arg, struct sbuf *out)
-{
-	(void)arg;
-	sbuf_printf(out, "%lu\n", tracer_thresh_ns / 1000);
-}
-
-static int
-thresh_store(uintptr_t arg, char *text)
-{
-	uint64_t value;
-	int error = tracefs_number(text, &value);
-
-	(void)arg;
-	if (error == 0 && value > UINT64_MAX / 1000)
+	if (error == 0 && value > UINT64_MAX / unit)
 		error = -EINVAL;
 	if (error == 0)
-		__atomic_store_n(&tracer_thresh_ns, value * 1000, __ATOMIC_RELAXED);
+		__atomic_store_n(numbers[arg].value, value * unit, __ATOMIC_RELAXED);
 	return error;
 }
 
@@ -198,7 +178,6 @@ cmdlines_show(uintptr_t arg, struct sbuf *out)
 	const uint64_t *words = &ktr_names_get()->threads[0][0];
 	char name[KTR_THREAD_NAME];
 
-	(void)arg;
 	for (unsigned i = 0; i < CMDLINES; i++) {
 		uint32_t tid = __atomic_load_n(&words[i], __ATOMIC_RELAXED) >> 32;
 
@@ -212,7 +191,6 @@ cmdlines_show(uintptr_t arg, struct sbuf *out)
 static void
 cmdlines_show_size(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_printf(out, "%u\n", CMDLINES);
 }
 
@@ -222,14 +200,12 @@ cmdlines_store_size(uintptr_t arg, char *text)
 	uint64_t n;
 	int error = tracefs_number(text, &n);
 
-	(void)arg;
 	return error == 0 && (n == 0 || n > CMDLINES) ? -EINVAL : error;
 }
 
 static void
 tgids_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	proc_print_threads(out);
 }
 
@@ -237,13 +213,11 @@ tgids_show(uintptr_t arg, struct sbuf *out)
 static void
 nothing_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg, (void)out;
 }
 
 static void
 timestamp_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_puts(out, "[delta] absolute\n");
 }
 
@@ -302,7 +276,6 @@ dynamic_command(char *line)
 static int
 dynamic_store(uintptr_t arg, char *text)
 {
-	(void)arg;
 	return tracefs_lines(text, dynamic_command);
 }
 
@@ -328,8 +301,8 @@ cpu_fill(struct vnode *dir)
 	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
 	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops, .stream = true},
 	    {.name = "trace_pipe_raw", .mode = 0440, .ops = &trace_pipe_raw_ops, .stream = true},
-	    {.name = "stats", .mode = 0440, .show = stats_show},
-	    {.name = "buffer_size_kb", .mode = 0640, .show = size_show, .store = size_store},
+	    TRACEFS_TEXT("stats", 0440, stats_show, NULL, NULL),
+	    TRACEFS_TEXT("buffer_size_kb", 0640, size_show, size_store, NULL),
 	};
 
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
@@ -355,35 +328,25 @@ fill_common(struct vnode *dir)
 						    .mode = 0750,
 						    .fill = per_cpu_fill};
 	static const struct tracefs_file files[] = {
-	    {.name = "available_tracers", .mode = 0440, .show = tracer_show_all},
-	    {.name = "buffer_size_kb", .mode = 0640, .show = size_show, .store = size_store},
-	    {.name = "buffer_total_size_kb", .mode = 0440, .show = total_show},
-	    {.name = "current_tracer", .mode = 0640, .show = tracer_show, .store = tracer_store},
-	    {.name = "error_log",
-	     .mode = 0640,
-	     .show = error_log_show,
-	     .store = error_log_store,
-	     .clear = error_log_clear},
-	    {.name = "set_event",
-	     .mode = 0640,
-	     .show = events_show_set,
-	     .store = events_store_set,
-	     .clear = events_clear_set},
+	    TRACEFS_TEXT("available_tracers", 0440, tracer_show_all, NULL, NULL),
+	    TRACEFS_TEXT("buffer_size_kb", 0640, size_show, size_store, NULL),
+	    TRACEFS_TEXT("buffer_total_size_kb", 0440, total_show, NULL, NULL),
+	    TRACEFS_TEXT("current_tracer", 0640, tracer_show, tracer_store, NULL),
+	    TRACEFS_TEXT("error_log", 0640, error_log_show, error_log_store, error_log_clear),
+	    TRACEFS_TEXT("set_event", 0640, events_show_set, events_store_set, events_clear_set),
 	    {.name = "snapshot", .mode = 0640, .ops = &snapshot_ops},
 	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
-	    {.name = "trace_clock", .mode = 0640, .show = clock_show, .store = clock_store},
-	    {.name = "timestamp_mode", .mode = 0440, .show = timestamp_show},
+	    TRACEFS_TEXT("trace_clock", 0640, clock_show, clock_store, NULL),
+	    TRACEFS_TEXT("timestamp_mode", 0440, timestamp_show, NULL, NULL),
 	    {.name = "trace_marker", .mode = 0220, .ops = &trace_marker_ops},
 	    {.name = "trace_marker_raw", .mode = 0220, .ops = &trace_marker_raw_ops},
-	    {.name = "trace_options", .mode = 0640, .show = options_show, .store = options_store},
+	    TRACEFS_TEXT("trace_options", 0640, options_show, options_store, NULL),
 	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops, .stream = true},
-	    {.name = "tracing_cpumask", .mode = 0640, .show = cpumask_show, .store = cpumask_store},
-	    {.name = "tracing_on", .mode = 0640, .show = on_show, .store = on_store},
+	    TRACEFS_TEXT("tracing_cpumask", 0640, cpumask_show, cpumask_store, NULL),
+	    TRACEFS_TEXT("tracing_on", 0640, on_show, on_store, NULL),
 	};
-	static const struct tracefs_file pids = {.mode = 0640,
-						 .show = pids_show,
-						 .store = pids_store,
-						 .clear = pids_clear};
+	static const struct tracefs_file pids =
+	    TRACEFS_TEXT(NULL, 0640, pids_show, pids_store, pids_clear);
 	static const char *const lists[PID_LISTS] = {"set_ftrace_pid", "set_ftrace_notrace_pid",
 						     "set_event_pid", "set_event_notrace_pid"};
 	static const struct tracefs_file *const dirs[] = {&events_dir, &options_dir, &per_cpu};
@@ -399,10 +362,8 @@ fill_common(struct vnode *dir)
 static void
 fill_lists(struct vnode *dir, unsigned n)
 {
-	static const struct tracefs_file list = {.mode = 0640,
-						 .show = functions_show,
-						 .store = functions_store,
-						 .clear = functions_clear};
+	static const struct tracefs_file list =
+	    TRACEFS_TEXT(NULL, 0640, functions_show, functions_store, functions_clear);
 	static const char *const lists[] = {
 	    [FUNCTIONS_FILTER] = "set_ftrace_filter",
 	    [FUNCTIONS_NOTRACE] = "set_ftrace_notrace",
@@ -426,63 +387,40 @@ void
 tracefs_fill_root(struct vnode *dir)
 {
 	static const struct tracefs_file files[] = {
-	    {.name = "README", .mode = 0440, .show = readme_show},
-	    {.name = "available_events", .mode = 0440, .show = events_show_all},
-	    {.name = "available_filter_functions", .mode = 0440, .show = functions_show_all},
-	    {.name = "dynamic_events",
-	     .mode = 0640,
-	     .show = dynamic_show,
-	     .store = dynamic_store,
-	     .clear = dynamic_clear},
-	    {.name = "function_profile_enabled",
-	     .mode = 0640,
-	     .show = profile_show_enabled,
-	     .store = profile_store_enabled},
-	    {.name = "max_graph_depth", .mode = 0640, .show = depth_show, .store = depth_store},
-	    {.name = "printk_formats", .mode = 0440, .show = nothing_show},
-	    {.name = "saved_cmdlines", .mode = 0440, .show = cmdlines_show},
-	    {.name = "saved_cmdlines_size",
-	     .mode = 0640,
-	     .show = cmdlines_show_size,
-	     .store = cmdlines_store_size},
-	    {.name = "saved_tgids", .mode = 0440, .show = tgids_show},
-	    {.name = "stack_max_size",
-	     .mode = 0640,
-	     .show = stack_show_size,
-	     .store = stack_store_size},
-	    {.name = "stack_trace", .mode = 0440, .show = stack_show},
-	    {.name = "synthetic_events",
-	     .mode = 0640,
-	     .show = synthetic_show,
-	     .store = synthetic_store,
-	     .clear = synthetic_clear},
-	    {.name = "tracing_max_latency",
-	     .mode = 0640,
-	     .show = latency_show,
-	     .store = latency_store},
-	    {.name = "tracing_thresh", .mode = 0640, .show = thresh_show, .store = thresh_store},
+	    TRACEFS_TEXT("README", 0440, readme_show, NULL, NULL),
+	    TRACEFS_TEXT("available_events", 0440, events_show_all, NULL, NULL),
+	    TRACEFS_TEXT("available_filter_functions", 0440, functions_show_all, NULL, NULL),
+	    TRACEFS_TEXT("dynamic_events", 0640, dynamic_show, dynamic_store, dynamic_clear),
+	    TRACEFS_TEXT("function_profile_enabled", 0640, profile_show_enabled,
+			 profile_store_enabled, NULL),
+	    TRACEFS_TEXT("printk_formats", 0440, nothing_show, NULL, NULL),
+	    TRACEFS_TEXT("saved_cmdlines", 0440, cmdlines_show, NULL, NULL),
+	    TRACEFS_TEXT("saved_cmdlines_size", 0640, cmdlines_show_size, cmdlines_store_size,
+			 NULL),
+	    TRACEFS_TEXT("saved_tgids", 0440, tgids_show, NULL, NULL),
+	    TRACEFS_TEXT("stack_max_size", 0640, stack_show_size, stack_store_size, NULL),
+	    TRACEFS_TEXT("stack_trace", 0440, stack_show, NULL, NULL),
+	    TRACEFS_TEXT("synthetic_events", 0640, synthetic_show, synthetic_store,
+			 synthetic_clear),
+	    TRACEFS_TEXT("tracing_max_latency", 0640, latency_show, latency_store, NULL),
 	};
 	static const struct tracefs_file kprobes[] = {
-	    {.name = "kprobe_events",
-	     .mode = 0640,
-	     .show = kprobes_show,
-	     .store = kprobes_store,
-	     .clear = kprobes_clear},
-	    {.name = "kprobe_profile", .mode = 0440, .show = kprobes_show_profile},
+	    TRACEFS_TEXT("kprobe_events", 0640, kprobes_show, kprobes_store, kprobes_clear),
+	    TRACEFS_TEXT("kprobe_profile", 0440, kprobes_show_profile, NULL, NULL),
 	};
 	static const struct tracefs_file uprobes[] = {
-	    {.name = "uprobe_events",
-	     .mode = 0640,
-	     .show = kprobes_show,
-	     .store = kprobes_store,
-	     .clear = kprobes_clear},
-	    {.name = "uprobe_profile", .mode = 0440, .show = kprobes_show_profile},
+	    TRACEFS_TEXT("uprobe_events", 0640, kprobes_show, kprobes_store, kprobes_clear),
+	    TRACEFS_TEXT("uprobe_profile", 0440, kprobes_show_profile, NULL, NULL),
 	};
+	static const struct tracefs_file number =
+	    TRACEFS_TEXT(NULL, 0640, number_show, number_store, NULL);
 	static const struct tracefs_file *const dirs[] = {&hwlat_dir, &instances_dir, &profile_dir};
 
 	fill_common(dir);
 	fill_lists(dir, FUNCTIONS_LISTS);
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), BUFFER_ALL);
+	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		tracefs_add(dir, &number, numbers[i].name, i);
 	tracefs_add_all(dir, kprobes, sizeof(kprobes) / sizeof(kprobes[0]), PROBES_KERNEL);
 	tracefs_add_all(dir, uprobes, sizeof(uprobes) / sizeof(uprobes[0]), PROBES_USER);
 	for (unsigned i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)

@@ -5,9 +5,12 @@
  * owner's number says for which instance. Locking: ftrace_lock; `guard` for the list, which the
  * directory is made of, and which is the last lock.
  */
+#include "kernel/ftrace/instance.h"
 #include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
-#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/ftrace/buffer/buffer.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/tracer/tracer.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
@@ -218,7 +221,6 @@ make(struct vnode *dir, const char *name)
 {
 	struct instance *i;
 
-	(void)dir;
 	if (find(name) != NULL)
 		return -EEXIST;
 	if (strlen(name) >= sizeof(i->name))
@@ -258,7 +260,7 @@ destroy(const char *name)
 	instance_now = i;
 	tracer_stop();
 	events_stop();
-	snapshot_free();
+	snapshot_free(i);
 	instance_now = &instance_top;
 	mutex_lock(&guard);
 	list_remove(&i->link);
@@ -286,7 +288,6 @@ instances_rmdir(struct vnode *dir, const char *name)
 {
 	int error;
 
-	(void)dir;
 	mutex_lock(&ftrace_lock);
 	error = destroy(name);
 	mutex_unlock(&ftrace_lock);

@@ -1,7 +1,9 @@
 /* options.c - trace_options and options/: how entries are printed. Locking: ftrace_lock;
  * option_on() reads one word. */
 #include "kernel/abi/errno.h"
-#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/ftrace/tracer/tracer.h"
 #include "kernel/lib/string.h"
 
 static const struct {
@@ -58,7 +60,6 @@ option_set(enum trace_option option, bool on)
 void
 options_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	for (unsigned i = 0; i < OPTIONS; i++)
 		sbuf_printf(out, "%s%s\n", option_on(instance_now, i) ? "" : "no", options[i].name);
 }
@@ -68,7 +69,6 @@ options_store(uintptr_t arg, char *text)
 {
 	const char *word = tracefs_word(&text);
 
-	(void)arg;
 	for (unsigned i = 0; i < OPTIONS && word != NULL; i++) {
 		bool off = strncmp(word, "no", 2) == 0 && strcmp(word + 2, options[i].name) == 0;
 
@@ -96,9 +96,8 @@ option_store(uintptr_t arg, char *text)
 static void
 options_fill(struct vnode *dir)
 {
-	static const struct tracefs_file file = {.mode = 0640,
-						 .show = option_show,
-						 .store = option_store};
+	static const struct tracefs_file file =
+	    TRACEFS_TEXT(NULL, 0640, option_show, option_store, NULL);
 
 	for (unsigned i = 0; i < OPTIONS; i++)
 		tracefs_add(dir, &file, options[i].name, i);

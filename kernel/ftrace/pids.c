@@ -3,7 +3,8 @@
  * events, are recorded. Locking: ftrace_lock; hooks read a list while it changes.
  */
 #include "kernel/abi/errno.h"
-#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/instance.h"
 #include "kernel/sched/thread.h"
 
 #define LEAVING 0x80000000u /* with a number: the thread ends; files do not show it any more */
@@ -93,7 +94,6 @@ fork_fire(const struct ktr_firing *f)
 static bool
 site_wanted(const struct ktr_site *site, void *arg)
 {
-	(void)arg;
 	return site == forks || site == exits || site == ends;
 }
 

@@ -2,12 +2,11 @@
  * readme.c - the file README. Programs look in it for what tracefs can do, so its words are Linux's
  * where they say a form.
  */
-#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/ftrace/instance.h"
 
 void
 readme_show(uintptr_t arg, struct sbuf *out)
 {
-	(void)arg;
 	sbuf_puts(
 	    out,
 	    "tracing mini-HOWTO:\n\n"

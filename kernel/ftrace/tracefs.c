@@ -10,7 +10,7 @@
 #include "kernel/abi/statfs.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/textfile.h"
-#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/ftrace/instance.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -137,7 +137,6 @@ text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 static int64_t
 text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
-	(void)f;
 	return textfile_write(vn, u, off, true, store_text);
 }
 

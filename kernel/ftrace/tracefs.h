@@ -38,6 +38,12 @@ struct tracefs_file {
 	void (*fill)(struct vnode *dir);
 };
 
+/* A row of a table of such files: a file of text. show, store and clear may be NULL. */
+#define TRACEFS_TEXT(file, bits, shows, stores, clears)                                     \
+	{                                                                                   \
+		.name = file, .mode = bits, .show = shows, .store = stores, .clear = clears \
+	}
+
 struct instance;
 
 /* What a vnode's `data` points to. */

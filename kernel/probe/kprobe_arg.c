@@ -109,28 +109,19 @@ take_memory(struct reader *r, struct kfetch *f)
 	const char *start = r->at++;
 	char symbol[64];
 	int64_t offset = 0;
-	size_t n = 0;
 
 	f->base = KFETCH_NUMBER;
 	f->offset[f->derefs++] = 0;
-	while (kread_is_name(r->at[n]))
-		n++;
-	if (kread_is_digit(*r->at)) {
-		if (ktr_number(r->at, n, 0, &f->number) != KTR_NUMBER_OK)
-			return REFUSE(r, start, "expected an address, decimal or 0x...");
-		r->at += n;
-		return true;
-	}
+	if (kread_is_digit(*r->at))
+		return kread_value(r, &f->number) ||
+		       REFUSE(r, start, "expected an address, decimal or 0x...");
 	if (*r->at == '+') {
 		if (r->d->kind != KPROBE_USER)
 			return REFUSE(r, start, "only a program's probe reads its file");
 		f->base = KFETCH_FILE;
-		for (r->at++; kread_is_name(r->at[n]);)
-			n++;
-		if (ktr_number(r->at, n, 0, &f->number) != KTR_NUMBER_OK)
-			return REFUSE(r, start, "expected the place of a datum in the file");
-		r->at += n;
-		return true;
+		r->at++;
+		return kread_value(r, &f->number) ||
+		       REFUSE(r, start, "expected the place of a datum in the file");
 	}
 	if (r->d->kind == KPROBE_USER)
 		return REFUSE(
@@ -189,16 +180,13 @@ take_deref(struct reader *r, struct kfetch *f)
 	bool minus = *r->at++ == '-', user = *r->at == 'u';
 	const char *inner;
 	uint64_t offset;
-	size_t n = 0;
 
 	r->at += user;
-	while (kread_is_name(r->at[n]))
-		n++;
 	while (*end != '\0' && *end != ' ' && *end != '(')
 		end++;
 	if (*end != '(')
 		return REFUSE(r, start, "expected ( after the offset");
-	if (r->at + n != end || ktr_number(r->at, n, 0, &offset) != KTR_NUMBER_OK)
+	if (!kread_value(r, &offset) || r->at != end)
 		return REFUSE(r, start, "expected an offset before (, decimal or 0x...");
 	r->at = inner = end + 1;
 	if (!take_fetch(r, f))
@@ -361,10 +349,8 @@ static bool
 take_argument_name(struct reader *r, const struct kdefinition *d, struct kfetch *f)
 {
 	const char *start = r->at, *equal = start;
-	size_t n = 0;
+	size_t n = ktr_word_length(start);
 
-	while (kread_is_name(start[n]))
-		n++;
 	while (*equal != '\0' && *equal != ' ' && *equal != '=')
 		equal++;
 	if (*equal == '=') {

@@ -28,7 +28,7 @@ kread_name(struct reader *r, const char *what, const char *more, char *to, size_
 {
 	size_t n = 0;
 
-	while (kread_is_name(r->at[n]) || (r->at[n] != '\0' && strchr(more, r->at[n]) != NULL))
+	while (ktr_is_word(r->at[n]) || (r->at[n] != '\0' && strchr(more, r->at[n]) != NULL))
 		n++;
 	if (n == 0 || n >= size)
 		return REFUSE(r, r->at,
@@ -41,16 +41,19 @@ kread_name(struct reader *r, const char *what, const char *more, char *to, size_
 }
 
 bool
+kread_value(struct reader *r, uint64_t *v)
+{
+	size_t n = ktr_word_length(r->at);
+	bool good = ktr_number(r->at, n, 0, v) == KTR_NUMBER_OK;
+
+	r->at += good ? n : 0;
+	return good;
+}
+
+bool
 kread_number(struct reader *r, const char *what, uint64_t *v)
 {
-	size_t n = 0;
-
-	while (kread_is_name(r->at[n]))
-		n++;
-	if (ktr_number(r->at, n, 0, v) != KTR_NUMBER_OK)
-		return REFUSE(r, r->at, "expected %s, decimal or 0x...", what);
-	r->at += n;
-	return true;
+	return kread_value(r, v) || REFUSE(r, r->at, "expected %s, decimal or 0x...", what);
 }
 
 bool
@@ -72,7 +75,7 @@ read_identifier(struct reader *r, const char *at, size_t n, const char *what, ch
 {
 	size_t good = 0;
 
-	while (good < n && kread_is_name(at[good]))
+	while (good < n && ktr_is_word(at[good]))
 		good++;
 	if (n == 0 || n >= KPROBE_EVENT)
 		return REFUSE(r, at,
@@ -124,7 +127,7 @@ take_head(struct reader *r, struct kdefinition *d)
 		return REFUSE(r, r->at, event ? "expected e:NAME" : "expected p:NAME or r:NAME");
 	d->is_return = *r->at++ == 'r';
 	/* Linux's MAXACTIVE; here there is no limit */
-	while (kread_is_digit(number[0]) && kread_is_name(number[n]))
+	while (kread_is_digit(number[0]) && ktr_is_word(number[n]))
 		n++;
 	if (n > 0 && !d->is_return)
 		return REFUSE(r, number, "a number of calls: only a probe r has it");
@@ -282,7 +285,7 @@ make_name(struct kdefinition *d)
 	char kind = d->is_return ? 'r' : 'p';
 	int n = 0;
 
-	while (n < 10 && kread_is_name(d->function[n]) && d->function[n] != '_')
+	while (n < 10 && ktr_is_word(d->function[n]) && d->function[n] != '_')
 		n++;
 	if (d->kind == KPROBE_AT_EVENT)
 		snprintf(d->name, sizeof(d->name), "%s", d->function);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "kernel/probe/kprobe_private.h"
+#include "ktr/word.h"
 
 /* What is being read, and where the error goes. */
 struct reader {
@@ -22,14 +23,6 @@ struct reader {
 #define REFUSE(r, where, ...) \
 	(kprobe_refuse((r)->err, (r)->errlen, (size_t)((where) - (r)->text), __VA_ARGS__) == 0)
 
-/* A letter, a digit, or _. */
-static inline bool
-kread_is_name(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
-
 static inline bool
 kread_is_digit(char c)
 {
@@ -41,7 +34,9 @@ kread_is_digit(char c)
  * whose name it is.
  */
 bool kread_name(struct reader *r, const char *what, const char *more, char *to, size_t size);
-/* Takes a number: decimal, or hexadecimal after 0x. */
+/* Takes a number, if it is next: decimal, or hexadecimal after 0x. */
+bool kread_value(struct reader *r, uint64_t *v);
+/* Takes a number, which is expected. */
 bool kread_number(struct reader *r, const char *what, uint64_t *v);
 /* Takes + or -, and a number. */
 bool kread_offset(struct reader *r, const char *what, int64_t *offset);

@@ -29,10 +29,9 @@
 #define BUFFER     (16 * TRACEDAT_PAGE)
 #define STRING_MAX KTR_WIRE_STRING_MAX
 #define VALUES_MAX LINUX_FIELDS
+#define RECORD_MAX (TRACEDAT_COMMON + VALUES_MAX * (4 + STRING_MAX + 1) + 12)
 
-_Static_assert(KTR_FORMAT_RECORD_HEAD + TRACEDAT_COMMON + VALUES_MAX * (4 + STRING_MAX + 1) <=
-		   PAGE_ROOM,
-	       "a record has room");
+_Static_assert(KTR_FORMAT_RECORD_HEAD + RECORD_MAX <= PAGE_ROOM, "a record has room");
 
 struct cpu {
 	FILE *pages;
@@ -57,13 +56,6 @@ struct tracedat {
 
 /* ---- pages ---- */
 
-static uint8_t *
-put(uint8_t *p, const void *v, size_t n)
-{
-	memcpy(p, v, n);
-	return p + n;
-}
-
 static bool
 cpu_open(struct tracedat *x, unsigned n, char *err, size_t errlen)
 {
@@ -87,9 +79,11 @@ page_end(struct tracedat *x, struct cpu *c, char *err, size_t errlen)
 	if (c->used == 0 && c->page_lost == 0)
 		return true;
 	uint64_t commit = c->used | (c->page_lost > 0 ? PAGE_LOST : 0);
-	uint8_t *end = put(put(c->page, &c->first_ns, 8), &commit, 8) + c->used;
-	end = put(end, &c->page_lost, 8);
+	uint8_t *end = c->page + TRACEDAT_PAGE_HEAD + c->used;
+	memcpy(c->page, &c->first_ns, 8);
+	memcpy(c->page + 8, &commit, 8);
 	memset(end, 0, (size_t)(c->page + TRACEDAT_PAGE - end));
+	memcpy(end, &c->page_lost, 8);
 	c->bytes += TRACEDAT_PAGE;
 	c->used = 0;
 	c->page_lost = 0;
@@ -123,98 +117,49 @@ tracedat_begin(void *arg, const struct ktr_decode_header *h, char *err, size_t e
 	return true;
 }
 
-/* A field's value in a record. */
-struct value {
-	enum { NUMBER, CHARS, STRING } kind; /* a STRING's bytes come after the fields */
-	size_t size;                         /* bytes; a STRING's with its NUL */
-	uint64_t number;
-	const char *text;
-};
-
 static unsigned
 site_values(const struct ktr_decode_event *e, const struct export_class *class, char bad[][32],
-	    struct value *v)
+	    struct ktr_value *v)
 {
 	for (unsigned i = 0; i < e->site->nargs; i++) {
 		const struct ktr_param *p = &class->params[i];
-		bool comm = ktr_param_is_comm(p);
-		v[i].kind = comm ? CHARS : p->string ? STRING : NUMBER;
-		v[i].number = ktr_param_value(p, e->args[i]);
-		v[i].text = p->string ? export_string(e, i, bad[i]) : NULL;
-		v[i].size = comm        ? KTR_FORMAT_COMM
-			    : p->string ? strnlen(v[i].text, STRING_MAX) + 1
-					: 8;
+		v[i] = (struct ktr_value){.type = ktr_param_field(p),
+					  .number = ktr_param_value(p, e->args[i]),
+					  .text = p->string ? export_string(e, i, bad[i]) : ""};
+		v[i].len = strnlen(v[i].text, STRING_MAX);
 	}
 	return e->site->nargs;
 }
 
 static unsigned
-linux_values(const struct linux_event *l, struct value *v)
+linux_values(const struct linux_event *l, struct ktr_value *v)
 {
 	unsigned n = 0;
 	for (unsigned i = 0; i < l->class->nfields; i++) {
-		const struct linux_field *field = &l->class->fields[i];
-		if (field->name == NULL)
+		const enum ktr_field type = l->class->fields[i].type;
+		if (l->class->fields[i].name == NULL)
 			continue;
-		v[n].kind = field->type == LINUX_STRING   ? STRING
-			    : field->type == LINUX_COMM16 ? CHARS
-							  : NUMBER;
-		v[n].number = (uint64_t)l->values[i];
-		v[n].text = l->texts[i];
-		v[n].size = tracedat_field_size(field->type);
-		if (v[n].kind == STRING)
-			v[n].size = strnlen(v[n].text, STRING_MAX) + 1;
+		v[n] = (struct ktr_value){type, (uint64_t)l->values[i], l->texts[i], 0};
+		if (type >= KTR_FIELD_COMM)
+			v[n].len = strnlen(v[n].text, STRING_MAX);
 		n++;
 	}
 	return n;
 }
 
-/* Writes the fields, then the strings. `at` is the offset of the strings in the record's data. */
-static uint8_t *
-put_values(uint8_t *p, const struct value *v, unsigned n, size_t at)
-{
-	for (unsigned i = 0; i < n; i++) {
-		uint32_t where = (uint32_t)at | (uint32_t)v[i].size << 16;
-		if (v[i].kind == STRING) {
-			p = put(p, &where, 4);
-			at += v[i].size;
-		} else if (v[i].kind == CHARS) {
-			memset(p, 0, v[i].size);
-			memcpy(p, v[i].text, strnlen(v[i].text, v[i].size - 1));
-			p += v[i].size;
-		} else {
-			p = put(p, &v[i].number, v[i].size);
-		}
-	}
-	for (unsigned i = 0; i < n; i++) {
-		if (v[i].kind == STRING) {
-			p = put(p, v[i].text, v[i].size - 1);
-			*p++ = '\0';
-		}
-	}
-	return p;
-}
-
 static bool
 put_record(struct tracedat *x, unsigned cpu, uint64_t ns, uint32_t id, uint32_t pid,
-	   const struct value *v, unsigned n, char *err, size_t errlen)
+	   const struct ktr_value *v, unsigned n, char *err, size_t errlen)
 {
 	struct cpu *c = &x->cpus[cpu];
-	size_t fixed = TRACEDAT_COMMON, size = 0;
-	for (unsigned i = 0; i < n; i++) {
-		fixed += v[i].kind == STRING ? 4 : v[i].size;
-		size += v[i].kind == STRING ? v[i].size : 0;
-	}
-	size = (fixed + size + 3) & ~(size_t)3;
+	uint8_t record[RECORD_MAX], *to;
+	size_t size = ktr_record_put(record, id, pid, v, n);
 	if (!page_reserve(x, c, size, ns, err, errlen))
 		return false;
-	uint8_t *begin = c->page + TRACEDAT_PAGE_HEAD + c->used;
-	uint8_t *data = begin + ktr_format_record_head(begin, ns - c->last_ns, size);
-	uint8_t *end = data + size;
-	uint8_t *p = put(put(data, &id, 4), &pid, 4); /* 16 bits of id; flags and count are 0 */
-	p = put_values(p, v, n, fixed);
-	memset(p, 0, (size_t)(end - p));
-	c->used += (size_t)(end - begin);
+	to = c->page + TRACEDAT_PAGE_HEAD + c->used;
+	size_t head = ktr_format_record_head(to, ns - c->last_ns, size);
+	memcpy(to + head, record, size);
+	c->used += head + size;
 	c->last_ns = ns;
 	return true;
 }
@@ -235,7 +180,7 @@ static bool
 put_activity(struct tracedat *x, const struct export_event *ev, const struct activity *a,
 	     bool *replaces, char *err, size_t errlen)
 {
-	struct value values[VALUES_MAX];
+	struct ktr_value values[VALUES_MAX];
 	struct linux_event l;
 	size_t number;
 	bool is_new;
@@ -256,7 +201,7 @@ tracedat_event(void *arg, const struct export_event *ev, char *err, size_t errle
 	struct tracedat *x = arg;
 	const struct ktr_decode_event *e = ev->e;
 	struct cpu *c = &x->cpus[e->cpu];
-	struct value values[VALUES_MAX];
+	struct ktr_value values[VALUES_MAX];
 	char bad[KTR_PARAM_MAX][32];
 	size_t number;
 	bool is_new;
@@ -381,7 +326,7 @@ static bool
 put_last_loss(struct tracedat *x, unsigned n, char *err, size_t errlen)
 {
 	struct cpu *c = &x->cpus[n];
-	struct value v = {.kind = NUMBER, .size = 8, .number = c->lost};
+	struct ktr_value v = {.type = KTR_FIELD_U64, .number = c->lost};
 	return c->lost == 0 ||
 	       put_record(x, n, c->lost_ns, TRACEDAT_LOST_ID, 0, &v, 1, err, errlen);
 }

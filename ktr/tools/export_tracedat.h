@@ -47,15 +47,6 @@ struct tracedat_head {
 	const uint64_t *lost; /* events, by CPU */
 };
 
-/** Bytes of a Linux field in a record. The field of a string has the string's offset and length. */
-static inline size_t
-tracedat_field_size(enum linux_type type)
-{
-	return type == LINUX_COMM16                        ? LINUX_COMM
-	       : type == LINUX_INT || type == LINUX_STRING ? 4
-							   : 8;
-}
-
 /**
  * Writes everything before the table of pages. False: no memory. Write errors set f's error flag.
  */

@@ -83,36 +83,27 @@ class_name(char to[NAME_BYTES], void **names, const struct ktr_event_name *event
 static void
 put_linux(FILE *f, const struct ktr_format_out *out, const struct linux_class *c)
 {
-	static const struct {
-		const char *type, *array, *print;
-		bool is_signed;
-	} types[] = {
-	    [LINUX_INT] = {"int", "", "%d", true},
-	    [LINUX_LONG] = {"long", "", "%lld", true},
-	    [LINUX_ULONG] = {"unsigned long", "", "0x%llx", false},
-	    [LINUX_COMM16] = {"char", "[16]", "%s", false},
-	    [LINUX_STRING] = {"__data_loc char[]", "", "%s", false},
+	static const char *const print[] = {
+	    [KTR_FIELD_INT] = "%d",
+	    [KTR_FIELD_LONG] = "%lld",
+	    [KTR_FIELD_ULONG] = "0x%llx",
+	    [KTR_FIELD_STRING] = "%s",
 	};
 	unsigned at = TRACEDAT_COMMON;
-	const char *between = "";
+	unsigned first = c->print != NULL ? 0 : 1; /* a system call's number is not printed */
 	for (unsigned i = 0; i < c->nfields; i++) {
-		const struct linux_field *l = &c->fields[i];
-		if (l->name != NULL)
-			ktr_format_field(out, types[l->type].type, l->name, types[l->type].array,
-					 &at, (unsigned)tracedat_field_size(l->type),
-					 types[l->type].is_signed);
+		if (c->fields[i].name != NULL)
+			ktr_format_field(out, c->fields[i].type, c->fields[i].name, &at);
 	}
 	fprintf(f, "\nprint fmt: \"%s", c->print != NULL ? c->print : "");
-	unsigned first = c->print != NULL ? 0 : 1; /* a system call's number is not printed */
-	for (unsigned i = first; i < c->nfields && c->print == NULL; i++) {
-		fprintf(f, "%s%s: %s", between, c->fields[i].name, types[c->fields[i].type].print);
-		between = ", ";
-	}
+	for (unsigned i = first; i < c->nfields && c->print == NULL; i++)
+		fprintf(f, "%s%s: %s", i > first ? ", " : "", c->fields[i].name,
+			print[c->fields[i].type]);
 	fputc('"', f);
 	for (unsigned i = first; i < c->nfields; i++) {
 		const struct linux_field *l = &c->fields[i];
 		if (l->name != NULL)
-			fprintf(f, l->type == LINUX_STRING ? ", __get_str(%s)" : ", REC->%s",
+			fprintf(f, l->type == KTR_FIELD_STRING ? ", __get_str(%s)" : ", REC->%s",
 				l->name);
 	}
 	fputc('\n', f);
@@ -131,7 +122,7 @@ put_class(FILE *file, const struct export_class *c, size_t n, void **names)
 	const struct ktr_format_out out = {put_bytes, f};
 	if (c == NULL) {
 		ktr_format_begin(&out, "events_lost", TRACEDAT_LOST_ID);
-		ktr_format_field(&out, "u64", "count", "", &at, 8, false);
+		ktr_format_field(&out, KTR_FIELD_U64, "count", &at);
 		fputs("\nprint fmt: \"%llu events are missing\", REC->count\n", f);
 	} else if (c->site != NULL) {
 		struct ktr_event_name event;

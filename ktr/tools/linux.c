@@ -10,120 +10,69 @@
 
 #include "ktr/wire.h"
 
-#define COMM(f, l)                 \
-	{                          \
-		f, l, LINUX_COMM16 \
-	}
-#define NUMBER(f, l)            \
-	{                       \
-		f, l, LINUX_INT \
-	}
-#define WORD(f)                      \
-	{                            \
-		f, NULL, LINUX_ULONG \
-	}
 #define IDLE_PRIO 120 /* Linux's priority of idle threads: MAX_PRIO - 20 */
 #define ARRAY(a)  (sizeof(a) / sizeof((a)[0]))
 
-static const struct linux_class sched_switch = {
-    "sched",
-    "sched_switch",
-    "sched_switch",
-    "prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%ld ==> next_comm=%s next_pid=%d "
-    "next_prio=%d",
-    7,
-    {COMM("prev_comm", "prev_comm"),
-     NUMBER("prev_pid", "prev_tid"),
-     NUMBER("prev_prio", "prev_prio"),
-     {"prev_state", "prev_state", LINUX_LONG},
-     COMM("next_comm", "next_comm"),
-     NUMBER("next_pid", "next_tid"),
-     NUMBER("next_prio", "next_prio")},
-};
+/* ---- event classes ---- */
 
-#define WAKEUP(event)                                                            \
-	static const struct linux_class event = {                                \
-	    "sched",                                                             \
-	    #event,                                                              \
-	    #event,                                                              \
-	    "comm=%s pid=%d prio=%d target_cpu=%03d",                            \
-	    4,                                                                   \
-	    {COMM("comm", "comm"), NUMBER("pid", "tid"), NUMBER("prio", "prio"), \
-	     NUMBER("target_cpu", "target_cpu")},                                \
+#define FIELDS(...)                                         \
+	ARRAY(((const struct linux_field[]){__VA_ARGS__})), \
+	{                                                   \
+		__VA_ARGS__                                 \
 	}
+#define NAMED(name, lttng, type)              \
+	{                                     \
+		name, lttng, KTR_FIELD_##type \
+	}
+#define FIELD(name, type)  NAMED(name, name, type)
+#define FTRACE(name, type) NAMED(name, NULL, type) /* LTTng has none */
+#define LTTNG(name, type)  NAMED(NULL, name, type)
+#define EVENT(system, name, ...) \
+	static const struct linux_class name = {#system, #name, #name, __VA_ARGS__}
+#define TRACER(name, ...) \
+	static const struct linux_class name = {"ftrace", #name, NULL, __VA_ARGS__}
+
+EVENT(sched, sched_switch,
+      "prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%ld ==> next_comm=%s next_pid=%d "
+      "next_prio=%d",
+      FIELDS(FIELD("prev_comm", COMM), NAMED("prev_pid", "prev_tid", INT), FIELD("prev_prio", INT),
+	     FIELD("prev_state", LONG), FIELD("next_comm", COMM),
+	     NAMED("next_pid", "next_tid", INT), FIELD("next_prio", INT)));
+
+#define THREAD FIELD("comm", COMM), NAMED("pid", "tid", INT), FIELD("prio", INT)
+#define WAKEUP(name)                                                 \
+	EVENT(sched, name, "comm=%s pid=%d prio=%d target_cpu=%03d", \
+	      FIELDS(THREAD, FIELD("target_cpu", INT)))
 WAKEUP(sched_waking);
 WAKEUP(sched_wakeup);
 WAKEUP(sched_wakeup_new);
 
-static const struct linux_class sched_process_fork = {
-    "sched",
-    "sched_process_fork",
-    "sched_process_fork",
-    "comm=%s pid=%d child_comm=%s child_pid=%d",
-    6,
-    {COMM("parent_comm", "parent_comm"), NUMBER("parent_pid", "parent_tid"),
-     COMM("child_comm", "child_comm"), NUMBER("child_pid", "child_tid"), NUMBER(NULL, "parent_pid"),
-     NUMBER(NULL, "child_pid")},
-};
-static const struct linux_class sched_process_exec = {
-    "sched",
-    "sched_process_exec",
-    "sched_process_exec",
-    "filename=%s pid=%d old_pid=%d",
-    3,
-    {{"filename", "filename", LINUX_STRING}, NUMBER("pid", "tid"), NUMBER("old_pid", "old_tid")},
-};
-static const struct linux_class sched_process_exit = {
-    "sched",
-    "sched_process_exit",
-    "sched_process_exit",
-    "comm=%s pid=%d prio=%d",
-    3,
-    {COMM("comm", "comm"), NUMBER("pid", "tid"), NUMBER("prio", "prio")},
-};
-
-static const struct linux_class irq_handler_entry = {
-    "irq",
-    "irq_handler_entry",
-    "irq_handler_entry",
-    "irq=%d name=%s",
-    2,
-    {NUMBER("irq", "irq"), {"name", "name", LINUX_STRING}},
-};
-static const struct linux_class irq_handler_exit = {
-    "irq",
-    "irq_handler_exit",
-    "irq_handler_exit",
-    "irq=%d ret=%d",
-    2,
-    {NUMBER("irq", "irq"), NUMBER("ret", "ret")},
-};
+EVENT(sched, sched_process_fork, "comm=%s pid=%d child_comm=%s child_pid=%d",
+      FIELDS(FIELD("parent_comm", COMM), NAMED("parent_pid", "parent_tid", INT),
+	     FIELD("child_comm", COMM), NAMED("child_pid", "child_tid", INT),
+	     LTTNG("parent_pid", INT), LTTNG("child_pid", INT)));
+EVENT(sched, sched_process_exec, "filename=%s pid=%d old_pid=%d",
+      FIELDS(FIELD("filename", STRING), NAMED("pid", "tid", INT),
+	     NAMED("old_pid", "old_tid", INT)));
+EVENT(sched, sched_process_exit, "comm=%s pid=%d prio=%d", FIELDS(THREAD));
+EVENT(irq, irq_handler_entry, "irq=%d name=%s", FIELDS(FIELD("irq", INT), FIELD("name", STRING)));
+EVENT(irq, irq_handler_exit, "irq=%d ret=%d", FIELDS(FIELD("irq", INT), FIELD("ret", INT)));
 
 /*
  * As in Linux's kernel/trace/trace_entries.h; `retval` since Linux 6.5, `retaddr` since 6.13, in an
  * event of another name; `args`, there an array, since 6.15.
  */
-#define ARGS WORD("arg0"), WORD("arg1"), WORD("arg2"), WORD("arg3"), WORD("arg4"), WORD("arg5")
-static const struct linux_class funcgraph_entry = {
-    "ftrace", "funcgraph_entry",
-    NULL,     "--> %ps <-- %ps (0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx) depth %d",
-    9,        {WORD("func"), WORD("retaddr"), ARGS, NUMBER("depth", NULL)},
-};
-/* The same, when no function returns. What begins alike has the same place in the record. */
-static const struct linux_class function = {
-    "ftrace", "function",
-    NULL,     " %ps <-- %ps (0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx)",
-    8,        {WORD("ip"), WORD("parent_ip"), ARGS},
-};
-static const struct linux_class funcgraph_exit = {
-    "ftrace",
-    "funcgraph_exit",
-    NULL,
-    "<-- %ps (%d)",
-    6,
-    {WORD("func"), NUMBER("depth", NULL), WORD("overrun"), WORD("calltime"), WORD("rettime"),
-     WORD("retval")},
-};
+#define ARGS                                                                 \
+	FTRACE("arg0", ULONG), FTRACE("arg1", ULONG), FTRACE("arg2", ULONG), \
+	    FTRACE("arg3", ULONG), FTRACE("arg4", ULONG), FTRACE("arg5", ULONG)
+TRACER(funcgraph_entry, "--> %ps <-- %ps (0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx) depth %d",
+       FIELDS(FTRACE("func", ULONG), FTRACE("retaddr", ULONG), ARGS, FTRACE("depth", INT)));
+/* Stands for the entries when no function returns. What begins alike has the same place. */
+TRACER(function, " %ps <-- %ps (0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx, 0x%llx)",
+       FIELDS(FTRACE("ip", ULONG), FTRACE("parent_ip", ULONG), ARGS));
+TRACER(funcgraph_exit, "<-- %ps (%d)",
+       FIELDS(FTRACE("func", ULONG), FTRACE("depth", INT), FTRACE("overrun", ULONG),
+	      FTRACE("calltime", ULONG), FTRACE("rettime", ULONG), FTRACE("retval", ULONG)));
 
 /* ---- system calls -------------------------------------------------------------------------------
  */
@@ -134,19 +83,7 @@ struct call {
 	struct linux_class enter, leave;
 };
 
-#define FIELD(name, type)                \
-	{                                \
-		name, name, LINUX_##type \
-	}
-#define NR                                      \
-	{                                       \
-		"__syscall_nr", NULL, LINUX_INT \
-	}
-#define FIELDS(...)                                         \
-	ARRAY(((const struct linux_field[]){__VA_ARGS__})), \
-	{                                                   \
-		__VA_ARGS__                                 \
-	}
+#define NR                             FTRACE("__syscall_nr", INT)
 #define A(argument, kind, type, field) FIELD(#field, type),
 #define SYSCALL(number, name, restart, enomem, ...)                                               \
 	{#name,                                                                                   \
@@ -174,16 +111,6 @@ struct own_call {
 static const struct linux_class *
 own_call(const char *name, bool leave)
 {
-	static const struct linux_field args[] = {
-	    NR,
-	    FIELD("arg0", ULONG),
-	    FIELD("arg1", ULONG),
-	    FIELD("arg2", ULONG),
-	    FIELD("arg3", ULONG),
-	    FIELD("arg4", ULONG),
-	    FIELD("arg5", ULONG),
-	};
-	static const struct linux_field ret[] = {NR, FIELD("ret", LONG)};
 	static struct own_call *all;
 	struct own_call *c = all;
 	while (c != NULL && strcmp(c->call, name) != 0)
@@ -198,12 +125,12 @@ own_call(const char *name, bool leave)
 	snprintf(c->leave, sizeof(c->leave), "sys_exit_kestrel_%s", name);
 	snprintf(c->lttng_enter, sizeof(c->lttng_enter), "syscall_entry_kestrel_%s", name);
 	snprintf(c->lttng_leave, sizeof(c->lttng_leave), "syscall_exit_kestrel_%s", name);
-	c->classes[0] =
-	    (struct linux_class){"syscalls", c->enter, c->lttng_enter, NULL, ARRAY(args), {NR}};
-	memcpy(c->classes[0].fields, args, sizeof(args));
-	c->classes[1] =
-	    (struct linux_class){"syscalls", c->leave, c->lttng_leave, NULL, ARRAY(ret), {NR}};
-	memcpy(c->classes[1].fields, ret, sizeof(ret));
+	c->classes[0] = (struct linux_class){"syscalls", c->enter, c->lttng_enter, NULL,
+					     FIELDS(NR, FIELD("arg0", ULONG), FIELD("arg1", ULONG),
+						    FIELD("arg2", ULONG), FIELD("arg3", ULONG),
+						    FIELD("arg4", ULONG), FIELD("arg5", ULONG))};
+	c->classes[1] = (struct linux_class){"syscalls", c->leave, c->lttng_leave, NULL,
+					     FIELDS(NR, FIELD("ret", LONG))};
 	c->next = all;
 	all = c;
 	return &c->classes[leave];
@@ -415,8 +342,9 @@ put_call(const struct activity *a, bool leave, struct linux_event *out)
 		return false;
 	for (unsigned i = 1; i < out->class->nfields; i++) {
 		uint64_t v = leave ? (uint64_t)a->value : a->args[i - 1];
-		out->values[i] = out->class->fields[i].type == LINUX_INT ? (int32_t)v : (int64_t)v;
-		if (out->class->fields[i].type != LINUX_STRING)
+		out->values[i] =
+		    out->class->fields[i].type == KTR_FIELD_INT ? (int32_t)v : (int64_t)v;
+		if (out->class->fields[i].type != KTR_FIELD_STRING)
 			continue;
 		/* The trace has the address of the text, but not the text. */
 		snprintf(pointers[i], sizeof(pointers[i]), "0x%" PRIx64, v);

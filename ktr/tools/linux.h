@@ -25,24 +25,17 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "ktr/event_format.h"
 #include "ktr/tools/model/activity.h"
 
 #define LINUX_FUNCTION 16u /* from the address of a function to that of the next */
 #define LINUX_FIELDS   9u
 #define LINUX_COMM     16u /* bytes, with the NUL: TASK_COMM_LEN */
 
-enum linux_type {
-	LINUX_INT,    /* 32 bits, signed */
-	LINUX_LONG,   /* 64 bits, signed */
-	LINUX_ULONG,  /* 64 bits, best shown in hexadecimal */
-	LINUX_COMM16, /* char[16] */
-	LINUX_STRING
-};
-
 struct linux_field {
-	const char *name;  /* in ftrace */
+	const char *name;  /* in ftrace; NULL: it has no such field */
 	const char *lttng; /* in LTTng; NULL: it has no such field */
-	enum linux_type type;
+	enum ktr_field type;
 };
 
 /** An event class. There is one of each, so that its address names it. */
@@ -57,9 +50,8 @@ struct linux_class {
 
 struct linux_event {
 	const struct linux_class *class;
-	int64_t values[LINUX_FIELDS]; /* of fields that are numbers */
-	const char
-	    *texts[LINUX_FIELDS]; /* of LINUX_COMM16 and LINUX_STRING; valid until the next call */
+	int64_t values[LINUX_FIELDS];    /* of fields that are numbers */
+	const char *texts[LINUX_FIELDS]; /* of COMM and STRING; valid until the next call */
 };
 
 /** Makes *out the event of Linux that means the same. False: Linux has none. Not thread-safe. */

@@ -8,8 +8,8 @@
 
 #include "arch/clock.h"
 #include "kernel/dtrace/dtrace.h"
-#include "kernel/ftrace/filter.h"
-#include "kernel/ftrace/ftrace_private.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/event/filter.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"

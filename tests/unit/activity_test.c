@@ -146,7 +146,7 @@ in_linux(int i, bool lttng)
 		size_t len = strlen(text);
 		if (name == NULL)
 			continue;
-		if (field->type == LINUX_COMM16 || field->type == LINUX_STRING)
+		if (field->type == KTR_FIELD_COMM || field->type == KTR_FIELD_STRING)
 			snprintf(text + len, sizeof(text) - len, " %s=%s", name, e.texts[f]);
 		else
 			snprintf(text + len, sizeof(text) - len, " %s=%" PRId64, name, e.values[f]);

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "kernel/dtrace/host/host.h"
-#include "kernel/ftrace/filter.h"
+#include "kernel/ftrace/event/filter.h"
 #include "tests/unit/dif_help.h"
 
 static const struct ktr_param params[] = {{"size", false, false, 64},
@@ -23,7 +23,7 @@ static const char *
 compile(struct program *f, const char *text)
 {
 	static char said[128];
-	struct filter_error error = {"no error was said", 0};
+	struct filter_error error = {"no error was said", 0, 0};
 
 	*f = (struct program){.strings_len = 1};
 	if (filter_compile(f, &event, text, &error) == 0)

@@ -202,12 +202,12 @@ put_linux(uint8_t *p, const struct linux_event *l)
 		const struct linux_field *field = &l->class->fields[i];
 		if (field->lttng == NULL)
 			continue;
-		if (field->type == LINUX_COMM16)
+		if (field->type == KTR_FIELD_COMM)
 			p = put(p, l->texts[i], LINUX_COMM);
-		else if (field->type == LINUX_STRING)
+		else if (field->type == KTR_FIELD_STRING)
 			p = put_string(p, l->texts[i]);
 		else
-			p = put(p, &l->values[i], field->type == LINUX_INT ? 4 : 8);
+			p = put(p, &l->values[i], field->type == KTR_FIELD_INT ? 4 : 8);
 	}
 	return p;
 }

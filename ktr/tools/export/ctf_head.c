@@ -132,8 +132,8 @@ static void
 put_linux(FILE *f, const struct linux_class *c)
 {
 	static const char *const types[] = {
-	    [LINUX_INT] = "int32_t",   [LINUX_LONG] = "int64_t",  [LINUX_ULONG] = "hex_t",
-	    [LINUX_COMM16] = "char_t", [LINUX_STRING] = "string",
+	    [KTR_FIELD_INT] = "int32_t", [KTR_FIELD_LONG] = "int64_t",  [KTR_FIELD_ULONG] = "hex_t",
+	    [KTR_FIELD_COMM] = "char_t", [KTR_FIELD_STRING] = "string",
 	};
 	put_literal(f, c->lttng);
 	fputs(";\n\tstream_id = 0;\n\tfields := struct {\n", f);
@@ -141,7 +141,7 @@ put_linux(FILE *f, const struct linux_class *c)
 		const struct linux_field *field = &c->fields[i];
 		if (field->lttng != NULL)
 			fprintf(f, "\t\t%s _%s%s;\n", types[field->type], field->lttng,
-				field->type == LINUX_COMM16 ? "[16]" : "");
+				field->type == KTR_FIELD_COMM ? "[16]" : "");
 	}
 }
 

@@ -1,0 +1,533 @@
+/*
+ * buffer.c - trace, trace_pipe, snapshot: the entries of a log.
+ *
+ * Reading takes nothing out of the log: other readers see all of it. `shown` says for each CPU from
+ * which entry on the files of this folder show it.
+ *
+ * Locking: ftrace_lock guards `shown`; snapshots change `from` without it. The control lock keeps
+ * the main log's rings (ktr/ring.h). A struct trace_reader has a lock of its own.
+ */
+#include "kernel/ftrace/buffer/buffer.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/poll.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/poll.h"
+#include "kernel/fs/uio.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/ftrace/tracer/tracer.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/callout.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
+#include "ktr/control.h"
+#include "ktr/port.h"
+#include "ktr/ring.h"
+
+#define LINE_BYTES 1024
+#define WAIT_NS    10000000 /* trace_pipe looks so often whether there is more */
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t
+shown_from(const struct buffer *b, unsigned cpu)
+{
+	return __atomic_load_n(&b->shown[cpu].from, __ATOMIC_RELAXED);
+}
+
+void
+buffer_open(struct buffer_reader *r, const struct instance *of, struct buffer *b, unsigned cpu,
+	    bool consume)
+{
+	*r = (struct buffer_reader){.i = of, .b = b, .cpu = cpu, .consume = consume};
+	ktr_port_lock();
+	for (unsigned i = 0; i < MAX_CPUS; i++) {
+		struct buffer_cursor *c = &r->cursors[i];
+		uint64_t tail, head;
+
+		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
+			continue;
+		c->seq = later(tail, shown_from(b, i));
+		c->end = consume ? UINT64_MAX : head;
+	}
+	ktr_port_unlock();
+}
+
+void
+buffer_forget(struct buffer *b)
+{
+	memset(b->shown, 0, sizeof(b->shown));
+}
+
+/* Goes on to the next entry that is there and no part of another one's data. */
+static void
+cursor_fetch(const struct ktr_log *log, unsigned cpu, struct buffer_cursor *c)
+{
+	while (!c->valid && c->seq < c->end) {
+		enum ktr_read_status status = ktr_log_read(log, cpu, c->seq, &c->entry);
+		uint64_t tail, head;
+
+		if (status == KTR_READ_FUTURE || status == KTR_READ_NOCPU)
+			return;
+		if (status == KTR_READ_GONE) {
+			if (!ktr_log_window(log, cpu, &tail, &head))
+				return;
+			c->lost += tail - c->seq;
+			c->seq = tail;
+		} else if (ktr_entry_is_part(&c->entry)) {
+			c->seq++;
+		} else {
+			c->valid = true;
+		}
+	}
+}
+
+const struct ktr_entry *
+buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost)
+{
+	struct buffer_cursor *best = NULL;
+
+	for (unsigned i = 0; i < MAX_CPUS; i++) {
+		struct buffer_cursor *c = &r->cursors[i];
+
+		if (c->end == 0)
+			continue; /* it does not read that CPU */
+		if (r->consume && c->seq < shown_from(r->b, i)) {
+			c->seq = shown_from(r->b, i);
+			c->valid = false;
+		}
+		cursor_fetch(r->b->log, i, c);
+		if (c->valid && (best == NULL || c->entry.ticks < best->entry.ticks)) {
+			best = c;
+			*cpu = i;
+		}
+	}
+	if (best == NULL)
+		return NULL;
+	*lost = best->lost;
+	return &best->entry;
+}
+
+void
+buffer_take(struct buffer_reader *r, unsigned cpu, uint64_t seq)
+{
+	struct buffer_cursor *c = &r->cursors[cpu];
+
+	c->seq = seq + 1;
+	c->valid = false;
+	c->lost = 0;
+	if (r->consume && shown_from(r->b, cpu) < c->seq)
+		__atomic_store_n(&r->b->shown[cpu].from, c->seq, __ATOMIC_RELAXED);
+}
+
+bool
+buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry,
+		 uint64_t *seq)
+{
+	struct buffer_cursor c = r->cursors[cpu];
+
+	c.seq++;
+	c.valid = false;
+	cursor_fetch(r->b->log, cpu, &c);
+	*entry = c.entry;
+	*seq = c.seq;
+	return c.valid && c.lost == r->cursors[cpu].lost;
+}
+
+void
+buffer_clear(struct buffer *b, unsigned cpu)
+{
+	ktr_port_lock();
+	for (unsigned i = 0; i < MAX_CPUS; i++) {
+		uint64_t tail, head;
+
+		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
+			continue;
+		__atomic_store_n(&b->shown[i].from, head, __ATOMIC_RELAXED);
+		b->shown[i].cleared = head;
+	}
+	ktr_port_unlock();
+}
+
+void
+buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written)
+{
+	*entries = *written = 0;
+	for (unsigned i = 0; i < MAX_CPUS; i++) {
+		uint64_t tail, head;
+
+		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
+			continue;
+		*entries += head - later(tail, shown_from(b, i));
+		*written += head - b->shown[i].cleared;
+	}
+}
+
+/* ---- trace, snapshot, trace_pipe ---- */
+
+struct trace_reader {
+	struct mutex lock;
+	struct buffer_reader r;
+	bool snapshot;   /* of the file of that name */
+	bool keeps;      /* reads the snapshot, which stays as it is */
+	bool raw;        /* pages instead of lines */
+	bool begun;      /* the head was printed; trace_pipe: something was read */
+	size_t at, len;  /* what is left of the line */
+	uint64_t pos;    /* where at is in the file; not of trace_pipe */
+	uint32_t silent; /* trace_pipe: the thread whose events are suppressed, or 0 */
+	uint32_t wakes;  /* trace_pipe_raw: how often ioctl() ended the reads that wait; atomic */
+	struct poll_source news;
+	struct callout look_again; /* trace_pipe: while somebody polls it */
+	char line[RAW_PAGE];
+};
+
+static void
+tell_pollers(void *arg)
+{
+	poll_notify(&((struct trace_reader *)arg)->news, POLLIN);
+}
+
+static int
+reader_open(struct file *f, bool snapshot)
+{
+	struct trace_reader *t;
+	bool latency;
+	int error = tracefs_hold(f->vn);
+
+	f->priv = NULL;
+	if (error != 0 || (f->flags & O_ACCMODE) == O_WRONLY)
+		return error; /* to clear it, or take one */
+	latency = latency_is_on(tracefs_instance(f->vn));
+	t = snapshot && latency ? NULL : kmap_alloc(sizeof(*t));
+	if (t == NULL) {
+		tracefs_release(f->vn);
+		return snapshot && latency ? -EBUSY : -ENOMEM;
+	}
+	mutex_init(&t->lock, "trace reader");
+	callout_init(&t->look_again, tell_pollers, t);
+	f->news = &t->news;
+	t->snapshot = snapshot;
+	t->keeps = snapshot || latency;
+	if (t->keeps)
+		snapshot_hold(tracefs_instance(f->vn), true);
+	f->priv = t;
+	return 0;
+}
+
+static int
+trace_open(struct file *f)
+{
+	return reader_open(f, false);
+}
+
+static int
+snapshot_open(struct file *f)
+{
+	return reader_open(f, true);
+}
+
+/* Makes the next line. False: there is none. ftrace_lock and control lock held. */
+static bool
+next_line(struct trace_reader *t, bool head)
+{
+	size_t size = head ? sizeof(t->line) : LINE_BYTES;
+	struct sbuf out;
+	bool more = true;
+
+	t->at = 0;
+	if (t->raw) {
+		t->len = raw_page((uint8_t *)t->line, &t->r) ? RAW_PAGE : 0;
+		return t->len > 0;
+	}
+	sbuf_init(&out, t->line, size);
+	if (head && t->snapshot && snapshot_is_empty(t->r.i, t->r.cpu))
+		snapshot_print_help(&out, t->r.i, t->r.cpu);
+	else if (head)
+		print_head(&out, &t->r);
+	else
+		more = print_entry(&out, &t->r);
+	if (sbuf_is_cut(&out))
+		t->line[size - 2] = '\n';
+	t->len = sbuf_stored(&out);
+	return more;
+}
+
+/* What is left of the line, or of the next one. 0: there are no more. t->lock held. */
+static size_t
+bytes_left(const struct vnode *vn, struct trace_reader *t)
+{
+	bool more = true;
+
+	if (t->at == t->len) {
+		tracefs_begin(vn);
+		ktr_port_lock();
+		more = next_line(t, !t->begun && !t->r.consume);
+		ktr_port_unlock();
+		tracefs_end();
+		t->begun |= more;
+	}
+	return more ? t->len - t->at : 0;
+}
+
+/* Gives lines until the buffer is full or there are no more. t->lock held. */
+static int
+read_lines(const struct vnode *vn, struct trace_reader *t, struct uio *u)
+{
+	int error = 0;
+
+	while (u->resid > 0 && error == 0) {
+		size_t before = u->resid, n = bytes_left(vn, t);
+
+		if (n == 0)
+			break;
+		error = uio_put(u, t->line + t->at, n < u->resid ? n : u->resid);
+		t->at += before - u->resid;
+	}
+	return error;
+}
+
+/* Begins anew, and goes to a place in the file. -EINTR. t->lock held. */
+static int
+trace_seek(const struct vnode *vn, struct trace_reader *t, uint64_t off)
+{
+	struct instance *i = tracefs_instance(vn);
+	size_t n;
+
+	tracefs_begin(vn);
+	buffer_open(&t->r, i, t->keeps ? &i->snapshot : &i->trace, (unsigned)tracefs_arg(vn),
+		    false);
+	tracefs_end();
+	t->begun = false;
+	t->at = t->len = 0;
+	t->pos = 0;
+	while (t->pos < off && (n = bytes_left(vn, t)) > 0) {
+		n = n < off - t->pos ? n : off - t->pos;
+		t->at += n;
+		t->pos += n;
+		if (proc_signal_pending())
+			return -EINTR;
+	}
+	t->pos = off; /* at the end or after it, there is nothing */
+	return 0;
+}
+
+static int64_t
+trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	struct trace_reader *t = f != NULL ? f->priv : NULL;
+	size_t start = u->resid;
+	int error = 0;
+
+	if (t == NULL)
+		return -EINVAL;
+	mutex_lock(&t->lock);
+	if (*off == 0 || *off != t->pos)
+		error = trace_seek(vn, t, *off);
+	if (error == 0) {
+		error = read_lines(vn, t, u);
+		*off += start - u->resid;
+		t->pos = *off;
+	}
+	mutex_unlock(&t->lock);
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+static int64_t
+trace_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	size_t n = u->resid;
+
+	u->resid = 0;
+	return (int64_t)n; /* only O_TRUNC counts */
+}
+
+static int
+trace_truncate(struct vnode *vn, uint64_t size)
+{
+	struct instance *i = tracefs_instance(vn);
+	int error = tracefs_begin(vn);
+
+	if (error == 0) {
+		buffer_clear(latency_is_on(i) ? &i->snapshot : &i->trace,
+			     (unsigned)tracefs_arg(vn));
+		tracefs_end();
+	}
+	return error;
+}
+
+static void
+trace_release(struct file *f)
+{
+	struct trace_reader *t = f->priv;
+
+	if (t != NULL && t->silent == curthread()->tid)
+		sched_suppress_events(false);
+	if (t != NULL && t->keeps)
+		snapshot_hold(tracefs_instance(f->vn), false);
+	if (t != NULL)
+		callout_stop(&t->look_again);
+	tracefs_release(f->vn);
+	kmap_free(t);
+}
+
+const struct vnode_ops trace_ops = {
+    .open = trace_open,
+    .release = trace_release,
+    .read = trace_read,
+    .write = trace_write,
+    .truncate = trace_truncate,
+    .destroy = tracefs_destroy,
+};
+
+static int64_t
+snapshot_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	char text[24] = "";
+	size_t n = u->resid, taken = n < sizeof(text) ? n : sizeof(text) - 1;
+	uint64_t command;
+	int error = uio_take(u, text, taken);
+
+	if (error == 0)
+		error = tracefs_number(text, &command);
+	if (error == 0)
+		error = tracefs_begin(vn);
+	if (error != 0)
+		return error;
+	error = snapshot_store(tracefs_instance(vn), command, (unsigned)tracefs_arg(vn));
+	tracefs_end();
+	u->resid = 0;
+	return error != 0 ? error : (int64_t)n;
+}
+
+const struct vnode_ops snapshot_ops = {
+    .open = snapshot_open,
+    .release = trace_release,
+    .read = trace_read,
+    .write = snapshot_write,
+    .destroy = tracefs_destroy,
+};
+
+static int
+pipe_open(struct file *f)
+{
+	struct instance *i = tracefs_instance(f->vn);
+	struct trace_reader *t;
+	int error = (f->flags & O_ACCMODE) == O_RDONLY ? trace_open(f) : -EINVAL;
+
+	if (error != 0)
+		return error;
+	t = f->priv;
+	tracefs_begin(f->vn);
+	buffer_open(&t->r, i, &i->trace, (unsigned)tracefs_arg(f->vn), true);
+	tracefs_end();
+	return 0;
+}
+
+static int
+raw_open(struct file *f)
+{
+	int error = pipe_open(f);
+
+	if (error == 0)
+		((struct trace_reader *)f->priv)->raw = true;
+	return error;
+}
+
+/*
+ * Waits for entries, and takes them. A thread that reads is not traced from then on: else what it
+ * does would be something to read.
+ */
+static int64_t
+pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	struct trace_reader *t = f != NULL ? f->priv : NULL;
+	size_t start = u->resid;
+	uint32_t wakes;
+	int error = 0;
+
+	if (t == NULL)
+		return -EINVAL;
+	wakes = __atomic_load_n(&t->wakes, __ATOMIC_RELAXED);
+	if (t->silent == 0 && !curthread()->ktr_suppress) {
+		sched_suppress_events(true);
+		t->silent = curthread()->tid;
+	}
+	while (error == 0 && u->resid == start && start > 0) {
+		mutex_lock(&t->lock);
+		error = read_lines(vn, t, u);
+		mutex_unlock(&t->lock);
+		if (error != 0 || u->resid != start)
+			break;
+		/* As in Linux: the end, if there will be no more for the time being. */
+		if (t->begun && instance_mask(tracefs_instance(vn)) == 0)
+			break;
+		if (wakes != __atomic_load_n(&t->wakes, __ATOMIC_RELAXED))
+			break;
+		error = f->flags & O_NONBLOCK ? -EAGAIN
+					      : thread_sleep_ns(WAIT_NS, SLEEP_INTR, "tracepipe");
+	}
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+/* The writers of events tell nobody: who polls looks again as often as a reader does. */
+static unsigned
+pipe_poll(struct file *f)
+{
+	struct trace_reader *t = f->priv;
+	bool ready;
+
+	mutex_lock(&t->lock);
+	ready = t->at < t->len;
+	if (!ready) {
+		unsigned cpu;
+		uint64_t lost;
+
+		tracefs_begin(f->vn);
+		ktr_port_lock();
+		ready = buffer_peek(&t->r, &cpu, &lost) != NULL;
+		ktr_port_unlock();
+		tracefs_end();
+	}
+	if (!ready)
+		callout_set(&t->look_again, clock_ns() + WAIT_NS);
+	mutex_unlock(&t->lock);
+	return ready ? POLLIN : 0;
+}
+
+/* As in Linux, command 0 ends the reads that wait. */
+static int64_t
+raw_ioctl(struct file *f, unsigned request, uint64_t arg)
+{
+	struct trace_reader *t = f->priv;
+
+	if (request != 0)
+		return -ENOTTY;
+	__atomic_fetch_add(&t->wakes, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+const struct vnode_ops trace_pipe_ops = {
+    .open = pipe_open,
+    .release = trace_release,
+    .read = pipe_read,
+    .poll = pipe_poll,
+    .destroy = tracefs_destroy,
+};
+
+const struct vnode_ops trace_pipe_raw_ops = {
+    .open = raw_open,
+    .release = trace_release,
+    .read = pipe_read,
+    .poll = pipe_poll,
+    .ioctl = raw_ioctl,
+    .destroy = tracefs_destroy,
+};

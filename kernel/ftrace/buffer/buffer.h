@@ -1,0 +1,163 @@
+/*
+ * buffer.h - the entries of an instance's log, as the files show them.
+ *
+ * In: the rings of a log (ktr/ring.h), which hooks fill at any time. Out: the text of `trace`,
+ * trace_pipe and `snapshot`; pages of trace_pipe_raw; the trace on the console.
+ *
+ *	ring of each CPU ──► buffer_peek(): the oldest ──┬─► print_entry() ──► a line
+ *	                                                 └─► raw_page() ──► a page of records
+ *
+ * Locking: a reader holds ftrace_lock where it consumes, and the control lock while it prints, so
+ * that no site goes away. Rings are read without a lock: an entry that is overwritten meanwhile is
+ * counted as lost. snapshot.c has a lock of its own, since hooks take snapshots.
+ *
+ * Files, in reading order: buffer.c (the readers, and the files), print.c (lines), raw.c (pages),
+ * raw_tracers.c (events/ftrace), marker.c (trace_marker), snapshot.c, dump.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/ftrace/tracefs.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/sync/pcpu.h"
+#include "ktr/entry.h"
+#include "ktr/event_format.h"
+#include "ktr/intern.h"
+#include "ktr/param.h"
+#include "ktr/ring.h"
+#include "ktr/site.h"
+
+struct instance;
+struct latency;
+
+/* ---- buffer.c: the entries of the log, in the order of their times ---- */
+
+/* The entries of a log, as files show them. */
+struct buffer {
+	struct ktr_log *log;
+	struct {
+		uint64_t from;    /* atomic: the first that is shown */
+		uint64_t cleared; /* the first after the last clearing */
+	} shown[MAX_CPUS];
+};
+
+#define BUFFER_ALL UINT32_MAX /* instead of a CPU */
+
+/* Reads entries, the oldest first. */
+struct buffer_reader {
+	const struct instance *i; /* whose log it is */
+	struct buffer *b;
+	unsigned cpu;              /* that CPU's only; or BUFFER_ALL */
+	bool consume;              /* what is read is read for all (trace_pipe) */
+	bool follow;               /* entries that are recorded later, too */
+	bool keeps_last[MAX_CPUS]; /* for print.c: last[] is known */
+	uint32_t last[MAX_CPUS];   /* … the thread whose calls were printed last */
+	struct buffer_cursor {
+		uint64_t seq, end; /* the next to be read; where to stop */
+		uint64_t lost;     /* entries before seq that were overwritten */
+		bool valid;        /* entry is the one before seq */
+		struct ktr_entry entry;
+	} cursors[MAX_CPUS];
+};
+
+void buffer_open(struct buffer_reader *r, const struct instance *of, struct buffer *b, unsigned cpu,
+		 bool consume);
+/*
+ * The oldest entry that was not taken yet, and its CPU. NULL: there is none now. *lost: how many
+ * entries of that CPU were lost before it. ftrace_lock held if r->consume; control lock held.
+ */
+const struct ktr_entry *buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost);
+/* Takes the entries of that CPU up to number seq. Locks as above, and for the next. */
+void buffer_take(struct buffer_reader *r, unsigned cpu, uint64_t seq);
+/* The entry of that CPU that comes after the one that was peeked, and its number. False: not known.
+ */
+bool buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry,
+		      uint64_t *seq);
+/* `> trace`: what is there now is not shown any more. */
+void buffer_clear(struct buffer *b, unsigned cpu);
+/* The log has new rings. */
+void buffer_forget(struct buffer *b);
+/* How many entries `trace` would show, and how many were written since it was cleared. Control
+ * lock held. */
+void buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written);
+
+extern const struct vnode_ops trace_ops, trace_pipe_ops, trace_pipe_raw_ops, trace_marker_ops;
+extern const struct vnode_ops trace_marker_raw_ops;
+extern const struct vnode_ops snapshot_ops;
+
+/* ---- print.c: an entry as Linux prints it ---- */
+
+/* The head of `trace`. Control lock held, as for the next. */
+void print_head(struct sbuf *out, const struct buffer_reader *r);
+/* A line, or several. Takes the entry, and a second one if it is the return of a function that
+ * called none. False: there is no entry. */
+bool print_entry(struct sbuf *out, struct buffer_reader *r);
+/* The event itself: name and parameters. */
+void print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
+		 unsigned cpu, uint64_t seq);
+/* A thread's name and number as Linux has them: idle threads are 0. */
+uint32_t print_thread(const struct ktr_entry *e, char name[KTR_THREAD_NAME]);
+/* The mark of a time of calls: $ @ * # ! + or a blank. */
+char print_mark(uint64_t ns);
+/* A time of calls: "  12.019 us", as in Linux's trace_print_graph_duration(). */
+void print_duration(struct sbuf *out, uint64_t ns);
+
+/* ---- raw.c ---- */
+
+#define RAW_PAGE 4096u
+
+/* An event's data. */
+struct raw_data {
+	uint8_t
+	    bytes[KTR_FORMAT_COMMON + (KTR_SDT_ARGS + 2) * 8 + KTR_PARAM_MAX * KTR_STRING_MAX + 12];
+	size_t size;
+};
+
+/* The last two of the seven parameters of a probe of SDT, which the log has as one text. */
+void raw_last(const struct ktr_log *log, const struct ktr_entry *e, unsigned cpu, uint64_t seq,
+	      uint64_t v[2]);
+/* Makes the data of an entry, whose event is that of the site. */
+void raw_put(struct raw_data *d, const struct ktr_site *site, const struct ktr_entry *e,
+	     const struct ktr_value *v, unsigned n);
+
+/* Fills a page with the reader's next events that have a format. False: there are none. Locks as of
+ * print_entry(). */
+bool raw_page(uint8_t page[RAW_PAGE], struct buffer_reader *r);
+/* Adds events/header_page and events/header_event. */
+void raw_fill(struct vnode *dir);
+
+/* ---- raw_tracers.c: events/ftrace/, what the tracers record ---- */
+
+/* Makes the data of an entry that has no event outside of events/ftrace/. Locks as of
+ * print_entry(). */
+void raw_tracer_data(struct raw_data *d, const struct buffer_reader *r, const struct ktr_entry *e,
+		     unsigned cpu, uint64_t seq);
+extern const struct tracefs_file raw_tracers_dir; /* events/ftrace */
+
+/* ---- snapshot.c: copies of a log ---- */
+
+/* Takes one, if there is memory for it and nobody reads the last one. Any context. */
+void snapshot_take(struct instance *i, unsigned cpu);
+/* The same of the entries from these numbers on, which belong to a latency. False: none. */
+bool snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l);
+/* Gives the instance memory for a snapshot. 0 or -ENOMEM. */
+int snapshot_alloc(struct instance *i);
+void snapshot_free(struct instance *i);
+/* A reader comes or goes. */
+void snapshot_hold(struct instance *i, bool hold);
+/* What is written to the file. 0 or -errno. */
+int snapshot_store(struct instance *i, uint64_t command, unsigned cpu);
+/* Locks as of print_head(). */
+bool snapshot_is_empty(const struct instance *i, unsigned cpu);
+void snapshot_print_help(struct sbuf *out, const struct instance *i, unsigned cpu);
+
+/* ---- dump.c: the trace on the console ---- */
+
+/* Prints the instance's entries of a CPU, or of all, soon after; no more are recorded. Any context,
+ * while somebody uses it. */
+void dump_ask(struct instance *i, unsigned cpu);
+/* One user more, or one less (-1). 0 or -ENOMEM. */
+int dump_use(int more);

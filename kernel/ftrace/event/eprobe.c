@@ -1,0 +1,218 @@
+/*
+ * eprobe.c - probes at events, in dynamic_events (Linux's Documentation/trace/eprobetrace.rst).
+ *
+ * A definition is read, and its arguments are fetched, as those of kprobes (kernel/probe/kprobe.h).
+ * A program at the event has the filter and the fields. It ends at its first branch while nobody
+ * wants the probe. Locking: ftrace_lock; the control lock guards the probes. eprobe_fire() runs in
+ * hooks.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/dtrace/dtrace.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/event/filter.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/probe/kprobe.h"
+#include "ktr/port.h"
+
+#define FIELDS_AT 2 /* register of the first field; the one before it has the probe */
+
+struct eprobe {
+	struct list link;
+	struct kprobe *probe;
+	const struct ktr_site *site, *target;
+	char name[EVENT_NAME]; /* of the target */
+	struct dtrace_consumer *consumer;
+	bool goes;
+};
+
+static struct list all = LIST_INIT(all);
+
+void
+eprobe_fire(const struct eprobe *e, const struct ktr_firing *f, const uint64_t *fields)
+{
+	uint64_t args[KTR_MAXARGS];
+	struct ktr_firing mine = {.site = e->site, .args = args};
+
+	mine.nargs = (uint16_t)kprobe_fetch_all(e->probe, fields, args);
+	mine.where = ktr_firing_where(f);
+	dtrace_fire_within(&mine);
+	instances_fire(&mine);
+}
+
+bool
+eprobe_is_at(const struct ktr_site *site)
+{
+	list_for_each (l, &all)
+		if (list_entry(l, struct eprobe, link)->target == site)
+			return true;
+	return false;
+}
+
+/* ---- what definitions name ---- */
+
+static const struct ktr_site *
+find_target(const char *system, const char *event)
+{
+	const struct ktr_site *site = event_find(system, event);
+	char name[EVENT_NAME];
+
+	if (site == NULL || strcmp(event_system(site), system) != 0) /* it takes globs */
+		return NULL;
+	event_name(site, name);
+	if (strcmp(name, event) != 0 || strcmp(system, EVENT_MARK) == 0)
+		return NULL;
+	return site->kind == KTR_SITE_MADE && strcmp(site->sdt->provider, "eprobe") == 0 ? NULL
+											 : site;
+}
+
+static bool
+find_field(const struct ktr_site *event, const char *name, unsigned *number, bool *is_text)
+{
+	struct ktr_param params[KTR_SDT_ARGS];
+	unsigned n = event_params(event, params), i = 0;
+
+	while (i < n && strcmp(params[i].name, name) != 0)
+		i++;
+	*number = i;
+	*is_text = i < n && params[i].string;
+	return i < n;
+}
+
+/* ---- programs ---- */
+
+static void
+emit(struct program *p, const struct eprobe *e, unsigned fields)
+{
+	struct ktr_param params[KTR_SDT_ARGS];
+	unsigned n = event_params(e->target, params);
+
+	for (unsigned i = 0; i < fields && i < n; i++) {
+		const struct filter_field field = {FIELD_PARAM, i, params[i].string,
+						   params[i].is_signed, params[i].bits};
+
+		filter_emit_field(p, FIELDS_AT + i, &field);
+	}
+	program_constant(p, FIELDS_AT - 1, (uintptr_t)e);
+	program_emit(p, DIF_UPCALL, 0, FIELDS_AT - 1, 1 + fields, UPCALL_EPROBE);
+}
+
+static int
+attach_at_event(struct eprobe *e, const char *filter, unsigned fields, struct filter_error *error)
+{
+	struct program *p = program_new();
+	int result = 0;
+
+	if (p == NULL)
+		return -ENOMEM;
+	program_gate(p, &e->site->owners);
+	if (filter != NULL)
+		result = filter_compile_for(p, e->target, filter, error);
+	emit(p, e, fields);
+	return program_finish(p, result, &e->target, 1, &e->consumer);
+}
+
+static void
+drop(struct eprobe *e)
+{
+	if (e->consumer != NULL)
+		dtrace_detach(e->consumer);
+	list_remove(&e->link);
+	kfree(e);
+}
+
+static struct eprobe *
+find(const struct kprobe *probe)
+{
+	list_for_each (l, &all)
+		if (list_entry(l, struct eprobe, link)->probe == probe)
+			return list_entry(l, struct eprobe, link);
+	return NULL;
+}
+
+static void
+find_new(const struct kprobe_info *k, void *found)
+{
+	if (k->kind == KPROBE_AT_EVENT && find(k->probe) == NULL)
+		*(struct kprobe_info *)found = *k;
+}
+
+int
+eprobe_attach(void)
+{
+	struct kprobe_info k = {0};
+	struct eprobe *e = kzalloc(sizeof(*e));
+	struct filter_error wrong = {NULL, 0, 0};
+	int error = -ENOMEM;
+
+	ktr_port_lock();
+	kprobe_each(find_new, &k);
+	ktr_port_unlock();
+	if (e != NULL) {
+		*e = (struct eprobe){.probe = k.probe, .site = k.site, .target = k.target};
+		event_name(k.target, e->name);
+		list_append(&all, &e->link);
+		error = attach_at_event(e, k.filter, k.fields, &wrong);
+	}
+	if (error == 0)
+		return 0;
+	if (wrong.message != NULL)
+		error_log_add("event filter parse error", wrong.message, k.filter, wrong.at);
+	if (e != NULL)
+		drop(e);
+	kprobe_drop(k.probe);
+	return error;
+}
+
+/* Drops those that go. */
+static void
+drop_all(void)
+{
+	list_for_each_safe (l, &all)
+		if (list_entry(l, struct eprobe, link)->goes)
+			drop(list_entry(l, struct eprobe, link));
+}
+
+static void
+mark(const struct kprobe_info *k, void *which)
+{
+	struct eprobe *e = find(k->probe);
+
+	if (e != NULL && kprobe_matches(k, which))
+		e->goes = true;
+}
+
+void
+eprobes_detach(const char *which)
+{
+	ktr_port_lock();
+	kprobe_each(mark, (void *)(uintptr_t)which);
+	ktr_port_unlock();
+	drop_all();
+}
+
+void
+eprobes_clean(void)
+{
+	list_for_each_safe (l, &all) {
+		struct eprobe *e = list_entry(l, struct eprobe, link);
+		struct kprobe *probe = e->probe;
+
+		if (!event_is_gone(e->target, e->name))
+			continue;
+		event_filter_drop(e->site);
+		drop(e);
+		kprobe_drop(probe);
+	}
+}
+
+static void
+eprobes_init(void)
+{
+	static const struct kprobe_events events = {find_target, find_field};
+
+	kprobe_events = &events;
+}
+HOOK(booted, eprobes_init);

@@ -1,0 +1,256 @@
+/*
+ * event.h - events: the folders of events/, and what happens when an event fires.
+ *
+ * In: texts that somebody writes to `enable`, `filter`, `trigger`, set_event, kprobe_events,
+ * uprobe_events, synthetic_events and dynamic_events. Out: events in the log of an instance, and
+ * what triggers do.
+ *
+ *	text ──► filter.c ──► program.c ──► program_attach() ──► the engine (kernel/dtrace)
+ *	                                                              │ when the event fires
+ *	log of the instance ◄── instance_fire() ◄── upcall() ◄────────┘
+ *
+ * An event that has neither a filter nor triggers has no program: its trace point records into the
+ * main log, or calls the hook of its instance (events.c).
+ *
+ * Locking: ftrace_lock guards everything unless said otherwise. It is taken before dtrace_lock and
+ * before the control lock, which guards the probes. What programs and hooks call takes no lock:
+ * upcall(), record_stack(), synthetic_fire(), eprobe_fire().
+ *
+ * Files, in reading order: event_name.c (names, formats), events.c (what is enabled),
+ * event_filter.c (an event's program), filter.c and program.c (how one is compiled), upcall.c (what
+ * it asks for), trigger.c, trigger_functions.c, kprobes.c, kprobe_print.c, eprobe.c, synthetic.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/ftrace/tracefs.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/sbuf.h"
+#include "ktr/entry.h"
+#include "ktr/event_format.h"
+#include "ktr/hook.h"
+#include "ktr/param.h"
+#include "ktr/site.h"
+
+struct dif_clause;
+struct dtrace_consumer;
+struct filter_error;
+struct instance;
+struct program;
+
+/* ---- event_name.c ---- */
+
+/* Room for the name of an event. */
+#define EVENT_NAME KTR_EVENT_NAME
+/* The systems of the events of kprobes and uprobes, which are made and removed. */
+#define EVENT_KPROBES "kprobes"
+#define EVENT_UPROBES "uprobes"
+/* The system of the event `print`, of text in trace_marker: it has triggers, in the instance where
+ * the text was written. */
+#define EVENT_MARK "ftrace"
+/* The directory of a site's event. NULL: it is none. */
+const char *event_system(const struct ktr_site *site);
+/* Is the event the entry of one system call, or its return? */
+bool event_is_call(const struct ktr_site *site);
+/* What Linux's files call the event of a site. */
+void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
+/*
+ * Its printf format, and how many parameters that has; as_recorded: of what is in the log, where
+ * the last two of seven are one text, and what a system call returned has no name.
+ */
+#define EVENT_FORMAT 320
+unsigned event_format(const struct ktr_site *site, bool as_recorded, char fmt[EVENT_FORMAT]);
+/* Names and types of the arguments of a firing; how many there are. */
+unsigned event_params(const struct ktr_site *site, struct ktr_param params[KTR_SDT_ARGS]);
+/* The texts of the events of raw_syscalls, as on Linux. */
+#define EVENT_RAW_ENTER "NR %ld (%lx, %lx, %lx, %lx, %lx, %lx)"
+#define EVENT_RAW_EXIT  "NR %ld = %ld"
+/* Is it an event of raw_syscalls? */
+bool event_is_raw_call(const struct ktr_site *site);
+/*
+ * The fields of the event's record for programs, and the printf format for them: of a kprobe its
+ * place or places, then what event_params() has. How many there are. Control lock held.
+ */
+#define EVENT_RECORD (KTR_SDT_ARGS + 2)
+unsigned event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
+		      struct ktr_param params[EVENT_RECORD]);
+
+/* ---- events.c ---- */
+
+/* Is an event enabled, with or without a filter? */
+bool event_is_enabled(const struct ktr_site *site);
+/* Does any instance record it, or have triggers for it? */
+bool event_is_used(const struct ktr_site *site);
+/* Disables all, and forgets the owner. */
+void events_stop(void);
+/* The lists of threads have changed, or the option stacktrace. 0 or -errno. */
+int events_pids_changed(void);
+/* Makes the log, or its program, record it. */
+int event_enable(const struct ktr_site *site);
+/* The event of these names; NULL: there is none. */
+struct ktr_site *event_find(const char *system, const char *event);
+extern const struct tracefs_file events_dir;
+void events_show_all(uintptr_t arg, struct sbuf *out); /* available_events */
+void events_show_set(uintptr_t arg, struct sbuf *out); /* set_event */
+int events_store_set(uintptr_t arg, char *text);
+int events_clear_set(uintptr_t arg);
+
+/* ---- event_filter.c ---- */
+
+bool event_filter_has(const struct ktr_site *site);
+/* Does a site have a filter or triggers that switch it, and is it on? */
+bool event_filter_on(const struct ktr_site *site);
+/* Do triggers switch it? */
+bool event_filter_soft(const struct ktr_site *site);
+/* Switches the event's program on or off. 0 or -errno. Without a filter: nothing. */
+int event_filter_switch(const struct ktr_site *site, bool on);
+/* Gives a site a filter, in the place of the one it has; NULL: none. -EINVAL: *error says why. */
+int event_filter_set(const struct ktr_site *site, const char *text, struct filter_error *error);
+/* One trigger more, or one less (-1), switches the event by *gate, a word of 1 or 0. */
+int event_filter_use(const struct ktr_site *site, int more, uint32_t **gate);
+/* The site's event is to go: drops its filters in all instances. */
+void event_filter_drop(const struct ktr_site *site);
+/* Drops filters, triggers and histograms of events that are not there any more, in all instances.
+ */
+void event_filters_clean(void);
+/* Drops all of instance_now. */
+void event_filters_stop(void);
+/* Has the site another event now than the one of that name? */
+bool event_is_gone(const struct ktr_site *site, const char *name);
+/* Prints the filter, or "none". */
+void event_filter_show(const struct ktr_site *site, struct sbuf *out);
+/* Appends code of a filter, after which the program goes on if it is true. */
+int filter_compile_for(struct program *p, const struct ktr_site *site, const char *text,
+		       struct filter_error *error);
+/* Appends code, after which the program goes on if the word is not 0. */
+void program_gate(struct program *p, const uint32_t *gate);
+/* Appends code, after which the program goes on if the event belongs to instance_now. */
+void program_instance(struct program *p, const struct ktr_site *site);
+
+/* ---- upcall.c ---- */
+
+/* What programs ask for by DIF_UPCALL, and the registers. */
+enum upcall {
+	UPCALL_ON, /* struct instance *, as up to UPCALL_GATE */
+	UPCALL_OFF,
+	UPCALL_STACK,
+	UPCALL_RECORD,
+	UPCALL_SNAPSHOT,
+	UPCALL_DUMP,
+	UPCALL_CPUDUMP,
+	UPCALL_GATE = 16, /* address of a word, value */
+	UPCALL_SYNTHETIC, /* struct synthetic *, values of the fields */
+	UPCALL_EPROBE,    /* struct eprobe *, values of the event's fields */
+};
+
+/* Appends a call for instance_now. */
+void program_upcall(struct program *p, enum upcall what);
+
+/* Records FUNCTION+OFFSET from the probe on, the innermost first, with blanks between. In hooks. */
+void record_stack(struct instance *i, const struct ktr_firing *f);
+
+/* The next place of such a text; returns where the one after it is. */
+const char *stack_next(const char *text, uintptr_t *at);
+
+extern struct ktr_site trigger_stack; /* of the entries of `stacktrace` */
+
+/* NULL: no memory. */
+struct program *program_new(void);
+void program_free(struct program *p);
+/* Runs the program: clause N of it at sites[N]. 0 or -errno. dtrace_detach() ends it. */
+int program_attach(const struct program *p, const struct dif_clause *clauses,
+		   const struct ktr_site *const *sites, unsigned n, struct dtrace_consumer **to);
+/* Ends a program of one clause, and runs it at n sites; `to` NULL: nowhere. Frees it. error: what
+ * has failed so far, which is returned; or 0, and the result may be -errno. */
+int program_finish(struct program *p, int error, const struct ktr_site *const *sites, unsigned n,
+		   struct dtrace_consumer **to);
+
+/* ---- trigger.c ---- */
+
+void trigger_show(uintptr_t arg, struct sbuf *out); /* arg: the event's site */
+int trigger_store(uintptr_t arg, char *text);
+int trigger_clear(uintptr_t arg);
+/* Drops the triggers of events that are not there any more. */
+void triggers_clean(void);
+/* Drops all, and all histograms. */
+void triggers_stop(void);
+/* Has the event triggers? */
+bool triggers_on(const struct ktr_site *site);
+/* Do triggers of any event switch the histograms of this one? */
+bool triggers_switch_hists(const struct ktr_site *site);
+/* Another histogram is there, or one less: makes the programs of these triggers anew. 0 or -errno.
+ */
+int triggers_update(const struct ktr_site *site);
+/* In set_ftrace_filter: [!]FUNCTION:COMMAND[:…]. 0 or -errno. */
+int trigger_store_function(char *word);
+void triggers_show_functions(struct sbuf *out);
+
+/* ---- kprobes.c, kprobe_print.c: arg says of which probes ---- */
+
+enum { PROBES_KERNEL, PROBES_USER, PROBES_EVENT, PROBES_ALL }; /* as enum kprobe_kind */
+
+void kprobes_show(uintptr_t arg, struct sbuf *out); /* kprobe_events, dynamic_events, … */
+int kprobes_store(uintptr_t arg, char *text);
+int kprobes_clear(uintptr_t arg);
+/* Takes a line: makes a probe, or removes some, of all only with PROBES_ALL. 0 or -errno. */
+int kprobes_command(uintptr_t of, char *line);
+void kprobes_show_profile(uintptr_t arg, struct sbuf *out);
+/* FUNCTION+OFFSET/SIZE. */
+void print_address(struct sbuf *out, uintptr_t at);
+/* The format of such an event as kprobes_print() prints it, without the place. False: it is another
+ * event. */
+bool kprobe_event_format(const struct ktr_site *site, const char *from, char *fmt);
+/* How many places an event of a kprobe has: that of its instruction, or of the function and where
+ * that returns to. 0: it is another event. Control lock held. */
+unsigned kprobe_event_places(const struct ktr_site *site);
+/* What they are; 0: not known. Control lock held. */
+void kprobes_places(const struct ktr_site *site, const struct ktr_entry *e, uint64_t v[2]);
+/* Prints place and arguments of an event of a kprobe. False: it is another event. Control lock
+ * held. */
+bool kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e);
+
+/* ---- eprobe.c: probes at events ---- */
+
+struct eprobe;
+/* Fires an event probe, with those fields of its event. In hooks. */
+void eprobe_fire(const struct eprobe *e, const struct ktr_firing *f, const uint64_t *fields);
+/* Gives the event probe that was made its program. 0; or -errno, and it is removed. */
+int eprobe_attach(void);
+/* Takes their programs from those of kprobe_del(), which go. */
+void eprobes_detach(const char *which);
+/* Drops those whose events are not there any more. */
+void eprobes_clean(void);
+/* Is one at the event? */
+bool eprobe_is_at(const struct ktr_site *site);
+
+/* ---- synthetic.c ---- */
+
+#define EVENT_SYNTHETIC "synthetic"
+
+struct synthetic {
+	struct list link;
+	char name[64];
+	struct ktr_site *site;
+	unsigned n, users; /* fields; histograms that make the event */
+	struct synthetic_field {
+		char name[32], type[32];
+		const char *format; /* "%s": a text */
+	} fields[KTR_MAXARGS];
+};
+
+/* NULL: there is none. */
+struct synthetic *synthetic_find(const char *name);
+/* Records the event, and runs its triggers, in a firing. Texts: their addresses. In hooks. */
+void synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const uint64_t *values);
+void synthetic_show(uintptr_t arg, struct sbuf *out);
+int synthetic_store(uintptr_t arg, char *text);
+int synthetic_clear(uintptr_t arg);
+/* NAME FIELDS; or !NAME, which removes it. 0 or -errno. */
+int synthetic_command(char *text);
+/* s:[synthetic/]NAME FIELDS */
+int synthetic_command_dynamic(char *text);
+/* As dynamic_events has them. */
+void synthetic_show_dynamic(struct sbuf *out);

@@ -1,0 +1,330 @@
+/*
+ * event_filter.c - the files `filter`, and events that triggers switch: which firings of an event
+ * are recorded.
+ *
+ * Such an event is not recorded by the log's own path. Instead a program of the engine is at its
+ * trace point: it looks whether the event's gate is open, computes the filter (filter.h), and
+ * records the event if both are true. Locking: ftrace_lock, before dtrace_lock; triggers open and
+ * close gates at any time.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/dtrace/dtrace.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/event/filter.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+
+struct event_filter {
+	struct list link;
+	const struct ktr_site *site;
+	struct dtrace_consumer *consumer; /* while the event is enabled, or triggers switch it */
+	uint32_t gate;                    /* atomic: 1: it is enabled */
+	unsigned users;                   /* triggers that switch it */
+	char *text;                       /* the filter; NULL: none */
+	char name[EVENT_NAME]; /* of the event: the site of a kprobe may become another one's */
+};
+
+static struct event_filter *
+find(const struct ktr_site *site)
+{
+	list_for_each (l, &instance_now->filters) {
+		struct event_filter *e = list_entry(l, struct event_filter, link);
+
+		if (e->site == site)
+			return e;
+	}
+	return NULL;
+}
+
+bool
+event_filter_has(const struct ktr_site *site)
+{
+	return find(site) != NULL;
+}
+
+bool
+event_filter_on(const struct ktr_site *site)
+{
+	const struct event_filter *e = find(site);
+
+	return e != NULL && __atomic_load_n(&e->gate, __ATOMIC_RELAXED) != 0;
+}
+
+bool
+event_filter_soft(const struct ktr_site *site)
+{
+	const struct event_filter *e = find(site);
+
+	return e != NULL && e->users > 0;
+}
+
+/* If the code from `start` on is one comparison, makes a branch of it. False: it is more. */
+static bool
+branches(struct program *p, unsigned start)
+{
+	/* What holds if the comparison does not; with registers a and b exchanged. */
+	static const struct {
+		uint8_t compare, branch;
+	} ops[] = {{DIF_SEQ, DIF_JNE}, {DIF_SNE, DIF_JEQ},  {DIF_SLT, DIF_JLE},
+		   {DIF_SLE, DIF_JLT}, {DIF_ULT, DIF_JULE}, {DIF_ULE, DIF_JULT}};
+	const struct dif_insn last = p->code[p->count - 1];
+	bool same = last.op == DIF_SEQ || last.op == DIF_SNE;
+
+	for (unsigned i = start; i < p->count; i++)
+		if (p->code[i].op >= DIF_JA && p->code[i].op <= DIF_JULE)
+			return false; /* to the end, with its result */
+	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		if (last.op != ops[i].compare)
+			continue;
+		p->count--;
+		program_fail(p, ops[i].branch, same ? last.a : last.b, same ? last.b : last.a);
+		return true;
+	}
+	return false;
+}
+
+int
+filter_compile_for(struct program *p, const struct ktr_site *site, const char *text,
+		   struct filter_error *error)
+{
+	struct ktr_param params[KTR_SDT_ARGS];
+	const struct filter_event event = {ktr_site_number(site) + 1, event_params(site, params),
+					   params};
+	unsigned start = p->count;
+	int result = filter_compile(p, &event, text, error);
+
+	if (result == 0 && !branches(p, start))
+		program_fail(p, DIF_JEQ, 1, 0);
+	return result;
+}
+
+void
+program_gate(struct program *p, const uint32_t *gate)
+{
+	program_constant(p, 1, (uintptr_t)gate);
+	program_emit(p, DIF_LD4, 1, 1, 0, 0);
+	program_fail(p, DIF_JEQ, 1, 0);
+}
+
+void
+program_instance(struct program *p, const struct ktr_site *site)
+{
+	const char *system = site != NULL ? event_system(site) : NULL;
+
+	if (system == NULL || strcmp(system, EVENT_MARK) != 0)
+		return; /* it happens in all */
+	/* Who writes a text holds ftrace_lock. */
+	program_constant(p, 1, (uintptr_t)&instance_now);
+	program_emit(p, DIF_LD8, 1, 1, 0, 0);
+	program_constant(p, 2, (uintptr_t)instance_now);
+	program_fail(p, DIF_JNE, 1, 2);
+}
+
+/* Attaches the program, or only compiles it. */
+static int
+attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_consumer **to,
+       struct filter_error *error)
+{
+	struct program *p = program_new();
+	int result = 0;
+
+	if (p == NULL)
+		return -ENOMEM;
+	if (for_users)
+		program_gate(p, &e->gate);
+	if (text != NULL)
+		result = filter_compile_for(p, e->site, text, error);
+	program_upcall(p, UPCALL_RECORD);
+	return program_finish(p, result, &e->site, 1, to);
+}
+
+static void
+detach(struct event_filter *e)
+{
+	if (e->consumer != NULL)
+		dtrace_detach(e->consumer);
+	e->consumer = NULL;
+}
+
+static void
+drop(struct event_filter *e)
+{
+	detach(e);
+	list_remove(&e->link);
+	kfree(e->text);
+	kfree(e);
+}
+
+static struct event_filter *
+find_or_make(const struct ktr_site *site)
+{
+	struct event_filter *e = find(site);
+
+	if (e != NULL)
+		return e;
+	e = kzalloc(sizeof(*e));
+	if (e == NULL)
+		return NULL;
+	e->site = site;
+	event_name(site, e->name);
+	list_append(&instance_now->filters, &e->link);
+	return e;
+}
+
+int
+event_filter_switch(const struct ktr_site *site, bool on)
+{
+	struct event_filter *e = find(site);
+	struct filter_error error;
+	int result = 0;
+
+	if (e == NULL)
+		return 0;
+	if (on && e->consumer == NULL)
+		result = attach(e, e->text, e->users > 0, &e->consumer, &error);
+	if (result != 0)
+		return result;
+	__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
+	if (!on && e->users == 0)
+		detach(e);
+	return 0;
+}
+
+/* The event's program becomes one with this filter and so many users. */
+static int
+change(const struct ktr_site *site, char *text, unsigned users, struct filter_error *error)
+{
+	struct event_filter *e = find(site), *made = NULL;
+	struct dtrace_consumer *consumer = NULL;
+	bool on = event_is_enabled(site);
+	int result = 0;
+
+	if (e == NULL)
+		e = made = find_or_make(site);
+	if (e == NULL)
+		return -ENOMEM;
+	bool wanted = on || users > 0;
+
+	if (text != NULL || users > 0)
+		result = attach(e, text, users > 0, wanted ? &consumer : NULL, error);
+	if (result != 0) {
+		if (made != NULL)
+			drop(made);
+		return result;
+	}
+	detach(e);
+	if (e->text != text)
+		kfree(e->text);
+	e->text = text;
+	e->users = users;
+	e->consumer = consumer;
+	__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
+	if (text == NULL && users == 0)
+		drop(e);
+	return on ? event_enable(site) : 0;
+}
+
+int
+event_filter_set(const struct ktr_site *site, const char *text, struct filter_error *error)
+{
+	const struct event_filter *e = find(site);
+	char *copy = NULL;
+	int result;
+
+	if (text == NULL && e == NULL)
+		return 0;
+	if (text != NULL) {
+		copy = kmalloc(strlen(text) + 1);
+		if (copy == NULL)
+			return -ENOMEM;
+		memcpy(copy, text, strlen(text) + 1);
+	}
+	result = change(site, copy, e != NULL ? e->users : 0, error);
+	if (result != 0)
+		kfree(copy);
+	return result;
+}
+
+int
+event_filter_use(const struct ktr_site *site, int more, uint32_t **gate)
+{
+	struct event_filter *e = find(site);
+	struct filter_error error;
+	bool there = e != NULL && !event_is_gone(site, e->name);
+	int result = change(site, there ? e->text : NULL,
+			    (e != NULL ? e->users : 0) + (unsigned)more, &error);
+
+	e = find(site);
+	if (result == 0 && gate != NULL)
+		*gate = &e->gate;
+	return result;
+}
+
+static bool
+drop_of(const void *site)
+{
+	struct event_filter *e = find(site);
+
+	if (e != NULL)
+		drop(e);
+	return false;
+}
+
+void
+event_filter_drop(const struct ktr_site *site)
+{
+	instances_any(drop_of, site);
+}
+
+bool
+event_is_gone(const struct ktr_site *site, const char *name)
+{
+	char now[EVENT_NAME];
+
+	event_name(site, now);
+	return !ktr_site_is_probe(site) || strcmp(now, name) != 0;
+}
+
+static bool
+clean(const void *arg)
+{
+	struct event_filter *gone;
+
+	triggers_clean(); /* they use gates */
+	do {
+		gone = NULL;
+		list_for_each (l, &instance_now->filters) {
+			struct event_filter *e = list_entry(l, struct event_filter, link);
+
+			if (event_is_gone(e->site, e->name) && e->users == 0)
+				gone = e;
+		}
+		if (gone != NULL)
+			drop(gone);
+	} while (gone != NULL);
+	return false;
+}
+
+void
+event_filters_clean(void)
+{
+	instances_any(clean, NULL);
+}
+
+void
+event_filters_stop(void)
+{
+	triggers_stop();
+	while (!list_empty(&instance_now->filters))
+		drop(list_entry(instance_now->filters.next, struct event_filter, link));
+}
+
+void
+event_filter_show(const struct ktr_site *site, struct sbuf *out)
+{
+	const struct event_filter *e = find(site);
+
+	sbuf_printf(out, "%s\n", e != NULL && e->text != NULL ? e->text : "none");
+}

@@ -1,0 +1,542 @@
+/*
+ * events.c - events/: a directory for each class of trace points, for each provider of SDT, and one
+ * for the system calls; in it a directory for each event.
+ *
+ * Events that are enabled here are owned by "ftrace events", and recorded in the main log. Locking:
+ * ftrace_lock; directories are filled under vfs_lock.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/ftrace/buffer/buffer.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/event/filter.h"
+#include "kernel/ftrace/hist/hist.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/probe/kprobe.h"
+#include "ktr/control.h"
+#include "ktr/dynamic.h"
+#include "ktr/event_format.h"
+#include "ktr/glob.h"
+#include "ktr/port.h"
+
+#define ALL_SITES UINTPTR_MAX
+
+/* ---- what is enabled ---- */
+
+/* What a file or a command is about. */
+struct scope {
+	const char *system, *event;  /* globs; NULL: any */
+	const struct ktr_site *site; /* this one only; NULL: any */
+	bool marks;                  /* and EVENT_MARK, which cannot be enabled */
+	bool on;
+	unsigned found, found_on;
+};
+
+static bool
+in_scope(const struct ktr_site *site, const struct scope *s)
+{
+	const char *system = event_system(site);
+	char name[EVENT_NAME];
+
+	if (s->site != NULL)
+		return site == s->site && system != NULL;
+	if (system == NULL || (s->system != NULL && !ktr_glob(s->system, system)) ||
+	    (!s->marks && strcmp(system, EVENT_MARK) == 0))
+		return false;
+	if (s->event == NULL)
+		return true;
+	event_name(site, name);
+	return ktr_glob(s->event, name);
+}
+
+bool
+event_is_enabled(const struct ktr_site *site)
+{
+	unsigned owner = instance_now->events_owner;
+	bool owned = (__atomic_load_n(&site->owners, __ATOMIC_RELAXED) >> owner & 1) != 0;
+
+	return (owner != 0 && owned) || event_filter_on(site);
+}
+
+static bool
+is_used(const void *site)
+{
+	return event_is_enabled(site) || event_filter_soft(site) || triggers_on(site);
+}
+
+bool
+event_is_used(const struct ktr_site *site)
+{
+	return eprobe_is_at(site) || instances_any(is_used, site);
+}
+
+/* What the log's own path records. */
+static bool
+site_wanted(const struct ktr_site *site, void *arg)
+{
+	const struct scope *s = arg;
+
+	return !event_filter_has(site) && (in_scope(site, s) ? s->on : event_is_enabled(site));
+}
+
+static void
+fire(const struct ktr_firing *f)
+{
+	struct instance *i = instance_of(f);
+
+	instance_fire(i, f);
+	if (option_on(i, OPTION_STACKTRACE) && pids_want(i, PIDS_EVENT))
+		record_stack(i, f);
+}
+
+/* The main log records by itself, unless it is to do so for some threads only, or stacks, too. */
+static int
+own(void)
+{
+	bool by_itself = instance_now == &instance_top && !pids_any(instance_now, PIDS_EVENT) &&
+			 !option_on(instance_now, OPTION_STACKTRACE);
+
+	return instance_owner("ftrace events", by_itself ? NULL : fire);
+}
+
+static bool
+is_owned(const struct ktr_site *site, void *owner)
+{
+	return (site->owners >> *(const unsigned *)owner & 1) != 0;
+}
+
+int
+events_pids_changed(void)
+{
+	unsigned old = instance_now->events_owner;
+	int n = old != 0 ? own() : 0;
+
+	if (n <= 0)
+		return n;
+	ktr_select_all((unsigned)n, is_owned, &old);
+	instance_now->events_owner = (unsigned)n;
+	instance_disown(&old);
+	return 0;
+}
+
+/* Switches all events of a scope. -EINVAL: it has none. */
+static int
+scope_switch(struct scope *s, bool on)
+{
+	int error = 0;
+
+	event_filters_clean();
+	if (instance_now->events_owner == 0) {
+		int n = own();
+
+		if (n < 0)
+			return -EBUSY;
+		instance_now->events_owner = (unsigned)n;
+	}
+	s->on = on;
+	s->found = 0;
+	for (unsigned n = 0; n < ktr_site_count() && error == 0; n++) {
+		if (!in_scope(ktr_site_get(n), s))
+			continue;
+		s->found++;
+		error = event_filter_switch(ktr_site_get(n), on);
+	}
+	if (s->found == 0)
+		return s->site != NULL ? -ENODEV : -EINVAL;
+	ktr_select_all(instance_now->events_owner, site_wanted, s);
+	return error;
+}
+
+int
+event_enable(const struct ktr_site *site)
+{
+	struct scope one = {.site = site};
+
+	return scope_switch(&one, true);
+}
+
+struct ktr_site *
+event_find(const char *system, const char *event)
+{
+	const struct scope s = {.system = system, .event = event, .marks = true};
+
+	for (unsigned n = 0; n < ktr_site_count(); n++)
+		if (in_scope(ktr_site_get(n), &s))
+			return ktr_site_get(n);
+	return NULL;
+}
+
+static void
+scope_count(struct scope *s)
+{
+	s->found = s->found_on = 0;
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const struct ktr_site *site = ktr_site_get(n);
+
+		if (in_scope(site, s)) {
+			s->found++;
+			s->found_on += event_is_enabled(site);
+		}
+	}
+}
+
+/* ---- enable, filter: of an event, and of a system ---- */
+
+static struct scope
+scope_of_event(uintptr_t arg)
+{
+	return (struct scope){.site = (const struct ktr_site *)arg};
+}
+
+static struct scope
+scope_of_system(uintptr_t arg)
+{
+	return (struct scope){.system = arg == ALL_SITES ? NULL : (const char *)arg};
+}
+
+static int
+enable_store(struct scope s, char *text)
+{
+	bool on;
+	int error = tracefs_bool(text, &on);
+
+	return error == 0 ? scope_switch(&s, on) : error;
+}
+
+static void
+all_show(uintptr_t arg, struct sbuf *out)
+{
+	struct scope s = scope_of_system(arg);
+
+	scope_count(&s);
+	sbuf_printf(out, "%c\n", s.found_on == 0 ? '0' : s.found_on == s.found ? '1' : 'X');
+}
+
+static int
+all_store(uintptr_t arg, char *text)
+{
+	return enable_store(scope_of_system(arg), text);
+}
+
+/* A star: triggers switch it. */
+static void
+one_show(uintptr_t arg, struct sbuf *out)
+{
+	const struct ktr_site *site = (const struct ktr_site *)arg;
+
+	sbuf_printf(out, "%d%s\n", event_is_enabled(site), event_filter_soft(site) ? "*" : "");
+}
+
+static int
+one_store(uintptr_t arg, char *text)
+{
+	return enable_store(scope_of_event(arg), text);
+}
+
+static void
+filter_show(uintptr_t arg, struct sbuf *out)
+{
+	event_filters_clean();
+	event_filter_show((const struct ktr_site *)arg, out);
+}
+
+/* Sets the filter of a scope's events that have its fields; "0" takes it away. */
+static int
+filter_set(struct scope s, const char *text)
+{
+	struct filter_error wrong = {"No filter found", 0, 0};
+	uint64_t number;
+	bool none = tracefs_number(text, &number) == 0 && number == 0;
+	unsigned set = 0;
+	int error = s.site != NULL ? -ENODEV : none ? 0 : -EINVAL;
+
+	event_filters_clean();
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		struct ktr_site *site = ktr_site_get(n);
+
+		if (!in_scope(site, &s))
+			continue;
+		error = event_filter_set(site, none ? NULL : text, &wrong);
+		set += error == 0;
+		if (error != 0 && error != -EINVAL)
+			return error;
+	}
+	if (set > 0)
+		return 0;
+	if (error == -EINVAL)
+		error_log_add("event filter parse error", wrong.message, text, wrong.at);
+	return error;
+}
+
+static int
+filter_store(uintptr_t arg, char *text)
+{
+	return filter_set(scope_of_event(arg), text);
+}
+
+static int
+filter_store_all(uintptr_t arg, char *text)
+{
+	return filter_set(scope_of_system(arg), text);
+}
+
+/* As Linux's: a system has no filter of its own to show. */
+static void
+filter_show_all(uintptr_t arg, struct sbuf *out)
+{
+	sbuf_puts(out, "### global filter ###\n"
+		       "# Use this to set filters for multiple events.\n"
+		       "# Only events with the given fields will be affected.\n"
+		       "# If no events are modified, an error message will be displayed here\n");
+}
+
+/* ---- available_events, set_event ---- */
+
+static void
+show_events(struct sbuf *out, bool all)
+{
+	char name[EVENT_NAME];
+
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const struct ktr_site *site = ktr_site_get(n);
+		const char *system = event_system(site);
+
+		if (system == NULL || strcmp(system, EVENT_MARK) == 0 ||
+		    !(all || event_is_enabled(site)))
+			continue;
+		event_name(site, name);
+		sbuf_printf(out, "%s:%s\n", system, name);
+	}
+}
+
+void
+events_show_all(uintptr_t arg, struct sbuf *out)
+{
+	show_events(out, true);
+}
+
+void
+events_show_set(uintptr_t arg, struct sbuf *out)
+{
+	show_events(out, false);
+}
+
+/* Words are [!]SYSTEM:EVENT, SYSTEM, EVENT, *:*; as in Linux, those before a wrong one count. */
+int
+events_store_set(uintptr_t arg, char *text)
+{
+	int error = 0;
+	char *word;
+
+	while (error == 0 && (word = tracefs_word(&text)) != NULL) {
+		bool on = *word != '!';
+		char *system = on ? word : word + 1, *event = strchr(system, ':');
+		struct scope s = {.system = system};
+
+		if (event != NULL) {
+			*event++ = '\0';
+			s.event = *event != '\0' ? event : NULL;
+			s.system = *system != '\0' ? system : NULL;
+		}
+		error = scope_switch(&s, on);
+		if (error == -EINVAL && event == NULL) {
+			s = (struct scope){.event = system};
+			error = scope_switch(&s, on);
+		}
+	}
+	return error;
+}
+
+int
+events_clear_set(uintptr_t arg)
+{
+	struct scope all = {0};
+
+	return instance_now->events_owner != 0 ? scope_switch(&all, false) : 0;
+}
+
+void
+events_stop(void)
+{
+	event_filters_stop();
+	instance_disown(&instance_now->events_owner);
+	instance_disown(&instance_now->fork_owner);
+}
+
+/* ---- directories ---- */
+
+static void
+id_show(uintptr_t arg, struct sbuf *out)
+{
+	sbuf_printf(out, "%u\n", ktr_site_number((const struct ktr_site *)arg) + 1);
+}
+
+static void
+put_text(void *out, const char *text, size_t n)
+{
+	sbuf_write(out, text, n);
+}
+
+static void
+format_show(uintptr_t arg, struct sbuf *out)
+{
+	const struct ktr_site *site = (const struct ktr_site *)arg;
+	const struct ktr_format_out to = {put_text, out};
+	struct ktr_param params[EVENT_RECORD];
+	char name[EVENT_NAME], fmt[EVENT_FORMAT];
+	unsigned nargs;
+
+	ktr_port_lock();
+	nargs = event_record(site, fmt, params);
+	ktr_port_unlock();
+	event_name(site, name);
+	ktr_format_begin(&to, name, ktr_site_number(site) + 1);
+	ktr_format_site(&to, fmt, params, nargs);
+}
+
+static void
+event_fill(struct vnode *dir)
+{
+	static const struct tracefs_file files[] = {
+	    TRACEFS_TEXT("enable", 0640, one_show, one_store, NULL),
+	    TRACEFS_TEXT("filter", 0640, filter_show, filter_store, NULL),
+	    TRACEFS_TEXT("format", 0440, format_show, NULL, NULL),
+	    TRACEFS_TEXT("hist", 0440, hist_show, NULL, NULL),
+	    TRACEFS_TEXT("id", 0440, id_show, NULL, NULL),
+	    TRACEFS_TEXT("trigger", 0640, trigger_show, trigger_store, trigger_clear),
+	};
+
+	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
+}
+
+static const struct tracefs_file all_enable =
+    TRACEFS_TEXT("enable", 0640, all_show, all_store, NULL);
+
+/* Is it the directory of an event that is not there any more? */
+static bool
+event_gone(const struct vnode *vn, const char *name)
+{
+	const struct ktr_site *site = (const struct ktr_site *)tracefs_arg(vn);
+	char now[EVENT_NAME];
+
+	if (!S_ISDIR(vn->mode))
+		return false;
+	event_name(site, now);
+	return event_system(site) == NULL || strcmp(now, name) != 0 ||
+	       strcmp(event_system(site), (const char *)tracefs_arg(vn->parent)) != 0;
+}
+
+/* Is it a system whose events are made and removed? */
+static bool
+system_changes(const char *system)
+{
+	const char *group;
+
+	for (unsigned n = 0; (group = kprobe_group_at(n)) != NULL; n++)
+		if (strcmp(group, system) == 0)
+			return true;
+	return strcmp(system, EVENT_KPROBES) == 0 || strcmp(system, EVENT_UPROBES) == 0 ||
+	       strcmp(system, EVENT_SYNTHETIC) == 0;
+}
+
+static const struct tracefs_file all_filter =
+    TRACEFS_TEXT("filter", 0640, filter_show_all, filter_store_all, NULL);
+
+static void
+system_add_events(struct vnode *dir)
+{
+	static const struct tracefs_file event_dir = {.mode = 0750, .fill = event_fill};
+	char name[EVENT_NAME + 12];
+
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		struct ktr_site *site = ktr_site_get(n);
+		const char *system = event_system(site);
+
+		if (system == NULL || strcmp(system, (const char *)tracefs_arg(dir)) != 0)
+			continue;
+		event_name(site, name);
+		tracefs_add(dir, &event_dir, name, (uintptr_t)site);
+	}
+}
+
+/* Any system may be the group of probes. */
+static void
+system_fill_again(struct vnode *dir)
+{
+	if (system_changes((const char *)tracefs_arg(dir))) {
+		vnode_sweep(dir, event_gone);
+		system_add_events(dir);
+	}
+	dir->missing = true; /* look again next time */
+}
+
+static void
+system_fill(struct vnode *dir)
+{
+	tracefs_add(dir, &all_enable, all_enable.name, tracefs_arg(dir));
+	tracefs_add(dir, &all_filter, all_filter.name, tracefs_arg(dir));
+	system_add_events(dir);
+	if (!dir->missing) /* there was memory for all */
+		dir->fill = system_fill_again;
+	dir->missing = true;
+}
+
+/* Has the group events now? */
+static bool
+group_is_used(const char *group)
+{
+	for (unsigned n = 0; n < KTR_DYNAMIC_SITES; n++)
+		if (event_system(&ktr_dynamic_sites[n]) == group)
+			return true;
+	return false;
+}
+
+/* Is it the directory of a group that has no events any more? */
+static bool
+group_gone(const struct vnode *vn, const char *name)
+{
+	const char *group;
+
+	for (unsigned n = 0; (group = kprobe_group_at(n)) != NULL; n++)
+		if (S_ISDIR(vn->mode) && group == (const char *)tracefs_arg(vn))
+			return !group_is_used(group);
+	return false;
+}
+
+static const struct tracefs_file system_dir = {.mode = 0750, .fill = system_fill};
+
+static void
+events_fill_again(struct vnode *dir)
+{
+	const char *group;
+
+	vnode_sweep(dir, group_gone);
+	for (unsigned n = 0; (group = kprobe_group_at(n)) != NULL; n++)
+		if (group_is_used(group))
+			tracefs_add(dir, &system_dir, group, (uintptr_t)group);
+	dir->missing = true; /* look again next time */
+}
+
+static void
+events_fill(struct vnode *dir)
+{
+	tracefs_add(dir, &all_enable, all_enable.name, ALL_SITES);
+	raw_fill(dir);
+	tracefs_add(dir, &raw_tracers_dir, raw_tracers_dir.name, ALL_SITES);
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const char *system = event_system(ktr_site_get(n));
+
+		if (system != NULL)
+			tracefs_add(dir, &system_dir, system, (uintptr_t)system);
+	}
+	tracefs_add(dir, &system_dir, EVENT_KPROBES, (uintptr_t)EVENT_KPROBES);
+	tracefs_add(dir, &system_dir, EVENT_UPROBES, (uintptr_t)EVENT_UPROBES);
+	tracefs_add(dir, &system_dir, EVENT_SYNTHETIC, (uintptr_t)EVENT_SYNTHETIC);
+	if (!dir->missing) /* there was memory for all */
+		dir->fill = events_fill_again;
+	dir->missing = true;
+}
+
+const struct tracefs_file events_dir = {.name = "events", .mode = 0750, .fill = events_fill};

@@ -1,0 +1,360 @@
+/*
+ * synthetic.c - synthetic_events: events that histograms make (Documentation/trace/histogram.rst,
+ * "Synthetic Events").
+ *
+ * An event is a site made at run time, of the provider `synthetic`. Locking: ftrace_lock; the
+ * control lock guards the making of sites. synthetic_fire() runs in hooks.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/dtrace/dtrace.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "ktr/dynamic.h"
+#include "ktr/intern.h"
+#include "ktr/port.h"
+#include "ktr/word.h"
+
+static struct list all = LIST_INIT(all);
+
+static const struct type {
+	const char *name, *format;
+} types[] = {
+    {"u64", "%lu"},   {"s64", "%ld"},
+    {"u32", "%u"},    {"s32", "%d"},
+    {"u16", "%hu"},   {"s16", "%hd"},
+    {"u8", "%hhu"},   {"s8", "%hhd"},
+    {"long", "%ld"},  {"unsigned long", "%lu"},
+    {"int", "%d"},    {"unsigned int", "%u"},
+    {"short", "%hd"}, {"unsigned short", "%hu"},
+    {"char", "%hhd"}, {"unsigned char", "%hhu"},
+    {"bool", "%hhu"}, {"pid_t", "%d"},
+    {"gfp_t", "%u"},  {"size_t", "%lu"},
+};
+
+struct synthetic *
+synthetic_find(const char *name)
+{
+	list_for_each (l, &all) {
+		struct synthetic *s = list_entry(l, struct synthetic, link);
+
+		if (strcmp(s->name, name) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+void
+synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const uint64_t *values)
+{
+	struct ktr_firing mine = {.site = s->site, .nargs = (uint16_t)s->n};
+	uint64_t args[KTR_MAXARGS];
+
+	for (unsigned i = 0; i < s->n; i++)
+		args[i] = s->fields[i].format[1] == 's'
+			      ? (uint64_t)(uintptr_t)ktr_intern((const char *)values[i])
+			      : values[i];
+	mine.args = args;
+	mine.where = ktr_firing_where(f);
+	dtrace_fire_within(&mine);
+	instances_fire(&mine);
+}
+
+static bool
+is_name(const char *s)
+{
+	return *s != '\0' && !(*s >= '0' && *s <= '9') && s[ktr_word_length(s)] == '\0';
+}
+
+#define FORM      "Command must be of the form: "
+#define TEXT_MOST 256u /* of an array of char, as in Linux */
+
+/* A command that is read: words of its copy are ended by NULs. */
+struct reading {
+	struct synthetic *s;
+	const char *command, *copy;
+	const char *message; /* NULL: nothing is wrong */
+	size_t at;
+};
+
+static bool
+fail(struct reading *r, const char *at, const char *message)
+{
+	r->message = message;
+	r->at = (size_t)(at - r->copy);
+	return false;
+}
+
+/* [] or [N] of an array of char. */
+static bool
+is_array(const char *text)
+{
+	size_t n = strlen(text);
+	uint64_t size;
+
+	if (text[n - 1] != ']' || n > sizeof("[256]") - 1)
+		return false;
+	return n == 2 ||
+	       (ktr_number(text + 1, n - 2, 0, &size) == KTR_NUMBER_OK && size <= TEXT_MOST);
+}
+
+/* Reads TYPE NAME: two words, or three, the first of which is "unsigned". */
+static bool
+read_field(struct reading *r, char *const *words, unsigned n, unsigned *taken)
+{
+	bool is_unsigned = strcmp(words[0], "unsigned") == 0;
+	struct synthetic *s = r->s;
+	struct synthetic_field *field = &s->fields[s->n];
+	char *word = words[is_unsigned], *name = words[1 + is_unsigned], *array;
+
+	*taken = 2 + is_unsigned;
+	if (n < *taken)
+		return fail(r, words[0], is_unsigned ? "Incomplete type" : "Invalid field");
+	if (s->n == KTR_MAXARGS)
+		return fail(r, r->copy, "Too many fields");
+	snprintf(field->type, sizeof(field->type), "%s%s", is_unsigned ? "unsigned " : "", word);
+	array = strchr(name, '[');
+	if (array != NULL && strcmp(word, "char") == 0) {
+		if (!is_array(array))
+			return fail(r, name, "Invalid array specification");
+		snprintf(field->type + strlen(field->type), sizeof("[256]"), "%s", array);
+		field->format = "%s";
+		*array = '\0';
+	}
+	if (!is_name(name) || strlen(name) >= sizeof(field->name))
+		return fail(r, name, "Illegal name");
+	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]) && field->format == NULL; i++)
+		if (strcmp(types[i].name, field->type) == 0)
+			field->format = types[i].format;
+	if (field->format == NULL)
+		return fail(r, word, "Invalid type");
+	for (unsigned i = 0; i < s->n; i++)
+		if (strcmp(s->fields[i].name, name) == 0)
+			return fail(r, name, "Duplicate field name");
+	strlcpy(field->name, name, sizeof(field->name));
+	s->n++;
+	return true;
+}
+
+/* Reads the fields up to a semicolon; as in Linux, several may be there. */
+static bool
+read_fields(struct reading *r, char *text)
+{
+	char *words[3 * (KTR_MAXARGS + 1)];
+	unsigned n = 0, taken;
+
+	while (n < sizeof(words) / sizeof(words[0]) && (words[n] = tracefs_word(&text)) != NULL)
+		n++;
+	for (unsigned i = 0; i < n; i += taken)
+		if (!read_field(r, words + i, n - i, &taken))
+			return false;
+	return true;
+}
+
+static struct ktr_site *
+make_site(const struct synthetic *s)
+{
+	struct ktr_dynamic d = {.provider = EVENT_SYNTHETIC,
+				.module = "",
+				.function = "",
+				.name = s->name,
+				.file = "synthetic",
+				.nargs = s->n};
+	char fmt[KTR_DYNAMIC_TEXT], err[128];
+	struct ktr_site *site;
+	struct sbuf out;
+
+	sbuf_init(&out, fmt, sizeof(fmt));
+	sbuf_printf(&out, EVENT_SYNTHETIC ":::%s: ", s->name);
+	for (unsigned i = 0; i < s->n; i++)
+		sbuf_printf(&out, "%s%s=%s", i > 0 ? " " : "", s->fields[i].name,
+			    s->fields[i].format);
+	d.fmt = fmt;
+	if (sbuf_is_cut(&out))
+		return NULL;
+	ktr_port_lock();
+	site = ktr_site_make(&d, err, sizeof(err));
+	ktr_port_unlock();
+	return site;
+}
+
+/* Are there a name and a field before the first semicolon? */
+static bool
+has_field(const char *text)
+{
+	unsigned words = 0;
+
+	for (; *text != '\0' && *text != ';'; text++)
+		words += *text != ' ' && *text != '\t' &&
+			 (text[1] == ' ' || text[1] == '\t' || text[1] == ';' || text[1] == '\0');
+	return words >= 3;
+}
+
+/* NAME TYPE FIELD[; TYPE FIELD]… */
+static bool
+read_event(struct reading *r, char *text)
+{
+	char *name;
+
+	if (!has_field(text))
+		return fail(r, r->copy, FORM "<name> field[;field] ...");
+	name = tracefs_word(&text);
+	strlcpy(r->s->name, name, sizeof(r->s->name));
+	if (!is_name(name) || strlen(name) >= sizeof(r->s->name))
+		return fail(r, name, "Illegal name");
+	if (synthetic_find(name) != NULL)
+		return fail(r, name, "Event already exists");
+	while (text != NULL) {
+		char *end = strchr(text, ';');
+
+		if (end != NULL)
+			*end++ = '\0';
+		if (!read_fields(r, text))
+			return false;
+		text = end;
+	}
+	return true;
+}
+
+/* text: within the copy of the command. */
+static int
+add(struct reading *r, char *text)
+{
+	struct synthetic *s = kzalloc(sizeof(*s));
+	bool is_there;
+
+	if (s == NULL)
+		return -ENOMEM;
+	r->s = s;
+	if (!read_event(r, text)) {
+		is_there = synthetic_find(s->name) != NULL;
+		kfree(s);
+		error_log_add("synthetic_events", r->message, r->command, r->at);
+		return is_there ? -EEXIST : -EINVAL;
+	}
+	s->site = make_site(s);
+	if (s->site == NULL) {
+		kfree(s);
+		return -ENOSPC;
+	}
+	list_append(&all, &s->link);
+	return 0;
+}
+
+static bool
+is_used(const struct synthetic *s)
+{
+	return s->users > 0 || event_is_used(s->site);
+}
+
+static int
+remove(struct synthetic *s)
+{
+	if (s == NULL)
+		return -ENOENT;
+	if (is_used(s))
+		return -EBUSY;
+	event_filter_drop(s->site);
+	list_remove(&s->link);
+	ktr_port_lock();
+	ktr_site_free(s->site);
+	ktr_port_unlock();
+	kfree(s);
+	return 0;
+}
+
+/* A command that makes an event; its name is at `begin`. */
+static int
+make(const char *command, size_t begin)
+{
+	struct reading r = {.command = command};
+	char *copy = kmalloc(strlen(command) + 1);
+	int error;
+
+	if (copy == NULL)
+		return -ENOMEM;
+	memcpy(copy, command, strlen(command) + 1);
+	r.copy = copy;
+	error = add(&r, copy + begin);
+	kfree(copy);
+	return error;
+}
+
+int
+synthetic_command(char *text)
+{
+	char *name;
+
+	if (*text != '!')
+		return make(text, 0);
+	text++;
+	name = tracefs_word(&text);
+	return remove(name != NULL ? synthetic_find(name) : NULL);
+}
+
+int
+synthetic_command_dynamic(char *text)
+{
+	static const char group[] = "s:" EVENT_SYNTHETIC "/";
+	const char *slash = strchr(text, '/'), *blank = strchr(text, ' ');
+
+	if (strncmp(text, group, sizeof(group) - 1) == 0)
+		return make(text, sizeof(group) - 1);
+	if (slash == NULL || (blank != NULL && blank < slash))
+		return make(text, 2);
+	error_log_add("synthetic_events", FORM "s or -:[synthetic/]<name> field[;field] ...", text,
+		      0);
+	return -EINVAL;
+}
+
+int
+synthetic_store(uintptr_t arg, char *text)
+{
+	return tracefs_lines(text, synthetic_command);
+}
+
+int
+synthetic_clear(uintptr_t arg)
+{
+	list_for_each (l, &all) {
+		const struct synthetic *s = list_entry(l, struct synthetic, link);
+
+		if (is_used(s))
+			return -EBUSY;
+	}
+	while (!list_empty(&all))
+		remove(list_entry(list_first(&all), struct synthetic, link));
+	return 0;
+}
+
+static void
+show_fields(const struct synthetic *s, struct sbuf *out)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		sbuf_printf(out, "%s%s %s", i > 0 ? "; " : "", s->fields[i].type,
+			    s->fields[i].name);
+	sbuf_putc(out, '\n');
+}
+
+void
+synthetic_show(uintptr_t arg, struct sbuf *out)
+{
+	list_for_each (l, &all) {
+		const struct synthetic *s = list_entry(l, struct synthetic, link);
+
+		sbuf_printf(out, "%s\t", s->name);
+		show_fields(s, out);
+	}
+}
+
+void
+synthetic_show_dynamic(struct sbuf *out)
+{
+	list_for_each (l, &all) {
+		const struct synthetic *s = list_entry(l, struct synthetic, link);
+
+		sbuf_printf(out, "s:" EVENT_SYNTHETIC "/%s ", s->name);
+		show_fields(s, out);
+	}
+}

@@ -1,0 +1,116 @@
+/*
+ * trigger_functions.c - commands in set_ftrace_filter: what happens when a function is called
+ * (Documentation/trace/ftrace.rst, "Filter commands"). Locking: ftrace_lock.
+ */
+#include "kernel/abi/dif.h"
+#include "kernel/abi/errno.h"
+#include "kernel/ftrace/event/trigger.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/mm/heap.h"
+#include "ktr/glob.h"
+
+#define SITES_MAX DIF_MAX_CLAUSES
+
+static bool
+is_function(const struct ktr_site *site, const char *glob)
+{
+	return site->kind == KTR_SITE_ENTRY && ktr_glob(glob, site->func);
+}
+
+static bool
+has_function(const struct trigger *t, const struct ktr_site *site)
+{
+	for (unsigned i = 0; i < t->nsites; i++)
+		if (t->sites[i] == site)
+			return true;
+	return false;
+}
+
+/* The trigger that does the same as t at a function. */
+static struct trigger *
+find_function(const struct trigger *t, const struct ktr_site *site)
+{
+	list_for_each (l, &instance_now->triggers) {
+		struct trigger *there = list_entry(l, struct trigger, link);
+
+		if (trigger_same(there, t) && has_function(there, site))
+			return there;
+	}
+	return NULL;
+}
+
+/* Takes the functions of `gone` from the triggers that do the same; each is programmed anew. */
+static int
+leave(const struct trigger *gone)
+{
+	struct filter_error wrong;
+	struct trigger *t;
+	int error = 0;
+
+	for (unsigned i = 0; i < gone->nsites && error == 0; i++) {
+		unsigned n = 0;
+
+		t = find_function(gone, gone->sites[i]);
+		if (t == NULL)
+			continue;
+		for (unsigned j = 0; j < t->nsites; j++)
+			if (!has_function(gone, t->sites[j]))
+				t->sites[n++] = t->sites[j];
+		t->nsites = n;
+		if (n == 0) {
+			trigger_drop(t);
+			continue;
+		}
+		t->limit = t->limit == UINT64_MAX ? t->limit : trigger_times_left(t);
+		trigger_detach(t);
+		error = trigger_attach(t, &wrong);
+	}
+	return error;
+}
+
+/* A count belongs to all functions of a command together. */
+int
+trigger_store_function(char *word)
+{
+	bool remove = *word == '!';
+	struct filter_error wrong;
+	struct trigger *t = trigger_make(word + remove);
+	char *command;
+	int error = t != NULL ? -EINVAL : -ENOMEM;
+
+	if (t == NULL)
+		return error;
+	command = trigger_split(t->text, ':');
+	t->sites = kmalloc(SITES_MAX * sizeof(t->sites[0]));
+	if (t->sites == NULL)
+		error = -ENOMEM;
+	for (unsigned i = 0; t->sites != NULL && i < ktr_site_count() && t->nsites < SITES_MAX; i++)
+		if (is_function(ktr_site_get(i), t->text))
+			t->sites[t->nsites++] = ktr_site_get(i);
+	if (t->nsites > 0)
+		error = trigger_parse(t, command, remove);
+	if (error != 0 || remove) {
+		if (error == 0)
+			error = leave(t);
+		trigger_destroy(t);
+		return error;
+	}
+	for (unsigned i = t->nsites; i-- > 0;)
+		if (find_function(t, t->sites[i]) != NULL)
+			t->sites[i] = t->sites[--t->nsites];
+	if (t->nsites > 0)
+		return trigger_add(t, &wrong);
+	trigger_destroy(t);
+	return -EEXIST;
+}
+
+void
+triggers_show_functions(struct sbuf *out)
+{
+	list_for_each (l, &instance_now->triggers) {
+		const struct trigger *t = list_entry(l, struct trigger, link);
+
+		for (unsigned i = 0; i < t->nsites; i++)
+			trigger_show_one(t, t->sites[i]->func, out);
+	}
+}

@@ -1,0 +1,322 @@
+/*
+ * hist.c - histograms: which there are.
+ *
+ * Locking: ftrace_lock, before dtrace_lock.
+ */
+#include "kernel/ftrace/hist/hist.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/dtrace/dtrace.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+
+struct hist *
+hist_next(const struct ktr_site *site, const struct hist *h)
+{
+	struct list *l = h != NULL ? h->link.next : instance_now->hists.next;
+
+	for (; l != &instance_now->hists; l = l->next)
+		if (site == NULL || list_entry(l, struct hist, link)->site == site)
+			return list_entry(l, struct hist, link);
+	return NULL;
+}
+
+uint32_t *
+hist_gate(struct hist *h)
+{
+	return &h->gate;
+}
+
+/* ---- adding and removing ---- */
+
+static void
+use_events(const struct hist *h, int more)
+{
+	for (unsigned i = 0; i < h->nactions; i++)
+		if (h->actions[i].event != NULL)
+			h->actions[i].event->users += (unsigned)more;
+}
+
+/* Do others name its variables? */
+static bool
+is_used(const struct hist *h)
+{
+	for (struct hist *o = NULL; (o = hist_next(NULL, o)) != NULL;)
+		for (unsigned i = 0; i < o->nothers; i++)
+			if (o != h && o->others[i].of == h)
+				return true;
+	return false;
+}
+
+/* Another one that has the rows gives them to the next of its name. */
+static void
+hand_over(struct hist *h)
+{
+	struct hist *heir = NULL;
+
+	for (struct hist *o = NULL; (o = hist_next(NULL, o)) != NULL;) {
+		if (o == h || o->data != h)
+			continue;
+		if (heir == NULL) {
+			heir = o;
+			heir->rows = h->rows;
+			heir->nrows = h->nrows;
+			heir->room = h->room;
+			heir->hits = h->hits;
+			heir->dropped = h->dropped;
+			h->rows = NULL;
+			h->nrows = 0;
+		}
+		o->data = heir;
+	}
+}
+
+/* Puts it and its hidden ones into the list, before it, or takes them off. */
+static void
+enlist(struct hist *h, bool on)
+{
+	for (unsigned i = 0; i < h->nhidden; i++)
+		enlist(h->hidden[i], on);
+	h->linked = h->nown + h->nothers > 0;
+	if (on)
+		list_append(&instance_now->hists, &h->link);
+	else
+		list_remove(&h->link);
+}
+
+/* Its triggers, and those of its hidden ones, have changed. */
+static int
+update_triggers(const struct hist *h)
+{
+	int result = triggers_update(h->site);
+
+	for (unsigned i = 0; i < h->nhidden && result == 0; i++)
+		result = update_triggers(h->hidden[i]);
+	return result;
+}
+
+/* Frees what was counted, and them. */
+static void
+destroy(struct hist *h)
+{
+	for (unsigned i = 0; i < h->nhidden; i++)
+		destroy(h->hidden[i]);
+	hist_forget_rows(h);
+	kmap_free(h->rows);
+	kfree(h);
+}
+
+static void
+drop(struct hist *h)
+{
+	struct filter_error error;
+
+	hist_take(h);
+	if (h->consumer != NULL)
+		dtrace_detach(h->consumer);
+	enlist(h, false);
+	update_triggers(h);
+	if (h->linked) {
+		hist_take_linked();
+		hist_attach_linked(&error);
+	}
+	hand_over(h);
+	use_events(h, -1);
+	destroy(h);
+}
+
+/* Users come after what they use. */
+void
+hists_stop(void)
+{
+	while (!list_empty(&instance_now->hists))
+		drop(list_entry(instance_now->hists.prev, struct hist, link));
+}
+
+/* Do they count the same? */
+static bool
+same(const struct hist *a, const struct hist *b)
+{
+	char one[512], two[512];
+	struct sbuf out;
+
+	if (a->site != b->site || strcmp(a->name, b->name) != 0)
+		return false;
+	sbuf_init(&out, one, sizeof(one));
+	hist_print_spec(a, &out, false);
+	sbuf_init(&out, two, sizeof(two));
+	hist_print_spec(b, &out, false);
+	return strcmp(one, two) == 0;
+}
+
+static struct hist *
+find_same(const struct hist *like)
+{
+	struct hist *h = NULL;
+
+	while ((h = hist_next(like->site, h)) != NULL && !same(h, like))
+		;
+	return h;
+}
+
+/* A variable belongs to one histogram of its event. */
+static bool
+defines_again(const struct hist *h, const struct hist *other, struct filter_error *error)
+{
+	for (unsigned i = 0; i < h->nown; i++) {
+		for (unsigned n = 0; n < other->nown; n++) {
+			if (strcmp(h->own[i].name, other->own[n].name) != 0)
+				continue;
+			*error = (struct filter_error){"Variable already defined",
+						       h->own[i].expression.at -
+							   (unsigned)strlen(h->own[i].name) - 1,
+						       0};
+			return true;
+		}
+	}
+	return false;
+}
+
+static int
+add(struct hist *h, struct filter_error *error)
+{
+	struct filter_error again;
+	int result;
+
+	for (struct hist *o = NULL; (o = hist_next(h->site, o)) != NULL;)
+		if (defines_again(h, o, error))
+			return -EINVAL;
+	for (struct hist *o = NULL; (o = hist_next(NULL, o)) != NULL;)
+		if (h->name[0] != '\0' && strcmp(o->name, h->name) == 0) {
+			if (hist_key_kinds(o) != hist_key_kinds(h) || o->nvalues != h->nvalues) {
+				*error =
+				    (struct filter_error){"Named trigger doesn't match existing "
+							  "named trigger (includes variables)",
+							  0, 0};
+				return -EINVAL;
+			}
+			h->data = o->data;
+		}
+	for (unsigned i = 0; i < h->nactions; i++)
+		if (h->actions[i].what == HIST_SNAPSHOT && snapshot_alloc(instance_now) != 0)
+			return -ENOMEM;
+	if (h->nown + h->nothers > 0)
+		hist_take_linked();
+	enlist(h, true);
+	result = hist_attach(h, error);
+	if (result == 0)
+		result = update_triggers(h);
+	if (result == 0) {
+		use_events(h, 1);
+		return 0;
+	}
+	if (h->consumer != NULL)
+		dtrace_detach(h->consumer);
+	enlist(h, false);
+	update_triggers(h);
+	if (h->linked)
+		hist_attach_linked(&again);
+	return result;
+}
+
+/* pause, continue, clear of one that is there. */
+static int
+change(struct hist *h, const struct hist_commands *c)
+{
+	if (c->clear) {
+		hist_take(h);
+		hist_forget_rows(h->data);
+	}
+	if (!c->pause && !c->go_on)
+		return c->clear ? 0 : -EEXIST;
+	__atomic_store_n(&h->gate, c->go_on, __ATOMIC_RELAXED);
+	return hist_reattach(h);
+}
+
+int
+hist_store(const struct ktr_site *site, char *text, bool remove)
+{
+	struct filter_error wrong = {NULL, 0, 0};
+	struct hist_commands commands;
+	struct hist *h, *there;
+	char system[160], name[EVENT_NAME];
+	int error;
+
+	error = hist_parse(site, text, &h, &commands, &wrong);
+	if (error == 0) {
+		there = find_same(h);
+		h->gate = !commands.pause;
+		if (remove)
+			error = there != NULL && is_used(there) ? -EBUSY : 0;
+		else if (there != NULL)
+			error = change(there, &commands);
+		else
+			error = commands.go_on || commands.clear ? -ENOENT : add(h, &wrong);
+		if (remove && error == 0 && there != NULL)
+			drop(there);
+		if (remove || there != NULL || error != 0)
+			hist_free(h);
+	}
+	if (error != 0 && wrong.message != NULL) {
+		event_name(site, name);
+		snprintf(system, sizeof(system), "hist:%s:%s", event_system(site), name);
+		error_log_add(system, wrong.message, text, wrong.at);
+	}
+	return error;
+}
+
+int
+hist_clear(const struct ktr_site *site)
+{
+	struct hist *h;
+
+	for (h = NULL; (h = hist_next(site, h)) != NULL;)
+		if (is_used(h))
+			return -EBUSY;
+	while ((h = hist_next(site, NULL)) != NULL)
+		drop(h);
+	return 0;
+}
+
+void
+hists_clean(void)
+{
+	struct hist *gone;
+
+	do {
+		gone = NULL;
+		for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;)
+			if (event_is_gone(h->site, h->event) && !is_used(h))
+				gone = h;
+		if (gone != NULL)
+			drop(gone);
+	} while (gone != NULL);
+}
+
+/* ---- files ---- */
+
+void
+hist_show_triggers(const struct ktr_site *site, struct sbuf *out)
+{
+	for (struct hist *h = NULL; (h = hist_next(site, h)) != NULL;) {
+		hist_print_spec(h, out, true);
+		sbuf_putc(out, '\n');
+	}
+}
+
+void
+hist_show(uintptr_t arg, struct sbuf *out)
+{
+	const struct ktr_site *site = (const struct ktr_site *)arg;
+	bool first = true;
+
+	event_filters_clean();
+	for (struct hist *h = NULL; (h = hist_next(site, h)) != NULL; first = false) {
+		hist_take(h);
+		sbuf_printf(out, "%s# event histogram\n#\n# trigger info: ", first ? "" : "\n\n");
+		hist_print_spec(h, out, true);
+		sbuf_puts(out, "\n#\n\n");
+		hist_print(h, out);
+	}
+}

@@ -1,0 +1,305 @@
+/*
+ * hist_consumer.c - histograms' programs in the engine, and the rows of what they have counted.
+ *
+ * Locking: ftrace_lock, before dtrace_lock.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/dtrace/dtrace.h"
+#include "kernel/ftrace/hist/hist.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+
+#define LINKED_MAX 64u
+
+/* ---- rows ---- */
+
+static struct dtrace_consumer *
+consumer_of(const struct hist *h)
+{
+	return h->linked ? instance_now->linked : h->consumer;
+}
+
+static bool
+grow(struct hist *h)
+{
+	unsigned room = 2 * h->room + 64;
+	struct hist_row **more = kmap_alloc(room * sizeof(*more));
+
+	if (more == NULL)
+		return false;
+	memcpy(more, h->rows, h->nrows * sizeof(*more));
+	kmap_free(h->rows);
+	h->rows = more;
+	h->room = room;
+	return true;
+}
+
+static void
+add_row(struct hist *h, unsigned value, const struct dif_entry *e)
+{
+	const uint64_t *keys = (const uint64_t *)(e + 1);
+	struct hist_row *row = NULL;
+
+	if (h->nrows < h->room || grow(h))
+		row = kzalloc(sizeof(*row) + e->key_words * sizeof(*keys));
+	if (value == 0)
+		h->hits += keys[e->key_words];
+	if (row == NULL) {
+		h->dropped += value == 0 ? keys[e->key_words] : 0;
+		return;
+	}
+	row->key_words = e->key_words;
+	row->values[value] = keys[e->key_words];
+	memcpy(row->keys, keys, e->key_words * sizeof(*keys));
+	h->rows[h->nrows++] = row;
+}
+
+/* The entries of one CPU; arg: the consumer. */
+static void
+add_entries(const void *entries, size_t size, void *arg)
+{
+	for (size_t at = 0; at < size;) {
+		const struct dif_entry *e =
+		    (const struct dif_entry *)((const uint8_t *)entries + at);
+
+		at += sizeof(*e) + 8ul * (e->key_words + e->value_words);
+		for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;)
+			if (consumer_of(h) == arg && e->agg >= h->agg &&
+			    e->agg < h->agg + h->nvalues)
+				add_row(h->data, e->agg - h->agg, e);
+	}
+}
+
+/* Rows with the same keys become one. */
+static void
+merge(struct hist *h)
+{
+	unsigned n = 0;
+
+	hist_sort(h, h->rows, h->nrows, hist_compare_keys);
+	for (unsigned i = 0; i < h->nrows; i++) {
+		struct hist_row *row = h->rows[i];
+		bool same = n > 0 && hist_compare_keys(h, h->rows[n - 1], row) == 0;
+
+		if (!same && n < h->size) {
+			h->rows[n++] = row;
+			continue;
+		}
+		for (unsigned v = 0; same && v < h->nvalues; v++)
+			h->rows[n - 1]->values[v] += row->values[v];
+		if (!same)
+			h->dropped += row->values[0];
+		kfree(row);
+	}
+	h->nrows = n;
+}
+
+static void
+take_consumer(struct dtrace_consumer *c)
+{
+	if (c == NULL)
+		return;
+	dtrace_take(c, add_entries, c);
+	for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;)
+		if (consumer_of(h) == c)
+			merge(h->data);
+}
+
+void
+hist_take_linked(void)
+{
+	take_consumer(instance_now->linked);
+}
+
+void
+hist_take(struct hist *h)
+{
+	for (struct hist *o = NULL; (o = hist_next(NULL, o)) != NULL;)
+		if (o->data == h->data)
+			take_consumer(consumer_of(o));
+}
+
+uint64_t
+hist_drops(const struct hist *h)
+{
+	const struct dtrace_consumer *c = consumer_of(h);
+	uint64_t drops = 0;
+
+	for (unsigned i = 0; c != NULL && i < c->d.cpus; i++)
+		drops += c->d.cpu[i].agg_drops + c->d.cpu[i].dynvar_drops;
+	return drops;
+}
+
+struct reading {
+	struct dif *d;
+	unsigned var;
+	const struct hist_row *row;
+	uint64_t value;
+};
+
+static void
+read_variable(void *arg)
+{
+	struct reading *r = arg;
+
+	r->value = dif_var_read(r->d, r->var, r->row != NULL ? r->row->keys : NULL,
+				r->row != NULL ? r->row->key_words : 0);
+}
+
+uint64_t
+hist_read(const struct hist *h, unsigned var, const struct hist_row *row)
+{
+	struct dtrace_consumer *c = consumer_of(h);
+	struct reading r = {.d = &c->d, .var = var, .row = row};
+
+	if (c != NULL)
+		ktr_hook_without(read_variable, &r);
+	return r.value;
+}
+
+void
+hist_forget_rows(struct hist *h)
+{
+	for (unsigned i = 0; i < h->nrows; i++)
+		kfree(h->rows[i]);
+	h->nrows = 0;
+	h->hits = h->dropped = 0;
+}
+
+/* ---- consumers ---- */
+
+/* Bytes of an entry's keys, about. */
+static size_t
+keys_size(const struct hist *h)
+{
+	size_t size = 0;
+
+	for (uint64_t kinds = hist_key_kinds(h); kinds != 0; kinds >>= 4)
+		size += (kinds & 15) == DIF_K_INT   ? 8
+			: (kinds & 15) == DIF_K_STR ? 64
+						    : 8 * (HIST_FRAMES + 1);
+	return size;
+}
+
+/* Room for so many entries as the histogram may have. */
+static void
+add_sizes(struct program *p, const struct hist *h)
+{
+	size_t entry = sizeof(struct dif_entry) + keys_size(h) + 8;
+
+	p->aggsize += h->size * h->nvalues * (entry + entry / 8) + 4096;
+	for (unsigned i = 0; i < h->nown; i++)
+		p->dynvarsize += h->own[i].used ? h->size * 128ul : 0;
+	for (unsigned i = 0; i < h->nactions; i++)
+		p->dynvarsize += hist_action_vars(&h->actions[i]) * h->size * 128ul;
+	for (unsigned i = 0; i < p->nvars; i++)
+		p->texts |= p->vars[i].kind == DIF_STR;
+}
+
+static int
+run(struct program *p, const struct dif_clause *clauses, const struct ktr_site *const *sites,
+    unsigned n, struct dtrace_consumer **to)
+{
+	p->dynvarsize *= p->texts ? 3 : 1; /* all elements have the size of the largest */
+	return program_attach(p, clauses, sites, n, to);
+}
+
+static int
+attach_alone(struct hist *h, struct filter_error *error)
+{
+	struct program *p = program_new();
+	int result = p != NULL ? hist_emit(p, h, error) : -ENOMEM;
+
+	if (result == 0) {
+		add_sizes(p, h);
+		result =
+		    run(p, &(struct dif_clause){.length = p->count}, &h->site, 1, &h->consumer);
+	}
+	program_free(p);
+	return result;
+}
+
+static int
+emit_linked(struct program *p, struct dif_clause *clauses, const struct ktr_site **sites,
+	    unsigned *n, struct filter_error *error)
+{
+	int result = 0;
+
+	for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;)
+		for (unsigned i = 0; i < h->nown && h->linked; i++)
+			h->own[i].used = false;
+	for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;)
+		for (unsigned i = 0; i < h->nothers; i++)
+			h->others[i].of->own[h->others[i].index].used = true;
+	for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;) {
+		for (unsigned i = 0; i < h->nown; i++) {
+			if (!h->own[i].used)
+				continue;
+			h->own[i].number = program_var(p, DIF_GLOBAL, hist_key_kinds(h));
+			if (h->own[i].is.kind == HIST_TEXT)
+				p->vars[h->own[i].number].kind = DIF_STR;
+		}
+	}
+	for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL && result == 0;) {
+		unsigned begin = p->count;
+
+		if (!h->linked)
+			continue;
+		if (*n == LINKED_MAX)
+			return -ENOSPC;
+		result = hist_emit(p, h, error);
+		add_sizes(p, h);
+		clauses[*n] = (struct dif_clause){.code = begin, .length = p->count - begin};
+		sites[(*n)++] = h->site;
+	}
+	return result;
+}
+
+int
+hist_attach_linked(struct filter_error *error)
+{
+	struct dif_clause clauses[LINKED_MAX];
+	const struct ktr_site *sites[LINKED_MAX];
+	struct program *p = program_new();
+	unsigned n = 0;
+	int result = p != NULL ? emit_linked(p, clauses, sites, &n, error) : -ENOMEM;
+
+	if (instance_now->linked != NULL)
+		dtrace_detach(instance_now->linked);
+	instance_now->linked = NULL;
+	if (result == 0 && n > 0)
+		result = run(p, clauses, sites, n, &instance_now->linked);
+	program_free(p);
+	return result;
+}
+
+int
+hist_attach(struct hist *h, struct filter_error *error)
+{
+	if (h->linked)
+		return hist_attach_linked(error);
+	if (h->consumer != NULL)
+		dtrace_detach(h->consumer);
+	h->consumer = NULL;
+	return attach_alone(h, error);
+}
+
+int
+hist_reattach(struct hist *h)
+{
+	struct filter_error error;
+
+	hist_take(h);
+	return hist_attach(h, &error);
+}
+
+int
+hists_update(const struct ktr_site *site)
+{
+	int error = 0;
+
+	for (struct hist *h = NULL; (h = hist_next(site, h)) != NULL && error == 0;)
+		error = hist_reattach(h);
+	return error;
+}

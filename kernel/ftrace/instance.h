@@ -1,0 +1,186 @@
+/*
+ * instance.h - what belongs to a log: buffers, tracer, options, lists of threads, filters,
+ * triggers, histograms. The files of tracefs are in files.c, and how such a file is read and
+ * written is in tracefs.h.
+ *
+ * Folders: buffer/ shows entries, tracer/ records functions, event/ has the events, hist/ the
+ * histograms. Guarded by ftrace_lock unless said otherwise.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/ftrace/buffer/buffer.h"
+#include "kernel/ftrace/tracefs.h"
+#include "kernel/ftrace/tracer/tracer.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sync/pcpu.h"
+#include "ktr/control.h"
+#include "ktr/hook.h"
+#include "ktr/ring.h"
+
+struct dtrace_consumer;
+
+/* ---- instance.c: what belongs to a log ---- */
+
+/* Lists of threads; each is followed by that of those who are left out. */
+enum pid_list { PIDS_FUNCTION, PIDS_FUNCTION_NOT, PIDS_EVENT, PIDS_EVENT_NOT, PID_LISTS };
+#define PIDS_MAX      64
+#define INSTANCE_NAME 64
+
+/*
+ * The top instance is /sys/kernel/tracing itself, with the main log; others are its folders
+ * `instances/NAME`, each with a log of its own. What hooks read is atomic, or changes while none
+ * of the instance's is on.
+ */
+struct instance {
+	struct list link;
+	char name[INSTANCE_NAME];
+	unsigned users; /* open files */
+	struct buffer trace, snapshot;
+	struct ktr_log own, copy; /* trace.log, but for the top instance; snapshot.log */
+	struct latency {
+		uint64_t ns, start_ns;
+		unsigned cpu;
+		uint32_t tid;
+		uint64_t started_at[KTR_MAXARGS], ended_at[KTR_MAXARGS]; /* return addresses */
+		uint32_t uid;                                            /* of the thread, then */
+		struct sched_params sched;
+	} latency;              /* to which the snapshot belongs; snapshot_lock */
+	uint32_t snapshot_lock; /* see snapshot.c */
+	unsigned snapshot_readers;
+	bool snapshot_there;
+	uint64_t mask, cpus; /* atomic: CPUs that record, but for the top; and while it is on */
+	uint32_t options;    /* atomic; bit N: option N is not as by default */
+	unsigned entries;    /* of a ring of its own */
+	enum tracer tracer;
+	unsigned clock;                      /* trace_clock, see clock.c */
+	unsigned tracer_owner, events_owner; /* of its probes; 0: none */
+	unsigned fork_owner;                 /* of those that change its lists of threads */
+	struct pids {
+		uint32_t pid[PIDS_MAX]; /* atomic */
+		unsigned n;             /* atomic */
+	} pids[PID_LISTS];
+	struct functions functions;
+	struct list filters, triggers, hists;
+	struct dtrace_consumer *linked; /* of all its histograms that have variables */
+};
+
+extern struct instance instance_top;
+/* The one whose file is read or written. */
+extern struct instance *instance_now;
+
+bool instance_is_there(const struct instance *i);
+/* Calls f(arg) for each instance, as instance_now, until it is true. */
+bool instances_any(bool (*f)(const void *arg), const void *arg);
+extern const struct tracefs_file instances_dir;
+/* clock.c */
+const char *clock_name(const struct instance *i);
+/* The number of the clock of this name, or -EINVAL. */
+int clock_find(const char *name, size_t len);
+void clock_show(uintptr_t arg, struct sbuf *out);
+int clock_store(uintptr_t arg, char *text);
+/* readme.c */
+void readme_show(uintptr_t arg, struct sbuf *out);
+/* files.c: the folder of an instance. */
+void tracefs_fill_instance(struct vnode *dir);
+
+/* Registers an owner of probes whose hook, if it has one, works for instance_now. */
+int instance_owner(const char *name, ktr_hook_fn *hook);
+/* Unregisters it; it becomes 0. 0: does nothing. */
+void instance_disown(unsigned *owner);
+extern struct instance *instance_owners[KTR_OWNER_MAX]; /* change while they have no hook */
+
+/* For such hooks: the instance. What hooks call is inline, since a function's entry is a probe. */
+static inline struct instance *
+instance_of(const struct ktr_firing *f)
+{
+	return instance_owners[f->owner];
+}
+
+/* The CPUs that record; 0: tracing is off. Sets them; switches tracing. Any context. */
+uint64_t instance_mask(const struct instance *i);
+/* Where it is; atomic. */
+const uint64_t *instance_mask_at(const struct instance *i);
+void instance_set_mask(struct instance *i, uint64_t mask);
+void instance_switch(struct instance *i, bool on);
+/* buffer_size_kb. 0 or -errno. Another size empties a log that is not the main one. */
+int instance_resize(struct instance *i, unsigned entries);
+unsigned instance_entries(const struct instance *i);
+
+/* Record an event in the instance's log, as ktr_log_record() and ktr_log_record_data() do; and one
+ * of a firing. Any context. */
+bool instance_record(struct instance *i, const struct ktr_site *site,
+		     const uint64_t args[KTR_MAXARGS]);
+bool instance_record_data(struct instance *i, const struct ktr_site *site,
+			  const uint64_t args[KTR_MAXARGS], const void *data, size_t len);
+void instance_fire(struct instance *i, const struct ktr_firing *f);
+/* The same in all instances but the top that have enabled the event. */
+void instances_fire(const struct ktr_firing *f);
+
+/* ---- pids.c: of which threads ---- */
+
+/* Do the list and the next one have any? Any context. */
+static inline bool
+pids_any(const struct instance *i, enum pid_list list)
+{
+	return (__atomic_load_n(&i->pids[list].n, __ATOMIC_RELAXED) |
+		__atomic_load_n(&i->pids[list + 1].n, __ATOMIC_RELAXED)) != 0;
+}
+/* Do they want this thread? Any context. */
+bool pids_have(const struct instance *i, enum pid_list list);
+static inline bool
+pids_want(const struct instance *i, enum pid_list list)
+{
+	return !pids_any(i, list) || pids_have(i, list);
+}
+/* An option has changed: a list follows those who fork and exit, or not. 0 or -errno. */
+int pids_follow(void);
+/* The files: arg is the list. */
+void pids_show(uintptr_t arg, struct sbuf *out);
+int pids_store(uintptr_t arg, char *text);
+int pids_clear(uintptr_t arg);
+
+/* ---- options.c: trace_options, options/ ---- */
+
+enum trace_option {
+	OPTION_CONTEXT_INFO,
+	OPTION_EVENT_FORK,
+	OPTION_FUNC_STACK,
+	OPTION_FUNCTION_FORK,
+	OPTION_FUNCTION_TRACE,
+	OPTION_IRQ_INFO,
+	OPTION_LATENCY_FORMAT,
+	OPTION_MARKERS,
+	OPTION_PRINT_PARENT,
+	OPTION_STACKTRACE,
+	OPTION_SYM_ADDR,
+	OPTION_SYM_OFFSET,
+	OPTION_GRAPH_ABSTIME,
+	OPTION_GRAPH_CPU,
+	OPTION_GRAPH_DURATION,
+	OPTION_GRAPH_IRQS,
+	OPTION_GRAPH_OVERHEAD,
+	OPTION_GRAPH_PROC,
+	OPTION_GRAPH_TAIL,
+	OPTIONS
+};
+
+/* Any context. */
+bool option_on(const struct instance *i, enum trace_option option);
+void options_show(uintptr_t arg, struct sbuf *out);
+int options_store(uintptr_t arg, char *text);
+extern const struct tracefs_file options_dir;
+
+/* ---- error_log.c ---- */
+
+/* A command was refused: which part of ftrace says what about it, and about which character. */
+void error_log_add(const char *system, const char *message, const char *command, size_t at);
+void error_log_show(uintptr_t arg, struct sbuf *out);
+int error_log_store(uintptr_t arg, char *text);
+int error_log_clear(uintptr_t arg);

@@ -1,0 +1,166 @@
+/*
+ * functions.c - lists of functions: set_ftrace_filter, set_ftrace_notrace, set_graph_function,
+ * set_graph_notrace.
+ *
+ * A name may be several functions'. Locking: ftrace_lock; hooks read the bits at any time.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/ftrace/tracer/tracer.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/probe/calls.h"
+#include "ktr/glob.h"
+#include "ktr/probe.h"
+
+#define WORDS (sizeof(instance_top.functions.bits[0]) / sizeof(uint64_t))
+
+bool
+functions_any(const struct functions *f, enum function_list list)
+{
+	return __atomic_load_n(&f->any[list], __ATOMIC_RELAXED);
+}
+
+bool
+functions_have(const struct functions *f, enum function_list list, const struct ktr_site *site)
+{
+	unsigned n = ktr_site_number(calls_function(site));
+
+	return (__atomic_load_n(&f->bits[list][n / 64], __ATOMIC_RELAXED) >> n % 64 & 1) != 0;
+}
+
+bool
+functions_traced(const struct functions *f, const struct ktr_site *site)
+{
+	if (site->kind != KTR_SITE_ENTRY && site->kind != KTR_SITE_RETURN)
+		return false;
+	return (!functions_any(f, FUNCTIONS_FILTER) || functions_have(f, FUNCTIONS_FILTER, site)) &&
+	       !functions_have(f, FUNCTIONS_NOTRACE, site);
+}
+
+static void
+show_list(uintptr_t arg, struct sbuf *out)
+{
+	const struct functions *f = &instance_now->functions;
+
+	if (!functions_any(f, (enum function_list)arg)) {
+		sbuf_puts(out, arg == FUNCTIONS_NOTRACE || arg == FUNCTIONS_GRAPH_NOTRACE
+				   ? "#### no functions disabled ####\n"
+				   : "#### all functions enabled ####\n");
+		return;
+	}
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const struct ktr_site *site = ktr_site_get(n);
+
+		if (site->kind == KTR_SITE_ENTRY &&
+		    functions_have(f, (enum function_list)arg, site))
+			sbuf_printf(out, "%s\n", site->func);
+	}
+}
+
+void
+functions_show(uintptr_t arg, struct sbuf *out)
+{
+	show_list(arg, out);
+	if (arg == FUNCTIONS_FILTER)
+		triggers_show_functions(out);
+}
+
+void
+functions_show_all(uintptr_t arg, struct sbuf *out)
+{
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const struct ktr_site *site = ktr_site_get(n);
+
+		if (site->kind == KTR_SITE_ENTRY)
+			sbuf_printf(out, "%s\n", site->func);
+	}
+}
+
+/*
+ * Adds to the set, or takes away, what a word names: a glob; or "GLOB:mod:FOLDER". False: nothing
+ * has that name.
+ */
+static bool
+change(uint64_t set[WORDS], char *word)
+{
+	bool off = *word == '!', found = false;
+	char *glob = off ? word + 1 : word, *mod = strstr(glob, ":mod:");
+
+	if (mod != NULL) {
+		*mod = '\0';
+		mod += 5;
+	}
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const struct ktr_site *site = ktr_site_get(n);
+		struct ktr_probe_name name;
+
+		if (site->kind != KTR_SITE_ENTRY || !ktr_glob(glob, site->func))
+			continue;
+		if (mod != NULL) {
+			ktr_probe_name(site, &name);
+			if (!ktr_glob(mod, name.module))
+				continue;
+		}
+		found = true;
+		if (off)
+			set[n / 64] &= ~(1ull << n % 64);
+		else
+			set[n / 64] |= 1ull << n % 64;
+	}
+	return found;
+}
+
+/* The list becomes what `set` says. */
+static void
+replace(enum function_list list, const uint64_t *set)
+{
+	struct functions *f = &instance_now->functions;
+	bool found = false;
+
+	for (unsigned i = 0; i < WORDS; i++) {
+		uint64_t word = set != NULL ? set[i] : 0;
+
+		found |= word != 0;
+		__atomic_store_n(&f->bits[list][i], word, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&f->any[list], found, __ATOMIC_RELAXED);
+	tracer_update();
+	profile_update();
+	stack_update();
+}
+
+int
+functions_store(uintptr_t arg, char *text)
+{
+	enum function_list list = (enum function_list)arg;
+	const struct functions *f = &instance_now->functions;
+	uint64_t *set = kmalloc(sizeof(f->bits[0]));
+	bool found = true;
+	int error = 0;
+	char *word;
+
+	if (set == NULL)
+		return -ENOMEM;
+	memcpy(set, f->bits[list], sizeof(f->bits[0]));
+	while (found && error == 0 && (word = tracefs_word(&text)) != NULL) {
+		bool command = strchr(word, ':') != NULL && strstr(word, ":mod:") == NULL;
+
+		if (command && list == FUNCTIONS_FILTER)
+			error = trigger_store_function(word);
+		else
+			found = change(set, word);
+	}
+	if (found && error == 0)
+		replace(list, set);
+	kfree(set);
+	return found ? error : -EINVAL;
+}
+
+int
+functions_clear(uintptr_t arg)
+{
+	replace((enum function_list)arg, NULL);
+	return 0;
+}

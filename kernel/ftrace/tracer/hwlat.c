@@ -1,0 +1,185 @@
+/*
+ * hwlat.c - the tracer `hwlat`: looks for time that a CPU does not have although its interrupts are
+ * off (Documentation/trace/hwlat_detector.rst). In a virtual machine the host takes it.
+ *
+ * Each CPU has a thread. In each window of time it reads the clock for `width`, with interrupts
+ * off; by round-robin only one CPU does, in turn. Locking: ftrace_lock; the threads read single
+ * words.
+ */
+#include "arch/irq.h"
+#include "arch/pcpu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/ftrace/tracer/tracer.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/string.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/thread.h"
+#include "ktr/ring.h"
+
+#define SLICE_NS  10000000u /* a thread looks so often whether it is to end */
+#define THRESH_NS 10000u    /* if tracing_thresh is 0, as in Linux */
+
+TRACER_SITE(hwlat_site, 5, "ftrace hwlat: number %lu inner %lu outer %lu time %lu count %lu");
+
+/* The settings, in microseconds: files of hwlat_detector/. */
+enum { WINDOW, WIDTH };
+static uint64_t settings[] = {[WINDOW] = 1000000, [WIDTH] = 500000};
+enum mode { NONE, ROUND_ROBIN, PER_CPU };
+static const char *const modes[] = {"none", "round-robin", "per-cpu"};
+static unsigned mode = ROUND_ROBIN; /* atomic */
+
+static bool running;      /* atomic */
+static unsigned threads;  /* atomic */
+static uint64_t sequence; /* atomic */
+static uint64_t begun_ns;
+
+/* Looks for holes for so long. Interrupts off. */
+static void
+sample(uint64_t width_ns, uint64_t thresh_ns)
+{
+	uint64_t begin = clock_ns(), last = begin, inner = 0, outer = 0, found_ns = 0, count = 0;
+
+	while (last - begin < width_ns) {
+		uint64_t a = clock_ns(), b = clock_ns();
+
+		if (a - last > thresh_ns || b - a > thresh_ns) {
+			found_ns = count++ == 0 ? a : found_ns;
+			outer = a - last > outer ? a - last : outer;
+			inner = b - a > inner ? b - a : inner;
+		}
+		last = b;
+	}
+	if (count == 0)
+		return;
+	uint64_t n = __atomic_add_fetch(&sequence, 1, __ATOMIC_RELAXED);
+
+	instance_record(&instance_top, &hwlat_site,
+			(uint64_t[KTR_MAXARGS]){n, inner / 1000, outer / 1000,
+						clock_real_ns(found_ns), count});
+}
+
+static void
+detect(void *arg)
+{
+	unsigned cpu = (unsigned)(uintptr_t)arg;
+
+	for (uint64_t turn = 0; __atomic_load_n(&running, __ATOMIC_ACQUIRE); turn++) {
+		uint64_t window = __atomic_load_n(&settings[WINDOW], __ATOMIC_RELAXED) * 1000;
+		uint64_t width = __atomic_load_n(&settings[WIDTH], __ATOMIC_RELAXED) * 1000;
+		uint64_t thresh = __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED);
+		unsigned how = __atomic_load_n(&mode, __ATOMIC_RELAXED);
+		uint64_t end = begun_ns + (turn + 1) * window;
+
+		if (how == PER_CPU || (how == ROUND_ROBIN && turn % ncpus == cpu)) {
+			uint64_t irq = arch_irq_save();
+
+			sample(width, thresh != 0 ? thresh : THRESH_NS);
+			arch_irq_restore(irq);
+		}
+		while (clock_ns() < end && __atomic_load_n(&running, __ATOMIC_ACQUIRE))
+			thread_sleep_ns(SLICE_NS, 0, "hwlat");
+	}
+	__atomic_fetch_sub(&threads, 1, __ATOMIC_RELEASE);
+}
+
+int
+hwlat_start(void)
+{
+	__atomic_store_n(&running, true, __ATOMIC_RELEASE);
+	begun_ns = clock_ns();
+	sequence = 0;
+	for (unsigned cpu = 0; cpu < ncpus; cpu++) {
+		struct thread *t = thread_alloc("hwlat", PRIO_KERN, detect, (void *)(uintptr_t)cpu);
+
+		if (t == NULL) {
+			hwlat_stop();
+			return -ENOMEM;
+		}
+		t->cpu = cpu;
+		t->cpus = 1ul << t->cpu;
+		__atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
+		sched_start(t);
+	}
+	return 0;
+}
+
+void
+hwlat_stop(void)
+{
+	__atomic_store_n(&running, false, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&threads, __ATOMIC_ACQUIRE) > 0)
+		thread_sleep_ns(SLICE_NS / 10, 0, "hwlat");
+}
+
+bool
+hwlat_print(struct sbuf *out, const struct ktr_entry *e)
+{
+	if (ktr_site_get(e->site) != &hwlat_site)
+		return false;
+	sbuf_printf(out, "#%-5lu inner/outer(us): %4lu/%-5lu ts:%lu.%09lu count:%lu", e->args[0],
+		    e->args[1], e->args[2], e->args[3] / 1000000000, e->args[3] % 1000000000,
+		    e->args[4]);
+	return true;
+}
+
+/* ---- hwlat_detector/ ---- */
+
+static void
+setting_show(uintptr_t arg, struct sbuf *out)
+{
+	sbuf_printf(out, "%lu\n", settings[arg]);
+}
+
+/* The width is below the window. */
+static int
+setting_store(uintptr_t arg, char *text)
+{
+	uint64_t value;
+	int error = tracefs_number(text, &value);
+
+	if (error != 0)
+		return error;
+	if (value == 0 || value > 60000000 ||
+	    (arg == WIDTH ? value >= settings[WINDOW] : value <= settings[WIDTH]))
+		return -EINVAL;
+	__atomic_store_n(&settings[arg], value, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void
+mode_show(uintptr_t arg, struct sbuf *out)
+{
+	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		sbuf_printf(out, mode == i ? "%s[%s]" : "%s%s", i > 0 ? " " : "", modes[i]);
+	sbuf_putc(out, '\n');
+}
+
+static int
+mode_store(uintptr_t arg, char *text)
+{
+	const char *word = tracefs_word(&text);
+
+	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (word != NULL && strcmp(word, modes[i]) == 0) {
+			__atomic_store_n(&mode, i, __ATOMIC_RELAXED);
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static void
+hwlat_fill(struct vnode *dir)
+{
+	static const struct tracefs_file number =
+	    TRACEFS_TEXT(NULL, 0640, setting_show, setting_store, NULL);
+	static const struct tracefs_file how =
+	    TRACEFS_TEXT(NULL, 0640, mode_show, mode_store, NULL);
+
+	tracefs_add(dir, &number, "window", WINDOW);
+	tracefs_add(dir, &number, "width", WIDTH);
+	tracefs_add(dir, &how, "mode", 0);
+}
+
+const struct tracefs_file hwlat_dir = {.name = "hwlat_detector", .mode = 0750, .fill = hwlat_fill};

@@ -1,0 +1,264 @@
+/*
+ * tracer.c - the tracers `function` and `function_graph`: hooks of the functions' entries and
+ * returns, which record events of their own in the log.
+ *
+ * Locking: ftrace_lock. What hooks read (pids, depth, threshold) are single words, or changes only
+ * while no hook is on.
+ */
+#include "kernel/ftrace/tracer/tracer.h"
+#include "kernel/abi/errno.h"
+#include "kernel/ftrace/buffer/buffer.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/probe/calls.h"
+#include "kernel/sched/thread.h"
+#include "ktr/control.h"
+#include "ktr/ring.h"
+
+TRACER_SITE(tracer_function, 3, "ftrace function: func %s parent %#lx ip %#lx");
+TRACER_SITE(tracer_graph_entry, 3, "ftrace graph entry: func %s depth %lu ip %#lx");
+TRACER_SITE(tracer_graph_return, 5,
+	    "ftrace graph return: func %s depth %lu calltime %lu rettime %lu ip %#lx");
+TRACER_SITE(tracer_mark, 1, "ftrace mark: text %s");
+TRACER_SITE(tracer_raw, 2, "ftrace raw: id %#x data %s");
+
+uint64_t tracer_max_depth, tracer_thresh_ns;
+
+static bool functions_enabled = true; /* kernel.ftrace_enabled */
+
+/* ---- hooks ---- */
+
+void
+tracer_record_function(struct instance *i, const struct ktr_firing *f)
+{
+	instance_record(i, &tracer_function,
+			(uint64_t[KTR_MAXARGS]){(uintptr_t)f->site->func, ktr_firing_where(f).ret,
+						function_address(f->site)});
+}
+
+static void
+function_fire(const struct ktr_firing *f)
+{
+	struct instance *i = instance_of(f);
+
+	if (!pids_want(i, PIDS_FUNCTION))
+		return;
+	tracer_record_function(i, f);
+	if (option_on(i, OPTION_FUNC_STACK))
+		record_stack(i, f);
+}
+
+/* Are calls at this depth too deep to be shown? */
+static bool
+too_deep(uint32_t depth)
+{
+	uint64_t max = __atomic_load_n(&tracer_max_depth, __ATOMIC_RELAXED);
+
+	return max != 0 && depth >= max;
+}
+
+/* Is the function hidden, with all that it calls? */
+static bool
+is_hidden(const struct ktr_site *function)
+{
+	return functions_have(&instance_top.functions, FUNCTIONS_GRAPH_NOTRACE, function) ||
+	       (!option_on(&instance_top, OPTION_GRAPH_IRQS) &&
+		strcmp(function->func, "entry_interrupt") == 0);
+}
+
+static void
+graph_enter(struct instance *i, struct thread_calls *calls, const struct ktr_site *function)
+{
+	uint32_t depth = calls->depth;
+	struct thread_call *call;
+
+	/* What is called from a function that is traced is traced. */
+	if (depth == 0 && functions_any(&instance_top.functions, FUNCTIONS_GRAPH) &&
+	    !functions_have(&instance_top.functions, FUNCTIONS_GRAPH, function))
+		return;
+	call = calls_enter(calls, ktr_site_number(function));
+	if (call == NULL)
+		return;
+	call->hidden = (depth > 0 && call[-1].hidden) || is_hidden(function);
+	if (!call->hidden && !too_deep(depth) &&
+	    __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED) == 0)
+		instance_record(i, &tracer_graph_entry,
+				(uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, depth,
+							function_address(function)});
+}
+
+static void
+graph_leave(struct instance *i, struct thread_calls *calls, const struct ktr_site *function)
+{
+	const struct thread_call *call = calls_leave(calls, ktr_site_number(function));
+	uint64_t now_ns = clock_ns();
+
+	if (call == NULL || call->hidden || too_deep(calls->depth) ||
+	    now_ns - call->start_ns < __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED))
+		return;
+	instance_record(i, &tracer_graph_return,
+			(uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, calls->depth,
+						call->start_ns, now_ns,
+						function_address(function)});
+}
+
+static void
+graph_fire(const struct ktr_firing *f)
+{
+	struct thread_calls *calls = calls_mine();
+	struct instance *i = instance_of(f);
+
+	if (calls == NULL || !pids_want(i, PIDS_FUNCTION))
+		return;
+	if (f->site->kind == KTR_SITE_ENTRY)
+		graph_enter(i, calls, f->site);
+	else
+		graph_leave(i, calls, calls_function(f->site));
+}
+
+/* ---- switching ---- */
+
+static const struct {
+	const char *name;
+	ktr_hook_fn *hook;
+} tracers[] = {
+    [TRACER_NOP] = {"nop", NULL},
+    [TRACER_FUNCTION] = {"function", function_fire},
+    [TRACER_GRAPH] = {"function_graph", graph_fire},
+    [TRACER_IRQSOFF] = {"irqsoff", irqsoff_fire},
+    [TRACER_WAKEUP] = {"wakeup", wakeup_fire},
+    [TRACER_WAKEUP_RT] = {"wakeup_rt", wakeup_fire},
+    [TRACER_HWLAT] = {"hwlat", NULL},
+};
+
+const char *
+tracer_name(const struct instance *i)
+{
+	return tracers[i->tracer].name;
+}
+
+static bool
+site_wanted(const struct ktr_site *site, void *arg)
+{
+	if (latency_is_on(instance_now))
+		return latency_wants(site);
+	return functions_enabled && functions_traced(&instance_now->functions, site) &&
+	       (instance_now->tracer == TRACER_GRAPH || site->kind == KTR_SITE_ENTRY);
+}
+
+void
+tracer_update(void)
+{
+	if (instance_now->tracer_owner != 0)
+		ktr_select_all(instance_now->tracer_owner, site_wanted, NULL);
+}
+
+void
+tracer_stop(void)
+{
+	instance_disown(&instance_now->tracer_owner);
+	if (instance_now->tracer == TRACER_GRAPH)
+		calls_stop();
+	if (instance_now->tracer == TRACER_HWLAT)
+		hwlat_stop();
+	if (latency_is_on(instance_now))
+		snapshot_free(instance_now);
+	instance_now->tracer = TRACER_NOP;
+}
+
+static int
+start(enum tracer t)
+{
+	int n = 0;
+
+	if ((t == TRACER_HWLAT && hwlat_start() != 0) ||
+	    (tracer_is_latency(t) && latency_start() != 0))
+		return -ENOMEM;
+	if (t == TRACER_GRAPH && !calls_start())
+		return -EBUSY;
+	if (tracers[t].hook != NULL)
+		n = instance_owner("ftrace", tracers[t].hook);
+	if (n < 0) {
+		if (t == TRACER_GRAPH)
+			calls_stop();
+		return -EBUSY;
+	}
+	instance_now->tracer_owner = (unsigned)n;
+	instance_now->tracer = t;
+	tracer_update();
+	return 0;
+}
+
+void
+tracer_show(uintptr_t arg, struct sbuf *out)
+{
+	sbuf_printf(out, "%s\n", tracer_name(instance_now));
+}
+
+/* Other tracers than these are there once. */
+static bool
+is_possible(enum tracer t)
+{
+	return instance_now == &instance_top || t <= TRACER_GRAPH;
+}
+
+void
+tracer_show_all(uintptr_t arg, struct sbuf *out)
+{
+	for (unsigned t = TRACERS; t-- > 0;)
+		if (is_possible(t))
+			sbuf_printf(out, "%s%c", tracers[t].name, t > 0 ? ' ' : '\n');
+}
+
+int
+tracer_store(uintptr_t arg, char *text)
+{
+	const char *name = tracefs_word(&text);
+	enum tracer before = instance_now->tracer;
+	int error;
+
+	for (unsigned t = 0; t < TRACERS; t++) {
+		if (name == NULL || strcmp(name, tracers[t].name) != 0 || !is_possible(t))
+			continue;
+		if (t == before)
+			return 0;
+		tracer_stop();
+		buffer_clear(&instance_now->trace, BUFFER_ALL);
+		error = start((enum tracer)t);
+		if (error != 0)
+			start(before);
+		return error;
+	}
+	return -EINVAL;
+}
+
+/* ---- the sysctl ---- */
+
+static uint64_t
+ftrace_enabled(void)
+{
+	return functions_enabled;
+}
+
+static bool
+update(const void *arg)
+{
+	tracer_update();
+	return false;
+}
+
+static int
+ftrace_enable(int64_t on, char *err, size_t errlen)
+{
+	mutex_lock(&ftrace_lock);
+	functions_enabled = on != 0;
+	instances_any(update, NULL);
+	mutex_unlock(&ftrace_lock);
+	return 0;
+}
+
+SYSCTL_INT_CALL(kernel_ftrace_enabled, "kernel.ftrace_enabled", SYSCTL_WR, ftrace_enabled,
+		ftrace_enable, 0, 1, "0: the tracers of tracefs see no function");

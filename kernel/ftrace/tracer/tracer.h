@@ -1,0 +1,160 @@
+/*
+ * tracer.h - tracers: current_tracer, the lists of functions, the function profiler, stack_trace.
+ *
+ * In: the name of a tracer, lists of functions, and the entries and returns of functions (FBT).
+ * Out: events of the sites that are declared here, in the log of the instance; print.c prints them.
+ *
+ *	probe of a function ──► hook of the tracer ──► functions_traced(), pids_want()
+ *	                                                    │ yes
+ *	log of the instance ◄── instance_record() ◄─────────┘
+ *
+ * The latency tracers record as the function tracer does, and keep a copy of the log when a time
+ * was the longest so far (snapshot_keep()).
+ *
+ * Locking: ftrace_lock guards what is switched on. What hooks read changes while they are off, or
+ * is atomic; they take no lock.
+ *
+ * Files, in reading order: functions.c (the lists), tracer.c (function, function_graph), latency.c
+ * (irqsoff, wakeup, wakeup_rt), hwlat.c, profile.c, stack.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/ftrace/tracefs.h"
+#include "kernel/lib/sbuf.h"
+#include "ktr/entry.h"
+#include "ktr/hook.h"
+#include "ktr/ktr.h"
+#include "ktr/site.h"
+
+struct instance;
+
+/* ---- tracer.c: the current tracer ---- */
+
+/* Defines the site of an event that the log records when ftrace says so, with n parameters. */
+#define TRACER_SITE(variable, n, format)                                 \
+	struct ktr_site variable KTR_SITE_SECTION_ = {.file = __FILE__,  \
+						      .func = #variable, \
+						      .fmt = (format),   \
+						      .line = __LINE__,  \
+						      .nargs = (n),      \
+						      .kind = KTR_SITE_RECORD}
+
+/* The sites of the events that tracers record. */
+extern struct ktr_site tracer_function, tracer_graph_entry, tracer_graph_return, tracer_mark;
+extern struct ktr_site tracer_raw;
+
+enum tracer {
+	TRACER_NOP,
+	TRACER_FUNCTION,
+	TRACER_GRAPH,
+	TRACER_IRQSOFF,
+	TRACER_WAKEUP,
+	TRACER_WAKEUP_RT,
+	TRACER_HWLAT,
+	TRACERS
+};
+
+/* Where the function of an entry's site begins: the kernel is in the last 2 GiB. */
+static inline uintptr_t
+function_address(const struct ktr_site *entry)
+{
+	return (uintptr_t)(int32_t)entry->pc;
+}
+/* Records a function's entry. */
+void tracer_record_function(struct instance *i, const struct ktr_firing *f);
+
+/* The name of an instance's current tracer. */
+const char *tracer_name(const struct instance *i);
+/* It becomes nop. */
+void tracer_stop(void);
+/* A list of functions has changed. */
+void tracer_update(void);
+void tracer_show_all(uintptr_t arg, struct sbuf *out); /* available_tracers */
+void tracer_show(uintptr_t arg, struct sbuf *out);     /* current_tracer */
+int tracer_store(uintptr_t arg, char *text);
+
+/* Numbers that hooks read at any time: files of one number each. */
+extern uint64_t tracer_max_depth; /* max_graph_depth; 0: none */
+extern uint64_t tracer_thresh_ns; /* tracing_thresh: only calls that last as long; 0: all */
+
+/* ---- functions.c: lists of functions ---- */
+
+enum function_list {
+	FUNCTIONS_FILTER,        /* set_ftrace_filter */
+	FUNCTIONS_NOTRACE,       /* set_ftrace_notrace */
+	FUNCTIONS_GRAPH,         /* set_graph_function */
+	FUNCTIONS_GRAPH_NOTRACE, /* set_graph_notrace */
+	FUNCTIONS_STACK,         /* stack_trace_filter */
+	FUNCTIONS_LISTS
+};
+
+/* Sets of entries of functions, by the numbers of their sites. */
+struct functions {
+	uint64_t bits[FUNCTIONS_LISTS][65536 / 64]; /* atomic */
+	bool any[FUNCTIONS_LISTS];                  /* atomic: a bit is set */
+};
+
+/* Are there names in a list? Any context. */
+bool functions_any(const struct functions *f, enum function_list list);
+/* Is the function of this site in a list? Any context. */
+bool functions_have(const struct functions *f, enum function_list list,
+		    const struct ktr_site *site);
+/* Is the function of this site to be traced, as the first two lists say? */
+bool functions_traced(const struct functions *f, const struct ktr_site *site);
+/* The files: arg is the list. */
+void functions_show(uintptr_t arg, struct sbuf *out);
+int functions_store(uintptr_t arg, char *text);
+int functions_clear(uintptr_t arg);
+/* available_filter_functions. */
+void functions_show_all(uintptr_t arg, struct sbuf *out);
+
+/* ---- latency.c: the tracers irqsoff, wakeup and wakeup_rt ---- */
+
+extern struct ktr_site latency_point, latency_switch;
+ktr_hook_fn irqsoff_fire, wakeup_fire;
+/* 0 or -ENOMEM. */
+int latency_start(void);
+/* Is one of them the current one? Does it want this site? */
+bool tracer_is_latency(enum tracer t);
+bool latency_is_on(const struct instance *i);
+/* Is its trace printed in their format? */
+bool latency_layout(const struct instance *i);
+bool latency_wants(const struct ktr_site *site);
+void latency_show(uintptr_t arg, struct sbuf *out); /* tracing_max_latency */
+int latency_store(uintptr_t arg, char *text);
+void latency_print_head(struct sbuf *out, const struct instance *i, uint64_t entries,
+			uint64_t written);
+/* What is before an event, if the next one is from that time; an event of these tracers. */
+void latency_print_context(struct sbuf *out, const struct instance *i, const struct ktr_entry *e,
+			   unsigned cpu, uint64_t next_ns);
+bool latency_print(struct sbuf *out, const struct ktr_entry *e, unsigned cpu);
+
+/* ---- hwlat.c: the tracer of that name ---- */
+
+/* 0 or -ENOMEM. */
+int hwlat_start(void);
+void hwlat_stop(void);
+/* Prints an event of the tracer. False: it is another one. */
+bool hwlat_print(struct sbuf *out, const struct ktr_entry *e);
+extern struct ktr_site hwlat_site;
+extern const struct tracefs_file hwlat_dir; /* hwlat_detector */
+
+/* ---- profile.c: the function profiler ---- */
+
+/* A list of functions has changed. */
+void profile_update(void);
+void profile_show_enabled(uintptr_t arg, struct sbuf *out);
+int profile_store_enabled(uintptr_t arg, char *text);
+extern const struct tracefs_file profile_dir; /* trace_stat */
+
+/* ---- stack.c: the deepest stack ---- */
+
+/* A list of functions has changed. */
+void stack_update(void);
+void stack_show(uintptr_t arg, struct sbuf *out);
+void stack_show_size(uintptr_t arg, struct sbuf *out);
+int stack_store_size(uintptr_t arg, char *text);
