@@ -16,17 +16,6 @@ ktr_is_word(char c)
 	       c == '_';
 }
 
-/** How many of these the text begins with. */
-static inline size_t
-ktr_word_length(const char *text)
-{
-	size_t n = 0;
-
-	while (ktr_is_word(text[n]))
-		n++;
-	return n;
-}
-
 enum ktr_number {
 	KTR_NUMBER_NOT,  /* no number */
 	KTR_NUMBER_HUGE, /* one of more than 64 bits */

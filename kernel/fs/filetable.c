@@ -41,13 +41,13 @@ filetable_create(struct uidinfo *ui)
 	return ft;
 }
 
-static bool
+static inline bool
 is_set(const uint64_t *bits, unsigned fd)
 {
 	return bits[fd / 64] >> fd % 64 & 1;
 }
 
-static void
+static inline void
 set_bit(uint64_t *bits, unsigned fd, bool on)
 {
 	if (on)
@@ -202,7 +202,7 @@ filetable_get_kind(uint64_t fd, const struct vnode_ops *ops, int *err)
 }
 
 /* lock held */
-static void
+static inline void
 set_file(struct filetable *ft, unsigned fd, struct file *f, int flags)
 {
 	ft->files[fd] = f;
@@ -226,7 +226,7 @@ filetable_is_cloexec(const struct filetable *ft, unsigned fd)
 }
 
 /* The lowest free descriptor from min on: ft->size at most. lock held */
-static unsigned
+static inline unsigned
 lowest_free(const struct filetable *ft, unsigned min)
 {
 	unsigned fd = min;
@@ -236,8 +236,9 @@ lowest_free(const struct filetable *ft, unsigned min)
 	return fd;
 }
 
-int
-filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
+/* As filetable_add(). */
+static inline __attribute__((always_inline)) int
+take_lowest(struct filetable *ft, struct file *f, unsigned min, int flags)
 {
 	unsigned fd, limit = filetable_limit();
 
@@ -259,9 +260,15 @@ filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
 }
 
 int
+filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
+{
+	return take_lowest(ft, f, min, flags);
+}
+
+int
 filetable_reserve(void)
 {
-	return filetable_add(curproc()->files, NULL, 0, 0);
+	return take_lowest(curproc()->files, NULL, 0, 0);
 }
 
 void
@@ -285,7 +292,7 @@ filetable_install(struct file *f, int flags)
 }
 
 /* Closes the file of a descriptor that the table had. NULL is allowed. */
-static void
+static __attribute__((noinline)) void
 filp_close(struct file *f, struct filetable *ft)
 {
 	if (f != NULL && f->vn->locks != NULL)

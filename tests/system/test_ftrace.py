@@ -41,6 +41,23 @@ def function():
         check_eq(hits, sum(w.startswith("ramfs_write ") and name.startswith("load") for name, *_, w in got), "ramfs_write, profiled and traced")
 
 
+# Functions of these names do here what they do in Linux.
+LINUX_NAMES = ("do_execveat_common do_exit do_group_exit do_nanosleep do_sys_openat2 do_wp_page filp_close kernel_clone schedule scheduler_tick "
+               "vfs_open vfs_read vfs_symlink vfs_write wake_up_process").split()
+
+
+@test("functions that do what one of Linux does have its name, and are called; linux_proc_banner is the text of /proc/version")
+def names():
+    traced, banner, version = ftrace(
+        f"echo {' '.join(LINUX_NAMES)} > set_ftrace_filter\necho function > current_tracer\n"
+        "/bin/cat /etc/motd > /tmp/copy\n/bin/ln -s a /tmp/link\n/bin/sleep 0.1\n(exit 3)\necho 0 > tracing_on\ncat trace\necho =====\n"
+        "echo nop > current_tracer\necho 1 > tracing_on\necho 'p:banner kernel_clone text=@linux_proc_banner:string' > kprobe_events\n"
+        "echo 1 > events/kprobes/banner/enable\n(exit 3)\ngrep -o 'text=.*' trace\necho =====\ncat /proc/version\n", smp=2)
+    check_eq(sorted({what.split(" ")[0] for *_, what in rows(traced)}), LINUX_NAMES, "functions that were called")
+    form = re.escape(check_match(r'^text="(.*)$', banner, "the banner")[1]).replace("%s", r"\S+")
+    check_match(rf"^{form.rpartition(' ')[0]} ", version, "/proc/version")
+
+
 @test("function_graph: calls nest and end; set_graph_function, set_graph_notrace, max_graph_depth, tracing_thresh and the options choose")
 def graph():
     tree, columns, deep, without, slow = ftrace(
@@ -194,7 +211,7 @@ def filters():
         "result & 4": ([12, 13, 14], [14]), "comm == cat": ([], [14]), "comm != 'cat'": ([11, 12, 13, 14], []), "comm ~ 's*'": ([11, 12, 13, 14], []),
         "comm ~ '[a-c]*t'": ([], [14]), "common_pid == 99999": ([], []), "cpu == 0 && (result < 13)": ([11, 12], []),
         "result == 0xe": ([14], [14]), "ino >= 0 && result == -9": ([], []), "result==11||result==12&&comm==cat": ([11], [])}
-    script = "cd events\nvop=$(echo VOP/write_file_*)\nopen=$(echo VFS/file_open_at_*)\necho =====\n"
+    script = "cd events\nvop=$(echo VOP/vfs_write_*)\nopen=$(echo VFS/file_open_at_*)\necho =====\n"
     for text in expressions:
         script += (f"echo \"{text}\" > $vop/filter\ncat $vop/filter\necho 1 > $vop/enable\necho > ../trace\n"
                    "for n in 1 12 123 1234; do echo 012345678$n > /tmp/x; done\ncat /tmp/x > /tmp/y\ncat ../trace\necho 0 > $vop/enable\necho =====\n")
