@@ -112,13 +112,17 @@ dif_record_take(struct dif *d, unsigned cpu, void *piece[2], uint32_t size[2])
 	}
 }
 
-/* The speculation; *s NULL: it is 0, which speculation() returns if none is free. False: none can
- * be it. */
+/*
+ * Finds a speculation. *s NULL: it is 0, which speculation() returns if none is free. False: there
+ * is none of that number.
+ */
 static bool
 spec_get(struct dif_run *r, uint64_t spec, struct dif_spec **s)
 {
+	if (spec > r->d->h.options.nspec)
+		return dif_fail(r, DIF_FAULT_ILLOP, 0);
 	*s = spec != 0 ? &r->d->specs[spec - 1] : NULL;
-	return spec <= r->d->h.options.nspec || dif_fail(r, DIF_FAULT_ILLOP, 0);
+	return true;
 }
 
 uint64_t

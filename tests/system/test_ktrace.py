@@ -81,7 +81,7 @@ def logged():
     check_eq([r["struct"] for r in structs], ["stat", "stat", "timespec", "timespec", "rlimit"], "structs")
     check_eq([(oct(r["mode"]), r["size"]) for r in structs[:2]], [("0o100640", 38), ("0o100644", size)], "files")
     check_eq(struct.unpack("<qq", bytes.fromhex(structs[3]["data"])), (0, 1001), "the nap")
-    check_eq(struct.unpack("<qq", bytes.fromhex(structs[4]["data"]))[0], 64, "open files")
+    check_eq(struct.unpack("<qq", bytes.fromhex(structs[4]["data"]))[0], 1024, "open files")
     check_eq({r["type"] for r in only_calls}, {"CTOR", "CALL", "RET", "DTOR"}, "records with -t c")
 
 
