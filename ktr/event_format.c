@@ -4,7 +4,7 @@
 #include <stdarg.h>
 
 #include "ktr/fmt.h"
-#include "ktr/word.h"
+#include "ktr/name.h"
 
 __attribute__((format(printf, 2, 3))) static void
 print(const struct ktr_format_out *out, const char *fmt, ...)

@@ -5,8 +5,8 @@
  */
 #include "ktr/param.h"
 #include "ktr/fmt.h"
+#include "ktr/name.h"
 #include "ktr/str.h"
-#include "ktr/word.h"
 
 /* The name is the word, or p1, p2… if the word is empty. number, unless 0, is appended to it. */
 static void

@@ -4,17 +4,8 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/** Is it a letter, a digit or _, of which names consist? */
-static inline bool
-ktr_is_word(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
 
 enum ktr_number {
 	KTR_NUMBER_NOT,  /* no number */

@@ -7,9 +7,9 @@
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/lib/word.h"
 #include "kernel/probe/kprobe_private.h"
 #include "kernel/probe/kprobe_reader.h"
+#include "ktr/name.h"
 #include "ktr/word.h"
 
 #define STACK_WORDS 2048 /* $stackN: of a thread's stack in the kernel */
@@ -350,7 +350,7 @@ static bool
 take_argument_name(struct reader *r, const struct kdefinition *d, struct kfetch *f)
 {
 	const char *start = r->at, *equal = start;
-	size_t n = word_length(start);
+	size_t n = ktr_word_length(start);
 
 	while (*equal != '\0' && *equal != ' ' && *equal != '=')
 		equal++;

@@ -6,9 +6,9 @@
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/lib/word.h"
 #include "kernel/probe/kprobe_private.h"
 #include "kernel/probe/kprobe_reader.h"
+#include "ktr/name.h"
 #include "ktr/word.h"
 
 int
@@ -44,7 +44,7 @@ kread_name(struct reader *r, const char *what, const char *more, char *to, size_
 bool
 kread_value(struct reader *r, uint64_t *v)
 {
-	size_t n = word_length(r->at);
+	size_t n = ktr_word_length(r->at);
 	bool good = ktr_number(r->at, n, 0, v) == KTR_NUMBER_OK;
 
 	r->at += good ? n : 0;

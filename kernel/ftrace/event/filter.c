@@ -6,7 +6,7 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
-#include "kernel/lib/word.h"
+#include "ktr/name.h"
 #include "ktr/word.h"
 
 #define TRUTH     1 /* registers */
@@ -225,7 +225,7 @@ term(struct parser *p)
 
 	skip_blanks(p);
 	start = p->at;
-	n = word_length(start);
+	n = ktr_word_length(start);
 	if (n == 0)
 		return fail(p, start,
 			    *start == ')' ? "Too few '('" : "Meaningless filter expression");

@@ -10,10 +10,10 @@
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/lib/string.h"
-#include "kernel/lib/word.h"
 #include "kernel/mm/heap.h"
 #include "ktr/dynamic.h"
 #include "ktr/intern.h"
+#include "ktr/name.h"
 #include "ktr/port.h"
 #include "ktr/word.h"
 
@@ -65,7 +65,7 @@ synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const uint
 static bool
 is_name(const char *s)
 {
-	return *s != '\0' && !(*s >= '0' && *s <= '9') && s[word_length(s)] == '\0';
+	return *s != '\0' && !(*s >= '0' && *s <= '9') && s[ktr_word_length(s)] == '\0';
 }
 
 #define FORM      "Command must be of the form: "

@@ -5,7 +5,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/hist/hist.h"
 #include "kernel/lib/string.h"
-#include "ktr/word.h"
+#include "ktr/name.h"
 
 /* ---- variables of other histograms ---- */
 
