@@ -84,7 +84,7 @@ def graph():
     check_match(r"^#     TIME        CPU  TASK/PID         DURATION                  FUNCTION CALLS$", columns, "the head")
     check_match(r"^ +\d+\.\d{6} \|   \d\)  +(sh|cat)-\d+ +\|   ( |\d)", columns, "time, CPU and thread")
     check({len(i) for *_, i, _ in CALL.findall(deep)} == {0, 2}, f"depths: {deep}")
-    check("open_at()" in without and "vnode_lookup" not in without, f"file_open_at is hidden with what it calls: {without}")
+    check("do_sys_openat2()" in without and "vnode_lookup" not in without, f"file_open_at is hidden with what it calls: {without}")
     durations = [float(d[:-3]) for _, _, d, _, what in CALL.findall(slow)]
     check(durations and min(durations) >= 1000 and re.search(r"} /\* \w+ \*/", slow), f"only calls of 1 ms, with names: {slow}")
 

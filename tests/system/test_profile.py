@@ -125,7 +125,7 @@ def stacks():
     for head in chains([re.findall(r"^ => (\w+)$", part, re.M) for part in trigger.split("<stack trace>\n")], True):
         check_eq(head, ["entry_interrupt", trap], "functions of the handler, by ftrace")
     rows = re.findall(r"^ *\d+\) +(\d+) +(\d+) +(\w+)\+", deepest, re.M)
-    check_eq(chains([[name for *_, name in rows]], True)[0][0], "sched_tick", "the innermost function")
+    check_eq(chains([[name for *_, name in rows]], True)[0][0], "scheduler_tick", "the innermost function")
     check_eq([int(depth) for depth, *_ in rows], [sum(int(size) for _, size, _ in rows[i:]) for i in range(len(rows))], "depths")
 
 
