@@ -322,7 +322,7 @@ def a_file_for_freebsds_kdump(tmp):
 
 
 def freebsds_numbers_of_errors_and_signals(tmp):
-    errors = {"EAGAIN": 35, "ENAMETOOLONG": 63, "ENOSYS": 78, "ENOTEMPTY": 66, "ELOOP": 62, "EOVERFLOW": 84, "EOPNOTSUPP": 45, "ETIMEDOUT": 60, "ECANCELED": 85}
+    errors = {"EAGAIN": 35, "EDEADLK": 11, "ENOLCK": 77, "ENAMETOOLONG": 63, "ENOSYS": 78, "ENOTEMPTY": 66, "ELOOP": 62, "EOVERFLOW": 84, "EOPNOTSUPP": 45, "ETIMEDOUT": 60, "ECANCELED": 85}
     rows = re.findall(r"^#define (E\w+) +(\d+)$", (ROOT / "kernel/abi/errno.h").read_text(), re.M)
     expect(len(rows) > 30 and set(errors) <= {name for name, _ in rows}, f"errno.h: {rows}")
     said = freebsd(tmp, [k.ret(0, -1, int(number)) for _, number in rows])
