@@ -168,6 +168,21 @@ waits_crosswise(void *fd)
 	return lock(*(int *)fd, F_SETLKW, F_WRLCK, 1, 1) == 0 ? 0 : errno;
 }
 
+/* Returns when that child has byte 0, and sleeps. */
+static bool
+await_holder(int fd, pid_t pid)
+{
+	struct flock l;
+
+	do {
+		l = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+		if (fcntl(fd, F_GETLK, &l) != 0)
+			return false;
+		sched_yield();
+	} while (l.l_type == F_UNLCK);
+	return l.l_pid == pid && await_sleep(pid, 0);
+}
+
 static bool
 waits_and_finds_deadlocks(void)
 {
@@ -177,20 +192,18 @@ waits_and_finds_deadlocks(void)
 
 	if (pid == 0)
 		_exit(waits_crosswise(&fd));
-	good = good && await_sleep(pid, 0) && FAILS(lock(fd, F_SETLKW, F_WRLCK, 0, 1), EDEADLK);
-	/* An alarm ends the wait; as the other one is let go, it gets both. */
-	on_alarm(0);
-	send_alarms(true);
+	good = good && await_holder(fd, pid) && FAILS(lock(fd, F_SETLKW, F_WRLCK, 0, 1), EDEADLK);
+	/* When the lock is let go, who waits has both. */
 	good = good && lock(fd, F_SETLK, F_UNLCK, 1, 1) == 0 && waitpid(pid, &status, 0) == pid &&
 	       status == 0;
-	send_alarms(false);
 	pid = fork();
 	if (pid == 0) {
 		lock(fd, F_SETLK, F_WRLCK, 0, 0);
 		for (;;)
 			pause();
 	}
-	good = good && await_sleep(pid, 0);
+	good = good && await_holder(fd, pid);
+	on_alarm(0);
 	send_alarms(true);
 	good = good && FAILS(lock(fd, F_SETLKW, F_RDLCK, 5, 1), EINTR);
 	send_alarms(false);
