@@ -119,7 +119,8 @@ cut_range(struct vnode *vn, const struct record_lock *cut, struct record_lock **
 	struct record_lock **at = &vn->locks, *l;
 
 	while ((l = *at) != NULL) {
-		bool before = l->start<cut->start, after = l->end> cut->end;
+		bool before = l->start < cut->start;
+		bool after = l->end > cut->end;
 
 		if (l->owner != cut->owner || l->end < cut->start || l->start > cut->end) {
 			at = &l->next;
@@ -143,13 +144,13 @@ cut_range(struct vnode *vn, const struct record_lock *cut, struct record_lock **
 	}
 }
 
-/* Makes the range of `l` that of all locks of its kind that overlap it or touch it, and cuts them.
+/*
+ * Adds to the range of `l`, which vn does not have yet, those of its owner's locks of its kind that
+ * overlap it or touch it. flock_mutex held.
  */
 static void
-merge_lock(struct vnode *vn, struct record_lock *l)
+widen_range(const struct vnode *vn, struct record_lock *l)
 {
-	struct record_lock *none = NULL;
-
 	for (const struct record_lock *o = vn->locks; o != NULL; o = o->next) {
 		if (o->owner == l->owner && o->exclusive == l->exclusive &&
 		    o->start <= l->end + 1 && l->start <= o->end + 1) {
@@ -157,7 +158,6 @@ merge_lock(struct vnode *vn, struct record_lock *l)
 			l->end = o->end > l->end ? o->end : l->end;
 		}
 	}
-	cut_range(vn, l, &none);
 }
 
 void
@@ -225,10 +225,11 @@ set_lock(struct vnode *vn, const struct record_lock *want, bool unlock, bool wai
 	if (error == 0 && !unlock && find_conflict(vn, want) != NULL)
 		error = wait ? wait_for(vn, want) : -EAGAIN;
 	if (error == 0) {
-		cut_range(vn, want, &spare);
+		*l = *want;
+		if (!unlock)
+			widen_range(vn, l);
+		cut_range(vn, l, &spare);
 		if (!unlock) {
-			*l = *want;
-			merge_lock(vn, l);
 			link_lock(vn, l);
 			l = NULL;
 		}

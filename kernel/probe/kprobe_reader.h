@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "kernel/probe/kprobe_private.h"
-#include "ktr/word.h"
 
 /* What is being read, and where the error goes. */
 struct reader {
