@@ -84,6 +84,8 @@ HAS_A_LIMIT = ("names", "depth", "maps")
 GRUB_ONLY = ("x86_64", "GRUB boots x86_64 only")
 # `make soak` runs the tests whole.
 WHOLE = bool(os.environ.get("KESTREL_WHOLE"))
+# A run of all items on all ports (tests/run without names).
+TURNS = bool(os.environ.get("KESTREL_TURNS")) and not WHOLE
 _tests = []
 _running = ""  # the name of the test
 
@@ -109,15 +111,27 @@ class Skipped(Exception):
     """A test that cannot run on this machine; the message says why."""
 
 
-def test(name, arch=None):
-    """Registers a function under the promise that it tests. arch: (the only architecture to test, reason)."""
+def turn(name):
+    """The port whose turn it is to run a test of portable code. Numbers in its name do not count: cpus() may differ. Another
+    bit than that of cpus() decides."""
+    return ARCHS[zlib.crc32(re.sub(r"\d", "", name).encode()) // 2 % len(ARCHS)]
+
+
+def test(name, arch=None, portable=False):
+    """Registers a function under the promise that it tests. arch: (the only architecture to test, reason). portable: what it
+    tests is the same code on each port, so that a run of everything makes it on one of them, by turns."""
     def elsewhere():
-        raise Skipped(arch[1])
+        raise Skipped(arch[1] if arch else "the other port makes this test; make soak makes it on both")
 
     def register(fn):
-        _tests.append((name, fn if arch is None or arch[0] == ARCH else elsewhere))
+        here = arch[0] == ARCH if arch else not (portable and TURNS) or turn(name) == ARCH
+        _tests.append((name, fn if here else elsewhere))
         return fn
     return register
+
+
+def portable_test(name):
+    return test(name, portable=True)
 
 
 def check(condition, message):

@@ -8,7 +8,7 @@ import threading
 import time
 
 from console import DB, db, ended, guest, prompt, shell, stopped_by_request
-from harness import DEADLINE_S, FIRMWARE, MACHINE, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test
+from harness import DEADLINE_S, FIRMWARE, MACHINE, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, portable_test as test
 
 SENTENCES = [
     (r'debug.ktr.mask="SCHD"', r'^loader\.conf:1: debug\.ktr\.mask: no class "SCHD"; did you mean SCHED\?'),

@@ -5,7 +5,10 @@ It compares the process and file events of each thread of the script, in order. 
 threads, inodes), addresses, and documented differences: the bits of O_DIRECTORY and O_NOFOLLOW, and sizes of program
 files. System calls differ, since libraries make other ones on each architecture (dup2 and dup3, open and openat).
 """
+import os
+import pathlib
 import re
+import subprocess
 
 from harness import ARCHS, MACHINES, ROOT, Failed, Skipped, boot, check, check_eq, check_match, ktrdump, main, test
 
@@ -180,6 +183,20 @@ def sites(arch):
 
     check(len(portable(arch)) > 100, "hardly any trace points")
     check_eq(portable(arch) ^ portable(ARCHS[0]), set(), "trace points of one of them only")
+
+
+def names(path, arch):
+    """The names of a file's tests on a port, without numbers (harness.turn())."""
+    out = subprocess.run([path, "--list"], env=dict(os.environ, KESTREL_ARCH=arch), capture_output=True, text=True, check=True).stdout
+    return {re.sub(r"\d", "", line) for line in out.splitlines()}
+
+
+@test("a test that one of the ports makes, by turns, is a test of each of them")
+def turns():
+    files = [p for p in pathlib.Path(__file__).parent.glob("test_*.py") if re.search(r"\bportable_test\b", p.read_text())]
+    check(len(files) > 5, f"{len(files)} files have tests of portable code, expected more")
+    for path in files:
+        check_eq(names(path, ARCHS[1]), names(path, ARCHS[0]), f"{path.name}: tests of {ARCHS[1]}")
 
 
 if __name__ == "__main__":

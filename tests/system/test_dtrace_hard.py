@@ -9,7 +9,7 @@ import re
 import sys
 
 from console import DB, guest, prompt, shell
-from harness import boot, check, check_eq, check_match, main, scratch_file, test, times
+from harness import boot, check, check_eq, check_match, main, scratch_file, portable_test as test, times
 
 STATEMENTS = 500
 LINE = "/* " + "x" * 990 + " */ BEGIN { n++; }\n"

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 import tracecheck as tc
-from harness import ARCH, BUILD, ROOT, boot, check, main, scratch_file, test, times
+from harness import ARCH, BUILD, ROOT, boot, check, main, scratch_file, portable_test as test, times
 
 UNIT = ROOT / "tests/unit"
 sys.path.insert(0, str(UNIT))

@@ -2,7 +2,7 @@
 """test_ftrace_logs.py - /sys/kernel/tracing: snapshots, dumps on the console, instances."""
 import re
 
-from harness import BUILD, boot, check, check_eq, check_match, cpus, main, test
+from harness import BUILD, boot, check, check_eq, check_match, cpus, main, portable_test as test
 from tracefs import CD, ENTRIES, rows
 
 

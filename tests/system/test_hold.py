@@ -4,7 +4,7 @@ import re
 import time
 
 from console import BREAK, DB, PROMPT, db, guest, prompt, shell
-from harness import BUILD, DEADLINE_S, HAS_A_LIMIT, boot, check, check_eq, check_match, main, test
+from harness import BUILD, DEADLINE_S, HAS_A_LIMIT, boot, check, check_eq, check_match, main, portable_test as test
 
 DEEDS = ("--file", f"/bin/user_test={BUILD}/user_test")
 

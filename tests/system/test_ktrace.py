@@ -8,7 +8,7 @@ import sys
 
 import console
 import tracecheck as tc
-from harness import BUILD, ROOT, boot, check, check_eq, check_match, main, test
+from harness import BUILD, ROOT, boot, check, check_eq, check_match, main, portable_test as test
 
 sys.path.insert(0, str(ROOT / "tests/unit"))
 import ktrace_records  # noqa: E402

@@ -7,7 +7,7 @@ import subprocess
 import threading
 
 import tracecheck as tc
-from harness import ARCH, DEADLINE_S, KTRDUMP, boot, check, check_eq, check_match, decode, json_lines, ktrdump, main, scratch_file, test
+from harness import ARCH, DEADLINE_S, KTRDUMP, boot, check, check_eq, check_match, decode, json_lines, ktrdump, main, scratch_file, portable_test as test
 
 KEYS = ["seq", "cpu", "ns", "tid", "thread", "class", "file", "line", "func", "fmt", "args", "names", "text"]
 _sample = None

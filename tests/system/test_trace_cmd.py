@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import ARCH, ARCHS, DEADLINE_S, Skipped, boot, check, check_eq, check_match, main, need_package, scratch_file, test
+from harness import ARCH, ARCHS, DEADLINE_S, Skipped, boot, check, check_eq, check_match, main, need_package, scratch_file, portable_test as test
 from tracefs import CD
 
 # A command that is traced begins when a recorder of each CPU waits: trace-cmd records nothing where it comes too late.
-READY = "until test $(/bin/ps | grep -c tracepipe) -ge $(nproc); do sleep 0.02; done; "
+READY = "until portable_test as test $(/bin/ps | grep -c tracepipe) -ge $(nproc); do sleep 0.02; done; "
 
 
 def guest(script, **options):

@@ -3,7 +3,7 @@
 import re
 
 import tracecheck as tc
-from harness import boot, check, check_eq, check_match, cpus, ktr_stats, ktrdump, main, test
+from harness import boot, check, check_eq, check_match, cpus, ktr_stats, ktrdump, main, portable_test as test
 
 ENTRIES = "debug.ktr.entries=65536"
 
