@@ -108,7 +108,7 @@ define link_kernel
 	$Q$H/mkfbt $@.1 kernel/probe/noprobe >$@.fbt.S
 	$Q$(CC) $(ARCH_CFLAGS) -c $@.fbt.S -o $@.fbt.o
 	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.2 $(filter %.o,$^) $@.fbt.o
-	$Qkernel/debug/mksyms.py '$(CROSS)' $@.2 $@.ksyms
+	$Qkernel/debug/mksyms.py '$(CROSS)' $@.2 $@.ksyms $(SYSCALL_PREFIX)
 	$Qprintf '.section .ksyms,"a"\n.incbin "%s"\n' $@.ksyms | $(CC) $(ARCH_CFLAGS) -x assembler -c - -o $@.ksyms.o
 	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.3 $(filter %.o,$^) $@.fbt.o $@.ksyms.o
 	$Qkernel/debug/mksyms.py --check '$(CROSS)' $@.2 $@.3

@@ -1,5 +1,7 @@
 # arch.mk - what the build needs to know of this port.
 CROSS        := aarch64-linux-gnu-
+# What Linux calls the function sys_NAME of a system call: PREFIXsys_NAME.
+SYSCALL_PREFIX := __arm64_
 ARCH_CFLAGS  := -Wa,--noexecstack -march=armv8-a -mgeneral-regs-only -mno-outline-atomics -mcmodel=small -fno-pic -fno-pie
 USER_CFLAGS  := -march=armv8-a -mgeneral-regs-only -mno-outline-atomics -fno-pic -fno-pie
 # A no-op at the entry of each function.

@@ -16,6 +16,10 @@
 #define O_NONBLOCK 04000
 #define O_CLOEXEC  02000000
 
+struct open_how { /* of openat2() */
+	uint64_t flags, mode, resolve;
+};
+
 #define AT_FDCWD            (-100)
 #define AT_SYMLINK_NOFOLLOW 0x100
 #define AT_REMOVEDIR        0x200

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """mksyms.py - writes the symbol, line and frame tables of a kernel image (format: kernel/lib/ksyms.h).
 
-usage: mksyms.py CROSS IMAGE OUTPUT       makes the tables
-       mksyms.py --check CROSS ONE OTHER  fails when a symbol moved between two links
+usage: mksyms.py CROSS IMAGE OUTPUT PREFIX  makes the tables; sys_NAME is PREFIXsys_NAME, too
+       mksyms.py --check CROSS ONE OTHER    fails when a symbol moved between two links
 """
 import os
 import re
@@ -124,11 +124,18 @@ def by_name(names):
     return struct.pack(f"<{size}I", *table)
 
 
-def make(cross, image, output):
+# Functions with a name of FreeBSD's or of our own, and what Linux calls the one that does the same.
+LINUX = {"callout_set": "hrtimer_start_range_ns", "callout_stop": "hrtimer_cancel", "kmalloc": "__kmalloc",
+         "vm_fault": "handle_mm_fault"}
+
+
+def make(cross, image, output, prefix):
     syms = symbols(cross, image)
     base = syms[0][0]
     rows = [r for r in lines(cross, image) if r[0] >= base]
     rules = [r for r in frames(cross, image) if r[0] >= base]
+    others = {(a, LINUX.get(n, prefix + n)) for a, n in syms if n in LINUX or re.fullmatch(r"sys_\w+", n)}
+    syms = sorted(others | set(syms), key=lambda s: (s[0], s not in others))
     names, offsets = bytearray(), {}
 
     def name(text):
@@ -143,6 +150,8 @@ def make(cross, image, output):
     data += b"".join(struct.pack("<IHH", a - base, number[f], min(l, 65535)) for a, f, l in rows)
     data += b"".join(struct.pack("<IHBB", a - base, cfa, ra, fp) for a, cfa, ra, fp in rules)
     data += b"".join(struct.pack("<I", name(f)) for f in files)
+    if len(syms) > 16384:
+        sys.exit(f"mksyms: {len(syms)} symbols are more than kernel/lib/ksyms.c takes")
     head = struct.pack("<IIIIIIQQ", 0x324D534B, len(syms), len(rows), len(rules), len(files), 0, base, len(names))
     names.extend(bytes(-len(names) % 4))  # not counted: who wants only names ends before
     with open(output, "wb") as f:
@@ -150,12 +159,12 @@ def make(cross, image, output):
 
 
 def main(argv):
-    if len(argv) == 5 and argv[1] == "--check":
+    if argv[1:2] == ["--check"] and len(argv) == 5:
         one, other = symbols(argv[2], argv[3]), symbols(argv[2], argv[4])
         moved = {s for s in set(one) ^ set(other) if s[1] != "__kernel_end"}
         if moved:
             sys.exit(f"mksyms: symbols moved between the links: {sorted(moved)[:5]}")
-    elif len(argv) == 4:
+    elif len(argv) == 5:
         make(*argv[1:])
     else:
         sys.exit(__doc__)

@@ -18,6 +18,7 @@ SDT_PROBE_DEFINE_DATA(vfs, namei, lookup, entry, "entry", ": path %s");
 
 /* A path from the user, and the directory it is relative to. */
 struct user_path {
+	const char *name;  /* text; first, as in Linux's struct filename */
 	struct vnode *cwd; /* no reference: the process or its open file has one */
 	char text[PATH_MAX];
 };
@@ -38,30 +39,42 @@ at_directory(uint64_t dirfd, const char *path, struct vnode **dir)
 	return S_ISDIR(f->vn->mode) || *path == '\0' ? 0 : -ENOTDIR;
 }
 
-static int
-take_path(struct user_path *p, uint64_t dirfd, uint64_t upath)
+/* Copies a path to p. Returns p; NULL: *error says why not. */
+static __attribute__((noinline)) struct user_path *
+getname(uint64_t upath, struct user_path *p, int *error)
 {
 	int length = copy_in_str(p->text, upath, sizeof(p->text));
 
+	*error = length < 0 ? length : 0;
 	if (length < 0)
-		return length;
+		return NULL;
+	p->name = p->text;
 	SDT_FIRE(vfs, namei, lookup, entry, SDT_ARGS_DATA0(p->text, (size_t)length));
-	return at_directory(dirfd, p->text, &p->cwd);
+	return p;
+}
+
+static int
+take_path(struct user_path *p, uint64_t dirfd, uint64_t upath)
+{
+	int error;
+
+	return getname(upath, p, &error) != NULL ? at_directory(dirfd, p->text, &p->cwd) : error;
 }
 
 static int64_t
-do_sys_openat2(uint64_t dirfd, uint64_t upath, int flags, uint32_t mode)
+do_sys_openat2(uint64_t dirfd, uint64_t upath, const struct open_how *how)
 {
+	int fd, error, flags = (int)how->flags;
 	struct user_path p;
 	struct file *f;
-	int fd, error = take_path(&p, dirfd, upath);
 
+	error = take_path(&p, dirfd, upath);
 	if (error < 0)
 		return error;
 	fd = filetable_reserve();
 	if (fd < 0)
 		return fd;
-	error = file_open_at(p.cwd, p.text, flags, mode, &f);
+	error = file_open_at(p.cwd, p.text, flags, (uint32_t)how->mode, &f);
 	filetable_fill((unsigned)fd, error == 0 ? f : NULL, flags);
 	if (error < 0)
 		return error;
@@ -69,23 +82,30 @@ do_sys_openat2(uint64_t dirfd, uint64_t upath, int flags, uint32_t mode)
 	return fd;
 }
 
+static __attribute__((noinline)) int64_t
+do_sys_open(uint64_t dirfd, uint64_t upath, int flags, uint32_t mode)
+{
+	const struct open_how how = {.flags = (uint32_t)flags, .mode = mode};
+
+	return do_sys_openat2(dirfd, upath, &how);
+}
+
 int64_t
 sys_open(const uint64_t a[6])
 {
-	return do_sys_openat2((uint64_t)AT_FDCWD, a[0], (int)a[1], (uint32_t)a[2]);
+	return do_sys_open((uint64_t)AT_FDCWD, a[0], (int)a[1], (uint32_t)a[2]);
 }
 
 int64_t
 sys_creat(const uint64_t a[6])
 {
-	return do_sys_openat2((uint64_t)AT_FDCWD, a[0], O_CREAT | O_WRONLY | O_TRUNC,
-			      (uint32_t)a[1]);
+	return do_sys_open((uint64_t)AT_FDCWD, a[0], O_CREAT | O_WRONLY | O_TRUNC, (uint32_t)a[1]);
 }
 
 int64_t
 sys_openat(const uint64_t a[6])
 {
-	return do_sys_openat2(a[0], a[1], (int)a[2], (uint32_t)a[3]);
+	return do_sys_open(a[0], a[1], (int)a[2], (uint32_t)a[3]);
 }
 
 static int64_t

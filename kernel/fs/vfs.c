@@ -358,6 +358,12 @@ vnode_fill(struct vnode *dir, const char *name, uint32_t mode, const struct vnod
 	return vn;
 }
 
+bool
+vnode_has(const struct vnode *dir, const char *name)
+{
+	return dir_find(dir, name) != NULL;
+}
+
 /* Removes a name, and all below it, what is deepest first. vfs_lock held. */
 static void
 remove_all(struct vname *top, struct list *gone)

@@ -217,6 +217,8 @@ struct vnode *vnode_add(struct vnode *dir, const char *name, uint32_t mode,
  */
 struct vnode *vnode_fill(struct vnode *dir, const char *name, uint32_t mode,
 			 const struct vnode_ops *ops, void *data);
+/* For `fill`: has the directory that name? */
+bool vnode_has(const struct vnode *dir, const char *name);
 /*
  * For `fill`: removes the names in dir of which stale() is true, and all below them: what the
  * kernel has made, which is freed soon. vfs_lock held.

@@ -91,15 +91,29 @@ show_text(struct vnode *vn, struct sbuf *out)
 	return 0;
 }
 
+static char appeared[192]; /* the path of an event's directory that is not there yet */
+
+void
+tracefs_appears(const char *system, const char *event)
+{
+	snprintf(appeared, sizeof(appeared), "events/%s/%s", system, event);
+}
+
+/* Who looks for a name fills the directories on the way, which takes vfs_lock. */
 static int
 store_text(struct vnode *vn, char *text)
 {
-	int error = tracefs_begin(vn);
+	char path[sizeof(appeared)];
+	int error = tracefs_begin(vn), missing;
 
 	if (error != 0)
 		return error;
 	error = node_of(vn)->file->store(tracefs_arg(vn), text);
+	strlcpy(path, appeared, sizeof(path));
+	appeared[0] = '\0';
 	tracefs_end();
+	if (path[0] != '\0')
+		vnode_unref(vnode_lookup(node_of(vn)->dir, path, &missing));
 	return error;
 }
 
@@ -173,32 +187,45 @@ static const struct vnode_ops text_ops = {
 
 /* ---- names ---- */
 
+/* Makes a directory that fills itself. */
+static __attribute__((noinline)) struct vnode *
+tracefs_create_dir(const char *name, struct vnode *parent, const struct tracefs_file *file,
+		   struct tracefs_node *node)
+{
+	struct vnode *vn = vnode_fill(parent, name, S_IFDIR | file->mode, file->ops, node);
+
+	if (vn != NULL) {
+		vn->fill = file->fill;
+		vn->fixed = vn->missing = true;
+	}
+	return vn;
+}
+
 struct vnode *
 tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name, uintptr_t arg)
 {
 	const struct tracefs_node *parent = dir->data;
-	struct tracefs_node *node = kmalloc(sizeof(*node));
-	bool is_dir = file->fill != NULL;
+	struct tracefs_node *node;
 	struct vnode *vn;
 
+	if (vnode_has(dir, name))
+		return NULL;
+	node = kmalloc(sizeof(*node));
 	if (node == NULL) {
 		dir->missing = true;
 		return NULL;
 	}
-	*node = (struct tracefs_node){file, arg, parent != NULL ? parent->instance : &instance_top};
-	vn = vnode_fill(dir, name, (is_dir ? S_IFDIR : S_IFREG) | file->mode,
-			file->ops != NULL ? file->ops
-			: is_dir          ? NULL
-					  : &text_ops,
-			node);
+	*node = (struct tracefs_node){file, arg, parent != NULL ? parent->instance : &instance_top,
+				      dir};
+	vn = file->fill != NULL ? tracefs_create_dir(name, dir, file, node)
+				: vnode_fill(dir, name, S_IFREG | file->mode,
+					     file->ops != NULL ? file->ops : &text_ops, node);
 	if (vn == NULL) {
 		kfree(node);
 		return NULL;
 	}
-	vn->fill = file->fill;
 	vn->stream = file->stream;
 	vn->uid = dir->uid;
-	vn->fixed = vn->missing = is_dir;
 	return vn;
 }
 

@@ -51,6 +51,7 @@ struct tracefs_node {
 	const struct tracefs_file *file;
 	uintptr_t arg;             /* what the file is about: a CPU, an event, an option */
 	struct instance *instance; /* whose file it is: that of its directory */
+	struct vnode *dir;         /* that directory; for files of the top instance */
 };
 
 /*
@@ -67,6 +68,8 @@ void tracefs_release(const struct vnode *vn);
  */
 struct vnode *tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name,
 			  uintptr_t arg);
+/* In a store: an event was made. After it, the event's directory is there. */
+void tracefs_appears(const char *system, const char *event);
 /* The `destroy` of a file's operations. */
 void tracefs_destroy(struct vnode *vn);
 /* Adds n files of a table. */

@@ -9,6 +9,8 @@
 
 extern const char __ksyms_start[], __ksyms_end[];
 
+#define KSYMS_MAX 16384 /* mksyms.py sees to it */
+
 struct tables {
 	const struct ksyms_header *h;
 	const struct ksyms_sym *syms;
@@ -54,19 +56,66 @@ last_at_or_below(const void *records, uint32_t n, uint32_t addr)
 	return (long)lo - 1;
 }
 
+/* Bit i, atomic: the function of symbol i is called by the name before it. */
+static uint64_t asked[KSYMS_MAX / 64];
+
+static bool
+is_asked(long i)
+{
+	return (__atomic_load_n(&asked[i / 64], __ATOMIC_RELAXED) >> i % 64 & 1) != 0;
+}
+
+/* The number of the symbol at pc, or before it. -1: none. */
+static long
+find(struct tables *t, uintptr_t pc)
+{
+	if (!tables(t) || pc < t->h->base || pc >= (uintptr_t)__ksyms_start)
+		return -1;
+	return last_at_or_below(t->syms, t->h->sym_count, (uint32_t)(pc - t->h->base));
+}
+
 const char *
 ksym_lookup(uintptr_t pc, uintptr_t *offset)
 {
 	struct tables t;
-	long i;
+	long i = find(&t, pc);
 
-	if (!tables(&t) || pc < t.h->base || pc >= (uintptr_t)__ksyms_start)
-		return NULL;
-	i = last_at_or_below(t.syms, t.h->sym_count, (uint32_t)(pc - t.h->base));
 	if (i < 0)
 		return NULL;
 	*offset = pc - t.h->base - t.syms[i].addr;
-	return t.names + t.syms[i].name;
+	return t.names + t.syms[i - is_asked(i)].name;
+}
+
+/* The number of the function at pc, if the symbol before it is its other name; else 0. */
+static long
+find_pair(struct tables *t, uintptr_t pc)
+{
+	long i = find(t, pc);
+
+	return i > 0 && t->syms[i].addr == pc - t->h->base && t->syms[i - 1].addr == t->syms[i].addr
+		   ? i
+		   : 0;
+}
+
+const char *
+ksym_alias(uintptr_t pc)
+{
+	struct tables t;
+	long i = find_pair(&t, pc);
+
+	return i > 0 ? t.names + t.syms[i - 1].name : NULL;
+}
+
+void
+ksym_ask(uintptr_t pc, const char *name)
+{
+	struct tables t;
+	long i = find_pair(&t, pc);
+
+	if (i > 0 && strcmp(name, t.names + t.syms[i - 1].name) == 0)
+		__atomic_fetch_or(&asked[i / 64], 1ull << i % 64, __ATOMIC_RELAXED);
+	else if (i > 0)
+		__atomic_fetch_and(&asked[i / 64], ~(1ull << i % 64), __ATOMIC_RELAXED);
 }
 
 bool
@@ -104,11 +153,15 @@ const char *
 ksym_at(uint32_t i, uintptr_t *address)
 {
 	struct tables t;
+	long own, name = i;
 
 	if (!tables(&t) || i >= t.h->sym_count)
 		return NULL;
 	*address = t.h->base + t.syms[i].addr;
-	return t.names + t.syms[i].name;
+	own = find_pair(&t, *address);
+	if (own > 0 && !is_asked(own))
+		name = own + own - 1 - name;
+	return t.names + t.syms[name].name;
 }
 
 uintptr_t

@@ -5,7 +5,8 @@
  * this section after all others, so no address changes. Any context; no locks: the data is
  * constant.
  *
- * The section, little-endian: struct ksyms_header; syms (by address); lines (by address; line 0
+ * The section, little-endian: struct ksyms_header; syms (by address; of two names of one function,
+ * the second is its own, and the first what Linux calls it); lines (by address; line 0
  * ends a run of code that has lines); frames (by address); offsets of file names; names,
  * NUL-terminated; from the next multiple of 4 bytes on, a hash table with linear probing: numbers
  * of syms + 1, 0 for a free slot. It has the first power of 2 of slots that is twice sym_count or
@@ -52,12 +53,17 @@ struct ksyms_frame {
 
 /* The function that contains pc; *offset is the distance of pc from its start. NULL: unknown. */
 const char *ksym_lookup(uintptr_t pc, uintptr_t *offset);
+/* What Linux calls the function that begins at pc, if that is another name. NULL: it is not. */
+const char *ksym_alias(uintptr_t pc);
+/* Somebody asks for the function at pc by one of its names: ksym_lookup() gives it that name from
+ * now on. Thread context. */
+void ksym_ask(uintptr_t pc, const char *name);
 /* Source file and line of the instruction at pc. False: unknown. */
 bool ksym_line(uintptr_t pc, const char **file, unsigned *line);
 /* The frame of the code at pc. False: unknown, as in assembly. */
 bool ksym_frame(uintptr_t pc, struct ksyms_frame *frame);
-/* Function or object number i, in order of addresses, and its address. NULL: there are not so many.
- */
+/* Function or object number i, in order of addresses, and its address; of two names of a function
+ * first the one that ksym_lookup() gives it. NULL: there are not so many. */
 const char *ksym_at(uint32_t i, uintptr_t *address);
 /* Address of the first function or object of that name, and how many have it. 0: none. */
 uintptr_t ksym_find(const char *name, unsigned *count);

@@ -322,18 +322,18 @@ static int
 kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, struct kprobe **made)
 {
 	struct place place;
-	uintptr_t offset = d->offset, function = d->address + d->offset;
-	const char *name = ksym_lookup(function, &offset);
+	uintptr_t offset, function = d->address + d->offset;
+	const char *name;
 	struct kprobe *k;
 	unsigned count;
 	int error;
 
+	if (d->function[0] != '\0')
+		ksym_ask(d->address, d->function);
+	name = ksym_lookup(function, &offset);
+	if (name == NULL)
+		return kprobe_refuse(t->err, t->errlen, t->at, "no function is at that address");
 	function -= offset;
-	if (name == NULL || (d->function[0] != '\0' && function != d->address))
-		return kprobe_refuse(t->err, t->errlen, t->at,
-				     name == NULL ? "no function is at that address"
-						  : "%s is not so long",
-				     d->function);
 	error = kplace_check(t, name, function, offset, &place);
 	if (error != 0)
 		return error;

@@ -234,13 +234,22 @@ sys_settimeofday(const uint64_t a[6])
 	return set_real(&(struct timespec){t.tv_sec, t.tv_usec * 1000});
 }
 
-/* Sleeps until a time of clock_ns(). After a signal, the rest goes to *urest if that is not 0. */
-static int64_t
-do_nanosleep(uint64_t end, uint64_t urest)
+/* Sleeps until a time of clock_ns(). 0 or -EINTR. */
+static __attribute__((noinline)) int
+do_nanosleep(uint64_t end)
 {
 	uint64_t now = clock_ns();
+
+	return now < end ? thread_sleep_ns(end - now, SLEEP_INTR, "nanslp") : 0;
+}
+
+/* Sleeps so long. After a signal, the rest goes to *urest if that is not 0. */
+static int64_t
+hrtimer_nanosleep(uint64_t ns, uint64_t urest)
+{
+	uint64_t end = clock_ns() + ns, now;
 	struct timespec rest;
-	int r = now < end ? thread_sleep_ns(end - now, SLEEP_INTR, "nanslp") : 0;
+	int r = do_nanosleep(end);
 
 	if (r != -EINTR || urest == 0)
 		return r;
@@ -270,7 +279,7 @@ sys_nanosleep(const uint64_t a[6])
 	uint64_t ns;
 	int r = take_timespec(a[0], &ns);
 
-	return r != 0 ? r : do_nanosleep(clock_ns() + ns, a[1]);
+	return r != 0 ? r : hrtimer_nanosleep(ns, a[1]);
 }
 
 int64_t
@@ -286,10 +295,10 @@ sys_clock_nanosleep(const uint64_t a[6])
 	if (r != 0)
 		return r;
 	if (!(a[1] & TIMER_ABSTIME))
-		return do_nanosleep(clock_ns() + ns, a[3]);
+		return hrtimer_nanosleep(ns, a[3]);
 	if (a[0] == CLOCK_REALTIME)
 		return sleep_until_real(ns);
-	return ns <= now ? 0 : do_nanosleep(clock_ns() + (ns - now), 0);
+	return ns <= now ? 0 : hrtimer_nanosleep(ns - now, 0);
 }
 
 static struct cpu_time

@@ -228,19 +228,29 @@ cmdline_show(const struct procfs_node *n, struct sbuf *out)
 	return 0;
 }
 
+/* A function's second name is an absolute symbol, which trace-cmd passes over: so it shows each
+ * function by one name, as the kernel does. */
+static char
+kallsyms_type(uintptr_t at, const char *name)
+{
+	extern const char __text_start[], __text_end[];
+	uintptr_t offset;
+
+	if (at < (uintptr_t)__text_start || at >= (uintptr_t)__text_end)
+		return 'D';
+	return ksym_lookup(at, &offset) == name ? 'T' : 'a';
+}
+
 static int
 kallsyms_show(const struct procfs_node *n, struct sbuf *out)
 {
 	bool root = curproc() == NULL || curproc()->uid == 0;
-	extern const char __text_start[], __text_end[];
 	uintptr_t at;
 	const char *name;
 
 	(void)n;
 	for (uint32_t i = 0; (name = ksym_at(i, &at)) != NULL; i++)
-		sbuf_printf(out, "%016lx %c %s\n", root ? at : 0,
-			    at >= (uintptr_t)__text_start && at < (uintptr_t)__text_end ? 'T' : 'D',
-			    name);
+		sbuf_printf(out, "%016lx %c %s\n", root ? at : 0, kallsyms_type(at, name), name);
 	return 0;
 }
 

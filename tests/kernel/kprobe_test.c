@@ -174,12 +174,12 @@ probe_each(unsigned which, unsigned step)
 	char text[100];
 	unsigned made = 0;
 
-	for (unsigned at = 0; at < PLACES; at += step) {
-		snprintf(text, sizeof(text), "p:kt%u %s+%u %%sp $stack0", at, victim_names[which],
+	for (uintptr_t at = 0, in; at < PLACES; at += step) {
+		if (ksym_lookup((uintptr_t)victims[which] + at, &in) == NULL || in != at)
+			break;
+		snprintf(text, sizeof(text), "p:kt%lu %s+%lu %%sp $stack0", at, victim_names[which],
 			 at);
 		made += kprobe_add(text, KPROBE_KERNEL, err, sizeof(err)) == 0;
-		if (strstr(err, "is not so long") != NULL)
-			break;
 	}
 	return made;
 }

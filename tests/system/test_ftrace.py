@@ -3,7 +3,7 @@
 import re
 import struct
 
-from harness import boot, check, check_eq, check_match, cpus, main, test, times
+from harness import ARCH, boot, check, check_eq, check_match, cpus, main, test, times
 from tracefs import CD, ENTRIES, rows
 
 CALL = re.compile(r"^ +(\d+)\) ([$@*#!+ ]) *([\d.]+ us)? +\|  ( *)(\S.*?)\r?$", re.M)
@@ -42,8 +42,9 @@ def function():
 
 
 # Functions of these names do here what they do in Linux.
-LINUX_NAMES = ("do_execveat_common do_exit do_group_exit do_nanosleep do_sys_openat2 do_wp_page filp_close kernel_clone schedule scheduler_tick "
-               "vfs_open vfs_read vfs_symlink vfs_write wake_up_process").split()
+LINUX_NAMES = ("__kmalloc do_execveat_common do_exit do_group_exit do_nanosleep do_sys_open do_sys_openat2 do_wp_page filp_close getname handle_mm_fault "
+               "hrtimer_cancel hrtimer_nanosleep hrtimer_start_range_ns kernel_clone kfree schedule scheduler_tick vfs_open vfs_read vfs_symlink vfs_write "
+               "wake_up_process").split()
 
 
 @test("functions that do what one of Linux does have its name, and are called; linux_proc_banner is the text of /proc/version")
@@ -56,6 +57,39 @@ def names():
     check_eq(sorted({what.split(" ")[0] for *_, what in rows(traced)}), LINUX_NAMES, "functions that were called")
     form = re.escape(check_match(r'^text="(.*)$', banner, "the banner")[1]).replace("%s", r"\S+")
     check_match(rf"^{form.rpartition(' ')[0]} ", version, "/proc/version")
+
+
+PREFIX = "__x64_" if ARCH == "x86_64" else "__arm64_"
+
+
+@test("a system call's function has Linux's name beside its own, and is shown by the one that was asked for, wherever functions are named")
+def other_names():
+    listed, traced, graph, probed, own = ftrace(
+        "grep 'sys_read$' available_filter_functions\ngrep 'sys_read$' /proc/kallsyms\necho =====\n"
+        f"echo '{PREFIX}sys_rea[d]' > set_ftrace_filter\necho '{PREFIX}sys_kill:traceoff' >> set_ftrace_filter\ncat set_ftrace_filter\necho '!{PREFIX}sys_kill:traceoff' >> set_ftrace_filter\n"
+        "echo function > current_tracer\nhead -n 1 /etc/motd >/dev/null\ncat trace\necho =====\n"
+        f"echo > set_ftrace_filter\necho {PREFIX}sys_openat > set_graph_function\necho function_graph > current_tracer\ncat /etc/motd > /dev/null\ncat trace set_graph_function\n"
+        "echo nop > current_tracer\necho > set_graph_function\necho =====\n"
+        f"echo 'p:named {PREFIX}sys_close' > kprobe_events\necho 1 > events/kprobes/named/enable\ncat /etc/motd > /dev/null\ncat trace kprobe_events\n"
+        "echo 0 > events/kprobes/enable\necho =====\n"
+        "echo sys_read > set_ftrace_filter\necho function > current_tracer\nhead -n 1 /etc/motd > /dev/null\ncat trace\n", smp=1)
+    check_match(rf"\Asys_read\n{PREFIX}sys_read\n(\w{{16}}) T sys_read\n\1 a {PREFIX}sys_read\n\Z", listed, "the lists")
+    check_match(rf"\A{PREFIX}sys_read\n{PREFIX}sys_kill:traceoff:unlimited\n", traced, "set_ftrace_filter")
+    check_eq({what for *_, what in rows(traced)}, {f"{PREFIX}sys_read <-entry_syscall"}, "the function tracer")
+    check_match(rf"\|  {PREFIX}sys_openat\(\) {{$", graph, "the graph")
+    check_match(rf"^{PREFIX}sys_openat$", graph, "set_graph_function")
+    check_match(rf" named: \({PREFIX}sys_close\+0x0/0x\w+\)$", probed, "the probe's event")
+    check_match(rf"^p:kprobes/named {PREFIX}sys_close$", probed, "the probe")
+    check_eq({what for *_, what in rows(own)}, {"sys_read <-entry_syscall"}, "its own name")
+
+
+@test("tracefs_create_dir is called when the directory of an event or of an instance comes to be, with its name; who defines an event need not look into events/")
+def directories():
+    out = ftrace("echo 'p:made tracefs_create_dir name=+0($arg1):string' > kprobe_events\necho 1 > events/kprobes/made/enable\n"
+                 "echo 'p:one kernel_clone' >> kprobe_events\necho 'p:group/two kernel_clone' >> kprobe_events\necho 's:three u64 x' >> dynamic_events\n"
+                 "echo 'e:four sched.sched_switch' >> dynamic_events\nmkdir instances/five\nls events/kprobes events/group events/synthetic events/eprobes instances > /dev/null\n"
+                 "grep -o 'name=\"[otgf][a-z]*\"$' trace\n", smp=1)[0]
+    check_eq(re.findall(r'name="(\w+)"', out), ["one", "group", "two", "three", "four", "five"], "directories")
 
 
 @test("function_graph: calls nest and end; set_graph_function, set_graph_notrace, max_graph_depth, tracing_thresh and the options choose")

@@ -54,7 +54,7 @@ def functions(smp):
     check({m[5] for m in ROW.finditer(report)} == {"function"} and {m[6] for m in ROW.finditer(report)} <= {"ramfs_read", "ramfs_readlink"}, f"functions: {report}")
     check("head" in {m[1] for m in ROW.finditer(report)}, f"the command: {report}")
     report, host = on_host(graph)
-    check_match(r"^ +head-\d+ .* funcgraph_entry: +\|  sys_openat\(\) \{\n.*funcgraph_entry: +\|    do_sys_openat2\(\) \{", report, "the graph")
+    check_match(r"^ +head-\d+ .* funcgraph_entry: +\|  sys_openat\(\) \{\n.*funcgraph_entry: +\|    do_sys_open\(\) \{", report, "the graph")
     check_match(r"funcgraph_exit: +[+!#]? +\d+\.\d+ us +\|  \}$", report, "the end of a call")
     check_match(r"funcgraph_entry: +[+!#]? +\d+\.\d+ us +\|  +\w+\(\);$", report, "a function that calls none")
     for cpu in range(smp):

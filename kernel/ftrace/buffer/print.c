@@ -93,15 +93,6 @@ print_context(struct sbuf *out, const struct buffer_reader *r, const struct ktr_
 		    option_on(r->i, OPTION_IRQ_INFO) ? "X.... " : "", us / 1000000, us % 1000000);
 }
 
-/* The text of a %s parameter. */
-static const char *
-text_of(uint64_t value, char buf[KTR_STRING_MAX])
-{
-	const char *text = ktr_string_text(value, buf);
-
-	return text != NULL ? text : "?";
-}
-
 /* A place in a function, as the options sym-offset and sym-addr want it. */
 static void
 print_symbol(struct sbuf *out, const struct buffer_reader *r, uintptr_t at)
@@ -339,9 +330,9 @@ static void
 print_call(struct sbuf *out, const struct buffer_reader *r, unsigned cpu, const struct ktr_entry *e,
 	   uint64_t *seq)
 {
-	char buf[KTR_STRING_MAX];
-	const char *name = text_of(e->args[0], buf);
 	bool entry = ktr_site_get(e->site) == &tracer_graph_entry, leaf = false;
+	uintptr_t offset;
+	const char *name = ksym_lookup(e->args[entry ? 2 : 4], &offset);
 	struct ktr_entry next;
 	uint64_t next_seq;
 

@@ -128,7 +128,6 @@ linux_words(const char *message)
 	    {"*a function*", "Invalid probed address or symbol"},
 	    {"expected a place*", "Invalid probed address or symbol"},
 	    {"expected the * of an instruction*", "Invalid probed address or symbol"},
-	    {"* is not so long", "Invalid probed address or symbol"},
 	    {"* cannot be probed*", "Invalid probed address or symbol"},
 	    {"expected a space after the place", "Invalid probed address suffix"},
 	    {"a return has no offset*", "Retprobe address must be an function entry"},
@@ -180,6 +179,13 @@ linux_words(const char *message)
 	return "Failed to register probe event";
 }
 
+/* The last one that there is appears. */
+static void
+appears(const struct kprobe_info *k, void *arg)
+{
+	tracefs_appears(event_system(k->site), k->name);
+}
+
 static int
 make(char *line, enum kprobe_kind kind)
 {
@@ -190,8 +196,12 @@ make(char *line, enum kprobe_kind kind)
 	size_t at;
 
 	event_filters_clean();
-	if (error == 0)
-		return kind == KPROBE_AT_EVENT ? eprobe_attach() : 0;
+	if (error == 0) {
+		error = kind == KPROBE_AT_EVENT ? eprobe_attach() : 0;
+		if (error == 0)
+			kprobes_each(appears, NULL);
+		return error;
+	}
 	at = place_of(&message);
 	error_log_add(systems[kind], linux_words(message), line, at);
 	return error;

@@ -240,6 +240,7 @@ add(struct reading *r, char *text)
 		return -ENOSPC;
 	}
 	list_append(&all, &s->link);
+	tracefs_appears(EVENT_SYNTHETIC, s->name);
 	return 0;
 }
 

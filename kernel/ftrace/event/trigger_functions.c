@@ -6,16 +6,10 @@
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/event/trigger.h"
 #include "kernel/ftrace/instance.h"
+#include "kernel/ftrace/tracer/tracer.h"
 #include "kernel/mm/heap.h"
-#include "ktr/glob.h"
 
 #define SITES_MAX DIF_MAX_CLAUSES
-
-static bool
-is_function(const struct ktr_site *site, const char *glob)
-{
-	return site->kind == KTR_SITE_ENTRY && ktr_glob(glob, site->func);
-}
 
 static bool
 has_function(const struct trigger *t, const struct ktr_site *site)
@@ -85,7 +79,7 @@ trigger_store_function(char *word)
 	if (t->sites == NULL)
 		error = -ENOMEM;
 	for (unsigned i = 0; t->sites != NULL && i < ktr_site_count() && t->nsites < SITES_MAX; i++)
-		if (is_function(ktr_site_get(i), t->text))
+		if (function_is(ktr_site_get(i), t->text))
 			t->sites[t->nsites++] = ktr_site_get(i);
 	if (t->nsites > 0)
 		error = trigger_parse(t, command, remove);
@@ -111,6 +105,6 @@ triggers_show_functions(struct sbuf *out)
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
 		for (unsigned i = 0; i < t->nsites; i++)
-			trigger_show_one(t, t->sites[i]->func, out);
+			trigger_show_one(t, function_name(t->sites[i]), out);
 	}
 }

@@ -8,6 +8,7 @@
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
+#include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/probe/calls.h"
@@ -39,6 +40,29 @@ functions_traced(const struct functions *f, const struct ktr_site *site)
 	       !functions_have(f, FUNCTIONS_NOTRACE, site);
 }
 
+bool
+function_is(const struct ktr_site *site, const char *glob)
+{
+	const char *name = site->func;
+
+	if (site->kind != KTR_SITE_ENTRY)
+		return false;
+	if (!ktr_glob(glob, name))
+		name = ksym_alias(function_address(site));
+	if (name == NULL || !ktr_glob(glob, name))
+		return false;
+	ksym_ask(function_address(site), name);
+	return true;
+}
+
+const char *
+function_name(const struct ktr_site *entry)
+{
+	uintptr_t offset;
+
+	return ksym_lookup(function_address(entry), &offset);
+}
+
 static void
 show_list(uintptr_t arg, struct sbuf *out)
 {
@@ -55,7 +79,7 @@ show_list(uintptr_t arg, struct sbuf *out)
 
 		if (site->kind == KTR_SITE_ENTRY &&
 		    functions_have(f, (enum function_list)arg, site))
-			sbuf_printf(out, "%s\n", site->func);
+			sbuf_printf(out, "%s\n", function_name(site));
 	}
 }
 
@@ -73,8 +97,12 @@ functions_show_all(uintptr_t arg, struct sbuf *out)
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
 
-		if (site->kind == KTR_SITE_ENTRY)
-			sbuf_printf(out, "%s\n", site->func);
+		const char *alias;
+
+		if (site->kind != KTR_SITE_ENTRY)
+			continue;
+		alias = ksym_alias(function_address(site));
+		sbuf_printf(out, alias != NULL ? "%s\n%s\n" : "%s\n", site->func, alias);
 	}
 }
 
@@ -96,7 +124,7 @@ change(uint64_t set[WORDS], char *word)
 		const struct ktr_site *site = ktr_site_get(n);
 		struct ktr_probe_name name;
 
-		if (site->kind != KTR_SITE_ENTRY || !ktr_glob(glob, site->func))
+		if (!function_is(site, glob))
 			continue;
 		if (mod != NULL) {
 			ktr_probe_name(site, &name);

@@ -98,6 +98,11 @@ struct functions {
 	bool any[FUNCTIONS_LISTS];                  /* atomic: a bit is set */
 };
 
+/* Is it the entry of a function that has a name of that form? It is shown by that name from then
+ * on. */
+bool function_is(const struct ktr_site *site, const char *glob);
+/* The name by which the function of an entry's site is shown. */
+const char *function_name(const struct ktr_site *entry);
 /* Are there names in a list? Any context. */
 bool functions_any(const struct functions *f, enum function_list list);
 /* Is the function of this site in a list? Any context. */
