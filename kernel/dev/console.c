@@ -1,5 +1,5 @@
 /*
- * console.c - the first serial line as the machine's console.
+ * console.c - the first serial line as the machine's console, and as the terminal /dev/console.
  *
  * Locking: console_owner, a special lock. It holds the number of its CPU, so that an interrupt or
  * NMI in the middle of console output is refused rather than waits for itself. Taking it records no
@@ -7,14 +7,19 @@
  * interrupts off, for one piece of a line at a time.
  */
 #include "kernel/dev/console.h"
+
 #include "arch/irq.h"
 #include "arch/pcpu.h"
+#include "kernel/dev/pty.h"
 #include "kernel/dev/serial_dev.h"
 #include "kernel/dev/tty.h"
 #include "kernel/dev/uart.h"
+#include "kernel/fs/devfs.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sysctl.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
 #include "ktr/ktr.h"
@@ -22,7 +27,10 @@
 #define CONSOLE_NOBODY (-1)
 #define CTRL(c)        ((c) - '@')
 
-static struct uart *console_uart;          /* constant after boot; NULL: none */
+#define RETRY_NS 1000000ull /* a FIFO empties within 1.4 ms at 115200 baud */
+
+static struct uart *console_uart; /* constant after boot; NULL: none */
+static struct tty console_tty = {.size = {.ws_row = 24, .ws_col = 80}};
 static int console_owner = CONSOLE_NOBODY; /* atomic: the CPU that holds it */
 
 enum console_claim { CONSOLE_BUSY, CONSOLE_TAKEN, CONSOLE_IGNORED };
@@ -95,8 +103,8 @@ console_key(char c)
 		return;
 	}
 	if (held)
-		tty_input('~');
-	tty_input(c);
+		tty_input(&console_tty, '~');
+	tty_input(&console_tty, c);
 	seen = c == '\r' || c == '\n' ? RETURN : NOTHING;
 }
 
@@ -109,15 +117,6 @@ console_input(void *arg, uint8_t c, bool brk)
 	} else {
 		console_key((char)c);
 	}
-}
-
-void
-console_init(void)
-{
-	tty_init();
-	serial_dev_init();
-	if (console_uart != NULL)
-		uart_listen(console_uart, console_input, NULL, "console");
 }
 
 void
@@ -177,6 +176,77 @@ console_write_some(const char *buf, size_t len)
 	n = uart_write_some(console_uart, buf, len);
 	console_release(claim);
 	return n;
+}
+
+static void
+tty_echo_console(struct tty *t, const char *text, size_t n)
+{
+	console_echo(text, n);
+}
+
+/* Sends all of text, and sleeps while the line is full. 0, or -EINTR with *done bytes sent. */
+static int
+console_send(const char *text, size_t n, size_t *done)
+{
+	int error = 0;
+
+	*done = 0;
+	while (*done < n && error == 0) {
+		size_t some = console_write_some(text + *done, n - *done);
+
+		*done += some;
+		if (some == 0)
+			error = thread_sleep_ns(RETRY_NS, SLEEP_INTR, "ttyout");
+	}
+	return error;
+}
+
+static size_t
+tty_write_console(struct tty *t, const struct file *f, const char *text, size_t n, int *error)
+{
+	char out[TTY_PIECE];
+	size_t used = 0;
+
+	while (used < n && *error == 0) {
+		size_t now = n - used, made, sent;
+
+		spin_lock(&t->lock);
+		made = ldisc_output(&t->ldisc, text + used, &now, out, sizeof(out));
+		spin_unlock(&t->lock);
+		*error = console_send(out, made, &sent);
+		if (*error == 0)
+			used += now;
+		else
+			used +=
+			    sent < now ? sent : now; /* an estimate, never more than was begun */
+	}
+	return used;
+}
+
+void
+console_init(void)
+{
+	static const struct tty_line line = {.echo = tty_echo_console, .write = tty_write_console};
+	static const struct dev_ops ops = {
+	    .open = tty_open,
+	    .release = tty_release,
+	    .read = tty_read,
+	    .write = tty_write,
+	    .poll = tty_poll,
+	    .ioctl = tty_ioctl,
+	    .mode = 0600, /* programs inherit it open */
+	    .device = DEVICE(5, 1),
+	};
+
+	tty_jobs_init();
+	tty_init(&console_tty, &line);
+	tty_join(&console_tty, ops.device);
+	if (devfs_register("console", &ops, &console_tty) < 0)
+		panic("no memory for /dev/console");
+	pty_init();
+	serial_dev_init();
+	if (console_uart != NULL)
+		uart_listen(console_uart, console_input, NULL, "console");
 }
 
 static uint64_t

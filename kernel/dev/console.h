@@ -11,8 +11,8 @@
 /* Finds the console line. Output without one, or before this call, is dropped. Boot. */
 void console_early_init(void);
 /*
- * Makes /dev/console and /dev/ttyS1. After this, input goes to /dev/console, and a BREAK or the
- * keys CR ~ ^B enter the debugger. Thread context, after vfs_init().
+ * Makes /dev/console, pseudo-terminals and /dev/ttyS1. After this, input goes to /dev/console, and
+ * a BREAK or the keys CR ~ ^B enter the debugger. Thread context, after vfs_init().
  */
 void console_init(void);
 

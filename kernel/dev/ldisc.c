@@ -9,7 +9,6 @@
 #define CS8       0000060
 #define CREAD     0000200
 #define B115200   0010002
-#define ECHOK     0000040
 #define ISIG_KEYS (sizeof(signal_keys) / sizeof(signal_keys[0]))
 
 static const struct {
@@ -24,13 +23,15 @@ ldisc_init(struct ldisc *l, void (*echo)(void *, const char *, size_t), void *ar
 	l->t.c_iflag = ICRNL;
 	l->t.c_oflag = OPOST | ONLCR;
 	l->t.c_cflag = CS8 | CREAD | B115200;
-	l->t.c_lflag = ISIG | ICANON | ECHO | ECHOE | ECHOK;
+	l->t.c_lflag = ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHOCTL | ECHOKE | IEXTEN;
 	l->t.c_cc[VINTR] = CTRL('C');
 	l->t.c_cc[VQUIT] = CTRL('\\');
 	l->t.c_cc[VSUSP] = CTRL('Z');
 	l->t.c_cc[VERASE] = 0x7f;
 	l->t.c_cc[VKILL] = CTRL('U');
 	l->t.c_cc[VEOF] = CTRL('D');
+	l->t.c_cc[VWERASE] = CTRL('W');
+	l->t.c_cc[VLNEXT] = CTRL('V');
 	l->t.c_cc[VMIN] = 1;
 }
 
@@ -63,7 +64,7 @@ echo(const struct ldisc *l, char c)
 		return;
 	if (c == '\n' && (l->t.c_oflag & OPOST) && (l->t.c_oflag & ONLCR))
 		l->echo(l->arg, "\r\n", 2);
-	else if (c == '\n' || !is_control(c))
+	else if (c == '\n' || !is_control(c) || !(l->t.c_lflag & ECHOCTL))
 		l->echo(l->arg, &c, 1);
 	else
 		l->echo(l->arg, shown, 2);
@@ -78,7 +79,7 @@ erase_one(struct ldisc *l)
 	if ((l->t.c_lflag & (ECHO | ECHOE)) != (ECHO | ECHOE))
 		return;
 	l->echo(l->arg, "\b \b", 3);
-	if (is_control(gone))
+	if (is_control(gone) && (l->t.c_lflag & ECHOCTL))
 		l->echo(l->arg, "\b \b", 3);
 }
 
@@ -89,6 +90,23 @@ erase_char(struct ldisc *l)
 	while (l->edit - l->committed > 1 && ((uint8_t)*slot(l, l->edit - 1) & 0xc0) == 0x80)
 		l->edit--;
 	erase_one(l);
+}
+
+/* Erases blanks and the word before them. */
+static void
+erase_word(struct ldisc *l)
+{
+	bool word = false;
+
+	while (l->edit != l->committed) {
+		char last = *slot(l, l->edit - 1);
+		bool blank = last == ' ' || last == '\t';
+
+		if (word && blank)
+			break;
+		word |= !blank;
+		erase_char(l);
+	}
 }
 
 static bool
@@ -109,11 +127,13 @@ canonical_input(struct ldisc *l, char c, bool *wake)
 	} else if (is_key(l, c, VKILL)) {
 		while (l->edit != l->committed)
 			erase_char(l);
-	} else if (is_key(l, c, VEOF) || c == '\n') {
+	} else if (is_key(l, c, VWERASE) && (l->t.c_lflag & IEXTEN)) {
+		erase_word(l);
+	} else if (is_key(l, c, VEOF) || is_key(l, c, VEOL) || c == '\n') {
 		/* Other characters leave one byte free, so the end of a line always fits. */
 		if (!store(l, c, 0))
 			return;
-		if (c == '\n')
+		if (!is_key(l, c, VEOF))
 			echo(l, c);
 		l->committed = l->edit;
 		*wake = true;
@@ -126,15 +146,32 @@ int
 ldisc_input(struct ldisc *l, char c, bool *wake)
 {
 	*wake = false;
+	if (l->literal) {
+		l->literal = false;
+		if (store(l, c, 1))
+			echo(l, c);
+		return 0;
+	}
 	for (unsigned i = 0; (l->t.c_lflag & ISIG) && i < ISIG_KEYS; i++) {
 		if (is_key(l, c, signal_keys[i].index)) {
-			ldisc_flush(l);
+			if (!(l->t.c_lflag & NOFLSH))
+				ldisc_flush(l);
 			echo(l, c);
 			return signal_keys[i].sig;
 		}
 	}
+	if (c == '\r' && (l->t.c_iflag & IGNCR))
+		return 0;
 	if (c == '\r' && (l->t.c_iflag & ICRNL))
 		c = '\n';
+	else if (c == '\n' && (l->t.c_iflag & INLCR))
+		c = '\r';
+	if ((l->t.c_lflag & (ICANON | IEXTEN)) == (ICANON | IEXTEN) && is_key(l, c, VLNEXT)) {
+		l->literal = true;
+		if ((l->t.c_lflag & (ECHO | ECHOCTL)) == (ECHO | ECHOCTL))
+			l->echo(l->arg, "^\b", 2);
+		return 0;
+	}
 	if (l->t.c_lflag & ICANON) {
 		canonical_input(l, c, wake);
 	} else if (store(l, c, 0)) {
@@ -161,7 +198,7 @@ ldisc_read(struct ldisc *l, char *buf, size_t n)
 		}
 		buf[done++] = c;
 		l->read++;
-		if (canonical && c == '\n')
+		if (canonical && (c == '\n' || is_key(l, c, VEOL)))
 			break;
 	}
 	return done;
@@ -171,6 +208,12 @@ size_t
 ldisc_ready(const struct ldisc *l)
 {
 	return l->committed - l->read;
+}
+
+bool
+ldisc_room(const struct ldisc *l)
+{
+	return l->edit - l->read + 1 < LDISC_SIZE || l->read == l->committed;
 }
 
 void

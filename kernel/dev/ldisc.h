@@ -21,6 +21,7 @@
 
 struct ldisc {
 	struct termios t;
+	bool literal; /* the next character is one of the text, whatever it is */
 	uint64_t read, committed, edit;
 	char buf[LDISC_SIZE];
 	/* Shows text on the terminal. */
@@ -28,7 +29,7 @@ struct ldisc {
 	void *arg;
 };
 
-/* Begins in canonical mode with echo and signals; DEL erases, ^U ^D ^C ^\ ^Z as usual. */
+/* Begins in canonical mode with echo and signals; DEL erases, ^W ^U ^D ^V ^C ^\ ^Z as usual. */
 void ldisc_init(struct ldisc *l, void (*echo)(void *, const char *, size_t), void *arg);
 /* Handles a received character. Returns the signal that it causes, or 0. *wake: wake readers. */
 int ldisc_input(struct ldisc *l, char c, bool *wake);
@@ -36,6 +37,8 @@ int ldisc_input(struct ldisc *l, char c, bool *wake);
 size_t ldisc_read(struct ldisc *l, char *buf, size_t n);
 /* Bytes committed and not yet read. */
 size_t ldisc_ready(const struct ldisc *l);
+/* Would one more character be taken, or fall off a line that is too long? If not, it is lost. */
+bool ldisc_room(const struct ldisc *l);
 /* Drops all input. */
 void ldisc_flush(struct ldisc *l);
 /* Changes the settings. When canonical mode ends, the unfinished line becomes readable. */

@@ -1,10 +1,7 @@
 /*
- * tty.c - /dev/console: the console line with a line discipline and a foreground process group.
- *
- * Locking: tty.lock, a spin lock, guards everything; input arrives in interrupts. It is not held
- * while bytes move to or from user memory, nor while a signal is sent. Writers exclude each other
- * for one piece at a time, in console.c. A writer that waits for a slow line holds no lock, since
- * signals could not interrupt the others.
+ * tty.c - what a terminal does: reading, writing, settings. Sessions and groups: tty_jobs.c.
+ * Locking: tty.h. A writer that waits for its line holds no lock, since signals could not interrupt
+ * the others.
  */
 #include "kernel/dev/tty.h"
 
@@ -13,61 +10,52 @@
 #include "kernel/abi/ioctl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/signal.h"
-#include "kernel/dev/console.h"
-#include "kernel/dev/ldisc.h"
-#include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
-#include "kernel/fs/poll.h"
 #include "kernel/fs/uio.h"
 #include "kernel/lib/clock.h"
-#include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/sleepq.h"
-#include "kernel/sched/thread.h"
-#include "kernel/sync/spinlock.h"
 #include "ktr/ktr.h"
 
-#define TTY_PIECE    256        /* bytes moved at once */
-#define TTY_RETRY_NS 1000000ull /* a FIFO empties within 1.4 ms at 115200 baud */
-#define VTIME_NS     100000000ull
+#define VTIME_NS 100000000ull
 
 #define TTY_BACKGROUND 1 /* the process that would read is not in the foreground */
 
-static struct {
-	struct spinlock lock;
-	struct ldisc ldisc;
-	uint32_t fg_pgid; /* 0: none yet */
-	uint32_t fg_uid;  /* the user who chose it */
-	uint32_t sid;     /* the session whose terminal it is: that of the first who opened it */
-	struct winsize size;
-} tty = {.lock = SPINLOCK_INIT("tty"), .size = {.ws_row = 24, .ws_col = 80}};
-
-static struct poll_source tty_news;
-
-/* Echoes text, in the context in which the character arrived. tty.lock held. */
+/* Echoes text, in the context in which the character arrived. t->lock held. */
 static void
 tty_echo(void *arg, const char *text, size_t n)
 {
-	console_echo(text, n);
+	struct tty *t = arg;
+
+	t->line->echo(t, text, n);
 }
 
 void
-tty_input(char c)
+tty_init(struct tty *t, const struct tty_line *line)
+{
+	spin_init(&t->lock, "tty");
+	t->line = line;
+	t->refs = 1;
+	ldisc_init(&t->ldisc, tty_echo, t);
+}
+
+void
+tty_input(struct tty *t, char c)
 {
 	bool wake;
 	uint32_t pgid;
 	int sig;
 
-	spin_lock(&tty.lock);
-	sig = ldisc_input(&tty.ldisc, c, &wake);
-	pgid = tty.fg_pgid;
-	spin_unlock(&tty.lock);
+	spin_lock(&t->lock);
+	sig = ldisc_input(&t->ldisc, c, &wake);
+	pgid = t->fg_pgid;
+	spin_unlock(&t->lock);
 	CTR3(KTR_BUF, "tty input: char %#x wake %d sig %d", (uint8_t)c, wake, sig);
 	if (wake) {
-		wakeup(&tty);
-		poll_notify(&tty_news, POLLIN);
+		wakeup(t);
+		poll_notify(&t->news, POLLIN);
 	}
 	if (sig != 0 && pgid != 0) {
 		unsigned n = proc_signal_group(pgid, sig);
@@ -76,84 +64,76 @@ tty_input(char c)
 	}
 }
 
-static int
+int
 tty_open(struct file *f)
 {
-	struct proc *p = curproc();
+	struct tty *t = f->priv;
+	bool hung;
 
-	spin_lock(&tty.lock);
-	if (tty.fg_pgid == 0 && p != NULL) {
-		tty.fg_pgid = p->pgid;
-		tty.fg_uid = p->uid;
-		tty.sid = p->sid;
-	}
-	spin_unlock(&tty.lock);
-	f->news = &tty_news;
+	spin_lock(&t->lock);
+	hung = t->hung;
+	t->opens += !hung;
+	t->opened = true;
+	spin_unlock(&t->lock);
+	if (hung)
+		return -EIO;
+	tty_ref(t);
+	f->news = &t->news;
+	if (!(f->flags & O_NOCTTY) && (f->flags & O_ACCMODE) != O_WRONLY)
+		tty_adopt(t);
 	return 0;
 }
 
-/* Is the current process in the foreground? Kernel threads always are. tty.lock held. */
-static bool
-tty_foreground(void)
+/* The other end may look again. */
+static void
+tell_line(struct tty *t)
 {
-	struct proc *p = curproc();
+	if (t->line->changed != NULL)
+		t->line->changed(t);
+}
 
-	return p == NULL || tty.fg_pgid == 0 || p->pgid == tty.fg_pgid;
+void
+tty_release(struct file *f)
+{
+	struct tty *t = f->priv;
+	bool last;
+
+	spin_lock(&t->lock);
+	last = --t->opens == 0;
+	spin_unlock(&t->lock);
+	if (last)
+		tell_line(t);
+	tty_unref(t);
 }
 
 /*
- * Is the current process in the foreground? 0: it is. -EINTR: sig stops it, and then the system
- * call begins again. 1: it is not, and it ignores or blocks sig. -EIO: nobody would continue it.
- */
-static int
-tty_await_foreground(int sig)
-{
-	bool foreground;
-
-	spin_lock(&tty.lock);
-	foreground = tty_foreground();
-	spin_unlock(&tty.lock);
-	return foreground ? 0 : proc_stop_group(sig);
-}
-
-/* May the current process change the terminal? 0, -EIO or -EPERM. */
-static int
-tty_may_change(void)
-{
-	int error = tty_await_foreground(SIGTTOU);
-	struct proc *p = curproc();
-
-	if (error != 1)
-		return error;
-	return p->uid == 0 || p->uid == tty.fg_uid ? 0 : -EPERM;
-}
-
-/*
- * Waits until a read of n bytes can return (in raw mode by termios' VMIN and VTIME). tty.lock held.
+ * Waits until a read of n bytes can return (in raw mode by termios' VMIN and VTIME). t->lock held.
  * 0, TTY_BACKGROUND, or -errno.
  */
 static int
-tty_wait(const struct file *f, size_t n)
+tty_wait(struct tty *t, const struct file *f, size_t n)
 {
 	uint64_t started = clock_ns(), deadline = DEADLINE_NEVER;
 	size_t seen = 0, want;
 	int error;
 
 	for (;;) {
-		const struct termios *t = &tty.ldisc.t;
-		bool raw = !(t->c_lflag & ICANON);
+		const struct termios *set = &t->ldisc.t;
+		bool raw = !(set->c_lflag & ICANON);
 
 		/* Check each time: the foreground may have changed during the sleep. */
-		if (!tty_foreground())
+		if (!tty_foreground(t))
 			return TTY_BACKGROUND;
-		size_t ready = ldisc_ready(&tty.ldisc);
+		size_t ready = ldisc_ready(&t->ldisc);
 
-		want = raw ? t->c_cc[VMIN] : 1;
+		want = raw ? set->c_cc[VMIN] : 1;
 		if (ready >= (want < n ? want : n))
 			return 0;
+		if (t->hung)
+			return -EIO;
 		if (f->flags & O_NONBLOCK)
 			return ready > 0 ? 0 : -EAGAIN;
-		if (raw && t->c_cc[VTIME] > 0) {
+		if (raw && set->c_cc[VTIME] > 0) {
 			/*
 			 * With VMIN 0 the time counts from the start of the read, else from each
 			 * byte.
@@ -162,9 +142,9 @@ tty_wait(const struct file *f, size_t n)
 				started = clock_ns();
 			seen = ready;
 			if (want == 0 || ready > 0)
-				deadline = started + t->c_cc[VTIME] * VTIME_NS;
+				deadline = started + set->c_cc[VTIME] * VTIME_NS;
 		}
-		error = sleep_on(&tty, &tty.lock, "ttyin", SLEEP_INTR, deadline);
+		error = sleep_on(t, &t->lock, "ttyin", SLEEP_INTR, deadline);
 		if (error == -ETIMEDOUT)
 			return 0;
 		if (error < 0)
@@ -172,85 +152,46 @@ tty_wait(const struct file *f, size_t n)
 	}
 }
 
-static int64_t
+int64_t
 tty_read(struct file *f, struct uio *u)
 {
+	struct tty *t = f->priv;
 	char buf[TTY_PIECE];
 	size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
 	size_t got = 0;
 	int64_t error;
 
-	if (n == 0)
+	if (n == 0 || t->hung)
 		return 0;
 	do {
-		error = tty_await_foreground(SIGTTIN);
+		error = tty_await_foreground(t, SIGTTIN);
 		if (error != 0)
 			return error == -EINTR ? error : -EIO;
-		spin_lock(&tty.lock);
-		error = tty_wait(f, n);
+		spin_lock(&t->lock);
+		error = tty_wait(t, f, n);
 		if (error == 0)
-			got = ldisc_read(&tty.ldisc, buf, n);
-		spin_unlock(&tty.lock);
+			got = ldisc_read(&t->ldisc, buf, n);
+		spin_unlock(&t->lock);
 	} while (error == TTY_BACKGROUND);
 	CTR2(KTR_BUF, "tty read: bytes %lu error %d", got, (int)-error);
+	if (got > 0)
+		tell_line(t);
 	if (error == 0)
 		error = uio_put(u, buf, got);
 	return error < 0 ? error : (int64_t)got;
 }
 
-/* Sends all of text, and sleeps while the line is full. 0, or -EINTR with *done bytes sent. */
-static int
-tty_send(const char *text, size_t n, size_t *done)
-{
-	int error = 0;
-
-	*done = 0;
-	while (*done < n && error == 0) {
-		size_t some = console_write_some(text + *done, n - *done);
-
-		*done += some;
-		if (some == 0)
-			error = thread_sleep_ns(TTY_RETRY_NS, SLEEP_INTR, "ttyout");
-	}
-	return error;
-}
-
-/*
- * Writes one piece of at most TTY_PIECE bytes. Returns how many bytes of text were sent completely.
- * A signal sets *error.
- */
-static size_t
-tty_write_piece(const char *text, size_t n, int *error)
-{
-	char out[TTY_PIECE];
-	size_t used = 0;
-
-	while (used < n && *error == 0) {
-		size_t now = n - used, made, sent;
-
-		spin_lock(&tty.lock);
-		made = ldisc_output(&tty.ldisc, text + used, &now, out, sizeof(out));
-		spin_unlock(&tty.lock);
-		*error = tty_send(out, made, &sent);
-		if (*error == 0)
-			used += now;
-		else
-			used +=
-			    sent < now ? sent : now; /* an estimate, never more than was begun */
-	}
-	return used;
-}
-
-static int64_t
+int64_t
 tty_write(struct file *f, struct uio *u)
 {
+	struct tty *t = f->priv;
 	char buf[TTY_PIECE];
 	size_t done = 0;
 	int error = 0;
 
 	/* A process that ignores or blocks SIGTTOU may write. */
-	if (tty.ldisc.t.c_lflag & TOSTOP)
-		error = tty_await_foreground(SIGTTOU);
+	if (t->ldisc.t.c_lflag & TOSTOP)
+		error = tty_await_foreground(t, SIGTTOU);
 	if (error < 0)
 		return error;
 	error = 0;
@@ -259,7 +200,7 @@ tty_write(struct file *f, struct uio *u)
 
 		error = uio_take(u, buf, n);
 		if (error == 0)
-			done += tty_write_piece(buf, n, &error);
+			done += t->line->write(t, f, buf, n, &error);
 		if (error == 0 && u->resid > 0 && proc_signal_pending())
 			error = -EINTR;
 	}
@@ -267,141 +208,120 @@ tty_write(struct file *f, struct uio *u)
 	return done > 0 ? (int64_t)done : error;
 }
 
-static unsigned
+unsigned
 tty_poll(struct file *f)
 {
-	bool input;
+	struct tty *t = f->priv;
+	unsigned found = 0;
 
-	spin_lock(&tty.lock);
-	input = ldisc_ready(&tty.ldisc) > 0;
-	spin_unlock(&tty.lock);
-	return POLLOUT | (input ? POLLIN : 0);
+	spin_lock(&t->lock);
+	if (t->line->room == NULL || t->line->room(t))
+		found |= POLLOUT;
+	if (ldisc_ready(&t->ldisc) > 0)
+		found |= POLLIN;
+	if (t->hung)
+		found |= POLLIN | POLLOUT | POLLERR | POLLHUP;
+	spin_unlock(&t->lock);
+	return found;
 }
 
 static int64_t
-tty_set(unsigned request, uint64_t arg)
+tty_set(struct tty *t, unsigned request, uint64_t arg)
 {
-	struct termios t;
-	int error = tty_may_change();
+	struct termios set;
+	int error = tty_may_change(t);
 
 	if (error < 0)
 		return error;
-	if (copy_in(&t, arg, sizeof(t)) < 0)
+	if (copy_in(&set, arg, sizeof(set)) < 0)
 		return -EFAULT;
-	spin_lock(&tty.lock);
+	spin_lock(&t->lock);
 	if (request == TCSETSF)
-		ldisc_flush(&tty.ldisc);
-	ldisc_set(&tty.ldisc, &t);
-	spin_unlock(&tty.lock);
-	wakeup(&tty); /* a reader waits by the old settings */
-	CTR2(KTR_BUF, "tty set: lflag %#o iflag %#o", t.c_lflag, t.c_iflag);
-	return 0;
-}
-
-static int64_t
-tty_set_group(uint64_t arg)
-{
-	int32_t pgid;
-	int error = tty_may_change();
-
-	if (error < 0)
-		return error;
-	if (copy_in(&pgid, arg, sizeof(pgid)) < 0)
-		return -EFAULT;
-	if (pgid <= 0)
-		return -EINVAL;
-	if (proc_signal_group((uint32_t)pgid, 0) == 0)
-		return -EPERM;
-	spin_lock(&tty.lock);
-	tty.fg_pgid = (uint32_t)pgid;
-	tty.fg_uid = curproc()->uid;
-	spin_unlock(&tty.lock);
-	wakeup(&tty); /* a reader may now be in the background */
-	CTR1(KTR_BUF, "tty foreground: pgid %d", pgid);
+		ldisc_flush(&t->ldisc);
+	ldisc_set(&t->ldisc, &set);
+	spin_unlock(&t->lock);
+	wakeup(t); /* a reader waits by the old settings */
+	tell_line(t);
+	CTR2(KTR_BUF, "tty set: lflag %#o iflag %#o", set.c_lflag, set.c_iflag);
 	return 0;
 }
 
 /* Tells the foreground of a new size. */
 static int64_t
-tty_set_size(uint64_t arg)
+tty_set_size(struct tty *t, uint64_t arg)
 {
 	struct winsize size;
 	uint32_t pgid = 0;
 
 	if (copy_in(&size, arg, sizeof(size)) < 0)
 		return -EFAULT;
-	spin_lock(&tty.lock);
-	if (memcmp(&size, &tty.size, sizeof(size)) != 0)
-		pgid = tty.fg_pgid;
-	tty.size = size;
-	spin_unlock(&tty.lock);
+	spin_lock(&t->lock);
+	if (memcmp(&size, &t->size, sizeof(size)) != 0)
+		pgid = t->fg_pgid;
+	t->size = size;
+	spin_unlock(&t->lock);
 	if (pgid != 0)
 		proc_signal_group(pgid, SIGWINCH);
 	return 0;
 }
 
+/* tcflush(): output is at the other end already. */
 static int64_t
-tty_ioctl(struct file *f, unsigned request, uint64_t arg)
+tty_flush(struct tty *t, uint64_t queue)
 {
-	struct termios t;
-	struct winsize size;
-	int32_t pgid;
+	int error = tty_may_change(t);
 
-	spin_lock(&tty.lock);
-	t = tty.ldisc.t;
-	pgid = (int32_t)tty.fg_pgid;
-	size = tty.size;
-	spin_unlock(&tty.lock);
+	if (error < 0)
+		return error;
+	if (queue > TCIOFLUSH)
+		return -EINVAL;
+	if (queue != TCOFLUSH) {
+		spin_lock(&t->lock);
+		ldisc_flush(&t->ldisc);
+		spin_unlock(&t->lock);
+		tell_line(t);
+	}
+	return 0;
+}
+
+int64_t
+tty_request(struct tty *t, bool master, unsigned request, uint64_t arg)
+{
+	struct termios set;
+	struct winsize size;
+	int32_t ready;
+
+	spin_lock(&t->lock);
+	set = t->ldisc.t;
+	size = t->size;
+	ready = (int32_t)ldisc_ready(&t->ldisc);
+	spin_unlock(&t->lock);
 	switch (request) {
 	case TCGETS:
-		return copy_out(arg, &t, sizeof(t));
+		return copy_out(arg, &set, sizeof(set));
 	case TCSETS:
-	case TCSETSW: /* output is never buffered, so there is nothing to wait for */
+	case TCSETSW: /* output is never kept back, so there is nothing to wait for */
 	case TCSETSF:
-		return tty_set(request, arg);
-	case TIOCGPGRP:
-		return copy_out(arg, &pgid, sizeof(pgid));
-	case TIOCSPGRP:
-		return tty_set_group(arg);
+		return tty_set(t, request, arg);
+	case TCFLSH:
+		return tty_flush(t, arg);
+	case TCSBRK: /* tcdrain() */
+		return arg != 0 ? tty_may_change(t) : 0;
+	case FIONREAD:
+		return copy_out(arg, &ready, sizeof(ready));
 	case TIOCGWINSZ:
 		return copy_out(arg, &size, sizeof(size));
 	case TIOCSWINSZ:
-		return tty_set_size(arg);
+		return tty_set_size(t, arg);
 	default:
-		return -ENOTTY;
+		return tty_job_request(t, master, request, arg);
 	}
 }
 
-/* /dev/tty: the terminal of the process's session. */
-static int
-tty_open_own(struct file *f)
+int64_t
+tty_ioctl(struct file *f, unsigned request, uint64_t arg)
 {
-	const struct proc *p = curproc();
+	struct tty *t = f->priv;
 
-	return p == NULL || p->sid == tty.sid ? tty_open(f) : -ENXIO;
-}
-
-void
-tty_init(void)
-{
-	static const struct dev_ops console = {
-	    .open = tty_open,
-	    .read = tty_read,
-	    .write = tty_write,
-	    .poll = tty_poll,
-	    .ioctl = tty_ioctl,
-	    .mode = 0600, /* programs inherit it open */
-	};
-	static struct dev_ops own; /* constant after this */
-	int error;
-
-	own = console;
-	own.open = tty_open_own;
-	own.mode = 0666;
-	ldisc_init(&tty.ldisc, tty_echo, NULL);
-	error = devfs_register("console", &console, NULL);
-	if (error == 0)
-		error = devfs_register("tty", &own, NULL);
-	if (error < 0)
-		panic("tty: /dev/console: error %d", -error);
+	return t->hung ? -EIO : tty_request(t, false, request, arg);
 }

@@ -103,8 +103,9 @@ devfs_register(const char *name, const struct dev_ops *ops, void *arg)
 
 	if (d == NULL)
 		return -ENOMEM;
-	*d = (struct dev){name, ops, arg,
-			  0x500 + __atomic_add_fetch(&devfs_count, 1, __ATOMIC_RELAXED), NULL};
+	*d = (struct dev){name, ops, arg, ops->device, NULL};
+	if (d->number == 0)
+		d->number = DEVICE(10, __atomic_add_fetch(&devfs_count, 1, __ATOMIC_RELAXED));
 	vn = vnode_add(devfs_dir, name, S_IFCHR | (ops->mode & 0777), &dev_vnode_ops, d, &error);
 	if (vn == NULL) {
 		kfree(d);
@@ -120,6 +121,17 @@ devfs_register(const char *name, const struct dev_ops *ops, void *arg)
 	CTR1(KTR_DEV, "device register: name %s", name);
 	vnode_unref(vn);
 	return 0;
+}
+
+struct vnode *
+devfs_mkdir(const char *name)
+{
+	int error;
+	struct vnode *vn = vnode_add(devfs_dir, name, S_IFDIR | 0755, NULL, NULL, &error);
+
+	if (vn != NULL)
+		vn->fixed = true;
+	return vn;
 }
 
 static int
@@ -199,11 +211,16 @@ devfs_init(struct vnode *dir)
 		const char *name;
 		struct dev_ops ops;
 	} first[] = {
-	    {"null", {.read = null_read, .write = null_write, .mode = 0666}},
-	    {"zero", {.read = zero_read, .write = null_write, .mode = 0666}},
-	    {"full", {.read = zero_read, .write = full_write, .mode = 0666}},
-	    {"random", {.read = random_read, .write = null_write, .mode = 0666}},
-	    {"urandom", {.read = random_read, .write = null_write, .mode = 0666}},
+	    {"null",
+	     {.read = null_read, .write = null_write, .mode = 0666, .device = DEVICE(1, 3)}},
+	    {"zero",
+	     {.read = zero_read, .write = null_write, .mode = 0666, .device = DEVICE(1, 5)}},
+	    {"full",
+	     {.read = zero_read, .write = full_write, .mode = 0666, .device = DEVICE(1, 7)}},
+	    {"random",
+	     {.read = random_read, .write = null_write, .mode = 0666, .device = DEVICE(1, 8)}},
+	    {"urandom",
+	     {.read = random_read, .write = null_write, .mode = 0666, .device = DEVICE(1, 9)}},
 	};
 
 	devfs_dir = dir;

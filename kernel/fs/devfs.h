@@ -7,6 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A device number as of st_rdev; minor below 256. */
+#define DEVICE(major, minor) ((uint64_t)(major) << 8 | (minor))
+
 struct file;
 struct uio;
 struct vnode;
@@ -23,14 +26,17 @@ struct dev_ops {
 	int64_t (*write)(struct file *f, struct uio *u);
 	unsigned (*poll)(struct file *f); /* as of vnode_ops */
 	int64_t (*ioctl)(struct file *f, unsigned request, uint64_t arg);
-	uint32_t mode;  /* permission bits */
-	bool root_only; /* only user 0 may open it; others get -EPERM */
+	uint32_t mode;   /* permission bits */
+	uint64_t device; /* its number, where Linux's is known; 0: some other */
+	bool root_only;  /* only user 0 may open it; others get -EPERM */
 };
 
 /*
  * Makes /dev/NAME; name and ops stay in use. 0, -EEXIST, -ENOMEM. Thread context, after vfs_init().
  */
 int devfs_register(const char *name, const struct dev_ops *ops, void *arg);
+/* Makes the directory /dev/NAME, in which only the kernel adds names. NULL: no memory. */
+struct vnode *devfs_mkdir(const char *name);
 /* vn, which is new, with its type and its device number, leads to that device; or to none: -ENXIO.
  */
 void devfs_make_node(struct vnode *vn);

@@ -74,7 +74,7 @@ file_alloc(int flags, int *err)
 		return NULL;
 	}
 	f->refs = 1;
-	f->flags = flags & (O_ACCMODE | O_APPEND | O_NONBLOCK);
+	f->flags = flags & (O_ACCMODE | O_APPEND | O_NONBLOCK | O_NOCTTY);
 	f->ui = ui;
 	list_init(&f->watches);
 	mutex_init(&f->lock, "file");
@@ -95,6 +95,7 @@ vfs_open(struct vnode *vn, struct file *f, int flags)
 	}
 	if (error == 0 && vn->ops->open != NULL)
 		error = vn->ops->open(f);
+	f->flags &= ~O_NOCTTY;
 	if (error < 0 && f->writes)
 		vnode_write_end(vn);
 	return error;

@@ -3,6 +3,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/ioctl.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/fs/vfs.h"
@@ -475,7 +476,23 @@ sys_ioctl(const uint64_t a[6])
 {
 	struct file *f = get_file(a[0]);
 
+	int32_t on;
+
 	if (f == NULL)
 		return -EBADF;
+	switch ((unsigned)a[1]) {
+	case FIOCLEX:
+	case FIONCLEX:
+		filetable_set_cloexec(curproc()->files, (unsigned)a[0], a[1] == FIOCLEX);
+		return 0;
+	case FIONBIO:
+		if (copy_in(&on, a[2], sizeof(on)) != 0)
+			return -EFAULT;
+		if (on != 0)
+			__atomic_fetch_or(&f->flags, O_NONBLOCK, __ATOMIC_RELAXED);
+		else
+			__atomic_fetch_and(&f->flags, ~O_NONBLOCK, __ATOMIC_RELAXED);
+		return 0;
+	}
 	return f->vn->ops->ioctl != NULL ? f->vn->ops->ioctl(f, (unsigned)a[1], a[2]) : -ENOTTY;
 }

@@ -346,6 +346,20 @@ vnode_add(struct vnode *dir, const char *name, uint32_t mode, const struct vnode
 	return vn;
 }
 
+void
+vnode_remove_name(struct vnode *vn)
+{
+	bool named;
+
+	mutex_lock(&vfs_lock);
+	named = vn->name != NULL;
+	if (named)
+		dir_unlink(vn->name);
+	mutex_unlock(&vfs_lock);
+	if (named)
+		vnode_unref(vn);
+}
+
 struct vnode *
 vnode_fill(struct vnode *dir, const char *name, uint32_t mode, const struct vnode_ops *ops,
 	   void *data)

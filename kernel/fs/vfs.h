@@ -210,10 +210,12 @@ int vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to,
  */
 struct vnode *vnode_add(struct vnode *dir, const char *name, uint32_t mode,
 			const struct vnode_ops *ops, void *data, int *err);
+/* Removes its name, if it still has one. */
+void vnode_remove_name(struct vnode *vn);
 /*
- * The same for the `fill` of a directory, which is called with vfs_lock held: it adds the names
- * that the directory lacks. Returns the vnode without a reference; NULL: it is there, or there is
- * no memory, and the directory still misses a name.
+ * As vnode_add() for the `fill` of a directory, which is called with vfs_lock held: it adds the
+ * names that the directory lacks. Returns the vnode without a reference; NULL: it is there, or
+ * there is no memory, and the directory still misses a name.
  */
 struct vnode *vnode_fill(struct vnode *dir, const char *name, uint32_t mode,
 			 const struct vnode_ops *ops, void *data);

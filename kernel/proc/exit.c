@@ -41,6 +41,33 @@ SDT_PROBE_DEFINE_TEXT(proc, , , exit, "exit", ": reason %d status %#x", 2, "int"
 
 HOOK_LIST(proc_exit);
 
+static bool
+has_stopped(uint32_t pgid)
+{
+	for_each_proc (p)
+		if (p->pgid == pgid && p->state == PROC_STOPPED)
+			return true;
+	return false;
+}
+
+/*
+ * p's parent, or p itself if it ends, was the last that could continue p's group: that is told what
+ * is stopped in it. proc_lock held.
+ */
+static void
+tell_orphans(const struct proc *p, const struct proc *parent, bool ends)
+{
+	if (parent->pgid == p->pgid || parent->sid != p->sid || !has_stopped(p->pgid) ||
+	    !proc_orphaned(p->pgid, ends ? p->pid : 0))
+		return;
+	for_each_proc (member) {
+		if (member->pgid == p->pgid) {
+			proc_signal_locked(member, SIGHUP);
+			proc_signal_locked(member, SIGCONT);
+		}
+	}
+}
+
 /* Gives a dying process's children to process 1. proc_lock held. */
 static void
 give_children_away(struct proc *p)
@@ -53,6 +80,7 @@ give_children_away(struct proc *p)
 		c->parent = init_proc;
 		list_append(&init_proc->children, &c->sibling);
 		zombies |= c->state == PROC_ZOMBIE;
+		tell_orphans(c, p, false);
 	}
 	if (zombies)
 		wakeup(init_proc);
@@ -160,6 +188,7 @@ exit_process(struct proc *p)
 		   curthread()->prio);
 
 	spin_lock(&proc_lock);
+	tell_orphans(p, p->parent, true);
 	give_children_away(p);
 	p->wait_status = wait_status;
 	cpu_time_add(&p->threads_time, thread_time(curthread()));

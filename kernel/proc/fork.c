@@ -166,6 +166,7 @@ kernel_clone(const struct fork_args *f)
 		vnode_execute_begin(p->exe);
 	p->pgid = parent->pgid;
 	p->sid = parent->sid;
+	p->no_tty = parent->no_tty;
 	proc_signals_fork(p, parent);
 	memcpy(p->limits, parent->limits, sizeof(p->limits));
 	memcpy(p->psargs, parent->psargs, sizeof(p->psargs));

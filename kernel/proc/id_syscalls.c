@@ -306,8 +306,10 @@ sys_setsid(const uint64_t a[6])
 		if (p->pgid == self->pid)
 			r = -EPERM;
 	}
-	if (r > 0)
+	if (r > 0) {
 		self->sid = self->pgid = self->pid;
+		self->no_tty = false;
+	}
 	spin_unlock(&proc_lock);
 	CTR2(KTR_PROC, "setsid: pid %u result %ld", self->pid, r);
 	return r;

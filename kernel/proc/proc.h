@@ -121,6 +121,7 @@ struct proc {
 	uint32_t pid;                /* [c] also its first thread's tid */
 	uint32_t pgid;               /* [p] */
 	uint32_t sid;                /* [p] session: the pid of the process that began it */
+	bool no_tty;                 /* [t] it has given up the session's terminal */
 	uint32_t uid;                /* [t] effective; written by its own thread, read by anyone */
 	uint32_t ruid, suid;         /* [p] real and saved */
 	uint32_t gid;                /* [p] read by its own thread without it, as are the next */
@@ -222,6 +223,10 @@ uint32_t proc_umask(void);
 
 /* Signals a process group (tty, kill). Any context but NMI. Returns how many got it. */
 unsigned proc_signal_group(uint32_t pgid, int sig);
+/* The same of one process, if it is there. */
+void proc_signal_one(uint32_t pid, int sig);
+/* The session of a process group. 0: there is no such group. */
+uint32_t proc_group_session(uint32_t pgid);
 /* Signals the current thread (SIGPIPE, SIGXFSZ). Thread context of a process. */
 void proc_signal_self(int sig);
 /*

@@ -127,6 +127,11 @@ void proc_signals_update_thread(struct proc *p, struct lwp *l);
 void proc_signals_retarget(struct proc *p);
 /* Will the current process end, or stop, when it returns from its system call? proc_lock held. */
 bool proc_signal_ends(void);
+/*
+ * Is the group orphaned? It is if no member but the process `except` (0: none) has a parent, other
+ * than process 1, in another group of the session. Such a parent could continue it. proc_lock held.
+ */
+bool proc_orphaned(uint32_t pgid, uint32_t except);
 /* Forgets pending signals of the set. proc_lock held. */
 void proc_signals_drop(struct proc *p, uint64_t set);
 /* Sends sig to one thread, and says why. proc_lock held. */

@@ -307,6 +307,31 @@ proc_signal_group(uint32_t pgid, int sig)
 }
 
 void
+proc_signal_one(uint32_t pid, int sig)
+{
+	struct proc *p;
+
+	spin_lock(&proc_lock);
+	p = proc_find(pid);
+	if (p != NULL)
+		proc_signal_locked(p, sig);
+	spin_unlock(&proc_lock);
+}
+
+uint32_t
+proc_group_session(uint32_t pgid)
+{
+	uint32_t sid = 0;
+
+	spin_lock(&proc_lock);
+	for_each_proc (p)
+		if (p->pgid == pgid)
+			sid = p->sid;
+	spin_unlock(&proc_lock);
+	return sid;
+}
+
+void
 proc_signal_self(int sig)
 {
 	spin_lock(&proc_lock);
@@ -328,6 +353,19 @@ proc_signal_ends(void)
 
 	return p->exiting || l->dying || p->state == PROC_STOPPED ||
 	       (deliverable(p, l) & ~p->sig_caught) != 0;
+}
+
+bool
+proc_orphaned(uint32_t pgid, uint32_t except)
+{
+	for_each_proc (p) {
+		const struct proc *up = p->parent;
+
+		if (p->pgid == pgid && p->pid != except && p->state != PROC_ZOMBIE &&
+		    up->pid != 1 && up->pgid != pgid && up->sid == p->sid)
+			return false;
+	}
+	return true;
 }
 
 /* Stops the threads of the current process until it is continued. proc_lock held. */
@@ -457,7 +495,9 @@ proc_deliver_signals(struct arch_trapframe *tf)
 				continue;
 			sig = SIGSEGV;
 		} else if (BIT(sig) & STOP_SIGNALS) {
-			stop_all(p, sig);
+			/* Nobody would continue an orphaned group that the terminal stops. */
+			if (sig == SIGSTOP || !proc_orphaned(p->pgid, 0))
+				stop_all(p, sig);
 			continue;
 		}
 		spin_unlock(&proc_lock);
@@ -478,20 +518,6 @@ proc_deliver_signals(struct arch_trapframe *tf)
 	spin_unlock(&proc_lock);
 }
 
-/*
- * Is the group orphaned? It is if no member has a parent, other than process 1, in another group.
- * Such a parent could continue it. proc_lock held.
- */
-static bool
-is_orphaned(uint32_t pgid)
-{
-	for_each_proc (p) {
-		if (p->pgid == pgid && p->parent->pid != 1 && p->parent->pgid != pgid)
-			return false;
-	}
-	return true;
-}
-
 int
 proc_stop_group(int sig)
 {
@@ -501,7 +527,7 @@ proc_stop_group(int sig)
 	spin_lock(&proc_lock);
 	if (is_ignored(p, sig) || (curlwp()->sig_blocked & BIT(sig)))
 		r = 1;
-	else if (is_orphaned(p->pgid))
+	else if (proc_orphaned(p->pgid, 0))
 		r = -EIO;
 	spin_unlock(&proc_lock);
 	if (r != 0)

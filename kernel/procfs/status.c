@@ -6,6 +6,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/time.h"
+#include "kernel/dev/tty.h"
 #include "kernel/fs/file.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
@@ -35,6 +36,8 @@ struct facts {
 	uint64_t rss_limit, cpus;
 	bool has_space;
 	uint64_t stack_top;
+	uint64_t tty_nr; /* its terminal, and the group in the foreground there */
+	int32_t tpgid;
 	struct vm_info vm; /* its addresses are 0 for who may not look */
 };
 
@@ -105,10 +108,12 @@ static int
 take(const struct procfs_node *n, struct facts *f)
 {
 	const struct lwp *that = NULL;
+	bool with_tty;
+	uint32_t fg;
 	struct vmspace *vm = NULL;
 	const struct proc *p;
 
-	*f = (struct facts){.pid = n->pid, .tid = n->tid != 0 ? n->tid : n->pid};
+	*f = (struct facts){.tpgid = -1, .pid = n->pid, .tid = n->tid != 0 ? n->tid : n->pid};
 	spin_lock(&proc_lock);
 	p = proc_find(n->pid);
 	if (p == NULL) {
@@ -145,10 +150,13 @@ take(const struct procfs_node *n, struct facts *f)
 		take_thread(f, that->thread);
 	if (p->state == PROC_STOPPED)
 		f->state = 'T';
+	with_tty = !p->no_tty;
 	vm = p->vm != NULL ? vm_ref(p->vm) : NULL;
 	spin_unlock(&proc_lock);
 	if (vm != NULL)
 		take_space(f, vm);
+	if (with_tty && tty_of_session(f->sid, &f->tty_nr, &fg))
+		f->tpgid = (int32_t)fg;
 	return f->state != '\0' ? 0 : -ESRCH;
 }
 
@@ -177,8 +185,8 @@ procfs_stat(const struct procfs_node *n, struct sbuf *out)
 	if (error != 0)
 		return error;
 	/* pid comm state ppid pgrp session tty_nr tpgid flags minflt cminflt majflt cmajflt */
-	sbuf_printf(out, "%u (%s) %c %u %u %u 0 -1 0 0 0 0 0 ", f.tid, f.name, f.state, f.ppid,
-		    f.pgid, f.sid);
+	sbuf_printf(out, "%u (%s) %c %u %u %u %lu %d 0 0 0 0 0 ", f.tid, f.name, f.state, f.ppid,
+		    f.pgid, f.sid, f.tty_nr, f.tpgid);
 	/* utime stime cutime cstime priority nice num_threads itrealvalue starttime vsize rss
 	 * rsslim */
 	sbuf_printf(out, "%lu %lu %lu %lu %d %d %u 0 %lu %lu %lu %lu ",

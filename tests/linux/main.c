@@ -151,6 +151,10 @@ main(int argc, char *argv[])
 		test_locks();
 		return 0;
 	}
+	if (argc == 2 && strcmp(argv[1], "ptys") == 0) {
+		test_ptys();
+		return 0;
+	}
 	if (argc == 2 && strcmp(argv[1], "proc") == 0) {
 		test_proc();
 		return 0;
@@ -164,6 +168,7 @@ main(int argc, char *argv[])
 	test_events();
 	test_moves();
 	test_locks();
+	test_ptys();
 	test_pipes();
 	test_texts();
 	test_nodes();

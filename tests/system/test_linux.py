@@ -60,13 +60,22 @@ def maps():
         check_eq(found.splitlines(), expected.splitlines(), "what maps do")
 
 
-@test("record locks and far descriptors do in the guest what they do on the host")
-def locks():
+@test("record locks, far descriptors and pseudo-terminals do in the guest what they do on the host")
+def as_on_the_host():
     if ARCH != platform.machine():
         raise Skipped("a program of the other port does not run on this host")
-    for out in (subprocess.run([BUILD / "linux_test", "locks"], capture_output=True, text=True, timeout=DEADLINE_S, check=True).stdout,
-                boot("linux_test locks\n", smp=4, options=FILE).expect().out):
-        check_eq(re.findall(r"^(?:not )?ok \d+ - ", out, re.M), [f"ok {n} - " for n in range(1, 10)], out)
+    for word in ("locks", "ptys"):
+        for out in (subprocess.run([BUILD / "linux_test", word], capture_output=True, text=True, timeout=DEADLINE_S, check=True).stdout,
+                    boot(f"linux_test {word}\n", smp=4, options=FILE).expect().out):
+            found = re.findall(r"^((?:not )?ok) \d+ - ", out, re.M)
+            check(len(found) > 5 and set(found) == {"ok"}, out)
+
+
+@test("Debian's script records what a program does in a terminal of its own")
+def script():
+    need_package("bsdutils")
+    out = boot("script -qc 'tty; stty size; echo typed | cat' /tmp/record\ncat /tmp/record\n", options=["--program", "bsdutils"]).expect().out
+    check_eq(out.replace("\r", "").count("/dev/pts/0\n24 80\ntyped\n"), 2, f"times that it is shown: {out}")
 
 
 @test("--program puts a program of this machine into the guest with its libraries, and a package with what it depends on")

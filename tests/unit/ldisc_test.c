@@ -105,6 +105,49 @@ erase_and_kill_edit_the_line_but_not_the_one_before(void **state)
 }
 
 static void
+a_word_is_erased_and_a_literal_key_is_text(void **state)
+{
+	(void)state;
+	type("one two  \x17\x17\x17\x17last\n");
+	reads("last\n");
+	setup(NULL);
+	assert_int_equal(type("a\x16\x03\x16\x15\n"), 0);
+	reads("a\x03\x15\n");
+	assert_string_equal(shown, "a^\b^C^\b^U\r\n");
+	l.t.c_lflag &= ~(IEXTEN | ECHOCTL);
+	type("a\x16\x17\n");
+	reads("a\x16\x17\n");
+	l.t.c_cc[VEOL] = ';';
+	type("one;two");
+	reads("one;");
+}
+
+static void
+returns_and_newlines_are_translated(void **state)
+{
+	(void)state;
+	l.t.c_iflag = INLCR;
+	l.t.c_cc[VEOL] = '\r';
+	type("a\n");
+	reads("a\r");
+	l.t.c_iflag = IGNCR;
+	type("\ra\r\n");
+	reads("a\n");
+}
+
+static void
+there_is_room_unless_something_was_not_read(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < LDISC_SIZE; i++)
+		type("x"); /* what is too much for a line falls off */
+	assert_true(ldisc_room(&l));
+	type("\n");
+	assert_false(ldisc_room(&l));
+	assert_int_equal(ldisc_ready(&l), LDISC_SIZE);
+}
+
+static void
 end_of_file_ends_a_read(void **state)
 {
 	char buf[8];
@@ -132,6 +175,9 @@ keys_mean_signals_and_drop_the_input(void **state)
 	l.t.c_lflag &= ~ISIG;
 	assert_int_equal(type("\x03\n"), 0);
 	reads("\x03\n");
+	l.t.c_lflag |= ISIG | NOFLSH;
+	assert_int_equal(type("kept\x03\n"), SIGINT);
+	reads("kept\n");
 }
 
 static void
@@ -195,6 +241,9 @@ main(void)
 	    cmocka_unit_test_setup(a_line_is_readable_only_when_it_is_whole, setup),
 	    cmocka_unit_test_setup(a_read_gets_one_line_or_what_fits, setup),
 	    cmocka_unit_test_setup(erase_and_kill_edit_the_line_but_not_the_one_before, setup),
+	    cmocka_unit_test_setup(a_word_is_erased_and_a_literal_key_is_text, setup),
+	    cmocka_unit_test_setup(returns_and_newlines_are_translated, setup),
+	    cmocka_unit_test_setup(there_is_room_unless_something_was_not_read, setup),
 	    cmocka_unit_test_setup(end_of_file_ends_a_read, setup),
 	    cmocka_unit_test_setup(keys_mean_signals_and_drop_the_input, setup),
 	    cmocka_unit_test_setup(raw_mode_gives_every_byte_at_once, setup),

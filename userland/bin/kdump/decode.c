@@ -53,9 +53,11 @@ static const struct word futexes[] = {W(FUTEX_WAIT),
 				      W(FUTEX_WAIT_BITSET),
 				      W(FUTEX_WAKE_BITSET),
 				      END};
-static const struct word ioctls[] = {W(TCGETS),     W(TCSETS),     W(TCSETSW),
-				     W(TCSETSF),    W(TIOCGPGRP),  W(TIOCSPGRP),
-				     W(TIOCGWINSZ), W(TIOCSWINSZ), END};
+static const struct word ioctls[] = {
+    W(TCGETS),     W(TCSETS),     W(TCSETSW),    W(TCSETSF),  W(TIOCGPGRP), W(TIOCSPGRP),
+    W(TIOCGWINSZ), W(TIOCSWINSZ), W(TCSBRK),     W(TCFLSH),   W(TIOCSCTTY), W(FIONREAD),
+    W(FIONBIO),    W(TIOCNOTTY),  W(TIOCGSID),   W(FIONCLEX), W(FIOCLEX),   W(TIOCGPTPEER),
+    W(TIOCGPTN),   W(TIOCSPTLCK), W(TIOCGPTLCK), END};
 static const struct word ktrops[] = {W(KTROP_SET), W(KTROP_CLEAR), W(KTROP_CLEARFILE), END};
 static const struct word prctls[] = {W(PR_SET_NAME), W(PR_GET_NAME), END};
 static const struct word rlimits[] = {W(RLIMIT_CPU),
