@@ -1,5 +1,6 @@
 /*
- * devfs.c - /dev: registered devices as vnodes; null, zero, full, random and urandom.
+ * devfs.c - /dev: registered devices as vnodes; null, zero, full, random and urandom; links to a
+ * process's own files.
  * Invariant: /dev is fixed, so its vnodes live for ever, and so do their struct dev.
  * Locking: the VFS's. The list of all devices only grows, at its head; it is read without a lock.
  */
@@ -204,6 +205,28 @@ full_write(struct file *f, struct uio *u)
 	return -ENOSPC;
 }
 
+static void
+add_links(void)
+{
+	static const struct vnode_ops ops = {0}; /* the text is never freed */
+	static const char *const links[][2] = {
+	    {"fd", "/proc/self/fd"},
+	    {"stdin", "/proc/self/fd/0"},
+	    {"stdout", "/proc/self/fd/1"},
+	    {"stderr", "/proc/self/fd/2"},
+	};
+
+	for (unsigned i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		int error;
+		struct vnode *vn = vnode_add(devfs_dir, links[i][0], S_IFLNK | 0777, &ops,
+					     (void *)(uintptr_t)links[i][1], &error);
+
+		if (vn == NULL)
+			panic("devfs: no memory for /dev/%s", links[i][0]);
+		vnode_unref(vn);
+	}
+}
+
 void
 devfs_init(struct vnode *dir)
 {
@@ -227,4 +250,5 @@ devfs_init(struct vnode *dir)
 	for (unsigned i = 0; i < sizeof(first) / sizeof(first[0]); i++)
 		if (devfs_register(first[i].name, &first[i].ops, NULL) < 0)
 			panic("devfs: no memory for /dev/%s", first[i].name);
+	add_links();
 }

@@ -630,12 +630,12 @@ vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, con
 	return error;
 }
 
-/* Makes a directory in the root with the kernel's choice of mode, before archives are unpacked. */
+/* Makes a directory with the kernel's choice of mode, before archives are unpacked. */
 static struct vnode *
-make_root_dir(const char *name, uint32_t mode)
+make_dir(struct vnode *in, const char *name, uint32_t mode)
 {
 	int error;
-	struct vnode *vn = vnode_add(vfs_root, name, S_IFDIR | mode, NULL, NULL, &error);
+	struct vnode *vn = vnode_add(in, name, S_IFDIR | mode, NULL, NULL, &error);
 
 	if (vn == NULL)
 		panic("vfs: /%s: error %d", name, -error);
@@ -656,17 +656,20 @@ vfs_init(void)
 {
 	static const struct vfs_type tmpfs = {"tmpfs", TMPFS_MAGIC, tmpfs_make};
 	static const struct vfs_type devtmpfs = {"devtmpfs", TMPFS_MAGIC, NULL};
-	struct vnode *dev;
+	struct vnode *dev, *shm;
 
 	vfs_root = vnode_alloc(S_IFDIR | 0755, &dir_ops, NULL);
 	if (vfs_root == NULL)
 		panic("vfs: no memory for the root directory");
 	vfs_root->parent = vfs_root;
 	vfs_mount_at_boot(vfs_root, &tmpfs);
-	vnode_unref(make_root_dir("tmp", STICKY | 0777));
-	dev = make_root_dir("dev", 0755);
+	vnode_unref(make_dir(vfs_root, "tmp", STICKY | 0777));
+	dev = make_dir(vfs_root, "dev", 0755);
 	dev->fixed = true;
 	vfs_mount_at_boot(dev, &devtmpfs);
 	devfs_init(dev);
+	shm = make_dir(dev, "shm", STICKY | 0777);
+	vfs_mount_at_boot(shm, &tmpfs);
+	vnode_unref(shm);
 	vnode_unref(dev);
 }

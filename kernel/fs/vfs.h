@@ -154,7 +154,7 @@ bool vfs_is_mounted(const struct vnode *vn);
 /* Prints all, as /proc/mounts does. 0 or -ENOMEM. */
 int vfs_print_mounts(struct sbuf *out);
 
-/* Makes the root, /tmp and /dev with its devices. Once, at boot. */
+/* Makes the root, /tmp, and /dev with its devices and /dev/shm. Once, at boot. */
 void vfs_init(void);
 /*
  * Unpacks an archive (cpio.h) into the tree. A later file replaces an earlier one. Damaged parts

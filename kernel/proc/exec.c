@@ -34,6 +34,7 @@
 
 /* Of all strings and the pointers to them, as on Linux: a quarter of the stack, where they go. */
 #define MAX_ARG_BYTES (VM_STACK_SIZE / 4)
+#define SCRIPTS_MAX   5 /* that a script may lead through, itself included: Linux's limit */
 
 SDT_PROVIDER_DECLARE(proc);
 SDT_PROBE_DEFINE_DATA(proc, , , exec, "exec", ": path %s");
@@ -311,7 +312,14 @@ args_add_rest(struct args *all, const struct args *s)
 	return r;
 }
 
-static int do_execveat_common(struct proc *p, const char *path, const char *script, struct args *s,
+/* What is executed, and by which way it was found. */
+struct target {
+	const char *path;
+	const char *name; /* what was asked for: the first script's path, or the same */
+	unsigned scripts; /* that led to it */
+};
+
+static int do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 			      struct arch_trapframe *tf);
 
 /*
@@ -319,36 +327,37 @@ static int do_execveat_common(struct proc *p, const char *path, const char *scri
  * one argument at most. The file's path and the other arguments follow.
  */
 static int
-exec_script(struct proc *p, const char *path, char *line, struct args *s, struct arch_trapframe *tf)
+exec_script(struct proc *p, const struct target *script, char *line, struct args *s,
+	    struct arch_trapframe *tf)
 {
-	struct args *all = args_create();
+	struct target to = {.name = script->name, .scripts = script->scripts + 1};
+	struct args *all = to.scripts <= SCRIPTS_MAX ? args_create() : NULL;
 	char *interpreter, *arg;
 	int r;
 
 	if (all == NULL)
-		return -ENOMEM;
+		return to.scripts > SCRIPTS_MAX ? -ELOOP : -ENOMEM;
 	interpreter = take_word(&line, " \t");
 	arg = take_word(&line, "");
 	r = *interpreter != '\0' ? args_add(all, &all->argc, interpreter) : -ENOEXEC;
 	if (r == 0 && *arg != '\0')
 		r = args_add(all, &all->argc, arg);
 	if (r == 0)
-		r = args_add(all, &all->argc, path);
+		r = args_add(all, &all->argc, script->path);
 	if (r == 0)
 		r = args_add_rest(all, s);
+	to.path = interpreter;
 	if (r == 0)
-		r = do_execveat_common(p, interpreter, path, all, tf);
+		r = do_execveat_common(p, &to, all, tf);
 	args_destroy(all);
 	return r;
 }
 
-/* Executes the program at path: the interpreter of a script, after which the process is named;
- * NULL: of none. */
 static int
-do_execveat_common(struct proc *p, const char *path, const char *script, struct args *s,
+do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 		   struct arch_trapframe *tf)
 {
-	const char *name = script != NULL ? script : path;
+	const char *path = to->path, *name = to->name;
 	char head[128];
 	int64_t head_size;
 	struct program program;
@@ -370,10 +379,10 @@ do_execveat_common(struct proc *p, const char *path, const char *script, struct 
 		return r;
 	}
 	head_size = vnode_read(vn, head, sizeof(head) - 1, 0);
-	if (head_size > 2 && head[0] == '#' && head[1] == '!' && script == NULL) {
+	if (head_size > 2 && head[0] == '#' && head[1] == '!') {
 		proc_exe_drop(vn);
 		head[head_size] = '\0';
-		return exec_script(p, path, head + 2, s, tf);
+		return exec_script(p, to, head + 2, s, tf);
 	}
 	vm = vm_create(p->ui);
 	if (vm == NULL) {
@@ -420,7 +429,7 @@ exec_image(struct proc *p, const char *path, char *const argv[], char *const env
 	while (r == 0 && envp[s->envc] != NULL)
 		r = args_add(s, &s->envc, envp[s->envc]);
 	if (r == 0)
-		r = do_execveat_common(p, path, NULL, s, tf);
+		r = do_execveat_common(p, &(struct target){path, path, 0}, s, tf);
 	args_destroy(s);
 	return r;
 }
@@ -441,7 +450,7 @@ sys_execve(const uint64_t a[6])
 		if (r == 0)
 			r = args_copy_in(s, a[2], &s->envc);
 		if (r == 0) {
-			r = do_execveat_common(curproc(), path, NULL, s, tf);
+			r = do_execveat_common(curproc(), &(struct target){path, path, 0}, s, tf);
 			if (r != 0)
 				SDT_PROBE1(proc, , , exec_failure, -r);
 		}

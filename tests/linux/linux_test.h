@@ -80,6 +80,9 @@ void test_moves(void);
 /* locks.c: the same on Linux. */
 void test_locks(void);
 
+/* devs.c: the same on Linux. */
+void test_devs(void);
+
 /* ptys.c: the same on Linux. */
 void test_ptys(void);
 

@@ -151,6 +151,15 @@ main(int argc, char *argv[])
 		test_locks();
 		return 0;
 	}
+	if (argc > 2 && strcmp(argv[1], "words") == 0) {
+		for (int i = 2; i < argc; i++)
+			printf("%s%c", argv[i], i < argc - 1 ? ' ' : '\n');
+		return 0;
+	}
+	if (argc == 2 && strcmp(argv[1], "devs") == 0) {
+		test_devs();
+		return 0;
+	}
 	if (argc == 2 && strcmp(argv[1], "ptys") == 0) {
 		test_ptys();
 		return 0;
@@ -169,6 +178,7 @@ main(int argc, char *argv[])
 	test_moves();
 	test_locks();
 	test_ptys();
+	test_devs();
 	test_pipes();
 	test_texts();
 	test_nodes();
