@@ -393,6 +393,88 @@ dtrace_claim(void)
 	return 0;
 }
 
+#define INITIALIZED 4 /* registers */
+
+/* Of a program that is random, but not so random that the verifier refuses it at once. */
+static struct dif_insn
+random_insn(uint64_t (*below)(uint64_t n), int32_t left)
+{
+	static const int32_t numbers[] = {0,         1, 8, -1, DIF_PLACE(0, 8), DIF_PLACE(8, 8),
+					  0x7fffffff};
+	static const uint8_t ops[] = {
+	    DIF_ADD,  DIF_MUL,  DIF_SDIV,    DIF_UREM, DIF_OR,        DIF_SAR,        DIF_SLT,
+	    DIF_HIGH, DIF_EXT,  DIF_SCMP,    DIF_JA,   DIF_JEQ,       DIF_JULE,       DIF_LD1,
+	    DIF_LD8,  DIF_LDS2, DIF_ST4,     DIF_ST8,  DIF_STRING,    DIF_ARG,        DIF_BUILTIN,
+	    DIF_UREG, DIF_CALL, DIF_ARGSTR,  DIF_KEY,  DIF_KEY_STR,   DIF_AGG,        DIF_KEY_STACK,
+	    DIF_REC,  DIF_REC8, DIF_REC_STR, DIF_EXIT, DIF_REC_STACK, DIF_REC_USTACK, DIF_LOG};
+	struct dif_insn i = {below(16) ? ops[below(sizeof(ops))] : (uint8_t)below(256),
+			     1 + (uint8_t)below(INITIALIZED), 1 + (uint8_t)below(INITIALIZED),
+			     (uint8_t)below(1 + INITIALIZED), (int32_t)below(DIF_B_COUNT)};
+
+	if (i.op >= DIF_JA && i.op <= DIF_JULE)
+		i.imm = (int32_t)below((uint64_t)left);
+	else if (below(2))
+		i.imm = numbers[below(sizeof(numbers) / sizeof(*numbers))];
+	else if (below(2) && i.op < DIF_HIGH)
+		i.op |= DIF_IMM;
+	return i;
+}
+
+static void
+random_image(uint64_t (*below)(uint64_t n))
+{
+	static const char *const probes[] = {"BEGIN",
+					     "syscall::getppid:entry",
+					     "syscall:::return",
+					     "profile:::tick-1ms",
+					     "fbt:fs::",
+					     "no:such::",
+					     "::",
+					     ""};
+	struct dif_insn code[16];
+	const uint32_t most = sizeof(code) / sizeof(*code);
+
+	make();
+	image.h.aggs.count = below(2) ? 1 : 0;
+	for (uint64_t clauses = below(4); clauses > 0; clauses--) {
+		uint32_t n = 1 + (uint32_t)below(below(2) ? 8 : most);
+
+		for (uint32_t i = 0; i < n; i++)
+			code[i] = i < INITIALIZED ? (struct dif_insn){DIF_OR | DIF_IMM,
+								      (uint8_t)(i + 1), 0, 0, 9}
+						  : random_insn(below, (int32_t)(n - i));
+		if (below(8) != 0)
+			code[n - 1] = (struct dif_insn)RET;
+		put(probes[below(sizeof(probes) / sizeof(*probes))], 0, code, n);
+	}
+	for (uint64_t n = below(3) ? 0 : 1 + below(8); n > 0; n--)
+		((char *)&image)[below(sizeof(image))] ^= (char)(1 << below(8));
+	image.h.flags &= ~DIF_DESTRUCTIVE; /* it may panic the machine */
+}
+
+void
+dtrace_round(uint64_t (*below)(uint64_t n))
+{
+	int fd = open("/dev/dtrace", O_RDWR);
+	struct dif_load l;
+
+	random_image(below);
+	l = (struct dif_load){.image = (uintptr_t)&image - (below(16) ? 0 : 1 + below(4096)),
+			      .size =
+				  below(16) ? sizeof(image) : (uint32_t)below(2 * sizeof(image))};
+	if (request(fd, DIF_IOC_LOAD, &l) == 0)
+		request(fd, DIF_IOC_GO, NULL);
+	for (uint64_t n = below(40); n > 0; n--) {
+		getppid();
+		if (below(4) == 0)
+			take(fd, DIF_IOC_RECORDS + (unsigned)below(2), (uint32_t)below(9));
+		if (below(16) == 0) /* any request, with what it does not expect */
+			ioctl(fd, DIF_IOC_LOAD + below(16), below(2) ? (void *)buffer : NULL);
+	}
+	if (below(2))
+		close(fd);
+}
+
 void
 dtrace_try(void (*is)(const char *what, long found, long expected))
 {

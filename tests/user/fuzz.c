@@ -30,6 +30,7 @@
 
 #include "kernel/abi/syscall.h"
 #include "tests/user/raw.h"
+#include "tests/user/dtrace.h"
 #include "tests/user/real.h"
 
 #define ROUND_MS        60
@@ -469,6 +470,12 @@ files_round(void)
 	real_round(below);
 }
 
+static void
+images_round(void)
+{
+	dtrace_round(below);
+}
+
 int
 fuzz_main(int argc, char **argv)
 {
@@ -479,7 +486,8 @@ fuzz_main(int argc, char **argv)
 		     {"threads", threads_round},
 		     {"programs", program_round},
 		     {"elves", elf_round},
-		     {"files", files_round}};
+		     {"files", files_round},
+		     {"images", images_round}};
 	const unsigned count = sizeof(kinds) / sizeof(kinds[0]);
 	unsigned kind = 0, ended = 0, rounds = 0;
 
@@ -487,7 +495,8 @@ fuzz_main(int argc, char **argv)
 		kind++;
 	if (kind == count || (kinds[kind].fn == program_round && getuid() == 0)) {
 		fprintf(stderr,
-			"usage: user_test fuzz calls|threads|programs|elves|files SEED ROUNDS\n");
+			"usage: user_test fuzz calls|threads|programs|elves|files|images SEED "
+			"ROUNDS\n");
 		return 2;
 	}
 	mkdir("/tmp/fuzz", 0777);
