@@ -1,6 +1,6 @@
 /*
- * fuzz.h - `user_test fuzz calls|threads|programs|elves|files|images SEED ROUNDS`: random acts. The seed
- * repeats them, but for `threads`, which act at the same time.
+ * fuzz.h - `user_test fuzz calls|threads|programs|elves|files|images SEED ROUNDS`: random acts. The
+ * seed repeats them, but for `threads`, which act at the same time.
  */
 #pragma once
 
