@@ -141,7 +141,7 @@ kprobe_read_text(uintptr_t from, uint8_t *to, size_t n)
 	memcpy(to, (const void *)from, n);
 	for (unsigned b = 0; b < BUCKETS; b++)
 		for (const struct place *p = buckets[b]; p != NULL; p = p->next)
-			for (size_t i = 0; p->patch == NULL && i < ARCH_BREAK_SIZE; i++)
+			for (size_t i = 0; i < ARCH_BREAK_SIZE; i++)
 				if (p->at + i - from < n)
 					to[p->at + i - from] = p->insn[i];
 }

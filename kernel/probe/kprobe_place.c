@@ -164,10 +164,12 @@ kplace_returns(uintptr_t function, struct place *places)
 	for (const struct ktr_patch *p = __start_ktr_patch; p < __stop_ktr_patch; p++) {
 		if (site == NULL || ktr_patch_site(p) != site)
 			continue;
-		if (places != NULL)
+		if (places != NULL) {
 			places[n] = (struct place){.at = ktr_patch_at(p),
 						   .patch = p,
 						   .slot = KPLACE_NO_SLOT};
+			kprobe_read_text(places[n].at, places[n].insn, ARCH_INSN_MAX);
+		}
 		n++;
 	}
 	return n;
