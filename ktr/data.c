@@ -101,18 +101,26 @@ find_part(const struct ktr_log *log, unsigned cpu, uint64_t *before, uint64_t wo
 	return false;
 }
 
-const char *
-ktr_data_text(const struct ktr_log *log, unsigned cpu, uint64_t before, uint64_t word, char *buf)
+uint32_t
+ktr_data_bytes(const struct ktr_log *log, unsigned cpu, uint64_t before, uint64_t word, void *buf,
+	       uint32_t room)
 {
-	uint32_t length = ktr_data_middle(word), most = KTR_STRING_MAX - KTR_DATA_CUT_MAX;
-	uint32_t want = min(length, most), have = 0;
+	uint32_t want = min(ktr_data_middle(word), room), have = 0;
 	struct ktr_entry e;
 	while (have < want && find_part(log, cpu, &before,
 					ktr_data_word(have / KTR_DATA_PART, (uint32_t)word), &e)) {
 		uint32_t n = min(want - have, KTR_DATA_PART);
-		ktr_copy(buf + have, &e.args[1], n);
+		ktr_copy((char *)buf + have, &e.args[1], n);
 		have += n;
 	}
+	return have;
+}
+
+const char *
+ktr_data_text(const struct ktr_log *log, unsigned cpu, uint64_t before, uint64_t word, char *buf)
+{
+	uint32_t length = ktr_data_middle(word), most = KTR_STRING_MAX - KTR_DATA_CUT_MAX;
+	uint32_t have = ktr_data_bytes(log, cpu, before, word, buf, most);
 	buf[have] = '\0';
 	if (have < length && ktr_strlen(buf) == have)
 		fmt_snprintf(buf + have, KTR_DATA_CUT_MAX, KTR_DATA_CUT, (unsigned)have,

@@ -254,14 +254,14 @@ put_print_fmt(const struct ktr_format_out *out, const char *fmt, const struct kt
 
 void
 ktr_format_site(const struct ktr_format_out *out, const char *fmt, const struct ktr_param *params,
-		unsigned nargs)
+		unsigned nargs, unsigned silent)
 {
 	unsigned at = KTR_FORMAT_COMMON;
 	for (unsigned i = 0; i < nargs; i++)
 		ktr_format_field(out, ktr_param_field(&params[i]), params[i].name, &at);
 	print(out, "\nprint fmt: \"");
-	put_print_fmt(out, fmt, params, nargs, false);
+	put_print_fmt(out, fmt, params + silent, nargs - silent, false);
 	print(out, "\"");
-	put_print_fmt(out, fmt, params, nargs, true);
+	put_print_fmt(out, fmt, params + silent, nargs - silent, true);
 	print(out, "\n");
 }

@@ -82,6 +82,7 @@ void ktr_format_begin(const struct ktr_format_out *out, const char *name, unsign
 /** A field at offset *at or soon after it; *at becomes the offset after the field. */
 void ktr_format_field(const struct ktr_format_out *out, enum ktr_field type, const char *name,
 		      unsigned *at);
-/** The fields of a trace point's parameters, and its print format. */
+/** The fields of a trace point's parameters, and its print format, which begins after the first
+ * `silent` of them. */
 void ktr_format_site(const struct ktr_format_out *out, const char *fmt,
-		     const struct ktr_param *params, unsigned nargs);
+		     const struct ktr_param *params, unsigned nargs, unsigned silent);

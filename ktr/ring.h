@@ -132,6 +132,11 @@ ktr_entry_is_part(const struct ktr_entry *entry)
 }
 
 /**
+ * The data of such a parameter, up to `room` bytes; how many it copied. As the next.
+ */
+uint32_t ktr_data_bytes(const struct ktr_log *log, unsigned cpu, uint64_t before, uint64_t word,
+			void *buf, uint32_t room);
+/**
  * The text of a parameter for which ktr_data_is_word() holds, of an event of that CPU before whose
  * number `before` its data stand. buf has room for KTR_STRING_MAX: a longer text is cut. Any
  * context; locks as for ktr_log_read().

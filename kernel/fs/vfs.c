@@ -372,6 +372,12 @@ vnode_fill(struct vnode *dir, const char *name, uint32_t mode, const struct vnod
 	return vn;
 }
 
+struct vnode *
+vnode_alloc_dir(uint32_t bits)
+{
+	return vnode_alloc(S_IFDIR | bits, &dir_ops, NULL);
+}
+
 bool
 vnode_has(const struct vnode *dir, const char *name)
 {
@@ -645,7 +651,7 @@ make_dir(struct vnode *in, const char *name, uint32_t mode)
 static struct vnode *
 tmpfs_make(uint32_t mode, int *err)
 {
-	struct vnode *vn = vnode_alloc(S_IFDIR | mode, &dir_ops, NULL);
+	struct vnode *vn = vnode_alloc_dir(mode);
 
 	*err = vn != NULL ? 0 : -ENOMEM;
 	return vn;
@@ -658,7 +664,7 @@ vfs_init(void)
 	static const struct vfs_type devtmpfs = {"devtmpfs", TMPFS_MAGIC, NULL};
 	struct vnode *dev, *shm;
 
-	vfs_root = vnode_alloc(S_IFDIR | 0755, &dir_ops, NULL);
+	vfs_root = vnode_alloc_dir(0755);
 	if (vfs_root == NULL)
 		panic("vfs: no memory for the root directory");
 	vfs_root->parent = vfs_root;

@@ -233,6 +233,8 @@ void vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const 
 struct vnode *vnode_make_nameless(struct vnode *dir, const char *name, uint32_t mode,
 				  const struct vnode_ops *ops, void *data);
 uint64_t vnode_nameless_ino(const struct vnode *dir, const char *name);
+/* Makes a directory without a name, to be mounted. NULL: no memory. */
+struct vnode *vnode_alloc_dir(uint32_t bits);
 /* Makes a vnode without a name, for pipes. NULL: no memory. */
 struct vnode *vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data);
 

@@ -7,6 +7,7 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/control.h"
@@ -14,6 +15,18 @@
 #include "ktr/port.h"
 #include "ktr/ring.h"
 #include "ktr/word.h"
+
+#define CMDLINES (KTR_THREAD_SETS * KTR_THREAD_WAYS)
+
+static uint64_t cmdlines_max = CMDLINES; /* saved_cmdlines_size */
+static char *cmdlines_kept; /* what saved_cmdlines showed since tracing is off; or NULL */
+
+static void
+cmdlines_forget(void)
+{
+	kfree(cmdlines_kept);
+	cmdlines_kept = NULL;
+}
 
 /* ---- tracing_on, tracing_cpumask ---- */
 
@@ -32,6 +45,8 @@ on_store(uintptr_t arg, char *text)
 	if (error != 0)
 		return error;
 	instance_switch(instance_now, on != 0);
+	if (on != 0)
+		cmdlines_forget();
 	return 0;
 }
 
@@ -96,8 +111,10 @@ size_store(uintptr_t arg, char *text)
 	uint64_t kb;
 	int error = tracefs_number(text, &kb);
 
-	if (error != 0 || kb == 0 || kb > KTR_ENTRIES_MAX / (1024 / KTR_ENTRY_BYTES))
+	if (error != 0 || kb == 0)
 		return -EINVAL;
+	if (kb > KTR_ENTRIES_MAX / (1024 / KTR_ENTRY_BYTES))
+		return -ENOMEM;
 	error = instance_resize(instance_now, (unsigned)(kb * 1024 / KTR_ENTRY_BYTES));
 	if (error != 0 || !instance_now->snapshot_there)
 		return error;
@@ -105,6 +122,16 @@ size_store(uintptr_t arg, char *text)
 		return -EBUSY;
 	snapshot_free(instance_now); /* has the size of the rings */
 	return snapshot_alloc(instance_now);
+}
+
+/* All CPUs' rings have the same size. */
+static int
+size_store_cpu(uintptr_t arg, char *text)
+{
+	uint64_t kb;
+	int error = tracefs_number(text, &kb);
+
+	return error == 0 && kb != size_kb() ? -EINVAL : error;
 }
 
 static void
@@ -118,7 +145,7 @@ stats_show(uintptr_t arg, struct sbuf *out)
 {
 	unsigned cpu = (unsigned)arg;
 	struct ktr_stats stats = {0};
-	uint64_t entries, written, oldest, tail, head, now = clock_ns() / 1000;
+	uint64_t entries, written, overrun, oldest, tail, head, now = clock_ns() / 1000;
 	struct ktr_entry e;
 
 	const struct ktr_log *log = instance_now->trace.log;
@@ -126,6 +153,7 @@ stats_show(uintptr_t arg, struct sbuf *out)
 	ktr_log_stats(log, cpu, &stats);
 	ktr_port_lock();
 	buffer_count(&instance_now->trace, cpu, &entries, &written);
+	overrun = buffer_overrun(&instance_now->trace, cpu);
 	oldest = ktr_log_window(log, cpu, &tail, &head) &&
 			 ktr_log_read(log, cpu, tail, &e) == KTR_READ_OK
 		     ? clock_ns_of(e.ticks) / 1000
@@ -135,9 +163,8 @@ stats_show(uintptr_t arg, struct sbuf *out)
 		    "entries: %lu\noverrun: %lu\ncommit overrun: 0\nbytes: %lu\n"
 		    "oldest event ts: %5lu.%06lu\nnow ts: %5lu.%06lu\ndropped events: %lu\n"
 		    "read events: %lu\n",
-		    entries, stats.overwritten, entries * KTR_ENTRY_BYTES, oldest / 1000000,
-		    oldest % 1000000, now / 1000000, now % 1000000, stats.dropped,
-		    written - entries);
+		    entries, overrun, entries * KTR_ENTRY_BYTES, oldest / 1000000, oldest % 1000000,
+		    now / 1000000, now % 1000000, stats.dropped, written - entries - overrun);
 }
 
 /* ---- numbers that hooks read ---- */
@@ -169,29 +196,50 @@ number_store(uintptr_t arg, char *text)
 
 /* ---- texts ---- */
 
-#define CMDLINES (KTR_THREAD_SETS * KTR_THREAD_WAYS)
-
 /* Of threads that have ended, too, as far as their names are known. */
 static void
-cmdlines_show(uintptr_t arg, struct sbuf *out)
+cmdlines_print(struct sbuf *out)
 {
 	const uint64_t *words = &ktr_names_get()->threads[0][0];
 	char name[KTR_THREAD_NAME];
+	uint64_t left = cmdlines_max;
 
-	for (unsigned i = 0; i < CMDLINES; i++) {
+	for (unsigned i = 0; i < CMDLINES && left > 0; i++) {
 		uint32_t tid = __atomic_load_n(&words[i], __ATOMIC_RELAXED) >> 32;
 
-		if (tid != 0 && ktr_thread_name_get(tid, name) != NULL &&
-		    strncmp(name, "idle/", 5) != 0)
-			sbuf_printf(out, "%u %s\n", tid, name);
+		if (tid == 0 || ktr_thread_name_get(tid, name) == NULL ||
+		    strncmp(name, "idle/", 5) == 0)
+			continue;
+		sbuf_printf(out, "%u %s\n", tid, name);
+		left--;
 	}
 }
 
-/* The names of all threads that run are known, whatever somebody asks for. */
+/* While tracing is off, the file stays as it is: trace-cmd reads it twice. */
+static void
+cmdlines_show(uintptr_t arg, struct sbuf *out)
+{
+	size_t begin = out->len, n;
+
+	if (instance_mask(&instance_top) != 0)
+		cmdlines_forget();
+	if (cmdlines_kept != NULL) {
+		sbuf_puts(out, cmdlines_kept);
+		return;
+	}
+	cmdlines_print(out);
+	if (instance_mask(&instance_top) != 0 || sbuf_is_cut(out))
+		return;
+	n = out->len - begin;
+	cmdlines_kept = kmalloc(n + 1);
+	if (cmdlines_kept != NULL)
+		strlcpy(cmdlines_kept, out->buf + begin, n + 1);
+}
+
 static void
 cmdlines_show_size(uintptr_t arg, struct sbuf *out)
 {
-	sbuf_printf(out, "%u\n", CMDLINES);
+	sbuf_printf(out, "%lu\n", cmdlines_max);
 }
 
 static int
@@ -200,7 +248,11 @@ cmdlines_store_size(uintptr_t arg, char *text)
 	uint64_t n;
 	int error = tracefs_number(text, &n);
 
-	return error == 0 && (n == 0 || n > CMDLINES) ? -EINVAL : error;
+	if (error != 0 || n == 0)
+		return -EINVAL;
+	cmdlines_max = n;
+	cmdlines_forget();
+	return 0;
 }
 
 static void
@@ -302,7 +354,7 @@ cpu_fill(struct vnode *dir)
 	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops, .stream = true},
 	    {.name = "trace_pipe_raw", .mode = 0440, .ops = &trace_pipe_raw_ops, .stream = true},
 	    TRACEFS_TEXT("stats", 0440, stats_show, NULL, NULL),
-	    TRACEFS_TEXT("buffer_size_kb", 0640, size_show, size_store, NULL),
+	    TRACEFS_TEXT("buffer_size_kb", 0640, size_show, size_store_cpu, NULL),
 	};
 
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));

@@ -28,6 +28,7 @@ struct instance instance_top = {
     .filters = LIST_INIT(instance_top.filters),
     .triggers = LIST_INIT(instance_top.triggers),
     .hists = LIST_INIT(instance_top.hists),
+    .system_filters = LIST_INIT(instance_top.system_filters),
 };
 struct instance *instance_now = &instance_top;
 static struct mutex guard = MUTEX_INIT("instances");
@@ -238,6 +239,7 @@ make(struct vnode *dir, const char *name)
 	list_init(&i->filters);
 	list_init(&i->triggers);
 	list_init(&i->hists);
+	list_init(&i->system_filters);
 	if (ktr_log_open(&i->own, i->entries) != 0) {
 		kmap_free(i);
 		return -ENOMEM;

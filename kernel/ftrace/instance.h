@@ -21,6 +21,7 @@
 #include "kernel/sched/sched.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/control.h"
+#include "ktr/dynamic.h"
 #include "ktr/hook.h"
 #include "ktr/ring.h"
 
@@ -68,6 +69,9 @@ struct instance {
 	} pids[PID_LISTS];
 	struct functions functions;
 	struct list filters, triggers, hists;
+	struct list system_filters; /* texts that were written to events/SYSTEM/filter */
+	/* Events of ktr_dynamic_sites that were enabled since their definition. */
+	uint64_t was_on[(KTR_DYNAMIC_SITES + 63) / 64];
 	struct dtrace_consumer *linked; /* of all its histograms that have variables */
 };
 

@@ -334,10 +334,24 @@ make_dir(struct vnode *parent, const char *name, uint32_t mode)
 	return dir != NULL ? dir : vnode_lookup(parent, name, &error);
 }
 
+/* What mount() mounts shows the same. */
+static struct vnode *
+tracefs_make(uint32_t mode, int *err)
+{
+	struct vnode *dir = vnode_alloc_dir(0700);
+
+	*err = dir != NULL ? 0 : -ENOMEM;
+	if (dir != NULL) {
+		dir->fill = tracefs_fill_root;
+		dir->fixed = dir->missing = true;
+	}
+	return dir;
+}
+
 static void
 make_tracing(struct vnode *parent)
 {
-	static const struct vfs_type tracefs = {"tracefs", TRACEFS_MAGIC, NULL};
+	static const struct vfs_type tracefs = {"tracefs", TRACEFS_MAGIC, tracefs_make};
 	struct vnode *dir = make_dir(parent, "tracing", 0700);
 
 	if (dir != NULL) {

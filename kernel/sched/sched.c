@@ -95,13 +95,19 @@ linux_comm(const struct thread *t)
 	return ktr_intern(name);
 }
 
-/* Linux's TASK_RUNNING, TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE (waits for a lock), TASK_DEAD. */
+static int
+linux_prio(const struct thread *t)
+{
+	return t != pcpus[t->cpu]->idle ? t->prio : 120;
+}
+
+/* Linux's TASK_RUNNING, TASK_INTERRUPTIBLE, TASK_UNINTERRUPTIBLE (waits for a lock), EXIT_DEAD. */
 static long
 linux_state(const struct thread *t)
 {
 	if (t->state == THREAD_SLEEPING)
 		return t->lockname != NULL ? 2 : 1;
-	return t->state == THREAD_DEAD ? 128 : 0;
+	return t->state == THREAD_DEAD ? 16 : 0;
 }
 
 /*
@@ -340,8 +346,8 @@ switch_out(struct runq *rq, uint64_t now)
 	}
 	rq->probed = next;
 	SDT_PROBE3(sched, , , off_cpu, next, next->proc, next->tid);
-	SDT_PROBE7(sched, , , sched_switch, linux_comm(prev), linux_pid(prev), prev->prio,
-		   linux_state(prev), linux_comm(next), linux_pid(next), next->prio);
+	SDT_PROBE7(sched, , , sched_switch, linux_comm(prev), linux_pid(prev), linux_prio(prev),
+		   linux_state(prev), linux_comm(next), linux_pid(next), linux_prio(next));
 	next->switches++;
 	rq->cur = next;
 	rq->prev = prev;

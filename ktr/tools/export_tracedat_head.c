@@ -129,7 +129,7 @@ put_class(FILE *file, const struct export_class *c, size_t n, void **names)
 		name_of(&event, c->site);
 		class_name(name, names, &event, n);
 		ktr_format_begin(&out, name, TRACEDAT_ID(n));
-		ktr_format_site(&out, event.fmt, c->params, c->site->nargs);
+		ktr_format_site(&out, event.fmt, c->params, c->site->nargs, 0);
 	} else {
 		const struct linux_class *told = linux_class_told(c->of_linux);
 		ktr_format_begin(&out, told->name, TRACEDAT_ID(n));

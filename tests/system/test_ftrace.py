@@ -192,7 +192,7 @@ def linux_events():
         name, text = what.split(": ", 1)
         names.setdefault(name, []).append(text)
         if name == "sched_switch":
-            m = check_match(r"^prev_comm=(.+) prev_pid=(\d+) prev_prio=\d+ prev_state=(?:0|1|2|128) ==> next_comm=(.+) next_pid=(\d+) next_prio=\d+$", text, "a switch")
+            m = check_match(r"^prev_comm=(.+) prev_pid=(\d+) prev_prio=\d+ prev_state=[RSDX] ==> next_comm=(.+) next_pid=(\d+) next_prio=\d+$", text, "a switch")
             check_eq(int(m[2]), running.get(cpu, int(m[2])), "the thread that ran before")
             check(m[2] != "0" or m[1] == f"swapper/{cpu}", text)
             running[cpu] = int(m[4])
@@ -232,7 +232,7 @@ def kprobes():
     check_match(rf"^  mine +{hits} +0$", out, "kprobe_profile")
     check_match(r"^\[ +\d+\.\d{6}\] trace_kprobe: error: Invalid probed address or symbol\n  Command: p:bad nosuch\n {17}\^$", out, "error_log")
     check_match(r"^enable  filter  ret\nenable  filter\n# tracer", after, "the directory after the removals")
-    check_match(r" ret: \(\?\) ret=92$", after, "an event of a probe that was removed")
+    check(" ret: " not in after, f"events of a probe that was removed: {after}")
     check_match(r"^\S+: .*Device or resource busy$", after, "the removal of a probe whose event is enabled")
     check_match(r"^none\n0$", after, "the filter and state of a probe that is made after the removal of one with a filter")
     check_match(r" other: \(ramfs_read\S* off=0\n(?: .*\n)*0\n$", after, "its event; nothing is left when `ktr probe del` has removed it")
@@ -513,6 +513,10 @@ def raw():
                 place = re.match(r"\((?:(\w+)\+(\w+)/\w+)?(?: <- (\w+))?", text)
                 check_eq(value, symbols[place[3]] if field == "__probe_func" else symbols[place[1]] + int(place[2], 16), f"{field} in {what}")
                 continue
+            if field == "__syscall_nr":
+                continue
+            if field == "prev_state":
+                value = {0: "R", 1: "S", 2: "D", 16: "X"}[value]
             shown_as = re.search(rf"\b{field}[=: ]+([^\s,)]+)", text)[1].strip('"')
             same = shown_as == value if isinstance(value, str) else int(shown_as, 16 if name.startswith("sys_enter") else 0) == value & ((1 << 64) - 1) or shown_as == str(value)
             check(same, f"{field} {value} in {what}")
@@ -561,7 +565,7 @@ def refuses():
     wrong = [("current_tracer", "wakeup_nosuch", "nop"), ("set_ftrace_filter", "ramfs_read nosuch", "#### all functions enabled ####"),
              ("set_ftrace_notrace", "nosuch", "#### no functions disabled ####"), ("set_graph_function", "[z", "#### all functions enabled ####"),
              ("tracing_cpumask", "0", "f"), ("tracing_cpumask", "g", "f"), ("buffer_size_kb", "0", "4096"), ("buffer_size_kb", "x", "4096"),
-             ("buffer_size_kb", "99999999999", "4096"), ("set_ftrace_pid", "-1", "no pid"), ("max_graph_depth", "x", "0"),
+             ("set_ftrace_pid", "-1", "no pid"), ("max_graph_depth", "x", "0"),
              ("tracing_thresh", "1e3", "0"), ("trace_clock", "counter", "[mono] local global mono_raw boot"), ("options/irq-info", "2", "1"), ("trace_options", "nonsense", None),
              ("events/enable", "2", "0"), ("function_profile_enabled", "on", "0"), ("set_event", "nosuch:*", None)]
     out = ftrace("".join(f"echo '{text}' > {file}\n{f'cat {file}' if left else 'true'}\n" for file, text, left in wrong) +

@@ -29,7 +29,7 @@
 #include "ktr/port.h"
 #include "ktr/ring.h"
 
-#define LINE_BYTES 1024
+#define LINE_BYTES 2048
 #define WAIT_NS    10000000 /* trace_pipe looks so often whether there is more */
 
 static uint64_t
@@ -44,21 +44,31 @@ shown_from(const struct buffer *b, unsigned cpu)
 	return __atomic_load_n(&b->shown[cpu].from, __ATOMIC_RELAXED);
 }
 
+/* Control lock held. */
+static void
+place_cursors(struct buffer_reader *r)
+{
+	r->rings = r->b->rings;
+	memset(r->cursors, 0, sizeof(r->cursors));
+	for (unsigned i = 0; i < MAX_CPUS; i++) {
+		struct buffer_cursor *c = &r->cursors[i];
+		uint64_t tail, head;
+
+		if ((r->cpu != BUFFER_ALL && r->cpu != i) ||
+		    !ktr_log_window(r->b->log, i, &tail, &head))
+			continue;
+		c->seq = later(tail, shown_from(r->b, i));
+		c->end = r->consume ? UINT64_MAX : head;
+	}
+}
+
 void
 buffer_open(struct buffer_reader *r, const struct instance *of, struct buffer *b, unsigned cpu,
 	    bool consume)
 {
 	*r = (struct buffer_reader){.i = of, .b = b, .cpu = cpu, .consume = consume};
 	ktr_port_lock();
-	for (unsigned i = 0; i < MAX_CPUS; i++) {
-		struct buffer_cursor *c = &r->cursors[i];
-		uint64_t tail, head;
-
-		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
-			continue;
-		c->seq = later(tail, shown_from(b, i));
-		c->end = consume ? UINT64_MAX : head;
-	}
+	place_cursors(r);
 	ktr_port_unlock();
 }
 
@@ -66,6 +76,7 @@ void
 buffer_forget(struct buffer *b)
 {
 	memset(b->shown, 0, sizeof(b->shown));
+	b->rings++;
 }
 
 /* Goes on to the next entry that is there and no part of another one's data. */
@@ -96,6 +107,8 @@ buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost)
 {
 	struct buffer_cursor *best = NULL;
 
+	if (r->rings != r->b->rings)
+		place_cursors(r);
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		struct buffer_cursor *c = &r->cursors[i];
 
@@ -124,9 +137,11 @@ buffer_take(struct buffer_reader *r, unsigned cpu, uint64_t seq)
 
 	c->seq = seq + 1;
 	c->valid = false;
-	c->lost = 0;
-	if (r->consume && shown_from(r->b, cpu) < c->seq)
+	if (r->consume && shown_from(r->b, cpu) < c->seq) {
+		r->b->shown[cpu].lost += c->lost;
 		__atomic_store_n(&r->b->shown[cpu].from, c->seq, __ATOMIC_RELAXED);
+	}
+	c->lost = 0;
 }
 
 bool
@@ -154,6 +169,7 @@ buffer_clear(struct buffer *b, unsigned cpu)
 			continue;
 		__atomic_store_n(&b->shown[i].from, head, __ATOMIC_RELAXED);
 		b->shown[i].cleared = head;
+		b->shown[i].lost = 0;
 	}
 	ktr_port_unlock();
 }
@@ -170,6 +186,15 @@ buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *
 		*entries += head - later(tail, shown_from(b, i));
 		*written += head - b->shown[i].cleared;
 	}
+}
+
+uint64_t
+buffer_overrun(const struct buffer *b, unsigned cpu)
+{
+	uint64_t from = shown_from(b, cpu), tail, head;
+	bool known = ktr_log_window(b->log, cpu, &tail, &head);
+
+	return b->shown[cpu].lost + (known && tail > from ? tail - from : 0);
 }
 
 /* ---- trace, snapshot, trace_pipe ---- */

@@ -41,7 +41,9 @@ struct buffer {
 	struct {
 		uint64_t from;    /* atomic: the first that is shown */
 		uint64_t cleared; /* the first after the last clearing */
+		uint64_t lost;    /* since then: overwritten before they were consumed */
 	} shown[MAX_CPUS];
+	unsigned rings; /* how often the log got new rings */
 };
 
 #define BUFFER_ALL UINT32_MAX /* instead of a CPU */
@@ -52,7 +54,7 @@ struct buffer_reader {
 	struct buffer *b;
 	unsigned cpu;              /* that CPU's only; or BUFFER_ALL */
 	bool consume;              /* what is read is read for all (trace_pipe) */
-	bool follow;               /* entries that are recorded later, too */
+	unsigned rings;            /* b->rings of the cursors */
 	bool keeps_last[MAX_CPUS]; /* for print.c: last[] is known */
 	uint32_t last[MAX_CPUS];   /* … the thread whose calls were printed last */
 	struct buffer_cursor {
@@ -81,12 +83,15 @@ void buffer_clear(struct buffer *b, unsigned cpu);
 /* The log has new rings. */
 void buffer_forget(struct buffer *b);
 /* How many entries `trace` would show, and how many were written since it was cleared. Control
- * lock held. */
+ * lock held, as for the next. */
 void buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written);
+/* How many entries of a CPU were overwritten since then, before anybody consumed them. */
+uint64_t buffer_overrun(const struct buffer *b, unsigned cpu);
 
 extern const struct vnode_ops trace_ops, trace_pipe_ops, trace_pipe_raw_ops, trace_marker_ops;
 extern const struct vnode_ops trace_marker_raw_ops;
 extern const struct vnode_ops snapshot_ops;
+#define MARK_MAX 1024u /* bytes of a text in trace_marker; the rest is cut, as in Linux */
 
 /* ---- print.c: an entry as Linux prints it ---- */
 

@@ -10,7 +10,6 @@
 #include "kernel/mm/heap.h"
 #include "ktr/sdt.h"
 
-#define MARK_MAX     1024
 #define RAW_MARK_MAX 80 /* what fits into a line of 256 characters */
 
 SDT_PROVIDER_DEFINE(ftrace);

@@ -139,6 +139,21 @@ print_stack(struct sbuf *out, const struct buffer_reader *r, const char *text)
 	}
 }
 
+/* As Linux prints it: the state of the thread that goes is a letter. */
+static void
+name_state(char *fmt, struct ktr_entry *e)
+{
+	static const char *const letters[] = {[0] = "R", [1] = "S", [2] = "D", [16] = "X"};
+	char *at = strstr(fmt, "prev_state=%ld");
+
+	if (at == NULL || e->args[3] >= sizeof(letters) / sizeof(letters[0]))
+		return;
+	at += sizeof("prev_state=") - 1;
+	memmove(at + 1, at + 2, strlen(at + 1)); /* %d, and then: */
+	at[1] = 's';
+	e->args[3] = (uintptr_t)letters[e->args[3]];
+}
+
 void
 print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
 	    unsigned cpu, uint64_t seq)
@@ -155,8 +170,10 @@ print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_en
 		return;
 	}
 	if (site == &tracer_mark) {
-		sbuf_printf(out, "tracing_mark_write: %s",
-			    ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));
+		char text[MARK_MAX + 1];
+
+		text[ktr_data_bytes(r->b->log, cpu, seq, e->args[0], text, MARK_MAX)] = '\0';
+		sbuf_printf(out, "tracing_mark_write: %s", text);
 		return;
 	}
 	if (site == &tracer_raw) {
@@ -193,10 +210,13 @@ print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_en
 		return;
 	}
 	unsigned nargs = event_format(site, true, fmt);
+	struct ktr_entry shown = *e;
 
+	if (site->kind == KTR_SITE_PROBE)
+		name_state(fmt, &shown);
 	if (out->len < out->size)
 		out->len += (size_t)ktr_entry_print(out->buf + out->len, out->size - out->len,
-						    r->b->log, fmt, nargs, e, cpu, seq);
+						    r->b->log, fmt, nargs, &shown, cpu, seq);
 }
 
 /* ---- the graph ---- */

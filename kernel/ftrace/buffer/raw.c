@@ -22,8 +22,11 @@
 /* What is known of the kinds of events of the page that is made; ftrace_lock. */
 static struct kind {
 	const struct ktr_site *site;
-	bool event;               /* it has a folder in events/ */
-	unsigned nparams, places; /* parameters; so many of the first are places of a probe */
+	bool event; /* it has a folder in events/ */
+	/* Parameters; so many of the first are places of a probe, or the number of a system call.
+	 */
+	unsigned nparams, places;
+	uint64_t call;
 	struct ktr_param params[EVENT_RECORD];
 } kinds[KINDS];
 
@@ -38,7 +41,8 @@ kind_of(const struct ktr_site *site)
 		k->event = event_system(site) != NULL;
 		if (k->event)
 			k->nparams = event_record(site, fmt, k->params);
-		k->places = kprobe_event_places(site);
+		k->places = event_is_call(site) ? 1 : kprobe_event_places(site);
+		k->call = event_is_call(site) ? event_call_number(site) : 0;
 	}
 	return k;
 }
@@ -102,7 +106,9 @@ event_data(struct raw_data *d, const struct kind *k, const struct ktr_log *log,
 	unsigned n = k->nparams;
 
 	memcpy(v + k->places, e->args, sizeof(e->args));
-	if (k->places > 0) {
+	if (event_is_call(k->site)) {
+		v[0] = k->call;
+	} else if (k->places > 0) {
 		kprobes_places(k->site, e, at);
 		memcpy(v, at, k->places * sizeof(at[0]));
 	} else if (n == KTR_SDT_ARGS) {

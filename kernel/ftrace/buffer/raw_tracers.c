@@ -95,7 +95,7 @@ struct making {
 	const struct ktr_entry *e;
 	unsigned cpu;
 	uint64_t seq;
-	char text[KTR_STRING_MAX + 2];
+	char text[MARK_MAX + 2];
 	uint64_t frames[KTR_STRING_MAX / 2];
 	size_t nframes;
 };
@@ -123,12 +123,9 @@ make_line(struct making *m)
 	size_t n;
 
 	if (ktr_site_get(m->e->site) == &tracer_mark) {
-		const char *text = text_of(m, m->e->args[0]);
-
-		n = strnlen(text, KTR_STRING_MAX - 1);
-		memmove(m->text, text, n);
+		n = ktr_data_bytes(m->r->b->log, m->cpu, m->seq, m->e->args[0], m->text, MARK_MAX);
 	} else {
-		sbuf_init(&out, m->text, KTR_STRING_MAX);
+		sbuf_init(&out, m->text, MARK_MAX);
 		print_event(&out, m->r, m->e, m->cpu, m->seq);
 		n = sbuf_stored(&out);
 	}

@@ -53,8 +53,9 @@ struct program;
 #define EVENT_MARK "ftrace"
 /* The directory of a site's event. NULL: it is none. */
 const char *event_system(const struct ktr_site *site);
-/* Is the event the entry of one system call, or its return? */
+/* Is the event the entry of one system call, or its return? Which number has the call? */
 bool event_is_call(const struct ktr_site *site);
+uint64_t event_call_number(const struct ktr_site *site);
 /* What Linux's files call the event of a site. */
 void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
 /*
@@ -72,7 +73,8 @@ unsigned event_params(const struct ktr_site *site, struct ktr_param params[KTR_S
 bool event_is_raw_call(const struct ktr_site *site);
 /*
  * The fields of the event's record for programs, and the printf format for them: of a kprobe its
- * place or places, then what event_params() has. How many there are. Control lock held.
+ * place or places, of a system call its number, which no text shows; then what event_params() has.
+ * How many there are. Control lock held.
  */
 #define EVENT_RECORD (KTR_SDT_ARGS + 2)
 unsigned event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
@@ -111,7 +113,8 @@ int event_filter_switch(const struct ktr_site *site, bool on);
 int event_filter_set(const struct ktr_site *site, const char *text, struct filter_error *error);
 /* One trigger more, or one less (-1), switches the event by *gate, a word of 1 or 0. */
 int event_filter_use(const struct ktr_site *site, int more, uint32_t **gate);
-/* The site's event is to go: drops its filters in all instances. */
+/* The site's event is to go: drops its filters in all instances, and as in Linux clears the logs
+ * that may have it. */
 void event_filter_drop(const struct ktr_site *site);
 /* Drops filters, triggers and histograms of events that are not there any more, in all instances.
  */

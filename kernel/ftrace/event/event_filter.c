@@ -266,9 +266,14 @@ static bool
 drop_of(const void *site)
 {
 	struct event_filter *e = find(site);
+	size_t n = (size_t)((const struct ktr_site *)site - ktr_dynamic_sites);
+	uint64_t bit = 1ull << n % 64, *word = &instance_now->was_on[n / 64];
 
 	if (e != NULL)
 		drop(e);
+	if ((*word & bit) != 0)
+		buffer_clear(&instance_now->trace, BUFFER_ALL);
+	*word &= ~bit;
 	return false;
 }
 

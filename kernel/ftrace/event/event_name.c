@@ -8,6 +8,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/probe/kprobe.h"
+#include "kernel/proc/proc_private.h"
 #include "ktr/class.h"
 #include "ktr/dynamic.h"
 #include "ktr/event_format.h"
@@ -147,6 +148,18 @@ event_is_raw_call(const struct ktr_site *site)
 	return site->kind == KTR_SITE_PROBE && strcmp(site->sdt->provider, "raw_syscalls") == 0;
 }
 
+uint64_t
+event_call_number(const struct ktr_site *site)
+{
+	struct ktr_probe_name probe;
+	const char *call = call_of(site, &probe);
+	uint64_t nr = 0;
+
+	while (call != NULL && strcmp(syscall_find(nr)->name, call) != 0)
+		nr++;
+	return nr;
+}
+
 unsigned
 event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
 	     struct ktr_param params[EVENT_RECORD])
@@ -154,6 +167,11 @@ event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
 	unsigned places = kprobe_event_places(site), n = event_format(site, false, fmt);
 	char rest[EVENT_FORMAT], *named;
 
+	if (event_is_call(site)) {
+		params[0] = (struct ktr_param){"__syscall_nr", .is_signed = true, .bits = 32};
+		ktr_params_scan(fmt, params + 1, n);
+		return 1 + n;
+	}
 	ktr_params_scan(fmt, params + places, n);
 	named = strstr(fmt, KPROBE_REST "="); /* the text has names */
 	if (named != NULL)

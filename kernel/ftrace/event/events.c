@@ -14,6 +14,7 @@
 #include "kernel/ftrace/instance.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
 #include "kernel/probe/kprobe.h"
 #include "ktr/control.h"
 #include "ktr/dynamic.h"
@@ -121,6 +122,16 @@ events_pids_changed(void)
 	return 0;
 }
 
+/* Notes that an event that may be removed was enabled. */
+static void
+note_on(const struct ktr_site *site)
+{
+	size_t n = (size_t)(site - ktr_dynamic_sites);
+
+	if (site->kind == KTR_SITE_MADE)
+		instance_now->was_on[n / 64] |= 1ull << n % 64;
+}
+
 /* Switches all events of a scope. -EINVAL: it has none. */
 static int
 scope_switch(struct scope *s, bool on)
@@ -141,6 +152,8 @@ scope_switch(struct scope *s, bool on)
 		if (!in_scope(ktr_site_get(n), s))
 			continue;
 		s->found++;
+		if (on)
+			note_on(ktr_site_get(n));
 		error = event_filter_switch(ktr_site_get(n), on);
 	}
 	if (s->found == 0)
@@ -276,16 +289,62 @@ filter_store(uintptr_t arg, char *text)
 	return filter_set(scope_of_event(arg), text);
 }
 
+/* The filter that was set last for all events of a system, as its file shows it. */
+struct system_filter {
+	struct list link;
+	uintptr_t system;
+	char text[];
+};
+
+static struct system_filter *
+system_filter(uintptr_t system)
+{
+	list_for_each (l, &instance_now->system_filters) {
+		struct system_filter *f = list_entry(l, struct system_filter, link);
+
+		if (f->system == system)
+			return f;
+	}
+	return NULL;
+}
+
+static void
+system_filter_drop(struct system_filter *f)
+{
+	if (f != NULL)
+		list_remove(&f->link);
+	kfree(f);
+}
+
 static int
 filter_store_all(uintptr_t arg, char *text)
 {
-	return filter_set(scope_of_system(arg), text);
+	size_t n = strlen(text) + 1;
+	struct system_filter *f = kmalloc(sizeof(*f) + n);
+	int error = f != NULL ? filter_set(scope_of_system(arg), text) : -ENOMEM;
+
+	if (error != 0) {
+		kfree(f);
+		return error;
+	}
+	system_filter_drop(system_filter(arg));
+	f->system = arg;
+	memcpy(f->text, text, n);
+	list_append(&instance_now->system_filters, &f->link);
+	if (strcmp(text, "0") == 0)
+		system_filter_drop(f);
+	return 0;
 }
 
-/* As Linux's: a system has no filter of its own to show. */
 static void
 filter_show_all(uintptr_t arg, struct sbuf *out)
 {
+	const struct system_filter *f = system_filter(arg);
+
+	if (f != NULL) {
+		sbuf_printf(out, "%s\n", f->text);
+		return;
+	}
 	sbuf_puts(out, "### global filter ###\n"
 		       "# Use this to set filters for multiple events.\n"
 		       "# Only events with the given fields will be affected.\n"
@@ -361,6 +420,9 @@ void
 events_stop(void)
 {
 	event_filters_stop();
+	while (!list_empty(&instance_now->system_filters))
+		system_filter_drop(
+		    list_entry(instance_now->system_filters.next, struct system_filter, link));
 	instance_disown(&instance_now->events_owner);
 	instance_disown(&instance_now->fork_owner);
 }
@@ -393,7 +455,7 @@ format_show(uintptr_t arg, struct sbuf *out)
 	ktr_port_unlock();
 	event_name(site, name);
 	ktr_format_begin(&to, name, ktr_site_number(site) + 1);
-	ktr_format_site(&to, fmt, params, nargs);
+	ktr_format_site(&to, fmt, params, nargs, event_is_call(site));
 }
 
 static void

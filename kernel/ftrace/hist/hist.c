@@ -138,16 +138,23 @@ hists_stop(void)
 static bool
 same(const struct hist *a, const struct hist *b)
 {
-	char one[512], two[512];
-	struct sbuf out;
+	const size_t size = 4096; /* of what can be written */
+	struct sbuf one, two;
+	char *text;
+	bool is_same;
 
 	if (a->site != b->site || strcmp(a->name, b->name) != 0)
 		return false;
-	sbuf_init(&out, one, sizeof(one));
-	hist_print_spec(a, &out, false);
-	sbuf_init(&out, two, sizeof(two));
-	hist_print_spec(b, &out, false);
-	return strcmp(one, two) == 0;
+	text = kmalloc(2 * size);
+	if (text == NULL)
+		return false;
+	sbuf_init(&one, text, size);
+	hist_print_spec(a, &one, false);
+	sbuf_init(&two, text + size, size);
+	hist_print_spec(b, &two, false);
+	is_same = strcmp(one.buf, two.buf) == 0;
+	kfree(text);
+	return is_same;
 }
 
 static struct hist *

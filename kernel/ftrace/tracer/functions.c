@@ -83,12 +83,36 @@ show_list(uintptr_t arg, struct sbuf *out)
 	}
 }
 
+/* Notes a word about a module that is not there. False: it is none, or there are too many. */
+static bool
+wait_for(enum function_list list, const char *word)
+{
+	struct functions *f = &instance_now->functions;
+	char *text = list <= FUNCTIONS_NOTRACE ? f->waiting[list] : NULL;
+	size_t size = sizeof(f->waiting[0]);
+
+	if (text == NULL || *word == '!' || strlen(text) + strlen(word) + 2 > size)
+		return false;
+	strlcpy(text + strlen(text), word, size - strlen(text));
+	strlcpy(text + strlen(text), "\n", size - strlen(text));
+	return true;
+}
+
 void
 functions_show(uintptr_t arg, struct sbuf *out)
 {
 	show_list(arg, out);
+	if (arg <= FUNCTIONS_NOTRACE)
+		sbuf_puts(out, instance_now->functions.waiting[arg]);
 	if (arg == FUNCTIONS_FILTER)
 		triggers_show_functions(out);
+}
+
+/* How many lines of available_filter_functions a site has. */
+static unsigned
+lines_of(const struct ktr_site *site)
+{
+	return site->kind != KTR_SITE_ENTRY ? 0 : 1 + (ksym_alias(function_address(site)) != NULL);
 }
 
 void
@@ -97,25 +121,27 @@ functions_show_all(uintptr_t arg, struct sbuf *out)
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
 
-		const char *alias;
+		unsigned lines = lines_of(site);
 
-		if (site->kind != KTR_SITE_ENTRY)
-			continue;
-		alias = ksym_alias(function_address(site));
-		sbuf_printf(out, alias != NULL ? "%s\n%s\n" : "%s\n", site->func, alias);
+		if (lines > 0)
+			sbuf_printf(out, lines > 1 ? "%s\n%s\n" : "%s\n", site->func,
+				    ksym_alias(function_address(site)));
 	}
 }
 
 /*
- * Adds to the set, or takes away, what a word names: a glob; or "GLOB:mod:FOLDER". False: nothing
- * has that name.
+ * Adds to the set, or takes away, what a word names: a glob; "GLOB:mod:FOLDER"; or the number of a
+ * line of available_filter_functions. False: nothing has that name.
  */
 static bool
 change(uint64_t set[WORDS], char *word)
 {
 	bool off = *word == '!', found = false;
 	char *glob = off ? word + 1 : word, *mod = strstr(glob, ":mod:");
+	uint64_t line = 0, lines = 0;
 
+	if (*glob >= '0' && *glob <= '9' && tracefs_number(glob, &line) != 0)
+		return false;
 	if (mod != NULL) {
 		*mod = '\0';
 		mod += 5;
@@ -124,7 +150,9 @@ change(uint64_t set[WORDS], char *word)
 		const struct ktr_site *site = ktr_site_get(n);
 		struct ktr_probe_name name;
 
-		if (!function_is(site, glob))
+		lines += lines_of(site);
+		if (line > 0 ? lines_of(site) == 0 || line > lines || line + lines_of(site) <= lines
+			     : !function_is(site, glob))
 			continue;
 		if (mod != NULL) {
 			ktr_probe_name(site, &name);
@@ -173,12 +201,17 @@ functions_store(uintptr_t arg, char *text)
 		return -ENOMEM;
 	memcpy(set, f->bits[list], sizeof(f->bits[0]));
 	while (found && error == 0 && (word = tracefs_word(&text)) != NULL) {
-		bool command = strchr(word, ':') != NULL && strstr(word, ":mod:") == NULL;
+		char *mod = strstr(word, ":mod:");
+		bool command = strchr(word, ':') != NULL && mod == NULL;
 
 		if (command && list == FUNCTIONS_FILTER)
 			error = trigger_store_function(word);
 		else
 			found = change(set, word);
+		if (!found && mod != NULL) {
+			*mod = ':';
+			found = wait_for(list, word);
+		}
 	}
 	if (found && error == 0)
 		replace(list, set);
@@ -189,6 +222,8 @@ functions_store(uintptr_t arg, char *text)
 int
 functions_clear(uintptr_t arg)
 {
+	if (arg <= FUNCTIONS_NOTRACE)
+		instance_now->functions.waiting[arg][0] = '\0';
 	replace((enum function_list)arg, NULL);
 	return 0;
 }

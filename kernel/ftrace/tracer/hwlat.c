@@ -18,7 +18,7 @@
 #include "ktr/ring.h"
 
 #define SLICE_NS  10000000u /* a thread looks so often whether it is to end */
-#define THRESH_NS 10000u    /* if tracing_thresh is 0, as in Linux */
+#define THRESH_NS 10000u    /* tracing_thresh meanwhile if it is 0, as in Linux */
 
 TRACER_SITE(hwlat_site, 5, "ftrace hwlat: number %lu inner %lu outer %lu time %lu count %lu");
 
@@ -33,6 +33,7 @@ static bool running;      /* atomic */
 static unsigned threads;  /* atomic */
 static uint64_t sequence; /* atomic */
 static uint64_t begun_ns;
+static uint64_t thresh_before; /* tracing_thresh, to which it returns */
 
 /* Looks for holes for so long. Interrupts off. */
 static void
@@ -74,7 +75,7 @@ detect(void *arg)
 		if (how == PER_CPU || (how == ROUND_ROBIN && turn % ncpus == cpu)) {
 			uint64_t irq = arch_irq_save();
 
-			sample(width, thresh != 0 ? thresh : THRESH_NS);
+			sample(width, thresh);
 			arch_irq_restore(irq);
 		}
 		while (clock_ns() < end && __atomic_load_n(&running, __ATOMIC_ACQUIRE))
@@ -88,6 +89,9 @@ hwlat_start(void)
 {
 	__atomic_store_n(&running, true, __ATOMIC_RELEASE);
 	begun_ns = clock_ns();
+	thresh_before = tracer_thresh_ns;
+	if (thresh_before == 0)
+		__atomic_store_n(&tracer_thresh_ns, THRESH_NS, __ATOMIC_RELAXED);
 	sequence = 0;
 	for (unsigned cpu = 0; cpu < ncpus; cpu++) {
 		struct thread *t = thread_alloc("hwlat", PRIO_KERN, detect, (void *)(uintptr_t)cpu);
@@ -110,6 +114,7 @@ hwlat_stop(void)
 	__atomic_store_n(&running, false, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&threads, __ATOMIC_ACQUIRE) > 0)
 		thread_sleep_ns(SLICE_NS / 10, 0, "hwlat");
+	__atomic_store_n(&tracer_thresh_ns, thresh_before, __ATOMIC_RELAXED);
 }
 
 bool

@@ -166,7 +166,9 @@ wake(const uint64_t *args)
 	waker.cpu = args[3];
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 		waker.from[cpu] = next_entry(cpu);
-	record_switch(t->prio != PRIO_IDLE ? t->tid : 0, t->prio, false, args);
+	bool idle = t->prio == PRIO_IDLE; /* Linux's has number 0 and priority 120 */
+
+	record_switch(idle ? 0 : t->tid, idle ? 120 : t->prio, false, args);
 	waker.start_ns = clock_ns();
 	__atomic_store_n(&waker.tid, args[1], __ATOMIC_RELAXED);
 }

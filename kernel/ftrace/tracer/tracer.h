@@ -96,6 +96,8 @@ enum function_list {
 struct functions {
 	uint64_t bits[FUNCTIONS_LISTS][65536 / 64]; /* atomic */
 	bool any[FUNCTIONS_LISTS];                  /* atomic: a bit is set */
+	/* Of modules that are not there, as Linux keeps them: words of the first two lists. */
+	char waiting[2][128];
 };
 
 /* Is it the entry of a function that has a name of that form? It is shown by that name from then

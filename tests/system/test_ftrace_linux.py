@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+"""test_ftrace_linux.py - /sys/kernel/tracing: what programs of Linux rely on beside the files' contents."""
+import re
+
+from harness import ARCH, check, check_eq, check_match, main, test
+from tracefs import ftrace, rows
+
+
+def stats(text):
+    return [tuple(map(int, m)) for m in re.findall(r"^entries: (\d+)\noverrun: (\d+)\n.*?read events: (\d+)$", text, re.M | re.S)]
+
+
+@test("stats: overrun counts what was overwritten unread since the buffer was cleared, and what was read is not lost")
+def overrun():
+    out = ftrace("for d in . instances/i; do\nmkdir -p $d\necho 64 > $d/buffer_size_kb\necho 1 > $d/events/vfs/enable\nload file -n 400 >/dev/null\necho 0 > $d/events/vfs/enable\n"
+                 "cat $d/per_cpu/cpu0/stats\necho > $d/trace\ncat $d/per_cpu/cpu0/stats\necho one > $d/trace_marker\necho two > $d/trace_marker\nhead -n 1 $d/trace_pipe\n"
+                 "cat $d/per_cpu/cpu0/stats\ndone\n")[0]
+    for full, cleared, read in (stats(out)[:3], stats(out)[3:]):
+        check(full[0] > 100 and full[1] > 100 and full[2] == 0, f"a full buffer: {full}")
+        check_eq(cleared, (0, 0, 0), "after it was cleared")
+        check(read[0] + read[2] >= 2 and read[1] == 0, f"two marks, of which some were read: {read}")
+
+
+@test("trace_pipe of an instance goes on after buffer_size_kb")
+def resize():
+    out = ftrace("mkdir instances/i\ncd instances/i\nfor n in 1 2 3 4 5; do echo before > trace_marker; done\nexec 3< trace_pipe\nhead -n 5 <&3\n"
+                 "echo 256 > buffer_size_kb\necho after > trace_marker\nhead -n 1 <&3\n")[0]
+    check_eq([what for *_, what in rows(out)], ["tracing_mark_write: before"] * 5 + ["tracing_mark_write: after"], "what was read")
+
+
+@test("trace_marker takes 1,024 bytes, and what comes after a NUL")
+def marks():
+    long = "".join(f"{n:04}" for n in range(300))
+    out, raw = ftrace(f"printf '{long}' > trace_marker\nprintf 'a\\000b' > trace_marker\ncat trace\necho =====\ndd if=per_cpu/cpu0/trace_pipe_raw bs=4096 count=1 2>/dev/null | od -v -A n -t x1\n")
+    got = [what for *_, what in rows(out)]
+    check_eq(got[0], "tracing_mark_write: " + long[:1024], "a long text")
+    data = bytes.fromhex("".join(raw.split()))
+    check(long[:1024].encode() + b"\n\0" in data and b"a\0b\n" in data, f"the records for programs: {data}")
+
+
+@test("an event's number of a system call: __syscall_nr is its first field, and no text shows it")
+def number():
+    nr = {"x86_64": 257, "aarch64": 56}[ARCH]
+    out, raw = ftrace("cat events/syscalls/sys_enter_openat/format events/syscalls/sys_exit_getppid/format events/syscalls/sys_enter_getppid/format\n"
+                      "echo 1 > events/syscalls/sys_enter_openat/enable\nexec 3< per_cpu/cpu0/trace_pipe_raw\n: < /etc/motd\necho 0 > events/syscalls/enable\n"
+                      "cat trace\necho =====\ncat events/syscalls/sys_enter_openat/id\ndd bs=4096 count=1 <&3 2>/dev/null | od -v -A n -t x1 | head -n 3\n")
+    field = r"\n\tfield:s64 __syscall_nr;\toffset:8;\tsize:8;\tsigned:1;\n"
+    check_match(r"name: sys_enter_openat\n(.*\n)*?.*common_pid.*\n" + field + r"\tfield:u64 dfd;\toffset:16;", out, "an entry")
+    check_match(r"name: sys_exit_getppid\n(.*\n)*?.*common_pid.*\n" + field + r"\tfield:u64 ret;\toffset:16;", out, "a return")
+    check_match(r"name: sys_enter_getppid\n(.*\n)*?.*common_pid.*\n" + field + r"\nprint fmt: \"sys_getppid\(\)\"", out, "a call without arguments")
+    check_match(r" sys_openat\(dfd: ", out, "the text")
+    number_, *lines = raw.split("\n")
+    data = bytes.fromhex("".join(lines).replace(" ", ""))
+    check_eq(int.from_bytes(data[20:22], "little"), int(number_), f"the first event's type in {data.hex()}")
+    check_eq(int.from_bytes(data[28:32], "little"), nr, "its number")
+
+
+@test("when an event that was enabled is removed, the logs that may have it are cleared, and no others")
+def removed():
+    out = ftrace("mkdir instances/i instances/j\necho 'p:gone sys_getppid' > kprobe_events\necho 's1 u64 x' > synthetic_events\n"
+                 "for d in . instances/i instances/j; do echo mark > $d/trace_marker; done\n"
+                 "echo 1 > instances/i/events/kprobes/enable\necho 0 > instances/i/events/kprobes/enable\necho > kprobe_events\n"
+                 "for d in . instances/i instances/j; do grep -c mark: $d/trace; done\ngrep -c write: trace instances/i/trace instances/j/trace\n"
+                 "echo 1 > events/synthetic/enable\necho 0 > events/synthetic/enable\necho > synthetic_events\ngrep -c write: trace instances/j/trace\n")[0]
+    check_match(r"^trace:1\ninstances/i/trace:0\ninstances/j/trace:1\ntrace:0\ninstances/j/trace:1\n", out, "marks that are left")
+
+
+@test("a second kprobe later in a function whose start, or return, has one that is enabled")
+def second():
+    out = ftrace("echo 'p:first sys_getppid $arg1' > kprobe_events\necho 'r:back sys_getppid $retval' >> kprobe_events\necho 1 > events/kprobes/enable\n"
+                 "n=0\nfor at in 4 5 8 9; do echo \"p:later$at sys_getppid+$at\" >> kprobe_events && n=$((n+1)); done\necho made $n\n"
+                 "echo 0 > events/kprobes/enable\nn=0\nfor at in 4 5 8 9; do echo \"p:again$at sys_getppid+$at\" >> kprobe_events && n=$((n+1)); done\necho made $n\n")[0]
+    found = re.findall(r"^made (\d)$", out, re.M)
+    check(len(found) == 2 and found[0] == found[1] != "0", f"as many when they are enabled as when not: {out}")
+
+
+@test("a text to which a bad pointer leads is (fault), among few arguments and among many")
+def faults():
+    text = "+0(+0(+0($arg1))):string"
+    numbers = " ".join(f"a{n}=\\{n}" for n in range(1, 7))
+    out = ftrace(f"echo 'p:few sys_close {text}' > kprobe_events\necho 'p:many sys_close {numbers} a7={text}' >> kprobe_events\n"
+                 "echo 1 > events/kprobes/enable\nhead -n 1 /etc/motd > /dev/null\necho 0 > events/kprobes/enable\ncat trace error_log\n")[0]
+    check_match(r" few: \(sys_close.*\) arg1=\(fault\)$", out, "few arguments")
+    check_match(r" many: .* a5=0x5 a6=0x6 a7=\(fault\)$", out, "many arguments")
+
+
+@test("saved_cmdlines stays as it is while tracing is off; saved_cmdlines_size says how many it has")
+def cmdlines():
+    out = ftrace("echo 0 > tracing_on\ncat saved_cmdlines > /tmp/one\nfor n in 1 2 3; do /bin/true; cat /etc/motd >/dev/null; done\ncat saved_cmdlines > /tmp/two\n"
+                 "test \"$(cat /tmp/one)\" = \"$(cat /tmp/two)\" && echo same\necho 1 > tracing_on\ncat saved_cmdlines > /tmp/three\n"
+                 "test \"$(cat /tmp/one)\" = \"$(cat /tmp/three)\" || echo other\necho 2 > saved_cmdlines_size\ncat saved_cmdlines_size\ncat saved_cmdlines | wc -l\n")[0]
+    check_match(r"^same\nother\n2\n *2\n", out, "the file")
+
+
+@test("two histograms that differ after their first 512 characters are two")
+def long_hists():
+    keys = "hist:keys=common_pid:" + ":".join(f"{'v' * 60}{n}=common_timestamp" for n in range(8)) + ":sort=hitcount"
+    out = ftrace(f"echo '{keys}' > events/sched/sched_process_exit/trigger\necho '{keys}.descending' >> events/sched/sched_process_exit/trigger && echo taken\n"
+                 f"echo '{keys}' >> events/sched/sched_process_fork/trigger\necho '{keys}' >> events/sched/sched_process_fork/trigger || echo refused\ncat error_log\n")[0]
+    check_match(r"^refused$", out, "the same once more")
+    check("Variable already defined" in out or "taken" in out, f"another one is not taken for the same: {out}")
+
+
+@test("events/SYSTEM/filter shows what was written to it; a system without it says what it is for")
+def system_filter():
+    out = ftrace("cat events/sched/filter | head -n 1\necho 'prev_pid == 0' > events/sched/filter\ncat events/sched/filter\ncat events/sched/sched_switch/filter\n"
+                 "echo 'nosuch == 0' > events/sched/filter\ncat events/sched/filter\necho 0 > events/sched/filter\ncat events/sched/filter | head -n 1\n")[0]
+    check_match(r"\A### global filter ###\nprev_pid == 0\nprev_pid == 0\nsh: write error: Invalid argument\nprev_pid == 0\n### global filter ###\n", out, "the file")
+
+
+@test("mount -t tracefs shows the same files at another place, and can be taken away again")
+def mounted():
+    out = ftrace("mkdir /tmp/t\nmount -t tracefs nodev /tmp/t && echo mounted\necho 12 > /tmp/t/buffer_size_kb\ncat buffer_size_kb\nmkdir /tmp/t/instances/i && ls instances\n"
+                 "echo 'p:x sys_read' > /tmp/t/kprobe_events\ncat kprobe_events events/kprobes/x/enable /tmp/t/events/kprobes/x/enable\nrmdir instances/i\n"
+                 "umount /tmp/t && ls /tmp/t && echo empty\ncat buffer_size_kb\n")[0]
+    check_match(r"^mounted\n(\d+)\ni\np:kprobes/x sys_read\n0\n0\nempty\n\1\n", out, "what is seen at both places")
+
+
+@test("buffer_size_kb that is too large is ENOMEM; that of one CPU cannot differ; tracing_thresh is 10 while hwlat has no other")
+def sizes():
+    out = ftrace("echo 99999999999 > buffer_size_kb\necho 128 > buffer_size_kb\necho 64 > per_cpu/cpu0/buffer_size_kb\necho 128 > per_cpu/cpu0/buffer_size_kb && echo same\n"
+                 "cat tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho nop > current_tracer\ncat tracing_thresh\n"
+                 "echo 77 > tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho nop > current_tracer\ncat tracing_thresh\n")[0]
+    check_match(r"\Ash: write error: (Cannot allocate memory|Out of memory)\nsh: write error: Invalid argument\nsame\n0\n10\n0\n77\n77\n", out, "the answers")
+
+
+@test("sched_switch: idle has priority 120, states are letters")
+def switches():
+    out = ftrace("echo 1 > events/sched/sched_switch/enable\nload pipe -n 20 -j 2 >/dev/null\nsleep 0.05\nload lock -n 200 -j 4 >/dev/null\necho 0 > events/enable\ncat trace\n")[0]
+    got = re.findall(r" sched_switch: prev_comm=(\S+) prev_pid=\d+ prev_prio=(\d+) prev_state=(\S+) ==> next_comm=(\S+) next_pid=\d+ next_prio=(\d+)$", out, re.M)
+    check_eq(len(got), out.count(" sched_switch: "), "lines of that form")
+    check_eq({p for prev, p, _, _, _ in got if prev.startswith("swapper/")} | {p for *_, following, p in got if following.startswith("swapper/")}, {"120"}, "idle's priority")
+    check({"R", "S", "X"} <= {state for _, _, state, _, _ in got} <= {"R", "S", "D", "X"}, "states")
+
+
+@test("set_ftrace_filter takes numbers of available_filter_functions' lines, and words about modules that are not there, which wait")
+def numbers():
+    out = ftrace("n=$(grep -n -x do_exit available_filter_functions | cut -d: -f1)\nm=$(grep -n -x sys_read available_filter_functions | cut -d: -f1)\n"
+                 "echo $n $m > set_ftrace_filter\ncat set_ftrace_filter\necho 0 > set_ftrace_filter\necho 999999 > set_ftrace_filter\necho 1x > set_ftrace_filter\n"
+                 "echo > set_ftrace_filter\necho 'nosuch*:mod:nowhere' > set_ftrace_filter\necho 'some:mod:where' >> set_ftrace_notrace\ncat set_ftrace_filter set_ftrace_notrace\n"
+                 "echo > set_ftrace_filter\ncat set_ftrace_filter\n")[0]
+    check_eq(sorted(out.split("\n")[:2]), ["do_exit", "sys_read"], "the functions of these lines")
+    check_match(r"(?:sh: .*Invalid argument\n){3}#### all functions enabled ####\nnosuch\*:mod:nowhere\n#### no functions disabled ####\nsome:mod:where\n"
+                r"#### all functions enabled ####\n\Z", out, "what waits, and is cleared")
+
+
+if __name__ == "__main__":
+    main()
