@@ -29,8 +29,8 @@
 #include <unistd.h>
 
 #include "kernel/abi/syscall.h"
-#include "tests/user/raw.h"
 #include "tests/user/dtrace.h"
+#include "tests/user/raw.h"
 #include "tests/user/real.h"
 
 #define ROUND_MS        60
@@ -482,12 +482,9 @@ fuzz_main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*fn)(void);
-	} kinds[] = {{"calls", calls_round},
-		     {"threads", threads_round},
-		     {"programs", program_round},
-		     {"elves", elf_round},
-		     {"files", files_round},
-		     {"images", images_round}};
+	} kinds[] = {{"calls", calls_round},      {"threads", threads_round},
+		     {"programs", program_round}, {"elves", elf_round},
+		     {"files", files_round},      {"images", images_round}};
 	const unsigned count = sizeof(kinds) / sizeof(kinds[0]);
 	unsigned kind = 0, ended = 0, rounds = 0;
 
