@@ -48,6 +48,21 @@ slot(struct ldisc *l, uint64_t at)
 	return &l->buf[at % LDISC_SIZE];
 }
 
+/* Does the character at this place end a line? One that was typed after VLNEXT does not. */
+static bool
+is_end(const struct ldisc *l, uint64_t at)
+{
+	return (l->ends[at % LDISC_SIZE / 8] & 1u << at % 8) != 0;
+}
+
+static void
+set_end(struct ldisc *l, uint64_t at, bool end)
+{
+	uint8_t *byte = &l->ends[at % LDISC_SIZE / 8], bit = (uint8_t)(1u << at % 8);
+
+	*byte = end ? *byte | bit : *byte & (uint8_t)~bit;
+}
+
 static bool
 is_control(char c)
 {
@@ -114,6 +129,7 @@ store(struct ldisc *l, char c, unsigned reserve)
 {
 	if (l->edit - l->read + reserve >= LDISC_SIZE)
 		return false;
+	set_end(l, l->edit, false);
 	*slot(l, l->edit++) = c;
 	return true;
 }
@@ -135,6 +151,7 @@ canonical_input(struct ldisc *l, char c, bool *wake)
 			return;
 		if (!is_key(l, c, VEOF))
 			echo(l, c);
+		set_end(l, l->edit - 1, true);
 		l->committed = l->edit;
 		*wake = true;
 	} else if (store(l, c, 1)) {
@@ -189,16 +206,13 @@ ldisc_read(struct ldisc *l, char *buf, size_t n)
 	size_t done = 0;
 
 	while (done < n && l->read != l->committed) {
-		char c = *slot(l, l->read);
+		bool end = canonical && is_end(l, l->read);
+		char c = *slot(l, l->read++);
 
-		if (canonical && is_key(l, c, VEOF)) {
-			/* ^D ends the text before it; alone, it is the end of the file. */
-			l->read++;
-			break;
-		}
-		buf[done++] = c;
-		l->read++;
-		if (canonical && (c == '\n' || is_key(l, c, VEOL)))
+		/* ^D ends the text before it; alone, it is the end of the file. */
+		if (!end || !is_key(l, c, VEOF))
+			buf[done++] = c;
+		if (end)
 			break;
 	}
 	return done;
@@ -219,6 +233,7 @@ ldisc_room(const struct ldisc *l)
 void
 ldisc_flush(struct ldisc *l)
 {
+	l->literal = false;
 	l->read = l->committed = l->edit;
 }
 
@@ -226,6 +241,7 @@ void
 ldisc_set(struct ldisc *l, const struct termios *t)
 {
 	l->t = *t;
+	l->literal = false;
 	if (!(t->c_lflag & ICANON))
 		l->committed = l->edit;
 }

@@ -24,6 +24,7 @@ struct ldisc {
 	bool literal; /* the next character is one of the text, whatever it is */
 	uint64_t read, committed, edit;
 	char buf[LDISC_SIZE];
+	uint8_t ends[LDISC_SIZE / 8]; /* bits: this character ended a line when it was typed */
 	/* Shows text on the terminal. */
 	void (*echo)(void *arg, const char *text, size_t n);
 	void *arg;

@@ -3,8 +3,8 @@
  * /dev/pts/N. What is written to the master is the terminal's input. What programs write to the
  * terminal, and its echo, the master reads.
  *
- * Locking: the terminal's lock guards the ring, too. Masters that wait sleep on the pty, slaves
- * that wait for room on its ring.
+ * Locking: the terminal's lock guards the ring, too. Masters that wait sleep on the pty, which is
+ * where readers of its terminal sleep; slaves that wait for room on its ring.
  */
 #include "kernel/dev/pty.h"
 
@@ -270,7 +270,7 @@ ptmx_read(struct file *f, struct uio *u)
 			      u->resid < sizeof(buf) ? u->resid : sizeof(buf));
 		if (n > 0)
 			n = uio_put(u, buf, (size_t)n);
-		if (n < 0)
+		if (n < 0 || (u->resid > 0 && proc_signal_pending()))
 			break;
 	}
 	return start != u->resid ? (int64_t)(start - u->resid) : n;
@@ -284,8 +284,9 @@ ptmx_type(struct pty *p, bool nowait, const char *text, size_t n, int *error)
 
 	for (size_t i = 0; i < n; i++) {
 		spin_lock(&t->lock);
-		while (!ldisc_room(&t->ldisc) && *error == 0)
-			*error = nowait
+		while (*error == 0 && (is_left(p) || !ldisc_room(&t->ldisc)))
+			*error = is_left(p) ? -EIO
+				 : nowait
 				     ? -EAGAIN
 				     : sleep_on(p, &t->lock, "ptmxout", SLEEP_INTR, DEADLINE_NEVER);
 		spin_unlock(&t->lock);
@@ -309,6 +310,8 @@ ptmx_write(struct file *f, struct uio *u)
 		error = uio_take(u, buf, n);
 		if (error == 0)
 			done += ptmx_type(f->priv, f->flags & O_NONBLOCK, buf, n, &error);
+		if (error == 0 && u->resid > 0 && proc_signal_pending())
+			error = -EINTR;
 	}
 	return done > 0 ? (int64_t)done : error;
 }
@@ -330,8 +333,11 @@ static int64_t
 open_peer(struct pty *p, int flags)
 {
 	struct file *f;
-	int error = file_open_vnode(vnode_ref(p->vn), flags, &f);
+	int error;
 
+	if ((flags & O_ACCMODE) == O_ACCMODE)
+		return -EINVAL;
+	error = file_open_vnode(vnode_ref(p->vn), flags, &f);
 	if (error == 0)
 		return filetable_install(f, flags & O_CLOEXEC);
 	vnode_unref(p->vn);
@@ -359,7 +365,9 @@ ptmx_ioctl(struct file *f, unsigned request, uint64_t arg)
 	case TIOCGPTPEER:
 		return open_peer(p, (int)arg);
 	case FIONREAD:
+		spin_lock(&p->tty.lock);
 		value = (int32_t)(p->head - p->tail);
+		spin_unlock(&p->tty.lock);
 		return copy_out(arg, &value, sizeof(value));
 	default:
 		return tty_request(&p->tty, true, request, arg);

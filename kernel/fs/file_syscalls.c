@@ -475,7 +475,6 @@ int64_t
 sys_ioctl(const uint64_t a[6])
 {
 	struct file *f = get_file(a[0]);
-
 	int32_t on;
 
 	if (f == NULL)
@@ -483,7 +482,7 @@ sys_ioctl(const uint64_t a[6])
 	switch ((unsigned)a[1]) {
 	case FIOCLEX:
 	case FIONCLEX:
-		filetable_set_cloexec(curproc()->files, (unsigned)a[0], a[1] == FIOCLEX);
+		filetable_set_cloexec(curproc()->files, (unsigned)a[0], (unsigned)a[1] == FIOCLEX);
 		return 0;
 	case FIONBIO:
 		if (copy_in(&on, a[2], sizeof(on)) != 0)

@@ -64,7 +64,7 @@ static bool
 pair_opens(void)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY), slave, peer, number, locked = 0, on = 1;
-	char name[64];
+	char name[64], link[64];
 	struct stat st;
 	bool good = master >= 0 && ioctl(master, TIOCGPTN, &number) == 0 &&
 		    ioctl(master, TIOCGPTLCK, &locked) == 0 && locked == 1;
@@ -73,6 +73,10 @@ pair_opens(void)
 	good = good && strcmp(ptsname(master), name) == 0 &&
 	       FAILS(open(name, O_RDWR | O_NOCTTY), EIO) && unlockpt(master) == 0;
 	slave = open(name, O_RDWR | O_NOCTTY);
+	peer = ioctl(master, TIOCGPTPEER, O_ACCMODE | O_NOCTTY); /* for no access, if at all */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", peer);
+	good = good && (peer < 0 || readlink(link, found, sizeof(found)) > 0);
+	close(peer);
 	peer = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY);
 	good = good && slave >= 0 && peer >= 0 && isatty(master) && isatty(slave) &&
 	       strcmp(ttyname(peer), name) == 0 && fstat(slave, &st) == 0 && S_ISCHR(st.st_mode) &&
@@ -108,8 +112,10 @@ line_works(void)
 	/* What is flushed is gone. */
 	good = good && put(master, "a\nb\n") && get(master, "a\r\nb\r\n") &&
 	       tcflush(slave, TCIFLUSH) == 0 && tcdrain(slave) == 0 && events(slave) == POLLOUT;
-	close(master);
+	/* Nobody reads what is typed when the last file of the terminal is closed. */
 	close(slave);
+	good = good && FAILS(write(master, "a", 1), EIO);
+	close(master);
 	return good;
 }
 
@@ -220,6 +226,12 @@ has_terminal(void *arg)
 }
 
 static int
+cannot_take(void *slave)
+{
+	return FAILS(ioctl(*(int *)slave, TIOCSCTTY, 0), EPERM) ? 0 : 1;
+}
+
+static int
 has_no_terminal(void *arg)
 {
 	int master = *(int *)arg, slave;
@@ -229,7 +241,10 @@ has_no_terminal(void *arg)
 	if (slave < 0 || !FAILS(open("/dev/tty", O_RDWR), ENXIO) || !FAILS(tcgetsid(slave), ENOTTY))
 		return 1;
 	/* A process that does not lead cannot take one. */
-	return ioctl(slave, TIOCSCTTY, 0) == 0 && tcgetsid(slave) == getpid() ? 0 : 2;
+	return in_child(cannot_take, &slave) == 0 && ioctl(slave, TIOCSCTTY, 0) == 0 &&
+		       tcgetsid(slave) == getpid()
+		   ? 0
+		   : 2;
 }
 
 static bool

@@ -107,6 +107,8 @@ erase_and_kill_edit_the_line_but_not_the_one_before(void **state)
 static void
 a_word_is_erased_and_a_literal_key_is_text(void **state)
 {
+	struct termios raw;
+
 	(void)state;
 	type("one two  \x17\x17\x17\x17last\n");
 	reads("last\n");
@@ -114,6 +116,15 @@ a_word_is_erased_and_a_literal_key_is_text(void **state)
 	assert_int_equal(type("a\x16\x03\x16\x15\n"), 0);
 	reads("a\x03\x15\n");
 	assert_string_equal(shown, "a^\b^C^\b^U\r\n");
+	type("\x16\x04\x16\n\n"); /* neither the end of a file nor of a line */
+	reads("\x04\n\n");
+	type("\x16");
+	raw = l.t;
+	raw.c_lflag &= ~ICANON;
+	ldisc_set(&l, &raw);
+	type("b"); /* a new mode: the key before it is forgotten */
+	reads("b");
+	setup(NULL);
 	l.t.c_lflag &= ~(IEXTEN | ECHOCTL);
 	type("a\x16\x17\n");
 	reads("a\x16\x17\n");
