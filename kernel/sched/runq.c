@@ -31,6 +31,9 @@ runq_init(struct runq *rq, unsigned cpu, struct thread *idle)
 }
 
 SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DEFINE_TEXT(sched, , , sched_stat_runtime, "sched_stat_runtime",
+		      ": comm=%s pid=%u runtime=%lu [ns] vruntime=%lu [ns]", 4, "char *", "pid_t",
+		      "uint64_t", "uint64_t");
 SDT_PROBE_DEFINE_TEXT(sched, , , enqueue, "enqueue",
 		      ": thread %p proc %p pcpu %p front %d tid %u cpu %u", 6, "struct thread *",
 		      "struct proc *", "struct pcpu *", "int", "tid_t", "unsigned");
@@ -182,6 +185,8 @@ runq_charge(struct runq *rq, uint64_t now_ns)
 
 	t->runtime_ns += ns;
 	t->user_known = t->user_ticks;
-	if (thread_is_fair(t))
-		fair_charge(&t->fair, ns);
+	if (!thread_is_fair(t))
+		return;
+	fair_charge(&t->fair, ns);
+	SDT_PROBE4(sched, , , sched_stat_runtime, ktr_intern(t->name), t->tid, ns, t->fair.time);
 }

@@ -45,6 +45,9 @@ SDT_PROBE_DEFINE_TEXT(sched, , , sched_waking, "sched_waking",
 SDT_PROBE_DEFINE_TEXT(sched, , , sched_wakeup, "sched_wakeup",
 		      ": comm=%s pid=%u prio=%d target_cpu=%03u", 4, "char *", "pid_t", "int",
 		      "int");
+SDT_PROBE_DEFINE_TEXT(sched, , , sched_wakeup_new, "sched_wakeup_new",
+		      ": comm=%s pid=%u prio=%d target_cpu=%03u", 4, "char *", "pid_t", "int",
+		      "int");
 SDT_PROBE_DEFINE_TEXT(sched, , , on_cpu, "on-cpu", "", 0);
 SDT_PROBE_DEFINE_TEXT(sched, , , off_cpu, "off-cpu", ": thread %p proc %p tid %u", 3,
 		      "struct thread *", "struct proc *", "tid_t");
@@ -207,6 +210,7 @@ sched_start(struct thread *t)
 	if (runq_may_run(t, arch_cpu()))
 		t->cpu = arch_cpu();
 	irq_pop();
+	SDT_PROBE4(sched, , , sched_wakeup_new, linux_comm(t), t->tid, t->prio, t->cpu);
 	wake_up_process(t);
 }
 

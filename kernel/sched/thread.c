@@ -23,6 +23,9 @@ SDT_PROVIDER_DECLARE(proc);
 SDT_PROBE_DEFINE_TEXT(proc, , , lwp_create, "lwp-create", ": thread %p tid %u", 2,
 		      "struct thread *", "tid_t");
 SDT_PROBE_DEFINE_TEXT(proc, , , lwp_start, "lwp-start", "", 0);
+SDT_PROVIDER_DECLARE(sched);
+SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_free, "sched_process_free",
+		      ": comm=%s pid=%u prio=%d", 3, "char *", "pid_t", "int");
 SDT_PROBE_DEFINE_TEXT(proc, , , lwp_exit, "lwp-exit", "", 0);
 
 /*
@@ -201,6 +204,10 @@ reaper(void *arg)
 
 	for (;;) {
 		struct thread *t = next_dead(n == 0);
+
+		if (t != NULL)
+			SDT_PROBE3(sched, , , sched_process_free, ktr_intern(t->name), t->tid,
+				   t->prio);
 		void *stack = t != NULL ? thread_dissolve(t) : NULL;
 
 		if (stack != NULL && !stack_keep(stack))

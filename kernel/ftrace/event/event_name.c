@@ -26,8 +26,14 @@ event_system(const struct ktr_site *site)
 {
 	struct ktr_probe_name name;
 
-	if (site->kind == KTR_SITE_PROBE)
-		return strcmp(site->sdt->provider, "dtrace") != 0 ? site->sdt->provider : NULL;
+	if (site->kind == KTR_SITE_PROBE) {
+		const struct ktr_sdt *p = site->sdt;
+
+		/* `sched` has Linux's events alone, and not D's provider of that name. */
+		if (strcmp(p->provider, "sched") == 0 && strncmp(p->name, "sched_", 6) != 0)
+			return "scheduler";
+		return strcmp(p->provider, "dtrace") != 0 ? p->provider : NULL;
+	}
 	if (__atomic_load_n(&site->kind, __ATOMIC_ACQUIRE) == KTR_SITE_MADE)
 		return strcmp(site->sdt->provider + 1, "probe") == 0 ? kprobe_group(site)
 		       : strncmp(site->sdt->provider, "pid", 3) == 0 ? NULL
