@@ -7,7 +7,7 @@
 #include "kernel/ftrace/instance.h"
 #include "kernel/lib/string.h"
 
-static const char *const names[] = {"mono", "local", "global", "mono_raw", "boot"};
+static const char *const names[] = {"local", "global", "perf", "mono", "mono_raw", "boot"};
 #define NAMES (sizeof(names) / sizeof(names[0]))
 
 const char *

@@ -105,13 +105,12 @@ size_show(uintptr_t arg, struct sbuf *out)
 	sbuf_printf(out, "%lu\n", size_kb());
 }
 
-static int
-size_store(uintptr_t arg, char *text)
+int
+instance_resize_kb(uint64_t kb)
 {
-	uint64_t kb;
-	int error = tracefs_number(text, &kb);
+	int error;
 
-	if (error != 0 || kb == 0)
+	if (kb == 0)
 		return -EINVAL;
 	if (kb > KTR_ENTRIES_MAX / (1024 / KTR_ENTRY_BYTES))
 		return -ENOMEM;
@@ -122,6 +121,14 @@ size_store(uintptr_t arg, char *text)
 		return -EBUSY;
 	snapshot_free(instance_now); /* has the size of the rings */
 	return snapshot_alloc(instance_now);
+}
+
+static int
+size_store(uintptr_t arg, char *text)
+{
+	uint64_t kb;
+
+	return tracefs_number(text, &kb) == 0 ? instance_resize_kb(kb) : -EINVAL;
 }
 
 /* All CPUs' rings have the same size. */
@@ -443,6 +450,7 @@ tracefs_fill_root(struct vnode *dir)
 	    TRACEFS_TEXT("available_events", 0440, events_show_all, NULL, NULL),
 	    TRACEFS_TEXT("available_filter_functions", 0440, functions_show_all, NULL, NULL),
 	    TRACEFS_TEXT("dynamic_events", 0640, dynamic_show, dynamic_store, dynamic_clear),
+	    TRACEFS_TEXT("enabled_functions", 0440, functions_show_enabled, NULL, NULL),
 	    TRACEFS_TEXT("function_profile_enabled", 0640, profile_show_enabled,
 			 profile_store_enabled, NULL),
 	    TRACEFS_TEXT("printk_formats", 0440, nothing_show, NULL, NULL),

@@ -217,8 +217,8 @@ find(const char *name)
 	return i;
 }
 
-static int
-make(struct vnode *dir, const char *name)
+int
+instance_make(const char *name)
 {
 	struct instance *i;
 
@@ -247,6 +247,7 @@ make(struct vnode *dir, const char *name)
 	mutex_lock(&guard);
 	list_append(&instance_top.link, &i->link);
 	mutex_unlock(&guard);
+	instance_now = i;
 	return 0;
 }
 
@@ -280,7 +281,8 @@ instances_mkdir(struct vnode *dir, const char *name)
 	int error;
 
 	mutex_lock(&ftrace_lock);
-	error = make(dir, name);
+	error = instance_make(name);
+	instance_now = &instance_top;
 	mutex_unlock(&ftrace_lock);
 	return error;
 }

@@ -91,8 +91,12 @@ void clock_show(uintptr_t arg, struct sbuf *out);
 int clock_store(uintptr_t arg, char *text);
 /* readme.c */
 void readme_show(uintptr_t arg, struct sbuf *out);
-/* files.c: the folder of an instance. */
+/* Makes one, which becomes instance_now. 0 or -errno. */
+int instance_make(const char *name);
+/* files.c: the folder of an instance; gives instance_now and its snapshot other buffers. 0 or
+ * -errno. */
 void tracefs_fill_instance(struct vnode *dir);
+int instance_resize_kb(uint64_t kb);
 
 /* Registers an owner of probes whose hook, if it has one, works for instance_now. */
 int instance_owner(const char *name, ktr_hook_fn *hook);
@@ -161,7 +165,10 @@ enum trace_option {
 	OPTION_IRQ_INFO,
 	OPTION_LATENCY_FORMAT,
 	OPTION_MARKERS,
+	OPTION_PAUSE,
 	OPTION_PRINT_PARENT,
+	OPTION_PRINTK_MSG_ONLY,
+	OPTION_RECORD_CMD,
 	OPTION_STACKTRACE,
 	OPTION_SYM_ADDR,
 	OPTION_SYM_OFFSET,

@@ -20,7 +20,7 @@
 #include "ktr/ktr.h"
 #include "ktr/word.h"
 
-#define TUNABLE_KEPT_MAX       16
+#define TUNABLE_KEPT_MAX       32
 #define TUNABLE_COMPLAINTS_MAX 10
 #define TUNABLE_SHOW_MAX       40                   /* bytes of bad input that a complaint shows */
 #define TUNABLE_WORDS          ((const char *)NULL) /* source: the command line */

@@ -548,7 +548,7 @@ def files():
         "echo one > trace_marker\nhead -n 1 trace_pipe &\nreader=$!\nwait $reader\n"
         "head -n 1 trace_pipe &\nreader=$!\nuntil grep -q tracepipe /proc/*/wchan; do true; done\necho two > trace_marker\nwait $reader\n"
         "cat trace\necho =====\necho 0 > tracing_on\necho three > trace_marker\ncat tracing_on\necho 1 > tracing_on\ncat tracing_cpumask\n"
-        "echo 2 > tracing_cpumask\necho 1 > events/sched/on_cpu/enable\nuntil grep on_cpu per_cpu/cpu1/trace >/dev/null; do load pipe -n 20 -j 8 >/dev/null; done\n"
+        "echo 2 > tracing_cpumask\necho 1 > events/scheduler/on_cpu/enable\nuntil grep on_cpu per_cpu/cpu1/trace >/dev/null; do load pipe -n 20 -j 8 >/dev/null; done\n"
         "cat per_cpu/cpu0/trace\n"
         "head -n 20 per_cpu/cpu1/trace\necho 128 > buffer_size_kb\ncat buffer_size_kb buffer_total_size_kb\nsysctl -n debug.ktr.entries\n"
         "cat per_cpu/cpu1/stats\n")
@@ -566,7 +566,7 @@ def refuses():
              ("set_ftrace_notrace", "nosuch", "#### no functions disabled ####"), ("set_graph_function", "[z", "#### all functions enabled ####"),
              ("tracing_cpumask", "0", "f"), ("tracing_cpumask", "g", "f"), ("buffer_size_kb", "0", "4096"), ("buffer_size_kb", "x", "4096"),
              ("set_ftrace_pid", "-1", "no pid"), ("max_graph_depth", "x", "0"),
-             ("tracing_thresh", "1e3", "0"), ("trace_clock", "counter", "[mono] local global mono_raw boot"), ("options/irq-info", "2", "1"), ("trace_options", "nonsense", None),
+             ("tracing_thresh", "1e3", "0"), ("trace_clock", "counter", "[local] global perf mono mono_raw boot"), ("options/irq-info", "2", "1"), ("trace_options", "nonsense", None),
              ("events/enable", "2", "0"), ("function_profile_enabled", "on", "0"), ("set_event", "nosuch:*", None)]
     out = ftrace("".join(f"echo '{text}' > {file}\n{f'cat {file}' if left else 'true'}\n" for file, text, left in wrong) +
                  "echo x > available_tracers\nmkdir x\nrm trace\nsu 7 cat trace\nsu 7 ls\ncat trace_marker\ntrue\n")[0]

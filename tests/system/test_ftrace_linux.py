@@ -144,5 +144,53 @@ def numbers():
                 r"#### all functions enabled ####\n\Z", out, "what waits, and is cleared")
 
 
+@test("options: pause-on-trace stops tracing while trace is read, printk-msg-only shows marks alone, record-cmd takes the names away; enabled_functions")
+def more_options():
+    out = ftrace("echo 1 > options/pause-on-trace\nexec 3< trace\ncat tracing_on\nexec 3<&-\ncat tracing_on\necho 0 > options/pause-on-trace\n"
+                 "exec 3< trace\ncat tracing_on\nexec 3<&-\necho a mark > trace_marker\necho printk-msg-only > trace_options\ntail -n 1 trace\n"
+                 "echo noprintk-msg-only > trace_options\necho 0 > options/record-cmd\ntail -n 1 trace\necho do_exit sys_read > set_ftrace_filter\n"
+                 "echo function > current_tracer\ncat enabled_functions\necho nop > current_tracer\ncat enabled_functions\n", smp=1)[0]
+    check_match(r"\A0\n1\n1\na mark\n +<\.\.\.>-\d+ .* tracing_mark_write: a mark\n(?:do_exit \(1\)\nsys_read \(1\)\n|sys_read \(1\)\ndo_exit \(1\)\n)\Z", out, "what is seen")
+
+
+BOOT = ("ftrace=function ftrace_filter=do_exit,sys_read ftrace_notrace=sys_read ftrace_graph_filter=sys_open ftrace_graph_notrace=sys_close trace_event=sched:sched_switch,vfs:lookup "
+        "kprobe_event=p:one,do_exit;r:two,sys_read,$retval trace_options=sym-addr,nomarkers trace_clock=global trace_buf_size=1M alloc_snapshot "
+        "trace_instance=early,sched:sched_waking")
+
+
+@test("Linux's boot parameters about tracing are loader parameters; one that is wrong says so")
+def parameters():
+    from harness import boot
+    words = [w.replace("trace_clock=", "ftrace_nosuch=1 trace_clock=") for w in BOOT.split()]
+    result = boot("cd /sys/kernel/tracing\ncat current_tracer set_ftrace_filter set_ftrace_notrace set_graph_function set_graph_notrace set_event kprobe_events trace_clock buffer_size_kb\n"
+                  "cat options/sym-addr options/markers\nhead -n 2 snapshot\nls instances\ncat instances/early/set_event\n",
+                  smp=1, options=["--append", " ".join(words)]).expect()
+    out = result.out.replace("\r", "")
+    check_match(r"^function\n(?:do_exit\nsys_read|sys_read\ndo_exit)\nsys_read\nsys_open\nsys_close\n(?:sched:sched_switch\nvfs:lookup|vfs:lookup\nsched:sched_switch)\n"
+                r"p:kprobes/one do_exit\nr:kprobes/two sys_read arg1=\$retval\nlocal? ?\[global\] .*\n1024\n1\n0\n.*\n.*allocated.*\nearly\nsched:sched_waking\n", out, "the files")
+
+
+@test("each thread that is made has sched_wakeup_new and sched_process_free, once, and sched_stat_runtime adds up to what it ran")
+def lives():
+    out = ftrace("echo 'hist:keys=pid:vals=runtime' > events/sched/sched_stat_runtime/trigger\nfor e in wakeup_new process_exit process_free process_fork; do echo 1 > events/sched/sched_$e/enable; done\n"
+                 "load fork -n 3 >/dev/null\nuntil test $(grep -c 'sched_process_free: comm=load' trace) -eq 4; do true; done\necho 0 > events/enable\n"
+                 "cat trace\necho =====\ncat events/sched/sched_stat_runtime/hist\n", smp=2)
+    pids = {e: re.findall(rf" sched_{e}: comm=\S+ pid=(\d+) ", out[0]) for e in ("wakeup_new", "process_exit", "process_free")}
+    children = re.findall(r" child_pid=(\d+)$", out[0], re.M)
+    check(len(children) >= 4 and set(children) <= set(pids["wakeup_new"]), f"who is made: {children} {pids}")
+    check_eq(len(pids["wakeup_new"]), len(set(pids["wakeup_new"])), "each once")
+    mine = re.findall(r" sched_process_exit: comm=load pid=(\d+) ", out[0])
+    check(set(mine) <= set(pids["process_free"]) and len(mine) == 4, f"who goes: {pids}")
+    ran = dict(re.findall(r"^{ pid: +(\d+) } hitcount: +\d+ +runtime: +([1-9]\d*)$", out[1], re.M))
+    check(set(mine) <= set(ran), f"who ran: {ran}")
+
+
+@test("events/sched has Linux's events alone; those of D's provider are in events/scheduler")
+def systems():
+    sched, scheduler = ftrace("ls events/sched\necho =====\nls events/scheduler\n", smp=1)
+    check({name for name in sched.split() if not name.startswith("sched_")} == {"enable", "filter"}, f"events/sched: {sched}")
+    check({"on_cpu", "off_cpu", "sleep", "wakeup", "enqueue"} <= set(scheduler.split()), f"events/scheduler: {scheduler}")
+
+
 if __name__ == "__main__":
     main()

@@ -282,7 +282,7 @@ def names():
         "echo x > trace_marker\necho abcdefghij > trace_marker_raw\necho 1 > options/markers\ncat trace\ncat timestamp_mode printk_formats\necho $$ && grep \"^$$ \" saved_tgids\n"
         "echo 0 > saved_cmdlines_size\necho 99 > saved_cmdlines_size\ncat saved_cmdlines_size\n")
     modes = {name: mode for mode, name in re.findall(r"^([-d][-rwx]{9}) .* (\S+)$", listed, re.M)}
-    kinds = {"-r--r-----": "README available_events available_filter_functions available_tracers buffer_total_size_kb kprobe_profile printk_formats saved_cmdlines "
+    kinds = {"-r--r-----": "README enabled_functions available_events available_filter_functions available_tracers buffer_total_size_kb kprobe_profile printk_formats saved_cmdlines "
                            "saved_tgids stack_trace timestamp_mode trace_pipe uprobe_profile stats trace_pipe_raw format id hist",
              "-rw-r-----": "buffer_size_kb current_tracer dynamic_events error_log function_profile_enabled kprobe_events max_graph_depth saved_cmdlines_size "
                            "set_event set_event_notrace_pid set_event_pid set_ftrace_filter set_ftrace_notrace set_ftrace_notrace_pid set_ftrace_pid "

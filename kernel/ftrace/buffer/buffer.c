@@ -205,6 +205,7 @@ struct trace_reader {
 	bool snapshot;   /* of the file of that name */
 	bool keeps;      /* reads the snapshot, which stays as it is */
 	bool raw;        /* pages instead of lines */
+	bool pauses;     /* the option pause-on-trace: tracing is off as long as it is open */
 	bool begun;      /* the head was printed; trace_pipe: something was read */
 	size_t at, len;  /* what is left of the line */
 	uint64_t pos;    /* where at is in the file; not of trace_pipe */
@@ -251,7 +252,17 @@ reader_open(struct file *f, bool snapshot)
 static int
 trace_open(struct file *f)
 {
-	return reader_open(f, false);
+	struct instance *i = tracefs_instance(f->vn);
+	int error = reader_open(f, false);
+	struct trace_reader *t = f->priv;
+
+	if (error != 0 || t == NULL || !option_on(i, OPTION_PAUSE))
+		return error;
+	tracefs_begin(f->vn);
+	t->pauses = instance_mask(i) != 0;
+	instance_switch(i, false);
+	tracefs_end();
+	return 0;
 }
 
 static int
@@ -398,6 +409,10 @@ trace_release(struct file *f)
 		sched_suppress_events(false);
 	if (t != NULL && t->keeps)
 		snapshot_hold(tracefs_instance(f->vn), false);
+	if (t != NULL && t->pauses && tracefs_begin(f->vn) == 0) {
+		instance_switch(instance_now, true);
+		tracefs_end();
+	}
 	if (t != NULL)
 		callout_stop(&t->look_again);
 	tracefs_release(f->vn);
@@ -446,7 +461,7 @@ pipe_open(struct file *f)
 {
 	struct instance *i = tracefs_instance(f->vn);
 	struct trace_reader *t;
-	int error = (f->flags & O_ACCMODE) == O_RDONLY ? trace_open(f) : -EINVAL;
+	int error = (f->flags & O_ACCMODE) == O_RDONLY ? reader_open(f, false) : -EINVAL;
 
 	if (error != 0)
 		return error;

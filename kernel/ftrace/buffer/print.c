@@ -89,7 +89,8 @@ print_context(struct sbuf *out, const struct buffer_reader *r, const struct ktr_
 	uint32_t tid = print_thread(e, name);
 	uint64_t us = time_us(e);
 
-	sbuf_printf(out, "%16s-%-7u [%03u] %s%5lu.%06lu: ", name, tid, cpu,
+	sbuf_printf(out, "%16s-%-7u [%03u] %s%5lu.%06lu: ",
+		    option_on(r->i, OPTION_RECORD_CMD) || tid == 0 ? name : "<...>", tid, cpu,
 		    option_on(r->i, OPTION_IRQ_INFO) ? "X.... " : "", us / 1000000, us % 1000000);
 }
 
@@ -139,6 +140,13 @@ print_stack(struct sbuf *out, const struct buffer_reader *r, const char *text)
 	}
 }
 
+/* Is it a mark, of which the option printk-msg-only shows the text alone? */
+static bool
+is_bare(const struct buffer_reader *r, const struct ktr_entry *e)
+{
+	return option_on(r->i, OPTION_PRINTK_MSG_ONLY) && ktr_site_get(e->site) == &tracer_mark;
+}
+
 /* As Linux prints it: the state of the thread that goes is a letter. */
 static void
 name_state(char *fmt, struct ktr_entry *e)
@@ -173,7 +181,7 @@ print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_en
 		char text[MARK_MAX + 1];
 
 		text[ktr_data_bytes(r->b->log, cpu, seq, e->args[0], text, MARK_MAX)] = '\0';
-		sbuf_printf(out, "tracing_mark_write: %s", text);
+		sbuf_printf(out, "%s%s", is_bare(r, e) ? "" : "tracing_mark_write: ", text);
 		return;
 	}
 	if (site == &tracer_raw) {
@@ -410,7 +418,7 @@ print_entry(struct sbuf *out, struct buffer_reader *r)
 		sbuf_putc(out, '\n');
 		return true;
 	} else {
-		if (option_on(r->i, OPTION_CONTEXT_INFO))
+		if (option_on(r->i, OPTION_CONTEXT_INFO) && !is_bare(r, &e))
 			print_context(out, r, &e, cpu);
 		print_event(out, r, &e, cpu, seq);
 		sbuf_putc(out, '\n');

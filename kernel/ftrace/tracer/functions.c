@@ -129,6 +129,22 @@ functions_show_all(uintptr_t arg, struct sbuf *out)
 	}
 }
 
+/* Those whose entry is a probe that is on, and how many want it. */
+void
+functions_show_enabled(uintptr_t arg, struct sbuf *out)
+{
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		const struct ktr_site *site = ktr_site_get(n);
+
+		unsigned users = 0;
+
+		for (uint32_t o = site->owners; o != 0; o &= o - 1)
+			users++;
+		if (site->kind == KTR_SITE_ENTRY && users > 0)
+			sbuf_printf(out, "%s (%u)\n", function_name(site), users);
+	}
+}
+
 /*
  * Adds to the set, or takes away, what a word names: a glob; "GLOB:mod:FOLDER"; or the number of a
  * line of available_filter_functions. False: nothing has that name.

@@ -6,6 +6,7 @@
  * while no hook is on.
  */
 #include "kernel/ftrace/tracer/tracer.h"
+#include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/buffer/buffer.h"
 #include "kernel/ftrace/event/event.h"
@@ -44,7 +45,8 @@ function_fire(const struct ktr_firing *f)
 {
 	struct instance *i = instance_of(f);
 
-	if (!pids_want(i, PIDS_FUNCTION))
+	/* What is cheap comes first: tracing may be off for long. */
+	if ((instance_mask(i) >> arch_cpu() & 1) == 0 || !pids_want(i, PIDS_FUNCTION))
 		return;
 	tracer_record_function(i, f);
 	if (option_on(i, OPTION_FUNC_STACK))

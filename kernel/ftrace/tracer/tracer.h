@@ -116,8 +116,9 @@ bool functions_traced(const struct functions *f, const struct ktr_site *site);
 void functions_show(uintptr_t arg, struct sbuf *out);
 int functions_store(uintptr_t arg, char *text);
 int functions_clear(uintptr_t arg);
-/* available_filter_functions. */
+/* available_filter_functions, enabled_functions. */
 void functions_show_all(uintptr_t arg, struct sbuf *out);
+void functions_show_enabled(uintptr_t arg, struct sbuf *out);
 
 /* ---- latency.c: the tracers irqsoff, wakeup and wakeup_rt ---- */
 
