@@ -284,9 +284,8 @@ ptmx_type(struct pty *p, bool nowait, const char *text, size_t n, int *error)
 
 	for (size_t i = 0; i < n; i++) {
 		spin_lock(&t->lock);
-		while (*error == 0 && (is_left(p) || !ldisc_room(&t->ldisc)))
-			*error = is_left(p) ? -EIO
-				 : nowait
+		while (!ldisc_room(&t->ldisc) && *error == 0)
+			*error = nowait
 				     ? -EAGAIN
 				     : sleep_on(p, &t->lock, "ptmxout", SLEEP_INTR, DEADLINE_NEVER);
 		spin_unlock(&t->lock);

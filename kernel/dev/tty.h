@@ -3,7 +3,7 @@
  * in the foreground.
  *
  * The console is one (console.c), the slave of a pseudo-terminal another (pty.c). A session has at
- * most one terminal, its controlling one: the first that its leader opens without O_NOCTTY, or
+ * most one terminal, its controlling one: the first that its leader opens to read, without O_NOCTTY, or
  * that it asks for. In that session, only the foreground group may read. A read from the background
  * stops the reader's group with SIGTTIN; where that is impossible, it is EIO. Writes from the
  * background are allowed unless TOSTOP is set. Settings may be changed by the foreground group, by

@@ -88,6 +88,17 @@ vnode_lookup_link(struct vnode *cwd, const char *path, int *err)
 	return lookup(cwd, path, false, err);
 }
 
+struct vnode *
+vnode_dir(const struct vnode *vn)
+{
+	struct vnode *dir;
+
+	mutex_lock(&vfs_lock);
+	dir = vn->name != NULL ? vnode_ref(vn->name->dir) : NULL;
+	mutex_unlock(&vfs_lock);
+	return dir;
+}
+
 /* May the user add and remove names in w->dir? vfs_lock held. */
 static int
 may_change(const struct walk *w)

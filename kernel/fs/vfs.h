@@ -169,6 +169,8 @@ void vfs_unpack(const struct boot_module *m);
 struct vnode *vnode_lookup(struct vnode *cwd, const char *path, int *err);
 /* The same; if the path's last part is a symbolic link, that link. */
 struct vnode *vnode_lookup_link(struct vnode *cwd, const char *path, int *err);
+/* The directory of its newest name, a reference; or NULL. Takes vfs_lock. */
+struct vnode *vnode_dir(const struct vnode *vn);
 /*
  * Makes a vnode with its name, owned by the user. mode includes the S_IF bits. Returns it with a
  * reference, or NULL and *err: -EEXIST, -ENOENT, -ENOTDIR, -EACCES, -ENOSPC; -EPERM in a fixed

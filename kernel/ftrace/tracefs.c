@@ -105,6 +105,7 @@ store_text(struct vnode *vn, char *text)
 {
 	char path[sizeof(appeared)];
 	int error = tracefs_begin(vn), missing;
+	struct vnode *dir;
 
 	if (error != 0)
 		return error;
@@ -112,8 +113,11 @@ store_text(struct vnode *vn, char *text)
 	strlcpy(path, appeared, sizeof(path));
 	appeared[0] = '\0';
 	tracefs_end();
-	if (path[0] != '\0')
-		vnode_unref(vnode_lookup(node_of(vn)->dir, path, &missing));
+	dir = path[0] != '\0' ? vnode_dir(vn) : NULL;
+	if (dir != NULL) {
+		vnode_unref(vnode_lookup(dir, path, &missing));
+		vnode_unref(dir);
+	}
 	return error;
 }
 
@@ -215,8 +219,7 @@ tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name
 		dir->missing = true;
 		return NULL;
 	}
-	*node = (struct tracefs_node){file, arg, parent != NULL ? parent->instance : &instance_top,
-				      dir};
+	*node = (struct tracefs_node){file, arg, parent != NULL ? parent->instance : &instance_top};
 	vn = file->fill != NULL ? tracefs_create_dir(name, dir, file, node)
 				: vnode_fill(dir, name, S_IFREG | file->mode,
 					     file->ops != NULL ? file->ops : &text_ops, node);

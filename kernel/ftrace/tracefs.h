@@ -51,7 +51,6 @@ struct tracefs_node {
 	const struct tracefs_file *file;
 	uintptr_t arg;             /* what the file is about: a CPU, an event, an option */
 	struct instance *instance; /* whose file it is: that of its directory */
-	struct vnode *dir;         /* that directory; for files of the top instance */
 };
 
 /*

@@ -117,6 +117,7 @@ buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost)
 		if (r->consume && c->seq < shown_from(r->b, i)) {
 			c->seq = shown_from(r->b, i);
 			c->valid = false;
+			c->lost = 0;
 		}
 		cursor_fetch(r->b->log, i, c);
 		if (c->valid && (best == NULL || c->entry.ticks < best->entry.ticks)) {

@@ -113,6 +113,8 @@ int event_filter_switch(const struct ktr_site *site, bool on);
 int event_filter_set(const struct ktr_site *site, const char *text, struct filter_error *error);
 /* One trigger more, or one less (-1), switches the event by *gate, a word of 1 or 0. */
 int event_filter_use(const struct ktr_site *site, int more, uint32_t **gate);
+/* Notes in instance_now that the event was enabled, if it may be removed. */
+void event_note_on(const struct ktr_site *site);
 /* The site's event is to go: drops its filters in all instances, and as in Linux clears the logs
  * that may have it. */
 void event_filter_drop(const struct ktr_site *site);

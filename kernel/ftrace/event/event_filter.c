@@ -247,6 +247,28 @@ event_filter_set(const struct ktr_site *site, const char *text, struct filter_er
 	return result;
 }
 
+/* The bit of an event that may be removed, in instance_now->was_on; *word: where. */
+static uint64_t
+was_on_bit(const struct ktr_site *site, uint64_t **word)
+{
+	size_t n = (size_t)(site - ktr_dynamic_sites);
+
+	*word = &instance_now->was_on[n / 64];
+	return 1ull << n % 64;
+}
+
+void
+event_note_on(const struct ktr_site *site)
+{
+	uint64_t *word;
+
+	if (site->kind == KTR_SITE_MADE) {
+		uint64_t bit = was_on_bit(site, &word);
+
+		*word |= bit;
+	}
+}
+
 int
 event_filter_use(const struct ktr_site *site, int more, uint32_t **gate)
 {
@@ -257,6 +279,8 @@ event_filter_use(const struct ktr_site *site, int more, uint32_t **gate)
 			    (e != NULL ? e->users : 0) + (unsigned)more, &error);
 
 	e = find(site);
+	if (result == 0 && more > 0)
+		event_note_on(site);
 	if (result == 0 && gate != NULL)
 		*gate = &e->gate;
 	return result;
@@ -266,13 +290,15 @@ static bool
 drop_of(const void *site)
 {
 	struct event_filter *e = find(site);
-	size_t n = (size_t)((const struct ktr_site *)site - ktr_dynamic_sites);
-	uint64_t bit = 1ull << n % 64, *word = &instance_now->was_on[n / 64];
+	uint64_t *word, bit = was_on_bit(site, &word);
 
 	if (e != NULL)
 		drop(e);
-	if ((*word & bit) != 0)
+	if ((*word & bit) != 0) {
 		buffer_clear(&instance_now->trace, BUFFER_ALL);
+		if (instance_now->snapshot_there)
+			buffer_clear(&instance_now->snapshot, BUFFER_ALL);
+	}
 	*word &= ~bit;
 	return false;
 }

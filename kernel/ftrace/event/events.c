@@ -122,16 +122,6 @@ events_pids_changed(void)
 	return 0;
 }
 
-/* Notes that an event that may be removed was enabled. */
-static void
-note_on(const struct ktr_site *site)
-{
-	size_t n = (size_t)(site - ktr_dynamic_sites);
-
-	if (site->kind == KTR_SITE_MADE)
-		instance_now->was_on[n / 64] |= 1ull << n % 64;
-}
-
 /* Switches all events of a scope. -EINVAL: it has none. */
 static int
 scope_switch(struct scope *s, bool on)
@@ -153,7 +143,7 @@ scope_switch(struct scope *s, bool on)
 			continue;
 		s->found++;
 		if (on)
-			note_on(ktr_site_get(n));
+			event_note_on(ktr_site_get(n));
 		error = event_filter_switch(ktr_site_get(n), on);
 	}
 	if (s->found == 0)
