@@ -3,13 +3,13 @@
  * in the foreground.
  *
  * The console is one (console.c), the slave of a pseudo-terminal another (pty.c). A session has at
- * most one terminal, its controlling one: the first that its leader opens to read, without O_NOCTTY, or
- * that it asks for. In that session, only the foreground group may read. A read from the background
- * stops the reader's group with SIGTTIN; where that is impossible, it is EIO. Writes from the
- * background are allowed unless TOSTOP is set. Settings may be changed by the foreground group, by
- * user 0, by the user who chose the present foreground group, and by other sessions; others get
- * EPERM. When the session's leader ends, the foreground group gets SIGHUP. A new size is SIGWINCH
- * for the foreground.
+ * most one terminal, its controlling one: the first that its leader opens to read, without
+ * O_NOCTTY, or that it asks for. In that session, only the foreground group may read. A read from
+ * the background stops the reader's group with SIGTTIN; where that is impossible, it is EIO. Writes
+ * from the background are allowed unless TOSTOP is set. Settings may be changed by the foreground
+ * group, by user 0, by the user who chose the present foreground group, and by other sessions;
+ * others get EPERM. When the session's leader ends, the foreground group gets SIGHUP. A new size is
+ * SIGWINCH for the foreground.
  */
 #pragma once
 

@@ -2,8 +2,8 @@
  * ksyms.h - the kernel's own symbols, lines and frames.
  *
  * After a first link, kernel/debug/mksyms.py writes them into section .ksyms. The final link puts
- * this section after all others, so no address changes. Any context; no locks: the data is constant,
- * but for which of two names a function was last asked for.
+ * this section after all others, so no address changes. Any context; no locks: the data is
+ * constant, but for which of two names a function was last asked for.
  *
  * The section, little-endian: struct ksyms_header; syms (by address; of two names of one function,
  * the second is its own, and the first what Linux calls it); lines (by address; line 0

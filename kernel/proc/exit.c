@@ -218,7 +218,7 @@ do_exit(int wait_status)
 {
 	struct proc *p = curproc();
 	struct lwp *l = curlwp();
-	bool last;
+	bool last, first = l->ui == NULL;
 
 	file_release_held();
 	lwp_calls_forget(l);
@@ -249,7 +249,8 @@ do_exit(int wait_status)
 		exit_process(p);
 	SDT_PROBE3(sched, , , sched_process_exit, ktr_intern(curthread()->name), curthread()->tid,
 		   curthread()->prio);
-	lwp_free(l);
+	if (!first) /* the first one goes with its process, perhaps before us */
+		lwp_free(l);
 	thread_exit();
 }
 
