@@ -131,16 +131,6 @@ size_store(uintptr_t arg, char *text)
 	return tracefs_number(text, &kb) == 0 ? instance_resize_kb(kb) : -EINVAL;
 }
 
-/* All CPUs' rings have the same size. */
-static int
-size_store_cpu(uintptr_t arg, char *text)
-{
-	uint64_t kb;
-	int error = tracefs_number(text, &kb);
-
-	return error == 0 && kb != size_kb() ? -EINVAL : error;
-}
-
 static void
 total_show(uintptr_t arg, struct sbuf *out)
 {
@@ -361,7 +351,7 @@ cpu_fill(struct vnode *dir)
 	    {.name = "trace_pipe", .mode = 0440, .ops = &trace_pipe_ops, .stream = true},
 	    {.name = "trace_pipe_raw", .mode = 0440, .ops = &trace_pipe_raw_ops, .stream = true},
 	    TRACEFS_TEXT("stats", 0440, stats_show, NULL, NULL),
-	    TRACEFS_TEXT("buffer_size_kb", 0640, size_show, size_store_cpu, NULL),
+	    TRACEFS_TEXT("buffer_size_kb", 0640, size_show, size_store, NULL),
 	};
 
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));

@@ -56,13 +56,29 @@ last_at_or_below(const void *records, uint32_t n, uint32_t addr)
 	return (long)lo - 1;
 }
 
-/* Bit i, atomic: the function of symbol i is called by the name before it. */
-static uint64_t asked[KSYMS_MAX / 64];
+/* Bit i, atomic: who asked last for the function of symbol i meant its own name; the one before. */
+static uint64_t asked[2][KSYMS_MAX / 64];
 
+static bool
+bit_of(bool other, long i)
+{
+	return (__atomic_load_n(&asked[other][i / 64], __ATOMIC_RELAXED) >> i % 64 & 1) != 0;
+}
+
+static void
+set_bit(bool other, long i, bool on)
+{
+	if (on)
+		__atomic_fetch_or(&asked[other][i / 64], 1ull << i % 64, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(&asked[other][i / 64], ~(1ull << i % 64), __ATOMIC_RELAXED);
+}
+
+/* Is it called by the other one? */
 static bool
 is_asked(long i)
 {
-	return (__atomic_load_n(&asked[i / 64], __ATOMIC_RELAXED) >> i % 64 & 1) != 0;
+	return bit_of(true, i) && !bit_of(false, i);
 }
 
 /* The number of the symbol at pc, or before it. -1: none. */
@@ -107,15 +123,24 @@ ksym_alias(uintptr_t pc)
 }
 
 void
-ksym_ask(uintptr_t pc, const char *name)
+ksym_ask(uintptr_t pc, bool own, bool other)
 {
 	struct tables t;
 	long i = find_pair(&t, pc);
 
-	if (i > 0 && strcmp(name, t.names + t.syms[i - 1].name) == 0)
-		__atomic_fetch_or(&asked[i / 64], 1ull << i % 64, __ATOMIC_RELAXED);
-	else if (i > 0)
-		__atomic_fetch_and(&asked[i / 64], ~(1ull << i % 64), __ATOMIC_RELAXED);
+	if (i > 0) {
+		set_bit(false, i, own);
+		set_bit(true, i, other);
+	}
+}
+
+const char *
+ksym_also(uintptr_t pc)
+{
+	struct tables t;
+	long i = find_pair(&t, pc);
+
+	return i > 0 && bit_of(false, i) && bit_of(true, i) ? t.names + t.syms[i - 1].name : NULL;
 }
 
 bool

@@ -55,9 +55,11 @@ struct ksyms_frame {
 const char *ksym_lookup(uintptr_t pc, uintptr_t *offset);
 /* What Linux calls the function that begins at pc, if that is another name. NULL: it is not. */
 const char *ksym_alias(uintptr_t pc);
-/* Somebody asks for the function at pc by one of its names: ksym_lookup() gives it that name from
- * now on. Thread context. */
-void ksym_ask(uintptr_t pc, const char *name);
+/* Somebody asks for the function at pc by its own name, by the other one, or by both: if only by
+ * the other one, ksym_lookup() gives it that from now on. Thread context. */
+void ksym_ask(uintptr_t pc, bool own, bool other);
+/* The other name of a function that was last asked for by both. NULL: it was not. */
+const char *ksym_also(uintptr_t pc);
 /* Source file and line of the instruction at pc. False: unknown. */
 bool ksym_line(uintptr_t pc, const char **file, unsigned *line);
 /* The frame of the code at pc. False: unknown, as in assembly. */

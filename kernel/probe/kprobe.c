@@ -328,9 +328,11 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	unsigned count;
 	int error;
 
-	if (d->function[0] != '\0')
-		ksym_ask(d->address, d->function);
-	name = ksym_lookup(function, &offset);
+	name = ksym_alias(d->address);
+	if (d->function[0] != '\0' && name != NULL)
+		ksym_ask(d->address, strcmp(name, d->function) != 0,
+			 strcmp(name, d->function) == 0);
+	name = function >= d->address ? ksym_lookup(function, &offset) : NULL;
 	if (name == NULL)
 		return kprobe_refuse(t->err, t->errlen, t->at, "no function is at that address");
 	function -= offset;

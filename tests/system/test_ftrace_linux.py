@@ -116,12 +116,12 @@ def mounted():
     check_match(r"^mounted\n(\d+)\ni\np:kprobes/x sys_read\n0\n0\nempty\n\1\n", out, "what is seen at both places")
 
 
-@test("buffer_size_kb that is too large is ENOMEM; that of one CPU cannot differ; tracing_thresh is 10 while hwlat has no other")
+@test("buffer_size_kb that is too large is ENOMEM; that of one CPU is that of all; tracing_thresh is 10 while hwlat has no other")
 def sizes():
-    out = ftrace("echo 99999999999 > buffer_size_kb\necho 128 > buffer_size_kb\necho 64 > per_cpu/cpu0/buffer_size_kb\necho 128 > per_cpu/cpu0/buffer_size_kb && echo same\n"
+    out = ftrace("echo 99999999999 > buffer_size_kb\necho 128 > buffer_size_kb\necho 64 > per_cpu/cpu0/buffer_size_kb\ncat buffer_size_kb\n"
                  "cat tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho nop > current_tracer\ncat tracing_thresh\n"
                  "echo 77 > tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho nop > current_tracer\ncat tracing_thresh\n")[0]
-    check_match(r"\Ash: write error: (Cannot allocate memory|Out of memory)\nsh: write error: Invalid argument\nsame\n0\n10\n0\n77\n77\n", out, "the answers")
+    check_match(r"\Ash: write error: (Cannot allocate memory|Out of memory)\n64\n0\n10\n0\n77\n77\n", out, "the answers")
 
 
 @test("sched_switch: idle has priority 120, states are letters")
@@ -183,6 +183,15 @@ def lives():
     check(set(mine) <= set(pids["process_free"]) and len(mine) == 4, f"who goes: {pids}")
     ran = dict(re.findall(r"^{ pid: +(\d+) } hitcount: +\d+ +runtime: +([1-9]\d*)$", out[1], re.M))
     check(set(mine) <= set(ran), f"who ran: {ran}")
+
+
+@test("preemptoff and preemptirqsoff see what irqsoff sees, and say so")
+def preempt():
+    for name, out in zip(("preemptoff", "preemptirqsoff"), ftrace(
+            "echo 0 > options/function-trace\nfor t in preemptoff preemptirqsoff; do\necho $t > current_tracer\nload mix -n 1 >/dev/null\ncat trace tracing_max_latency\n"
+            "echo nop > current_tracer\necho 0 > tracing_max_latency\necho =====\ndone\n", smp=1)):
+        check_match(rf"^# tracer: {name}\n#\n# {name} latency trace v1.1.5 on Kestrel\n(?:#.*\n)*#  only where interrupts are off, no thread is preempted: see irqsoff\n#  => started at: \w+\n", out, name)
+        check_match(r"^[1-9]\d*\n\Z", out, "the maximum")
 
 
 @test("events/sched has Linux's events alone; those of D's provider are in events/scheduler")

@@ -85,6 +85,7 @@ def refused():
         "p:x nosuch:sys_read": (5, 'no function of a module "nosuch"'),
         "p:x sys_raed": (5, 'no function "sys_raed"'),
         "p:x sys_read+0x99999999": (5, "no function is at that address"),
+        "p:x sys_read+0xffffffffffffffe0": (5, "no function is at that address"),
         "p:x sys_read+1": (5, "is inside an instruction"),
         "p:x add": (5, "functions have that name"),
         "p:x 0x1000": (5, "no function is at that address"),

@@ -7,6 +7,7 @@
 #include "kernel/ftrace/event/trigger.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
+#include "kernel/lib/ksyms.h"
 #include "kernel/mm/heap.h"
 
 #define SITES_MAX DIF_MAX_CLAUSES
@@ -104,7 +105,12 @@ triggers_show_functions(struct sbuf *out)
 	list_for_each (l, &instance_now->triggers) {
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
-		for (unsigned i = 0; i < t->nsites; i++)
+		for (unsigned i = 0; i < t->nsites; i++) {
+			const char *also = ksym_also(function_address(t->sites[i]));
+
 			trigger_show_one(t, function_name(t->sites[i]), out);
+			if (also != NULL)
+				trigger_show_one(t, also, out);
+		}
 	}
 }

@@ -43,24 +43,26 @@ functions_traced(const struct functions *f, const struct ktr_site *site)
 bool
 function_is(const struct ktr_site *site, const char *glob)
 {
-	const char *name = site->func;
+	const char *alias;
+	bool own, other;
 
 	if (site->kind != KTR_SITE_ENTRY)
 		return false;
-	if (!ktr_glob(glob, name))
-		name = ksym_alias(function_address(site));
-	if (name == NULL || !ktr_glob(glob, name))
-		return false;
-	ksym_ask(function_address(site), name);
-	return true;
+	alias = ksym_alias(function_address(site));
+	own = ktr_glob(glob, site->func);
+	other = alias != NULL && ktr_glob(glob, alias);
+	if (alias != NULL && (own || other))
+		ksym_ask(function_address(site), own, other);
+	return own || other;
 }
 
 const char *
 function_name(const struct ktr_site *entry)
 {
 	uintptr_t offset;
+	const char *alias = ksym_alias(function_address(entry));
 
-	return ksym_lookup(function_address(entry), &offset);
+	return alias != NULL ? ksym_lookup(function_address(entry), &offset) : entry->func;
 }
 
 static void
@@ -78,8 +80,12 @@ show_list(uintptr_t arg, struct sbuf *out)
 		const struct ktr_site *site = ktr_site_get(n);
 
 		if (site->kind == KTR_SITE_ENTRY &&
-		    functions_have(f, (enum function_list)arg, site))
-			sbuf_printf(out, "%s\n", function_name(site));
+		    functions_have(f, (enum function_list)arg, site)) {
+			const char *also = ksym_also(function_address(site));
+
+			sbuf_printf(out, also != NULL ? "%s\n%s\n" : "%s\n", function_name(site),
+				    also);
+		}
 	}
 }
 

@@ -213,7 +213,7 @@ wakeup_fire(const struct ktr_firing *f)
 bool
 tracer_is_latency(enum tracer t)
 {
-	return t == TRACER_IRQSOFF || t == TRACER_WAKEUP || t == TRACER_WAKEUP_RT;
+	return t >= TRACER_IRQSOFF && t <= TRACER_WAKEUP_RT;
 }
 
 bool
@@ -233,7 +233,7 @@ latency_wants(const struct ktr_site *site)
 {
 	if (option_on(&instance_top, OPTION_FUNCTION_TRACE) && site->kind == KTR_SITE_ENTRY)
 		return functions_traced(&instance_top.functions, site);
-	return instance_top.tracer == TRACER_IRQSOFF
+	return instance_top.tracer <= TRACER_PREEMPTIRQSOFF
 		   ? site == irq_disable || site == irq_enable || site == handler_entry ||
 			 site == handler_exit || site == switched
 		   : site == woken || site == switched;
@@ -327,6 +327,9 @@ latency_print_head(struct sbuf *out, const struct instance *i, uint64_t entries,
 		    "#    -----------------\n",
 		    tracer_name(i), l->ns / 1000, entries, written, l->cpu, ncpus, name, tid,
 		    l->uid, l->sched.nice, l->sched.policy, l->sched.rt_prio);
+	if (i->tracer == TRACER_PREEMPTOFF || i->tracer == TRACER_PREEMPTIRQSOFF)
+		sbuf_puts(
+		    out, "#  only where interrupts are off, no thread is preempted: see irqsoff\n");
 	if (l->started_at[0] != 0) {
 		sbuf_printf(out, "#  => started at: %s\n", function_of(l->started_at, &n));
 		n = 0;

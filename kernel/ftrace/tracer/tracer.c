@@ -131,6 +131,8 @@ static const struct {
     [TRACER_FUNCTION] = {"function", function_fire},
     [TRACER_GRAPH] = {"function_graph", graph_fire},
     [TRACER_IRQSOFF] = {"irqsoff", irqsoff_fire},
+    [TRACER_PREEMPTOFF] = {"preemptoff", irqsoff_fire},
+    [TRACER_PREEMPTIRQSOFF] = {"preemptirqsoff", irqsoff_fire},
     [TRACER_WAKEUP] = {"wakeup", wakeup_fire},
     [TRACER_WAKEUP_RT] = {"wakeup_rt", wakeup_fire},
     [TRACER_HWLAT] = {"hwlat", NULL},

@@ -15,7 +15,7 @@
  * is atomic; they take no lock.
  *
  * Files, in reading order: functions.c (the lists), tracer.c (function, function_graph), latency.c
- * (irqsoff, wakeup, wakeup_rt), hwlat.c, profile.c, stack.c.
+ * (irqsoff, wakeup, …), hwlat.c, profile.c, stack.c.
  */
 #pragma once
 
@@ -52,6 +52,8 @@ enum tracer {
 	TRACER_FUNCTION,
 	TRACER_GRAPH,
 	TRACER_IRQSOFF,
+	TRACER_PREEMPTOFF,
+	TRACER_PREEMPTIRQSOFF,
 	TRACER_WAKEUP,
 	TRACER_WAKEUP_RT,
 	TRACER_HWLAT,
@@ -100,8 +102,7 @@ struct functions {
 	char waiting[2][128];
 };
 
-/* Is it the entry of a function that has a name of that form? It is shown by that name from then
- * on. */
+/* Is it the entry of a function that has a name of that form? See ksym_ask(). */
 bool function_is(const struct ktr_site *site, const char *glob);
 /* The name by which the function of an entry's site is shown. */
 const char *function_name(const struct ktr_site *entry);
