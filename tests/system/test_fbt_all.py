@@ -108,7 +108,7 @@ echo 'hist:keys=stacktrace:clear' >> events/kmem/kmalloc/trigger; echo 'hist:key
 for f in synthetic/lat raw_syscalls/sys_exit raw_syscalls/sys_enter kmem/kmalloc; do echo 0 > events/$f/trigger; done
 for t in enable_hist:kmem:kmalloc enable_event:kmem:kfree stacktrace; do echo "!$t" >> events/sched/sched_process_exec/trigger; done
 echo '!lat' >> synthetic_events; echo 's:b s32 x' > dynamic_events; echo '-:b' >> dynamic_events
-echo 1 > events/sched/sched_switch/enable; echo 1 > events/syscalls/sys_enter_openat/enable; cat /etc/motd; head -c 4096 per_cpu/cpu0/trace_pipe_raw | tail -c 1; echo > set_event
+echo 1 > events/sched/sched_switch/enable; echo 1 > events/syscalls/sys_enter_openat/enable; cat /etc/motd; for c in 0 1; do timeout 1 head -c 4096 per_cpu/cpu$c/trace_pipe_raw | tail -c 1; done; echo > set_event
 cat events/header_page hwlat_detector/*; echo 1000 > hwlat_detector/width; echo 20000 > hwlat_detector/window; echo per-cpu > hwlat_detector/mode; echo 1 > tracing_thresh
 echo hwlat > current_tracer; until grep '#1 ' trace; do sleep 0.05; done; echo nop > current_tracer; echo 0 > tracing_thresh
 echo 1 > events/sched/sched_process_fork/enable; echo snapshot > events/sched/sched_process_exec/trigger; echo sys_kill:dump >> set_ftrace_filter; kill -0 $$; cat snapshot; echo 1 > tracing_on; sleep 0.1
@@ -123,7 +123,7 @@ echo 5 > saved_cmdlines_size; cat saved_cmdlines_size saved_cmdlines saved_tgids
 echo > trace; ktr on fbt::sys_getpid:entry; echo mark > trace_marker; echo abcdef > trace_marker_raw; echo 'stacktrace:1' > events/sched/sched_process_exec/trigger; sh -c /bin/true; ktr off; for c in 0 1 2 3; do timeout 1 head -c 4096 per_cpu/cpu$c/trace_pipe_raw | tail -c 1; done; echo '!stacktrace' > events/sched/sched_process_exec/trigger
 for o in event-fork stacktrace sym-offset latency-format; do echo 1 > options/$o; done; echo $$ > set_event_pid; echo 1 > events/sched/sched_process_exec/enable; sh -c /bin/true; tail -n 3 trace
 for o in event-fork stacktrace sym-offset latency-format; do echo 0 > options/$o; done; echo > set_event_pid; echo > set_event
-echo > trace; ls /sys/kernel/debug/tracing; cd /
+echo > trace; ls /sys/kernel/debug/tracing; cd /; mkdir /tmp/t; mount -t tracefs nodev /tmp/t; ls /tmp/t; umount /tmp/t
 """
 
 

@@ -38,7 +38,7 @@ def other_fields():
         for field in ("prio", "target_cpu"):
             check_match(rf"^# trigger info: hist:keys=pid:vals=hitcount:synthetic_{field}={field}:sort=hitcount:size=2048 if comm == load \[active\]$", during, "a hidden histogram")
         check_eq(len(re.findall("^.*: Device or resource busy|write error: Device or resource busy$", during, re.M)), 2, f"what is used stays: {during}")
-        check_eq(after.splitlines()[:2], ["hist:keys=pid:vals=hitcount:ts0=common_timestamp.usecs:who=common_pid:sort=hitcount:size=2048:clock=mono if comm == load [active]", "0"], "what is left")
+        check_eq(after.splitlines()[:2], ["hist:keys=pid:vals=hitcount:ts0=common_timestamp.usecs:who=common_pid:sort=hitcount:size=2048:clock=local if comm == load [active]", "0"], "what is left")
 
 
 @test("variables with texts: their values come with the event that another one makes, and are its keys")

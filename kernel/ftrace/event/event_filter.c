@@ -247,26 +247,22 @@ event_filter_set(const struct ktr_site *site, const char *text, struct filter_er
 	return result;
 }
 
-/* The bit of an event that may be removed, in instance_now->was_on; *word: where. */
+/* The bit of an event that may be removed, in instance_now->was_on; *word: where. 0: of another. */
 static uint64_t
 was_on_bit(const struct ktr_site *site, uint64_t **word)
 {
-	size_t n = (size_t)(site - ktr_dynamic_sites);
+	size_t n = site->kind == KTR_SITE_MADE ? (size_t)(site - ktr_dynamic_sites) : 0;
 
 	*word = &instance_now->was_on[n / 64];
-	return 1ull << n % 64;
+	return site->kind == KTR_SITE_MADE ? 1ull << n % 64 : 0;
 }
 
 void
 event_note_on(const struct ktr_site *site)
 {
-	uint64_t *word;
+	uint64_t *word, bit = was_on_bit(site, &word);
 
-	if (site->kind == KTR_SITE_MADE) {
-		uint64_t bit = was_on_bit(site, &word);
-
-		*word |= bit;
-	}
+	*word |= bit;
 }
 
 int
