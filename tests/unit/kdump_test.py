@@ -40,6 +40,9 @@ def first_columns_are_number_name_and_type(_tmp):
     equal([l.split()[2] for l in lines(at, "-T")], ["5.999999999", "6.000000001", "8.000000000"])
     equal([l.split()[2] for l in lines(at, "-E")], ["0.000000000", "0.000000002", "2.000000001"])
     equal([l.split()[2] for l in lines(at, "-R")], ["0.000000000", "0.000000002", "1.999999999"])
+    back = [at[1], at[0], at[2], k.ret(0, 0, time=(3, 0))]  # of several processes
+    equal([l.split()[2] for l in lines(back, "-R")], ["0.000000000", "-0.000000002", "2.000000001", "-5.000000000"])
+    equal([l.split()[2] for l in lines(back, "-E")], ["0.000000000", "-0.000000002", "1.999999999", "-3.000000001"])
 
 
 def calls_have_names_and_flags_of_their_machine(_tmp):
@@ -58,6 +61,7 @@ def calls_have_names_and_flags_of_their_machine(_tmp):
     equal(text(k.call(61, -1, 0, 3, 0)), "CALL  wait4(-1,0,0x3<WNOHANG|WUNTRACED>,0)")
     equal(text(k.call(61, -1, 0, 0x60000000, 0)), "CALL  wait4(-1,0,0x60000000<__WNOTHREAD|__WALL>,0)")
     equal(text(k.call(247, 1, 7, 0, 0x1000006, 0)), "CALL  waitid(P_PID,0x7,0,0x1000006<WSTOPPED|WEXITED|WNOWAIT>,0)")
+    equal(text(k.call(262, -100, 1, 2, 0x1d00)), "CALL  newfstatat(AT_FDCWD,0x1,0x2,0x1d00<AT_SYMLINK_NOFOLLOW|AT_SYMLINK_FOLLOW|AT_NO_AUTOMOUNT|AT_EMPTY_PATH>)")
     equal(text(k.call(144, 0, 1, 0)), "CALL  sched_setscheduler(0,SCHED_FIFO,0)")
     equal(text(k.call(999, 1, 2)), "CALL  [999](0x1,0x2)")
     equal(text(k.call(110)), "CALL  getppid()")
@@ -137,9 +141,13 @@ def signals_switches_and_faults(_tmp):
     equal(text(k.psig(2)), "PSIG  SIGINT SIG_DFL code=SI_KERNEL")
     equal(text(k.psig(15, code=0)), "PSIG  SIGTERM SIG_DFL code=SI_USER")
     equal(text(k.psig(60, code=5, action=0x400, mask=3)), "PSIG  SIG 60 caught handler=0x400 mask=0x3 code=0x5")
+    for sig, code, name in ((4, 8, "ILL_BADSTK"), (5, 1, "TRAP_BRKPT"), (7, 1, "BUS_ADRALN"), (8, 1, "FPE_INTDIV"), (11, 1, "SEGV_MAPERR"), (11, 2, "SEGV_ACCERR"),
+                            (17, 6, "CLD_CONTINUED"), (17, 0, "SI_USER"), (17, 7, "0x7"), (17, 9, "0x9"), (17, 0x80, "SI_KERNEL"), (1, 1, "0x1"), (10, -6, "SI_TKILL"), (14, -2, "SI_TIMER"), (14, -9, "0xfffffff7")):
+        equal(text(k.psig(sig, code)).split("code=")[1], name, f"signal {sig}, code {code}")
     equal(text(k.csw(1, 0, b"pipe")), 'CSW   stop kernel "pipe"')
     equal(text(k.csw(0, 1, b"")), 'CSW   resume user ""')
     equal([text(r) for r in k.one_of_each()[14:16]], ["PFLT  0x400000 VM_PROT_WRITE", "PRET  KERN_SUCCESS"])
+    equal(text(k.record(k.FAULT, struct.pack("<QII", 0, 1, 0)), "-d"), "PFLT  0x0 VM_PROT_READ", "addresses are as in FreeBSD")
     equal(text(k.record(k.SYSCTL, b"kern.version")), 'SCTL  "kern.version"')
     equal(lines([k.ret(0, 0, dropped=0), k.record(k.SYSRET | k.DROP, k.ret(39, 7)[64:], dropped=3)])[1:],
           ["    12 ls       DROP  3 events dropped", "    12 ls       RET   getpid 7"])
@@ -157,6 +165,12 @@ def structs_are_those_of_the_machine(_tmp):
         expect('uid="root", gid="root", rdev' in root, root)
         expect('mode=-rw-r--r--, nlink=1' in text(r, "-r") and 'atime="2023-11-14 22:13:20"' in text(r, "-r"), text(r, "-r"))
         equal(json.loads(lines([r], "--jsonl")[0])["size"], 92)
+        data = data.replace(struct.pack("<Q", 1700000001) + bytes(8), struct.pack("<QQ", 1700000001, 5))
+        expect(", mtime=1700000001.000000005, ctime=1700000002, " in text(k.record(k.STRUCT, b"stat\0" + data, machine=machine)), machine)
+        for mode, shown in ((0o41777, "drwxrwxrwt"), (0o41000, "d--------T"), (0o104755, "-rwsr-xr-x"), (0o106644, "-rwSr-Sr--"), (0o102111, "---x--s--x")):
+            data = data.replace(struct.pack("<I", 0o100644), struct.pack("<I", mode))
+            expect(f"mode={shown}, " in text(k.record(k.STRUCT, b"stat\0" + data, machine=machine), "-r"), shown)
+            data = data.replace(struct.pack("<I", mode), struct.pack("<I", 0o100644))
     equal(text(k.record(k.STRUCT, b"timespec\0" + struct.pack("<qq", 5, 6))), "STRU  struct timespec {sec=5, nsec=6}")
 
 

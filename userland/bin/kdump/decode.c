@@ -104,7 +104,8 @@ static const struct word splices[] = {
 static const struct word whences[] = {W(SEEK_SET), W(SEEK_CUR), W(SEEK_END), END};
 
 static const struct word accesses[] = {{4, "R_OK"}, {2, "W_OK"}, {1, "X_OK"}, END};
-static const struct word ats[] = {W(AT_REMOVEDIR), W(AT_EMPTY_PATH), END};
+static const struct word ats[] = {W(AT_SYMLINK_NOFOLLOW), W(AT_REMOVEDIR),  W(AT_SYMLINK_FOLLOW),
+				  W(AT_NO_AUTOMOUNT),     W(AT_EMPTY_PATH), END};
 static const struct word clones[] = {W(CLONE_VM),
 				     W(CLONE_FS),
 				     W(CLONE_FILES),
@@ -261,11 +262,32 @@ kdump_signal(int sig)
 }
 
 const char *
-kdump_signal_code(int code)
+kdump_signal_code(int sig, int code)
 {
-	static const struct word codes[] = {W(SI_USER), W(SI_KERNEL), END};
+	static const struct word codes[] = {W(SI_USER), W(SI_KERNEL), W(SI_TIMER), W(SI_TKILL),
+					    END};
+	static const struct {
+		int sig;
+		const char *names[9]; /* from 1 on, and a NULL */
+	} own[] = {
+	    {SIGILL,
+	     {"ILL_ILLOPC", "ILL_ILLOPN", "ILL_ILLADR", "ILL_ILLTRP", "ILL_PRVOPC", "ILL_PRVREG",
+	      "ILL_COPROC", "ILL_BADSTK"}},
+	    {SIGTRAP, {"TRAP_BRKPT", "TRAP_TRACE"}},
+	    {SIGBUS, {"BUS_ADRALN", "BUS_ADRERR", "BUS_OBJERR"}},
+	    {SIGFPE,
+	     {"FPE_INTDIV", "FPE_INTOVF", "FPE_FLTDIV", "FPE_FLTOVF", "FPE_FLTUND", "FPE_FLTRES",
+	      "FPE_FLTINV", "FPE_FLTSUB"}},
+	    {SIGSEGV, {"SEGV_MAPERR", "SEGV_ACCERR"}},
+	    {SIGCHLD,
+	     {"CLD_EXITED", "CLD_KILLED", "CLD_DUMPED", "CLD_TRAPPED", "CLD_STOPPED",
+	      "CLD_CONTINUED"}},
+	};
 
-	return code >= 0 ? find(codes, (uint64_t)code) : NULL;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (own[i].sig == sig && code >= 1 && code <= 8)
+			return own[i].names[code - 1];
+	return find(codes, (uint64_t)code);
 }
 
 /* Kinds of which a value is one of the words, or a set of them. */

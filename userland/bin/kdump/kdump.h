@@ -68,6 +68,7 @@ struct kdump_call {
 struct kdump_stat {
 	uint64_t dev, ino, mode, nlink, uid, gid, rdev, blksize, blocks;
 	int64_t size, atime, mtime, ctime;
+	int64_t atime_nsec, mtime_nsec, ctime_nsec;
 };
 
 /* The machine whose kernel wrote a record. */
@@ -121,9 +122,9 @@ const char *kdump_type(unsigned type);
 void kdump_print_number(uint64_t v);
 /* Prints an argument as C would write it. */
 void kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_t v);
-/* "SIGINT", or NULL; "SI_USER", or NULL. */
+/* "SIGINT", or NULL; "SI_USER", "SEGV_MAPERR", or NULL. */
 const char *kdump_signal(int sig);
-const char *kdump_signal_code(int code);
+const char *kdump_signal_code(int sig, int code);
 /* Prints bytes so that no terminal is harmed: what does not print becomes \n, \0, \377. */
 void kdump_print_bytes(const uint8_t *p, size_t n);
 /* Bytes of a struct of KTR_STRUCT, whose name is the data's beginning; NULL: the name has no end.

@@ -103,14 +103,18 @@ struct dump {
 static void
 print_time(int64_t sec, int64_t nsec, int64_t from_sec, int64_t from_nsec)
 {
+	bool back = sec < from_sec || (sec == from_sec && nsec < from_nsec);
 	/* Any bytes may be in a damaged file: no overflow may matter. */
-	sec = (int64_t)((uint64_t)sec - (uint64_t)from_sec);
-	nsec = (int64_t)((uint64_t)nsec - (uint64_t)from_nsec);
-	if (nsec < 0) {
-		sec = (int64_t)((uint64_t)sec - 1);
-		nsec += 1000000000;
+	uint64_t s = (uint64_t)sec - (uint64_t)from_sec;
+	int64_t ns = back ? from_nsec - nsec : nsec - from_nsec;
+
+	if (back)
+		s = -s;
+	if (ns < 0) {
+		s--;
+		ns += 1000000000;
 	}
-	printf("%ld.%09ld ", sec, nsec);
+	printf("%s%lu.%09ld ", back ? "-" : "", s, ns);
 }
 
 /* The first columns. type NULL: unknown. */

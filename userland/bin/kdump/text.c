@@ -186,7 +186,7 @@ print_psig(const struct ktr_psig *s)
 		printf("SIG_DFL");
 	else
 		printf("caught handler=%#lx mask=%#lx", s->ktr_action, s->ktr_mask);
-	name = kdump_signal_code(s->ktr_code);
+	name = kdump_signal_code(s->ktr_signo, s->ktr_code);
 	if (name != NULL)
 		printf(" code=%s\n", name);
 	else
@@ -200,12 +200,18 @@ print_mode(uint64_t mode)
 	static const char kinds[] = "?pc?d?b?-?l?s???", bits[] = "rwxrwxrwx";
 
 	putchar(kinds[mode >> 12 & 15]);
-	for (unsigned i = 0; i < 9; i++)
-		putchar(mode >> (8 - i) & 1 ? bits[i] : '-');
+	for (unsigned i = 0; i < 9; i++) {
+		bool set = mode >> (8 - i) & 1;
+
+		if (i % 3 == 2 && mode >> (11 - i / 3) & 1) /* S_ISUID, S_ISGID, S_ISVTX */
+			putchar((set ? "sst" : "SST")[i / 3]);
+		else
+			putchar(set ? bits[i] : '-');
+	}
 }
 
 static void
-print_date(const char *name, int64_t sec)
+print_date(const char *name, int64_t sec, int64_t nsec)
 {
 	struct tm t;
 
@@ -214,6 +220,8 @@ print_date(const char *name, int64_t sec)
 		       t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec);
 	else
 		printf(", %s=%ld", name, sec);
+	if (nsec != 0)
+		printf(".%09ld", nsec);
 }
 
 static void
@@ -246,9 +254,9 @@ print_stat(const struct kdump_machine *m, const uint8_t *bytes)
 	printf(", nlink=%lu", st.nlink);
 	print_owner(&st);
 	printf(", rdev=%lu", st.rdev);
-	print_date("atime", st.atime);
-	print_date("mtime", st.mtime);
-	print_date("ctime", st.ctime);
+	print_date("atime", st.atime, st.atime_nsec);
+	print_date("mtime", st.mtime, st.mtime_nsec);
+	print_date("ctime", st.ctime, st.ctime_nsec);
 	printf(", size=%ld, blksize=%lu, blocks=%lu}\n", st.size, st.blksize, st.blocks);
 }
 
@@ -284,10 +292,10 @@ print_struct(const struct kdump_machine *m, const struct ktr_header *h, const ui
 static void
 print_fault(const struct ktr_fault *f)
 {
-	kdump_print_number(f->ktr_vaddr);
-	printf(" %s\n", f->ktr_access & KTR_ACCESS_EXEC    ? "VM_PROT_EXECUTE"
-			: f->ktr_access & KTR_ACCESS_WRITE ? "VM_PROT_WRITE"
-							   : "VM_PROT_READ");
+	printf("0x%lx %s\n", f->ktr_vaddr,
+	       f->ktr_access & KTR_ACCESS_EXEC    ? "VM_PROT_EXECUTE"
+	       : f->ktr_access & KTR_ACCESS_WRITE ? "VM_PROT_WRITE"
+						  : "VM_PROT_READ");
 }
 
 static void
