@@ -312,7 +312,7 @@ def a_file_for_freebsds_kdump(tmp):
         equal({t & 0xc000 for t in types}, {0x4000}, "each has a version")
         code, read, _write = {"x86_64": (257, 0, 1), "aarch64": (56, 63, 64)}[machine]
         equal(data[0], struct.pack("<I", 0x203), "Linux's programs of 64 bits")
-        equal(data[1], struct.pack("<hhi4q", code, 4, 0, -100, 0x7000, 0o2000000, 0))
+        equal(data[1], struct.pack("<hhi5q", code, 4, 0, -100, 0x7000, 0o2000000, 0, 0), "arguments, and a 0")
         equal(data[2], b"/etc")
         equal(data[3], struct.pack("<hhiq", code, 0, 0, 3))
         equal(data[5], struct.pack("<ii", 3, 0) + b"some\ttext\n")
@@ -322,6 +322,7 @@ def a_file_for_freebsds_kdump(tmp):
         equal(data[9], struct.pack("<ii8s", 1, 0, b"pipe"))
         equal(data[10], b"marker")
         equal((data[11][:5], len(data[11])), (b"stat\0", 5 + 224))
+        equal(data[11][5 + 48:5 + 112], bytes(range(72, 72 + 48)) + struct.pack("<qq", -1, 0), "times")
         equal(data[12], b"timespec\0" + struct.pack("<qq", 5, 6))
         equal(data[13], b"kern.version")
         equal(data[14], struct.pack("<Qii", 0x400000, 2, 0))
@@ -331,7 +332,8 @@ def a_file_for_freebsds_kdump(tmp):
     drop = drop[:4] + struct.pack("<H", k.SYSRET | k.DROP) + drop[6:]
     [(_, header, _)] = freebsd(tmp, [drop])
     equal(header, (16, k.SYSRET | 0xc000, 1, 9, b"a" * 19 + b"\0", 7, 8, 10, 3, 0))
-    equal(freebsd(tmp, [k.record(k.FAULTEND, struct.pack("<QII", 1, 0, 0))])[0][2], struct.pack("<i", 1))
+    equal(freebsd(tmp, [k.record(k.FAULTEND, struct.pack("<QII", 1, 0, 0))])[0][2], struct.pack("<i", 2), "KERN_PROTECTION_FAILURE")
+    equal(freebsd(tmp, [k.call(269, *range(9))])[0][2], struct.pack("<hhi7q", 269, 6, 0, 0, 1, 2, 3, 4, 5, 0), "no call has more than six")
     equal([t & 0x3fff for t, _, _ in freebsd(tmp, k.one_of_each(), "-t", "n")], [k.PROCCTOR, k.NAMEI, k.PROCDTOR], "-t n")
 
 

@@ -1,5 +1,5 @@
 /*
- * freebsd.c - writes a record as FreeBSD 13 and later have it, for their kdump: sys/ktrace.h, on
+ * freebsd.c - writes a record as FreeBSD 14 and later have it, for their kdump: sys/ktrace.h, on
  * machines of 64 bits. Processes are told to be Linux's of 64 bits, so that FreeBSD's kdump knows
  * the numbers of system calls. Numbers of errors and signals become FreeBSD's.
  */
@@ -31,6 +31,7 @@ _Static_assert(sizeof(struct header) == 64 && offsetof(struct header, sec) == 32
 struct call {
 	int16_t code, narg;
 	int32_t pad;
+	uint64_t args[KDUMP_ARGS + 1];
 };
 
 struct ret {
@@ -161,12 +162,18 @@ put_record(const struct ktr_header *h, const void *first, size_t size, const voi
 	put(more, n);
 }
 
+/*
+ * A 0 follows the arguments: FreeBSD's kdump prints a fourth one of faccessat and fchmodat, which
+ * have three in Linux.
+ */
 static void
 put_call(const struct ktr_header *h, const struct ktr_syscall *c)
 {
-	struct call f = {(int16_t)c->ktr_code, (int16_t)c->ktr_narg, 0};
+	uint32_t n = c->ktr_narg < KDUMP_ARGS ? c->ktr_narg : KDUMP_ARGS;
+	struct call f = {(int16_t)c->ktr_code, (int16_t)n, 0, {0}};
 
-	put_record(h, &f, sizeof(f), c->ktr_args, c->ktr_narg * sizeof(c->ktr_args[0]));
+	memcpy(f.args, c->ktr_args, n * sizeof(f.args[0]));
+	put_record(h, &f, sizeof(f) - (KDUMP_ARGS - n) * sizeof(f.args[0]), NULL, 0);
 }
 
 static void
@@ -224,8 +231,12 @@ put_struct(const struct ktr_header *h, const uint8_t *data)
 	f.st.gid = (uint32_t)st.gid;
 	f.st.rdev = st.rdev;
 	f.st.time[0][0] = st.atime;
+	f.st.time[0][1] = st.atime_nsec;
 	f.st.time[1][0] = st.mtime;
+	f.st.time[1][1] = st.mtime_nsec;
 	f.st.time[2][0] = st.ctime;
+	f.st.time[2][1] = st.ctime_nsec;
+	f.st.time[3][0] = -1; /* no birth is known */
 	f.st.size = st.size;
 	f.st.blocks = (int64_t)st.blocks;
 	f.st.blksize = (int32_t)st.blksize;
@@ -239,6 +250,7 @@ kdump_freebsd(const struct ktr_header *h, const uint8_t *data)
 	const void *d = data;
 	const struct ktr_genio *io = d;
 	const struct ktr_fault *fault = d;
+	const struct ktr_faultend *end = d;
 	int32_t result;
 
 	switch (h->ktr_type & KTR_TYPE) {
@@ -272,7 +284,7 @@ kdump_freebsd(const struct ktr_header *h, const uint8_t *data)
 			   sizeof(struct fault), NULL, 0);
 		break;
 	case KTR_FAULTEND:
-		result = ((const struct ktr_faultend *)d)->ktr_served == 0; /* KERN_… */
+		result = end->ktr_served ? 0 : 2; /* KERN_SUCCESS, KERN_PROTECTION_FAILURE */
 		put_record(h, &result, sizeof(result), NULL, 0);
 		break;
 	case KTR_NAMEI:
