@@ -12,6 +12,8 @@ static inline uintptr_t arch_tf_sp(const struct arch_trapframe *tf);
 static inline void arch_tf_set_sp(struct arch_trapframe *tf, uintptr_t sp);
 /* The program's thread pointer, if the frame has it; arch_context_prepare() gets it in any case. */
 static inline void arch_tf_set_tls(struct arch_trapframe *tf, uint64_t tls);
+/* The thread pointer, if the frame has it; 0: it does not. */
+static inline uint64_t arch_tf_tls(const struct arch_trapframe *tf);
 /* Frame pointer, for unwinding. */
 static inline uintptr_t arch_tf_fp(const struct arch_trapframe *tf);
 /* The link register; 0 on ports where a call pushes the return address. */

@@ -9,6 +9,7 @@
 #include "arch/fixup.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
+#include "arch/regset.h"
 #include "arch/smp.h"
 #include "arch/trap.h"
 #include "kernel/abi/signal.h"
@@ -20,6 +21,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/proc/ptrace.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/thread.h"
@@ -145,7 +147,7 @@ serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 	bool served;
 
 	if (arch_tf_user(tf))
-		SDT_PROBE3(exceptions, , , page_fault_user, va, lwp_pc(tf), access);
+		SDT_PROBE3(exceptions, , , page_fault_user, va, lwp_pc(curlwp(), tf), access);
 	else
 		SDT_PROBE3(exceptions, , , page_fault_kernel, va, arch_tf_pc(tf), access);
 	CTR4(KTR_TRAP, "page fault: va %#lx access %u pc %#lx user %d", va, access, arch_tf_pc(tf),
@@ -212,8 +214,9 @@ entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 		entry_fault(tf, beyond_file(tf, va) ? SIGBUS : SIGSEGV, "page fault", va);
 }
 
-void
-entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
+/* code: what siginfo says; 0: as the memory is. */
+static void
+raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, int code)
 {
 	struct proc *p = curproc();
 
@@ -231,22 +234,43 @@ entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 	if (!arch_tf_user(tf))
 		panic_trap(tf, "%s, address %#lx", what, va);
 	SDT_PROBE3(proc, , , fault, sig, va, arch_tf_pc(tf));
-	if (!(p->sig_caught & 1ul << (sig - 1)))
+	if (!(p->sig_caught & 1ul << (sig - 1)) && curlwp()->ptrace == NULL)
 		printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
 		       arch_tf_pc(tf), va, sig);
 	arch_irq_enable();
 	bool mapped =
 	    sig == SIGSEGV ? vm_maps(p->vm, va) : sig == SIGBUS && vm_beyond_file(p->vm, va);
 	arch_irq_disable();
+	if (code == 0)
+		code = mapped ? SEGV_ACCERR : FAULT_CODE;
 	spin_lock(&proc_lock);
 	if (p->pid == 1)
 		panic("process 1: %s at %#lx, address %#lx", what, arch_tf_pc(tf), va);
 	proc_signal_fault_locked(p, sig,
-				 &(struct proc_siginfo){.code = mapped ? SEGV_ACCERR : FAULT_CODE,
+				 &(struct proc_siginfo){.code = code,
 							.addr = va != 0 || sig == SIGSEGV
 								    ? va
 								    : arch_tf_pc(tf)});
 	spin_unlock(&proc_lock);
+}
+
+void
+entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
+{
+	raise_fault(tf, sig, what, va, sig == SIGTRAP ? ARCH_BREAK_CODE : 0);
+}
+
+void
+entry_step(struct arch_trapframe *tf)
+{
+	/* Its tracer may have left it meanwhile. */
+	if (curthread()->stepped && !ptrace_traced(curlwp())) {
+		lwp_step_end(tf);
+		arch_user_step(tf, false);
+		curthread()->stepped = false;
+	} else {
+		raise_fault(tf, SIGTRAP, "single step", 0, TRAP_TRACE);
+	}
 }
 
 void

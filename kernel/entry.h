@@ -55,6 +55,8 @@ void entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access);
  * fix-up (arch/fixup.h), or enters the debugger. what is read-only data.
  */
 void entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va);
+/* The program has executed an instruction, after which it traps: arch_user_step(). */
+void entry_step(struct arch_trapframe *tf);
 /*
  * Handles an instruction that uses the FPU while it is off (arch/fpu.h). From user mode: gives the
  * thread its registers. Otherwise as entry_fault().

@@ -29,6 +29,7 @@ enum { /* exception classes that are handled specially here */
        EC_DABORT = 0x25,
        EC_BREAKPT_EL0 = 0x30, /* to 0x35: hardware breakpoint, step, watchpoint */
        EC_BREAKPT = 0x31,
+       EC_STEP_EL0 = 0x32,
        EC_STEP = 0x33,
        EC_WATCHPT = 0x35,
        EC_BRK64 = 0x3c,
@@ -128,6 +129,9 @@ synchronous(struct arch_trapframe *tf)
 		return;
 	case EC_BREAKPT:
 		entry_debug(tf, ENTRY_POINT, tf->pc);
+		return;
+	case EC_STEP_EL0:
+		entry_step(tf);
 		return;
 	case EC_STEP:
 		entry_debug(tf, ENTRY_STEP, 0);

@@ -115,14 +115,15 @@ exception(struct arch_trapframe *tf)
 			return;
 		__attribute__((fallthrough));
 	case VEC_DB:
-		if (!arch_tf_user(tf)) {
-			if (v == VEC_DB)
-				x86_debug_exception(tf);
-			else
-				entry_debug(tf, ENTRY_BREAKPOINT, 0);
-			return;
-		}
-		break;
+		if (arch_tf_user(tf) && v == VEC_BP)
+			break;
+		if (arch_tf_user(tf))
+			entry_step(tf);
+		else if (v == VEC_DB)
+			x86_debug_exception(tf);
+		else
+			entry_debug(tf, ENTRY_BREAKPOINT, 0);
+		return;
 	case VEC_DF:
 	case VEC_MC:
 		entry_dead(tf, exceptions[v].name, tf->rsp);

@@ -39,9 +39,11 @@
 #define SI_TIMER      (-2) /* a timer of timer_create() */
 #define SI_TKILL      (-6) /* tgkill() */
 #define FAULT_CODE    1    /* of a fault: SEGV_MAPERR, FPE_INTDIV, BUS_ADRALN, ... */
+#define TRAP_TRACE    2    /* SIGTRAP: a single step */
 #define SEGV_ACCERR   2    /* the address is mapped, but not for this access */
 #define CLD_EXITED    1    /* SIGCHLD: what happened to the child */
 #define CLD_KILLED    2
+#define CLD_TRAPPED   4
 #define CLD_STOPPED   5
 #define CLD_CONTINUED 6
 

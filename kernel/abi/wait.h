@@ -4,12 +4,13 @@
 #define WNOHANG    1
 #define WUNTRACED  2
 #define WCONTINUED 8
-/* of waitid() alone, but for the last two, which change nothing here: */
+/* of waitid() alone, but for the last three, which change nothing here: */
 #define WSTOPPED  2
 #define WEXITED   4
 #define WNOWAIT   0x01000000 /* what is told may be told again */
 #define WNOTHREAD 0x20000000
 #define WALL      0x40000000
+#define WCLONE    ((int)0x80000000)
 
 /* which children waitid() waits for */
 #define P_ALL  0

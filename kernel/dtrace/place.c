@@ -235,7 +235,7 @@ dtrace_ustack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 
 	if (tf == NULL || max == 0)
 		return 0;
-	put(pcs, n++, lwp_pc(tf));
+	put(pcs, n++, lwp_pc(curlwp(), tf));
 	/* a program's function that has no frame yet */
 	if (f->frame == NULL && f->where.pc == 0 && f->where.ret != 0 && n < max)
 		put(pcs, n++, return_of(&calls, f->where.ret));

@@ -111,17 +111,12 @@ take(struct request *q)
 	return t;
 }
 
-/*
- * May the caller change the tracing of p? What has changed its user may have secrets of the old one
- * in its memory, until it executes a program.
- */
+/* May the caller change the tracing of p? */
 static bool
 may_trace(const struct proc *p)
 {
-	uint32_t uid = curproc()->uid;
-
-	return uid == 0 || (uid == p->uid && !p->changed_uid &&
-			    !(p->trace != NULL && (p->trace->facs & KTRFAC_ROOT)));
+	return curproc()->uid == 0 ||
+	       (proc_may_trace(p) && !(p->trace != NULL && (p->trace->facs & KTRFAC_ROOT)));
 }
 
 static void

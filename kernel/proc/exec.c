@@ -26,6 +26,7 @@
 #include "kernel/proc/load.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/proc/ptrace.h"
 #include "kernel/proc/syscall.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
@@ -412,6 +413,7 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 		      "exec: pid %u name %s entry %#lx argc %u args %s", p->pid,
 		      ktr_intern(p->name), program.img.entry, s->argc, s->strings, args_length(s));
 	SDT_PROBE3(sched, , , sched_process_exec, ktr_intern(name), p->pid, old_tid);
+	ptrace_executed(old_tid);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "arch/mmu.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/ptrace.h"
 #include "kernel/abi/sched.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/wait.h"
@@ -26,6 +27,7 @@
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/init.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/proc/ptrace.h"
 #include "kernel/proc/syscall.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq_private.h"
@@ -107,6 +109,7 @@ end_threads(struct proc *p, const struct lwp *except)
 	for_each_lwp(l, p) l->dying |= l != except;
 	proc_signals_update(p);
 	for_each_lwp(l, p) wakeup(&l->vfork_child);
+	ptrace_wake(p);
 	wakeup(&p->state);
 	wakeup(&p->nthreads);
 	for_each_lwp(l, p) if (l != except) sleepq_interrupt(l->thread);
@@ -142,6 +145,8 @@ proc_become_first(void)
 	thread_await_gone(p->pid); /* the log knows the first one until then */
 	spin_lock(&proc_lock);
 	list_remove(&l->sibling);
+	ptrace_become_first(first, l);
+	l->ptrace = first->ptrace;
 	*first = *l;
 	first->ui = NULL;
 	list_init(&first->sibling);
@@ -150,6 +155,16 @@ proc_become_first(void)
 	spin_unlock(&proc_lock);
 	lwp_free(l);
 	thread_change_tid(p->pid);
+}
+
+void
+proc_tell_end(struct proc *p, struct proc *parent)
+{
+	proc_signal_info_locked(parent, SIGCHLD,
+				&(struct proc_siginfo){exit_reason(p->wait_status), p->pid,
+						       .uid = p->ruid,
+						       .status = exit_value(p->wait_status)});
+	wakeup(parent);
 }
 
 /* The current thread is the last one of p, which ends with it. */
@@ -190,6 +205,8 @@ exit_process(struct proc *p)
 	spin_lock(&proc_lock);
 	tell_orphans(p, p->parent, true);
 	give_children_away(p);
+	ptrace_tracer_ends(p);
+	ptrace_thread_ends(l, wait_status);
 	p->wait_status = wait_status;
 	cpu_time_add(&p->threads_time, thread_time(curthread()));
 	list_for_each_safe (link, &p->lwps)
@@ -200,11 +217,8 @@ exit_process(struct proc *p)
 	curthread()->proc = NULL;
 	curthread()->lwp = NULL;
 	curthread()->user_work = 0;
-	proc_signal_info_locked(p->parent, SIGCHLD,
-				&(struct proc_siginfo){exit_reason(wait_status), p->pid,
-						       .uid = p->ruid,
-						       .status = exit_value(wait_status)});
-	wakeup(p->parent);
+	if (!ptrace_process_ends(p, wait_status))
+		proc_tell_end(p, p->parent);
 	if (l->ui == NULL)
 		l = NULL; /* the first one: the parent may free it from now on */
 	spin_unlock(&proc_lock);
@@ -220,6 +234,7 @@ do_exit(int wait_status)
 	struct lwp *l = curlwp();
 	bool last, first = l->ui == NULL;
 
+	ptrace_event(PTRACE_EVENT_EXIT, (uint64_t)(p->exiting ? p->exit_status : wait_status));
 	file_release_held();
 	lwp_calls_forget(l);
 	futex_thread_exit(l);
@@ -234,6 +249,7 @@ do_exit(int wait_status)
 		curthread()->root = kmap_root();
 		arch_mmu_switch(curthread()->root);
 		list_remove(&l->sibling);
+		ptrace_thread_ends(l, p->exiting ? p->exit_status : wait_status);
 		p->nthreads--;
 		cpu_time_add(&p->threads_time, thread_time(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;
@@ -285,13 +301,13 @@ sys_exit_group(const uint64_t a[6])
 
 /* Is this child the one, 0: of the current group, negative: of that group? */
 static bool
-wanted(const struct proc *c, int64_t want)
+wanted(int64_t want, uint32_t pid, uint32_t pgid)
 {
 	if (want > 0)
-		return c->pid == (uint32_t)want;
+		return pid == (uint32_t)want;
 	if (want == 0)
-		return c->pgid == curproc()->pgid;
-	return want == ANY_CHILD || c->pgid == (uint32_t)-want;
+		return pgid == curproc()->pgid;
+	return want == ANY_CHILD || pgid == (uint32_t)-want;
 }
 
 /* Has the child what somebody waits for? */
@@ -299,19 +315,19 @@ static bool
 has_news(const struct proc *c, int options)
 {
 	if (c->state == PROC_ZOMBIE)
-		return options & WEXITED;
-	return c->status_new && (options & (WIFSTOPPED(c->wait_status) ? WSTOPPED : WCONTINUED));
+		return (options & WEXITED) && !ptrace_holds(c);
+	return c->status_new && !ptrace_is_own(c) &&
+	       (options & (WIFSTOPPED(c->wait_status) ? WSTOPPED : WCONTINUED));
 }
 
-/* Finds a child with news. NULL: none; *any: but there are such children. proc_lock held. */
+/* Finds a child with news. NULL: none. *any: there are such children. proc_lock held. */
 static struct proc *
 find_child(int64_t want, int options, bool *any)
 {
-	*any = false;
 	list_for_each (l, &curproc()->children) {
 		struct proc *c = list_entry(l, struct proc, sibling);
 
-		if (!wanted(c, want))
+		if (!wanted(want, c->pid, c->pgid))
 			continue;
 		*any |= c->state != PROC_ZOMBIE || (options & WEXITED);
 		if (has_news(c, options))
@@ -323,6 +339,7 @@ find_child(int64_t want, int options, bool *any)
 /* What a wait has found. pid 0: nothing yet, and WNOHANG. */
 struct waited {
 	uint32_t pid, uid;
+	bool traced; /* it is a thread that the waiting process traces */
 	int status;
 	struct cpu_time time; /* of it, and of the children that it has waited for */
 };
@@ -335,11 +352,13 @@ static int
 wait_child(int64_t want, int options, struct waited *w)
 {
 	struct proc *c;
-	bool any, gone;
+	struct ptrace *pt = NULL;
+	bool any = false, gone;
 
 	*w = (struct waited){0};
 	spin_lock(&proc_lock);
-	while ((c = find_child(want, options, &any)) == NULL) {
+	while ((c = find_child(want, options, &any)) == NULL &&
+	       (pt = ptrace_news(wanted, want, options, &any)) == NULL) {
 		int r = !any ? -ECHILD : options & WNOHANG ? 0 : 1;
 		if (r == 1 &&
 		    (r = sleep_on(curproc(), &proc_lock, "wait", SLEEP_INTR, DEADLINE_NEVER)) == 0)
@@ -347,7 +366,17 @@ wait_child(int64_t want, int options, struct waited *w)
 		spin_unlock(&proc_lock);
 		return r;
 	}
-	*w = (struct waited){c->pid, c->ruid, c->wait_status, proc_time(c)};
+	if (c == NULL) {
+		*w = (struct waited){.pid = pt->tid,
+				     .uid = pt->uid,
+				     .traced = true,
+				     .status = pt->status};
+		if (!(options & WNOWAIT))
+			ptrace_waited(pt);
+		spin_unlock(&proc_lock);
+		return 0;
+	}
+	*w = (struct waited){c->pid, c->ruid, false, c->wait_status, proc_time(c)};
 	cpu_time_add(&w->time, c->children_time);
 	gone = c->state == PROC_ZOMBIE && !(options & WNOWAIT);
 	if (gone) {
@@ -370,7 +399,7 @@ sys_wait4(const uint64_t a[6])
 	int options = (int)a[2], error;
 	struct waited w;
 
-	if (options & ~(WNOHANG | WUNTRACED | WCONTINUED | WNOTHREAD | WALL))
+	if (options & ~(WNOHANG | WUNTRACED | WCONTINUED | WNOTHREAD | WALL | WCLONE))
 		return -EINVAL;
 	error = wait_child((int32_t)a[0] == -1 ? ANY_CHILD : (int32_t)a[0], options | WEXITED, &w);
 	if (error != 0 || w.pid == 0)
@@ -399,8 +428,8 @@ sys_waitid(const uint64_t a[6])
 	struct waited w;
 	int64_t want;
 
-	if ((options & ~(what | WNOHANG | WNOWAIT | WNOTHREAD | WALL)) || !(options & what) ||
-	    !take_wanted((uint32_t)a[0], (int32_t)a[1], &want))
+	if ((options & ~(what | WNOHANG | WNOWAIT | WNOTHREAD | WALL | WCLONE)) ||
+	    !(options & what) || !take_wanted((uint32_t)a[0], (int32_t)a[1], &want))
 		return -EINVAL;
 	error = wait_child(want, options, &w);
 	if (error != 0)
@@ -409,14 +438,12 @@ sys_waitid(const uint64_t a[6])
 		bool stopped = WIFSTOPPED(w.status), goes_on = w.status == WAIT_CONTINUED;
 
 		info.si_signo = SIGCHLD;
-		info.si_code = stopped   ? CLD_STOPPED
+		info.si_code = stopped   ? w.traced ? CLD_TRAPPED : CLD_STOPPED
 			       : goes_on ? CLD_CONTINUED
 					 : exit_reason(w.status);
 		info.si_pid = w.pid;
 		info.si_uid = w.uid;
-		info.si_status = stopped   ? WSTOPSIG(w.status)
-				 : goes_on ? SIGCONT
-					   : exit_value(w.status);
+		info.si_status = stopped ? w.status >> 8 : goes_on ? SIGCONT : exit_value(w.status);
 		if (a[4] != 0 && rusage_give(a[4], w.time) != 0)
 			return -EFAULT;
 	}

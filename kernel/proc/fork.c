@@ -10,6 +10,7 @@
 #include "arch/mmu.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/ptrace.h"
 #include "kernel/abi/sched.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/wait.h"
@@ -24,6 +25,7 @@
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/init.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/proc/ptrace.h"
 #include "kernel/proc/syscall.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq_private.h"
@@ -129,14 +131,17 @@ kernel_clone(const struct fork_args *f)
 	struct proc *parent = curproc(), *p;
 	struct creds creds;
 	bool vfork = f->flags & CLONE_VFORK;
-	int error;
+	int error, event = vfork ? PTRACE_EVENT_VFORK : PTRACE_EVENT_FORK;
+	struct ptrace *pt = ptrace_child(event, &error);
 
-	if (too_many(parent))
-		return -EAGAIN;
+	if (error == 0 && too_many(parent))
+		error = -EAGAIN;
 	creds_get(&creds);
-	p = proc_alloc(curthread()->name, creds.uid, fork_return, &error);
-	if (p == NULL)
+	p = error == 0 ? proc_alloc(curthread()->name, creds.uid, fork_return, &error) : NULL;
+	if (p == NULL) {
+		ptrace_free(pt);
 		return error;
+	}
 	/* A parent that SIGKILL wakes runs on this space beside its child. */
 	if (f->flags & CLONE_VM)
 		vm_share(parent->vm);
@@ -145,9 +150,11 @@ kernel_clone(const struct fork_args *f)
 	if (p->vm == NULL || p->files == NULL || lwp_calls_copy(p->thread->lwp, curlwp()) != 0) {
 		lwp_calls_forget(p->thread->lwp);
 		proc_discard(p);
+		ptrace_free(pt);
 		return -ENOMEM;
 	}
 	p->umask = parent->umask;
+	p->personality = parent->personality;
 	creds_give(p, &creds);
 	fork_thread(p->thread, p->vm, f);
 
@@ -156,6 +163,7 @@ kernel_clone(const struct fork_args *f)
 		spin_unlock(&proc_lock);
 		lwp_calls_forget(p->thread->lwp);
 		proc_discard(p);
+		ptrace_free(pt);
 		return -EINTR;
 	}
 	p->thread->follow = curthread()->follow;
@@ -178,6 +186,7 @@ kernel_clone(const struct fork_args *f)
 	}
 	list_append(&parent->children, &p->sibling);
 	proc_join(p);
+	ptrace_child_attach(pt, &p->first);
 	spin_unlock(&proc_lock);
 	SDT_CTR3(proc, , , create, SDT_ARGS3(p, p->pid, parent->pid), KTR_PROC,
 		 "fork: parent %u child %u name %s", parent->pid, p->pid, ktr_intern(p->name));
@@ -187,8 +196,11 @@ kernel_clone(const struct fork_args *f)
 	if (f->flags & CLONE_PARENT_SETTID)
 		copy_out(f->parent_tid, &pid, sizeof(pid)); /* like Linux, without a check */
 	sched_start(p->thread);
-	if (vfork)
+	ptrace_event(event, pid);
+	if (vfork) {
 		vfork_wait(parent);
+		ptrace_event(PTRACE_EVENT_VFORKDONE, pid);
+	}
 	return pid;
 }
 
@@ -214,17 +226,20 @@ clone_thread(const struct fork_args *f)
 	struct thread *t;
 	uint32_t tid;
 	bool ends;
+	int error;
+	struct ptrace *pt = ptrace_child(PTRACE_EVENT_CLONE, &error);
 
-	if (too_many(p))
-		return -EAGAIN;
-	ui = uidinfo_enter(p->uid);
-	if (ui == NULL)
-		return -EAGAIN;
+	ui = error == 0 && !too_many(p) ? uidinfo_enter(p->uid) : NULL;
+	if (ui == NULL) {
+		ptrace_free(pt);
+		return error != 0 ? error : -EAGAIN;
+	}
 	l = uidinfo_alloc(ui, sizeof(*l));
 	t = l != NULL ? thread_alloc(curthread()->name, PRIO_USER, fork_return, p) : NULL;
 	if (t == NULL) {
 		uidinfo_free(ui, l);
 		uidinfo_leave(ui);
+		ptrace_free(pt);
 		return -ENOMEM;
 	}
 	tid = t->tid;
@@ -237,13 +252,16 @@ clone_thread(const struct fork_args *f)
 	spin_lock(&proc_lock);
 	ends = p->exiting || curlwp()->dying;
 	t->follow = curthread()->follow;
-	if (!ends)
+	if (!ends) {
 		lwp_join(p, l);
+		ptrace_child_attach(pt, l);
+	}
 	proc_signals_update(p);
 	spin_unlock(&proc_lock);
 	if (ends) {
 		thread_discard(t);
 		lwp_free(l);
+		ptrace_free(pt);
 		return -EINTR;
 	}
 	if (f->flags & CLONE_PARENT_SETTID)
@@ -252,6 +270,7 @@ clone_thread(const struct fork_args *f)
 	SDT_PROBE4(sched, , , sched_process_fork, ktr_intern(curthread()->name), curthread()->tid,
 		   ktr_intern(t->name), tid);
 	sched_start(t);
+	ptrace_event(PTRACE_EVENT_CLONE, tid);
 	return tid;
 }
 

@@ -368,6 +368,18 @@ set_groups_to(enum how how, struct three to)
 	return error;
 }
 
+/*
+ * What has changed its user may have secrets of the old one in its memory, until it executes a
+ * program.
+ */
+bool
+proc_may_trace(const struct proc *p)
+{
+	uint32_t uid = curproc()->uid;
+
+	return uid == 0 || (uid == p->uid && !p->changed_uid);
+}
+
 int64_t
 sys_getgid(const uint64_t a[6])
 {

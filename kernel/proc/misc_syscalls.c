@@ -5,6 +5,7 @@
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/kestrel.h"
+#include "kernel/abi/personality.h"
 #include "kernel/abi/prctl.h"
 #include "kernel/abi/sysinfo.h"
 #include "kernel/abi/time.h"
@@ -27,6 +28,20 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/sysctl/uts.h"
 #include "ktr/ktr.h"
+
+int64_t
+sys_personality(const uint64_t a[6])
+{
+	struct proc *p = curproc();
+	uint32_t old = p->personality, new = (uint32_t)a[0];
+
+	if (new == UINT32_MAX)
+		return old;
+	if (new & ~ADDR_NO_RANDOMIZE)
+		return -EINVAL;
+	p->personality = new;
+	return old;
+}
 
 int64_t
 sys_prctl(const uint64_t a[6])

@@ -238,6 +238,7 @@ proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
 	itimer_init(&p->alarm, proc_alarm);
 	list_init(&p->timers);
 	list_init(&p->children);
+	list_init(&p->tracees);
 	list_init(&p->sibling);
 	list_init(&p->all);
 	return p;

@@ -24,6 +24,7 @@ struct arch_trapframe;
 struct file;
 struct filetable;
 struct ktrace;
+struct ptrace;
 struct sbuf;
 struct thread;
 struct uidinfo;
@@ -108,6 +109,7 @@ struct lwp {
 		uintptr_t copy, end; /* where the copy is, and where it ends */
 		uintptr_t at, next;
 	} step;
+	struct ptrace *ptrace;  /* [p] a debugger's record of it (ptrace.h); NULL: nobody's */
 	struct lwp_call *calls; /* [t] the last one first */
 	unsigned ncalls;        /* [t] at most LWP_CALLS */
 };
@@ -137,6 +139,7 @@ struct proc {
 	unsigned nthreads;      /* [p] in lwps; a thread that is alone may read it */
 	struct proc *parent;    /* [p] */
 	struct list children;   /* [p] */
+	struct list tracees;    /* [p] the threads that it traces: struct ptrace */
 	struct list sibling;    /* [p] */
 	struct list all;        /* [p] */
 	struct proc *same_hash; /* [p] (proc.c: by_pid) */
@@ -154,6 +157,7 @@ struct proc {
 	struct vnode *exe;       /* [p] the file that it executes, a reference and a
 				    vnode_execute_begin(); NULL: none */
 	uint32_t umask;          /* [t] */
+	uint32_t personality;    /* [t] ADDR_NO_RANDOMIZE or 0: addresses are never random */
 	int wait_status;         /* [p] as wait4 reports */
 	struct cpu_time children_time; /* [p] of children that were waited for, with their own */
 	struct itimer alarm;           /* SIGALRM */
@@ -247,8 +251,8 @@ void proc_signals_unmask(void);
 bool proc_signal_pending(void);
 /* ---- step.c: of the current thread, in an entry from user mode ---- */
 
-/* The program's pc: of the instruction if the thread runs a copy of it. Any context. */
-uintptr_t lwp_pc(const struct arch_trapframe *tf);
+/* The program's pc: of the instruction if the thread l, whose frame is tf, runs a copy of it. */
+uintptr_t lwp_pc(const struct lwp *l, const struct arch_trapframe *tf);
 /* The copy has been run, or cannot be: makes that the frame's pc. */
 void lwp_step_end(struct arch_trapframe *tf);
 /* Must signals wait, since the thread is in a copy? Those that end it need not. */

@@ -17,6 +17,7 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/proc/ptrace.h"
 #include "kernel/proc/syscall.h"
 #include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
@@ -70,7 +71,11 @@ deliverable(const struct proc *p, const struct lwp *l)
 void
 proc_signals_update_thread(struct proc *p, struct lwp *l)
 {
-	bool must = deliverable(p, l) != 0 || p->exiting || l->dying || p->state == PROC_STOPPED;
+	const struct ptrace *pt = l->ptrace;
+	bool stops = pt != NULL && pt->interrupt;
+	bool must = deliverable(p, l) != 0 || p->exiting || l->dying || stops;
+
+	must |= p->state == PROC_STOPPED && !(pt != NULL && pt->passed);
 
 	/* seq_cst: a thread that goes to sleep looks at it afterwards */
 	__atomic_store_n(&l->thread->signalled, must, __ATOMIC_SEQ_CST);
@@ -131,6 +136,16 @@ is_wanted(const struct proc *p, const struct lwp *l, int sig)
 		blocked &= (any->sig_blocked & BIT(sig)) != 0;
 	}
 	return blocked;
+}
+
+/* A tracer learns of signals that are ignored, too. */
+static bool
+is_traced(const struct proc *p, const struct lwp *to, int sig)
+{
+	if (to != NULL)
+		return ptrace_traced(to) && sig != SIGKILL;
+	for_each_lwp(l, p) if (ptrace_traced(l) && sig != SIGKILL) return true;
+	return false;
 }
 
 /* Ends the sleep of a thread that will take sig: the current one, if it can, or the oldest. */
@@ -205,8 +220,10 @@ post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
 		   l != NULL ? l->thread->tid : p->pid);
 	if (p->state == PROC_ZOMBIE)
 		return;
-	if (sig == SIGKILL)
+	if (sig == SIGKILL) {
 		for_each_lwp(any, p) wakeup(&any->vfork_child);
+		ptrace_wake(p);
+	}
 	if (BIT(sig) & STOP_SIGNALS)
 		proc_signals_drop(p, BIT(SIGCONT));
 	if (sig == SIGCONT || sig == SIGKILL) {
@@ -215,11 +232,12 @@ post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
 			p->state = PROC_ALIVE;
 			wakeup(&p->state);
 			p->status_new = false;
+			ptrace_group_goes_on(p);
 			if (sig == SIGCONT)
 				tell_parent(p, WAIT_CONTINUED);
 		}
 	}
-	if (is_ignored(p, sig) && !is_wanted(p, l, sig)) {
+	if (is_ignored(p, sig) && !is_wanted(p, l, sig) && !is_traced(p, l, sig)) {
 		SDT_CTR2(proc, , , signal_discard, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
 			 "signal ignored: pid %u sig %d", p->pid, sig);
 		proc_signals_update(p);
@@ -474,7 +492,17 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			spin_unlock(&proc_lock);
 			do_exit(0); /* the process has its status */
 		}
-		if (p->state == PROC_STOPPED) {
+		if (ptrace_traced(l) && l->ptrace->interrupt) {
+			ptrace_interrupted();
+			continue;
+		}
+		if (p->state == PROC_STOPPED && ptrace_traced(l)) {
+			if (!l->ptrace->passed) {
+				any = true;
+				ptrace_group_stop(WSTOPSIG(p->wait_status));
+				continue;
+			}
+		} else if (p->state == PROC_STOPPED) {
 			any = true;
 			sleep_on(&p->state, &proc_lock, "stopped", 0, DEADLINE_NEVER);
 			continue;
@@ -483,6 +511,13 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		if (sig == 0)
 			break;
 		any = true;
+		if (ptrace_traced(l) && sig != SIGKILL) {
+			sig = ptrace_signal(sig, &info);
+			if (!arch_tf_in_syscall(tf))
+				call = RESTART_NOT; /* the tracer has said so */
+			if (sig == 0 || p->exiting || l->dying)
+				continue;
+		}
 		if (is_ignored(p, sig))
 			continue;
 		if (p->sig_caught & BIT(sig)) {
@@ -491,8 +526,10 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			     (p->sig_action[sig - 1].sa_flags & SA_RESTART)))
 				arch_tf_syscall_again(tf);
 			call = RESTART_NOT;
-			if (run_handler(p, tf, sig, &info))
+			if (run_handler(p, tf, sig, &info)) {
+				ptrace_handler();
 				continue;
+			}
 			sig = SIGSEGV;
 		} else if (BIT(sig) & STOP_SIGNALS) {
 			/* Nobody would continue an orphaned group that the terminal stops. */

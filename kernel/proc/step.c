@@ -18,10 +18,8 @@ in_copy(const struct lwp *l, const struct arch_trapframe *tf)
 }
 
 uintptr_t
-lwp_pc(const struct arch_trapframe *tf)
+lwp_pc(const struct lwp *l, const struct arch_trapframe *tf)
 {
-	const struct lwp *l = curlwp();
-
 	if (l == NULL || !in_copy(l, tf))
 		return arch_tf_pc(tf);
 	return arch_tf_pc(tf) == l->step.end ? l->step.next : l->step.at;
@@ -30,7 +28,7 @@ lwp_pc(const struct arch_trapframe *tf)
 void
 lwp_step_end(struct arch_trapframe *tf)
 {
-	arch_tf_set_pc(tf, lwp_pc(tf));
+	arch_tf_set_pc(tf, lwp_pc(curlwp(), tf));
 	curlwp()->step.copy = 0;
 }
 

@@ -16,6 +16,7 @@
 #include "kernel/lib/hook.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/proc/ptrace.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
@@ -84,8 +85,8 @@ may_repeat(uint64_t nr, int64_t r)
 	return r == -ENOMEM && syscall_find(nr)->enomem == ENOMEM_RETRY && proc_reclaim();
 }
 
-void
-entry_syscall(struct arch_trapframe *tf)
+static inline __attribute__((always_inline)) void
+do_syscall(struct arch_trapframe *tf)
 {
 	uint64_t nr = arch_tf_syscall(tf), a[6];
 	int64_t r;
@@ -98,6 +99,18 @@ entry_syscall(struct arch_trapframe *tf)
 	while ((uint64_t)(r + ENOMEM) <= ENOMEM - EINTR && may_repeat(nr, r));
 	SDT_PROBE2(raw_syscalls, , , sys_exit, nr, r);
 	arch_tf_set_return(tf, (uint64_t)r);
+}
+
+void
+entry_syscall(struct arch_trapframe *tf)
+{
+	/* The tracer may change the call. */
+	bool made = !curthread()->traced || ptrace_call_enter(tf);
+
+	if (made)
+		do_syscall(tf);
+	if (curthread()->traced)
+		ptrace_call_leave(tf);
 }
 
 /* Not inline: the registers that it needs would be saved at each return. */
@@ -113,6 +126,8 @@ do_work(struct arch_trapframe *tf)
 		proc_deliver_signals(tf);
 	sched_preempt();
 	arch_irq_disable();
+	if (curlwp()->ptrace != NULL)
+		ptrace_return(tf);
 }
 
 void

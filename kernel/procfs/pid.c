@@ -436,6 +436,75 @@ maps_show(const struct procfs_node *n, struct sbuf *out)
 	return path != NULL ? 0 : -ENOMEM;
 }
 
+/* mem: the space that the process had when it was opened. */
+static int
+mem_open(struct file *f)
+{
+	const struct procfs_node *n = f->vn->data;
+	int error = procfs_may_look(n->pid);
+
+	f->priv = error == 0 ? space_of(n->pid) : NULL;
+	return error;
+}
+
+static void
+mem_release(struct file *f)
+{
+	if (f->priv != NULL)
+		vm_destroy(f->priv);
+}
+
+/* Reads or writes a piece. Bytes, 0: all is done; -EIO: nothing is there. */
+static int64_t
+mem_piece(struct vmspace *vm, struct uio *u, uint64_t off, bool write)
+{
+	char piece[256];
+	size_t n = u->resid < sizeof(piece) ? u->resid : sizeof(piece), moved;
+	int error = write && n > 0 ? uio_take(u, piece, n) : 0;
+
+	if (error < 0 || n == 0)
+		return error;
+	moved = write ? vm_poke(vm, off, piece, n) : vm_peek(vm, off, piece, n);
+	if (!write && moved > 0)
+		error = uio_put(u, piece, moved);
+	return error < 0 ? error : moved > 0 ? (int64_t)moved : -EIO;
+}
+
+static int64_t
+mem_move(struct file *f, struct uio *u, uint64_t *off, bool write)
+{
+	int64_t done = 0, n = 0;
+
+	while (f->priv != NULL && !proc_signal_pending() &&
+	       (n = mem_piece(f->priv, u, *off, write)) > 0) {
+		*off += (uint64_t)n;
+		done += n;
+	}
+	return done > 0 ? done : n;
+}
+
+static int64_t
+mem_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	(void)vn;
+	return mem_move(f, u, off, false);
+}
+
+static int64_t
+mem_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	(void)vn;
+	return mem_move(f, u, off, true);
+}
+
+static const struct vnode_ops mem_ops = {
+    .open = mem_open,
+    .release = mem_release,
+    .read = mem_read,
+    .write = mem_write,
+    .destroy = procfs_node_destroy,
+};
+
 /* ---- other words ---- */
 
 /* A thread's name, and where it sleeps. */
@@ -566,6 +635,7 @@ static const struct procfs_file task_files[] = {
     {.name = "stat", .mode = S_IFREG | 0444, .show = procfs_stat},
     {.name = "status", .mode = S_IFREG | 0444, .show = procfs_status},
     {.name = "comm", .mode = S_IFREG | 0644, .show = comm_show, .store = comm_store},
+    {.name = "mem", .mode = S_IFREG | 0600, .private = true, .ops = &mem_ops},
     {.name = "wchan", .mode = S_IFREG | 0444, .show = wchan_show},
 };
 
@@ -578,6 +648,7 @@ static const struct procfs_file pid_files[] = {
     {.name = "cmdline", .mode = S_IFREG | 0444, .show = cmdline_show},
     {.name = "comm", .mode = S_IFREG | 0644, .show = comm_show, .store = comm_store},
     {.name = "environ", .mode = S_IFREG | 0400, .private = true, .show = environ_show},
+    {.name = "mem", .mode = S_IFREG | 0600, .private = true, .ops = &mem_ops},
     {.name = "maps", .mode = S_IFREG | 0444, .private = true, .show = maps_show},
     {.name = "limits", .mode = S_IFREG | 0444, .show = limits_show},
     {.name = "wchan", .mode = S_IFREG | 0444, .show = wchan_show},

@@ -110,8 +110,8 @@ text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return textfile_write(vn, u, off, false, store_text);
 }
 
-static void
-node_destroy(struct vnode *vn)
+void
+procfs_node_destroy(struct vnode *vn)
 {
 	struct procfs_node *n = vn->data;
 
@@ -125,7 +125,7 @@ static const struct vnode_ops text_ops = {
     .release = textfile_release,
     .read = text_read,
     .write = text_write,
-    .destroy = node_destroy,
+    .destroy = procfs_node_destroy,
 };
 
 /* ---- symbolic links ---- */
@@ -146,7 +146,7 @@ link_text(const struct vnode *vn, const char **text, struct vnode **to)
 	return 0;
 }
 
-static const struct vnode_ops link_ops = {.link = link_text, .destroy = node_destroy};
+static const struct vnode_ops link_ops = {.link = link_text, .destroy = procfs_node_destroy};
 
 /* ---- directories ---- */
 
@@ -156,7 +156,7 @@ static void dir_list(struct vnode *dir, uint64_t from, vnode_list_fn *add, void 
 static const struct vnode_ops dir_ops = {
     .lookup = dir_lookup,
     .list = dir_list,
-    .destroy = node_destroy,
+    .destroy = procfs_node_destroy,
 };
 
 /* Describes a name of dir. */
@@ -196,6 +196,7 @@ dir_lookup(struct vnode *dir, const char *name, int *err)
 	vn = vnode_make_nameless(dir, name, n->file->mode,
 				 S_ISDIR(n->file->mode)   ? &dir_ops
 				 : S_ISLNK(n->file->mode) ? &link_ops
+				 : n->file->ops != NULL   ? n->file->ops
 							  : &text_ops,
 				 n);
 	if (vn == NULL) {

@@ -35,8 +35,9 @@ struct procfs_node {
 
 struct procfs_file {
 	const char *name;
-	uint32_t mode; /* S_IF… and permission bits */
-	bool private;  /* procfs_may_look() says who may open or follow it */
+	uint32_t mode;               /* S_IF… and permission bits */
+	bool private;                /* procfs_may_look() says who may open or follow it */
+	const struct vnode_ops *ops; /* of a file that is no text; NULL: it is one */
 	/* Prints the text. 0; -ESRCH: the process has ended. */
 	int (*show)(const struct procfs_node *n, struct sbuf *out);
 	int (*store)(const struct procfs_node *n, char *text);
@@ -60,6 +61,8 @@ bool procfs_number(const char *name, uint32_t max, uint32_t *value);
  * all may read tell others nothing of where it waits, and of its addresses.
  */
 int procfs_may_look(uint32_t pid);
+/* Frees vn->data: for the `ops` of a file. */
+void procfs_node_destroy(struct vnode *vn);
 /* A text of kmalloc(), printed. NULL: no memory. */
 char *procfs_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -13,6 +13,7 @@
 #include "kernel/mm/page.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/proc/ptrace.h"
 #include "kernel/procfs/procfs.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
@@ -36,6 +37,7 @@ struct facts {
 	uint64_t rss_limit, cpus;
 	bool has_space;
 	uint64_t stack_top;
+	uint32_t tracer;
 	uint64_t tty_nr; /* its terminal, and the group in the foreground there */
 	int32_t tpgid;
 	struct vm_info vm; /* its addresses are 0 for who may not look */
@@ -108,6 +110,7 @@ static int
 take(const struct procfs_node *n, struct facts *f)
 {
 	const struct lwp *that = NULL;
+	const struct ptrace *pt;
 	bool with_tty;
 	uint32_t fg;
 	struct vmspace *vm = NULL;
@@ -121,6 +124,7 @@ take(const struct procfs_node *n, struct facts *f)
 		return thread_each(take_kernel_thread, f) != 0 ? 0 : -ESRCH;
 	}
 	for_each_lwp(l, p) if (l->thread->tid == f->tid) that = l;
+	pt = that != NULL ? that->ptrace : NULL;
 	f->ppid = p->parent != p ? p->parent->pid : 0;
 	f->pgid = p->pgid;
 	f->sid = p->sid;
@@ -151,6 +155,11 @@ take(const struct procfs_node *n, struct facts *f)
 	if (p->state == PROC_STOPPED)
 		f->state = 'T';
 	with_tty = !p->no_tty;
+	if (pt != NULL && pt->tracer != NULL) {
+		f->tracer = pt->tracer->pid;
+		if (pt->state == PTRACE_STOPPED)
+			f->state = 't';
+	}
 	vm = p->vm != NULL ? vm_ref(p->vm) : NULL;
 	spin_unlock(&proc_lock);
 	if (vm != NULL)
@@ -217,6 +226,8 @@ state_word(char state)
 		return "disk sleep";
 	case 'T':
 		return "stopped";
+	case 't':
+		return "tracing stop";
 	default:
 		return "zombie";
 	}
@@ -233,8 +244,8 @@ procfs_status(const struct procfs_node *n, struct sbuf *out)
 	sbuf_printf(out,
 		    "Name:\t%s\nUmask:\t%04o\nState:\t%c (%s)\nTgid:\t%u\nNgid:\t0\nPid:\t%u\n",
 		    f.name, f.umask, f.state, state_word(f.state), f.pid, f.tid);
-	sbuf_printf(out, "PPid:\t%u\nTracerPid:\t0\nUid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n",
-		    f.ppid, f.ruid, f.uid, f.suid, f.uid, f.rgid, f.gid, f.sgid, f.gid);
+	sbuf_printf(out, "PPid:\t%u\nTracerPid:\t%u\nUid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n",
+		    f.ppid, f.tracer, f.ruid, f.uid, f.suid, f.uid, f.rgid, f.gid, f.sgid, f.gid);
 	sbuf_printf(out, "FDSize:\t%u\nGroups:\t", f.fd_size);
 	for (unsigned i = 0; i < f.ngroups; i++)
 		sbuf_printf(out, "%u ", f.groups[i]);

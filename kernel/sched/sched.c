@@ -19,6 +19,7 @@
 #include "arch/context.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
+#include "arch/regset.h"
 #include "arch/smp.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
@@ -243,6 +244,8 @@ leave_more(struct thread *t)
 		arch_fpu_save(&t->fpu);
 		arch_fpu_off();
 	}
+	if (t->stepped)
+		arch_user_step_switch(false);
 }
 
 static void
@@ -254,6 +257,8 @@ resume_more(const struct thread *t)
 		arch_fpu_on();
 		arch_fpu_load(&t->fpu);
 	}
+	if (t->stepped)
+		arch_user_step_switch(true);
 }
 
 static inline void

@@ -67,8 +67,9 @@ struct thread {
 		struct {
 			bool ktr_suppress; /* [t] its events are suppressed: it reads them */
 			bool fpu_used;     /* [t] its FPU registers are saved at switches */
+			bool stepped;      /* [t] its program runs step by step */
 		};
-		uint16_t on_switch; /* not 0: a switch from or to it has more to do */
+		uint32_t on_switch; /* not 0: a switch from or to it has more to do */
 	};
 	/* Written by the thread itself. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
@@ -82,6 +83,7 @@ struct thread {
 		};
 		uint16_t user_work; /* not 0: to be done before a return to user mode */
 	};
+	bool traced;               /* [t] a debugger may want to know of its system calls */
 	uint64_t root;             /* [t] physical address of its page table */
 	enum thread_state state;   /* [r] */
 	uint8_t prio;              /* [r] of `sched` */

@@ -79,6 +79,24 @@ vm_code_stale(const struct vmspace *vm, uint64_t va, void *page)
 				     is_files(a, index_at(a, va), page));
 }
 
+bool
+vm_code_unmark(struct vmspace *vm, const struct area *a, uint64_t va)
+{
+	uint64_t *pte = pagetable_entry(vm->root, page_round_down(va), 0, NULL);
+	void *copy, *page;
+	int error;
+
+	if (pte == NULL || *pte == 0 || !page_marked(phys_to_virt(arch_pte_pa(*pte))))
+		return true;
+	copy = phys_to_virt(arch_pte_pa(*pte));
+	page = a->from.pager->page(a->from.object, index_at(a, va), false, &error);
+	if (page == NULL)
+		return false;
+	*pte = arch_pte_leaf(virt_to_phys(page), MMU_READ | MMU_EXEC | MMU_USER, 0);
+	page_unref(copy);
+	return true;
+}
+
 struct reset {
 	struct vmspace *vm;
 	const void *object;
@@ -129,11 +147,14 @@ bool
 vm_code_at(struct vmspace *vm, uint64_t va, const void **object, uint64_t *offset)
 {
 	const struct area *a;
+	const uint64_t *pte;
 	bool found;
 
 	mutex_lock(&vm->lock);
 	a = vm_find(vm, va);
-	found = a != NULL && is_code(a);
+	pte = pagetable_entry(vm->root, page_round_down(va), 0, NULL);
+	found = a != NULL && is_code(a) &&
+		(pte == NULL || *pte == 0 || page_marked(phys_to_virt(arch_pte_pa(*pte))));
 	if (found) {
 		*object = a->from.object;
 		*offset = a->from.offset + (va - a->start);

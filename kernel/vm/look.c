@@ -67,6 +67,87 @@ vm_read(struct vmspace *vm, uint64_t va, void *to, size_t n)
 	return done;
 }
 
+/* Copies from one page, whether it is there or not. False: nothing is mapped. */
+static bool
+peek_page(struct vmspace *vm, uint64_t va, void *to, size_t n)
+{
+	const struct area *a = vm_find(vm, va);
+	unsigned level;
+	uint64_t off = va & (PAGE_SIZE - 1), pte;
+	int error = 0;
+	void *page = NULL;
+
+	if (a == NULL)
+		return false;
+	pte = pagetable_lookup(vm->root, va, &level);
+	if (pte != 0 && page_marked(phys_to_virt(arch_pte_pa(pte))))
+		pte = 0; /* what the program has there, without the probes' breakpoints */
+	if (pte == 0 && a->from.pager != NULL)
+		page = a->from.pager->page(a->from.object,
+					   (a->from.offset + (page_round_down(va) - a->start)) /
+					       PAGE_SIZE,
+					   false, &error);
+	if (pte != 0)
+		memcpy(to, (char *)phys_to_virt(arch_pte_pa(pte)) + off, n);
+	else if (page != NULL)
+		memcpy(to, (char *)page + off, n);
+	else
+		memset(to, 0, n);
+	if (page != NULL)
+		page_unref(page);
+	return error == 0;
+}
+
+static bool
+poke_page(struct vmspace *vm, uint64_t va, const void *from, size_t n)
+{
+	const struct area *a = vm_find(vm, va);
+
+	if (a == NULL || (a->from.shared && !(a->prot & MMU_WRITE)))
+		return false;
+	return vm_code_unmark(vm, a, va) && vm_write_locked(vm, va, from, n) == 0;
+}
+
+/* The part of n bytes at va that is in the same page. */
+static size_t
+in_page(uint64_t va, size_t n)
+{
+	size_t part = PAGE_SIZE - (va & (PAGE_SIZE - 1));
+
+	return n < part ? n : part;
+}
+
+size_t
+vm_peek(struct vmspace *vm, uint64_t va, void *to, size_t n)
+{
+	size_t done = 0, part;
+
+	mutex_lock(&vm->lock);
+	for (; done < n; done += part) {
+		part = in_page(va + done, n - done);
+		if (!peek_page(vm, va + done, (char *)to + done, part))
+			break;
+	}
+	mutex_unlock(&vm->lock);
+	return done;
+}
+
+size_t
+vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n)
+{
+	size_t done = 0, part;
+
+	mutex_lock(&vm->lock);
+	for (; done < n; done += part) {
+		part = in_page(va + done, n - done);
+		if (!poke_page(vm, va + done, (const char *)from + done, part))
+			break;
+	}
+	vm_flush_everywhere(); /* the space is not that of this CPU */
+	mutex_unlock(&vm->lock);
+	return done;
+}
+
 bool
 vm_shared_at(struct vmspace *vm, uint64_t va, uint64_t *id, uint64_t *offset)
 {

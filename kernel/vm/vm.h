@@ -115,7 +115,10 @@ typedef bool vm_code_patch_fn(const void *object, uint64_t index, uint8_t *page)
 extern vm_code_patch_fn *vm_code_patch;
 /* Breakpoints of a page have changed: when this returns, each program has the new ones. */
 void vm_code_reset(const void *object, uint64_t index);
-/* Of which object, and at which offset, is the code at va? False: of none. */
+/*
+ * Of which object, and at which offset, is the code at va, in which breakpoints may stand? False:
+ * of none; or it is of a page that the program, or its debugger, has changed.
+ */
 bool vm_code_at(struct vmspace *vm, uint64_t va, const void **object, uint64_t *offset);
 
 #define VM_CODE_MAX 16
@@ -157,6 +160,13 @@ struct vm_range {
 };
 /* The first area that ends after r->end: 0 starts. False: none. */
 bool vm_range_next(struct vmspace *vm, struct vm_range *r);
+/*
+ * For debuggers: reads, or writes, memory of any space, whatever its program may do there; but what
+ * is shared and cannot be written stays. A page of code that is written loses its probes. Bytes: up
+ * to the first that is not mapped, or for which there is no memory.
+ */
+size_t vm_peek(struct vmspace *vm, uint64_t va, void *to, size_t n);
+size_t vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n);
 /* Copies from the pages of a space that is not current. Bytes, up to the first page that is not
  * there. */
 size_t vm_read(struct vmspace *vm, uint64_t va, void *to, size_t n);

@@ -83,6 +83,14 @@ void test_locks(void);
 /* devs.c: the same on Linux. */
 void test_devs(void);
 
+/* ptrace.c: the same on Linux. */
+void test_ptrace(void);
+/* What a debugger runs, and where the probes of tests/system/test_uprobe.py are. */
+int ptraced_steps(void);
+int ptraced_target(void);
+int ptraced_calls(void);
+int ptraced_sum(int a, int b);
+
 /* ptys.c: the same on Linux. */
 void test_ptys(void);
 

@@ -160,6 +160,10 @@ main(int argc, char *argv[])
 		test_devs();
 		return 0;
 	}
+	if (argc == 2 && strcmp(argv[1], "ptrace") == 0) {
+		test_ptrace();
+		return 0;
+	}
 	if (argc == 2 && strcmp(argv[1], "ptys") == 0) {
 		test_ptys();
 		return 0;
@@ -179,6 +183,7 @@ main(int argc, char *argv[])
 	test_locks();
 	test_ptys();
 	test_devs();
+	test_ptrace();
 	test_pipes();
 	test_texts();
 	test_nodes();

@@ -64,7 +64,7 @@ def maps():
 def as_on_the_host():
     if ARCH != platform.machine():
         raise Skipped("a program of the other port does not run on this host")
-    for word in ("locks", "ptys", "devs"):
+    for word in ("locks", "ptys", "devs", "ptrace"):
         for out in (subprocess.run([BUILD / "linux_test", word], capture_output=True, text=True, timeout=DEADLINE_S, check=True).stdout,
                     boot(f"linux_test {word}\n", smp=4, options=FILE).expect().out):
             found = re.findall(r"^((?:not )?ok) \d+ - ", out, re.M)
@@ -92,6 +92,18 @@ def programs():
     else:
         run = boot("true\n", options=["--program", "/usr/bin/sort"])
         check(run.status == 2 and "its libraries are not known" in run.err, f"{run.status}: {run.err}")
+
+
+@test("Debian's strace shows the system calls of a program and its children, and leaves one to which it has attached")
+def strace():
+    need_package("strace")
+    out = boot("strace -f -o /tmp/calls sh -c 'echo one | cat'\ncat /tmp/calls\nsleep 1000 &\n"
+               "strace -o /tmp/calls -p $! & until grep -q TracerPid:.[1-9] /proc/$!/status /proc/*/status; do :; done\nkill %1; wait; cat /tmp/calls\n",
+               smp=4, options=["--program", "strace"]).expect().out.replace("\r", "")
+    check_match(r'^one\n(.*\n)*\d+ +execve\(.*"echo one \| cat"\].*= 0\n', out, "the first call")
+    check_match(r'^\d+ +write\(1, "one\\n", 4(\) += 4| <unfinished)', out, "a child's call")
+    check_eq(len(re.findall(r"^\d+ +\+\+\+ exited with 0 \+\+\+$", out, re.M)), 3, f"ends that are told: {out}")
+    check_match(r"^--- SIGTERM \{si_signo=SIGTERM, si_code=SI_USER, .*\n\+\+\+ killed by SIGTERM \+\+\+$", out, "the end of the program that is attached to")
 
 
 @test("Debian's chrt sets and tells policies and priorities")

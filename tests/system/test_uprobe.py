@@ -66,6 +66,19 @@ for _smp in cpus("every instruction of functions is probed"):
         lambda smp=_smp: everywhere(smp))
 
 
+@test("a debugger and probes leave each other alone: each instruction is probed, and stepped; breakpoints stand beside the probes")
+def debugged():
+    code = disassembly("ptraced_steps", "ptraced_target", "ptraced_calls", "ptraced_sum")
+    lines = [f"p:{name}_{i} /bin/linux_test:{at:#x}" for name, body in code.items() for i, at in enumerate(body)]
+    script = CD + "".join(f"echo '{line}' >> uprobe_events\n" for line in lines)
+    script += "echo 1 > events/uprobes/enable\nlinux_test ptrace\necho 0 > events/uprobes/enable\ncat uprobe_profile error_log\necho > uprobe_events\nlinux_test ptrace\n"
+    out = boot(script, smp=4, options=FILE).expect().out
+    check_eq(len(re.findall(r"^ok \d+ - ", out, re.M)), 22, f"tests that pass, in two runs: {out}")
+    hits, refused = counts(out), set(re.findall(r"^  Command: p:(\w+) ", out, re.M))
+    check(not refused, f"refused: {refused}")
+    check_eq([hits.get(f"{name}_0") for name in ("ptraced_steps", "ptraced_target", "ptraced_calls")], [1, 1, 1], "calls")
+
+
 ROW = re.compile(r"^ *(\S+)-\d+ +\[\d{3}\] X\.\.\.\. +[\d.]+: (.*?)\r?$", re.M)
 
 

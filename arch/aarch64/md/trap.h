@@ -48,6 +48,12 @@ arch_tf_set_tls(struct arch_trapframe *tf, uint64_t tls)
 	tf->tls = tls;
 }
 
+static inline uint64_t
+arch_tf_tls(const struct arch_trapframe *tf)
+{
+	return tf->tls;
+}
+
 static inline uintptr_t
 arch_tf_fp(const struct arch_trapframe *tf)
 {

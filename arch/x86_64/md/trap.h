@@ -45,6 +45,13 @@ arch_tf_set_tls(struct arch_trapframe *tf, uint64_t tls)
 	(void)tf, (void)tls; /* FS base */
 }
 
+static inline uint64_t
+arch_tf_tls(const struct arch_trapframe *tf)
+{
+	(void)tf;
+	return 0;
+}
+
 static inline uintptr_t
 arch_tf_fp(const struct arch_trapframe *tf)
 {

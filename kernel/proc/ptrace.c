@@ -1,0 +1,499 @@
+/*
+ * ptrace.c - debuggers: where a traced thread stops, and who traces whom. The requests are in
+ * ptrace_syscall.c. Locking: ptrace.h.
+ */
+#include "kernel/proc/ptrace.h"
+
+#include "arch/context.h"
+#include "arch/irq.h"
+#include "arch/regset.h"
+#include "arch/trap.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/ptrace.h"
+#include "kernel/abi/wait.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/ptrace_private.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
+#include "ktr/ktr.h"
+
+#define BIT(sig)               (1ul << ((sig)-1))
+#define STOP_STATUS(sig)       ((sig) << 8 | 0x7f)
+#define STOP_EVENT(sig, event) ((event) << 16 | STOP_STATUS(sig))
+
+bool
+ptrace_traced(const struct lwp *l)
+{
+	return l->ptrace != NULL && l->ptrace->tracer != NULL;
+}
+
+struct ptrace *
+ptrace_alloc(void)
+{
+	struct uidinfo *ui = curuidinfo();
+	struct ptrace *pt = uidinfo_alloc(ui, sizeof(*pt));
+
+	if (pt != NULL) {
+		pt->ui = ui;
+		list_init(&pt->link);
+	}
+	return pt;
+}
+
+void
+ptrace_free(struct ptrace *pt)
+{
+	if (pt != NULL)
+		uidinfo_free(pt->ui, pt);
+}
+
+void
+ptrace_attach(struct ptrace *pt, struct proc *tracer, struct lwp *l)
+{
+	const struct proc *p = l->thread->proc;
+
+	pt->tracer = tracer;
+	pt->lwp = l;
+	pt->tid = l->thread->tid;
+	pt->pid = p->pid;
+	l->ptrace = pt;
+	list_append(&tracer->tracees, &pt->link);
+	CTR3(KTR_PROC, "ptrace attach: tid %u by %u seized %d", pt->tid, tracer->pid, pt->seized);
+}
+
+static struct proc *
+process_of(const struct ptrace *pt)
+{
+	return pt->lwp != NULL ? pt->lwp->thread->proc : proc_find(pt->pid);
+}
+
+/* Nobody traces the thread any more. The record is the thread's, if it is stopped. */
+void
+ptrace_detach(struct ptrace *pt)
+{
+	struct proc *p = process_of(pt);
+	struct lwp *l = pt->lwp;
+
+	CTR2(KTR_PROC, "ptrace detach: tid %u state %d", pt->tid, pt->state);
+	list_remove(&pt->link);
+	pt->tracer = NULL;
+	pt->interrupt = pt->passed = false;
+	if (pt->state == PTRACE_STOPPED || pt->state == PTRACE_LISTENS) {
+		pt->state = PTRACE_RUNS;
+		wakeup(&l->ptrace);
+		return;
+	}
+	if (l != NULL) {
+		l->ptrace = NULL;
+		proc_signals_update(p);
+	} else if (pt->tid == pt->pid && p != NULL) {
+		p->first.ptrace = NULL;
+	}
+	/* Now the parent may know of the end. */
+	if (pt->state == PTRACE_ENDED && pt->tid == pt->pid && p != NULL)
+		proc_tell_end(p, p->parent);
+	ptrace_free(pt);
+}
+
+void
+ptrace_tracer_ends(struct proc *p)
+{
+	list_for_each_safe (link, &p->tracees) {
+		struct ptrace *pt = list_entry(link, struct ptrace, link);
+
+		if ((pt->options & PTRACE_O_EXITKILL) && pt->lwp != NULL)
+			proc_signal_locked(pt->lwp->thread->proc, SIGKILL);
+		ptrace_detach(pt);
+	}
+}
+
+/* ---- stops ---- */
+
+static bool
+is_killed(const struct lwp *l, bool dying)
+{
+	const struct proc *p = curproc();
+
+	return (!dying && (p->exiting || l->dying)) ||
+	       ((p->sig_pending | l->sig_pending) & BIT(SIGKILL));
+}
+
+/* Its parent's wait, and SIGCHLD. */
+static void
+tell_tracer(struct ptrace *pt, int code, int status)
+{
+	struct proc *tracer = pt->tracer;
+
+	pt->news = true;
+	if (code != CLD_TRAPPED || !(tracer->sig_action[SIGCHLD - 1].sa_flags & SA_NOCLDSTOP))
+		proc_signal_info_locked(tracer, SIGCHLD,
+					&(struct proc_siginfo){code, pt->tid, .uid = pt->uid,
+							       .status = status});
+	wakeup(tracer);
+}
+
+/* The thread goes on as its tracer has said. Returns the signal that it is to have. */
+static int
+go_on(struct lwp *l, struct ptrace *pt, struct arch_trapframe *tf)
+{
+	struct thread *t = curthread();
+	int sig = pt->sig;
+
+	pt->state = PTRACE_RUNS;
+	pt->call = PTRACE_NO_CALL;
+	pt->news = false;
+	if (pt->fpu_set)
+		thread_fpu_load(&pt->fpu);
+	pt->fpu_set = false;
+	irq_push();
+	arch_context_prepare((uintptr_t)(tf + 1), t->tls); /* the tracer may have changed it */
+	irq_pop();
+	t->traced = pt->tracer != NULL && pt->mode != PTRACE_CONT;
+	t->holds = true; /* ptrace_return() is to be called */
+	if (pt->tracer == NULL) {
+		l->ptrace = NULL;
+		ptrace_free(pt);
+	}
+	proc_signals_update(curproc());
+	return sig;
+}
+
+/*
+ * The current thread stops with a wait status. sig: that it has if its tracer ends. dying: it ends,
+ * so only SIGKILL goes before. Returns the signal that the tracer lets it have.
+ */
+static int
+stop(int status, int sig, bool dying)
+{
+	struct lwp *l = curlwp();
+	struct ptrace *pt = l->ptrace;
+	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
+
+	if (is_killed(l, dying))
+		return 0;
+	irq_push();
+	arch_user_step(tf, false);
+	curthread()->stepped = false;
+	irq_pop();
+	pt->has_fpu = thread_fpu_save(&pt->fpu);
+	pt->uid = curproc()->ruid;
+	pt->pgid = curproc()->pgid;
+	pt->status = status;
+	pt->sig = sig;
+	pt->mode = PTRACE_CONT;
+	pt->state = PTRACE_STOPPED;
+	CTR2(KTR_PROC, "ptrace stop: tid %u status %#x", pt->tid, status);
+	tell_tracer(pt, CLD_TRAPPED, status >> 8);
+	while (!is_killed(l, dying) &&
+	       (pt->state == PTRACE_STOPPED || (pt->state == PTRACE_LISTENS && !pt->interrupt)))
+		sleep_on(&l->ptrace, &proc_lock, "ptrace", 0, DEADLINE_NEVER);
+	return go_on(l, pt, tf);
+}
+
+/* What siginfo tells of a stop that no signal has caused. */
+static void
+set_trap_info(struct ptrace *pt, int code)
+{
+	pt->has_info = true;
+	pt->info = (struct siginfo){.si_signo = SIGTRAP, .si_code = code};
+	pt->info.si_pid = pt->tid;
+	pt->info.si_uid = curproc()->ruid;
+}
+
+int
+ptrace_signal(int sig, struct proc_siginfo *info)
+{
+	struct ptrace *pt = curlwp()->ptrace;
+	int now;
+
+	pt->has_info = true;
+	pt->info = proc_siginfo_full(sig, info);
+	now = stop(STOP_STATUS(sig), sig, false);
+	if (now != sig)
+		*info = (struct proc_siginfo){.code = SI_USER};
+	return now;
+}
+
+void
+ptrace_group_stop(int sig)
+{
+	struct ptrace *pt = curlwp()->ptrace;
+	int status = pt->seized ? STOP_EVENT(sig, PTRACE_EVENT_STOP) : STOP_STATUS(sig);
+
+	pt->passed = true;
+	set_trap_info(pt, status >> 8);
+	pt->has_info = pt->seized;
+	stop(status, 0, false);
+}
+
+void
+ptrace_interrupted(void)
+{
+	struct ptrace *pt = curlwp()->ptrace;
+	const struct proc *p = curproc();
+	bool group = p->state == PROC_STOPPED;
+	int status = STOP_EVENT(group ? WSTOPSIG(p->wait_status) : SIGTRAP, PTRACE_EVENT_STOP);
+
+	pt->interrupt = false;
+	pt->passed = group;
+	set_trap_info(pt, status >> 8);
+	stop(status, 0, false);
+}
+
+/* Stops with SIGTRAP. */
+static void
+trap(int status, int code, bool dying)
+{
+	set_trap_info(curlwp()->ptrace, code);
+	stop(status, 0, dying);
+}
+
+void
+ptrace_handler(void)
+{
+	if (ptrace_traced(curlwp()) && curlwp()->ptrace->mode == PTRACE_SINGLESTEP)
+		trap(STOP_STATUS(SIGTRAP), SIGTRAP, false);
+}
+
+/* Does the tracer want that event? */
+static bool
+wants(int event)
+{
+	return ptrace_traced(curlwp()) && (curlwp()->ptrace->options & 1u << event);
+}
+
+void
+ptrace_event(int event, uint64_t message)
+{
+	int status = STOP_EVENT(SIGTRAP, event);
+
+	if (curlwp()->ptrace == NULL)
+		return;
+	spin_lock(&proc_lock);
+	if (wants(event)) {
+		curlwp()->ptrace->message = message;
+		trap(status, status >> 8, event == PTRACE_EVENT_EXIT);
+	}
+	spin_unlock(&proc_lock);
+}
+
+void
+ptrace_executed(uint32_t old_tid)
+{
+	bool told = wants(PTRACE_EVENT_EXEC);
+
+	ptrace_event(PTRACE_EVENT_EXEC, old_tid);
+	if (!told && ptrace_traced(curlwp()) && !curlwp()->ptrace->seized)
+		proc_signal_self(SIGTRAP);
+}
+
+/* Stops at a system call, if the tracer wants that. proc_lock held. */
+static void
+call_stop(enum ptrace_call call)
+{
+	struct ptrace *pt = curlwp()->ptrace;
+	int sig = SIGTRAP;
+
+	if (pt->options & PTRACE_O_TRACESYSGOOD)
+		sig |= 0x80;
+	pt->call = call;
+	set_trap_info(pt, sig);
+	sig = stop(STOP_STATUS(sig), 0, false);
+	if (sig != 0)
+		proc_signal_thread_locked(curlwp(), sig, &(struct proc_siginfo){.code = SI_USER});
+}
+
+bool
+ptrace_call_enter(struct arch_trapframe *tf)
+{
+	spin_lock(&proc_lock);
+	if (ptrace_traced(curlwp()) && curlwp()->ptrace->mode == PTRACE_SYSCALL) {
+		arch_tf_syscall_enter(tf);
+		call_stop(PTRACE_CALL_ENTRY);
+	}
+	spin_unlock(&proc_lock);
+	return (int32_t)arch_tf_syscall(tf) != -1;
+}
+
+void
+ptrace_call_leave(struct arch_trapframe *tf)
+{
+	struct lwp *l = curlwp();
+
+	spin_lock(&proc_lock);
+	if (!ptrace_traced(l))
+		curthread()->traced = false;
+	else if (l->ptrace->mode == PTRACE_SYSCALL)
+		call_stop(PTRACE_CALL_EXIT);
+	else if (l->ptrace->mode == PTRACE_SINGLESTEP)
+		proc_signal_thread_locked(l, SIGTRAP,
+					  &(struct proc_siginfo){.code = TRAP_TRACE,
+								 .addr = arch_tf_pc(tf)});
+	spin_unlock(&proc_lock);
+}
+
+void
+ptrace_return(struct arch_trapframe *tf)
+{
+	const struct ptrace *pt;
+
+	spin_lock(&proc_lock);
+	pt = curlwp()->ptrace;
+	if (pt != NULL && pt->tracer != NULL && pt->mode == PTRACE_SINGLESTEP) {
+		arch_user_step(tf, true);
+		curthread()->stepped = true;
+	}
+	spin_unlock(&proc_lock);
+}
+
+/* ---- beginnings and ends ---- */
+
+struct ptrace *
+ptrace_child(int event, int *error)
+{
+	struct ptrace *pt = wants(event) ? ptrace_alloc() : NULL;
+
+	*error = pt == NULL && wants(event) ? -ENOMEM : 0;
+	return pt;
+}
+
+void
+ptrace_child_attach(struct ptrace *pt, struct lwp *l)
+{
+	const struct ptrace *own = curlwp()->ptrace;
+
+	if (pt == NULL)
+		return;
+	if (own == NULL || own->tracer == NULL) {
+		ptrace_free(pt);
+		return;
+	}
+	pt->options = own->options;
+	pt->seized = pt->interrupt = own->seized;
+	ptrace_attach(pt, own->tracer, l);
+	if (!pt->seized)
+		l->sig_pending |= BIT(SIGSTOP);
+	proc_signals_update(l->thread->proc);
+}
+
+static void
+ends(struct ptrace *pt, const struct proc *p, int wait_status)
+{
+	pt->state = PTRACE_ENDED;
+	pt->lwp = NULL;
+	pt->status = wait_status;
+	pt->pgid = p->pgid;
+	pt->uid = p->ruid;
+	tell_tracer(pt, (wait_status & 0x7f) == 0 ? CLD_EXITED : CLD_KILLED,
+		    (wait_status & 0x7f) == 0 ? wait_status >> 8 & 0xff : wait_status & 0x7f);
+}
+
+void
+ptrace_thread_ends(struct lwp *l, int wait_status)
+{
+	struct ptrace *pt = l->ptrace;
+
+	/* The first one counts as the process, which ends later. */
+	if (pt == NULL || pt->tid == pt->pid) {
+		if (pt != NULL)
+			pt->lwp = NULL;
+		return;
+	}
+	l->ptrace = NULL;
+	ends(pt, curproc(), wait_status);
+}
+
+bool
+ptrace_process_ends(struct proc *p, int wait_status)
+{
+	struct ptrace *pt = p->first.ptrace;
+
+	if (pt == NULL)
+		return false;
+	if (pt->tracer != p->parent) {
+		ends(pt, p, wait_status);
+		return true;
+	}
+	p->first.ptrace = NULL; /* the parent's wait for its child is the one */
+	list_remove(&pt->link);
+	ptrace_free(pt);
+	return false;
+}
+
+void
+ptrace_become_first(struct lwp *first, struct lwp *l)
+{
+	struct ptrace *old = first->ptrace;
+
+	if (old != NULL) {
+		list_remove(&old->link);
+		ptrace_free(old);
+	}
+	first->ptrace = l->ptrace;
+	l->ptrace = NULL;
+	if (first->ptrace != NULL) {
+		first->ptrace->lwp = first;
+		first->ptrace->tid = first->ptrace->pid;
+	}
+}
+
+void
+ptrace_wake(struct proc *p)
+{
+	for_each_lwp(l, p) wakeup(&l->ptrace);
+}
+
+void
+ptrace_group_goes_on(struct proc *p)
+{
+	for_each_lwp(l, p)
+	{
+		if (l->ptrace == NULL)
+			continue;
+		l->ptrace->passed = false;
+		l->ptrace->interrupt |= l->ptrace->seized;
+	}
+	ptrace_wake(p);
+}
+
+/* ---- waiting ---- */
+
+struct ptrace *
+ptrace_news(bool (*wanted)(int64_t want, uint32_t tid, uint32_t pgid), int64_t want, int options,
+	    bool *any)
+{
+	list_for_each (link, &curproc()->tracees) {
+		struct ptrace *pt = list_entry(link, struct ptrace, link);
+
+		if (!wanted(want, pt->tid,
+			    pt->lwp != NULL ? pt->lwp->thread->proc->pgid : pt->pgid))
+			continue;
+		*any = true;
+		if (pt->news && (pt->state != PTRACE_ENDED || (options & WEXITED)))
+			return pt;
+	}
+	return NULL;
+}
+
+void
+ptrace_waited(struct ptrace *pt)
+{
+	pt->news = false;
+	if (pt->state == PTRACE_ENDED)
+		ptrace_detach(pt);
+}
+
+bool
+ptrace_holds(const struct proc *p)
+{
+	return p->first.ptrace != NULL && p->first.ptrace->state == PTRACE_ENDED;
+}
+
+bool
+ptrace_is_own(const struct proc *p)
+{
+	return p->first.ptrace != NULL && p->first.ptrace->tracer == curproc();
+}

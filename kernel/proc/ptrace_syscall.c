@@ -1,0 +1,606 @@
+/*
+ * ptrace_syscall.c - ptrace(), and process_vm_readv() and process_vm_writev(), which have the same
+ * rights. Locking: ptrace.h.
+ */
+#include "arch/mmu.h"
+#include "arch/regset.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/ptrace.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/proc/ptrace.h"
+#include "kernel/proc/ptrace_private.h"
+#include "kernel/proc/syscall.h"
+#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/thread.h"
+#include "kernel/vm/vm.h"
+
+#define UNSTOPPABLE (1ul << (SIGKILL - 1) | 1ul << (SIGSTOP - 1))
+#define PIECE       256 /* bytes of memory moved at once */
+#define PIECES_MAX  1024
+
+/* Of PEEKUSER: struct user begins with the registers; these are the debug registers' part. */
+#define USER_DEBUG_REGS 848
+#define USER_SIZE       (USER_DEBUG_REGS + 64)
+
+struct iovec { /* Linux's */
+	uint64_t base, len;
+};
+
+/* The thread with that number. NULL: there is none. proc_lock held. */
+static struct lwp *
+find_thread(uint32_t tid)
+{
+	for_each_proc (p)
+		for_each_lwp(l, p) if (l->thread->tid == tid) return l;
+	return NULL;
+}
+
+/* May the current process look into p, and change it? Process 1 must always run. */
+static bool
+may_attach(const struct proc *p)
+{
+	return p->pid != 1 && p->state != PROC_ZOMBIE && proc_may_trace(p);
+}
+
+static struct ptrace *
+find_tracee(uint32_t tid)
+{
+	list_for_each (link, &curproc()->tracees) {
+		struct ptrace *pt = list_entry(link, struct ptrace, link);
+
+		if (pt->tid == tid && pt->lwp != NULL)
+			return pt;
+	}
+	return NULL;
+}
+
+/* Takes a record for l into use. NULL: *error. proc_lock held. */
+static int
+attach(struct ptrace **new, struct proc *tracer, struct lwp *l)
+{
+	struct ptrace *old = l->ptrace, *pt = old != NULL ? old : *new;
+
+	if (old != NULL && old->tracer != NULL)
+		return -EPERM;
+	/* One that was left a moment ago still has its record. */
+	if (old != NULL)
+		*old = (struct ptrace){.ui = old->ui,
+				       .state = old->state,
+				       .fpu_set = old->fpu_set,
+				       .fpu = old->fpu,
+				       .sig = old->sig,
+				       .options = (*new)->options,
+				       .seized = (*new)->seized};
+	else
+		*new = NULL;
+	list_init(&pt->link);
+	ptrace_attach(pt, tracer, l);
+	return 0;
+}
+
+static int64_t
+attach_to(uint32_t tid, bool seize, uint64_t options)
+{
+	struct ptrace *pt;
+	struct lwp *l;
+	int error = -ESRCH;
+
+	if (options & ~(uint64_t)PTRACE_O_MASK)
+		return -EIO;
+	pt = ptrace_alloc();
+	if (pt == NULL)
+		return -ENOMEM;
+	pt->seized = seize;
+	pt->options = (uint32_t)options;
+	spin_lock(&proc_lock);
+	l = find_thread(tid);
+	if (l != NULL) {
+		struct proc *p = l->thread->proc;
+
+		error = p == curproc() || !may_attach(p) ? -EPERM : attach(&pt, curproc(), l);
+		if (error == 0 && !seize)
+			proc_signal_thread_locked(l, SIGSTOP,
+						  &(struct proc_siginfo){.code = SI_KERNEL});
+		if (error == 0) {
+			proc_signals_update(p);
+			wakeup(&p->state); /* if it is stopped, the tracer is told */
+		}
+	}
+	spin_unlock(&proc_lock);
+	ptrace_free(pt);
+	return error;
+}
+
+static int64_t
+trace_me(void)
+{
+	struct ptrace *pt = ptrace_alloc();
+	int error;
+
+	if (pt == NULL)
+		return -ENOMEM;
+	spin_lock(&proc_lock);
+	error = curproc()->pid == 1 ? -EPERM : attach(&pt, curproc()->parent, curlwp());
+	spin_unlock(&proc_lock);
+	ptrace_free(pt);
+	return error;
+}
+
+/* Lets a stopped thread go on. proc_lock held. */
+static int64_t
+resume(struct ptrace *pt, uint32_t request, uint64_t sig)
+{
+	if (sig > NSIG)
+		return -EIO;
+	pt->sig = (int)sig;
+	pt->mode = request;
+	if (request == PTRACE_DETACH) {
+		pt->mode = PTRACE_CONT;
+		ptrace_detach(pt);
+		return 0;
+	}
+	pt->state = PTRACE_RUNS;
+	pt->news = false;
+	wakeup(&pt->lwp->ptrace);
+	return 0;
+}
+
+/* What changes or ends a stop, or the thread. proc_lock held. */
+static int64_t
+control(struct ptrace *pt, uint32_t request, uint64_t data)
+{
+	switch (request) {
+	case PTRACE_CONT:
+	case PTRACE_SYSCALL:
+	case PTRACE_SINGLESTEP:
+	case PTRACE_DETACH:
+		return resume(pt, request, data);
+	case PTRACE_LISTEN:
+		if (!pt->seized || pt->status >> 16 != PTRACE_EVENT_STOP)
+			return -EIO;
+		pt->state = PTRACE_LISTENS;
+		pt->passed = false;
+		if (pt->interrupt || pt->lwp->thread->proc->state != PROC_STOPPED)
+			pt->interrupt = true; /* the group's stop has ended meanwhile */
+		wakeup(&pt->lwp->ptrace);
+		return 0;
+	case PTRACE_SETOPTIONS:
+		if (data & ~(uint64_t)PTRACE_O_MASK)
+			return -EINVAL;
+		pt->options = (uint32_t)data;
+		return 0;
+	default:
+		return -EIO;
+	}
+}
+
+/* Registers, and what else is copied between a stopped thread and the tracer. */
+union area {
+	struct arch_regs regs;
+	struct arch_fpregs fpregs;
+	struct siginfo info;
+	struct ptrace_syscall_info call;
+	uint64_t word;
+	int32_t number;
+};
+
+static struct arch_trapframe *
+frame_of(const struct ptrace *pt)
+{
+	return arch_user_frame((uintptr_t)pt->lwp->thread->kstack + KSTACK_SIZE);
+}
+
+static void
+get_call(const struct ptrace *pt, struct ptrace_syscall_info *c)
+{
+	const struct arch_trapframe *tf = frame_of(pt);
+	int64_t r = (int64_t)arch_tf_return(tf);
+
+	*c = (struct ptrace_syscall_info){.op = (uint8_t)pt->call,
+					  .arch = ARCH_AUDIT,
+					  .instruction_pointer = lwp_pc(pt->lwp, tf),
+					  .stack_pointer = arch_tf_sp(tf)};
+	if (pt->call == PTRACE_CALL_ENTRY) {
+		c->entry.nr = arch_tf_syscall(tf);
+		for (unsigned i = 0; i < 6; i++)
+			c->entry.args[i] = arch_tf_arg(tf, i);
+	} else if (pt->call == PTRACE_CALL_EXIT) {
+		c->exit.rval = r;
+		c->exit.is_error = r < 0 && r >= -4095;
+	}
+}
+
+/* Fills the area for a request that reads. Bytes, or -errno. proc_lock held. */
+static int64_t
+get(const struct ptrace *pt, uint32_t request, uint64_t which, union area *a)
+{
+	const struct thread *t = pt->lwp->thread;
+	struct arch_trapframe tf = *frame_of(pt);
+	struct arch_fpu fpu;
+
+	switch (request) {
+	case PTRACE_GETREGSET:
+		switch (which) {
+		case NT_PRSTATUS:
+			arch_tf_set_pc(&tf, lwp_pc(pt->lwp, &tf));
+			arch_regs_get(&a->regs, &tf, t->tls);
+			return sizeof(a->regs);
+		case NT_PRFPREG:
+			arch_fpu_init(&fpu);
+			arch_fpregs_get(&a->fpregs, pt->has_fpu || pt->fpu_set ? &pt->fpu : &fpu);
+			return sizeof(a->fpregs);
+		case NT_ARM_TLS:
+			a->word = arch_tf_tls(&tf);
+			return ARCH_PTRACE_REGS ? -EINVAL : (int64_t)sizeof(a->word);
+		case NT_ARM_SYSTEM_CALL:
+			a->number = arch_tf_in_syscall(&tf) ? (int32_t)arch_tf_syscall(&tf) : -1;
+			return ARCH_PTRACE_REGS ? -EINVAL : (int64_t)sizeof(a->number);
+		}
+		return -EINVAL;
+	case PTRACE_GETEVENTMSG:
+		a->word = pt->message;
+		return sizeof(a->word);
+	case PTRACE_GETSIGINFO:
+		a->info = pt->info;
+		return pt->has_info ? (int64_t)sizeof(a->info) : -EINVAL;
+	case PTRACE_GETSIGMASK:
+		a->word = pt->lwp->sig_blocked;
+		return sizeof(a->word);
+	case PTRACE_GET_SYSCALL_INFO:
+		get_call(pt, &a->call);
+		return pt->call == PTRACE_CALL_ENTRY ? 80 : pt->call == PTRACE_CALL_EXIT ? 33 : 24;
+	}
+	return -EIO;
+}
+
+/* Takes the area of a request that writes. proc_lock held. */
+static int64_t
+set(struct ptrace *pt, uint32_t request, uint64_t which, const union area *a)
+{
+	struct arch_trapframe *tf = frame_of(pt);
+	uintptr_t pc = arch_tf_pc(tf), seen = lwp_pc(pt->lwp, tf);
+
+	if (request == PTRACE_SETSIGMASK) {
+		pt->lwp->sig_blocked = a->word & ~UNSTOPPABLE;
+		proc_signals_update_thread(pt->lwp->thread->proc, pt->lwp);
+		return 0;
+	}
+	switch (which) {
+	case NT_PRSTATUS:
+		if (!arch_regs_set(&a->regs, tf, &pt->lwp->thread->tls))
+			return -EIO;
+		if (arch_tf_pc(tf) == seen)
+			arch_tf_set_pc(tf, pc); /* perhaps in the copy of a probed instruction */
+		return 0;
+	case NT_PRFPREG:
+		arch_fpregs_set(&a->fpregs, &pt->fpu);
+		pt->fpu_set = true;
+		return 0;
+	case NT_ARM_TLS:
+		arch_tf_set_tls(tf, a->word);
+		return 0;
+	case NT_ARM_SYSTEM_CALL:
+		arch_tf_set_syscall(tf, (uint64_t)(int64_t)a->number);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* The record of a tracee that is stopped; its requests are made with it. proc_lock held. */
+static struct ptrace *
+find_stopped(uint32_t tid)
+{
+	struct ptrace *pt = find_tracee(tid);
+
+	return pt != NULL && pt->state == PTRACE_STOPPED ? pt : NULL;
+}
+
+static int64_t
+get_stopped(uint32_t tid, uint32_t request, uint64_t which, union area *a)
+{
+	const struct ptrace *pt;
+	int64_t n = -ESRCH;
+
+	spin_lock(&proc_lock);
+	pt = find_stopped(tid);
+	if (pt != NULL)
+		n = get(pt, request, which, a);
+	spin_unlock(&proc_lock);
+	return n;
+}
+
+static int64_t
+set_stopped(uint32_t tid, uint32_t request, uint64_t which, const union area *a)
+{
+	struct ptrace *pt;
+	int64_t n = -ESRCH;
+
+	spin_lock(&proc_lock);
+	pt = find_stopped(tid);
+	if (pt != NULL)
+		n = set(pt, request, which, a);
+	spin_unlock(&proc_lock);
+	return n;
+}
+
+/* Copies what a request reads, at most `room` bytes. Returns how many there are. */
+static int64_t
+read_area(uint32_t tid, uint32_t request, uint64_t which, uint64_t to, uint64_t room)
+{
+	union area a = {0};
+	int64_t n = get_stopped(tid, request, which, &a);
+
+	if (n > 0 && copy_out(to, &a, (uint64_t)n < room ? (uint64_t)n : room) != 0)
+		return -EFAULT;
+	return n;
+}
+
+/* The same of one that writes; what it does not give stays. Returns 0. */
+static int64_t
+write_area(uint32_t tid, uint32_t request, uint64_t which, uint64_t from, uint64_t room)
+{
+	union area a = {0};
+	int64_t n =
+	    get_stopped(tid, request == PTRACE_SETSIGMASK ? PTRACE_GETSIGMASK : PTRACE_GETREGSET,
+			which, &a);
+
+	if (n < 0)
+		return n;
+	if (copy_in(&a, from, (uint64_t)n < room ? (uint64_t)n : room) != 0)
+		return -EFAULT;
+	return set_stopped(tid, request, which, &a);
+}
+
+static int64_t
+regset(uint32_t tid, uint32_t request, uint64_t which, uint64_t uvec)
+{
+	struct iovec v;
+	int64_t n;
+
+	if (copy_in(&v, uvec, sizeof(v)) != 0)
+		return -EFAULT;
+	if (request == PTRACE_SETREGSET)
+		return write_area(tid, request, which, v.base, v.len);
+	n = read_area(tid, request, which, v.base, v.len);
+	if (n < 0)
+		return n;
+	v.len = (uint64_t)n < v.len ? (uint64_t)n : v.len;
+	return copy_out(uvec, &v, sizeof(v));
+}
+
+/* A word of struct user: a register; or a debug register, all of which are 0. */
+static int64_t
+user_word(uint32_t tid, bool write, uint64_t at, uint64_t data)
+{
+	union area a = {0};
+	int64_t n;
+
+	if (!ARCH_PTRACE_REGS || at % 8 != 0 || at >= USER_SIZE)
+		return -EIO;
+	n = get_stopped(tid, PTRACE_GETREGSET, NT_PRSTATUS, &a);
+	if (n < 0)
+		return n;
+	if (at >= (uint64_t)n && write)
+		return data == 0 && at >= USER_DEBUG_REGS ? 0 : -EIO;
+	if (!write)
+		return copy_out(data,
+				at < (uint64_t)n ? (uint8_t *)&a + at : (uint8_t *)&(uint64_t){0},
+				8);
+	memcpy((uint8_t *)&a + at, &data, sizeof(data));
+	return set_stopped(tid, PTRACE_SETREGSET, NT_PRSTATUS, &a);
+}
+
+/* ---- memory ---- */
+
+/* The space of a stopped tracee; or of any process that the caller may look into. NULL: *error. */
+static struct vmspace *
+space_of(uint32_t pid, bool stopped, int *error)
+{
+	const struct proc *p = NULL;
+	struct vmspace *vm = NULL;
+	const struct ptrace *pt;
+
+	spin_lock(&proc_lock);
+	pt = stopped ? find_stopped(pid) : NULL;
+	p = !stopped ? proc_find(pid) : pt != NULL ? pt->lwp->thread->proc : NULL;
+	*error = p == NULL ? -ESRCH : -EPERM;
+	if (p != NULL && p->vm != NULL && (stopped || p == curproc() || may_attach(p)))
+		vm = vm_ref(p->vm);
+	spin_unlock(&proc_lock);
+	return vm;
+}
+
+static int64_t
+memory_word(uint32_t tid, bool write, uint64_t at, uint64_t data)
+{
+	int error;
+	struct vmspace *vm = space_of(tid, true, &error);
+	uint64_t word = data;
+	size_t n;
+
+	if (vm == NULL)
+		return error;
+	n = write ? vm_poke(vm, at, &word, sizeof(word)) : vm_peek(vm, at, &word, sizeof(word));
+	vm_destroy(vm);
+	if (n != sizeof(word))
+		return -EIO;
+	return write ? 0 : copy_out(data, &word, sizeof(word));
+}
+
+/* Moves n bytes between the caller's memory at `own` and other. Returns how many. */
+static uint64_t
+move_memory(struct vmspace *vm, bool write, uint64_t own, uint64_t other, uint64_t n)
+{
+	uint8_t piece[PIECE];
+	uint64_t done = 0;
+
+	while (done < n && !proc_signal_pending()) {
+		size_t some = n - done < PIECE ? n - done : PIECE, moved;
+
+		if (write && copy_in(piece, own + done, some) != 0)
+			break;
+		moved = write ? vm_poke(vm, other + done, piece, some)
+			      : vm_peek(vm, other + done, piece, some);
+		if (!write && copy_out(own + done, piece, moved) != 0)
+			break;
+		done += moved;
+		if (moved < some)
+			break;
+	}
+	return done;
+}
+
+/* The next piece that is not empty. False: none is left. */
+static bool
+next_piece(struct iovec *v, uint64_t *uvec, uint64_t *left, int *error)
+{
+	while (v->len == 0 && *left > 0) {
+		if (copy_in(v, *uvec, sizeof(*v)) != 0) {
+			*error = -EFAULT;
+			return false;
+		}
+		*uvec += sizeof(*v);
+		(*left)--;
+	}
+	return v->len > 0;
+}
+
+static int64_t
+move_pieces(const uint64_t a[6], bool write)
+{
+	uint64_t own_at = a[1], own_left = a[2], other_at = a[3], other_left = a[4], done = 0;
+	struct iovec own = {0}, other = {0};
+	struct vmspace *vm;
+	int error = 0;
+
+	if (a[5] != 0 || own_left > PIECES_MAX || other_left > PIECES_MAX)
+		return -EINVAL;
+	vm = space_of((uint32_t)a[0], false, &error);
+	if (vm == NULL)
+		return error;
+	error = 0;
+	while (next_piece(&own, &own_at, &own_left, &error) &&
+	       next_piece(&other, &other_at, &other_left, &error)) {
+		uint64_t n = own.len < other.len ? own.len : other.len;
+		uint64_t moved = move_memory(vm, write, own.base, other.base, n);
+
+		done += moved;
+		if (moved < n) {
+			error = -EFAULT;
+			break;
+		}
+		own = (struct iovec){own.base + n, own.len - n};
+		other = (struct iovec){other.base + n, other.len - n};
+	}
+	vm_destroy(vm);
+	return done > 0 ? (int64_t)done : error;
+}
+
+int64_t
+sys_process_vm_readv(const uint64_t a[6])
+{
+	return move_pieces(a, false);
+}
+
+int64_t
+sys_process_vm_writev(const uint64_t a[6])
+{
+	return move_pieces(a, true);
+}
+
+/* ---- ptrace() ---- */
+
+/* Requests for which the thread need not be stopped. 1: it is another one. proc_lock held. */
+static int64_t
+for_running(struct ptrace *pt, uint32_t request)
+{
+	struct proc *p = pt->lwp->thread->proc;
+
+	if (request == PTRACE_KILL) {
+		proc_signal_locked(p, SIGKILL);
+		return 0;
+	}
+	if (request != PTRACE_INTERRUPT)
+		return 1;
+	if (!pt->seized)
+		return -EIO;
+	pt->interrupt = true;
+	proc_signals_update_thread(p, pt->lwp);
+	wakeup(&pt->lwp->ptrace);
+	sleepq_interrupt(pt->lwp->thread);
+	return 0;
+}
+
+static int64_t
+control_tracee(uint32_t tid, uint32_t request, uint64_t data)
+{
+	struct ptrace *pt;
+	int64_t r = -ESRCH;
+
+	spin_lock(&proc_lock);
+	pt = find_tracee(tid);
+	if (pt != NULL)
+		r = for_running(pt, request);
+	if (r == 1)
+		r = pt->state == PTRACE_STOPPED ? control(pt, request, data) : -ESRCH;
+	spin_unlock(&proc_lock);
+	return r;
+}
+
+int64_t
+sys_ptrace(const uint64_t a[6])
+{
+	uint32_t request = (uint32_t)a[0], tid = (uint32_t)a[1];
+	uint64_t at = a[2], data = a[3];
+	bool regs = ARCH_PTRACE_REGS;
+
+	switch (request) {
+	case PTRACE_TRACEME:
+		return trace_me();
+	case PTRACE_ATTACH:
+		return attach_to(tid, false, 0);
+	case PTRACE_SEIZE:
+		return at == 0 ? attach_to(tid, true, data) : -EIO;
+	case PTRACE_PEEKTEXT:
+	case PTRACE_PEEKDATA:
+		return memory_word(tid, false, at, data);
+	case PTRACE_POKETEXT:
+	case PTRACE_POKEDATA:
+		return memory_word(tid, true, at, data);
+	case PTRACE_PEEKUSER:
+	case PTRACE_POKEUSER:
+		return user_word(tid, request == PTRACE_POKEUSER, at, data);
+	case PTRACE_GETREGS:
+	case PTRACE_GETFPREGS:
+		if (!regs)
+			return -EIO;
+		at = read_area(tid, PTRACE_GETREGSET,
+			       request == PTRACE_GETREGS ? NT_PRSTATUS : NT_PRFPREG, data,
+			       UINT64_MAX);
+		return (int64_t)at < 0 ? (int64_t)at : 0;
+	case PTRACE_SETREGS:
+	case PTRACE_SETFPREGS:
+		return !regs ? -EIO
+			     : write_area(tid, PTRACE_SETREGSET,
+					  request == PTRACE_SETREGS ? NT_PRSTATUS : NT_PRFPREG,
+					  data, UINT64_MAX);
+	case PTRACE_GETREGSET:
+	case PTRACE_SETREGSET:
+		return regset(tid, request, at, data);
+	case PTRACE_GETSIGMASK:
+		return at == 8 ? read_area(tid, request, 0, data, at) > 0 ? 0 : -ESRCH : -EINVAL;
+	case PTRACE_SETSIGMASK:
+		return at == 8 ? write_area(tid, request, 0, data, at) : -EINVAL;
+	case PTRACE_GETEVENTMSG:
+	case PTRACE_GETSIGINFO:
+		at = read_area(tid, request, 0, data, UINT64_MAX);
+		return (int64_t)at < 0 ? (int64_t)at : 0;
+	case PTRACE_GET_SYSCALL_INFO:
+		return read_area(tid, request, 0, data, at);
+	default:
+		return control_tracee(tid, request, data);
+	}
+}

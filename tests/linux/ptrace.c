@@ -1,0 +1,477 @@
+/* ptrace.c - debuggers: stops, registers, memory, events and steps. The same on Linux. */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#ifdef __x86_64__
+typedef struct user_regs_struct registers;
+#define PC(r)     ((r).rip)
+#define SP(r)     ((r).rsp)
+#define RESULT(r) ((r).rax)
+#define BREAK     0xcc
+#define BREAK_LEN 1
+#else
+typedef struct user_regs_struct registers;
+#define PC(r)     ((r).pc)
+#define SP(r)     ((r).sp)
+#define RESULT(r) ((r).regs[0])
+#define BREAK     0xd4200000
+#define BREAK_LEN 4
+#endif
+
+static volatile long target = 7;
+
+static bool
+is_stop(int status, int what)
+{
+	return WIFSTOPPED(status) && status >> 8 == what;
+}
+
+static long
+get_registers(pid_t pid, registers *r)
+{
+	struct iovec v = {r, sizeof(*r)};
+
+	return ptrace(PTRACE_GETREGSET, pid, NT_PRSTATUS, &v);
+}
+
+static long
+set_registers(pid_t pid, registers *r)
+{
+	struct iovec v = {r, sizeof(*r)};
+
+	return ptrace(PTRACE_SETREGSET, pid, NT_PRSTATUS, &v);
+}
+
+/* The next status of pid, which is not -1 or 0. */
+static int
+next(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, __WALL) == pid ? status : -1;
+}
+
+/* A child that is traced and has stopped itself; then it runs fn. */
+static __attribute__((noinline, noclone)) pid_t
+start(int (*fn)(void))
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, 0, 0) != 0)
+			_exit(99);
+		raise(SIGSTOP);
+		_exit(fn());
+	}
+	return is_stop(next(pid), SIGSTOP) ? pid : -1;
+}
+
+int
+ptraced_target(void)
+{
+	return (int)target;
+}
+
+static bool
+memory_changes(void)
+{
+	pid_t pid = start(ptraced_target);
+	long word;
+	char path[64];
+	int fd, value = 11;
+	struct iovec own = {&word, sizeof(word)}, other = {(void *)&target, sizeof(target)};
+	bool good = pid > 0 && (errno = 0, ptrace(PTRACE_PEEKDATA, pid, &target, 0)) == 7 &&
+		    errno == 0 && ptrace(PTRACE_POKEDATA, pid, &target, 9) == 0 &&
+		    FAILS(ptrace(PTRACE_PEEKDATA, pid, 16, 0), EIO);
+
+	good = good && process_vm_readv(pid, &own, 1, &other, 1, 0) == sizeof(word) && word == 9;
+	word = 10;
+	good = good && process_vm_writev(pid, &own, 1, &other, 1, 0) == sizeof(word) &&
+	       ptrace(PTRACE_PEEKDATA, pid, &target, 0) == 10 && target == 7;
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDWR);
+	good = good && fd >= 0 && pread(fd, &word, sizeof(word), (off_t)&target) == 8 &&
+	       word == 10 && pwrite(fd, &value, sizeof(value), (off_t)&target) == 4;
+	close(fd);
+	return good && ptrace(PTRACE_CONT, pid, 0, 0) == 0 && next(pid) == 11 << 8;
+}
+
+int
+ptraced_calls(void)
+{
+	return (int)syscall(SYS_getppid) == 1234 && (int)syscall(SYS_getpid) == getpid() ? 5 : 6;
+}
+
+/* Each call stops twice; the tracer changes the result of one. */
+static bool
+calls_stop(void)
+{
+	pid_t pid = start(ptraced_calls);
+	struct __ptrace_syscall_info info;
+	bool good = pid > 0 && ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD) == 0;
+	int status, found = 0;
+	registers r;
+
+	for (;;) {
+		if (!good || ptrace(PTRACE_SYSCALL, pid, 0, 0) != 0)
+			return false;
+		status = next(pid);
+		if (!WIFSTOPPED(status))
+			break;
+		good = is_stop(status, SIGTRAP | 0x80) &&
+		       ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) > 0 &&
+		       info.op == PTRACE_SYSCALL_INFO_ENTRY;
+		if (!good || info.entry.nr == SYS_exit_group) {
+			good &= ptrace(PTRACE_CONT, pid, 0, 0) == 0;
+			status = next(pid);
+			break;
+		}
+		found += info.entry.nr == SYS_getppid;
+		good = info.entry.nr == SYS_getppid || info.entry.nr == SYS_getpid;
+		good = good && ptrace(PTRACE_SYSCALL, pid, 0, 0) == 0 &&
+		       is_stop(next(pid), SIGTRAP | 0x80);
+		if (good && info.entry.nr == SYS_getppid)
+			good = ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) > 0 &&
+			       info.op == PTRACE_SYSCALL_INFO_EXIT && info.exit.rval == getpid() &&
+			       !info.exit.is_error && get_registers(pid, &r) == 0 &&
+			       (RESULT(r) = 1234) && set_registers(pid, &r) == 0;
+	}
+	return good && found == 1 && status == 5 << 8;
+}
+
+static volatile sig_atomic_t handled;
+
+static void
+handle(int sig)
+{
+	handled += sig;
+}
+
+static int
+raises(void)
+{
+	signal(SIGUSR1, handle);
+	signal(SIGUSR2, handle);
+	raise(SIGUSR1);
+	raise(SIGUSR2);
+	raise(SIGCHLD); /* ignored, but told */
+	return handled == 2 * SIGUSR2 ? 5 : 6;
+}
+
+/* A signal is told, and the tracer says what becomes of it. */
+static bool
+signals_stop(void)
+{
+	pid_t pid = start(raises);
+	siginfo_t info;
+	bool good = pid > 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 && is_stop(next(pid), SIGUSR1) &&
+		    ptrace(PTRACE_GETSIGINFO, pid, 0, &info) == 0 && info.si_signo == SIGUSR1 &&
+		    info.si_pid == pid && ptrace(PTRACE_CONT, pid, 0, SIGUSR2) == 0;
+
+	good = good && waitid(P_PID, (id_t)pid, &info, WEXITED) == 0 &&
+	       info.si_code == CLD_TRAPPED && info.si_status == SIGUSR2 &&
+	       ptrace(PTRACE_CONT, pid, 0, SIGUSR2) == 0 && is_stop(next(pid), SIGCHLD) &&
+	       ptrace(PTRACE_CONT, pid, 0, 0) == 0;
+	return good && next(pid) == 5 << 8;
+}
+
+int __attribute__((noinline)) ptraced_sum(int a, int b)
+{
+	__asm__ volatile("" : "+r"(a));
+	return a + b;
+}
+
+static int
+runs_on(void)
+{
+	return ptraced_sum((int)target, 1);
+}
+
+/* A breakpoint that the tracer puts, takes away, and steps over. */
+static bool
+breakpoints_stop(void)
+{
+	pid_t pid = start(runs_on);
+	uintptr_t at = (uintptr_t)ptraced_sum, word_at = at & ~7ul;
+	unsigned shift = (unsigned)(at % 8 * 8);
+	long code = ptrace(PTRACE_PEEKTEXT, pid, word_at, 0);
+	unsigned long mask = (BREAK_LEN == 1 ? 0xfful : 0xfffffffful) << shift;
+	registers r, after;
+	int steps = 0, status;
+	bool good = pid > 0 &&
+		    ptrace(PTRACE_POKETEXT, pid, word_at,
+			   ((unsigned long)code & ~mask) | (unsigned long)BREAK << shift) == 0 &&
+		    ptrace(PTRACE_CONT, pid, 0, 0) == 0 && is_stop(next(pid), SIGTRAP) &&
+		    get_registers(pid, &r) == 0 && PC(r) == at + (BREAK_LEN == 1 ? 1 : 0);
+
+	PC(r) = at;
+	good =
+	    good && set_registers(pid, &r) == 0 && ptrace(PTRACE_POKETEXT, pid, word_at, code) == 0;
+	/* It returns after a few steps, each of which comes to another place. */
+	for (; good && steps < 50; steps++, r = after) {
+		good = ptrace(PTRACE_SINGLESTEP, pid, 0, 0) == 0 && is_stop(next(pid), SIGTRAP) &&
+		       get_registers(pid, &after) == 0 && PC(after) != PC(r);
+		if (PC(after) - at >= 64)
+			break;
+	}
+	good = good && steps > 0 && RESULT(after) == 8 && ptrace(PTRACE_CONT, pid, 0, 0) == 0;
+	status = next(pid);
+	return good && status == 8 << 8;
+}
+
+int
+ptraced_steps(void)
+{
+	signal(SIGUSR1, handle);
+	for (int i = 0; i < 3; i++)
+		syscall(SYS_getppid);
+	raise(SIGUSR1);
+	return handled == SIGUSR1 ? 5 : 6;
+}
+
+/* Steps through a program to its end: through calls, and into a handler. */
+static bool
+steps_end(void)
+{
+	pid_t pid = start(ptraced_steps);
+	int status = 0, sig = 0, steps = 0, signals = 0;
+
+	if (pid < 0)
+		return false;
+	while (ptrace(PTRACE_SINGLESTEP, pid, 0, sig) == 0) {
+		status = next(pid);
+		if (!WIFSTOPPED(status))
+			break;
+		sig = WSTOPSIG(status) != SIGTRAP ? WSTOPSIG(status) : 0;
+		signals += sig == SIGUSR1;
+		steps++;
+	}
+	return status == 5 << 8 && steps > 50 && signals == 1;
+}
+
+static void *
+nothing(void *arg)
+{
+	return arg;
+}
+
+static int
+makes_others(void)
+{
+	pthread_t t;
+	pid_t pid;
+	int status;
+
+	if (pthread_create(&t, NULL, nothing, NULL) != 0 || pthread_join(t, NULL) != 0)
+		return 1;
+	pid = fork();
+	if (pid == 0)
+		_exit(3);
+	if (waitpid(pid, &status, 0) != pid || status != 3 << 8)
+		return 2;
+	execl(linux_test_path(), "linux_test", "nothing", NULL);
+	return 4;
+}
+
+/* Its thread and its child are traced, too; each event is told once. In a process that has no other
+ * children. */
+static int
+await_events(void *arg)
+{
+	const long options = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEEXEC |
+			     PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL;
+	pid_t pid = start(makes_others), who;
+	unsigned seen[8] = {0}, begins = 0, ends = 0;
+	unsigned long message, messages[8] = {0};
+	int status;
+	bool good = pid > 0 && ptrace(PTRACE_SETOPTIONS, pid, 0, options) == 0 &&
+		    ptrace(PTRACE_CONT, pid, 0, 0) == 0;
+
+	(void)arg;
+	while (good && (who = waitpid(-1, &status, __WALL)) > 0) {
+		int sig = 0;
+
+		if (!WIFSTOPPED(status)) {
+			ends++;
+			good = status ==
+			       ((unsigned long)who == messages[PTRACE_EVENT_FORK] ? 3 << 8 : 0);
+			if (who == pid)
+				break;
+			continue;
+		}
+		if (status >> 16 != 0) {
+			seen[status >> 16]++;
+			good = ptrace(PTRACE_GETEVENTMSG, who, 0, &message) == 0;
+			messages[status >> 16] = message;
+		} else if (WSTOPSIG(status) == SIGSTOP) {
+			begins++;
+		} else {
+			sig = WSTOPSIG(status);
+		}
+		good &= ptrace(PTRACE_CONT, who, 0, sig) == 0;
+	}
+	return good && seen[PTRACE_EVENT_CLONE] == 1 && seen[PTRACE_EVENT_FORK] == 1 &&
+		       seen[PTRACE_EVENT_EXEC] == 1 && seen[PTRACE_EVENT_EXIT] == 3 &&
+		       begins == 2 && ends == 3 && messages[PTRACE_EVENT_EXEC] == (unsigned long)pid
+		   ? 0
+		   : 1;
+}
+
+static _Noreturn void
+wait_for_ever(void)
+{
+	for (;;)
+		pause();
+}
+
+static bool
+told_by(pid_t pid, const char *line)
+{
+	char path[64], text[4096] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "r");
+	if (f == NULL)
+		return false;
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	return strstr(text, line) != NULL;
+}
+
+/* Attaches to a process that sleeps, stops it, and leaves it again. */
+static bool
+attached(bool seize)
+{
+	pid_t pid = fork();
+	char line[64];
+	int status;
+	siginfo_t info;
+	bool good;
+
+	if (pid == 0)
+		wait_for_ever();
+	await_sleep(pid, 0);
+	if (!seize)
+		good = ptrace(PTRACE_ATTACH, pid, 0, 0) == 0 && is_stop(next(pid), SIGSTOP);
+	else
+		good = ptrace(PTRACE_SEIZE, pid, 0, 0) == 0 &&
+		       waitpid(pid, &status, WNOHANG) == 0 &&
+		       FAILS(ptrace(PTRACE_CONT, pid, 0, 0), ESRCH) &&
+		       ptrace(PTRACE_INTERRUPT, pid, 0, 0) == 0 &&
+		       is_stop(next(pid), SIGTRAP | PTRACE_EVENT_STOP << 8);
+	snprintf(line, sizeof(line), "TracerPid:\t%d\n", getpid());
+	good = good && told_by(pid, line) && told_by(pid, "State:\tt (tracing stop)\n") &&
+	       FAILS(ptrace(PTRACE_ATTACH, pid, 0, 0), EPERM) &&
+	       ptrace(PTRACE_CONT, pid, 0, 0) == 0;
+	/* The group stops; one that was seized listens until it goes on. */
+	good = good && kill(pid, SIGTSTP) == 0 && is_stop(next(pid), SIGTSTP) &&
+	       ptrace(PTRACE_CONT, pid, 0, SIGSTOP) == 0;
+	if (seize)
+		good = good && is_stop(next(pid), SIGSTOP | PTRACE_EVENT_STOP << 8) &&
+		       ptrace(PTRACE_LISTEN, pid, 0, 0) == 0 && kill(pid, SIGCONT) == 0 &&
+		       is_stop(next(pid), SIGTRAP | PTRACE_EVENT_STOP << 8) &&
+		       ptrace(PTRACE_CONT, pid, 0, 0) == 0 && is_stop(next(pid), SIGCONT) &&
+		       ptrace(PTRACE_DETACH, pid, 0, 0) == 0;
+	else
+		good = good && is_stop(next(pid), SIGSTOP) &&
+		       FAILS(ptrace(PTRACE_GETSIGINFO, pid, 0, &info), EINVAL) &&
+		       kill(pid, SIGCONT) == 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 &&
+		       is_stop(next(pid), SIGCONT) && ptrace(PTRACE_DETACH, pid, 0, SIGTERM) == 0;
+	good = good && (!seize || (told_by(pid, "TracerPid:\t0\n") && kill(pid, SIGTERM) == 0));
+	return good && waitpid(pid, &status, 0) == pid && status == SIGTERM;
+}
+
+/* A tracer ends: what it traces goes on, or ends with it. */
+static bool
+tracer_ends(long options)
+{
+	pid_t pid = fork(), tracer;
+	int status;
+	bool good;
+
+	if (pid == 0)
+		wait_for_ever();
+	tracer = fork();
+	if (tracer == 0)
+		_exit(ptrace(PTRACE_SEIZE, pid, 0, options) == 0 &&
+			      ptrace(PTRACE_INTERRUPT, pid, 0, 0) == 0 && WIFSTOPPED(next(pid))
+			  ? 0
+			  : 1);
+	good = waitpid(tracer, &status, 0) == tracer && status == 0;
+	if (options == 0)
+		good = good && await_sleep(pid, 0) && kill(pid, SIGTERM) == 0;
+	return waitpid(pid, &status, 0) == pid && good &&
+	       status == (options == 0 ? SIGTERM : SIGKILL);
+}
+
+/* The parent learns of the end when the tracer has. */
+static bool
+end_is_told_twice(void)
+{
+	pid_t pid = fork(), tracer;
+	int status, end[2];
+	char c;
+	bool good = pipe(end) == 0;
+
+	if (pid == 0)
+		wait_for_ever();
+	tracer = fork();
+	if (tracer == 0) {
+		bool seized = ptrace(PTRACE_SEIZE, pid, 0, 0) == 0 && write(end[1], "x", 1) == 1;
+		siginfo_t info;
+
+		seized = seized && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0 &&
+			 info.si_code == CLD_KILLED && info.si_status == SIGKILL;
+		_exit(seized && next(pid) == SIGKILL ? 0 : 1);
+	}
+	good = good && read(end[0], &c, 1) == 1 && kill(pid, SIGKILL) == 0 &&
+	       waitpid(pid, &status, 0) == pid && status == SIGKILL &&
+	       waitpid(tracer, &status, 0) == tracer && status == 0;
+	close(end[0]);
+	close(end[1]);
+	return good;
+}
+
+static bool
+others_are_refused(void)
+{
+	registers r;
+
+	return FAILS(ptrace(PTRACE_ATTACH, getpid(), 0, 0), EPERM) &&
+	       FAILS(ptrace(PTRACE_SEIZE, 0x3fffffff, 0, 0), ESRCH) &&
+	       FAILS(ptrace(PTRACE_CONT, getppid(), 0, 0), ESRCH) &&
+	       FAILS(get_registers(getppid(), &r), ESRCH);
+}
+
+void
+test_ptrace(void)
+{
+	result(memory_changes(), "a debugger reads and writes a program's memory");
+	result(calls_stop(), "each system call stops twice, and its result is changed");
+	result(signals_stop(), "signals are told before they are delivered, and changed");
+	result(breakpoints_stop(), "a breakpoint in the program's code, and steps after it");
+	result(steps_end(), "a program runs to its end step by step");
+	result(in_child(await_events, NULL) == 0, "threads, children, exec and ends are events");
+	result(attached(false), "PTRACE_ATTACH stops a process, and DETACH lets it go on");
+	result(attached(true), "PTRACE_SEIZE, INTERRUPT and LISTEN do, too");
+	result(tracer_ends(0) && tracer_ends(PTRACE_O_EXITKILL),
+	       "a debugger that ends leaves its programs, or kills them");
+	result(end_is_told_twice(), "a traced process's end is told to both, the tracer first");
+	result(others_are_refused(), "what is not traced is refused");
+}
