@@ -263,8 +263,13 @@ entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 void
 entry_step(struct arch_trapframe *tf)
 {
+	bool traced;
+
+	spin_lock(&proc_lock);
+	traced = ptrace_traced(curlwp());
+	spin_unlock(&proc_lock);
 	/* Its tracer may have left it meanwhile. */
-	if (curthread()->stepped && !ptrace_traced(curlwp())) {
+	if (curthread()->stepped && !traced) {
 		lwp_step_end(tf);
 		arch_user_step(tf, false);
 		curthread()->stepped = false;

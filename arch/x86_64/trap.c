@@ -117,12 +117,16 @@ exception(struct arch_trapframe *tf)
 	case VEC_DB:
 		if (arch_tf_user(tf) && v == VEC_BP)
 			break;
-		if (arch_tf_user(tf))
+		if (arch_tf_user(tf)) {
+			__asm__ volatile("mov %0, %%dr6"
+					 :
+					 : "r"(0ul)); /* the CPU does not clear it */
 			entry_step(tf);
-		else if (v == VEC_DB)
+		} else if (v == VEC_DB) {
 			x86_debug_exception(tf);
-		else
+		} else {
 			entry_debug(tf, ENTRY_BREAKPOINT, 0);
+		}
 		return;
 	case VEC_DF:
 	case VEC_MC:

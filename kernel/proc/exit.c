@@ -360,6 +360,8 @@ wait_child(int64_t want, int options, struct waited *w)
 	while ((c = find_child(want, options, &any)) == NULL &&
 	       (pt = ptrace_news(wanted, want, options, &any)) == NULL) {
 		int r = !any ? -ECHILD : options & WNOHANG ? 0 : 1;
+
+		any = false; /* another thread may have waited for it meanwhile */
 		if (r == 1 &&
 		    (r = sleep_on(curproc(), &proc_lock, "wait", SLEEP_INTR, DEADLINE_NEVER)) == 0)
 			continue;

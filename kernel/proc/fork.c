@@ -8,6 +8,7 @@
 #include "arch/context.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
+#include "arch/regset.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/ptrace.h"
@@ -84,6 +85,11 @@ fork_thread(struct thread *t, const struct vmspace *vm, const struct fork_args *
 	thread_fpu_copy(t);
 	memcpy(tf, arch_user_frame((uintptr_t)self->kstack + KSTACK_SIZE), sizeof(*tf));
 	arch_tf_set_return(tf, 0);
+	if (self->stepped) { /* its debugger steps the parent */
+		irq_push();
+		arch_user_step(tf, false);
+		irq_pop();
+	}
 	if (f->sp != 0)
 		arch_tf_set_sp(tf, f->sp);
 	if (f->flags & CLONE_SETTLS)

@@ -70,7 +70,7 @@ process_of(const struct ptrace *pt)
 	return pt->lwp != NULL ? pt->lwp->thread->proc : proc_find(pt->pid);
 }
 
-/* Nobody traces the thread any more. The record is the thread's, if it is stopped. */
+/* Nobody traces the thread any more. The record is the thread's, if that is in its stop. */
 void
 ptrace_detach(struct ptrace *pt)
 {
@@ -81,7 +81,7 @@ ptrace_detach(struct ptrace *pt)
 	list_remove(&pt->link);
 	pt->tracer = NULL;
 	pt->interrupt = pt->passed = false;
-	if (pt->state == PTRACE_STOPPED || pt->state == PTRACE_LISTENS) {
+	if (pt->inside) {
 		pt->state = PTRACE_RUNS;
 		wakeup(&l->ptrace);
 		return;
@@ -143,6 +143,7 @@ go_on(struct lwp *l, struct ptrace *pt, struct arch_trapframe *tf)
 	int sig = pt->sig;
 
 	pt->state = PTRACE_RUNS;
+	pt->inside = false;
 	pt->call = PTRACE_NO_CALL;
 	pt->news = false;
 	if (pt->fpu_set)
@@ -185,6 +186,7 @@ stop(int status, int sig, bool dying)
 	pt->sig = sig;
 	pt->mode = PTRACE_CONT;
 	pt->state = PTRACE_STOPPED;
+	pt->inside = true;
 	CTR2(KTR_PROC, "ptrace stop: tid %u status %#x", pt->tid, status);
 	tell_tracer(pt, CLD_TRAPPED, status >> 8);
 	while (!is_killed(l, dying) &&
@@ -258,7 +260,7 @@ ptrace_handler(void)
 		trap(STOP_STATUS(SIGTRAP), SIGTRAP, false);
 }
 
-/* Does the tracer want that event? */
+/* Does the tracer want that event? proc_lock held. */
 static bool
 wants(int event)
 {
@@ -283,10 +285,14 @@ ptrace_event(int event, uint64_t message)
 void
 ptrace_executed(uint32_t old_tid)
 {
-	bool told = wants(PTRACE_EVENT_EXEC);
+	bool by_signal;
 
 	ptrace_event(PTRACE_EVENT_EXEC, old_tid);
-	if (!told && ptrace_traced(curlwp()) && !curlwp()->ptrace->seized)
+	spin_lock(&proc_lock);
+	by_signal =
+	    ptrace_traced(curlwp()) && !wants(PTRACE_EVENT_EXEC) && !curlwp()->ptrace->seized;
+	spin_unlock(&proc_lock);
+	if (by_signal)
 		proc_signal_self(SIGTRAP);
 }
 
@@ -309,13 +315,16 @@ call_stop(enum ptrace_call call)
 bool
 ptrace_call_enter(struct arch_trapframe *tf)
 {
+	bool go = true;
+
 	spin_lock(&proc_lock);
 	if (ptrace_traced(curlwp()) && curlwp()->ptrace->mode == PTRACE_SYSCALL) {
 		arch_tf_syscall_enter(tf);
 		call_stop(PTRACE_CALL_ENTRY);
+		go = !is_killed(curlwp(), false); /* its tracer may have killed it for that call */
 	}
 	spin_unlock(&proc_lock);
-	return (int32_t)arch_tf_syscall(tf) != -1;
+	return go && (int32_t)arch_tf_syscall(tf) != -1;
 }
 
 void
@@ -354,9 +363,14 @@ ptrace_return(struct arch_trapframe *tf)
 struct ptrace *
 ptrace_child(int event, int *error)
 {
-	struct ptrace *pt = wants(event) ? ptrace_alloc() : NULL;
+	struct ptrace *pt;
+	bool wanted;
 
-	*error = pt == NULL && wants(event) ? -ENOMEM : 0;
+	spin_lock(&proc_lock);
+	wanted = wants(event);
+	spin_unlock(&proc_lock);
+	pt = wanted ? ptrace_alloc() : NULL;
+	*error = wanted && pt == NULL ? -ENOMEM : 0;
 	return pt;
 }
 

@@ -42,6 +42,7 @@ struct ptrace {
 	bool interrupt;   /* it is to stop, for no reason of its own */
 	bool passed;      /* it was let go on though its group is stopped */
 	bool news;        /* the tracer has not waited for `status` */
+	bool inside;      /* the thread is in its stop, and frees the record if nobody traces it */
 	enum ptrace_state state;
 	int status;            /* as wait4() reports */
 	uint32_t mode;         /* how it was let go on: PTRACE_CONT, _SYSCALL, _SINGLESTEP */
@@ -53,7 +54,7 @@ struct ptrace {
 	struct arch_fpu fpu; /* while it is stopped; fpu_set: to be loaded */
 };
 
-/* Does somebody trace the thread? proc_lock held, or it is the current one. */
+/* Does somebody trace the thread? proc_lock held: a tracer that ends frees the record. */
 bool ptrace_traced(const struct lwp *l);
 
 /* ---- where the current thread stops. proc_lock held, which is released meanwhile. ---- */

@@ -69,6 +69,7 @@ attach(struct ptrace **new, struct proc *tracer, struct lwp *l)
 	if (old != NULL)
 		*old = (struct ptrace){.ui = old->ui,
 				       .state = old->state,
+				       .inside = old->inside,
 				       .fpu_set = old->fpu_set,
 				       .fpu = old->fpu,
 				       .sig = old->sig,

@@ -394,7 +394,12 @@ stop_all(struct proc *p, int sig)
 	p->state = PROC_STOPPED;
 	tell_parent(p, sig << 8 | 0x7f);
 	proc_signals_update(p);
-	for_each_lwp(l, p) sleepq_interrupt(l->thread);
+	for_each_lwp(l, p)
+	{
+		if (l->ptrace != NULL)
+			l->ptrace->passed = false;
+		sleepq_interrupt(l->thread);
+	}
 }
 
 static enum syscall_restart
@@ -408,6 +413,13 @@ interrupted_call(const struct arch_trapframe *tf)
 	if (how == RESTART_TIMED)
 		return arch_tf_arg(tf, 3) != 0 ? RESTART_WAITED : RESTART_AGAIN;
 	return how;
+}
+
+/* Has its tracer changed the registers, so that the call is not to begin again? */
+static bool
+is_elsewhere(const struct arch_trapframe *tf, uint64_t pc, enum syscall_restart call)
+{
+	return call != RESTART_NOT && (arch_tf_pc(tf) != pc || interrupted_call(tf) != call);
 }
 
 /* Takes the next signal to act on. 0: none. proc_lock held. */
@@ -481,6 +493,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 	enum syscall_restart call;
 	struct proc_siginfo info;
 	bool any = false;
+	uint64_t pc = arch_tf_pc(tf);
 	int sig;
 
 	call = interrupted_call(tf);
@@ -492,6 +505,8 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			spin_unlock(&proc_lock);
 			do_exit(0); /* the process has its status */
 		}
+		if (is_elsewhere(tf, pc, call))
+			call = RESTART_NOT;
 		if (ptrace_traced(l) && l->ptrace->interrupt) {
 			ptrace_interrupted();
 			continue;
@@ -513,8 +528,8 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		any = true;
 		if (ptrace_traced(l) && sig != SIGKILL) {
 			sig = ptrace_signal(sig, &info);
-			if (!arch_tf_in_syscall(tf))
-				call = RESTART_NOT; /* the tracer has said so */
+			if (is_elsewhere(tf, pc, call))
+				call = RESTART_NOT;
 			if (sig == 0 || p->exiting || l->dying)
 				continue;
 		}

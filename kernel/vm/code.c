@@ -92,6 +92,8 @@ vm_code_unmark(struct vmspace *vm, const struct area *a, uint64_t va)
 	page = a->from.pager->page(a->from.object, index_at(a, va), false, &error);
 	if (page == NULL)
 		return false;
+	*pte = 0;
+	vm_flush_everywhere(); /* its threads may run the copy, on other CPUs */
 	*pte = arch_pte_leaf(virt_to_phys(page), MMU_READ | MMU_EXEC | MMU_USER, 0);
 	page_unref(copy);
 	return true;

@@ -27,7 +27,7 @@ enter_page(uint64_t *pte, void *page, unsigned prot)
 {
 	if (prot & MMU_EXEC)
 		arch_icache_sync(page, PAGE_SIZE);
-	*pte = arch_pte_leaf(virt_to_phys(page), prot | MMU_USER, 0);
+	*pte = arch_pte_leaf(virt_to_phys(page), prot != 0 ? prot | MMU_USER : 0, 0);
 }
 
 /* A write to a read-only page: copies the page if it is shared, otherwise makes it writable. */
@@ -212,6 +212,16 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 	return served;
 }
 
+bool
+vm_bring(struct vmspace *vm, uint64_t va)
+{
+	const struct area *a = vm_find(vm, va);
+	const uint64_t *entry = pagetable_entry(vm->root, page_round_down(va), 0, NULL);
+
+	return (entry != NULL && *entry != 0) ||
+	       fault(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot);
+}
+
 /* The page at va, made if there is none, which nobody else has. */
 static int
 own_page(struct vmspace *vm, uint64_t va, uint64_t *pte)
@@ -221,12 +231,9 @@ own_page(struct vmspace *vm, uint64_t va, uint64_t *pte)
 
 	if (a == NULL)
 		return -EFAULT;
+	if (!vm_bring(vm, va))
+		return -ENOMEM;
 	entry = pagetable_entry(vm->root, va, 0, NULL);
-	if (entry == NULL || *entry == 0) {
-		if (!fault(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot))
-			return -ENOMEM;
-		entry = pagetable_entry(vm->root, va, 0, NULL);
-	}
 	if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*entry))) > 1 &&
 	    !do_wp_page(vm, entry, va, a->prot))
 		return -ENOMEM;

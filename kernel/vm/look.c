@@ -72,14 +72,13 @@ static bool
 peek_page(struct vmspace *vm, uint64_t va, void *to, size_t n)
 {
 	const struct area *a = vm_find(vm, va);
-	unsigned level;
-	uint64_t off = va & (PAGE_SIZE - 1), pte;
+	const uint64_t *entry = pagetable_entry(vm->root, page_round_down(va), 0, NULL);
+	uint64_t off = va & (PAGE_SIZE - 1), pte = entry != NULL ? *entry : 0;
 	int error = 0;
 	void *page = NULL;
 
 	if (a == NULL)
 		return false;
-	pte = pagetable_lookup(vm->root, va, &level);
 	if (pte != 0 && page_marked(phys_to_virt(arch_pte_pa(pte))))
 		pte = 0; /* what the program has there, without the probes' breakpoints */
 	if (pte == 0 && a->from.pager != NULL)
@@ -105,7 +104,8 @@ poke_page(struct vmspace *vm, uint64_t va, const void *from, size_t n)
 
 	if (a == NULL || (a->from.shared && !(a->prot & MMU_WRITE)))
 		return false;
-	return vm_code_unmark(vm, a, va) && vm_write_locked(vm, va, from, n) == 0;
+	return vm_bring(vm, va) && vm_code_unmark(vm, a, va) &&
+	       vm_write_locked(vm, va, from, n) == 0;
 }
 
 /* The part of n bytes at va that is in the same page. */

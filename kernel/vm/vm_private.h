@@ -49,6 +49,8 @@ uint64_t vm_gap(const struct vmspace *vm, uint64_t from, uint64_t size);
 bool vm_may_grow(const struct vmspace *vm, uint64_t bytes, uint64_t limit);
 /* Moves the end of an area. */
 void vm_set_end(struct vmspace *vm, struct area *a, uint64_t end);
+/* Is there a page at va, in an area; or can one be made? The space's lock held. */
+bool vm_bring(struct vmspace *vm, uint64_t va);
 /* vm_write() with the lock held. */
 int vm_write_locked(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
 /* vm_unmap() with the lock held. */

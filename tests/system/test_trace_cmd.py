@@ -12,7 +12,7 @@ from harness import ARCH, ARCHS, DEADLINE_S, Skipped, boot, check, check_eq, che
 from tracefs import CD
 
 # A command that is traced begins when a recorder of each CPU waits: trace-cmd records nothing where it comes too late.
-READY = "until portable_test as test $(/bin/ps | grep -c tracepipe) -ge $(nproc); do sleep 0.02; done; "
+READY = "until test $(/bin/ps | grep -c tracepipe) -ge $(nproc); do sleep 0.02; done; "
 
 
 def guest(script, **options):
