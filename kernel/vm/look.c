@@ -138,6 +138,7 @@ vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n)
 	size_t done = 0, part;
 
 	mutex_lock(&vm->lock);
+	vm_share(vm); /* from now on, what is flushed is flushed on all CPUs that run it */
 	for (; done < n; done += part) {
 		part = in_page(va + done, n - done);
 		if (!poke_page(vm, va + done, (const char *)from + done, part))

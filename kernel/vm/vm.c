@@ -104,7 +104,7 @@ vm_flush_page(const struct vmspace *vm, uint64_t va)
 
 	/* CPUs that do not run the space now: before they run it again */
 	arch_tlb_flush_page(va);
-	if (vm->shared || curthread()->root != vm->root) /* a debugger's: it runs elsewhere */
+	if (vm->shared)
 		smp_call_all(flush_here, &f);
 }
 

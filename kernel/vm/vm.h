@@ -50,7 +50,7 @@ struct vmspace *vm_ref(struct vmspace *vm);
 void vm_destroy(struct vmspace *vm);
 /* A copy, counted for ui. Both share all pages until one of them writes. NULL: as vm_create(). */
 struct vmspace *vm_fork(struct vmspace *vm, struct uidinfo *ui);
-/* From now on several threads may run on the space. */
+/* From now on several threads may run on the space, or a debugger changes it while one does. */
 void vm_share(struct vmspace *vm);
 /* Physical address of the page table. */
 uint64_t vm_root(const struct vmspace *vm);
