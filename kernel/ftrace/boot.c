@@ -108,7 +108,7 @@ static const struct {
 
 /* Commas become blanks. */
 static void
-apply(unsigned i, const char *value)
+apply_parameter(unsigned i, const char *value)
 {
 	size_t n = strlen(value) + 1;
 	char *text = kmalloc(n);
@@ -134,7 +134,7 @@ ftrace_boot(void)
 		const char *value = tunable_get(parameters[i].name);
 
 		if (value != NULL)
-			apply(i, value);
+			apply_parameter(i, value);
 	}
 	mutex_unlock(&ftrace_lock);
 }

@@ -31,7 +31,7 @@ struct iovec { /* Linux's */
 
 /* The thread with that number. NULL: there is none. proc_lock held. */
 static struct lwp *
-find_thread(uint32_t tid)
+lwp_of_tid(uint32_t tid)
 {
 	for_each_proc (p)
 		for_each_lwp(l, p) if (l->thread->tid == tid) return l;
@@ -59,7 +59,7 @@ find_tracee(uint32_t tid)
 
 /* Takes a record for l into use. NULL: *error. proc_lock held. */
 static int
-attach(struct ptrace **new, struct proc *tracer, struct lwp *l)
+take_record(struct ptrace **new, struct proc *tracer, struct lwp *l)
 {
 	struct ptrace *old = l->ptrace, *pt = old != NULL ? old : *new;
 
@@ -97,11 +97,11 @@ attach_to(uint32_t tid, bool seize, uint64_t options)
 	pt->seized = seize;
 	pt->options = (uint32_t)options;
 	spin_lock(&proc_lock);
-	l = find_thread(tid);
+	l = lwp_of_tid(tid);
 	if (l != NULL) {
 		struct proc *p = l->thread->proc;
 
-		error = p == curproc() || !may_attach(p) ? -EPERM : attach(&pt, curproc(), l);
+		error = p == curproc() || !may_attach(p) ? -EPERM : take_record(&pt, curproc(), l);
 		if (error == 0 && !seize)
 			proc_signal_thread_locked(l, SIGSTOP,
 						  &(struct proc_siginfo){.code = SI_KERNEL});
@@ -124,7 +124,7 @@ trace_me(void)
 	if (pt == NULL)
 		return -ENOMEM;
 	spin_lock(&proc_lock);
-	error = curproc()->pid == 1 ? -EPERM : attach(&pt, curproc()->parent, curlwp());
+	error = curproc()->pid == 1 ? -EPERM : take_record(&pt, curproc()->parent, curlwp());
 	spin_unlock(&proc_lock);
 	ptrace_free(pt);
 	return error;
@@ -216,7 +216,7 @@ get_call(const struct ptrace *pt, struct ptrace_syscall_info *c)
 
 /* Fills the area for a request that reads. Bytes, or -errno. proc_lock held. */
 static int64_t
-get(const struct ptrace *pt, uint32_t request, uint64_t which, union area *a)
+get_area(const struct ptrace *pt, uint32_t request, uint64_t which, union area *a)
 {
 	const struct thread *t = pt->lwp->thread;
 	struct arch_trapframe tf = *frame_of(pt);
@@ -259,7 +259,7 @@ get(const struct ptrace *pt, uint32_t request, uint64_t which, union area *a)
 
 /* Takes the area of a request that writes. proc_lock held. */
 static int64_t
-set(struct ptrace *pt, uint32_t request, uint64_t which, const union area *a)
+set_area(struct ptrace *pt, uint32_t request, uint64_t which, const union area *a)
 {
 	struct arch_trapframe *tf = frame_of(pt);
 	uintptr_t pc = arch_tf_pc(tf), seen = lwp_pc(pt->lwp, tf);
@@ -308,7 +308,7 @@ get_stopped(uint32_t tid, uint32_t request, uint64_t which, union area *a)
 	spin_lock(&proc_lock);
 	pt = find_stopped(tid);
 	if (pt != NULL)
-		n = get(pt, request, which, a);
+		n = get_area(pt, request, which, a);
 	spin_unlock(&proc_lock);
 	return n;
 }
@@ -322,7 +322,7 @@ set_stopped(uint32_t tid, uint32_t request, uint64_t which, const union area *a)
 	spin_lock(&proc_lock);
 	pt = find_stopped(tid);
 	if (pt != NULL)
-		n = set(pt, request, which, a);
+		n = set_area(pt, request, which, a);
 	spin_unlock(&proc_lock);
 	return n;
 }

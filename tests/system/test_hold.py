@@ -259,7 +259,7 @@ def zombies():
 
 ALL = "crw-rw-rw-"
 MODES = {"console": "crw-------", "dtrace": "crw-------", "full": ALL, "ksyms": "cr--------", "ktr": "cr--------",
-         "ktr.prev": "cr--------", "null": ALL, "probe": "crw-------", "random": ALL, "tty": ALL, "ttyS1": "c-w-------",
+         "ktr.prev": "cr--------", "null": ALL, "probe": "crw-------", "ptmx": ALL, "random": ALL, "tty": ALL, "ttyS1": "c-w-------",
          "urandom": ALL, "zero": ALL}
 DEVICES = """
 if test $(sysctl -n debug.ktr.prev.events) = 0; then
