@@ -270,6 +270,7 @@ echo
 ls -l /dev
 cd /dev
 for d in *; do
+test -c $d -a ! -L $d || continue # the rest are folders, and links to the reader's own files
 su 1000 sh -c ": < $d" 2> /dev/null && echo read $d
 su 1000 sh -c ": > $d" 2> /dev/null && echo write $d
 done

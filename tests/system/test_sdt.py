@@ -210,7 +210,7 @@ def every():
             break
     check_eq(sorted(known - seen), [], "probes that never fired")
     check_eq(sorted(seen - known), [], "probes that are not listed")
-    check(len(known) == 47, f"{len(known)} probes, expected 47")
+    check(len(known) == 50, f"{len(known)} probes, expected 50")
 
 
 @test("a probe and a trace point at one place are switched for themselves; afterwards the code is as it was built")
