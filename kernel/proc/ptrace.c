@@ -287,11 +287,11 @@ ptrace_executed(uint32_t old_tid)
 {
 	bool by_signal;
 
-	ptrace_event(PTRACE_EVENT_EXEC, old_tid);
-	spin_lock(&proc_lock);
+	spin_lock(&proc_lock); /* before the event, at which the tracer may change its options */
 	by_signal =
 	    ptrace_traced(curlwp()) && !wants(PTRACE_EVENT_EXEC) && !curlwp()->ptrace->seized;
 	spin_unlock(&proc_lock);
+	ptrace_event(PTRACE_EVENT_EXEC, old_tid);
 	if (by_signal)
 		proc_signal_self(SIGTRAP);
 }
