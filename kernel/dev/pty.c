@@ -278,14 +278,15 @@ ptmx_read(struct file *f, struct uio *u)
 
 /* Types text. Returns how much of it; *error: why not all. */
 static size_t
-ptmx_type(struct pty *p, bool nowait, const char *text, size_t n, int *error)
+ptmx_type(const struct file *f, const char *text, size_t n, int *error)
 {
+	struct pty *p = f->priv;
 	struct tty *t = &p->tty;
 
 	for (size_t i = 0; i < n; i++) {
 		spin_lock(&t->lock);
 		while (!ldisc_room(&t->ldisc) && *error == 0)
-			*error = nowait
+			*error = f->flags & O_NONBLOCK
 				     ? -EAGAIN
 				     : sleep_on(p, &t->lock, "ptmxout", SLEEP_INTR, DEADLINE_NEVER);
 		spin_unlock(&t->lock);
@@ -299,19 +300,9 @@ ptmx_type(struct pty *p, bool nowait, const char *text, size_t n, int *error)
 static int64_t
 ptmx_write(struct file *f, struct uio *u)
 {
-	char buf[TTY_PIECE];
-	size_t done = 0;
 	int error = 0;
+	size_t done = dev_send(f, u, ptmx_type, &error);
 
-	while (u->resid > 0 && error == 0) {
-		size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
-
-		error = uio_take(u, buf, n);
-		if (error == 0)
-			done += ptmx_type(f->priv, f->flags & O_NONBLOCK, buf, n, &error);
-		if (error == 0 && u->resid > 0 && proc_signal_pending())
-			error = -EINTR;
-	}
 	return done > 0 ? (int64_t)done : error;
 }
 

@@ -23,7 +23,6 @@
 #include "kernel/sched/thread.h"
 #include "ktr/ktr.h"
 
-#define SERIAL_PIECE    256
 #define SERIAL_RETRY_NS 1000000ull
 
 #define SERIAL_LINE 1
@@ -86,19 +85,9 @@ serial_send(const struct file *f, const char *buf, size_t n, int *error)
 static int64_t
 serial_write(struct file *f, struct uio *u)
 {
-	char buf[SERIAL_PIECE];
-	size_t done = 0;
 	int error = 0;
+	size_t done = dev_send(f, u, serial_send, &error);
 
-	while (u->resid > 0 && error == 0) {
-		size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
-
-		error = uio_take(u, buf, n);
-		if (error == 0)
-			done += serial_send(f, buf, n, &error);
-		if (error == 0 && u->resid > 0 && proc_signal_pending())
-			error = -EINTR; /* on a fast line the writer never sleeps: check here */
-	}
 	CTR2(KTR_DEV, "serial write: bytes %lu error %d", done, -error);
 	return done > 0 ? (int64_t)done : error;
 }

@@ -10,6 +10,7 @@
 #include "kernel/abi/ioctl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/signal.h"
+#include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"
 #include "kernel/lib/clock.h"
@@ -181,12 +182,19 @@ tty_read(struct file *f, struct uio *u)
 	return error < 0 ? error : (int64_t)got;
 }
 
+static size_t
+send_line(const struct file *f, const char *text, size_t n, int *error)
+{
+	struct tty *t = f->priv;
+
+	return t->line->write(t, f, text, n, error);
+}
+
 int64_t
 tty_write(struct file *f, struct uio *u)
 {
 	struct tty *t = f->priv;
-	char buf[TTY_PIECE];
-	size_t done = 0;
+	size_t done;
 	int error = 0;
 
 	/* A process that ignores or blocks SIGTTOU may write. */
@@ -195,15 +203,7 @@ tty_write(struct file *f, struct uio *u)
 	if (error < 0)
 		return error;
 	error = 0;
-	while (u->resid > 0 && error == 0) {
-		size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
-
-		error = uio_take(u, buf, n);
-		if (error == 0)
-			done += t->line->write(t, f, buf, n, &error);
-		if (error == 0 && u->resid > 0 && proc_signal_pending())
-			error = -EINTR;
-	}
+	done = dev_send(f, u, send_line, &error);
 	CTR2(KTR_BUF, "tty write: bytes %lu error %d", done, -error);
 	return done > 0 ? (int64_t)done : error;
 }

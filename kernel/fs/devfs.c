@@ -10,12 +10,15 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/uio.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/random.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/proc.h"
 #include "ktr/ktr.h"
+
+#define DEV_PIECE 256 /* bytes moved at once */
 
 #define ZERO_PIECE 65536u /* bytes moved before the next check for a signal */
 
@@ -94,6 +97,25 @@ static const struct vnode_ops dev_vnode_ops = {
     .poll = dev_poll,
     .ioctl = dev_ioctl,
 };
+
+size_t
+dev_send(struct file *f, struct uio *u,
+	 size_t (*send)(const struct file *f, const char *text, size_t n, int *error), int *error)
+{
+	char buf[DEV_PIECE];
+	size_t done = 0;
+
+	while (u->resid > 0 && *error == 0) {
+		size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
+
+		*error = uio_take(u, buf, n);
+		if (*error == 0)
+			done += send(f, buf, n, error);
+		if (*error == 0 && u->resid > 0 && proc_signal_pending())
+			*error = -EINTR; /* on a fast line the writer never sleeps: check here */
+	}
+	return done;
+}
 
 int
 devfs_register(const char *name, const struct dev_ops *ops, void *arg)

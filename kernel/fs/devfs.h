@@ -5,6 +5,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* A device number as of st_rdev; minor below 256. */
@@ -35,6 +36,14 @@ struct dev_ops {
  * Makes /dev/NAME; name and ops stay in use. 0, -EEXIST, -ENOMEM. Thread context, after vfs_init().
  */
 int devfs_register(const char *name, const struct dev_ops *ops, void *arg);
+/*
+ * Takes the bytes of a write a piece at a time, and gives each to send(), which returns how many
+ * went, and in *error, which is 0 at first, why not all. A signal ends it between two pieces:
+ * -EINTR. Returns how many bytes went. Thread context.
+ */
+size_t dev_send(struct file *f, struct uio *u,
+		size_t (*send)(const struct file *f, const char *text, size_t n, int *error),
+		int *error);
 /* Makes the directory /dev/NAME, in which only the kernel adds names. NULL: no memory. */
 struct vnode *devfs_mkdir(const char *name);
 /* vn, which is new, with its type and its device number, leads to that device; or to none: -ENXIO.
