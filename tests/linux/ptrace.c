@@ -295,10 +295,10 @@ await_events(void *arg)
 {
 	const long options = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEEXEC |
 			     PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL;
-	pid_t pid = start(makes_others), who;
+	pid_t pid = start(makes_others), who = 0, child = 0;
 	unsigned seen[8] = {0}, begins = 0, ends = 0;
 	unsigned long message, messages[8] = {0};
-	int status;
+	int status = 0;
 	bool good = pid > 0 && ptrace(PTRACE_SETOPTIONS, pid, 0, options) == 0 &&
 		    ptrace(PTRACE_CONT, pid, 0, 0) == 0;
 
@@ -307,9 +307,11 @@ await_events(void *arg)
 		int sig = 0;
 
 		if (!WIFSTOPPED(status)) {
+			/* The child may have ended before its parent tells of the fork. */
 			ends++;
-			good = status ==
-			       ((unsigned long)who == messages[PTRACE_EVENT_FORK] ? 3 << 8 : 0);
+			if (status == 3 << 8)
+				child = who;
+			good = status == 0 || (status == 3 << 8 && who != pid);
 			if (who == pid)
 				break;
 			continue;
@@ -325,11 +327,17 @@ await_events(void *arg)
 		}
 		good &= ptrace(PTRACE_CONT, who, 0, sig) == 0;
 	}
-	return good && seen[PTRACE_EVENT_CLONE] == 1 && seen[PTRACE_EVENT_FORK] == 1 &&
-		       seen[PTRACE_EVENT_EXEC] == 1 && seen[PTRACE_EVENT_EXIT] == 3 &&
-		       begins == 2 && ends == 3 && messages[PTRACE_EVENT_EXEC] == (unsigned long)pid
-		   ? 0
-		   : 1;
+	good = good && seen[PTRACE_EVENT_CLONE] == 1 && seen[PTRACE_EVENT_FORK] == 1 &&
+	       seen[PTRACE_EVENT_EXEC] == 1 && seen[PTRACE_EVENT_EXIT] == 3 && begins == 2 &&
+	       ends == 3 && messages[PTRACE_EVENT_FORK] == (unsigned long)child &&
+	       messages[PTRACE_EVENT_EXEC] == (unsigned long)pid;
+	if (!good)
+		printf(
+		    "# clone %u, fork %u, exec %u, exit %u; %u began, %u ended, %d by %#x; child %d, told %lu\n",
+		    seen[PTRACE_EVENT_CLONE], seen[PTRACE_EVENT_FORK], seen[PTRACE_EVENT_EXEC],
+		    seen[PTRACE_EVENT_EXIT], begins, ends, who, status, child,
+		    messages[PTRACE_EVENT_FORK]);
+	return good ? 0 : 1;
 }
 
 static _Noreturn void
