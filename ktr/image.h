@@ -11,13 +11,14 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <ktr_port.h>
 
 #define KTR_IMAGE_MAGIC   "KTRIMAGE"
-#define KTR_IMAGE_VERSION 7u
+#define KTR_IMAGE_VERSION 8u
 #define KTR_IMAGE_TEXTS   5u
 #define KTR_IMAGE_ARCH    16u
 #define KTR_IMAGE_BUILD   96u
@@ -51,13 +52,19 @@ struct ktr_image_root {
 	char arch[KTR_IMAGE_ARCH];
 	char build[KTR_IMAGE_BUILD];
 	uint64_t rings[KTR_PORT_MAXCPU]; /* addresses of struct ktr_ring; 0: the CPU has none */
+	uint64_t crc;                    /* CRC-32C of all before it */
 };
 
 /** The root in use. Debuggers look for this symbol. */
 extern struct ktr_image_root *ktr_image;
 
-/** Moves the root to `to`, memory that is never freed. Early boot. */
-void ktr_image_move(struct ktr_image_root *to);
+/**
+ * Moves the root to `to`, and keeps a copy of it in `spare`: memory that is never freed. Early
+ * boot.
+ */
+void ktr_image_move(struct ktr_image_root *to, struct ktr_image_root *spare);
+/** Is the root as it was written? False also while it changes. */
+bool ktr_image_whole(const struct ktr_image_root *root);
 /**
  * Read-only data to which parameters and sites point; interned texts need no such call. At most
  * KTR_IMAGE_TEXTS - 1 times. Early boot, or control lock.

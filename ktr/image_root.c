@@ -5,6 +5,7 @@
 #include "ktr/image.h"
 
 #include "ktr/control.h"
+#include "ktr/crc32c.h"
 #include "ktr/intern.h"
 #include "ktr/port.h"
 #include "ktr/ring.h"
@@ -23,6 +24,7 @@ static struct ktr_image_root image_first = {
     .names_size = sizeof(struct ktr_names),
 };
 struct ktr_image_root *ktr_image = &image_first;
+static struct ktr_image_root *image_spare; /* NULL: none */
 
 static void
 copy_text(char *to, const char *from, size_t size)
@@ -32,6 +34,18 @@ copy_text(char *to, const char *from, size_t size)
 		n = size - 1;
 	ktr_copy(to, from, n);
 	to[n] = '\0';
+}
+
+static uint32_t
+root_crc(const struct ktr_image_root *r)
+{
+	return ktr_crc32c(r, offsetof(struct ktr_image_root, crc));
+}
+
+bool
+ktr_image_whole(const struct ktr_image_root *root)
+{
+	return root->crc == root_crc(root);
 }
 
 void
@@ -53,6 +67,9 @@ ktr_image_refresh(void)
 	copy_text(r->build, info->build, sizeof(r->build));
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
 		r->rings[cpu] = (uintptr_t)ktr_log_ring(&ktr_main, cpu);
+	r->crc = root_crc(r);
+	if (image_spare != NULL)
+		ktr_copy(image_spare, r, sizeof(*r));
 }
 
 void
@@ -69,10 +86,11 @@ ktr_image_add_text(const void *start, size_t size)
 }
 
 void
-ktr_image_move(struct ktr_image_root *to)
+ktr_image_move(struct ktr_image_root *to, struct ktr_image_root *spare)
 {
 	ktr_copy(to, ktr_image, sizeof(*to));
 	ktr_image = to;
+	image_spare = spare;
 	ktr_image_refresh();
 }
 
@@ -80,4 +98,5 @@ void
 ktr_image_set_tables(uint64_t phys)
 {
 	ktr_image->tables = phys;
+	ktr_image_refresh();
 }

@@ -2,7 +2,8 @@
  * persist.c - makes the region that survives a reset, allocates rings from it, and reads the region
  * of an earlier boot.
  *
- * A region's parts, in order: header, copies with their checksums, names, root, rings.
+ * A region's parts, in order: header, root, header again, copies with their checksums, names, root
+ * again, rings.
  */
 #include "ktr/persist.h"
 
@@ -16,6 +17,11 @@
 
 #define ALIGN     64u                    /* of everything in the region */
 #define RINGS_MAX (2u * KTR_PORT_MAXCPU) /* the old ones and the new, while they change */
+
+#define SPARE (KTR_PERSIST_HEAD / 2) /* offset of the second header */
+
+_Static_assert(sizeof(struct ktr_persist) + ALIGN + sizeof(struct ktr_image_root) <= SPARE,
+	       "header and root stand before the second header");
 
 static struct ktr_persist *persist; /* written once */
 
@@ -114,7 +120,7 @@ ktr_persist_make(void *p, size_t size, uint64_t phys, uint64_t boot,
 				.size = size,
 				.phys = phys,
 				.boot = boot,
-				.rings = round_up(sizeof(h))};
+				.rings = KTR_PERSIST_HEAD};
 	uint64_t blocks = 0;
 	if (count > KTR_PERSIST_TEXTS)
 		return false;
@@ -127,9 +133,11 @@ ktr_persist_make(void *p, size_t size, uint64_t phys, uint64_t boot,
 		window_add_copy(&h, &texts[i]);
 	for (unsigned i = 0; i < KTR_PERSIST_WINDOWS; i++)
 		blocks += h.windows[i].crcs != 0 ? window_blocks(&h.windows[i]) : 0;
-	uint64_t names = h.rings, root = round_up(names + sizeof(struct ktr_names));
+	uint64_t names = h.rings, root = round_up(sizeof(h));
+	uint64_t spare = round_up(names + sizeof(struct ktr_names));
 	h.root = (uintptr_t)p + root;
-	h.rings = round_up(root + sizeof(struct ktr_image_root));
+	h.spare = (uintptr_t)p + spare;
+	h.rings = round_up(spare + sizeof(struct ktr_image_root));
 	if (h.rings > size || blocks > KTR_PERSIST_BLOCKS)
 		return false;
 	*window_add(&h, (uintptr_t)p, 0) =
@@ -139,9 +147,10 @@ ktr_persist_make(void *p, size_t size, uint64_t phys, uint64_t boot,
 	ktr_copy(p, &h, sizeof(h));
 	copies_fill(p);
 	ktr_names_move(part(p, names));
-	ktr_image_move(part(p, root));
+	ktr_image_move(part(p, root), part(p, spare));
 	/* Complete: now it may be found. */
 	ktr_copy(((struct ktr_persist *)p)->magic, KTR_PERSIST_MAGIC, sizeof(h.magic));
+	ktr_copy(part(p, SPARE), p, sizeof(h));
 	persist = p;
 	ktr_persist_store(ktr_dynamic_sites, sizeof(ktr_dynamic_sites));
 	ktr_persist_store(ktr_dynamic_texts, sizeof(ktr_dynamic_texts));
@@ -195,19 +204,16 @@ inside(const struct ktr_persist *h, uint64_t at, uint64_t size)
 	return size <= h->size && at <= h->size - size;
 }
 
-bool
-ktr_persist_valid(const void *p, uint64_t phys, size_t room)
+static bool
+header_sound(const struct ktr_persist *h, uint64_t phys, size_t room)
 {
-	const struct ktr_persist *h = p;
 	uint64_t blocks = 0;
-	if (room < sizeof(*h))
-		return false;
 	for (size_t i = 0; i < sizeof(h->magic); i++) {
 		if (h->magic[i] != KTR_PERSIST_MAGIC[i])
 			return false;
 	}
 	if (h->version != KTR_PERSIST_VERSION || h->crc != header_crc(h) || h->phys != phys ||
-	    h->size > room || h->size < sizeof(*h))
+	    h->size > room || h->size < KTR_PERSIST_HEAD)
 		return false;
 	for (unsigned i = 0; i < KTR_PERSIST_WINDOWS; i++) {
 		const struct ktr_persist_window *w = &h->windows[i];
@@ -221,6 +227,16 @@ ktr_persist_valid(const void *p, uint64_t phys, size_t room)
 			return false;
 	}
 	return true;
+}
+
+bool
+ktr_persist_open(void *p, uint64_t phys, size_t room)
+{
+	if (room < KTR_PERSIST_HEAD)
+		return false;
+	if (!header_sound(p, phys, room) && header_sound(part(p, SPARE), phys, room))
+		ktr_copy(p, part(p, SPARE), sizeof(struct ktr_persist));
+	return header_sound(p, phys, room);
 }
 
 bool
@@ -279,4 +295,18 @@ ktr_persist_read(void *reader, uint64_t va, void *buf, size_t n)
 			block += window_blocks(w);
 	}
 	return false;
+}
+
+static bool
+root_whole(struct ktr_persist_reader *r, uint64_t va)
+{
+	struct ktr_image_root root;
+	return ktr_persist_read(r, va, &root, sizeof(root)) && ktr_image_whole(&root);
+}
+
+uint64_t
+ktr_persist_root(struct ktr_persist_reader *r)
+{
+	const struct ktr_persist *h = r->region;
+	return !root_whole(r, h->root) && root_whole(r, h->spare) ? h->spare : h->root;
 }

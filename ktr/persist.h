@@ -6,8 +6,9 @@
  * sites contain addresses of the kernel that wrote them. The header lists which of these addresses
  * are where in the region (windows). Sites made at run time and their texts are copies that are
  * written anew when one is made. Constant data, sites and read-only texts, are copies with a
- * checksum for each 4 KiB. All else is checked when it is read (ktr/image.h). Whatever the bytes
- * are, nothing here reads outside the region.
+ * checksum for each 4 KiB. Header and root, without which nothing can be read, are there twice,
+ * each with a checksum. All else is checked when it is read (ktr/image.h). Whatever the bytes are,
+ * nothing here reads outside the region.
  *
  * Locking: ktr_persist_alloc() and ktr_persist_free() are called under the control lock, the others
  * early in the boot.
@@ -19,11 +20,13 @@
 #include <stdint.h>
 
 #define KTR_PERSIST_MAGIC   "KTRSTAYS"
-#define KTR_PERSIST_VERSION 3u
+#define KTR_PERSIST_VERSION 4u
 #define KTR_PERSIST_WINDOWS 6u
 #define KTR_PERSIST_TEXTS   2u    /* windows of ktr_persist_make()'s caller */
 #define KTR_PERSIST_BLOCK   4096u /* bytes under one checksum */
 #define KTR_PERSIST_BLOCKS  256u  /* in all windows: 1 MiB of sites and texts */
+/** Bytes at a region's start that contain both headers; the second begins in the middle. */
+#define KTR_PERSIST_HEAD 4096u
 /** Regions begin at a multiple of it. */
 #define KTR_PERSIST_ALIGN (1u << 20)
 
@@ -33,7 +36,7 @@ struct ktr_persist_window {
 	uint64_t crcs; /* offset of a CRC-32C for each block; 0: the contents change */
 };
 
-/** At offset 0. */
+/** At offset 0, and its copy at KTR_PERSIST_HEAD / 2. */
 struct ktr_persist {
 	char magic[8];
 	uint32_t crc;     /* of the rest of the header, after this word */
@@ -41,7 +44,8 @@ struct ktr_persist {
 	uint64_t size;    /* of the region, bytes */
 	uint64_t phys;    /* physical address: a copy elsewhere is not valid */
 	uint64_t boot;    /* grows from boot to boot */
-	uint64_t root;    /* address of the struct ktr_image_root */
+	uint64_t root;    /* address of the struct ktr_image_root in use */
+	uint64_t spare;   /* address of its copy */
 	uint64_t rings;   /* offset of the first byte for rings */
 	struct ktr_persist_window windows[KTR_PERSIST_WINDOWS];
 };
@@ -73,10 +77,10 @@ void ktr_persist_store(const void *p, size_t size);
 bool ktr_persist_free(void *p);
 
 /**
- * Is there the header of a region at p, with all its `size` within `room` bytes? phys is where p
- * is.
+ * Is there a region at p, with all its `size` within `room` bytes? phys is where p is. Reads
+ * KTR_PERSIST_HEAD bytes; writes the header anew from its copy if only the copy is sound.
  */
-bool ktr_persist_valid(const void *p, uint64_t phys, size_t room);
+bool ktr_persist_open(void *p, uint64_t phys, size_t room);
 
 /** Was there the header of a region at p, of which some bytes are damaged? */
 bool ktr_persist_resembles(const void *p);
@@ -88,8 +92,11 @@ struct ktr_persist_reader {
 	unsigned bad_count;
 };
 
-/** region is valid (ktr_persist_valid()). Checks all blocks. */
+/** region is open (ktr_persist_open()). Checks all blocks. */
 void ktr_persist_reader_init(struct ktr_persist_reader *r, const struct ktr_persist *region);
+
+/** The address of the region's root, or of its copy if only that is whole. */
+uint64_t ktr_persist_root(struct ktr_persist_reader *r);
 
 /**
  * Copies n bytes from address va of the kernel that wrote the region. False: not in the region, or

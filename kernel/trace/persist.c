@@ -93,7 +93,7 @@ find_prev(void)
 			continue;
 		boot_reserve(at, PAGE_SIZE);
 		reserved[n] = true;
-		if (ktr_persist_valid(p, at, room)) {
+		if (ktr_persist_open(p, at, room)) {
 			if (prev == NULL || p->boot > prev->boot) {
 				old = prev;
 				prev = p;
@@ -102,7 +102,7 @@ find_prev(void)
 			warnk("ktr: the log of the boot before is lost: its header is damaged\n");
 		}
 		if (old != NULL)
-			memset(old, 0, sizeof(*old));
+			memset(old, 0, KTR_PERSIST_HEAD);
 	}
 }
 

@@ -45,7 +45,8 @@ static int
 prev_open_image(struct prev_reader *r, char *err, size_t errlen)
 {
 	ktr_persist_reader_init(&r->region, prev);
-	return ktr_image_open(&r->image, ktr_persist_read, &r->region, prev->root, err, errlen);
+	return ktr_image_open(&r->image, ktr_persist_read, &r->region,
+			      ktr_persist_root(&r->region), err, errlen);
 }
 
 static int
@@ -134,7 +135,7 @@ prev_forget(void)
 {
 	uint64_t start = prev->phys, size = prev->size;
 
-	memset(prev, 0, sizeof(*prev));
+	memset(prev, 0, KTR_PERSIST_HEAD);
 	prev = NULL;
 	prev_sound = prev_corrupt = 0;
 	if (prev_own)

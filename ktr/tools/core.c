@@ -300,16 +300,19 @@ find_region(struct core *c)
 		uint64_t at =
 		    (s->phys + KTR_PERSIST_ALIGN - 1) & ~(uint64_t)(KTR_PERSIST_ALIGN - 1);
 		for (; at - s->phys < s->size; at += KTR_PERSIST_ALIGN) {
-			struct ktr_persist h;
+			static char head[KTR_PERSIST_HEAD];
+			const struct ktr_persist *h = (struct ktr_persist *)head;
 			uint64_t room = s->size - (at - s->phys);
-			if (!read_phys(c, at, &h, sizeof(h)) || !ktr_persist_valid(&h, at, room) ||
-			    (c->region != NULL && h.boot < c->region->boot))
+			if (!read_phys(c, at, head, sizeof(head)) ||
+			    !ktr_persist_open(head, at, room) ||
+			    (c->region != NULL && h->boot < c->region->boot))
 				continue;
-			struct ktr_persist *copy = malloc(h.size);
-			if (copy == NULL || !read_phys(c, at, copy, h.size)) {
+			struct ktr_persist *copy = malloc(h->size);
+			if (copy == NULL || !read_phys(c, at, copy, h->size)) {
 				free(copy);
 				continue;
 			}
+			memcpy(copy, head, sizeof(head));
 			free(c->region);
 			c->region = copy;
 		}
@@ -331,9 +334,12 @@ find_root(struct core *c, struct ktr_image_root *root)
 {
 	size_t size = offsetof(struct ktr_image_root, rings);
 	static uint8_t piece[1 << 20];
-	if (c->region != NULL)
-		return ktr_persist_read(&c->reader, c->region->root, root, size) &&
-		       root_is_one(root);
+	if (c->region != NULL) {
+		uint64_t va = ktr_persist_root(&c->reader);
+		bool found = ktr_persist_read(&c->reader, va, root, size) && root_is_one(root);
+		root->self = va;
+		return found;
+	}
 	for (unsigned i = 0; i < c->count; i++) {
 		const struct segment *s = &c->segments[i];
 		/* Pieces overlap by a root. */

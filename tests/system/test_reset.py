@@ -298,21 +298,23 @@ def damaged_ring():
         check_eq(found_events(r) == whole, kept, f"are all {whole} events there; {found_events(r)} are")
 
 
-@test("a damaged header is reported, and the boot goes on")
+@test("one damaged header costs nothing; two are reported, and the boot goes on")
 def damaged_header():
     ram = Ram()
     ram.boot(RECORD + "reboot\n").expect(125)
     (at, _), = ram.regions()
-    for bit in (3, 100, 333, 1000):
+    whole = found_events(ram.copy().boot(LOOK).expect(0))
+    for bit, copies in ((3, 1), (333, 1), (3, 2), (333, 2), (1000, 2)):
         copy = ram.copy()
         with open(copy.path, "r+b") as f:
-            f.seek(at + bit // 8)
-            byte = f.read(1)[0] ^ 1 << bit % 8
-            f.seek(at + bit // 8)
-            f.write(bytes([byte]))
+            for start in (at, at + 2048)[:copies]:
+                f.seek(start + bit // 8)
+                byte = f.read(1)[0] ^ 1 << bit % 8
+                f.seek(start + bit // 8)
+                f.write(bytes([byte]))
         r = copy.boot(LOOK).expect(0)
-        check_match("ktr: the log of the boot before is lost: its header is damaged", r.out, f"bit {bit}")
-        check_eq(found_events(r), 0, "events")
+        lost = "ktr: the log of the boot before is lost: its header is damaged" in r.out
+        check_eq((lost, found_events(r)), (copies == 2, 0 if copies == 2 else whole), f"bit {bit} of {copies}: is it lost, and how many events")
 
 
 @test("clear frees the memory, and the old log is gone")
@@ -338,8 +340,7 @@ cat /dev/ktr.prev || true
 
 @test("with any number of damaged bytes the boot goes on, with the sound events")
 def damage():
-    # A byte of the log's description (how many sites and rings) costs all of it: one place in 7,000. This seed does not meet it.
-    seed = int(os.environ.get("KTR_TEST_SEED", "3"))
+    seed = int(os.environ.get("KTR_TEST_SEED", "1"))
     print(f"# KTR_TEST_SEED={seed}")
     rng = random.Random(seed)
     ram = Ram()
