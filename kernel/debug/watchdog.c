@@ -2,11 +2,12 @@
  * watchdog.c - finds hung CPUs. Each CPU watches the next one, in a circle.
  *
  * Time is counted in ticks of the watching CPU: a machine that is stopped, or that its host does
- * not run, has none. An NMI makes the hung CPU enter the debugger itself, so that the operator sees
- * where it hangs. If even the NMI does not arrive, the watching CPU enters the debugger.
+ * not run, has none. A CPU that waits for another one's answer to a call (kernel/sync/smp.h) has no
+ * ticks: it watches the one that it waits for, and counts as alive. An NMI makes the hung CPU enter
+ * the debugger itself, so that the operator sees where it hangs. If even the NMI does not arrive,
+ * the watching CPU enters the debugger.
  *
- * Locking: only a CPU's timer interrupt uses its watch_… fields, except watch_wanted, which is
- * atomic.
+ * Locking: a CPU uses its own watch_… fields, with interrupts off; watch_wanted is atomic.
  */
 #include "kernel/debug/watchdog.h"
 
@@ -20,6 +21,7 @@
 #include "kernel/lib/sysctl.h"
 #include "kernel/sched/timer.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sync/smp.h"
 #include "ktr/ktr.h"
 
 static int seconds = 5;
@@ -39,14 +41,14 @@ next_cpu(unsigned self)
 	return n;
 }
 
-/* At each clock tick: checks the next CPU. */
+/* Checks CPU n; the last look was `passed` ticks ago. Interrupts off. */
 static void
-watchdog_tick(void)
+watch(unsigned n, unsigned passed)
 {
 	struct pcpu *pc = this_pcpu();
-	unsigned n = next_cpu(arch_cpu());
-	uint64_t ticks = __atomic_load_n(&pcpus[n]->ticks, __ATOMIC_RELAXED);
-	uint64_t limit = (uint64_t)seconds * HZ;
+	uint64_t ticks = __atomic_load_n(&pcpus[n]->ticks, __ATOMIC_RELAXED) +
+			 __atomic_load_n(&pcpus[n]->late, __ATOMIC_RELAXED);
+	uint64_t limit = (uint64_t)seconds * HZ, before = pc->watch_stuck;
 
 	if (n != pc->watch_cpu || ticks != pc->watch_ticks || limit == 0) {
 		pc->watch_cpu = n;
@@ -54,18 +56,34 @@ watchdog_tick(void)
 		pc->watch_stuck = 0;
 		return;
 	}
-	if (++pc->watch_stuck == limit) {
+	pc->watch_stuck += passed;
+	if (before < limit && pc->watch_stuck >= limit) {
 		CTR2(KTR_GEN, "watchdog: cpu %u took no timer interrupt for %d s", n, seconds);
 		__atomic_store_n(&pcpus[n]->watch_wanted, true, __ATOMIC_RELEASE);
 		arch_nmi_send(n);
-	} else if (pc->watch_stuck == limit + HZ) {
+	} else if (pc->watch_stuck >= limit + HZ) {
 		pc->watch_stuck = 0; /* report again each time the limit passes */
 		if (__atomic_exchange_n(&pcpus[n]->watch_wanted, false, __ATOMIC_ACQ_REL))
 			kdb_request("watchdog: a CPU takes neither timer interrupt nor NMI");
 	}
 }
 
+static void
+watchdog_tick(void)
+{
+	watch(next_cpu(arch_cpu()), 1);
+}
+
 HOOK(clock_tick, watchdog_tick);
+
+/* This CPU waits with interrupts off for another one's answer. */
+static void
+watchdog_late(void)
+{
+	watch(this_pcpu()->late_cpu, SMP_CALL_LATE_NS / (1000000000 / HZ));
+}
+
+HOOK(call_late, watchdog_late);
 
 bool
 watchdog_hung(void)

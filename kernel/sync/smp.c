@@ -30,6 +30,7 @@ enum call_mode {
 };
 
 HOOK_LIST(resched);
+HOOK_LIST(call_late);
 
 static struct {
 	enum call_mode mode;
@@ -40,8 +41,6 @@ static struct {
 } call;
 
 static bool call_busy; /* atomic */
-
-#define CALL_AGAIN_NS 100000000ull /* if an answer takes longer, ask again */
 
 _Static_assert(MAX_CPUS <= 64, "post() keeps a set of CPUs in one word");
 
@@ -101,7 +100,8 @@ smp_online(unsigned n)
 
 /*
  * Waits for a CPU's answer. If it does not come, sends the interrupt again: a lost one must not
- * hang the machine, and a second one is harmless.
+ * hang the machine, and a second one is harmless. A CPU that hangs never answers: the watchdog runs
+ * from here, since this CPU takes no timer interrupts meanwhile.
  */
 static void
 wait_for(unsigned n, uint64_t g)
@@ -109,8 +109,11 @@ wait_for(unsigned n, uint64_t g)
 	uint64_t asked = clock_ns();
 
 	while (__atomic_load_n(&pcpus[n]->call_done, __ATOMIC_ACQUIRE) != g) {
-		if (clock_ns() - asked > CALL_AGAIN_NS) {
+		if (clock_ns() - asked > SMP_CALL_LATE_NS) {
 			arch_ipi_send(n, IPI_CALL);
+			__atomic_add_fetch(&this_pcpu()->late, 1, __ATOMIC_RELAXED);
+			this_pcpu()->late_cpu = n;
+			HOOK_RUN(call_late);
 			asked = clock_ns();
 		}
 		arch_relax();

@@ -14,6 +14,8 @@
 void smp_join(void);
 /* Is n another CPU, and has it joined? Interrupts off. */
 bool smp_online(unsigned n);
+/* A call that waits so long for one CPU asks it again, and runs the hooks `call_late`. */
+#define SMP_CALL_LATE_NS 100000000ull
 /* Runs fn on every CPU, with interrupts off. Returns when all have finished. */
 void smp_call_all(void (*fn)(void *), void *arg);
 /* Runs fn here; all other CPUs wait with interrupts off. Even events of NMIs are suppressed. */

@@ -61,6 +61,22 @@ def watchdog():
             check_eq(ended(c), 2, "exit status")
 
 
+@test("a CPU that hangs is found, also while another one waits for its answer with interrupts off")
+def watchdog_call():
+    for smp in (2, 4):
+        with guest("--set", "debug.watchdog.seconds=1", *INSTRUCTIONS, smp=smp) as c:
+            c.sendline(f"sysctl debug.kdb.hang={smp - 1}; sysctl debug.ktr.entries=4096")
+            barks(c, smp - 1)
+            check_match(r"^#0 .* hang\+", db(c, "bt"), "bt")
+            waits = [n for n in range(smp - 1) if " smp_stop_run+" in db(c, f"bt cpu {n}")]
+            check_eq(len(waits), 1, "CPUs that wait for an answer")
+            db(c, "write/b kdb_hanging 0")
+            c.sendline("continue")
+            prompt(c)
+            c.sendline("poweroff 0")
+            check_eq(ended(c), 0, "exit status")
+
+
 @test("the backtrace of a hung interrupt handler includes the interrupted code")
 def watchdog_interrupt():
     with guest("--set", "debug.watchdog.seconds=1", *INSTRUCTIONS, smp=2) as c:
