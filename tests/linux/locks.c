@@ -250,7 +250,7 @@ no_lock_is_left_behind(void)
 {
 	bool good = true;
 
-	for (unsigned i = 0; i < how_often(100) && good; i++) {
+	for (unsigned i = 0; i < how_often(30) && good; i++) {
 		int fd = open(NAME, O_RDWR);
 		pthread_t t;
 

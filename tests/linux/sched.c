@@ -169,7 +169,7 @@ others_move(void)
 			}
 		}
 	}
-	for (int turn = 0; turn < 1 + (int)how_often(12); turn++) {
+	for (int turn = 0; turn < 1 + (int)how_often(5); turn++) {
 		int to = turn % 2 == 0 ? 0 : last;
 
 		for (int i = 0; i < 4; i++)

@@ -488,7 +488,7 @@ kill_crowd(unsigned size)
 static bool
 groups_are_killed(void)
 {
-	for (unsigned i = 0; i < how_often(60); i++)
+	for (unsigned i = 0; i < how_often(20); i++)
 		if (kill_crowd(1 + i % 5) != 0)
 			return false;
 	return true;
