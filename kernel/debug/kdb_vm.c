@@ -12,7 +12,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
-#include "kernel/mm/page_private.h"
+#include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/thread.h"

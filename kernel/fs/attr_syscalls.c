@@ -10,8 +10,8 @@
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/proc/task.h"
+#include "kernel/syscall.h"
 
 #define CWD ((uint64_t)AT_FDCWD)
 
@@ -19,7 +19,7 @@
 static struct vnode *
 of_fd(uint64_t fd, int *error)
 {
-	const struct file *f = filetable_get(curproc()->files, (uint32_t)fd);
+	const struct file *f = filetable_get(proc_files(), (uint32_t)fd);
 
 	*error = f != NULL ? 0 : -EBADF;
 	return f != NULL ? vnode_ref(f->vn) : NULL;
@@ -113,7 +113,7 @@ sys_lchown(const uint64_t a[6])
 int64_t
 sys_ftruncate(const uint64_t a[6])
 {
-	const struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
+	const struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
 
 	if (f == NULL)
 		return -EBADF;

@@ -15,7 +15,7 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/random.h"
 #include "kernel/mm/heap.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 #include "ktr/ktr.h"
 
 #define DEV_PIECE 256 /* bytes moved at once */

@@ -20,9 +20,9 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/proc/task.h"
 #include "kernel/sched/sleepq.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 #define LEVELS_MAX 5
@@ -243,7 +243,7 @@ may_contain(struct epoll *e, struct epoll *inner)
 static int
 add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 {
-	struct uidinfo *ui = curproc()->ui;
+	struct uidinfo *ui = curuidinfo();
 	struct epoll *inner = set_of(f);
 	int error = inner != NULL ? may_contain(e, inner) : 0;
 	struct item *it = error == 0 ? uidinfo_alloc(ui, sizeof(*it)) : NULL;
@@ -310,7 +310,7 @@ good_exclusive(int op, const struct file *f, uint32_t events)
 int64_t
 sys_epoll_ctl(const uint64_t a[6])
 {
-	struct filetable *ft = curproc()->files;
+	struct filetable *ft = proc_files();
 	int op = (int)a[1], fd = (int)a[2], r;
 	struct file *set = filetable_get(ft, (uint32_t)a[0]), *f = filetable_get(ft, (uint32_t)fd);
 	struct epoll_event ev = {0};

@@ -11,7 +11,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/printf.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 #include "ktr/sdt.h"
 
 SDT_PROVIDER_DECLARE(vfs);

@@ -9,8 +9,8 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/proc/task.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 #define RW_MAX  0x7ffff000ul /* bytes of one transfer at most, as in Linux */
@@ -21,7 +21,7 @@
 static struct file *
 get_file(uint64_t fd)
 {
-	return filetable_get(curproc()->files, (uint32_t)fd);
+	return filetable_get(proc_files(), (uint32_t)fd);
 }
 
 static void
@@ -229,19 +229,19 @@ sys_sync(const uint64_t a[6])
 int64_t
 sys_close(const uint64_t a[6])
 {
-	return filetable_close(curproc()->files, (uint32_t)a[0]);
+	return filetable_close(proc_files(), (uint32_t)a[0]);
 }
 
 int64_t
 sys_close_range(const uint64_t a[6])
 {
 	uint32_t first = (uint32_t)a[0], last = (uint32_t)a[1], flags = (uint32_t)a[2];
-	struct filetable *ft = curproc()->files;
+	struct filetable *ft = proc_files();
 
 	if (first > last || (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC)))
 		return -EINVAL;
 	/* Threads share a table, and always. A thread that is alone shares it with nobody. */
-	if ((flags & CLOSE_RANGE_UNSHARE) && curproc()->nthreads > 1)
+	if ((flags & CLOSE_RANGE_UNSHARE) && proc_is_threaded())
 		return -EINVAL;
 	for (uint32_t fd = first; fd <= last && fd < ft->size; fd++) {
 		if (flags & CLOSE_RANGE_CLOEXEC)
@@ -331,7 +331,7 @@ sys_getdents64(const uint64_t a[6])
 static int64_t
 pipe_to_user(uint64_t ufds, int flags)
 {
-	struct filetable *ft = curproc()->files;
+	struct filetable *ft = proc_files();
 	struct file *end[2];
 	int fd[2], error;
 
@@ -379,7 +379,7 @@ dup_from(uint64_t old, unsigned min, int flags)
 
 	if (f == NULL)
 		return -EBADF;
-	fd = filetable_add(curproc()->files, file_ref(f), min, flags);
+	fd = filetable_add(proc_files(), file_ref(f), min, flags);
 	if (fd < 0)
 		file_unref(f);
 	CTR2(KTR_VFS, "dup: fd %d to %d", (int)old, fd);
@@ -394,7 +394,7 @@ dup_to(uint64_t old, uint64_t to, int flags)
 
 	if (f == NULL || (uint32_t)to >= filetable_limit())
 		return -EBADF;
-	error = filetable_put(curproc()->files, file_ref(f), (unsigned)to, flags);
+	error = filetable_put(proc_files(), file_ref(f), (unsigned)to, flags);
 	if (error != 0) {
 		file_unref(f);
 		return error;
@@ -437,7 +437,7 @@ set_status(struct file *f, int flags)
 int64_t
 sys_fcntl(const uint64_t a[6])
 {
-	struct filetable *ft = curproc()->files;
+	struct filetable *ft = proc_files();
 	struct file *f = get_file(a[0]);
 
 	if (f == NULL)
@@ -482,7 +482,7 @@ sys_ioctl(const uint64_t a[6])
 	switch ((unsigned)a[1]) {
 	case FIOCLEX:
 	case FIONCLEX:
-		filetable_set_cloexec(curproc()->files, (unsigned)a[0], (unsigned)a[1] == FIOCLEX);
+		filetable_set_cloexec(proc_files(), (unsigned)a[0], (unsigned)a[1] == FIOCLEX);
 		return 0;
 	case FIONBIO:
 		if (copy_in(&on, a[2], sizeof(on)) != 0)

@@ -9,7 +9,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 #include "kernel/sched/thread.h"
 #include "ktr/ktr.h"
 
@@ -152,14 +152,14 @@ filetable_close_on_exec(struct filetable *ft)
 static bool
 hold(struct file *f)
 {
-	struct lwp *l = curlwp();
+	struct held *h = proc_held();
 
-	for (unsigned i = 0; i < l->nheld; i++)
-		if (l->held[i] == f)
+	for (unsigned i = 0; i < h->nfiles; i++)
+		if (h->files[i] == f)
 			return true;
-	if (l->nheld == FILES_HELD)
+	if (h->nfiles == FILES_HELD)
 		return false;
-	l->held[l->nheld++] = file_ref(f);
+	h->files[h->nfiles++] = file_ref(f);
 	curthread()->holds = true;
 	return true;
 }
@@ -167,22 +167,21 @@ hold(struct file *f)
 void
 file_release_held(void)
 {
-	struct lwp *l = curlwp();
+	struct held *h = proc_held();
 
-	while (l->nheld > 0)
-		file_unref(l->held[--l->nheld]);
-	vnode_unref(l->cwd);
-	l->cwd = NULL;
+	while (h->nfiles > 0)
+		file_unref(h->files[--h->nfiles]);
+	vnode_unref(h->cwd);
+	h->cwd = NULL;
 	curthread()->holds = false;
 }
 
 struct file *
 filetable_get(struct filetable *ft, uint64_t fd)
 {
-	const struct proc *p = curproc();
 	struct file *f;
 
-	if (p == NULL || p->nthreads == 1)
+	if (!proc_is_threaded())
 		return fd < ft->size ? ft->files[fd] : NULL;
 	spin_lock(&ft->lock);
 	f = fd < ft->size ? ft->files[fd] : NULL;
@@ -195,7 +194,7 @@ filetable_get(struct filetable *ft, uint64_t fd)
 struct file *
 filetable_get_kind(uint64_t fd, const struct vnode_ops *ops, int *err)
 {
-	struct file *f = filetable_get(curproc()->files, (uint32_t)fd);
+	struct file *f = filetable_get(proc_files(), (uint32_t)fd);
 
 	*err = f == NULL ? -EBADF : f->vn->ops != ops ? -EINVAL : 0;
 	return *err == 0 ? f : NULL;
@@ -268,13 +267,13 @@ filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
 int
 filetable_reserve(void)
 {
-	return take_lowest(curproc()->files, NULL, 0, 0);
+	return take_lowest(proc_files(), NULL, 0, 0);
 }
 
 void
 filetable_fill(unsigned fd, struct file *f, int flags)
 {
-	struct filetable *ft = curproc()->files;
+	struct filetable *ft = proc_files();
 
 	spin_lock(&ft->lock);
 	set_file(ft, fd, f, flags);
@@ -284,7 +283,7 @@ filetable_fill(unsigned fd, struct file *f, int flags)
 int
 filetable_install(struct file *f, int flags)
 {
-	int fd = filetable_add(curproc()->files, f, 0, flags);
+	int fd = filetable_add(proc_files(), f, 0, flags);
 
 	if (fd < 0)
 		file_unref(f);

@@ -16,9 +16,9 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/proc/task.h"
 #include "kernel/sched/sleepq.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 static struct mutex flock_mutex = MUTEX_INIT("flock");
@@ -44,7 +44,7 @@ flock_end(struct file *f)
 int64_t
 sys_flock(const uint64_t a[6])
 {
-	struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
+	struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
 	int op = (int)a[1] & ~LOCK_NB, r = 0;
 
 	if (f == NULL)
@@ -301,7 +301,7 @@ record_lock_fcntl(struct filetable *ft, uint64_t fd, int command, uint64_t ufloc
 	if (error != 0)
 		return error;
 	want.owner = ofd ? (const void *)f : ft;
-	want.pid = ofd ? -1 : (int32_t)curproc()->pid;
+	want.pid = ofd ? -1 : (int32_t)proc_pid();
 	want.exclusive = u.l_type == F_WRLCK;
 	if (get) {
 		mutex_lock(&flock_mutex);

@@ -18,6 +18,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/proc/task.h"
 #include "ktr/sdt.h"
 
 #define NO_VNODE ((struct vnode *)NULL) /* for a probe: after an error there is none */
@@ -184,7 +185,7 @@ create_locked(const struct walk *w, const struct kind *kind, struct vnode **vn)
 		return error;
 	if (w->want_dir && !S_ISDIR(mode))
 		return kind->to_open ? -EISDIR : -ENOENT;
-	if ((S_ISCHR(mode) || S_ISBLK(mode)) && vfs_user() != 0)
+	if ((S_ISCHR(mode) || S_ISBLK(mode)) && proc_user() != 0)
 		return -EPERM;
 	*vn = make_vnode(kind);
 	if (*vn == NULL)
@@ -462,7 +463,7 @@ dir_fill(struct vnode *dir)
 static int
 may_remove(const struct walk *w, const struct vnode *vn)
 {
-	uint32_t user = vfs_user();
+	uint32_t user = proc_user();
 
 	if ((w->dir->mode & STICKY) && user != 0 && user != vn->uid && user != w->dir->uid)
 		return -EPERM;

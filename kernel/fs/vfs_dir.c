@@ -11,7 +11,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 #include "ktr/ktr.h"
 
 #define DIR_NAME_AT offsetof(struct linux_dirent64, d_name)

@@ -5,7 +5,6 @@
 #include "kernel/fs/vfs.h"
 
 extern struct mutex vfs_lock;
-extern struct vnode *vfs_root; /* constant after vfs_init() */
 
 /* Adds the names that only the kernel gives, if that was not done yet. vfs_lock held. */
 void dir_fill(struct vnode *dir);
@@ -70,8 +69,6 @@ void walk_done(struct walk *w);
 
 /* The `link` operation of a symbolic link. vfs_lock held. */
 int vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to);
-/* vnode_path() with vfs_lock held. */
-int vnode_path_locked(struct vnode *vn, char *buf, size_t size, bool *outside);
 
 /* Is dir the root of the current process's paths, or of what is mounted there? vfs_lock held. */
 bool vfs_is_user_root(const struct vnode *dir);
@@ -81,9 +78,6 @@ struct vnode *vfs_change_root(struct vnode *vn);
 
 /* Frees a vnode from vnode_alloc(). */
 void vnode_free(struct vnode *vn);
-
-/* The current user; 0 in kernel threads. */
-uint32_t vfs_user(void);
 
 /* "." and ".." come before all children. */
 #define DIR_COOKIE_FIRST 3

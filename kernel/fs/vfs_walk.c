@@ -10,7 +10,7 @@
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 
 #define LINKS_MAX 40 /* that a path may lead through: Linux's limit */
 
@@ -36,9 +36,9 @@ next_part(const char **path, char *name)
 static struct vnode *
 user_root(void)
 {
-	const struct proc *p = curproc();
+	struct vnode *root = proc_root();
 
-	return p != NULL && p->root != NULL ? p->root : vfs_root;
+	return root != NULL ? root : vfs_root;
 }
 
 bool

@@ -22,9 +22,8 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 
 #define RECORD_BYTES 128 /* of an ordinary record */
 #define ALWAYS       (KTRFAC_PROCCTOR | KTRFAC_PROCDTOR)

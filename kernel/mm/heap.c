@@ -13,7 +13,7 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
-#include "kernel/mm/page_private.h"
+#include "kernel/mm/page_descriptor.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/sdt.h"
 

@@ -28,10 +28,10 @@
 #include "kernel/proc/init.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sched.h"
-#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 #include "ktr/sdt.h"
 

@@ -20,12 +20,12 @@
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 #include "kernel/sysctl/uts.h"
 #include "ktr/ktr.h"
 
@@ -152,4 +152,13 @@ sys_sysinfo(const uint64_t a[6])
 		s.procs++;
 	spin_unlock(&proc_lock);
 	return copy_out(a[0], &s, sizeof(s));
+}
+
+int64_t
+sys_umask(const uint64_t a[6])
+{
+	uint32_t old = curproc()->umask;
+
+	curproc()->umask = (uint32_t)a[0] & 0777;
+	return old;
 }

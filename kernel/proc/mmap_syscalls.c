@@ -11,7 +11,7 @@
 #include "kernel/mm/page.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 
 static int

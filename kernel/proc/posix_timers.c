@@ -13,9 +13,9 @@
 #include "kernel/proc/itimer.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 #define BIT(sig) (1ul << ((sig)-1))

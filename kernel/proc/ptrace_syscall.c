@@ -12,9 +12,9 @@
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
 #include "kernel/proc/ptrace_private.h"
-#include "kernel/proc/syscall.h"
-#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 
 #define UNSTOPPABLE (1ul << (SIGKILL - 1) | 1ul << (SIGSTOP - 1))

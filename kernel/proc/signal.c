@@ -18,9 +18,9 @@
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
-#include "kernel/proc/syscall.h"
-#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/syscall.h"
 #include "ktr/sdt.h"
 
 #define BIT(sig)     (1ul << ((sig)-1))
@@ -352,6 +352,8 @@ proc_group_session(uint32_t pgid)
 void
 proc_signal_self(int sig)
 {
+	if (curproc() == NULL)
+		return;
 	spin_lock(&proc_lock);
 	proc_signal_thread_locked(curlwp(), sig, &(struct proc_siginfo){.code = SI_KERNEL});
 	spin_unlock(&proc_lock);

@@ -10,9 +10,9 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 
 /* A file that takes signals: vnode.data. */
 struct signal_file {

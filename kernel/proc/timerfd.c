@@ -15,8 +15,8 @@
 #include "kernel/proc/itimer.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sleepq.h"
+#include "kernel/syscall.h"
 
 #define TFD_TIMER_CANCEL_ON_SET 2
 

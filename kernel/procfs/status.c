@@ -12,7 +12,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
 #include "kernel/procfs/procfs.h"
 #include "kernel/sched/thread.h"

@@ -5,7 +5,7 @@
 
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
-#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/stop.h"
 #include "ktr/sdt.h"

@@ -17,7 +17,6 @@
 #include "kernel/lib/panic.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
-#include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/stop.h"
 #include "ktr/ktr.h"

@@ -8,7 +8,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/probe/kprobe.h"
-#include "kernel/proc/proc_private.h"
+#include "kernel/syscall.h"
 #include "ktr/class.h"
 #include "ktr/dynamic.h"
 #include "ktr/event_format.h"

@@ -2,7 +2,7 @@
 #include "kernel/ftrace/hist/hist.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
-#include "kernel/proc/proc_private.h"
+#include "kernel/syscall.h"
 #include "ktr/intern.h"
 
 #define GRAPH_WIDTH 20u
