@@ -139,7 +139,7 @@ serve_without_memory(struct vmspace *vm, uintptr_t va, unsigned access, bool use
 }
 
 static bool
-serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
+fault_serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 {
 	struct proc *p = curproc();
 	bool served;
@@ -201,7 +201,7 @@ entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 		bool served;
 
 		arch_irq_enable();
-		served = serve(tf, va, access);
+		served = fault_serve(tf, va, access);
 		arch_irq_disable();
 		if (served)
 			return;

@@ -277,7 +277,7 @@ list(void)
 }
 
 static void
-add(const struct arch_point *p)
+kdb_point_add(const struct arch_point *p)
 {
 	struct point_info *info;
 	bool fits = point_count < POINTS;
@@ -342,7 +342,7 @@ kdb_command_break(char *mod, char *args)
 	else if (at_breakpoint(addr))
 		kdb_printf("break: %#lx: has a breakpoint already\n", addr);
 	else
-		add(&p);
+		kdb_point_add(&p);
 }
 
 void
@@ -376,7 +376,7 @@ kdb_command_watch(char *mod, char *args)
 	else if (addr < ARCH_DIRECT_BASE || !look(&p, &v))
 		kdb_printf("watch: %#lx: expected kernel memory\n", addr);
 	else
-		add(&p);
+		kdb_point_add(&p);
 }
 
 void

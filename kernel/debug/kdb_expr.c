@@ -16,7 +16,7 @@
 #define KDB_DEPTH    16 /* nested parentheses and unary operators, at most */
 
 static bool
-is_name(char c)
+kdb_is_name(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 	       c == '_' || c == '.';
@@ -67,7 +67,7 @@ kdb_atom(const char **text, uint64_t *v)
 	size_t n = 0;
 
 	*text += reg;
-	while (is_name((*text)[n]) && n + 1 < sizeof(name)) {
+	while (kdb_is_name((*text)[n]) && n + 1 < sizeof(name)) {
 		name[n] = (*text)[n];
 		n++;
 	}

@@ -19,7 +19,7 @@
 #define BT_DEPTH 64
 
 static bool
-load(uintptr_t *to, uintptr_t from, unsigned words)
+kdb_load(uintptr_t *to, uintptr_t from, unsigned words)
 {
 	return arch_probe_copy(to, (const void *)from, words * sizeof(*to));
 }
@@ -27,7 +27,7 @@ load(uintptr_t *to, uintptr_t from, unsigned words)
 bool
 kdb_unwind(struct unwind_frame *f)
 {
-	return unwind_step(f, load, true);
+	return unwind_step(f, kdb_load, true);
 }
 
 static void

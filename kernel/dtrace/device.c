@@ -111,7 +111,7 @@ dtrace_detach(struct dtrace_consumer *c)
 }
 
 static int
-dev_open(struct file *f)
+dtrace_dev_open(struct file *f)
 {
 	int error;
 
@@ -120,7 +120,7 @@ dev_open(struct file *f)
 }
 
 static void
-dev_release(struct file *f)
+dtrace_dev_release(struct file *f)
 {
 	dtrace_detach(f->priv);
 }
@@ -128,7 +128,7 @@ dev_release(struct file *f)
 /* Takes an image, or the arrays in c->d if it is NULL: clauses at their probes, which are off. l
  * receives what there is to say. */
 static int
-load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t size)
+dtrace_dev_load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t size)
 {
 	struct dif_refusal why = {UINT32_MAX, 0, NULL};
 	uint32_t *matches = NULL;
@@ -168,7 +168,7 @@ dtrace_attach(const struct dif *made, const struct ktr_site *const *sites, dtrac
 	c->only = sites;
 	c->upcall = upcall;
 	c->d = *made;
-	error = load(c, &l, NULL, 0);
+	error = dtrace_dev_load(c, &l, NULL, 0);
 	if (error == 0) {
 		c->d.h.options.deadman_ns = UINT64_MAX;
 		error = dtrace_go(c);
@@ -205,7 +205,7 @@ request_load(struct dtrace_consumer *c, uint64_t arg)
 		error = -EINVAL;
 	}
 	if (error == 0)
-		error = load(c, &l, image, l.size);
+		error = dtrace_dev_load(c, &l, image, l.size);
 	kmap_free(image);
 	return copy_out(arg, &l, sizeof(l)) != 0 ? -EFAULT : error;
 }
@@ -223,7 +223,7 @@ request_go(struct dtrace_consumer *c)
 }
 
 static void
-clean(struct dtrace_consumer *c, unsigned cpu, void *arg)
+dtrace_consumer_clean(struct dtrace_consumer *c, unsigned cpu, void *arg)
 {
 	(void)arg;
 	dif_spec_clean(&c->d, cpu);
@@ -237,7 +237,7 @@ request_status(struct dtrace_consumer *c, uint64_t arg)
 	__atomic_store_n(&c->alive_ns, clock_ns(), __ATOMIC_RELAXED);
 	for (unsigned cpu = 0; c->d.cpu != NULL && c->d.h.options.nspec > 0 && cpu < c->d.cpus;
 	     cpu++)
-		dtrace_on_cpu(cpu, clean, c, NULL);
+		dtrace_on_cpu(cpu, dtrace_consumer_clean, c, NULL);
 	dif_status(&c->d, &s);
 	s.sites = c->enabled ? c->nprobes : 0;
 	s.refused = dtrace_refused();
@@ -358,7 +358,7 @@ request_epid(struct dtrace_consumer *c, uint64_t arg)
 }
 
 static void
-describe(struct dif_probe *p, const struct ktr_site *site)
+dif_probe_describe(struct dif_probe *p, const struct ktr_site *site)
 {
 	struct ktr_probe_name name;
 	const struct ktr_sdt *sdt =
@@ -406,7 +406,7 @@ request_probe(uint64_t arg)
 	ktr_port_lock(); /* sites that are made at run time stay meanwhile */
 	site = next_site(id);
 	if (site != NULL)
-		describe(&p, site);
+		dif_probe_describe(&p, site);
 	ktr_port_unlock();
 	return site == NULL ? -ENOENT : copy_out(arg, &p, sizeof(p));
 }
@@ -476,7 +476,7 @@ request_pid(struct dtrace_consumer *c, uint64_t arg)
 }
 
 static int64_t
-serve(struct dtrace_consumer *c, unsigned request, uint64_t arg)
+dtrace_dev_serve(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 {
 	switch (request) {
 	case DIF_IOC_LOAD:
@@ -532,12 +532,12 @@ claim(struct file *f)
 }
 
 static int64_t
-dev_ioctl(struct file *f, unsigned request, uint64_t arg)
+dtrace_dev_ioctl(struct file *f, unsigned request, uint64_t arg)
 {
 	int64_t result;
 
 	mutex_lock(&dtrace_lock);
-	result = request == DIF_IOC_ANON ? claim(f) : serve(f->priv, request, arg);
+	result = request == DIF_IOC_ANON ? claim(f) : dtrace_dev_serve(f->priv, request, arg);
 	mutex_unlock(&dtrace_lock);
 	return result;
 }
@@ -570,7 +570,7 @@ begin_anonymous(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *im
 
 	list_append(&consumers, &c->link);
 	if (error == 0)
-		error = load(c, l, image, size);
+		error = dtrace_dev_load(c, l, image, size);
 	if (error == 0) {
 		anonymous_deadman_ns = c->d.h.options.deadman_ns;
 		c->d.h.options.deadman_ns = UINT64_MAX;
@@ -609,9 +609,9 @@ static void
 dtrace_init(void)
 {
 	static const struct dev_ops ops = {
-	    .open = dev_open,
-	    .release = dev_release,
-	    .ioctl = dev_ioctl,
+	    .open = dtrace_dev_open,
+	    .release = dtrace_dev_release,
+	    .ioctl = dtrace_dev_ioctl,
 	    .mode = 0600,
 	    .root_only = true,
 	};

@@ -241,7 +241,7 @@ may_contain(struct epoll *e, struct epoll *inner)
 }
 
 static int
-add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
+epoll_add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 {
 	struct uidinfo *ui = curuidinfo();
 	struct epoll *inner = set_of(f);
@@ -264,7 +264,7 @@ add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 }
 
 static struct item *
-find(const struct epoll *e, const struct file *f, int fd)
+epoll_find(const struct epoll *e, const struct file *f, int fd)
 {
 	list_for_each (l, &f->watches) {
 		struct item *it = list_entry(l, struct item, in_file);
@@ -277,12 +277,12 @@ find(const struct epoll *e, const struct file *f, int fd)
 
 /* epoll_lock held. */
 static int
-control(struct epoll *e, int op, struct file *f, int fd, const struct epoll_event *ev)
+epoll_control(struct epoll *e, int op, struct file *f, int fd, const struct epoll_event *ev)
 {
-	struct item *it = find(e, f, fd);
+	struct item *it = epoll_find(e, f, fd);
 
 	if (op == EPOLL_CTL_ADD)
-		return it != NULL ? -EEXIST : add(e, f, fd, ev);
+		return it != NULL ? -EEXIST : epoll_add(e, f, fd, ev);
 	if (it == NULL)
 		return -ENOENT;
 	if (op == EPOLL_CTL_DEL) {
@@ -325,7 +325,7 @@ sys_epoll_ctl(const uint64_t a[6])
 	    !good_exclusive(op, f, ev.events))
 		return -EINVAL;
 	mutex_lock(&epoll_lock);
-	r = control(set_of(set), op, f, fd, &ev);
+	r = epoll_control(set_of(set), op, f, fd, &ev);
 	mutex_unlock(&epoll_lock);
 	CTR5(KTR_VFS, "epoll ctl: set %d op %d fd %d events %#x result %d", (int)a[0], op, fd,
 	     ev.events, r);

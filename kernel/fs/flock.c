@@ -26,7 +26,7 @@ static struct cond freed;
 
 /* flock_mutex held. */
 static void
-unlock(struct file *f)
+flock_unlock(struct file *f)
 {
 	f->vn->flocks = f->flock == LOCK_EX ? 0 : f->vn->flocks - (f->flock == LOCK_SH);
 	f->flock = 0;
@@ -37,7 +37,7 @@ void
 flock_end(struct file *f)
 {
 	mutex_lock(&flock_mutex);
-	unlock(f);
+	flock_unlock(f);
 	mutex_unlock(&flock_mutex);
 }
 
@@ -53,7 +53,7 @@ sys_flock(const uint64_t a[6])
 		return -EINVAL;
 	mutex_lock(&flock_mutex);
 	if (f->flock != op)
-		unlock(f); /* as in Linux, others may come before the change */
+		flock_unlock(f); /* as in Linux, others may come before the change */
 	while (r == 0 && op != LOCK_UN && f->flock != op) {
 		if (op == LOCK_SH ? f->vn->flocks >= 0 : f->vn->flocks == 0) {
 			f->vn->flocks = op == LOCK_SH ? f->vn->flocks + 1 : -1;
@@ -192,7 +192,7 @@ is_deadlock(const void *owner, const void *holder)
 
 /* Waits until nothing keeps the lock away. 0, -EINTR or -EDEADLK. flock_mutex held. */
 static int
-wait_for(const struct vnode *vn, const struct record_lock *want)
+flock_wait(const struct vnode *vn, const struct record_lock *want)
 {
 	struct waiter self = {.next = waiters, .owner = want->owner}, **at = &waiters;
 	const struct record_lock *l;
@@ -223,7 +223,7 @@ set_lock(struct vnode *vn, const struct record_lock *want, bool unlock, bool wai
 
 	mutex_lock(&flock_mutex);
 	if (error == 0 && !unlock && find_conflict(vn, want) != NULL)
-		error = wait ? wait_for(vn, want) : -EAGAIN;
+		error = wait ? flock_wait(vn, want) : -EAGAIN;
 	if (error == 0) {
 		*l = *want;
 		if (!unlock)

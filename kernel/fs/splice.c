@@ -33,7 +33,7 @@ struct end {
 };
 
 static struct file *
-get_file(uint64_t fd, bool write)
+splice_get_file(uint64_t fd, bool write)
 {
 	struct file *f = filetable_get(proc_files(), (uint32_t)fd);
 
@@ -46,7 +46,7 @@ end_open(struct end *e, uint64_t fd, uint64_t uoff, bool write)
 {
 	int64_t own;
 
-	*e = (struct end){.f = get_file(fd, write), .uoff = uoff};
+	*e = (struct end){.f = splice_get_file(fd, write), .uoff = uoff};
 	if (e->f == NULL)
 		return -EBADF;
 	e->pipe = is_pipe(e->f);

@@ -61,7 +61,7 @@ lookup(struct vnode *cwd, const char *path, bool follow, int *err)
 	struct walk w = {0};
 
 	mutex_lock(&vfs_lock);
-	*err = walk(cwd, path, &w);
+	*err = path_walk(cwd, path, &w);
 	if (*err == 0)
 		*err = walk_end(&w, follow, &vn);
 	if (*err == 0)
@@ -102,7 +102,7 @@ vnode_dir(const struct vnode *vn)
 
 /* May the user add and remove names in w->dir? vfs_lock held. */
 static int
-may_change(const struct walk *w)
+dir_may_change(const struct walk *w)
 {
 	if (!S_ISDIR(w->dir->mode))
 		return -ENOTDIR;
@@ -123,7 +123,7 @@ is_dot(const char *name)
 static int
 may_create(const struct walk *w)
 {
-	int error = may_change(w);
+	int error = dir_may_change(w);
 
 	/* The ".." of a removed directory names nothing. */
 	if (is_dot(w->name) && w->dir->parent == NULL)
@@ -216,18 +216,18 @@ change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name))
 }
 
 static struct vnode *
-create(struct vnode *cwd, const char *path, const struct kind *kind, int *err)
+vfs_create(struct vnode *cwd, const char *path, const struct kind *kind, int *err)
 {
 	uint32_t mode = kind->mode;
 	struct vnode *vn = NULL;
 	struct walk w = {0};
 
 	mutex_lock(&vfs_lock);
-	*err = walk(cwd, path, &w);
+	*err = path_walk(cwd, path, &w);
 	if (*err == 0 && S_ISDIR(mode) && w.dir->ops->mkdir != NULL) {
 		*err = change_by(&w, w.dir->ops->mkdir);
 		if (*err == 0)
-			*err = walk(cwd, path, &w);
+			*err = path_walk(cwd, path, &w);
 		if (*err == 0)
 			*err = walk_end(&w, false, &vn);
 		if (*err == 0)
@@ -245,19 +245,19 @@ create(struct vnode *cwd, const char *path, const struct kind *kind, int *err)
 struct vnode *
 vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err)
 {
-	return create(cwd, path, &(struct kind){.mode = mode, .to_open = true}, err);
+	return vfs_create(cwd, path, &(struct kind){.mode = mode, .to_open = true}, err);
 }
 
 struct vnode *
 vnode_mknod(struct vnode *cwd, const char *path, uint32_t mode, uint64_t rdev, int *err)
 {
-	return create(cwd, path, &(struct kind){.mode = mode, .rdev = rdev}, err);
+	return vfs_create(cwd, path, &(struct kind){.mode = mode, .rdev = rdev}, err);
 }
 
 struct vnode *
 vfs_symlink(struct vnode *cwd, const char *path, const char *to, int *err)
 {
-	return create(cwd, path, &(struct kind){.mode = S_IFLNK | 0777, .to = to}, err);
+	return vfs_create(cwd, path, &(struct kind){.mode = S_IFLNK | 0777, .to = to}, err);
 }
 
 /* vfs_lock held. */
@@ -285,7 +285,7 @@ vnode_link(struct vnode *vn, struct vnode *cwd, const char *path)
 	int error;
 
 	mutex_lock(&vfs_lock);
-	error = walk(cwd, path, &w);
+	error = path_walk(cwd, path, &w);
 	if (error == 0)
 		error = link_locked(&w, vn);
 	mutex_unlock(&vfs_lock);
@@ -304,7 +304,7 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 
 	*made = false;
 	mutex_lock(&vfs_lock);
-	error = walk(cwd, path, &w);
+	error = path_walk(cwd, path, &w);
 	if (error == 0) {
 		error = walk_end(&w, follow, &vn);
 		if (error == 0)
@@ -488,7 +488,7 @@ find_removable(struct walk *w, int dot, struct vname **n)
 	if (error == 0 && want_dir && !S_ISDIR(vn->mode))
 		error = -ENOTDIR;
 	if (error == 0)
-		error = may_change(w);
+		error = dir_may_change(w);
 	if (error < 0)
 		return error;
 	*n = dir_find(w->dir, w->name);
@@ -504,7 +504,7 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 	int error;
 
 	mutex_lock(&vfs_lock);
-	error = walk(cwd, path, &w);
+	error = path_walk(cwd, path, &w);
 	if (error == 0 && dir && w.dir->ops->rmdir != NULL) {
 		error = change_by(&w, w.dir->ops->rmdir);
 		mutex_unlock(&vfs_lock);
@@ -596,7 +596,7 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 	}
 	if (to->name[0] == '\0' || is_dot(to->name))
 		return -EBUSY;
-	error = may_change(to);
+	error = dir_may_change(to);
 	if (error < 0)
 		return error;
 	if (to->want_dir && !S_ISDIR(vn->mode))
@@ -633,9 +633,9 @@ vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, con
 	int error;
 
 	mutex_lock(&vfs_lock);
-	error = walk(cwd_from, from, &a);
+	error = path_walk(cwd_from, from, &a);
 	if (error == 0)
-		error = walk(cwd_to, to, &b);
+		error = path_walk(cwd_to, to, &b);
 	if (error == 0)
 		error = rename_locked(&a, &b, flags, gone);
 	mutex_unlock(&vfs_lock);
@@ -650,7 +650,7 @@ vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, con
 
 /* Makes a directory with the kernel's choice of mode, before archives are unpacked. */
 static struct vnode *
-make_dir(struct vnode *in, const char *name, uint32_t mode)
+vfs_make_dir(struct vnode *in, const char *name, uint32_t mode)
 {
 	int error;
 	struct vnode *vn = vnode_add(in, name, S_IFDIR | mode, NULL, NULL, &error);
@@ -681,12 +681,12 @@ vfs_init(void)
 		panic("vfs: no memory for the root directory");
 	vfs_root->parent = vfs_root;
 	vfs_mount_at_boot(vfs_root, &tmpfs);
-	vnode_unref(make_dir(vfs_root, "tmp", STICKY | 0777));
-	dev = make_dir(vfs_root, "dev", 0755);
+	vnode_unref(vfs_make_dir(vfs_root, "tmp", STICKY | 0777));
+	dev = vfs_make_dir(vfs_root, "dev", 0755);
 	dev->fixed = true;
 	vfs_mount_at_boot(dev, &devtmpfs);
 	devfs_init(dev);
-	shm = make_dir(dev, "shm", STICKY | 0777);
+	shm = vfs_make_dir(dev, "shm", STICKY | 0777);
 	vfs_mount_at_boot(shm, &tmpfs);
 	vnode_unref(shm);
 	vnode_unref(dev);

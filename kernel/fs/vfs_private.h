@@ -58,7 +58,7 @@ struct walk {
  * Walks all parts of the path but the last. vfs_lock held. What it leads to needs no reference
  * before walk_done().
  */
-int walk(struct vnode *cwd, const char *path, struct walk *w);
+int path_walk(struct vnode *cwd, const char *path, struct walk *w);
 /*
  * Finds the last part. follow: if it is a symbolic link, goes where it leads; w is then there, also
  * if there is nothing (-ENOENT). vfs_lock held.

@@ -161,7 +161,7 @@ kzalloc(size_t size)
 }
 
 static bool
-is_free(const struct page *p, const struct object *o)
+heap_is_free(const struct page *p, const struct object *o)
 {
 	if (o->mark != FREE_MARK(o))
 		return false;
@@ -178,7 +178,7 @@ free_small(struct page *p, struct object *o)
 	bool last;
 
 	spin_lock(&classes[c].lock);
-	if (is_free(p, o))
+	if (heap_is_free(p, o))
 		panic("kfree: %p is free already", (void *)o);
 	o->mark = FREE_MARK(o);
 	o->next = p->objects;

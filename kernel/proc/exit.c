@@ -301,7 +301,7 @@ sys_exit_group(const uint64_t a[6])
 
 /* Is this child the one, 0: of the current group, negative: of that group? */
 static bool
-is_wanted(int64_t want, uint32_t pid, uint32_t pgid)
+wait_is_wanted(int64_t want, uint32_t pid, uint32_t pgid)
 {
 	if (want > 0)
 		return pid == (uint32_t)want;
@@ -327,7 +327,7 @@ find_child(int64_t want, int options, bool *any)
 	list_for_each (l, &curproc()->children) {
 		struct proc *c = list_entry(l, struct proc, sibling);
 
-		if (!is_wanted(want, c->pid, c->pgid))
+		if (!wait_is_wanted(want, c->pid, c->pgid))
 			continue;
 		*any |= c->state != PROC_ZOMBIE || (options & WEXITED);
 		if (has_news(c, options))
@@ -358,7 +358,7 @@ wait_child(int64_t want, int options, struct waited *w)
 	*w = (struct waited){0};
 	spin_lock(&proc_lock);
 	while ((c = find_child(want, options, &any)) == NULL &&
-	       (pt = ptrace_news(is_wanted, want, options, &any)) == NULL) {
+	       (pt = ptrace_news(wait_is_wanted, want, options, &any)) == NULL) {
 		int r = !any ? -ECHILD : options & WNOHANG ? 0 : 1;
 
 		any = false; /* another thread may have waited for it meanwhile */
@@ -413,7 +413,7 @@ sys_wait4(const uint64_t a[6])
 	return w.pid;
 }
 
-/* A process, or group, as is_wanted() has it. False: it is none. */
+/* A process, or group, as wait_is_wanted() has it. False: it is none. */
 static bool
 take_wanted(uint32_t which, int64_t id, int64_t *want)
 {

@@ -47,7 +47,7 @@ file_source(uint64_t fd, uint64_t prot, struct area_source *from)
 }
 
 static int64_t
-map(const uint64_t a[6], struct area_source *from)
+mmap_map(const uint64_t a[6], struct area_source *from)
 {
 	enum vm_place place = a[3] & MAP_FIXED_NOREPLACE ? VM_IF_FREE
 			      : a[3] & MAP_FIXED         ? VM_REPLACE
@@ -73,7 +73,7 @@ map_shared_memory(const uint64_t a[6], struct area_source *from)
 		return -ENOMEM;
 	vn->size = page_round_up(a[1]);
 	from->object = vn;
-	r = map(a, from);
+	r = mmap_map(a, from);
 	vnode_unref(vn);
 	return r;
 }
@@ -95,7 +95,8 @@ sys_mmap(const uint64_t a[6])
 		from.offset = 0;
 	if (r != 0)
 		return r;
-	return from.object == NULL && from.shared ? map_shared_memory(a, &from) : map(a, &from);
+	return from.object == NULL && from.shared ? map_shared_memory(a, &from)
+						  : mmap_map(a, &from);
 }
 
 int64_t

@@ -151,7 +151,7 @@ resume(struct ptrace *pt, uint32_t request, uint64_t sig)
 
 /* What changes or ends a stop, or the thread. proc_lock held. */
 static int64_t
-control(struct ptrace *pt, uint32_t request, uint64_t data)
+ptrace_control(struct ptrace *pt, uint32_t request, uint64_t data)
 {
 	switch (request) {
 	case PTRACE_CONT:
@@ -398,7 +398,7 @@ user_word(uint32_t tid, bool write, uint64_t at, uint64_t data)
 
 /* The space of a stopped tracee; or of any process that the caller may look into. NULL: *error. */
 static struct vmspace *
-space_of(uint32_t pid, bool stopped, int *error)
+ptrace_space_of(uint32_t pid, bool stopped, int *error)
 {
 	const struct proc *p = NULL;
 	struct vmspace *vm = NULL;
@@ -418,7 +418,7 @@ static int64_t
 memory_word(uint32_t tid, bool write, uint64_t at, uint64_t data)
 {
 	int error;
-	struct vmspace *vm = space_of(tid, true, &error);
+	struct vmspace *vm = ptrace_space_of(tid, true, &error);
 	uint64_t word = data;
 	size_t n;
 
@@ -470,7 +470,7 @@ next_piece(struct iovec *v, uint64_t *uvec, uint64_t *left, int *error)
 }
 
 static int64_t
-move_pieces(const uint64_t a[6], bool write)
+process_vm_move(const uint64_t a[6], bool write)
 {
 	uint64_t own_at = a[1], own_left = a[2], other_at = a[3], other_left = a[4], done = 0;
 	struct iovec own = {0}, other = {0};
@@ -479,7 +479,7 @@ move_pieces(const uint64_t a[6], bool write)
 
 	if (a[5] != 0 || own_left > PIECES_MAX || other_left > PIECES_MAX)
 		return -EINVAL;
-	vm = space_of((uint32_t)a[0], false, &error);
+	vm = ptrace_space_of((uint32_t)a[0], false, &error);
 	if (vm == NULL)
 		return error;
 	error = 0;
@@ -503,13 +503,13 @@ move_pieces(const uint64_t a[6], bool write)
 int64_t
 sys_process_vm_readv(const uint64_t a[6])
 {
-	return move_pieces(a, false);
+	return process_vm_move(a, false);
 }
 
 int64_t
 sys_process_vm_writev(const uint64_t a[6])
 {
-	return move_pieces(a, true);
+	return process_vm_move(a, true);
 }
 
 /* ---- ptrace() ---- */
@@ -546,7 +546,7 @@ control_tracee(uint32_t tid, uint32_t request, uint64_t data)
 	if (pt != NULL)
 		r = for_running(pt, request);
 	if (r == 1)
-		r = pt->state == PTRACE_STOPPED ? control(pt, request, data) : -ESRCH;
+		r = pt->state == PTRACE_STOPPED ? ptrace_control(pt, request, data) : -ESRCH;
 	spin_unlock(&proc_lock);
 	return r;
 }

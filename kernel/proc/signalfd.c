@@ -51,7 +51,7 @@ struct taken {
 };
 
 static int64_t
-take(void *arg)
+signalfd_take(void *arg)
 {
 	struct taken *t = arg;
 	int sig;
@@ -93,7 +93,7 @@ signal_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	while (r > 0 && u->resid >= sizeof(struct signalfd_siginfo)) {
 		struct signalfd_siginfo to;
 
-		r = poll_wait(take, &t, deadline);
+		r = poll_wait(signalfd_take, &t, deadline);
 		if (r <= 0)
 			break;
 		to = full(&t.info);

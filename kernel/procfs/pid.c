@@ -58,7 +58,7 @@ struct batch {
 #define BATCH (sizeof(((struct batch *)0)->pid) / sizeof(uint32_t))
 
 static void
-batch_add(struct batch *b, uint32_t pid)
+pid_batch_add(struct batch *b, uint32_t pid)
 {
 	unsigned i = b->n;
 
@@ -77,7 +77,7 @@ static int
 batch_add_thread(struct thread *t, void *b)
 {
 	if (is_kernel_thread(t))
-		batch_add(b, t->tid);
+		pid_batch_add(b, t->tid);
 	return 0;
 }
 
@@ -101,7 +101,7 @@ procfs_pid_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add
 		thread_each(batch_add_thread, &b);
 		spin_lock(&proc_lock);
 		for_each_proc (p)
-			batch_add(&b, p->pid);
+			pid_batch_add(&b, p->pid);
 		spin_unlock(&proc_lock);
 		for (unsigned i = 0; i < b.n; i++) {
 			b.from = b.pid[i];
@@ -336,7 +336,7 @@ root_link(struct procfs_node *n)
 
 /* The address space of a process, with a reference. NULL: it has none, or has ended. */
 static struct vmspace *
-space_of(uint32_t pid)
+pid_space_of(uint32_t pid)
 {
 	struct vmspace *vm = NULL;
 	const struct proc *p;
@@ -367,9 +367,9 @@ copy_memory(struct vmspace *vm, uint64_t from, uint64_t to, struct sbuf *out)
 }
 
 static int
-cmdline_show(const struct procfs_node *n, struct sbuf *out)
+pid_cmdline_show(const struct procfs_node *n, struct sbuf *out)
 {
-	struct vmspace *vm = space_of(n->pid);
+	struct vmspace *vm = pid_space_of(n->pid);
 	struct vm_info info;
 
 	if (vm == NULL)
@@ -382,7 +382,7 @@ cmdline_show(const struct procfs_node *n, struct sbuf *out)
 static int
 environ_show(const struct procfs_node *n, struct sbuf *out)
 {
-	struct vmspace *vm = space_of(n->pid);
+	struct vmspace *vm = pid_space_of(n->pid);
 	struct vm_info info;
 
 	if (vm == NULL)
@@ -417,7 +417,7 @@ show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out
 static int
 maps_show(const struct procfs_node *n, struct sbuf *out)
 {
-	struct vmspace *vm = space_of(n->pid);
+	struct vmspace *vm = pid_space_of(n->pid);
 	char *path = kmalloc(PATH_MAX);
 	struct vm_range r = {0};
 	struct vm_info info;
@@ -442,7 +442,7 @@ mem_open(struct file *f)
 	const struct procfs_node *n = f->vn->data;
 	int error = procfs_may_look(n->pid);
 
-	f->priv = error == 0 ? space_of(n->pid) : NULL;
+	f->priv = error == 0 ? pid_space_of(n->pid) : NULL;
 	return error;
 }
 
@@ -644,7 +644,7 @@ static const struct procfs_file pid_files[] = {
     {.name = "stat", .mode = S_IFREG | 0444, .show = procfs_stat},
     {.name = "status", .mode = S_IFREG | 0444, .show = procfs_status},
     {.name = "statm", .mode = S_IFREG | 0444, .show = procfs_statm},
-    {.name = "cmdline", .mode = S_IFREG | 0444, .show = cmdline_show},
+    {.name = "cmdline", .mode = S_IFREG | 0444, .show = pid_cmdline_show},
     {.name = "comm", .mode = S_IFREG | 0644, .show = comm_show, .store = comm_store},
     {.name = "environ", .mode = S_IFREG | 0400, .private = true, .show = environ_show},
     {.name = "mem", .mode = S_IFREG | 0600, .private = true, .ops = &mem_ops},

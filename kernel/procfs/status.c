@@ -106,7 +106,7 @@ take_space(struct facts *f, struct vmspace *vm)
 
 /* -ESRCH: it has ended. */
 static int
-take(const struct procfs_node *n, struct facts *f)
+status_take(const struct procfs_node *n, struct facts *f)
 {
 	const struct lwp *that = NULL;
 	const struct ptrace *pt;
@@ -188,7 +188,7 @@ int
 procfs_stat(const struct procfs_node *n, struct sbuf *out)
 {
 	struct facts f;
-	int error = take(n, &f);
+	int error = status_take(n, &f);
 
 	if (error != 0)
 		return error;
@@ -236,7 +236,7 @@ int
 procfs_status(const struct procfs_node *n, struct sbuf *out)
 {
 	struct facts f;
-	int error = take(n, &f);
+	int error = status_take(n, &f);
 
 	if (error != 0)
 		return error;
@@ -266,7 +266,7 @@ int
 procfs_statm(const struct procfs_node *n, struct sbuf *out)
 {
 	struct facts f;
-	int error = take(n, &f);
+	int error = status_take(n, &f);
 
 	/* size resident shared text lib data dt, in pages */
 	if (error == 0)

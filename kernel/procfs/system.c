@@ -61,7 +61,7 @@ is_online(unsigned cpu)
 
 /* user nice system idle, and six that are not told apart, in 1/100 s; given in nanoseconds */
 static void
-print_cpu(struct sbuf *out, uint64_t user, uint64_t kernel, uint64_t idle)
+system_print_cpu(struct sbuf *out, uint64_t user, uint64_t kernel, uint64_t idle)
 {
 	sbuf_printf(out, " %lu 0 %lu %lu 0 0 0 0 0 0\n", user / NS_PER_TICK, kernel / NS_PER_TICK,
 		    idle / NS_PER_TICK);
@@ -76,7 +76,7 @@ count_threads(struct thread *t, void *n)
 }
 
 static int
-stat_show(const struct procfs_node *n, struct sbuf *out)
+system_stat_show(const struct procfs_node *n, struct sbuf *out)
 {
 	uint64_t user = 0, kernel = 0, idle = 0, interrupts = 0;
 
@@ -92,13 +92,13 @@ stat_show(const struct procfs_node *n, struct sbuf *out)
 			interrupts += irq_line_count(line, i);
 	}
 	sbuf_puts(out, "cpu ");
-	print_cpu(out, user, kernel, idle);
+	system_print_cpu(out, user, kernel, idle);
 	for (unsigned i = 0; i < ncpus; i++) {
 		if (!is_online(i))
 			continue;
 		sbuf_printf(out, "cpu%u", i);
-		print_cpu(out, pcpus[i]->time.user_ns, pcpus[i]->time.system_ns,
-			  pcpus[i]->time.idle_ns);
+		system_print_cpu(out, pcpus[i]->time.user_ns, pcpus[i]->time.system_ns,
+				 pcpus[i]->time.idle_ns);
 	}
 	sbuf_printf(out,
 		    "intr %lu\nctxt %lu\nbtime %lu\nprocesses %u\nprocs_running %u\n"
@@ -221,7 +221,7 @@ version_show(const struct procfs_node *n, struct sbuf *out)
 }
 
 static int
-cmdline_show(const struct procfs_node *n, struct sbuf *out)
+system_cmdline_show(const struct procfs_node *n, struct sbuf *out)
 {
 	(void)n;
 	sbuf_printf(out, "%s\n", boot_info.cmdline);
@@ -282,14 +282,14 @@ const struct procfs_file procfs_system_files[PROCFS_SYSTEM_FILES] = {
     {.name = "self", .mode = S_IFLNK | 0777, .link = self_link},
     {.name = "thread-self", .mode = S_IFLNK | 0777, .link = thread_self_link},
     {.name = "mounts", .mode = S_IFLNK | 0777, .link = mounts_link},
-    {.name = "stat", .mode = S_IFREG | 0444, .show = stat_show},
+    {.name = "stat", .mode = S_IFREG | 0444, .show = system_stat_show},
     {.name = "uptime", .mode = S_IFREG | 0444, .show = uptime_show},
     {.name = "loadavg", .mode = S_IFREG | 0444, .show = loadavg_show},
     {.name = "meminfo", .mode = S_IFREG | 0444, .show = meminfo_show},
     {.name = "cpuinfo", .mode = S_IFREG | 0444, .show = cpuinfo_show},
     {.name = "interrupts", .mode = S_IFREG | 0444, .show = interrupts_show},
     {.name = "version", .mode = S_IFREG | 0444, .show = version_show},
-    {.name = "cmdline", .mode = S_IFREG | 0444, .show = cmdline_show},
+    {.name = "cmdline", .mode = S_IFREG | 0444, .show = system_cmdline_show},
     {.name = "kallsyms", .mode = S_IFREG | 0444, .show = kallsyms_show},
     {.name = "filesystems", .mode = S_IFREG | 0444, .show = filesystems_show},
     {.name = "partitions", .mode = S_IFREG | 0444, .show = partitions_show},

@@ -54,7 +54,7 @@ wait_released(uint64_t g)
 {
 	bool suppressed = ktr_port_refuse(true);
 
-	/* release: pairs with the acquire in wait_for() */
+	/* release: pairs with the acquire in smp_wait() */
 	__atomic_store_n(&this_pcpu()->call_done, g, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&call.released, __ATOMIC_ACQUIRE) < g)
 		arch_relax();
@@ -77,7 +77,7 @@ run_call(void)
 	}
 	if (call.fn != NULL)
 		call.fn(call.arg);
-	/* release: pairs with the acquire in wait_for() */
+	/* release: pairs with the acquire in smp_wait() */
 	__atomic_store_n(&pc->call_done, g, __ATOMIC_RELEASE);
 }
 
@@ -104,7 +104,7 @@ smp_online(unsigned n)
  * hang the machine, and a second one is harmless.
  */
 static void
-wait_for(unsigned n, uint64_t g)
+smp_wait(unsigned n, uint64_t g)
 {
 	uint64_t asked = clock_ns();
 
@@ -119,7 +119,7 @@ wait_for(unsigned n, uint64_t g)
 
 /* Starts the call and waits until every other CPU has answered. Interrupts off; call_busy held. */
 static void
-post(enum call_mode mode, void (*fn)(void *), void *arg)
+smp_post(enum call_mode mode, void (*fn)(void *), void *arg)
 {
 	uint64_t g = call.generation + 1;
 	uint64_t asked = 0; /* bit n: CPU n was asked; CPUs that join later take no part */
@@ -136,7 +136,7 @@ post(enum call_mode mode, void (*fn)(void *), void *arg)
 			arch_ipi_send(n, IPI_CALL);
 		}
 	for (; asked != 0; asked &= asked - 1)
-		wait_for((unsigned)__builtin_ctzl(asked), g);
+		smp_wait((unsigned)__builtin_ctzl(asked), g);
 }
 
 static void
@@ -167,7 +167,7 @@ void
 smp_call_all(void (*fn)(void *), void *arg)
 {
 	begin();
-	post(CALL_RUN, fn, arg);
+	smp_post(CALL_RUN, fn, arg);
 	if (fn != NULL)
 		fn(arg);
 	end();
@@ -179,7 +179,7 @@ smp_stop_run(void (*fn)(void *), void *arg)
 	bool suppressed;
 
 	begin();
-	post(CALL_STOP, NULL, NULL);
+	smp_post(CALL_STOP, NULL, NULL);
 	suppressed = ktr_port_refuse(true);
 	fn(arg);
 	ktr_port_refuse(suppressed);

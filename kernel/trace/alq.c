@@ -66,7 +66,7 @@ max_set(int64_t events, char *err, size_t errlen)
 }
 
 static uint64_t
-enabled(void)
+alq_enabled(void)
 {
 	return flush_enabled();
 }
@@ -78,7 +78,7 @@ depth(void)
 }
 
 SYSCTL_INT_CALL(debug_ktr_alq_enable, "debug.ktr.alq_enable", SYSCTL_WR | SYSCTL_TUN | SYSCTL_LATE,
-		enabled, enable_set, 0, 1, "write the events to alq_file");
+		alq_enabled, enable_set, 0, 1, "write the events to alq_file");
 SYSCTL_TEXT(debug_ktr_alq_file, "debug.ktr.alq_file", SYSCTL_WR | SYSCTL_TUN, file_get, file_set,
 	    "where the events go; a file is appended to");
 SYSCTL_INT_CALL(debug_ktr_alq_depth, "debug.ktr.alq_depth", SYSCTL_WR | SYSCTL_TUN, depth,

@@ -117,7 +117,7 @@ SYSCTL_TEXT(debug_ktr_prev_boot, "debug.ktr.prev.boot_id", 0, boot_get, NULL,
 	    "which boot it was, as in its stream's header; empty: none");
 
 static void
-build_get(const struct sysctl *s, struct sbuf *out)
+prev_build_get(const struct sysctl *s, struct sbuf *out)
 {
 	(void)s;
 	mutex_lock(&prev_lock);
@@ -125,7 +125,7 @@ build_get(const struct sysctl *s, struct sbuf *out)
 	mutex_unlock(&prev_lock);
 }
 
-SYSCTL_TEXT(debug_ktr_prev_build, "debug.ktr.prev.build", 0, build_get, NULL,
+SYSCTL_TEXT(debug_ktr_prev_build, "debug.ktr.prev.build", 0, prev_build_get, NULL,
 	    "the kernel that it was of; empty: none");
 
 /* prev_lock held. */

@@ -175,7 +175,7 @@ vm_beyond_file(struct vmspace *vm, uint64_t va)
 }
 
 static bool
-fault(struct vmspace *vm, uint64_t va, unsigned access)
+vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 {
 	struct area *a = vm_find(vm, va);
 	uint64_t *pte;
@@ -207,7 +207,7 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 	bool served;
 
 	mutex_lock(&vm->lock);
-	served = fault(vm, va, access);
+	served = vm_fault_serve(vm, va, access);
 	mutex_unlock(&vm->lock);
 	return served;
 }
@@ -219,7 +219,7 @@ vm_bring(struct vmspace *vm, uint64_t va)
 	const uint64_t *entry = pagetable_entry(vm->root, page_round_down(va), 0, NULL);
 
 	return (entry != NULL && *entry != 0) ||
-	       fault(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot);
+	       vm_fault_serve(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot);
 }
 
 /* The page at va, made if there is none, which nobody else has. */

@@ -47,7 +47,7 @@ vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg)
 }
 
 static void
-flush_here(void *arg)
+spaces_flush_here(void *arg)
 {
 	(void)arg;
 	arch_tlb_flush_all();
@@ -56,7 +56,7 @@ flush_here(void *arg)
 __attribute__((noinline)) void
 vm_flush_everywhere(void)
 {
-	smp_call_all(flush_here, NULL);
+	smp_call_all(spaces_flush_here, NULL);
 }
 
 /* Pages that have left a space; until the flush a CPU may still use them. */

@@ -153,7 +153,7 @@ record_switch(uint64_t tid, uint64_t prio, bool runs, const uint64_t to[3])
 
 /* A thread is woken: name, number, priority, CPU. */
 static void
-wake(const uint64_t *args)
+latency_wake(const uint64_t *args)
 {
 	const struct thread *t = curthread();
 
@@ -202,7 +202,7 @@ wakeup_fire(const struct ktr_firing *f)
 	while (__atomic_exchange_n(&waker.lock, 1, __ATOMIC_ACQUIRE) != 0)
 		arch_relax();
 	if (f->site == woken)
-		wake(f->args);
+		latency_wake(f->args);
 	else if (waker.tid != 0 && f->args[5] == waker.tid)
 		woke(f);
 	__atomic_store_n(&waker.lock, 0, __ATOMIC_RELEASE);
