@@ -3,6 +3,7 @@
 
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/string.h"
 
 extern struct mutex vfs_lock;
 
@@ -44,6 +45,15 @@ void names_free(struct list *gone);
  */
 struct vname *dir_next_below(const struct vnode *root, const struct vname *n);
 
+/* Of a directory: names are removed by the owner of the file or of the directory only. */
+#define STICKY 01000
+
+static inline bool
+name_is_dot(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
 /* Where a walk along a path has come to: a directory, and the path's last part. */
 struct walk {
 	struct vnode *dir;
@@ -66,6 +76,10 @@ int path_walk(struct vnode *cwd, const char *path, struct walk *w);
 int walk_end(struct walk *w, bool follow, struct vnode **vn);
 /* Ends a walk. vfs_lock is not held. */
 void walk_done(struct walk *w);
+/* May the user add and remove names in w->dir? vfs_lock held. */
+int vfs_may_change(const struct walk *w);
+/* Calls an operation of w->dir, if the user may use it. vfs_lock held; not while it is called. */
+int vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name));
 
 /* The `link` operation of a symbolic link. vfs_lock held. */
 int vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to);

@@ -13,6 +13,12 @@ struct thread;
 
 /* Makes another CPU's idle thread, before the CPU starts. Returns its stack top; 0: no memory. */
 uintptr_t sched_prepare_cpu(unsigned cpu);
+/*
+ * Puts a runnable thread on rq, and preempts the running one if that is worse. rq->lock held, and
+ * that of the thread's last CPU.
+ */
+void sched_make_runnable(struct runq *rq, struct thread *t, bool front);
+void sched_give_away(bool yields);
 /* Asks a CPU to look at its queue. Its run-queue lock held. */
 void sched_request(unsigned cpu);
 /*
