@@ -83,7 +83,6 @@ insn_kind(uint32_t i)
 size_t
 arch_insn_length(const uint8_t code[ARCH_INSN_MAX])
 {
-	(void)code;
 	return 4;
 }
 

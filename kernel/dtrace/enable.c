@@ -295,14 +295,12 @@ dtrace_on_cpu(unsigned cpu, void (*fn)(struct dtrace_consumer *c, unsigned cpu, 
 static bool
 dtrace_is_wanted(const struct ktr_site *site, void *arg)
 {
-	(void)arg;
 	return (first_at(site) != NULL && ktr_site_is_probe(site)) || dtrace_probe_id(site) < OWN;
 }
 
 static void
 barrier(void *arg)
 {
-	(void)arg;
 }
 
 /* Puts e into the list of its site, as the last, or takes out the consumer's first. */

@@ -143,7 +143,6 @@ is_due(const struct fair_entry *e)
 static void
 begin_slice(const struct fair_queue *q, struct fair_entry *e)
 {
-	(void)q;
 	e->deadline = next_deadline(e);
 }
 

@@ -243,7 +243,6 @@ get_uidinfo(const struct sysctl *s, struct sbuf *out)
 	struct uidinfo rows[32];
 	unsigned n = 0;
 
-	(void)s;
 	rows[n++] = uidinfo_root;
 	spin_lock(&users_lock);
 	list_for_each (l, &users) {

@@ -25,7 +25,6 @@ demo_odd(unsigned n)
 static void
 demo_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, demo_even(3) ? "3 is even" : "3 is odd");
 }
 

@@ -12,14 +12,12 @@ extern const char __text_start[], __text_end[];
 static void
 exceptions_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, fbt_exceptions);
 }
 
 static void
 text_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_printf(out, "%08x",
 		    ktr_crc32c(__text_start, (uintptr_t)__text_end - (uintptr_t)__text_start));
 }

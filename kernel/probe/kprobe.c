@@ -218,7 +218,6 @@ place_switch(struct place *p, bool on)
 static void
 write_all(void *arg)
 {
-	(void)arg;
 	list_for_each (l, &kprobes) {
 		struct kprobe *k = list_entry(l, struct kprobe, link);
 
@@ -384,7 +383,6 @@ kprobe_make_site(const struct kprobe *k, char *err, size_t errlen)
 static int
 eprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, struct kprobe **made)
 {
-	(void)t;
 	*made = kprobe_new(d, text, 0);
 	return *made != NULL ? 0 : -ENOMEM;
 }

@@ -231,7 +231,6 @@ profile_get(const struct sysctl *sysctl, struct sbuf *out)
 	struct funcprof p;
 	const char *name;
 
-	(void)sysctl;
 	sbuf_puts(out, "FUNCTION CPU HITS TIMED NS SELF-NS SQUARE-HIGH SQUARE-LOW\n");
 	mutex_lock(&sessions_lock);
 	for (unsigned n = 0; (name = funcprof_get(n, 0, &p)) != NULL; n++) {

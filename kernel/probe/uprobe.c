@@ -272,7 +272,6 @@ miss(const struct hit *h)
 static bool
 make_break(const struct vm_code *c, uint64_t va, uint8_t *bytes)
 {
-	(void)va;
 	memset(bytes, 0, c->size);
 	memcpy(bytes, arch_break_insn, ARCH_BREAK_SIZE);
 	return true;

@@ -140,7 +140,6 @@ each_of(int which, uint32_t who, int (*f)(const struct proc *p, struct thread *t
 static int
 find_best(const struct proc *p, struct thread *t, int *best)
 {
-	(void)p;
 	if (t->sched.nice < *best)
 		*best = t->sched.nice;
 	return 0;

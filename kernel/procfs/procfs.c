@@ -265,7 +265,6 @@ procfs_make(uint32_t mode, int *err)
 	struct procfs_node *n = top_node();
 	struct vnode *vn = n != NULL ? vnode_alloc(S_IFDIR | 0555, &dir_ops, n) : NULL;
 
-	(void)mode;
 	*err = -ENOMEM;
 	if (vn == NULL)
 		kfree(n);

@@ -70,7 +70,6 @@ system_print_cpu(struct sbuf *out, uint64_t user, uint64_t kernel, uint64_t idle
 static int
 count_threads(struct thread *t, void *n)
 {
-	(void)t;
 	(*(unsigned *)n)++;
 	return 0;
 }
@@ -80,7 +79,6 @@ system_stat_show(const struct procfs_node *n, struct sbuf *out)
 {
 	uint64_t user = 0, kernel = 0, idle = 0, interrupts = 0;
 
-	(void)n;
 	for (unsigned i = 0; i < ncpus; i++) {
 		if (!is_online(i))
 			continue;
@@ -113,7 +111,6 @@ uptime_show(const struct procfs_node *n, struct sbuf *out)
 {
 	uint64_t up = clock_ns() / NS_PER_TICK, idle = 0;
 
-	(void)n;
 	for (unsigned i = 0; i < ncpus; i++)
 		idle += is_online(i) ? sched_idle_ns(i) / NS_PER_TICK : 0;
 	sbuf_printf(out, "%lu.%02lu %lu.%02lu\n", up / 100, up % 100, idle / 100, idle % 100);
@@ -126,7 +123,6 @@ loadavg_show(const struct procfs_node *n, struct sbuf *out)
 	unsigned threads = 0;
 	uint64_t loads[3];
 
-	(void)n;
 	sched_load_average(loads);
 	thread_each(count_threads, &threads);
 	for (unsigned i = 0; i < 3; i++) {
@@ -141,7 +137,6 @@ loadavg_show(const struct procfs_node *n, struct sbuf *out)
 static int
 cpuinfo_show(const struct procfs_node *n, struct sbuf *out)
 {
-	(void)n;
 	for (unsigned i = 0; i < ncpus; i++) {
 		if (!is_online(i))
 			continue;
@@ -168,7 +163,6 @@ interrupts_show(const struct procfs_node *n, struct sbuf *out)
 {
 	char number[8];
 
-	(void)n;
 	sbuf_puts(out, "     ");
 	for (unsigned i = 0; i < ncpus; i++)
 		if (is_online(i))
@@ -191,7 +185,6 @@ meminfo_show(const struct procfs_node *n, struct sbuf *out)
 {
 	uint64_t kb = PAGE_SIZE / 1024, files = uidinfo_held_by_all(UIDINFO_DATA) * kb;
 
-	(void)n;
 	sbuf_printf(out,
 		    "MemTotal:       %8lu kB\nMemFree:        %8lu kB\nMemAvailable:   %8lu kB\n",
 		    page_count_total() * kb, page_count_free() * kb, page_count_free() * kb);
@@ -215,7 +208,6 @@ version_show(const struct procfs_node *n, struct sbuf *out)
 {
 	struct utsname u = uts_get();
 
-	(void)n;
 	sbuf_printf(out, linux_proc_banner, u.sysname, u.release, u.version);
 	return 0;
 }
@@ -223,7 +215,6 @@ version_show(const struct procfs_node *n, struct sbuf *out)
 static int
 system_cmdline_show(const struct procfs_node *n, struct sbuf *out)
 {
-	(void)n;
 	sbuf_printf(out, "%s\n", boot_info.cmdline);
 	return 0;
 }
@@ -248,7 +239,6 @@ kallsyms_show(const struct procfs_node *n, struct sbuf *out)
 	uintptr_t at;
 	const char *name;
 
-	(void)n;
 	for (uint32_t i = 0; (name = ksym_at(i, &at)) != NULL; i++)
 		sbuf_printf(out, "%016lx %c %s\n", root ? at : 0, kallsyms_type(at, name), name);
 	return 0;
@@ -257,7 +247,6 @@ kallsyms_show(const struct procfs_node *n, struct sbuf *out)
 static int
 filesystems_show(const struct procfs_node *n, struct sbuf *out)
 {
-	(void)n;
 	sbuf_puts(out, "nodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tproc\nnodev\tsysfs\n"
 		       "nodev\tdebugfs\nnodev\ttracefs\n");
 	return 0;
@@ -266,14 +255,12 @@ filesystems_show(const struct procfs_node *n, struct sbuf *out)
 int
 procfs_mounts(const struct procfs_node *n, struct sbuf *out)
 {
-	(void)n;
 	return vfs_print_mounts(out);
 }
 
 static int
 partitions_show(const struct procfs_node *n, struct sbuf *out)
 {
-	(void)n;
 	sbuf_puts(out, "major minor  #blocks  name\n\n");
 	return 0;
 }

@@ -25,7 +25,6 @@ enable_set(int64_t on, char *err, size_t errlen)
 static void
 file_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, flush_file());
 }
 
@@ -34,7 +33,6 @@ file_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
 	int error = flush_set_file(val);
 
-	(void)s;
 	if (error == -EINVAL)
 		snprintf(err, errlen,
 			 "\"%s\": expected an absolute path of less than %d characters", val,
@@ -50,8 +48,6 @@ file_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 static int
 depth_set(int64_t entries, char *err, size_t errlen)
 {
-	(void)err;
-	(void)errlen;
 	flush_set_depth((unsigned)entries);
 	return 0;
 }
@@ -59,8 +55,6 @@ depth_set(int64_t entries, char *err, size_t errlen)
 static int
 max_set(int64_t events, char *err, size_t errlen)
 {
-	(void)err;
-	(void)errlen;
 	flush_set_max((uint64_t)events);
 	return 0;
 }

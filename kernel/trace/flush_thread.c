@@ -54,7 +54,6 @@ flush_thread(void *arg)
 {
 	uint64_t busy_ns = FLUSH_WAIT_MIN;
 
-	(void)arg;
 	for (;;) {
 		enum flush_result r;
 		uint64_t deadline = DEADLINE_NEVER;

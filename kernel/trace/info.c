@@ -61,7 +61,6 @@ static char build[64];
 static void
 info_build_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, build);
 }
 SYSCTL_TEXT(kern_build, "kern.build", 0, info_build_get, NULL,

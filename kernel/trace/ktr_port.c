@@ -86,7 +86,6 @@ ktr_port_alloc(size_t size)
 void
 ktr_port_free(void *p, size_t size)
 {
-	(void)size;
 	if (!ktr_persist_free(p))
 		kmap_free(p);
 }

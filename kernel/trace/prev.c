@@ -106,7 +106,6 @@ SYSCTL_U64(debug_ktr_prev_corrupt, "debug.ktr.prev.corrupt", 0, &prev_corrupt,
 static void
 boot_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	mutex_lock(&prev_lock);
 	for (unsigned i = 0; prev != NULL && i < sizeof(prev_id); i++)
 		sbuf_printf(out, "%02x", prev_id[i]);
@@ -119,7 +118,6 @@ SYSCTL_TEXT(debug_ktr_prev_boot, "debug.ktr.prev.boot_id", 0, boot_get, NULL,
 static void
 prev_build_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	mutex_lock(&prev_lock);
 	sbuf_puts(out, prev != NULL ? prev_build : "");
 	mutex_unlock(&prev_lock);

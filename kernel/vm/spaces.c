@@ -49,7 +49,6 @@ vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg)
 static void
 spaces_flush_here(void *arg)
 {
-	(void)arg;
 	arch_tlb_flush_all();
 }
 
@@ -82,7 +81,6 @@ cut_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	struct cut *c = arg;
 
-	(void)va;
 	c->pages[c->n++] = phys_to_virt(arch_pte_pa(*pte));
 	*pte = 0;
 	c->vm->resident--;
