@@ -147,5 +147,5 @@ sys_msync(const uint64_t a[6])
 	if (a[0] % PAGE_SIZE != 0 || (a[2] & ~(uint64_t)(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) ||
 	    (a[2] & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
 		return -EINVAL;
-	return a[1] == 0 || vm_maps(curproc()->vm, a[0]) ? 0 : -ENOMEM;
+	return a[1] == 0 || vm_allows(curproc()->vm, a[0], 0) ? 0 : -ENOMEM;
 }
