@@ -277,8 +277,7 @@ call_here(void *arg)
 static void
 call_on(void *arg)
 {
-	if (arch_cpu() == ((const struct call *)arg)->cpu)
-		ktr_hook_without(call_here, arg);
+	ktr_hook_without(call_here, arg);
 }
 
 void
@@ -287,7 +286,7 @@ dtrace_on_cpu(unsigned cpu, void (*fn)(struct dtrace_consumer *c, unsigned cpu, 
 {
 	struct call call = {fn, c, arg, cpu};
 
-	smp_call_all(call_on, &call);
+	smp_call_one(cpu, call_on, &call);
 }
 
 /* ---- on and off ---- */

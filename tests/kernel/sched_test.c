@@ -138,12 +138,24 @@ KTEST(smp_call_all_runs_once_on_every_cpu)
 		KT_EQ(visited[n], 50);
 }
 
+KTEST(smp_call_one_runs_on_that_cpu_alone)
+{
+	for (unsigned n = 0; n < ncpus; n++)
+		visited[n] = 0;
+	for (unsigned n = 0; n < ncpus; n++)
+		for (unsigned i = 0; i <= n; i++)
+			smp_call_one(n, visit, NULL);
+	for (unsigned n = 0; n < ncpus; n++)
+		KT_EQ(visited[n], n + 1);
+}
+
 static void
 caller(void *arg)
 {
 	/* Few rounds: on a busy host each takes a time slice for every CPU. */
 	for (unsigned i = 0; i < 4; i++) {
 		smp_call_all(visit, NULL);
+		smp_call_one(i % ncpus, visit, NULL);
 		smp_stop_run(visit, NULL);
 	}
 	raise_flag(NULL);
