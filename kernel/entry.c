@@ -5,7 +5,6 @@
 
 #include <ktr_port.h>
 
-#include "arch/debug.h"
 #include "arch/fixup.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"

@@ -13,7 +13,6 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/lib/sysctl.h"
 #include "kernel/mm/boot_info.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"

@@ -4,8 +4,6 @@
  */
 #include "ktr/class.h"
 
-#include <stdbool.h>
-
 #include "ktr/fmt.h"
 #include "ktr/str.h"
 #include "ktr/word.h"

@@ -6,7 +6,6 @@
  */
 #include "arch/debug.h"
 #include "arch/aarch64/a64.h"
-#include "arch/mmu.h"
 
 #define REGISTERS 4  /* used at most, of each kind; every CPU has at least 2 */
 #define LOOP_MAX  16 /* instructions of a loop with exclusive accesses, at most */

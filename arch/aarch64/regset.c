@@ -4,7 +4,6 @@
 #include "arch/regset.h"
 
 #include "arch/aarch64/a64.h"
-#include "arch/irq.h"
 #include "kernel/lib/string.h"
 
 #define PSTATE_NZCV 0xf0000000ul

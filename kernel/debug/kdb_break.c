@@ -9,10 +9,6 @@
  * Locking: only the CPU inside the debugger writes the tables. The others read them when they go
  * on.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/context.h"
 #include "arch/debug.h"
 #include "arch/fixup.h"
@@ -25,7 +21,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/unwind.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/pcpu.h"
 #include "ktr/restart.h"
 
 #define POINTS     8

@@ -3,10 +3,6 @@
  * recursive descent parser reads it, by a table of operators in which each row has one precedence.
  * No locks; memory is read by probes.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"

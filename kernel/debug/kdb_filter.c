@@ -3,8 +3,6 @@
  */
 #include "kernel/debug/kdb_filter.h"
 
-#include <stddef.h>
-
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/string.h"
 #include "ktr/class.h"

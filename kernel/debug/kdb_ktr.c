@@ -4,10 +4,6 @@
  *
  * No locks: the machine is stopped. ktr_ring_read() rejects an entry that is not complete.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernel/debug/kdb_filter.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/clock.h"

@@ -2,10 +2,6 @@
  * kdb_lock.c - the commands show lock and show alllocks: who holds a lock, and who waits for it.
  * CPUs and threads keep lists of the locks that they hold. All memory is read by probes. No locks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/ksyms.h"

@@ -2,10 +2,6 @@
  * kdb_unwind.c - prints backtraces (kernel/lib/unwind.h). Memory may be broken: all of it is read
  * by probes, and no walk goes on for ever. No locks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/debug.h"
 #include "arch/trap.h"
 #include "arch/uaccess.h"

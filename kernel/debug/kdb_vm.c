@@ -2,10 +2,6 @@
  * kdb_vm.c - the commands show map and show page: address spaces and pages of the stopped machine.
  * All memory is read by probes. No locks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/mmu.h"
 #include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"

@@ -21,7 +21,6 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
-#include "kernel/sched/sleepq.h"
 #include "kernel/syscall.h"
 #include "ktr/ktr.h"
 

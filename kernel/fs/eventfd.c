@@ -8,7 +8,6 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/proc/task.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/syscall.h"
 

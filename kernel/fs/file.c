@@ -9,7 +9,6 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/epoll.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/printf.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
 #include "ktr/sdt.h"

@@ -11,7 +11,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
-#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
 #include "kernel/syscall.h"
 

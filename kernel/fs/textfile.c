@@ -8,7 +8,6 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"
 #include "kernel/lib/sbuf.h"
-#include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"

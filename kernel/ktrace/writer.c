@@ -20,7 +20,6 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/proc/proc.h"
-#include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 

@@ -5,8 +5,6 @@
  */
 #include "kernel/lib/fair.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/list.h"
 
 static bool

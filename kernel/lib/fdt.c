@@ -7,8 +7,6 @@
  */
 #include "kernel/lib/fdt.h"
 
-#include <stddef.h>
-
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 

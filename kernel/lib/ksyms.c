@@ -3,8 +3,6 @@
  */
 #include "kernel/lib/ksyms.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/string.h"
 
 extern const char __ksyms_start[], __ksyms_end[];

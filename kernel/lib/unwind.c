@@ -12,8 +12,6 @@
  */
 #include "kernel/lib/unwind.h"
 
-#include <stddef.h>
-
 #include "arch/debug.h"
 #include "arch/mmu.h"
 #include "arch/trap.h"

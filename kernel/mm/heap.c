@@ -7,9 +7,6 @@
  */
 #include "kernel/mm/heap.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"

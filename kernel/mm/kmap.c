@@ -10,8 +10,6 @@
  */
 #include "kernel/mm/kmap.h"
 
-#include <stdbool.h>
-
 #include "arch/mmu.h"
 #include "kernel/entry.h"
 #include "kernel/lib/list.h"

@@ -2,8 +2,6 @@
  * demo.c - functions that end with a call of each other, for doc/probes.md. Only this file is built
  * with -foptimize-sibling-calls: such a call is a jump here. Locking: none is needed.
  */
-#include <stdbool.h>
-
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"
 

@@ -1,8 +1,6 @@
 /* fbt.c - the sysctls of function boundary tracing, debug.fbt.*. Locking: none is needed. */
 #include "kernel/probe/fbt.h"
 
-#include <stdint.h>
-
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"
 #include "ktr/crc32c.h"

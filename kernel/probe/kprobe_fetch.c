@@ -5,7 +5,6 @@
  * what is present. Texts are interned, so an event may have several. Locking: none.
  */
 #include "arch/mmu.h"
-#include "arch/trap.h"
 #include "arch/uaccess.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/sbuf.h"
@@ -15,7 +14,6 @@
 #include "kernel/probe/kprobe.h"
 #include "kernel/probe/kprobe_private.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/pcpu.h"
 #include "ktr/intern.h"
 
 /* Reads within one page; user: of the program's memory only. */

@@ -1,7 +1,6 @@
 /* kprobe_parse.c - understands a definition of a kprobe (kprobe.h). Locking: none. */
 #include <stdarg.h>
 
-#include "arch/insn.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/printf.h"

@@ -10,8 +10,6 @@
 #include "kernel/probe/profile.h"
 
 #include <ktr_port.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"

@@ -10,7 +10,6 @@
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/proc_private.h"
 #include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 

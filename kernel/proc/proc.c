@@ -7,14 +7,11 @@
 
 #include <abi_md.h>
 
-#include "arch/context.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
-#include "kernel/abi/sched.h"
 #include "kernel/abi/signal.h"
-#include "kernel/abi/wait.h"
 #include "kernel/entry.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
@@ -22,7 +19,6 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
-#include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/init.h"
 #include "kernel/proc/proc_private.h"

@@ -22,12 +22,10 @@
 #include "ktr/intern.h"
 
 struct arch_trapframe;
-struct file;
 struct filetable;
 struct ktrace;
 struct ptrace;
 struct sbuf;
-struct thread;
 struct uidinfo;
 struct vmspace;
 struct vnode;

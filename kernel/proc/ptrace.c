@@ -5,13 +5,11 @@
 #include "kernel/proc/ptrace.h"
 
 #include "arch/context.h"
-#include "arch/irq.h"
 #include "arch/regset.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/ptrace.h"
 #include "kernel/abi/wait.h"
-#include "kernel/lib/string.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"

@@ -8,9 +8,6 @@
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/abi/errno.h"
 #include "kernel/abi/resource.h"
 #include "kernel/fs/file.h"

@@ -1,14 +1,12 @@
 /*
  * sched_syscalls.c - system calls on CPUs and priorities of threads. Locking: proc_lock.
  */
-#include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/resource.h"
 #include "kernel/abi/sched.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/proc_private.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"

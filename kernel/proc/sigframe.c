@@ -8,7 +8,6 @@
 #include "arch/mmu.h"
 #include "arch/signal.h"
 #include "kernel/abi/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"

@@ -14,7 +14,6 @@
 #include "kernel/abi/wait.h"
 #include "kernel/fs/poll.h"
 #include "kernel/lib/string.h"
-#include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"

@@ -1,7 +1,6 @@
 /*
  * signal_syscalls.c - system calls on signals, with the semantics of Linux. Locking: proc_lock.
  */
-#include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"

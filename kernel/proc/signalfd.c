@@ -6,7 +6,6 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"

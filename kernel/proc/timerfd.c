@@ -10,8 +10,6 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/clock.h"
-#include "kernel/mm/uaccess.h"
 #include "kernel/proc/itimer.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"

@@ -15,8 +15,6 @@
 
 #include "kernel/fs/vfs.h"
 
-struct lwp;
-struct proc;
 struct sbuf;
 
 /* Takes a name; false: no more. cookie: ascending, not 0. */

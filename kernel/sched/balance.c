@@ -5,7 +5,6 @@
  * again at each interrupt, and every CPU takes waiting real-time threads at its ticks.
  * Locking: run-queue locks (runq.h).
  */
-#include "arch/pcpu.h"
 #include "kernel/sched/runq.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/thread.h"

@@ -6,7 +6,6 @@
 
 #define SCHED_RR_SLICE 10 /* ticks of SCHED_RR, 100 ms as on Linux; and of the kernel's threads */
 
-struct list;
 struct runq;
 struct spinlock;
 struct thread;

@@ -9,11 +9,8 @@
  */
 #include "kernel/sync/smp.h"
 
-#include <stdbool.h>
-
 #include "arch/irq.h"
 #include "arch/smp.h"
-#include "arch/trap.h"
 #include "kernel/entry.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"

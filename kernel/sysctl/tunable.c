@@ -10,8 +10,6 @@
  */
 #include "kernel/sysctl/tunable.h"
 
-#include <stdint.h>
-
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"

@@ -2,8 +2,6 @@
  * info.c - fills in what the header of every stream says about this machine.
  * Locking: written before the first stream.
  */
-#include <stdint.h>
-
 #include "arch/clock.h"
 #include "arch/machine.h"
 #include "arch/mmu.h"

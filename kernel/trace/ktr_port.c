@@ -6,8 +6,6 @@
  */
 #include <ktr_port.h>
 
-#include <stddef.h>
-
 #include "arch/patch.h"
 #include "arch/pcpu.h"
 #include "kernel/mm/kmap.h"

@@ -4,18 +4,11 @@
  * The variables of the flush, debug.ktr.alq_*, are in alq.c.
  * Locking: ktr's control lock, taken inside its functions; printing takes none.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "kernel/abi/errno.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
-#include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sync/pcpu.h"
-#include "kernel/trace/trace_private.h"
 #include "ktr/class.h"
 #include "ktr/control.h"
 #include "ktr/port.h"

@@ -4,10 +4,6 @@
  *
  * Locking: prev_lock guards everything here.
  */
-#include <stddef.h>
-#include <stdint.h>
-
-#include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"

@@ -8,7 +8,6 @@
  * none.
  */
 #include "arch/mmu.h"
-#include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"

@@ -3,7 +3,6 @@
 
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/kmap.h"

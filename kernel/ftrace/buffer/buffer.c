@@ -25,7 +25,6 @@
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
-#include "ktr/control.h"
 #include "ktr/port.h"
 #include "ktr/ring.h"
 

@@ -14,7 +14,6 @@
 #include "kernel/ftrace/buffer/buffer.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
-#include "ktr/control.h"
 
 static void
 snapshot_instance_lock(struct instance *i)

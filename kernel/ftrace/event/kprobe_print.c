@@ -6,7 +6,6 @@
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
 #include "kernel/probe/kprobe.h"
-#include "ktr/dynamic.h"
 #include "ktr/fmt.h"
 #include "ktr/intern.h"
 

@@ -2,7 +2,6 @@
  * hist_action.c - reads the actions of histograms, and what they name: variables of other
  * histograms, and fields of other events. Locking: ftrace_lock.
  */
-#include "kernel/abi/errno.h"
 #include "kernel/ftrace/hist/hist.h"
 #include "kernel/lib/string.h"
 #include "ktr/name.h"

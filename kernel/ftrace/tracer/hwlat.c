@@ -7,7 +7,6 @@
  * words.
  */
 #include "arch/irq.h"
-#include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"

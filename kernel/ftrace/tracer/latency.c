@@ -19,12 +19,10 @@
 #include "kernel/ftrace/tracer/tracer.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/ksyms.h"
-#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
-#include "ktr/control.h"
 #include "ktr/intern.h"
 
 #define DEPTH KTR_MAXARGS /* return addresses that say where */

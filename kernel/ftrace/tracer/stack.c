@@ -5,7 +5,6 @@
  * where no hook can run.
  */
 #include "arch/irq.h"
-#include "arch/trap.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/instance.h"
