@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct arch_trapframe;
 struct pcpu;
 
 enum arch_ipi {

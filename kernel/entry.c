@@ -5,7 +5,6 @@
 
 #include <ktr_port.h>
 
-#include "arch/debug.h"
 #include "arch/fixup.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
@@ -20,10 +19,8 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
 #include "kernel/sched/sched.h"
-#include "kernel/sched/sched_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sched/timer.h"
 #include "kernel/sync/pcpu.h"
@@ -135,16 +132,16 @@ serve_without_memory(struct vmspace *vm, uintptr_t va, unsigned access, bool use
 {
 	/* Give up after a time: the process that has to die may wait for something that we hold. */
 	for (unsigned i = 0; i < OOM_TRIES && proc_out_of_memory(); i++)
-		if (vm_fault(vm, va, access))
+		if (vm_fault(vm, va, access) == VM_FAULT_SERVED)
 			return true;
 	return user && proc_signal_pending();
 }
 
-static bool
-serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
+static enum vm_fault
+fault_serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 {
 	struct proc *p = curproc();
-	bool served;
+	enum vm_fault why;
 
 	if (arch_tf_user(tf))
 		SDT_PROBE3(exceptions, , , page_fault_user, va, lwp_pc(curlwp(), tf), access);
@@ -153,14 +150,14 @@ serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 	CTR4(KTR_TRAP, "page fault: va %#lx access %u pc %#lx user %d", va, access, arch_tf_pc(tf),
 	     arch_tf_user(tf));
 	if (p == NULL || p->vm == NULL)
-		return false;
-	served = vm_fault(p->vm, va, access);
-	if (!served && vm_allows(p->vm, va, access))
-		served = serve_without_memory(p->vm, va, access, arch_tf_user(tf));
-	if (served)
+		return VM_FAULT_NO_AREA;
+	why = vm_fault(p->vm, va, access);
+	if (why == VM_FAULT_MEMORY && serve_without_memory(p->vm, va, access, arch_tf_user(tf)))
+		why = VM_FAULT_SERVED;
+	if (why == VM_FAULT_SERVED)
 		SDT_PROBE2(vminfo, , , as_fault, 1, va);
-	CTR2(KTR_TRAP, "page fault exit: va %#lx served %d", va, served);
-	return served;
+	CTR2(KTR_TRAP, "page fault exit: va %#lx served %d", va, why == VM_FAULT_SERVED);
+	return why;
 }
 
 /*
@@ -178,43 +175,7 @@ fixup(const struct arch_trapframe *tf, bool user)
 	return 0;
 }
 
-/* Did a program touch a page of a map after the end of its file? */
-static bool
-beyond_file(struct arch_trapframe *tf, uintptr_t va)
-{
-	bool beyond;
-
-	if (!arch_tf_user(tf) || va >= ARCH_USER_END)
-		return false;
-	arch_irq_enable();
-	beyond = vm_beyond_file(curproc()->vm, va);
-	arch_irq_disable();
-	return beyond;
-}
-
-void
-entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
-{
-	bool user = va < ARCH_USER_END;
-	uintptr_t go_on = fixup(tf, user);
-
-	/* With interrupts off nothing may sleep: only a fix-up is possible. */
-	if (user && arch_tf_irq_on(tf) && (arch_tf_user(tf) || go_on != 0)) {
-		bool served;
-
-		arch_irq_enable();
-		served = serve(tf, va, access);
-		arch_irq_disable();
-		if (served)
-			return;
-	}
-	if (go_on != 0)
-		arch_tf_set_pc(tf, go_on);
-	else
-		entry_fault(tf, beyond_file(tf, va) ? SIGBUS : SIGSEGV, "page fault", va);
-}
-
-/* code: what siginfo says; 0: as the memory is. */
+/* code: what siginfo says. */
 static void
 raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, int code)
 {
@@ -237,12 +198,6 @@ raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, 
 	if (!(p->sig_caught & 1ul << (sig - 1)) && curlwp()->ptrace == NULL)
 		printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
 		       arch_tf_pc(tf), va, sig);
-	arch_irq_enable();
-	bool mapped =
-	    sig == SIGSEGV ? vm_maps(p->vm, va) : sig == SIGBUS && vm_beyond_file(p->vm, va);
-	arch_irq_disable();
-	if (code == 0)
-		code = mapped ? SEGV_ACCERR : FAULT_CODE;
 	spin_lock(&proc_lock);
 	if (p->pid == 1)
 		panic("process 1: %s at %#lx, address %#lx", what, arch_tf_pc(tf), va);
@@ -255,9 +210,31 @@ raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, 
 }
 
 void
+entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
+{
+	bool user = va < ARCH_USER_END;
+	uintptr_t go_on = fixup(tf, user);
+	enum vm_fault why = VM_FAULT_NO_AREA;
+
+	/* With interrupts off nothing may sleep: only a fix-up is possible. */
+	if (user && arch_tf_irq_on(tf) && (arch_tf_user(tf) || go_on != 0)) {
+		arch_irq_enable();
+		why = fault_serve(tf, va, access);
+		arch_irq_disable();
+	}
+	if (why == VM_FAULT_SERVED)
+		return;
+	if (go_on != 0)
+		arch_tf_set_pc(tf, go_on);
+	else
+		raise_fault(tf, why == VM_FAULT_BEYOND ? SIGBUS : SIGSEGV, "page fault", va,
+			    why == VM_FAULT_NO_AREA ? FAULT_CODE : SEGV_ACCERR); /* or BUS_ADRERR */
+}
+
+void
 entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
 {
-	raise_fault(tf, sig, what, va, sig == SIGTRAP ? ARCH_BREAK_CODE : 0);
+	raise_fault(tf, sig, what, va, sig == SIGTRAP ? ARCH_BREAK_CODE : FAULT_CODE);
 }
 
 void

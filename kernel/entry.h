@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 struct arch_trapframe;
-struct boot_info;
 struct pcpu;
 
 /* First C function of the kernel. Boot CPU, boot stack, interrupts off; boot_info is filled. */

@@ -4,8 +4,6 @@
  */
 #include "ktr/class.h"
 
-#include <stdbool.h>
-
 #include "ktr/fmt.h"
 #include "ktr/str.h"
 #include "ktr/word.h"
@@ -101,7 +99,7 @@ mask_error(struct word w, char *err, size_t errlen)
 }
 
 static bool
-is_space(char c)
+class_is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -111,13 +109,13 @@ static struct word
 word_next(const char **text, const char *separators)
 {
 	const char *p = *text;
-	while (is_space(*p))
+	while (class_is_space(*p))
 		p++;
 	const char *start = p;
 	while (*p != '\0' && *p != separators[0] && *p != separators[1])
 		p++;
 	const char *end = p;
-	while (end > start && is_space(end[-1]))
+	while (end > start && class_is_space(end[-1]))
 		end--;
 	*text = p;
 	return (struct word){start, (size_t)(end - start)};

@@ -282,12 +282,3 @@ ktr_select_all(unsigned owner, bool (*want)(const struct ktr_site *site, void *a
 	ktr_sites_apply();
 	ktr_port_unlock();
 }
-
-void
-ktr_select_site(unsigned owner, struct ktr_site *site, bool on)
-{
-	ktr_port_lock();
-	site_own(site, owner % KTR_OWNER_MAX, on);
-	ktr_sites_apply();
-	ktr_port_unlock();
-}

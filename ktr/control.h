@@ -95,8 +95,6 @@ int ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *
 /** Switches exactly those sites on for an owner that want(site, arg) says; the others off. */
 void ktr_select_all(unsigned owner, bool (*want)(const struct ktr_site *site, void *arg),
 		    void *arg);
-/** Switches one site for one owner. */
-void ktr_select_site(unsigned owner, struct ktr_site *site, bool on);
 /** Switches each site as its owners say. For the other files of ktr/; control lock. */
 void ktr_sites_apply(void);
 /** True: spec names the site, by glob over file:line, function or format, or as a probe. */

@@ -76,7 +76,7 @@ take_usable(void)
 }
 
 static unsigned
-take_number(void)
+dynamic_take_number(void)
 {
 	if (fresh < KTR_DYNAMIC_SITES)
 		return fresh++;
@@ -90,7 +90,7 @@ take_number(void)
 
 /* Copies a text to *to, which then points after it. */
 static const char *
-put(char **to, const char *text)
+dynamic_put(char **to, const char *text)
 {
 	char *start = *to;
 	size_t n = ktr_strlen(text) + 1;
@@ -100,18 +100,18 @@ put(char **to, const char *text)
 }
 
 static void
-fill(unsigned i, const struct ktr_dynamic *d)
+dynamic_fill(unsigned i, const struct ktr_dynamic *d)
 {
 	struct ktr_site *site = &ktr_dynamic_sites[i];
 	struct ktr_dynamic_texts *t = &ktr_dynamic_texts[i];
 	char *to = t->text;
 	ktr_zero(t->text, sizeof(t->text));
-	site->file = put(&to, d->file);
-	site->fmt = put(&to, d->fmt);
-	t->sdt = (struct ktr_sdt){.provider = put(&to, d->provider),
-				  .module = put(&to, d->module),
-				  .function = put(&to, d->function),
-				  .name = put(&to, d->name)};
+	site->file = dynamic_put(&to, d->file);
+	site->fmt = dynamic_put(&to, d->fmt);
+	t->sdt = (struct ktr_sdt){.provider = dynamic_put(&to, d->provider),
+				  .module = dynamic_put(&to, d->module),
+				  .function = dynamic_put(&to, d->function),
+				  .name = dynamic_put(&to, d->name)};
 	ktr_copy(t->sdt.types, d->types, sizeof(d->types));
 	site->func = t->sdt.function;
 	site->sdt = &t->sdt;
@@ -142,9 +142,9 @@ ktr_site_make(const struct ktr_dynamic *d, char *err, size_t errlen)
 	}
 	if (fresh == 0)
 		ktr_image_add_text(ktr_dynamic_texts, sizeof(ktr_dynamic_texts));
-	unsigned i = take_number();
+	unsigned i = dynamic_take_number();
 	if (i < KTR_DYNAMIC_SITES)
-		fill(i, d);
+		dynamic_fill(i, d);
 	if (i < KTR_DYNAMIC_SITES)
 		return &ktr_dynamic_sites[i];
 	fmt_snprintf(err, errlen,

@@ -133,7 +133,7 @@ put_varint(struct ktr_encoder *e, uint64_t v)
 }
 
 static void
-put_text(struct ktr_encoder *e, const char *text, size_t max)
+encode_text(struct ktr_encoder *e, const char *text, size_t max)
 {
 	size_t n = 0;
 	while (n < max && text[n] != '\0')
@@ -193,8 +193,8 @@ ktr_encode_header(struct ktr_encoder *e, unsigned flags, const struct ktr_info *
 	put_varint(e, flags);
 	ktr_copy(e->frame + e->frame_len, info->boot_id, 16);
 	e->frame_len += 16;
-	put_text(e, info->arch, 63);
-	put_text(e, info->build, 255);
+	encode_text(e, info->arch, 63);
+	encode_text(e, info->build, 255);
 	put_varint(e, info->hz);
 	put_varint(e, info->boot_ticks);
 	put_varint(e, info->ncpu);
@@ -209,7 +209,7 @@ ktr_encode_header(struct ktr_encoder *e, unsigned flags, const struct ktr_info *
 		while (ktr_classes[i].bit >> bit != 1)
 			bit++;
 		put_varint(e, bit);
-		put_text(e, ktr_classes[i].name, 31);
+		encode_text(e, ktr_classes[i].name, 31);
 	}
 	frame_end(e);
 }
@@ -233,7 +233,7 @@ ktr_encode_fault(struct ktr_encoder *e, unsigned cpu, const char *text)
 {
 	frame_begin(e, KTR_WIRE_FAULT);
 	put_varint(e, cpu);
-	put_text(e, text, KTR_WIRE_STRING_MAX);
+	encode_text(e, text, KTR_WIRE_STRING_MAX);
 	frame_end(e);
 }
 
@@ -323,9 +323,9 @@ encode_site(struct ktr_encoder *e, const struct ktr_site *site, unsigned number)
 	put_varint(e, site->line);
 	put_varint(e, site->classes);
 	put_varint(e, site->nargs);
-	put_text(e, site->file, KTR_WIRE_FILE_MAX);
-	put_text(e, site->func, KTR_WIRE_FUNC_MAX);
-	put_text(e, site->fmt, KTR_WIRE_FMT_MAX);
+	encode_text(e, site->file, KTR_WIRE_FILE_MAX);
+	encode_text(e, site->func, KTR_WIRE_FUNC_MAX);
+	encode_text(e, site->fmt, KTR_WIRE_FMT_MAX);
 	frame_end(e);
 }
 
@@ -350,7 +350,7 @@ encode_string(struct ktr_encoder *e, uint64_t value)
 	sent[0] = (struct ktr_encoder_string){value, name};
 	frame_begin(e, KTR_WIRE_STRING);
 	put_varint(e, value);
-	put_text(e, text, KTR_WIRE_STRING_MAX);
+	encode_text(e, text, KTR_WIRE_STRING_MAX);
 	frame_end(e);
 }
 
@@ -368,7 +368,7 @@ encode_thread(struct ktr_encoder *e, uint32_t tid)
 	*sent = number;
 	frame_begin(e, KTR_WIRE_THREAD);
 	put_varint(e, tid);
-	put_text(e, name, KTR_WIRE_STRING_MAX);
+	encode_text(e, name, KTR_WIRE_STRING_MAX);
 	frame_end(e);
 }
 

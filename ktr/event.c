@@ -103,7 +103,7 @@ put_hex(char *to, uint64_t v, bool prefix)
 }
 
 static char *
-put_number(char *to, enum plan_kind kind, uint64_t v)
+event_put_number(char *to, enum plan_kind kind, uint64_t v)
 {
 	switch (kind) {
 	case PLAN_D32:
@@ -195,7 +195,7 @@ ktr_event_text(char *buf, size_t len, const struct ktr_event_plan *plan, const c
 		}
 		uint64_t v = i < nargs ? args[i] : 0;
 		if (piece->kind != PLAN_S) {
-			to = put_number(to, piece->kind, v);
+			to = event_put_number(to, piece->kind, v);
 			continue;
 		}
 		const char *text = v == 0 ? "(null)" : string_of(string, arg, i, v);

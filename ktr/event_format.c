@@ -133,7 +133,7 @@ ktr_param_field(const struct ktr_param *p)
 
 /* Writes n bytes, then zeros up to `size`. Returns where they end. */
 static uint8_t *
-put(uint8_t *to, const void *from, size_t n, size_t size)
+format_put(uint8_t *to, const void *from, size_t n, size_t size)
 {
 	__builtin_memcpy(to, from, n);
 	for (; n < size; n++)
@@ -144,7 +144,7 @@ put(uint8_t *to, const void *from, size_t n, size_t size)
 size_t
 ktr_record_put(uint8_t *to, uint32_t id, uint32_t tid, const struct ktr_value *v, unsigned n)
 {
-	uint8_t *at = put(put(to, &id, 4, 4), &tid, 4, 4);
+	uint8_t *at = format_put(format_put(to, &id, 4, 4), &tid, 4, 4);
 	uint32_t strings = KTR_FORMAT_COMMON;
 	for (unsigned i = 0; i < n; i++)
 		strings += field_types[v[i].type].size;
@@ -153,21 +153,21 @@ ktr_record_put(uint8_t *to, uint32_t id, uint32_t tid, const struct ktr_value *v
 		const size_t len = v[i].len;
 		const uint32_t place = strings | (uint32_t)(len + 1) << 16;
 		if (v[i].type < KTR_FIELD_COMM) {
-			at = put(at, &v[i].number, size, size);
+			at = format_put(at, &v[i].number, size, size);
 		} else if (v[i].type == KTR_FIELD_COMM) {
-			at = put(at, v[i].text, len < size ? len : size - 1, size);
+			at = format_put(at, v[i].text, len < size ? len : size - 1, size);
 		} else if (v[i].type == KTR_FIELD_STRING) {
-			at = put(at, &place, 4, 4);
+			at = format_put(at, &place, 4, 4);
 			strings += (uint32_t)len + 1;
 		} else {
 			while ((size_t)(at - to) % field_types[v[i].type].align != 0)
 				*at++ = 0;
-			at = put(at, v[i].text, len, len);
+			at = format_put(at, v[i].text, len, len);
 		}
 	}
 	for (unsigned i = 0; i < n; i++) {
 		if (v[i].type == KTR_FIELD_STRING)
-			at = put(at, v[i].text, v[i].len, v[i].len + 1);
+			at = format_put(at, v[i].text, v[i].len, v[i].len + 1);
 	}
 	while ((at - to) % 4 != 0)
 		*at++ = 0;

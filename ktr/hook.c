@@ -51,8 +51,8 @@ do_nothing(const struct ktr_firing *f)
 
 static void call_all(const struct ktr_firing *f);
 
-/* What fire() calls, by site->hook: of a single owner its hook, or what the log does. [k] changes
- * while no site has the owner. */
+/* What hook_fire() calls, by site->hook: of a single owner its hook, or what the log does. [k]
+ * changes while no site has the owner. */
 enum { NOBODY = KTR_OWNER_MAX, SEVERAL, HOOKS };
 __extension__ static ktr_hook_fn *ktr_hooks[HOOKS] = {
     [0 ... KTR_OWNER_MAX - 1] = ktr_fire_record, [NOBODY] = do_nothing, [SEVERAL] = call_all};
@@ -111,7 +111,7 @@ call_all(const struct ktr_firing *f)
 
 /* The CPU is in a hook: only the log takes more. */
 static __attribute__((noinline)) void
-refuse(const struct ktr_firing *f)
+hook_refuse(const struct ktr_firing *f)
 {
 	uint32_t owners = owners_of(f->site), log = logged(owners);
 	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++)
@@ -123,12 +123,12 @@ refuse(const struct ktr_firing *f)
 
 /* Calls what the site's owners want. The site is f's. */
 static inline __attribute__((always_inline)) void
-fire(struct ktr_firing *f, const struct ktr_site *site)
+hook_fire(struct ktr_firing *f, const struct ktr_site *site)
 {
 	uintptr_t irq = ktr_port_irq_save();
 	__typeof__(KTR_PORT_IN_HOOK()) in_hook = KTR_PORT_IN_HOOK(); /* may change in an NMI */
 	if (__builtin_expect(*in_hook, 0)) {
-		refuse(f);
+		hook_refuse(f);
 	} else {
 		/* acquire: pairs with ktr_hook_own(); an owner has its hook before it has sites */
 		unsigned hook = __atomic_load_n(&site->hook, __ATOMIC_ACQUIRE);
@@ -145,7 +145,7 @@ ktr_fire(struct ktr_firing *f)
 {
 	uint32_t owners = owners_of(f->site);
 	if (logged(owners) != owners)
-		fire(f, f->site);
+		hook_fire(f, f->site);
 	else if (owners != 0)
 		ktr_fire_record(f); /* nobody has a hook */
 }
@@ -194,7 +194,7 @@ ktr_firing_where(const struct ktr_firing *f)
 			f.data = (data_);     \
 			f.len = (len_);       \
 		}                             \
-		fire(&f, site_);              \
+		hook_fire(&f, site_);         \
 	} while (0)
 #define FIRE_POINT(site, args, n) FIRE(site, args, n, NULL, 0)
 

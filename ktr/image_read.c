@@ -22,7 +22,7 @@
 
 /* Reads a text at va, cut to size. False: it is not in the writer's read-only data. */
 static bool
-read_text(struct ktr_image *im, uint64_t va, char *buf, size_t size)
+image_read_text(struct ktr_image *im, uint64_t va, char *buf, size_t size)
 {
 	bool known = false;
 	for (unsigned i = 0; i < KTR_IMAGE_TEXTS; i++)
@@ -60,9 +60,9 @@ image_site(void *arg, unsigned number)
 	    !im->read(im->arg, im->root.sites + (uint64_t)number * sizeof(s->site), &s->site,
 		      sizeof(s->site)) ||
 	    s->site.nargs > KTR_MAXARGS || !site_sound(im, &s->site) ||
-	    !read_text(im, (uintptr_t)s->site.file, s->file, sizeof(s->file)) ||
-	    !read_text(im, (uintptr_t)s->site.func, s->func, sizeof(s->func)) ||
-	    !read_text(im, (uintptr_t)s->site.fmt, s->fmt, sizeof(s->fmt)))
+	    !image_read_text(im, (uintptr_t)s->site.file, s->file, sizeof(s->file)) ||
+	    !image_read_text(im, (uintptr_t)s->site.func, s->func, sizeof(s->func)) ||
+	    !image_read_text(im, (uintptr_t)s->site.fmt, s->fmt, sizeof(s->fmt)))
 		return NULL;
 	s->site.file = s->file;
 	s->site.func = s->func;
@@ -90,7 +90,7 @@ image_string_text(void *arg, uint64_t value, char *buf)
 				      buf);
 	if (value >> 48 == KTR_INTERN_TAG)
 		return ktr_names_text(&im->names, value, buf);
-	return read_text(im, value, buf, KTR_STRING_MAX) ? buf : NULL;
+	return image_read_text(im, value, buf, KTR_STRING_MAX) ? buf : NULL;
 }
 
 static bool
@@ -123,7 +123,8 @@ static const struct ktr_encode_source image_source = {
 
 /* Reads event seq, with its site's number. False: the entry is not an event. */
 static bool
-read_event(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t seq, struct ktr_entry *e)
+image_read_event(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t seq,
+		 struct ktr_entry *e)
 {
 	uint64_t at = c->slots + (seq & (c->entries - 1)) * sizeof(*e);
 	if (!im->read(im->arg, at, e, sizeof(*e)))
@@ -142,7 +143,7 @@ time_fits(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t seq, uin
 	struct ktr_entry next;
 	for (uint64_t s = seq + 1; s < c->head && s < seq + 4 * LOOK_AHEAD && seen < LOOK_AHEAD;
 	     s++) {
-		if (!read_event(im, c, s, &next))
+		if (!image_read_event(im, c, s, &next))
 			continue;
 		seen++;
 		earlier += next.ticks < ticks;
@@ -157,7 +158,7 @@ next_event(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t *seq, u
 {
 	while (*seq < c->head) {
 		uint64_t n = (*seq)++;
-		if (read_event(im, c, n, e) && time_fits(im, c, n, last, e->ticks))
+		if (image_read_event(im, c, n, e) && time_fits(im, c, n, last, e->ticks))
 			return true;
 	}
 	return false;
@@ -197,10 +198,10 @@ look_beyond(struct ktr_image *im, struct ktr_image_cpu *c)
 	uint64_t seq = c->head + KTR_RING_SPARE, beyond = 0;
 	uint64_t newest = c->last_ticks;
 	/* A ring that was cleared holds what was cleared. */
-	if (c->sound == 0 && c->tail > 0 && read_event(im, c, c->tail - 1, &e))
+	if (c->sound == 0 && c->tail > 0 && image_read_event(im, c, c->tail - 1, &e))
 		newest = e.ticks;
 	for (; seq < c->tail + c->entries; seq++)
-		beyond += read_event(im, c, seq, &e) && e.ticks > newest;
+		beyond += image_read_event(im, c, seq, &e) && e.ticks > newest;
 	if (beyond != 0 && c->fault[0] == '\0')
 		fmt_snprintf(c->fault, sizeof(c->fault),
 			     "its head is %llu, but %llu newer events are in its slots",
@@ -213,7 +214,7 @@ log_since(struct ktr_image *im, const struct ktr_image_cpu *c, const struct ktr_
 {
 	struct ktr_entry e;
 	uint64_t since = ring->since;
-	if (since == 0 && c->start < c->head && read_event(im, c, c->start, &e))
+	if (since == 0 && c->start < c->head && image_read_event(im, c, c->start, &e))
 		since = e.ticks;
 	if (c->sound > 0 && since > c->first_ticks)
 		since = c->first_ticks;
@@ -263,7 +264,7 @@ cpu_open(struct ktr_image *im, unsigned cpu)
 }
 
 static bool
-same_text(const char *found, const char *expected, size_t n)
+image_same_text(const char *found, const char *expected, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (found[i] != expected[i])
@@ -284,7 +285,7 @@ root_check(const struct ktr_image_root *r, char *err, size_t errlen)
 	    {"size of a ring's header", r->ring_size, sizeof(struct ktr_ring)},
 	    {"size of a site", r->site_size, sizeof(struct ktr_site)},
 	};
-	if (!same_text(r->magic, KTR_IMAGE_MAGIC, sizeof(r->magic))) {
+	if (!image_same_text(r->magic, KTR_IMAGE_MAGIC, sizeof(r->magic))) {
 		fmt_snprintf(err, errlen,
 			     "no root of an event log there: expected " KTR_IMAGE_MAGIC);
 		return -KTR_EINVAL;

@@ -56,7 +56,7 @@ ktr_names_sound(const struct ktr_names *n, size_t size)
 
 /* The offset in `texts` of a position. */
 static size_t
-text_at(const struct ktr_names *n, uint64_t pos)
+intern_text_at(const struct ktr_names *n, uint64_t pos)
 {
 	uint64_t kept = n->bytes / 8;
 	return pos < kept ? (size_t)pos : (size_t)(kept + ((pos - kept) & (n->bytes - 1)));
@@ -70,13 +70,13 @@ text_word(uint64_t pos, uint32_t hash)
 
 /* Copies the text at a position. False: it is gone. */
 static bool
-text_read(const struct ktr_names *n, uint64_t pos, char *buf)
+intern_text_read(const struct ktr_names *n, uint64_t pos, char *buf)
 {
 	/* acquire: pairs with the release in intern_add() */
-	uint64_t word = __atomic_load_n(&n->texts[text_at(n, pos) / 8], __ATOMIC_ACQUIRE);
+	uint64_t word = __atomic_load_n(&n->texts[intern_text_at(n, pos) / 8], __ATOMIC_ACQUIRE);
 	size_t len = 0;
 	do {
-		const char *c = (const char *)n->texts + text_at(n, pos + 8 + len);
+		const char *c = (const char *)n->texts + intern_text_at(n, pos + 8 + len);
 		buf[len] = __atomic_load_n(c, __ATOMIC_RELAXED);
 	} while (buf[len] != '\0' && ++len <= INTERN_TEXT);
 	return len <= INTERN_TEXT && word == text_word(pos, intern_hash(buf, len));
@@ -86,11 +86,11 @@ static void
 intern_add(uint64_t pos, const char *text, size_t len, uint32_t hash)
 {
 	for (size_t i = 0; i <= len; i++) {
-		char *c = (char *)names->texts + text_at(names, pos + 8 + i);
+		char *c = (char *)names->texts + intern_text_at(names, pos + 8 + i);
 		__atomic_store_n(c, i < len ? text[i] : '\0', __ATOMIC_RELAXED);
 	}
-	/* release: pairs with the acquire in text_read() */
-	__atomic_store_n(&names->texts[text_at(names, pos) / 8], text_word(pos, hash),
+	/* release: pairs with the acquire in intern_text_read() */
+	__atomic_store_n(&names->texts[intern_text_at(names, pos) / 8], text_word(pos, hash),
 			 __ATOMIC_RELEASE);
 }
 
@@ -121,9 +121,9 @@ static bool
 text_is(uint64_t pos, const char *text, size_t len, uint32_t hash)
 {
 	char buf[INTERN_TEXT + 1];
-	if (__atomic_load_n(&names->texts[text_at(names, pos) / 8], __ATOMIC_RELAXED) !=
+	if (__atomic_load_n(&names->texts[intern_text_at(names, pos) / 8], __ATOMIC_RELAXED) !=
 		text_word(pos, hash) ||
-	    !text_read(names, pos, buf))
+	    !intern_text_read(names, pos, buf))
 		return false;
 	size_t i = 0;
 	while (i < len && buf[i] == text[i])
@@ -166,7 +166,7 @@ const char *
 ktr_names_text(const struct ktr_names *n, uint64_t handle, char *buf)
 {
 	uint64_t pos = handle & ~(KTR_INTERN_TAG << 48);
-	return n->bytes != 0 && pos % 8 == 0 && text_read(n, pos, buf) ? buf : "(gone)";
+	return n->bytes != 0 && pos % 8 == 0 && intern_text_read(n, pos, buf) ? buf : "(gone)";
 }
 
 const struct ktr_names *

@@ -30,7 +30,7 @@ param_name(struct ktr_param *p, const char *word, size_t len, unsigned place, un
 }
 
 static bool
-same_text(const char *a, const char *b)
+param_same_text(const char *a, const char *b)
 {
 	while (*a != '\0' && *a == *b) {
 		a++;
@@ -43,7 +43,7 @@ static bool
 param_name_taken(const struct ktr_param *p, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		if (same_text(p[i].name, p[n].name))
+		if (param_same_text(p[i].name, p[n].name))
 			return true;
 	}
 	return false;
@@ -127,6 +127,6 @@ ktr_param_is_comm(const struct ktr_param *p)
 	size_t n = 0, len = sizeof(suffix) - 1;
 	while (p->name[n] != '\0')
 		n++;
-	return p->string && (same_text(p->name, suffix + 1) ||
-			     (n > len && same_text(p->name + n - len, suffix)));
+	return p->string && (param_same_text(p->name, suffix + 1) ||
+			     (n > len && param_same_text(p->name + n - len, suffix)));
 }

@@ -50,7 +50,7 @@ name_of(const char *fmt, char to[KTR_PROBE_TEXT])
 
 /* The text after the prefix; NULL: the format does not begin with it. */
 static const char *
-after(const char *fmt, const char *prefix)
+text_after(const char *fmt, const char *prefix)
 {
 	while (*prefix != '\0' && *fmt == *prefix) {
 		fmt++;
@@ -61,11 +61,11 @@ after(const char *fmt, const char *prefix)
 
 /* "syscall read: …" is the entry of the system call read, and "sysret read: …" its return. */
 static bool
-is_syscall(const struct ktr_site *site, struct ktr_probe_name *name)
+probe_is_syscall(const struct ktr_site *site, struct ktr_probe_name *name)
 {
-	const char *entry = after(site->fmt, "syscall "), *call = entry, *end;
+	const char *entry = text_after(site->fmt, "syscall "), *call = entry, *end;
 	if (call == NULL)
-		call = after(site->fmt, "sysret ");
+		call = text_after(site->fmt, "sysret ");
 	for (end = call; end != NULL && *end != ' ' && *end != ':' && *end != '\0'; end++)
 		;
 	if (end == call || *end != ':')
@@ -81,7 +81,7 @@ void
 ktr_probe_name(const struct ktr_site *site, struct ktr_probe_name *name)
 {
 	module_of(site->file, name->module);
-	if (site->kind == KTR_SITE_POINT && is_syscall(site, name))
+	if (site->kind == KTR_SITE_POINT && probe_is_syscall(site, name))
 		return;
 	if (site->kind >= KTR_SITE_PROBE) {
 		const struct ktr_sdt *sdt = site->sdt;
@@ -115,7 +115,7 @@ struct fields {
 
 /* Reads one name, of n characters. Fields that are missing on the left are "". False: no name. */
 static bool
-read_fields(struct fields *f, const char *spec, size_t n)
+probe_read_fields(struct fields *f, const char *spec, size_t n)
 {
 	const char *end = spec + n;
 	unsigned colons = 0;
@@ -203,7 +203,7 @@ ktr_probe_suggest(const char *spec, char *to, size_t len)
 	struct fields f;
 	unsigned field = FIELDS, distance = KTR_PROBE_TEXT;
 	char best[KTR_PROBE_TEXT];
-	if (!read_fields(&f, spec, ktr_strlen(spec)))
+	if (!probe_read_fields(&f, spec, ktr_strlen(spec)))
 		return false;
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);

@@ -23,7 +23,7 @@ ktr_entries_get(void)
 }
 
 static uint64_t
-max(uint64_t a, uint64_t b)
+size_max(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
@@ -80,13 +80,13 @@ exchange_ring(unsigned cpu)
 	if (ktr_log_window(&ktr_main, cpu, &tail, &head)) {
 		uint64_t fit = ring->entries - KTR_RING_SPARE;
 		uint64_t first = head - tail > fit ? head - fit : tail;
-		uint64_t seen = max(tail, account->encoded);
+		uint64_t seen = size_max(tail, account->encoded);
 		uint64_t cleared = account->cleared + (first > seen ? first - seen : 0);
 		/* atomic: the debugger reads it without the lock */
 		__atomic_store_n(&account->cleared, cleared, __ATOMIC_RELAXED);
 		ring->head = old->head;
 		ring->since = ktr_ring_since(old);
-		ring_set_base(ring, max(old->base, first), old->start);
+		ring_set_base(ring, size_max(old->base, first), old->start);
 		for (uint64_t seq = first; seq < head; seq++)
 			*ktr_ring_slot(ring, seq) = *ktr_ring_slot(old, seq);
 	}
@@ -168,7 +168,7 @@ ktr_clear(void)
 		uint64_t tail, head;
 		if (!ktr_log_window(&ktr_main, cpu, &tail, &head))
 			continue;
-		uint64_t seen = max(tail, account->encoded);
+		uint64_t seen = size_max(tail, account->encoded);
 		uint64_t cleared = account->cleared + (head > seen ? head - seen : 0);
 		__atomic_store_n(&account->cleared, cleared, __ATOMIC_RELAXED);
 		ring_set_base(ring, head, head);
@@ -229,13 +229,13 @@ stats_read(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats)
 	uint64_t lost = __atomic_load_n(&account->overwritten, __ATOMIC_RELAXED);
 	if (!ktr_log_window(log, cpu, &tail, &head))
 		return false;
-	uint64_t seen = max(cursor, __atomic_load_n(&account->encoded, __ATOMIC_RELAXED));
+	uint64_t seen = size_max(cursor, __atomic_load_n(&account->encoded, __ATOMIC_RELAXED));
 	uint64_t gone = lost + (tail > seen ? tail - seen : 0);
 	uint64_t cleared = __atomic_load_n(&account->cleared, __ATOMIC_RELAXED);
 	*stats = (struct ktr_stats){
 	    .recorded = head,
 	    .delivered = cursor - lost,
-	    .resident = head - max(tail, cursor),
+	    .resident = head - size_max(tail, cursor),
 	    .overwritten = lost + (tail > cursor ? tail - cursor : 0),
 	    .suppressed = __atomic_load_n(&account->suppressed, __ATOMIC_RELAXED),
 	    .dropped = __atomic_load_n(&account->dropped, __ATOMIC_RELAXED),

@@ -11,8 +11,6 @@
 #include "arch/pcpu.h"
 #include "arch/trap.h"
 
-struct pcpu;
-
 #define READ_SYSREG(name)                                      \
 	__extension__({                                        \
 		uint64_t v_;                                   \

@@ -6,7 +6,6 @@
  */
 #include "arch/debug.h"
 #include "arch/aarch64/a64.h"
-#include "arch/mmu.h"
 
 #define REGISTERS 4  /* used at most, of each kind; every CPU has at least 2 */
 #define LOOP_MAX  16 /* instructions of a loop with exclusive accesses, at most */
@@ -128,7 +127,7 @@ exclusive_exits(uintptr_t pc, struct arch_point *exits)
 
 /* Runs to the n exits of a loop with exclusive accesses. If n is 0, steps one instruction. */
 static void
-step(struct arch_trapframe *tf, bool on, const struct arch_point *exits, unsigned n)
+debug_step(struct arch_trapframe *tf, bool on, const struct arch_point *exits, unsigned n)
 {
 	intc_mask(on);
 	/* With SS set and debug exceptions unmasked, the CPU would step this function. */
@@ -146,7 +145,7 @@ arch_step(struct arch_trapframe *tf, bool on)
 {
 	struct arch_point exits[REGISTERS];
 
-	step(tf, on, exits, on ? exclusive_exits(tf->pc, exits) : 0);
+	debug_step(tf, on, exits, on ? exclusive_exits(tf->pc, exits) : 0);
 }
 
 void
@@ -155,5 +154,5 @@ arch_step_until(struct arch_trapframe *tf, uintptr_t a, uintptr_t b)
 	struct arch_point ends[] = {{.kind = ARCH_POINT_EXEC, .addr = a},
 				    {.kind = ARCH_POINT_EXEC, .addr = b}};
 
-	step(tf, true, ends, 2);
+	debug_step(tf, true, ends, 2);
 }

@@ -31,7 +31,7 @@ static const char *complaints[16];
 static unsigned complaint_count;
 
 static void
-complain(const char *what)
+devtree_warn(const char *what)
 {
 	if (complaint_count < sizeof(complaints) / sizeof(complaints[0]))
 		complaints[complaint_count++] = what;
@@ -45,12 +45,12 @@ devtree_complain(void)
 }
 
 static void
-add_memory(uint64_t start, uint64_t size)
+devtree_add_memory(uint64_t start, uint64_t size)
 {
 	uint64_t end = start + size;
 
 	if (end < start || end > BOOT_REACH) {
-		complain("memory above 512 GiB is not used");
+		devtree_warn("memory above 512 GiB is not used");
 		end = BOOT_REACH;
 	}
 	if (start >= end)
@@ -62,7 +62,7 @@ add_memory(uint64_t start, uint64_t size)
 }
 
 static void
-read_memory(const struct fdt *f)
+devtree_read_memory(const struct fdt *f)
 {
 	uint64_t base, size;
 	int node;
@@ -71,7 +71,7 @@ read_memory(const struct fdt *f)
 	     node = fdt_find_device_type(f, node, "memory"))
 		for (unsigned i = 0; fdt_available(f, node) && fdt_reg(f, node, i, &base, &size);
 		     i++)
-			add_memory(base, size);
+			devtree_add_memory(base, size);
 	for (unsigned i = 0; fdt_memreserve(f, i, &base, &size); i++)
 		boot_reserve(base, size);
 	node = fdt_path(f, "/reserved-memory");
@@ -105,7 +105,7 @@ read_chosen(const struct fdt *f)
 	const char *args;
 
 	if (node < 0) {
-		complain("no node /chosen: no command line, no RAM disk");
+		devtree_warn("no node /chosen: no command line, no RAM disk");
 		return;
 	}
 	args = fdt_prop_string(f, node, "bootargs");
@@ -115,7 +115,7 @@ read_chosen(const struct fdt *f)
 	    !number(f, node, "linux,initrd-end", &end))
 		return;
 	if (end <= start || end > BOOT_REACH) {
-		complain("linux,initrd-start and -end are not a range of memory");
+		devtree_warn("linux,initrd-start and -end are not a range of memory");
 		return;
 	}
 	boot_add_module("initrd.cpio", start, end - start);
@@ -136,13 +136,13 @@ read_cpus(const struct fdt *f)
 		    !fdt_reg(f, node, 0, &id, &size))
 			continue;
 		if (id != self && (method == NULL || strcmp(method, "psci") != 0)) {
-			complain("a CPU without enable-method \"psci\" is not used");
+			devtree_warn("a CPU without enable-method \"psci\" is not used");
 			continue;
 		}
 		if (devtree.cpu_count < DEVTREE_CPUS)
 			devtree.cpus[devtree.cpu_count++] = id & MPIDR_AFFINITY;
 		else
-			complain("more than 64 CPUs; the rest is not used");
+			devtree_warn("more than 64 CPUs; the rest is not used");
 	}
 	if (devtree.cpu_count == 0)
 		devtree.cpus[devtree.cpu_count++] = self;
@@ -158,7 +158,7 @@ read_psci(const struct fdt *f)
 		node = fdt_find_compatible(f, -1, "arm,psci-1.0");
 	method = node >= 0 ? fdt_prop_string(f, node, "method") : NULL;
 	if (method == NULL || (strcmp(method, "hvc") != 0 && strcmp(method, "smc") != 0)) {
-		complain("no PSCI 0.2 with method \"hvc\" or \"smc\": one CPU, no power-off");
+		devtree_warn("no PSCI 0.2 with method \"hvc\" or \"smc\": one CPU, no power-off");
 		return;
 	}
 	devtree.psci = true;
@@ -197,7 +197,7 @@ read_gic(const struct fdt *f)
 
 /* Entry i of a node's interrupts. ARCH_NO_IRQ: not a level-sensitive interrupt of the GIC. */
 static unsigned
-interrupt(const struct fdt *f, int node, unsigned i)
+devtree_interrupt(const struct fdt *f, int node, unsigned i)
 {
 	uint32_t cells[FDT_INTERRUPT_CELLS];
 	unsigned count;
@@ -218,11 +218,11 @@ read_timer(const struct fdt *f)
 	int node = fdt_find_compatible(f, -1, "arm,armv8-timer");
 
 	/* The order is: secure physical, physical, virtual, hypervisor. */
-	devtree.timer_intid = node >= 0 ? interrupt(f, node, 2) : ARCH_NO_IRQ;
+	devtree.timer_intid = node >= 0 ? devtree_interrupt(f, node, 2) : ARCH_NO_IRQ;
 	if (node >= 0)
 		fdt_prop_u32(f, node, "clock-frequency", &devtree.timer_hz);
 	if (devtree.timer_intid == ARCH_NO_IRQ) {
-		complain("no arm,armv8-timer with a virtual timer: interrupt 27 is assumed");
+		devtree_warn("no arm,armv8-timer with a virtual timer: interrupt 27 is assumed");
 		devtree.timer_intid = 27; /* Base System Architecture (DEN 0094), its PPI 11 */
 	}
 }
@@ -241,7 +241,7 @@ read_console(const struct fdt *f)
 	if (node < 0 || !fdt_available(f, node) || !region(f, node, 0, &r))
 		return; /* and no console for a message */
 	devtree.console_pa = r.base;
-	devtree.console_intid = interrupt(f, node, 0);
+	devtree.console_intid = devtree_interrupt(f, node, 0);
 }
 
 static void
@@ -298,7 +298,7 @@ devtree_init(const void *blob)
 	if (model != NULL)
 		strlcpy(devtree.model, model, sizeof(devtree.model));
 	read_console(&f);
-	read_memory(&f);
+	devtree_read_memory(&f);
 	read_chosen(&f);
 	read_cpus(&f);
 	read_psci(&f);

@@ -27,7 +27,7 @@ insn_at(const uint8_t *code)
 }
 
 static void
-put(uint8_t *out, uint32_t insn)
+insn_put(uint8_t *out, uint32_t insn)
 {
 	for (unsigned i = 0; i < 4; i++)
 		out[i] = (uint8_t)(insn >> 8 * i);
@@ -35,7 +35,7 @@ put(uint8_t *out, uint32_t insn)
 
 /* The bits from `low` on, so many, as a number with a sign. */
 static int64_t
-field(uint32_t insn, unsigned low, unsigned bits)
+insn_field(uint32_t insn, unsigned low, unsigned bits)
 {
 	return (int64_t)((uint64_t)insn << (64 - low - bits)) >> (64 - bits);
 }
@@ -54,7 +54,7 @@ enum kind {
 };
 
 static enum kind
-kind_of(uint32_t i)
+insn_kind(uint32_t i)
 {
 	if ((i & 0x7c000000) == 0x14000000)
 		return BRANCH;
@@ -83,7 +83,6 @@ kind_of(uint32_t i)
 size_t
 arch_insn_length(const uint8_t code[ARCH_INSN_MAX])
 {
-	(void)code;
 	return 4;
 }
 
@@ -94,7 +93,7 @@ in_exclusive(const uint8_t *function, size_t offset)
 	for (unsigned n = 0; n < BACK_MAX && offset >= 4; n++) {
 		uint32_t i = insn_at(function + (offset -= 4));
 
-		if (kind_of(i) == EXCLUSIVE)
+		if (insn_kind(i) == EXCLUSIVE)
 			return (i & 0x3f400000) == 0x08400000;
 	}
 	return false;
@@ -103,7 +102,7 @@ in_exclusive(const uint8_t *function, size_t offset)
 const char *
 arch_insn_refuse(const uint8_t *function, size_t offset)
 {
-	enum kind kind = kind_of(insn_at(function + offset));
+	enum kind kind = insn_kind(insn_at(function + offset));
 
 	if (kind == EXCLUSIVE || in_exclusive(function, offset))
 		return "an exclusive access is there, which a breakpoint would make fail for ever";
@@ -117,15 +116,15 @@ arch_insn_slot(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, uintptr_t slot, 
 {
 	size_t n = 0;
 
-	if (kind_of(insn_at(code)) != COPY)
+	if (insn_kind(insn_at(code)) != COPY)
 		return 0;
-	put(out, insn_at(code));
+	insn_put(out, insn_at(code));
 	n += 4;
 	if (irq_on) {
-		put(out + n, INSN_DAIFCLR_I);
+		insn_put(out + n, INSN_DAIFCLR_I);
 		n += 4;
 	}
-	put(out + n, INSN_B | ((uint32_t)((at + 4 - (slot + n)) >> 2) & 0x3ffffff));
+	insn_put(out + n, INSN_B | ((uint32_t)((at + 4 - (slot + n)) >> 2) & 0x3ffffff));
 	return n + 4;
 }
 
@@ -182,16 +181,16 @@ arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_t
 		  uintptr_t *va)
 {
 	uint32_t i = insn_at(code);
-	uintptr_t near = at + (uintptr_t)(field(i, 5, 19) * 4);
+	uintptr_t near = at + (uintptr_t)(insn_field(i, 5, 19) * 4);
 	uint64_t v = reg(tf, i & 31);
 	int64_t offset;
 
 	tf->pc = at + 4;
-	switch (kind_of(i)) {
+	switch (insn_kind(i)) {
 	case BRANCH:
 		if (i >> 31 != 0)
 			tf->x[30] = at + 4;
-		tf->pc = at + (uintptr_t)(field(i, 0, 26) * 4);
+		tf->pc = at + (uintptr_t)(insn_field(i, 0, 26) * 4);
 		break;
 	case BRANCH_IF:
 		if (condition(i & 15, tf->pstate))
@@ -205,7 +204,7 @@ arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_t
 		break;
 	case BRANCH_BIT:
 		if ((v >> ((i >> 26 & 32) | (i >> 19 & 31)) & 1) == (i >> 24 & 1))
-			tf->pc = at + (uintptr_t)(field(i, 5, 14) * 4);
+			tf->pc = at + (uintptr_t)(insn_field(i, 5, 14) * 4);
 		break;
 	case BRANCH_REG:
 		v = reg(tf, i >> 5 & 31);
@@ -214,7 +213,7 @@ arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_t
 		tf->pc = v;
 		break;
 	case ADDRESS:
-		offset = field(i, 5, 19) * 4 + (i >> 29 & 3);
+		offset = insn_field(i, 5, 19) * 4 + (i >> 29 & 3);
 		reg_set(tf, i & 31,
 			i >> 31 != 0 ? (at & ~0xffful) + (uint64_t)(offset * 4096)
 				     : at + (uint64_t)offset);
@@ -239,9 +238,9 @@ arch_insn_user_slot(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, uintptr_t s
 		    uint8_t out[ARCH_USER_SLOT])
 {
 	(void)at, (void)slot;
-	if (kind_of(insn_at(code)) != COPY)
+	if (insn_kind(insn_at(code)) != COPY)
 		return 0;
-	put(out, insn_at(code));
+	insn_put(out, insn_at(code));
 	__builtin_memcpy(out + 4, arch_break_insn, ARCH_BREAK_SIZE);
 	return 4;
 }

@@ -313,7 +313,7 @@ intc_eoi_fiq(uint32_t token)
 }
 
 static void
-send(unsigned cpu, unsigned sgi, bool group0)
+intc_send(unsigned cpu, unsigned sgi, bool group0)
 {
 	uint64_t mpidr = pcpus[cpu]->md.mpidr, v;
 
@@ -338,14 +338,14 @@ send(unsigned cpu, unsigned sgi, bool group0)
 void
 arch_ipi_send(unsigned cpu, enum arch_ipi ipi)
 {
-	send(cpu, SGI_IPI + ipi, false);
+	intc_send(cpu, SGI_IPI + ipi, false);
 }
 
 bool
 arch_nmi_send(unsigned cpu)
 {
 	__atomic_store_n(&pcpus[cpu]->nmi_sent, true, __ATOMIC_RELEASE);
-	send(cpu, SGI_NMI, fiq_is_nmi);
+	intc_send(cpu, SGI_NMI, fiq_is_nmi);
 	return fiq_is_nmi;
 }
 

@@ -7,7 +7,6 @@
 #include "arch/fixup.h"
 #include "arch/irq.h"
 #include "arch/pci.h"
-#include "arch/pio.h"
 #include "kernel/entry.h"
 #include "kernel/sched/thread.h"
 

@@ -4,7 +4,6 @@
 #include "arch/regset.h"
 
 #include "arch/aarch64/a64.h"
-#include "arch/irq.h"
 #include "kernel/lib/string.h"
 
 #define PSTATE_NZCV 0xf0000000ul
@@ -15,7 +14,6 @@
 void
 arch_regs_get(struct arch_regs *r, const struct arch_trapframe *tf, uint64_t tls)
 {
-	(void)tls;
 	memcpy(r->x, tf->x, sizeof(r->x));
 	r->sp = tf->sp;
 	r->pc = tf->pc;
@@ -25,7 +23,6 @@ arch_regs_get(struct arch_regs *r, const struct arch_trapframe *tf, uint64_t tls
 bool
 arch_regs_set(const struct arch_regs *r, struct arch_trapframe *tf, uint64_t *tls)
 {
-	(void)tls;
 	memcpy(tf->x, r->x, sizeof(tf->x));
 	tf->sp = r->sp;
 	tf->pc = r->pc;

@@ -3,7 +3,6 @@
  */
 #include "arch/signal.h"
 
-#include "arch/aarch64/a64.h"
 #include "kernel/lib/string.h"
 
 #define PSTATE_NZCV 0xf0000000ul

@@ -158,7 +158,7 @@ leave_slot(struct arch_trapframe *tf)
 }
 
 static void
-interrupt(struct arch_trapframe *tf)
+trap_interrupt(struct arch_trapframe *tf)
 {
 	uint32_t token;
 	unsigned intid = intc_ack(&token);
@@ -202,7 +202,7 @@ aarch64_trap(struct arch_trapframe *tf, unsigned kind)
 		break;
 	case TRAP_IRQ:
 		__asm__ volatile("msr daifclr, #13" ::: "memory"); /* and debug */
-		interrupt(tf);
+		trap_interrupt(tf);
 		break;
 	case TRAP_FIQ:
 		fast_interrupt(tf);

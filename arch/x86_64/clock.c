@@ -38,7 +38,7 @@ pit_read(void)
  * Reads all clocks close together. Of several tries, returns the one that took the shortest time.
  */
 static struct sample
-sample(void)
+clock_sample(void)
 {
 	struct sample best = {.gap = UINT64_MAX};
 
@@ -86,9 +86,9 @@ sample_near(struct sample *a, struct sample *b)
 		if (!pit_start())
 			panic("the interval timer does not count");
 		lapic_timer_start(UINT32_MAX);
-		*a = sample();
+		*a = clock_sample();
 		do
-			*b = sample();
+			*b = clock_sample();
 		while (a->pit - b->pit < PIT_HZ / 1000 && !pit_wrapped());
 		if (!pit_wrapped())
 			return;
@@ -107,7 +107,7 @@ arch_clock_init(void)
 		tsc = b.tsc - a.tsc;
 		pit = a.pit - b.pit;
 		do
-			b = sample();
+			b = clock_sample();
 		while (b.tsc - a.tsc < 25 * tsc);
 		about = (b.tsc - a.tsc) * pit / tsc;
 	} while (about > 2 * PIT_HZ); /* too long to say how often it wrapped */

@@ -304,7 +304,7 @@ reg(struct arch_trapframe *tf, unsigned n)
 /* Accesses 8 bytes of the interrupted context's memory. False: they are a program's, who may not.
  */
 static bool
-load(const struct arch_trapframe *tf, uint64_t *to, uintptr_t from)
+insn_load(const struct arch_trapframe *tf, uint64_t *to, uintptr_t from)
 {
 	if (arch_tf_user(tf))
 		return from <= ARCH_USER_END - 8 && arch_copy_user(to, (const void *)from, 8);
@@ -313,7 +313,7 @@ load(const struct arch_trapframe *tf, uint64_t *to, uintptr_t from)
 }
 
 static bool
-store(const struct arch_trapframe *tf, uintptr_t to, uint64_t v)
+insn_store(const struct arch_trapframe *tf, uintptr_t to, uint64_t v)
 {
 	if (arch_tf_user(tf))
 		return to <= ARCH_USER_END - 8 && arch_copy_user((void *)to, &v, 8);
@@ -376,10 +376,11 @@ arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_t
 		target = next;
 	if (kind == X86_INDIRECT && code[in.modrm] >> 6 == 3)
 		target = *reg(tf, (code[in.modrm] & 7) + (in.rex & 1 ? 8 : 0));
-	else if (kind == X86_INDIRECT && !load(tf, &target, *va = operand(code, &in, next, tf)))
+	else if (kind == X86_INDIRECT &&
+		 !insn_load(tf, &target, *va = operand(code, &in, next, tf)))
 		return MMU_READ;
 	if (kind == X86_RET) {
-		if (!load(tf, &target, *va = sp))
+		if (!insn_load(tf, &target, *va = sp))
 			return MMU_READ;
 		sp += 8 + (uint16_t)number(code + in.imm, in.length - in.imm);
 	}
@@ -388,7 +389,7 @@ arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_t
 	if (kind == X86_CALL || (kind == X86_INDIRECT && (code[in.modrm] >> 3 & 7) == 2)) {
 		/* The CPU's frame stands below the interrupted stack of the kernel: this overwrites
 		 * its SS, which breakpoint_return does not use. */
-		if (!store(tf, sp - 8, next)) {
+		if (!insn_store(tf, sp - 8, next)) {
 			*va = sp - 8;
 			return MMU_WRITE;
 		}

@@ -11,8 +11,6 @@
  */
 #include "arch/patch.h"
 #include "arch/insn.h"
-#include "arch/irq.h"
-#include "arch/smp.h"
 #include "arch/x86_64/x86.h"
 #include "kernel/entry.h"
 #include "ktr/site.h"

@@ -4,8 +4,6 @@
 #include "arch/regset.h"
 
 #include "arch/mmu.h"
-#include "arch/x86_64/x86.h"
-#include "kernel/lib/string.h"
 
 #define FLAGS_USER   0x50dd5ul /* AC OF DF TF SF ZF AF PF CF RF */
 #define FLAGS_ALWAYS 0x202ul

@@ -137,7 +137,7 @@ exception(struct arch_trapframe *tf)
 }
 
 static void
-interrupt(struct arch_trapframe *tf)
+trap_interrupt(struct arch_trapframe *tf)
 {
 	unsigned v = (unsigned)tf->vector;
 
@@ -165,7 +165,7 @@ x86_trap(struct arch_trapframe *tf)
 	if (tf->vector < 32)
 		exception(tf);
 	else
-		interrupt(tf);
+		trap_interrupt(tf);
 	if (!arch_tf_user(tf))
 		entry_kernel_return(tf);
 	else if (tf->vector != VEC_NMI && tf->vector != VEC_MC)

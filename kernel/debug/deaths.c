@@ -5,10 +5,6 @@
  * Only root may write them: 1, or the number of a CPU. Deaths that only tests need are in
  * tests/kernel/death_test.c. Locking: none.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/irq.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/clock.h"

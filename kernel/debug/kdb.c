@@ -7,10 +7,6 @@
  */
 #include "kernel/debug/kdb.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/debug.h"
 #include "arch/irq.h"
 #include "arch/pcpu.h"
@@ -20,7 +16,6 @@
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
-#include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
 #include "kernel/trace/flush.h"

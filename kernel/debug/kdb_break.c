@@ -9,10 +9,6 @@
  * Locking: only the CPU inside the debugger writes the tables. The others read them when they go
  * on.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/context.h"
 #include "arch/debug.h"
 #include "arch/fixup.h"
@@ -25,7 +21,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/unwind.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/pcpu.h"
 #include "ktr/restart.h"
 
 #define POINTS     8
@@ -277,7 +272,7 @@ list(void)
 }
 
 static void
-add(const struct arch_point *p)
+kdb_point_add(const struct arch_point *p)
 {
 	struct point_info *info;
 	bool fits = point_count < POINTS;
@@ -342,7 +337,7 @@ kdb_command_break(char *mod, char *args)
 	else if (at_breakpoint(addr))
 		kdb_printf("break: %#lx: has a breakpoint already\n", addr);
 	else
-		add(&p);
+		kdb_point_add(&p);
 }
 
 void
@@ -376,7 +371,7 @@ kdb_command_watch(char *mod, char *args)
 	else if (addr < ARCH_DIRECT_BASE || !look(&p, &v))
 		kdb_printf("watch: %#lx: expected kernel memory\n", addr);
 	else
-		add(&p);
+		kdb_point_add(&p);
 }
 
 void

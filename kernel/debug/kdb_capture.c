@@ -2,10 +2,6 @@
  * kdb_capture.c - prints the rings on the console as a stream (ktr/WIRE.md) in base64 (RFC 4648).
  * ktrdump finds it in a terminal's log by the lines before and after it. No locks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernel/debug/kdb_private.h"
 #include "ktr/stream.h"
 

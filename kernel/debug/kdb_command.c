@@ -1,10 +1,6 @@
 /*
  * kdb_command.c - the table of commands, and the execution of a command line. No locks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/machine.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/string.h"

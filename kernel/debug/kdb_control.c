@@ -2,10 +2,6 @@
  * kdb_control.c - the sysctls debug.kdb.enter and debug.panic.*.
  * Locking: none; each setting is one variable, written by one store.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernel/abi/errno.h"
 #include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"

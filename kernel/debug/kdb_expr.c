@@ -3,10 +3,6 @@
  * recursive descent parser reads it, by a table of operators in which each row has one precedence.
  * No locks; memory is read by probes.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
@@ -16,7 +12,7 @@
 #define KDB_DEPTH    16 /* nested parentheses and unary operators, at most */
 
 static bool
-is_name(char c)
+kdb_is_name(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 	       c == '_' || c == '.';
@@ -67,7 +63,7 @@ kdb_atom(const char **text, uint64_t *v)
 	size_t n = 0;
 
 	*text += reg;
-	while (is_name((*text)[n]) && n + 1 < sizeof(name)) {
+	while (kdb_is_name((*text)[n]) && n + 1 < sizeof(name)) {
 		name[n] = (*text)[n];
 		n++;
 	}

@@ -3,8 +3,6 @@
  */
 #include "kernel/debug/kdb_filter.h"
 
-#include <stddef.h>
-
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/string.h"
 #include "ktr/class.h"
@@ -23,7 +21,7 @@ option_value(const char *command, char *word, char **args, const char *expected)
 }
 
 static bool
-parse_number(const char *command, char *word, char **args, uint64_t *v)
+kdb_parse_number(const char *command, char *word, char **args, uint64_t *v)
 {
 	char *value = option_value(command, word, args, "a number");
 
@@ -84,7 +82,7 @@ parse_cpu(const char *command, char *word, char **args, struct kdb_filter *f)
 {
 	uint64_t v;
 
-	if (!parse_number(command, word, args, &v))
+	if (!kdb_parse_number(command, word, args, &v))
 		return false;
 	if (v < KDB_FILTER_CPUS)
 		f->cpu = (int)v;
@@ -103,7 +101,7 @@ parse_option(const char *command, char *word, char **args, struct kdb_filter *f)
 		case 'm':
 			return parse_classes(command, word, args, f);
 		case 'n':
-			return parse_number(command, word, args, &f->count);
+			return kdb_parse_number(command, word, args, &f->count);
 		case 't':
 			return parse_thread(command, word, args, f);
 		case 'p':

@@ -3,9 +3,6 @@
  * No locks: only the CPU inside the debugger uses it.
  */
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "arch/irq.h"
 #include "kernel/debug/kdb_private.h"

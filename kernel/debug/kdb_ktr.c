@@ -4,10 +4,6 @@
  *
  * No locks: the machine is stopped. ktr_ring_read() rejects an entry that is not complete.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernel/debug/kdb_filter.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/clock.h"
@@ -43,7 +39,7 @@ static struct place marked, found;
 static struct kdb_filter last_filter;
 
 static void
-step(unsigned cpu, bool newer)
+kdb_events_step(unsigned cpu, bool newer)
 {
 	static unsigned steps;
 	struct cursor *c = &cursors[cpu];
@@ -60,7 +56,7 @@ step(unsigned cpu, bool newer)
 
 /* Moves all cursors to their newest events, or to their oldest. */
 static void
-start(bool oldest)
+kdb_events_start(bool oldest)
 {
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
 		struct cursor *c = &cursors[cpu];
@@ -68,7 +64,7 @@ start(bool oldest)
 		*c = (struct cursor){0};
 		if (ktr_ring_window(cpu, &c->tail, &c->head)) {
 			c->seq = oldest ? c->tail - 1 : c->head;
-			step(cpu, oldest);
+			kdb_events_step(cpu, oldest);
 		}
 	}
 }
@@ -84,19 +80,19 @@ is_newer(uint64_t ticks, unsigned cpu, uint64_t than_ticks, unsigned than_cpu)
 static void
 start_at(const struct place *p, bool newer)
 {
-	start(false);
+	kdb_events_start(false);
 	for (unsigned cpu = 0; cpu < MAX_CPUS && !kdb.quit; cpu++) {
 		struct cursor *c = &cursors[cpu];
 
 		while (c->valid && !kdb.quit &&
 		       (cpu == p->cpu ? c->seq > p->seq
 				      : is_newer(c->entry.ticks, cpu, p->ticks, p->cpu)))
-			step(cpu, false);
+			kdb_events_step(cpu, false);
 		if (!newer)
 			continue;
 		if (!c->valid)
 			c->seq = c->tail - 1; /* all are newer: the next step reaches the first */
-		step(cpu, true);
+		kdb_events_step(cpu, true);
 	}
 }
 
@@ -166,7 +162,7 @@ event_text(unsigned cpu)
 }
 
 static void
-print_event(unsigned cpu, const struct style *style)
+kdb_print_event(unsigned cpu, const struct style *style)
 {
 	const struct cursor *c = &cursors[cpu];
 	const struct ktr_site *site = ktr_site_get(c->entry.site);
@@ -244,7 +240,7 @@ say_nothing(bool any)
 }
 
 static void
-show_events(const struct kdb_filter *f, struct style *style)
+kdb_show_events(const struct kdb_filter *f, struct style *style)
 {
 	uint64_t left = f->count;
 	bool first = true, any = extreme(f->newer) != KDB_NO_CPU;
@@ -257,10 +253,10 @@ show_events(const struct kdb_filter *f, struct style *style)
 				set_place(&found, (unsigned)cpu);
 			}
 			first = false;
-			print_event((unsigned)cpu, style);
+			kdb_print_event((unsigned)cpu, style);
 			left--;
 		}
-		step((unsigned)cpu, f->newer);
+		kdb_events_step((unsigned)cpu, f->newer);
 	}
 	if (first && !kdb.quit)
 		say_nothing(any);
@@ -289,8 +285,8 @@ kdb_command_show_ktr(char *mod, char *args)
 	if (f.from_place && still_there(from))
 		start_at(from, f.newer);
 	else
-		start(f.newer);
-	show_events(&f, &style);
+		kdb_events_start(f.newer);
+	kdb_show_events(&f, &style);
 	kdb_printf("--- End of trace buffer ---\n");
 }
 
@@ -314,17 +310,17 @@ kdb_command_search(char *mod, char *args)
 	if (still_there(from)) {
 		start_at(from, f.newer);
 		if (!f.newer)
-			step(from->cpu, false); /* skip the event itself */
+			kdb_events_step(from->cpu, false); /* skip the event itself */
 	} else {
-		start(false);
+		kdb_events_start(false);
 	}
 	while (!kdb.quit && (cpu = extreme(f.newer)) != KDB_NO_CPU) {
 		if (wanted((unsigned)cpu, &f)) {
 			set_place(&found, (unsigned)cpu);
-			print_event((unsigned)cpu, &style);
+			kdb_print_event((unsigned)cpu, &style);
 			return;
 		}
-		step((unsigned)cpu, f.newer);
+		kdb_events_step((unsigned)cpu, f.newer);
 	}
 	kdb_printf("search: no %s event matches\n", f.newer ? "newer" : "older");
 }
@@ -381,19 +377,19 @@ kdb_print_events(unsigned count)
 	uint64_t n = 0;
 	int cpu;
 
-	start(false);
+	kdb_events_start(false);
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		struct cursor *c = &cursors[i];
 		unsigned whole = 0;
 
 		for (; c->valid && whole < count; whole++)
-			step(i, false);
+			kdb_events_step(i, false);
 		if (whole == 0)
 			continue;
 		/* The loop went one event too far. */
 		if (!c->valid)
 			c->seq = c->tail - 1;
-		step(i, true);
+		kdb_events_step(i, true);
 		n += whole;
 	}
 	if (n == 0) {
@@ -402,7 +398,7 @@ kdb_print_events(unsigned count)
 	}
 	kdb_printf("last %lu events:\n", n);
 	for (; n > 0 && (cpu = extreme(true)) != KDB_NO_CPU; n--) {
-		print_event((unsigned)cpu, &style);
-		step((unsigned)cpu, true);
+		kdb_print_event((unsigned)cpu, &style);
+		kdb_events_step((unsigned)cpu, true);
 	}
 }

@@ -2,10 +2,6 @@
  * kdb_lock.c - the commands show lock and show alllocks: who holds a lock, and who waits for it.
  * CPUs and threads keep lists of the locks that they hold. All memory is read by probes. No locks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/ksyms.h"
@@ -90,7 +86,7 @@ kdb_show_alllocks(char *args)
 
 /* Can p be the name of a lock: printable text in read-only data? */
 static bool
-is_name(const char *p)
+kdb_is_lock_name(const char *p)
 {
 	char text[KDB_NAMELEN];
 
@@ -124,14 +120,14 @@ kdb_show_lock(char *args)
 		return;
 	if (!arch_probe_copy(&s, (void *)addr, sizeof(s))) {
 		kdb_printf("show lock: %#lx is not readable\n", addr);
-	} else if (s.owner >= -1 && s.owner < MAX_CPUS && is_name(s.name)) {
+	} else if (s.owner >= -1 && s.owner < MAX_CPUS && kdb_is_lock_name(s.name)) {
 		kdb_printf("spin lock %s ", s.name);
 		print_at((void *)addr);
 		if (s.owner < 0)
 			kdb_printf(": free\n");
 		else
 			kdb_printf(": held by cpu %d\n", s.owner);
-	} else if (arch_probe_copy(&m, (void *)addr, sizeof(m)) && is_name(m.name)) {
+	} else if (arch_probe_copy(&m, (void *)addr, sizeof(m)) && kdb_is_lock_name(m.name)) {
 		kdb_printf("mutex %s ", m.name);
 		print_at((void *)addr);
 		kdb_printf(": %s", m.owner != NULL ? "held by " : "free");

@@ -2,10 +2,6 @@
  * kdb_mem.c - the commands x and write, and printing addresses. Memory is accessed by probes. No
  * locks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/mmu.h"
 #include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"

@@ -6,13 +6,10 @@
  * powers off at once. No locks: the machine is stopped.
  */
 #include <stdarg.h>
-#include <stdint.h>
 
-#include "arch/debug.h"
 #include "arch/irq.h"
 #include "arch/machine.h"
 #include "arch/pcpu.h"
-#include "arch/smp.h"
 #include "arch/trap.h"
 #include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"

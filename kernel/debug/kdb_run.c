@@ -1,10 +1,6 @@
 /*
  * kdb_run.c - the commands continue, step, next, until and call. No locks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/irq.h"
 #include "arch/trap.h"
 #include "kernel/debug/kdb_private.h"

@@ -1,10 +1,6 @@
 /*
  * kdb_show.c - the command show, its table of subcommands, and what it shows of CPUs. No locks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/trap.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/string.h"

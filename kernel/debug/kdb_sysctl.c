@@ -9,11 +9,6 @@
  * empties it. The debugger may stop that thread at any instruction: an entry stays in the ring
  * until the thread counts it as taken.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "kernel/debug/kdb.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"

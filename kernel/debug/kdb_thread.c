@@ -2,11 +2,6 @@
  * kdb_thread.c - threads and processes of the stopped machine: ps, show thread, show proc, show
  * sleepq, show runq. All memory is read by probes, and no list is followed for ever. No locks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "arch/debug.h"
 #include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/proc/proc.h"

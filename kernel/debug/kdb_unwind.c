@@ -2,10 +2,6 @@
  * kdb_unwind.c - prints backtraces (kernel/lib/unwind.h). Memory may be broken: all of it is read
  * by probes, and no walk goes on for ever. No locks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/debug.h"
 #include "arch/trap.h"
 #include "arch/uaccess.h"
@@ -19,7 +15,7 @@
 #define BT_DEPTH 64
 
 static bool
-load(uintptr_t *to, uintptr_t from, unsigned words)
+kdb_load(uintptr_t *to, uintptr_t from, unsigned words)
 {
 	return arch_probe_copy(to, (const void *)from, words * sizeof(*to));
 }
@@ -27,7 +23,7 @@ load(uintptr_t *to, uintptr_t from, unsigned words)
 bool
 kdb_unwind(struct unwind_frame *f)
 {
-	return unwind_step(f, load, true);
+	return unwind_step(f, kdb_load, true);
 }
 
 static void

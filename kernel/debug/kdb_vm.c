@@ -2,17 +2,13 @@
  * kdb_vm.c - the commands show map and show page: address spaces and pages of the stopped machine.
  * All memory is read by probes. No locks.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/mmu.h"
 #include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
-#include "kernel/mm/page_private.h"
+#include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/thread.h"

@@ -5,9 +5,6 @@
  * Locking: none; the table never changes. Two threads that read one open file may get the same
  * bytes.
  */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"

@@ -11,9 +11,6 @@
  */
 #include "kernel/debug/watchdog.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/pcpu.h"
 #include "arch/smp.h"
 #include "kernel/debug/kdb.h"

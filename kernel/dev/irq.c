@@ -3,8 +3,6 @@
  */
 #include "kernel/dev/irq.h"
 
-#include <stddef.h>
-
 #include "arch/intc.h"
 #include "arch/pcpu.h"
 #include "kernel/abi/errno.h"

@@ -125,7 +125,7 @@ erase_word(struct ldisc *l)
 }
 
 static bool
-store(struct ldisc *l, char c, unsigned reserve)
+ldisc_store(struct ldisc *l, char c, unsigned reserve)
 {
 	if (l->edit - l->read + reserve >= LDISC_SIZE)
 		return false;
@@ -147,14 +147,14 @@ canonical_input(struct ldisc *l, char c, bool *wake)
 		erase_word(l);
 	} else if (is_key(l, c, VEOF) || is_key(l, c, VEOL) || c == '\n') {
 		/* Other characters leave one byte free, so the end of a line always fits. */
-		if (!store(l, c, 0))
+		if (!ldisc_store(l, c, 0))
 			return;
 		if (!is_key(l, c, VEOF))
 			echo(l, c);
 		set_end(l, l->edit - 1, true);
 		l->committed = l->edit;
 		*wake = true;
-	} else if (store(l, c, 1)) {
+	} else if (ldisc_store(l, c, 1)) {
 		echo(l, c);
 	}
 }
@@ -165,7 +165,7 @@ ldisc_input(struct ldisc *l, char c, bool *wake)
 	*wake = false;
 	if (l->literal) {
 		l->literal = false;
-		if (store(l, c, 1))
+		if (ldisc_store(l, c, 1))
 			echo(l, c);
 		return 0;
 	}
@@ -191,7 +191,7 @@ ldisc_input(struct ldisc *l, char c, bool *wake)
 	}
 	if (l->t.c_lflag & ICANON) {
 		canonical_input(l, c, wake);
-	} else if (store(l, c, 0)) {
+	} else if (ldisc_store(l, c, 0)) {
 		echo(l, c);
 		l->committed = l->edit;
 		*wake = true;

@@ -59,7 +59,7 @@ tell_master(struct tty *t)
 }
 
 static size_t
-ring_room(const struct pty *p)
+pty_ring_room(const struct pty *p)
 {
 	return RING_SIZE - (p->head - p->tail);
 }
@@ -70,7 +70,7 @@ pty_put(struct tty *t, const char *text, size_t n)
 {
 	struct pty *p = pty_of(t);
 
-	for (size_t i = 0; i < n && ring_room(p) > 0; i++)
+	for (size_t i = 0; i < n && pty_ring_room(p) > 0; i++)
 		p->ring[p->head++ % RING_SIZE] = text[i];
 	tell_master(t);
 }
@@ -78,7 +78,7 @@ pty_put(struct tty *t, const char *text, size_t n)
 static bool
 pty_has_room(const struct tty *t)
 {
-	return ring_room(list_entry(t, const struct pty, tty)) > 1; /* a newline is two bytes */
+	return pty_ring_room(list_entry(t, const struct pty, tty)) > 1; /* a newline is two bytes */
 }
 
 static size_t
@@ -90,7 +90,7 @@ pty_send(struct tty *t, const struct file *f, const char *text, size_t n, int *e
 
 	spin_lock(&t->lock);
 	while (used < n && *error == 0) {
-		size_t now = n - used, room = ring_room(p);
+		size_t now = n - used, room = pty_ring_room(p);
 		size_t made = ldisc_output(&t->ldisc, text + used, &now, out,
 					   room < sizeof(out) ? room : sizeof(out));
 

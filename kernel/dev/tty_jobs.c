@@ -5,7 +5,6 @@
  * terminal, so one that is found by its session lives.
  */
 #include "kernel/abi/errno.h"
-#include "kernel/abi/fcntl.h"
 #include "kernel/abi/ioctl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/signal.h"

@@ -13,7 +13,6 @@
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/proc_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"

@@ -137,8 +137,8 @@ add_square(uint64_t *sum, int64_t v)
 }
 
 static __attribute__((noinline)) void
-add(const struct dif_agg *a, const struct dif_aggregation *g, uint64_t *w, uint64_t value,
-    uint64_t weight)
+aggregation_add(const struct dif_agg *a, const struct dif_aggregation *g, uint64_t *w,
+		uint64_t value, uint64_t weight)
 {
 	int64_t v = (int64_t)value;
 
@@ -277,7 +277,7 @@ dif_agg_add(struct dif_run *r, uint32_t agg, uint64_t value, uint64_t weight)
 	if (e != NULL && a->func == DIF_COUNT)
 		++*dif_value(e);
 	else if (e != NULL)
-		add(a, &r->d->aggregations[agg], dif_value(e), value, weight);
+		aggregation_add(a, &r->d->aggregations[agg], dif_value(e), value, weight);
 }
 
 uint32_t

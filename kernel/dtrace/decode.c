@@ -64,7 +64,7 @@ aggregation(const struct dif *d, const struct dif_step *i)
 }
 
 static void
-record(const struct dif *d, struct dif_step *i)
+dif_decode_record(const struct dif *d, struct dif_step *i)
 {
 	uint32_t layout = (uint32_t)i->imm;
 
@@ -134,7 +134,7 @@ dif_decode(struct dif *d)
 		else if (i->op == DIF_KEY_STR && d->h.options.strsize >= DIF_QUICK_STR)
 			i->op = DIF_OWN_KEY_STR;
 		else if (i->op == DIF_REC)
-			record(d, i);
+			dif_decode_record(d, i);
 		else if (i->op == DIF_REC_MEM && i->b == 0 && (uint32_t)i->imm >> 16 == 64)
 			i->op = DIF_OWN_REC_64;
 		else if (i->op == (DIF_OR | DIF_IMM) && n + 1 < count)

@@ -87,7 +87,22 @@ uint64_t dtrace_refused(void);
 int dtrace_owner_begin(void);
 void dtrace_owner_end(void);
 
-/* ---- device.c ---- */
+/* ---- consumer.c: dtrace_lock held, but for dtrace_consumer_open() and _boot() ---- */
+
+/* A consumer without an image. NULL: *error. */
+struct dtrace_consumer *dtrace_consumer_open(int *error);
+/*
+ * Takes an image, or the arrays in c->d if it is NULL: clauses at their probes, which are off. l
+ * receives what there is to say. 0 or -errno.
+ */
+int dtrace_consumer_load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image,
+			 size_t size);
+/* dtrace_go(), and it is stopped when it gives no sign of life. 0 or -errno. */
+int dtrace_consumer_go(struct dtrace_consumer *c);
+/* Frees *by, which has no image, for the one that began with the boot. 0, -EBUSY or -ENOENT. */
+int dtrace_consumer_claim(struct dtrace_consumer **by);
+/* Begins with what the boot image brought, for whoever claims it. */
+void dtrace_consumer_boot(const char *path);
 
 /*
  * For the kernel's own consumers: loads what the kernel has made (dif_load_arrays()), and runs its

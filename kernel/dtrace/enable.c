@@ -115,19 +115,19 @@ dif_port_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firi
 
 /* The result of a system call, as D has it: -1 and errno. */
 static uint64_t
-result(uint64_t v)
+dtrace_result(uint64_t v)
 {
 	return v > (uint64_t)-4096 ? (uint64_t)-1 : v;
 }
 
 static void
-fire(const struct dtrace_ecb *e, struct dif_cpu *c, const struct ktr_firing *f)
+ecb_fire(const struct dtrace_ecb *e, struct dif_cpu *c, const struct ktr_firing *f)
 {
 	uint64_t results[3];
 	struct ktr_firing f2;
 
 	if (e->probe->sysret) {
-		results[0] = results[1] = result(f->args[0]);
+		results[0] = results[1] = dtrace_result(f->args[0]);
 		results[2] = f->args[0];
 		f2 = *f;
 		f2.args = results;
@@ -164,7 +164,7 @@ fire_own(const struct ktr_firing *f, unsigned cpu)
 		if (e->consumer == f->data &&
 		    (f->site == own[END] || e->consumer->d.state == DIF_ACTIVE)) {
 			c->fired++;
-			fire(e, c, f);
+			ecb_fire(e, c, f);
 		}
 	}
 	return true;
@@ -203,7 +203,7 @@ hook_list(const struct ktr_firing *f)
 		struct dif_cpu *c = &e->cpus[cpu];
 
 		if (dif_admit(c) || is_alive(e->consumer, c))
-			fire(e, c, f);
+			ecb_fire(e, c, f);
 	}
 }
 
@@ -250,7 +250,7 @@ dtrace_fire_within(const struct ktr_firing *f)
 		if (!dif_admit(c) && !is_alive(e->consumer, c))
 			continue;
 		dif_run_reset(&c->run);
-		fire(e, c, f);
+		ecb_fire(e, c, f);
 		c->run = outer;
 	}
 	depth[cpu]--;
@@ -277,8 +277,7 @@ call_here(void *arg)
 static void
 call_on(void *arg)
 {
-	if (arch_cpu() == ((const struct call *)arg)->cpu)
-		ktr_hook_without(call_here, arg);
+	ktr_hook_without(call_here, arg);
 }
 
 void
@@ -287,27 +286,25 @@ dtrace_on_cpu(unsigned cpu, void (*fn)(struct dtrace_consumer *c, unsigned cpu, 
 {
 	struct call call = {fn, c, arg, cpu};
 
-	smp_call_all(call_on, &call);
+	smp_call_one(cpu, call_on, &call);
 }
 
 /* ---- on and off ---- */
 
 static bool
-is_wanted(const struct ktr_site *site, void *arg)
+dtrace_is_wanted(const struct ktr_site *site, void *arg)
 {
-	(void)arg;
 	return (first_at(site) != NULL && ktr_site_is_probe(site)) || dtrace_probe_id(site) < OWN;
 }
 
 static void
 barrier(void *arg)
 {
-	(void)arg;
 }
 
 /* Puts e into the list of its site, as the last, or takes out the consumer's first. */
 static void
-change(struct dtrace_ecb *e, bool insert)
+ecb_change(struct dtrace_ecb *e, bool insert)
 {
 	uintptr_t *at_site = first_of(dtrace_probe_site(e->at.probe));
 	struct dtrace_ecb *first = (struct dtrace_ecb *)(*at_site & ~SLOW);
@@ -344,7 +341,7 @@ enable(struct dtrace_consumer *c, enum part part)
 	for (uint32_t i = 0; i < c->necbs; i++) {
 		if (part_of(&c->ecbs[i]) != part)
 			continue;
-		change(&c->ecbs[i], true);
+		ecb_change(&c->ecbs[i], true);
 		c->enabled = true;
 	}
 }
@@ -354,9 +351,9 @@ static void
 disable(struct dtrace_consumer *c)
 {
 	for (uint32_t i = 0; i < c->necbs; i++)
-		change(&c->ecbs[i], false);
+		ecb_change(&c->ecbs[i], false);
 	c->enabled = false;
-	ktr_select_all((unsigned)owner, is_wanted, NULL);
+	ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
 	smp_call_all(barrier, NULL); /* firings have interrupts off: now there are none of it */
 }
 
@@ -376,7 +373,7 @@ dtrace_go(struct dtrace_consumer *c)
 	fire_for(own[BEGIN], c);
 	if (c->d.state == DIF_ACTIVE) {
 		enable(c, PART_REST);
-		ktr_select_all((unsigned)owner, is_wanted, NULL);
+		ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
 	}
 	return 0;
 }
@@ -397,7 +394,7 @@ dtrace_stop(struct dtrace_consumer *c, bool killed)
 /* ---- clauses ---- */
 
 static void
-describe(struct dtrace_probe *p, const struct ktr_site *site, bool as_d)
+dtrace_probe_describe(struct dtrace_probe *p, const struct ktr_site *site, bool as_d)
 {
 	dtrace_probe_name(site, &p->name);
 	p->name.provider = dtrace_direct(p->name.provider);
@@ -450,7 +447,7 @@ make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 		}
 		if (ecbs > before) {
 			if (make)
-				describe(&c->probes[probes], site, c->only == NULL);
+				dtrace_probe_describe(&c->probes[probes], site, c->only == NULL);
 			probes++;
 		}
 	}
@@ -473,13 +470,13 @@ make_named(struct dtrace_consumer *c, char *err, size_t errlen)
 
 /* Switches on what could be unmade before the consumer begins. Its programs do not run yet. */
 static int
-hold(struct dtrace_consumer *c, char *err, size_t errlen)
+dtrace_hold_site(struct dtrace_consumer *c, char *err, size_t errlen)
 {
 	c->alive_ns = clock_ns();
 	enable(c, PART_MADE);
 	if (!c->enabled)
 		return 0;
-	ktr_select_all((unsigned)owner, is_wanted, NULL);
+	ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
 	for (uint32_t i = 0; i < c->necbs; i++) {
 		const struct dif_at *at = &c->ecbs[i].at;
 		const struct ktr_site *site = dtrace_probe_site(at->probe);
@@ -515,7 +512,7 @@ dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t err
 			make_ecbs(c, matches, true);
 	}
 	ktr_port_unlock();
-	return error != 0 ? error : hold(c, err, errlen);
+	return error != 0 ? error : dtrace_hold_site(c, err, errlen);
 }
 
 /* Of a consumer whose programs do not run any more. */
@@ -560,7 +557,7 @@ dtrace_owner_begin(void)
 	owner = ktr_owner_register("dtrace", hook);
 	if (owner < 0)
 		return owner;
-	ktr_select_all((unsigned)owner, is_wanted, NULL);
+	ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
 	return 0;
 }
 

@@ -201,7 +201,7 @@ carve(uint8_t *base, size_t *at, size_t size)
 
 /* Carves bytes for n elements, and copies them there; the first pass returns where they are. */
 static const void *
-keep(uint8_t *base, size_t *at, const void *from, size_t n, size_t element)
+dif_keep(uint8_t *base, size_t *at, const void *from, size_t n, size_t element)
 {
 	void *to = carve(base, at, n * element);
 
@@ -271,14 +271,15 @@ lay_out(struct dif *d, uint8_t *base, const struct sizes *z)
 
 	/* Programs may read all of this. */
 	if (d->image != NULL) {
-		d->image = keep(base, &at, d->image, d->h.size, 1);
+		d->image = dif_keep(base, &at, d->image, d->h.size, 1);
 		find_sections(d);
 	} else {
-		d->clauses = keep(base, &at, d->clauses, d->h.clauses.count, sizeof(*d->clauses));
-		d->code = keep(base, &at, d->code, d->h.code.count, sizeof(*d->code));
-		d->vars = keep(base, &at, d->vars, d->h.vars.count, sizeof(*d->vars));
-		d->aggs = keep(base, &at, d->aggs, d->h.aggs.count, sizeof(*d->aggs));
-		d->strings = keep(base, &at, d->strings, d->h.strings.count, 1);
+		d->clauses =
+		    dif_keep(base, &at, d->clauses, d->h.clauses.count, sizeof(*d->clauses));
+		d->code = dif_keep(base, &at, d->code, d->h.code.count, sizeof(*d->code));
+		d->vars = dif_keep(base, &at, d->vars, d->h.vars.count, sizeof(*d->vars));
+		d->aggs = dif_keep(base, &at, d->aggs, d->h.aggs.count, sizeof(*d->aggs));
+		d->strings = dif_keep(base, &at, d->strings, d->h.strings.count, 1);
 	}
 	d->steps = carve(base, &at, d->h.code.count * sizeof(*d->steps));
 	d->cpu = carve(base, &at, d->cpus * sizeof(*d->cpu));
@@ -316,7 +317,7 @@ verify_all(struct dif *d, void *work, struct dif_refusal *why)
 
 /* Makes the one block of memory, into which the image goes. */
 static int
-settle(struct dif *d, const struct sizes *z)
+dif_settle(struct dif *d, const struct sizes *z)
 {
 	d->table_slots = table_slots(d);
 	d->bucket_mask = d->table_slots - d->h.aggs.count - 1;
@@ -331,7 +332,7 @@ settle(struct dif *d, const struct sizes *z)
 }
 
 static int
-load(struct dif *d, struct dif_refusal *why)
+dif_load_image(struct dif *d, struct dif_refusal *why)
 {
 	struct sizes z = {0};
 	void *work;
@@ -350,7 +351,7 @@ load(struct dif *d, struct dif_refusal *why)
 	work = dif_port_alloc(dif_verify_size(d));
 	error = verify_all(d, work, why);
 	dif_port_free(work);
-	return error == 0 ? settle(d, &z) : error;
+	return error == 0 ? dif_settle(d, &z) : error;
 }
 
 int
@@ -361,7 +362,7 @@ dif_load_arrays(struct dif *d, unsigned cpus, struct dif_refusal *why)
 	d->cpus = cpus;
 	*why = (struct dif_refusal){UINT32_MAX, 0, NULL};
 	set_defaults(&d->h.options);
-	error = load(d, why);
+	error = dif_load_image(d, why);
 	if (error != 0)
 		dif_unload(d);
 	return error;

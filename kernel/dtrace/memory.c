@@ -4,7 +4,6 @@
  */
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/port.h"
-#include "kernel/lib/string.h"
 #include "ktr/str.h"
 
 #define PAGE  4096u

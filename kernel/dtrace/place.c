@@ -72,7 +72,7 @@ is_ram(uint64_t pa)
 
 /* Where the byte at addr is in the direct map, and at most *n bytes from it on. NULL: not RAM. */
 static uint8_t *
-find(uint64_t root, uint64_t addr, size_t *n, bool write)
+place_find(uint64_t root, uint64_t addr, size_t *n, bool write)
 {
 	unsigned level;
 	uint64_t pte = pagetable_lookup(root, addr, &level), size;
@@ -91,7 +91,7 @@ const char *
 dtrace_direct(const char *s)
 {
 	size_t n = 1;
-	const uint8_t *p = find(kmap_root(), (uintptr_t)s, &n, false);
+	const uint8_t *p = place_find(kmap_root(), (uintptr_t)s, &n, false);
 
 	return p != NULL ? (const char *)p : s;
 }
@@ -101,7 +101,7 @@ copy_from(uint64_t root, uint8_t *dst, uint64_t addr, size_t n)
 {
 	while (n > 0) {
 		size_t part = n;
-		const uint8_t *from = find(root, addr, &part, false);
+		const uint8_t *from = place_find(root, addr, &part, false);
 
 		if (from == NULL)
 			return false;
@@ -121,7 +121,7 @@ dif_port_load(void *dst, uint64_t addr, size_t n)
 
 /* The page table of the user who runs here; 0: there is none, or the address is not the user's. */
 static uint64_t
-user_root(uint64_t addr, size_t n)
+place_user_root(uint64_t addr, size_t n)
 {
 	const struct thread *t = curthread();
 
@@ -133,7 +133,7 @@ user_root(uint64_t addr, size_t n)
 bool
 dif_port_user_load(void *dst, uint64_t addr, size_t n)
 {
-	uint64_t root = user_root(addr, n);
+	uint64_t root = place_user_root(addr, n);
 
 	return root != 0 && copy_from(root, dst, addr, n);
 }
@@ -141,12 +141,12 @@ dif_port_user_load(void *dst, uint64_t addr, size_t n)
 bool
 dif_port_user_store(uint64_t addr, const void *src, size_t n)
 {
-	uint64_t root = user_root(addr, n);
+	uint64_t root = place_user_root(addr, n);
 	const uint8_t *from = src;
 
 	while (root != 0 && n > 0) {
 		size_t part = n;
-		uint8_t *to = find(root, addr, &part, true);
+		uint8_t *to = place_find(root, addr, &part, true);
 
 		if (to == NULL)
 			return false;
@@ -178,7 +178,7 @@ load_words(uintptr_t *to, uintptr_t from, unsigned words)
 
 /* Where the probe is, for unwind_step(). */
 static struct unwind_frame
-place_of(const struct ktr_where *where)
+place_of_firing(const struct ktr_where *where)
 {
 	if (where->regs != NULL)
 		return unwind_of_trap(where->regs);
@@ -186,7 +186,7 @@ place_of(const struct ktr_where *where)
 }
 
 static void
-put(uint64_t *pcs, unsigned n, uintptr_t pc)
+stack_put_pc(uint64_t *pcs, unsigned n, uintptr_t pc)
 {
 	if (pcs != NULL)
 		pcs[n] = pc;
@@ -196,13 +196,13 @@ unsigned
 dtrace_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 {
 	const struct ktr_where where = ktr_firing_where(f);
-	struct unwind_frame at = place_of(&where);
+	struct unwind_frame at = place_of_firing(&where);
 	unsigned n = 0;
 
 	if (n < max)
-		put(pcs, n++, where.pc);
+		stack_put_pc(pcs, n++, where.pc);
 	if (where.regs == NULL && where.ret != 0 && where.pc != 0 && n < max)
-		put(pcs, n++, at.pc = where.ret);
+		stack_put_pc(pcs, n++, at.pc = where.ret);
 	return n + unwind_list(at, (uintptr_t)curthread()->kstack, KSTACK_SIZE, load_words,
 			       pcs != NULL ? pcs + n : NULL, max - n);
 }
@@ -235,14 +235,14 @@ dtrace_ustack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 
 	if (tf == NULL || max == 0)
 		return 0;
-	put(pcs, n++, lwp_pc(curlwp(), tf));
+	stack_put_pc(pcs, n++, lwp_pc(curlwp(), tf));
 	/* a program's function that has no frame yet */
 	if (f->frame == NULL && f->where.pc == 0 && f->where.ret != 0 && n < max)
-		put(pcs, n++, return_of(&calls, f->where.ret));
+		stack_put_pc(pcs, n++, return_of(&calls, f->where.ret));
 	fp = arch_tf_fp(tf);
 	while (n < max && fp != 0 && fp % 8 == 0 && dif_port_user_load(frame, fp, 16) &&
 	       frame[1] != 0) {
-		put(pcs, n++, return_of(&calls, frame[1]));
+		stack_put_pc(pcs, n++, return_of(&calls, frame[1]));
 		fp = frame[0] > fp ? frame[0] : 0;
 	}
 	return n;
@@ -306,7 +306,7 @@ static uint64_t
 caller(const struct ktr_firing *f)
 {
 	const struct ktr_where where = ktr_firing_where(f);
-	struct unwind_frame at = place_of(&where);
+	struct unwind_frame at = place_of_firing(&where);
 
 	if (where.ret != 0 && where.pc != 0)
 		return where.ret;

@@ -8,7 +8,7 @@
 
 /* Room for a record in a ring: overwrites the oldest ones. */
 static bool
-ring_room(struct dif_buffer *b, uint32_t size, uint32_t need)
+dif_ring_room(struct dif_buffer *b, uint32_t size, uint32_t need)
 {
 	if (need > size)
 		return false;
@@ -30,11 +30,11 @@ ring_room(struct dif_buffer *b, uint32_t size, uint32_t need)
 
 /* Bytes for one record in the consumer's buffer. NULL: no room, which is counted. */
 static void *
-reserve(struct dif *d, struct dif_cpu *c, uint32_t need)
+dif_reserve(struct dif *d, struct dif_cpu *c, uint32_t need)
 {
 	struct dif_buffer *b = &c->buf;
 
-	if (d->h.options.policy == DIF_RING ? !ring_room(b, b->size, need)
+	if (d->h.options.policy == DIF_RING ? !dif_ring_room(b, b->size, need)
 					    : need > b->size - b->head) {
 		c->buf_drops++;
 		if (d->h.options.policy == DIF_FILL)
@@ -63,7 +63,7 @@ dif_record_open(struct dif_run *r, uint32_t layout)
 
 	r->record = r->nowhere        ? r->c->nowhere
 		    : r->spec != NULL ? reserve_speculative(r, need)
-				      : reserve(r->d, r->c, need);
+				      : dif_reserve(r->d, r->c, need);
 	if (r->record == NULL)
 		return false;
 	*r->record = (struct dif_record){(uint16_t)layout, (uint16_t)(need / 8), r->at->probe,
@@ -181,7 +181,7 @@ finish(struct dif *d, unsigned cpu, struct dif_spec *s, uint64_t state)
 	if (state % 4 == DIF_SPEC_COMMITTED && b->life == (uint32_t)(state >> 2)) {
 		for (uint32_t at = 0; at < b->head;) {
 			const struct dif_record *rec = (struct dif_record *)(b->base + at);
-			void *to = reserve(d, c, 8u * rec->words);
+			void *to = dif_reserve(d, c, 8u * rec->words);
 
 			if (to != NULL)
 				memcpy(to, rec, 8u * rec->words);

@@ -4,7 +4,6 @@
  */
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/port.h"
-#include "kernel/lib/string.h"
 
 static bool
 record_mem(struct dif_run *r, uint8_t *to, uint64_t addr, uint64_t size, uint64_t most)

@@ -1,6 +1,5 @@
 /* status.c - how tracing ends, and what has been counted: faults, firings, waiting. */
 #include "kernel/dtrace/engine.h"
-#include "kernel/dtrace/port.h"
 
 void
 dif_drain(struct dif *d, int32_t status)

@@ -9,7 +9,7 @@
 
 /* A copy of the string at addr in one of the two buffers; NULL: a fault. */
 static char *
-copy(struct dif_run *r, unsigned which, uint64_t addr)
+dif_string_copy(struct dif_run *r, unsigned which, uint64_t addr)
 {
 	char *text = r->c->text[which];
 
@@ -18,7 +18,7 @@ copy(struct dif_run *r, unsigned which, uint64_t addr)
 
 /* n bytes of a text become a new string. False: no scratch memory. */
 static bool
-result(struct dif_run *r, const char *text, size_t n, uint64_t *v)
+dif_string_result(struct dif_run *r, const char *text, size_t n, uint64_t *v)
 {
 	char *to = dif_scratch(r, n + 1);
 
@@ -37,7 +37,7 @@ clamp(int64_t v, int64_t low, int64_t high)
 }
 
 static bool
-join(struct dif_run *r, const char *a, const char *b, uint64_t *v)
+dif_string_join(struct dif_run *r, const char *a, const char *b, uint64_t *v)
 {
 	size_t most = r->d->h.options.strsize - 1, n = strlen(a), m = strlen(b);
 	char *to;
@@ -69,10 +69,10 @@ substr(struct dif_run *r, const char *s, int64_t index, int64_t length, uint64_t
 		}
 	}
 	if (index >= len || index < 0)
-		return result(r, "", 0, v);
+		return dif_string_result(r, "", 0, v);
 	if (length < 0)
 		length += len - index;
-	return result(r, s + index, (size_t)clamp(length, 0, len - index), v);
+	return dif_string_result(r, s + index, (size_t)clamp(length, 0, len - index), v);
 }
 
 static int64_t
@@ -104,7 +104,8 @@ token(struct dif_run *r, uint64_t addr, const char *separators, uint64_t *v)
 	char *s = r->token;
 
 	if (addr != 0) {
-		if (copy(r, 0, addr) == NULL || !result(r, r->c->text[0], strlen(r->c->text[0]), v))
+		if (dif_string_copy(r, 0, addr) == NULL ||
+		    !dif_string_result(r, r->c->text[0], strlen(r->c->text[0]), v))
 			return false;
 		s = (char *)(uintptr_t)*v;
 	}
@@ -129,14 +130,14 @@ basename(struct dif_run *r, const char *s, uint64_t *v)
 	size_t end = strlen(s), start;
 
 	if (end == 0)
-		return result(r, ".", 1, v);
+		return dif_string_result(r, ".", 1, v);
 	while (end > 1 && s[end - 1] == '/')
 		end--;
 	for (start = end; start > 0 && s[start - 1] != '/';)
 		start--;
 	if (start == end) /* only slashes */
 		start = 0;
-	return result(r, s + start, end - start, v);
+	return dif_string_result(r, s + start, end - start, v);
 }
 
 static bool
@@ -149,10 +150,10 @@ dirname(struct dif_run *r, const char *s, uint64_t *v)
 	while (end > 0 && s[end - 1] != '/')
 		end--;
 	if (end == 0)
-		return result(r, ".", 1, v);
+		return dif_string_result(r, ".", 1, v);
 	while (end > 1 && s[end - 1] == '/')
 		end--;
-	return result(r, s, end, v);
+	return dif_string_result(r, s, end, v);
 }
 
 /* Takes out what changes nothing: double slashes, `.`, and `..` with the name before it. */
@@ -181,7 +182,7 @@ cleanpath(struct dif_run *r, const char *s, uint64_t *v)
 			n += len;
 		}
 	}
-	return result(r, out, n, v);
+	return dif_string_result(r, out, n, v);
 }
 
 static bool
@@ -192,7 +193,7 @@ change_case(struct dif_run *r, char *s, char from, uint64_t *v)
 	for (size_t i = 0; i < n; i++)
 		if (s[i] >= from && s[i] <= from + 25)
 			s[i] ^= 'a' ^ 'A';
-	return result(r, s, n, v);
+	return dif_string_result(r, s, n, v);
 }
 
 static bool
@@ -214,7 +215,7 @@ number_text(struct dif_run *r, int64_t number, uint64_t base, uint64_t *v)
 		*--p = '0';
 	if (negative)
 		*--p = '-';
-	return result(r, p, (size_t)(text + sizeof(text) - p), v);
+	return dif_string_result(r, p, (size_t)(text + sizeof(text) - p), v);
 }
 
 static unsigned
@@ -334,8 +335,8 @@ json(struct dif_run *r, const char *text, const char *path, uint64_t *v)
 		return true;
 	size = (size_t)(json_skip(p) - p);
 	if (*p == '"')
-		return result(r, p + 1, size >= 2 ? size - 2 : 0, v);
-	return result(r, p, size, v);
+		return dif_string_result(r, p + 1, size >= 2 ? size - 2 : 0, v);
+	return dif_string_result(r, p, size, v);
 }
 
 /* Of a place in the copy: the address in the string itself. */
@@ -363,19 +364,20 @@ dif_string_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uin
 {
 	char *s = r->c->text[0], *t = r->c->text[1];
 
-	if (sub != DIF_SUB_STRTOK && sub != DIF_SUB_LLTOSTR && copy(r, 0, args[0]) == NULL)
+	if (sub != DIF_SUB_STRTOK && sub != DIF_SUB_LLTOSTR &&
+	    dif_string_copy(r, 0, args[0]) == NULL)
 		return false;
 	if ((sub == DIF_SUB_STRJOIN || sub == DIF_SUB_STRSTR || sub == DIF_SUB_STRTOK ||
 	     sub == DIF_SUB_INDEX || sub == DIF_SUB_RINDEX || sub == DIF_SUB_JSON ||
 	     sub == DIF_SUB_GLOB) &&
-	    copy(r, 1, args[1]) == NULL)
+	    dif_string_copy(r, 1, args[1]) == NULL)
 		return false;
 	switch (sub) {
 	case DIF_SUB_STRLEN:
 		*v = strlen(s);
 		return true;
 	case DIF_SUB_STRJOIN:
-		return join(r, s, t, v);
+		return dif_string_join(r, s, t, v);
 	case DIF_SUB_STRCHR:
 		*v = place(args[0], s, strchr(s, (char)args[1]));
 		return true;
@@ -415,6 +417,6 @@ dif_string_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uin
 	case DIF_SUB_STRTOLL:
 		return text_number(r, s, args[1], v);
 	default:
-		return result(r, s, strlen(s), v); /* DIF_SUB_STRINGOF */
+		return dif_string_result(r, s, strlen(s), v); /* DIF_SUB_STRINGOF */
 	}
 }

@@ -108,10 +108,10 @@ copyoutstr(struct dif_run *r, uint64_t from, uint64_t addr, uint64_t most)
 }
 
 static char *
-put_number(char *to, unsigned v, unsigned base)
+dif_put_number(char *to, unsigned v, unsigned base)
 {
 	if (v >= base)
-		to = put_number(to, v / base, base);
+		to = dif_put_number(to, v / base, base);
 	*to++ = "0123456789abcdef"[v % base];
 	return to;
 }
@@ -120,7 +120,7 @@ static char *
 put_ipv4(char *to, const uint8_t *a)
 {
 	for (unsigned i = 0; i < 4; i++) {
-		to = put_number(to, a[i], 10);
+		to = dif_put_number(to, a[i], 10);
 		*to++ = '.';
 	}
 	to[-1] = '\0';
@@ -156,7 +156,7 @@ put_ipv6(char *to, const uint8_t *a)
 			put_ipv4(to, a + 12);
 			return;
 		}
-		to = put_number(to, group[i++], 16);
+		to = dif_put_number(to, group[i++], 16);
 	}
 	*to = '\0';
 }

@@ -57,7 +57,7 @@ chunk_at(const struct dif_dynamic *t, uint32_t number)
 }
 
 static uint8_t *
-value_of(const struct dif_dynamic *t, struct chunk *k)
+dif_dynamic_value(const struct dif_dynamic *t, struct chunk *k)
 {
 	return (uint8_t *)k + t->size - t->value_size;
 }
@@ -187,12 +187,12 @@ dynamic_load(struct dif_run *r, uint32_t var)
 		struct chunk *k = dynamic_add(r, var, &s);
 
 		if (k != NULL)
-			memset(value_of(t, k), 0, t->value_size);
+			memset(dif_dynamic_value(t, k), 0, t->value_size);
 		else
 			r->c->dynvar_drops++;
 	}
 	if (*s.link != NONE) {
-		uint8_t *value = value_of(t, chunk_at(t, *s.link));
+		uint8_t *value = dif_dynamic_value(t, chunk_at(t, *s.link));
 
 		v = r->d->vars[var].kind == DIF_INT ? *(uint64_t *)value : (uintptr_t)value;
 	}
@@ -212,7 +212,7 @@ dynamic_remove(struct dif_run *r, struct search *s)
 
 /* value NULL: removes it. */
 static void
-dynamic_store(struct dif_run *r, uint32_t var, const void *value, size_t size)
+dif_dynamic_store(struct dif_run *r, uint32_t var, const void *value, size_t size)
 {
 	struct dif_dynamic *t = &r->d->dynamic;
 	struct search s;
@@ -226,7 +226,7 @@ dynamic_store(struct dif_run *r, uint32_t var, const void *value, size_t size)
 	} else {
 		k = *s.link != NONE ? chunk_at(t, *s.link) : dynamic_add(r, var, &s);
 		if (k != NULL)
-			memcpy(value_of(t, k), value, size);
+			memcpy(dif_dynamic_value(t, k), value, size);
 		else
 			r->c->dynvar_drops++;
 	}
@@ -249,7 +249,7 @@ dif_in_variable(const struct dif_run *r, uint64_t addr, size_t n)
 
 /* A simple variable's place. Before bytes and strings stands a word: 1 if it is address 0. */
 static uint64_t *
-place_of(const struct dif_run *r, uint32_t var)
+dif_variable_place(const struct dif_run *r, uint32_t var)
 {
 	bool local = r->d->vars[var].scope == DIF_THIS;
 
@@ -267,7 +267,7 @@ dif_var_load(struct dif_run *r, uint32_t var)
 			r->key_words = 0;
 		return v;
 	}
-	place = place_of(r, var);
+	place = dif_variable_place(r, var);
 	if (r->d->vars[var].kind == DIF_INT)
 		return __atomic_load_n(place, __ATOMIC_RELAXED);
 	return *place != 0 ? 0 : (uintptr_t)(place + 1);
@@ -284,7 +284,7 @@ dif_var_read(struct dif *d, uint32_t var, const uint64_t *keys, uint32_t key_wor
 
 /* Copies the bytes or the string at addr. */
 static bool
-take(struct dif_run *r, uint32_t var, void *to, uint64_t addr, size_t *size)
+dif_variable_take(struct dif_run *r, uint32_t var, void *to, uint64_t addr, size_t *size)
 {
 	long n;
 
@@ -306,22 +306,22 @@ dif_var_store(struct dif_run *r, uint32_t var, uint64_t value)
 
 	if (r->d->variables[var].dynamic) {
 		if (value == 0)
-			dynamic_store(r, var, NULL, 0);
+			dif_dynamic_store(r, var, NULL, 0);
 		else if (integer)
-			dynamic_store(r, var, &value, sizeof(value));
-		else if (take(r, var, bytes, value, &size))
-			dynamic_store(r, var, bytes, size);
+			dif_dynamic_store(r, var, &value, sizeof(value));
+		else if (dif_variable_take(r, var, bytes, value, &size))
+			dif_dynamic_store(r, var, bytes, size);
 		else
 			return false;
 		if (r->d->vars[var].keys != 0)
 			r->key_words = 0;
 		return true;
 	}
-	place = place_of(r, var);
+	place = dif_variable_place(r, var);
 	if (integer) {
 		__atomic_store_n(place, value, __ATOMIC_RELAXED);
 		return true;
 	}
 	*place = value == 0;
-	return value == 0 || take(r, var, place + 1, value, &size);
+	return value == 0 || dif_variable_take(r, var, place + 1, value, &size);
 }

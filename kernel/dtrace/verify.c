@@ -64,7 +64,7 @@ static const uint8_t operands[256] = {
 };
 
 static void
-refuse(struct pass *p, const char *error)
+dif_refuse(struct pass *p, const char *error)
 {
 	if (p->error == NULL)
 		p->error = error;
@@ -74,7 +74,7 @@ static void
 need(struct pass *p, bool true_here, const char *error)
 {
 	if (!true_here)
-		refuse(p, error);
+		dif_refuse(p, error);
 }
 
 static void
@@ -91,7 +91,7 @@ reach(struct pass *p, uint32_t to, const struct state *s)
 	struct state *t;
 
 	if (to >= p->length) {
-		refuse(p, "goes beyond the program's end");
+		dif_refuse(p, "goes beyond the program's end");
 		return;
 	}
 	t = &p->states[to];
@@ -126,7 +126,7 @@ static void
 check_place(struct pass *p, const struct state *s, uint32_t off, uint32_t size)
 {
 	if (s->record == 0 || s->record == RECORD_UNKNOWN)
-		refuse(p, "no record is open");
+		dif_refuse(p, "no record is open");
 	else
 		need(p, size > 0 && off + size <= p->d->layouts[s->record - 1],
 		     "not within the record");
@@ -139,7 +139,7 @@ check_call(struct pass *p, const struct state *s, const struct dif_insn *i)
 	bool writes = sub == DIF_SUB_COPYOUT || sub == DIF_SUB_COPYOUTSTR;
 
 	if (sub >= DIF_SUB_COUNT) {
-		refuse(p, "no such subroutine");
+		dif_refuse(p, "no such subroutine");
 		return;
 	}
 	for (unsigned n = 0; n < dif_sub_args[sub]; n++)
@@ -157,7 +157,7 @@ static void
 check_variable(struct pass *p, struct state *s, uint32_t var)
 {
 	if (var >= p->d->h.vars.count) {
-		refuse(p, "no such variable");
+		dif_refuse(p, "no such variable");
 		return;
 	}
 	use_keys(p, s, p->d->vars[var].keys);
@@ -168,7 +168,7 @@ static void
 check_aggregation(struct pass *p, struct state *s, uint32_t agg)
 {
 	if (agg >= p->d->h.aggs.count) {
-		refuse(p, "no such aggregation");
+		dif_refuse(p, "no such aggregation");
 		return;
 	}
 	use_keys(p, s, p->d->aggs[agg].keys);
@@ -283,7 +283,7 @@ check_insn(struct pass *p, uint32_t n)
 	struct state s = p->states[n];
 
 	if (has == 0) {
-		refuse(p, "no such operation");
+		dif_refuse(p, "no such operation");
 		return;
 	}
 	if (i->op == DIF_CALL && (uint32_t)i->imm < DIF_SUB_COUNT && dif_sub_args[i->imm] == 0)
@@ -311,7 +311,7 @@ check_insn(struct pass *p, uint32_t n)
 		s.regs |= (uint16_t)(1u << i->d);
 	if (i->op >= DIF_JA && i->op <= DIF_JULE) {
 		if (i->imm < 0)
-			refuse(p, "goes back");
+			dif_refuse(p, "goes back");
 		else
 			reach(p, (uint32_t)(n + 1ul + (uint32_t)i->imm), &s);
 	}
@@ -349,7 +349,7 @@ dif_verify(const struct dif *d, uint32_t clause, void *work, struct dif_refusal 
 			check_insn(&p, n);
 	}
 	if (p.cost > DIF_MAX_COST)
-		refuse(&p, "touches too much memory");
+		dif_refuse(&p, "touches too much memory");
 	why->error = p.error;
 	return p.error != NULL ? -EINVAL : 0;
 }

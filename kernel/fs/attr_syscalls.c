@@ -10,8 +10,8 @@
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/proc/task.h"
+#include "kernel/syscall.h"
 
 #define CWD ((uint64_t)AT_FDCWD)
 
@@ -19,7 +19,7 @@
 static struct vnode *
 of_fd(uint64_t fd, int *error)
 {
-	const struct file *f = filetable_get(curproc()->files, (uint32_t)fd);
+	const struct file *f = filetable_get(proc_files(), (uint32_t)fd);
 
 	*error = f != NULL ? 0 : -EBADF;
 	return f != NULL ? vnode_ref(f->vn) : NULL;
@@ -27,7 +27,7 @@ of_fd(uint64_t fd, int *error)
 
 /* Does change to vn, whose reference this drops. NULL: *error says why there is none. */
 static int
-change(struct vnode *vn, int error, int (*fn)(struct vnode *vn, uint64_t v), uint64_t v)
+attr_change(struct vnode *vn, int error, int (*fn)(struct vnode *vn, uint64_t v), uint64_t v)
 {
 	if (vn == NULL)
 		return error;
@@ -62,7 +62,7 @@ sys_fchmod(const uint64_t a[6])
 	int error;
 	struct vnode *vn = of_fd(a[0], &error);
 
-	return change(vn, error, chmod_vnode, a[1]);
+	return attr_change(vn, error, chmod_vnode, a[1]);
 }
 
 int64_t
@@ -71,7 +71,7 @@ sys_fchmodat(const uint64_t a[6])
 	int error;
 	struct vnode *vn = vnode_of_user(a[0], a[1], 0, &error);
 
-	return change(vn, error, chmod_vnode, a[2]);
+	return attr_change(vn, error, chmod_vnode, a[2]);
 }
 
 int64_t
@@ -86,7 +86,7 @@ sys_fchown(const uint64_t a[6])
 	int error;
 	struct vnode *vn = of_fd(a[0], &error);
 
-	return change(vn, error, chown_vnode, (uint32_t)a[1] | a[2] << 32);
+	return attr_change(vn, error, chown_vnode, (uint32_t)a[1] | a[2] << 32);
 }
 
 int64_t
@@ -95,7 +95,7 @@ sys_fchownat(const uint64_t a[6])
 	int error;
 	struct vnode *vn = vnode_of_user(a[0], a[1], a[4], &error);
 
-	return change(vn, error, chown_vnode, (uint32_t)a[2] | a[3] << 32);
+	return attr_change(vn, error, chown_vnode, (uint32_t)a[2] | a[3] << 32);
 }
 
 int64_t
@@ -113,7 +113,7 @@ sys_lchown(const uint64_t a[6])
 int64_t
 sys_ftruncate(const uint64_t a[6])
 {
-	const struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
+	const struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
 
 	if (f == NULL)
 		return -EBADF;
@@ -130,7 +130,7 @@ sys_truncate(const uint64_t a[6])
 		vnode_unref(vn);
 		return error;
 	}
-	return change(vn, error, truncate_vnode, a[1]);
+	return attr_change(vn, error, truncate_vnode, a[1]);
 }
 
 /* The file's time from two timespecs, of which the second counts. 0: leave it; or -errno. */

@@ -86,7 +86,7 @@ hex_field(const unsigned char *p, uint32_t *v)
 }
 
 static size_t
-align4(size_t n)
+cpio_align(size_t n)
 {
 	return (n + 3) & ~(size_t)3;
 }
@@ -131,7 +131,7 @@ take_entry(struct cpio *c, struct cpio_entry *e)
 		return damaged(c, c->at, "a whole name, but the archive ends");
 	if (strnlen((const char *)h + HEADER_SIZE, f[F_NAMESIZE]) != f[F_NAMESIZE] - 1)
 		return damaged(c, c->at + HEADER_SIZE, "a name that ends with NUL");
-	data_at = align4(HEADER_SIZE + f[F_NAMESIZE]);
+	data_at = cpio_align(HEADER_SIZE + f[F_NAMESIZE]);
 	if (f[F_FILESIZE] > 0 && (data_at > left || f[F_FILESIZE] > left - data_at))
 		return damaged(c, c->at, "the whole file, but the archive ends");
 	*e = (struct cpio_entry){
@@ -145,7 +145,7 @@ take_entry(struct cpio *c, struct cpio_entry *e)
 	    .nlink = f[F_NLINK],
 	    .archive = c->archive,
 	};
-	data_at = align4(data_at + f[F_FILESIZE]);
+	data_at = cpio_align(data_at + f[F_FILESIZE]);
 	c->at += data_at < left ? data_at : left;
 	return 1;
 }

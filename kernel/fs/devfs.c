@@ -15,7 +15,7 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/random.h"
 #include "kernel/mm/heap.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 #include "ktr/ktr.h"
 
 #define DEV_PIECE 256 /* bytes moved at once */
@@ -35,7 +35,7 @@ static struct dev *devices;  /* atomic */
 static uint64_t devfs_count; /* atomic; minor numbers */
 
 static int
-dev_open(struct file *f)
+devfs_open(struct file *f)
 {
 	const struct dev *d = f->vn->data;
 	int error;
@@ -47,7 +47,7 @@ dev_open(struct file *f)
 }
 
 static void
-dev_release(struct file *f)
+devfs_release(struct file *f)
 {
 	const struct dev *d = f->vn->data;
 
@@ -81,7 +81,7 @@ dev_poll(struct file *f)
 }
 
 static int64_t
-dev_ioctl(struct file *f, unsigned request, uint64_t arg)
+devfs_ioctl(struct file *f, unsigned request, uint64_t arg)
 {
 	const struct dev *d = f->vn->data;
 
@@ -90,12 +90,12 @@ dev_ioctl(struct file *f, unsigned request, uint64_t arg)
 }
 
 static const struct vnode_ops dev_vnode_ops = {
-    .open = dev_open,
-    .release = dev_release,
+    .open = devfs_open,
+    .release = devfs_release,
     .read = dev_read,
     .write = dev_write,
     .poll = dev_poll,
-    .ioctl = dev_ioctl,
+    .ioctl = devfs_ioctl,
 };
 
 size_t

@@ -20,9 +20,8 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
-#include "kernel/sched/sleepq.h"
+#include "kernel/proc/task.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 #define LEVELS_MAX 5
@@ -241,9 +240,9 @@ may_contain(struct epoll *e, struct epoll *inner)
 }
 
 static int
-add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
+epoll_add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 {
-	struct uidinfo *ui = curproc()->ui;
+	struct uidinfo *ui = curuidinfo();
 	struct epoll *inner = set_of(f);
 	int error = inner != NULL ? may_contain(e, inner) : 0;
 	struct item *it = error == 0 ? uidinfo_alloc(ui, sizeof(*it)) : NULL;
@@ -264,7 +263,7 @@ add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 }
 
 static struct item *
-find(const struct epoll *e, const struct file *f, int fd)
+epoll_find(const struct epoll *e, const struct file *f, int fd)
 {
 	list_for_each (l, &f->watches) {
 		struct item *it = list_entry(l, struct item, in_file);
@@ -277,12 +276,12 @@ find(const struct epoll *e, const struct file *f, int fd)
 
 /* epoll_lock held. */
 static int
-control(struct epoll *e, int op, struct file *f, int fd, const struct epoll_event *ev)
+epoll_control(struct epoll *e, int op, struct file *f, int fd, const struct epoll_event *ev)
 {
-	struct item *it = find(e, f, fd);
+	struct item *it = epoll_find(e, f, fd);
 
 	if (op == EPOLL_CTL_ADD)
-		return it != NULL ? -EEXIST : add(e, f, fd, ev);
+		return it != NULL ? -EEXIST : epoll_add(e, f, fd, ev);
 	if (it == NULL)
 		return -ENOENT;
 	if (op == EPOLL_CTL_DEL) {
@@ -310,7 +309,7 @@ good_exclusive(int op, const struct file *f, uint32_t events)
 int64_t
 sys_epoll_ctl(const uint64_t a[6])
 {
-	struct filetable *ft = curproc()->files;
+	struct filetable *ft = proc_files();
 	int op = (int)a[1], fd = (int)a[2], r;
 	struct file *set = filetable_get(ft, (uint32_t)a[0]), *f = filetable_get(ft, (uint32_t)fd);
 	struct epoll_event ev = {0};
@@ -325,7 +324,7 @@ sys_epoll_ctl(const uint64_t a[6])
 	    !good_exclusive(op, f, ev.events))
 		return -EINVAL;
 	mutex_lock(&epoll_lock);
-	r = control(set_of(set), op, f, fd, &ev);
+	r = epoll_control(set_of(set), op, f, fd, &ev);
 	mutex_unlock(&epoll_lock);
 	CTR5(KTR_VFS, "epoll ctl: set %d op %d fd %d events %#x result %d", (int)a[0], op, fd,
 	     ev.events, r);

@@ -8,9 +8,8 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sleepq.h"
+#include "kernel/syscall.h"
 
 #define EFD_SEMAPHORE 1
 #define COUNT_MAX     (UINT64_MAX - 1)

@@ -9,9 +9,8 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/epoll.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/printf.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 #include "ktr/sdt.h"
 
 SDT_PROVIDER_DECLARE(vfs);
@@ -225,8 +224,8 @@ file_unref(struct file *f)
 
 /* Reads or writes at *off; NULL: at the open file's offset, if it has one. */
 static int64_t
-move_bytes(struct file *f, struct uio *u, uint64_t *off,
-	   int64_t (*move)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off))
+file_move_bytes(struct file *f, struct uio *u, uint64_t *off,
+		int64_t (*move)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off))
 {
 	uint64_t none = 0;
 	int64_t n;
@@ -251,7 +250,7 @@ vfs_read(struct file *f, struct uio *u, uint64_t *off)
 		return -EBADF;
 	if (vn->ops->read == NULL)
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
-	n = move_bytes(f, u, off, vn->ops->read);
+	n = file_move_bytes(f, u, off, vn->ops->read);
 	SDT_CTR3(vfs, , , read, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop read: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;
@@ -267,7 +266,7 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 		return -EBADF;
 	if (vn->ops->write == NULL)
 		return -EINVAL;
-	n = move_bytes(f, u, off, vn->ops->write);
+	n = file_move_bytes(f, u, off, vn->ops->write);
 	SDT_CTR3(vfs, , , write, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;

@@ -9,8 +9,8 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/proc/task.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 #define RW_MAX  0x7ffff000ul /* bytes of one transfer at most, as in Linux */
@@ -19,9 +19,9 @@
 #define MFD_NAME_MAX 249 /* bytes of the name of memfd_create(), which nobody shows */
 
 static struct file *
-get_file(uint64_t fd)
+fd_get_file(uint64_t fd)
 {
-	return filetable_get(curproc()->files, (uint32_t)fd);
+	return filetable_get(proc_files(), (uint32_t)fd);
 }
 
 static void
@@ -31,9 +31,9 @@ user_uio(struct uio *u, struct uio_vec *v, uint64_t addr, uint64_t len)
 }
 
 static int64_t
-move_bytes(const uint64_t a[6], int64_t (*move)(struct file *f, struct uio *u))
+syscall_move_bytes(const uint64_t a[6], int64_t (*move)(struct file *f, struct uio *u))
 {
-	struct file *f = get_file(a[0]);
+	struct file *f = fd_get_file(a[0]);
 	struct uio_vec v;
 	struct uio u;
 
@@ -47,7 +47,7 @@ move_bytes(const uint64_t a[6], int64_t (*move)(struct file *f, struct uio *u))
 static int64_t
 move_at(const uint64_t a[6], int64_t (*move)(struct file *f, struct uio *u, uint64_t off))
 {
-	struct file *f = get_file(a[0]);
+	struct file *f = fd_get_file(a[0]);
 	struct uio_vec v;
 	struct uio u;
 
@@ -80,7 +80,7 @@ sys_pwrite64(const uint64_t a[6])
 int64_t
 sys_read(const uint64_t a[6])
 {
-	int64_t n = move_bytes(a, file_read_uio);
+	int64_t n = syscall_move_bytes(a, file_read_uio);
 
 	CTR3(KTR_VFS, "read: fd %d size %lu result %ld", (int)a[0], a[2], n);
 	return n;
@@ -89,7 +89,7 @@ sys_read(const uint64_t a[6])
 int64_t
 sys_write(const uint64_t a[6])
 {
-	int64_t n = move_bytes(a, file_write_uio);
+	int64_t n = syscall_move_bytes(a, file_write_uio);
 
 	CTR3(KTR_VFS, "write: fd %d size %lu result %ld", (int)a[0], a[2], n);
 	return n;
@@ -112,8 +112,8 @@ sum_pieces(struct uio_vec *v, unsigned count, size_t *total)
 
 /* Reads or writes pieces, at *off if off is not NULL. */
 static int64_t
-move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, bool nowait,
-	    const uint64_t *off)
+syscall_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, bool nowait,
+		    const uint64_t *off)
 {
 	struct uio u = {.space = UIO_USER, .nowait = nowait};
 	struct uio_vec *v;
@@ -143,13 +143,13 @@ move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, bool nowa
 int64_t
 file_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, bool nowait)
 {
-	return move_pieces(f, uvec, count, write, nowait, NULL);
+	return syscall_move_pieces(f, uvec, count, write, nowait, NULL);
 }
 
 int64_t
 sys_readv(const uint64_t a[6])
 {
-	int64_t n = move_pieces(get_file(a[0]), a[1], a[2], false, false, NULL);
+	int64_t n = syscall_move_pieces(fd_get_file(a[0]), a[1], a[2], false, false, NULL);
 
 	CTR3(KTR_VFS, "readv: fd %d pieces %lu result %ld", (int)a[0], a[2], n);
 	return n;
@@ -158,7 +158,7 @@ sys_readv(const uint64_t a[6])
 int64_t
 sys_writev(const uint64_t a[6])
 {
-	int64_t n = move_pieces(get_file(a[0]), a[1], a[2], true, false, NULL);
+	int64_t n = syscall_move_pieces(fd_get_file(a[0]), a[1], a[2], true, false, NULL);
 
 	CTR3(KTR_VFS, "writev: fd %d pieces %lu result %ld", (int)a[0], a[2], n);
 	return n;
@@ -175,8 +175,8 @@ move_pieces_at(const uint64_t a[6], bool write, bool has_flags)
 		return -EINVAL;
 	if (flags & ~(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT))
 		return -EOPNOTSUPP;
-	return move_pieces(get_file(a[0]), a[1], a[2], write, flags & RWF_NOWAIT,
-			   own ? NULL : &a[3]);
+	return syscall_move_pieces(fd_get_file(a[0]), a[1], a[2], write, flags & RWF_NOWAIT,
+				   own ? NULL : &a[3]);
 }
 
 int64_t
@@ -207,7 +207,7 @@ sys_pwritev2(const uint64_t a[6])
 int64_t
 sys_fsync(const uint64_t a[6])
 {
-	const struct file *f = get_file(a[0]);
+	const struct file *f = fd_get_file(a[0]);
 
 	if (f == NULL)
 		return -EBADF;
@@ -229,19 +229,19 @@ sys_sync(const uint64_t a[6])
 int64_t
 sys_close(const uint64_t a[6])
 {
-	return filetable_close(curproc()->files, (uint32_t)a[0]);
+	return filetable_close(proc_files(), (uint32_t)a[0]);
 }
 
 int64_t
 sys_close_range(const uint64_t a[6])
 {
 	uint32_t first = (uint32_t)a[0], last = (uint32_t)a[1], flags = (uint32_t)a[2];
-	struct filetable *ft = curproc()->files;
+	struct filetable *ft = proc_files();
 
 	if (first > last || (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC)))
 		return -EINVAL;
 	/* Threads share a table, and always. A thread that is alone shares it with nobody. */
-	if ((flags & CLOSE_RANGE_UNSHARE) && curproc()->nthreads > 1)
+	if ((flags & CLOSE_RANGE_UNSHARE) && proc_is_threaded())
 		return -EINVAL;
 	for (uint32_t fd = first; fd <= last && fd < ft->size; fd++) {
 		if (flags & CLOSE_RANGE_CLOEXEC)
@@ -282,7 +282,7 @@ sys_memfd_create(const uint64_t a[6])
 int64_t
 sys_fallocate(const uint64_t a[6])
 {
-	const struct file *f = get_file(a[0]);
+	const struct file *f = fd_get_file(a[0]);
 	int64_t off = (int64_t)a[2], len = (int64_t)a[3], end;
 
 	if (f == NULL || (f->flags & O_ACCMODE) == O_RDONLY)
@@ -300,7 +300,7 @@ sys_fallocate(const uint64_t a[6])
 int64_t
 sys_lseek(const uint64_t a[6])
 {
-	struct file *f = get_file(a[0]);
+	struct file *f = fd_get_file(a[0]);
 	int64_t to;
 
 	if (f == NULL)
@@ -314,7 +314,7 @@ sys_lseek(const uint64_t a[6])
 int64_t
 sys_getdents64(const uint64_t a[6])
 {
-	struct file *f = get_file(a[0]);
+	struct file *f = fd_get_file(a[0]);
 	struct uio_vec v;
 	struct uio u;
 	int64_t n;
@@ -331,7 +331,7 @@ sys_getdents64(const uint64_t a[6])
 static int64_t
 pipe_to_user(uint64_t ufds, int flags)
 {
-	struct filetable *ft = curproc()->files;
+	struct filetable *ft = proc_files();
 	struct file *end[2];
 	int fd[2], error;
 
@@ -374,12 +374,12 @@ sys_pipe2(const uint64_t a[6])
 static int64_t
 dup_from(uint64_t old, unsigned min, int flags)
 {
-	struct file *f = get_file(old);
+	struct file *f = fd_get_file(old);
 	int fd;
 
 	if (f == NULL)
 		return -EBADF;
-	fd = filetable_add(curproc()->files, file_ref(f), min, flags);
+	fd = filetable_add(proc_files(), file_ref(f), min, flags);
 	if (fd < 0)
 		file_unref(f);
 	CTR2(KTR_VFS, "dup: fd %d to %d", (int)old, fd);
@@ -389,12 +389,12 @@ dup_from(uint64_t old, unsigned min, int flags)
 static int64_t
 dup_to(uint64_t old, uint64_t to, int flags)
 {
-	struct file *f = get_file(old);
+	struct file *f = fd_get_file(old);
 	int error;
 
 	if (f == NULL || (uint32_t)to >= filetable_limit())
 		return -EBADF;
-	error = filetable_put(curproc()->files, file_ref(f), (unsigned)to, flags);
+	error = filetable_put(proc_files(), file_ref(f), (unsigned)to, flags);
 	if (error != 0) {
 		file_unref(f);
 		return error;
@@ -413,7 +413,7 @@ int64_t
 sys_dup2(const uint64_t a[6])
 {
 	if ((uint32_t)a[0] == (uint32_t)a[1])
-		return get_file(a[0]) != NULL ? (int64_t)(uint32_t)a[0] : -EBADF;
+		return fd_get_file(a[0]) != NULL ? (int64_t)(uint32_t)a[0] : -EBADF;
 	return dup_to(a[0], a[1], 0);
 }
 
@@ -437,8 +437,8 @@ set_status(struct file *f, int flags)
 int64_t
 sys_fcntl(const uint64_t a[6])
 {
-	struct filetable *ft = curproc()->files;
-	struct file *f = get_file(a[0]);
+	struct filetable *ft = proc_files();
+	struct file *f = fd_get_file(a[0]);
 
 	if (f == NULL)
 		return -EBADF;
@@ -474,7 +474,7 @@ sys_fcntl(const uint64_t a[6])
 int64_t
 sys_ioctl(const uint64_t a[6])
 {
-	struct file *f = get_file(a[0]);
+	struct file *f = fd_get_file(a[0]);
 	int32_t on;
 
 	if (f == NULL)
@@ -482,7 +482,7 @@ sys_ioctl(const uint64_t a[6])
 	switch ((unsigned)a[1]) {
 	case FIOCLEX:
 	case FIONCLEX:
-		filetable_set_cloexec(curproc()->files, (unsigned)a[0], (unsigned)a[1] == FIOCLEX);
+		filetable_set_cloexec(proc_files(), (unsigned)a[0], (unsigned)a[1] == FIOCLEX);
 		return 0;
 	case FIONBIO:
 		if (copy_in(&on, a[2], sizeof(on)) != 0)

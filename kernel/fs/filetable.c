@@ -9,7 +9,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 #include "kernel/sched/thread.h"
 #include "ktr/ktr.h"
 
@@ -48,7 +48,7 @@ is_set(const uint64_t *bits, unsigned fd)
 }
 
 static inline void
-set_bit(uint64_t *bits, unsigned fd, bool on)
+filetable_set_bit(uint64_t *bits, unsigned fd, bool on)
 {
 	if (on)
 		bits[fd / 64] |= 1ull << fd % 64;
@@ -61,7 +61,7 @@ set_bit(uint64_t *bits, unsigned fd, bool on)
  * with the files. 0 or -ENOMEM.
  */
 static int
-grow(struct filetable *ft, unsigned fd)
+filetable_grow(struct filetable *ft, unsigned fd)
 {
 	struct file **files, **old;
 	unsigned size = FILES_FIRST;
@@ -114,7 +114,7 @@ filetable_clone(struct filetable *ft, struct uidinfo *ui)
 	spin_lock(&ft->lock);
 	while ((size = ft->size) > copy->size) {
 		spin_unlock(&ft->lock);
-		if (grow(copy, size - 1) != 0) {
+		if (filetable_grow(copy, size - 1) != 0) {
 			uidinfo_free(ui, copy);
 			return NULL;
 		}
@@ -122,7 +122,7 @@ filetable_clone(struct filetable *ft, struct uidinfo *ui)
 	}
 	for (unsigned fd = 0; (fd = filetable_next(ft, fd)) < FILES_MAX; fd++) {
 		copy->files[fd] = file_ref(ft->files[fd]);
-		set_bit(copy->used, fd, true);
+		filetable_set_bit(copy->used, fd, true);
 	}
 	memcpy(copy->close_on_exec, ft->close_on_exec, size / 8);
 	spin_unlock(&ft->lock);
@@ -150,16 +150,16 @@ filetable_close_on_exec(struct filetable *ft)
 
 /* The current thread keeps a reference until its system call has ended. False: it has too many. */
 static bool
-hold(struct file *f)
+filetable_hold(struct file *f)
 {
-	struct lwp *l = curlwp();
+	struct held *h = proc_held();
 
-	for (unsigned i = 0; i < l->nheld; i++)
-		if (l->held[i] == f)
+	for (unsigned i = 0; i < h->nfiles; i++)
+		if (h->files[i] == f)
 			return true;
-	if (l->nheld == FILES_HELD)
+	if (h->nfiles == FILES_HELD)
 		return false;
-	l->held[l->nheld++] = file_ref(f);
+	h->files[h->nfiles++] = file_ref(f);
 	curthread()->holds = true;
 	return true;
 }
@@ -167,26 +167,25 @@ hold(struct file *f)
 void
 file_release_held(void)
 {
-	struct lwp *l = curlwp();
+	struct held *h = proc_held();
 
-	while (l->nheld > 0)
-		file_unref(l->held[--l->nheld]);
-	vnode_unref(l->cwd);
-	l->cwd = NULL;
+	while (h->nfiles > 0)
+		file_unref(h->files[--h->nfiles]);
+	vnode_unref(h->cwd);
+	h->cwd = NULL;
 	curthread()->holds = false;
 }
 
 struct file *
 filetable_get(struct filetable *ft, uint64_t fd)
 {
-	const struct proc *p = curproc();
 	struct file *f;
 
-	if (p == NULL || p->nthreads == 1)
+	if (!proc_is_threaded())
 		return fd < ft->size ? ft->files[fd] : NULL;
 	spin_lock(&ft->lock);
 	f = fd < ft->size ? ft->files[fd] : NULL;
-	if (f != NULL && !hold(f))
+	if (f != NULL && !filetable_hold(f))
 		f = NULL;
 	spin_unlock(&ft->lock);
 	return f;
@@ -195,7 +194,7 @@ filetable_get(struct filetable *ft, uint64_t fd)
 struct file *
 filetable_get_kind(uint64_t fd, const struct vnode_ops *ops, int *err)
 {
-	struct file *f = filetable_get(curproc()->files, (uint32_t)fd);
+	struct file *f = filetable_get(proc_files(), (uint32_t)fd);
 
 	*err = f == NULL ? -EBADF : f->vn->ops != ops ? -EINVAL : 0;
 	return *err == 0 ? f : NULL;
@@ -206,8 +205,8 @@ static inline void
 set_file(struct filetable *ft, unsigned fd, struct file *f, int flags)
 {
 	ft->files[fd] = f;
-	set_bit(ft->used, fd, f != NULL);
-	set_bit(ft->close_on_exec, fd, f != NULL && (flags & O_CLOEXEC));
+	filetable_set_bit(ft->used, fd, f != NULL);
+	filetable_set_bit(ft->close_on_exec, fd, f != NULL && (flags & O_CLOEXEC));
 }
 
 void
@@ -215,7 +214,7 @@ filetable_set_cloexec(struct filetable *ft, unsigned fd, bool on)
 {
 	spin_lock(&ft->lock);
 	if (fd < ft->size)
-		set_bit(ft->close_on_exec, fd, on && ft->files[fd] != NULL);
+		filetable_set_bit(ft->close_on_exec, fd, on && ft->files[fd] != NULL);
 	spin_unlock(&ft->lock);
 }
 
@@ -248,12 +247,12 @@ take_lowest(struct filetable *ft, struct file *f, unsigned min, int flags)
 		if (fd >= limit || fd < ft->size)
 			break;
 		spin_unlock(&ft->lock);
-		if (grow(ft, fd) != 0)
+		if (filetable_grow(ft, fd) != 0)
 			return -ENOMEM;
 	}
 	if (fd < limit) {
 		set_file(ft, fd, f, flags);
-		set_bit(ft->used, fd, true);
+		filetable_set_bit(ft->used, fd, true);
 	}
 	spin_unlock(&ft->lock);
 	return fd < limit ? (int)fd : -EMFILE;
@@ -268,13 +267,13 @@ filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags)
 int
 filetable_reserve(void)
 {
-	return take_lowest(curproc()->files, NULL, 0, 0);
+	return take_lowest(proc_files(), NULL, 0, 0);
 }
 
 void
 filetable_fill(unsigned fd, struct file *f, int flags)
 {
-	struct filetable *ft = curproc()->files;
+	struct filetable *ft = proc_files();
 
 	spin_lock(&ft->lock);
 	set_file(ft, fd, f, flags);
@@ -284,7 +283,7 @@ filetable_fill(unsigned fd, struct file *f, int flags)
 int
 filetable_install(struct file *f, int flags)
 {
-	int fd = filetable_add(curproc()->files, f, 0, flags);
+	int fd = filetable_add(proc_files(), f, 0, flags);
 
 	if (fd < 0)
 		file_unref(f);
@@ -306,7 +305,7 @@ filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags)
 	struct file *old;
 	bool reserved;
 
-	if (fd >= ft->size && grow(ft, fd) != 0)
+	if (fd >= ft->size && filetable_grow(ft, fd) != 0)
 		return -ENOMEM;
 	spin_lock(&ft->lock);
 	old = ft->files[fd];

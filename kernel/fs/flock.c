@@ -16,9 +16,9 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/proc/task.h"
 #include "kernel/sched/sleepq.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 static struct mutex flock_mutex = MUTEX_INIT("flock");
@@ -26,7 +26,7 @@ static struct cond freed;
 
 /* flock_mutex held. */
 static void
-unlock(struct file *f)
+flock_unlock(struct file *f)
 {
 	f->vn->flocks = f->flock == LOCK_EX ? 0 : f->vn->flocks - (f->flock == LOCK_SH);
 	f->flock = 0;
@@ -37,14 +37,14 @@ void
 flock_end(struct file *f)
 {
 	mutex_lock(&flock_mutex);
-	unlock(f);
+	flock_unlock(f);
 	mutex_unlock(&flock_mutex);
 }
 
 int64_t
 sys_flock(const uint64_t a[6])
 {
-	struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
+	struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
 	int op = (int)a[1] & ~LOCK_NB, r = 0;
 
 	if (f == NULL)
@@ -53,7 +53,7 @@ sys_flock(const uint64_t a[6])
 		return -EINVAL;
 	mutex_lock(&flock_mutex);
 	if (f->flock != op)
-		unlock(f); /* as in Linux, others may come before the change */
+		flock_unlock(f); /* as in Linux, others may come before the change */
 	while (r == 0 && op != LOCK_UN && f->flock != op) {
 		if (op == LOCK_SH ? f->vn->flocks >= 0 : f->vn->flocks == 0) {
 			f->vn->flocks = op == LOCK_SH ? f->vn->flocks + 1 : -1;
@@ -192,7 +192,7 @@ is_deadlock(const void *owner, const void *holder)
 
 /* Waits until nothing keeps the lock away. 0, -EINTR or -EDEADLK. flock_mutex held. */
 static int
-wait_for(const struct vnode *vn, const struct record_lock *want)
+flock_wait(const struct vnode *vn, const struct record_lock *want)
 {
 	struct waiter self = {.next = waiters, .owner = want->owner}, **at = &waiters;
 	const struct record_lock *l;
@@ -223,7 +223,7 @@ set_lock(struct vnode *vn, const struct record_lock *want, bool unlock, bool wai
 
 	mutex_lock(&flock_mutex);
 	if (error == 0 && !unlock && find_conflict(vn, want) != NULL)
-		error = wait ? wait_for(vn, want) : -EAGAIN;
+		error = wait ? flock_wait(vn, want) : -EAGAIN;
 	if (error == 0) {
 		*l = *want;
 		if (!unlock)
@@ -301,7 +301,7 @@ record_lock_fcntl(struct filetable *ft, uint64_t fd, int command, uint64_t ufloc
 	if (error != 0)
 		return error;
 	want.owner = ofd ? (const void *)f : ft;
-	want.pid = ofd ? -1 : (int32_t)curproc()->pid;
+	want.pid = ofd ? -1 : (int32_t)proc_pid();
 	want.exclusive = u.l_type == F_WRLCK;
 	if (get) {
 		mutex_lock(&flock_mutex);

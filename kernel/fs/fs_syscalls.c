@@ -9,8 +9,8 @@
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/proc/task.h"
+#include "kernel/syscall.h"
 #include "ktr/sdt.h"
 
 SDT_PROVIDER_DECLARE(vfs);
@@ -32,7 +32,7 @@ at_directory(uint64_t dirfd, const char *path, struct vnode **dir)
 	*dir = proc_cwd();
 	if ((int)dirfd == AT_FDCWD || *path == '/')
 		return 0;
-	f = filetable_get(curproc()->files, (uint32_t)dirfd);
+	f = filetable_get(proc_files(), (uint32_t)dirfd);
 	if (f == NULL)
 		return -EBADF;
 	*dir = f->vn;
@@ -153,7 +153,7 @@ sys_newfstatat(const uint64_t a[6])
 int64_t
 sys_fstat(const uint64_t a[6])
 {
-	const struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
+	const struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
 
 	return f != NULL ? stat_vnode(f->vn, a[1]) : -EBADF;
 }
@@ -339,7 +339,7 @@ link_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, uint64_t
 
 	if (flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
-	if ((flags & AT_EMPTY_PATH) && curproc()->uid != 0)
+	if ((flags & AT_EMPTY_PATH) && proc_user() != 0)
 		return -ENOENT; /* Linux: CAP_DAC_READ_SEARCH; a descriptor shows no way to the file
 				 */
 	vn = vnode_of_user(from_fd, ufrom,
@@ -441,7 +441,7 @@ sys_chdir(const uint64_t a[6])
 int64_t
 sys_fchdir(const uint64_t a[6])
 {
-	const struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
+	const struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
 
 	return f != NULL ? change_dir(vnode_ref(f->vn), "") : -EBADF;
 }
@@ -459,20 +459,11 @@ sys_chroot(const uint64_t a[6])
 	if (vn == NULL)
 		return error;
 	error = S_ISDIR(vn->mode) ? vnode_access(vn, VNODE_EXEC) : -ENOTDIR;
-	if (error == 0 && curproc()->uid != 0)
+	if (error == 0 && proc_user() != 0)
 		error = -EPERM;
 	CTR2(KTR_VFS, "chroot: path %s error %d", vfs_trace_name(p.text), -error);
 	vnode_unref(error == 0 ? vfs_change_root(vn) : vn);
 	return error;
-}
-
-int64_t
-sys_umask(const uint64_t a[6])
-{
-	uint32_t old = curproc()->umask;
-
-	curproc()->umask = (uint32_t)a[0] & 0777;
-	return old;
 }
 
 struct vnode *

@@ -30,7 +30,7 @@ struct unpack {
 	struct link links[LINKS_MAX];
 };
 
-static void PRINTF_LIKE(2, 3) complain(struct unpack *u, const char *fmt, ...)
+static void PRINTF_LIKE(2, 3) initrd_complain(struct unpack *u, const char *fmt, ...)
 {
 	char text[192];
 	va_list ap;
@@ -109,7 +109,7 @@ make_node(const struct cpio_entry *e, const struct link *l, int *err)
 }
 
 static void
-fill(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
+initrd_fill(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
 {
 	struct uio_vec v;
 	struct uio io;
@@ -119,8 +119,8 @@ fill(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
 	uio_init(&io, &v, UIO_KERNEL, e->data, e->size);
 	n = vn->ops->write(vn, NULL, &io, &off);
 	if (n != (int64_t)e->size)
-		complain(u, "%s: %lu of %lu bytes kept, error %d", e->name, off, e->size,
-			 n < 0 ? (int)-n : ENOSPC);
+		initrd_complain(u, "%s: %lu of %lu bytes kept, error %d", e->name, off, e->size,
+				n < 0 ? (int)-n : ENOSPC);
 	CTR2(KTR_VFS, "cpio file: name %s size %lu", vfs_trace_name(e->name), e->size);
 }
 
@@ -134,8 +134,8 @@ link_add(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
 			return;
 		}
 	}
-	complain(u, "%s: more than %d files with hard links wait for their other names", e->name,
-		 LINKS_MAX);
+	initrd_complain(u, "%s: more than %d files with hard links wait for their other names",
+			e->name, LINKS_MAX);
 	vnode_unref(vn);
 }
 
@@ -149,24 +149,24 @@ unpack_entry(struct unpack *u, const struct cpio_entry *e)
 	if (e->name[0] == '\0')
 		return; /* the root exists already */
 	if (!S_ISREG(e->mode) && !S_ISDIR(e->mode) && !S_ISLNK(e->mode)) {
-		complain(u, "%s: mode %#o, expected a file, a directory or a symbolic link",
-			 e->name, e->mode);
+		initrd_complain(u, "%s: mode %#o, expected a file, a directory or a symbolic link",
+				e->name, e->mode);
 		return;
 	}
 	if (S_ISLNK(e->mode) && (e->size == 0 || e->size >= PATH_MAX)) {
-		complain(u, "%s: a symbolic link of %lu bytes, expected 1 to %d", e->name, e->size,
-			 PATH_MAX - 1);
+		initrd_complain(u, "%s: a symbolic link of %lu bytes, expected 1 to %d", e->name,
+				e->size, PATH_MAX - 1);
 		return;
 	}
 	l = S_ISREG(e->mode) && e->nlink > 1 ? link_find(u, e) : NULL;
 	vn = make_node(e, l, &error);
 	if (vn == NULL) {
-		complain(u, "%s: error %d", e->name, -error);
+		initrd_complain(u, "%s: error %d", e->name, -error);
 		return;
 	}
 	u->files++;
 	if (S_ISREG(e->mode) && e->size > 0)
-		fill(u, vn, e);
+		initrd_fill(u, vn, e);
 	if (l != NULL && --l->missing == 0) {
 		vnode_unref(l->vn);
 		l->vn = NULL;
@@ -189,7 +189,7 @@ vfs_unpack(const struct boot_module *m)
 		if (got > 0)
 			unpack_entry(&u, &e);
 		else
-			complain(&u, "offset %lu: expected %s", c.error_at, c.expected);
+			initrd_complain(&u, "offset %lu: expected %s", c.error_at, c.expected);
 	}
 	/* The archive lacks names of what is left. */
 	for (unsigned i = 0; i < LINKS_MAX; i++)

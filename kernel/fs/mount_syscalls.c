@@ -11,9 +11,8 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
-#include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/proc/task.h"
+#include "kernel/syscall.h"
 
 #define CWD       ((uint64_t)AT_FDCWD)
 #define TEXT_MAX  64
@@ -45,7 +44,7 @@ sys_mount(const uint64_t a[6])
 	struct vnode *dir;
 	int error = 0;
 
-	if (curproc()->uid != 0)
+	if (proc_user() != 0)
 		return -EPERM;
 	if (a[0] != 0 && copy_in_str(source, a[0], sizeof(source)) == -EFAULT)
 		return -EFAULT;
@@ -74,7 +73,7 @@ sys_umount2(const uint64_t a[6])
 	struct vnode *dir;
 	int error;
 
-	if (curproc()->uid != 0)
+	if (proc_user() != 0)
 		return -EPERM;
 	if (a[1] & ~(uint64_t)(MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW))
 		return -EINVAL;
@@ -120,7 +119,7 @@ sys_statfs(const uint64_t a[6])
 int64_t
 sys_fstatfs(const uint64_t a[6])
 {
-	const struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
+	const struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
 
 	return f != NULL ? give_statfs(vnode_ref(f->vn), a[1]) : -EBADF;
 }

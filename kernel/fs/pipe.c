@@ -17,7 +17,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 #include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
 
@@ -332,7 +332,7 @@ pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	CTR4(KTR_BUF, "pipe write: ino %lu bytes %lu used %lu error %d", vn->ino, start - u->resid,
 	     pipe_used(p), -error);
 	mutex_unlock(&vn->lock);
-	if (error == -EPIPE && curproc() != NULL)
+	if (error == -EPIPE)
 		proc_signal_self(SIGPIPE);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }

@@ -18,9 +18,9 @@
 #include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
-#include "kernel/sched/sleepq_private.h"
+#include "kernel/proc/task.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 #define ALWAYS   (POLLERR | POLLHUP | POLLNVAL)
@@ -107,8 +107,7 @@ ready_count(void *arg)
 
 	for (unsigned i = 0; i < s->n; i++) {
 		struct pollfd *p = &s->fds[i];
-		struct file *f =
-		    p->fd < 0 ? NULL : filetable_get(curproc()->files, (uint32_t)p->fd);
+		struct file *f = p->fd < 0 ? NULL : filetable_get(proc_files(), (uint32_t)p->fd);
 		unsigned found = f != NULL ? poll_ready(f) : p->fd < 0 ? 0 : POLLNVAL;
 
 		p->revents = (int16_t)(found & ((uint16_t)p->events | ALWAYS));
@@ -255,7 +254,7 @@ sets_to_fds(const struct sets *s, unsigned nfds, struct pollfd *fds)
 			wanted |= s->word[i][fd / 64] >> fd % 64 & 1 ? events[i] : 0;
 		if (wanted == 0)
 			continue;
-		if (filetable_get(curproc()->files, fd) == NULL)
+		if (filetable_get(proc_files(), fd) == NULL)
 			return -EBADF;
 		file_release_held();
 		fds[n++] = (struct pollfd){.fd = (int32_t)fd, .events = wanted};

@@ -20,7 +20,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 #include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
 

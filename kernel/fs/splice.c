@@ -16,8 +16,8 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
-#include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/proc/task.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 #define MOVE_MAX 0x7ffff000ul /* bytes of one call at most, as in Linux */
@@ -33,9 +33,9 @@ struct end {
 };
 
 static struct file *
-get_file(uint64_t fd, bool write)
+splice_get_file(uint64_t fd, bool write)
 {
-	struct file *f = filetable_get(curproc()->files, (uint32_t)fd);
+	struct file *f = filetable_get(proc_files(), (uint32_t)fd);
 
 	return f != NULL && (f->flags & O_ACCMODE) != (write ? O_RDONLY : O_WRONLY) ? f : NULL;
 }
@@ -46,7 +46,7 @@ end_open(struct end *e, uint64_t fd, uint64_t uoff, bool write)
 {
 	int64_t own;
 
-	*e = (struct end){.f = get_file(fd, write), .uoff = uoff};
+	*e = (struct end){.f = splice_get_file(fd, write), .uoff = uoff};
 	if (e->f == NULL)
 		return -EBADF;
 	e->pipe = is_pipe(e->f);
@@ -239,7 +239,7 @@ sys_tee(const uint64_t a[6])
 int64_t
 sys_vmsplice(const uint64_t a[6])
 {
-	struct file *f = filetable_get(curproc()->files, (uint32_t)a[0]);
+	struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
 
 	if ((uint32_t)a[3] & ~SPLICE_F_ALL)
 		return -EINVAL;

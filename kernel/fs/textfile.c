@@ -8,7 +8,6 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"
 #include "kernel/lib/sbuf.h"
-#include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
@@ -56,7 +55,7 @@ textfile_release(struct file *f)
 }
 
 static int
-make_room(struct file *f, struct reader *r, size_t room)
+textfile_make_room(struct file *f, struct reader *r, size_t room)
 {
 	drop_text(f, r);
 	if (!uidinfo_charge(f->ui, UIDINFO_KMEM, room))
@@ -77,7 +76,7 @@ make_text(struct file *f, struct reader *r, int (*show)(struct vnode *vn, struct
 	int error;
 
 	do {
-		error = r->text != NULL && r->room == room ? 0 : make_room(f, r, room);
+		error = r->text != NULL && r->room == room ? 0 : textfile_make_room(f, r, room);
 		if (error != 0)
 			break;
 		sbuf_init(&out, r->text, room);
@@ -111,7 +110,7 @@ textfile_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off,
 }
 
 static bool
-is_blank(char c)
+textfile_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n';
 }
@@ -125,7 +124,7 @@ whole_words(const char *text, size_t n)
 {
 	size_t whole = n;
 
-	while (n >= WRITE_BLOCK && whole > 0 && !is_blank(text[whole - 1]))
+	while (n >= WRITE_BLOCK && whole > 0 && !textfile_is_blank(text[whole - 1]))
 		whole--;
 	return whole > 0 ? whole : n;
 }

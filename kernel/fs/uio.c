@@ -32,7 +32,7 @@ move_piece(const struct uio *u, void *kernel, size_t n, enum direction dir)
 }
 
 static int
-move(struct uio *u, char *kernel, size_t n, enum direction dir)
+uio_move(struct uio *u, char *kernel, size_t n, enum direction dir)
 {
 	if (n > u->resid)
 		n = u->resid;
@@ -61,13 +61,13 @@ move(struct uio *u, char *kernel, size_t n, enum direction dir)
 int
 uio_put(struct uio *u, const void *src, size_t n)
 {
-	return move(u, (char *)(uintptr_t)src, n, PUT);
+	return uio_move(u, (char *)(uintptr_t)src, n, PUT);
 }
 
 int
 uio_take(struct uio *u, void *dst, size_t n)
 {
-	return move(u, dst, n, TAKE);
+	return uio_move(u, dst, n, TAKE);
 }
 
 int

@@ -13,11 +13,11 @@
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/fs/vfs_private.h"
-#include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/proc/task.h"
 #include "ktr/sdt.h"
 
 #define NO_VNODE ((struct vnode *)NULL) /* for a probe: after an error there is none */
@@ -27,11 +27,6 @@ SDT_PROBE_DEFINE_TEXT(vfs, , , lookup, "lookup", ": vnode %p name %s error %d", 
 		      "char *", "int");
 SDT_PROBE_DEFINE_TEXT(vfs, , , create, "create", ": vnode %p name %s error %d", 3, "struct vnode *",
 		      "char *", "int");
-SDT_PROBE_DEFINE_TEXT(vfs, , , remove, "remove", ": vnode %p name %s error %d", 3, "struct vnode *",
-		      "char *", "int");
-
-#define STICKY \
-	01000 /* directory: names are removed by the owner of the file or of the directory only */
 
 struct mutex vfs_lock = MUTEX_INIT("vfs");
 struct vnode *vfs_root;
@@ -60,7 +55,7 @@ lookup(struct vnode *cwd, const char *path, bool follow, int *err)
 	struct walk w = {0};
 
 	mutex_lock(&vfs_lock);
-	*err = walk(cwd, path, &w);
+	*err = path_walk(cwd, path, &w);
 	if (*err == 0)
 		*err = walk_end(&w, follow, &vn);
 	if (*err == 0)
@@ -99,9 +94,8 @@ vnode_dir(const struct vnode *vn)
 	return dir;
 }
 
-/* May the user add and remove names in w->dir? vfs_lock held. */
-static int
-may_change(const struct walk *w)
+int
+vfs_may_change(const struct walk *w)
 {
 	if (!S_ISDIR(w->dir->mode))
 		return -ENOTDIR;
@@ -112,22 +106,16 @@ may_change(const struct walk *w)
 	return vnode_access(w->dir, VNODE_WRITE | VNODE_EXEC);
 }
 
-static bool
-is_dot(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
 /* May the user give a name that w leads to? vfs_lock held. */
 static int
 may_create(const struct walk *w)
 {
-	int error = may_change(w);
+	int error = vfs_may_change(w);
 
 	/* The ".." of a removed directory names nothing. */
-	if (is_dot(w->name) && w->dir->parent == NULL)
+	if (name_is_dot(w->name) && w->dir->parent == NULL)
 		return -ENOENT;
-	if (w->name[0] == '\0' || is_dot(w->name))
+	if (w->name[0] == '\0' || name_is_dot(w->name))
 		return -EEXIST;
 	if (error == -ENOTDIR || error == -ENOENT)
 		return error;
@@ -184,7 +172,7 @@ create_locked(const struct walk *w, const struct kind *kind, struct vnode **vn)
 		return error;
 	if (w->want_dir && !S_ISDIR(mode))
 		return kind->to_open ? -EISDIR : -ENOENT;
-	if ((S_ISCHR(mode) || S_ISBLK(mode)) && vfs_user() != 0)
+	if ((S_ISCHR(mode) || S_ISBLK(mode)) && proc_user() != 0)
 		return -EPERM;
 	*vn = make_vnode(kind);
 	if (*vn == NULL)
@@ -197,14 +185,13 @@ create_locked(const struct walk *w, const struct kind *kind, struct vnode **vn)
 	return error < 0 ? -ENOSPC : 0;
 }
 
-/* Has w->dir the operation, and may the user use it? vfs_lock held; not while it is called. */
-static int
-change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name))
+int
+vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name))
 {
 	struct vnode *dir = vnode_ref(w->dir);
 	int error = vnode_access(dir, VNODE_WRITE | VNODE_EXEC);
 
-	if (error == 0 && (w->name[0] == '\0' || is_dot(w->name)))
+	if (error == 0 && (w->name[0] == '\0' || name_is_dot(w->name)))
 		error = -EEXIST;
 	mutex_unlock(&vfs_lock);
 	if (error == 0)
@@ -215,18 +202,18 @@ change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name))
 }
 
 static struct vnode *
-create(struct vnode *cwd, const char *path, const struct kind *kind, int *err)
+vfs_create(struct vnode *cwd, const char *path, const struct kind *kind, int *err)
 {
 	uint32_t mode = kind->mode;
 	struct vnode *vn = NULL;
 	struct walk w = {0};
 
 	mutex_lock(&vfs_lock);
-	*err = walk(cwd, path, &w);
+	*err = path_walk(cwd, path, &w);
 	if (*err == 0 && S_ISDIR(mode) && w.dir->ops->mkdir != NULL) {
-		*err = change_by(&w, w.dir->ops->mkdir);
+		*err = vfs_change_by(&w, w.dir->ops->mkdir);
 		if (*err == 0)
-			*err = walk(cwd, path, &w);
+			*err = path_walk(cwd, path, &w);
 		if (*err == 0)
 			*err = walk_end(&w, false, &vn);
 		if (*err == 0)
@@ -244,19 +231,19 @@ create(struct vnode *cwd, const char *path, const struct kind *kind, int *err)
 struct vnode *
 vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err)
 {
-	return create(cwd, path, &(struct kind){.mode = mode, .to_open = true}, err);
+	return vfs_create(cwd, path, &(struct kind){.mode = mode, .to_open = true}, err);
 }
 
 struct vnode *
 vnode_mknod(struct vnode *cwd, const char *path, uint32_t mode, uint64_t rdev, int *err)
 {
-	return create(cwd, path, &(struct kind){.mode = mode, .rdev = rdev}, err);
+	return vfs_create(cwd, path, &(struct kind){.mode = mode, .rdev = rdev}, err);
 }
 
 struct vnode *
 vfs_symlink(struct vnode *cwd, const char *path, const char *to, int *err)
 {
-	return create(cwd, path, &(struct kind){.mode = S_IFLNK | 0777, .to = to}, err);
+	return vfs_create(cwd, path, &(struct kind){.mode = S_IFLNK | 0777, .to = to}, err);
 }
 
 /* vfs_lock held. */
@@ -284,7 +271,7 @@ vnode_link(struct vnode *vn, struct vnode *cwd, const char *path)
 	int error;
 
 	mutex_lock(&vfs_lock);
-	error = walk(cwd, path, &w);
+	error = path_walk(cwd, path, &w);
 	if (error == 0)
 		error = link_locked(&w, vn);
 	mutex_unlock(&vfs_lock);
@@ -303,7 +290,7 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 
 	*made = false;
 	mutex_lock(&vfs_lock);
-	error = walk(cwd, path, &w);
+	error = path_walk(cwd, path, &w);
 	if (error == 0) {
 		error = walk_end(&w, follow, &vn);
 		if (error == 0)
@@ -459,197 +446,9 @@ dir_fill(struct vnode *dir)
 	fill(dir);
 }
 
-static int
-may_remove(const struct walk *w, const struct vnode *vn)
-{
-	uint32_t user = vfs_user();
-
-	if ((w->dir->mode & STICKY) && user != 0 && user != vn->uid && user != w->dir->uid)
-		return -EPERM;
-	return vn->fixed || vn->cover != NULL || vn->dev != w->dir->dev ? -EBUSY : 0;
-}
-
-/* Finds the name that w leads to, if it may be removed. dot: the error for "." and "..". vfs_lock
- * held. */
-static int
-find_removable(struct walk *w, int dot, struct vname **n)
-{
-	bool want_dir = w->want_dir;
-	struct vnode *vn;
-	int error;
-
-	if (w->name[0] == '\0')
-		return -EBUSY; /* the root */
-	if (is_dot(w->name))
-		return dot;
-	w->want_dir = false; /* also with a slash, a symbolic link is itself removed */
-	error = walk_end(w, false, &vn);
-	if (error == 0 && want_dir && !S_ISDIR(vn->mode))
-		error = -ENOTDIR;
-	if (error == 0)
-		error = may_change(w);
-	if (error < 0)
-		return error;
-	*n = dir_find(w->dir, w->name);
-	return may_remove(w, vn);
-}
-
-int
-vnode_remove(struct vnode *cwd, const char *path, bool dir)
-{
-	struct vnode *vn = NULL;
-	struct vname *n;
-	struct walk w = {0};
-	int error;
-
-	mutex_lock(&vfs_lock);
-	error = walk(cwd, path, &w);
-	if (error == 0 && dir && w.dir->ops->rmdir != NULL) {
-		error = change_by(&w, w.dir->ops->rmdir);
-		mutex_unlock(&vfs_lock);
-		walk_done(&w);
-		return error;
-	}
-	if (error == 0)
-		error = find_removable(&w,
-				       !dir                       ? -EISDIR
-				       : strcmp(w.name, ".") == 0 ? -EINVAL
-								  : -ENOTEMPTY,
-				       &n);
-	if (error == 0)
-		vn = n->vn;
-	if (error == 0 && dir && !S_ISDIR(vn->mode))
-		error = -ENOTDIR;
-	else if (error == 0 && !dir && S_ISDIR(vn->mode))
-		error = -EISDIR;
-	else if (error == 0 && !list_empty(&vn->children))
-		error = -ENOTEMPTY;
-	if (error == 0)
-		dir_unlink(n);
-	mutex_unlock(&vfs_lock);
-	walk_done(&w);
-	SDT_CTR2(vfs, , , remove,
-		 SDT_ARGS3(error == 0 ? vn : NO_VNODE, vfs_trace_name(path), -error), KTR_VOP,
-		 "remove: name %s error %d", vfs_trace_name(path), -error);
-	if (error == 0)
-		vnode_unref(vn);
-	return error;
-}
-
-/* May `from` replace `to`? */
-static int
-may_replace(const struct vnode *from, const struct vnode *to)
-{
-	if (S_ISDIR(from->mode) != S_ISDIR(to->mode))
-		return S_ISDIR(to->mode) ? -EISDIR : -ENOTDIR;
-	return list_empty(&to->children) ? 0 : -ENOTEMPTY;
-}
-
-/* Is dir the directory vn, or in it? vfs_lock held. */
-static bool
-is_below(const struct vnode *dir, const struct vnode *vn)
-{
-	while (dir != vfs_root && dir != vn)
-		dir = dir->parent;
-	return dir == vn;
-}
-
-/* The vnodes of two names change places. vfs_lock held. */
-static int
-exchange(struct vname *a, struct vname *b)
-{
-	struct vnode *vn = a->vn;
-
-	if (is_below(a->dir, b->vn) || is_below(b->dir, vn))
-		return -EINVAL;
-	a->vn = b->vn;
-	b->vn = vn;
-	a->vn->name = a;
-	b->vn->name = b;
-	if (S_ISDIR(a->vn->mode))
-		a->vn->parent = a->dir;
-	if (S_ISDIR(b->vn->mode))
-		b->vn->parent = b->dir;
-	a->dir->mtime_ns = b->dir->mtime_ns = clock_real_now_ns();
-	return 0;
-}
-
-/*
- * Renames. gone[]: the vnodes of the names that are removed, with their references. vfs_lock held.
- */
-static int
-rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *gone[2])
-{
-	struct vname *n, *old;
-	struct vnode *vn;
-	int error = find_removable(from, -EBUSY, &n);
-
-	if (error < 0)
-		return error;
-	vn = n->vn;
-	if (vn->dev != to->dir->dev)
-		return -EXDEV;
-	if (flags & RENAME_EXCHANGE) {
-		error = find_removable(to, -EBUSY, &old);
-		return error == 0 ? exchange(n, old) : error;
-	}
-	if (to->name[0] == '\0' || is_dot(to->name))
-		return -EBUSY;
-	error = may_change(to);
-	if (error < 0)
-		return error;
-	if (to->want_dir && !S_ISDIR(vn->mode))
-		return -ENOTDIR;
-	if (is_below(to->dir, vn))
-		return -EINVAL; /* a directory cannot move into itself */
-	old = dir_find(to->dir, to->name);
-	if (old != NULL && (flags & RENAME_NOREPLACE))
-		return -EEXIST;
-	if (old != NULL && old->vn == vn)
-		return 0;
-	if (old != NULL && (error = may_replace(vn, old->vn)) == 0)
-		error = may_remove(to, old->vn);
-	if (error < 0)
-		return error;
-	error = dir_link(to->dir, vnode_ref(vn), to->name);
-	gone[0] = vn;
-	if (error < 0)
-		return -ENOSPC;
-	dir_unlink(n);
-	if (old != NULL) {
-		gone[1] = old->vn;
-		dir_unlink(old);
-	}
-	return 0;
-}
-
-int
-vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, const char *to,
-	     unsigned flags)
-{
-	struct vnode *gone[2] = {NULL, NULL};
-	struct walk a = {0}, b = {0};
-	int error;
-
-	mutex_lock(&vfs_lock);
-	error = walk(cwd_from, from, &a);
-	if (error == 0)
-		error = walk(cwd_to, to, &b);
-	if (error == 0)
-		error = rename_locked(&a, &b, flags, gone);
-	mutex_unlock(&vfs_lock);
-	walk_done(&a);
-	walk_done(&b);
-	CTR3(KTR_VOP, "rename: from %s to %s error %d", vfs_trace_name(from), vfs_trace_name(to),
-	     -error);
-	vnode_unref(gone[0]);
-	vnode_unref(gone[1]);
-	return error;
-}
-
 /* Makes a directory with the kernel's choice of mode, before archives are unpacked. */
 static struct vnode *
-make_dir(struct vnode *in, const char *name, uint32_t mode)
+vfs_make_dir(struct vnode *in, const char *name, uint32_t mode)
 {
 	int error;
 	struct vnode *vn = vnode_add(in, name, S_IFDIR | mode, NULL, NULL, &error);
@@ -680,12 +479,12 @@ vfs_init(void)
 		panic("vfs: no memory for the root directory");
 	vfs_root->parent = vfs_root;
 	vfs_mount_at_boot(vfs_root, &tmpfs);
-	vnode_unref(make_dir(vfs_root, "tmp", STICKY | 0777));
-	dev = make_dir(vfs_root, "dev", 0755);
+	vnode_unref(vfs_make_dir(vfs_root, "tmp", STICKY | 0777));
+	dev = vfs_make_dir(vfs_root, "dev", 0755);
 	dev->fixed = true;
 	vfs_mount_at_boot(dev, &devtmpfs);
 	devfs_init(dev);
-	shm = make_dir(dev, "shm", STICKY | 0777);
+	shm = vfs_make_dir(dev, "shm", STICKY | 0777);
 	vfs_mount_at_boot(shm, &tmpfs);
 	vnode_unref(shm);
 	vnode_unref(dev);

@@ -297,12 +297,15 @@ int64_t vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie);
  * -ENOENT: it has no name, or was removed.
  */
 int vnode_path(struct vnode *vn, char *buf, size_t size, bool *outside);
+/* The same for operations, which are called with vfs_lock held. */
+int vnode_path_locked(struct vnode *vn, char *buf, size_t size, bool *outside);
 
 /* For events: the last part of path, interned, at most 63 bytes. Any context. */
 const char *vfs_trace_name(const char *path);
 
 /* Pages of vnodes whose ops have `page`: the object is a struct vnode. */
 extern const struct vm_pager vnode_pager;
+extern struct vnode *vfs_root; /* constant after vfs_init() */
 /* ramfs.c: regular files. */
 extern const struct vnode_ops ramfs_file_ops;
 /* devfs.c: fills dir, which is /dev. */

@@ -11,7 +11,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 #include "ktr/ktr.h"
 
 #define DIR_NAME_AT offsetof(struct linux_dirent64, d_name)
@@ -58,7 +58,7 @@ struct dir_piece {
 
 /* A vnode_list_fn. */
 static bool
-piece_add(void *arg, const char *name, uint32_t mode, uint64_t ino, uint64_t cookie)
+dir_piece_add(void *arg, const char *name, uint32_t mode, uint64_t ino, uint64_t cookie)
 {
 	struct dir_piece *p = arg;
 
@@ -75,7 +75,7 @@ piece_add(void *arg, const char *name, uint32_t mode, uint64_t ino, uint64_t coo
 static bool
 piece_add_listed(void *arg, const char *name, uint32_t mode, uint64_t ino, uint64_t cookie)
 {
-	return piece_add(arg, name, mode, ino, cookie + 2);
+	return dir_piece_add(arg, name, mode, ino, cookie + 2);
 }
 
 /*
@@ -91,9 +91,9 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 	up = dir->parent != NULL ? dir->parent : dir;
 	dir_fill(dir);
 	if (p->cookie < 1)
-		piece_add(p, ".", dir->mode, dir->ino, 1);
+		dir_piece_add(p, ".", dir->mode, dir->ino, 1);
 	if (p->cookie == 1)
-		piece_add(p, "..", up->mode, up->ino, 2);
+		dir_piece_add(p, "..", up->mode, up->ino, 2);
 	if (dir->ops->list != NULL && !p->full)
 		dir->ops->list(dir, p->cookie < DIR_COOKIE_FIRST ? 0 : p->cookie - 2,
 			       piece_add_listed, p);
@@ -101,7 +101,7 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 		const struct vname *n = list_entry(l, struct vname, sibling);
 
 		if (p->full || (n->cookie > p->cookie &&
-				!piece_add(p, n->text, n->vn->mode, n->vn->ino, n->cookie)))
+				!dir_piece_add(p, n->text, n->vn->mode, n->vn->ino, n->cookie)))
 			break;
 	}
 	mutex_unlock(&vfs_lock);

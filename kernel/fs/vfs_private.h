@@ -3,9 +3,9 @@
 
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/string.h"
 
 extern struct mutex vfs_lock;
-extern struct vnode *vfs_root; /* constant after vfs_init() */
 
 /* Adds the names that only the kernel gives, if that was not done yet. vfs_lock held. */
 void dir_fill(struct vnode *dir);
@@ -45,6 +45,15 @@ void names_free(struct list *gone);
  */
 struct vname *dir_next_below(const struct vnode *root, const struct vname *n);
 
+/* Of a directory: names are removed by the owner of the file or of the directory only. */
+#define STICKY 01000
+
+static inline bool
+name_is_dot(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
 /* Where a walk along a path has come to: a directory, and the path's last part. */
 struct walk {
 	struct vnode *dir;
@@ -59,7 +68,7 @@ struct walk {
  * Walks all parts of the path but the last. vfs_lock held. What it leads to needs no reference
  * before walk_done().
  */
-int walk(struct vnode *cwd, const char *path, struct walk *w);
+int path_walk(struct vnode *cwd, const char *path, struct walk *w);
 /*
  * Finds the last part. follow: if it is a symbolic link, goes where it leads; w is then there, also
  * if there is nothing (-ENOENT). vfs_lock held.
@@ -67,11 +76,13 @@ int walk(struct vnode *cwd, const char *path, struct walk *w);
 int walk_end(struct walk *w, bool follow, struct vnode **vn);
 /* Ends a walk. vfs_lock is not held. */
 void walk_done(struct walk *w);
+/* May the user add and remove names in w->dir? vfs_lock held. */
+int vfs_may_change(const struct walk *w);
+/* Calls an operation of w->dir, if the user may use it. vfs_lock held; not while it is called. */
+int vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name));
 
 /* The `link` operation of a symbolic link. vfs_lock held. */
 int vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to);
-/* vnode_path() with vfs_lock held. */
-int vnode_path_locked(struct vnode *vn, char *buf, size_t size, bool *outside);
 
 /* Is dir the root of the current process's paths, or of what is mounted there? vfs_lock held. */
 bool vfs_is_user_root(const struct vnode *dir);
@@ -81,9 +92,6 @@ struct vnode *vfs_change_root(struct vnode *vn);
 
 /* Frees a vnode from vnode_alloc(). */
 void vnode_free(struct vnode *vn);
-
-/* The current user; 0 in kernel threads. */
-uint32_t vfs_user(void);
 
 /* "." and ".." come before all children. */
 #define DIR_COOKIE_FIRST 3

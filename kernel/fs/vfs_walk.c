@@ -10,7 +10,7 @@
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 
 #define LINKS_MAX 40 /* that a path may lead through: Linux's limit */
 
@@ -34,17 +34,17 @@ next_part(const char **path, char *name)
 
 /* The root of the current process's paths. */
 static struct vnode *
-user_root(void)
+walk_user_root(void)
 {
-	const struct proc *p = curproc();
+	struct vnode *root = proc_root();
 
-	return p != NULL && p->root != NULL ? p->root : vfs_root;
+	return root != NULL ? root : vfs_root;
 }
 
 bool
 vfs_is_user_root(const struct vnode *dir)
 {
-	const struct vnode *root = user_root();
+	const struct vnode *root = walk_user_root();
 
 	while (root != dir && root->cover != NULL)
 		root = root->cover;
@@ -64,7 +64,7 @@ vfs_change_root(struct vnode *vn)
 
 /* Keeps the reference to vn, and the one to w->dir. */
 static void
-hold(struct walk *w, struct vnode *vn)
+walk_hold(struct walk *w, struct vnode *vn)
 {
 	unsigned i = w->held[0] == w->dir;
 
@@ -81,7 +81,7 @@ walk_done(struct walk *w)
 
 /* Finds name in w->dir, which the user must be allowed to search. */
 static int
-step(struct walk *w, const char *name, struct vnode **to)
+walk_step(struct walk *w, const char *name, struct vnode **to)
 {
 	struct vnode *dir = w->dir;
 	int error = !S_ISDIR(dir->mode) ? -ENOTDIR : vnode_access(dir, VNODE_EXEC);
@@ -93,12 +93,12 @@ step(struct walk *w, const char *name, struct vnode **to)
 	} else if (strcmp(name, "..") == 0) {
 		*to = vfs_is_user_root(dir) ? dir : dir->parent;
 		if (dir->nameless)
-			hold(w, vnode_ref(*to));
+			walk_hold(w, vnode_ref(*to));
 	} else if (dir->ops->lookup != NULL) {
 		*to = dir->ops->lookup(dir, name, &error);
 		if (*to == NULL)
 			return error;
-		hold(w, *to);
+		walk_hold(w, *to);
 	} else {
 		const struct vname *n;
 
@@ -127,7 +127,7 @@ enter_link(struct walk *w, const struct vnode *link, const char *rest, char **bu
 	if (error < 0)
 		return error;
 	if (to != NULL) {
-		hold(w, to);
+		walk_hold(w, to);
 		w->dir = to;
 		text = "";
 	}
@@ -144,7 +144,7 @@ enter_link(struct walk *w, const struct vnode *link, const char *rest, char **bu
 	kfree(*buf);
 	*buf = path;
 	if (*path == '/' && to == NULL)
-		w->dir = user_root();
+		w->dir = walk_user_root();
 	w->name[0] = '\0';
 	w->want_dir = *path == '/' && to != NULL;
 	return 0;
@@ -161,7 +161,7 @@ walk_on(struct walk *w, const char *path, char *buf)
 		struct vnode *to = w->dir;
 
 		if (n > 0 && w->name[0] != '\0')
-			error = step(w, w->name, &to);
+			error = walk_step(w, w->name, &to);
 		if (n < 0 || error < 0) {
 			error = n < 0 ? n : error;
 		} else if (S_ISLNK(to->mode)) {
@@ -178,9 +178,9 @@ walk_on(struct walk *w, const char *path, char *buf)
 }
 
 int
-walk(struct vnode *cwd, const char *path, struct walk *w)
+path_walk(struct vnode *cwd, const char *path, struct walk *w)
 {
-	w->dir = *path == '/' || cwd == NULL ? user_root() : cwd;
+	w->dir = *path == '/' || cwd == NULL ? walk_user_root() : cwd;
 	w->want_dir = false;
 	w->links = 0;
 	w->last = false;
@@ -198,7 +198,7 @@ walk_end(struct walk *w, bool follow, struct vnode **vn)
 		*vn = w->dir;
 		w->last = true;
 		if (w->name[0] != '\0')
-			error = step(w, w->name, vn);
+			error = walk_step(w, w->name, vn);
 		if (error == 0 && S_ISLNK((*vn)->mode) && (follow || w->want_dir)) {
 			w->last = false;
 			error = enter_link(w, *vn, w->want_dir ? "/" : "", &buf);

@@ -12,7 +12,7 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
 #include "kernel/vm/vm.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
@@ -20,14 +20,6 @@
 #define TRACE_NAME_MAX 64
 
 static uint64_t vnode_last_ino; /* atomic */
-
-uint32_t
-vfs_user(void)
-{
-	struct proc *p = curproc();
-
-	return p != NULL ? p->uid : 0;
-}
 
 const char *
 vfs_trace_name(const char *path)
@@ -49,8 +41,8 @@ vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data)
 		return NULL;
 	vn->refs = 1;
 	vn->mode = mode & (S_IFMT | 01777); /* set-user-id bits do not exist */
-	vn->uid = vfs_user();
-	vn->gid = curproc() != NULL ? curproc()->gid : 0;
+	vn->uid = proc_user();
+	vn->gid = proc_group();
 	vn->ui = ui;
 	vn->ino = __atomic_add_fetch(&vnode_last_ino, 1, __ATOMIC_RELAXED);
 	vn->ops = ops;
@@ -260,13 +252,13 @@ access(const struct vnode *vn, uint32_t user, bool (*in_group)(uint32_t gid), un
 int
 vnode_access(const struct vnode *vn, unsigned want)
 {
-	return access(vn, vfs_user(), proc_in_group, want);
+	return access(vn, proc_user(), proc_in_group, want);
 }
 
 int
 vnode_access_real(const struct vnode *vn, unsigned want)
 {
-	return access(vn, curproc()->ruid, proc_in_real_group, want);
+	return access(vn, proc_real_user(), proc_in_real_group, want);
 }
 
 static bool
@@ -396,7 +388,7 @@ owns(const struct vnode *vn)
 {
 	if (vn->nameless)
 		return false; /* it would be forgotten */
-	return vfs_user() == 0 || vfs_user() == __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
+	return proc_user() == 0 || proc_user() == __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
 }
 
 int
@@ -417,7 +409,7 @@ vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid)
 	if (gid == UINT32_MAX)
 		gid = vn->gid;
 	if (!owns(vn) ||
-	    (vfs_user() != 0 && (uid != vn->uid || (gid != vn->gid && !proc_in_group(gid)))))
+	    (proc_user() != 0 && (uid != vn->uid || (gid != vn->gid && !proc_in_group(gid)))))
 		return -EPERM;
 	CTR3(KTR_VFS, "chown: ino %lu uid %u gid %u", vn->ino, uid, gid);
 	__atomic_store_n(&vn->uid, uid, __ATOMIC_RELAXED);

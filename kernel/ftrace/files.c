@@ -323,7 +323,7 @@ dynamic_command(char *line)
 }
 
 static int
-dynamic_store(uintptr_t arg, char *text)
+dynamic_events_store(uintptr_t arg, char *text)
 {
 	return tracefs_lines(text, dynamic_command);
 }
@@ -439,7 +439,7 @@ tracefs_fill_root(struct vnode *dir)
 	    TRACEFS_TEXT("README", 0440, readme_show, NULL, NULL),
 	    TRACEFS_TEXT("available_events", 0440, events_show_all, NULL, NULL),
 	    TRACEFS_TEXT("available_filter_functions", 0440, functions_show_all, NULL, NULL),
-	    TRACEFS_TEXT("dynamic_events", 0640, dynamic_show, dynamic_store, dynamic_clear),
+	    TRACEFS_TEXT("dynamic_events", 0640, dynamic_show, dynamic_events_store, dynamic_clear),
 	    TRACEFS_TEXT("enabled_functions", 0440, functions_show_enabled, NULL, NULL),
 	    TRACEFS_TEXT("function_profile_enabled", 0640, profile_show_enabled,
 			 profile_store_enabled, NULL),

@@ -208,7 +208,7 @@ instances_any(bool (*f)(const void *arg), const void *arg)
 }
 
 static struct instance *
-find(const char *name)
+instance_find(const char *name)
 {
 	struct instance *i = next_of(&instance_top);
 
@@ -222,7 +222,7 @@ instance_make(const char *name)
 {
 	struct instance *i;
 
-	if (find(name) != NULL)
+	if (instance_find(name) != NULL)
 		return -EEXIST;
 	if (strlen(name) >= sizeof(i->name))
 		return -ENAMETOOLONG;
@@ -252,9 +252,9 @@ instance_make(const char *name)
 }
 
 static int
-destroy(const char *name)
+instance_destroy(const char *name)
 {
-	struct instance *i = find(name);
+	struct instance *i = instance_find(name);
 
 	if (i == NULL)
 		return -ENOENT;
@@ -293,7 +293,7 @@ instances_rmdir(struct vnode *dir, const char *name)
 	int error;
 
 	mutex_lock(&ftrace_lock);
-	error = destroy(name);
+	error = instance_destroy(name);
 	mutex_unlock(&ftrace_lock);
 	return error;
 }
@@ -301,7 +301,7 @@ instances_rmdir(struct vnode *dir, const char *name)
 static bool
 is_gone(const struct vnode *vn, const char *name)
 {
-	const struct instance *i = find(name);
+	const struct instance *i = instance_find(name);
 
 	return i == NULL || tracefs_instance(vn) != i;
 }

@@ -35,7 +35,7 @@ pids_have(const struct instance *i, enum pid_list list)
 
 /* Any context. False: there is no room. */
 static bool
-add(struct pids *p, uint32_t pid)
+pids_add(struct pids *p, uint32_t pid)
 {
 	for (unsigned i = 0; i < PIDS_MAX; i++) {
 		uint32_t none = 0;
@@ -53,7 +53,7 @@ add(struct pids *p, uint32_t pid)
 }
 
 static void
-replace(struct pids *p, uint32_t pid, uint32_t by)
+pids_replace(struct pids *p, uint32_t pid, uint32_t by)
 {
 	for (unsigned i = count(p); i-- > 0;) {
 		uint32_t found = pid;
@@ -69,16 +69,16 @@ static const struct ktr_site *forks, *exits, *ends;
 
 /* What a thread does after sched_process_exit belongs to it, too: for example SIGCHLD. */
 static void
-follow(struct pids *p, const struct ktr_firing *f)
+pids_follow_firing(struct pids *p, const struct ktr_firing *f)
 {
 	uint32_t tid = curthread()->tid;
 
 	if (f->site == exits)
-		replace(p, tid, tid | LEAVING);
+		pids_replace(p, tid, tid | LEAVING);
 	else if (f->site == ends)
-		replace(p, tid | LEAVING, 0);
+		pids_replace(p, tid | LEAVING, 0);
 	else if (has(p, tid))
-		add(p, (uint32_t)f->args[3]); /* of the child */
+		pids_add(p, (uint32_t)f->args[3]); /* of the child */
 }
 
 static void
@@ -88,11 +88,11 @@ fork_fire(const struct ktr_firing *f)
 
 	for (unsigned list = 0; list < PID_LISTS; list++)
 		if (option_on(i, list < PIDS_EVENT ? OPTION_FUNCTION_FORK : OPTION_EVENT_FORK))
-			follow(&i->pids[list], f);
+			pids_follow_firing(&i->pids[list], f);
 }
 
 static bool
-site_wanted(const struct ktr_site *site, void *arg)
+pids_site_wanted(const struct ktr_site *site, void *arg)
 {
 	return site == forks || site == exits || site == ends;
 }
@@ -115,7 +115,7 @@ pids_follow(void)
 	if (n < 0)
 		return -EBUSY;
 	instance_now->fork_owner = (unsigned)n;
-	ktr_select_all((unsigned)n, site_wanted, NULL);
+	ktr_select_all((unsigned)n, pids_site_wanted, NULL);
 	return 0;
 }
 
@@ -157,7 +157,7 @@ pids_store(uintptr_t arg, char *text)
 		pids[n++] = (uint32_t)pid;
 	}
 	for (unsigned i = 0; i < n; i++)
-		if (!add(p, pids[i]))
+		if (!pids_add(p, pids[i]))
 			return -ENOSPC;
 	return changed(arg);
 }

@@ -80,7 +80,7 @@ tracefs_release(const struct vnode *vn)
 /* ---- files of text ---- */
 
 static int
-show_text(struct vnode *vn, struct sbuf *out)
+tracefs_show_text(struct vnode *vn, struct sbuf *out)
 {
 	int error = tracefs_begin(vn);
 
@@ -101,7 +101,7 @@ tracefs_appears(const char *system, const char *event)
 
 /* Who looks for a name fills the directories on the way, which takes vfs_lock. */
 static int
-store_text(struct vnode *vn, char *text)
+tracefs_store_text(struct vnode *vn, char *text)
 {
 	char path[sizeof(appeared)];
 	int error = tracefs_begin(vn), missing;
@@ -122,7 +122,7 @@ store_text(struct vnode *vn, char *text)
 }
 
 static int
-text_open(struct file *f)
+tracefs_text_open(struct file *f)
 {
 	const struct tracefs_file *file = node_of(f->vn)->file;
 	int mode = f->flags & O_ACCMODE;
@@ -147,15 +147,15 @@ text_release(struct file *f)
 }
 
 static int64_t
-text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+tracefs_text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
-	return textfile_read(vn, f, u, off, show_text);
+	return textfile_read(vn, f, u, off, tracefs_show_text);
 }
 
 static int64_t
-text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+tracefs_text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
-	return textfile_write(vn, u, off, true, store_text);
+	return textfile_write(vn, u, off, true, tracefs_store_text);
 }
 
 static int
@@ -181,10 +181,10 @@ tracefs_destroy(struct vnode *vn)
 }
 
 static const struct vnode_ops text_ops = {
-    .open = text_open,
+    .open = tracefs_text_open,
     .release = text_release,
-    .read = text_read,
-    .write = text_write,
+    .read = tracefs_text_read,
+    .write = tracefs_text_write,
     .truncate = text_truncate,
     .destroy = tracefs_destroy,
 };
@@ -242,7 +242,7 @@ tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t n, u
 /* ---- words ---- */
 
 static bool
-is_blank(char c)
+tracefs_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\n';
 }
@@ -250,9 +250,9 @@ is_blank(char c)
 char *
 tracefs_trim(char *text)
 {
-	while (is_blank(*text))
+	while (tracefs_is_blank(*text))
 		text++;
-	for (size_t n = strlen(text); n > 0 && is_blank(text[n - 1]);)
+	for (size_t n = strlen(text); n > 0 && tracefs_is_blank(text[n - 1]);)
 		text[--n] = '\0';
 	return text;
 }
@@ -283,10 +283,10 @@ tracefs_word(char **text)
 {
 	char *p = *text, *word;
 
-	while (is_blank(*p))
+	while (tracefs_is_blank(*p))
 		p++;
 	word = p;
-	while (*p != '\0' && !is_blank(*p))
+	while (*p != '\0' && !tracefs_is_blank(*p))
 		p++;
 	*text = p;
 	if (p == word)
@@ -303,9 +303,9 @@ tracefs_number(const char *text, uint64_t *value)
 {
 	size_t n;
 
-	while (is_blank(*text))
+	while (tracefs_is_blank(*text))
 		text++;
-	for (n = strlen(text); n > 0 && is_blank(text[n - 1]); n--)
+	for (n = strlen(text); n > 0 && tracefs_is_blank(text[n - 1]); n--)
 		;
 	return ktr_number(text, n, 0, value) == KTR_NUMBER_OK ? 0 : -EINVAL;
 }
@@ -327,7 +327,7 @@ tracefs_bool(const char *text, bool *value)
 
 /* Makes a directory, or finds it. Returns it with a reference, or NULL. */
 static struct vnode *
-make_dir(struct vnode *parent, const char *name, uint32_t mode)
+tracefs_make_dir(struct vnode *parent, const char *name, uint32_t mode)
 {
 	int error;
 	struct vnode *dir = vnode_add(parent, name, S_IFDIR | mode, NULL, NULL, &error);
@@ -355,7 +355,7 @@ static void
 make_tracing(struct vnode *parent)
 {
 	static const struct vfs_type tracefs = {"tracefs", TRACEFS_MAGIC, tracefs_make};
-	struct vnode *dir = make_dir(parent, "tracing", 0700);
+	struct vnode *dir = tracefs_make_dir(parent, "tracing", 0700);
 
 	if (dir != NULL) {
 		dir->fill = tracefs_fill_root;
@@ -372,9 +372,9 @@ tracefs_init(void)
 	static const struct vfs_type debugfs = {"debugfs", DEBUGFS_MAGIC, NULL};
 	int error;
 	struct vnode *root = vnode_lookup(NULL, "/", &error);
-	struct vnode *sys = root != NULL ? make_dir(root, "sys", 0755) : NULL;
-	struct vnode *kernel = sys != NULL ? make_dir(sys, "kernel", 0755) : NULL;
-	struct vnode *debug = kernel != NULL ? make_dir(kernel, "debug", 0700) : NULL;
+	struct vnode *sys = root != NULL ? tracefs_make_dir(root, "sys", 0755) : NULL;
+	struct vnode *kernel = sys != NULL ? tracefs_make_dir(sys, "kernel", 0755) : NULL;
+	struct vnode *debug = kernel != NULL ? tracefs_make_dir(kernel, "debug", 0700) : NULL;
 
 	if (debug != NULL) {
 		vfs_mount_at_boot(sys, &sysfs);

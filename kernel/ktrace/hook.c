@@ -55,7 +55,7 @@ static uint16_t struct_codes[STRUCTS]; /* of the calls in structs[]; 0: this mac
 struct ktrace_action *ktrace_actions;
 
 static void
-put(struct ktrace *t, unsigned type, const void *data, size_t len)
+ktrace_hook_put(struct ktrace *t, unsigned type, const void *data, size_t len)
 {
 	struct ktrace_record *r;
 
@@ -258,7 +258,7 @@ put_switch(struct ktrace *t, const struct proc *p, bool out)
 	c.ktr_user = k->waits[0] == '\0' && !k->in_call;
 	if (!out)
 		k->waits = NULL;
-	put(t, KTR_CSW, &c, sizeof(c));
+	ktrace_hook_put(t, KTR_CSW, &c, sizeof(c));
 }
 
 /* All but system calls, which are to cost little. */
@@ -272,7 +272,7 @@ act(struct ktrace *t, struct proc *p, struct ktrace_action a, const struct ktr_f
 	switch (a.what) {
 	case NAME:
 	case EXEC:
-		put(t, KTR_NAMEI, f->data, f->len);
+		ktrace_hook_put(t, KTR_NAMEI, f->data, f->len);
 		break;
 	case READ:
 	case WRITE:
@@ -284,7 +284,7 @@ act(struct ktrace *t, struct proc *p, struct ktrace_action a, const struct ktr_f
 					.ktr_code = (int32_t)f->args[1],
 					.ktr_action = f->args[2],
 					.ktr_mask = curlwp()->sig_blocked};
-		put(t, KTR_PSIG, &sig, sizeof(sig));
+		ktrace_hook_put(t, KTR_PSIG, &sig, sizeof(sig));
 		break;
 	case OFF_CPU:
 	case ON_CPU:
@@ -296,12 +296,12 @@ act(struct ktrace *t, struct proc *p, struct ktrace_action a, const struct ktr_f
 	case FAULT:
 		fault =
 		    (struct ktr_fault){.ktr_vaddr = f->args[0], .ktr_access = (uint32_t)f->args[1]};
-		put(t, KTR_FAULT, &fault, sizeof(fault));
+		ktrace_hook_put(t, KTR_FAULT, &fault, sizeof(fault));
 		break;
 	case FAULT_END:
 		end = (struct ktr_faultend){.ktr_vaddr = f->args[0],
 					    .ktr_served = (uint32_t)f->args[1]};
-		put(t, KTR_FAULTEND, &end, sizeof(end));
+		ktrace_hook_put(t, KTR_FAULTEND, &end, sizeof(end));
 		break;
 	case FORK:
 		ktrace_inherit(t, p, (struct proc *)(uintptr_t)f->args[0]);
@@ -314,7 +314,7 @@ act(struct ktrace *t, struct proc *p, struct ktrace_action a, const struct ktr_f
 }
 
 static inline __attribute__((always_inline)) void
-record(struct ktrace *t, const struct thread *th, const struct ktr_firing *f)
+ktrace_record_firing(struct ktrace *t, const struct thread *th, const struct ktr_firing *f)
 {
 	/* of the sites that are on for us, all have one */
 	struct ktrace_action a = ktrace_actions[ktr_site_number(f->site)];
@@ -330,19 +330,19 @@ record(struct ktrace *t, const struct thread *th, const struct ktr_firing *f)
 static __attribute__((noinline)) void
 record_again(struct ktrace *t, const struct ktr_firing *f)
 {
-	record(t, curthread(), f);
+	ktrace_record_firing(t, curthread(), f);
 }
 
 /* Several threads: one at a time. Interrupts are off, and a CPU that is in a hook gets no other. */
 static void
-lock(struct ktrace *t)
+ktrace_hook_lock(struct ktrace *t)
 {
 	while (__atomic_exchange_n(&t->locked, true, __ATOMIC_ACQUIRE))
 		arch_relax();
 }
 
 static void
-unlock(struct ktrace *t)
+ktrace_hook_unlock(struct ktrace *t)
 {
 	__atomic_store_n(&t->locked, false, __ATOMIC_RELEASE);
 }
@@ -350,9 +350,9 @@ unlock(struct ktrace *t)
 static __attribute__((noinline)) void
 record_locked(struct ktrace *t, const struct ktr_firing *f)
 {
-	lock(t);
-	record(t, curthread(), f);
-	unlock(t);
+	ktrace_hook_lock(t);
+	ktrace_record_firing(t, curthread(), f);
+	ktrace_hook_unlock(t);
 }
 
 void
@@ -367,7 +367,7 @@ ktrace_hook(const struct ktr_firing *f)
 	if (__builtin_expect(p->nthreads > 1, 0))
 		record_locked(t, f);
 	else
-		record(t, th, f);
+		ktrace_record_firing(t, th, f);
 }
 
 void
@@ -379,9 +379,9 @@ ktrace_put(unsigned type, const void *data, size_t len)
 	irq_push();
 	t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE);
 	if (t != NULL) {
-		lock(t);
-		put(t, type, data, len);
-		unlock(t);
+		ktrace_hook_lock(t);
+		ktrace_hook_put(t, type, data, len);
+		ktrace_hook_unlock(t);
 	}
 	irq_pop();
 }

@@ -22,9 +22,8 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 
 #define RECORD_BYTES 128 /* of an ordinary record */
 #define ALWAYS       (KTRFAC_PROCCTOR | KTRFAC_PROCDTOR)
@@ -54,7 +53,7 @@ struct request {
 
 /* A queue, counted for the user. NULL: no memory. ktrace_lock held. */
 static struct ktrace *
-create(struct uidinfo *ui)
+ktrace_create(struct uidinfo *ui)
 {
 	uint64_t size = 8192;
 	struct ktrace *t = uidinfo_alloc(ui, sizeof(*t));
@@ -76,7 +75,7 @@ create(struct uidinfo *ui)
 
 /* ktrace_lock held. */
 static void
-destroy(struct ktrace *t)
+ktrace_destroy(struct ktrace *t)
 {
 	if (t == NULL)
 		return;
@@ -98,7 +97,7 @@ set_io(struct ktrace *t, struct ktrace_io *io)
 
 /* Takes a struct ktrace that was made beforehand. NULL: there is none left, which is counted. */
 static struct ktrace *
-take(struct request *q)
+ktrace_take(struct request *q)
 {
 	struct ktrace *t = q->unused;
 
@@ -146,14 +145,14 @@ set_one(struct request *q, struct proc *p)
 	bool inherit, fresh = t == NULL;
 
 	if (fresh)
-		t = take(q);
+		t = ktrace_take(q);
 	if (t == NULL)
 		return;
 	inherit = ((t->facs | q->facs) & KTRFAC_INHERIT) != 0;
 	/* A hook may take the spare at any time: then the process asks for another one. */
 	spare = __atomic_load_n(&t->spare, __ATOMIC_ACQUIRE);
 	if (inherit && spare == NULL) {
-		spare = take(q);
+		spare = ktrace_take(q);
 		__atomic_store_n(&t->spare, spare, __ATOMIC_RELEASE);
 	}
 	if (t->facs == 0) {
@@ -241,7 +240,7 @@ static int
 make_missing(struct request *q)
 {
 	for (; q->missing > 0; q->missing--) {
-		struct ktrace *t = create(curproc()->ui);
+		struct ktrace *t = ktrace_create(curproc()->ui);
 
 		if (t == NULL)
 			return -ENOMEM;
@@ -267,7 +266,7 @@ init_once(void)
 }
 
 static int
-change(struct request *q)
+ktrace_change(struct request *q)
 {
 	int error = init_once();
 
@@ -279,7 +278,7 @@ change(struct request *q)
 		ktrace_select_needed();
 	}
 	while (q->unused != NULL)
-		destroy(take(q));
+		ktrace_destroy(ktrace_take(q));
 	if (error == 0 && q->vn == NULL && q->found == 0)
 		error = -ESRCH;
 	if (error == 0 && q->found > 0 && q->found == q->refused)
@@ -341,7 +340,7 @@ sys_ktrace(const uint64_t a[6])
 	if (q.op == KTROP_CLEARFILE)
 		q.vn = q.io->f->vn;
 	mutex_lock(&ktrace_lock);
-	error = change(&q);
+	error = ktrace_change(&q);
 	ktrace_io_drop(q.io);
 	if (error == 0)
 		ktrace_sync();
@@ -392,7 +391,7 @@ ktrace_inherit(struct ktrace *t, const struct proc *parent, struct proc *child)
 static void
 make_spare(struct ktrace *t, struct proc *p)
 {
-	struct ktrace *s = t->io != NULL ? create(p->ui) : NULL;
+	struct ktrace *s = t->io != NULL ? ktrace_create(p->ui) : NULL;
 
 	t->no_spare = s == NULL;
 	if (s == NULL) {
@@ -439,8 +438,8 @@ ktrace_exit(void)
 	ktrace_sync();
 	/* Nobody else looks at it: a process without memory is not found. */
 	__atomic_store_n(&p->trace, NULL, __ATOMIC_RELEASE);
-	destroy(t->spare);
-	destroy(t);
+	ktrace_destroy(t->spare);
+	ktrace_destroy(t);
 	ktrace_close_unused();
 	ktrace_select_needed();
 	mutex_unlock(&ktrace_lock);

@@ -7,7 +7,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "ktr/control.h"
-#include "ktr/hook.h"
 #include "ktr/probe.h"
 #include "ktr/sdt.h"
 

@@ -20,7 +20,6 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/proc/proc.h"
-#include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 
@@ -108,7 +107,7 @@ flush(void)
 
 /* Adds a record to what is to be written. */
 static void
-add(struct ktrace *t, const struct ktrace_record *r, const void *data)
+ktrace_pack_record(struct ktrace *t, const struct ktrace_record *r, const void *data)
 {
 	struct ktr_header h = {
 	    .ktr_len = r->len,
@@ -185,7 +184,7 @@ add_life(struct ktrace *t, bool begins, const char *comm)
 	};
 
 	strlcpy(r.comm, comm, sizeof(r.comm));
-	add(t, &r, begins ? (const void *)&ctor : &dtor);
+	ktrace_pack_record(t, &r, begins ? (const void *)&ctor : &dtor);
 	t->begun = begins;
 }
 
@@ -210,7 +209,7 @@ pass(void)
 			strlcpy(t->comm, r->comm, sizeof(t->comm));
 		t->cpu = r->cpu;
 		if (t->io != NULL)
-			add(t, r, r->data);
+			ktrace_pack_record(t, r, r->data);
 		/* release: pairs with the acquire of the process, which may overwrite it */
 		__atomic_store_n(&t->tail, t->tail + sizeof(*r) + ((r->len + 7) & ~7u),
 				 __ATOMIC_RELEASE);

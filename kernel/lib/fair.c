@@ -5,8 +5,6 @@
  */
 #include "kernel/lib/fair.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/list.h"
 
 static bool
@@ -32,7 +30,7 @@ rank(const struct fair_entry *e)
 
 /* Makes the rank right after a change of a child. True: it is another one. */
 static bool
-settle(struct fair_entry *e)
+fair_settle(struct fair_entry *e)
 {
 	uint32_t old = e->rank;
 
@@ -60,7 +58,7 @@ heap_merge(struct fair_entry *a, struct fair_entry *b)
 	}
 	a->right = heap_merge(a->right, b);
 	a->right->up = a;
-	settle(a);
+	fair_settle(a);
 	return a;
 }
 
@@ -86,7 +84,7 @@ heap_remove(struct fair_queue *q, struct fair_entry *e)
 		up->left = rest;
 	else
 		up->right = rest;
-	while (up != NULL && settle(up))
+	while (up != NULL && fair_settle(up))
 		up = up->up;
 }
 
@@ -143,7 +141,6 @@ is_due(const struct fair_entry *e)
 static void
 begin_slice(const struct fair_queue *q, struct fair_entry *e)
 {
-	(void)q;
 	e->deadline = next_deadline(e);
 }
 
@@ -283,7 +280,7 @@ fair_find(const struct fair_queue *top, bool (*may)(const struct fair_entry *e, 
 }
 
 static void
-follow(struct fair_queue *q, const struct fair_entry *e)
+fair_follow(struct fair_queue *q, const struct fair_entry *e)
 {
 	if (earlier(q->time, e->time))
 		q->time = e->time;
@@ -292,8 +289,8 @@ follow(struct fair_queue *q, const struct fair_entry *e)
 void
 fair_run(struct fair_queue *top, struct fair_entry *e)
 {
-	follow(top, &e->group->self);
-	follow(&e->group->members, e);
+	fair_follow(top, &e->group->self);
+	fair_follow(&e->group->members, e);
 }
 
 void

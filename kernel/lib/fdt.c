@@ -7,8 +7,6 @@
  */
 #include "kernel/lib/fdt.h"
 
-#include <stddef.h>
-
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 
@@ -41,13 +39,7 @@ struct token {
 };
 
 static uint32_t
-be32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
-static uint32_t
-align4(uint32_t n)
+fdt_align(uint32_t n)
 {
 	return (n + 3) & ~3u;
 }
@@ -59,14 +51,14 @@ take_prop(const struct fdt *f, uint32_t at, struct token *t)
 
 	if (f->struct_end - at < 8)
 		return false;
-	t->len = be32(f->blob + at);
-	name = be32(f->blob + at + 4);
+	t->len = fdt_cell(f->blob + at);
+	name = fdt_cell(f->blob + at + 4);
 	at += 8;
 	if (t->len > f->struct_end - at || name >= f->strings_end - f->strings_at)
 		return false;
 	t->name = (const char *)f->blob + f->strings_at + name;
 	t->value = f->blob + at;
-	t->next = at + align4(t->len);
+	t->next = at + fdt_align(t->len);
 	return true;
 }
 
@@ -82,7 +74,7 @@ take_token(const struct fdt *f, uint32_t at, struct token *t)
 		if (at > f->struct_end || f->struct_end - at < 4)
 			return false;
 		t->at = at;
-		t->kind = be32(f->blob + at);
+		t->kind = fdt_cell(f->blob + at);
 		at += 4;
 	} while (t->kind == FDT_NOP);
 	t->next = at;
@@ -90,7 +82,7 @@ take_token(const struct fdt *f, uint32_t at, struct token *t)
 	case FDT_BEGIN_NODE:
 		t->name = (const char *)f->blob + at;
 		length = (uint32_t)strnlen(t->name, f->struct_end - at);
-		t->next = at + align4(length + 1);
+		t->next = at + fdt_align(length + 1);
 		return length < f->struct_end - at;
 	case FDT_PROP:
 		return take_prop(f, at, t);
@@ -139,7 +131,7 @@ fdt_open(struct fdt *f, const void *blob, uint64_t max)
 	if (max < sizeof(h))
 		return -EINVAL;
 	for (unsigned i = 0; i < H_COUNT; i++)
-		h[i] = be32((const uint8_t *)blob + i * 4);
+		h[i] = fdt_cell((const uint8_t *)blob + i * 4);
 	if (h[H_MAGIC] != FDT_MAGIC || h[H_VERSION] < FDT_VERSION ||
 	    h[H_LAST_COMPATIBLE] > FDT_VERSION)
 		return -EINVAL;
@@ -272,7 +264,7 @@ fdt_prop_u32(const struct fdt *f, int node, const char *name, uint32_t *value)
 
 	if (p == NULL || len != 4)
 		return false;
-	*value = be32(p);
+	*value = fdt_cell(p);
 	return true;
 }
 

@@ -58,6 +58,13 @@ int fdt_phandle(const struct fdt *f, uint32_t phandle);
 int fdt_find_compatible(const struct fdt *f, int after, const char *compatible);
 int fdt_find_device_type(const struct fdt *f, int after, const char *type);
 
+/* A cell of a property: a big-endian number. */
+static inline uint32_t
+fdt_cell(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
 /* A property's bytes; their number, which may be 0, in *len. NULL: no such property. */
 const void *fdt_prop(const struct fdt *f, int node, const char *name, uint32_t *len);
 /* Value of a property of exactly one cell. False: not such a property; *value is unchanged. */

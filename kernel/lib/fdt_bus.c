@@ -22,20 +22,14 @@ struct ranges {
 	unsigned child_cells, parent_cells, size_cells;
 };
 
-static uint32_t
-be32(const uint8_t *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
-}
-
 /* Reads a number of 0 to 2 cells and advances *p. */
 static uint64_t
-take_number(const uint8_t **p, unsigned cells)
+fdt_take_number(const uint8_t **p, unsigned cells)
 {
 	uint64_t v = 0;
 
 	for (; cells > 0; cells--, *p += 4)
-		v = v << 32 | be32(*p);
+		v = v << 32 | fdt_cell(*p);
 	return v;
 }
 
@@ -87,10 +81,11 @@ ranges_read(const struct ranges *r, unsigned i, struct fdt_range *out)
 	unsigned cells = r->child_cells + r->parent_cells + r->size_cells;
 	const uint8_t *p = r->bytes + (size_t)i * cells * 4;
 
-	out->child_hi = r->child_cells == PCI_CELLS ? (uint32_t)take_number(&p, 1) : 0;
-	out->child = take_number(&p, r->child_cells == PCI_CELLS ? PCI_CELLS - 1 : r->child_cells);
-	out->parent = take_number(&p, r->parent_cells);
-	out->size = take_number(&p, r->size_cells);
+	out->child_hi = r->child_cells == PCI_CELLS ? (uint32_t)fdt_take_number(&p, 1) : 0;
+	out->child =
+	    fdt_take_number(&p, r->child_cells == PCI_CELLS ? PCI_CELLS - 1 : r->child_cells);
+	out->parent = fdt_take_number(&p, r->parent_cells);
+	out->size = fdt_take_number(&p, r->size_cells);
 }
 
 /* Translates an address from a bus to its parent. False: no range contains all `size` bytes. */
@@ -144,8 +139,8 @@ fdt_reg(const struct fdt *f, int node, unsigned i, uint64_t *address, uint64_t *
 	if (len % (4 * (ac + sc)) != 0 || i >= len / (4 * (ac + sc)))
 		return false;
 	p += (size_t)i * 4 * (ac + sc);
-	a = take_number(&p, ac);
-	s = take_number(&p, sc);
+	a = fdt_take_number(&p, ac);
+	s = fdt_take_number(&p, sc);
 	if (sc != 0 && !translate(f, bus, &a, s))
 		return false;
 	*address = a;
@@ -199,7 +194,7 @@ extended_entry(const struct fdt *f, const uint8_t *p, uint32_t len, unsigned i, 
 	for (; len >= 4; i--) {
 		uint32_t n;
 
-		*controller = fdt_phandle(f, be32(p));
+		*controller = fdt_phandle(f, fdt_cell(p));
 		n = 4 * interrupt_cells(f, *controller);
 		p += 4;
 		len -= 4;
@@ -236,7 +231,7 @@ fdt_interrupt(const struct fdt *f, int node, unsigned i, uint32_t cells[FDT_INTE
 	if (p == NULL)
 		return false;
 	for (unsigned c = 0; c < n; c++)
-		cells[c] = be32(p + (size_t)c * 4);
+		cells[c] = fdt_cell(p + (size_t)c * 4);
 	*cell_count = n;
 	*controller = at;
 	return true;
@@ -254,8 +249,8 @@ fdt_memreserve(const struct fdt *f, unsigned i, uint64_t *address, uint64_t *siz
 
 		if (f->size - at < entry)
 			return false;
-		a = take_number(&p, 2);
-		s = take_number(&p, 2);
+		a = fdt_take_number(&p, 2);
+		s = fdt_take_number(&p, 2);
 		if (a == 0 && s == 0)
 			return false;
 		if (i == 0)

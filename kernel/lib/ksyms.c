@@ -3,8 +3,6 @@
  */
 #include "kernel/lib/ksyms.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/string.h"
 
 extern const char __ksyms_start[], __ksyms_end[];
@@ -66,7 +64,7 @@ bit_of(bool other, long i)
 }
 
 static void
-set_bit(bool other, long i, bool on)
+ksyms_set_bit(bool other, long i, bool on)
 {
 	if (on)
 		__atomic_fetch_or(&asked[other][i / 64], 1ull << i % 64, __ATOMIC_RELAXED);
@@ -83,7 +81,7 @@ is_asked(long i)
 
 /* The number of the symbol at pc, or before it. -1: none. */
 static long
-find(struct tables *t, uintptr_t pc)
+ksyms_find(struct tables *t, uintptr_t pc)
 {
 	if (!tables(t) || pc < t->h->base || pc >= (uintptr_t)__ksyms_start)
 		return -1;
@@ -94,7 +92,7 @@ const char *
 ksym_lookup(uintptr_t pc, uintptr_t *offset)
 {
 	struct tables t;
-	long i = find(&t, pc);
+	long i = ksyms_find(&t, pc);
 
 	if (i < 0)
 		return NULL;
@@ -106,7 +104,7 @@ ksym_lookup(uintptr_t pc, uintptr_t *offset)
 static long
 find_pair(struct tables *t, uintptr_t pc)
 {
-	long i = find(t, pc);
+	long i = ksyms_find(t, pc);
 
 	return i > 0 && t->syms[i].addr == pc - t->h->base && t->syms[i - 1].addr == t->syms[i].addr
 		   ? i
@@ -129,8 +127,8 @@ ksym_ask(uintptr_t pc, bool own, bool other)
 	long i = find_pair(&t, pc);
 
 	if (i > 0) {
-		set_bit(false, i, own);
-		set_bit(true, i, other);
+		ksyms_set_bit(false, i, own);
+		ksyms_set_bit(true, i, other);
 	}
 }
 
@@ -190,13 +188,11 @@ ksym_at(uint32_t i, uintptr_t *address)
 }
 
 uintptr_t
-ksym_find(const char *name, unsigned *count)
+ksym_address(const char *name)
 {
 	struct tables t;
-	uintptr_t first = 0;
 	uint32_t slots = 1, hash = 2166136261; /* FNV-1a */
 
-	*count = 0;
 	if (!tables(&t))
 		return 0;
 	while (slots < 2 * t.h->sym_count)
@@ -206,17 +202,8 @@ ksym_find(const char *name, unsigned *count)
 	for (; t.by_name[hash & (slots - 1)] != 0; hash++) {
 		const struct ksyms_sym *sym = &t.syms[t.by_name[hash & (slots - 1)] - 1];
 
-		/* Names of one kind lie in the order of their numbers. */
-		if (strcmp(t.names + sym->name, name) == 0 && (*count)++ == 0)
-			first = t.h->base + sym->addr;
+		if (strcmp(t.names + sym->name, name) == 0)
+			return t.h->base + sym->addr;
 	}
-	return first;
-}
-
-uintptr_t
-ksym_address(const char *name)
-{
-	unsigned count;
-
-	return ksym_find(name, &count);
+	return 0;
 }

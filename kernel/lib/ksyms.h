@@ -67,9 +67,7 @@ bool ksym_frame(uintptr_t pc, struct ksyms_frame *frame);
 /* Function or object number i, in order of addresses, and its address; of two names of a function
  * first the one that ksym_lookup() gives it. NULL: there are not so many. */
 const char *ksym_at(uint32_t i, uintptr_t *address);
-/* Address of the first function or object of that name, and how many have it. 0: none. */
-uintptr_t ksym_find(const char *name, unsigned *count);
-/* The same without the number. */
+/* Address of the first function or object of that name. 0: none. */
 uintptr_t ksym_address(const char *name);
 /* Makes /dev/ksyms, the section as it is. 0 or -errno. Thread context, after vfs_init(). */
 int ksyms_dev_init(void);

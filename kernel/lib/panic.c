@@ -4,8 +4,6 @@
  */
 #include "kernel/lib/panic.h"
 
-#include <stddef.h>
-
 #include "arch/machine.h"
 
 static const struct panic_ops *panic_ops;

@@ -8,9 +8,6 @@
  */
 #include "kernel/lib/printf.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/lib/clock.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"

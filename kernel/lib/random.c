@@ -7,9 +7,6 @@
  */
 #include "kernel/lib/random.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "arch/clock.h"
 #include "arch/machine.h"
 #include "kernel/lib/clock.h"

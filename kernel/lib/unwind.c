@@ -12,8 +12,6 @@
  */
 #include "kernel/lib/unwind.h"
 
-#include <stddef.h>
-
 #include "arch/debug.h"
 #include "arch/mmu.h"
 #include "arch/trap.h"
@@ -132,7 +130,7 @@ leave_by_pair(struct unwind_frame *f, unwind_load_fn *load)
 }
 
 static bool
-leave(struct unwind_frame *f, unwind_load_fn *load, bool all)
+unwind_leave(struct unwind_frame *f, unwind_load_fn *load, bool all)
 {
 	struct ksyms_frame rule;
 
@@ -161,7 +159,7 @@ leave_trap(struct unwind_frame *f, unwind_load_fn *load)
 bool
 unwind_step(struct unwind_frame *f, unwind_load_fn *load, bool all)
 {
-	if (f->user || !leave(f, load, all) || f->pc == 0)
+	if (f->user || !unwind_leave(f, load, all) || f->pc == 0)
 		return false;
 	return !is_trap(f->pc) || leave_trap(f, load);
 }

@@ -22,58 +22,58 @@ random_rank(const struct area *a)
 }
 
 static uint64_t
-max(uint64_t a, uint64_t b)
+area_max(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
 /* Recomputes low, high and gap of a node after its children changed. */
 static void
-update(struct area *a)
+area_update(struct area *a)
 {
 	a->low = a->start;
 	a->high = a->end;
 	a->gap = 0;
 	if (a->left != NULL) {
 		a->low = a->left->low;
-		a->gap = max(a->left->gap, a->start - a->left->high);
+		a->gap = area_max(a->left->gap, a->start - a->left->high);
 	}
 	if (a->right != NULL) {
 		a->high = a->right->high;
-		a->gap = max(a->gap, max(a->right->gap, a->right->low - a->end));
+		a->gap = area_max(a->gap, area_max(a->right->gap, a->right->low - a->end));
 	}
 }
 
 /* Splits a tree into the areas that start below va, and the rest. */
 static void
-cut(struct area *tree, uint64_t va, struct area **below, struct area **rest)
+area_cut(struct area *tree, uint64_t va, struct area **below, struct area **rest)
 {
 	if (tree == NULL) {
 		*below = *rest = NULL;
 	} else if (tree->start < va) {
-		cut(tree->right, va, &tree->right, rest);
+		area_cut(tree->right, va, &tree->right, rest);
 		*below = tree;
-		update(tree);
+		area_update(tree);
 	} else {
-		cut(tree->left, va, below, &tree->left);
+		area_cut(tree->left, va, below, &tree->left);
 		*rest = tree;
-		update(tree);
+		area_update(tree);
 	}
 }
 
 /* Joins two trees. Every area of a lies below every area of b. */
 static struct area *
-join(struct area *a, struct area *b)
+area_join(struct area *a, struct area *b)
 {
 	if (a == NULL || b == NULL)
 		return a != NULL ? a : b;
 	if (a->rank >= b->rank) {
-		a->right = join(a->right, b);
-		update(a);
+		a->right = area_join(a->right, b);
+		area_update(a);
 		return a;
 	}
-	b->left = join(a, b->left);
-	update(b);
+	b->left = area_join(a, b->left);
+	area_update(b);
 	return b;
 }
 
@@ -100,8 +100,8 @@ area_put(struct area **tree, struct area *taken)
 
 	if (taken == NULL)
 		return;
-	cut(*tree, taken->low, &below, &rest);
-	*tree = join(join(below, taken), rest);
+	area_cut(*tree, taken->low, &below, &rest);
+	*tree = area_join(area_join(below, taken), rest);
 }
 
 void
@@ -109,7 +109,7 @@ area_insert(struct area **tree, struct area *a)
 {
 	a->left = a->right = NULL;
 	a->rank = random_rank(a);
-	update(a);
+	area_update(a);
 	area_put(tree, a);
 }
 
@@ -118,9 +118,9 @@ area_take(struct area **tree, uint64_t start, uint64_t end)
 {
 	struct area *below, *taken, *rest;
 
-	cut(*tree, start, &below, &taken);
-	cut(taken, end, &taken, &rest);
-	*tree = join(below, rest);
+	area_cut(*tree, start, &below, &taken);
+	area_cut(taken, end, &taken, &rest);
+	*tree = area_join(below, rest);
 	return taken;
 }
 
@@ -163,7 +163,7 @@ find_gap(const struct area *tree, uint64_t *at, uint64_t size)
 		return true;
 	if (tree->start >= *at && tree->start - *at >= size)
 		return true;
-	*at = max(*at, tree->end);
+	*at = area_max(*at, tree->end);
 	return find_gap(tree->right, at, size);
 }
 

@@ -7,13 +7,10 @@
  */
 #include "kernel/mm/heap.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
-#include "kernel/mm/page_private.h"
+#include "kernel/mm/page_descriptor.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/sdt.h"
 
@@ -161,7 +158,7 @@ kzalloc(size_t size)
 }
 
 static bool
-is_free(const struct page *p, const struct object *o)
+heap_is_free(const struct page *p, const struct object *o)
 {
 	if (o->mark != FREE_MARK(o))
 		return false;
@@ -178,7 +175,7 @@ free_small(struct page *p, struct object *o)
 	bool last;
 
 	spin_lock(&classes[c].lock);
-	if (is_free(p, o))
+	if (heap_is_free(p, o))
 		panic("kfree: %p is free already", (void *)o);
 	o->mark = FREE_MARK(o);
 	o->next = p->objects;

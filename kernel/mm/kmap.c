@@ -10,8 +10,6 @@
  */
 #include "kernel/mm/kmap.h"
 
-#include <stdbool.h>
-
 #include "arch/mmu.h"
 #include "kernel/entry.h"
 #include "kernel/lib/list.h"
@@ -128,7 +126,7 @@ kmap_init(const struct boot_info *bi)
 
 /* Finds room for a, with an unmapped page on both sides. NULL: none. kmap_lock held. */
 static struct area *
-reserve(struct area *a, size_t size)
+kmap_reserve(struct area *a, size_t size)
 {
 	struct list *after = &areas;
 	uintptr_t at = ARCH_VMALLOC_BASE + PAGE_SIZE;
@@ -160,7 +158,7 @@ new_area(size_t size, enum area_kind kind)
 	a->kind = kind;
 	a->gone = NULL;
 	spin_lock(&kmap_lock);
-	got = reserve(a, size);
+	got = kmap_reserve(a, size);
 	spin_unlock(&kmap_lock);
 	if (got == NULL)
 		kfree(a);
@@ -178,7 +176,7 @@ free_page(uint64_t *pte, uintptr_t va, void *list)
 }
 
 static void
-forget_page(uint64_t *pte, uintptr_t va, void *arg)
+kmap_forget_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	*pte = 0;
 }
@@ -199,7 +197,7 @@ release(struct area *list)
 	for (struct area *a = list; a != NULL; a = a->gone) {
 		CTR2(KTR_PMAP, "kmap release: start %#lx end %#lx", a->start, a->end);
 		pagetable_each(root, a->start, a->end,
-			       a->kind == AREA_PHYS ? forget_page : free_page, &pages);
+			       a->kind == AREA_PHYS ? kmap_forget_page : free_page, &pages);
 	}
 	spin_unlock(&kmap_lock);
 	CTR1(KTR_PMAP, "tlb shootdown: start %#lx", list->start);
@@ -394,7 +392,7 @@ entry_kernel_root(void)
 
 /* Other CPUs may fetch the instruction at the same time, so a word is written with one store. */
 static void
-store(void *to, const void *bytes, size_t n)
+kmap_store(void *to, const void *bytes, size_t n)
 {
 	uint32_t word;
 
@@ -411,7 +409,7 @@ static unsigned text_cpu;  /* whose window it is then */
 
 /* Only this CPU uses the window until it is closed: interrupts are off. */
 static void
-text_open(uint64_t page)
+kmap_text_open(uint64_t page)
 {
 	if (text_page != 0 && text_cpu != arch_cpu())
 		panic("two CPUs change text: CPU %u and another one", text_cpu);
@@ -444,15 +442,15 @@ entry_text_put(uintptr_t addr, const void *bytes, size_t n)
 	uint64_t pa = image_phys((const char *)addr);
 
 	if (root == 0) { /* the boot tables map all of it writable */
-		store(phys_to_virt(pa), bytes, n);
+		kmap_store(phys_to_virt(pa), bytes, n);
 		return;
 	}
 	for (size_t done = 0; done < n;) {
 		uint64_t off = (pa + done) & (PAGE_SIZE - 1);
 		size_t part = n - done < PAGE_SIZE - off ? n - done : PAGE_SIZE - off;
 
-		text_open(page_round_down(pa + done));
-		store((char *)WINDOW + off, (const char *)bytes + done, part);
+		kmap_text_open(page_round_down(pa + done));
+		kmap_store((char *)WINDOW + off, (const char *)bytes + done, part);
 		done += part;
 	}
 }

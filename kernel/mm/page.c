@@ -14,7 +14,7 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/boot_info.h"
-#include "kernel/mm/page_private.h"
+#include "kernel/mm/page_descriptor.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/sdt.h"
 
@@ -234,7 +234,7 @@ place_array(const struct boot_info *bi, uint64_t size)
 
 /* Gives the free parts of [start, end) to the allocator. page_lock held. */
 static void
-add_memory(const struct boot_info *bi, uint64_t start, uint64_t end)
+page_add_usable(const struct boot_info *bi, uint64_t start, uint64_t end)
 {
 	struct boot_range r;
 
@@ -285,8 +285,8 @@ page_init(const struct boot_info *bi)
 	spin_lock(&page_lock);
 	for (unsigned i = 0; i < bi->range_count; i++)
 		if (bi->ranges[i].kind == BOOT_RAM)
-			add_memory(&own, page_round_up(bi->ranges[i].start),
-				   page_round_down(bi->ranges[i].end));
+			page_add_usable(&own, page_round_up(bi->ranges[i].start),
+					page_round_down(bi->ranges[i].end));
 	spin_unlock(&page_lock);
 	CTR2(KTR_INIT, "page_init: pages %lu top %#lx", total_pages, top);
 }

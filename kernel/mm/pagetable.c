@@ -11,7 +11,7 @@
 #define BLOCK_SIZE (1ul << 21)
 
 static unsigned
-index_at(uintptr_t va, unsigned level)
+pagetable_index(uintptr_t va, unsigned level)
 {
 	return va >> (PAGE_SHIFT + 9 * level) & 511;
 }
@@ -22,7 +22,7 @@ pagetable_entry(uint64_t root, uintptr_t va, unsigned level, unsigned *made)
 	uint64_t *table = phys_to_virt(root);
 
 	for (unsigned l = TOP_LEVEL; l > level; l--) {
-		uint64_t *pte = &table[index_at(va, l)];
+		uint64_t *pte = &table[pagetable_index(va, l)];
 
 		if (!arch_pte_present(*pte)) {
 			void *page = made != NULL ? page_alloc_zero() : NULL;
@@ -36,7 +36,7 @@ pagetable_entry(uint64_t root, uintptr_t va, unsigned level, unsigned *made)
 		}
 		table = phys_to_virt(arch_pte_pa(*pte));
 	}
-	return &table[index_at(va, level)];
+	return &table[pagetable_index(va, level)];
 }
 
 int
@@ -103,16 +103,18 @@ pagetable_each(uint64_t root, uintptr_t start, uintptr_t end,
 }
 
 static void
-destroy(uint64_t *table, unsigned level, unsigned entries)
+pagetable_destroy_level(uint64_t *table, unsigned level, unsigned entries)
 {
 	for (unsigned i = 0; level > 0 && i < entries; i++)
 		if (arch_pte_present(table[i]))
-			destroy(phys_to_virt(arch_pte_pa(table[i])), level - 1, 512);
+			pagetable_destroy_level(phys_to_virt(arch_pte_pa(table[i])), level - 1,
+						512);
 	page_free(table, 0);
 }
 
 void
 pagetable_destroy_user(uint64_t root)
 {
-	destroy(phys_to_virt(root), TOP_LEVEL, index_at(ARCH_USER_END, TOP_LEVEL) + 1);
+	pagetable_destroy_level(phys_to_virt(root), TOP_LEVEL,
+				pagetable_index(ARCH_USER_END, TOP_LEVEL) + 1);
 }

@@ -3,8 +3,6 @@
  */
 #include "kernel/mm/uaccess.h"
 
-#include <stdbool.h>
-
 #include "arch/mmu.h"
 #include "arch/uaccess.h"
 #include "kernel/abi/errno.h"

@@ -114,7 +114,7 @@ uidinfo_held_by_all(enum uidinfo_kind kind)
 
 /* users_lock held. */
 static struct uidinfo *
-find(uint32_t uid)
+uidinfo_find(uint32_t uid)
 {
 	list_for_each (l, &users) {
 		struct uidinfo *ui = list_entry(l, struct uidinfo, link);
@@ -155,13 +155,13 @@ get(uint32_t uid)
 	struct uidinfo *ui, *fresh;
 
 	spin_lock(&users_lock);
-	ui = find(uid);
+	ui = uidinfo_find(uid);
 	spin_unlock(&users_lock);
 	if (ui != NULL)
 		return ui;
 	fresh = alloc_fresh(uid);
 	spin_lock(&users_lock);
-	ui = find(uid);
+	ui = uidinfo_find(uid);
 	if (ui == NULL && fresh != NULL) {
 		ui = fresh;
 		fresh = NULL;
@@ -243,7 +243,6 @@ get_uidinfo(const struct sysctl *s, struct sbuf *out)
 	struct uidinfo rows[32];
 	unsigned n = 0;
 
-	(void)s;
 	rows[n++] = uidinfo_root;
 	spin_lock(&users_lock);
 	list_for_each (l, &users) {

@@ -1,8 +1,6 @@
 /* calls.c - the stacks of calls of the threads. Locking: calls.h; `used` is atomic. */
 #include "kernel/probe/calls.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/clock.h"
 
 static bool used;

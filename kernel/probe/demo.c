@@ -2,8 +2,6 @@
  * demo.c - functions that end with a call of each other, for doc/probes.md. Only this file is built
  * with -foptimize-sibling-calls: such a call is a jump here. Locking: none is needed.
  */
-#include <stdbool.h>
-
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"
 
@@ -25,7 +23,6 @@ demo_odd(unsigned n)
 static void
 demo_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, demo_even(3) ? "3 is even" : "3 is odd");
 }
 

@@ -1,8 +1,6 @@
 /* fbt.c - the sysctls of function boundary tracing, debug.fbt.*. Locking: none is needed. */
 #include "kernel/probe/fbt.h"
 
-#include <stdint.h>
-
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"
 #include "ktr/crc32c.h"
@@ -12,14 +10,12 @@ extern const char __text_start[], __text_end[];
 static void
 exceptions_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, fbt_exceptions);
 }
 
 static void
 text_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_printf(out, "%08x",
 		    ktr_crc32c(__text_start, (uintptr_t)__text_end - (uintptr_t)__text_start));
 }

@@ -5,8 +5,6 @@
  */
 #include "kernel/probe/funcprof.h"
 
-#include <stddef.h>
-
 #include "kernel/abi/errno.h"
 #include "kernel/lib/clock.h"
 #include "kernel/mm/kmap.h"

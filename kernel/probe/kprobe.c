@@ -44,7 +44,7 @@ static uint8_t busy[MAX_CPUS][2]; /* of each CPU: a probe fires; and one in an N
 /* ---- a breakpoint is hit ---- */
 
 static struct place **
-bucket_of(uintptr_t at)
+kprobe_bucket(uintptr_t at)
 {
 	return &buckets[(at ^ at >> 8) % BUCKETS];
 }
@@ -107,7 +107,7 @@ entry_probe(struct arch_trapframe *tf, uintptr_t at)
 
 	if (arch_tf_user(tf))
 		return uprobe_trap(tf, at);
-	first = *bucket_of(at);
+	first = *kprobe_bucket(at);
 	while (first != NULL && first->at != at)
 		first = first->next;
 	if (first == NULL)
@@ -128,7 +128,7 @@ entry_probe(struct arch_trapframe *tf, uintptr_t at)
 bool
 entry_probe_at(uintptr_t at)
 {
-	const struct place *p = *bucket_of(at);
+	const struct place *p = *kprobe_bucket(at);
 
 	while (p != NULL && p->at != at)
 		p = p->next;
@@ -157,7 +157,7 @@ kprobe_wanted(const struct kprobe *k)
 static void
 place_link(struct place *p)
 {
-	struct place **at = bucket_of(p->at);
+	struct place **at = kprobe_bucket(p->at);
 
 	p->next = *at;
 	/* release: pairs with a handler's look at the table */
@@ -167,7 +167,7 @@ place_link(struct place *p)
 static void
 place_unlink(const struct place *p)
 {
-	struct place **at = bucket_of(p->at);
+	struct place **at = kprobe_bucket(p->at);
 
 	while (*at != NULL && *at != p)
 		at = &(*at)->next;
@@ -179,7 +179,7 @@ place_unlink(const struct place *p)
 static bool
 place_shared(const struct place *p)
 {
-	const struct place *other = *bucket_of(p->at);
+	const struct place *other = *kprobe_bucket(p->at);
 
 	while (other != NULL && (other == p || !other->armed || other->at != p->at))
 		other = other->next;
@@ -218,7 +218,6 @@ place_switch(struct place *p, bool on)
 static void
 write_all(void *arg)
 {
-	(void)arg;
 	list_for_each (l, &kprobes) {
 		struct kprobe *k = list_entry(l, struct kprobe, link);
 
@@ -370,7 +369,7 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 
 /* The event's site. NULL: too many, or texts too long, and err says so. */
 static struct ktr_site *
-make_site(const struct kprobe *k, char *err, size_t errlen)
+kprobe_make_site(const struct kprobe *k, char *err, size_t errlen)
 {
 	struct ktr_site *site = kprobe_site(k, err, errlen);
 
@@ -384,7 +383,6 @@ make_site(const struct kprobe *k, char *err, size_t errlen)
 static int
 eprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, struct kprobe **made)
 {
-	(void)t;
 	*made = kprobe_new(d, text, 0);
 	return *made != NULL ? 0 : -ENOMEM;
 }
@@ -415,7 +413,7 @@ add_parsed(const struct kdefinition *d, const char *text, char *err, size_t errl
 	error = makers[d->kind](d, text, &told, &k);
 	if (error != 0)
 		return error;
-	k->site = event != NULL ? event->site : make_site(k, err, errlen);
+	k->site = event != NULL ? event->site : kprobe_make_site(k, err, errlen);
 	if (k->site == NULL) {
 		kprobe_free(k);
 		return -ENOSPC;
@@ -428,7 +426,7 @@ add_parsed(const struct kdefinition *d, const char *text, char *err, size_t errl
 }
 
 static int
-add(const char *text, enum kprobe_kind kind, char *err, size_t errlen)
+kprobe_add_text(const char *text, enum kprobe_kind kind, char *err, size_t errlen)
 {
 	struct kdefinition *d = kmalloc(sizeof(*d)); /* it is large */
 	int error = -ENOMEM;
@@ -448,7 +446,7 @@ kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t errl
 
 	err[0] = '\0';
 	ktr_port_lock();
-	error = add(definition, kind, err, errlen);
+	error = kprobe_add_text(definition, kind, err, errlen);
 	ktr_port_unlock();
 	if (error == -ENOMEM && err[0] == '\0')
 		snprintf(err, errlen, "no memory for a probe");

@@ -38,7 +38,6 @@
 
 #define KPROBE_REST "common_args"
 
-struct arch_trapframe;
 struct ktr_site;
 struct sbuf;
 

@@ -2,7 +2,6 @@
  * kprobe_arg.c - understands the arguments in a definition of a kprobe: [NAME=]FETCH[:TYPE]
  * (kprobe.h). Locking: none.
  */
-#include "arch/insn.h"
 #include "arch/trap.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/printf.h"

@@ -276,7 +276,7 @@ struct marking {
 };
 
 static void
-mark(const struct kprobe_info *info, void *arg)
+kprobe_mark(const struct kprobe_info *info, void *arg)
 {
 	struct marking *m = arg;
 
@@ -318,7 +318,7 @@ kprobe_del(const char *which, enum kprobe_kind kind, char *err, size_t errlen)
 	struct marking m = {.which = which, .kind = kind};
 
 	ktr_port_lock();
-	kprobe_each(mark, &m);
+	kprobe_each(kprobe_mark, &m);
 	remove_marked();
 	ktr_port_unlock();
 	if (m.found > 0)

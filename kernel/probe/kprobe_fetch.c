@@ -5,7 +5,6 @@
  * what is present. Texts are interned, so an event may have several. Locking: none.
  */
 #include "arch/mmu.h"
-#include "arch/trap.h"
 #include "arch/uaccess.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/sbuf.h"
@@ -15,7 +14,6 @@
 #include "kernel/probe/kprobe.h"
 #include "kernel/probe/kprobe_private.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/pcpu.h"
 #include "ktr/intern.h"
 
 /* Reads within one page; user: of the program's memory only. */
@@ -34,7 +32,7 @@ read_page(void *to, uintptr_t from, size_t n, bool user, struct kfetching *in)
 }
 
 static bool
-read_memory(void *to, uintptr_t from, size_t n, bool user, struct kfetching *in)
+kfetch_read_memory(void *to, uintptr_t from, size_t n, bool user, struct kfetching *in)
 {
 	size_t first = PAGE_SIZE - from % PAGE_SIZE;
 
@@ -46,7 +44,7 @@ read_memory(void *to, uintptr_t from, size_t n, bool user, struct kfetching *in)
 
 /* The text at an address, cut to the size of buf. */
 static bool
-read_text(char buf[KPROBE_STRING], uintptr_t from, bool user, struct kfetching *in)
+kfetch_read_text(char buf[KPROBE_STRING], uintptr_t from, bool user, struct kfetching *in)
 {
 	size_t n = 0;
 
@@ -66,17 +64,17 @@ read_text(char buf[KPROBE_STRING], uintptr_t from, bool user, struct kfetching *
 }
 
 static uint64_t
-text_at(uintptr_t from, bool user, struct kfetching *in)
+kfetch_text_at(uintptr_t from, bool user, struct kfetching *in)
 {
 	char buf[KPROBE_STRING];
 
-	if (!read_text(buf, from, user, in))
+	if (!kfetch_read_text(buf, from, user, in))
 		return (uint64_t)(uintptr_t)ktr_intern("(fault)");
 	return (uint64_t)(uintptr_t)ktr_intern(buf);
 }
 
 static void
-print_symbol(struct sbuf *out, uint64_t v)
+kfetch_print_symbol(struct sbuf *out, uint64_t v)
 {
 	uintptr_t offset;
 	const char *name = ksym_lookup(v, &offset);
@@ -94,13 +92,13 @@ symbol_of(uint64_t v)
 	struct sbuf out;
 
 	sbuf_init(&out, buf, sizeof(buf));
-	print_symbol(&out, v);
+	kfetch_print_symbol(&out, v);
 	return (uint64_t)(uintptr_t)ktr_intern(buf);
 }
 
 /* Cuts the value to its type. */
 static uint64_t
-cut(const struct kfetch *f, uint64_t v)
+kfetch_cut(const struct kfetch *f, uint64_t v)
 {
 	unsigned spare = 64 - 8 * f->size;
 
@@ -131,13 +129,13 @@ print_element(struct sbuf *out, const struct kfetch *f, uint64_t v, bool user, s
 		sbuf_printf(out, (char)v != '\0' ? "'%c'" : "''", (char)v); /* a text goes on */
 		break;
 	case KFETCH_STRING: /* the elements are pointers */
-		if (read_text(text, v, user, in))
+		if (kfetch_read_text(text, v, user, in))
 			sbuf_printf(out, "\"%s\"", text);
 		else
 			sbuf_puts(out, "(fault)");
 		break;
 	case KFETCH_SYMBOL:
-		print_symbol(out, v);
+		kfetch_print_symbol(out, v);
 		break;
 	}
 }
@@ -154,9 +152,9 @@ array_at(const struct kfetch *f, uintptr_t from, bool user, struct kfetching *in
 		uint64_t v = 0;
 
 		sbuf_putc(&out, i == 0 ? '{' : ',');
-		if (!read_memory(&v, from + i * f->size, f->size, user, in))
+		if (!kfetch_read_memory(&v, from + i * f->size, f->size, user, in))
 			v = 0;
-		print_element(&out, f, cut(f, v), user, in);
+		print_element(&out, f, kfetch_cut(f, v), user, in);
 	}
 	sbuf_putc(&out, '}');
 	return (uint64_t)(uintptr_t)ktr_intern(buf);
@@ -191,18 +189,18 @@ kprobe_fetch(const struct kfetch *f, struct kfetching *in)
 		if (last && f->count > 0)
 			return array_at(f, v, user, in);
 		if (last && f->print == KFETCH_STRING)
-			return text_at(v, user, in);
+			return kfetch_text_at(v, user, in);
 		uint64_t word = 0;
-		if (!read_memory(&word, v, last ? f->size : sizeof(word), user, in))
+		if (!kfetch_read_memory(&word, v, last ? f->size : sizeof(word), user, in))
 			return 0;
 		v = word;
 	}
-	return f->print == KFETCH_SYMBOL ? symbol_of(v) : cut(f, v);
+	return f->print == KFETCH_SYMBOL ? symbol_of(v) : kfetch_cut(f, v);
 }
 
 /* A value as Linux prints it. */
 static void
-print_value(struct sbuf *out, const struct kfetch *f, uint64_t v, struct kfetching *in)
+kfetch_print_value(struct sbuf *out, const struct kfetch *f, uint64_t v, struct kfetching *in)
 {
 	char buf[KTR_STRING_MAX];
 	const char *text;
@@ -232,7 +230,7 @@ kprobe_fetch_rest(const struct kdefinition *d, struct kfetching *in)
 		const struct kfetch *f = &d->args[i];
 
 		sbuf_printf(&out, "%s%s=", i > KPROBE_FIRST ? " " : "", f->name);
-		print_value(&out, f, kprobe_fetch(f, in), in);
+		kfetch_print_value(&out, f, kprobe_fetch(f, in), in);
 	}
 	return (uint64_t)(uintptr_t)ktr_intern(buf);
 }

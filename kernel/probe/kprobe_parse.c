@@ -1,7 +1,6 @@
 /* kprobe_parse.c - understands a definition of a kprobe (kprobe.h). Locking: none. */
 #include <stdarg.h>
 
-#include "arch/insn.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/printf.h"
@@ -91,7 +90,7 @@ read_identifier(struct reader *r, const char *at, size_t n, const char *what, ch
 
 /* [GROUP/][NAME], or GROUP.NAME. */
 static bool
-take_event(struct reader *r, struct kdefinition *d)
+kprobe_take_event(struct reader *r, struct kdefinition *d)
 {
 	const char *start = r->at, *slash = NULL, *dot = NULL;
 
@@ -143,7 +142,7 @@ take_head(struct reader *r, struct kdefinition *d)
 	if (*r->at != ':')
 		return REFUSE(r, r->at, "expected : and the probe's name");
 	r->at++;
-	return take_event(r, d);
+	return kprobe_take_event(r, d);
 }
 
 /* [(COUNTER)][%return] after the offset in a file. */
@@ -234,7 +233,6 @@ take_place(struct reader *r, struct kdefinition *d)
 {
 	const char *start = r->at;
 	int64_t offset = 0;
-	unsigned count;
 
 	d->place_at = (size_t)(start - r->text);
 	if (d->kind == KPROBE_AT_EVENT)
@@ -252,12 +250,9 @@ take_place(struct reader *r, struct kdefinition *d)
 			return false;
 		if (*r->at == ':')
 			return REFUSE(r, start, "no function of a module \"%s\"", d->function);
-		d->address = ksym_find(d->function, &count);
-		if (count == 0)
+		d->address = ksym_address(d->function);
+		if (d->address == 0)
 			return REFUSE(r, start, "no function \"%s\"", d->function);
-		if (count > 1)
-			return REFUSE(r, start, "%u functions have that name: expected an address",
-				      count);
 		if (*r->at == '+') {
 			if (!kread_offset(r, "the offset of an instruction", &offset))
 				return false;

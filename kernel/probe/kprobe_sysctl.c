@@ -128,21 +128,18 @@ kprobe_list(struct sbuf *out)
 static void
 list_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	kprobe_list(out);
 }
 
 static int
 add_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	(void)s;
 	return kprobe_add(val, KPROBE_KERNEL, err, errlen);
 }
 
 static int
 del_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	(void)s;
 	int error = kprobe_del(val, KPROBE_KERNEL, err, errlen);
 
 	if (error == 0)

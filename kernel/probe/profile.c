@@ -10,8 +10,6 @@
 #include "kernel/probe/profile.h"
 
 #include <ktr_port.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
@@ -39,7 +37,7 @@ static struct profile {
 } profiles[SLOTS];
 
 static void
-fire(const struct ktr_site *site, const struct arch_trapframe *tf)
+profile_fire(const struct ktr_site *site, const struct arch_trapframe *tf)
 {
 	bool user = arch_tf_user(tf);
 	uintptr_t pc = arch_tf_pc(tf);
@@ -70,7 +68,7 @@ profile_one(struct profile *p, unsigned cpu, uint64_t now, const struct arch_tra
 	if (*due > now)
 		return *due;
 	*due += ((now - *due) / p->period_ns + 1) * p->period_ns;
-	fire(site, tf);
+	profile_fire(site, tf);
 	return *due;
 }
 
@@ -151,7 +149,7 @@ take_slot(void)
 
 /* Makes the probe of that name, with the text after the dash. */
 static int
-make(const char *name, const char *after, char *err, size_t errlen)
+profile_make(const char *name, const char *after, char *err, size_t errlen)
 {
 	char fmt[KTR_PROBE_TEXT + 32];
 	const struct ktr_dynamic d = {.provider = "profile",
@@ -189,7 +187,7 @@ make(const char *name, const char *after, char *err, size_t errlen)
 
 /* Makes the probe that n characters of a spec name, if they name one of ours that is not there. */
 static int
-named(const char *spec, size_t n, char *err, size_t errlen)
+profile_make_spec(const char *spec, size_t n, char *err, size_t errlen)
 {
 	char name[KTR_PROBE_TEXT];
 	size_t skip = n >= 7 && memcmp(spec, "profile", 7) == 0 ? 7 : 0;
@@ -205,7 +203,7 @@ named(const char *spec, size_t n, char *err, size_t errlen)
 		if (profiles[i].site != NULL && strcmp(profiles[i].site->sdt->name, name) == 0)
 			return 0;
 	}
-	return make(name, strchr(name, '-') + 1, err, errlen);
+	return profile_make(name, strchr(name, '-') + 1, err, errlen);
 }
 
 int
@@ -218,7 +216,7 @@ profile_make_named(const char *spec, char *err, size_t errlen)
 
 		while (spec[n] != '\0' && spec[n] != ',')
 			n++;
-		error = named(spec, n, err, errlen);
+		error = profile_make_spec(spec, n, err, errlen);
 		if (spec[n] == '\0')
 			break;
 		spec += n + 1;

@@ -8,9 +8,6 @@
  * Locking: sessions_lock, around requests and release. Hooks read what does not change while their
  * owner has probes.
  */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernel/abi/errno.h"
 #include "kernel/abi/probe.h"
 #include "kernel/fs/devfs.h"
@@ -20,7 +17,6 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
-#include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
@@ -231,7 +227,6 @@ profile_get(const struct sysctl *sysctl, struct sbuf *out)
 	struct funcprof p;
 	const char *name;
 
-	(void)sysctl;
 	sbuf_puts(out, "FUNCTION CPU HITS TIMED NS SELF-NS SQUARE-HIGH SQUARE-LOW\n");
 	mutex_lock(&sessions_lock);
 	for (unsigned n = 0; (name = funcprof_get(n, 0, &p)) != NULL; n++) {

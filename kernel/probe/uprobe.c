@@ -25,13 +25,10 @@
 #include "arch/mmu.h"
 #include "arch/trap.h"
 #include "arch/uaccess.h"
-#include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/signal.h"
 #include "kernel/entry.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/hook.h"
-#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
@@ -53,7 +50,7 @@ static struct uprobe *buckets[BUCKETS]; /* by file and page */
 static uint32_t changes;                /* atomic; of the table */
 
 static struct uprobe **
-bucket_of(const void *object, uint64_t index)
+uprobe_bucket(const void *object, uint64_t index)
 {
 	return &buckets[((uintptr_t)object / 64 + index) % BUCKETS];
 }
@@ -62,9 +59,9 @@ bucket_of(const void *object, uint64_t index)
 static struct uprobe *
 next_at(const struct uprobe *u, const void *object, uint64_t offset)
 {
-	struct uprobe *next =
-	    u != NULL ? u->next
-		      : __atomic_load_n(bucket_of(object, offset / PAGE_SIZE), __ATOMIC_ACQUIRE);
+	struct uprobe *next = u != NULL ? u->next
+					: __atomic_load_n(uprobe_bucket(object, offset / PAGE_SIZE),
+							  __ATOMIC_ACQUIRE);
 
 	while (next != NULL && (next->vn != object || next->offset != offset))
 		next = next->next;
@@ -98,7 +95,7 @@ patch_page(const void *object, uint64_t index, uint8_t *page)
 	bool any = false;
 
 	spin_lock(&table_lock);
-	for (struct uprobe *u = *bucket_of(object, index); u != NULL; u = u->next) {
+	for (struct uprobe *u = *uprobe_bucket(object, index); u != NULL; u = u->next) {
 		if (u->vn != object || u->offset / PAGE_SIZE != index || !is_mine(u))
 			continue;
 		any = true;
@@ -112,7 +109,7 @@ patch_page(const void *object, uint64_t index, uint8_t *page)
 static void
 link_probe(struct uprobe *u)
 {
-	struct uprobe **at = bucket_of(u->vn, u->offset / PAGE_SIZE);
+	struct uprobe **at = uprobe_bucket(u->vn, u->offset / PAGE_SIZE);
 
 	spin_lock(&table_lock);
 	u->on = true;
@@ -125,7 +122,7 @@ link_probe(struct uprobe *u)
 static void
 unlink_probe(struct uprobe *u)
 {
-	struct uprobe **at = bucket_of(u->vn, u->offset / PAGE_SIZE);
+	struct uprobe **at = uprobe_bucket(u->vn, u->offset / PAGE_SIZE);
 
 	spin_lock(&table_lock);
 	while (*at != u)
@@ -241,7 +238,7 @@ fire_some(struct hit *h, uintptr_t *missing)
 }
 
 static void
-fire(struct hit *h)
+uprobe_fire(struct hit *h)
 {
 	uintptr_t missing;
 
@@ -272,7 +269,6 @@ miss(const struct hit *h)
 static bool
 make_break(const struct vm_code *c, uint64_t va, uint8_t *bytes)
 {
-	(void)va;
 	memset(bytes, 0, c->size);
 	memcpy(bytes, arch_break_insn, ARCH_BREAK_SIZE);
 	return true;
@@ -328,7 +324,7 @@ returned(struct arch_trapframe *tf, uintptr_t at)
 		to = call->ret;
 		lwp_call_end(l, call);
 		arch_tf_set_pc(tf, to < ARCH_USER_END ? to : 0); /* an address that faults */
-		fire(&h);
+		uprobe_fire(&h);
 	}
 	return to != at;
 }
@@ -343,7 +339,7 @@ make_copy(const struct vm_code *c, uint64_t va, uint8_t *bytes)
 
 /* Runs the instruction in whose place the breakpoint is. */
 static void
-run(struct hit *h)
+uprobe_run(struct hit *h)
 {
 	struct vm_code c = {.near = h->at, .size = ARCH_USER_SLOT, .make = make_copy, .arg = h};
 	struct lwp *l = curlwp();
@@ -384,7 +380,7 @@ hit(struct arch_trapframe *tf, uintptr_t at)
 
 	arch_tf_set_pc(tf, at);
 	if (vm_code_at(curproc()->vm, at, &h.object, &h.offset))
-		fire(&h);
+		uprobe_fire(&h);
 	if (!h.found) {
 		/* It is gone, or the program's own. */
 		if (copy_in(there, at, sizeof(there)) != 0 ||
@@ -396,7 +392,7 @@ hit(struct arch_trapframe *tf, uintptr_t at)
 	}
 	if (h.others > 0)
 		await_return(&h);
-	run(&h);
+	uprobe_run(&h);
 	return true;
 }
 
@@ -421,7 +417,7 @@ uprobe_trap(struct arch_trapframe *tf, uintptr_t at)
 
 /* Reads the instruction, and checks that a probe may be there. */
 static int
-check(struct ktold *t, struct uprobe *u)
+uprobe_check(struct ktold *t, struct uprobe *u)
 {
 	uint8_t code[BACK_SIZE + ARCH_INSN_MAX] = {0};
 	size_t back = u->offset < BACK_SIZE ? u->offset : BACK_SIZE;
@@ -450,7 +446,7 @@ uprobe_open(struct uprobe *u, const char *path, struct ktold *t)
 	if (!S_ISREG(u->vn->mode) || u->vn->ops->page == NULL)
 		error = kprobe_refuse(t->err, t->errlen, t->at, "\"%.60s\" is no program", path);
 	else
-		error = check(t, u);
+		error = uprobe_check(t, u);
 	if (error != 0)
 		uprobe_close(u);
 	return error;

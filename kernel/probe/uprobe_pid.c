@@ -18,7 +18,8 @@ static const char *const fetches[] = {[UPROBE_ENTRY] = " $arg1 $arg2 $arg3 $arg4
 				      [UPROBE_OFFSET] = ""};
 
 static struct ktr_site *
-make_site(const struct uprobe_in *in, const struct kdefinition *def, char *err, size_t errlen)
+uprobe_make_site(const struct uprobe_in *in, const struct kdefinition *def, char *err,
+		 size_t errlen)
 {
 	char provider[16], fmt[96];
 	struct ktr_dynamic d = {.provider = provider,
@@ -55,8 +56,8 @@ is_boundary(struct vnode *vn, uint64_t start, uint64_t offset)
 }
 
 static int
-make(const struct uprobe_in *in, struct kdefinition *def, struct kprobe **to, char *err,
-     size_t errlen)
+uprobe_pid_make(const struct uprobe_in *in, struct kdefinition *def, struct kprobe **to, char *err,
+		size_t errlen)
 {
 	struct ktold told = {.err = err, .errlen = errlen};
 	struct kprobe *k;
@@ -79,7 +80,7 @@ make(const struct uprobe_in *in, struct kdefinition *def, struct kprobe **to, ch
 	}
 	k->user.pid = in->pid;
 	k->user.entry = in->kind == UPROBE_ENTRY;
-	k->site = make_site(in, def, err, errlen);
+	k->site = uprobe_make_site(in, def, err, errlen);
 	if (k->site == NULL) {
 		kprobe_free(k);
 		return -ENOSPC;
@@ -101,7 +102,7 @@ uprobe_in_add(const struct uprobe_in *in, struct kprobe **to, char *err, size_t 
 	if (def == NULL)
 		return -ENOMEM;
 	ktr_port_lock();
-	error = make(in, def, to, err, errlen);
+	error = uprobe_pid_make(in, def, to, err, errlen);
 	ktr_port_unlock();
 	kfree(def);
 	return error;

@@ -10,12 +10,12 @@
 #include "kernel/lib/shutdown.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
+#include "kernel/syscall.h"
 #include "kernel/sysctl/uts.h"
 
 static _Noreturn void

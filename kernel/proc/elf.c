@@ -3,8 +3,6 @@
  */
 #include "kernel/proc/elf.h"
 
-#include <stdbool.h>
-
 #include "arch/mmu.h"
 #include "kernel/abi/elf.h"
 #include "kernel/abi/errno.h"

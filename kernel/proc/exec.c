@@ -27,9 +27,9 @@
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 #include "ktr/sdt.h"
 

@@ -7,31 +7,22 @@
 
 #include <abi_md.h>
 
-#include "arch/context.h"
-#include "arch/irq.h"
 #include "arch/mmu.h"
-#include "arch/trap.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/ptrace.h"
-#include "kernel/abi/sched.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/wait.h"
-#include "kernel/entry.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
-#include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uaccess.h"
-#include "kernel/mm/uidinfo.h"
-#include "kernel/proc/init.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
-#include "kernel/proc/syscall.h"
-#include "kernel/sched/sched.h"
-#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 #include "ktr/sdt.h"
 
@@ -301,7 +292,7 @@ sys_exit_group(const uint64_t a[6])
 
 /* Is this child the one, 0: of the current group, negative: of that group? */
 static bool
-is_wanted(int64_t want, uint32_t pid, uint32_t pgid)
+wait_is_wanted(int64_t want, uint32_t pid, uint32_t pgid)
 {
 	if (want > 0)
 		return pid == (uint32_t)want;
@@ -327,7 +318,7 @@ find_child(int64_t want, int options, bool *any)
 	list_for_each (l, &curproc()->children) {
 		struct proc *c = list_entry(l, struct proc, sibling);
 
-		if (!is_wanted(want, c->pid, c->pgid))
+		if (!wait_is_wanted(want, c->pid, c->pgid))
 			continue;
 		*any |= c->state != PROC_ZOMBIE || (options & WEXITED);
 		if (has_news(c, options))
@@ -358,7 +349,7 @@ wait_child(int64_t want, int options, struct waited *w)
 	*w = (struct waited){0};
 	spin_lock(&proc_lock);
 	while ((c = find_child(want, options, &any)) == NULL &&
-	       (pt = ptrace_news(is_wanted, want, options, &any)) == NULL) {
+	       (pt = ptrace_news(wait_is_wanted, want, options, &any)) == NULL) {
 		int r = !any ? -ECHILD : options & WNOHANG ? 0 : 1;
 
 		any = false; /* another thread may have waited for it meanwhile */
@@ -413,7 +404,7 @@ sys_wait4(const uint64_t a[6])
 	return w.pid;
 }
 
-/* A process, or group, as is_wanted() has it. False: it is none. */
+/* A process, or group, as wait_is_wanted() has it. False: it is none. */
 static bool
 take_wanted(uint32_t which, int64_t id, int64_t *want)
 {

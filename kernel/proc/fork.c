@@ -5,7 +5,6 @@
 
 #include <abi_md.h>
 
-#include "arch/context.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/regset.h"
@@ -14,23 +13,18 @@
 #include "kernel/abi/ptrace.h"
 #include "kernel/abi/sched.h"
 #include "kernel/abi/signal.h"
-#include "kernel/abi/wait.h"
 #include "kernel/entry.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/hook.h"
-#include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
-#include "kernel/mm/kmap.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
-#include "kernel/proc/init.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sched.h"
-#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 #include "ktr/sdt.h"
 

@@ -17,10 +17,10 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
 
@@ -123,7 +123,7 @@ futex_wait(uint64_t addr, uint32_t op, uint32_t expected, uint32_t bits, struct 
  * futex_lock held.
  */
 static int64_t
-wake(struct word from, uint32_t bits, uint32_t count, struct word to, uint32_t more)
+futex_wake_word(struct word from, uint32_t bits, uint32_t count, struct word to, uint32_t more)
 {
 	int64_t n = 0;
 
@@ -159,7 +159,7 @@ futex_wake(uint64_t addr, uint32_t op, uint32_t bits, uint32_t count)
 	if (bits == 0 || addr % 4 != 0)
 		return -EINVAL;
 	spin_lock(&futex_lock);
-	n = wake(word, bits, count, word, 0);
+	n = futex_wake_word(word, bits, count, word, 0);
 	spin_unlock(&futex_lock);
 	return n;
 }
@@ -177,8 +177,8 @@ futex_requeue(const uint64_t a[6], bool compare)
 	if (r != 0)
 		return r;
 	if (!compare || value == (uint32_t)a[5])
-		n = wake(from, UINT32_MAX, (uint32_t)a[2], to,
-			 from.of != to.of || from.at != to.at ? (uint32_t)a[3] : 0);
+		n = futex_wake_word(from, UINT32_MAX, (uint32_t)a[2], to,
+				    from.of != to.of || from.at != to.at ? (uint32_t)a[3] : 0);
 	spin_unlock(&futex_lock);
 	return n;
 }

@@ -9,9 +9,9 @@
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 int64_t

@@ -152,7 +152,7 @@ real_itimer_set(struct real_itimer *t, struct itimer_when when)
 
 /* The clock of the day was set: it was ahead of clock_ns() by `old`. */
 static void
-move(struct itimer *t, uint64_t old)
+itimer_move(struct itimer *t, uint64_t old)
 {
 	spin_lock(&t->lock);
 	if (t->deadline_ns != 0) {
@@ -174,7 +174,7 @@ itimers_set_clock(uint64_t real_ns)
 	list_for_each (l, &reals) {
 		struct real_itimer *t = list_entry(l, struct real_itimer, link);
 
-		move(&t->timer, old);
+		itimer_move(&t->timer, old);
 		if (t->clock_set != NULL)
 			t->clock_set(t);
 	}

@@ -1,33 +1,25 @@
 /*
  * misc_syscalls.c - system calls on the CPU and the machine.
  */
-#include "arch/machine.h"
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/kestrel.h"
 #include "kernel/abi/personality.h"
 #include "kernel/abi/prctl.h"
 #include "kernel/abi/sysinfo.h"
-#include "kernel/abi/time.h"
 #include "kernel/lib/clock.h"
-#include "kernel/lib/printf.h"
 #include "kernel/lib/random.h"
 #include "kernel/lib/shutdown.h"
 #include "kernel/lib/string.h"
-#include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
-#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sched.h"
-#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 #include "kernel/sysctl/uts.h"
-#include "ktr/ktr.h"
 
 int64_t
 sys_personality(const uint64_t a[6])
@@ -152,4 +144,13 @@ sys_sysinfo(const uint64_t a[6])
 		s.procs++;
 	spin_unlock(&proc_lock);
 	return copy_out(a[0], &s, sizeof(s));
+}
+
+int64_t
+sys_umask(const uint64_t a[6])
+{
+	uint32_t old = curproc()->umask;
+
+	curproc()->umask = (uint32_t)a[0] & 0777;
+	return old;
 }

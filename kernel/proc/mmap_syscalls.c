@@ -10,8 +10,7 @@
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 
 static int
@@ -47,7 +46,7 @@ file_source(uint64_t fd, uint64_t prot, struct area_source *from)
 }
 
 static int64_t
-map(const uint64_t a[6], struct area_source *from)
+mmap_map(const uint64_t a[6], struct area_source *from)
 {
 	enum vm_place place = a[3] & MAP_FIXED_NOREPLACE ? VM_IF_FREE
 			      : a[3] & MAP_FIXED         ? VM_REPLACE
@@ -73,7 +72,7 @@ map_shared_memory(const uint64_t a[6], struct area_source *from)
 		return -ENOMEM;
 	vn->size = page_round_up(a[1]);
 	from->object = vn;
-	r = map(a, from);
+	r = mmap_map(a, from);
 	vnode_unref(vn);
 	return r;
 }
@@ -95,7 +94,8 @@ sys_mmap(const uint64_t a[6])
 		from.offset = 0;
 	if (r != 0)
 		return r;
-	return from.object == NULL && from.shared ? map_shared_memory(a, &from) : map(a, &from);
+	return from.object == NULL && from.shared ? map_shared_memory(a, &from)
+						  : mmap_map(a, &from);
 }
 
 int64_t
@@ -146,5 +146,5 @@ sys_msync(const uint64_t a[6])
 	if (a[0] % PAGE_SIZE != 0 || (a[2] & ~(uint64_t)(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) ||
 	    (a[2] & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
 		return -EINVAL;
-	return a[1] == 0 || vm_maps(curproc()->vm, a[0]) ? 0 : -ENOMEM;
+	return a[1] == 0 || vm_allows(curproc()->vm, a[0], 0) ? 0 : -ENOMEM;
 }

@@ -7,15 +7,14 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
-#include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/itimer.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 #define BIT(sig) (1ul << ((sig)-1))
@@ -42,7 +41,8 @@ static struct mutex timer_mutex = MUTEX_INIT("timers");
 
 /* Sends the signal of a timer to p or its thread l. proc_lock held. */
 static void
-send(struct proc *p, struct lwp *l, struct itimer *t, int sig, const struct proc_siginfo *info)
+posix_timer_send(struct proc *p, struct lwp *l, struct itimer *t, int sig,
+		 const struct proc_siginfo *info)
 {
 	if (l != NULL)
 		proc_signal_thread_locked(l, sig, info);
@@ -64,7 +64,7 @@ posix_timer_expired(struct itimer *it)
 	spin_lock(&proc_lock);
 	for_each_lwp(l, t->proc) if (l->thread->tid == t->tid) to = l;
 	if (to != NULL || t->tid == 0)
-		send(t->proc, to, it, t->sig, &info);
+		posix_timer_send(t->proc, to, it, t->sig, &info);
 	spin_unlock(&proc_lock);
 }
 
@@ -72,8 +72,8 @@ void
 proc_alarm(struct itimer *t)
 {
 	spin_lock(&proc_lock);
-	send(container_of(t, struct proc, alarm), NULL, t, SIGALRM,
-	     &(struct proc_siginfo){.code = SI_KERNEL});
+	posix_timer_send(container_of(t, struct proc, alarm), NULL, t, SIGALRM,
+			 &(struct proc_siginfo){.code = SI_KERNEL});
 	spin_unlock(&proc_lock);
 }
 
@@ -97,7 +97,7 @@ proc_timers_take(struct proc *p, int sig, struct proc_siginfo *info)
 
 /* The timer of the current process with this number, or NULL. timer_mutex held. */
 static struct posix_timer *
-find(uint64_t id)
+posix_timer_find(uint64_t id)
 {
 	list_for_each (l, &curproc()->timers) {
 		struct posix_timer *t = list_entry(l, struct posix_timer, link);
@@ -109,7 +109,7 @@ find(uint64_t id)
 }
 
 static void
-destroy(struct posix_timer *t)
+posix_timer_destroy(struct posix_timer *t)
 {
 	real_itimer_set(&t->real, ITIMER_STOP);
 	spin_lock(&proc_lock);
@@ -126,13 +126,13 @@ proc_timers_end(struct proc *p)
 			 */
 	mutex_lock(&timer_mutex);
 	while (!list_empty(&p->timers))
-		destroy(list_entry(p->timers.next, struct posix_timer, link));
+		posix_timer_destroy(list_entry(p->timers.next, struct posix_timer, link));
 	mutex_unlock(&timer_mutex);
 }
 
 /* Whom the timer tells, and how. 0 or -errno. */
 static int
-take_event(uint64_t uevent, struct posix_timer *t)
+posix_timer_take_event(uint64_t uevent, struct posix_timer *t)
 {
 	struct sigevent e;
 	bool found = false;
@@ -179,7 +179,7 @@ sys_timer_create(const uint64_t a[6])
 
 	if (!clock_has_timers(new.clock))
 		return new.clock <= CLOCK_BOOTTIME ? -EOPNOTSUPP : -EINVAL;
-	error = take_event(a[1], &new);
+	error = posix_timer_take_event(a[1], &new);
 	if (error != 0)
 		return error;
 	t = uidinfo_alloc(ui, sizeof(*t));
@@ -193,7 +193,7 @@ sys_timer_create(const uint64_t a[6])
 	}
 	do
 		new.id = (int32_t)(curproc()->next_timer++ & INT32_MAX);
-	while (find((uint64_t) new.id) != NULL);
+	while (posix_timer_find((uint64_t) new.id) != NULL);
 	*t = new;
 	t->ui = ui;
 	if (a[1] == 0)
@@ -222,7 +222,7 @@ sys_timer_settime(const uint64_t a[6])
 
 	/* What the program gives is copied without the lock: that may wait for memory. */
 	mutex_lock(&timer_mutex);
-	t = find(a[0]);
+	t = posix_timer_find(a[0]);
 	clock = t != NULL ? t->clock : 0;
 	mutex_unlock(&timer_mutex);
 	if (t == NULL || a[2] == 0)
@@ -231,7 +231,7 @@ sys_timer_settime(const uint64_t a[6])
 	if (r != 0)
 		return r;
 	mutex_lock(&timer_mutex);
-	t = find(a[0]);
+	t = posix_timer_find(a[0]);
 	if (t != NULL)
 		old = real_itimer_set(&t->real, when);
 	mutex_unlock(&timer_mutex);
@@ -247,7 +247,7 @@ sys_timer_gettime(const uint64_t a[6])
 	struct posix_timer *t;
 
 	mutex_lock(&timer_mutex);
-	t = find(a[0]);
+	t = posix_timer_find(a[0]);
 	if (t != NULL)
 		left = itimer_left(&t->real.timer);
 	mutex_unlock(&timer_mutex);
@@ -261,7 +261,7 @@ sys_timer_getoverrun(const uint64_t a[6])
 	int64_t n;
 
 	mutex_lock(&timer_mutex);
-	t = find(a[0]);
+	t = posix_timer_find(a[0]);
 	n = t != NULL ? (int64_t)__atomic_load_n(&t->overrun, __ATOMIC_RELAXED) : -EINVAL;
 	mutex_unlock(&timer_mutex);
 	return n;
@@ -273,9 +273,9 @@ sys_timer_delete(const uint64_t a[6])
 	struct posix_timer *t;
 
 	mutex_lock(&timer_mutex);
-	t = find(a[0]);
+	t = posix_timer_find(a[0]);
 	if (t != NULL)
-		destroy(t);
+		posix_timer_destroy(t);
 	mutex_unlock(&timer_mutex);
 	return t != NULL ? 0 : -EINVAL;
 }

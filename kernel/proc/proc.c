@@ -7,14 +7,11 @@
 
 #include <abi_md.h>
 
-#include "arch/context.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
-#include "kernel/abi/sched.h"
 #include "kernel/abi/signal.h"
-#include "kernel/abi/wait.h"
 #include "kernel/entry.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
@@ -22,14 +19,13 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
-#include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/init.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sched.h"
-#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 #include "ktr/sdt.h"
 
@@ -58,22 +54,78 @@ curlwp(void)
 	return curthread()->lwp;
 }
 
+struct held *
+proc_held(void)
+{
+	return &curlwp()->held;
+}
+
+bool
+proc_is_threaded(void)
+{
+	const struct proc *p = curproc();
+
+	return p != NULL && p->nthreads > 1;
+}
+
+struct filetable *
+proc_files(void)
+{
+	return curproc()->files;
+}
+
+uint32_t
+proc_pid(void)
+{
+	return curproc()->pid;
+}
+
+uint32_t
+proc_user(void)
+{
+	const struct proc *p = curproc();
+
+	return p != NULL ? p->uid : 0;
+}
+
+uint32_t
+proc_group(void)
+{
+	const struct proc *p = curproc();
+
+	return p != NULL ? p->gid : 0;
+}
+
+uint32_t
+proc_real_user(void)
+{
+	return curproc()->ruid;
+}
+
+struct vnode *
+proc_root(void)
+{
+	const struct proc *p = curproc();
+
+	return p != NULL ? p->root : NULL;
+}
+
 struct vnode *
 proc_cwd(void)
 {
 	struct proc *p = curproc();
-	struct lwp *l;
+	struct held *h;
 
 	if (p == NULL || p->nthreads == 1)
 		return p != NULL ? p->cwd : NULL;
-	l = curlwp();
-	if (l->cwd == NULL) {
+	h = proc_held();
+	if (h->cwd == NULL) {
 		spin_lock(&proc_lock);
-		l->cwd = vnode_ref(p->cwd);
+		h->cwd = vnode_ref(p->cwd);
 		spin_unlock(&proc_lock);
 		curthread()->holds = true;
 	}
-	return l->cwd;
+	return h->cwd;
 }
 
 static struct vnode *

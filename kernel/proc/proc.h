@@ -17,16 +17,15 @@
 #include "kernel/abi/signal.h"
 #include "kernel/lib/list.h"
 #include "kernel/proc/itimer.h"
+#include "kernel/proc/task.h"
 #include "kernel/sched/thread.h"
 #include "ktr/intern.h"
 
 struct arch_trapframe;
-struct file;
 struct filetable;
 struct ktrace;
 struct ptrace;
 struct sbuf;
-struct thread;
 struct uidinfo;
 struct vmspace;
 struct vnode;
@@ -35,8 +34,6 @@ struct vnode;
 enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
 
 #define PROC_SIGINFOS 6 /* pending signals of which more than the number is known */
-
-#define FILES_HELD 4 /* files that a system call may use at once */
 
 /* What siginfo tells of a pending signal, in short. */
 struct proc_siginfo {
@@ -101,9 +98,7 @@ struct lwp {
 	uint64_t sig_saved;   /* [t] if sig_restore, sig_blocked after the next delivery */
 	struct sigaltstack sig_stack;   /* [t] */
 	struct proc_siginfos sig_infos; /* [p] */
-	struct file *held[FILES_HELD];  /* [t] references until its system call has ended */
-	unsigned nheld;                 /* [t] */
-	struct vnode *cwd;              /* [t] as held; NULL: it has not asked for it */
+	struct held held;               /* [t] */
 	struct ktrace_lwp trace;        /* [t] */
 	struct { /* [t] it runs a copy of the instruction at `at`; copy 0: none */
 		uintptr_t copy, end; /* where the copy is, and where it ends */
@@ -186,21 +181,6 @@ struct proc *curproc(void);
 struct lwp *curlwp(void);
 
 /*
- * The current process's directory, which stays until the system call has ended; NULL in kernel
- * threads. Thread context, no spin lock held.
- */
-struct vnode *proc_cwd(void);
-/* Makes vn, whose reference this takes over, that directory. Returns the old one with its
- * reference. */
-struct vnode *proc_chdir(struct vnode *vn);
-
-/*
- * Makes vn, whose reference this takes over, the root of its paths. Returns the old one with its
- * reference, or NULL. vfs_lock held.
- */
-struct vnode *proc_change_root(struct vnode *vn);
-
-/*
  * Marks a process's threads, and those of processes that it makes from now on (thread.h: follow).
  * 0; -ESRCH; -EBUSY: it has a mark, of which is_used() is true. Thread context.
  */
@@ -211,28 +191,12 @@ void proc_print_threads(struct sbuf *out);
 /* The path of what a process executes, from the root. False: there is no such process. */
 bool proc_program(uint32_t pid, char path[PROC_PROGRAM]);
 
-/* The user to whom allocations are counted: the current process's; user 0 for kernel threads. */
-struct uidinfo *curuidinfo(void);
-
-/* The current process's limit, RLIMIT_…; RLIM_INFINITY in kernel threads. Any context. */
-uint64_t proc_limit(unsigned resource);
-
-/* Is the current process, or kernel thread, in a group? Any context. */
-bool proc_in_group(uint32_t gid);
-/* The same with the real group in the place of the effective one. */
-bool proc_in_real_group(uint32_t gid);
-
-/* Permission bits that the current process does not give to what it makes. Any context. */
-uint32_t proc_umask(void);
-
 /* Signals a process group (tty, kill). Any context but NMI. Returns how many got it. */
 unsigned proc_signal_group(uint32_t pgid, int sig);
 /* The same of one process, if it is there. */
 void proc_signal_one(uint32_t pid, int sig);
 /* The session of a process group. 0: there is no such group. */
 uint32_t proc_group_session(uint32_t pgid);
-/* Signals the current thread (SIGPIPE, SIGXFSZ). Thread context of a process. */
-void proc_signal_self(int sig);
 /*
  * Job control: sends sig, which stops, to the current process's group. -EINTR: it is sent, and the
  * system call ends with this error; it begins again when the process is continued. 1: the process
@@ -240,15 +204,36 @@ void proc_signal_self(int sig);
  * of a process, no lock held.
  */
 int proc_stop_group(int sig);
+
+/* ---- the tree of processes ---- */
+
+extern struct spinlock proc_lock;
+/* The process after p in the list of all; NULL starts, and ends. proc_lock held. */
+struct proc *proc_next(const struct proc *p);
+#define for_each_proc(p) for (struct proc *p = proc_next(NULL); p != NULL; p = proc_next(p))
+/* The process with that number, also a zombie. NULL: there is none. proc_lock held. */
+struct proc *proc_find(uint32_t pid);
+/* The thread of p after l. NULL starts, and ends. proc_lock held. */
+struct lwp *lwp_next(const struct proc *p, const struct lwp *l);
+#define for_each_lwp(l, p) for (struct lwp *l = lwp_next(p, NULL); l != NULL; l = lwp_next(p, l))
+/* The time of all threads of p, also of those that have ended. proc_lock held. */
+struct cpu_time proc_time(const struct proc *p);
+/* May the current process look into p, and change it? proc_lock held. */
+bool proc_may_trace(const struct proc *p);
+/* Sends sig to one process. proc_lock held. */
+void proc_signal_locked(struct proc *p, int sig);
 /*
- * The current thread blocks the signals in mask until its system call has ended and a handler has
- * been prepared; then the old mask is back.
+ * A fault of the current process: sends sig. If the process blocks or ignores it, it is killed: it
+ * would fault for ever. proc_lock held.
  */
-void proc_signals_mask(uint64_t mask);
-/* Brings the old mask back now. */
-void proc_signals_unmask(void);
-/* Is there a signal to act on? Long kernel loops and sleeps call this. Any context. */
-bool proc_signal_pending(void);
+void proc_signal_fault_locked(struct proc *p, int sig, const struct proc_siginfo *info);
+/*
+ * A page fault of the current process found no memory: kills a process (oom.c) and waits a short
+ * time for its end. True: try again. False: nothing can be freed, or the current process has to
+ * die. Thread context, no spin lock held.
+ */
+bool proc_out_of_memory(void);
+
 /* ---- step.c: of the current thread, in an entry from user mode ---- */
 
 /* The program's pc: of the instruction if the thread l, whose frame is tf, runs a copy of it. */

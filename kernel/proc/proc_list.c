@@ -137,7 +137,6 @@ proc_print_threads(struct sbuf *out)
 static void
 get_procs(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	thread_each(print_kernel_thread, out);
 	print_rows(out, print_row);
 }

@@ -11,30 +11,18 @@ struct arch_trapframe;
 struct itimer;
 struct itimer_left;
 struct kernel_sigaction;
-struct lwp;
 struct poll_source;
-struct proc_siginfo;
-struct proc;
 struct siginfo;
 struct thread;
 struct vmspace;
 struct vnode;
 
-extern struct spinlock proc_lock;
 extern struct list procs; /* proc_lock */
 
-/* The process after p in the list of all; NULL starts, and ends. proc_lock held. */
-struct proc *proc_next(const struct proc *p);
-#define for_each_proc(p) for (struct proc *p = proc_next(NULL); p != NULL; p = proc_next(p))
-
-/* The process with that number, also a zombie. NULL: there is none. proc_lock held. */
-struct proc *proc_find(uint32_t pid);
 /* From now on p is in the list of all, or no longer. proc_lock held. */
 void proc_join(struct proc *p);
 void proc_leave(struct proc *p);
 
-/* The time of all threads of p, also of those that have ended. proc_lock held. */
-struct cpu_time proc_time(const struct proc *p);
 /* The timer of setitimer() has expired: sends SIGALRM to the process. */
 void proc_alarm(struct itimer *t);
 /*
@@ -72,8 +60,6 @@ void proc_vfork_done(struct proc *p);
  */
 /* Tells a parent of the end of p. proc_lock held. */
 void proc_tell_end(struct proc *p, struct proc *parent);
-/* May the current process look into p, and change it? proc_lock held. */
-bool proc_may_trace(const struct proc *p);
 /* Ends the current process with a wait status: its other threads, too. */
 _Noreturn void do_group_exit(int wait_status);
 /* Ends the current thread; and its process, with that status, if it is the last one. */
@@ -117,9 +103,6 @@ void lwp_init(struct lwp *l, struct proc *p, struct thread *t);
 void lwp_join(struct proc *p, struct lwp *l);
 /* Frees a thread's lwp, unless it is the first one, which is a part of its process. */
 void lwp_free(struct lwp *l);
-/* The thread of p after l. NULL starts, and ends. proc_lock held. */
-struct lwp *lwp_next(const struct proc *p, const struct lwp *l);
-#define for_each_lwp(l, p) for (struct lwp *l = lwp_next(p, NULL); l != NULL; l = lwp_next(p, l))
 /* Threads of p look whether a signal, a stop or the end awaits them. proc_lock held. */
 void proc_signals_update(struct proc *p);
 /* The same of one thread, whose mask has changed. */
@@ -140,15 +123,8 @@ bool proc_orphaned(uint32_t pgid, uint32_t except);
 void proc_signals_drop(struct proc *p, uint64_t set);
 /* Sends sig to one thread, and says why. proc_lock held. */
 void proc_signal_thread_locked(struct lwp *l, int sig, const struct proc_siginfo *info);
-/* Sends sig to one process. proc_lock held. */
-void proc_signal_locked(struct proc *p, int sig);
-/* The same, and says why. */
+/* Sends sig to one process, and says why. proc_lock held. */
 void proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo *info);
-/*
- * A fault of the current process: sends sig. If the process blocks or ignores it, it is killed: it
- * would fault for ever. proc_lock held.
- */
-void proc_signal_fault_locked(struct proc *p, int sig, const struct proc_siginfo *info);
 /* What a handler gets of it. */
 struct siginfo proc_siginfo_full(int sig, const struct proc_siginfo *from);
 /*
@@ -175,38 +151,5 @@ bool sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
  * held.
  */
 bool proc_reclaim(void);
-/*
- * A page fault of the current process found no memory: kills a process (oom.c) and waits a short
- * time for its end. True: try again. False: nothing can be freed, or the current process has to
- * die. Thread context, no spin lock held.
- */
-bool proc_out_of_memory(void);
 /* Acts on pending signals of the current process before it returns to user mode by tf. */
 void proc_deliver_signals(struct arch_trapframe *tf);
-
-/* What a system call does that a signal has interrupted. */
-enum syscall_restart {
-	RESTART_NOT,    /* no such call */
-	RESTART_FINAL,  /* it ends with EINTR */
-	RESTART_WAITED, /* for a handler: it begins again if there was none */
-	RESTART_TIMED,  /* like Linux: WAITED with a timeout, the fourth argument, else AGAIN */
-	RESTART_AGAIN,  /* it begins again, unless a handler without SA_RESTART ran */
-	RESTART_ALWAYS, /* it begins again */
-};
-
-/*
- * May a call that returns ENOMEM be made again? Not if it may have had an effect that it would not
- * have again: of several commands to a file of tracefs some are done then. rt_sigreturn() has not
- * failed: it returns what the interrupted program had in this register.
- */
-enum syscall_enomem { ENOMEM_RETRY, ENOMEM_ONCE };
-
-/* A row of kernel/abi/syscalls.def. */
-struct syscall {
-	const char *name; /* "": unknown */
-	enum syscall_restart restart;
-	enum syscall_enomem enomem;
-};
-
-/* Of any number; an unknown one has an empty name. */
-const struct syscall *syscall_find(uint64_t nr);

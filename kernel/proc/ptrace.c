@@ -5,13 +5,11 @@
 #include "kernel/proc/ptrace.h"
 
 #include "arch/context.h"
-#include "arch/irq.h"
 #include "arch/regset.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/ptrace.h"
 #include "kernel/abi/wait.h"
-#include "kernel/lib/string.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -167,7 +165,7 @@ go_on(struct lwp *l, struct ptrace *pt, struct arch_trapframe *tf)
  * so only SIGKILL goes before. Returns the signal that the tracer lets it have.
  */
 static int
-stop(int status, int sig, bool dying)
+ptrace_stop(int status, int sig, bool dying)
 {
 	struct lwp *l = curlwp();
 	struct ptrace *pt = l->ptrace;
@@ -213,7 +211,7 @@ ptrace_signal(int sig, struct proc_siginfo *info)
 
 	pt->has_info = true;
 	pt->info = proc_siginfo_full(sig, info);
-	now = stop(STOP_STATUS(sig), sig, false);
+	now = ptrace_stop(STOP_STATUS(sig), sig, false);
 	if (now != sig)
 		*info = (struct proc_siginfo){.code = SI_USER};
 	return now;
@@ -228,7 +226,7 @@ ptrace_group_stop(int sig)
 	pt->passed = true;
 	set_trap_info(pt, status >> 8);
 	pt->has_info = pt->seized;
-	stop(status, 0, false);
+	ptrace_stop(status, 0, false);
 }
 
 void
@@ -242,7 +240,7 @@ ptrace_interrupted(void)
 	pt->interrupt = false;
 	pt->passed = group;
 	set_trap_info(pt, status >> 8);
-	stop(status, 0, false);
+	ptrace_stop(status, 0, false);
 }
 
 /* Stops with SIGTRAP. */
@@ -250,7 +248,7 @@ static void
 trap(int status, int code, bool dying)
 {
 	set_trap_info(curlwp()->ptrace, code);
-	stop(status, 0, dying);
+	ptrace_stop(status, 0, dying);
 }
 
 void
@@ -307,7 +305,7 @@ call_stop(enum ptrace_call call)
 		sig |= 0x80;
 	pt->call = call;
 	set_trap_info(pt, sig);
-	sig = stop(STOP_STATUS(sig), 0, false);
+	sig = ptrace_stop(STOP_STATUS(sig), 0, false);
 	if (sig != 0)
 		proc_signal_thread_locked(curlwp(), sig, &(struct proc_siginfo){.code = SI_USER});
 }

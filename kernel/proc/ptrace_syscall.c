@@ -1,33 +1,23 @@
-/*
- * ptrace_syscall.c - ptrace(), and process_vm_readv() and process_vm_writev(), which have the same
- * rights. Locking: ptrace.h.
- */
-#include "arch/mmu.h"
+/* ptrace_syscall.c - ptrace(). Locking: ptrace.h. */
 #include "arch/regset.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/ptrace.h"
+#include "kernel/fs/uio.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
 #include "kernel/proc/ptrace_private.h"
-#include "kernel/proc/syscall.h"
-#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
-#include "kernel/vm/vm.h"
+#include "kernel/syscall.h"
 
 #define UNSTOPPABLE (1ul << (SIGKILL - 1) | 1ul << (SIGSTOP - 1))
-#define PIECE       256 /* bytes of memory moved at once */
-#define PIECES_MAX  1024
 
 /* Of PEEKUSER: struct user begins with the registers; these are the debug registers' part. */
 #define USER_DEBUG_REGS 848
 #define USER_SIZE       (USER_DEBUG_REGS + 64)
-
-struct iovec { /* Linux's */
-	uint64_t base, len;
-};
 
 /* The thread with that number. NULL: there is none. proc_lock held. */
 static struct lwp *
@@ -38,9 +28,8 @@ lwp_of_tid(uint32_t tid)
 	return NULL;
 }
 
-/* May the current process look into p, and change it? Process 1 must always run. */
-static bool
-may_attach(const struct proc *p)
+bool
+ptrace_may_attach(const struct proc *p)
 {
 	return p->pid != 1 && p->state != PROC_ZOMBIE && proc_may_trace(p);
 }
@@ -101,7 +90,8 @@ attach_to(uint32_t tid, bool seize, uint64_t options)
 	if (l != NULL) {
 		struct proc *p = l->thread->proc;
 
-		error = p == curproc() || !may_attach(p) ? -EPERM : take_record(&pt, curproc(), l);
+		error = p == curproc() || !ptrace_may_attach(p) ? -EPERM
+								: take_record(&pt, curproc(), l);
 		if (error == 0 && !seize)
 			proc_signal_thread_locked(l, SIGSTOP,
 						  &(struct proc_siginfo){.code = SI_KERNEL});
@@ -151,7 +141,7 @@ resume(struct ptrace *pt, uint32_t request, uint64_t sig)
 
 /* What changes or ends a stop, or the thread. proc_lock held. */
 static int64_t
-control(struct ptrace *pt, uint32_t request, uint64_t data)
+ptrace_control(struct ptrace *pt, uint32_t request, uint64_t data)
 {
 	switch (request) {
 	case PTRACE_CONT:
@@ -290,9 +280,8 @@ set_area(struct ptrace *pt, uint32_t request, uint64_t which, const union area *
 	return -EINVAL;
 }
 
-/* The record of a tracee that is stopped; its requests are made with it. proc_lock held. */
-static struct ptrace *
-find_stopped(uint32_t tid)
+struct ptrace *
+ptrace_find_stopped(uint32_t tid)
 {
 	struct ptrace *pt = find_tracee(tid);
 
@@ -306,7 +295,7 @@ get_stopped(uint32_t tid, uint32_t request, uint64_t which, union area *a)
 	int64_t n = -ESRCH;
 
 	spin_lock(&proc_lock);
-	pt = find_stopped(tid);
+	pt = ptrace_find_stopped(tid);
 	if (pt != NULL)
 		n = get_area(pt, request, which, a);
 	spin_unlock(&proc_lock);
@@ -320,7 +309,7 @@ set_stopped(uint32_t tid, uint32_t request, uint64_t which, const union area *a)
 	int64_t n = -ESRCH;
 
 	spin_lock(&proc_lock);
-	pt = find_stopped(tid);
+	pt = ptrace_find_stopped(tid);
 	if (pt != NULL)
 		n = set_area(pt, request, which, a);
 	spin_unlock(&proc_lock);
@@ -358,7 +347,7 @@ write_area(uint32_t tid, uint32_t request, uint64_t which, uint64_t from, uint64
 static int64_t
 regset(uint32_t tid, uint32_t request, uint64_t which, uint64_t uvec)
 {
-	struct iovec v;
+	struct uio_vec v;
 	int64_t n;
 
 	if (copy_in(&v, uvec, sizeof(v)) != 0)
@@ -392,124 +381,6 @@ user_word(uint32_t tid, bool write, uint64_t at, uint64_t data)
 				8);
 	memcpy((uint8_t *)&a + at, &data, sizeof(data));
 	return set_stopped(tid, PTRACE_SETREGSET, NT_PRSTATUS, &a);
-}
-
-/* ---- memory ---- */
-
-/* The space of a stopped tracee; or of any process that the caller may look into. NULL: *error. */
-static struct vmspace *
-space_of(uint32_t pid, bool stopped, int *error)
-{
-	const struct proc *p = NULL;
-	struct vmspace *vm = NULL;
-	const struct ptrace *pt;
-
-	spin_lock(&proc_lock);
-	pt = stopped ? find_stopped(pid) : NULL;
-	p = !stopped ? proc_find(pid) : pt != NULL ? pt->lwp->thread->proc : NULL;
-	*error = p == NULL ? -ESRCH : -EPERM;
-	if (p != NULL && p->vm != NULL && (stopped || p == curproc() || may_attach(p)))
-		vm = vm_ref(p->vm);
-	spin_unlock(&proc_lock);
-	return vm;
-}
-
-static int64_t
-memory_word(uint32_t tid, bool write, uint64_t at, uint64_t data)
-{
-	int error;
-	struct vmspace *vm = space_of(tid, true, &error);
-	uint64_t word = data;
-	size_t n;
-
-	if (vm == NULL)
-		return error;
-	n = write ? vm_poke(vm, at, &word, sizeof(word)) : vm_peek(vm, at, &word, sizeof(word));
-	vm_destroy(vm);
-	if (n != sizeof(word))
-		return -EIO;
-	return write ? 0 : copy_out(data, &word, sizeof(word));
-}
-
-/* Moves n bytes between the caller's memory at `own` and other. Returns how many. */
-static uint64_t
-move_memory(struct vmspace *vm, bool write, uint64_t own, uint64_t other, uint64_t n)
-{
-	uint8_t piece[PIECE];
-	uint64_t done = 0;
-
-	while (done < n && !proc_signal_pending()) {
-		size_t some = n - done < PIECE ? n - done : PIECE, moved;
-
-		if (write && copy_in(piece, own + done, some) != 0)
-			break;
-		moved = write ? vm_poke(vm, other + done, piece, some)
-			      : vm_peek(vm, other + done, piece, some);
-		if (!write && copy_out(own + done, piece, moved) != 0)
-			break;
-		done += moved;
-		if (moved < some)
-			break;
-	}
-	return done;
-}
-
-/* The next piece that is not empty. False: none is left. */
-static bool
-next_piece(struct iovec *v, uint64_t *uvec, uint64_t *left, int *error)
-{
-	while (v->len == 0 && *left > 0) {
-		if (copy_in(v, *uvec, sizeof(*v)) != 0) {
-			*error = -EFAULT;
-			return false;
-		}
-		*uvec += sizeof(*v);
-		(*left)--;
-	}
-	return v->len > 0;
-}
-
-static int64_t
-move_pieces(const uint64_t a[6], bool write)
-{
-	uint64_t own_at = a[1], own_left = a[2], other_at = a[3], other_left = a[4], done = 0;
-	struct iovec own = {0}, other = {0};
-	struct vmspace *vm;
-	int error = 0;
-
-	if (a[5] != 0 || own_left > PIECES_MAX || other_left > PIECES_MAX)
-		return -EINVAL;
-	vm = space_of((uint32_t)a[0], false, &error);
-	if (vm == NULL)
-		return error;
-	error = 0;
-	while (next_piece(&own, &own_at, &own_left, &error) &&
-	       next_piece(&other, &other_at, &other_left, &error)) {
-		uint64_t n = own.len < other.len ? own.len : other.len;
-		uint64_t moved = move_memory(vm, write, own.base, other.base, n);
-
-		done += moved;
-		if (moved < n) {
-			error = -EFAULT;
-			break;
-		}
-		own = (struct iovec){own.base + n, own.len - n};
-		other = (struct iovec){other.base + n, other.len - n};
-	}
-	vm_destroy(vm);
-	return done > 0 ? (int64_t)done : error;
-}
-
-int64_t
-sys_process_vm_readv(const uint64_t a[6])
-{
-	return move_pieces(a, false);
-}
-
-int64_t
-sys_process_vm_writev(const uint64_t a[6])
-{
-	return move_pieces(a, true);
 }
 
 /* ---- ptrace() ---- */
@@ -546,7 +417,7 @@ control_tracee(uint32_t tid, uint32_t request, uint64_t data)
 	if (pt != NULL)
 		r = for_running(pt, request);
 	if (r == 1)
-		r = pt->state == PTRACE_STOPPED ? control(pt, request, data) : -ESRCH;
+		r = pt->state == PTRACE_STOPPED ? ptrace_control(pt, request, data) : -ESRCH;
 	spin_unlock(&proc_lock);
 	return r;
 }
@@ -567,10 +438,10 @@ sys_ptrace(const uint64_t a[6])
 		return at == 0 ? attach_to(tid, true, data) : -EIO;
 	case PTRACE_PEEKTEXT:
 	case PTRACE_PEEKDATA:
-		return memory_word(tid, false, at, data);
+		return ptrace_memory_word(tid, false, at, data);
 	case PTRACE_POKETEXT:
 	case PTRACE_POKEDATA:
-		return memory_word(tid, true, at, data);
+		return ptrace_memory_word(tid, true, at, data);
 	case PTRACE_PEEKUSER:
 	case PTRACE_POKEUSER:
 		return user_word(tid, request == PTRACE_POKEUSER, at, data);

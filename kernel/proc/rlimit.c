@@ -8,17 +8,14 @@
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/abi/errno.h"
 #include "kernel/abi/resource.h"
 #include "kernel/fs/file.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 
 #define NOFILE_CUR 1024 /* as Linux; select() knows no more */

@@ -1,19 +1,17 @@
 /*
  * sched_syscalls.c - system calls on CPUs and priorities of threads. Locking: proc_lock.
  */
-#include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/resource.h"
 #include "kernel/abi/sched.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 
 int64_t
 sys_sched_yield(const uint64_t a[6])
@@ -47,7 +45,7 @@ find_thread(uint32_t tid, struct proc **owner)
 }
 
 static bool
-may_change(const struct proc *p)
+sched_may_change(const struct proc *p)
 {
 	uint32_t uid = curproc()->uid;
 
@@ -88,7 +86,7 @@ sys_sched_setaffinity(const uint64_t a[6])
 	l = find_thread((uint32_t)a[0], &p);
 	if (l == NULL)
 		error = -ESRCH;
-	else if (!may_change(p))
+	else if (!sched_may_change(p))
 		error = -EPERM;
 	else if ((mask & online_cpus()) == 0)
 		error = -EINVAL;
@@ -101,7 +99,7 @@ sys_sched_setaffinity(const uint64_t a[6])
 
 /* Does a process belong to `who`? */
 static bool
-is_of(const struct proc *p, int which, uint32_t who)
+sched_is_of(const struct proc *p, int which, uint32_t who)
 {
 	if (which == PRIO_PGRP)
 		return p->pgid == (who != 0 ? who : curproc()->pgid);
@@ -124,7 +122,7 @@ each_of(int which, uint32_t who, int (*f)(const struct proc *p, struct thread *t
 			result = f(p, l->thread, arg);
 	} else {
 		for_each_proc (q) {
-			if (!is_of(q, which, who))
+			if (!sched_is_of(q, which, who))
 				continue;
 			for_each_lwp(m, q)
 			{
@@ -140,7 +138,6 @@ each_of(int which, uint32_t who, int (*f)(const struct proc *p, struct thread *t
 static int
 find_best(const struct proc *p, struct thread *t, int *best)
 {
-	(void)p;
 	if (t->sched.nice < *best)
 		*best = t->sched.nice;
 	return 0;
@@ -158,7 +155,7 @@ set_nice(const struct proc *p, struct thread *t, int *nice)
 {
 	struct sched_params params;
 
-	if (!may_change(p))
+	if (!sched_may_change(p))
 		return -EPERM;
 	if (*nice < t->sched.nice && !nice_allowed(p, *nice) && curproc()->uid != 0)
 		return -EACCES;
@@ -234,7 +231,7 @@ change_allowed(const struct proc *p, const struct sched_params *old, const struc
 		return false;
 	if (old->policy == SCHED_IDLE && new->policy != SCHED_IDLE && !nice_allowed(p, old->nice))
 		return false;
-	return may_change(p) && (!old->reset_on_fork || new->reset_on_fork);
+	return sched_may_change(p) && (!old->reset_on_fork || new->reset_on_fork);
 }
 
 /* proc_lock held. */
@@ -269,7 +266,7 @@ change_params(const struct proc *p, struct thread *t, const struct wish *w)
 }
 
 static int
-change(uint32_t tid, const struct wish *w)
+sched_change(uint32_t tid, const struct wish *w)
 {
 	struct proc *p;
 	struct lwp *l;
@@ -298,7 +295,7 @@ change_priority(int tid, int policy, uint64_t param)
 		w.reset_on_fork = policy & SCHED_RESET_ON_FORK;
 		w.policy = policy & ~SCHED_RESET_ON_FORK;
 	}
-	return change((uint32_t)tid, &w);
+	return sched_change((uint32_t)tid, &w);
 }
 
 int64_t
@@ -436,7 +433,7 @@ sys_sched_setattr(const uint64_t a[6])
 	    .keep_params = attr.sched_flags & SCHED_FLAG_KEEP_PARAMS,
 	    .reset_on_fork = attr.sched_flags & SCHED_FLAG_RESET_ON_FORK,
 	};
-	return change((uint32_t)a[0], &w);
+	return sched_change((uint32_t)a[0], &w);
 }
 
 int64_t

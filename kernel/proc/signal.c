@@ -14,13 +14,12 @@
 #include "kernel/abi/wait.h"
 #include "kernel/fs/poll.h"
 #include "kernel/lib/string.h"
-#include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
-#include "kernel/proc/syscall.h"
-#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/syscall.h"
 #include "ktr/sdt.h"
 
 #define BIT(sig)     (1ul << ((sig)-1))
@@ -121,7 +120,7 @@ tell_parent(struct proc *p, int wait_status)
 
 /* Do the threads that may get sig, l or all, block it or await it, so that it has to wait? */
 static bool
-is_wanted(const struct proc *p, const struct lwp *l, int sig)
+signal_is_wanted(const struct proc *p, const struct lwp *l, int sig)
 {
 	bool blocked = true;
 
@@ -193,7 +192,7 @@ keep_info(struct proc_siginfos *s, uint64_t pending, int sig, const struct proc_
 
 /* Takes sig, which is pending for l or for p. */
 static void
-take(struct proc *p, struct lwp *l, int sig, struct proc_siginfo *info)
+signal_take(struct proc *p, struct lwp *l, int sig, struct proc_siginfo *info)
 {
 	bool own = l->sig_pending & BIT(sig);
 	const struct proc_siginfos *s = own ? &l->sig_infos : &p->sig_infos;
@@ -209,7 +208,7 @@ take(struct proc *p, struct lwp *l, int sig, struct proc_siginfo *info)
 
 /* Sends sig to a thread, or to any of p. */
 static void
-post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
+signal_post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
 {
 	uint64_t *pending = l != NULL ? &l->sig_pending : &p->sig_pending;
 
@@ -237,7 +236,7 @@ post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
 				tell_parent(p, WAIT_CONTINUED);
 		}
 	}
-	if (is_ignored(p, sig) && !is_wanted(p, l, sig) && !is_traced(p, l, sig)) {
+	if (is_ignored(p, sig) && !signal_is_wanted(p, l, sig) && !is_traced(p, l, sig)) {
 		SDT_CTR2(proc, , , signal_discard, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
 			 "signal ignored: pid %u sig %d", p->pid, sig);
 		proc_signals_update(p);
@@ -257,13 +256,13 @@ post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
 void
 proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo *info)
 {
-	post(p, NULL, sig, info);
+	signal_post(p, NULL, sig, info);
 }
 
 void
 proc_signal_thread_locked(struct lwp *l, int sig, const struct proc_siginfo *info)
 {
-	post(l->thread->proc, l, sig, info);
+	signal_post(l->thread->proc, l, sig, info);
 }
 
 void
@@ -284,7 +283,7 @@ proc_signal_fault_locked(struct proc *p, int sig, const struct proc_siginfo *inf
 		p->sig_action[sig - 1] = (struct kernel_sigaction){SIG_DFL};
 	}
 	l->sig_pending &= ~BIT(sig); /* this reason counts */
-	post(p, l, sig, info);
+	signal_post(p, l, sig, info);
 }
 
 void
@@ -352,6 +351,8 @@ proc_group_session(uint32_t pgid)
 void
 proc_signal_self(int sig)
 {
+	if (curproc() == NULL)
+		return;
 	spin_lock(&proc_lock);
 	proc_signal_thread_locked(curlwp(), sig, &(struct proc_siginfo){.code = SI_KERNEL});
 	spin_unlock(&proc_lock);
@@ -435,7 +436,7 @@ take_signal(struct proc *p, struct lwp *l, struct proc_siginfo *info)
 	sig = (set & BIT(SIGKILL))  ? SIGKILL
 	      : (set & FAULTS) != 0 ? __builtin_ctzl(set & FAULTS) + 1
 				    : __builtin_ctzl(set) + 1;
-	take(p, l, sig, info);
+	signal_take(p, l, sig, info);
 	proc_signals_update(p);
 	return sig;
 }
@@ -451,7 +452,7 @@ proc_signal_take(uint64_t set, struct siginfo *info)
 
 	if (sig == 0)
 		return 0;
-	take(p, l, sig, &brief);
+	signal_take(p, l, sig, &brief);
 	proc_signals_update(p);
 	*info = proc_siginfo_full(sig, &brief);
 	return sig;

@@ -1,7 +1,6 @@
 /*
  * signal_syscalls.c - system calls on signals, with the semantics of Linux. Locking: proc_lock.
  */
-#include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
@@ -9,10 +8,10 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
-#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 #define BIT(sig)    (1ul << ((sig)-1))
@@ -30,7 +29,7 @@ allowed(const struct proc *p)
 
 /* Sends sig, if it is not 0, to p or its thread l. 0 or -EPERM. proc_lock held. */
 static int
-send(struct proc *p, struct lwp *l, int sig)
+kill_send(struct proc *p, struct lwp *l, int sig)
 {
 	const struct proc *self = curproc();
 	struct proc_siginfo info = {l != NULL ? SI_TKILL : SI_USER, self->pid, .uid = self->ruid};
@@ -59,7 +58,7 @@ kill_many(int64_t pid, int sig)
 
 		if (!match)
 			continue;
-		int error = send(p, NULL, sig);
+		int error = kill_send(p, NULL, sig);
 		if (r != 0)
 			r = pid == -1 ? 0 : error;
 	}
@@ -81,7 +80,7 @@ sys_kill(const uint64_t a[6])
 	if (pid <= 0)
 		r = kill_many(pid, sig);
 	else if (p != NULL)
-		r = send(p, NULL, sig);
+		r = kill_send(p, NULL, sig);
 	spin_unlock(&proc_lock);
 	return r;
 }
@@ -98,7 +97,7 @@ kill_thread(int32_t tgid, int32_t tid, int sig)
 	for_each_proc (p) {
 		if (tgid != 0 && p->pid != (uint32_t)tgid)
 			continue;
-		for_each_lwp(l, p) if (l->thread->tid == (uint32_t)tid) r = send(p, l, sig);
+		for_each_lwp(l, p) if (l->thread->tid == (uint32_t)tid) r = kill_send(p, l, sig);
 	}
 	spin_unlock(&proc_lock);
 	return r;

@@ -6,13 +6,12 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 
 /* A file that takes signals: vnode.data. */
 struct signal_file {
@@ -51,7 +50,7 @@ struct taken {
 };
 
 static int64_t
-take(void *arg)
+signalfd_take(void *arg)
 {
 	struct taken *t = arg;
 	int sig;
@@ -93,7 +92,7 @@ signal_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	while (r > 0 && u->resid >= sizeof(struct signalfd_siginfo)) {
 		struct signalfd_siginfo to;
 
-		r = poll_wait(take, &t, deadline);
+		r = poll_wait(signalfd_take, &t, deadline);
 		if (r <= 0)
 			break;
 		to = full(&t.info);

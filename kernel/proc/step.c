@@ -7,8 +7,6 @@
 #include "kernel/abi/signal.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/proc_private.h"
-#include "kernel/sched/thread.h"
 
 /* Is the current thread's program in the copy? Jumps and returns leave it by themselves. */
 static bool

@@ -4,7 +4,7 @@
  * The table also makes trace points for each system call. So one event has the call's name and all
  * six argument registers, and a single call can be traced: `ktr on 'syscall write:*'`.
  */
-#include "kernel/proc/syscall.h"
+#include "kernel/syscall.h"
 
 #include "arch/clock.h"
 #include "arch/irq.h"

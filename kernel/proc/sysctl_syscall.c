@@ -13,7 +13,7 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/syscall.h"
+#include "kernel/syscall.h"
 #include "kernel/sysctl/registry.h"
 
 #define SYSCTL_GET_MAX (4u << 20) /* limit of the buffer; no value is longer */

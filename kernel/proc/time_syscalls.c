@@ -11,10 +11,10 @@
 #include "kernel/proc/itimer.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
 #define NS_PER_S 1000000000l

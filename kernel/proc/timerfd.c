@@ -10,13 +10,11 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/clock.h"
-#include "kernel/mm/uaccess.h"
 #include "kernel/proc/itimer.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/proc/syscall.h"
 #include "kernel/sched/sleepq.h"
+#include "kernel/syscall.h"
 
 #define TFD_TIMER_CANCEL_ON_SET 2
 
@@ -81,7 +79,7 @@ timer_poll(struct file *f)
 }
 
 static int64_t
-take(void *arg)
+timerfd_take(void *arg)
 {
 	struct timer_file *tf = arg;
 	bool cancelled = take_cancelled(tf);
@@ -99,7 +97,7 @@ timer_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 
 	if (u->resid < sizeof(n))
 		return -EINVAL;
-	n = poll_wait(take, tf, f->flags & O_NONBLOCK ? 0 : DEADLINE_NEVER);
+	n = poll_wait(timerfd_take, tf, f->flags & O_NONBLOCK ? 0 : DEADLINE_NEVER);
 	if (n <= 0)
 		return n == 0 ? -EAGAIN : n;
 	error = uio_put(u, &n, sizeof(n));

@@ -69,7 +69,7 @@ may_see(const struct procfs_node *n)
 /* ---- files of text ---- */
 
 static int
-show_text(struct vnode *vn, struct sbuf *out)
+procfs_show_text(struct vnode *vn, struct sbuf *out)
 {
 	const struct procfs_node *n = vn->data;
 	int error = may_see(n);
@@ -78,7 +78,7 @@ show_text(struct vnode *vn, struct sbuf *out)
 }
 
 static int
-store_text(struct vnode *vn, char *text)
+procfs_store_text(struct vnode *vn, char *text)
 {
 	const struct procfs_node *n = vn->data;
 
@@ -86,7 +86,7 @@ store_text(struct vnode *vn, char *text)
 }
 
 static int
-text_open(struct file *f)
+procfs_text_open(struct file *f)
 {
 	const struct procfs_node *n = f->vn->data;
 	int mode = f->flags & O_ACCMODE, error = may_see(n);
@@ -99,15 +99,15 @@ text_open(struct file *f)
 }
 
 static int64_t
-text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+procfs_text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
-	return textfile_read(vn, f, u, off, show_text);
+	return textfile_read(vn, f, u, off, procfs_show_text);
 }
 
 static int64_t
-text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+procfs_text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
-	return textfile_write(vn, u, off, false, store_text);
+	return textfile_write(vn, u, off, false, procfs_store_text);
 }
 
 void
@@ -121,10 +121,10 @@ procfs_node_destroy(struct vnode *vn)
 }
 
 static const struct vnode_ops text_ops = {
-    .open = text_open,
+    .open = procfs_text_open,
     .release = textfile_release,
-    .read = text_read,
-    .write = text_write,
+    .read = procfs_text_read,
+    .write = procfs_text_write,
     .destroy = procfs_node_destroy,
 };
 
@@ -161,7 +161,7 @@ static const struct vnode_ops dir_ops = {
 
 /* Describes a name of dir. */
 static bool
-find(const struct procfs_node *dir, const char *name, struct procfs_node *child)
+procfs_find(const struct procfs_node *dir, const char *name, struct procfs_node *child)
 {
 	const struct procfs_file *file = dir->file;
 
@@ -185,7 +185,7 @@ dir_lookup(struct vnode *dir, const char *name, int *err)
 	*err = -ENOMEM;
 	if (n == NULL)
 		return NULL;
-	if (!find(dir->data, name, n) || (n->pid != 0 && !procfs_user(n->pid, &uid))) {
+	if (!procfs_find(dir->data, name, n) || (n->pid != 0 && !procfs_user(n->pid, &uid))) {
 		*err = -ENOENT;
 		kfree(n->text);
 		kfree(n);
@@ -265,7 +265,6 @@ procfs_make(uint32_t mode, int *err)
 	struct procfs_node *n = top_node();
 	struct vnode *vn = n != NULL ? vnode_alloc(S_IFDIR | 0555, &dir_ops, n) : NULL;
 
-	(void)mode;
 	*err = -ENOMEM;
 	if (vn == NULL)
 		kfree(n);

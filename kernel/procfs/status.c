@@ -12,7 +12,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/proc/proc.h"
-#include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
 #include "kernel/procfs/procfs.h"
 #include "kernel/sched/thread.h"
@@ -107,7 +106,7 @@ take_space(struct facts *f, struct vmspace *vm)
 
 /* -ESRCH: it has ended. */
 static int
-take(const struct procfs_node *n, struct facts *f)
+status_take(const struct procfs_node *n, struct facts *f)
 {
 	const struct lwp *that = NULL;
 	const struct ptrace *pt;
@@ -189,7 +188,7 @@ int
 procfs_stat(const struct procfs_node *n, struct sbuf *out)
 {
 	struct facts f;
-	int error = take(n, &f);
+	int error = status_take(n, &f);
 
 	if (error != 0)
 		return error;
@@ -237,7 +236,7 @@ int
 procfs_status(const struct procfs_node *n, struct sbuf *out)
 {
 	struct facts f;
-	int error = take(n, &f);
+	int error = status_take(n, &f);
 
 	if (error != 0)
 		return error;
@@ -267,7 +266,7 @@ int
 procfs_statm(const struct procfs_node *n, struct sbuf *out)
 {
 	struct facts f;
-	int error = take(n, &f);
+	int error = status_take(n, &f);
 
 	/* size resident shared text lib data dt, in pages */
 	if (error == 0)

@@ -2,11 +2,9 @@
  * sys.c - /proc/sys: the sysctls. Each part of a name is a directory, or the file.
  * Locking: that of the sysctls (registry.c).
  */
-#include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
-#include "kernel/mm/heap.h"
 #include "kernel/procfs/procfs.h"
 #include "kernel/sysctl/registry.h"
 

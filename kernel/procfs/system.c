@@ -61,7 +61,7 @@ is_online(unsigned cpu)
 
 /* user nice system idle, and six that are not told apart, in 1/100 s; given in nanoseconds */
 static void
-print_cpu(struct sbuf *out, uint64_t user, uint64_t kernel, uint64_t idle)
+system_print_cpu(struct sbuf *out, uint64_t user, uint64_t kernel, uint64_t idle)
 {
 	sbuf_printf(out, " %lu 0 %lu %lu 0 0 0 0 0 0\n", user / NS_PER_TICK, kernel / NS_PER_TICK,
 		    idle / NS_PER_TICK);
@@ -70,17 +70,15 @@ print_cpu(struct sbuf *out, uint64_t user, uint64_t kernel, uint64_t idle)
 static int
 count_threads(struct thread *t, void *n)
 {
-	(void)t;
 	(*(unsigned *)n)++;
 	return 0;
 }
 
 static int
-stat_show(const struct procfs_node *n, struct sbuf *out)
+system_stat_show(const struct procfs_node *n, struct sbuf *out)
 {
 	uint64_t user = 0, kernel = 0, idle = 0, interrupts = 0;
 
-	(void)n;
 	for (unsigned i = 0; i < ncpus; i++) {
 		if (!is_online(i))
 			continue;
@@ -92,13 +90,13 @@ stat_show(const struct procfs_node *n, struct sbuf *out)
 			interrupts += irq_line_count(line, i);
 	}
 	sbuf_puts(out, "cpu ");
-	print_cpu(out, user, kernel, idle);
+	system_print_cpu(out, user, kernel, idle);
 	for (unsigned i = 0; i < ncpus; i++) {
 		if (!is_online(i))
 			continue;
 		sbuf_printf(out, "cpu%u", i);
-		print_cpu(out, pcpus[i]->time.user_ns, pcpus[i]->time.system_ns,
-			  pcpus[i]->time.idle_ns);
+		system_print_cpu(out, pcpus[i]->time.user_ns, pcpus[i]->time.system_ns,
+				 pcpus[i]->time.idle_ns);
 	}
 	sbuf_printf(out,
 		    "intr %lu\nctxt %lu\nbtime %lu\nprocesses %u\nprocs_running %u\n"
@@ -113,7 +111,6 @@ uptime_show(const struct procfs_node *n, struct sbuf *out)
 {
 	uint64_t up = clock_ns() / NS_PER_TICK, idle = 0;
 
-	(void)n;
 	for (unsigned i = 0; i < ncpus; i++)
 		idle += is_online(i) ? sched_idle_ns(i) / NS_PER_TICK : 0;
 	sbuf_printf(out, "%lu.%02lu %lu.%02lu\n", up / 100, up % 100, idle / 100, idle % 100);
@@ -126,7 +123,6 @@ loadavg_show(const struct procfs_node *n, struct sbuf *out)
 	unsigned threads = 0;
 	uint64_t loads[3];
 
-	(void)n;
 	sched_load_average(loads);
 	thread_each(count_threads, &threads);
 	for (unsigned i = 0; i < 3; i++) {
@@ -141,7 +137,6 @@ loadavg_show(const struct procfs_node *n, struct sbuf *out)
 static int
 cpuinfo_show(const struct procfs_node *n, struct sbuf *out)
 {
-	(void)n;
 	for (unsigned i = 0; i < ncpus; i++) {
 		if (!is_online(i))
 			continue;
@@ -168,7 +163,6 @@ interrupts_show(const struct procfs_node *n, struct sbuf *out)
 {
 	char number[8];
 
-	(void)n;
 	sbuf_puts(out, "     ");
 	for (unsigned i = 0; i < ncpus; i++)
 		if (is_online(i))
@@ -191,7 +185,6 @@ meminfo_show(const struct procfs_node *n, struct sbuf *out)
 {
 	uint64_t kb = PAGE_SIZE / 1024, files = uidinfo_held_by_all(UIDINFO_DATA) * kb;
 
-	(void)n;
 	sbuf_printf(out,
 		    "MemTotal:       %8lu kB\nMemFree:        %8lu kB\nMemAvailable:   %8lu kB\n",
 		    page_count_total() * kb, page_count_free() * kb, page_count_free() * kb);
@@ -215,15 +208,13 @@ version_show(const struct procfs_node *n, struct sbuf *out)
 {
 	struct utsname u = uts_get();
 
-	(void)n;
 	sbuf_printf(out, linux_proc_banner, u.sysname, u.release, u.version);
 	return 0;
 }
 
 static int
-cmdline_show(const struct procfs_node *n, struct sbuf *out)
+system_cmdline_show(const struct procfs_node *n, struct sbuf *out)
 {
-	(void)n;
 	sbuf_printf(out, "%s\n", boot_info.cmdline);
 	return 0;
 }
@@ -248,7 +239,6 @@ kallsyms_show(const struct procfs_node *n, struct sbuf *out)
 	uintptr_t at;
 	const char *name;
 
-	(void)n;
 	for (uint32_t i = 0; (name = ksym_at(i, &at)) != NULL; i++)
 		sbuf_printf(out, "%016lx %c %s\n", root ? at : 0, kallsyms_type(at, name), name);
 	return 0;
@@ -257,7 +247,6 @@ kallsyms_show(const struct procfs_node *n, struct sbuf *out)
 static int
 filesystems_show(const struct procfs_node *n, struct sbuf *out)
 {
-	(void)n;
 	sbuf_puts(out, "nodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tproc\nnodev\tsysfs\n"
 		       "nodev\tdebugfs\nnodev\ttracefs\n");
 	return 0;
@@ -266,14 +255,12 @@ filesystems_show(const struct procfs_node *n, struct sbuf *out)
 int
 procfs_mounts(const struct procfs_node *n, struct sbuf *out)
 {
-	(void)n;
 	return vfs_print_mounts(out);
 }
 
 static int
 partitions_show(const struct procfs_node *n, struct sbuf *out)
 {
-	(void)n;
 	sbuf_puts(out, "major minor  #blocks  name\n\n");
 	return 0;
 }
@@ -282,14 +269,14 @@ const struct procfs_file procfs_system_files[PROCFS_SYSTEM_FILES] = {
     {.name = "self", .mode = S_IFLNK | 0777, .link = self_link},
     {.name = "thread-self", .mode = S_IFLNK | 0777, .link = thread_self_link},
     {.name = "mounts", .mode = S_IFLNK | 0777, .link = mounts_link},
-    {.name = "stat", .mode = S_IFREG | 0444, .show = stat_show},
+    {.name = "stat", .mode = S_IFREG | 0444, .show = system_stat_show},
     {.name = "uptime", .mode = S_IFREG | 0444, .show = uptime_show},
     {.name = "loadavg", .mode = S_IFREG | 0444, .show = loadavg_show},
     {.name = "meminfo", .mode = S_IFREG | 0444, .show = meminfo_show},
     {.name = "cpuinfo", .mode = S_IFREG | 0444, .show = cpuinfo_show},
     {.name = "interrupts", .mode = S_IFREG | 0444, .show = interrupts_show},
     {.name = "version", .mode = S_IFREG | 0444, .show = version_show},
-    {.name = "cmdline", .mode = S_IFREG | 0444, .show = cmdline_show},
+    {.name = "cmdline", .mode = S_IFREG | 0444, .show = system_cmdline_show},
     {.name = "kallsyms", .mode = S_IFREG | 0444, .show = kallsyms_show},
     {.name = "filesystems", .mode = S_IFREG | 0444, .show = filesystems_show},
     {.name = "partitions", .mode = S_IFREG | 0444, .show = partitions_show},

@@ -5,7 +5,6 @@
  * again at each interrupt, and every CPU takes waiting real-time threads at its ticks.
  * Locking: run-queue locks (runq.h).
  */
-#include "arch/pcpu.h"
 #include "kernel/sched/runq.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/thread.h"
@@ -14,7 +13,7 @@
 #include "ktr/ktr.h"
 
 static bool
-is_free(unsigned cpu)
+balance_is_free(unsigned cpu)
 {
 	return runqs[cpu].idle && runqs[cpu].load == 0;
 }
@@ -41,12 +40,12 @@ balance_choose(const struct thread *t)
 {
 	unsigned last = runq_may_run(t, t->cpu) ? t->cpu : MAX_CPUS;
 
-	if (last != MAX_CPUS && is_free(last))
+	if (last != MAX_CPUS && balance_is_free(last))
 		return last;
 	for (unsigned i = 0; i < ncpus; i++) {
 		if (pcpus[i] == NULL || !pcpus[i]->online || !runq_may_run(t, i))
 			continue;
-		if (is_free(i))
+		if (balance_is_free(i))
 			return i;
 		if (last == MAX_CPUS)
 			last = i;
@@ -72,7 +71,7 @@ rt_waits(void)
 
 /* Takes t off a queue, for another CPU. The locks of both are held. */
 static void
-take(struct runq *from, struct thread *t, unsigned to)
+balance_take(struct runq *from, struct thread *t, unsigned to)
 {
 	KTR_POINT2(KTR_SCHED, "thread", t->ident, "steal", "from:%u", from->cpu, "to:%u", to);
 	runq_remove(from, t);
@@ -95,7 +94,7 @@ pull_rt(struct runq *rq)
 			continue;
 		t = from->throttled ? NULL : runq_best_rt_for(from, rq->cpu);
 		if (t != NULL) {
-			take(from, t, rq->cpu);
+			balance_take(from, t, rq->cpu);
 			runq_join(rq, t);
 			runq_insert(rq, t, false);
 		}
@@ -143,7 +142,7 @@ balance_steal(struct runq *rq)
 			continue;
 		t = runq_best_for(&runqs[from], rq->cpu);
 		if (t != NULL)
-			take(&runqs[from], t, rq->cpu);
+			balance_take(&runqs[from], t, rq->cpu);
 		spin_unlock(&runqs[from].lock);
 	}
 	return t;

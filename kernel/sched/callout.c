@@ -61,7 +61,7 @@ callout_init(struct callout *c, void (*fn)(void *), void *arg)
 
 /* Takes c off its queue if it is pending. */
 static bool
-remove(struct callout *c)
+callout_remove(struct callout *c)
 {
 	for (;;) {
 		int cpu = __atomic_load_n(&c->cpu, __ATOMIC_ACQUIRE);
@@ -87,7 +87,7 @@ callout_set(struct callout *c, uint64_t deadline_ns)
 	struct queue *q;
 	struct list *at;
 
-	remove(c);
+	callout_remove(c);
 	irq_push();
 	q = &queues[arch_cpu()];
 	spin_lock(&q->lock);
@@ -109,7 +109,7 @@ callout_set(struct callout *c, uint64_t deadline_ns)
 bool
 callout_stop(struct callout *c)
 {
-	bool stopped = remove(c);
+	bool stopped = callout_remove(c);
 
 	SDT_CTR3(timer, , , timer_cancel, SDT_ARGS1(c), KTR_CALLOUT,
 		 "callout stop: func %p arg %p pending %d", c->fn, c->arg, stopped);

@@ -18,6 +18,8 @@ struct callout {
 	int cpu; /* whose queue it is on; -1: none */
 };
 
+/* Once for each CPU, before it starts. */
+void callout_init_cpu(unsigned cpu);
 void callout_init(struct callout *c, void (*fn)(void *), void *arg);
 /* Calls fn once, at deadline_ns of clock_ns() or soon after; moves a pending one. Not in NMI. */
 void callout_set(struct callout *c, uint64_t deadline_ns);

@@ -6,9 +6,6 @@
  */
 #include "kernel/sched/cpu_start.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "arch/irq.h"
 #include "arch/smp.h"
 #include "kernel/entry.h"

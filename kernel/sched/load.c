@@ -6,7 +6,6 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/sched/sched.h"
-#include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 
 #define LOAD_TICKS 500 /* 5 seconds */

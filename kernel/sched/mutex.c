@@ -5,7 +5,7 @@
 
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
-#include "kernel/sched/sleepq_private.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/stop.h"
 #include "ktr/sdt.h"
@@ -35,7 +35,7 @@ mutex_held(const struct mutex *m)
 }
 
 static inline __attribute__((always_inline)) bool
-take(struct mutex *m)
+mutex_take(struct mutex *m)
 {
 	struct thread *none = NULL, *t = curthread();
 
@@ -53,7 +53,7 @@ take(struct mutex *m)
 
 /* Removes m from the thread's list of held mutexes. Most are released in the reverse order. */
 static void
-forget(struct thread *t, const struct mutex *m)
+mutex_forget(struct thread *t, const struct mutex *m)
 {
 	struct mutex **at = &t->held;
 
@@ -71,13 +71,13 @@ mutex_abandon(unsigned keep)
 	while (t != NULL && t->mutexes > keep) {
 		struct mutex *m = t->held;
 
-		forget(t, m);
+		mutex_forget(t, m);
 		__atomic_store_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
 	}
 }
 
 static bool
-is_owned(void *arg)
+mutex_is_owned(void *arg)
 {
 	struct mutex *m = arg;
 
@@ -96,9 +96,9 @@ mutex_contended(struct mutex *m)
 		 "mutex contended: lock %s addr %p", m->name, m);
 	/* seq_cst: mutex_unlock() clears owner, then reads waiters; here it is the other way. */
 	__atomic_fetch_add(&m->waiters, 1, __ATOMIC_SEQ_CST);
-	while (!take(m))
+	while (!mutex_take(m))
 		sleepq_wait(&(struct sleep_request){.chan = m,
-						    .still = is_owned,
+						    .still = mutex_is_owned,
 						    .arg = m,
 						    .wmesg = "mutex",
 						    .lockname = m->name,
@@ -114,7 +114,7 @@ mutex_lock(struct mutex *m)
 {
 	if (mutex_held(m))
 		panic("mutex %s: thread %u holds it already", m->name, curthread()->tid);
-	if (!take(m))
+	if (!mutex_take(m))
 		mutex_contended(m);
 	SDT_CTR3(lockstat, , , adaptive_acquire, SDT_ARGS2(m, m->name), KTR_LOCK,
 		 "mutex acquire: lock %s addr %p caller %p", m->name, m,
@@ -129,7 +129,7 @@ mutex_unlock(struct mutex *m)
 		      curthread()->tid);
 	SDT_CTR2(lockstat, , , adaptive_release, SDT_ARGS2(m, m->name), KTR_LOCK,
 		 "mutex release: lock %s addr %p", m->name, m);
-	forget(curthread(), m);
+	mutex_forget(curthread(), m);
 	__atomic_store_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&m->waiters, __ATOMIC_SEQ_CST) != 0)
 		wakeup_one(m);

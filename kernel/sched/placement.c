@@ -2,14 +2,12 @@
  * placement.c - what others set of a thread: the CPUs that it may run on, its policy and priority.
  * Locking: run-queue locks (runq.h).
  */
-#include "arch/irq.h"
 #include "kernel/abi/sched.h"
 #include "kernel/sched/runq.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sched/timer.h"
-#include "kernel/sync/pcpu.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/sdt.h"
 

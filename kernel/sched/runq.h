@@ -52,6 +52,13 @@ struct runq {
 
 extern struct runq runqs[MAX_CPUS];
 
+/* Of this CPU. Interrupts off. */
+static inline struct runq *
+this_runq(void)
+{
+	return &runqs[arch_cpu()];
+}
+
 /* A real-time thread of a program. */
 static inline bool
 thread_is_rt(const struct thread *t)

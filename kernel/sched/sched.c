@@ -17,7 +17,6 @@
 #include <ktr_port.h>
 
 #include "arch/context.h"
-#include "arch/irq.h"
 #include "arch/mmu.h"
 #include "arch/regset.h"
 #include "arch/smp.h"
@@ -64,12 +63,6 @@ SDT_PROBE_DEFINE_TEXT(sched, , , surrender, "surrender", ": thread %p proc %p ti
 
 struct runq runqs[MAX_CPUS];
 
-static struct runq *
-this_runq(void)
-{
-	return &runqs[arch_cpu()];
-}
-
 void
 sched_request(unsigned n)
 {
@@ -114,12 +107,8 @@ linux_state(const struct thread *t)
 	return t->state == THREAD_DEAD ? 16 : 0;
 }
 
-/*
- * Puts a runnable thread on rq, and preempts the running one if that is worse. rq->lock held, and
- * that of the thread's last CPU.
- */
-static void
-make_runnable(struct runq *rq, struct thread *t, bool front)
+void
+sched_make_runnable(struct runq *rq, struct thread *t, bool front)
 {
 	t->state = THREAD_RUNNABLE;
 	t->cpu = rq->cpu;
@@ -175,7 +164,7 @@ sched_place(struct thread *t, bool front)
 
 	irq_push(); /* stay on this CPU until it is asked to reschedule */
 	rq = lock_place(t);
-	make_runnable(rq, t, front);
+	sched_make_runnable(rq, t, front);
 	unlock_both(last, rq);
 	irq_pop();
 }
@@ -197,7 +186,7 @@ wake_up_process(struct thread *t)
 		 KTR_POINT_FORMAT("thread", KTR_ATTR_LINKED), curthread()->ident, "wokeup",
 		 t->ident);
 	SDT_PROBE4(sched, , , sched_waking, linux_comm(t), t->tid, t->prio, rq->cpu);
-	make_runnable(rq, t, false);
+	sched_make_runnable(rq, t, false);
 	if (self->ktr_suppress)
 		sched_set_thread(self);
 	unlock_both(last, rq);
@@ -460,8 +449,8 @@ requeue_current(struct runq *rq, bool yields)
 	runq_insert(rq, t, stays_first(t, yields));
 }
 
-static void
-give_away(bool yields)
+void
+sched_give_away(bool yields)
 {
 	struct runq *rq;
 	uint64_t now;
@@ -481,7 +470,7 @@ sched_yield(void)
 	if (stop_must_not_wait())
 		panic("yield: nobody else runs while the machine is stopped");
 	KTR_POINT0(KTR_SCHED, "thread", curthread()->ident, "yield");
-	give_away(true);
+	sched_give_away(true);
 }
 
 void
@@ -495,7 +484,7 @@ sched_preempt(void)
 	if (!wanted)
 		return;
 	SDT_PROBE0(sched, , , preempt);
-	give_away(false);
+	sched_give_away(false);
 }
 
 void
@@ -503,45 +492,7 @@ sched_preempt_irq(void)
 {
 	SDT_CTR2(sched, , , preempt, SDT_ARGS0(), KTR_SCHED, KTR_POINT_FORMAT("thread", "none"),
 		 curthread()->ident, "preempt");
-	give_away(false);
-}
-
-/* Takes a thread from another CPU. True: it is on our queue now. */
-static bool
-steal(void)
-{
-	struct runq *rq = this_runq();
-	struct thread *t;
-
-	spin_lock(&rq->lock);
-	t = balance_steal(rq);
-	if (t != NULL)
-		make_runnable(rq, t, false);
-	spin_unlock(&rq->lock);
-	return t != NULL;
-}
-
-void
-sched_idle(void)
-{
-	struct runq *rq;
-
-	arch_irq_disable();
-	rq = this_runq();
-	for (;;) {
-		if (__atomic_load_n(&rq->load, __ATOMIC_RELAXED) > 0 || steal()) {
-			give_away(false);
-		} else {
-			/*
-			 * seq_cst: to queue a thread, another CPU raises load and then reads
-			 * resched. It sends no interrupt if resched is already set.
-			 */
-			__atomic_store_n(&this_pcpu()->resched, false, __ATOMIC_SEQ_CST);
-			if (__atomic_load_n(&rq->load, __ATOMIC_SEQ_CST) == 0)
-				arch_irq_enable_and_wait();
-		}
-		arch_irq_disable();
-	}
+	sched_give_away(false);
 }
 
 static void
@@ -549,7 +500,6 @@ trace_running(void *arg)
 {
 	const struct thread *t = curthread();
 
-	(void)arg;
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "running", "prio:%d", t->prio);
 }
 
@@ -558,16 +508,6 @@ sched_trace_running(void)
 {
 	if (runqs[0].cur != NULL)
 		smp_call_all(trace_running, NULL);
-}
-
-void
-sched_begin_cpu(void)
-{
-	const struct thread *t = curthread();
-
-	sched_set_thread(t);
-	KTR_STATE2(KTR_SCHED, "thread", t->ident, "running", "prio:%d", t->prio, "starts:%u",
-		   arch_cpu());
 }
 
 const struct thread *
@@ -592,36 +532,4 @@ uint64_t
 sched_idle_ns(unsigned cpu)
 {
 	return __atomic_load_n(&pcpus[cpu]->idle->runtime_ns, __ATOMIC_RELAXED);
-}
-
-void
-sched_init(void)
-{
-	struct thread *idle = thread_alloc("idle/0", PRIO_IDLE, NULL, NULL);
-
-	if (idle == NULL)
-		panic("no memory for the first thread");
-	irq_push();
-	runq_init(&runqs[0], 0, idle);
-	this_pcpu()->idle = idle;
-	arch_set_curthread(idle);
-	sched_begin_cpu();
-	irq_pop();
-}
-
-uintptr_t
-sched_prepare_cpu(unsigned cpu)
-{
-	char name[16];
-	struct thread *idle;
-
-	snprintf(name, sizeof(name), "idle/%u", cpu);
-	idle = thread_alloc(name, PRIO_IDLE, NULL, NULL);
-	if (idle == NULL)
-		return 0;
-	runq_init(&runqs[cpu], cpu, idle);
-	pcpus[cpu]->idle = idle;
-	pcpus[cpu]->md.curthread = idle;
-	pcpus[cpu]->md.ktr_tid = idle->tid;
-	return (uintptr_t)idle->kstack + KSTACK_SIZE;
 }

@@ -12,6 +12,14 @@
 struct fair_group;
 struct thread;
 
+/* Boot CPU: its present context becomes its idle thread. */
+void sched_init(void);
+/* The idle loop. Never returns. */
+_Noreturn void sched_idle(void);
+/* Gives the CPU to a better thread at the end of an interrupt. Interrupts off. */
+void sched_preempt_irq(void);
+/* Tells the log which thread runs, and whether its events are suppressed. Interrupts off. */
+void sched_set_thread(const struct thread *t);
 /* Makes a new thread runnable. */
 void sched_start(struct thread *t);
 /* Makes a thread runnable, which the caller took off its sleep queue. Any context but NMI. */

@@ -6,17 +6,18 @@
 
 #define SCHED_RR_SLICE 10 /* ticks of SCHED_RR, 100 ms as on Linux; and of the kernel's threads */
 
-struct list;
 struct runq;
 struct spinlock;
 struct thread;
 
-/* Boot CPU: its present context becomes its idle thread. */
-void sched_init(void);
 /* Makes another CPU's idle thread, before the CPU starts. Returns its stack top; 0: no memory. */
 uintptr_t sched_prepare_cpu(unsigned cpu);
-/* The idle loop. Never returns. */
-_Noreturn void sched_idle(void);
+/*
+ * Puts a runnable thread on rq, and preempts the running one if that is worse. rq->lock held, and
+ * that of the thread's last CPU.
+ */
+void sched_make_runnable(struct runq *rq, struct thread *t, bool front);
+void sched_give_away(bool yields);
 /* Asks a CPU to look at its queue. Its run-queue lock held. */
 void sched_request(unsigned cpu);
 /*
@@ -32,10 +33,6 @@ _Noreturn void sched_exit(void);
 void sched_first(void);
 /* tick.c: clock tick, interrupt context. */
 void scheduler_tick(uint64_t now_ns);
-/* Gives the CPU to a better thread at the end of an interrupt. Interrupts off. */
-void sched_preempt_irq(void);
-/* Tells the log which thread runs, and whether its events are suppressed. Interrupts off. */
-void sched_set_thread(const struct thread *t);
 /* This CPU runs its idle thread from now on, which has been made the current one. Interrupts off.
  */
 void sched_begin_cpu(void);
@@ -60,11 +57,9 @@ struct thread *balance_best(struct runq *rq);
 struct thread *balance_steal(struct runq *rq);
 
 /* thread.c: frees dead threads. */
-void thread_init(void);
 void thread_reap(struct thread *t);
 
 /* callout.c: runs this CPU's due callouts. Returns the next deadline. Timer interrupt. */
 uint64_t callout_run(uint64_t now_ns);
-void callout_init_cpu(unsigned cpu);
 /* timer.c: sets the timer for the earlier of the next tick and deadline_ns. Interrupts off. */
 void timer_arm(uint64_t deadline_ns);

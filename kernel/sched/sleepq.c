@@ -17,7 +17,6 @@
 #include "kernel/lib/panic.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
-#include "kernel/sched/sleepq_private.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/stop.h"
 #include "ktr/ktr.h"
@@ -151,7 +150,7 @@ sleep_on(const void *chan, struct spinlock *lk, const char *wmesg, int flags, ui
 }
 
 static unsigned
-wake(const void *chan, unsigned max)
+sleepq_wake(const void *chan, unsigned max)
 {
 	struct sleepq *q = queue_of(chan);
 	struct list woken = LIST_INIT(woken);
@@ -177,11 +176,11 @@ wake(const void *chan, unsigned max)
 unsigned
 wakeup(const void *chan)
 {
-	return wake(chan, UINT32_MAX);
+	return sleepq_wake(chan, UINT32_MAX);
 }
 
 unsigned
 wakeup_one(const void *chan)
 {
-	return wake(chan, 1);
+	return sleepq_wake(chan, 1);
 }

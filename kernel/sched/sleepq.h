@@ -10,6 +10,8 @@
 
 #include "kernel/sync/spinlock.h"
 
+struct thread;
+
 #define SLEEP_INTR 1 /* a signal to the thread ends the sleep with -EINTR */
 
 #define DEADLINE_NEVER UINT64_MAX
@@ -26,3 +28,26 @@ int sleep_on(const void *chan, struct spinlock *lk, const char *wmesg, int flags
 /* Wakes all threads on chan, or the longest waiting. Returns how many. Any context but NMI. */
 unsigned wakeup(const void *chan);
 unsigned wakeup_one(const void *chan);
+
+/* A sleep with all parameters. */
+struct sleep_request {
+	const void *chan;
+	struct spinlock *lk;
+	bool (*still)(
+	    void *); /* called under the queue lock; false: do not sleep. NULL: always sleep */
+	void *arg;
+	const char *wmesg, *lockname;
+	int flags;
+	uint64_t deadline_ns;
+};
+
+void sleepq_init(void);
+/*
+ * Registers the function that says whether a signal is pending for the current thread, which ends a
+ * sleep with SLEEP_INTR. It is called under the queue lock. Once, at boot.
+ */
+void sleepq_register_signals(bool (*pending)(void));
+/* As sleep_on(). */
+int sleepq_wait(const struct sleep_request *r);
+/* Ends t's sleep with -EINTR if that sleep has SLEEP_INTR. Any context but NMI. */
+void sleepq_interrupt(struct thread *t);

@@ -70,7 +70,7 @@ stack_keep(void *stack)
 }
 
 static void
-start(void *arg)
+thread_begin(void *arg)
 {
 	struct thread *t = arg;
 
@@ -116,7 +116,7 @@ thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 	list_init(&t->sleepq);
 	callout_init(&t->sleep_timer, NULL, NULL);
 	thread_rename(t, name);
-	arch_context_init(&t->ctx, t->kstack, KSTACK_SIZE, start, t);
+	arch_context_init(&t->ctx, t->kstack, KSTACK_SIZE, thread_begin, t);
 	spin_lock(&threads_lock);
 	list_append(&threads, &t->all);
 	spin_unlock(&threads_lock);

@@ -146,6 +146,8 @@ curthread(void)
 	return arch_curthread();
 }
 
+/* Starts the thread that frees dead ones. */
+void thread_init(void);
 /*
  * Creates a kernel thread and makes it runnable. name is copied. The thread exits when fn returns.
  * NULL: out of memory. Thread context.

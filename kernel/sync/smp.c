@@ -1,18 +1,16 @@
 /*
- * smp.c - calls that all CPUs execute.
+ * smp.c - calls that other CPUs execute.
  *
  * One call is in progress at a time. A caller waits for its turn with interrupts on, so two callers
- * never block each other.
+ * never block each other. call_asked of a CPU's pcpu is the last call that it was asked to take
+ * part in, and call_done the last one that it has: it acknowledges by the latter.
  *
- * Locking: call_busy guards `call`. Each CPU acknowledges in call_done of its pcpu.
+ * Locking: call_busy guards `call` and call_asked.
  */
 #include "kernel/sync/smp.h"
 
-#include <stdbool.h>
-
 #include "arch/irq.h"
 #include "arch/smp.h"
-#include "arch/trap.h"
 #include "kernel/entry.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
@@ -36,8 +34,8 @@ static struct {
 	enum call_mode mode;
 	void (*fn)(void *);
 	void *arg;
-	uint64_t generation; /* release: pairs with the acquire in run_call() */
-	uint64_t released;   /* atomic: CPUs waiting in a call up to this generation may continue */
+	uint64_t generation;
+	uint64_t released; /* atomic: CPUs waiting in a call up to this generation may continue */
 } call;
 
 static bool call_busy; /* atomic */
@@ -53,7 +51,7 @@ wait_released(uint64_t g)
 {
 	bool suppressed = ktr_port_refuse(true);
 
-	/* release: pairs with the acquire in wait_for() */
+	/* release: pairs with the acquire in smp_wait() */
 	__atomic_store_n(&this_pcpu()->call_done, g, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&call.released, __ATOMIC_ACQUIRE) < g)
 		arch_relax();
@@ -65,7 +63,7 @@ static void
 run_call(void)
 {
 	struct pcpu *pc = this_pcpu();
-	uint64_t g = __atomic_load_n(&call.generation, __ATOMIC_ACQUIRE);
+	uint64_t g = __atomic_load_n(&pc->call_asked, __ATOMIC_ACQUIRE);
 	enum call_mode mode = call.mode; /* copy it: after the answer the next call may change it */
 
 	if (pc->call_done == g)
@@ -76,7 +74,7 @@ run_call(void)
 	}
 	if (call.fn != NULL)
 		call.fn(call.arg);
-	/* release: pairs with the acquire in wait_for() */
+	/* release: pairs with the acquire in smp_wait() */
 	__atomic_store_n(&pc->call_done, g, __ATOMIC_RELEASE);
 }
 
@@ -87,7 +85,6 @@ smp_join(void)
 
 	if (__atomic_load_n(&call_busy, __ATOMIC_ACQUIRE))
 		panic("CPU %u joins while others make a call", arch_cpu());
-	pc->call_done = call.generation;
 	__atomic_store_n(&pc->online, true, __ATOMIC_RELEASE);
 }
 
@@ -104,7 +101,7 @@ smp_online(unsigned n)
  * from here, since this CPU takes no timer interrupts meanwhile.
  */
 static void
-wait_for(unsigned n, uint64_t g)
+smp_wait(unsigned n, uint64_t g)
 {
 	uint64_t asked = clock_ns();
 
@@ -120,26 +117,29 @@ wait_for(unsigned n, uint64_t g)
 	}
 }
 
-/* Starts the call and waits until every other CPU has answered. Interrupts off; call_busy held. */
+/*
+ * Asks the other CPUs among `cpus`, and waits until they have answered. Interrupts off; call_busy
+ * held.
+ */
 static void
-post(enum call_mode mode, void (*fn)(void *), void *arg)
+smp_post(uint64_t cpus, enum call_mode mode, void (*fn)(void *), void *arg)
 {
-	uint64_t g = call.generation + 1;
+	uint64_t g = ++call.generation;
 	uint64_t asked = 0; /* bit n: CPU n was asked; CPUs that join later take no part */
 
 	call.mode = mode;
 	call.fn = fn;
 	call.arg = arg;
-	__atomic_store_n(&call.generation, g, __ATOMIC_RELEASE);
-	this_pcpu()->call_done = g;
 	for (unsigned n = 0; n < ncpus; n++)
-		if (smp_online(n)) {
+		if ((cpus >> n & 1) != 0 && smp_online(n)) {
 			asked |= 1ul << n;
+			/* release: pairs with the acquire in run_call() */
+			__atomic_store_n(&pcpus[n]->call_asked, g, __ATOMIC_RELEASE);
 			CTR2(KTR_SMP, "ipi send: call cpu %u generation %lu", n, g);
 			arch_ipi_send(n, IPI_CALL);
 		}
 	for (; asked != 0; asked &= asked - 1)
-		wait_for((unsigned)__builtin_ctzl(asked), g);
+		smp_wait((unsigned)__builtin_ctzl(asked), g);
 }
 
 static void
@@ -166,14 +166,26 @@ end(void)
 	irq_pop();
 }
 
+static void
+smp_call(uint64_t cpus, void (*fn)(void *), void *arg)
+{
+	begin();
+	smp_post(cpus, CALL_RUN, fn, arg);
+	if (fn != NULL && (cpus >> arch_cpu() & 1) != 0)
+		fn(arg);
+	end();
+}
+
 void
 smp_call_all(void (*fn)(void *), void *arg)
 {
-	begin();
-	post(CALL_RUN, fn, arg);
-	if (fn != NULL)
-		fn(arg);
-	end();
+	smp_call(UINT64_MAX, fn, arg);
+}
+
+void
+smp_call_one(unsigned cpu, void (*fn)(void *), void *arg)
+{
+	smp_call(1ull << cpu, fn, arg);
 }
 
 void
@@ -182,7 +194,7 @@ smp_stop_run(void (*fn)(void *), void *arg)
 	bool suppressed;
 
 	begin();
-	post(CALL_STOP, NULL, NULL);
+	smp_post(UINT64_MAX, CALL_STOP, NULL, NULL);
 	suppressed = ktr_port_refuse(true);
 	fn(arg);
 	ktr_port_refuse(suppressed);

@@ -1,5 +1,5 @@
 /*
- * smp.h - calls on all CPUs. Thread context, interrupts on, no spin lock held: another CPU that
+ * smp.h - calls on other CPUs. Thread context, interrupts on, no spin lock held: another CPU that
  * waits for that lock with interrupts off would never answer. During early boot with one CPU: any
  * state.
  */
@@ -18,6 +18,8 @@ bool smp_online(unsigned n);
 #define SMP_CALL_LATE_NS 100000000ull
 /* Runs fn on every CPU, with interrupts off. Returns when all have finished. */
 void smp_call_all(void (*fn)(void *), void *arg);
+/* The same on one CPU, which has joined or is this one. Others are not interrupted. */
+void smp_call_one(unsigned cpu, void (*fn)(void *), void *arg);
 /* Runs fn here; all other CPUs wait with interrupts off. Even events of NMIs are suppressed. */
 void smp_stop_run(void (*fn)(void *), void *arg);
 /* Handles an interprocessor interrupt; ipi is enum arch_ipi. IPI_RESCHED runs the hooks `resched`.

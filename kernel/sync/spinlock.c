@@ -66,7 +66,7 @@ spin_init(struct spinlock *l, const char *name)
 
 /* acquire: pairs with the release in spin_unlock() */
 static bool
-take(struct spinlock *l)
+spin_take(struct spinlock *l)
 {
 	int32_t none = -1;
 	struct pcpu *pc;
@@ -102,7 +102,7 @@ spin_contended(struct spinlock *l)
 		/* Only read until it is free: a failed swap would take the owner's cache line. */
 		while (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) != -1)
 			arch_relax();
-	} while (!take(l));
+	} while (!spin_take(l));
 	SDT_PROBE2(lock, , , contention_end, l, 0);
 	if (timed)
 		SDT_PROBE3(lockstat, , , spin_spin, l, clock_ns() - start, l->name);
@@ -114,7 +114,7 @@ void
 spin_lock(struct spinlock *l)
 {
 	irq_push();
-	if (!take(l))
+	if (!spin_take(l))
 		spin_contended(l);
 	SDT_CTR3(lockstat, , , spin_acquire, SDT_ARGS2(l, l->name), KTR_LOCK,
 		 "spin acquire: lock %s addr %p caller %p", l->name, l,
@@ -125,7 +125,7 @@ bool
 spin_trylock(struct spinlock *l)
 {
 	irq_push();
-	if (!take(l)) {
+	if (!spin_take(l)) {
 		irq_pop();
 		return false;
 	}
@@ -137,7 +137,7 @@ spin_trylock(struct spinlock *l)
 
 /* Removes l from the list of held locks; the last of the list takes its place. */
 static void
-forget(struct pcpu *pc, const struct spinlock *l)
+spin_forget(struct pcpu *pc, const struct spinlock *l)
 {
 	unsigned n = --pc->locks;
 
@@ -169,7 +169,8 @@ spin_unlock(struct spinlock *l)
 		      l->owner);
 	SDT_CTR2(lockstat, , , spin_release, SDT_ARGS2(l, l->name), KTR_LOCK,
 		 "spin release: lock %s addr %p", l->name, l);
-	forget(this_pcpu(), l);
-	__atomic_store_n(&l->owner, -1, __ATOMIC_RELEASE); /* pairs with the acquire in take() */
+	spin_forget(this_pcpu(), l);
+	__atomic_store_n(&l->owner, -1,
+			 __ATOMIC_RELEASE); /* pairs with the acquire in spin_take() */
 	irq_pop();
 }

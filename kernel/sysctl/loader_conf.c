@@ -19,7 +19,7 @@ struct piece {
 };
 
 static bool
-is_blank(char c)
+loader_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
@@ -39,7 +39,7 @@ is_value_char(char c)
 }
 
 static void
-piece_add(struct piece *p, char c)
+loader_piece_add(struct piece *p, char c)
 {
 	if (!is_value_char(c) && c != '\t')
 		p->bad_char = true;
@@ -51,9 +51,9 @@ piece_add(struct piece *p, char c)
 }
 
 static void
-skip_blanks(struct cursor *c)
+loader_skip_blanks(struct cursor *c)
 {
-	while (c->at < c->end && is_blank(*c->at))
+	while (c->at < c->end && loader_is_blank(*c->at))
 		c->at++;
 }
 
@@ -61,15 +61,15 @@ skip_blanks(struct cursor *c)
 static bool
 at_line_end(struct cursor *c)
 {
-	skip_blanks(c);
+	loader_skip_blanks(c);
 	return c->at == c->end || *c->at == '#';
 }
 
 static void
-complain(const struct loader_sink *sink, unsigned line, const char *from, const char *to,
-	 const char *expected)
+loader_complain(const struct loader_sink *sink, unsigned line, const char *from, const char *to,
+		const char *expected)
 {
-	while (to > from && is_blank(to[-1]))
+	while (to > from && loader_is_blank(to[-1]))
 		to--;
 	sink->complain(sink->arg, line, from, (size_t)(to - from), expected);
 }
@@ -84,7 +84,7 @@ conf_value(struct cursor *c, struct piece *value)
 		for (c->at++; c->at < c->end && *c->at != '"'; c->at++) {
 			if (*c->at == '\\' && c->at + 1 < c->end)
 				c->at++;
-			piece_add(value, *c->at);
+			loader_piece_add(value, *c->at);
 		}
 		if (c->at == c->end) {
 			c->at = start;
@@ -92,8 +92,8 @@ conf_value(struct cursor *c, struct piece *value)
 		}
 		c->at++;
 	} else {
-		for (; c->at < c->end && !is_blank(*c->at) && *c->at != '#'; c->at++)
-			piece_add(value, *c->at);
+		for (; c->at < c->end && !loader_is_blank(*c->at) && *c->at != '#'; c->at++)
+			loader_piece_add(value, *c->at);
 	}
 	if (value->bad_char || value->too_long) {
 		c->at = start;
@@ -108,14 +108,14 @@ static const char *
 conf_name(struct cursor *c, struct piece *name)
 {
 	for (; c->at < c->end && is_name_char(*c->at); c->at++)
-		piece_add(name, *c->at);
+		loader_piece_add(name, *c->at);
 	if (name->too_long)
 		return "a name of at most 63 characters";
-	skip_blanks(c);
+	loader_skip_blanks(c);
 	if (name->len == 0 || c->at == c->end || *c->at != '=')
 		return "name=\"value\"";
 	c->at++;
-	skip_blanks(c);
+	loader_skip_blanks(c);
 	return NULL;
 }
 
@@ -132,12 +132,12 @@ conf_line(struct cursor c, unsigned line, const struct loader_sink *sink)
 	start = c.at;
 	expected = conf_name(&c, &name);
 	if (expected != NULL) {
-		complain(sink, line, start, c.end, expected);
+		loader_complain(sink, line, start, c.end, expected);
 		return;
 	}
 	expected = conf_value(&c, &value);
 	if (expected != NULL)
-		complain(sink, line, c.at, c.end, expected);
+		loader_complain(sink, line, c.at, c.end, expected);
 	else
 		sink->set(sink->arg, line, name_buf, value_buf);
 }
@@ -158,9 +158,9 @@ loader_conf_parse(const char *text, size_t size, const struct loader_sink *sink)
 }
 
 static bool
-is_space(char c)
+loader_is_space(char c)
 {
-	return is_blank(c) || c == '\n' || c == '\0';
+	return loader_is_blank(c) || c == '\n' || c == '\0';
 }
 
 /* Takes one word, and removes quotes. Returns a quote that was not closed, or 0. */
@@ -169,15 +169,15 @@ word_take(struct cursor *c, struct piece *word)
 {
 	char quote = 0;
 
-	for (; c->at < c->end && (quote != 0 || !is_space(*c->at)); c->at++) {
+	for (; c->at < c->end && (quote != 0 || !loader_is_space(*c->at)); c->at++) {
 		char ch = *c->at;
 
 		if (quote != '\'' && ch == '\\' && c->at + 1 < c->end)
-			piece_add(word, *++c->at);
+			loader_piece_add(word, *++c->at);
 		else if (quote != 0 ? ch == quote : ch == '"' || ch == '\'')
 			quote = quote != 0 ? 0 : ch;
 		else
-			piece_add(word, ch);
+			loader_piece_add(word, ch);
 	}
 	return quote;
 }
@@ -212,7 +212,7 @@ loader_words_parse(const char *text, size_t size, const struct loader_sink *sink
 		struct piece word = {.buf = buf, .size = sizeof(buf)};
 		const char *start, *value = NULL, *expected = NULL;
 
-		while (c.at < c.end && is_space(*c.at))
+		while (c.at < c.end && loader_is_space(*c.at))
 			c.at++;
 		if (c.at == c.end)
 			return;
@@ -229,7 +229,7 @@ loader_words_parse(const char *text, size_t size, const struct loader_sink *sink
 		    (size_t)(buf + word.len - value) >= LOADER_VALUE_MAX)
 			expected = "a value of at most 1023 characters";
 		if (expected != NULL)
-			complain(sink, 0, start, c.at, expected);
+			loader_complain(sink, 0, start, c.at, expected);
 		else
 			sink->set(sink->arg, 0, buf, value);
 	}

@@ -10,8 +10,6 @@
  */
 #include "kernel/sysctl/tunable.h"
 
-#include <stdint.h>
-
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
@@ -44,7 +42,7 @@ static unsigned complaints;
  * Prints "loader.conf:3: " or "command line: " and the sentence. After TUNABLE_COMPLAINTS_MAX
  * complaints it only counts them.
  */
-static void PRINTF_LIKE(3, 4) complain(const char *source, unsigned line, const char *fmt, ...)
+static void PRINTF_LIKE(3, 4) tunable_warn(const char *source, unsigned line, const char *fmt, ...)
 {
 	char text[320];
 	va_list ap;
@@ -71,13 +69,13 @@ kept_find(const char *name)
 }
 
 static void
-keep(const char *name, const char *value, const char *source, unsigned line)
+tunable_keep(const char *name, const char *value, const char *source, unsigned line)
 {
 	struct kept *k = kept_find(name);
 
 	if (k == NULL && kept_count == TUNABLE_KEPT_MAX) {
-		complain(source, line, "%s: no room left, expected at most %d parameters", name,
-			 TUNABLE_KEPT_MAX);
+		tunable_warn(source, line, "%s: no room left, expected at most %d parameters", name,
+			     TUNABLE_KEPT_MAX);
 		return;
 	}
 	if (k == NULL)
@@ -105,9 +103,10 @@ apply(const struct sysctl *s, const char *value, const char *source, unsigned li
 	int error = sysctl_apply(s, value, err, sizeof(err));
 
 	if (error < 0 && err[0] != '\0')
-		complain(source, line, "%s: %s", s->name, err);
+		tunable_warn(source, line, "%s: %s", s->name, err);
 	else if (error < 0)
-		complain(source, line, "%s: \"%s\" refused with error %d", s->name, value, -error);
+		tunable_warn(source, line, "%s: \"%s\" refused with error %d", s->name, value,
+			     -error);
 }
 
 static void
@@ -125,9 +124,10 @@ complain_unknown(const char *source, unsigned line, const char *name)
 	for (const struct tunable *t = __start_tunables; t < __stop_tunables; t++)
 		ktr_suggest_try(&sug, t->name);
 	if (sug.best != NULL)
-		complain(source, line, "%s: no such parameter; did you mean %s?", name, sug.best);
+		tunable_warn(source, line, "%s: no such parameter; did you mean %s?", name,
+			     sug.best);
 	else
-		complain(source, line, "%s: no such parameter", name);
+		tunable_warn(source, line, "%s: no such parameter", name);
 }
 
 static void
@@ -138,16 +138,16 @@ tunable_set(void *arg, unsigned line, const char *name, const char *value)
 	const struct sysctl *s = t == NULL ? sysctl_find(name) : NULL;
 
 	if (t != NULL)
-		keep(t->name, value != NULL ? value : "1", source, line);
+		tunable_keep(t->name, value != NULL ? value : "1", source, line);
 	else if (s == NULL)
 		complain_unknown(source, line, name);
 	else if (value == NULL)
-		complain(source, line, "%s: no value, expected %s=value", name, name);
+		tunable_warn(source, line, "%s: no value, expected %s=value", name, name);
 	else if (!(s->flags & SYSCTL_TUN))
-		complain(source, line, "%s: %s, expected the name of a loader parameter", name,
-			 s->flags & SYSCTL_WR ? "a sysctl for later" : "a read-only sysctl");
+		tunable_warn(source, line, "%s: %s, expected the name of a loader parameter", name,
+			     s->flags & SYSCTL_WR ? "a sysctl for later" : "a read-only sysctl");
 	else if (s->flags & SYSCTL_LATE)
-		keep(s->name, value, source, line);
+		tunable_keep(s->name, value, source, line);
 	else
 		apply(s, value, source, line);
 	CTR2(KTR_INIT, "tunable: line %u name %s", line,
@@ -173,9 +173,9 @@ tunable_complain(void *arg, unsigned line, const char *found, size_t n, const ch
 	if (n > TUNABLE_SHOW_MAX)
 		sbuf_puts(&out, "...");
 	if (n == 0)
-		complain(arg, line, "found the end of the line, expected %s", expected);
+		tunable_warn(arg, line, "found the end of the line, expected %s", expected);
 	else
-		complain(arg, line, "found \"%s\", expected %s", shown, expected);
+		tunable_warn(arg, line, "found \"%s\", expected %s", shown, expected);
 }
 
 /*

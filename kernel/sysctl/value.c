@@ -10,7 +10,7 @@
 
 /* Parses text: decimal or 0x, with an optional sign. UINT64_MAX: more than 64 bits. */
 static enum ktr_number
-parse_number(const char *text, bool *negative, uint64_t *v)
+sysctl_parse_number(const char *text, bool *negative, uint64_t *v)
 {
 	enum ktr_number kind;
 
@@ -30,7 +30,7 @@ set_int(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	uint64_t n;
 	int64_t v;
 
-	if (parse_number(val, &negative, &n) == KTR_NUMBER_NOT) {
+	if (sysctl_parse_number(val, &negative, &n) == KTR_NUMBER_NOT) {
 		snprintf(err, errlen, "found \"%s\", expected a number from %ld to %ld", val,
 			 s->min, s->max);
 		return -EINVAL;
@@ -58,7 +58,7 @@ set_u64(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
 	bool negative;
 	uint64_t n;
-	enum ktr_number kind = parse_number(val, &negative, &n);
+	enum ktr_number kind = sysctl_parse_number(val, &negative, &n);
 
 	if (kind == KTR_NUMBER_NOT || negative) {
 		snprintf(err, errlen, "found \"%s\", expected a number from 0", val);

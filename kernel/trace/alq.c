@@ -25,7 +25,6 @@ enable_set(int64_t on, char *err, size_t errlen)
 static void
 file_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, flush_file());
 }
 
@@ -34,7 +33,6 @@ file_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
 	int error = flush_set_file(val);
 
-	(void)s;
 	if (error == -EINVAL)
 		snprintf(err, errlen,
 			 "\"%s\": expected an absolute path of less than %d characters", val,
@@ -50,8 +48,6 @@ file_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 static int
 depth_set(int64_t entries, char *err, size_t errlen)
 {
-	(void)err;
-	(void)errlen;
 	flush_set_depth((unsigned)entries);
 	return 0;
 }
@@ -59,14 +55,12 @@ depth_set(int64_t entries, char *err, size_t errlen)
 static int
 max_set(int64_t events, char *err, size_t errlen)
 {
-	(void)err;
-	(void)errlen;
 	flush_set_max((uint64_t)events);
 	return 0;
 }
 
 static uint64_t
-enabled(void)
+alq_enabled(void)
 {
 	return flush_enabled();
 }
@@ -78,7 +72,7 @@ depth(void)
 }
 
 SYSCTL_INT_CALL(debug_ktr_alq_enable, "debug.ktr.alq_enable", SYSCTL_WR | SYSCTL_TUN | SYSCTL_LATE,
-		enabled, enable_set, 0, 1, "write the events to alq_file");
+		alq_enabled, enable_set, 0, 1, "write the events to alq_file");
 SYSCTL_TEXT(debug_ktr_alq_file, "debug.ktr.alq_file", SYSCTL_WR | SYSCTL_TUN, file_get, file_set,
 	    "where the events go; a file is appended to");
 SYSCTL_INT_CALL(debug_ktr_alq_depth, "debug.ktr.alq_depth", SYSCTL_WR | SYSCTL_TUN, depth,

@@ -14,10 +14,6 @@
  */
 #include "kernel/trace/flush.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernel/abi/errno.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"

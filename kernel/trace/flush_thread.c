@@ -6,9 +6,6 @@
  * The clock tick reads flags only, since it may not wait for flush.lock. Locking: none; all
  * variables here are atomic.
  */
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
@@ -16,7 +13,6 @@
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
-#include "kernel/sync/pcpu.h"
 #include "kernel/trace/flush.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/ring.h"
@@ -54,7 +50,6 @@ flush_thread(void *arg)
 {
 	uint64_t busy_ns = FLUSH_WAIT_MIN;
 
-	(void)arg;
 	for (;;) {
 		enum flush_result r;
 		uint64_t deadline = DEADLINE_NEVER;

@@ -2,8 +2,6 @@
  * info.c - fills in what the header of every stream says about this machine.
  * Locking: written before the first stream.
  */
-#include <stdint.h>
-
 #include "arch/clock.h"
 #include "arch/machine.h"
 #include "arch/mmu.h"
@@ -59,12 +57,11 @@ info_boot_id(uint8_t id[16])
 static char build[64];
 
 static void
-build_get(const struct sysctl *s, struct sbuf *out)
+info_build_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, build);
 }
-SYSCTL_TEXT(kern_build, "kern.build", 0, build_get, NULL,
+SYSCTL_TEXT(kern_build, "kern.build", 0, info_build_get, NULL,
 	    "which build of the kernel this is, as streams have it in their headers");
 
 void

@@ -6,8 +6,6 @@
  */
 #include <ktr_port.h>
 
-#include <stddef.h>
-
 #include "arch/patch.h"
 #include "arch/pcpu.h"
 #include "kernel/mm/kmap.h"
@@ -86,7 +84,6 @@ ktr_port_alloc(size_t size)
 void
 ktr_port_free(void *p, size_t size)
 {
-	(void)size;
 	if (!ktr_persist_free(p))
 		kmap_free(p);
 }

@@ -4,18 +4,11 @@
  * The variables of the flush, debug.ktr.alq_*, are in alq.c.
  * Locking: ktr's control lock, taken inside its functions; printing takes none.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "kernel/abi/errno.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
-#include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sync/pcpu.h"
-#include "kernel/trace/trace_private.h"
 #include "ktr/class.h"
 #include "ktr/control.h"
 #include "ktr/port.h"
@@ -41,7 +34,6 @@ print_mask(uint64_t mask, struct sbuf *out)
 static void
 mask_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	print_mask(ktr_mask_get(), out);
 }
 
@@ -51,7 +43,6 @@ mask_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	uint64_t on, off, before = ktr_mask_get();
 	int error = ktr_mask_parse_change(val, &on, &off, err, errlen);
 
-	(void)s;
 	if (error != 0)
 		return error;
 	ktr_mask_change(on, off);
@@ -63,7 +54,6 @@ mask_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 static void
 compile_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	print_mask(ktr_compile_get(), out);
 }
 
@@ -72,7 +62,6 @@ cpumask_get(const struct sysctl *s, struct sbuf *out)
 {
 	char text[MASK_TEXT];
 
-	(void)s;
 	ktr_cpumask_print(__atomic_load_n(&ktr_cpumask, __ATOMIC_RELAXED), text, sizeof(text));
 	sbuf_puts(out, text);
 }
@@ -83,7 +72,6 @@ cpumask_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	uint64_t cpus;
 	int error = ktr_cpumask_parse(val, &cpus, err, errlen);
 
-	(void)s;
 	if (error != 0)
 		return error;
 	ktr_cpumask_set(cpus);
@@ -100,8 +88,6 @@ verbose(void)
 static int
 verbose_set(int64_t level, char *err, size_t errlen)
 {
-	(void)err;
-	(void)errlen;
 	return ktr_verbose_set((int)level);
 }
 
@@ -110,7 +96,6 @@ stats_get(const struct sysctl *s, struct sbuf *out)
 {
 	struct ktr_stats st;
 
-	(void)s;
 	sbuf_puts(out, "cpu recorded delivered resident overwritten suppressed lost");
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 		if (ktr_stats_get(cpu, &st))
@@ -127,7 +112,6 @@ classes_get(const struct sysctl *s, struct sbuf *out)
 {
 	uint64_t mask = ktr_mask_get();
 
-	(void)s;
 	sbuf_puts(out, "class value state sites covers");
 	for (unsigned i = 0; i < ktr_class_count; i++) {
 		const struct ktr_class *c = &ktr_classes[i];
@@ -177,7 +161,6 @@ print_quoted(const char *text, struct sbuf *out)
 static void
 sites_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	sbuf_puts(out, "id state owners class file:line function format");
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
@@ -212,7 +195,6 @@ probes_get(const struct sysctl *s, struct sbuf *out)
 {
 	struct ktr_probe_name name;
 
-	(void)s;
 	ktr_port_lock(); /* so that no probe is made or freed meanwhile */
 	sbuf_puts(out, "id state owners provider module function name format");
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
@@ -244,7 +226,6 @@ select_get(const struct sysctl *s, struct sbuf *out)
 	unsigned kept = selected_on ? 0 : selected.on, n = selected.changed;
 	unsigned before = selected.matched - selected.changed - kept;
 
-	(void)s;
 	sbuf_printf(out, "%u trace point%s switched %s", n, n == 1 ? "" : "s", state);
 	if (before > 0)
 		sbuf_printf(out, "; %u %s %s", before, before == 1 ? "was" : "were", state);
@@ -273,14 +254,12 @@ select_set(const char *val, bool on, char *err, size_t errlen)
 static int
 select_on(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	(void)s;
 	return select_set(val, true, err, errlen);
 }
 
 static int
 select_off(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	(void)s;
 	return select_set(val, false, err, errlen);
 }
 

@@ -6,9 +6,6 @@
  * returns 0 at the end of a pass, when all events that had been recorded when the pass began have
  * been read. The next read begins another pass. Locking: the reader's mutex, around its stream.
  */
-#include <stddef.h>
-#include <stdint.h>
-
 #include "kernel/abi/errno.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"

@@ -14,9 +14,6 @@
  */
 #include "kernel/trace/persist.h"
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "arch/mmu.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"

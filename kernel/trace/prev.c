@@ -4,10 +4,6 @@
  *
  * Locking: prev_lock guards everything here.
  */
-#include <stddef.h>
-#include <stdint.h>
-
-#include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
@@ -107,7 +103,6 @@ SYSCTL_U64(debug_ktr_prev_corrupt, "debug.ktr.prev.corrupt", 0, &prev_corrupt,
 static void
 boot_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	mutex_lock(&prev_lock);
 	for (unsigned i = 0; prev != NULL && i < sizeof(prev_id); i++)
 		sbuf_printf(out, "%02x", prev_id[i]);
@@ -118,15 +113,14 @@ SYSCTL_TEXT(debug_ktr_prev_boot, "debug.ktr.prev.boot_id", 0, boot_get, NULL,
 	    "which boot it was, as in its stream's header; empty: none");
 
 static void
-build_get(const struct sysctl *s, struct sbuf *out)
+prev_build_get(const struct sysctl *s, struct sbuf *out)
 {
-	(void)s;
 	mutex_lock(&prev_lock);
 	sbuf_puts(out, prev != NULL ? prev_build : "");
 	mutex_unlock(&prev_lock);
 }
 
-SYSCTL_TEXT(debug_ktr_prev_build, "debug.ktr.prev.build", 0, build_get, NULL,
+SYSCTL_TEXT(debug_ktr_prev_build, "debug.ktr.prev.build", 0, prev_build_get, NULL,
 	    "the kernel that it was of; empty: none");
 
 /* prev_lock held. */

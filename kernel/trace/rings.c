@@ -3,10 +3,6 @@
  *
  * Locking: ktr's control lock, taken inside its functions.
  */
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sysctl.h"
@@ -14,7 +10,6 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sysctl/tunable.h"
 #include "kernel/trace/flush.h"
-#include "kernel/trace/trace_private.h"
 #include "ktr/control.h"
 #include "ktr/persist.h"
 #include "ktr/ring.h"

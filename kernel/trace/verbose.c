@@ -9,7 +9,6 @@
 #include "kernel/lib/string.h"
 #include "ktr/event.h"
 #include "ktr/port.h"
-#include "ktr/ring.h"
 #include "ktr/site.h"
 
 #define VERBOSE_LINE 256

@@ -8,7 +8,6 @@
  * none.
  */
 #include "arch/mmu.h"
-#include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
@@ -33,7 +32,7 @@ is_code(const struct area *a)
 }
 
 static uint64_t
-index_at(const struct area *a, uint64_t va)
+code_index(const struct area *a, uint64_t va)
 {
 	return (a->from.offset + (page_round_down(va) - a->start)) / PAGE_SIZE;
 }
@@ -41,7 +40,7 @@ index_at(const struct area *a, uint64_t va)
 void *
 vm_code_page(const struct area *a, uint64_t va, void *page)
 {
-	uint64_t index = index_at(a, va);
+	uint64_t index = code_index(a, va);
 	void *copy;
 
 	if (vm_code_patch == NULL || !is_code(a) || !vm_code_patch(a->from.object, index, NULL))
@@ -75,8 +74,8 @@ vm_code_stale(const struct vmspace *vm, uint64_t va, void *page)
 	const struct area *a = vm_find(vm, va);
 
 	return page_marked(page) || (vm_code_patch != NULL && is_code(a) &&
-				     vm_code_patch(a->from.object, index_at(a, va), NULL) &&
-				     is_files(a, index_at(a, va), page));
+				     vm_code_patch(a->from.object, code_index(a, va), NULL) &&
+				     is_files(a, code_index(a, va), page));
 }
 
 bool
@@ -89,7 +88,7 @@ vm_code_unmark(struct vmspace *vm, const struct area *a, uint64_t va)
 	if (pte == NULL || *pte == 0 || !page_marked(phys_to_virt(arch_pte_pa(*pte))))
 		return true;
 	copy = phys_to_virt(arch_pte_pa(*pte));
-	page = a->from.pager->page(a->from.object, index_at(a, va), false, &error);
+	page = a->from.pager->page(a->from.object, code_index(a, va), false, &error);
 	if (page == NULL)
 		return false;
 	*pte = 0;
@@ -205,7 +204,7 @@ put_code(struct vmspace *vm, uint64_t base, const struct vm_code *c)
 
 /* Makes room near c->near. Its address; 0: there is none. */
 static uint64_t
-make_room(struct vmspace *vm, const struct vm_code *c)
+code_make_room(struct vmspace *vm, const struct vm_code *c)
 {
 	static const struct area_source code = {.code = true};
 	uint64_t from = c->near > ROOM_BELOW ? c->near - ROOM_BELOW : 0;
@@ -232,7 +231,7 @@ add_code(struct vmspace *vm, const struct vm_code *c)
 		if (at != 0)
 			return at;
 	}
-	at = make_room(vm, c);
+	at = code_make_room(vm, c);
 	if (at == 0)
 		return 0;
 	vm->code[spare] = at;

@@ -31,7 +31,7 @@ enter_page(uint64_t *pte, void *page, unsigned prot)
 }
 
 /* A write to a read-only page: copies the page if it is shared, otherwise makes it writable. */
-static bool
+static enum vm_fault
 do_wp_page(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
 {
 	void *old = phys_to_virt(arch_pte_pa(*pte)), *new = old;
@@ -39,7 +39,7 @@ do_wp_page(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
 	if (page_refs(old) > 1) {
 		new = page_alloc(0);
 		if (new == NULL)
-			return false;
+			return VM_FAULT_MEMORY;
 		memcpy(new, old, PAGE_SIZE);
 		SDT_CTR3(vminfo, , , cow_fault, SDT_ARGS2(1, va), KTR_VM,
 			 "cow copy: va %#lx from %p to %p", va, old, new);
@@ -54,36 +54,20 @@ do_wp_page(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
 	arch_tlb_flush_page(va); /* elsewhere, a stale entry only faults */
 	if (new != old)
 		page_unref(old);
-	return true;
-}
-
-/* The protection of the area at va; false: there is none. */
-static bool
-protection_at(struct vmspace *vm, uint64_t va, unsigned *prot)
-{
-	const struct area *a;
-
-	mutex_lock(&vm->lock);
-	a = vm_find(vm, va);
-	*prot = a != NULL ? a->prot : 0;
-	mutex_unlock(&vm->lock);
-	return a != NULL;
-}
-
-bool
-vm_maps(struct vmspace *vm, uint64_t va)
-{
-	unsigned prot;
-
-	return protection_at(vm, va, &prot);
+	return VM_FAULT_SERVED;
 }
 
 bool
 vm_allows(struct vmspace *vm, uint64_t va, unsigned access)
 {
-	unsigned prot;
+	const struct area *a;
+	bool allows;
 
-	return protection_at(vm, va, &prot) && (prot & access) != 0 && !vm_beyond_file(vm, va);
+	mutex_lock(&vm->lock);
+	a = vm_find(vm, va);
+	allows = a != NULL && (a->prot & access) == access;
+	mutex_unlock(&vm->lock);
+	return allows;
 }
 
 uint64_t *
@@ -103,7 +87,7 @@ vm_make_entry(struct vmspace *vm, uint64_t va, unsigned n)
 }
 
 /* Maps a page of zeroes at va, which has none. */
-static bool
+static enum vm_fault
 zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
 {
 	uint64_t *pte = vm_make_entry(vm, va, 1);
@@ -112,14 +96,14 @@ zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
 	if (page == NULL) {
 		if (pte != NULL)
 			uidinfo_release(vm->ui, UIDINFO_PAGE, 1);
-		return false;
+		return VM_FAULT_MEMORY;
 	}
 	SDT_CTR3(vminfo, , , zfod, SDT_ARGS2(1, va), KTR_VM, "zero fill: va %#lx access %u page %p",
 		 va, access, page);
 	enter_page(pte, page, prot);
 	arch_mmu_sync();
 	vm->resident++;
-	return true;
+	return VM_FAULT_SERVED;
 }
 
 /* The page's number in what the area's pages come from. */
@@ -130,7 +114,7 @@ page_index(const struct area *a, uint64_t va)
 }
 
 /* Maps the file's page at va, which has none. */
-static bool
+static enum vm_fault
 file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access)
 {
 	bool shared = a->from.shared;
@@ -140,42 +124,27 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 	uint64_t *pte;
 
 	if (page == NULL)
-		return error == 0 && zero_fill(vm, va, access, a->prot);
+		return error == -EFAULT ? VM_FAULT_BEYOND
+		       : error != 0     ? VM_FAULT_MEMORY
+					: zero_fill(vm, va, access, a->prot);
 	page = vm_code_page(a, va, page);
 	pte = page != NULL ? vm_make_entry(vm, va, 1) : NULL;
 	if (page == NULL)
-		return false;
+		return VM_FAULT_MEMORY;
 	if (pte == NULL) {
 		page_unref(page);
-		return false;
+		return VM_FAULT_MEMORY;
 	}
 	CTR4(KTR_VM, "file page: va %#lx access %u page %p shared %d", va, access, page, shared);
 	enter_page(pte, page, shared ? prot : prot & ~(unsigned)MMU_WRITE);
 	arch_mmu_sync();
 	vm->resident++;
 	/* A page that cannot be copied now is copied, or fails, at the next fault. */
-	return shared || access != MMU_WRITE || do_wp_page(vm, pte, va, prot);
+	return shared || access != MMU_WRITE ? VM_FAULT_SERVED : do_wp_page(vm, pte, va, prot);
 }
 
-bool
-vm_beyond_file(struct vmspace *vm, uint64_t va)
-{
-	const struct area *a;
-	int error = 0;
-	void *page = NULL;
-
-	mutex_lock(&vm->lock);
-	a = vm_find(vm, va);
-	if (a != NULL && a->from.pager != NULL)
-		page = a->from.pager->page(a->from.object, page_index(a, va), false, &error);
-	mutex_unlock(&vm->lock);
-	if (page != NULL)
-		page_unref(page);
-	return error == -EFAULT;
-}
-
-static bool
-fault(struct vmspace *vm, uint64_t va, unsigned access)
+static enum vm_fault
+vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 {
 	struct area *a = vm_find(vm, va);
 	uint64_t *pte;
@@ -183,7 +152,7 @@ fault(struct vmspace *vm, uint64_t va, unsigned access)
 	va = page_round_down(va);
 	if (a == NULL || !(a->prot & access)) {
 		CTR2(KTR_VM, "fault: va %#lx access %u has no area that allows it", va, access);
-		return false;
+		return a == NULL ? VM_FAULT_NO_AREA : VM_FAULT_DENIED;
 	}
 	pte = pagetable_entry(vm->root, va, 0, NULL);
 	if (pte == NULL || *pte == 0)
@@ -198,18 +167,18 @@ fault(struct vmspace *vm, uint64_t va, unsigned access)
 	else
 		*pte = arch_pte_leaf(arch_pte_pa(*pte), a->prot | MMU_USER, 0);
 	arch_tlb_flush_page(va);
-	return true;
+	return VM_FAULT_SERVED;
 }
 
-bool
+enum vm_fault
 vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 {
-	bool served;
+	enum vm_fault why;
 
 	mutex_lock(&vm->lock);
-	served = fault(vm, va, access);
+	why = vm_fault_serve(vm, va, access);
 	mutex_unlock(&vm->lock);
-	return served;
+	return why;
 }
 
 bool
@@ -219,7 +188,8 @@ vm_bring(struct vmspace *vm, uint64_t va)
 	const uint64_t *entry = pagetable_entry(vm->root, page_round_down(va), 0, NULL);
 
 	return (entry != NULL && *entry != 0) ||
-	       fault(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot);
+	       vm_fault_serve(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot) ==
+		   VM_FAULT_SERVED;
 }
 
 /* The page at va, made if there is none, which nobody else has. */
@@ -235,7 +205,7 @@ own_page(struct vmspace *vm, uint64_t va, uint64_t *pte)
 		return -ENOMEM;
 	entry = pagetable_entry(vm->root, va, 0, NULL);
 	if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*entry))) > 1 &&
-	    !do_wp_page(vm, entry, va, a->prot))
+	    do_wp_page(vm, entry, va, a->prot) != VM_FAULT_SERVED)
 		return -ENOMEM;
 	*pte = *entry;
 	return 0;

@@ -39,7 +39,7 @@ struct move {
 };
 
 static void
-make_room(uint64_t *pte, uintptr_t va, void *arg)
+remap_make_room(uint64_t *pte, uintptr_t va, void *arg)
 {
 	struct move *m = arg;
 
@@ -58,7 +58,8 @@ move_page(uint64_t *pte, uintptr_t va, void *arg)
 
 /* Moves what is at start to a free place, and makes it larger. */
 static int64_t
-move(struct vmspace *vm, const struct area *a, uint64_t start, uint64_t old_size, uint64_t size)
+remap_move(struct vmspace *vm, const struct area *a, uint64_t start, uint64_t old_size,
+	   uint64_t size)
 {
 	struct area_source from = a->from;
 	struct move m = {.vm = vm};
@@ -68,7 +69,7 @@ move(struct vmspace *vm, const struct area *a, uint64_t start, uint64_t old_size
 	if (to == 0 || vm_insert(vm, to, to + size, a->prot, &from) == NULL)
 		return -ENOMEM;
 	m.by = to - start;
-	pagetable_each(vm->root, start, start + old_size, make_room, &m);
+	pagetable_each(vm->root, start, start + old_size, remap_make_room, &m);
 	if (!m.failed)
 		pagetable_each(vm->root, start, start + old_size, move_page, &m);
 	arch_mmu_sync();
@@ -99,7 +100,7 @@ remap(struct vmspace *vm, uint64_t start, uint64_t old_size, uint64_t size, bool
 		vm_set_end(vm, a, start + size);
 		return (int64_t)start;
 	}
-	return may_move ? move(vm, a, start, old_size, size) : -ENOMEM;
+	return may_move ? remap_move(vm, a, start, old_size, size) : -ENOMEM;
 }
 
 int64_t

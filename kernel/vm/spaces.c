@@ -47,16 +47,15 @@ vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg)
 }
 
 static void
-flush_here(void *arg)
+spaces_flush_here(void *arg)
 {
-	(void)arg;
 	arch_tlb_flush_all();
 }
 
 __attribute__((noinline)) void
 vm_flush_everywhere(void)
 {
-	smp_call_all(flush_here, NULL);
+	smp_call_all(spaces_flush_here, NULL);
 }
 
 /* Pages that have left a space; until the flush a CPU may still use them. */
@@ -82,7 +81,6 @@ cut_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	struct cut *c = arg;
 
-	(void)va;
 	c->pages[c->n++] = phys_to_virt(arch_pte_pa(*pte));
 	*pte = 0;
 	c->vm->resident--;

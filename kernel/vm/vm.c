@@ -3,7 +3,6 @@
 
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/kmap.h"
@@ -77,7 +76,7 @@ struct flush {
 };
 
 static void
-flush_here(void *arg)
+vm_flush_here(void *arg)
 {
 	const struct flush *f = arg;
 
@@ -94,7 +93,7 @@ vm_flush_all(const struct vmspace *vm)
 {
 	/* CPUs that do not run the space now: before they run it again */
 	arch_tlb_flush_page(VM_LOWEST);
-	smp_call_all(flush_here, &(struct flush){vm->root, 0});
+	smp_call_all(vm_flush_here, &(struct flush){vm->root, 0});
 }
 
 void
@@ -105,7 +104,7 @@ vm_flush_page(const struct vmspace *vm, uint64_t va)
 	/* CPUs that do not run the space now: before they run it again */
 	arch_tlb_flush_page(va);
 	if (vm->shared)
-		smp_call_all(flush_here, &f);
+		smp_call_all(vm_flush_here, &f);
 }
 
 struct area *
@@ -181,8 +180,8 @@ forget_area(struct area *a, void *arg)
 }
 
 static int
-map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
-    const struct area_source *from)
+vm_map_area(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
+	    const struct area_source *from)
 {
 	size = page_round_up(size);
 	if (!vm_good_range(start, size))
@@ -201,7 +200,7 @@ vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	int r;
 
 	mutex_lock(&vm->lock);
-	r = map(vm, start, size, prot, NULL);
+	r = vm_map_area(vm, start, size, prot, NULL);
 	mutex_unlock(&vm->lock);
 	return r;
 }
@@ -227,7 +226,7 @@ split(struct vmspace *vm, uint64_t va)
 }
 
 static void
-forget_page(uint64_t *pte, uintptr_t va, void *arg)
+vm_forget_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	struct vmspace *vm = arg;
 	uint64_t pa = arch_pte_pa(*pte);
@@ -244,7 +243,7 @@ vm_drop_page(uint64_t *pte, uintptr_t va, void *arg)
 	void *page = phys_to_virt(arch_pte_pa(*pte));
 
 	page_ref(page); /* keep the page until the TLB is flushed */
-	forget_page(pte, va, arg);
+	vm_forget_page(pte, va, arg);
 	vm_flush_page(arg, va);
 	page_unref(page);
 }
@@ -277,7 +276,7 @@ drop_later(uint64_t *pte, uintptr_t va, void *arg)
 	void *page = phys_to_virt(arch_pte_pa(*pte));
 
 	page_ref(page);
-	forget_page(pte, va, d->vm);
+	vm_forget_page(pte, va, d->vm);
 	d->va = va;
 	d->pages[d->n++] = page;
 	if (d->n == DROPS)
@@ -433,7 +432,7 @@ vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enu
 	if (r == 0 && (start == 0 || !vm_may_grow(vm, size, limit)))
 		r = -ENOMEM;
 	if (r == 0)
-		r = map(vm, start, size, prot, from);
+		r = vm_map_area(vm, start, size, prot, from);
 	mutex_unlock(&vm->lock);
 	return r != 0 ? r : (int64_t)start;
 }
@@ -460,7 +459,7 @@ move_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
 		if (heap != NULL && heap->end == old && heap->from.pager == NULL &&
 		    heap->prot == (MMU_READ | MMU_WRITE))
 			vm_set_end(vm, heap, new);
-		else if (map(vm, old, new - old, MMU_READ | MMU_WRITE, NULL) != 0)
+		else if (vm_map_area(vm, old, new - old, MMU_READ | MMU_WRITE, NULL) != 0)
 			return;
 	} else if (new < old && vm_unmap_locked(vm, new, old - new) != 0) {
 		return;
@@ -493,7 +492,7 @@ vm_destroy(struct vmspace *vm)
 		return;
 	vm_spaces_leave(vm);
 	/* No CPU uses this table any more, so the TLB needs no flush. */
-	pagetable_each(vm->root, 0, ARCH_USER_END, forget_page, vm);
+	pagetable_each(vm->root, 0, ARCH_USER_END, vm_forget_page, vm);
 	area_drop(vm->areas, forget_area, vm);
 	pagetable_destroy_user(vm->root);
 	uidinfo_release(vm->ui, UIDINFO_PAGE, vm->tables);

@@ -68,8 +68,6 @@ int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
  * copies, too. No space's lock held.
  */
 void vm_cut_object(const void *object, uint64_t size);
-/* Is va in an area? */
-bool vm_maps(struct vmspace *vm, uint64_t va);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */
 enum vm_place { VM_ANYWHERE, VM_IF_FREE, VM_REPLACE };
 /*
@@ -94,14 +92,17 @@ void vm_set_brk_start(struct vmspace *vm, uint64_t start);
  */
 uint64_t vm_brk(struct vmspace *vm, uint64_t end, uint64_t limit);
 
-/*
- * Handles a page fault in the current space. access: one MMU_ bit. False: no area there allows it,
- * or out of memory.
- */
-bool vm_fault(struct vmspace *vm, uint64_t va, unsigned access);
-/* Is va in an area, beyond the end of its file? */
-bool vm_beyond_file(struct vmspace *vm, uint64_t va);
-/* Does an area allow this access? If so and vm_fault() failed, memory is out. */
+enum vm_fault {
+	VM_FAULT_SERVED,
+	VM_FAULT_NO_AREA,
+	VM_FAULT_DENIED, /* the area does not allow it */
+	VM_FAULT_BEYOND, /* after the end of the area's file */
+	VM_FAULT_MEMORY, /* there is none */
+};
+
+/* Handles a page fault in the current space. access: one MMU_ bit. */
+enum vm_fault vm_fault(struct vmspace *vm, uint64_t va, unsigned access);
+/* Is va in an area that allows this access? access 0: in any. */
 bool vm_allows(struct vmspace *vm, uint64_t va, unsigned access);
 /* Writes into pages of a space, which it makes or copies. For exec(). -EFAULT, -ENOMEM. */
 int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);

@@ -31,18 +31,9 @@ arch_tf_register(const struct arch_trapframe *tf, const char *name, uint64_t *v)
 }
 
 uintptr_t
-ksym_find(const char *name, unsigned *count)
-{
-	*count = strcmp(name, "sys_read") == 0 ? 1 : strcmp(name, "add") == 0 ? 2 : 0;
-	return *count > 0 ? 0x80100000 : 0;
-}
-
-uintptr_t
 ksym_address(const char *name)
 {
-	unsigned count;
-
-	return ksym_find(name, &count);
+	return strcmp(name, "sys_read") == 0 ? 0x80100000 : 0;
 }
 
 /* An event of two fields, the second of which is a text. */

@@ -257,7 +257,6 @@ KTEST(bench_kprobe)
 static void
 do_nothing(const struct ktr_firing *f)
 {
-	(void)f;
 }
 
 KTEST(bench_hook)
@@ -279,7 +278,6 @@ take_turns(unsigned i, void *arg)
 {
 	uint64_t start;
 
-	(void)arg;
 	arch_irq_disable();
 	if (i == 0) {
 		while (!__atomic_load_n(&partner_runs, __ATOMIC_RELAXED))

@@ -49,14 +49,12 @@ profile(const struct ktr_firing *f)
 static bool
 is_entry(const struct ktr_site *site, void *arg)
 {
-	(void)arg;
 	return site->kind == KTR_SITE_ENTRY;
 }
 
 static void
 load_mix(unsigned i, void *arg)
 {
-	(void)arg;
 	for (unsigned n = 0; n < ROUNDS; n++) {
 		void *p = kmalloc(16 + (n * 37 + i) % 3000),
 		     *q = n % 50 == 0 ? kmap_alloc(8192) : NULL;

@@ -258,7 +258,6 @@ KTEST(dtrace_bad_addresses)
 static void
 call(unsigned i, void *arg)
 {
-	(void)arg;
 	for (unsigned n = 0; n < CALLS; n++)
 		KT_EQ(dtrace_outer(n + i), n + i + 2);
 }
@@ -369,7 +368,6 @@ static bool going; /* atomic */
 static void
 come_and_go(unsigned i, void *arg)
 {
-	(void)arg;
 	if (i > 0) {
 		while (__atomic_load_n(&going, __ATOMIC_RELAXED))
 			dtrace_outer(1);

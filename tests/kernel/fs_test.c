@@ -121,7 +121,6 @@ static unsigned freed, freed_under_lock;
 static void
 count_free(struct vnode *vn)
 {
-	(void)vn;
 	freed++;
 	freed_under_lock += mutex_held(&vfs_lock);
 }
@@ -400,7 +399,6 @@ tree_worker(unsigned i, void *arg)
 {
 	char a[] = "/tmp/t/a0", b[] = "/tmp/t/b0";
 
-	(void)arg;
 	a[8] = b[8] = (char)('0' + i);
 	for (unsigned n = 0; n < 200; n++) {
 		make_file(a, "x");

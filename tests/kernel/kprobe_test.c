@@ -257,7 +257,6 @@ runner(void *arg)
 {
 	uint64_t expected[2] = {run_victims(0), run_victims(1)};
 
-	(void)arg;
 	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
 		for (unsigned which = 0; which < 2; which++)
 			if (run_victims(which) != expected[which])

@@ -143,7 +143,6 @@ ktest_start(unsigned n, bool cpu_of_thread, void (*fn)(unsigned i, void *arg), v
 static bool
 helpers_gone(void *arg)
 {
-	(void)arg;
 	return __atomic_load_n(&helpers, __ATOMIC_ACQUIRE) == 0;
 }
 
@@ -169,7 +168,6 @@ test_main(void *arg)
 static bool
 test_done(void *arg)
 {
-	(void)arg;
 	return !__atomic_load_n(&running, __ATOMIC_ACQUIRE) && helpers_gone(NULL);
 }
 

@@ -28,7 +28,6 @@ run_sites(unsigned i, void *arg)
 {
 	uint64_t end = clock_ns() + SWITCH_MAX_NS; /* if the test fails before it stops this */
 
-	(void)arg;
 	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE) && clock_ns() < end) {
 		CTR1(KTR_SPARE2, "test: switched a %u",
 		     (__atomic_fetch_add(&on_calls, 1, __ATOMIC_RELAXED), i));
@@ -96,7 +95,6 @@ KTEST(ktr_sites_switch_while_all_cpus_run_them)
 static void
 record_some(unsigned i, void *arg)
 {
-	(void)arg;
 	for (unsigned n = 0; n < SITE_EVENTS; n++)
 		CTR2(KTR_SPARE2, "test: some %u %u", i, n);
 }
@@ -135,7 +133,6 @@ static bool suppressed_done; /* atomic */
 static void
 suppressed_thread(void *arg)
 {
-	(void)arg;
 	for (unsigned n = 0; n < SITE_EVENTS; n++) {
 		CTR1(KTR_SPARE2, "test: suppressed %u", n);
 		if (n % 10 == 0)
@@ -147,7 +144,6 @@ suppressed_thread(void *arg)
 static bool
 suppressed_is_done(void *arg)
 {
-	(void)arg;
 	return __atomic_load_n(&suppressed_done, __ATOMIC_ACQUIRE);
 }
 

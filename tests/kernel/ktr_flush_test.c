@@ -43,7 +43,6 @@ flush_reset(void)
 static void
 record_events(unsigned i, void *arg)
 {
-	(void)arg;
 	for (unsigned n = 0; n < EVENTS; n++) {
 		CTR3(KTR_SPARE2, "test: flushed %u %u %s", i, n, "text");
 		if (n % 256 == 0)
@@ -201,7 +200,6 @@ line_write(struct file *f, struct uio *u)
 	size_t limit = test_line.stalls < test_line.room ? test_line.stalls : test_line.room;
 	size_t n = limit - test_line.len;
 
-	(void)f;
 	if (test_line.busy > 0 && curthread() == test_line.ender) {
 		test_line.busy--;
 		clock_delay_ns(LINE_AWAY_NS);
@@ -221,7 +219,6 @@ line_read(struct file *f, struct uio *u)
 {
 	size_t n = test_line.len - test_line.at;
 
-	(void)f;
 	n = n < u->resid ? n : u->resid;
 	test_line.at += n;
 	return uio_put(u, test_line.data + test_line.at - n, n) < 0 ? -EFAULT : (int64_t)n;

@@ -142,7 +142,6 @@ static uint64_t counted[MAX_CPUS]; /* each CPU its own */
 static void
 count(const struct ktr_firing *f)
 {
-	(void)f;
 	counted[arch_cpu()]++;
 }
 
@@ -150,7 +149,6 @@ count(const struct ktr_firing *f)
 static void
 come_and_go(unsigned i, void *arg)
 {
-	(void)arg;
 	if (i > 0) {
 		while (__atomic_load_n(&going, __ATOMIC_RELAXED))
 			KT_EQ(hook_outer(1), 9);

@@ -28,7 +28,6 @@ static unsigned shakers; /* atomic */
 static void
 hop(unsigned i, void *arg)
 {
-	(void)arg;
 	do {
 		for (unsigned n = 0; n < 100; n++) {
 			CTR2(KTR_SPARE2, "test: hopper %u n %u", i, n);
@@ -60,7 +59,6 @@ shake(void *arg)
 static bool
 all_still(void *arg)
 {
-	(void)arg;
 	return __atomic_load_n(&shakers, __ATOMIC_ACQUIRE) == 0;
 }
 

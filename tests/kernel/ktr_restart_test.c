@@ -78,7 +78,6 @@ check_event(unsigned cpu, const struct ktr_entry *e, void *arg)
 	const struct ktr_site *site = ktr_site_get(e->site);
 	const struct ktr_restart *sequence;
 
-	(void)arg;
 	KT_ASSERT(site != NULL);
 	if (site->classes == KTR_SPARE2) {
 		KT_EQ(e->args[0], found.events);
@@ -101,8 +100,6 @@ check_event(unsigned cpu, const struct ktr_entry *e, void *arg)
 static void
 interrupt_records(unsigned i, void *arg)
 {
-	(void)i;
-	(void)arg;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		uint64_t begin = ktr_ring_head(ktr_log_ring(&ktr_main, 0)),
 			 end = clock_ns() + ROUND_NS;

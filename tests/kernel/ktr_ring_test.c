@@ -185,7 +185,6 @@ count_nmis(unsigned cpu, const struct ktr_entry *e, void *arg)
 	struct nmis *n = arg;
 	const struct ktr_site *site = ktr_site_get(e->site);
 
-	(void)cpu;
 	if (site->classes == KTR_SPARE2)
 		n->ours++;
 	else
@@ -227,7 +226,6 @@ KTEST(ktr_ring_takes_events_from_nmis_and_loses_none)
 static void
 record_and_move(unsigned i, void *arg)
 {
-	(void)arg;
 	for (unsigned n = 0; n < MIGRATIONS; n++) {
 		CTR2(KTR_SPARE2, "test: migrant %u n %u", i, n);
 		if (n % 16 == 0)

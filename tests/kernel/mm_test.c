@@ -234,14 +234,14 @@ map_and_unmap(void)
 	KT_EQ(vm_map(vm, 0, 0x1000, MMU_READ), -EINVAL);
 	KT_EQ(vm_map(vm, ARCH_USER_END - 0x1000, 0x2000, MMU_READ), -EINVAL);
 	KT_EQ(vm_resident(vm), 0);
-	KT_ASSERT(vm_fault(vm, 0x100123, MMU_WRITE));
-	KT_ASSERT(vm_fault(vm, 0x10ffff, MMU_READ));
-	KT_ASSERT(!vm_fault(vm, 0x110000, MMU_READ));
-	KT_ASSERT(!vm_fault(vm, 0x100000, MMU_EXEC));
+	KT_EQ(vm_fault(vm, 0x100123, MMU_WRITE), VM_FAULT_SERVED);
+	KT_EQ(vm_fault(vm, 0x10ffff, MMU_READ), VM_FAULT_SERVED);
+	KT_EQ(vm_fault(vm, 0x110000, MMU_READ), VM_FAULT_NO_AREA);
+	KT_EQ(vm_fault(vm, 0x100000, MMU_EXEC), VM_FAULT_DENIED);
 	KT_EQ(vm_resident(vm), 2);
 	KT_EQ(vm_unmap(vm, 0x100000, 0x8000), 0);
 	KT_EQ(vm_resident(vm), 1);
-	KT_ASSERT(!vm_fault(vm, 0x100123, MMU_READ));
+	KT_EQ(vm_fault(vm, 0x100123, MMU_READ), VM_FAULT_NO_AREA);
 	vm_destroy(vm);
 }
 
@@ -277,11 +277,11 @@ KTEST(vm_fork_shares_until_one_side_writes)
 	KT_ASSERT(b != NULL);
 	KT_EQ(vm_resident(b), 1);
 	KT_EQ(peek(b, 0x200000), 'o');
-	KT_ASSERT(vm_fault(b, 0x200000, MMU_WRITE)); /* copies the page */
+	KT_EQ(vm_fault(b, 0x200000, MMU_WRITE), VM_FAULT_SERVED); /* copies the page */
 	KT_EQ(vm_write(b, 0x200000, two, 3), 0);
 	KT_EQ(peek(a, 0x200000), 'o');
 	KT_EQ(peek(b, 0x200000), 't');
-	KT_ASSERT(vm_fault(a, 0x200000, MMU_WRITE)); /* the only user now: no copy */
+	KT_EQ(vm_fault(a, 0x200000, MMU_WRITE), VM_FAULT_SERVED); /* the only user now: no copy */
 	vm_destroy(a);
 	KT_EQ(peek(b, 0x200000), 't');
 	vm_destroy(b);
@@ -299,12 +299,13 @@ KTEST(vm_denied_pages_are_kept_and_freed)
 	KT_EQ(vm_write(a, 0x200ffe, "four", 4), 0);
 	KT_EQ(vm_protect(a, 0x200000, 0x2000, 0), 0);
 	KT_EQ(pagetable_lookup(vm_root(a), 0x200000, &level), 0);
-	KT_ASSERT(!vm_fault(a, 0x200000, MMU_READ) && !vm_fault(a, 0x200000, MMU_WRITE));
+	KT_EQ(vm_fault(a, 0x200000, MMU_READ), VM_FAULT_DENIED);
+	KT_EQ(vm_fault(a, 0x200000, MMU_WRITE), VM_FAULT_DENIED);
 	b = vm_fork(a, &uidinfo_root);
 	KT_ASSERT(b != NULL);
 	KT_EQ(vm_resident(b), 2);
 	KT_EQ(vm_protect(b, 0x200000, 0x2000, MMU_READ | MMU_WRITE), 0);
-	KT_ASSERT(vm_fault(b, 0x201000, MMU_WRITE)); /* copies the page */
+	KT_EQ(vm_fault(b, 0x201000, MMU_WRITE), VM_FAULT_SERVED); /* copies the page */
 	KT_EQ(vm_write(b, 0x201000, "x", 1), 0);
 	KT_EQ(vm_unmap(a, 0x200000, 0x1000), 0);
 	KT_EQ(vm_resident(a), 1);
@@ -327,11 +328,11 @@ KTEST(vm_brk_grows_and_shrinks)
 	vm_set_brk_start(vm, start);
 	KT_EQ(vm_brk(vm, 0, UINT64_MAX), start);
 	KT_EQ(vm_brk(vm, start + 100, UINT64_MAX), start + 100);
-	KT_ASSERT(vm_fault(vm, start + 50, MMU_WRITE));
+	KT_EQ(vm_fault(vm, start + 50, MMU_WRITE), VM_FAULT_SERVED);
 	KT_EQ(vm_brk(vm, start + 0x5000, UINT64_MAX), start + 0x5000);
-	KT_ASSERT(vm_fault(vm, start + 0x4fff, MMU_WRITE));
+	KT_EQ(vm_fault(vm, start + 0x4fff, MMU_WRITE), VM_FAULT_SERVED);
 	KT_EQ(vm_brk(vm, start + 100, UINT64_MAX), start + 100);
-	KT_ASSERT(!vm_fault(vm, start + 0x4fff, MMU_WRITE));
+	KT_EQ(vm_fault(vm, start + 0x4fff, MMU_WRITE), VM_FAULT_NO_AREA);
 	KT_EQ(vm_resident(vm), 1);
 	vm_destroy(vm);
 }
@@ -342,12 +343,12 @@ KTEST(vm_protect_takes_write_away_and_gives_it_back)
 
 	KT_ASSERT(vm != NULL);
 	KT_EQ(vm_map(vm, 0x300000, 0x3000, MMU_READ | MMU_WRITE), 0);
-	KT_ASSERT(vm_fault(vm, 0x301000, MMU_WRITE));
+	KT_EQ(vm_fault(vm, 0x301000, MMU_WRITE), VM_FAULT_SERVED);
 	KT_EQ(vm_protect(vm, 0x301000, 0x1000, MMU_READ), 0);
-	KT_ASSERT(!vm_fault(vm, 0x301000, MMU_WRITE));
-	KT_ASSERT(vm_fault(vm, 0x302000, MMU_WRITE));
+	KT_EQ(vm_fault(vm, 0x301000, MMU_WRITE), VM_FAULT_DENIED);
+	KT_EQ(vm_fault(vm, 0x302000, MMU_WRITE), VM_FAULT_SERVED);
 	KT_EQ(vm_protect(vm, 0x301000, 0x1000, MMU_READ | MMU_WRITE), 0);
-	KT_ASSERT(vm_fault(vm, 0x301000, MMU_WRITE));
+	KT_EQ(vm_fault(vm, 0x301000, MMU_WRITE), VM_FAULT_SERVED);
 	KT_EQ(vm_protect(vm, 0x302000, 0x2000, MMU_READ), -ENOMEM);
 	vm_destroy(vm);
 }

@@ -35,7 +35,6 @@ wait_flag(uint32_t value)
 static void
 raise_flag(void *arg)
 {
-	(void)arg;
 	__atomic_fetch_add(&flag, 1, __ATOMIC_RELEASE);
 }
 
@@ -57,7 +56,6 @@ static bool spin_on;
 static void
 spinner(void *arg)
 {
-	(void)arg;
 	while (__atomic_load_n(&spin_on, __ATOMIC_ACQUIRE))
 		arch_relax();
 	raise_flag(NULL);
@@ -127,7 +125,6 @@ static uint32_t visited[MAX_CPUS];
 static void
 visit(void *arg)
 {
-	(void)arg;
 	visited[arch_cpu()]++;
 }
 
@@ -141,13 +138,24 @@ KTEST(smp_call_all_runs_once_on_every_cpu)
 		KT_EQ(visited[n], 50);
 }
 
+KTEST(smp_call_one_runs_on_that_cpu_alone)
+{
+	for (unsigned n = 0; n < ncpus; n++)
+		visited[n] = 0;
+	for (unsigned n = 0; n < ncpus; n++)
+		for (unsigned i = 0; i <= n; i++)
+			smp_call_one(n, visit, NULL);
+	for (unsigned n = 0; n < ncpus; n++)
+		KT_EQ(visited[n], n + 1);
+}
+
 static void
 caller(void *arg)
 {
-	(void)arg;
 	/* Few rounds: on a busy host each takes a time slice for every CPU. */
 	for (unsigned i = 0; i < 4; i++) {
 		smp_call_all(visit, NULL);
+		smp_call_one(i % ncpus, visit, NULL);
 		smp_stop_run(visit, NULL);
 	}
 	raise_flag(NULL);
@@ -177,7 +185,6 @@ beater(void *arg)
 static void
 look_twice(void *arg)
 {
-	(void)arg;
 	for (unsigned n = 0; n < ncpus; n++)
 		before_stop[n] = __atomic_load_n(&beats[n], __ATOMIC_ACQUIRE);
 	for (unsigned i = 0; i < 10000; i++)
@@ -292,7 +299,6 @@ static struct spinlock moved_lock = SPINLOCK_INIT("moved");
 static void
 sleep_often(void *arg)
 {
-	(void)arg;
 	while (__atomic_load_n(&spin_on, __ATOMIC_ACQUIRE)) {
 		spin_lock(&moved_lock);
 		sleep_on(&moved_threads, &moved_lock, "test", 0, clock_ns() + MS);
@@ -307,7 +313,6 @@ wake_or_move(unsigned i, void *arg)
 {
 	uint64_t random = i;
 
-	(void)arg;
 	for (unsigned round = 0; round < 20000; round++) {
 		struct thread *t;
 

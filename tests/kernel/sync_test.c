@@ -43,7 +43,6 @@ finished(void)
 static void
 spin_worker(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		spin_lock(&test_spin);
 		unsigned v = counter; /* a lost update would show in the sum */
@@ -78,7 +77,6 @@ KTEST(spin_lock_knows_its_owner_and_turns_interrupts_off)
 static void
 mutex_worker(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		mutex_lock(&test_mutex);
 		unsigned v = counter;
@@ -126,7 +124,6 @@ KTEST(mutex_abandon_releases_those_that_were_taken_last)
 static void
 cond_worker(void *arg)
 {
-	(void)arg;
 	mutex_lock(&test_mutex);
 	while (counter == 0)
 		cond_wait(&test_cond, &test_mutex, "test", 0, DEADLINE_NEVER);
@@ -166,7 +163,6 @@ static unsigned ball; /* test_spin */
 static void
 ping_worker(void *arg)
 {
-	(void)arg;
 	spin_lock(&test_spin);
 	while (ball < 2000) {
 		if (ball % 2 == 0)
@@ -202,8 +198,6 @@ KTEST(no_wakeup_is_lost_between_two_that_take_turns)
 static void
 count_cpus(unsigned i, void *arg)
 {
-	(void)i;
-	(void)arg;
 	KT_LE(ncpus, cpu_count());
 	smp_call_all(NULL, NULL); /* ends when all CPUs have answered */
 }

@@ -69,7 +69,7 @@ has_break(struct vmspace *vm, uint64_t va, unsigned access)
 	uint64_t pte;
 	const uint8_t *at;
 
-	KT_ASSERT(vm_fault(vm, va, access));
+	KT_EQ(vm_fault(vm, va, access), VM_FAULT_SERVED);
 	pte = pagetable_lookup(vm_root(vm), va, &level);
 	at = (uint8_t *)phys_to_virt(arch_pte_pa(pte)) + va % PAGE_SIZE;
 	if (memcmp(at, arch_break_insn, ARCH_BREAK_SIZE) == 0)
@@ -156,7 +156,7 @@ KTEST(uprobe_of_a_file_that_has_changed_changes_nothing)
 	KT_EQ(file_write(f, zeroes, sizeof(zeroes)), sizeof(zeroes));
 	file_unref(f);
 	vm = make_space(vn, MMU_READ | MMU_EXEC, false);
-	KT_ASSERT(vm_fault(vm, TEXT + OFFSET, MMU_EXEC));
+	KT_EQ(vm_fault(vm, TEXT + OFFSET, MMU_EXEC), VM_FAULT_SERVED);
 	unsigned level;
 	uint64_t pte = pagetable_lookup(vm_root(vm), TEXT + OFFSET, &level);
 	KT_EQ(memcmp((uint8_t *)phys_to_virt(arch_pte_pa(pte)) + OFFSET % PAGE_SIZE, zeroes,

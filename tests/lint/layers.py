@@ -4,7 +4,8 @@
 usage: tests/lint/layers.py [ROOT]
 
 Checks: who may include whom (LAYERS); no file of the kernel includes one of a higher floor (FLOORS); quoted
-includes are rooted at the repository and exist; headers begin with `#pragma once`; headers do not include each
+includes are rooted at the repository and exist; headers begin with `#pragma once`; `NAME_private.h` is included
+from its own folder only; headers do not include each
 other in a circle; no `#if` on an architecture outside the ports; a file begins with a comment.
 """
 import os
@@ -36,15 +37,17 @@ LAYERS = [
 ]
 # The kernel's floors, from the bottom up. A file includes files of its own folder and of lower floors. It calls
 # higher floors through hooks, or through functions that they register (kernel/lib/hook.h). entry.h is the contract
-# between the ports and all floors. The log (ktr/) is outside the floors: every floor records.
+# between the ports and all floors, syscall.h that between system calls and the floors that have them. The log (ktr/) is outside the floors: every floor records.
 FLOORS = [
     ["kernel/abi/", "kernel/entry.h"],
+    ["kernel/syscall.h"],
     ["kernel/lib/"],     # strings, lists, messages, time, panic; how a sysctl is declared
     ["kernel/sync/"],    # what CPUs do among each other: per-CPU data, spin locks, calls, stopping the machine
     ["kernel/mm/"],
     ["kernel/sched/"],   # threads, and all that makes them wait: sleep queues, mutexes, callouts
     ["kernel/vm/"],      # address spaces of programs
     ["kernel/sysctl/"],  # the registry: a handler may sleep
+    ["kernel/proc/task.h"],  # what files ask of the current process
     ["kernel/proc/", "kernel/fs/", "kernel/dev/"],
     ["kernel/trace/", "kernel/probe/", "kernel/ktrace/"],
     ["kernel/procfs/"],  # the files of /proc
@@ -57,9 +60,8 @@ FLOORS = [
 NEIGHBOURS = [
     ("kernel/proc/", "kernel/fs/file.h"),  # a process has open files and a working directory
     ("kernel/proc/", "kernel/fs/vfs.h"),
+    ("kernel/proc/", "kernel/fs/uio.h"),
     ("kernel/proc/", "kernel/fs/poll.h"),  # timers and signals are files to wait for
-    ("kernel/fs/", "kernel/proc/proc.h"),  # whose files, whose permission; a signal ends a wait
-    ("kernel/fs/", "kernel/proc/syscall.h"),
     ("kernel/dev/", "kernel/fs/"),         # devices are files
     ("kernel/dev/", "kernel/proc/proc.h"),
     ("kernel/trace/", "kernel/probe/kprobe.h"),  # what is patched when probes are switched
@@ -139,7 +141,7 @@ def circles(graph):
 
 
 def examine(root):
-    bad = {"layers": [], "floors": [], "includes are rooted and exist": [], "pragma once": [], "no include circles": [],
+    bad = {"layers": [], "floors": [], "includes are rooted and exist": [], "private headers": [], "pragma once": [], "no include circles": [],
            "no architecture #if outside the ports": [], "files open with a comment": []}
     graph = {}
     for path in sources(root):
@@ -161,6 +163,9 @@ def examine(root):
                     error = check_floor(path, number, m.group(2))
                     if error:
                         bad["floors"].append(error)
+                if (m.group(2).endswith("_private.h") and not path.startswith("tests/")
+                        and os.path.dirname(path) != os.path.dirname(m.group(2))):
+                    bad["private headers"].append(f"{path}:{number}: found {m.group(2)}, which is of its folder alone")
                 if m.group(1) == '"':
                     if not os.path.exists(os.path.join(root, m.group(2))):
                         bad["includes are rooted and exist"].append(

@@ -76,7 +76,6 @@ in_groups(void *arg)
 static int
 as_member(void *arg)
 {
-	(void)arg;
 	return become_joe() && fails(open(PLACE "/less", O_RDONLY), EACCES) ? 0 : 1;
 }
 
@@ -279,7 +278,6 @@ as_stranger(void *arg)
 {
 	char text[64];
 
-	(void)arg;
 	if (!become_joe())
 		return 1;
 	return fails(mount("x", PLACE "/m", "tmpfs", 0, NULL), EPERM) &&

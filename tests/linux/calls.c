@@ -91,7 +91,6 @@ executes_script(void *arg)
 	memset(path, 'c', LETTERS);
 	path[LETTERS] = '\0';
 	memcpy(path, "c/", 2);
-	(void)arg;
 	if (chdir("/tmp") != 0 || (mkdir("c", 0700) != 0 && errno != EEXIST) ||
 	    (f = fopen(path, "w")) == NULL)
 		return 99;

@@ -55,7 +55,6 @@ posts(void *arg)
 {
 	sem_t *s = sem_open("/linux_test", 0);
 
-	(void)arg;
 	return s != SEM_FAILED && sem_post(s) == 0 ? 0 : 1;
 }
 

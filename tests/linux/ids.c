@@ -145,7 +145,6 @@ changes_are_whole(void *arg)
 	uid_t r, e, s;
 	pthread_t t;
 
-	(void)arg;
 	if (set(setresuid, 1, 0, 1) != 0 || set(setresgid, 1, 0, 1) != 0 ||
 	    pthread_create(&t, NULL, changes_often, &over) != 0)
 		return 1;
@@ -248,7 +247,6 @@ waits_for_usage(void *arg)
 	siginfo_t i;
 	int status;
 
-	(void)arg;
 	if (pid == 0) {
 		do
 			getrusage(RUSAGE_SELF, &used);

@@ -270,7 +270,6 @@ opens_many(void *unused)
 	bool good =
 	    getrlimit(RLIMIT_NOFILE, &old) == 0 && old.rlim_max >= l.rlim_cur && pipe(ends) == 0;
 
-	(void)unused;
 	good = good && close_range((unsigned)ends[1] + 1, ~0u, 0) == 0;
 	l.rlim_max = old.rlim_max;
 	good = good && setrlimit(RLIMIT_NOFILE, &l) == 0;

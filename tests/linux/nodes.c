@@ -169,7 +169,6 @@ opens_fifo(void *fd)
 static int
 opener_waits(void *arg)
 {
-	(void)arg;
 	return await_sleep(getppid(), opener) ? 0 : 1;
 }
 
@@ -190,7 +189,6 @@ descriptors_first(void *arg)
 	pthread_t t;
 	char path[32];
 
-	(void)arg;
 	if (mkfifo(FIFO, 0600) != 0 || getrlimit(RLIMIT_NOFILE, &l) != 0 || close(low) != 0)
 		return 1;
 	if (pthread_create(&t, NULL, opens_fifo, &waits) != 0)

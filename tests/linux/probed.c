@@ -171,7 +171,6 @@ threads(void)
 static void
 on_fault(int sig, siginfo_t *info, void *context)
 {
-	(void)sig;
 	fault_at = info->si_addr;
 	fault_pc = (void *)frame_pc(context);
 	siglongjmp(back, 1);

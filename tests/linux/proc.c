@@ -425,7 +425,6 @@ as_stranger(void *arg)
 	char text[1024], path[64];
 	int fd = open("/proc/self/environ", O_RDONLY);
 
-	(void)arg;
 	close(fd);
 	if (slurp("/proc/1/wchan", text, sizeof(text)) <= 1 || !has_addresses("/proc/1/stat") ||
 	    !has_addresses("/proc/self/stat"))
@@ -565,7 +564,6 @@ read_all(int at, const char *name, int depth)
 static int
 come_and_go(void *arg)
 {
-	(void)arg;
 	for (unsigned i = 0; i < how_often(60); i++) {
 		pid_t pid = fork();
 

@@ -302,7 +302,6 @@ await_events(void *arg)
 	bool good = pid > 0 && ptrace(PTRACE_SETOPTIONS, pid, 0, options) == 0 &&
 		    ptrace(PTRACE_CONT, pid, 0, 0) == 0;
 
-	(void)arg;
 	while (good && (who = waitpid(-1, &status, __WALL)) > 0) {
 		int sig = 0;
 

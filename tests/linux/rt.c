@@ -107,7 +107,6 @@ nice_kept(void *arg)
 {
 	struct attr a = {.size = 48, .policy = SCHED_OTHER, .nice = 11};
 
-	(void)arg;
 	if (setpriority(PRIO_PROCESS, 0, 5) != 0 || set(0, SCHED_RR, 3) != 0 ||
 	    getpriority(PRIO_PROCESS, 0) != 5 || set(0, SCHED_OTHER, 0) != 0 ||
 	    getpriority(PRIO_PROCESS, 0) != 5)
@@ -145,7 +144,6 @@ rt_naps(void)
 static int
 executes(void *arg)
 {
-	(void)arg;
 	return set(0, SCHED_RR, 42) == 0 ? execute_self("rt-executed") : 99;
 }
 
@@ -248,7 +246,6 @@ nice_limit(void *arg)
 {
 	struct rlimit l = {0}, five = {25, 25}; /* as nice as -5 */
 
-	(void)arg;
 	if (getrlimit(RLIMIT_NICE, &l) != 0 || l.rlim_max != 0 ||
 	    getrlimit(RLIMIT_RTPRIO, &l) != 0 || l.rlim_max != 0)
 		return 1;
@@ -329,14 +326,12 @@ start(int policy, int priority, int in, void (*fn)(int), int who)
 static void
 nothing(int who)
 {
-	(void)who;
 }
 
 /* Keeps its CPU for 15 ticks, three slices of an ordinary thread. */
 static void
 spin(int who)
 {
-	(void)who;
 	for (long from = used_ms(); used_ms() - from < 150;)
 		;
 }
@@ -531,7 +526,6 @@ all_go_on(void)
 static void
 says_so(int who)
 {
-	(void)who;
 	__atomic_store_n(&board->over, true, __ATOMIC_SEQ_CST);
 }
 
@@ -539,7 +533,6 @@ says_so(int who)
 static void
 waits_for_it(int who)
 {
-	(void)who;
 	for (long from = used_ms(); !__atomic_load_n(&board->over, __ATOMIC_SEQ_CST);)
 		if (used_ms() - from >= 700)
 			_exit(1);

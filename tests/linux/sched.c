@@ -191,7 +191,6 @@ others_move(void)
 static int
 as_stranger(void *arg)
 {
-	(void)arg;
 	if (setgid(1000) != 0 || setuid(1000) != 0 || allow(1, 0) != -1 || errno != EPERM ||
 	    setpriority(PRIO_PROCESS, 1, 5) != -1 || errno != EPERM)
 		return 1;
@@ -229,7 +228,6 @@ nice_child(void *arg)
 	int nice = 99;
 	FILE *f = fopen("/proc/self/stat", "r");
 
-	(void)arg;
 	if (f == NULL || fgets(line, sizeof(line), f) == NULL ||
 	    sscanf(strrchr(line, ')'),
 		   ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
@@ -248,7 +246,6 @@ nice_group(void *arg)
 	pid_t pid;
 	int nice;
 
-	(void)arg;
 	setpgid(0, 0);
 	pid = fork();
 	if (pid == 0) {

@@ -28,7 +28,7 @@ def function():
         check_eq({what for *_, what in got if not re.fullmatch(r"(ramfs_\w+) <-(\w+)", what)}, set(), "lines of another form")
         by = {name: sum(what.startswith(name + " ") for *_, what in got) for name in ("ramfs_read", "ramfs_write", "ramfs_truncate")}
         check_eq(by["ramfs_truncate"], 0, "calls of a function that was taken off the list")
-        check({what for *_, what in got} >= {"ramfs_read <-move_bytes", "ramfs_write <-move_bytes"}, f"callers: {got[:5]}")
+        check({what for *_, what in got} >= {"ramfs_read <-file_move_bytes", "ramfs_write <-file_move_bytes"}, f"callers: {got[:5]}")
         times = [time for *_, time, _ in got]
         check_eq(times, sorted(times), "times")
         check({cpu for _, _, cpu, *_ in got} <= set(range(smp)), "CPUs that there are not")

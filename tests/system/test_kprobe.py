@@ -87,7 +87,6 @@ def refused():
         "p:x sys_read+0x99999999": (5, "no function is at that address"),
         "p:x sys_read+0xffffffffffffffe0": (5, "no function is at that address"),
         "p:x sys_read+1": (5, "is inside an instruction"),
-        "p:x add": (5, "functions have that name"),
         "p:x 0x1000": (5, "no function is at that address"),
         "p:x sys_read fd=%zz": (17, "no register %zz"),
         "p:x sys_read fd=": (17, "expected what the argument is"),

@@ -47,7 +47,6 @@ gone(void *arg, const struct activity_thread *t)
 static int
 begin(void **state)
 {
-	(void)state;
 	activity_destroy(m);
 	m = activity_create(gone, &gone_count);
 	gone_count = 0;
@@ -157,7 +156,6 @@ in_linux(int i, bool lttng)
 static void
 switch_knows_who_ran_before_and_why_it_stopped(void **state)
 {
-	(void)state;
 	event(0, 7, "cat", RUN, 3, "cat tid 7", "running", 20);
 	assert_string_equal(event(0, 7, "cat", SLEEP, 4, "cat tid 7", "sleep", 20, "piperd"),
 			    "state cat:sleeping/piperd other ? 0 0 -");
@@ -182,7 +180,6 @@ switch_knows_who_ran_before_and_why_it_stopped(void **state)
 static void
 first_event_of_a_cpu_tells_who_runs_there(void **state)
 {
-	(void)state;
 	assert_string_equal(event(3, 9, "sh", "hello", 0),
 			    "(inferred) switch sh:running other ? 0 0 -");
 	assert_string_equal(in_linux(0, false), "");
@@ -198,7 +195,6 @@ first_event_of_a_cpu_tells_who_runs_there(void **state)
 static void
 thread_that_moves_without_an_event_runs_on_one_cpu(void **state)
 {
-	(void)state;
 	event(0, 7, "cat", "hello", 0);
 	assert_int_equal(got[0].left, -1);
 	event(1, 7, "cat", "hello", 0);
@@ -228,7 +224,6 @@ lose(unsigned cpu)
 static void
 calls_are_not_known_where_events_were_lost(void **state)
 {
-	(void)state;
 	/* It runs while events are lost. */
 	event(0, 7, "cat", OPEN, 6, 0, 0, 0, 0, 0, 0);
 	assert_string_equal(got[1].thread->call, "openat");
@@ -251,7 +246,6 @@ calls_are_not_known_where_events_were_lost(void **state)
 static void
 dead_thread_is_forgotten_once_another_runs(void **state)
 {
-	(void)state;
 	event(0, 7, "cat", RUN, 3, "cat tid 7", "running", 20);
 	uint32_t number = got[0].thread->number;
 	event(0, 7, "cat", RUN, 3, "cat tid 7", "thread exit", 20);
@@ -281,7 +275,6 @@ dead_thread_is_forgotten_once_another_runs(void **state)
 static void
 first_thread_of_a_process_that_ends_is_dead(void **state)
 {
-	(void)state;
 	event(0, 7, "cat", RUN, 3, "cat tid 7", "thread exit", 20);
 	event(0, 8, "cat", RUN, 3, "cat tid 8", "running", 20);
 	event(0, 8, "cat", "hello", 0);
@@ -299,14 +292,12 @@ first_thread_of_a_process_that_ends_is_dead(void **state)
 static void
 count_one(void *arg, const struct activity_thread *t)
 {
-	(void)t;
 	++*(unsigned *)arg;
 }
 
 static void
 threads_that_never_end_are_forgotten_but_those_that_wait(void **state)
 {
-	(void)state;
 	unsigned count = 0;
 	event(0, 7, "cat", SLEEP, 4, "cat tid 7", "sleep", 20, "disk");
 	event(1, 8, "dd", "hello", 0);
@@ -323,7 +314,6 @@ threads_that_never_end_are_forgotten_but_those_that_wait(void **state)
 static void
 gap_makes_unknown_what_ran(void **state)
 {
-	(void)state;
 	event(0, 7, "cat", RUN, 3, "cat tid 7", "running", 20);
 	event(1, 8, "dd", RUN, 3, "dd tid 8", "running", 20);
 	const struct ktr_decode_gap gap = {
@@ -348,7 +338,6 @@ gap_makes_unknown_what_ran(void **state)
 static void
 gap_makes_unknown_what_waits(void **state)
 {
-	(void)state;
 	event(0, 7, "cat", SLEEP, 4, "cat tid 7", "sleep", 20, "disk");
 	event(0, 6, "ed", "hello", 0);
 	event(0, 8, "dd", RUN, 3, "dd tid 8", "running", 30);
@@ -376,7 +365,6 @@ gap_makes_unknown_what_waits(void **state)
 static void
 woken_thread_goes_from_sleep_to_the_run_queue(void **state)
 {
-	(void)state;
 	event(0, 7, "cat", SLEEP, 4, "cat tid 7", "sleep", 20, "piperd");
 	event(0, 8, "dd", RUN, 3, "dd tid 8", "running", 30);
 	assert_string_equal(event(0, 8, "dd", WOKEUP, 3, "dd tid 8", "wokeup", "cat tid 7"),
@@ -401,7 +389,6 @@ woken_thread_goes_from_sleep_to_the_run_queue(void **state)
 static void
 locks_are_blocked_on_and_spun_for(void **state)
 {
-	(void)state;
 	event(0, 7, "cat", RUN, 3, "cat tid 7", "running", 20);
 	assert_string_equal(event(0, 7, "cat", STATE "lockname:\"%s\"", 3, "cat tid 7", "spinning",
 				  "runq"),
@@ -420,7 +407,6 @@ locks_are_blocked_on_and_spun_for(void **state)
 static void
 interrupts_and_system_calls(void **state)
 {
-	(void)state;
 	event(0, 7, "cat", RUN, 3, "cat tid 7", "running", 20);
 	assert_string_equal(event(0, 7, "cat", OPEN, 6, -100, 0x1000, 2, 3, 4, 5),
 			    "call cat:running other ? 0 0 openat");
@@ -465,7 +451,6 @@ every_system_call_has_the_number_that_the_kernel_gives_it(void **state)
 #include "kernel/abi/aarch64/syscalls.def"
 #undef SYSCALL
 	};
-	(void)state;
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		const struct ktr_decode_header h = {.arch = calls[i].arch};
 		const struct ktr_decode_event e = {.header = &h};
@@ -484,7 +469,6 @@ every_system_call_has_the_number_that_the_kernel_gives_it(void **state)
 static void
 processes_live(void **state)
 {
-	(void)state;
 	assert_string_equal(event(0, 7, "sh", "fork: parent %u child %u name %s", 3, 7, 30, "sh"),
 			    "(inferred) switch sh:running other ? 0 0 -; fork sh:unknown other sh "
 			    "0 0 -");
@@ -502,7 +486,6 @@ processes_live(void **state)
 static void
 arrays_grow_by_zeroes_and_keep_their_elements(void **state)
 {
-	(void)state;
 	struct {
 		uint64_t a;
 		uint32_t b;
@@ -523,7 +506,6 @@ arrays_grow_by_zeroes_and_keep_their_elements(void **state)
 static void
 many_threads_and_odd_idents(void **state)
 {
-	(void)state;
 	char ident[64];
 	for (int tid = 1; tid <= 5000; tid++) {
 		snprintf(ident, sizeof(ident), "a tid 3 b tid %d", tid);

@@ -113,7 +113,6 @@ types_and_members_are_read(void **state)
 	struct btf_type t;
 	struct btf_part p;
 
-	(void)state;
 	assert_null(btf_open(&btf, &f, SIZE));
 	assert_int_equal(btf.count, 9);
 	assert_int_equal(btf_find(&btf, BTF_STRUCT, "list"), 2);
@@ -139,7 +138,6 @@ a_cut_file_is_refused(void **state)
 {
 	struct file f = sample();
 
-	(void)state;
 	for (size_t size = 0; size < SIZE; size++)
 		assert_non_null(walk(&f, size));
 }
@@ -149,7 +147,6 @@ any_damaged_byte_is_refused_or_harmless(void **state)
 {
 	unsigned refused = 0;
 
-	(void)state;
 	for (size_t at = 0; at < SIZE; at++) {
 		for (unsigned bit = 0; bit < 8; bit++) {
 			struct file f = sample();
@@ -167,7 +164,6 @@ a_type_that_is_defined_by_itself_is_refused(void **state)
 	struct file f = sample();
 	uint32_t self = 8;
 
-	(void)state;
 	memcpy(f.data + sizeof(types) - sizeof(self), &self, sizeof(self));
 	assert_string_equal(walk(&f, SIZE), "a type is defined by itself");
 }

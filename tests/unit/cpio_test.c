@@ -93,7 +93,6 @@ reads_what_the_tool_writes(void **state)
 	char names[512];
 	unsigned damages;
 
-	(void)state;
 	walk(a.bytes, a.size, names, sizeof(names), &damages);
 	assert_int_equal(damages, 0);
 	assert_string_equal(names, "bin:0 bin/a:5 bin/b:8 bin/empty:0 boot:0 boot/loader.conf:4 ");
@@ -108,7 +107,6 @@ finds_the_last_file_of_a_name(void **state)
 	const char *file = NULL;
 	size_t size = 0;
 
-	(void)state;
 	assert_true(cpio_find(a.bytes, a.size, "boot/loader.conf", &file, &size));
 	assert_int_equal(size, 4);
 	assert_memory_equal(file, "x=1\n", 4);
@@ -132,7 +130,6 @@ hard_links_share_a_number_and_the_last_has_the_data(void **state)
 	struct cpio c;
 	struct cpio_entry first, last;
 
-	(void)state;
 	cpio_init(&c, a.bytes, a.size);
 	assert_int_equal(cpio_next(&c, &first), 1);
 	assert_int_equal(cpio_next(&c, &last), 1);
@@ -149,7 +146,6 @@ a_cut_at_every_byte_is_reported_and_keeps_what_came_before(void **state)
 	struct archive a = sample();
 	unsigned damages, whole = walk(a.bytes, a.size, NULL, 0, &damages), last = 0;
 
-	(void)state;
 	for (size_t cut = 0; cut < a.size; cut++) {
 		unsigned n = walk(a.bytes, cut, NULL, 0, &damages);
 
@@ -170,7 +166,6 @@ a_damaged_header_costs_one_entry(void **state)
 	char names[512], *second = memmem(a.bytes + 6, a.size - 6, "070701", 6);
 	unsigned damages;
 
-	(void)state;
 	assert_non_null(second);
 	second[0] = '9'; /* bin/a */
 	walk(a.bytes, a.size, names, sizeof(names), &damages);
@@ -185,7 +180,6 @@ flipped_bytes_never_lead_outside(void **state)
 	struct archive a = sample();
 	unsigned damages;
 
-	(void)state;
 	for (size_t i = 0; i < a.size; i++) {
 		for (unsigned bit = 0; bit < 8; bit += 3) {
 			a.bytes[i] ^= (char)(1 << bit);
@@ -202,7 +196,6 @@ foreign_bytes_are_one_complaint(void **state)
 	char junk[4096];
 	unsigned damages;
 
-	(void)state;
 	memset(junk, 'j', sizeof(junk));
 	assert_int_equal(walk(junk, sizeof(junk), NULL, 0, &damages), 0);
 	assert_int_equal(damages, 1);

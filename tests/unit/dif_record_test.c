@@ -33,7 +33,6 @@ buffers_by_each_policy(void **state)
 {
 	uint64_t v[64];
 
-	(void)state;
 	for (unsigned policy = DIF_SWITCH; policy <= DIF_FILL; policy++) {
 		make(&m);
 		m.h.options.policy = policy;
@@ -80,7 +79,6 @@ a_record_of_a_program_that_faults_is_taken_back(void **state)
 {
 	uint64_t v[4];
 
-	(void)state;
 	put_layout(&m, 8);
 	CLAUSE(&m, REC(0), {DIF_LD1, 1, 0, 0, 0}, RET);
 	CLAUSE(&m, SET(1, 5), REC(0), {DIF_REC8, 0, 1, 0, 0}, RET);
@@ -99,7 +97,6 @@ what_a_record_holds(void **state)
 	uint32_t size[2];
 	const uint8_t *data;
 
-	(void)state;
 	put_layout(&m, 96);
 	struct dif_insn text = TEXT(1, "abcdefgh");
 	CLAUSE(&m, text, SET(2, -2), SET(3, 3), REC(0), {DIF_REC1, 0, 2, 0, 0},
@@ -133,7 +130,6 @@ a_speculation_that_is_not_active_takes_no_room(void **state)
 {
 	uint64_t v[4];
 
-	(void)state;
 	for (unsigned policy = DIF_SWITCH; policy <= DIF_FILL; policy++) {
 		make(&m);
 		m.h.options.policy = policy;
@@ -163,7 +159,6 @@ speculations(void **state)
 	uint64_t v[16];
 	uint32_t id;
 
-	(void)state;
 	id = put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
 	put_layout(&m, 8);
 	uint32_t begin = CLAUSE(&m, CALL(1, SPECULATION, 0), STV(id, 1), RET);
@@ -215,7 +210,6 @@ speculations(void **state)
 static void
 actions_and_the_end(void **state)
 {
-	(void)state;
 	m.h.flags = DIF_DESTRUCTIVE;
 	CLAUSE(&m, SET(1, 9), {DIF_RAISE, 0, 1, 0, 0}, RET);
 	CLAUSE(&m, {DIF_STOP, 0, 0, 0, 0}, {DIF_PANIC, 0, 0, 0, 0}, RET);

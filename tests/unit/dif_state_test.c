@@ -7,7 +7,6 @@ variables_of_threads_and_elements_of_arrays(void **state)
 	uint32_t out, self, array, text;
 	const uint64_t kinds = DIF_KEYS_AND(DIF_K_STR, DIF_K_INT);
 
-	(void)state;
 	out = put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
 	self = put_var(&m, DIF_SELF, DIF_INT, 8, 0);
 	array = put_var(&m, DIF_GLOBAL, DIF_INT, 8, kinds);
@@ -62,7 +61,6 @@ an_array_without_memory_drops_and_its_memory_comes_back(void **state)
 {
 	uint32_t array, room, next;
 
-	(void)state;
 	m.h.options.dynvarsize = 4096;
 	array = put_var(&m, DIF_GLOBAL, DIF_INT, 8, DIF_K_INT);
 	next = put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
@@ -90,7 +88,6 @@ values_by_address_may_be_no_address(void **state)
 {
 	uint32_t text, out, here;
 
-	(void)state;
 	text = put_var(&m, DIF_GLOBAL, DIF_STR, 0, 0);
 	out = put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
 	here = put_var(&m, DIF_THIS, DIF_BYTES, 12, 0);
@@ -128,7 +125,6 @@ bytes_of_all_kinds_of_variables_are_written_in_place(void **state)
 		     {DIF_GLOBAL, DIF_K_INT},
 		     {DIF_SELF, DIF_K_INT}};
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		vars[i] = put_var(&m, kinds[i].scope, DIF_BYTES, 24, kinds[i].keys);
 	out = put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
@@ -184,7 +180,6 @@ each_function_of_aggregations(void **state)
 	uint64_t *w;
 	uint32_t in;
 
-	(void)state;
 	in = put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
 	for (unsigned f = DIF_COUNT; f <= DIF_LLQUANTIZE; f++) {
 		put_agg(&m, (enum dif_func)f, 0);
@@ -264,7 +259,6 @@ keys_weights_and_two_tables(void **state)
 	uint32_t count, quant, agg_full = 0;
 	uint64_t *w;
 
-	(void)state;
 	m.h.options.aggsize = 8192;
 	count = put_agg(&m, DIF_COUNT, DIF_K_INT);
 	quant = put_agg(&m, DIF_QUANTIZE, DIF_K_STR);

@@ -69,7 +69,6 @@ strings(void **state)
 	};
 	enum { N = sizeof(vectors) / sizeof(vectors[0]) };
 
-	(void)state;
 	put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
 	put_var(&m, DIF_GLOBAL, DIF_STR, 0, 0);
 	for (unsigned i = 0; i < N; i++) {
@@ -106,7 +105,6 @@ user_memory(void **state)
 {
 	uint32_t out;
 
-	(void)state;
 	m.h.flags = DIF_DESTRUCTIVE;
 	out = put_var(&m, DIF_GLOBAL, DIF_STR, 0, 0);
 	memcpy(user_bytes + 100, "from the user", 14);
@@ -167,7 +165,6 @@ texts_of_numbers_and_addresses(void **state)
 			 {"\0\1\0\0\0\3\0\4\0\5\0\6\0\7\0\x8", "1:0:3:4:5:6:7:8"}};
 	uint32_t out, place;
 
-	(void)state;
 	out = put_var(&m, DIF_GLOBAL, DIF_STR, 0, 0);
 	for (unsigned i = 0; i < 8; i++)
 		CLAUSE(&m, SET(2, (int32_t)numbers[i].n),
@@ -204,7 +201,6 @@ tokens(void **state)
 {
 	uint32_t out[4];
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		out[i] = put_var(&m, DIF_GLOBAL, DIF_STR, 0, 0);
 	struct dif_insn text = TEXT(2, "/usr//lib:x"), separators = TEXT(3, "/:");

@@ -33,7 +33,6 @@ arithmetic(void **state)
 	};
 	enum { N = sizeof(vectors) / sizeof(vectors[0]) };
 
-	(void)state;
 	put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
 	for (unsigned i = 0; i < N; i++) {
 		int64_t a = vectors[i].a, b = vectors[i].b;
@@ -77,7 +76,6 @@ extensions_and_branches(void **state)
 		     {DIF_JULT, -1, 1, false}, {DIF_JULT, 1, -1, true}, {DIF_JULE, -1, -1, true},
 		     {DIF_JULE, -1, 1, false}};
 
-	(void)state;
 	put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
 	for (unsigned i = 0; i < 6; i++)
 		CLAUSE(&m, {DIF_OR | DIF_IMM, 2, 0, 0, (int32_t)0xbbaa9988},
@@ -116,7 +114,6 @@ loads_read_what_they_may_and_else_fault(void **state)
 		     {DIF_LDS2, 0xffffffffffff9988},
 		     {DIF_LDS4, 0xffffffffbbaa9988}};
 
-	(void)state;
 	dif_host.kernel = (struct dif_host_area){KERNEL, kernel_bytes, sizeof(kernel_bytes)};
 	for (unsigned i = 0; i < 8; i++)
 		kernel_bytes[3 + i] = (uint8_t)(0x88 + 0x11 * i);
@@ -173,7 +170,6 @@ upcalls_get_registers_that_have_values_and_are_the_kernels(void **state)
 {
 	struct dif_refusal why;
 
-	(void)state;
 	m.h.flags = DIF_KERNEL;
 	CLAUSE(&m, {DIF_OR | DIF_IMM, 3, 0, 0, 77}, {DIF_OR | DIF_IMM, 4, 0, 0, 1},
 	       {DIF_UPCALL, 0, 3, 2, -5}, {DIF_RET, 0, 0, 0, 0});
@@ -200,7 +196,6 @@ upcalls_get_registers_that_have_values_and_are_the_kernels(void **state)
 static void
 texts_of_arguments_are_copied_and_events_are_logged(void **state)
 {
-	(void)state;
 	dif_host.kernel = (struct dif_host_area){help_args[1], kernel_bytes, 64};
 	memcpy(kernel_bytes, "some text", 10);
 	put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
@@ -232,7 +227,6 @@ a_division_by_zero_is_a_fault_with_its_place(void **state)
 {
 	uint64_t args[DIF_ERROR_ARGS];
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		CLAUSE(&m, {DIF_OR, 1, 0, 0, 0}, {(uint8_t)(DIF_SDIV + i), 1, 1, 1, 0},
 		       {DIF_RET, 0, 0, 0, 0});
@@ -256,7 +250,6 @@ a_division_by_zero_is_a_fault_with_its_place(void **state)
 static void
 each_firing_is_counted_once(void **state)
 {
-	(void)state;
 	put_layout(&m, 1000);
 	CLAUSE(&m, {DIF_ARG, 1, 0, 0, 2}, {DIF_OR | DIF_IMM, 2, 0, 0, 102}, {DIF_JEQ, 0, 1, 2, 1},
 	       {DIF_RET, 0, 0, 0, 1}, {DIF_RET, 0, 0, 0, 0});
@@ -347,7 +340,6 @@ what_is_not_right_is_refused_with_a_reason(void **state)
 	struct dif_refusal why;
 	const char *error;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		make(&m);
 		put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
@@ -402,7 +394,6 @@ a_damaged_image_is_refused(void **state)
 	struct dif_refusal why;
 	uint32_t size;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		make(&m);
 		put_var(&m, i == 6 ? 7 : DIF_GLOBAL, DIF_INT, 8, 0);
@@ -438,7 +429,6 @@ a_damaged_image_is_refused(void **state)
 static void
 a_predicate_ends_the_program_or_lets_it_go_on(void **state)
 {
-	(void)state;
 	put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
 	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_PID}, SET(2, 42), {DIF_JNE, 0, 1, 2, 5},
 	       {DIF_LDV, 3, 0, 0, 0}, {DIF_ADD, 1, 1, 2, 0}, {DIF_ADD, 1, 1, 3, 0},
@@ -456,7 +446,6 @@ a_program_that_begins_within_another_one_is_refused(void **state)
 {
 	struct dif_refusal why;
 
-	(void)state;
 	for (uint32_t at = 0; at < 3; at++) {
 		make(&m);
 		CLAUSE(&m, SET(1, 5), RET);
@@ -475,7 +464,6 @@ a_program_that_begins_within_another_one_is_refused(void **state)
 static void
 what_is_never_reached_may_be_any_bytes(void **state)
 {
-	(void)state;
 	for (unsigned op = 0; op < 256; op++) {
 		make(&m);
 		put_agg(&m, DIF_COUNT, DIF_K_INT);

@@ -69,7 +69,6 @@ static uint8_t user_bytes[8192];
 static int
 set_up(void **state)
 {
-	(void)state;
 	make(&m);
 	memset(user_bytes, 0, sizeof(user_bytes));
 	dif_host = (struct dif_host){.user = {USER, user_bytes, sizeof(user_bytes)},
@@ -83,7 +82,6 @@ set_up(void **state)
 static int
 tear_down(void **state)
 {
-	(void)state;
 	dif_unload(&d);
 	return 0;
 }

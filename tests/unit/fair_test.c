@@ -23,7 +23,6 @@ static struct fair_entry *now; /* NULL: nobody */
 static int
 begin(void **state)
 {
-	(void)state;
 	memset(&top, 0, sizeof(top));
 	memset(groups, 0, sizeof(groups));
 	memset(members, 0, sizeof(members));
@@ -100,7 +99,6 @@ assert_near(uint64_t found, uint64_t expected, uint64_t by)
 static void
 shares_are_by_group_and_then_by_member(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 100; i++)
 		wake(i, 0);
 	wake(100, 1);
@@ -113,7 +111,6 @@ shares_are_by_group_and_then_by_member(void **state)
 static void
 shares_of_members_are_as_their_weights(void **state)
 {
-	(void)state;
 	members[0].weight = fair_weight(0);
 	members[1].weight = fair_weight(5);
 	members[2].weight = fair_weight(-5);
@@ -132,7 +129,6 @@ shares_of_members_are_as_their_weights(void **state)
 static void
 a_group_weighs_what_its_members_do_up_to_one(void **state)
 {
-	(void)state;
 	members[0].weight = fair_weight(19);
 	wake(0, 0);
 	wake(1, 1);
@@ -150,7 +146,6 @@ a_group_weighs_what_its_members_do_up_to_one(void **state)
 static void
 a_heavy_member_makes_its_group_heavy(void **state)
 {
-	(void)state;
 	members[0].weight = 3 * FAIR_WEIGHT;
 	wake(0, 0);
 	wake(1, 1);
@@ -162,7 +157,6 @@ a_heavy_member_makes_its_group_heavy(void **state)
 static void
 who_has_slept_goes_first(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 50; i++)
 		wake(i, 0);
 	run(5000);
@@ -177,7 +171,6 @@ who_has_slept_goes_first(void **state)
 static void
 a_group_that_has_slept_goes_first_at_once(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 50; i++)
 		wake(i, 0);
 	for (unsigned round = 0; round < 300; round++) {
@@ -196,7 +189,6 @@ a_group_that_has_slept_goes_first_at_once(void **state)
 static void
 a_short_sleep_pays_no_debt(void **state)
 {
-	(void)state;
 	wake(0, 0);
 	wake(1, 0);
 	while (sum(0, 2) < 2000 * TICK) {
@@ -214,7 +206,6 @@ a_short_sleep_pays_no_debt(void **state)
 static void
 naps_do_not_take_the_share_of_another_group(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 100; i++)
 		wake(i, 0);
 	wake(100, 1);
@@ -236,7 +227,6 @@ naps_do_not_take_the_share_of_another_group(void **state)
 static void
 a_detached_member_keeps_its_place(void **state)
 {
-	(void)state;
 	wake(0, 0);
 	run(100);
 	wake(1, 0);
@@ -258,7 +248,6 @@ a_detached_member_keeps_its_place(void **state)
 static void
 who_yields_lets_the_next_one_go(void **state)
 {
-	(void)state;
 	wake(0, 0);
 	wake(1, 0);
 	choose();
@@ -284,7 +273,6 @@ is_that(const struct fair_entry *e, const void *that)
 static bool
 is_none(const struct fair_entry *e, const void *arg)
 {
-	(void)e;
 	(*(unsigned *)(uintptr_t)arg)++;
 	return false;
 }
@@ -294,7 +282,6 @@ find_comes_to_each_that_waits(void **state)
 {
 	unsigned visited = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 300; i++)
 		wake(i, i % 3);
 	for (unsigned i = 0; i < 300; i++)
@@ -329,7 +316,6 @@ heaps_stay_good_whoever_comes_and_goes(void **state)
 	static bool in[MOST];
 	unsigned count = 0;
 
-	(void)state;
 	srand(7);
 	memset(in, 0, sizeof(in));
 	for (unsigned round = 0; round < 20000; round++) {
@@ -360,7 +346,6 @@ heaps_stay_good_whoever_comes_and_goes(void **state)
 static void
 time_wraps_around(void **state)
 {
-	(void)state;
 	top.time = groups[0].members.time = groups[1].members.time = 0ul - 50 * TICK;
 	groups[0].self.time = groups[1].self.time = 0ul - 50 * TICK;
 	wake(0, 0);
@@ -372,7 +357,6 @@ time_wraps_around(void **state)
 static void
 light_ones_wait_their_turn_and_have_it(void **state)
 {
-	(void)state;
 	members[0].weight = 3;
 	wake(0, 0);
 	wake(1, 0);

@@ -109,7 +109,6 @@ a_filter_computes_what_c_does(void **state)
 	};
 	struct program f;
 
-	(void)state;
 	dif_host.kernel = (struct dif_host_area){0x5000, (uint8_t *)text, sizeof(text)};
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const uint64_t args[] = {4096, (uint64_t)-5, 0x5000, 0xff81};
@@ -148,7 +147,6 @@ what_is_wrong_is_said_with_its_place(void **state)
 	};
 	struct program f;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const char *error = compile(&f, rows[i][0]);
 
@@ -195,7 +193,6 @@ random_expressions_have_the_value_that_they_were_made_for(void **state)
 	const uint64_t args[] = {4096, 0, 0, 0};
 	unsigned done = 0;
 
-	(void)state;
 	srand(1);
 	for (unsigned i = 0; i < 3000; i++) {
 		char expression[4096] = "";
@@ -229,7 +226,6 @@ any_bytes_are_compiled_or_refused(void **state)
 	static const char *const pieces[] = {"size", "name", "==", "&&", "||", "!",
 					     "(",    ")",    " ",  "~",  "1",  "'",
 					     "-",    "\"",   "<",  "&",  "x",  "comm"};
-	(void)state;
 	srand(2);
 	for (unsigned i = 0; i < 100000; i++) {
 		char bytes[256] = "";

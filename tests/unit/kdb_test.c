@@ -82,7 +82,6 @@ refused(const char *text, const char *why)
 static void
 numbers_symbols_and_registers(void **state)
 {
-	(void)state;
 	assert_int_equal(value("18"), 18);
 	assert_int_equal(value("0x12"), 18);
 	assert_int_equal(value("12f"), 0x12f);
@@ -97,7 +96,6 @@ numbers_symbols_and_registers(void **state)
 static void
 operators_bind_as_in_c(void **state)
 {
-	(void)state;
 	assert_int_equal(value("1+2*3"), 7);
 	assert_int_equal(value("(1+2)*3"), 9);
 	assert_int_equal(value("10-3-2"), 5);
@@ -120,7 +118,6 @@ white_space_ends_an_expression(void **state)
 	const char *text = "1+1 2";
 	uint64_t v;
 
-	(void)state;
 	assert_true(kdb_expr(&text, &v));
 	assert_int_equal(v, 2);
 	assert_true(kdb_more_words(&text));
@@ -134,7 +131,6 @@ nonsense_gets_one_line(void **state)
 {
 	char deep[100] = "";
 
-	(void)state;
 	refused("", "expected a number");
 	refused("zork", "no symbol \"zork\"");
 	refused("1+", "expected a number");
@@ -165,7 +161,6 @@ any_byte_anywhere_is_survived(void **state)
 	const char *at;
 	uint64_t v;
 
-	(void)state;
 	for (size_t i = 0; i + 1 < sizeof(line); i++)
 		for (unsigned c = 1; c < 256; c++) {
 			memcpy(text, line, sizeof(line));
@@ -195,7 +190,6 @@ filters_let_through_what_they_say(void **state)
 {
 	struct kdb_filter f;
 
-	(void)state;
 	f = filter("");
 	assert_true(kdb_filter_match(&f, 63, 9, KTR_PROC, "x"));
 	assert_true(f.count == UINT64_MAX);
@@ -243,7 +237,6 @@ filters_refuse_with_one_line(void **state)
 	struct kdb_filter f;
 	char text[KDB_LINE_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		said[0] = '\0';
 		strcpy(text, cases[i].args);
@@ -260,7 +253,6 @@ a_pattern_may_fill_the_line(void **state)
 	char text[KDB_LINE_MAX], same[KDB_LINE_MAX];
 	struct kdb_filter f;
 
-	(void)state;
 	memset(text, 'a', sizeof(text) - 1);
 	text[0] = '/';
 	text[sizeof(text) - 1] = '\0';

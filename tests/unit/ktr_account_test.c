@@ -19,7 +19,6 @@
 static void
 overwritten_events_are_reported_and_counted(void **state)
 {
-	(void)state;
 	struct ktr_stats before = ring_stats(0);
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	for (uint64_t i = 0; i < 200; i++)
@@ -41,7 +40,6 @@ overwritten_events_are_reported_and_counted(void **state)
 static void
 cleared_events_are_reported_as_such(void **state)
 {
-	(void)state;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	for (uint64_t i = 0; i < 10; i++)
 		ring_record(i);
@@ -58,7 +56,6 @@ cleared_events_are_reported_as_such(void **state)
 static void
 large_buffer_holds_no_more_frames_than_can_be_counted(void **state)
 {
-	(void)state;
 	static uint8_t buf[2 << 20];
 	const uint64_t events = 100000;
 	const uint8_t *bytes;
@@ -91,7 +88,6 @@ static struct ktr_stream other;
 static void
 readers_do_not_disturb_the_accounts(void **state)
 {
-	(void)state;
 	/* Readers begin where the accounts begin. */
 	ktr_clear();
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
@@ -133,7 +129,6 @@ drain_inside(enum ktr_host_step step)
 static void
 unfinished_event_is_not_in_the_stream(void **state)
 {
-	(void)state;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	ring_record(1);
 	ktr_host_interrupt = drain_inside;
@@ -150,7 +145,6 @@ unfinished_event_is_not_in_the_stream(void **state)
 static void
 stopped_machine_is_dumped_without_lock_and_wait(void **state)
 {
-	(void)state;
 	ring_record(1);
 	ring_record(2);
 	ktr_port_lock();
@@ -168,7 +162,6 @@ stopped_machine_is_dumped_without_lock_and_wait(void **state)
 static void
 truncated_stream_says_what_it_leaves(void **state)
 {
-	(void)state;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	ring_record(1);
 	stream_drain(&account, 1000);
@@ -333,7 +326,6 @@ stress_accountant(void *arg)
 static void
 stress_accounts_hold_to_the_last_event(void **state)
 {
-	(void)state;
 	struct ktr_stats before[2] = {ring_stats(0), ring_stats(1)};
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	pthread_t writers[2];

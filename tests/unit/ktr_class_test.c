@@ -36,7 +36,6 @@ mask_error(const char *text)
 static void
 mask_reads_names_prefixes_case_and_separators(void **state)
 {
-	(void)state;
 	assert_int_equal(mask("SCHED"), 0x20000000);
 	assert_int_equal(mask("sched,Proc"), 0x20001000);
 	assert_int_equal(mask("KTR_SCHED|ktr_proc"), 0x20001000);
@@ -50,7 +49,6 @@ mask_reads_names_prefixes_case_and_separators(void **state)
 static void
 mask_reads_numbers(void **state)
 {
-	(void)state;
 	assert_int_equal(mask("0"), 0);
 	assert_int_equal(mask("12"), 12);
 	assert_int_equal(mask("0x20000000"), 0x20000000);
@@ -63,7 +61,6 @@ mask_reads_numbers(void **state)
 static void
 mask_changes_are_words_with_signs(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *text;
 		uint64_t on, off;
@@ -94,7 +91,6 @@ mask_changes_are_words_with_signs(void **state)
 static void
 mask_errors_say_what_was_found_and_meant(void **state)
 {
-	(void)state;
 	assert_string_equal(mask_error("SCHD"), "no class \"SCHD\"; did you mean SCHED?");
 	assert_string_equal(mask_error("PROC,SYSCC"), "no class \"SYSCC\"; did you mean SYSC?");
 	assert_string_equal(mask_error("KTR_MALOC"),
@@ -116,7 +112,6 @@ mask_errors_say_what_was_found_and_meant(void **state)
 static void
 mask_survives_long_and_wild_text(void **state)
 {
-	(void)state;
 	static char big[100000];
 	uint64_t value;
 	memset(big, 'A', sizeof(big) - 1);
@@ -139,7 +134,6 @@ mask_survives_long_and_wild_text(void **state)
 static void
 mask_prints_what_it_reads(void **state)
 {
-	(void)state;
 	char buf[200];
 	ktr_mask_print(0x20001000, buf, sizeof(buf));
 	assert_string_equal(buf, "PROC,SCHED");
@@ -160,7 +154,6 @@ mask_prints_what_it_reads(void **state)
 static void
 classes_are_freebsd_s(void **state)
 {
-	(void)state;
 	assert_int_equal(ktr_class_count, 33);
 	assert_int_equal(KTR_SCHED, 0x20000000);
 	assert_int_equal(KTR_PTRACE, 0x80000000u);
@@ -172,7 +165,6 @@ classes_are_freebsd_s(void **state)
 static void
 cpumask_reads_and_prints_sets(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *text, *printed;
 		uint64_t value;
@@ -203,7 +195,6 @@ cpumask_reads_and_prints_sets(void **state)
 static void
 numbers_are_whole_words_of_at_most_64_bits(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *text;
 		unsigned base;
@@ -238,7 +229,6 @@ numbers_are_whole_words_of_at_most_64_bits(void **state)
 static void
 glob_matches_as_the_shell_does(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *pattern, *text;
 		bool match;

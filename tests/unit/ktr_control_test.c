@@ -43,7 +43,6 @@ gamma_(void)
 static int
 begin(void **state)
 {
-	(void)state;
 	ktr_mask_set(0);
 	ktr_select(KTR_OWNER_COMMAND, "*", false, NULL, NULL, 0);
 	return 0;
@@ -80,7 +79,6 @@ command(const char *spec, bool enable)
 static void
 mask_switches_classes(void **state)
 {
-	(void)state;
 	assert_int_equal(on(), 0);
 	ktr_mask_set(KTR_SCHED);
 	assert_int_equal(on(), 1);
@@ -96,7 +94,6 @@ mask_switches_classes(void **state)
 static void
 command_switches_sites_by_glob(void **state)
 {
-	(void)state;
 	char spec[80];
 	assert_int_equal(command("alpha", true), 1);
 	assert_int_equal(on(), 1);
@@ -119,7 +116,6 @@ command_switches_sites_by_glob(void **state)
 static void
 command_with_a_class_changes_the_mask(void **state)
 {
-	(void)state;
 	ktr_mask_set(KTR_NET);
 	assert_int_equal(command("PROC,sched", true), 3);
 	assert_int_equal(ktr_mask_get(), KTR_NET | KTR_PROC | KTR_SCHED);
@@ -133,7 +129,6 @@ command_with_a_class_changes_the_mask(void **state)
 static void
 off_by_name_works_whoever_switched_on(void **state)
 {
-	(void)state;
 	struct ktr_selection found;
 	ktr_mask_set(KTR_SCHED | KTR_PROC);
 	assert_int_equal(command("gamma_", true), 1); /* on already, by its class */
@@ -168,7 +163,6 @@ off_by_name_works_whoever_switched_on(void **state)
 static void
 off_of_one_owner_leaves_sites_on_for_another(void **state)
 {
-	(void)state;
 	struct ktr_selection found;
 	int owner = ktr_owner_register("test", NULL);
 	assert_true(owner >= 2);
@@ -197,7 +191,6 @@ off_of_one_owner_leaves_sites_on_for_another(void **state)
 static void
 selection_errors_say_what_was_expected(void **state)
 {
-	(void)state;
 	char err[200];
 	assert_int_equal(ktr_select(KTR_OWNER_COMMAND, "SCHD", true, NULL, err, sizeof(err)),
 			 -KTR_ENOENT);
@@ -220,7 +213,6 @@ selection_errors_say_what_was_expected(void **state)
 static void
 probes_are_named_as_in_dtrace(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *spec;
 		bool point, entry, ret;
@@ -285,7 +277,6 @@ probes_are_named_as_in_dtrace(void **state)
 static void
 sites_are_numbered_without_holes(void **state)
 {
-	(void)state;
 	unsigned own = 0;
 	/* one is that of long data */
 	assert_int_equal(ktr_site_count(), 4 + KTR_DYNAMIC_SITES);
@@ -307,7 +298,6 @@ text_of(const char *handle)
 static void
 interned_strings_are_one_and_resolve(void **state)
 {
-	(void)state;
 	char text[40], local[] = "local";
 	const char *first = ktr_intern("hello");
 	snprintf(text, sizeof(text), "%s", "hello");
@@ -324,7 +314,6 @@ interned_strings_are_one_and_resolve(void **state)
 static void
 thread_names_follow_their_threads(void **state)
 {
-	(void)state;
 	char buf[KTR_THREAD_NAME];
 	assert_null(ktr_thread_name_get(5, buf));
 	assert_string_equal(text_of(ktr_thread_ident(5)), "tid 5");
@@ -356,7 +345,6 @@ thread_names_follow_their_threads(void **state)
 static void
 names_without_end_leave_the_newest_readable(void **state)
 {
-	(void)state;
 	static const char *handles[NAMES];
 	char text[40], buf[KTR_THREAD_NAME];
 	unsigned gone = 0;
@@ -388,7 +376,6 @@ names_without_end_leave_the_newest_readable(void **state)
 static void
 text_in_use_stays_readable(void **state)
 {
-	(void)state;
 	char text[40];
 	unsigned handles = 0;
 	const char *last = NULL;
@@ -406,7 +393,6 @@ text_in_use_stays_readable(void **state)
 static void
 texts_that_stay_never_take_all_room(void **state)
 {
-	(void)state;
 	char text[40];
 	for (unsigned i = 0; i < 1000; i++) {
 		snprintf(text, sizeof(text), "a text that stays %u", i);
@@ -420,7 +406,6 @@ texts_that_stay_never_take_all_room(void **state)
 static void
 damaged_texts_are_gone(void **state)
 {
-	(void)state;
 	static struct ktr_names hurt;
 	char buf[KTR_STRING_MAX];
 	const char *handle = ktr_intern("a text to be damaged");
@@ -440,7 +425,6 @@ damaged_texts_are_gone(void **state)
 static void
 long_strings_are_cut(void **state)
 {
-	(void)state;
 	char text[400];
 	memset(text, 'x', sizeof(text));
 	text[399] = '\0';
@@ -450,7 +434,6 @@ long_strings_are_cut(void **state)
 static void
 entry_text_prints_an_event_of_this_program(void **state)
 {
-	(void)state;
 	char buf[100];
 	ktr_mask_set(KTR_SCHED);
 	alpha();
@@ -463,7 +446,6 @@ entry_text_prints_an_event_of_this_program(void **state)
 static void
 names_move_and_keep_what_they_held(void **state)
 {
-	(void)state;
 	static struct ktr_names elsewhere;
 	char buf[KTR_THREAD_NAME];
 	const char *old = ktr_intern("from before"), *kept = ktr_intern_keep("kept from before");

@@ -40,7 +40,6 @@ static struct {
 static void
 on_event(void *arg, const struct ktr_decode_event *e)
 {
-	(void)arg;
 	if (e->site != NULL && e->site->parts) {
 		said.parts++;
 		return;
@@ -96,7 +95,6 @@ newest(void)
 static int
 begin(void **state)
 {
-	(void)state;
 	ring_make(1, ENTRIES);
 	ktr_clear();
 	for (unsigned i = 0; i < LONGEST; i++)
@@ -136,7 +134,6 @@ data_of_any_length_come_back(void **state)
 static void
 each_macro_puts_the_data_last(void **state)
 {
-	(void)state;
 	CTR_DATA0(KTR_GEN, "0 %s", "data", 4);
 	CTR_DATA1(KTR_GEN, "1 %d %s", 1, "data", 4);
 	CTR_DATA3(KTR_GEN, "3 %d%d%d %s", 1, 2, 3, "data", 4);
@@ -340,7 +337,6 @@ nested_record_at_any_step_changes_nothing(void **state)
 static void
 refused_event_leaves_nothing(void **state)
 {
-	(void)state;
 	struct ktr_stats before = ring_stats(0);
 	ktr_host_refuse = true;
 	ktr_ring_close(0);
@@ -356,7 +352,6 @@ refused_event_leaves_nothing(void **state)
 static void
 printed_event_has_its_data_and_no_parts(void **state)
 {
-	(void)state;
 	ktr_host_quiet = true;
 	unsigned calls = ktr_host_verbose_calls;
 	assert_int_equal(ktr_verbose_set(1), 0);
@@ -368,7 +363,6 @@ printed_event_has_its_data_and_no_parts(void **state)
 static void
 any_log_has_data(void **state)
 {
-	(void)state;
 	static struct ktr_log log = {.name = "test", .policy = KTR_POLICY_FILL};
 	struct ktr_entry e;
 	char local[KTR_STRING_MAX];

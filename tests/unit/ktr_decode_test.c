@@ -88,7 +88,6 @@ static uint8_t buf[1 << 18], hurt[1 << 18];
 static void
 round_trip_gives_every_event_back(void **state)
 {
-	(void)state;
 	size_t len = sample(buf, sizeof(buf), 640);
 	struct said s = said_decode(buf, len, len);
 	assert_int_equal(s.events, 640);
@@ -106,7 +105,6 @@ round_trip_gives_every_event_back(void **state)
 static void
 decoder_takes_the_stream_in_pieces_of_any_size(void **state)
 {
-	(void)state;
 	static char whole[SAID_MAX];
 	size_t len = sample(buf, sizeof(buf), 200);
 	strcpy(whole, said_decode(buf, len, len).text);
@@ -117,7 +115,6 @@ decoder_takes_the_stream_in_pieces_of_any_size(void **state)
 static void
 truncation_at_every_byte_keeps_what_is_sound(void **state)
 {
-	(void)state;
 	size_t len = sample(buf, sizeof(buf), 200);
 	unsigned last = 0;
 	for (size_t cut = 0; cut < len; cut++) {
@@ -135,7 +132,6 @@ truncation_at_every_byte_keeps_what_is_sound(void **state)
 static void
 flipped_bits_cost_no_more_than_their_frames(void **state)
 {
-	(void)state;
 	size_t len = sample(buf, sizeof(buf), 200);
 	for (size_t at = 0; at < len; at++) {
 		memcpy(hurt, buf, len);
@@ -158,7 +154,6 @@ flipped_bits_cost_no_more_than_their_frames(void **state)
 static void
 missing_and_repeated_bytes_are_damage_not_death(void **state)
 {
-	(void)state;
 	size_t len = sample(buf, sizeof(buf), 200);
 	for (size_t at = 1; at + 1 < len; at += 7) {
 		memcpy(hurt, buf, at);
@@ -175,7 +170,6 @@ missing_and_repeated_bytes_are_damage_not_death(void **state)
 static void
 random_bytes_are_damage_not_death(void **state)
 {
-	(void)state;
 	uint32_t x = 7;
 	for (unsigned round = 0; round < 300; round++) {
 		size_t len = 1 + x % 5000;
@@ -194,7 +188,6 @@ random_bytes_are_damage_not_death(void **state)
 static void
 malformed_bodies_are_damage_not_death(void **state)
 {
-	(void)state;
 	uint32_t x = 3;
 	for (unsigned round = 0; round < 60000; round++) {
 		uint8_t frame[64];
@@ -229,7 +222,6 @@ malformed_bodies_are_damage_not_death(void **state)
 static void
 concatenated_streams_decode_one_after_the_other(void **state)
 {
-	(void)state;
 	size_t first = sample(buf, sizeof(buf), 100);
 	size_t second = sample(buf + first, sizeof(buf) - first, 150);
 	struct said s = said_decode(buf, first + second, 1000);
@@ -258,7 +250,6 @@ counted_realloc(void *p, size_t size)
 static void
 decoder_without_memory_fails_cleanly(void **state)
 {
-	(void)state;
 	static char text[SAID_MAX];
 	struct ktr_decoder_ops counted = said_ops;
 	size_t len = sample(buf, sizeof(buf), 200);
@@ -278,7 +269,6 @@ decoder_without_memory_fails_cleanly(void **state)
 static void
 times_too_far_from_the_boot_are_cut(void **state)
 {
-	(void)state;
 	static const uint64_t far = 1ull << 63, rates[] = {0, 1, 1000000000, UINT64_MAX};
 	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		struct ktr_decode_header h = {.hz = rates[i], .boot_ticks = far};

@@ -69,7 +69,6 @@ static void
 on_event(void *arg, const struct ktr_decode_event *e)
 {
 	char text[100];
-	(void)arg;
 	ktr_decode_text(text, sizeof(text), e);
 	assert_true(e->site == NULL || atoi(e->site->fmt + 5) == (int)e->site->line);
 	strncat(said, text, sizeof(said) - strlen(said) - 1);
@@ -97,7 +96,6 @@ stream_begin(void)
 static int
 begin(void **state)
 {
-	(void)state;
 	ring_make(2, ENTRIES);
 	ktr_clear();
 	return 0;
@@ -107,7 +105,6 @@ begin(void **state)
 static int
 end(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < KTR_DYNAMIC_SITES; i++) {
 		if (ktr_dynamic_sites[i].kind == KTR_SITE_MADE)
 			site_free(&ktr_dynamic_sites[i]);
@@ -119,7 +116,6 @@ end(void **state)
 static void
 a_made_site_is_a_probe_like_all_others(void **state)
 {
-	(void)state;
 	struct ktr_site *site = site_make(7);
 	struct ktr_probe_name name;
 	assert_non_null(site);
@@ -145,7 +141,6 @@ a_made_site_is_a_probe_like_all_others(void **state)
 static void
 an_event_keeps_the_texts_of_its_site(void **state)
 {
-	(void)state;
 	struct ktr_decoder *d = stream_begin();
 	struct ktr_site *first = site_make(1), *other;
 	fire(&ktr_main, first, 10);
@@ -190,7 +185,6 @@ an_event_keeps_the_texts_of_its_site(void **state)
 static void
 numbers_run_out_with_a_reason_and_come_back(void **state)
 {
-	(void)state;
 	struct ktr_site *sites[KTR_DYNAMIC_SITES];
 	for (unsigned i = 0; i < KTR_DYNAMIC_SITES; i++) {
 		sites[i] = site_make(i);
@@ -209,7 +203,6 @@ numbers_run_out_with_a_reason_and_come_back(void **state)
 static void
 other_logs_keep_numbers_too(void **state)
 {
-	(void)state;
 	struct ktr_log log = {.name = "other", .policy = KTR_POLICY_FILL};
 	struct ktr_site *sites[KTR_DYNAMIC_SITES];
 	assert_int_equal(ktr_log_open(&log, ENTRIES), 0);
@@ -227,7 +220,6 @@ other_logs_keep_numbers_too(void **state)
 static void
 a_hundred_thousand_sites_leave_nothing(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 100000; i++) {
 		struct ktr_site *site = site_make(i);
 		assert_non_null(site);
@@ -245,7 +237,6 @@ a_hundred_thousand_sites_leave_nothing(void **state)
 static void
 too_much_text_is_refused(void **state)
 {
-	(void)state;
 	char text[KTR_DYNAMIC_TEXT];
 	struct ktr_dynamic d = {
 	    .provider = "p", .module = "m", .function = "f", .name = "n", .file = "c", .fmt = text};

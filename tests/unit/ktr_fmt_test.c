@@ -78,7 +78,6 @@ random_conversion(char *fmt, const char *letters, bool with_length)
 static void
 fmt_numbers_print_as_the_c_library_prints_them(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		char fmt[40];
 		random_conversion(fmt, "diuxXo", true);
@@ -90,7 +89,6 @@ fmt_numbers_print_as_the_c_library_prints_them(void **state)
 static void
 fmt_strings_and_characters_print_as_the_c_library_prints_them(void **state)
 {
-	(void)state;
 	static const char *const texts[] = {"", "a", "hello", "a longer text than any width here"};
 	for (int i = 0; i < 20000; i++) {
 		char fmt[40];
@@ -108,7 +106,6 @@ fmt_strings_and_characters_print_as_the_c_library_prints_them(void **state)
 static void
 fmt_pointers_print_as_the_c_library_prints_them(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		void *p = (void *)(uintptr_t)(random_value() | 1);
 		CHECK("%p|%30p|%-30p|", p, p, p);
@@ -118,7 +115,6 @@ fmt_pointers_print_as_the_c_library_prints_them(void **state)
 static void
 fmt_stars_take_arguments_in_order(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 5000; i++) {
 		int width = (int)(random_next() % 60) - 30,
 		    precision = (int)(random_next() % 30) - 5;
@@ -134,7 +130,6 @@ fmt_stars_take_arguments_in_order(void **state)
 static void
 fmt_padding_has_an_end(void **state)
 {
-	(void)state;
 	char text[8];
 	/* Widths of 2^31 - 1 from arguments: the length would not fit into an int. */
 	assert_int_equal(fmt_snprintf(text, sizeof(text), "%*d%.*d", INT_MAX, 1, INT_MAX, 2),
@@ -149,7 +144,6 @@ fmt_padding_has_an_end(void **state)
 static void
 fmt_mixed_types_are_fetched_by_their_types(void **state)
 {
-	(void)state;
 	CHECK("%d %lld %hhd %hd %zu %jd %td %c %s %% %u", -1, -2ll, -3, -4, (size_t)5, (intmax_t)-6,
 	      (ptrdiff_t)-7, '8', "nine", 10u);
 	CHECK("%d %d %d %d %d %d %d %d %d", 1, 2, 3, 4, 5, 6, 7, 8, 9);
@@ -158,7 +152,6 @@ fmt_mixed_types_are_fetched_by_their_types(void **state)
 static void
 fmt_cuts_at_the_buffer_and_returns_the_whole_length(void **state)
 {
-	(void)state;
 	for (size_t size = 0; size < 20; size++) {
 		char ours[32], theirs[32];
 		memset(ours, '#', sizeof(ours));
@@ -172,7 +165,6 @@ fmt_cuts_at_the_buffer_and_returns_the_whole_length(void **state)
 static void
 fmt_null_string_and_malformed_conversions_print(void **state)
 {
-	(void)state;
 	char buf[64];
 	fmt_snprintf(buf, sizeof(buf), "[%s]", (char *)NULL);
 	assert_string_equal(buf, "[(null)]");
@@ -194,7 +186,6 @@ known_string(void *arg, unsigned i, uint64_t value)
 static void
 event_text_narrows_numbers_and_resolves_strings(void **state)
 {
-	(void)state;
 	char buf[128];
 	uint64_t args[] = {UINT64_MAX, 42, 43, 0, 0x1ffffffffull};
 	ktr_event_text(buf, sizeof(buf), NULL, "%d %s %s %s %x", args, 5, known_string, NULL);
@@ -206,7 +197,6 @@ event_text_narrows_numbers_and_resolves_strings(void **state)
 static void
 event_strings_counts_parameters_of_stars(void **state)
 {
-	(void)state;
 	assert_int_equal(ktr_event_strings("%d %s %% %*s %.*s"), 1u << 1 | 1u << 3 | 1u << 5);
 	assert_int_equal(ktr_event_strings("no parameters %"), 0);
 	assert_int_equal(ktr_event_strings("%d%d%d%d%d%d%s"), 0);
@@ -216,7 +206,6 @@ event_strings_counts_parameters_of_stars(void **state)
 static const char *
 place_string(void *arg, unsigned i, uint64_t value)
 {
-	(void)value;
 	return ((const char *const *)arg)[i];
 }
 
@@ -224,7 +213,6 @@ place_string(void *arg, unsigned i, uint64_t value)
 static void
 a_plan_prints_what_its_format_prints(void **state)
 {
-	(void)state;
 	static const struct {
 		const char *fmt;
 		unsigned plain; /* pieces, and one for the end if there is nothing else */

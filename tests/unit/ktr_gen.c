@@ -455,7 +455,6 @@ gen_wrapped(void)
 static bool
 gen_read_memory(void *arg, uint64_t va, void *buf, size_t n)
 {
-	(void)arg;
 	memcpy(buf, (const void *)(uintptr_t)va, n);
 	return true;
 }

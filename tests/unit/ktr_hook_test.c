@@ -42,7 +42,6 @@ static unsigned calls_2;
 static void
 see_2(const struct ktr_firing *f)
 {
-	(void)f;
 	calls_2++;
 }
 
@@ -78,7 +77,6 @@ static int owner;
 static int
 begin(void **state)
 {
-	(void)state;
 	ktr_mask_set(0);
 	ktr_select(KTR_OWNER_COMMAND, ":::", false, NULL, NULL, 0);
 	calls = calls_2 = 0;
@@ -91,7 +89,6 @@ begin(void **state)
 static int
 end(void **state)
 {
-	(void)state;
 	assert_int_equal(ktr_owner_unregister((unsigned)owner), 0);
 	return 0;
 }
@@ -105,7 +102,6 @@ select_for(int who, const char *spec, bool on)
 static void
 a_hook_has_the_parameters_of_every_macro(void **state)
 {
-	(void)state;
 	static const char *const names[] = {"none", "one", "two", "three", "four", "five", "six"};
 	char glob[32];
 	uint64_t before = head();
@@ -131,7 +127,6 @@ a_hook_has_the_parameters_of_every_macro(void **state)
 static void
 a_hook_has_long_data(void **state)
 {
-	(void)state;
 	select_for(owner, "point data*", true);
 	fire_points();
 	assert_int_equal(calls, 1);
@@ -148,7 +143,6 @@ a_hook_has_long_data(void **state)
 static void
 a_hook_has_seven_arguments_of_a_probe(void **state)
 {
-	(void)state;
 	select_for(owner, "hook:::seven", true);
 	SDT_PROBE7(hook, , , seven, 1, 2, 3, 4, 5, 6, 7);
 	assert_int_equal(calls, 1);
@@ -160,7 +154,6 @@ a_hook_has_seven_arguments_of_a_probe(void **state)
 static void
 a_hook_does_not_take_the_log_s_events(void **state)
 {
-	(void)state;
 	int second = ktr_owner_register("hook2", see_2);
 	uint64_t before = head();
 	select_for(KTR_OWNER_COMMAND, "point two*", true);
@@ -184,7 +177,6 @@ a_hook_does_not_take_the_log_s_events(void **state)
 static void
 a_trace_point_and_a_probe_in_one_place_have_their_own_hooks(void **state)
 {
-	(void)state;
 	uint64_t before = head();
 	select_for(owner, "hook:::shared", true);
 	fire_shared(5);
@@ -214,7 +206,6 @@ fire_inside(const struct ktr_firing *f)
 static void
 a_hook_does_not_interrupt_a_hook(void **state)
 {
-	(void)state;
 	int inside = ktr_owner_register("inside", fire_inside);
 	uint64_t before = head();
 	select_for(inside, "point one*", true);
@@ -240,7 +231,6 @@ fire_without(void *arg)
 static void
 no_hook_is_called_without_hooks(void **state)
 {
-	(void)state;
 	int ran = 0;
 	uint64_t before = head();
 	select_for(owner, "point one*", true);
@@ -256,7 +246,6 @@ no_hook_is_called_without_hooks(void **state)
 static void
 what_is_no_trace_point_can_fire(void **state)
 {
-	(void)state;
 	static const uint64_t args[] = {4, 5};
 	struct ktr_firing f = {.site = &sdt_hook___shared,
 			       .args = args,
@@ -278,7 +267,6 @@ what_is_no_trace_point_can_fire(void **state)
 static void
 what_a_firing_does_not_give_is_zero(void **state)
 {
-	(void)state;
 	static const uint64_t args[] = {4, 5};
 	struct ktr_firing f = {.site = &sdt_hook___shared, .args = args};
 	struct ktr_entry e;
@@ -301,7 +289,6 @@ what_a_firing_does_not_give_is_zero(void **state)
 static void
 numbers_of_owners_are_used_again(void **state)
 {
-	(void)state;
 	for (unsigned round = 0; round < 3; round++) {
 		int more[MORE];
 		for (unsigned i = 0; i < MORE; i++) {

@@ -103,7 +103,6 @@ static void
 on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 {
 	struct log *log = arg;
-	(void)offset;
 	assert_int_equal(bytes, 0); /* the stream is sound: only a ring was damaged */
 	snprintf(log->damage, sizeof(log->damage), "%s", text);
 	log->damages++;
@@ -181,7 +180,6 @@ assert_same(const struct log *found, const struct log *right)
 static bool
 read_memory(void *arg, uint64_t va, void *buf, size_t n)
 {
-	(void)arg;
 	memcpy(buf, (const void *)(uintptr_t)va, n);
 	return true;
 }
@@ -252,7 +250,6 @@ record(unsigned cpu, unsigned events)
 static int
 make(void **state)
 {
-	(void)state;
 	/* This program's own constants take the place of a kernel's. */
 	extern const char etext[], __data_start[];
 	const struct ktr_persist_text texts[] = {{etext, (size_t)(__data_start - etext)}};
@@ -293,7 +290,6 @@ make(void **state)
 static int
 reset(void **state)
 {
-	(void)state;
 	memcpy(left, region, SIZE);
 	return 0;
 }
@@ -301,7 +297,6 @@ reset(void **state)
 static void
 a_dump_says_what_the_stream_says(void **state)
 {
-	(void)state;
 	static struct log right, found;
 	char err[200];
 	own_log(&right);
@@ -333,7 +328,6 @@ a_dump_says_what_the_stream_says(void **state)
 static void
 what_a_reset_left_says_it_too(void **state)
 {
-	(void)state;
 	static struct log right, found;
 	struct ktr_persist_reader r;
 	own_log(&right);
@@ -345,7 +339,6 @@ what_a_reset_left_says_it_too(void **state)
 static void
 at_any_number_of_events_the_newest_is_found(void **state)
 {
-	(void)state;
 	static struct log right, found;
 	struct ktr_persist_reader r;
 	for (unsigned i = 0; i < 3 * ENTRIES; i++) {
@@ -393,7 +386,6 @@ left_slot(unsigned cpu, unsigned i)
 static void
 a_corrupt_entry_is_a_gap_and_not_an_event(void **state)
 {
-	(void)state;
 	static struct log right, found;
 	struct ktr_persist_reader r;
 	own_log(&right);
@@ -431,7 +423,6 @@ in_header(size_t at)
 static void
 damage_anywhere_costs_no_more_than_what_it_hit(void **state)
 {
-	(void)state;
 	static struct log right, found;
 	const char *text = getenv("KTR_TEST_SEED");
 	unsigned first = text != NULL ? (unsigned)atoi(text) : 1, seed = 0, opened = 0;
@@ -505,7 +496,6 @@ in_spare(const void *of_root)
 static void
 one_of_two_roots_is_enough(void **state)
 {
-	(void)state;
 	static struct log right, found;
 	struct ktr_persist_reader r;
 	own_log(&right);
@@ -566,7 +556,6 @@ damage_headers(void)
 static void
 damaged_header_of_a_ring_is_reported(void **state)
 {
-	(void)state;
 	damage_headers();
 	/* The same with rings that are partly empty and have cleared events. */
 	ktr_clear();
@@ -579,7 +568,6 @@ damaged_header_of_a_ring_is_reported(void **state)
 static void
 freed_ring_is_not_read(void **state)
 {
-	(void)state;
 	struct ktr_persist_reader r;
 	uint64_t sound, corrupt, old = ktr_image->rings[0];
 	assert_int_equal(ktr_resize(ENTRIES / 2), 0);
@@ -600,7 +588,6 @@ freed_ring_is_not_read(void **state)
 static void
 noise_in_place_of_everything_is_survived(void **state)
 {
-	(void)state;
 	static struct log found;
 	unsigned seed = 1;
 	for (unsigned round = 0; round < 30; round++) {
@@ -627,7 +614,6 @@ noise_in_place_of_everything_is_survived(void **state)
 static void
 a_wrong_root_is_refused_with_a_sentence(void **state)
 {
-	(void)state;
 	char err[200];
 	struct ktr_persist_reader r;
 	struct ktr_image_root *root =

@@ -129,7 +129,6 @@ begin(void **state)
 static void
 any_one_interruption_or_migration(void **state)
 {
-	(void)state;
 	for (unsigned way = 0; way < 2 * KINDS * PHASES; way++) {
 		unsigned kind = way / 2 % KINDS;
 		closed = way % 2;
@@ -167,7 +166,6 @@ env_number(const char *name, uint64_t otherwise)
 static void
 any_two_interruptions_or_migrations(void **state)
 {
-	(void)state;
 	static const unsigned counts[] = {1, SCENARIO_ENTRIES - 1, SCENARIO_ENTRIES,
 					  SCENARIO_ENTRIES + 1};
 	bool all = env_number("KTR_TEST_ALL", 0) != 0;
@@ -210,7 +208,6 @@ random_below(unsigned n)
 static void
 interrupts_three_deep_and_migrations_at_random(void **state)
 {
-	(void)state;
 	uint64_t seed = env_number("KTR_TEST_SEED", 1);
 	uint64_t rounds = env_number("KTR_TEST_ROUNDS", ROUNDS);
 	random_state = seed;
@@ -237,7 +234,6 @@ interrupts_three_deep_and_migrations_at_random(void **state)
 static void
 refusals_from_any_step_on(void **state)
 {
-	(void)state;
 	static const unsigned counts[] = {0, 1, SCENARIO_ENTRIES};
 	for (unsigned variant = 0; variant < 3 * 2 * PHASES; variant++) {
 		phase = variant / 6;

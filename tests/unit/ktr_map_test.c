@@ -31,7 +31,6 @@ key_of(unsigned kind, uint64_t n)
 static void
 map_holds_what_was_put_and_not_removed(void **state)
 {
-	(void)state;
 	for (unsigned round = 0; round < 16; round++) {
 		struct ktr_map m = ktr_map_make(decode_realloc, round / 4 * 0x123456789abcdu);
 		void *right[KEYS] = {NULL};
@@ -75,7 +74,6 @@ longest_search(const struct ktr_map *m)
 static void
 no_kind_of_keys_is_slow_with_a_seed(void **state)
 {
-	(void)state;
 	for (unsigned kind = 0; kind < 4; kind++) {
 		struct ktr_map m = ktr_map_make(decode_realloc, 0x6a09e667f3bcc908u);
 		for (unsigned n = 0; n < KEYS; n++)
@@ -88,7 +86,6 @@ no_kind_of_keys_is_slow_with_a_seed(void **state)
 static void
 a_table_that_is_nearly_empty_is_given_back(void **state)
 {
-	(void)state;
 	struct ktr_map m = ktr_map_make(decode_realloc, 1);
 	for (unsigned n = 0; n < KEYS; n++)
 		assert_true(ktr_map_put(&m, n, values[0]));
@@ -111,7 +108,6 @@ no_memory(void *p, size_t size)
 static void
 without_memory_nothing_changes(void **state)
 {
-	(void)state;
 	struct ktr_map m = ktr_map_make(no_memory, 1);
 	assert_false(ktr_map_put(&m, 1, values[0]));
 	assert_null(ktr_map_get(&m, 1));

@@ -29,7 +29,6 @@ names(const char *fmt, unsigned n)
 static void
 test_a_word_before_a_conversion_names_it(void **state)
 {
-	(void)state;
 	assert_string_equal(names("fork: parent %d child %d", 2), "parent child");
 	assert_string_equal(names("KTRGRAPH group:\"thread\", id:\"%s\", prio:%d", 2), "id prio");
 	assert_string_equal(names("100%% of %#lx to %-5u", 2), "of to");
@@ -39,7 +38,6 @@ test_a_word_before_a_conversion_names_it(void **state)
 static void
 test_what_has_no_word_is_named_by_its_place(void **state)
 {
-	(void)state;
 	assert_string_equal(names("%d %d", 2), "p1 p2");
 	assert_string_equal(names("only %u", 3), "only p2 p3");
 	assert_string_equal(names("", 6), "p1 p2 p3 p4 p5 p6");
@@ -50,7 +48,6 @@ test_what_has_no_word_is_named_by_its_place(void **state)
 static void
 test_names_of_one_format_differ(void **state)
 {
-	(void)state;
 	assert_string_equal(names("cpu %u to cpu %u", 2), "cpu cpu_2");
 	assert_string_equal(names("a %u a_2 %u a %u", 3), "a a_2 a_3");
 	assert_string_equal(names("p2 %u, %u", 2), "p2 p2_2");
@@ -77,7 +74,6 @@ test_values_are_read_as_their_types(void **state)
 	    {"%c", 'r', 'r'},
 	    {"", UINT64_MAX, UINT64_MAX},
 	};
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ktr_param p;
 		ktr_params_scan(cases[i].fmt, &p, 1);

@@ -40,7 +40,6 @@ site(uint64_t v)
 static int
 make(void **state)
 {
-	(void)state;
 	const struct ktr_persist_text texts[] = {{rodata, sizeof(rodata)}};
 	for (unsigned i = 100; i < sizeof(rodata); i++)
 		rodata[i] = (char)(i * 7);
@@ -64,7 +63,6 @@ make(void **state)
 static int
 again(void **state)
 {
-	(void)state;
 	memcpy(copy, region, SIZE);
 	return 0;
 }
@@ -78,7 +76,6 @@ valid(void)
 static void
 a_region_is_found_where_it_was_made_and_nowhere_else(void **state)
 {
-	(void)state;
 	assert_true(valid());
 	assert_int_equal(((struct ktr_persist *)copy)->boot, 7);
 	assert_false(ktr_persist_open(copy, PHYS + 4096, SIZE));
@@ -89,7 +86,6 @@ a_region_is_found_where_it_was_made_and_nowhere_else(void **state)
 static void
 any_changed_byte_of_the_header_is_noticed(void **state)
 {
-	(void)state;
 	/* One header is written anew from the other; of two that are damaged none is taken. */
 	for (unsigned i = 0; i < sizeof(struct ktr_persist); i++) {
 		for (unsigned bit = 0; bit < 8; bit++) {
@@ -115,7 +111,6 @@ seal(struct ktr_persist *h)
 static void
 a_header_that_points_outside_is_refused(void **state)
 {
-	(void)state;
 	static const uint64_t bad[] = {SIZE, SIZE + 1, UINT64_MAX, UINT64_MAX - 63, 1ull << 63};
 	struct ktr_persist *h = (struct ktr_persist *)copy;
 	const struct ktr_persist good = *h;
@@ -159,7 +154,6 @@ reader(void)
 static void
 addresses_of_the_writer_lead_to_what_it_had_there(void **state)
 {
-	(void)state;
 	struct ktr_persist_reader r = reader();
 	char text[32];
 	struct ktr_image_root root;
@@ -193,7 +187,6 @@ addresses_of_the_writer_lead_to_what_it_had_there(void **state)
 static void
 damaged_copies_are_not_read(void **state)
 {
-	(void)state;
 	const struct ktr_persist_window *w = &((struct ktr_persist *)copy)->windows[3];
 	char byte;
 	assert_true(w->va == (uintptr_t)rodata);
@@ -214,7 +207,6 @@ damaged_copies_are_not_read(void **state)
 static void
 rings_come_from_the_region_while_they_fit(void **state)
 {
-	(void)state;
 	char *end = (char *)region + SIZE, *p[8];
 	for (unsigned i = 0; i < 8; i++) {
 		p[i] = ktr_persist_alloc(10000);

@@ -69,7 +69,6 @@ read_struck(unsigned back)
 static void
 writers_at_any_two_points_of_a_reader(void **state)
 {
-	(void)state;
 	strike_count = 2;
 	for (unsigned back = 0; back < SCENARIO_ENTRIES - KTR_RING_SPARE; back++) {
 		for (unsigned one = 0; one <= 10; one++) {
@@ -172,7 +171,6 @@ read_beside_writer(unsigned writer_at, unsigned events, bool oldest)
 static void
 writer_goes_on_at_any_point_of_a_reader(void **state)
 {
-	(void)state;
 	strike_count = 0;
 	for (unsigned way = 0; way < 2 * (SCENARIO_ENTRIES + 2); way++) {
 		bool reached = true;

@@ -51,7 +51,6 @@ ring_make(unsigned cpus, unsigned entries)
 static inline int
 ring_begin(void **state)
 {
-	(void)state;
 	ring_make(RING_CPUS, RING_ENTRIES);
 	ktr_cpumask_set(~(uint64_t)0);
 	ktr_clear();

@@ -19,7 +19,6 @@
 static void
 boot_ring_is_there_from_the_start(void **state)
 {
-	(void)state;
 	/* This test runs first: no ring has been made yet. */
 	ktr_host_clock = ring_clock;
 	ktr_mask_set(KTR_GEN);
@@ -48,7 +47,6 @@ boot_ring_is_there_from_the_start(void **state)
 static void
 ring_keeps_what_was_recorded(void **state)
 {
-	(void)state;
 	uint64_t first = ring_head(0);
 	ktr_host_tid = 77;
 	CTR6(KTR_GEN, "%d %d %d %d %d %d", 1, -2, 3, -4, 5, -6);
@@ -75,7 +73,6 @@ ring_keeps_what_was_recorded(void **state)
 static void
 ring_overwrite_counts_every_event(void **state)
 {
-	(void)state;
 	for (unsigned n = 1; n <= 40; n++) {
 		struct ktr_stats before = ring_stats(0);
 		uint64_t first = ring_head(0);
@@ -100,7 +97,6 @@ ring_overwrite_counts_every_event(void **state)
 static void
 site_that_is_off_evaluates_nothing(void **state)
 {
-	(void)state;
 	int evaluated = 0;
 	uint64_t first = ring_head(0);
 	CTR1(KTR_NET, "%d", ++evaluated);
@@ -181,7 +177,6 @@ stress_reader(void *arg)
 static void
 stress_every_entry_is_whole_and_counted(void **state)
 {
-	(void)state;
 	ktr_host_clock = NULL;
 	uint64_t before = ring_stats(0).recorded + ring_stats(1).recorded;
 	pthread_t writers[2], reader;
@@ -219,7 +214,6 @@ fill_record(struct ktr_log *log, uint64_t n)
 static void
 log_that_fills_refuses_what_has_no_room(void **state)
 {
-	(void)state;
 	static struct ktr_log log = {.name = "test", .policy = KTR_POLICY_FILL};
 	struct ktr_entry e;
 	struct ktr_stats stats;

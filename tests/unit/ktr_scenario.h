@@ -110,7 +110,6 @@ static uint64_t scenario_events, scenario_lost, scenario_ticks[SHADOW_CPUS];
 static inline void
 scenario_on_event(void *arg, const struct ktr_decode_event *e)
 {
-	(void)arg;
 	const char *wrong = shadow_differs(e->cpu, e->seq, e->ticks, e->tid, e->args, e->nargs);
 	if (wrong == NULL && e->ticks <= scenario_ticks[e->cpu])
 		wrong = "is older than the one before";
@@ -124,7 +123,6 @@ scenario_on_event(void *arg, const struct ktr_decode_event *e)
 static inline void
 scenario_on_gap(void *arg, const struct ktr_decode_gap *g)
 {
-	(void)arg;
 	if (g->reason != KTR_GAP_OVERWRITTEN)
 		scenario_fail("stream, cpu %u: a gap of kind %d at event %llu", (unsigned)g->cpu,
 			      g->reason, (unsigned long long)g->first);
@@ -134,7 +132,6 @@ scenario_on_gap(void *arg, const struct ktr_decode_gap *g)
 static inline void
 scenario_on_damage(void *arg, uint64_t offset, uint64_t length, const char *text)
 {
-	(void)arg;
 	scenario_fail("stream: damage at %llu, %llu bytes: %s", (unsigned long long)offset,
 		      (unsigned long long)length, text);
 }
@@ -213,7 +210,6 @@ scenario_settle(const struct ktr_stats *before, uint64_t ids)
 static inline int
 scenario_begin(void **state)
 {
-	(void)state;
 	ktr_host_interrupt = NULL;
 	ktr_host_clock = shadow_clock;
 	shadow_depth = 0; /* a test may have failed inside a call */

@@ -72,7 +72,6 @@ command(const char *spec, bool on, struct ktr_selection *found)
 static int
 begin(void **state)
 {
-	(void)state;
 	ktr_mask_set(0);
 	command("unit:::,ktr:::", false, NULL);
 	return 0;
@@ -110,7 +109,6 @@ fire_all(void)
 static void
 a_probe_records_its_arguments(void **state)
 {
-	(void)state;
 	static const char *const texts[] = {
 	    "unit:::no-arguments",
 	    "unit::unreach:pkt-receive: arg0 0x1",
@@ -157,7 +155,6 @@ static void
 a_probe_has_several_tracepoints(void **state)
 {
 	struct ktr_selection found;
-	(void)state;
 	assert_int_equal(command("unit:net::", true, &found), 1);
 	assert_int_equal(found.changed, 1);
 	fire_all();
@@ -171,7 +168,6 @@ names_and_types_are_those_of_the_source(void **state)
 {
 	struct ktr_probe_name name;
 	const struct ktr_sdt *sdt = sdt_unit__unreach_one.sdt;
-	(void)state;
 	ktr_probe_name(&sdt_unit__unreach_one, &name);
 	assert_string_equal(name.provider, "unit");
 	assert_string_equal(name.module, "unit"); /* the folder of this file */
@@ -208,7 +204,6 @@ static void
 the_mask_does_not_switch_probes(void **state)
 {
 	uint64_t before = head();
-	(void)state;
 	ktr_mask_set(KTR_ALL);
 	SDT_PROBE0(unit, , , none);
 	assert_int_equal(head(), before);
@@ -233,7 +228,6 @@ a_probe_and_a_trace_point_share_a_place(void **state)
 {
 	struct ktr_selection found;
 	uint64_t before = head();
-	(void)state;
 	evaluated = 0;
 	both();
 	assert_int_equal(head(), before);
@@ -286,7 +280,6 @@ a_trace_point_beside_a_probe_has_its_parameters(void **state)
 	};
 	unsigned n = sizeof(texts) / sizeof(texts[0]);
 	uint64_t before = head();
-	(void)state;
 	for (unsigned probe = 0; probe < 2; probe++) {
 		ktr_mask_set(KTR_PROC);
 		command("unit:::masked", probe, NULL);
@@ -323,7 +316,6 @@ static void
 a_probe_stays_without_its_trace_point(void **state)
 {
 	uint64_t before = head();
-	(void)state;
 	ktr_mask_set(KTR_ALL);
 	command("unit:::masked", true, NULL);
 	SDT_CTR1(unit, , , masked, SDT_ARGS1(5), KTR_PROC, "left out: %d", 6);
@@ -334,7 +326,6 @@ a_probe_stays_without_its_trace_point(void **state)
 static void
 a_misspelt_name_gets_a_suggestion(void **state)
 {
-	(void)state;
 	static const char *const cases[][2] = {
 	    {"unit:::pkt-recieve", "unit:::pkt-receive"},
 	    {"unti:::two", "unit:::two"},

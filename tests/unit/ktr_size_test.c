@@ -17,7 +17,6 @@
 static void
 resize_keeps_the_newest_that_fit(void **state)
 {
-	(void)state;
 	static const unsigned sizes[] = {64, 16, 1024, 8, 4, 32};
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		for (unsigned n = 0; n < 20; n++)
@@ -47,7 +46,6 @@ resize_keeps_the_newest_that_fit(void **state)
 static void
 resize_rounds_up_and_refuses_what_is_out_of_range(void **state)
 {
-	(void)state;
 	assert_int_equal(ktr_resize(5), 0);
 	assert_int_equal(ktr_entries_get(), 8);
 	assert_int_equal(ktr_resize(3), -KTR_EINVAL);
@@ -59,7 +57,6 @@ resize_rounds_up_and_refuses_what_is_out_of_range(void **state)
 static void
 resize_without_memory_loses_nothing(void **state)
 {
-	(void)state;
 	ring_record(1);
 	ring_record(2);
 	struct ktr_stats before = ring_stats(0);
@@ -77,7 +74,6 @@ resize_without_memory_loses_nothing(void **state)
 static void
 clear_empties_and_counts(void **state)
 {
-	(void)state;
 	ring_record(1);
 	ring_record(2);
 	struct ktr_stats before = ring_stats(0);

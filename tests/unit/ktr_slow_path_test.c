@@ -20,7 +20,6 @@
 static void
 suppressed_events_are_refused_and_counted(void **state)
 {
-	(void)state;
 	struct ktr_stats before = ring_stats(0);
 	ktr_host_refuse = true;
 	ktr_ring_close(0);
@@ -87,7 +86,6 @@ print_all(void)
 static void
 what_begins_during_the_slow_path_has_effect_at_once(void **state)
 {
-	(void)state;
 	ktr_host_quiet = true;
 	for (unsigned begin = 1; begin <= 3; begin++) {
 		struct ktr_stats before = ring_stats(0);
@@ -108,7 +106,6 @@ what_begins_during_the_slow_path_has_effect_at_once(void **state)
 static void
 slow_path_records_all_six_parameters(void **state)
 {
-	(void)state;
 	uint64_t first = ring_head(0);
 	ktr_host_verbose_calls = 0;
 	ktr_host_quiet = true;

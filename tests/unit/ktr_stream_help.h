@@ -54,7 +54,6 @@ static struct {
 static inline void
 stream_on_event(void *arg, const struct ktr_decode_event *e)
 {
-	(void)arg;
 	seen.events[e->cpu]++;
 	if (seen.first_count < sizeof(seen.first_ticks) / sizeof(seen.first_ticks[0]))
 		seen.first_ticks[seen.first_count++] = e->ticks;
@@ -70,14 +69,12 @@ stream_on_event(void *arg, const struct ktr_decode_event *e)
 static inline void
 stream_on_gap(void *arg, const struct ktr_decode_gap *g)
 {
-	(void)arg;
 	seen.gaps[g->reason] += g->count;
 }
 
 static inline void
 stream_on_mark(void *arg, uint64_t t)
 {
-	(void)arg;
 	seen.marks++;
 	seen.last_mark = t;
 	seen.events_below_mark = 0;
@@ -88,7 +85,6 @@ stream_on_mark(void *arg, uint64_t t)
 static inline void
 stream_on_mask(void *arg, uint64_t classes)
 {
-	(void)arg;
 	if (seen.masks < sizeof(seen.mask) / sizeof(seen.mask[0]))
 		seen.mask[seen.masks++] = classes;
 }
@@ -96,14 +92,12 @@ stream_on_mask(void *arg, uint64_t classes)
 static inline void
 stream_on_end(void *arg)
 {
-	(void)arg;
 	seen.ends++;
 }
 
 static inline void
 stream_on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 {
-	(void)arg;
 	if (!damage_expected)
 		printf("# damage at %llu, %llu bytes: %s\n", (unsigned long long)offset,
 		       (unsigned long long)bytes, text);
@@ -154,7 +148,6 @@ stream_drain_to_end(struct ktr_stream *s, size_t piece)
 static inline int
 stream_begin(void **state)
 {
-	(void)state;
 	ring_make(STREAM_CPUS, STREAM_ENTRIES);
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	stream_len = 0;

@@ -20,7 +20,6 @@
 static void
 pass_covers_what_was_recorded_before_it(void **state)
 {
-	(void)state;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	assert_true(stream_drain(&account, 100) > 0); /* header and mark, even without events */
 	assert_int_equal(stream_drain(&account, 100), 0);
@@ -49,7 +48,6 @@ pass_covers_what_was_recorded_before_it(void **state)
 static void
 stream_stops_and_goes_on_at_any_byte(void **state)
 {
-	(void)state;
 	for (size_t piece = 1; piece < 30; piece++) {
 		stream_len = 0;
 		ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
@@ -66,7 +64,6 @@ stream_stops_and_goes_on_at_any_byte(void **state)
 static void
 reader_that_goes_on_until_0_gets_one_pass_however_busy_the_rings(void **state)
 {
-	(void)state;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	stream_drain(&account, 100);
 	for (uint64_t i = 0; i < 60; i++)
@@ -84,7 +81,6 @@ reader_that_goes_on_until_0_gets_one_pass_however_busy_the_rings(void **state)
 static void
 reopened_stream_goes_on_where_the_last_one_stopped(void **state)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 5; i++) {
 		ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 		ring_record(i);
@@ -101,7 +97,6 @@ reopened_stream_goes_on_where_the_last_one_stopped(void **state)
 static void
 string_comes_once(void **state)
 {
-	(void)state;
 	const uint64_t golden = 0x9e3779b97f4a7c15u, first = (uintptr_t)ktr_thread_ident(1);
 	uint32_t second = 2;
 	while (((uintptr_t)ktr_thread_ident(second) * golden) >> 54 != first * golden >> 54)
@@ -122,7 +117,6 @@ string_comes_once(void **state)
 static void
 metadata_comes_again_so_that_a_reader_may_begin_in_the_middle(void **state)
 {
-	(void)state;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	uint64_t n = 0;
 	while (stream_len < KTR_STREAM_REPEAT + 600000) {
@@ -149,7 +143,6 @@ metadata_comes_again_so_that_a_reader_may_begin_in_the_middle(void **state)
 static void
 mask_is_told(void **state)
 {
-	(void)state;
 	ktr_mask_set(0);
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	stream_drain(&account, 100);
@@ -171,7 +164,6 @@ mask_is_told(void **state)
 static void
 thread_s_new_name_is_reported(void **state)
 {
-	(void)state;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	ktr_thread_name(1, "before");
 	ring_record(1);
@@ -189,7 +181,6 @@ thread_s_new_name_is_reported(void **state)
 static void
 frame_with_a_long_run_of_bytes_that_are_not_zero_is_read(void **state)
 {
-	(void)state;
 	static const char text[] = TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	CTR0(KTR_GEN, TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64);
@@ -203,7 +194,6 @@ frame_with_a_long_run_of_bytes_that_are_not_zero_is_read(void **state)
 static void
 every_event_of_a_damaged_frame_is_missed(void **state)
 {
-	(void)state;
 	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
 	stream_drain(&account, 1000);
 	size_t header = stream_len;

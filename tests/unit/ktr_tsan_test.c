@@ -104,7 +104,6 @@ static struct {
 static void
 on_event(void *arg, const struct ktr_decode_event *e)
 {
-	(void)arg;
 	streamed.events[e->cpu]++;
 	streamed.wrong += e->nargs != KTR_MAXARGS || !words_right(e->cpu, e->tid, e->args);
 }
@@ -112,14 +111,12 @@ on_event(void *arg, const struct ktr_decode_event *e)
 static void
 on_gap(void *arg, const struct ktr_decode_gap *gap)
 {
-	(void)arg;
 	streamed.lost += gap->count;
 }
 
 static void
 on_damage(void *arg, uint64_t offset, uint64_t bytes, const char *text)
 {
-	(void)arg;
 	print_message("# damage at %llu, %llu bytes: %s\n", (unsigned long long)offset,
 		      (unsigned long long)bytes, text);
 	streamed.damages++;
@@ -202,21 +199,18 @@ run(unsigned entries)
 static void
 rings_of_4_are_read_whole_while_four_write(void **state)
 {
-	(void)state;
 	run(4);
 }
 
 static void
 rings_of_16_are_read_whole_while_four_write(void **state)
 {
-	(void)state;
 	run(16);
 }
 
 static void
 rings_of_1024_are_read_whole_while_four_write(void **state)
 {
-	(void)state;
 	run(1024);
 }
 

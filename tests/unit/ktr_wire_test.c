@@ -108,7 +108,6 @@ print_hex(const char *name)
 static void
 vectors_of_the_specification_hold(void **state)
 {
-	(void)state;
 	FILE *f = open_source("ktr/WIRE.md");
 	char line[400], name[40] = "", expect[4000] = "";
 	uint8_t bytes[2000];
@@ -155,7 +154,6 @@ vectors_of_the_specification_hold(void **state)
 static void
 checksum_is_crc32c(void **state)
 {
-	(void)state;
 	uint8_t zeros[32] = {0};
 	assert_int_equal(ktr_crc32c("123456789", 9), 0xe3069283);
 	assert_int_equal(ktr_crc32c(zeros, 32), 0x8a9136aa); /* RFC 3720, B.4 */
@@ -165,7 +163,6 @@ checksum_is_crc32c(void **state)
 static void
 varints_and_zigzag_are_as_specified(void **state)
 {
-	(void)state;
 	static const struct {
 		uint64_t value;
 		const char *hex;

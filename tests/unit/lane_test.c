@@ -21,7 +21,6 @@ static struct lane l;
 static int
 end(void **state)
 {
-	(void)state;
 	lane_clear(&l);
 	return 0;
 }
@@ -53,7 +52,6 @@ sum_of_all(void)
 static void
 holes_are_parts_and_overlaps_are_cut(void **state)
 {
-	(void)state;
 	add(A, NULL, 100, 200);
 	add(B, NULL, 250, 300);
 	add(A, NULL, 270, 310); /* the part before its start is already covered */
@@ -71,7 +69,6 @@ static void
 same_goes_on(void **state)
 {
 	static const char one[] = "one", two[] = "two";
-	(void)state;
 	add(A, one, 0, 10);
 	add(A, one, 10, 30);
 	add(A, two, 30, 40);
@@ -86,7 +83,6 @@ short_neighbours_become_a_group_and_long_ones_stay(void **state)
 {
 	static const char one[] = "one", two[] = "two";
 	uint64_t ns;
-	(void)state;
 	add(A, one, 0, 1000);
 	add(B, one, 1000, 1010);
 	add(A, one, 1010, 1030);
@@ -116,7 +112,6 @@ static void
 group_has_a_place_for_others(void **state)
 {
 	uint64_t ns;
-	(void)state;
 	for (uint32_t i = 0; i < 3 * LANE_PARTS; i++)
 		add(LANE_KEY + i, NULL, i * 10, i * 10 + 10);
 	lane_merge(&l, 1000);
@@ -134,7 +129,6 @@ many_are_kept_in_bounded_room(void **state)
 {
 	uint64_t now = 0, sums[2] = {0}, ns, widest = 0;
 	uint32_t random = 1;
-	(void)state;
 	for (uint32_t i = 0; i < 1000000; i++) {
 		random = random * RANDOM + 1013904223;
 		uint64_t length = random >> 20;

@@ -19,7 +19,6 @@ static size_t shown_len;
 static void
 show(void *arg, const char *text, size_t n)
 {
-	(void)arg;
 	assert_true(shown_len + n < sizeof(shown));
 	memcpy(shown + shown_len, text, n);
 	shown_len += n;
@@ -29,7 +28,6 @@ show(void *arg, const char *text, size_t n)
 static int
 setup(void **state)
 {
-	(void)state;
 	shown_len = 0;
 	shown[0] = '\0';
 	ldisc_init(&l, show, NULL);
@@ -64,7 +62,6 @@ reads(const char *expected)
 static void
 a_line_is_readable_only_when_it_is_whole(void **state)
 {
-	(void)state;
 	type("abc");
 	assert_int_equal(ldisc_ready(&l), 0);
 	type("d\rnext");
@@ -79,7 +76,6 @@ a_read_gets_one_line_or_what_fits(void **state)
 {
 	char two[2];
 
-	(void)state;
 	type("one\ntwo\n");
 	assert_int_equal(ldisc_read(&l, two, 2), 2);
 	assert_memory_equal(two, "on", 2);
@@ -90,7 +86,6 @@ a_read_gets_one_line_or_what_fits(void **state)
 static void
 erase_and_kill_edit_the_line_but_not_the_one_before(void **state)
 {
-	(void)state;
 	type("ab\n\x7f\x7fxy\x7fz\n");
 	reads("ab\n");
 	reads("xz\n");
@@ -109,7 +104,6 @@ a_word_is_erased_and_a_literal_key_is_text(void **state)
 {
 	struct termios raw;
 
-	(void)state;
 	type("one two  \x17\x17\x17\x17last\n");
 	reads("last\n");
 	setup(NULL);
@@ -136,7 +130,6 @@ a_word_is_erased_and_a_literal_key_is_text(void **state)
 static void
 returns_and_newlines_are_translated(void **state)
 {
-	(void)state;
 	l.t.c_iflag = INLCR;
 	l.t.c_cc[VEOL] = '\r';
 	type("a\n");
@@ -149,7 +142,6 @@ returns_and_newlines_are_translated(void **state)
 static void
 there_is_room_unless_something_was_not_read(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < LDISC_SIZE; i++)
 		type("x"); /* what is too much for a line falls off */
 	assert_true(ldisc_room(&l));
@@ -163,7 +155,6 @@ end_of_file_ends_a_read(void **state)
 {
 	char buf[8];
 
-	(void)state;
 	type("\x04");
 	assert_int_equal(ldisc_ready(&l), 1);
 	assert_int_equal(ldisc_read(&l, buf, sizeof(buf)), 0);
@@ -175,7 +166,6 @@ end_of_file_ends_a_read(void **state)
 static void
 keys_mean_signals_and_drop_the_input(void **state)
 {
-	(void)state;
 	assert_int_equal(type("line\npart\x03"), SIGINT);
 	assert_int_equal(ldisc_ready(&l), 0);
 	assert_string_equal(shown, "line\r\npart^C");
@@ -196,7 +186,6 @@ raw_mode_gives_every_byte_at_once(void **state)
 {
 	struct termios t = l.t;
 
-	(void)state;
 	type("typed");
 	t.c_lflag &= ~(ICANON | ECHO | ISIG);
 	t.c_iflag &= ~ICRNL;
@@ -214,7 +203,6 @@ a_full_buffer_still_takes_the_end_of_the_line(void **state)
 	char buf[LDISC_SIZE];
 	bool wake;
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * LDISC_SIZE; i++)
 		ldisc_input(&l, 'x', &wake);
 	ldisc_input(&l, '\n', &wake);
@@ -232,7 +220,6 @@ output_gets_carriage_returns_and_fits(void **state)
 	char out[4];
 	size_t n = 4;
 
-	(void)state;
 	assert_int_equal(ldisc_output(&l, "a\nb\n", &n, out, sizeof(out)), 4);
 	assert_int_equal(n, 3);
 	assert_memory_equal(out, "a\r\nb", 4);

@@ -96,7 +96,6 @@ words_are(const char *text, const char *expected)
 static void
 conf_takes_quoted_and_plain_values(void **state)
 {
-	(void)state;
 	conf_is("a.b=\"c d\"\nx=1\n", "1 a.b=[c d]\n2 x=[1]\n");
 	conf_is("a=\"\"", "1 a=[]\n");
 	conf_is("a=", "1 a=[]\n");
@@ -107,7 +106,6 @@ conf_takes_quoted_and_plain_values(void **state)
 static void
 conf_skips_comments_and_blank_lines(void **state)
 {
-	(void)state;
 	conf_is("# all\n\n   \t\na=\"1\" # why\nb=2# too\nc=\"#3\"\n",
 		"4 a=[1]\n5 b=[2]\n6 c=[#3]\n");
 	conf_is("", "");
@@ -117,7 +115,6 @@ conf_skips_comments_and_blank_lines(void **state)
 static void
 conf_complaints_name_line_and_expectation(void **state)
 {
-	(void)state;
 	conf_is("a=1\nnonsense here\nb=2", "1 a=[1]\n"
 					   "2 found [nonsense here] expected name=\"value\"\n"
 					   "3 b=[2]\n");
@@ -134,7 +131,6 @@ conf_refuses_what_is_too_long(void **state)
 	char text[LOADER_VALUE_MAX + 16];
 	struct said s;
 
-	(void)state;
 	memset(text, 'n', LOADER_NAME_MAX);
 	strcpy(text + LOADER_NAME_MAX, "=1");
 	parse(loader_conf_parse, &s, text, strlen(text));
@@ -159,7 +155,6 @@ conf_refuses_what_is_too_long(void **state)
 static void
 words_split_at_white_space_outside_quotes(void **state)
 {
-	(void)state;
 	words_are("a=1  b=2\tverbose\nc=", "0 a=[1]\n0 b=[2]\n0 verbose\n0 c=[]\n");
 	words_are("n=\"a b\" m='c d'", "0 n=[a b]\n0 m=[c d]\n");
 	/* As GRUB writes n="a b". */
@@ -173,7 +168,6 @@ words_split_at_white_space_outside_quotes(void **state)
 static void
 words_complaints_say_what_was_expected(void **state)
 {
-	(void)state;
 	words_are("=1 ok=2", "0 found [=1] expected name=value\n0 ok=[2]\n");
 	words_are("a/b c=1", "0 found [a/b] expected name=value\n0 c=[1]\n");
 	words_are("x=1 n=\"a b", "0 x=[1]\n0 found [n=\"a b] expected a closing quote\n");
@@ -187,7 +181,6 @@ a_megabyte_is_parsed_whole(void **state)
 	char *text = malloc(size);
 	struct said s;
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, 'a', size);
 	parse(loader_words_parse, &s, text, size);
@@ -218,7 +211,6 @@ random_bytes_give_settings_or_complaints_only(void **state)
 	uint32_t seed = 1;
 	struct said s;
 
-	(void)state;
 	for (unsigned round = 0; round < 20000; round++) {
 		char text[96];
 		size_t n = round % sizeof(text);

@@ -38,7 +38,6 @@ last_line_comes_first(void **state)
 					       {"\n", "\n"},
 					       {"a\n", "a\n"},
 					       {"a\nb\n\ncd\n", "cd\n\nb\na\n"}};
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		char *found = reversed(texts[i][0], strlen(texts[i][0]));
 		assert_string_equal(found, texts[i][1]);
@@ -53,7 +52,6 @@ lines_may_be_longer_than_a_block(void **state)
 	static const size_t lengths[] = {BLOCK - 3, BLOCK - 2, BLOCK - 1,     BLOCK,
 					 BLOCK + 1, BLOCK + 2, 2 * BLOCK - 1, 5 * BLOCK};
 	static char text[12 * BLOCK], want[12 * BLOCK], line[6 * BLOCK];
-	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		memset(line, 'x', sizeof(line));
 		int n = (int)lengths[i];

@@ -277,7 +277,6 @@ calls_round(void)
 static void
 on_tick(int sig)
 {
-	(void)sig;
 }
 
 static void *

@@ -215,7 +215,6 @@ take_pipes(void)
 static void *
 thread_stays(void *arg)
 {
-	(void)arg;
 	stay();
 }
 

@@ -179,7 +179,6 @@ expect(const char *what, long found, long expected)
 static void
 on_signal(int sig)
 {
-	(void)sig;
 	raise(SIGTERM);
 }
 

@@ -24,7 +24,6 @@ arch_ktr_probed(const uintptr_t *frame, bool entry, uintptr_t *ret, uintptr_t *f
 {
 	const uintptr_t *fbt = (const uintptr_t *)frame[0]; /* the frame of fbt.S */
 
-	(void)entry;
 	*ret = fbt[1];
 	*fp = fbt[0];
 }

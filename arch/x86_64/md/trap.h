@@ -48,7 +48,6 @@ arch_tf_set_tls(struct arch_trapframe *tf, uint64_t tls)
 static inline uint64_t
 arch_tf_tls(const struct arch_trapframe *tf)
 {
-	(void)tf;
 	return 0;
 }
 
@@ -61,7 +60,6 @@ arch_tf_fp(const struct arch_trapframe *tf)
 static inline uintptr_t
 arch_tf_link(const struct arch_trapframe *tf)
 {
-	(void)tf;
 	return 0;
 }
 

@@ -109,7 +109,6 @@ dif_port_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 {
 	unsigned n = dif_host.frames < max ? dif_host.frames : max;
 
-	(void)f;
 	memcpy(pcs, dif_host.stack, n * sizeof(*pcs));
 	return n;
 }
@@ -119,7 +118,6 @@ dif_port_ustack(const struct ktr_firing *f, uint64_t *pid, uint64_t *pcs, unsign
 {
 	unsigned n = dif_host.uframes < max ? dif_host.uframes : max;
 
-	(void)f;
 	*pid = dif_host.pid;
 	memcpy(pcs, dif_host.ustack, n * sizeof(*pcs));
 	return n;
@@ -147,7 +145,6 @@ dif_port_rand(void)
 bool
 dif_port_act(const struct dif_at *at, enum dif_op op, uint64_t a)
 {
-	(void)at;
 	dif_host.acts++;
 	dif_host.act = op;
 	dif_host.act_arg = a;
@@ -200,6 +197,5 @@ dif_port_upcall(const struct dif_at *at, const struct ktr_firing *f, int32_t imm
 void
 dif_port_log(const struct ktr_firing *f)
 {
-	(void)f;
 	dif_host.logged++;
 }

@@ -25,7 +25,6 @@
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
-#include "ktr/control.h"
 #include "ktr/port.h"
 #include "ktr/ring.h"
 
@@ -33,7 +32,7 @@
 #define WAIT_NS    10000000 /* trace_pipe looks so often whether there is more */
 
 static uint64_t
-later(uint64_t a, uint64_t b)
+buffer_later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
@@ -57,7 +56,7 @@ place_cursors(struct buffer_reader *r)
 		if ((r->cpu != BUFFER_ALL && r->cpu != i) ||
 		    !ktr_log_window(r->b->log, i, &tail, &head))
 			continue;
-		c->seq = later(tail, shown_from(r->b, i));
+		c->seq = buffer_later(tail, shown_from(r->b, i));
 		c->end = r->consume ? UINT64_MAX : head;
 	}
 }
@@ -184,7 +183,7 @@ buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *
 
 		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
 			continue;
-		*entries += head - later(tail, shown_from(b, i));
+		*entries += head - buffer_later(tail, shown_from(b, i));
 		*written += head - b->shown[i].cleared;
 	}
 }
@@ -458,7 +457,7 @@ const struct vnode_ops snapshot_ops = {
 };
 
 static int
-pipe_open(struct file *f)
+trace_pipe_open(struct file *f)
 {
 	struct instance *i = tracefs_instance(f->vn);
 	struct trace_reader *t;
@@ -476,7 +475,7 @@ pipe_open(struct file *f)
 static int
 raw_open(struct file *f)
 {
-	int error = pipe_open(f);
+	int error = trace_pipe_open(f);
 
 	if (error == 0)
 		((struct trace_reader *)f->priv)->raw = true;
@@ -488,7 +487,7 @@ raw_open(struct file *f)
  * does would be something to read.
  */
 static int64_t
-pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	struct trace_reader *t = f != NULL ? f->priv : NULL;
 	size_t start = u->resid;
@@ -521,7 +520,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 
 /* The writers of events tell nobody: who polls looks again as often as a reader does. */
 static unsigned
-pipe_poll(struct file *f)
+trace_pipe_poll(struct file *f)
 {
 	struct trace_reader *t = f->priv;
 	bool ready;
@@ -557,18 +556,18 @@ raw_ioctl(struct file *f, unsigned request, uint64_t arg)
 }
 
 const struct vnode_ops trace_pipe_ops = {
-    .open = pipe_open,
+    .open = trace_pipe_open,
     .release = trace_release,
-    .read = pipe_read,
-    .poll = pipe_poll,
+    .read = trace_pipe_read,
+    .poll = trace_pipe_poll,
     .destroy = tracefs_destroy,
 };
 
 const struct vnode_ops trace_pipe_raw_ops = {
     .open = raw_open,
     .release = trace_release,
-    .read = pipe_read,
-    .poll = pipe_poll,
+    .read = trace_pipe_read,
+    .poll = trace_pipe_poll,
     .ioctl = raw_ioctl,
     .destroy = tracefs_destroy,
 };

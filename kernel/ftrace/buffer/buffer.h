@@ -101,8 +101,8 @@ void print_head(struct sbuf *out, const struct buffer_reader *r);
  * called none. False: there is no entry. */
 bool print_entry(struct sbuf *out, struct buffer_reader *r);
 /* The event itself: name and parameters. */
-void print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
-		 unsigned cpu, uint64_t seq);
+void trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
+		       unsigned cpu, uint64_t seq);
 /* A thread's name and number as Linux has them: idle threads are 0. */
 uint32_t print_thread(const struct ktr_entry *e, char name[KTR_THREAD_NAME]);
 /* The mark of a time of calls: $ @ * # ! + or a blank. */

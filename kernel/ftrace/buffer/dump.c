@@ -10,7 +10,6 @@
 #include "kernel/ftrace/instance.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/sched/sched.h"
-#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "ktr/port.h"
 

@@ -96,7 +96,7 @@ print_context(struct sbuf *out, const struct buffer_reader *r, const struct ktr_
 
 /* A place in a function, as the options sym-offset and sym-addr want it. */
 static void
-print_symbol(struct sbuf *out, const struct buffer_reader *r, uintptr_t at)
+trace_print_symbol(struct sbuf *out, const struct buffer_reader *r, uintptr_t at)
 {
 	uintptr_t offset;
 	const char *name = ksym_lookup(at, &offset);
@@ -128,7 +128,7 @@ stack_next(const char *text, uintptr_t *at)
 }
 
 static void
-print_stack(struct sbuf *out, const struct buffer_reader *r, const char *text)
+trace_print_stack(struct sbuf *out, const struct buffer_reader *r, const char *text)
 {
 	sbuf_puts(out, "<stack trace>");
 	while (*text != '\0') {
@@ -136,7 +136,7 @@ print_stack(struct sbuf *out, const struct buffer_reader *r, const char *text)
 
 		text = stack_next(text, &at);
 		sbuf_puts(out, "\n => ");
-		print_symbol(out, r, at);
+		trace_print_symbol(out, r, at);
 	}
 }
 
@@ -163,17 +163,17 @@ name_state(char *fmt, struct ktr_entry *e)
 }
 
 void
-print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
-	    unsigned cpu, uint64_t seq)
+trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
+		  unsigned cpu, uint64_t seq)
 {
 	const struct ktr_site *site = ktr_site_get(e->site);
 	char buf[KTR_STRING_MAX], name[EVENT_NAME], fmt[EVENT_FORMAT];
 
 	if (site == &tracer_function) {
-		print_symbol(out, r, e->args[2]);
+		trace_print_symbol(out, r, e->args[2]);
 		if (option_on(r->i, OPTION_PRINT_PARENT)) {
 			sbuf_puts(out, " <-");
-			print_symbol(out, r, e->args[1]);
+			trace_print_symbol(out, r, e->args[1]);
 		}
 		return;
 	}
@@ -192,7 +192,7 @@ print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_en
 	if (hwlat_print(out, e) || latency_print(out, e, cpu))
 		return;
 	if (site == &trigger_stack) {
-		print_stack(out, r, ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));
+		trace_print_stack(out, r, ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));
 		return;
 	}
 	if (site == NULL) {
@@ -279,7 +279,7 @@ print_proc(struct sbuf *out, const struct ktr_entry *e)
 }
 
 static void
-print_cpu(struct sbuf *out, unsigned cpu)
+trace_print_cpu(struct sbuf *out, unsigned cpu)
 {
 	sbuf_printf(out, " %*u) ", ncpus > 10 ? 2 : 1, cpu);
 }
@@ -296,7 +296,7 @@ print_switch(struct sbuf *out, struct buffer_reader *r, unsigned cpu, const stru
 	if (!known || before.tid == e->tid)
 		return;
 	sbuf_puts(out, " ------------------------------------------\n");
-	print_cpu(out, cpu);
+	trace_print_cpu(out, cpu);
 	print_proc(out, &before);
 	sbuf_puts(out, " => ");
 	print_proc(out, e);
@@ -313,7 +313,7 @@ print_prologue(struct sbuf *out, const struct buffer_reader *r, unsigned cpu,
 	if (option_on(r->i, OPTION_GRAPH_ABSTIME))
 		sbuf_printf(out, "%5lu.%06lu |  ", us / 1000000, us % 1000000);
 	if (option_on(r->i, OPTION_GRAPH_CPU))
-		print_cpu(out, cpu);
+		trace_print_cpu(out, cpu);
 	if (option_on(r->i, OPTION_GRAPH_PROC)) {
 		print_proc(out, e);
 		sbuf_puts(out, " | ");
@@ -406,7 +406,7 @@ print_entry(struct sbuf *out, struct buffer_reader *r)
 		} else {
 			print_column(out, r, false, 0);
 			sbuf_puts(out, "/* ");
-			print_event(out, r, &e, cpu, seq);
+			trace_print_event(out, r, &e, cpu, seq);
 			sbuf_puts(out, " */\n");
 		}
 	} else if (latency_layout(r->i)) {
@@ -414,13 +414,13 @@ print_entry(struct sbuf *out, struct buffer_reader *r)
 		found = buffer_peek(r, &next, &lost);
 		latency_print_context(out, r->i, &e, cpu,
 				      found != NULL ? clock_ns_of(found->ticks) : 0);
-		print_event(out, r, &e, cpu, seq);
+		trace_print_event(out, r, &e, cpu, seq);
 		sbuf_putc(out, '\n');
 		return true;
 	} else {
 		if (option_on(r->i, OPTION_CONTEXT_INFO) && !is_bare(r, &e))
 			print_context(out, r, &e, cpu);
-		print_event(out, r, &e, cpu, seq);
+		trace_print_event(out, r, &e, cpu, seq);
 		sbuf_putc(out, '\n');
 	}
 	buffer_take(r, cpu, seq);

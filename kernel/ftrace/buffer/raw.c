@@ -31,7 +31,7 @@ static struct kind {
 } kinds[KINDS];
 
 static const struct kind *
-kind_of(const struct ktr_site *site)
+raw_kind(const struct ktr_site *site)
 {
 	struct kind *k = &kinds[ktr_site_number(site) % KINDS];
 	char fmt[EVENT_FORMAT];
@@ -58,7 +58,7 @@ raw_put(struct raw_data *d, const struct ktr_site *site, const struct ktr_entry 
 
 /* A number that begins a text. */
 static uint64_t
-read_number(const char *text, unsigned base)
+raw_read_number(const char *text, unsigned base)
 {
 	uint64_t v;
 	size_t n = 0;
@@ -80,8 +80,8 @@ read_last(const char *text, const char *last, uint64_t v[2])
 
 	while (at > 0 && text[at - 1] != ' ' && text[at - 1] != '=')
 		at--;
-	v[0] = read_number(text, base);
-	v[1] = read_number(text + at, base);
+	v[0] = raw_read_number(text, base);
+	v[1] = raw_read_number(text + at, base);
 }
 
 void
@@ -138,7 +138,7 @@ make_data(struct raw_data *d, const struct buffer_reader *r, const struct ktr_en
 
 	if (site == NULL)
 		return false;
-	const struct kind *k = kind_of(site);
+	const struct kind *k = raw_kind(site);
 
 	if (k->event)
 		event_data(d, k, r->b->log, e, cpu, seq);

@@ -108,7 +108,7 @@ text_of(struct making *m, uint64_t word)
 
 /* Where an event is: the function, or that of the trace point. */
 static uintptr_t
-place_of(const struct ktr_site *site)
+raw_function_of(const struct ktr_site *site)
 {
 	bool function = site->kind == KTR_SITE_ENTRY || site->kind == KTR_SITE_RETURN;
 
@@ -126,7 +126,7 @@ make_line(struct making *m)
 		n = ktr_data_bytes(m->r->b->log, m->cpu, m->seq, m->e->args[0], m->text, MARK_MAX);
 	} else {
 		sbuf_init(&out, m->text, MARK_MAX);
-		print_event(&out, m->r, m->e, m->cpu, m->seq);
+		trace_print_event(&out, m->r, m->e, m->cpu, m->seq);
 		n = sbuf_stored(&out);
 	}
 	memcpy(m->text + n, "\n", 2);
@@ -159,7 +159,7 @@ make_frames(struct making *m)
 }
 
 static struct ktr_value
-value_of(struct making *m, const struct field *f)
+raw_value_of(struct making *m, const struct field *f)
 {
 	const struct ktr_site *site = ktr_site_get(m->e->site);
 	struct ktr_value v = {.type = f->type, .text = m->text};
@@ -174,8 +174,8 @@ value_of(struct making *m, const struct field *f)
 		v.number = m->e->args[3] % NSEC;
 		break;
 	case PLACE:
-		v.number =
-		    site == &tracer_mark ? ksym_address("tracing_mark_write") : place_of(site);
+		v.number = site == &tracer_mark ? ksym_address("tracing_mark_write")
+						: raw_function_of(site);
 		break;
 	case TEXT:
 		v.len = make_line(m);
@@ -212,7 +212,7 @@ raw_tracer_data(struct raw_data *d, const struct buffer_reader *r, const struct 
 		if (events[i].site == ktr_site_get(e->site))
 			event = &events[i];
 	for (; event->fields[n].name != NULL; n++)
-		v[n] = value_of(&m, &event->fields[n]);
+		v[n] = raw_value_of(&m, &event->fields[n]);
 	raw_put(d, event->site, e, v, n);
 }
 

@@ -14,23 +14,22 @@
 #include "kernel/ftrace/buffer/buffer.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
-#include "ktr/control.h"
 
 static void
-lock(struct instance *i)
+snapshot_instance_lock(struct instance *i)
 {
 	while (__atomic_exchange_n(&i->snapshot_lock, 1, __ATOMIC_ACQUIRE) != 0)
 		arch_relax();
 }
 
 static void
-unlock(struct instance *i)
+snapshot_instance_unlock(struct instance *i)
 {
 	__atomic_store_n(&i->snapshot_lock, 0, __ATOMIC_RELEASE);
 }
 
 static uint64_t
-later(uint64_t a, uint64_t b)
+snapshot_later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
@@ -59,9 +58,9 @@ copy_ring(struct instance *i, unsigned cpu, uint64_t least)
 	if (from == NULL || to == NULL)
 		return least;
 	head = ktr_ring_head(from);
-	first = later(ktr_ring_tail(from, head), least < head ? least : head);
+	first = snapshot_later(ktr_ring_tail(from, head), least < head ? least : head);
 	fit = to->entries - KTR_RING_SPARE;
-	first = later(first, head > fit ? head - fit : 0);
+	first = snapshot_later(first, head > fit ? head - fit : 0);
 	to->base = first;
 	for (uint64_t seq = first; seq < head; seq++)
 		if (!copy_slot(from, to, seq))
@@ -79,12 +78,12 @@ struct work {
 };
 
 static void
-take(void *arg)
+snapshot_take_here(void *arg)
 {
 	const struct work *w = arg;
 	struct instance *i = w->i;
 
-	lock(i);
+	snapshot_instance_lock(i);
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
 		uint64_t *from = &i->trace.shown[cpu].from;
 
@@ -93,7 +92,7 @@ take(void *arg)
 			continue;
 		__atomic_store_n(from, copy_ring(i, cpu, *from), __ATOMIC_RELAXED);
 	}
-	unlock(i);
+	snapshot_instance_unlock(i);
 }
 
 void
@@ -101,7 +100,7 @@ snapshot_take(struct instance *i, unsigned cpu)
 {
 	struct work w = {.i = i, .cpu = cpu};
 
-	take(&w);
+	snapshot_take_here(&w);
 }
 
 bool
@@ -109,26 +108,26 @@ snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct la
 {
 	bool kept;
 
-	lock(i);
+	snapshot_instance_lock(i);
 	kept = i->snapshot_there && i->snapshot_readers == 0;
 	for (unsigned cpu = 0; cpu < MAX_CPUS && kept; cpu++)
 		copy_ring(i, cpu, from[cpu]);
 	if (kept)
 		i->latency = *l;
-	unlock(i);
+	snapshot_instance_unlock(i);
 	return kept;
 }
 
 static void
-change(void *arg)
+snapshot_change(void *arg)
 {
 	const struct work *w = arg;
 
-	lock(w->i);
+	snapshot_instance_lock(w->i);
 	w->i->snapshot_readers += (unsigned)w->readers;
 	if (w->is_new != NULL)
 		w->i->snapshot_there = *w->is_new;
-	unlock(w->i);
+	snapshot_instance_unlock(w->i);
 }
 
 void
@@ -136,7 +135,7 @@ snapshot_hold(struct instance *i, bool hold)
 {
 	struct work w = {.i = i, .readers = hold ? 1 : -1};
 
-	ktr_hook_without(change, &w);
+	ktr_hook_without(snapshot_change, &w);
 }
 
 static void
@@ -144,7 +143,7 @@ set_there(struct instance *i, bool there)
 {
 	struct work w = {.i = i, .is_new = &there};
 
-	ktr_hook_without(change, &w);
+	ktr_hook_without(snapshot_change, &w);
 }
 
 int
@@ -185,7 +184,7 @@ snapshot_store(struct instance *i, uint64_t command, unsigned cpu)
 	} else if (command == 1) {
 		error = snapshot_alloc(i);
 		if (error == 0)
-			ktr_hook_without(take, &w);
+			ktr_hook_without(snapshot_take_here, &w);
 	} else if (i->snapshot_there) {
 		buffer_clear(&i->snapshot, cpu);
 	}

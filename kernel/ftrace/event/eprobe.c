@@ -84,7 +84,7 @@ find_field(const struct ktr_site *event, const char *name, unsigned *number, boo
 /* ---- programs ---- */
 
 static void
-emit(struct program *p, const struct eprobe *e, unsigned fields)
+eprobe_emit(struct program *p, const struct eprobe *e, unsigned fields)
 {
 	struct ktr_param params[KTR_SDT_ARGS];
 	unsigned n = event_params(e->target, params);
@@ -110,12 +110,12 @@ attach_at_event(struct eprobe *e, const char *filter, unsigned fields, struct fi
 	program_gate(p, &e->site->owners);
 	if (filter != NULL)
 		result = filter_compile_for(p, e->target, filter, error);
-	emit(p, e, fields);
+	eprobe_emit(p, e, fields);
 	return program_finish(p, result, &e->target, 1, &e->consumer);
 }
 
 static void
-drop(struct eprobe *e)
+eprobe_drop(struct eprobe *e)
 {
 	if (e->consumer != NULL)
 		dtrace_detach(e->consumer);
@@ -124,7 +124,7 @@ drop(struct eprobe *e)
 }
 
 static struct eprobe *
-find(const struct kprobe *probe)
+eprobe_find(const struct kprobe *probe)
 {
 	list_for_each (l, &all)
 		if (list_entry(l, struct eprobe, link)->probe == probe)
@@ -135,7 +135,7 @@ find(const struct kprobe *probe)
 static void
 find_new(const struct kprobe_info *k, void *found)
 {
-	if (k->kind == KPROBE_AT_EVENT && find(k->probe) == NULL)
+	if (k->kind == KPROBE_AT_EVENT && eprobe_find(k->probe) == NULL)
 		*(struct kprobe_info *)found = *k;
 }
 
@@ -161,7 +161,7 @@ eprobe_attach(void)
 	if (wrong.message != NULL)
 		error_log_add("event filter parse error", wrong.message, k.filter, wrong.at);
 	if (e != NULL)
-		drop(e);
+		eprobe_drop(e);
 	kprobe_drop(k.probe);
 	return error;
 }
@@ -172,13 +172,13 @@ drop_all(void)
 {
 	list_for_each_safe (l, &all)
 		if (list_entry(l, struct eprobe, link)->goes)
-			drop(list_entry(l, struct eprobe, link));
+			eprobe_drop(list_entry(l, struct eprobe, link));
 }
 
 static void
-mark(const struct kprobe_info *k, void *which)
+eprobe_mark(const struct kprobe_info *k, void *which)
 {
-	struct eprobe *e = find(k->probe);
+	struct eprobe *e = eprobe_find(k->probe);
 
 	if (e != NULL && kprobe_matches(k, which))
 		e->goes = true;
@@ -188,7 +188,7 @@ void
 eprobes_detach(const char *which)
 {
 	ktr_port_lock();
-	kprobe_each(mark, (void *)(uintptr_t)which);
+	kprobe_each(eprobe_mark, (void *)(uintptr_t)which);
 	ktr_port_unlock();
 	drop_all();
 }
@@ -203,7 +203,7 @@ eprobes_clean(void)
 		if (!event_is_gone(e->target, e->name))
 			continue;
 		event_filter_drop(e->site);
-		drop(e);
+		eprobe_drop(e);
 		kprobe_drop(probe);
 	}
 }

@@ -7,14 +7,14 @@
  *
  *	text ──► filter.c ──► program.c ──► program_attach() ──► the engine (kernel/dtrace)
  *	                                                              │ when the event fires
- *	log of the instance ◄── instance_fire() ◄── upcall() ◄────────┘
+ *	log of the instance ◄── instance_fire() ◄── event_upcall() ◄────────┘
  *
  * An event that has neither a filter nor triggers has no program: its trace point records into the
  * main log, or calls the hook of its instance (events.c).
  *
  * Locking: ftrace_lock guards everything unless said otherwise. It is taken before dtrace_lock and
  * before the control lock, which guards the probes. What programs and hooks call takes no lock:
- * upcall(), record_stack(), synthetic_fire(), eprobe_fire().
+ * event_upcall(), record_stack(), synthetic_fire(), eprobe_fire().
  *
  * Files, in reading order: event_name.c (names, formats), events.c (what is enabled),
  * event_filter.c (an event's program), filter.c and program.c (how one is compiled), upcall.c (what

@@ -27,7 +27,7 @@ struct event_filter {
 };
 
 static struct event_filter *
-find(const struct ktr_site *site)
+event_filter_find(const struct ktr_site *site)
 {
 	list_for_each (l, &instance_now->filters) {
 		struct event_filter *e = list_entry(l, struct event_filter, link);
@@ -41,13 +41,13 @@ find(const struct ktr_site *site)
 bool
 event_filter_has(const struct ktr_site *site)
 {
-	return find(site) != NULL;
+	return event_filter_find(site) != NULL;
 }
 
 bool
 event_filter_on(const struct ktr_site *site)
 {
-	const struct event_filter *e = find(site);
+	const struct event_filter *e = event_filter_find(site);
 
 	return e != NULL && __atomic_load_n(&e->gate, __ATOMIC_RELAXED) != 0;
 }
@@ -55,7 +55,7 @@ event_filter_on(const struct ktr_site *site)
 bool
 event_filter_soft(const struct ktr_site *site)
 {
-	const struct event_filter *e = find(site);
+	const struct event_filter *e = event_filter_find(site);
 
 	return e != NULL && e->users > 0;
 }
@@ -149,7 +149,7 @@ detach(struct event_filter *e)
 }
 
 static void
-drop(struct event_filter *e)
+event_filter_release(struct event_filter *e)
 {
 	detach(e);
 	list_remove(&e->link);
@@ -160,7 +160,7 @@ drop(struct event_filter *e)
 static struct event_filter *
 find_or_make(const struct ktr_site *site)
 {
-	struct event_filter *e = find(site);
+	struct event_filter *e = event_filter_find(site);
 
 	if (e != NULL)
 		return e;
@@ -176,7 +176,7 @@ find_or_make(const struct ktr_site *site)
 int
 event_filter_switch(const struct ktr_site *site, bool on)
 {
-	struct event_filter *e = find(site);
+	struct event_filter *e = event_filter_find(site);
 	struct filter_error error;
 	int result = 0;
 
@@ -194,9 +194,10 @@ event_filter_switch(const struct ktr_site *site, bool on)
 
 /* The event's program becomes one with this filter and so many users. */
 static int
-change(const struct ktr_site *site, char *text, unsigned users, struct filter_error *error)
+event_filter_change(const struct ktr_site *site, char *text, unsigned users,
+		    struct filter_error *error)
 {
-	struct event_filter *e = find(site), *made = NULL;
+	struct event_filter *e = event_filter_find(site), *made = NULL;
 	struct dtrace_consumer *consumer = NULL;
 	bool on = event_is_enabled(site);
 	int result = 0;
@@ -211,7 +212,7 @@ change(const struct ktr_site *site, char *text, unsigned users, struct filter_er
 		result = attach(e, text, users > 0, wanted ? &consumer : NULL, error);
 	if (result != 0) {
 		if (made != NULL)
-			drop(made);
+			event_filter_release(made);
 		return result;
 	}
 	detach(e);
@@ -222,14 +223,14 @@ change(const struct ktr_site *site, char *text, unsigned users, struct filter_er
 	e->consumer = consumer;
 	__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
 	if (text == NULL && users == 0)
-		drop(e);
+		event_filter_release(e);
 	return on ? event_enable(site) : 0;
 }
 
 int
 event_filter_set(const struct ktr_site *site, const char *text, struct filter_error *error)
 {
-	const struct event_filter *e = find(site);
+	const struct event_filter *e = event_filter_find(site);
 	char *copy = NULL;
 	int result;
 
@@ -241,7 +242,7 @@ event_filter_set(const struct ktr_site *site, const char *text, struct filter_er
 			return -ENOMEM;
 		memcpy(copy, text, strlen(text) + 1);
 	}
-	result = change(site, copy, e != NULL ? e->users : 0, error);
+	result = event_filter_change(site, copy, e != NULL ? e->users : 0, error);
 	if (result != 0)
 		kfree(copy);
 	return result;
@@ -268,13 +269,13 @@ event_note_on(const struct ktr_site *site)
 int
 event_filter_use(const struct ktr_site *site, int more, uint32_t **gate)
 {
-	struct event_filter *e = find(site);
+	struct event_filter *e = event_filter_find(site);
 	struct filter_error error;
 	bool there = e != NULL && !event_is_gone(site, e->name);
-	int result = change(site, there ? e->text : NULL,
-			    (e != NULL ? e->users : 0) + (unsigned)more, &error);
+	int result = event_filter_change(site, there ? e->text : NULL,
+					 (e != NULL ? e->users : 0) + (unsigned)more, &error);
 
-	e = find(site);
+	e = event_filter_find(site);
 	if (result == 0 && more > 0)
 		event_note_on(site);
 	if (result == 0 && gate != NULL)
@@ -285,11 +286,11 @@ event_filter_use(const struct ktr_site *site, int more, uint32_t **gate)
 static bool
 drop_of(const void *site)
 {
-	struct event_filter *e = find(site);
+	struct event_filter *e = event_filter_find(site);
 	uint64_t *word, bit = was_on_bit(site, &word);
 
 	if (e != NULL)
-		drop(e);
+		event_filter_release(e);
 	if ((*word & bit) != 0) {
 		buffer_clear(&instance_now->trace, BUFFER_ALL);
 		if (instance_now->snapshot_there)
@@ -315,7 +316,7 @@ event_is_gone(const struct ktr_site *site, const char *name)
 }
 
 static bool
-clean(const void *arg)
+event_filter_clean(const void *arg)
 {
 	struct event_filter *gone;
 
@@ -329,7 +330,7 @@ clean(const void *arg)
 				gone = e;
 		}
 		if (gone != NULL)
-			drop(gone);
+			event_filter_release(gone);
 	} while (gone != NULL);
 	return false;
 }
@@ -337,7 +338,7 @@ clean(const void *arg)
 void
 event_filters_clean(void)
 {
-	instances_any(clean, NULL);
+	instances_any(event_filter_clean, NULL);
 }
 
 void
@@ -345,13 +346,14 @@ event_filters_stop(void)
 {
 	triggers_stop();
 	while (!list_empty(&instance_now->filters))
-		drop(list_entry(instance_now->filters.next, struct event_filter, link));
+		event_filter_release(
+		    list_entry(instance_now->filters.next, struct event_filter, link));
 }
 
 void
 event_filter_show(const struct ktr_site *site, struct sbuf *out)
 {
-	const struct event_filter *e = find(site);
+	const struct event_filter *e = event_filter_find(site);
 
 	sbuf_printf(out, "%s\n", e != NULL && e->text != NULL ? e->text : "none");
 }

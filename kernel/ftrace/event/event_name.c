@@ -8,7 +8,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/probe/kprobe.h"
-#include "kernel/proc/proc_private.h"
+#include "kernel/syscall.h"
 #include "ktr/class.h"
 #include "ktr/dynamic.h"
 #include "ktr/event_format.h"
@@ -16,7 +16,7 @@
 #include "ktr/probe.h"
 
 static bool
-is_syscall(const struct ktr_probe_name *name)
+event_is_syscall(const struct ktr_probe_name *name)
 {
 	return strcmp(name->provider, "syscall") == 0;
 }
@@ -41,7 +41,7 @@ event_system(const struct ktr_site *site)
 	if (site->kind != KTR_SITE_POINT)
 		return NULL;
 	ktr_probe_name(site, &name);
-	if (is_syscall(&name))
+	if (event_is_syscall(&name))
 		return "syscalls";
 	for (unsigned i = 0; i < ktr_class_count; i++)
 		if (site->classes & ktr_classes[i].bit)
@@ -56,7 +56,7 @@ call_of(const struct ktr_site *site, struct ktr_probe_name *probe)
 	if (site->kind != KTR_SITE_POINT)
 		return NULL;
 	ktr_probe_name(site, probe);
-	return is_syscall(probe) ? probe->function : NULL;
+	return event_is_syscall(probe) ? probe->function : NULL;
 }
 
 bool

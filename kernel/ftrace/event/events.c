@@ -62,7 +62,7 @@ event_is_enabled(const struct ktr_site *site)
 }
 
 static bool
-is_used(const void *site)
+event_site_is_used(const void *site)
 {
 	return event_is_enabled(site) || event_filter_soft(site) || triggers_on(site);
 }
@@ -70,12 +70,12 @@ is_used(const void *site)
 bool
 event_is_used(const struct ktr_site *site)
 {
-	return eprobe_is_at(site) || instances_any(is_used, site);
+	return eprobe_is_at(site) || instances_any(event_site_is_used, site);
 }
 
 /* What the log's own path records. */
 static bool
-site_wanted(const struct ktr_site *site, void *arg)
+events_site_wanted(const struct ktr_site *site, void *arg)
 {
 	const struct scope *s = arg;
 
@@ -83,7 +83,7 @@ site_wanted(const struct ktr_site *site, void *arg)
 }
 
 static void
-fire(const struct ktr_firing *f)
+events_fire(const struct ktr_firing *f)
 {
 	struct instance *i = instance_of(f);
 
@@ -99,11 +99,11 @@ own(void)
 	bool by_itself = instance_now == &instance_top && !pids_any(instance_now, PIDS_EVENT) &&
 			 !option_on(instance_now, OPTION_STACKTRACE);
 
-	return instance_owner("ftrace events", by_itself ? NULL : fire);
+	return instance_owner("ftrace events", by_itself ? NULL : events_fire);
 }
 
 static bool
-is_owned(const struct ktr_site *site, void *owner)
+event_is_owned(const struct ktr_site *site, void *owner)
 {
 	return (site->owners >> *(const unsigned *)owner & 1) != 0;
 }
@@ -116,7 +116,7 @@ events_pids_changed(void)
 
 	if (n <= 0)
 		return n;
-	ktr_select_all((unsigned)n, is_owned, &old);
+	ktr_select_all((unsigned)n, event_is_owned, &old);
 	instance_now->events_owner = (unsigned)n;
 	instance_disown(&old);
 	return 0;
@@ -148,7 +148,7 @@ scope_switch(struct scope *s, bool on)
 	}
 	if (s->found == 0)
 		return s->site != NULL ? -ENODEV : -EINVAL;
-	ktr_select_all(instance_now->events_owner, site_wanted, s);
+	ktr_select_all(instance_now->events_owner, events_site_wanted, s);
 	return error;
 }
 
@@ -344,7 +344,7 @@ filter_show_all(uintptr_t arg, struct sbuf *out)
 /* ---- available_events, set_event ---- */
 
 static void
-show_events(struct sbuf *out, bool all)
+events_show(struct sbuf *out, bool all)
 {
 	char name[EVENT_NAME];
 
@@ -363,13 +363,13 @@ show_events(struct sbuf *out, bool all)
 void
 events_show_all(uintptr_t arg, struct sbuf *out)
 {
-	show_events(out, true);
+	events_show(out, true);
 }
 
 void
 events_show_set(uintptr_t arg, struct sbuf *out)
 {
-	show_events(out, false);
+	events_show(out, false);
 }
 
 /* Words are [!]SYSTEM:EVENT, SYSTEM, EVENT, *:*; as in Linux, those before a wrong one count. */
@@ -426,7 +426,7 @@ id_show(uintptr_t arg, struct sbuf *out)
 }
 
 static void
-put_text(void *out, const char *text, size_t n)
+format_put_text(void *out, const char *text, size_t n)
 {
 	sbuf_write(out, text, n);
 }
@@ -435,7 +435,7 @@ static void
 format_show(uintptr_t arg, struct sbuf *out)
 {
 	const struct ktr_site *site = (const struct ktr_site *)arg;
-	const struct ktr_format_out to = {put_text, out};
+	const struct ktr_format_out to = {format_put_text, out};
 	struct ktr_param params[EVENT_RECORD];
 	char name[EVENT_NAME], fmt[EVENT_FORMAT];
 	unsigned nargs;

@@ -24,14 +24,14 @@ struct parser {
 };
 
 static bool
-fail(struct parser *p, const char *at, const char *message)
+filter_fail(struct parser *p, const char *at, const char *message)
 {
 	*p->error = (struct filter_error){message, (size_t)(at - p->text), 0};
 	return false;
 }
 
 static void
-skip_blanks(struct parser *p)
+filter_skip_blanks(struct parser *p)
 {
 	while (*p->at == ' ' || *p->at == '\t' || *p->at == '\n')
 		p->at++;
@@ -39,11 +39,11 @@ skip_blanks(struct parser *p)
 
 /* Takes a token, if it is next. */
 static bool
-take(struct parser *p, const char *token)
+filter_take(struct parser *p, const char *token)
 {
 	size_t n = strlen(token);
 
-	skip_blanks(p);
+	filter_skip_blanks(p);
 	if (strncmp(p->at, token, n) != 0)
 		return false;
 	p->at += n;
@@ -105,12 +105,12 @@ filter_emit_field(struct program *to, unsigned d, const struct filter_field *f)
 
 /* Takes a word, or what stands in quotes. */
 static bool
-take_value(struct parser *p, char word[WORD_MAX], bool *quoted)
+filter_take_value(struct parser *p, char word[WORD_MAX], bool *quoted)
 {
 	char quote;
 	size_t n = 0;
 
-	skip_blanks(p);
+	filter_skip_blanks(p);
 	quote = *p->at;
 	*quoted = quote == '"' || quote == '\'';
 	if (*quoted)
@@ -121,17 +121,17 @@ take_value(struct parser *p, char word[WORD_MAX], bool *quoted)
 	       (*quoted ? p->at[n] != quote : strchr(" \t\n()&|<>=!~\"'", p->at[n]) == NULL))
 		n++;
 	if (*quoted && p->at[n] != quote)
-		return fail(p, start - 1, "Missing matching quote");
+		return filter_fail(p, start - 1, "Missing matching quote");
 	if (n >= WORD_MAX)
-		return fail(p, start, "Operand too long");
+		return filter_fail(p, start, "Operand too long");
 	memcpy(word, p->at, n);
 	word[n] = '\0';
 	p->at += n + *quoted;
-	return n > 0 || *quoted || fail(p, start, "Invalid value (did you forget quotes)?");
+	return n > 0 || *quoted || filter_fail(p, start, "Invalid value (did you forget quotes)?");
 }
 
 static bool
-take_number(struct parser *p, uint64_t *v)
+filter_take_number(struct parser *p, uint64_t *v)
 {
 	char word[WORD_MAX];
 	const char *start, *digits = word;
@@ -139,9 +139,9 @@ take_number(struct parser *p, uint64_t *v)
 	bool quoted, minus;
 	unsigned base = 0;
 
-	skip_blanks(p);
+	filter_skip_blanks(p);
 	start = p->at;
-	if (!take_value(p, word, &quoted))
+	if (!filter_take_value(p, word, &quoted))
 		return false;
 	minus = *digits == '-';
 	digits += minus;
@@ -149,7 +149,8 @@ take_number(struct parser *p, uint64_t *v)
 	if (n > 1 && digits[0] == '0' && digits[1] != 'x' && digits[1] != 'X')
 		base = 8;
 	if (quoted || ktr_number(digits, n, base, v) != KTR_NUMBER_OK)
-		return fail(p, start, quoted ? "Expecting numeric field" : "Illegal integer value");
+		return filter_fail(p, start,
+				   quoted ? "Expecting numeric field" : "Illegal integer value");
 	if (minus)
 		*v = 0 - *v;
 	return true;
@@ -162,8 +163,8 @@ number_term(struct parser *p, const char *op, const char *op_at, const struct fi
 	bool less = *op == '<', more = *op == '>', or_equal = less + more && op[1] == '=';
 
 	if (*op == '~')
-		return fail(p, op_at, "Illegal operation for field type");
-	if (!take_number(p, &v))
+		return filter_fail(p, op_at, "Illegal operation for field type");
+	if (!filter_take_number(p, &v))
 		return false;
 	if (f->bits < 64) { /* as a value of the field's type */
 		const struct ktr_param as = {.is_signed = f->is_signed, .bits = (uint8_t)f->bits};
@@ -194,13 +195,13 @@ string_term(struct parser *p, const char *op, const char *op_at, const struct fi
 	bool quoted;
 
 	if (*op != '=' && *op != '!' && *op != '~')
-		return fail(p, op_at, "Illegal operation for field type");
-	if (!take_value(p, word, &quoted))
+		return filter_fail(p, op_at, "Illegal operation for field type");
+	if (!filter_take_value(p, word, &quoted))
 		return false;
 	size_t size = strlen(word) + 1;
 
 	if (size > PROGRAM_STRINGS - at)
-		return fail(p, p->at, "Operand too long");
+		return filter_fail(p, p->at, "Operand too long");
 	memcpy(p->f->strings + at, word, size);
 	p->f->strings_len += (unsigned)size;
 	filter_emit_field(p->f, FIELD, f);
@@ -223,33 +224,33 @@ term(struct parser *p)
 	struct filter_field field;
 	size_t n;
 
-	skip_blanks(p);
+	filter_skip_blanks(p);
 	start = p->at;
 	n = ktr_word_length(start);
 	if (n == 0)
-		return fail(p, start,
-			    *start == ')' ? "Too few '('" : "Meaningless filter expression");
+		return filter_fail(p, start,
+				   *start == ')' ? "Too few '('" : "Meaningless filter expression");
 	if (n < sizeof(name)) {
 		memcpy(name, start, n);
 		name[n] = '\0';
 	}
 	p->at += n;
-	skip_blanks(p);
+	filter_skip_blanks(p);
 	op_at = p->at;
 	if (n >= sizeof(name) || !filter_field(p->event, name, &field))
-		return fail(p, op_at, "Field not found"); /* as in Linux: after the field */
+		return filter_fail(p, op_at, "Field not found"); /* as in Linux: after the field */
 	for (unsigned i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
-		if (strncmp(op_at, "&&", 2) == 0 || !take(p, ops[i]))
+		if (strncmp(op_at, "&&", 2) == 0 || !filter_take(p, ops[i]))
 			continue;
 		return field.string ? string_term(p, ops[i], op_at, &field)
 				    : number_term(p, ops[i], op_at, &field);
 	}
-	return fail(p, op_at, "Invalid operator");
+	return filter_fail(p, op_at, "Invalid operator");
 }
 
 /* ---- !, (), &&, || ---- */
 
-static bool expression(struct parser *p);
+static bool filter_take_expression(struct parser *p);
 
 static bool
 factor(struct parser *p)
@@ -257,16 +258,17 @@ factor(struct parser *p)
 	const char *start;
 	bool good;
 
-	skip_blanks(p);
+	filter_skip_blanks(p);
 	start = p->at;
 	if (p->depth == DEPTH_MAX)
-		return fail(p, start, "Too many terms in predicate expression");
+		return filter_fail(p, start, "Too many terms in predicate expression");
 	p->depth++;
-	if (take(p, "!")) {
+	if (filter_take(p, "!")) {
 		good = factor(p);
 		program_emit(p->f, DIF_SEQ, TRUTH, TRUTH, 0, 0);
-	} else if (take(p, "(")) {
-		good = expression(p) && (take(p, ")") || fail(p, start, "Too many '('"));
+	} else if (filter_take(p, "(")) {
+		good = filter_take_expression(p) &&
+		       (filter_take(p, ")") || filter_fail(p, start, "Too many '('"));
 	} else {
 		good = term(p);
 	}
@@ -284,7 +286,7 @@ operands(struct parser *p, bool (*operand)(struct parser *), const char *op, uns
 	bool good = operand(p);
 	int32_t last = -1;
 
-	while (good && take(p, op)) {
+	while (good && filter_take(p, op)) {
 		program_emit(p->f, jump, 0, TRUTH, 0, last);
 		last = (int32_t)p->f->count - 1;
 		good = operand(p);
@@ -305,7 +307,7 @@ conjunction(struct parser *p)
 }
 
 static bool
-expression(struct parser *p)
+filter_take_expression(struct parser *p)
 {
 	return operands(p, conjunction, "||", DIF_JNE);
 }
@@ -316,13 +318,13 @@ filter_compile(struct program *f, const struct filter_event *event, const char *
 {
 	struct parser p = {.f = f, .event = event, .text = text, .at = text, .error = error};
 
-	if (!expression(&p))
+	if (!filter_take_expression(&p))
 		return -EINVAL;
-	skip_blanks(&p);
+	filter_skip_blanks(&p);
 	if (*p.at != '\0')
-		fail(&p, p.at, *p.at == ')' ? "Too few '('" : "Invalid operator");
+		filter_fail(&p, p.at, *p.at == ')' ? "Too few '('" : "Invalid operator");
 	else if (f->full)
-		fail(&p, p.at, "Too many terms in predicate expression");
+		filter_fail(&p, p.at, "Too many terms in predicate expression");
 	else
 		return 0;
 	return -EINVAL;

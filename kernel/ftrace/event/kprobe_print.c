@@ -6,7 +6,6 @@
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
 #include "kernel/probe/kprobe.h"
-#include "ktr/dynamic.h"
 #include "ktr/fmt.h"
 #include "ktr/intern.h"
 
@@ -152,7 +151,7 @@ print_text(struct sbuf *out, uint64_t value, bool quoted)
 }
 
 static void
-print_value(struct sbuf *out, const struct fmt_spec *s, uint64_t value)
+kprobe_print_value(struct sbuf *out, const struct fmt_spec *s, uint64_t value)
 {
 	switch (s->conv) {
 	case 's':
@@ -247,7 +246,7 @@ kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_en
 		}
 		params = end + 2;
 		fmt_scan(&params, &s);
-		print_value(out, &s, e->args[i]);
+		kprobe_print_value(out, &s, e->args[i]);
 	}
 	return true;
 }

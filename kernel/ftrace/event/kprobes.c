@@ -71,7 +71,7 @@ kprobes_show_profile(uintptr_t arg, struct sbuf *out)
 
 /* The place in the definition of which the message is about: "character 8: no function …". */
 static size_t
-place_of(const char **message)
+kprobes_error_place(const char **message)
 {
 	static const char word[] = "character ";
 	const char *colon = strstr(*message, ": ");
@@ -123,7 +123,6 @@ linux_words(const char *message)
 	    {"expected ) after the offset*", "Reference counter brace is not closed"},
 	    {"expected a space after the counter", "Reference counter has wrong suffix"},
 	    {"expected the offset of a counter", "Invalid reference counter offset"},
-	    {"*functions have that name*", "The symbol is not unique"},
 	    {"*no*function*", "Invalid probed address or symbol"},
 	    {"*a function*", "Invalid probed address or symbol"},
 	    {"expected a place*", "Invalid probed address or symbol"},
@@ -187,7 +186,7 @@ appears(const struct kprobe_info *k, void *arg)
 }
 
 static int
-make(char *line, enum kprobe_kind kind)
+kprobes_make(char *line, enum kprobe_kind kind)
 {
 	static const char *const systems[] = {"trace_kprobe", "trace_uprobe", "event_probe"};
 	char err[128] = "";
@@ -202,7 +201,7 @@ make(char *line, enum kprobe_kind kind)
 			kprobes_each(appears, NULL);
 		return error;
 	}
-	at = place_of(&message);
+	at = kprobes_error_place(&message);
 	error_log_add(systems[kind], linux_words(message), line, at);
 	return error;
 }
@@ -217,7 +216,7 @@ struct removal {
 };
 
 static bool
-is_of(const struct kprobe_info *k, uintptr_t of)
+kprobe_is_of(const struct kprobe_info *k, uintptr_t of)
 {
 	return of == PROBES_ALL || k->kind == (enum kprobe_kind)of;
 }
@@ -227,7 +226,7 @@ find_sites(const struct kprobe_info *k, void *arg)
 {
 	struct removal *r = arg;
 	size_t n = (size_t)(k->site - ktr_dynamic_sites);
-	bool goes = is_of(k, r->of) && kprobe_matches(k, r->which);
+	bool goes = kprobe_is_of(k, r->of) && kprobe_matches(k, r->which);
 
 	(goes ? r->goes : r->stays)[n / 64] |= 1ull << n % 64;
 }
@@ -269,7 +268,7 @@ kprobes_command(uintptr_t of, char *line)
 	char *name = strchr(line, ':'), *blank = strchr(line, ' ');
 
 	if (*line != '-' && *line != '!')
-		return make(line, (enum kprobe_kind)of);
+		return kprobes_make(line, (enum kprobe_kind)of);
 	if (name == NULL || (blank != NULL && blank < name) || (*line == '-' && name != line + 1))
 		return -EINVAL;
 	return name[1] != '\0' ? remove_probes(of, name + 1) : -EINVAL;

@@ -63,7 +63,7 @@ synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const uint
 }
 
 static bool
-is_name(const char *s)
+synthetic_is_name(const char *s)
 {
 	return *s != '\0' && !(*s >= '0' && *s <= '9') && s[ktr_word_length(s)] == '\0';
 }
@@ -80,7 +80,7 @@ struct reading {
 };
 
 static bool
-fail(struct reading *r, const char *at, const char *message)
+synthetic_fail(struct reading *r, const char *at, const char *message)
 {
 	r->message = message;
 	r->at = (size_t)(at - r->copy);
@@ -102,7 +102,7 @@ is_array(const char *text)
 
 /* Reads TYPE NAME: two words, or three, the first of which is "unsigned". */
 static bool
-read_field(struct reading *r, char *const *words, unsigned n, unsigned *taken)
+synthetic_read_field(struct reading *r, char *const *words, unsigned n, unsigned *taken)
 {
 	bool is_unsigned = strcmp(words[0], "unsigned") == 0;
 	struct synthetic *s = r->s;
@@ -111,28 +111,29 @@ read_field(struct reading *r, char *const *words, unsigned n, unsigned *taken)
 
 	*taken = 2 + is_unsigned;
 	if (n < *taken)
-		return fail(r, words[0], is_unsigned ? "Incomplete type" : "Invalid field");
+		return synthetic_fail(r, words[0],
+				      is_unsigned ? "Incomplete type" : "Invalid field");
 	if (s->n == KTR_MAXARGS)
-		return fail(r, r->copy, "Too many fields");
+		return synthetic_fail(r, r->copy, "Too many fields");
 	snprintf(field->type, sizeof(field->type), "%s%s", is_unsigned ? "unsigned " : "", word);
 	array = strchr(name, '[');
 	if (array != NULL && strcmp(word, "char") == 0) {
 		if (!is_array(array))
-			return fail(r, name, "Invalid array specification");
+			return synthetic_fail(r, name, "Invalid array specification");
 		snprintf(field->type + strlen(field->type), sizeof("[256]"), "%s", array);
 		field->format = "%s";
 		*array = '\0';
 	}
-	if (!is_name(name) || strlen(name) >= sizeof(field->name))
-		return fail(r, name, "Illegal name");
+	if (!synthetic_is_name(name) || strlen(name) >= sizeof(field->name))
+		return synthetic_fail(r, name, "Illegal name");
 	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]) && field->format == NULL; i++)
 		if (strcmp(types[i].name, field->type) == 0)
 			field->format = types[i].format;
 	if (field->format == NULL)
-		return fail(r, word, "Invalid type");
+		return synthetic_fail(r, word, "Invalid type");
 	for (unsigned i = 0; i < s->n; i++)
 		if (strcmp(s->fields[i].name, name) == 0)
-			return fail(r, name, "Duplicate field name");
+			return synthetic_fail(r, name, "Duplicate field name");
 	strlcpy(field->name, name, sizeof(field->name));
 	s->n++;
 	return true;
@@ -140,7 +141,7 @@ read_field(struct reading *r, char *const *words, unsigned n, unsigned *taken)
 
 /* Reads the fields up to a semicolon; as in Linux, several may be there. */
 static bool
-read_fields(struct reading *r, char *text)
+synthetic_read_fields(struct reading *r, char *text)
 {
 	char *words[3 * (KTR_MAXARGS + 1)];
 	unsigned n = 0, taken;
@@ -148,13 +149,13 @@ read_fields(struct reading *r, char *text)
 	while (n < sizeof(words) / sizeof(words[0]) && (words[n] = tracefs_word(&text)) != NULL)
 		n++;
 	for (unsigned i = 0; i < n; i += taken)
-		if (!read_field(r, words + i, n - i, &taken))
+		if (!synthetic_read_field(r, words + i, n - i, &taken))
 			return false;
 	return true;
 }
 
 static struct ktr_site *
-make_site(const struct synthetic *s)
+synthetic_make_site(const struct synthetic *s)
 {
 	struct ktr_dynamic d = {.provider = EVENT_SYNTHETIC,
 				.module = "",
@@ -182,7 +183,7 @@ make_site(const struct synthetic *s)
 
 /* Are there a name and a field before the first semicolon? */
 static bool
-has_field(const char *text)
+synthetic_has_field(const char *text)
 {
 	unsigned words = 0;
 
@@ -194,24 +195,24 @@ has_field(const char *text)
 
 /* NAME TYPE FIELD[; TYPE FIELD]… */
 static bool
-read_event(struct reading *r, char *text)
+synthetic_read_event(struct reading *r, char *text)
 {
 	char *name;
 
-	if (!has_field(text))
-		return fail(r, r->copy, FORM "<name> field[;field] ...");
+	if (!synthetic_has_field(text))
+		return synthetic_fail(r, r->copy, FORM "<name> field[;field] ...");
 	name = tracefs_word(&text);
 	strlcpy(r->s->name, name, sizeof(r->s->name));
-	if (!is_name(name) || strlen(name) >= sizeof(r->s->name))
-		return fail(r, name, "Illegal name");
+	if (!synthetic_is_name(name) || strlen(name) >= sizeof(r->s->name))
+		return synthetic_fail(r, name, "Illegal name");
 	if (synthetic_find(name) != NULL)
-		return fail(r, name, "Event already exists");
+		return synthetic_fail(r, name, "Event already exists");
 	while (text != NULL) {
 		char *end = strchr(text, ';');
 
 		if (end != NULL)
 			*end++ = '\0';
-		if (!read_fields(r, text))
+		if (!synthetic_read_fields(r, text))
 			return false;
 		text = end;
 	}
@@ -220,7 +221,7 @@ read_event(struct reading *r, char *text)
 
 /* text: within the copy of the command. */
 static int
-add(struct reading *r, char *text)
+synthetic_add(struct reading *r, char *text)
 {
 	struct synthetic *s = kzalloc(sizeof(*s));
 	bool is_there;
@@ -228,13 +229,13 @@ add(struct reading *r, char *text)
 	if (s == NULL)
 		return -ENOMEM;
 	r->s = s;
-	if (!read_event(r, text)) {
+	if (!synthetic_read_event(r, text)) {
 		is_there = synthetic_find(s->name) != NULL;
 		kfree(s);
 		error_log_add("synthetic_events", r->message, r->command, r->at);
 		return is_there ? -EEXIST : -EINVAL;
 	}
-	s->site = make_site(s);
+	s->site = synthetic_make_site(s);
 	if (s->site == NULL) {
 		kfree(s);
 		return -ENOSPC;
@@ -245,17 +246,17 @@ add(struct reading *r, char *text)
 }
 
 static bool
-is_used(const struct synthetic *s)
+synthetic_is_used(const struct synthetic *s)
 {
 	return s->users > 0 || event_is_used(s->site);
 }
 
 static int
-remove(struct synthetic *s)
+synthetic_remove(struct synthetic *s)
 {
 	if (s == NULL)
 		return -ENOENT;
-	if (is_used(s))
+	if (synthetic_is_used(s))
 		return -EBUSY;
 	event_filter_drop(s->site);
 	list_remove(&s->link);
@@ -268,7 +269,7 @@ remove(struct synthetic *s)
 
 /* A command that makes an event; its name is at `begin`. */
 static int
-make(const char *command, size_t begin)
+synthetic_make(const char *command, size_t begin)
 {
 	struct reading r = {.command = command};
 	char *copy = kmalloc(strlen(command) + 1);
@@ -278,7 +279,7 @@ make(const char *command, size_t begin)
 		return -ENOMEM;
 	memcpy(copy, command, strlen(command) + 1);
 	r.copy = copy;
-	error = add(&r, copy + begin);
+	error = synthetic_add(&r, copy + begin);
 	kfree(copy);
 	return error;
 }
@@ -289,10 +290,10 @@ synthetic_command(char *text)
 	char *name;
 
 	if (*text != '!')
-		return make(text, 0);
+		return synthetic_make(text, 0);
 	text++;
 	name = tracefs_word(&text);
-	return remove(name != NULL ? synthetic_find(name) : NULL);
+	return synthetic_remove(name != NULL ? synthetic_find(name) : NULL);
 }
 
 int
@@ -302,9 +303,9 @@ synthetic_command_dynamic(char *text)
 	const char *slash = strchr(text, '/'), *blank = strchr(text, ' ');
 
 	if (strncmp(text, group, sizeof(group) - 1) == 0)
-		return make(text, sizeof(group) - 1);
+		return synthetic_make(text, sizeof(group) - 1);
 	if (slash == NULL || (blank != NULL && blank < slash))
-		return make(text, 2);
+		return synthetic_make(text, 2);
 	error_log_add("synthetic_events", FORM "s or -:[synthetic/]<name> field[;field] ...", text,
 		      0);
 	return -EINVAL;
@@ -322,11 +323,11 @@ synthetic_clear(uintptr_t arg)
 	list_for_each (l, &all) {
 		const struct synthetic *s = list_entry(l, struct synthetic, link);
 
-		if (is_used(s))
+		if (synthetic_is_used(s))
 			return -EBUSY;
 	}
 	while (!list_empty(&all))
-		remove(list_entry(list_first(&all), struct synthetic, link));
+		synthetic_remove(list_entry(list_first(&all), struct synthetic, link));
 	return 0;
 }
 

@@ -103,7 +103,7 @@ trigger_same(const struct trigger *a, const struct trigger *b)
 }
 
 static struct trigger *
-find_same(const struct trigger *like)
+trigger_find_same(const struct trigger *like)
 {
 	list_for_each (l, &instance_now->triggers) {
 		struct trigger *t = list_entry(l, struct trigger, link);
@@ -159,7 +159,7 @@ emit_gate(struct program *p, const uint32_t *gate, bool on)
 }
 
 static int
-emit(struct program *p, const struct trigger *t, struct filter_error *error)
+trigger_emit(struct program *p, const struct trigger *t, struct filter_error *error)
 {
 	int result;
 
@@ -186,7 +186,7 @@ trigger_attach(struct trigger *t, struct filter_error *error)
 
 	if (p == NULL)
 		return -ENOMEM;
-	return program_finish(p, emit(p, t, error), of_event ? &t->site : t->sites,
+	return program_finish(p, trigger_emit(p, t, error), of_event ? &t->site : t->sites,
 			      of_event ? 1 : t->nsites, &t->consumer);
 }
 
@@ -233,7 +233,7 @@ triggers_update(const struct ktr_site *site)
 int
 trigger_add(struct trigger *t, struct filter_error *error)
 {
-	int result = t->sites == NULL && find_same(t) != NULL ? -EEXIST : 0;
+	int result = t->sites == NULL && trigger_find_same(t) != NULL ? -EEXIST : 0;
 
 	if (result == 0 && t->command->kind == TO_EVENT)
 		result = event_filter_use(t->target, 1, &t->gate);
@@ -310,7 +310,7 @@ trigger_make(const char *text)
 static int
 carry_out(struct trigger *t, bool remove, struct filter_error *error)
 {
-	struct trigger *there = find_same(t);
+	struct trigger *there = trigger_find_same(t);
 
 	if (!remove)
 		return trigger_add(t, error);

@@ -36,7 +36,7 @@ find_function(const struct trigger *t, const struct ktr_site *site)
 
 /* Takes the functions of `gone` from the triggers that do the same; each is programmed anew. */
 static int
-leave(const struct trigger *gone)
+trigger_leave(const struct trigger *gone)
 {
 	struct filter_error wrong;
 	struct trigger *t;
@@ -86,7 +86,7 @@ trigger_store_function(char *word)
 		error = trigger_parse(t, command, remove);
 	if (error != 0 || remove) {
 		if (error == 0)
-			error = leave(t);
+			error = trigger_leave(t);
 		trigger_destroy(t);
 		return error;
 	}

@@ -43,7 +43,7 @@ record_stack(struct instance *i, const struct ktr_firing *f)
 }
 
 static void
-upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
+event_upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
 {
 	struct instance *i = (struct instance *)args[0];
 
@@ -111,7 +111,7 @@ program_attach(const struct program *p, const struct dif_clause *clauses,
 		if (p->code[i].op == DIF_ARGSTR ||
 		    (p->code[i].op == DIF_CALL && p->code[i].imm == DIF_SUB_STRJOIN))
 			d.h.options.scratch += STRING_SIZE;
-	return dtrace_attach(&d, sites, upcall, to);
+	return dtrace_attach(&d, sites, event_upcall, to);
 }
 
 int

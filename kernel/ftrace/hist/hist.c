@@ -40,7 +40,7 @@ use_events(const struct hist *h, int more)
 
 /* Do others name its variables? */
 static bool
-is_used(const struct hist *h)
+hist_is_used(const struct hist *h)
 {
 	for (struct hist *o = NULL; (o = hist_next(NULL, o)) != NULL;)
 		for (unsigned i = 0; i < o->nothers; i++)
@@ -98,17 +98,17 @@ update_triggers(const struct hist *h)
 
 /* Frees what was counted, and them. */
 static void
-destroy(struct hist *h)
+hist_destroy(struct hist *h)
 {
 	for (unsigned i = 0; i < h->nhidden; i++)
-		destroy(h->hidden[i]);
+		hist_destroy(h->hidden[i]);
 	hist_forget_rows(h);
 	kmap_free(h->rows);
 	kfree(h);
 }
 
 static void
-drop(struct hist *h)
+hist_drop(struct hist *h)
 {
 	struct filter_error error;
 
@@ -123,7 +123,7 @@ drop(struct hist *h)
 	}
 	hand_over(h);
 	use_events(h, -1);
-	destroy(h);
+	hist_destroy(h);
 }
 
 /* Users come after what they use. */
@@ -131,7 +131,7 @@ void
 hists_stop(void)
 {
 	while (!list_empty(&instance_now->hists))
-		drop(list_entry(instance_now->hists.prev, struct hist, link));
+		hist_drop(list_entry(instance_now->hists.prev, struct hist, link));
 }
 
 /* Do they count the same? */
@@ -158,7 +158,7 @@ same(const struct hist *a, const struct hist *b)
 }
 
 static struct hist *
-find_same(const struct hist *like)
+hist_find_same(const struct hist *like)
 {
 	struct hist *h = NULL;
 
@@ -186,7 +186,7 @@ defines_again(const struct hist *h, const struct hist *other, struct filter_erro
 }
 
 static int
-add(struct hist *h, struct filter_error *error)
+hist_add(struct hist *h, struct filter_error *error)
 {
 	struct filter_error again;
 	int result;
@@ -229,7 +229,7 @@ add(struct hist *h, struct filter_error *error)
 
 /* pause, continue, clear of one that is there. */
 static int
-change(struct hist *h, const struct hist_commands *c)
+hist_change(struct hist *h, const struct hist_commands *c)
 {
 	if (c->clear) {
 		hist_take(h);
@@ -252,16 +252,16 @@ hist_store(const struct ktr_site *site, char *text, bool remove)
 
 	error = hist_parse(site, text, &h, &commands, &wrong);
 	if (error == 0) {
-		there = find_same(h);
+		there = hist_find_same(h);
 		h->gate = !commands.pause;
 		if (remove)
-			error = there != NULL && is_used(there) ? -EBUSY : 0;
+			error = there != NULL && hist_is_used(there) ? -EBUSY : 0;
 		else if (there != NULL)
-			error = change(there, &commands);
+			error = hist_change(there, &commands);
 		else
-			error = commands.go_on || commands.clear ? -ENOENT : add(h, &wrong);
+			error = commands.go_on || commands.clear ? -ENOENT : hist_add(h, &wrong);
 		if (remove && error == 0 && there != NULL)
-			drop(there);
+			hist_drop(there);
 		if (remove || there != NULL || error != 0)
 			hist_free(h);
 	}
@@ -279,10 +279,10 @@ hist_clear(const struct ktr_site *site)
 	struct hist *h;
 
 	for (h = NULL; (h = hist_next(site, h)) != NULL;)
-		if (is_used(h))
+		if (hist_is_used(h))
 			return -EBUSY;
 	while ((h = hist_next(site, NULL)) != NULL)
-		drop(h);
+		hist_drop(h);
 	return 0;
 }
 
@@ -294,10 +294,10 @@ hists_clean(void)
 	do {
 		gone = NULL;
 		for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;)
-			if (event_is_gone(h->site, h->event) && !is_used(h))
+			if (event_is_gone(h->site, h->event) && !hist_is_used(h))
 				gone = h;
 		if (gone != NULL)
-			drop(gone);
+			hist_drop(gone);
 	} while (gone != NULL);
 }
 

@@ -2,7 +2,6 @@
  * hist_action.c - reads the actions of histograms, and what they name: variables of other
  * histograms, and fields of other events. Locking: ftrace_lock.
  */
-#include "kernel/abi/errno.h"
 #include "kernel/ftrace/hist/hist.h"
 #include "kernel/lib/string.h"
 #include "ktr/name.h"
@@ -80,7 +79,8 @@ find_at(const struct hist_parser *p, const struct ktr_site *site, struct hist_sl
 }
 
 static struct hist *
-find(const struct hist_parser *p, const struct reference *r, unsigned *index, bool *unique)
+hist_find_reference(const struct hist_parser *p, const struct reference *r, unsigned *index,
+		    bool *unique)
 {
 	struct hist *found = NULL;
 	const struct ktr_site *site;
@@ -123,7 +123,7 @@ refer(struct hist_parser *p, const struct reference *r, const char *missing)
 	if (find_own(p->h, p->h, r->name) != UINT_MAX &&
 	    (!r->qualified || event_find(r->system, r->event) == p->h->site))
 		return true;
-	of = find(p, r, &index, &unique);
+	of = hist_find_reference(p, r, &index, &unique);
 	if (!unique)
 		return hist_fail(p->error, r->name.at,
 				 "Variable name not unique, need to use fully qualified name "
@@ -201,7 +201,7 @@ hide(struct hist_parser *p, const struct ktr_site *site, const struct reference 
 }
 
 static bool
-has_field(const struct hist_parser *p, const struct ktr_site *site, struct hist_slice name)
+hist_has_field(const struct hist_parser *p, const struct ktr_site *site, struct hist_slice name)
 {
 	struct filter_field field;
 	char text[HIST_NAME];
@@ -228,13 +228,13 @@ read_param(struct hist_parser *p, struct hist_action *a, struct hist_slice s)
 		site = event_find(r.system, r.event);
 	if (site == NULL)
 		return hist_fail(p->error, r.name.at, "Event file not found");
-	if (site == own && has_field(p, own, r.name)) {
+	if (site == own && hist_has_field(p, own, r.name)) {
 		a->params[a->n - 1] = r.name;
 		return true;
 	}
 	if (!r.qualified && a->when == HIST_ONMATCH)
 		site = p->match[a->match];
-	if (site == own || !has_field(p, site, r.name))
+	if (site == own || !hist_has_field(p, site, r.name))
 		return hist_fail(p->error, r.name.at, "Couldn't find field");
 	return hide(p, site, &r);
 }

@@ -4,8 +4,6 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/hist/hist.h"
-#include "kernel/lib/string.h"
-#include "ktr/word.h"
 
 bool
 hist_field_find(const struct ktr_site *site, const char *name, struct filter_field *field)

@@ -21,7 +21,7 @@ consumer_of(const struct hist *h)
 }
 
 static bool
-grow(struct hist *h)
+hist_grow(struct hist *h)
 {
 	unsigned room = 2 * h->room + 64;
 	struct hist_row **more = kmap_alloc(room * sizeof(*more));
@@ -41,7 +41,7 @@ add_row(struct hist *h, unsigned value, const struct dif_entry *e)
 	const uint64_t *keys = (const uint64_t *)(e + 1);
 	struct hist_row *row = NULL;
 
-	if (h->nrows < h->room || grow(h))
+	if (h->nrows < h->room || hist_grow(h))
 		row = kzalloc(sizeof(*row) + e->key_words * sizeof(*keys));
 	if (value == 0)
 		h->hits += keys[e->key_words];
@@ -198,8 +198,8 @@ add_sizes(struct program *p, const struct hist *h)
 }
 
 static int
-run(struct program *p, const struct dif_clause *clauses, const struct ktr_site *const *sites,
-    unsigned n, struct dtrace_consumer **to)
+hist_run(struct program *p, const struct dif_clause *clauses, const struct ktr_site *const *sites,
+	 unsigned n, struct dtrace_consumer **to)
 {
 	p->dynvarsize *= p->texts ? 3 : 1; /* all elements have the size of the largest */
 	return program_attach(p, clauses, sites, n, to);
@@ -213,8 +213,8 @@ attach_alone(struct hist *h, struct filter_error *error)
 
 	if (result == 0) {
 		add_sizes(p, h);
-		result =
-		    run(p, &(struct dif_clause){.length = p->count}, &h->site, 1, &h->consumer);
+		result = hist_run(p, &(struct dif_clause){.length = p->count}, &h->site, 1,
+				  &h->consumer);
 	}
 	program_free(p);
 	return result;
@@ -269,7 +269,7 @@ hist_attach_linked(struct filter_error *error)
 		dtrace_detach(instance_now->linked);
 	instance_now->linked = NULL;
 	if (result == 0 && n > 0)
-		result = run(p, clauses, sites, n, &instance_now->linked);
+		result = hist_run(p, clauses, sites, n, &instance_now->linked);
 	program_free(p);
 	return result;
 }

@@ -47,14 +47,14 @@ hist_is_expression(const struct hist *h, struct hist_slice s)
 }
 
 static bool
-same_text(const struct hist *h, struct hist_slice a, struct hist_slice b)
+hist_same_text(const struct hist *h, struct hist_slice a, struct hist_slice b)
 {
 	return a.n == b.n && strncmp(h->text + a.at, h->text + b.at, a.n) == 0;
 }
 
 /* Code for a value that is in register `from`, or a constant. */
 static void
-take_value(struct hist_emitter *e, unsigned d, unsigned from, const struct hist_operand *is)
+hist_take_value(struct hist_emitter *e, unsigned d, unsigned from, const struct hist_operand *is)
 {
 	if (is->kind == HIST_CONSTANT)
 		program_constant(e->p, d, is->constant);
@@ -64,7 +64,8 @@ take_value(struct hist_emitter *e, unsigned d, unsigned from, const struct hist_
 
 /* A variable, or a field of another event, which is one, too. False: the atom is neither. */
 static bool
-named(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is, bool once)
+hist_take_name(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is,
+	       bool once)
 {
 	struct hist *h = e->h;
 	unsigned from = HIST_FIRST_NAMED;
@@ -73,11 +74,11 @@ named(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_opera
 	for (unsigned i = 0; i < h->nothers; i++) {
 		struct hist_variable *v = &h->others[i];
 
-		if (!same_text(h, v->written, s))
+		if (!hist_same_text(h, v->written, s))
 			continue;
 		v->once |= once;
 		*is = v->of->own[v->index].is;
-		take_value(e, d, from + h->nown + i, is);
+		hist_take_value(e, d, from + h->nown + i, is);
 		return true;
 	}
 	for (unsigned i = 0; i < s.n; i++)
@@ -87,14 +88,14 @@ named(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_opera
 		if (!hist_slice_is(h, name, h->own[i].name))
 			continue;
 		*is = h->own[i].is;
-		take_value(e, d, from + i, is);
+		hist_take_value(e, d, from + i, is);
 		return true;
 	}
 	return false;
 }
 
 static bool
-field(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is)
+hist_take_field(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is)
 {
 	struct hist_parser p = {.h = e->h, .error = e->error};
 	struct hist_field f = {.kind = HIST_FIELD};
@@ -127,7 +128,7 @@ atom(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operan
 		return ktr_number(e->h->text + s.at, s.n, 0, &is->constant) == KTR_NUMBER_OK ||
 		       hist_fail(e->error, s.at, "Expecting numeric literal");
 	}
-	return named(e, s, d, is, once) || field(e, s, d, is);
+	return hist_take_name(e, s, d, is, once) || hist_take_field(e, s, d, is);
 }
 
 static uint64_t
@@ -161,8 +162,8 @@ is_number(struct hist_emitter *e, struct hist_slice s, const struct hist_operand
 	       hist_fail(e->error, s.at, "String type can not be an operand in expression");
 }
 
-static bool expression(struct hist_emitter *e, struct hist_slice s, unsigned d,
-		       struct hist_operand *is, bool once, unsigned *count);
+static bool hist_take_expression(struct hist_emitter *e, struct hist_slice s, unsigned d,
+				 struct hist_operand *is, bool once, unsigned *count);
 
 /* -(EXPRESSION) */
 static bool
@@ -183,7 +184,7 @@ negation(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_op
 	if (inside.n + 3 != s.n)
 		return hist_fail(e->error, inside.at,
 				 "Unary minus not supported in sub-expressions");
-	if (!expression(e, inside, d, is, false, count) || !is_number(e, inside, is))
+	if (!hist_take_expression(e, inside, d, is, false, count) || !is_number(e, inside, is))
 		return false;
 	if (is->kind == HIST_CONSTANT) {
 		is->constant = 0 - is->constant;
@@ -194,8 +195,8 @@ negation(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_op
 }
 
 static bool
-expression(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is,
-	   bool once, unsigned *count)
+hist_take_expression(struct hist_emitter *e, struct hist_slice s, unsigned d,
+		     struct hist_operand *is, bool once, unsigned *count)
 {
 	struct hist_slice left = {s.at, 0}, right;
 	struct hist_operand second;
@@ -214,8 +215,9 @@ expression(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_
 	right = (struct hist_slice){at + 1, s.n - left.n - 1};
 	if (left.n == 0 || right.n == 0)
 		return hist_fail(e->error, s.at, "Invalid expression");
-	if (!expression(e, left, d, is, true, count) || !is_number(e, left, is) ||
-	    !expression(e, right, d + 1, &second, true, count) || !is_number(e, right, &second))
+	if (!hist_take_expression(e, left, d, is, true, count) || !is_number(e, left, is) ||
+	    !hist_take_expression(e, right, d + 1, &second, true, count) ||
+	    !is_number(e, right, &second))
 		return false;
 	if (is->usecs != second.usecs)
 		return hist_fail(e->error, 0, "Timestamp units in expression don't match");
@@ -227,8 +229,8 @@ expression(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_
 		is->constant = fold(op, is->constant, second.constant);
 		return true;
 	}
-	take_value(e, d, d, is);
-	take_value(e, d + 1, d + 1, &second);
+	hist_take_value(e, d, d, is);
+	hist_take_value(e, d + 1, d + 1, &second);
 	is->kind = HIST_NUMBER;
 	operate(e->p, op, d);
 	return true;
@@ -239,7 +241,7 @@ hist_emit_atom(struct hist_emitter *e, struct hist_slice s, unsigned d, struct h
 {
 	if (!atom(e, s, d, is, false))
 		return false;
-	take_value(e, d, d, is);
+	hist_take_value(e, d, d, is);
 	return true;
 }
 
@@ -249,8 +251,8 @@ hist_emit_expression(struct hist_emitter *e, struct hist_slice s, unsigned d,
 {
 	unsigned count = 0;
 
-	if (!expression(e, s, 1, is, false, &count))
+	if (!hist_take_expression(e, s, 1, is, false, &count))
 		return false;
-	take_value(e, d, 1, is);
+	hist_take_value(e, d, 1, is);
 	return true;
 }

@@ -17,7 +17,7 @@ hist_slice_is(const struct hist *h, struct hist_slice s, const char *word)
 
 /* If the part begins with the word, *rest is what comes after it. */
 static bool
-after(const struct hist *h, struct hist_slice s, const char *word, struct hist_slice *rest)
+hist_skip_word(const struct hist *h, struct hist_slice s, const char *word, struct hist_slice *rest)
 {
 	unsigned n = (unsigned)strlen(word);
 
@@ -58,7 +58,7 @@ hist_slice_copy(const struct hist *h, struct hist_slice s, char to[HIST_NAME])
 }
 
 static bool
-read_number(const struct hist *h, struct hist_slice s, uint64_t *v)
+hist_read_number(const struct hist *h, struct hist_slice s, uint64_t *v)
 {
 	return s.n > 0 && ktr_number(h->text + s.at, s.n, 0, v) == KTR_NUMBER_OK;
 }
@@ -79,14 +79,14 @@ hist_modifier_read(struct hist_parser *p, struct hist_slice s, struct hist_field
 	bool found = hist_slice_is(p->h, s, "stacktrace");
 
 	for (unsigned i = HIST_HEX; i <= HIST_GRAPH; i++) {
-		if (!after(p->h, s, hist_modifiers[i], &width) ||
+		if (!hist_skip_word(p->h, s, hist_modifiers[i], &width) ||
 		    (width.n > 0 && i != HIST_BUCKETS))
 			continue;
 		f->modifier = (enum hist_modifier)i;
 		found = true;
 	}
 	if (f->modifier == HIST_BUCKETS &&
-	    (!read_number(p->h, width, &f->width) || f->width == 0 || f->width > INT32_MAX))
+	    (!hist_read_number(p->h, width, &f->width) || f->width == 0 || f->width > INT32_MAX))
 		return hist_fail(p->error, width.at, "Expecting numeric literal");
 	if (f->modifier == HIST_EXECNAME && strcmp(f->name, "common_pid") != 0)
 		found = false;
@@ -97,7 +97,7 @@ hist_modifier_read(struct hist_parser *p, struct hist_slice s, struct hist_field
 
 /* Reads FIELD[.MODIFIER]. */
 static bool
-read_field(struct hist_parser *p, struct hist_slice s, struct hist_field *f)
+hist_read_field(struct hist_parser *p, struct hist_slice s, struct hist_field *f)
 {
 	struct hist_slice rest = s, name;
 
@@ -133,7 +133,7 @@ read_keys(struct hist_parser *p, struct hist_slice s)
 					 "Using variable references in keys not supported");
 		if (p->h->nkeys == HIST_KEYS)
 			return hist_fail(p->error, part.at, "Too many keys");
-		if (!read_field(p, part, &p->h->keys[p->h->nkeys]))
+		if (!hist_read_field(p, part, &p->h->keys[p->h->nkeys]))
 			return false;
 		if (p->h->keys[p->h->nkeys].kind == HIST_HITCOUNT)
 			return hist_fail(p->error, part.at,
@@ -172,7 +172,7 @@ read_values(struct hist_parser *p, struct hist_slice s)
 			hist_slice_copy(p->h, part, f->name);
 			if (!hist_read_references(p, part))
 				return false;
-		} else if (!read_field(p, part, f)) {
+		} else if (!hist_read_field(p, part, f)) {
 			return false;
 		} else if (f->kind == HIST_STACK || (f->kind == HIST_FIELD && f->field.string)) {
 			return hist_fail(p->error, part.at, "Strings as values not supported");
@@ -218,7 +218,7 @@ read_size(struct hist_parser *p, struct hist_slice s)
 	uint64_t size;
 	unsigned entries = SIZE_LEAST;
 
-	if (!read_number(p->h, s, &size) || size > SIZE_MOST)
+	if (!hist_read_number(p->h, s, &size) || size > SIZE_MOST)
 		return hist_fail(p->error, s.at, "Invalid size");
 	while (entries < size)
 		entries *= 2;
@@ -252,27 +252,27 @@ read_part(struct hist_parser *p, struct hist_slice s, enum pass pass)
 {
 	struct hist_slice rest = s, name;
 
-	if (after(p->h, s, "keys=", &rest) || after(p->h, s, "key=", &rest))
+	if (hist_skip_word(p->h, s, "keys=", &rest) || hist_skip_word(p->h, s, "key=", &rest))
 		return pass != KEYS || read_keys(p, rest);
-	if (after(p->h, s, "vals=", &rest) || after(p->h, s, "val=", &rest) ||
-	    after(p->h, s, "values=", &rest))
+	if (hist_skip_word(p->h, s, "vals=", &rest) || hist_skip_word(p->h, s, "val=", &rest) ||
+	    hist_skip_word(p->h, s, "values=", &rest))
 		return pass != REST || read_values(p, rest);
-	if (after(p->h, s, "onmatch(", &rest) && pass == KEYS)
+	if (hist_skip_word(p->h, s, "onmatch(", &rest) && pass == KEYS)
 		hist_read_match(p, rest);
-	if (after(p->h, s, "onmatch(", &rest) || after(p->h, s, "onmax(", &rest) ||
-	    after(p->h, s, "onchange(", &rest))
+	if (hist_skip_word(p->h, s, "onmatch(", &rest) ||
+	    hist_skip_word(p->h, s, "onmax(", &rest) || hist_skip_word(p->h, s, "onchange(", &rest))
 		return pass != REST || hist_read_action(p, s, rest);
 	if (pass != VARIABLES)
 		return true;
-	if (after(p->h, s, "sort=", &p->sort))
+	if (hist_skip_word(p->h, s, "sort=", &p->sort))
 		return true;
-	if (after(p->h, s, "size=", &rest))
+	if (hist_skip_word(p->h, s, "size=", &rest))
 		return read_size(p, rest);
-	if (after(p->h, s, "name=", &rest)) {
+	if (hist_skip_word(p->h, s, "name=", &rest)) {
 		hist_slice_copy(p->h, rest, p->h->name);
 		return true;
 	}
-	if (after(p->h, s, "clock=", &rest))
+	if (hist_skip_word(p->h, s, "clock=", &rest))
 		return clock_find(p->h->text + rest.at, rest.n) >= 0 ||
 		       hist_fail(p->error, rest.at, "Couldn't set trace_clock");
 	if (hist_slice_next(p->h, &rest, '=', &name) && rest.at != 0)
@@ -330,7 +330,7 @@ read_sort(struct hist_parser *p)
 
 /* Checks the expressions: compiles them for nothing. */
 static bool
-check(struct hist_parser *p)
+hist_check(struct hist_parser *p)
 {
 	struct program *program = program_new();
 	int error = program != NULL ? hist_emit(program, p->h, p->error) : -ENOMEM;
@@ -374,7 +374,7 @@ hist_parse(const struct ktr_site *site, const char *text, struct hist **to,
 		if (good && !p.keys)
 			good = hist_fail(p.error, 0, "No keys specified");
 	}
-	good = good && read_sort(&p) && check(&p);
+	good = good && read_sort(&p) && hist_check(&p);
 	if (!good) {
 		hist_free(h);
 		return error->number != 0 ? error->number : -EINVAL;

@@ -2,7 +2,7 @@
 #include "kernel/ftrace/hist/hist.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
-#include "kernel/proc/proc_private.h"
+#include "kernel/syscall.h"
 #include "ktr/intern.h"
 
 #define GRAPH_WIDTH 20u
@@ -108,7 +108,7 @@ compare(const struct hist *h, const struct hist_row *a, const struct hist_row *b
 /* ---- rows ---- */
 
 static void
-print_symbol(struct sbuf *out, uint64_t v, bool with_offset)
+hist_print_symbol(struct sbuf *out, uint64_t v, bool with_offset)
 {
 	uintptr_t offset;
 	const char *name = ksym_lookup(v, &offset);
@@ -124,7 +124,7 @@ print_symbol(struct sbuf *out, uint64_t v, bool with_offset)
 }
 
 static void
-print_stack(struct sbuf *out, const uint64_t *w)
+hist_print_stack(struct sbuf *out, const uint64_t *w)
 {
 	for (unsigned i = 1; i <= w[0]; i++) {
 		uintptr_t offset;
@@ -146,7 +146,7 @@ print_number(struct sbuf *out, const struct hist_field *f, uint64_t v)
 		break;
 	case HIST_SYM:
 	case HIST_SYM_OFFSET:
-		print_symbol(out, v, f->modifier == HIST_SYM_OFFSET);
+		hist_print_symbol(out, v, f->modifier == HIST_SYM_OFFSET);
 		break;
 	case HIST_EXECNAME:
 		if (ktr_thread_name_get((uint32_t)v, name) == NULL)
@@ -184,7 +184,7 @@ print_keys(const struct hist *h, const struct hist_row *row, struct sbuf *out)
 		if (lines) {
 			out->len--; /* the blank */
 			sbuf_putc(out, '\n');
-			print_stack(out, w);
+			hist_print_stack(out, w);
 		} else if (f->kind == HIST_FIELD && f->field.string) {
 			sbuf_printf(out, "%-50s", (const char *)w);
 		} else {
@@ -196,7 +196,8 @@ print_keys(const struct hist *h, const struct hist_row *row, struct sbuf *out)
 }
 
 static void
-print_value(const struct hist_field *f, uint64_t v, uint64_t total, uint64_t most, struct sbuf *out)
+hist_print_value(const struct hist_field *f, uint64_t v, uint64_t total, uint64_t most,
+		 struct sbuf *out)
 {
 	uint64_t part;
 
@@ -286,8 +287,8 @@ hist_print(struct hist *h, struct sbuf *out)
 		for (unsigned v = h->no_hitcount; v < h->nvalues; v++) {
 			if (v > 0)
 				sbuf_putc(out, ' ');
-			print_value(&h->values[v], data->rows[i]->values[v], total[v], most[v],
-				    out);
+			hist_print_value(&h->values[v], data->rows[i]->values[v], total[v], most[v],
+					 out);
 		}
 		for (unsigned n = 0; n < h->nactions; n++)
 			if (h->actions[n].when != HIST_ONMATCH)

@@ -91,7 +91,7 @@ show_list(uintptr_t arg, struct sbuf *out)
 
 /* Notes a word about a module that is not there. False: it is none, or there are too many. */
 static bool
-wait_for(enum function_list list, const char *word)
+functions_wait(enum function_list list, const char *word)
 {
 	struct functions *f = &instance_now->functions;
 	char *text = list <= FUNCTIONS_NOTRACE ? f->waiting[list] : NULL;
@@ -156,7 +156,7 @@ functions_show_enabled(uintptr_t arg, struct sbuf *out)
  * line of available_filter_functions. False: nothing has that name.
  */
 static bool
-change(uint64_t set[WORDS], char *word)
+functions_change(uint64_t set[WORDS], char *word)
 {
 	bool off = *word == '!', found = false;
 	char *glob = off ? word + 1 : word, *mod = strstr(glob, ":mod:");
@@ -192,7 +192,7 @@ change(uint64_t set[WORDS], char *word)
 
 /* The list becomes what `set` says. */
 static void
-replace(enum function_list list, const uint64_t *set)
+functions_replace(enum function_list list, const uint64_t *set)
 {
 	struct functions *f = &instance_now->functions;
 	bool found = false;
@@ -229,14 +229,14 @@ functions_store(uintptr_t arg, char *text)
 		if (command && list == FUNCTIONS_FILTER)
 			error = trigger_store_function(word);
 		else
-			found = change(set, word);
+			found = functions_change(set, word);
 		if (!found && mod != NULL) {
 			*mod = ':';
-			found = wait_for(list, word);
+			found = functions_wait(list, word);
 		}
 	}
 	if (found && error == 0)
-		replace(list, set);
+		functions_replace(list, set);
 	kfree(set);
 	return found ? error : -EINVAL;
 }
@@ -246,6 +246,6 @@ functions_clear(uintptr_t arg)
 {
 	if (arg <= FUNCTIONS_NOTRACE)
 		instance_now->functions.waiting[arg][0] = '\0';
-	replace((enum function_list)arg, NULL);
+	functions_replace((enum function_list)arg, NULL);
 	return 0;
 }

@@ -7,7 +7,6 @@
  * words.
  */
 #include "arch/irq.h"
-#include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
@@ -37,7 +36,7 @@ static uint64_t thresh_before; /* tracing_thresh, to which it returns */
 
 /* Looks for holes for so long. Interrupts off. */
 static void
-sample(uint64_t width_ns, uint64_t thresh_ns)
+hwlat_sample(uint64_t width_ns, uint64_t thresh_ns)
 {
 	uint64_t begin = clock_ns(), last = begin, inner = 0, outer = 0, found_ns = 0, count = 0;
 
@@ -75,7 +74,7 @@ detect(void *arg)
 		if (how == PER_CPU || (how == ROUND_ROBIN && turn % ncpus == cpu)) {
 			uint64_t irq = arch_irq_save();
 
-			sample(width, thresh);
+			hwlat_sample(width, thresh);
 			arch_irq_restore(irq);
 		}
 		while (clock_ns() < end && __atomic_load_n(&running, __ATOMIC_ACQUIRE))

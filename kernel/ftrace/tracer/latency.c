@@ -19,12 +19,10 @@
 #include "kernel/ftrace/tracer/tracer.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/ksyms.h"
-#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"
-#include "ktr/control.h"
 #include "ktr/intern.h"
 
 #define DEPTH KTR_MAXARGS /* return addresses that say where */
@@ -153,7 +151,7 @@ record_switch(uint64_t tid, uint64_t prio, bool runs, const uint64_t to[3])
 
 /* A thread is woken: name, number, priority, CPU. */
 static void
-wake(const uint64_t *args)
+latency_wake(const uint64_t *args)
 {
 	const struct thread *t = curthread();
 
@@ -202,7 +200,7 @@ wakeup_fire(const struct ktr_firing *f)
 	while (__atomic_exchange_n(&waker.lock, 1, __ATOMIC_ACQUIRE) != 0)
 		arch_relax();
 	if (f->site == woken)
-		wake(f->args);
+		latency_wake(f->args);
 	else if (waker.tid != 0 && f->args[5] == waker.tid)
 		woke(f);
 	__atomic_store_n(&waker.lock, 0, __ATOMIC_RELEASE);

@@ -32,7 +32,7 @@ static unsigned owner;             /* 0: it is off */
 static struct rows kept[MAX_CPUS]; /* from when it was switched off */
 
 static bool
-site_wanted(const struct ktr_site *site, void *arg)
+profile_site_wanted(const struct ktr_site *site, void *arg)
 {
 	return functions_traced(&instance_top.functions, site);
 }
@@ -106,7 +106,7 @@ make_rows(unsigned cpu)
 /* ---- function_profile_enabled ---- */
 
 static void
-forget(void)
+profile_forget(void)
 {
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
 		kmap_free(kept[cpu].rows);
@@ -118,11 +118,11 @@ void
 profile_update(void)
 {
 	if (owner != 0)
-		ktr_select_all(owner, site_wanted, NULL);
+		ktr_select_all(owner, profile_site_wanted, NULL);
 }
 
 static int
-start(void)
+profile_start(void)
 {
 	int error = funcprof_start(), n;
 
@@ -133,14 +133,14 @@ start(void)
 		funcprof_stop();
 		return -EBUSY;
 	}
-	forget();
+	profile_forget();
 	owner = (unsigned)n;
 	profile_update();
 	return 0;
 }
 
 static void
-stop(void)
+profile_stop(void)
 {
 	int error = ktr_owner_unregister(owner);
 
@@ -167,8 +167,8 @@ profile_store_enabled(uintptr_t arg, char *text)
 	if (error != 0 || on == (owner != 0))
 		return error;
 	if (on)
-		return start();
-	stop();
+		return profile_start();
+	profile_stop();
 	return 0;
 }
 
@@ -192,7 +192,7 @@ variance(const struct funcprof *p)
 }
 
 static void
-stat_show(uintptr_t arg, struct sbuf *out)
+profile_stat_show(uintptr_t arg, struct sbuf *out)
 {
 	unsigned cpu = (unsigned)arg;
 	struct rows r = owner != 0 ? make_rows(cpu) : kept[cpu];
@@ -220,7 +220,7 @@ stat_show(uintptr_t arg, struct sbuf *out)
 static void
 stat_fill(struct vnode *dir)
 {
-	static const struct tracefs_file file = {.mode = 0440, .show = stat_show};
+	static const struct tracefs_file file = {.mode = 0440, .show = profile_stat_show};
 	char name[24];
 
 	for (unsigned cpu = 0; cpu < ncpus; cpu++) {

@@ -5,7 +5,6 @@
  * where no hook can run.
  */
 #include "arch/irq.h"
-#include "arch/trap.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/instance.h"
@@ -30,20 +29,20 @@ static struct {
 } deepest;
 
 static void
-lock(void)
+stack_lock(void)
 {
 	while (__atomic_exchange_n(&deepest.lock, 1, __ATOMIC_ACQUIRE) != 0)
 		arch_relax();
 }
 
 static void
-unlock(void)
+stack_unlock(void)
 {
 	__atomic_store_n(&deepest.lock, 0, __ATOMIC_RELEASE);
 }
 
 static void
-add(uintptr_t pc, uint64_t depth)
+stack_add_place(uintptr_t pc, uint64_t depth)
 {
 	if (deepest.n == FRAMES)
 		return;
@@ -53,7 +52,7 @@ add(uintptr_t pc, uint64_t depth)
 
 /* unwind_load_fn: from this thread's stack. */
 static bool
-load(uintptr_t *to, uintptr_t from, unsigned words)
+stack_load(uintptr_t *to, uintptr_t from, unsigned words)
 {
 	size_t n = words * sizeof(*to);
 
@@ -65,36 +64,36 @@ load(uintptr_t *to, uintptr_t from, unsigned words)
 
 /* The functions from the probe on, which is where a function begins. */
 static void
-walk(const struct ktr_firing *f, uintptr_t top)
+stack_walk(const struct ktr_firing *f, uintptr_t top)
 {
 	const struct ktr_where where = ktr_firing_where(f);
 	struct unwind_frame at = {.pc = where.ret, .fp = where.fp};
 
 	deepest.n = 0;
-	add(where.pc, deepest.size);
-	add(where.ret, deepest.size);
-	while (deepest.n < FRAMES && unwind_step(&at, load, true) && !at.user && at.sp != 0)
-		add(at.pc, top - at.sp);
+	stack_add_place(where.pc, deepest.size);
+	stack_add_place(where.ret, deepest.size);
+	while (deepest.n < FRAMES && unwind_step(&at, stack_load, true) && !at.user && at.sp != 0)
+		stack_add_place(at.pc, top - at.sp);
 }
 
 static void
-fire(const struct ktr_firing *f)
+stack_fire(const struct ktr_firing *f)
 {
 	uintptr_t bottom = (uintptr_t)curthread()->kstack, top = bottom + KSTACK_SIZE;
 	uint64_t depth = top - (uintptr_t)f->frame;
 
 	if (depth > KSTACK_SIZE || depth <= __atomic_load_n(&deepest.size, __ATOMIC_RELAXED))
 		return;
-	lock();
+	stack_lock();
 	if (depth > deepest.size) {
 		__atomic_store_n(&deepest.size, depth, __ATOMIC_RELAXED);
-		walk(f, top);
+		stack_walk(f, top);
 	}
-	unlock();
+	stack_unlock();
 }
 
 static bool
-site_wanted(const struct ktr_site *site, void *arg)
+stack_site_wanted(const struct ktr_site *site, void *arg)
 {
 	const struct functions *f = &instance_top.functions;
 
@@ -106,17 +105,17 @@ void
 stack_update(void)
 {
 	if (owner != 0)
-		ktr_select_all(owner, site_wanted, NULL);
+		ktr_select_all(owner, stack_site_wanted, NULL);
 }
 
 /* ---- files ---- */
 
 static void
-forget(void *size)
+stack_forget(void *size)
 {
-	lock();
+	stack_lock();
 	__atomic_store_n(&deepest.size, *(const uint64_t *)size, __ATOMIC_RELAXED);
-	unlock();
+	stack_unlock();
 }
 
 void
@@ -132,16 +131,16 @@ stack_store_size(uintptr_t arg, char *text)
 	int error = tracefs_number(text, &size);
 
 	if (error == 0)
-		ktr_hook_without(forget, &size);
+		ktr_hook_without(stack_forget, &size);
 	return error;
 }
 
 static void
-copy(void *to)
+stack_copy(void *to)
 {
-	lock();
+	stack_lock();
 	*(__typeof__(deepest) *)to = deepest;
-	unlock();
+	stack_unlock();
 }
 
 void
@@ -149,7 +148,7 @@ stack_show(uintptr_t arg, struct sbuf *out)
 {
 	__typeof__(deepest) d;
 
-	ktr_hook_without(copy, &d);
+	ktr_hook_without(stack_copy, &d);
 	sbuf_printf(out,
 		    "        Depth    Size   Location    (%u entries)\n"
 		    "        -----    ----   --------\n",
@@ -171,7 +170,7 @@ stack_show(uintptr_t arg, struct sbuf *out)
 /* ---- the sysctl ---- */
 
 static uint64_t
-enabled(void)
+stack_enabled(void)
 {
 	return owner != 0;
 }
@@ -185,7 +184,7 @@ stack_enable(int64_t on, char *err, size_t errlen)
 	if (on == 0)
 		instance_disown(&owner);
 	else if (owner == 0)
-		n = instance_owner("ftrace stack", fire);
+		n = instance_owner("ftrace stack", stack_fire);
 	if (n > 0)
 		owner = (unsigned)n;
 	stack_update();
@@ -195,6 +194,6 @@ stack_enable(int64_t on, char *err, size_t errlen)
 	return n < 0 ? -EBUSY : 0;
 }
 
-SYSCTL_INT_CALL(kernel_stack_tracer_enabled, "kernel.stack_tracer_enabled", SYSCTL_WR, enabled,
-		stack_enable, 0, 1,
+SYSCTL_INT_CALL(kernel_stack_tracer_enabled, "kernel.stack_tracer_enabled", SYSCTL_WR,
+		stack_enabled, stack_enable, 0, 1,
 		"1: the deepest kernel stack is looked for; see stack_trace in tracefs");

@@ -145,7 +145,7 @@ tracer_name(const struct instance *i)
 }
 
 static bool
-site_wanted(const struct ktr_site *site, void *arg)
+tracer_site_wanted(const struct ktr_site *site, void *arg)
 {
 	if (latency_is_on(instance_now))
 		return latency_wants(site);
@@ -157,7 +157,7 @@ void
 tracer_update(void)
 {
 	if (instance_now->tracer_owner != 0)
-		ktr_select_all(instance_now->tracer_owner, site_wanted, NULL);
+		ktr_select_all(instance_now->tracer_owner, tracer_site_wanted, NULL);
 }
 
 void
@@ -174,7 +174,7 @@ tracer_stop(void)
 }
 
 static int
-start(enum tracer t)
+tracer_start(enum tracer t)
 {
 	int n = 0;
 
@@ -231,9 +231,9 @@ tracer_store(uintptr_t arg, char *text)
 			return 0;
 		tracer_stop();
 		buffer_clear(&instance_now->trace, BUFFER_ALL);
-		error = start((enum tracer)t);
+		error = tracer_start((enum tracer)t);
 		if (error != 0)
-			start(before);
+			tracer_start(before);
 		return error;
 	}
 	return -EINVAL;
@@ -248,7 +248,7 @@ ftrace_enabled(void)
 }
 
 static bool
-update(const void *arg)
+tracer_update_hook(const void *arg)
 {
 	tracer_update();
 	return false;
@@ -259,7 +259,7 @@ ftrace_enable(int64_t on, char *err, size_t errlen)
 {
 	mutex_lock(&ftrace_lock);
 	functions_enabled = on != 0;
-	instances_any(update, NULL);
+	instances_any(tracer_update_hook, NULL);
 	mutex_unlock(&ftrace_lock);
 	return 0;
 }

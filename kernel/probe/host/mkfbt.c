@@ -199,7 +199,6 @@ static int
 add_function(Dwarf_Die *die, void *arg)
 {
 	struct function f = {.die = *die};
-	(void)arg;
 	if (dwarf_entrypc(die, &f.body) != 0)
 		return DWARF_CB_OK;
 	/* On aarch64 the debug information begins after the no-op (GCC 12). */

@@ -42,7 +42,6 @@ file_init(const char *program)
 	if (slash != NULL)
 		folder = dt_strndup(program, (size_t)(slash - program));
 #else
-	(void)program;
 #endif
 }
 

@@ -47,7 +47,6 @@ file_work(uint64_t job, uint64_t n, void *arg)
 	char path[64];
 	bool ok = true;
 
-	(void)arg;
 	snprintf(path, sizeof(path), "/tmp/load.%d", (int)getpid());
 	for (uint64_t i = 0; ok && i < n; i++) {
 		ok = pass(path, false, job + i) && pass(path, true, job + i);

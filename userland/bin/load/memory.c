@@ -65,8 +65,6 @@ pipe_work(uint64_t job, uint64_t n, void *arg)
 	pid_t pid;
 	bool ok;
 
-	(void)job;
-	(void)arg;
 	if (pipe(fds) < 0) {
 		warn("pipe");
 		return false;
@@ -139,7 +137,6 @@ fault_work(uint64_t job, uint64_t n, void *arg)
 {
 	const uint64_t most = 64;
 
-	(void)arg;
 	for (uint64_t done = 0; done < n;) {
 		uint64_t pages = n - done < most ? n - done : most;
 
@@ -161,8 +158,6 @@ syscall_work(uint64_t job, uint64_t n, void *arg)
 {
 	pid_t parent = getppid();
 
-	(void)job;
-	(void)arg;
 	for (uint64_t i = 0; i < n; i++) {
 		pid_t got = getppid();
 
@@ -242,7 +237,6 @@ malloc_work(uint64_t job, uint64_t n, void *arg)
 	uint64_t random = job + 1;
 	bool ok = true;
 
-	(void)arg;
 	for (uint64_t i = 0; i < n && ok; i++) {
 		ok = malloc_turn(&slots[load_random(&random) % SLOTS], i, &random);
 		if (ok && i % 64 == 0)
@@ -271,7 +265,6 @@ mix_work(uint64_t job, uint64_t n, void *arg)
 {
 	unsigned int others = 0;
 
-	(void)arg;
 	while (load_table[others].run != load_mix)
 		others++;
 	for (unsigned int i = 0; i < others; i++) {

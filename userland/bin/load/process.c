@@ -72,8 +72,6 @@ switch_work(uint64_t job, uint64_t n, void *arg)
 	pid_t pid;
 	bool ok;
 
-	(void)job;
-	(void)arg;
 	if (pipe(there) < 0 || pipe(back) < 0) {
 		warn("pipe");
 		return false;
@@ -190,7 +188,6 @@ fork_work(uint64_t job, uint64_t n, void *arg)
 {
 	volatile uint64_t copied = job; /* a change in the child must not appear in the parent */
 
-	(void)arg;
 	for (uint64_t i = 0; i < n; i++) {
 		int status = (int)(i % 100) + 2;
 		pid_t pid = load_clone();

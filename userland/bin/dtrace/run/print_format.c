@@ -17,7 +17,6 @@ static struct {
 static void
 put(void *arg, const char *text, size_t size)
 {
-	(void)arg;
 	if (sink.end == NULL) {
 		fwrite(text, 1, size, print_out);
 		return;

@@ -1,4 +1,5 @@
-/* page_private.h - the descriptor of a page, shared by the page allocator and the heap. */
+/* page_descriptor.h - what the page allocator and the heap keep of a page, for the debugger, too.
+ */
 #pragma once
 
 #include <stdbool.h>

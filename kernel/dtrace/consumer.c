@@ -1,0 +1,258 @@
+/*
+ * consumer.c - who traces: consumers begin, are watched, and end; the one that began with the boot.
+ * Locking: dtrace_lock.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/dtrace/dtrace.h"
+#include "kernel/dtrace/port.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/probe/uprobe.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sched/cpu_start.h"
+#include "kernel/sched/thread.h"
+
+#define WATCH_NS 1000000000ull
+
+static struct list consumers = LIST_INIT(consumers); /* dtrace_lock */
+static bool watching;                                /* dtrace_lock: the thread runs */
+/* The consumer that began with the boot, until it is claimed. dtrace_lock */
+static struct dtrace_consumer *anonymous;
+static uint64_t anonymous_deadman_ns; /* its own, until then there is none */
+
+static int deadman_s = 30;
+SYSCTL_INT(kern_dtrace_deadman, "kern.dtrace.deadman_s", SYSCTL_WR | SYSCTL_TUN, &deadman_s, 1,
+	   86400, "seconds after which a consumer that gives no sign of life loses its probes");
+
+static uint64_t
+consumer_count(void)
+{
+	uint64_t n = 0;
+
+	mutex_lock(&dtrace_lock);
+	list_for_each (l, &consumers)
+		n++;
+	mutex_unlock(&dtrace_lock);
+	return n;
+}
+SYSCTL_INT_CALL(kern_dtrace_consumers, "kern.dtrace.consumers", 0, consumer_count, NULL, 0,
+		INT32_MAX, "open files of /dev/dtrace");
+SYSCTL_U64_CALL(kern_dtrace_refused, "kern.dtrace.refused", 0, dtrace_refused, NULL,
+		"firings that came within a firing, since the boot");
+
+/* The dead-man: takes the probes from consumers that gave no sign of life, while there are some. */
+static void
+watch(void *arg)
+{
+	bool any = true;
+
+	while (any) {
+		thread_sleep_ns(WATCH_NS, 0, "dtrace");
+		mutex_lock(&dtrace_lock);
+		any = false;
+		list_for_each (l, &consumers) {
+			struct dtrace_consumer *c = list_entry(l, struct dtrace_consumer, link);
+
+			if (c->enabled && clock_ns() - c->alive_ns > c->d.h.options.deadman_ns)
+				dtrace_stop(c, true);
+			any |= c->enabled && c->d.h.options.deadman_ns != UINT64_MAX;
+		}
+		watching = any;
+		mutex_unlock(&dtrace_lock);
+	}
+}
+
+struct dtrace_consumer *
+dtrace_consumer_open(int *error)
+{
+	struct dtrace_consumer *c = kmap_alloc(sizeof(*c));
+
+	*error = c == NULL ? -ENOMEM : 0;
+	if (c == NULL)
+		return NULL;
+	mutex_lock(&dtrace_lock);
+	if (list_empty(&consumers))
+		*error = dtrace_owner_begin();
+	if (*error == 0)
+		list_append(&consumers, &c->link);
+	mutex_unlock(&dtrace_lock);
+	if (*error == 0)
+		return c;
+	kmap_free(c);
+	return NULL;
+}
+
+void
+dtrace_detach(struct dtrace_consumer *c)
+{
+	mutex_lock(&dtrace_lock);
+	dtrace_unload(c);
+	list_remove(&c->link);
+	if (list_empty(&consumers))
+		dtrace_owner_end();
+	uprobe_in_free(&c->pids);
+	mutex_unlock(&dtrace_lock);
+	kmap_free(c);
+}
+
+int
+dtrace_consumer_load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image,
+		     size_t size)
+{
+	struct dif_refusal why = {UINT32_MAX, 0, NULL};
+	uint32_t *matches = NULL;
+	int error = image != NULL ? dif_load(&c->d, image, size, cpu_count(), &why)
+				  : dif_load_arrays(&c->d, cpu_count(), &why);
+
+	l->clause = why.clause;
+	l->insn = why.insn;
+	if (why.error != NULL)
+		strlcpy(l->error, why.error, sizeof(l->error));
+	if (error != 0)
+		return error;
+	if (image != NULL && ((const struct dif_header *)image)->options.deadman_ns == 0)
+		c->d.h.options.deadman_ns = (uint64_t)deadman_s * 1000000000;
+	matches = kzalloc((c->d.h.clauses.count + 1) * sizeof(*matches));
+	error = matches != NULL ? dtrace_match(c, matches, l->error, sizeof(l->error)) : -ENOMEM;
+	l->matched = c->necbs;
+	if (error == 0 && l->matches != 0)
+		error = copy_out(l->matches, matches, c->d.h.clauses.count * sizeof(*matches));
+	kfree(matches);
+	if (error != 0)
+		dtrace_unload(c);
+	return error;
+}
+
+int
+dtrace_attach(const struct dif *made, const struct ktr_site *const *sites, dtrace_upcall *upcall,
+	      struct dtrace_consumer **to)
+{
+	struct dif_load l = {0};
+	int error;
+	struct dtrace_consumer *c = dtrace_consumer_open(&error);
+
+	if (c == NULL)
+		return error;
+	mutex_lock(&dtrace_lock);
+	c->only = sites;
+	c->upcall = upcall;
+	c->d = *made;
+	error = dtrace_consumer_load(c, &l, NULL, 0);
+	if (error == 0) {
+		c->d.h.options.deadman_ns = UINT64_MAX;
+		error = dtrace_go(c);
+	}
+	mutex_unlock(&dtrace_lock);
+	if (error == 0)
+		*to = c;
+	else
+		dtrace_detach(c);
+	return error;
+}
+
+int
+dtrace_consumer_go(struct dtrace_consumer *c)
+{
+	int error = 0;
+
+	if (!watching) {
+		watching = thread_create("dtrace", PRIO_KERN, watch, NULL) != NULL;
+		error = watching ? 0 : -ENOMEM;
+	}
+	return error != 0 ? error : dtrace_go(c);
+}
+
+/*
+ * The file gets the consumer that began with the boot, in the place of its own, which is empty but
+ * for probes of processes that it may have made.
+ */
+int
+dtrace_consumer_claim(struct dtrace_consumer **by)
+{
+	struct dtrace_consumer *c = *by;
+
+	if (c->d.state != DIF_EMPTY)
+		return -EBUSY;
+	if (anonymous == NULL)
+		return -ENOENT;
+	list_remove(&c->link);
+	uprobe_in_free(&c->pids);
+	kmap_free(c);
+	*by = anonymous;
+	anonymous->alive_ns = clock_ns();
+	anonymous->d.h.options.deadman_ns = anonymous_deadman_ns;
+	anonymous = NULL;
+	return 0;
+}
+
+/* A file's bytes, and how many. NULL: there is no such file, no memory, or it is too large. */
+static uint8_t *
+read_image(const char *path, size_t *size)
+{
+	uint8_t *image = NULL;
+	struct file *f;
+
+	if (file_open(path, O_RDONLY, 0, &f) != 0)
+		return NULL;
+	*size = vnode_size(f->vn);
+	if (*size > 0 && *size <= DIF_MAX_IMAGE)
+		image = kmap_alloc(*size);
+	if (image != NULL && file_read(f, image, *size) != (int64_t)*size) {
+		kmap_free(image);
+		image = NULL;
+	}
+	file_unref(f);
+	return image;
+}
+
+/* Begins with what the boot image brought, for whoever claims it. dtrace_lock held. */
+static int
+begin_anonymous(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image, size_t size)
+{
+	int error = dtrace_owner_begin();
+
+	list_append(&consumers, &c->link);
+	if (error == 0)
+		error = dtrace_consumer_load(c, l, image, size);
+	if (error == 0) {
+		anonymous_deadman_ns = c->d.h.options.deadman_ns;
+		c->d.h.options.deadman_ns = UINT64_MAX;
+		error = dtrace_consumer_go(c);
+	}
+	if (error == 0) {
+		anonymous = c;
+	} else {
+		dtrace_unload(c);
+		list_remove(&c->link);
+		dtrace_owner_end();
+	}
+	return error;
+}
+
+void
+dtrace_consumer_boot(const char *path)
+{
+	size_t size;
+	uint8_t *image = read_image(path, &size);
+	struct dtrace_consumer *c = image != NULL ? kmap_alloc(sizeof(*c)) : NULL;
+	struct dif_load l = {.clause = UINT32_MAX};
+
+	if (c != NULL) {
+		mutex_lock(&dtrace_lock);
+		if (begin_anonymous(c, &l, image, size) != 0) {
+			warnk("dtrace: %s: not loaded: %s\n", path, l.error);
+			kmap_free(c);
+		}
+		mutex_unlock(&dtrace_lock);
+	}
+	kmap_free(image);
+}

@@ -1,0 +1,206 @@
+/*
+ * vfs_remove.c - names are removed, and move. Locking: vfs.h.
+ */
+#include "kernel/fs/vfs.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/vfs_private.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/string.h"
+#include "kernel/proc/task.h"
+#include "ktr/sdt.h"
+
+#define NO_VNODE ((struct vnode *)NULL) /* for a probe: after an error there is none */
+
+SDT_PROVIDER_DECLARE(vfs);
+SDT_PROBE_DEFINE_TEXT(vfs, , , remove, "remove", ": vnode %p name %s error %d", 3, "struct vnode *",
+		      "char *", "int");
+
+static int
+may_remove(const struct walk *w, const struct vnode *vn)
+{
+	uint32_t user = proc_user();
+
+	if ((w->dir->mode & STICKY) && user != 0 && user != vn->uid && user != w->dir->uid)
+		return -EPERM;
+	return vn->fixed || vn->cover != NULL || vn->dev != w->dir->dev ? -EBUSY : 0;
+}
+
+/* Finds the name that w leads to, if it may be removed. dot: the error for "." and "..". vfs_lock
+ * held. */
+static int
+find_removable(struct walk *w, int dot, struct vname **n)
+{
+	bool want_dir = w->want_dir;
+	struct vnode *vn;
+	int error;
+
+	if (w->name[0] == '\0')
+		return -EBUSY; /* the root */
+	if (name_is_dot(w->name))
+		return dot;
+	w->want_dir = false; /* also with a slash, a symbolic link is itself removed */
+	error = walk_end(w, false, &vn);
+	if (error == 0 && want_dir && !S_ISDIR(vn->mode))
+		error = -ENOTDIR;
+	if (error == 0)
+		error = vfs_may_change(w);
+	if (error < 0)
+		return error;
+	*n = dir_find(w->dir, w->name);
+	return may_remove(w, vn);
+}
+
+int
+vnode_remove(struct vnode *cwd, const char *path, bool dir)
+{
+	struct vnode *vn = NULL;
+	struct vname *n;
+	struct walk w = {0};
+	int error;
+
+	mutex_lock(&vfs_lock);
+	error = path_walk(cwd, path, &w);
+	if (error == 0 && dir && w.dir->ops->rmdir != NULL) {
+		error = vfs_change_by(&w, w.dir->ops->rmdir);
+		mutex_unlock(&vfs_lock);
+		walk_done(&w);
+		return error;
+	}
+	if (error == 0)
+		error = find_removable(&w,
+				       !dir                       ? -EISDIR
+				       : strcmp(w.name, ".") == 0 ? -EINVAL
+								  : -ENOTEMPTY,
+				       &n);
+	if (error == 0)
+		vn = n->vn;
+	if (error == 0 && dir && !S_ISDIR(vn->mode))
+		error = -ENOTDIR;
+	else if (error == 0 && !dir && S_ISDIR(vn->mode))
+		error = -EISDIR;
+	else if (error == 0 && !list_empty(&vn->children))
+		error = -ENOTEMPTY;
+	if (error == 0)
+		dir_unlink(n);
+	mutex_unlock(&vfs_lock);
+	walk_done(&w);
+	SDT_CTR2(vfs, , , remove,
+		 SDT_ARGS3(error == 0 ? vn : NO_VNODE, vfs_trace_name(path), -error), KTR_VOP,
+		 "remove: name %s error %d", vfs_trace_name(path), -error);
+	if (error == 0)
+		vnode_unref(vn);
+	return error;
+}
+
+/* May `from` replace `to`? */
+static int
+may_replace(const struct vnode *from, const struct vnode *to)
+{
+	if (S_ISDIR(from->mode) != S_ISDIR(to->mode))
+		return S_ISDIR(to->mode) ? -EISDIR : -ENOTDIR;
+	return list_empty(&to->children) ? 0 : -ENOTEMPTY;
+}
+
+/* Is dir the directory vn, or in it? vfs_lock held. */
+static bool
+is_below(const struct vnode *dir, const struct vnode *vn)
+{
+	while (dir != vfs_root && dir != vn)
+		dir = dir->parent;
+	return dir == vn;
+}
+
+/* The vnodes of two names change places. vfs_lock held. */
+static int
+exchange(struct vname *a, struct vname *b)
+{
+	struct vnode *vn = a->vn;
+
+	if (is_below(a->dir, b->vn) || is_below(b->dir, vn))
+		return -EINVAL;
+	a->vn = b->vn;
+	b->vn = vn;
+	a->vn->name = a;
+	b->vn->name = b;
+	if (S_ISDIR(a->vn->mode))
+		a->vn->parent = a->dir;
+	if (S_ISDIR(b->vn->mode))
+		b->vn->parent = b->dir;
+	a->dir->mtime_ns = b->dir->mtime_ns = clock_real_now_ns();
+	return 0;
+}
+
+/*
+ * Renames. gone[]: the vnodes of the names that are removed, with their references. vfs_lock held.
+ */
+static int
+rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *gone[2])
+{
+	struct vname *n, *old;
+	struct vnode *vn;
+	int error = find_removable(from, -EBUSY, &n);
+
+	if (error < 0)
+		return error;
+	vn = n->vn;
+	if (vn->dev != to->dir->dev)
+		return -EXDEV;
+	if (flags & RENAME_EXCHANGE) {
+		error = find_removable(to, -EBUSY, &old);
+		return error == 0 ? exchange(n, old) : error;
+	}
+	if (to->name[0] == '\0' || name_is_dot(to->name))
+		return -EBUSY;
+	error = vfs_may_change(to);
+	if (error < 0)
+		return error;
+	if (to->want_dir && !S_ISDIR(vn->mode))
+		return -ENOTDIR;
+	if (is_below(to->dir, vn))
+		return -EINVAL; /* a directory cannot move into itself */
+	old = dir_find(to->dir, to->name);
+	if (old != NULL && (flags & RENAME_NOREPLACE))
+		return -EEXIST;
+	if (old != NULL && old->vn == vn)
+		return 0;
+	if (old != NULL && (error = may_replace(vn, old->vn)) == 0)
+		error = may_remove(to, old->vn);
+	if (error < 0)
+		return error;
+	error = dir_link(to->dir, vnode_ref(vn), to->name);
+	gone[0] = vn;
+	if (error < 0)
+		return -ENOSPC;
+	dir_unlink(n);
+	if (old != NULL) {
+		gone[1] = old->vn;
+		dir_unlink(old);
+	}
+	return 0;
+}
+
+int
+vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, const char *to,
+	     unsigned flags)
+{
+	struct vnode *gone[2] = {NULL, NULL};
+	struct walk a = {0}, b = {0};
+	int error;
+
+	mutex_lock(&vfs_lock);
+	error = path_walk(cwd_from, from, &a);
+	if (error == 0)
+		error = path_walk(cwd_to, to, &b);
+	if (error == 0)
+		error = rename_locked(&a, &b, flags, gone);
+	mutex_unlock(&vfs_lock);
+	walk_done(&a);
+	walk_done(&b);
+	CTR3(KTR_VOP, "rename: from %s to %s error %d", vfs_trace_name(from), vfs_trace_name(to),
+	     -error);
+	vnode_unref(gone[0]);
+	vnode_unref(gone[1]);
+	return error;
+}

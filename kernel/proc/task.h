@@ -1,0 +1,81 @@
+/*
+ * task.h - what files, devices and locks ask of the current process: whose it is, where it stands
+ * in the tree of names, what it has open, what it may take, and whether a signal ends its wait. A
+ * kernel thread is user 0, in the root of the machine, without a limit.
+ *
+ * Functions without a word on their context: any context.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/abi/resource.h"
+
+struct file;
+struct filetable;
+struct uidinfo;
+struct vnode;
+
+#define FILES_HELD 4 /* files that a system call may use at once */
+
+/* What a thread's system call has a reference to until it ends, since other threads may close it.
+ */
+struct held {
+	struct file *files[FILES_HELD];
+	unsigned nfiles;
+	struct vnode *cwd; /* NULL: it has not asked for it */
+};
+
+/* The current thread's, of a process. */
+struct held *proc_held(void);
+/* Has the current process several threads? False in kernel threads. */
+bool proc_is_threaded(void);
+
+/* The current process's files. */
+struct filetable *proc_files(void);
+/* The current process's number. */
+uint32_t proc_pid(void);
+/* The user and the group that count, and the real user. */
+uint32_t proc_user(void);
+uint32_t proc_group(void);
+uint32_t proc_real_user(void);
+/* Is the current process, or kernel thread, in a group? */
+bool proc_in_group(uint32_t gid);
+/* The same with the real group in the place of the effective one. */
+bool proc_in_real_group(uint32_t gid);
+/* The user to whom allocations are counted: the current process's. */
+struct uidinfo *curuidinfo(void);
+/* The current process's limit, RLIMIT_…; RLIM_INFINITY in kernel threads. */
+uint64_t proc_limit(unsigned resource);
+/* Permission bits that the current process does not give to what it makes. */
+uint32_t proc_umask(void);
+
+/*
+ * The current process's directory, which stays until the system call has ended; NULL in kernel
+ * threads. Thread context, no spin lock held.
+ */
+struct vnode *proc_cwd(void);
+/* Makes vn, whose reference this takes over, that directory. Returns the old one with its
+ * reference. */
+struct vnode *proc_chdir(struct vnode *vn);
+
+/* The root of the current process's paths; NULL: that of the machine. vfs_lock held. */
+struct vnode *proc_root(void);
+/*
+ * Makes vn, whose reference this takes over, the root of its paths. Returns the old one with its
+ * reference, or NULL. vfs_lock held.
+ */
+struct vnode *proc_change_root(struct vnode *vn);
+
+/* Signals the current thread (SIGPIPE, SIGXFSZ). Thread context; a kernel thread gets none. */
+void proc_signal_self(int sig);
+/*
+ * The current thread blocks the signals in mask until its system call has ended and a handler has
+ * been prepared; then the old mask is back.
+ */
+void proc_signals_mask(uint64_t mask);
+/* Brings the old mask back now. */
+void proc_signals_unmask(void);
+/* Is there a signal to act on? Long kernel loops and sleeps call this. */
+bool proc_signal_pending(void);

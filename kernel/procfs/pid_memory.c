@@ -1,0 +1,182 @@
+/*
+ * pid_memory.c - /proc/PID/cmdline, environ, maps, mem: the memory of a process. Locking: procfs.h.
+ */
+#include "arch/mmu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/mm/heap.h"
+#include "kernel/proc/proc.h"
+#include "kernel/procfs/procfs.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/vm/vm.h"
+
+/* The address space of a process, with a reference. NULL: it has none, or has ended. */
+static struct vmspace *
+pid_space_of(uint32_t pid)
+{
+	struct vmspace *vm = NULL;
+	const struct proc *p;
+
+	spin_lock(&proc_lock);
+	p = proc_find(pid);
+	if (p != NULL && p->vm != NULL)
+		vm = vm_ref(p->vm);
+	spin_unlock(&proc_lock);
+	return vm;
+}
+
+/* Copies [from, to) of the space, which it drops. */
+static void
+copy_memory(struct vmspace *vm, uint64_t from, uint64_t to, struct sbuf *out)
+{
+	char piece[256];
+	size_t n = 0;
+
+	for (; from < to; from += n) {
+		n = to - from < sizeof(piece) ? to - from : sizeof(piece);
+		n = vm_read(vm, from, piece, n);
+		if (n == 0)
+			break;
+		sbuf_write(out, piece, n);
+	}
+	vm_destroy(vm);
+}
+
+int
+procfs_cmdline(const struct procfs_node *n, struct sbuf *out)
+{
+	struct vmspace *vm = pid_space_of(n->pid);
+	struct vm_info info;
+
+	if (vm == NULL)
+		return 0;
+	vm_info_get(vm, &info);
+	copy_memory(vm, info.args, info.args_end, out);
+	return 0;
+}
+
+int
+procfs_environ(const struct procfs_node *n, struct sbuf *out)
+{
+	struct vmspace *vm = pid_space_of(n->pid);
+	struct vm_info info;
+
+	if (vm == NULL)
+		return 0;
+	vm_info_get(vm, &info);
+	copy_memory(vm, info.args_end, info.env_end, out);
+	return 0;
+}
+
+static void
+show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out, char *path)
+{
+	size_t start = out->len;
+	const char *name = "";
+	struct vnode *vn = r->object;
+
+	sbuf_printf(out, "%08lx-%08lx %c%c%c%c %08lx 00:%02x %lu ", r->start, r->end,
+		    r->prot & MMU_READ ? 'r' : '-', r->prot & MMU_WRITE ? 'w' : '-',
+		    r->prot & MMU_EXEC ? 'x' : '-', r->shared ? 's' : 'p',
+		    vn != NULL ? r->offset : 0, vn != NULL ? vn->dev : 0, vn != NULL ? vn->ino : 0);
+	if (vn != NULL)
+		name = vnode_path(vn, path, PATH_MAX, NULL) > 0 ? path : "(deleted)";
+	else if (r->end > info->brk_start && r->start < info->brk_end)
+		name = "[heap]";
+	else if (r->end == VM_STACK_TOP)
+		name = "[stack]";
+	while (*name != '\0' && out->len - start < 73)
+		sbuf_putc(out, ' ');
+	sbuf_printf(out, "%s\n", name);
+}
+
+int
+procfs_maps(const struct procfs_node *n, struct sbuf *out)
+{
+	struct vmspace *vm = pid_space_of(n->pid);
+	char *path = kmalloc(PATH_MAX);
+	struct vm_range r = {0};
+	struct vm_info info;
+
+	if (vm != NULL && path != NULL) {
+		vm_info_get(vm, &info);
+		while (vm_range_next(vm, &r)) {
+			show_area(&r, &info, out, path);
+			vnode_unref(r.object);
+		}
+	}
+	kfree(path);
+	if (vm != NULL)
+		vm_destroy(vm);
+	return path != NULL ? 0 : -ENOMEM;
+}
+
+/* mem: the space that the process had when it was opened. */
+static int
+mem_open(struct file *f)
+{
+	const struct procfs_node *n = f->vn->data;
+	int error = procfs_may_look(n->pid);
+
+	f->priv = error == 0 ? pid_space_of(n->pid) : NULL;
+	return error;
+}
+
+static void
+mem_release(struct file *f)
+{
+	if (f->priv != NULL)
+		vm_destroy(f->priv);
+}
+
+/* Reads or writes a piece. Bytes, 0: all is done; -EIO: nothing is there. */
+static int64_t
+mem_piece(struct vmspace *vm, struct uio *u, uint64_t off, bool write)
+{
+	char piece[256];
+	size_t n = u->resid < sizeof(piece) ? u->resid : sizeof(piece), moved;
+	int error = write && n > 0 ? uio_take(u, piece, n) : 0;
+
+	if (error < 0 || n == 0)
+		return error;
+	moved = write ? vm_poke(vm, off, piece, n) : vm_peek(vm, off, piece, n);
+	if (!write && moved > 0)
+		error = uio_put(u, piece, moved);
+	return error < 0 ? error : moved > 0 ? (int64_t)moved : -EIO;
+}
+
+static int64_t
+mem_move(struct file *f, struct uio *u, uint64_t *off, bool write)
+{
+	int64_t done = 0, n = 0;
+
+	while (f->priv != NULL && !proc_signal_pending() &&
+	       (n = mem_piece(f->priv, u, *off, write)) > 0) {
+		*off += (uint64_t)n;
+		done += n;
+	}
+	return done > 0 ? done : n;
+}
+
+static int64_t
+mem_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	return mem_move(f, u, off, false);
+}
+
+static int64_t
+mem_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	return mem_move(f, u, off, true);
+}
+
+const struct vnode_ops procfs_mem_ops = {
+    .open = mem_open,
+    .release = mem_release,
+    .read = mem_read,
+    .write = mem_write,
+    .destroy = procfs_node_destroy,
+};

@@ -1,0 +1,40 @@
+/*
+ * syscall.h - every system call: int64_t sys_NAME(const uint64_t a[6]) takes the six argument
+ * registers and returns a result or -errno. Thread context of the process, interrupts on. The
+ * meanings are Linux's; kernel/abi/kestrel.h describes Kestrel's own calls.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* Of all architectures: the older forms are compiled for those, too, that do not have them. */
+#define SYSCALL(nr, name, ...) int64_t sys_##name(const uint64_t a[6]);
+#include "kernel/abi/syscalls.def"
+#undef SYSCALL
+
+/* What a system call does that a signal has interrupted. */
+enum syscall_restart {
+	RESTART_NOT,    /* no such call */
+	RESTART_FINAL,  /* it ends with EINTR */
+	RESTART_WAITED, /* for a handler: it begins again if there was none */
+	RESTART_TIMED,  /* like Linux: WAITED with a timeout, the fourth argument, else AGAIN */
+	RESTART_AGAIN,  /* it begins again, unless a handler without SA_RESTART ran */
+	RESTART_ALWAYS, /* it begins again */
+};
+
+/*
+ * May a call that returns ENOMEM be made again? Not if it may have had an effect that it would not
+ * have again: of several commands to a file of tracefs some are done then. rt_sigreturn() has not
+ * failed: it returns what the interrupted program had in this register.
+ */
+enum syscall_enomem { ENOMEM_RETRY, ENOMEM_ONCE };
+
+/* A row of kernel/abi/syscalls.def. */
+struct syscall {
+	const char *name; /* "": unknown */
+	enum syscall_restart restart;
+	enum syscall_enomem enomem;
+};
+
+/* Of any number; an unknown one has an empty name. */
+const struct syscall *syscall_find(uint64_t nr);

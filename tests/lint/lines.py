@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""lines.py - checks that no file of the sources has more than 600 lines, and no folder more than its budget; TAP.
+
+usage: tests/lint/lines.py [--table] [ROOT]
+
+Counts C, headers, assembly, Python, D and .def, without tests/. The table below has a limit for each folder, with all
+folders in it that the table does not name. Who needs more raises it in a commit of its own, which says why. --table
+prints the table anew, from what is there.
+"""
+import os
+import subprocess
+import sys
+
+FILE_LINES = 600
+SUFFIXES = (".c", ".h", ".S", ".py", ".d", ".def")
+BUDGETS = {
+    "": 350,
+    "arch": 750,
+    "arch/aarch64": 3300,
+    "arch/aarch64/md": 750,
+    "arch/x86_64": 3650,
+    "arch/x86_64/md": 700,
+    "kernel": 700,
+    "kernel/abi": 2150,
+    "kernel/debug": 4300,
+    "kernel/dev": 2750,
+    "kernel/dtrace": 5950,
+    "kernel/fs": 8100,
+    "kernel/ftrace": 2200,
+    "kernel/ftrace/buffer": 2150,
+    "kernel/ftrace/event": 3950,
+    "kernel/ftrace/hist": 2750,
+    "kernel/ftrace/tracer": 1750,
+    "kernel/ktrace": 1600,
+    "kernel/lib": 2800,
+    "kernel/mm": 2100,
+    "kernel/probe": 4050,
+    "kernel/probe/host": 900,
+    "kernel/proc": 8550,
+    "kernel/procfs": 1800,
+    "kernel/sched": 3100,
+    "kernel/sync": 750,
+    "kernel/sysctl": 1150,
+    "kernel/trace": 2050,
+    "kernel/vm": 1850,
+    "ktr": 10500,
+    "ktr/examples/riscv64-virt": 450,
+    "ktr/port/host": 500,
+    "ktr/tools": 5100,
+    "ktr/tools/export": 6000,
+    "ktr/tools/model": 1550,
+    "ktr/tools/report": 2150,
+    "qemu/gdb": 700,
+    "userland/bin": 750,
+    "userland/bin/dtrace": 2800,
+    "userland/bin/dtrace/check": 2850,
+    "userland/bin/dtrace/gen": 1650,
+    "userland/bin/dtrace/read": 2400,
+    "userland/bin/dtrace/run": 2750,
+    "userland/bin/kdump": 1900,
+    "userland/bin/ktr": 800,
+    "userland/bin/load": 900,
+    "userland/lib": 500,
+}
+STEP = 50
+
+
+def count(root):
+    """(lines of each file, lines of each folder of the table)."""
+    out = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], check=True, capture_output=True,
+                         text=True).stdout.split("\n")
+    files = {}
+    for f in out:
+        if f.endswith(SUFFIXES) and not f.startswith("tests/") and os.path.exists(os.path.join(root, f)):
+            with open(os.path.join(root, f), "rb") as data:
+                files[f] = data.read().count(b"\n")
+    folders = dict.fromkeys(BUDGETS, 0)
+    for f, n in files.items():
+        folder = os.path.dirname(f)
+        while folder and folder not in folders:
+            folder = os.path.dirname(folder)
+        folders[folder] = folders.get(folder, 0) + n
+    return files, folders
+
+
+def print_table(root):
+    """The table, with a folder's name where it has more than 300 lines of its own."""
+    files, sizes = count(root)[0], {}
+    for f, n in files.items():
+        sizes[os.path.dirname(f)] = sizes.get(os.path.dirname(f), 0) + n
+    BUDGETS.clear()
+    BUDGETS.update((f, 0) for f, n in sizes.items() if n > 300)
+    for folder, n in sorted(count(root)[1].items()):
+        print(f'    "{folder}": {n + STEP + -n % STEP},')
+
+
+def main(argv):
+    args = [a for a in argv[1:] if a != "--table"]
+    root = args[0] if args else os.path.join(os.path.dirname(__file__), "..", "..")
+    if "--table" in argv:
+        return print_table(root)
+    files, folders = count(root)
+    bad = [f"{f}: found {n} lines, expected at most {FILE_LINES}" for f, n in sorted(files.items()) if n > FILE_LINES]
+    bad += [f"{f or '.'}/: found {n} lines, expected at most {BUDGETS.get(f, 0)} (tests/lint/lines.py)"
+            for f, n in sorted(folders.items()) if n > BUDGETS.get(f, 0)]
+    print("1..1")
+    for line in bad:
+        print(f"# {line}")
+    print(f"{'not ok' if bad else 'ok'} 1 - files and folders stay within their budgets")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
