@@ -40,7 +40,7 @@ next_cpu(unsigned self)
 
 /* Checks CPU n; the last look was `passed` ticks ago. Interrupts off. */
 static void
-watch(unsigned n, unsigned passed)
+watchdog_watch(unsigned n, unsigned passed)
 {
 	struct pcpu *pc = this_pcpu();
 	uint64_t ticks = __atomic_load_n(&pcpus[n]->ticks, __ATOMIC_RELAXED) +
@@ -68,7 +68,7 @@ watch(unsigned n, unsigned passed)
 static void
 watchdog_tick(void)
 {
-	watch(next_cpu(arch_cpu()), 1);
+	watchdog_watch(next_cpu(arch_cpu()), 1);
 }
 
 HOOK(clock_tick, watchdog_tick);
@@ -77,7 +77,7 @@ HOOK(clock_tick, watchdog_tick);
 static void
 watchdog_late(void)
 {
-	watch(this_pcpu()->late_cpu, SMP_CALL_LATE_NS / (1000000000 / HZ));
+	watchdog_watch(this_pcpu()->late_cpu, SMP_CALL_LATE_NS / (1000000000 / HZ));
 }
 
 HOOK(call_late, watchdog_late);

@@ -41,8 +41,8 @@ static int
 prev_open_image(struct prev_reader *r, char *err, size_t errlen)
 {
 	ktr_persist_reader_init(&r->region, prev);
-	return ktr_image_open(&r->image, ktr_persist_read, &r->region,
-			      ktr_persist_root(&r->region), err, errlen);
+	return ktr_image_open(&r->image, ktr_persist_read, &r->region, ktr_persist_root(&r->region),
+			      err, errlen);
 }
 
 static int
