@@ -215,6 +215,9 @@ become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe)
 	spin_lock(&proc_lock);
 	proc_set_space(p, vm);
 	p->exe = exe;
+	p->changed_uid = p->ruid != p->uid || p->rgid != p->gid;
+	p->suid = p->uid;
+	p->sgid = p->gid;
 	curthread()->tls = 0;
 	curlwp()->clear_tid = curlwp()->robust = 0;
 	proc_signals_exec(p);
@@ -403,9 +406,6 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	old_tid = curthread()->tid;
 	proc_become_first();
 	become(p, vm, name, vn);
-	p->changed_uid = p->ruid != p->uid || p->rgid != p->gid;
-	p->suid = p->uid;
-	p->sgid = p->gid;
 	set_program(p, path);
 	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));
 	arch_tf_init_user(tf, program.start, sp);

@@ -369,15 +369,16 @@ set_groups_to(enum how how, struct three to)
 }
 
 /*
- * What has changed its user may have secrets of the old one in its memory, until it executes a
- * program.
+ * All ids of the process must be the caller's, as ptrace(2) says. What has changed its user may
+ * have secrets of the old one in its memory, until it executes a program.
  */
 bool
 proc_may_trace(const struct proc *p)
 {
-	uint32_t uid = curproc()->uid;
+	uint32_t uid = curproc()->uid, gid = curproc()->gid;
 
-	return uid == 0 || (uid == p->uid && !p->changed_uid);
+	return uid == 0 || (!p->changed_uid && uid == p->ruid && uid == p->uid && uid == p->suid &&
+			    gid == p->rgid && gid == p->gid && gid == p->sgid);
 }
 
 int64_t

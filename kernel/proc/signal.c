@@ -67,14 +67,18 @@ deliverable(const struct proc *p, const struct lwp *l)
 	return (p->sig_pending | l->sig_pending) & (~l->sig_blocked | UNSTOPPABLE);
 }
 
+/* Has the thread to stop with its process? Not if its tracer let it go on. proc_lock held. */
+static bool
+is_stopped(const struct proc *p, const struct lwp *l)
+{
+	return p->state == PROC_STOPPED && !(l->ptrace != NULL && l->ptrace->passed);
+}
+
 void
 proc_signals_update_thread(struct proc *p, struct lwp *l)
 {
-	const struct ptrace *pt = l->ptrace;
-	bool stops = pt != NULL && pt->interrupt;
+	bool stops = is_stopped(p, l) || (l->ptrace != NULL && l->ptrace->interrupt);
 	bool must = deliverable(p, l) != 0 || p->exiting || l->dying || stops;
-
-	must |= p->state == PROC_STOPPED && !(pt != NULL && pt->passed);
 
 	/* seq_cst: a thread that goes to sleep looks at it afterwards */
 	__atomic_store_n(&l->thread->signalled, must, __ATOMIC_SEQ_CST);
@@ -227,6 +231,7 @@ signal_post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *i
 		proc_signals_drop(p, BIT(SIGCONT));
 	if (sig == SIGCONT || sig == SIGKILL) {
 		proc_signals_drop(p, STOP_SIGNALS);
+		for_each_lwp(any, p) any->sig_stops = false;
 		if (p->state == PROC_STOPPED) {
 			p->state = PROC_ALIVE;
 			wakeup(&p->state);
@@ -370,7 +375,7 @@ proc_signal_ends(void)
 	const struct proc *p = curproc();
 	const struct lwp *l = curlwp();
 
-	return p->exiting || l->dying || p->state == PROC_STOPPED ||
+	return p->exiting || l->dying || is_stopped(p, l) ||
 	       (deliverable(p, l) & ~p->sig_caught) != 0;
 }
 
@@ -527,6 +532,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		if (sig == 0)
 			break;
 		any = true;
+		l->sig_stops = true;
 		if (ptrace_traced(l) && sig != SIGKILL) {
 			sig = ptrace_signal(sig, &info);
 			if (is_elsewhere(tf, pc, call))
@@ -549,7 +555,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			sig = SIGSEGV;
 		} else if (BIT(sig) & STOP_SIGNALS) {
 			/* Nobody would continue an orphaned group that the terminal stops. */
-			if (sig == SIGSTOP || !proc_orphaned(p->pgid, 0))
+			if (l->sig_stops && (sig == SIGSTOP || !proc_orphaned(p->pgid, 0)))
 				stop_all(p, sig);
 			continue;
 		}

@@ -1,7 +1,7 @@
 /*
  * persist_fuzz.c - memory that may be the log of an earlier boot: whatever its bytes, nothing
  * outside the region is read, and what is read equals the bytes of a window, unless a checksum is
- * wrong.
+ * wrong. A damaged header is replaced by its copy or refused.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -27,10 +27,10 @@ make_header(struct fuzz_input *in, struct ktr_persist *h, uint8_t how)
 		*w = (struct ktr_persist_window){fuzz_number(in), fuzz_number(in), fuzz_number(in),
 						 fuzz_number(in)};
 	}
-	h->size = how & 1 ? fuzz_number(in) : sizeof(*h) + in->left + (how & 4 ? MORE : 0);
+	h->root = fuzz_number(in);
+	h->spare = fuzz_number(in);
+	h->size = how & 1 ? fuzz_number(in) : KTR_PERSIST_HEAD + in->left + (how & 4 ? MORE : 0);
 	h->crc = ktr_crc32c(&h->version, sizeof(*h) - offsetof(struct ktr_persist, version));
-	if (how & 2)
-		((uint8_t *)h)[fuzz_byte(in) % sizeof(*h)] ^= fuzz_byte(in);
 }
 
 /* Does a window have these bytes at va? */
@@ -62,16 +62,24 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ns[i] = fuzz_number(&in) % (READ_MAX + 1);
 	}
 	make_header(&in, &h, how);
-	room = sizeof(h) + in.left + (how & 4 ? MORE : 0);
+	room = KTR_PERSIST_HEAD + in.left + (how & 4 ? MORE : 0);
 	region = calloc(1, room);
 	FUZZ_CHECK(region != NULL, "no memory");
+	memcpy(region + KTR_PERSIST_HEAD / 2, &h, sizeof(h));
 	memcpy(region, &h, sizeof(h));
-	memcpy(region + sizeof(h), in.p, in.left);
-	FUZZ_CHECK(!ktr_persist_valid(region, PHYS + 1, room), "a copy elsewhere");
-	FUZZ_CHECK(!ktr_persist_valid(region, PHYS, sizeof(h) - 1), "a part of a header");
-	if (ktr_persist_valid(region, PHYS, room)) {
-		FUZZ_CHECK(h.size >= sizeof(h) && h.size <= room, "%ju bytes", (uintmax_t)h.size);
+	memcpy(region + KTR_PERSIST_HEAD, in.p, in.left);
+	if (how & 2)
+		region[fuzz_byte(&in) % sizeof(h)] ^= fuzz_byte(&in);
+	if (how & 8)
+		region[KTR_PERSIST_HEAD / 2 + fuzz_byte(&in) % sizeof(h)] ^= fuzz_byte(&in);
+	FUZZ_CHECK(!ktr_persist_open(region, PHYS + 1, room), "a copy elsewhere");
+	FUZZ_CHECK(!ktr_persist_open(region, PHYS, KTR_PERSIST_HEAD - 1), "a part of a header");
+	if (ktr_persist_open(region, PHYS, room)) {
+		FUZZ_CHECK(memcmp(region, &h, sizeof(h)) == 0, "a header that nobody wrote");
+		FUZZ_CHECK(h.size >= KTR_PERSIST_HEAD && h.size <= room, "%ju bytes",
+			   (uintmax_t)h.size);
 		ktr_persist_reader_init(&r, (const struct ktr_persist *)region);
+		(void)ktr_persist_root(&r);
 		for (unsigned i = 0; i < READS; i++)
 			if (ktr_persist_read(&r, vas[i], bytes, ns[i]))
 				FUZZ_CHECK(stands((const struct ktr_persist *)region, vas[i], bytes,

@@ -455,6 +455,91 @@ end_is_told_twice(void)
 	return good;
 }
 
+static int
+stops_and_forks(void)
+{
+	int status;
+	pid_t pid;
+
+	raise(SIGSTOP);
+	pid = fork();
+	if (pid == 0)
+		_exit(3);
+	return waitpid(pid, &status, 0) == pid && status == 3 << 8 ? 7 : 1;
+}
+
+/* A tracer lets a thread go on though its group is stopped: its calls do not wait for the group. */
+static bool
+forks_in_a_stop(void)
+{
+	pid_t pid = start(stops_and_forks);
+
+	return pid > 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 && is_stop(next(pid), SIGSTOP) &&
+	       ptrace(PTRACE_CONT, pid, 0, SIGSTOP) == 0 && is_stop(next(pid), SIGSTOP) &&
+	       ptrace(PTRACE_CONT, pid, 0, 0) == 0 && is_stop(next(pid), SIGCHLD) &&
+	       ptrace(PTRACE_CONT, pid, 0, SIGCHLD) == 0 && next(pid) == 7 << 8;
+}
+
+static int
+stops_itself(void)
+{
+	raise(SIGSTOP);
+	return 7;
+}
+
+/* SIGCONT comes while the tracer holds the signal that stops: it stops nothing any more. */
+static bool
+stop_is_called_off(void)
+{
+	pid_t pid = start(stops_itself);
+
+	return pid > 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 && is_stop(next(pid), SIGSTOP) &&
+	       kill(pid, SIGCONT) == 0 && ptrace(PTRACE_CONT, pid, 0, SIGSTOP) == 0 &&
+	       is_stop(next(pid), SIGCONT) && ptrace(PTRACE_CONT, pid, 0, 0) == 0 &&
+	       next(pid) == 7 << 8;
+}
+
+/* Waits until the child has executed a program as that group and user 1000. */
+static pid_t
+executed_as(gid_t gid)
+{
+	int ends[2];
+	char byte;
+	pid_t pid = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
+
+	if (pid == 0 && setgid(gid) == 0 && setuid(1000) == 0)
+		execl("/bin/sleep", "sleep", "1000", NULL);
+	if (pid == 0)
+		_exit(1);
+	close(ends[1]);
+	read(ends[0], &byte, 1);
+	close(ends[0]);
+	return pid;
+}
+
+static int
+attaches(void *pid)
+{
+	if (setgid(1000) != 0 || setuid(1000) != 0)
+		return 1;
+	if (ptrace(PTRACE_ATTACH, *(pid_t *)pid, 0, 0) != 0)
+		return errno == EPERM ? 2 : 3;
+	/* It ends while it holds the signal; whoever sent SIGKILL meanwhile waits for the end. */
+	return is_stop(next(*(pid_t *)pid), SIGSTOP) ? 0 : 4;
+}
+
+/* User 1000 traces what has its user and its group. */
+static bool
+groups_count(void)
+{
+	pid_t own = executed_as(1000), other = executed_as(1001);
+	bool good = in_child(attaches, &own) == 0 && in_child(attaches, &other) == 2;
+
+	kill(own, SIGKILL);
+	kill(other, SIGKILL);
+	return waitpid(own, NULL, 0) == own && waitpid(other, NULL, 0) == other && good;
+}
+
 static bool
 others_are_refused(void)
 {
@@ -480,5 +565,9 @@ test_ptrace(void)
 	result(tracer_ends(0) && tracer_ends(PTRACE_O_EXITKILL),
 	       "a debugger that ends leaves its programs, or kills them");
 	result(end_is_told_twice(), "a traced process's end is told to both, the tracer first");
+	result(forks_in_a_stop(), "a thread that goes on in a stopped group forks");
+	result(stop_is_called_off(), "SIGCONT calls off a stop that the tracer holds");
 	result(others_are_refused(), "what is not traced is refused");
+	if (getuid() == 0 && access("/proc/sys/kernel/yama/ptrace_scope", F_OK) != 0)
+		result(groups_count(), "a user traces what has his user and group");
 }
