@@ -61,22 +61,27 @@ tell_orphans(const struct proc *p, const struct proc *parent, bool ends)
 	}
 }
 
-/* Gives a dying process's children to process 1. proc_lock held. */
+/* Gives a process to process 1, which waits for its end. proc_lock held. */
+static void
+give_child_away(struct proc *c)
+{
+	list_remove(&c->sibling);
+	c->parent = init_proc;
+	list_append(&init_proc->children, &c->sibling);
+	if (c->state == PROC_ZOMBIE)
+		wakeup(init_proc);
+}
+
+/* The same for the children of a process that dies. proc_lock held. */
 static void
 give_children_away(struct proc *p)
 {
-	bool zombies = false;
-
 	list_for_each_safe (l, &p->children) {
 		struct proc *c = list_entry(l, struct proc, sibling);
-		list_remove(l);
-		c->parent = init_proc;
-		list_append(&init_proc->children, &c->sibling);
-		zombies |= c->state == PROC_ZOMBIE;
+
+		give_child_away(c);
 		tell_orphans(c, p, false);
 	}
-	if (zombies)
-		wakeup(init_proc);
 }
 
 /* Nothing dumps core. */
@@ -148,14 +153,27 @@ proc_become_first(void)
 	thread_change_tid(p->pid);
 }
 
-void
-proc_tell_end(struct proc *p, struct proc *parent)
+/* Children that end leave no zombies, though they may send SIGCHLD. */
+static bool
+wants_no_zombies(const struct proc *p)
 {
+	const struct kernel_sigaction *act = &p->sig_action[SIGCHLD - 1];
+
+	return act->sa_handler == SIG_IGN || (act->sa_flags & SA_NOCLDWAIT);
+}
+
+void
+proc_tell_end(struct proc *p)
+{
+	struct proc *parent = p->parent;
+
 	proc_signal_info_locked(parent, SIGCHLD,
 				&(struct proc_siginfo){exit_reason(p->wait_status), p->pid,
 						       .uid = p->ruid,
 						       .status = exit_value(p->wait_status)});
 	wakeup(parent);
+	if (wants_no_zombies(parent))
+		give_child_away(p);
 }
 
 /* The current thread is the last one of p, which ends with it. */
@@ -209,7 +227,7 @@ exit_process(struct proc *p)
 	curthread()->lwp = NULL;
 	curthread()->user_work = 0;
 	if (!ptrace_process_ends(p, wait_status))
-		proc_tell_end(p, p->parent);
+		proc_tell_end(p);
 	if (l->ui == NULL)
 		l = NULL; /* the first one: the parent may free it from now on */
 	spin_unlock(&proc_lock);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -494,6 +495,51 @@ groups_are_killed(void)
 	return true;
 }
 
+/* Three children end, of which the last one waits until the others have. */
+static bool
+none_is_waited_for(void)
+{
+	struct rusage before, after;
+	int status, gate[2];
+	bool good = pipe(gate) == 0 && getrusage(RUSAGE_CHILDREN, &before) == 0;
+	pid_t last = 0;
+	char byte;
+
+	for (int i = 0; i < 3 && good; i++) {
+		last = fork();
+		if (last == 0) {
+			close(gate[1]);
+			_exit(i < 2 || read(gate[0], &byte, 1) == 0 ? 5 : 6);
+		}
+	}
+	close(gate[1]);
+	close(gate[0]);
+	return good && FAILS(waitpid(-1, &status, 0), ECHILD) &&
+	       FAILS(waitpid(last, &status, WNOHANG), ECHILD) &&
+	       getrusage(RUSAGE_CHILDREN, &after) == 0 &&
+	       before.ru_utime.tv_usec == after.ru_utime.tv_usec &&
+	       before.ru_stime.tv_usec == after.ru_stime.tv_usec;
+}
+
+/* No zombies, but with SA_NOCLDWAIT the signal. */
+static int
+leaves_no_zombies(void *arg)
+{
+	pid_t pid;
+
+	handle(SIGCHLD, note, SA_NOCLDWAIT | SA_RESTART);
+	if (!none_is_waited_for() || seen == 0)
+		return 1;
+	signal(SIGCHLD, SIG_IGN);
+	if (!none_is_waited_for())
+		return 2;
+	signal(SIGCHLD, SIG_DFL);
+	pid = fork();
+	if (pid == 0)
+		_exit(7);
+	return waitpid(pid, NULL, 0) == pid ? 0 : 3;
+}
+
 void
 test_signals(void)
 {
@@ -511,6 +557,8 @@ test_signals(void)
 	result(in_child(faults_while_blocked, NULL) == 128 + SIGSEGV,
 	       "a fault whose signal is blocked kills");
 	result(in_child(aborts, NULL) == 128 + SIGABRT, "abort");
+	result(in_child(leaves_no_zombies, NULL) == 0,
+	       "children of a process that ignores SIGCHLD leave no zombies");
 	result(groups_are_killed(), "a killed group has no members left: none is made meanwhile");
 	result(children_are_told_of(), "SIGCHLD tells what happened to which child");
 	result(pipes_break(), "SIGPIPE has a handler");
