@@ -220,6 +220,7 @@ enum dif_own_op {
 	/* DIF_RET with 0 and with 1 of a program that does not change struct dif_run */
 	DIF_OWN_DONE,
 	DIF_OWN_FALSE,
+	DIF_OWN_LOG_DONE, /* DIF_LOG and DIF_OWN_DONE */
 	/* Of one that does: keys, or a record; more */
 	DIF_OWN_RET_RECORD,
 	DIF_OWN_RET_RESET,
