@@ -15,18 +15,14 @@
 #include "ktr/ring.h"
 #include "ktr/sdt.h"
 
-/* With 0 for what the firing does not give: who reads a probe of its own may look for more. */
+/* With 0 for what the firing does not give: who has made a probe may look for more in its events.
+ */
 static __attribute__((noinline)) void
 fire_record_whole(const struct ktr_firing *f)
 {
-	const uint64_t *a = f->args;
 	uint64_t args[KTR_MAXARGS] = {0};
-	if (f->nargs > KTR_MAXARGS) {
-		ktr_record_sdt7(f->site, a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
-		return;
-	}
-	for (unsigned i = 0; i < f->nargs; i++)
-		args[i] = a[i];
+	for (unsigned i = 0; i < f->nargs && i < KTR_MAXARGS; i++)
+		args[i] = f->args[i];
 	if (f->has_data)
 		ktr_log_record_data(&ktr_main, f->site, args, f->data, f->len);
 	else
@@ -39,7 +35,7 @@ ktr_fire_record(const struct ktr_firing *f)
 {
 	const struct ktr_site *site = f->site;
 	const uint64_t *a = f->args;
-	if (f->has_data || site->kind > KTR_SITE_RETURN) {
+	if (f->has_data || site->kind == KTR_SITE_MADE) {
 		if (f->nargs == 2 && !f->has_data) /* most of those that ktr_fire() fires */
 			ktr_record6(site, a[0], a[1], 0, 0, (struct ktr_pair){0, 0});
 		else
@@ -65,8 +61,11 @@ ktr_fire_record(const struct ktr_firing *f)
 	case 5:
 		ktr_record5(site, a[0], a[1], a[2], a[3], (struct ktr_pair){a[4], 0});
 		break;
-	default:
+	case 6:
 		ktr_record6(site, a[0], a[1], a[2], a[3], (struct ktr_pair){a[4], a[5]});
+		break;
+	default:
+		ktr_record_sdt7(site, a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
 	}
 }
 

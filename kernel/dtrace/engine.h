@@ -238,8 +238,6 @@ dif_code(const struct dif *d, uint32_t clause)
 	return &d->steps[d->clauses[clause].code];
 }
 
-/* Bytes of a variable's, or an aggregation's keys, at most; 0: the kinds are not valid. */
-uint32_t dif_keys_size(const struct dif *d, uint64_t kinds);
 /* Words of an aggregation's value; 0: its parameters are not valid. Sets *base (above). */
 uint32_t dif_agg_words(const struct dif_agg *a, int64_t *base);
 
