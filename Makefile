@@ -49,7 +49,7 @@ comma := ,
 # The kernel's names of files begin at the root: those that -I. has found, too.
 KERNEL_CFLAGS = -std=gnu11 -O2 -g -ffreestanding $(ARCH_CFLAGS) -fno-omit-frame-pointer \
 	-fno-optimize-sibling-calls -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables -fno-unwind-tables \
-	-fno-strict-aliasing -fwrapv $(WARN) -Wno-unused-parameter $(REPRODUCIBLE) -fmacro-prefix-map=./= $(KTR_DEFS) \
+	-fno-strict-aliasing -fwrapv $(WARN) $(REPRODUCIBLE) -fmacro-prefix-map=./= $(KTR_DEFS) \
 	-I. -Iarch/$(ARCH) -Ikernel/abi/$(ARCH) -Ikernel/trace
 # The guest's programs are Debian's busybox and our own over musl; qemu/fetch-guest gets both.
 GUEST := build/guest/$(ARCH)
@@ -207,12 +207,12 @@ $B/user_test: $(USER_TEST_OBJS) $B/user/libkestrel.a
 # Programs of Linux, for tests: the ordinary compiler's, static.
 $B/linux_test: $(wildcard tests/linux/*.[ch] tests/linux/$(ARCH)/*.c)
 	$(call say,LINK)
-	$Q$(CC) -std=gnu11 -O2 -g $(WARN) -Wno-unused-parameter -I. -static -pthread -o $@ $(filter %.c,$^) -lm
+	$Q$(CC) -std=gnu11 -O2 -g $(WARN) -I. -static -pthread -o $@ $(filter %.c,$^) -lm
 
 # The same, started by Debian's dynamic linker. Its libraries lie beside it, under the names that it asks for.
 $B/linux_test_dynamic: $B/linux_test
 	$(call say,LINK)
-	$Q$(CC) -std=gnu11 -O2 -g $(WARN) -Wno-unused-parameter -I. -pthread -o $@ tests/linux/*.c tests/linux/$(ARCH)/*.c -lm
+	$Q$(CC) -std=gnu11 -O2 -g $(WARN) -I. -pthread -o $@ tests/linux/*.c tests/linux/$(ARCH)/*.c -lm
 
 # The initial RAM disk: a newc archive, the same bytes from the same files.
 ROOT_FILES := $(shell find userland/root -type f) arch/$(ARCH)/regs.d

@@ -15,32 +15,58 @@
 #include "ktr/ring.h"
 #include "ktr/sdt.h"
 
+/* With 0 for what the firing does not give: who has made a probe may look for more in its events.
+ */
+static __attribute__((noinline)) void
+fire_record_whole(const struct ktr_firing *f)
+{
+	uint64_t args[KTR_MAXARGS] = {0};
+	for (unsigned i = 0; i < f->nargs && i < KTR_MAXARGS; i++)
+		args[i] = f->args[i];
+	if (f->has_data)
+		ktr_log_record_data(&ktr_main, f->site, args, f->data, f->len);
+	else
+		ktr_record6(f->site, args[0], args[1], args[2], args[3],
+			    (struct ktr_pair){args[4], args[5]});
+}
+
 void
 ktr_fire_record(const struct ktr_firing *f)
 {
+	const struct ktr_site *site = f->site;
 	const uint64_t *a = f->args;
-	uint64_t args[KTR_MAXARGS] = {0};
-	if (f->nargs > KTR_MAXARGS) {
-		ktr_record_sdt7(f->site, a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
+	if (f->has_data || site->kind == KTR_SITE_MADE) {
+		if (f->nargs == 2 && !f->has_data) /* most of those that ktr_fire() fires */
+			ktr_record6(site, a[0], a[1], 0, 0, (struct ktr_pair){0, 0});
+		else
+			fire_record_whole(f);
 		return;
 	}
-	if (f->nargs == 2 && f->frame != NULL) { /* the return of a function */
-		ktr_record2(f->site, a[0], a[1]);
-		return;
+	switch (f->nargs) {
+	case 0:
+		ktr_record0(site);
+		break;
+	case 1:
+		ktr_record1(site, a[0]);
+		break;
+	case 2:
+		ktr_record2(site, a[0], a[1]);
+		break;
+	case 3:
+		ktr_record3(site, a[0], a[1], a[2]);
+		break;
+	case 4:
+		ktr_record4(site, a[0], a[1], a[2], a[3]);
+		break;
+	case 5:
+		ktr_record5(site, a[0], a[1], a[2], a[3], (struct ktr_pair){a[4], 0});
+		break;
+	case 6:
+		ktr_record6(site, a[0], a[1], a[2], a[3], (struct ktr_pair){a[4], a[5]});
+		break;
+	default:
+		ktr_record_sdt7(site, a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
 	}
-	if (f->nargs == 2 && !f->has_data) { /* by ktr_fire() */
-		ktr_record6(f->site, a[0], a[1], 0, 0, (struct ktr_pair){0, 0});
-		return;
-	}
-	if (f->nargs < KTR_MAXARGS) {
-		for (unsigned i = 0; i < f->nargs; i++)
-			args[i] = a[i];
-		a = args;
-	}
-	if (f->has_data)
-		ktr_log_record_data(&ktr_main, f->site, a, f->data, f->len);
-	else
-		ktr_record6(f->site, a[0], a[1], a[2], a[3], (struct ktr_pair){a[4], a[5]});
 }
 
 static void
@@ -82,6 +108,13 @@ bool
 ktr_firing_logged(const struct ktr_firing *f)
 {
 	return logged(owners_of(f->site)) != 0;
+}
+
+void
+ktr_fire_once(const struct ktr_firing *f)
+{
+	if (logged(owners_of(f->site)) == 0)
+		ktr_fire_record(f);
 }
 
 void

@@ -71,6 +71,8 @@ bool ktr_firing_logged(const struct ktr_firing *f);
 
 /** Records an event of the firing: what the log does for owners without a hook. Any context. */
 void ktr_fire_record(const struct ktr_firing *f);
+/** The same, unless the log records it anyway, for an owner without a hook. For hooks. */
+void ktr_fire_once(const struct ktr_firing *f);
 
 /** Firings that an owner's hook has missed, because the CPU was in a hook. Any context. */
 uint64_t ktr_hook_refused(unsigned owner);

@@ -31,7 +31,8 @@ kdb_puts(const char *s)
 		console_putc(*s);
 }
 
-int
+/* Waits for a key. */
+static int
 kdb_getc(void)
 {
 	int c;
@@ -122,7 +123,7 @@ kdb_put(char c)
 		kdb_more();
 }
 
-void
+static void
 kdb_vprintf(const char *fmt, va_list ap)
 {
 	static char text[512]; /* static: the stack may be broken or full */

@@ -63,9 +63,6 @@ extern int kdb_panic_events;
 
 /* kdb_io.c: polled console. */
 void kdb_printf(const char *fmt, ...) PRINTF_LIKE(1, 2);
-void kdb_vprintf(const char *fmt, va_list ap);
-/* Waits for a key. */
-int kdb_getc(void);
 /*
  * Polls the keyboard during a long command. ^C sets kdb.quit; other keys are kept for the prompt.
  * Printing a line polls too.

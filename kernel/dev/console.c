@@ -150,7 +150,8 @@ console_write(const char *text, size_t len)
 	return true;
 }
 
-void
+/* Writes bytes unchanged, and waits for a limited time. For echo. Any context. */
+static void
 console_echo(const char *text, size_t len)
 {
 	enum console_claim claim = console_claim();
@@ -162,7 +163,10 @@ console_echo(const char *text, size_t len)
 	console_release(claim);
 }
 
-size_t
+/*
+ * Writes bytes unchanged, as many as the line takes without waiting. Returns how many. Any context.
+ */
+static size_t
 console_write_some(const char *buf, size_t len)
 {
 	enum console_claim claim;

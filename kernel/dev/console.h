@@ -22,12 +22,6 @@ void console_init(void);
  * console output; nothing was written. Any context.
  */
 bool console_write(const char *text, size_t len);
-/*
- * Writes bytes unchanged, as many as the line takes without waiting. Returns how many. Any context.
- */
-size_t console_write_some(const char *buf, size_t len);
-/* Writes bytes unchanged, and waits for a limited time. For echo. Any context. */
-void console_echo(const char *text, size_t len);
 
 /*
  * Writes a character,

@@ -100,7 +100,10 @@ decode_clause(struct dif *d, const struct dif_clause *c)
 		ring |= i->op == DIF_SPECULATE;
 	}
 	for (struct dif_step *i = begin; i < end; i++) {
-		if (i->op == DIF_RET && more)
+		if (i->op == DIF_LOG && i + 1 < end && i[1].op == DIF_RET && i[1].imm == 0 &&
+		    !more && !keeps)
+			i->op = DIF_OWN_LOG_DONE;
+		else if (i->op == DIF_RET && more)
 			i->op = DIF_OWN_RET_RESET;
 		else if (i->op == DIF_RET && keeps)
 			i->op = DIF_OWN_RET_RECORD;

@@ -220,6 +220,7 @@ enum dif_own_op {
 	/* DIF_RET with 0 and with 1 of a program that does not change struct dif_run */
 	DIF_OWN_DONE,
 	DIF_OWN_FALSE,
+	DIF_OWN_LOG_DONE, /* DIF_LOG and DIF_OWN_DONE */
 	/* Of one that does: keys, or a record; more */
 	DIF_OWN_RET_RECORD,
 	DIF_OWN_RET_RESET,
@@ -237,8 +238,6 @@ dif_code(const struct dif *d, uint32_t clause)
 	return &d->steps[d->clauses[clause].code];
 }
 
-/* Bytes of a variable's, or an aggregation's keys, at most; 0: the kinds are not valid. */
-uint32_t dif_keys_size(const struct dif *d, uint64_t kinds);
 /* Words of an aggregation's value; 0: its parameters are not valid. Sets *base (above). */
 uint32_t dif_agg_words(const struct dif_agg *a, int64_t *base);
 

@@ -69,7 +69,8 @@ check_header(const struct dif_header *h, size_t size)
 	return NULL;
 }
 
-uint32_t
+/* Bytes of a variable's, or an aggregation's keys, at most; 0: the kinds are not valid. */
+static uint32_t
 dif_keys_size(const struct dif *d, uint64_t kinds)
 {
 	uint32_t size = 0;

@@ -285,8 +285,7 @@ dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size)
 void
 dif_port_log(const struct ktr_firing *f)
 {
-	if (!ktr_firing_logged(f))
-		ktr_fire_record(f);
+	ktr_fire_once(f);
 }
 
 unsigned

@@ -233,6 +233,12 @@ OP(ret_done)
 	c->ended[0]++;
 }
 
+OP(log_done)
+{
+	c->ended[0]++;
+	dif_port_log(f);
+}
+
 OP(ret_false)
 {
 	c->ended[1]++;
@@ -434,6 +440,7 @@ dif_operation *const dif_operations[256] = {
     [DIF_RET] = ret,
     [DIF_OWN_DONE] = ret_done,
     [DIF_OWN_FALSE] = ret_false,
+    [DIF_OWN_LOG_DONE] = log_done,
     [DIF_OWN_RET_RECORD] = ret_record,
     [DIF_OWN_RET_RESET] = ret_reset,
     BOTH(DIF_ADD, add),

@@ -7,6 +7,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
@@ -69,7 +70,7 @@ textfile_make_room(struct file *f, struct reader *r, size_t room)
 
 /* Makes the text, in memory that fits it. */
 static int
-make_text(struct file *f, struct reader *r, int (*show)(struct vnode *vn, struct sbuf *out))
+make_text(struct file *f, struct reader *r)
 {
 	size_t room = r->text != NULL ? r->room : PAGE_SIZE;
 	struct sbuf out;
@@ -80,7 +81,7 @@ make_text(struct file *f, struct reader *r, int (*show)(struct vnode *vn, struct
 		if (error != 0)
 			break;
 		sbuf_init(&out, r->text, room);
-		error = show(f->vn, &out);
+		error = f->vn->ops->show(f->vn, &out);
 		room = page_round_up(out.len + PAGE_SIZE); /* it may have grown when made again */
 	} while (error == 0 && sbuf_is_cut(&out));
 	r->len = error == 0 ? out.len : 0;
@@ -90,8 +91,7 @@ make_text(struct file *f, struct reader *r, int (*show)(struct vnode *vn, struct
 }
 
 int64_t
-textfile_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off,
-	      int (*show)(struct vnode *vn, struct sbuf *out))
+textfile_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	struct reader *r = f != NULL ? f->priv : NULL;
 	size_t start = u->resid;
@@ -101,18 +101,12 @@ textfile_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off,
 		return -EINVAL;
 	mutex_lock(&r->lock);
 	if (*off == 0 || r->text == NULL)
-		error = make_text(f, r, show);
+		error = make_text(f, r);
 	if (error == 0 && *off < r->len)
 		error = uio_put(u, r->text + *off, start < r->len - *off ? start : r->len - *off);
 	*off += start - u->resid;
 	mutex_unlock(&r->lock);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
-}
-
-static bool
-textfile_is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n';
 }
 
 /*
@@ -130,8 +124,7 @@ whole_words(const char *text, size_t n)
 }
 
 int64_t
-textfile_write(struct vnode *vn, struct uio *u, uint64_t *off, bool parts,
-	       int (*store)(struct vnode *vn, char *text))
+textfile_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	size_t n = u->resid < WRITE_MAX ? u->resid : WRITE_MAX;
 	char *text = kmalloc(n + 1);
@@ -140,13 +133,13 @@ textfile_write(struct vnode *vn, struct uio *u, uint64_t *off, bool parts,
 	if (text == NULL)
 		return -ENOMEM;
 	error = uio_take(u, text, n);
-	if (parts)
+	if (vn->ops->parts)
 		n = whole_words(text, n);
 	text[n] = '\0';
 	if (n > 0 && text[n - 1] == '\n')
 		text[n - 1] = '\0';
 	if (error == 0)
-		error = store(vn, text);
+		error = vn->ops->store(vn, text);
 	kfree(text);
 	if (error < 0)
 		return error;

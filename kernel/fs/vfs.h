@@ -79,6 +79,11 @@ struct vnode_ops {
 	 * -errno. Its `fill` gives it the name, takes it away. */
 	int (*mkdir)(struct vnode *dir, const char *name);
 	int (*rmdir)(struct vnode *dir, const char *name);
+	/* A file of text (textfile.h): prints all of it; takes what is written, without the newline
+	 * at its end, and may change it. No lock is held. 0 or -errno. */
+	int (*show)(struct vnode *vn, struct sbuf *out);
+	int (*store)(struct vnode *vn, char *text);
+	bool parts; /* what is written is a list, of which a block may be a part */
 	/* The last reference is dropped: frees vn->data. */
 	void (*destroy)(struct vnode *vn);
 };

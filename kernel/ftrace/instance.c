@@ -98,6 +98,10 @@ instance_fire(struct instance *i, const struct ktr_firing *f)
 
 	if (!pids_want(i, PIDS_EVENT))
 		return;
+	if (i == &instance_top) {
+		ktr_fire_record(f);
+		return;
+	}
 	for (unsigned n = 0; n < f->nargs && n < KTR_MAXARGS; n++)
 		args[n] = f->args[n];
 	if (f->nargs > KTR_MAXARGS) { /* the last two are one text, as in the main log */

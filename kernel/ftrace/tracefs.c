@@ -146,18 +146,6 @@ text_release(struct file *f)
 	textfile_release(f);
 }
 
-static int64_t
-tracefs_text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
-{
-	return textfile_read(vn, f, u, off, tracefs_show_text);
-}
-
-static int64_t
-tracefs_text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
-{
-	return textfile_write(vn, u, off, true, tracefs_store_text);
-}
-
 static int
 text_truncate(struct vnode *vn, uint64_t size)
 {
@@ -183,9 +171,12 @@ tracefs_destroy(struct vnode *vn)
 static const struct vnode_ops text_ops = {
     .open = tracefs_text_open,
     .release = text_release,
-    .read = tracefs_text_read,
-    .write = tracefs_text_write,
+    .read = textfile_read,
+    .write = textfile_write,
     .truncate = text_truncate,
+    .show = tracefs_show_text,
+    .store = tracefs_store_text,
+    .parts = true,
     .destroy = tracefs_destroy,
 };
 
@@ -241,18 +232,12 @@ tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t n, u
 
 /* ---- words ---- */
 
-static bool
-tracefs_is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n';
-}
-
 char *
 tracefs_trim(char *text)
 {
-	while (tracefs_is_blank(*text))
+	while (textfile_is_blank(*text))
 		text++;
-	for (size_t n = strlen(text); n > 0 && tracefs_is_blank(text[n - 1]);)
+	for (size_t n = strlen(text); n > 0 && textfile_is_blank(text[n - 1]);)
 		text[--n] = '\0';
 	return text;
 }
@@ -283,10 +268,10 @@ tracefs_word(char **text)
 {
 	char *p = *text, *word;
 
-	while (tracefs_is_blank(*p))
+	while (textfile_is_blank(*p))
 		p++;
 	word = p;
-	while (*p != '\0' && !tracefs_is_blank(*p))
+	while (*p != '\0' && !textfile_is_blank(*p))
 		p++;
 	*text = p;
 	if (p == word)
@@ -303,9 +288,9 @@ tracefs_number(const char *text, uint64_t *value)
 {
 	size_t n;
 
-	while (tracefs_is_blank(*text))
+	while (textfile_is_blank(*text))
 		text++;
-	for (n = strlen(text); n > 0 && tracefs_is_blank(text[n - 1]); n--)
+	for (n = strlen(text); n > 0 && textfile_is_blank(text[n - 1]); n--)
 		;
 	return ktr_number(text, n, 0, value) == KTR_NUMBER_OK ? 0 : -EINVAL;
 }

@@ -276,7 +276,8 @@ kprobe_is_plain(const struct kfetch *f)
 	       (f->print == KFETCH_HEX || f->print == KFETCH_UNSIGNED || f->print == KFETCH_SIGNED);
 }
 
-struct kprobe *
+/* A probe with room for so many places. NULL: no memory. */
+static struct kprobe *
 kprobe_new(const struct kdefinition *d, const char *text, unsigned places)
 {
 	struct kprobe *k = kzalloc(sizeof(*k) + places * sizeof(k->places[0]));

@@ -197,8 +197,6 @@ bool kplace_prepare(struct place *p);
 void kplace_release(struct place *p);
 /* Counts the returns of a function, and fills in as many places if that is not NULL. */
 unsigned kplace_returns(uintptr_t function, struct place *places);
-/* A probe with room for so many places. NULL: no memory. */
-struct kprobe *kprobe_new(const struct kdefinition *d, const char *text, unsigned places);
 /* Makes a uprobe without its site; frees a probe that has none. Control lock. */
 int uprobe_make(const struct kdefinition *d, const char *text, struct ktold *t,
 		struct kprobe **made);

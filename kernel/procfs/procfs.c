@@ -98,18 +98,6 @@ procfs_text_open(struct file *f)
 	return textfile_open(f);
 }
 
-static int64_t
-procfs_text_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
-{
-	return textfile_read(vn, f, u, off, procfs_show_text);
-}
-
-static int64_t
-procfs_text_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
-{
-	return textfile_write(vn, u, off, false, procfs_store_text);
-}
-
 void
 procfs_node_destroy(struct vnode *vn)
 {
@@ -123,8 +111,10 @@ procfs_node_destroy(struct vnode *vn)
 static const struct vnode_ops text_ops = {
     .open = procfs_text_open,
     .release = textfile_release,
-    .read = procfs_text_read,
-    .write = procfs_text_write,
+    .read = textfile_read,
+    .write = textfile_write,
+    .show = procfs_show_text,
+    .store = procfs_store_text,
     .destroy = procfs_node_destroy,
 };
 

@@ -237,7 +237,8 @@ vm_forget_page(uint64_t *pte, uintptr_t va, void *arg)
 	page_unref(phys_to_virt(pa));
 }
 
-void
+/* Takes a page out of the space, which is arg. For pagetable_each(). */
+static void
 vm_drop_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	void *page = phys_to_virt(arch_pte_pa(*pte));

@@ -55,8 +55,6 @@ bool vm_bring(struct vmspace *vm, uint64_t va);
 int vm_write_locked(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
 /* vm_unmap() with the lock held. */
 int vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size);
-/* Takes a page out of the space, which is arg. For pagetable_each(). */
-void vm_drop_page(uint64_t *pte, uintptr_t va, void *arg);
 /* Takes all pages of the range out. The other CPUs flush once for many. */
 void vm_drop_pages(struct vmspace *vm, uint64_t start, uint64_t end);
 /* No CPU uses an old entry of the page, or of any page, when it returns. */

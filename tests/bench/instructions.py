@@ -39,6 +39,7 @@ HOW = {
     "dtrace_count_two": "the same with @[execname, tid] = count()",
     "dtrace_count_stack16": "the same with @[stack()] = count() of 16 frames",
     "ftrace_false": "as dtrace_false, by a file `filter` of tracefs",
+    "ftrace_true": "the same with a filter that is true: the event is recorded",
     "ftrace_two_keys": "as dtrace_count_two, by a trigger hist:keys=comm,common_pid",
     "ftrace_stack16": "as dtrace_count_stack16, by a trigger hist:keys=stacktrace",
     "dtrace_record64": "the same with 64 bytes of memory to the consumer's buffer",

@@ -161,6 +161,7 @@ KTEST(bench_dtrace)
 	CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, DIF_B_PID}, {DIF_OR | DIF_IMM, 2, 0, 0, 1234},
 	       {DIF_JNE, 0, 1, 2, 1}, RET, {DIF_RET, 0, 0, 0, 1});
 	bench_ftrace("ftrace_false", 0, "common_pid == 1234", true, bench("dtrace_false", 0));
+	bench_ftrace("ftrace_true", 0, "common_pid != 1234", true, 133 * HUNDREDTHS);
 
 	make(&m);
 	put_agg(&m, DIF_COUNT, 0);

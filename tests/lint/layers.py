@@ -37,7 +37,8 @@ LAYERS = [
 ]
 # The kernel's floors, from the bottom up. A file includes files of its own folder and of lower floors. It calls
 # higher floors through hooks, or through functions that they register (kernel/lib/hook.h). entry.h is the contract
-# between the ports and all floors, syscall.h that between system calls and the floors that have them. The log (ktr/) is outside the floors: every floor records.
+# between the ports and all floors, syscall.h that between system calls and the floors that have them. The log (ktr/)
+# is outside the floors: every floor records.
 FLOORS = [
     ["kernel/abi/", "kernel/entry.h"],
     ["kernel/syscall.h"],
@@ -141,8 +142,8 @@ def circles(graph):
 
 
 def examine(root):
-    bad = {"layers": [], "floors": [], "includes are rooted and exist": [], "private headers": [], "pragma once": [], "no include circles": [],
-           "no architecture #if outside the ports": [], "files open with a comment": []}
+    bad = {"layers": [], "floors": [], "includes are rooted and exist": [], "private headers": [], "pragma once": [],
+           "no include circles": [], "no architecture #if outside the ports": [], "files open with a comment": []}
     graph = {}
     for path in sources(root):
         with open(os.path.join(root, path), encoding="utf-8") as f:

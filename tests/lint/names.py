@@ -17,8 +17,8 @@ DEFINITION = re.compile(r"^([a-z]\w*)\(|^static .*PRINTF_LIKE\(.*?\)\s+(\w+)\(",
 
 def sources(root):
     """The files of kernels: those of all, then those of one port, by its name."""
-    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "kernel/*.[ch]", "arch/*.[ch]"],
-                            check=True, capture_output=True, text=True).stdout.split()
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "kernel/*.[ch]",
+                             "arch/*.[ch]"], check=True, capture_output=True, text=True).stdout.split()
     groups = {"": []}
     for f in listed:
         if "/host/" not in f and os.path.exists(os.path.join(root, f)):
@@ -26,7 +26,8 @@ def sources(root):
     with open(os.path.join(root, "ktr/sources.mk"), encoding="utf-8") as f:
         for name in ("KERNEL", "FORMAT"):
             f.seek(0)
-            groups[""] += re.search(rf"^KTR_{name}_SRCS := \\\n((?:\t.*\n)+)", f.read(), re.M)[1].replace("\\", "").split()
+            row = re.search(rf"^KTR_{name}_SRCS := \\\n((?:\t.*\n)+)", f.read(), re.M)[1]
+            groups[""] += row.replace("\\", "").split()
     return groups
 
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "ktr/control.h"
+#include "ktr/dynamic.h"
 #include "ktr/ktr.h"
 #include "ktr/ring.h"
 #include "ktr/sdt.h"
@@ -268,9 +269,15 @@ static void
 what_a_firing_does_not_give_is_zero(void **state)
 {
 	static const uint64_t args[] = {4, 5};
-	struct ktr_firing f = {.site = &sdt_hook___shared, .args = args};
+	const struct ktr_dynamic d = {"made", "", "", "here", "hook.c", 1, "a %d b %d", 2, {NULL}};
+	char err[80];
+	ktr_port_lock();
+	struct ktr_site *made = ktr_site_make(&d, err, sizeof(err));
+	ktr_port_unlock();
+	struct ktr_firing f = {.site = made, .args = args};
 	struct ktr_entry e;
-	select_for(KTR_OWNER_COMMAND, "hook:::shared", true);
+	assert_non_null(made);
+	select_for(KTR_OWNER_COMMAND, "made:::here", true);
 	for (f.nargs = 0; f.nargs <= 2; f.nargs++) {
 		for (unsigned i = 0; i < ktr_entries_get(); i++)
 			ktr_record6(f.site, 9, 9, 9, 9, (struct ktr_pair){9, 9});
@@ -282,6 +289,9 @@ what_a_firing_does_not_give_is_zero(void **state)
 		for (unsigned i = 0; i < KTR_MAXARGS; i++)
 			assert_int_equal(e.args[i], i < f.nargs ? args[i] : 0);
 	}
+	ktr_port_lock();
+	ktr_site_free(made);
+	ktr_port_unlock();
 }
 
 #define MORE (KTR_OWNER_MAX - 3) /* the mask, the command and `owner` are there */

@@ -88,6 +88,8 @@ bool event_is_enabled(const struct ktr_site *site);
 bool event_is_used(const struct ktr_site *site);
 /* Disables all, and forgets the owner. */
 void events_stop(void);
+/* Does the log record an instance's events as they are: all threads', without stacks? */
+bool events_log_itself(void);
 /* The lists of threads have changed, or the option stacktrace. 0 or -errno. */
 int events_pids_changed(void);
 /* Makes the log, or its program, record it. */
@@ -109,6 +111,8 @@ bool event_filter_on(const struct ktr_site *site);
 bool event_filter_soft(const struct ktr_site *site);
 /* Switches the event's program on or off. 0 or -errno. Without a filter: nothing. */
 int event_filter_switch(const struct ktr_site *site, bool on);
+/* events_log_itself() has changed: the programs that are on are made anew. 0 or -errno. */
+int event_filters_renew(void);
 /* Gives a site a filter, in the place of the one it has; NULL: none. -EINVAL: *error says why. */
 int event_filter_set(const struct ktr_site *site, const char *text, struct filter_error *error);
 /* One trigger more, or one less (-1), switches the event by *gate, a word of 1 or 0. */

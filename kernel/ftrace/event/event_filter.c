@@ -136,7 +136,10 @@ attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_c
 		program_gate(p, &e->gate);
 	if (text != NULL)
 		result = filter_compile_for(p, e->site, text, error);
-	program_upcall(p, UPCALL_RECORD);
+	if (events_log_itself())
+		program_emit(p, DIF_LOG, 0, 0, 0, 0);
+	else
+		program_upcall(p, UPCALL_RECORD);
 	return program_finish(p, result, &e->site, 1, to);
 }
 
@@ -190,6 +193,25 @@ event_filter_switch(const struct ktr_site *site, bool on)
 	if (!on && e->users == 0)
 		detach(e);
 	return 0;
+}
+
+int
+event_filters_renew(void)
+{
+	struct filter_error error;
+	int result = 0;
+
+	list_for_each (l, &instance_now->filters) {
+		struct event_filter *e = list_entry(l, struct event_filter, link);
+		struct dtrace_consumer *old = e->consumer;
+
+		if (result == 0 && old != NULL) {
+			result = attach(e, e->text, e->users > 0, &e->consumer, &error);
+			if (result == 0)
+				dtrace_detach(old);
+		}
+	}
+	return result;
 }
 
 /* The event's program becomes one with this filter and so many users. */

@@ -92,14 +92,17 @@ events_fire(const struct ktr_firing *f)
 		record_stack(i, f);
 }
 
-/* The main log records by itself, unless it is to do so for some threads only, or stacks, too. */
+bool
+events_log_itself(void)
+{
+	return instance_now == &instance_top && !pids_any(instance_now, PIDS_EVENT) &&
+	       !option_on(instance_now, OPTION_STACKTRACE);
+}
+
 static int
 own(void)
 {
-	bool by_itself = instance_now == &instance_top && !pids_any(instance_now, PIDS_EVENT) &&
-			 !option_on(instance_now, OPTION_STACKTRACE);
-
-	return instance_owner("ftrace events", by_itself ? NULL : events_fire);
+	return instance_owner("ftrace events", events_log_itself() ? NULL : events_fire);
 }
 
 static bool
@@ -112,14 +115,14 @@ int
 events_pids_changed(void)
 {
 	unsigned old = instance_now->events_owner;
-	int n = old != 0 ? own() : 0;
+	int n = old != 0 ? own() : 0, error = n >= 0 ? event_filters_renew() : n;
 
 	if (n <= 0)
-		return n;
+		return error;
 	ktr_select_all((unsigned)n, event_is_owned, &old);
 	instance_now->events_owner = (unsigned)n;
 	instance_disown(&old);
-	return 0;
+	return error;
 }
 
 /* Switches all events of a scope. -EINVAL: it has none. */

@@ -30,11 +30,6 @@ const char *schedgraph_clean(const char *text, char *buf);
 bool schedgraph_parts_find(const char *text, struct schedgraph_parts *p);
 /** The text after `word`; NULL: the text is NULL, or does not begin with that word. */
 const char *schedgraph_after(const char *text, const char *word);
-/**
- * The text after its next quote; *length is the number of bytes before that quote. NULL: the text
- * is NULL, or has no quote.
- */
-const char *schedgraph_after_quote(const char *text, int *length);
 /** Where an attribute ends: at the next ", " outside of quotes, or at the end of the text. */
 const char *schedgraph_attribute_end(const char *p);
 /** Is the attribute a linkedto? *id becomes the id in it; NULL: a quote is missing. */

@@ -13,7 +13,11 @@ schedgraph_after(const char *text, const char *word)
 	return text != NULL && strncmp(text, word, n) == 0 ? text + n : NULL;
 }
 
-const char *
+/**
+ * The text after its next quote; *length is the number of bytes before that quote. NULL: the text
+ * is NULL, or has no quote.
+ */
+static const char *
 schedgraph_after_quote(const char *text, int *length)
 {
 	const char *quote = text != NULL ? strchr(text, '"') : NULL;

@@ -134,9 +134,7 @@ const char *svg_time(char buf[32], uint64_t ns);
 /** `11,994` */
 const char *svg_count(char buf[32], uint64_t n);
 double svg_x(const struct svg *x, uint64_t ns);
-unsigned svg_plot_width(const struct svg *x);
 unsigned svg_threads_top(const struct svg *x);
-unsigned svg_bottom(const struct svg *x);
 /** y of a row, below svg_threads_top(). */
 unsigned svg_row_y(const struct svg *x, uint32_t row);
 

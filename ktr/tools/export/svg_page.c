@@ -218,7 +218,7 @@ legend(struct svg *x, bool put)
 
 /* ---- geometry ---- */
 
-unsigned
+static unsigned
 svg_plot_width(const struct svg *x)
 {
 	return x->width - x->left - x->right;
@@ -236,7 +236,7 @@ svg_threads_top(const struct svg *x)
 	return x->top + x->cpu_rows * SVG_CPU + (x->rows > 0 ? SVG_SECTION : 0);
 }
 
-unsigned
+static unsigned
 svg_bottom(const struct svg *x)
 {
 	return svg_threads_top(x) + svg_row_y(x, x->rows);
