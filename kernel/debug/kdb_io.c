@@ -15,7 +15,7 @@
 #define KEY_DOWN    0x101
 #define CTRL(c)     ((c) - '@')
 
-#define KDB_TYPED 64 /* capacity for keys typed while a command prints; a power of two */
+#define KDB_TYPED CONSOLE_UNREAD /* capacity for keys typed while a command prints: 2^n */
 
 static uint8_t typed[KDB_TYPED];
 static unsigned typed_in, typed_out; /* totals; never wrap */
@@ -59,6 +59,18 @@ kdb_poll(void)
 			typed[typed_in++ % KDB_TYPED] = (uint8_t)c;
 		}
 	}
+}
+
+void
+kdb_keys_back(void)
+{
+	uint8_t keys[KDB_TYPED];
+	unsigned n = 0;
+
+	while (typed_out != typed_in)
+		keys[n++] = typed[typed_out++ % KDB_TYPED];
+	if (n > 0)
+		console_unread(keys, n);
 }
 
 /* How many lines a key at --More-- asks for, as in FreeBSD's ddb. 0: none; -1: another key. */

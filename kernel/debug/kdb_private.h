@@ -68,6 +68,8 @@ void kdb_printf(const char *fmt, ...) PRINTF_LIKE(1, 2);
  * Printing a line polls too.
  */
 void kdb_poll(void);
+/* What was typed and not read goes to the shell. While the machine is stopped. */
+void kdb_keys_back(void);
 void kdb_command_lines(char *mod, char *args);
 /* Reads a line with history into buf (KDB_LINE_MAX bytes). */
 void kdb_readline(const char *prompt, char *buf);

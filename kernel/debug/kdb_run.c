@@ -15,10 +15,12 @@
 void
 kdb_command_continue(char *mod, char *args)
 {
-	if (stop_panicked())
+	if (stop_panicked()) {
 		kdb_printf("continue: not possible after a panic; use poweroff or reboot\n");
-	else
+	} else {
 		kdb.leave = true;
+		kdb_keys_back();
+	}
 }
 
 /* True: the machine did not stop where steps can begin, and an error line was printed. */

@@ -15,8 +15,10 @@
 #include "kernel/dev/tty.h"
 #include "kernel/dev/uart.h"
 #include "kernel/fs/devfs.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
@@ -32,6 +34,11 @@
 static struct uart *console_uart; /* constant after boot; NULL: none */
 static struct tty console_tty = {.size = {.ws_row = 24, .ws_col = 80}};
 static int console_owner = CONSOLE_NOBODY; /* atomic: the CPU that holds it */
+
+static struct {
+	uint8_t keys[CONSOLE_UNREAD];
+	unsigned n; /* atomic */
+} unread;           /* keys that the debugger has not used */
 
 enum console_claim { CONSOLE_BUSY, CONSOLE_TAKEN, CONSOLE_IGNORED };
 
@@ -108,9 +115,42 @@ console_key(char c)
 	seen = c == '\r' || c == '\n' ? RETURN : NOTHING;
 }
 
+/*
+ * Gives the terminal what console_unread() has kept. Two CPUs may come here, from the timer and
+ * from the line: one gives, and the other, whose key is a later one, waits for it. Interrupts off.
+ */
+static void
+console_read_again(void)
+{
+	static bool busy; /* atomic */
+	unsigned n;
+
+	if (__atomic_load_n(&unread.n, __ATOMIC_ACQUIRE) == 0)
+		return;
+	while (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE))
+		arch_relax();
+	n = __atomic_load_n(&unread.n, __ATOMIC_ACQUIRE);
+	for (unsigned i = 0; i < n; i++)
+		console_key((char)unread.keys[i]);
+	__atomic_store_n(&unread.n, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&busy, false, __ATOMIC_RELEASE);
+}
+
+HOOK(clock_tick, console_read_again);
+
+void
+console_unread(const uint8_t *keys, unsigned n)
+{
+	if (unread.n != 0) /* a CPU that was stopped is in the midst of giving them */
+		return;
+	memcpy(unread.keys, keys, n);
+	__atomic_store_n(&unread.n, n, __ATOMIC_RELEASE);
+}
+
 static void
 console_input(void *arg, uint8_t c, bool brk)
 {
+	console_read_again();
 	if (brk) {
 		CTR0(KTR_DEV, "console: break");
 		panic_ask("serial break");

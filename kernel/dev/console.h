@@ -17,17 +17,20 @@ void console_early_init(void);
 void console_init(void);
 
 /*
- * Writes text, with \r before each
- * . A line is not mixed with those of other CPUs. False: this CPU was interrupted in the middle of
- * console output; nothing was written. Any context.
+ * Writes text, with \r before each newline. A line is not mixed with those of other CPUs. False:
+ * this CPU was interrupted in the middle of console output; nothing was written. Any context.
  */
 bool console_write(const char *text, size_t len);
 
-/*
- * Writes a character,
- *  as \r
- * , without a lock. For the debugger, while all else is stopped.
- */
+/* Writes a character, a newline as \r and it, without a lock. For the debugger, while all else is
+ * stopped. */
 void console_putc(char c);
 /* A received character, or -1. */
 int console_getc_polled(void);
+
+#define CONSOLE_UNREAD 64
+/*
+ * The debugger has read these keys, CONSOLE_UNREAD at most, and not used them: /dev/console gets
+ * them, at the next clock tick or before the next key. While all else is stopped.
+ */
+void console_unread(const uint8_t *keys, unsigned n);

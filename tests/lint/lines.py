@@ -43,7 +43,7 @@ BUDGETS = {
     "kernel/sysctl": 1150,
     "kernel/trace": 2050,
     "kernel/vm": 1850,
-    "ktr": 10500,
+    "ktr": 10600,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
     "ktr/tools": 5100,

@@ -32,6 +32,18 @@ def chord():
         check_eq(ended(c), 4, "exit status")
 
 
+@test("what is typed after continue is for the shell, also what was typed while the debugger printed")
+def typed_ahead():
+    for smp in cpus():
+        with guest(smp=smp) as c:
+            c.send("\r~\x02")
+            c.expect(DB)
+            c.send("show ktr -n 3\rcontinue\recho ahead$((40 + 2))\r")
+            c.expect("\nahead42")
+            c.sendline("poweroff 5")
+            check_eq(ended(c), 5, "exit status")
+
+
 def barks(c, cpu):
     """Waits until the watchdog stops a hung CPU, in the function where it hangs."""
     c.expect(BARK)
@@ -48,7 +60,7 @@ def watchdog():
                 barks(c, cpu)
                 out = db(c, "bt")
                 check_match(r"^#0 .* hang\+", out, "bt")
-                check_match(r"^#\d .* start\+", out, "bt, down to the thread's first function")
+                check_match(r"^#\d .* thread_begin\+", out, "bt, down to the thread's first function")
                 check_eq(db(c, "show pcpu").count(", stopped"), smp - 1, "other CPUs that stand")
                 c.sendline("continue")  # it still hangs, and is found again
                 barks(c, cpu)
@@ -84,7 +96,7 @@ def watchdog_interrupt():
         barks(c, 1)
         out = db(c, "bt")
         check_match(r"^#0 .* hang\+(?:.*\n)+?#\d+ .* callout_run\+(?:.*\n)+?#\d+ .* timer_interrupt\+(?:.*\n)+?"
-                    r"--- interrupted, sp 0x[0-9a-f]+ ---\n(?:#.*\n)*?#\d+ .* hang_interrupt\+.*\n#\d+ .* start\+", out, "bt")
+                    r"--- interrupted, sp 0x[0-9a-f]+ ---\n(?:#.*\n)*?#\d+ .* hang_interrupt\+.*\n#\d+ .* thread_begin\+", out, "bt")
         db(c, "write/b kdb_hanging 0")
         c.sendline("continue")
         c.sendline("poweroff 0")
