@@ -170,6 +170,9 @@ compile_sources(struct source *sources, bool list)
 		}
 		s->statements = stable_used;
 	}
+	if (dt_destroys != NULL && !dt_destructive)
+		dt_error(dt_destroys->at, "D_DESTRUCTIVE",
+			 "%s( ) changes the system: it needs the option -w", dt_destroys->text);
 	c = dt_program.clauses;
 	gen_plan_times(c);
 	for (struct source *s = sources; s != NULL; s = s->next) {

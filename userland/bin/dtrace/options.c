@@ -310,24 +310,31 @@ lex_pragma(char *line, struct place at)
 	char *word = strsep(&line, " \t"), *name;
 	const char *why;
 
-	if (strcmp(word, "option") != 0) {
-		if (strcmp(word, "binding") == 0 || strcmp(word, "depends_on") == 0)
-			return; /* about versions and other libraries: there is one */
-		if (strcmp(word, "attributes") == 0 && stable_pragma(line))
-			return;
-		if (strcmp(word, "attributes") == 0)
+	line = line != NULL ? line + strspn(line, " \t") : word + strlen(word);
+	line[strcspn(line, "\r")] = '\0';
+	if (strcmp(word, "error") == 0)
+		dt_error(at, "D_PRAGERR", "#error: %s", line);
+	if (strcmp(word, "depends_on") == 0 && !dt_program.in_library)
+		dt_error(at, "D_PRAGMA_DEPEND",
+			 "#pragma D depends_on has a meaning in libraries only");
+	if (strcmp(word, "binding") == 0 || strcmp(word, "depends_on") == 0)
+		return; /* about versions and other libraries: there is one */
+	if (strcmp(word, "attributes") == 0) {
+		name = strpbrk(line, " \t") == NULL ? NULL : line;
+		if (name == NULL || !stable_pragma(line))
 			dt_error(
-			    at, "D_PRAGMA_MALFORM",
+			    at, name == NULL ? "D_PRAGMA_MALFORM" : "D_PRAGMA_INVAL",
 			    "expected #pragma D attributes NAMES/DATA/CLASS NAME, or provider PROVIDER PART");
+		return;
+	}
+	if (strcmp(word, "option") != 0)
 		dt_error(at, "D_PRAGMA_INVAL",
 			 "found #pragma D %s, expected #pragma D option NAME=VALUE", word);
-	}
-	name = line != NULL ? line + strspn(line, " \t") : "";
-	line = name;
-	strsep(&line, " \t\r");
-	if (*name == '\0')
+	name = strsep(&line, " \t");
+	if (*name == '\0' || (line != NULL && line[strspn(line, " \t")] != '\0'))
 		dt_error(at, "D_PRAGMA_MALFORM",
-			 "found #pragma D option, expected the option's name after it");
+			 "found #pragma D option %s%s, expected one option after it", name,
+			 *name == '\0' ? "" : " and more");
 	line = name;
 	name = strsep(&line, "=");
 	why = option_set(name, line);

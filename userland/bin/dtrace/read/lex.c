@@ -166,7 +166,7 @@ macro(const char *p, struct place at, const char **end, uint64_t *value, bool *s
 			return *string ? dt_format("%ld", (long)*value) : NULL;
 		}
 	}
-	dt_error(at, "D_MACRO_UNDEF", "$%.*s: there is no such macro variable", (int)size, p);
+	dt_error(at, size > 0 ? "D_MACRO_UNDEF" : "D_SYNTAX", "$%.*s: there is no such macro variable", (int)size, p);
 }
 
 static void
@@ -252,7 +252,7 @@ scan(void)
 		size = lex_name_size(lex.pos + 1);
 		t.kind = *lex.pos == '@' ? TOKEN_AGG : TOKEN_EXTERN;
 		if (*lex.pos == '`' && size == 0)
-			dt_error(t.at, "D_SYNTAX", "found `, expected a name after it");
+			dt_error(t.at, "D_IDENT_UNDEF", "found `, expected a name after it");
 		t.text = dt_strndup(lex.pos + 1, size);
 		lex.pos += 1 + size;
 	} else if (isdigit((unsigned char)*lex.pos) ||

@@ -54,7 +54,7 @@ lex_integer(struct token *t, const char *text, size_t size)
 		else if (*p == '.' || (base == 10 && (*p | 0x20) == 'e'))
 			dt_error(t->at, "D_SYNTAX", "%s: D has no floating point", copy);
 		else
-			dt_error(t->at, "D_INT_DIGIT",
+			dt_error(t->at, base == 8 && isdigit((unsigned char)*p) ? "D_INT_DIGIT" : "D_SYNTAX",
 				 "%s: found '%c', expected a digit, or u or l at the end", copy,
 				 *p);
 	}
@@ -131,7 +131,7 @@ lex_character(struct token *t)
 	if (size == 0)
 		dt_error(t->at, "D_CHR_NULL", "found '', expected a character");
 	if (size > 8)
-		dt_error(t->at, "D_CHR_OVERSIZE", "a character constant has at most 8 characters");
+		dt_error(t->at, "D_CHR_OFLOW", "a character constant has at most 8 characters");
 	for (size_t i = 0; i < size; i++)
 		t->value = t->value << 8 | (unsigned char)bytes[i];
 	if (size == 1)

@@ -15,6 +15,7 @@ typedef struct psinfo {
 	int pr_argc;
 	uintptr_t pr_argv, pr_envp;
 	id_t pr_taskid, pr_projid, pr_poolid, pr_zoneid, pr_contract;
+	size_t pr_size, pr_rssize; /* and what no translator knows */
 } psinfo_t;
 
 translator psinfo_t < struct proc *P > {
@@ -58,6 +59,8 @@ typedef struct lwpsinfo {
 	int pr_bindpset;
 	char pr_stype;
 	short pr_syscall;
+	int pr_oldpri;      /* and what no translator knows */
+	char pr_cpu, pr_nice;
 } lwpsinfo_t;
 
 translator lwpsinfo_t < struct thread *T > {
