@@ -172,10 +172,10 @@ enum dif_op {
 	DIF_REC_USTACK = 104, /* DIF_B_PROGRAM first, then the frames */
 
 	/* Actions. Those with (w) are refused unless the image has DIF_DESTRUCTIVE. */
-	/* The records that follow go to speculation a. None may be open. If a is not active, they
-	 * go nowhere, which is no drop. */
+	/* The records that follow go to speculation a. None may be open. If a is not active, the
+	 * program ends. */
 	DIF_SPECULATE = 112,
-	/* Speculation a goes to the consumer; is thrown away. None may be open. Not active:
+	/* Speculation a goes to the consumer; is thrown away. None may be open for COMMIT. Not active:
 	   nothing. */
 	DIF_COMMIT = 113,
 	DIF_DISCARD = 114,
@@ -337,7 +337,7 @@ struct dif_options { /* 0: the default */
 	uint64_t dynvarsize; /* bytes. 0: no variables of threads, no elements */
 	uint64_t specsize;   /* bytes for each speculation and CPU */
 	uint32_t nspec;      /* 0 to 64 */
-	uint32_t strsize;    /* 256; 8 to DIF_MAX_STRSIZE, a multiple of 8 */
+	uint32_t strsize;    /* 256; 2 to DIF_MAX_STRSIZE */
 	uint32_t scratch;    /* bytes of scratch memory; 4096 + 8 * strsize */
 	uint32_t policy;     /* enum dif_policy */
 	uint64_t

@@ -182,7 +182,7 @@ dif_key_str(struct dif_run *r, uint64_t addr)
 
 	if (strsize > 8 * (DIF_KEY_WORDS - r->key_words))
 		return dif_fail(r, DIF_FAULT_TUPOFLOW, 0);
-	n = dif_copy_str(r, to, addr, strsize);
+	n = addr == 0 ? 0 : dif_copy_str(r, to, addr, strsize);
 	if (n < 0)
 		return false;
 	r->key_words += (uint32_t)n / 8 + 1;

@@ -75,7 +75,6 @@ struct dif_last_fault {
 struct dif_run {
 	uint64_t v[DIF_REGS];         /* the registers; that with number 0 is always 0 */
 	uint32_t key_words;           /* that have been pushed [0] */
-	bool nowhere;                 /* records are for no reader [false] */
 	struct dif_record *record;    /* the open one [NULL] */
 	struct dif_spec_buffer *spec; /* that records go to; NULL: to the consumer [NULL] */
 	uint8_t *top;                 /* of the scratch memory in use [its beginning] */
@@ -99,7 +98,6 @@ struct dif_cpu {
 	struct dif_buffer buf;
 	struct dif_table aggs;
 	struct dif_spec_buffer *specs;
-	struct dif_record *nowhere; /* for the records of a speculation that is not active */
 	uint8_t *locals;            /* variables of scope DIF_THIS, and after them the scratch */
 	uint8_t *scratch, *scratch_end;
 	char *text[2];  /* copies of strings that are being worked on: strsize each */
@@ -275,7 +273,6 @@ static inline void
 dif_run_reset(struct dif_run *r)
 {
 	r->key_words = 0;
-	r->nowhere = false;
 	r->record = NULL;
 	r->spec = NULL;
 	r->top = r->c->scratch;

@@ -96,7 +96,7 @@ struct type {
 	struct type *next;    /* in the list of names */
 };
 
-/* The size of a string, in bytes: -x strsize. */
+/* The characters of a string at most: -x strsize. */
 extern uint32_t dt_strsize;
 /* Frames of stack() and ustack() without a number: -x stackframes, -x ustackframes. */
 extern unsigned dt_stackframes, dt_ustackframes;
@@ -348,7 +348,7 @@ enum {
 
 /*
  * Arguments, a letter each: i integer, p integer or pointer, m the same or a string, a the address
- * of memory, s string, n string or NULL, x any value, l integer constant, c one above 0, f a
+ * of memory, s string or NULL, x any value, l integer constant, c one above 0, f a
  * format, @ aggregation; those after ? may be missing, and * says that more of any kind may follow.
  */
 struct function {

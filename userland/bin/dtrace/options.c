@@ -53,6 +53,7 @@ static const struct {
     OPTION(NUMBER, cpu),
     OPTION(FLAG, defaultargs),
     OPTION(FLAG, destructive),
+    OPTION(FLAG, droptags),
     OPTION(SIZE, dynvarsize),
     {"encoding", ENCODING, offsetof(struct dt_options, ascii)},
     OPTION(FLAG, errtags),
@@ -89,7 +90,7 @@ static const struct {
  * there is one way here. `temporal` is always on, and jstack() is ustack().
  */
 static const char ignored[] =
-    " aggpercpu bufresize core cppargs cpppath ctypes debug droptags dtypes evaltime iregs jstackframes "
+    " aggpercpu bufresize core cppargs cpppath ctypes debug dtypes evaltime iregs jstackframes "
     "jstackstrsize kdefs knodefs late lazyload ldpath linkmode linktype modpath pgmax preallocate procfspath "
     "stdc strip syslibdir temporal tree tregs udefs unodefs ";
 
@@ -181,11 +182,15 @@ read_value(enum kind kind, const char *value, uint64_t *to)
 {
 	static const char *const policies[] = {
 	    [DIF_SWITCH] = "switch", [DIF_RING] = "ring", [DIF_FILL] = "fill"};
+	char lower[12] = "";
+	size_t n = 0;
 
 	switch (kind) {
 	case FLAG:
-		*to = value == NULL || is_one_of(value, " 1 set on yes enable true ");
-		return *to != 0 || is_one_of(value, " 0 unset off no disable false ");
+		for (const char *p = value; p != NULL && *p != '\0'; p++)
+			lower[n < sizeof(lower) - 1 ? n++ : n] = (char)tolower((unsigned char)*p);
+		*to = value == NULL || is_one_of(lower, " 1 set on yes enable enabled true ");
+		return *to != 0 || is_one_of(lower, " 0 unset off no disable disabled false ");
 	case NUMBER:
 	case SIZE:
 		return value != NULL && read_size(value, to);
@@ -265,13 +270,14 @@ option_set(const char *name, const char *value)
 			dt_options.cpu++;
 		if (dt_options.cpu > 64)
 			return dt_format("cpu: found %s, expected 0 to 63", value);
-		if (dt_options.strsize < 8 || dt_options.strsize > DIF_MAX_STRSIZE)
-			return dt_format("strsize: found %lu, expected 8 to %d",
-					 (unsigned long)dt_options.strsize, DIF_MAX_STRSIZE);
+		if (dt_options.strsize < 2)
+			return dt_format("strsize: found %lu, expected at least 2",
+					 (unsigned long)dt_options.strsize);
 		if (dt_options.nspec > 64)
 			return dt_format("nspec: found %lu, expected at most 64",
 					 (unsigned long)dt_options.nspec);
-		dt_strsize = ((uint32_t)dt_options.strsize + 7) & ~7u;
+		dt_strsize = dt_options.strsize < DIF_MAX_STRSIZE ? (uint32_t)dt_options.strsize
+								     : DIF_MAX_STRSIZE - 1;
 		dt_stackframes = (unsigned)dt_options.stackframes;
 		dt_ustackframes = (unsigned)dt_options.ustackframes;
 		dt_destructive = dt_options.destructive != 0;

@@ -35,7 +35,7 @@ check_name(struct node *n)
 		return;
 	}
 	if (v == NULL && n->scope == SCOPE_GLOBAL && strcmp(n->text, "NULL") == 0) {
-		check_constant(n, type_pointer(type_void), 0);
+		check_constant(n, type_int, 0);
 		return;
 	}
 	if (v == NULL && n->scope == SCOPE_GLOBAL &&

@@ -82,6 +82,8 @@ uint64_t check_cut(struct type *type, uint64_t value);
 /* The type of an operation with two integers: C's usual conversions. */
 struct type *check_common(struct type *a, struct type *b);
 bool check_is_string(struct node *n);
+/* A string becomes a pointer to its characters. */
+void check_characters(struct node **n);
 /* Is it the constant 0, as a number or a pointer? */
 bool check_is_null(struct node *n);
 /* The type of a variable that holds the value. */

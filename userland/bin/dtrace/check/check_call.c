@@ -32,6 +32,17 @@ keys_of(struct node *keys)
 	return first;
 }
 
+/* Words of the engine: a struct is as many integers as it has room for. */
+static unsigned
+key_words(const struct member *m)
+{
+	unsigned n = 0;
+
+	for (; m != NULL; m = m->next)
+		n += type_is_struct(m->type) ? (type_base(m->type)->size + 7) / 8 : 1;
+	return n;
+}
+
 static bool
 key_fits(struct node *key, struct type *type)
 {
@@ -50,8 +61,8 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 	for (struct node *k = keys; k != NULL; k = k->next) {
 		enum type_kind kind = type_base(k->type)->kind;
 
-		if (kind == T_VOID || k->kind == N_XLATE || kind == T_STRUCT || kind == T_UNION || kind == T_FUNCTION ||
-		    (kind == T_STACK && tag == NULL))
+		if (kind == T_VOID || k->kind == N_XLATE || kind == T_FUNCTION ||
+		    (tag == NULL ? kind == T_STACK : type_is_struct(k->type)))
 			dt_error(k->at, "D_KEY_TYPE", "%s[ ]: a value of type %s cannot be a key", what,
 				 type_text(k->type));
 	}
@@ -61,6 +72,8 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 	if (first) {
 		*known = keys_of(keys);
 		*key_count = count(keys);
+		if (key_words(*known) > DIF_MAX_KEYS)
+			dt_error(at, "D_KEY_TYPE", "%s[ ]: the keys are too large", what);
 		return;
 	}
 	if (count(keys) != *key_count)
@@ -94,8 +107,6 @@ is_accepted(char letter, struct node *arg)
 	case 'a':
 		return check_is_pointer(arg);
 	case 's':
-		return type_is_stringlike(arg->type);
-	case 'n':
 		return type_is_stringlike(arg->type) || check_is_null(arg);
 	case 'l':
 		return arg->constant && type_is_integer(arg->type);
@@ -144,7 +155,6 @@ check_arguments(struct node *n, const struct function *f)
 					    ['m'] = "a pointer, an integer or a string",
 					    ['a'] = "the address of memory",
 					    ['s'] = "a string",
-					    ['n'] = "a string",
 					    ['l'] = "an integer constant",
 					    ['c'] = "an integer constant above 0",
 					    ['f'] = "a string constant",

@@ -159,10 +159,26 @@ check_comparison(struct node *n)
 	refuse(n, "D_OP_INCOMPAT", "two integers, two pointers or two strings");
 }
 
+void
+check_characters(struct node **n)
+{
+	if (!check_is_string(*n))
+		return;
+	*n = node_typed(N_CAST, type_pointer(type_char), *n);
+	check_expression(*n);
+}
+
 static void
 check_additive(struct node *n)
 {
-	struct node *l = n->left, *r = n->right;
+	struct node *l, *r;
+
+	if (type_is_integer(n->right->type))
+		check_characters(&n->left);
+	else if (n->op == '+' && type_is_integer(n->left->type))
+		check_characters(&n->right);
+	l = n->left;
+	r = n->right;
 
 	if (type_is_integer(l->type) && type_is_integer(r->type)) {
 		n->type = check_common(l->type, r->type);
@@ -246,6 +262,10 @@ check_cast(struct node *n)
 	}
 	if (type_base(n->type)->kind == T_VOID)
 		return;
+	if (type_is_struct(n->type) && type_same(l->type, n->type)) {
+		check_replace(n, l);
+		return;
+	}
 	if (!type_is_scalar(n->type) || (!check_is_scalar(l) && !check_is_string(l)))
 		dt_error(n->at, "D_CAST_INVAL", "invalid cast from %s to %s", type_text(l->type),
 			 type_text(n->type));
@@ -332,6 +352,8 @@ check_fits(struct node *n, struct type *type)
 
 	if (to->kind == T_STRING)
 		return type_is_stringlike(from) || check_is_null(n);
+	if (type_is_struct(to) && check_is_null(n))
+		return true; /* the variable's memory is free again */
 	if (type_is_integer(to))
 		return type_is_integer(from);
 	if (to->kind == T_POINTER) {

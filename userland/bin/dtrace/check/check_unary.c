@@ -113,6 +113,8 @@ check_unary(struct node *n)
 	}
 	check_expression(l);
 	if (n->op == '*') {
+		check_characters(&n->left);
+		l = n->left;
 		if (!check_is_pointer(l))
 			dt_error(n->at, "D_DEREF_NONPTR", "operator *: found %s, expected a pointer",
 				 type_text(l->type));

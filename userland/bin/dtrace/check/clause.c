@@ -137,8 +137,7 @@ static const struct {
 	const char *tag;
 } orders[] = {
     {DO_COMMIT, DO_DATA, "D_COMM_DREC"},        {DO_COMMIT, DO_COMMIT, "D_COMM_COMM"},
-    {DO_COMMIT, DO_SPECULATE, "D_COMM_SPEC"},   {DO_DISCARD, DO_RECORD, "D_COMM_DREC"},
-    {DO_DISCARD, DO_SPECULATE, "D_COMM_SPEC"},  {DO_SPECULATE, DO_SPECULATE, "D_SPEC_SPEC"},
+    {DO_COMMIT, DO_SPECULATE, "D_COMM_SPEC"},  {DO_SPECULATE, DO_SPECULATE, "D_SPEC_SPEC"},
     {DO_SPECULATE, DO_DATA, "D_SPEC_DREC"},     {DO_SPECULATE, DO_COMMIT, "D_SPEC_COMM"},
     {DO_AGGREGATE, DO_COMMIT, "D_AGG_COMM"},    {DO_AGGREGATE, DO_SPECULATE, "D_AGG_SPEC"},
     {DO_DESTROY, DO_SPECULATE, "D_ACT_SPEC"},   {DO_EXIT, DO_SPECULATE, "D_EXIT_SPEC"},
@@ -249,6 +248,20 @@ check_statements(struct node *n)
 	}
 }
 
+/* Makes the variables that an expression assigns, or steps. */
+static void
+check_assigned(const struct node *n)
+{
+	if (n == NULL)
+		return;
+	if (n->left != NULL && n->left->kind == N_NAME &&
+	    (n->kind == N_ASSIGN || n->op == OP2('+', '+') || n->op == OP2('-', '-')))
+		check_expression(check_clone(n));
+	check_assigned(n->left);
+	check_assigned(n->right);
+	check_assigned(n->third);
+}
+
 void
 check_init(void)
 {
@@ -262,7 +275,8 @@ check_clause(struct clause *c)
 {
 	current = c;
 	done = 0;
-	/* The predicate may test what the first firing's actions assign. */
+	/* The predicate may test what the first firing's actions assign, and they what it does. */
+	check_assigned(c->predicate);
 	dt_region = "action list";
 	check_statements(c->body);
 	dt_region = "predicate";

@@ -89,7 +89,7 @@ static const struct function functions[] = {
     SUB("strlen", STRLEN, "s", "size_t"),
     SUB("strrchr", STRRCHR, "si", "string"),
     SUB("strstr", STRSTR, "ss", "string"),
-    SUB("strtok", STRTOK, "ns", "string"),
+    SUB("strtok", STRTOK, "ss", "string"),
     SUB("strtoll", STRTOLL, "s?i", "int64_t", .missing = 10),
     SUB("substr", SUBSTR, "si?i", "string", .missing = INT64_MAX),
     SUB("tolower", TOLOWER, "s", "string"),

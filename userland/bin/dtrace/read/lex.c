@@ -178,26 +178,19 @@ macro_token(struct token *t)
 	if (text == NULL) {
 		t->kind = TOKEN_INT;
 		t->type = lex_integer_type(t->value, true, false, false);
-	} else if (string) {
-		t->kind = TOKEN_STRING;
-		t->text = text;
-		t->size = strlen(text);
-	} else {
-		digits = text + (*text == '-' || *text == '+');
-		if (isdigit((unsigned char)*digits)) {
-			lex_integer(t, digits, strlen(digits));
-			if (*text == '-')
-				t->value = -t->value;
-		} else if (*text != '\0' && lex_name_size(text) == strlen(text)) {
-			t->kind = TOKEN_NAME;
-			t->text = text;
-		} else {
-			dt_error(
-			    t->at, "D_MACRO_UNDEF",
-			    "found \"%s\" for a macro argument, expected an integer or a name; $$ makes a string of it",
-			    text);
-		}
+		return;
 	}
+	digits = text + (*text == '-' || *text == '+');
+	if (!string && isdigit((unsigned char)*digits)) {
+		lex_integer(t, digits, strlen(digits));
+		if (*text == '-')
+			t->value = -t->value;
+		return;
+	}
+	t->kind = !string && *text != '\0' && lex_name_size(text) == strlen(text) ? TOKEN_NAME
+										   : TOKEN_STRING;
+	t->text = text;
+	t->size = strlen(text);
 }
 
 static void

@@ -105,7 +105,7 @@ pid_probes(struct place at, const char *full, const char *command)
 	if (command != NULL && w.pid.pid == dt_macros.target)
 		snprintf(w.pid.path, sizeof(w.pid.path), "%s", command);
 	else if (!consume_pid(&w.pid))
-		dt_error(at, "D_PROC_GRAB", "%s: failed to grab process %u: %s", full, w.pid.pid,
+		dt_error(at, w.pid.pid == 0 ? "D_PROC_BADPID" : "D_PROC_GRAB", "%s: failed to grab process %u: %s", full, w.pid.pid,
 			 strerror(errno));
 	base = strrchr(w.pid.path, '/');
 	snprintf(w.pid.module, sizeof(w.pid.module), "%.63s", base != NULL ? base + 1 : w.pid.path);
