@@ -163,7 +163,8 @@ enum dif_op {
 	DIF_REC2 = 98,
 	DIF_REC4 = 99,
 	DIF_REC8 = 100,
-	/* imm is a DIF_PLACE. The string at a, cut to size - 1 bytes, and a NUL. */
+	/* imm is a DIF_PLACE. The string at a, cut to size - 1 bytes, and a NUL; no string at 0. If
+	   the place is the record's last, the record ends with the string. */
 	DIF_REC_STR = 101,
 	DIF_REC_MEM = 102, /* size bytes at the address a; b not DIF_R0: at most b bytes */
 	/* size is a multiple of 8: so many frames, one address each, 0 after the last if there is
@@ -441,7 +442,7 @@ struct dif_agg {
  */
 struct dif_record {
 	uint16_t layout;
-	uint16_t words; /* size in 8 bytes, header included */
+	uint16_t words; /* size in 8 bytes, header included; a string at its end is cut */
 	uint32_t probe; /* id */
 	uint64_t time;  /* nanoseconds since boot */
 			/* the layout's data */

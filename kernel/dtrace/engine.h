@@ -415,6 +415,11 @@ dif_agg_find(const struct dif *d, const struct dif_cpu *c, uint32_t agg, uint32_
 bool dif_record_open(struct dif_run *r, uint32_t layout);
 /* Takes the open record back. */
 void dif_record_undo(struct dif_run *r);
+/*
+ * Records the string at addr, of at most `size` bytes with the NUL. If it is the record's last, the
+ * record ends with it. false: a fault.
+ */
+bool dif_record_str(struct dif_run *r, uint8_t *to, uint64_t addr, uint32_t size);
 /* Stores a stack into `words` words. */
 void dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words);
 /* Up to two pieces, in order. By DIF_SWITCH the buffer that was written is exchanged: on its CPU

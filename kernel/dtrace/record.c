@@ -78,6 +78,24 @@ dif_record_undo(struct dif_run *r)
 	r->record = NULL;
 }
 
+bool
+dif_record_str(struct dif_run *r, uint8_t *to, uint64_t addr, uint32_t size)
+{
+	long n = addr == 0 ? 0 : dif_copy_str(r, (char *)to, addr, size);
+	size_t at = (size_t)(to - (uint8_t *)r->record), needed;
+
+	if (n < 0)
+		return false;
+	to[n] = '\0';
+	needed = (at + (size_t)n + 8) / 8;
+	if (needed < r->record->words && at + size + 8 > 8u * r->record->words) {
+		*(r->spec != NULL ? &r->spec->head : &r->c->buf.head) -=
+		    8u * (r->record->words - (uint32_t)needed);
+		r->record->words = (uint16_t)needed;
+	}
+	return true;
+}
+
 void
 dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words)
 {

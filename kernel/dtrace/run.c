@@ -406,7 +406,7 @@ RECORD(rec1, 1)
 RECORD(rec2, 2)
 RECORD(rec4, 4)
 RECORD(rec8, 8)
-MAY_FAULT(rec_str, A == 0 ? (*(char *)DATA = 0, true) : dif_copy_str(R, (char *)DATA, A, SIZE) >= 0)
+MAY_FAULT(rec_str, dif_record_str(R, DATA, A, SIZE))
 MAY_FAULT(rec_mem, record_mem(R, DATA, A, SIZE, i->b == 0 ? UINT64_MAX : R->v[i->b]))
 
 /* The same of 64 bytes. */

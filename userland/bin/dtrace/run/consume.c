@@ -163,8 +163,6 @@ target_has_ended(void)
 
 /* ---- loading ---- */
 
-#define SMALLEST_TABLE 24 /* bytes of variables of threads and of elements */
-
 /* The first of the names, which have commas between, that no probe has; NULL: all are names. */
 static const char *
 find_unknown(const char *names)
@@ -215,22 +213,25 @@ say_matches(struct source *s, const uint32_t *matches)
 		errx(1, "no probes specified");
 }
 
+static void
+refuse_destruction(void)
+{
+	if (dt_destroys != NULL && !dt_destructive)
+		errx(1, "could not enable tracing: Destructive actions not allowed");
+}
+
 /* A firing's largest record, and one element, must have room. */
 static void
 check_sizes(const struct dif_header *h)
 {
 	const char *image = (const char *)h;
 	const uint32_t *layouts = (const void *)(image + h->layouts.offset);
-	const struct dif_var *vars = (const void *)(image + h->vars.offset);
-	uint64_t most = 0, dynamic = 0;
+	uint64_t most = 0;
 
 	for (uint32_t i = 0; i < h->layouts.count; i++)
 		most = layouts[i] > most ? layouts[i] : most;
-	for (uint32_t i = 0; i < h->vars.count; i++)
-		dynamic |= vars[i].keys != 0 || vars[i].scope == DIF_SELF;
 	if (h->options.bufsize < sizeof(struct dif_record) + most ||
-	    (h->aggs.count > 0 && h->options.aggsize < sizeof(struct dif_entry) + 8) ||
-	    (dynamic != 0 && h->options.dynvarsize < SMALLEST_TABLE))
+	    (h->aggs.count > 0 && h->options.aggsize < sizeof(struct dif_entry) + 8))
 		errx(1, "could not enable tracing: Enabling exceeds size of buffer");
 }
 
@@ -244,6 +245,7 @@ load(const void *image, struct source *sources)
 			     .matches = (uintptr_t)matches};
 
 	if (ioctl(device, DIF_IOC_LOAD, &l) < 0) {
+		refuse_destruction();
 		if (l.error[0] == '"') /* a rate that cannot be */
 			dt_error((struct place){0}, "D_PDESC_ZERO",
 				 "probe description does not match any probes: %s", l.error);
@@ -255,8 +257,7 @@ load(const void *image, struct source *sources)
 		err(1, "failed to enable");
 	}
 	say_matches(sources, matches);
-	if (dt_destroys != NULL && !dt_destructive)
-		errx(1, "could not enable tracing: Destructive actions not allowed");
+	refuse_destruction();
 	check_sizes(h);
 }
 

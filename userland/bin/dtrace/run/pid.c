@@ -122,6 +122,8 @@ pid_probes(struct place at, const char *full, const char *command)
 				 full);
 		make(&w, DIF_PID_OFFSET, offset, 0, "-", w.name.name);
 	} else {
+		if (!wants(&w, "entry") && !wants(&w, "return") && !is_offset(w.name.name, &offset))
+			dt_error(at, "D_PROC_NAME", "%s: expected entry, return or an offset", full);
 		w.exact = strpbrk(w.name.function, "*?[") == NULL && w.name.function[0] != '\0';
 		usymbol_each(w.pid.path, function, &w);
 		if (w.made == 0)

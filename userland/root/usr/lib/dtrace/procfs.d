@@ -161,7 +161,7 @@ translator cpuinfo_t < struct pcpu *P > {
 	cpu_lgrp = 0;
 };
 
-inline cpuinfo_t *curcpu = xlate <cpuinfo_t *> ((int)cpu);
+inline cpuinfo_t *curcpu = (cpuinfo_t *)&`dtrace_cpus[cpu];
 inline int chip = 0;
 inline int lgrp = 0;
 inline int pset = 0;
