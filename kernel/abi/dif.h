@@ -176,8 +176,8 @@ enum dif_op {
 	/* The records that follow go to speculation a. None may be open. If a is not active, the
 	 * program ends. */
 	DIF_SPECULATE = 112,
-	/* Speculation a goes to the consumer; is thrown away. None may be open for COMMIT. Not active:
-	   nothing. */
+	/* Speculation a goes to the consumer; is thrown away. None may be open for COMMIT. Not
+	   active: nothing. */
 	DIF_COMMIT = 113,
 	DIF_DISCARD = 114,
 	/* After this program no other of the consumer runs, but those of END. a: the status. */

@@ -98,7 +98,7 @@ struct dif_cpu {
 	struct dif_buffer buf;
 	struct dif_table aggs;
 	struct dif_spec_buffer *specs;
-	uint8_t *locals;            /* variables of scope DIF_THIS, and after them the scratch */
+	uint8_t *locals; /* variables of scope DIF_THIS, and after them the scratch */
 	uint8_t *scratch, *scratch_end;
 	char *text[2];  /* copies of strings that are being worked on: strsize each */
 	uint64_t *keys; /* that have been pushed: DIF_MAX_KEY bytes */

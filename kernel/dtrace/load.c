@@ -117,7 +117,8 @@ place_variables(struct dif *d, uint32_t *globals, uint32_t *locals, uint32_t *ch
 		to->dynamic = v->keys != 0 || v->scope == DIF_SELF;
 		if (to->dynamic) {
 			keys = keys > key_size ? keys : key_size;
-			*chunk_value = *chunk_value > to->size ? *chunk_value : (to->size + 7) & ~7u;
+			*chunk_value =
+			    *chunk_value > to->size ? *chunk_value : (to->size + 7) & ~7u;
 		} else {
 			to->place = *total;
 			*total += (v->kind == DIF_INT ? 8 : 8 + ((to->size + 7) & ~7u));

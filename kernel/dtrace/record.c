@@ -61,8 +61,7 @@ dif_record_open(struct dif_run *r, uint32_t layout)
 {
 	uint32_t need = (uint32_t)(sizeof(struct dif_record) + r->d->layouts[layout] + 7) & ~7u;
 
-	r->record =
-	    r->spec != NULL ? reserve_speculative(r, need) : reserve(r->d, r->c, need);
+	r->record = r->spec != NULL ? reserve_speculative(r, need) : reserve(r->d, r->c, need);
 	if (r->record == NULL)
 		return false;
 	*r->record = (struct dif_record){(uint16_t)layout, (uint16_t)(need / 8), r->at->probe,

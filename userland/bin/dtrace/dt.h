@@ -356,7 +356,8 @@ struct function {
 	enum function_kind kind;
 	uint8_t code; /* enum dif_sub, enum action, enum dif_op, enum dif_func */
 	const char *args;
-	const char *tags; /* of errors in arguments, a word each; NULL and later ones: D_PROTO_ARG */
+	const char
+	    *tags; /* of errors in arguments, a word each; NULL and later ones: D_PROTO_ARG */
 	const char *result; /* a type; NULL: none */
 	unsigned does;      /* bits DO_ */
 	int64_t missing;    /* F_SUB: the value of an argument that is missing */

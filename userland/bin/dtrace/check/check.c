@@ -81,7 +81,8 @@ check_args(struct node *n)
 
 	check_expression(n->right);
 	if (!type_is_integer(n->right->type))
-		dt_error(n->right->at, "D_PROTO_ARG", "args[ ]: found %s, expected an integer constant",
+		dt_error(n->right->at, "D_PROTO_ARG",
+			 "args[ ]: found %s, expected an integer constant",
 			 type_text(n->right->type));
 	if (!n->right->constant || n->right->next != NULL || (int64_t)n->right->value < 0)
 		dt_error(n->right->at, "D_ARGS_IDX",

@@ -63,12 +63,12 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 
 		if (kind == T_VOID || k->kind == N_XLATE || kind == T_FUNCTION ||
 		    (tag == NULL ? kind == T_STACK : type_is_struct(k->type)))
-			dt_error(k->at, "D_KEY_TYPE", "%s[ ]: a value of type %s cannot be a key", what,
-				 type_text(k->type));
+			dt_error(k->at, "D_KEY_TYPE", "%s[ ]: a value of type %s cannot be a key",
+				 what, type_text(k->type));
 	}
 	if (count(keys) > DIF_MAX_KEYS)
-		dt_error(at, "D_PROTO_LEN", "%s[ ]: found %u keys, expected at most %u", what, count(keys),
-			 DIF_MAX_KEYS);
+		dt_error(at, "D_PROTO_LEN", "%s[ ]: found %u keys, expected at most %u", what,
+			 count(keys), DIF_MAX_KEYS);
 	if (first) {
 		*known = keys_of(keys);
 		*key_count = count(keys);
@@ -78,8 +78,8 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 	}
 	if (count(keys) != *key_count)
 		dt_error(at, tag != NULL ? tag : "D_PROTO_LEN",
-			 "%s[ ] prototype mismatch: found %u keys, expected %u", what,
-			 count(keys), *key_count);
+			 "%s[ ] prototype mismatch: found %u keys, expected %u", what, count(keys),
+			 *key_count);
 	for (m = *known; m != NULL; m = m->next, keys = keys->next, n++) {
 		if (!key_fits(keys, m->type))
 			dt_error(
@@ -161,15 +161,17 @@ check_arguments(struct node *n, const struct function *f)
 					    ['@'] = "an aggregation",
 					    ['x'] = "a value"};
 	const char *letters = f->args, *given = strpbrk(letters, "?*");
-	unsigned number = 1, found = count(n->left), most = (unsigned)strlen(letters) - (given != NULL),
+	unsigned number = 1, found = count(n->left),
+		 most = (unsigned)strlen(letters) - (given != NULL),
 		 least = given != NULL ? (unsigned)(given - letters) : most;
 
 	if (found < least || (found > most && strchr(letters, '*') == NULL))
 		dt_error(n->at, "D_PROTO_LEN",
-			 "%s( ) prototype mismatch: found %u arguments, expected %s%u", f->name, found,
-			 least == most    ? ""
+			 "%s( ) prototype mismatch: found %u arguments, expected %s%u", f->name,
+			 found,
+			 least == most   ? ""
 			 : found < least ? "at least "
-					  : "at most ",
+					 : "at most ",
 			 found < least ? least : most);
 	for (struct node *arg = n->left; arg != NULL; arg = arg->next, number++) {
 		letters += *letters == '?';
@@ -308,7 +310,8 @@ static const struct limit {
     {DIF_LQUANTIZE, 1, UINT16_MAX, "step", "D_LQUANT_STEPVAL", "D_LQUANT_MATCHSTEP",
      "D_LQUANT_STEPTYPE"},
     {DIF_LLQUANTIZE, 2, UINT16_MAX, "factor", "D_LLQUANT_FACTORVAL", "D_LLQUANT_MATCHFACTOR", NULL},
-    {DIF_LLQUANTIZE, 0, UINT16_MAX, "low magnitude", "D_LLQUANT_LMAGVAL", "D_LLQUANT_MATCHLMAG", NULL},
+    {DIF_LLQUANTIZE, 0, UINT16_MAX, "low magnitude", "D_LLQUANT_LMAGVAL", "D_LLQUANT_MATCHLMAG",
+     NULL},
     {DIF_LLQUANTIZE, 0, 62, "high magnitude", "D_LLQUANT_HMAGVAL", "D_LLQUANT_MATCHHMAG", NULL},
     {DIF_LLQUANTIZE, 1, UINT16_MAX, "steps", "D_LLQUANT_STEPVAL", "D_LLQUANT_MATCHSTEPS",
      "D_LLQUANT_STEPTYPE"},
@@ -333,8 +336,9 @@ check_levels(struct node *n, const struct function *f, int64_t p[4])
 	for (unsigned i = 0; i < max && arg != NULL; i++, arg = arg->next, l++) {
 		p[i] = (int64_t)arg->value;
 		if (p[i] < l->from || p[i] > l->to)
-			dt_error(n->at, p[i] <= 0 && l->from == 1 ? l->type : l->tag, "%s( ): found %s %ld, expected %ld to %ld", f->name,
-				 l->name, (long)p[i], (long)l->from, (long)l->to);
+			dt_error(n->at, p[i] <= 0 && l->from == 1 ? l->type : l->tag,
+				 "%s( ): found %s %ld, expected %ld to %ld", f->name, l->name,
+				 (long)p[i], (long)l->from, (long)l->to);
 		if (i == 1 && f->code == DIF_LQUANTIZE && p[0] >= p[1])
 			dt_error(
 			    n->at, "D_LQUANT_MISMATCH",
@@ -359,9 +363,10 @@ check_levels(struct node *n, const struct function *f, int64_t p[4])
 			 (long)p[1], (long)p[2]);
 	for (int64_t m = 0; m <= p[2]; m++) {
 		if (__builtin_mul_overflow(size, p[0], &size))
-			dt_error(n->at, "D_LLQUANT_HMAGVAL",
-				 "llquantize( ): found magnitude %ld of %ld, which 64 bits cannot hold",
-				 (long)p[2], (long)p[0]);
+			dt_error(
+			    n->at, "D_LLQUANT_HMAGVAL",
+			    "llquantize( ): found magnitude %ld of %ld, which 64 bits cannot hold",
+			    (long)p[2], (long)p[0]);
 		if (p[3] % p[0] != 0 || (m >= p[1] && size > p[3] && size % p[3] != 0))
 			dt_error(
 			    n->at, "D_LLQUANT_STEPVAL",

@@ -399,7 +399,8 @@ check_assign(struct node *n)
 		    n->at, "D_OP_WRITE",
 		    "operator = can only be applied to a writable variable; D does not write the kernel's memory");
 	if (type_base(l->type)->kind == T_ARRAY)
-		dt_error(n->at, "D_OP_ARRFUN", "operator =: an array cannot be assigned as a whole");
+		dt_error(n->at, "D_OP_ARRFUN",
+			 "operator =: an array cannot be assigned as a whole");
 	n->type = l->type;
 	if (n->op != 0) {
 		/* x op= y is x = x op y; a place is found twice, and has no other effect. */

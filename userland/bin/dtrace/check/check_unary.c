@@ -116,8 +116,8 @@ check_unary(struct node *n)
 		check_characters(&n->left);
 		l = n->left;
 		if (!check_is_pointer(l))
-			dt_error(n->at, "D_DEREF_NONPTR", "operator *: found %s, expected a pointer",
-				 type_text(l->type));
+			dt_error(n->at, "D_DEREF_NONPTR",
+				 "operator *: found %s, expected a pointer", type_text(l->type));
 		n->type = type_base(l->type)->to;
 		if (type_base(n->type)->kind == T_VOID)
 			dt_error(n->at, "D_DEREF_VOID",
@@ -126,9 +126,9 @@ check_unary(struct node *n)
 	}
 	if (n->op == '!' ? !check_is_scalar(l) : !type_is_integer(l->type))
 		dt_error(n->at,
-			 n->op == '!'                                ? "D_OP_SCALAR"
+			 n->op == '!'                              ? "D_OP_SCALAR"
 			 : n->op == '~' || type_is_scalar(l->type) ? "D_OP_INT"
-								     : "D_OP_ARITH",
+								   : "D_OP_ARITH",
 			 "operator %s: found %s, expected an integer", check_op_text(n->op),
 			 type_text(l->type));
 	n->type = n->op == '!' ? type_int : check_promoted(l->type);

@@ -137,7 +137,7 @@ static const struct {
 	const char *tag;
 } orders[] = {
     {DO_COMMIT, DO_DATA, "D_COMM_DREC"},        {DO_COMMIT, DO_COMMIT, "D_COMM_COMM"},
-    {DO_COMMIT, DO_SPECULATE, "D_COMM_SPEC"},  {DO_SPECULATE, DO_SPECULATE, "D_SPEC_SPEC"},
+    {DO_COMMIT, DO_SPECULATE, "D_COMM_SPEC"},   {DO_SPECULATE, DO_SPECULATE, "D_SPEC_SPEC"},
     {DO_SPECULATE, DO_DATA, "D_SPEC_DREC"},     {DO_SPECULATE, DO_COMMIT, "D_SPEC_COMM"},
     {DO_AGGREGATE, DO_COMMIT, "D_AGG_COMM"},    {DO_AGGREGATE, DO_SPECULATE, "D_AGG_SPEC"},
     {DO_DESTROY, DO_SPECULATE, "D_ACT_SPEC"},   {DO_EXIT, DO_SPECULATE, "D_EXIT_SPEC"},
@@ -215,7 +215,8 @@ check_statements(struct node *n)
 		}
 		if (e->kind == N_AGG)
 			dt_error(e->at,
-				 ident_aggregation(e->text, e->at)->function != NULL || e->left != NULL
+				 ident_aggregation(e->text, e->at)->function != NULL ||
+					 e->left != NULL
 				     ? "D_AGG_NULL"
 				     : "D_IDENT_UNDEF",
 				 "@%s: expected = and an aggregating function after it", e->text);

@@ -103,14 +103,16 @@ expand(struct node *n, const struct node *value, const struct binding *bindings,
 }
 
 void
-expand_check(const struct node *value, const struct member *names, struct type *type, const char *tag)
+expand_check(const struct node *value, const struct member *names, struct type *type,
+	     const char *tag)
 {
 	const struct binding *bindings = NULL;
 	struct node *n = check_clone(value);
 
 	for (const struct member *m = names; m != NULL; m = m->next) {
 		struct binding *b = dt_alloc(sizeof(*b));
-		struct node *variable = node_name(dt_format("%s#%u", m->name, temporaries++), n->at);
+		struct node *variable =
+		    node_name(dt_format("%s#%u", m->name, temporaries++), n->at);
 
 		variable->scope = SCOPE_THIS;
 		ident_add(SCOPE_THIS, variable->text, m->type);

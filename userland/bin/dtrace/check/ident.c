@@ -51,9 +51,8 @@ static const struct {
 #define INSN(text, number, letters, bits) ROW(F_INSN, text, DIF_##number, letters, .does = (bits))
 #define SYMBOL(text, how) \
 	ACT(text, TRACE, "p", .result = "uintptr_t", .show = SHOW_##how, .does = DO_RECORD)
-#define AGG(text, number, letters, words)                              \
-	ROW(F_AGG, text, DIF_##number, letters, .does = DO_AGGREGATE, \
-	    .tags = "D_AGG_SCALAR" words)
+#define AGG(text, number, letters, words) \
+	ROW(F_AGG, text, DIF_##number, letters, .does = DO_AGGREGATE, .tags = "D_AGG_SCALAR" words)
 
 /* clang-format off */
 static const struct function functions[] = {
@@ -110,7 +109,8 @@ static const struct function functions[] = {
     ACT(" error", ERROR, "iiiii", .does = DO_RECORD),
     ACT("freopen", FREOPEN, "f*", .tags = "D_PRINTF_ARG_FMT", .does = DO_RECORD),
     ACT("ftruncate", FTRUNCATE, "", .does = DO_RECORD),
-    ACT("jstack", USTACK, "?cc", .tags = "D_USTACK_FRAMES D_USTACK_STRSIZE", .does = DO_RECORD, .result = "ustack"),
+    ACT("jstack", USTACK, "?cc", .tags = "D_USTACK_FRAMES D_USTACK_STRSIZE", .does = DO_RECORD,
+	.result = "ustack"),
     ACT("normalize", NORMALIZE, "@i", .tags = "D_NORMALIZE_AGGARG", .does = DO_RECORD),
     ACT("print", PRINT, "x", .tags = "D_PRINT_VOID", .does = DO_RECORD),
     ACT("printa", PRINTA, "*", .does = DO_RECORD | DO_PRINTA),
@@ -121,7 +121,8 @@ static const struct function functions[] = {
     ACT("trace", TRACE, "x", .tags = "D_TRACE_VOID", .does = DO_RECORD),
     ACT("tracemem", TRACEMEM, "pl?i", .tags = "D_TRACEMEM_ADDR D_TRACEMEM_SIZE", .does = DO_RECORD),
     ACT("trunc", TRUNC, "@?i", .tags = "D_TRUNC_AGGARG", .does = DO_RECORD),
-    ACT("ustack", USTACK, "?cc", .tags = "D_USTACK_FRAMES D_USTACK_STRSIZE", .does = DO_RECORD, .result = "ustack"),
+    ACT("ustack", USTACK, "?cc", .tags = "D_USTACK_FRAMES D_USTACK_STRSIZE", .does = DO_RECORD,
+	.result = "ustack"),
 
     SYMBOL("func", FUNC),
     SYMBOL("mod", MOD),
@@ -133,7 +134,8 @@ static const struct function functions[] = {
 
     AGG("avg", AVG, "i", ""),
     AGG("count", COUNT, "", ""),
-    AGG("llquantize", LLQUANTIZE, "illll?i", " D_LLQUANT_FACTORTYPE D_LLQUANT_LMAGTYPE D_LLQUANT_HMAGTYPE D_LLQUANT_STEPTYPE"),
+    AGG("llquantize", LLQUANTIZE, "illll?i",
+	" D_LLQUANT_FACTORTYPE D_LLQUANT_LMAGTYPE D_LLQUANT_HMAGTYPE D_LLQUANT_STEPTYPE"),
     AGG("lquantize", LQUANTIZE, "ill?li", " D_LQUANT_BASETYPE D_LQUANT_LIMTYPE D_LQUANT_STEPTYPE"),
     AGG("max", MAX, "i", ""),
     AGG("min", MIN, "i", ""),

@@ -124,8 +124,8 @@ extern struct gen_record gen_record;
 /* Opens a record, unless one is open. */
 void record_open(void);
 /*
- * Strings come last in a record, when all other things have their places: the engine leaves out what
- * the last one does not need. Before another record, and at the clause's end.
+ * Strings come last in a record, when all other things have their places: the engine leaves out
+ * what the last one does not need. Before another record, and at the clause's end.
  */
 void record_place_strings(void);
 /* Room in the open record. */

@@ -75,9 +75,9 @@ gen_variable(struct variable *v)
 		uint32_t words = type_is_struct(m->type) ? (type_base(m->type)->size + 7) / 8 : 1;
 
 		for (; words > 0; words--)
-			d.keys = DIF_KEYS_AND(d.keys, type_base(m->type)->kind == T_STRING
-							  ? DIF_K_STR
-							  : DIF_K_INT);
+			d.keys =
+			    DIF_KEYS_AND(d.keys, type_base(m->type)->kind == T_STRING ? DIF_K_STR
+										      : DIF_K_INT);
 	}
 	buffer_add(&gen_image.vars, &d, sizeof(d));
 	v->code = (uint32_t)(gen_image.vars.size / sizeof(d));

@@ -192,8 +192,8 @@ record_value(struct node *n)
 		record_integer(n, f);
 	} else {
 		if (f.show == SHOW_STRING) /* an array of char has no NUL if it is full */
-			f.size =
-			    type->kind == T_STRING || type->flexible ? dt_strsize + 1 : type->size + 1;
+			f.size = type->kind == T_STRING || type->flexible ? dt_strsize + 1
+									  : type->size + 1;
 		if (f.size == 0 || f.size > 65535)
 			dt_error(n->at, "D_TRACE_DYN", "%s cannot be recorded", type_text(n->type));
 		record_memory(n, f);

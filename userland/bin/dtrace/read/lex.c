@@ -166,7 +166,8 @@ macro(const char *p, struct place at, const char **end, uint64_t *value, bool *s
 			return *string ? dt_format("%ld", (long)*value) : NULL;
 		}
 	}
-	dt_error(at, size > 0 ? "D_MACRO_UNDEF" : "D_SYNTAX", "$%.*s: there is no such macro variable", (int)size, p);
+	dt_error(at, size > 0 ? "D_MACRO_UNDEF" : "D_SYNTAX",
+		 "$%.*s: there is no such macro variable", (int)size, p);
 }
 
 static void
@@ -188,7 +189,7 @@ macro_token(struct token *t)
 		return;
 	}
 	t->kind = !string && *text != '\0' && lex_name_size(text) == strlen(text) ? TOKEN_NAME
-										   : TOKEN_STRING;
+										  : TOKEN_STRING;
 	t->text = text;
 	t->size = strlen(text);
 }

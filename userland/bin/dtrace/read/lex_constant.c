@@ -54,7 +54,9 @@ lex_integer(struct token *t, const char *text, size_t size)
 		else if (*p == '.' || (base == 10 && (*p | 0x20) == 'e'))
 			dt_error(t->at, "D_SYNTAX", "%s: D has no floating point", copy);
 		else
-			dt_error(t->at, base == 8 && isdigit((unsigned char)*p) ? "D_INT_DIGIT" : "D_SYNTAX",
+			dt_error(t->at,
+				 base == 8 && isdigit((unsigned char)*p) ? "D_INT_DIGIT"
+									 : "D_SYNTAX",
 				 "%s: found '%c', expected a digit, or u or l at the end", copy,
 				 *p);
 	}

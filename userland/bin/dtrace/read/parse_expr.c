@@ -272,7 +272,8 @@ parse_postfix(void)
 			lex_next();
 			n = node_op(N_POSTFIX, t.op, t.at, n, NULL);
 		} else if (lex_is('(')) {
-			dt_error(t.at, "D_FUNC_IDENT", "found (, expected a function's name before it");
+			dt_error(t.at, "D_FUNC_IDENT",
+				 "found (, expected a function's name before it");
 		} else {
 			return n;
 		}

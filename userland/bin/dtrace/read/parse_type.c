@@ -75,7 +75,8 @@ parse_members(struct type *type)
 			if (d.name == NULL || d.is_array || type_base(d.type)->kind == T_FUNCTION)
 				dt_error(d.at, "D_DECL_VOIDOBJ",
 					 "this cannot be a member of a struct");
-			for (struct member *i = type->members; i != NULL && *d.name != '\0'; i = i->next) {
+			for (struct member *i = type->members; i != NULL && *d.name != '\0';
+			     i = i->next) {
 				if (strcmp(i->name, d.name) == 0)
 					dt_error(d.at, "D_UNKNOWN", "%s is a member already",
 						 d.name);
@@ -221,9 +222,9 @@ basic_type(struct place at, const unsigned n[WORDS])
 			 "these words do not name a type together");
 	if (lex_is_name("void") || is_tag(lex_peek()))
 		dt_error(at,
-			 lex_is_name("void")                 ? "D_DECL_VOIDATTR"
+			 lex_is_name("void")                ? "D_DECL_VOIDATTR"
 			 : n[SIGNED] > 0 || n[UNSIGNED] > 0 ? "D_DECL_SIGNINT"
-							      : "D_DECL_LONGINT",
+							    : "D_DECL_LONGINT",
 			 "%s has no sign and no other size", lex_peek()->text);
 	if (n[UNSIGNED] > 0)
 		return type_by_name(dt_format("unsigned %s", size));
@@ -255,7 +256,8 @@ parse_specifiers(void)
 			continue;
 		if (is_one_of(t->text, classes)) {
 			if (class != NULL)
-				dt_error(t->at, "D_DECL_CLASS", "found %s after %s", t->text, class);
+				dt_error(t->at, "D_DECL_CLASS", "found %s after %s", t->text,
+					 class);
 			class = t->text;
 			continue;
 		}
@@ -291,7 +293,8 @@ parse_specifiers(void)
 	while (lex_peek()->kind == TOKEN_NAME && is_one_of(lex_peek()->text, ignored))
 		lex_next();
 	if (lex_peek()->kind == TOKEN_NAME && is_one_of(lex_peek()->text, basic))
-		dt_error(at, "D_DECL_COMBO", "found %s after %s", lex_peek()->text, type_text(type));
+		dt_error(at, "D_DECL_COMBO", "found %s after %s", lex_peek()->text,
+			 type_text(type));
 	storage = class;
 	return type;
 }
@@ -312,7 +315,8 @@ parse_parameters(uint32_t closing)
 		at = lex_peek()->at;
 		if (lex_take(OP3('.', '.', '.'))) {
 			if (closing == ']')
-				dt_error(at, "D_DECL_PROTO_VARARGS", "found ... among types of keys");
+				dt_error(at, "D_DECL_PROTO_VARARGS",
+					 "found ... among types of keys");
 			break;
 		}
 		d = parse_declarator(parse_specifiers());
@@ -460,8 +464,7 @@ parse_translator(void)
 	struct member input = {.name = ""};
 
 	t->to = parse_specifiers();
-	if (!type_is_struct(t->to) ||
-	    (!type_base(t->to)->complete && type_members(t->to) == NULL))
+	if (!type_is_struct(t->to) || (!type_base(t->to)->complete && type_members(t->to) == NULL))
 		dt_error(at, "D_XLATE_SOU", "%s is not a struct or union that is defined",
 			 type_text(t->to));
 	lex_expect('<');

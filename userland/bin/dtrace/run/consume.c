@@ -309,7 +309,8 @@ say_cpu_drops(uint32_t cpus)
 		if (ioctl(device, DIF_IOC_DROPS, &now) < 0)
 			err(1, "drops");
 		say_drops("PRINCIPAL", "drop", now.buf_drops, said[cpu].buf_drops, why);
-		say_drops("AGGREGATION", "aggregation drop", now.agg_drops, said[cpu].agg_drops, why);
+		say_drops("AGGREGATION", "aggregation drop", now.agg_drops, said[cpu].agg_drops,
+			  why);
 		said[cpu] = now;
 	}
 }
