@@ -248,6 +248,7 @@ ERRORS = [
     ("struct o { int a; }; translator struct o < int p > { a = p; }; BEGIN { trace((int)xlate <struct o *> (1)); }", "D_CAST_INVAL"),
     ("#pragma D error \"no\"\nBEGIN", "D_PRAGERR"),
     ("#pragma D depends_on library net.d\nBEGIN", "D_PRAGMA_DEPEND"),
+    ("#pragma D \nBEGIN", "D_PRAGMA_INVAL"),
     ("#pragma D option nspec=2 * 2\nBEGIN", "D_PRAGMA_MALFORM"),
     ("#pragma D attributes wrong x\nBEGIN", "D_PRAGMA_INVAL"),
 ]

@@ -295,7 +295,8 @@ lex_pragma(char *line, struct place at)
 	const char *why;
 
 	line = line != NULL ? line + strspn(line, " \t") : word + strlen(word);
-	line[strcspn(line, "\r")] = '\0';
+	if (line[strcspn(line, "\r")] != '\0') /* the text may be a constant */
+		line[strcspn(line, "\r")] = '\0';
 	if (strcmp(word, "error") == 0)
 		dt_error(at, "D_PRAGERR", "#error: %s", line);
 	if (strcmp(word, "depends_on") == 0 && !dt_program.in_library)
