@@ -65,11 +65,8 @@ new_code(const struct ktr_patch *p, uint8_t code[SITE_SIZE])
 static const struct ktr_patch *
 patch_find(uintptr_t at)
 {
-	const struct ktr_patch *p = __start_ktr_patch;
+	const struct ktr_patch *p = __start_fbt_patch;
 
-	for (; p < __start_fbt_patch; p++)
-		if (ktr_patch_at(p) == at)
-			return p;
 	for (size_t n = (size_t)(__stop_ktr_patch - p); n > 0; n /= 2) {
 		const struct ktr_patch *middle = p + n / 2;
 
@@ -80,6 +77,9 @@ patch_find(uintptr_t at)
 			n--;
 		}
 	}
+	for (p = __start_ktr_patch; p < __start_fbt_patch; p++)
+		if (ktr_patch_at(p) == at)
+			return p;
 	return NULL;
 }
 

@@ -35,6 +35,7 @@
 #define DIF_MAX_KEYS    16
 #define DIF_MAX_KEY     2048 /* bytes of the keys of one aggregation or element */
 #define DIF_MAX_FRAMES  128
+#define DIF_MAX_LEVELS  65533 /* of lquantize() */
 #define DIF_MAX_STRSIZE 4096
 #define DIF_MAX_RECORD  65520 /* bytes of data in a record */
 #define DIF_MAX_COST                                                                 \
@@ -61,7 +62,7 @@ struct dif_options { /* 0: the default */
 	uint64_t dynvarsize; /* bytes. 0: no variables of threads, no elements */
 	uint64_t specsize;   /* bytes for each speculation and CPU */
 	uint32_t nspec;      /* 0 to 64 */
-	uint32_t strsize;    /* 256; 8 to DIF_MAX_STRSIZE, a multiple of 8 */
+	uint32_t strsize;    /* 256; 2 to DIF_MAX_STRSIZE */
 	uint32_t scratch;    /* bytes of scratch memory; 4096 + 8 * strsize */
 	uint32_t policy;     /* enum dif_policy */
 	uint64_t
@@ -145,7 +146,7 @@ enum dif_func {
  *	DIF_STDDEV	4: count, sum, sum of squares in 128 bits, low half first
  *	DIF_QUANTIZE	127: bucket 63 for 0, 64 + n for 2^n to 2^(n+1) - 1, 62 - n for their
  *negatives DIF_LQUANTIZE	levels + 2, levels = (p[1] - p[0]) / p[2]: below p[0], the levels,
- *from p[0] + levels * p[2] on. p[0] < p[1], p[2] > 0; at most 1024 levels
+ *from p[0] + levels * p[2] on. p[0] < p[1], p[2] > 0; at most DIF_MAX_LEVELS
  *	DIF_LLQUANTIZE	factor f = p[0], magnitudes p[1] to p[2], s = p[3] steps. Below f^p[1]; then
  *for each magnitude m: n - n / f buckets of width f^(m+1) / n from f^m on, where n is s, but at
  *most f^(m+1); then from f^(p[2]+1) on. f >= 2, 0 <= p[1] <= p[2], f^(p[2]+1) < 2^63; s is a
@@ -165,7 +166,7 @@ struct dif_agg {
  */
 struct dif_record {
 	uint16_t layout;
-	uint16_t words; /* size in 8 bytes, header included */
+	uint16_t words; /* size in 8 bytes, header included; a string at its end is cut */
 	uint32_t probe; /* id */
 	uint64_t time;  /* nanoseconds since boot */
 			/* the layout's data */

@@ -147,7 +147,8 @@ enum dif_op {
 	DIF_REC2 = 98,
 	DIF_REC4 = 99,
 	DIF_REC8 = 100,
-	/* imm is a DIF_PLACE. The string at a, cut to size - 1 bytes, and a NUL. */
+	/* imm is a DIF_PLACE. The string at a, cut to size - 1 bytes, and a NUL; no string at 0. If
+	   the place is the record's last, the record ends with the string. */
 	DIF_REC_STR = 101,
 	DIF_REC_MEM = 102, /* size bytes at the address a; b not DIF_R0: at most b bytes */
 	/* size is a multiple of 8: so many frames, one address each, 0 after the last if there is
@@ -156,11 +157,11 @@ enum dif_op {
 	DIF_REC_USTACK = 104, /* DIF_B_PROGRAM first, then the frames */
 
 	/* Actions. Those with (w) are refused unless the image has DIF_DESTRUCTIVE. */
-	/* The records that follow go to speculation a. None may be open. If a is not active, they
-	 * go nowhere, which is no drop. */
+	/* The records that follow go to speculation a. None may be open. If a is not active, the
+	 * program ends. */
 	DIF_SPECULATE = 112,
-	/* Speculation a goes to the consumer; is thrown away. None may be open. Not active:
-	   nothing. */
+	/* Speculation a goes to the consumer; is thrown away. None may be open for COMMIT. Not
+	   active: nothing. */
 	DIF_COMMIT = 113,
 	DIF_DISCARD = 114,
 	/* After this program no other of the consumer runs, but those of END. a: the status. */

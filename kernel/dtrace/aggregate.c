@@ -75,7 +75,7 @@ dif_agg_words(const struct dif_agg *a, int64_t *base)
 		if (p[0] >= p[1] || p[2] <= 0)
 			return 0;
 		levels = ((uint64_t)p[1] - (uint64_t)p[0]) / (uint64_t)p[2];
-		return levels > 0 && levels <= 1024 ? (uint32_t)levels + 2 : 0;
+		return levels > 0 && levels <= DIF_MAX_LEVELS ? (uint32_t)levels + 2 : 0;
 	case DIF_LLQUANTIZE:
 		return llquantize_words(p, base);
 	default:
@@ -182,7 +182,7 @@ dif_key_str(struct dif_run *r, uint64_t addr)
 
 	if (strsize > 8 * (DIF_KEY_WORDS - r->key_words))
 		return dif_fail(r, DIF_FAULT_TUPOFLOW, 0);
-	n = dif_copy_str(r, to, addr, strsize);
+	n = addr == 0 ? 0 : dif_copy_str(r, to, addr, strsize);
 	if (n < 0)
 		return false;
 	r->key_words += (uint32_t)n / 8 + 1;

@@ -63,6 +63,12 @@ extern struct mutex dtrace_lock;
 
 /* ---- enable.c: dtrace_lock held ---- */
 
+/* cpuinfo_t of D. CPUs are alike, and in no groups: the others are 0. */
+struct dtrace_cpu {
+	int cpu_id, cpu_pset, cpu_chip, cpu_lgrp;
+};
+extern struct dtrace_cpu dtrace_cpus[];
+
 /*
  * Makes the clauses of a loaded image. matches (or NULL) receives how many probes each is at. 0;
  * -ENOMEM; or the error of a probe that cannot be made, and err (errlen > 0) has a sentence.

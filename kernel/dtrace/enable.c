@@ -543,9 +543,14 @@ dtrace_unload(struct dtrace_consumer *c)
 	dif_unload(&c->d);
 }
 
+/* What curcpu points to (userland/root/usr/lib/dtrace/procfs.d). */
+struct dtrace_cpu dtrace_cpus[MAX_CPUS];
+
 int
 dtrace_owner_begin(void)
 {
+	for (int i = 0; i < (int)MAX_CPUS; i++)
+		dtrace_cpus[i].cpu_id = i;
 	if (sites == NULL) {
 		sites = kmap_alloc(ktr_site_count() * sizeof(*sites));
 		if (sites == NULL)

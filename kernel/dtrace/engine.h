@@ -75,7 +75,6 @@ struct dif_last_fault {
 struct dif_run {
 	uint64_t v[DIF_REGS];         /* the registers; that with number 0 is always 0 */
 	uint32_t key_words;           /* that have been pushed [0] */
-	bool nowhere;                 /* records are for no reader [false] */
 	struct dif_record *record;    /* the open one [NULL] */
 	struct dif_spec_buffer *spec; /* that records go to; NULL: to the consumer [NULL] */
 	uint8_t *top;                 /* of the scratch memory in use [its beginning] */
@@ -99,8 +98,7 @@ struct dif_cpu {
 	struct dif_buffer buf;
 	struct dif_table aggs;
 	struct dif_spec_buffer *specs;
-	struct dif_record *nowhere; /* for the records of a speculation that is not active */
-	uint8_t *locals;            /* variables of scope DIF_THIS, and after them the scratch */
+	uint8_t *locals; /* variables of scope DIF_THIS, and after them the scratch */
 	uint8_t *scratch, *scratch_end;
 	char *text[2];  /* copies of strings that are being worked on: strsize each */
 	uint64_t *keys; /* that have been pushed: DIF_MAX_KEY bytes */
@@ -274,7 +272,6 @@ static inline void
 dif_run_reset(struct dif_run *r)
 {
 	r->key_words = 0;
-	r->nowhere = false;
 	r->record = NULL;
 	r->spec = NULL;
 	r->top = r->c->scratch;
@@ -417,6 +414,11 @@ dif_agg_find(const struct dif *d, const struct dif_cpu *c, uint32_t agg, uint32_
 bool dif_record_open(struct dif_run *r, uint32_t layout);
 /* Takes the open record back. */
 void dif_record_undo(struct dif_run *r);
+/*
+ * Records the string at addr, of at most `size` bytes with the NUL. If it is the record's last, the
+ * record ends with it. false: a fault.
+ */
+bool dif_record_str(struct dif_run *r, uint8_t *to, uint64_t addr, uint32_t size);
 /* Stores a stack into `words` words. */
 void dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words);
 /* Up to two pieces, in order. By DIF_SWITCH the buffer that was written is exchanged: on its CPU

@@ -25,8 +25,8 @@ check_options(const struct dif_options *o)
 	if (o->bufsize % 8 != 0 || o->aggsize % 8 != 0 || o->dynvarsize % 8 != 0 ||
 	    o->specsize % 8 != 0 || o->scratch % 8 != 0)
 		return "option: expected a size that is a multiple of 8";
-	if (o->strsize < 8 || o->strsize > DIF_MAX_STRSIZE || o->strsize % 8 != 0)
-		return "option strsize: expected 8 to 4096, a multiple of 8";
+	if (o->strsize < 2 || o->strsize > DIF_MAX_STRSIZE)
+		return "option strsize: expected 2 to 4096";
 	if (o->nspec > 64)
 		return "option nspec: expected at most 64";
 	if (o->policy > DIF_FILL)
@@ -81,7 +81,7 @@ dif_keys_size(const struct dif *d, uint64_t kinds)
 			size += 8;
 			break;
 		case DIF_K_STR:
-			size += d->h.options.strsize;
+			size += (d->h.options.strsize + 7) & ~7u;
 			break;
 		case DIF_K_STACK:
 		case DIF_K_USTACK:
@@ -118,7 +118,8 @@ place_variables(struct dif *d, uint32_t *globals, uint32_t *locals, uint32_t *ch
 		to->dynamic = v->keys != 0 || v->scope == DIF_SELF;
 		if (to->dynamic) {
 			keys = keys > key_size ? keys : key_size;
-			*chunk_value = *chunk_value > to->size ? *chunk_value : to->size;
+			*chunk_value =
+			    *chunk_value > to->size ? *chunk_value : (to->size + 7) & ~7u;
 		} else {
 			to->place = *total;
 			*total += (v->kind == DIF_INT ? 8 : 8 + ((to->size + 7) & ~7u));
@@ -209,16 +210,6 @@ dif_keep(uint8_t *base, size_t *at, const void *from, size_t n, size_t element)
 	return to != NULL ? memcpy(to, from, n * element) : from;
 }
 
-static size_t
-largest_record(const struct dif *d)
-{
-	uint32_t most = 0;
-
-	for (uint32_t i = 0; i < d->h.layouts.count; i++)
-		most = most > d->layouts[i] ? most : d->layouts[i];
-	return sizeof(struct dif_record) + ((most + 7) & ~7u);
-}
-
 /* The part of one CPU. */
 static void
 lay_out_cpu(struct dif *d, struct dif_cpu *c, uint8_t *base, size_t *at, uint32_t locals)
@@ -238,7 +229,6 @@ lay_out_cpu(struct dif *d, struct dif_cpu *c, uint8_t *base, size_t *at, uint32_
 		got.aggs.head = dif_table_begin(d);
 	}
 	got.specs = carve(base, at, o->nspec * sizeof(*got.specs));
-	got.nowhere = carve(base, at, largest_record(d));
 	for (uint32_t i = 0; i < o->nspec; i++) {
 		uint8_t *spec = carve(base, at, o->specsize);
 

@@ -104,6 +104,8 @@ byte_at(struct dif_run *r, uint64_t addr)
 int
 dif_compare(struct dif_run *r, uint64_t a, uint64_t b)
 {
+	if (a == 0 || b == 0) /* no string comes before all strings */
+		return (a != 0) - (b != 0);
 	for (uint32_t i = 0; i < r->d->h.options.strsize; i++) {
 		int x = byte_at(r, a + i), y = byte_at(r, b + i);
 

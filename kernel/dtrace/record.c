@@ -61,9 +61,7 @@ dif_record_open(struct dif_run *r, uint32_t layout)
 {
 	uint32_t need = (uint32_t)(sizeof(struct dif_record) + r->d->layouts[layout] + 7) & ~7u;
 
-	r->record = r->nowhere        ? r->c->nowhere
-		    : r->spec != NULL ? reserve_speculative(r, need)
-				      : dif_reserve(r->d, r->c, need);
+	r->record = r->spec != NULL ? reserve_speculative(r, need) : dif_reserve(r->d, r->c, need);
 	if (r->record == NULL)
 		return false;
 	*r->record = (struct dif_record){(uint16_t)layout, (uint16_t)(need / 8), r->at->probe,
@@ -74,9 +72,27 @@ dif_record_open(struct dif_run *r, uint32_t layout)
 void
 dif_record_undo(struct dif_run *r)
 {
-	if (r->record != NULL && !r->nowhere)
+	if (r->record != NULL)
 		*(r->spec != NULL ? &r->spec->head : &r->c->buf.head) -= 8u * r->record->words;
 	r->record = NULL;
+}
+
+bool
+dif_record_str(struct dif_run *r, uint8_t *to, uint64_t addr, uint32_t size)
+{
+	long n = addr == 0 ? 0 : dif_copy_str(r, (char *)to, addr, size);
+	size_t at = (size_t)(to - (uint8_t *)r->record), needed;
+
+	if (n < 0)
+		return false;
+	to[n] = '\0';
+	needed = (at + (size_t)n + 8) / 8;
+	if (needed < r->record->words && at + size + 8 > 8u * r->record->words) {
+		*(r->spec != NULL ? &r->spec->head : &r->c->buf.head) -=
+		    8u * (r->record->words - (uint32_t)needed);
+		r->record->words = (uint16_t)needed;
+	}
+	return true;
 }
 
 void
@@ -159,8 +175,7 @@ dif_speculate(struct dif_run *r, uint64_t spec)
 	state = s != NULL ? __atomic_load_n(&s->state, __ATOMIC_RELAXED) : 0;
 	r->record = NULL;
 	r->spec = NULL;
-	r->nowhere = state % 4 != DIF_SPEC_ACTIVE;
-	if (r->nowhere)
+	if (state % 4 != DIF_SPEC_ACTIVE)
 		return true;
 	b = r->spec = &r->c->specs[spec - 1];
 	if (b->life != (uint32_t)(state >> 2)) {

@@ -411,7 +411,7 @@ RECORD(rec1, 1)
 RECORD(rec2, 2)
 RECORD(rec4, 4)
 RECORD(rec8, 8)
-MAY_FAULT(rec_str, dif_copy_str(R, (char *)DATA, A, SIZE) >= 0)
+MAY_FAULT(rec_str, dif_record_str(R, DATA, A, SIZE))
 MAY_FAULT(rec_mem, record_mem(R, DATA, A, SIZE, i->b == 0 ? UINT64_MAX : R->v[i->b]))
 
 /* The same of 64 bytes. */
@@ -429,7 +429,16 @@ OP(rec_64)
 
 DO(rec_stack, USES(); dif_record_stack(R, false, DATA, SIZE / 8))
 DO(rec_ustack, USES(); dif_record_stack(R, true, DATA, SIZE / 8))
-MAY_FAULT(speculate, dif_speculate(R, A))
+/* Without an active speculation the program ends here. */
+OP(speculate)
+{
+	if (!dif_speculate(R, A))
+		GO(fault);
+	if (R->spec == NULL)
+		c->ended[0]++;
+	else
+		NEXT();
+}
 MAY_FAULT(commit, dif_spec_end(R, A, DIF_SPEC_COMMITTED))
 MAY_FAULT(discard, dif_spec_end(R, A, DIF_SPEC_DISCARDED))
 DO(end_tracing, dif_exit(at, (int32_t)A))

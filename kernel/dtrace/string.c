@@ -101,26 +101,24 @@ find_last_index(const char *s, const char *what, int64_t start)
 static bool
 token(struct dif_run *r, uint64_t addr, const char *separators, uint64_t *v)
 {
-	char *s = r->token;
+	size_t n;
 
 	if (addr != 0) {
 		if (dif_string_copy(r, 0, addr) == NULL ||
 		    !dif_string_result(r, r->c->text[0], strlen(r->c->text[0]), v))
 			return false;
-		s = (char *)(uintptr_t)*v;
+		r->token = (char *)(uintptr_t)*v;
 	}
+	if (r->token == NULL)
+		return dif_fail(r, DIF_FAULT_BADADDR, 0);
+	while (*r->token != '\0' && strchr(separators, *r->token) != NULL)
+		r->token++;
+	for (n = 0; r->token[n] != '\0' && strchr(separators, r->token[n]) == NULL;)
+		n++;
 	*v = 0;
-	while (s != NULL && *s != '\0' && strchr(separators, *s) != NULL)
-		s++;
-	r->token = NULL;
-	if (s == NULL || *s == '\0')
-		return true;
-	*v = (uintptr_t)s;
-	while (*s != '\0' && strchr(separators, *s) == NULL)
-		s++;
-	if (*s != '\0')
-		r->token = s + 1;
-	*s = '\0';
+	if (n > 0 && !dif_string_result(r, r->token, n, v))
+		return false;
+	r->token += n; /* the separator stays: it may be none the next time */
 	return true;
 }
 

@@ -254,7 +254,6 @@ check_operation(struct pass *p, struct state *s, const struct dif_insn *i)
 		break;
 	case DIF_SPECULATE:
 	case DIF_COMMIT:
-	case DIF_DISCARD:
 		need(p, s->record == 0, "a record may be open");
 		p->cost += i->op == DIF_COMMIT ? p->d->h.options.specsize : 0;
 		break;

@@ -127,7 +127,7 @@ def stop_machine():
     with guest(smp=2) as c:
         for action in ("breakpoint", "panic"):
             out = shell(c, f"dtrace -qn 'BEGIN {{ {action}(); }}'")
-            check("[D_DESTRUCTIVE]" in out, f"{action}() without -w: {out!r}")
+            check("Destructive actions not allowed" in out, f"{action}() without -w: {out!r}")
         c.sendline("dtrace -wqn 'BEGIN { breakpoint(); printf(\"went on\\n\"); exit(0); }'")
         c.expect_exact("dtrace: breakpoint action")
         c.expect(DB)

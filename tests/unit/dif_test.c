@@ -389,7 +389,7 @@ a_damaged_image_is_refused(void **state)
 					     "the strings do not end with a NUL",
 					     "variable: no such scope, kind or size",
 					     "aggregation: no such function or parameters",
-					     "option strsize: expected 8 to 4096, a multiple of 8",
+					     "option strsize: expected 2 to 4096",
 					     "option nspec: expected at most 64"};
 	struct dif_refusal why;
 	uint32_t size;
@@ -403,7 +403,7 @@ a_damaged_image_is_refused(void **state)
 		m.h.flags = i == 2 ? 4 : 0;
 		m.clauses[0].length = i == 4 ? 2 : 1;
 		m.h.strings.count -= i == 5;
-		m.h.options.strsize = i == 8 ? 12 : 0;
+		m.h.options.strsize = i == 8 ? 1 : 0;
 		m.h.options.nspec = i == 9 ? 65 : 0;
 		uint8_t *image = make_image(&m, &size);
 		struct dif_header *h = (struct dif_header *)image;

@@ -208,13 +208,13 @@ void *
 compile_image(uint32_t *size)
 {
 	struct dif_options o = {
-	    .bufsize = dt_options.bufsize,
-	    .aggsize = dt_options.aggsize,
-	    .dynvarsize = dt_options.dynvarsize,
-	    .specsize = dt_options.specsize,
+	    .bufsize = (dt_options.bufsize + 7) & ~7ul,
+	    .aggsize = (dt_options.aggsize + 7) & ~7ul,
+	    .dynvarsize = (dt_options.dynvarsize + 7) & ~7ul,
+	    .specsize = (dt_options.specsize + 7) & ~7ul,
 	    .nspec = (uint32_t)dt_options.nspec,
-	    .strsize = dt_strsize,
-	    .scratch = (uint32_t)dt_options.scratch,
+	    .strsize = dt_strsize + 1,
+	    .scratch = ((uint32_t)dt_options.scratch + 7) & ~7u,
 	    .policy = (uint32_t)dt_options.bufpolicy,
 	};
 	struct dif_header *image;

@@ -85,6 +85,7 @@ struct type {
 	bool is_signed;
 	bool complete;          /* members are known, or can be read from BTF */
 	bool flexible;          /* an array whose size is not known, or [0] */
+	bool declared;          /* by the program, not the kernel */
 	const char *name;       /* of integers and typedefs; the tag of others; NULL: none */
 	uint32_t size;          /* bytes */
 	uint32_t count;         /* T_ARRAY: elements */
@@ -95,12 +96,14 @@ struct type {
 	struct type *next;    /* in the list of names */
 };
 
-/* The size of a string, in bytes: -x strsize. */
+/* The characters of a string at most: -x strsize. */
 extern uint32_t dt_strsize;
 /* Frames of stack() and ustack() without a number: -x stackframes, -x ustackframes. */
 extern unsigned dt_stackframes, dt_ustackframes;
 /* -w was given. */
 extern bool dt_destructive;
+/* The first action that needs it; NULL: none. */
+extern struct node *dt_destroys;
 
 extern struct type *type_void, *type_char, *type_int, *type_uint, *type_long, *type_ulong,
     *type_string, *type_stack, *type_ustack;
@@ -344,15 +347,17 @@ enum {
 };
 
 /*
- * Arguments, a letter each: i integer, p integer or pointer, s string, n string or NULL, x any
- * value, l integer constant, f a format, @ aggregation; those after ? may be missing, and * says
- * that more of any kind may follow.
+ * Arguments, a letter each: i integer, p integer or pointer, m the same or a string, a the address
+ * of memory, s string or NULL, x any value, l integer constant, c one above 0, f a
+ * format, @ aggregation; those after ? may be missing, and * says that more of any kind may follow.
  */
 struct function {
 	const char *name;
 	enum function_kind kind;
 	uint8_t code; /* enum dif_sub, enum action, enum dif_op, enum dif_func */
 	const char *args;
+	const char
+	    *tags; /* of errors in arguments, a word each; NULL and later ones: D_PROTO_ARG */
 	const char *result; /* a type; NULL: none */
 	unsigned does;      /* bits DO_ */
 	int64_t missing;    /* F_SUB: the value of an argument that is missing */

@@ -42,6 +42,7 @@ static struct {
 		const char *folder;
 	} * libraries;
 	bool list, code, compile_only, anonymous, claim;
+	bool model; /* -32 or -64: there is one here */
 } run;
 
 /* What an option does: it sets an option of -x, a flag or a text of `run`, or it is a program. */
@@ -88,6 +89,10 @@ static const struct choice {
     {'x', true, "set an option", .option = NULL},
     {'Z', false, "permit names that match no probe", .option = "zdefs"},
     {'B', true, .option = "bufsize"},
+    {'3', false, NULL, .flag = &run.model},
+    {'2', false, NULL, .flag = &run.model},
+    {'6', false, NULL, .flag = &run.model},
+    {'4', false, NULL, .flag = &run.model},
     {'G', false, NULL, .option = NULL},
     {'X', true, NULL, .option = NULL},
 };
@@ -113,7 +118,7 @@ set_option(const char *text)
 	name = strsep(&value, "=");
 	why = option_set(name, value);
 	if (why != NULL)
-		errx(2, "failed to set -x %s", why);
+		errx(1, "failed to set -x %s", why);
 }
 
 static void

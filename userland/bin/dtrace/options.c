@@ -38,49 +38,28 @@ static const struct {
 	enum kind kind;
 	size_t offset;
 } options[] = {
-    OPTION(NUMBER, aggsortkeypos),
-    OPTION(NUMBER, aggsortpos),
-    OPTION(FLAG, aggsortkey),
-    OPTION(FLAG, aggsortrev),
-    OPTION(FLAG, aggzoom),
-    OPTION(FLAG, agghist),
-    OPTION(FLAG, aggpack),
-    OPTION(RATE, aggrate),
-    OPTION(SIZE, aggsize),
-    OPTION(POLICY, bufpolicy),
-    OPTION(SIZE, bufsize),
-    OPTION(RATE, cleanrate),
-    OPTION(NUMBER, cpu),
-    OPTION(FLAG, defaultargs),
-    OPTION(FLAG, destructive),
-    OPTION(SIZE, dynvarsize),
-    {"encoding", ENCODING, offsetof(struct dt_options, ascii)},
-    OPTION(FLAG, errtags),
-    OPTION(FLAG, flowindent),
-    OPTION(FLAG, grabanon),
-    OPTION(TEXT, libdir),
-    OPTION(FLAG, nolibs),
-    OPTION(NUMBER, nspec),
-    OPTION(FLAG, quiet),
-    OPTION(FLAG, rawbytes),
-    OPTION(SIZE, scratch),
-    OPTION(SIZE, specsize),
-    OPTION(NUMBER, stackframes),
-    OPTION(NUMBER, stackindent),
-    OPTION(RATE, statusrate),
-    OPTION(SIZE, strsize),
-    OPTION(RATE, switchrate),
-    OPTION(NUMBER, ustackframes),
-    OPTION(FLAG, zdefs),
-    {"amin", AMIN, 0},
-    OPTION(FLAG, argref),
-    OPTION(FLAG, cpp),
-    OPTION(FLAG, cpphdrs),
-    {"define", CPP, 'D'},
-    OPTION(FLAG, empty),
-    {"incdir", CPP, 'I'},
-    {"undef", CPP, 'U'},
-    OPTION(FLAG, verbose),
+    OPTION(NUMBER, aggsortkeypos), OPTION(NUMBER, aggsortpos),
+    OPTION(FLAG, aggsortkey),      OPTION(FLAG, aggsortrev),
+    OPTION(FLAG, aggzoom),         OPTION(FLAG, agghist),
+    OPTION(FLAG, aggpack),         OPTION(RATE, aggrate),
+    OPTION(SIZE, aggsize),         OPTION(POLICY, bufpolicy),
+    OPTION(SIZE, bufsize),         OPTION(RATE, cleanrate),
+    OPTION(NUMBER, cpu),           OPTION(FLAG, defaultargs),
+    OPTION(FLAG, destructive),     OPTION(FLAG, droptags),
+    OPTION(SIZE, dynvarsize),      {"encoding", ENCODING, offsetof(struct dt_options, ascii)},
+    OPTION(FLAG, errtags),         OPTION(FLAG, flowindent),
+    OPTION(FLAG, grabanon),        OPTION(TEXT, libdir),
+    OPTION(FLAG, nolibs),          OPTION(NUMBER, nspec),
+    OPTION(FLAG, quiet),           OPTION(FLAG, rawbytes),
+    OPTION(SIZE, scratch),         OPTION(SIZE, specsize),
+    OPTION(NUMBER, stackframes),   OPTION(NUMBER, stackindent),
+    OPTION(RATE, statusrate),      OPTION(SIZE, strsize),
+    OPTION(RATE, switchrate),      OPTION(NUMBER, ustackframes),
+    OPTION(FLAG, zdefs),           {"amin", AMIN, 0},
+    OPTION(FLAG, argref),          OPTION(FLAG, cpp),
+    OPTION(FLAG, cpphdrs),         {"define", CPP, 'D'},
+    OPTION(FLAG, empty),           {"incdir", CPP, 'I'},
+    {"undef", CPP, 'U'},           OPTION(FLAG, verbose),
     {"version", VERSION, 0},
 };
 
@@ -89,7 +68,7 @@ static const struct {
  * there is one way here. `temporal` is always on, and jstack() is ustack().
  */
 static const char ignored[] =
-    " aggpercpu bufresize core cppargs cpppath ctypes debug droptags dtypes evaltime iregs jstackframes "
+    " aggpercpu bufresize core cppargs cpppath ctypes debug dtypes evaltime iregs jstackframes "
     "jstackstrsize kdefs knodefs late lazyload ldpath linkmode linktype modpath pgmax preallocate procfspath "
     "stdc strip syslibdir temporal tree tregs udefs unodefs ";
 
@@ -181,11 +160,15 @@ read_value(enum kind kind, const char *value, uint64_t *to)
 {
 	static const char *const policies[] = {
 	    [DIF_SWITCH] = "switch", [DIF_RING] = "ring", [DIF_FILL] = "fill"};
+	char lower[12] = "";
+	size_t n = 0;
 
 	switch (kind) {
 	case FLAG:
-		*to = value == NULL || is_one_of(value, " 1 set on yes enable true ");
-		return *to != 0 || is_one_of(value, " 0 unset off no disable false ");
+		for (const char *p = value; p != NULL && *p != '\0'; p++)
+			lower[n < sizeof(lower) - 1 ? n++ : n] = (char)tolower((unsigned char)*p);
+		*to = value == NULL || is_one_of(lower, " 1 set on yes enable enabled true ");
+		return *to != 0 || is_one_of(lower, " 0 unset off no disable disabled false ");
 	case NUMBER:
 	case SIZE:
 		return value != NULL && read_size(value, to);
@@ -265,13 +248,14 @@ option_set(const char *name, const char *value)
 			dt_options.cpu++;
 		if (dt_options.cpu > 64)
 			return dt_format("cpu: found %s, expected 0 to 63", value);
-		if (dt_options.strsize < 8 || dt_options.strsize > DIF_MAX_STRSIZE)
-			return dt_format("strsize: found %lu, expected 8 to %d",
-					 (unsigned long)dt_options.strsize, DIF_MAX_STRSIZE);
+		if (dt_options.strsize < 2)
+			return dt_format("strsize: found %lu, expected at least 2",
+					 (unsigned long)dt_options.strsize);
 		if (dt_options.nspec > 64)
 			return dt_format("nspec: found %lu, expected at most 64",
 					 (unsigned long)dt_options.nspec);
-		dt_strsize = ((uint32_t)dt_options.strsize + 7) & ~7u;
+		dt_strsize = dt_options.strsize < DIF_MAX_STRSIZE ? (uint32_t)dt_options.strsize
+								  : DIF_MAX_STRSIZE - 1;
 		dt_stackframes = (unsigned)dt_options.stackframes;
 		dt_ustackframes = (unsigned)dt_options.ustackframes;
 		dt_destructive = dt_options.destructive != 0;
@@ -310,24 +294,32 @@ lex_pragma(char *line, struct place at)
 	char *word = strsep(&line, " \t"), *name;
 	const char *why;
 
-	if (strcmp(word, "option") != 0) {
-		if (strcmp(word, "binding") == 0 || strcmp(word, "depends_on") == 0)
-			return; /* about versions and other libraries: there is one */
-		if (strcmp(word, "attributes") == 0 && stable_pragma(line))
-			return;
-		if (strcmp(word, "attributes") == 0)
+	line = line != NULL ? line + strspn(line, " \t") : word + strlen(word);
+	if (line[strcspn(line, "\r")] != '\0') /* the text may be a constant */
+		line[strcspn(line, "\r")] = '\0';
+	if (strcmp(word, "error") == 0)
+		dt_error(at, "D_PRAGERR", "#error: %s", line);
+	if (strcmp(word, "depends_on") == 0 && !dt_program.in_library)
+		dt_error(at, "D_PRAGMA_DEPEND",
+			 "#pragma D depends_on has a meaning in libraries only");
+	if (strcmp(word, "binding") == 0 || strcmp(word, "depends_on") == 0)
+		return; /* about versions and other libraries: there is one */
+	if (strcmp(word, "attributes") == 0) {
+		name = strpbrk(line, " \t") == NULL ? NULL : line;
+		if (name == NULL || !stable_pragma(line))
 			dt_error(
-			    at, "D_PRAGMA_MALFORM",
+			    at, name == NULL ? "D_PRAGMA_MALFORM" : "D_PRAGMA_INVAL",
 			    "expected #pragma D attributes NAMES/DATA/CLASS NAME, or provider PROVIDER PART");
+		return;
+	}
+	if (strcmp(word, "option") != 0)
 		dt_error(at, "D_PRAGMA_INVAL",
 			 "found #pragma D %s, expected #pragma D option NAME=VALUE", word);
-	}
-	name = line != NULL ? line + strspn(line, " \t") : "";
-	line = name;
-	strsep(&line, " \t\r");
-	if (*name == '\0')
+	name = strsep(&line, " \t");
+	if (*name == '\0' || (line != NULL && line[strspn(line, " \t")] != '\0'))
 		dt_error(at, "D_PRAGMA_MALFORM",
-			 "found #pragma D option, expected the option's name after it");
+			 "found #pragma D option %s%s, expected one option after it", name,
+			 *name == '\0' ? "" : " and more");
 	line = name;
 	name = strsep(&line, "=");
 	why = option_set(name, line);

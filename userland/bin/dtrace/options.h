@@ -7,7 +7,8 @@
 
 /* The values of options; a flag is 0 or 1. */
 struct dt_options {
-	uint64_t quiet, flowindent, rawbytes, destructive, zdefs, defaultargs, grabanon, errtags;
+	uint64_t quiet, flowindent, rawbytes, destructive, zdefs, defaultargs, grabanon, errtags,
+	    droptags;
 	uint64_t cpp, cpphdrs, verbose, argref, empty;
 	uint64_t bufsize, aggsize, dynvarsize, specsize, nspec, strsize, bufpolicy, scratch;
 	uint64_t switchrate, statusrate, aggrate, cleanrate; /* ns */

@@ -35,11 +35,12 @@ check_name(struct node *n)
 		return;
 	}
 	if (v == NULL && n->scope == SCOPE_GLOBAL && strcmp(n->text, "NULL") == 0) {
-		check_constant(n, type_pointer(type_void), 0);
+		check_constant(n, type_int, 0);
 		return;
 	}
 	if (v == NULL && n->scope == SCOPE_GLOBAL &&
-	    (ident_function(n->text) != NULL || expand_find(n->text, true) != NULL))
+	    (ident_function(n->text) != NULL || expand_find(n->text, true) != NULL ||
+	     strcmp(n->text, "args") == 0 || strcmp(n->text, "uregs") == 0))
 		dt_error(n->at, "D_IDENT_BADREF",
 			 "%s: found only its name, expected arguments after it", n->text);
 	if (v == NULL)
@@ -79,7 +80,11 @@ check_args(struct node *n)
 	uint64_t number;
 
 	check_expression(n->right);
-	if (!n->right->constant || n->right->next != NULL)
+	if (!type_is_integer(n->right->type))
+		dt_error(n->right->at, "D_PROTO_ARG",
+			 "args[ ]: found %s, expected an integer constant",
+			 type_text(n->right->type));
+	if (!n->right->constant || n->right->next != NULL || (int64_t)n->right->value < 0)
 		dt_error(n->right->at, "D_ARGS_IDX",
 			 "args[ ]: expected one integer constant as index");
 	number = n->right->value;
@@ -98,8 +103,14 @@ check_args(struct node *n)
 static void
 check_pointer_index(struct node *n)
 {
+	struct type *array = type_base(n->left->type);
+
 	if (n->right->next != NULL)
-		dt_error(n->at, "D_SYNTAX", "an array of C has one index; found more");
+		dt_error(n->at, "D_ARR_BADREF", "an array of C has one index; found more");
+	if (array->kind == T_ARRAY && n->right->constant && array->count > 1 &&
+	    n->right->value >= array->count)
+		dt_error(n->at, "D_ARR_BOUNDS", "found index %ld, but the array has %u elements",
+			 (long)n->right->value, array->count);
 	n->kind = N_UNARY;
 	n->op = '*';
 	n->left = node_op(N_BINARY, '+', n->at, n->left, n->right);
@@ -107,11 +118,15 @@ check_pointer_index(struct node *n)
 	check_unary(n);
 }
 
-static void
+void
 check_keys_of(struct node *keys)
 {
-	for (; keys != NULL; keys = keys->next)
+	for (; keys != NULL; keys = keys->next) {
+		if (keys->kind == N_AGG)
+			dt_error(keys->at, "D_KEY_TYPE", "@%s: an aggregation cannot be a key",
+				 keys->text);
 		check_expression(keys);
+	}
 }
 
 static void
@@ -139,7 +154,7 @@ check_index(struct node *n)
 		}
 		v = ident_find(name->scope, name->text);
 		if (v == NULL && name->scope == SCOPE_THIS)
-			dt_error(n->at, "D_OP_ARRFUN",
+			dt_error(n->at, "D_ARR_LOCAL",
 				 "this->%s: variables of a clause cannot be associative arrays",
 				 name->text);
 		if (v == NULL || (v->is_array && !v->builtin)) {
@@ -149,12 +164,14 @@ check_index(struct node *n)
 				v->is_array = true;
 			}
 			check_keys(n->at, ident_text(v), n->right, &v->keys, &v->key_count,
-				   v->key_count == 0, "D_ARR_PROTO");
+				   v->key_count == 0, NULL);
 			n->var = v;
 			n->type = v->type;
 			return;
 		}
 	}
+	if (name->kind == N_AGG)
+		dt_error(n->at, "D_AGG_MDIM", "@%s: expected all keys in one [ ]", name->text);
 	check_expression(n->left);
 	check_keys_of(n->right);
 	check_pointer_index(n);
@@ -185,7 +202,7 @@ check_member(struct node *n)
 	if (!type->complete && type_members(type) == NULL)
 		dt_error(n->at, "D_OP_INCOMPLETE", "%s is not defined", type_text(type));
 	if (!type_member(type, n->text, &n->member))
-		dt_error(n->at, "D_UNKNOWN", "%s has no member %s", type_text(type), n->text);
+		dt_error(n->at, "D_TYPE_MEMBER", "%s has no member %s", type_text(type), n->text);
 	n->type = n->member.type;
 }
 

@@ -62,7 +62,10 @@ void check_step(struct node *n);  /* ++ and --, before or after a variable */
 void check_unary(struct node *n); /* any operator with one operand */
 /* @name[keys] = function(arguments) */
 void check_aggregate(struct node *n);
-/* Fits the keys those of a variable or aggregation, or gives it these. `tag`: if they do not. */
+/* Finds the types of keys. */
+void check_keys_of(struct node *keys);
+/* Fits the keys those of a variable or aggregation, or gives it these. `tag`: if they do not; NULL:
+ * those of a function's arguments. */
 void check_keys(struct place at, const char *what, struct node *keys, struct member **known,
 		unsigned *count, bool first, const char *tag);
 /* May a value of this node be stored as that type? */
@@ -79,6 +82,8 @@ uint64_t check_cut(struct type *type, uint64_t value);
 /* The type of an operation with two integers: C's usual conversions. */
 struct type *check_common(struct type *a, struct type *b);
 bool check_is_string(struct node *n);
+/* A string becomes a pointer to its characters. */
+void check_characters(struct node **n);
 /* Is it the constant 0, as a number or a pointer? */
 bool check_is_null(struct node *n);
 /* The type of a variable that holds the value. */
@@ -92,6 +97,12 @@ struct node *check_clone(const struct node *n);
 void expand_init(void);
 /* Puts another node in the place of n, which keeps its place in lists. */
 void check_replace(struct node *n, const struct node *by);
+/*
+ * Checks what an inline or a translator's member stands for, where it is declared: `names` are its
+ * parameters, and it must fit the type, or the error has this tag.
+ */
+void expand_check(const struct node *value, const struct member *names, struct type *type,
+		  const char *tag);
 /* The inline of that name, with parameters or without; NULL: there is none. */
 struct inline_def *expand_find(const char *name, bool is_array);
 /* Puts what the inline stands for in the place of n. */

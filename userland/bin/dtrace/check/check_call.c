@@ -32,6 +32,17 @@ keys_of(struct node *keys)
 	return first;
 }
 
+/* Words of the engine: a struct is as many integers as it has room for. */
+static unsigned
+key_words(const struct member *m)
+{
+	unsigned n = 0;
+
+	for (; m != NULL; m = m->next)
+		n += type_is_struct(m->type) ? (type_base(m->type)->size + 7) / 8 : 1;
+	return n;
+}
+
 static bool
 key_fits(struct node *key, struct type *type)
 {
@@ -50,26 +61,29 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 	for (struct node *k = keys; k != NULL; k = k->next) {
 		enum type_kind kind = type_base(k->type)->kind;
 
-		if (kind == T_VOID || kind == T_STRUCT || kind == T_UNION || kind == T_FUNCTION ||
-		    (kind == T_STACK && strcmp(tag, "D_KEY_TYPE") != 0))
-			dt_error(k->at, tag, "%s[ ]: a value of type %s cannot be a key", what,
-				 type_text(k->type));
+		if (kind == T_VOID || k->kind == N_XLATE || kind == T_FUNCTION ||
+		    (tag == NULL ? kind == T_STACK : type_is_struct(k->type)))
+			dt_error(k->at, "D_KEY_TYPE", "%s[ ]: a value of type %s cannot be a key",
+				 what, type_text(k->type));
 	}
 	if (count(keys) > DIF_MAX_KEYS)
-		dt_error(at, tag, "%s[ ]: found %u keys, expected at most %u", what, count(keys),
-			 DIF_MAX_KEYS);
+		dt_error(at, "D_PROTO_LEN", "%s[ ]: found %u keys, expected at most %u", what,
+			 count(keys), DIF_MAX_KEYS);
 	if (first) {
 		*known = keys_of(keys);
 		*key_count = count(keys);
+		if (key_words(*known) > DIF_MAX_KEYS)
+			dt_error(at, "D_KEY_TYPE", "%s[ ]: the keys are too large", what);
 		return;
 	}
 	if (count(keys) != *key_count)
-		dt_error(at, tag, "%s[ ] prototype mismatch: found %u keys, expected %u", what,
-			 count(keys), *key_count);
+		dt_error(at, tag != NULL ? tag : "D_PROTO_LEN",
+			 "%s[ ] prototype mismatch: found %u keys, expected %u", what, count(keys),
+			 *key_count);
 	for (m = *known; m != NULL; m = m->next, keys = keys->next, n++) {
 		if (!key_fits(keys, m->type))
 			dt_error(
-			    keys->at, tag,
+			    keys->at, tag != NULL ? tag : "D_PROTO_ARG",
 			    "%s[ ] key #%u is incompatible with its prototype: found %s, expected %s",
 			    what, n, type_text(keys->type), type_text(m->type));
 	}
@@ -87,13 +101,17 @@ is_accepted(char letter, struct node *arg)
 	case 'i':
 		return type_is_scalar(arg->type);
 	case 'p':
+		return check_is_scalar(arg);
+	case 'm':
 		return check_is_scalar(arg) || check_is_string(arg);
+	case 'a':
+		return check_is_pointer(arg);
 	case 's':
-		return type_is_stringlike(arg->type);
-	case 'n':
 		return type_is_stringlike(arg->type) || check_is_null(arg);
 	case 'l':
 		return arg->constant && type_is_integer(arg->type);
+	case 'c':
+		return arg->constant && type_is_integer(arg->type) && (int64_t)arg->value > 0;
 	case 'f':
 		return arg->kind == N_STRING;
 	default:
@@ -113,47 +131,69 @@ check_reference(struct node *n)
 	n->checked = true;
 }
 
+/* The tag of what is wrong with an argument, which may be an aggregation. */
+static const char *
+tag_of(const struct function *f, char letter, unsigned number, struct node *arg)
+{
+	const char *tag = f->tags != NULL ? f->tags : "";
+
+	if (arg->kind == N_AGG && f->code == ACT_TRACE && f->kind == F_ACTION)
+		return "D_TRACE_DYN";
+	if (arg->kind != N_AGG && ((strchr("lc", letter) != NULL && !type_is_integer(arg->type)) ||
+				   (letter == 'f' && type_base(arg->type)->kind != T_STRING)))
+		return "D_PROTO_ARG"; /* it has not even the type */
+	for (; number > 1 && *tag != '\0'; number--)
+		tag += strcspn(tag, " "), tag += *tag == ' ';
+	return *tag != '\0' ? dt_strndup(tag, strcspn(tag, " ")) : "D_PROTO_ARG";
+}
+
 static void
 check_arguments(struct node *n, const struct function *f)
 {
 	static const char *const words[] = {['i'] = "an integer",
 					    ['p'] = "a pointer or an integer",
+					    ['m'] = "a pointer, an integer or a string",
+					    ['a'] = "the address of memory",
 					    ['s'] = "a string",
-					    ['n'] = "a string",
 					    ['l'] = "an integer constant",
+					    ['c'] = "an integer constant above 0",
 					    ['f'] = "a string constant",
 					    ['@'] = "an aggregation",
 					    ['x'] = "a value"};
-	const char *letters = f->args;
-	bool optional = false;
-	unsigned number = 1;
+	const char *letters = f->args, *given = strpbrk(letters, "?*");
+	unsigned number = 1, found = count(n->left),
+		 most = (unsigned)strlen(letters) - (given != NULL),
+		 least = given != NULL ? (unsigned)(given - letters) : most;
 
+	if (found < least || (found > most && strchr(letters, '*') == NULL))
+		dt_error(n->at, "D_PROTO_LEN",
+			 "%s( ) prototype mismatch: found %u arguments, expected %s%u", f->name,
+			 found,
+			 least == most   ? ""
+			 : found < least ? "at least "
+					 : "at most ",
+			 found < least ? least : most);
 	for (struct node *arg = n->left; arg != NULL; arg = arg->next, number++) {
+		letters += *letters == '?';
 		if (arg->kind == N_AGG)
 			check_reference(arg);
+		else if (*letters == '@')
+			arg->type = type_void; /* whatever it is */
 		else
 			check_expression(arg);
-		if (*letters == '?')
-			letters++, optional = true;
 		if (*letters == '*')
 			continue;
-		if (*letters == '\0')
-			dt_error(arg->at, "D_PROTO_LEN",
-				 "%s( ) prototype mismatch: found %u arguments, expected %s%u",
-				 f->name, count(n->left), optional ? "at most " : "", number - 1);
 		if (!is_accepted(*letters, arg))
 			dt_error(
-			    arg->at, "D_PROTO_ARG",
+			    arg->at, tag_of(f, *letters, number, arg),
 			    "%s( ) argument #%u is incompatible with its prototype: found %s, expected %s",
 			    f->name, number,
-			    arg->kind == N_AGG ? "an aggregation" : type_text(arg->type),
+			    arg->kind == N_AGG ? "an aggregation"
+			    : *letters == '@'  ? "an expression"
+					       : type_text(arg->type),
 			    words[(unsigned char)*letters]);
 		letters++;
 	}
-	if (!optional && *letters != '\0' && *letters != '?' && *letters != '*')
-		dt_error(n->at, "D_PROTO_LEN",
-			 "%s( ) prototype mismatch: found %u arguments, expected %s as #%u",
-			 f->name, number - 1, words[(unsigned char)*letters], number);
 }
 
 /* Stand for the keys of an aggregation: their types. */
@@ -183,7 +223,8 @@ check_printa(struct node *n)
 		arg = arg->next;
 	}
 	if (arg == NULL)
-		dt_error(n->at, "D_PRINTA_PROTO", "printa( ): found no aggregation, expected one");
+		dt_error(n->at, n->left == NULL ? "D_PROTO_LEN" : "D_PRINTA_PROTO",
+			 "printa( ): found no aggregation, expected one");
 	for (; arg != NULL; arg = arg->next) {
 		if (arg->kind != N_AGG)
 			dt_error(arg->at, "D_PRINTA_AGGARG",
@@ -200,7 +241,7 @@ check_printa(struct node *n)
 		for (struct member *a = arg->agg->keys, *b = first->keys; a != NULL && b != NULL;
 		     a = a->next, b = b->next) {
 			if (!type_same(a->type, b->type))
-				dt_error(arg->at, "D_PRINTA_AGGKEY",
+				dt_error(arg->at, "D_PRINTA_AGGPROTO",
 					 "printa( ): @%s has a key of type %s, but @%s of type %s",
 					 arg->text, type_text(a->type), first->name,
 					 type_text(b->type));
@@ -251,12 +292,36 @@ check_call(struct node *n)
 		check_printa(n);
 	if (*f->args == '@' && n->left->agg->function == NULL)
 		dt_error(n->left->at, "D_AGG_UNDEF", "undefined aggregation: @%s", n->left->text);
-	if ((f->does & DO_DESTROY) && !dt_destructive)
-		dt_error(n->at, "D_DESTRUCTIVE", "%s( ) changes the system: it needs the option -w",
-			 f->name);
+	if ((f->does & DO_DESTROY) && dt_destroys == NULL)
+		dt_destroys = n;
 }
 
 /* ---- aggregations ---- */
+
+/* What arguments of lquantize() and llquantize() may be, and the tags if they are not, or others
+ * than before. The letters of the functions' arguments say that they are constants. */
+static const struct limit {
+	uint8_t code;
+	int64_t from, to;
+	const char *name, *tag, *match, *type;
+} limits[] = {
+    {DIF_LQUANTIZE, INT32_MIN, INT32_MAX, "base", "D_LQUANT_BASEVAL", "D_LQUANT_MATCHBASE", NULL},
+    {DIF_LQUANTIZE, INT32_MIN, INT32_MAX, "limit", "D_LQUANT_LIMVAL", "D_LQUANT_MATCHLIM", NULL},
+    {DIF_LQUANTIZE, 1, UINT16_MAX, "step", "D_LQUANT_STEPVAL", "D_LQUANT_MATCHSTEP",
+     "D_LQUANT_STEPTYPE"},
+    {DIF_LLQUANTIZE, 2, UINT16_MAX, "factor", "D_LLQUANT_FACTORVAL", "D_LLQUANT_MATCHFACTOR", NULL},
+    {DIF_LLQUANTIZE, 0, UINT16_MAX, "low magnitude", "D_LLQUANT_LMAGVAL", "D_LLQUANT_MATCHLMAG",
+     NULL},
+    {DIF_LLQUANTIZE, 0, 62, "high magnitude", "D_LLQUANT_HMAGVAL", "D_LLQUANT_MATCHHMAG", NULL},
+    {DIF_LLQUANTIZE, 1, UINT16_MAX, "steps", "D_LLQUANT_STEPVAL", "D_LLQUANT_MATCHSTEPS",
+     "D_LLQUANT_STEPTYPE"},
+};
+
+static const struct limit *
+limits_of(const struct function *f)
+{
+	return f->code == DIF_LQUANTIZE ? &limits[0] : &limits[3];
+}
 
 /* Constants of lquantize() and llquantize(): what the kernel accepts (kernel/abi/dif.h). */
 static void
@@ -264,43 +329,48 @@ check_levels(struct node *n, const struct function *f, int64_t p[4])
 {
 	struct node *arg = n->left->next;
 	unsigned max = f->code == DIF_LQUANTIZE ? 3 : f->code == DIF_LLQUANTIZE ? 4 : 0;
+	const struct limit *l = limits_of(f);
+	int64_t size = 1;
 
-	memset(p, 0, 4 * sizeof(p[0]));
-	for (unsigned i = 0; i < max && arg != NULL; i++, arg = arg->next)
+	p[2] = 1; /* the step of lquantize() */
+	for (unsigned i = 0; i < max && arg != NULL; i++, arg = arg->next, l++) {
 		p[i] = (int64_t)arg->value;
-	if (f->code == DIF_LQUANTIZE) {
-		p[2] = n->left->next->next->next == NULL ? 1 : p[2];
-		if (p[0] >= p[1])
+		if (p[i] < l->from || p[i] > l->to)
+			dt_error(n->at, p[i] <= 0 && l->from == 1 ? l->type : l->tag,
+				 "%s( ): found %s %ld, expected %ld to %ld", f->name, l->name,
+				 (long)p[i], (long)l->from, (long)l->to);
+		if (i == 1 && f->code == DIF_LQUANTIZE && p[0] >= p[1])
 			dt_error(
-			    n->at, "D_LQUANT_BASEVAL",
+			    n->at, "D_LQUANT_MISMATCH",
 			    "lquantize( ): found base %ld and limit %ld, expected base < limit",
 			    (long)p[0], (long)p[1]);
-		if (p[2] <= 0)
-			dt_error(n->at, "D_LQUANT_STEPVAL",
-				 "lquantize( ): found step %ld, expected at least 1", (long)p[2]);
+	}
+	if (f->code == DIF_LQUANTIZE) {
 		if ((p[1] - p[0]) / p[2] == 0)
 			dt_error(n->at, "D_LQUANT_STEPLARGE",
 				 "lquantize( ): found step %ld, expected at most %ld", (long)p[2],
 				 (long)(p[1] - p[0]));
-		if ((p[1] - p[0]) / p[2] > 1024)
+		if ((p[1] - p[0]) / p[2] > DIF_MAX_LEVELS)
 			dt_error(n->at, "D_LQUANT_STEPSMALL",
-				 "lquantize( ): found %ld levels, expected at most 1024",
-				 (long)((p[1] - p[0]) / p[2]));
+				 "lquantize( ): found %ld levels, expected at most %d",
+				 (long)((p[1] - p[0]) / p[2]), DIF_MAX_LEVELS);
 	}
-	if (f->code == DIF_LLQUANTIZE) {
-		if (p[0] < 2)
-			dt_error(n->at, "D_LLQUANT_FACTORSMALL",
-				 "llquantize( ): found factor %ld, expected at least 2",
-				 (long)p[0]);
-		if (p[1] < 0 || p[1] > p[2])
+	if (f->code != DIF_LLQUANTIZE)
+		return;
+	if (p[1] > p[2])
+		dt_error(n->at, "D_LLQUANT_HMAGVAL",
+			 "llquantize( ): found magnitudes %ld to %ld, expected an ascending range",
+			 (long)p[1], (long)p[2]);
+	for (int64_t m = 0; m <= p[2]; m++) {
+		if (__builtin_mul_overflow(size, p[0], &size))
 			dt_error(
-			    n->at, "D_LLQUANT_MAGRANGE",
-			    "llquantize( ): found magnitudes %ld to %ld, expected an ascending range",
-			    (long)p[1], (long)p[2]);
-		if (p[3] <= 0 || p[3] % p[0] != 0)
+			    n->at, "D_LLQUANT_HMAGVAL",
+			    "llquantize( ): found magnitude %ld of %ld, which 64 bits cannot hold",
+			    (long)p[2], (long)p[0]);
+		if (p[3] % p[0] != 0 || (m >= p[1] && size > p[3] && size % p[3] != 0))
 			dt_error(
-			    n->at, "D_LLQUANT_FACTORNSTEPS",
-			    "llquantize( ): found %ld steps, expected a multiple of the factor %ld",
+			    n->at, "D_LLQUANT_STEPVAL",
+			    "llquantize( ): found %ld steps, expected a multiple of the factor %ld that divides its powers",
 			    (long)p[3], (long)p[0]);
 	}
 }
@@ -318,13 +388,12 @@ check_aggregate(struct node *n)
 		dt_error(n->at, "D_AGG_OP", "@%s: only = can be applied to an aggregation",
 			 l->text);
 	if (f == NULL || f->kind != F_AGG)
-		dt_error(r->at, "D_AGG_FUNC",
+		dt_error(r->at, r->kind == N_CALL && f == NULL ? "D_FUNC_UNDEF" : "D_AGG_FUNC",
 			 "@%s: expected an aggregating function after =, as count()", l->text);
-	for (struct node *k = l->left; k != NULL; k = k->next)
-		check_expression(k);
+	check_keys_of(l->left);
 	check_arguments(r, f);
 	memset(p, 0, sizeof(p));
-	if (r->left != NULL)
+	if (f->code >= DIF_LQUANTIZE)
 		check_levels(r, f, p);
 	a = ident_aggregation(l->text, l->at);
 	first = a->function == NULL;
@@ -332,9 +401,12 @@ check_aggregate(struct node *n)
 		dt_error(n->at, "D_AGG_REDEF",
 			 "aggregation redefined: @%s: found %s( ), expected %s( ) as on line %u",
 			 l->text, f->name, a->function->name, a->at.line);
-	if (!first && memcmp(p, a->p, sizeof(p)) != 0)
-		dt_error(n->at, "D_AGG_REDEF", "@%s: %s( ) has other limits than on line %u",
-			 l->text, f->name, a->at.line);
+	for (unsigned i = 0; !first && i < 4; i++) {
+		if (p[i] != a->p[i])
+			dt_error(n->at, limits_of(f)[i].match,
+				 "@%s: found %s %ld, expected %ld as on line %u", l->text,
+				 limits_of(f)[i].name, (long)p[i], (long)a->p[i], a->at.line);
+	}
 	check_keys(n->at, dt_format("@%s", l->text), l->left, &a->keys, &a->key_count, first,
 		   "D_KEY_TYPE");
 	a->function = f;

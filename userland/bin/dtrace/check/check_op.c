@@ -159,10 +159,26 @@ check_comparison(struct node *n)
 	refuse(n, "D_OP_INCOMPAT", "two integers, two pointers or two strings");
 }
 
+void
+check_characters(struct node **n)
+{
+	if (!check_is_string(*n))
+		return;
+	*n = node_typed(N_CAST, type_pointer(type_char), *n);
+	check_expression(*n);
+}
+
 static void
 check_additive(struct node *n)
 {
-	struct node *l = n->left, *r = n->right;
+	struct node *l, *r;
+
+	if (type_is_integer(n->right->type))
+		check_characters(&n->left);
+	else if (n->op == '+' && type_is_integer(n->left->type))
+		check_characters(&n->right);
+	l = n->left;
+	r = n->right;
 
 	if (type_is_integer(l->type) && type_is_integer(r->type)) {
 		n->type = check_common(l->type, r->type);
@@ -174,7 +190,8 @@ check_additive(struct node *n)
 		l = n->left;
 		r = n->right;
 	}
-	if (check_is_pointer(l) && type_is_integer(r->type)) {
+	if (check_is_pointer(l) && type_is_integer(r->type) &&
+	    type_base(type_base(l->type)->to)->kind != T_VOID) {
 		n->type = type_pointer(type_base(l->type)->to);
 		return;
 	}
@@ -184,7 +201,11 @@ check_additive(struct node *n)
 		n->type = type_long;
 		return;
 	}
-	refuse(n, "D_OP_INCOMPAT", "integers, or a pointer and an integer");
+	refuse(n,
+	       check_is_pointer(r) && type_base(type_base(r->type)->to)->kind == T_VOID
+		   ? "D_OP_VFPTR"
+		   : "D_OP_INCOMPAT",
+	       "integers, or a pointer and an integer");
 }
 
 void
@@ -194,6 +215,9 @@ check_binary(struct node *n)
 	struct node *l = n->left, *r = n->right;
 	bool integers, is_signed;
 
+	if (l->kind == N_AGG || r->kind == N_AGG)
+		dt_error(n->at, "D_OP_INCOMPAT", "operator %s: an aggregation has no value",
+			 check_op_text(n->op));
 	check_expression(l);
 	check_expression(r);
 	integers = type_is_integer(l->type) && type_is_integer(r->type);
@@ -229,6 +253,8 @@ check_cast(struct node *n)
 	check_expression(l);
 	if (l->kind == N_XLATE && type_same(l->type, n->type))
 		return;
+	if (l->kind == N_XLATE)
+		dt_error(n->at, "D_CAST_INVAL", "what a translator makes cannot be cast");
 	if (type_base(n->type)->kind == T_STRING) {
 		n->kind = N_STRINGOF;
 		check_stringof(n);
@@ -236,6 +262,10 @@ check_cast(struct node *n)
 	}
 	if (type_base(n->type)->kind == T_VOID)
 		return;
+	if (type_is_struct(n->type) && type_same(l->type, n->type)) {
+		check_replace(n, l);
+		return;
+	}
 	if (!type_is_scalar(n->type) || (!check_is_scalar(l) && !check_is_string(l)))
 		dt_error(n->at, "D_CAST_INVAL", "invalid cast from %s to %s", type_text(l->type),
 			 type_text(n->type));
@@ -264,7 +294,8 @@ check_condition(struct node *n)
 	else if ((check_is_string(yes) || check_is_string(no)) && type_is_stringlike(yes->type) &&
 		 type_is_stringlike(no->type))
 		n->type = type_string;
-	else if (check_fits(no, check_held(yes)))
+	else if (ident_action(yes) != NULL || ident_action(no) != NULL ||
+		 check_fits(no, check_held(yes)))
 		n->type = check_held(yes);
 	else if (check_fits(yes, check_held(no)))
 		n->type = check_held(no);
@@ -272,8 +303,8 @@ check_condition(struct node *n)
 		dt_error(n->at, "D_OP_INCOMPAT",
 			 "operator ?: found %s and %s, expected the same type twice",
 			 type_text(yes->type), type_text(no->type));
-	if (type_base(n->type)->kind == T_STACK)
-		dt_error(n->at, "D_OP_INCOMPAT", "operator ?: a stack has no value");
+	if (type_base(n->type)->kind == T_STACK || type_base(n->type)->kind == T_VOID)
+		dt_error(n->at, "D_OP_ACT", "operator ?: an action has no value");
 }
 
 void
@@ -321,6 +352,8 @@ check_fits(struct node *n, struct type *type)
 
 	if (to->kind == T_STRING)
 		return type_is_stringlike(from) || check_is_null(n);
+	if (type_is_struct(to) && check_is_null(n))
+		return true; /* the variable's memory is free again */
 	if (type_is_integer(to))
 		return type_is_integer(from);
 	if (to->kind == T_POINTER) {
@@ -352,7 +385,7 @@ check_assign(struct node *n)
 		enum type_kind kind = type_base(r->type)->kind;
 
 		if (kind == T_VOID || kind == T_FUNCTION || kind == T_STACK)
-			dt_error(n->at, "D_OP_INCOMPAT",
+			dt_error(n->at, n->op == 0 ? "D_OP_INCOMPAT" : "D_VAR_UNDEF",
 				 "operator =: a value of type %s cannot be stored",
 				 type_text(r->type));
 		l->type = l->var->type = check_held(r);
@@ -365,6 +398,9 @@ check_assign(struct node *n)
 		dt_error(
 		    n->at, "D_OP_WRITE",
 		    "operator = can only be applied to a writable variable; D does not write the kernel's memory");
+	if (type_base(l->type)->kind == T_ARRAY)
+		dt_error(n->at, "D_OP_ARRFUN",
+			 "operator =: an array cannot be assigned as a whole");
 	n->type = l->type;
 	if (n->op != 0) {
 		/* x op= y is x = x op y; a place is found twice, and has no other effect. */

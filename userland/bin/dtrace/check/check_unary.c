@@ -82,14 +82,16 @@ check_address(struct node *n)
 {
 	struct node *l = n->left;
 
+	if (l->kind == N_AGG)
+		dt_error(n->at, "D_ADDROF_VAR", "operator &: an aggregation has no address");
 	check_expression(l);
 	if (!check_is_place(l))
-		dt_error(n->at, "D_OP_LVAL",
+		dt_error(n->at, "D_ADDROF_LVAL",
 			 "operator &: found no variable or memory, expected one");
 	if (l->kind == N_MEMBER && l->member.bits != 0)
-		dt_error(n->at, "D_OP_BITFIELD", "operator &: a bit-field has no address");
-	if ((l->kind == N_NAME || l->kind == N_INDEX) && type_is_scalar(l->type))
-		dt_error(n->at, "D_OP_VAR",
+		dt_error(n->at, "D_ADDROF_BITFIELD", "operator &: a bit-field has no address");
+	if (l->kind == N_NAME || l->kind == N_INDEX)
+		dt_error(n->at, "D_ADDROF_VAR",
 			 "operator &: %s is a variable of D, which has no address",
 			 l->var != NULL ? ident_text(l->var) : "this");
 	n->type = type_pointer(l->type);
@@ -111,17 +113,22 @@ check_unary(struct node *n)
 	}
 	check_expression(l);
 	if (n->op == '*') {
+		check_characters(&n->left);
+		l = n->left;
 		if (!check_is_pointer(l))
-			dt_error(n->at, "D_OP_PTR", "operator *: found %s, expected a pointer",
-				 type_text(l->type));
+			dt_error(n->at, "D_DEREF_NONPTR",
+				 "operator *: found %s, expected a pointer", type_text(l->type));
 		n->type = type_base(l->type)->to;
 		if (type_base(n->type)->kind == T_VOID)
-			dt_error(n->at, "D_OP_VOID",
+			dt_error(n->at, "D_DEREF_VOID",
 				 "operator *: found a pointer to void; cast it first");
 		return;
 	}
 	if (n->op == '!' ? !check_is_scalar(l) : !type_is_integer(l->type))
-		dt_error(n->at, n->op == '!' ? "D_OP_SCALAR" : "D_OP_INT",
+		dt_error(n->at,
+			 n->op == '!'                              ? "D_OP_SCALAR"
+			 : n->op == '~' || type_is_scalar(l->type) ? "D_OP_INT"
+								   : "D_OP_ARITH",
 			 "operator %s: found %s, expected an integer", check_op_text(n->op),
 			 type_text(l->type));
 	n->type = n->op == '!' ? type_int : check_promoted(l->type);

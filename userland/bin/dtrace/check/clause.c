@@ -10,6 +10,7 @@ static struct clause *current;
 uint32_t dt_strsize = 256;
 unsigned dt_stackframes = 20, dt_ustackframes = 20;
 bool dt_destructive;
+struct node *dt_destroys;
 
 static unsigned done; /* what the statements so far have done: bits DO_ */
 
@@ -30,7 +31,7 @@ check_declare(struct place at, enum scope scope, const char *name, struct type *
 		dt_error(at, "D_DECL_INCOMPLETE", "%s: %s has no size: it is not defined", name,
 			 type_text(type));
 	if (type_base(type)->size > 4096)
-		dt_error(at, "D_DECL_ARRSUB",
+		dt_error(at, "D_DECL_ARRBIG",
 			 "%s: found %u bytes, expected at most 4096 for a variable", name,
 			 type_base(type)->size);
 	if (is_array && scope == SCOPE_THIS)
@@ -136,9 +137,8 @@ static const struct {
 	const char *tag;
 } orders[] = {
     {DO_COMMIT, DO_DATA, "D_COMM_DREC"},        {DO_COMMIT, DO_COMMIT, "D_COMM_COMM"},
-    {DO_COMMIT, DO_SPECULATE, "D_COMM_SPEC"},   {DO_DISCARD, DO_RECORD, "D_COMM_DREC"},
-    {DO_DISCARD, DO_SPECULATE, "D_COMM_SPEC"},  {DO_SPECULATE, DO_DATA, "D_SPEC_DREC"},
-    {DO_SPECULATE, DO_COMMIT, "D_SPEC_COMM"},   {DO_SPECULATE, DO_SPECULATE, "D_SPEC_SPEC"},
+    {DO_COMMIT, DO_SPECULATE, "D_COMM_SPEC"},   {DO_SPECULATE, DO_SPECULATE, "D_SPEC_SPEC"},
+    {DO_SPECULATE, DO_DATA, "D_SPEC_DREC"},     {DO_SPECULATE, DO_COMMIT, "D_SPEC_COMM"},
     {DO_AGGREGATE, DO_COMMIT, "D_AGG_COMM"},    {DO_AGGREGATE, DO_SPECULATE, "D_AGG_SPEC"},
     {DO_DESTROY, DO_SPECULATE, "D_ACT_SPEC"},   {DO_EXIT, DO_SPECULATE, "D_EXIT_SPEC"},
     {DO_PRINTA, DO_SPECULATE, "D_PRINTA_SPEC"}, {DO_RECORD, DO_COMMIT, "D_DREC_COMM"},
@@ -183,11 +183,22 @@ check_truth(struct node *n, const char *what)
 {
 	check_expression(n);
 	refuse_actions(n);
-	if (!type_is_scalar(n->type) && type_base(n->type)->kind != T_ARRAY)
+	if (!type_is_scalar(n->type))
 		dt_error(
 		    n->at, "D_PRED_SCALAR",
 		    "%s result type is incompatible: found %s, expected an integer or a pointer",
 		    what, type_text(n->type));
+}
+
+static void
+check_format_text(struct node *n)
+{
+	bool reopen = n->function->code == ACT_FREOPEN;
+
+	if (reopen && strcmp(n->left->text, ".") == 0)
+		dt_error(n->at, "D_FREOPEN_INVALID", "freopen( ): found \".\", expected a file");
+	if (!reopen && *n->left->text == '\0')
+		dt_error(n->at, "D_PRINTF_FMT_EMPTY", "%s( ): the format is empty", n->text);
 }
 
 static void
@@ -202,20 +213,35 @@ check_statements(struct node *n)
 			check_statements(n->third);
 			continue;
 		}
+		if (e->kind == N_AGG)
+			dt_error(e->at,
+				 ident_aggregation(e->text, e->at)->function != NULL ||
+					 e->left != NULL
+				     ? "D_AGG_NULL"
+				     : "D_IDENT_UNDEF",
+				 "@%s: expected = and an aggregating function after it", e->text);
+		if (e->kind == N_CALL && ident_function(e->text) != NULL &&
+		    ident_function(e->text)->kind == F_AGG)
+			dt_error(e->at, "D_CG_EXPR", "%s( ): expected @name = %s(...)", e->text,
+				 e->text);
 		check_place(e);
 		if (e->kind == N_ASSIGN && e->left->kind == N_AGG) {
 			check_order(e->at, e->right->function);
 			refuse_actions(e->left->left);
 			continue;
 		}
+		if (e->kind == N_CALL && e->function != NULL && *e->function->args == 'f')
+			check_format_text(e);
 		if (ident_action(e) != NULL) {
 			refuse_actions(e->left);
 			check_order(e->at, e->function);
 			continue;
 		}
 		check_expression(e);
+		if (e->kind == N_CALL && e->function != NULL)
+			check_order(e->at, e->function);
 		if (e->kind == N_XLATE)
-			dt_error(e->at, "D_XLATE_DYN",
+			dt_error(e->at, "D_CG_DYN",
 				 "what a translator makes is used by its members only");
 		refuse_actions(e);
 		if (e->constant || e->kind == N_NAME || e->kind == N_STRING)
@@ -223,10 +249,25 @@ check_statements(struct node *n)
 	}
 }
 
+/* Makes the variables that an expression assigns, or steps. */
+static void
+check_assigned(const struct node *n)
+{
+	if (n == NULL)
+		return;
+	if (n->left != NULL && n->left->kind == N_NAME &&
+	    (n->kind == N_ASSIGN || n->op == OP2('+', '+') || n->op == OP2('-', '-')))
+		check_expression(check_clone(n));
+	check_assigned(n->left);
+	check_assigned(n->right);
+	check_assigned(n->third);
+}
+
 void
 check_init(void)
 {
 	current = NULL;
+	dt_destroys = NULL;
 	expand_init();
 }
 
@@ -235,7 +276,8 @@ check_clause(struct clause *c)
 {
 	current = c;
 	done = 0;
-	/* The predicate may test what the first firing's actions assign. */
+	/* The predicate may test what the first firing's actions assign, and they what it does. */
+	check_assigned(c->predicate);
 	dt_region = "action list";
 	check_statements(c->body);
 	dt_region = "predicate";

@@ -75,7 +75,8 @@ check_replace(struct node *n, const struct node *by)
 
 /* Expands to value, converted to the type if there is one. */
 static void
-expand(struct node *n, const struct node *value, const struct binding *bindings, struct type *type)
+expand(struct node *n, const struct node *value, const struct binding *bindings, struct type *type,
+       const char *tag)
 {
 	struct node copy = *value;
 	struct node *inner;
@@ -88,16 +89,37 @@ expand(struct node *n, const struct node *value, const struct binding *bindings,
 	check_expression(inner);
 	expanding--;
 	if (type != NULL && type_is_scalar(type) && type_is_scalar(inner->type) &&
+	    type_is_integer(type) == type_is_integer(inner->type) &&
 	    !type_same(type, inner->type)) {
 		inner = node_typed(N_CAST, type, inner);
 		check_expression(inner);
 	} else if (type != NULL && !check_fits(inner, type)) {
-		dt_error(n->at, "D_OP_INCOMPAT", "found %s, expected %s", type_text(inner->type),
+		dt_error(n->at, tag, "found %s, expected %s", type_text(inner->type),
 			 type_text(type));
 	}
 	check_replace(n, inner);
 	if (type != NULL && n->kind != N_XLATE)
 		n->type = type;
+}
+
+void
+expand_check(const struct node *value, const struct member *names, struct type *type,
+	     const char *tag)
+{
+	const struct binding *bindings = NULL;
+	struct node *n = check_clone(value);
+
+	for (const struct member *m = names; m != NULL; m = m->next) {
+		struct binding *b = dt_alloc(sizeof(*b));
+		struct node *variable =
+		    node_name(dt_format("%s#%u", m->name, temporaries++), n->at);
+
+		variable->scope = SCOPE_THIS;
+		ident_add(SCOPE_THIS, variable->text, m->type);
+		*b = (struct binding){bindings, m->name, variable};
+		bindings = b;
+	}
+	expand(n, value, bindings, type, tag);
 }
 
 struct inline_def *
@@ -157,7 +179,7 @@ expand_after(struct node *n, const struct node *assignments, const struct node *
 	for (const struct node *a = assignments; a != NULL; a = a->next)
 		check_expression(
 		    check_clone(a)); /* what is wrong with what was given is said here */
-	expand(n, value, bindings, type);
+	expand(n, value, bindings, type, "D_OP_INCOMPAT");
 	if (n->kind == N_XLATE) {
 		n->xlated = after(assignments, n->xlated);
 		return;
@@ -236,7 +258,7 @@ expand_member(struct node *n)
 		dt_error(n->at, "D_OP_SOU", "%s: found %s, expected %s", type_text(from->type),
 			 n->op == '>' ? "->" : ".", n->op == '>' ? "." : "->");
 	if (!type_member(t->to, n->text, &found))
-		dt_error(n->at, "D_UNKNOWN", "%s has no member %s", type_text(t->to), n->text);
+		dt_error(n->at, "D_TYPE_MEMBER", "%s has no member %s", type_text(t->to), n->text);
 	for (struct translator_member *m = t->members; m != NULL; m = m->next) {
 		if (strcmp(m->name, n->text) != 0)
 			continue;
@@ -246,6 +268,6 @@ expand_member(struct node *n)
 		stable_hidden -= t->library;
 		return;
 	}
-	dt_error(n->at, "D_XLATE_MEMB", "the translator from %s to %s does not define %s",
+	dt_error(n->at, "D_XLATE_NOCONV", "the translator from %s to %s does not define %s",
 		 type_text(t->from), type_text(t->to), n->text);
 }

@@ -35,6 +35,7 @@ format_next(const char **format, struct conversion *c, const char **why)
 	const char *p = *format, *head;
 	char text[32]; /* the conversion without what only D has */
 	size_t n = 0;
+	bool pointer = false; /* %?: as wide as a pointer */
 
 	*why = NULL;
 	if (*p == '\0')
@@ -46,20 +47,23 @@ format_next(const char **format, struct conversion *c, const char **why)
 		*format = p;
 		return true;
 	}
-	for (p++; *p != '\0' && strchr("-+ #0'@*.123456789hlwzj", *p) != NULL; p++) {
+	for (p++; *p != '\0' && strchr("-+ #0'@*.?123456789hlwzj", *p) != NULL; p++) {
 		c->agg |= *p == '@';
-		if (*p != '@' && *p != 'w' && n < sizeof(text) - 1)
+		pointer |= *p == '?';
+		if (strchr("@w?", *p) == NULL && n < sizeof(text) - 1)
 			text[n++] = *p;
 	}
 	text[n] = '\0';
 	head = text;
 	fmt_scan_head(&head, &c->spec);
+	if (pointer)
+		c->spec.width = 16;
 	c->letter = *p;
 	if (*p == '\0')
 		*why = "found the end of the format after %, expected a conversion";
 	else if (strchr("eEfFgG", *p) != NULL)
 		*why = "D has no floating point";
-	else if (*head != '\0' || (*p != '%' && letters_of(*p) == NULL))
+	else if (*head != '\0' || (*p == '%' ? n > 0 : letters_of(*p) == NULL))
 		*why = "there is no such conversion";
 	*format = c->end = p + (*p != '\0');
 	return true;
@@ -109,7 +113,7 @@ static void
 check_star(struct node *call, struct node **arg, unsigned *number)
 {
 	if (*arg == NULL)
-		dt_error(call->at, "D_PRINTF_ARG_PROTO", "%s( ): found no argument for *",
+		dt_error(call->at, "D_PRINTF_DYN_PROTO", "%s( ): found no argument for *",
 			 call->text);
 	if (!type_is_integer((*arg)->type))
 		dt_error((*arg)->at, "D_PRINTF_DYN_TYPE",
@@ -130,7 +134,7 @@ format_check(struct node *call, const char *format, struct node *args, bool prin
 		wanted++;
 	while (format_next(&format, &c, &why)) {
 		if (why != NULL)
-			dt_error(call->at, "D_PRINTF_FMT", "%s( ): %.*s: %s", call->text,
+			dt_error(call->at, "D_SYNTAX", "%s( ): %.*s: %s", call->text,
 				 (int)(c.end - c.start), c.start, why);
 		if (c.letter == '\0' || c.letter == '%')
 			continue;
@@ -153,6 +157,6 @@ format_check(struct node *call, const char *format, struct node *args, bool prin
 		args = args->next;
 	}
 	if (!printa && args != NULL)
-		dt_error(args->at, "D_PRINTF_ARG_PROTO",
+		dt_error(args->at, "D_PRINTF_ARG_EXTRA",
 			 "%s( ): argument #%u has no conversion in the format", call->text, number);
 }

@@ -51,17 +51,18 @@ static const struct {
 #define INSN(text, number, letters, bits) ROW(F_INSN, text, DIF_##number, letters, .does = (bits))
 #define SYMBOL(text, how) \
 	ACT(text, TRACE, "p", .result = "uintptr_t", .show = SHOW_##how, .does = DO_RECORD)
-#define AGG(text, number, letters) ROW(F_AGG, text, DIF_##number, letters, .does = DO_AGGREGATE)
+#define AGG(text, number, letters, words) \
+	ROW(F_AGG, text, DIF_##number, letters, .does = DO_AGGREGATE, .tags = "D_AGG_SCALAR" words)
 
 /* clang-format off */
 static const struct function functions[] = {
     SUB("alloca", ALLOCA, "i", "void *"),
     SUB("basename", BASENAME, "s", "string"),
-    SUB("bcopy", BCOPY, "ppi", "void"),
+    SUB("bcopy", BCOPY, "mpi", "void"),
     SUB("cleanpath", CLEANPATH, "s", "string"),
     SUB("copyin", COPYIN, "pi", "void *"),
     SUB("copyinstr", COPYINSTR, "p?i", "string"),
-    SUB("copyinto", COPYINTO, "pip", "void"),
+    SUB("copyinto", COPYINTO, "pia", "void"),
     SUB("copyout", COPYOUT, "ppi", "void", .does = DO_DESTROY),
     SUB("copyoutstr", COPYOUTSTR, "spi", "void", .does = DO_DESTROY),
     SUB("dirname", DIRNAME, "s", "string"),
@@ -87,7 +88,7 @@ static const struct function functions[] = {
     SUB("strlen", STRLEN, "s", "size_t"),
     SUB("strrchr", STRRCHR, "si", "string"),
     SUB("strstr", STRSTR, "ss", "string"),
-    SUB("strtok", STRTOK, "ns", "string"),
+    SUB("strtok", STRTOK, "ss", "string"),
     SUB("strtoll", STRTOLL, "s?i", "int64_t", .missing = 10),
     SUB("substr", SUBSTR, "si?i", "string", .missing = INT64_MAX),
     SUB("tolower", TOLOWER, "s", "string"),
@@ -103,23 +104,25 @@ static const struct function functions[] = {
     INSN("speculate", SPECULATE, "i", DO_SPECULATE),
     INSN("stop", STOP, "", DO_DESTROY),
 
-    ACT("clear", CLEAR, "@", .does = DO_RECORD),
-    ACT("denormalize", DENORMALIZE, "@", .does = DO_RECORD),
+    ACT("clear", CLEAR, "@", .tags = "D_CLEAR_AGGARG", .does = DO_RECORD),
+    ACT("denormalize", DENORMALIZE, "@", .tags = "D_NORMALIZE_AGGARG", .does = DO_RECORD),
     ACT(" error", ERROR, "iiiii", .does = DO_RECORD),
-    ACT("freopen", FREOPEN, "f*", .does = DO_RECORD),
+    ACT("freopen", FREOPEN, "f*", .tags = "D_PRINTF_ARG_FMT", .does = DO_RECORD),
     ACT("ftruncate", FTRUNCATE, "", .does = DO_RECORD),
-    ACT("jstack", USTACK, "?ll", .does = DO_RECORD, .result = "ustack"),
-    ACT("normalize", NORMALIZE, "@i", .does = DO_RECORD),
-    ACT("print", PRINT, "x", .does = DO_RECORD),
+    ACT("jstack", USTACK, "?cc", .tags = "D_USTACK_FRAMES D_USTACK_STRSIZE", .does = DO_RECORD,
+	.result = "ustack"),
+    ACT("normalize", NORMALIZE, "@i", .tags = "D_NORMALIZE_AGGARG", .does = DO_RECORD),
+    ACT("print", PRINT, "x", .tags = "D_PRINT_VOID", .does = DO_RECORD),
     ACT("printa", PRINTA, "*", .does = DO_RECORD | DO_PRINTA),
-    ACT("printf", PRINTF, "f*", .does = DO_RECORD),
+    ACT("printf", PRINTF, "f*", .tags = "D_PRINTF_ARG_FMT", .does = DO_RECORD),
     ACT("setopt", SETOPT, "s?s", .does = DO_RECORD),
-    ACT("stack", STACK, "?l", .does = DO_RECORD, .result = "stack"),
-    ACT("system", SYSTEM, "f*", .does = DO_RECORD | DO_DESTROY),
-    ACT("trace", TRACE, "x", .does = DO_RECORD),
-    ACT("tracemem", TRACEMEM, "pl?i", .does = DO_RECORD),
-    ACT("trunc", TRUNC, "@?i", .does = DO_RECORD),
-    ACT("ustack", USTACK, "?ll", .does = DO_RECORD, .result = "ustack"),
+    ACT("stack", STACK, "?c", .tags = "D_STACK_SIZE", .does = DO_RECORD, .result = "stack"),
+    ACT("system", SYSTEM, "f*", .tags = "D_PRINTF_ARG_FMT", .does = DO_RECORD | DO_DESTROY),
+    ACT("trace", TRACE, "x", .tags = "D_TRACE_VOID", .does = DO_RECORD),
+    ACT("tracemem", TRACEMEM, "pl?i", .tags = "D_TRACEMEM_ADDR D_TRACEMEM_SIZE", .does = DO_RECORD),
+    ACT("trunc", TRUNC, "@?i", .tags = "D_TRUNC_AGGARG", .does = DO_RECORD),
+    ACT("ustack", USTACK, "?cc", .tags = "D_USTACK_FRAMES D_USTACK_STRSIZE", .does = DO_RECORD,
+	.result = "ustack"),
 
     SYMBOL("func", FUNC),
     SYMBOL("mod", MOD),
@@ -129,15 +132,16 @@ static const struct function functions[] = {
     SYMBOL("umod", UMOD),
     SYMBOL("usym", USYM),
 
-    AGG("avg", AVG, "i"),
-    AGG("count", COUNT, ""),
-    AGG("llquantize", LLQUANTIZE, "illll?i"),
-    AGG("lquantize", LQUANTIZE, "ill?li"),
-    AGG("max", MAX, "i"),
-    AGG("min", MIN, "i"),
-    AGG("quantize", QUANTIZE, "i?i"),
-    AGG("stddev", STDDEV, "i"),
-    AGG("sum", SUM, "i"),
+    AGG("avg", AVG, "i", ""),
+    AGG("count", COUNT, "", ""),
+    AGG("llquantize", LLQUANTIZE, "illll?i",
+	" D_LLQUANT_FACTORTYPE D_LLQUANT_LMAGTYPE D_LLQUANT_HMAGTYPE D_LLQUANT_STEPTYPE"),
+    AGG("lquantize", LQUANTIZE, "ill?li", " D_LQUANT_BASETYPE D_LQUANT_LIMTYPE D_LQUANT_STEPTYPE"),
+    AGG("max", MAX, "i", ""),
+    AGG("min", MIN, "i", ""),
+    AGG("quantize", QUANTIZE, "i?i", ""),
+    AGG("stddev", STDDEV, "i", ""),
+    AGG("sum", SUM, "i", ""),
 };
 /* clang-format on */
 

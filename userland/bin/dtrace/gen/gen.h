@@ -123,6 +123,11 @@ struct gen_record {
 extern struct gen_record gen_record;
 /* Opens a record, unless one is open. */
 void record_open(void);
+/*
+ * Strings come last in a record, when all other things have their places: the engine leaves out
+ * what the last one does not need. Before another record, and at the clause's end.
+ */
+void record_place_strings(void);
 /* Room in the open record. */
 uint32_t record_reserve(struct node *n, uint32_t size, uint32_t align);
 /* Another action of the record; its fields follow. */

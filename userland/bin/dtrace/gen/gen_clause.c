@@ -300,6 +300,7 @@ gen_clause(struct clause *c)
 		record_open();
 		record_action(ACT_NOTHING, NULL);
 	}
+	record_place_strings();
 	gen_insn(DIF_RET, 0, 0, 0, 0);
 	if (c->predicate != NULL) {
 		gen_land(&no);

@@ -71,12 +71,40 @@ gen_variable(struct variable *v)
 		d.kind = DIF_BYTES;
 		d.size = type->size;
 	}
-	for (struct member *m = v->keys; m != NULL; m = m->next)
-		d.keys = DIF_KEYS_AND(d.keys,
-				      type_base(m->type)->kind == T_STRING ? DIF_K_STR : DIF_K_INT);
+	for (struct member *m = v->keys; m != NULL; m = m->next) {
+		uint32_t words = type_is_struct(m->type) ? (type_base(m->type)->size + 7) / 8 : 1;
+
+		for (; words > 0; words--)
+			d.keys =
+			    DIF_KEYS_AND(d.keys, type_base(m->type)->kind == T_STRING ? DIF_K_STR
+										      : DIF_K_INT);
+	}
 	buffer_add(&gen_image.vars, &d, sizeof(d));
 	v->code = (uint32_t)(gen_image.vars.size / sizeof(d));
 	return v->code - 1;
+}
+
+/* A struct is as many integers as it has words, the last one perhaps not whole. */
+static void
+push_struct(struct node *key, unsigned r)
+{
+	unsigned word = gen_need(key, r + 1), part = gen_need(key, r + 2);
+	uint32_t size = type_base(key->type)->size;
+
+	for (uint32_t at = 0; at < size; at += 8) {
+		uint32_t left = size - at < 8 ? size - at : 8;
+
+		if (left == 8)
+			gen_insn(DIF_LD8, word, r, 0, (int32_t)at);
+		else
+			gen_constant(0, word);
+		for (uint32_t i = 0; left < 8 && i < left; i++) {
+			gen_insn(DIF_LD1, part, r, 0, (int32_t)(at + i));
+			gen_insn(DIF_SHL | DIF_IMM, word, word, 0, 8);
+			gen_insn(DIF_OR, word, word, part, 0);
+		}
+		gen_insn(DIF_KEY, 0, word, 0, 0);
+	}
 }
 
 static void
@@ -85,6 +113,8 @@ push_key(struct node *key, unsigned r)
 	if (key->kind == N_CALL && type_base(key->type)->kind == T_STACK)
 		gen_insn(key->type == type_stack ? DIF_KEY_STACK : DIF_KEY_USTACK, 0, 0, 0,
 			 (int32_t)gen_frames(key));
+	else if (type_is_struct(key->type))
+		push_struct(key, r);
 	else if (type_is_stringlike(key->type) && type_base(key->type)->kind != T_POINTER)
 		gen_insn(DIF_KEY_STR, 0, r, 0, 0);
 	else

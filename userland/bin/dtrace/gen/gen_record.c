@@ -7,6 +7,28 @@
 
 struct gen_record gen_record;
 
+/* Strings of the record, which have no place yet. */
+static struct buffer strings;
+struct string {
+	struct node *n;
+	size_t insn, field;
+};
+
+void
+record_place_strings(void)
+{
+	struct string *s = (struct string *)strings.data;
+
+	for (size_t i = 0; i < strings.size / sizeof(*s); i++) {
+		struct rec_field *f = (struct rec_field *)gen_image.rec_fields.data + s[i].field;
+
+		f->offset = record_reserve(s[i].n, f->size, 8);
+		((struct dif_insn *)gen_image.code.data)[s[i].insn].imm =
+		    DIF_PLACE(f->offset, f->size);
+	}
+	strings = (struct buffer){0};
+}
+
 void
 record_open(void)
 {
@@ -16,6 +38,7 @@ record_open(void)
 
 	if (gen_record.open)
 		return;
+	record_place_strings();
 	buffer_add(&gen_image.layouts, &zero, sizeof(zero));
 	buffer_add(&gen_image.rec_layouts, &l, sizeof(l));
 	gen_record.open = true;
@@ -143,10 +166,15 @@ record_stack(struct node *n)
 static void
 record_memory(struct node *n, struct rec_field f)
 {
-	f.offset = record_reserve(n, f.size, 8);
+	struct string s = {.n = n, .field = gen_image.rec_fields.size / sizeof(f)};
+
+	if (f.show != SHOW_STRING)
+		f.offset = record_reserve(n, f.size, 8);
 	gen_value(n, 1);
-	gen_insn(f.show == SHOW_STRING ? DIF_REC_STR : DIF_REC_MEM, 0, 1, 0,
-		 DIF_PLACE(f.offset, f.size));
+	s.insn = gen_insn(f.show == SHOW_STRING ? DIF_REC_STR : DIF_REC_MEM, 0, 1, 0,
+			  DIF_PLACE(f.offset, f.size));
+	if (f.show == SHOW_STRING)
+		buffer_add(&strings, &s, sizeof(s));
 	record_field(f);
 }
 
@@ -164,8 +192,8 @@ record_value(struct node *n)
 		record_integer(n, f);
 	} else {
 		if (f.show == SHOW_STRING) /* an array of char has no NUL if it is full */
-			f.size =
-			    type->kind == T_STRING || type->flexible ? dt_strsize : type->size + 1;
+			f.size = type->kind == T_STRING || type->flexible ? dt_strsize + 1
+									  : type->size + 1;
 		if (f.size == 0 || f.size > 65535)
 			dt_error(n->at, "D_TRACE_DYN", "%s cannot be recorded", type_text(n->type));
 		record_memory(n, f);

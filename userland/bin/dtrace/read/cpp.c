@@ -86,7 +86,7 @@ condition(const char *text)
 	}
 	buffer_add(&named, "", 1);
 	lex_open((char *)named.data, at);
-	value = parse_constant("#if") != 0;
+	value = parse_constant("#if", "D_SYNTAX") != 0;
 	if (lex_peek()->kind != TOKEN_END)
 		lex_expected("the end of the line");
 	return value;

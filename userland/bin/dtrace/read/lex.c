@@ -166,7 +166,8 @@ macro(const char *p, struct place at, const char **end, uint64_t *value, bool *s
 			return *string ? dt_format("%ld", (long)*value) : NULL;
 		}
 	}
-	dt_error(at, "D_MACRO_UNDEF", "$%.*s: there is no such macro variable", (int)size, p);
+	dt_error(at, size > 0 ? "D_MACRO_UNDEF" : "D_SYNTAX",
+		 "$%.*s: there is no such macro variable", (int)size, p);
 }
 
 static void
@@ -178,26 +179,19 @@ macro_token(struct token *t)
 	if (text == NULL) {
 		t->kind = TOKEN_INT;
 		t->type = lex_integer_type(t->value, true, false, false);
-	} else if (string) {
-		t->kind = TOKEN_STRING;
-		t->text = text;
-		t->size = strlen(text);
-	} else {
-		digits = text + (*text == '-' || *text == '+');
-		if (isdigit((unsigned char)*digits)) {
-			lex_integer(t, digits, strlen(digits));
-			if (*text == '-')
-				t->value = -t->value;
-		} else if (*text != '\0' && lex_name_size(text) == strlen(text)) {
-			t->kind = TOKEN_NAME;
-			t->text = text;
-		} else {
-			dt_error(
-			    t->at, "D_MACRO_UNDEF",
-			    "found \"%s\" for a macro argument, expected an integer or a name; $$ makes a string of it",
-			    text);
-		}
+		return;
 	}
+	digits = text + (*text == '-' || *text == '+');
+	if (!string && isdigit((unsigned char)*digits)) {
+		lex_integer(t, digits, strlen(digits));
+		if (*text == '-')
+			t->value = -t->value;
+		return;
+	}
+	t->kind = !string && *text != '\0' && lex_name_size(text) == strlen(text) ? TOKEN_NAME
+										  : TOKEN_STRING;
+	t->text = text;
+	t->size = strlen(text);
 }
 
 static void
@@ -252,7 +246,7 @@ scan(void)
 		size = lex_name_size(lex.pos + 1);
 		t.kind = *lex.pos == '@' ? TOKEN_AGG : TOKEN_EXTERN;
 		if (*lex.pos == '`' && size == 0)
-			dt_error(t.at, "D_SYNTAX", "found `, expected a name after it");
+			dt_error(t.at, "D_IDENT_UNDEF", "found `, expected a name after it");
 		t.text = dt_strndup(lex.pos + 1, size);
 		lex.pos += 1 + size;
 	} else if (isdigit((unsigned char)*lex.pos) ||

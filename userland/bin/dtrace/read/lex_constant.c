@@ -54,23 +54,25 @@ lex_integer(struct token *t, const char *text, size_t size)
 		else if (*p == '.' || (base == 10 && (*p | 0x20) == 'e'))
 			dt_error(t->at, "D_SYNTAX", "%s: D has no floating point", copy);
 		else
-			dt_error(t->at, "D_INT_DIGIT",
+			dt_error(t->at,
+				 base == 8 && isdigit((unsigned char)*p) ? "D_INT_DIGIT"
+									 : "D_SYNTAX",
 				 "%s: found '%c', expected a digit, or u or l at the end", copy,
 				 *p);
 	}
 	t->type = lex_integer_type(t->value, base == 10, is_unsigned, longs > 0);
 }
 
-/* The character at p, which may be an escape; returns where it ends. */
+/* Adds the character at p, which may be an escape; returns where it ends. */
 static const char *
-escape(const char *p, char *c)
+escape(const char *p, char **to)
 {
-	static const char from[] = "abfnrtv", to[] = "\a\b\f\n\r\t\v";
+	static const char from[] = "abfnrtv", meant[] = "\a\b\f\n\r\t\v";
 	const char *found;
 	unsigned value = 0, digits = 0;
 
 	if (*p != '\\') {
-		*c = *p;
+		*(*to)++ = *p;
 		return p + 1;
 	}
 	p++;
@@ -80,16 +82,18 @@ escape(const char *p, char *c)
 			value = value * 16 + (unsigned)(isdigit((unsigned char)*p)
 							    ? *p - '0'
 							    : (*p | 0x20) - 'a' + 10);
-		*c = (char)value;
+		*(*to)++ = (char)value;
 		return p;
 	}
 	if (*p >= '0' && *p <= '7') {
 		for (; *p >= '0' && *p <= '7' && digits < 3; p++, digits++)
 			value = value * 8 + (unsigned)(*p - '0');
-		*c = (char)value;
+		*(*to)++ = (char)value;
 		return p;
 	}
-	*c = *p != '\0' && found != NULL ? to[found - from] : *p;
+	if (strchr("\"\\", *p) == NULL && (*p == '\0' || found == NULL))
+		*(*to)++ = '\\'; /* it stands for itself */
+	*(*to)++ = *p != '\0' && found != NULL ? meant[found - from] : *p;
 	return p + (*p != '\0');
 }
 
@@ -97,9 +101,8 @@ escape(const char *p, char *c)
 char *
 lex_quoted(struct token *t, size_t *size)
 {
-	char quote = *lex.pos, *bytes;
+	char quote = *lex.pos, *bytes, *to;
 	const char *end = lex.pos + 1;
-	size_t n = 0;
 
 	while (*end != quote) {
 		if (*end == '\0' || (*end == '\n'))
@@ -109,15 +112,15 @@ lex_quoted(struct token *t, size_t *size)
 		lex.here.line += end[0] == '\\' && end[1] == '\n';
 		end += end[0] == '\\' && end[1] != '\0' ? 2 : 1;
 	}
-	bytes = dt_alloc((size_t)(end - lex.pos));
+	to = bytes = dt_alloc((size_t)(end - lex.pos));
 	for (const char *p = lex.pos + 1; p < end;) {
 		if (p[0] == '\\' && p[1] == '\n')
 			p += 2;
 		else
-			p = escape(p, &bytes[n++]);
+			p = escape(p, &to);
 	}
 	lex.pos = end + 1;
-	*size = n;
+	*size = (size_t)(to - bytes);
 	return bytes;
 }
 
@@ -131,7 +134,7 @@ lex_character(struct token *t)
 	if (size == 0)
 		dt_error(t->at, "D_CHR_NULL", "found '', expected a character");
 	if (size > 8)
-		dt_error(t->at, "D_CHR_OVERSIZE", "a character constant has at most 8 characters");
+		dt_error(t->at, "D_CHR_OFLOW", "a character constant has at most 8 characters");
 	for (size_t i = 0; i < size; i++)
 		t->value = t->value << 8 | (unsigned char)bytes[i];
 	if (size == 1)

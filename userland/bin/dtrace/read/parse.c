@@ -107,8 +107,8 @@ at_declaration(void)
 	if (strchr(":*?-", *t->end) != NULL && *t->end != '\0')
 		return false;
 	t = lex_peek2();
-	return t->kind == TOKEN_NAME ||
-	       (t->kind == TOKEN_OP && (t->op == '*' || t->op == '{' || t->op == '('));
+	return t->kind == TOKEN_NAME || t->kind == TOKEN_EXTERN ||
+	       (t->kind == TOKEN_OP && strchr("*{(;", (int)t->op) != NULL);
 }
 
 static struct probe_spec *
@@ -147,6 +147,8 @@ parse_clause(void)
 		c->has_body = true;
 		c->body = parse_statements();
 	} else {
+		if (c->at.file != NULL && c->predicate == NULL)
+			lex_expected("a predicate or '{' after the probe description");
 		lex_take(';');
 	}
 	*dt_program.last_clause = c;

@@ -135,7 +135,7 @@ parse_offsetof(struct place at)
 		if (name.kind != TOKEN_NAME)
 			dt_error(name.at, "D_SYNTAX",
 				 "found no name in offsetof, expected a member's");
-		if (!type_is_struct(type))
+		if (!type_is_struct(type) || (!type->complete && type_members(type) == NULL))
 			dt_error(name.at, "D_OFFSETOF_TYPE", "%s is not a struct or union",
 				 type_text(type));
 		if (!type_member(type, name.text, &m))
@@ -271,6 +271,9 @@ parse_postfix(void)
 		} else if (lex_is(OP2('+', '+')) || lex_is(OP2('-', '-'))) {
 			lex_next();
 			n = node_op(N_POSTFIX, t.op, t.at, n, NULL);
+		} else if (lex_is('(')) {
+			dt_error(t.at, "D_FUNC_IDENT",
+				 "found (, expected a function's name before it");
 		} else {
 			return n;
 		}
@@ -399,12 +402,12 @@ parse_expression(void)
 }
 
 int64_t
-parse_constant(const char *what)
+parse_constant(const char *what, const char *tag)
 {
 	struct node *n = parse_list_item();
 
 	check_expression(n);
-	if (!n->constant)
-		dt_error(n->at, "D_DECL_ARRSUB", "%s must be an integer constant", what);
+	if (!n->constant || !type_is_integer(n->type))
+		dt_error(n->at, tag, "%s must be an integer constant", what);
 	return (int64_t)n->value;
 }

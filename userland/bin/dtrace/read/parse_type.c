@@ -65,25 +65,35 @@ parse_members(struct type *type)
 			struct declarator d = {.name = "", .type = base, .at = lex_peek()->at};
 			struct member *m = dt_alloc(sizeof(*m));
 			uint64_t unit;
+			int64_t bits = -1;
 
 			if (!lex_is(';') && !lex_is(':'))
 				d = parse_declarator(base);
 			if (lex_take(':'))
-				m->bits = (uint8_t)parse_constant("the width of a bit-field");
+				bits = parse_constant("the width of a bit-field", "D_DECL_BFCONST");
 			unit = type_align(d.type);
 			if (d.name == NULL || d.is_array || type_base(d.type)->kind == T_FUNCTION)
-				dt_error(d.at, "D_DECL_MEMBER",
+				dt_error(d.at, "D_DECL_VOIDOBJ",
 					 "this cannot be a member of a struct");
+			for (struct member *i = type->members; i != NULL && *d.name != '\0';
+			     i = i->next) {
+				if (strcmp(i->name, d.name) == 0)
+					dt_error(d.at, "D_UNKNOWN", "%s is a member already",
+						 d.name);
+			}
 			/* A string has no room in a struct: only translators make such members. */
 			if (type_base(d.type)->size == 0 && !type_base(d.type)->flexible &&
 			    type_base(d.type)->kind != T_STRING)
 				dt_error(d.at, "D_DECL_INCOMPLETE",
 					 "%s has no size: it is not defined", type_text(d.type));
-			if (m->bits > 8 * type_base(d.type)->size ||
-			    (m->bits != 0 && !type_is_integer(d.type)))
-				dt_error(d.at, "D_DECL_BFSIZE",
-					 "a bit-field of %u bits does not fit into %s", m->bits,
+			if (bits != -1 && !type_is_integer(d.type))
+				dt_error(d.at, "D_DECL_BFTYPE", "%s cannot be a bit-field",
 					 type_text(d.type));
+			if (bits > 8 * (int64_t)type_base(d.type)->size || bits < -1 || bits == 0)
+				dt_error(d.at, bits <= 0 ? "D_DECL_BFCONST" : "D_DECL_BFSIZE",
+					 "a bit-field of %ld bits cannot be in %s", (long)bits,
+					 type_text(d.type));
+			m->bits = bits > 0 ? (uint8_t)bits : 0;
 			if (m->bits == 0 || bit % (8 * unit) + m->bits > 8 * unit)
 				bit = (bit + 8 * unit - 1) / (8 * unit) * (8 * unit);
 			if (type->kind == T_UNION)
@@ -110,9 +120,11 @@ static void
 parse_enumerators(struct type *type)
 {
 	struct member **last = &type->members;
-	int64_t value = 0;
+	int64_t value = 0, known;
+	struct type *other;
+	struct place at;
 
-	type->complete = true;
+	type->complete = type->declared = true;
 	do {
 		struct member *m;
 
@@ -121,9 +133,16 @@ parse_enumerators(struct type *type)
 		if (lex_peek()->kind != TOKEN_NAME)
 			lex_expected("the name of an enumerator");
 		m = dt_alloc(sizeof(*m));
+		at = lex_peek()->at;
 		m->name = lex_next().text;
+		if (type_enumerator(m->name, &other, &known) && other->declared)
+			dt_error(at, other == type ? "D_UNKNOWN" : "D_DECL_IDRED",
+				 "%s is an enumerator already", m->name);
 		if (lex_take('='))
-			value = parse_constant("the value of an enumerator");
+			value = parse_constant("the value of an enumerator", "D_DECL_ENCONST");
+		if (value != (int32_t)value)
+			dt_error(at, "D_DECL_ENOFLOW", "%s: %ld does not fit into int", m->name,
+				 (long)value);
 		m->value = value++;
 		m->type = type;
 		*last = m;
@@ -132,7 +151,7 @@ parse_enumerators(struct type *type)
 	lex_expect('}');
 }
 
-/* After struct, union or enum. */
+/* A type that begins with struct, union or enum. */
 static struct type *
 parse_tagged(enum type_kind kind)
 {
@@ -140,6 +159,7 @@ parse_tagged(enum type_kind kind)
 	struct type *type = NULL;
 	struct place at = lex_peek()->at;
 
+	lex_next();
 	if (lex_peek()->kind == TOKEN_NAME)
 		tag = lex_next().text;
 	else if (!lex_is('{'))
@@ -169,6 +189,15 @@ parse_tagged(enum type_kind kind)
 	return type;
 }
 
+/* struct, union or enum */
+static bool
+is_tag(const struct token *t)
+{
+	static const char *const tags[] = {"struct", "union", "enum", NULL};
+
+	return t->kind == TOKEN_NAME && is_one_of(t->text, tags);
+}
+
 static const char *const words[] = {"char", "short", "int", "long", "signed", "unsigned"};
 enum { CHAR, SHORT, INT, LONG, SIGNED, UNSIGNED, WORDS };
 
@@ -182,24 +211,41 @@ basic_type(struct place at, const unsigned n[WORDS])
 			   : n[LONG] == 1 ? "long"
 					  : "int";
 
-	if (n[LONG] > 2 || (n[SIGNED] > 0 && n[UNSIGNED] > 0) ||
-	    (n[CHAR] > 0) + (n[SHORT] > 0) + (n[LONG] > 0) > 1 || (n[CHAR] > 0 && n[INT] > 0))
-		dt_error(at, "D_DECL_COMBO", "these words do not name a type together");
+	bool sized = n[SHORT] > 0 || n[LONG] > 0, is_char = n[CHAR] > 0;
+
+	if (n[LONG] > 2 || (n[SIGNED] > 0 && n[UNSIGNED] > 0) || (n[SHORT] > 0 && n[LONG] > 0) ||
+	    (is_char && (sized || n[INT] > 0)))
+		dt_error(at,
+			 is_char && sized              ? "D_DECL_CHARATTR"
+			 : n[SHORT] > 0 && n[LONG] > 0 ? "D_UNKNOWN"
+						       : "D_DECL_COMBO",
+			 "these words do not name a type together");
+	if (lex_is_name("void") || is_tag(lex_peek()))
+		dt_error(at,
+			 lex_is_name("void")                ? "D_DECL_VOIDATTR"
+			 : n[SIGNED] > 0 || n[UNSIGNED] > 0 ? "D_DECL_SIGNINT"
+							    : "D_DECL_LONGINT",
+			 "%s has no sign and no other size", lex_peek()->text);
 	if (n[UNSIGNED] > 0)
 		return type_by_name(dt_format("unsigned %s", size));
 	return type_by_name(n[SIGNED] > 0 && n[CHAR] > 0 ? "signed char" : size);
 }
 
+/* The storage class that the last specifiers had; NULL: none. */
+static const char *storage;
+
 /* The words before a declarator. */
 static struct type *
 parse_specifiers(void)
 {
-	static const char *const ignored[] = {"const",  "volatile", "restrict", "extern",
-					      "static", "register", "auto",     NULL};
+	static const char *const ignored[] = {"const", "volatile", "restrict", NULL};
+	static const char *const classes[] = {"typedef", "extern", "static", "register",
+					      "auto",    "self",   "this",   NULL};
 	struct place at = lex_peek()->at;
 	struct type *type = NULL;
 	unsigned count[WORDS] = {0}, word;
 	bool any = false;
+	const char *class = NULL;
 
 	for (;; lex_next()) {
 		const struct token *t = lex_peek();
@@ -208,9 +254,23 @@ parse_specifiers(void)
 			break;
 		if (is_one_of(t->text, ignored))
 			continue;
-		if (strcmp(t->text, "float") == 0 || strcmp(t->text, "double") == 0)
-			dt_error(t->at, "D_DECL_FLOAT", "found %s, but D has no floating point",
-				 t->text);
+		if (is_one_of(t->text, classes)) {
+			if (class != NULL)
+				dt_error(t->at, "D_DECL_CLASS", "found %s after %s", t->text,
+					 class);
+			class = t->text;
+			continue;
+		}
+		if (strcmp(t->text, "float") == 0 || strcmp(t->text, "double") == 0) {
+			const struct token *after = lex_peek2();
+
+			dt_error(t->at,
+				 after->kind == TOKEN_NAME && is_one_of(after->text, basic)
+				     ? "D_DECL_COMBO"
+				 : after->kind == TOKEN_OP && after->op == ':' ? "D_DECL_BFTYPE"
+									       : "D_DECL_FLOAT",
+				 "found %s, but D has no floating point", t->text);
+		}
 		for (word = 0; word < WORDS && strcmp(t->text, words[word]) != 0;)
 			word++;
 		if (word == WORDS)
@@ -220,19 +280,22 @@ parse_specifiers(void)
 	}
 	if (any)
 		type = basic_type(at, count);
-	else if (lex_take_name("struct"))
-		type = parse_tagged(T_STRUCT);
-	else if (lex_take_name("union"))
-		type = parse_tagged(T_UNION);
-	else if (lex_take_name("enum"))
-		type = parse_tagged(T_ENUM);
-	else if (lex_peek()->kind == TOKEN_NAME)
-		type =
-		    type_by_name(lex_peek()->text) != NULL ? type_by_name(lex_next().text) : NULL;
+	else if (is_tag(lex_peek()))
+		type = parse_tagged(*lex_peek()->text == 's'   ? T_STRUCT
+				    : *lex_peek()->text == 'u' ? T_UNION
+							       : T_ENUM);
+	else if (lex_peek()->kind == TOKEN_NAME && type_by_name(lex_peek()->text) != NULL)
+		type = type_by_name(lex_next().text);
+	else if (class != NULL)
+		type = type_int;
 	if (type == NULL)
 		lex_expected("a type");
 	while (lex_peek()->kind == TOKEN_NAME && is_one_of(lex_peek()->text, ignored))
 		lex_next();
+	if (lex_peek()->kind == TOKEN_NAME && is_one_of(lex_peek()->text, basic))
+		dt_error(at, "D_DECL_COMBO", "found %s after %s", lex_peek()->text,
+			 type_text(type));
+	storage = class;
 	return type;
 }
 
@@ -241,15 +304,30 @@ static struct member *
 parse_parameters(uint32_t closing)
 {
 	struct member *first = NULL, **last = &first;
+	struct place at;
+	bool is_void = false;
 
 	if (lex_take(closing))
 		return NULL;
 	do {
 		struct declarator d;
 
-		if (lex_take(OP3('.', '.', '.')))
+		at = lex_peek()->at;
+		if (lex_take(OP3('.', '.', '.'))) {
+			if (closing == ']')
+				dt_error(at, "D_DECL_PROTO_VARARGS",
+					 "found ... among types of keys");
 			break;
+		}
 		d = parse_declarator(parse_specifiers());
+		is_void |= d.type == type_void;
+		if (storage != NULL)
+			dt_error(at, "D_DECL_PARMCLASS", "found %s in a parameter's type", storage);
+		if (d.is_array || (is_void && closing == ']'))
+			dt_error(at, "D_DECL_PROTO_TYPE", "this cannot be the type of a parameter");
+		if (is_void && (d.name != NULL || first != NULL))
+			dt_error(at, d.name != NULL ? "D_DECL_PROTO_NAME" : "D_DECL_PROTO_VOID",
+				 "void stands alone, or there are parameters");
 		*last = dt_alloc(sizeof(**last));
 		(*last)->name = d.name != NULL ? d.name : "";
 		(*last)->type = d.type;
@@ -281,7 +359,7 @@ parse_suffixes(struct type *base, struct declarator *d)
 	}
 	if (!lex_take('['))
 		return base;
-	if (parse_at_type()) {
+	if (parse_at_type() || lex_is(OP3('.', '.', '.'))) {
 		d->is_array = true;
 		d->keys = parse_parameters(']');
 		return base;
@@ -291,10 +369,11 @@ parse_suffixes(struct type *base, struct declarator *d)
 		return array;
 	}
 	struct place at = lex_peek()->at;
-	int64_t count = parse_constant("the size of an array");
+	int64_t count = parse_constant("the size of an array", "D_DECL_ARRSUB");
 
 	if (count < 0 || count > INT32_MAX)
-		dt_error(at, "D_DECL_ARRSUB", "found size %ld of an array", (long)count);
+		dt_error(at, count < 0 ? "D_DECL_ARRSUB" : "D_DECL_ARRBIG",
+			 "found size %ld of an array", (long)count);
 	lex_expect(']');
 	return type_array(parse_suffixes(base, d), (uint32_t)count);
 }
@@ -325,6 +404,9 @@ parse_declarator(struct type *base)
 		if (hole->to->kind == T_TYPEDEF && hole->to->to == hole)
 			dt_error(d.at, "D_DECL_COMBO", "this declares nothing");
 	} else {
+		if (lex_peek()->kind == TOKEN_EXTERN)
+			dt_error(d.at, "D_DECL_SCOPE", "`%s: D declares no names of the kernel",
+				 lex_peek()->text);
 		if (lex_peek()->kind == TOKEN_NAME)
 			d.name = lex_next().text;
 		d.type = parse_suffixes(base, &d);
@@ -354,6 +436,9 @@ parse_inline(void)
 
 	if (d.name == NULL)
 		dt_error(d.at, "D_DECL_IDRED", "an inline needs a name");
+	if (expand_find(d.name, false) != NULL || expand_find(d.name, true) != NULL ||
+	    ident_find(SCOPE_GLOBAL, d.name) != NULL || ident_function(d.name) != NULL)
+		dt_error(d.at, "D_DECL_IDRED", "identifier redeclared: %s", d.name);
 	lex_expect('=');
 	def->name = d.name;
 	def->type = d.type;
@@ -361,6 +446,8 @@ parse_inline(void)
 	def->parameters = d.keys;
 	def->body = parse_expression();
 	def->library = dt_program.in_library;
+	if (!def->library)
+		expand_check(def->body, d.keys, def->type, "D_OP_INCOMPAT");
 	def->next = dt_program.inlines;
 	dt_program.inlines = def;
 	lex_expect(';');
@@ -374,15 +461,21 @@ parse_translator(void)
 	struct translator_member **last = &t->members;
 	struct declarator d;
 	struct place at = lex_peek()->at;
+	struct member input = {.name = ""};
 
-	t->to = parse_type_name();
-	if (!type_is_struct(t->to))
-		dt_error(at, "D_XLATE_SOU", "%s is not a struct or union", type_text(t->to));
+	t->to = parse_specifiers();
+	if (!type_is_struct(t->to) || (!type_base(t->to)->complete && type_members(t->to) == NULL))
+		dt_error(at, "D_XLATE_SOU", "%s is not a struct or union that is defined",
+			 type_text(t->to));
 	lex_expect('<');
 	d = parse_declarator(parse_specifiers());
 	lex_expect('>');
 	t->from = d.type;
-	t->name = d.name != NULL ? d.name : "";
+	t->name = input.name = d.name != NULL ? d.name : "";
+	input.type = t->from;
+	if (expand_translator(t->from, t->to) != NULL)
+		dt_error(at, "D_XLATE_REDECL", "there is a translator from %s to %s already",
+			 type_text(t->from), type_text(t->to));
 	lex_expect('{');
 	while (!lex_take('}')) {
 		struct translator_member *m = dt_alloc(sizeof(*m));
@@ -398,6 +491,8 @@ parse_translator(void)
 		lex_expect('=');
 		m->value = parse_expression();
 		lex_expect(';');
+		if (!dt_program.in_library)
+			expand_check(m->value, &input, found.type, "D_XLATE_INCOMPAT");
 		*last = m;
 		last = &m->next;
 	}
@@ -411,7 +506,9 @@ void
 parse_declaration(void)
 {
 	enum scope scope = SCOPE_GLOBAL;
-	bool is_typedef = false;
+	struct place at = lex_peek()->at;
+	const char *class;
+	bool is_typedef;
 	struct type *base;
 
 	if (lex_take_name("inline")) {
@@ -422,13 +519,17 @@ parse_declaration(void)
 		parse_translator();
 		return;
 	}
-	if (lex_take_name("self"))
-		scope = SCOPE_SELF;
-	else if (lex_take_name("this"))
-		scope = SCOPE_THIS;
-	else
-		is_typedef = lex_take_name("typedef");
 	base = parse_specifiers();
+	class = storage != NULL ? storage : "";
+	if (strcmp(class, "self") == 0)
+		scope = SCOPE_SELF;
+	else if (strcmp(class, "this") == 0)
+		scope = SCOPE_THIS;
+	else if (*class == 's' || *class == 'r' || *class == 'a')
+		dt_error(at, "D_DECL_BADCLASS", "%s has no meaning in D", class);
+	is_typedef = strcmp(class, "typedef") == 0;
+	if (lex_is(';') && !type_is_struct(base) && base->kind != T_ENUM)
+		dt_error(at, "D_DECL_USELESS", "this declares nothing");
 	if (lex_take(';')) /* only a struct or enum */
 		return;
 	do {
@@ -440,11 +541,14 @@ parse_declaration(void)
 			struct type *known = type_by_name(d.name);
 
 			if (d.is_array || (known != NULL && !type_same(known, d.type)))
-				dt_error(d.at, "D_DECL_TYPERED", "%s is defined already, as %s",
+				dt_error(d.at, "D_DECL_IDRED", "%s is defined already, as %s",
 					 d.name, known != NULL ? type_text(type_base(known)) : "");
 			type_typedef(d.name, d.type);
-		} else {
-			check_declare(d.at, scope, d.name, d.type, d.keys, d.is_array);
+		} else if (d.type->kind != T_FUNCTION) {
+			if (d.type->flexible && *class != 'e')
+				dt_error(d.at, "D_DECL_ARRNULL", "%s[ ]: found no size", d.name);
+			if (!d.type->flexible) /* otherwise its size is declared elsewhere */
+				check_declare(d.at, scope, d.name, d.type, d.keys, d.is_array);
 		}
 	} while (lex_take(','));
 	lex_expect(';');

@@ -186,6 +186,7 @@ say_matches(struct source *s, const uint32_t *matches)
 {
 	const struct dif_clause *c =
 	    (const void *)((const char *)view.image + view.image->clauses.offset);
+	unsigned total = 0;
 
 	for (; s != NULL; s = s->next) {
 		compile_context(s);
@@ -206,7 +207,32 @@ say_matches(struct source *s, const uint32_t *matches)
 			      s->matched, s->matched == 1 ? "" : "s");
 		if (dt_options.verbose)
 			compile_report(print_out, s);
+		total += s->matched;
 	}
+	if (total == 0 && !dt_options.zdefs)
+		errx(1, "no probes specified");
+}
+
+static void
+refuse_destruction(void)
+{
+	if (dt_destroys != NULL && !dt_destructive)
+		errx(1, "could not enable tracing: Destructive actions not allowed");
+}
+
+/* A firing's largest record, and one element, must have room. */
+static void
+check_sizes(const struct dif_header *h)
+{
+	const char *image = (const char *)h;
+	const uint32_t *layouts = (const void *)(image + h->layouts.offset);
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < h->layouts.count; i++)
+		most = layouts[i] > most ? layouts[i] : most;
+	if (h->options.bufsize < sizeof(struct dif_record) + most ||
+	    (h->aggs.count > 0 && h->options.aggsize < sizeof(struct dif_entry) + 8))
+		errx(1, "could not enable tracing: Enabling exceeds size of buffer");
 }
 
 static void
@@ -219,6 +245,10 @@ load(const void *image, struct source *sources)
 			     .matches = (uintptr_t)matches};
 
 	if (ioctl(device, DIF_IOC_LOAD, &l) < 0) {
+		refuse_destruction();
+		if (l.error[0] == '"') /* a rate that cannot be */
+			dt_error((struct place){0}, "D_PDESC_ZERO",
+				 "probe description does not match any probes: %s", l.error);
 		if (l.error[0] != '\0' && l.clause == UINT32_MAX)
 			errx(1, "failed to enable: %s", l.error);
 		if (errno == EINVAL && l.error[0] != '\0')
@@ -227,6 +257,8 @@ load(const void *image, struct source *sources)
 		err(1, "failed to enable");
 	}
 	say_matches(sources, matches);
+	refuse_destruction();
+	check_sizes(h);
 }
 
 /* The image of the tracing that began with the boot. */
@@ -256,11 +288,12 @@ claim(void)
 /* ---- losses ---- */
 
 static void
-say_drops(const char *what, uint64_t now, uint64_t then, const char *why)
+say_drops(const char *tag, const char *what, uint64_t now, uint64_t then, const char *why)
 {
 	if (now > then)
-		warnx("%lu %s%s%s", (unsigned long)(now - then), what, now - then > 1 ? "s" : "",
-		      why);
+		warnx("%s%s%s%lu %s%s%s", dt_options.droptags ? "[DTRACEDROP_" : "",
+		      dt_options.droptags ? tag : "", dt_options.droptags ? "] " : "",
+		      (unsigned long)(now - then), what, now - then > 1 ? "s" : "", why);
 }
 
 /* Those of a buffer or a table, which each CPU has. */
@@ -275,8 +308,9 @@ say_cpu_drops(uint32_t cpus)
 
 		if (ioctl(device, DIF_IOC_DROPS, &now) < 0)
 			err(1, "drops");
-		say_drops("drop", now.buf_drops, said[cpu].buf_drops, why);
-		say_drops("aggregation drop", now.agg_drops, said[cpu].agg_drops, why);
+		say_drops("PRINCIPAL", "drop", now.buf_drops, said[cpu].buf_drops, why);
+		say_drops("AGGREGATION", "aggregation drop", now.agg_drops, said[cpu].agg_drops,
+			  why);
 		said[cpu] = now;
 	}
 }
@@ -288,11 +322,11 @@ say_losses(const struct dif_status *s)
 
 	if (s->buf_drops > said.buf_drops || s->agg_drops > said.agg_drops)
 		say_cpu_drops(s->cpus);
-	say_drops("dynamic variable drop", s->dynvar_drops, said.dynvar_drops, "");
-	say_drops("speculative drop", s->spec_drops, said.spec_drops, "");
-	say_drops("failed speculation", s->spec_busy, said.spec_busy,
+	say_drops("DYNAMIC", "dynamic variable drop", s->dynvar_drops, said.dynvar_drops, "");
+	say_drops("SPEC", "speculative drop", s->spec_drops, said.spec_drops, "");
+	say_drops("SPECBUSY", "failed speculation", s->spec_busy, said.spec_busy,
 		  " (available buffer(s) still busy)");
-	say_drops("failed speculation", s->spec_none - s->spec_busy,
+	say_drops("SPECUNAVAIL", "failed speculation", s->spec_none - s->spec_busy,
 		  said.spec_none - said.spec_busy, " (no speculative buffer available)");
 	said = *s;
 }
@@ -465,7 +499,9 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 	else
 		load(image, sources);
 	if (!no_matches && ioctl(device, DIF_IOC_GO) < 0)
-		err(1, "failed to enable");
+		err(1, "could not enable tracing");
+	if (dt_destructive && !dt_options.quiet)
+		warnx("allowing destructive actions");
 	if (child > 0 && (write(go_pipe[1], "g", 1) != 1 || close(go_pipe[1]) < 0))
 		err(1, "-c");
 	if ((!no_matches || !leave) && trace(&signals))

@@ -105,8 +105,8 @@ pid_probes(struct place at, const char *full, const char *command)
 	if (command != NULL && w.pid.pid == dt_macros.target)
 		snprintf(w.pid.path, sizeof(w.pid.path), "%s", command);
 	else if (!consume_pid(&w.pid))
-		dt_error(at, "D_PROC_GRAB", "%s: failed to grab process %u: %s", full, w.pid.pid,
-			 strerror(errno));
+		dt_error(at, w.pid.pid == 0 ? "D_PROC_BADPID" : "D_PROC_GRAB",
+			 "%s: failed to grab process %u: %s", full, w.pid.pid, strerror(errno));
 	base = strrchr(w.pid.path, '/');
 	snprintf(w.pid.module, sizeof(w.pid.module), "%.63s", base != NULL ? base + 1 : w.pid.path);
 	if (w.name.module[0] != '\0' && strcmp(w.name.module, "a.out") != 0 &&
@@ -122,6 +122,9 @@ pid_probes(struct place at, const char *full, const char *command)
 				 full);
 		make(&w, DIF_PID_OFFSET, offset, 0, "-", w.name.name);
 	} else {
+		if (!wants(&w, "entry") && !wants(&w, "return") && !is_offset(w.name.name, &offset))
+			dt_error(at, "D_PROC_NAME", "%s: expected entry, return or an offset",
+				 full);
 		w.exact = strpbrk(w.name.function, "*?[") == NULL && w.name.function[0] != '\0';
 		usymbol_each(w.pid.path, function, &w);
 		if (w.made == 0)

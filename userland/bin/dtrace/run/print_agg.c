@@ -348,7 +348,19 @@ pack_print_value(uint32_t agg, const struct agg_entry *e)
 void
 print_agg_value(uint32_t agg, const struct agg_entry *e)
 {
-	if (e != NULL && view.aggs[agg].func >= DIF_QUANTIZE)
+	const struct dif_agg *a = &view.aggs[agg];
+	/* Of keys that it does not have: a distribution of nothing. */
+	struct agg_entry none = {.agg = agg,
+				 .value_words = (uint16_t)(a->func == DIF_QUANTIZE ? 127
+							   : a->func == DIF_LQUANTIZE
+							       ? (a->p[1] - a->p[0]) / a->p[2] + 2
+							       : 0)};
+
+	if (e == NULL && none.value_words != 0) {
+		none.values = dt_alloc(none.value_words * sizeof(*none.values));
+		e = &none;
+	}
+	if (e != NULL && a->func >= DIF_QUANTIZE)
 		print_distribution(agg, e);
 	else
 		fprintf(print_out, " %16ld", (long)agg_number(agg, e));

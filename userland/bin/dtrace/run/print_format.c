@@ -177,6 +177,14 @@ put_field(const struct conversion *c, const struct rec_field *f, const uint8_t *
 	}
 }
 
+/* The value of %*; below 0: to the left. */
+static void
+set_width(struct conversion *c, int width)
+{
+	c->spec.left |= width < 0;
+	c->spec.width = width < 0 ? -width : width;
+}
+
 static void
 put_printf(const char *format, const struct rec_field *f, uint32_t count, const uint8_t *record)
 {
@@ -192,9 +200,7 @@ put_printf(const char *format, const struct rec_field *f, uint32_t count, const 
 		if (c.letter == '\0')
 			continue;
 		if (c.spec.star_width && count > 0) {
-			c.spec.width = (int)print_integer(f, record + f->offset);
-			c.spec.left |= c.spec.width < 0;
-			c.spec.width = c.spec.width < 0 ? -c.spec.width : c.spec.width;
+			set_width(&c, (int)print_integer(f, record + f->offset));
 			f++, count--;
 		}
 		if (c.spec.star_precision && count > 0) {
@@ -282,6 +288,10 @@ print_printa(const char *format, struct agg_entry *const *entries, const uint32_
 				put_value(&c, &number, (uint64_t)agg_number(aggs[next], e), 0, "");
 			next = (next + 1) % count;
 		} else if (c.letter != '\0' && keys < r->count) {
+			if (c.spec.star_width && keys + 1 < r->count) {
+				set_width(&c, (int)*key);
+				key += agg_key_words(&view.fields[r->first + keys++], key);
+			}
 			put_key(&c, &view.fields[r->first + keys], key);
 			key += agg_key_words(&view.fields[r->first + keys], key);
 			keys++;

@@ -42,6 +42,9 @@ inline struct file *getf[int fd] =
 	fd >= 0 && fd < 64 && curproc != NULL && curproc->files != NULL ? curproc->files->files[fd] : NULL;
 inline fileinfo_t fds[int fd] = xlate <fileinfo_t> (getf[fd]);
 
+inline string cwd = curproc == NULL || curproc->cwd == NULL || curproc->cwd->name == NULL ? "/" : vnode_path[curproc->cwd];
+inline string root = curproc == NULL || curproc->root == NULL || curproc->root->name == NULL ? "/" : vnode_path[curproc->root];
+
 /* The parts of a device's number, as stat(2) has it. */
 inline int getmajor[uint64_t dev] = (int)(dev >> 8 & 0xfff | dev >> 32 & ~0xfffL);
 inline int getminor[uint64_t dev] = (int)(dev & 0xff | dev >> 12 & ~0xffL);
