@@ -40,4 +40,4 @@ fuzz: fuzz-targets ## fuzz every target for FUZZ_SECONDS=60
 
 test: fuzz-targets
 
--include $(wildcard $F/obj/tests/fuzz/*.d $F/obj/ktr/*.d $F/obj/ktr/*/*.d $F/obj/ktr/*/*/*.d $F/obj/kernel/*/*.d $F/obj/userland/*/*/*.d $F/obj/userland/*/*/*/*.d)
+-include $(wildcard $F/obj/tests/fuzz/*.d $F/obj/ktr/*.d $F/obj/ktr/*/*.d $F/obj/ktr/*/*/*.d $F/obj/kernel/*/*.d $F/obj/kernel/*/*/*.d $F/obj/userland/*/*/*.d $F/obj/userland/*/*/*/*.d)

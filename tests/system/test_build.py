@@ -19,6 +19,13 @@ def second():
     check_eq(make("-q", "all").returncode, 0, "make -q all")
 
 
+@test("what each object depends on is known to make, so that no object stays as it was")
+def dependencies():
+    known = set(check_match(r"^MAKEFILE_LIST := (.*)$", make("-pnq", "all").stdout, "make -p").group(1).split())
+    built = {str(p.relative_to(ROOT)) for folder in (BUILD, *(ROOT / "build").glob("host*"), ROOT / "build" / "fuzz") for p in folder.rglob("*.c.d")}
+    check_eq(sorted(built - known), [], "files of dependencies that make does not read")
+
+
 @test("touching a header rebuilds its users only")
 def header():
     plan = make("-n", "V=1", "-W", "kernel/fs/pipe.h", f"build/{ARCH}/kestrel").stdout

@@ -46,7 +46,7 @@ $H-$(1)/dtrace-hosted: $(DTRACE_HOSTED_OBJS:$H/%=$H-$(1)/%)
 
 sanitized-tests: $($(1)_PROGRAMS:%=$H-$(1)/%)
 
--include $$(wildcard $H-$(1)/obj/*/*.d $H-$(1)/obj/*/*/*.d $H-$(1)/obj/*/*/*/*.d)
+-include $$(wildcard $H-$(1)/obj/*/*.d $H-$(1)/obj/*/*/*.d $H-$(1)/obj/*/*/*/*.d $H-$(1)/obj/*/*/*/*/*.d)
 endef
 $(eval $(call sanitized,asan))
 $(eval $(call sanitized,tsan))
