@@ -350,7 +350,7 @@ def rights():
 @test("records that find no room are counted: recorded and dropped faults are as many as the kernel served")
 def drops():
     run = boot("ktrace -t f -f /tmp/k user_test ktrace faults 1500\nkdump --jsonl -f /tmp/k\n", sets=["kern.ktrace.request_pool=64",
-               "debug.ktr.entries=262144", "debug.ktr.on=ktr::serve:"], trace=True, options=USER_TEST).expect()
+               "debug.ktr.entries=262144", "debug.ktr.on=ktr::fault_serve:"], trace=True, options=USER_TEST).expect()
     tc.no_gaps(run)
     records = rows(run.out)
     pid = records[0]["pid"]

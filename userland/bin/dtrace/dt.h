@@ -130,8 +130,8 @@ struct type *type_base(struct type *type);
 struct member *type_members(struct type *type);
 /* A member, also of anonymous ones in it; the offset counts from the type's start. */
 bool type_member(struct type *type, const char *name, struct member *found);
-/* The value of an enumerator of any enum that is known. */
-bool type_enumerator(const char *name, struct type **type, int64_t *value);
+/* The value of an enumerator of any enum that is known, or of one that a program has declared. */
+bool type_enumerator(const char *name, bool declared, struct type **type, int64_t *value);
 /* The type of a function of the kernel; NULL: not known. */
 struct type *type_function(const char *name);
 /* The type of a variable of the kernel; NULL: not known. */

@@ -246,11 +246,12 @@ type_member(struct type *type, const char *name, struct member *found)
 }
 
 bool
-type_enumerator(const char *name, struct type **type, int64_t *value)
+type_enumerator(const char *name, bool declared, struct type **type, int64_t *value)
 {
 	for (struct type *t = names; t != NULL; t = t->next) {
-		for (struct member *m = t->kind == T_ENUM ? type_members(t) : NULL; m != NULL;
-		     m = m->next) {
+		if (t->kind != T_ENUM || (declared && !t->declared))
+			continue;
+		for (struct member *m = type_members(t); m != NULL; m = m->next) {
 			if (strcmp(m->name, name) == 0) {
 				*type = t;
 				*value = m->value;
@@ -258,7 +259,7 @@ type_enumerator(const char *name, struct type **type, int64_t *value)
 			}
 		}
 	}
-	return type_btf_enumerator(name, type, value);
+	return !declared && type_btf_enumerator(name, type, value);
 }
 
 const char *

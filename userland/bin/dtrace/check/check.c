@@ -30,7 +30,8 @@ check_name(struct node *n)
 		return;
 	}
 	v = ident_find(n->scope, n->text);
-	if (v == NULL && n->scope == SCOPE_GLOBAL && type_enumerator(n->text, &type, &value)) {
+	if (v == NULL && n->scope == SCOPE_GLOBAL &&
+	    type_enumerator(n->text, false, &type, &value)) {
 		check_constant(n, type_int, (uint64_t)value);
 		return;
 	}

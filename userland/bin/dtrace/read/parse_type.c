@@ -135,7 +135,7 @@ parse_enumerators(struct type *type)
 		m = dt_alloc(sizeof(*m));
 		at = lex_peek()->at;
 		m->name = lex_next().text;
-		if (type_enumerator(m->name, &other, &known) && other->declared)
+		if (type_enumerator(m->name, true, &other, &known))
 			dt_error(at, other == type ? "D_UNKNOWN" : "D_DECL_IDRED",
 				 "%s is an enumerator already", m->name);
 		if (lex_take('='))
