@@ -115,8 +115,8 @@ static const struct {
     {KTRFAC_GENIO, "vfs:::read,vfs:::write"},
     {KTRFAC_PSIG, "proc:::signal-handle"},
     {KTRFAC_CSW, "sched:::off-cpu"},
-    {KTRFAC_FAULT, "ktr::serve:page-fault"},
-    {KTRFAC_FAULTEND, "ktr::serve:page-fault-exit"},
+    {KTRFAC_FAULT, "ktr::fault_serve:page-fault"},
+    {KTRFAC_FAULTEND, "ktr::fault_serve:page-fault-exit"},
 };
 
 void
