@@ -390,4 +390,4 @@ endif
 endif
 
 -include $(KERNEL_OBJS:.o=.d) $(KTEST_OBJS:.o=.d) $(ULIB_OBJS:.o=.d) $(KTRDUMP_OBJS:.o=.d) $(KTRDUMP_GUEST_OBJS:.o=.d) $(USER_TEST_OBJS:.o=.d)
--include $(wildcard $B/user/userland/bin/*.d $B/user/userland/bin/*/*.d $B/user/userland/bin/*/*/*.d $H/obj/tests/unit/*.d $H/obj/kernel/*/*.d $H/obj/kernel/*/*/*.d $H/obj/ktr/*.d $H/obj/ktr/*/*.d $H/obj/userland/*/*/*.d $H/obj/userland/*/*/*/*.d)
+-include $(wildcard $B/user/userland/bin/*.d $B/user/userland/bin/*/*.d $B/user/userland/bin/*/*/*.d $H/obj/tests/unit/*.d $H/obj/kernel/*/*.d $H/obj/kernel/*/*/*.d $H/obj/ktr/*.d $H/obj/ktr/*/*.d $H/obj/userland/*/*.d $H/obj/userland/*/*/*.d $H/obj/userland/*/*/*/*.d)

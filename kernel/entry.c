@@ -125,16 +125,18 @@ entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct ar
 }
 
 /*
- * Handles a fault for which memory is missing. True: handled, or a signal has to be handled first.
+ * Handles a fault for which memory is missing. VM_FAULT_SERVED: also if a signal has to be handled
+ * first.
  */
-static bool
+static enum vm_fault
 serve_without_memory(struct vmspace *vm, uintptr_t va, unsigned access, bool user)
 {
+	enum vm_fault why = VM_FAULT_MEMORY;
+
 	/* Give up after a time: the process that has to die may wait for something that we hold. */
-	for (unsigned i = 0; i < OOM_TRIES && proc_out_of_memory(); i++)
-		if (vm_fault(vm, va, access) == VM_FAULT_SERVED)
-			return true;
-	return user && proc_signal_pending();
+	for (unsigned i = 0; why == VM_FAULT_MEMORY && i < OOM_TRIES && proc_out_of_memory(); i++)
+		why = vm_fault(vm, va, access);
+	return why == VM_FAULT_MEMORY && user && proc_signal_pending() ? VM_FAULT_SERVED : why;
 }
 
 static enum vm_fault
@@ -152,8 +154,8 @@ fault_serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 	if (p == NULL || p->vm == NULL)
 		return VM_FAULT_NO_AREA;
 	why = vm_fault(p->vm, va, access);
-	if (why == VM_FAULT_MEMORY && serve_without_memory(p->vm, va, access, arch_tf_user(tf)))
-		why = VM_FAULT_SERVED;
+	if (why == VM_FAULT_MEMORY)
+		why = serve_without_memory(p->vm, va, access, arch_tf_user(tf));
 	if (why == VM_FAULT_SERVED)
 		SDT_PROBE2(vminfo, , , as_fault, 1, va);
 	CTR2(KTR_TRAP, "page fault exit: va %#lx served %d", va, why == VM_FAULT_SERVED);
@@ -291,7 +293,7 @@ void
 entry_nmi(struct arch_trapframe *tf)
 {
 	struct pcpu *pc = this_pcpu();
-	bool sent = __atomic_exchange_n(&pc->nmi_sent, false, __ATOMIC_ACQ_REL);
+	bool sent = __atomic_exchange_n(&pc->nmi_sent, false, __ATOMIC_ACQ_REL), hung;
 
 	if (stop_inside())
 		return; /* an NMI to stop this CPU, which has the machine already */
@@ -308,10 +310,11 @@ entry_nmi(struct arch_trapframe *tf)
 	pc->nmi--;
 	/* only now: the code that records the event may contain a breakpoint */
 	kdb_points_load(true);
+	hung = watchdog_hung();
 	/* Ignore an NMI that was sent while this CPU was stopped. */
 	if (clock_ns() - pc->resumed_ns < NMI_STALE_NS)
 		return;
-	if (watchdog_hung())
+	if (hung)
 		kdb_alarm(tf, "watchdog: no timer interrupt");
 	else if (!sent)
 		kdb_alarm(tf, "NMI");

@@ -69,11 +69,26 @@ dif_record_open(struct dif_run *r, uint32_t layout)
 	return true;
 }
 
+/*
+ * Cuts the open record to so many words. Its room is given back, unless its speculation was
+ * discarded meanwhile, and has lost it already.
+ */
+static void
+record_cut(struct dif_run *r, uint32_t words)
+{
+	const uint8_t *base = r->spec != NULL ? r->spec->base : r->c->buf.base;
+	uint32_t *head = r->spec != NULL ? &r->spec->head : &r->c->buf.head;
+
+	if ((const uint8_t *)r->record + 8u * r->record->words == base + *head)
+		*head -= 8u * (r->record->words - words);
+	r->record->words = (uint16_t)words;
+}
+
 void
 dif_record_undo(struct dif_run *r)
 {
 	if (r->record != NULL)
-		*(r->spec != NULL ? &r->spec->head : &r->c->buf.head) -= 8u * r->record->words;
+		record_cut(r, 0);
 	r->record = NULL;
 }
 
@@ -87,11 +102,9 @@ dif_record_str(struct dif_run *r, uint8_t *to, uint64_t addr, uint32_t size)
 		return false;
 	to[n] = '\0';
 	needed = (at + (size_t)n + 8) / 8;
-	if (needed < r->record->words && at + size + 8 > 8u * r->record->words) {
-		*(r->spec != NULL ? &r->spec->head : &r->c->buf.head) -=
-		    8u * (r->record->words - (uint32_t)needed);
-		r->record->words = (uint16_t)needed;
-	}
+	if (needed < r->record->words &&
+	    at + size == sizeof(struct dif_record) + r->d->layouts[r->record->layout])
+		record_cut(r, (uint32_t)needed);
 	return true;
 }
 

@@ -434,10 +434,12 @@ OP(speculate)
 {
 	if (!dif_speculate(R, A))
 		GO(fault);
-	if (R->spec == NULL)
+	if (R->spec == NULL) {
 		c->ended[0]++;
-	else
-		NEXT();
+		dif_run_reset(R);
+		return;
+	}
+	NEXT();
 }
 MAY_FAULT(commit, dif_spec_end(R, A, DIF_SPEC_COMMITTED))
 MAY_FAULT(discard, dif_spec_end(R, A, DIF_SPEC_DISCARDED))

@@ -163,7 +163,7 @@ wants_no_zombies(const struct proc *p)
 }
 
 void
-proc_tell_end(struct proc *p)
+proc_tell_end(struct proc *p, bool awaited)
 {
 	struct proc *parent = p->parent;
 
@@ -172,7 +172,7 @@ proc_tell_end(struct proc *p)
 						       .uid = p->ruid,
 						       .status = exit_value(p->wait_status)});
 	wakeup(parent);
-	if (wants_no_zombies(parent))
+	if (!awaited && wants_no_zombies(parent))
 		give_child_away(p);
 }
 
@@ -226,8 +226,9 @@ exit_process(struct proc *p)
 	curthread()->proc = NULL;
 	curthread()->lwp = NULL;
 	curthread()->user_work = 0;
+	bool awaited = p->first.ptrace != NULL && p->first.ptrace->tracer == p->parent;
 	if (!ptrace_process_ends(p, wait_status))
-		proc_tell_end(p);
+		proc_tell_end(p, awaited);
 	if (l->ui == NULL)
 		l = NULL; /* the first one: the parent may free it from now on */
 	spin_unlock(&proc_lock);

@@ -58,8 +58,11 @@ void proc_vfork_done(struct proc *p);
  * pcpu.work is set and whenever signals or rescheduling are looked for: thread context, no lock
  * held.
  */
-/* Tells the parent of the end of p, or, if that wants no zombies, process 1. proc_lock held. */
-void proc_tell_end(struct proc *p);
+/*
+ * Tells the parent of the end of p. If that wants no zombies, and does not trace p (awaited),
+ * process 1 waits for p. proc_lock held.
+ */
+void proc_tell_end(struct proc *p, bool awaited);
 /* Ends the current process with a wait status: its other threads, too. */
 _Noreturn void do_group_exit(int wait_status);
 /* Ends the current thread; and its process, with that status, if it is the last one. */

@@ -92,7 +92,7 @@ ptrace_detach(struct ptrace *pt)
 	}
 	/* Now the parent may know of the end. */
 	if (pt->state == PTRACE_ENDED && pt->tid == pt->pid && p != NULL)
-		proc_tell_end(p);
+		proc_tell_end(p, false);
 	ptrace_free(pt);
 }
 

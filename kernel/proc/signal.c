@@ -295,8 +295,8 @@ void
 proc_signals_exec(struct proc *p)
 {
 	for (unsigned i = 0; i < NSIG; i++)
-		if (p->sig_caught & 1ul << i)
-			p->sig_action[i] = (struct kernel_sigaction){SIG_DFL};
+		p->sig_action[i] = (struct kernel_sigaction){
+		    .sa_handler = p->sig_caught & 1ul << i ? SIG_DFL : p->sig_action[i].sa_handler};
 	p->sig_caught = 0;
 	curlwp()->sig_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""names.py - checks that each function of the kernel has a name of its own, since functions are probes; TAP.
+"""names.py - checks that each function of the kernel has a name of its own, since functions are probes, and that
+kernel/probe/noprobe names functions; TAP.
 
 usage: tests/lint/names.py [ROOT]
 
@@ -48,11 +49,15 @@ def main(argv):
             if len(mine) > 1:
                 bad.append(f"{name}: found {', '.join(mine)}, expected one function of that name")
                 break
-    print("1..1")
-    for line in bad:
-        print(f"# {line}")
-    print(f"{'not ok' if bad else 'ok'} 1 - each function has a name of its own")
-    return bool(bad)
+    with open(os.path.join(root, "kernel/probe/noprobe"), encoding="utf-8") as f:
+        named = [line.split()[0] for line in f if line.strip() and not line.startswith("#")]
+    gone = [f"kernel/probe/noprobe: {name}: found no function of that name" for name in named if name not in where]
+    print("1..2")
+    for n, lines, what in ((1, bad, "each function has a name of its own"), (2, gone, "functions without probes exist")):
+        for line in lines:
+            print(f"# {line}")
+        print(f"{'not ok' if lines else 'ok'} {n} - {what}")
+    return bool(bad or gone)
 
 
 if __name__ == "__main__":

@@ -499,6 +499,20 @@ stop_is_called_off(void)
 	       next(pid) == 7 << 8;
 }
 
+/* A tracer that ignores SIGCHLD still learns how its child ends. */
+static int
+awaits_its_own(void *arg)
+{
+	pid_t pid;
+
+	signal(SIGCHLD, SIG_IGN);
+	pid = start(stops_itself);
+	return pid > 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 && is_stop(next(pid), SIGSTOP) &&
+		       ptrace(PTRACE_CONT, pid, 0, 0) == 0 && next(pid) == 7 << 8
+		   ? 0
+		   : 1;
+}
+
 /* Waits until the child has executed a program as that group and user 1000. */
 static pid_t
 executed_as(gid_t gid)
@@ -567,6 +581,8 @@ test_ptrace(void)
 	result(end_is_told_twice(), "a traced process's end is told to both, the tracer first");
 	result(forks_in_a_stop(), "a thread that goes on in a stopped group forks");
 	result(stop_is_called_off(), "SIGCONT calls off a stop that the tracer holds");
+	result(in_child(awaits_its_own, NULL) == 0,
+	       "a tracer that ignores SIGCHLD awaits its child");
 	result(others_are_refused(), "what is not traced is refused");
 	if (getuid() == 0 && access("/proc/sys/kernel/yama/ptrace_scope", F_OK) != 0)
 		result(groups_count(), "a user traces what has his user and group");

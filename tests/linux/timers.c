@@ -318,12 +318,18 @@ timers_end_while_they_expire(void)
 
 /* ---- signalfd ---- */
 
+/* Sends SIGUSR2 when the other thread has had SIGALRM. */
 static void *
 kill_later(void *arg)
 {
-	struct timespec ts = {0, 20 * MS};
+	struct timespec ts = {0, MS};
+	sigset_t set;
 
-	nanosleep(&ts, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	while (signals_seen < 3)
+		nanosleep(&ts, NULL);
 	kill(getpid(), SIGUSR2);
 	return NULL;
 }

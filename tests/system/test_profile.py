@@ -71,8 +71,9 @@ ENTRY = {"x86_64": "x86_syscall", "aarch64": "aarch64_trap"}[ARCH]
 # What calls chain_inner() (tests/kernel/chain.c), outwards.
 CALLERS = ["chain_outer", "chain_run", "sysctl_value_set", "sysctl_apply", "sysctl_set_text", "sys_sysctl", "entry_syscall", ENTRY]
 CHAIN = "sysctl debug.ktest.chain=3000000"
+# With one rate alone all samples may fall on the same instruction of the loop, since time is counted in instructions.
 STACKS = f"""
-dtrace -qn 'profile-4999 /execname == "sysctl" && arg0 != 0/ {{ @[stack()] = count(); }}' -c '{CHAIN}'
+dtrace -qn 'profile-4999, profile-4987 /execname == "sysctl" && arg0 != 0/ {{ @[stack()] = count(); }}' -c '{CHAIN}'
 echo =====
 dtrace -qn 'irq:::irq_handler_entry /execname == "sysctl"/ {{ @[stack(), stackdepth] = count(); @c[func(caller)] = count(); }}' -c '{CHAIN}'
 echo =====

@@ -201,6 +201,7 @@ event_filters_renew(void)
 	struct filter_error error;
 	int result = 0;
 
+	event_filters_clean();
 	list_for_each (l, &instance_now->filters) {
 		struct event_filter *e = list_entry(l, struct event_filter, link);
 		struct dtrace_consumer *old = e->consumer;

@@ -158,7 +158,9 @@ check_index(struct node *n)
 			dt_error(n->at, "D_ARR_LOCAL",
 				 "this->%s: variables of a clause cannot be associative arrays",
 				 name->text);
-		if (v == NULL || (v->is_array && !v->builtin)) {
+		bool is_inline = v == NULL && name->scope == SCOPE_GLOBAL &&
+				 expand_find(name->text, false) != NULL;
+		if (!is_inline && (v == NULL || (v->is_array && !v->builtin))) {
 			check_keys_of(n->right);
 			if (v == NULL) {
 				v = ident_add(name->scope, name->text, NULL);

@@ -352,8 +352,6 @@ check_fits(struct node *n, struct type *type)
 
 	if (to->kind == T_STRING)
 		return type_is_stringlike(from) || check_is_null(n);
-	if (type_is_struct(to) && check_is_null(n))
-		return true; /* the variable's memory is free again */
 	if (type_is_integer(to))
 		return type_is_integer(from);
 	if (to->kind == T_POINTER) {
@@ -388,7 +386,9 @@ check_assign(struct node *n)
 			dt_error(n->at, n->op == 0 ? "D_OP_INCOMPAT" : "D_VAR_UNDEF",
 				 "operator =: a value of type %s cannot be stored",
 				 type_text(r->type));
-		l->type = l->var->type = check_held(r);
+		bool null = r->constant && r->text != NULL && strcmp(r->text, "NULL") == 0;
+
+		l->type = l->var->type = null ? type_pointer(type_void) : check_held(r);
 	}
 	check_expression(l);
 	if (!check_is_place(l))
@@ -407,6 +407,10 @@ check_assign(struct node *n)
 		n->right = r = node_op(N_BINARY, n->op, n->at, l, r);
 		check_expression(r);
 	}
+	/* 0 frees the memory of an element, or of a thread's variable. */
+	if (type_is_struct(l->type) && check_is_null(r) && l->var != NULL &&
+	    (l->kind == N_INDEX ? l->var->is_array : l->kind == N_NAME && l->scope == SCOPE_SELF))
+		return;
 	if (!check_fits(r, l->type))
 		dt_error(n->at, "D_OP_INCOMPAT",
 			 "operator =: operands have incompatible types: %s = %s",

@@ -249,14 +249,15 @@ check_statements(struct node *n)
 	}
 }
 
-/* Makes the variables that an expression assigns, or steps. */
+/* Makes the variables that an expression steps, or to which it assigns a constant. */
 static void
 check_assigned(const struct node *n)
 {
 	if (n == NULL)
 		return;
 	if (n->left != NULL && n->left->kind == N_NAME &&
-	    (n->kind == N_ASSIGN || n->op == OP2('+', '+') || n->op == OP2('-', '-')))
+	    ((n->kind == N_ASSIGN && (n->right->kind == N_INT || n->right->kind == N_STRING)) ||
+	     n->op == OP2('+', '+') || n->op == OP2('-', '-')))
 		check_expression(check_clone(n));
 	check_assigned(n->left);
 	check_assigned(n->right);

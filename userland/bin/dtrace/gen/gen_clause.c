@@ -143,7 +143,7 @@ find_actions(const struct node *n)
 	return does;
 }
 
-#define DO_SPECULATION (DO_SPECULATE | DO_COMMIT | DO_DISCARD)
+#define DO_SPECULATION (DO_SPECULATE | DO_COMMIT)
 
 /* Gives each branch that records a byte of the open record, and clears it. */
 static void

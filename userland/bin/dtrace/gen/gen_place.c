@@ -84,11 +84,14 @@ gen_variable(struct variable *v)
 	return v->code - 1;
 }
 
-/* A struct is as many integers as it has words, the last one perhaps not whole. */
+/*
+ * A struct is as many integers as it has words, the last one perhaps not whole. Registers from
+ * `unused` on have no value.
+ */
 static void
-push_struct(struct node *key, unsigned r)
+push_struct(struct node *key, unsigned r, unsigned unused)
 {
-	unsigned word = gen_need(key, r + 1), part = gen_need(key, r + 2);
+	unsigned word = gen_need(key, unused), part = gen_need(key, unused + 1);
 	uint32_t size = type_base(key->type)->size;
 
 	for (uint32_t at = 0; at < size; at += 8) {
@@ -108,13 +111,13 @@ push_struct(struct node *key, unsigned r)
 }
 
 static void
-push_key(struct node *key, unsigned r)
+push_key(struct node *key, unsigned r, unsigned unused)
 {
 	if (key->kind == N_CALL && type_base(key->type)->kind == T_STACK)
 		gen_insn(key->type == type_stack ? DIF_KEY_STACK : DIF_KEY_USTACK, 0, 0, 0,
 			 (int32_t)gen_frames(key));
 	else if (type_is_struct(key->type))
-		push_struct(key, r);
+		push_struct(key, r, unused);
 	else if (type_is_stringlike(key->type) && type_base(key->type)->kind != T_POINTER)
 		gen_insn(DIF_KEY_STR, 0, r, 0, 0);
 	else
@@ -124,20 +127,21 @@ push_key(struct node *key, unsigned r)
 void
 gen_keys(struct node *keys, unsigned r)
 {
-	unsigned at = r;
+	unsigned at = r, unused;
 
 	/* All values first: one may need keys for itself. */
 	for (struct node *k = keys; k != NULL; k = k->next) {
 		if (type_base(k->type)->kind != T_STACK)
 			gen_value(k, gen_need(k, at++));
 	}
+	unused = at;
 	at = r;
 	for (struct node *k = keys; k != NULL; k = k->next) {
 		if (record_symbol_of(k) >= SHOW_USYM) {
 			gen_insn(DIF_BUILTIN, gen_need(k, DIF_REGS - 1), 0, 0, DIF_B_PROGRAM);
 			gen_insn(DIF_KEY, 0, DIF_REGS - 1, 0, 0);
 		}
-		push_key(k, at);
+		push_key(k, at, unused);
 		at += type_base(k->type)->kind != T_STACK;
 	}
 }
