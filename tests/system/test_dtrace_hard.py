@@ -14,7 +14,8 @@ from harness import boot, check, check_eq, check_match, main, scratch_file, port
 STATEMENTS = 500
 LINE = "/* " + "x" * 990 + " */ BEGIN { n++; }\n"
 SCRIPTS = {
-    "vars": "syscall:::entry {\n" + "x[n++] = 1;\n" * STATEMENTS + f"@ = sum({STATEMENTS}); }}\n",
+    # Each CPU counts by itself: a number that all count would be taken twice, and make one element of two.
+    "vars": "syscall:::entry {\n" + "x[cpu, n[cpu]++] = 1;\n" * STATEMENTS + f"@ = sum({STATEMENTS}); }}\n",
     "aggs": "syscall:::entry {\n" + "@x[n++] = count();\n" * STATEMENTS + f"@ = sum({STATEMENTS}); }}\n"
             "END { printa(\"%@d\\n\", @); trunc(@); trunc(@x); }\n",
     "clauses": "".join(f"BEGIN {{ n += {i}; }}\nsyscall::getppid:entry /pid == {i}/ {{ @[{i}] = count(); }}\n" for i in range(500)) +
@@ -54,7 +55,8 @@ grep -c 'drops on CPU' /tmp/starved
 kill -TERM $other; wait $other; echo status $?; cat /tmp/other
 sysctl -n kern.dtrace.consumers
 echo ==
-dtrace -qn 'lockstat:::adaptive-block { @[stack()] = sum(arg1); }' -c 'load file -n 400 -j 4'
+until grep -q mutex_lock /tmp/locks; do dtrace -qn 'lockstat:::adaptive-block { @[stack()] = sum(arg1); }' -c 'load file -n 400 -j 4' > /tmp/locks; done 2>/dev/null
+cat /tmp/locks
 """
 
 
