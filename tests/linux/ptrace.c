@@ -513,7 +513,10 @@ awaits_its_own(void *arg)
 		   : 1;
 }
 
-/* Waits until the child has executed a program as that group and user 1000. */
+/*
+ * Waits until the child sleeps in a program that it has executed as that group and user 1000. One
+ * that were attached in the midst of exec would tell of that first.
+ */
 static pid_t
 executed_as(gid_t gid)
 {
@@ -528,6 +531,7 @@ executed_as(gid_t gid)
 	close(ends[1]);
 	read(ends[0], &byte, 1);
 	close(ends[0]);
+	await_sleep(pid, 0);
 	return pid;
 }
 

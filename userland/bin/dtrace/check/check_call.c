@@ -112,6 +112,8 @@ is_accepted(char letter, struct node *arg)
 		return arg->constant && type_is_integer(arg->type);
 	case 'c':
 		return arg->constant && type_is_integer(arg->type) && (int64_t)arg->value > 0;
+	case 'z':
+		return arg->constant && type_is_integer(arg->type) && (int64_t)arg->value >= 0;
 	case 'f':
 		return arg->kind == N_STRING;
 	default:
@@ -155,6 +157,7 @@ check_arguments(struct node *n, const struct function *f)
 					    ['m'] = "a pointer, an integer or a string",
 					    ['a'] = "the address of memory",
 					    ['s'] = "a string",
+					    ['z'] = "an integer constant, 0 or above",
 					    ['l'] = "an integer constant",
 					    ['c'] = "an integer constant above 0",
 					    ['f'] = "a string constant",

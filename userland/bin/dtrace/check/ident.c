@@ -109,7 +109,7 @@ static const struct function functions[] = {
     ACT(" error", ERROR, "iiiii", .does = DO_RECORD),
     ACT("freopen", FREOPEN, "f*", .tags = "D_PRINTF_ARG_FMT", .does = DO_RECORD),
     ACT("ftruncate", FTRUNCATE, "", .does = DO_RECORD),
-    ACT("jstack", USTACK, "?cl", .tags = "D_USTACK_FRAMES D_USTACK_STRSIZE", .does = DO_RECORD,
+    ACT("jstack", USTACK, "?cz", .tags = "D_USTACK_FRAMES D_USTACK_STRSIZE", .does = DO_RECORD,
 	.result = "ustack"),
     ACT("normalize", NORMALIZE, "@i", .tags = "D_NORMALIZE_AGGARG", .does = DO_RECORD),
     ACT("print", PRINT, "x", .tags = "D_PRINT_VOID", .does = DO_RECORD),
@@ -121,7 +121,7 @@ static const struct function functions[] = {
     ACT("trace", TRACE, "x", .tags = "D_TRACE_VOID", .does = DO_RECORD),
     ACT("tracemem", TRACEMEM, "pl?i", .tags = "D_TRACEMEM_ADDR D_TRACEMEM_SIZE", .does = DO_RECORD),
     ACT("trunc", TRUNC, "@?i", .tags = "D_TRUNC_AGGARG", .does = DO_RECORD),
-    ACT("ustack", USTACK, "?cl", .tags = "D_USTACK_FRAMES D_USTACK_STRSIZE", .does = DO_RECORD,
+    ACT("ustack", USTACK, "?cz", .tags = "D_USTACK_FRAMES D_USTACK_STRSIZE", .does = DO_RECORD,
 	.result = "ustack"),
 
     SYMBOL("func", FUNC),
