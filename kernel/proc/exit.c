@@ -185,6 +185,7 @@ exit_process(struct proc *p)
 	struct vmspace *vm = p->vm;
 	struct lwp *l = curlwp();
 	int wait_status = p->exit_status;
+	bool awaited;
 
 	if (p == init_proc)
 		panic("process 1 ended with wait status %#x", wait_status);
@@ -226,7 +227,7 @@ exit_process(struct proc *p)
 	curthread()->proc = NULL;
 	curthread()->lwp = NULL;
 	curthread()->user_work = 0;
-	bool awaited = p->first.ptrace != NULL && p->first.ptrace->tracer == p->parent;
+	awaited = ptrace_is_own(p);
 	if (!ptrace_process_ends(p, wait_status))
 		proc_tell_end(p, awaited);
 	if (l->ui == NULL)

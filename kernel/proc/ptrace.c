@@ -425,7 +425,7 @@ ptrace_process_ends(struct proc *p, int wait_status)
 
 	if (pt == NULL)
 		return false;
-	if (pt->tracer != p->parent) {
+	if (!ptrace_is_own(p)) {
 		ends(pt, p, wait_status);
 		return true;
 	}
@@ -507,5 +507,5 @@ ptrace_holds(const struct proc *p)
 bool
 ptrace_is_own(const struct proc *p)
 {
-	return p->first.ptrace != NULL && p->first.ptrace->tracer == curproc();
+	return p->first.ptrace != NULL && p->first.ptrace->tracer == p->parent;
 }

@@ -28,13 +28,21 @@ pid_space_of(uint32_t pid)
 	return vm;
 }
 
-/* Copies [from, to) of the space, which it drops. */
-static void
-copy_memory(struct vmspace *vm, uint64_t from, uint64_t to, struct sbuf *out)
+/* Copies the arguments of a process, or its environment, from where exec() has put them. */
+static int
+show_strings(uint32_t pid, bool environ, struct sbuf *out)
 {
+	struct vmspace *vm = pid_space_of(pid);
+	struct vm_info info;
+	uint64_t from, to;
 	char piece[256];
-	size_t n = 0;
+	size_t n;
 
+	if (vm == NULL)
+		return 0;
+	vm_info_get(vm, &info);
+	from = environ ? info.args_end : info.args;
+	to = environ ? info.env_end : info.args_end;
 	for (; from < to; from += n) {
 		n = to - from < sizeof(piece) ? to - from : sizeof(piece);
 		n = vm_read(vm, from, piece, n);
@@ -43,32 +51,19 @@ copy_memory(struct vmspace *vm, uint64_t from, uint64_t to, struct sbuf *out)
 		sbuf_write(out, piece, n);
 	}
 	vm_destroy(vm);
+	return 0;
 }
 
 int
 procfs_cmdline(const struct procfs_node *n, struct sbuf *out)
 {
-	struct vmspace *vm = pid_space_of(n->pid);
-	struct vm_info info;
-
-	if (vm == NULL)
-		return 0;
-	vm_info_get(vm, &info);
-	copy_memory(vm, info.args, info.args_end, out);
-	return 0;
+	return show_strings(n->pid, false, out);
 }
 
 int
 procfs_environ(const struct procfs_node *n, struct sbuf *out)
 {
-	struct vmspace *vm = pid_space_of(n->pid);
-	struct vm_info info;
-
-	if (vm == NULL)
-		return 0;
-	vm_info_get(vm, &info);
-	copy_memory(vm, info.args_end, info.env_end, out);
-	return 0;
+	return show_strings(n->pid, true, out);
 }
 
 static void
