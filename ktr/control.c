@@ -146,6 +146,19 @@ ktr_owner_unregister(unsigned owner)
 	return error;
 }
 
+void
+ktr_owner_move(unsigned from, unsigned to)
+{
+	ktr_port_lock();
+	for (unsigned i = 0; i < ktr_site_count(); i++) {
+		struct ktr_site *site = &__start_ktr_sites[i];
+		if ((site->owners >> from & 1) != 0)
+			ktr_hook_own(site, (site->owners & ~(1u << from)) | 1u << to);
+	}
+	ktr_sites_apply();
+	ktr_port_unlock();
+}
+
 const char *
 ktr_owner_name(unsigned owner)
 {

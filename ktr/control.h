@@ -64,6 +64,10 @@ int ktr_owner_register(const char *name, ktr_hook_fn *hook);
 int ktr_owner_unregister(unsigned owner);
 /** The owner's name, NULL when there is no such owner. */
 const char *ktr_owner_name(unsigned owner);
+/**
+ * Sites of one registered owner become another's. A firing meanwhile is for exactly one of the two.
+ */
+void ktr_owner_move(unsigned from, unsigned to);
 /** Number of sites that the owner wants on. */
 unsigned ktr_owner_sites(unsigned owner);
 

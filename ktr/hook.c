@@ -107,13 +107,21 @@ logged(uint32_t owners)
 bool
 ktr_firing_logged(const struct ktr_firing *f)
 {
-	return logged(owners_of(f->site)) != 0;
+	return logged(f->owners) != 0;
 }
 
 void
 ktr_fire_once(const struct ktr_firing *f)
 {
-	if (logged(owners_of(f->site)) == 0)
+	if (!ktr_firing_logged(f))
+		ktr_fire_record(f);
+}
+
+void
+ktr_fire_within(struct ktr_firing *f)
+{
+	f->owners = owners_of(f->site);
+	if (ktr_firing_logged(f))
 		ktr_fire_record(f);
 }
 
@@ -135,6 +143,7 @@ call_all(const struct ktr_firing *f)
 {
 	uint32_t owners = owners_of(f->site), log = logged(owners);
 	struct ktr_firing one = *f;
+	one.owners = owners;
 	for (one.owner = 0; one.owner < KTR_OWNER_MAX; one.owner++)
 		if (((owners & ~log) >> one.owner & 1) != 0)
 			ktr_hooks[one.owner](&one);
@@ -223,6 +232,7 @@ ktr_firing_where(const struct ktr_firing *f)
 		f.frame = HERE;               \
 		f.nargs = (n);                \
 		f.has_data = (data_) != NULL; \
+		f.owners = 0;                 \
 		if (f.has_data) {             \
 			f.data = (data_);     \
 			f.len = (len_);       \

@@ -42,6 +42,7 @@ struct ktr_firing {
 	const uintptr_t *frame; /* for ktr_firing_where() */
 	uint16_t nargs;         /* 0 to KTR_SDT_ARGS */
 	uint16_t has_data;      /* CTR_DATAn: the last argument stands for a text */
+	uint32_t owners;        /* bits of all for whom it fires; 0: only for `owner` */
 	uint32_t owner;         /* whose hook is called */
 	const void *data;       /* has_data: the text */
 	size_t len;             /* has_data: its bytes */
@@ -68,6 +69,12 @@ void ktr_hook_without(void (*fn)(void *arg), void *arg);
 
 /** Does the log record the firing anyway, for an owner without a hook? For hooks. */
 bool ktr_firing_logged(const struct ktr_firing *f);
+
+/**
+ * A firing within another one, of f->site: finds out f->owners, and records the event if the log
+ * does so for one of them. The caller calls hooks. For hooks.
+ */
+void ktr_fire_within(struct ktr_firing *f);
 
 /** Records an event of the firing: what the log does for owners without a hook. Any context. */
 void ktr_fire_record(const struct ktr_firing *f);

@@ -8,7 +8,6 @@
 #include "kernel/dtrace/port.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -21,7 +20,7 @@
 #include "kernel/sched/cpu_start.h"
 #include "kernel/sched/thread.h"
 
-#define WATCH_NS 1000000000ull
+#define WATCH_NS 200000000ull
 
 static struct list consumers = LIST_INIT(consumers); /* dtrace_lock */
 static bool watching;                                /* dtrace_lock: the thread runs */
@@ -49,6 +48,24 @@ SYSCTL_INT_CALL(kern_dtrace_consumers, "kern.dtrace.consumers", 0, consumer_coun
 SYSCTL_U64_CALL(kern_dtrace_refused, "kern.dtrace.refused", 0, dtrace_refused, NULL,
 		"firings that came within a firing, since the boot");
 
+/* A process that has run since the last call shows that the machine answers, whatever it does. */
+static void
+consumer_look(struct dtrace_consumer *c)
+{
+	const struct proc *p;
+	struct cpu_time t = {0};
+
+	spin_lock(&proc_lock);
+	p = proc_find(c->pid);
+	if (p != NULL)
+		t = proc_time(p);
+	spin_unlock(&proc_lock);
+	if (t.user_ns + t.system_ns == c->ran_ns)
+		return;
+	c->ran_ns = t.user_ns + t.system_ns;
+	__atomic_store_n(&c->alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
+}
+
 /* The dead-man: takes the probes from consumers that gave no sign of life, while there are some. */
 static void
 watch(void *arg)
@@ -62,7 +79,9 @@ watch(void *arg)
 		list_for_each (l, &consumers) {
 			struct dtrace_consumer *c = list_entry(l, struct dtrace_consumer, link);
 
-			if (c->enabled && clock_ns() - c->alive_ns > c->d.h.options.deadman_ns)
+			consumer_look(c);
+			if (c->enabled &&
+			    dtrace_machine_ns() - c->alive_ns > c->d.h.options.deadman_ns)
 				dtrace_stop(c, true);
 			any |= c->enabled && c->d.h.options.deadman_ns != UINT64_MAX;
 		}
@@ -133,8 +152,8 @@ dtrace_consumer_load(struct dtrace_consumer *c, struct dif_load *l, const uint8_
 }
 
 int
-dtrace_attach(const struct dif *made, const struct ktr_site *const *sites, dtrace_upcall *upcall,
-	      struct dtrace_consumer **to)
+dtrace_attach(const struct dif *made, const struct ktr_site *const *sites, bool waits,
+	      dtrace_upcall *upcall, struct dtrace_consumer **to)
 {
 	struct dif_load l = {0};
 	int error;
@@ -144,6 +163,7 @@ dtrace_attach(const struct dif *made, const struct ktr_site *const *sites, dtrac
 		return error;
 	mutex_lock(&dtrace_lock);
 	c->only = sites;
+	c->waits = waits;
 	c->upcall = upcall;
 	c->d = *made;
 	error = dtrace_consumer_load(c, &l, NULL, 0);
@@ -157,6 +177,26 @@ dtrace_attach(const struct dif *made, const struct ktr_site *const *sites, dtrac
 	else
 		dtrace_detach(c);
 	return error;
+}
+
+static void
+exchange_here(struct dtrace_consumer *to, unsigned cpu, void *arg)
+{
+	struct dtrace_consumer *from = arg;
+
+	if (from != NULL)
+		from->d.cpu[cpu].limit = 0;
+	dtrace_admit(to, cpu);
+}
+
+void
+dtrace_exchange(struct dtrace_consumer *from, struct dtrace_consumer *to)
+{
+	mutex_lock(&dtrace_lock);
+	for (unsigned cpu = 0; cpu < to->d.cpus; cpu++)
+		dtrace_on_cpu(cpu, exchange_here, to, from);
+	to->waits = false;
+	mutex_unlock(&dtrace_lock);
 }
 
 int
@@ -188,7 +228,7 @@ dtrace_consumer_claim(struct dtrace_consumer **by)
 	uprobe_in_free(&c->pids);
 	kmap_free(c);
 	*by = anonymous;
-	anonymous->alive_ns = clock_ns();
+	anonymous->alive_ns = dtrace_machine_ns();
 	anonymous->d.h.options.deadman_ns = anonymous_deadman_ns;
 	anonymous = NULL;
 	return 0;

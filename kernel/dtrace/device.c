@@ -7,7 +7,6 @@
 #include "kernel/dtrace/port.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
-#include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -74,7 +73,7 @@ request_status(struct dtrace_consumer *c, uint64_t arg)
 {
 	struct dif_status s;
 
-	__atomic_store_n(&c->alive_ns, clock_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&c->alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
 	for (unsigned cpu = 0; c->d.cpu != NULL && c->d.h.options.nspec > 0 && cpu < c->d.cpus;
 	     cpu++)
 		dtrace_on_cpu(cpu, dtrace_consumer_clean, c, NULL);
@@ -357,6 +356,7 @@ dtrace_dev_ioctl(struct file *f, unsigned request, uint64_t arg)
 	result = request == DIF_IOC_ANON
 		     ? dtrace_consumer_claim((struct dtrace_consumer **)&f->priv)
 		     : dtrace_dev_serve(f->priv, request, arg);
+	((struct dtrace_consumer *)f->priv)->pid = curproc()->pid;
 	mutex_unlock(&dtrace_lock);
 	return result;
 }

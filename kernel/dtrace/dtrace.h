@@ -36,10 +36,13 @@ typedef void dtrace_upcall(const struct ktr_firing *f, int32_t imm, const uint64
 struct dtrace_consumer {
 	struct list link;
 	struct dif d;
-	uint64_t alive_ns;   /* atomic: the last sign of life */
+	uint64_t alive_ns;   /* atomic: the last sign of life; dtrace_machine_ns() */
+	uint64_t ran_ns;     /* CPU time of its process when that was last looked at */
+	uint32_t pid;        /* of the process that asked last */
 	struct kprobe *pids; /* its probes of processes */
 	uint32_t necbs, nprobes;
 	bool enabled; /* its clauses are at their probes */
+	bool waits;   /* its programs do not run before dtrace_exchange() */
 	/* The kernel's own: clause N is at this site, whatever its name is. Or NULL. While it
 	 * loads. */
 	const struct ktr_site *const *only;
@@ -76,6 +79,8 @@ extern struct dtrace_cpu dtrace_cpus[];
 int dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t errlen);
 /* BEGIN, and then the probes. */
 int dtrace_go(struct dtrace_consumer *c);
+/* Lets its programs run on a CPU, which runs no other one meanwhile. */
+void dtrace_admit(struct dtrace_consumer *c, unsigned cpu);
 /* The probes off, and END unless `killed`. Returns when no CPU runs its programs any more. */
 void dtrace_stop(struct dtrace_consumer *c, bool killed);
 /* Frees all but the consumer itself. */
@@ -89,6 +94,8 @@ void dtrace_probe_name(const struct ktr_site *site, struct ktr_probe_name *name)
 /* The site of a probe; NULL: no such. */
 struct ktr_site *dtrace_probe_site(uint32_t id);
 uint64_t dtrace_refused(void);
+/* The dead-man's clock, in ns: CPU 0's ticks. A machine that its host stops does not age. */
+uint64_t dtrace_machine_ns(void);
 /* The owner `dtrace` of probes: there is one as long as there are consumers. */
 int dtrace_owner_begin(void);
 void dtrace_owner_end(void);
@@ -112,12 +119,17 @@ void dtrace_consumer_boot(const char *path);
 
 /*
  * For the kernel's own consumers: loads what the kernel has made (dif_load_arrays()), and runs its
- * programs until they are detached, that of clause N at sites[N]. 0 or -errno. dtrace_lock is not
- * held. Thread context.
+ * programs until they are detached, that of clause N at sites[N]; if it waits, from
+ * dtrace_exchange() on. 0 or -errno. dtrace_lock is not held. Thread context.
  */
-int dtrace_attach(const struct dif *made, const struct ktr_site *const *sites,
+int dtrace_attach(const struct dif *made, const struct ktr_site *const *sites, bool waits,
 		  dtrace_upcall *upcall, struct dtrace_consumer **to);
 void dtrace_detach(struct dtrace_consumer *c);
+/*
+ * The programs of `to`, which waits, run in the place of those of `from`, which ends: a firing runs
+ * either. from NULL: they begin. dtrace_lock is not held. Thread context.
+ */
+void dtrace_exchange(struct dtrace_consumer *from, struct dtrace_consumer *to);
 /* The image's first variable, an integer of scope DIF_GLOBAL. */
 static inline uint64_t
 dtrace_global(const struct dtrace_consumer *c)
@@ -131,10 +143,10 @@ dtrace_global(const struct dtrace_consumer *c)
 void dtrace_take(struct dtrace_consumer *c, void (*fn)(const void *entries, size_t size, void *arg),
 		 void *arg);
 /*
- * For upcalls: fires a probe that is no trace point, in the firing that has called. The log records
- * it, and programs run. At most four such firings are within each other; more are refused.
+ * For upcalls: fires a probe that is no trace point, in the firing that has called, and sets its
+ * owners. The log records it, and programs run. At most four such firings are within each other.
  */
-void dtrace_fire_within(const struct ktr_firing *f);
+void dtrace_fire_within(struct ktr_firing *f);
 
 /* ---- place.c ---- */
 

@@ -11,12 +11,12 @@
 #include "kernel/abi/errno.h"
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/dtrace/port.h"
-#include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
+#include "kernel/sched/timer.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/smp.h"
 #include "ktr/control.h"
@@ -83,6 +83,12 @@ struct ktr_site *
 dtrace_probe_site(uint32_t id)
 {
 	return id < OWN ? own[id] : ktr_site_get(id - OWN);
+}
+
+uint64_t
+dtrace_machine_ns(void)
+{
+	return __atomic_load_n(&pcpus[0]->ticks, __ATOMIC_RELAXED) * (1000000000 / HZ);
 }
 
 uint64_t
@@ -177,7 +183,7 @@ fire_own(const struct ktr_firing *f, unsigned cpu)
 static __attribute__((noinline)) bool
 is_alive(struct dtrace_consumer *consumer, struct dif_cpu *c)
 {
-	uint64_t limit = __atomic_load_n(&c->limit, __ATOMIC_RELAXED), now = clock_ns();
+	uint64_t limit = __atomic_load_n(&c->limit, __ATOMIC_RELAXED), now = dtrace_machine_ns();
 	uint64_t alive = __atomic_load_n(&consumer->alive_ns, __ATOMIC_RELAXED);
 
 	/* It may have shown up on another CPU since the clock was read. */
@@ -232,13 +238,12 @@ dif_port_upcall(const struct dif_at *at, const struct ktr_firing *f, int32_t imm
 }
 
 void
-dtrace_fire_within(const struct ktr_firing *f)
+dtrace_fire_within(struct ktr_firing *f)
 {
 	static uint8_t depth[MAX_CPUS];
 	unsigned cpu = arch_cpu();
 
-	if (ktr_firing_logged(f))
-		ktr_fire_record(f);
+	ktr_fire_within(f);
 	if (depth[cpu] == WITHIN_MAX || owner < 0)
 		return;
 	depth[cpu]++;
@@ -357,16 +362,22 @@ disable(struct dtrace_consumer *c)
 	smp_call_all(barrier, NULL); /* firings have interrupts off: now there are none of it */
 }
 
-int
-dtrace_go(struct dtrace_consumer *c)
+void
+dtrace_admit(struct dtrace_consumer *c, unsigned cpu)
 {
 	uint32_t only = DIF_CPU(c->d.h.flags);
 
+	c->d.cpu[cpu].limit = only == 0 || only == cpu + 1 ? CHECK_ALIVE : 0;
+}
+
+int
+dtrace_go(struct dtrace_consumer *c)
+{
 	if (c->d.state != DIF_LOADED)
 		return -EINVAL;
-	c->alive_ns = clock_ns();
-	for (unsigned i = 0; i < c->d.cpus; i++)
-		c->d.cpu[i].limit = only == 0 || only == i + 1 ? CHECK_ALIVE : 0;
+	c->alive_ns = dtrace_machine_ns();
+	for (unsigned i = 0; i < c->d.cpus && !c->waits; i++)
+		dtrace_admit(c, i);
 	__atomic_store_n(&c->d.state, DIF_ACTIVE, __ATOMIC_RELEASE);
 	enable(c, PART_OWN);
 	c->enabled = true;
@@ -472,7 +483,7 @@ make_named(struct dtrace_consumer *c, char *err, size_t errlen)
 static int
 dtrace_hold_site(struct dtrace_consumer *c, char *err, size_t errlen)
 {
-	c->alive_ns = clock_ns();
+	c->alive_ns = dtrace_machine_ns();
 	enable(c, PART_MADE);
 	if (!c->enabled)
 		return 0;

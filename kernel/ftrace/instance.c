@@ -120,10 +120,8 @@ instance_fire(struct instance *i, const struct ktr_firing *f)
 void
 instances_fire(const struct ktr_firing *f)
 {
-	uint32_t all = __atomic_load_n(&f->site->owners, __ATOMIC_ACQUIRE);
-
 	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++)
-		if ((all >> owner & 1) != 0 && instance_owners[owner] != NULL)
+		if ((f->owners >> owner & 1) != 0 && instance_owners[owner] != NULL)
 			instance_fire(instance_owners[owner], f);
 }
 

@@ -24,7 +24,7 @@ BUDGETS = {
     "kernel/abi": 2150,
     "kernel/debug": 4300,
     "kernel/dev": 2750,
-    "kernel/dtrace": 5950,
+    "kernel/dtrace": 6000,
     "kernel/fs": 8100,
     "kernel/ftrace": 2200,
     "kernel/ftrace/buffer": 2150,

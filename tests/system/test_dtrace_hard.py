@@ -52,6 +52,11 @@ kill -KILL $p; wait $p; echo status $?
 dtrace -x bufsize=4k -x switchrate=100s -qn 'syscall:::entry { trace(arg0); @ = count(); } END { printa("seen %@d\\n", @); trunc(@); }' \
     -c 'load mix -n 20 -j 4' > /tmp/starved 2>&1
 grep -c 'drops on CPU' /tmp/starved
+load syscall -n 100000000 > /dev/null &
+load=$!
+dtrace -x aggsize=4m -qn 'syscall:::entry /n < 1000/ { @[n++] = count(); } tick-10ms /n == 1000/ { printa(@); m++; }
+    tick-10ms /m == 90/ { exit(0); }' > /tmp/busy 2>&1
+echo busy $?; tail -n 1 /tmp/busy; kill -KILL $load; wait $load
 kill -TERM $other; wait $other; echo status $?; cat /tmp/other
 sysctl -n kern.dtrace.consumers
 echo ==
@@ -115,6 +120,7 @@ def consumers():
     check_match(r"^status 1\ndtrace: processing aborted: (?i:abort due to systemic unresponsiveness)$", out, "the stopped one")
     check_match(r"^status 137$", out, "the killed one")
     check_match(r"^[1-9]$", out, "CPUs on which the one that does not read lost records")
+    check_match(r"^busy 0\n(?!dtrace)", out, "the one that prints for longer than the dead-man waits")
     check_match(r"^status 0\n\ncounted [1-9]\d{3,}\n", out, "the other one")
     check_match(r"^0$", out, "consumers afterwards")
 

@@ -90,7 +90,10 @@ bool event_is_used(const struct ktr_site *site);
 void events_stop(void);
 /* Does the log record an instance's events as they are: all threads', without stacks? */
 bool events_log_itself(void);
-/* The lists of threads have changed, or the option stacktrace. 0 or -errno. */
+/* Records an event of the instance, as its lists and options want. Any context. */
+void events_record(struct instance *i, const struct ktr_firing *f);
+/* The lists of threads have changed, or the option stacktrace. 0 or -errno: what is recorded is as
+ * before. */
 int events_pids_changed(void);
 /* Makes the log, or its program, record it. */
 int event_enable(const struct ktr_site *site);

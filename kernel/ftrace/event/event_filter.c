@@ -20,6 +20,7 @@ struct event_filter {
 	struct list link;
 	const struct ktr_site *site;
 	struct dtrace_consumer *consumer; /* while the event is enabled, or triggers switch it */
+	struct dtrace_consumer *next;     /* waits to take its place; event_filters_renew() */
 	uint32_t gate;                    /* atomic: 1: it is enabled */
 	unsigned users;                   /* triggers that switch it */
 	char *text;                       /* the filter; NULL: none */
@@ -122,7 +123,7 @@ program_instance(struct program *p, const struct ktr_site *site)
 	program_fail(p, DIF_JNE, 1, 2);
 }
 
-/* Attaches the program, or only compiles it. */
+/* Attaches the program, which waits for event_filter_run(); or only compiles it. */
 static int
 attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_consumer **to,
        struct filter_error *error)
@@ -132,6 +133,7 @@ attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_c
 
 	if (p == NULL)
 		return -ENOMEM;
+	p->waits = true;
 	if (for_users)
 		program_gate(p, &e->gate);
 	if (text != NULL)
@@ -143,21 +145,30 @@ attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_c
 	return program_finish(p, result, &e->site, 1, to);
 }
 
+/* Of each firing until now the old program ran; of each from now on `consumer` does. NULL: none. */
 static void
-detach(struct event_filter *e)
+event_filter_run(struct event_filter *e, struct dtrace_consumer *consumer)
 {
+	if (consumer != NULL)
+		dtrace_exchange(e->consumer, consumer);
 	if (e->consumer != NULL)
 		dtrace_detach(e->consumer);
-	e->consumer = NULL;
+	e->consumer = consumer;
+}
+
+static void
+event_filter_free(struct event_filter *e)
+{
+	event_filter_run(e, NULL);
+	kfree(e->text);
+	kfree(e);
 }
 
 static void
 event_filter_release(struct event_filter *e)
 {
-	detach(e);
 	list_remove(&e->link);
-	kfree(e->text);
-	kfree(e);
+	event_filter_free(e);
 }
 
 static struct event_filter *
@@ -180,18 +191,19 @@ int
 event_filter_switch(const struct ktr_site *site, bool on)
 {
 	struct event_filter *e = event_filter_find(site);
+	struct dtrace_consumer *consumer = NULL;
 	struct filter_error error;
 	int result = 0;
 
 	if (e == NULL)
 		return 0;
 	if (on && e->consumer == NULL)
-		result = attach(e, e->text, e->users > 0, &e->consumer, &error);
+		result = attach(e, e->text, e->users > 0, &consumer, &error);
 	if (result != 0)
 		return result;
 	__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
-	if (!on && e->users == 0)
-		detach(e);
+	if (consumer != NULL || (!on && e->users == 0))
+		event_filter_run(e, consumer);
 	return 0;
 }
 
@@ -204,18 +216,24 @@ event_filters_renew(void)
 	event_filters_clean();
 	list_for_each (l, &instance_now->filters) {
 		struct event_filter *e = list_entry(l, struct event_filter, link);
-		struct dtrace_consumer *old = e->consumer;
 
-		if (result == 0 && old != NULL) {
-			result = attach(e, e->text, e->users > 0, &e->consumer, &error);
-			if (result == 0)
-				dtrace_detach(old);
-		}
+		if (result == 0 && e->consumer != NULL)
+			result = attach(e, e->text, e->users > 0, &e->next, &error);
+	}
+	list_for_each (l, &instance_now->filters) {
+		struct event_filter *e = list_entry(l, struct event_filter, link);
+
+		if (e->next != NULL && result == 0)
+			event_filter_run(e, e->next);
+		else if (e->next != NULL)
+			dtrace_detach(e->next);
+		e->next = NULL;
 	}
 	return result;
 }
 
-/* The event's program becomes one with this filter and so many users. */
+/* The event's program becomes one with this filter and so many users. Of an enabled event nothing
+ * is lost meanwhile, and nothing recorded twice. */
 static int
 event_filter_change(const struct ktr_site *site, char *text, unsigned users,
 		    struct filter_error *error)
@@ -238,15 +256,18 @@ event_filter_change(const struct ktr_site *site, char *text, unsigned users,
 			event_filter_release(made);
 		return result;
 	}
-	detach(e);
+	if (text == NULL && users == 0) {
+		list_remove(&e->link);
+		result = on ? event_enable(site) : 0; /* before its program goes: none is lost */
+		event_filter_free(e);
+		return result;
+	}
 	if (e->text != text)
 		kfree(e->text);
 	e->text = text;
 	e->users = users;
-	e->consumer = consumer;
 	__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
-	if (text == NULL && users == 0)
-		event_filter_release(e);
+	event_filter_run(e, consumer);
 	return on ? event_enable(site) : 0;
 }
 

@@ -82,14 +82,19 @@ events_site_wanted(const struct ktr_site *site, void *arg)
 	return !event_filter_has(site) && (in_scope(site, s) ? s->on : event_is_enabled(site));
 }
 
+void
+events_record(struct instance *i, const struct ktr_firing *f)
+{
+	if (i != &instance_top || !ktr_firing_logged(f)) /* which does so anyway */
+		instance_fire(i, f);
+	if (option_on(i, OPTION_STACKTRACE) && pids_want(i, PIDS_EVENT))
+		record_stack(i, f);
+}
+
 static void
 events_fire(const struct ktr_firing *f)
 {
-	struct instance *i = instance_of(f);
-
-	instance_fire(i, f);
-	if (option_on(i, OPTION_STACKTRACE) && pids_want(i, PIDS_EVENT))
-		record_stack(i, f);
+	events_record(instance_of(f), f);
 }
 
 bool
@@ -105,23 +110,20 @@ own(void)
 	return instance_owner("ftrace events", events_log_itself() ? NULL : events_fire);
 }
 
-static bool
-event_is_owned(const struct ktr_site *site, void *owner)
-{
-	return (site->owners >> *(const unsigned *)owner & 1) != 0;
-}
-
 int
 events_pids_changed(void)
 {
-	unsigned old = instance_now->events_owner;
+	unsigned old = instance_now->events_owner, owner;
 	int n = old != 0 ? own() : 0, error = n >= 0 ? event_filters_renew() : n;
 
 	if (n <= 0)
 		return error;
-	ktr_select_all((unsigned)n, event_is_owned, &old);
-	instance_now->events_owner = (unsigned)n;
-	instance_disown(&old);
+	owner = (unsigned)n;
+	if (error == 0)
+		ktr_owner_move(old, owner);
+	instance_disown(error == 0 ? &old : &owner);
+	if (error == 0)
+		instance_now->events_owner = owner;
 	return error;
 }
 

@@ -26,6 +26,7 @@ struct program {
 	struct dif_agg aggs[PROGRAM_ITEMS];
 	unsigned nvars, naggs;
 	uint64_t aggsize, dynvarsize; /* as in struct dif_options */
+	bool waits;                   /* for dtrace_exchange(), once it is attached */
 	bool texts;                   /* among the variables */
 	bool full;                    /* there was no room for something, which is missing */
 	unsigned fails; /* the last branch to the clause's end, + 1; each has the one before it */

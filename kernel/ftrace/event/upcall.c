@@ -56,10 +56,8 @@ event_upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
 		record_stack(i, f);
 		break;
 	case UPCALL_RECORD:
-		if (i != &instance_top || !ktr_firing_logged(f)) /* which does so anyway */
-			instance_fire(i, f);
-		if (option_on(i, OPTION_STACKTRACE) && pids_want(i, PIDS_EVENT))
-			record_stack(i, f);
+		if ((f->owners >> i->events_owner & 1) == 0 || i->events_owner == 0)
+			events_record(i, f); /* else events_fire() or the log does so */
 		break;
 	case UPCALL_SNAPSHOT:
 		snapshot_take(i, BUFFER_ALL);
@@ -111,7 +109,7 @@ program_attach(const struct program *p, const struct dif_clause *clauses,
 		if (p->code[i].op == DIF_ARGSTR ||
 		    (p->code[i].op == DIF_CALL && p->code[i].imm == DIF_SUB_STRJOIN))
 			d.h.options.scratch += STRING_SIZE;
-	return dtrace_attach(&d, sites, event_upcall, to);
+	return dtrace_attach(&d, sites, p->waits, event_upcall, to);
 }
 
 int
