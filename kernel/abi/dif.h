@@ -65,9 +65,8 @@ struct dif_options { /* 0: the default */
 	uint32_t strsize;    /* 256; 2 to DIF_MAX_STRSIZE */
 	uint32_t scratch;    /* bytes of scratch memory; 4096 + 8 * strsize */
 	uint32_t policy;     /* enum dif_policy */
-	uint64_t
-	    deadman_ns; /* 30 s: if its process neither asks DIF_IOC_STATUS nor runs for so long, the
-			  consumer's probes go off */
+	uint64_t deadman_ns; /* 30 s: if its process neither asks DIF_IOC_STATUS nor runs for so
+			       long, the consumer's probes go off */
 };
 
 /* flags */
