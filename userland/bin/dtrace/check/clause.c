@@ -249,15 +249,14 @@ check_statements(struct node *n)
 	}
 }
 
-/* Makes the variables that an expression steps, or to which it assigns a constant. */
+/* Makes the variables that an expression steps, or to which it assigns. */
 static void
 check_assigned(const struct node *n)
 {
 	if (n == NULL)
 		return;
 	if (n->left != NULL && n->left->kind == N_NAME &&
-	    ((n->kind == N_ASSIGN && (n->right->kind == N_INT || n->right->kind == N_STRING)) ||
-	     n->op == OP2('+', '+') || n->op == OP2('-', '-')))
+	    (n->kind == N_ASSIGN || n->op == OP2('+', '+') || n->op == OP2('-', '-')))
 		check_expression(check_clone(n));
 	check_assigned(n->left);
 	check_assigned(n->right);
@@ -278,6 +277,7 @@ check_clause(struct clause *c)
 	current = c;
 	done = 0;
 	/* The predicate may test what the first firing's actions assign, and they what it does. */
+	dt_region = "predicate";
 	check_assigned(c->predicate);
 	dt_region = "action list";
 	check_statements(c->body);
