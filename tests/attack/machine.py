@@ -5,6 +5,7 @@ import time
 
 import pexpect
 import tracecheck as tc
+from console import Patient
 from harness import BOOT, HAS_A_LIMIT, KTRDUMP, ROOT, Failed, check, check_eq, check_match, dynamic_program, ktr_stats  # noqa: F401
 
 PROMPT = "kestrel# "
@@ -23,8 +24,8 @@ class Machine:
         self.log = open(ROOT / "build" / arch / "attack.console", "w", encoding="utf-8")
         words = ["--arch", arch, "--firmware", "none", "--smp", str(cpus), "--mem", "192M", "--trace", str(self.trace),
                  "--file", f"/bin/user_test={ROOT}/build/{arch}/user_test", *dynamic_program("/bin/dynamic", "/bin/linker", arch)]
-        self.console = pexpect.spawn(str(BOOT), words, encoding="utf-8", codec_errors="replace", timeout=ANSWER_S,
-                                     logfile=self.log)
+        self.console = Patient(str(BOOT), words, encoding="utf-8", codec_errors="replace", timeout=ANSWER_S,
+                               logfile=self.log)
         self.console.delaybeforesend = None
         self.rounds, self.most = 0, 0
         self.expect(PROMPT)

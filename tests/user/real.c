@@ -246,6 +246,19 @@ is_kernel(uint64_t address)
 	return address >= KERNEL_FROM && address < KERNEL_TO;
 }
 
+/* Where programs faulted, in the message buffer: they may have chosen any address. */
+static bool
+is_fault(const char *data, size_t at)
+{
+	static const char *const before[] = {"page fault at 0x", ", address 0x"};
+
+	for (unsigned i = 0; i < sizeof(before) / sizeof(before[0]); i++)
+		if (at >= strlen(before[i]) &&
+		    memcmp(data + at - strlen(before[i]), before[i], strlen(before[i])) == 0)
+			return true;
+	return false;
+}
+
 /* The first address of the kernel, as a number in text or as eight bytes. 0: none. */
 static uint64_t
 find_address(const char *data, size_t n)
@@ -260,7 +273,7 @@ find_address(const char *data, size_t n)
 		    (i > 0 && isxdigit((unsigned char)data[i - 1])))
 			continue;
 		word = strtoull(data + i, NULL, 16);
-		if (is_kernel(word))
+		if (is_kernel(word) && !is_fault(data, i))
 			return word;
 	}
 	return 0;

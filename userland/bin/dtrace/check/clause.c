@@ -249,14 +249,28 @@ check_statements(struct node *n)
 	}
 }
 
-/* Makes the variables that an expression steps, or to which it assigns. */
+/* Has each variable in an expression been assigned to, as far as is known? */
+static bool
+check_is_known(const struct node *n)
+{
+	const struct variable *v;
+
+	if (n == NULL)
+		return true;
+	if (n->kind == N_NAME && ((v = ident_find(n->scope, n->text)) == NULL || v->type == NULL))
+		return false;
+	return check_is_known(n->left) && check_is_known(n->right) && check_is_known(n->third);
+}
+
+/* Makes the variables that an expression steps, or to which it assigns what is known. */
 static void
 check_assigned(const struct node *n)
 {
 	if (n == NULL)
 		return;
 	if (n->left != NULL && n->left->kind == N_NAME &&
-	    (n->kind == N_ASSIGN || n->op == OP2('+', '+') || n->op == OP2('-', '-')))
+	    ((n->kind == N_ASSIGN && check_is_known(n->right)) || n->op == OP2('+', '+') ||
+	     n->op == OP2('-', '-')))
 		check_expression(check_clone(n));
 	check_assigned(n->left);
 	check_assigned(n->right);
