@@ -264,6 +264,52 @@ what_is_no_trace_point_can_fire(void **state)
 	assert_int_equal(head(), before + 1);
 }
 
+static bool turns_on;
+
+/* Switches the log's owner while the probe fires. */
+static void
+see_and_switch(const struct ktr_firing *f)
+{
+	select_for(KTR_OWNER_COMMAND, "hook:::shared", turns_on);
+	ktr_fire_once(f);
+}
+
+static void
+who_comes_or_goes_meanwhile_records_the_firing_once(void **state)
+{
+	int switches = ktr_owner_register("switches", see_and_switch);
+	uint64_t before = head();
+	assert_true(switches > 1);
+	select_for(switches, "hook:::shared", true);
+	for (unsigned n = 1; n <= 4; n++) {
+		turns_on = n % 2 != 0;
+		fire_shared(1);
+		assert_int_equal(head(), before + n);
+	}
+	assert_int_equal(ktr_owner_unregister((unsigned)switches), 0);
+}
+
+static void
+sites_move_to_another_owner(void **state)
+{
+	int other = ktr_owner_register("other", see_2), logs = ktr_owner_register("logs", NULL);
+	uint64_t before = head();
+	assert_true(other > 1 && logs > 1);
+	select_for(owner, "hook:::shared", true);
+	ktr_owner_move((unsigned)owner, (unsigned)other);
+	fire_shared(1);
+	assert_true(calls == 0 && calls_2 == 1 && head() == before);
+	assert_int_equal(ktr_owner_sites((unsigned)owner), 0);
+	ktr_owner_move((unsigned)other, (unsigned)logs);
+	fire_shared(1);
+	assert_true(calls_2 == 1 && head() == before + 1);
+	ktr_owner_move((unsigned)logs, (unsigned)owner);
+	fire_shared(1);
+	assert_true(calls == 1 && head() == before + 1);
+	assert_int_equal(ktr_owner_unregister((unsigned)other), 0);
+	assert_int_equal(ktr_owner_unregister((unsigned)logs), 0);
+}
+
 /* kernel/ftrace looks for more than the site's parameters in the entry. */
 static void
 what_a_firing_does_not_give_is_zero(void **state)
@@ -334,6 +380,9 @@ main(void)
 	    cmocka_unit_test_setup_teardown(a_hook_does_not_interrupt_a_hook, begin, end),
 	    cmocka_unit_test_setup_teardown(no_hook_is_called_without_hooks, begin, end),
 	    cmocka_unit_test_setup_teardown(what_is_no_trace_point_can_fire, begin, end),
+	    cmocka_unit_test_setup_teardown(who_comes_or_goes_meanwhile_records_the_firing_once,
+					    begin, end),
+	    cmocka_unit_test_setup_teardown(sites_move_to_another_owner, begin, end),
 	    cmocka_unit_test_setup_teardown(what_a_firing_does_not_give_is_zero, begin, end),
 	    cmocka_unit_test_setup_teardown(numbers_of_owners_are_used_again, begin, end),
 	};
