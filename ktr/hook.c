@@ -224,20 +224,20 @@ ktr_firing_where(const struct ktr_firing *f)
 }
 
 /* Members one by one: an initialiser would clear the others. */
-#define FIRE(site_, values, n, data_, len_)   \
-	do {                                  \
-		struct ktr_firing f;          \
-		f.site = (site_);             \
-		f.args = (values);            \
-		f.frame = HERE;               \
-		f.nargs = (n);                \
-		f.has_data = (data_) != NULL; \
-		f.owners = 0;                 \
-		if (f.has_data) {             \
-			f.data = (data_);     \
-			f.len = (len_);       \
-		}                             \
-		hook_fire(&f, site_);         \
+#define FIRE(site_, values, n, data_, len_)       \
+	do {                                      \
+		struct ktr_firing f;              \
+		f.site = (site_);                 \
+		f.args = (values);                \
+		f.frame = HERE;                   \
+		f.nargs = (n);                    \
+		f.has_data = (data_) != NULL;     \
+		f.owners = 0;                     \
+		if (f.has_data) {                 \
+			f.data = (data_);         \
+			f.len = (uint32_t)(len_); \
+		}                                 \
+		hook_fire(&f, site_);             \
 	} while (0)
 #define FIRE_POINT(site, args, n) FIRE(site, args, n, NULL, 0)
 

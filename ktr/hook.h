@@ -43,9 +43,9 @@ struct ktr_firing {
 	uint16_t nargs;         /* 0 to KTR_SDT_ARGS */
 	uint16_t has_data;      /* CTR_DATAn: the last argument stands for a text */
 	uint32_t owners;        /* bits of all for whom it fires; 0: only for `owner` */
-	uint32_t owner;         /* whose hook is called */
 	const void *data;       /* has_data: the text */
-	size_t len;             /* has_data: its bytes */
+	uint32_t len;           /* has_data: its bytes */
+	uint32_t owner;         /* whose hook is called */
 	struct ktr_where where; /* frame NULL: what ktr_firing_where() says */
 };
 

@@ -40,10 +40,13 @@ SDT_PROBE_DEFINE_TEXT(sched, , , enqueue, "enqueue",
 SDT_PROBE_DEFINE_TEXT(sched, , , dequeue, "dequeue", ": thread %p proc %p pcpu %p tid %u cpu %u", 5,
 		      "struct thread *", "struct proc *", "struct pcpu *", "tid_t", "unsigned");
 
+SDT_PROBE_DEFINE_TEXT(sched, , , load_change, "load-change", ": cpu %d load %d", 2, "int", "int");
+
 static void
 trace_load(const struct runq *rq)
 {
 	KTR_COUNTER0(KTR_SCHED, "load", rq->ident, (int)rq->load);
+	SDT_PROBE2(sched, , , load_change, rq->cpu, rq->load);
 }
 
 void

@@ -120,6 +120,7 @@ SHARED = {
     "sched:::wakeup": r'.*point:"wokeup".* tid (?P<tid>\d+)"$',
     "sched:::enqueue": r"runq insert: cpu (?P<cpu>\d+) tid (?P<tid>\d+) ",
     "sched:::dequeue": r"runq remove: cpu (?P<cpu>\d+) tid (?P<tid>\d+) ",
+    "sched:::load-change": r'.*counter:(?P<load>\d+), ',
     "sched:::sleep": r'.*state:"(sleep|blocked)"',
     "sched:::tick": r'.*point:"statclock"',
     "lockstat:::spin-acquire": r"spin acquire: lock (?P<name>.*) addr (?P<spinlock>0x\w+) ",
@@ -210,7 +211,7 @@ def every():
             break
     check_eq(sorted(known - seen), [], "probes that never fired")
     check_eq(sorted(seen - known), [], "probes that are not listed")
-    check(len(known) == 50, f"{len(known)} probes, expected 50")
+    check(len(known) == 51, f"{len(known)} probes, expected 51")
 
 
 @test("a probe and a trace point at one place are switched for themselves; afterwards the code is as it was built")

@@ -6,6 +6,7 @@ import select
 
 import pexpect
 
+from console import Patient
 from harness import ARCH, BOOT, DEADLINE_S, FIRMWARE, boot, check, check_eq, check_match, cpus, main, test
 
 PROMPT = "kestrel# "
@@ -16,8 +17,8 @@ UP, LEFT, TAB = "\x1b[A", "\x1b[D", "\t"
 @contextlib.contextmanager
 def terminal(*options, smp=2):
     """A guest whose console is this test's terminal, at the first prompt."""
-    c = pexpect.spawn(str(BOOT), ["--arch", ARCH, "--smp", str(smp), "--timeout", "600", *options], encoding="utf-8",
-                      codec_errors="replace", timeout=60, dimensions=(25, 80))
+    c = Patient(str(BOOT), ["--arch", ARCH, "--smp", str(smp), "--timeout", "600", *options], encoding="utf-8",
+                codec_errors="replace", timeout=60, dimensions=(25, 80))
     c.str_last_chars = 0  # on failure, show all output since the last match
     try:
         c.expect_exact(PROMPT)
