@@ -40,8 +40,14 @@ ktr_compile_get(void)
 void
 ktr_sites_apply(void)
 {
-	for (unsigned i = 0; i < ktr_site_count(); i++)
-		ktr_hook_apply(&__start_ktr_sites[i]);
+	uint32_t owners = 0;
+	for (unsigned i = 0; i < ktr_site_count(); i++) {
+		struct ktr_site *site = &__start_ktr_sites[i];
+		ktr_hook_apply(site);
+		if (site->kind == KTR_SITE_ENTRY || site->kind == KTR_SITE_RETURN)
+			owners |= site->owners;
+	}
+	ktr_functions_own(owners);
 #if KTR_PORT_PATCH
 	ktr_port_patch();
 #endif
@@ -98,8 +104,9 @@ close_all(void)
 void
 ktr_cpumask_set(uint64_t cpus)
 {
-	__atomic_store_n(&ktr_cpumask, cpus, __ATOMIC_RELAXED);
+	__atomic_store_n(&ktr_cpumask, cpus, __ATOMIC_SEQ_CST);
 	close_all();
+	ktr_functions_look();
 }
 
 int

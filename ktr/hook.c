@@ -203,6 +203,51 @@ ktr_hook_without(void (*fn)(void *arg), void *arg)
 	ktr_port_irq_restore(irq);
 }
 
+/* ---- functions' probes that nobody wants for now ---- */
+
+bool ktr_functions_asleep;
+uint32_t ktr_functions_naps;
+static uint32_t ktr_function_owners;                    /* atomic */
+static const uint64_t *ktr_hook_cpus[KTR_OWNER_MAX]; /* atomic; NULL: the owner never sleeps */
+
+static bool
+all_sleep(void)
+{
+	uint32_t owners = __atomic_load_n(&ktr_function_owners, __ATOMIC_SEQ_CST);
+	bool all = owners != 0;
+	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++) {
+		const uint64_t *cpus = __atomic_load_n(&ktr_hook_cpus[owner], __ATOMIC_SEQ_CST);
+		if ((owners >> owner & 1) != 0)
+			all = all && cpus != NULL && __atomic_load_n(cpus, __ATOMIC_SEQ_CST) == 0;
+	}
+	return all;
+}
+
+void
+ktr_functions_look(void)
+{
+	bool asleep;
+	do { /* again, if somebody else has looked, and changed it, meanwhile */
+		asleep = all_sleep();
+		if (__atomic_exchange_n(&ktr_functions_asleep, asleep, __ATOMIC_SEQ_CST) && !asleep)
+			__atomic_fetch_add(&ktr_functions_naps, 1, __ATOMIC_RELAXED);
+	} while (asleep != all_sleep());
+}
+
+void
+ktr_functions_own(uint32_t owners)
+{
+	__atomic_store_n(&ktr_function_owners, owners, __ATOMIC_SEQ_CST);
+	ktr_functions_look();
+}
+
+void
+ktr_hook_sleeps(unsigned owner, const uint64_t *cpus)
+{
+	__atomic_store_n(&ktr_hook_cpus[owner], cpus, __ATOMIC_SEQ_CST);
+	ktr_functions_look();
+}
+
 /* ---- the siblings ---- */
 
 /* `frame` is what KTR_PORT_WHERE() wants. A port without it knows only where the call was. */
@@ -374,6 +419,7 @@ ktr_hook_add(unsigned owner, ktr_hook_fn *hook)
 bool
 ktr_hook_remove(unsigned owner)
 {
+	ktr_hook_sleeps(owner, NULL);
 	if ((ktr_hooked >> owner & 1) == 0)
 		return true;
 	if (!ktr_port_sync()) /* hooks run with interrupts off */

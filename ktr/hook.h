@@ -84,7 +84,26 @@ void ktr_fire_once(const struct ktr_firing *f);
 /** Firings that an owner's hook has missed, because the CPU was in a hook. Any context. */
 uint64_t ktr_hook_refused(unsigned owner);
 
+/* ---- functions' probes that nobody wants for now ---- */
+
+/**
+ * The owner's hook does nothing while *cpus is 0. Whoever changes that calls ktr_functions_look().
+ * Until the owner is unregistered. Control lock not held.
+ */
+void ktr_hook_sleeps(unsigned owner, const uint64_t *cpus);
+/**
+ * Finds out whether all owners that have functions' probes sleep. Then their code (fbt.S) goes on
+ * at once: ktr_functions_asleep. Any context.
+ */
+void ktr_functions_look(void);
+extern bool ktr_functions_asleep; /* atomic */
+/** How often they woke up; hooks have missed the calls and returns before. Any context. */
+extern uint32_t ktr_functions_naps; /* atomic */
+
 /* For control.c, control lock held. */
+
+/* The owners of functions' probes have become these. */
+void ktr_functions_own(uint32_t owners);
 
 /* Gives the owner a hook. It has no site yet. */
 void ktr_hook_add(unsigned owner, ktr_hook_fn *hook);

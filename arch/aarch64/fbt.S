@@ -16,6 +16,13 @@
 #define FBT_AT     88
 #define FBT_RETURN 32 /* the frame of fbt_return */
 
+	/* Jumps unless all owners of such probes sleep (ktr/hook.h). */
+	.macro FBT_IF_AWAKE to
+	adrp x16, ktr_functions_asleep
+	ldrb w16, [x16, :lo12:ktr_functions_asleep]
+	cbz w16, \to
+	.endm
+
 	/* Makes a frame of so many bytes. */
 	.macro FBT_BEGIN frame
 	stp x29, x30, [sp, #-\frame]!
@@ -35,8 +42,7 @@
 
 	/* Sets x16 to the address of the record (struct ktr_patch), and x17 to that of the no-op. */
 	.macro FBT_RECORD
-	adrp x16, __fbt_stubs
-	add x16, x16, :lo12:__fbt_stubs
+	adrp x16, __fbt_stubs		/* a page's beginning (kernel/sections.ld) */
 	sub x17, x17, x16		/* a stub has 8 bytes, a record 12 */
 	add x17, x17, x17, lsl #1
 	adrp x16, __start_fbt_patch
@@ -68,6 +74,11 @@
 	.globl fbt_entry
 fbt_entry:
 	.cfi_startproc
+	FBT_IF_AWAKE 1f
+	FBT_RECORD
+	add x17, x17, #4
+	br x17
+1:
 	FBT_BEGIN FBT_FRAME
 	FBT_SAVE
 	FBT_RECORD
@@ -92,6 +103,9 @@ fbt_entry:
 	.globl fbt_return
 fbt_return:
 	.cfi_startproc
+	FBT_IF_AWAKE 1f
+	ret
+1:
 	FBT_BEGIN FBT_RETURN
 	FBT_RECORD
 	/* site->fire(site, offset of the return, value), as ktr_record2() */
@@ -112,6 +126,11 @@ fbt_return:
 	.globl fbt_tail
 fbt_tail:
 	.cfi_startproc
+	FBT_IF_AWAKE 1f
+	FBT_RECORD
+	add x17, x17, #4
+	br x17
+1:
 	FBT_BEGIN FBT_FRAME
 	FBT_SAVE
 	FBT_RECORD

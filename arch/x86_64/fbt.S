@@ -28,6 +28,12 @@
 	.endr
 	.endm
 
+	/* Jumps unless all owners of such probes sleep (ktr/hook.h). */
+	.macro FBT_IF_AWAKE to
+	cmpb $0, ktr_functions_asleep(%rip)
+	je \to
+	.endm
+
 	/* Sets rax to the offset of the stub's record from __start_fbt_patch. */
 	.macro FBT_OFFSET
 	sub $__fbt_stubs + 5, %rax	/* a stub has 8 bytes, a record 12 */
@@ -45,6 +51,13 @@
 	.globl fbt_entry
 fbt_entry:
 	.cfi_startproc
+	FBT_IF_AWAKE 1f
+	mov (%rsp), %rax
+	FBT_OFFSET
+	FBT_RECORD PATCH_AT, 5, %r10
+	mov %r10, (%rsp)
+	ret
+1:
 	FBT_SAVE %r9, %r8, %rcx, %rdx, %rsi, %rdi
 	mov 48(%rsp), %rax
 	FBT_OFFSET
@@ -72,6 +85,12 @@ fbt_entry:
 	.globl fbt_return
 fbt_return:
 	.cfi_startproc
+	FBT_IF_AWAKE 1f
+	add $8, %rsp
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_adjust_cfa_offset 8
+1:
 	FBT_SAVE %rdx, %rax
 	mov %rax, %rdx
 	mov 16(%rsp), %rax
@@ -91,6 +110,9 @@ fbt_return:
 	.globl fbt_tail
 fbt_tail:
 	.cfi_startproc
+	FBT_IF_AWAKE 1f
+	ret
+1:
 	FBT_SAVE %r9, %r8, %rcx, %rdx, %rsi, %rdi
 	/* site->fire(site, offset of the jump, where it goes), as ktr_record2() */
 	mov 48(%rsp), %rax

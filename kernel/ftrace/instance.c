@@ -54,7 +54,8 @@ instance_set_mask(struct instance *i, uint64_t mask)
 	if (i == &instance_top)
 		ktr_cpumask_set(mask);
 	else
-		__atomic_store_n(&i->mask, mask, __ATOMIC_RELAXED);
+		__atomic_store_n(&i->mask, mask, __ATOMIC_SEQ_CST);
+	ktr_functions_look();
 }
 
 void

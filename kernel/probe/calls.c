@@ -4,7 +4,8 @@
 #include "kernel/lib/clock.h"
 
 static bool used;
-static uint32_t run; /* the number of this use: a thread's calls of another one are forgotten */
+/* The number of this use. A thread's calls of another one, or before a nap, are forgotten. */
+static uint32_t run;
 
 bool
 calls_start(void)
@@ -25,11 +26,12 @@ struct thread_calls *
 calls_mine(void)
 {
 	struct thread *t = curthread();
+	uint32_t now = run + __atomic_load_n(&ktr_functions_naps, __ATOMIC_RELAXED);
 
 	if (t == NULL)
 		return NULL;
-	if (t->calls.run != run) {
-		t->calls.run = run;
+	if (t->calls.run != now) {
+		t->calls.run = now;
 		t->calls.depth = 0;
 	}
 	return &t->calls;

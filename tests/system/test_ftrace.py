@@ -83,6 +83,18 @@ def other_names():
     check_eq({what for *_, what in rows(own)}, {"sys_read <-entry_syscall"}, "its own name")
 
 
+@test("what tracers of all functions cost load mix, beside none: function 3.5 times, function_graph 6; 1.3 while tracing is off, and calls of before are forgotten")
+def cost():
+    load = "load mix -n 100 | grep ms\n"
+    out, trace = ftrace(f"{load}echo function > current_tracer\n{load}echo 0 > tracing_on\n{load}"
+                        f"echo function_graph > current_tracer\n{load}echo 1 > tracing_on\n{load}sysctl debug.ktr.cpumask=none > /dev/null\n{load}"
+                        "echo 0 > tracing_on\necho > trace\necho 1 > tracing_on\necho 0 > tracing_on\necho =====\ncat trace\n", smp=1, options=["--icount"])
+    bare, *cost = map(int, re.findall(r" (\d+) ms$", out, re.M))
+    for what, most, ms in zip(("function", "function, off", "graph, off", "graph", "graph, no CPU"), (3.5, 1.3, 1.3, 6, 1.3), cost, strict=True):
+        check(ms <= most * bare, f"{what}: {ms} ms, {bare} without")
+    check_eq(CALL.search(trace)[4], "", f"the indent of the first call after a nap in {trace}")
+
+
 @test("tracefs_create_dir is called when the directory of an event or of an instance comes to be, with its name; who defines an event need not look into events/")
 def directories():
     out = ftrace("echo 'p:made tracefs_create_dir name=+0($arg1):string' > kprobe_events\necho 1 > events/kprobes/made/enable\n"

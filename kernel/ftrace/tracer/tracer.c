@@ -190,6 +190,8 @@ tracer_start(enum tracer t)
 			calls_stop();
 		return -EBUSY;
 	}
+	if (t == TRACER_FUNCTION || t == TRACER_GRAPH)
+		ktr_hook_sleeps((unsigned)n, instance_mask_at(instance_now));
 	instance_now->tracer_owner = (unsigned)n;
 	instance_now->tracer = t;
 	tracer_update();
