@@ -126,7 +126,7 @@ def by_name(names):
 
 # Functions with a name of FreeBSD's or of our own, and what Linux calls the one that does the same.
 LINUX = {"callout_set": "hrtimer_start_range_ns", "callout_stop": "hrtimer_cancel", "kmalloc": "__kmalloc",
-         "vm_fault": "handle_mm_fault"}
+         "page_alloc": "alloc_pages", "vm_fault": "handle_mm_fault"}
 
 
 def make(cross, image, output, prefix):

@@ -151,4 +151,4 @@ bool filetable_is_cloexec(const struct filetable *ft, unsigned fd);
 /* The lowest open descriptor from `from` on; FILES_MAX: there is none. Lock held, or alone. */
 unsigned filetable_next(const struct filetable *ft, unsigned from);
 /* 0, or -EBADF. */
-int filetable_close(struct filetable *ft, uint64_t fd);
+int close_fd(uint64_t fd, struct filetable *ft);

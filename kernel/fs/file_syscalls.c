@@ -229,7 +229,7 @@ sys_sync(const uint64_t a[6])
 int64_t
 sys_close(const uint64_t a[6])
 {
-	return filetable_close(proc_files(), (uint32_t)a[0]);
+	return close_fd((uint32_t)a[0], proc_files());
 }
 
 int64_t
@@ -247,7 +247,7 @@ sys_close_range(const uint64_t a[6])
 		if (flags & CLOSE_RANGE_CLOEXEC)
 			filetable_set_cloexec(ft, fd, true);
 		else
-			filetable_close(ft, fd);
+			close_fd(fd, ft);
 	}
 	return 0;
 }
@@ -345,7 +345,7 @@ pipe_to_user(uint64_t ufds, int flags)
 	CTR3(KTR_VFS, "pipe: reader %d writer %d flags %#x", fd[0], fd[1], flags);
 	if (fd[1] < 0) {
 		if (fd[0] >= 0)
-			filetable_close(ft, (unsigned)fd[0]);
+			close_fd((unsigned)fd[0], ft);
 		else
 			file_unref(end[0]);
 		file_unref(end[1]);
@@ -353,8 +353,8 @@ pipe_to_user(uint64_t ufds, int flags)
 	}
 	error = copy_out(ufds, fd, sizeof(fd));
 	if (error < 0) {
-		filetable_close(ft, (unsigned)fd[0]);
-		filetable_close(ft, (unsigned)fd[1]);
+		close_fd((unsigned)fd[0], ft);
+		close_fd((unsigned)fd[1], ft);
 	}
 	return error;
 }

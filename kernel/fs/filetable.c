@@ -133,7 +133,7 @@ void
 filetable_destroy(struct filetable *ft)
 {
 	for (unsigned fd = 0; (fd = filetable_next(ft, fd)) < FILES_MAX; fd++)
-		filetable_close(ft, fd);
+		close_fd(fd, ft);
 	if (ft->files != ft->first_files)
 		uidinfo_free(ft->ui, ft->files);
 	uidinfo_free(ft->ui, ft);
@@ -144,7 +144,7 @@ filetable_close_on_exec(struct filetable *ft)
 {
 	for (unsigned fd = 0; (fd = filetable_next(ft, fd)) < FILES_MAX; fd++) {
 		if (is_set(ft->close_on_exec, fd))
-			filetable_close(ft, fd);
+			close_fd(fd, ft);
 	}
 }
 
@@ -320,7 +320,7 @@ filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags)
 }
 
 int
-filetable_close(struct filetable *ft, uint64_t fd)
+close_fd(uint64_t fd, struct filetable *ft)
 {
 	struct file *f;
 

@@ -201,8 +201,8 @@ sys_statx(const uint64_t a[6])
 	return copy_out(a[4], &sx, sizeof(sx));
 }
 
-static int64_t
-mkdir_at(uint64_t dirfd, uint64_t upath, uint32_t mode)
+static __attribute__((noinline)) int64_t
+do_mkdirat(uint64_t dirfd, uint64_t upath, uint32_t mode)
 {
 	struct user_path p;
 	int error = take_path(&p, dirfd, upath);
@@ -216,13 +216,13 @@ mkdir_at(uint64_t dirfd, uint64_t upath, uint32_t mode)
 int64_t
 sys_mkdir(const uint64_t a[6])
 {
-	return mkdir_at((uint64_t)AT_FDCWD, a[0], (uint32_t)a[1]);
+	return do_mkdirat((uint64_t)AT_FDCWD, a[0], (uint32_t)a[1]);
 }
 
 int64_t
 sys_mkdirat(const uint64_t a[6])
 {
-	return mkdir_at(a[0], a[1], (uint32_t)a[2]);
+	return do_mkdirat(a[0], a[1], (uint32_t)a[2]);
 }
 
 /* Are there nodes of this kind? 0 or -errno. */
@@ -242,7 +242,7 @@ check_kind(uint32_t kind)
 }
 
 static int64_t
-mknod_at(uint64_t dirfd, uint64_t upath, uint32_t mode, uint32_t rdev)
+do_mknodat(uint64_t dirfd, uint64_t upath, uint32_t mode, uint32_t rdev)
 {
 	uint32_t kind = mode & S_IFMT ? mode & S_IFMT : S_IFREG;
 	struct user_path p;
@@ -259,13 +259,13 @@ mknod_at(uint64_t dirfd, uint64_t upath, uint32_t mode, uint32_t rdev)
 int64_t
 sys_mknod(const uint64_t a[6])
 {
-	return mknod_at((uint64_t)AT_FDCWD, a[0], (uint32_t)a[1], (uint32_t)a[2]);
+	return do_mknodat((uint64_t)AT_FDCWD, a[0], (uint32_t)a[1], (uint32_t)a[2]);
 }
 
 int64_t
 sys_mknodat(const uint64_t a[6])
 {
-	return mknod_at(a[0], a[1], (uint32_t)a[2], (uint32_t)a[3]);
+	return do_mknodat(a[0], a[1], (uint32_t)a[2], (uint32_t)a[3]);
 }
 
 static int64_t
@@ -298,7 +298,7 @@ sys_unlinkat(const uint64_t a[6])
 }
 
 static int64_t
-rename_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, unsigned flags)
+do_renameat2(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, unsigned flags)
 {
 	struct user_path from, to;
 	int error = take_path(&from, from_fd, ufrom);
@@ -311,13 +311,13 @@ rename_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, unsign
 int64_t
 sys_rename(const uint64_t a[6])
 {
-	return rename_at((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1], 0);
+	return do_renameat2((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1], 0);
 }
 
 int64_t
 sys_renameat(const uint64_t a[6])
 {
-	return rename_at(a[0], a[1], a[2], a[3], 0);
+	return do_renameat2(a[0], a[1], a[2], a[3], 0);
 }
 
 int64_t
@@ -327,11 +327,11 @@ sys_renameat2(const uint64_t a[6])
 
 	if (flags > RENAME_EXCHANGE) /* both, or another */
 		return -EINVAL;
-	return rename_at(a[0], a[1], a[2], a[3], flags);
+	return do_renameat2(a[0], a[1], a[2], a[3], flags);
 }
 
 static int64_t
-link_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, uint64_t flags)
+do_linkat(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, uint64_t flags)
 {
 	struct user_path to;
 	struct vnode *vn;
@@ -358,17 +358,17 @@ link_at(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, uint64_t
 int64_t
 sys_link(const uint64_t a[6])
 {
-	return link_at((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1], 0);
+	return do_linkat((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1], 0);
 }
 
 int64_t
 sys_linkat(const uint64_t a[6])
 {
-	return link_at(a[0], a[1], a[2], a[3], a[4]);
+	return do_linkat(a[0], a[1], a[2], a[3], a[4]);
 }
 
 static int64_t
-symlink_at(uint64_t utext, uint64_t dirfd, uint64_t upath)
+do_symlinkat(uint64_t utext, uint64_t dirfd, uint64_t upath)
 {
 	char text[PATH_MAX];
 	struct user_path p;
@@ -387,13 +387,13 @@ symlink_at(uint64_t utext, uint64_t dirfd, uint64_t upath)
 int64_t
 sys_symlink(const uint64_t a[6])
 {
-	return symlink_at(a[0], (uint64_t)AT_FDCWD, a[1]);
+	return do_symlinkat(a[0], (uint64_t)AT_FDCWD, a[1]);
 }
 
 int64_t
 sys_symlinkat(const uint64_t a[6])
 {
-	return symlink_at(a[0], a[1], a[2]);
+	return do_symlinkat(a[0], a[1], a[2]);
 }
 
 int64_t
@@ -481,7 +481,7 @@ vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error)
 }
 
 static int64_t
-access_at(uint64_t dirfd, uint64_t upath, uint64_t want, uint64_t flags)
+do_faccessat(uint64_t dirfd, uint64_t upath, uint64_t want, uint64_t flags)
 {
 	struct vnode *vn;
 	int error;
@@ -502,23 +502,23 @@ access_at(uint64_t dirfd, uint64_t upath, uint64_t want, uint64_t flags)
 int64_t
 sys_access(const uint64_t a[6])
 {
-	return access_at((uint64_t)AT_FDCWD, a[0], a[1], 0);
+	return do_faccessat((uint64_t)AT_FDCWD, a[0], a[1], 0);
 }
 
 int64_t
 sys_faccessat(const uint64_t a[6])
 {
-	return access_at(a[0], a[1], a[2], 0);
+	return do_faccessat(a[0], a[1], a[2], 0);
 }
 
 int64_t
 sys_faccessat2(const uint64_t a[6])
 {
-	return access_at(a[0], a[1], a[2], a[3]);
+	return do_faccessat(a[0], a[1], a[2], a[3]);
 }
 
 static int64_t
-readlink_at(uint64_t dirfd, uint64_t upath, uint64_t ubuf, uint64_t size)
+do_readlinkat(uint64_t dirfd, uint64_t upath, uint64_t ubuf, uint64_t size)
 {
 	struct vnode *vn, *to;
 	const char *text;
@@ -546,11 +546,11 @@ readlink_at(uint64_t dirfd, uint64_t upath, uint64_t ubuf, uint64_t size)
 int64_t
 sys_readlink(const uint64_t a[6])
 {
-	return readlink_at((uint64_t)AT_FDCWD, a[0], a[1], a[2]);
+	return do_readlinkat((uint64_t)AT_FDCWD, a[0], a[1], a[2]);
 }
 
 int64_t
 sys_readlinkat(const uint64_t a[6])
 {
-	return readlink_at(a[0], a[1], a[2], a[3]);
+	return do_readlinkat(a[0], a[1], a[2], a[3]);
 }

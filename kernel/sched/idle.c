@@ -25,7 +25,7 @@ idle_steal(void)
 	spin_lock(&rq->lock);
 	t = balance_steal(rq);
 	if (t != NULL)
-		sched_make_runnable(rq, t, false);
+		ttwu_do_wakeup(rq, t, false);
 	spin_unlock(&rq->lock);
 	return t != NULL;
 }

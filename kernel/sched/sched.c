@@ -108,7 +108,7 @@ linux_state(const struct thread *t)
 }
 
 void
-sched_make_runnable(struct runq *rq, struct thread *t, bool front)
+ttwu_do_wakeup(struct runq *rq, struct thread *t, bool front)
 {
 	t->state = THREAD_RUNNABLE;
 	t->cpu = rq->cpu;
@@ -164,7 +164,7 @@ sched_place(struct thread *t, bool front)
 
 	irq_push(); /* stay on this CPU until it is asked to reschedule */
 	rq = lock_place(t);
-	sched_make_runnable(rq, t, front);
+	ttwu_do_wakeup(rq, t, front);
 	unlock_both(last, rq);
 	irq_pop();
 }
@@ -186,7 +186,7 @@ wake_up_process(struct thread *t)
 		 KTR_POINT_FORMAT("thread", KTR_ATTR_LINKED), curthread()->ident, "wokeup",
 		 t->ident);
 	SDT_PROBE4(sched, , , sched_waking, linux_comm(t), t->tid, t->prio, rq->cpu);
-	sched_make_runnable(rq, t, false);
+	ttwu_do_wakeup(rq, t, false);
 	if (self->ktr_suppress)
 		sched_set_thread(self);
 	unlock_both(last, rq);

@@ -16,7 +16,7 @@ uintptr_t sched_prepare_cpu(unsigned cpu);
  * Puts a runnable thread on rq, and preempts the running one if that is worse. rq->lock held, and
  * that of the thread's last CPU.
  */
-void sched_make_runnable(struct runq *rq, struct thread *t, bool front);
+void ttwu_do_wakeup(struct runq *rq, struct thread *t, bool front);
 void sched_give_away(bool yields);
 /* Asks a CPU to look at its queue. Its run-queue lock held. */
 void sched_request(unsigned cpu);

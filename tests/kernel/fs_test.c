@@ -431,10 +431,10 @@ KTEST(filetable_slots_and_clones)
 		KT_EQ(filetable_add(ft, file_ref(f), 0, 0), i);
 	KT_EQ(filetable_add(ft, file_ref(f), FILES_MAX - 1, 0), FILES_MAX - 1);
 	KT_EQ(filetable_add(ft, f, FILES_MAX - 1, 0), -EMFILE);
-	KT_EQ(filetable_close(ft, FILES_MAX - 1), 0);
-	KT_EQ(filetable_close(ft, 5), 0);
-	KT_EQ(filetable_close(ft, 5), -EBADF);
-	KT_EQ(filetable_close(ft, FILES_MAX), -EBADF);
+	KT_EQ(close_fd(FILES_MAX - 1, ft), 0);
+	KT_EQ(close_fd(5, ft), 0);
+	KT_EQ(close_fd(5, ft), -EBADF);
+	KT_EQ(close_fd(FILES_MAX, ft), -EBADF);
 	KT_EQ(filetable_add(ft, file_ref(f), 3, 0), 5);
 	copy = filetable_clone(ft, &uidinfo_root);
 	KT_ASSERT(copy != NULL);
