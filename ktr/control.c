@@ -47,7 +47,8 @@ ktr_sites_apply(void)
 		if (site->kind == KTR_SITE_ENTRY || site->kind == KTR_SITE_RETURN)
 			owners |= site->owners;
 	}
-	ktr_functions_own(owners);
+	__atomic_store_n(&ktr_functions_owners, owners, __ATOMIC_SEQ_CST);
+	ktr_functions_look();
 #if KTR_PORT_PATCH
 	ktr_port_patch();
 #endif

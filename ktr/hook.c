@@ -206,39 +206,32 @@ ktr_hook_without(void (*fn)(void *arg), void *arg)
 /* ---- functions' probes that nobody wants for now ---- */
 
 bool ktr_functions_asleep;
-uint32_t ktr_functions_naps;
-static uint32_t ktr_function_owners;                    /* atomic */
+uint32_t ktr_functions_naps, ktr_functions_owners;
 static const uint64_t *ktr_hook_cpus[KTR_OWNER_MAX]; /* atomic; NULL: the owner never sleeps */
 
 static bool
 all_sleep(void)
 {
-	uint32_t owners = __atomic_load_n(&ktr_function_owners, __ATOMIC_SEQ_CST);
-	bool all = owners != 0;
+	uint32_t owners = __atomic_load_n(&ktr_functions_owners, __ATOMIC_SEQ_CST), awake = owners;
 	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++) {
 		const uint64_t *cpus = __atomic_load_n(&ktr_hook_cpus[owner], __ATOMIC_SEQ_CST);
-		if ((owners >> owner & 1) != 0)
-			all = all && cpus != NULL && __atomic_load_n(cpus, __ATOMIC_SEQ_CST) == 0;
+		if (cpus != NULL && __atomic_load_n(cpus, __ATOMIC_SEQ_CST) == 0)
+			awake &= ~(1u << owner);
 	}
-	return all;
+	return owners != 0 && awake == 0;
 }
 
 void
 ktr_functions_look(void)
 {
+	uintptr_t irq = ktr_port_irq_save(); /* ktr_hook_remove() waits for it */
 	bool asleep;
 	do { /* again, if somebody else has looked, and changed it, meanwhile */
 		asleep = all_sleep();
 		if (__atomic_exchange_n(&ktr_functions_asleep, asleep, __ATOMIC_SEQ_CST) && !asleep)
 			__atomic_fetch_add(&ktr_functions_naps, 1, __ATOMIC_RELAXED);
 	} while (asleep != all_sleep());
-}
-
-void
-ktr_functions_own(uint32_t owners)
-{
-	__atomic_store_n(&ktr_function_owners, owners, __ATOMIC_SEQ_CST);
-	ktr_functions_look();
+	ktr_port_irq_restore(irq);
 }
 
 void

@@ -87,8 +87,8 @@ uint64_t ktr_hook_refused(unsigned owner);
 /* ---- functions' probes that nobody wants for now ---- */
 
 /**
- * The owner's hook does nothing while *cpus is 0. Whoever changes that calls ktr_functions_look().
- * Until the owner is unregistered. Control lock not held.
+ * The owner's hook does nothing while *cpus is 0, until the owner is unregistered. Whoever changes
+ * *cpus calls ktr_functions_look().
  */
 void ktr_hook_sleeps(unsigned owner, const uint64_t *cpus);
 /**
@@ -102,9 +102,7 @@ extern uint32_t ktr_functions_naps; /* atomic */
 
 /* For control.c, control lock held. */
 
-/* The owners of functions' probes have become these. */
-void ktr_functions_own(uint32_t owners);
-
+extern uint32_t ktr_functions_owners; /* atomic: all owners of functions' probes */
 /* Gives the owner a hook. It has no site yet. */
 void ktr_hook_add(unsigned owner, ktr_hook_fn *hook);
 /* The owner has no site any more. Returns when no CPU is in its hook. False: the port cannot tell.

@@ -136,6 +136,48 @@ KTEST(ktr_hook_at_a_jump_to_another_function)
 	ktr_test_end();
 }
 
+/* kernel/probe/demo.c has a function that ends with a jump. */
+static unsigned
+calls_of_probes(void)
+{
+	char text[16];
+	struct sbuf out;
+
+	seen.calls = 0;
+	sbuf_init(&out, text, sizeof(text));
+	sysctl_get_text(sysctl_find("debug.fbt.demo"), &out);
+	KT_EQ(strcmp(text, "3 is odd"), 0);
+	KT_EQ(hook_outer(1), 9);
+	return seen.calls;
+}
+
+KTEST(ktr_functions_go_on_at_once_while_all_owners_sleep)
+{
+	int owner = ktr_owner_register("test", see), other = ktr_owner_register("other", see);
+	uint32_t naps = __atomic_load_n(&ktr_functions_naps, __ATOMIC_RELAXED);
+	uint64_t cpus = 0;
+
+	ktr_test_begin(64);
+	KT_GT(owner, 1);
+	KT_GT(other, 1);
+	KT_EQ(ktr_select((unsigned)owner, "fbt::hook_*:", true, NULL, NULL, 0), 6);
+	KT_GT(ktr_select((unsigned)owner, "fbt::demo_get:return", true, NULL, NULL, 0), 0);
+	KT_EQ(calls_of_probes(), 7);
+	ktr_hook_sleeps((unsigned)owner, &cpus);
+	KT_EQ(calls_of_probes(), 0);
+	/* One that is awake is enough. */
+	KT_EQ(ktr_select((unsigned)other, "fbt::hook_outer:entry", true, NULL, NULL, 0), 1);
+	KT_EQ(calls_of_probes(), 8);
+	KT_EQ(ktr_owner_unregister((unsigned)other), 0);
+	KT_EQ(calls_of_probes(), 0);
+	cpus = 1;
+	ktr_functions_look();
+	KT_EQ(calls_of_probes(), 7);
+	KT_EQ(ktr_functions_naps - naps, 2);
+	KT_EQ(ktr_owner_unregister((unsigned)owner), 0);
+	ktr_test_end();
+}
+
 static bool going;                 /* atomic */
 static uint64_t counted[MAX_CPUS]; /* each CPU its own */
 

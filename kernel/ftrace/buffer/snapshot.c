@@ -34,8 +34,7 @@ snapshot_later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Copies a slot. False: it has been overwritten. */
-static bool
+static void
 copy_slot(const struct ktr_ring *from, struct ktr_ring *to, uint64_t seq)
 {
 	const uint64_t *a = (const uint64_t *)ktr_ring_slot(from, seq);
@@ -43,8 +42,6 @@ copy_slot(const struct ktr_ring *from, struct ktr_ring *to, uint64_t seq)
 
 	for (unsigned n = 0; n < KTR_ENTRY_BYTES / sizeof(*a); n++)
 		b[n] = __atomic_load_n(&a[n], __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* as in ktr_ring_copy() */
-	return seq >= ktr_ring_tail(from, ktr_ring_head(from));
 }
 
 /* From entry `least` on. Returns the number of the entry after the last. */
@@ -53,7 +50,7 @@ copy_ring(struct instance *i, unsigned cpu, uint64_t least)
 {
 	const struct ktr_ring *from = ktr_log_ring(i->trace.log, cpu);
 	struct ktr_ring *to = ktr_log_ring(&i->copy, cpu);
-	uint64_t head, first, fit;
+	uint64_t head, first, fit, tail;
 
 	if (from == NULL || to == NULL)
 		return least;
@@ -61,10 +58,12 @@ copy_ring(struct instance *i, unsigned cpu, uint64_t least)
 	first = snapshot_later(ktr_ring_tail(from, head), least < head ? least : head);
 	fit = to->entries - KTR_RING_SPARE;
 	first = snapshot_later(first, head > fit ? head - fit : 0);
-	to->base = first;
 	for (uint64_t seq = first; seq < head; seq++)
-		if (!copy_slot(from, to, seq))
-			to->base = seq + 1;
+		copy_slot(from, to, seq);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* as in ktr_ring_copy() */
+	tail = ktr_ring_tail(from, ktr_ring_head(from));
+	/* What was overwritten meanwhile is the oldest. */
+	to->base = tail < head ? snapshot_later(first, tail) : head;
 	to->head = head * KTR_ENTRY_BYTES;
 	i->snapshot.shown[cpu].from = i->snapshot.shown[cpu].cleared = to->base;
 	return head;
