@@ -77,10 +77,14 @@ admits(const struct instance *i)
 	       ((instance_mask(i) >> arch_cpu() & 1) != 0 && !ktr_port_suppressed());
 }
 
-bool
+void
 instance_record(struct instance *i, const struct ktr_site *site, const uint64_t args[KTR_MAXARGS])
 {
-	return admits(i) && ktr_log_record(i->trace.log, site, args);
+	if (i == &instance_top)
+		ktr_record6(site, args[0], args[1], args[2], args[3],
+			    (struct ktr_pair){args[4], args[5]});
+	else if (admits(i))
+		ktr_log_record(i->trace.log, site, args);
 }
 
 bool

@@ -123,7 +123,7 @@ unsigned instance_entries(const struct instance *i);
 
 /* Record an event in the instance's log, as ktr_log_record() and ktr_log_record_data() do; and one
  * of a firing. Any context. */
-bool instance_record(struct instance *i, const struct ktr_site *site,
+void instance_record(struct instance *i, const struct ktr_site *site,
 		     const uint64_t args[KTR_MAXARGS]);
 bool instance_record_data(struct instance *i, const struct ktr_site *site,
 			  const uint64_t args[KTR_MAXARGS], const void *data, size_t len);
@@ -169,6 +169,7 @@ enum trace_option {
 	OPTION_PRINT_PARENT,
 	OPTION_PRINTK_MSG_ONLY,
 	OPTION_RECORD_CMD,
+	OPTION_SLEEP_TIME,
 	OPTION_STACKTRACE,
 	OPTION_SYM_ADDR,
 	OPTION_SYM_OFFSET,

@@ -22,6 +22,7 @@ static const struct {
     [OPTION_PRINT_PARENT] = {"print-parent", true},
     [OPTION_PRINTK_MSG_ONLY] = {"printk-msg-only", false},
     [OPTION_RECORD_CMD] = {"record-cmd", true},
+    [OPTION_SLEEP_TIME] = {"sleep-time", true},
     [OPTION_STACKTRACE] = {"stacktrace", false},
     [OPTION_SYM_ADDR] = {"sym-addr", false},
     [OPTION_SYM_OFFSET] = {"sym-offset", false},

@@ -48,7 +48,10 @@ enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEA
 
 struct thread_call {
 	uint64_t start_ns;
-	uint64_t child_ns; /* the profiler's: time in functions that it calls */
+	union {
+		uint64_t child_ns; /* the profiler's: time in functions that it calls */
+		uint64_t zero_ns;  /* the graph tracer's: that of the thread when it was called */
+	};
 	uint32_t function;
 	bool hidden; /* the graph tracer's: it is not shown, nor what it calls */
 };

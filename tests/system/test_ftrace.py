@@ -42,8 +42,8 @@ def function():
 
 
 # Functions of these names do here what they do in Linux.
-LINUX_NAMES = ("__kmalloc do_execveat_common do_exit do_group_exit do_nanosleep do_sys_open do_sys_openat2 do_wp_page filp_close getname handle_mm_fault "
-               "hrtimer_cancel hrtimer_nanosleep hrtimer_start_range_ns kernel_clone kfree schedule scheduler_tick vfs_open vfs_read vfs_symlink vfs_write "
+LINUX_NAMES = ("__kmalloc alloc_pages close_fd do_execveat_common do_exit do_group_exit do_mkdirat do_nanosleep do_sys_open do_sys_openat2 do_wp_page filp_close getname handle_mm_fault "
+               "hrtimer_cancel hrtimer_nanosleep hrtimer_start_range_ns kernel_clone kfree schedule scheduler_tick ttwu_do_wakeup vfs_open vfs_read vfs_symlink vfs_write "
                "wake_up_process").split()
 
 
@@ -51,7 +51,7 @@ LINUX_NAMES = ("__kmalloc do_execveat_common do_exit do_group_exit do_nanosleep 
 def names():
     traced, banner, version = ftrace(
         f"echo {' '.join(LINUX_NAMES)} > set_ftrace_filter\necho function > current_tracer\n"
-        "/bin/cat /etc/motd > /tmp/copy\n/bin/ln -s a /tmp/link\n/bin/sleep 0.1\n(exit 3)\necho 0 > tracing_on\ncat trace\necho =====\n"
+        "/bin/cat /etc/motd > /tmp/copy\n/bin/ln -s a /tmp/link\n/bin/mkdir /tmp/new\n/bin/sleep 0.1\n(exit 3)\necho 0 > tracing_on\ncat trace\necho =====\n"
         "echo nop > current_tracer\necho 1 > tracing_on\necho 'p:banner kernel_clone text=@linux_proc_banner:string' > kprobe_events\n"
         "echo 1 > events/kprobes/banner/enable\n(exit 3)\ngrep -o 'text=.*' trace\necho =====\ncat /proc/version\n", smp=2)
     check_eq(sorted({what.split(" ")[0] for *_, what in rows(traced)}), LINUX_NAMES, "functions that were called")
@@ -93,6 +93,14 @@ def cost():
     for what, most, ms in zip(("function", "function, off", "graph, off", "graph", "graph, no CPU"), (3.5, 1.3, 1.3, 6, 1.3), cost, strict=True):
         check(ms <= most * bare, f"{what}: {ms} ms, {bare} without")
     check_eq(CALL.search(trace)[4], "", f"the indent of the first call after a nap in {trace}")
+
+
+@test("function_graph: without sleep-time, the time in which the thread had no CPU does not count")
+def sleep_time():
+    out = ftrace("echo do_nanosleep > set_ftrace_filter\necho function_graph > current_tracer\nsleep 0.05\necho 0 > options/sleep-time\nsleep 0.05\ncat trace\n",
+                 smp=1, options=["--icount"])[0]
+    slept, on_cpu = [float(m[2][:-3]) for m in CALL.findall(out) if m[4] == "do_nanosleep();"]
+    check(slept >= 50000 > 1000 > on_cpu > 0, f"{slept} us, {on_cpu} us")
 
 
 @test("tracefs_create_dir is called when the directory of an event or of an instance comes to be, with its name; who defines an event need not look into events/")

@@ -84,6 +84,7 @@ graph_enter(struct instance *i, struct thread_calls *calls, const struct ktr_sit
 	call = calls_enter(calls, ktr_site_number(function));
 	if (call == NULL)
 		return;
+	call->zero_ns = curthread()->zero_ns;
 	call->hidden = (depth > 0 && call[-1].hidden) || is_hidden(function);
 	if (!call->hidden && !too_deep(depth) &&
 	    __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED) == 0)
@@ -96,15 +97,18 @@ static void
 graph_leave(struct instance *i, struct thread_calls *calls, const struct ktr_site *function)
 {
 	const struct thread_call *call = calls_leave(calls, ktr_site_number(function));
-	uint64_t now_ns = clock_ns();
+	uint64_t now_ns = clock_ns(), start_ns;
 
-	if (call == NULL || call->hidden || too_deep(calls->depth) ||
-	    now_ns - call->start_ns < __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED))
+	if (call == NULL || call->hidden || too_deep(calls->depth))
+		return;
+	start_ns = call->start_ns;
+	if (!option_on(i, OPTION_SLEEP_TIME)) /* later by the time off the CPU */
+		start_ns += curthread()->zero_ns - call->zero_ns;
+	if (now_ns - start_ns < __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED))
 		return;
 	instance_record(i, &tracer_graph_return,
-			(uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, calls->depth,
-						call->start_ns, now_ns,
-						function_address(function)});
+			(uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, calls->depth, start_ns,
+						now_ns, function_address(function)});
 }
 
 static void
