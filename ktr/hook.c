@@ -205,8 +205,7 @@ ktr_hook_without(void (*fn)(void *arg), void *arg)
 
 /* ---- functions' probes that nobody wants for now ---- */
 
-bool ktr_functions_asleep;
-uint32_t ktr_functions_naps, ktr_functions_owners;
+uint32_t ktr_functions_asleep, ktr_functions_naps, ktr_functions_owners;
 static const uint64_t *ktr_hook_cpus[KTR_OWNER_MAX]; /* atomic; NULL: the owner never sleeps */
 
 static bool

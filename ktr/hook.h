@@ -96,7 +96,7 @@ void ktr_hook_sleeps(unsigned owner, const uint64_t *cpus);
  * at once: ktr_functions_asleep. Any context.
  */
 void ktr_functions_look(void);
-extern bool ktr_functions_asleep; /* atomic */
+extern uint32_t ktr_functions_asleep; /* atomic: 0, or 1 */
 /** How often they woke up; hooks have missed the calls and returns before. Any context. */
 extern uint32_t ktr_functions_naps; /* atomic */
 

@@ -19,7 +19,7 @@
 	/* Jumps unless all owners of such probes sleep (ktr/hook.h). */
 	.macro FBT_IF_AWAKE to
 	adrp x16, ktr_functions_asleep
-	ldrb w16, [x16, :lo12:ktr_functions_asleep]
+	ldr w16, [x16, :lo12:ktr_functions_asleep]
 	cbz w16, \to
 	.endm
 

@@ -30,7 +30,7 @@
 
 	/* Jumps unless all owners of such probes sleep (ktr/hook.h). */
 	.macro FBT_IF_AWAKE to
-	cmpb $0, ktr_functions_asleep(%rip)
+	cmpl $0, ktr_functions_asleep(%rip)
 	je \to
 	.endm
 

@@ -24,7 +24,7 @@ def within(name):
 
 for row_name, budgets in BUDGETS.items():
     if ARCH in budgets and row_name in instructions.HOW:
-        test(f"{row_name} takes no more than {budgets[ARCH]} instructions")(lambda row_name=row_name: within(row_name))
+        test(f"{row_name} is no more than {budgets[ARCH]}")(lambda row_name=row_name: within(row_name))
 
 @test("each of 25,000 maps takes hardly more instructions than each of 2,500")
 def maps():

@@ -83,16 +83,17 @@ def other_names():
     check_eq({what for *_, what in rows(own)}, {"sys_read <-entry_syscall"}, "its own name")
 
 
-@test("what tracers of all functions cost load mix, beside none: function 3.5 times, function_graph 6; 1.3 while tracing is off, and calls of before are forgotten")
-def cost():
-    load = "load mix -n 100 | grep ms\n"
-    out, trace = ftrace(f"{load}echo function > current_tracer\n{load}echo 0 > tracing_on\n{load}"
-                        f"echo function_graph > current_tracer\n{load}echo 1 > tracing_on\n{load}sysctl debug.ktr.cpumask=none > /dev/null\n{load}"
-                        "echo 0 > tracing_on\necho > trace\necho 1 > tracing_on\necho 0 > tracing_on\necho =====\ncat trace\n", smp=1, options=["--icount"])
-    bare, *cost = map(int, re.findall(r" (\d+) ms$", out, re.M))
-    for what, most, ms in zip(("function", "function, off", "graph, off", "graph", "graph, no CPU"), (3.5, 1.3, 1.3, 6, 1.3), cost, strict=True):
-        check(ms <= most * bare, f"{what}: {ms} ms, {bare} without")
-    check_eq(CALL.search(trace)[4], "", f"the indent of the first call after a nap in {trace}")
+@test("trace is whole while the tracer of all functions is on: who reads it overwrites little")
+def whole():
+    out = ftrace("echo function > current_tracer\nload mix -n 100 > /dev/null\ncat trace > /tmp/copy\necho 0 > tracing_on\nwc -l < /tmp/copy\ncat trace | wc -l\n", smp=1)[0]
+    live, still = map(int, re.findall(r"^ *(\d+)$", out, re.M))
+    check(live > 0.7 * still > 40000, f"{live} lines, {still} when tracing is off")
+
+
+@test("function_graph: calls that were open when tracing stopped are forgotten when it goes on")
+def nap():
+    out = ftrace("echo function_graph > current_tracer\necho 0 > tracing_on\necho > trace\necho 1 > tracing_on\necho 0 > tracing_on\ncat trace\n", smp=1)[0]
+    check_eq(CALL.search(out)[4], "", f"the indent of the first call in {out}")
 
 
 @test("function_graph: without sleep-time, the time in which the thread had no CPU does not count")

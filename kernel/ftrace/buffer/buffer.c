@@ -356,15 +356,18 @@ trace_seek(const struct vnode *vn, struct trace_reader *t, uint64_t off)
 	return 0;
 }
 
+/* The thread is not traced meanwhile: with each line it would overwrite many. */
 static int64_t
 trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	struct trace_reader *t = f != NULL ? f->priv : NULL;
+	bool silent = curthread()->ktr_suppress;
 	size_t start = u->resid;
 	int error = 0;
 
 	if (t == NULL)
 		return -EINVAL;
+	sched_suppress_events(true);
 	mutex_lock(&t->lock);
 	if (*off == 0 || *off != t->pos)
 		error = trace_seek(vn, t, *off);
@@ -374,6 +377,7 @@ trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		t->pos = *off;
 	}
 	mutex_unlock(&t->lock);
+	sched_suppress_events(silent);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
