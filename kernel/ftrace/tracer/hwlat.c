@@ -64,12 +64,11 @@ detect(void *arg)
 {
 	unsigned cpu = (unsigned)(uintptr_t)arg;
 
-	for (uint64_t turn = 0; __atomic_load_n(&running, __ATOMIC_ACQUIRE); turn++) {
+	for (uint64_t turn = 0; __atomic_load_n(&running, __ATOMIC_ACQUIRE);) {
 		uint64_t window = __atomic_load_n(&settings[WINDOW], __ATOMIC_RELAXED) * 1000;
 		uint64_t width = __atomic_load_n(&settings[WIDTH], __ATOMIC_RELAXED) * 1000;
 		uint64_t thresh = __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED);
 		unsigned how = __atomic_load_n(&mode, __ATOMIC_RELAXED);
-		uint64_t end = begun_ns + (turn + 1) * window;
 
 		if (how == PER_CPU || (how == ROUND_ROBIN && turn % ncpus == cpu)) {
 			uint64_t irq = arch_irq_save();
@@ -77,8 +76,12 @@ detect(void *arg)
 			hwlat_sample(width, thresh);
 			arch_irq_restore(irq);
 		}
-		while (clock_ns() < end && __atomic_load_n(&running, __ATOMIC_ACQUIRE))
+		/* Windows that have passed meanwhile are left out, so that others have the CPU. */
+		turn = (clock_ns() - begun_ns) / window + 1;
+		do {
 			thread_sleep_ns(SLICE_NS, 0, "hwlat");
+		} while (clock_ns() < begun_ns + turn * window &&
+			 __atomic_load_n(&running, __ATOMIC_ACQUIRE));
 	}
 	__atomic_fetch_sub(&threads, 1, __ATOMIC_RELEASE);
 }
