@@ -23,6 +23,7 @@
 #define PTRACE_SETOPTIONS       0x4200
 #define PTRACE_GETEVENTMSG      0x4201
 #define PTRACE_GETSIGINFO       0x4202
+#define PTRACE_SETSIGINFO       0x4203
 #define PTRACE_GETREGSET        0x4204
 #define PTRACE_SETREGSET        0x4205
 #define PTRACE_SEIZE            0x4206

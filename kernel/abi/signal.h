@@ -31,6 +31,7 @@
 #define SIGXFSZ  25
 #define SIGWINCH 28
 #define SIGSYS   31
+#define SIGRTMIN 32 /* from here on, each one that is sent is kept */
 #define NSIG     64
 
 /* Why a signal was sent: si_code. */

@@ -194,7 +194,7 @@ show_threads(const struct proc *p)
 			continue;
 		kdb_printf("  thread %u: %s, %s %s, signals pending %#lx, blocked %#lx\n", t.tid,
 			   kdb_text(t.name, name, sizeof(name)), state_name(&t),
-			   waits_for(&t, why, sizeof(why)), l.sig_pending, l.sig_blocked);
+			   waits_for(&t, why, sizeof(why)), l.pending.set, l.sig_blocked);
 	}
 }
 
@@ -215,7 +215,7 @@ kdb_show_proc(char *args)
 		       ? parent.pid
 		       : 0,
 		   p.pgid, p.uid);
-	kdb_printf("  signals pending %#lx, ignored %#lx, caught %#lx\n", p.sig_pending,
+	kdb_printf("  signals pending %#lx, ignored %#lx, caught %#lx\n", p.pending.set,
 		   p.sig_ignored, p.sig_caught);
 	kdb_printf("  address space %p, files %p\n", p.vm, p.files);
 	show_threads(at);

@@ -32,6 +32,7 @@ struct uidinfo {
 	struct list link; /* guarded by the list's lock */
 	uint32_t uid;
 	uint64_t held[UIDINFO_KINDS]; /* atomic */
+	uint64_t signals;             /* atomic; that are queued for its processes */
 	struct fair_group *groups;    /* its threads on each CPU (kernel/sched/runq.h) */
 };
 

@@ -167,10 +167,7 @@ proc_tell_end(struct proc *p, bool awaited)
 {
 	struct proc *parent = p->parent;
 
-	proc_signal_info_locked(parent, SIGCHLD,
-				&(struct proc_siginfo){exit_reason(p->wait_status), p->pid,
-						       .uid = p->ruid,
-						       .status = exit_value(p->wait_status)});
+	proc_signal_child(p, exit_reason(p->wait_status), exit_value(p->wait_status));
 	wakeup(parent);
 	if (!awaited && wants_no_zombies(parent))
 		give_child_away(p);
@@ -218,6 +215,7 @@ exit_process(struct proc *p)
 	ptrace_tracer_ends(p);
 	ptrace_thread_ends(l, wait_status);
 	p->wait_status = wait_status;
+	proc_signals_drop(p, ~0ul);
 	cpu_time_add(&p->threads_time, thread_time(curthread()));
 	list_for_each_safe (link, &p->lwps)
 		list_remove(link); /* readers' positions, too */
@@ -260,6 +258,7 @@ do_exit(int wait_status)
 		curthread()->root = kmap_root();
 		arch_mmu_switch(curthread()->root);
 		list_remove(&l->sibling);
+		proc_signals_drop_thread(l);
 		ptrace_thread_ends(l, p->exiting ? p->exit_status : wait_status);
 		p->nthreads--;
 		cpu_time_add(&p->threads_time, thread_time(curthread()));

@@ -98,7 +98,7 @@ vfork_wait(struct proc *parent)
 
 	spin_lock(&proc_lock);
 	while (self->vfork_child != NULL && !parent->exiting && !self->dying &&
-	       !((parent->sig_pending | self->sig_pending) & 1ul << (SIGKILL - 1)))
+	       !((parent->pending.set | self->pending.set) & 1ul << (SIGKILL - 1)))
 		sleep_on(&self->vfork_child, &proc_lock, "vfork", 0, DEADLINE_NEVER);
 	if (self->vfork_child != NULL)
 		self->vfork_child->vfork_waiter = NULL;

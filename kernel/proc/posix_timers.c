@@ -31,9 +31,10 @@ struct posix_timer {
 	struct uidinfo *ui; /* to whom it is counted */
 	int32_t id;
 	uint32_t clock;
-	int sig;          /* 0: none */
-	uint32_t tid;     /* the thread that gets it; 0: any */
-	uint64_t value;   /* the program's own */
+	int sig;                 /* 0: none */
+	uint32_t tid;            /* the thread that gets it; 0: any */
+	uint64_t value;          /* the program's own */
+	struct sigqueue *queued; /* [p] its signal, when it is pending */
 	uint32_t overrun; /* [p] how often it had expired besides, when its signal was taken */
 };
 
@@ -41,14 +42,11 @@ static struct mutex timer_mutex = MUTEX_INIT("timers");
 
 /* Sends the signal of a timer to p or its thread l. proc_lock held. */
 static void
-posix_timer_send(struct proc *p, struct lwp *l, struct itimer *t, int sig,
-		 const struct proc_siginfo *info)
+posix_timer_send(struct proc *p, struct lwp *l, struct itimer *t, const struct siginfo *info,
+		 struct sigqueue *own)
 {
-	if (l != NULL)
-		proc_signal_thread_locked(l, sig, info);
-	else
-		proc_signal_info_locked(p, sig, info);
-	if (!((l != NULL ? l->sig_pending : p->sig_pending) & BIT(sig)))
+	proc_signal_send(p, l, info, own);
+	if (!((l != NULL ? l->pending.set : p->pending.set) & BIT(info->si_signo)))
 		itimer_take(t, PAUSE_NS); /* it is ignored, so nobody will take it */
 }
 
@@ -56,7 +54,8 @@ static void
 posix_timer_expired(struct itimer *it)
 {
 	struct posix_timer *t = container_of(it, struct posix_timer, real.timer);
-	struct proc_siginfo info = {.code = SI_TIMER, .timer = t->id, .value = t->value};
+	struct siginfo info = {t->sig, .si_code = SI_TIMER, .si_tid = t->id, .si_overrun = 0,
+			       .si_value = t->value};
 	struct lwp *to = NULL;
 
 	if (t->sig == 0)
@@ -64,7 +63,7 @@ posix_timer_expired(struct itimer *it)
 	spin_lock(&proc_lock);
 	for_each_lwp(l, t->proc) if (l->thread->tid == t->tid) to = l;
 	if (to != NULL || t->tid == 0)
-		posix_timer_send(t->proc, to, it, t->sig, &info);
+		posix_timer_send(t->proc, to, it, &info, t->queued);
 	spin_unlock(&proc_lock);
 }
 
@@ -72,26 +71,28 @@ void
 proc_alarm(struct itimer *t)
 {
 	spin_lock(&proc_lock);
-	posix_timer_send(container_of(t, struct proc, alarm), NULL, t, SIGALRM,
-			 &(struct proc_siginfo){.code = SI_KERNEL});
+	posix_timer_send(container_of(t, struct proc, alarm), NULL, t,
+			 &(struct siginfo){SIGALRM, .si_code = SI_KERNEL}, NULL);
 	spin_unlock(&proc_lock);
 }
 
 void
-proc_timers_take(struct proc *p, int sig, struct proc_siginfo *info)
+proc_timers_take(struct proc *p, struct siginfo *info, bool dropped)
 {
-	uint64_t pause_ns = info == NULL ? PAUSE_NS : 0;
+	uint64_t pause_ns = dropped ? PAUSE_NS : 0;
 
-	if (sig == SIGALRM)
+	if (info->si_signo == SIGALRM)
 		itimer_take(&p->alarm, pause_ns);
+	if (info->si_code != SI_TIMER)
+		return;
 	list_for_each (l, &p->timers) {
 		struct posix_timer *t = list_entry(l, struct posix_timer, link);
-		uint64_t n = t->sig == sig ? itimer_take(&t->real.timer, pause_ns) : 0;
+		uint64_t n = info->si_tid == t->id ? itimer_take(&t->real.timer, pause_ns) : 0;
 
-		if (n > 0)
+		if (n > 0) {
 			t->overrun = n - 1 < INT32_MAX ? (uint32_t)(n - 1) : INT32_MAX;
-		if (info != NULL && info->code == SI_TIMER && info->timer == t->id)
-			info->overrun = (int32_t)t->overrun;
+			info->si_overrun = (int32_t)t->overrun;
+		}
 	}
 }
 
@@ -114,6 +115,7 @@ posix_timer_destroy(struct posix_timer *t)
 	real_itimer_set(&t->real, ITIMER_STOP);
 	spin_lock(&proc_lock);
 	list_remove(&t->link);
+	sigqueue_free(t->queued);
 	spin_unlock(&proc_lock);
 	uidinfo_free(t->ui, t);
 }
@@ -182,15 +184,17 @@ sys_timer_create(const uint64_t a[6])
 	error = posix_timer_take_event(a[1], &new);
 	if (error != 0)
 		return error;
-	t = uidinfo_alloc(ui, sizeof(*t));
-	if (t == NULL)
-		return -EAGAIN;
+	new.queued = sigqueue_alloc(curproc(), true);
+	t = new.queued != NULL ? uidinfo_alloc(ui, sizeof(*t)) : NULL;
 	mutex_lock(&timer_mutex);
-	if (is_full(curproc())) {
+	if (t == NULL || is_full(curproc())) {
 		mutex_unlock(&timer_mutex);
+		if (new.queued != NULL)
+			sigqueue_free(new.queued);
 		uidinfo_free(ui, t);
 		return -EAGAIN;
 	}
+	new.queued->kept = true;
 	do
 		new.id = (int32_t)(curproc()->next_timer++ & INT32_MAX);
 	while (posix_timer_find((uint64_t) new.id) != NULL);

@@ -33,29 +33,19 @@ struct vnode;
 /* PROC_CURSOR is not a process: it marks a reader's position in the list of all processes. */
 enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
 
-#define PROC_SIGINFOS 6 /* pending signals of which more than the number is known */
-
-/* What siginfo tells of a pending signal, in short. */
-struct proc_siginfo {
-	int32_t code; /* SI_…, CLD_…, or a fault's */
-	uint32_t pid; /* sender or child; 0 if addr is valid */
-	union {
-		uint64_t addr;
-		struct {
-			uint32_t uid;
-			int32_t status;
-		};
-		struct { /* SI_TIMER */
-			int32_t timer, overrun;
-		};
-	};
-	uint64_t value; /* SI_TIMER: the program's own */
+/* A signal that was sent, until it is taken. */
+struct sigqueue {
+	struct sigqueue *next;
+	struct uidinfo *ui; /* [c] for whom it counts; NULL: for nobody */
+	bool queued, kept;  /* kept: its owner frees it */
+	struct siginfo info;
 };
 
-/* Of pending signals. Of one that finds no room, nobody knows the reason: SI_USER, from 0. */
-struct proc_siginfos {
-	uint8_t sig[PROC_SIGINFOS]; /* which; 0: none. It may be pending no longer */
-	struct proc_siginfo info[PROC_SIGINFOS];
+/* What is pending, for a process or a thread. Of some that are, nobody knows why: SI_USER, from 0.
+ */
+struct sigpending {
+	uint64_t set;           /* bit n-1 is signal n */
+	struct sigqueue *queue; /* the oldest first */
 };
 
 /* kernel/ktrace's, of a thread. Only the thread itself. */
@@ -93,14 +83,14 @@ struct lwp {
 	struct proc *vfork_child; /* [p] it waits until that process executes or ends; NULL: none */
 	uint64_t clear_tid;       /* [t] where it stores 0 when it ends; 0: nowhere */
 	uint64_t robust;          /* [t] its list of robust mutexes; 0: none */
-	uint64_t sig_pending;     /* [p] for this thread; bit n-1 is signal n */
-	uint64_t sig_blocked;     /* [p] */
+	struct sigpending pending; /* [p] for this thread */
+	struct sigqueue fault;     /* [p] why it has caused one */
+	uint64_t sig_blocked;      /* [p] */
 	uint64_t sig_awaited; /* [p] by sigtimedwait: sent even if its default is to do nothing */
 	uint64_t sig_saved;   /* [t] if sig_restore, sig_blocked after the next delivery */
-	struct sigaltstack sig_stack;   /* [t] */
-	struct proc_siginfos sig_infos; /* [p] */
-	struct held held;               /* [t] */
-	struct ktrace_lwp trace;        /* [t] */
+	struct sigaltstack sig_stack; /* [t] */
+	struct held held;             /* [t] */
+	struct ktrace_lwp trace;      /* [t] */
 	struct { /* [t] it runs a copy of the instruction at `at`; copy 0: none */
 		uintptr_t copy, end; /* where the copy is, and where it ends */
 		uintptr_t at, next;
@@ -164,10 +154,9 @@ struct proc {
 			   * or group is another one */
 	bool status_new;  /* [p] a stop or continue that wait4 has not reported yet */
 	bool doomed;      /* [p] the out-of-memory code has killed it */
-	uint64_t sig_pending;                     /* [p] for any thread; bit n-1 is signal n */
+	struct sigpending pending;                /* [p] for any thread */
 	uint64_t sig_ignored;                     /* [p] SIG_IGN */
 	struct kernel_sigaction sig_action[NSIG]; /* [p] */
-	struct proc_siginfos sig_infos;           /* [p] */
 	uint64_t sig_caught;                      /* [p] signals with a handler */
 	struct ktrace *trace;  /* kernel/ktrace's; NULL: the process has not been traced */
 	uint32_t trace_change; /* [p] the last change of tracing that named it, or an ancestor */
@@ -224,10 +213,10 @@ bool proc_may_trace(const struct proc *p);
 /* Sends sig to one process. proc_lock held. */
 void proc_signal_locked(struct proc *p, int sig);
 /*
- * A fault of the current process: sends sig. If the process blocks or ignores it, it is killed: it
- * would fault for ever. proc_lock held.
+ * A fault of the current process: sends its signal. If the process blocks or ignores it, it is
+ * killed: it would fault for ever. proc_lock held.
  */
-void proc_signal_fault_locked(struct proc *p, int sig, const struct proc_siginfo *info);
+void proc_signal_fault_locked(struct proc *p, const struct siginfo *info);
 /*
  * A page fault of the current process found no memory: kills a process (oom.c) and waits a short
  * time for its end. True: try again. False: nothing can be freed, or the current process has to

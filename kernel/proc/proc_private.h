@@ -13,6 +13,8 @@ struct itimer_left;
 struct kernel_sigaction;
 struct poll_source;
 struct siginfo;
+struct sigpending;
+struct sigqueue;
 struct thread;
 struct vmspace;
 struct vnode;
@@ -26,10 +28,10 @@ void proc_leave(struct proc *p);
 /* The timer of setitimer() has expired: sends SIGALRM to the process. */
 void proc_alarm(struct itimer *t);
 /*
- * A thread of p has taken sig: timers whose signal it is run on, and info gets how often that one
- * had expired from which it is. NULL: the signal was dropped. proc_lock held.
+ * A signal of p was taken, or dropped: the timer that sent it runs on, and info gets how often it
+ * had expired besides. proc_lock held.
  */
-void proc_timers_take(struct proc *p, int sig, struct proc_siginfo *info);
+void proc_timers_take(struct proc *p, struct siginfo *info, bool dropped);
 /* Deletes the timers of the current process, p. */
 void proc_timers_end(struct proc *p);
 /* Can this clock, CLOCK_…, have timers? */
@@ -63,6 +65,9 @@ void proc_vfork_done(struct proc *p);
  * process 1 waits for p. proc_lock held.
  */
 void proc_tell_end(struct proc *p, bool awaited);
+/* Tells the parent with SIGCHLD what happened to p: CLD_…, and a status or signal. proc_lock held.
+ */
+void proc_signal_child(struct proc *p, int code, int status);
 /* Ends the current process with a wait status: its other threads, too. */
 _Noreturn void do_group_exit(int wait_status);
 /* Ends the current thread; and its process, with that status, if it is the last one. */
@@ -122,14 +127,27 @@ bool proc_signal_ends(void);
  * than process 1, in another group of the session. Such a parent could continue it. proc_lock held.
  */
 bool proc_orphaned(uint32_t pgid, uint32_t except);
-/* Forgets pending signals of the set. proc_lock held. */
+/* Forgets pending signals of the set; all that only the thread l may take. proc_lock held. */
 void proc_signals_drop(struct proc *p, uint64_t set);
-/* Sends sig to one thread, and says why. proc_lock held. */
-void proc_signal_thread_locked(struct lwp *l, int sig, const struct proc_siginfo *info);
-/* Sends sig to one process, and says why. proc_lock held. */
-void proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo *info);
-/* What a handler gets of it. */
-struct siginfo proc_siginfo_full(int sig, const struct proc_siginfo *from);
+void proc_signals_drop_thread(struct lwp *l);
+/*
+ * Sends the signal that info tells of to p; or to l alone, if that is not NULL. own: the sender's
+ * room for it; NULL: it is made. 0, or -EAGAIN: a real-time signal that is not queued, since there
+ * are too many. proc_lock held.
+ */
+int proc_signal_send(struct proc *p, struct lwp *l, const struct siginfo *info,
+		     struct sigqueue *own);
+/*
+ * Room for a signal to p, counted for p's user. NULL: no memory; or, if it is limited, the user has
+ * as many as RLIMIT_SIGPENDING says. Any context but NMI.
+ */
+struct sigqueue *sigqueue_alloc(struct proc *p, bool limited);
+/* Its owner needs it no longer. proc_lock held, as for the next two. */
+void sigqueue_free(struct sigqueue *q);
+/* Its signal is pending from now on. */
+void sigqueue_add(struct sigpending *to, struct sigqueue *q);
+/* Takes the oldest that is sig, which is pending. */
+void sigqueue_take(struct sigpending *from, int sig, struct siginfo *info);
 /*
  * Takes a signal of the set that is pending for the current thread or its process. 0: there is
  * none. proc_lock held.
@@ -146,8 +164,7 @@ void proc_signals_fork(struct proc *p, const struct proc *parent);
  * that. False: its stack has no room for that, or the handler is not an address.
  */
 bool sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
-		    const struct kernel_sigaction *act, const struct proc_siginfo *info,
-		    uint64_t mask);
+		    const struct kernel_sigaction *act, const struct siginfo *info, uint64_t mask);
 /*
  * A system call of the current process failed for lack of memory. True: the process is user 0's,
  * and a process of a user who holds too much was killed, so try again. Thread context, no lock

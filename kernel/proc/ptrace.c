@@ -116,7 +116,7 @@ is_killed(const struct lwp *l, bool dying)
 	const struct proc *p = curproc();
 
 	return (!dying && (p->exiting || l->dying)) ||
-	       ((p->sig_pending | l->sig_pending) & BIT(SIGKILL));
+	       ((p->pending.set | l->pending.set) & BIT(SIGKILL));
 }
 
 /* Its parent's wait, and SIGCHLD. */
@@ -124,12 +124,12 @@ static void
 tell_tracer(struct ptrace *pt, int code, int status)
 {
 	struct proc *tracer = pt->tracer;
-
 	pt->news = true;
 	if (code != CLD_TRAPPED || !(tracer->sig_action[SIGCHLD - 1].sa_flags & SA_NOCLDSTOP))
-		proc_signal_info_locked(tracer, SIGCHLD,
-					&(struct proc_siginfo){code, pt->tid, .uid = pt->uid,
-							       .status = status});
+		proc_signal_send(tracer, NULL,
+				 &(struct siginfo){SIGCHLD, .si_code = code, .si_pid = pt->tid,
+						   .si_uid = pt->uid, .si_status = status},
+				 NULL);
 	wakeup(tracer);
 }
 
@@ -198,22 +198,23 @@ static void
 set_trap_info(struct ptrace *pt, int code)
 {
 	pt->has_info = true;
-	pt->info = (struct siginfo){.si_signo = SIGTRAP, .si_code = code};
-	pt->info.si_pid = pt->tid;
-	pt->info.si_uid = curproc()->ruid;
+	pt->info = (struct siginfo){SIGTRAP, .si_code = code, .si_pid = pt->tid,
+				    .si_uid = curproc()->ruid};
 }
 
 int
-ptrace_signal(int sig, struct proc_siginfo *info)
+ptrace_signal(int sig, struct siginfo *info)
 {
 	struct ptrace *pt = curlwp()->ptrace;
 	int now;
 
 	pt->has_info = true;
-	pt->info = proc_siginfo_full(sig, info);
+	pt->info = *info;
 	now = ptrace_stop(STOP_STATUS(sig), sig, false);
-	if (now != sig)
-		*info = (struct proc_siginfo){.code = SI_USER};
+	if (curlwp()->ptrace != NULL)
+		*info = pt->info; /* the tracer may have changed it */
+	if (now != info->si_signo)
+		*info = (struct siginfo){now, .si_code = SI_USER};
 	return now;
 }
 
@@ -307,7 +308,7 @@ call_stop(enum ptrace_call call)
 	set_trap_info(pt, sig);
 	sig = ptrace_stop(STOP_STATUS(sig), 0, false);
 	if (sig != 0)
-		proc_signal_thread_locked(curlwp(), sig, &(struct proc_siginfo){.code = SI_USER});
+		proc_signal_send(curproc(), curlwp(), &(struct siginfo){.si_signo = sig}, NULL);
 }
 
 bool
@@ -336,9 +337,10 @@ ptrace_call_leave(struct arch_trapframe *tf)
 	else if (l->ptrace->mode == PTRACE_SYSCALL)
 		call_stop(PTRACE_CALL_EXIT);
 	else if (l->ptrace->mode == PTRACE_SINGLESTEP)
-		proc_signal_thread_locked(l, SIGTRAP,
-					  &(struct proc_siginfo){.code = TRAP_TRACE,
-								 .addr = arch_tf_pc(tf)});
+		proc_signal_send(l->thread->proc, l,
+				 &(struct siginfo){SIGTRAP, .si_code = TRAP_TRACE,
+						   .si_addr = arch_tf_pc(tf)},
+				 NULL);
 	spin_unlock(&proc_lock);
 }
 
@@ -387,7 +389,7 @@ ptrace_child_attach(struct ptrace *pt, struct lwp *l)
 	pt->seized = pt->interrupt = own->seized;
 	ptrace_attach(pt, own->tracer, l);
 	if (!pt->seized)
-		l->sig_pending |= BIT(SIGSTOP);
+		l->pending.set |= BIT(SIGSTOP);
 	proc_signals_update(l->thread->proc);
 }
 

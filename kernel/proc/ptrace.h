@@ -20,7 +20,6 @@
 struct arch_trapframe;
 struct lwp;
 struct proc;
-struct proc_siginfo;
 
 enum ptrace_state {
 	PTRACE_RUNS,
@@ -60,7 +59,7 @@ bool ptrace_traced(const struct lwp *l);
 /* ---- where the current thread stops. proc_lock held, which is released meanwhile. ---- */
 
 /* Before sig is delivered. Returns what to deliver: 0 nothing; *info says why. */
-int ptrace_signal(int sig, struct proc_siginfo *info);
+int ptrace_signal(int sig, struct siginfo *info);
 /* The group is stopped by sig, or the tracer has asked. */
 void ptrace_group_stop(int sig);
 void ptrace_interrupted(void);

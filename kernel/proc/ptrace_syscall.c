@@ -93,8 +93,8 @@ attach_to(uint32_t tid, bool seize, uint64_t options)
 		error = p == curproc() || !ptrace_may_attach(p) ? -EPERM
 								: take_record(&pt, curproc(), l);
 		if (error == 0 && !seize)
-			proc_signal_thread_locked(l, SIGSTOP,
-						  &(struct proc_siginfo){.code = SI_KERNEL});
+			proc_signal_send(p, l, &(struct siginfo){SIGSTOP, .si_code = SI_KERNEL},
+					 NULL);
 		if (error == 0) {
 			proc_signals_update(p);
 			wakeup(&p->state); /* if it is stopped, the tracer is told */
@@ -259,6 +259,10 @@ set_area(struct ptrace *pt, uint32_t request, uint64_t which, const union area *
 		proc_signals_update_thread(pt->lwp->thread->proc, pt->lwp);
 		return 0;
 	}
+	if (request == PTRACE_SETSIGINFO) {
+		pt->info = a->info;
+		return pt->has_info ? 0 : -EINVAL;
+	}
 	switch (which) {
 	case NT_PRSTATUS:
 		if (!arch_regs_set(&a->regs, tf, &pt->lwp->thread->tls))
@@ -333,9 +337,10 @@ static int64_t
 write_area(uint32_t tid, uint32_t request, uint64_t which, uint64_t from, uint64_t room)
 {
 	union area a = {0};
-	int64_t n =
-	    get_stopped(tid, request == PTRACE_SETSIGMASK ? PTRACE_GETSIGMASK : PTRACE_GETREGSET,
-			which, &a);
+	uint32_t get = request == PTRACE_SETSIGMASK   ? PTRACE_GETSIGMASK
+		       : request == PTRACE_SETSIGINFO ? PTRACE_GETSIGINFO
+						      : PTRACE_GETREGSET;
+	int64_t n = get_stopped(tid, get, which, &a);
 
 	if (n < 0)
 		return n;
@@ -466,6 +471,8 @@ sys_ptrace(const uint64_t a[6])
 		return at == 8 ? read_area(tid, request, 0, data, at) > 0 ? 0 : -ESRCH : -EINVAL;
 	case PTRACE_SETSIGMASK:
 		return at == 8 ? write_area(tid, request, 0, data, at) : -EINVAL;
+	case PTRACE_SETSIGINFO:
+		return write_area(tid, request, 0, data, sizeof(struct siginfo));
 	case PTRACE_GETEVENTMSG:
 	case PTRACE_GETSIGINFO:
 		at = read_area(tid, request, 0, data, UINT64_MAX);

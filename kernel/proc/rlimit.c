@@ -1,16 +1,17 @@
 /*
  * rlimit.c - limits of a process: prlimit64, and its older forms.
  *
- * A child inherits them, and exec keeps them. NOFILE, FSIZE, NPROC, AS, NICE and RTPRIO are checked
- * where their resource is taken. CPU, DATA, STACK and RTTIME cannot be changed. The kernel has
- * nothing that the others limit (core files, locked memory, message queues, ...), so they take any
- * value.
+ * A child inherits them, and exec keeps them. NOFILE, FSIZE, NPROC, AS, NICE, RTPRIO and SIGPENDING
+ * are checked where their resource is taken. CPU, DATA, STACK and RTTIME cannot be changed. The
+ * kernel has nothing that the others limit (core files, locked memory, message queues, ...), so
+ * they take any value.
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/resource.h"
 #include "kernel/fs/file.h"
+#include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -29,6 +30,8 @@ rlimit_init(struct rlimit limits[RLIMIT_NLIMITS])
 	limits[RLIMIT_NOFILE] = (struct rlimit){NOFILE_CUR, FILES_MAX};
 	limits[RLIMIT_STACK] = (struct rlimit){VM_STACK_SIZE, VM_STACK_SIZE};
 	limits[RLIMIT_NICE] = limits[RLIMIT_RTPRIO] = (struct rlimit){0, 0};
+	limits[RLIMIT_SIGPENDING].rlim_cur = page_count_total() / 64; /* as Linux */
+	limits[RLIMIT_SIGPENDING].rlim_max = page_count_total() / 64;
 	limits[RLIMIT_CORE] = (struct rlimit){0, RLIM_INFINITY};
 }
 

@@ -46,34 +46,15 @@ on_signal_stack(const struct sigaltstack *s, uint64_t sp)
 	return !(s->ss_flags & SS_DISABLE) && sp - s->ss_sp <= s->ss_size && sp != s->ss_sp;
 }
 
-struct siginfo
-proc_siginfo_full(int sig, const struct proc_siginfo *from)
-{
-	struct siginfo i = {.si_signo = sig, .si_code = from->code};
-
-	if (from->code == SI_TIMER) {
-		i.si_tid = from->timer;
-		i.si_overrun = from->overrun;
-		i.si_value = from->value;
-	} else if (from->pid == 0) {
-		i.si_addr = from->addr;
-	} else {
-		i.si_pid = from->pid;
-		i.si_uid = from->uid;
-		i.si_status = from->status;
-	}
-	return i;
-}
-
 bool
 sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
-	       const struct kernel_sigaction *act, const struct proc_siginfo *info, uint64_t mask)
+	       const struct kernel_sigaction *act, const struct siginfo *info, uint64_t mask)
 {
 	struct arch_signal s = {.sig = sig,
 				.handler = act->sa_handler,
 				.restorer = act->sa_restorer,
 				.mask = mask,
-				.info = proc_siginfo_full(sig, info),
+				.info = *info,
 				.stack = curlwp()->sig_stack};
 	struct arch_sigframe frame;
 	const struct sigaltstack *stack = &curlwp()->sig_stack;
@@ -113,7 +94,8 @@ sys_rt_sigreturn(const uint64_t a[6])
 	if (copy_in(&frame, at, sizeof(frame)) != 0 || !arch_sigframe_restore(&frame, tf, &s)) {
 		CTR2(KTR_SIG, "signal frame refused: pid %u frame %#lx", p->pid, at);
 		spin_lock(&proc_lock);
-		proc_signal_fault_locked(p, SIGSEGV, &(struct proc_siginfo){SI_KERNEL, .addr = at});
+		proc_signal_fault_locked(p, &(struct siginfo){SIGSEGV, .si_code = SI_KERNEL,
+							      .si_addr = at});
 		spin_unlock(&proc_lock);
 		return -EFAULT;
 	}

@@ -1,10 +1,9 @@
 /*
  * signal.c - signals: sending, and what happens before a return to user mode.
  *
- * A pending signal is a bit in sig_pending of the process, or of the thread for which it is meant,
- * with the reason in sig_infos: of a signal that is sent again meanwhile, only the first counts. A
- * thread that does not block it acts on it when it returns to user mode. thread.signalled says that
- * there is something to act on.
+ * A signal is pending for the process, or for the thread for which it is meant. Of a standard
+ * signal that is sent again meanwhile, only the first counts. A thread that does not block it acts
+ * on it when it returns to user mode. thread.signalled says that there is something to act on.
  */
 #include "kernel/abi/signal.h"
 
@@ -64,7 +63,7 @@ is_ignored(const struct proc *p, int sig)
 static uint64_t
 deliverable(const struct proc *p, const struct lwp *l)
 {
-	return (p->sig_pending | l->sig_pending) & (~l->sig_blocked | UNSTOPPABLE);
+	return (p->pending.set | l->pending.set) & (~l->sig_blocked | UNSTOPPABLE);
 }
 
 /* Has the thread to stop with its process? Not if its tracer let it go on. proc_lock held. */
@@ -91,18 +90,12 @@ proc_signals_update(struct proc *p)
 }
 
 void
-proc_signals_drop(struct proc *p, uint64_t set)
+proc_signal_child(struct proc *p, int code, int status)
 {
-	uint64_t dropped = p->sig_pending & set;
-
-	p->sig_pending &= ~set;
-	for_each_lwp(l, p)
-	{
-		dropped |= l->sig_pending & set;
-		l->sig_pending &= ~set;
-	}
-	for (; dropped != 0; dropped &= dropped - 1)
-		proc_timers_take(p, __builtin_ctzl(dropped) + 1, NULL);
+	proc_signal_send(p->parent, NULL,
+			 &(struct siginfo){SIGCHLD, .si_code = code, .si_pid = p->pid,
+					   .si_uid = p->ruid, .si_status = status},
+			 NULL);
 }
 
 /* The child p has stopped or goes on. proc_lock held. */
@@ -114,11 +107,8 @@ tell_parent(struct proc *p, int wait_status)
 	p->wait_status = wait_status;
 	p->status_new = true;
 	if (!(p->parent->sig_action[SIGCHLD - 1].sa_flags & SA_NOCLDSTOP))
-		proc_signal_info_locked(
-		    p->parent, SIGCHLD,
-		    &(struct proc_siginfo){stopped ? CLD_STOPPED : CLD_CONTINUED, p->pid,
-					   .uid = p->ruid,
-					   .status = stopped ? WSTOPSIG(wait_status) : SIGCONT});
+		proc_signal_child(p, stopped ? CLD_STOPPED : CLD_CONTINUED,
+				  stopped ? WSTOPSIG(wait_status) : SIGCONT);
 	wakeup(p->parent);
 }
 
@@ -172,57 +162,31 @@ interrupt_one(struct proc *p, int sig)
 void
 proc_signals_retarget(struct proc *p)
 {
-	for (uint64_t left = p->sig_pending; left != 0; left &= left - 1)
+	for (uint64_t left = p->pending.set; left != 0; left &= left - 1)
 		interrupt_one(p, __builtin_ctzl(left) + 1);
-}
-
-/* Keeps why sig was sent; for a fault in any case. */
-static void
-keep_info(struct proc_siginfos *s, uint64_t pending, int sig, const struct proc_siginfo *info)
-{
-	int at = BIT(sig) & FAULTS ? 0 : -1;
-
-	for (int i = PROC_SIGINFOS; i-- > 0;)
-		if (s->sig[i] == 0 || !(pending & BIT(s->sig[i])))
-			at = i;
-	for (int i = 0; i < PROC_SIGINFOS; i++)
-		if (s->sig[i] == sig)
-			s->sig[i] = 0; /* of an earlier one */
-	if (at >= 0) {
-		s->sig[at] = (uint8_t)sig;
-		s->info[at] = *info;
-	}
 }
 
 /* Takes sig, which is pending for l or for p. */
 static void
-signal_take(struct proc *p, struct lwp *l, int sig, struct proc_siginfo *info)
+signal_take(struct proc *p, struct lwp *l, int sig, struct siginfo *info)
 {
-	bool own = l->sig_pending & BIT(sig);
-	const struct proc_siginfos *s = own ? &l->sig_infos : &p->sig_infos;
-
-	*(own ? &l->sig_pending : &p->sig_pending) &= ~BIT(sig);
-	*info = (struct proc_siginfo){.code = SI_USER};
-	for (int i = 0; i < PROC_SIGINFOS; i++)
-		if (s->sig[i] == sig)
-			*info = s->info[i];
-	if (sig == SIGALRM || !list_empty(&p->timers))
-		proc_timers_take(p, sig, info);
+	sigqueue_take(l->pending.set & BIT(sig) ? &l->pending : &p->pending, sig, info);
+	proc_timers_take(p, info, false);
 }
 
-/* Sends sig to a thread, or to any of p. */
-static void
-signal_post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *info)
+int
+proc_signal_send(struct proc *p, struct lwp *l, const struct siginfo *info, struct sigqueue *own)
 {
-	uint64_t *pending = l != NULL ? &l->sig_pending : &p->sig_pending;
+	struct sigpending *to = l != NULL ? &l->pending : &p->pending;
+	int sig = info->si_signo;
 
 	SDT_CTR2(proc, , , signal_send, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
 		 "signal post: pid %u sig %d", p->pid, sig);
-	SDT_PROBE5(signal, , , signal_generate, sig, 0, info->code,
+	SDT_PROBE5(signal, , , signal_generate, sig, 0, info->si_code,
 		   ktr_intern(l != NULL ? l->thread->name : p->name),
 		   l != NULL ? l->thread->tid : p->pid);
 	if (p->state == PROC_ZOMBIE)
-		return;
+		return 0;
 	if (sig == SIGKILL) {
 		for_each_lwp(any, p) wakeup(&any->vfork_child);
 		ptrace_wake(p);
@@ -245,41 +209,40 @@ signal_post(struct proc *p, struct lwp *l, int sig, const struct proc_siginfo *i
 		SDT_CTR2(proc, , , signal_discard, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
 			 "signal ignored: pid %u sig %d", p->pid, sig);
 		proc_signals_update(p);
-		return;
+		return 0;
 	}
-	if (!(*pending & BIT(sig)))
-		keep_info(l != NULL ? &l->sig_infos : &p->sig_infos, *pending, sig, info);
-	*pending |= BIT(sig);
+	if (own == NULL && (sig >= SIGRTMIN || !(to->set & BIT(sig)))) {
+		own = sigqueue_alloc(p, sig >= SIGRTMIN || info->si_code < 0);
+		if (own == NULL && sig >= SIGRTMIN && info->si_code != SI_USER &&
+		    info->si_code != SI_KERNEL)
+			return -EAGAIN;
+	}
+	if (own != NULL && !own->queued) {
+		own->info = *info;
+		sigqueue_add(to, own);
+	}
+	to->set |= BIT(sig);
 	poll_notify(&proc_signal_news, POLLIN);
 	proc_signals_update(p);
 	if (l != NULL)
 		sleepq_interrupt(l->thread);
 	else
 		interrupt_one(p, sig);
-}
-
-void
-proc_signal_info_locked(struct proc *p, int sig, const struct proc_siginfo *info)
-{
-	signal_post(p, NULL, sig, info);
-}
-
-void
-proc_signal_thread_locked(struct lwp *l, int sig, const struct proc_siginfo *info)
-{
-	signal_post(l->thread->proc, l, sig, info);
+	return 0;
 }
 
 void
 proc_signal_locked(struct proc *p, int sig)
 {
-	proc_signal_info_locked(p, sig, &(struct proc_siginfo){.code = SI_KERNEL});
+	proc_signal_send(p, NULL, &(struct siginfo){sig, .si_code = SI_KERNEL}, NULL);
 }
 
 void
-proc_signal_fault_locked(struct proc *p, int sig, const struct proc_siginfo *info)
+proc_signal_fault_locked(struct proc *p, const struct siginfo *info)
 {
 	struct lwp *l = curlwp();
+	int sig = info->si_signo;
+	struct siginfo earlier;
 
 	if ((l->sig_blocked | p->sig_ignored) & BIT(sig)) {
 		l->sig_blocked &= ~BIT(sig);
@@ -287,8 +250,10 @@ proc_signal_fault_locked(struct proc *p, int sig, const struct proc_siginfo *inf
 		p->sig_caught &= ~BIT(sig);
 		p->sig_action[sig - 1] = (struct kernel_sigaction){SIG_DFL};
 	}
-	l->sig_pending &= ~BIT(sig); /* this reason counts */
-	signal_post(p, l, sig, info);
+	if (l->pending.set & BIT(sig))
+		sigqueue_take(&l->pending, sig, &earlier); /* this reason counts */
+	l->fault.kept = true;
+	proc_signal_send(p, l, info, l->fault.queued ? NULL : &l->fault);
 }
 
 void
@@ -359,7 +324,7 @@ proc_signal_self(int sig)
 	if (curproc() == NULL)
 		return;
 	spin_lock(&proc_lock);
-	proc_signal_thread_locked(curlwp(), sig, &(struct proc_siginfo){.code = SI_KERNEL});
+	proc_signal_send(curproc(), curlwp(), &(struct siginfo){sig, .si_code = SI_KERNEL}, NULL);
 	spin_unlock(&proc_lock);
 }
 
@@ -428,22 +393,13 @@ is_elsewhere(const struct arch_trapframe *tf, uint64_t pc, enum syscall_restart 
 	return call != RESTART_NOT && (arch_tf_pc(tf) != pc || interrupted_call(tf) != call);
 }
 
-/* Takes the next signal to act on. 0: none. proc_lock held. */
+/* The first signal of those of the thread, then of its process. 0: none. */
 static int
-take_signal(struct proc *p, struct lwp *l, struct proc_siginfo *info)
+first_of(uint64_t own, uint64_t shared)
 {
-	uint64_t set = deliverable(p, l);
-	int sig;
+	uint64_t set = own != 0 ? own : shared;
 
-	if (set == 0)
-		return 0;
-	/* First what must not wait, and faults, whose handlers see the registers of the fault. */
-	sig = (set & BIT(SIGKILL))  ? SIGKILL
-	      : (set & FAULTS) != 0 ? __builtin_ctzl(set & FAULTS) + 1
-				    : __builtin_ctzl(set) + 1;
-	signal_take(p, l, sig, info);
-	proc_signals_update(p);
-	return sig;
+	return set != 0 ? __builtin_ctzl(set) + 1 : 0;
 }
 
 int
@@ -451,16 +407,25 @@ proc_signal_take(uint64_t set, struct siginfo *info)
 {
 	struct proc *p = curproc();
 	struct lwp *l = curlwp();
-	uint64_t found = (p->sig_pending | l->sig_pending) & set;
-	int sig = found != 0 ? __builtin_ctzl(found) + 1 : 0;
-	struct proc_siginfo brief;
+	int sig = first_of(set & l->pending.set, set & p->pending.set);
 
-	if (sig == 0)
-		return 0;
-	signal_take(p, l, sig, &brief);
-	proc_signals_update(p);
-	*info = proc_siginfo_full(sig, &brief);
+	if (sig != 0) {
+		signal_take(p, l, sig, info);
+		proc_signals_update(p);
+	}
 	return sig;
+}
+
+/* Takes the next signal to act on. 0: none. proc_lock held. */
+static int
+take_signal(struct proc *p, struct lwp *l, struct siginfo *info)
+{
+	uint64_t set = deliverable(p, l);
+
+	/* First what must not wait, and faults, whose handlers see the registers of the fault. */
+	if (set & (BIT(SIGKILL) | FAULTS))
+		set &= set & BIT(SIGKILL) ? BIT(SIGKILL) : FAULTS;
+	return set != 0 ? proc_signal_take(set, info) : 0;
 }
 
 /*
@@ -468,7 +433,7 @@ proc_signal_take(uint64_t set, struct siginfo *info)
  * die.
  */
 static bool
-run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct proc_siginfo *info)
+run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct siginfo *info)
 {
 	struct lwp *l = curlwp();
 	struct kernel_sigaction act = p->sig_action[sig - 1];
@@ -482,10 +447,10 @@ run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct pro
 		p->sig_action[sig - 1].sa_handler = SIG_DFL;
 	}
 	spin_unlock(&proc_lock);
-	SDT_CTR4(proc, , , signal_handle, SDT_ARGS3(sig, info->code, act.sa_handler), KTR_SIG,
-		 "signal handle: pid %u sig %d code %d handler %#lx", p->pid, sig, info->code,
+	SDT_CTR4(proc, , , signal_handle, SDT_ARGS3(sig, info->si_code, act.sa_handler), KTR_SIG,
+		 "signal handle: pid %u sig %d code %d handler %#lx", p->pid, sig, info->si_code,
 		 act.sa_handler);
-	SDT_PROBE5(signal, , , signal_deliver, sig, 0, info->code, act.sa_handler, act.sa_flags);
+	SDT_PROBE5(signal, , , signal_deliver, sig, 0, info->si_code, act.sa_handler, act.sa_flags);
 	good = sigframe_enter(p, tf, sig, &act, info, mask);
 	spin_lock(&proc_lock);
 	return good;
@@ -497,7 +462,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 	struct proc *p = curproc();
 	struct lwp *l = curlwp();
 	enum syscall_restart call;
-	struct proc_siginfo info;
+	struct siginfo info;
 	bool any = false;
 	uint64_t pc = arch_tf_pc(tf);
 	int sig;
@@ -560,10 +525,10 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			continue;
 		}
 		spin_unlock(&proc_lock);
-		SDT_CTR3(proc, , , signal_handle, SDT_ARGS3(sig, info.code, (uint64_t)SIG_DFL),
+		SDT_CTR3(proc, , , signal_handle, SDT_ARGS3(sig, info.si_code, (uint64_t)SIG_DFL),
 			 KTR_SIG, "signal deliver: pid %u sig %d name %s", p->pid, sig,
 			 ktr_intern(p->name));
-		SDT_PROBE5(signal, , , signal_deliver, sig, 0, info.code, (uint64_t)SIG_DFL, 0);
+		SDT_PROBE5(signal, , , signal_deliver, sig, 0, info.si_code, (uint64_t)SIG_DFL, 0);
 		do_group_exit(sig);
 	}
 	/* Another thread may have taken the signal: nothing has happened to the call. */

@@ -27,20 +27,13 @@ allowed(const struct proc *p)
 	       self->ruid == p->ruid || self->ruid == p->suid;
 }
 
-/* Sends sig, if it is not 0, to p or its thread l. 0 or -EPERM. proc_lock held. */
+/* Sends what info tells of, if its signal is not 0, to p or its thread l. proc_lock held. */
 static int
-kill_send(struct proc *p, struct lwp *l, int sig)
+kill_send(struct proc *p, struct lwp *l, const struct siginfo *info)
 {
-	const struct proc *self = curproc();
-	struct proc_siginfo info = {l != NULL ? SI_TKILL : SI_USER, self->pid, .uid = self->ruid};
-
 	if (!allowed(p))
 		return -EPERM;
-	if (sig != 0 && l != NULL)
-		proc_signal_thread_locked(l, sig, &info);
-	else if (sig != 0)
-		proc_signal_info_locked(p, sig, &info);
-	return 0;
+	return info->si_signo != 0 ? proc_signal_send(p, l, info, NULL) : 0;
 }
 
 /*
@@ -48,7 +41,7 @@ kill_send(struct proc *p, struct lwp *l, int sig)
  * signal, even if that is none. proc_lock held.
  */
 static int64_t
-kill_many(int64_t pid, int sig)
+kill_many(int64_t pid, const struct siginfo *info)
 {
 	uint32_t group = pid == 0 ? curproc()->pgid : (uint32_t)-pid;
 	int64_t r = -ESRCH;
@@ -58,61 +51,109 @@ kill_many(int64_t pid, int sig)
 
 		if (!match)
 			continue;
-		int error = kill_send(p, NULL, sig);
+		int error = kill_send(p, NULL, info);
 		if (r != 0)
 			r = pid == -1 ? 0 : error;
 	}
 	return r;
 }
 
-int64_t
-sys_kill(const uint64_t a[6])
+static int64_t
+kill_processes(int32_t pid, const struct siginfo *info)
 {
-	int32_t pid = (int32_t)a[0];
 	int64_t r = -ESRCH;
-	int sig = (int)a[1];
 	struct proc *p;
 
-	if (sig < 0 || sig > NSIG)
+	if (info->si_signo < 0 || info->si_signo > NSIG)
 		return -EINVAL;
 	spin_lock(&proc_lock);
 	p = pid > 0 ? proc_find((uint32_t)pid) : NULL;
 	if (pid <= 0)
-		r = kill_many(pid, sig);
+		r = kill_many(pid, info);
 	else if (p != NULL)
-		r = kill_send(p, NULL, sig);
+		r = kill_send(p, NULL, info);
 	spin_unlock(&proc_lock);
 	return r;
 }
 
 /* Signals a thread; tgid 0: whatever its process. */
 static int64_t
-kill_thread(int32_t tgid, int32_t tid, int sig)
+kill_thread(int32_t tgid, int32_t tid, const struct siginfo *info)
 {
 	int64_t r = -ESRCH;
 
-	if (sig < 0 || sig > NSIG || tid <= 0 || tgid < 0)
+	if (info->si_signo < 0 || info->si_signo > NSIG || tid <= 0 || tgid < 0)
 		return -EINVAL;
 	spin_lock(&proc_lock);
 	for_each_proc (p) {
 		if (tgid != 0 && p->pid != (uint32_t)tgid)
 			continue;
-		for_each_lwp(l, p) if (l->thread->tid == (uint32_t)tid) r = kill_send(p, l, sig);
+		for_each_lwp(l, p) if (l->thread->tid == (uint32_t)tid) r = kill_send(p, l, info);
 	}
 	spin_unlock(&proc_lock);
 	return r;
 }
 
+static struct siginfo
+from_self(uint64_t sig, int code)
+{
+	return (struct siginfo){(int)sig, .si_code = code, .si_pid = curproc()->pid,
+				.si_uid = curproc()->ruid};
+}
+
+int64_t
+sys_kill(const uint64_t a[6])
+{
+	struct siginfo info = from_self(a[1], SI_USER);
+
+	return kill_processes((int32_t)a[0], &info);
+}
+
 int64_t
 sys_tkill(const uint64_t a[6])
 {
-	return kill_thread(0, (int32_t)a[0], (int)a[1]);
+	struct siginfo info = from_self(a[1], SI_TKILL);
+
+	return kill_thread(0, (int32_t)a[0], &info);
 }
 
 int64_t
 sys_tgkill(const uint64_t a[6])
 {
-	return (int32_t)a[0] > 0 ? kill_thread((int32_t)a[0], (int32_t)a[1], (int)a[2]) : -EINVAL;
+	struct siginfo info = from_self(a[2], SI_TKILL);
+
+	return (int32_t)a[0] > 0 ? kill_thread((int32_t)a[0], (int32_t)a[1], &info) : -EINVAL;
+}
+
+/* What the caller says of a signal. -EPERM: only to itself that the kernel, or kill(), sent it. */
+static int
+take_siginfo(uint64_t from, uint64_t sig, uint32_t to, struct siginfo *info)
+{
+	if (copy_in(info, from, sizeof(*info)) != 0)
+		return -EFAULT;
+	info->si_signo = (int)sig;
+	return (info->si_code >= 0 || info->si_code == SI_TKILL) && curthread()->tid != to ? -EPERM
+											   : 0;
+}
+
+int64_t
+sys_rt_sigqueueinfo(const uint64_t a[6])
+{
+	struct siginfo info;
+	int error = take_siginfo(a[2], a[1], (uint32_t)a[0], &info);
+
+	return error != 0 ? error : kill_processes((int32_t)a[0], &info);
+}
+
+int64_t
+sys_rt_tgsigqueueinfo(const uint64_t a[6])
+{
+	struct siginfo info;
+	int error = take_siginfo(a[3], a[2], (uint32_t)a[1], &info);
+
+	if (error == 0 && (int32_t)a[0] <= 0)
+		error = -EINVAL;
+	return error != 0 ? error : kill_thread((int32_t)a[0], (int32_t)a[1], &info);
 }
 
 int64_t
@@ -158,8 +199,8 @@ set_mask(uint64_t mask)
 	spin_lock(&proc_lock);
 	self->sig_blocked = mask & ~UNSTOPPABLE;
 	proc_signals_update_thread(p, self);
-	if (p->sig_pending & self->sig_blocked)
-		for_each_lwp(l, p) if (l != self && (p->sig_pending & self->sig_blocked &
+	if (p->pending.set & self->sig_blocked)
+		for_each_lwp(l, p) if (l != self && (p->pending.set & self->sig_blocked &
 						     ~l->sig_blocked)) sleepq_interrupt(l->thread);
 	spin_unlock(&proc_lock);
 }
@@ -185,9 +226,9 @@ int64_t
 sys_rt_sigpending(const uint64_t a[6])
 {
 	const struct lwp *l = curlwp();
-	uint64_t set = __atomic_load_n(&curproc()->sig_pending, __ATOMIC_RELAXED);
+	uint64_t set = __atomic_load_n(&curproc()->pending.set, __ATOMIC_RELAXED);
 
-	set = (set | __atomic_load_n(&l->sig_pending, __ATOMIC_RELAXED)) & l->sig_blocked;
+	set = (set | __atomic_load_n(&l->pending.set, __ATOMIC_RELAXED)) & l->sig_blocked;
 
 	if (a[1] > sizeof(set))
 		return -EINVAL;
@@ -199,7 +240,7 @@ static int64_t
 wait_for_signal(void)
 {
 	spin_lock(&proc_lock);
-	while (sleep_on(&curlwp()->sig_pending, &proc_lock, "pause", SLEEP_INTR, DEADLINE_NEVER) ==
+	while (sleep_on(&curlwp()->pending.set, &proc_lock, "pause", SLEEP_INTR, DEADLINE_NEVER) ==
 	       0)
 		;
 	spin_unlock(&proc_lock);
@@ -270,7 +311,7 @@ sys_rt_sigtimedwait(const uint64_t a[6])
 		l->sig_blocked = mask & ~set; /* so that one of the set ends the sleep */
 		l->sig_awaited = set;
 		proc_signals_update(p);
-		r = sleep_on(&l->sig_pending, &proc_lock, "sigwait", SLEEP_INTR, deadline);
+		r = sleep_on(&l->pending.set, &proc_lock, "sigwait", SLEEP_INTR, deadline);
 		l->sig_blocked = mask;
 		l->sig_awaited = 0;
 	}

@@ -38,7 +38,7 @@ signal_poll(struct file *f)
 	uint64_t pending;
 
 	spin_lock(&proc_lock);
-	pending = curproc()->sig_pending | curlwp()->sig_pending;
+	pending = curproc()->pending.set | curlwp()->pending.set;
 	spin_unlock(&proc_lock);
 	return pending & mask_of(sf) ? POLLIN : 0;
 }
@@ -70,12 +70,14 @@ full(const struct siginfo *from)
 	if (from->si_code == SI_TIMER) {
 		to.ssi_tid = (uint32_t)from->si_tid;
 		to.ssi_overrun = (uint32_t)from->si_overrun;
-		to.ssi_ptr = from->si_value;
-		to.ssi_int = (int32_t)from->si_value;
 	} else {
 		to.ssi_pid = from->si_pid;
 		to.ssi_uid = from->si_uid;
-		to.ssi_status = from->si_status;
+		to.ssi_status = from->si_code > 0 ? from->si_status : 0;
+	}
+	if (from->si_code < 0) {
+		to.ssi_ptr = from->si_value;
+		to.ssi_int = (int32_t)from->si_value;
 	}
 	return to;
 }

@@ -37,7 +37,7 @@ lwp_stepping(const struct arch_trapframe *tf)
 	const struct proc *p = curproc();
 
 	return in_copy(l, tf) && !p->exiting && !l->dying &&
-	       !((p->sig_pending | l->sig_pending) & 1ul << (SIGKILL - 1));
+	       !((p->pending.set | l->pending.set) & 1ul << (SIGKILL - 1));
 }
 
 struct lwp_call *

@@ -11,6 +11,7 @@
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/ptrace.h"
 #include "kernel/procfs/procfs.h"
@@ -32,7 +33,7 @@ struct facts {
 	char name[KTR_THREAD_NAME];
 	uint64_t start_ns, switches;
 	struct cpu_time time, children_time;
-	uint64_t pending, shared_pending, blocked, ignored, caught;
+	uint64_t queued, queued_limit, pending, shared_pending, blocked, ignored, caught;
 	uint64_t rss_limit, cpus;
 	bool has_space;
 	uint64_t stack_top;
@@ -139,12 +140,14 @@ status_take(const struct procfs_node *n, struct facts *f)
 	f->fd_size = p->files != NULL ? p->files->size : 0;
 	f->threads = p->nthreads > 0 ? p->nthreads : 1;
 	f->children_time = p->children_time;
-	f->shared_pending = p->sig_pending;
+	f->queued = __atomic_load_n(&p->ui->signals, __ATOMIC_RELAXED);
+	f->queued_limit = p->limits[RLIMIT_SIGPENDING].rlim_cur;
+	f->shared_pending = p->pending.set;
 	f->ignored = p->sig_ignored;
 	f->caught = p->sig_caught;
 	f->rss_limit = p->limits[RLIMIT_RSS].rlim_cur;
 	if (that != NULL) {
-		f->pending = that->sig_pending;
+		f->pending = that->pending.set;
 		f->blocked = that->sig_blocked;
 	}
 	if (n->tid == 0 || p->thread == NULL)
@@ -252,8 +255,10 @@ procfs_status(const struct procfs_node *n, struct sbuf *out)
 	if (f.has_space)
 		sbuf_printf(out, "VmSize:\t%8lu kB\nVmRSS:\t%8lu kB\n", f.vm.size / 1024,
 			    f.vm.resident * PAGE_SIZE / 1024);
-	sbuf_printf(out, "Threads:\t%u\nSigPnd:\t%016lx\nShdPnd:\t%016lx\nSigBlk:\t%016lx\n",
-		    f.threads, f.pending, f.shared_pending, f.blocked);
+	sbuf_printf(
+	    out,
+	    "Threads:\t%u\nSigQ:\t%lu/%lu\nSigPnd:\t%016lx\nShdPnd:\t%016lx\nSigBlk:\t%016lx\n",
+	    f.threads, f.queued, f.queued_limit, f.pending, f.shared_pending, f.blocked);
 	sbuf_printf(out, "SigIgn:\t%016lx\nSigCgt:\t%016lx\n", f.ignored, f.caught);
 	sbuf_printf(out, "Cpus_allowed:\t%lx\nCpus_allowed_list:\t",
 		    ncpus < 64 ? f.cpus & ((1ul << ncpus) - 1) : f.cpus);

@@ -41,6 +41,9 @@ int arguments_as_executed(int argc, char *argv[]);
 void test_signals(void);
 int signals_as_executed(void);
 
+/* queue.c: the same on Linux. */
+void test_queue(void);
+
 /* threads.c */
 void test_threads(void);
 int threads_as_executed(const char *pid);

@@ -88,6 +88,13 @@ execute_self(const char *word)
 	return await(pid);
 }
 
+static const struct {
+	const char *word;
+	void (*test)(void);
+} parts[] = {{"admin", test_admin},   {"locks", test_locks}, {"devs", test_devs},
+	     {"ptrace", test_ptrace}, {"ptys", test_ptys},   {"proc", test_proc},
+	     {"queue", test_queue}};
+
 int
 main(int argc, char *argv[])
 {
@@ -114,10 +121,6 @@ main(int argc, char *argv[])
 		return maps_are(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "compute") == 0)
 		return workers_compute(atof(argv[2]));
-	if (argc == 2 && strcmp(argv[1], "admin") == 0) {
-		test_admin();
-		return 0;
-	}
 	if (argc == 2 && strcmp(argv[1], "sched") == 0) {
 		test_sched();
 		test_rt();
@@ -147,35 +150,22 @@ main(int argc, char *argv[])
 		test_texts();
 		return 0;
 	}
-	if (argc == 2 && strcmp(argv[1], "locks") == 0) {
-		test_locks();
-		return 0;
-	}
 	if (argc > 2 && strcmp(argv[1], "words") == 0) {
 		for (int i = 2; i < argc; i++)
 			printf("%s%c", argv[i], i < argc - 1 ? ' ' : '\n');
 		return 0;
 	}
-	if (argc == 2 && strcmp(argv[1], "devs") == 0) {
-		test_devs();
-		return 0;
-	}
-	if (argc == 2 && strcmp(argv[1], "ptrace") == 0) {
-		test_ptrace();
-		return 0;
-	}
-	if (argc == 2 && strcmp(argv[1], "ptys") == 0) {
-		test_ptys();
-		return 0;
-	}
-	if (argc == 2 && strcmp(argv[1], "proc") == 0) {
-		test_proc();
-		return 0;
+	for (size_t i = 0; argc == 2 && i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (strcmp(argv[1], parts[i].word) == 0) {
+			parts[i].test();
+			return 0;
+		}
 	}
 	brief = argc == 2 && strcmp(argv[1], "brief") == 0;
 	test_fpu();
 	test_calls();
 	test_signals();
+	test_queue();
 	test_files();
 	test_links();
 	test_events();
