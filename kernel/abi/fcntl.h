@@ -60,14 +60,17 @@ struct flock {
 #define F_DUPFD_CLOEXEC 1030
 #define F_GETPIPE_SZ    1032
 
-#define S_IFMT      0170000
-#define S_IFIFO     0010000
-#define S_IFCHR     0020000
-#define S_IFDIR     0040000
-#define S_IFBLK     0060000
-#define S_IFREG     0100000
-#define S_IFLNK     0120000
-#define S_IFSOCK    0140000
+#define S_IFMT   0170000
+#define S_IFIFO  0010000
+#define S_IFCHR  0020000
+#define S_IFDIR  0040000
+#define S_IFBLK  0060000
+#define S_IFREG  0100000
+#define S_IFLNK  0120000
+#define S_IFSOCK 0140000
+#define S_ISUID  04000 /* who executes it has the owner's rights, */
+#define S_ISGID  02000 /* the group's; in a directory: what is made has its group */
+
 #define S_ISDIR(m)  (((m)&S_IFMT) == S_IFDIR)
 #define S_ISREG(m)  (((m)&S_IFMT) == S_IFREG)
 #define S_ISCHR(m)  (((m)&S_IFMT) == S_IFCHR)

@@ -324,7 +324,7 @@ tty_ioctl(struct file *f, unsigned request, uint64_t arg)
 	struct tty *t = f->priv;
 
 	/* /dev/tty opens a session's terminal for reading, too. */
-	if (request == TIOCSCTTY && (f->flags & O_ACCMODE) == O_WRONLY && curproc()->uid != 0)
+	if (request == TIOCSCTTY && (f->flags & O_ACCMODE) == O_WRONLY && !capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	return t->hung ? -EIO : tty_request(t, false, request, arg);
 }

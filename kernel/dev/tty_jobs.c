@@ -120,7 +120,7 @@ take_tty(struct tty *t, bool steal)
 		return -EPERM;
 	spin_lock(&sessions_lock);
 	own = find_tty(p->sid, false);
-	if (own == NULL && !t->hung && (t->sid == 0 || (steal && p->uid == 0))) {
+	if (own == NULL && !t->hung && (t->sid == 0 || (steal && capable(CAP_SYS_ADMIN)))) {
 		if (t->sid == 0)
 			tty_ref(t);
 		set_session(t, p->sid, p->pgid);
@@ -218,7 +218,7 @@ tty_may_change(struct tty *t)
 
 	if (error != 1)
 		return error;
-	return p->uid == 0 || p->uid == t->fg_uid ? 0 : -EPERM;
+	return capable(CAP_SYS_ADMIN) || p->uid == t->fg_uid ? 0 : -EPERM;
 }
 
 /* The terminal must be the session's own. */

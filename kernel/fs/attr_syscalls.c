@@ -1,6 +1,5 @@
 /*
- * attr_syscalls.c - system calls that change a file's size, rights, owner and time. Set-user-id
- * bits do not exist. Locking: none.
+ * attr_syscalls.c - system calls that change a file's size, rights, owner and time. Locking: none.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"

@@ -29,7 +29,7 @@ struct dev_ops {
 	int64_t (*ioctl)(struct file *f, unsigned request, uint64_t arg);
 	uint32_t mode;   /* permission bits */
 	uint64_t device; /* its number, where Linux's is known; 0: some other */
-	bool root_only;  /* only user 0 may open it; others get -EPERM */
+	bool root_only;  /* only CAP_SYS_ADMIN may open it; others get -EPERM */
 };
 
 /*

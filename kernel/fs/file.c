@@ -266,6 +266,8 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 		return -EBADF;
 	if (vn->ops->write == NULL)
 		return -EINVAL;
+	if ((vn->mode & (S_ISUID | S_ISGID)) && !capable(CAP_FSETID))
+		vnode_drop_set_ids(vn);
 	n = file_move_bytes(f, u, off, vn->ops->write);
 	SDT_CTR3(vfs, , , write, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);

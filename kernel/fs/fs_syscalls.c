@@ -251,7 +251,7 @@ do_mknodat(uint64_t dirfd, uint64_t upath, uint32_t mode, uint32_t rdev)
 	if (error == 0)
 		error = take_path(&p, dirfd, upath);
 	if (error == 0)
-		vnode_unref(vnode_mknod(p.cwd, p.text, kind | (mode & 01777 & ~proc_umask()), rdev,
+		vnode_unref(vnode_mknod(p.cwd, p.text, kind | (mode & 07777 & ~proc_umask()), rdev,
 					&error));
 	return error;
 }
@@ -339,9 +339,8 @@ do_linkat(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, uint64
 
 	if (flags & ~(uint64_t)(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH))
 		return -EINVAL;
-	if ((flags & AT_EMPTY_PATH) && proc_user() != 0)
-		return -ENOENT; /* Linux: CAP_DAC_READ_SEARCH; a descriptor shows no way to the file
-				 */
+	if ((flags & AT_EMPTY_PATH) && !capable(CAP_DAC_READ_SEARCH))
+		return -ENOENT; /* a descriptor shows no way to the file */
 	vn = vnode_of_user(from_fd, ufrom,
 			   (flags & AT_EMPTY_PATH) |
 			       (flags & AT_SYMLINK_FOLLOW ? 0 : AT_SYMLINK_NOFOLLOW),
@@ -459,7 +458,7 @@ sys_chroot(const uint64_t a[6])
 	if (vn == NULL)
 		return error;
 	error = S_ISDIR(vn->mode) ? vnode_access(vn, VNODE_EXEC) : -ENOTDIR;
-	if (error == 0 && proc_user() != 0)
+	if (error == 0 && !capable(CAP_SYS_CHROOT))
 		error = -EPERM;
 	CTR2(KTR_VFS, "chroot: path %s error %d", vfs_trace_name(p.text), -error);
 	vnode_unref(error == 0 ? vfs_change_root(vn) : vn);

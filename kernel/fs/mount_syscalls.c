@@ -44,7 +44,7 @@ sys_mount(const uint64_t a[6])
 	struct vnode *dir;
 	int error = 0;
 
-	if (proc_user() != 0)
+	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	if (a[0] != 0 && copy_in_str(source, a[0], sizeof(source)) == -EFAULT)
 		return -EFAULT;
@@ -73,7 +73,7 @@ sys_umount2(const uint64_t a[6])
 	struct vnode *dir;
 	int error;
 
-	if (proc_user() != 0)
+	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	if (a[1] & ~(uint64_t)(MNT_FORCE | MNT_DETACH | UMOUNT_NOFOLLOW))
 		return -EINVAL;

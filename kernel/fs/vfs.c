@@ -172,11 +172,12 @@ create_locked(const struct walk *w, const struct kind *kind, struct vnode **vn)
 		return error;
 	if (w->want_dir && !S_ISDIR(mode))
 		return kind->to_open ? -EISDIR : -ENOENT;
-	if ((S_ISCHR(mode) || S_ISBLK(mode)) && proc_user() != 0)
+	if ((S_ISCHR(mode) || S_ISBLK(mode)) && !capable(CAP_MKNOD))
 		return -EPERM;
 	*vn = make_vnode(kind);
 	if (*vn == NULL)
 		return -ENOSPC;
+	vnode_inherit(*vn, w->dir);
 	error = dir_link(w->dir, *vn, w->name);
 	if (error == 0)
 		vnode_ref(*vn);

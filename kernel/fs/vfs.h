@@ -94,7 +94,7 @@ struct vnode {
 	uint32_t uid, gid;  /* [a] */
 	struct uidinfo *ui; /* [c] the user to whom vnode, name and data are counted */
 	bool fixed;         /* [c] directory: only the kernel adds and removes names */
-	bool root_only;     /* [c] all users but 0 get EPERM, whatever the mode says */
+	bool root_only;     /* [c] who has no CAP_SYS_ADMIN gets EPERM, whatever the mode says */
 	bool nameless;      /* [c] not in the tree: made for each look-up; holds `parent` */
 	int32_t flocks; /* locks of flock(): how many that share; -1: one (flock.c: flock_mutex) */
 	struct record_lock *locks; /* those of fcntl(), by their start (flock.c: flock_mutex) */
@@ -269,7 +269,7 @@ uint64_t vnode_size(struct vnode *vn);
 #define VNODE_EXEC  1
 #define VNODE_WRITE 2
 #define VNODE_READ  4
-/* May the user do `want`? 0, -EACCES, or -EPERM if only user 0 may. Any context. */
+/* May the user do `want`? 0, -EACCES, or -EPERM if only CAP_SYS_ADMIN may. Any context. */
 int vnode_access(const struct vnode *vn, unsigned want);
 /* The same of the process's real user and group. */
 int vnode_access_real(const struct vnode *vn, unsigned want);
@@ -280,12 +280,16 @@ int vnode_may_execute(const struct vnode *vn);
 
 /*
  * Sets the permission bits; owner and group (UINT32_MAX: as it is); the time of the last change, in
- * ns of clock_real_ns(). 0, or -EPERM: the user is neither the owner nor 0. Only user 0 gives files
- * away, or to a group that is not its own.
+ * ns of clock_real_ns(). 0, or -EPERM: the user is neither the owner nor has CAP_FOWNER. Only
+ * CAP_CHOWN gives files away, or to a group that is not its own.
  */
 int vnode_chmod(struct vnode *vn, uint32_t mode);
 int vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid);
 int vnode_set_mtime(struct vnode *vn, uint64_t real_ns);
+/* The file is no longer what its owner has made: takes its set-id bits. */
+void vnode_drop_set_ids(struct vnode *vn);
+/* A new vnode in dir: in a directory with S_ISGID, it is of the directory's group. */
+void vnode_inherit(struct vnode *vn, const struct vnode *dir);
 /* Makes the file's time that of now, whoever the user is. 0. */
 int vnode_touch(struct vnode *vn);
 void vnode_stat(struct vnode *vn, struct stat *st);

@@ -22,7 +22,8 @@ may_remove(const struct walk *w, const struct vnode *vn)
 {
 	uint32_t user = proc_user();
 
-	if ((w->dir->mode & STICKY) && user != 0 && user != vn->uid && user != w->dir->uid)
+	if ((w->dir->mode & STICKY) && user != vn->uid && user != w->dir->uid &&
+	    !capable(CAP_FOWNER))
 		return -EPERM;
 	return vn->fixed || vn->cover != NULL || vn->dev != w->dir->dev ? -EBUSY : 0;
 }

@@ -40,7 +40,7 @@ vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data)
 	if (vn == NULL)
 		return NULL;
 	vn->refs = 1;
-	vn->mode = mode & (S_IFMT | 01777); /* set-user-id bits do not exist */
+	vn->mode = mode & (S_IFMT | 07777);
 	vn->uid = proc_user();
 	vn->gid = proc_group();
 	vn->ui = ui;
@@ -231,34 +231,40 @@ dir_next_below(const struct vnode *root, const struct vname *n)
 	return next != &dir->children ? list_entry(next, struct vname, sibling) : NULL;
 }
 
+/* caps: the rights of who asks. */
 static int
-access(const struct vnode *vn, uint32_t user, bool (*in_group)(uint32_t gid), unsigned want)
+access(const struct vnode *vn, uint32_t user, uint64_t caps, bool (*in_group)(uint32_t gid),
+       unsigned want)
 {
 	uint32_t bits = user == vn->uid     ? vn->mode >> 6
 			: in_group(vn->gid) ? vn->mode >> 3
 					    : vn->mode;
+	bool is_dir = S_ISDIR(vn->mode);
 
-	if (user == 0) {
-		/* User 0 may do anything, except execute a file that nobody may execute. */
-		if (!(want & VNODE_EXEC) || S_ISDIR(vn->mode) || (vn->mode & 0111) != 0)
-			return 0;
-		return -EACCES;
-	}
-	if (vn->root_only)
+	if (vn->root_only && !(caps & 1ul << CAP_SYS_ADMIN))
 		return -EPERM;
-	return (bits & want) == want ? 0 : -EACCES;
+	if ((bits & want) == want)
+		return 0;
+	/* Nobody executes a file that nobody may execute. */
+	if ((caps & 1ul << CAP_DAC_OVERRIDE) &&
+	    (!(want & VNODE_EXEC) || is_dir || (vn->mode & 0111) != 0))
+		return 0;
+	if ((caps & 1ul << CAP_DAC_READ_SEARCH) &&
+	    (is_dir ? !(want & VNODE_WRITE) : want == VNODE_READ))
+		return 0;
+	return -EACCES;
 }
 
 int
 vnode_access(const struct vnode *vn, unsigned want)
 {
-	return access(vn, proc_user(), proc_in_group, want);
+	return access(vn, proc_user(), proc_caps(), proc_in_group, want);
 }
 
 int
 vnode_access_real(const struct vnode *vn, unsigned want)
 {
-	return access(vn, proc_real_user(), proc_in_real_group, want);
+	return access(vn, proc_real_user(), proc_real_caps(), proc_in_real_group, want);
 }
 
 static bool
@@ -270,7 +276,7 @@ in_no_group(uint32_t gid)
 int
 vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want)
 {
-	return access(vn, user, in_no_group, want);
+	return access(vn, user, user == 0 ? CAP_ALL : 0, in_no_group, want);
 }
 
 int
@@ -382,13 +388,41 @@ pager_id(const void *object)
 
 const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref, pager_id};
 
-/* Is the user the owner, or 0? */
+/* May the user change the file's attributes? */
 static bool
 owns(const struct vnode *vn)
 {
 	if (vn->nameless)
 		return false; /* it would be forgotten */
-	return proc_user() == 0 || proc_user() == __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
+	return proc_user() == __atomic_load_n(&vn->uid, __ATOMIC_RELAXED) || capable(CAP_FOWNER);
+}
+
+/* mode without the bit that gives a group which is not the user's. */
+static uint32_t
+own_group_only(uint32_t mode, uint32_t gid)
+{
+	return proc_in_group(gid) || capable(CAP_FSETID) ? mode : mode & ~S_ISGID;
+}
+
+void
+vnode_drop_set_ids(struct vnode *vn)
+{
+	uint32_t bits = S_ISUID | (vn->mode & 010 ? S_ISGID : 0);
+
+	if (vn->mode & bits)
+		__atomic_fetch_and(&vn->mode, ~bits, __ATOMIC_RELAXED);
+}
+
+void
+vnode_inherit(struct vnode *vn, const struct vnode *dir)
+{
+	if (!(dir->mode & S_ISGID))
+		return;
+	vn->gid = dir->gid;
+	if (S_ISDIR(vn->mode))
+		vn->mode |= S_ISGID;
+	else if (vn->mode & 010)
+		vn->mode = own_group_only(vn->mode, vn->gid);
 }
 
 int
@@ -396,24 +430,28 @@ vnode_chmod(struct vnode *vn, uint32_t mode)
 {
 	if (!owns(vn))
 		return -EPERM;
+	mode = own_group_only(mode & 07777, vn->gid);
 	CTR2(KTR_VFS, "chmod: ino %lu mode %#o", vn->ino, mode);
-	__atomic_store_n(&vn->mode, (vn->mode & S_IFMT) | (mode & 01777), __ATOMIC_RELAXED);
+	__atomic_store_n(&vn->mode, (vn->mode & S_IFMT) | mode, __ATOMIC_RELAXED);
 	return 0;
 }
 
 int
 vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid)
 {
-	if (uid == UINT32_MAX)
-		uid = vn->uid;
-	if (gid == UINT32_MAX)
-		gid = vn->gid;
-	if (!owns(vn) ||
-	    (proc_user() != 0 && (uid != vn->uid || (gid != vn->gid && !proc_in_group(gid)))))
+	bool own = proc_user() == vn->uid;
+	bool give = uid != UINT32_MAX && !(own && uid == vn->uid);
+	bool move = gid != UINT32_MAX && !(own && (gid == vn->gid || proc_in_group(gid)));
+
+	if (vn->nameless || ((give || move) && !capable(CAP_CHOWN)))
 		return -EPERM;
+	uid = uid != UINT32_MAX ? uid : vn->uid;
+	gid = gid != UINT32_MAX ? gid : vn->gid;
 	CTR3(KTR_VFS, "chown: ino %lu uid %u gid %u", vn->ino, uid, gid);
 	__atomic_store_n(&vn->uid, uid, __ATOMIC_RELAXED);
 	__atomic_store_n(&vn->gid, gid, __ATOMIC_RELAXED);
+	if (!S_ISDIR(vn->mode))
+		vnode_drop_set_ids(vn);
 	return 0;
 }
 
@@ -435,6 +473,8 @@ vnode_truncate(struct vnode *vn, uint64_t size)
 
 	if (error != 0)
 		return error;
+	if (!capable(CAP_FSETID))
+		vnode_drop_set_ids(vn);
 	error = vn->ops->truncate(vn, size);
 	vnode_write_end(vn);
 	return error;

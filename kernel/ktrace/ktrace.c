@@ -114,7 +114,7 @@ ktrace_take(struct request *q)
 static bool
 may_trace(const struct proc *p)
 {
-	return curproc()->uid == 0 ||
+	return capable(CAP_SYS_PTRACE) ||
 	       (proc_may_trace(p) && !(p->trace != NULL && (p->trace->facs & KTRFAC_ROOT)));
 }
 
@@ -175,7 +175,7 @@ set_one(struct request *q, struct proc *p)
 	if (!inherit || spare != NULL)
 		__atomic_store_n(&t->facs,
 				 t->facs | q->facs | ALWAYS |
-				     (curproc()->uid == 0 ? KTRFAC_ROOT : 0),
+				     (capable(CAP_SYS_PTRACE) ? KTRFAC_ROOT : 0),
 				 __ATOMIC_SEQ_CST);
 }
 

@@ -33,7 +33,7 @@ halt(void)
 int64_t
 sys_reboot(const uint64_t a[6])
 {
-	if (curproc()->uid != 0)
+	if (!capable(CAP_SYS_BOOT))
 		return -EPERM;
 	if ((uint32_t)a[0] != REBOOT_MAGIC1 ||
 	    ((uint32_t)a[1] != REBOOT_MAGIC2 && (uint32_t)a[1] != REBOOT_MAGIC2A &&
@@ -61,7 +61,7 @@ take_name(const uint64_t a[6], int (*set)(const char *name))
 {
 	char name[UTSNAME_SIZE] = "";
 
-	if (curproc()->uid != 0)
+	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	if ((int32_t)a[1] < 0 || a[1] >= sizeof(name))
 		return -EINVAL;
@@ -147,7 +147,7 @@ sys_syslog(const uint64_t a[6])
 	static bool was_quiet;
 	uint64_t end, at;
 
-	if (a[0] != SYSLOG_READ_ALL && a[0] != SYSLOG_SIZE_BUFFER && curproc()->uid != 0)
+	if (a[0] != SYSLOG_READ_ALL && a[0] != SYSLOG_SIZE_BUFFER && !capable(CAP_SYSLOG))
 		return -EPERM;
 	switch (a[0]) {
 	case SYSLOG_CLOSE:

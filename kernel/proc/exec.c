@@ -140,7 +140,7 @@ args_length(const struct args *s)
  */
 static int
 build_stack(struct vmspace *vm, const char *path, const struct args *s,
-	    const struct program *program, uint64_t *sp)
+	    const struct program *program, const struct exec_ids *ids, uint64_t *sp)
 {
 	const struct elf_image *img = &program->img;
 	const struct proc *p = curproc();
@@ -156,12 +156,12 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 				AT_FLAGS,       0,
 				AT_ENTRY,       img->entry,
 				AT_UID,         p->ruid,
-				AT_EUID,        p->uid,
+				AT_EUID,        ids->uid,
 				AT_GID,         p->rgid,
-				AT_EGID,        p->gid,
+				AT_EGID,        ids->gid,
 				AT_HWCAP,       arch_hwcap(),
 				AT_CLKTCK,      CLK_TCK,
-				AT_SECURE,      p->uid != p->ruid || p->gid != p->rgid,
+				AT_SECURE,      ids->secure,
 				AT_RANDOM,      random_at,
 				AT_EXECFN,      path_at,
 				AT_MINSIGSTKSZ, ARCH_MINSIGSTKSZ,
@@ -206,7 +206,8 @@ proc_exe_drop(struct vnode *exe)
 
 /* The current process becomes the new image, of the file exe, which proc_exe_drop() will drop. */
 static void
-become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe)
+become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
+       struct exec_ids *ids)
 {
 	struct vnode *old_exe = p->exe;
 	struct vmspace *old = p->vm;
@@ -215,9 +216,7 @@ become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe)
 	spin_lock(&proc_lock);
 	proc_set_space(p, vm);
 	p->exe = exe;
-	p->changed_uid = p->ruid != p->uid || p->rgid != p->gid;
-	p->suid = p->uid;
-	p->sgid = p->gid;
+	exec_ids_take(ids);
 	curthread()->tls = 0;
 	curlwp()->clear_tid = curlwp()->robust = 0;
 	proc_signals_exec(p);
@@ -366,6 +365,7 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	int64_t head_size;
 	struct program program;
 	struct vmspace *vm;
+	struct exec_ids ids = {0};
 	struct vnode *vn;
 	uint64_t sp = 0;
 	uint32_t old_tid;
@@ -395,17 +395,21 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	}
 	r = program_load(vm, vn, &program);
 	if (r == 0)
-		r = build_stack(vm, name, s, &program, &sp);
+		r = exec_ids_get(vn, &ids);
+	if (r == 0)
+		r = build_stack(vm, name, s, &program, &ids, &sp);
 	if (r == 0)
 		r = proc_single();
 	if (r != 0) {
+		exec_ids_end(&ids);
 		proc_exe_drop(vn);
 		vm_destroy(vm);
 		return r;
 	}
 	old_tid = curthread()->tid;
 	proc_become_first();
-	become(p, vm, name, vn);
+	become(p, vm, name, vn, &ids);
+	exec_ids_end(&ids);
 	set_program(p, path);
 	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));
 	arch_tf_init_user(tf, program.start, sp);

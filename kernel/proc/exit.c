@@ -61,25 +61,34 @@ tell_orphans(const struct proc *p, const struct proc *parent, bool ends)
 	}
 }
 
-/* Gives a process to process 1, which waits for its end. proc_lock held. */
+/* Gives a process to another one, which waits for its end. proc_lock held. */
 static void
-give_child_away(struct proc *c)
+give_child_away(struct proc *c, struct proc *to)
 {
 	list_remove(&c->sibling);
-	c->parent = init_proc;
-	list_append(&init_proc->children, &c->sibling);
+	c->parent = to;
+	list_append(&to->children, &c->sibling);
 	if (c->state == PROC_ZOMBIE)
-		wakeup(init_proc);
+		wakeup(to);
 }
 
 /* The same for the children of a process that dies. proc_lock held. */
 static void
 give_children_away(struct proc *p)
 {
+	struct proc *to = p->parent;
+
+	while (to != init_proc && (!to->subreaper || to->exiting))
+		to = to->parent;
 	list_for_each_safe (l, &p->children) {
 		struct proc *c = list_entry(l, struct proc, sibling);
 
-		give_child_away(c);
+		give_child_away(c, to);
+		if (c->death_signal != 0)
+			proc_signal_send(c, NULL,
+					 &(struct siginfo){c->death_signal, .si_code = SI_USER,
+							   .si_pid = p->pid, .si_uid = p->ruid},
+					 NULL);
 		tell_orphans(c, p, false);
 	}
 }
@@ -170,7 +179,7 @@ proc_tell_end(struct proc *p, bool awaited)
 	proc_signal_child(p, exit_reason(p->wait_status), exit_value(p->wait_status));
 	wakeup(parent);
 	if (!awaited && wants_no_zombies(parent))
-		give_child_away(p);
+		give_child_away(p, init_proc);
 }
 
 /* The current thread is the last one of p, which ends with it. */

@@ -3,12 +3,15 @@
  * groups. Locking: proc_lock.
  */
 #include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/proc/ptrace.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/syscall.h"
@@ -57,7 +60,8 @@ creds_get(struct creds *c)
 			    .rgid = p->rgid,
 			    .sgid = p->sgid,
 			    .ngroups = p->ngroups,
-			    .changed_uid = p->changed_uid};
+			    .caps = p->caps,
+			    .undumpable = p->undumpable};
 	memcpy(c->groups, p->groups, sizeof(c->groups));
 	spin_unlock(&proc_lock);
 }
@@ -72,7 +76,8 @@ creds_give(struct proc *p, const struct creds *c)
 	p->sgid = c->sgid;
 	p->ngroups = c->ngroups;
 	memcpy(p->groups, c->groups, sizeof(p->groups));
-	p->changed_uid = c->changed_uid;
+	p->caps = c->caps;
+	p->undumpable = c->undumpable;
 }
 
 /* The numbers of a user, or of a group, that a process has. */
@@ -95,7 +100,7 @@ one_of(uint32_t id, const struct three *now)
  * (not to->saved), setresuid; or the same for groups. 0 or -EPERM.
  */
 static int
-choose_ids(enum how how, bool root, const struct three *now, struct three *to)
+choose_ids(enum how how, bool may, const struct three *now, struct three *to)
 {
 	bool good;
 
@@ -107,9 +112,9 @@ choose_ids(enum how how, bool root, const struct three *now, struct three *to)
 	else
 		good =
 		    one_of(to->real, now) && one_of(to->effective, now) && one_of(to->saved, now);
-	if (!good && !root)
+	if (!good && !may)
 		return -EPERM;
-	if (how == SET_ONE && root)
+	if (how == SET_ONE && may)
 		to->real = to->saved = to->effective;
 	if (how == SET_TWO &&
 	    (to->real != KEEP || (to->effective != KEEP && to->effective != now->real)))
@@ -128,23 +133,71 @@ are_ids(const struct three *ids)
 	       (ids->saved <= INT32_MAX || ids->saved == KEEP);
 }
 
+/* Of user 0's rights a process has none left when it has given up that user, unless it keeps them.
+ */
+static void
+lose_caps(struct caps *c, const struct three *from, const struct three *to)
+{
+	bool was_root = from->real == 0 || from->effective == 0 || from->saved == 0;
+	bool is_root = to->real == 0 || to->effective == 0 || to->saved == 0;
+	uint64_t effective = c->effective;
+
+	if (was_root && !is_root && !c->keep)
+		c->permitted = effective = 0;
+	if (from->effective == 0 && to->effective != 0)
+		effective = 0;
+	if (from->effective != 0 && to->effective == 0)
+		effective = c->permitted;
+	__atomic_store_n(&c->effective, effective, __ATOMIC_RELAXED);
+}
+
+/* Makes the process one of the user who is charged; *ui gets the old one. proc_lock held. */
+static void
+exchange_user(struct proc *p, struct uidinfo **ui)
+{
+	struct uidinfo *old = p->ui;
+
+	p->ui = *ui;
+	*ui = old;
+	for_each_lwp(l, p) sched_set_user(l->thread, p->ui->groups);
+}
+
+/* The user, who is charged for p, too. NULL: too much of that. */
+static struct uidinfo *
+enter_user(const struct proc *p, uint32_t uid)
+{
+	struct uidinfo *ui = uidinfo_enter(uid);
+
+	if (ui == NULL || uidinfo_charge(ui, UIDINFO_KMEM, kmalloc_size(p)))
+		return ui;
+	uidinfo_leave(ui);
+	return NULL;
+}
+
+static void
+leave_user(const struct proc *p, struct uidinfo *ui)
+{
+	uidinfo_release(ui, UIDINFO_KMEM, kmalloc_size(p));
+	uidinfo_leave(ui);
+}
+
 /* The user who is charged is the effective one. proc_lock held. */
 static int
 set_users_locked(struct proc *p, enum how how, struct three to, struct uidinfo **ui)
 {
 	const struct three now = {p->ruid, p->uid, p->suid};
-	struct uidinfo *old = p->ui;
-	int error = choose_ids(how, p->uid == 0, &now, &to);
+	int error = choose_ids(how, capable(CAP_SETUID), &now, &to);
 
 	if (error != 0)
 		return error;
 	if (to.effective != (*ui)->uid)
 		return -EAGAIN; /* another thread was faster */
 	CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, to.effective);
-	p->ui = *ui;
-	*ui = old;
-	for_each_lwp(l, p) sched_set_user(l->thread, p->ui->groups);
-	p->changed_uid |= memcmp(&now, &to, sizeof(now)) != 0;
+	exchange_user(p, ui);
+	lose_caps(&p->caps, &now, &to);
+	if (to.effective != now.effective)
+		p->death_signal = 0;
+	p->undumpable |= memcmp(&now, &to, sizeof(now)) != 0;
 	p->ruid = to.real;
 	p->uid = to.effective;
 	p->suid = to.saved;
@@ -168,20 +221,62 @@ set_users(enum how how, struct three to)
 		return error;
 	}
 	spin_unlock(&proc_lock);
-	ui = uidinfo_enter(to.effective);
+	ui = enter_user(p, to.effective);
 	if (ui == NULL)
 		return -EAGAIN;
-	if (!uidinfo_charge(ui, UIDINFO_KMEM, kmalloc_size(p))) {
-		uidinfo_leave(ui);
-		return -EAGAIN;
-	}
 	/* Files and memory that the process has already stay counted for the old user. */
 	spin_lock(&proc_lock);
 	error = set_users_locked(p, how, to, &ui);
 	spin_unlock(&proc_lock);
-	uidinfo_release(ui, UIDINFO_KMEM, kmalloc_size(p));
-	uidinfo_leave(ui);
+	leave_user(p, ui);
 	return error;
+}
+
+int
+exec_ids_get(const struct vnode *vn, struct exec_ids *ids)
+{
+	struct proc *p = curproc();
+	bool gains;
+
+	spin_lock(&proc_lock);
+	gains = !p->caps.no_new && ptrace_lets_gain(curlwp());
+	spin_unlock(&proc_lock);
+	*ids = (struct exec_ids){p->uid, p->gid, .gains = gains};
+	if (gains && (vn->mode & S_ISUID))
+		ids->uid = vn->uid;
+	if (gains && (vn->mode & S_ISGID) && (vn->mode & 010))
+		ids->gid = vn->gid;
+	ids->secure = ids->uid != p->ruid || ids->gid != p->rgid;
+	if (ids->uid == p->uid)
+		return 0;
+	ids->ui = enter_user(p, ids->uid);
+	return ids->ui != NULL ? 0 : -EAGAIN;
+}
+
+void
+exec_ids_take(struct exec_ids *ids)
+{
+	struct proc *p = curproc();
+	struct caps *c = &p->caps;
+	uint64_t all = c->bounding | c->inheritable, had = c->permitted;
+
+	if (ids->ui != NULL)
+		exchange_user(p, &ids->ui);
+	if (ids->uid != p->uid || ids->gid != p->gid)
+		p->death_signal = 0;
+	p->uid = p->suid = ids->uid;
+	p->gid = p->sgid = ids->gid;
+	c->permitted = ids->uid != 0 && p->ruid != 0 ? 0 : ids->gains ? all : all & had;
+	c->effective = ids->uid == 0 ? c->permitted : 0;
+	c->keep = false;
+	p->undumpable = ids->secure || (c->permitted & ~had) != 0;
+}
+
+void
+exec_ids_end(struct exec_ids *ids)
+{
+	if (ids->ui != NULL)
+		leave_user(curproc(), ids->ui);
 }
 
 int64_t
@@ -224,7 +319,7 @@ self_or_child(uint32_t pid)
 }
 
 /*
- * May p join the group? Yes if it is p's own, if the caller is user 0, or if a process of the
+ * May p join the group? Yes if it is p's own, if the caller has CAP_KILL, or if a process of the
  * caller's user is in it; and it is in p's session. proc_lock held.
  */
 static bool
@@ -234,7 +329,7 @@ may_join(const struct proc *p, uint32_t pgid)
 		return true;
 	for_each_proc (q) {
 		if (q->pgid == pgid && q->sid == p->sid &&
-		    (curproc()->uid == 0 || curproc()->uid == q->uid))
+		    (capable(CAP_KILL) || curproc()->uid == q->uid))
 			return true;
 	}
 	return false;
@@ -357,7 +452,7 @@ set_groups_to(enum how how, struct three to)
 		return -EINVAL;
 	spin_lock(&proc_lock);
 	now = (struct three){p->rgid, p->gid, p->sgid};
-	error = choose_ids(how, p->uid == 0, &now, &to);
+	error = choose_ids(how, capable(CAP_SETGID), &now, &to);
 	if (error == 0) {
 		CTR3(KTR_PROC, "setgid: pid %u from %u to %u", p->pid, p->gid, to.effective);
 		p->rgid = to.real;
@@ -369,16 +464,19 @@ set_groups_to(enum how how, struct three to)
 }
 
 /*
- * All ids of the process must be the caller's, as ptrace(2) says. What has changed its user may
- * have secrets of the old one in its memory, until it executes a program.
+ * All ids of the process must be the caller's, and its rights, too, as ptrace(2) says. What has
+ * changed its user may have secrets of the old one in its memory, until it executes a program.
  */
 bool
 proc_may_trace(const struct proc *p)
 {
-	uint32_t uid = curproc()->uid, gid = curproc()->gid;
+	const struct proc *self = curproc();
+	uint32_t uid = self->uid, gid = self->gid;
 
-	return uid == 0 || (!p->changed_uid && uid == p->ruid && uid == p->uid && uid == p->suid &&
-			    gid == p->rgid && gid == p->gid && gid == p->sgid);
+	return capable(CAP_SYS_PTRACE) ||
+	       (!p->undumpable && (p->caps.permitted & ~self->caps.permitted) == 0 &&
+		uid == p->ruid && uid == p->uid && uid == p->suid && gid == p->rgid &&
+		gid == p->gid && gid == p->sgid);
 }
 
 int64_t
@@ -431,7 +529,7 @@ sys_setgroups(const uint64_t a[6])
 	uint32_t groups[GROUPS_MAX] = {0}, n = (uint32_t)a[0];
 	struct proc *p = curproc();
 
-	if (p->uid != 0)
+	if (!capable(CAP_SETGID))
 		return -EPERM;
 	if (n > GROUPS_MAX)
 		return -EINVAL;

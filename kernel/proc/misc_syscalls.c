@@ -5,7 +5,6 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/kestrel.h"
 #include "kernel/abi/personality.h"
-#include "kernel/abi/prctl.h"
 #include "kernel/abi/sysinfo.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/random.h"
@@ -36,32 +35,6 @@ sys_personality(const uint64_t a[6])
 }
 
 int64_t
-sys_prctl(const uint64_t a[6])
-{
-	char name[16] = "";
-	struct proc *p = curproc();
-
-	if (a[0] == PR_GET_NAME) {
-		strlcpy(name, curthread()->name, sizeof(name));
-		return copy_out(a[1], name, sizeof(name));
-	}
-	if (a[0] != PR_SET_NAME)
-		return -EINVAL;
-	for (unsigned i = 0; i < sizeof(name) - 1; i++) {
-		if (copy_in(&name[i], a[1] + i, 1) != 0)
-			return -EFAULT;
-		if (name[i] == '\0')
-			break;
-	}
-	thread_rename(curthread(), name);
-	spin_lock(&proc_lock);
-	if (curlwp() == &p->first) /* the process has the name of its first thread */
-		strlcpy(p->name, name, sizeof(p->name));
-	spin_unlock(&proc_lock);
-	return 0;
-}
-
-int64_t
 sys_arch_prctl(const uint64_t a[6])
 {
 	enum { ARCH_SET_FS = 0x1002, ARCH_GET_FS = 0x1003 }; /* Linux asm/prctl.h */
@@ -82,7 +55,7 @@ sys_arch_prctl(const uint64_t a[6])
 int64_t
 sys_shutdown(const uint64_t a[6])
 {
-	if (curproc()->uid != 0)
+	if (!capable(CAP_SYS_BOOT))
 		return -EPERM;
 	if (a[0] == SHUTDOWN_REBOOT)
 		shutdown_reboot();

@@ -11,6 +11,7 @@
 #include "arch/mmu.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/prctl.h"
 #include "kernel/abi/signal.h"
 #include "kernel/entry.h"
 #include "kernel/fs/file.h"
@@ -86,6 +87,28 @@ proc_user(void)
 	const struct proc *p = curproc();
 
 	return p != NULL ? p->uid : 0;
+}
+
+uint64_t
+proc_caps(void)
+{
+	const struct proc *p = curproc();
+
+	return p != NULL ? __atomic_load_n(&p->caps.effective, __ATOMIC_RELAXED) : CAP_ALL;
+}
+
+uint64_t
+proc_real_caps(void)
+{
+	const struct proc *p = curproc();
+
+	return p->ruid == 0 ? p->caps.permitted : 0;
+}
+
+bool
+capable(unsigned cap)
+{
+	return proc_caps() >> cap & 1;
 }
 
 uint32_t
@@ -383,6 +406,8 @@ proc_start_init(const char *script)
 	if (p->files == NULL || p->cwd == NULL)
 		panic("no memory for process 1");
 	p->umask = proc_umask();
+	p->caps = (struct caps){CAP_ALL, CAP_ALL, .bounding = CAP_ALL};
+	p->first.timer_slack = TIMERSLACK_NS;
 	init_proc = p->parent = p;
 	sleepq_register_signals(proc_signal_pending);
 	rlimit_init(p->limits);

@@ -88,6 +88,7 @@ struct lwp {
 	uint64_t sig_blocked;      /* [p] */
 	uint64_t sig_awaited; /* [p] by sigtimedwait: sent even if its default is to do nothing */
 	uint64_t sig_saved;   /* [t] if sig_restore, sig_blocked after the next delivery */
+	uint64_t timer_slack; /* [t] ns, as it was set */
 	struct sigaltstack sig_stack; /* [t] */
 	struct held held;             /* [t] */
 	struct ktrace_lwp trace;      /* [t] */
@@ -98,6 +99,16 @@ struct lwp {
 	struct ptrace *ptrace;  /* [p] a debugger's record of it (ptrace.h); NULL: nobody's */
 	struct lwp_call *calls; /* [t] the last one first */
 	unsigned ncalls;        /* [t] at most LWP_CALLS */
+};
+
+/* Rights, as bits: 1 << CAP_…. */
+struct caps {
+	uint64_t effective;   /* that count */
+	uint64_t permitted;   /* that may be effective */
+	uint64_t inheritable; /* that exec gives user 0, */
+	uint64_t bounding;    /* as these */
+	bool keep;            /* permitted ones stay when no user id is 0 any more, until exec */
+	bool no_new;          /* exec gives none: PR_SET_NO_NEW_PRIVS */
 };
 
 #define GROUPS_MAX 16 /* supplementary groups */
@@ -116,6 +127,7 @@ struct proc {
 	uint32_t rgid, sgid;         /* [p] */
 	unsigned ngroups;            /* [p] how many supplementary groups; */
 	uint32_t groups[GROUPS_MAX]; /* [p] these */
+	struct caps caps;            /* [p] as gid */
 	struct uidinfo *ui;          /* [t] the user who is charged; changed under proc_lock */
 	/* [t] Last part of the executed path. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
@@ -150,8 +162,10 @@ struct proc {
 	struct list timers;            /* [p] of timer_create() */
 	uint32_t next_timer;      /* the number of the next one (posix_timers.c: timer_mutex) */
 	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
-	bool changed_uid; /* [t] since it, or the parent, has executed a program; or the real user
-			   * or group is another one */
+	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or
+			   * the parent, has executed a program; or the real ones are others */
+	bool subreaper;   /* [p] PR_SET_CHILD_SUBREAPER */
+	int death_signal; /* [p] when its parent ends; 0: none */
 	bool status_new;  /* [p] a stop or continue that wait4 has not reported yet */
 	bool doomed;      /* [p] the out-of-memory code has killed it */
 	struct sigpending pending;                /* [p] for any thread */

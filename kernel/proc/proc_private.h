@@ -89,10 +89,24 @@ struct creds {
 	uint32_t uid, ruid, suid, gid, rgid, sgid;
 	unsigned ngroups;
 	uint32_t groups[GROUPS_MAX];
-	bool changed_uid;
+	struct caps caps;
+	bool undumpable;
 };
 /* Of the current process, all of one moment. */
 void creds_get(struct creds *c);
+/* Who a process becomes that executes a file: its set-id bits count, or not. */
+struct exec_ids {
+	uint32_t uid, gid;
+	bool gains;         /* it may get rights that it has not */
+	bool secure;        /* the program has rights that its user has not: AT_SECURE */
+	struct uidinfo *ui; /* of uid; NULL: the process's own stays */
+};
+/* 0 or -EAGAIN. */
+int exec_ids_get(const struct vnode *vn, struct exec_ids *ids);
+/* The current process is that one from now on. proc_lock held. */
+void exec_ids_take(struct exec_ids *ids);
+/* After either. */
+void exec_ids_end(struct exec_ids *ids);
 /* Gives them to a new process, which does not run yet; but for uid, which proc_alloc() has set. */
 void creds_give(struct proc *p, const struct creds *c);
 

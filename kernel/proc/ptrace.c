@@ -62,6 +62,12 @@ ptrace_attach(struct ptrace *pt, struct proc *tracer, struct lwp *l)
 	CTR3(KTR_PROC, "ptrace attach: tid %u by %u seized %d", pt->tid, tracer->pid, pt->seized);
 }
 
+bool
+ptrace_lets_gain(const struct lwp *l)
+{
+	return !ptrace_traced(l) || (l->ptrace->tracer->caps.effective >> CAP_SYS_PTRACE & 1);
+}
+
 static struct proc *
 process_of(const struct ptrace *pt)
 {

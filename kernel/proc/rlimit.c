@@ -44,13 +44,13 @@ proc_limit(unsigned resource)
 			 : RLIM_INFINITY;
 }
 
-/* May user uid change a limit so? */
+/* May the current process change a limit so? */
 static int
-rlimit_check(unsigned resource, const struct rlimit *old, const struct rlimit *new, uint32_t uid)
+rlimit_check(unsigned resource, const struct rlimit *old, const struct rlimit *new)
 {
 	if (new->rlim_cur > new->rlim_max)
 		return -EINVAL;
-	if (new->rlim_max > old->rlim_max && uid != 0)
+	if (new->rlim_max > old->rlim_max && !capable(CAP_SYS_RESOURCE))
 		return -EPERM;
 	if (resource == RLIMIT_NOFILE && new->rlim_max > FILES_MAX)
 		return -EPERM;
@@ -74,7 +74,7 @@ rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct 
 		target = proc_find(pid);
 	if (target == NULL || target->state == PROC_ZOMBIE) {
 		error = -ESRCH;
-	} else if (self->uid != 0 && target != self &&
+	} else if (!capable(CAP_SYS_RESOURCE) && target != self &&
 		   (self->ruid != target->ruid || self->ruid != target->uid ||
 		    self->ruid != target->suid)) {
 		error = -EPERM;
@@ -83,7 +83,7 @@ rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct 
 
 		*old = *limit;
 		if (new != NULL)
-			error = rlimit_check((unsigned)resource, old, new, self->uid);
+			error = rlimit_check((unsigned)resource, old, new);
 		if (new != NULL && error == 0) {
 			limit->rlim_max = new->rlim_max;
 			__atomic_store_n(&limit->rlim_cur, new->rlim_cur, __ATOMIC_RELAXED);

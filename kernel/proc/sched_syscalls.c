@@ -49,7 +49,7 @@ sched_may_change(const struct proc *p)
 {
 	uint32_t uid = curproc()->uid;
 
-	return uid == 0 || uid == p->uid || uid == p->ruid;
+	return capable(CAP_SYS_NICE) || uid == p->uid || uid == p->ruid;
 }
 
 int64_t
@@ -157,7 +157,7 @@ set_nice(const struct proc *p, struct thread *t, int *nice)
 
 	if (!sched_may_change(p))
 		return -EPERM;
-	if (*nice < t->sched.nice && !nice_allowed(p, *nice) && curproc()->uid != 0)
+	if (*nice < t->sched.nice && !nice_allowed(p, *nice) && !capable(CAP_SYS_NICE))
 		return -EACCES;
 	params = t->sched;
 	params.nice = (int8_t)*nice;
@@ -259,7 +259,7 @@ change_params(const struct proc *p, struct thread *t, const struct wish *w)
 	} else if ((rt != 0) != (new.rt_prio != 0)) {
 		return -EINVAL;
 	}
-	if (curproc()->uid != 0 && !change_allowed(p, &old, &new))
+	if (!capable(CAP_SYS_NICE) && !change_allowed(p, &old, &new))
 		return -EPERM;
 	sched_set_params(t, &new);
 	return 0;

@@ -23,7 +23,7 @@ allowed(const struct proc *p)
 {
 	const struct proc *self = curproc();
 
-	return self->uid == 0 || self->uid == p->ruid || self->uid == p->suid ||
+	return capable(CAP_KILL) || self->uid == p->ruid || self->uid == p->suid ||
 	       self->ruid == p->ruid || self->ruid == p->suid;
 }
 

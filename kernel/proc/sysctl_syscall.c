@@ -93,7 +93,7 @@ do_info(const struct sysctl_args *a)
 static int
 take_and_set(const struct sysctl_args *a, char *val, char *err, size_t errlen)
 {
-	if (curproc() != NULL && curproc()->uid != 0) {
+	if (!capable(CAP_SYS_ADMIN)) {
 		snprintf(err, errlen, "user %u may not set it, expected user 0", curproc()->uid);
 		return -EPERM;
 	}

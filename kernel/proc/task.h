@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/abi/capability.h"
 #include "kernel/abi/resource.h"
 
 struct file;
@@ -40,6 +41,11 @@ uint32_t proc_pid(void);
 uint32_t proc_user(void);
 uint32_t proc_group(void);
 uint32_t proc_real_user(void);
+/* Has the current process that right, CAP_…? A kernel thread has all. */
+bool capable(unsigned cap);
+/* Which it has; which it would have, were the real user the effective one. */
+uint64_t proc_caps(void);
+uint64_t proc_real_caps(void);
 /* Is the current process, or kernel thread, in a group? */
 bool proc_in_group(uint32_t gid);
 /* The same with the real group in the place of the effective one. */

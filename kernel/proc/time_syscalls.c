@@ -193,7 +193,7 @@ set_real(const struct timespec *t)
 
 	if (t->tv_sec < 0 || t->tv_sec >= SECONDS_MAX || t->tv_nsec < 0 || t->tv_nsec >= NS_PER_S)
 		return -EINVAL;
-	if (curproc()->uid != 0)
+	if (!capable(CAP_SYS_TIME))
 		return -EPERM;
 	ns = (uint64_t)(t->tv_sec * NS_PER_S + t->tv_nsec);
 	if (ns < clock_ns())
@@ -230,7 +230,7 @@ sys_settimeofday(const uint64_t a[6])
 	if (a[1] != 0 && copy_in(zone, a[1], sizeof(zone)) != 0)
 		return -EFAULT;
 	if (a[0] == 0)
-		return curproc()->uid == 0 ? 0 : -EPERM;
+		return capable(CAP_SYS_TIME) ? 0 : -EPERM;
 	return set_real(&(struct timespec){t.tv_sec, t.tv_usec * 1000});
 }
 

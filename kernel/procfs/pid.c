@@ -38,7 +38,7 @@ procfs_user(uint32_t pid, uint32_t *uid)
 	spin_lock(&proc_lock);
 	p = proc_find(pid);
 	*uid =
-	    p != NULL && !p->changed_uid ? p->uid : 0; /* as ktrace: until it executes a program */
+	    p != NULL && !p->undumpable ? p->uid : 0; /* as ktrace: until it executes a program */
 	spin_unlock(&proc_lock);
 	return p != NULL || thread_each(is_that, &pid) != 0;
 }

@@ -57,7 +57,7 @@ procfs_may_look(uint32_t pid)
 
 	if (!procfs_user(pid, &uid))
 		return -ESRCH;
-	return p == NULL || p->uid == 0 || p->uid == uid || p->pid == pid ? 0 : -EACCES;
+	return capable(CAP_SYS_PTRACE) || p->uid == uid || p->pid == pid ? 0 : -EACCES;
 }
 
 static int

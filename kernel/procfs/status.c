@@ -33,6 +33,7 @@ struct facts {
 	char name[KTR_THREAD_NAME];
 	uint64_t start_ns, switches;
 	struct cpu_time time, children_time;
+	struct caps caps;
 	uint64_t queued, queued_limit, pending, shared_pending, blocked, ignored, caught;
 	uint64_t rss_limit, cpus;
 	bool has_space;
@@ -142,6 +143,7 @@ status_take(const struct procfs_node *n, struct facts *f)
 	f->children_time = p->children_time;
 	f->queued = __atomic_load_n(&p->ui->signals, __ATOMIC_RELAXED);
 	f->queued_limit = p->limits[RLIMIT_SIGPENDING].rlim_cur;
+	f->caps = p->caps;
 	f->shared_pending = p->pending.set;
 	f->ignored = p->sig_ignored;
 	f->caught = p->sig_caught;
@@ -260,6 +262,9 @@ procfs_status(const struct procfs_node *n, struct sbuf *out)
 	    "Threads:\t%u\nSigQ:\t%lu/%lu\nSigPnd:\t%016lx\nShdPnd:\t%016lx\nSigBlk:\t%016lx\n",
 	    f.threads, f.queued, f.queued_limit, f.pending, f.shared_pending, f.blocked);
 	sbuf_printf(out, "SigIgn:\t%016lx\nSigCgt:\t%016lx\n", f.ignored, f.caught);
+	sbuf_printf(out, "CapInh:\t%016lx\nCapPrm:\t%016lx\nCapEff:\t%016lx\nCapBnd:\t%016lx\n",
+		    f.caps.inheritable, f.caps.permitted, f.caps.effective, f.caps.bounding);
+	sbuf_printf(out, "CapAmb:\t%016lx\nNoNewPrivs:\t%d\n", 0ul, f.caps.no_new);
 	sbuf_printf(out, "Cpus_allowed:\t%lx\nCpus_allowed_list:\t",
 		    ncpus < 64 ? f.cpus & ((1ul << ncpus) - 1) : f.cpus);
 	print_cpus(out, f.cpus);

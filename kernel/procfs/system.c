@@ -235,7 +235,7 @@ kallsyms_type(uintptr_t at, const char *name)
 static int
 kallsyms_show(const struct procfs_node *n, struct sbuf *out)
 {
-	bool root = curproc() == NULL || curproc()->uid == 0;
+	bool root = capable(CAP_SYSLOG);
 	uintptr_t at;
 	const char *name;
 

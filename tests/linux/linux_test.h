@@ -44,6 +44,10 @@ int signals_as_executed(void);
 /* queue.c: the same on Linux. */
 void test_queue(void);
 
+/* caps.c: the same on Linux. */
+void test_caps(void);
+int caps_as_executed(void);
+
 /* threads.c */
 void test_threads(void);
 int threads_as_executed(const char *pid);

@@ -93,7 +93,7 @@ static const struct {
 	void (*test)(void);
 } parts[] = {{"admin", test_admin},   {"locks", test_locks}, {"devs", test_devs},
 	     {"ptrace", test_ptrace}, {"ptys", test_ptys},   {"proc", test_proc},
-	     {"queue", test_queue}};
+	     {"queue", test_queue},   {"caps", test_caps}};
 
 int
 main(int argc, char *argv[])
@@ -130,6 +130,8 @@ main(int argc, char *argv[])
 		return rt_naps();
 	if (argc == 2 && strcmp(argv[1], "rt-executed") == 0)
 		return rt_as_executed();
+	if (argc == 2 && strcmp(argv[1], "caps-executed") == 0)
+		return caps_as_executed();
 	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
 		return 0;
 	if (argc == 3 && strcmp(argv[1], "alone") == 0)
@@ -166,6 +168,7 @@ main(int argc, char *argv[])
 	test_calls();
 	test_signals();
 	test_queue();
+	test_caps();
 	test_files();
 	test_links();
 	test_events();

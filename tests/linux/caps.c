@@ -1,0 +1,466 @@
+/*
+ * caps.c - capabilities, set-id bits and prctl(). It does the same on Linux (word "caps"). As
+ * another user than 0 it tries less.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define USER   4711
+#define NAME   "/tmp/linux_test.caps"
+#define DIR    "/tmp/linux_test.capsd"
+#define LOW(n) (1u << (n))
+
+struct sets {
+	struct __user_cap_data_struct d[2];
+};
+
+static int
+get(pid_t pid, struct sets *s)
+{
+	struct __user_cap_header_struct h = {_LINUX_CAPABILITY_VERSION_3, pid};
+
+	return (int)syscall(SYS_capget, &h, s->d);
+}
+
+static int
+set(const struct sets *s)
+{
+	struct __user_cap_header_struct h = {_LINUX_CAPABILITY_VERSION_3, 0};
+
+	return (int)syscall(SYS_capset, &h, s->d);
+}
+
+static int
+headers_are_checked(void *arg)
+{
+	struct __user_cap_header_struct h = {0x1234, 0};
+	struct sets s = {0}, more;
+
+	if (!FAILS(syscall(SYS_capget, &h, s.d), EINVAL) ||
+	    h.version != _LINUX_CAPABILITY_VERSION_3)
+		return 1;
+	h.version = 0x1234;
+	if (syscall(SYS_capget, &h, NULL) != 0 || h.version != _LINUX_CAPABILITY_VERSION_3 ||
+	    !FAILS(syscall(SYS_capget, NOWHERE, s.d), EFAULT) || !FAILS(get(-1, &s), EINVAL) ||
+	    !FAILS(get(0x3ffffff, &s), ESRCH) || get(getppid(), &s) != 0 || get(0, &s) != 0)
+		return 2;
+	h.pid = getppid();
+	if (!FAILS(syscall(SYS_capset, &h, s.d), EPERM))
+		return 3;
+	h = (struct __user_cap_header_struct){_LINUX_CAPABILITY_VERSION_1, getpid()};
+	if (syscall(SYS_capget, &h, &more.d[0]) != 0 || more.d[0].permitted != s.d[0].permitted)
+		return 4;
+	/* None comes back, and none is effective that is not permitted. */
+	s.d[0].permitted = s.d[1].permitted = 0;
+	if (geteuid() == 0 && !FAILS(set(&s), EPERM))
+		return 5;
+	s.d[0].effective = s.d[1].effective = 0;
+	if (set(&s) != 0)
+		return 6;
+	s.d[0].permitted = LOW(CAP_CHOWN);
+	return FAILS(set(&s), EPERM) ? 0 : 7;
+}
+
+static bool
+may_chown(void)
+{
+	return chown(NAME, USER, USER) == 0 && chown(NAME, 0, 0) == 0;
+}
+
+/* User 0 without rights is one among others. */
+static int
+dropped_are_gone(void *arg)
+{
+	struct sets s, none;
+	int ends[2];
+	pid_t pid;
+	bool good;
+	char c;
+
+	if (getuid() != 0)
+		return 0;
+	if (pipe(ends) != 0)
+		return 1;
+	close(creat(NAME, 0600));
+	pid = fork();
+	if (pid == 0) {
+		setuid(USER);
+		write(ends[1], "", 1);
+		for (;;)
+			pause();
+	}
+	good = read(ends[0], &c, 1) == 1;
+	good &= get(0, &s) == 0 && may_chown() && kill(pid, 0) == 0;
+	none = s;
+	none.d[0].effective = none.d[1].effective = 0;
+	good &= set(&none) == 0 && FAILS(chown(NAME, USER, USER), EPERM) &&
+		FAILS(kill(pid, 0), EPERM) && FAILS(sethostname("x", 1), EPERM) &&
+		FAILS(setresuid(USER, USER, USER), EPERM) &&
+		FAILS(setresgid(USER, USER, USER), EPERM) && FAILS(setgroups(0, NULL), EPERM) &&
+		FAILS(chroot("/"), EPERM) && FAILS(mknod(NAME "n", S_IFCHR | 0600, 0x103), EPERM) &&
+		FAILS(nice(-1), EPERM) && FAILS(ptrace(PTRACE_ATTACH, pid, NULL, NULL), EPERM);
+	/* Of its own files the mode counts. */
+	good &= chmod(NAME, 0) == 0 && FAILS(open(NAME, O_RDONLY), EACCES);
+	none.d[0].effective = LOW(CAP_DAC_READ_SEARCH);
+	good &= set(&none) == 0 && close(open(NAME, O_RDONLY)) == 0 &&
+		FAILS(open(NAME, O_RDWR), EACCES);
+	none.d[0].effective = LOW(CAP_DAC_OVERRIDE);
+	good &= set(&none) == 0 && close(open(NAME, O_RDWR)) == 0 && FAILS(kill(pid, 0), EPERM);
+	good &= set(&s) == 0 && may_chown();
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	unlink(NAME);
+	return good ? 0 : 1;
+}
+
+/* They go with the last id that is 0, unless they are kept; the effective ones go in any case. */
+static int
+users_lose_them(void *arg)
+{
+	struct sets s, now;
+
+	if (getuid() != 0)
+		return 0;
+	close(creat(NAME, 0600));
+	if (get(0, &s) != 0 || seteuid(USER) != 0 || get(0, &now) != 0 || now.d[0].effective != 0 ||
+	    now.d[0].permitted != s.d[0].permitted || !FAILS(chown(NAME, USER, USER), EPERM))
+		return 1;
+	if (seteuid(0) != 0 || get(0, &now) != 0 || now.d[0].effective != s.d[0].permitted)
+		return 2;
+	if (arg != NULL && (prctl(PR_SET_KEEPCAPS, 1) != 0 || prctl(PR_GET_KEEPCAPS) != 1))
+		return 3;
+	if (setuid(USER) != 0 || get(0, &now) != 0 || now.d[0].effective != 0 ||
+	    now.d[0].permitted != (arg != NULL ? s.d[0].permitted : 0))
+		return 4;
+	if (arg == NULL)
+		return FAILS(set(&s), EPERM) ? 0 : 5;
+	now.d[0].effective = LOW(CAP_CHOWN);
+	return set(&now) == 0 && may_chown() && unlink(NAME) == -1 && errno == EPERM ? 0 : 6;
+}
+
+/* ---- set-id bits ---- */
+
+/* What the program was given, as bits. */
+int
+caps_as_executed(void)
+{
+	struct sets s;
+
+	return (geteuid() == 0 ? 1 : 0) + (getegid() == USER + 1 ? 2 : 0) +
+	       (getauxval(AT_SECURE) != 0 ? 4 : 0) + (getuid() == USER ? 8 : 0) +
+	       (get(0, &s) == 0 && (s.d[0].effective & LOW(CAP_CHOWN)) ? 16 : 0) +
+	       (prctl(PR_GET_DUMPABLE) == 0 ? 32 : 0) +
+	       (getauxval(AT_EUID) == geteuid() && setuid(USER + 2) == 0 ? 64 : 0);
+}
+
+static bool
+copy_self(uid_t uid, gid_t gid, mode_t mode)
+{
+	int from = open(linux_test_path(), O_RDONLY), to = creat(NAME, 0755);
+	struct stat st;
+	bool good = fstat(from, &st) == 0;
+
+	while (good && st.st_size > 0) {
+		ssize_t n = sendfile(to, from, NULL, (size_t)st.st_size);
+
+		good = n > 0;
+		st.st_size -= n;
+	}
+	close(from);
+	good &= fchown(to, uid, gid) == 0 && fchmod(to, mode) == 0 && fstat(to, &st) == 0 &&
+		(st.st_mode & 07777) == mode;
+	close(to);
+	return good;
+}
+
+enum { PLAIN, NO_NEW };
+
+static int
+execute_as_user(void *how)
+{
+	if (setgid(USER) != 0 || setuid(USER) != 0)
+		return 100;
+	if (how == (void *)NO_NEW && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return 101;
+	execl(NAME, NAME, "caps-executed", NULL);
+	return 102;
+}
+
+static int
+set_ids_count(void *arg)
+{
+	struct statvfs fs;
+
+	if (getuid() != 0 || statvfs("/tmp", &fs) != 0 || (fs.f_flag & ST_NOSUID))
+		return 0;
+	if (!copy_self(0, 0, 04755) ||
+	    in_child(execute_as_user, (void *)PLAIN) != 1 + 4 + 8 + 16 + 32 + 64)
+		return 1;
+	if (in_child(execute_as_user, (void *)NO_NEW) != 8)
+		return 2;
+	if (!copy_self(0, USER + 1, 02755) ||
+	    in_child(execute_as_user, (void *)PLAIN) != 2 + 4 + 8 + 32)
+		return 3;
+	if (!copy_self(0, USER + 1, 02745) || in_child(execute_as_user, (void *)PLAIN) != 8)
+		return 4;
+	unlink(NAME);
+	return 0;
+}
+
+static mode_t
+mode_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_mode & 07777 : 0;
+}
+
+static gid_t
+group_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_gid : (gid_t)-1;
+}
+
+static int
+write_as_user(void *arg)
+{
+	int fd = open(NAME, O_RDWR);
+
+	return setgid(USER) == 0 && setuid(USER) == 0 && write(fd, "x", 1) == 1 ? 0 : 1;
+}
+
+static int
+truncate_as_user(void *arg)
+{
+	int fd = open(NAME, O_RDWR);
+
+	return setgid(USER) == 0 && setuid(USER) == 0 && ftruncate(fd, 0) == 0 ? 0 : 1;
+}
+
+/* Whoever changes a file takes the bits away, but for user 0. */
+static int
+set_ids_go(void *arg)
+{
+	int fd;
+
+	umask(0);
+	unlink(NAME);
+	fd = open(NAME, O_RDWR | O_CREAT, 06755);
+	if (fd < 0 || mode_of(NAME) != 06755 || fchmod(fd, 0) != 0 || chmod(NAME, 07777) != 0 ||
+	    mode_of(NAME) != 07777)
+		return 1;
+	if (getuid() != 0)
+		return write(fd, "x", 1) == 1 && mode_of(NAME) == 01777 ? 0 : 2;
+	if (write(fd, "x", 1) != 1 || mode_of(NAME) != 07777)
+		return 3;
+	if (in_child(write_as_user, NULL) != 0 || mode_of(NAME) != 01777)
+		return 4;
+	fchmod(fd, 06755);
+	if (in_child(truncate_as_user, NULL) != 0 || mode_of(NAME) != 0755)
+		return 5;
+	fchmod(fd, 06755);
+	if (fchown(fd, USER, USER + 1) != 0 || mode_of(NAME) != 0755)
+		return 6;
+	fchmod(fd, 06745);
+	if (fchown(fd, USER, USER + 1) != 0 || mode_of(NAME) != 02745)
+		return 7;
+	if (setgid(USER) != 0 || setuid(USER) != 0 || fchmod(fd, 06755) != 0 ||
+	    mode_of(NAME) != 04755)
+		return 8; /* it is not a member of the group */
+	return unlink(NAME) == 0 ? 0 : 9;
+}
+
+static int
+directories_give_groups(void *arg)
+{
+	bool good;
+	int fd;
+
+	umask(022);
+	if (getuid() != 0)
+		return 0;
+	good = mkdir(DIR, 0777) == 0 && chown(DIR, 0, USER) == 0 && chmod(DIR, 02777) == 0 &&
+	       mkdir(DIR "/d", 0755) == 0 && mode_of(DIR "/d") == 02755 &&
+	       group_of(DIR "/d") == USER && close(creat(DIR "/f", 0644)) == 0 &&
+	       mode_of(DIR "/f") == 0644 && group_of(DIR "/f") == USER &&
+	       mknod(DIR "/p", S_IFIFO | 0600, 0) == 0 && group_of(DIR "/p") == USER &&
+	       mkdir(DIR "/d/e", 0700) == 0 && mode_of(DIR "/d/e") == 02700;
+	fd = open(DIR "/x", O_RDWR | O_CREAT, 02755);
+	good &= fd >= 0 && mode_of(DIR "/x") == 02755;
+	close(fd);
+	rmdir(DIR "/d/e");
+	rmdir(DIR "/d");
+	unlink(DIR "/f");
+	unlink(DIR "/p");
+	unlink(DIR "/x");
+	rmdir(DIR);
+	return good ? 0 : 1;
+}
+
+/* ---- prctl() ---- */
+
+static int
+options_are_kept(void *arg)
+{
+	int n = -1;
+
+	if (prctl(PR_GET_PDEATHSIG, &n) != 0 || n != 0 ||
+	    !FAILS(prctl(PR_SET_PDEATHSIG, 65), EINVAL) || prctl(PR_SET_PDEATHSIG, SIGUSR1) != 0 ||
+	    prctl(PR_GET_PDEATHSIG, &n) != 0 || n != SIGUSR1 || prctl(PR_SET_PDEATHSIG, 0) != 0)
+		return 1;
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 0 ||
+	    !FAILS(prctl(PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0), EINVAL) ||
+	    !FAILS(prctl(PR_SET_NO_NEW_PRIVS, 1, 1, 0, 0), EINVAL) ||
+	    !FAILS(prctl(PR_GET_NO_NEW_PRIVS, 1, 0, 0, 0), EINVAL) ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
+		return 2;
+	if (prctl(PR_GET_DUMPABLE) != 1 || !FAILS(prctl(PR_SET_DUMPABLE, 3), EINVAL) ||
+	    prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_GET_DUMPABLE) != 0 ||
+	    prctl(PR_SET_DUMPABLE, 1) != 0 || prctl(PR_GET_DUMPABLE) != 1)
+		return 3;
+	if (prctl(PR_GET_TIMERSLACK) != 50000 || prctl(PR_SET_TIMERSLACK, 1234) != 0 ||
+	    prctl(PR_GET_TIMERSLACK) != 1234 || prctl(PR_SET_TIMERSLACK, 0) != 0 ||
+	    prctl(PR_GET_TIMERSLACK) != 50000)
+		return 4;
+	if (prctl(PR_CAPBSET_READ, CAP_CHOWN) != 1 || !FAILS(prctl(PR_CAPBSET_READ, 64), EINVAL) ||
+	    !FAILS(prctl(PR_SET_KEEPCAPS, 2), EINVAL) || !FAILS(prctl(12345), EINVAL))
+		return 5;
+	return 0;
+}
+
+/* A child dies with its parent: writes what it got, or 0 if nothing comes. */
+static int
+parents_end(void *arg)
+{
+	int ends[2], got = 0;
+	sigset_t set;
+	pid_t pid;
+
+	if (pipe(ends) != 0)
+		return 1;
+	pid = fork();
+	if (pid == 0) {
+		sigemptyset(&set);
+		sigaddset(&set, SIGUSR1);
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		if (fork() != 0) {
+			read(ends[0], &got, 1);
+			_exit(0);
+		}
+		prctl(PR_SET_PDEATHSIG, SIGUSR1);
+		write(ends[1], "x", 1);
+		sigwait(&set, &got);
+		write(ends[1], &got, sizeof(got));
+		_exit(0);
+	}
+	close(ends[1]);
+	waitpid(pid, NULL, 0);
+	while (read(ends[0], &got, sizeof(got)) == 1)
+		;
+	return got == SIGUSR1 ? 0 : 2;
+}
+
+static int
+orphans_find_a_parent(void *arg)
+{
+	int ends[2], status;
+	pid_t pid, orphan = 0;
+	int n;
+
+	if (prctl(PR_GET_CHILD_SUBREAPER, &n) != 0 || n != 0 ||
+	    prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || prctl(PR_GET_CHILD_SUBREAPER, &n) != 0 ||
+	    n != 1 || pipe(ends) != 0)
+		return 1;
+	pid = fork();
+	if (pid == 0) {
+		if (prctl(PR_GET_CHILD_SUBREAPER, &n) != 0 || n != 0)
+			_exit(1);
+		orphan = fork();
+		if (orphan == 0) {
+			while (getppid() != (pid_t)(intptr_t)arg)
+				sched_yield();
+			_exit(7);
+		}
+		write(ends[1], &orphan, sizeof(orphan));
+		_exit(0);
+	}
+	if (read(ends[0], &orphan, sizeof(orphan)) != sizeof(orphan) ||
+	    waitpid(pid, &status, 0) != pid || status != 0)
+		return 2;
+	return waitpid(orphan, &status, 0) == orphan && WEXITSTATUS(status) == 7 ? 0 : 3;
+}
+
+static int
+is_subreaper(void *arg)
+{
+	return orphans_find_a_parent((void *)(intptr_t)getpid());
+}
+
+/* User 0 that has dropped its rights gets them again by exec, unless it wants no new ones. */
+static int
+drop_and_execute(void *how)
+{
+	struct sets none = {0};
+
+	if (how == (void *)NO_NEW && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return 100;
+	if (set(&none) != 0)
+		return 101;
+	execl(linux_test_path(), linux_test_path(), "caps-executed", NULL);
+	return 102;
+}
+
+static int
+root_gets_them_again(void *arg)
+{
+	if (getuid() != 0)
+		return 0;
+	return in_child(drop_and_execute, (void *)PLAIN) == 1 + 16 + 32 + 64 &&
+		       in_child(drop_and_execute, (void *)NO_NEW) == 1
+		   ? 0
+		   : 1;
+}
+
+void
+test_caps(void)
+{
+	result(in_child(headers_are_checked, NULL) == 0,
+	       "capget and capset check what they are given, and give no rights");
+	result(in_child(dropped_are_gone, NULL) == 0, "rights that user 0 has dropped are gone");
+	result(in_child(users_lose_them, NULL) == 0, "who gives up user 0 loses its rights");
+	result(in_child(users_lose_them, "") == 0, "PR_SET_KEEPCAPS keeps the permitted ones");
+	result(in_child(root_gets_them_again, NULL) == 0,
+	       "exec gives user 0 its rights, but not with PR_SET_NO_NEW_PRIVS");
+	result(in_child(set_ids_count, NULL) == 0,
+	       "exec honours set-id bits, but not with PR_SET_NO_NEW_PRIVS");
+	result(in_child(set_ids_go, NULL) == 0,
+	       "set-id bits are kept, until others change the file");
+	result(in_child(directories_give_groups, NULL) == 0,
+	       "in a directory with the set-group-id bit, new files have its group");
+	result(in_child(options_are_kept, NULL) == 0,
+	       "prctl's options are told, and bad ones refused");
+	result(in_child(parents_end, NULL) == 0,
+	       "PR_SET_PDEATHSIG sends a signal when a parent ends");
+	result(in_child(is_subreaper, NULL) == 0, "a subreaper is the parent of orphans below it");
+}
