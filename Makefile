@@ -117,12 +117,22 @@ define link_kernel
 	@rm -f $@.1 $@.2 $@.fbt.o $@.ksyms $@.ksyms.o
 	@mv $@.3 $@
 endef
+# The code that each program gets: a shared object of one page, in the kernel as it is.
+$B/vdso.so: kernel/proc/vdso/vdso.c kernel/proc/vdso/vdso.ld kernel/proc/vdso/data.h $(wildcard arch/$(ARCH)/md/vdso.* arch/$(ARCH)/md/clock.h) $(FLAGS)
+	$(call say,LINK)
+	$Q$(CC) -std=gnu11 -O2 -ffreestanding $(filter -m%,$(USER_CFLAGS)) -fPIC -fno-stack-protector -fcf-protection=none $(WARN) $(REPRODUCIBLE) \
+		-I. -Iarch/$(ARCH) -Ikernel/abi/$(ARCH) -s -shared -nostdlib -Wl,--hash-style=both,-Bsymbolic,-soname=linux-vdso.so.1 \
+		-Wl,--build-id=none,--eh-frame-hdr,-z,max-page-size=4096,--version-script=arch/$(ARCH)/md/vdso.map -T kernel/proc/vdso/vdso.ld -o $@ $<
+
+$B/vdso.o: $B/vdso.so
+	$Qprintf '.section .rodata\n.globl vdso_image\nvdso_image:\n.incbin "%s"\n.org vdso_image + 4096\n' $< | $(CC) $(ARCH_CFLAGS) -x assembler -c - -o $@
+
 LINK_TOOLS := $(LDSCRIPT) kernel/sections.ld kernel/debug/mksyms.py $H/mkfbt kernel/probe/noprobe
 
-$B/kestrel: $(KERNEL_OBJS) $(LINK_TOOLS)
+$B/kestrel: $(KERNEL_OBJS) $B/vdso.o $(LINK_TOOLS)
 	$(link_kernel)
 
-$B/kestrel-test: $(KERNEL_OBJS) $(KTEST_OBJS) $(LINK_TOOLS)
+$B/kestrel-test: $(KERNEL_OBJS) $B/vdso.o $(KTEST_OBJS) $(LINK_TOOLS)
 	$(link_kernel)
 
 $H/mkfbt $H/mkvars: $H/%: kernel/probe/host/%.c

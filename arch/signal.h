@@ -43,9 +43,5 @@ uintptr_t arch_sigframe_find(const struct arch_trapframe *tf);
  */
 bool arch_sigframe_restore(const struct arch_sigframe *f, struct arch_trapframe *tf,
 			   struct arch_signal *s);
-/*
- * Code that calls rt_sigreturn(), for handlers without SA_RESTORER. Size 0: programs of this
- * architecture always have a restorer.
- */
-extern const uint32_t arch_sigreturn_code[];
-extern const size_t arch_sigreturn_size;
+/* Has the vDSO a place where handlers without SA_RESTORER return? Else programs always have one. */
+extern const bool arch_sigreturn_in_vdso;

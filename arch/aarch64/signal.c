@@ -7,11 +7,7 @@
 
 #define PSTATE_NZCV 0xf0000000ul
 
-const uint32_t arch_sigreturn_code[] = {
-    0xd2801168, /* mov x8, #139: rt_sigreturn */
-    0xd4000001, /* svc #0 */
-};
-const size_t arch_sigreturn_size = sizeof(arch_sigreturn_code);
+const bool arch_sigreturn_in_vdso = true;
 
 uintptr_t
 arch_sigframe_place(uintptr_t sp)

@@ -15,8 +15,7 @@
 #define FLAGS_TF_RF  0x10100ul
 #define FLAGS_DF     0x400ul
 
-const uint32_t arch_sigreturn_code[1];
-const size_t arch_sigreturn_size = 0;
+const bool arch_sigreturn_in_vdso = false;
 
 uintptr_t
 arch_sigframe_place(uintptr_t sp)

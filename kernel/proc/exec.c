@@ -27,6 +27,7 @@
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
+#include "kernel/proc/vdso.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/syscall.h"
@@ -148,24 +149,25 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 	uint64_t path_at = VM_STACK_TOP - (strlen(path) + 1);
 	uint64_t random_at = (path_at - RANDOM_BYTES) & ~15ul;
 	uint64_t strings = (random_at - s->used) & ~15ul;
-	const uint64_t aux[] = {AT_PHDR,        img->phdr,
-				AT_PHENT,       sizeof(struct elf64_phdr),
-				AT_PHNUM,       img->phnum,
-				AT_PAGESZ,      PAGE_SIZE,
-				AT_BASE,        program->interp_base,
-				AT_FLAGS,       0,
-				AT_ENTRY,       img->entry,
-				AT_UID,         p->ruid,
-				AT_EUID,        ids->uid,
-				AT_GID,         p->rgid,
-				AT_EGID,        ids->gid,
-				AT_HWCAP,       arch_hwcap(),
-				AT_CLKTCK,      CLK_TCK,
-				AT_SECURE,      ids->secure,
-				AT_RANDOM,      random_at,
-				AT_EXECFN,      path_at,
-				AT_MINSIGSTKSZ, ARCH_MINSIGSTKSZ,
-				AT_NULL,        0};
+	const uint64_t aux[] = {AT_PHDR,         img->phdr,
+				AT_PHENT,        sizeof(struct elf64_phdr),
+				AT_PHNUM,        img->phnum,
+				AT_PAGESZ,       PAGE_SIZE,
+				AT_BASE,         program->interp_base,
+				AT_FLAGS,        0,
+				AT_ENTRY,        img->entry,
+				AT_UID,          p->ruid,
+				AT_EUID,         ids->uid,
+				AT_GID,          p->rgid,
+				AT_EGID,         ids->gid,
+				AT_HWCAP,        arch_hwcap(),
+				AT_CLKTCK,       CLK_TCK,
+				AT_SECURE,       ids->secure,
+				AT_RANDOM,       random_at,
+				AT_EXECFN,       path_at,
+				AT_SYSINFO_EHDR, VDSO_AT,
+				AT_MINSIGSTKSZ,  ARCH_MINSIGSTKSZ,
+				AT_NULL,         0};
 	uint64_t words = 1 + s->argc + 1 + s->envc + 1 + sizeof(aux) / 8;
 	uint64_t at = (strings - words * 8) & ~15ul, n = 0;
 	uint8_t random[RANDOM_BYTES];
@@ -394,6 +396,8 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 		return -ENOMEM;
 	}
 	r = program_load(vm, vn, &program);
+	if (r == 0)
+		r = vdso_map(vm);
 	if (r == 0)
 		r = exec_ids_get(vn, &ids);
 	if (r == 0)

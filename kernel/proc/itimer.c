@@ -6,6 +6,7 @@
 #include "kernel/proc/itimer.h"
 
 #include "kernel/lib/clock.h"
+#include "kernel/proc/vdso.h"
 #include "kernel/sched/mutex.h"
 
 static struct mutex set_mutex = MUTEX_INIT("itimer"), reals_mutex = MUTEX_INIT("real itimer");
@@ -171,6 +172,7 @@ itimers_set_clock(uint64_t real_ns)
 	mutex_lock(&reals_mutex);
 	old = clock_real_ns(0);
 	clock_set_real(real_ns);
+	vdso_clock_set();
 	list_for_each (l, &reals) {
 		struct real_itimer *t = list_entry(l, struct real_itimer, link);
 

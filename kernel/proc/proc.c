@@ -23,6 +23,7 @@
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/init.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/proc/vdso.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
@@ -411,6 +412,7 @@ proc_start_init(const char *script)
 	init_proc = p->parent = p;
 	sleepq_register_signals(proc_signal_pending);
 	rlimit_init(p->limits);
+	vdso_init();
 	spin_lock(&proc_lock);
 	proc_join(p);
 	spin_unlock(&proc_lock);

@@ -8,37 +8,15 @@
 #include "arch/mmu.h"
 #include "arch/signal.h"
 #include "kernel/abi/errno.h"
-#include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/sched/mutex.h"
+#include "kernel/proc/vdso.h"
+#include "kernel/proc/vdso/data.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/syscall.h"
-#include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
-
-/* Where the code that calls rt_sigreturn() is mapped: above the stack. */
-#define SIGRETURN_AT (VM_STACK_TOP + PAGE_SIZE)
-
-/* Where a handler without SA_RESTORER returns to. 0: no memory, or the program has taken the place.
- */
-static uint64_t
-sigreturn_code(struct vmspace *vm)
-{
-	static struct mutex mutex = MUTEX_INIT("sigreturn"); /* until the code is there */
-	bool good;
-
-	if (arch_sigreturn_size == 0)
-		return 0;
-	mutex_lock(&mutex);
-	good = vm_allows(vm, SIGRETURN_AT, MMU_EXEC) ||
-	       (vm_map(vm, SIGRETURN_AT, PAGE_SIZE, MMU_READ | MMU_EXEC) == 0 &&
-		vm_write(vm, SIGRETURN_AT, arch_sigreturn_code, arch_sigreturn_size) == 0);
-	mutex_unlock(&mutex);
-	return good ? SIGRETURN_AT : 0;
-}
 
 static bool
 on_signal_stack(const struct sigaltstack *s, uint64_t sp)
@@ -63,8 +41,11 @@ sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
 
 	if (s.handler >= ARCH_USER_END)
 		return false;
-	if (!(act->sa_flags & SA_RESTORER) && (s.restorer = sigreturn_code(p->vm)) == 0)
-		return false;
+	if (!(act->sa_flags & SA_RESTORER)) {
+		if (!arch_sigreturn_in_vdso)
+			return false;
+		s.restorer = VDSO_AT + VDSO_SIGRETURN_AT;
+	}
 	if ((act->sa_flags & SA_ONSTACK) && !on_it && !(stack->ss_flags & SS_DISABLE)) {
 		sp = stack->ss_sp + stack->ss_size;
 		on_it = true;

@@ -9,6 +9,7 @@
 #include "kernel/lib/sbuf.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/proc.h"
+#include "kernel/proc/vdso.h"
 #include "kernel/procfs/procfs.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/vm/vm.h"
@@ -71,7 +72,8 @@ show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out
 {
 	size_t start = out->len;
 	const char *name = "";
-	struct vnode *vn = r->object;
+	bool is_vdso = vdso_is(r->object);
+	struct vnode *vn = is_vdso ? NULL : r->object;
 
 	sbuf_printf(out, "%08lx-%08lx %c%c%c%c %08lx 00:%02x %lu ", r->start, r->end,
 		    r->prot & MMU_READ ? 'r' : '-', r->prot & MMU_WRITE ? 'w' : '-',
@@ -79,6 +81,8 @@ show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out
 		    vn != NULL ? r->offset : 0, vn != NULL ? vn->dev : 0, vn != NULL ? vn->ino : 0);
 	if (vn != NULL)
 		name = vnode_path(vn, path, PATH_MAX, NULL) > 0 ? path : "(deleted)";
+	else if (is_vdso)
+		name = "[vdso]";
 	else if (r->end > info->brk_start && r->start < info->brk_end)
 		name = "[heap]";
 	else if (r->end == VM_STACK_TOP)

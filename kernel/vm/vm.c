@@ -19,7 +19,7 @@
 #define VM_LOWEST 0x10000ul /* the lowest pages stay unmapped, so that null pointers fault */
 
 _Static_assert(VM_STACK_TOP + 2 * PAGE_SIZE <= ARCH_USER_END,
-	       "sigreturn's code is above the stack");
+	       "the vDSO is above the stack");
 
 static int vm_max_areas = 65530;
 SYSCTL_INT(vm_max_map_count, "vm.max_map_count", SYSCTL_WR | SYSCTL_TUN, &vm_max_areas, 16,

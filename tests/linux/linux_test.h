@@ -48,6 +48,9 @@ void test_queue(void);
 void test_caps(void);
 int caps_as_executed(void);
 
+/* vdso.c: the same on Linux. */
+void test_vdso(void);
+
 /* threads.c */
 void test_threads(void);
 int threads_as_executed(const char *pid);

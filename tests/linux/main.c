@@ -93,7 +93,7 @@ static const struct {
 	void (*test)(void);
 } parts[] = {{"admin", test_admin},   {"locks", test_locks}, {"devs", test_devs},
 	     {"ptrace", test_ptrace}, {"ptys", test_ptys},   {"proc", test_proc},
-	     {"queue", test_queue},   {"caps", test_caps}};
+	     {"queue", test_queue},   {"caps", test_caps},   {"vdso", test_vdso}};
 
 int
 main(int argc, char *argv[])
@@ -169,6 +169,7 @@ main(int argc, char *argv[])
 	test_signals();
 	test_queue();
 	test_caps();
+	test_vdso();
 	test_files();
 	test_links();
 	test_events();
