@@ -123,6 +123,7 @@ struct vnode {
 	struct vnode *cover;  /* [v] directory: the root of what is mounted there; NULL: nothing */
 	struct list children; /* [v] directory: its names, ordered by cookie */
 	uint64_t next_cookie; /* [v] directory: for the next child */
+	struct vname *listed; /* [v] directory: the last name that a listing gave; NULL: none */
 
 	struct mutex lock; /* [d] */
 	uint64_t size;     /* [d] */

@@ -26,28 +26,6 @@ _Static_assert(S_IFDIR >> 12 == DT_DIR && S_IFREG >> 12 == DT_REG && S_IFCHR >> 
 		   S_IFIFO >> 12 == DT_FIFO && S_IFLNK >> 12 == DT_LNK,
 	       "d_type");
 
-static size_t
-record_length(const char *name)
-{
-	return (DIR_NAME_AT + strlen(name) + 1 + 7) & ~7ul;
-}
-
-/* Writes a record; returns its length. */
-static size_t
-record_fill(char *at, const char *name, uint32_t mode, uint64_t ino, uint64_t cookie)
-{
-	struct linux_dirent64 *r = (struct linux_dirent64 *)at;
-	size_t n = record_length(name);
-
-	memset(at, 0, n);
-	r->d_ino = ino;
-	r->d_off = (int64_t)cookie;
-	r->d_reclen = (uint16_t)n;
-	r->d_type = dir_type(mode);
-	memcpy(at + DIR_NAME_AT, name, strlen(name) + 1);
-	return n;
-}
-
 /* A buffer for a part of a listing. */
 struct dir_piece {
 	char buf[2048] __attribute__((aligned(8)));
@@ -61,12 +39,20 @@ static bool
 dir_piece_add(void *arg, const char *name, uint32_t mode, uint64_t ino, uint64_t cookie)
 {
 	struct dir_piece *p = arg;
+	size_t len = strlen(name) + 1, n = (DIR_NAME_AT + len + 7) & ~7ul;
+	struct linux_dirent64 *r = (struct linux_dirent64 *)(p->buf + p->len);
 
-	if (record_length(name) > p->room - p->len) {
+	if (n > p->room - p->len) {
 		p->full = true;
 		return false;
 	}
-	p->len += record_fill(p->buf + p->len, name, mode, ino, cookie);
+	*(uint64_t *)(p->buf + p->len + n - 8) = 0; /* behind the name */
+	r->d_ino = ino;
+	r->d_off = (int64_t)cookie;
+	r->d_reclen = (uint16_t)n;
+	r->d_type = dir_type(mode);
+	memcpy(r->d_name, name, len);
+	p->len += n;
 	p->cookie = cookie;
 	return true;
 }
@@ -79,13 +65,14 @@ piece_add_listed(void *arg, const char *name, uint32_t mode, uint64_t ino, uint6
 }
 
 /*
- * Adds as many records as fit, from p->cookie on, in one walk along the children. One walk for each
- * record would take quadratic time.
+ * Adds as many records as fit, from p->cookie on: from where the last listing of the directory
+ * ended, if it is this one.
  */
 static void
 piece_fill(struct dir_piece *p, struct vnode *dir)
 {
 	const struct vnode *up;
+	const struct list *l = &dir->children;
 
 	mutex_lock(&vfs_lock);
 	up = dir->parent != NULL ? dir->parent : dir;
@@ -97,12 +84,14 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 	if (dir->ops->list != NULL && !p->full)
 		dir->ops->list(dir, p->cookie < DIR_COOKIE_FIRST ? 0 : p->cookie - 2,
 			       piece_add_listed, p);
-	list_for_each (l, &dir->children) {
-		const struct vname *n = list_entry(l, struct vname, sibling);
+	if (dir->listed != NULL && dir->listed->cookie == p->cookie)
+		l = &dir->listed->sibling;
+	while (!p->full && (l = l->next) != &dir->children) {
+		struct vname *n = list_entry(l, struct vname, sibling);
 
-		if (p->full || (n->cookie > p->cookie &&
-				!dir_piece_add(p, n->text, n->vn->mode, n->vn->ino, n->cookie)))
-			break;
+		if (n->cookie > p->cookie &&
+		    dir_piece_add(p, n->text, n->vn->mode, n->vn->ino, n->cookie))
+			dir->listed = n;
 	}
 	mutex_unlock(&vfs_lock);
 }

@@ -201,6 +201,8 @@ dir_take(struct vname *n)
 		at = &(*at)->next;
 	*at = n->next;
 	n->dir->mtime_ns = clock_real_now_ns();
+	if (n->dir->listed == n)
+		n->dir->listed = NULL;
 	list_remove(&n->sibling);
 	vn->links--;
 	if (vn->name == n) { /* not when a rename has just given it another one */
