@@ -12,7 +12,8 @@
 #define CAP_KILL            5
 #define CAP_SETGID          6
 #define CAP_SETUID          7
-#define CAP_SETPCAP         8 /* takes rights from the set that exec gives user 0 */
+#define CAP_SETPCAP         8  /* takes rights from the set that exec gives user 0 */
+#define CAP_IPC_LOCK        14 /* locks as much memory as it likes */
 #define CAP_SYS_CHROOT      18
 #define CAP_SYS_PTRACE      19
 #define CAP_SYS_ADMIN       21 /* mounts, sysctls, devices of the kernel */

@@ -20,6 +20,19 @@ struct open_how { /* of openat2() */
 	uint64_t flags, mode, resolve;
 };
 
+#define OPEN_HOW_SIZE_VER0 24
+#define OPEN_FLAGS_KNOWN   017777703ul /* with some that have no effect */
+
+#define POSIX_FADV_NOREUSE 5 /* the last advice of fadvise64() */
+
+/* resolve: */
+#define RESOLVE_NO_XDEV       0x01 /* through no mount */
+#define RESOLVE_NO_MAGICLINKS 0x02 /* through no link of /proc to a file itself */
+#define RESOLVE_NO_SYMLINKS   0x04
+#define RESOLVE_BENEATH       0x08 /* never above the directory where the path begins */
+#define RESOLVE_IN_ROOT       0x10 /* that directory is the root of the path */
+#define RESOLVE_ALL           0x1f
+
 #define AT_FDCWD            (-100)
 #define AT_SYMLINK_NOFOLLOW 0x100
 #define AT_REMOVEDIR        0x200

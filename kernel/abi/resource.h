@@ -30,6 +30,14 @@
 #define PRIO_PGRP    1
 #define PRIO_OF_USER 2
 
+/* ioprio_set(): the same, one higher. A class, and in it a level of 0 to 7. */
+#define IOPRIO_CLASS(prio) ((prio) >> 13)
+#define IOPRIO_LEVEL(prio) ((prio)&0x1fff)
+#define IOPRIO_CLASS_NONE  0
+#define IOPRIO_CLASS_RT    1
+#define IOPRIO_CLASS_BE    2
+#define IOPRIO_CLASS_IDLE  3
+
 #define NICE_MIN (-20)
 #define NICE_MAX 19
 

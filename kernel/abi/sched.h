@@ -18,6 +18,25 @@
 #define CLONE_DETACHED       0x00400000ul /* no effect */
 #define CLONE_CHILD_SETTID   0x01000000ul
 
+/* Namespaces, of which there is one each. */
+#define CLONE_NEWTIME   0x00000080ul
+#define CLONE_NEWNS     0x00020000ul
+#define CLONE_NEWCGROUP 0x02000000ul
+#define CLONE_NEWUTS    0x04000000ul
+#define CLONE_NEWIPC    0x08000000ul
+#define CLONE_NEWUSER   0x10000000ul
+#define CLONE_NEWPID    0x20000000ul
+#define CLONE_NEWNET    0x40000000ul
+
+#define CLONE_CLEAR_SIGHAND 0x100000000ul /* the child has no handlers */
+
+struct clone_args { /* of clone3() */
+	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+	uint64_t set_tid, set_tid_size, cgroup;
+};
+
+#define CLONE_ARGS_SIZE_VER0 64
+
 #define SCHED_OTHER    0
 #define SCHED_FIFO     1 /* runs until it blocks, yields, or a better one is ready */
 #define SCHED_RR       2 /* and takes turns with others of its priority */

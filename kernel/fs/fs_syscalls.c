@@ -30,7 +30,7 @@ at_directory(uint64_t dirfd, const char *path, struct vnode **dir)
 	const struct file *f;
 
 	*dir = proc_cwd();
-	if ((int)dirfd == AT_FDCWD || *path == '/')
+	if ((int)dirfd == AT_FDCWD || (*path == '/' && !(proc_resolve() & RESOLVE_IN_ROOT)))
 		return 0;
 	f = filetable_get(proc_files(), (uint32_t)dirfd);
 	if (f == NULL)
@@ -106,6 +106,43 @@ int64_t
 sys_openat(const uint64_t a[6])
 {
 	return do_sys_open(a[0], a[1], (int)a[2], (uint32_t)a[3]);
+}
+
+int64_t
+sys_openat2(const uint64_t a[6])
+{
+	struct open_how how = {0};
+	int64_t r = copy_in_versioned(&how, sizeof(how), a[2], a[3], OPEN_HOW_SIZE_VER0);
+
+	if (r != 0)
+		return r;
+	if ((how.flags & ~OPEN_FLAGS_KNOWN) || (how.mode & ~07777ul) ||
+	    (how.resolve & ~(uint64_t)RESOLVE_ALL) || (how.mode != 0 && !(how.flags & O_CREAT)) ||
+	    (how.resolve & (RESOLVE_BENEATH | RESOLVE_IN_ROOT)) ==
+		(RESOLVE_BENEATH | RESOLVE_IN_ROOT))
+		return -EINVAL;
+	proc_held()->resolve = (uint32_t)how.resolve;
+	r = do_sys_openat2(a[0], a[1], &how);
+	proc_held()->resolve = 0;
+	return r;
+}
+
+int64_t
+sys_fadvise64(const uint64_t a[6])
+{
+	const struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
+
+	if (f == NULL)
+		return -EBADF;
+	if (S_ISFIFO(f->vn->mode))
+		return -ESPIPE;
+	return (int64_t)a[2] < 0 || (uint32_t)a[3] > POSIX_FADV_NOREUSE ? -EINVAL : 0;
+}
+
+int64_t
+sys_syncfs(const uint64_t a[6])
+{
+	return filetable_get(proc_files(), (uint32_t)a[0]) != NULL ? 0 : -EBADF;
 }
 
 static int64_t

@@ -112,7 +112,8 @@ ready_count(void *arg)
 
 		p->revents = (int16_t)(found & ((uint16_t)p->events | ALWAYS));
 		count += p->revents != 0;
-		file_release_held();
+		if (proc_is_threaded())
+			file_release_held();
 	}
 	return count;
 }

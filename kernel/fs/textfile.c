@@ -23,7 +23,7 @@
 struct reader {
 	struct mutex lock;
 	size_t len, room;
-	char *text; /* of kmap_alloc(), room bytes; NULL: none yet */
+	char *text; /* room bytes: of kmap_alloc() if they are more than a page; NULL: none yet */
 };
 
 int
@@ -43,7 +43,10 @@ drop_text(struct file *f, struct reader *r)
 {
 	if (r->text == NULL)
 		return;
-	kmap_free(r->text);
+	if (r->room > PAGE_SIZE)
+		kmap_free(r->text);
+	else
+		kfree(r->text);
 	uidinfo_release(f->ui, UIDINFO_KMEM, r->room);
 	r->text = NULL;
 }
@@ -61,7 +64,7 @@ textfile_make_room(struct file *f, struct reader *r, size_t room)
 	drop_text(f, r);
 	if (!uidinfo_charge(f->ui, UIDINFO_KMEM, room))
 		return -ENOMEM;
-	r->text = kmap_alloc(room);
+	r->text = room > PAGE_SIZE ? kmap_alloc(room) : kmalloc(room); /* most fit in a page */
 	if (r->text == NULL)
 		uidinfo_release(f->ui, UIDINFO_KMEM, room);
 	r->room = room;

@@ -62,6 +62,13 @@ vfs_change_root(struct vnode *vn)
 	return old;
 }
 
+/* Where an absolute path begins. */
+static struct vnode *
+walk_root(struct walk *w)
+{
+	return w->resolve & RESOLVE_IN_ROOT ? w->start : walk_user_root();
+}
+
 /* Keeps the reference to vn, and the one to w->dir. */
 static void
 walk_hold(struct walk *w, struct vnode *vn)
@@ -91,7 +98,11 @@ walk_step(struct walk *w, const char *name, struct vnode **to)
 	if (strcmp(name, ".") == 0) {
 		*to = dir;
 	} else if (strcmp(name, "..") == 0) {
-		*to = vfs_is_user_root(dir) ? dir : dir->parent;
+		if (dir == w->start && (w->resolve & RESOLVE_BENEATH))
+			return -EXDEV;
+		*to = vfs_is_user_root(dir) || (dir == w->start && (w->resolve & RESOLVE_IN_ROOT))
+			  ? dir
+			  : dir->parent;
 		if (dir->nameless)
 			walk_hold(w, vnode_ref(*to));
 	} else if (dir->ops->lookup != NULL) {
@@ -108,7 +119,22 @@ walk_step(struct walk *w, const char *name, struct vnode **to)
 	}
 	while (*to != NULL && (*to)->cover != NULL)
 		*to = (*to)->cover;
+	if (*to != NULL && (w->resolve & RESOLVE_NO_XDEV) && (*to)->dev != dir->dev)
+		return -EXDEV;
 	return *to != NULL ? 0 : -ENOENT;
+}
+
+/* May the walk go on at a link with that text, or one to a file itself? */
+static int
+resolve_link(const struct walk *w, const char *text, const struct vnode *to)
+{
+	if ((w->resolve & RESOLVE_NO_SYMLINKS) ||
+	    (to != NULL && (w->resolve & RESOLVE_NO_MAGICLINKS)))
+		return -ELOOP;
+	return (to != NULL && (w->resolve & (RESOLVE_BENEATH | RESOLVE_IN_ROOT))) ||
+		       (to == NULL && *text == '/' && (w->resolve & RESOLVE_BENEATH))
+		   ? -EXDEV
+		   : 0;
 }
 
 /*
@@ -126,6 +152,13 @@ enter_link(struct walk *w, const struct vnode *link, const char *rest, char **bu
 
 	if (error < 0)
 		return error;
+	if (w->resolve != 0) {
+		error = resolve_link(w, text, to);
+		if (error < 0) {
+			vnode_unref(to);
+			return error;
+		}
+	}
 	if (to != NULL) {
 		walk_hold(w, to);
 		w->dir = to;
@@ -144,7 +177,7 @@ enter_link(struct walk *w, const struct vnode *link, const char *rest, char **bu
 	kfree(*buf);
 	*buf = path;
 	if (*path == '/' && to == NULL)
-		w->dir = walk_user_root();
+		w->dir = walk_root(w);
 	w->name[0] = '\0';
 	w->want_dir = *path == '/' && to != NULL;
 	return 0;
@@ -180,7 +213,11 @@ walk_on(struct walk *w, const char *path, char *buf)
 int
 path_walk(struct vnode *cwd, const char *path, struct walk *w)
 {
-	w->dir = *path == '/' || cwd == NULL ? walk_user_root() : cwd;
+	w->start = cwd != NULL ? cwd : walk_user_root();
+	w->resolve = proc_resolve();
+	w->dir = *path == '/' ? walk_root(w) : w->start;
+	if (*path == '/' && (w->resolve & RESOLVE_BENEATH))
+		return -EXDEV;
 	w->want_dir = false;
 	w->links = 0;
 	w->last = false;

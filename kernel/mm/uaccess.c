@@ -7,6 +7,7 @@
 #include "arch/uaccess.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/panic.h"
+#include "kernel/mm/page.h"
 
 static bool
 user_range(uint64_t addr, size_t n)
@@ -34,6 +35,22 @@ copy_out(uint64_t udst, const void *src, size_t n)
 {
 	check_kernel_side(src, n);
 	return user_range(udst, n) && arch_copy_user((void *)udst, src, n) ? 0 : -EFAULT;
+}
+
+int
+copy_in_versioned(void *dst, size_t known, uint64_t usrc, size_t size, size_t first)
+{
+	uint8_t byte;
+
+	if (size < first || size > PAGE_SIZE)
+		return size < first ? -EINVAL : -E2BIG;
+	for (size_t i = known; i < size; i++) {
+		if (copy_in(&byte, usrc + i, 1) != 0)
+			return -EFAULT;
+		if (byte != 0)
+			return -E2BIG;
+	}
+	return copy_in(dst, usrc, size < known ? size : known);
 }
 
 int

@@ -11,5 +11,11 @@
 /* 0, or -EFAULT when a byte of the user range is not accessible (part of dst may be written). */
 int copy_in(void *dst, uint64_t usrc, size_t n);
 int copy_out(uint64_t udst, const void *src, size_t n);
+/*
+ * Copies a structure of `size` bytes, of which the kernel knows `known`, into dst, which is zeroed.
+ * 0, -EFAULT; -EINVAL: it is shorter than the first version; -E2BIG: what the kernel does not know
+ * is not 0.
+ */
+int copy_in_versioned(void *dst, size_t known, uint64_t usrc, size_t size, size_t first);
 /* Length of the string (without NUL), -EFAULT, or -ENAMETOOLONG when it has no NUL within size. */
 int copy_in_str(char *dst, uint64_t usrc, size_t size);

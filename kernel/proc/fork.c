@@ -74,6 +74,7 @@ fork_thread(struct thread *t, const struct vmspace *vm, const struct fork_args *
 	t->root = vm_root(vm);
 	sched_inherit(t);
 	t->lwp->timer_slack = curlwp()->timer_slack;
+	t->lwp->ioprio = curlwp()->ioprio;
 	t->lwp->set_tid = f->flags & CLONE_CHILD_SETTID ? f->child_tid : 0;
 	t->lwp->clear_tid = f->flags & CLONE_CHILD_CLEARTID ? f->child_tid : 0;
 	t->tls = f->flags & CLONE_SETTLS ? f->tls : self->tls;
@@ -177,7 +178,7 @@ kernel_clone(const struct fork_args *f)
 	p->pgid = parent->pgid;
 	p->sid = parent->sid;
 	p->no_tty = parent->no_tty;
-	proc_signals_fork(p, parent);
+	proc_signals_fork(p, parent, f->flags & CLONE_CLEAR_SIGHAND);
 	memcpy(p->limits, parent->limits, sizeof(p->limits));
 	memcpy(p->psargs, parent->psargs, sizeof(p->psargs));
 	memcpy(p->program, parent->program, sizeof(p->program));
@@ -288,27 +289,69 @@ sys_vfork(const uint64_t a[6])
 	return kernel_clone(&(struct fork_args){.flags = CLONE_VM | CLONE_VFORK});
 }
 
-int64_t
-sys_clone(const uint64_t a[6])
+/* Flags without a signal. */
+static int64_t
+do_clone(const struct fork_args *f, uint32_t signal)
 {
 	const uint64_t ids = CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID |
 			     CLONE_CHILD_SETTID | CLONE_DETACHED;
 	const uint64_t shared =
 	    CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-	struct fork_args f = {.flags = a[0] & ~0xfful,
-			      .sp = a[1],
-			      .parent_tid = a[2],
-			      .child_tid = a[CLONE_ARG_CHILD_TID],
-			      .tls = a[CLONE_ARG_TLS]};
 
-	if ((f.flags & CLONE_SETTLS) && f.tls >= ARCH_USER_END)
+	if ((f->flags & CLONE_SETTLS) && f->tls >= ARCH_USER_END)
 		return -EPERM;
 	/* A thread shares everything. */
-	if ((f.flags & ~ids & ~CLONE_SYSVSEM) == (shared & ~CLONE_SYSVSEM))
-		return clone_thread(&f);
+	if ((f->flags & ~ids & ~CLONE_SYSVSEM) == (shared & ~CLONE_SYSVSEM))
+		return clone_thread(f);
 	/* A process shares nothing, or memory while its parent waits. */
-	if ((f.flags & ~ids & ~(CLONE_VM | CLONE_VFORK)) || (a[0] & 0xff) != SIGCHLD ||
-	    !(f.flags & CLONE_VM) != !(f.flags & CLONE_VFORK))
+	if ((f->flags & ~ids & ~(CLONE_VM | CLONE_VFORK | CLONE_CLEAR_SIGHAND)) ||
+	    signal != SIGCHLD || !(f->flags & CLONE_VM) != !(f->flags & CLONE_VFORK))
 		return -EINVAL;
-	return kernel_clone(&f);
+	return kernel_clone(f);
+}
+
+int64_t
+sys_clone(const uint64_t a[6])
+{
+	return do_clone(&(struct fork_args){.flags = a[0] & ~0xfful,
+					    .sp = a[1],
+					    .parent_tid = a[2],
+					    .child_tid = a[CLONE_ARG_CHILD_TID],
+					    .tls = a[CLONE_ARG_TLS]},
+			a[0] & 0xff);
+}
+
+int64_t
+sys_clone3(const uint64_t a[6])
+{
+	struct clone_args c = {0};
+	int error = copy_in_versioned(&c, sizeof(c), a[0], a[1], CLONE_ARGS_SIZE_VER0);
+
+	if (error != 0)
+		return error;
+	if ((c.flags & 0xff) || c.exit_signal > NSIG || (c.stack == 0) != (c.stack_size == 0) ||
+	    c.set_tid_size != 0)
+		return -EINVAL;
+	return do_clone(&(struct fork_args){.flags = c.flags,
+					    .sp = c.stack + c.stack_size,
+					    .parent_tid = c.parent_tid,
+					    .child_tid = c.child_tid,
+					    .tls = c.tls},
+			(uint32_t)c.exit_signal);
+}
+
+/* There are no namespaces; and what else can be shared, threads always share. */
+int64_t
+sys_unshare(const uint64_t a[6])
+{
+	const uint64_t spaces = CLONE_NEWTIME | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
+				CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
+	const uint64_t shared =
+	    CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
+
+	if (a[0] & ~(spaces | shared))
+		return -EINVAL;
+	if ((a[0] & spaces) && !capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	return (a[0] & spaces) || (a[0] != 0 && curproc()->nthreads > 1) ? -EINVAL : 0;
 }

@@ -4,8 +4,10 @@
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/kestrel.h"
+#include "kernel/abi/membarrier.h"
 #include "kernel/abi/personality.h"
 #include "kernel/abi/sysinfo.h"
+#include "kernel/entry.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/random.h"
 #include "kernel/lib/shutdown.h"
@@ -91,6 +93,31 @@ sys_getrandom(const uint64_t a[6])
 		done += n;
 	}
 	return (int64_t)done;
+}
+
+int64_t
+sys_membarrier(const uint64_t a[6])
+{
+	struct proc *p = curproc();
+
+	if ((uint32_t)a[1] != 0)
+		return -EINVAL;
+	switch ((uint32_t)a[0]) {
+	case MEMBARRIER_CMD_QUERY:
+		return MEMBARRIER_CMD_GLOBAL | MEMBARRIER_CMD_PRIVATE_EXPEDITED |
+		       MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+	case MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED:
+		p->membarrier = true;
+		return 0;
+	case MEMBARRIER_CMD_PRIVATE_EXPEDITED:
+		if (!p->membarrier)
+			return -EPERM;
+		/* fall through */
+	case MEMBARRIER_CMD_GLOBAL:
+		entry_sync_cpus();
+		return 0;
+	}
+	return -EINVAL;
 }
 
 int64_t

@@ -9,6 +9,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
+#include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
@@ -147,4 +148,81 @@ sys_msync(const uint64_t a[6])
 	    (a[2] & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
 		return -EINVAL;
 	return a[1] == 0 || vm_allows(curproc()->vm, a[0], 0) ? 0 : -ENOMEM;
+}
+
+/* No page is ever taken away to be written to a disk, so pages that are there are locked. */
+static int64_t
+lock_pages(uint64_t start, uint64_t size, uint64_t flags)
+{
+	uint64_t at = start & ~(PAGE_SIZE - 1), end = page_round_up(start + size);
+	uint64_t limit = proc_limit(RLIMIT_MEMLOCK);
+	struct vmspace *vm = curproc()->vm;
+
+	if ((flags & ~(uint64_t)MLOCK_ONFAULT) || end < at)
+		return -EINVAL;
+	if (!capable(CAP_IPC_LOCK) && (limit == 0 || end - at > limit))
+		return limit == 0 ? -EPERM : -ENOMEM;
+	for (; at < end; at += PAGE_SIZE) {
+		unsigned access = vm_allows(vm, at, MMU_WRITE) ? MMU_WRITE : MMU_READ;
+
+		if (!vm_allows(vm, at, 0) || proc_signal_pending())
+			return vm_allows(vm, at, 0) ? -EINTR : -ENOMEM;
+		if (flags == 0 && vm_fault(vm, at, access) != VM_FAULT_SERVED)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int64_t
+sys_mlock(const uint64_t a[6])
+{
+	return lock_pages(a[0], a[1], 0);
+}
+
+int64_t
+sys_mlock2(const uint64_t a[6])
+{
+	return lock_pages(a[0], a[1], a[2]);
+}
+
+int64_t
+sys_munlock(const uint64_t a[6])
+{
+	return lock_pages(a[0], a[1], MLOCK_ONFAULT);
+}
+
+int64_t
+sys_mlockall(const uint64_t a[6])
+{
+	if (a[0] == 0 || (a[0] & ~(uint64_t)MCL_ALL) || a[0] == MCL_ONFAULT)
+		return -EINVAL;
+	return capable(CAP_IPC_LOCK) || proc_limit(RLIMIT_MEMLOCK) != 0 ? 0 : -EPERM;
+}
+
+int64_t
+sys_munlockall(const uint64_t a[6])
+{
+	return 0;
+}
+
+int64_t
+sys_mincore(const uint64_t a[6])
+{
+	uint64_t end = page_round_up(a[0] + a[1]), to = a[2];
+	struct vmspace *vm = curproc()->vm;
+
+	if (a[0] % PAGE_SIZE != 0)
+		return -EINVAL;
+	if (end < a[0])
+		return -ENOMEM;
+	for (uint64_t at = a[0]; at < end; at += PAGE_SIZE) {
+		uint8_t there;
+
+		if (!vm_allows(vm, at, 0))
+			return -ENOMEM;
+		there = vm_read(vm, at, &there, 1) == 1;
+		if (copy_out(to++, &there, 1) != 0)
+			return -EFAULT;
+	}
+	return 0;
 }

@@ -98,7 +98,7 @@ sys_capset(const uint64_t a[6])
 }
 
 static int64_t
-set_name(uint64_t from)
+rename_self(uint64_t from)
 {
 	char name[16] = "";
 	struct proc *p = curproc();
@@ -158,7 +158,7 @@ sys_prctl(const uint64_t a[6])
 	case PR_SET_KEEPCAPS:
 		return set_flag(&p->caps.keep, a[1]);
 	case PR_SET_NAME:
-		return set_name(a[1]);
+		return rename_self(a[1]);
 	case PR_GET_NAME:
 		strlcpy(name, curthread()->name, sizeof(name));
 		return copy_out(a[1], name, sizeof(name));

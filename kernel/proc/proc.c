@@ -90,6 +90,12 @@ proc_user(void)
 	return p != NULL ? p->uid : 0;
 }
 
+uint32_t
+proc_resolve(void)
+{
+	return curproc() != NULL ? curlwp()->held.resolve : 0;
+}
+
 uint64_t
 proc_caps(void)
 {

@@ -88,6 +88,7 @@ struct lwp {
 	uint64_t sig_blocked;      /* [p] */
 	uint64_t sig_awaited; /* [p] by sigtimedwait: sent even if its default is to do nothing */
 	uint64_t sig_saved;   /* [t] if sig_restore, sig_blocked after the next delivery */
+	uint16_t ioprio;      /* [p] ioprio_set()'s: told, and of no effect */
 	uint64_t timer_slack; /* [t] ns, as it was set */
 	struct sigaltstack sig_stack; /* [t] */
 	struct held held;             /* [t] */
@@ -164,6 +165,7 @@ struct proc {
 	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
 	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or
 			   * the parent, has executed a program; or the real ones are others */
+	bool membarrier;  /* [t] it has registered for membarrier() */
 	bool subreaper;   /* [p] PR_SET_CHILD_SUBREAPER */
 	int death_signal; /* [p] when its parent ends; 0: none */
 	bool status_new;  /* [p] a stop or continue that wait4 has not reported yet */

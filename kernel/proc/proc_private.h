@@ -168,11 +168,13 @@ void sigqueue_take(struct sigpending *from, int sig, struct siginfo *info);
  */
 int proc_signal_take(uint64_t set, struct siginfo *info);
 extern struct poll_source proc_signal_news; /* counts signals that became pending, of all */
-/* Forgets handlers: a new program has none. */
+/* Forgets handlers, and their stack: a new program has none. */
 void proc_signals_exec(struct proc *p);
-/* Gives a new process the actions of its parent, and the mask of the current thread. proc_lock
- * held. */
-void proc_signals_fork(struct proc *p, const struct proc *parent);
+/*
+ * Gives a new process the actions of its parent, but no handlers if it is `clear`, and the mask of
+ * the current thread. proc_lock held.
+ */
+void proc_signals_fork(struct proc *p, const struct proc *parent, bool clear);
 /*
  * Makes the current process run a handler when it returns to user mode. mask: to be restored after
  * that. False: its stack has no room for that, or the handler is not an address.

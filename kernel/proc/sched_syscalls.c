@@ -387,24 +387,17 @@ static int
 copy_attr_in(struct sched_attr *attr, uint64_t from)
 {
 	uint32_t size, known = sizeof(*attr);
-	uint8_t byte;
+	int r;
 
 	*attr = (struct sched_attr){0};
 	if (copy_in(&size, from, sizeof(size)) != 0)
 		return -EFAULT;
-	if (size == 0)
-		size = SCHED_ATTR_SIZE_0;
-	for (uint32_t i = known; i < size && size <= PAGE_SIZE; i++) {
-		if (copy_in(&byte, from + i, 1) != 0)
-			return -EFAULT;
-		if (byte != 0)
-			size = UINT32_MAX;
-	}
-	if (size < SCHED_ATTR_SIZE_0 || size > PAGE_SIZE) {
-		copy_out(from, &known, sizeof(known)); /* it says E2BIG even where that fails */
-		return -E2BIG;
-	}
-	return copy_in(attr, from, size < known ? size : known) != 0 ? -EFAULT : 0;
+	r = copy_in_versioned(attr, known, from, size != 0 ? size : SCHED_ATTR_SIZE_0,
+			      SCHED_ATTR_SIZE_0);
+	if (r != -E2BIG && r != -EINVAL)
+		return r;
+	copy_out(from, &known, sizeof(known)); /* it says E2BIG even where that fails */
+	return -E2BIG;
 }
 
 int64_t
@@ -455,4 +448,61 @@ sys_sched_getattr(const uint64_t a[6])
 	attr.sched_priority = params.rt_prio;
 	attr.sched_nice = params.rt_prio != 0 ? 0 : params.nice;
 	return copy_out(a[1], &attr, attr.size) != 0 ? -EFAULT : 0;
+}
+
+static int
+set_ioprio(const struct proc *p, struct thread *t, int *prio)
+{
+	if (!sched_may_change(p))
+		return -EPERM;
+	t->lwp->ioprio = (uint16_t)*prio;
+	return 0;
+}
+
+/* As Linux: of a thread for which none was set, the level that its niceness gives. */
+static int
+best_ioprio(const struct proc *p, struct thread *t, int *best)
+{
+	int prio =
+	    t->lwp->ioprio != 0 ? t->lwp->ioprio : IOPRIO_CLASS_BE << 13 | (t->sched.nice + 20) / 5;
+
+	if (prio < *best)
+		*best = prio;
+	return 0;
+}
+
+int64_t
+sys_ioprio_set(const uint64_t a[6])
+{
+	int prio = (int)a[2], which = (int)a[0] - 1;
+
+	switch (IOPRIO_CLASS(prio)) {
+	case IOPRIO_CLASS_RT:
+		if (!capable(CAP_SYS_NICE) && !capable(CAP_SYS_ADMIN))
+			return -EPERM;
+		/* fall through */
+	case IOPRIO_CLASS_BE:
+		if (IOPRIO_LEVEL(prio) > 7)
+			return -EINVAL;
+		break;
+	case IOPRIO_CLASS_IDLE:
+		break;
+	default:
+		if (prio != 0)
+			return -EINVAL;
+	}
+	return which < PRIO_PROCESS || which > PRIO_OF_USER
+		   ? -EINVAL
+		   : each_of(which, (uint32_t)a[1], set_ioprio, &prio);
+}
+
+int64_t
+sys_ioprio_get(const uint64_t a[6])
+{
+	int best = INT32_MAX, which = (int)a[0] - 1;
+	int r = which < PRIO_PROCESS || which > PRIO_OF_USER
+		    ? -EINVAL
+		    : each_of(which, (uint32_t)a[1], best_ioprio, &best);
+
+	return r != 0 ? r : best;
 }

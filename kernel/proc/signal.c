@@ -256,24 +256,32 @@ proc_signal_fault_locked(struct proc *p, const struct siginfo *info)
 	proc_signal_send(p, l, info, l->fault.queued ? NULL : &l->fault);
 }
 
-void
-proc_signals_exec(struct proc *p)
+static void
+reset_handlers(struct proc *p)
 {
 	for (unsigned i = 0; i < NSIG; i++)
 		p->sig_action[i] = (struct kernel_sigaction){
 		    .sa_handler = p->sig_caught & 1ul << i ? SIG_DFL : p->sig_action[i].sa_handler};
 	p->sig_caught = 0;
+}
+
+void
+proc_signals_exec(struct proc *p)
+{
+	reset_handlers(p);
 	curlwp()->sig_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
 }
 
 void
-proc_signals_fork(struct proc *p, const struct proc *parent)
+proc_signals_fork(struct proc *p, const struct proc *parent, bool clear)
 {
 	p->sig_ignored = parent->sig_ignored;
 	p->sig_caught = parent->sig_caught;
 	p->first.sig_blocked = curlwp()->sig_blocked;
 	p->first.sig_stack = curlwp()->sig_stack;
 	memcpy(p->sig_action, parent->sig_action, sizeof(p->sig_action));
+	if (clear)
+		reset_handlers(p);
 }
 
 unsigned
@@ -395,7 +403,7 @@ is_elsewhere(const struct arch_trapframe *tf, uint64_t pc, enum syscall_restart 
 
 /* The first signal of those of the thread, then of its process. 0: none. */
 static int
-first_of(uint64_t own, uint64_t shared)
+first_signal(uint64_t own, uint64_t shared)
 {
 	uint64_t set = own != 0 ? own : shared;
 
@@ -407,7 +415,7 @@ proc_signal_take(uint64_t set, struct siginfo *info)
 {
 	struct proc *p = curproc();
 	struct lwp *l = curlwp();
-	int sig = first_of(set & l->pending.set, set & p->pending.set);
+	int sig = first_signal(set & l->pending.set, set & p->pending.set);
 
 	if (sig != 0) {
 		signal_take(p, l, sig, info);

@@ -26,10 +26,13 @@ struct held {
 	struct file *files[FILES_HELD];
 	unsigned nfiles;
 	struct vnode *cwd; /* NULL: it has not asked for it */
+	uint32_t resolve;  /* RESOLVE_…: where paths may lead */
 };
 
 /* The current thread's, of a process. */
 struct held *proc_held(void);
+/* RESOLVE_…, of the current system call. */
+uint32_t proc_resolve(void);
 /* Has the current process several threads? False in kernel threads. */
 bool proc_is_threaded(void);
 

@@ -87,9 +87,10 @@ show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out
 		name = "[heap]";
 	else if (r->end == VM_STACK_TOP)
 		name = "[stack]";
-	while (*name != '\0' && out->len - start < 73)
-		sbuf_putc(out, ' ');
-	sbuf_printf(out, "%s\n", name);
+	if (*name != '\0' && out->len - start < 73)
+		sbuf_printf(out, "%*s", (int)(73 - (out->len - start)), "");
+	sbuf_puts(out, name);
+	sbuf_putc(out, '\n');
 }
 
 int

@@ -51,6 +51,9 @@ int caps_as_executed(void);
 /* vdso.c: the same on Linux. */
 void test_vdso(void);
 
+/* misc.c: the same on Linux. */
+void test_misc(void);
+
 /* threads.c */
 void test_threads(void);
 int threads_as_executed(const char *pid);

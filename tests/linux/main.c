@@ -93,7 +93,8 @@ static const struct {
 	void (*test)(void);
 } parts[] = {{"admin", test_admin},   {"locks", test_locks}, {"devs", test_devs},
 	     {"ptrace", test_ptrace}, {"ptys", test_ptys},   {"proc", test_proc},
-	     {"queue", test_queue},   {"caps", test_caps},   {"vdso", test_vdso}};
+	     {"queue", test_queue},   {"caps", test_caps},   {"vdso", test_vdso},
+	     {"misc", test_misc}};
 
 int
 main(int argc, char *argv[])
@@ -170,6 +171,7 @@ main(int argc, char *argv[])
 	test_queue();
 	test_caps();
 	test_vdso();
+	test_misc();
 	test_files();
 	test_links();
 	test_events();

@@ -64,11 +64,19 @@ def maps():
 def as_on_the_host():
     if ARCH != platform.machine():
         raise Skipped("a program of the other port does not run on this host")
-    for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso"):
+    for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso", "misc"):
         for out in (subprocess.run([BUILD / "linux_test", word], capture_output=True, text=True, timeout=DEADLINE_S, check=True).stdout,
                     boot(f"linux_test {word}\n", smp=4, options=FILE).expect().out):
             found = re.findall(r"^((?:not )?ok) \d+ - ", out, re.M)
             check(len(found) > 2 and set(found) == {"ok"}, out)
+
+
+@test("the calls that doc/running.md says are missing are missing")
+def missing():
+    said = re.search(r"^- the calls ([^;]*);", (ROOT / "doc/running.md").read_text(), re.M)[1]
+    calls = set(re.findall(r", (\w+), (?:AGAIN|ALWAYS|FINAL|TIMED|WAITED), ", (ROOT / "kernel/abi/syscalls.def").read_text()))
+    check(len(calls) > 200, f"{len(calls)} calls in the table")
+    check_eq(set(re.findall(r"`(\w+)`", said)) & calls, set(), "which are there")
 
 
 @test("Debian's script records what a program does in a terminal of its own")

@@ -3,9 +3,8 @@
  * shared object of one page, which exec maps into each program. Its names and their version are
  * those of Linux's vdso(7); ARCH/md/vdso.map says which there are.
  */
-#include <md/clock.h>
-#include <md/vdso.h>
-
+#include "arch/vdso.h"
+#include "arch/clock.h"
 #include "kernel/abi/syscall.h"
 #include "kernel/abi/time.h"
 #include "kernel/proc/vdso/data.h"

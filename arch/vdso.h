@@ -1,0 +1,10 @@
+/* vdso.h - contract: in the vDSO, which runs in programs, what a function is called: VDSO_NAME().
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* A system call with two arguments. */
+static inline long vdso_call(long number, uint64_t a, uint64_t b);
+
+#include <md/vdso.h>

@@ -1,0 +1,274 @@
+/*
+ * misc.c - calls that advise, lock and restrict. They do the same on Linux (word "misc").
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ioprio.h>
+#include <linux/membarrier.h>
+#include <linux/openat2.h>
+#include <linux/sched.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define DIR  "/tmp/linux_test.misc"
+#define PAGE 4096ul
+
+static bool
+advice_is_checked(void)
+{
+	int fd = open("/tmp", O_RDONLY), ends[2], file = memfd_create("advice", 0);
+	bool good;
+
+	good = pipe(ends) == 0 && posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL) == 0 &&
+	       posix_fadvise(file, 10, 100, POSIX_FADV_NOREUSE) == 0 &&
+	       posix_fadvise(file, 0, 0, 6) == EINVAL && posix_fadvise(file, 0, -1, 0) == EINVAL &&
+	       posix_fadvise(ends[0], 0, 0, 0) == ESPIPE && posix_fadvise(999, 0, 0, 0) == EBADF &&
+	       syncfs(fd) == 0 && FAILS(syncfs(999), EBADF);
+	close(fd);
+	close(file);
+	close(ends[0]);
+	close(ends[1]);
+	return good;
+}
+
+static bool
+memory_is_locked(void)
+{
+	char *p = mmap(NULL, 6 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char there[6];
+	bool good;
+
+	if (p == MAP_FAILED)
+		return false;
+	p[PAGE] = 1;
+	good = mincore(p, 6 * PAGE, there) == 0 && !(there[0] & 1) && (there[1] & 1) &&
+	       !(there[2] & 1) && mlock(p + 2 * PAGE + 1, PAGE) == 0 &&
+	       mincore(p, 6 * PAGE, there) == 0 && (there[2] & 1) && (there[3] & 1) &&
+	       !(there[4] & 1) && mlock2(p + 4 * PAGE, PAGE, MLOCK_ONFAULT) == 0 &&
+	       mincore(p + 4 * PAGE, 1, there) == 0 && !(there[0] & 1) &&
+	       munlock(p, 6 * PAGE) == 0 && FAILS(mincore(p + 1, PAGE, there), EINVAL) &&
+	       FAILS(mincore(p, PAGE, NOWHERE), EFAULT) && FAILS(mlock2(p, PAGE, 2), EINVAL) &&
+	       FAILS(mlockall(0), EINVAL) && FAILS(mlockall(8), EINVAL) &&
+	       FAILS(mlockall(MCL_ONFAULT), EINVAL) && mlockall(MCL_CURRENT) == 0 &&
+	       munlockall() == 0;
+	munmap(p + 5 * PAGE, PAGE);
+	good &= FAILS(mlock(p + 4 * PAGE, 2 * PAGE), ENOMEM) &&
+		FAILS(munlock(p + 4 * PAGE, 2 * PAGE), ENOMEM) &&
+		FAILS(mincore(p + 4 * PAGE, 2 * PAGE, there), ENOMEM);
+	munmap(p, 5 * PAGE);
+	return good;
+}
+
+static int
+locking_is_limited(void *arg)
+{
+	struct rlimit two = {2 * PAGE, 2 * PAGE}, none = {0, 0};
+	char *p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (setrlimit(RLIMIT_MEMLOCK, &two) != 0 || (getuid() == 0 && setuid(4711) != 0))
+		return 1;
+	if (mlock(p, 2 * PAGE) != 0 || munlock(p, 2 * PAGE) != 0 ||
+	    !FAILS(mlock(p, 3 * PAGE), ENOMEM))
+		return 2;
+	if (setrlimit(RLIMIT_MEMLOCK, &none) != 0 || !FAILS(mlock(p, 1), EPERM) ||
+	    !FAILS(mlockall(MCL_FUTURE), EPERM))
+		return 3;
+	return 0;
+}
+
+static long
+barrier(int command, int flags)
+{
+	return syscall(SYS_membarrier, command, flags, 0);
+}
+
+static int
+barriers(void *arg)
+{
+	long known = barrier(MEMBARRIER_CMD_QUERY, 0);
+
+	if (known < 0 || !(known & MEMBARRIER_CMD_GLOBAL) ||
+	    !(known & MEMBARRIER_CMD_PRIVATE_EXPEDITED) ||
+	    !(known & MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED))
+		return 1;
+	return FAILS(barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0), EPERM) &&
+		       barrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) == 0 &&
+		       barrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) == 0 &&
+		       barrier(MEMBARRIER_CMD_GLOBAL, 0) == 0 &&
+		       FAILS(barrier(1 << 30, 0), EINVAL) &&
+		       FAILS(barrier(MEMBARRIER_CMD_GLOBAL, 77), EINVAL)
+		   ? 0
+		   : 2;
+}
+
+static long
+set_ioprio(int which, int who, int prio)
+{
+	return syscall(SYS_ioprio_set, which, who, prio);
+}
+
+static long
+get_ioprio(int which, int who)
+{
+	return syscall(SYS_ioprio_get, which, who);
+}
+
+static int
+has_ioprio(void *prio)
+{
+	return get_ioprio(IOPRIO_WHO_PROCESS, 0) == *(long *)prio ? 0 : 1;
+}
+
+static int
+io_priorities(void *arg)
+{
+	long prio = IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, 6), idle = IOPRIO_CLASS_IDLE << 13;
+
+	setpgid(0, 0);
+	if (set_ioprio(IOPRIO_WHO_PROCESS, 0, (int)prio) != 0 || has_ioprio(&prio) != 0 ||
+	    in_child(has_ioprio, &prio) != 0 || get_ioprio(IOPRIO_WHO_PGRP, 0) != prio)
+		return 1;
+	if (set_ioprio(IOPRIO_WHO_PGRP, getpid(), (int)idle) != 0 || has_ioprio(&idle) != 0)
+		return 2;
+	return FAILS(set_ioprio(9, 0, (int)prio), EINVAL) &&
+		       FAILS(set_ioprio(IOPRIO_WHO_PROCESS, 0, 5 << 13), EINVAL) &&
+		       FAILS(get_ioprio(0, 0), EINVAL) &&
+		       FAILS(get_ioprio(IOPRIO_WHO_PROCESS, 0x3ffffff), ESRCH)
+		   ? 0
+		   : 3;
+}
+
+static int
+nothing_is_unshared(void *arg)
+{
+	if (unshare(0) != 0 || unshare(CLONE_FS) != 0 ||
+	    unshare(CLONE_FILES | CLONE_SYSVSEM) != 0 || !FAILS(unshare(1), EINVAL) ||
+	    (getuid() == 0 && setuid(4711) != 0))
+		return 1;
+	return FAILS(unshare(CLONE_NEWNS), EPERM) && FAILS(unshare(CLONE_NEWPID), EPERM) &&
+		       FAILS(unshare(CLONE_NEWUTS | CLONE_FS), EPERM)
+		   ? 0
+		   : 2;
+}
+
+static int
+runs_on_its_stack(void *arg)
+{
+	struct clone_args c = {.flags = CLONE_PARENT_SETTID, .exit_signal = SIGCHLD};
+	pid_t tid = 0, pid;
+	int status;
+
+	c.parent_tid = (uintptr_t)&tid;
+	pid = (pid_t)syscall(SYS_clone3, &c, sizeof(c));
+	if (pid == 0)
+		_exit(11);
+	if (pid < 0 || tid != pid || waitpid(pid, &status, 0) != pid || WEXITSTATUS(status) != 11)
+		return 1;
+	if (!FAILS(syscall(SYS_clone3, &c, 63), EINVAL) ||
+	    !FAILS(syscall(SYS_clone3, &c, 5000), E2BIG) ||
+	    !FAILS(syscall(SYS_clone3, NOWHERE, sizeof(c)), EFAULT))
+		return 2;
+	c.stack_size = 4096;
+	if (!FAILS(syscall(SYS_clone3, &c, sizeof(c)), EINVAL))
+		return 3;
+	c = (struct clone_args){.exit_signal = 65};
+	return FAILS(syscall(SYS_clone3, &c, sizeof(c)), EINVAL) ? 0 : 4;
+}
+
+/* ---- openat2() ---- */
+
+static int
+open2(int dir, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = {.flags = flags, .resolve = resolve};
+
+	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+}
+
+static bool
+opens(int dir, const char *path, uint64_t resolve)
+{
+	int fd = open2(dir, path, O_RDONLY, resolve);
+
+	return fd >= 0 && close(fd) == 0;
+}
+
+static bool
+paths_are_restricted(void)
+{
+	struct {
+		struct open_how how;
+		uint64_t more;
+	} longer = {{.flags = O_RDONLY}, 0};
+	int dir, fd;
+	bool good;
+
+	mkdir(DIR, 0755);
+	mkdir(DIR "/d", 0755);
+	close(creat(DIR "/d/f", 0644));
+	symlink("f", DIR "/d/link");
+	symlink("/etc", DIR "/d/absolute");
+	symlink("../d/f", DIR "/d/up");
+	dir = open(DIR "/d", O_RDONLY | O_DIRECTORY);
+	good = opens(dir, "f", 0) && opens(dir, "link", 0) && opens(dir, "absolute", 0) &&
+	       FAILS(open2(dir, "link", 0, RESOLVE_NO_SYMLINKS), ELOOP) &&
+	       FAILS(open2(dir, "absolute/passwd", 0, RESOLVE_NO_SYMLINKS), ELOOP) &&
+	       opens(dir, "f", RESOLVE_NO_SYMLINKS) &&
+	       FAILS(open2(AT_FDCWD, "/proc/self/fd/0", 0, RESOLVE_NO_MAGICLINKS), ELOOP);
+	good &= opens(dir, "link", RESOLVE_BENEATH) && opens(dir, "./f", RESOLVE_BENEATH) &&
+		FAILS(open2(dir, "..", 0, RESOLVE_BENEATH), EXDEV) &&
+		FAILS(open2(dir, "../d/f", 0, RESOLVE_BENEATH), EXDEV) &&
+		FAILS(open2(dir, "up", 0, RESOLVE_BENEATH), EXDEV) &&
+		FAILS(open2(dir, "absolute", 0, RESOLVE_BENEATH), EXDEV) &&
+		FAILS(open2(dir, "/etc", 0, RESOLVE_BENEATH), EXDEV);
+	good &= opens(dir, "/f", RESOLVE_IN_ROOT) && opens(dir, "../../f", RESOLVE_IN_ROOT) &&
+		FAILS(open2(dir, "absolute", 0, RESOLVE_IN_ROOT), ENOENT) &&
+		FAILS(open2(AT_FDCWD, "/proc/self", 0, RESOLVE_NO_XDEV), EXDEV) &&
+		opens(dir, "f", RESOLVE_NO_XDEV);
+	good &= FAILS(open2(dir, "f", 1ull << 40, 0), EINVAL) &&
+		FAILS(open2(dir, "f", 0, 0x100), EINVAL) &&
+		FAILS(open2(dir, "f", 0, RESOLVE_BENEATH | RESOLVE_IN_ROOT), EINVAL) &&
+		FAILS(syscall(SYS_openat2, dir, "f", &longer, 8), EINVAL);
+	fd = (int)syscall(SYS_openat2, dir, "f", &longer, sizeof(longer));
+	good &= fd >= 0;
+	close(fd);
+	longer.more = 1;
+	good &= FAILS(syscall(SYS_openat2, dir, "f", &longer, sizeof(longer)), E2BIG);
+	longer.how.mode = 0600;
+	good &= FAILS(syscall(SYS_openat2, dir, "f", &longer, sizeof(longer.how)), EINVAL);
+	close(dir);
+	unlink(DIR "/d/link");
+	unlink(DIR "/d/absolute");
+	unlink(DIR "/d/up");
+	unlink(DIR "/d/f");
+	rmdir(DIR "/d");
+	rmdir(DIR);
+	return good;
+}
+
+void
+test_misc(void)
+{
+	result(advice_is_checked(), "posix_fadvise and syncfs do nothing, to files that are there");
+	result(memory_is_locked(), "mlock fetches pages, and mincore tells which are there");
+	result(in_child(locking_is_limited, NULL) == 0, "RLIMIT_MEMLOCK limits mlock");
+	result(in_child(barriers, NULL) == 0, "membarrier");
+	result(in_child(io_priorities, NULL) == 0,
+	       "ioprio_set's priorities are told, and inherited");
+	result(in_child(nothing_is_unshared, NULL) == 0, "unshare gives no namespaces");
+	result(in_child(runs_on_its_stack, NULL) == 0,
+	       "clone3 makes a child, and checks its arguments");
+	result(paths_are_restricted(), "openat2 keeps paths where they are to stay");
+}
