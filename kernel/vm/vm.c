@@ -18,8 +18,7 @@
 #define MMAP_BASE 0x0000700000000000ul
 #define VM_LOWEST 0x10000ul /* the lowest pages stay unmapped, so that null pointers fault */
 
-_Static_assert(VM_STACK_TOP + 2 * PAGE_SIZE <= ARCH_USER_END,
-	       "the vDSO is above the stack");
+_Static_assert(VM_STACK_TOP + 2 * PAGE_SIZE <= ARCH_USER_END, "the vDSO is above the stack");
 
 static int vm_max_areas = 65530;
 SYSCTL_INT(vm_max_map_count, "vm.max_map_count", SYSCTL_WR | SYSCTL_TUN, &vm_max_areas, 16,

@@ -25,7 +25,7 @@ BUDGETS = {
     "kernel/debug": 4300,
     "kernel/dev": 2750,
     "kernel/dtrace": 6000,
-    "kernel/fs": 8100,
+    "kernel/fs": 8200,
     "kernel/ftrace": 2200,
     "kernel/ftrace/buffer": 2150,
     "kernel/ftrace/event": 3950,
