@@ -404,6 +404,8 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 		r = build_stack(vm, name, s, &program, &ids, &sp);
 	if (r == 0)
 		r = proc_single();
+	if (r == 0 && ids.from != p->uid)
+		r = -EAGAIN; /* another thread has changed it meanwhile */
 	if (r != 0) {
 		exec_ids_end(&ids);
 		proc_exe_drop(vn);

@@ -241,7 +241,7 @@ exec_ids_get(const struct vnode *vn, struct exec_ids *ids)
 	spin_lock(&proc_lock);
 	gains = !p->caps.no_new && ptrace_lets_gain(curlwp());
 	spin_unlock(&proc_lock);
-	*ids = (struct exec_ids){p->uid, p->gid, .gains = gains};
+	*ids = (struct exec_ids){p->uid, p->gid, p->uid, .gains = gains};
 	if (gains && (vn->mode & S_ISUID))
 		ids->uid = vn->uid;
 	if (gains && (vn->mode & S_ISGID) && (vn->mode & 010))

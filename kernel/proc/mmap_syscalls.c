@@ -218,8 +218,8 @@ sys_mincore(const uint64_t a[6])
 	for (uint64_t at = a[0]; at < end; at += PAGE_SIZE) {
 		uint8_t there;
 
-		if (!vm_allows(vm, at, 0))
-			return -ENOMEM;
+		if (!vm_allows(vm, at, 0) || proc_signal_pending())
+			return vm_allows(vm, at, 0) ? -EINTR : -ENOMEM;
 		there = vm_read(vm, at, &there, 1) == 1;
 		if (copy_out(to++, &there, 1) != 0)
 			return -EFAULT;

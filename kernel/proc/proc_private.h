@@ -96,10 +96,10 @@ struct creds {
 void creds_get(struct creds *c);
 /* Who a process becomes that executes a file: its set-id bits count, or not. */
 struct exec_ids {
-	uint32_t uid, gid;
-	bool gains;         /* it may get rights that it has not */
-	bool secure;        /* the program has rights that its user has not: AT_SECURE */
-	struct uidinfo *ui; /* of uid; NULL: the process's own stays */
+	uint32_t uid, gid, from; /* from: the user it was */
+	bool gains;              /* it may get rights that it has not */
+	bool secure;             /* the program has rights that its user has not: AT_SECURE */
+	struct uidinfo *ui;      /* of uid; NULL: the process's own stays */
 };
 /* 0 or -EAGAIN. */
 int exec_ids_get(const struct vnode *vn, struct exec_ids *ids);

@@ -72,12 +72,12 @@ show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out
 {
 	size_t start = out->len;
 	const char *name = "";
+	const char rights[] = {r->prot & MMU_READ ? 'r' : '-', r->prot & MMU_WRITE ? 'w' : '-',
+			       r->prot & MMU_EXEC ? 'x' : '-', r->shared ? 's' : 'p', '\0'};
 	bool is_vdso = vdso_is(r->object);
 	struct vnode *vn = is_vdso ? NULL : r->object;
 
-	sbuf_printf(out, "%08lx-%08lx %c%c%c%c %08lx 00:%02x %lu ", r->start, r->end,
-		    r->prot & MMU_READ ? 'r' : '-', r->prot & MMU_WRITE ? 'w' : '-',
-		    r->prot & MMU_EXEC ? 'x' : '-', r->shared ? 's' : 'p',
+	sbuf_printf(out, "%08lx-%08lx %s %08lx 00:%02x %lu ", r->start, r->end, rights,
 		    vn != NULL ? r->offset : 0, vn != NULL ? vn->dev : 0, vn != NULL ? vn->ino : 0);
 	if (vn != NULL)
 		name = vnode_path(vn, path, PATH_MAX, NULL) > 0 ? path : "(deleted)";

@@ -299,7 +299,7 @@ KTEST(ramfs_open_flags_do_what_they_say)
 	file_unref(g);
 	KT_EQ(vnode_remove(NULL, "/tmp/o", false), 0);
 	KT_EQ(file_open("/tmp/o", O_WRONLY | O_CREAT, 06755, &f), 0);
-	KT_EQ(f->vn->mode & 07777, 0755);
+	KT_EQ(f->vn->mode & 07777, 06755);
 	file_unref(f);
 	KT_EQ(vnode_remove(NULL, "/tmp/o", false), 0);
 }
