@@ -1,4 +1,5 @@
 /* workers.c - processes of several threads: one to be traced, and one that computes for long. */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -12,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,9 +45,17 @@ int
 workers_traced(void)
 {
 	pthread_t t[3];
+	pid_t ids[2] = {0, 0};
 	void *r;
 	int bad = 0;
+	/* Of the two last arguments one is the thread's memory, which the child does not ask for.
+	 */
+	long pid = syscall(SYS_clone, CLONE_PARENT_SETTID | CLONE_CHILD_SETTID | SIGCHLD, 0,
+			   &ids[0], &ids[1], &ids[1]);
 
+	if (pid == 0)
+		_exit(ids[1] == getpid() ? 0 : 1);
+	bad |= waitpid((pid_t)pid, &bad, 0) != pid || ids[0] != pid;
 	for (unsigned long i = 0; i < 3; i++) {
 		bad |= pthread_create(&t[i], NULL, work, (void *)(i + 1)) != 0;
 		bad |= pthread_join(t[i], &r) != 0 || r != NULL;
