@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,9 +38,23 @@ print_row(const char *name, uint64_t total, uint64_t n)
 	printf("bench %s %lu.%02lu instructions\n", name, hundredths / 100, hundredths % 100);
 }
 
+static void
+call_getppid(void)
+{
+	getppid();
+}
+
+static void
+call_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+}
+
 /* Returns the shortest of many rounds of n calls, which had no timer interrupt. */
 static uint64_t
-round_of_calls(unsigned n)
+round_of_calls(unsigned n, void (*call)(void))
 {
 	uint64_t best = UINT64_MAX;
 
@@ -46,7 +62,7 @@ round_of_calls(unsigned n)
 		uint64_t start = now_ns(), took;
 
 		for (unsigned i = 0; i < n; i++)
-			getppid();
+			call();
 		took = now_ns() - start;
 		if (took < best)
 			best = took;
@@ -67,8 +83,46 @@ bench_syscall(void)
 			fprintf(stderr, "bench: debug.ktr.mask=%s: %s\n", rows[i].mask, why);
 			return 1;
 		}
-		print_row(rows[i].name, round_of_calls(CALLS), CALLS);
+		print_row(rows[i].name, round_of_calls(CALLS, call_getppid), CALLS);
 	}
+	return 0;
+}
+
+#define ENTRIES 8000u
+
+/* Lists a large directory. Returns how long that took; 0: it cannot. */
+static uint64_t
+list_directory(const char *path)
+{
+	static char buf[32768];
+	uint64_t start = now_ns();
+	int fd = open(path, O_RDONLY | O_DIRECTORY);
+	long n;
+
+	while ((n = syscall(SYS_getdents64, fd, buf, sizeof(buf))) > 0)
+		;
+	close(fd);
+	return n == 0 ? now_ns() - start : 0;
+}
+
+static int
+bench_calls(void)
+{
+	char path[64] = "/tmp/bench.d";
+	uint64_t took;
+
+	mkdir(path, 0755);
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		snprintf(path, sizeof(path), "/tmp/bench.d/file%08u", i);
+		close(creat(path, 0644));
+	}
+	took = list_directory("/tmp/bench.d");
+	if (took == 0) {
+		fprintf(stderr, "bench: /tmp/bench.d: %s\n", strerror(errno));
+		return 1;
+	}
+	print_row("clock_gettime", round_of_calls(CALLS, call_clock), CALLS);
+	print_row("readdir", took, ENTRIES);
 	return 0;
 }
 
@@ -84,17 +138,17 @@ bench_ktrace(void)
 		fprintf(stderr, "bench: debug.ktr.mask=NONE: %s\n", why);
 		return 1;
 	}
-	print_row("ktrace_off", round_of_calls(CALLS), CALLS);
+	print_row("ktrace_off", round_of_calls(CALLS, call_getppid), CALLS);
 	if (fd < 0 || ktrace(path, KTROP_SET, KTRFAC_SYSCALL | KTRFAC_SYSRET, getpid()) < 0) {
 		fprintf(stderr, "bench: ktrace: %s\n", strerror(errno));
 		return 1;
 	}
-	print_row("ktrace_on", round_of_calls(100), 100);
+	print_row("ktrace_on", round_of_calls(100, call_getppid), 100);
 	if (ktrace(NULL, KTROP_CLEAR, KTRFAC_SYSCALL | KTRFAC_SYSRET, getpid()) < 0) {
 		fprintf(stderr, "bench: ktrace: %s\n", strerror(errno));
 		return 1;
 	}
-	print_row("ktrace_after", round_of_calls(CALLS), CALLS);
+	print_row("ktrace_after", round_of_calls(CALLS, call_getppid), CALLS);
 	return 0;
 }
 
@@ -201,7 +255,7 @@ int
 bench_main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "syscall") == 0)
-		return bench_syscall();
+		return bench_calls() != 0 || bench_syscall() != 0;
 	if (argc == 2 && strcmp(argv[1], "ktrace") == 0)
 		return bench_ktrace();
 	if (argc == 2 && strcmp(argv[1], "encode") == 0)
