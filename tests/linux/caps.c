@@ -270,7 +270,8 @@ set_ids_go(void *arg)
 	    mode_of(NAME) != 07777)
 		return 1;
 	if (getuid() != 0)
-		return write(fd, "x", 1) == 1 && mode_of(NAME) == 01777 ? 0 : 2;
+		return write(fd, "x", 1) == 1 && mode_of(NAME) == 01777 && unlink(NAME) == 0 ? 0
+											     : 2;
 	if (write(fd, "x", 1) != 1 || mode_of(NAME) != 07777)
 		return 3;
 	if (in_child(write_as_user, NULL) != 0 || mode_of(NAME) != 01777)
