@@ -43,7 +43,7 @@ BUDGETS = {
     "kernel/sysctl": 1150,
     "kernel/trace": 2050,
     "kernel/vm": 1850,
-    "ktr": 10600,
+    "ktr": 10650,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
     "ktr/tools": 5100,
