@@ -406,12 +406,19 @@ own_group_only(uint32_t mode, uint32_t gid)
 	return proc_in_group(gid) || capable(CAP_FSETID) ? mode : mode & ~S_ISGID;
 }
 
+/* The set-id bits that the file has. */
+static uint32_t
+set_ids(const struct vnode *vn)
+{
+	return vn->mode & (S_ISUID | (vn->mode & 010 ? S_ISGID : 0));
+}
+
 void
 vnode_drop_set_ids(struct vnode *vn)
 {
-	uint32_t bits = S_ISUID | (vn->mode & 010 ? S_ISGID : 0);
+	uint32_t bits = set_ids(vn);
 
-	if (vn->mode & bits)
+	if (bits != 0)
 		__atomic_fetch_and(&vn->mode, ~bits, __ATOMIC_RELAXED);
 }
 
@@ -430,31 +437,50 @@ vnode_inherit(struct vnode *vn, const struct vnode *dir)
 int
 vnode_chmod(struct vnode *vn, uint32_t mode)
 {
-	if (!owns(vn))
+	int error = -EPERM;
+
+	mutex_lock(&vn->lock); /* so that no chown() comes between question and change */
+	if (owns(vn)) {
+		mode = own_group_only(mode & 07777, vn->gid);
+		CTR2(KTR_VFS, "chmod: ino %lu mode %#o", vn->ino, mode);
+		__atomic_store_n(&vn->mode, (vn->mode & S_IFMT) | mode, __ATOMIC_RELAXED);
+		error = 0;
+	}
+	mutex_unlock(&vn->lock);
+	return error;
+}
+
+/* As vnode_chown(); vn->lock held. The bits go first: nobody executes them as the new owner's. */
+static int
+chown_locked(struct vnode *vn, uint32_t uid, uint32_t gid)
+{
+	bool own = proc_user() == vn->uid;
+	bool give = uid != UINT32_MAX && !(own && uid == vn->uid);
+	bool move = gid != UINT32_MAX && !(own && (gid == vn->gid || proc_in_group(gid)));
+
+	bool drop = !S_ISDIR(vn->mode) && set_ids(vn) != 0;
+
+	if (vn->nameless || ((give || move) && !capable(CAP_CHOWN)) || (drop && !owns(vn)))
 		return -EPERM;
-	mode = own_group_only(mode & 07777, vn->gid);
-	CTR2(KTR_VFS, "chmod: ino %lu mode %#o", vn->ino, mode);
-	__atomic_store_n(&vn->mode, (vn->mode & S_IFMT) | mode, __ATOMIC_RELAXED);
+	if (drop)
+		vnode_drop_set_ids(vn);
+	uid = uid != UINT32_MAX ? uid : vn->uid;
+	gid = gid != UINT32_MAX ? gid : vn->gid;
+	CTR3(KTR_VFS, "chown: ino %lu uid %u gid %u", vn->ino, uid, gid);
+	__atomic_store_n(&vn->uid, uid, __ATOMIC_RELAXED);
+	__atomic_store_n(&vn->gid, gid, __ATOMIC_RELAXED);
 	return 0;
 }
 
 int
 vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid)
 {
-	bool own = proc_user() == vn->uid;
-	bool give = uid != UINT32_MAX && !(own && uid == vn->uid);
-	bool move = gid != UINT32_MAX && !(own && (gid == vn->gid || proc_in_group(gid)));
+	int error;
 
-	if (vn->nameless || ((give || move) && !capable(CAP_CHOWN)))
-		return -EPERM;
-	uid = uid != UINT32_MAX ? uid : vn->uid;
-	gid = gid != UINT32_MAX ? gid : vn->gid;
-	CTR3(KTR_VFS, "chown: ino %lu uid %u gid %u", vn->ino, uid, gid);
-	__atomic_store_n(&vn->uid, uid, __ATOMIC_RELAXED);
-	__atomic_store_n(&vn->gid, gid, __ATOMIC_RELAXED);
-	if (!S_ISDIR(vn->mode))
-		vnode_drop_set_ids(vn);
-	return 0;
+	mutex_lock(&vn->lock);
+	error = chown_locked(vn, uid, gid);
+	mutex_unlock(&vn->lock);
+	return error;
 }
 
 int
