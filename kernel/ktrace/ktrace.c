@@ -423,6 +423,21 @@ ktrace_work(void)
 
 HOOK(user_return, ktrace_work);
 
+/*
+ * A program begins that has other rights: who traced the one before may not see what this one does,
+ * unless that was user 0. proc_lock held, as when `facs` is set: who asks afterwards is refused.
+ */
+static void
+ktrace_exec_gains(void)
+{
+	struct ktrace *t = __atomic_load_n(&curproc()->trace, __ATOMIC_ACQUIRE);
+
+	if (t != NULL && !(t->facs & KTRFAC_ROOT))
+		__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
+}
+
+HOOK(exec_gains, ktrace_exec_gains);
+
 /* A process ends: what it did is in the file before its parent hears of that. */
 static void
 ktrace_exit(void)

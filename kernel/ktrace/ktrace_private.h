@@ -50,7 +50,8 @@ struct ktrace_record {
 _Static_assert(sizeof(struct ktrace_record) % 8 == 0, "a queue's records are aligned");
 
 struct ktrace {
-	uint32_t facs;        /* [a] KTRFAC_…; 0: not traced now. Changed with ktrace_lock */
+	/* [a] KTRFAC_…; 0: not traced now. Set with ktrace_lock and proc_lock, cleared with one. */
+	uint32_t facs;
 	uint32_t dropped;     /* [t] records that had no room since the last one that had */
 	uint64_t head;        /* [a] bytes put in; written by the process */
 	uint64_t tail;        /* [a] bytes taken out; written by the thread ktrace */

@@ -3,7 +3,8 @@
  * an interpreter, the dynamic linker, is started by it: both are loaded.
  *
  * Anyone can supply the file, so every field is checked before use. The new address space is
- * complete before the old one is freed: after an error the caller continues unchanged.
+ * complete before the old one is freed: after an error the caller continues unchanged. But after
+ * -EAGAIN, because it may not gain the file's ids any more, its other threads have ended.
  */
 #include <abi_md.h>
 
@@ -206,19 +207,26 @@ proc_exe_drop(struct vnode *exe)
 	vnode_unref(exe);
 }
 
-/* The current process becomes the new image, of the file exe, which proc_exe_drop() will drop. */
-static void
+/*
+ * The current process becomes the new image, of the file exe, which proc_exe_drop() will drop. 0 or
+ * -EAGAIN (exec_ids_take()). In one section of proc_lock it gets the new space and the new ids, so
+ * that nobody who may look at the old program looks at the new one.
+ */
+static int
 become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
-       struct exec_ids *ids)
+       const struct exec_ids *ids)
 {
 	struct vnode *old_exe = p->exe;
 	struct vmspace *old = p->vm;
 	const char *slash = strrchr(name, '/');
 
 	spin_lock(&proc_lock);
+	if (exec_ids_take(ids) != 0) {
+		spin_unlock(&proc_lock);
+		return -EAGAIN;
+	}
 	proc_set_space(p, vm);
 	p->exe = exe;
-	exec_ids_take(ids);
 	curthread()->tls = 0;
 	curlwp()->clear_tid = curlwp()->robust = 0;
 	proc_signals_exec(p);
@@ -234,6 +242,7 @@ become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
 	filetable_close_on_exec(p->files);
 	thread_rename(curthread(), slash != NULL ? slash + 1 : name);
 	strlcpy(p->name, curthread()->name, sizeof(p->name));
+	return 0;
 }
 
 static void
@@ -367,7 +376,7 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	int64_t head_size;
 	struct program program;
 	struct vmspace *vm;
-	struct exec_ids ids = {0};
+	struct exec_ids ids;
 	struct vnode *vn;
 	uint64_t sp = 0;
 	uint32_t old_tid;
@@ -398,24 +407,21 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	r = program_load(vm, vn, &program);
 	if (r == 0)
 		r = vdso_map(vm);
-	if (r == 0)
-		r = exec_ids_get(vn, &ids);
+	exec_ids_get(vn, &ids);
 	if (r == 0)
 		r = build_stack(vm, name, s, &program, &ids, &sp);
 	if (r == 0)
 		r = proc_single();
-	if (r == 0 && ids.from != p->uid)
-		r = -EAGAIN; /* another thread has changed it meanwhile */
+	old_tid = curthread()->tid;
+	if (r == 0) {
+		proc_become_first();
+		r = become(p, vm, name, vn, &ids);
+	}
 	if (r != 0) {
-		exec_ids_end(&ids);
 		proc_exe_drop(vn);
 		vm_destroy(vm);
 		return r;
 	}
-	old_tid = curthread()->tid;
-	proc_become_first();
-	become(p, vm, name, vn, &ids);
-	exec_ids_end(&ids);
 	set_program(p, path);
 	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));
 	arch_tf_init_user(tf, program.start, sp);

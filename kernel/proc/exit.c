@@ -84,6 +84,9 @@ give_children_away(struct proc *p)
 		struct proc *c = list_entry(l, struct proc, sibling);
 
 		give_child_away(c, to);
+		/* If a tracer has to see it first, that tells when it has. */
+		if (c->state == PROC_ZOMBIE && c->first.ptrace == NULL)
+			proc_tell_end(c, false);
 		if (c->death_signal != 0)
 			proc_signal_send(c, NULL,
 					 &(struct siginfo){c->death_signal, .si_code = SI_USER,
@@ -153,6 +156,7 @@ proc_become_first(void)
 	ptrace_become_first(first, l);
 	l->ptrace = first->ptrace;
 	*first = *l;
+	sigqueue_moved(&first->pending, &l->fault, &first->fault);
 	first->ui = NULL;
 	list_init(&first->sibling);
 	list_append(&p->lwps, &first->sibling);

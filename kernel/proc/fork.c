@@ -124,7 +124,7 @@ proc_vfork_done(struct proc *p)
 static bool
 too_many(const struct proc *p)
 {
-	return p->uid != 0 && !capable(CAP_SYS_RESOURCE) &&
+	return p->ruid != 0 && !capable(CAP_SYS_RESOURCE) &&
 	       uidinfo_held(p->ui, UIDINFO_PROC) >= proc_limit(RLIMIT_NPROC);
 }
 
@@ -140,7 +140,7 @@ kernel_clone(const struct fork_args *f)
 	if (error == 0 && too_many(parent))
 		error = -EAGAIN;
 	creds_get(&creds);
-	p = error == 0 ? proc_alloc(curthread()->name, creds.uid, fork_return, &error) : NULL;
+	p = error == 0 ? proc_alloc(curthread()->name, creds.ruid, fork_return, &error) : NULL;
 	if (p == NULL) {
 		ptrace_free(pt);
 		return error;
@@ -232,7 +232,7 @@ clone_thread(const struct fork_args *f)
 	int error;
 	struct ptrace *pt = ptrace_child(PTRACE_EVENT_CLONE, &error);
 
-	ui = error == 0 && !too_many(p) ? uidinfo_enter(p->uid) : NULL;
+	ui = error == 0 && !too_many(p) ? uidinfo_enter(p->ruid) : NULL;
 	if (ui == NULL) {
 		ptrace_free(pt);
 		return error != 0 ? error : -EAGAIN;
@@ -313,7 +313,7 @@ do_clone(const struct fork_args *f, uint32_t signal)
 int64_t
 sys_clone(const uint64_t a[6])
 {
-	return do_clone(&(struct fork_args){.flags = a[0] & ~0xfful,
+	return do_clone(&(struct fork_args){.flags = (uint32_t)a[0] & ~0xffu,
 					    .sp = a[1],
 					    .parent_tid = a[2],
 					    .child_tid = a[CLONE_ARG_CHILD_TID],
@@ -329,8 +329,9 @@ sys_clone3(const uint64_t a[6])
 
 	if (error != 0)
 		return error;
-	if ((c.flags & 0xff) || c.exit_signal > NSIG || (c.stack == 0) != (c.stack_size == 0) ||
-	    c.set_tid_size != 0)
+	if ((c.flags & (0xff | CLONE_DETACHED)) ||
+	    ((c.flags & CLONE_THREAD) && c.exit_signal != 0) || c.exit_signal > NSIG ||
+	    (c.stack == 0) != (c.stack_size == 0) || c.set_tid_size != 0)
 		return -EINVAL;
 	return do_clone(&(struct fork_args){.flags = c.flags,
 					    .sp = c.stack + c.stack_size,

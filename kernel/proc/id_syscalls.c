@@ -5,6 +5,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
@@ -16,6 +17,8 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/syscall.h"
 #include "ktr/ktr.h"
+
+HOOK_LIST(exec_gains);
 
 int64_t
 sys_getpid(const uint64_t a[6])
@@ -69,6 +72,7 @@ creds_get(struct creds *c)
 void
 creds_give(struct proc *p, const struct creds *c)
 {
+	p->uid = c->uid;
 	p->ruid = c->ruid;
 	p->suid = c->suid;
 	p->gid = c->gid;
@@ -133,7 +137,9 @@ are_ids(const struct three *ids)
 	       (ids->saved <= INT32_MAX || ids->saved == KEEP);
 }
 
-/* Of user 0's rights a process has none left when it has given up that user, unless it keeps them.
+/*
+ * The ids of a process change. If none of them is 0 any more, but one was, it loses its permitted
+ * rights, unless `keep` is set. Rights are effective while the effective user is 0.
  */
 static void
 lose_caps(struct caps *c, const struct three *from, const struct three *to)
@@ -181,7 +187,7 @@ leave_user(const struct proc *p, struct uidinfo *ui)
 	uidinfo_leave(ui);
 }
 
-/* The user who is charged is the effective one. proc_lock held. */
+/* The user who is charged is the real one. proc_lock held. */
 static int
 set_users_locked(struct proc *p, enum how how, struct three to, struct uidinfo **ui)
 {
@@ -190,7 +196,7 @@ set_users_locked(struct proc *p, enum how how, struct three to, struct uidinfo *
 
 	if (error != 0)
 		return error;
-	if (to.effective != (*ui)->uid)
+	if (to.real != (*ui)->uid)
 		return -EAGAIN; /* another thread was faster */
 	CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, to.effective);
 	exchange_user(p, ui);
@@ -208,6 +214,7 @@ static int64_t
 set_users(enum how how, struct three to)
 {
 	struct proc *p = curproc();
+	struct three now, chosen = to;
 	struct uidinfo *ui;
 	int error;
 
@@ -215,13 +222,15 @@ set_users(enum how how, struct three to)
 		return -EINVAL;
 	spin_lock(&proc_lock); /* other threads do the same */
 	ui = p->ui;
-	if (to.effective == KEEP || to.effective == p->uid) {
+	now = (struct three){p->ruid, p->uid, p->suid};
+	error = choose_ids(how, capable(CAP_SETUID), &now, &chosen);
+	if (error != 0 || chosen.real == ui->uid) {
 		error = set_users_locked(p, how, to, &ui);
 		spin_unlock(&proc_lock);
 		return error;
 	}
 	spin_unlock(&proc_lock);
-	ui = enter_user(p, to.effective);
+	ui = enter_user(p, chosen.real);
 	if (ui == NULL)
 		return -EAGAIN;
 	/* Files and memory that the process has already stay counted for the old user. */
@@ -232,51 +241,55 @@ set_users(enum how how, struct three to)
 	return error;
 }
 
-int
-exec_ids_get(const struct vnode *vn, struct exec_ids *ids)
+/* May the current thread's exec give it rights that it has not? proc_lock held. */
+static bool
+may_gain(void)
 {
-	struct proc *p = curproc();
+	return !curproc()->caps.no_new && ptrace_lets_gain(curlwp());
+}
+
+void
+exec_ids_get(struct vnode *vn, struct exec_ids *ids)
+{
+	const struct proc *p = curproc();
 	bool gains;
 
+	mutex_lock(&vn->lock); /* its owner and its bits, of one moment */
 	spin_lock(&proc_lock);
-	gains = !p->caps.no_new && ptrace_lets_gain(curlwp());
+	gains = may_gain();
+	*ids = (struct exec_ids){p->uid, p->gid, .was = {p->ruid, p->uid, p->rgid, p->gid}};
 	spin_unlock(&proc_lock);
-	*ids = (struct exec_ids){p->uid, p->gid, p->uid, .gains = gains};
 	if (gains && (vn->mode & S_ISUID))
 		ids->uid = vn->uid;
 	if (gains && (vn->mode & S_ISGID) && (vn->mode & 010))
 		ids->gid = vn->gid;
-	ids->secure = ids->uid != p->ruid || ids->gid != p->rgid;
-	if (ids->uid == p->uid)
-		return 0;
-	ids->ui = enter_user(p, ids->uid);
-	return ids->ui != NULL ? 0 : -EAGAIN;
+	mutex_unlock(&vn->lock);
+	ids->secure = ids->uid != ids->was[0] || ids->gid != ids->was[2];
 }
 
-void
-exec_ids_take(struct exec_ids *ids)
+int
+exec_ids_take(const struct exec_ids *ids)
 {
 	struct proc *p = curproc();
 	struct caps *c = &p->caps;
 	uint64_t all = c->bounding | c->inheritable, had = c->permitted;
+	const uint32_t now[] = {p->ruid, p->uid, p->rgid, p->gid};
+	bool other = ids->uid != p->uid || ids->gid != p->gid, gains = may_gain();
 
-	if (ids->ui != NULL)
-		exchange_user(p, &ids->ui);
-	if (ids->uid != p->uid || ids->gid != p->gid)
+	/* Since exec_ids_get() a tracer may have come, or another thread may have changed these. */
+	if (memcmp(now, ids->was, sizeof(now)) != 0 || (other && !gains))
+		return -EAGAIN;
+	if (other)
 		p->death_signal = 0;
 	p->uid = p->suid = ids->uid;
 	p->gid = p->sgid = ids->gid;
-	c->permitted = ids->uid != 0 && p->ruid != 0 ? 0 : ids->gains ? all : all & had;
+	c->permitted = ids->uid != 0 && p->ruid != 0 ? 0 : gains ? all : all & had;
 	c->effective = ids->uid == 0 ? c->permitted : 0;
 	c->keep = false;
 	p->undumpable = ids->secure || (c->permitted & ~had) != 0;
-}
-
-void
-exec_ids_end(struct exec_ids *ids)
-{
-	if (ids->ui != NULL)
-		leave_user(curproc(), ids->ui);
+	if (other || p->undumpable)
+		HOOK_RUN(exec_gains);
+	return 0;
 }
 
 int64_t
@@ -455,6 +468,10 @@ set_groups_to(enum how how, struct three to)
 	error = choose_ids(how, capable(CAP_SETGID), &now, &to);
 	if (error == 0) {
 		CTR3(KTR_PROC, "setgid: pid %u from %u to %u", p->pid, p->gid, to.effective);
+		if (to.effective != now.effective) {
+			p->death_signal = 0;
+			p->undumpable = true;
+		}
 		p->rgid = to.real;
 		p->gid = to.effective;
 		p->sgid = to.saved;

@@ -41,11 +41,14 @@ struct sigqueue {
 	struct siginfo info;
 };
 
-/* What is pending, for a process or a thread. Of some that are, nobody knows why: SI_USER, from 0.
+/*
+ * What is pending, for a process or a thread. A signal of `set` that is not in the queue, for which
+ * there was no room, is taken as SI_USER from process 0.
  */
 struct sigpending {
 	uint64_t set;           /* bit n-1 is signal n */
 	struct sigqueue *queue; /* the oldest first */
+	struct sigqueue *last;  /* if there is one */
 };
 
 /* kernel/ktrace's, of a thread. Only the thread itself. */
@@ -88,7 +91,7 @@ struct lwp {
 	uint64_t sig_blocked;      /* [p] */
 	uint64_t sig_awaited; /* [p] by sigtimedwait: sent even if its default is to do nothing */
 	uint64_t sig_saved;   /* [t] if sig_restore, sig_blocked after the next delivery */
-	uint16_t ioprio;      /* [p] ioprio_set()'s: told, and of no effect */
+	uint16_t ioprio;      /* [p] ioprio_set()'s: stored and reported; no effect */
 	uint64_t timer_slack; /* [t] ns, as it was set */
 	struct sigaltstack sig_stack; /* [t] */
 	struct held held;             /* [t] */
@@ -106,8 +109,8 @@ struct lwp {
 struct caps {
 	uint64_t effective;   /* that count */
 	uint64_t permitted;   /* that may be effective */
-	uint64_t inheritable; /* that exec gives user 0, */
-	uint64_t bounding;    /* as these */
+	uint64_t inheritable; /* exec gives user 0 these, */
+	uint64_t bounding;    /* and these */
 	bool keep;            /* permitted ones stay when no user id is 0 any more, until exec */
 	bool no_new;          /* exec gives none: PR_SET_NO_NEW_PRIVS */
 };

@@ -96,23 +96,24 @@ struct creds {
 void creds_get(struct creds *c);
 /* Who a process becomes that executes a file: its set-id bits count, or not. */
 struct exec_ids {
-	uint32_t uid, gid, from; /* from: the user it was */
-	bool gains;              /* it may get rights that it has not */
-	bool secure;             /* the program has rights that its user has not: AT_SECURE */
-	struct uidinfo *ui;      /* of uid; NULL: the process's own stays */
+	uint32_t uid, gid;
+	uint32_t was[4]; /* real and effective user, then group, that it had */
+	bool secure;     /* the program has rights that its user has not: AT_SECURE */
 };
-/* 0 or -EAGAIN. */
-int exec_ids_get(const struct vnode *vn, struct exec_ids *ids);
-/* The current process is that one from now on. proc_lock held. */
-void exec_ids_take(struct exec_ids *ids);
-/* After either. */
-void exec_ids_end(struct exec_ids *ids);
-/* Gives them to a new process, which does not run yet; but for uid, which proc_alloc() has set. */
+/* Takes the vnode's lock, then proc_lock. */
+void exec_ids_get(struct vnode *vn, struct exec_ids *ids);
+/*
+ * The current process, which has one thread, is that one from now on. If it gets other ids or
+ * rights, the hooks exec_gains run. -EAGAIN: its ids have changed since exec_ids_get(), or it may
+ * not gain any more; nothing is changed. proc_lock held.
+ */
+int exec_ids_take(const struct exec_ids *ids);
+/* Gives them to a new process, which does not run yet. */
 void creds_give(struct proc *p, const struct creds *c);
 
 /*
- * Makes a process of the user, with a thread that will run fn. It is not in the tree yet. NULL and
- * *err: -EAGAIN too many processes, -ENOMEM.
+ * Makes a process that is charged to the user, with a thread that will run fn. It is not in the
+ * tree yet. NULL and *err: -EAGAIN too many processes, -ENOMEM.
  */
 struct proc *proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err);
 /* Frees a process that was never in the tree. */
@@ -162,6 +163,10 @@ void sigqueue_free(struct sigqueue *q);
 void sigqueue_add(struct sigpending *to, struct sigqueue *q);
 /* Takes the oldest that is sig, which is pending. */
 void sigqueue_take(struct sigpending *from, int sig, struct siginfo *info);
+/* `from`, if it is queued there, has moved to `to`. */
+void sigqueue_moved(struct sigpending *in, const struct sigqueue *from, struct sigqueue *to);
+/* Forgets signals of the set, of p, that are pending there. proc_lock held. */
+void sigpending_drop(struct proc *p, struct sigpending *from, uint64_t set);
 /*
  * Takes a signal of the set that is pending for the current thread or its process. 0: there is
  * none. proc_lock held.

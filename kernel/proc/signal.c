@@ -242,7 +242,6 @@ proc_signal_fault_locked(struct proc *p, const struct siginfo *info)
 {
 	struct lwp *l = curlwp();
 	int sig = info->si_signo;
-	struct siginfo earlier;
 
 	if ((l->sig_blocked | p->sig_ignored) & BIT(sig)) {
 		l->sig_blocked &= ~BIT(sig);
@@ -250,8 +249,7 @@ proc_signal_fault_locked(struct proc *p, const struct siginfo *info)
 		p->sig_caught &= ~BIT(sig);
 		p->sig_action[sig - 1] = (struct kernel_sigaction){SIG_DFL};
 	}
-	if (l->pending.set & BIT(sig))
-		sigqueue_take(&l->pending, sig, &earlier); /* this reason counts */
+	sigpending_drop(p, &l->pending, BIT(sig)); /* this reason counts */
 	l->fault.kept = true;
 	proc_signal_send(p, l, info, l->fault.queued ? NULL : &l->fault);
 }
@@ -450,6 +448,8 @@ run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct sig
 
 	l->sig_restore = false;
 	l->sig_blocked |= (act.sa_mask | (act.sa_flags & SA_NODEFER ? 0 : BIT(sig))) & ~UNSTOPPABLE;
+	if (p->pending.set & l->sig_blocked)
+		proc_signals_retarget(p); /* another thread may take what this one blocks now */
 	if (act.sa_flags & SA_RESETHAND) {
 		p->sig_caught &= ~BIT(sig);
 		p->sig_action[sig - 1].sa_handler = SIG_DFL;

@@ -37,22 +37,29 @@ sigqueue_free(struct sigqueue *q)
 void
 sigqueue_add(struct sigpending *to, struct sigqueue *q)
 {
-	struct sigqueue **end = &to->queue;
-
-	while (*end != NULL)
-		end = &(*end)->next;
 	q->next = NULL;
 	q->queued = true;
-	*end = q;
+	*(to->queue != NULL ? &to->last->next : &to->queue) = q;
+	to->last = q;
+}
+
+void
+sigqueue_moved(struct sigpending *in, const struct sigqueue *from, struct sigqueue *to)
+{
+	for (struct sigqueue **at = &in->queue; *at != NULL; at = &(*at)->next)
+		if (*at == from)
+			*at = to;
+	if (in->last == from)
+		in->last = to;
 }
 
 void
 sigqueue_take(struct sigpending *from, int sig, struct siginfo *info)
 {
-	struct sigqueue **at = &from->queue, *q, *more;
+	struct sigqueue **at = &from->queue, *before = NULL, *q, *more;
 
-	while (*at != NULL && (*at)->info.si_signo != sig)
-		at = &(*at)->next;
+	for (; *at != NULL && (*at)->info.si_signo != sig; at = &before->next)
+		before = *at;
 	q = *at;
 	*info = q != NULL ? q->info : (struct siginfo){.si_signo = sig, .si_code = SI_USER};
 	for (more = q != NULL ? q->next : NULL; more != NULL && more->info.si_signo != sig;)
@@ -62,13 +69,14 @@ sigqueue_take(struct sigpending *from, int sig, struct siginfo *info)
 	if (q == NULL)
 		return;
 	*at = q->next;
+	if (from->last == q)
+		from->last = before;
 	q->queued = false;
 	if (!q->kept)
 		sigqueue_free(q);
 }
 
-/* Forgets signals of the set that are pending there. */
-static void
+void
 sigpending_drop(struct proc *p, struct sigpending *from, uint64_t set)
 {
 	struct siginfo info;

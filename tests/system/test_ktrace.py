@@ -318,6 +318,14 @@ def full():
     check_match(r"^1000 0 0 0 1 ", run.out, "what the user holds: a page of a file, and no open file")
 
 
+@test("a program whose set-id bits give it rights is traced on only if user 0 has begun it")
+def gains():
+    run = boot("cp /bin/true /tmp/true\nchmod 4755 /tmp/true\nsu 1000 ktrace -t c -f /tmp/u /tmp/true\n"
+               "ktrace -t c -f /tmp/r /bin/su 1000 /tmp/true\n"
+               "kdump -f /tmp/u | grep -c execve\nfor f in u r; do kdump -f /tmp/$f | grep -c exit_group; done\n").expect()
+    check_eq([int(n) for n in re.findall(r"^(\d+)\r?$", run.out, re.M)], [1, 0, 1], "calls in the traces")
+
+
 @test("only user 0 and the owner may trace, and only to a file that they may write")
 def rights():
     run = boot("user_test ktrace refused\nuser_test ktrace dropped\nkdump -f /tmp/dropped\nsu 1000 ktrace -f /tmp/u -p 1\necho\n"
