@@ -228,7 +228,7 @@ wchan_show(const struct procfs_node *n, struct sbuf *out)
 
 	if (!words_of(n, &w))
 		return -ESRCH;
-	sbuf_puts(out, w.wmesg != NULL && procfs_may_look(n->pid) == 0 ? w.wmesg : "0");
+	sbuf_puts(out, w.wmesg != NULL && procfs_may_look(n->pid, NULL) == 0 ? w.wmesg : "0");
 	return 0;
 }
 

@@ -33,14 +33,19 @@ pid_space_of(uint32_t pid)
 static int
 show_strings(uint32_t pid, bool environ, struct sbuf *out)
 {
-	struct vmspace *vm = pid_space_of(pid);
+	struct vmspace *vm = NULL;
 	struct vm_info info;
 	uint64_t from, to;
 	char piece[256];
 	size_t n;
+	int error = 0;
 
+	if (environ)
+		error = procfs_may_look(pid, &vm);
+	else
+		vm = pid_space_of(pid);
 	if (vm == NULL)
-		return 0;
+		return error;
 	vm_info_get(vm, &info);
 	from = environ ? info.args_end : info.args;
 	to = environ ? info.env_end : info.args_end;
@@ -96,7 +101,8 @@ show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out
 int
 procfs_maps(const struct procfs_node *n, struct sbuf *out)
 {
-	struct vmspace *vm = pid_space_of(n->pid);
+	struct vmspace *vm = NULL;
+	int error = procfs_may_look(n->pid, &vm);
 	char *path = kmalloc(PATH_MAX);
 	struct vm_range r = {0};
 	struct vm_info info;
@@ -111,7 +117,7 @@ procfs_maps(const struct procfs_node *n, struct sbuf *out)
 	kfree(path);
 	if (vm != NULL)
 		vm_destroy(vm);
-	return path != NULL ? 0 : -ENOMEM;
+	return path != NULL ? error : -ENOMEM;
 }
 
 /* mem: the space that the process had when it was opened. */
@@ -119,9 +125,10 @@ static int
 mem_open(struct file *f)
 {
 	const struct procfs_node *n = f->vn->data;
-	int error = procfs_may_look(n->pid);
+	struct vmspace *vm = NULL;
+	int error = procfs_may_look(n->pid, &vm);
 
-	f->priv = error == 0 ? pid_space_of(n->pid) : NULL;
+	f->priv = vm;
 	return error;
 }
 

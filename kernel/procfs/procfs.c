@@ -14,6 +14,8 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/proc.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/vm/vm.h"
 
 bool
 procfs_number(const char *name, uint32_t max, uint32_t *value)
@@ -50,20 +52,28 @@ procfs_text(const char *fmt, ...)
 }
 
 int
-procfs_may_look(uint32_t pid)
+procfs_may_look(uint32_t pid, struct vmspace **vm)
 {
-	const struct proc *p = curproc();
+	const struct proc *p;
+	int error = -EACCES;
 	uint32_t uid;
 
 	if (!procfs_user(pid, &uid))
 		return -ESRCH;
-	return capable(CAP_SYS_PTRACE) || p->uid == uid || p->pid == pid ? 0 : -EACCES;
+	spin_lock(&proc_lock);
+	p = proc_find(pid);
+	if (capable(CAP_SYS_PTRACE) || curproc()->pid == pid || (p != NULL && proc_may_trace(p)))
+		error = 0;
+	if (vm != NULL)
+		*vm = error == 0 && p != NULL && p->vm != NULL ? vm_ref(p->vm) : NULL;
+	spin_unlock(&proc_lock);
+	return error;
 }
 
 static int
 may_see(const struct procfs_node *n)
 {
-	return n->file->private ? procfs_may_look(n->pid) : 0;
+	return n->file->private ? procfs_may_look(n->pid, NULL) : 0;
 }
 
 /* ---- files of text ---- */

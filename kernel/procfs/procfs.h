@@ -16,6 +16,7 @@
 #include "kernel/fs/vfs.h"
 
 struct sbuf;
+struct vmspace;
 
 /* Takes a name; false: no more. cookie: ascending, not 0. */
 typedef bool procfs_add_fn(void *arg, const char *name, uint32_t mode, uint64_t cookie);
@@ -55,10 +56,11 @@ struct procfs_file {
 /* The number that name is. False: it is none, or larger than max. */
 bool procfs_number(const char *name, uint32_t max, uint32_t *value);
 /*
- * May the user look into a process, as into his own? 0; -EACCES; -ESRCH: it has ended. Files that
- * all may read tell others nothing of where it waits, and of its addresses.
+ * May the current process look into a process, as a debugger? 0; -EACCES; -ESRCH: it has ended.
+ * vm, if not NULL: gets the space about which that was asked, with a reference, or NULL. Files that
+ * all may read tell others nothing of where it waits, and of its addresses. Takes proc_lock.
  */
-int procfs_may_look(uint32_t pid);
+int procfs_may_look(uint32_t pid, struct vmspace **vm);
 /* Frees vn->data: for the `ops` of a file. */
 void procfs_node_destroy(struct vnode *vn);
 /* A text of kmalloc(), printed. NULL: no memory. */

@@ -100,7 +100,7 @@ take_space(struct facts *f, struct vmspace *vm)
 	f->has_space = true;
 	vm_info_get(vm, &f->vm);
 	vm_destroy(vm);
-	if (procfs_may_look(f->pid) == 0)
+	if (procfs_may_look(f->pid, NULL) == 0)
 		f->stack_top = VM_STACK_TOP;
 	else
 		f->vm = (struct vm_info){.size = f->vm.size, .resident = f->vm.resident};
