@@ -3,19 +3,21 @@
 
 #define PR_SET_PDEATHSIG       1 /* a signal when the parent ends; 0: none */
 #define PR_GET_PDEATHSIG       2
-#define PR_GET_DUMPABLE        3 /* may its user trace it? */
+#define PR_GET_DUMPABLE        3 /* 1: its user may trace it; 0: may not */
 #define PR_SET_DUMPABLE        4
-#define PR_GET_KEEPCAPS        7 /* do its rights stay permitted when no user id is 0 any more? */
+#define PR_GET_KEEPCAPS        7 /* 1: permitted rights stay when no user id is 0 any more */
 #define PR_SET_KEEPCAPS        8
 #define PR_SET_NAME            15 /* the process gets a name, of which 15 characters are kept */
 #define PR_GET_NAME            16 /* into 16 bytes */
-#define PR_CAPBSET_READ        23 /* has exec that right to give? */
+#define PR_CAPBSET_READ        23 /* 1: the right is in the bounding set */
 #define PR_CAPBSET_DROP        24
-#define PR_SET_TIMERSLACK      29 /* ns; told, and of no effect: callouts are exact */
+#define PR_GET_SECUREBITS      27 /* of these, SECBIT_KEEP_CAPS at most: what PR_GET_KEEPCAPS says */
+#define PR_SET_TIMERSLACK      29 /* ns; stored and reported; it has no effect: callouts are exact */
 #define PR_GET_TIMERSLACK      30
 #define PR_SET_CHILD_SUBREAPER 36 /* it is the parent of its descendants that lose theirs */
 #define PR_GET_CHILD_SUBREAPER 37
 #define PR_SET_NO_NEW_PRIVS    38 /* exec gives no rights, from now on */
 #define PR_GET_NO_NEW_PRIVS    39
 
-#define TIMERSLACK_NS 50000 /* at first */
+#define TIMERSLACK_NS    50000 /* at first */
+#define SECBIT_KEEP_CAPS 16

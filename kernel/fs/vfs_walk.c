@@ -159,6 +159,11 @@ enter_link(struct walk *w, const struct vnode *link, const char *rest, char **bu
 			return error;
 		}
 	}
+	if ((w->resolve & RESOLVE_NO_XDEV) && (to != NULL || *text == '/') &&
+	    (to != NULL ? to : walk_root(w))->dev != w->dir->dev) {
+		vnode_unref(to);
+		return -EXDEV;
+	}
 	if (to != NULL) {
 		walk_hold(w, to);
 		w->dir = to;

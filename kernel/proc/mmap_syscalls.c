@@ -150,12 +150,14 @@ sys_msync(const uint64_t a[6])
 	return a[1] == 0 || vm_allows(curproc()->vm, a[0], 0) ? 0 : -ENOMEM;
 }
 
-/* No page is ever taken away to be written to a disk, so pages that are there are locked. */
+/*
+ * No page is ever taken away to be written to a disk, so pages that are there are locked. limit: of
+ * bytes, for a user without CAP_IPC_LOCK.
+ */
 static int64_t
-lock_pages(uint64_t start, uint64_t size, uint64_t flags)
+lock_pages(uint64_t start, uint64_t size, uint64_t flags, uint64_t limit)
 {
 	uint64_t at = start & ~(PAGE_SIZE - 1), end = page_round_up(start + size);
-	uint64_t limit = proc_limit(RLIMIT_MEMLOCK);
 	struct vmspace *vm = curproc()->vm;
 
 	if ((flags & ~(uint64_t)MLOCK_ONFAULT) || end < at)
@@ -176,19 +178,19 @@ lock_pages(uint64_t start, uint64_t size, uint64_t flags)
 int64_t
 sys_mlock(const uint64_t a[6])
 {
-	return lock_pages(a[0], a[1], 0);
+	return lock_pages(a[0], a[1], 0, proc_limit(RLIMIT_MEMLOCK));
 }
 
 int64_t
 sys_mlock2(const uint64_t a[6])
 {
-	return lock_pages(a[0], a[1], a[2]);
+	return lock_pages(a[0], a[1], a[2], proc_limit(RLIMIT_MEMLOCK));
 }
 
 int64_t
 sys_munlock(const uint64_t a[6])
 {
-	return lock_pages(a[0], a[1], MLOCK_ONFAULT);
+	return lock_pages(a[0], a[1], MLOCK_ONFAULT, RLIM_INFINITY);
 }
 
 int64_t
@@ -213,7 +215,7 @@ sys_mincore(const uint64_t a[6])
 
 	if (a[0] % PAGE_SIZE != 0)
 		return -EINVAL;
-	if (end < a[0])
+	if (end < a[0] || end < a[1])
 		return -ENOMEM;
 	for (uint64_t at = a[0]; at < end; at += PAGE_SIZE) {
 		uint8_t there;

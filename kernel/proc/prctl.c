@@ -84,7 +84,7 @@ sys_capset(const uint64_t a[6])
 
 	if (words < 0)
 		return words;
-	if (h.pid != 0 && (uint32_t)h.pid != curproc()->pid)
+	if (h.pid != 0 && (uint32_t)h.pid != curthread()->tid)
 		return -EPERM;
 	if (copy_in(d, a[1], (size_t)words * sizeof(d[0])) != 0)
 		return -EFAULT;
@@ -155,6 +155,8 @@ sys_prctl(const uint64_t a[6])
 		return set_flag(&no, a[1]) != 0 ? -EINVAL : set_flag(&p->undumpable, !a[1]);
 	case PR_GET_KEEPCAPS:
 		return p->caps.keep;
+	case PR_GET_SECUREBITS:
+		return p->caps.keep ? SECBIT_KEEP_CAPS : 0;
 	case PR_SET_KEEPCAPS:
 		return set_flag(&p->caps.keep, a[1]);
 	case PR_SET_NAME:

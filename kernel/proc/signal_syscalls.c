@@ -142,6 +142,8 @@ sys_rt_sigqueueinfo(const uint64_t a[6])
 	struct siginfo info;
 	int error = take_siginfo(a[2], a[1], (uint32_t)a[0], &info);
 
+	if (error == 0 && (int32_t)a[0] <= 0)
+		error = -ESRCH; /* a reason is given to one process */
 	return error != 0 ? error : kill_processes((int32_t)a[0], &info);
 }
 
@@ -316,6 +318,8 @@ sys_rt_sigtimedwait(const uint64_t a[6])
 		l->sig_awaited = 0;
 	}
 	proc_signals_update(p);
+	if (p->pending.set & set) /* others that wait may not have been woken for these */
+		proc_signals_retarget(p);
 	spin_unlock(&proc_lock);
 	if (sig == 0)
 		return r == -ETIMEDOUT ? -EAGAIN : r;
