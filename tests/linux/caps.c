@@ -8,6 +8,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,6 +258,14 @@ truncate_as_user(void *arg)
 	return setgid(USER) == 0 && setuid(USER) == 0 && ftruncate(fd, 0) == 0 ? 0 : 1;
 }
 
+static int
+keep_owner_as_user(void *arg)
+{
+	int fd = open(NAME, O_RDWR);
+
+	return setgid(USER) == 0 && setuid(USER) == 0 && FAILS(fchown(fd, -1, -1), EPERM) ? 0 : 1;
+}
+
 /* Whoever changes a file takes the bits away, but for user 0. */
 static int
 set_ids_go(void *arg)
@@ -282,6 +291,12 @@ set_ids_go(void *arg)
 	fchmod(fd, 06755);
 	if (fchown(fd, USER, USER + 1) != 0 || mode_of(NAME) != 0755)
 		return 6;
+	fchmod(fd, 06755);
+	fchown(fd, 0, 0);
+	fchmod(fd, 06755);
+	if (in_child(keep_owner_as_user, NULL) != 0 || mode_of(NAME) != 06755)
+		return 10; /* it is not the user's to change */
+	fchown(fd, USER, USER + 1);
 	fchmod(fd, 06745);
 	if (fchown(fd, USER, USER + 1) != 0 || mode_of(NAME) != 02745)
 		return 7;
@@ -318,6 +333,48 @@ directories_give_groups(void *arg)
 	return good ? 0 : 1;
 }
 
+static bool
+opens_memory(pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDWR);
+	close(fd);
+	return fd >= 0;
+}
+
+/* Who has no rights does not get those of others by their memory, though the user is the same. */
+static int
+memory_has_rights(void *arg)
+{
+	struct sets none = {0};
+	bool before = opens_memory(getppid());
+
+	if (geteuid() != 0)
+		return 0;
+	if (!before || set(&none) != 0 || !opens_memory(getpid()))
+		return 1;
+	return !opens_memory(getppid()) && errno == EBADF ? 0 : 2;
+}
+
+/* Another effective group counts as another user. */
+static int
+groups_count(void *arg)
+{
+	int n = -1;
+
+	if (geteuid() != 0)
+		return 0;
+	if (prctl(PR_SET_DUMPABLE, 1) != 0 || prctl(PR_SET_PDEATHSIG, SIGUSR1) != 0 ||
+	    setresgid(USER, (gid_t)-1, (gid_t)-1) != 0 || prctl(PR_GET_DUMPABLE) != 1)
+		return 1;
+	if (setgid(USER) != 0 || prctl(PR_GET_DUMPABLE) == 1 || prctl(PR_GET_PDEATHSIG, &n) != 0)
+		return 2;
+	return n == 0 ? 0 : 3;
+}
+
 /* ---- prctl() ---- */
 
 static int
@@ -345,7 +402,9 @@ options_are_kept(void *arg)
 	    prctl(PR_GET_TIMERSLACK) != 50000)
 		return 4;
 	if (prctl(PR_CAPBSET_READ, CAP_CHOWN) != 1 || !FAILS(prctl(PR_CAPBSET_READ, 64), EINVAL) ||
-	    !FAILS(prctl(PR_SET_KEEPCAPS, 2), EINVAL) || !FAILS(prctl(12345), EINVAL))
+	    !FAILS(prctl(PR_SET_KEEPCAPS, 2), EINVAL) || prctl(PR_GET_SECUREBITS) != 0 ||
+	    prctl(PR_SET_KEEPCAPS, 1) != 0 || prctl(PR_GET_SECUREBITS) != 16 ||
+	    !FAILS(prctl(12345), EINVAL))
 		return 5;
 	return 0;
 }
@@ -418,6 +477,26 @@ is_subreaper(void *arg)
 	return orphans_find_a_parent((void *)(intptr_t)getpid());
 }
 
+/* A zombie that gets a parent which wants none is gone. */
+static int
+orphans_are_not_wanted(void *arg)
+{
+	siginfo_t info;
+	pid_t pid;
+
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+		return 1;
+	signal(SIGCHLD, SIG_IGN);
+	if (fork() == 0) {
+		signal(SIGCHLD, SIG_DFL);
+		pid = fork();
+		if (pid == 0)
+			_exit(0);
+		_exit(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
+	}
+	return FAILS(waitpid(-1, NULL, 0), ECHILD) ? 0 : 2;
+}
+
 /* User 0 that has dropped its rights gets them again by exec, unless it wants no new ones. */
 static int
 drop_and_execute(void *how)
@@ -464,4 +543,10 @@ test_caps(void)
 	result(in_child(parents_end, NULL) == 0,
 	       "PR_SET_PDEATHSIG sends a signal when a parent ends");
 	result(in_child(is_subreaper, NULL) == 0, "a subreaper is the parent of orphans below it");
+	result(in_child(orphans_are_not_wanted, NULL) == 0,
+	       "a subreaper that ignores SIGCHLD has no zombies");
+	result(in_child(memory_has_rights, NULL) == 0,
+	       "a process without rights does not get at the memory of one that has them");
+	result(in_child(groups_count, NULL) == 0,
+	       "who changes its group is not traced, as who changes its user");
 }

@@ -59,6 +59,7 @@ memory_is_locked(void)
 	       !(there[4] & 1) && mlock2(p + 4 * PAGE, PAGE, MLOCK_ONFAULT) == 0 &&
 	       mincore(p + 4 * PAGE, 1, there) == 0 && !(there[0] & 1) &&
 	       munlock(p, 6 * PAGE) == 0 && FAILS(mincore(p + 1, PAGE, there), EINVAL) &&
+	       FAILS(mincore(NULL, ~0ul, there), ENOMEM) &&
 	       FAILS(mincore(p, PAGE, NOWHERE), EFAULT) && FAILS(mlock2(p, PAGE, 2), EINVAL) &&
 	       FAILS(mlockall(0), EINVAL) && FAILS(mlockall(8), EINVAL) &&
 	       FAILS(mlockall(MCL_ONFAULT), EINVAL) && mlockall(MCL_CURRENT) == 0 &&
@@ -82,8 +83,8 @@ locking_is_limited(void *arg)
 	if (mlock(p, 2 * PAGE) != 0 || munlock(p, 2 * PAGE) != 0 ||
 	    !FAILS(mlock(p, 3 * PAGE), ENOMEM))
 		return 2;
-	if (setrlimit(RLIMIT_MEMLOCK, &none) != 0 || !FAILS(mlock(p, 1), EPERM) ||
-	    !FAILS(mlockall(MCL_FUTURE), EPERM))
+	if (setrlimit(RLIMIT_MEMLOCK, &none) != 0 || munlock(p, 3 * PAGE) != 0 ||
+	    !FAILS(mlock(p, 1), EPERM) || !FAILS(mlockall(MCL_FUTURE), EPERM))
 		return 3;
 	return 0;
 }
@@ -184,7 +185,15 @@ runs_on_its_stack(void *arg)
 	if (!FAILS(syscall(SYS_clone3, &c, sizeof(c)), EINVAL))
 		return 3;
 	c = (struct clone_args){.exit_signal = 65};
-	return FAILS(syscall(SYS_clone3, &c, sizeof(c)), EINVAL) ? 0 : 4;
+	if (!FAILS(syscall(SYS_clone3, &c, sizeof(c)), EINVAL))
+		return 4;
+	c = (struct clone_args){.flags = CLONE_DETACHED, .exit_signal = SIGCHLD};
+	if (!FAILS(syscall(SYS_clone3, &c, sizeof(c)), EINVAL))
+		return 5;
+	c = (struct clone_args){.flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+					 CLONE_THREAD,
+				.exit_signal = SIGCHLD};
+	return FAILS(syscall(SYS_clone3, &c, sizeof(c)), EINVAL) ? 0 : 6;
 }
 
 /* ---- openat2() ---- */
@@ -212,7 +221,8 @@ paths_are_restricted(void)
 		struct open_how how;
 		uint64_t more;
 	} longer = {{.flags = O_RDONLY}, 0};
-	int dir, fd;
+	int dir, fd, fds;
+	char number[16];
 	bool good;
 
 	mkdir(DIR, 0755);
@@ -222,6 +232,8 @@ paths_are_restricted(void)
 	symlink("/etc", DIR "/d/absolute");
 	symlink("../d/f", DIR "/d/up");
 	dir = open(DIR "/d", O_RDONLY | O_DIRECTORY);
+	fds = open("/proc/self/fd", O_RDONLY | O_DIRECTORY);
+	snprintf(number, sizeof(number), "%d", dir);
 	good = opens(dir, "f", 0) && opens(dir, "link", 0) && opens(dir, "absolute", 0) &&
 	       FAILS(open2(dir, "link", 0, RESOLVE_NO_SYMLINKS), ELOOP) &&
 	       FAILS(open2(dir, "absolute/passwd", 0, RESOLVE_NO_SYMLINKS), ELOOP) &&
@@ -236,7 +248,9 @@ paths_are_restricted(void)
 	good &= opens(dir, "/f", RESOLVE_IN_ROOT) && opens(dir, "../../f", RESOLVE_IN_ROOT) &&
 		FAILS(open2(dir, "absolute", 0, RESOLVE_IN_ROOT), ENOENT) &&
 		FAILS(open2(AT_FDCWD, "/proc/self", 0, RESOLVE_NO_XDEV), EXDEV) &&
-		opens(dir, "f", RESOLVE_NO_XDEV);
+		opens(dir, "f", RESOLVE_NO_XDEV) && opens(fds, number, 0) &&
+		FAILS(open2(fds, number, 0, RESOLVE_NO_XDEV), EXDEV);
+	close(fds);
 	good &= FAILS(open2(dir, "f", 1ull << 40, 0), EINVAL) &&
 		FAILS(open2(dir, "f", 0, 0x100), EINVAL) &&
 		FAILS(open2(dir, "f", 0, RESOLVE_BENEATH | RESOLVE_IN_ROOT), EINVAL) &&
