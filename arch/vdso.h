@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+/* arch_clock_read(), not before what the program did before. */
+static inline uint64_t vdso_ticks(void);
 /* A system call with two arguments. */
 static inline long vdso_call(long number, uint64_t a, uint64_t b);
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #define MLOCK_ONFAULT 1 /* mlock2(): pages stay from when they are used */
-#define MCL_ALL       7 /* mlockall(): MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT, */
-#define MCL_ONFAULT   4 /* and that is not enough */
+#define MCL_ALL       7 /* mlockall(): MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT; */
+#define MCL_ONFAULT   4 /* not alone */
 
 #define PROT_NONE  0
 #define PROT_READ  1

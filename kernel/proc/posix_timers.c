@@ -34,7 +34,7 @@ struct posix_timer {
 	int sig;                 /* 0: none */
 	uint32_t tid;            /* the thread that gets it; 0: any */
 	uint64_t value;          /* the program's own */
-	struct sigqueue *queued; /* [p] its signal, when it is pending */
+	struct sigqueue *queued; /* [p] the room for its signal; always there */
 	uint32_t overrun; /* [p] how often it had expired besides, when its signal was taken */
 };
 

@@ -1,10 +1,10 @@
 /*
  * rlimit.c - limits of a process: prlimit64, and its older forms.
  *
- * A child inherits them, and exec keeps them. NOFILE, FSIZE, NPROC, AS, NICE, RTPRIO and SIGPENDING
- * are checked where their resource is taken. CPU, DATA, STACK and RTTIME cannot be changed. The
- * kernel has nothing that the others limit (core files, locked memory, message queues, ...), so
- * they take any value.
+ * A child inherits them, and exec keeps them. NOFILE, FSIZE, NPROC, AS, MEMLOCK, NICE, RTPRIO and
+ * SIGPENDING are checked where their resource is taken. CPU, DATA, STACK and RTTIME cannot be
+ * changed. The kernel has nothing that the others limit (core files, message queues, ...), so they
+ * take any value.
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */

@@ -94,7 +94,8 @@ static int
 take_and_set(const struct sysctl_args *a, char *val, char *err, size_t errlen)
 {
 	if (!capable(CAP_SYS_ADMIN)) {
-		snprintf(err, errlen, "user %u may not set it, expected user 0", curproc()->uid);
+		snprintf(err, errlen, "user %u may not set it, expected CAP_SYS_ADMIN",
+			 curproc()->uid);
 		return -EPERM;
 	}
 	if (a->vallen >= SYSCTL_VALUE_MAX) {

@@ -1,7 +1,7 @@
 /*
  * vdso.c - the page of code that each program gets (kernel/proc/vdso/): a file without a name, of
- * which exec() maps a private copy above the stack. Locking: none; only vdso_clock_set() writes to
- * the page after the boot.
+ * which exec() maps the one page above the stack, read-only. Locking: none; only vdso_clock_set()
+ * writes to the page after the boot.
  */
 #include "kernel/proc/vdso.h"
 

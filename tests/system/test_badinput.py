@@ -131,7 +131,7 @@ def sysctl_errors():
         ("sysctl debug.ktr.verbose=3", r"0 to 2"),
         ("sysctl debug.ktr.cpumask=x", "expected"),
         ("sysctl debug.ktr.on=nosuchthing_*", "nothing matches \"nosuchthing_"),
-        ("su 7 sysctl debug.ktr.mask=SCHED", "user 7 may not set it, expected user 0"),
+        ("su 7 sysctl debug.ktr.mask=SCHED", "user 7 may not set it, expected CAP_SYS_ADMIN"),
         ("su 7 sysctl no.such.name", "no such variable"),
         ("su 7 cat /dev/ktr", "not permitted"),
         ("su 7 poweroff 1", "not permitted"),

@@ -4,7 +4,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/clock.h"
+
 #define VDSO_NAME(name) __kernel_##name
+
+static inline uint64_t
+vdso_ticks(void)
+{
+	return arch_clock_read(); /* it waits already */
+}
 
 static inline long
 vdso_call(long number, uint64_t a, uint64_t b)

@@ -4,7 +4,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/clock.h"
+
 #define VDSO_NAME(name) __vdso_##name
+
+static inline uint64_t
+vdso_ticks(void)
+{
+	__asm__ volatile("lfence" : : : "memory"); /* RDTSC does not wait for loads (SDM 4.3) */
+	return arch_clock_read();
+}
 
 static inline long
 vdso_call(long number, uint64_t a, uint64_t b)

@@ -23,7 +23,7 @@ long VDSO_NAME(getcpu)(uint32_t *cpu, uint32_t *node);
 static inline uint64_t
 monotonic_ns(void)
 {
-	uint64_t ticks = arch_clock_read(), boot = vdso_data.boot_ticks;
+	uint64_t ticks = vdso_ticks(), boot = vdso_data.boot_ticks;
 
 	return (uint64_t)((unsigned __int128)(ticks > boot ? ticks - boot : 0) * vdso_data.mult >>
 			  32);
