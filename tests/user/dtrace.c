@@ -303,7 +303,7 @@ act(void)
 static void
 lose(void)
 {
-	struct timespec moment = {0, 50000000}, now, end;
+	struct timespec moment = {0, 700000000}, now, end; /* in which it does not run */
 	pid_t child = fork();
 	int fd, s;
 
