@@ -144,7 +144,8 @@ void dtrace_take(struct dtrace_consumer *c, void (*fn)(const void *entries, size
 		 void *arg);
 /*
  * For upcalls: fires a probe that is no trace point, in the firing that has called, and sets its
- * owners. The log records it, and programs run. At most four such firings are within each other.
+ * owners. The log records it, and programs run. At most four such firings are within each other;
+ * more are refused.
  */
 void dtrace_fire_within(struct ktr_firing *f);
 

@@ -46,7 +46,7 @@ dir_piece_add(void *arg, const char *name, uint32_t mode, uint64_t ino, uint64_t
 		p->full = true;
 		return false;
 	}
-	*(uint64_t *)(p->buf + p->len + n - 8) = 0; /* behind the name */
+	*(uint64_t *)(p->buf + p->len + n - 8) = 0; /* after the name */
 	r->d_ino = ino;
 	r->d_off = (int64_t)cookie;
 	r->d_reclen = (uint16_t)n;

@@ -58,7 +58,7 @@ find_object(struct object *o)
 	       o->definitions != NULL;
 }
 
-/* The function with that name behind __vdso_ or __kernel_, and its version. */
+/* The function with that name after __vdso_ or __kernel_, and its version. */
 static void *
 find_function(const struct object *o, const char *name, const char **version)
 {
