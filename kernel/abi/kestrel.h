@@ -14,7 +14,7 @@
  *     SYSCTL_NEXT  name that follows `name` in order ("" starts) into buf; ENOENT after the last
  *     SYSCTL_INFO  "TYPE FLAGS DESCRIPTION" into buf: TYPE int|u64|text, FLAGS of r w t (tunable)
  *
- * shutdown(how, status)
+ * machine_shutdown(how, status)
  *   Ends the machine in good order: the trace stream gets its end record. Only user 0, else EPERM.
  *     SHUTDOWN_POWEROFF  with exit status 0..63 (else EINVAL) where the machine can give one
  *     SHUTDOWN_REBOOT

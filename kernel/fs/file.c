@@ -38,8 +38,8 @@ check_open(const struct vnode *vn, int flags)
 		return -EINVAL;
 	if (S_ISLNK(vn->mode))
 		return -ELOOP; /* O_NOFOLLOW */
-	if ((vn->mode & S_IFMT) == 0)
-		return -ENXIO; /* an eventfd or its like by /proc/PID/fd: it has one file only */
+	if ((vn->mode & S_IFMT) == 0 || S_ISSOCK(vn->mode))
+		return -ENXIO; /* what has one file only, by /proc/PID/fd; or a socket's name */
 	if (S_ISDIR(vn->mode) && how != O_RDONLY)
 		return -EISDIR;
 	if ((flags & O_DIRECTORY) && !S_ISDIR(vn->mode))

@@ -7,14 +7,10 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/task.h"
 #include "kernel/syscall.h"
 #include "ktr/ktr.h"
-
-#define RW_MAX  0x7ffff000ul /* bytes of one transfer at most, as in Linux */
-#define IOV_MAX 1024
 
 #define MFD_NAME_MAX 249 /* bytes of the name of memfd_create(), which nobody shows */
 
@@ -27,7 +23,7 @@ fd_get_file(uint64_t fd)
 static void
 user_uio(struct uio *u, struct uio_vec *v, uint64_t addr, uint64_t len)
 {
-	uio_init(u, v, UIO_USER, (const void *)addr, len < RW_MAX ? len : RW_MAX);
+	uio_init(u, v, UIO_USER, (const void *)addr, len < UIO_MAX ? len : UIO_MAX);
 }
 
 static int64_t
@@ -95,48 +91,26 @@ sys_write(const uint64_t a[6])
 	return n;
 }
 
-/* Computes the total length, and shortens the pieces to RW_MAX together. 0 or -EINVAL. */
-static int
-sum_pieces(struct uio_vec *v, unsigned count, size_t *total)
-{
-	*total = 0;
-	for (unsigned i = 0; i < count; i++) {
-		if (v[i].len > INT64_MAX)
-			return -EINVAL;
-		if (v[i].len > RW_MAX - *total)
-			v[i].len = RW_MAX - *total;
-		*total += v[i].len;
-	}
-	return 0;
-}
-
 /* Reads or writes pieces, at *off if off is not NULL. */
 static int64_t
 syscall_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, bool nowait,
 		    const uint64_t *off)
 {
-	struct uio u = {.space = UIO_USER, .nowait = nowait};
-	struct uio_vec *v;
+	struct uio_vec few[UIO_FEW];
+	struct uio u;
 	int64_t n;
 
 	if (f == NULL)
 		return -EBADF;
-	if (count > IOV_MAX)
-		return -EINVAL;
-	v = kmalloc((count + 1) * sizeof(*v));
-	if (v == NULL)
-		return -ENOMEM;
-	n = copy_in(v, uvec, count * sizeof(*v));
-	if (n == 0)
-		n = sum_pieces(v, (unsigned)count, &u.resid);
-	if (n == 0) {
-		u.first = u.vec = v;
-		if (off != NULL)
-			n = write ? file_write_at(f, &u, *off) : file_read_at(f, &u, *off);
-		else
-			n = write ? file_write_uio(f, &u) : file_read_uio(f, &u);
-	}
-	kfree(v);
+	n = uio_import(&u, few, uvec, count);
+	if (n != 0)
+		return n;
+	u.nowait = nowait;
+	if (off != NULL)
+		n = write ? file_write_at(f, &u, *off) : file_read_at(f, &u, *off);
+	else
+		n = write ? file_write_uio(f, &u) : file_read_uio(f, &u);
+	uio_release(&u, few);
 	return n;
 }
 

@@ -20,8 +20,6 @@
 #include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
-#define MOVE_MAX 0x7ffff000ul /* bytes of one call at most, as in Linux */
-
 static struct mutex two_pipes = MUTEX_INIT("two pipes");
 
 /* Where bytes come from, or go to. */
@@ -193,7 +191,7 @@ pipe_to_file(struct end *in, struct end *out, size_t len, bool nowait)
 int64_t
 sys_splice(const uint64_t a[6])
 {
-	size_t len = a[4] < MOVE_MAX ? a[4] : MOVE_MAX;
+	size_t len = a[4] < UIO_MAX ? a[4] : UIO_MAX;
 	bool nowait = a[5] & SPLICE_F_NONBLOCK;
 	struct end in, out;
 	int64_t r;
@@ -260,7 +258,7 @@ sys_sendfile(const uint64_t a[6])
 	if (r == 0 && (!in.at || !S_ISREG(in.f->vn->mode) || (out.f->flags & O_APPEND)))
 		r = -EINVAL;
 	if (r == 0)
-		r = through_page(&in, &out, a[3] < MOVE_MAX ? a[3] : MOVE_MAX, false);
+		r = through_page(&in, &out, a[3] < UIO_MAX ? a[3] : UIO_MAX, false);
 	CTR4(KTR_VFS, "sendfile: from %d to %d size %lu result %ld", (int)a[1], (int)a[0], a[3], r);
 	return end_close(&in, end_close(&out, r));
 }
@@ -268,7 +266,7 @@ sys_sendfile(const uint64_t a[6])
 int64_t
 sys_copy_file_range(const uint64_t a[6])
 {
-	size_t len = a[4] < MOVE_MAX ? a[4] : MOVE_MAX;
+	size_t len = a[4] < UIO_MAX ? a[4] : UIO_MAX;
 	struct end in, out;
 	int64_t r;
 

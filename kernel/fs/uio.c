@@ -5,7 +5,9 @@
  */
 #include "kernel/fs/uio.h"
 
+#include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
 
 void
@@ -13,6 +15,49 @@ uio_init(struct uio *u, struct uio_vec *v, enum uio_space space, const void *buf
 {
 	*v = (struct uio_vec){.base = (uint64_t)(uintptr_t)buf, .len = len};
 	*u = (struct uio){.first = v, .vec = v, .resid = len, .space = space};
+}
+
+/* Computes the total length, and shortens the pieces to UIO_MAX together. 0 or -EINVAL. */
+static int
+sum_pieces(struct uio_vec *v, uint64_t count, size_t *total)
+{
+	*total = 0;
+	for (uint64_t i = 0; i < count; i++) {
+		if (v[i].len > INT64_MAX)
+			return -EINVAL;
+		if (v[i].len > UIO_MAX - *total)
+			v[i].len = UIO_MAX - *total;
+		*total += v[i].len;
+	}
+	return 0;
+}
+
+int
+uio_import(struct uio *u, struct uio_vec few[UIO_FEW], uint64_t uvec, uint64_t count)
+{
+	struct uio_vec *v = few;
+	int error;
+
+	if (count > UIO_PIECES)
+		return -EINVAL;
+	if (count > UIO_FEW)
+		v = kmalloc(count * sizeof(*v));
+	if (v == NULL)
+		return -ENOMEM;
+	*u = (struct uio){.first = v, .vec = v, .space = UIO_USER};
+	error = copy_in(v, uvec, count * sizeof(*v));
+	if (error == 0)
+		error = sum_pieces(v, count, &u->resid);
+	if (error != 0)
+		uio_release(u, few);
+	return error;
+}
+
+void
+uio_release(const struct uio *u, const struct uio_vec few[UIO_FEW])
+{
+	if (u->first != few)
+		kfree((void *)(uintptr_t)u->first);
 }
 
 enum direction { PUT, TAKE };

@@ -16,6 +16,10 @@ struct uio_vec {
 	uint64_t len;  /* bytes */
 };
 
+#define UIO_MAX    0x7ffff000ul /* bytes of one transfer at most, as in Linux */
+#define UIO_PIECES 1024         /* of one transfer at most */
+#define UIO_FEW    8
+
 enum uio_space { UIO_KERNEL, UIO_USER };
 
 struct uio {
@@ -30,6 +34,13 @@ struct uio {
 
 /* Describes one piece. *u keeps a pointer to *v. */
 void uio_init(struct uio *u, struct uio_vec *v, enum uio_space space, const void *buf, size_t len);
+/*
+ * Describes the pieces of user memory of which `count` struct uio_vec are at uvec, UIO_MAX bytes
+ * together; `few` is their place if they are few. Then uio_release(). -EINVAL: too many pieces, or
+ * a length is negative; -EFAULT, -ENOMEM.
+ */
+int uio_import(struct uio *u, struct uio_vec few[UIO_FEW], uint64_t uvec, uint64_t count);
+void uio_release(const struct uio *u, const struct uio_vec few[UIO_FEW]);
 /*
  * Copies n bytes from kernel memory to the reader, or fewer when its buffer ends. 0 or -EFAULT;
  * u->resid says how far it came.

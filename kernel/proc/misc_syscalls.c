@@ -55,7 +55,7 @@ sys_arch_prctl(const uint64_t a[6])
 }
 
 int64_t
-sys_shutdown(const uint64_t a[6])
+sys_machine_shutdown(const uint64_t a[6])
 {
 	if (!capable(CAP_SYS_BOOT))
 		return -EPERM;

@@ -81,6 +81,7 @@ struct lwp {
 	struct uidinfo *ui;       /* [c] for whom it counts; NULL: the process's first thread */
 	bool dying;               /* [p] it ends when it would return to its program */
 	bool sig_restore;         /* [t] */
+	bool call_final;          /* [t] proc_call_final() */
 	bool sig_stops;           /* [p] neither SIGCONT nor SIGKILL came since it took a signal */
 	uint64_t set_tid;         /* [c] where it stores its number first; 0: nowhere */
 	struct proc *vfork_child; /* [p] it waits until that process executes or ends; NULL: none */

@@ -387,6 +387,8 @@ interrupted_call(const struct arch_trapframe *tf)
 	if (!arch_tf_in_syscall(tf) || arch_tf_return(tf) != (uint64_t)-EINTR)
 		return RESTART_NOT;
 	how = syscall_find(arch_tf_syscall(tf))->restart;
+	if (curlwp()->call_final)
+		return RESTART_FINAL;
 	if (how == RESTART_TIMED)
 		return arch_tf_arg(tf, 3) != 0 ? RESTART_WAITED : RESTART_AGAIN;
 	return how;
@@ -545,9 +547,16 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		arch_tf_syscall_again(tf);
 	if (l->sig_restore)
 		l->sig_blocked = l->sig_saved;
-	l->sig_restore = false;
+	l->sig_restore = l->call_final = false;
 	proc_signals_update(p);
 	spin_unlock(&proc_lock);
+}
+
+void
+proc_call_final(void)
+{
+	if (curlwp() != NULL)
+		curlwp()->call_final = true;
 }
 
 int

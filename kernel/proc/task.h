@@ -86,5 +86,8 @@ void proc_signal_self(int sig);
 void proc_signals_mask(uint64_t mask);
 /* Brings the old mask back now. */
 void proc_signals_unmask(void);
+/* The current thread's system call, which a signal has interrupted, does not begin again, whatever
+ * its row says. Thread context. */
+void proc_call_final(void);
 /* Is there a signal to act on? Long kernel loops and sleeps call this. */
 bool proc_signal_pending(void);

@@ -73,6 +73,7 @@ link_to(struct procfs_node *n, struct vnode *vn)
 	}
 	n->text = length > 0           ? procfs_text("%s", path)
 		  : S_ISFIFO(vn->mode) ? procfs_text("pipe:[%lu]", vn->ino)
+		  : S_ISSOCK(vn->mode) ? procfs_text("socket:[%lu]", vn->ino)
 		  : S_ISREG(vn->mode) || S_ISDIR(vn->mode)
 		      ? procfs_text("/inode:[%lu] (deleted)", vn->ino)
 		      : procfs_text("anon_inode:[%lu]", vn->ino);

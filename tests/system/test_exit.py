@@ -159,7 +159,7 @@ def clean_end():
         run = boot("load syscall -n 300\nsysctl debug.ktr.stats\npoweroff 11\n", smp=smp, mask="SYSC,PROC",
                    trace=True, sets=["debug.ktr.entries=16384"]).expect(11)
         check_eq(run.gaps, [], "gaps")
-        calls = [e for e in run.events if e["text"].startswith("syscall shutdown:")]
+        calls = [e for e in run.events if e["text"].startswith("syscall machine_shutdown:")]
         check_eq([e["args"][1] for e in calls], [11], "status in the shutdown's arguments")
         for cpu, s in ktr_stats(run.out).items():
             check(sum(e["cpu"] == cpu for e in run.events + run.parts) >= s["recorded"],

@@ -216,7 +216,7 @@ def accounting(smp):
               f"cpu {cpu}: {len(seen)} events in the file, fewer than the {s['recorded']} recorded before the end")
         check_eq([e["seq"] for e in seen[:1]], [0] * bool(seen), f"first sequence number of cpu {cpu}")
     calls = [e["text"] for e in run.events if e["class"] == "SYSC"]
-    check(calls[-1].startswith("syscall shutdown: arg0 "), f"last system call in the trace: found {calls[-1]!r}, "
+    check(calls[-1].startswith("syscall machine_shutdown: arg0 "), f"last system call in the trace: found {calls[-1]!r}, "
                                                            f"expected the shutdown")
     status, out, err = ktrdump("report", "events", "-i", run.trace)
     check_eq(status, 0, f"ktrdump report events ({err})")

@@ -11,7 +11,7 @@ GRAPH = re.compile(r'KTRGRAPH group:"(?P<group>[^"]*)", id:"(?P<id>[^"]*)", (?P<
 IDENT = re.compile(r"[^ \"]+ tid (\d+)")  # with the name that the thread had when the event was written out
 KEYS = ("cpu", "seq", "ns", "tid", "file", "line", "func", "class", "text")
 # System calls that never return to their caller.
-NO_RETURN = {"exit", "exit_group", "shutdown"}
+NO_RETURN = {"exit", "exit_group", "machine_shutdown"}
 
 
 def by_number(decoded):

@@ -63,6 +63,13 @@ def calls_have_names_and_flags_of_their_machine(_tmp):
     equal(text(k.call(247, 1, 7, 0, 0x1000006, 0)), "CALL  waitid(P_PID,0x7,0,0x1000006<WSTOPPED|WEXITED|WNOWAIT>,0)")
     equal(text(k.call(262, -100, 1, 2, 0x1d00)), "CALL  newfstatat(AT_FDCWD,0x1,0x2,0x1d00<AT_SYMLINK_NOFOLLOW|AT_SYMLINK_FOLLOW|AT_NO_AUTOMOUNT|AT_EMPTY_PATH>)")
     equal(text(k.call(144, 0, 1, 0)), "CALL  sched_setscheduler(0,SCHED_FIFO,0)")
+    equal(text(k.call(41, 1, 0o2004005, 0)), "CALL  socket(AF_UNIX,0x80805<SOCK_SEQPACKET|SOCK_NONBLOCK|SOCK_CLOEXEC>,0)")
+    equal(text(k.call(41, 2, 1, 6)), "CALL  socket(AF_INET,0x1<SOCK_STREAM>,0x6)")
+    equal(text(k.call(288, 3, 0, 0, 0o4000)), "CALL  accept4(0x3,0,0,0x800<SOCK_NONBLOCK>)")
+    equal(text(k.call(45, 3, 0x7000, 8, 0x42, 0, 0)), "CALL  recvfrom(0x3,0x7000,0x8,0x42<MSG_PEEK|MSG_DONTWAIT>,0,0)")
+    equal(text(k.call(54, 3, 1, 16, 0x7000, 4)), "CALL  setsockopt(0x3,SOL_SOCKET,SO_PASSCRED,0x7000,0x4)")
+    equal(text(k.call(48, 3, 1)), "CALL  shutdown(0x3,SHUT_WR)")
+    equal(text(k.call(1025, 0, 3)), "CALL  machine_shutdown(SHUTDOWN_POWEROFF,0x3)")
     equal(text(k.call(999, 1, 2)), "CALL  [999](0x1,0x2)")
     equal(text(k.call(110)), "CALL  getppid()")
     for mode, words in ((0, "0<F_OK>"), (4, "0x4<R_OK>"), (7, "0x7<R_OK|W_OK|X_OK>"), (9, "0x9<X_OK|0x8>")):
@@ -338,7 +345,8 @@ def a_file_for_freebsds_kdump(tmp):
 
 
 def freebsds_numbers_of_errors_and_signals(tmp):
-    errors = {"EAGAIN": 35, "EDEADLK": 11, "ENOLCK": 77, "ENAMETOOLONG": 63, "ENOSYS": 78, "ENOTEMPTY": 66, "ELOOP": 62, "EOVERFLOW": 84, "EOPNOTSUPP": 45, "ETIMEDOUT": 60, "ECANCELED": 85}
+    errors = {"EAGAIN": 35, "EDEADLK": 11, "ENOLCK": 77, "ENAMETOOLONG": 63, "ENOSYS": 78, "ENOTEMPTY": 66, "ELOOP": 62, "EOVERFLOW": 84, "EOPNOTSUPP": 45, "ETIMEDOUT": 60, "ECANCELED": 85,
+              "ENOTSOCK": 38, "EDESTADDRREQ": 39, "EMSGSIZE": 40, "EPROTOTYPE": 41, "ENOPROTOOPT": 42, "EPROTONOSUPPORT": 43, "ESOCKTNOSUPPORT": 44, "EAFNOSUPPORT": 47, "EADDRINUSE": 48, "EADDRNOTAVAIL": 49, "ENETDOWN": 50, "ENETUNREACH": 51, "ECONNABORTED": 53, "ECONNRESET": 54, "ENOBUFS": 55, "EISCONN": 56, "ENOTCONN": 57, "ETOOMANYREFS": 59, "ECONNREFUSED": 61, "EHOSTUNREACH": 65, "EALREADY": 37, "EINPROGRESS": 36}
     rows = re.findall(r"^#define (E\w+) +(\d+)$", (ROOT / "kernel/abi/errno.h").read_text(), re.M)
     expect(len(rows) > 30 and set(errors) <= {name for name, _ in rows}, f"errno.h: {rows}")
     said = freebsd(tmp, [k.ret(0, -1, int(number)) for _, number in rows])

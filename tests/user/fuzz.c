@@ -195,7 +195,7 @@ tame(long nr, uint64_t a[6])
 {
 	const char *value;
 
-	if (nr == NR_exit || nr == NR_exit_group || nr == NR_shutdown)
+	if (nr == NR_exit || nr == NR_exit_group || nr == NR_machine_shutdown)
 		return false;
 	/* What a round of user 0's leaves is ended by its group. */
 	if (getuid() == 0 && (nr == NR_setsid || nr == NR_setpgid))

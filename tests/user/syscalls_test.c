@@ -147,8 +147,8 @@ odd_arguments(void)
 	   syscall_raw(NR_execve, (long)"/etc/motd", 0, 0, 0, 0, 0) < 0, 1);
 	is("nanosleep with 10^9 ns: EINVAL",
 	   syscall_raw(NR_nanosleep, (long)(int64_t[]){0, 1000000000}, 0, 0, 0, 0, 0), -EINVAL);
-	is("poweroff with a status of 64: EINVAL", syscall_raw(NR_shutdown, 0, 64, 0, 0, 0, 0),
-	   -EINVAL);
+	is("poweroff with a status of 64: EINVAL",
+	   syscall_raw(NR_machine_shutdown, 0, 64, 0, 0, 0, 0), -EINVAL);
 }
 
 /* A removed directory has no parent: its ".." names nothing, and no file can be made in it. */

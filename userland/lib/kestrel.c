@@ -109,5 +109,5 @@ utrace(const void *data, size_t len)
 int
 machine_shutdown(int how, int status)
 {
-	return (int)syscall(NR_shutdown, how, status);
+	return (int)syscall(NR_machine_shutdown, how, status);
 }

@@ -141,7 +141,7 @@ calls_add(struct report_row *row, const struct report_sample *s)
 	    {"mknodat", "mknod"},       {"unlinkat", "unlink"},
 	    {"renameat", "rename"},     {"brk", "malloc"},
 	    {"rt_sigaction", "signal"}, {"rt_sigprocmask", "sigprocmask"},
-	    {"nanosleep", "sleep"},     {"shutdown", "poweroff"},
+	    {"nanosleep", "sleep"},     {"machine_shutdown", "poweroff"},
 	};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && row->cells[CELL_COUNT] == 1;
 	     i++) {

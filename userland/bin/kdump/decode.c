@@ -15,6 +15,7 @@
 #include "kernel/abi/resource.h"
 #include "kernel/abi/sched.h"
 #include "kernel/abi/signal.h"
+#include "kernel/abi/socket.h"
 #include "kernel/abi/time.h"
 #include "kernel/abi/wait.h"
 #include "userland/bin/kdump/kdump.h"
@@ -80,6 +81,37 @@ static const struct word rlimits[] = {W(RLIMIT_CPU),
 static const struct word scheds[] = {W(SCHED_OTHER), W(SCHED_FIFO),     W(SCHED_RR), W(SCHED_BATCH),
 				     W(SCHED_IDLE),  W(SCHED_DEADLINE), END};
 static const struct word shutdowns[] = {W(SHUTDOWN_POWEROFF), W(SHUTDOWN_REBOOT), END};
+static const struct word shuts[] = {W(SHUT_RD), W(SHUT_WR), W(SHUT_RDWR), END};
+static const struct word sock_families[] = {W(AF_UNSPEC), W(AF_UNIX), W(AF_INET), END};
+static const struct word sock_levels[] = {W(SOL_SOCKET),
+					  {6, "IPPROTO_TCP"},
+					  {0, "IPPROTO_IP"},
+					  END};
+static const struct word sock_options[] = {W(SO_DEBUG),
+					   W(SO_REUSEADDR),
+					   W(SO_TYPE),
+					   W(SO_ERROR),
+					   W(SO_DONTROUTE),
+					   W(SO_BROADCAST),
+					   W(SO_SNDBUF),
+					   W(SO_RCVBUF),
+					   W(SO_KEEPALIVE),
+					   W(SO_OOBINLINE),
+					   W(SO_PRIORITY),
+					   W(SO_LINGER),
+					   W(SO_REUSEPORT),
+					   W(SO_PASSCRED),
+					   W(SO_PEERCRED),
+					   W(SO_RCVLOWAT),
+					   W(SO_SNDLOWAT),
+					   W(SO_RCVTIMEO),
+					   W(SO_SNDTIMEO),
+					   W(SO_ACCEPTCONN),
+					   W(SO_PROTOCOL),
+					   W(SO_DOMAIN),
+					   END};
+static const struct word sock_types[] = {W(SOCK_STREAM), W(SOCK_DGRAM), W(SOCK_RAW),
+					 W(SOCK_SEQPACKET), END};
 static const struct word sighows[] = {{0, "SIG_BLOCK"},
 				      {1, "SIG_UNBLOCK"},
 				      {2, "SIG_SETMASK"},
@@ -152,6 +184,12 @@ static const struct word modes[] = {{0400, "S_IRUSR"},
 /* O_DIRECTORY and O_NOFOLLOW are the machine's. */
 static const struct word opens[] = {W(O_CREAT),  W(O_EXCL),     W(O_NOCTTY),  W(O_TRUNC),
 				    W(O_APPEND), W(O_NONBLOCK), W(O_CLOEXEC), END};
+static const struct word messages[] = {W(MSG_OOB),        W(MSG_PEEK),         W(MSG_DONTROUTE),
+				       W(MSG_CTRUNC),     W(MSG_TRUNC),        W(MSG_DONTWAIT),
+				       W(MSG_EOR),        W(MSG_WAITALL),      W(MSG_CONFIRM),
+				       W(MSG_ERRQUEUE),   W(MSG_NOSIGNAL),     W(MSG_MORE),
+				       W(MSG_WAITFORONE), W(MSG_CMSG_CLOEXEC), END};
+static const struct word sock_flags[] = {W(SOCK_NONBLOCK), W(SOCK_CLOEXEC), END};
 static const struct word prots[] = {W(PROT_READ), W(PROT_WRITE), W(PROT_EXEC), END};
 static const struct word waits[] = {W(WNOHANG),       W(WUNTRACED),
 				    W(WCONTINUED),    {WNOTHREAD, "__WNOTHREAD"},
@@ -240,6 +278,21 @@ print_open(const struct kdump_machine *m, uint64_t v)
 	print_rest(v, bar);
 }
 
+/* The lowest bits are the type, or 0 of accept4(). */
+static void
+print_socket_type(uint64_t v)
+{
+	const char *type = find(sock_types, v & SOCK_TYPE_MASK), *bar = "";
+
+	kdump_print_number(v & UINT32_MAX);
+	if ((uint32_t)v == 0)
+		return;
+	printf("<%s", type != NULL ? type : "");
+	v &= UINT32_MAX & ~(uint64_t)(type != NULL ? SOCK_TYPE_MASK : 0);
+	bar = print_bits(sock_flags, &v, type != NULL ? "|" : "");
+	print_rest(v, bar);
+}
+
 /* The lowest byte is the signal that the child sends when it ends. */
 static void
 print_clone(uint64_t v)
@@ -310,14 +363,19 @@ static const struct kind {
     [ARG_MSYNC] = {msyncs, true},
     [ARG_MFD] = {memfds, true},
     [ARG_MODE] = {modes, true},
+    [ARG_MSG] = {messages, true},
     [ARG_PRCTL] = {prctls, false},
     [ARG_RLIMIT] = {rlimits, false},
     [ARG_RENAME] = {renames, true},
     [ARG_RWF] = {rwfs, true},
     [ARG_SCHED] = {scheds, false},
+    [ARG_SHUT] = {shuts, false},
     [ARG_SHUTDOWN] = {shutdowns, false},
     [ARG_SIGHOW] = {sighows, false},
     [ARG_SIGNAL] = {signals, false},
+    [ARG_SOCKFAMILY] = {sock_families, false},
+    [ARG_SOCKLEVEL] = {sock_levels, false},
+    [ARG_SOCKOPT] = {sock_options, false},
     [ARG_SPLICE] = {splices, true},
     [ARG_SYSCTL] = {sysctls, false},
     [ARG_TIMER] = {timers, true},
@@ -383,6 +441,9 @@ kdump_print_arg(const struct kdump_machine *m, enum kdump_arg_kind kind, uint64_
 		break;
 	case ARG_OPEN:
 		print_open(m, v);
+		break;
+	case ARG_SOCKTYPE:
+		print_socket_type(v);
 		break;
 	case ARG_PROT:
 		if (v == PROT_NONE)

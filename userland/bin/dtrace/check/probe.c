@@ -168,21 +168,22 @@ syscall_argument(const struct dif_probe *p, uint64_t number)
 #undef A
 	static const struct {
 		const char *type, *names;
-	} types[] = {{"int", " dup2.to dup3.to exit.status exit_group.status shutdown.status "},
-		     {"void *", " sysctl.name uname.name mremap.to ppoll.mask pselect6.mask "
-				"sched_getaffinity.mask "},
-		     {"int64_t", " offset seconds fcntl.value "},
-		     {"char *", " path from to name "},
-		     {"size_t", " size old_size length count end "},
-		     {"mode_t", " mode mask "},
-		     {"pid_t", " pid pgid tid "},
-		     {"uid_t", " uid "},
-		     {"gid_t", " gid "},
-		     {"void *",
-		      " action address argument argv buffer cache child_tid cpu effective envp "
-		      "exceptional fds files groups info limit node old parent_tid pieces readable "
-		      "real rest saved set stack stat status time times tls usage value writable "
-		      "zone "}};
+	} types[] = {
+	    {"int", " dup2.to dup3.to exit.status exit_group.status machine_shutdown.status "},
+	    {"void *", " sysctl.name uname.name mremap.to ppoll.mask pselect6.mask "
+		       "sched_getaffinity.mask "},
+	    {"int64_t", " offset seconds fcntl.value "},
+	    {"char *", " path from to name "},
+	    {"size_t", " size old_size length count end "},
+	    {"mode_t", " mode mask "},
+	    {"pid_t", " pid pgid tid "},
+	    {"uid_t", " uid "},
+	    {"gid_t", " gid "},
+	    {"void *",
+	     " action address argument argv buffer cache child_tid cpu effective envp "
+	     "exceptional fds files groups info limit message messages node old parent_tid pieces readable "
+	     "real rest room saved set stack stat status time times tls usage value writable "
+	     "zone "}};
 
 	if (strcmp(p->name, "return") == 0)
 		return number < 2 ? type_by_name("int64_t") : NULL;
