@@ -34,7 +34,7 @@ BUDGETS = {
     "kernel/ktrace": 1600,
     "kernel/lib": 2800,
     "kernel/mm": 2100,
-    "kernel/net": 3300,
+    "kernel/net": 3850,
     "kernel/probe": 4050,
     "kernel/probe/host": 900,
     "kernel/proc": 9450,
