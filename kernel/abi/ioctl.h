@@ -12,6 +12,7 @@
 #define TIOCSCTTY   0x540e
 #define TIOCGPGRP   0x540f
 #define TIOCSPGRP   0x5410
+#define TIOCOUTQ    0x5411
 #define TIOCGWINSZ  0x5413
 #define TIOCSWINSZ  0x5414
 #define FIONREAD    0x541b

@@ -121,7 +121,9 @@ void filetable_close_on_exec(struct filetable *ft);
  * has ended: if other threads could close it, by a reference that the thread holds so long.
  */
 struct file *filetable_get(struct filetable *ft, uint64_t fd);
-/* The same, of a file with these operations. NULL: *err is -EBADF or -EINVAL. */
+/* A reference to the open file of a descriptor of the current process, or NULL. */
+struct file *filetable_ref(uint64_t fd);
+/* The same as filetable_get(), of a file with these operations. NULL: *err is -EBADF or -EINVAL. */
 struct file *filetable_get_kind(uint64_t fd, const struct vnode_ops *ops, int *err);
 /* Drops these references now. */
 void file_release_held(void);

@@ -192,6 +192,18 @@ filetable_get(struct filetable *ft, uint64_t fd)
 }
 
 struct file *
+filetable_ref(uint64_t fd)
+{
+	struct filetable *ft = proc_files();
+	struct file *f;
+
+	spin_lock(&ft->lock);
+	f = fd < ft->size && ft->files[fd] != NULL ? file_ref(ft->files[fd]) : NULL;
+	spin_unlock(&ft->lock);
+	return f;
+}
+
+struct file *
 filetable_get_kind(uint64_t fd, const struct vnode_ops *ops, int *err)
 {
 	struct file *f = filetable_get(proc_files(), (uint32_t)fd);

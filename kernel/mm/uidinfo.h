@@ -33,6 +33,7 @@ struct uidinfo {
 	uint32_t uid;
 	uint64_t held[UIDINFO_KINDS]; /* atomic */
 	uint64_t signals;             /* atomic; that are queued for its processes */
+	uint64_t in_flight;           /* atomic; files that it has sent, and nobody received */
 	struct fair_group *groups;    /* its threads on each CPU (kernel/sched/runq.h) */
 };
 

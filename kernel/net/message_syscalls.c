@@ -54,27 +54,24 @@ socket_control_room(const struct socket_message *m)
 						       : 0;
 }
 
-void
+bool
 socket_put_control(struct socket_message *m, int level, int type, const void *data, size_t len)
 {
 	struct cmsghdr h = {sizeof(h) + len, level, type};
 	size_t step;
 
-	if (m->control_len < sizeof(h)) {
-		m->told_flags |= MSG_CTRUNC;
-		return;
-	}
 	if (h.cmsg_len > m->control_len) {
 		m->told_flags |= MSG_CTRUNC;
 		h.cmsg_len = m->control_len;
 	}
-	if (copy_out(m->ucontrol, &h, sizeof(h)) != 0 ||
+	if (h.cmsg_len < sizeof(h) || copy_out(m->ucontrol, &h, sizeof(h)) != 0 ||
 	    copy_out(m->ucontrol + sizeof(h), data, h.cmsg_len - sizeof(h)) != 0)
-		return;
+		return false;
 	step = CMSG_ALIGN(h.cmsg_len);
 	step = step < m->control_len ? step : m->control_len;
 	m->ucontrol += step;
 	m->control_len -= step;
+	return true;
 }
 
 /* ---- one piece ---- */

@@ -17,6 +17,7 @@
 
 /* All, and a NULL. */
 static const struct socket_family *const families[] = {
+    &unix_family,
     NULL,
 };
 
@@ -237,6 +238,7 @@ socket_file_attach(struct file *f, struct socket *so)
 {
 	f->vn->data = f->priv = so;
 	f->news = &so->news;
+	__atomic_store_n(&so->ino, f->vn->ino, __ATOMIC_RELAXED);
 	CTR5(KTR_NET, "socket: socket %p ino %lu domain %u type %u protocol %u", so, f->vn->ino,
 	     so->family->domain, so->type, so->protocol);
 }

@@ -120,6 +120,7 @@ struct socket {
 	struct uidinfo *ui;                 /* [c] the user to whom it is counted */
 	struct poll_source news;
 	struct mutex lock;
+	uint64_t ino; /* its file's; 0: it has none yet. Constant from then on */
 	/* Of SOL_SOCKET. */
 	int32_t error;               /* [a] what SO_ERROR gives, an errno; 0: none */
 	uint64_t options;            /* [a] bit n: the option number n, which is yes or no, is on */
@@ -157,12 +158,12 @@ int64_t socket_receive(struct socket *so, struct socket_message *m);
 int socket_connect(struct socket *so, const struct socket_name *name, bool nowait);
 struct socket *socket_accept(struct socket *so, bool nowait, int *err);
 /*
- * Adds a control message for the receiver; what does not fit is cut off, and MSG_CTRUNC told. A
- * fault of the program's memory loses it.
+ * Adds a control message for the receiver; what does not fit is cut off, and MSG_CTRUNC told.
+ * False: nothing is added, since there is no room, or by a fault of the program's memory.
  */
-void socket_put_control(struct socket_message *m, int level, int type, const void *data,
+bool socket_put_control(struct socket_message *m, int level, int type, const void *data,
 			size_t len);
-/* Room that a control message has now for its data. */
+/* Bytes that a control message may have now as its data. */
 size_t socket_control_room(const struct socket_message *m);
 
 /* Is an option of SOL_SOCKET that is yes or no on? Any context. */
@@ -188,3 +189,8 @@ int socket_set_option(struct socket *so, int level, int name, uint64_t uvalue, u
 int socket_get_option(struct socket *so, int level, int name, uint64_t uvalue, uint64_t ulen);
 /* Stores an option's value, cut off at the length that *ulen says, and the length. 0 or -errno. */
 int socket_put_option(uint64_t uvalue, uint64_t ulen, const void *value, uint32_t size);
+
+/* The families. */
+extern const struct socket_family unix_family;
+/* Prints all sockets of AF_UNIX, as Linux's /proc/net/unix does. 0 or -ENOMEM. */
+int unix_print(struct sbuf *out);

@@ -12,6 +12,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/net/socket.h"
 #include "kernel/proc/proc.h"
 #include "kernel/procfs/procfs.h"
 #include "kernel/sched/sched.h"
@@ -265,6 +266,16 @@ partitions_show(const struct procfs_node *n, struct sbuf *out)
 	return 0;
 }
 
+static int
+net_unix_show(const struct procfs_node *n, struct sbuf *out)
+{
+	return unix_print(out);
+}
+
+static const struct procfs_file net_files[] = {
+    {.name = "unix", .mode = S_IFREG | 0444, .show = net_unix_show},
+};
+
 const struct procfs_file procfs_system_files[PROCFS_SYSTEM_FILES] = {
     {.name = "self", .mode = S_IFLNK | 0777, .link = self_link},
     {.name = "thread-self", .mode = S_IFLNK | 0777, .link = thread_self_link},
@@ -280,5 +291,6 @@ const struct procfs_file procfs_system_files[PROCFS_SYSTEM_FILES] = {
     {.name = "kallsyms", .mode = S_IFREG | 0444, .show = kallsyms_show},
     {.name = "filesystems", .mode = S_IFREG | 0444, .show = filesystems_show},
     {.name = "partitions", .mode = S_IFREG | 0444, .show = partitions_show},
+    {.name = "net", .mode = S_IFDIR | 0555, PROCFS_DIR(net_files)},
     {.name = "sys", .mode = S_IFDIR | 0555, .find = procfs_sys_find, .list = procfs_sys_list},
 };

@@ -107,6 +107,12 @@ int ptraced_sum(int a, int b);
 /* ptys.c: the same on Linux. */
 void test_ptys(void);
 
+/* sockets.c, socket_names.c, socket_rights.c, socket_threads.c: the same on Linux. */
+void test_sockets(void);
+void test_socket_names(void);
+void test_socket_rights(void);
+void test_socket_threads(void);
+
 /* pipes.c */
 void test_pipes(void);
 

@@ -91,10 +91,10 @@ execute_self(const char *word)
 static const struct {
 	const char *word;
 	void (*test)(void);
-} parts[] = {{"admin", test_admin},   {"locks", test_locks}, {"devs", test_devs},
-	     {"ptrace", test_ptrace}, {"ptys", test_ptys},   {"proc", test_proc},
-	     {"queue", test_queue},   {"caps", test_caps},   {"vdso", test_vdso},
-	     {"misc", test_misc}};
+} parts[] = {{"admin", test_admin},   {"locks", test_locks},    {"devs", test_devs},
+	     {"ptrace", test_ptrace}, {"ptys", test_ptys},      {"proc", test_proc},
+	     {"queue", test_queue},   {"caps", test_caps},      {"vdso", test_vdso},
+	     {"misc", test_misc},     {"sockets", test_sockets}};
 
 int
 main(int argc, char *argv[])
@@ -181,6 +181,7 @@ main(int argc, char *argv[])
 	test_devs();
 	test_ptrace();
 	test_pipes();
+	test_sockets();
 	test_texts();
 	test_nodes();
 	test_ids();

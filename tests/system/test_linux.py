@@ -60,11 +60,11 @@ def maps():
         check_eq(found.splitlines(), expected.splitlines(), "what maps do")
 
 
-@test("record locks, far descriptors, pseudo-terminals, queued signals and so on do in the guest what they do on the host")
+@test("record locks, far descriptors, pseudo-terminals, queued signals, sockets and so on do in the guest what they do on the host")
 def as_on_the_host():
     if ARCH != platform.machine():
         raise Skipped("a program of the other port does not run on this host")
-    for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso", "misc"):
+    for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso", "misc", "sockets"):
         for out in (subprocess.run([BUILD / "linux_test", word], capture_output=True, text=True, timeout=DEADLINE_S, check=True).stdout,
                     boot(f"linux_test {word}\n", smp=4, options=FILE).expect().out):
             found = re.findall(r"^((?:not )?ok) \d+ - ", out, re.M)
