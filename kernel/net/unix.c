@@ -9,6 +9,7 @@
 #include "kernel/abi/ioctl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/net/unix_private.h"
 #include "kernel/proc/task.h"
 #include "ktr/ktr.h"
@@ -355,6 +356,8 @@ unix_destroy(struct socket *so)
 	list_remove(&us->all);
 	mutex_unlock(&unix_lock);
 	unix_name_unref(us->name);
+	if (us->spare != NULL)
+		uidinfo_free(us->spare->ui, us->spare);
 }
 
 /* ---- looking at it ---- */

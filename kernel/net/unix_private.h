@@ -102,8 +102,9 @@ struct unix_socket {
 	struct cond readable;    /* [l] */
 	uint32_t senders;        /* [a] who waits for room in the queue, on `messages` */
 	/* What it has sent. */
-	size_t queued;    /* [a] memory of its messages in all queues */
-	uint32_t writers; /* [a] who waits, on `queued`, until it falls */
+	size_t queued;              /* [a] memory of its messages in all queues */
+	struct unix_message *spare; /* [a] memory of a small one that was read; NULL: none */
+	uint32_t writers;           /* [a] who waits, on `queued`, until it falls */
 	/* While its file is in flight (unix_rights.c). */
 	struct file *file;    /* [u] */
 	unsigned in_flight;   /* [u] how often */

@@ -18,6 +18,8 @@
 #define PIECE_MAX    (PAGE_SIZE - sizeof(struct unix_piece))
 #define MESSAGES_MAX 10 /* as Linux's net.unix.max_dgram_qlen */
 
+#define SPARE_MAX 256 /* bytes of memory of a message that its sender keeps for the next one */
+
 /* Not zeroed. NULL: no memory, or the user's limit. */
 static void *
 buffer_alloc(struct uidinfo *ui, size_t size)
@@ -28,6 +30,30 @@ buffer_alloc(struct uidinfo *ui, size_t size)
 		return p;
 	kfree(p);
 	return NULL;
+}
+
+/*
+ * Memory for a message with that much in its first piece: the one that the socket keeps, if it is
+ * large enough. Its `ui` and `charge` are set. NULL: no memory, or the user's limit.
+ */
+static struct unix_message *
+message_alloc(struct unix_socket *us, size_t first)
+{
+	struct uidinfo *ui = curuidinfo();
+	struct unix_message *msg = __atomic_exchange_n(&us->spare, NULL, __ATOMIC_ACQUIRE);
+
+	if (msg != NULL && (msg->ui != ui || msg->charge < sizeof(*msg) + first)) {
+		uidinfo_free(msg->ui, msg);
+		msg = NULL;
+	}
+	if (msg != NULL)
+		return msg;
+	msg = buffer_alloc(ui, sizeof(*msg) + first);
+	if (msg != NULL) {
+		msg->ui = ui;
+		msg->charge = (uint32_t)kmalloc_size(msg);
+	}
+	return msg;
 }
 
 /* Makes room for len bytes more after the last piece. 0 or -ENOMEM. */
@@ -53,10 +79,17 @@ add_pieces(struct unix_message *msg, size_t len)
 	return 0;
 }
 
+/* Frees its memory, or leaves it to the sender for the next message. */
 static void
-free_pieces(struct unix_message *msg)
+message_release(struct unix_socket *us, struct unix_message *msg)
 {
 	struct unix_piece *p = msg->first.next;
+	struct unix_message *none = NULL;
+
+	if (msg->charge <= SPARE_MAX && p == NULL &&
+	    __atomic_compare_exchange_n(&us->spare, &none, msg, false, __ATOMIC_RELEASE,
+					__ATOMIC_RELAXED))
+		return;
 
 	while (p != NULL) {
 		struct unix_piece *next = p->next;
@@ -90,25 +123,24 @@ struct unix_message *
 unix_message_make(struct unix_socket *us, struct uio *u, size_t len, int *err)
 {
 	size_t first = len < FIRST_MAX ? len : FIRST_MAX;
-	struct uidinfo *ui = curuidinfo();
-	struct unix_message *msg = buffer_alloc(ui, sizeof(*msg) + first);
+	struct unix_message *msg = message_alloc(us, first);
 
 	*err = -ENOMEM;
 	if (msg == NULL)
 		return NULL;
-	*msg = (struct unix_message){.ui = ui,
+	*msg = (struct unix_message){.ui = msg->ui,
 				     .cred = sender(),
-				     .charge = (uint32_t)kmalloc_size(msg),
+				     .charge = msg->charge,
 				     .left = len,
 				     .piece = &msg->first,
 				     .first = {.end = (uint32_t)first}};
 	if (len > first && add_pieces(msg, len - first) != 0) {
-		free_pieces(msg);
+		message_release(us, msg);
 		return NULL;
 	}
 	*err = fill_pieces(msg, u);
 	if (*err != 0) {
-		free_pieces(msg);
+		message_release(us, msg);
 		return NULL;
 	}
 	msg->from = unix_ref(us);
@@ -139,7 +171,7 @@ unix_message_free(struct unix_message *msg)
 	bool was = unix_is_writable(from);
 
 	__atomic_fetch_sub(&from->queued, msg->charge, __ATOMIC_SEQ_CST);
-	free_pieces(msg);
+	message_release(from, msg);
 	if (__atomic_load_n(&from->writers, __ATOMIC_SEQ_CST) != 0 && !writer_is_full(from))
 		wakeup(&from->queued);
 	if (!was && unix_is_writable(from))

@@ -44,6 +44,19 @@ unlock_all(struct unix_socket *us, bool all)
 		mutex_unlock(&unix_lock);
 }
 
+/* Why is there nothing to read now? 0: it is the end; 1: it may come; or -errno. so.lock held. */
+static int
+why_empty(struct unix_socket *us, bool nowait)
+{
+	int error = socket_take_error(&us->so);
+
+	if (error != 0 || us->dead)
+		return error;
+	if ((us->shut & UNIX_SHUT_READ) && !(nowait && !unix_connects(us)))
+		return 0;
+	return nowait ? -EAGAIN : 1;
+}
+
 /*
  * As lock_first(), after a message has come. NULL: *err says why there is none: 0 at the end, or
  * -errno. All locks stay taken.
@@ -53,24 +66,21 @@ await_first(struct unix_socket *us, bool nowait, uint64_t deadline, bool *all, i
 {
 	struct unix_message *msg;
 
-	*err = 0;
 	while ((msg = lock_first(us, all)) == NULL) {
-		*err = socket_take_error(&us->so);
-		if (*err != 0 || us->dead)
+		*err = why_empty(us, nowait);
+		if (*err != 1)
 			break;
-		if ((us->shut & UNIX_SHUT_READ) && !(nowait && !unix_connects(us)))
-			break;
-		if (nowait)
-			*err = -EAGAIN;
-		else if (!*all)
+		if (!*all) {
 			*err =
 			    cond_wait(&us->readable, &us->so.lock, "unixrd", SLEEP_INTR, deadline);
-		if (*err == -ETIMEDOUT)
-			*err = -EAGAIN;
-		if (*err != 0)
-			break;
+			msg = us->queue.head;
+			if ((msg != NULL && msg->rights == NULL) || (msg == NULL && *err < 0))
+				break;
+		}
 		unlock_all(us, *all);
 	}
+	if (*err == -ETIMEDOUT)
+		*err = -EAGAIN;
 	return msg;
 }
 
@@ -191,8 +201,10 @@ unix_stream_receive(struct socket *so, struct socket_message *m)
 			msg = lock_first(us, &all);
 		else
 			msg = await_first(us, m->nowait, deadline, &all, &r);
-		if (msg == NULL || start == 0)
+		if (msg == NULL)
 			r = r < 0 ? r : 0;
+		else if (start == 0)
+			r = 0;
 		else if (m->flags & MSG_PEEK)
 			r = peek_all(us, msg, m, &f);
 		else
@@ -237,7 +249,7 @@ unix_datagram_receive(struct socket *so, struct socket_message *m)
 	struct found f = {0};
 	int64_t n;
 	bool all;
-	int error;
+	int error = 0;
 
 	if (m->flags & MSG_OOB)
 		return -EOPNOTSUPP;

@@ -51,6 +51,9 @@ HOW = {
     "syscall_delta": "syscall_sysc less syscall_off",
     "clock_gettime": "icount; a program's clock_gettime(CLOCK_MONOTONIC), by the vDSO; Linux 6.1: 78",
     "readdir": "icount; an entry of a directory of 8,000, by getdents64() with 32 KiB; Linux 6.1: 348",
+    "pipe_echo": "icount; a byte goes to another process and back, through two pipes, 100 times, the best of 64",
+    "stream_echo": "the same through socketpair(AF_UNIX, SOCK_STREAM)",
+    "datagram_echo": "the same through socketpair(AF_UNIX, SOCK_DGRAM)",
     "ktrace_off": "icount; getppid() in a loop of 1,000, the best of 64, no process traced by ktrace",
     "ktrace_on": "the same in loops of 100 by a process whose calls and returns go to a file",
     "ktrace_delta": "ktrace_on less ktrace_off: two records, with calling the hook for each; without writing them to the file",
@@ -65,6 +68,7 @@ HOW = {
 MIX = "SCHED,SYSC,LOCK,PROC,VM,INTR"
 SCRIPT = f"""
 user_test bench syscall
+user_test bench echo
 user_test bench ktrace
 sysctl debug.ktr.mask={MIX} > /dev/null
 load mix -n 2 -j 2 > /dev/null

@@ -8,13 +8,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <kestrel.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -124,6 +127,62 @@ bench_calls(void)
 	print_row("clock_gettime", round_of_calls(CALLS, call_clock), CALLS);
 	print_row("readdir", took, ENTRIES);
 	return 0;
+}
+
+/* A byte goes to another process and back, n times. 0, or -1. */
+static int
+ping_pong(int out, int in, unsigned n)
+{
+	char c = 'x';
+
+	while (n-- > 0)
+		if (write(out, &c, 1) != 1 || read(in, &c, 1) != 1)
+			return -1;
+	return 0;
+}
+
+/* The shortest of several rounds. fd: the parent's two, then those of the child, which echoes. */
+static int
+bench_echo(const char *name, const int fd[4])
+{
+	uint64_t best = UINT64_MAX;
+	pid_t pid = fork();
+	char c;
+
+	if (pid == 0) {
+		close(fd[0]);
+		while (read(fd[3], &c, 1) == 1 && write(fd[2], &c, 1) == 1)
+			;
+		_exit(0);
+	}
+	for (unsigned round = 0; pid > 0 && round < ROUNDS; round++) {
+		uint64_t start = now_ns(), took;
+
+		if (ping_pong(fd[0], fd[1], CALLS / 10) != 0)
+			return 1;
+		took = now_ns() - start;
+		best = took < best ? took : best;
+	}
+	kill(pid, SIGKILL);
+	if (waitpid(pid, NULL, 0) != pid)
+		return 1;
+	print_row(name, best, CALLS / 10);
+	return 0;
+}
+
+static int
+bench_echoes(void)
+{
+	int a[2], b[2], s[2];
+
+	if (pipe(a) != 0 || pipe(b) != 0 ||
+	    bench_echo("pipe_echo", (int[]){a[1], b[0], b[1], a[0]}))
+		return 1;
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s) != 0 ||
+	    bench_echo("stream_echo", (int[]){s[0], s[0], s[1], s[1]}))
+		return 1;
+	return socketpair(AF_UNIX, SOCK_DGRAM, 0, s) != 0 ||
+	       bench_echo("datagram_echo", (int[]){s[0], s[0], s[1], s[1]});
 }
 
 /* A process whose calls and returns are traced, against one that is not. */
@@ -256,12 +315,14 @@ bench_main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "syscall") == 0)
 		return bench_calls() != 0 || bench_syscall() != 0;
+	if (argc == 2 && strcmp(argv[1], "echo") == 0)
+		return bench_echoes();
 	if (argc == 2 && strcmp(argv[1], "ktrace") == 0)
 		return bench_ktrace();
 	if (argc == 2 && strcmp(argv[1], "encode") == 0)
 		return bench_encode();
 	if (argc == 2 && strcmp(argv[1], "maps") == 0)
 		return bench_maps();
-	fprintf(stderr, "usage: user_test bench syscall|ktrace|encode|maps\n");
+	fprintf(stderr, "usage: user_test bench syscall|echo|ktrace|encode|maps\n");
 	return 2;
 }
