@@ -4,8 +4,8 @@
  * A file is "in flight" while it is in a message that nobody has received. Sockets whose files are
  * in flight may hold each other, by the messages in their queues, when no program has them any
  * more. unix_collect() finds these: what holds all references to their files are messages, and
- * these are in queues of such sockets only. It runs when so many sockets of AF_UNIX were closed, or
- * processes have ended, that its work is small for each.
+ * these are in queues of such sockets only. A thread does it, with a share of one CPU, when a
+ * socket of AF_UNIX was closed or a process has ended. There is one while sockets are in flight.
  *
  * Locking: unix_lock guards all that is said of flight. A message with files enters a queue, and
  * leaves it, under unix_lock, together with its counts. So while unix_collect() looks, each
@@ -18,6 +18,7 @@
 #include "kernel/mm/uidinfo.h"
 #include "kernel/net/unix_private.h"
 #include "kernel/proc/task.h"
+#include "kernel/sched/thread.h"
 #include "ktr/ktr.h"
 
 static struct list flight = LIST_INIT(flight); /* unix_lock: sockets in flight */
@@ -298,31 +299,57 @@ unix_collect(void)
 	}
 }
 
-#define CLOSE_PAYS 4  /* sockets in flight that are looked at for one that is closed, */
-#define EXIT_PAYS  64 /* and for a process that ends */
+/* ---- the thread that collects ---- */
 
-/* Collects when what has happened since the last time pays for it. */
-static void
-collect_if_paid(unsigned pays)
+#define IDLE_SHARE 10 /* it sleeps so much longer than it works */
+
+static struct spinlock collector_lock = SPINLOCK_INIT("unixgc");
+static bool wanted, works; /* collector_lock: it is to look again; it is there */
+
+/* Waits until it is to look again. False: nothing is in flight, and it is not there any more. */
+static bool
+collector_goes_on(void)
 {
-	static uint32_t paid; /* atomic */
-	uint32_t n = __atomic_load_n(&flying, __ATOMIC_RELAXED);
+	bool goes_on = true;
 
-	if (n == 0 || __atomic_add_fetch(&paid, pays, __ATOMIC_RELAXED) < n)
-		return;
-	__atomic_store_n(&paid, 0, __ATOMIC_RELAXED);
-	unix_collect();
+	spin_lock(&collector_lock);
+	while (!wanted && goes_on) {
+		if (__atomic_load_n(&flying, __ATOMIC_RELAXED) == 0)
+			works = goes_on = false;
+		else
+			sleep_on(&wanted, &collector_lock, "unixgc", 0, DEADLINE_NEVER);
+	}
+	wanted = false;
+	spin_unlock(&collector_lock);
+	return goes_on;
+}
+
+static void
+collector(void *arg)
+{
+	while (collector_goes_on()) {
+		uint64_t start = clock_ns();
+
+		unix_collect();
+		thread_sleep_ns((clock_ns() - start) * IDLE_SHARE, 0, "unixgc");
+	}
 }
 
 void
 unix_rights_closed(void)
 {
-	collect_if_paid(CLOSE_PAYS);
-}
+	bool starts;
 
-static void
-rights_exit(void)
-{
-	collect_if_paid(EXIT_PAYS);
+	if (__atomic_load_n(&flying, __ATOMIC_RELAXED) == 0)
+		return;
+	spin_lock(&collector_lock);
+	wanted = true;
+	starts = !works;
+	works = true;
+	spin_unlock(&collector_lock);
+	if (!starts)
+		wakeup(&wanted);
+	else if (thread_create("unixgc", PRIO_KERN, collector, NULL) == NULL)
+		works = false; /* no memory: the next one tries again */
 }
-HOOK(proc_exit, rights_exit);
+HOOK(proc_exit, unix_rights_closed);

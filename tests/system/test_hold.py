@@ -92,7 +92,7 @@ def join():
         check_match(r"^join: -1\r*$", shell(c, f"su 1000 user_test do join {pgid}"), "joining root's shell")
 
 
-HOGS = ("names", "depth", "file", "holes", "memory", "tables", "maps", "pipes", "processes", "zombies")
+HOGS = ("names", "depth", "file", "holes", "memory", "tables", "maps", "pipes", "sockets", "flight", "processes", "zombies")
 
 
 def held(c, uid=1000):

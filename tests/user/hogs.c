@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -212,6 +213,54 @@ take_pipes(void)
 	return take_children(open_pipes);
 }
 
+/* Sockets whose queues are full. */
+static void
+open_sockets(void)
+{
+	static char bytes[4096];
+	int fds[2];
+
+	while (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) == 0)
+		for (unsigned i = 0; i < 2; i++)
+			while (write(fds[i], bytes, sizeof(bytes)) > 0)
+				;
+}
+
+static unsigned
+take_sockets(void)
+{
+	return take_children(open_sockets);
+}
+
+/* Sockets that are in each other's queue: messages hold them when the processes have ended. */
+static void
+send_sockets(void)
+{
+	char control[CMSG_SPACE(2 * sizeof(int))] = {0}, byte = 'x';
+	struct iovec v = {&byte, 1};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = control,
+			   .msg_controllen = sizeof(control)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	int fds[2];
+
+	while (socketpair(AF_UNIX, SOCK_DGRAM, 0, fds) == 0) {
+		*c = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(fds)),
+				      .cmsg_level = SOL_SOCKET,
+				      .cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(c), fds, sizeof(fds));
+		sendmsg(fds[0], &m, MSG_DONTWAIT);
+		sendmsg(fds[1], &m, MSG_DONTWAIT);
+	}
+}
+
+static unsigned
+take_flight(void)
+{
+	return take_children(send_sockets);
+}
+
 static void *
 thread_stays(void *arg)
 {
@@ -281,6 +330,8 @@ hog_main(const char *what)
 		    {"tables", take_tables},
 		    {"maps", take_maps},
 		    {"pipes", take_pipes},
+		    {"sockets", take_sockets},
+		    {"flight", take_flight},
 		    {"processes", take_processes},
 		    {"zombies", take_zombies},
 		    {"threads", take_threads},
