@@ -18,7 +18,8 @@ enum syscall_restart {
 	RESTART_FINAL,  /* it ends with EINTR */
 	RESTART_WAITED, /* for a handler: it begins again if there was none */
 	RESTART_TIMED,  /* like Linux: WAITED with a timeout, the fourth argument, else AGAIN */
-	RESTART_AGAIN,  /* it begins again, unless a handler without SA_RESTART ran */
+	RESTART_AGAIN, /* it begins again, unless a handler without SA_RESTART ran; of a socket with
+			* a timeout: FINAL (proc_call_final()) */
 	RESTART_ALWAYS, /* it begins again */
 };
 

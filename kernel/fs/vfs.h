@@ -183,8 +183,10 @@ struct vnode *vnode_dir(const struct vnode *vn);
  * directory.
  */
 struct vnode *vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err);
-/* The same for a FIFO, a device, a socket that nobody can open, or a regular file. rdev: of a
- * device. */
+/*
+ * The same for a FIFO, a device, a socket's name, which nobody can open, or a regular file. rdev:
+ * of a device.
+ */
 struct vnode *vnode_mknod(struct vnode *cwd, const char *path, uint32_t mode, uint64_t rdev,
 			  int *err);
 /* Makes a symbolic link to the text `to`. Returns and errors as of vnode_create(). */

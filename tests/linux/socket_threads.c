@@ -215,10 +215,21 @@ connections_are_exact(void)
 
 /* ---- files, while others close and collect ---- */
 
+/* As sendmsg(). Who may not have so many in flight, or finds no room, waits for the receiver. */
+static bool
+send_or_yield(int fd, const struct msghdr *m)
+{
+	if (sendmsg(fd, m, MSG_DONTWAIT) == 1)
+		return true;
+	sched_yield();
+	return errno == EAGAIN || errno == ETOOMANYREFS;
+}
+
 static void *
 sends_files(void *arg)
 {
 	const int *stop = arg;
+	bool good = true;
 	char control[CMSG_SPACE(2 * sizeof(int))], byte = 'f';
 	struct iovec v = {&byte, 1};
 	struct msghdr m = {.msg_iov = &v,
@@ -229,20 +240,24 @@ sends_files(void *arg)
 
 	memset(control, 0, sizeof(control));
 	*c = (struct cmsghdr){CMSG_LEN(2 * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
-	while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
+	while (good && !__atomic_load_n(stop, __ATOMIC_RELAXED)) {
 		int s[2];
 
-		if (socketpair(AF_UNIX, SOCK_DGRAM, 0, s) != 0)
-			return ends;
+		good = socketpair(AF_UNIX, SOCK_DGRAM, 0, s) == 0;
+		if (!good)
+			break;
 		memcpy(CMSG_DATA(c), s, sizeof(s));
 		/* In each other's queue, which is garbage then; and to the receiver, who looks. */
-		if (sendmsg(s[0], &m, 0) != 1 || sendmsg(s[1], &m, 0) != 1 ||
-		    (sendmsg(ends[0], &m, MSG_DONTWAIT) != 1 && errno != EAGAIN))
-			return ends;
+		if (sendmsg(s[0], &m, 0) == 1 && sendmsg(s[1], &m, 0) == 1)
+			good = send_or_yield(ends[0], &m);
+		else
+			good = errno == ETOOMANYREFS;
 		close(s[0]);
 		close(s[1]);
 	}
-	return NULL;
+	if (!good)
+		shutdown(ends[0], SHUT_RDWR);
+	return good ? NULL : ends;
 }
 
 static bool

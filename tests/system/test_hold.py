@@ -134,6 +134,14 @@ def hogs():
             check(lost < 200, f"{what}: {lost} pages are not back")
 
 
+@test("what a user does with sockets leaves nothing: all that linux_test knows, three times")
+def sockets():
+    out = boot("for i in 1 2 3; do su 1000 linux_test sockets; done\nwhile sysctl -n kern.uidinfo | grep ^1000; do sleep 0.1; done\n"
+               "grep -c . /proc/net/unix\n", smp=4, options=("--file", f"/bin/linux_test={BUILD}/linux_test")).expect().out
+    check("not ok" not in out and out.count("ok ") > 100, out)
+    check_match(r"^1\r?$", out, "lines of /proc/net/unix, with its head")
+
+
 @test("when user 0's files and programs take all memory, a large program is killed for it, not the one that needs a page")
 def starve():
     with guest(*DEEDS, "--mem", "128M", smp=1) as c:

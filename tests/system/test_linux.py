@@ -102,6 +102,33 @@ def programs():
         check(run.status == 2 and "its libraries are not known" in run.err, f"{run.status}: {run.err}")
 
 
+@test("Debian's socat, hackbench and tmux talk over sockets of AF_UNIX")
+def unix_programs():
+    for package in ("socat", "rt-tests", "tmux", "libc-bin", "ncurses-base"):
+        need_package(package)
+    out = boot("""
+socat UNIX-LISTEN:/tmp/s,fork EXEC:/bin/cat &
+until socat -u OPEN:/dev/null UNIX-CONNECT:/tmp/s 2> /dev/null; do :; done
+echo through a socket | socat - UNIX-CONNECT:/tmp/s
+socat -u ABSTRACT-RECV:abstract CREATE:/tmp/got &
+until grep -q @abstract /proc/net/unix; do :; done
+echo a datagram | socat -u - ABSTRACT-SENDTO:abstract
+until grep datagram /tmp/got; do :; done
+hackbench -l 20 -g 1 | tail -1
+hackbench -l 20 -g 1 -T | tail -1
+export TERM=screen LANG=C.UTF-8 SHELL=/bin/sh
+tmux -f /dev/null new-session -d -s one 'echo in a window; cat'
+tmux send-keys -t one typed Enter
+until tmux capture-pane -p -t one | grep -q ^typed; do :; done
+tmux capture-pane -p -t one | head -2
+exit 0
+""", smp=4, options=["--mem", "512M", *(f"--program={p}" for p in ("socat", "rt-tests", "tmux", "libc-bin", "ncurses-base"))]).expect().out
+    out = out.replace("\r", "")
+    for line in ("through a socket", "a datagram", "in a window", "typed"):
+        check_match(f"^{line}$", out, line)
+    check_eq(len(re.findall(r"^Time: [0-9.]+$", out, re.M)), 2, "runs of hackbench")
+
+
 @test("Debian's strace shows the system calls of a program and its children, and leaves one to which it has attached")
 def strace():
     need_package("strace")
