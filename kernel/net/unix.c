@@ -16,7 +16,8 @@
 
 struct mutex unix_lock = MUTEX_INIT("unix");
 
-struct ucred
+/* Who calls: the ids that count. */
+static struct ucred
 unix_own_cred(void)
 {
 	return (struct ucred){proc_pid(), proc_user(), proc_group()};

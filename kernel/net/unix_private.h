@@ -151,9 +151,6 @@ unix_connects(const struct unix_socket *us)
 	return us->so.type != SOCK_DGRAM;
 }
 
-/* Who calls: the ids that count. */
-struct ucred unix_own_cred(void);
-
 /* ---- unix_name.c ---- */
 
 /* Gives it a name. 0, -EINVAL, -EADDRINUSE, or an error of the path. */

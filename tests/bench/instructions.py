@@ -68,12 +68,12 @@ HOW = {
 MIX = "SCHED,SYSC,LOCK,PROC,VM,INTR"
 SCRIPT = f"""
 user_test bench syscall
-user_test bench echo
 user_test bench ktrace
 sysctl debug.ktr.mask={MIX} > /dev/null
 load mix -n 2 -j 2 > /dev/null
 sysctl debug.ktr.mask=NONE > /dev/null
 user_test bench encode
+user_test bench echo
 dtrace -qn 'BEGIN {{ exit(0); }} syscall::read:entry {{ @[execname] = count(); }} END {{ printf("bench enable_dtrace %d.00 instructions\\n", vtimestamp); }}'
 """
 # In this order, after the time without a tracer.

@@ -83,6 +83,55 @@ messages_are_exact(int type)
 	return good && received == THREADS * (uint64_t)messages && sent_sum == received_sum;
 }
 
+/* ---- datagrams that wait for room in a queue that is not their peer's ---- */
+
+static struct sockaddr_un sink = {AF_UNIX, "\0linux_test_sink"};
+static const socklen_t sink_len = 2 + 16;
+
+static void *
+sends_to_sink(void *arg)
+{
+	int s = socket(AF_UNIX, SOCK_DGRAM, 0);
+	bool good = true;
+
+	for (unsigned i = 0; good && i < messages; i++)
+		good = sendto(s, &i, sizeof(i), 0, (struct sockaddr *)&sink, sink_len) == sizeof(i);
+	good = good || errno == ECONNREFUSED;
+	close(s);
+	return good ? NULL : &sink;
+}
+
+/* Then its queue is closed while they wait. */
+static bool
+queues_are_bounded(void)
+{
+	int s = socket(AF_UNIX, SOCK_DGRAM, 0);
+	bool good = bind(s, (struct sockaddr *)&sink, sink_len) == 0;
+	pthread_t t[THREADS];
+	uint64_t sum = 0;
+	unsigned number;
+	void *bad;
+
+	messages = how_often(500);
+	for (int i = 0; i < THREADS; i++)
+		good = good && pthread_create(&t[i], NULL, sends_to_sink, NULL) == 0;
+	for (unsigned i = 0; good && i < THREADS * messages; i++) {
+		good = recv(s, &number, sizeof(number), 0) == sizeof(number);
+		sum += number;
+	}
+	for (int i = 0; good && i < THREADS; i++)
+		good = pthread_join(t[i], &bad) == 0 && bad == NULL;
+	good = good && sum == THREADS * (uint64_t)messages * (messages - 1) / 2;
+	messages = 1000;
+	for (int i = 0; i < THREADS; i++)
+		good = good && pthread_create(&t[i], NULL, sends_to_sink, NULL) == 0;
+	good = good && recv(s, &number, sizeof(number), 0) == sizeof(number);
+	close(s);
+	for (int i = 0; good && i < THREADS; i++)
+		good = pthread_join(t[i], &bad) == 0 && bad == NULL;
+	return good;
+}
+
 /* ---- bytes ---- */
 
 static uint64_t bytes_sent, bytes_received, value_sent, value_received;
@@ -301,6 +350,7 @@ test_socket_threads(void)
 {
 	result(messages_are_exact(SOCK_DGRAM), "datagrams of several threads arrive once");
 	result(messages_are_exact(SOCK_SEQPACKET), "packets of several threads arrive once");
+	result(queues_are_bounded(), "datagrams wait for room in a queue, until it is closed");
 	result(bytes_are_exact(), "bytes of several threads arrive once");
 	result(connections_are_exact(), "connections of several threads are accepted once");
 	result(files_stay_whole(), "files in flight stay whole while others are collected");
