@@ -67,10 +67,25 @@ USER_CFLAGS_ALL = -std=gnu11 -D__kestrel__ -D_GNU_SOURCE -O2 -g -nostdinc -isyst
 	-I. -Iuserland/lib -Ikernel/abi/$(ARCH)
 HOST_CFLAGS = -std=gnu11 -O2 -g $(WARN) -I. -Iktr/port/host
 
+# The Internet protocols are lwIP's, which Debian has as a source package. Without it there is no AF_INET.
+LWIP := build/guest/source/lwip
+ifeq ($(filter clean help,$(MAKECMDGOALS))$(wildcard $(LWIP)/src),)
+$(info make: no $(LWIP): getting the source of lwIP)
+$(info $(shell qemu/fetch-guest --source lwip >&2 || echo "make: without it the guest has no AF_INET"))
+endif
+LWIP_SRCS := $(addprefix $(LWIP)/src/,$(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c raw.c stats.c \
+	tcp.c tcp_in.c tcp_out.c udp.c) $(addprefix core/ipv4/,etharp.c icmp.c ip4.c ip4_addr.c ip4_frag.c) netif/ethernet.c)
+LWIP_FOLDERS := core netif core/ipv4
+LWIP_CFLAGS := -Ikernel/net/lwip -I$(LWIP)/src/include -isystem kernel/net/lwip/libc
+INET_SRCS := $(wildcard kernel/net/inet/*.c)
+
 # ---- the kernel -------------------------------------------------------------------------------
 
 KERNEL_SRCS := $(wildcard kernel/*.c kernel/*/*.c kernel/ftrace/*/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S) $(KTR_KERNEL_SRCS) $(KTR_FORMAT_SRCS)
 KERNEL_OBJS := $(KERNEL_SRCS:%=$B/obj/%.o)
+ifneq ($(wildcard $(LWIP)/src),)
+KERNEL_OBJS += $(INET_SRCS:%=$B/obj/%.o) $(LWIP_SRCS:$(LWIP)/%=$B/obj/lwip/%.o)
+endif
 KTEST_OBJS  := $(patsubst %,$B/obj/%.o,$(wildcard tests/kernel/*.c))
 LDSCRIPT    := arch/$(ARCH)/kernel.ld
 KERNEL_LDFLAGS := -nostdlib -static -z noexecstack -z max-page-size=4096 --no-warn-rwx-segments \
@@ -94,6 +109,13 @@ $B/obj/%.c.o: %.c $(FLAGS)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$Q$(CC) $(KERNEL_CFLAGS) $(FBT_FLAGS) -MMD -MP -c $< -o $@
+
+# Its authors' warnings are not ours. Its files are called lwip/NAME.c, after which the module of its probes is called.
+$(INET_SRCS:%=$B/obj/%.o): KERNEL_CFLAGS += $(LWIP_CFLAGS)
+$B/obj/lwip/%.c.o: $(LWIP)/%.c $(FLAGS)
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$Q$(CC) $(filter-out $(WARN),$(KERNEL_CFLAGS)) $(LWIP_CFLAGS) -w $(LWIP_FOLDERS:%=-ffile-prefix-map=$(LWIP)/src/%=lwip) $(FBT_FLAGS) -MMD -MP -c $< -o $@
 
 $B/obj/%.S.o: %.S $(FLAGS)
 	@mkdir -p $(@D)
@@ -133,6 +155,10 @@ $B/kestrel: $(KERNEL_OBJS) $B/vdso.o $(LINK_TOOLS)
 	$(link_kernel)
 
 $B/kestrel-test: $(KERNEL_OBJS) $B/vdso.o $(KTEST_OBJS) $(LINK_TOOLS)
+	$(link_kernel)
+
+# As it is built where the source of lwIP cannot be had (system/test_net).
+$B/kestrel-without-inet: $(filter-out $B/obj/kernel/net/inet/% $B/obj/lwip/%,$(KERNEL_OBJS)) $B/vdso.o $(LINK_TOOLS)
 	$(link_kernel)
 
 $H/mkfbt $H/mkvars: $H/%: kernel/probe/host/%.c
@@ -357,7 +383,7 @@ GUESTS_BUILT := $(TEST_ARCHS:%=guests-of-%)
 $(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump $H/dtrace $H/mkfbt $H/mkvars unit-tests
 	@$(MAKE) --no-print-directory ARCH=$* test-guests
 
-test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $(if $(HAVE_USERLAND),$B/user_test) $B/linux_test $B/linux_test_dynamic
+test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $B/kestrel-without-inet$(IMAGE_SUFFIX) $(if $(HAVE_USERLAND),$B/user_test) $B/linux_test $B/linux_test_dynamic
 
 test: $(GUESTS_BUILT) ## run every test on both architectures, or on ARCH=; TESTS='GLOB…' for some of them
 	tests/run $(TEST_ARCHS:%=--arch %) $(TESTS)

@@ -18,6 +18,8 @@ command -v "$cc" >/dev/null || {
 kernel="$cc -I. -Iarch/$arch -Ikernel/abi/$arch -Ikernel/trace -ffreestanding $(of_port ARCH_CFLAGS)"
 user="$cc -I. -Iuserland/lib -Ikernel/abi/$arch -D__kestrel__ -D_GNU_SOURCE -nostdinc -isystem build/guest/$arch/musl/include
     -isystem $("$cc" -print-file-name=include) $(of_port USER_CFLAGS)"
+lwip=build/guest/source/lwip/src/include
+inet="$kernel -Ikernel/net/lwip -I$lwip -isystem kernel/net/lwip/libc"
 host="gcc -I. -Iktr/port/host"
 example="riscv64-unknown-elf-gcc -ffreestanding -DHARTS=1 -DKTR_PORT_PATCH=1 -Iktr/port"
 
@@ -26,6 +28,7 @@ compiler_of() {
     ktr/tools/* | ktr/port/host/* | tests/unit/* | tests/bench/* | tests/fuzz/*) echo "$host" ;;
     userland/* | tests/user/*) echo "$user" ;;
     ktr/examples/*) echo "$example" ;;
+    kernel/net/inet/* | kernel/net/lwip/*) echo "$inet" ;;
     *) echo "$kernel" ;;
     esac
 }
@@ -35,6 +38,8 @@ list=$(git ls-files -co --exclude-standard '*.h' | while read -r f; do [ -e "$f"
     grep -vE "^(arch|kernel/abi|tests/user)/(aarch64|x86_64)/|^ktr/port/ktr_" || true)
 list="$list
 $(git ls-files -co --exclude-standard "arch/$arch/*.h" "kernel/abi/$arch/*.h" "tests/user/$arch/*.h")"
+
+[ -d "$lwip" ] || list=$(echo "$list" | grep -v '^kernel/net/inet/')
 
 bad=0
 n=0

@@ -31,6 +31,9 @@ LAYERS = [
     ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
     ("kernel/probe/host/", [], None),  # a program of the build
     ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/"], None),  # a kernel for tests on the host
+    # lwIP, which qemu/fetch-guest gets; lwip/ has what it includes of its kernel.
+    ("kernel/net/inet/", ["kernel/", "ktr/"], FREESTANDING | {"lwip/*"}),
+    ("kernel/net/lwip/", ["kernel/lib/", "kernel/mm/"], FREESTANDING),
     ("kernel/", ["kernel/", "arch/*.h", "ktr/"], FREESTANDING | {"ktr_port.h", "abi_md.h", "syscalls.def"}),
     ("userland/", ["userland/", "kernel/abi/", "ktr/fmt.h", "ktr/glob.h"], None),
     ("tests/", None, None),
@@ -83,8 +86,8 @@ def sources(root):
 def match(pattern, path):
     if pattern.endswith("*.h"):
         return os.path.dirname(path) + "/" == pattern[:-3] and path.endswith(".h")
-    if pattern == "md/*":
-        return path.startswith("md/")
+    if pattern in ("md/*", "lwip/*"):
+        return path.startswith(pattern[:-1])
     if pattern == "arch/*/":
         return path.startswith("arch/") and path.count("/") > 1
     return path.startswith(pattern) if pattern.endswith("/") else path == pattern

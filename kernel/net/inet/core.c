@@ -1,0 +1,205 @@
+/*
+ * core.c - what lwIP stands on: its lock, its timers, random numbers.
+ *
+ * One mutex guards all of lwIP and all sockets over it. Whoever releases it first delivers what was
+ * sent to this machine itself, so nothing is queued on an interface while the lock is free. lwIP is
+ * never called in an interrupt.
+ *
+ * A thread calls lwIP's timers. It is made when they are first needed, and sleeps without an end
+ * while no connection is open and no interface has received anything for some time.
+ */
+#include "kernel/net/inet/core.h"
+
+#include <lwip/etharp.h>
+#include <lwip/init.h>
+#include <lwip/ip4_frag.h>
+#include <lwip/netif.h>
+#include <lwip/priv/tcp_priv.h>
+#include <lwip/sys.h>
+
+#include "kernel/abi/errno.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/random.h"
+#include "kernel/sched/mutex.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
+
+#define TICK_NS    (TCP_TMR_INTERVAL * 1000000ul)
+#define SLOW_TICKS (1000 / TCP_TMR_INTERVAL) /* of a second, for ARP and fragments */
+#define HEARD_NS   (2 * IP_REASS_MAXAGE * 1000000000ul)
+#define CLOSED_MAX 256 /* connections in the state TIME_WAIT; the oldest ones are forgotten */
+
+static struct mutex inet_mutex = MUTEX_INIT("inet");
+
+/* All guarded by inet_mutex. */
+static bool started, have_thread, idle;
+static struct cond timers_wanted;
+static uint64_t heard_until; /* clock_ns() */
+static uint32_t ticks;
+
+u32_t
+sys_now(void)
+{
+	return (u32_t)(clock_ns() / 1000000);
+}
+
+void *
+inet_calloc(size_t count, size_t size)
+{
+	return kzalloc(count * size); /* lwIP's counts are small */
+}
+
+uint32_t
+inet_random(void)
+{
+	uint32_t n;
+
+	random_bytes(&n, sizeof(n));
+	return n;
+}
+
+void
+inet_assert_locked(void)
+{
+	if (!mutex_held(&inet_mutex))
+		panic("lwip is called without its lock");
+}
+
+static bool
+timers_needed(void)
+{
+	return tcp_active_pcbs != NULL || tcp_tw_pcbs != NULL || clock_ns() < heard_until;
+}
+
+/* New ones are at the head of the list. */
+static void
+forget_closed(void)
+{
+	struct tcp_pcb *pcb = tcp_tw_pcbs, *next;
+
+	for (unsigned n = 0; pcb != NULL; n++, pcb = next) {
+		next = pcb->next;
+		if (n >= CLOSED_MAX)
+			tcp_abort(pcb);
+	}
+}
+
+static void
+inet_tick(void)
+{
+	tcp_tmr();
+	forget_closed();
+	if (++ticks % SLOW_TICKS == 0) {
+		etharp_tmr();
+		ip_reass_tmr();
+	}
+}
+
+static void
+inet_thread(void *arg)
+{
+	uint64_t due = clock_ns() + TICK_NS;
+
+	inet_lock();
+	for (;;) {
+		idle = !timers_needed();
+		netif_poll_all();
+		cond_wait(&timers_wanted, &inet_mutex, "netidle", 0, idle ? DEADLINE_NEVER : due);
+		if (idle)
+			due = clock_ns() + TICK_NS;
+		if (clock_ns() >= due) {
+			inet_tick();
+			due = clock_ns() + TICK_NS;
+		}
+	}
+}
+
+static void
+timers_start(void)
+{
+	if (!have_thread)
+		have_thread = thread_create("net", PRIO_KERN, inet_thread, NULL) != NULL;
+	else if (idle)
+		cond_signal(&timers_wanted);
+	idle = false;
+}
+
+/* lwIP calls it for each connection that begins. */
+void
+tcp_timer_needed(void)
+{
+	timers_start();
+}
+
+void
+inet_heard(void)
+{
+	heard_until = clock_ns() + HEARD_NS;
+	timers_start();
+}
+
+static void
+inet_start(void)
+{
+	struct netif *lo;
+
+	started = true;
+	lwip_init();
+	lo = netif_get_by_index(1);
+	/* What never left the machine needs no checksum; ping and raw sockets see those of IP and
+	 * ICMP. */
+	NETIF_SET_CHECKSUM_CTRL(lo, NETIF_CHECKSUM_GEN_IP | NETIF_CHECKSUM_CHECK_IP |
+					NETIF_CHECKSUM_GEN_ICMP | NETIF_CHECKSUM_CHECK_ICMP);
+}
+
+void
+inet_lock(void)
+{
+	mutex_lock(&inet_mutex);
+	if (!started)
+		inet_start();
+}
+
+void
+inet_unlock(void)
+{
+	netif_poll_all();
+	mutex_unlock(&inet_mutex);
+}
+
+int
+inet_wait(struct cond *c, const char *wmesg, uint64_t deadline_ns)
+{
+	uint32_t seq = __atomic_load_n(&c->seq, __ATOMIC_RELAXED);
+
+	netif_poll_all();
+	if (__atomic_load_n(&c->seq, __ATOMIC_RELAXED) != seq)
+		return 0; /* what was delivered is what the caller waits for */
+	return cond_wait(c, &inet_mutex, wmesg, SLEEP_INTR, deadline_ns);
+}
+
+int
+inet_errno(int8_t err)
+{
+	static const uint8_t of[] = {
+	    [-ERR_MEM] = ENOMEM,
+	    [-ERR_BUF] = ENOBUFS,
+	    [-ERR_TIMEOUT] = ETIMEDOUT,
+	    [-ERR_RTE] = ENETUNREACH,
+	    [-ERR_INPROGRESS] = EINPROGRESS,
+	    [-ERR_VAL] = EINVAL,
+	    [-ERR_WOULDBLOCK] = EAGAIN,
+	    [-ERR_USE] = EADDRINUSE,
+	    [-ERR_ALREADY] = EALREADY,
+	    [-ERR_ISCONN] = EISCONN,
+	    [-ERR_CONN] = ENOTCONN,
+	    [-ERR_IF] = ENETDOWN,
+	    [-ERR_ABRT] = ECONNABORTED,
+	    [-ERR_RST] = ECONNRESET,
+	    [-ERR_CLSD] = ENOTCONN,
+	    [-ERR_ARG] = EINVAL,
+	};
+
+	return err < 0 && -err < (int)sizeof(of) ? -of[-err] : err < 0 ? -EIO : 0;
+}

@@ -1,0 +1,26 @@
+/*
+ * core.h - the lock of the network, under which all of lwIP runs, and its errors.
+ *
+ * Unless said otherwise, all functions: thread context, may sleep. Who holds the lock may take no
+ * other mutex than those of the heap and of poll_notify(); no program's memory is copied under it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cond;
+
+/* Takes the lock; the first time, starts lwIP with the interface `lo`. */
+void inet_lock(void);
+/* Delivers what is queued on the loopback, and releases the lock. */
+void inet_unlock(void);
+/*
+ * Delivers the same, and waits on c, whose mutex is the lock. Results as of cond_wait(), with
+ * SLEEP_INTR. wmesg is read-only data.
+ */
+int inet_wait(struct cond *c, const char *wmesg, uint64_t deadline_ns);
+/* The timers run for the next seconds: an interface has received something. Lock held. */
+void inet_heard(void);
+/* 0, or the -errno of an error of lwIP. Any context. */
+int inet_errno(int8_t err);
