@@ -15,9 +15,10 @@
 #define BUFFER_DEFAULT 212992 /* as Linux's net.core.wmem_default and rmem_default */
 #define TYPE_MAX       10
 
-/* All, and a NULL. */
+/* All, and a NULL; the last one may be missing. */
 static const struct socket_family *const families[] = {
     &unix_family,
+    &inet_family,
     NULL,
 };
 
@@ -31,21 +32,13 @@ family_find(unsigned domain)
 	return *f;
 }
 
-struct socket *
-socket_create(unsigned domain, unsigned type, unsigned protocol, int *err)
+static struct socket *
+socket_make(const struct socket_family *family, unsigned type, unsigned protocol,
+	    struct uidinfo *ui, int *err)
 {
-	const struct socket_family *family = family_find(domain);
-	struct uidinfo *ui = curuidinfo();
-	struct socket *so;
+	struct socket *so = uidinfo_alloc(ui, family->size);
 
-	*err = domain < AF_MAX && (type == 0 || type > TYPE_MAX) ? -EINVAL : -EAFNOSUPPORT;
-	if (family == NULL || *err == -EINVAL)
-		return NULL;
-	*err = -EPROTONOSUPPORT;
-	if (protocol > UINT16_MAX)
-		return NULL;
 	*err = -ENOMEM;
-	so = uidinfo_alloc(ui, family->size);
 	if (so == NULL)
 		return NULL;
 	so->refs = 1;
@@ -64,9 +57,23 @@ socket_create(unsigned domain, unsigned type, unsigned protocol, int *err)
 }
 
 struct socket *
+socket_create(unsigned domain, unsigned type, unsigned protocol, int *err)
+{
+	const struct socket_family *family = family_find(domain);
+
+	*err = domain < AF_MAX && (type == 0 || type > TYPE_MAX) ? -EINVAL : -EAFNOSUPPORT;
+	if (family == NULL || *err == -EINVAL)
+		return NULL;
+	*err = -EPROTONOSUPPORT;
+	if (protocol > UINT16_MAX)
+		return NULL;
+	return socket_make(family, type, protocol, curuidinfo(), err);
+}
+
+struct socket *
 socket_create_like(struct socket *so, int *err)
 {
-	struct socket *new = socket_create(so->family->domain, so->type, so->protocol, err);
+	struct socket *new = socket_make(so->family, so->type, so->protocol, so->ui, err);
 
 	if (new == NULL)
 		return NULL;

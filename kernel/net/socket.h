@@ -140,7 +140,8 @@ struct socket *socket_get(uint64_t fd, struct file **f, int *err);
 
 /* A socket without a file. NULL: -EAFNOSUPPORT, -EINVAL, -ENOMEM, or create()'s error. */
 struct socket *socket_create(unsigned domain, unsigned type, unsigned protocol, int *err);
-/* One of the same family, type, protocol and with the options of another. NULL: no memory. */
+/* One of the same family, type, protocol and user, and with the options of another. NULL: no
+ * memory. */
 struct socket *socket_create_like(struct socket *so, int *err);
 struct socket *socket_ref(struct socket *so);
 void socket_unref(struct socket *so);
@@ -190,7 +191,8 @@ int socket_get_option(struct socket *so, int level, int name, uint64_t uvalue, u
 /* Stores an option's value, cut off at the length that *ulen says, and the length. 0 or -errno. */
 int socket_put_option(uint64_t uvalue, uint64_t ulen, const void *value, uint32_t size);
 
-/* The families. */
+/* The families; the address of inet_family is NULL in a kernel that was built without lwIP. */
 extern const struct socket_family unix_family;
+extern const struct socket_family inet_family __attribute__((weak));
 /* Prints all sockets of AF_UNIX, as Linux's /proc/net/unix does. 0 or -ENOMEM. */
 int unix_print(struct sbuf *out);

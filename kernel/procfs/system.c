@@ -12,6 +12,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/net/inet/report.h"
 #include "kernel/net/socket.h"
 #include "kernel/proc/proc.h"
 #include "kernel/procfs/procfs.h"
@@ -266,15 +267,32 @@ partitions_show(const struct procfs_node *n, struct sbuf *out)
 	return 0;
 }
 
+/* ---- the network ---- */
+
 static int
 net_unix_show(const struct procfs_node *n, struct sbuf *out)
 {
 	return unix_print(out);
 }
 
+static int net_show(const struct procfs_node *n, struct sbuf *out);
+
 static const struct procfs_file net_files[] = {
+    [INET_TABLE_TCP] = {.name = "tcp", .mode = S_IFREG | 0444, .show = net_show},
+    [INET_TABLE_UDP] = {.name = "udp", .mode = S_IFREG | 0444, .show = net_show},
+    [INET_TABLE_RAW] = {.name = "raw", .mode = S_IFREG | 0444, .show = net_show},
+    [INET_TABLE_DEV] = {.name = "dev", .mode = S_IFREG | 0444, .show = net_show},
+    [INET_TABLE_ROUTE] = {.name = "route", .mode = S_IFREG | 0444, .show = net_show},
     {.name = "unix", .mode = S_IFREG | 0444, .show = net_unix_show},
 };
+
+static int
+net_show(const struct procfs_node *n, struct sbuf *out)
+{
+	if (inet_print != NULL)
+		inet_print((enum inet_table)(n->file - net_files), out);
+	return 0;
+}
 
 const struct procfs_file procfs_system_files[PROCFS_SYSTEM_FILES] = {
     {.name = "self", .mode = S_IFLNK | 0777, .link = self_link},

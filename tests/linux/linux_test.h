@@ -148,6 +148,24 @@ int rt_naps(void);
 /* links.c */
 void test_links(void);
 
+/* inet.c: the same on Linux. */
+void test_inet(void);
+struct sockaddr_in;
+/* The loopback's address; port: network order. */
+struct sockaddr_in inet_local(uint16_t port);
+/* A socket of its own port, which listens if backlog is not negative; -1: none. *name: its name. */
+int inet_bound(int type, int backlog, struct sockaddr_in *name);
+/* What poll() tells of it within ms. */
+short inet_polled(int fd, int ms);
+/* SO_ERROR. */
+int inet_error(int s);
+
+/* datagrams.c: the same on Linux. */
+void test_datagrams(void);
+
+/* floods.c: not on the host. */
+void test_floods(void);
+
 #define FPU_WORDS 64 /* at most: 8-byte words of vector registers */
 /* ARCH/registers.c: how many words there are. */
 extern const size_t fpu_words;

@@ -91,10 +91,11 @@ execute_self(const char *word)
 static const struct {
 	const char *word;
 	void (*test)(void);
-} parts[] = {{"admin", test_admin},   {"locks", test_locks},    {"devs", test_devs},
-	     {"ptrace", test_ptrace}, {"ptys", test_ptys},      {"proc", test_proc},
-	     {"queue", test_queue},   {"caps", test_caps},      {"vdso", test_vdso},
-	     {"misc", test_misc},     {"sockets", test_sockets}};
+} parts[] = {{"admin", test_admin},         {"locks", test_locks},     {"devs", test_devs},
+	     {"ptrace", test_ptrace},       {"ptys", test_ptys},       {"proc", test_proc},
+	     {"queue", test_queue},         {"caps", test_caps},       {"vdso", test_vdso},
+	     {"misc", test_misc},           {"sockets", test_sockets}, {"inet", test_inet},
+	     {"datagrams", test_datagrams}, {"floods", test_floods}};
 
 int
 main(int argc, char *argv[])
@@ -174,6 +175,8 @@ main(int argc, char *argv[])
 	test_misc();
 	test_files();
 	test_links();
+	test_inet();
+	test_datagrams();
 	test_events();
 	test_moves();
 	test_locks();

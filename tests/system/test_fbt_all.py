@@ -77,7 +77,7 @@ ktr off kprobe:::x; ktr probe del x; ktr off SCHED,PROC; sysctl debug.ktr.clear=
 ktr profile 'sys_*' -- ls /; ktr graph sys_read -- cat /etc/motd; ktrdump | tail -1
 nosuch; cat /nothing; sh -c 'kill -9 $$'; sh -c 'kill -STOP $$' & sleep 0.1; kill -CONT $!; wait
 /bin/su 1000 user_test do calls
-linux_test brief; linux_test maps /tmp/maps
+linux_test brief; linux_test maps /tmp/maps; ifconfig; ifconfig lo up; httpd -p 8080; netstat -an; route
 cat /proc/[a-z]* /proc/$$/* /proc/$$/task/$$/* /proc/$$/fdinfo/* /proc/sys/kernel/* /proc/sys/kernel/random/* | tail -1; ls -l /proc /proc/$$/fd; cat /proc/4/stat | wc
 for f in hostname domainname; do echo name > /proc/sys/kernel/$f; sysctl kernel.$f=0123456789012345678901234567890123456789012345678901234567890123456789; done
 cd /sys/kernel/tracing

@@ -1,0 +1,126 @@
+/*
+ * family.c - the family AF_INET: which kind of socket a program gets, names, and what its user
+ * holds.
+ */
+#include <lwip/netif.h>
+
+#include "kernel/abi/capability.h"
+#include "kernel/abi/errno.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/net/inet/inet_private.h"
+#include "kernel/proc/task.h"
+
+#define PORT_PRIVILEGED 1024 /* ports below it want CAP_NET_BIND_SERVICE */
+
+void
+inet_changed(struct inet_socket *s, unsigned events)
+{
+	cond_broadcast(&s->changed);
+	poll_notify(&s->so.news, events);
+}
+
+bool
+inet_charge(struct inet_socket *s, size_t n)
+{
+	return uidinfo_charge(s->so.ui, UIDINFO_KMEM, n);
+}
+
+void
+inet_release(struct inet_socket *s, size_t n)
+{
+	if (n > 0)
+		uidinfo_release(s->so.ui, UIDINFO_KMEM, n);
+}
+
+int
+inet_name_parse(const struct socket_name *name, ip_addr_t *ip, uint16_t *port)
+{
+	struct sockaddr_in in;
+
+	if (name->len < sizeof(in))
+		return -EINVAL;
+	memcpy(&in, name->data, sizeof(in));
+	if (in.sin_family != AF_INET && (in.sin_family != AF_UNSPEC || in.sin_addr != 0))
+		return -EAFNOSUPPORT;
+	ip_addr_set_ip4_u32_val(*ip, in.sin_addr);
+	*port = lwip_ntohs(in.sin_port);
+	return 0;
+}
+
+struct sockaddr_in
+inet_name(const ip_addr_t *ip, uint16_t port)
+{
+	return (struct sockaddr_in){AF_INET, lwip_htons(port), ip_addr_get_ip4_u32(ip), {0}};
+}
+
+void
+inet_name_set(struct socket_name *name, const struct sockaddr_in *from)
+{
+	name->len = sizeof(*from);
+	memcpy(name->data, from, sizeof(*from));
+}
+
+int
+inet_check_local(const ip_addr_t *ip, uint16_t port)
+{
+	struct netif *netif;
+
+	if (port != 0 && port < PORT_PRIVILEGED && !capable(CAP_NET_BIND_SERVICE))
+		return -EACCES;
+	if (ip_addr_isany(ip))
+		return 0;
+	NETIF_FOREACH(netif)
+	{
+		if (ip_addr_cmp(ip, netif_ip_addr4(netif)))
+			return 0;
+	}
+	return -EADDRNOTAVAIL;
+}
+
+ip_addr_t
+inet_source(const ip_addr_t *ip)
+{
+	const struct netif *netif = ip4_route(ip);
+
+	return netif != NULL ? *netif_ip_addr4(netif) : *IP4_ADDR_ANY;
+}
+
+static int
+inet_create(struct socket *so)
+{
+	struct inet_socket *s = inet_of(so);
+	unsigned protocol = so->protocol;
+
+	switch (so->type) {
+	case SOCK_STREAM:
+		if (protocol != 0 && protocol != IPPROTO_TCP)
+			return -EPROTONOSUPPORT;
+		so->protocol = IPPROTO_TCP;
+		so->ops = &inet_tcp_ops;
+		list_init(&s->tcp.queue);
+		list_init(&s->tcp.link);
+		return 0;
+	case SOCK_DGRAM:
+		if (protocol != 0 && protocol != IPPROTO_UDP && protocol != IPPROTO_ICMP)
+			return -EPROTONOSUPPORT;
+		so->protocol = protocol != 0 ? (uint16_t)protocol : IPPROTO_UDP;
+		break;
+	case SOCK_RAW:
+		if (protocol == 0 || protocol > IPPROTO_RAW)
+			return -EPROTONOSUPPORT;
+		if (!capable(CAP_NET_RAW))
+			return -EPERM;
+		break;
+	default:
+		return -ESOCKTNOSUPPORT;
+	}
+	so->ops = &inet_datagram_ops;
+	return inet_datagram_create(s);
+}
+
+const struct socket_family inet_family = {
+    .domain = AF_INET,
+    .size = sizeof(struct inet_socket),
+    .create = inet_create,
+};

@@ -1,0 +1,118 @@
+/*
+ * inet_private.h - sockets of AF_INET.
+ *
+ * In:  the operations of sockets (family.c, which shares them out), and lwIP's callbacks.
+ * Out: lwIP's raw interface (tcp_write(), udp_sendto() …).
+ *
+ * To read, in order: core.c, the lock; family.c; tcp.c and tcp_data.c, streams; datagram.c, UDP and
+ * raw IP; option.c; interface.c and report.c, what
+ * ifconfig, route and netstat do and read.
+ *
+ * Locking: all of a struct inet_socket but its struct socket is guarded by the lock of core.h. The
+ * callbacks of lwIP run with it.
+ */
+#pragma once
+
+#include <lwip/pbuf.h>
+#include <lwip/tcp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/abi/inet.h"
+#include "kernel/lib/list.h"
+#include "kernel/net/inet/core.h"
+#include "kernel/net/socket.h"
+
+/* What a packet takes in memory besides its data, about. */
+#define PACKET_OVERHEAD 128
+
+/*
+ * A stream. Its pcb is made when it is first bound or connected; it holds a reference to the
+ * socket, which so is there as long as something of its user's is in lwIP.
+ */
+struct inet_tcp {
+	struct tcp_pcb *pcb; /* NULL: not made yet, or lwIP has ended the connection */
+	struct pbuf *in, *in_last;
+	uint32_t unread;   /* bytes in `in` */
+	uint32_t held;     /* memory of `in` */
+	uint32_t unacked;  /* bytes that are counted for the user, and not acknowledged */
+	struct list queue; /* listening: connections that wait for accept() */
+	struct list link;  /* in that queue */
+	struct sockaddr_in local, peer;
+	bool listening, connecting, connected;
+	bool untold; /* connect() did not wait, and nobody has asked yet what became of it */
+	bool eof;    /* the peer sends no more, or the connection has failed */
+	bool shut_read, shut_write;
+	bool answers; /* it has sent something since the last bytes arrived */
+	bool cork, nodelay;
+	uint32_t keep_idle, keep_interval, keep_count; /* seconds; 0: the default */
+};
+
+/* UDP, or IP without one of these protocols. */
+struct inet_datagram {
+	union {
+		struct udp_pcb *udp;
+		struct raw_pcb *raw;
+	};
+	struct list all;     /* not UDP: in inet_raw_sockets */
+	struct list packets; /* struct packet (datagram.c) */
+	uint32_t held;       /* memory of `packets` */
+	uint16_t ping_id;    /* SOCK_DGRAM of IPPROTO_ICMP: network order; 0: none yet */
+	bool connected, shut_read, shut_write;
+};
+
+struct inet_socket {
+	struct socket so;
+	struct cond changed; /* what somebody may wait for */
+	union {
+		struct inet_tcp tcp;
+		struct inet_datagram dgram;
+	};
+};
+
+extern const struct socket_ops inet_tcp_ops, inet_datagram_ops;
+extern struct list inet_raw_sockets; /* lwIP shows nobody its own list */
+
+static inline struct inet_socket *
+inet_of(struct socket *so)
+{
+	return (struct inet_socket *)so;
+}
+
+/* The state has changed: wakes who waits. events: POLLIN, POLLOUT or both. */
+void inet_changed(struct inet_socket *s, unsigned events);
+/* Counts n bytes for the socket's user; false: the limit is reached. */
+bool inet_charge(struct inet_socket *s, size_t n);
+void inet_release(struct inet_socket *s, size_t n);
+
+/* The parts of an address that a program gave. 0, -EINVAL, -EAFNOSUPPORT. */
+int inet_name_parse(const struct socket_name *name, ip_addr_t *ip, uint16_t *port);
+struct sockaddr_in inet_name(const ip_addr_t *ip, uint16_t port);
+void inet_name_set(struct socket_name *name, const struct sockaddr_in *from);
+/* May the user bind to it? 0, -EACCES, -EADDRNOTAVAIL: it is not this machine's. Lock held. */
+int inet_check_local(const ip_addr_t *ip, uint16_t port);
+/* This machine's address for packets to ip. Any: there is none. Lock held. */
+ip_addr_t inet_source(const ip_addr_t *ip);
+
+/* datagram.c: makes the pcb. 0 or -errno. */
+int inet_datagram_create(struct inet_socket *s);
+/* option.c: gives a pcb of a stream the socket's options. Lock held. */
+void inet_tcp_apply(struct inet_socket *s);
+/* The number that Linux gives the state of a pcb. NULL: it has ended. */
+uint8_t inet_tcp_state(const struct tcp_pcb *pcb);
+
+/* tcp_data.c: callbacks, and operations. */
+err_t inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err);
+err_t inet_tcp_sent(void *arg, struct tcp_pcb *pcb, uint16_t len);
+void inet_tcp_discard(struct inet_socket *s); /* what was not read */
+bool inet_tcp_writable(const struct inet_socket *s);
+int64_t inet_tcp_send(struct socket *so, struct socket_message *m);
+int64_t inet_tcp_receive(struct socket *so, struct socket_message *m);
+
+/* option.c */
+int inet_set_option(struct socket *so, int level, int name, uint64_t uvalue, uint32_t len);
+int inet_get_option(struct socket *so, int level, int name, uint64_t uvalue, uint64_t ulen);
+void inet_option_changed(struct socket *so, int name);
+/* interface.c: requests on interfaces and routes. */
+int64_t inet_interface_ioctl(unsigned request, uint64_t arg);

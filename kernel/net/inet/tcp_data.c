@@ -1,0 +1,350 @@
+/*
+ * tcp_data.c - the bytes of streams. What arrives stays in lwIP's buffers until it is read; only
+ * then the peer may send more. Locking: inet_private.h.
+ */
+#include <lwip/priv/tcp_priv.h>
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/poll.h"
+#include "kernel/fs/uio.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/net/inet/inet_private.h"
+
+#define HELD_MAX   (4 * TCP_WND) /* memory of what was not read: many small segments take more */
+#define FEW        256           /* bytes that need no heap */
+#define PIECE      4096
+#define QUEUE_FULL (TCP_SND_QUEUELEN - 16)
+
+err_t
+inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
+{
+	struct inet_socket *s = arg;
+	uint32_t n;
+
+	if (p == NULL) {
+		s->tcp.eof = true;
+		inet_changed(s, POLLIN);
+		return ERR_OK;
+	}
+	if (s->tcp.shut_read) {
+		tcp_recved(pcb, p->tot_len);
+		pbuf_free(p);
+		return ERR_OK;
+	}
+	n = p->tot_len + PACKET_OVERHEAD * pbuf_clen(p);
+	if (s->tcp.held + n > HELD_MAX || !inet_charge(s, n))
+		return ERR_MEM; /* lwIP tries again later */
+	s->tcp.held += n;
+	s->tcp.unread += p->tot_len;
+	if (s->tcp.in == NULL)
+		s->tcp.in = p;
+	else
+		s->tcp.in_last->next = p;
+	for (s->tcp.in_last = p; s->tcp.in_last->next != NULL;)
+		s->tcp.in_last = s->tcp.in_last->next;
+	/* Who answers what arrives sends the acknowledgement with the answer; others at once. */
+	if (!s->tcp.answers && p->tot_len < pcb->mss)
+		tcp_ack_now(pcb);
+	s->tcp.answers = false;
+	inet_changed(s, POLLIN);
+	return ERR_OK;
+}
+
+err_t
+inet_tcp_sent(void *arg, struct tcp_pcb *pcb, uint16_t len)
+{
+	struct inet_socket *s = arg;
+	uint32_t n = len < s->tcp.unacked ? len : s->tcp.unacked;
+
+	s->tcp.unacked -= n;
+	inet_release(s, n);
+	if (inet_tcp_writable(s) || s->tcp.unacked == 0)
+		inet_changed(s, POLLOUT);
+	return ERR_OK;
+}
+
+/* Bytes that may be written now. */
+static uint32_t
+tcp_room(const struct inet_socket *s)
+{
+	const struct tcp_pcb *pcb = s->tcp.pcb;
+	uint32_t most = s->so.sndbuf;
+
+	if (pcb == NULL || s->tcp.shut_write || pcb->snd_queuelen >= QUEUE_FULL ||
+	    (pcb->state != ESTABLISHED && pcb->state != CLOSE_WAIT) || s->tcp.unacked >= most)
+		return 0;
+	return most - s->tcp.unacked < pcb->snd_buf ? most - s->tcp.unacked : pcb->snd_buf;
+}
+
+/* Is there so much room that it is worth waking somebody? */
+bool
+inet_tcp_writable(const struct inet_socket *s)
+{
+	uint32_t most = s->so.sndbuf < TCP_SND_BUF ? s->so.sndbuf : TCP_SND_BUF;
+
+	return tcp_room(s) >= most / 3;
+}
+
+/* Frees the first buffer of a list. */
+static void
+free_first(struct pbuf **list)
+{
+	struct pbuf *p = *list;
+
+	*list = p->next;
+	p->next = NULL;
+	p->tot_len = p->len;
+	pbuf_free(p);
+}
+
+/* n bytes, and as many buffers, are no longer held for the reader. */
+static void
+unhold(struct inet_socket *s, uint32_t n, uint32_t buffers)
+{
+	s->tcp.held -= n + buffers * PACKET_OVERHEAD;
+	inet_release(s, n + buffers * PACKET_OVERHEAD);
+}
+
+void
+inet_tcp_discard(struct inet_socket *s)
+{
+	for (; s->tcp.in != NULL; free_first(&s->tcp.in))
+		unhold(s, s->tcp.in->len, 1);
+	s->tcp.unread = 0;
+}
+
+/* Takes buffers with up to n bytes, or some more, out of what waits. */
+static struct pbuf *
+take_buffers(struct inet_socket *s, size_t n)
+{
+	struct pbuf *first = s->tcp.in, *last = first;
+	size_t taken = last->len;
+
+	for (; taken < n && last->next != NULL; taken += last->len)
+		last = last->next;
+	s->tcp.in = last->next;
+	last->next = NULL;
+	s->tcp.unread -= (uint32_t)taken;
+	return first;
+}
+
+/* What was not read of them is again the first that waits. */
+static void
+put_back(struct inet_socket *s, struct pbuf *rest)
+{
+	struct pbuf *last = rest;
+
+	for (s->tcp.unread += rest->len; last->next != NULL; s->tcp.unread += last->len)
+		last = last->next;
+	last->next = s->tcp.in;
+	if (s->tcp.in == NULL)
+		s->tcp.in_last = last;
+	s->tcp.in = rest;
+}
+
+/*
+ * Copies what is there to the reader, without the lock: its memory may have to be made first. 0 or
+ * -EFAULT.
+ */
+static int
+tcp_take(struct inet_socket *s, struct uio *u)
+{
+	struct pbuf *list = take_buffers(s, u->resid), *p;
+	uint32_t buffers = 0, bytes = 0;
+	int error = 0;
+
+	inet_unlock();
+	for (p = list; p != NULL && error == 0 && u->resid > 0;) {
+		size_t before = u->resid, n;
+
+		error = uio_put(u, p->payload, p->len < before ? p->len : before);
+		n = before - u->resid;
+		p->payload = (char *)p->payload + n;
+		p->len = (uint16_t)(p->len - n);
+		bytes += (uint32_t)n;
+		if (p->len > 0)
+			break;
+		buffers++;
+		p = p->next;
+	}
+	inet_lock();
+	while (list != p)
+		free_first(&list);
+	if (p != NULL)
+		put_back(s, p);
+	unhold(s, bytes, buffers);
+	if (s->tcp.pcb != NULL)
+		tcp_recved(s->tcp.pcb, (uint16_t)bytes);
+	return error;
+}
+
+/* The same, and leaves it there: a page at most. */
+static int
+tcp_peek(struct inet_socket *s, struct uio *u)
+{
+	char *page = kmalloc(PIECE);
+	size_t n = 0;
+	int error;
+
+	if (page == NULL)
+		return -ENOMEM;
+	for (const struct pbuf *p = s->tcp.in; p != NULL && n < PIECE; p = p->next) {
+		size_t part = p->len < PIECE - n ? p->len : PIECE - n;
+
+		memcpy(page + n, p->payload, part);
+		n += part;
+	}
+	inet_unlock();
+	error = uio_put(u, page, n < u->resid ? n : u->resid);
+	kfree(page);
+	inet_lock();
+	return error;
+}
+
+/* Waits for something to read. 1; 0 at the end; -errno. */
+static int
+await_data(struct inet_socket *s, bool nowait, uint64_t deadline)
+{
+	int error;
+
+	while (s->tcp.unread == 0) {
+		error = socket_take_error(&s->so);
+		if (error != 0)
+			return error;
+		if (s->tcp.eof || s->tcp.shut_read)
+			return 0;
+		if (!s->tcp.connected && !s->tcp.connecting)
+			return -ENOTCONN;
+		if (s->tcp.connected && s->tcp.pcb == NULL)
+			return 0;
+		if (nowait)
+			return -EAGAIN;
+		error = inet_wait(&s->changed, "tcprecv", deadline);
+		if (error != 0)
+			return error == -ETIMEDOUT ? -EAGAIN : error;
+	}
+	return 1;
+}
+
+int64_t
+inet_tcp_receive(struct socket *so, struct socket_message *m)
+{
+	struct inet_socket *s = inet_of(so);
+	uint64_t deadline = socket_deadline(so->rcvtimeo);
+	size_t start = m->uio->resid;
+	bool peek = m->flags & MSG_PEEK;
+	int r;
+
+	if (m->flags & MSG_OOB)
+		return -EINVAL;
+	inet_lock();
+	do {
+		r = await_data(s, m->nowait, deadline);
+		if (r > 0)
+			r = (peek ? tcp_peek : tcp_take)(s, m->uio) < 0 ? -EFAULT : 1;
+	} while (r > 0 && (m->flags & MSG_WAITALL) && !peek && m->uio->resid > 0);
+	inet_unlock();
+	return start != m->uio->resid ? (int64_t)(start - m->uio->resid) : r < 0 ? r : 0;
+}
+
+/* Waits for room. 0 or -errno. */
+static int
+await_room(struct inet_socket *s, bool nowait, uint64_t deadline)
+{
+	bool waited = false;
+	int error;
+
+	for (;;) {
+		error = socket_take_error(&s->so);
+		if (error != 0)
+			return error;
+		if (s->tcp.shut_write || (!s->tcp.connecting && s->tcp.pcb == NULL) ||
+		    (!s->tcp.connecting && !s->tcp.connected))
+			return -EPIPE;
+		if (waited ? inet_tcp_writable(s) : tcp_room(s) > 0)
+			return 0;
+		if (nowait)
+			return -EAGAIN;
+		if (s->tcp.pcb != NULL)
+			tcp_output(s->tcp.pcb);
+		waited = true;
+		error = inet_wait(&s->changed, "tcpsend", deadline);
+		if (error != 0)
+			return error == -ETIMEDOUT ? -EAGAIN : error;
+	}
+}
+
+/* Writes what fits of n bytes. How many, or -errno. */
+static int
+write_piece(struct inet_socket *s, const char *piece, uint32_t n, bool more)
+{
+	err_t err;
+
+	if (n > tcp_room(s)) {
+		n = tcp_room(s);
+		more = true;
+	}
+	if (!inet_charge(s, n))
+		return -ENOBUFS;
+	err = tcp_write(s->tcp.pcb, piece, (uint16_t)n,
+			TCP_WRITE_FLAG_COPY | (more ? TCP_WRITE_FLAG_MORE : 0));
+	if (err != ERR_OK) {
+		inet_release(s, n);
+		return inet_errno(err);
+	}
+	s->tcp.unacked += n;
+	s->tcp.answers = true;
+	return (int)n;
+}
+
+/* Waits for room again and again, until all of a piece is written. How many bytes, or -errno. */
+static int
+send_piece(struct inet_socket *s, const struct socket_message *m, const char *piece, uint32_t n,
+	   uint64_t deadline)
+{
+	bool more = m->uio->resid > 0;
+	uint32_t done = 0;
+	int r = 0;
+
+	inet_lock();
+	while (done < n && r >= 0) {
+		r = await_room(s, m->nowait, deadline);
+		if (r == 0)
+			r = write_piece(s, piece + done, n - done, more);
+		done += r > 0 ? (uint32_t)r : 0;
+	}
+	if ((!more || r < 0) && s->tcp.pcb != NULL && s->tcp.connected && !s->tcp.cork &&
+	    !(m->flags & MSG_MORE))
+		tcp_output(s->tcp.pcb);
+	inet_unlock();
+	return done > 0 ? (int)done : r;
+}
+
+int64_t
+inet_tcp_send(struct socket *so, struct socket_message *m)
+{
+	struct inet_socket *s = inet_of(so);
+	uint64_t deadline = socket_deadline(so->sndtimeo);
+	size_t start = m->uio->resid, size = start <= FEW ? FEW : PIECE, done = 0;
+	char few[FEW], *piece = few;
+	int r = 0;
+
+	if (m->flags & MSG_OOB)
+		return -EOPNOTSUPP;
+	if (size > FEW && (piece = kmalloc(size)) == NULL)
+		return -ENOMEM;
+	while (done < start && r >= 0) {
+		size_t n = start - done < size ? start - done : size;
+
+		r = uio_take(m->uio, piece, n);
+		if (r == 0)
+			r = send_piece(s, m, piece, (uint32_t)n, deadline);
+		done += r > 0 ? (size_t)r : 0;
+		if (r >= 0 && (size_t)r < n)
+			break; /* what is left of the piece does not fit */
+	}
+	if (piece != few)
+		kfree(piece);
+	return done > 0 ? (int64_t)done : r;
+}

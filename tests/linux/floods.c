@@ -1,0 +1,119 @@
+/* floods.c - more packets than a socket takes, from peers that are not there; for user 0. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define SYNS    3000
+#define CALLERS 300
+
+struct syn {
+	struct iphdr ip;
+	struct tcphdr tcp;
+};
+
+/* Kilobytes of the kernel's heap. */
+static long
+heap(void)
+{
+	char text[1024] = "";
+	FILE *f = fopen("/proc/meminfo", "r");
+	size_t n = f != NULL ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	const char *at = strstr(text, "Slab:");
+
+	if (f != NULL)
+		fclose(f);
+	return n > 0 && at != NULL ? atol(at + 5) : -1;
+}
+
+static uint16_t
+sum(const void *bytes, size_t n, uint32_t start)
+{
+	const uint16_t *word = bytes;
+
+	for (size_t i = 0; i < n / 2; i++)
+		start += word[i];
+	start = (start & 0xffff) + (start >> 16);
+	return (uint16_t) ~(start + (start >> 16));
+}
+
+/* A request for a connection from peer number i, which is nowhere. */
+static struct syn
+syn_from(unsigned i, uint16_t port)
+{
+	struct syn s = {.ip = {.version = 4,
+			       .ihl = 5,
+			       .tot_len = htons(sizeof(s)),
+			       .ttl = 64,
+			       .protocol = IPPROTO_TCP,
+			       .saddr = htonl(0x0a000001 + i),
+			       .daddr = htonl(INADDR_LOOPBACK)},
+			.tcp = {.source = htons((uint16_t)(1024 + i)),
+				.dest = port,
+				.seq = htonl(i),
+				.doff = 5,
+				.syn = 1,
+				.window = htons(1000)}};
+	uint32_t pseudo = (s.ip.saddr & 0xffff) + (s.ip.saddr >> 16) + (s.ip.daddr & 0xffff) +
+			  (s.ip.daddr >> 16) + htons(IPPROTO_TCP) + htons(sizeof(s.tcp));
+
+	s.ip.check = sum(&s.ip, sizeof(s.ip), 0);
+	s.tcp.check = sum(&s.tcp, sizeof(s.tcp), pseudo);
+	return s;
+}
+
+static bool
+half_open(void)
+{
+	struct sockaddr_in name, other;
+	int l = inet_bound(SOCK_STREAM, 16, &name), l2 = inet_bound(SOCK_STREAM, 1, &other),
+	    raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW), s = socket(AF_INET, SOCK_STREAM, 0);
+	long before = heap();
+	bool good = l >= 0 && l2 >= 0 && raw >= 0 && before > 0;
+
+	for (unsigned i = 0; good && i < SYNS; i++) {
+		struct syn p = syn_from(i, name.sin_port);
+
+		good = sendto(raw, &p, sizeof(p), 0, (void *)&name, sizeof(name)) == sizeof(p);
+	}
+	printf("# heap: %ld kB, after %u requests %ld kB\n", before, SYNS, heap());
+	good = good && heap() > before && heap() < before + 100;
+	/* Others are served meanwhile. */
+	good = good && connect(s, (void *)&other, sizeof(other)) == 0;
+	return (close(l) == 0) & (close(l2) == 0) & (close(raw) == 0) & (close(s) == 0) & good;
+}
+
+/* Callers that nobody accepts. */
+static bool
+callers(void)
+{
+	struct sockaddr_in name;
+	int l = inet_bound(SOCK_STREAM, 4, &name), s[CALLERS], done = 0;
+	bool good = l >= 0;
+
+	for (unsigned i = 0; i < CALLERS; i++) {
+		s[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		good &= FAILS(connect(s[i], (void *)&name, sizeof(name)), EINPROGRESS);
+	}
+	for (unsigned i = 0; i < CALLERS; i++)
+		done += inet_polled(s[i], 0) == POLLOUT;
+	for (unsigned i = 0; i < CALLERS; i++)
+		close(s[i]);
+	return close(l) == 0 && good && done >= 4 && done <= 6;
+}
+
+void
+test_floods(void)
+{
+	result(half_open(), "floods: connections that nobody completes take little memory");
+	result(callers(), "floods: so many wait for accept as listen() says");
+}

@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+"""test_net.py - AF_INET in the guest, over its loopback: busybox's programs, floods, and what is left when all is closed."""
+import re
+
+from harness import BUILD, ROOT, Skipped, boot, check, check_eq, check_match, cpus, main, test
+
+LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
+ICOUNT = ["--icount"]
+
+
+def need_lwip():
+    if not (ROOT / "build/guest/source/lwip/src").is_dir():
+        raise Skipped("the kernel was built without lwIP: qemu/fetch-guest --source lwip gets it")
+
+
+PROGRAMS = """ping -c 2 127.0.0.1
+ifconfig
+mkdir /tmp/w; seq 400000 > /tmp/w/f; md5sum < /tmp/w/f
+httpd -p 8080 -h /tmp/w
+for i in 1 2 3; do wget -q -O - http://127.0.0.1:8080/f | md5sum & done; wait
+wget -q -O - http://127.0.0.1:8080/none; echo "wget $?"
+mkfifo /tmp/open; nc -l -p 9000 > /tmp/got < /tmp/open & exec 3> /tmp/open
+until netstat -ltn 2> /dev/null | grep -q :9000; do sleep 0.01; done
+nc 127.0.0.1 9000 < /tmp/w/f; wait $!; md5sum < /tmp/got
+nc 127.0.0.1 9001; echo "nc $?"
+nc 192.0.2.1 9
+telnetd -l /bin/sh -p 2323
+mkfifo /tmp/keys; telnet 127.0.0.1 2323 < /tmp/keys > /tmp/screen & exec 4> /tmp/keys
+until grep -q '# ' /tmp/screen; do sleep 0.01; done; echo 'echo by telnet $((6 * 7)); exit' >&4
+wait $!; cat /tmp/screen
+netstat -tn 2> /dev/null | grep -c TIME_WAIT
+route -n; cat /proc/net/dev
+"""
+
+
+def programs(smp):
+    need_lwip()
+    run = boot(PROGRAMS, smp=smp).expect(0)
+    out = run.out.replace("\r", "")
+    check_match(r"^2 packets transmitted, 2 packets received, 0% packet loss$", out, "ping")
+    check_match(r"^lo +Link encap:Local Loopback *\n +inet addr:127.0.0.1  Mask:255.0.0.0$", out, "ifconfig")
+    sums = re.findall(r"^([0-9a-f]{32})  -$", out, re.M)
+    check_eq((len(sums), len(set(sums))), (5, 1), f"files that are the same, and their sums {sums}")
+    check_match(r"^wget: server returned error: HTTP/1.1 404 Not Found\nwget 1$", out, "a page that is not there")
+    check_match(r"^nc: can't connect to remote host \(127.0.0.1\): Connection refused\nnc 1$", out, "a port where nobody listens")
+    check_match(r"^nc: can't connect to remote host \(192.0.2.1\): Network is unreachable$", out, "a network that is not there")
+    check_match(r"^by telnet 42$", out, "telnet")
+    check_match(r"^ +lo: +[1-9]\d{5,} ", out, "bytes of the loopback")
+
+
+for _smp in cpus("busybox's network programs"):
+    test(f"ping, ifconfig, httpd, wget, nc, telnet and netstat of busybox work over the loopback, {_smp} CPUs")(
+        lambda smp=_smp: programs(smp))
+
+
+@test("each user's memory comes back when its sockets are closed, and all of the kernel's")
+def memory():
+    need_lwip()
+    # A closed connection is remembered for ten seconds; one that was never complete for twenty.
+    step = "for w in inet datagrams; do su 1000 linux_test $w; done; linux_test floods; sleep 40; grep Slab /proc/meminfo; sysctl kern.uidinfo\n"
+    run = boot(step * 3, smp=1, options=ICOUNT + LINUX_TEST).expect()
+    check(run.out.count("\nok ") > 60 and "not ok" not in run.out, run.out)
+    heap = [int(n) for n in re.findall(r"^Slab: +(\d+) kB", run.out, re.M)]
+    check(len(heap) == 3 and abs(heap[2] - heap[1]) <= 4, f"kilobytes of the heap after each turn: {heap}")
+    check(not re.search(r"^1000 ", run.out, re.M), "user 1000 still holds something: " + run.out[-300:])
+
+
+@test("while no connection is open, the network's thread does not run")
+def idle():
+    need_lwip()
+    run = boot("httpd -p 80\nwget -q -O - http://127.0.0.1/ > /dev/null 2>&1\nsleep 30\nktr on SCHED\nsleep 20\nktr off SCHED\n",
+               smp=1, options=ICOUNT, mask="PROC", trace=True).expect()
+    check(any(e["text"].startswith("thread create: tid") and e["text"].endswith(" name net") for e in run.events), "no thread `net` was made")
+    since = max(e["ns"] for e in run.events if e["text"].startswith("exec:") and " name ktr" in e["text"]) - 15 * 10 ** 9
+    seen = [e["text"] for e in run.events if e["ns"] > since and e["thread"] == "net"]
+    check_eq(seen, [], "events of the thread `net`")
+
+
+@test("a kernel that was built without lwIP has no AF_INET, and all else")
+def without():
+    run = boot("ping -c 1 127.0.0.1; echo $?\ncat /proc/net/tcp; echo $?; load mix -n 1\n", options=["--kernel", str(BUILD / "kestrel-without-inet")]).expect()
+    check_match(r"^ping: .*Address family not supported by protocol\n1\n0$", run.out.replace("\r", ""), "ping")
+    check_match(r"^load mix: n=1 jobs=1 ok", run.out, "load's summary")
+
+
+if __name__ == "__main__":
+    main()
