@@ -66,6 +66,9 @@ struct devtree_facts {
 	uint8_t bus_first, bus_last;
 	uint64_t pci_io_pa; /* CPU address of I/O port pci_io_first */
 	uint32_t pci_io_first, pci_io_size;
+	struct devtree_region pci_mem; /* CPU addresses of the window for memory below 4 GiB */
+	uint64_t pci_mem_first;        /* the bus's address of its first byte */
+	unsigned pci_intid[4][4]; /* of a device's number modulo 4, and its pin less 1; 0: none */
 };
 extern struct devtree_facts devtree;
 /*

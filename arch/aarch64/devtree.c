@@ -254,6 +254,23 @@ read_rtc(const struct fdt *f)
 		devtree.rtc_pa = r.base;
 }
 
+/* Which interrupts the pins of PCI devices are. */
+static void
+read_pci_map(const struct fdt *f, int node)
+{
+	uint32_t cells[FDT_INTERRUPT_CELLS], hi, pin, len;
+	const uint8_t *mask = fdt_prop(f, node, "interrupt-map-mask", &len);
+	unsigned count;
+
+	/* Only a map of which the lowest two bits of a device's number, and the pin, count. */
+	if (mask == NULL || len != 16 || fdt_cell(mask) != 3u << 11 || fdt_cell(mask + 12) != 7)
+		return;
+	for (unsigned i = 0; fdt_interrupt_map(f, node, i, &hi, &pin, cells, &count); i++)
+		if (pin >= 1 && pin <= 4 && count == 3 && cells[0] == IRQ_SPI && cells[1] < 988 &&
+		    !(cells[2] & IRQ_EDGE_MASK))
+			devtree.pci_intid[hi >> 11 & 3][pin - 1] = 32 + cells[1];
+}
+
 static void
 read_pci(const struct fdt *f)
 {
@@ -270,8 +287,14 @@ read_pci(const struct fdt *f)
 		devtree.bus_first = bus[3];
 		devtree.bus_last = bus[7];
 	}
+	read_pci_map(f, node);
 	for (unsigned i = 0; fdt_range(f, node, i, &r); i++) {
-		/* Space code of the first cell: 1 is I/O (IEEE 1275 PCI binding, 2.2.1.1). */
+		/* Space code of the first cell: 1 is I/O, 2 is memory (IEEE 1275 PCI
+		 * binding, 2.2.1.1). */
+		if ((r.child_hi >> 24 & 3) == 2 && r.child < 1ul << 32) {
+			devtree.pci_mem = (struct devtree_region){r.parent, r.size};
+			devtree.pci_mem_first = r.child;
+		}
 		if ((r.child_hi >> 24 & 3) != 1 || r.child >= 65536)
 			continue;
 		devtree.pci_io_pa = r.parent;

@@ -46,8 +46,27 @@ arch_pci_host(struct arch_pci_host *h)
 	    .bus_last = devtree.bus_last,
 	    .io_first = devtree.pci_io_first,
 	    .io_size = aarch64_pio != NULL ? devtree.pci_io_size : 0,
+	    .mem_first = devtree.pci_mem_first,
+	    .mem_size = devtree.pci_mem.size,
+	    .mem_pa = devtree.pci_mem.base,
 	};
 	return h->ecam_size != 0;
+}
+
+int
+arch_pci_msi(uint64_t *address, uint32_t *data)
+{
+	(void)address;
+	(void)data;
+	return -1; /* the lines of pins serve with every GIC */
+}
+
+int
+arch_pci_intx(unsigned device, unsigned pin)
+{
+	unsigned intid = pin >= 1 && pin <= 4 ? devtree.pci_intid[device % 4][pin - 1] : 0;
+
+	return intid != 0 ? (int)intid : -1;
 }
 
 /*

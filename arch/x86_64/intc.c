@@ -7,6 +7,7 @@
  */
 #include "arch/intc.h"
 #include "arch/irq.h"
+#include "arch/pci.h"
 #include "arch/pio.h"
 #include "arch/x86_64/x86.h"
 #include "kernel/abi/errno.h"
@@ -33,6 +34,7 @@ enum { /* local APIC registers, byte offsets */
 #define LVT_NMI      (4u << 8)
 #define ICR_PENDING  (1u << 12)
 #define DIVIDE_BY_16 3
+#define MSI_FIRST    128 /* lines from here on are no I/O APIC's: devices send them */
 
 static volatile uint32_t *lapic;
 static volatile uint32_t *ioapics[8];
@@ -193,5 +195,26 @@ arch_irq_unmask(unsigned gsi)
 		ioapic_write(ioapics[i], 0x10 + 2 * n, mode | (VEC_GSI + gsi));
 		return 0;
 	}
-	return -EINVAL;
+	return gsi >= MSI_FIRST && VEC_GSI + gsi < VEC_GSI_END ? 0 : -EINVAL;
+}
+
+int
+arch_pci_msi(uint64_t *address, uint32_t *data)
+{
+	static unsigned line = MSI_FIRST;
+
+	if (VEC_GSI + line >= VEC_GSI_END)
+		return -1;
+	/* To the boot CPU, edge, fixed (SDM vol. 3A, 11.11). */
+	*address = 0xfee00000 | acpi.apic_ids[0] << 12;
+	*data = VEC_GSI + line;
+	return (int)line++;
+}
+
+int
+arch_pci_intx(unsigned device, unsigned pin)
+{
+	(void)device;
+	(void)pin;
+	return -1; /* ACPI says it in code, which this port does not run */
 }

@@ -92,5 +92,11 @@ bool fdt_range(const struct fdt *f, int node, unsigned i, struct fdt_range *rang
  */
 bool fdt_interrupt(const struct fdt *f, int node, unsigned i, uint32_t cells[FDT_INTERRUPT_CELLS],
 		   unsigned *cell_count, int *controller);
+/*
+ * Entry i of the interrupt-map of a PCI host bridge: the first cell of the device's address, its
+ * pin, and the cells that the controller is given. False: no such entry, or no such map.
+ */
+bool fdt_interrupt_map(const struct fdt *f, int node, unsigned i, uint32_t *child_hi, uint32_t *pin,
+		       uint32_t cells[FDT_INTERRUPT_CELLS], unsigned *cell_count);
 /* Entry i of the memory reservation block, in bytes. False: there are no more. */
 bool fdt_memreserve(const struct fdt *f, unsigned i, uint64_t *address, uint64_t *size);

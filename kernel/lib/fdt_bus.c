@@ -238,6 +238,37 @@ fdt_interrupt(const struct fdt *f, int node, unsigned i, uint32_t cells[FDT_INTE
 }
 
 bool
+fdt_interrupt_map(const struct fdt *f, int node, unsigned i, uint32_t *child_hi, uint32_t *pin,
+		  uint32_t cells[FDT_INTERRUPT_CELLS], unsigned *cell_count)
+{
+	const uint32_t child = 4 * (PCI_CELLS + 1 + 1); /* address, pin, phandle */
+	uint32_t len;
+	const uint8_t *p = fdt_prop(f, node, "interrupt-map", &len);
+
+	if (p == NULL || address_cells(f, node) != PCI_CELLS || interrupt_cells(f, node) != 1)
+		return false;
+	for (; len >= child; i--) {
+		int controller = fdt_phandle(f, fdt_cell(p + 4 * (PCI_CELLS + 1)));
+		unsigned n = interrupt_cells(f, controller);
+		unsigned address = controller >= 0 ? address_cells(f, controller) : BAD_CELLS;
+
+		if (n == 0 || address == BAD_CELLS || 4 * (n + address) > len - child)
+			return false;
+		if (i == 0) {
+			*child_hi = fdt_cell(p);
+			*pin = fdt_cell(p + 4 * PCI_CELLS);
+			for (unsigned c = 0; c < n; c++)
+				cells[c] = fdt_cell(p + child + 4 * (address + c));
+			*cell_count = n;
+			return true;
+		}
+		p += child + 4 * (n + address);
+		len -= child + 4 * (n + address);
+	}
+	return false;
+}
+
+bool
 fdt_memreserve(const struct fdt *f, unsigned i, uint64_t *address, uint64_t *size)
 {
 	const uint32_t entry = 2 * 2 * 4;

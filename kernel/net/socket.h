@@ -7,14 +7,14 @@
  *
  *   program ──► socket_syscalls.c ──┐
  *           ──► message_syscalls.c ─┼─► struct socket_ops ─┬─► unix.c …  AF_UNIX
- *   file.c  ──► socket.c ───────────┘                      └─► further families
+ *   file.c  ──► socket.c ───────────┘                      └─► inet/…  AF_INET, over lwIP
  *
  * A socket is a file without a name, of which vnode.data is the struct socket. It may be there
  * before its file, when a connection waits for accept(), and after it, when others still refer to
  * it: it counts its references, of which its file is one.
  *
  * To read, in order: this file; socket.c; socket_syscalls.c; message_syscalls.c; control.c; then
- * unix.h and the files that it names.
+ * unix.h and inet/inet_private.h, and the files that they name.
  *
  * Locking legend of struct socket:
  *   [c] constant after creation

@@ -25,7 +25,7 @@ inside(const struct fdt *f, const void *p, size_t len)
 static void
 check_values(const struct fdt *f, int node)
 {
-	uint32_t len, cells[FDT_INTERRUPT_CELLS];
+	uint32_t len, hi, pin, cells[FDT_INTERRUPT_CELLS];
 	uint64_t address, size;
 	struct fdt_range range;
 	unsigned n;
@@ -47,6 +47,8 @@ check_values(const struct fdt *f, int node)
 				       (range.parent + (range.size - 1) >= range.parent &&
 					range.child + (range.size - 1) >= range.child),
 				   "range of %#jx", (uintmax_t)range.size);
+		if (fdt_interrupt_map(f, node, i, &hi, &pin, cells, &n))
+			FUZZ_CHECK(n >= 1 && n <= FDT_INTERRUPT_CELLS, "%u cells", n);
 		if (fdt_interrupt(f, node, i, cells, &n, &controller))
 			FUZZ_CHECK(n >= 1 && n <= FDT_INTERRUPT_CELLS && controller >= 0 &&
 				       fdt_prop(f, controller, "#interrupt-cells", &len) != NULL,

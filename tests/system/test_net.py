@@ -1,7 +1,13 @@
 #!/usr/bin/python3
 """test_net.py - AF_INET in the guest, over its loopback: busybox's programs, floods, and what is left when all is closed."""
+import contextlib
+import hashlib
 import re
+import socket
+import urllib.request
 
+import pexpect
+from console import guest, prompt
 from harness import BUILD, ROOT, Skipped, boot, check, check_eq, check_match, cpus, main, test
 
 LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
@@ -74,6 +80,72 @@ def idle():
     since = max(e["ns"] for e in run.events if e["text"].startswith("exec:") and " name ktr" in e["text"]) - 15 * 10 ** 9
     seen = [e["text"] for e in run.events if e["ns"] > since and e["thread"] == "net"]
     check_eq(seen, [], "events of the thread `net`")
+
+
+def free_ports(n):
+    """Ports of this machine's loopback that nobody has."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
+        for s in sockets:
+            s.bind(("127.0.0.1", 0))
+        return [s.getsockname()[1] for s in sockets]
+
+
+def card(smp, *options):
+    """The host's programs reach those of the guest, by forwarded ports of the loopback: several at a time, both ways."""
+    need_lwip()
+    web, sink = free_ports(2)
+    with guest("--net", f"tcp:{web}-:80,tcp:{sink}-:9000", *options, smp=smp) as c:
+        c.sendline("ifconfig eth0; cat /etc/resolv.conf")
+        c.expect(r"inet addr:10\.0\.2\.15  Bcast:10\.0\.2\.255  Mask:255\.255\.255\.0")
+        c.expect(r"nameserver 10\.0\.2\.3\r+\n")
+        prompt(c)
+        c.sendline("mkdir /tmp/w; seq 700000 > /tmp/w/f; httpd -h /tmp/w; md5sum < /tmp/w/f")
+        c.expect(r"([0-9a-f]{32})  -\r+\n")
+        expected = c.match.group(1)
+        prompt(c)
+        for _ in range(3):
+            with urllib.request.urlopen(f"http://127.0.0.1:{web}/f", timeout=60) as page:
+                check_eq(hashlib.md5(page.read()).hexdigest(), expected, "sum of the guest's file on the host")
+        mine = b"from the host\n" * 200000
+        c.sendline("mkfifo /tmp/open; nc -l -p 9000 < /tmp/open > /tmp/got & exec 3> /tmp/open; until netstat -ltn 2> /dev/null | grep -q :9000; do :; done; echo list''ens")
+        c.expect("listens")
+        prompt(c)
+        with socket.create_connection(("127.0.0.1", sink), timeout=60) as s:
+            s.sendall(mine)
+        c.sendline("wait; md5sum < /tmp/got; ifconfig eth0 | grep RX")
+        c.expect(r"([0-9a-f]{32})  -\r+\n")
+        check_eq(c.match.group(1), hashlib.md5(mine).hexdigest(), "sum of the host's bytes in the guest")
+        c.expect(r"RX packets:[1-9]\d+ errors:0 dropped:0")
+        prompt(c)
+        c.sendline("poweroff")
+        c.expect(pexpect.EOF)
+
+
+for _smp in cpus("a network card"):
+    test(f"the host gets a file of megabytes from the guest's httpd, and sends as much, by a card, {_smp} CPUs")(lambda smp=_smp: card(smp))
+
+
+@test("the same on the machine pc, which has no ECAM", arch=("x86_64", "the machine is a PC"))
+def card_pc():
+    card(2, "--machine", "pc")
+
+
+@test("the same with the interrupt controller GICv3", arch=("aarch64", "it is Arm's"))
+def card_gicv3():
+    card(2, "--machine", "virt,gic-version=3")
+
+
+@test("a machine without a card looks for none; one that should have it, or has a bad address, says so")
+def no_card():
+    need_lwip()
+    for value, message in (("10.0.2.15/24", "net.address is set, but there is no network card of virtio"),
+                           ("10.0.2.15", "net.address=10.0.2.15: expected ADDRESS/BITS or ADDRESS/BITS,GATEWAY"),
+                           ("1.2.3.4/33", "net.address=1.2.3.4/33: expected ADDRESS/BITS or ADDRESS/BITS,GATEWAY")):
+        out = boot("dmesg\nifconfig eth0\nping -c 1 127.0.0.1\n", sets=[f"net.address={value}"]).expect().out.replace("\r", "")
+        check_match(rf"^\[ +\d+\.\d+\] {re.escape(message)}$", out, "the message")
+        check_match(r"^ifconfig: eth0: error fetching interface information: Device not found$", out, "ifconfig")
+        check_match(r"^1 packets transmitted, 1 packets received", out, "ping")
 
 
 @test("a kernel that was built without lwIP has no AF_INET, and all else")

@@ -34,9 +34,11 @@ static struct mutex inet_mutex = MUTEX_INIT("inet");
 
 /* All guarded by inet_mutex. */
 static bool started, have_thread, idle;
-static struct cond timers_wanted;
-static uint64_t heard_until; /* clock_ns() */
+static bool (*card_poll)(void); /* takes what a card has received; NULL: there is none */
+static uint64_t heard_until;    /* clock_ns() */
 static uint32_t ticks;
+
+static uint32_t wanted; /* atomic: the thread has something to do */
 
 u32_t
 sys_now(void)
@@ -96,23 +98,53 @@ inet_tick(void)
 	}
 }
 
+static bool
+nothing_wanted(void *arg)
+{
+	/* seq_cst: pairs with inet_wake(), which sets it and then looks for who sleeps */
+	return __atomic_load_n(&wanted, __ATOMIC_SEQ_CST) == 0;
+}
+
+/* One turn: what a card has received, and the timers that are due. When the next one is. */
+static uint64_t
+inet_turn(uint64_t due)
+{
+	inet_lock();
+	if (card_poll != NULL && card_poll())
+		__atomic_store_n(&wanted, 1, __ATOMIC_SEQ_CST);
+	if (idle)
+		due = clock_ns() + TICK_NS;
+	if (clock_ns() >= due) {
+		inet_tick();
+		due = clock_ns() + TICK_NS;
+	}
+	idle = !timers_needed();
+	if (idle)
+		due = DEADLINE_NEVER;
+	inet_unlock();
+	return due;
+}
+
 static void
 inet_thread(void *arg)
 {
 	uint64_t due = clock_ns() + TICK_NS;
 
-	inet_lock();
 	for (;;) {
-		idle = !timers_needed();
-		netif_poll_all();
-		cond_wait(&timers_wanted, &inet_mutex, "netidle", 0, idle ? DEADLINE_NEVER : due);
-		if (idle)
-			due = clock_ns() + TICK_NS;
-		if (clock_ns() >= due) {
-			inet_tick();
-			due = clock_ns() + TICK_NS;
-		}
+		due = inet_turn(due);
+		sleepq_wait(&(struct sleep_request){.chan = &wanted,
+						    .still = nothing_wanted,
+						    .wmesg = "netidle",
+						    .deadline_ns = due});
+		__atomic_store_n(&wanted, 0, __ATOMIC_SEQ_CST);
 	}
+}
+
+void
+inet_wake(void)
+{
+	__atomic_store_n(&wanted, 1, __ATOMIC_SEQ_CST);
+	wakeup(&wanted);
 }
 
 static void
@@ -121,8 +153,14 @@ timers_start(void)
 	if (!have_thread)
 		have_thread = thread_create("net", PRIO_KERN, inet_thread, NULL) != NULL;
 	else if (idle)
-		cond_signal(&timers_wanted);
-	idle = false;
+		inet_wake();
+}
+
+void
+inet_set_card(bool (*poll)(void))
+{
+	card_poll = poll;
+	timers_start();
 }
 
 /* lwIP calls it for each connection that begins. */

@@ -20,6 +20,13 @@ void inet_unlock(void);
  * SLEEP_INTR. wmesg is read-only data.
  */
 int inet_wait(struct cond *c, const char *wmesg, uint64_t deadline_ns);
+/*
+ * poll() is called by the network's thread, with the lock, after each inet_wake(); true: again.
+ * Lock held.
+ */
+void inet_set_card(bool (*poll)(void));
+/* Any context but NMI. */
+void inet_wake(void);
 /* The timers run for the next seconds: an interface has received something. Lock held. */
 void inet_heard(void);
 /* 0, or the -errno of an error of lwIP. Any context. */

@@ -25,7 +25,7 @@ inet_interface_name(const struct netif *netif, char name[IFNAMSIZ])
 	if (netif->name[0] == 'l')
 		strlcpy(name, "lo", IFNAMSIZ);
 	else
-		snprintf(name, IFNAMSIZ, "eth%u", netif->num);
+		snprintf(name, IFNAMSIZ, "eth%u", netif->num - 1u); /* lo is 0 */
 }
 
 static struct netif *

@@ -1,0 +1,46 @@
+/* ring.c - split virtqueues (ring.h). */
+#include "kernel/dev/virtio/ring.h"
+
+#define DESC_WRITE     2
+#define USED_NO_NOTIFY 1
+
+void
+virtio_ring_describe(struct virtio_ring *r, unsigned i, uint64_t address, uint32_t length,
+		     bool writes)
+{
+	r->desc[i] = (struct virtio_desc){address, length, writes ? DESC_WRITE : 0, 0};
+}
+
+bool
+virtio_ring_give(struct virtio_ring *r, unsigned i, uint32_t length)
+{
+	r->device_has[i] = true;
+	r->desc[i].length = length;
+	r->avail->ring[r->next % r->size] = (uint16_t)i;
+	/* release: the device sees what the entry leads to */
+	__atomic_store_n(&r->avail->index, ++r->next, __ATOMIC_RELEASE);
+	/* seq_cst: it is seen before the flag is read (2.7.13.4.1) */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return !(__atomic_load_n(&r->used->flags, __ATOMIC_RELAXED) & USED_NO_NOTIFY);
+}
+
+int
+virtio_ring_take(struct virtio_ring *r, uint32_t *length)
+{
+	/* acquire: what the device has written before */
+	uint16_t waiting = (uint16_t)(__atomic_load_n(&r->used->index, __ATOMIC_ACQUIRE) - r->seen);
+	uint32_t id;
+
+	if (r->broken || waiting == 0)
+		return r->broken ? -2 : -1;
+	id = __atomic_load_n(&r->used->ring[r->seen % r->size].id, __ATOMIC_RELAXED);
+	*length = __atomic_load_n(&r->used->ring[r->seen % r->size].length, __ATOMIC_RELAXED);
+	if (waiting > r->size || id >= r->size || !r->device_has[id] ||
+	    *length > r->desc[id].length) {
+		r->broken = true;
+		return -2;
+	}
+	r->device_has[id] = false;
+	r->seen++;
+	return (int)id;
+}

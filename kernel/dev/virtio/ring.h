@@ -1,0 +1,54 @@
+/*
+ * ring.h - a split virtqueue (Virtio 1.2, 2.7) whose buffers are one piece each: descriptor i is
+ * buffer i, for ever. Either the driver has a buffer, or the device has it.
+ *
+ * Nothing that the device writes is believed: a number of a buffer that it does not have, or more
+ * of them than there are, means that the device is broken. Locking: the caller's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VIRTIO_RING_MAX 128 /* buffers of a ring at most; a power of two */
+
+struct virtio_desc {
+	uint64_t address;
+	uint32_t length;
+	uint16_t flags, next;
+};
+
+struct virtio_avail {
+	uint16_t flags, index, ring[VIRTIO_RING_MAX];
+};
+
+struct virtio_used {
+	uint16_t flags, index;
+	struct {
+		uint32_t id, length;
+	} ring[VIRTIO_RING_MAX];
+};
+
+struct virtio_ring {
+	unsigned size;              /* a power of two */
+	struct virtio_desc *desc;   /* read by the device */
+	struct virtio_avail *avail; /* the same */
+	struct virtio_used *used;   /* written by the device */
+	uint16_t next, seen;        /* of avail and used */
+	bool device_has[VIRTIO_RING_MAX];
+	bool broken;
+};
+
+/* Describes buffer i: its physical address. writes: the device does. */
+void virtio_ring_describe(struct virtio_ring *r, unsigned i, uint64_t address, uint32_t length,
+			  bool writes);
+/*
+ * Gives buffer i, which the driver has, to the device: length bytes of it. True: the device wants
+ * to be notified.
+ */
+bool virtio_ring_give(struct virtio_ring *r, unsigned i, uint32_t length);
+/*
+ * Takes back a buffer. Its number, and in *length how many bytes the device has written, no more
+ * than the buffer has; -1: none; -2: the device is broken, and stays so.
+ */
+int virtio_ring_take(struct virtio_ring *r, uint32_t *length);

@@ -1,0 +1,268 @@
+/* transport.c - virtio over PCI (virtio.h; Virtio 1.2, 3.1.1 and 4.1). */
+#include "arch/mmu.h"
+#include "kernel/dev/irq.h"
+#include "kernel/dev/virtio/virtio.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/page.h"
+
+enum { /* the common registers, byte offsets (4.1.4.3) */
+       DEVICE_FEATURE_SELECT = 0,
+       DEVICE_FEATURE = 4,
+       DRIVER_FEATURE_SELECT = 8,
+       DRIVER_FEATURE = 12,
+       CONFIG_VECTOR = 16,
+       DEVICE_STATUS = 20,
+       QUEUE_SELECT = 22,
+       QUEUE_SIZE = 24,
+       QUEUE_VECTOR = 26,
+       QUEUE_ENABLE = 28,
+       QUEUE_NOTIFY_OFF = 30,
+       QUEUE_DESC = 32,
+       QUEUE_DRIVER = 40,
+       QUEUE_DEVICE = 48,
+};
+
+enum { /* bits of DEVICE_STATUS (2.1) */
+       ACKNOWLEDGE = 1,
+       DRIVER = 2,
+       DRIVER_OK = 4,
+       FEATURES_OK = 8,
+};
+
+#define NO_VECTOR   0xffff
+#define MSIX_ENABLE (1u << 31)
+#define MSIX_MASKED (1u << 30)
+#define RESET_SPINS 1000000
+
+static uint8_t
+get8(const struct virtio *v, unsigned reg)
+{
+	return v->cfg[VIRTIO_COMMON][reg];
+}
+
+static void
+set8(const struct virtio *v, unsigned reg, uint8_t n)
+{
+	v->cfg[VIRTIO_COMMON][reg] = n;
+}
+
+static uint16_t
+get16(const struct virtio *v, unsigned reg)
+{
+	return *(volatile uint16_t *)(v->cfg[VIRTIO_COMMON] + reg);
+}
+
+static void
+set16(const struct virtio *v, unsigned reg, uint16_t n)
+{
+	*(volatile uint16_t *)(v->cfg[VIRTIO_COMMON] + reg) = n;
+}
+
+static uint32_t
+get32(const struct virtio *v, unsigned reg)
+{
+	return *(volatile uint32_t *)(v->cfg[VIRTIO_COMMON] + reg);
+}
+
+static void
+set32(const struct virtio *v, unsigned reg, uint32_t n)
+{
+	*(volatile uint32_t *)(v->cfg[VIRTIO_COMMON] + reg) = n;
+}
+
+static void
+set64(const struct virtio *v, unsigned reg, uint64_t n)
+{
+	set32(v, reg, (uint32_t)n);
+	set32(v, reg + 4, (uint32_t)(n >> 32));
+}
+
+void
+virtio_stop(struct virtio *v, const char *why)
+{
+	warnk("%s: %s; it is not used\n", v->name, why);
+	set8(v, DEVICE_STATUS, 0);
+}
+
+/* Maps what a place describes. NULL, after a message: it is outside of its BAR. */
+static volatile uint8_t *
+map_place(const struct virtio *v, const struct virtio_place *p)
+{
+	uint64_t size;
+	volatile uint8_t *at = pci_map_bar(&v->pci, p->bar, &size);
+
+	if (at == NULL)
+		return NULL;
+	if (p->offset > size || p->length > size - p->offset || p->offset % 4 != 0) {
+		warnk("%s: registers at %#x of BAR %u, which has %lu bytes; it is not used\n",
+		      v->name, p->offset, p->bar, size);
+		return NULL;
+	}
+	return at + p->offset;
+}
+
+static bool
+map_registers(struct virtio *v, struct virtio_caps *caps)
+{
+	uint8_t config[PCI_CONFIG_SIZE];
+
+	for (unsigned i = 0; i < PCI_CONFIG_SIZE; i += 4) {
+		uint32_t word = pci_read(&v->pci, i);
+
+		memcpy(config + i, &word, sizeof(word));
+	}
+	if (!virtio_caps_parse(config, caps)) {
+		warnk("%s: registers of virtio 1.0 are missing; it is not used\n", v->name);
+		return false;
+	}
+	for (unsigned i = VIRTIO_COMMON; i < VIRTIO_CFGS; i++) {
+		v->cfg[i] = map_place(v, &caps->cfg[i]);
+		if (v->cfg[i] == NULL)
+			return false;
+	}
+	v->notify_length = caps->cfg[VIRTIO_NOTIFY].length;
+	v->notify_multiplier = caps->notify_multiplier;
+	return true;
+}
+
+static bool
+negotiate(struct virtio *v, uint64_t wanted)
+{
+	uint64_t offered;
+
+	set8(v, DEVICE_STATUS, 0);
+	for (unsigned i = 0; get8(v, DEVICE_STATUS) != 0; i++)
+		if (i == RESET_SPINS) {
+			warnk("%s: it cannot be reset; it is not used\n", v->name);
+			return false;
+		}
+	set8(v, DEVICE_STATUS, ACKNOWLEDGE | DRIVER);
+	set32(v, DEVICE_FEATURE_SELECT, 0);
+	offered = get32(v, DEVICE_FEATURE);
+	set32(v, DEVICE_FEATURE_SELECT, 1);
+	offered |= (uint64_t)get32(v, DEVICE_FEATURE) << 32;
+	v->features = offered & (wanted | VIRTIO_F_MODERN);
+	set32(v, DRIVER_FEATURE_SELECT, 0);
+	set32(v, DRIVER_FEATURE, (uint32_t)v->features);
+	set32(v, DRIVER_FEATURE_SELECT, 1);
+	set32(v, DRIVER_FEATURE, (uint32_t)(v->features >> 32));
+	set8(v, DEVICE_STATUS, ACKNOWLEDGE | DRIVER | FEATURES_OK);
+	if ((v->features & VIRTIO_F_MODERN) && (get8(v, DEVICE_STATUS) & FEATURES_OK))
+		return true;
+	virtio_stop(v, "it does not accept the driver's features");
+	return false;
+}
+
+/* All interrupts become the first message. */
+static bool
+use_msix(struct virtio *v, const struct virtio_caps *caps)
+{
+	volatile uint32_t *entry;
+	uint64_t address;
+	uint32_t data;
+
+	v->line = caps->msix.found ? arch_pci_msi(&address, &data) : -1;
+	if (v->line < 0)
+		return false;
+	entry = (volatile uint32_t *)map_place(v, &caps->msix);
+	if (entry == NULL)
+		return false;
+	entry[0] = (uint32_t)address;
+	entry[1] = (uint32_t)(address >> 32);
+	entry[2] = data;
+	entry[3] = 0; /* not masked */
+	pci_write(&v->pci, caps->msix_control,
+		  (pci_read(&v->pci, caps->msix_control) & ~MSIX_MASKED) | MSIX_ENABLE);
+	v->msix = true;
+	return true;
+}
+
+bool
+virtio_open(struct virtio *v, unsigned n, const char *name, uint64_t wanted)
+{
+	struct virtio_caps caps;
+
+	memset(v, 0, sizeof(*v));
+	v->name = name;
+	if (!pci_find(VIRTIO_ID(n), &v->pci) || !map_registers(v, &caps) || !negotiate(v, wanted))
+		return false;
+	if (!use_msix(v, &caps))
+		v->line =
+		    arch_pci_intx(v->pci.device, pci_read(&v->pci, PCI_INTERRUPT) >> 8 & 0xff);
+	if (v->line >= 0)
+		return true;
+	virtio_stop(v, "it has no interrupt");
+	return false;
+}
+
+static void
+virtio_line_raised(void *arg)
+{
+	struct virtio *v = arg;
+
+	/* Reading the register lowers the line of a pin (4.1.4.5). */
+	if (!v->msix && v->cfg[VIRTIO_ISR][0] == 0)
+		return;
+	v->interrupt(v->arg);
+}
+
+bool
+virtio_interrupt(struct virtio *v, void (*fn)(void *), void *arg)
+{
+	v->interrupt = fn;
+	v->arg = arg;
+	set16(v, CONFIG_VECTOR, NO_VECTOR);
+	if (irq_register((unsigned)v->line, virtio_line_raised, v, v->name) == 0)
+		return true;
+	virtio_stop(v, "its interrupt is another driver's");
+	return false;
+}
+
+bool
+virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool interrupts)
+{
+	unsigned size;
+
+	memset(r, 0, sizeof(*r));
+	set16(v, QUEUE_SELECT, (uint16_t)i);
+	size = get16(v, QUEUE_SIZE);
+	r->size = size < VIRTIO_RING_MAX ? size : VIRTIO_RING_MAX;
+	if (r->size == 0 || (r->size & (r->size - 1)) != 0) {
+		virtio_stop(v, "a ring's size is not a power of two");
+		return false;
+	}
+	r->desc = page_alloc_zero();
+	r->avail = page_alloc_zero();
+	r->used = page_alloc_zero();
+	if (r->desc == NULL || r->avail == NULL || r->used == NULL) {
+		virtio_stop(v, "no memory for its rings");
+		return false;
+	}
+	set16(v, QUEUE_SIZE, (uint16_t)r->size);
+	if (v->msix)
+		set16(v, QUEUE_VECTOR, interrupts ? 0 : NO_VECTOR);
+	r->avail->flags = !interrupts;
+	set64(v, QUEUE_DESC, virt_to_phys(r->desc));
+	set64(v, QUEUE_DRIVER, virt_to_phys(r->avail));
+	set64(v, QUEUE_DEVICE, virt_to_phys(r->used));
+	v->notify_at[i] = (uint64_t)get16(v, QUEUE_NOTIFY_OFF) * v->notify_multiplier;
+	if (v->notify_at[i] + sizeof(uint16_t) > v->notify_length) {
+		virtio_stop(v, "a ring's notifications are outside of its registers");
+		return false;
+	}
+	set16(v, QUEUE_ENABLE, 1);
+	return true;
+}
+
+void
+virtio_start(struct virtio *v)
+{
+	set8(v, DEVICE_STATUS, get8(v, DEVICE_STATUS) | DRIVER_OK);
+}
+
+void
+virtio_notify(const struct virtio *v, unsigned i)
+{
+	*(volatile uint16_t *)(v->cfg[VIRTIO_NOTIFY] + v->notify_at[i]) = (uint16_t)i;
+}

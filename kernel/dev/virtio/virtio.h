@@ -1,0 +1,50 @@
+/*
+ * virtio.h - devices of virtio on PCI, by the modern transport (Virtio 1.2, 4.1): features, rings,
+ * interrupts.
+ *
+ * Reading order: caps.h, ring.h, transport.c, net.c. Functions: boot, one CPU, but for
+ * virtio_notify().
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/dev/pci.h"
+#include "kernel/dev/virtio/caps.h"
+#include "kernel/dev/virtio/ring.h"
+
+#define VIRTIO_VENDOR   0x1af4u
+#define VIRTIO_ID(n)    ((0x1040u + (n)) << 16 | VIRTIO_VENDOR) /* PCI_ID of device type n */
+#define VIRTIO_RINGS    2                                       /* of a device at most */
+#define VIRTIO_F_MODERN (1ul << 32)
+
+struct virtio {
+	struct pci_function pci;
+	const char *name;                   /* read-only data */
+	volatile uint8_t *cfg[VIRTIO_CFGS]; /* by enum virtio_cfg */
+	uint32_t notify_length, notify_multiplier;
+	uint64_t notify_at[VIRTIO_RINGS]; /* of each ring */
+	uint64_t features;
+	bool msix;
+	int line;
+	void (*interrupt)(void *arg);
+	void *arg;
+};
+
+/*
+ * Finds the first device of type n and begins with it: wanted are the features that the driver
+ * knows, which are accepted if offered. False: there is none, or it is not used, after a message.
+ */
+bool virtio_open(struct virtio *v, unsigned n, const char *name, uint64_t wanted);
+/* Calls fn(arg) in interrupt context. Before the rings. False, after a message: it cannot be. */
+bool virtio_interrupt(struct virtio *v, void (*fn)(void *), void *arg);
+/* Makes ring i, without buffers. interrupts: it has the device's. False, after a message. */
+bool virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool interrupts);
+/* From now on the device may use its rings. */
+void virtio_start(struct virtio *v);
+/* It is not used: resets it. */
+void virtio_stop(struct virtio *v, const char *why);
+/* Tells the device of new buffers in ring i. Any context; the ring's lock. */
+void virtio_notify(const struct virtio *v, unsigned i);
