@@ -69,8 +69,6 @@ _Static_assert(sizeof(struct tcp_info) == 104, "Linux's struct tcp_info of 2.6")
 #define SIOCGIFINDEX   0x8933
 #define SIOCGIFTXQLEN  0x8942
 #define SIOCGIFMAP     0x8970
-#define FIONREAD       0x541b
-#define TIOCOUTQ       0x5411
 
 #define IFNAMSIZ 16
 

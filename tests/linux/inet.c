@@ -62,9 +62,8 @@ inet_error(int s)
 	return getsockopt(s, SOL_SOCKET, SO_ERROR, &error, &len) == 0 ? error : -1;
 }
 
-/* Two ends of a connection; the first one connected. */
-static bool
-connected(int end[2])
+bool
+inet_connected(int end[2])
 {
 	struct sockaddr_in name;
 	int l = inet_bound(SOCK_STREAM, 1, &name);
@@ -151,7 +150,7 @@ static bool
 half_closed(void)
 {
 	int end[2] = {-1, -1};
-	bool good = connected(end);
+	bool good = inet_connected(end);
 
 	signal(SIGPIPE, SIG_IGN);
 	good = good && write(end[0], "last", 4) == 4 && shutdown(end[0], SHUT_WR) == 0 &&
@@ -172,7 +171,7 @@ write_after_shutdown(void *arg)
 {
 	int end[2] = {-1, -1};
 
-	return !connected(end) || shutdown(end[0], SHUT_WR) != 0 || write(end[0], "x", 1) != 0;
+	return !inet_connected(end) || shutdown(end[0], SHUT_WR) != 0 || write(end[0], "x", 1) != 0;
 }
 
 static bool
@@ -180,14 +179,14 @@ reset_by_peer(void)
 {
 	struct linger none = {1, 0};
 	int end[2] = {-1, -1};
-	bool good = connected(end) &&
+	bool good = inet_connected(end) &&
 		    setsockopt(end[0], SOL_SOCKET, SO_LINGER, &none, sizeof(none)) == 0 &&
 		    close(end[0]) == 0 && inet_polled(end[1], 5000) == (ALL | POLLERR | POLLHUP) &&
 		    FAILS(read(end[1], piece, 1), ECONNRESET) && read(end[1], piece, 1) == 0 &&
 		    FAILS(send(end[1], "x", 1, MSG_NOSIGNAL), EPIPE) && close(end[1]) == 0;
 
 	/* Who closes and has not read all resets, too. */
-	good = good && connected(end) && write(end[1], "unread", 6) == 6 &&
+	good = good && inet_connected(end) && write(end[1], "unread", 6) == 6 &&
 	       inet_polled(end[0], 5000) == (POLLIN | POLLOUT) && close(end[0]) == 0 &&
 	       (inet_polled(end[1], 5000) & POLLERR) && inet_error(end[1]) == ECONNRESET;
 	return close(end[1]) == 0 && good;
@@ -236,7 +235,7 @@ static bool
 flow_control(void)
 {
 	int end[2] = {-1, -1};
-	bool good = connected(end);
+	bool good = inet_connected(end);
 	size_t n = good ? fill(end[0]) : 0;
 
 	good = n > 30000 && inet_polled(end[0], 0) == 0 && drain(end[1], 0, n) &&
@@ -248,7 +247,7 @@ static bool
 much_data(void)
 {
 	int end[2] = {-1, -1};
-	bool good = connected(end);
+	bool good = inet_connected(end);
 	pid_t pid = good ? fork() : -1;
 
 	if (pid == 0) {
@@ -309,7 +308,7 @@ times_out(void)
 	struct timeval t = {0, 20000};
 	struct sockaddr_in name;
 	int l = inet_bound(SOCK_STREAM, 1, &name), end[2] = {-1, -1};
-	bool good = connected(end) &&
+	bool good = inet_connected(end) &&
 		    setsockopt(end[0], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) == 0 &&
 		    setsockopt(end[0], SOL_SOCKET, SO_SNDTIMEO, &t, sizeof(t)) == 0 &&
 		    setsockopt(l, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) == 0;
@@ -324,7 +323,7 @@ static bool
 edges(void)
 {
 	int set = epoll_create1(0), end[2] = {-1, -1};
-	bool good = connected(end) && watch(set, EPOLL_CTL_ADD, end[1],
+	bool good = inet_connected(end) && watch(set, EPOLL_CTL_ADD, end[1],
 					    EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, 1) == 0;
 	size_t n;
 
@@ -344,7 +343,7 @@ options(void)
 	int end[2], value = 0, nodelay = 1, idle = 77;
 	struct tcp_info info = {0};
 	socklen_t len = sizeof(value), info_len = sizeof(info);
-	bool good = connected(end) &&
+	bool good = inet_connected(end) &&
 		    getsockopt(end[0], IPPROTO_TCP, TCP_NODELAY, &value, &len) == 0 && value == 0 &&
 		    setsockopt(end[0], IPPROTO_TCP, TCP_NODELAY, &nodelay, sizeof(nodelay)) == 0 &&
 		    getsockopt(end[0], IPPROTO_TCP, TCP_NODELAY, &value, &len) == 0 && value == 1;
@@ -369,7 +368,7 @@ static bool
 corked(void)
 {
 	int end[2], yes = 1, no = 0;
-	bool good = connected(end) && setsockopt(end[0], IPPROTO_TCP, TCP_CORK, &yes, 4) == 0 &&
+	bool good = inet_connected(end) && setsockopt(end[0], IPPROTO_TCP, TCP_CORK, &yes, 4) == 0 &&
 		    write(end[0], "head", 4) == 4 && inet_polled(end[1], 0) == POLLOUT &&
 		    setsockopt(end[0], IPPROTO_TCP, TCP_CORK, &no, 4) == 0 &&
 		    inet_polled(end[1], 5000) == (POLLIN | POLLOUT) && read(end[1], piece, 9) == 4;
@@ -382,7 +381,7 @@ from_files(void)
 {
 	int end[2], p[2], fd = open("/tmp/linux_inet", O_RDWR | O_CREAT | O_TRUNC, 0600);
 	off_t off = 100;
-	bool good = connected(end) && pipe(p) == 0;
+	bool good = inet_connected(end) && pipe(p) == 0;
 
 	for (size_t i = 0; i < 30000; i++)
 		piece[i % PIECE] = byte_of(i),
@@ -424,7 +423,7 @@ interrupted(void)
 {
 	struct sockaddr_in name;
 	int l = inet_bound(SOCK_STREAM, 1, &name), end[2] = {-1, -1};
-	bool good = l >= 0 && connected(end);
+	bool good = l >= 0 && inet_connected(end);
 
 	on_alarm(0);
 	send_alarms(true);

@@ -159,7 +159,11 @@ int inet_bound(int type, int backlog, struct sockaddr_in *name);
 short inet_polled(int fd, int ms);
 /* SO_ERROR. */
 int inet_error(int s);
+/* Two ends of a connection; the first one connected. */
+bool inet_connected(int end[2]);
 
+/* streams.c: the same on Linux. */
+void test_streams(void);
 /* datagrams.c: the same on Linux. */
 void test_datagrams(void);
 

@@ -95,7 +95,7 @@ static const struct {
 	     {"ptrace", test_ptrace},       {"ptys", test_ptys},       {"proc", test_proc},
 	     {"queue", test_queue},         {"caps", test_caps},       {"vdso", test_vdso},
 	     {"misc", test_misc},           {"sockets", test_sockets}, {"inet", test_inet},
-	     {"datagrams", test_datagrams}, {"floods", test_floods}};
+	     {"datagrams", test_datagrams}, {"floods", test_floods},   {"streams", test_streams}};
 
 int
 main(int argc, char *argv[])
@@ -176,6 +176,7 @@ main(int argc, char *argv[])
 	test_files();
 	test_links();
 	test_inet();
+	test_streams();
 	test_datagrams();
 	test_events();
 	test_moves();

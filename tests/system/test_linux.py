@@ -64,7 +64,7 @@ def maps():
 def as_on_the_host():
     if ARCH != platform.machine():
         raise Skipped("a program of the other port does not run on this host")
-    for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso", "misc", "sockets", "inet", "datagrams"):
+    for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso", "misc", "sockets", "inet", "streams", "datagrams"):
         for out in (subprocess.run([BUILD / "linux_test", word], capture_output=True, text=True, timeout=DEADLINE_S, check=True).stdout,
                     boot(f"linux_test {word}\n", smp=4, options=FILE).expect().out):
             found = re.findall(r"^((?:not )?ok) \d+ - ", out, re.M)

@@ -29,6 +29,7 @@
 #define SLOW_TICKS (1000 / TCP_TMR_INTERVAL) /* of a second, for ARP and fragments */
 #define HEARD_NS   (2 * IP_REASS_MAXAGE * 1000000000ul)
 #define CLOSED_MAX 256 /* connections in the state TIME_WAIT; the oldest ones are forgotten */
+#define CLOSED_FOR (10000 / TCP_SLOW_INTERVAL) /* and each after 10 seconds, in slow ticks */
 
 static struct mutex inet_mutex = MUTEX_INIT("inet");
 
@@ -82,14 +83,27 @@ forget_closed(void)
 
 	for (unsigned n = 0; pcb != NULL; n++, pcb = next) {
 		next = pcb->next;
-		if (n >= CLOSED_MAX)
+		if (n >= CLOSED_MAX || tcp_ticks - pcb->tmr > CLOSED_FOR)
 			tcp_abort(pcb);
 	}
+}
+
+/*
+ * Ends the probing of windows by connections whose probe was taken: lwIP 2.1.3 goes on, and its
+ * tcp_slowtmr() asserts that there is something to send.
+ */
+static void
+stop_probing(void)
+{
+	for (struct tcp_pcb *pcb = tcp_active_pcbs; pcb != NULL; pcb = pcb->next)
+		if (pcb->unsent == NULL || pcb->unacked != NULL)
+			pcb->persist_backoff = 0;
 }
 
 static void
 inet_tick(void)
 {
+	stop_probing();
 	tcp_tmr();
 	forget_closed();
 	if (++ticks % SLOW_TICKS == 0) {

@@ -1,8 +1,9 @@
 /*
  * core.h - the lock of the network, under which all of lwIP runs, and its errors.
  *
- * Unless said otherwise, all functions: thread context, may sleep. Who holds the lock may take no
- * other mutex than those of the heap and of poll_notify(); no program's memory is copied under it.
+ * Unless said otherwise, all functions: thread context, may sleep. Who holds the lock may take the
+ * mutex of a socket (struct socket), and else none but those of the heap and of poll_notify(). No
+ * program's memory is copied under it.
  */
 #pragma once
 

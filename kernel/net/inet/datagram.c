@@ -9,6 +9,7 @@
 #include <lwip/udp.h>
 
 #include "kernel/abi/errno.h"
+#include "kernel/abi/ioctl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/fs/uio.h"
 #include "kernel/lib/string.h"
@@ -43,6 +44,14 @@ is_ping(const struct inet_socket *s)
 
 /* ---- what arrives ---- */
 
+/* Is there room for a packet of n bytes? */
+static bool
+has_room(const struct inet_socket *s, uint32_t n)
+{
+	return !s->dgram.shut_read &&
+	       s->dgram.held + n + PACKET_OVERHEAD + sizeof(struct packet) <= s->so.rcvbuf;
+}
+
 /* Takes p, or drops it: there is no room. */
 static void
 enqueue(struct inet_socket *s, struct pbuf *p, const ip_addr_t *ip, uint16_t port)
@@ -50,7 +59,7 @@ enqueue(struct inet_socket *s, struct pbuf *p, const ip_addr_t *ip, uint16_t por
 	uint32_t held = p->tot_len + PACKET_OVERHEAD + (uint32_t)sizeof(struct packet);
 	struct packet *k = NULL;
 
-	if (!s->dgram.shut_read && s->dgram.held + held <= s->so.rcvbuf && inet_charge(s, held)) {
+	if (has_room(s, p->tot_len) && inet_charge(s, held)) {
 		k = kmalloc(sizeof(*k));
 		if (k == NULL)
 			inet_release(s, held);
@@ -80,15 +89,15 @@ udp_arrived(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *ip,
 	enqueue(arg, p, ip, port);
 }
 
-/* Is it an answer to what the socket has sent? Then its header of IP goes. */
+/* Is it an answer to what the socket has sent? */
 static bool
-ping_wants(const struct inet_socket *s, struct pbuf *p)
+ping_wants(const struct inet_socket *s, const struct pbuf *p)
 {
-	uint16_t hlen = IPH_HL_BYTES((struct ip_hdr *)p->payload);
-	const struct icmp_echo_hdr *echo = (void *)((char *)p->payload + hlen);
+	uint16_t hlen = IPH_HL_BYTES((const struct ip_hdr *)p->payload);
+	const struct icmp_echo_hdr *echo = (const void *)((const char *)p->payload + hlen);
 
 	return p->len >= hlen + sizeof(*echo) && echo->type == ICMP_ER &&
-	       echo->id == s->dgram.ping_id && pbuf_remove_header(p, hlen) == 0;
+	       echo->id == s->dgram.ping_id;
 }
 
 /* Each raw socket gets a copy, and so does the rest of lwIP. */
@@ -96,14 +105,16 @@ static u8_t
 raw_arrived(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *ip)
 {
 	struct inet_socket *s = arg;
-	struct pbuf *copy = pbuf_clone(PBUF_RAW, PBUF_RAM, p);
+	struct pbuf *copy;
 
+	if (!has_room(s, p->tot_len) || (is_ping(s) && !ping_wants(s, p)))
+		return 0;
+	copy = pbuf_clone(PBUF_RAW, PBUF_RAM, p);
 	if (copy == NULL)
 		return 0;
-	if (is_ping(s) && !ping_wants(s, copy))
-		pbuf_free(copy);
-	else
-		enqueue(s, copy, ip, is_ping(s) ? lwip_ntohs(s->dgram.ping_id) : 0);
+	if (is_ping(s)) /* its header of IP goes */
+		pbuf_remove_header(copy, IPH_HL_BYTES((const struct ip_hdr *)copy->payload));
+	enqueue(s, copy, ip, is_ping(s) ? lwip_ntohs(s->dgram.ping_id) : 0);
 	return 0;
 }
 
@@ -233,10 +244,20 @@ inet_datagram_bind(struct socket *so, const struct socket_name *name)
 	return error;
 }
 
+/* Gives up the source that connect() has chosen. */
+static void
+forget_source(struct inet_socket *s)
+{
+	if (s->dgram.sourced)
+		ip_addr_set_any(false, &s->dgram.udp->local_ip);
+	s->dgram.sourced = false;
+}
+
 static void
 datagram_disconnect(struct inet_socket *s)
 {
 	s->dgram.connected = false;
+	forget_source(s);
 	if (is_udp(s))
 		udp_disconnect(s->dgram.udp);
 	else
@@ -259,8 +280,11 @@ datagram_connect_locked(struct inet_socket *s, ip_addr_t ip, uint16_t port)
 	if (error != 0)
 		return error;
 	s->dgram.connected = true;
-	if (is_udp(s) && ip_addr_isany(&s->dgram.udp->local_ip))
+	forget_source(s);
+	if (is_udp(s) && ip_addr_isany(&s->dgram.udp->local_ip)) {
 		ip_addr_copy(s->dgram.udp->local_ip, source);
+		s->dgram.sourced = true;
+	}
 	return 0;
 }
 
@@ -370,12 +394,11 @@ inet_datagram_send(struct socket *so, struct socket_message *m)
 	if (p == NULL)
 		return -ENOBUFS;
 	error = uio_take(m->uio, p->payload, n);
-	if (error == 0) {
-		inet_lock();
+	inet_lock();
+	if (error == 0)
 		error = datagram_send_locked(s, p, to ? &ip : NULL, port);
-		inet_unlock();
-	}
-	pbuf_free(p);
+	pbuf_free(p); /* with the lock: ARP may have it in its queue */
+	inet_unlock();
 	return error == 0 ? (int64_t)n : error;
 }
 

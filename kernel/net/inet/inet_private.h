@@ -5,8 +5,7 @@
  * Out: lwIP's raw interface (tcp_write(), udp_sendto() …).
  *
  * To read, in order: core.c, the lock; family.c; tcp.c and tcp_data.c, streams; datagram.c, UDP and
- * raw IP; option.c; interface.c and report.c, what
- * ifconfig, route and netstat do and read.
+ * raw IP; option.c; interface.c and report.c, what ifconfig, route and netstat do and read.
  *
  * Locking: all of a struct inet_socket but its struct socket is guarded by the lock of core.h. The
  * callbacks of lwIP run with it.
@@ -40,12 +39,15 @@ struct inet_tcp {
 	struct list queue; /* listening: connections that wait for accept() */
 	struct list link;  /* in that queue */
 	struct sockaddr_in local, peer;
+	bool bound; /* to a port of its user's choice: `local` stays after a connection */
 	bool listening, connecting, connected;
-	bool untold; /* connect() did not wait, and nobody has asked yet what became of it */
-	bool eof;    /* the peer sends no more, or the connection has failed */
+	bool reading; /* somebody copies from `in`, without the lock */
+	bool untold;  /* connect() did not wait, and nobody has asked yet what became of it */
+	bool eof;     /* the peer sends no more, or the connection has failed */
 	bool shut_read, shut_write;
 	bool answers; /* it has sent something since the last bytes arrived */
 	bool cork, nodelay;
+	uint8_t ttl, tos;                              /* of its pcbs; ttl 0: the default */
 	uint32_t keep_idle, keep_interval, keep_count; /* seconds; 0: the default */
 };
 
@@ -60,6 +62,7 @@ struct inet_datagram {
 	uint32_t held;       /* memory of `packets` */
 	uint16_t ping_id;    /* SOCK_DGRAM of IPPROTO_ICMP: network order; 0: none yet */
 	bool connected, shut_read, shut_write;
+	bool sourced; /* connect() has chosen its own address */
 };
 
 struct inet_socket {
@@ -107,6 +110,8 @@ err_t inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t er
 err_t inet_tcp_sent(void *arg, struct tcp_pcb *pcb, uint16_t len);
 void inet_tcp_discard(struct inet_socket *s); /* what was not read */
 bool inet_tcp_writable(const struct inet_socket *s);
+/* Waits until nobody copies from `in`. 0 or -EINTR. Lock held. */
+int inet_tcp_readers_end(struct inet_socket *s);
 int64_t inet_tcp_send(struct socket *so, struct socket_message *m);
 int64_t inet_tcp_receive(struct socket *so, struct socket_message *m);
 

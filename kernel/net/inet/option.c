@@ -8,6 +8,7 @@
 #include <lwip/udp.h>
 
 #include "kernel/abi/errno.h"
+#include "kernel/abi/poll.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/net/inet/inet_private.h"
 
@@ -43,7 +44,11 @@ inet_tcp_apply(struct inet_socket *s)
 	struct tcp_pcb *pcb = s->tcp.pcb;
 
 	apply_common(s);
-	if (pcb == NULL || s->tcp.listening)
+	if (pcb == NULL)
+		return;
+	pcb->ttl = s->tcp.ttl != 0 ? s->tcp.ttl : IP_DEFAULT_TTL;
+	pcb->tos = s->tcp.tos;
+	if (s->tcp.listening)
 		return;
 	if (s->tcp.nodelay)
 		tcp_nagle_disable(pcb);
@@ -62,6 +67,8 @@ inet_option_changed(struct socket *so, int name)
 {
 	inet_lock();
 	apply_common(inet_of(so));
+	if (name == SO_SNDBUF)
+		inet_changed(inet_of(so), POLLOUT);
 	inet_unlock();
 }
 
@@ -101,19 +108,18 @@ set_tcp(struct inet_socket *s, int name, int32_t value)
 static int
 set_ip(struct inet_socket *s, int name, int32_t value)
 {
-	struct ip_pcb *pcb = common_pcb(s);
+	bool stream = s->so.type == SOCK_STREAM;
 
 	switch (name) {
 	case IP_TTL:
 		if (value != -1 && (value < 1 || value > 255))
 			return -EINVAL;
-		if (pcb != NULL)
-			pcb->ttl = value == -1 ? IP_DEFAULT_TTL : (uint8_t)value;
-		return 0;
+		value = value == -1 ? IP_DEFAULT_TTL : value;
+		*(stream ? &s->tcp.ttl : &s->dgram.udp->ttl) = (uint8_t)value;
+		break;
 	case IP_TOS:
-		if (pcb != NULL)
-			pcb->tos = (uint8_t)value;
-		return 0;
+		*(stream ? &s->tcp.tos : &s->dgram.udp->tos) = (uint8_t)value;
+		break;
 	case IP_HDRINCL:
 		if (s->so.type != SOCK_RAW)
 			return -ENOPROTOOPT;
@@ -125,6 +131,9 @@ set_ip(struct inet_socket *s, int name, int32_t value)
 	default:
 		return -ENOPROTOOPT;
 	}
+	if (stream)
+		inet_tcp_apply(s);
+	return 0;
 }
 
 int
@@ -218,14 +227,16 @@ get_tcp(struct inet_socket *s, int name, int32_t *value)
 static int
 get_ip(struct inet_socket *s, int name, int32_t *value)
 {
-	const struct ip_pcb *pcb = common_pcb(s);
+	bool stream = s->so.type == SOCK_STREAM;
 
 	switch (name) {
 	case IP_TTL:
-		*value = pcb != NULL ? pcb->ttl : IP_DEFAULT_TTL;
+		*value = !stream           ? s->dgram.udp->ttl
+			 : s->tcp.ttl != 0 ? s->tcp.ttl
+					   : IP_DEFAULT_TTL;
 		return 0;
 	case IP_TOS:
-		*value = pcb != NULL ? pcb->tos : 0;
+		*value = stream ? s->tcp.tos : s->dgram.udp->tos;
 		return 0;
 	case IP_HDRINCL:
 		if (s->so.type != SOCK_RAW)

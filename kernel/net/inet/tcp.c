@@ -7,6 +7,7 @@
 #include <lwip/priv/tcp_priv.h>
 
 #include "kernel/abi/errno.h"
+#include "kernel/abi/ioctl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
@@ -32,6 +33,14 @@ pcb_gone(u8_t id, void *arg)
 	socket_unref(&s->so);
 }
 
+/* A connection is no more: an address that its user did not choose goes with it. */
+static void
+forget_local(struct inet_socket *s)
+{
+	if (!s->tcp.bound)
+		memset(&s->tcp.local, 0, sizeof(s->tcp.local));
+}
+
 /* The connection was reset, or its peer does not answer. */
 static void
 tcp_failed(void *arg, err_t err)
@@ -46,6 +55,8 @@ tcp_failed(void *arg, err_t err)
 	CTR2(KTR_NET, "tcp failed: socket %p error %d", &s->so, error);
 	if (error != 0)
 		socket_set_error(&s->so, error);
+	if (s->tcp.connecting)
+		forget_local(s);
 	s->tcp.connecting = false;
 	s->tcp.eof = s->tcp.shut_write = true;
 	inet_changed(s, POLLIN | POLLOUT);
@@ -110,6 +121,8 @@ tcp_arrived(void *arg, struct tcp_pcb *pcb, err_t err)
 	new->tcp.keep_idle = s->tcp.keep_idle;
 	new->tcp.keep_interval = s->tcp.keep_interval;
 	new->tcp.keep_count = s->tcp.keep_count;
+	new->tcp.ttl = s->tcp.ttl;
+	new->tcp.tos = s->tcp.tos;
 	pcb_attach(new, pcb);
 	tcp_begin(new, pcb);
 	tcp_backlog_delayed(pcb);
@@ -120,11 +133,23 @@ tcp_arrived(void *arg, struct tcp_pcb *pcb, err_t err)
 
 /* ---- operations ---- */
 
-/* A pcb for a socket that has none. 0, -ENOBUFS. */
+/* Ends the connection at once, and its peer is told. */
+static void
+tcp_cut(struct inet_socket *s)
+{
+	struct tcp_pcb *pcb = s->tcp.pcb;
+
+	tcp_err(pcb, NULL);
+	tcp_abort(pcb);
+}
+
+/* A pcb for a socket that has none, with the address to which it is bound. 0 or -errno. */
 static int
 pcb_make(struct inet_socket *s)
 {
 	struct tcp_pcb *pcb;
+	ip_addr_t ip;
+	int error = 0;
 
 	if (s->tcp.pcb != NULL)
 		return 0;
@@ -137,17 +162,12 @@ pcb_make(struct inet_socket *s)
 	}
 	s->tcp.eof = s->tcp.shut_read = s->tcp.shut_write = s->tcp.connected = false;
 	pcb_attach(s, pcb);
-	return 0;
-}
-
-/* Ends the connection at once, and its peer is told. */
-static void
-tcp_cut(struct inet_socket *s)
-{
-	struct tcp_pcb *pcb = s->tcp.pcb;
-
-	tcp_err(pcb, NULL);
-	tcp_abort(pcb);
+	ip_addr_set_ip4_u32_val(ip, s->tcp.local.sin_addr);
+	if (s->tcp.bound)
+		error = inet_errno(tcp_bind(pcb, &ip, lwip_ntohs(s->tcp.local.sin_port)));
+	if (error != 0)
+		tcp_cut(s);
+	return error;
 }
 
 /* Does another socket wait for connections there? SO_REUSEADDR does not allow that. */
@@ -191,6 +211,8 @@ inet_tcp_bind(struct socket *so, const struct socket_name *name)
 		return error;
 	inet_lock();
 	error = tcp_bind_locked(inet_of(so), &ip, port);
+	if (error == 0 && port != 0)
+		inet_of(so)->tcp.bound = true;
 	inet_unlock();
 	return error;
 }
@@ -209,7 +231,7 @@ tcp_listen_locked(struct inet_socket *s, int backlog)
 	}
 	if (s->tcp.connecting || s->tcp.connected)
 		return -EINVAL;
-	error = s->tcp.local.sin_port == 0 ? tcp_bind_locked(s, IP4_ADDR_ANY, 0) : 0;
+	error = s->tcp.local.sin_port != 0 ? pcb_make(s) : tcp_bind_locked(s, IP4_ADDR_ANY, 0);
 	if (error != 0)
 		return error;
 	/* The listening pcb is another one. */
@@ -268,7 +290,7 @@ tcp_disconnect(struct inet_socket *s)
 		tcp_cut(s);
 	inet_tcp_discard(s);
 	s->tcp.connecting = s->tcp.connected = s->tcp.untold = false;
-	memset(&s->tcp.local, 0, sizeof(s->tcp.local));
+	forget_local(s);
 	return 0;
 }
 
@@ -316,9 +338,10 @@ inet_tcp_connect(struct socket *so, const struct socket_name *name, bool nowait)
 	int error;
 
 	inet_lock();
-	if (name->len >= sizeof(name->family) && name->family == AF_UNSPEC) {
+	error = inet_tcp_readers_end(s);
+	if (error == 0 && name->len >= sizeof(name->family) && name->family == AF_UNSPEC) {
 		error = tcp_disconnect(s);
-	} else {
+	} else if (error == 0) {
 		error = inet_name_parse(name, &ip, &port);
 		if (error == 0)
 			error = tcp_connect_locked(s, &ip, port, nowait);
@@ -399,7 +422,7 @@ inet_tcp_shutdown(struct socket *so, int how)
 	inet_lock();
 	if (s->tcp.listening && how != SHUT_WR) {
 		listen_end(s);
-		memset(&s->tcp.local, 0, sizeof(s->tcp.local));
+		forget_local(s);
 	} else if (!s->tcp.connected) {
 		error = -ENOTCONN;
 	} else {

@@ -10,6 +10,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/net/inet/inet_private.h"
+#include "kernel/proc/proc.h"
 
 #define HELD_MAX   (4 * TCP_WND) /* memory of what was not read: many small segments take more */
 #define FEW        256           /* bytes that need no heap */
@@ -27,6 +28,12 @@ inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
 		inet_changed(s, POLLIN);
 		return ERR_OK;
 	}
+	/*
+	 * lwIP answers each acknowledgement while its window is 0: two ends whose windows are both
+	 * 0 would never stop. So the last byte of it stays, though the peer is not told.
+	 */
+	if (pcb->rcv_wnd == 0)
+		pcb->rcv_wnd = 1;
 	if (s->tcp.shut_read) {
 		tcp_recved(pcb, p->tot_len);
 		pbuf_free(p);
@@ -114,68 +121,65 @@ inet_tcp_discard(struct inet_socket *s)
 	s->tcp.unread = 0;
 }
 
-/* Takes buffers with up to n bytes, or some more, out of what waits. */
-static struct pbuf *
-take_buffers(struct inet_socket *s, size_t n)
-{
-	struct pbuf *first = s->tcp.in, *last = first;
-	size_t taken = last->len;
-
-	for (; taken < n && last->next != NULL; taken += last->len)
-		last = last->next;
-	s->tcp.in = last->next;
-	last->next = NULL;
-	s->tcp.unread -= (uint32_t)taken;
-	return first;
-}
-
-/* What was not read of them is again the first that waits. */
+/* Drops n bytes, which were read, and lets the peer send as many. */
 static void
-put_back(struct inet_socket *s, struct pbuf *rest)
+drop_read(struct inet_socket *s, uint32_t n)
 {
-	struct pbuf *last = rest;
+	uint32_t buffers = 0, left = n;
 
-	for (s->tcp.unread += rest->len; last->next != NULL; s->tcp.unread += last->len)
-		last = last->next;
-	last->next = s->tcp.in;
-	if (s->tcp.in == NULL)
-		s->tcp.in_last = last;
-	s->tcp.in = rest;
+	while (left > 0) {
+		struct pbuf *p = s->tcp.in;
+		uint16_t part = left < p->len ? (uint16_t)left : p->len;
+
+		p->payload = (char *)p->payload + part;
+		p->len = (uint16_t)(p->len - part);
+		left -= part;
+		if (p->len > 0)
+			break;
+		free_first(&s->tcp.in);
+		buffers++;
+	}
+	s->tcp.unread -= n;
+	unhold(s, n, buffers);
+	for (left = n; left > 0 && s->tcp.pcb != NULL; left -= left < TCP_WND ? left : TCP_WND)
+		tcp_recved(s->tcp.pcb, (uint16_t)(left < TCP_WND ? left : TCP_WND));
 }
 
 /*
- * Copies what is there to the reader, without the lock: its memory may have to be made first. 0 or
- * -EFAULT.
+ * Copies what is there to the reader, without the lock: its memory may have to be made first. While
+ * it is `reading`, others only append to `in`. 0 or -EFAULT.
  */
 static int
 tcp_take(struct inet_socket *s, struct uio *u)
 {
-	struct pbuf *list = take_buffers(s, u->resid), *p;
-	uint32_t buffers = 0, bytes = 0;
+	uint32_t unread = s->tcp.unread, bytes = 0;
+	const struct pbuf *p = s->tcp.in;
 	int error = 0;
 
+	s->tcp.reading = true;
 	inet_unlock();
-	for (p = list; p != NULL && error == 0 && u->resid > 0;) {
-		size_t before = u->resid, n;
+	while (error == 0 && u->resid > 0 && bytes < unread) {
+		size_t before = u->resid;
 
 		error = uio_put(u, p->payload, p->len < before ? p->len : before);
-		n = before - u->resid;
-		p->payload = (char *)p->payload + n;
-		p->len = (uint16_t)(p->len - n);
-		bytes += (uint32_t)n;
-		if (p->len > 0)
-			break;
-		buffers++;
-		p = p->next;
+		bytes += (uint32_t)(before - u->resid);
+		if (bytes < unread)
+			p = p->next;
 	}
 	inet_lock();
-	while (list != p)
-		free_first(&list);
-	if (p != NULL)
-		put_back(s, p);
-	unhold(s, bytes, buffers);
-	if (s->tcp.pcb != NULL)
-		tcp_recved(s->tcp.pcb, (uint16_t)bytes);
+	s->tcp.reading = false;
+	drop_read(s, bytes);
+	inet_changed(s, s->tcp.unread > 0 ? POLLIN : 0);
+	return error;
+}
+
+int
+inet_tcp_readers_end(struct inet_socket *s)
+{
+	int error = 0;
+
+	while (s->tcp.reading && error == 0)
+		error = inet_wait(&s->changed, "tcpread", DEADLINE_NEVER);
 	return error;
 }
 
@@ -208,7 +212,13 @@ await_data(struct inet_socket *s, bool nowait, uint64_t deadline)
 {
 	int error;
 
-	while (s->tcp.unread == 0) {
+	while (s->tcp.unread == 0 || s->tcp.reading) {
+		if (s->tcp.reading) {
+			error = inet_tcp_readers_end(s);
+			if (error != 0)
+				return error;
+			continue;
+		}
 		error = socket_take_error(&s->so);
 		if (error != 0)
 			return error;
@@ -241,14 +251,17 @@ inet_tcp_receive(struct socket *so, struct socket_message *m)
 	inet_lock();
 	do {
 		r = await_data(s, m->nowait, deadline);
-		if (r > 0)
-			r = (peek ? tcp_peek : tcp_take)(s, m->uio) < 0 ? -EFAULT : 1;
+		if (r > 0) {
+			int error = (peek ? tcp_peek : tcp_take)(s, m->uio);
+
+			r = error != 0 ? error : r;
+		}
 	} while (r > 0 && (m->flags & MSG_WAITALL) && !peek && m->uio->resid > 0);
 	inet_unlock();
 	return start != m->uio->resid ? (int64_t)(start - m->uio->resid) : r < 0 ? r : 0;
 }
 
-/* Waits for room. 0 or -errno. */
+/* Waits for room. 0 or -errno; the socket's error stays. */
 static int
 await_room(struct inet_socket *s, bool nowait, uint64_t deadline)
 {
@@ -256,9 +269,9 @@ await_room(struct inet_socket *s, bool nowait, uint64_t deadline)
 	int error;
 
 	for (;;) {
-		error = socket_take_error(&s->so);
+		error = __atomic_load_n(&s->so.error, __ATOMIC_RELAXED);
 		if (error != 0)
-			return error;
+			return -error;
 		if (s->tcp.shut_write || (!s->tcp.connecting && s->tcp.pcb == NULL) ||
 		    (!s->tcp.connecting && !s->tcp.connected))
 			return -EPIPE;
@@ -341,10 +354,12 @@ inet_tcp_send(struct socket *so, struct socket_message *m)
 		if (r == 0)
 			r = send_piece(s, m, piece, (uint32_t)n, deadline);
 		done += r > 0 ? (size_t)r : 0;
-		if (r >= 0 && (size_t)r < n)
+		if (r >= 0 && ((size_t)r < n || proc_signal_pending()))
 			break; /* what is left of the piece does not fit */
 	}
 	if (piece != few)
 		kfree(piece);
+	if (done == 0 && r < 0)
+		socket_take_error(so); /* it is told now */
 	return done > 0 ? (int64_t)done : r;
 }

@@ -65,7 +65,6 @@
 #define TCP_OOSEQ_MAX_PBUFS       64
 #define TCP_LISTEN_BACKLOG        1
 #define LWIP_HOOK_TCP_ISN(...)    inet_random()
-#define TCP_MSL                   5000 /* ms: a connection that was closed is known for twice as long */
 #define LWIP_TCP_KEEPALIVE        1
 #define LWIP_TCP_PCB_NUM_EXT_ARGS 1
 

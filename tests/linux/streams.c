@@ -1,0 +1,219 @@
+/* streams.c - streams of AF_INET at their limits: windows, threads, failed connections. It does the
+ * same on Linux. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define WINDOW  61440 /* of Kestrel's streams */
+#define AMOUNT  (1u << 20)
+#define READERS 4
+
+static char bytes[WINDOW];
+
+/* A connection that is refused, from a socket that is bound to a port, or not. */
+static int
+refused(bool bind_it, struct sockaddr_in *name)
+{
+	struct sockaddr_in closed;
+	int l = inet_bound(SOCK_STREAM, 1, &closed), s = socket(AF_INET, SOCK_STREAM, 0);
+	int free = inet_bound(SOCK_STREAM, -1, name);
+
+	if (l < 0 || close(l) != 0 || free < 0 || close(free) != 0 ||
+	    (bind_it && bind(s, (void *)name, sizeof(*name)) != 0) ||
+	    !FAILS(connect(s, (void *)&closed, sizeof(closed)), ECONNREFUSED))
+		return -1;
+	return s;
+}
+
+static bool
+listens_after_refusal(void)
+{
+	struct sockaddr_in name, now;
+	socklen_t len = sizeof(now);
+	int s = refused(false, &name);
+	bool good = s >= 0 && listen(s, 1) == 0 && close(s) == 0;
+
+	s = refused(false, &name);
+	name = inet_local(0);
+	good = good && s >= 0 && bind(s, (void *)&name, sizeof(name)) == 0 && close(s) == 0;
+	s = refused(true, &name);
+	return good && s >= 0 && listen(s, 1) == 0 && getsockname(s, (void *)&now, &len) == 0 &&
+	       now.sin_port == name.sin_port && close(s) == 0;
+}
+
+/* How much can be read, when all has been read. */
+static size_t
+drain(int s, size_t expected)
+{
+	size_t n = 0;
+	ssize_t r;
+
+	while (n < expected && inet_polled(s, 20000) & POLLIN &&
+	       (r = recv(s, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+		n += (size_t)r;
+	return n;
+}
+
+/* A window that is full, and is probed with a byte that then fits. */
+static bool
+windows_are_probed(void)
+{
+	int end[2];
+	bool good = inet_connected(end) && send(end[0], bytes, WINDOW, 0) == WINDOW &&
+		    send(end[0], "x", 1, MSG_DONTWAIT) == 1 && read(end[1], bytes, 100) == 100;
+
+	poll(NULL, 0,
+	     3500); /* the probes of some seconds, and what comes after one that was taken */
+	good = good && drain(end[1], WINDOW - 99) == WINDOW - 99 && write(end[1], "y", 1) == 1 &&
+	       read(end[0], bytes, 1) == 1;
+	return (close(end[0]) == 0) & (close(end[1]) == 0) & good;
+}
+
+/* Sends until there is no room. */
+static size_t
+fill(int s)
+{
+	size_t n = 0;
+	ssize_t r;
+
+	while ((r = send(s, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+		n += (size_t)r;
+	return n;
+}
+
+static bool
+both_may_be_full(void)
+{
+	int end[2], other[2];
+	bool good = inet_connected(end);
+	size_t to = fill(end[0]), from = fill(end[1]);
+
+	good = good && to >= WINDOW && from >= WINDOW && inet_connected(other) &&
+	       write(other[0], "x", 1) == 1 && read(other[1], bytes, 1) == 1;
+	good = good && drain(end[1], to) == to && drain(end[0], from) == from;
+	return (close(end[0]) == 0) & (close(end[1]) == 0) & (close(other[0]) == 0) &
+	       (close(other[1]) == 0) & good;
+}
+
+/* ---- threads ---- */
+
+struct reader {
+	pthread_t thread;
+	int s;
+	unsigned n; /* which one it is */
+	uint64_t count, sum;
+};
+
+/* Pieces of many sizes, so that buffers are read in parts. */
+static void *
+read_all(void *arg)
+{
+	struct reader *r = arg;
+	unsigned char part[3000];
+	ssize_t n;
+
+	for (size_t size = 1 + r->n; (n = read(r->s, part, size)) > 0; size = size * 7 % 2999 + 1) {
+		r->count += (size_t)n;
+		for (ssize_t i = 0; i < n; i++)
+			r->sum += part[i];
+	}
+	return NULL;
+}
+
+static bool
+readers_share(void)
+{
+	struct reader readers[READERS];
+	uint64_t sent = 0, sum = 0, got = 0, got_sum = 0;
+	int end[2];
+	bool good = inet_connected(end);
+
+	for (unsigned i = 0; i < READERS; i++) {
+		readers[i] = (struct reader){.s = end[1], .n = i};
+		good = pthread_create(&readers[i].thread, NULL, read_all, &readers[i]) == 0 && good;
+	}
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(i * 31 % 251);
+	while (good && sent < AMOUNT) {
+		size_t n = 1 + sent % 5003;
+
+		good = write(end[0], bytes, n) == (ssize_t)n;
+		for (size_t i = 0; i < n; i++)
+			sum += (unsigned char)bytes[i];
+		sent += n;
+	}
+	shutdown(end[0], SHUT_WR);
+	for (unsigned i = 0; i < READERS; i++) {
+		pthread_join(readers[i].thread, NULL);
+		got += readers[i].count;
+		got_sum += readers[i].sum;
+	}
+	return (close(end[0]) == 0) & (close(end[1]) == 0) & good && got == sent && got_sum == sum;
+}
+
+/* The socket that one reads from becomes another connection's, or a listening one. */
+static bool
+readers_and_new_connections(void)
+{
+	bool good = true;
+
+	for (unsigned i = 0; i < how_often(100) && good; i++) {
+		struct sockaddr none = {.sa_family = AF_UNSPEC};
+		struct reader r;
+		int end[2];
+
+		good = inet_connected(end) && write(end[0], bytes, 20000) == 20000;
+		r = (struct reader){.s = end[1], .n = i};
+		good = good && pthread_create(&r.thread, NULL, read_all, &r) == 0;
+		if (i % 2 == 0)
+			sched_yield();
+		good = good && connect(end[1], &none, sizeof(none)) == 0 && listen(end[1], 1) == 0;
+		pthread_join(r.thread, NULL);
+		good &= close(end[0]) == 0 && close(end[1]) == 0;
+	}
+	return good;
+}
+
+/* An option that is set before there is a connection, and what accept() returns of it. */
+static bool
+options_stay(void)
+{
+	struct sockaddr_in name;
+	int ttl = 33, tos = 16, l = inet_bound(SOCK_STREAM, -1, &name), found = 0, a;
+	int s = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(found);
+	bool good = setsockopt(l, IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl)) == 0 &&
+		    listen(l, 1) == 0 &&
+		    setsockopt(s, IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl)) == 0 &&
+		    setsockopt(s, IPPROTO_IP, IP_TOS, &tos, sizeof(tos)) == 0 &&
+		    connect(s, (void *)&name, sizeof(name)) == 0;
+
+	a = accept(l, NULL, NULL);
+	good = good && a >= 0 && getsockopt(s, IPPROTO_IP, IP_TTL, &found, &len) == 0 &&
+	       found == ttl && getsockopt(s, IPPROTO_IP, IP_TOS, &found, &len) == 0 &&
+	       found == tos && getsockopt(a, IPPROTO_IP, IP_TTL, &found, &len) == 0 && found == ttl;
+	return (close(l) == 0) & (close(s) == 0) & (close(a) == 0) & good;
+}
+
+void
+test_streams(void)
+{
+	result(listens_after_refusal(),
+	       "streams: a socket whose connection was refused may listen, and be bound");
+	result(windows_are_probed(), "streams: a full window is probed");
+	result(both_may_be_full(), "streams: both ends of a connection may be full");
+	result(readers_share(), "streams: several threads read each byte once");
+	result(readers_and_new_connections(),
+	       "streams: a socket that somebody reads from is connected anew");
+	result(options_stay(), "streams: options that are set before a connection");
+}
