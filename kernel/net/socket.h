@@ -14,7 +14,7 @@
  * it: it counts its references, of which its file is one.
  *
  * To read, in order: this file; socket.c; socket_syscalls.c; message_syscalls.c; control.c; then
- * unix.h and inet/inet_private.h, and the files that they name.
+ * unix_private.h and inet/inet_private.h, and the files that they name.
  *
  * Locking legend of struct socket:
  *   [c] constant after creation

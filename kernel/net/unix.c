@@ -27,7 +27,7 @@ unix_own_cred(void)
 
 /* us has this peer, to which the caller gives a reference. unix_lock held. */
 static void
-join(struct unix_socket *us, struct unix_socket *peer, struct ucred cred)
+unix_join(struct unix_socket *us, struct unix_socket *peer, struct ucred cred)
 {
 	mutex_lock(&us->so.lock);
 	us->peer_cred = cred;
@@ -43,8 +43,8 @@ unix_pair(struct socket *so, struct socket *other)
 	struct unix_socket *a = unix_of(so), *b = unix_of(other);
 
 	mutex_lock(&unix_lock);
-	join(a, unix_ref(b), unix_own_cred());
-	join(b, unix_ref(a), unix_own_cred());
+	unix_join(a, unix_ref(b), unix_own_cred());
+	unix_join(b, unix_ref(a), unix_own_cred());
 	mutex_unlock(&unix_lock);
 	return 0;
 }
@@ -109,8 +109,8 @@ static void
 connection_enter(struct unix_socket *us, struct unix_socket *l, struct unix_socket *new)
 {
 	new->name = unix_name_ref(l->name);
-	join(new, unix_ref(us), unix_own_cred());
-	join(us, unix_ref(new), l->peer_cred);
+	unix_join(new, unix_ref(us), unix_own_cred());
+	unix_join(us, unix_ref(new), l->peer_cred);
 	list_append(&l->pending, &new->pending);
 	l->npending++;
 	cond_broadcast(&l->connected);
@@ -421,8 +421,10 @@ unix_ioctl(struct socket *so, unsigned request, uint64_t arg)
 static void
 unix_option_changed(struct socket *so, int name)
 {
-	if (name == SO_SNDBUF || name == SO_SNDBUFFORCE)
-		unix_wake_senders(unix_of(so));
+	if (name != SO_SNDBUF && name != SO_SNDBUFFORCE)
+		return;
+	unix_wake_senders(unix_of(so));
+	poll_notify(&so->news, POLLOUT);
 }
 
 static void

@@ -197,6 +197,10 @@ int unix_wait_write(struct unix_socket *us, const struct unix_socket *to, bool n
 int unix_wait_queue(struct unix_socket *to, bool nowait, uint64_t deadline);
 /* Have datagrams of `from` to wait for room in the queue of `to`? to's lock held, or a guess. */
 bool unix_queue_is_full(const struct unix_socket *to, const struct unix_socket *from);
+/* The queue of a datagram socket is no longer full: tells who polls sockets that are connected to
+ * it. No lock held. */
+void unix_queue_has_room(const struct unix_socket *us);
+#define UNIX_MESSAGES_MAX 10 /* in the queue, as Linux's net.unix.max_dgram_qlen */
 /* May it send more (poll)? */
 bool unix_is_writable(const struct unix_socket *us);
 /* All who wait to send, or for what us sends, look again. */

@@ -14,9 +14,8 @@
 #include "kernel/net/unix_private.h"
 #include "kernel/proc/proc.h"
 
-#define FIRST_MAX    (PAGE_SIZE - sizeof(struct unix_message)) /* bytes of the first piece */
-#define PIECE_MAX    (PAGE_SIZE - sizeof(struct unix_piece))
-#define MESSAGES_MAX 10 /* as Linux's net.unix.max_dgram_qlen */
+#define FIRST_MAX (PAGE_SIZE - sizeof(struct unix_message)) /* bytes of the first piece */
+#define PIECE_MAX (PAGE_SIZE - sizeof(struct unix_piece))
 
 #define SPARE_MAX 256 /* bytes of memory of a message that its sender keeps for the next one */
 
@@ -270,7 +269,7 @@ waits_for_queue(void *arg)
 {
 	const struct unix_socket *to = arg;
 
-	return __atomic_load_n(&to->messages, __ATOMIC_SEQ_CST) > MESSAGES_MAX &&
+	return __atomic_load_n(&to->messages, __ATOMIC_SEQ_CST) > UNIX_MESSAGES_MAX &&
 	       !unix_is_dead(to) && !(unix_shut(to) & UNIX_SHUT_READ);
 }
 
@@ -312,7 +311,7 @@ unix_wait_write(struct unix_socket *us, const struct unix_socket *to, bool nowai
 bool
 unix_queue_is_full(const struct unix_socket *to, const struct unix_socket *from)
 {
-	return __atomic_load_n(&to->messages, __ATOMIC_RELAXED) > MESSAGES_MAX &&
+	return __atomic_load_n(&to->messages, __ATOMIC_RELAXED) > UNIX_MESSAGES_MAX &&
 	       __atomic_load_n(&to->peer, __ATOMIC_RELAXED) != from;
 }
 
@@ -321,6 +320,19 @@ unix_wait_queue(struct unix_socket *to, bool nowait, uint64_t deadline)
 {
 	return nowait ? -EAGAIN
 		      : wait_to_send(&to->messages, &to->senders, waits_for_queue, to, deadline);
+}
+
+void
+unix_queue_has_room(const struct unix_socket *us)
+{
+	mutex_lock(&unix_lock);
+	list_for_each (l, &unix_all) {
+		struct unix_socket *from = list_entry(l, struct unix_socket, all);
+
+		if (from->peer == us)
+			poll_notify(&from->so.news, POLLOUT);
+	}
+	mutex_unlock(&unix_lock);
 }
 
 void

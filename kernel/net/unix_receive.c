@@ -16,6 +16,7 @@ struct found {
 	struct unix_socket *from;   /* and its sender, with a reference; NULL: nobody asks */
 	struct unix_rights *rights; /* NULL: none */
 	struct unix_queue read;     /* messages to be freed */
+	bool has_room;              /* the queue was full before */
 };
 
 /*
@@ -110,6 +111,8 @@ static void
 found_tell(const struct unix_socket *us, struct found *f, struct socket_message *m)
 {
 	unix_queue_free(&f->read);
+	if (f->has_room)
+		unix_queue_has_room(us);
 	if (f->any && socket_has(&us->so, SO_PASSCRED))
 		socket_put_control(m, SOL_SOCKET, SCM_CREDENTIALS, &f->cred, sizeof(f->cred));
 	if (f->rights != NULL)
@@ -234,6 +237,7 @@ read_datagram(struct unix_socket *us, struct unix_message *msg, struct socket_me
 		m->told_flags |= MSG_TRUNC;
 	if (!(m->flags & MSG_PEEK)) {
 		unix_queue_take(us);
+		f->has_room = !unix_connects(us) && us->messages == UNIX_MESSAGES_MAX;
 		msg->next = NULL;
 		f->read.head = msg;
 	}

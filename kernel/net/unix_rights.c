@@ -120,42 +120,79 @@ unix_rights_copy(const struct unix_rights *r)
 
 /*
  * A file that is closed may be a socket with files in its queue, which are dropped, too, and so on.
- * Only one thread drops at a time; what is to be dropped meanwhile waits for it, so that no stack
- * becomes deep.
+ * What a thread is to drop while it drops waits until it comes back, so that no stack becomes deep.
  */
+struct dropper {
+	struct list link;
+	const struct thread *thread;
+	struct unix_rights *more; /* its thread's */
+};
+
 static struct spinlock drop_lock = SPINLOCK_INIT("rights");
-static struct unix_rights *to_drop; /* drop_lock */
-static bool dropping;               /* drop_lock */
+static struct list droppers = LIST_INIT(droppers); /* drop_lock: who drops now */
+
+static struct dropper *
+dropper_find(void)
+{
+	struct dropper *found = NULL;
+
+	spin_lock(&drop_lock);
+	list_for_each (l, &droppers)
+		if (list_entry(l, struct dropper, link)->thread == curthread())
+			found = list_entry(l, struct dropper, link);
+	spin_unlock(&drop_lock);
+	return found;
+}
+
+/* Who drops a socket has not asked for its SO_LINGER, and does not wait. */
+static void
+never_linger(struct file *f)
+{
+	struct socket *so = socket_of(f);
+
+	if (so == NULL || __atomic_load_n(&f->refs, __ATOMIC_ACQUIRE) != 1)
+		return;
+	mutex_lock(&so->lock);
+	if (so->linger.l_linger > 0)
+		so->linger.l_onoff = 0;
+	mutex_unlock(&so->lock);
+}
 
 static void
 drop_files(struct unix_rights *r)
 {
-	while (r->count > 0)
-		file_unref(r->files[--r->count]);
+	while (r->count > 0) {
+		struct file *f = r->files[--r->count];
+
+		never_linger(f);
+		file_unref(f);
+	}
 	uidinfo_free(r->ui, r);
 }
 
 void
 unix_rights_free(struct unix_rights *r)
 {
-	bool mine;
+	struct dropper *outer, mine = {.thread = curthread(), .more = r};
 
 	if (r == NULL)
 		return;
-	spin_lock(&drop_lock);
-	r->next = to_drop;
-	to_drop = r;
-	mine = !dropping;
-	dropping = true;
-	while (mine && to_drop != NULL) {
-		r = to_drop;
-		to_drop = r->next;
-		spin_unlock(&drop_lock);
-		drop_files(r);
-		spin_lock(&drop_lock);
+	outer = dropper_find();
+	if (outer != NULL) {
+		r->next = outer->more;
+		outer->more = r;
+		return;
 	}
-	if (mine)
-		dropping = false;
+	r->next = NULL;
+	spin_lock(&drop_lock);
+	list_append(&droppers, &mine.link);
+	spin_unlock(&drop_lock);
+	while ((r = mine.more) != NULL) {
+		mine.more = r->next;
+		drop_files(r);
+	}
+	spin_lock(&drop_lock);
+	list_remove(&mine.link);
 	spin_unlock(&drop_lock);
 }
 
@@ -268,14 +305,23 @@ take_held_rights(struct unix_socket *us, struct unix_rights **taken)
 			take_rights(list_entry(l, struct unix_socket, pending), taken);
 }
 
+static uint64_t closes;    /* atomic: how often a socket was closed, or a process ended */
+static uint64_t collected; /* unix_lock: what it was when one looked last */
+
 void
 unix_collect(void)
 {
 	struct unix_rights *taken = NULL;
 	struct list alive = LIST_INIT(alive);
+	uint64_t now = __atomic_load_n(&closes, __ATOMIC_SEQ_CST);
 	unsigned n = 0;
 
 	mutex_lock(&unix_lock);
+	if (now == collected) { /* nothing is new */
+		mutex_unlock(&unix_lock);
+		return;
+	}
+	collected = now;
 	find_alive(&alive);
 	list_for_each (l, &flight) {
 		take_held_rights(list_entry(l, struct unix_socket, flight), &taken);
@@ -304,7 +350,8 @@ unix_collect(void)
 #define IDLE_SHARE 10 /* it sleeps so much longer than it works */
 
 static struct spinlock collector_lock = SPINLOCK_INIT("unixgc");
-static bool wanted, works; /* collector_lock: it is to look again; it is there */
+static bool wanted; /* collector_lock: it is to look again */
+static bool works;  /* written under collector_lock; atomic: it is there */
 
 /* Waits until it is to look again. False: nothing is in flight, and it is not there any more. */
 static bool
@@ -315,10 +362,12 @@ collector_goes_on(void)
 	spin_lock(&collector_lock);
 	while (!wanted && goes_on) {
 		if (__atomic_load_n(&flying, __ATOMIC_RELAXED) == 0)
-			works = goes_on = false;
+			goes_on = false;
 		else
 			sleep_on(&wanted, &collector_lock, "unixgc", 0, DEADLINE_NEVER);
 	}
+	if (!goes_on)
+		__atomic_store_n(&works, false, __ATOMIC_RELAXED);
 	wanted = false;
 	spin_unlock(&collector_lock);
 	return goes_on;
@@ -338,18 +387,23 @@ collector(void *arg)
 void
 unix_rights_closed(void)
 {
-	bool starts;
+	bool none = __atomic_load_n(&flying, __ATOMIC_RELAXED) == 0, starts;
 
-	if (__atomic_load_n(&flying, __ATOMIC_RELAXED) == 0)
+	if (none && !__atomic_load_n(&works, __ATOMIC_RELAXED))
 		return;
+	__atomic_fetch_add(&closes, 1, __ATOMIC_SEQ_CST);
 	spin_lock(&collector_lock);
 	wanted = true;
-	starts = !works;
-	works = true;
+	starts = !works && !none;
+	if (starts)
+		__atomic_store_n(&works, true, __ATOMIC_RELAXED);
 	spin_unlock(&collector_lock);
-	if (!starts)
+	if (!starts) {
 		wakeup(&wanted);
-	else if (thread_create("unixgc", PRIO_KERN, collector, NULL) == NULL)
-		works = false; /* no memory: the next one tries again */
+	} else if (thread_create("unixgc", PRIO_KERN, collector, NULL) == NULL) {
+		spin_lock(&collector_lock);
+		__atomic_store_n(&works, false, __ATOMIC_RELAXED); /* the next one tries again */
+		spin_unlock(&collector_lock);
+	}
 }
 HOOK(proc_exit, unix_rights_closed);

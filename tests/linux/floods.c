@@ -111,9 +111,63 @@ callers(void)
 	return close(l) == 0 && good && done >= 4 && done <= 6;
 }
 
+/* Sends a file over a socket. */
+static bool
+pass(int s, int fd)
+{
+	char space[CMSG_SPACE(sizeof(fd))] = "", byte = 0;
+	struct iovec iov = {&byte, 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = space,
+			   .msg_controllen = sizeof(space)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(s, &m, 0) == 1;
+}
+
+/*
+ * A stream that waits for a peer which does not read, when it is closed, is in flight to nobody.
+ * Whoever collects it does not wait: other files in flight are closed as soon as before. (On Linux
+ * they would not be.)
+ */
+static bool
+nobody_lingers(void)
+{
+	struct linger forever = {1, INT32_MAX};
+	static char much[60000];
+	int end[2], unix_end[2], other[2], p[2];
+	char c;
+	bool good = inet_connected(end) && socketpair(AF_UNIX, SOCK_STREAM, 0, unix_end) == 0 &&
+		    send(end[0], much, sizeof(much), 0) == sizeof(much) &&
+		    setsockopt(end[0], SOL_SOCKET, SO_LINGER, &forever, sizeof(forever)) == 0 &&
+		    pass(unix_end[0], end[0]) && pass(unix_end[0], unix_end[1]) &&
+		    pass(unix_end[1], unix_end[0]);
+
+	close(end[0]);
+	close(unix_end[0]);
+	close(unix_end[1]);
+	/* Another socket is closed, and one looks what is in flight to nobody. */
+	good = good && socketpair(AF_UNIX, SOCK_STREAM, 0, other) == 0 && close(other[0]) == 0 &&
+	       close(other[1]) == 0;
+	/* The stream's end arrives after its data: it was closed. */
+	for (ssize_t n = 1; good && n > 0;)
+		good = (n = read(end[1], much, sizeof(much))) >= 0;
+	good = good && pipe(p) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, other) == 0 &&
+	       pass(other[0], p[1]) && close(p[1]) == 0 && close(other[0]) == 0 &&
+	       close(other[1]) == 0 && read(p[0], &c, 1) == 0;
+	return (close(end[1]) == 0) & (close(p[0]) == 0) & good;
+}
+
 void
 test_floods(void)
 {
+	alarm(120);
+	result(nobody_lingers(), "floods: a stream in flight to nobody does not wait for its peer");
 	result(half_open(), "floods: connections that nobody completes take little memory");
 	result(callers(), "floods: so many wait for accept as listen() says");
 }

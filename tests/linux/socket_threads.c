@@ -1,6 +1,7 @@
 /* socket_threads.c - many threads that send and receive: nothing is lost, nothing comes twice. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -345,12 +346,56 @@ files_stay_whole(void)
 	return good;
 }
 
+/* A thread that polls a socket whose peer's queue is full. */
+static struct {
+	pid_t tid; /* atomic */
+	struct pollfd fd;
+	int found;
+} poller;
+
+static void *
+polls_for_room(void *arg)
+{
+	__atomic_store_n(&poller.tid, gettid(), __ATOMIC_RELEASE);
+	poller.found = poll(&poller.fd, 1, 60000);
+	return NULL;
+}
+
+static bool
+room_is_told(void)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	socklen_t len = sizeof(name);
+	int server = socket(AF_UNIX, SOCK_DGRAM, 0), client = socket(AF_UNIX, SOCK_DGRAM, 0);
+	bool good = bind(server, (void *)&name, sizeof(sa_family_t)) == 0 &&
+		    getsockname(server, (void *)&name, &len) == 0 &&
+		    connect(client, (void *)&name, len) == 0;
+	unsigned n = 0;
+	pthread_t t;
+	char c;
+
+	while (good && n < 10000 && send(client, "x", 1, MSG_DONTWAIT) == 1)
+		n++;
+	poller.fd = (struct pollfd){.fd = client, .events = POLLOUT};
+	good = good && n > 0 && n < 10000 && poll(&poller.fd, 1, 0) == 0 &&
+	       pthread_create(&t, NULL, polls_for_room, NULL) == 0;
+	while (good && __atomic_load_n(&poller.tid, __ATOMIC_ACQUIRE) == 0)
+		sched_yield();
+	good = good && await_sleep(getpid(), poller.tid);
+	while (good && n-- > 0)
+		good = recv(server, &c, 1, 0) == 1;
+	pthread_join(t, NULL);
+	return (close(server) == 0) & (close(client) == 0) & good && poller.found == 1 &&
+	       poller.fd.revents == POLLOUT;
+}
+
 void
 test_socket_threads(void)
 {
 	result(messages_are_exact(SOCK_DGRAM), "datagrams of several threads arrive once");
 	result(messages_are_exact(SOCK_SEQPACKET), "packets of several threads arrive once");
 	result(queues_are_bounded(), "datagrams wait for room in a queue, until it is closed");
+	result(room_is_told(), "who polls for room in a full queue is told when there is some");
 	result(bytes_are_exact(), "bytes of several threads arrive once");
 	result(connections_are_exact(), "connections of several threads are accepted once");
 	result(files_stay_whole(), "files in flight stay whole while others are collected");

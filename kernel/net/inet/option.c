@@ -67,7 +67,7 @@ inet_option_changed(struct socket *so, int name)
 {
 	inet_lock();
 	apply_common(inet_of(so));
-	if (name == SO_SNDBUF)
+	if (name == SO_SNDBUF || name == SO_SNDBUFFORCE)
 		inet_changed(inet_of(so), POLLOUT);
 	inet_unlock();
 }
