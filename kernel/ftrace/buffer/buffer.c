@@ -414,7 +414,7 @@ trace_release(struct file *f)
 	if (t != NULL && t->keeps)
 		snapshot_hold(tracefs_instance(f->vn), false);
 	if (t != NULL && t->pauses && tracefs_begin(f->vn) == 0) {
-		instance_switch(instance_now, true);
+		instance_switch(tracefs_instance(f->vn), true);
 		tracefs_end();
 	}
 	if (t != NULL)

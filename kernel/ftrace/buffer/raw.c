@@ -188,7 +188,7 @@ raw_page(uint8_t page[RAW_PAGE], struct buffer_reader *r)
 }
 
 static void
-header_show(uintptr_t arg, struct sbuf *out)
+header_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_puts(out, arg == 0 ? ktr_format_header_page : ktr_format_header_event);
 }
