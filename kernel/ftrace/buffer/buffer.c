@@ -108,7 +108,7 @@ buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost)
 
 	if (r->rings != r->b->rings)
 		place_cursors(r);
-	for (unsigned i = 0; i < MAX_CPUS; i++) {
+	for (unsigned i = 0; i < ncpus; i++) {
 		struct buffer_cursor *c = &r->cursors[i];
 
 		if (c->end == 0)
