@@ -26,7 +26,7 @@ keys_of(struct node *keys)
 	for (; keys != NULL; keys = keys->next) {
 		*last = dt_alloc(sizeof(**last));
 		(*last)->name = "";
-		(*last)->type = check_is_string(keys) ? type_string : check_held(keys);
+		(*last)->type = type_is_text(keys->type) ? type_string : check_held(keys);
 		last = &(*last)->next;
 	}
 	return first;
