@@ -319,7 +319,8 @@ tracefs_make_dir(struct vnode *parent, const char *name, uint32_t mode)
 	return dir != NULL ? dir : vnode_lookup(parent, name, &error);
 }
 
-/* What mount() mounts shows the same. */
+/* Makes the root directory of a tracefs that a program mounts. It shows the files of
+ * /sys/kernel/tracing. */
 static struct vnode *
 tracefs_make(uint32_t mode, int *err)
 {

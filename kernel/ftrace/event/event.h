@@ -176,8 +176,11 @@ void program_free(struct program *p);
 /* Runs the program: clause N of it at sites[N]. 0 or -errno. dtrace_detach() ends it. */
 int program_attach(const struct program *p, const struct dif_clause *clauses,
 		   const struct ktr_site *const *sites, unsigned n, struct dtrace_consumer **to);
-/* Ends a program of one clause, and runs it at n sites; `to` NULL: nowhere. Frees it. error: what
- * has failed so far, which is returned; or 0, and the result may be -errno. */
+/*
+ * Completes a program of one clause and attaches it to n sites. `to` NULL: only checks that it can
+ * be completed. Frees p in any case. error: what has failed so far; if it is not 0, it is returned,
+ * and nothing is attached. 0 or -errno.
+ */
 int program_finish(struct program *p, int error, const struct ktr_site *const *sites, unsigned n,
 		   struct dtrace_consumer **to);
 

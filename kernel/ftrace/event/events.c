@@ -252,7 +252,8 @@ filter_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 	event_filter_show(i, (const struct ktr_site *)arg, out);
 }
 
-/* Sets the filter of a scope's events that have its fields; "0" takes it away. */
+/* Sets a filter for those events of a scope that have the fields it names. The text "0" removes the
+ * filters of the scope. */
 static int
 filter_set(struct scope s, const char *text)
 {

@@ -199,7 +199,8 @@ check_arguments(struct node *n, const struct function *f)
 	}
 }
 
-/* Stand for the keys of an aggregation: their types. */
+/* Makes nodes that stand for the keys of an aggregation: each has the type of its key, and nothing
+ * else. */
 static struct node *
 key_nodes(struct node *call, const struct aggregation *a)
 {
