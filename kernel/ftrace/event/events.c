@@ -252,8 +252,7 @@ filter_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 	event_filter_show(i, (const struct ktr_site *)arg, out);
 }
 
-/* Sets a filter for those events of a scope that have the fields it names. The text "0" removes the
- * filters of the scope. */
+/* Sets a filter for a scope's events that have the fields which it names; "0" removes theirs. */
 static int
 filter_set(struct scope s, const char *text)
 {
