@@ -23,7 +23,7 @@ enum x86_insn_kind {
 	X86_JUMP, /* these are emulated */
 	X86_JCC,
 	X86_CALL,
-	X86_INDIRECT, /* JMP or CALL to an operand */
+	X86_INDIRECT, /* JMP or CALL to an address in a register or in memory */
 	X86_RET,
 	X86_REFUSED
 };

@@ -117,8 +117,9 @@ struct style {
 };
 
 /*
- * Converts as ktrdump does, exact to the nanosecond; clock_ns() is faster, but may be one too low.
- * While the clock's rate is unknown, returns ticks.
+ * Converts as ktrdump does, exact to the nanosecond. clock_ns() is faster, and too low by up to 1
+ * ns, and by 1 ns more for each 2^32 ticks since the boot. While the clock's rate is unknown,
+ * returns ticks.
  */
 static uint64_t
 ticks_to_ns(uint64_t ticks)

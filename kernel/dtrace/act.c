@@ -37,7 +37,7 @@ note(int sig)
 
 	if (p == NULL)
 		return;
-	/* A signal that is pending is not sent again; so there are few at a time. */
+	/* A signal that is noted for the process is not noted again; so there are few at a time. */
 	for (unsigned i = 0; i < noted[cpu].count; i++)
 		if (noted[cpu].notes[i].pid == p->pid && noted[cpu].notes[i].sig == sig)
 			return;

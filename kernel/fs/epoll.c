@@ -68,7 +68,10 @@ set_of(const struct file *f)
 
 static void look_into(struct epoll *e);
 
-/* What an item's file is ready for, of its events. *news changes with each of its events. */
+/*
+ * Which events the item's file is ready for: those that the item asks for, EPOLLERR and EPOLLHUP.
+ * *news: a count that grows with each such event; 0 if the driver counts none.
+ */
 static uint32_t
 item_ready(struct item *it, uint32_t *news)
 {

@@ -28,7 +28,7 @@ TUNABLE(trace_instance, "trace_instance", "an instance, and after commas its eve
 
 /* Bytes, as Linux's memparse() takes them. */
 static int
-store_size(uintptr_t arg, char *text)
+store_size(struct instance *i, uintptr_t arg, char *text)
 {
 	static const char units[] = "kmg";
 	size_t n = strlen(text);
@@ -45,51 +45,49 @@ store_size(uintptr_t arg, char *text)
 		return error;
 	for (const char *u = units; unit != NULL && u <= unit && size < UINT64_MAX / 1024; u++)
 		size *= 1024;
-	return instance_resize_kb(size / 1024);
+	return instance_resize_kb(i, size / 1024);
 }
 
 static int
-store_options(uintptr_t arg, char *text)
+store_options(struct instance *i, uintptr_t arg, char *text)
 {
 	char *word;
 	int error = 0;
 
 	while (error == 0 && (word = tracefs_word(&text)) != NULL)
-		error = options_store(arg, word);
+		error = options_store(i, arg, word);
 	return error;
 }
 
 static int
-store_kprobes(uintptr_t arg, char *text)
+store_kprobes(struct instance *i, uintptr_t arg, char *text)
 {
 	for (char *c = text; *c != '\0'; c++)
 		if (*c == ';')
 			*c = '\n';
-	return kprobes_store(arg, text);
+	return kprobes_store(i, arg, text);
 }
 
 static int
-store_snapshot(uintptr_t arg, char *text)
+store_snapshot(struct instance *i, uintptr_t arg, char *text)
 {
-	return snapshot_alloc(instance_now);
+	return snapshot_alloc(i);
 }
 
 static int
-store_instance(uintptr_t arg, char *text)
+store_instance(struct instance *i, uintptr_t arg, char *text)
 {
 	const char *name = tracefs_word(&text);
-	int error = name != NULL ? instance_make(name) : -EINVAL;
+	struct instance *made;
+	int error = name != NULL ? instance_make(name, &made) : -EINVAL;
 
-	if (error == 0)
-		error = events_store_set(arg, text);
-	instance_now = &instance_top;
-	return error;
+	return error == 0 ? events_store_set(made, arg, text) : error;
 }
 
 /* In the order in which they are applied: what chooses comes before what it chooses from. */
 static const struct {
 	const char *name;
-	int (*store)(uintptr_t arg, char *text);
+	int (*store)(struct instance *i, uintptr_t arg, char *text);
 	uintptr_t arg;
 } parameters[] = {
     {"trace_buf_size", store_size, 0},
@@ -119,7 +117,7 @@ apply_parameter(unsigned i, const char *value)
 		for (char *c = text; *c != '\0'; c++)
 			if (*c == ',')
 				*c = ' ';
-		error = parameters[i].store(parameters[i].arg, text);
+		error = parameters[i].store(&instance_top, parameters[i].arg, text);
 	}
 	if (error != 0)
 		warnk("%s=%s: error %d\n", parameters[i].name, value, -error);

@@ -26,22 +26,21 @@ clock_find(const char *name, size_t len)
 }
 
 void
-clock_show(uintptr_t arg, struct sbuf *out)
+clock_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	for (unsigned i = 0; i < NAMES; i++)
-		sbuf_printf(out, i == instance_now->clock ? "%s[%s]" : "%s%s", i > 0 ? " " : "",
-			    names[i]);
+	for (unsigned n = 0; n < NAMES; n++)
+		sbuf_printf(out, n == i->clock ? "%s[%s]" : "%s%s", n > 0 ? " " : "", names[n]);
 	sbuf_putc(out, '\n');
 }
 
 int
-clock_store(uintptr_t arg, char *text)
+clock_store(struct instance *i, uintptr_t arg, char *text)
 {
 	const char *word = tracefs_word(&text);
 	int clock = word != NULL ? clock_find(word, strlen(word)) : -EINVAL;
 
 	if (clock < 0)
 		return clock;
-	instance_now->clock = (unsigned)clock;
+	i->clock = (unsigned)clock;
 	return 0;
 }

@@ -26,10 +26,10 @@ error_log_add(const char *system, const char *message, const char *command, size
 }
 
 void
-error_log_show(uintptr_t arg, struct sbuf *out)
+error_log_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	for (unsigned i = count > ERRORS ? count - ERRORS : 0; i < count; i++) {
-		const struct logged *e = &errors[i % ERRORS];
+	for (unsigned n = count > ERRORS ? count - ERRORS : 0; n < count; n++) {
+		const struct logged *e = &errors[n % ERRORS];
 		uint64_t us = e->ns / 1000;
 
 		sbuf_printf(out, "[%5lu.%06lu] %s: error: %s\n  Command: %s\n", us / 1000000,
@@ -39,13 +39,13 @@ error_log_show(uintptr_t arg, struct sbuf *out)
 }
 
 int
-error_log_store(uintptr_t arg, char *text)
+error_log_store(struct instance *i, uintptr_t arg, char *text)
 {
 	return 0; /* only O_TRUNC counts */
 }
 
 int
-error_log_clear(uintptr_t arg)
+error_log_clear(struct instance *i, uintptr_t arg)
 {
 	count = 0;
 	return 0;

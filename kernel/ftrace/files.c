@@ -31,20 +31,20 @@ cmdlines_forget(void)
 /* ---- tracing_on, tracing_cpumask ---- */
 
 static void
-on_show(uintptr_t arg, struct sbuf *out)
+on_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	sbuf_printf(out, "%d\n", instance_mask(instance_now) != 0);
+	sbuf_printf(out, "%d\n", instance_mask(i) != 0);
 }
 
 static int
-on_store(uintptr_t arg, char *text)
+on_store(struct instance *i, uintptr_t arg, char *text)
 {
 	uint64_t on;
 	int error = tracefs_number(text, &on);
 
 	if (error != 0)
 		return error;
-	instance_switch(instance_now, on != 0);
+	instance_switch(i, on != 0);
 	if (on != 0)
 		cmdlines_forget();
 	return 0;
@@ -58,10 +58,10 @@ online(void)
 
 /* As Linux's bitmap_parse(): hexadecimal, commas between groups of 32 bits. */
 static void
-cpumask_show(uintptr_t arg, struct sbuf *out)
+cpumask_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	uint64_t now = instance_mask(instance_now);
-	uint64_t mask = (now != 0 ? now : instance_now->cpus) & online();
+	uint64_t now = instance_mask(i);
+	uint64_t mask = (now != 0 ? now : i->cpus) & online();
 
 	if (mask >> 32 != 0)
 		sbuf_printf(out, "%lx,%08lx\n", mask >> 32, mask & UINT32_MAX);
@@ -70,7 +70,7 @@ cpumask_show(uintptr_t arg, struct sbuf *out)
 }
 
 static int
-cpumask_store(uintptr_t arg, char *text)
+cpumask_store(struct instance *i, uintptr_t arg, char *text)
 {
 	char *word = tracefs_word(&text);
 	uint64_t mask;
@@ -85,28 +85,28 @@ cpumask_store(uintptr_t arg, char *text)
 		return -EINVAL;
 	if ((mask & online()) == 0)
 		return -EINVAL;
-	__atomic_store_n(&instance_now->cpus, mask, __ATOMIC_RELAXED);
-	if (instance_mask(instance_now) != 0)
-		instance_set_mask(instance_now, mask);
+	__atomic_store_n(&i->cpus, mask, __ATOMIC_RELAXED);
+	if (instance_mask(i) != 0)
+		instance_set_mask(i, mask);
 	return 0;
 }
 
 /* ---- sizes ---- */
 
 static uint64_t
-size_kb(void)
+size_kb(const struct instance *i)
 {
-	return (uint64_t)instance_entries(instance_now) * KTR_ENTRY_BYTES / 1024;
+	return (uint64_t)instance_entries(i) * KTR_ENTRY_BYTES / 1024;
 }
 
 static void
-size_show(uintptr_t arg, struct sbuf *out)
+size_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	sbuf_printf(out, "%lu\n", size_kb());
+	sbuf_printf(out, "%lu\n", size_kb(i));
 }
 
 int
-instance_resize_kb(uint64_t kb)
+instance_resize_kb(struct instance *i, uint64_t kb)
 {
 	int error;
 
@@ -114,43 +114,43 @@ instance_resize_kb(uint64_t kb)
 		return -EINVAL;
 	if (kb > KTR_ENTRIES_MAX / (1024 / KTR_ENTRY_BYTES))
 		return -ENOMEM;
-	error = instance_resize(instance_now, (unsigned)(kb * 1024 / KTR_ENTRY_BYTES));
-	if (error != 0 || !instance_now->snapshot_there)
+	error = instance_resize(i, (unsigned)(kb * 1024 / KTR_ENTRY_BYTES));
+	if (error != 0 || !i->snapshot_there)
 		return error;
-	if (instance_now->snapshot_readers > 0)
+	if (i->snapshot_readers > 0)
 		return -EBUSY;
-	snapshot_free(instance_now); /* has the size of the rings */
-	return snapshot_alloc(instance_now);
+	snapshot_free(i); /* has the size of the rings */
+	return snapshot_alloc(i);
 }
 
 static int
-size_store(uintptr_t arg, char *text)
+size_store(struct instance *i, uintptr_t arg, char *text)
 {
 	uint64_t kb;
 
-	return tracefs_number(text, &kb) == 0 ? instance_resize_kb(kb) : -EINVAL;
+	return tracefs_number(text, &kb) == 0 ? instance_resize_kb(i, kb) : -EINVAL;
 }
 
 static void
-total_show(uintptr_t arg, struct sbuf *out)
+total_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	sbuf_printf(out, "%lu\n", size_kb() * ncpus);
+	sbuf_printf(out, "%lu\n", size_kb(i) * ncpus);
 }
 
 static void
-stats_show(uintptr_t arg, struct sbuf *out)
+stats_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	unsigned cpu = (unsigned)arg;
 	struct ktr_stats stats = {0};
 	uint64_t entries, written, overrun, oldest, tail, head, now = clock_ns() / 1000;
 	struct ktr_entry e;
 
-	const struct ktr_log *log = instance_now->trace.log;
+	const struct ktr_log *log = i->trace.log;
 
 	ktr_log_stats(log, cpu, &stats);
 	ktr_port_lock();
-	buffer_count(&instance_now->trace, cpu, &entries, &written);
-	overrun = buffer_overrun(&instance_now->trace, cpu);
+	buffer_count(&i->trace, cpu, &entries, &written);
+	overrun = buffer_overrun(&i->trace, cpu);
 	oldest = ktr_log_window(log, cpu, &tail, &head) &&
 			 ktr_log_read(log, cpu, tail, &e) == KTR_READ_OK
 		     ? clock_ns_of(e.ticks) / 1000
@@ -173,13 +173,13 @@ static const struct {
 	       {"tracing_thresh", &tracer_thresh_ns, 1000}};
 
 static void
-number_show(uintptr_t arg, struct sbuf *out)
+number_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_printf(out, "%lu\n", *numbers[arg].value / numbers[arg].unit);
 }
 
 static int
-number_store(uintptr_t arg, char *text)
+number_store(struct instance *i, uintptr_t arg, char *text)
 {
 	uint64_t value, unit = numbers[arg].unit;
 	int error = tracefs_number(text, &value);
@@ -214,7 +214,7 @@ cmdlines_print(struct sbuf *out)
 
 /* While tracing is off, the file stays as it is: trace-cmd reads it twice. */
 static void
-cmdlines_show(uintptr_t arg, struct sbuf *out)
+cmdlines_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	size_t begin = out->len, n;
 
@@ -234,13 +234,13 @@ cmdlines_show(uintptr_t arg, struct sbuf *out)
 }
 
 static void
-cmdlines_show_size(uintptr_t arg, struct sbuf *out)
+cmdlines_show_size(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_printf(out, "%lu\n", cmdlines_max);
 }
 
 static int
-cmdlines_store_size(uintptr_t arg, char *text)
+cmdlines_store_size(struct instance *i, uintptr_t arg, char *text)
 {
 	uint64_t n;
 	int error = tracefs_number(text, &n);
@@ -253,19 +253,19 @@ cmdlines_store_size(uintptr_t arg, char *text)
 }
 
 static void
-tgids_show(uintptr_t arg, struct sbuf *out)
+tgids_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	proc_print_threads(out);
 }
 
 /* The kernel has no trace_printk(), whose formats this would be. */
 static void
-nothing_show(uintptr_t arg, struct sbuf *out)
+nothing_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 }
 
 static void
-timestamp_show(uintptr_t arg, struct sbuf *out)
+timestamp_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_puts(out, "[delta] absolute\n");
 }
@@ -273,11 +273,11 @@ timestamp_show(uintptr_t arg, struct sbuf *out)
 /* ---- dynamic_events ---- */
 
 static void
-dynamic_show(uintptr_t arg, struct sbuf *out)
+dynamic_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	kprobes_show(PROBES_KERNEL, out);
-	kprobes_show(PROBES_USER, out);
-	kprobes_show(PROBES_EVENT, out);
+	kprobes_show(i, PROBES_KERNEL, out);
+	kprobes_show(i, PROBES_USER, out);
+	kprobes_show(i, PROBES_EVENT, out);
 	synthetic_show_dynamic(out);
 }
 
@@ -323,21 +323,21 @@ dynamic_command(char *line)
 }
 
 static int
-dynamic_events_store(uintptr_t arg, char *text)
+dynamic_events_store(struct instance *i, uintptr_t arg, char *text)
 {
 	return tracefs_lines(text, dynamic_command);
 }
 
 static int
-dynamic_clear(uintptr_t arg)
+dynamic_clear(struct instance *i, uintptr_t arg)
 {
-	int error = kprobes_clear(PROBES_EVENT);
+	int error = kprobes_clear(i, PROBES_EVENT);
 
 	if (error == 0)
-		error = synthetic_clear(arg);
+		error = synthetic_clear(i, arg);
 	if (error == 0)
-		error = kprobes_clear(PROBES_KERNEL);
-	return error == 0 ? kprobes_clear(PROBES_USER) : error;
+		error = kprobes_clear(i, PROBES_KERNEL);
+	return error == 0 ? kprobes_clear(i, PROBES_USER) : error;
 }
 
 /* ---- tables ---- */

@@ -30,7 +30,6 @@ struct instance instance_top = {
     .hists = LIST_INIT(instance_top.hists),
     .system_filters = LIST_INIT(instance_top.system_filters),
 };
-struct instance *instance_now = &instance_top;
 static struct mutex guard = MUTEX_INIT("instances");
 struct instance *instance_owners[KTR_OWNER_MAX];
 
@@ -131,12 +130,12 @@ instances_fire(const struct ktr_firing *f)
 }
 
 int
-instance_owner(const char *name, ktr_hook_fn *hook)
+instance_owner(struct instance *i, const char *name, ktr_hook_fn *hook)
 {
 	int n = ktr_owner_register(name, hook);
 
 	if (n >= 0 && hook != NULL)
-		instance_owners[n] = instance_now;
+		instance_owners[n] = i;
 	return n;
 }
 
@@ -202,15 +201,12 @@ instance_is_there(const struct instance *i)
 }
 
 bool
-instances_any(bool (*f)(const void *arg), const void *arg)
+instances_any(bool (*f)(struct instance *i, const void *arg), const void *arg)
 {
-	struct instance *before = instance_now;
 	bool found = false;
 
-	for (instance_now = &instance_top; instance_now != NULL && !found;
-	     instance_now = next_of(instance_now))
-		found = f(arg);
-	instance_now = before;
+	for (struct instance *i = &instance_top; i != NULL && !found; i = next_of(i))
+		found = f(i, arg);
 	return found;
 }
 
@@ -225,7 +221,7 @@ instance_find(const char *name)
 }
 
 int
-instance_make(const char *name)
+instance_make(const char *name, struct instance **made)
 {
 	struct instance *i;
 
@@ -254,7 +250,7 @@ instance_make(const char *name)
 	mutex_lock(&guard);
 	list_append(&instance_top.link, &i->link);
 	mutex_unlock(&guard);
-	instance_now = i;
+	*made = i;
 	return 0;
 }
 
@@ -267,11 +263,9 @@ instance_destroy(const char *name)
 		return -ENOENT;
 	if (i->users > 0)
 		return -EBUSY;
-	instance_now = i;
-	tracer_stop();
-	events_stop();
+	tracer_stop(i);
+	events_stop(i);
 	snapshot_free(i);
-	instance_now = &instance_top;
 	mutex_lock(&guard);
 	list_remove(&i->link);
 	mutex_unlock(&guard);
@@ -285,11 +279,11 @@ instance_destroy(const char *name)
 static int
 instances_mkdir(struct vnode *dir, const char *name)
 {
+	struct instance *made;
 	int error;
 
 	mutex_lock(&ftrace_lock);
-	error = instance_make(name);
-	instance_now = &instance_top;
+	error = instance_make(name, &made);
 	mutex_unlock(&ftrace_lock);
 	return error;
 }

@@ -76,30 +76,28 @@ struct instance {
 };
 
 extern struct instance instance_top;
-/* The one whose file is read or written. */
-extern struct instance *instance_now;
 
 bool instance_is_there(const struct instance *i);
-/* Calls f(arg) for each instance, as instance_now, until it is true. */
-bool instances_any(bool (*f)(const void *arg), const void *arg);
+/* Calls f(i, arg) for each instance until it is true. */
+bool instances_any(bool (*f)(struct instance *i, const void *arg), const void *arg);
 extern const struct tracefs_file instances_dir;
 /* clock.c */
 const char *clock_name(const struct instance *i);
 /* The number of the clock of this name, or -EINVAL. */
 int clock_find(const char *name, size_t len);
-void clock_show(uintptr_t arg, struct sbuf *out);
-int clock_store(uintptr_t arg, char *text);
+void clock_show(struct instance *i, uintptr_t arg, struct sbuf *out);
+int clock_store(struct instance *i, uintptr_t arg, char *text);
 /* readme.c */
-void readme_show(uintptr_t arg, struct sbuf *out);
-/* Makes one, which becomes instance_now. 0 or -errno. */
-int instance_make(const char *name);
-/* files.c: the folder of an instance; gives instance_now and its snapshot other buffers. 0 or
- * -errno. */
+void readme_show(struct instance *i, uintptr_t arg, struct sbuf *out);
+/* Makes one. 0 or -errno. */
+int instance_make(const char *name, struct instance **made);
+/* files.c: the folder of an instance; gives it and its snapshot other buffers. 0 or -errno. */
 void tracefs_fill_instance(struct vnode *dir);
-int instance_resize_kb(uint64_t kb);
+int instance_resize_kb(struct instance *i, uint64_t kb);
 
-/* Registers an owner of probes whose hook, if it has one, works for instance_now. */
-int instance_owner(const char *name, ktr_hook_fn *hook);
+/* Registers an owner of probes whose hook, if it has one, works for the instance. Its number, or
+ * -errno. */
+int instance_owner(struct instance *i, const char *name, ktr_hook_fn *hook);
 /* Unregisters it; it becomes 0. 0: does nothing. */
 void instance_disown(unsigned *owner);
 extern struct instance *instance_owners[KTR_OWNER_MAX]; /* change while they have no hook */
@@ -148,11 +146,11 @@ pids_want(const struct instance *i, enum pid_list list)
 	return !pids_any(i, list) || pids_have(i, list);
 }
 /* An option has changed: a list follows those who fork and exit, or not. 0 or -errno. */
-int pids_follow(void);
+int pids_follow(struct instance *i);
 /* The files: arg is the list. */
-void pids_show(uintptr_t arg, struct sbuf *out);
-int pids_store(uintptr_t arg, char *text);
-int pids_clear(uintptr_t arg);
+void pids_show(struct instance *i, uintptr_t arg, struct sbuf *out);
+int pids_store(struct instance *i, uintptr_t arg, char *text);
+int pids_clear(struct instance *i, uintptr_t arg);
 
 /* ---- options.c: trace_options, options/ ---- */
 
@@ -185,14 +183,14 @@ enum trace_option {
 
 /* Any context. */
 bool option_on(const struct instance *i, enum trace_option option);
-void options_show(uintptr_t arg, struct sbuf *out);
-int options_store(uintptr_t arg, char *text);
+void options_show(struct instance *i, uintptr_t arg, struct sbuf *out);
+int options_store(struct instance *i, uintptr_t arg, char *text);
 extern const struct tracefs_file options_dir;
 
 /* ---- error_log.c ---- */
 
 /* A command was refused: which part of ftrace says what about it, and about which character. */
 void error_log_add(const char *system, const char *message, const char *command, size_t at);
-void error_log_show(uintptr_t arg, struct sbuf *out);
-int error_log_store(uintptr_t arg, char *text);
-int error_log_clear(uintptr_t arg);
+void error_log_show(struct instance *i, uintptr_t arg, struct sbuf *out);
+int error_log_store(struct instance *i, uintptr_t arg, char *text);
+int error_log_clear(struct instance *i, uintptr_t arg);

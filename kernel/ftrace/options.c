@@ -43,58 +43,58 @@ option_on(const struct instance *i, enum trace_option option)
 
 /* 0; or -errno, and the option is as before. */
 static int
-option_set(enum trace_option option, bool on)
+option_set(struct instance *i, enum trace_option option, bool on)
 {
-	uint32_t bit = 1u << option, now = instance_now->options;
+	uint32_t bit = 1u << option, now = i->options;
 	int error = 0;
 
-	__atomic_store_n(&instance_now->options, options[option].on != on ? now | bit : now & ~bit,
+	__atomic_store_n(&i->options, options[option].on != on ? now | bit : now & ~bit,
 			 __ATOMIC_RELAXED);
 	if (option == OPTION_FUNCTION_TRACE)
-		tracer_update();
+		tracer_update(i);
 	else if (option == OPTION_STACKTRACE)
-		error = events_pids_changed();
+		error = events_pids_changed(i);
 	else if (option == OPTION_EVENT_FORK || option == OPTION_FUNCTION_FORK)
-		error = pids_follow();
+		error = pids_follow(i);
 	if (error != 0)
-		__atomic_store_n(&instance_now->options, now, __ATOMIC_RELAXED);
+		__atomic_store_n(&i->options, now, __ATOMIC_RELAXED);
 	return error;
 }
 
 void
-options_show(uintptr_t arg, struct sbuf *out)
+options_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	for (unsigned i = 0; i < OPTIONS; i++)
-		sbuf_printf(out, "%s%s\n", option_on(instance_now, i) ? "" : "no", options[i].name);
+	for (unsigned n = 0; n < OPTIONS; n++)
+		sbuf_printf(out, "%s%s\n", option_on(i, n) ? "" : "no", options[n].name);
 }
 
 int
-options_store(uintptr_t arg, char *text)
+options_store(struct instance *i, uintptr_t arg, char *text)
 {
 	const char *word = tracefs_word(&text);
 
-	for (unsigned i = 0; i < OPTIONS && word != NULL; i++) {
-		bool off = strncmp(word, "no", 2) == 0 && strcmp(word + 2, options[i].name) == 0;
+	for (unsigned n = 0; n < OPTIONS && word != NULL; n++) {
+		bool off = strncmp(word, "no", 2) == 0 && strcmp(word + 2, options[n].name) == 0;
 
-		if (off || strcmp(word, options[i].name) == 0)
-			return option_set(i, !off);
+		if (off || strcmp(word, options[n].name) == 0)
+			return option_set(i, n, !off);
 	}
 	return -EINVAL;
 }
 
 static void
-option_show(uintptr_t arg, struct sbuf *out)
+option_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	sbuf_printf(out, "%d\n", option_on(instance_now, (enum trace_option)arg));
+	sbuf_printf(out, "%d\n", option_on(i, (enum trace_option)arg));
 }
 
 static int
-option_store(uintptr_t arg, char *text)
+option_store(struct instance *i, uintptr_t arg, char *text)
 {
 	bool on;
 	int error = tracefs_bool(text, &on);
 
-	return error == 0 ? option_set((enum trace_option)arg, on) : error;
+	return error == 0 ? option_set(i, (enum trace_option)arg, on) : error;
 }
 
 static void

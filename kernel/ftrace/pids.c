@@ -98,23 +98,22 @@ pids_site_wanted(const struct ktr_site *site, void *arg)
 }
 
 int
-pids_follow(void)
+pids_follow(struct instance *i)
 {
-	bool on = option_on(instance_now, OPTION_EVENT_FORK) ||
-		  option_on(instance_now, OPTION_FUNCTION_FORK);
+	bool on = option_on(i, OPTION_EVENT_FORK) || option_on(i, OPTION_FUNCTION_FORK);
 	int n;
 
 	if (!on)
-		instance_disown(&instance_now->fork_owner);
-	if (!on || instance_now->fork_owner != 0)
+		instance_disown(&i->fork_owner);
+	if (!on || i->fork_owner != 0)
 		return 0;
 	forks = event_find("sched", "sched_process_fork");
 	exits = event_find("sched", "sched_process_exit");
 	ends = event_find("proc", "lwp_exit");
-	n = instance_owner("ftrace fork", fork_fire);
+	n = instance_owner(i, "ftrace fork", fork_fire);
 	if (n < 0)
 		return -EBUSY;
-	instance_now->fork_owner = (unsigned)n;
+	i->fork_owner = (unsigned)n;
 	ktr_select_all((unsigned)n, pids_site_wanted, NULL);
 	return 0;
 }
@@ -122,27 +121,27 @@ pids_follow(void)
 /* ---- files ---- */
 
 static int
-changed(uintptr_t list)
+changed(struct instance *i, uintptr_t list)
 {
-	return list >= PIDS_EVENT ? events_pids_changed() : 0;
+	return list >= PIDS_EVENT ? events_pids_changed(i) : 0;
 }
 
 void
-pids_show(uintptr_t arg, struct sbuf *out)
+pids_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	const struct pids *p = &instance_now->pids[arg];
+	const struct pids *p = &i->pids[arg];
 
 	if (p->n == 0 && arg < PIDS_EVENT)
 		sbuf_puts(out, "no pid\n");
-	for (unsigned i = 0; i < p->n; i++)
-		if (p->pid[i] != 0 && (p->pid[i] & LEAVING) == 0)
-			sbuf_printf(out, "%u\n", p->pid[i]);
+	for (unsigned n = 0; n < p->n; n++)
+		if (p->pid[n] != 0 && (p->pid[n] & LEAVING) == 0)
+			sbuf_printf(out, "%u\n", p->pid[n]);
 }
 
 int
-pids_store(uintptr_t arg, char *text)
+pids_store(struct instance *i, uintptr_t arg, char *text)
 {
-	struct pids *p = &instance_now->pids[arg];
+	struct pids *p = &i->pids[arg];
 	uint32_t pids[PIDS_MAX];
 	unsigned n = 0;
 	char *word;
@@ -156,19 +155,19 @@ pids_store(uintptr_t arg, char *text)
 			return -ENOSPC;
 		pids[n++] = (uint32_t)pid;
 	}
-	for (unsigned i = 0; i < n; i++)
-		if (!pids_add(p, pids[i]))
+	for (const uint32_t *pid = pids; pid < pids + n; pid++)
+		if (!pids_add(p, *pid))
 			return -ENOSPC;
-	return changed(arg);
+	return changed(i, arg);
 }
 
 int
-pids_clear(uintptr_t arg)
+pids_clear(struct instance *i, uintptr_t arg)
 {
-	struct pids *p = &instance_now->pids[arg];
+	struct pids *p = &i->pids[arg];
 
 	__atomic_store_n(&p->n, 0, __ATOMIC_RELEASE);
-	for (unsigned i = 0; i < PIDS_MAX; i++)
-		__atomic_store_n(&p->pid[i], 0, __ATOMIC_RELAXED);
-	return changed(arg);
+	for (unsigned n = 0; n < PIDS_MAX; n++)
+		__atomic_store_n(&p->pid[n], 0, __ATOMIC_RELAXED);
+	return changed(i, arg);
 }

@@ -5,7 +5,7 @@
 #include "kernel/ftrace/instance.h"
 
 void
-readme_show(uintptr_t arg, struct sbuf *out)
+readme_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_puts(
 	    out,

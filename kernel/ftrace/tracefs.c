@@ -41,10 +41,8 @@ int
 tracefs_begin(const struct vnode *vn)
 {
 	mutex_lock(&ftrace_lock);
-	if (instance_is_there(tracefs_instance(vn))) {
-		instance_now = tracefs_instance(vn);
+	if (instance_is_there(tracefs_instance(vn)))
 		return 0;
-	}
 	mutex_unlock(&ftrace_lock);
 	return -ENODEV;
 }
@@ -52,7 +50,6 @@ tracefs_begin(const struct vnode *vn)
 void
 tracefs_end(void)
 {
-	instance_now = &instance_top;
 	mutex_unlock(&ftrace_lock);
 }
 
@@ -62,7 +59,7 @@ tracefs_hold(const struct vnode *vn)
 	int error = tracefs_begin(vn);
 
 	if (error == 0) {
-		instance_now->users++;
+		tracefs_instance(vn)->users++;
 		tracefs_end();
 	}
 	return error;
@@ -72,7 +69,7 @@ void
 tracefs_release(const struct vnode *vn)
 {
 	if (tracefs_begin(vn) == 0) {
-		instance_now->users--;
+		tracefs_instance(vn)->users--;
 		tracefs_end();
 	}
 }
@@ -86,7 +83,7 @@ tracefs_show_text(struct vnode *vn, struct sbuf *out)
 
 	if (error != 0)
 		return error;
-	node_of(vn)->file->show(tracefs_arg(vn), out);
+	node_of(vn)->file->show(tracefs_instance(vn), tracefs_arg(vn), out);
 	tracefs_end();
 	return 0;
 }
@@ -109,7 +106,7 @@ tracefs_store_text(struct vnode *vn, char *text)
 
 	if (error != 0)
 		return error;
-	error = node_of(vn)->file->store(tracefs_arg(vn), text);
+	error = node_of(vn)->file->store(tracefs_instance(vn), tracefs_arg(vn), text);
 	strlcpy(path, appeared, sizeof(path));
 	appeared[0] = '\0';
 	tracefs_end();
@@ -156,7 +153,7 @@ text_truncate(struct vnode *vn, uint64_t size)
 		return 0;
 	error = tracefs_begin(vn);
 	if (error == 0) {
-		error = node->file->clear(node->arg);
+		error = node->file->clear(node->instance, node->arg);
 		tracefs_end();
 	}
 	return error;
@@ -322,7 +319,8 @@ tracefs_make_dir(struct vnode *parent, const char *name, uint32_t mode)
 	return dir != NULL ? dir : vnode_lookup(parent, name, &error);
 }
 
-/* What mount() mounts shows the same. */
+/* Makes the root directory of a tracefs that a program mounts. It shows the files of
+ * /sys/kernel/tracing. */
 static struct vnode *
 tracefs_make(uint32_t mode, int *err)
 {

@@ -17,20 +17,23 @@
 #include "kernel/lib/sbuf.h"
 #include "kernel/sched/mutex.h"
 
+struct instance;
+
 extern struct mutex ftrace_lock;
 
 struct tracefs_file {
 	const char *name;
 	uint32_t mode; /* permission bits */
+	/* The functions get the file's instance, and what tracefs_add() was told. */
 	/* Prints the text of the file; NULL: it cannot be read. */
-	void (*show)(uintptr_t arg, struct sbuf *out);
+	void (*show)(struct instance *i, uintptr_t arg, struct sbuf *out);
 	/*
 	 * Takes a write: its text without the newline at its end, which it may change. 0 or -errno,
 	 * and then nothing has changed. NULL: it cannot be written.
 	 */
-	int (*store)(uintptr_t arg, char *text);
+	int (*store)(struct instance *i, uintptr_t arg, char *text);
 	/* The file was opened with O_TRUNC (the shell's >). 0 or -errno. NULL: nothing to do. */
-	int (*clear)(uintptr_t arg);
+	int (*clear)(struct instance *i, uintptr_t arg);
 	/* Not a file of text: these operations instead, whose `destroy` is tracefs_destroy(). */
 	const struct vnode_ops *ops;
 	bool stream; /* see struct vnode */
@@ -44,8 +47,6 @@ struct tracefs_file {
 		.name = file, .mode = bits, .show = shows, .store = stores, .clear = clears \
 	}
 
-struct instance;
-
 /* What a vnode's `data` points to. */
 struct tracefs_node {
 	const struct tracefs_file *file;
@@ -54,8 +55,8 @@ struct tracefs_node {
 };
 
 /*
- * Takes ftrace_lock for the work on a file; instance_now is the file's instance until
- * tracefs_end(). 0; or -ENODEV: the instance was removed, and nothing is locked.
+ * Takes ftrace_lock for the work on a file, until tracefs_end(). 0; or -ENODEV: its instance was
+ * removed, and nothing is locked.
  */
 int tracefs_begin(const struct vnode *vn);
 void tracefs_end(void);

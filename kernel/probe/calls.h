@@ -14,7 +14,7 @@
 #include "kernel/sched/thread.h"
 #include "ktr/hook.h"
 
-/** Begins: all stacks are empty. False: somebody else uses them. Thread context. */
+/** Takes the stacks into use and empties them. False: somebody else uses them. Thread context. */
 bool calls_start(void);
 /** The hooks of the user are gone. Thread context. */
 void calls_stop(void);

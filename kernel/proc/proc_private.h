@@ -146,9 +146,10 @@ bool proc_orphaned(uint32_t pgid, uint32_t except);
 void proc_signals_drop(struct proc *p, uint64_t set);
 void proc_signals_drop_thread(struct lwp *l);
 /*
- * Sends the signal that info tells of to p; or to l alone, if that is not NULL. own: the sender's
- * room for it; NULL: it is made. 0, or -EAGAIN: a real-time signal that is not queued, since there
- * are too many. proc_lock held.
+ * Sends the signal in info to process p or, if l is not NULL, to its thread l only. own: the
+ * sender's queue entry; NULL: one is allocated. Returns 0. -EAGAIN: a real-time signal was not
+ * sent, because its entry could not be allocated (too many, or no memory); with SI_USER or
+ * SI_KERNEL it is sent without an entry. proc_lock held.
  */
 int proc_signal_send(struct proc *p, struct lwp *l, const struct siginfo *info,
 		     struct sigqueue *own);

@@ -55,7 +55,9 @@ struct ptrace {
 
 /* Does somebody trace the thread? proc_lock held: a tracer that ends frees the record. */
 bool ptrace_traced(const struct lwp *l);
-/* May it gain rights by exec? If it is traced, its tracer must have CAP_SYS_PTRACE. proc_lock held.
+/*
+ * Does tracing allow that the thread gains rights by exec? Yes if nobody traces it, or if its
+ * tracer has CAP_SYS_PTRACE. proc_lock held.
  */
 bool ptrace_lets_gain(const struct lwp *l);
 

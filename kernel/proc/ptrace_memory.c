@@ -15,7 +15,11 @@
 #define PIECE      256 /* bytes of memory moved at once */
 #define PIECES_MAX 1024
 
-/* The space of a stopped tracee; or of any process that the caller may look into. NULL: *error. */
+/*
+ * Returns the address space, with a reference. stopped: of the caller's tracee, a stopped thread
+ * with this id. Otherwise: of the process with this id, if the caller may look into it. NULL:
+ * *error says why.
+ */
 static struct vmspace *
 ptrace_space_of(uint32_t pid, bool stopped, int *error)
 {

@@ -45,8 +45,8 @@ static struct {
 	uint8_t *buf;           /* [l] the stream's, size bytes; NULL before the first use */
 	size_t size;            /* [l] */
 	unsigned depth;         /* [l] entries, for the next buffer */
-	uint64_t base_failed;   /* [l] sums of the accounting when it was enabled */
-	uint64_t base_lost;
+	uint64_t base_failed;   /* written under [l]; events overwritten before the stream began */
+	uint64_t base_lost;     /* [l] events lost before it began */
 	char path[TRACE_PATH_MAX]; /* [l] */
 	struct ktr_stream stream;  /* [l] */
 } flush = {.lock = MUTEX_INIT("ktr flush"), .depth = FLUSH_DEPTH_INIT, .path = TRACE_SINK_SERIAL};

@@ -44,7 +44,11 @@ void flush_set_depth(unsigned entries);
 unsigned flush_depth(void);
 void flush_set_max(uint64_t events);
 uint64_t flush_max(void);
-/* Events written since the flush was enabled last, and events that were overwritten meanwhile. */
+/*
+ * Both count from the beginning of the last stream: when the flush was enabled, or alq_file was set
+ * while it was on. Events that the sink took. Events that it never will: overwritten or cleared,
+ * also after the stream's end.
+ */
 uint64_t flush_written(void);
 uint64_t flush_failed(void);
 

@@ -11,7 +11,9 @@ struct area;
 
 struct vmspace {
 	uint32_t refs; /* atomic */
-	bool shared;   /* several threads may run on it; changes only while one does */
+	/* Flushes go to all CPUs: several threads may run on it, or vm_poke() has written to it.
+	 * It is never cleared. */
+	bool shared;
 	bool has_shared_areas;
 	uint64_t root; /* constant */
 	struct mutex lock;

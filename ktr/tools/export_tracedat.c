@@ -23,8 +23,9 @@
 #include "ktr/tools/export/export.h"
 #include "ktr/tools/export_tracedat.h"
 
-#define PAGE_ROOM  (TRACEDAT_PAGE - TRACEDAT_PAGE_HEAD - 8) /* after the data: a count of lost */
-#define PAGE_LOST  (UINT32_C(1) << 31 | UINT32_C(1) << 30)  /* in commit: lost, and counted */
+/* Of a page, for records; the count of lost events follows. */
+#define PAGE_ROOM  (TRACEDAT_PAGE - TRACEDAT_PAGE_HEAD - 8)
+#define PAGE_LOST  (UINT32_C(1) << 31 | UINT32_C(1) << 30) /* in commit: lost, and counted */
 #define BUFFER     (16 * TRACEDAT_PAGE)
 #define STRING_MAX KTR_WIRE_STRING_MAX
 #define VALUES_MAX LINUX_FIELDS

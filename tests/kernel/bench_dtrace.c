@@ -10,6 +10,7 @@
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/event/filter.h"
+#include "kernel/ftrace/instance.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -132,10 +133,10 @@ bench_ftrace(const char *row, unsigned depth, const char *text, bool filter, uin
 	strlcpy(command + 1, text, sizeof(command) - 1);
 	mutex_lock(&ftrace_lock);
 	if (filter) {
-		KT_EQ(event_filter_set(site, text, &error), 0);
-		KT_EQ(event_enable(site), 0);
+		KT_EQ(event_filter_set(&instance_top, site, text, &error), 0);
+		KT_EQ(event_enable(&instance_top, site), 0);
 	} else {
-		KT_EQ(trigger_store((uintptr_t)site, command + 1), 0);
+		KT_EQ(trigger_store(&instance_top, (uintptr_t)site, command + 1), 0);
 	}
 	mutex_unlock(&ftrace_lock);
 	deeper(depth, 1);
@@ -145,7 +146,7 @@ bench_ftrace(const char *row, unsigned depth, const char *text, bool filter, uin
 	if (filter)
 		event_filter_drop(site);
 	else
-		KT_EQ(trigger_store((uintptr_t)site, command), 0);
+		KT_EQ(trigger_store(&instance_top, (uintptr_t)site, command), 0);
 	mutex_unlock(&ftrace_lock);
 	ktr_test_end();
 	KT_LE(say(row, on), of_d + 5 * HUNDREDTHS);

@@ -2,6 +2,7 @@
  * queue.c - real-time signals, each of which is kept. It does the same on Linux (word "queue").
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -186,10 +187,38 @@ static void *
 await(void *arg)
 {
 	siginfo_t info;
+	int sig;
 
-	if (sigwaitinfo(arg, &info) != RT + 6)
+	/* On Linux, EINTR if another thread has taken the signal that woke this one. */
+	do
+		sig = sigwaitinfo(arg, &info);
+	while (sig < 0 && errno == EINTR);
+	if (sig != RT + 6)
 		return NULL;
 	return info.si_code == SI_QUEUE ? info.si_value.sival_ptr : NULL;
+}
+
+/* How many threads of this process sleep. */
+static int
+count_sleepers(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *e;
+	int n = 0;
+
+	while ((e = readdir(dir)) != NULL) {
+		char path[300], state = '?';
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/stat", e->d_name);
+		f = fopen(path, "r");
+		if (f == NULL)
+			continue;
+		n += fscanf(f, "%*d (%*[^)]) %c", &state) == 1 && state == 'S';
+		fclose(f);
+	}
+	closedir(dir);
+	return n;
 }
 
 static int
@@ -211,6 +240,27 @@ threads_get_their_own(void *arg)
 		       FAILS(sigtimedwait(&set, NULL, &none), EAGAIN)
 		   ? 0
 		   : 2;
+}
+
+/* Two threads sleep, and two signals come in a row: each thread gets one. */
+static int
+all_are_woken(void *arg)
+{
+	sigset_t set = block(RT + 6, SIGUSR1);
+	pthread_t t[2];
+	void *r[2];
+
+	alarm(60);
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&t[i], NULL, await, &set) != 0)
+			return 1;
+	while (count_sleepers() < 2)
+		sched_yield();
+	if (send_value(RT + 6, 10) != 0 || send_value(RT + 6, 11) != 0)
+		return 2;
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], &r[i]);
+	return (intptr_t)r[0] + (intptr_t)r[1] == 21 ? 0 : 3;
 }
 
 static int
@@ -299,6 +349,7 @@ test_queue(void)
 	result(in_child(reasons_are_checked, NULL) == 0,
 	       "rt_sigqueueinfo gives any reason to its own process, and to others few");
 	result(in_child(threads_get_their_own, NULL) == 0, "pthread_sigqueue reaches one thread");
+	result(in_child(all_are_woken, NULL) == 0, "of two threads that wait, each gets a signal");
 	result(in_child(files_read_them, NULL) == 0, "signalfd reads each, with its value");
 	result(in_child(timers_have_their_own, NULL) == 0, "each timer's signal is kept");
 	result(in_child(tracers_change_them, NULL) == 0, "PTRACE_SETSIGINFO changes a reason");

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fenv.h>
 #include <math.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -136,6 +137,57 @@ stop_pestering(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+}
+
+static long taken, interrupted;
+
+/* Takes SIGUSR2 until SIGUSR1 comes. */
+static void *
+take_signals(void *set)
+{
+	siginfo_t info;
+	int sig;
+
+	while ((sig = sigwaitinfo(set, &info)) != SIGUSR1) {
+		taken += sig == SIGUSR2;
+		interrupted += sig < 0;
+	}
+	return NULL;
+}
+
+/*
+ * This thread takes signals that have woken another one, which waits on then. Both have one CPU,
+ * and this one has it as long as it wants.
+ */
+static int
+threads_wait_on(void *arg)
+{
+	struct sched_param first = {.sched_priority = 1};
+	struct timespec none = {0, 0}, while_it_waits = {0, 1000000};
+	long own = 0, rounds = 20;
+	sigset_t all, one;
+	cpu_set_t cpu;
+	pthread_t t;
+
+	sigemptyset(&one);
+	sigaddset(&one, SIGUSR2);
+	all = one;
+	sigaddset(&all, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	CPU_ZERO(&cpu);
+	CPU_SET(0, &cpu);
+	if (sched_setaffinity(0, sizeof(cpu), &cpu) != 0 ||
+	    pthread_create(&t, NULL, take_signals, &all) != 0 ||
+	    sched_setscheduler(0, SCHED_FIFO, &first) != 0)
+		return 1;
+	for (long i = 0; i < rounds; i++) {
+		nanosleep(&while_it_waits, NULL);
+		kill(getpid(), SIGUSR2);
+		own += sigtimedwait(&one, NULL, &none) == SIGUSR2;
+	}
+	kill(getpid(), SIGUSR1);
+	pthread_join(t, NULL);
+	return own == rounds && taken == 0 && interrupted == 0 ? 0 : 2;
 }
 
 static bool
@@ -553,6 +605,8 @@ test_signals(void)
 	       "a handler runs, with the reason, and its mask is blocked meanwhile");
 	result(blocked_signals_wait(), "blocked signals wait, once each; sigsuspend lets them in");
 	result(signals_are_awaited(), "sigtimedwait takes signals");
+	result(in_child(threads_wait_on, NULL) == 0,
+	       "a thread whose signal another one takes waits on");
 	result(calls_are_interrupted(), "calls end with EINTR, or begin again with SA_RESTART");
 	result(handlers_have_own_registers(), "a handler's vector registers are its own");
 	result(faults_are_handled(), "faults have handlers, with address and a stack of their own");

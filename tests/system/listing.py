@@ -178,8 +178,8 @@ def difference(expected, found):
 
 
 def plain(text):
-    """Terminal output as lines, without control sequences."""
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r {8}\r", "", text)
+    """Terminal output as lines, without control sequences and what was erased: a program's progress on a slow host."""
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|(?:\r[^\r\n]+)*\r {8,}\r", "", text)
     return text.replace("\r", "")
 
 

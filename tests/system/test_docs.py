@@ -42,6 +42,7 @@ def found_out():
                   ["recorded 0 at 0x1f", "done: 3 of 3"]):
         check(difference(shown, wrong) is not None, f"taken for the same: {wrong}")
     typed(written("```console\n$ echo a; echo 12\na\n12\n```\n"))
+    typed(written("```console\n$ printf 'a\\n\\rslow: 1 MB\\r%40s\\rb\\n' ''\na\nb\n```\n"))
     for text, why in (("$ echo a\nb", "the page has"), ("$ echo a; echo b\na", "more is printed"), ("$ echo 12\n13", "the page has"),
                       ("kestrel# echo a\na", "the prompt in this terminal")):
         try:

@@ -2,7 +2,7 @@
 """test_ftrace_linux.py - /sys/kernel/tracing: what programs of Linux rely on beside the files' contents."""
 import re
 
-from harness import ARCH, check, check_eq, check_match, main, test
+from harness import ARCH, ROOT, check, check_eq, check_match, main, test
 from tracefs import ftrace, rows
 
 
@@ -53,6 +53,18 @@ def number():
     data = bytes.fromhex("".join(lines).replace(" ", ""))
     check_eq(int.from_bytes(data[20:22], "little"), int(number_), f"the first event's type in {data.hex()}")
     check_eq(int.from_bytes(data[28:32], "little"), nr, "its number")
+
+
+@test("a call that the kernel does not know is an event of raw_syscalls and of its class, and none of syscalls; a page of records has it")
+def unknown_call():
+    out, raw = ftrace("ls events/syscalls | grep -c unknown\nls events/SYSC\necho 1 > events/SYSC/enable\nuser_test > /dev/null\necho 0 > events/SYSC/enable\n"
+                      "cat trace\necho =====\ndd if=per_cpu/cpu0/trace_pipe_raw bs=4096 count=1 2>/dev/null | od -v -A n -t x1\n",
+                      options=["--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"])
+    call, back, shown = check_match(r"^0\n(dispatch_\d+) (dispatch_\d+) enable filter\n((?:.*\n)*)", re.sub(r"(?<=\w)  +(?=\w)", " ", out), "the events").groups()
+    for number in (999, 1023, 2 ** 64 - 1):
+        check_match(rf" {call}: syscall unknown: number {number}\n.* {back}: sysret unknown: ret -38\n", shown, "the text")
+    data = bytes.fromhex("".join(raw.split()))
+    check((999).to_bytes(8, "little") in data and (-38 % 2 ** 64).to_bytes(8, "little") in data, f"the records: {data}")
 
 
 @test("when an event that was enabled is removed, the logs that may have it are cleared, and no others")

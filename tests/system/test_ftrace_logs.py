@@ -346,18 +346,21 @@ def notrace_children():
     check_match(r"^(\d+)\n\1\n$", lists, "those that have ended are gone")
 
 
-@test("an event with its stack is printed in 50,000 instructions at most, and a page of trace_pipe_raw is made in 600,000")
+@test("an event with its stack is printed in 50,000 instructions at most, and a page of trace_pipe_raw is made in 600,000; of calls in 200,000")
 def stacks_are_fast():
     """Their functions are not looked for among all symbols, and what is known of events is not found out for each one."""
     pages = 200
     out = ftrace("echo 1 > options/stacktrace\necho 1 > events/kmem/kmalloc/enable\nload fork -n 700 >/dev/null\necho 0 > events/enable\necho 0 > options/stacktrace\n"
                  "grep -c '^ => ' trace\ngrep -c 'stack trace' trace\ncut -d' ' -f1 /proc/uptime\ncat trace > /dev/null\ncut -d' ' -f1 /proc/uptime\n"
-                 f"dd if=per_cpu/cpu0/trace_pipe_raw of=/dev/null bs=4096 count={pages} 2>/dev/null\ncut -d' ' -f1 /proc/uptime\n", smp=1, options=["--icount"])[0]
-    frames, stacks, before, printed, read = map(float, check_match(r"^(\d+)\n(\d+)\n(\S+)\n(\S+)\n(\S+)\n$", out, "frames, stacks, times").groups())
+                 f"dd if=per_cpu/cpu0/trace_pipe_raw of=/dev/null bs=4096 count={pages} 2>/dev/null\ncut -d' ' -f1 /proc/uptime\n"
+                 "echo > trace\necho 1 > events/syscalls/enable\nfind / > /dev/null\nload mix -n 1 > /dev/null\necho 0 > events/enable\ncut -d' ' -f1 /proc/uptime\n"
+                 f"dd if=per_cpu/cpu0/trace_pipe_raw of=/dev/null bs=4096 count={2 * pages} 2>/dev/null\ncut -d' ' -f1 /proc/uptime\n", smp=1, options=["--icount"])[0]
+    frames, stacks, before, printed, read, called, read_calls = map(float, check_match(r"^(\d+)\n(\d+)\n" + 5 * r"(\S+)\n" + "$", out, "frames, stacks, times").groups())
     check(stacks > 5000 and frames > 5 * stacks, f"{frames} frames of {stacks} stacks")
     # An instruction is a nanosecond; uptime counts hundredths of a second.
     check((printed - before) * 1e9 < 50e3 * stacks, f"{printed - before} s for {stacks} stacks")
     check((read - printed) * 1e9 < 600e3 * pages, f"{read - printed} s for {pages} pages")
+    check((read_calls - called) * 1e9 < 200e3 * 2 * pages, f"{read_calls - called} s for {2 * pages} pages of calls")
 
 
 @test("64 readers and writers of all files, chosen at random: no hang, and when all is switched off nothing is left")

@@ -12,7 +12,8 @@ _Static_assert(sizeof(struct ktr_counts) == 6 * sizeof(uint64_t), "as many as th
 unsigned int
 ktr_counts_get(struct ktr_counts counts[KTR_COUNTS_MAX])
 {
-	char text[128 * KTR_COUNTS_MAX]; /* on the stack: a workload has no heap yet */
+	/* Not malloc(): a heap would change what a workload measures. */
+	char text[128 * KTR_COUNTS_MAX];
 	char *line = text;
 	unsigned int n = 0;
 

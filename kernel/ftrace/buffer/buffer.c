@@ -108,7 +108,7 @@ buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost)
 
 	if (r->rings != r->b->rings)
 		place_cursors(r);
-	for (unsigned i = 0; i < MAX_CPUS; i++) {
+	for (unsigned i = 0; i < ncpus; i++) {
 		struct buffer_cursor *c = &r->cursors[i];
 
 		if (c->end == 0)
@@ -414,7 +414,7 @@ trace_release(struct file *f)
 	if (t != NULL && t->keeps)
 		snapshot_hold(tracefs_instance(f->vn), false);
 	if (t != NULL && t->pauses && tracefs_begin(f->vn) == 0) {
-		instance_switch(instance_now, true);
+		instance_switch(tracefs_instance(f->vn), true);
 		tracefs_end();
 	}
 	if (t != NULL)

@@ -92,6 +92,8 @@ extern const struct vnode_ops trace_ops, trace_pipe_ops, trace_pipe_raw_ops, tra
 extern const struct vnode_ops trace_marker_raw_ops;
 extern const struct vnode_ops snapshot_ops;
 #define MARK_MAX 1024u /* bytes of a text in trace_marker; the rest is cut, as in Linux */
+/* Where the text was written for which the event `print` fires; ftrace_lock. */
+extern struct instance *marker_instance;
 
 /* ---- print.c: an entry as Linux prints it ---- */
 

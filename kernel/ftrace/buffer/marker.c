@@ -10,6 +10,8 @@
 #include "kernel/mm/heap.h"
 #include "ktr/sdt.h"
 
+struct instance *marker_instance;
+
 #define RAW_MARK_MAX 80 /* what fits into a line of 256 characters */
 
 SDT_PROVIDER_DEFINE(ftrace);
@@ -31,6 +33,7 @@ record_mark(const struct vnode *vn, const struct ktr_site *site, uint32_t id, co
 	/* -EBADF is Linux's error while tracing is off. */
 	else if (!instance_record_data(i, site, args, text, len))
 		error = -EBADF;
+	marker_instance = i;
 	if (error == 0 && site == &tracer_mark)
 		SDT_FIRE(ftrace, , , print, SDT_ARGS_DATA0(text, len));
 	tracefs_end();

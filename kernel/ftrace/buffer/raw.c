@@ -6,6 +6,7 @@
 #include "kernel/ftrace/event/event.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
+#include "ktr/dynamic.h"
 #include "ktr/event_format.h"
 #include "ktr/intern.h"
 #include "ktr/param.h"
@@ -17,18 +18,29 @@
 #define LOST  (1ull << 31 | 1ull << 30) /* among these: events are missing, and so many */
 #define ROOM  (RAW_PAGE - HEAD - 8)     /* after the data: how many are missing */
 #define TEXTS KTR_PARAM_MAX
-#define KINDS 32u
+#define KINDS 64u
 
-/* What is known of the kinds of events of the page that is made; ftrace_lock. */
+/* What is known of kinds of events; ftrace_lock. */
 static struct kind {
 	const struct ktr_site *site;
-	bool event; /* it has a folder in events/ */
+	bool event;   /* it has a folder in events/ */
+	bool is_call; /* of one system call */
 	/* Parameters; so many of the first are places of a probe, or the number of a system call.
 	 */
 	unsigned nparams, places;
 	uint64_t call;
 	struct ktr_param params[EVENT_RECORD];
+	enum ktr_field fields[EVENT_RECORD];
 } kinds[KINDS];
+
+/* Other events may have the sites of events that were removed since the last page. */
+static void
+forget_removed(void)
+{
+	for (struct kind *k = kinds; k < kinds + KINDS; k++)
+		if (k->site >= ktr_dynamic_sites && k->site < ktr_dynamic_sites + KTR_DYNAMIC_SITES)
+			k->site = NULL;
+}
 
 static const struct kind *
 raw_kind(const struct ktr_site *site)
@@ -39,10 +51,14 @@ raw_kind(const struct ktr_site *site)
 	if (k->site != site) {
 		k->site = site;
 		k->event = event_system(site) != NULL;
+		k->nparams = 0;
 		if (k->event)
 			k->nparams = event_record(site, fmt, k->params);
-		k->places = event_is_call(site) ? 1 : kprobe_event_places(site);
-		k->call = event_is_call(site) ? event_call_number(site) : 0;
+		k->is_call = event_is_call(site);
+		k->places = k->is_call ? 1 : kprobe_event_places(site);
+		k->call = k->is_call ? event_call_number(site) : 0;
+		for (unsigned i = 0; i < k->nparams; i++)
+			k->fields[i] = ktr_param_field(&k->params[i]);
 	}
 	return k;
 }
@@ -106,7 +122,7 @@ event_data(struct raw_data *d, const struct kind *k, const struct ktr_log *log,
 	unsigned n = k->nparams;
 
 	memcpy(v + k->places, e->args, sizeof(e->args));
-	if (event_is_call(k->site)) {
+	if (k->is_call) {
 		v[0] = k->call;
 	} else if (k->places > 0) {
 		kprobes_places(k->site, e, at);
@@ -115,16 +131,16 @@ event_data(struct raw_data *d, const struct kind *k, const struct ktr_log *log,
 		raw_last(log, e, cpu, seq, &v[5]);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		const char *text = NULL;
+		const char *text;
 
-		if (params[i].string)
-			text = ktr_data_is_word(v[i]) ? ktr_data_text(log, cpu, seq, v[i], texts[i])
-						      : ktr_string_text(v[i], texts[i]);
-		if (text == NULL)
-			text = "(null)";
-		values[i] = (struct ktr_value){ktr_param_field(&params[i]),
-					       ktr_param_value(&params[i], v[i]), text,
-					       strnlen(text, KTR_STRING_MAX - 1)};
+		values[i] = (struct ktr_value){.type = k->fields[i],
+					       .number = ktr_param_value(&params[i], v[i])};
+		if (!params[i].string)
+			continue;
+		text = ktr_data_is_word(v[i]) ? ktr_data_text(log, cpu, seq, v[i], texts[i])
+					      : ktr_string_text(v[i], texts[i]);
+		values[i].text = text != NULL ? text : "(null)";
+		values[i].len = strnlen(values[i].text, KTR_STRING_MAX - 1);
 	}
 	raw_put(d, k->site, e, values, n);
 }
@@ -157,7 +173,7 @@ raw_page(uint8_t page[RAW_PAGE], struct buffer_reader *r)
 	unsigned cpu;
 
 	memset(page, 0, RAW_PAGE);
-	memset(kinds, 0, sizeof(kinds)); /* events may have been removed since the last page */
+	forget_removed();
 	while ((e = buffer_peek(r, &cpu, &lost)) != NULL) {
 		uint64_t ns = clock_ns_of(e->ticks), seq = r->cursors[cpu].seq;
 
@@ -188,7 +204,7 @@ raw_page(uint8_t page[RAW_PAGE], struct buffer_reader *r)
 }
 
 static void
-header_show(uintptr_t arg, struct sbuf *out)
+header_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_puts(out, arg == 0 ? ktr_format_header_page : ktr_format_header_event);
 }

@@ -225,7 +225,7 @@ put_bytes(void *out, const char *text, size_t n)
 }
 
 static void
-show_format(uintptr_t arg, struct sbuf *out)
+show_format(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	const struct event *event = (const struct event *)arg;
 	const struct ktr_format_out to = {put_bytes, out};
@@ -238,7 +238,7 @@ show_format(uintptr_t arg, struct sbuf *out)
 }
 
 static void
-show_id(uintptr_t arg, struct sbuf *out)
+show_id(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_printf(out, "%u\n", ktr_site_number(((const struct event *)arg)->site) + 1);
 }

@@ -83,64 +83,65 @@ unsigned event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
 /* ---- events.c ---- */
 
 /* Is an event enabled, with or without a filter? */
-bool event_is_enabled(const struct ktr_site *site);
+bool event_is_enabled(const struct instance *i, const struct ktr_site *site);
 /* Does any instance record it, or have triggers for it? */
 bool event_is_used(const struct ktr_site *site);
 /* Disables all, and forgets the owner. */
-void events_stop(void);
+void events_stop(struct instance *i);
 /* Does the log record an instance's events as they are: all threads', without stacks? */
-bool events_log_itself(void);
+bool events_log_itself(const struct instance *i);
 /* Records an event of the instance, as its lists and options want. Any context. */
 void events_record(struct instance *i, const struct ktr_firing *f);
 /* The lists of threads have changed, or the option stacktrace. 0 or -errno: what is recorded is as
  * before. */
-int events_pids_changed(void);
+int events_pids_changed(struct instance *i);
 /* Makes the log, or its program, record it. */
-int event_enable(const struct ktr_site *site);
+int event_enable(struct instance *i, const struct ktr_site *site);
 /* The event of these names; NULL: there is none. */
 struct ktr_site *event_find(const char *system, const char *event);
 extern const struct tracefs_file events_dir;
-void events_show_all(uintptr_t arg, struct sbuf *out); /* available_events */
-void events_show_set(uintptr_t arg, struct sbuf *out); /* set_event */
-int events_store_set(uintptr_t arg, char *text);
-int events_clear_set(uintptr_t arg);
+void events_show_all(struct instance *i, uintptr_t arg, struct sbuf *out); /* available_events */
+void events_show_set(struct instance *i, uintptr_t arg, struct sbuf *out); /* set_event */
+int events_store_set(struct instance *i, uintptr_t arg, char *text);
+int events_clear_set(struct instance *i, uintptr_t arg);
 
 /* ---- event_filter.c ---- */
 
-bool event_filter_has(const struct ktr_site *site);
+bool event_filter_has(const struct instance *i, const struct ktr_site *site);
 /* Does a site have a filter or triggers that switch it, and is it on? */
-bool event_filter_on(const struct ktr_site *site);
+bool event_filter_on(const struct instance *i, const struct ktr_site *site);
 /* Do triggers switch it? */
-bool event_filter_soft(const struct ktr_site *site);
+bool event_filter_soft(const struct instance *i, const struct ktr_site *site);
 /* Switches the event's program on or off. 0 or -errno. Without a filter: nothing. */
-int event_filter_switch(const struct ktr_site *site, bool on);
+int event_filter_switch(struct instance *i, const struct ktr_site *site, bool on);
 /* events_log_itself() has changed: the programs that are on are made anew. 0 or -errno. */
-int event_filters_renew(void);
+int event_filters_renew(struct instance *i);
 /* Gives a site a filter, in the place of the one it has; NULL: none. -EINVAL: *error says why. */
-int event_filter_set(const struct ktr_site *site, const char *text, struct filter_error *error);
+int event_filter_set(struct instance *i, const struct ktr_site *site, const char *text,
+		     struct filter_error *error);
 /* One trigger more, or one less (-1), switches the event by *gate, a word of 1 or 0. */
-int event_filter_use(const struct ktr_site *site, int more, uint32_t **gate);
-/* Notes in instance_now that the event was enabled, if it may be removed. */
-void event_note_on(const struct ktr_site *site);
+int event_filter_use(struct instance *i, const struct ktr_site *site, int more, uint32_t **gate);
+/* Notes in the instance that the event was enabled, if it may be removed. */
+void event_note_on(struct instance *i, const struct ktr_site *site);
 /* The site's event is to go: drops its filters in all instances, and as in Linux clears the logs
  * that may have it. */
 void event_filter_drop(const struct ktr_site *site);
 /* Drops filters, triggers and histograms of events that are not there any more, in all instances.
  */
 void event_filters_clean(void);
-/* Drops all of instance_now. */
-void event_filters_stop(void);
+/* Drops all of an instance. */
+void event_filters_stop(struct instance *i);
 /* Has the site another event now than the one of that name? */
 bool event_is_gone(const struct ktr_site *site, const char *name);
 /* Prints the filter, or "none". */
-void event_filter_show(const struct ktr_site *site, struct sbuf *out);
+void event_filter_show(const struct instance *i, const struct ktr_site *site, struct sbuf *out);
 /* Appends code of a filter, after which the program goes on if it is true. */
 int filter_compile_for(struct program *p, const struct ktr_site *site, const char *text,
 		       struct filter_error *error);
 /* Appends code, after which the program goes on if the word is not 0. */
 void program_gate(struct program *p, const uint32_t *gate);
-/* Appends code, after which the program goes on if the event belongs to instance_now. */
-void program_instance(struct program *p, const struct ktr_site *site);
+/* Appends code, after which the program goes on if the event belongs to the instance. */
+void program_instance(struct program *p, const struct instance *i, const struct ktr_site *site);
 
 /* ---- upcall.c ---- */
 
@@ -158,8 +159,8 @@ enum upcall {
 	UPCALL_EPROBE,    /* struct eprobe *, values of the event's fields */
 };
 
-/* Appends a call for instance_now. */
-void program_upcall(struct program *p, enum upcall what);
+/* Appends a call for an instance. */
+void program_upcall(struct program *p, const struct instance *i, enum upcall what);
 
 /* Records FUNCTION+OFFSET from the probe on, the innermost first, with blanks between. In hooks. */
 void record_stack(struct instance *i, const struct ktr_firing *f);
@@ -175,41 +176,45 @@ void program_free(struct program *p);
 /* Runs the program: clause N of it at sites[N]. 0 or -errno. dtrace_detach() ends it. */
 int program_attach(const struct program *p, const struct dif_clause *clauses,
 		   const struct ktr_site *const *sites, unsigned n, struct dtrace_consumer **to);
-/* Ends a program of one clause, and runs it at n sites; `to` NULL: nowhere. Frees it. error: what
- * has failed so far, which is returned; or 0, and the result may be -errno. */
+/*
+ * Completes a program of one clause and attaches it to n sites. `to` NULL: only checks that it can
+ * be completed. Frees p in any case. error: what has failed so far; if it is not 0, it is returned,
+ * and nothing is attached. 0 or -errno.
+ */
 int program_finish(struct program *p, int error, const struct ktr_site *const *sites, unsigned n,
 		   struct dtrace_consumer **to);
 
 /* ---- trigger.c ---- */
 
-void trigger_show(uintptr_t arg, struct sbuf *out); /* arg: the event's site */
-int trigger_store(uintptr_t arg, char *text);
-int trigger_clear(uintptr_t arg);
+void trigger_show(struct instance *i, uintptr_t arg, struct sbuf *out); /* arg: the event's site */
+int trigger_store(struct instance *i, uintptr_t arg, char *text);
+int trigger_clear(struct instance *i, uintptr_t arg);
 /* Drops the triggers of events that are not there any more. */
-void triggers_clean(void);
+void triggers_clean(struct instance *i);
 /* Drops all, and all histograms. */
-void triggers_stop(void);
+void triggers_stop(struct instance *i);
 /* Has the event triggers? */
-bool triggers_on(const struct ktr_site *site);
+bool triggers_on(const struct instance *i, const struct ktr_site *site);
 /* Do triggers of any event switch the histograms of this one? */
-bool triggers_switch_hists(const struct ktr_site *site);
+bool triggers_switch_hists(const struct instance *i, const struct ktr_site *site);
 /* Another histogram is there, or one less: makes the programs of these triggers anew. 0 or -errno.
  */
-int triggers_update(const struct ktr_site *site);
+int triggers_update(struct instance *i, const struct ktr_site *site);
 /* In set_ftrace_filter: [!]FUNCTION:COMMAND[:…]. 0 or -errno. */
-int trigger_store_function(char *word);
-void triggers_show_functions(struct sbuf *out);
+int trigger_store_function(struct instance *i, char *word);
+void triggers_show_functions(const struct instance *i, struct sbuf *out);
 
 /* ---- kprobes.c, kprobe_print.c: arg says of which probes ---- */
 
 enum { PROBES_KERNEL, PROBES_USER, PROBES_EVENT, PROBES_ALL }; /* as enum kprobe_kind */
 
-void kprobes_show(uintptr_t arg, struct sbuf *out); /* kprobe_events, dynamic_events, … */
-int kprobes_store(uintptr_t arg, char *text);
-int kprobes_clear(uintptr_t arg);
+void kprobes_show(struct instance *i, uintptr_t arg,
+		  struct sbuf *out); /* kprobe_events, dynamic_events, … */
+int kprobes_store(struct instance *i, uintptr_t arg, char *text);
+int kprobes_clear(struct instance *i, uintptr_t arg);
 /* Takes a line: makes a probe, or removes some, of all only with PROBES_ALL. 0 or -errno. */
 int kprobes_command(uintptr_t of, char *line);
-void kprobes_show_profile(uintptr_t arg, struct sbuf *out);
+void kprobes_show_profile(struct instance *i, uintptr_t arg, struct sbuf *out);
 /* FUNCTION+OFFSET/SIZE. */
 void print_address(struct sbuf *out, uintptr_t at);
 /* The format of such an event as kprobes_print() prints it, without the place. False: it is another
@@ -257,9 +262,9 @@ struct synthetic {
 struct synthetic *synthetic_find(const char *name);
 /* Records the event, and runs its triggers, in a firing. Texts: their addresses. In hooks. */
 void synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const uint64_t *values);
-void synthetic_show(uintptr_t arg, struct sbuf *out);
-int synthetic_store(uintptr_t arg, char *text);
-int synthetic_clear(uintptr_t arg);
+void synthetic_show(struct instance *i, uintptr_t arg, struct sbuf *out);
+int synthetic_store(struct instance *i, uintptr_t arg, char *text);
+int synthetic_clear(struct instance *i, uintptr_t arg);
 /* NAME FIELDS; or !NAME, which removes it. 0 or -errno. */
 int synthetic_command(char *text);
 /* s:[synthetic/]NAME FIELDS */

@@ -18,6 +18,7 @@
 
 struct event_filter {
 	struct list link;
+	struct instance *i;
 	const struct ktr_site *site;
 	struct dtrace_consumer *consumer; /* while the event is enabled, or triggers switch it */
 	struct dtrace_consumer *next;     /* waits to take its place; event_filters_renew() */
@@ -28,9 +29,9 @@ struct event_filter {
 };
 
 static struct event_filter *
-event_filter_find(const struct ktr_site *site)
+event_filter_find(const struct instance *i, const struct ktr_site *site)
 {
-	list_for_each (l, &instance_now->filters) {
+	list_for_each (l, &i->filters) {
 		struct event_filter *e = list_entry(l, struct event_filter, link);
 
 		if (e->site == site)
@@ -40,23 +41,23 @@ event_filter_find(const struct ktr_site *site)
 }
 
 bool
-event_filter_has(const struct ktr_site *site)
+event_filter_has(const struct instance *i, const struct ktr_site *site)
 {
-	return event_filter_find(site) != NULL;
+	return event_filter_find(i, site) != NULL;
 }
 
 bool
-event_filter_on(const struct ktr_site *site)
+event_filter_on(const struct instance *i, const struct ktr_site *site)
 {
-	const struct event_filter *e = event_filter_find(site);
+	const struct event_filter *e = event_filter_find(i, site);
 
 	return e != NULL && __atomic_load_n(&e->gate, __ATOMIC_RELAXED) != 0;
 }
 
 bool
-event_filter_soft(const struct ktr_site *site)
+event_filter_soft(const struct instance *i, const struct ktr_site *site)
 {
-	const struct event_filter *e = event_filter_find(site);
+	const struct event_filter *e = event_filter_find(i, site);
 
 	return e != NULL && e->users > 0;
 }
@@ -110,16 +111,16 @@ program_gate(struct program *p, const uint32_t *gate)
 }
 
 void
-program_instance(struct program *p, const struct ktr_site *site)
+program_instance(struct program *p, const struct instance *i, const struct ktr_site *site)
 {
 	const char *system = site != NULL ? event_system(site) : NULL;
 
 	if (system == NULL || strcmp(system, EVENT_MARK) != 0)
 		return; /* it happens in all */
 	/* Who writes a text holds ftrace_lock. */
-	program_constant(p, 1, (uintptr_t)&instance_now);
+	program_constant(p, 1, (uintptr_t)&marker_instance);
 	program_emit(p, DIF_LD8, 1, 1, 0, 0);
-	program_constant(p, 2, (uintptr_t)instance_now);
+	program_constant(p, 2, (uintptr_t)i);
 	program_fail(p, DIF_JNE, 1, 2);
 }
 
@@ -138,10 +139,10 @@ attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_c
 		program_gate(p, &e->gate);
 	if (text != NULL)
 		result = filter_compile_for(p, e->site, text, error);
-	if (events_log_itself())
+	if (events_log_itself(e->i))
 		program_emit(p, DIF_LOG, 0, 0, 0, 0);
 	else
-		program_upcall(p, UPCALL_RECORD);
+		program_upcall(p, e->i, UPCALL_RECORD);
 	return program_finish(p, result, &e->site, 1, to);
 }
 
@@ -172,25 +173,26 @@ event_filter_release(struct event_filter *e)
 }
 
 static struct event_filter *
-find_or_make(const struct ktr_site *site)
+find_or_make(struct instance *i, const struct ktr_site *site)
 {
-	struct event_filter *e = event_filter_find(site);
+	struct event_filter *e = event_filter_find(i, site);
 
 	if (e != NULL)
 		return e;
 	e = kzalloc(sizeof(*e));
 	if (e == NULL)
 		return NULL;
+	e->i = i;
 	e->site = site;
 	event_name(site, e->name);
-	list_append(&instance_now->filters, &e->link);
+	list_append(&i->filters, &e->link);
 	return e;
 }
 
 int
-event_filter_switch(const struct ktr_site *site, bool on)
+event_filter_switch(struct instance *i, const struct ktr_site *site, bool on)
 {
-	struct event_filter *e = event_filter_find(site);
+	struct event_filter *e = event_filter_find(i, site);
 	struct dtrace_consumer *consumer = NULL;
 	struct filter_error error;
 	int result = 0;
@@ -208,19 +210,19 @@ event_filter_switch(const struct ktr_site *site, bool on)
 }
 
 int
-event_filters_renew(void)
+event_filters_renew(struct instance *i)
 {
 	struct filter_error error;
 	int result = 0;
 
 	event_filters_clean();
-	list_for_each (l, &instance_now->filters) {
+	list_for_each (l, &i->filters) {
 		struct event_filter *e = list_entry(l, struct event_filter, link);
 
 		if (result == 0 && e->consumer != NULL)
 			result = attach(e, e->text, e->users > 0, &e->next, &error);
 	}
-	list_for_each (l, &instance_now->filters) {
+	list_for_each (l, &i->filters) {
 		struct event_filter *e = list_entry(l, struct event_filter, link);
 
 		if (e->next != NULL && result == 0)
@@ -235,16 +237,16 @@ event_filters_renew(void)
 /* The event's program becomes one with this filter and so many users. Of an enabled event nothing
  * is lost meanwhile, and nothing recorded twice. */
 static int
-event_filter_change(const struct ktr_site *site, char *text, unsigned users,
+event_filter_change(struct instance *i, const struct ktr_site *site, char *text, unsigned users,
 		    struct filter_error *error)
 {
-	struct event_filter *e = event_filter_find(site), *made = NULL;
+	struct event_filter *e = event_filter_find(i, site), *made = NULL;
 	struct dtrace_consumer *consumer = NULL;
-	bool on = event_is_enabled(site);
+	bool on = event_is_enabled(i, site);
 	int result = 0;
 
 	if (e == NULL)
-		e = made = find_or_make(site);
+		e = made = find_or_make(i, site);
 	if (e == NULL)
 		return -ENOMEM;
 	bool wanted = on || users > 0;
@@ -258,7 +260,7 @@ event_filter_change(const struct ktr_site *site, char *text, unsigned users,
 	}
 	if (text == NULL && users == 0) {
 		list_remove(&e->link);
-		result = on ? event_enable(site) : 0; /* before its program goes: none is lost */
+		result = on ? event_enable(i, site) : 0; /* before its program goes: none is lost */
 		event_filter_free(e);
 		return result;
 	}
@@ -268,13 +270,14 @@ event_filter_change(const struct ktr_site *site, char *text, unsigned users,
 	e->users = users;
 	__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
 	event_filter_run(e, consumer);
-	return on ? event_enable(site) : 0;
+	return on ? event_enable(i, site) : 0;
 }
 
 int
-event_filter_set(const struct ktr_site *site, const char *text, struct filter_error *error)
+event_filter_set(struct instance *i, const struct ktr_site *site, const char *text,
+		 struct filter_error *error)
 {
-	const struct event_filter *e = event_filter_find(site);
+	const struct event_filter *e = event_filter_find(i, site);
 	char *copy = NULL;
 	int result;
 
@@ -286,59 +289,59 @@ event_filter_set(const struct ktr_site *site, const char *text, struct filter_er
 			return -ENOMEM;
 		memcpy(copy, text, strlen(text) + 1);
 	}
-	result = event_filter_change(site, copy, e != NULL ? e->users : 0, error);
+	result = event_filter_change(i, site, copy, e != NULL ? e->users : 0, error);
 	if (result != 0)
 		kfree(copy);
 	return result;
 }
 
-/* The bit of an event that may be removed, in instance_now->was_on; *word: where. 0: of another. */
+/* The bit of an event that may be removed, in i->was_on; *word: where. 0: of another. */
 static uint64_t
-was_on_bit(const struct ktr_site *site, uint64_t **word)
+was_on_bit(struct instance *i, const struct ktr_site *site, uint64_t **word)
 {
 	size_t n = site->kind == KTR_SITE_MADE ? (size_t)(site - ktr_dynamic_sites) : 0;
 
-	*word = &instance_now->was_on[n / 64];
+	*word = &i->was_on[n / 64];
 	return site->kind == KTR_SITE_MADE ? 1ull << n % 64 : 0;
 }
 
 void
-event_note_on(const struct ktr_site *site)
+event_note_on(struct instance *i, const struct ktr_site *site)
 {
-	uint64_t *word, bit = was_on_bit(site, &word);
+	uint64_t *word, bit = was_on_bit(i, site, &word);
 
 	*word |= bit;
 }
 
 int
-event_filter_use(const struct ktr_site *site, int more, uint32_t **gate)
+event_filter_use(struct instance *i, const struct ktr_site *site, int more, uint32_t **gate)
 {
-	struct event_filter *e = event_filter_find(site);
+	struct event_filter *e = event_filter_find(i, site);
 	struct filter_error error;
 	bool there = e != NULL && !event_is_gone(site, e->name);
-	int result = event_filter_change(site, there ? e->text : NULL,
+	int result = event_filter_change(i, site, there ? e->text : NULL,
 					 (e != NULL ? e->users : 0) + (unsigned)more, &error);
 
-	e = event_filter_find(site);
+	e = event_filter_find(i, site);
 	if (result == 0 && more > 0)
-		event_note_on(site);
+		event_note_on(i, site);
 	if (result == 0 && gate != NULL)
 		*gate = &e->gate;
 	return result;
 }
 
 static bool
-drop_of(const void *site)
+drop_of(struct instance *i, const void *site)
 {
-	struct event_filter *e = event_filter_find(site);
-	uint64_t *word, bit = was_on_bit(site, &word);
+	struct event_filter *e = event_filter_find(i, site);
+	uint64_t *word, bit = was_on_bit(i, site, &word);
 
 	if (e != NULL)
 		event_filter_release(e);
 	if ((*word & bit) != 0) {
-		buffer_clear(&instance_now->trace, BUFFER_ALL);
-		if (instance_now->snapshot_there)
-			buffer_clear(&instance_now->snapshot, BUFFER_ALL);
+		buffer_clear(&i->trace, BUFFER_ALL);
+		if (i->snapshot_there)
+			buffer_clear(&i->snapshot, BUFFER_ALL);
 	}
 	*word &= ~bit;
 	return false;
@@ -360,14 +363,14 @@ event_is_gone(const struct ktr_site *site, const char *name)
 }
 
 static bool
-event_filter_clean(const void *arg)
+event_filter_clean(struct instance *i, const void *arg)
 {
 	struct event_filter *gone;
 
-	triggers_clean(); /* they use gates */
+	triggers_clean(i); /* they use gates */
 	do {
 		gone = NULL;
-		list_for_each (l, &instance_now->filters) {
+		list_for_each (l, &i->filters) {
 			struct event_filter *e = list_entry(l, struct event_filter, link);
 
 			if (event_is_gone(e->site, e->name) && e->users == 0)
@@ -386,18 +389,17 @@ event_filters_clean(void)
 }
 
 void
-event_filters_stop(void)
+event_filters_stop(struct instance *i)
 {
-	triggers_stop();
-	while (!list_empty(&instance_now->filters))
-		event_filter_release(
-		    list_entry(instance_now->filters.next, struct event_filter, link));
+	triggers_stop(i);
+	while (!list_empty(&i->filters))
+		event_filter_release(list_entry(i->filters.next, struct event_filter, link));
 }
 
 void
-event_filter_show(const struct ktr_site *site, struct sbuf *out)
+event_filter_show(const struct instance *i, const struct ktr_site *site, struct sbuf *out)
 {
-	const struct event_filter *e = event_filter_find(site);
+	const struct event_filter *e = event_filter_find(i, site);
 
 	sbuf_printf(out, "%s\n", e != NULL && e->text != NULL ? e->text : "none");
 }

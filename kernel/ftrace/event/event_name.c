@@ -15,10 +15,12 @@
 #include "ktr/param.h"
 #include "ktr/probe.h"
 
+/* As in Linux, calls that the kernel does not know have no event of their own (raw_syscalls has
+ * them). */
 static bool
 event_is_syscall(const struct ktr_probe_name *name)
 {
-	return strcmp(name->provider, "syscall") == 0;
+	return strcmp(name->provider, "syscall") == 0 && strcmp(name->function, "unknown") != 0;
 }
 
 const char *

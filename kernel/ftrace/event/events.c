@@ -28,6 +28,7 @@
 
 /* What a file or a command is about. */
 struct scope {
+	struct instance *i;
 	const char *system, *event;  /* globs; NULL: any */
 	const struct ktr_site *site; /* this one only; NULL: any */
 	bool marks;                  /* and EVENT_MARK, which cannot be enabled */
@@ -53,18 +54,18 @@ in_scope(const struct ktr_site *site, const struct scope *s)
 }
 
 bool
-event_is_enabled(const struct ktr_site *site)
+event_is_enabled(const struct instance *i, const struct ktr_site *site)
 {
-	unsigned owner = instance_now->events_owner;
+	unsigned owner = i->events_owner;
 	bool owned = (__atomic_load_n(&site->owners, __ATOMIC_RELAXED) >> owner & 1) != 0;
 
-	return (owner != 0 && owned) || event_filter_on(site);
+	return (owner != 0 && owned) || event_filter_on(i, site);
 }
 
 static bool
-event_site_is_used(const void *site)
+event_site_is_used(struct instance *i, const void *site)
 {
-	return event_is_enabled(site) || event_filter_soft(site) || triggers_on(site);
+	return event_is_enabled(i, site) || event_filter_soft(i, site) || triggers_on(i, site);
 }
 
 bool
@@ -79,7 +80,8 @@ events_site_wanted(const struct ktr_site *site, void *arg)
 {
 	const struct scope *s = arg;
 
-	return !event_filter_has(site) && (in_scope(site, s) ? s->on : event_is_enabled(site));
+	return !event_filter_has(s->i, site) &&
+	       (in_scope(site, s) ? s->on : event_is_enabled(s->i, site));
 }
 
 void
@@ -98,23 +100,22 @@ events_fire(const struct ktr_firing *f)
 }
 
 bool
-events_log_itself(void)
+events_log_itself(const struct instance *i)
 {
-	return instance_now == &instance_top && !pids_any(instance_now, PIDS_EVENT) &&
-	       !option_on(instance_now, OPTION_STACKTRACE);
+	return i == &instance_top && !pids_any(i, PIDS_EVENT) && !option_on(i, OPTION_STACKTRACE);
 }
 
 static int
-own(void)
+own(struct instance *i)
 {
-	return instance_owner("ftrace events", events_log_itself() ? NULL : events_fire);
+	return instance_owner(i, "ftrace events", events_log_itself(i) ? NULL : events_fire);
 }
 
 int
-events_pids_changed(void)
+events_pids_changed(struct instance *i)
 {
-	unsigned old = instance_now->events_owner, owner;
-	int n = old != 0 ? own() : 0, error = n >= 0 ? event_filters_renew() : n;
+	unsigned old = i->events_owner, owner;
+	int n = old != 0 ? own(i) : 0, error = n >= 0 ? event_filters_renew(i) : n;
 
 	if (n <= 0)
 		return error;
@@ -123,7 +124,7 @@ events_pids_changed(void)
 		ktr_owner_move(old, owner);
 	instance_disown(error == 0 ? &old : &owner);
 	if (error == 0)
-		instance_now->events_owner = owner;
+		i->events_owner = owner;
 	return error;
 }
 
@@ -134,12 +135,12 @@ scope_switch(struct scope *s, bool on)
 	int error = 0;
 
 	event_filters_clean();
-	if (instance_now->events_owner == 0) {
-		int n = own();
+	if (s->i->events_owner == 0) {
+		int n = own(s->i);
 
 		if (n < 0)
 			return -EBUSY;
-		instance_now->events_owner = (unsigned)n;
+		s->i->events_owner = (unsigned)n;
 	}
 	s->on = on;
 	s->found = 0;
@@ -148,19 +149,19 @@ scope_switch(struct scope *s, bool on)
 			continue;
 		s->found++;
 		if (on)
-			event_note_on(ktr_site_get(n));
-		error = event_filter_switch(ktr_site_get(n), on);
+			event_note_on(s->i, ktr_site_get(n));
+		error = event_filter_switch(s->i, ktr_site_get(n), on);
 	}
 	if (s->found == 0)
 		return s->site != NULL ? -ENODEV : -EINVAL;
-	ktr_select_all(instance_now->events_owner, events_site_wanted, s);
+	ktr_select_all(s->i->events_owner, events_site_wanted, s);
 	return error;
 }
 
 int
-event_enable(const struct ktr_site *site)
+event_enable(struct instance *i, const struct ktr_site *site)
 {
-	struct scope one = {.site = site};
+	struct scope one = {.i = i, .site = site};
 
 	return scope_switch(&one, true);
 }
@@ -185,7 +186,7 @@ scope_count(struct scope *s)
 
 		if (in_scope(site, s)) {
 			s->found++;
-			s->found_on += event_is_enabled(site);
+			s->found_on += event_is_enabled(s->i, site);
 		}
 	}
 }
@@ -193,15 +194,15 @@ scope_count(struct scope *s)
 /* ---- enable, filter: of an event, and of a system ---- */
 
 static struct scope
-scope_of_event(uintptr_t arg)
+scope_of_event(struct instance *i, uintptr_t arg)
 {
-	return (struct scope){.site = (const struct ktr_site *)arg};
+	return (struct scope){.i = i, .site = (const struct ktr_site *)arg};
 }
 
 static struct scope
-scope_of_system(uintptr_t arg)
+scope_of_system(struct instance *i, uintptr_t arg)
 {
-	return (struct scope){.system = arg == ALL_SITES ? NULL : (const char *)arg};
+	return (struct scope){.i = i, .system = arg == ALL_SITES ? NULL : (const char *)arg};
 }
 
 static int
@@ -214,43 +215,44 @@ enable_store(struct scope s, char *text)
 }
 
 static void
-all_show(uintptr_t arg, struct sbuf *out)
+all_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	struct scope s = scope_of_system(arg);
+	struct scope s = scope_of_system(i, arg);
 
 	scope_count(&s);
 	sbuf_printf(out, "%c\n", s.found_on == 0 ? '0' : s.found_on == s.found ? '1' : 'X');
 }
 
 static int
-all_store(uintptr_t arg, char *text)
+all_store(struct instance *i, uintptr_t arg, char *text)
 {
-	return enable_store(scope_of_system(arg), text);
+	return enable_store(scope_of_system(i, arg), text);
 }
 
 /* A star: triggers switch it. */
 static void
-one_show(uintptr_t arg, struct sbuf *out)
+one_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	const struct ktr_site *site = (const struct ktr_site *)arg;
 
-	sbuf_printf(out, "%d%s\n", event_is_enabled(site), event_filter_soft(site) ? "*" : "");
+	sbuf_printf(out, "%d%s\n", event_is_enabled(i, site),
+		    event_filter_soft(i, site) ? "*" : "");
 }
 
 static int
-one_store(uintptr_t arg, char *text)
+one_store(struct instance *i, uintptr_t arg, char *text)
 {
-	return enable_store(scope_of_event(arg), text);
+	return enable_store(scope_of_event(i, arg), text);
 }
 
 static void
-filter_show(uintptr_t arg, struct sbuf *out)
+filter_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	event_filters_clean();
-	event_filter_show((const struct ktr_site *)arg, out);
+	event_filter_show(i, (const struct ktr_site *)arg, out);
 }
 
-/* Sets the filter of a scope's events that have its fields; "0" takes it away. */
+/* Sets a filter for a scope's events that have the fields which it names; "0" removes theirs. */
 static int
 filter_set(struct scope s, const char *text)
 {
@@ -266,7 +268,7 @@ filter_set(struct scope s, const char *text)
 
 		if (!in_scope(site, &s))
 			continue;
-		error = event_filter_set(site, none ? NULL : text, &wrong);
+		error = event_filter_set(s.i, site, none ? NULL : text, &wrong);
 		set += error == 0;
 		if (error != 0 && error != -EINVAL)
 			return error;
@@ -279,9 +281,9 @@ filter_set(struct scope s, const char *text)
 }
 
 static int
-filter_store(uintptr_t arg, char *text)
+filter_store(struct instance *i, uintptr_t arg, char *text)
 {
-	return filter_set(scope_of_event(arg), text);
+	return filter_set(scope_of_event(i, arg), text);
 }
 
 /* The filter that was set last for all events of a system, as its file shows it. */
@@ -292,9 +294,9 @@ struct system_filter {
 };
 
 static struct system_filter *
-system_filter(uintptr_t system)
+system_filter(const struct instance *i, uintptr_t system)
 {
-	list_for_each (l, &instance_now->system_filters) {
+	list_for_each (l, &i->system_filters) {
 		struct system_filter *f = list_entry(l, struct system_filter, link);
 
 		if (f->system == system)
@@ -312,29 +314,29 @@ system_filter_drop(struct system_filter *f)
 }
 
 static int
-filter_store_all(uintptr_t arg, char *text)
+filter_store_all(struct instance *i, uintptr_t arg, char *text)
 {
 	size_t n = strlen(text) + 1;
 	struct system_filter *f = kmalloc(sizeof(*f) + n);
-	int error = f != NULL ? filter_set(scope_of_system(arg), text) : -ENOMEM;
+	int error = f != NULL ? filter_set(scope_of_system(i, arg), text) : -ENOMEM;
 
 	if (error != 0) {
 		kfree(f);
 		return error;
 	}
-	system_filter_drop(system_filter(arg));
+	system_filter_drop(system_filter(i, arg));
 	f->system = arg;
 	memcpy(f->text, text, n);
-	list_append(&instance_now->system_filters, &f->link);
+	list_append(&i->system_filters, &f->link);
 	if (strcmp(text, "0") == 0)
 		system_filter_drop(f);
 	return 0;
 }
 
 static void
-filter_show_all(uintptr_t arg, struct sbuf *out)
+filter_show_all(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	const struct system_filter *f = system_filter(arg);
+	const struct system_filter *f = system_filter(i, arg);
 
 	if (f != NULL) {
 		sbuf_printf(out, "%s\n", f->text);
@@ -349,7 +351,7 @@ filter_show_all(uintptr_t arg, struct sbuf *out)
 /* ---- available_events, set_event ---- */
 
 static void
-events_show(struct sbuf *out, bool all)
+events_show(const struct instance *i, struct sbuf *out, bool all)
 {
 	char name[EVENT_NAME];
 
@@ -358,7 +360,7 @@ events_show(struct sbuf *out, bool all)
 		const char *system = event_system(site);
 
 		if (system == NULL || strcmp(system, EVENT_MARK) == 0 ||
-		    !(all || event_is_enabled(site)))
+		    !(all || event_is_enabled(i, site)))
 			continue;
 		event_name(site, name);
 		sbuf_printf(out, "%s:%s\n", system, name);
@@ -366,20 +368,20 @@ events_show(struct sbuf *out, bool all)
 }
 
 void
-events_show_all(uintptr_t arg, struct sbuf *out)
+events_show_all(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	events_show(out, true);
+	events_show(i, out, true);
 }
 
 void
-events_show_set(uintptr_t arg, struct sbuf *out)
+events_show_set(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	events_show(out, false);
+	events_show(i, out, false);
 }
 
 /* Words are [!]SYSTEM:EVENT, SYSTEM, EVENT, *:*; as in Linux, those before a wrong one count. */
 int
-events_store_set(uintptr_t arg, char *text)
+events_store_set(struct instance *i, uintptr_t arg, char *text)
 {
 	int error = 0;
 	char *word;
@@ -387,7 +389,7 @@ events_store_set(uintptr_t arg, char *text)
 	while (error == 0 && (word = tracefs_word(&text)) != NULL) {
 		bool on = *word != '!';
 		char *system = on ? word : word + 1, *event = strchr(system, ':');
-		struct scope s = {.system = system};
+		struct scope s = {.i = i, .system = system};
 
 		if (event != NULL) {
 			*event++ = '\0';
@@ -396,7 +398,7 @@ events_store_set(uintptr_t arg, char *text)
 		}
 		error = scope_switch(&s, on);
 		if (error == -EINVAL && event == NULL) {
-			s = (struct scope){.event = system};
+			s = (struct scope){.i = i, .event = system};
 			error = scope_switch(&s, on);
 		}
 	}
@@ -404,28 +406,27 @@ events_store_set(uintptr_t arg, char *text)
 }
 
 int
-events_clear_set(uintptr_t arg)
+events_clear_set(struct instance *i, uintptr_t arg)
 {
-	struct scope all = {0};
+	struct scope all = {.i = i};
 
-	return instance_now->events_owner != 0 ? scope_switch(&all, false) : 0;
+	return i->events_owner != 0 ? scope_switch(&all, false) : 0;
 }
 
 void
-events_stop(void)
+events_stop(struct instance *i)
 {
-	event_filters_stop();
-	while (!list_empty(&instance_now->system_filters))
-		system_filter_drop(
-		    list_entry(instance_now->system_filters.next, struct system_filter, link));
-	instance_disown(&instance_now->events_owner);
-	instance_disown(&instance_now->fork_owner);
+	event_filters_stop(i);
+	while (!list_empty(&i->system_filters))
+		system_filter_drop(list_entry(i->system_filters.next, struct system_filter, link));
+	instance_disown(&i->events_owner);
+	instance_disown(&i->fork_owner);
 }
 
 /* ---- directories ---- */
 
 static void
-id_show(uintptr_t arg, struct sbuf *out)
+id_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_printf(out, "%u\n", ktr_site_number((const struct ktr_site *)arg) + 1);
 }
@@ -437,7 +438,7 @@ format_put_text(void *out, const char *text, size_t n)
 }
 
 static void
-format_show(uintptr_t arg, struct sbuf *out)
+format_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	const struct ktr_site *site = (const struct ktr_site *)arg;
 	const struct ktr_format_out to = {format_put_text, out};

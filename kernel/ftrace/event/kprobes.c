@@ -43,7 +43,7 @@ kprobes_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
 }
 
 void
-kprobes_show(uintptr_t arg, struct sbuf *out)
+kprobes_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	kprobes_each(show_one, &(struct showing){out, arg});
 }
@@ -64,7 +64,7 @@ profile_user(const struct kprobe_info *k, void *out)
 }
 
 void
-kprobes_show_profile(uintptr_t arg, struct sbuf *out)
+kprobes_show_profile(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	kprobes_each(arg == PROBES_USER ? profile_user : profile_kernel, out);
 }
@@ -288,14 +288,14 @@ command_user(char *line)
 
 /* Those before a wrong line are made. */
 int
-kprobes_store(uintptr_t arg, char *text)
+kprobes_store(struct instance *i, uintptr_t arg, char *text)
 {
 	return tracefs_lines(text, arg == PROBES_USER ? command_user : command_kernel);
 }
 
 /* `> kprobe_events` removes all of its kind, or none if one is enabled. */
 int
-kprobes_clear(uintptr_t arg)
+kprobes_clear(struct instance *i, uintptr_t arg)
 {
 	int error = remove_probes(arg, NULL);
 

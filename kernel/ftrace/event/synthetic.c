@@ -312,13 +312,13 @@ synthetic_command_dynamic(char *text)
 }
 
 int
-synthetic_store(uintptr_t arg, char *text)
+synthetic_store(struct instance *i, uintptr_t arg, char *text)
 {
 	return tracefs_lines(text, synthetic_command);
 }
 
 int
-synthetic_clear(uintptr_t arg)
+synthetic_clear(struct instance *i, uintptr_t arg)
 {
 	list_for_each (l, &all) {
 		const struct synthetic *s = list_entry(l, struct synthetic, link);
@@ -341,7 +341,7 @@ show_fields(const struct synthetic *s, struct sbuf *out)
 }
 
 void
-synthetic_show(uintptr_t arg, struct sbuf *out)
+synthetic_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	list_for_each (l, &all) {
 		const struct synthetic *s = list_entry(l, struct synthetic, link);

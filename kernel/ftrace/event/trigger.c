@@ -61,20 +61,20 @@ trigger_drop(struct trigger *t)
 	if (is_dump(t))
 		dump_use(-1);
 	if (t->command->kind == TO_EVENT)
-		event_filter_use(t->target, -1, NULL);
+		event_filter_use(t->i, t->target, -1, NULL);
 	if (t->command->kind == TO_HIST)
-		hists_update(t->target);
+		hists_update(t->i, t->target);
 	trigger_destroy(t);
 }
 
 void
-triggers_clean(void)
+triggers_clean(struct instance *i)
 {
 	struct trigger *gone;
 
 	do {
 		gone = NULL;
-		list_for_each (l, &instance_now->triggers) {
+		list_for_each (l, &i->triggers) {
 			struct trigger *t = list_entry(l, struct trigger, link);
 
 			if ((t->sites == NULL && event_is_gone(t->site, t->name)) ||
@@ -84,15 +84,15 @@ triggers_clean(void)
 		if (gone != NULL)
 			trigger_drop(gone);
 	} while (gone != NULL);
-	hists_clean();
+	hists_clean(i);
 }
 
 void
-triggers_stop(void)
+triggers_stop(struct instance *i)
 {
-	while (!list_empty(&instance_now->triggers))
-		trigger_drop(list_entry(instance_now->triggers.next, struct trigger, link));
-	hists_stop();
+	while (!list_empty(&i->triggers))
+		trigger_drop(list_entry(i->triggers.next, struct trigger, link));
+	hists_stop(i);
 }
 
 bool
@@ -105,7 +105,7 @@ trigger_same(const struct trigger *a, const struct trigger *b)
 static struct trigger *
 trigger_find_same(const struct trigger *like)
 {
-	list_for_each (l, &instance_now->triggers) {
+	list_for_each (l, &like->i->triggers) {
 		struct trigger *t = list_entry(l, struct trigger, link);
 
 		if (t != like && trigger_same(t, like))
@@ -126,7 +126,7 @@ emit_changes(struct program *p, const struct trigger *t)
 		program_constant(p, 2, (uint64_t)c->arg);
 		program_fail(p, DIF_JEQ, 1, 2);
 	} else if (c->kind == TO_UPCALL && (c->arg == UPCALL_ON || c->arg == UPCALL_OFF)) {
-		program_constant(p, 1, (uintptr_t)instance_mask_at(instance_now));
+		program_constant(p, 1, (uintptr_t)instance_mask_at(t->i));
 		program_emit(p, DIF_LD8, 1, 1, 0, 0);
 		program_fail(p, c->arg == UPCALL_ON ? DIF_JNE : DIF_JEQ, 1, 0);
 	}
@@ -163,17 +163,17 @@ trigger_emit(struct program *p, const struct trigger *t, struct filter_error *er
 {
 	int result;
 
-	program_instance(p, t->site);
+	program_instance(p, t->i, t->site);
 	result = t->filter != NULL ? filter_compile_for(p, t->site, t->filter, error) : 0;
 	if (result != 0)
 		return result;
 	emit_limit(p, t);
 	if (t->command->kind == TO_UPCALL)
-		program_upcall(p, t->command->arg);
+		program_upcall(p, t->i, t->command->arg);
 	else if (t->command->kind == TO_EVENT)
 		emit_gate(p, t->gate, t->command->arg != 0);
 	else
-		for (struct hist *h = NULL; (h = hist_next(t->target, h)) != NULL;)
+		for (struct hist *h = NULL; (h = hist_next(t->i, t->target, h)) != NULL;)
 			emit_gate(p, hist_gate(h), t->command->arg != 0);
 	return 0;
 }
@@ -191,9 +191,9 @@ trigger_attach(struct trigger *t, struct filter_error *error)
 }
 
 bool
-triggers_switch_hists(const struct ktr_site *site)
+triggers_switch_hists(const struct instance *i, const struct ktr_site *site)
 {
-	list_for_each (l, &instance_now->triggers) {
+	list_for_each (l, &i->triggers) {
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
 		if (t->command->kind == TO_HIST && t->target == site)
@@ -212,12 +212,12 @@ trigger_times_left(const struct trigger *t)
 }
 
 int
-triggers_update(const struct ktr_site *site)
+triggers_update(struct instance *i, const struct ktr_site *site)
 {
 	struct filter_error error;
 	int result = 0;
 
-	list_for_each (l, &instance_now->triggers) {
+	list_for_each (l, &i->triggers) {
 		struct trigger *t = list_entry(l, struct trigger, link);
 
 		if (t->command->kind != TO_HIST || t->target != site)
@@ -236,18 +236,18 @@ trigger_add(struct trigger *t, struct filter_error *error)
 	int result = t->sites == NULL && trigger_find_same(t) != NULL ? -EEXIST : 0;
 
 	if (result == 0 && t->command->kind == TO_EVENT)
-		result = event_filter_use(t->target, 1, &t->gate);
+		result = event_filter_use(t->i, t->target, 1, &t->gate);
 	if (result == 0 && t->command->kind == TO_UPCALL && t->command->arg == UPCALL_SNAPSHOT)
-		result = snapshot_alloc(instance_now);
+		result = snapshot_alloc(t->i);
 	if (result == 0 && is_dump(t))
 		result = dump_use(1);
 	if (result != 0) {
 		trigger_destroy(t);
 		return result;
 	}
-	list_append(&instance_now->triggers, &t->link);
+	list_append(&t->i->triggers, &t->link);
 	if (t->command->kind == TO_HIST)
-		result = hists_update(t->target);
+		result = hists_update(t->i, t->target);
 	if (result == 0)
 		result = trigger_attach(t, error);
 	if (result != 0)
@@ -295,12 +295,13 @@ trigger_parse(struct trigger *t, char *text, bool remove)
 }
 
 struct trigger *
-trigger_make(const char *text)
+trigger_make(struct instance *i, const char *text)
 {
 	struct trigger *t = kzalloc(sizeof(*t) + strlen(text) + 1);
 
 	if (t == NULL)
 		return NULL;
+	t->i = i;
 	memcpy(t->text, text, strlen(text) + 1);
 	list_init(&t->link);
 	return t;
@@ -336,7 +337,7 @@ split_filter(char *text)
 }
 
 int
-trigger_store(uintptr_t arg, char *text)
+trigger_store(struct instance *i, uintptr_t arg, char *text)
 {
 	const struct ktr_site *site = (const struct ktr_site *)arg;
 	bool remove;
@@ -354,8 +355,8 @@ trigger_store(uintptr_t arg, char *text)
 	if (*command == '\0')
 		return 0; /* `echo > trigger`: all is done */
 	if (strncmp(command, "hist:", 5) == 0)
-		return hist_store(site, command, remove);
-	t = trigger_make(command);
+		return hist_store(i, site, command, remove);
+	t = trigger_make(i, command);
 	if (t == NULL)
 		return -ENOMEM;
 	t->site = site;
@@ -374,9 +375,9 @@ trigger_store(uintptr_t arg, char *text)
 }
 
 int
-trigger_clear(uintptr_t arg)
+trigger_clear(struct instance *i, uintptr_t arg)
 {
-	return hist_clear((const struct ktr_site *)arg);
+	return hist_clear(i, (const struct ktr_site *)arg);
 }
 
 /* ---- texts ---- */
@@ -403,36 +404,36 @@ trigger_show_one(const struct trigger *t, const char *function, struct sbuf *out
 }
 
 void
-trigger_show(uintptr_t arg, struct sbuf *out)
+trigger_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	const struct ktr_site *site = (const struct ktr_site *)arg;
 	size_t before = out->len;
 
 	event_filters_clean();
-	list_for_each (l, &instance_now->triggers) {
+	list_for_each (l, &i->triggers) {
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
 		if (t->sites == NULL && t->site == site)
 			trigger_show_one(t, NULL, out);
 	}
-	hist_show_triggers(site, out);
+	hist_show_triggers(i, site, out);
 	if (out->len > before)
 		return;
 	sbuf_puts(out, "# Available triggers:\n#");
-	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if ((commands[i].where & EVENTS) != 0)
-			sbuf_printf(out, " %s", commands[i].name);
+	for (unsigned n = 0; n < sizeof(commands) / sizeof(commands[0]); n++)
+		if ((commands[n].where & EVENTS) != 0)
+			sbuf_printf(out, " %s", commands[n].name);
 	sbuf_puts(out, " hist\n");
 }
 
 bool
-triggers_on(const struct ktr_site *site)
+triggers_on(const struct instance *i, const struct ktr_site *site)
 {
-	list_for_each (l, &instance_now->triggers) {
+	list_for_each (l, &i->triggers) {
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
 		if (t->sites == NULL && t->site == site)
 			return true;
 	}
-	return hist_next(site, NULL) != NULL;
+	return hist_next(i, site, NULL) != NULL;
 }

@@ -17,6 +17,7 @@ struct trigger_command {
 
 struct trigger {
 	struct list link;
+	struct instance *i;
 	const struct trigger_command *command;
 	const struct ktr_site *site;   /* of an event */
 	char name[EVENT_NAME];         /* of it */
@@ -32,7 +33,7 @@ struct trigger {
 };
 
 /* NULL: no memory. Freed by the next one, if it is in no list. */
-struct trigger *trigger_make(const char *text);
+struct trigger *trigger_make(struct instance *i, const char *text);
 void trigger_destroy(struct trigger *t);
 /* Reads COMMAND[:SYSTEM:EVENT][:COUNT]; what is removed may have any count, as in its listing. 0 or
  * -EINVAL. */

@@ -25,7 +25,7 @@ has_function(const struct trigger *t, const struct ktr_site *site)
 static struct trigger *
 find_function(const struct trigger *t, const struct ktr_site *site)
 {
-	list_for_each (l, &instance_now->triggers) {
+	list_for_each (l, &t->i->triggers) {
 		struct trigger *there = list_entry(l, struct trigger, link);
 
 		if (trigger_same(there, t) && has_function(there, site))
@@ -65,11 +65,11 @@ trigger_leave(const struct trigger *gone)
 
 /* A count belongs to all functions of a command together. */
 int
-trigger_store_function(char *word)
+trigger_store_function(struct instance *i, char *word)
 {
 	bool remove = *word == '!';
 	struct filter_error wrong;
-	struct trigger *t = trigger_make(word + remove);
+	struct trigger *t = trigger_make(i, word + remove);
 	char *command;
 	int error = t != NULL ? -EINVAL : -ENOMEM;
 
@@ -79,9 +79,9 @@ trigger_store_function(char *word)
 	t->sites = kmalloc(SITES_MAX * sizeof(t->sites[0]));
 	if (t->sites == NULL)
 		error = -ENOMEM;
-	for (unsigned i = 0; t->sites != NULL && i < ktr_site_count() && t->nsites < SITES_MAX; i++)
-		if (function_is(ktr_site_get(i), t->text))
-			t->sites[t->nsites++] = ktr_site_get(i);
+	for (unsigned n = 0; t->sites != NULL && n < ktr_site_count() && t->nsites < SITES_MAX; n++)
+		if (function_is(ktr_site_get(n), t->text))
+			t->sites[t->nsites++] = ktr_site_get(n);
 	if (t->nsites > 0)
 		error = trigger_parse(t, command, remove);
 	if (error != 0 || remove) {
@@ -90,9 +90,9 @@ trigger_store_function(char *word)
 		trigger_destroy(t);
 		return error;
 	}
-	for (unsigned i = t->nsites; i-- > 0;)
-		if (find_function(t, t->sites[i]) != NULL)
-			t->sites[i] = t->sites[--t->nsites];
+	for (unsigned n = t->nsites; n-- > 0;)
+		if (find_function(t, t->sites[n]) != NULL)
+			t->sites[n] = t->sites[--t->nsites];
 	if (t->nsites > 0)
 		return trigger_add(t, &wrong);
 	trigger_destroy(t);
@@ -100,15 +100,15 @@ trigger_store_function(char *word)
 }
 
 void
-triggers_show_functions(struct sbuf *out)
+triggers_show_functions(const struct instance *i, struct sbuf *out)
 {
-	list_for_each (l, &instance_now->triggers) {
+	list_for_each (l, &i->triggers) {
 		const struct trigger *t = list_entry(l, struct trigger, link);
 
-		for (unsigned i = 0; i < t->nsites; i++) {
-			const char *also = ksym_also(function_address(t->sites[i]));
+		for (unsigned n = 0; n < t->nsites; n++) {
+			const char *also = ksym_also(function_address(t->sites[n]));
 
-			trigger_show_one(t, function_name(t->sites[i]), out);
+			trigger_show_one(t, function_name(t->sites[n]), out);
 			if (also != NULL)
 				trigger_show_one(t, also, out);
 		}

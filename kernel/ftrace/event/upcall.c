@@ -79,9 +79,9 @@ event_upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
 }
 
 void
-program_upcall(struct program *p, enum upcall what)
+program_upcall(struct program *p, const struct instance *i, enum upcall what)
 {
-	program_constant(p, 1, (uintptr_t)instance_now);
+	program_constant(p, 1, (uintptr_t)i);
 	program_emit(p, DIF_UPCALL, 0, 1, 1, (int32_t)what);
 }
 

@@ -12,11 +12,11 @@
 #include "kernel/mm/kmap.h"
 
 struct hist *
-hist_next(const struct ktr_site *site, const struct hist *h)
+hist_next(const struct instance *i, const struct ktr_site *site, const struct hist *h)
 {
-	struct list *l = h != NULL ? h->link.next : instance_now->hists.next;
+	struct list *l = h != NULL ? h->link.next : i->hists.next;
 
-	for (; l != &instance_now->hists; l = l->next)
+	for (; l != &i->hists; l = l->next)
 		if (site == NULL || list_entry(l, struct hist, link)->site == site)
 			return list_entry(l, struct hist, link);
 	return NULL;
@@ -42,7 +42,7 @@ use_events(const struct hist *h, int more)
 static bool
 hist_is_used(const struct hist *h)
 {
-	for (struct hist *o = NULL; (o = hist_next(NULL, o)) != NULL;)
+	for (struct hist *o = NULL; (o = hist_next(h->i, NULL, o)) != NULL;)
 		for (unsigned i = 0; i < o->nothers; i++)
 			if (o != h && o->others[i].of == h)
 				return true;
@@ -55,7 +55,7 @@ hand_over(struct hist *h)
 {
 	struct hist *heir = NULL;
 
-	for (struct hist *o = NULL; (o = hist_next(NULL, o)) != NULL;) {
+	for (struct hist *o = NULL; (o = hist_next(h->i, NULL, o)) != NULL;) {
 		if (o == h || o->data != h)
 			continue;
 		if (heir == NULL) {
@@ -80,7 +80,7 @@ enlist(struct hist *h, bool on)
 		enlist(h->hidden[i], on);
 	h->linked = h->nown + h->nothers > 0;
 	if (on)
-		list_append(&instance_now->hists, &h->link);
+		list_append(&h->i->hists, &h->link);
 	else
 		list_remove(&h->link);
 }
@@ -89,7 +89,7 @@ enlist(struct hist *h, bool on)
 static int
 update_triggers(const struct hist *h)
 {
-	int result = triggers_update(h->site);
+	int result = triggers_update(h->i, h->site);
 
 	for (unsigned i = 0; i < h->nhidden && result == 0; i++)
 		result = update_triggers(h->hidden[i]);
@@ -118,8 +118,8 @@ hist_drop(struct hist *h)
 	enlist(h, false);
 	update_triggers(h);
 	if (h->linked) {
-		hist_take_linked();
-		hist_attach_linked(&error);
+		hist_take_linked(h->i);
+		hist_attach_linked(h->i, &error);
 	}
 	hand_over(h);
 	use_events(h, -1);
@@ -128,10 +128,10 @@ hist_drop(struct hist *h)
 
 /* Users come after what they use. */
 void
-hists_stop(void)
+hists_stop(struct instance *i)
 {
-	while (!list_empty(&instance_now->hists))
-		hist_drop(list_entry(instance_now->hists.prev, struct hist, link));
+	while (!list_empty(&i->hists))
+		hist_drop(list_entry(i->hists.prev, struct hist, link));
 }
 
 /* Do they count the same? */
@@ -162,7 +162,7 @@ hist_find_same(const struct hist *like)
 {
 	struct hist *h = NULL;
 
-	while ((h = hist_next(like->site, h)) != NULL && !same(h, like))
+	while ((h = hist_next(like->i, like->site, h)) != NULL && !same(h, like))
 		;
 	return h;
 }
@@ -191,10 +191,10 @@ hist_add(struct hist *h, struct filter_error *error)
 	struct filter_error again;
 	int result;
 
-	for (struct hist *o = NULL; (o = hist_next(h->site, o)) != NULL;)
+	for (struct hist *o = NULL; (o = hist_next(h->i, h->site, o)) != NULL;)
 		if (defines_again(h, o, error))
 			return -EINVAL;
-	for (struct hist *o = NULL; (o = hist_next(NULL, o)) != NULL;)
+	for (struct hist *o = NULL; (o = hist_next(h->i, NULL, o)) != NULL;)
 		if (h->name[0] != '\0' && strcmp(o->name, h->name) == 0) {
 			if (hist_key_kinds(o) != hist_key_kinds(h) || o->nvalues != h->nvalues) {
 				*error =
@@ -206,10 +206,10 @@ hist_add(struct hist *h, struct filter_error *error)
 			h->data = o->data;
 		}
 	for (unsigned i = 0; i < h->nactions; i++)
-		if (h->actions[i].what == HIST_SNAPSHOT && snapshot_alloc(instance_now) != 0)
+		if (h->actions[i].what == HIST_SNAPSHOT && snapshot_alloc(h->i) != 0)
 			return -ENOMEM;
 	if (h->nown + h->nothers > 0)
-		hist_take_linked();
+		hist_take_linked(h->i);
 	enlist(h, true);
 	result = hist_attach(h, error);
 	if (result == 0)
@@ -223,7 +223,7 @@ hist_add(struct hist *h, struct filter_error *error)
 	enlist(h, false);
 	update_triggers(h);
 	if (h->linked)
-		hist_attach_linked(&again);
+		hist_attach_linked(h->i, &again);
 	return result;
 }
 
@@ -242,7 +242,7 @@ hist_change(struct hist *h, const struct hist_commands *c)
 }
 
 int
-hist_store(const struct ktr_site *site, char *text, bool remove)
+hist_store(struct instance *i, const struct ktr_site *site, char *text, bool remove)
 {
 	struct filter_error wrong = {NULL, 0, 0};
 	struct hist_commands commands;
@@ -250,7 +250,7 @@ hist_store(const struct ktr_site *site, char *text, bool remove)
 	char system[160], name[EVENT_NAME];
 	int error;
 
-	error = hist_parse(site, text, &h, &commands, &wrong);
+	error = hist_parse(i, site, text, &h, &commands, &wrong);
 	if (error == 0) {
 		there = hist_find_same(h);
 		h->gate = !commands.pause;
@@ -274,26 +274,26 @@ hist_store(const struct ktr_site *site, char *text, bool remove)
 }
 
 int
-hist_clear(const struct ktr_site *site)
+hist_clear(struct instance *i, const struct ktr_site *site)
 {
 	struct hist *h;
 
-	for (h = NULL; (h = hist_next(site, h)) != NULL;)
+	for (h = NULL; (h = hist_next(i, site, h)) != NULL;)
 		if (hist_is_used(h))
 			return -EBUSY;
-	while ((h = hist_next(site, NULL)) != NULL)
+	while ((h = hist_next(i, site, NULL)) != NULL)
 		hist_drop(h);
 	return 0;
 }
 
 void
-hists_clean(void)
+hists_clean(struct instance *i)
 {
 	struct hist *gone;
 
 	do {
 		gone = NULL;
-		for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;)
+		for (struct hist *h = NULL; (h = hist_next(i, NULL, h)) != NULL;)
 			if (event_is_gone(h->site, h->event) && !hist_is_used(h))
 				gone = h;
 		if (gone != NULL)
@@ -304,22 +304,22 @@ hists_clean(void)
 /* ---- files ---- */
 
 void
-hist_show_triggers(const struct ktr_site *site, struct sbuf *out)
+hist_show_triggers(const struct instance *i, const struct ktr_site *site, struct sbuf *out)
 {
-	for (struct hist *h = NULL; (h = hist_next(site, h)) != NULL;) {
+	for (struct hist *h = NULL; (h = hist_next(i, site, h)) != NULL;) {
 		hist_print_spec(h, out, true);
 		sbuf_putc(out, '\n');
 	}
 }
 
 void
-hist_show(uintptr_t arg, struct sbuf *out)
+hist_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	const struct ktr_site *site = (const struct ktr_site *)arg;
 	bool first = true;
 
 	event_filters_clean();
-	for (struct hist *h = NULL; (h = hist_next(site, h)) != NULL; first = false) {
+	for (struct hist *h = NULL; (h = hist_next(i, site, h)) != NULL; first = false) {
 		hist_take(h);
 		sbuf_printf(out, "%s# event histogram\n#\n# trigger info: ", first ? "" : "\n\n");
 		hist_print_spec(h, out, true);

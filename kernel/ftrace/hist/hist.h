@@ -118,6 +118,7 @@ struct hist_row {
 
 struct hist {
 	struct list link;
+	struct instance *i;
 	const struct ktr_site *site;
 	char event[EVENT_NAME];
 	char name[HIST_NAME]; /* "": none */
@@ -164,7 +165,7 @@ struct hist_parser {
 };
 
 /* Reads "hist:…". 0 and *to; or -errno and what is wrong. */
-int hist_parse(const struct ktr_site *site, const char *text, struct hist **to,
+int hist_parse(struct instance *i, const struct ktr_site *site, const char *text, struct hist **to,
 	       struct hist_commands *commands, struct filter_error *error);
 /* Frees one that was parsed and is in no list, and its hidden ones. */
 void hist_free(struct hist *h);
@@ -230,19 +231,19 @@ bool hist_is_expression(const struct hist *h, struct hist_slice s);
 /* ---- hist.c ---- */
 
 /* Takes "hist:…", which adds a histogram, changes it, or removes it. 0 or -errno. */
-int hist_store(const struct ktr_site *site, char *text, bool remove);
-int hist_clear(const struct ktr_site *site);
-void hists_clean(void);
+int hist_store(struct instance *i, const struct ktr_site *site, char *text, bool remove);
+int hist_clear(struct instance *i, const struct ktr_site *site);
+void hists_clean(struct instance *i);
 /* Drops all. */
-void hists_stop(void);
-void hist_show(uintptr_t arg, struct sbuf *out); /* arg: the event's site */
-void hist_show_triggers(const struct ktr_site *site, struct sbuf *out);
+void hists_stop(struct instance *i);
+void hist_show(struct instance *i, uintptr_t arg, struct sbuf *out); /* arg: the event's site */
+void hist_show_triggers(const struct instance *i, const struct ktr_site *site, struct sbuf *out);
 /* Makes the programs of the event's histograms anew. 0 or -errno. */
-int hists_update(const struct ktr_site *site);
+int hists_update(struct instance *i, const struct ktr_site *site);
 /* While triggers switch the histogram, a word of 1 or 0: it counts. */
 uint32_t *hist_gate(struct hist *h);
-/* All that there are: the next one after h at a site (NULL: at any). */
-struct hist *hist_next(const struct ktr_site *site, const struct hist *h);
+/* All that an instance has: the next one after h at a site (NULL: at any). */
+struct hist *hist_next(const struct instance *i, const struct ktr_site *site, const struct hist *h);
 /* ---- hist_consumer.c ---- */
 
 /* What found no memory in the engine. */
@@ -251,12 +252,12 @@ uint64_t hist_drops(const struct hist *h);
 uint64_t hist_read(const struct hist *h, unsigned var, const struct hist_row *row);
 /* Adds what the engine's tables have to the rows: of it, of all that have variables. */
 void hist_take(struct hist *h);
-void hist_take_linked(void);
+void hist_take_linked(struct instance *i);
 void hist_forget_rows(struct hist *h);
 /* Attaches the program of a histogram that is in the list, in the place of the one it has. Those
  * with variables have one together. 0 or -errno and what is wrong. */
 int hist_attach(struct hist *h, struct filter_error *error);
-int hist_attach_linked(struct filter_error *error);
+int hist_attach_linked(struct instance *i, struct filter_error *error);
 /* The same, and what was counted is taken first. */
 int hist_reattach(struct hist *h);
 

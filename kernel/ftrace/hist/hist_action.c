@@ -64,7 +64,7 @@ find_at(const struct hist_parser *p, const struct ktr_site *site, struct hist_sl
 {
 	struct hist *found = NULL;
 
-	for (struct hist *h = NULL; (h = hist_next(site, h)) != NULL;) {
+	for (struct hist *h = NULL; (h = hist_next(p->h->i, site, h)) != NULL;) {
 		unsigned i = find_own(p->h, h, name);
 
 		if (i == UINT_MAX || !keys_fit(p->h, h))
@@ -163,7 +163,7 @@ find_alike(const struct hist *h, const struct ktr_site *site)
 {
 	const struct hist *found = NULL;
 
-	while ((found = hist_next(site, found)) != NULL &&
+	while ((found = hist_next(h->i, site, found)) != NULL &&
 	       hist_key_kinds(found) != hist_key_kinds(h))
 		;
 	return found;
@@ -194,7 +194,7 @@ hide(struct hist_parser *p, const struct ktr_site *site, const struct reference 
 		sbuf_puts(&out, " if ");
 		sbuf_write(&out, alike->text + alike->filter.at, alike->filter.n);
 	}
-	if (sbuf_is_cut(&out) || hist_parse(site, text, &made, &none, &wrong) != 0)
+	if (sbuf_is_cut(&out) || hist_parse(p->h->i, site, text, &made, &none, &wrong) != 0)
 		return hist_fail(p->error, r->name.at, "Couldn't create histogram for field");
 	p->h->hidden[p->h->nhidden++] = made;
 	return add_other(p, r->written, made, 0);

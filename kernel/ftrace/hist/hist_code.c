@@ -250,7 +250,7 @@ emit_snapshot(struct hist_emitter *e, struct hist_action *a)
 	program_emit(e->p, DIF_ADD | DIF_IMM, 4, 4, 0, 1);
 	emit_store(e, 4, 0, a->count);
 	emit_store(e, 4, e->h->nkeys, a->number);
-	program_upcall(e->p, UPCALL_SNAPSHOT);
+	program_upcall(e->p, e->h->i, UPCALL_SNAPSHOT);
 	program_land(e->p, branch);
 }
 
@@ -311,12 +311,12 @@ int
 hist_emit(struct program *p, struct hist *h, struct filter_error *error)
 {
 	struct hist_emitter e = {.p = p, .h = h, .error = error};
-	bool gated =
-	    triggers_switch_hists(h->site) || __atomic_load_n(&h->gate, __ATOMIC_RELAXED) == 0;
+	bool gated = triggers_switch_hists(h->i, h->site) ||
+		     __atomic_load_n(&h->gate, __ATOMIC_RELAXED) == 0;
 	bool good;
 
 	*error = (struct filter_error){"Too many actions", 0, 0};
-	program_instance(p, h->site);
+	program_instance(p, h->i, h->site);
 	if (gated)
 		program_gate(p, &h->gate);
 	good = emit_filter(&e);

@@ -17,7 +17,7 @@
 static struct dtrace_consumer *
 consumer_of(const struct hist *h)
 {
-	return h->linked ? instance_now->linked : h->consumer;
+	return h->linked ? h->i->linked : h->consumer;
 }
 
 static bool
@@ -55,17 +55,24 @@ add_row(struct hist *h, unsigned value, const struct dif_entry *e)
 	h->rows[h->nrows++] = row;
 }
 
-/* The entries of one CPU; arg: the consumer. */
+struct taking {
+	struct instance *i;
+	struct dtrace_consumer *c;
+};
+
+/* The entries of one CPU; arg: struct taking. */
 static void
 add_entries(const void *entries, size_t size, void *arg)
 {
+	const struct taking *t = arg;
+
 	for (size_t at = 0; at < size;) {
 		const struct dif_entry *e =
 		    (const struct dif_entry *)((const uint8_t *)entries + at);
 
 		at += sizeof(*e) + 8ul * (e->key_words + e->value_words);
-		for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;)
-			if (consumer_of(h) == arg && e->agg >= h->agg &&
+		for (struct hist *h = NULL; (h = hist_next(t->i, NULL, h)) != NULL;)
+			if (consumer_of(h) == t->c && e->agg >= h->agg &&
 			    e->agg < h->agg + h->nvalues)
 				add_row(h->data, e->agg - h->agg, e);
 	}
@@ -96,28 +103,30 @@ merge(struct hist *h)
 }
 
 static void
-take_consumer(struct dtrace_consumer *c)
+take_consumer(struct instance *i, struct dtrace_consumer *c)
 {
+	struct taking t = {i, c};
+
 	if (c == NULL)
 		return;
-	dtrace_take(c, add_entries, c);
-	for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;)
+	dtrace_take(c, add_entries, &t);
+	for (struct hist *h = NULL; (h = hist_next(i, NULL, h)) != NULL;)
 		if (consumer_of(h) == c)
 			merge(h->data);
 }
 
 void
-hist_take_linked(void)
+hist_take_linked(struct instance *i)
 {
-	take_consumer(instance_now->linked);
+	take_consumer(i, i->linked);
 }
 
 void
 hist_take(struct hist *h)
 {
-	for (struct hist *o = NULL; (o = hist_next(NULL, o)) != NULL;)
+	for (struct hist *o = NULL; (o = hist_next(h->i, NULL, o)) != NULL;)
 		if (o->data == h->data)
-			take_consumer(consumer_of(o));
+			take_consumer(o->i, consumer_of(o));
 }
 
 uint64_t
@@ -221,18 +230,18 @@ attach_alone(struct hist *h, struct filter_error *error)
 }
 
 static int
-emit_linked(struct program *p, struct dif_clause *clauses, const struct ktr_site **sites,
-	    unsigned *n, struct filter_error *error)
+emit_linked(struct program *p, struct instance *of, struct dif_clause *clauses,
+	    const struct ktr_site **sites, unsigned *n, struct filter_error *error)
 {
 	int result = 0;
 
-	for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;)
+	for (struct hist *h = NULL; (h = hist_next(of, NULL, h)) != NULL;)
 		for (unsigned i = 0; i < h->nown && h->linked; i++)
 			h->own[i].used = false;
-	for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;)
+	for (struct hist *h = NULL; (h = hist_next(of, NULL, h)) != NULL;)
 		for (unsigned i = 0; i < h->nothers; i++)
 			h->others[i].of->own[h->others[i].index].used = true;
-	for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL;) {
+	for (struct hist *h = NULL; (h = hist_next(of, NULL, h)) != NULL;) {
 		for (unsigned i = 0; i < h->nown; i++) {
 			if (!h->own[i].used)
 				continue;
@@ -241,7 +250,7 @@ emit_linked(struct program *p, struct dif_clause *clauses, const struct ktr_site
 				p->vars[h->own[i].number].kind = DIF_STR;
 		}
 	}
-	for (struct hist *h = NULL; (h = hist_next(NULL, h)) != NULL && result == 0;) {
+	for (struct hist *h = NULL; (h = hist_next(of, NULL, h)) != NULL && result == 0;) {
 		unsigned begin = p->count;
 
 		if (!h->linked)
@@ -257,19 +266,19 @@ emit_linked(struct program *p, struct dif_clause *clauses, const struct ktr_site
 }
 
 int
-hist_attach_linked(struct filter_error *error)
+hist_attach_linked(struct instance *i, struct filter_error *error)
 {
 	struct dif_clause clauses[LINKED_MAX];
 	const struct ktr_site *sites[LINKED_MAX];
 	struct program *p = program_new();
 	unsigned n = 0;
-	int result = p != NULL ? emit_linked(p, clauses, sites, &n, error) : -ENOMEM;
+	int result = p != NULL ? emit_linked(p, i, clauses, sites, &n, error) : -ENOMEM;
 
-	if (instance_now->linked != NULL)
-		dtrace_detach(instance_now->linked);
-	instance_now->linked = NULL;
+	if (i->linked != NULL)
+		dtrace_detach(i->linked);
+	i->linked = NULL;
 	if (result == 0 && n > 0)
-		result = hist_run(p, clauses, sites, n, &instance_now->linked);
+		result = hist_run(p, clauses, sites, n, &i->linked);
 	program_free(p);
 	return result;
 }
@@ -278,7 +287,7 @@ int
 hist_attach(struct hist *h, struct filter_error *error)
 {
 	if (h->linked)
-		return hist_attach_linked(error);
+		return hist_attach_linked(h->i, error);
 	if (h->consumer != NULL)
 		dtrace_detach(h->consumer);
 	h->consumer = NULL;
@@ -295,11 +304,11 @@ hist_reattach(struct hist *h)
 }
 
 int
-hists_update(const struct ktr_site *site)
+hists_update(struct instance *i, const struct ktr_site *site)
 {
 	int error = 0;
 
-	for (struct hist *h = NULL; (h = hist_next(site, h)) != NULL && error == 0;)
+	for (struct hist *h = NULL; (h = hist_next(i, site, h)) != NULL && error == 0;)
 		error = hist_reattach(h);
 	return error;
 }

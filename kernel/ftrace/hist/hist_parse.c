@@ -340,7 +340,7 @@ hist_check(struct hist_parser *p)
 }
 
 int
-hist_parse(const struct ktr_site *site, const char *text, struct hist **to,
+hist_parse(struct instance *i, const struct ktr_site *site, const char *text, struct hist **to,
 	   struct hist_commands *commands, struct filter_error *error)
 {
 	size_t n = strlen(text);
@@ -355,6 +355,7 @@ hist_parse(const struct ktr_site *site, const char *text, struct hist **to,
 	*commands = (struct hist_commands){false, false, false};
 	*error = (struct filter_error){NULL, 0, 0};
 	memcpy(h->text, text, n + 1);
+	h->i = i;
 	h->site = site;
 	event_name(site, h->event);
 	h->size = HIST_SIZE;

@@ -358,7 +358,7 @@ hist_print_spec(const struct hist *h, struct sbuf *out, bool state)
 	if (h->no_hitcount)
 		sbuf_puts(out, ":nohitcount");
 	if (h->times)
-		sbuf_printf(out, ":clock=%s", clock_name(instance_now));
+		sbuf_printf(out, ":clock=%s", clock_name(h->i));
 	for (unsigned i = 0; i < h->nactions; i++) {
 		sbuf_putc(out, ':');
 		print_slice(h, h->actions[i].text, out);

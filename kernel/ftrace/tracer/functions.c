@@ -66,9 +66,9 @@ function_name(const struct ktr_site *entry)
 }
 
 static void
-show_list(uintptr_t arg, struct sbuf *out)
+show_list(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	const struct functions *f = &instance_now->functions;
+	const struct functions *f = &i->functions;
 
 	if (!functions_any(f, (enum function_list)arg)) {
 		sbuf_puts(out, arg == FUNCTIONS_NOTRACE || arg == FUNCTIONS_GRAPH_NOTRACE
@@ -91,9 +91,8 @@ show_list(uintptr_t arg, struct sbuf *out)
 
 /* Notes a word about a module that is not there. False: it is none, or there are too many. */
 static bool
-functions_wait(enum function_list list, const char *word)
+functions_wait(struct functions *f, enum function_list list, const char *word)
 {
-	struct functions *f = &instance_now->functions;
 	char *text = list <= FUNCTIONS_NOTRACE ? f->waiting[list] : NULL;
 	size_t size = sizeof(f->waiting[0]);
 
@@ -105,13 +104,13 @@ functions_wait(enum function_list list, const char *word)
 }
 
 void
-functions_show(uintptr_t arg, struct sbuf *out)
+functions_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	show_list(arg, out);
+	show_list(i, arg, out);
 	if (arg <= FUNCTIONS_NOTRACE)
-		sbuf_puts(out, instance_now->functions.waiting[arg]);
+		sbuf_puts(out, i->functions.waiting[arg]);
 	if (arg == FUNCTIONS_FILTER)
-		triggers_show_functions(out);
+		triggers_show_functions(i, out);
 }
 
 /* How many lines of available_filter_functions a site has. */
@@ -122,7 +121,7 @@ lines_of(const struct ktr_site *site)
 }
 
 void
-functions_show_all(uintptr_t arg, struct sbuf *out)
+functions_show_all(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
@@ -137,7 +136,7 @@ functions_show_all(uintptr_t arg, struct sbuf *out)
 
 /* Those whose entry is a probe that is on, and how many want it. */
 void
-functions_show_enabled(uintptr_t arg, struct sbuf *out)
+functions_show_enabled(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
@@ -192,9 +191,9 @@ functions_change(uint64_t set[WORDS], char *word)
 
 /* The list becomes what `set` says. */
 static void
-functions_replace(enum function_list list, const uint64_t *set)
+functions_replace(struct instance *of, enum function_list list, const uint64_t *set)
 {
-	struct functions *f = &instance_now->functions;
+	struct functions *f = &of->functions;
 	bool found = false;
 
 	for (unsigned i = 0; i < WORDS; i++) {
@@ -204,16 +203,16 @@ functions_replace(enum function_list list, const uint64_t *set)
 		__atomic_store_n(&f->bits[list][i], word, __ATOMIC_RELAXED);
 	}
 	__atomic_store_n(&f->any[list], found, __ATOMIC_RELAXED);
-	tracer_update();
+	tracer_update(of);
 	profile_update();
 	stack_update();
 }
 
 int
-functions_store(uintptr_t arg, char *text)
+functions_store(struct instance *i, uintptr_t arg, char *text)
 {
 	enum function_list list = (enum function_list)arg;
-	const struct functions *f = &instance_now->functions;
+	struct functions *f = &i->functions;
 	uint64_t *set = kmalloc(sizeof(f->bits[0]));
 	bool found = true;
 	int error = 0;
@@ -227,25 +226,25 @@ functions_store(uintptr_t arg, char *text)
 		bool command = strchr(word, ':') != NULL && mod == NULL;
 
 		if (command && list == FUNCTIONS_FILTER)
-			error = trigger_store_function(word);
+			error = trigger_store_function(i, word);
 		else
 			found = functions_change(set, word);
 		if (!found && mod != NULL) {
 			*mod = ':';
-			found = functions_wait(list, word);
+			found = functions_wait(f, list, word);
 		}
 	}
 	if (found && error == 0)
-		functions_replace(list, set);
+		functions_replace(i, list, set);
 	kfree(set);
 	return found ? error : -EINVAL;
 }
 
 int
-functions_clear(uintptr_t arg)
+functions_clear(struct instance *i, uintptr_t arg)
 {
 	if (arg <= FUNCTIONS_NOTRACE)
-		instance_now->functions.waiting[arg][0] = '\0';
-	functions_replace((enum function_list)arg, NULL);
+		i->functions.waiting[arg][0] = '\0';
+	functions_replace(i, (enum function_list)arg, NULL);
 	return 0;
 }

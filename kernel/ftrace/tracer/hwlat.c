@@ -133,14 +133,14 @@ hwlat_print(struct sbuf *out, const struct ktr_entry *e)
 /* ---- hwlat_detector/ ---- */
 
 static void
-setting_show(uintptr_t arg, struct sbuf *out)
+setting_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_printf(out, "%lu\n", settings[arg]);
 }
 
 /* The width is below the window. */
 static int
-setting_store(uintptr_t arg, char *text)
+setting_store(struct instance *i, uintptr_t arg, char *text)
 {
 	uint64_t value;
 	int error = tracefs_number(text, &value);
@@ -155,21 +155,21 @@ setting_store(uintptr_t arg, char *text)
 }
 
 static void
-mode_show(uintptr_t arg, struct sbuf *out)
+mode_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-		sbuf_printf(out, mode == i ? "%s[%s]" : "%s%s", i > 0 ? " " : "", modes[i]);
+	for (unsigned n = 0; n < sizeof(modes) / sizeof(modes[0]); n++)
+		sbuf_printf(out, mode == n ? "%s[%s]" : "%s%s", n > 0 ? " " : "", modes[n]);
 	sbuf_putc(out, '\n');
 }
 
 static int
-mode_store(uintptr_t arg, char *text)
+mode_store(struct instance *i, uintptr_t arg, char *text)
 {
 	const char *word = tracefs_word(&text);
 
-	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-		if (word != NULL && strcmp(word, modes[i]) == 0) {
-			__atomic_store_n(&mode, i, __ATOMIC_RELAXED);
+	for (unsigned n = 0; n < sizeof(modes) / sizeof(modes[0]); n++) {
+		if (word != NULL && strcmp(word, modes[n]) == 0) {
+			__atomic_store_n(&mode, n, __ATOMIC_RELAXED);
 			return 0;
 		}
 	}

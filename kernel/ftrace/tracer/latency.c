@@ -259,13 +259,13 @@ latency_start(void)
 /* ---- tracing_max_latency, and how it is printed ---- */
 
 void
-latency_show(uintptr_t arg, struct sbuf *out)
+latency_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_printf(out, "%lu\n", longest_ns / 1000);
 }
 
 int
-latency_store(uintptr_t arg, char *text)
+latency_store(struct instance *i, uintptr_t arg, char *text)
 {
 	uint64_t us;
 	int error = tracefs_number(text, &us);

@@ -153,13 +153,13 @@ profile_stop(void)
 }
 
 void
-profile_show_enabled(uintptr_t arg, struct sbuf *out)
+profile_show_enabled(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_printf(out, "%d\n", owner != 0);
 }
 
 int
-profile_store_enabled(uintptr_t arg, char *text)
+profile_store_enabled(struct instance *i, uintptr_t arg, char *text)
 {
 	bool on;
 	int error = tracefs_bool(text, &on);
@@ -192,7 +192,7 @@ variance(const struct funcprof *p)
 }
 
 static void
-profile_stat_show(uintptr_t arg, struct sbuf *out)
+profile_stat_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	unsigned cpu = (unsigned)arg;
 	struct rows r = owner != 0 ? make_rows(cpu) : kept[cpu];
@@ -202,10 +202,10 @@ profile_stat_show(uintptr_t arg, struct sbuf *out)
 	    "  Function                               Hit    Time            Avg"
 	    "             s^2\n"
 	    "  --------                               ---    ----            ---             ---\n");
-	for (unsigned i = 0; i < r.count; i++) {
-		const struct funcprof *p = &r.rows[i].p;
+	for (unsigned n = 0; n < r.count; n++) {
+		const struct funcprof *p = &r.rows[n].p;
 
-		sbuf_printf(out, "  %-30.30s  %10lu    ", r.rows[i].name, p->hits);
+		sbuf_printf(out, "  %-30.30s  %10lu    ", r.rows[n].name, p->hits);
 		print_duration(out, p->ns);
 		sbuf_puts(out, "    ");
 		print_duration(out, p->timed > 0 ? p->ns / p->timed : 0);

@@ -119,13 +119,13 @@ stack_forget(void *size)
 }
 
 void
-stack_show_size(uintptr_t arg, struct sbuf *out)
+stack_show_size(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_printf(out, "%lu\n", deepest.size);
 }
 
 int
-stack_store_size(uintptr_t arg, char *text)
+stack_store_size(struct instance *i, uintptr_t arg, char *text)
 {
 	uint64_t size;
 	int error = tracefs_number(text, &size);
@@ -144,7 +144,7 @@ stack_copy(void *to)
 }
 
 void
-stack_show(uintptr_t arg, struct sbuf *out)
+stack_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	__typeof__(deepest) d;
 
@@ -157,12 +157,12 @@ stack_show(uintptr_t arg, struct sbuf *out)
 		sbuf_puts(out, "#\n#  Stack tracer disabled\n#\n"
 			       "# To enable the stack tracer, set the sysctl "
 			       "kernel.stack_tracer_enabled to 1\n#\n");
-	for (unsigned i = 0; i < d.n; i++) {
-		uint64_t rest = i + 1 < d.n ? d.frames[i + 1].depth : 0;
+	for (unsigned n = 0; n < d.n; n++) {
+		uint64_t rest = n + 1 < d.n ? d.frames[n + 1].depth : 0;
 
-		sbuf_printf(out, "%3u) %8lu   %5lu   ", i, d.frames[i].depth,
-			    d.frames[i].depth - rest);
-		print_address(out, d.frames[i].pc);
+		sbuf_printf(out, "%3u) %8lu   %5lu   ", n, d.frames[n].depth,
+			    d.frames[n].depth - rest);
+		print_address(out, d.frames[n].pc);
 		sbuf_putc(out, '\n');
 	}
 }
@@ -184,7 +184,7 @@ stack_enable(int64_t on, char *err, size_t errlen)
 	if (on == 0)
 		instance_disown(&owner);
 	else if (owner == 0)
-		n = instance_owner("ftrace stack", stack_fire);
+		n = instance_owner(&instance_top, "ftrace stack", stack_fire);
 	if (n > 0)
 		owner = (unsigned)n;
 	stack_update();

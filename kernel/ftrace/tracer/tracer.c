@@ -151,34 +151,36 @@ tracer_name(const struct instance *i)
 static bool
 tracer_site_wanted(const struct ktr_site *site, void *arg)
 {
-	if (latency_is_on(instance_now))
+	const struct instance *i = arg;
+
+	if (latency_is_on(i))
 		return latency_wants(site);
-	return functions_enabled && functions_traced(&instance_now->functions, site) &&
-	       (instance_now->tracer == TRACER_GRAPH || site->kind == KTR_SITE_ENTRY);
+	return functions_enabled && functions_traced(&i->functions, site) &&
+	       (i->tracer == TRACER_GRAPH || site->kind == KTR_SITE_ENTRY);
 }
 
 void
-tracer_update(void)
+tracer_update(struct instance *i)
 {
-	if (instance_now->tracer_owner != 0)
-		ktr_select_all(instance_now->tracer_owner, tracer_site_wanted, NULL);
+	if (i->tracer_owner != 0)
+		ktr_select_all(i->tracer_owner, tracer_site_wanted, i);
 }
 
 void
-tracer_stop(void)
+tracer_stop(struct instance *i)
 {
-	instance_disown(&instance_now->tracer_owner);
-	if (instance_now->tracer == TRACER_GRAPH)
+	instance_disown(&i->tracer_owner);
+	if (i->tracer == TRACER_GRAPH)
 		calls_stop();
-	if (instance_now->tracer == TRACER_HWLAT)
+	if (i->tracer == TRACER_HWLAT)
 		hwlat_stop();
-	if (latency_is_on(instance_now))
-		snapshot_free(instance_now);
-	instance_now->tracer = TRACER_NOP;
+	if (latency_is_on(i))
+		snapshot_free(i);
+	i->tracer = TRACER_NOP;
 }
 
 static int
-tracer_start(enum tracer t)
+tracer_start(struct instance *i, enum tracer t)
 {
 	int n = 0;
 
@@ -188,58 +190,58 @@ tracer_start(enum tracer t)
 	if (t == TRACER_GRAPH && !calls_start())
 		return -EBUSY;
 	if (tracers[t].hook != NULL)
-		n = instance_owner("ftrace", tracers[t].hook);
+		n = instance_owner(i, "ftrace", tracers[t].hook);
 	if (n < 0) {
 		if (t == TRACER_GRAPH)
 			calls_stop();
 		return -EBUSY;
 	}
 	if (t == TRACER_FUNCTION || t == TRACER_GRAPH)
-		ktr_hook_sleeps((unsigned)n, instance_mask_at(instance_now));
-	instance_now->tracer_owner = (unsigned)n;
-	instance_now->tracer = t;
-	tracer_update();
+		ktr_hook_sleeps((unsigned)n, instance_mask_at(i));
+	i->tracer_owner = (unsigned)n;
+	i->tracer = t;
+	tracer_update(i);
 	return 0;
 }
 
 void
-tracer_show(uintptr_t arg, struct sbuf *out)
+tracer_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	sbuf_printf(out, "%s\n", tracer_name(instance_now));
+	sbuf_printf(out, "%s\n", tracer_name(i));
 }
 
 /* Other tracers than these are there once. */
 static bool
-is_possible(enum tracer t)
+is_possible(const struct instance *i, enum tracer t)
 {
-	return instance_now == &instance_top || t <= TRACER_GRAPH;
+	return i == &instance_top || t <= TRACER_GRAPH;
 }
 
 void
-tracer_show_all(uintptr_t arg, struct sbuf *out)
+tracer_show_all(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	for (unsigned t = TRACERS; t-- > 0;)
-		if (is_possible(t))
+		if (is_possible(i, t))
 			sbuf_printf(out, "%s%c", tracers[t].name, t > 0 ? ' ' : '\n');
 }
 
 int
-tracer_store(uintptr_t arg, char *text)
+tracer_store(struct instance *i, uintptr_t arg, char *text)
 {
 	const char *name = tracefs_word(&text);
-	enum tracer before = instance_now->tracer;
+	enum tracer before = i->tracer;
 	int error;
 
 	for (unsigned t = 0; t < TRACERS; t++) {
-		if (name == NULL || strcmp(name, tracers[t].name) != 0 || !is_possible(t))
+		if (name == NULL || strcmp(name, tracers[t].name) != 0 || !is_possible(i, t))
 			continue;
 		if (t == before)
 			return 0;
-		tracer_stop();
-		buffer_clear(&instance_now->trace, BUFFER_ALL);
-		error = tracer_start((enum tracer)t);
+		tracer_stop(i);
+		buffer_clear(&i->trace, BUFFER_ALL);
+		error = tracer_start(i, (enum tracer)t);
 		if (error != 0)
-			tracer_start(before);
+			tracer_start(i, before);
 		return error;
 	}
 	return -EINVAL;
@@ -254,9 +256,9 @@ ftrace_enabled(void)
 }
 
 static bool
-tracer_update_hook(const void *arg)
+tracer_update_hook(struct instance *i, const void *arg)
 {
-	tracer_update();
+	tracer_update(i);
 	return false;
 }
 

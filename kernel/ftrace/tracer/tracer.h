@@ -72,12 +72,12 @@ void tracer_record_function(struct instance *i, const struct ktr_firing *f);
 /* The name of an instance's current tracer. */
 const char *tracer_name(const struct instance *i);
 /* It becomes nop. */
-void tracer_stop(void);
+void tracer_stop(struct instance *i);
 /* A list of functions has changed. */
-void tracer_update(void);
-void tracer_show_all(uintptr_t arg, struct sbuf *out); /* available_tracers */
-void tracer_show(uintptr_t arg, struct sbuf *out);     /* current_tracer */
-int tracer_store(uintptr_t arg, char *text);
+void tracer_update(struct instance *i);
+void tracer_show_all(struct instance *i, uintptr_t arg, struct sbuf *out); /* available_tracers */
+void tracer_show(struct instance *i, uintptr_t arg, struct sbuf *out);     /* current_tracer */
+int tracer_store(struct instance *i, uintptr_t arg, char *text);
 
 /* Numbers that hooks read at any time: files of one number each. */
 extern uint64_t tracer_max_depth; /* max_graph_depth; 0: none */
@@ -114,12 +114,12 @@ bool functions_have(const struct functions *f, enum function_list list,
 /* Is the function of this site to be traced, as the first two lists say? */
 bool functions_traced(const struct functions *f, const struct ktr_site *site);
 /* The files: arg is the list. */
-void functions_show(uintptr_t arg, struct sbuf *out);
-int functions_store(uintptr_t arg, char *text);
-int functions_clear(uintptr_t arg);
+void functions_show(struct instance *i, uintptr_t arg, struct sbuf *out);
+int functions_store(struct instance *i, uintptr_t arg, char *text);
+int functions_clear(struct instance *i, uintptr_t arg);
 /* available_filter_functions, enabled_functions. */
-void functions_show_all(uintptr_t arg, struct sbuf *out);
-void functions_show_enabled(uintptr_t arg, struct sbuf *out);
+void functions_show_all(struct instance *i, uintptr_t arg, struct sbuf *out);
+void functions_show_enabled(struct instance *i, uintptr_t arg, struct sbuf *out);
 
 /* ---- latency.c: the tracers irqsoff, wakeup and wakeup_rt ---- */
 
@@ -133,8 +133,8 @@ bool latency_is_on(const struct instance *i);
 /* Is its trace printed in their format? */
 bool latency_layout(const struct instance *i);
 bool latency_wants(const struct ktr_site *site);
-void latency_show(uintptr_t arg, struct sbuf *out); /* tracing_max_latency */
-int latency_store(uintptr_t arg, char *text);
+void latency_show(struct instance *i, uintptr_t arg, struct sbuf *out); /* tracing_max_latency */
+int latency_store(struct instance *i, uintptr_t arg, char *text);
 void latency_print_head(struct sbuf *out, const struct instance *i, uint64_t entries,
 			uint64_t written);
 /* What is before an event, if the next one is from that time; an event of these tracers. */
@@ -156,14 +156,14 @@ extern const struct tracefs_file hwlat_dir; /* hwlat_detector */
 
 /* A list of functions has changed. */
 void profile_update(void);
-void profile_show_enabled(uintptr_t arg, struct sbuf *out);
-int profile_store_enabled(uintptr_t arg, char *text);
+void profile_show_enabled(struct instance *i, uintptr_t arg, struct sbuf *out);
+int profile_store_enabled(struct instance *i, uintptr_t arg, char *text);
 extern const struct tracefs_file profile_dir; /* trace_stat */
 
 /* ---- stack.c: the deepest stack ---- */
 
 /* A list of functions has changed. */
 void stack_update(void);
-void stack_show(uintptr_t arg, struct sbuf *out);
-void stack_show_size(uintptr_t arg, struct sbuf *out);
-int stack_store_size(uintptr_t arg, char *text);
+void stack_show(struct instance *i, uintptr_t arg, struct sbuf *out);
+void stack_show_size(struct instance *i, uintptr_t arg, struct sbuf *out);
+int stack_store_size(struct instance *i, uintptr_t arg, char *text);

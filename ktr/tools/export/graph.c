@@ -81,7 +81,10 @@ mark_of(uint64_t ns)
 	return marks[n];
 }
 
-/* Writes a duration with at most seven digits. */
+/*
+ * Writes the duration in us, with at most three decimals, and fewer where it would have more than
+ * seven digits. Writes blanks if the line is not timed.
+ */
 static void
 put_duration(struct out *o, const struct line *l)
 {

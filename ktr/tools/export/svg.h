@@ -77,9 +77,11 @@ struct svg {
 
 	/* the page */
 	FILE *f;
-	unsigned width, left, right, top; /* pixels; left and top of the first lane, right margin */
-	unsigned rows;                    /* of threads */
-	uint32_t *row_threads;            /* the id of each row's thread */
+	/* Pixels: the page's width, the first lane's left edge, the right margin, the first lane's
+	 * top. */
+	unsigned width, left, right, top;
+	unsigned rows;         /* of threads */
+	uint32_t *row_threads; /* the id of each row's thread */
 	unsigned cpu_rows;
 	uint64_t threads_left_out;
 	uint64_t from_ns, to_ns;

@@ -118,7 +118,8 @@ struct report_who {
 
 struct report_row {
 	uint64_t cells[CELLS];
-	const char *texts[REPORT_TEXTS]; /* the decoder's texts, or notes; NULL: none */
+	/* Of the decoder, of symbols, constants, or notes below; NULL: none. */
+	const char *texts[REPORT_TEXTS];
 	struct report_who who;
 	uint64_t number;
 	uint64_t key;

@@ -150,6 +150,8 @@ bool type_is_scalar(struct type *type);  /* integers and pointers */
 bool type_is_struct(struct type *type);  /* and union */
 /* A string, or a pointer to char, or an array of char. */
 bool type_is_stringlike(struct type *type);
+/* Is a value of it a text: a string, or an array of characters? */
+bool type_is_text(struct type *type);
 /* Of a member of this type: bytes. */
 uint32_t type_align(struct type *type);
 bool type_same(struct type *a, struct type *b);

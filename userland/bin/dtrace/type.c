@@ -330,6 +330,12 @@ type_is_stringlike(struct type *type)
 	return type->kind == T_INT && type->size == 1;
 }
 
+bool
+type_is_text(struct type *type)
+{
+	return type_is_stringlike(type) && type_base(type)->kind != T_POINTER;
+}
+
 uint32_t
 type_align(struct type *type)
 {

@@ -46,7 +46,7 @@ of_number(uint32_t n)
 		t = type_new(T_STRUCT, b.name, b.size);
 		break;
 	case BTF_PTR:
-		/* What it points to may contain it. */
+		/* It is entered before its target is read, since that may refer back to it. */
 		t = known[n] = type_new(T_POINTER, NULL, 8);
 		t->to = of_number(b.to);
 		return t;

@@ -117,9 +117,10 @@ bool kdump_live(void);
 
 /* Prints what a record says after its first columns. The record has been checked. */
 void kdump_text(const struct ktr_header *h, const uint8_t *data);
-/* Prints a record as one object. Likewise. */
+/* Prints a record as one JSON object, on a line. The record has been checked. */
 void kdump_json(const struct ktr_header *h, const uint8_t *data);
-/* Writes a record in FreeBSD's format. Likewise; nothing of a type that is unknown. */
+/* Writes a record in FreeBSD's format, or nothing if its type is unknown. The record has been
+ * checked. */
 void kdump_freebsd(const struct ktr_header *h, const uint8_t *data);
 /* "CALL", …; NULL: unknown. */
 const char *kdump_type(unsigned type);

@@ -26,7 +26,7 @@ keys_of(struct node *keys)
 	for (; keys != NULL; keys = keys->next) {
 		*last = dt_alloc(sizeof(**last));
 		(*last)->name = "";
-		(*last)->type = check_is_string(keys) ? type_string : check_held(keys);
+		(*last)->type = type_is_text(keys->type) ? type_string : check_held(keys);
 		last = &(*last)->next;
 	}
 	return first;
@@ -199,7 +199,8 @@ check_arguments(struct node *n, const struct function *f)
 	}
 }
 
-/* Stand for the keys of an aggregation: their types. */
+/* Makes nodes that stand for the keys of an aggregation: each has the type of its key, and nothing
+ * else. */
 static struct node *
 key_nodes(struct node *call, const struct aggregation *a)
 {

@@ -407,7 +407,8 @@ check_assign(struct node *n)
 		n->right = r = node_op(N_BINARY, n->op, n->at, l, r);
 		check_expression(r);
 	}
-	/* 0 frees the memory of an element, or of a thread's variable. */
+	/* A struct in an array's element or a thread's variable may be set to 0: that frees its
+	 * memory. */
 	if (type_is_struct(l->type) && check_is_null(r) && l->var != NULL &&
 	    (l->kind == N_INDEX ? l->var->is_array : l->kind == N_NAME && l->scope == SCOPE_SELF))
 		return;

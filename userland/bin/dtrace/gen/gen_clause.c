@@ -65,8 +65,7 @@ agg_key_kind(struct node *key)
 {
 	if (type_base(key->type)->kind == T_STACK)
 		return key->type == type_stack ? DIF_K_STACK : DIF_K_USTACK;
-	return type_is_stringlike(key->type) && type_base(key->type)->kind != T_POINTER ? DIF_K_STR
-											: DIF_K_INT;
+	return type_is_text(key->type) ? DIF_K_STR : DIF_K_INT;
 }
 
 /* Tells the engine and the consumer of an aggregation, when it is first used. */

@@ -118,7 +118,7 @@ push_key(struct node *key, unsigned r, unsigned unused)
 			 (int32_t)gen_frames(key));
 	else if (type_is_struct(key->type))
 		push_struct(key, r, unused);
-	else if (type_is_stringlike(key->type) && type_base(key->type)->kind != T_POINTER)
+	else if (type_is_text(key->type))
 		gen_insn(DIF_KEY_STR, 0, r, 0, 0);
 	else
 		gen_insn(DIF_KEY, 0, r, 0, 0);
