@@ -324,7 +324,7 @@ edges(void)
 {
 	int set = epoll_create1(0), end[2] = {-1, -1};
 	bool good = inet_connected(end) && watch(set, EPOLL_CTL_ADD, end[1],
-					    EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, 1) == 0;
+						 EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, 1) == 0;
 	size_t n;
 
 	good = good && told(set) == EPOLLOUT && told(set) == 0 && write(end[0], "a", 1) == 1 &&
@@ -368,7 +368,8 @@ static bool
 corked(void)
 {
 	int end[2], yes = 1, no = 0;
-	bool good = inet_connected(end) && setsockopt(end[0], IPPROTO_TCP, TCP_CORK, &yes, 4) == 0 &&
+	bool good = inet_connected(end) &&
+		    setsockopt(end[0], IPPROTO_TCP, TCP_CORK, &yes, 4) == 0 &&
 		    write(end[0], "head", 4) == 4 && inet_polled(end[1], 0) == POLLOUT &&
 		    setsockopt(end[0], IPPROTO_TCP, TCP_CORK, &no, 4) == 0 &&
 		    inet_polled(end[1], 5000) == (POLLIN | POLLOUT) && read(end[1], piece, 9) == 4;
