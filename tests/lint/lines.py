@@ -36,7 +36,7 @@ BUDGETS = {
     "kernel/lib": 2800,
     "kernel/mm": 2100,
     "kernel/net": 4000,
-    "kernel/net/inet": 2850,
+    "kernel/net/inet": 2950,
     "kernel/probe": 4050,
     "kernel/probe/host": 900,
     "kernel/proc": 9450,
