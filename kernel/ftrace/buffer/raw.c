@@ -18,7 +18,7 @@
 #define LOST  (1ull << 31 | 1ull << 30) /* among these: events are missing, and so many */
 #define ROOM  (RAW_PAGE - HEAD - 8)     /* after the data: how many are missing */
 #define TEXTS KTR_PARAM_MAX
-#define KINDS 64u
+#define KINDS 256u /* at most half of them are used */
 
 /* What is known of kinds of events; ftrace_lock. */
 static struct kind {
@@ -33,34 +33,49 @@ static struct kind {
 	enum ktr_field fields[EVENT_RECORD];
 } kinds[KINDS];
 
-/* Other events may have the sites of events that were removed since the last page. */
+static unsigned kinds_used;
+static bool kinds_change; /* some are of sites that are made at run time */
+
+/* Finds out what is known of a site's event. */
 static void
-forget_removed(void)
+kind_learn(struct kind *k, const struct ktr_site *site)
 {
-	for (struct kind *k = kinds; k < kinds + KINDS; k++)
-		if (k->site >= ktr_dynamic_sites && k->site < ktr_dynamic_sites + KTR_DYNAMIC_SITES)
-			k->site = NULL;
+	char fmt[EVENT_FORMAT];
+
+	*k = (struct kind){.site = site, .event = event_system(site) != NULL};
+	if (k->event)
+		k->nparams = event_record(site, fmt, k->params);
+	k->is_call = event_is_call(site);
+	k->places = k->is_call ? 1 : kprobe_event_places(site);
+	k->call = k->is_call ? event_call_number(site) : 0;
+	for (unsigned i = 0; i < k->nparams; i++)
+		k->fields[i] = ktr_param_field(&k->params[i]);
+	kinds_change |= site >= ktr_dynamic_sites && site < ktr_dynamic_sites + KTR_DYNAMIC_SITES;
+}
+
+static void
+kinds_forget(void)
+{
+	memset(kinds, 0, sizeof(kinds));
+	kinds_used = 0;
+	kinds_change = false;
 }
 
 static const struct kind *
 raw_kind(const struct ktr_site *site)
 {
-	struct kind *k = &kinds[ktr_site_number(site) % KINDS];
-	char fmt[EVENT_FORMAT];
+	unsigned n = ktr_site_number(site) % KINDS;
 
-	if (k->site != site) {
-		k->site = site;
-		k->event = event_system(site) != NULL;
-		k->nparams = 0;
-		if (k->event)
-			k->nparams = event_record(site, fmt, k->params);
-		k->is_call = event_is_call(site);
-		k->places = k->is_call ? 1 : kprobe_event_places(site);
-		k->call = k->is_call ? event_call_number(site) : 0;
-		for (unsigned i = 0; i < k->nparams; i++)
-			k->fields[i] = ktr_param_field(&k->params[i]);
+	for (; kinds[n].site != NULL; n = (n + 1) % KINDS)
+		if (kinds[n].site == site)
+			return &kinds[n];
+	if (kinds_used == KINDS / 2) {
+		kinds_forget();
+		n = ktr_site_number(site) % KINDS;
 	}
-	return k;
+	kinds_used++;
+	kind_learn(&kinds[n], site);
+	return &kinds[n];
 }
 
 void
@@ -173,7 +188,8 @@ raw_page(uint8_t page[RAW_PAGE], struct buffer_reader *r)
 	unsigned cpu;
 
 	memset(page, 0, RAW_PAGE);
-	forget_removed();
+	if (kinds_change) /* since the last page, events may have been removed */
+		kinds_forget();
 	while ((e = buffer_peek(r, &cpu, &lost)) != NULL) {
 		uint64_t ns = clock_ns_of(e->ticks), seq = r->cursors[cpu].seq;
 
