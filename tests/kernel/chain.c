@@ -21,8 +21,12 @@ chain_inner(uint64_t n)
 {
 	uint64_t v = 0;
 
-	for (; n > 0; n--)
+	/* Turns of several lengths: else all samples might fall on one instruction, by --icount. */
+	for (; n > 0; n--) {
 		v += chain_leaf(v);
+		if (v >> 40 & 1)
+			v ^= n;
+	}
 	return v;
 }
 
