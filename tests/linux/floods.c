@@ -130,36 +130,38 @@ pass(int s, int fd)
 	return sendmsg(s, &m, 0) == 1;
 }
 
+/* Closes a file that is in flight to nobody then, and another socket: one looks for such files. */
+static bool
+leave_in_flight(int fd)
+{
+	int s[2], other[2];
+
+	return socketpair(AF_UNIX, SOCK_STREAM, 0, s) == 0 && pass(s[0], fd) && pass(s[0], s[1]) &&
+	       pass(s[1], s[0]) && close(fd) == 0 && close(s[0]) == 0 && close(s[1]) == 0 &&
+	       socketpair(AF_UNIX, SOCK_STREAM, 0, other) == 0 && close(other[0]) == 0 &&
+	       close(other[1]) == 0;
+}
+
 /*
- * A stream that waits for a peer which does not read, when it is closed, is in flight to nobody.
- * Whoever collects it does not wait: other files in flight are closed as soon as before. (On Linux
- * they would not be.)
+ * The first such file is a stream that waits, when it is closed, for a peer which does not read.
+ * Whoever collects it does not: the second is closed as soon as before. (On Linux it would not be.)
  */
 static bool
 nobody_lingers(void)
 {
 	struct linger forever = {1, INT32_MAX};
 	static char much[60000];
-	int end[2], unix_end[2], other[2], p[2];
-	char c;
-	bool good = inet_connected(end) && socketpair(AF_UNIX, SOCK_STREAM, 0, unix_end) == 0 &&
-		    send(end[0], much, sizeof(much), 0) == sizeof(much) &&
-		    setsockopt(end[0], SOL_SOCKET, SO_LINGER, &forever, sizeof(forever)) == 0 &&
-		    pass(unix_end[0], end[0]) && pass(unix_end[0], unix_end[1]) &&
-		    pass(unix_end[1], unix_end[0]);
+	int end[2], p[2];
+	bool good = inet_connected(end) && pipe(p) == 0;
 
-	close(end[0]);
-	close(unix_end[0]);
-	close(unix_end[1]);
-	/* Another socket is closed, and one looks what is in flight to nobody. */
-	good = good && socketpair(AF_UNIX, SOCK_STREAM, 0, other) == 0 && close(other[0]) == 0 &&
-	       close(other[1]) == 0;
-	/* The stream's end arrives after its data: it was closed. */
+	while (good && send(end[0], much, sizeof(much), MSG_DONTWAIT) > 0)
+		; /* more than the peer takes */
+	good = good && setsockopt(end[0], SOL_SOCKET, SO_LINGER, &forever, sizeof(forever)) == 0 &&
+	       leave_in_flight(end[0]) && leave_in_flight(p[1]) && read(p[0], much, 1) == 0;
+
+	/* The stream was closed: its end comes after its data. */
 	for (ssize_t n = 1; good && n > 0;)
 		good = (n = read(end[1], much, sizeof(much))) >= 0;
-	good = good && pipe(p) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, other) == 0 &&
-	       pass(other[0], p[1]) && close(p[1]) == 0 && close(other[0]) == 0 &&
-	       close(other[1]) == 0 && read(p[0], &c, 1) == 0;
 	return (close(end[1]) == 0) & (close(p[0]) == 0) & good;
 }
 
