@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 struct arch_pci_host {
-	bool ports; /* configuration space is behind I/O ports (PCI Local Bus 3.0, 3.2.2.3.2), not
-		       at ecam */
+	/* Configuration space is reached through I/O ports (PCI Local Bus 3.0, 3.2.2.3.2), and not
+	 * at ecam. */
+	bool ports;
 	uint64_t ecam, ecam_size;    /* configuration space (PCI Express Base 7.2.2), physical */
 	uint8_t bus_first, bus_last; /* bus_first is at ecam */
 	uint32_t io_first, io_size;  /* I/O ports that may be assigned; 0: none */

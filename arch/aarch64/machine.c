@@ -56,8 +56,6 @@ arch_pci_host(struct arch_pci_host *h)
 int
 arch_pci_msi(uint64_t *address, uint32_t *data)
 {
-	(void)address;
-	(void)data;
 	return -1; /* the lines of pins serve with every GIC */
 }
 

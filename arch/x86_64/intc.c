@@ -214,7 +214,5 @@ arch_pci_msi(uint64_t *address, uint32_t *data)
 int
 arch_pci_intx(unsigned device, unsigned pin)
 {
-	(void)device;
-	(void)pin;
 	return -1; /* ACPI says it in code, which this port does not run */
 }

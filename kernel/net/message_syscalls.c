@@ -74,6 +74,16 @@ socket_put_control(struct socket_message *m, int level, int type, const void *da
 	return true;
 }
 
+/* A message of these bytes, which goes through the file f. name: where its address is, or NULL. */
+static struct socket_message
+message_of(struct uio *u, struct socket_name *name, unsigned flags, const struct file *f)
+{
+	return (struct socket_message){.uio = u,
+				       .name = name,
+				       .flags = flags,
+				       .nowait = (flags & MSG_DONTWAIT) || (f->flags & O_NONBLOCK)};
+}
+
 /* ---- one piece ---- */
 
 int64_t
@@ -90,9 +100,7 @@ sys_sendto(const uint64_t a[6])
 	if (so == NULL)
 		return error;
 	uio_init(&u, &v, UIO_USER, (const void *)a[1], a[2] < UIO_MAX ? a[2] : UIO_MAX);
-	m = (struct socket_message){.uio = &u,
-				    .flags = (unsigned)a[3],
-				    .nowait = (a[3] & MSG_DONTWAIT) || (f->flags & O_NONBLOCK)};
+	m = message_of(&u, NULL, (unsigned)a[3], f);
 	if (a[4] != 0) {
 		error = socket_name_take(&name, a[4], a[5]);
 		if (error != 0)
@@ -118,10 +126,7 @@ sys_recvfrom(const uint64_t a[6])
 		return error;
 	name.len = 0;
 	uio_init(&u, &v, UIO_USER, (const void *)a[1], a[2] < UIO_MAX ? a[2] : UIO_MAX);
-	m = (struct socket_message){.uio = &u,
-				    .name = a[4] != 0 ? &name : NULL,
-				    .flags = (unsigned)a[3],
-				    .nowait = (a[3] & MSG_DONTWAIT) || (f->flags & O_NONBLOCK)};
+	m = message_of(&u, a[4] != 0 ? &name : NULL, (unsigned)a[3], f);
 	n = socket_receive(so, &m);
 	if (n >= 0 && a[4] != 0) {
 		error = socket_name_give(&name, a[4], a[5]);
@@ -166,11 +171,7 @@ message_take_header(struct user_message *um, uint64_t umsg, unsigned flags, cons
 		return error;
 	um->name.len = 0;
 	um->control = NULL;
-	um->m =
-	    (struct socket_message){.uio = &um->u,
-				    .name = um->h.msg_name != 0 ? &um->name : NULL,
-				    .flags = flags,
-				    .nowait = (flags & MSG_DONTWAIT) || (f->flags & O_NONBLOCK)};
+	um->m = message_of(&um->u, um->h.msg_name != 0 ? &um->name : NULL, flags, f);
 	return 0;
 }
 

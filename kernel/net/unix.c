@@ -437,43 +437,19 @@ unix_peer_credentials(struct socket *so, struct ucred *cred)
 	mutex_unlock(&unix_lock);
 }
 
-static const struct socket_ops stream_ops = {
-    .bind = unix_bind,
-    .connect = unix_connect,
-    .listen = unix_listen,
-    .accept = unix_accept,
-    .getname = unix_getname,
-    .send = unix_stream_send,
-    .receive = unix_stream_receive,
-    .shutdown = unix_shutdown,
-    .poll = unix_poll,
-    .ioctl = unix_ioctl,
-    .is_listening = unix_is_listening,
-    .option_changed = unix_option_changed,
-    .peer_credentials = unix_peer_credentials,
-    .pair = unix_pair,
-    .release = unix_release,
-    .destroy = unix_destroy,
-};
+/* The operations; streams and datagrams differ in how they are sent and received. */
+#define UNIX_OPS(sends, receives)                                                                 \
+	{                                                                                         \
+		.bind = unix_bind, .connect = unix_connect, .listen = unix_listen,                \
+		.accept = unix_accept, .getname = unix_getname, .send = sends,                    \
+		.receive = receives, .shutdown = unix_shutdown, .poll = unix_poll,                \
+		.ioctl = unix_ioctl, .is_listening = unix_is_listening,                           \
+		.option_changed = unix_option_changed, .peer_credentials = unix_peer_credentials, \
+		.pair = unix_pair, .release = unix_release, .destroy = unix_destroy,              \
+	}
 
-static const struct socket_ops datagram_ops = {
-    .bind = unix_bind,
-    .connect = unix_connect,
-    .listen = unix_listen,
-    .accept = unix_accept,
-    .getname = unix_getname,
-    .send = unix_datagram_send,
-    .receive = unix_datagram_receive,
-    .shutdown = unix_shutdown,
-    .poll = unix_poll,
-    .ioctl = unix_ioctl,
-    .is_listening = unix_is_listening,
-    .option_changed = unix_option_changed,
-    .peer_credentials = unix_peer_credentials,
-    .pair = unix_pair,
-    .release = unix_release,
-    .destroy = unix_destroy,
-};
+static const struct socket_ops stream_ops = UNIX_OPS(unix_stream_send, unix_stream_receive);
+static const struct socket_ops datagram_ops = UNIX_OPS(unix_datagram_send, unix_datagram_receive);
 
 /* SOCK_RAW is a datagram socket, as in Linux. */
 static int

@@ -232,16 +232,7 @@ datagram_bind_locked(struct inet_socket *s, const ip_addr_t *ip, uint16_t port)
 static int
 inet_datagram_bind(struct socket *so, const struct socket_name *name)
 {
-	uint16_t port;
-	ip_addr_t ip;
-	int error = inet_name_parse(name, &ip, &port);
-
-	if (error != 0)
-		return error;
-	inet_lock();
-	error = datagram_bind_locked(inet_of(so), &ip, port);
-	inet_unlock();
-	return error;
+	return inet_bind(so, name, datagram_bind_locked);
 }
 
 /* Gives up the source that connect() has chosen. */
@@ -297,7 +288,7 @@ inet_datagram_connect(struct socket *so, const struct socket_name *name, bool no
 	int error = 0;
 
 	inet_lock();
-	if (name->len >= sizeof(name->family) && name->family == AF_UNSPEC) {
+	if (inet_name_is_unspec(name)) {
 		datagram_disconnect(s);
 	} else {
 		error = inet_name_parse(name, &ip, &port);

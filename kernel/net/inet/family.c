@@ -48,6 +48,28 @@ inet_name_parse(const struct socket_name *name, ip_addr_t *ip, uint16_t *port)
 	return 0;
 }
 
+bool
+inet_name_is_unspec(const struct socket_name *name)
+{
+	return name->len >= sizeof(name->family) && name->family == AF_UNSPEC;
+}
+
+int
+inet_bind(struct socket *so, const struct socket_name *name,
+	  int (*bind)(struct inet_socket *s, const ip_addr_t *ip, uint16_t port))
+{
+	uint16_t port;
+	ip_addr_t ip;
+	int error = inet_name_parse(name, &ip, &port);
+
+	if (error != 0)
+		return error;
+	inet_lock();
+	error = bind(inet_of(so), &ip, port);
+	inet_unlock();
+	return error;
+}
+
 struct sockaddr_in
 inet_name(const ip_addr_t *ip, uint16_t port)
 {

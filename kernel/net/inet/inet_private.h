@@ -91,6 +91,11 @@ void inet_release(struct inet_socket *s, size_t n);
 
 /* The parts of an address that a program gave. 0, -EINVAL, -EAFNOSUPPORT. */
 int inet_name_parse(const struct socket_name *name, ip_addr_t *ip, uint16_t *port);
+/* Does connect() to it end a connection? */
+bool inet_name_is_unspec(const struct socket_name *name);
+/* Calls bind() with the lock and the parts of the address. 0 or -errno. */
+int inet_bind(struct socket *so, const struct socket_name *name,
+	      int (*bind)(struct inet_socket *s, const ip_addr_t *ip, uint16_t port));
 struct sockaddr_in inet_name(const ip_addr_t *ip, uint16_t port);
 void inet_name_set(struct socket_name *name, const struct sockaddr_in *from);
 /* May the user bind to it? 0, -EACCES, -EADDRNOTAVAIL: it is not this machine's. Lock held. */

@@ -195,26 +195,17 @@ tcp_bind_locked(struct inet_socket *s, const ip_addr_t *ip, uint16_t port)
 		error = pcb_make(s);
 	if (error == 0)
 		error = inet_errno(tcp_bind(s->tcp.pcb, ip, port));
-	if (error == 0)
-		s->tcp.local = inet_name(&s->tcp.pcb->local_ip, s->tcp.pcb->local_port);
-	return error;
+	if (error != 0)
+		return error;
+	s->tcp.local = inet_name(&s->tcp.pcb->local_ip, s->tcp.pcb->local_port);
+	s->tcp.bound = port != 0;
+	return 0;
 }
 
 static int
 inet_tcp_bind(struct socket *so, const struct socket_name *name)
 {
-	uint16_t port;
-	ip_addr_t ip;
-	int error = inet_name_parse(name, &ip, &port);
-
-	if (error != 0)
-		return error;
-	inet_lock();
-	error = tcp_bind_locked(inet_of(so), &ip, port);
-	if (error == 0 && port != 0)
-		inet_of(so)->tcp.bound = true;
-	inet_unlock();
-	return error;
+	return inet_bind(so, name, tcp_bind_locked);
 }
 
 static int
@@ -339,7 +330,7 @@ inet_tcp_connect(struct socket *so, const struct socket_name *name, bool nowait)
 
 	inet_lock();
 	error = inet_tcp_readers_end(s);
-	if (error == 0 && name->len >= sizeof(name->family) && name->family == AF_UNSPEC) {
+	if (error == 0 && inet_name_is_unspec(name)) {
 		error = tcp_disconnect(s);
 	} else if (error == 0) {
 		error = inet_name_parse(name, &ip, &port);
