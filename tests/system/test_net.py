@@ -31,6 +31,7 @@ nc 127.0.0.1 9000 < /tmp/w/f; wait $!; md5sum < /tmp/got
 nc 127.0.0.1 9001; echo "nc $?"
 nc 192.0.2.1 9
 telnetd -l /bin/sh -p 2323
+until netstat -ltn 2> /dev/null | grep -q :2323; do sleep 0.01; done
 mkfifo /tmp/keys; telnet 127.0.0.1 2323 < /tmp/keys > /tmp/screen & exec 4> /tmp/keys
 until grep -q '# ' /tmp/screen; do sleep 0.01; done; echo 'echo by telnet $((6 * 7)); exit' >&4
 wait $!; cat /tmp/screen
