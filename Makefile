@@ -308,13 +308,8 @@ $H/kdump: $(KDUMP_OBJS)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) -o $@ $^
 
-# The D compiler, from the guest's source.
+# dtrace(1), from the guest's source. With the program engine and what reads traces, for -r (kernel/dtrace/host/).
 DTRACE_SRCS := $(wildcard userland/bin/dtrace/*.c userland/bin/dtrace/*/*.c)
-DTRACE_OBJS := $(patsubst %,$H/obj/%.o,$(DTRACE_SRCS) ktr/fmt.c ktr/glob.c)
-$(DTRACE_SRCS:%=$H/obj/%.o): HOST_CFLAGS += -D_GNU_SOURCE
-$H/dtrace: $(DTRACE_OBJS)
-	$(call say,HOSTCC)
-	$Q$(HOSTCC) -o $@ $^
 
 # Every tests/unit/*_test.c is a program over all of ktr's host sources, the kernel's pure parsers, and the model of exports.
 UNIT_SRCS  := $(wildcard tests/unit/*_test.c)
@@ -333,13 +328,20 @@ $H/unit/%: $H/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) $(LINK_FLAGS) -o $@ $^ -lcmocka -lpthread
 
-# dtrace(1) with the program engine, for D programs that need no kernel (tests/unit/dtrace_hosted.c).
-DTRACE_HOSTED_OBJS := $(patsubst %,$H/obj/%.o,$(DTRACE_SRCS) $(DIF_HOST_SRCS) $(KTR_HOST_SRCS) tests/unit/dtrace_hosted.c)
-$H/obj/tests/unit/dtrace_hosted.c.o: HOST_CFLAGS += -D_GNU_SOURCE
-DTRACE_HOSTED_LDFLAGS := -Wl,--wrap=open,--wrap=ioctl
+DTRACE_DEVICE_SRCS := $(DTRACE_SRCS) $(DIF_HOST_SRCS) kernel/dtrace/host/device.c
+DTRACE_LDFLAGS := -Wl,--wrap=open,--wrap=ioctl
+$(patsubst %,$H/obj/%.o,$(DTRACE_DEVICE_SRCS) tests/unit/dtrace_hosted.c kernel/dtrace/host/recorded.c): HOST_CFLAGS += -D_GNU_SOURCE
+DTRACE_OBJS := $(patsubst %,$H/obj/%.o,$(sort $(DTRACE_DEVICE_SRCS) kernel/dtrace/host/recorded.c kernel/probe/rate.c \
+	$(filter-out %/ktrdump_main.c,$(KTR_TOOL_SRCS)) $(KTR_TOOL_HOST_SRCS) $(KTR_HOST_SRCS)))
+$H/dtrace: $(DTRACE_OBJS)
+	$(call say,HOSTCC)
+	$Q$(HOSTCC) -o $@ $^ $(DTRACE_LDFLAGS) -lelf -lpthread
+
+# The same without traces, for D programs that need no kernel (tests/unit/dtrace_hosted.c).
+DTRACE_HOSTED_OBJS := $(patsubst %,$H/obj/%.o,$(DTRACE_DEVICE_SRCS) $(KTR_HOST_SRCS) tests/unit/dtrace_hosted.c)
 $H/dtrace-hosted: $(DTRACE_HOSTED_OBJS)
 	$(call say,HOSTCC)
-	$Q$(HOSTCC) -o $@ $^ $(DTRACE_HOSTED_LDFLAGS) -lpthread
+	$Q$(HOSTCC) -o $@ $^ $(DTRACE_LDFLAGS) -lpthread
 
 # What each port says of instructions.
 INSN_PROBES := $(ARCHS:%=$H/unit/insn_%)

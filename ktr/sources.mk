@@ -58,6 +58,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/ktrdump_filter.c \
 	ktr/tools/ktrdump_input.c \
 	ktr/tools/ktrdump_json.c \
+	ktr/tools/ktrdump_main.c \
 	ktr/tools/ktrdump_options.c \
 	ktr/tools/ktrdump_text.c \
 	ktr/tools/ktrdump_why.c \

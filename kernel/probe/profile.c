@@ -17,17 +17,15 @@
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/probe/rate.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/dynamic.h"
 #include "ktr/glob.h"
 #include "ktr/hook.h"
 #include "ktr/port.h"
 #include "ktr/probe.h"
-#include "ktr/word.h"
 
-#define SLOTS  32
-#define MIN_NS 200000ul /* as DTrace: more would leave a CPU no time for anything else */
-#define MAX_NS (1000ul * 86400 * 1000000000)
+#define SLOTS 32
 
 static struct profile {
 	struct ktr_site *site; /* atomic; NULL: none */
@@ -87,45 +85,6 @@ profile_run(void)
 }
 HOOK(profile_due, profile_run);
 
-/* The interval that the text after the dash says; 0: none, and err says why. */
-static uint64_t
-parse_period(const char *text, char *err, size_t errlen)
-{
-	static const struct {
-		const char *name;
-		uint64_t ns;
-	} units[] = {
-#define X(name, ns) {name, ns},
-#include "kernel/abi/time_units.def"
-#undef X
-	};
-	enum { COUNT = sizeof(units) / sizeof(units[0]) };
-	size_t digits = 0;
-	uint64_t n = 0, ns;
-	unsigned i = 0;
-
-	while (text[digits] >= '0' && text[digits] <= '9')
-		digits++;
-	while (i < COUNT && strcmp(units[i].name, text + digits) != 0)
-		i++;
-	if (digits == 0 || i == COUNT || ktr_number(text, digits, 10, &n) != KTR_NUMBER_OK) {
-		snprintf(
-		    err, errlen,
-		    "\"%.40s\": expected a rate in Hz, or an interval with one of the units ns, us, ms, s, m, h, d",
-		    text);
-		return 0;
-	}
-	if (units[i].ns == 0)
-		ns = n == 0 ? 0 : 1000000000 / n;
-	else
-		ns = n <= MAX_NS / units[i].ns ? n * units[i].ns : UINT64_MAX;
-	if (ns >= MIN_NS && ns <= MAX_NS)
-		return ns;
-	snprintf(err, errlen, "\"%.40s\": expected 1 to 5000 Hz, or an interval of 200us to 1000d",
-		 text);
-	return 0;
-}
-
 /* Frees a slot: one that was never used, or whose probe is off. NULL: all are on. */
 static struct profile *
 take_slot(void)
@@ -161,7 +120,7 @@ profile_make(const char *name, const char *after, char *err, size_t errlen)
 				      .fmt = fmt,
 				      .nargs = 2,
 				      .types = {"uintptr_t", "uintptr_t"}};
-	uint64_t period = parse_period(after, err, errlen);
+	uint64_t period = rate_period(after, err, errlen);
 	struct profile *p;
 	struct ktr_site *site;
 

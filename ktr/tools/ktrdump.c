@@ -186,44 +186,39 @@ dump_open(struct dump *d)
 }
 
 int
-main(int argc, char **argv)
+dump_run(struct dump *d)
 {
-	static struct dump d;
-	int status = dump_options_parse(&d.opts, argc, argv);
-	if (status >= 0)
-		return status;
-	d.name = strcmp(d.opts.input, "-") == 0 ? "standard input" : d.opts.input;
-	if (!dump_open(&d)) {
-		dump_export_close(&d, false);
+	d->name = strcmp(d->opts.input, "-") == 0 ? "standard input" : d->opts.input;
+	if (!dump_open(d)) {
+		dump_export_close(d, false);
 		return DUMP_USAGE;
 	}
-	status = dump_input(&d);
-	merge_flush(d.merge);
-	int error = merge_error(d.merge);
+	int status = dump_input(d);
+	merge_flush(d->merge);
+	int error = merge_error(d->merge);
 	if (error != 0)
-		failed(&d, error == ENOMEM
-			       ? "not enough memory"
-			       : "cannot keep the events that wait in a temporary file");
-	dump_export_close(&d, status != DUMP_USAGE);
-	if (status == DUMP_CLEAN && d.status == DUMP_CLEAN && d.shown == 0 && !d.opts.stream) {
-		dump_why_nothing(&d);
-		d.empty = true;
+		failed(d, error == ENOMEM ? "not enough memory"
+					  : "cannot keep the events that wait in a temporary file");
+	dump_export_close(d, status != DUMP_USAGE);
+	if (status == DUMP_CLEAN && d->status == DUMP_CLEAN && d->shown == 0 && !d->opts.stream) {
+		dump_why_nothing(d);
+		d->empty = true;
 	}
 
-	rows_end(&d);
-	out_flush(&d.out);
-	bool written = fflush(d.out.file) == 0 && ferror(d.out.file) == 0;
-	if (d.out.file != stdout)
-		written = fclose(d.out.file) == 0 && written;
+	rows_end(d);
+	out_flush(&d->out);
+	bool written = fflush(d->out.file) == 0 && ferror(d->out.file) == 0;
+	if (d->out.file != stdout)
+		written = fclose(d->out.file) == 0 && written;
 	if (!written && errno != EPIPE) {
 		fprintf(stderr, "ktrdump: cannot write: %s\n", strerror(errno));
-		d.status = DUMP_USAGE;
+		d->status = DUMP_USAGE;
 	}
-	if (d.empty && d.status == DUMP_CLEAN)
-		d.status = DUMP_DAMAGED;
-	if (status > d.status)
-		d.status = status;
-	merge_destroy(d.merge);
-	ktr_decoder_destroy(d.decoder);
-	return d.status;
+	if (d->empty && d->status == DUMP_CLEAN)
+		d->status = DUMP_DAMAGED;
+	if (status > d->status)
+		d->status = status;
+	merge_destroy(d->merge);
+	ktr_decoder_destroy(d->decoder);
+	return d->status;
 }

@@ -123,7 +123,10 @@ bool dump_armor_decided(const uint8_t *bytes, size_t n);
  */
 const uint8_t *dump_armor(struct dump_armor *a, const uint8_t *bytes, size_t *n);
 
-/* ktrdump.c: rows go to a file of their own from here on, which is printed newest first. */
+/* ktrdump.c: reads the input that the options name, and writes what they ask for. An exit status.
+ */
+int dump_run(struct dump *d);
+/* Rows go to a file of their own from here on, which is printed newest first. */
 void dump_rows_begin(struct dump *d);
 
 /* ktrdump_input.c: reads all of the input into d->decoder, following it when asked. An exit status.

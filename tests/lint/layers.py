@@ -30,7 +30,8 @@ LAYERS = [
                  "kernel/sync/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
     ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
     ("kernel/probe/host/", [], None),  # a program of the build
-    ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/"], None),  # a kernel for tests on the host
+    # dtrace(1) and the engine on the host, over what a test or a trace (ktr/tools/) says
+    ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/", "kernel/probe/rate.h", "ktr/", "userland/bin/dtrace/"], None),
     # lwIP, which qemu/fetch-guest gets; lwip/ has what it includes of its kernel.
     ("kernel/net/inet/", ["kernel/", "ktr/"], FREESTANDING | {"lwip/*"}),
     ("kernel/net/lwip/", ["kernel/lib/", "kernel/mm/"], FREESTANDING),
@@ -102,7 +103,7 @@ def check_layer(path, line, kind, target):
     allowed = quoted if kind == '"' else angle
     ok = allowed is None or any(match(p, target) for p in allowed)
     if ok and kind == '"' and target.startswith(NOT_KTR_TOOLS):
-        ok = path.startswith(("tests/",) + NOT_KTR_TOOLS)
+        ok = path.startswith(("tests/", "kernel/dtrace/host/") + NOT_KTR_TOOLS)
     if ok:
         return None
     return f"{path}:{line}: found {kind}{target}, expected one of {', '.join(sorted(allowed))} ({folder})"

@@ -39,10 +39,10 @@ $H-$(1)/kdump: $(KDUMP_SRCS:%=$H-$(1)/obj/%.o)
 	$$(call say,HOSTCC)
 	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^
 
-$(DTRACE_SRCS:%=$H-$(1)/obj/%.o) $H-$(1)/obj/tests/unit/dtrace_hosted.c.o: HOST_CFLAGS += -D_GNU_SOURCE
+$(patsubst %,$H-$(1)/obj/%.o,$(DTRACE_DEVICE_SRCS) tests/unit/dtrace_hosted.c): HOST_CFLAGS += -D_GNU_SOURCE
 $H-$(1)/dtrace-hosted: $(DTRACE_HOSTED_OBJS:$H/%=$H-$(1)/%)
 	$$(call say,HOSTCC)
-	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^ $(DTRACE_HOSTED_LDFLAGS) -lpthread
+	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^ $(DTRACE_LDFLAGS) -lpthread
 
 sanitized-tests: $($(1)_PROGRAMS:%=$H-$(1)/%)
 

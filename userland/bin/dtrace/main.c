@@ -23,7 +23,7 @@
 
 static const char usage[] =
     "usage: dtrace [-aACeFhHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]\n"
-    "\t[-o output] [-p pid] [-s script] [-U name] [-x opt[=val]] [-X a|c|s|t]\n"
+    "\t[-o output] [-p pid] [-r file] [-s script] [-U name] [-x opt[=val]] [-X a|c|s|t]\n"
     "\t[-P provider [[ predicate ] action ]]\n"
     "\t[-m [ provider: ] module [[ predicate ] action ]]\n"
     "\t[-f [[ provider: ] module: ] func [[ predicate ] action ]]\n"
@@ -36,7 +36,7 @@ static const char usage[] =
 
 static struct {
 	struct source *sources, **last;
-	const char *output, *command, *process;
+	const char *output, *command, *process, *recorded;
 	struct library {
 		struct library *next;
 		const char *folder;
@@ -80,6 +80,8 @@ static const struct choice {
     {'P', true, "enable or list probes that match the provider's name", .source = true,
      .fields = 1},
     {'q', false, "print only what is traced", .option = "quiet"},
+    {'r', true, "trace what a file has recorded, a trace or a log (on the host)",
+     .text = &run.recorded},
     {'s', true, "enable or list probes as a script says", .option = NULL},
     {'S', false, "print the compiler's code", .flag = &run.code},
     {'U', true, "undefine a macro of -C", .option = "undef"},
@@ -355,6 +357,17 @@ open_kernel(void)
 		warnx("%s: %s", file_default(FILE_SYMBOLS), why);
 }
 
+/* -r: there are no processes to start, and no kernel to ask. */
+static void
+use_recorded(void)
+{
+	if (run.command != NULL || run.process != NULL || run.claim || run.anonymous)
+		errx(2, "-r: found -a, -A, -c or -p too, which trace a kernel that runs");
+	dt_recorded = true;
+	type_variables("");
+	consume_recorded(run.recorded);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -369,6 +382,8 @@ main(int argc, char **argv)
 	dt_macros.uid = dt_macros.euid = (uint64_t)getuid();
 	read_arguments(argc, argv);
 	run.claim |= dt_options.grabanon != 0;
+	if (run.recorded != NULL)
+		use_recorded();
 	probe_describe = consume_describe;
 	if (run.sources == NULL && !run.list && !run.claim && !run.anonymous) {
 		print_usage(stderr);

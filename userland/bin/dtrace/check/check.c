@@ -46,6 +46,8 @@ check_name(struct node *n)
 			 "%s: found only its name, expected arguments after it", n->text);
 	if (v == NULL)
 		v = ident_add(n->scope, n->text, NULL);
+	if (v->builtin)
+		ident_check_recorded(n->at, n->text);
 	if (v->is_array)
 		dt_error(n->at, "D_IDENT_BADREF", "%s is an array: expected a key in [ ] after it",
 			 ident_text(v));
@@ -143,6 +145,7 @@ check_index(struct node *n)
 			return;
 		}
 		if (name->scope == SCOPE_GLOBAL && strcmp(name->text, "uregs") == 0) {
+			ident_check_recorded(name->at, name->text);
 			check_expression(n->right);
 			n->var = NULL;
 			n->type = type_ulong;

@@ -36,6 +36,10 @@ const struct function *ident_function(const char *name);
 const struct function *ident_action(const struct node *n);
 /* "self->x" */
 const char *ident_text(const struct variable *v);
+/* The program is for a recorded trace (-r): then names that only a running kernel knows are errors.
+ */
+extern bool dt_recorded;
+void ident_check_recorded(struct place at, const char *name);
 
 /* ---- clauses and expressions: clause.c, check.c, check_op.c, check_call.c ---- */
 

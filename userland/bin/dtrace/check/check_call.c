@@ -287,6 +287,7 @@ check_call(struct node *n)
 		dt_error(n->at, "D_AGG_FUNC",
 			 "%s( ) is an aggregating function: expected @name = %s(...)", f->name,
 			 f->name);
+	ident_check_recorded(n->at, f->name);
 	check_arguments(n, f);
 	n->function = f;
 	n->type = result_of(f);

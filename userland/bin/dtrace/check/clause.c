@@ -117,6 +117,11 @@ check_argument(struct place at, uint64_t number, const char **xlate)
 	if (found == NULL)
 		dt_error(at, "D_ARGS_NONE", "args[%u]: no probe matches %s", (unsigned)number,
 			 current->probes->text);
+	if (dt_recorded && type_base(found)->kind == T_POINTER && first->types[number][0] == '\0')
+		dt_error(
+		    at, "D_RECORDED",
+		    "args[%u] is %s, and what it points to is not in a recorded trace: arg%u is the address",
+		    (unsigned)number, type_text(found), (unsigned)number);
 	return found;
 }
 

@@ -145,6 +145,21 @@ static const struct function functions[] = {
 };
 /* clang-format on */
 
+/* What a recorded trace does not tell. */
+static const char unrecorded[] =
+    " vtimestamp walltimestamp ppid uid gid caller ucaller stackdepth ustackdepth ipl curthread "
+    "curproc uregs copyin copyinstr copyinto copyout copyoutstr mutex_owned mutex_owner progenyof "
+    "breakpoint chill panic raise stop stack ustack jstack func mod sym uaddr ufunc umod usym ";
+bool dt_recorded;
+
+void
+ident_check_recorded(struct place at, const char *name)
+{
+	if (dt_recorded && strstr(unrecorded, dt_format(" %s ", name)) != NULL)
+		dt_error(at, "D_RECORDED",
+			 "%s is not in a recorded trace: expected what its events tell", name);
+}
+
 void
 ident_init(void)
 {

@@ -471,6 +471,44 @@ trace(const sigset_t *signals)
 	}
 }
 
+/* ---- a recorded trace (-r) ---- */
+
+static const char *recorded; /* the file; NULL: the kernel is traced */
+static sigset_t ends_replay;
+static bool interrupted;
+
+void
+consume_recorded(const char *path)
+{
+	if (recorded_open == NULL)
+		errx(2, "-r: the host's dtrace reads recorded traces, this one traces");
+	recorded = path;
+	if (!recorded_open(path))
+		exit(1); /* it has said why */
+}
+
+/* Takes and prints what there is. False: the tracing ends. */
+static bool
+drain(void)
+{
+	struct dif_status s = status();
+
+	work(s.cpus, view.image->options.policy == DIF_SWITCH);
+	say_losses(&s);
+	interrupted = wait_signal(&ends_replay, 0);
+	return !interrupted && s.state == DIF_ACTIVE;
+}
+
+/* Fires what is recorded. True: the user has ended it. */
+static bool
+replay(const sigset_t *signals)
+{
+	ends_replay = *signals;
+	if (recorded_run(drain) > 1)
+		errx(1, "failed to read %s", recorded);
+	return interrupted;
+}
+
 int
 consume(const void *image, struct source *sources, const char *output, bool leave)
 {
@@ -504,7 +542,7 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 		warnx("allowing destructive actions");
 	if (child > 0 && (write(go_pipe[1], "g", 1) != 1 || close(go_pipe[1]) < 0))
 		err(1, "-c");
-	if ((!no_matches || !leave) && trace(&signals))
+	if (recorded != NULL ? replay(&signals) : (!no_matches || !leave) && trace(&signals))
 		fprintf(print_out, "\n"); /* after the ^C */
 	ioctl(device, DIF_IOC_STOP);
 	s = status();

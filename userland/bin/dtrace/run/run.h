@@ -32,6 +32,18 @@ bool consume_program(struct dif_program *p);
 bool consume_pid(struct dif_pid *p);
 /* The probe of an epid; 0: there is no such epid. */
 uint32_t consume_probe_of(uint32_t epid);
+/*
+ * From here on the probes are those of a recorded trace, and what is consumed is what it fires
+ * (kernel/dtrace/host/recorded.c). Does not return if it cannot be read.
+ */
+void consume_recorded(const char *path);
+/*
+ * Of the host's program; NULL in the guest's. recorded_open(): false if it cannot be read, which it
+ * has said. recorded_run() fires all events, and calls drain() when it is time to read what the
+ * programs have recorded, which says whether it goes on; ktrdump's exit status.
+ */
+__attribute__((weak)) bool recorded_open(const char *path);
+__attribute__((weak)) int recorded_run(bool (*drain)(void));
 /* Starts the command, which waits, or finds the process: $target. NULL: none. */
 void consume_target(const char *command, const char *process);
 /* The path of the command; NULL: there is none. */

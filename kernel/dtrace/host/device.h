@@ -1,0 +1,36 @@
+/*
+ * device.h - /dev/dtrace on the host: dtrace(1) and the program engine in one process. The linker
+ * sends dtrace's open() and ioctl() here (--wrap).
+ *
+ * Of the kernel there are the texts of its probes, and what recorded.c says: probes and their
+ * firings. Without that the probes are BEGIN, END and ERROR. One thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernel/abi/dif.h"
+#include "ktr/hook.h"
+
+/* Makes /dev/dtrace be there, for a machine of 1 to DIF_CPUS CPUs. May be called again, with more.
+ */
+void device_plug(unsigned cpus);
+/* Adds a probe, before the image is loaded. Its id. */
+uint32_t device_add(const struct dif_probe *p);
+/* The probe of an id. */
+const struct dif_probe *device_probe(uint32_t id);
+/* Are there clauses at the probe? After the image was loaded. */
+bool device_wants(uint32_t probe);
+/* Runs them, unless the tracing has ended; dif_host says who fires. False: it has ended. */
+bool device_fire(uint32_t probe, unsigned cpu, const struct ktr_firing *f);
+/* Is half of a CPU's room for records or aggregations used? It is time to read them. */
+bool device_is_full(unsigned cpu);
+/* Has the tracing ended, by exit() or a full buffer? */
+bool device_ended(void);
+
+/*
+ * What recorded.c gives the device: makes the probe of a rate, which a clause names, and says why
+ * if it cannot. NULL: there are no rates.
+ */
+extern bool (*device_make_rate)(const char *name, char *err, size_t errlen);

@@ -1,0 +1,12 @@
+/*
+ * ktrdump_main.c - the program ktrdump: its options, and the run.
+ */
+#include "ktr/tools/ktrdump.h"
+
+int
+main(int argc, char **argv)
+{
+	static struct dump d;
+	int status = dump_options_parse(&d.opts, argc, argv);
+	return status >= 0 ? status : dump_run(&d);
+}
