@@ -33,7 +33,7 @@ LAYERS = [
     ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/"], None),  # a kernel for tests on the host
     # lwIP, which qemu/fetch-guest gets; lwip/ has what it includes of its kernel.
     ("kernel/net/inet/", ["kernel/", "ktr/"], FREESTANDING | {"lwip/*"}),
-    ("kernel/net/lwip/", ["kernel/lib/", "kernel/mm/"], FREESTANDING),
+    ("kernel/net/lwip/", ["kernel/lib/", "kernel/mm/"], FREESTANDING | {"lwip/*"}),
     ("kernel/", ["kernel/", "arch/*.h", "ktr/"], FREESTANDING | {"ktr_port.h", "abi_md.h", "syscalls.def"}),
     ("userland/", ["userland/", "kernel/abi/", "ktr/fmt.h", "ktr/glob.h"], None),
     ("tests/", None, None),

@@ -35,6 +35,7 @@ ARCH = os.environ.get("KESTREL_ARCH") or "x86_64"
 BUILD = ROOT / "build" / ARCH
 BOOT = ROOT / "qemu" / "boot"
 KTRDUMP = ROOT / "build" / "host" / "ktrdump"
+LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 DEADLINE_S = 240  # for one step: it ends what hangs, and a slow machine must not reach it
 SLACK_S = 120  # for what remains when a guest's deadline has passed
 
@@ -58,6 +59,11 @@ def dynamic_program(place, linker="", arch=ARCH):
         found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
         files += ["--file", f"{where}={pathlib.Path(found).resolve(strict=True)}"] if where else []
     return files
+
+
+def need_lwip():
+    if not (ROOT / "build/guest/source/lwip/src").is_dir():
+        raise Skipped("the kernel was built without lwIP: qemu/fetch-guest --source lwip gets it")
 
 
 def need_package(name, arch=ARCH):

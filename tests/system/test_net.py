@@ -8,15 +8,9 @@ import urllib.request
 
 import pexpect
 from console import guest, prompt
-from harness import BUILD, ROOT, Skipped, boot, check, check_eq, check_match, cpus, main, test
+from harness import BUILD, LINUX_TEST, boot, check, check_eq, check_match, cpus, main, need_lwip, test
 
-LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 ICOUNT = ["--icount"]
-
-
-def need_lwip():
-    if not (ROOT / "build/guest/source/lwip/src").is_dir():
-        raise Skipped("the kernel was built without lwIP: qemu/fetch-guest --source lwip gets it")
 
 
 PROGRAMS = """ping -c 2 127.0.0.1
