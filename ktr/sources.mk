@@ -69,6 +69,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/out.c \
 	ktr/tools/report/events.c \
 	ktr/tools/report/lock.c \
+	ktr/tools/report/net.c \
 	ktr/tools/report/print.c \
 	ktr/tools/report/report.c \
 	ktr/tools/report/sample.c \
