@@ -52,7 +52,7 @@ BUDGETS = {
     "ktr/tools": 5100,
     "ktr/tools/export": 6000,
     "ktr/tools/model": 1550,
-    "ktr/tools/report": 2150,
+    "ktr/tools/report": 2400,
     "qemu/gdb": 700,
     "userland/bin": 750,
     "userland/bin/dtrace": 2800,
