@@ -10,6 +10,7 @@ one architecture is registered by @test("…", arch=("x86_64", "why")), and skip
 environment, set by tests/run: KESTREL_ARCH; default x86_64. Arguments of a test file: globs over the names of
 its tests; --list prints them.
 """
+import contextlib
 import fnmatch
 import gc
 import importlib.machinery
@@ -19,6 +20,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -64,6 +66,15 @@ def dynamic_program(place, linker="", arch=ARCH):
 def need_lwip():
     if not (ROOT / "build/guest/source/lwip/src").is_dir():
         raise Skipped("the kernel was built without lwIP: qemu/fetch-guest --source lwip gets it")
+
+
+def free_ports(n):
+    """Ports of this machine's loopback that nobody has."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
+        for s in sockets:
+            s.bind(("127.0.0.1", 0))
+        return [s.getsockname()[1] for s in sockets]
 
 
 def need_package(name, arch=ARCH):
