@@ -56,6 +56,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/ktrdump_armor.c \
 	ktr/tools/ktrdump_export.c \
 	ktr/tools/ktrdump_filter.c \
+	ktr/tools/ktrdump_connect.c \
 	ktr/tools/ktrdump_input.c \
 	ktr/tools/ktrdump_json.c \
 	ktr/tools/ktrdump_options.c \

@@ -49,7 +49,7 @@ BUDGETS = {
     "ktr": 10750,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
-    "ktr/tools": 5100,
+    "ktr/tools": 5200,
     "ktr/tools/export": 6000,
     "ktr/tools/model": 1550,
     "ktr/tools/report": 2400,

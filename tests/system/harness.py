@@ -77,6 +77,18 @@ def free_ports(n):
         return [s.getsockname()[1] for s in sockets]
 
 
+def wait_for(condition, what):
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        check(time.monotonic() < deadline, f"no {what} in {DEADLINE_S} s")
+        time.sleep(0.05)
+
+
+def host_listens(port):
+    rows = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return any(int(row[1].split(":")[1], 16) == port and row[3] == "0A" for row in rows)  # TCP_LISTEN
+
+
 def need_package(name, arch=ARCH):
     """Gets a package of Debian's for guests. Without a network the test is skipped."""
     run = subprocess.run([ROOT / "qemu" / "fetch-guest", "--package", name, arch], capture_output=True, text=True, check=False)

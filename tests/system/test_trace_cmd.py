@@ -7,9 +7,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 
-from harness import ARCH, ARCHS, DEADLINE_S, Skipped, boot, check, check_eq, check_match, free_ports, main, need_lwip, need_package, scratch_file, portable_test as test
+from harness import ARCH, ARCHS, DEADLINE_S, Skipped, boot, check, check_eq, check_match, free_ports, host_listens, main, need_lwip, need_package, scratch_file, portable_test as test, wait_for
 from tracefs import CD
 
 # A command that is traced begins when a recorder of each CPU waits: trace-cmd records nothing where it comes too late.
@@ -146,18 +145,6 @@ def commands():
 
 def exec_of_ls(report):
     check_match(r"^ +\S+-(\d+) +\[\d{3}\] +\d+\.\d{6}: sched_process_exec: +filename=/bin/ls pid=\1 old_pid=\1$", report, "what was recorded")
-
-
-def wait_for(condition, what):
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        check(time.monotonic() < deadline, f"no {what} in {DEADLINE_S} s")
-        time.sleep(0.05)
-
-
-def host_listens(port):
-    rows = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:])
-    return any(int(row[1].split(":")[1], 16) == port and row[3] == "0A" for row in rows)  # TCP_LISTEN
 
 
 @test("trace-cmd record -N sends a trace to trace-cmd listen on the host, which reports it")
