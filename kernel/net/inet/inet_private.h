@@ -24,9 +24,12 @@
 #include "kernel/net/inet/core.h"
 #include "kernel/net/socket.h"
 
-/* What we keep in a pcb of a stream: its struct inet_socket, the pcb itself, its state as it was
- * told last (probe.c). */
-enum { EXT_ARG, EXT_SELF, EXT_TOLD };
+/*
+ * What we keep in a pcb of a stream: the pcb itself, its struct inet_socket, its state as it was
+ * told last (probe.c). When the pcb goes, lwIP calls what belongs to them in this order, so that
+ * the socket is there while the end is told.
+ */
+enum { EXT_SELF, EXT_ARG, EXT_TOLD };
 
 /* What a packet takes in memory besides its data, about. */
 #define PACKET_OVERHEAD 128
