@@ -193,6 +193,10 @@ static void
 put_conversion(const struct ktr_format_out *out, const struct fmt_spec *s)
 {
 	bool stars = s->star_width && s->star_precision;
+	if (s->conv == 'I') { /* the readers' own %pI4 wants an array of bytes */
+		print(out, "%%llu.%%llu.%%llu.%%llu");
+		return;
+	}
 	print(out, "%s%%%s%s%s", s->conv == 'p' && s->width == 0 ? "0x" : "", s->left ? "-" : "",
 	      s->alt || (s->conv == 'p' && s->width != 0) ? "#" : "", s->zero ? "0" : "");
 	if (s->star_width && !stars)
@@ -213,7 +217,10 @@ put_conversion(const struct ktr_format_out *out, const struct fmt_spec *s)
 static const char *
 missing(const struct fmt_spec *s)
 {
-	return s->conv == 's' ? "(null)" : s->conv == 'p' ? "0x0" : "0";
+	return s->conv == 's'   ? "(null)"
+	       : s->conv == 'p' ? "0x0"
+	       : s->conv == 'I' ? "0.0.0.0"
+				: "0";
 }
 
 /* Writes the format; or, if args is set, what is printed by it. */
@@ -243,7 +250,12 @@ put_print_fmt(const struct ktr_format_out *out, const char *fmt, const struct kt
 		if (args && stars == 1)
 			print(out, ", REC->%s", params[n].name);
 		n += stars;
-		if (args)
+		if (args && s.conv == 'I')
+			print(out,
+			      ", REC->%s & 255, (REC->%s >> 8) & 255, (REC->%s >> 16) & 255, "
+			      "(REC->%s >> 24) & 255",
+			      params[n].name, params[n].name, params[n].name, params[n].name);
+		else if (args)
 			print(out,
 			      params[n].string && !ktr_param_is_comm(&params[n]) ? ", __get_str(%s)"
 										 : ", REC->%s",

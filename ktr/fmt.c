@@ -157,6 +157,10 @@ fmt_scan(const char **fmt, struct fmt_spec *s)
 	case 'p':
 		s->conv = 'p';
 		s->type = FMT_POINTER;
+		if (p[1] == 'I' && p[2] == '4') {
+			s->conv = 'I';
+			p += 2;
+		}
 		break;
 	default:
 		return;
@@ -284,6 +288,18 @@ fmt_string(struct fmt_out *o, const struct fmt_spec *s, uint64_t v)
 }
 
 static void
+fmt_address(struct fmt_out *o, const struct fmt_spec *s, uint32_t address)
+{
+	char text[16], *p = text + sizeof(text);
+	for (unsigned i = 4; i-- > 0;) {
+		p = fmt_decimal(p, address >> 8 * i & 255);
+		if (i > 0)
+			*--p = '.';
+	}
+	fmt_text(o, s, p, (size_t)(text + sizeof(text) - p));
+}
+
+static void
 fmt_convert(struct fmt_out *o, const struct fmt_spec *s, uint64_t v)
 {
 	switch (s->conv) {
@@ -306,6 +322,9 @@ fmt_convert(struct fmt_out *o, const struct fmt_spec *s, uint64_t v)
 		break;
 	case 'p':
 		fmt_number(o, s, (uintptr_t)v, false, 16);
+		break;
+	case 'I':
+		fmt_address(o, s, (uint32_t)v);
 		break;
 	case 'c': {
 		char c = (char)v;

@@ -2,8 +2,9 @@
  * fmt.h - the one printf engine: kernel output, the user C library and the event decoder share it.
  *
  * Understands %[-+ #0'][width|*][.precision|.*][hh|h|l|ll|j|z|t]{d i u x X o c s p %}, as C99 does
- * without floating point (' is accepted and ignored). An unknown conversion is printed as it
- * stands. Padding, with blanks or zeros, is cut at FMT_PAD_MAX characters.
+ * without floating point (' is accepted and ignored), and %pI4, an IPv4 address: not a pointer to
+ * one, as in Linux, but a pointer with that value, in network order. An unknown conversion is
+ * printed as it stands. Padding, with blanks or zeros, is cut at FMT_PAD_MAX characters.
  *
  * No locks, no state, no allocation; any context.
  */
@@ -32,7 +33,7 @@ enum fmt_type {
 
 /** One conversion of a format, as fmt_scan() finds it. */
 struct fmt_spec {
-	char conv;          /* d u x X o c s p %; i reads as d; 0: the format is malformed here */
+	char conv; /* d u x X o c s p %, I: pI4; i reads as d; 0: the format is malformed here */
 	enum fmt_type type; /* of the argument; none for % */
 	bool left, plus, space, alt, zero;
 	bool star_width, star_precision; /* an int argument each, before the value */

@@ -69,10 +69,10 @@ param_type(struct ktr_param *p, const struct fmt_spec *s)
 {
 	p->string = s->conv == 's';
 	p->is_signed = s->conv == 'd' || s->conv == 'c';
-	p->bits = s->type == FMT_CHAR    ? 8
-		  : s->type == FMT_SHORT ? 16
-		  : s->type == FMT_INT   ? 32
-					 : 64;
+	p->bits = s->type == FMT_CHAR                    ? 8
+		  : s->type == FMT_SHORT                 ? 16
+		  : s->type == FMT_INT || s->conv == 'I' ? 32
+							 : 64;
 }
 
 static void

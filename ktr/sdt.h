@@ -50,6 +50,10 @@
 #define SDT_PROBE_DEFINE_DATA(prov, mod, func, probe, text, format) \
 	SDT_XLATE_(prov, mod, func, probe, text, format, 1, ktr_record_data, ("char *"), (NULL))
 
+/** The same with the types to which D translates the arguments: two lists in parentheses. */
+#define SDT_PROBE_DEFINE_TEXT_XLATE(prov, mod, func, probe, text, format, n, types, xlates) \
+	SDT_XLATE_(prov, mod, func, probe, text, format, n, ktr_record##n, types, xlates)
+
 /** Defines a probe without arguments. */
 #define SDT_PROBE_DEFINE(prov, mod, func, name, sname) \
 	SDT_PROBE_DEFINE_TEXT(prov, mod, func, name, #sname, "", 0, NULL)

@@ -56,6 +56,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/ktrdump_armor.c \
 	ktr/tools/ktrdump_export.c \
 	ktr/tools/ktrdump_filter.c \
+	ktr/tools/ktrdump_connect.c \
 	ktr/tools/ktrdump_input.c \
 	ktr/tools/ktrdump_json.c \
 	ktr/tools/ktrdump_main.c \
@@ -70,6 +71,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/out.c \
 	ktr/tools/report/events.c \
 	ktr/tools/report/lock.c \
+	ktr/tools/report/net.c \
 	ktr/tools/report/print.c \
 	ktr/tools/report/report.c \
 	ktr/tools/report/sample.c \

@@ -129,6 +129,11 @@ int dump_run(struct dump *d);
 /* Rows go to a file of their own from here on, which is printed newest first. */
 void dump_rows_begin(struct dump *d);
 
+/* ktrdump_connect.c: is the input a connection, tcp:HOST:PORT? Makes it: a descriptor, or -1 and
+ * why not. */
+bool dump_is_connection(const char *input);
+int dump_connect(const char *input, char *err, size_t errlen);
+
 /* ktrdump_input.c: reads all of the input into d->decoder, following it when asked. An exit status.
  */
 int dump_input(struct dump *d);

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -184,6 +185,37 @@ dump_core(struct dump *d)
 }
 #endif
 
+/* The input's descriptor. -1: a message was printed. */
+static int
+open_input(struct dump *d)
+{
+	const char *input = d->opts.input;
+	char err[160];
+	int fd = strcmp(input, "-") == 0 ? STDIN_FILENO : open(input, O_RDONLY);
+	if (fd >= 0)
+		return fd;
+	if (!dump_is_connection(input)) {
+		unreadable(d, fd);
+		return -1;
+	}
+	fd = dump_connect(input, err, sizeof(err));
+	if (fd < 0)
+		fprintf(stderr, "ktrdump: %s: %s\n", d->name, err);
+	return fd;
+}
+
+/* Prints what there is, before it waits for more of a connection. */
+static void
+show_before_wait(struct dump *d, int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	if (poll(&p, 1, 0) != 0)
+		return;
+	out_flush(&d->out);
+	if (fflush(d->out.file) != 0)
+		d->failed = true;
+}
+
 int
 dump_input(struct dump *d)
 {
@@ -193,9 +225,11 @@ dump_input(struct dump *d)
 		return dump_core(d);
 #endif
 	bool from_stdin = strcmp(d->opts.input, "-") == 0;
-	int fd = from_stdin ? STDIN_FILENO : open(d->opts.input, O_RDONLY);
+	int fd = open_input(d);
 	struct stat st;
-	if (fd < 0 || fstat(fd, &st) != 0)
+	if (fd < 0)
+		return DUMP_USAGE;
+	if (fstat(fd, &st) != 0)
 		return unreadable(d, fd);
 	if (S_ISDIR(st.st_mode)) {
 		errno = EISDIR;
@@ -211,13 +245,15 @@ dump_input(struct dump *d)
 	struct dump_armor armor = {.len = 0};
 	bool any = false, log = false;
 	while (good(d)) {
+		if (S_ISSOCK(st.st_mode))
+			show_before_wait(d, fd);
 		ssize_t n = read_chunk(fd, chunk, !any);
 		if (n < 0) {
 			progress_clear(&progress);
 			return unreadable(d, fd);
 		}
 		if (n == 0) {
-			if (follow_wait(d, S_ISFIFO(st.st_mode)))
+			if (follow_wait(d, S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
 				continue;
 			break;
 		}

@@ -62,7 +62,8 @@ static const char usage_text[] =
     "      --width PIXELS    of a picture, 300 to 20000; the default is 1200\n"
 #endif
     "Input\n"
-    "  -i FILE       read there\n"
+    "  -i FILE       read there; tcp:HOST:PORT is a connection, shown as it comes (qemu/boot\n"
+    "                --trace tcp::PORT)\n"
     "  -l            follow: go on when the file grows\n"
 #ifdef KTRDUMP_HOST
     "  -M, -m CORE   read the rings out of a memory dump: an ELF core of QEMU's dump-guest-memory\n"

@@ -34,7 +34,7 @@ LAYERS = [
     ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/", "kernel/probe/rate.h", "ktr/", "userland/bin/dtrace/"], None),
     # lwIP, which qemu/fetch-guest gets; lwip/ has what it includes of its kernel.
     ("kernel/net/inet/", ["kernel/", "ktr/"], FREESTANDING | {"lwip/*"}),
-    ("kernel/net/lwip/", ["kernel/lib/", "kernel/mm/"], FREESTANDING),
+    ("kernel/net/lwip/", ["kernel/lib/", "kernel/mm/"], FREESTANDING | {"lwip/*"}),
     ("kernel/", ["kernel/", "arch/*.h", "ktr/"], FREESTANDING | {"ktr_port.h", "abi_md.h", "syscalls.def"}),
     ("userland/", ["userland/", "kernel/abi/", "ktr/fmt.h", "ktr/glob.h"], None),
     ("tests/", None, None),

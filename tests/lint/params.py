@@ -76,6 +76,8 @@ def defined(macro, args):
     if macro == "SDT_PROBE_DEFINE_DATA":
         called = names(literal(args[1]))
         return 1, None if len(called) == 1 and called[0] else f"{args[1]}: expected one argument with a name"
+    if macro == "SDT_PROBE_DEFINE_TEXT_XLATE":
+        return int(args[2]) if args[2].isdigit() else None, None
     if macro not in ("SDT_PROBE_DEFINE_TEXT", "SDT_PROBE_DEFINE_TEXT7"):
         n = int((re.search(r"DEFINE(\d)", macro) or "00")[1])
         return n, None

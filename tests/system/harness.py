@@ -10,6 +10,7 @@ one architecture is registered by @test("…", arch=("x86_64", "why")), and skip
 environment, set by tests/run: KESTREL_ARCH; default x86_64. Arguments of a test file: globs over the names of
 its tests; --list prints them.
 """
+import contextlib
 import fnmatch
 import gc
 import importlib.machinery
@@ -19,6 +20,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -35,6 +37,7 @@ ARCH = os.environ.get("KESTREL_ARCH") or "x86_64"
 BUILD = ROOT / "build" / ARCH
 BOOT = ROOT / "qemu" / "boot"
 KTRDUMP = ROOT / "build" / "host" / "ktrdump"
+LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 DEADLINE_S = 240  # for one step: it ends what hangs, and a slow machine must not reach it
 SLACK_S = 120  # for what remains when a guest's deadline has passed
 
@@ -58,6 +61,32 @@ def dynamic_program(place, linker="", arch=ARCH):
         found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
         files += ["--file", f"{where}={pathlib.Path(found).resolve(strict=True)}"] if where else []
     return files
+
+
+def need_lwip():
+    if not (ROOT / "build/guest/source/lwip/src").is_dir():
+        raise Skipped("the kernel was built without lwIP: qemu/fetch-guest --source lwip gets it")
+
+
+def free_ports(n):
+    """Ports of this machine's loopback that nobody has."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
+        for s in sockets:
+            s.bind(("127.0.0.1", 0))
+        return [s.getsockname()[1] for s in sockets]
+
+
+def wait_for(condition, what):
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        check(time.monotonic() < deadline, f"no {what} in {DEADLINE_S} s")
+        time.sleep(0.05)
+
+
+def host_listens(port):
+    rows = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return any(int(row[1].split(":")[1], 16) == port and row[3] == "0A" for row in rows)  # TCP_LISTEN
 
 
 def need_package(name, arch=ARCH):

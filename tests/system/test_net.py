@@ -1,6 +1,5 @@
 #!/usr/bin/python3
 """test_net.py - AF_INET in the guest, over its loopback: busybox's programs, floods, and what is left when all is closed."""
-import contextlib
 import hashlib
 import re
 import socket
@@ -8,15 +7,9 @@ import urllib.request
 
 import pexpect
 from console import guest, prompt
-from harness import BUILD, ROOT, Skipped, boot, check, check_eq, check_match, cpus, main, test
+from harness import BUILD, LINUX_TEST, boot, check, check_eq, check_match, cpus, free_ports, main, need_lwip, test
 
-LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 ICOUNT = ["--icount"]
-
-
-def need_lwip():
-    if not (ROOT / "build/guest/source/lwip/src").is_dir():
-        raise Skipped("the kernel was built without lwIP: qemu/fetch-guest --source lwip gets it")
 
 
 PROGRAMS = """ping -c 2 127.0.0.1
@@ -81,15 +74,6 @@ def idle():
     since = max(e["ns"] for e in run.events if e["text"].startswith("exec:") and " name ktr" in e["text"]) - 15 * 10 ** 9
     seen = [e["text"] for e in run.events if e["ns"] > since and e["thread"] == "net"]
     check_eq(seen, [], "events of the thread `net`")
-
-
-def free_ports(n):
-    """Ports of this machine's loopback that nobody has."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(n)]
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in sockets]
 
 
 def card(smp, *options):

@@ -7,7 +7,8 @@ import subprocess
 import threading
 
 import tracecheck as tc
-from harness import ARCH, DEADLINE_S, KTRDUMP, boot, check, check_eq, check_match, decode, json_lines, ktrdump, main, scratch_file, portable_test as test
+from console import guest
+from harness import ARCH, BOOT, DEADLINE_S, KTRDUMP, boot, check, check_eq, check_match, decode, free_ports, host_listens, json_lines, ktrdump, main, scratch_file, portable_test as test, wait_for
 
 KEYS = ["seq", "cpu", "ns", "tid", "thread", "class", "file", "line", "func", "fmt", "args", "names", "text"]
 _sample = None
@@ -210,6 +211,34 @@ def follow():
         deadline.cancel()
         p.kill()
         p.wait()
+
+
+@test("--trace tcp: waits for ktrdump -i tcp:, which shows each event while the guest runs, and ends with it")
+def wire():
+    port, seen = free_ports(1)[0], []
+
+    def watch():
+        wait_for(lambda: host_listens(port), "qemu/boot that listens")
+        seen.append(subprocess.Popen([KTRDUMP, "-q", "-i", f"tcp::{port}"], stdout=subprocess.PIPE, text=True))
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    with guest("--trace", f"tcp::{port}", "--mask", "PROC", smp=2) as c:
+        thread.join(DEADLINE_S)
+        dump, = seen
+        try:
+            for command in ("load fork -n 1", "load fork -n 2"):  # the guest waits for the next one
+                c.sendline(command)
+                check(any(f"args {command}" in line for line in dump.stdout), f"{command} was not shown before the end")
+            c.sendline("poweroff")
+            check(any("name poweroff" in line for line in dump.stdout), "poweroff was not shown")
+            check_eq(dump.wait(DEADLINE_S), 0, "status of ktrdump")
+        finally:
+            dump.kill()
+    for name, message in ((f"tcp::{port}", "Connection refused"), ("tcp:", "expected tcp:HOST:PORT"), ("tcp:127.0.0.1:x", "expected tcp:HOST:PORT")):
+        check_eq(ktrdump("-i", name), (2, "", f"ktrdump: {name}: {message}\n"), name)
+    for option, message in (("tcp:x", "expected tcp:[HOST]:PORT"), ("tcp:192.0.2.1:7", "Cannot assign requested address")):
+        p = subprocess.run([BOOT, "--trace", option], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+        check_eq((p.returncode, p.stderr), (2, f"boot: --trace {option}: {message}\n"), option)
 
 
 @test("ktrdump in the guest prints the live rings as the host's prints the same bytes")

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import ARCH, ARCHS, DEADLINE_S, Skipped, boot, check, check_eq, check_match, main, need_package, scratch_file, portable_test as test
+from harness import ARCH, ARCHS, DEADLINE_S, Skipped, boot, check, check_eq, check_match, free_ports, host_listens, main, need_lwip, need_package, scratch_file, portable_test as test, wait_for
 from tracefs import CD
 
 # A command that is traced begins when a recorder of each CPU waits: trace-cmd records nothing where it comes too late.
@@ -141,6 +141,52 @@ def commands():
     check_match(r"filename=/bin/ktr .*\n.*Snapshot is freed", snap, "snapshots")
     check_match(r"sched_process_exec: +filename=/bin/load ", rest, "stream")
     check_match(r"^ +%\d+\.\d+ +\(\d+\) \S+ +sched_switch", rest, "hist")
+
+
+def exec_of_ls(report):
+    check_match(r"^ +\S+-(\d+) +\[\d{3}\] +\d+\.\d{6}: sched_process_exec: +filename=/bin/ls pid=\1 old_pid=\1$", report, "what was recorded")
+
+
+@test("trace-cmd record -N sends a trace to trace-cmd listen on the host, which reports it")
+def to_host():
+    need_lwip()
+    if shutil.which("trace-cmd") is None:
+        raise Skipped("no trace-cmd: run qemu/install-tools test")
+    port = free_ports(1)[0]
+    with tempfile.TemporaryDirectory() as tmp:
+        said = pathlib.Path(tmp) / "said"
+        with said.open("w") as log, subprocess.Popen(["trace-cmd", "listen", "-p", str(port), "-d", tmp, "-o", "out"], stdout=log, stderr=log) as listener:
+            try:
+                wait_for(lambda: host_listens(port), "listening trace-cmd")
+                run = boot(f"{CD}trace-cmd record -N 10.0.2.2:{port} -e sched:sched_process_exec -e sock sh -c '{READY}/bin/ls / > /dev/null; nc 127.0.0.1 9'\necho $?\n",
+                           smp=2, options=["--net", "--program", "trace-cmd"])
+                if run.status == 2 and "trace-cmd" in run.err:
+                    raise Skipped("no trace-cmd: run qemu/fetch-guest")
+                check_match(r"^0\r?$", run.expect().out, "status")
+                wait_for(lambda: len(re.findall(r"^CPU\d data recorded", said.read_text(), re.M)) == 2, "data of both CPUs")
+                wait_for(lambda: not list(pathlib.Path(tmp).glob("out*.cpu*")), "whole file")
+            finally:
+                listener.kill()
+        files = list(pathlib.Path(tmp).glob("out*.dat"))
+        check_eq(len(files), 1, "files")
+        report = subprocess.run(["trace-cmd", "report", "-i", files[0]], capture_output=True, text=True, timeout=DEADLINE_S, check=True).stdout
+    exec_of_ls(report)
+    check_match(r": inet_sock_set_state: +family=AF_INET protocol=IPPROTO_TCP sport=\d+ dport=9 saddr=127.0.0.1 daddr=127.0.0.1 oldstate=TCP_SYN_SENT newstate=TCP_CLOSE$", report, "addresses")
+
+
+@test("trace-cmd listen in the guest takes what trace-cmd record -N sends it, by UDP and by TCP")
+def in_guest():
+    need_lwip()
+    said, *reports = guest(
+        "mkdir /tmp/l\ntrace-cmd listen -p 8081 -d /tmp/l -o out > /tmp/said 2>&1 &\nuntil netstat -ltn 2> /dev/null | grep -q :8081; do sleep 0.02; done\n"
+        f"for t in '' -t; do trace-cmd record $t -N 127.0.0.1:8081 -e sched:sched_process_exec sh -c '{READY}exec /bin/ls / > /dev/null'; echo status $?; done\n"
+        "until test $(grep -c 'CPU. data recorded' /tmp/said) = 4 -a -z \"$(ls /tmp/l 2> /dev/null | grep cpu)\"; do sleep 0.02; done\nkill $!\n"
+        "trace-cmd record -N 127.0.0.1:8082 -e sched true; echo status $?\ngrep Using /tmp/said\n"
+        "for f in /tmp/l/*.dat; do echo =====; trace-cmd report -i $f; done\n", smp=2)
+    check_match(r"^status 0\nstatus 0\ntrace-cmd: Connection refused\n.*127.0.0.1:8082\nstatus 111\nUsing TCP for live connection$", said, "what the commands say")
+    check_eq(len(reports), 2, "files")
+    for report in reports:
+        exec_of_ls(report)
 
 
 # Each traces for a second, in which a loop kills nothing and reads a file.

@@ -113,6 +113,16 @@ fmt_pointers_print_as_the_c_library_prints_them(void **state)
 }
 
 static void
+fmt_addresses_print_from_the_lowest_byte_on(void **state)
+{
+	char text[64];
+	void *p = (void *)(uintptr_t)0xffffffff0100007full;
+
+	fmt_snprintf(text, sizeof(text), "%pI4|%16pI4|%-9pI4|%pI5", p, p, (void *)0, p);
+	assert_string_equal(text, "127.0.0.1|       127.0.0.1|0.0.0.0  |0xffffffff0100007fI5");
+}
+
+static void
 fmt_stars_take_arguments_in_order(void **state)
 {
 	for (int i = 0; i < 5000; i++) {
@@ -288,6 +298,7 @@ main(void)
 	    cmocka_unit_test(fmt_numbers_print_as_the_c_library_prints_them),
 	    cmocka_unit_test(fmt_strings_and_characters_print_as_the_c_library_prints_them),
 	    cmocka_unit_test(fmt_pointers_print_as_the_c_library_prints_them),
+	    cmocka_unit_test(fmt_addresses_print_from_the_lowest_byte_on),
 	    cmocka_unit_test(fmt_stars_take_arguments_in_order),
 	    cmocka_unit_test(fmt_padding_has_an_end),
 	    cmocka_unit_test(fmt_mixed_types_are_fetched_by_their_types),

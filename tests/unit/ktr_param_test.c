@@ -65,13 +65,10 @@ test_values_are_read_as_their_types(void **state)
 		const char *fmt;
 		uint64_t value, want;
 	} cases[] = {
-	    {"%d", 0xfffffffeu, (uint64_t)-2},
-	    {"%u", UINT64_MAX, UINT32_MAX},
-	    {"%hhd", 0x180, (uint64_t)-128},
-	    {"%hx", 0x12345, 0x2345},
-	    {"%ld", (uint64_t)-7, (uint64_t)-7},
-	    {"%p", UINT64_MAX, UINT64_MAX},
-	    {"%c", 'r', 'r'},
+	    {"%d", 0xfffffffeu, (uint64_t)-2},   {"%u", UINT64_MAX, UINT32_MAX},
+	    {"%hhd", 0x180, (uint64_t)-128},     {"%hx", 0x12345, 0x2345},
+	    {"%ld", (uint64_t)-7, (uint64_t)-7}, {"%p", UINT64_MAX, UINT64_MAX},
+	    {"%pI4", UINT64_MAX, UINT32_MAX},    {"%c", 'r', 'r'},
 	    {"", UINT64_MAX, UINT64_MAX},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -31,9 +31,11 @@ event_system(const struct ktr_site *site)
 	if (site->kind == KTR_SITE_PROBE) {
 		const struct ktr_sdt *p = site->sdt;
 
-		/* `sched` has Linux's events alone, and not D's provider of that name. */
+		/* These have Linux's events alone, and not D's providers of the same names. */
 		if (strcmp(p->provider, "sched") == 0 && strncmp(p->name, "sched_", 6) != 0)
 			return "scheduler";
+		if (strcmp(p->provider, "tcp") == 0 && strncmp(p->name, "tcp_", 4) != 0)
+			return "dtrace_tcp";
 		return strcmp(p->provider, "dtrace") != 0 ? p->provider : NULL;
 	}
 	if (__atomic_load_n(&site->kind, __ATOMIC_ACQUIRE) == KTR_SITE_MADE)

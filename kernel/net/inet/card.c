@@ -10,6 +10,7 @@
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/net/inet/core.h"
+#include "kernel/net/inet/probe.h"
 #include "kernel/sysctl/tunable.h"
 
 TUNABLE(net_address, "net.address", "the network card's ADDRESS/BITS, or ADDRESS/BITS,GATEWAY");
@@ -21,15 +22,25 @@ card_output(struct netif *netif, struct pbuf *p)
 {
 	char *room = p->tot_len <= VIRTIO_NET_FRAME ? virtio_net_room() : NULL;
 
+	inet_dev_queue(netif, p);
 	if (room == NULL) {
 		MIB2_STATS_NETIF_INC(netif, ifoutdiscards);
+		inet_dev_xmit(netif, p, NETDEV_TX_BUSY);
 		return ERR_MEM; /* TCP tries again */
 	}
 	pbuf_copy_partial(p, room, p->tot_len, 0);
 	virtio_net_send(p->tot_len);
 	MIB2_STATS_NETIF_ADD(netif, ifoutoctets, p->tot_len);
 	MIB2_STATS_NETIF_INC(netif, ifoutucastpkts);
+	inet_dev_xmit(netif, p, 0);
 	return ERR_OK;
+}
+
+static err_t
+card_ip_output(struct netif *netif, struct pbuf *p, const ip4_addr_t *to)
+{
+	inet_ip_sent(p, netif);
+	return etharp_output(netif, p, to);
 }
 
 static void
@@ -45,6 +56,7 @@ card_take(void *arg, const void *frame, uint32_t length)
 	}
 	MIB2_STATS_NETIF_INC(&card, ifinucastpkts);
 	pbuf_take(p, frame, (uint16_t)length);
+	inet_dev_receive(&card, p, length > SIZEOF_ETH_HDR ? length - SIZEOF_ETH_HDR : 0);
 	if (card.input(p, &card) != ERR_OK)
 		pbuf_free(p);
 }
@@ -66,7 +78,7 @@ card_init(struct netif *netif)
 {
 	netif->name[0] = 'e';
 	netif->name[1] = 'n';
-	netif->output = etharp_output;
+	netif->output = card_ip_output;
 	netif->linkoutput = card_output;
 	netif->hwaddr_len = ETH_HWADDR_LEN;
 	netif->mtu = VIRTIO_NET_FRAME - SIZEOF_ETH_HDR;

@@ -21,6 +21,8 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/random.h"
+#include "kernel/net/inet/probe.h"
+#include "kernel/net/lwip/hooks.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
@@ -191,6 +193,13 @@ inet_heard(void)
 	timers_start();
 }
 
+/* For the loopback's other addresses; ip4.c knows its first one itself (lwip/hooks.h). */
+static err_t
+loop_output(struct netif *netif, struct pbuf *p, const ip4_addr_t *to)
+{
+	return inet_loop_output(netif, p);
+}
+
 static void
 inet_start(void)
 {
@@ -199,6 +208,7 @@ inet_start(void)
 	started = true;
 	lwip_init();
 	lo = netif_get_by_index(1);
+	lo->output = loop_output;
 	/* What never left the machine needs no checksum; ping and raw sockets see those of IP and
 	 * ICMP. */
 	NETIF_SET_CHECKSUM_CTRL(lo, NETIF_CHECKSUM_GEN_IP | NETIF_CHECKSUM_CHECK_IP |
@@ -213,10 +223,18 @@ inet_lock(void)
 		inet_start();
 }
 
+/* What was sent to this machine itself arrives. */
+static void
+deliver_loopback(void)
+{
+	netif_poll_all();
+	inet_tcp_watch(NULL);
+}
+
 void
 inet_unlock(void)
 {
-	netif_poll_all();
+	deliver_loopback();
 	mutex_unlock(&inet_mutex);
 }
 
@@ -225,7 +243,7 @@ inet_wait(struct cond *c, const char *wmesg, uint64_t deadline_ns)
 {
 	uint32_t seq = __atomic_load_n(&c->seq, __ATOMIC_RELAXED);
 
-	netif_poll_all();
+	deliver_loopback();
 	if (__atomic_load_n(&c->seq, __ATOMIC_RELAXED) != seq)
 		return 0; /* what was delivered is what the caller waits for */
 	return cond_wait(c, &inet_mutex, wmesg, SLEEP_INTR, deadline_ns);

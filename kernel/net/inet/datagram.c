@@ -16,6 +16,11 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/net/inet/inet_private.h"
+#include "kernel/net/inet/probe.h"
+#include "ktr/sdt.h"
+
+SDT_PROVIDER_DECLARE(sock);
+SDT_PROBE_DECLARE(sock, , , sock_rcvqueue_full);
 
 #define DATAGRAM_MAX (65535 - IP_HLEN - UDP_HLEN)
 #define RAW_MAX      (65535 - IP_HLEN)
@@ -65,6 +70,7 @@ enqueue(struct inet_socket *s, struct pbuf *p, const ip_addr_t *ip, uint16_t por
 			inet_release(s, held);
 	}
 	if (k == NULL) {
+		SDT_PROBE3(sock, , , sock_rcvqueue_full, s->dgram.held, held, s->so.rcvbuf);
 		pbuf_free(p);
 		return;
 	}
@@ -86,6 +92,7 @@ packet_take(struct inet_socket *s, struct packet *k)
 static void
 udp_arrived(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *ip, u16_t port)
 {
+	inet_udp_received(pcb, p);
 	enqueue(arg, p, ip, port);
 }
 

@@ -9,6 +9,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/net/inet/inet_private.h"
+#include "kernel/proc/proc.h"
 #include "kernel/proc/task.h"
 
 #define PORT_PRIVILEGED 1024 /* ports below it want CAP_NET_BIND_SERVICE */
@@ -114,6 +115,7 @@ inet_create(struct socket *so)
 	struct inet_socket *s = inet_of(so);
 	unsigned protocol = so->protocol;
 
+	s->pid = curproc() != NULL ? curproc()->pid : 0; /* lwIP's timers accept, too */
 	switch (so->type) {
 	case SOCK_STREAM:
 		if (protocol != 0 && protocol != IPPROTO_TCP)

@@ -5,7 +5,8 @@
  * Out: lwIP's raw interface (tcp_write(), udp_sendto() …).
  *
  * To read, in order: core.c, the lock; family.c; tcp.c and tcp_data.c, streams; datagram.c, UDP and
- * raw IP; option.c; interface.c and report.c, what ifconfig, route and netstat do and read.
+ * raw IP; option.c; interface.c and report.c, what ifconfig, route and netstat do and read;
+ * probe.c, what is told of it all.
  *
  * Locking: all of a struct inet_socket but its struct socket is guarded by the lock of core.h. The
  * callbacks of lwIP run with it.
@@ -22,6 +23,13 @@
 #include "kernel/lib/list.h"
 #include "kernel/net/inet/core.h"
 #include "kernel/net/socket.h"
+
+/*
+ * What we keep in a pcb of a stream: the pcb itself, its struct inet_socket, its state as it was
+ * told last (probe.c). When the pcb goes, lwIP calls what belongs to them in this order, so that
+ * the socket is there while the end is told.
+ */
+enum { EXT_SELF, EXT_ARG, EXT_TOLD };
 
 /* What a packet takes in memory besides its data, about. */
 #define PACKET_OVERHEAD 128
@@ -68,6 +76,7 @@ struct inet_datagram {
 struct inet_socket {
 	struct socket so;
 	struct cond changed; /* what somebody may wait for */
+	int32_t pid;         /* the process that made it */
 	union {
 		struct inet_tcp tcp;
 		struct inet_datagram dgram;

@@ -40,7 +40,7 @@ static unsigned
 print_streams(const struct tcp_pcb *pcb, unsigned n, struct sbuf *out)
 {
 	for (; pcb != NULL; pcb = pcb->next) {
-		const struct inet_socket *s = tcp_ext_arg_get(pcb, 0);
+		const struct inet_socket *s = tcp_ext_arg_get(pcb, EXT_ARG);
 		bool listens = pcb->state == LISTEN;
 		struct row r = {.s = s,
 				.local = inet_name(&pcb->local_ip, pcb->local_port),

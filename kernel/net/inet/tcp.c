@@ -12,9 +12,9 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/net/inet/inet_private.h"
+#include "kernel/net/inet/probe.h"
 #include "ktr/ktr.h"
 
-#define EXT_ARG     0 /* the one that lwipopts.h asks for */
 #define BACKLOG_MAX 255
 
 /* ---- lwIP's callbacks ---- */
@@ -76,6 +76,7 @@ tcp_established(void *arg, struct tcp_pcb *pcb, err_t err)
 {
 	struct inet_socket *s = arg;
 
+	inet_tcp_look(pcb);
 	tcp_begin(s, pcb);
 	inet_changed(s, POLLOUT);
 	return ERR_OK;
@@ -91,6 +92,7 @@ pcb_attach(struct inet_socket *s, struct tcp_pcb *pcb)
 	tcp_arg(pcb, s);
 	tcp_ext_arg_set_callbacks(pcb, EXT_ARG, &pcb_callbacks);
 	tcp_ext_arg_set(pcb, EXT_ARG, s);
+	inet_tcp_know(pcb);
 	if (s->tcp.listening)
 		return;
 	tcp_recv(pcb, inet_tcp_received);
@@ -109,6 +111,7 @@ tcp_arrived(void *arg, struct tcp_pcb *pcb, err_t err)
 
 	if (pcb == NULL || err != ERR_OK)
 		return ERR_VAL;
+	inet_tcp_look(pcb);
 	so = socket_create_like(&s->so, &error);
 	if (so == NULL)
 		return ERR_MEM;
@@ -117,6 +120,7 @@ tcp_arrived(void *arg, struct tcp_pcb *pcb, err_t err)
 		socket_unref(so);
 		return ERR_MEM;
 	}
+	new->pid = s->pid;
 	new->tcp.nodelay = s->tcp.nodelay;
 	new->tcp.keep_idle = s->tcp.keep_idle;
 	new->tcp.keep_interval = s->tcp.keep_interval;
@@ -421,8 +425,10 @@ inet_tcp_shutdown(struct socket *so, int how)
 			s->tcp.shut_read = true;
 		if (how != SHUT_RD && !s->tcp.shut_write) {
 			s->tcp.shut_write = true;
-			if (s->tcp.pcb != NULL)
+			if (s->tcp.pcb != NULL) {
+				inet_tcp_watch(s->tcp.pcb);
 				tcp_shutdown(s->tcp.pcb, 0, 1);
+			}
 		}
 	}
 	inet_changed(s, POLLIN | POLLOUT);
@@ -488,6 +494,7 @@ close_connection(struct inet_socket *s, struct linger how)
 	}
 	tcp_err(s->tcp.pcb, NULL);
 	tcp_recv(s->tcp.pcb, NULL);
+	inet_tcp_watch(s->tcp.pcb);
 	if (tcp_close(s->tcp.pcb) != ERR_OK)
 		tcp_abort(s->tcp.pcb);
 }

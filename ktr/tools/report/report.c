@@ -22,6 +22,7 @@ static const struct {
      "TRAP, and VM for what served them"},
     {"irq", "interrupts: how long they took, and how late the timer was", "INTR"},
     {"wakeup", "how long it took until a woken thread ran", "SCHED"},
+    {"net", "connections of TCP: bytes, segments, those sent again, round trips", "INET"},
     {"profile", "where the kernel's time goes, sampled by timer interrupts", "INTR"},
     {"function", "functions of the kernel: how many calls, how long they took (ktr on fbt:::)",
      "functions (ktr on 'fbt:MODULE::')"},
@@ -141,6 +142,8 @@ report_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 		if (report_holders.wanted)
 			report_lock_activity(r, &ev->activities[i]);
 	}
+	if (report_connections.wanted)
+		report_net_event(r, ev);
 	if (report_sites.wanted)
 		report_events_event(r, ev);
 	return !r->failed;
@@ -158,6 +161,7 @@ report_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 		report_events_gap(r, gap);
 	if (report_holders.wanted)
 		report_locks_lost(r, gap);
+	report_net_lost();
 	report_samples_lost(r, gap);
 	return !r->failed;
 }
@@ -251,6 +255,7 @@ report_close(void *arg, bool complete, char *err, size_t errlen)
 	struct report *r = arg;
 	report_samples_end();
 	report_locks_end(r);
+	report_net_end();
 	report_events_end(r);
 	bool good = complete && !r->failed;
 	if (good)

@@ -8,12 +8,13 @@
  *
  *	events --> report.c --> sample.c --> table.c --> print.c
  *	                   \--> lock.c ---/    |
- *	                    \-> events.c -/  tables.c
+ *	                   |\-> net.c ----/  tables.c
+ *	                    \-> events.c -/
  *
- * In reading order: tables.c declares what each table shows of which samples; sample.c and lock.c
- * find out what lasted from when to when, events.c counts; table.c keeps rows, and finishes them;
- * print.c prints them; report.c runs it all. Memory is bounded by the threads that live, and by
- * REPORT_ROWS_MAX rows a table. One thread, no locks.
+ * In reading order: tables.c declares what each table shows of which samples; sample.c, lock.c and
+ * net.c find out what lasted from when to when, events.c counts; table.c keeps rows, and finishes
+ *them; print.c prints them; report.c runs it all. Memory is bounded by the threads that live, and
+ *by REPORT_ROWS_MAX rows a table. One thread, no locks.
  *
  * All times are nanoseconds. Something that began before --since counts from --since on. Something
  * that ends after --until does not count, except that a thread's state counts until --until.
@@ -50,6 +51,11 @@ enum report_kind {
 	SAMPLE_TIMED,    /* a moment: a timer interrupt found `text` running */
 	SAMPLE_TIMED_AT, /* the same, if that is the kernel's: in line `more` */
 	SAMPLE_LOCK,     /* a wait for lock `text`, of the kind `more` */
+	/* Of the connection from `text` to `more`: a segment of `value` bytes that was sent, for
+	 * the second time or later if `moved`; one that was received; a round trip. */
+	SAMPLE_SENT,
+	SAMPLE_RECEIVED,
+	SAMPLE_ROUND_TRIP,
 };
 
 struct report_sample {
@@ -169,6 +175,8 @@ struct report_table {
 
 /** All, in the order in which a report shows them. NULL ends them. */
 extern struct report_table *const report_tables[];
+/** Filled by net.c. */
+extern struct report_table report_connections;
 /** Those that no samples fill: of lock.c and events.c. */
 extern struct report_table report_holders, report_classes, report_sites, report_event_cpus;
 /** The cells of report_event_cpus: lost events, by reason. */
@@ -282,6 +290,12 @@ void report_locks_lost(struct report *r, const struct export_gap *gap);
 /** The thread will not be seen again, or the trace ends: its waits end. */
 void report_waits_end(struct report *r, struct report_thread *is, uint64_t ns);
 void report_locks_end(struct report *r);
+
+/* net.c: connections */
+
+void report_net_event(struct report *r, const struct export_event *ev);
+void report_net_lost(void);
+void report_net_end(void);
 
 /* events.c: counts of events and losses */
 

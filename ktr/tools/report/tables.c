@@ -286,6 +286,39 @@ static struct report_table worst = {
     .worst = true,
 };
 
+/* ---- net ---- */
+
+enum { NET_SENT = CELL_MORE, NET_SEGMENTS, NET_AGAIN, NET_RECEIVED, NET_SEGMENTS_IN };
+
+/* Round trips alone are the samples that count. */
+static void
+connections_add(struct report_row *row, const struct report_sample *s)
+{
+	if (s->kind == SAMPLE_ROUND_TRIP)
+		return;
+	row->cells[CELL_COUNT]--;
+	row->cells[s->kind == SAMPLE_SENT ? NET_SENT : NET_RECEIVED] += s->value;
+	row->cells[s->kind == SAMPLE_SENT ? NET_SEGMENTS : NET_SEGMENTS_IN]++;
+	row->cells[NET_AGAIN] += s->moved;
+}
+
+struct report_table report_connections = {
+    .report = "net",
+    .name = "connections",
+    .title = "connections of TCP, one row for each end on this machine",
+    .of = OF(SENT) | OF(RECEIVED) | OF(ROUND_TRIP),
+    .key = KEY_TEXT | KEY_MORE | KEY_COPY,
+    .add = connections_add,
+    .columns = {TEXT("local", "local", 0), TEXT("remote", "remote", 1),
+		COLUMN("bytes sent", "sent", COUNT, NET_SENT),
+		COLUMN("in segments", "segments", COUNT, NET_SEGMENTS),
+		COLUMN("sent again", "again", COUNT, NET_AGAIN),
+		COLUMN("bytes received", "received", COUNT, NET_RECEIVED),
+		COLUMN("in segments", "segments_received", COUNT, NET_SEGMENTS_IN),
+		COLUMN("round trips", "round_trips", COUNT, CELL_COUNT), MEAN, LONGEST},
+    .weight = NET_SENT,
+};
+
 /* ---- profile ---- */
 
 static struct report_table samples = {
@@ -356,7 +389,25 @@ struct report_table report_event_cpus = {
     .weight = CELL_COUNT,
 };
 
-struct report_table *const report_tables[] = {
-    &cpus,    &runs,   &threads,   &states,         &calls,          &callers,           &faults,
-    &traps,   &irqs,   &timers,    &locks,          &report_holders, &wakeups,           &worst,
-    &samples, &places, &functions, &report_classes, &report_sites,   &report_event_cpus, NULL};
+struct report_table *const report_tables[] = {&cpus,
+					      &runs,
+					      &threads,
+					      &states,
+					      &calls,
+					      &callers,
+					      &faults,
+					      &traps,
+					      &irqs,
+					      &timers,
+					      &locks,
+					      &report_holders,
+					      &wakeups,
+					      &worst,
+					      &report_connections,
+					      &samples,
+					      &places,
+					      &functions,
+					      &report_classes,
+					      &report_sites,
+					      &report_event_cpus,
+					      NULL};

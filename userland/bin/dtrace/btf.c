@@ -115,10 +115,34 @@ btf_get_part(const struct btf *btf, uint32_t number, uint32_t n)
 	return part;
 }
 
+static uint32_t
+hash(const char *name)
+{
+	uint32_t h = 0;
+
+	for (; *name != '\0'; name++)
+		h = h * 31 + (uint8_t)*name;
+	return h % BTF_HASHES;
+}
+
+/* Names become quick to find. False: no memory. */
+static bool
+index_names(struct btf *btf)
+{
+	btf->next = calloc(btf->count, sizeof(*btf->next));
+	for (uint32_t n = btf->count; btf->next != NULL && n-- > 1;) {
+		uint32_t *first = &btf->first[hash(btf->names + record(btf, n).name)];
+
+		btf->next[n] = *first;
+		*first = n;
+	}
+	return btf->next != NULL;
+}
+
 uint32_t
 btf_find(const struct btf *btf, enum btf_kind kind, const char *name)
 {
-	for (uint32_t n = 1; n < btf->count; n++) {
+	for (uint32_t n = btf->first[hash(name)]; n != 0; n = btf->next[n]) {
 		struct record r = record(btf, n);
 
 		if (kind_of(r) == kind && strcmp(btf->names + r.name, name) == 0)
@@ -131,7 +155,8 @@ void
 btf_close(struct btf *btf)
 {
 	free(btf->start);
-	btf->start = NULL;
+	free(btf->next);
+	btf->start = btf->next = NULL;
 }
 
 /* Finds where each type starts. */
@@ -234,7 +259,7 @@ check(struct btf *btf, uint32_t size)
 		if (!chain_ends(btf, n))
 			why = "a type is defined by itself";
 	}
-	return why;
+	return why == NULL && !index_names(btf) ? "no memory" : why;
 }
 
 const char *

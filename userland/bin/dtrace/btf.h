@@ -34,12 +34,16 @@ enum btf_kind {
 	BTF_KINDS,
 };
 
+#define BTF_HASHES 1024u
+
 struct btf {
 	const uint8_t *types;
 	const char *names;
 	uint32_t names_size;
 	uint32_t count;  /* numbers run from 0 to count - 1 */
 	uint32_t *start; /* of type n, in types */
+	/* Types of names with the same hash: the first, and the next one after type n. 0: none. */
+	uint32_t first[BTF_HASHES], *next;
 };
 
 struct btf_type {

@@ -10,8 +10,11 @@
 #define BYTE_ORDER __BYTE_ORDER__
 #undef LITTLE_ENDIAN
 #undef BIG_ENDIAN
-#define LITTLE_ENDIAN             __ORDER_LITTLE_ENDIAN__
-#define BIG_ENDIAN                __ORDER_BIG_ENDIAN__
+#define LITTLE_ENDIAN __ORDER_LITTLE_ENDIAN__
+#define BIG_ENDIAN    __ORDER_BIG_ENDIAN__
+/* lwIP would call functions. */
+#define lwip_htons(x)             __builtin_bswap16(x)
+#define lwip_htonl(x)             __builtin_bswap32(x)
 #define LWIP_PLATFORM_DIAG(x)     ((void)0)
 #define LWIP_PLATFORM_ASSERT(why) panic("lwip: %s", why)
 #define LWIP_RAND()               inet_random()

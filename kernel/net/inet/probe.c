@@ -1,0 +1,234 @@
+/*
+ * probe.c - what the network does, told: DTrace's providers ip and udp, Linux's events of net, and
+ * the same in the log. tcp_probe.c is the part of TCP. Locking: core.h.
+ *
+ * lwIP is as its authors wrote it. Packets are seen where lwIP hands them over (lwip/hooks.h):
+ *
+ *	tcp_out.c ──► inet_tcp_sends()      the pcb of the segment that follows
+ *	ip4.c ──┬───► inet_loop_output() ─┐ a packet is complete
+ *	        ├───► inet_frag() ────────┤ … but it is sent in fragments
+ *	        └───► netif->output() ────┴─► inet_ip_sent()
+ *	ip4.c ──────► inet_ip_received()
+ *	tcp_in.c ───► inet_tcp_heard()      a segment, and its pcb
+ */
+#include <lwip/ip.h>
+#include <lwip/ip4_frag.h>
+#include <lwip/netif.h>
+#include <lwip/prot/tcp.h>
+#include <lwip/prot/udp.h>
+#include <lwip/udp.h>
+
+#include "kernel/net/inet/inet_private.h"
+#include "kernel/net/inet/interface.h"
+#include "kernel/net/inet/probe.h"
+#include "kernel/net/lwip/hooks.h"
+#include "ktr/intern.h"
+#include "ktr/sdt.h"
+
+#undef netif_loop_output /* here they are lwIP's */
+#undef ip4_frag
+
+/* What D's translators read (ip.d, udp.d). */
+struct inet_udp_info {
+	const struct udp_pcb *pcb; /* NULL: no socket */
+	uint32_t laddr, raddr;
+	uint16_t lport, rport;
+	int32_t pid;
+};
+
+#define IP_TYPES                                                                            \
+	("struct pbuf *", "void *", "struct ip_hdr *", "struct netif *", "struct ip_hdr *", \
+	 "void *")
+#define IP_ARGS \
+	("pktinfo_t *", "csinfo_t *", "ipinfo_t *", "ifinfo_t *", "ipv4info_t *", "ipv6info_t *")
+#define IP_FORMAT ": packet %p cs %p ip %p if %p ipv4 %p ipv6 %p"
+#define UDP_TYPES                                                                                \
+	("struct pbuf *", "struct inet_udp_info *", "struct ip_hdr *", "struct inet_udp_info *", \
+	 "struct udp_hdr *")
+#define UDP_ARGS   ("pktinfo_t *", "csinfo_t *", "ipinfo_t *", "udpsinfo_t *", "udpinfo_t *")
+#define UDP_FORMAT ": packet %p cs %p ip %p udps %p udp %p"
+
+SDT_PROVIDER_DEFINE(ip);
+SDT_PROBE_DEFINE_TEXT_XLATE(ip, , , send, "send", IP_FORMAT, 6, IP_TYPES, IP_ARGS);
+SDT_PROBE_DEFINE_TEXT_XLATE(ip, , , receive, "receive", IP_FORMAT, 6, IP_TYPES, IP_ARGS);
+
+SDT_PROVIDER_DEFINE(udp);
+SDT_PROBE_DEFINE_TEXT_XLATE(udp, , , send, "send", UDP_FORMAT, 5, UDP_TYPES, UDP_ARGS);
+SDT_PROBE_DEFINE_TEXT_XLATE(udp, , , receive, "receive", UDP_FORMAT, 5, UDP_TYPES, UDP_ARGS);
+
+/* Linux's (include/trace/events/net.h, sock.h). */
+SDT_PROVIDER_DEFINE(net);
+SDT_PROBE_DEFINE_TEXT(net, , , net_dev_queue, "net_dev_queue", ": dev=%s skbaddr=%p len=%u", 3,
+		      "char *", "struct pbuf *", "unsigned");
+SDT_PROBE_DEFINE_TEXT(net, , , net_dev_xmit, "net_dev_xmit", ": dev=%s skbaddr=%p len=%u rc=%d", 4,
+		      "char *", "struct pbuf *", "unsigned", "int");
+SDT_PROBE_DEFINE_TEXT(net, , , netif_receive_skb, "netif_receive_skb", ": dev=%s skbaddr=%p len=%u",
+		      3, "char *", "struct pbuf *", "unsigned");
+SDT_PROBE_DEFINE_TEXT(net, , , netif_rx, "netif_rx", ": dev=%s skbaddr=%p len=%u", 3, "char *",
+		      "struct pbuf *", "unsigned");
+SDT_PROVIDER_DEFINE(sock);
+SDT_PROBE_DEFINE_TEXT(sock, , , sock_rcvqueue_full, "sock_rcvqueue_full",
+		      ": rmem_alloc=%d truesize=%u sk_rcvbuf=%d", 3, "int", "unsigned", "int");
+
+/* ---- interfaces ---- */
+
+static const char *
+interface_of(const struct netif *netif)
+{
+	char name[IFNAMSIZ];
+
+	inet_interface_name(netif, name);
+	return ktr_intern(name);
+}
+
+void
+inet_dev_queue(const struct netif *netif, const struct pbuf *p)
+{
+	SDT_PROBE3(net, , , net_dev_queue, interface_of(netif), p, p->tot_len);
+}
+
+void
+inet_dev_xmit(const struct netif *netif, const struct pbuf *p, int rc)
+{
+	SDT_PROBE4(net, , , net_dev_xmit, interface_of(netif), p, p->tot_len, rc);
+}
+
+void
+inet_dev_receive(const struct netif *netif, const struct pbuf *p, uint32_t len)
+{
+	SDT_PROBE3(net, , , netif_receive_skb, interface_of(netif), p, len);
+}
+
+/* ---- what arrives ---- */
+
+/* Is a header of IP there, and what it says of lengths possible? */
+static bool
+is_sound(const struct pbuf *p)
+{
+	const struct ip_hdr *ip = p->payload;
+
+	return p->len >= IP_HLEN && IPH_HL_BYTES(ip) >= IP_HLEN && IPH_HL_BYTES(ip) <= p->len &&
+	       lwip_ntohs(IPH_LEN(ip)) >= IPH_HL_BYTES(ip) && lwip_ntohs(IPH_LEN(ip)) <= p->tot_len;
+}
+
+void
+inet_ip_received(struct pbuf *p, struct netif *netif)
+{
+	const struct ip_hdr *ip = p->payload;
+
+	inet_tcp_watch(NULL);
+	if (netif->name[0] == 'l')
+		inet_dev_receive(netif, p, p->tot_len);
+	if (!is_sound(p))
+		return;
+	SDT_CTR6(ip, , , receive, SDT_ARGS6(p, 0, ip, netif, ip, 0), KTR_INET,
+		 "ip receive: interface %s source %pI4 destination %pI4 protocol %u bytes %u id %u",
+		 interface_of(netif), ADDRESS(ip->src.addr), ADDRESS(ip->dest.addr), ip->_proto,
+		 lwip_ntohs(ip->_len), lwip_ntohs(ip->_id));
+}
+
+/* Returns u. A socket that is not connected has the packet's addresses. */
+static struct inet_udp_info *
+udp_info_get(struct inet_udp_info *u, const struct udp_pcb *pcb, uint32_t local, uint32_t remote,
+	     uint16_t lport, uint16_t rport)
+{
+	const struct inet_socket *s = pcb != NULL ? pcb->recv_arg : NULL;
+
+	*u = (struct inet_udp_info){.pcb = pcb,
+				    .laddr = local,
+				    .raddr = remote,
+				    .lport = lwip_ntohs(lport),
+				    .rport = lwip_ntohs(rport),
+				    .pid = s != NULL ? s->pid : 0};
+	return u;
+}
+
+void
+inet_udp_received(const struct udp_pcb *pcb, struct pbuf *p)
+{
+	const struct ip_hdr *ip = ip4_current_header();
+	const struct udp_hdr *h = ip_next_header_ptr();
+	struct inet_udp_info u;
+
+	SDT_CTR5(udp, , , receive,
+		 SDT_ARGS5(p, udp_info_get(&u, pcb, ip->dest.addr, ip->src.addr, h->dest, h->src),
+			   ip, &u, h),
+		 KTR_INET, "udp receive: source %pI4 sport %u destination %pI4 dport %u bytes %u",
+		 ADDRESS(ip->src.addr), lwip_ntohs(h->src), ADDRESS(ip->dest.addr),
+		 lwip_ntohs(h->dest), p->tot_len);
+}
+
+/* ---- what is sent ---- */
+
+/* The socket that a datagram comes from. NULL: none. */
+static const struct udp_pcb *
+udp_sender(uint16_t port)
+{
+	const struct udp_pcb *pcb = udp_pcbs;
+
+	while (pcb != NULL && pcb->local_port != lwip_ntohs(port))
+		pcb = pcb->next;
+	return pcb;
+}
+
+static void
+datagram_sent(struct pbuf *p, const struct ip_hdr *ip, const struct udp_hdr *h)
+{
+	struct inet_udp_info u;
+
+	SDT_CTR5(udp, , , send,
+		 SDT_ARGS5(p,
+			   udp_info_get(&u, udp_sender(h->src), ip->src.addr, ip->dest.addr, h->src,
+					h->dest),
+			   ip, &u, h),
+		 KTR_INET, "udp send: source %pI4 sport %u destination %pI4 dport %u bytes %u",
+		 ADDRESS(ip->src.addr), lwip_ntohs(h->src), ADDRESS(ip->dest.addr),
+		 lwip_ntohs(h->dest), lwip_ntohs(h->len) - UDP_HLEN);
+}
+
+/* A packet is complete, before it becomes fragments. */
+static void
+transport_sent(struct pbuf *p)
+{
+	const struct ip_hdr *ip = p->payload;
+	const void *h = (const char *)p->payload + IPH_HL_BYTES(ip);
+
+	if (ip->_proto == IP_PROTO_TCP && p->len >= IPH_HL_BYTES(ip) + TCP_HLEN)
+		inet_segment_sent(p, ip, h);
+	else if (ip->_proto == IP_PROTO_UDP && p->len >= IPH_HL_BYTES(ip) + UDP_HLEN)
+		datagram_sent(p, ip, h);
+}
+
+void
+inet_ip_sent(struct pbuf *p, const struct netif *netif)
+{
+	const struct ip_hdr *ip = p->payload;
+
+	if ((ip->_offset & PP_HTONS(IP_OFFMASK | IP_MF)) == 0)
+		transport_sent(p);
+	SDT_CTR6(ip, , , send, SDT_ARGS6(p, 0, ip, netif, ip, 0), KTR_INET,
+		 "ip send: interface %s source %pI4 destination %pI4 protocol %u bytes %u id %u",
+		 interface_of(netif), ADDRESS(ip->src.addr), ADDRESS(ip->dest.addr), ip->_proto,
+		 lwip_ntohs(ip->_len), lwip_ntohs(ip->_id));
+}
+
+err_t
+inet_loop_output(struct netif *netif, struct pbuf *p)
+{
+	err_t err;
+
+	inet_ip_sent(p, netif);
+	inet_dev_queue(netif, p);
+	err = netif_loop_output(netif, p);
+	if (err == ERR_OK)
+		SDT_PROBE3(net, , , netif_rx, interface_of(netif), netif->loop_last, p->tot_len);
+	inet_dev_xmit(netif, p, err == ERR_OK ? 0 : NETDEV_TX_BUSY);
+	return err;
+}
+
+err_t
+inet_frag(struct pbuf *p, struct netif *netif, const ip4_addr_t *to)
+{
+	transport_sent(p);
+	return ip4_frag(p, netif, to);
+}
