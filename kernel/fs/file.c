@@ -22,7 +22,8 @@ SDT_PROBE_DEFINE_TEXT(vfs, , , write, "write", ": vnode %p uio %p result %ld", 3
 static bool
 is_seekable(const struct file *f)
 {
-	return (S_ISREG(f->vn->mode) && !f->vn->stream) || S_ISDIR(f->vn->mode);
+	return (S_ISREG(f->vn->mode) && !f->vn->stream) || S_ISDIR(f->vn->mode) ||
+	       S_ISBLK(f->vn->mode);
 }
 
 /* May the user open vn with these flags? */
@@ -73,7 +74,7 @@ file_alloc(int flags, int *err)
 		return NULL;
 	}
 	f->refs = 1;
-	f->flags = flags & (O_ACCMODE | O_APPEND | O_NONBLOCK | O_NOCTTY);
+	f->flags = flags & (O_ACCMODE | O_APPEND | O_NONBLOCK | O_NOCTTY | O_SYNC);
 	f->ui = ui;
 	list_init(&f->watches);
 	mutex_init(&f->lock, "file");
@@ -269,6 +270,11 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 	if ((vn->mode & (S_ISUID | S_ISGID)) && !capable(CAP_FSETID))
 		vnode_drop_set_ids(vn);
 	n = file_move_bytes(f, u, off, vn->ops->write);
+	if (n > 0 && (f->flags & O_DSYNC)) {
+		int error = vnode_sync(vn);
+
+		n = error != 0 ? error : n;
+	}
 	SDT_CTR3(vfs, , , write, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;
