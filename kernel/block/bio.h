@@ -17,12 +17,12 @@
 #include "kernel/lib/list.h"
 #include "kernel/sync/spinlock.h"
 
-#define SECTOR_SHIFT   9
-#define SECTOR_SIZE    512u
-#define REQUEST_BIOS   64  /* bios of a request at most */
-#define REQUESTS_MAX   32  /* that a driver has at a time, at most */
-#define DISK_PARTS_MAX 15  /* partitions of a disk that are used */
-#define DISK_NAME_MAX  12
+#define SECTOR_SHIFT     9
+#define SECTOR_SIZE      512u
+#define REQUEST_BIOS     64 /* bios of a request at most */
+#define REQUESTS_MAX     32 /* that a driver has at a time, at most */
+#define DISK_PARTS_MAX   15 /* partitions of a disk that are used */
+#define DISK_NAME_MAX    12
 #define DISK_SECTORS_MAX (1ul << 48) /* of a disk: 128 PiB */
 
 struct block_device;
@@ -77,8 +77,8 @@ struct block_device {
 	char name[DISK_NAME_MAX];
 	struct gendisk *disk;
 	uint64_t start, sectors;
-	uint64_t number;  /* as of st_rdev */
-	struct vnode *vn; /* of /dev/NAME: its pages are the cache of the device */
+	uint64_t number;    /* as of st_rdev */
+	struct vnode *vn;   /* of /dev/NAME: its pages are the cache of the device */
 	const void *holder; /* atomic; what is mounted from it; NULL: nothing */
 };
 
@@ -105,7 +105,8 @@ void block_register_files(void (*make)(struct block_device *bdev));
 /* The device of that name, "vda1", or NULL. Any context after boot. */
 struct block_device *block_find(const char *name);
 
-/* Submits a bio. What is outside of the device, or writes to one that cannot be, fails by done(). */
+/* Submits a bio. What is outside of the device, or writes to one that cannot be, fails by done().
+ */
 void submit_bio(struct bio *bio);
 /* Between the two, what is submitted waits for neighbours. */
 void blk_start_plug(void);
@@ -140,10 +141,11 @@ struct partition {
 };
 
 /*
- * The partitions of a disk with so many sectors: those of a GPT (UEFI 2.10, 5.3), or else of an MBR.
- * read() fills `to` with a sector; false: it cannot. Entries that are not on the disk are left out.
- * Returns how many, at most DISK_PARTS_MAX. Number n of the table is part[n - 1]; of one that is not
- * used `sectors` is 0.
+ * The partitions of a disk with so many sectors: those of a GPT (UEFI 2.10, 5.3), or else of an
+ * MBR. read() fills `to` with a sector; false: it cannot. Entries that are not on the disk are left
+ * out. Returns how many, at most DISK_PARTS_MAX. Number n of the table is part[n - 1]; of one that
+ * is not used `sectors` is 0.
  */
-unsigned partition_parse(uint64_t sectors, bool (*read)(void *arg, uint64_t sector, uint8_t to[512]),
-			 void *arg, struct partition part[DISK_PARTS_MAX]);
+unsigned partition_parse(uint64_t sectors,
+			 bool (*read)(void *arg, uint64_t sector, uint8_t to[512]), void *arg,
+			 struct partition part[DISK_PARTS_MAX]);

@@ -81,7 +81,7 @@ bdev_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 }
 
 static int64_t
-give_number(uint64_t arg, uint64_t n, size_t size)
+put_number(uint64_t arg, uint64_t n, size_t size)
 {
 	return copy_out(arg, &n, size);
 }
@@ -93,16 +93,16 @@ bdev_ioctl(struct file *f, unsigned request, uint64_t arg)
 
 	switch (request) {
 	case BLKROGET:
-		return give_number(arg, bdev->disk->readonly, sizeof(int));
+		return put_number(arg, bdev->disk->readonly, sizeof(int));
 	case BLKGETSIZE:
-		return give_number(arg, bdev->sectors, sizeof(long));
+		return put_number(arg, bdev->sectors, sizeof(long));
 	case BLKGETSIZE64:
-		return give_number(arg, bdev->sectors * SECTOR_SIZE, sizeof(uint64_t));
+		return put_number(arg, bdev->sectors * SECTOR_SIZE, sizeof(uint64_t));
 	case BLKSSZGET:
 	case BLKPBSZGET:
-		return give_number(arg, SECTOR_SIZE, sizeof(int));
+		return put_number(arg, SECTOR_SIZE, sizeof(int));
 	case BLKBSZGET:
-		return give_number(arg, PAGE_SIZE, sizeof(int));
+		return put_number(arg, PAGE_SIZE, sizeof(int));
 	case BLKFLSBUF:
 		return capable(CAP_SYS_ADMIN) ? vfs_sync() : -EACCES;
 	default:
@@ -123,8 +123,7 @@ static void
 bdev_make_file(struct block_device *bdev)
 {
 	int error;
-	struct vnode *vn =
-	    vnode_add(dev_dir, bdev->name, S_IFBLK | 0600, &bdev_ops, bdev, &error);
+	struct vnode *vn = vnode_add(dev_dir, bdev->name, S_IFBLK | 0600, &bdev_ops, bdev, &error);
 
 	if (vn == NULL) {
 		warnk("no memory for /dev/%s\n", bdev->name);

@@ -77,9 +77,7 @@ clear_tail(struct vnode *vn)
 {
 	uint64_t from = vn->size % PAGE_SIZE;
 	void *page;
-	int error = from != 0
-			? pagecache_get(vn, vn->size / PAGE_SIZE, ALL_SECTORS, &page)
-			: 0;
+	int error = from != 0 ? pagecache_get(vn, vn->size / PAGE_SIZE, ALL_SECTORS, &page) : 0;
 
 	if (from == 0 || error != 0)
 		return error;

@@ -137,8 +137,10 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t
 		return -ENODEV;
 	if (type->make == NULL && type->mount == NULL)
 		return -EBUSY; /* there is one, and it is mounted */
-	root = type->mount != NULL ? type->mount(source, read_only, &error)
-				   : type->make(mode, &error);
+	if (read_only && type->mount == NULL)
+		return -EINVAL;
+	root =
+	    type->mount != NULL ? type->mount(source, read_only, &error) : type->make(mode, &error);
 	if (root == NULL)
 		return error;
 	m = mount_alloc(root, type, source);
@@ -224,8 +226,8 @@ vfs_remount(struct vnode *root, bool read_only)
 	m = mount_of(root);
 	if (m != NULL && m->root == root)
 		error = m->type->remount != NULL ? m->type->remount(root, read_only)
-			: read_only		? -EINVAL
-						: 0;
+			: read_only              ? -EINVAL
+						 : 0;
 	mutex_unlock(&vfs_lock);
 	return error;
 }

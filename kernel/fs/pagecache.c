@@ -247,7 +247,7 @@ give_up_page(void)
 }
 
 static bool
-is_full(void)
+cache_full(void)
 {
 	return kept_count + dirty_count[0] + dirty_count[1] >= page_count_total() / CACHE_PART ||
 	       uidinfo_memory_short();
@@ -260,7 +260,7 @@ add_page(struct vnode *vn, uint64_t index, void **page)
 	void *new;
 	int error;
 
-	while (is_full())
+	while (cache_full())
 		if (!give_up_page())
 			break;
 	new = uidinfo_memory_short() ? NULL : page_alloc(0);
@@ -292,7 +292,7 @@ await_page(struct page *p, const struct vnode *vn, uint8_t want)
 
 /* Reads the sectors that are missing. pages_lock held, which this releases. */
 static int
-read_page(struct vnode *vn, struct page *p, uint8_t want)
+fill_page(struct vnode *vn, struct page *p, uint8_t want)
 {
 	uint8_t missing = (uint8_t)(want & ~p->valid);
 	void *page = page_address(p);
@@ -324,7 +324,7 @@ pagecache_get(struct vnode *vn, uint64_t index, uint8_t want, void **page)
 				spin_unlock(&pages_lock);
 				return 0;
 			}
-			error = read_page(vn, p, want);
+			error = fill_page(vn, p, want);
 			if (error == 0)
 				return 0;
 			page_unref(*page);

@@ -497,7 +497,9 @@ tmpfs_make(uint32_t mode, int *err)
 void
 vfs_init(void)
 {
-	static const struct vfs_type tmpfs = {.name = "tmpfs", .magic = TMPFS_MAGIC, .make = tmpfs_make};
+	static const struct vfs_type tmpfs = {.name = "tmpfs",
+					      .magic = TMPFS_MAGIC,
+					      .make = tmpfs_make};
 	static const struct vfs_type devtmpfs = {.name = "devtmpfs", .magic = TMPFS_MAGIC};
 	struct vnode *dev, *shm;
 

@@ -118,10 +118,6 @@ struct vnode_ops {
 	int (*write_begin)(struct vnode *vn, uint64_t off, uint64_t len);
 	/* Frees what is after the size. vn->lock held. */
 	int (*cut)(struct vnode *vn, uint64_t size);
-	/* Size, time, rights or owner have changed. */
-	void (*changed)(struct vnode *vn);
-	/* Corrects what the VFS does not know. */
-	void (*stat)(struct vnode *vn, struct stat *st);
 	/*
 	 * A directory: the tree gets the names that it lacks, by vnode_enter(). vfs_lock held, as
 	 * for all below: they change the directory on the disk, before the tree is changed.
@@ -135,6 +131,16 @@ struct vnode_ops {
 	/* old: what has the new name, or NULL. exchange: they change places. */
 	int (*rename)(struct vnode *from, const char *name, struct vnode *vn, struct vnode *to,
 		      const char *new, struct vnode *old, bool exchange);
+};
+
+/* What a file system on a disk does for all vnodes, also for its pipes and devices. */
+struct vnode_disk_ops {
+	/* Size, time, rights or owner have changed. */
+	void (*changed)(struct vnode *vn);
+	/* Corrects what the VFS does not know. */
+	void (*stat)(struct vnode *vn, struct stat *st);
+	/* The last reference is dropped: frees vn->node. */
+	void (*destroy)(struct vnode *vn);
 };
 
 struct vnode {
@@ -159,9 +165,11 @@ struct vnode {
 	uint64_t ino;                /* [c] */
 	uint32_t dev;                /* [v] its file system's number; 0: it is in none */
 	const struct vnode_ops *ops; /* [c] */
-	void *data;    /* [c] the file system's; of a symbolic link its text, with NUL */
-	struct pagetree pages; /* pages_lock */
-	uint64_t rdev;         /* [c] device number, 0 none */
+	void *data; /* [c] the file system's; of a symbolic link its text, with NUL */
+	const struct vnode_disk_ops *disk; /* [c] NULL: it is on none, or a disk itself */
+	void *node;                        /* [c] what a file system on a disk knows of it */
+	struct pagetree pages;             /* pages_lock */
+	uint64_t rdev;                     /* [c] device number, 0 none */
 
 	uint32_t links;     /* [v] how many names it has */
 	struct vname *name; /* [v] the newest one; NULL: it never had one, or that one is removed */
@@ -175,12 +183,12 @@ struct vnode {
 	uint64_t next_cookie; /* [v] directory: for the next child */
 	struct vname *listed; /* [v] directory: the last name that a listing gave; NULL: none */
 
-	struct mutex lock; /* [d] */
-	uint64_t size;     /* [d] */
-	uint64_t size_max; /* [c] on a disk: how large it can become */
-	int32_t io_error;  /* [a] what was written, and lost: 0 or -EIO */
+	struct mutex lock;     /* [d] */
+	uint64_t size;         /* [d] */
+	uint64_t size_max;     /* [c] on a disk: how large it can become */
+	int32_t io_error;      /* [a] what was written, and lost: 0 or -EIO */
 	const bool *read_only; /* [c] of its file system, atomic; NULL: never */
-	uint64_t mtime_ns; /* [d] since 1970, by clock_real_ns() */
+	uint64_t mtime_ns;     /* [d] since 1970, by clock_real_ns() */
 };
 
 /* A kind of file system. */
@@ -227,7 +235,8 @@ int vfs_unmount(struct vnode *root, bool detach);
  * context; locks of vnodes and the tree of names may be held.
  */
 int vfs_sync(void);
-/* The same for who has written to vn: also what was lost of it before. Nothing for one in memory. */
+/* The same for who has written to vn: also what was lost of it before. Nothing for one in memory.
+ */
 int vnode_sync(struct vnode *vn);
 /* The type of the file system that vn is in. NULL: in none. */
 const struct vfs_type *vfs_type_of(const struct vnode *vn);

@@ -8,8 +8,8 @@
 extern struct mutex vfs_lock;
 
 /*
- * Adds the names that only the kernel gives, or those on the disk, if that was not done yet. 0; -EIO
- * and others of a disk: some are missing. vfs_lock held.
+ * Adds the names that only the kernel gives, or those on the disk, if that was not done yet. 0;
+ * -EIO and others of a disk: some are missing. vfs_lock held.
  */
 int dir_fill(struct vnode *dir);
 /* A name: an entry of a directory. It holds a reference to its vnode. [v] as in vfs.h, all. */

@@ -133,8 +133,7 @@ exchange(struct vname *a, struct vname *b)
 	if (is_below(a->dir, b->vn) || is_below(b->dir, vn))
 		return -EINVAL;
 	if (a->dir->ops->rename != NULL) {
-		int error =
-		    a->dir->ops->rename(a->dir, a->text, vn, b->dir, b->text, b->vn, true);
+		int error = a->dir->ops->rename(a->dir, a->text, vn, b->dir, b->text, b->vn, true);
 
 		if (error != 0)
 			return error;

@@ -130,6 +130,8 @@ vnode_unref(struct vnode *vn)
 	CTR2(KTR_VOP, "vnode free: ino %lu mode %#o", vn->ino, vn->mode);
 	if (vn->ops->destroy != NULL)
 		vn->ops->destroy(vn);
+	if (vn->disk != NULL)
+		vn->disk->destroy(vn);
 	if (vn->nameless)
 		free_name(vn);
 	vnode_free(vn);
@@ -416,8 +418,8 @@ own_group_only(uint32_t mode, uint32_t gid)
 void
 vnode_changed(struct vnode *vn)
 {
-	if (vn->ops->changed != NULL)
-		vn->ops->changed(vn);
+	if (vn->disk != NULL)
+		vn->disk->changed(vn);
 }
 
 /* The set-id bits that the file has. */
@@ -575,7 +577,7 @@ vnode_stat(struct vnode *vn, struct stat *st)
 	mtime = vn->mtime_ns;
 	st->st_mtime = st->st_atime = st->st_ctime = mtime / 1000000000;
 	st->st_mtime_nsec = st->st_atime_nsec = st->st_ctime_nsec = mtime % 1000000000;
-	if (vn->ops->stat != NULL)
-		vn->ops->stat(vn, st);
+	if (vn->disk != NULL)
+		vn->disk->stat(vn, st);
 	mutex_unlock(&vn->lock);
 }

@@ -20,9 +20,9 @@
 #include "kernel/sched/thread.h"
 #include "ktr/ktr.h"
 
-#define BATCH      32             /* pages that are written together */
-#define DELAY_NS   5000000000ul   /* from the first dirty page to its writing */
-#define DIRTY_PART 16             /* of all memory: more makes writers wait */
+#define BATCH      32           /* pages that are written together */
+#define DELAY_NS   5000000000ul /* from the first dirty page to its writing */
+#define DIRTY_PART 16           /* of all memory: more makes writers wait */
 
 static struct mutex writing = MUTEX_INIT("writeback");
 static struct list clients = LIST_INIT(clients); /* writing */
@@ -45,7 +45,7 @@ collect(struct written *w, bool device, unsigned long *left)
 
 	w->n = 0;
 	spin_lock(&pages_lock);
-	while (w->n < BATCH && *left > 0 && (p = pagecache_first_dirty(device)) != NULL) {
+	while (w->n<BATCH && * left> 0 && (p = pagecache_first_dirty(device)) != NULL) {
 		void *page = page_address(p);
 
 		if (p->busy) { /* other sectors of it are being read */

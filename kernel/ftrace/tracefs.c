@@ -337,7 +337,9 @@ tracefs_make(uint32_t mode, int *err)
 static void
 make_tracing(struct vnode *parent)
 {
-	static const struct vfs_type tracefs = {.name = "tracefs", .magic = TRACEFS_MAGIC, .make = tracefs_make};
+	static const struct vfs_type tracefs = {.name = "tracefs",
+						.magic = TRACEFS_MAGIC,
+						.make = tracefs_make};
 	struct vnode *dir = tracefs_make_dir(parent, "tracing", 0700);
 
 	if (dir != NULL) {

@@ -48,8 +48,8 @@ static struct {
 static void
 add_piece(struct blk_request *r, unsigned n, void *at, uint32_t size, unsigned flags)
 {
-	r->desc[n] = (struct virtio_desc){virt_to_phys(at), size, (uint16_t)flags,
-					  (uint16_t)(n + 1)};
+	r->desc[n] =
+	    (struct virtio_desc){virt_to_phys(at), size, (uint16_t)flags, (uint16_t)(n + 1)};
 }
 
 /* As blk_mq_ops.queue_rq. */

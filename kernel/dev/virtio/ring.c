@@ -12,7 +12,7 @@ virtio_ring_describe(struct virtio_ring *r, unsigned i, uint64_t address, uint32
 
 /* Gives a buffer that is described. */
 static bool
-give(struct virtio_ring *r, unsigned i, uint32_t most)
+ring_give(struct virtio_ring *r, unsigned i, uint32_t most)
 {
 	r->device_has[i] = true;
 	r->most[i] = most;
@@ -28,7 +28,7 @@ bool
 virtio_ring_give(struct virtio_ring *r, unsigned i, uint32_t length)
 {
 	r->desc[i].length = length;
-	return give(r, i, length);
+	return ring_give(r, i, length);
 }
 
 bool
@@ -36,7 +36,7 @@ virtio_ring_give_table(struct virtio_ring *r, unsigned i, uint64_t table, unsign
 {
 	r->desc[i] = (struct virtio_desc){table, n * (uint32_t)sizeof(struct virtio_desc),
 					  VIRTIO_DESC_INDIRECT, 0};
-	return give(r, i, most);
+	return ring_give(r, i, most);
 }
 
 int
@@ -50,8 +50,7 @@ virtio_ring_take(struct virtio_ring *r, uint32_t *length)
 		return r->broken ? -2 : -1;
 	id = __atomic_load_n(&r->used->ring[r->seen % r->size].id, __ATOMIC_RELAXED);
 	*length = __atomic_load_n(&r->used->ring[r->seen % r->size].length, __ATOMIC_RELAXED);
-	if (waiting > r->size || id >= r->size || !r->device_has[id] ||
-	    *length > r->most[id]) {
+	if (waiting > r->size || id >= r->size || !r->device_has[id] || *length > r->most[id]) {
 		r->broken = true;
 		return -2;
 	}

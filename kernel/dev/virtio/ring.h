@@ -36,11 +36,11 @@ struct virtio_used {
 };
 
 struct virtio_ring {
-	unsigned size;              /* a power of two */
-	struct virtio_desc *desc;   /* read by the device */
-	struct virtio_avail *avail; /* the same */
-	struct virtio_used *used;   /* written by the device */
-	uint16_t next, seen;        /* of avail and used */
+	unsigned size;                  /* a power of two */
+	struct virtio_desc *desc;       /* read by the device */
+	struct virtio_avail *avail;     /* the same */
+	struct virtio_used *used;       /* written by the device */
+	uint16_t next, seen;            /* of avail and used */
 	uint32_t most[VIRTIO_RING_MAX]; /* bytes that the device may have written */
 	bool device_has[VIRTIO_RING_MAX];
 	bool broken;

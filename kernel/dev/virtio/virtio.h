@@ -25,7 +25,7 @@ struct virtio {
 	const char *name;                   /* read-only data */
 	volatile uint8_t *cfg[VIRTIO_CFGS]; /* by enum virtio_cfg */
 	uint32_t notify_length, notify_multiplier;
-	uint32_t device_length; /* bytes of cfg[VIRTIO_DEVICE] */
+	uint32_t device_length;           /* bytes of cfg[VIRTIO_DEVICE] */
 	uint64_t notify_at[VIRTIO_RINGS]; /* of each ring */
 	uint64_t features;
 	bool msix;

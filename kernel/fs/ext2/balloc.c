@@ -192,7 +192,8 @@ ext2_free_inode(struct ext2_fs *fs, uint32_t ino, bool dir)
 	} else if (map != NULL) {
 		flip_bit(fs, map, bit);
 		g->free_inodes_count++;
-		g->used_dirs_count = (uint16_t)(g->used_dirs_count - (dir && g->used_dirs_count > 0));
+		g->used_dirs_count =
+		    (uint16_t)(g->used_dirs_count - (dir && g->used_dirs_count > 0));
 		ext2_bdirty(fs, g, sizeof(*g));
 		fs->free_inodes++;
 		fs->super_dirty = true;

@@ -1,10 +1,12 @@
-/* bmap.c - where the blocks of a file are: in its inode, and behind one, two or three levels (ext2.h). */
+/* bmap.c - where the blocks of a file are: in its inode, and behind one, two or three levels
+ * (ext2.h). */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/ext2/ext2.h"
 
 #define LEVELS 4
 
-/* The way to block n: an index into the inode, then into indirect blocks. Its length; 0: too far. */
+/* The way to block n: an index into the inode, then into indirect blocks. Its length; 0: too far.
+ */
 static unsigned
 block_way(const struct ext2_fs *fs, uint64_t n, uint32_t way[LEVELS])
 {
@@ -39,8 +41,8 @@ static uint32_t
 block_goal(const struct ext2_fs *fs, const struct ext2_inode *ip)
 {
 	return ip->goal != 0 ? ip->goal
-			     : fs->first_data_block + (ip->ino - 1) / fs->inodes_per_group *
-							  fs->blocks_per_group;
+			     : fs->first_data_block +
+				   (ip->ino - 1) / fs->inodes_per_group * fs->blocks_per_group;
 }
 
 /* Makes a block of a file. table: zeroes, for pointers. */

@@ -11,9 +11,9 @@
 
 /* Where a walk is. It holds the block until the walk ends. */
 struct walk {
-	uint32_t n;       /* of the block */
-	uint32_t at, end; /* of the next entry; of the block, in bytes */
-	char *block;      /* NULL: not read yet */
+	uint32_t n;                 /* of the block */
+	uint32_t at, end;           /* of the next entry; of the block, in bytes */
+	char *block;                /* NULL: not read yet */
 	struct ext2_dirent *before; /* the entry before, in the same block, or NULL */
 };
 
@@ -25,7 +25,7 @@ entry_size(size_t name)
 
 /* The block number n of a directory. NULL and *err. */
 static char *
-read_block(struct ext2_fs *fs, struct ext2_inode *dir, uint32_t n, int *err)
+dir_block(struct ext2_fs *fs, struct ext2_inode *dir, uint32_t n, int *err)
 {
 	uint32_t block;
 
@@ -37,7 +37,7 @@ read_block(struct ext2_fs *fs, struct ext2_inode *dir, uint32_t n, int *err)
 
 /* The next entry, checked. NULL: the end, or *err; then the walk has ended. */
 static struct ext2_dirent *
-next_entry(struct ext2_fs *fs, struct ext2_inode *dir, struct walk *w, int *err)
+ext2_next_entry(struct ext2_fs *fs, struct ext2_inode *dir, struct walk *w, int *err)
 {
 	struct ext2_dirent *e;
 
@@ -50,7 +50,7 @@ next_entry(struct ext2_fs *fs, struct ext2_inode *dir, struct walk *w, int *err)
 	if (w->block == NULL) {
 		if (w->n >= dir->size >> fs->block_shift)
 			return NULL;
-		w->block = read_block(fs, dir, w->n, err);
+		w->block = dir_block(fs, dir, w->n, err);
 		if (w->block == NULL)
 			return NULL;
 		w->at = 0;
@@ -77,13 +77,14 @@ is_name(const struct ext2_dirent *e, const char *name, size_t len)
 
 /* Finds an entry, and the one before it; then the walk has not ended. NULL and *err. */
 static struct ext2_dirent *
-find_entry(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, struct walk *w, int *err)
+ext2_find_entry(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, struct walk *w,
+		int *err)
 {
 	size_t len = strlen(name);
 	struct ext2_dirent *e;
 
 	memset(w, 0, sizeof(*w));
-	while ((e = next_entry(fs, dir, w, err)) != NULL && !is_name(e, name, len))
+	while ((e = ext2_next_entry(fs, dir, w, err)) != NULL && !is_name(e, name, len))
 		w->before = e;
 	if (e == NULL && *err == 0)
 		*err = -ENOENT;
@@ -106,12 +107,11 @@ ext2_dir_walk(struct ext2_fs *fs, struct ext2_inode *dir, ext2_dir_fn *fn, void 
 	const struct ext2_dirent *e;
 	int error, r;
 
-	while ((e = next_entry(fs, dir, &w, &error)) != NULL) {
+	while ((e = ext2_next_entry(fs, dir, &w, &error)) != NULL) {
 		if (e->inode == 0 || is_name(e, ".", 1) || is_name(e, "..", 2))
 			continue;
-		r = !good_name(e)
-			? ext2_error(fs, "a name of a directory", dir->ino)
-			: fn(arg, e->name, e->name_len, e->inode);
+		r = !good_name(e) ? ext2_error(fs, "a name of a directory", dir->ino)
+				  : fn(arg, e->name, e->name_len, e->inode);
 		if (r != 0) {
 			ext2_brelse(w.block);
 			return r;
@@ -166,7 +166,7 @@ find_room(struct ext2_fs *fs, struct ext2_inode *dir, uint32_t need, struct walk
 	struct ext2_dirent *e;
 
 	memset(w, 0, sizeof(*w));
-	while ((e = next_entry(fs, dir, w, err)) != NULL) {
+	while ((e = ext2_next_entry(fs, dir, w, err)) != NULL) {
 		uint32_t used = e->inode != 0 ? entry_size(e->name_len) : 0;
 
 		if (e->rec_len - used >= need)
@@ -191,7 +191,7 @@ ext2_dir_add(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, uint3
 		error = add_block(fs, dir);
 		if (error == 0) {
 			w = (struct walk){.n = (uint32_t)(dir->size >> fs->block_shift) - 1};
-			e = next_entry(fs, dir, &w, &error);
+			e = ext2_next_entry(fs, dir, &w, &error);
 		}
 	}
 	if (e == NULL)
@@ -217,7 +217,7 @@ ext2_dir_remove(struct ext2_fs *fs, struct ext2_inode *dir, const char *name)
 {
 	struct walk w;
 	int error;
-	struct ext2_dirent *e = find_entry(fs, dir, name, &w, &error);
+	struct ext2_dirent *e = ext2_find_entry(fs, dir, name, &w, &error);
 
 	if (e == NULL)
 		return error;
@@ -235,7 +235,7 @@ ext2_dir_set(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, uint3
 {
 	struct walk w;
 	int error;
-	struct ext2_dirent *e = find_entry(fs, dir, name, &w, &error);
+	struct ext2_dirent *e = ext2_find_entry(fs, dir, name, &w, &error);
 
 	if (e == NULL)
 		return error;

@@ -31,12 +31,12 @@
 #define EXT2_STATE_VALID 1
 #define EXT2_STATE_ERROR 2
 
-#define EXT2_INCOMPAT_FILETYPE  0x2
-#define EXT2_RO_SPARSE_SUPER    0x1
-#define EXT2_RO_LARGE_FILE      0x2
-#define EXT2_FLAG_INDEX         0x1000 /* of an inode: a directory with a hash tree */
-#define EXT2_FLAG_IMMUTABLE     0x10
-#define EXT2_FLAG_APPEND        0x20
+#define EXT2_INCOMPAT_FILETYPE 0x2
+#define EXT2_RO_SPARSE_SUPER   0x1
+#define EXT2_RO_LARGE_FILE     0x2
+#define EXT2_FLAG_INDEX        0x1000 /* of an inode: a directory with a hash tree */
+#define EXT2_FLAG_IMMUTABLE    0x10
+#define EXT2_FLAG_APPEND       0x20
 
 struct ext2_super {
 	uint32_t inodes_count, blocks_count, r_blocks_count, free_blocks_count, free_inodes_count;
@@ -80,10 +80,10 @@ _Static_assert(sizeof(struct ext2_disk_inode) == 128, "inode");
 
 /* A mounted file system. What mount.c has checked is constant. */
 struct ext2_fs {
-	bool read_only; /* atomic */
+	bool read_only;         /* atomic */
 	bool must_be_read_only; /* it has features that only allow to read */
-	bool broken; /* ext2_error() was called */
-	bool filetype; /* names have the types of files */
+	bool broken;            /* ext2_error() was called */
+	bool filetype;          /* names have the types of files */
 	bool super_dirty;
 	uint32_t block_size, block_shift;
 	uint32_t blocks, inodes, reserved_blocks, first_data_block, first_ino;
@@ -102,7 +102,7 @@ struct ext2_inode {
 	uint32_t flags, block[EXT2_NBLOCKS], generation, file_acl;
 	uint32_t goal; /* where its next block should be; 0: anywhere */
 	uint32_t rdev;
-	bool dirty;    /* newer than on the disk */
+	bool dirty; /* newer than on the disk */
 };
 
 /* ---- what the kernel, and the fuzzer, supply ---- */

@@ -101,8 +101,8 @@ ext2_seconds(void)
 void
 ext2_warn(struct ext2_fs *fs, const char *what, uint64_t number)
 {
-	warnk("ext2: %s: %s is wrong: %lu; it is read-only now\n",
-	      mount_of_fs(fs)->bdev->name, what, number);
+	warnk("ext2: %s: %s is wrong: %lu; it is read-only now\n", mount_of_fs(fs)->bdev->name,
+	      what, number);
 }
 
 /* ---- mounting ---- */
@@ -135,10 +135,10 @@ read_super(struct ext2_mount *m)
 	const char *why = "it cannot be read";
 	struct ext2_super *sb = kmalloc(sizeof(*sb));
 	void *page;
-	int error = sb == NULL ? -ENOMEM
-			       : pagecache_get(m->bdev->vn, 0,
-					       pagecache_sectors(EXT2_SUPER_OFFSET, sizeof(*sb)),
-					       &page);
+	int error = sb == NULL
+			? -ENOMEM
+			: pagecache_get(m->bdev->vn, 0,
+					pagecache_sectors(EXT2_SUPER_OFFSET, sizeof(*sb)), &page);
 
 	if (error == 0) {
 		memcpy(sb, (char *)page + EXT2_SUPER_OFFSET, sizeof(*sb));
@@ -297,8 +297,8 @@ ext2_statfs(struct vnode *root, struct statfs *s)
 
 	mutex_lock(&m->lock);
 	s->f_bsize = s->f_frsize = fs->block_size;
-	s->f_blocks = fs->blocks - fs->first_data_block -
-		      (uint64_t)fs->groups * (fs->table_blocks + 2);
+	s->f_blocks =
+	    fs->blocks - fs->first_data_block - (uint64_t)fs->groups * (fs->table_blocks + 2);
 	s->f_bfree = fs->free_blocks;
 	s->f_bavail =
 	    fs->free_blocks > fs->reserved_blocks ? fs->free_blocks - fs->reserved_blocks : 0;

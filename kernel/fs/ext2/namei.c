@@ -1,12 +1,11 @@
 /*
- * namei.c - names of ext2 as the tree of names has them (node.h). The tree is a cache: a directory's
- * names come to it when somebody looks for one, and all changes are made on the disk first.
+ * namei.c - names of ext2 as the tree of names has them (node.h). The tree is a cache: the names of
+ * a directory come to it when somebody looks for one, and all changes are made on the disk first.
  * Locking: vfs_lock is held, so nobody else changes names; then the mount's lock.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/ext2/node.h"
-#include "kernel/fs/file.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/task.h"
@@ -70,7 +69,8 @@ touch(struct ext2_node *node)
 	ext2_note_dirty(node);
 }
 
-/* A name of the node's file is added, step 1, or removed, -1. A directory has its own entry, too. */
+/* A name of the node's file is added, step 1, or removed, -1. A directory has its own entry, too.
+ */
 static void
 count_link(struct ext2_node *node, int step)
 {
@@ -141,7 +141,7 @@ new_inode(struct ext2_node *dir, const struct vnode_kind *kind, struct ext2_inod
 }
 
 static struct ext2_node *
-create_locked(struct ext2_node *dir, const char *name, const struct vnode_kind *kind, int *err)
+make_file(struct ext2_node *dir, const char *name, const struct vnode_kind *kind, int *err)
 {
 	struct ext2_inode i = {0};
 	struct ext2_node *node;
@@ -172,7 +172,7 @@ ext2_create(struct vnode *dir, const char *name, const struct vnode_kind *kind, 
 	struct ext2_node *d = ext2_node(dir), *node;
 
 	mutex_lock(&d->m->lock);
-	node = create_locked(d, name, kind, err);
+	node = make_file(d, name, kind, err);
 	mutex_unlock(&d->m->lock);
 	if (node == NULL)
 		return NULL;
@@ -238,8 +238,8 @@ move_dir(struct ext2_node *node, struct ext2_node *from, struct ext2_node *to)
 
 /* Gives the name `new` to the node, instead of `name`. old: what has it, or NULL. */
 static int
-rename_locked(struct ext2_node *from, const char *name, struct ext2_node *node,
-	      struct ext2_node *to, const char *new, struct ext2_node *old)
+rename_one(struct ext2_node *from, const char *name, struct ext2_node *node, struct ext2_node *to,
+	   const char *new, struct ext2_node *old)
 {
 	struct ext2_fs *fs = &node->m->fs;
 	int error = 0;
@@ -261,8 +261,8 @@ rename_locked(struct ext2_node *from, const char *name, struct ext2_node *node,
 }
 
 static int
-exchange_locked(struct ext2_node *from, const char *name, struct ext2_node *node,
-		struct ext2_node *to, const char *new, struct ext2_node *old)
+exchange_two(struct ext2_node *from, const char *name, struct ext2_node *node, struct ext2_node *to,
+	     const char *new, struct ext2_node *old)
 {
 	struct ext2_fs *fs = &node->m->fs;
 	int error = ext2_dir_set(fs, &to->i, new, node->i.ino, node->i.mode);
@@ -283,7 +283,7 @@ ext2_rename(struct vnode *from, const char *name, struct vnode *vn, struct vnode
 	int error;
 
 	mutex_lock(&f->m->lock);
-	error = (exchange ? exchange_locked : rename_locked)(f, name, ext2_node(vn), t, new, o);
+	error = (exchange ? exchange_two : rename_one)(f, name, ext2_node(vn), t, new, o);
 	touch(f);
 	touch(t);
 	touch(ext2_node(vn));
@@ -298,16 +298,7 @@ ext2_link_text(const struct vnode *vn, const char **text, struct vnode **to)
 	return 0;
 }
 
-static int
-no_device(struct file *f)
-{
-	return -ENXIO;
-}
-
 const struct vnode_ops ext2_dir_ops = {
-    .destroy = ext2_destroy,
-    .changed = ext2_changed,
-    .stat = ext2_stat,
     .load = ext2_load,
     .create = ext2_create,
     .enter = ext2_enter,
@@ -317,15 +308,4 @@ const struct vnode_ops ext2_dir_ops = {
 
 const struct vnode_ops ext2_link_ops = {
     .link = ext2_link_text,
-    .destroy = ext2_destroy,
-    .changed = ext2_changed,
-    .stat = ext2_stat,
-};
-
-/* Devices, FIFOs and sockets can be looked at, but not opened. */
-const struct vnode_ops ext2_special_ops = {
-    .open = no_device,
-    .destroy = ext2_destroy,
-    .changed = ext2_changed,
-    .stat = ext2_stat,
 };

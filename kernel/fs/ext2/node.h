@@ -28,9 +28,9 @@ struct ext2_mount {
 };
 
 struct ext2_node {
-	struct ext2_inode i; /* of mode, owner, size and time, the vnode has the newer ones */
-	struct ext2_mount *m; /* constant */
-	struct vnode *vn;     /* constant */
+	struct ext2_inode i;    /* of mode, owner, size and time, the vnode has the newer ones */
+	struct ext2_mount *m;   /* constant */
+	struct vnode *vn;       /* constant */
 	struct ext2_node *next; /* in its bucket */
 	struct list dirty;
 	char *text; /* constant; of a symbolic link */
@@ -39,10 +39,11 @@ struct ext2_node {
 static inline struct ext2_node *
 ext2_node(const struct vnode *vn)
 {
-	return vn->data;
+	return vn->node;
 }
 
-/* The vnode of an inode, with a reference. NULL and *err. The mount's lock held, as for all here. */
+/* The vnode of an inode, with a reference. NULL and *err. The mount's lock held, as for all here.
+ */
 struct vnode *ext2_iget(struct ext2_mount *m, uint32_t ino, int *err);
 /* Makes the node of a new inode, of what node->i says. NULL: no memory. */
 struct ext2_node *ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err);
@@ -53,8 +54,5 @@ int ext2_write_node(struct ext2_node *node);
 /* The last vnode has gone. Lock not held. */
 void ext2_end_mount(struct ext2_mount *m);
 
-/* namei.c: a vnode's operations by its mode. */
-extern const struct vnode_ops ext2_file_ops, ext2_dir_ops, ext2_link_ops, ext2_special_ops;
-void ext2_destroy(struct vnode *vn);
-void ext2_changed(struct vnode *vn);
-void ext2_stat(struct vnode *vn, struct stat *st);
+/* The operations of vnodes. */
+extern const struct vnode_ops ext2_file_ops, ext2_dir_ops, ext2_link_ops;

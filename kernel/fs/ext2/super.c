@@ -10,9 +10,8 @@ check_geometry(struct ext2_fs *fs, uint64_t bytes)
 	uint32_t bits = fs->block_size * 8, per_block = fs->block_size / fs->inode_size;
 	uint64_t desc_blocks;
 
-	if (fs->blocks_per_group == 0 || fs->blocks_per_group > bits ||
-	    fs->inodes_per_group == 0 || fs->inodes_per_group > bits ||
-	    fs->inodes_per_group < per_block)
+	if (fs->blocks_per_group == 0 || fs->blocks_per_group > bits || fs->inodes_per_group == 0 ||
+	    fs->inodes_per_group > bits || fs->inodes_per_group < per_block)
 		return "the size of a group is wrong";
 	if (fs->first_data_block != (fs->block_size == EXT2_BLOCK_MIN) ||
 	    fs->blocks <= fs->first_data_block)
@@ -139,7 +138,8 @@ ext2_write_super(struct ext2_fs *fs, bool mounted)
 
 	if (block == NULL)
 		return error;
-	sb = (struct ext2_super *)(block + (fs->block_size == EXT2_BLOCK_MIN ? 0 : EXT2_SUPER_OFFSET));
+	sb = (struct ext2_super *)(block +
+				   (fs->block_size == EXT2_BLOCK_MIN ? 0 : EXT2_SUPER_OFFSET));
 	sb->free_blocks_count = fs->free_blocks;
 	sb->free_inodes_count = fs->free_inodes;
 	sb->wtime = ext2_seconds();

@@ -3,18 +3,20 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/stat.h"
 #include "kernel/block/bio.h"
+#include "kernel/fs/devfs.h"
 #include "kernel/fs/ext2/node.h"
+#include "kernel/fs/pipe.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
 #include "ktr/ktr.h"
 
-#define NODES_PART   2 /* there are fewer nodes than pages of memory, by this factor */
-#define PAGE_BLOCKS  (PAGE_SIZE / EXT2_BLOCK_MIN)
+#define NODES_PART  2 /* there are fewer nodes than pages of memory, by this factor */
+#define PAGE_BLOCKS (PAGE_SIZE / EXT2_BLOCK_MIN)
 
 static struct ext2_node **
-bucket_of(struct ext2_mount *m, uint32_t ino)
+node_bucket(struct ext2_mount *m, uint32_t ino)
 {
 	return &m->bucket[ino % EXT2_BUCKETS];
 }
@@ -74,19 +76,16 @@ read_text(struct ext2_fs *fs, struct ext2_inode *i, int *err)
 	return NULL;
 }
 
-static const struct vnode_ops *
-ops_of(uint32_t mode)
-{
-	return S_ISREG(mode)   ? &ext2_file_ops
-	       : S_ISDIR(mode) ? &ext2_dir_ops
-	       : S_ISLNK(mode) ? &ext2_link_ops
-			       : &ext2_special_ops;
-}
+static void ext2_destroy(struct vnode *vn);
+static void ext2_changed(struct vnode *vn);
+static void ext2_stat(struct vnode *vn, struct stat *st);
 
 /* What the vnode has of the inode. */
 static void
 fill_vnode(struct vnode *vn, struct ext2_mount *m, const struct ext2_inode *i)
 {
+	static const struct vnode_disk_ops disk_ops = {ext2_changed, ext2_stat, ext2_destroy};
+
 	vn->ino = i->ino;
 	vn->uid = i->uid;
 	vn->gid = i->gid;
@@ -96,12 +95,21 @@ fill_vnode(struct vnode *vn, struct ext2_mount *m, const struct ext2_inode *i)
 	vn->rdev = i->rdev;
 	vn->read_only = &m->fs.read_only;
 	vn->missing = S_ISDIR(i->mode);
+	vn->disk = &disk_ops;
+	if (S_ISREG(i->mode))
+		vn->ops = &ext2_file_ops;
+	else if (S_ISLNK(i->mode))
+		vn->ops = &ext2_link_ops;
+	else if (S_ISFIFO(i->mode))
+		vn->ops = &fifo_ops;
+	else if (!S_ISDIR(i->mode))
+		devfs_make_node(vn);
 }
 
 struct ext2_node *
 ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err)
 {
-	struct ext2_node *node = NULL, **bucket = bucket_of(m, i->ino);
+	struct ext2_node *node = NULL, **bucket = node_bucket(m, i->ino);
 
 	*err = -ENOMEM;
 	if (m->nodes < page_count_total() / NODES_PART && !uidinfo_memory_short())
@@ -115,7 +123,7 @@ ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err)
 	if (S_ISLNK(i->mode))
 		node->text = read_text(&m->fs, &node->i, err);
 	if (*err == 0) {
-		node->vn = vnode_alloc_for(&uidinfo_root, i->mode, ops_of(i->mode), node);
+		node->vn = vnode_alloc_for(&uidinfo_root, i->mode, &ext2_dir_ops, NULL);
 		*err = node->vn != NULL ? 0 : -ENOMEM;
 	}
 	if (*err != 0) {
@@ -124,6 +132,7 @@ ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err)
 		return NULL;
 	}
 	fill_vnode(node->vn, m, i);
+	node->vn->node = node;
 	node->next = *bucket;
 	*bucket = node;
 	m->nodes++;
@@ -136,8 +145,8 @@ ref_live(struct vnode *vn)
 {
 	uint32_t n = __atomic_load_n(&vn->refs, __ATOMIC_RELAXED);
 
-	while (n != 0 && !__atomic_compare_exchange_n(&vn->refs, &n, n + 1, true,
-						      __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (n != 0 && !__atomic_compare_exchange_n(&vn->refs, &n, n + 1, true, __ATOMIC_RELAXED,
+						      __ATOMIC_RELAXED))
 		;
 	return n != 0;
 }
@@ -146,7 +155,7 @@ struct vnode *
 ext2_iget(struct ext2_mount *m, uint32_t ino, int *err)
 {
 	struct ext2_inode i;
-	struct ext2_node *node = *bucket_of(m, ino);
+	struct ext2_node *node = *node_bucket(m, ino);
 
 	while (node != NULL && node->i.ino != ino)
 		node = node->next;
@@ -163,7 +172,7 @@ ext2_iget(struct ext2_mount *m, uint32_t ino, int *err)
 static bool
 forget_node(struct ext2_node *node)
 {
-	struct ext2_node **at = bucket_of(node->m, node->i.ino);
+	struct ext2_node **at = node_bucket(node->m, node->i.ino);
 
 	while (*at != node)
 		at = &(*at)->next;
@@ -172,7 +181,7 @@ forget_node(struct ext2_node *node)
 	return --node->m->nodes == 0;
 }
 
-void
+static void
 ext2_destroy(struct vnode *vn)
 {
 	struct ext2_node *node = ext2_node(vn);
@@ -193,7 +202,7 @@ ext2_destroy(struct vnode *vn)
 		ext2_end_mount(m);
 }
 
-void
+static void
 ext2_changed(struct vnode *vn)
 {
 	struct ext2_node *node = ext2_node(vn);
@@ -205,7 +214,7 @@ ext2_changed(struct vnode *vn)
 	mutex_unlock(&node->m->lock);
 }
 
-void
+static void
 ext2_stat(struct vnode *vn, struct stat *st)
 {
 	const struct ext2_node *node = ext2_node(vn);
@@ -278,7 +287,7 @@ ext2_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
 
 /* The block at an offset, which is made if it is missing. */
 static int
-make_block(struct ext2_node *node, uint64_t off, uint32_t *block)
+ext2_make_block(struct ext2_node *node, uint64_t off, uint32_t *block)
 {
 	struct ext2_fs *fs = &node->m->fs;
 	int error;
@@ -305,7 +314,7 @@ ext2_writepage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors, st
 		if (!(sectors & pagecache_sectors(at, fs->block_size)) ||
 		    index * PAGE_SIZE + at >= size)
 			continue;
-		error = make_block(node, index * PAGE_SIZE + at, &block);
+		error = ext2_make_block(node, index * PAGE_SIZE + at, &block);
 		if (error == 0)
 			bio_batch_add(b, node->m->bdev, BIO_WRITE,
 				      (uint64_t)block << (fs->block_shift - SECTOR_SHIFT),
@@ -323,7 +332,7 @@ ext2_write_begin(struct vnode *vn, uint64_t off, uint64_t len)
 	int error = 0;
 
 	for (off -= off % size; off < end && error == 0; off += size)
-		error = make_block(node, off, &block);
+		error = ext2_make_block(node, off, &block);
 	return error;
 }
 
@@ -347,11 +356,8 @@ const struct vnode_ops ext2_file_ops = {
     .truncate = filemap_truncate,
     .allocate = filemap_allocate,
     .page = filemap_fault,
-    .destroy = ext2_destroy,
     .readpage = ext2_readpage,
     .writepage = ext2_writepage,
     .write_begin = ext2_write_begin,
     .cut = ext2_cut,
-    .changed = ext2_changed,
-    .stat = ext2_stat,
 };
