@@ -102,8 +102,6 @@ void blk_mq_init_queue(struct request_queue *q, unsigned depth);
 void add_disk(struct gendisk *disk);
 /* Registers what makes the file of each device. Once, at boot. */
 void block_register_files(void (*make)(struct block_device *bdev));
-/* The device of that name, "vda1", or NULL. Any context after boot. */
-struct block_device *block_find(const char *name);
 
 /* Submits a bio. What is outside of the device, or writes to one that cannot be, fails by done().
  */

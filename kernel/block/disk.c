@@ -78,21 +78,6 @@ add_disk(struct gendisk *disk)
 		make_files(disk);
 }
 
-struct block_device *
-block_find(const char *name)
-{
-	list_for_each (l, &disks) {
-		struct gendisk *d = list_entry(l, struct gendisk, link);
-
-		if (strcmp(d->whole.name, name) == 0)
-			return &d->whole;
-		for (unsigned i = 0; i < d->parts; i++)
-			if (d->part[i].sectors > 0 && strcmp(d->part[i].name, name) == 0)
-				return &d->part[i];
-	}
-	return NULL;
-}
-
 /* -EIO: the disk cannot say that all is on it. */
 static int
 flush_disk(struct gendisk *disk)

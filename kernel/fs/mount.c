@@ -244,6 +244,48 @@ vfs_statfs(struct vnode *vn, struct statfs *s)
 	mutex_unlock(&vfs_lock);
 }
 
+/* Is only the tree interested in what the name leads to? vfs_lock held. */
+static bool
+name_is_idle(const struct vname *n)
+{
+	const struct vnode *vn = n->vn;
+
+	return list_empty(&vn->children) && vn->cover == NULL &&
+	       __atomic_load_n(&vn->refs, __ATOMIC_RELAXED) == vn->links;
+}
+
+/* Forgets the names in a directory, if that and all of them are idle. vfs_lock held. */
+static void
+forget_names(struct vnode *dir, struct list *gone)
+{
+	if (dir->missing || __atomic_load_n(&dir->refs, __ATOMIC_RELAXED) != dir->links)
+		return;
+	list_for_each (l, &dir->children)
+		if (!name_is_idle(list_entry(l, struct vname, sibling)))
+			return;
+	dir_empty(dir, gone);
+	dir->missing = true;
+}
+
+void
+vfs_trim(void)
+{
+	struct list gone = LIST_INIT(gone);
+
+	mutex_lock(&vfs_lock);
+	list_for_each (l, &mounts) {
+		const struct mount *m = list_entry(l, struct mount, link);
+
+		if (m->type->crowded == NULL || !m->type->crowded(m->root))
+			continue;
+		for (const struct vname *n = NULL; (n = dir_next_below(m->root, n)) != NULL;)
+			if (S_ISDIR(n->vn->mode) && n->vn->ops->load != NULL)
+				forget_names(n->vn, &gone);
+	}
+	names_free(&gone);
+	mutex_unlock(&vfs_lock);
+}
+
 const struct vfs_type *
 vfs_type_of(const struct vnode *vn)
 {
@@ -255,19 +297,6 @@ vfs_type_of(const struct vnode *vn)
 	type = m != NULL ? m->type : NULL;
 	mutex_unlock(&vfs_lock);
 	return type;
-}
-
-bool
-vfs_is_mounted(const struct vnode *vn)
-{
-	const struct mount *m;
-	bool is;
-
-	mutex_lock(&vfs_lock);
-	m = mount_of(vn);
-	is = m != NULL && m->root == vn;
-	mutex_unlock(&vfs_lock);
-	return is;
 }
 
 /* As /proc/mounts has it: blanks in names are octal. */

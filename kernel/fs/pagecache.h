@@ -71,12 +71,15 @@ unsigned long pagecache_count_dirty(bool device);
 
 /* Something is to be written in a while. Any context, a spin lock may be held. */
 void writeback_want(void);
+/* The same at once; and file systems forget names that nobody uses, if they have too many. */
+void writeback_hurry(void);
 /* Who writes a lot calls this, and waits if too much is dirty. No lock of a file system held. */
 void writeback_throttle(void);
 /* What a file system writes of itself into pages of its device, between files and devices. */
 struct writeback_client {
 	struct list link;
-	int (*sync)(struct writeback_client *c); /* 0 or -errno */
+	/* 0 or -errno. last: nothing is written from then on. */
+	int (*sync)(struct writeback_client *c, bool last);
 };
 /* Starts the thread, if that was not done. Boot. */
 void writeback_start(void);

@@ -208,7 +208,12 @@ struct vfs_type {
 	/* May it be written to? -EBUSY: files are open for writing; -EROFS: no. */
 	int (*remount)(struct vnode *root, bool read_only);
 	void (*statfs)(struct vnode *root, struct statfs *s);
+	/* Has the tree so many of its names that vfs_trim() should forget some? */
+	bool (*crowded)(const struct vnode *root);
 };
+
+/* Forgets names of file systems on disks that nobody uses, where there are too many. */
+void vfs_trim(void);
 
 /* mount() knows the type from now on. Boot. */
 void vfs_register_type(const struct vfs_type *type);
@@ -240,8 +245,6 @@ int vfs_sync(void);
 int vnode_sync(struct vnode *vn);
 /* The type of the file system that vn is in. NULL: in none. */
 const struct vfs_type *vfs_type_of(const struct vnode *vn);
-/* Is vn the root of one? */
-bool vfs_is_mounted(const struct vnode *vn);
 /* Prints all, as /proc/mounts does. 0 or -ENOMEM. */
 int vfs_print_mounts(struct sbuf *out);
 

@@ -27,7 +27,7 @@
 static struct mutex writing = MUTEX_INIT("writeback");
 static struct list clients = LIST_INIT(clients); /* writing */
 static struct bio bios[BATCH * PAGE_SECTORS];    /* writing */
-static bool wanted, urgent;                      /* atomic */
+static bool wanted, urgent, ending;              /* atomic */
 static uint64_t passes;                          /* atomic */
 
 struct written {
@@ -147,7 +147,7 @@ vfs_sync(void)
 	list_for_each (l, &clients) {
 		struct writeback_client *c = list_entry(l, struct writeback_client, link);
 
-		e = c->sync(c);
+		e = c->sync(c, __atomic_load_n(&ending, __ATOMIC_RELAXED));
 		error = e != 0 ? e : error;
 	}
 	e = write_dirty(true);
@@ -230,6 +230,7 @@ writeback_thread(void *arg)
 		__atomic_store_n(&wanted, false, __ATOMIC_RELEASE);
 		__atomic_store_n(&urgent, false, __ATOMIC_RELEASE);
 		vfs_sync();
+		vfs_trim();
 		__atomic_fetch_add(&passes, 1, __ATOMIC_RELEASE);
 		wakeup(&passes);
 	}
@@ -238,6 +239,13 @@ writeback_thread(void *arg)
 void
 writeback_want(void)
 {
+	set_true(&wanted);
+}
+
+void
+writeback_hurry(void)
+{
+	set_true(&urgent);
 	set_true(&wanted);
 }
 
@@ -255,8 +263,7 @@ writeback_throttle(void)
 	if (pagecache_count_dirty(false) + pagecache_count_dirty(true) <
 	    page_count_total() / DIRTY_PART)
 		return;
-	set_true(&urgent);
-	set_true(&wanted);
+	writeback_hurry();
 	while (is_same_pass(&pass))
 		sleepq_wait(&(struct sleep_request){.chan = &passes,
 						    .still = is_same_pass,
@@ -279,6 +286,7 @@ writeback_start(void)
 static void
 writeback_shutdown(void)
 {
+	__atomic_store_n(&ending, true, __ATOMIC_RELAXED);
 	if (vfs_sync() != 0)
 		warnk("not all that was written is on the disks\n");
 }

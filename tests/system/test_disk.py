@@ -191,6 +191,7 @@ def clean():
         disk = make()
         boot(f"seq 100000 > /mnt/f; exec 5> /mnt/open; echo some >&5; {last}\n", options=["--disk", str(disk)])
         fsck(disk)
+        check_match(r"^Filesystem state: +clean$", tool("dumpe2fs", "-h", disk), f"the state after {last}")
         check_eq(contents(disk, "/open"), b"some\n", f"a file that was open at {last}")
 
 
@@ -360,6 +361,22 @@ def option():
     check_match(r"--disk /no/such/folder/disk: ", run.expect(2).err, "a folder that is missing")
     run = boot("dmesg | grep vfs.mountfrom\n", sets=["vfs.mountfrom=ext2:/dev/vda:/mnt"])
     check_match(r"vfs.mountfrom=ext2:/dev/vda:/mnt: error 2", run.expect().out + run.err, "no disk")
+
+
+@test("of more names than memory has room for, those that nobody uses are forgotten, and found again")
+def names():
+    folder = scratch() / "names"
+    for d in range(250):
+        (folder / f"{d % 10}/{d}").mkdir(parents=True)
+        for n in range(60):
+            (folder / f"{d % 10}/{d}/{n}").touch()
+    disk = make("64M", "-N", "20000", folder=folder)
+    total = 1 + 1 + 10 + 250 * 61  # the root and lost+found, too
+    out = on_disk("cd /mnt/3/13; " + "for d in 0 1 2 3 4 5 6 7 8 9; do find /mnt/$d | wc -l; sleep 0.2; done\n" * 3 + "ls | wc -l; rm 59; ls | wc -l\n",
+                  disk, mem="64M", smp=2)
+    check_eq(sum(map(int, out.split()[:-2])), 3 * (total - 2), f"names that are found:\n{out}")
+    check_eq(out.split()[-2:], ["60", "59"], "the current directory's")
+    fsck(disk)
 
 
 def machine(*options):

@@ -109,7 +109,7 @@ ext2_warn(struct ext2_fs *fs, const char *what, uint64_t number)
 
 /* As writeback_client.sync. */
 static int
-ext2_sync(struct writeback_client *c)
+ext2_sync(struct writeback_client *c, bool last)
 {
 	struct ext2_mount *m = container_of(c, struct ext2_mount, client);
 	int error = 0;
@@ -122,8 +122,11 @@ ext2_sync(struct writeback_client *c)
 
 		error = e != 0 ? e : error;
 	}
-	if (m->fs.super_dirty)
-		ext2_write_super(&m->fs, true);
+	last &= !m->fs.read_only;
+	if (m->fs.super_dirty || last)
+		ext2_write_super(&m->fs, !last);
+	if (last)
+		__atomic_store_n(&m->fs.read_only, true, __ATOMIC_RELAXED);
 	mutex_unlock(&m->lock);
 	return m->fs.broken && error == 0 ? -EIO : error;
 }
@@ -308,6 +311,13 @@ ext2_statfs(struct vnode *root, struct statfs *s)
 	mutex_unlock(&m->lock);
 }
 
+/* As vfs_type.crowded. */
+static bool
+ext2_crowded(const struct vnode *root)
+{
+	return ext2_is_crowded(ext2_node(root)->m);
+}
+
 /* Makes a directory and those above it. NULL and *err. */
 static struct vnode *
 make_path(char *path, int *err)
@@ -330,7 +340,8 @@ ext2_boot(void)
 					     .magic = EXT2_MAGIC,
 					     .mount = ext2_mount,
 					     .remount = ext2_remount,
-					     .statfs = ext2_statfs};
+					     .statfs = ext2_statfs,
+					     .crowded = ext2_crowded};
 	const char *text = tunable_get("vfs.mountfrom"), *colon;
 	char source[64], path[256];
 	struct vnode *dir;

@@ -47,6 +47,8 @@ ext2_node(const struct vnode *vn)
 struct vnode *ext2_iget(struct ext2_mount *m, uint32_t ino, int *err);
 /* Makes the node of a new inode, of what node->i says. NULL: no memory. */
 struct ext2_node *ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err);
+/* Are half as many nodes there as there can be? Any context. */
+bool ext2_is_crowded(const struct ext2_mount *m);
 /* The node is to be written, if it is dirty. */
 void ext2_note_dirty(struct ext2_node *node);
 /* Writes a node that is dirty into the cache of its device. */

@@ -106,12 +106,20 @@ fill_vnode(struct vnode *vn, struct ext2_mount *m, const struct ext2_inode *i)
 		devfs_make_node(vn);
 }
 
+bool
+ext2_is_crowded(const struct ext2_mount *m)
+{
+	return __atomic_load_n(&m->nodes, __ATOMIC_RELAXED) > page_count_total() / NODES_PART / 2;
+}
+
 struct ext2_node *
 ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err)
 {
 	struct ext2_node *node = NULL, **bucket = node_bucket(m, i->ino);
 
 	*err = -ENOMEM;
+	if (ext2_is_crowded(m))
+		writeback_hurry();
 	if (m->nodes < page_count_total() / NODES_PART && !uidinfo_memory_short())
 		node = kzalloc(sizeof(*node));
 	if (node == NULL)
