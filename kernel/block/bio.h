@@ -23,7 +23,7 @@
 #define REQUESTS_MAX     32 /* that a driver has at a time, at most */
 #define DISK_PARTS_MAX   15 /* partitions of a disk that are used */
 #define DISK_NAME_MAX    12
-#define DISK_SECTORS_MAX (1ul << 48) /* of a disk: 128 PiB */
+#define DISK_SECTORS_MAX (1ul << 35) /* of a disk: 16 TiB, 2^32 pages */
 
 struct block_device;
 struct gendisk;

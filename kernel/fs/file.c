@@ -19,11 +19,12 @@ SDT_PROBE_DEFINE_TEXT(vfs, , , read, "read", ": vnode %p uio %p result %ld", 3, 
 SDT_PROBE_DEFINE_TEXT(vfs, , , write, "write", ": vnode %p uio %p result %ld", 3, "struct vnode *",
 		      "struct uio *", "ssize_t");
 
+#define SEEKABLE (1u << (S_IFREG >> 12) | 1u << (S_IFDIR >> 12) | 1u << (S_IFBLK >> 12))
+
 static bool
 is_seekable(const struct file *f)
 {
-	return (S_ISREG(f->vn->mode) && !f->vn->stream) || S_ISDIR(f->vn->mode) ||
-	       S_ISBLK(f->vn->mode);
+	return (SEEKABLE >> (f->vn->mode >> 12 & 15) & 1) && !f->vn->stream;
 }
 
 /* May the user open vn with these flags? */
@@ -270,11 +271,6 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 	if ((vn->mode & (S_ISUID | S_ISGID)) && !capable(CAP_FSETID))
 		vnode_drop_set_ids(vn);
 	n = file_move_bytes(f, u, off, vn->ops->write);
-	if (n > 0 && (f->flags & O_DSYNC)) {
-		int error = vnode_sync(vn);
-
-		n = error != 0 ? error : n;
-	}
 	SDT_CTR3(vfs, , , write, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;

@@ -135,7 +135,9 @@ filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		vn->ops->cut(vn, vn->size); /* what was made for bytes that did not come */
 	note_change(vn);
 	mutex_unlock(&vn->lock);
-	return start != u->resid ? (int64_t)(start - u->resid) : error;
+	if (start != u->resid)
+		error = f != NULL && (f->flags & O_DSYNC) ? vnode_sync(vn) : 0;
+	return error == 0 ? (int64_t)(start - u->resid) : error;
 }
 
 int

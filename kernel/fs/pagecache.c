@@ -152,9 +152,9 @@ static void
 page_join(struct page *p, struct vnode *vn, uint64_t index)
 {
 	p->vnode = vn;
-	p->index = index;
-	p->valid = p->dirty = 0;
-	p->busy = p->recent = p->shared = false;
+	p->index = (uint32_t)index;
+	p->used = 0;  /* nothing is valid or dirty, */
+	p->class = 0; /* nor busy, recent or shared */
 	if (on_disk(vn)) {
 		list_append(&kept, &p->link);
 		kept_count++;
@@ -200,7 +200,8 @@ pagecache_insert(struct vnode *vn, uint64_t index, void *new, bool ref, void **p
 	if (ref)
 		page_ref(*page);
 	spin_unlock(&pages_lock);
-	uidinfo_free(vn->ui, spare);
+	if (spare != NULL)
+		uidinfo_free(vn->ui, spare);
 	return 0;
 }
 

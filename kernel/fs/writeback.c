@@ -89,7 +89,7 @@ note_error(const struct page *p)
 	struct vnode *vn = p->vnode;
 
 	__atomic_store_n(&vn->io_error, -EIO, __ATOMIC_RELAXED);
-	CTR2(KTR_BUF, "writeback error: ino %lu page %lu", vn->ino, p->index);
+	CTR2(KTR_BUF, "writeback error: ino %lu page %u", vn->ino, p->index);
 }
 
 /* Writes the collected pages. */

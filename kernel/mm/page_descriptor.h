@@ -10,24 +10,36 @@
 enum page_kind { PAGE_PLAIN, PAGE_SLAB, PAGE_LARGE };
 
 struct page {
-	struct list link; /* free list (page.c), or the class's partial pages (heap.c) */
-	void *objects;    /* heap: free objects of a slab page, linked through themselves */
-	/* Of a file's page (kernel/fs/pagecache.c): the file, and the page's number in it. */
-	void *vnode;
-	uint64_t index;
+	struct list link; /* free list (page.c), partial pages (heap.c), or cache (pagecache.c) */
+	union {
+		void *objects; /* heap: free objects of a slab page, linked through themselves */
+		void *vnode;   /* of a file's page: the file */
+	};
 	uint32_t refs;
-	uint16_t used; /* heap: objects in use */
+	uint32_t index; /* of a file's page: its number in the file */
+	union {
+		uint16_t used; /* heap: objects in use */
+		/* Of a page of a disk: bit n says that sector n is as on the disk or newer; newer.
+		 */
+		struct {
+			uint8_t valid, dirty;
+		};
+	};
 	uint8_t order;
-	uint8_t class; /* heap: size class */
-	uint8_t kind;  /* enum page_kind */
-	bool free;     /* first page of a free block */
-	bool marked;   /* page_mark() */
-	/* Of a page of a disk: bit n says that sector n is as on the disk or newer, or newer. */
-	uint8_t valid, dirty;
-	bool busy;   /* it is being read or written */
-	bool recent; /* used since it was last thought of */
-	bool shared; /* programs that map it may have changed it */
+	union {
+		uint8_t class;           /* heap: size class */
+		struct {                 /* of a file's page */
+			bool busy : 1;   /* it is being read or written */
+			bool recent : 1; /* used since it was last thought of */
+			bool shared : 1; /* programs that map it may have changed it */
+		};
+	};
+	uint8_t kind; /* enum page_kind */
+	bool free;    /* first page of a free block */
+	bool marked;  /* page_mark() */
 };
+
+_Static_assert(sizeof(struct page) == 40, "there is one for each page of memory");
 
 /* NULL: va is not in the memory that the allocator manages. */
 struct page *page_of(const void *va);

@@ -281,17 +281,18 @@ check_partitions(const uint8_t *data, size_t size)
 			   "partition %u", i + 1);
 }
 
-/* Changes bytes of the image, mostly those that mean something. */
+/* Changes two or four bytes of the blocks that are in use, mostly of their beginnings. */
 static unsigned
 damage(struct fuzz_input *in)
 {
 	unsigned n = fuzz_byte(in) % 16;
 
 	for (unsigned i = 0; i < n; i++) {
-		unsigned block = fuzz_byte(in) % 32, at = fuzz_byte(in) * 4u;
+		unsigned block = 1 + fuzz_byte(in) % 20, where = fuzz_byte(in);
+		unsigned at = (where & 1 ? fuzz_byte(in) * 4u : where / 2 * 2 % 128);
 		uint32_t value = (uint32_t)fuzz_number(in);
 
-		memcpy(image[block] + at, &value, 4);
+		memcpy(image[block] + at, &value, where & 128 ? 2 : 4);
 	}
 	return n;
 }
@@ -303,6 +304,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ext2_inode root, file;
 	const char *why;
 	unsigned changed;
+	uint32_t block;
 
 	check_partitions(data, size);
 	make_image();
@@ -312,6 +314,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		       ext2_count_free(&fs) == 0 && ext2_read_inode(&fs, EXT2_ROOT_INO, &root) == 0,
 		   "%s", why);
 	create(&root, "file0-with-a-name-that-is-long", S_IFREG | 0644, &file);
+	ext2_bmap(&fs, &file, 13, true, &block);
+	ext2_bmap(&fs, &file, 300, true, &block);
+	ext2_write_inode(&fs, &file);
 	create(&root, "file1-with-a-name-that-is-long", S_IFDIR | 0755, &file);
 	changed = damage(&in);
 	memset(&fs, 0, sizeof(fs));
