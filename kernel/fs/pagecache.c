@@ -103,20 +103,21 @@ node_empty(void *const *node)
 	return true;
 }
 
-/* Removes a page that is there, and the nodes that have nothing else. */
+/* Frees the nodes on the way to a page that have nothing. */
 static void
-tree_remove(struct vnode *vn, uint64_t index)
+tree_trim(struct vnode *vn, uint64_t index)
 {
 	unsigned n = 0, shift = vn->pages.height * NODE_BITS;
 	void **way[LEVELS + 1], **at = &vn->pages.root;
 
+	if (index >> shift != 0)
+		return;
 	way[n] = at;
-	while (shift > 0) {
+	while (shift > 0 && *at != NULL) {
 		shift -= NODE_BITS;
 		at = (void **)*at + (index >> shift & (NODE_SLOTS - 1));
 		way[++n] = at;
 	}
-	*at = NULL;
 	while (n > 0 && node_empty(*way[n - 1])) {
 		uidinfo_free(vn->ui, *way[--n]);
 		*way[n] = NULL;
@@ -173,7 +174,8 @@ page_leave(struct page *p)
 		list_remove(&p->link);
 		kept_count--;
 	}
-	tree_remove(vn, p->index);
+	*tree_slot(&vn->pages, p->index) = NULL;
+	tree_trim(vn, p->index);
 	p->vnode = NULL;
 }
 
@@ -189,8 +191,12 @@ pagecache_insert(struct vnode *vn, uint64_t index, void *new, bool ref, void **p
 			break;
 		spin_unlock(&pages_lock);
 		spare = uidinfo_alloc(vn->ui, NODE_SLOTS * sizeof(void *));
-		if (spare == NULL)
+		if (spare == NULL) {
+			spin_lock(&pages_lock);
+			tree_trim(vn, index); /* what was made of the way */
+			spin_unlock(&pages_lock);
 			return -ENOSPC;
+		}
 	}
 	if (*slot == NULL) {
 		*slot = new;
