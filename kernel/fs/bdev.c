@@ -71,8 +71,12 @@ bdev_open(struct file *f)
 static int64_t
 bdev_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
+	const struct block_device *bdev = vn->data;
 	uint64_t size = vn->size;
 
+	/* A file system checks what it has read, once. */
+	if (__atomic_load_n(&bdev->holder, __ATOMIC_ACQUIRE) != NULL)
+		return -EBUSY;
 	if (u->resid > 0 && *off >= size)
 		return -ENOSPC;
 	if (*off < size && u->resid > size - *off)

@@ -2,9 +2,8 @@
  * ext2.h - the file system ext2: its layout, and what works on it without knowing of vnodes.
  * Source of the layout: "The Second Extended File System", D. Poirier, and e2fsprogs' ext2_fs.h.
  *
- * Nothing on the disk is believed: each number is checked where it is used, since what the cache
- * has may change under a mounted file system. What is wrong makes the file system read-only, by
- * ext2_error().
+ * Nothing on the disk is believed: each number is checked where it is used. Nobody else writes to
+ * the device while it is mounted. What is wrong makes the file system read-only, by ext2_error().
  *
  * Reading order: super.c, balloc.c, bmap.c, dir.c, inode.c; then the kernel's part, mount.c,
  * vnops.c and namei.c. All functions: fs->lock held, thread context, unless said otherwise. -EIO:
