@@ -106,6 +106,24 @@ def tree():
     check_eq(contents(disk, "/deep/er/data") == data[:1500000] + b"hello" + data[1500005:], True, "the file that was changed")
 
 
+@test("what stands on a disk after the end of a file is never read, also when the file grows")
+def tail():
+    folder = scratch() / "tail"
+    folder.mkdir()
+    for name in ("cut", "written", "mapped"):
+        (folder / name).write_text("ab")
+    disk = make("8M", "-b", "4096", folder=folder)
+    for name in ("cut", "written", "mapped"):
+        block = int(re.search(r"\d+", tool("debugfs", "-R", f"blocks /{name}", disk))[0])
+        with open(disk, "r+b") as f:
+            f.seek(block * 4096 + 2)
+            f.write(b"garbage" * 500)
+    out = on_disk("cd /mnt; truncate -s 3000 cut; tr -d '\\0' < cut; echo; echo x | dd of=written bs=1 seek=2000 2> /dev/null; tr -d '\\0' < written\n"
+                  "cd /; umount /mnt; mount -t ext2 /dev/vda /mnt; cd /mnt; tr -d '\\0' < cut; echo; tr -d '\\0' < written; cat mapped; echo\n", disk)
+    check_eq(out.split(), ["ab", "abx", "ab", "abx", "ab"], "files that have grown")
+    fsck(disk)
+
+
 @test("double and triple indirect blocks are written, read and freed, and a file has holes")
 def indirect():
     disk = make("16M", "-b", "1024")
