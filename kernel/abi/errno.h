@@ -15,6 +15,7 @@
 #define ENOMEM          12
 #define EACCES          13
 #define EFAULT          14
+#define ENOTBLK         15
 #define EBUSY           16
 #define EEXIST          17
 #define EXDEV           18
@@ -30,6 +31,7 @@
 #define ENOSPC          28
 #define ESPIPE          29
 #define EROFS           30
+#define EMLINK          31
 #define EPIPE           32
 #define EDOM            33
 #define ERANGE          34
@@ -64,4 +66,5 @@
 #define EHOSTUNREACH    113
 #define EALREADY        114
 #define EINPROGRESS     115
+#define EUCLEAN         117
 #define ECANCELED       125

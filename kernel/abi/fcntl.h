@@ -14,6 +14,8 @@
 #define O_TRUNC    01000
 #define O_APPEND   02000
 #define O_NONBLOCK 04000
+#define O_DSYNC    010000
+#define O_SYNC     04010000
 #define O_CLOEXEC  02000000
 
 struct open_how { /* of openat2() */

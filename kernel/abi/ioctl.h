@@ -1,4 +1,4 @@
-/* ioctl.h - the tty requests that Kestrel answers, Linux's numbers and layouts. */
+/* ioctl.h - the requests of ttys and disks that Kestrel answers, Linux's numbers and layouts. */
 #pragma once
 
 #include <stdint.h>
@@ -25,6 +25,14 @@
 #define TIOCGPTN    0x80045430
 #define TIOCSPTLCK  0x40045431
 #define TIOCGPTLCK  0x80045439
+
+#define BLKROGET     0x125e
+#define BLKGETSIZE   0x1260
+#define BLKFLSBUF    0x1261
+#define BLKSSZGET    0x1268
+#define BLKBSZGET    0x80081270
+#define BLKPBSZGET   0x127b
+#define BLKGETSIZE64 0x80081272
 
 /* of TCFLSH */
 #define TCIFLUSH  0

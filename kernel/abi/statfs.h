@@ -10,6 +10,7 @@
 #define DEBUGFS_MAGIC 0x64626720
 #define TRACEFS_MAGIC 0x74726163
 #define PIPEFS_MAGIC  0x50495045
+#define EXT2_MAGIC    0xef53
 
 /* Sizes are in blocks of f_bsize bytes. */
 struct statfs {
@@ -23,6 +24,7 @@ _Static_assert(sizeof(struct statfs) == 120, "Linux's struct statfs");
 
 #define MS_MGC_VAL 0xc0ed0000ul
 #define MS_MGC_MSK 0xffff0000ul
+#define MS_RDONLY  0x1
 #define MS_REMOUNT 0x20
 /* NOSUID, NODEV, NOATIME, NODIRATIME, SILENT, RELATIME, STRICTATIME, LAZYTIME: nothing to do. */
 #define MS_HARMLESS (0x2 | 0x4 | 0x400 | 0x800 | 0x8000 | 1 << 21 | 1 << 24 | 1 << 25)

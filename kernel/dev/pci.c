@@ -117,14 +117,20 @@ pci_enable_16550(const struct pci_function *f, uint16_t *port)
 static bool
 pci_map_bus(struct pci_host *h, unsigned bus)
 {
+	static struct pci_host last; /* is mapped already; boot, one CPU */
 	uint64_t off = (uint64_t)(bus - h->md.bus_first) * PCI_BUS_SIZE;
 
 	h->bus = bus;
 	if (h->md.ports)
 		return true;
+	if (last.config != NULL && last.bus == bus) {
+		h->config = last.config;
+		return true;
+	}
 	if (bus < h->md.bus_first || bus > h->md.bus_last || off + PCI_BUS_SIZE > h->md.ecam_size)
 		return false;
 	h->config = entry_map_device(h->md.ecam + off, PCI_BUS_SIZE);
+	last = *h;
 	return h->config != NULL;
 }
 

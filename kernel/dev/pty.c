@@ -367,7 +367,7 @@ ptmx_ioctl(struct file *f, unsigned request, uint64_t arg)
 void
 pty_init(void)
 {
-	static const struct vfs_type devpts = {"devpts", DEVPTS_MAGIC, NULL};
+	static const struct vfs_type devpts = {.name = "devpts", .magic = DEVPTS_MAGIC};
 	static const struct dev_ops ptmx = {
 	    .open = ptmx_open,
 	    .release = ptmx_release,

@@ -19,10 +19,12 @@ SDT_PROBE_DEFINE_TEXT(vfs, , , read, "read", ": vnode %p uio %p result %ld", 3, 
 SDT_PROBE_DEFINE_TEXT(vfs, , , write, "write", ": vnode %p uio %p result %ld", 3, "struct vnode *",
 		      "struct uio *", "ssize_t");
 
+#define SEEKABLE (1u << (S_IFREG >> 12) | 1u << (S_IFDIR >> 12) | 1u << (S_IFBLK >> 12))
+
 static bool
 is_seekable(const struct file *f)
 {
-	return (S_ISREG(f->vn->mode) && !f->vn->stream) || S_ISDIR(f->vn->mode);
+	return (SEEKABLE >> (f->vn->mode >> 12 & 15) & 1) && !f->vn->stream;
 }
 
 /* May the user open vn with these flags? */
@@ -73,7 +75,7 @@ file_alloc(int flags, int *err)
 		return NULL;
 	}
 	f->refs = 1;
-	f->flags = flags & (O_ACCMODE | O_APPEND | O_NONBLOCK | O_NOCTTY);
+	f->flags = flags & (O_ACCMODE | O_APPEND | O_NONBLOCK | O_NOCTTY | O_SYNC);
 	f->ui = ui;
 	list_init(&f->watches);
 	mutex_init(&f->lock, "file");

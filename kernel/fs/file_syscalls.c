@@ -177,7 +177,6 @@ sys_pwritev2(const uint64_t a[6])
 	return move_pieces_at(a, true, true);
 }
 
-/* Files are in memory: nothing has to be written anywhere. */
 int64_t
 sys_fsync(const uint64_t a[6])
 {
@@ -185,7 +184,9 @@ sys_fsync(const uint64_t a[6])
 
 	if (f == NULL)
 		return -EBADF;
-	return S_ISREG(f->vn->mode) || S_ISDIR(f->vn->mode) ? 0 : -EINVAL;
+	if (!S_ISREG(f->vn->mode) && !S_ISDIR(f->vn->mode) && !S_ISBLK(f->vn->mode))
+		return -EINVAL;
+	return vnode_sync(f->vn);
 }
 
 int64_t
@@ -197,6 +198,7 @@ sys_fdatasync(const uint64_t a[6])
 int64_t
 sys_sync(const uint64_t a[6])
 {
+	vfs_sync();
 	return 0;
 }
 

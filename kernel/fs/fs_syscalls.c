@@ -142,7 +142,9 @@ sys_fadvise64(const uint64_t a[6])
 int64_t
 sys_syncfs(const uint64_t a[6])
 {
-	return filetable_get(proc_files(), (uint32_t)a[0]) != NULL ? 0 : -EBADF;
+	const struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
+
+	return f != NULL ? vnode_sync(f->vn) : -EBADF;
 }
 
 static int64_t

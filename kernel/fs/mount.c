@@ -27,6 +27,8 @@ struct mount {
 
 static struct list mounts = LIST_INIT(mounts); /* vfs_lock */
 static uint32_t last_dev;                      /* vfs_lock */
+#define TYPES_MAX 8
+static const struct vfs_type *types[TYPES_MAX]; /* that only mount() mounts; constant after boot */
 
 static struct mount *
 mount_alloc(struct vnode *root, const struct vfs_type *type, const char *source)
@@ -74,11 +76,24 @@ mount_of(const struct vnode *vn)
 	return NULL;
 }
 
+void
+vfs_register_type(const struct vfs_type *type)
+{
+	unsigned i = 0;
+
+	while (i < TYPES_MAX - 1 && types[i] != NULL)
+		i++;
+	types[i] = type;
+}
+
 static const struct vfs_type *
 find_type(const char *name)
 {
 	const struct vfs_type *type = NULL;
 
+	for (unsigned i = 0; i < TYPES_MAX && types[i] != NULL; i++)
+		if (strcmp(types[i]->name, name) == 0)
+			return types[i];
 	mutex_lock(&vfs_lock);
 	list_for_each (l, &mounts) {
 		const struct mount *m = list_entry(l, struct mount, link);
@@ -110,7 +125,8 @@ cover(struct vnode *dir, struct mount *m)
 }
 
 int
-vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t mode)
+vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t mode,
+	  bool read_only)
 {
 	const struct vfs_type *type = find_type(type_name);
 	struct vnode *root;
@@ -119,9 +135,12 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t
 
 	if (type == NULL)
 		return -ENODEV;
-	if (type->make == NULL)
+	if (type->make == NULL && type->mount == NULL)
 		return -EBUSY; /* there is one, and it is mounted */
-	root = type->make(mode, &error);
+	if (read_only && type->mount == NULL)
+		return -EINVAL;
+	root =
+	    type->mount != NULL ? type->mount(source, read_only, &error) : type->make(mode, &error);
 	if (root == NULL)
 		return error;
 	m = mount_alloc(root, type, source);
@@ -197,6 +216,76 @@ vfs_unmount(struct vnode *root, bool detach)
 	return 0;
 }
 
+int
+vfs_remount(struct vnode *root, bool read_only)
+{
+	const struct mount *m;
+	int error = -EINVAL;
+
+	mutex_lock(&vfs_lock);
+	m = mount_of(root);
+	if (m != NULL && m->root == root)
+		error = m->type->remount != NULL ? m->type->remount(root, read_only)
+			: read_only              ? -EINVAL
+						 : 0;
+	mutex_unlock(&vfs_lock);
+	return error;
+}
+
+void
+vfs_statfs(struct vnode *vn, struct statfs *s)
+{
+	const struct mount *m;
+
+	mutex_lock(&vfs_lock);
+	m = mount_of(vn);
+	if (m != NULL && m->type->statfs != NULL)
+		m->type->statfs(m->root, s);
+	mutex_unlock(&vfs_lock);
+}
+
+/* Is only the tree interested in what the name leads to? vfs_lock held. */
+static bool
+name_is_idle(const struct vname *n)
+{
+	const struct vnode *vn = n->vn;
+
+	return list_empty(&vn->children) && vn->cover == NULL &&
+	       __atomic_load_n(&vn->refs, __ATOMIC_RELAXED) == vn->links;
+}
+
+/* Forgets the names in a directory, if that and all of them are idle. vfs_lock held. */
+static void
+forget_names(struct vnode *dir, struct list *gone)
+{
+	if (dir->missing || __atomic_load_n(&dir->refs, __ATOMIC_RELAXED) != dir->links)
+		return;
+	list_for_each (l, &dir->children)
+		if (!name_is_idle(list_entry(l, struct vname, sibling)))
+			return;
+	dir_empty(dir, gone);
+	dir->missing = true;
+}
+
+void
+vfs_trim(void)
+{
+	struct list gone = LIST_INIT(gone);
+
+	mutex_lock(&vfs_lock);
+	list_for_each (l, &mounts) {
+		const struct mount *m = list_entry(l, struct mount, link);
+
+		if (m->type->crowded == NULL || !m->type->crowded(m->root))
+			continue;
+		for (const struct vname *n = NULL; (n = dir_next_below(m->root, n)) != NULL;)
+			if (S_ISDIR(n->vn->mode) && n->vn->ops->load != NULL)
+				forget_names(n->vn, &gone);
+	}
+	names_free(&gone);
+	mutex_unlock(&vfs_lock);
+}
+
 const struct vfs_type *
 vfs_type_of(const struct vnode *vn)
 {
@@ -208,19 +297,6 @@ vfs_type_of(const struct vnode *vn)
 	type = m != NULL ? m->type : NULL;
 	mutex_unlock(&vfs_lock);
 	return type;
-}
-
-bool
-vfs_is_mounted(const struct vnode *vn)
-{
-	const struct mount *m;
-	bool is;
-
-	mutex_lock(&vfs_lock);
-	m = mount_of(vn);
-	is = m != NULL && m->root == vn;
-	mutex_unlock(&vfs_lock);
-	return is;
 }
 
 /* As /proc/mounts has it: blanks in names are octal. */
@@ -252,7 +328,8 @@ vfs_print_mounts(struct sbuf *out)
 		print_name(out, m->source);
 		sbuf_putc(out, ' ');
 		print_name(out, path);
-		sbuf_printf(out, " %s rw 0 0\n", m->type->name);
+		sbuf_printf(out, " %s %s 0 0\n", m->type->name,
+			    vnode_read_only(m->root) ? "ro" : "rw");
 	}
 	mutex_unlock(&vfs_lock);
 	kfree(path);

@@ -51,7 +51,7 @@ sys_mount(const uint64_t a[6])
 	source[sizeof(source) - 1] = '\0'; /* a longer one is cut */
 	if (a[2] != 0 && copy_in_str(type, a[2], sizeof(type)) < 0)
 		return -EINVAL;
-	if (flags & ~(uint64_t)(MS_HARMLESS | MS_REMOUNT))
+	if (flags & ~(uint64_t)(MS_HARMLESS | MS_REMOUNT | MS_RDONLY))
 		return -EINVAL;
 	error = take_options(a[4], &mode);
 	if (error != 0)
@@ -60,9 +60,9 @@ sys_mount(const uint64_t a[6])
 	if (dir == NULL)
 		return error;
 	if (flags & MS_REMOUNT)
-		error = vfs_is_mounted(dir) ? 0 : -EINVAL;
+		error = vfs_remount(dir, flags & MS_RDONLY);
 	else
-		error = vfs_mount(dir, type, source, mode);
+		error = vfs_mount(dir, type, source, mode, flags & MS_RDONLY);
 	vnode_unref(dir);
 	return error;
 }
@@ -103,6 +103,7 @@ give_statfs(struct vnode *vn, uint64_t ustatfs)
 		s.f_bfree = left;
 		s.f_bavail = left > reserve ? left - reserve : 0;
 	}
+	vfs_statfs(vn, &s);
 	vnode_unref(vn);
 	return copy_out(ustatfs, &s, sizeof(s));
 }

@@ -1,20 +1,20 @@
 /*
- * ramfs.c - regular files, in pages.
+ * ramfs.c - regular files in memory.
  *
- * vn->data is a growing array of page pointers. NULL is a hole, which reads as zeroes. In the last
- * page, the bytes after the size may be anything: whatever makes the file larger clears them first.
+ * A page that is not there is a hole, which reads as zeroes. In the last page, the bytes after the
+ * size may be anything: whatever makes the file larger clears them first.
  *
  * Programs may map the pages: each has a count of references, one of which is the file's.
  *
  * Locking: vn->lock guards everything. It is held for a whole read or write, which makes each
  * atomic, also while bytes move to and from user memory. A page fault there may need a page of a
- * file, even of this one: pages_lock, a spin lock, guards the array and the pointers in it. Pages
- * are taken away with both locks held.
+ * file, even of this one: pages_lock (pagecache.h), a spin lock, guards the pages of all files.
+ * Pages are taken away with both locks held.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
-#include "kernel/abi/signal.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
@@ -27,118 +27,27 @@
 #define RAMFS_SIZE_MAX  (1ull << 30)
 #define RAMFS_SIG_PAGES 16 /* pages moved before the next check for a signal */
 
-static struct spinlock pages_lock = SPINLOCK_INIT("ramfs");
-
-struct ramfs_file {
-	size_t count; /* elements of pages[] */
-	void *pages[];
-};
-
-static void
-ramfs_free_pages(struct uidinfo *ui, struct ramfs_file *rf)
-{
-	for (size_t i = 0; rf != NULL && i < rf->count; i++) {
-		if (rf->pages[i] == NULL)
-			continue;
-		page_unref(rf->pages[i]);
-		uidinfo_release(ui, UIDINFO_DATA, 1);
-	}
-	uidinfo_free(ui, rf);
-}
-
-/* pages_lock held. */
-static void **
-ramfs_slot(const struct vnode *vn, uint64_t index)
-{
-	struct ramfs_file *rf = vn->data;
-
-	return rf != NULL && index < rf->count ? &rf->pages[index] : NULL;
-}
-
-/* The page; NULL: there is none. ref: with a reference. */
-static void *
-ramfs_page(const struct vnode *vn, uint64_t index, bool ref)
-{
-	void **slot, *page;
-
-	spin_lock(&pages_lock);
-	slot = ramfs_slot(vn, index);
-	page = slot != NULL ? *slot : NULL;
-	if (page != NULL && ref)
-		page_ref(page);
-	spin_unlock(&pages_lock);
-	return page;
-}
-
-/* Grows the array to hold a pointer for page `index`. */
-static int
-ramfs_reserve(struct vnode *vn, uint64_t index)
-{
-	struct ramfs_file *old, *rf;
-	size_t count = 4;
-
-	while (count <= index)
-		count *= 2;
-	spin_lock(&pages_lock);
-	old = ramfs_slot(vn, index) != NULL ? vn->data : NULL;
-	spin_unlock(&pages_lock);
-	if (old != NULL)
-		return 0;
-	rf = uidinfo_alloc(vn->ui, sizeof(*rf) + count * sizeof(rf->pages[0]));
-	if (rf == NULL)
-		return -ENOSPC;
-	rf->count = count;
-	spin_lock(&pages_lock);
-	old = vn->data;
-	if (ramfs_slot(vn, index) != NULL) {
-		old = rf; /* a page fault was faster */
-	} else {
-		if (old != NULL)
-			memcpy(rf->pages, old->pages, old->count * sizeof(rf->pages[0]));
-		vn->data = rf;
-	}
-	spin_unlock(&pages_lock);
-	uidinfo_free(vn->ui, old);
-	CTR3(KTR_VOP, "ramfs grow: ino %lu size %lu pages %lu", vn->ino, vn->size, count);
-	return 0;
-}
-
 /* Finds or allocates a page. */
 static int
-ramfs_get_page(struct vnode *vn, uint64_t index, bool ref, char **page)
+ramfs_get_page(struct vnode *vn, uint64_t index, bool ref, void **page)
 {
-	void **slot, *new;
-	int error;
+	void *new;
+	int error = -ENOSPC;
 
-	*page = ramfs_page(vn, index, ref);
+	*page = pagecache_find(vn, index, ref);
 	if (*page != NULL)
 		return 0;
 	/* A file stays until it is removed. So keep some memory free, even from user 0. */
-	if (uidinfo_memory_short())
-		return -ENOSPC;
-	error = ramfs_reserve(vn, index);
-	if (error < 0)
-		return error;
-	if (!uidinfo_charge(vn->ui, UIDINFO_DATA, 1))
+	if (uidinfo_memory_short() || !uidinfo_charge(vn->ui, UIDINFO_DATA, 1))
 		return -ENOSPC;
 	new = page_alloc_zero();
-	if (new != NULL) {
-		spin_lock(&pages_lock);
-		slot = ramfs_slot(vn, index); /* NULL: the file was cut off meanwhile */
-		if (slot != NULL && *slot == NULL) {
-			*slot = new;
-			new = NULL;
-		}
-		*page = slot != NULL ? *slot : NULL;
-		if (*page != NULL && ref)
-			page_ref(*page);
-		spin_unlock(&pages_lock);
-		if (new == NULL)
-			return 0;
+	if (new != NULL)
+		error = pagecache_insert(vn, index, new, ref, page);
+	if (new != NULL && (error != 0 || *page != new))
 		page_free(new, 0);
-	}
-	uidinfo_release(vn->ui, UIDINFO_DATA, 1);
-	return *page != NULL ? 0 : -ENOSPC;
+	if (error != 0 || *page != new)
+		uidinfo_release(vn->ui, UIDINFO_DATA, 1);
+	return error;
 }
 
 /* For programs that map the file. */
@@ -146,13 +55,13 @@ static void *
 ramfs_map_page(struct vnode *vn, uint64_t index, bool make, int *err)
 {
 	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
-	char *page;
+	void *page;
 
 	*err = index >= (size + PAGE_SIZE - 1) / PAGE_SIZE ? -EFAULT : 0;
 	if (*err != 0)
 		return NULL;
 	if (!make)
-		return ramfs_page(vn, index, true);
+		return pagecache_find(vn, index, true);
 	*err = ramfs_get_page(vn, index, true, &page);
 	return page;
 }
@@ -174,7 +83,7 @@ ramfs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	for (unsigned n = 0; u->resid > 0 && *off < vn->size && error == 0; n++) {
 		uint64_t in_page = *off % PAGE_SIZE, left = vn->size - *off;
 		size_t piece = PAGE_SIZE - in_page, before = u->resid;
-		const char *page = ramfs_page(vn, *off / PAGE_SIZE, false);
+		const char *page = pagecache_find(vn, *off / PAGE_SIZE, false);
 
 		if (ramfs_interrupted(n)) {
 			error = -EINTR;
@@ -196,7 +105,7 @@ static void
 ramfs_clear_tail(const struct vnode *vn)
 {
 	uint64_t from = vn->size % PAGE_SIZE;
-	char *page = from != 0 ? ramfs_page(vn, vn->size / PAGE_SIZE, false) : NULL;
+	char *page = from != 0 ? pagecache_find(vn, vn->size / PAGE_SIZE, false) : NULL;
 
 	if (page != NULL)
 		memset(page + from, 0, PAGE_SIZE - from);
@@ -208,12 +117,12 @@ ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)
 {
 	uint64_t index = *off / PAGE_SIZE, in_page = *off % PAGE_SIZE;
 	size_t before = u->resid;
-	char *page;
+	void *page;
 	int error = ramfs_get_page(vn, index, false, &page);
 
 	if (error < 0)
 		return error;
-	error = uio_take(u, page + in_page, PAGE_SIZE - in_page);
+	error = uio_take(u, (char *)page + in_page, PAGE_SIZE - in_page);
 	*off += before - u->resid;
 	if (before != u->resid && *off > vn->size)
 		vn->size = *off;
@@ -223,21 +132,13 @@ ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)
 static int64_t
 ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
-	uint64_t limit = proc_limit(RLIMIT_FSIZE);
 	size_t start;
-	int error = 0;
+	int error;
 
 	mutex_lock(&vn->lock);
 	if (f != NULL && (f->flags & O_APPEND))
 		*off = vn->size;
-	if (*off >= RAMFS_SIZE_MAX || u->resid > RAMFS_SIZE_MAX - *off) {
-		error = -EFBIG;
-	} else if (u->resid > 0 && *off >= limit) {
-		error = -EFBIG;
-		proc_signal_self(SIGXFSZ);
-	} else if (u->resid > limit - *off) {
-		u->resid = limit - *off; /* the part that the limit allows */
-	}
+	error = vnode_limit_write(u, *off, RAMFS_SIZE_MAX);
 	start = u->resid;
 	if (error == 0 && *off + start > vn->size)
 		ramfs_clear_tail(vn);
@@ -248,28 +149,22 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
-/* Takes the first page from *index on out of the file, and moves *index after it. NULL: none. */
-static void *
-ramfs_take(struct vnode *vn, uint64_t *index)
+/* Frees the pages from index on. */
+static void
+ramfs_free_pages(struct vnode *vn, uint64_t index)
 {
-	void **slot, *page = NULL;
+	void *gone;
 
-	spin_lock(&pages_lock);
-	while (page == NULL && (slot = ramfs_slot(vn, *index)) != NULL) {
-		page = *slot;
-		*slot = NULL;
-		(*index)++;
+	while ((gone = pagecache_take(vn, &index)) != NULL) {
+		page_unref(gone);
+		uidinfo_release(vn->ui, UIDINFO_DATA, 1);
 	}
-	spin_unlock(&pages_lock);
-	return page;
 }
 
 static int
 ramfs_truncate(struct vnode *vn, uint64_t size)
 {
-	struct ramfs_file *rf;
 	uint64_t was;
-	void *gone;
 
 	if (size > RAMFS_SIZE_MAX || size > proc_limit(RLIMIT_FSIZE))
 		return -EFBIG;
@@ -278,20 +173,9 @@ ramfs_truncate(struct vnode *vn, uint64_t size)
 	CTR3(KTR_VOP, "ramfs truncate: ino %lu size %lu to %lu", vn->ino, vn->size, size);
 	ramfs_clear_tail(vn);
 	__atomic_store_n(&vn->size, size, __ATOMIC_RELAXED); /* faults make no pages after it */
-	for (uint64_t i = (size + PAGE_SIZE - 1) / PAGE_SIZE;
-	     (gone = ramfs_take(vn, &i)) != NULL;) {
-		page_unref(gone);
-		uidinfo_release(vn->ui, UIDINFO_DATA, 1);
-	}
+	ramfs_free_pages(vn, (size + PAGE_SIZE - 1) / PAGE_SIZE);
 	if (size < was && __atomic_load_n(&vn->maps, __ATOMIC_RELAXED) > 0)
 		vm_cut_object(vn, size);
-	if (size == 0) {
-		spin_lock(&pages_lock);
-		rf = vn->data;
-		vn->data = NULL;
-		spin_unlock(&pages_lock);
-		uidinfo_free(vn->ui, rf);
-	}
 	ramfs_clear_tail(vn);
 	vn->mtime_ns = clock_real_now_ns();
 	mutex_unlock(&vn->lock);
@@ -302,7 +186,7 @@ static int
 ramfs_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 {
 	uint64_t end = off + len;
-	char *page;
+	void *page;
 	int error = 0;
 
 	if (end > RAMFS_SIZE_MAX || end > proc_limit(RLIMIT_FSIZE))
@@ -324,7 +208,7 @@ static void
 ramfs_destroy(struct vnode *vn)
 {
 	CTR2(KTR_VOP, "ramfs free: ino %lu size %lu", vn->ino, vn->size);
-	ramfs_free_pages(vn->ui, vn->data);
+	ramfs_free_pages(vn, 0);
 }
 
 const struct vnode_ops ramfs_file_ops = {

@@ -110,7 +110,7 @@ vfs_may_change(const struct walk *w)
 static int
 may_create(const struct walk *w)
 {
-	int error = vfs_may_change(w);
+	int error = vfs_may_change(w), filled;
 
 	/* The ".." of a removed directory names nothing. */
 	if (name_is_dot(w->name) && w->dir->parent == NULL)
@@ -119,22 +119,14 @@ may_create(const struct walk *w)
 		return -EEXIST;
 	if (error == -ENOTDIR || error == -ENOENT)
 		return error;
+	filled = dir_fill(w->dir);
+	if (filled != 0)
+		return filled;
 	return dir_find(w->dir, w->name) != NULL ? -EEXIST : error;
 }
 
-/*
- * What a new vnode is, but for its name: to: the text of a symbolic link; rdev: of a device;
- * to_open: for open(), which has an error of its own for a name that ends with a slash.
- */
-struct kind {
-	uint32_t mode;
-	const char *to;
-	uint64_t rdev;
-	bool to_open;
-};
-
 static struct vnode *
-make_vnode(const struct kind *kind)
+make_vnode(const struct vnode_kind *kind)
 {
 	uint32_t mode = kind->mode;
 	const char *to = kind->to;
@@ -163,7 +155,7 @@ make_vnode(const struct kind *kind)
 
 /* Makes a vnode with a reference for its name and one for the caller. vfs_lock held. */
 static int
-create_locked(const struct walk *w, const struct kind *kind, struct vnode **vn)
+create_locked(const struct walk *w, const struct vnode_kind *kind, struct vnode **vn)
 {
 	uint32_t mode = kind->mode;
 	int error = may_create(w);
@@ -174,11 +166,19 @@ create_locked(const struct walk *w, const struct kind *kind, struct vnode **vn)
 		return kind->to_open ? -EISDIR : -ENOENT;
 	if ((S_ISCHR(mode) || S_ISBLK(mode)) && !capable(CAP_MKNOD))
 		return -EPERM;
-	*vn = make_vnode(kind);
-	if (*vn == NULL)
-		return -ENOSPC;
-	vnode_inherit(*vn, w->dir);
+	if (w->dir->ops->create != NULL) {
+		*vn = w->dir->ops->create(w->dir, w->name, kind, &error);
+		if (*vn == NULL)
+			return error;
+	} else {
+		*vn = make_vnode(kind);
+		if (*vn == NULL)
+			return -ENOSPC;
+		vnode_inherit(*vn, w->dir);
+	}
 	error = dir_link(w->dir, *vn, w->name);
+	if (error < 0 && w->dir->ops->load != NULL)
+		w->dir->missing = true; /* it is on the disk */
 	if (error == 0)
 		vnode_ref(*vn);
 	else
@@ -203,7 +203,7 @@ vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *nam
 }
 
 static struct vnode *
-vfs_create(struct vnode *cwd, const char *path, const struct kind *kind, int *err)
+vfs_create(struct vnode *cwd, const char *path, const struct vnode_kind *kind, int *err)
 {
 	uint32_t mode = kind->mode;
 	struct vnode *vn = NULL;
@@ -232,26 +232,27 @@ vfs_create(struct vnode *cwd, const char *path, const struct kind *kind, int *er
 struct vnode *
 vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err)
 {
-	return vfs_create(cwd, path, &(struct kind){.mode = mode, .to_open = true}, err);
+	return vfs_create(cwd, path, &(struct vnode_kind){.mode = mode, .to_open = true}, err);
 }
 
 struct vnode *
 vnode_mknod(struct vnode *cwd, const char *path, uint32_t mode, uint64_t rdev, int *err)
 {
-	return vfs_create(cwd, path, &(struct kind){.mode = mode, .rdev = rdev}, err);
+	return vfs_create(cwd, path, &(struct vnode_kind){.mode = mode, .rdev = rdev}, err);
 }
 
 struct vnode *
 vfs_symlink(struct vnode *cwd, const char *path, const char *to, int *err)
 {
-	return vfs_create(cwd, path, &(struct kind){.mode = S_IFLNK | 0777, .to = to}, err);
+	return vfs_create(cwd, path, &(struct vnode_kind){.mode = S_IFLNK | 0777, .to = to}, err);
 }
 
 /* vfs_lock held. */
 static int
 link_locked(const struct walk *w, struct vnode *vn)
 {
-	bool ours = vn->ops == &ramfs_file_ops || vn->ops == &link_ops || !S_ISREG(vn->mode);
+	bool ours = vn->ops == &ramfs_file_ops || vn->ops == &link_ops || !S_ISREG(vn->mode) ||
+		    vn->ops->readpage != NULL;
 	bool other = !ours || w->dir->fixed || w->dir->dev != vn->dev;
 	int error = S_ISDIR(vn->mode) ? -EPERM : other ? -EXDEV : may_create(w);
 
@@ -259,9 +260,16 @@ link_locked(const struct walk *w, struct vnode *vn)
 		return error;
 	if (vn->links == 0 || w->want_dir)
 		return -ENOENT;
+	if (w->dir->ops->enter != NULL) {
+		error = w->dir->ops->enter(w->dir, w->name, vn);
+		if (error < 0)
+			return error;
+	}
 	error = dir_link(w->dir, vnode_ref(vn), w->name);
-	if (error < 0)
+	if (error < 0) {
+		w->dir->missing |= w->dir->ops->load != NULL;
 		vnode_unref(vn);
+	}
 	return error < 0 ? -ENOSPC : 0;
 }
 
@@ -299,7 +307,7 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 		*made = error == -ENOENT && w.last;
 	}
 	if (*made)
-		error = create_locked(&w, &(struct kind){.mode = mode, .to_open = true}, &vn);
+		error = create_locked(&w, &(struct vnode_kind){.mode = mode, .to_open = true}, &vn);
 	mutex_unlock(&vfs_lock);
 	walk_done(&w);
 	CTR3(KTR_VOP, "lookup or create: name %s made %d error %d", vfs_trace_name(path), *made,
@@ -436,15 +444,33 @@ vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const char 
 	names_free(&gone);
 }
 
-void
+int
 dir_fill(struct vnode *dir)
 {
 	void (*fill)(struct vnode *) = dir->fill;
+	int error;
 
-	if (fill == NULL || !dir->missing)
-		return;
+	if (!dir->missing)
+		return 0;
+	if (dir->ops->load != NULL) {
+		error = dir->ops->load(dir);
+		dir->missing = error != 0;
+		return error;
+	}
 	dir->missing = false;
-	fill(dir);
+	if (fill != NULL)
+		fill(dir);
+	return 0;
+}
+
+int
+vnode_enter(struct vnode *dir, const char *name, struct vnode *vn)
+{
+	uint64_t mtime_ns = dir->mtime_ns;
+	int error = dir_link(dir, vn, name);
+
+	dir->mtime_ns = mtime_ns; /* nothing has changed */
+	return error;
 }
 
 /* Makes a directory with the kernel's choice of mode, before archives are unpacked. */
@@ -471,8 +497,10 @@ tmpfs_make(uint32_t mode, int *err)
 void
 vfs_init(void)
 {
-	static const struct vfs_type tmpfs = {"tmpfs", TMPFS_MAGIC, tmpfs_make};
-	static const struct vfs_type devtmpfs = {"devtmpfs", TMPFS_MAGIC, NULL};
+	static const struct vfs_type tmpfs = {.name = "tmpfs",
+					      .magic = TMPFS_MAGIC,
+					      .make = tmpfs_make};
+	static const struct vfs_type devtmpfs = {.name = "devtmpfs", .magic = TMPFS_MAGIC};
 	struct vnode *dev, *shm;
 
 	vfs_root = vnode_alloc_dir(0755);
@@ -485,6 +513,7 @@ vfs_init(void)
 	dev->fixed = true;
 	vfs_mount_at_boot(dev, &devtmpfs);
 	devfs_init(dev);
+	bdev_init(dev);
 	shm = vfs_make_dir(dev, "shm", STICKY | 0777);
 	vfs_mount_at_boot(shm, &tmpfs);
 	vnode_unref(shm);

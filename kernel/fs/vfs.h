@@ -25,15 +25,35 @@
 #include "kernel/lib/list.h"
 #include "kernel/sched/mutex.h"
 
+struct bio_batch;
 struct boot_module;
 struct file;
 struct record_lock;
 struct sbuf;
 struct stat;
+struct statfs;
 struct uidinfo;
 struct vm_pager;
 struct vname;
 struct vnode;
+struct vnode_kind;
+
+/* The pages of a file, by number: nodes of 64 pointers (pagecache.c). */
+struct pagetree {
+	void *root;
+	unsigned height; /* levels of nodes above the pages */
+};
+
+/*
+ * What a new vnode is, but for its name. to: the text of a symbolic link; rdev: of a device;
+ * to_open: for open(), which has an error of its own for a name that ends with a slash.
+ */
+struct vnode_kind {
+	uint32_t mode;
+	const char *to;
+	uint64_t rdev;
+	bool to_open;
+};
 
 /* Takes a name of a directory; false: no more. ino: of the vnode. cookie: ascending, not 0. */
 typedef bool vnode_list_fn(void *arg, const char *name, uint32_t mode, uint64_t ino,
@@ -86,6 +106,41 @@ struct vnode_ops {
 	bool parts; /* what is written is a list, of which a block may be a part */
 	/* The last reference is dropped: frees vn->data. */
 	void (*destroy)(struct vnode *vn);
+
+	/* ---- on disks (pagecache.h). No spin lock is held ---- */
+
+	/* Fills these sectors of a page. -EIO, -EUCLEAN. Called with the lock of a space held. */
+	int (*readpage)(struct vnode *vn, uint64_t index, void *page, uint8_t sectors);
+	/* Adds what writes these sectors. -EIO, -ENOSPC. */
+	int (*writepage)(struct vnode *vn, uint64_t index, void *page, uint8_t sectors,
+			 struct bio_batch *b);
+	/* Makes room for bytes that are to be written. vn->lock held. -ENOSPC, -EIO. */
+	int (*write_begin)(struct vnode *vn, uint64_t off, uint64_t len);
+	/* Frees what is after the size. vn->lock held. */
+	int (*cut)(struct vnode *vn, uint64_t size);
+	/*
+	 * A directory: the tree gets the names that it lacks, by vnode_enter(). vfs_lock held, as
+	 * for all below: they change the directory on the disk, before the tree is changed.
+	 */
+	int (*load)(struct vnode *dir);
+	/* Makes a vnode, as `kind` says, and its name. NULL and *err. */
+	struct vnode *(*create)(struct vnode *dir, const char *name, const struct vnode_kind *kind,
+				int *err);
+	int (*enter)(struct vnode *dir, const char *name, struct vnode *vn);
+	int (*leave)(struct vnode *dir, const char *name, struct vnode *vn);
+	/* old: what has the new name, or NULL. exchange: they change places. */
+	int (*rename)(struct vnode *from, const char *name, struct vnode *vn, struct vnode *to,
+		      const char *new, struct vnode *old, bool exchange);
+};
+
+/* What a file system on a disk does for all vnodes, also for its pipes and devices. */
+struct vnode_disk_ops {
+	/* Size, time, rights or owner have changed. */
+	void (*changed)(struct vnode *vn);
+	/* Corrects what the VFS does not know. */
+	void (*stat)(struct vnode *vn, struct stat *st);
+	/* The last reference is dropped: frees vn->node. */
+	void (*destroy)(struct vnode *vn);
 };
 
 struct vnode {
@@ -110,8 +165,11 @@ struct vnode {
 	uint64_t ino;                /* [c] */
 	uint32_t dev;                /* [v] its file system's number; 0: it is in none */
 	const struct vnode_ops *ops; /* [c] */
-	void *data;    /* [c] the file system's; of a symbolic link its text, with NUL */
-	uint64_t rdev; /* [c] device number, 0 none */
+	void *data; /* [c] the file system's; of a symbolic link its text, with NUL */
+	const struct vnode_disk_ops *disk; /* [c] NULL: it is on none, or a disk itself */
+	void *node;                        /* [c] what a file system on a disk knows of it */
+	struct pagetree pages;             /* pages_lock */
+	uint64_t rdev;                     /* [c] device number, 0 none */
 
 	uint32_t links;     /* [v] how many names it has */
 	struct vname *name; /* [v] the newest one; NULL: it never had one, or that one is removed */
@@ -125,9 +183,12 @@ struct vnode {
 	uint64_t next_cookie; /* [v] directory: for the next child */
 	struct vname *listed; /* [v] directory: the last name that a listing gave; NULL: none */
 
-	struct mutex lock; /* [d] */
-	uint64_t size;     /* [d] */
-	uint64_t mtime_ns; /* [d] since 1970, by clock_real_ns() */
+	struct mutex lock;     /* [d] */
+	uint64_t size;         /* [d] */
+	uint64_t size_max;     /* [c] on a disk: how large it can become */
+	int32_t io_error;      /* [a] what was written, and lost: 0 or -EIO */
+	const bool *read_only; /* [c] of its file system, atomic; NULL: never */
+	uint64_t mtime_ns;     /* [d] since 1970, by clock_real_ns() */
 };
 
 /* A kind of file system. */
@@ -139,7 +200,23 @@ struct vfs_type {
 	 * make NULL: there is only one, which the kernel mounts.
 	 */
 	struct vnode *(*make)(uint32_t mode, int *err);
+	/*
+	 * The same of one on a disk, whose file `source` is; `make` is NULL then. -ENOTBLK, -EBUSY,
+	 * -EROFS: only read_only; -EINVAL: it is none, or has features that are not known.
+	 */
+	struct vnode *(*mount)(const char *source, bool read_only, int *err);
+	/* May it be written to? -EBUSY: files are open for writing; -EROFS: no. */
+	int (*remount)(struct vnode *root, bool read_only);
+	void (*statfs)(struct vnode *root, struct statfs *s);
+	/* Has the tree so many of its names that vfs_trim() should forget some? */
+	bool (*crowded)(const struct vnode *root);
 };
+
+/* Forgets names of file systems on disks that nobody uses, where there are too many. */
+void vfs_trim(void);
+
+/* mount() knows the type from now on. Boot. */
+void vfs_register_type(const struct vfs_type *type);
 
 /* The directory root, which has no names yet, is a file system of its own. Boot. */
 void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
@@ -147,16 +224,27 @@ void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
  * Mounts a new file system on a directory. -ENODEV: no such type; -EBUSY: there can be only one, or
  * the directory is the kernel's, or covered already; -ENOTDIR, -ENOENT, -ENOMEM.
  */
-int vfs_mount(struct vnode *dir, const char *type, const char *source, uint32_t mode);
+int vfs_mount(struct vnode *dir, const char *type, const char *source, uint32_t mode,
+	      bool read_only);
+/* Changes whether the file system with this root can be written to. -EINVAL: it is no root. */
+int vfs_remount(struct vnode *root, bool read_only);
+/* Tells how full the file system is that vn is in, if it knows. */
+void vfs_statfs(struct vnode *vn, struct statfs *s);
 /*
  * Unmounts the file system with this root. detach: even if it is in use; its names are gone then.
  * -EINVAL: it is no root; -EBUSY: in use, or the kernel's.
  */
 int vfs_unmount(struct vnode *root, bool detach);
+/*
+ * Writes all that is dirty, and makes the disks have it. 0, or -EIO: something was lost. Thread
+ * context; locks of vnodes and the tree of names may be held.
+ */
+int vfs_sync(void);
+/* The same for who has written to vn: also what was lost of it before. Nothing for one in memory.
+ */
+int vnode_sync(struct vnode *vn);
 /* The type of the file system that vn is in. NULL: in none. */
 const struct vfs_type *vfs_type_of(const struct vnode *vn);
-/* Is vn the root of one? */
-bool vfs_is_mounted(const struct vnode *vn);
 /* Prints all, as /proc/mounts does. 0 or -ENOMEM. */
 int vfs_print_mounts(struct sbuf *out);
 
@@ -236,6 +324,8 @@ bool vnode_has(const struct vnode *dir, const char *name);
  * kernel has made, which is freed soon. vfs_lock held.
  */
 void vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const char *name));
+/* For `load`: gives a vnode a name, and takes over its reference. -ENOMEM: it does not. */
+int vnode_enter(struct vnode *dir, const char *name, struct vnode *vn);
 /*
  * For `lookup`: makes a vnode that is found by a name in dir, but is not in the tree. It lives as
  * long as somebody uses it. A directory's inode number, and a name, give its own. NULL: no memory.
@@ -245,7 +335,9 @@ struct vnode *vnode_make_nameless(struct vnode *dir, const char *name, uint32_t 
 uint64_t vnode_nameless_ino(const struct vnode *dir, const char *name);
 /* Makes a directory without a name, to be mounted. NULL: no memory. */
 struct vnode *vnode_alloc_dir(uint32_t bits);
-/* Makes a vnode without a name, for pipes. NULL: no memory. */
+/* Makes a vnode without a name, for pipes. NULL: no memory. ui: the user to whom it is counted. */
+struct vnode *vnode_alloc_for(struct uidinfo *ui, uint32_t mode, const struct vnode_ops *ops,
+			      void *data);
 struct vnode *vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data);
 
 /* Adds a reference and returns vn. Any context but NMI. */
@@ -293,6 +385,14 @@ int vnode_set_mtime(struct vnode *vn, uint64_t real_ns);
 void vnode_drop_set_ids(struct vnode *vn);
 /* A new vnode in dir: in a directory with S_ISGID, it is of the directory's group. */
 void vnode_inherit(struct vnode *vn, const struct vnode *dir);
+/* Tells the file system that size, time, rights or owner are new. */
+void vnode_changed(struct vnode *vn);
+/* Can nothing of it be changed? */
+static inline bool
+vnode_read_only(const struct vnode *vn)
+{
+	return vn->read_only != NULL && __atomic_load_n(vn->read_only, __ATOMIC_RELAXED);
+}
 /* Makes the file's time that of now, whoever the user is. 0. */
 int vnode_touch(struct vnode *vn);
 void vnode_stat(struct vnode *vn, struct stat *st);

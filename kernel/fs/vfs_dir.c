@@ -68,15 +68,16 @@ piece_add_listed(void *arg, const char *name, uint32_t mode, uint64_t ino, uint6
  * Adds as many records as fit, from p->cookie on: from where the last listing of the directory
  * ended, if it is this one.
  */
-static void
+static int
 piece_fill(struct dir_piece *p, struct vnode *dir)
 {
 	const struct vnode *up;
 	const struct list *l = &dir->children;
+	int error;
 
 	mutex_lock(&vfs_lock);
 	up = dir->parent != NULL ? dir->parent : dir;
-	dir_fill(dir);
+	error = dir_fill(dir);
 	if (p->cookie < 1)
 		dir_piece_add(p, ".", dir->mode, dir->ino, 1);
 	if (p->cookie == 1)
@@ -94,6 +95,7 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 			dir->listed = n;
 	}
 	mutex_unlock(&vfs_lock);
+	return error;
 }
 
 int64_t
@@ -109,10 +111,10 @@ vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie)
 		p.len = 0;
 		p.full = false;
 		p.room = u->resid < sizeof(p.buf) ? u->resid : sizeof(p.buf);
-		piece_fill(&p, dir);
+		error = piece_fill(&p, dir);
 		if (p.len == 0 && p.full)
 			error = -EINVAL;
-		if (p.len > 0)
+		if (p.len > 0 && error == 0)
 			error = uio_put(u, p.buf, p.len);
 		if (error < 0)
 			break;

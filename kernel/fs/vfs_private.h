@@ -7,8 +7,11 @@
 
 extern struct mutex vfs_lock;
 
-/* Adds the names that only the kernel gives, if that was not done yet. vfs_lock held. */
-void dir_fill(struct vnode *dir);
+/*
+ * Adds the names that only the kernel gives, or those on the disk, if that was not done yet. 0;
+ * -EIO and others of a disk: some are missing. vfs_lock held.
+ */
+int dir_fill(struct vnode *dir);
 /* A name: an entry of a directory. It holds a reference to its vnode. [v] as in vfs.h, all. */
 struct vname {
 	struct vnode *dir;
@@ -103,3 +106,5 @@ void vnode_free(struct vnode *vn);
  * AT_EMPTY_PATH means dirfd itself, AT_SYMLINK_NOFOLLOW a symbolic link itself. NULL: *error.
  */
 struct vnode *vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error);
+/* bdev.c: disks have files in dir, which is /dev, from now on. */
+void bdev_init(struct vnode *dir);

@@ -53,6 +53,15 @@ find_removable(struct walk *w, int dot, struct vname **n)
 	return may_remove(w, vn);
 }
 
+/* A directory that is to be removed: 0; -ENOTEMPTY, or it cannot be known. vfs_lock held. */
+static int
+must_be_empty(struct vnode *vn)
+{
+	int error = dir_fill(vn);
+
+	return error == 0 && !list_empty(&vn->children) ? -ENOTEMPTY : error;
+}
+
 int
 vnode_remove(struct vnode *cwd, const char *path, bool dir)
 {
@@ -81,8 +90,10 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 		error = -ENOTDIR;
 	else if (error == 0 && !dir && S_ISDIR(vn->mode))
 		error = -EISDIR;
-	else if (error == 0 && !list_empty(&vn->children))
-		error = -ENOTEMPTY;
+	else if (error == 0)
+		error = must_be_empty(vn);
+	if (error == 0 && w.dir->ops->leave != NULL)
+		error = w.dir->ops->leave(w.dir, w.name, vn);
 	if (error == 0)
 		dir_unlink(n);
 	mutex_unlock(&vfs_lock);
@@ -97,11 +108,11 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 
 /* May `from` replace `to`? */
 static int
-may_replace(const struct vnode *from, const struct vnode *to)
+may_replace(const struct vnode *from, struct vnode *to)
 {
 	if (S_ISDIR(from->mode) != S_ISDIR(to->mode))
 		return S_ISDIR(to->mode) ? -EISDIR : -ENOTDIR;
-	return list_empty(&to->children) ? 0 : -ENOTEMPTY;
+	return must_be_empty(to);
 }
 
 /* Is dir the directory vn, or in it? vfs_lock held. */
@@ -121,6 +132,12 @@ exchange(struct vname *a, struct vname *b)
 
 	if (is_below(a->dir, b->vn) || is_below(b->dir, vn))
 		return -EINVAL;
+	if (a->dir->ops->rename != NULL) {
+		int error = a->dir->ops->rename(a->dir, a->text, vn, b->dir, b->text, b->vn, true);
+
+		if (error != 0)
+			return error;
+	}
 	a->vn = b->vn;
 	b->vn = vn;
 	a->vn->name = a;
@@ -130,6 +147,23 @@ exchange(struct vname *a, struct vname *b)
 	if (S_ISDIR(b->vn->mode))
 		b->vn->parent = b->dir;
 	a->dir->mtime_ns = b->dir->mtime_ns = clock_real_now_ns();
+	return 0;
+}
+
+/*
+ * The new name is on the disk, but there is no memory for it in the tree: it is found there when
+ * somebody looks for it. Both vnodes lose the names that they had. vfs_lock held.
+ */
+static int
+rename_on_disk_only(struct vname *n, struct vname *old, struct vnode *to, struct vnode *gone[2])
+{
+	vnode_unref(n->vn); /* the one for the new name; that of the old one is gone[0]'s */
+	dir_unlink(n);
+	if (old != NULL) {
+		gone[1] = old->vn;
+		dir_unlink(old);
+	}
+	to->missing = true;
 	return 0;
 }
 
@@ -161,6 +195,9 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		return -ENOTDIR;
 	if (is_below(to->dir, vn))
 		return -EINVAL; /* a directory cannot move into itself */
+	error = dir_fill(to->dir);
+	if (error < 0)
+		return error;
 	old = dir_find(to->dir, to->name);
 	if (old != NULL && (flags & RENAME_NOREPLACE))
 		return -EEXIST;
@@ -168,10 +205,15 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		return 0;
 	if (old != NULL && (error = may_replace(vn, old->vn)) == 0)
 		error = may_remove(to, old->vn);
+	if (error == 0 && n->dir->ops->rename != NULL)
+		error = n->dir->ops->rename(n->dir, n->text, vn, to->dir, to->name,
+					    old != NULL ? old->vn : NULL, false);
 	if (error < 0)
 		return error;
 	error = dir_link(to->dir, vnode_ref(vn), to->name);
 	gone[0] = vn;
+	if (error < 0 && n->dir->ops->load != NULL)
+		return rename_on_disk_only(n, old, to->dir, gone);
 	if (error < 0)
 		return -ENOSPC;
 	dir_unlink(n);

@@ -113,9 +113,11 @@ walk_step(struct walk *w, const char *name, struct vnode **to)
 	} else {
 		const struct vname *n;
 
-		dir_fill(dir);
+		error = dir_fill(dir);
 		n = dir_find(dir, name);
 		*to = n != NULL ? n->vn : NULL;
+		if (n == NULL && error != 0)
+			return error;
 	}
 	while (*to != NULL && (*to)->cover != NULL)
 		*to = (*to)->cover;

@@ -34,7 +34,12 @@ vfs_trace_name(const char *path)
 struct vnode *
 vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data)
 {
-	struct uidinfo *ui = curuidinfo();
+	return vnode_alloc_for(curuidinfo(), mode, ops, data);
+}
+
+struct vnode *
+vnode_alloc_for(struct uidinfo *ui, uint32_t mode, const struct vnode_ops *ops, void *data)
+{
 	struct vnode *vn = uidinfo_alloc(ui, sizeof(*vn));
 
 	if (vn == NULL)
@@ -125,6 +130,8 @@ vnode_unref(struct vnode *vn)
 	CTR2(KTR_VOP, "vnode free: ino %lu mode %#o", vn->ino, vn->mode);
 	if (vn->ops->destroy != NULL)
 		vn->ops->destroy(vn);
+	if (vn->disk != NULL)
+		vn->disk->destroy(vn);
 	if (vn->nameless)
 		free_name(vn);
 	vnode_free(vn);
@@ -166,7 +173,7 @@ dir_find(const struct vnode *dir, const char *name)
 int
 dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = dir->ops->load != NULL ? dir->ui : curuidinfo();
 	size_t len = strlen(name) + 1;
 	struct vname *n = uidinfo_alloc(ui, sizeof(*n) + len), **bucket;
 
@@ -245,6 +252,8 @@ access(const struct vnode *vn, uint32_t user, uint64_t caps, bool (*in_group)(ui
 
 	if (vn->root_only && !(caps & 1ul << CAP_SYS_ADMIN))
 		return -EPERM;
+	if ((want & VNODE_WRITE) && vnode_read_only(vn) && (S_ISREG(vn->mode) || is_dir))
+		return -EROFS;
 	if ((bits & want) == want)
 		return 0;
 	/* Nobody executes a file that nobody may execute. */
@@ -385,7 +394,7 @@ pager_id(const void *object)
 
 	if (vn->nameless)
 		panic("vnode %lu is mapped, but its number may be another one's, too", vn->ino);
-	return vn->ino;
+	return (uint64_t)vn->dev << 32 ^ vn->ino; /* on a disk the number is that file system's */
 }
 
 const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref, pager_id};
@@ -406,6 +415,13 @@ own_group_only(uint32_t mode, uint32_t gid)
 	return proc_in_group(gid) || capable(CAP_FSETID) ? mode : mode & ~S_ISGID;
 }
 
+void
+vnode_changed(struct vnode *vn)
+{
+	if (vn->disk != NULL)
+		vn->disk->changed(vn);
+}
+
 /* The set-id bits that the file has. */
 static uint32_t
 set_ids(const struct vnode *vn)
@@ -418,8 +434,10 @@ vnode_drop_set_ids(struct vnode *vn)
 {
 	uint32_t bits = set_ids(vn);
 
-	if (bits != 0)
-		__atomic_fetch_and(&vn->mode, ~bits, __ATOMIC_RELAXED);
+	if (bits == 0)
+		return;
+	__atomic_fetch_and(&vn->mode, ~bits, __ATOMIC_RELAXED);
+	vnode_changed(vn);
 }
 
 void
@@ -440,10 +458,13 @@ vnode_chmod(struct vnode *vn, uint32_t mode)
 	int error = -EPERM;
 
 	mutex_lock(&vn->lock); /* so that no chown() comes between question and change */
-	if (owns(vn)) {
+	if (vnode_read_only(vn)) {
+		error = -EROFS;
+	} else if (owns(vn)) {
 		mode = own_group_only(mode & 07777, vn->gid);
 		CTR2(KTR_VFS, "chmod: ino %lu mode %#o", vn->ino, mode);
 		__atomic_store_n(&vn->mode, (vn->mode & S_IFMT) | mode, __ATOMIC_RELAXED);
+		vnode_changed(vn);
 		error = 0;
 	}
 	mutex_unlock(&vn->lock);
@@ -460,6 +481,8 @@ chown_locked(struct vnode *vn, uint32_t uid, uint32_t gid)
 
 	bool drop = !S_ISDIR(vn->mode) && set_ids(vn) != 0;
 
+	if (vnode_read_only(vn))
+		return -EROFS;
 	if (vn->nameless || ((give || move) && !capable(CAP_CHOWN)) || (drop && !owns(vn)))
 		return -EPERM;
 	if (drop)
@@ -469,6 +492,7 @@ chown_locked(struct vnode *vn, uint32_t uid, uint32_t gid)
 	CTR3(KTR_VFS, "chown: ino %lu uid %u gid %u", vn->ino, uid, gid);
 	__atomic_store_n(&vn->uid, uid, __ATOMIC_RELAXED);
 	__atomic_store_n(&vn->gid, gid, __ATOMIC_RELAXED);
+	vnode_changed(vn);
 	return 0;
 }
 
@@ -486,10 +510,13 @@ vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid)
 int
 vnode_set_mtime(struct vnode *vn, uint64_t real_ns)
 {
+	if (vnode_read_only(vn))
+		return -EROFS;
 	if (!owns(vn))
 		return -EPERM;
 	mutex_lock(&vn->lock);
 	vn->mtime_ns = real_ns;
+	vnode_changed(vn);
 	mutex_unlock(&vn->lock);
 	return 0;
 }
@@ -513,6 +540,7 @@ vnode_touch(struct vnode *vn)
 {
 	mutex_lock(&vn->lock);
 	vn->mtime_ns = clock_real_now_ns();
+	vnode_changed(vn);
 	mutex_unlock(&vn->lock);
 	return 0;
 }
@@ -549,5 +577,7 @@ vnode_stat(struct vnode *vn, struct stat *st)
 	mtime = vn->mtime_ns;
 	st->st_mtime = st->st_atime = st->st_ctime = mtime / 1000000000;
 	st->st_mtime_nsec = st->st_atime_nsec = st->st_ctime_nsec = mtime % 1000000000;
+	if (vn->disk != NULL)
+		vn->disk->stat(vn, st);
 	mutex_unlock(&vn->lock);
 }

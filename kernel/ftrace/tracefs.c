@@ -337,7 +337,9 @@ tracefs_make(uint32_t mode, int *err)
 static void
 make_tracing(struct vnode *parent)
 {
-	static const struct vfs_type tracefs = {"tracefs", TRACEFS_MAGIC, tracefs_make};
+	static const struct vfs_type tracefs = {.name = "tracefs",
+						.magic = TRACEFS_MAGIC,
+						.make = tracefs_make};
 	struct vnode *dir = tracefs_make_dir(parent, "tracing", 0700);
 
 	if (dir != NULL) {
@@ -351,8 +353,8 @@ make_tracing(struct vnode *parent)
 static void
 tracefs_init(void)
 {
-	static const struct vfs_type sysfs = {"sysfs", SYSFS_MAGIC, NULL};
-	static const struct vfs_type debugfs = {"debugfs", DEBUGFS_MAGIC, NULL};
+	static const struct vfs_type sysfs = {.name = "sysfs", .magic = SYSFS_MAGIC};
+	static const struct vfs_type debugfs = {.name = "debugfs", .magic = DEBUGFS_MAGIC};
 	int error;
 	struct vnode *root = vnode_lookup(NULL, "/", &error);
 	struct vnode *sys = root != NULL ? tracefs_make_dir(root, "sys", 0755) : NULL;

@@ -47,7 +47,7 @@ page_of(const void *va)
 	return n >= page_base && n < page_top ? page_at(n) : NULL;
 }
 
-static void *
+void *
 page_address(const struct page *p)
 {
 	return phys_to_virt((page_base + (uint64_t)(p - pages)) << PAGE_SHIFT);

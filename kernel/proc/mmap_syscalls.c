@@ -140,14 +140,16 @@ sys_madvise(const uint64_t a[6])
 		   : -EINVAL;
 }
 
-/* What is written to a shared page is in the file already. */
+/* What is written to a shared page is in the file already; MS_SYNC: also on its disk. */
 int64_t
 sys_msync(const uint64_t a[6])
 {
 	if (a[0] % PAGE_SIZE != 0 || (a[2] & ~(uint64_t)(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) ||
 	    (a[2] & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
 		return -EINVAL;
-	return a[1] == 0 || vm_allows(curproc()->vm, a[0], 0) ? 0 : -ENOMEM;
+	if (a[1] != 0 && !vm_allows(curproc()->vm, a[0], 0))
+		return -ENOMEM;
+	return a[2] & MS_SYNC ? vfs_sync() : 0;
 }
 
 /*

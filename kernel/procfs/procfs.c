@@ -242,7 +242,7 @@ dir_list(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg)
 
 static struct vnode *procfs_make(uint32_t mode, int *err);
 
-static const struct vfs_type proc_type = {"proc", PROC_MAGIC, procfs_make};
+static const struct vfs_type proc_type = {.name = "proc", .magic = PROC_MAGIC, .make = procfs_make};
 
 static struct procfs_node *
 top_node(void)

@@ -250,7 +250,7 @@ static int
 filesystems_show(const struct procfs_node *n, struct sbuf *out)
 {
 	sbuf_puts(out, "nodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tproc\nnodev\tsysfs\n"
-		       "nodev\tdebugfs\nnodev\ttracefs\n");
+		       "nodev\tdebugfs\nnodev\ttracefs\n\text2\n");
 	return 0;
 }
 

@@ -43,7 +43,7 @@ mutex_take(struct mutex *m)
 	if (!__atomic_compare_exchange_n(&m->owner, &none, t, false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_RELAXED))
 		return false;
-	if (t->held != NULL && t->held->innermost)
+	if (t->held != NULL && t->held->innermost && !m->below)
 		panic("mutex %s is taken while %s is held", m->name, t->held->name);
 	m->next_held = t->held;
 	t->held = m;

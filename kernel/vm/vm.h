@@ -18,7 +18,9 @@ struct area_source;
 struct uidinfo;
 struct vmspace;
 
-/* What pages of files come from. Called with the lock of a space held: they take spin locks only.
+/*
+ * What pages of files come from. Called with the lock of a space held: they take spin locks, and
+ * mutexes that are `below` (kernel/sched/mutex.h); they may wait for a disk.
  */
 struct vm_pager {
 	/*

@@ -133,7 +133,7 @@ KTEST(vfs_unmount_frees_what_is_there_after_the_lock)
 
 	make_dir("/tmp/mnt");
 	dir = vnode_lookup(NULL, "/tmp/mnt", &err);
-	KT_EQ(vfs_mount(dir, "tmpfs", "test", 0755), 0);
+	KT_EQ(vfs_mount(dir, "tmpfs", "test", 0755, false), 0);
 	vnode_unref(dir);
 	make_dir("/tmp/mnt/sub");
 	for (unsigned i = 0; i < 2; i++) {
@@ -488,4 +488,33 @@ KTEST(uidinfo_counts_what_a_user_holds_until_nothing_is_left)
 	KT_EQ(ui->held[UIDINFO_PROC], 0);
 	uidinfo_free(ui, p);
 	KT_ASSERT(heap_bytes_used() <= before);
+}
+
+KTEST(pages_of_a_sparse_file_are_where_they_were_written_and_leave_no_node)
+{
+	static const uint64_t at[] = {200000, 0, 63, 64, 4095, 4096, 261000};
+	struct file *f = opened("/tmp/sparse", O_RDWR | O_CREAT | O_TRUNC);
+	size_t used = heap_bytes_used();
+	uint64_t found;
+
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < 7; i++) {
+			KT_EQ(file_seek(f, (int64_t)(at[i] * PAGE_SIZE), SEEK_SET),
+			      at[i] * PAGE_SIZE);
+			KT_EQ(file_write(f, &at[i], sizeof(at[i])), sizeof(at[i]));
+		}
+		for (unsigned i = 0; i < 7; i++) {
+			KT_EQ(vnode_read(f->vn, &found, sizeof(found), at[i] * PAGE_SIZE),
+			      sizeof(found));
+			KT_EQ(found, at[i]);
+		}
+		KT_EQ(vnode_read(f->vn, &found, sizeof(found), 65 * PAGE_SIZE), sizeof(found));
+		KT_EQ(found, 0);
+		KT_EQ(vnode_truncate(f->vn, 64 * PAGE_SIZE), 0);
+		KT_EQ(vnode_read(f->vn, &found, sizeof(found), 63 * PAGE_SIZE), sizeof(found));
+		KT_EQ(found, 63);
+		KT_EQ(vnode_truncate(f->vn, 0), 0);
+		KT_ASSERT(heap_bytes_used() <= used);
+	}
+	file_unref(f);
 }

@@ -50,6 +50,7 @@ FLOORS = [
     ["kernel/sync/"],    # what CPUs do among each other: per-CPU data, spin locks, calls, stopping the machine
     ["kernel/mm/"],
     ["kernel/sched/"],   # threads, and all that makes them wait: sleep queues, mutexes, callouts
+    ["kernel/block/"],   # requests to disks
     ["kernel/vm/"],      # address spaces of programs
     ["kernel/sysctl/"],  # the registry: a handler may sleep
     ["kernel/proc/task.h"],  # what files ask of the current process

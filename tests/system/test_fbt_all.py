@@ -10,7 +10,8 @@ import tempfile
 
 import tracecheck as tc
 from fbtcheck import calls_of, disassembly, pairs_match, symbols
-from harness import ARCH, ARCHS, BUILD, WHOLE, Skipped, boot, check, check_eq, check_match, cpus, ktr_stats, main, test, times
+from harness import (ARCH, ARCHS, BUILD, WHOLE, Skipped, boot, check, check_eq, check_match, cpus, ktr_stats, main, scratch_file,
+                     test, times)
 
 ENTRIES = "debug.ktr.entries=262144"
 
@@ -77,6 +78,9 @@ ktr off kprobe:::x; ktr probe del x; ktr off SCHED,PROC; sysctl debug.ktr.clear=
 ktr profile 'sys_*' -- ls /; ktr graph sys_read -- cat /etc/motd; ktrdump | tail -1
 nosuch; cat /nothing; sh -c 'kill -9 $$'; sh -c 'kill -STOP $$' & sleep 0.1; kill -CONT $!; wait
 /bin/su 1000 user_test do calls
+cd /mnt; mkdir d e; seq 30000 > d/f; ln d/f g; ln -s d/f s; ln -s {long} l; cat s g | tail -1; mv g e/h; echo >> e/h; mv d e; cp /bin/busybox b; ./b true; truncate -s 5 e/h
+chmod 600 e/h; chown 1 e/h; mkfifo p; mknod n c 1 3; ls -lR; sync; dd if=/dev/null of=e/h conv=fsync; df /mnt; head -c 9 /dev/vda; blockdev --getsize64 /dev/vda; seq 5000 | dd of=big seek=80000; rm -r e b p n l big; linux_test maps /mnt/maps
+fallocate -l 9000 a; mount -o remount,ro /mnt; mount -o remount,rw /mnt; cd /; umount /mnt; mount -t ext2 /dev/vda /mnt; ls /mnt/lost+found; mount -t ext2 /dev/null /tmp/d
 linux_test brief; linux_test maps /tmp/maps; ifconfig; ifconfig lo up; httpd -p 8080; netstat -an; route
 cat /proc/[a-z]* /proc/$$/* /proc/$$/task/$$/* /proc/$$/fdinfo/* /proc/sys/kernel/* /proc/sys/kernel/random/* | tail -1; ls -l /proc /proc/$$/fd; cat /proc/4/stat | wc
 for f in hostname domainname; do echo name > /proc/sys/kernel/$f; sysctl kernel.$f=0123456789012345678901234567890123456789012345678901234567890123456789; done
@@ -152,12 +156,12 @@ def fired_in_tour():
     with tempfile.NamedTemporaryFile("w") as f:
         nm = subprocess.run(["nm", BUILD / "linux_test"], capture_output=True, text=True, check=True).stdout
         at = {name: int(value, 16) - 0x400000 for value, name in re.findall(r"^(\w+) t (probed_\w+)$", nm, re.M)}
-        f.write(re.sub(r"@(probed_\w+)", lambda m: hex(at[m[1]]), TOUR))
+        f.write(re.sub(r"@(probed_\w+)", lambda m: hex(at[m[1]]), TOUR).replace("{long}", "l" * 100))
         f.flush()
         files = [word for name, path in (("tour", f.name), ("user_test", BUILD / "user_test"), ("linux_test", BUILD / "linux_test"))
                  for word in ("--file", f"/bin/{name}={path}")]
         run = boot(f"dtrace -ln fbt:::entry\ndtrace -ln ktr:::\necho begins\ndtrace -q -x aggsize=8m -n '{count}' -c 'sh /bin/tour'\n",
-                   smp=2, options=files, timeout=1500).expect()
+                   smp=2, options=[*files, "--disk", str(scratch_file(".img"))], timeout=1500).expect()
     check_eq(re.findall(r"^dtrace: .*", run.out + run.err, re.M), [], "what dtrace says")
     listed, told = run.out.split("\nbegins\n")
     rows = [line.split() for line in listed.splitlines() if re.match(r" *\d+ ", line)]

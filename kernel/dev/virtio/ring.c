@@ -1,27 +1,42 @@
 /* ring.c - split virtqueues (ring.h). */
 #include "kernel/dev/virtio/ring.h"
 
-#define DESC_WRITE     2
 #define USED_NO_NOTIFY 1
 
 void
 virtio_ring_describe(struct virtio_ring *r, unsigned i, uint64_t address, uint32_t length,
 		     bool writes)
 {
-	r->desc[i] = (struct virtio_desc){address, length, writes ? DESC_WRITE : 0, 0};
+	r->desc[i] = (struct virtio_desc){address, length, writes ? VIRTIO_DESC_WRITE : 0, 0};
 }
 
-bool
-virtio_ring_give(struct virtio_ring *r, unsigned i, uint32_t length)
+/* Gives a buffer that is described. */
+static bool
+ring_give(struct virtio_ring *r, unsigned i, uint32_t most)
 {
 	r->device_has[i] = true;
-	r->desc[i].length = length;
+	r->most[i] = most;
 	r->avail->ring[r->next % r->size] = (uint16_t)i;
 	/* release: the device sees what the entry leads to */
 	__atomic_store_n(&r->avail->index, ++r->next, __ATOMIC_RELEASE);
 	/* seq_cst: it is seen before the flag is read (2.7.13.4.1) */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return !(__atomic_load_n(&r->used->flags, __ATOMIC_RELAXED) & USED_NO_NOTIFY);
+}
+
+bool
+virtio_ring_give(struct virtio_ring *r, unsigned i, uint32_t length)
+{
+	r->desc[i].length = length;
+	return ring_give(r, i, length);
+}
+
+bool
+virtio_ring_give_table(struct virtio_ring *r, unsigned i, uint64_t table, unsigned n, uint32_t most)
+{
+	r->desc[i] = (struct virtio_desc){table, n * (uint32_t)sizeof(struct virtio_desc),
+					  VIRTIO_DESC_INDIRECT, 0};
+	return ring_give(r, i, most);
 }
 
 int
@@ -35,8 +50,7 @@ virtio_ring_take(struct virtio_ring *r, uint32_t *length)
 		return r->broken ? -2 : -1;
 	id = __atomic_load_n(&r->used->ring[r->seen % r->size].id, __ATOMIC_RELAXED);
 	*length = __atomic_load_n(&r->used->ring[r->seen % r->size].length, __ATOMIC_RELAXED);
-	if (waiting > r->size || id >= r->size || !r->device_has[id] ||
-	    *length > r->desc[id].length) {
+	if (waiting > r->size || id >= r->size || !r->device_has[id] || *length > r->most[id]) {
 		r->broken = true;
 		return -2;
 	}

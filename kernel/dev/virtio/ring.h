@@ -1,6 +1,6 @@
 /*
- * ring.h - a split virtqueue (Virtio 1.2, 2.7) whose buffers are one piece each: descriptor i is
- * buffer i, for ever. Either the driver has a buffer, or the device has it.
+ * ring.h - a split virtqueue (Virtio 1.2, 2.7): descriptor i is buffer i, for ever. A buffer is one
+ * piece, or a table of pieces (2.7.5.3). Either the driver has a buffer, or the device has it.
  *
  * Nothing that the device writes is believed: a number of a buffer that it does not have, or more
  * of them than there are, means that the device is broken. Locking: the caller's.
@@ -11,6 +11,12 @@
 #include <stdint.h>
 
 #define VIRTIO_RING_MAX 128 /* buffers of a ring at most; a power of two */
+
+#define VIRTIO_F_INDIRECT (1ul << 28) /* the device takes tables */
+
+#define VIRTIO_DESC_NEXT     1
+#define VIRTIO_DESC_WRITE    2 /* the device does */
+#define VIRTIO_DESC_INDIRECT 4
 
 struct virtio_desc {
 	uint64_t address;
@@ -30,11 +36,12 @@ struct virtio_used {
 };
 
 struct virtio_ring {
-	unsigned size;              /* a power of two */
-	struct virtio_desc *desc;   /* read by the device */
-	struct virtio_avail *avail; /* the same */
-	struct virtio_used *used;   /* written by the device */
-	uint16_t next, seen;        /* of avail and used */
+	unsigned size;                  /* a power of two */
+	struct virtio_desc *desc;       /* read by the device */
+	struct virtio_avail *avail;     /* the same */
+	struct virtio_used *used;       /* written by the device */
+	uint16_t next, seen;            /* of avail and used */
+	uint32_t most[VIRTIO_RING_MAX]; /* bytes that the device may have written */
 	bool device_has[VIRTIO_RING_MAX];
 	bool broken;
 };
@@ -47,6 +54,9 @@ void virtio_ring_describe(struct virtio_ring *r, unsigned i, uint64_t address, u
  * to be notified.
  */
 bool virtio_ring_give(struct virtio_ring *r, unsigned i, uint32_t length);
+/* The same for a buffer that is a table of n pieces, of which the device writes `most` bytes. */
+bool virtio_ring_give_table(struct virtio_ring *r, unsigned i, uint64_t table, unsigned n,
+			    uint32_t most);
 /*
  * Takes back a buffer. Its number, and in *length how many bytes the device has written, no more
  * than the buffer has; -1: none; -2: the device is broken, and stays so.

@@ -123,6 +123,7 @@ map_registers(struct virtio *v, struct virtio_caps *caps)
 	}
 	v->notify_length = caps->cfg[VIRTIO_NOTIFY].length;
 	v->notify_multiplier = caps->notify_multiplier;
+	v->device_length = caps->cfg[VIRTIO_DEVICE].length;
 	return true;
 }
 

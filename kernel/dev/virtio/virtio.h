@@ -2,7 +2,7 @@
  * virtio.h - devices of virtio on PCI, by the modern transport (Virtio 1.2, 4.1): features, rings,
  * interrupts.
  *
- * Reading order: caps.h, ring.h, transport.c, net.c. Functions: boot, one CPU, but for
+ * Reading order: caps.h, ring.h, transport.c, net.c, blk.c. Functions: boot, one CPU, but for
  * virtio_notify().
  */
 #pragma once
@@ -25,6 +25,7 @@ struct virtio {
 	const char *name;                   /* read-only data */
 	volatile uint8_t *cfg[VIRTIO_CFGS]; /* by enum virtio_cfg */
 	uint32_t notify_length, notify_multiplier;
+	uint32_t device_length;           /* bytes of cfg[VIRTIO_DEVICE] */
 	uint64_t notify_at[VIRTIO_RINGS]; /* of each ring */
 	uint64_t features;
 	bool msix;

@@ -1,0 +1,149 @@
+/*
+ * bio.h - requests to disks: what is wanted, the queue of a disk, and partitions.
+ *
+ * A bio is one piece of memory and the sectors that it is read from or written to. submit_bio()
+ * puts it into the queue of its disk, which makes requests of neighbours and gives them to the
+ * driver. A bio is its owner's again when its done() is called.
+ *
+ * Locking: one spin lock a queue, inside. Submitting: thread context. done(): interrupt context, no
+ * lock held.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/lib/list.h"
+#include "kernel/sync/spinlock.h"
+
+#define SECTOR_SHIFT     9
+#define SECTOR_SIZE      512u
+#define REQUEST_BIOS     64 /* bios of a request at most */
+#define REQUESTS_MAX     32 /* that a driver has at a time, at most */
+#define DISK_PARTS_MAX   15 /* partitions of a disk that are used */
+#define DISK_NAME_MAX    12
+#define DISK_SECTORS_MAX (1ul << 35) /* of a disk: 16 TiB, 2^32 pages */
+
+struct block_device;
+struct gendisk;
+struct request_queue;
+struct vnode;
+
+enum bio_op { BIO_READ, BIO_WRITE, BIO_FLUSH };
+
+struct bio {
+	struct list link; /* in the queue, then in its request */
+	struct block_device *bdev;
+	uint64_t sector; /* of the device; submit_bio() makes it one of the disk */
+	enum bio_op op;
+	void *data;    /* in one page; a flush has none */
+	uint32_t size; /* bytes, a multiple of SECTOR_SIZE */
+	int error;     /* 0 or -EIO, when it is done */
+	void (*done)(struct bio *bio);
+	void *owner; /* the submitter's */
+};
+
+/* Bios of the same operation for sectors that follow one another. */
+struct request {
+	struct list bios;
+	enum bio_op op;
+	uint64_t sector;
+	uint32_t size; /* bytes */
+	unsigned count, tag;
+	bool used;
+};
+
+/* What a driver gives. */
+struct blk_mq_ops {
+	/* Starts a request: it calls blk_mq_start_request(), and some time blk_mq_end_request().
+	 * The queue's lock is held. */
+	void (*queue_rq)(struct gendisk *disk, struct request *rq);
+};
+
+struct request_queue {
+	struct spinlock lock;
+	struct list waiting; /* bios that are in no request */
+	unsigned plugged;    /* how many want them to wait for neighbours */
+	unsigned depth;      /* constant: requests that the driver takes at a time */
+	unsigned busy;       /* requests that it has */
+	unsigned max_bios;   /* constant: of a request */
+	bool dead;           /* the device is broken: all fail */
+	struct request requests[REQUESTS_MAX];
+};
+
+/* A disk, or a partition of it. All constant but for `holder`. */
+struct block_device {
+	char name[DISK_NAME_MAX];
+	struct gendisk *disk;
+	uint64_t start, sectors;
+	uint64_t number;    /* as of st_rdev */
+	struct vnode *vn;   /* of /dev/NAME: its pages are the cache of the device */
+	const void *holder; /* atomic; what is mounted from it; NULL: nothing */
+};
+
+struct gendisk {
+	struct list link; /* constant after boot */
+	const struct blk_mq_ops *ops;
+	void *priv;
+	bool readonly, has_flush;
+	bool written; /* atomic: since the last flush */
+	struct request_queue queue;
+	struct block_device whole, part[DISK_PARTS_MAX];
+	unsigned parts;
+};
+
+/* Makes a queue empty, for requests 0 to depth - 1. Before the disk's interrupts. */
+void blk_mq_init_queue(struct request_queue *q, unsigned depth);
+/*
+ * A new disk: reads its table of partitions, if it has one, and makes its files in /dev. The caller
+ * has set all constants of it and of `whole`, but for `vn`. Boot, thread context.
+ */
+void add_disk(struct gendisk *disk);
+/* Registers what makes the file of each device. Once, at boot. */
+void block_register_files(void (*make)(struct block_device *bdev));
+
+/* Submits a bio. What is outside of the device, or writes to one that cannot be, fails by done().
+ */
+void submit_bio(struct bio *bio);
+/* Between the two, what is submitted waits for neighbours. */
+void blk_start_plug(void);
+void blk_finish_plug(void);
+/* The same for one disk: step 1 begins, -1 ends, 0 lets go what waits now. */
+void blk_plug_disk(struct gendisk *disk, int step);
+/* For the driver, lock held: the request is on its way. */
+void blk_mq_start_request(struct request *rq);
+/* For the driver, no lock held, any context but NMI: it is done. error: 0 or -EIO. */
+void blk_mq_end_request(struct gendisk *disk, struct request *rq, int error);
+/* For the driver, no lock held: the device does not work any more. */
+void blk_mark_disk_dead(struct gendisk *disk);
+
+/*
+ * Bios that somebody waits for. The caller has made `bio` with room for `max`, all else is zero.
+ * bio_batch_add() submits one more; the caller has not more than max.
+ */
+struct bio_batch {
+	struct bio *bio;
+	unsigned n, max;
+	unsigned pending; /* atomic */
+};
+void bio_batch_add(struct bio_batch *b, struct block_device *bdev, enum bio_op op, uint64_t sector,
+		   void *data, uint32_t size);
+/* Waits until all are done. 0, or the error of one. */
+int bio_batch_wait(struct bio_batch *b);
+/* Everything that was written to the disks is on them, or -EIO. */
+int blkdev_issue_flush(void);
+
+struct partition {
+	uint64_t start, sectors;
+};
+
+/*
+ * The partitions of a disk with so many sectors: those of a GPT (UEFI 2.10, 5.3), or else of an
+ * MBR. read() fills `to` with a sector; false: it cannot. Entries that are not on the disk are left
+ * out. Returns how many, at most DISK_PARTS_MAX. Number n of the table is part[n - 1]; of one that
+ * is not used `sectors` is 0.
+ */
+unsigned partition_parse(uint64_t sectors,
+			 bool (*read)(void *arg, uint64_t sector, uint8_t to[512]), void *arg,
+			 struct partition part[DISK_PARTS_MAX]);

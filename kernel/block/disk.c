@@ -1,0 +1,120 @@
+/*
+ * disk.c - the disks that there are, and their partitions (bio.h). Locking: none. Disks come at
+ * boot, on one CPU, and stay.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/block/bio.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/page.h"
+
+static struct list disks = LIST_INIT(disks);
+static void (*make_file)(struct block_device *bdev);
+
+static void
+make_files(struct gendisk *disk)
+{
+	make_file(&disk->whole);
+	for (unsigned i = 0; i < disk->parts; i++)
+		if (disk->part[i].sectors > 0)
+			make_file(&disk->part[i]);
+}
+
+void
+block_register_files(void (*make)(struct block_device *bdev))
+{
+	make_file = make;
+	list_for_each (l, &disks)
+		make_files(list_entry(l, struct gendisk, link));
+}
+
+struct scan {
+	struct block_device *bdev;
+	char *page;
+};
+
+static bool
+read_sector(void *arg, uint64_t sector, uint8_t to[512])
+{
+	struct scan *s = arg;
+	struct bio bio;
+	struct bio_batch b = {.bio = &bio, .max = 1};
+
+	bio_batch_add(&b, s->bdev, BIO_READ, sector, s->page, SECTOR_SIZE);
+	if (bio_batch_wait(&b) != 0)
+		return false;
+	memcpy(to, s->page, SECTOR_SIZE);
+	return true;
+}
+
+static void
+scan_partitions(struct gendisk *disk)
+{
+	struct partition part[DISK_PARTS_MAX];
+	struct scan s = {&disk->whole, page_alloc(0)};
+
+	if (s.page == NULL)
+		return;
+	disk->parts = partition_parse(disk->whole.sectors, read_sector, &s, part);
+	page_free(s.page, 0);
+	for (unsigned i = 0; i < disk->parts; i++) {
+		struct block_device *p = &disk->part[i];
+
+		*p = (struct block_device){.disk = disk,
+					   .start = part[i].start,
+					   .sectors = part[i].sectors,
+					   .number = disk->whole.number + i + 1};
+		snprintf(p->name, sizeof(p->name), "%s%u", disk->whole.name, i + 1);
+	}
+}
+
+void
+add_disk(struct gendisk *disk)
+{
+	disk->whole.disk = disk;
+	list_append(&disks, &disk->link);
+	scan_partitions(disk);
+	if (make_file != NULL)
+		make_files(disk);
+}
+
+/* -EIO: the disk cannot say that all is on it. */
+static int
+flush_disk(struct gendisk *disk)
+{
+	struct bio bio;
+	struct bio_batch b = {.bio = &bio, .max = 1};
+
+	/* acquire and release: what is written from here on is for the next flush */
+	if (!__atomic_exchange_n(&disk->written, false, __ATOMIC_ACQ_REL) || !disk->has_flush)
+		return 0;
+	bio_batch_add(&b, &disk->whole, BIO_FLUSH, 0, NULL, 0);
+	return bio_batch_wait(&b);
+}
+
+int
+blkdev_issue_flush(void)
+{
+	int error = 0;
+
+	list_for_each (l, &disks) {
+		int e = flush_disk(list_entry(l, struct gendisk, link));
+
+		error = e != 0 ? e : error;
+	}
+	return error;
+}
+
+void
+blk_start_plug(void)
+{
+	list_for_each (l, &disks)
+		blk_plug_disk(list_entry(l, struct gendisk, link), 1);
+}
+
+void
+blk_finish_plug(void)
+{
+	list_for_each (l, &disks)
+		blk_plug_disk(list_entry(l, struct gendisk, link), -1);
+}

@@ -1,0 +1,11 @@
+/* bdev.h - disks as files. Locking: atomics. */
+#pragma once
+
+struct block_device;
+struct vnode;
+
+/* The device that is this file of /dev. NULL: it is another file. Any context. */
+struct block_device *bdev_of(const struct vnode *vn);
+/* `holder` uses the device alone. 0, or -EBUSY. Any context. */
+int bdev_hold(struct block_device *bdev, const void *holder);
+void bdev_release(struct block_device *bdev);

@@ -1,0 +1,371 @@
+/* mount.c - ext2 on a device: blocks in its cache, mounting, the end (node.h). */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/statfs.h"
+#include "kernel/block/bio.h"
+#include "kernel/fs/bdev.h"
+#include "kernel/fs/ext2/node.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/page.h"
+#include "kernel/proc/task.h"
+#include "kernel/sysctl/tunable.h"
+#include "ktr/ktr.h"
+
+TUNABLE(vfs_mountfrom, "vfs.mountfrom",
+	"TYPE:DEVICE:DIRECTORY to mount at boot, as ext2:/dev/vda:/mnt");
+
+static struct ext2_mount *
+mount_of_fs(struct ext2_fs *fs)
+{
+	return container_of(fs, struct ext2_mount, fs);
+}
+
+/* ---- what ext2.h wants of the kernel ---- */
+
+/* The page of a block's device, and its sectors there. */
+static struct vnode *
+find_block(struct ext2_fs *fs, uint32_t block, uint64_t *at, uint8_t *sectors)
+{
+	*at = (uint64_t)block << fs->block_shift;
+	*sectors = pagecache_sectors(*at % PAGE_SIZE, fs->block_size);
+	return mount_of_fs(fs)->bdev->vn;
+}
+
+static void *
+get_block(struct ext2_fs *fs, uint32_t block, int *err,
+	  int (*get)(struct vnode *vn, uint64_t index, uint8_t sectors, void **page))
+{
+	uint64_t at;
+	uint8_t sectors;
+	struct vnode *vn = find_block(fs, block, &at, &sectors);
+	void *page;
+
+	*err = block < fs->blocks ? get(vn, at / PAGE_SIZE, sectors, &page)
+				  : ext2_error(fs, "the number of a block", block);
+	return *err == 0 ? (char *)page + at % PAGE_SIZE : NULL;
+}
+
+void *
+ext2_bread(struct ext2_fs *fs, uint32_t block, int *err)
+{
+	return get_block(fs, block, err, pagecache_get);
+}
+
+void *
+ext2_getblk(struct ext2_fs *fs, uint32_t block, int *err)
+{
+	return get_block(fs, block, err, pagecache_get_zero);
+}
+
+void
+ext2_brelse(void *block)
+{
+	if (block != NULL)
+		page_unref((void *)page_round_down((uintptr_t)block));
+}
+
+void
+ext2_bdirty(struct ext2_fs *fs, void *at, size_t size)
+{
+	uint64_t page = page_round_down((uintptr_t)at);
+
+	pagecache_dirty((void *)page, pagecache_sectors((uintptr_t)at - page, size));
+}
+
+void
+ext2_bforget(struct ext2_fs *fs, uint32_t block)
+{
+	uint64_t at;
+	uint8_t sectors;
+	struct vnode *vn = find_block(fs, block, &at, &sectors);
+
+	pagecache_forget(vn, at / PAGE_SIZE, sectors);
+}
+
+bool
+ext2_may_use_reserve(void)
+{
+	return proc_user() == 0;
+}
+
+uint32_t
+ext2_seconds(void)
+{
+	return (uint32_t)(clock_real_now_ns() / 1000000000);
+}
+
+void
+ext2_warn(struct ext2_fs *fs, const char *what, uint64_t number)
+{
+	warnk("ext2: %s: %s is wrong: %lu; it is read-only now\n", mount_of_fs(fs)->bdev->name,
+	      what, number);
+}
+
+/* ---- mounting ---- */
+
+/* As writeback_client.sync. */
+static int
+ext2_sync(struct writeback_client *c, bool last)
+{
+	struct ext2_mount *m = container_of(c, struct ext2_mount, client);
+	int error = 0;
+
+	mutex_lock(&m->lock);
+	if (writeback_error(m->bdev->vn) != 0)
+		error = ext2_error(&m->fs, "writing to the device", 0);
+	list_for_each_safe (l, &m->dirty) {
+		int e = ext2_write_node(list_entry(l, struct ext2_node, dirty));
+
+		error = e != 0 ? e : error;
+	}
+	last &= !m->fs.read_only;
+	if (m->fs.super_dirty || last)
+		ext2_write_super(&m->fs, !last);
+	if (last)
+		__atomic_store_n(&m->fs.read_only, true, __ATOMIC_RELAXED);
+	mutex_unlock(&m->lock);
+	return m->fs.broken && error == 0 ? -EIO : error;
+}
+
+/* Reads the superblock. 0; or -errno after a message. */
+static int
+read_super(struct ext2_mount *m)
+{
+	const char *why = "it cannot be read";
+	struct ext2_super *sb = kmalloc(sizeof(*sb));
+	void *page;
+	int error = sb == NULL
+			? -ENOMEM
+			: pagecache_get(m->bdev->vn, 0,
+					pagecache_sectors(EXT2_SUPER_OFFSET, sizeof(*sb)), &page);
+
+	if (error == 0) {
+		memcpy(sb, (char *)page + EXT2_SUPER_OFFSET, sizeof(*sb));
+		page_unref(page);
+		error = ext2_parse_super(&m->fs, sb, m->bdev->sectors * SECTOR_SIZE, &why);
+	}
+	kfree(sb);
+	if (error != 0)
+		warnk("ext2: %s: %s\n", m->bdev->name, why);
+	return error;
+}
+
+/* From now on it can be written to; or not any more, and then it is clean. Lock not held. */
+static int
+set_writable(struct ext2_mount *m, bool writable)
+{
+	int error;
+
+	if (writable && (m->fs.must_be_read_only || m->fs.broken || m->bdev->disk->readonly))
+		return -EROFS;
+	error = vfs_sync();
+	mutex_lock(&m->lock);
+	if (error == 0)
+		error = ext2_write_super(&m->fs, writable);
+	if (error == 0 && !m->fs.broken)
+		__atomic_store_n(&m->fs.read_only, !writable, __ATOMIC_RELAXED);
+	mutex_unlock(&m->lock);
+	return error == 0 ? vfs_sync() : error;
+}
+
+/* Reads what is needed of a device. The root's vnode; NULL and *err. */
+static struct vnode *
+open_mount(struct ext2_mount *m, bool read_only, int *err)
+{
+	struct vnode *root = NULL;
+
+	*err = read_super(m);
+	if (*err != 0)
+		return NULL;
+	m->fs.read_only = true;
+	if (!read_only && (m->fs.must_be_read_only || m->bdev->disk->readonly)) {
+		*err = -EROFS;
+		return NULL;
+	}
+	mutex_lock(&m->lock);
+	*err = ext2_count_free(&m->fs);
+	if (*err == 0)
+		root = ext2_iget(m, EXT2_ROOT_INO, err);
+	mutex_unlock(&m->lock);
+	if (root != NULL && !S_ISDIR(root->mode)) {
+		ext2_error(&m->fs, "the root directory", root->mode);
+		*err = -EUCLEAN;
+	}
+	return root;
+}
+
+static void
+free_mount(struct ext2_mount *m)
+{
+	bdev_release(m->bdev);
+	kfree(m);
+}
+
+void
+ext2_end_mount(struct ext2_mount *m)
+{
+	if (!m->fs.read_only && set_writable(m, false) != 0)
+		warnk("ext2: %s: not all of it could be written\n", m->bdev->name);
+	writeback_leave(&m->client);
+	free_mount(m);
+}
+
+static struct vnode *
+mount_device(struct block_device *bdev, bool read_only, int *err)
+{
+	struct ext2_mount *m = kzalloc(sizeof(*m));
+	struct vnode *root;
+
+	*err = m == NULL ? -ENOMEM : bdev_hold(bdev, m);
+	if (*err != 0) {
+		kfree(m);
+		return NULL;
+	}
+	mutex_init(&m->lock, "ext2");
+	m->lock.below = true;
+	m->bdev = bdev;
+	m->client.sync = ext2_sync;
+	list_init(&m->dirty);
+	root = open_mount(m, read_only, err);
+	if (root == NULL) {
+		free_mount(m);
+		return NULL;
+	}
+	writeback_join(&m->client);
+	if (*err == 0 && !read_only)
+		*err = set_writable(m, true);
+	if (*err != 0) {
+		vnode_unref(root); /* the last one: ends the mount */
+		return NULL;
+	}
+	CTR3(KTR_VFS, "ext2 mount: device %s blocks %u read-only %d", bdev->name, m->fs.blocks,
+	     read_only);
+	return root;
+}
+
+/* As vfs_type.mount. */
+static struct vnode *
+ext2_mount(const char *source, bool read_only, int *err)
+{
+	struct vnode *vn = vnode_lookup(proc_cwd(), source, err), *root = NULL;
+	struct block_device *bdev;
+
+	if (vn == NULL)
+		return NULL;
+	bdev = bdev_of(vn);
+	if (bdev == NULL)
+		*err = -ENOTBLK;
+	else
+		root = mount_device(bdev, read_only, err);
+	vnode_unref(vn);
+	return root;
+}
+
+/* Is a file open for writing? */
+static bool
+has_writers(const struct ext2_mount *m)
+{
+	for (unsigned i = 0; i < EXT2_BUCKETS; i++)
+		for (const struct ext2_node *n = m->bucket[i]; n != NULL; n = n->next)
+			if (__atomic_load_n(&n->vn->writers, __ATOMIC_RELAXED) > 0)
+				return true;
+	return false;
+}
+
+/* As vfs_type.remount. */
+static int
+ext2_remount(struct vnode *root, bool read_only)
+{
+	struct ext2_mount *m = ext2_node(root)->m;
+	bool busy;
+
+	if (vnode_read_only(root) == read_only)
+		return 0;
+	mutex_lock(&m->lock);
+	busy = read_only && has_writers(m);
+	mutex_unlock(&m->lock);
+	return busy ? -EBUSY : set_writable(m, !read_only);
+}
+
+/* As vfs_type.statfs. */
+static void
+ext2_statfs(struct vnode *root, struct statfs *s)
+{
+	struct ext2_mount *m = ext2_node(root)->m;
+	const struct ext2_fs *fs = &m->fs;
+
+	mutex_lock(&m->lock);
+	s->f_bsize = s->f_frsize = fs->block_size;
+	s->f_blocks =
+	    fs->blocks - fs->first_data_block - (uint64_t)fs->groups * (fs->table_blocks + 2);
+	s->f_bfree = fs->free_blocks;
+	s->f_bavail =
+	    fs->free_blocks > fs->reserved_blocks ? fs->free_blocks - fs->reserved_blocks : 0;
+	s->f_files = fs->inodes;
+	s->f_ffree = fs->free_inodes;
+	s->f_flags = fs->read_only ? MS_RDONLY : 0;
+	mutex_unlock(&m->lock);
+}
+
+/* As vfs_type.crowded. */
+static bool
+ext2_crowded(const struct vnode *root)
+{
+	return ext2_is_crowded(ext2_node(root)->m);
+}
+
+/* Makes a directory and those above it. NULL and *err. */
+static struct vnode *
+make_path(char *path, int *err)
+{
+	for (char *p = path + 1; *p != '\0'; p++)
+		if (*p == '/') {
+			*p = '\0';
+			vnode_unref(vnode_create(NULL, path, S_IFDIR | 0755, err));
+			*p = '/';
+		}
+	vnode_unref(vnode_create(NULL, path, S_IFDIR | 0755, err));
+	return vnode_lookup(NULL, path, err);
+}
+
+/* Mounts what the loader parameter says. */
+static void
+ext2_boot(void)
+{
+	static const struct vfs_type type = {.name = "ext2",
+					     .magic = EXT2_MAGIC,
+					     .mount = ext2_mount,
+					     .remount = ext2_remount,
+					     .statfs = ext2_statfs,
+					     .crowded = ext2_crowded};
+	const char *text = tunable_get("vfs.mountfrom"), *colon;
+	char source[64], path[256];
+	struct vnode *dir;
+	int error;
+
+	vfs_register_type(&type);
+	if (text == NULL)
+		return;
+	colon = strncmp(text, "ext2:/", 6) == 0 ? strchr(text + 5, ':') : NULL;
+	if (colon == NULL || colon[1] != '/' || strlen(colon) > sizeof(path) ||
+	    (size_t)(colon - text - 5) >= sizeof(source)) {
+		warnk("vfs.mountfrom=%s: expected ext2:/DEVICE:/DIRECTORY\n", text);
+		return;
+	}
+	strlcpy(source, text + 5, (size_t)(colon - text - 5) + 1);
+	strlcpy(path, colon + 1, sizeof(path));
+	dir = make_path(path, &error);
+	if (dir != NULL)
+		error = vfs_mount(dir, "ext2", source, 0, false);
+	if (dir != NULL && error == -EROFS)
+		error = vfs_mount(dir, "ext2", source, 0, true);
+	vnode_unref(dir);
+	if (error != 0)
+		warnk("vfs.mountfrom=%s: error %d\n", text, -error);
+}
+
+HOOK(booted, ext2_boot);

@@ -1,0 +1,311 @@
+/*
+ * namei.c - names of ext2 as the tree of names has them (node.h). The tree is a cache: the names of
+ * a directory come to it when somebody looks for one, and all changes are made on the disk first.
+ * Locking: vfs_lock is held, so nobody else changes names; then the mount's lock.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/fs/ext2/node.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/proc/task.h"
+#include "ktr/ktr.h"
+
+struct load {
+	struct vnode *dir;
+	struct vnode *drop; /* a reference that nobody wants */
+};
+
+/* As ext2_dir_fn. A name that leads nowhere is left out. */
+static int
+load_name(void *arg, const char *text, size_t len, uint32_t ino)
+{
+	struct load *l = arg;
+	struct ext2_mount *m = ext2_node(l->dir)->m;
+	char name[EXT2_NAME_MAX + 1];
+	struct vnode *vn;
+	int error;
+
+	memcpy(name, text, len);
+	name[len] = '\0';
+	if (vnode_has(l->dir, name))
+		return 0;
+	vn = ext2_iget(m, ino, &error);
+	if (vn == NULL)
+		return error == -EUCLEAN ? 0 : error;
+	if (S_ISDIR(vn->mode) && (vn->links > 0 || ino == EXT2_ROOT_INO)) {
+		l->drop = vn;
+		return ext2_error(&m->fs, "a directory with two names", ino);
+	}
+	error = vnode_enter(l->dir, name, vn);
+	if (error != 0)
+		l->drop = vn;
+	return error;
+}
+
+static int
+ext2_load(struct vnode *dir)
+{
+	struct ext2_node *node = ext2_node(dir);
+	struct load l = {dir, NULL};
+	int error;
+
+	if (dir->parent == NULL)
+		return -ENOENT; /* it was removed */
+	mutex_lock(&node->m->lock);
+	error = ext2_dir_walk(&node->m->fs, &node->i, load_name, &l);
+	mutex_unlock(&node->m->lock);
+	vnode_unref(l.drop);
+	CTR2(KTR_VOP, "ext2 load: ino %lu error %d", dir->ino, -error);
+	return error;
+}
+
+/* The node has changed. */
+static void
+touch(struct ext2_node *node)
+{
+	node->i.ctime = ext2_seconds();
+	node->i.dirty = true;
+	ext2_note_dirty(node);
+}
+
+/* A name of the node's file is added, step 1, or removed, -1. A directory has its own entry, too.
+ */
+static void
+count_link(struct ext2_node *node, int step)
+{
+	node->i.links = (uint16_t)(S_ISDIR(node->i.mode) && step < 0 ? 0 : node->i.links + step);
+	touch(node);
+}
+
+/* A directory in it is added or removed. */
+static void
+count_subdir(struct ext2_node *dir, int step)
+{
+	dir->i.links = (uint16_t)(dir->i.links + step);
+	touch(dir);
+}
+
+/* Writes the text of a new symbolic link. */
+static int
+write_text(struct ext2_fs *fs, struct ext2_inode *i, const char *text)
+{
+	uint32_t block;
+	int error;
+	char *p;
+
+	i->size = strlen(text);
+	if (i->size < sizeof(i->block)) {
+		memcpy(i->block, text, i->size);
+		return 0;
+	}
+	if (i->size >= fs->block_size)
+		return -ENAMETOOLONG;
+	error = ext2_bmap(fs, i, 0, true, &block);
+	p = error == 0 ? ext2_getblk(fs, block, &error) : NULL;
+	if (p == NULL)
+		return error;
+	memcpy(p, text, i->size);
+	ext2_bdirty(fs, p, fs->block_size);
+	ext2_brelse(p);
+	return 0;
+}
+
+/* Makes a new inode, without a name. */
+static int
+new_inode(struct ext2_node *dir, const struct vnode_kind *kind, struct ext2_inode *i)
+{
+	struct ext2_fs *fs = &dir->m->fs;
+	bool is_dir = S_ISDIR(kind->mode);
+	int error = ext2_new_inode(fs, dir->i.ino, is_dir, &i->ino);
+
+	if (error != 0)
+		return error;
+	i->mode = (uint16_t)kind->mode;
+	i->links = is_dir ? 2 : 1;
+	i->uid = proc_user();
+	i->gid = proc_group();
+	i->atime = i->ctime = i->mtime = ext2_seconds();
+	i->rdev = (uint32_t)kind->rdev;
+	if (i->rdev != 0)
+		i->block[i->rdev > 0xffff] = i->rdev;
+	if (is_dir)
+		error = ext2_dir_make(fs, i, dir->i.ino);
+	else if (S_ISLNK(kind->mode))
+		error = write_text(fs, i, kind->to);
+	if (error == 0)
+		error = ext2_clear_inode(fs, i->ino);
+	if (error != 0)
+		ext2_delete_inode(fs, i);
+	return error;
+}
+
+static struct ext2_node *
+make_file(struct ext2_node *dir, const char *name, const struct vnode_kind *kind, int *err)
+{
+	struct ext2_inode i = {0};
+	struct ext2_node *node;
+
+	*err = S_ISDIR(kind->mode) && dir->i.links >= EXT2_LINK_MAX ? -EMLINK
+								    : new_inode(dir, kind, &i);
+	if (*err != 0)
+		return NULL;
+	node = ext2_make_node(dir->m, &i, err);
+	if (node == NULL) {
+		ext2_delete_inode(&dir->m->fs, &i);
+		return NULL;
+	}
+	vnode_inherit(node->vn, dir->vn);
+	*err = ext2_dir_add(&dir->m->fs, &dir->i, name, i.ino, kind->mode);
+	if (*err != 0)
+		node->i.links = 0; /* it goes with its vnode */
+	else if (S_ISDIR(kind->mode))
+		count_subdir(dir, 1);
+	touch(node);
+	touch(dir);
+	return node;
+}
+
+static struct vnode *
+ext2_create(struct vnode *dir, const char *name, const struct vnode_kind *kind, int *err)
+{
+	struct ext2_node *d = ext2_node(dir), *node;
+
+	mutex_lock(&d->m->lock);
+	node = make_file(d, name, kind, err);
+	mutex_unlock(&d->m->lock);
+	if (node == NULL)
+		return NULL;
+	if (*err == 0) {
+		node->vn->missing = false; /* a new directory is empty */
+		return node->vn;
+	}
+	vnode_unref(node->vn);
+	return NULL;
+}
+
+static int
+ext2_enter(struct vnode *dir, const char *name, struct vnode *vn)
+{
+	struct ext2_node *d = ext2_node(dir), *node = ext2_node(vn);
+	int error = -EMLINK;
+
+	mutex_lock(&d->m->lock);
+	if (node->i.links < EXT2_LINK_MAX)
+		error = ext2_dir_add(&d->m->fs, &d->i, name, node->i.ino, vn->mode);
+	if (error == 0) {
+		count_link(node, 1);
+		touch(d);
+	}
+	mutex_unlock(&d->m->lock);
+	return error;
+}
+
+static int
+ext2_leave(struct vnode *dir, const char *name, struct vnode *vn)
+{
+	struct ext2_node *d = ext2_node(dir), *node = ext2_node(vn);
+	int error;
+
+	mutex_lock(&d->m->lock);
+	error = ext2_dir_remove(&d->m->fs, &d->i, name);
+	if (error == 0) {
+		if (S_ISDIR(vn->mode))
+			count_subdir(d, -1);
+		count_link(node, -1);
+		touch(d);
+	}
+	mutex_unlock(&d->m->lock);
+	return error;
+}
+
+/* A directory has come from one to another. */
+static int
+move_dir(struct ext2_node *node, struct ext2_node *from, struct ext2_node *to)
+{
+	int error;
+
+	if (!S_ISDIR(node->i.mode) || from == to)
+		return 0;
+	error = ext2_dir_set(&node->m->fs, &node->i, "..", to->i.ino, S_IFDIR);
+	if (error != 0)
+		return error;
+	count_subdir(from, -1);
+	count_subdir(to, 1);
+	touch(node);
+	return 0;
+}
+
+/* Gives the name `new` to the node, instead of `name`. old: what has it, or NULL. */
+static int
+rename_one(struct ext2_node *from, const char *name, struct ext2_node *node, struct ext2_node *to,
+	   const char *new, struct ext2_node *old)
+{
+	struct ext2_fs *fs = &node->m->fs;
+	int error = 0;
+
+	if (S_ISDIR(node->i.mode) && from != to && to->i.links >= EXT2_LINK_MAX)
+		return -EMLINK;
+	error = old != NULL ? ext2_dir_set(fs, &to->i, new, node->i.ino, node->i.mode)
+			    : ext2_dir_add(fs, &to->i, new, node->i.ino, node->i.mode);
+	if (error == 0)
+		error = ext2_dir_remove(fs, &from->i, name);
+	if (error == 0)
+		error = move_dir(node, from, to);
+	if (error == 0 && old != NULL) {
+		if (S_ISDIR(old->i.mode))
+			count_subdir(to, -1);
+		count_link(old, -1);
+	}
+	return error;
+}
+
+static int
+exchange_two(struct ext2_node *from, const char *name, struct ext2_node *node, struct ext2_node *to,
+	     const char *new, struct ext2_node *old)
+{
+	struct ext2_fs *fs = &node->m->fs;
+	int error = ext2_dir_set(fs, &to->i, new, node->i.ino, node->i.mode);
+
+	if (error == 0)
+		error = ext2_dir_set(fs, &from->i, name, old->i.ino, old->i.mode);
+	if (error == 0)
+		error = move_dir(node, from, to);
+	return error == 0 ? move_dir(old, to, from) : error;
+}
+
+static int
+ext2_rename(struct vnode *from, const char *name, struct vnode *vn, struct vnode *to,
+	    const char *new, struct vnode *old, bool exchange)
+{
+	struct ext2_node *f = ext2_node(from), *t = ext2_node(to);
+	struct ext2_node *o = old != NULL ? ext2_node(old) : NULL;
+	int error;
+
+	mutex_lock(&f->m->lock);
+	error = (exchange ? exchange_two : rename_one)(f, name, ext2_node(vn), t, new, o);
+	touch(f);
+	touch(t);
+	touch(ext2_node(vn));
+	mutex_unlock(&f->m->lock);
+	return error;
+}
+
+static int
+ext2_link_text(const struct vnode *vn, const char **text, struct vnode **to)
+{
+	*text = ext2_node(vn)->text;
+	return 0;
+}
+
+const struct vnode_ops ext2_dir_ops = {
+    .load = ext2_load,
+    .create = ext2_create,
+    .enter = ext2_enter,
+    .leave = ext2_leave,
+    .rename = ext2_rename,
+};
+
+const struct vnode_ops ext2_link_ops = {
+    .link = ext2_link_text,
+};

@@ -1,0 +1,60 @@
+/*
+ * node.h - mounted ext2, and its files as vnodes.
+ *
+ * Locking: the lock of a mount guards all that ext2.h works on, the table of nodes and the list of
+ * dirty ones. It comes after vfs_lock, vnodes' locks and those of spaces, since a fault reads pages
+ * by it; nobody holds it who copies to or from user memory, or drops a reference to a vnode.
+ */
+#pragma once
+
+#include "kernel/fs/ext2/ext2.h"
+#include "kernel/fs/pagecache.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/list.h"
+
+#define EXT2_BUCKETS 1024 /* a power of two */
+
+struct block_device;
+struct ext2_node;
+
+struct ext2_mount {
+	struct ext2_fs fs;
+	struct mutex lock;
+	struct block_device *bdev; /* constant */
+	struct writeback_client client;
+	struct ext2_node *bucket[EXT2_BUCKETS];
+	struct list dirty; /* nodes */
+	uint32_t nodes;    /* in the table: the last one that goes ends the mount */
+};
+
+struct ext2_node {
+	struct ext2_inode i;    /* of mode, owner, size and time, the vnode has the newer ones */
+	struct ext2_mount *m;   /* constant */
+	struct vnode *vn;       /* constant */
+	struct ext2_node *next; /* in its bucket */
+	struct list dirty;
+	char *text; /* constant; of a symbolic link */
+};
+
+static inline struct ext2_node *
+ext2_node(const struct vnode *vn)
+{
+	return vn->node;
+}
+
+/* The vnode of an inode, with a reference. NULL and *err. The mount's lock held, as for all here.
+ */
+struct vnode *ext2_iget(struct ext2_mount *m, uint32_t ino, int *err);
+/* Makes the node of a new inode, of what node->i says. NULL: no memory. */
+struct ext2_node *ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err);
+/* Are half as many nodes there as there can be? Any context. */
+bool ext2_is_crowded(const struct ext2_mount *m);
+/* The node is to be written, if it is dirty. */
+void ext2_note_dirty(struct ext2_node *node);
+/* Writes a node that is dirty into the cache of its device. */
+int ext2_write_node(struct ext2_node *node);
+/* The last vnode has gone. Lock not held. */
+void ext2_end_mount(struct ext2_mount *m);
+
+/* The operations of vnodes. */
+extern const struct vnode_ops ext2_file_ops, ext2_dir_ops, ext2_link_ops;

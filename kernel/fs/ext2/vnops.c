@@ -1,0 +1,371 @@
+/* vnops.c - nodes, and what files of ext2 are read and written by (node.h). */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/stat.h"
+#include "kernel/block/bio.h"
+#include "kernel/fs/devfs.h"
+#include "kernel/fs/ext2/node.h"
+#include "kernel/fs/pipe.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/uidinfo.h"
+#include "ktr/ktr.h"
+
+#define NODES_PART  2 /* there are fewer nodes than pages of memory, by this factor */
+#define PAGE_BLOCKS (PAGE_SIZE / EXT2_BLOCK_MIN)
+
+static struct ext2_node **
+node_bucket(struct ext2_mount *m, uint32_t ino)
+{
+	return &m->bucket[ino % EXT2_BUCKETS];
+}
+
+void
+ext2_note_dirty(struct ext2_node *node)
+{
+	if (node->i.dirty && list_empty(&node->dirty)) {
+		list_append(&node->m->dirty, &node->dirty);
+		writeback_want();
+	}
+}
+
+int
+ext2_write_node(struct ext2_node *node)
+{
+	const struct vnode *vn = node->vn;
+	struct ext2_inode *i = &node->i;
+
+	list_remove(&node->dirty);
+	i->dirty = false;
+	if (node->m->fs.read_only)
+		return -EROFS;
+	i->mode = (uint16_t)__atomic_load_n(&vn->mode, __ATOMIC_RELAXED);
+	i->uid = __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
+	i->gid = __atomic_load_n(&vn->gid, __ATOMIC_RELAXED);
+	i->mtime = (uint32_t)(__atomic_load_n(&vn->mtime_ns, __ATOMIC_RELAXED) / 1000000000);
+	if (S_ISREG(i->mode))
+		i->size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
+	return ext2_write_inode(&node->m->fs, i);
+}
+
+/* The text of a symbolic link. NULL and *err. */
+static char *
+read_text(struct ext2_fs *fs, struct ext2_inode *i, int *err)
+{
+	char *text = kzalloc(i->size + 1);
+	const void *from = i->block;
+	uint32_t block;
+
+	*err = text == NULL ? -ENOMEM : 0;
+	if (*err == 0 && !ext2_is_inline(fs, i)) {
+		*err = ext2_bmap(fs, i, 0, false, &block);
+		if (*err == 0 && block == 0)
+			*err = ext2_error(fs, "a link without a block", i->ino);
+		from = *err == 0 ? ext2_bread(fs, block, err) : NULL;
+	}
+	if (*err == 0)
+		memcpy(text, from, i->size);
+	if (*err == 0 && from != i->block)
+		ext2_brelse((void *)(uintptr_t)from);
+	if (*err == 0 && strlen(text) == i->size)
+		return text;
+	kfree(text);
+	if (*err == 0)
+		*err = ext2_error(fs, "the text of a link", i->ino);
+	return NULL;
+}
+
+static void ext2_destroy(struct vnode *vn);
+static void ext2_changed(struct vnode *vn);
+static void ext2_stat(struct vnode *vn, struct stat *st);
+
+/* What the vnode has of the inode. */
+static void
+fill_vnode(struct vnode *vn, struct ext2_mount *m, const struct ext2_inode *i)
+{
+	static const struct vnode_disk_ops disk_ops = {ext2_changed, ext2_stat, ext2_destroy};
+
+	vn->ino = i->ino;
+	vn->uid = i->uid;
+	vn->gid = i->gid;
+	vn->size = i->size;
+	vn->size_max = ext2_size_max(&m->fs);
+	vn->mtime_ns = (uint64_t)i->mtime * 1000000000;
+	vn->rdev = i->rdev;
+	vn->read_only = &m->fs.read_only;
+	vn->missing = S_ISDIR(i->mode);
+	vn->disk = &disk_ops;
+	if (S_ISREG(i->mode))
+		vn->ops = &ext2_file_ops;
+	else if (S_ISLNK(i->mode))
+		vn->ops = &ext2_link_ops;
+	else if (S_ISFIFO(i->mode))
+		vn->ops = &fifo_ops;
+	else if (!S_ISDIR(i->mode))
+		devfs_make_node(vn);
+}
+
+bool
+ext2_is_crowded(const struct ext2_mount *m)
+{
+	return __atomic_load_n(&m->nodes, __ATOMIC_RELAXED) > page_count_total() / NODES_PART / 2;
+}
+
+struct ext2_node *
+ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err)
+{
+	struct ext2_node *node = NULL, **bucket = node_bucket(m, i->ino);
+
+	*err = -ENOMEM;
+	if (ext2_is_crowded(m))
+		writeback_hurry();
+	if (m->nodes < page_count_total() / NODES_PART && !uidinfo_memory_short())
+		node = kzalloc(sizeof(*node));
+	if (node == NULL)
+		return NULL;
+	node->i = *i;
+	node->m = m;
+	list_init(&node->dirty);
+	*err = 0;
+	if (S_ISLNK(i->mode))
+		node->text = read_text(&m->fs, &node->i, err);
+	if (*err == 0) {
+		node->vn = vnode_alloc_for(&uidinfo_root, i->mode, &ext2_dir_ops, NULL);
+		*err = node->vn != NULL ? 0 : -ENOMEM;
+	}
+	if (*err != 0) {
+		kfree(node->text);
+		kfree(node);
+		return NULL;
+	}
+	fill_vnode(node->vn, m, i);
+	node->vn->node = node;
+	node->next = *bucket;
+	*bucket = node;
+	m->nodes++;
+	return node;
+}
+
+/* Adds a reference, if there is one: else the vnode is about to go. */
+static bool
+ref_live(struct vnode *vn)
+{
+	uint32_t n = __atomic_load_n(&vn->refs, __ATOMIC_RELAXED);
+
+	while (n != 0 && !__atomic_compare_exchange_n(&vn->refs, &n, n + 1, true, __ATOMIC_RELAXED,
+						      __ATOMIC_RELAXED))
+		;
+	return n != 0;
+}
+
+struct vnode *
+ext2_iget(struct ext2_mount *m, uint32_t ino, int *err)
+{
+	struct ext2_inode i;
+	struct ext2_node *node = *node_bucket(m, ino);
+
+	while (node != NULL && node->i.ino != ino)
+		node = node->next;
+	if (node != NULL) {
+		*err = ref_live(node->vn) ? 0 : -EAGAIN;
+		return *err == 0 ? node->vn : NULL;
+	}
+	*err = ext2_read_inode(&m->fs, ino, &i);
+	node = *err == 0 ? ext2_make_node(m, &i, err) : NULL;
+	return node != NULL ? node->vn : NULL;
+}
+
+/* Takes a node out of the table. True: it was the last one. */
+static bool
+forget_node(struct ext2_node *node)
+{
+	struct ext2_node **at = node_bucket(node->m, node->i.ino);
+
+	while (*at != node)
+		at = &(*at)->next;
+	*at = node->next;
+	list_remove(&node->dirty);
+	return --node->m->nodes == 0;
+}
+
+static void
+ext2_destroy(struct vnode *vn)
+{
+	struct ext2_node *node = ext2_node(vn);
+	struct ext2_mount *m = node->m;
+	bool last;
+
+	if (node->i.links != 0 && (node->i.dirty || vn->pages.root != NULL))
+		vfs_sync();
+	pagecache_drop(vn, 0);
+	mutex_lock(&m->lock);
+	if (node->i.links == 0 && !m->fs.read_only)
+		ext2_delete_inode(&m->fs, &node->i);
+	last = forget_node(node);
+	mutex_unlock(&m->lock);
+	kfree(node->text);
+	kfree(node);
+	if (last)
+		ext2_end_mount(m);
+}
+
+static void
+ext2_changed(struct vnode *vn)
+{
+	struct ext2_node *node = ext2_node(vn);
+
+	mutex_lock(&node->m->lock);
+	node->i.ctime = ext2_seconds();
+	node->i.dirty = true;
+	ext2_note_dirty(node);
+	mutex_unlock(&node->m->lock);
+}
+
+static void
+ext2_stat(struct vnode *vn, struct stat *st)
+{
+	const struct ext2_node *node = ext2_node(vn);
+
+	st->st_nlink = node->i.links;
+	if (S_ISDIR(vn->mode))
+		st->st_size = (int64_t)node->i.size;
+	st->st_blocks = node->i.sectors;
+	st->st_blksize = (int)node->m->fs.block_size;
+	st->st_atime = node->i.atime;
+	st->st_ctime = node->i.ctime;
+	st->st_atime_nsec = st->st_ctime_nsec = 0;
+}
+
+/* Makes the bytes of a page that are after the end of the file zeroes. */
+static void
+clear_after_end(const struct vnode *vn, uint64_t index, char *page)
+{
+	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED), at = index * PAGE_SIZE;
+	uint64_t keep = size > at ? size - at : 0;
+
+	if (keep < PAGE_SIZE)
+		memset(page + keep, 0, PAGE_SIZE - keep);
+}
+
+/* The blocks of a page. */
+static int
+map_page(struct ext2_node *node, uint64_t index, uint32_t block[PAGE_BLOCKS])
+{
+	struct ext2_fs *fs = &node->m->fs;
+	unsigned n = PAGE_SIZE >> fs->block_shift;
+	int error = 0;
+
+	mutex_lock(&node->m->lock);
+	for (unsigned i = 0; i < n && error == 0; i++)
+		error = ext2_bmap(fs, &node->i, index * n + i, false, &block[i]);
+	mutex_unlock(&node->m->lock);
+	return error;
+}
+
+static int
+ext2_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
+{
+	struct ext2_node *node = ext2_node(vn);
+	const struct ext2_fs *fs = &node->m->fs;
+	unsigned n = PAGE_SIZE >> fs->block_shift;
+	uint32_t block[PAGE_BLOCKS];
+	struct bio bio[PAGE_BLOCKS];
+	struct bio_batch b = {.bio = bio, .max = PAGE_BLOCKS};
+	int error = map_page(node, index, block);
+
+	if (error != 0)
+		return error;
+	blk_start_plug();
+	for (unsigned i = 0; i < n; i++) {
+		char *at = (char *)page + ((size_t)i << fs->block_shift);
+
+		if (block[i] == 0)
+			memset(at, 0, fs->block_size);
+		else
+			bio_batch_add(&b, node->m->bdev, BIO_READ,
+				      (uint64_t)block[i] << (fs->block_shift - SECTOR_SHIFT), at,
+				      fs->block_size);
+	}
+	blk_finish_plug();
+	error = bio_batch_wait(&b);
+	clear_after_end(vn, index, page);
+	return error;
+}
+
+/* The block at an offset, which is made if it is missing. */
+static int
+ext2_make_block(struct ext2_node *node, uint64_t off, uint32_t *block)
+{
+	struct ext2_fs *fs = &node->m->fs;
+	int error;
+
+	mutex_lock(&node->m->lock);
+	error = ext2_bmap(fs, &node->i, off >> fs->block_shift, true, block);
+	ext2_note_dirty(node);
+	mutex_unlock(&node->m->lock);
+	return error;
+}
+
+static int
+ext2_writepage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors, struct bio_batch *b)
+{
+	struct ext2_node *node = ext2_node(vn);
+	const struct ext2_fs *fs = &node->m->fs;
+	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
+	int error = 0;
+
+	clear_after_end(vn, index, page);
+	for (size_t at = 0; at < PAGE_SIZE && error == 0; at += fs->block_size) {
+		uint32_t block;
+
+		if (!(sectors & pagecache_sectors(at, fs->block_size)) ||
+		    index * PAGE_SIZE + at >= size)
+			continue;
+		error = ext2_make_block(node, index * PAGE_SIZE + at, &block);
+		if (error == 0)
+			bio_batch_add(b, node->m->bdev, BIO_WRITE,
+				      (uint64_t)block << (fs->block_shift - SECTOR_SHIFT),
+				      (char *)page + at, fs->block_size);
+	}
+	return error;
+}
+
+static int
+ext2_write_begin(struct vnode *vn, uint64_t off, uint64_t len)
+{
+	struct ext2_node *node = ext2_node(vn);
+	uint64_t size = node->m->fs.block_size, end = off + len;
+	uint32_t block;
+	int error = 0;
+
+	for (off -= off % size; off < end && error == 0; off += size)
+		error = ext2_make_block(node, off, &block);
+	return error;
+}
+
+static int
+ext2_cut(struct vnode *vn, uint64_t size)
+{
+	struct ext2_node *node = ext2_node(vn);
+	struct ext2_fs *fs = &node->m->fs;
+	int error;
+
+	mutex_lock(&node->m->lock);
+	error = ext2_free_from(fs, &node->i, (size + fs->block_size - 1) >> fs->block_shift);
+	ext2_note_dirty(node);
+	mutex_unlock(&node->m->lock);
+	return error;
+}
+
+const struct vnode_ops ext2_file_ops = {
+    .read = filemap_read,
+    .write = filemap_write,
+    .truncate = filemap_truncate,
+    .allocate = filemap_allocate,
+    .page = filemap_fault,
+    .readpage = ext2_readpage,
+    .writepage = ext2_writepage,
+    .write_begin = ext2_write_begin,
+    .cut = ext2_cut,
+};

@@ -1,0 +1,226 @@
+/*
+ * filemap.c - files and devices whose pages are a cache of a disk: read, write, map (pagecache.h).
+ *
+ * Invariant: in the last page of a file, the bytes after the size are zeroes when it is read and
+ * when it is written; a program that maps the page may change them in between.
+ *
+ * Locking: vn->lock is held for a whole read, write or truncation, also while bytes move to and
+ * from user memory. A page fault there takes what a file system takes to read a page, which is
+ * inside of the lock of an address space (kernel/vm/vm.h), and never vn->lock.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/signal.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/pagecache.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/page_descriptor.h"
+#include "kernel/proc/task.h"
+#include "kernel/vm/vm.h"
+#include "ktr/ktr.h"
+
+int
+vnode_limit_write(struct uio *u, uint64_t off, uint64_t max)
+{
+	uint64_t limit = proc_limit(RLIMIT_FSIZE);
+
+	if (off >= max || u->resid > max - off)
+		return -EFBIG;
+	if (u->resid > 0 && off >= limit) {
+		proc_signal_self(SIGXFSZ);
+		return -EFBIG;
+	}
+	if (u->resid > limit - off)
+		u->resid = limit - off; /* the part that the limit allows */
+	return 0;
+}
+
+int64_t
+filemap_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	size_t start = u->resid;
+	int error = 0;
+
+	mutex_lock(&vn->lock);
+	while (u->resid > 0 && *off < vn->size && error == 0) {
+		uint64_t in_page = *off % PAGE_SIZE, left = vn->size - *off;
+		size_t piece = PAGE_SIZE - in_page, before = u->resid;
+		void *page;
+
+		piece = piece < left ? piece : left;
+		error = pagecache_get(vn, *off / PAGE_SIZE, ALL_SECTORS, &page);
+		if (error != 0)
+			break;
+		error = uio_put(u, (char *)page + in_page, piece);
+		page_unref(page);
+		*off += before - u->resid;
+		if (error == 0 && u->resid > 0 && proc_signal_pending())
+			error = -EINTR;
+	}
+	mutex_unlock(&vn->lock);
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
+static void
+note_change(struct vnode *vn)
+{
+	vn->mtime_ns = clock_real_now_ns();
+	vnode_changed(vn);
+}
+
+/* Makes the bytes after the size zeroes, also on the disk. vn->lock held. */
+static int
+clear_tail(struct vnode *vn)
+{
+	uint64_t from = vn->size % PAGE_SIZE;
+	void *page;
+	int error = from != 0 ? pagecache_get(vn, vn->size / PAGE_SIZE, ALL_SECTORS, &page) : 0;
+
+	if (from == 0 || error != 0)
+		return error;
+	memset((char *)page + from, 0, PAGE_SIZE - from);
+	pagecache_dirty(page, pagecache_sectors(from, 1));
+	page_unref(page);
+	return 0;
+}
+
+/* Writes up to the end of one page at *off. vn->lock held. */
+static int
+write_page(struct vnode *vn, struct uio *u, uint64_t *off)
+{
+	uint64_t in_page = *off % PAGE_SIZE;
+	size_t before = u->resid, piece = PAGE_SIZE - in_page, done;
+	void *page;
+	int error = pagecache_get(vn, *off / PAGE_SIZE, ALL_SECTORS, &page);
+
+	if (error != 0)
+		return error;
+	piece = piece < before ? piece : before;
+	if (vn->ops->write_begin != NULL)
+		error = vn->ops->write_begin(vn, *off, piece);
+	if (error == 0)
+		error = uio_take(u, (char *)page + in_page, piece);
+	done = before - u->resid;
+	pagecache_dirty(page, pagecache_sectors(in_page, done));
+	page_unref(page);
+	*off += done;
+	if (done > 0 && *off > vn->size)
+		__atomic_store_n(&vn->size, *off, __ATOMIC_RELAXED);
+	return error;
+}
+
+int64_t
+filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	size_t start;
+	int error;
+
+	mutex_lock(&vn->lock);
+	if (f != NULL && (f->flags & O_APPEND))
+		*off = vn->size;
+	error = vnode_read_only(vn) ? -EROFS : vnode_limit_write(u, *off, vn->size_max);
+	start = u->resid;
+	if (error == 0 && *off + start > vn->size)
+		error = clear_tail(vn);
+	while (u->resid > 0 && error == 0) {
+		error = write_page(vn, u, off);
+		writeback_throttle();
+		if (error == 0 && u->resid > 0 && proc_signal_pending())
+			error = -EINTR;
+	}
+	if (error != 0 && vn->ops->cut != NULL)
+		vn->ops->cut(vn, vn->size); /* what was made for bytes that did not come */
+	note_change(vn);
+	mutex_unlock(&vn->lock);
+	if (start != u->resid)
+		error = f != NULL && (f->flags & O_DSYNC) ? vnode_sync(vn) : 0;
+	return error == 0 ? (int64_t)(start - u->resid) : error;
+}
+
+int
+filemap_truncate(struct vnode *vn, uint64_t size)
+{
+	uint64_t was;
+	int error;
+
+	if (size > vn->size_max || size > proc_limit(RLIMIT_FSIZE))
+		return -EFBIG;
+	mutex_lock(&vn->lock);
+	was = vn->size;
+	error = vnode_read_only(vn) ? -EROFS : clear_tail(vn);
+	if (error == 0) {
+		__atomic_store_n(&vn->size, size, __ATOMIC_RELAXED);
+		pagecache_drop(vn, (size + PAGE_SIZE - 1) / PAGE_SIZE);
+		if (size < was && __atomic_load_n(&vn->maps, __ATOMIC_RELAXED) > 0)
+			vm_cut_object(vn, size);
+		if (size < was)
+			error = clear_tail(vn);
+		if (size < was && vn->ops->cut(vn, size) != 0)
+			error = -EIO;
+		note_change(vn);
+	}
+	mutex_unlock(&vn->lock);
+	CTR4(KTR_VOP, "truncate: ino %lu size %lu to %lu error %d", vn->ino, was, size, -error);
+	return error;
+}
+
+int
+filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
+{
+	uint64_t end = off + len;
+	int error;
+
+	if (end > vn->size_max || end > proc_limit(RLIMIT_FSIZE))
+		return -EFBIG;
+	mutex_lock(&vn->lock);
+	error = vnode_read_only(vn) ? -EROFS : end > vn->size ? clear_tail(vn) : 0;
+	while (off < end && error == 0) {
+		uint64_t piece = PAGE_SIZE - off % PAGE_SIZE;
+		void *page;
+
+		piece = piece < end - off ? piece : end - off;
+		error = proc_signal_pending()
+			    ? -EINTR
+			    : pagecache_get(vn, off / PAGE_SIZE, ALL_SECTORS, &page);
+		if (error != 0)
+			break;
+		error = vn->ops->write_begin(vn, off, piece);
+		pagecache_dirty(page, pagecache_sectors(off % PAGE_SIZE, piece));
+		page_unref(page);
+		off += piece;
+		writeback_throttle();
+	}
+	if (error == 0 && end > vn->size)
+		__atomic_store_n(&vn->size, end, __ATOMIC_RELAXED);
+	else if (error != 0)
+		vn->ops->cut(vn, vn->size);
+	note_change(vn);
+	mutex_unlock(&vn->lock);
+	return error;
+}
+
+void *
+filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err)
+{
+	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
+	void *page;
+
+	*err = index >= (size + PAGE_SIZE - 1) / PAGE_SIZE ? -EFAULT : 0;
+	if (*err == 0)
+		*err = pagecache_get(vn, index, ALL_SECTORS, &page);
+	if (*err == -EIO)
+		*err = -EFAULT; /* SIGBUS */
+	if (*err != 0)
+		return NULL;
+	/* Only who may write to the file maps it so that it can be written. */
+	if (make && __atomic_load_n(&vn->writers, __ATOMIC_RELAXED) > 0) {
+		spin_lock(&pages_lock);
+		page_of(page)->shared = true;
+		spin_unlock(&pages_lock);
+		pagecache_dirty(page, ALL_SECTORS);
+	}
+	return page;
+}

@@ -1,0 +1,99 @@
+/*
+ * pagecache.h - the pages of files: of those in memory, which have no other place, and of those on
+ * disks, and of disks themselves, for which they are a cache.
+ *
+ * A vnode whose ops have `readpage` is on a disk. Its pages are read when somebody wants them, and
+ * given up when memory is short; those that are newer than the disk are written by a thread, and by
+ * sync. For each sector of a page it is known whether it is valid, and whether it is dirty.
+ *
+ * Locking: pages_lock, a spin lock, guards all trees and all that a page's descriptor says of it as
+ * a page of a file. Whoever reads or writes a page of a disk sets `busy` meanwhile: then it is not
+ * taken out of its file. A reference keeps a page from being given up, too.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/lib/list.h"
+#include "kernel/sync/spinlock.h"
+
+struct bio_batch;
+struct file;
+struct page;
+struct uio;
+struct vnode;
+
+#define PAGE_SECTORS 8
+#define ALL_SECTORS  0xff
+
+extern struct spinlock pages_lock;
+
+/* The page; NULL: there is none. ref: with a reference. Spin locks only. */
+void *pagecache_find(const struct vnode *vn, uint64_t index, bool ref);
+/*
+ * Stores a page, which becomes the file's; or finds that there is one already, which *page is then.
+ * ref: *page has a reference more. -ENOSPC: no memory. Spin locks only.
+ */
+int pagecache_insert(struct vnode *vn, uint64_t index, void *new, bool ref, void **page);
+/*
+ * Takes the first page from *index on out of the file, and moves *index after it. It is the
+ * caller's. NULL: none. Waits for the page of a disk.
+ */
+void *pagecache_take(struct vnode *vn, uint64_t *index);
+
+/* ---- of disks. Thread context, no spin lock held ---- */
+
+/*
+ * The page, with a reference, of which the sectors `want` are valid. -EIO, -ENOMEM, and what
+ * `readpage` returns.
+ */
+int pagecache_get(struct vnode *vn, uint64_t index, uint8_t want, void **page);
+/* The same, but nothing is read: the sectors become zeroes, valid and dirty. */
+int pagecache_get_zero(struct vnode *vn, uint64_t index, uint8_t sectors, void **page);
+/* The sectors of the bytes from..from+size of a page. */
+uint8_t pagecache_sectors(size_t from, size_t size);
+/* They are newer than the disk; what they hold is valid. */
+void pagecache_dirty(void *page, uint8_t sectors);
+/* What they hold is of no use: it is not written. */
+void pagecache_forget(struct vnode *vn, uint64_t index, uint8_t sectors);
+/* Takes all pages from a size on, which waits for those that are being read or written. */
+void pagecache_drop(struct vnode *vn, uint64_t from_index);
+
+/* For writeback.c, pages_lock held: the first dirty page of a file, or of a device, or NULL. */
+struct page *pagecache_first_dirty(bool device);
+/* The page is not dirty any more; it stays. */
+void pagecache_clean(struct page *p);
+unsigned long pagecache_count_dirty(bool device);
+
+/* ---- writeback.c: what is dirty is written ---- */
+
+/* Something is to be written in a while. Any context, a spin lock may be held. */
+void writeback_want(void);
+/* The same at once; and file systems forget names that nobody uses, if they have too many. */
+void writeback_hurry(void);
+/* Who writes a lot calls this, and waits if too much is dirty. No lock of a file system held. */
+void writeback_throttle(void);
+/* What a file system writes of itself into pages of its device, between files and devices. */
+struct writeback_client {
+	struct list link;
+	/* 0 or -errno. last: nothing is written from then on. */
+	int (*sync)(struct writeback_client *c, bool last);
+};
+/* Starts the thread, if that was not done. Boot. */
+void writeback_start(void);
+void writeback_join(struct writeback_client *c);
+void writeback_leave(struct writeback_client *c);
+/* Takes the error of what was written of vn since the last time: 0 or -EIO. */
+int writeback_error(struct vnode *vn);
+
+/* ---- filemap.c: read, write, map, for the ops of vnodes on disks ---- */
+
+int64_t filemap_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
+int64_t filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
+int filemap_truncate(struct vnode *vn, uint64_t size);
+int filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len);
+void *filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err);
+/* Shortens a write by the user's limit. 0, or -EFBIG with a signal. max: of the file, in bytes. */
+int vnode_limit_write(struct uio *u, uint64_t off, uint64_t max);

@@ -1,0 +1,294 @@
+/*
+ * writeback.c - dirty pages of files and disks are written (pagecache.h): by a thread, some seconds
+ * after they became dirty, or sooner when there are many; and by sync.
+ *
+ * First pages of files, which may change what a file system keeps on its device; then the file
+ * systems put what they have into pages of the device; then those pages; then the disks are told to
+ * keep all. Locking: `writing` is held for a whole pass, so no page is on its way twice.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/block/bio.h"
+#include "kernel/fs/pagecache.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/printf.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/page_descriptor.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
+#include "ktr/ktr.h"
+
+#define BATCH      32           /* pages that are written together */
+#define DELAY_NS   5000000000ul /* from the first dirty page to its writing */
+#define DIRTY_PART 16           /* of all memory: more makes writers wait */
+
+static struct mutex writing = MUTEX_INIT("writeback");
+static struct list clients = LIST_INIT(clients); /* writing */
+static struct bio bios[BATCH * PAGE_SECTORS];    /* writing */
+static bool wanted, urgent, ending;              /* atomic */
+static uint64_t passes;                          /* atomic */
+
+struct written {
+	struct page *page[BATCH];
+	uint8_t sectors[BATCH];
+	bool again[BATCH]; /* programs may change it further */
+	unsigned n;
+};
+
+/* Collects dirty pages, at most *left, and makes them busy. */
+static void
+collect(struct written *w, bool device, unsigned long *left)
+{
+	struct page *p;
+
+	w->n = 0;
+	spin_lock(&pages_lock);
+	while (w->n<BATCH && * left> 0 && (p = pagecache_first_dirty(device)) != NULL) {
+		void *page = page_address(p);
+
+		if (p->busy) { /* other sectors of it are being read */
+			sleep_on(page, &pages_lock, "page", 0, DEADLINE_NEVER);
+			continue;
+		}
+		(*left)--;
+		page_ref(page);
+		w->page[w->n] = p;
+		w->sectors[w->n] = p->dirty;
+		w->again[w->n++] = p->shared && page_refs(page) > 2; /* the file's, ours */
+		p->busy = true;
+		p->shared = false;
+		pagecache_clean(p);
+	}
+	spin_unlock(&pages_lock);
+}
+
+/* The pages are not busy any more. */
+static void
+let_go(struct written *w)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		void *page = page_address(w->page[i]);
+
+		spin_lock(&pages_lock);
+		w->page[i]->busy = false;
+		w->page[i]->shared |= w->again[i];
+		spin_unlock(&pages_lock);
+		wakeup(page);
+		if (w->again[i])
+			pagecache_dirty(page, ALL_SECTORS);
+		page_unref(page);
+	}
+}
+
+/* The file has lost what was written to it. */
+static void
+note_error(const struct page *p)
+{
+	struct vnode *vn = p->vnode;
+
+	__atomic_store_n(&vn->io_error, -EIO, __ATOMIC_RELAXED);
+	CTR2(KTR_BUF, "writeback error: ino %lu page %u", vn->ino, p->index);
+}
+
+/* Writes the collected pages. */
+static int
+write_pages(const struct written *w)
+{
+	struct bio_batch b = {.bio = bios, .max = BATCH * PAGE_SECTORS};
+	int error = 0, e;
+
+	blk_start_plug();
+	for (unsigned i = 0; i < w->n; i++) {
+		struct vnode *vn = w->page[i]->vnode;
+
+		e = vn->ops->writepage(vn, w->page[i]->index, page_address(w->page[i]),
+				       w->sectors[i], &b);
+		if (e != 0) {
+			note_error(w->page[i]);
+			error = e;
+		}
+	}
+	blk_finish_plug();
+	e = bio_batch_wait(&b);
+	for (unsigned i = 0; e != 0 && i < b.n; i++)
+		if (b.bio[i].error != 0)
+			note_error(page_of((void *)page_round_down((uintptr_t)b.bio[i].data)));
+	return e != 0 ? e : error;
+}
+
+/* Writes the pages that are dirty now. */
+static int
+write_dirty(bool device)
+{
+	unsigned long left = pagecache_count_dirty(device);
+	struct written w;
+	int error = 0, e;
+
+	while (left > 0) {
+		collect(&w, device, &left);
+		if (w.n == 0)
+			break;
+		e = write_pages(&w);
+		let_go(&w);
+		error = e != 0 ? e : error;
+	}
+	return error;
+}
+
+int
+vfs_sync(void)
+{
+	int error, e;
+
+	mutex_lock(&writing);
+	error = write_dirty(false);
+	list_for_each (l, &clients) {
+		struct writeback_client *c = list_entry(l, struct writeback_client, link);
+
+		e = c->sync(c, __atomic_load_n(&ending, __ATOMIC_RELAXED));
+		error = e != 0 ? e : error;
+	}
+	e = write_dirty(true);
+	error = e != 0 ? e : error;
+	e = blkdev_issue_flush();
+	mutex_unlock(&writing);
+	CTR1(KTR_BUF, "writeback: error %d", -(e != 0 ? e : error));
+	return e != 0 ? e : error;
+}
+
+void
+writeback_join(struct writeback_client *c)
+{
+	mutex_lock(&writing);
+	list_append(&clients, &c->link);
+	mutex_unlock(&writing);
+}
+
+void
+writeback_leave(struct writeback_client *c)
+{
+	mutex_lock(&writing);
+	list_remove(&c->link);
+	mutex_unlock(&writing);
+}
+
+int
+writeback_error(struct vnode *vn)
+{
+	return __atomic_exchange_n(&vn->io_error, 0, __ATOMIC_RELAXED);
+}
+
+int
+vnode_sync(struct vnode *vn)
+{
+	int error;
+
+	if (vn->read_only == NULL && !S_ISBLK(vn->mode))
+		return 0;
+	error = vfs_sync();
+	return writeback_error(vn) != 0 ? -EIO : error;
+}
+
+/* ---- the thread ---- */
+
+static bool
+is_false(void *arg)
+{
+	return !__atomic_load_n((bool *)arg, __ATOMIC_ACQUIRE);
+}
+
+static void
+await_true(bool *flag, uint64_t deadline_ns)
+{
+	sleepq_wait(&(struct sleep_request){.chan = flag,
+					    .still = is_false,
+					    .arg = flag,
+					    .wmesg = "syncer",
+					    .deadline_ns = deadline_ns});
+}
+
+static void
+set_true(bool *flag)
+{
+	if (__atomic_load_n(flag, __ATOMIC_RELAXED))
+		return;
+	/* release: pairs with is_false() */
+	__atomic_store_n(flag, true, __ATOMIC_RELEASE);
+	wakeup(flag);
+}
+
+static void
+writeback_thread(void *arg)
+{
+	for (;;) {
+		await_true(&wanted, DEADLINE_NEVER);
+		if (is_false(&wanted))
+			continue;
+		await_true(&urgent, clock_ns() + DELAY_NS);
+		__atomic_store_n(&wanted, false, __ATOMIC_RELEASE);
+		__atomic_store_n(&urgent, false, __ATOMIC_RELEASE);
+		vfs_sync();
+		vfs_trim();
+		__atomic_fetch_add(&passes, 1, __ATOMIC_RELEASE);
+		wakeup(&passes);
+	}
+}
+
+void
+writeback_want(void)
+{
+	set_true(&wanted);
+}
+
+void
+writeback_hurry(void)
+{
+	set_true(&urgent);
+	set_true(&wanted);
+}
+
+static bool
+is_same_pass(void *arg)
+{
+	return __atomic_load_n(&passes, __ATOMIC_ACQUIRE) == *(uint64_t *)arg;
+}
+
+void
+writeback_throttle(void)
+{
+	uint64_t pass = __atomic_load_n(&passes, __ATOMIC_ACQUIRE);
+
+	if (pagecache_count_dirty(false) + pagecache_count_dirty(true) <
+	    page_count_total() / DIRTY_PART)
+		return;
+	writeback_hurry();
+	while (is_same_pass(&pass))
+		sleepq_wait(&(struct sleep_request){.chan = &passes,
+						    .still = is_same_pass,
+						    .arg = &pass,
+						    .wmesg = "dirty",
+						    .deadline_ns = DEADLINE_NEVER});
+}
+
+void
+writeback_start(void)
+{
+	static bool started; /* boot, one CPU */
+
+	if (!started && thread_create("syncer", PRIO_KERN, writeback_thread, NULL) == NULL)
+		warnk("no memory for the thread that writes to disks: only sync does\n");
+	started = true;
+}
+
+/* The machine is about to end. */
+static void
+writeback_shutdown(void)
+{
+	__atomic_store_n(&ending, true, __ATOMIC_RELAXED);
+	if (vfs_sync() != 0)
+		warnk("not all that was written is on the disks\n");
+}
+
+HOOK(shutdown, writeback_shutdown);

@@ -1,0 +1,438 @@
+#!/usr/bin/python3
+"""test_disk.py - a disk of virtio in the guest: its file in /dev and its partitions, ext2 on it, what is left after a hard
+reset, on full disks, broken ones and such with errors. e2fsck finds nothing after each test."""
+import hashlib
+import os
+import platform
+import re
+import signal
+import struct
+import subprocess
+
+import pexpect
+from console import guest, shell
+from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, main, scratch, scratch_file, test
+
+os.environ["PATH"] += ":/usr/sbin:/sbin"
+LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
+PC = ("x86_64", "the machine is a PC")
+ARM = ("aarch64", "it is Arm's")
+
+
+def tool(*command, status=(0,), text=None):
+    """What a program of e2fsprogs prints."""
+    p = subprocess.run([str(word) for word in command], capture_output=True, text=True, input=text, errors="replace")
+    check(p.returncode in status, f"{' '.join(map(str, command))}: status {p.returncode}\n{p.stdout}{p.stderr}")
+    return p.stdout
+
+
+def make(size="16M", *options, folder=None):
+    """A disk with an ext2 of so many bytes, of what is in a folder."""
+    disk = scratch_file(".img")
+    tool("mke2fs", "-q", "-t", "ext2", *options, *(("-d", folder) if folder else ()), disk, size)
+    return disk
+
+
+def fsck(disk):
+    tool("e2fsck", "-fn", disk)
+
+
+def contents(disk, path):
+    """A file of a disk that no guest has."""
+    out = scratch_file(".out")
+    tool("debugfs", "-R", f"dump {path} {out}", disk)
+    return out.read_bytes() if out.exists() else b""
+
+
+def sums(out):
+    return re.findall(r"^([0-9a-f]{32})  ", out, re.M)
+
+
+def on_disk(script, disk, *options, **how):
+    run = boot(script, options=["--disk", str(disk), *options], **how).expect()
+    return run.out.replace("\r", "")
+
+
+FILES = """cd /mnt
+mkdir -p a/b/c; echo one > a/one; seq 300000 > a/b/seq; md5sum a/b/seq; seq 300000 | md5sum
+ln a/one a/b/two; ln -s ../one a/b/link; ln -s {long} a/longlink; cat a/b/two a/b/link; readlink a/longlink | wc -c
+mv a/b/c d; mv d/../a/b/seq d/seq2; md5sum d/seq2; ls -1 a/b; rm a/one; cat a/b/two
+chown 7:8 a/b/two; chmod 2751 a/b/two; touch -d '2001-02-03 04:05:06' a/b/two; stat -c '%a %u %g %h %s' a/b/two
+echo tail >> d/seq2; truncate -s 1000 d/seq2; truncate -s 5000 d/seq2; tail -c 4000 d/seq2 | tr -d '\\0' | wc -c
+for i in $(seq 120); do echo $i > d/name-that-is-long-enough-to-need-several-blocks-$i; done; ls d | wc -l
+for i in $(seq 1 2 120); do rm d/name-that-is-long-enough-to-need-several-blocks-$i; done; ls d | wc -l
+rmdir a/b 2> /dev/null || echo full; mkdir e; rmdir e; mkdir f; mv -T f d 2> /dev/null || echo full2
+dd if=/dev/zero of=sparse bs=1 count=1 seek=80000000 2> /dev/null; echo x >> sparse; ls -s sparse | awk '{{print ($1 < 40)}}'
+cd /; umount /mnt; mount -t ext2 /dev/vda /mnt; cd /mnt
+stat -c '%a %u %g %h %s %Y' a/b/two; cat a/b/link 2> /dev/null || echo gone; readlink a/longlink | wc -c; ls d | wc -l
+tail -c 2 sparse; rm -r sparse d; df /mnt | awk 'NR == 2 {{print ($3 < 800)}}'
+"""
+
+
+def files(smp, block):
+    disk = make("32M", "-b", str(block))
+    run = on_disk(FILES.format(long="x" * 200), disk, smp=smp)
+    found = [line for line in run.splitlines() if not re.fullmatch(r"[0-9a-f]{32}  .*", line)]
+    check_eq(found, ["one", "one", "201", "link", "two", "one", "2751 7 8 1 4", "0", "121", "61", "full", "full2", "1",
+                     "2751 7 8 1 4 981173106", "gone", "201", "61", "x", "1"], "what the commands print")
+    check_eq(len(set(sums(run))), 1, "sums of the same file")
+    fsck(disk)
+    check_eq(contents(disk, "/a/b/two"), b"one\n", "a file, for the host")
+
+
+for _smp in cpus("files of a disk"):
+    for _block in (1024, 4096):
+        test(f"files, directories and links on a disk are made, moved and removed, blocks of {_block} bytes, {_smp} CPUs")(
+            lambda smp=_smp, block=_block: files(smp, block))
+
+
+@test("a tree that mke2fs has made is read; what the guest changes, debugfs reads")
+def tree():
+    folder = scratch() / "tree"
+    (folder / "deep/er").mkdir(parents=True)
+    data = os.urandom(3_000_000)
+    (folder / "deep/er/data").write_bytes(data)
+    (folder / "empty").touch()
+    (folder / "link").symlink_to("deep/er/data")
+    for n in range(400):
+        (folder / f"deep/{n:04}-{'n' * 60}").write_text(str(n))
+    disk = make("16M", "-b", "1024", folder=folder)
+    out = on_disk("md5sum < /mnt/link; ls /mnt/deep | wc -l; cat /mnt/deep/0399-*; echo; cp /mnt/link /mnt/deep/copy\n"
+                  "printf hello | dd of=/mnt/deep/er/data bs=1 seek=1500000 conv=notrunc 2> /dev/null\n", disk)
+    check_eq(sums(out), [hashlib.md5(data).hexdigest()], "sum of the file")
+    check_match(r"^401\n399$", out, "the directory")
+    fsck(disk)
+    check_eq(contents(disk, "/deep/copy") == data, True, "the copy")
+    check_eq(contents(disk, "/deep/er/data") == data[:1500000] + b"hello" + data[1500005:], True, "the file that was changed")
+
+
+@test("what stands on a disk after the end of a file is never read, also when the file grows")
+def tail():
+    folder = scratch() / "tail"
+    folder.mkdir()
+    for name in ("cut", "written", "mapped"):
+        (folder / name).write_text("ab")
+    disk = make("8M", "-b", "4096", folder=folder)
+    for name in ("cut", "written", "mapped"):
+        block = int(re.search(r"\d+", tool("debugfs", "-R", f"blocks /{name}", disk))[0])
+        with open(disk, "r+b") as f:
+            f.seek(block * 4096 + 2)
+            f.write(b"garbage" * 500)
+    out = on_disk("cd /mnt; truncate -s 3000 cut; tr -d '\\0' < cut; echo; echo x | dd of=written bs=1 seek=2000 2> /dev/null; tr -d '\\0' < written\n"
+                  "cd /; umount /mnt; mount -t ext2 /dev/vda /mnt; cd /mnt; tr -d '\\0' < cut; echo; tr -d '\\0' < written; cat mapped; echo\n", disk)
+    check_eq(out.split(), ["ab", "abx", "ab", "abx", "ab"], "files that have grown")
+    fsck(disk)
+
+
+@test("double and triple indirect blocks are written, read and freed, and a file has holes")
+def indirect():
+    disk = make("16M", "-b", "1024")
+    at = (1, 12, 13, 268, 269, 65803, 65804, 65805, 200000, 1000000)  # blocks: 65804 is the first behind three levels
+    script = "".join(f"echo block{n} | dd of=/mnt/f bs=1024 seek={n} conv=notrunc 2> /dev/null\n" for n in at)
+    script += "umount /mnt; mount -t ext2 /dev/vda /mnt\n"
+    script += "".join(f"dd if=/mnt/f bs=1024 skip={n} count=1 2> /dev/null | head -n 1\n" for n in at)
+    script += "dd if=/mnt/f bs=1024 skip=5000 count=1 2> /dev/null | tr -d '\\0' | wc -c\nsync\n"
+    check_eq(on_disk(script, disk).split(), [f"block{n}" for n in at] + ["0"], "what was written, and a hole")
+    fsck(disk)
+    out = on_disk("df /mnt | awk 'NR == 2 {print $3}'; truncate -s 300000 /mnt/f; df /mnt | awk 'NR == 2 {print $3}'; rm /mnt/f\n"
+                  "df /mnt | awk 'NR == 2 {print $3}'\n", disk)
+    full, cut, empty = map(int, out.split())
+    check(full > cut > empty, f"kilobytes in use: {full}, {cut}, {empty}")
+    fsck(disk)
+
+
+@test("a program runs from a disk, maps of its files do what they do on the host, and what is in use is not unmounted")
+def maps():
+    disk = make()
+    own = f"build/{platform.machine()}/linux_test"
+    subprocess.run(["make", "-s", f"ARCH={platform.machine()}", own], cwd=ROOT, check=True)
+    expected = subprocess.run([ROOT / own, "maps", scratch() / "maps"], capture_output=True, text=True, check=True).stdout
+    run = boot("cp /bin/linux_test /mnt/t; cd /mnt; umount /mnt 2> /dev/null || echo busy; cd /; umount /mnt && mount -t ext2 /dev/vda /mnt\n"
+               "md5sum /mnt/t /bin/linux_test; /mnt/t maps /mnt/maps\n", smp=4, options=["--disk", str(disk), *LINUX_TEST])
+    out = run.expect().out.replace("\r", "").splitlines()
+    check_eq(out[0], "busy", "umount from inside")
+    check_eq(len(set(sums("\n".join(out)))), 1, "sums of the same file")
+    check_eq(out[3:], expected.splitlines(), "what maps do")
+    fsck(disk)
+
+
+@test("a static program over glibc gets what Linux promises, with /tmp on a disk")
+def linux():
+    disk = make("64M")
+    out = boot("chmod 1777 /tmp\nlinux_test brief\n", smp=4, options=["--disk", f"{disk}:/tmp", *LINUX_TEST]).expect().out
+    passed = len(re.findall(r"^ok ", out, re.M))
+    check(passed > 100 and "not ok" not in out and f"1..{passed}" in out, out)
+    fsck(disk)
+
+
+def killed(c):
+    """The machine is reset: its memory is gone."""
+    c.kill(signal.SIGKILL)
+    c.close(force=True)
+
+
+def synced(smp, how):
+    disk = make("32M")
+    with guest("--disk", str(disk), smp=smp) as c:
+        shell(c, "mkdir /mnt/d; seq 200000 > /mnt/d/seq; mv /mnt/d /mnt/e; echo end > /mnt/last")
+        out = shell(c, how)
+        check("rror" not in out, out)
+        # What comes after it may be lost.
+        c.sendline("while true; do seq 3000 > /mnt/e/n; done")
+        c.expect("while true")
+        killed(c)
+    fsck(disk)
+    check(contents(disk, "/e/seq") == "".join(f"{n}\n" for n in range(1, 200001)).encode(), "the file is not there, or another, after the reset")
+    check_eq(contents(disk, "/last"), b"end\n", "the last file")
+    out = on_disk("ls /mnt /mnt/e; tail -n 1 /mnt/e/seq\n", disk)
+    check_match(r"^200000$", out, "the file, in the next boot")
+
+
+for _smp in cpus("what was synced"):
+    test(f"what sync or fsync have written is there after a reset in the middle of writing, {_smp} CPUs")(
+        lambda smp=_smp: [synced(smp, how) for how in ("sync", "dd if=/dev/null of=/mnt/last conv=fsync,notrunc 2> /dev/null")])
+
+
+@test("the thread that writes after some seconds puts files on the disk without sync")
+def later():
+    disk = make()
+    with guest("--disk", str(disk), smp=2) as c:
+        shell(c, "echo later > /mnt/later; sleep 8")
+        check_eq(contents(disk, "/later"), b"later\n", "a file, some seconds after")
+        killed(c)
+    fsck(disk)
+
+
+@test("power-off and reboot leave a disk that is clean, whatever is open")
+def clean():
+    for last in ("poweroff", "reboot"):
+        disk = make()
+        boot(f"seq 100000 > /mnt/f; exec 5> /mnt/open; echo some >&5; {last}\n", options=["--disk", str(disk)])
+        fsck(disk)
+        check_match(r"^Filesystem state: +clean$", tool("dumpe2fs", "-h", disk), f"the state after {last}")
+        check_eq(contents(disk, "/open"), b"some\n", f"a file that was open at {last}")
+
+
+@test("a full disk says so, keeps what was written before, and has room again when files are removed")
+def full():
+    disk = make("2M", "-b", "1024", "-m", "0", "-N", "64")
+    out = on_disk("dd if=/dev/zero of=/mnt/big bs=4096 2>&1; ls -l /mnt/big | awk '{print ($5 > 1500000)}'\n"
+                  "echo more > /mnt/more; df /mnt | awk 'NR == 2 {print $4}'; rm /mnt/big /mnt/more\n"
+                  "n=0; while echo > /mnt/f$n; do n=$((n + 1)); done 2>&1; ls /mnt | wc -l; rm /mnt/f*; echo fine > /mnt/fine\n"
+                  "cat /mnt/fine\n", disk)
+    check_match(r"No space left on device", out, "dd")
+    check_match(r"^1\n(.*No space left on device\n)?0$", out, "the file, and what is left")
+    check_match(r"^5\d\nfine$", out, "files until no inode is left")
+    fsck(disk)
+
+
+@test("the last blocks are root's")
+def reserve():
+    disk = make("2M", "-b", "1024", "-m", "20")
+    out = on_disk("chmod 777 /mnt; su 1000 sh -c 'dd if=/dev/zero of=/mnt/u bs=1024' 2>&1; dd if=/dev/zero of=/mnt/r bs=1024 count=100 2>&1\n",
+                  disk)
+    check_match(r"No space left", out, "the user's")
+    check_match(r"^100\+0 records out$", out, "root's")
+    fsck(disk)
+
+
+@test("a disk that is read-only is mounted so; remount changes it where it can; writers keep it from becoming read-only")
+def read_only():
+    disk = make()
+    ro = ["--", "-drive", f"file={disk},format=raw,if=none,id=d,readonly=on", "-device",
+          "virtio-blk-pci,drive=d,disable-legacy=on"]
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt && ls /mnt; echo x > /mnt/x\n"
+               "mount -o remount,rw /mnt; echo x > /dev/vda; mount | grep ext2; blockdev --getro /dev/vda\n", options=ro).expect().out
+    for text in ("lost+found", "can't create /mnt/x: Read-only file system", "can't create /dev/vda: Read-only file system",
+                 "/dev/vda on /mnt type ext2 (ro)"):
+        check(text in out, f"no {text!r} in:\n{out}")
+    out = on_disk("exec 5> /mnt/x; mount -o remount,ro /mnt || echo busy; exec 5>&-; mount -o remount,ro /mnt; echo y > /mnt/y\n"
+                  "chmod 777 /mnt; mkdir /mnt/d; rm -f /mnt/x; mount -o remount,rw /mnt; echo y > /mnt/y; cat /mnt/y\n", disk)
+    check_match(r"busy$", out, "remount with a writer")
+    check_eq(out.count("Read-only file system"), 4, f"changes that are refused:\n{out}")
+    check_match(r"^y$", out, "a file after the second remount")
+    fsck(disk)
+
+
+def blkdebug(disk, *rules):
+    """Options for a disk that has errors."""
+    conf = scratch_file(".conf")
+    conf.write_text("".join(f'[inject-error]\n{rule}\n' for rule in rules))
+    return ["--", "-drive", f"file=blkdebug:{conf}:{disk},format=raw,if=none,id=d,werror=report,rerror=report", "-device",
+            "virtio-blk-pci,drive=d,disable-legacy=on"]
+
+
+@test("a disk that cannot read a sector gives EIO for its file, and for it alone")
+def bad_sector():
+    folder = scratch() / "bad"
+    folder.mkdir()
+    (folder / "bad").write_bytes(b"b" * 20000)
+    (folder / "good").write_bytes(b"g" * 20000)
+    disk = make("8M", "-b", "1024", folder=folder)
+    block = int(re.findall(r"\d+", tool("debugfs", "-R", "blocks /bad", disk))[6])
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; cat /mnt/bad | wc -c; cat /mnt/bad > /dev/null; md5sum < /mnt/good\n"
+               "head -c 4096 /mnt/bad | wc -c; echo written > /mnt/new && sync; cat /mnt/new\n",
+               options=blkdebug(disk, f'event = "read_aio"\nerrno = "5"\nsector = "{block * 2}"')).expect().out.replace("\r", "")
+    check_match(r"Input/output error", out, "the file with the bad sector")
+    check_match(r"^4096\ncat.*Input|^4096$", out, "the part before it")
+    check_eq(sums(out), [hashlib.md5(b"g" * 20000).hexdigest()], "the other file")
+    check_match(r"^written$", out, "a new file")
+    fsck(disk)
+
+
+@test("a disk that cannot write makes fsync fail, and its file system read-only; the machine goes on")
+def bad_writes():
+    disk = make("8M")
+    before = disk.read_bytes()
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; echo x > /mnt/x; fsync /mnt/x; echo y > /mnt/y; ls /mnt; umount /mnt; echo on\n",
+               options=blkdebug(disk, 'event = "write_aio"\nerrno = "5"')).expect().out
+    check_match(r"Input/output error|Read-only file system|mount", out, "writing")
+    check_match(r"^on\r?$", out, "the end")
+    check(disk.read_bytes() == before, "the disk has changed")
+
+
+@test("an ext2 with features that are not known is not mounted, or only to be read; what is none says so")
+def features():
+    script = "mkdir /mnt; mount -t ext2 /dev/vda /mnt && mount | grep vda; mount -o ro -t ext2 /dev/vda /mnt && mount | grep vda; true\n"
+    device = lambda disk: ["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+    ext4 = scratch_file(".img")
+    tool("mke2fs", "-q", "-t", "ext4", ext4, "16M")
+    out = boot(script, options=device(ext4)).expect().out
+    check("type ext2" not in out and "Invalid argument" in out, out)
+    huge = make("16M", "-O", "huge_file")
+    out = boot(script, options=device(huge)).expect().out
+    check("type ext2 (ro)" in out and "type ext2 (rw)" not in out, out)
+    none = scratch_file(".img")
+    none.write_bytes(bytes(1 << 20))
+    out = boot(script + "dmesg | grep ext2\n", options=device(none)).expect().out
+    check_match(r"ext2: vda: it has no magic number of ext2", out, "an empty disk")
+
+
+@test("a corrupt image makes the file system read-only, with a message, and nothing else")
+def corrupt():
+    def patch(disk, at, data):
+        with open(disk, "r+b") as f:
+            f.seek(at)
+            f.write(data)
+    folder = scratch() / "corrupt"
+    (folder / "d").mkdir(parents=True)
+    (folder / "d/f").write_bytes(b"f" * 100000)
+    touched = 0
+    for what in ("block", "dir", "inode", "group"):
+        disk = make("8M", "-b", "1024", folder=folder)
+        where = lambda name: int(re.search(r"\d+", tool("debugfs", "-R", f"blocks {name}", disk))[0])
+        table = re.search(r"located at block (\d+), offset (0x[0-9a-f]+)", tool("debugfs", "-R", "imap /d/f", disk))
+        inode = int(table[1]) * 1024 + int(table[2], 16)
+        patch(disk, *{"block": (inode + 40 + 8, b"\xff\xff\xff\x7f"), "dir": (where("/d") * 1024 + 4, b"\x03\x00"),
+                      "inode": (inode, b"\xff\xff"), "group": (2 * 1024, b"\xff\xff\xff\xff")}[what])
+        run = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; ls -l /mnt/d; cat /mnt/d/f | wc -c; rm -f /mnt/d/f; echo x > /mnt/x; dmesg | grep ext2:; echo end\n",
+                   options=["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"])
+        out = run.expect().out
+        check_match(r"ext2: vda: .* is wrong: \d+; it is read-only now", out, what)
+        check_match(r"Structure needs cleaning|Read-only file system|No such file", out, what)
+        touched += "Read-only file system" in out
+    check(touched >= 2, f"{touched} of the file systems became read-only")
+
+
+def partition_table(kind, *parts):
+    """The first sectors of a disk with partitions: pairs of their first sector and their size."""
+    entry = lambda kind, start, sectors: struct.pack("<8BII", 0, 0, 0, 0, kind, 0, 0, 0, start, sectors)
+    entries = [entry(0xee, 1, 0xffffffff)] if kind == "gpt" else [entry(0x83, *part) for part in parts]
+    mbr = bytes(446) + b"".join(entries).ljust(64, b"\0") + b"\x55\xaa"
+    gpt = b"EFI PART".ljust(72, b"\0") + struct.pack("<QII", 2, 128, 128)
+    linux = bytes.fromhex("af3dc60f838472478e793d69d8477de4")
+    table = b"".join((linux + os.urandom(16) + struct.pack("<QQ", start, start + size - 1)).ljust(128, b"\0") for start, size in parts)
+    return mbr + (gpt.ljust(512, b"\0") + table if kind == "gpt" else b"")
+
+
+@test("partitions of an MBR and of a GPT are devices, whose sizes BLKGETSIZE64 tells; one has a file system")
+def partitions():
+    part = make("4M")
+    for table in ("dos", "gpt"):
+        disk = scratch_file(".img")
+        head = partition_table(table, (2048, 8192), (12288, 2048)).ljust(2048 * 512, b"\0")
+        disk.write_bytes((head + part.read_bytes()).ljust(16 << 20, b"\0"))
+        device = ["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+        out = boot("blockdev --getsize64 /dev/vda; blockdev --getsize64 /dev/vda1; blockdev --getsz /dev/vda2; blockdev --getss /dev/vda\n"
+                   "ls /dev/vda*; mkdir /mnt; mount -t ext2 /dev/vda1 /mnt; echo in a partition > /mnt/f; mount -t ext2 /dev/vda1 /tmp || echo busy\n"
+                   "umount /mnt; dd if=/dev/vda1 of=/dev/null bs=1M 2>&1; echo x | dd of=/dev/vda2 bs=512 seek=2048 2>&1; true\n",
+                   options=device).expect().out.replace("\r", "")
+        check_match(rf"^{16 << 20}\n{8192 * 512}\n2048\n512\n/dev/vda +/dev/vda1 +/dev/vda2$", out, f"{table}: devices")
+        check_match(r"busy$", out, "a second mount")
+        check_match(r"^4\+0 records in$", out, "bytes of a partition")
+        check_match(r"No space left", out, "after its end")
+        part.write_bytes(disk.read_bytes()[2048 * 512:2048 * 512 + (4 << 20)])
+        fsck(part)
+        check_eq(contents(part, "/f"), b"in a partition\n", "the file")
+
+
+@test("--disk makes a disk, mounts it at another place, and says what it expected")
+def option():
+    disk = scratch_file(".img")
+    out = boot("mount | grep vda; echo kept > /srv/data/f\n", options=["--disk", f"{disk}:/srv/data"]).expect().out
+    check_match(r"/dev/vda on /srv/data type ext2 \(rw\)", out, "the mount")
+    fsck(disk)
+    check_eq(contents(disk, "/f"), b"kept\n", "the file")
+    run = boot("true\n", options=["--disk", f"{disk}:relative"])
+    check_match(r"--disk .*: expected FILE or FILE:/PATH/IN/GUEST", run.expect(2).err, "a bad PATH")
+    run = boot("true\n", options=["--disk", "/no/such/folder/disk"])
+    check_match(r"--disk /no/such/folder/disk: ", run.expect(2).err, "a folder that is missing")
+    run = boot("dmesg | grep vfs.mountfrom\n", sets=["vfs.mountfrom=ext2:/dev/vda:/mnt"])
+    check_match(r"vfs.mountfrom=ext2:/dev/vda:/mnt: error 2", run.expect().out + run.err, "no disk")
+
+
+@test("of more names than memory has room for, those that nobody uses are forgotten, and found again")
+def names():
+    folder = scratch() / "names"
+    for d in range(250):
+        (folder / f"{d % 10}/{d}").mkdir(parents=True)
+        for n in range(60):
+            (folder / f"{d % 10}/{d}/{n}").touch()
+    disk = make("64M", "-N", "20000", folder=folder)
+    total = 1 + 1 + 10 + 250 * 61  # the root and lost+found, too
+    out = on_disk("cd /mnt/3/13; " + "for d in 0 1 2 3 4 5 6 7 8 9; do find /mnt/$d | wc -l; sleep 0.2; done\n" * 3 + "ls | wc -l; rm 59; ls | wc -l\n",
+                  disk, mem="64M", smp=2)
+    check_eq(sum(map(int, out.split()[:-2])), 3 * (total - 2), f"names that are found:\n{out}")
+    check_eq(out.split()[-2:], ["60", "59"], "the current directory's")
+    fsck(disk)
+
+
+def machine(*options):
+    disk = make("16M")
+    out = on_disk("seq 100000 > /mnt/f; sync; md5sum < /mnt/f; seq 100000 | md5sum\n", disk, *options, smp=2)
+    check_eq((len(sums(out)), len(set(sums(out)))), (2, 1), "sums")
+    fsck(disk)
+
+
+test("a disk on the machine pc, which has no ECAM", arch=PC)(lambda: machine("--machine", "pc"))
+test("a disk on q35", arch=PC)(lambda: machine("--machine", "q35"))
+test("a disk with the interrupt controller GICv2", arch=ARM)(lambda: machine("--machine", "virt,gic-version=2"))
+test("a disk with GICv3", arch=ARM)(lambda: machine("--machine", "virt,gic-version=3"))
+
+
+@test("several programs write, read, make and remove files at a time, for seconds")
+def stress():
+    for smp in cpus():
+        disk = make("48M", "-b", "1024")
+        out = on_disk("work() { mkdir /mnt/w$1; cd /mnt/w$1; for i in 1 2 3 4 5 6 7 8; do seq $((i * 9000)) > f$i; md5sum < f$i > s$i; mv f$i g$i;\n"
+                      "md5sum < g$i | cmp - s$i || echo BAD; ln g$i h$i; rm g$i; [ $i = 4 ] && sync; done; cat h* | md5sum; cd /; rm -r /mnt/w$1/h[1-6]; }\n"
+                      "for n in 1 2 3 4 5; do work $n & done; wait; sync; echo done\n", disk, smp=smp)
+        check("BAD" not in out and out.rstrip().endswith("done"), out)
+        check_eq((len(sums(out)), len(set(sums(out)))), (5, 1), "sums of all files")
+        fsck(disk)
+
+
+@test("a file larger than the cache is read and written, and memory comes back")
+def larger():
+    disk = make("64M", "-b", "4096")
+    out = on_disk("dd if=/dev/zero bs=1M count=48 2> /dev/null | tr '\\0' k > /mnt/big\n"
+                  "md5sum < /mnt/big; cat /mnt/big | tr -d k | wc -c; ls -l /mnt/big | awk '{print $5}'; grep MemFree /proc/meminfo\n",
+                  disk, smp=2, mem="96M")
+    check_eq(sums(out), [hashlib.md5(b"k" * (48 << 20)).hexdigest()], "sum")
+    check_match(rf"^0\n{48 << 20}\nMemFree: +(\d+)", out, "the file")
+    check(int(re.search(r"MemFree: +(\d+)", out)[1]) > 40000, out)
+    fsck(disk)
+
+
+if __name__ == "__main__":
+    main()
