@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
@@ -322,16 +323,18 @@ give_name(int s, const char *name)
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name))) == 0;
 }
 
-/* On Linux a thread collects them. */
+/* A thread collects them, which may sleep for long when the host has stopped it at work. */
 static bool
 goes_away(const char *name, int type)
 {
-	for (unsigned i = 0; i < 100000; i++) {
-		if (!is_there(name, type))
-			return true;
+	time_t deadline = time(NULL) + 60;
+
+	while (is_there(name, type)) {
+		if (time(NULL) > deadline)
+			return false;
 		sched_yield();
 	}
-	return false;
+	return true;
 }
 
 /* Two that hold each other, and themselves, with the files that others are. */
