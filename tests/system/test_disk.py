@@ -11,7 +11,7 @@ import subprocess
 
 import pexpect
 from console import guest, shell
-from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, main, scratch, scratch_file, test
+from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, main, portable_test, scratch, scratch_file, test
 
 os.environ["PATH"] += ":/usr/sbin:/sbin"
 LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
@@ -86,7 +86,7 @@ for _smp in cpus("files of a disk"):
             lambda smp=_smp, block=_block: files(smp, block))
 
 
-@test("a tree that mke2fs has made is read; what the guest changes, debugfs reads")
+@portable_test("a tree that mke2fs has made is read; what the guest changes, debugfs reads")
 def tree():
     folder = scratch() / "tree"
     (folder / "deep/er").mkdir(parents=True)
@@ -106,7 +106,7 @@ def tree():
     check_eq(contents(disk, "/deep/er/data") == data[:1500000] + b"hello" + data[1500005:], True, "the file that was changed")
 
 
-@test("what stands on a disk after the end of a file is never read, also when the file grows")
+@portable_test("what stands on a disk after the end of a file is never read, also when the file grows")
 def tail():
     folder = scratch() / "tail"
     folder.mkdir()
@@ -124,7 +124,7 @@ def tail():
     fsck(disk)
 
 
-@test("double and triple indirect blocks are written, read and freed, and a file has holes")
+@portable_test("double and triple indirect blocks are written, read and freed, and a file has holes")
 def indirect():
     disk = make("16M", "-b", "1024")
     at = (1, 12, 13, 268, 269, 65803, 65804, 65805, 200000, 1000000)  # blocks: 65804 is the first behind three levels
@@ -156,7 +156,7 @@ def maps():
     fsck(disk)
 
 
-@test("a static program over glibc gets what Linux promises, with /tmp on a disk")
+@portable_test("a static program over glibc gets what Linux promises, with /tmp on a disk")
 def linux():
     disk = make("64M")
     out = boot("chmod 1777 /tmp\nlinux_test brief\n", smp=4, options=["--disk", f"{disk}:/tmp", *LINUX_TEST]).expect().out
@@ -193,7 +193,7 @@ for _smp in cpus("what was synced"):
         lambda smp=_smp: [synced(smp, how) for how in ("sync", "dd if=/dev/null of=/mnt/last conv=fsync,notrunc 2> /dev/null")])
 
 
-@test("the thread that writes after some seconds puts files on the disk without sync")
+@portable_test("the thread that writes after some seconds puts files on the disk without sync")
 def later():
     disk = make()
     with guest("--disk", str(disk), smp=2) as c:
@@ -213,7 +213,7 @@ def clean():
         check_eq(contents(disk, "/open"), b"some\n", f"a file that was open at {last}")
 
 
-@test("a full disk says so, keeps what was written before, and has room again when files are removed")
+@portable_test("a full disk says so, keeps what was written before, and has room again when files are removed")
 def full():
     disk = make("2M", "-b", "1024", "-m", "0", "-N", "64")
     out = on_disk("dd if=/dev/zero of=/mnt/big bs=4096 2>&1; ls -l /mnt/big | awk '{print ($5 > 1500000)}'\n"
@@ -226,7 +226,7 @@ def full():
     fsck(disk)
 
 
-@test("the last blocks are root's")
+@portable_test("the last blocks are root's")
 def reserve():
     disk = make("2M", "-b", "1024", "-m", "20")
     out = on_disk("chmod 777 /mnt; su 1000 sh -c 'dd if=/dev/zero of=/mnt/u bs=1024' 2>&1; dd if=/dev/zero of=/mnt/r bs=1024 count=100 2>&1\n",
@@ -236,7 +236,7 @@ def reserve():
     fsck(disk)
 
 
-@test("a disk that is read-only is mounted so; remount changes it where it can; writers keep it from becoming read-only")
+@portable_test("a disk that is read-only is mounted so; remount changes it where it can; writers keep it from becoming read-only")
 def read_only():
     disk = make()
     ro = ["--", "-drive", f"file={disk},format=raw,if=none,id=d,readonly=on", "-device",
@@ -262,7 +262,7 @@ def blkdebug(disk, *rules):
             "virtio-blk-pci,drive=d,disable-legacy=on"]
 
 
-@test("a disk that cannot read a sector gives EIO for its file, and for it alone")
+@portable_test("a disk that cannot read a sector gives EIO for its file, and for it alone")
 def bad_sector():
     folder = scratch() / "bad"
     folder.mkdir()
@@ -280,7 +280,7 @@ def bad_sector():
     fsck(disk)
 
 
-@test("a disk that cannot write makes fsync fail, and its file system read-only; the machine goes on")
+@portable_test("a disk that cannot write makes fsync fail, and its file system read-only; the machine goes on")
 def bad_writes():
     disk = make("8M")
     before = disk.read_bytes()
@@ -291,7 +291,7 @@ def bad_writes():
     check(disk.read_bytes() == before, "the disk has changed")
 
 
-@test("an ext2 with features that are not known is not mounted, or only to be read; what is none says so")
+@portable_test("an ext2 with features that are not known is not mounted, or only to be read; what is none says so")
 def features():
     script = "mkdir /mnt; mount -t ext2 /dev/vda /mnt && mount | grep vda; mount -o ro -t ext2 /dev/vda /mnt && mount | grep vda; true\n"
     device = lambda disk: ["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
@@ -308,7 +308,7 @@ def features():
     check_match(r"ext2: vda: it has no magic number of ext2", out, "an empty disk")
 
 
-@test("a corrupt image makes the file system read-only, with a message, and nothing else")
+@portable_test("a corrupt image makes the file system read-only, with a message, and nothing else")
 def corrupt():
     def patch(disk, at, data):
         with open(disk, "r+b") as f:
@@ -345,7 +345,7 @@ def partition_table(kind, *parts):
     return mbr + (gpt.ljust(512, b"\0") + table if kind == "gpt" else b"")
 
 
-@test("partitions of an MBR and of a GPT are devices, whose sizes BLKGETSIZE64 tells; one has a file system")
+@portable_test("partitions of an MBR and of a GPT are devices, whose sizes BLKGETSIZE64 tells; one has a file system")
 def partitions():
     part = make("4M")
     for table in ("dos", "gpt"):
@@ -366,7 +366,7 @@ def partitions():
         check_eq(contents(part, "/f"), b"in a partition\n", "the file")
 
 
-@test("--disk makes a disk, mounts it at another place, and says what it expected")
+@portable_test("--disk makes a disk, mounts it at another place, and says what it expected")
 def option():
     disk = scratch_file(".img")
     out = boot("mount | grep vda; echo kept > /srv/data/f\n", options=["--disk", f"{disk}:/srv/data"]).expect().out
@@ -381,7 +381,7 @@ def option():
     check_match(r"vfs.mountfrom=ext2:/dev/vda:/mnt: error 2", run.expect().out + run.err, "no disk")
 
 
-@test("of more names than memory has room for, those that nobody uses are forgotten, and found again")
+@portable_test("of more names than memory has room for, those that nobody uses are forgotten, and found again")
 def names():
     folder = scratch() / "names"
     for d in range(250):
@@ -410,7 +410,7 @@ test("a disk with the interrupt controller GICv2", arch=ARM)(lambda: machine("--
 test("a disk with GICv3", arch=ARM)(lambda: machine("--machine", "virt,gic-version=3"))
 
 
-@test("several programs write, read, make and remove files at a time, for seconds")
+@portable_test("several programs write, read, make and remove files at a time, for seconds")
 def stress():
     for smp in cpus():
         disk = make("48M", "-b", "1024")
@@ -422,7 +422,7 @@ def stress():
         fsck(disk)
 
 
-@test("a file larger than the cache is read and written, and memory comes back")
+@portable_test("a file larger than the cache is read and written, and memory comes back")
 def larger():
     disk = make("64M", "-b", "4096")
     out = on_disk("dd if=/dev/zero bs=1M count=48 2> /dev/null | tr '\\0' k > /mnt/big\n"
