@@ -11,6 +11,7 @@
 #include "kernel/lib/list.h"
 #include "kernel/sched/mutex.h"
 #include "ktr/hook.h"
+#include "ktr/intern.h"
 #include "ktr/probe.h"
 
 /* A probe at which a consumer has clauses. */
@@ -19,6 +20,8 @@ struct dtrace_probe {
 	uint32_t id;
 	bool sysret; /* the return of a system call */
 	bool made;   /* it can be unmade: at a rate, a kprobe */
+	uint8_t
+	    texts; /* bit N: argument N is a text, which may be a handle (ktr/intern.h) or data */
 };
 
 /* A clause at a probe. */
@@ -150,6 +153,17 @@ void dtrace_take(struct dtrace_consumer *c, void (*fn)(const void *entries, size
 void dtrace_fire_within(struct ktr_firing *f);
 
 /* ---- place.c ---- */
+
+/* The arguments of a firing as programs see them, and copies of texts. */
+struct dtrace_texts {
+	uint64_t args[KTR_SDT_ARGS];
+	char copies[2][KTR_STRING_MAX];
+};
+/*
+ * The arguments, with the address of a copy for each text (bit N of `texts`) that is a handle or
+ * data, of at most two. Any context.
+ */
+const uint64_t *dtrace_texts(const struct ktr_firing *f, uint8_t texts, struct dtrace_texts *t);
 
 /* Return addresses from the probe on. pcs NULL: only counts them. Any context. */
 unsigned dtrace_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max);

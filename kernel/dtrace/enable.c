@@ -20,6 +20,7 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/smp.h"
 #include "ktr/control.h"
+#include "ktr/event.h"
 #include "ktr/port.h"
 #include "ktr/sdt.h"
 
@@ -129,16 +130,18 @@ dtrace_result(uint64_t v)
 static void
 ecb_fire(const struct dtrace_ecb *e, struct dif_cpu *c, const struct ktr_firing *f)
 {
-	uint64_t results[3];
+	struct dtrace_texts changed;
 	struct ktr_firing f2;
 
-	if (e->probe->sysret) {
-		results[0] = results[1] = dtrace_result(f->args[0]);
-		results[2] = f->args[0];
+	if (e->probe->sysret || e->probe->texts != 0) {
 		f2 = *f;
-		f2.args = results;
-		f2.nargs = 2;
+		f2.args = dtrace_texts(f, e->probe->texts, &changed);
 		f = &f2;
+	}
+	if (e->probe->sysret) {
+		changed.args[2] = changed.args[0];
+		changed.args[0] = changed.args[1] = dtrace_result(changed.args[0]);
+		f2.nargs = 2;
 	}
 	dif_fire(&e->at, c, f);
 }
@@ -327,7 +330,8 @@ ecb_change(struct dtrace_ecb *e, bool insert)
 	}
 	if (list != &first)
 		return;
-	slow = first == NULL || first->next != NULL || e->at.probe < OWN || e->probe->sysret;
+	slow = first == NULL || first->next != NULL || e->at.probe < OWN || e->probe->sysret ||
+	       e->probe->texts != 0;
 	__atomic_store_n(at_site, (uintptr_t)first | slow, __ATOMIC_RELEASE);
 }
 
@@ -412,6 +416,9 @@ dtrace_probe_describe(struct dtrace_probe *p, const struct ktr_site *site, bool 
 	p->name.function = dtrace_direct(p->name.function);
 	p->id = dtrace_probe_id(site);
 	p->made = site->kind == KTR_SITE_MADE;
+	p->texts = as_d && (site->kind == KTR_SITE_POINT || site->kind == KTR_SITE_PROBE)
+		       ? ktr_event_strings(site->fmt) & 0x7f
+		       : 0;
 	p->sysret = as_d && site->kind == KTR_SITE_POINT &&
 		    strcmp(p->name.provider, "syscall") == 0 && strcmp(p->name.name, "return") == 0;
 }

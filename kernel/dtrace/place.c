@@ -282,6 +282,24 @@ dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size)
 	return text != NULL;
 }
 
+const uint64_t *
+dtrace_texts(const struct ktr_firing *f, uint8_t texts, struct dtrace_texts *t)
+{
+	unsigned n = 0;
+
+	memcpy(t->args, f->args, f->nargs * sizeof(*t->args));
+	for (unsigned i = 0; i < f->nargs && n < 2; i++) {
+		uint64_t tag = t->args[i] >> 48;
+		bool handle = tag == KTR_IDENT_TAG || tag == KTR_INTERN_TAG ||
+			      (f->has_data && i + 1 == f->nargs);
+
+		if ((texts >> i & 1) != 0 && handle &&
+		    dif_port_text(f, i, t->copies[n], sizeof(t->copies[n])))
+			t->args[i] = (uintptr_t)t->copies[n++];
+	}
+	return t->args;
+}
+
 void
 dif_port_log(const struct ktr_firing *f)
 {

@@ -23,10 +23,10 @@ PROGRAMS = [
     f"syscall:::return /{MINE} && errno != 0/ {{ @[probefunc, errno, (int)arg0] = count(); }}",
     f"syscall::write*:return /{MINE}/ {{ @[(int)arg1] = sum(arg0); }}",
     f"syscall:::entry /{MINE}/ {{ self->in = probefunc; }} syscall:::return /self->in == probefunc/ {{ @[probefunc] = count(); self->in = 0; }}",
-    f"vfs:::lookup /{MINE}/ {{ @[args[2], probemod] = count(); }}",
+    f"vfs:::lookup /{MINE}/ {{ @[args[2], stringof(args[1]), probemod] = count(); }}",
     f"fbt::vfs_*:entry /{MINE}/ {{ @[probemod, probefunc] = count(); }} fbt::vfs_*:return /{MINE} && (long)arg1 < 0/ {{ @e[probefunc] = count(); }}",
     f"proc:::exit /{MINE}/ {{ @[args[0]] = count(); }}",
-    f"ktr:::exec /{MINE}/ {{ @[arg3, probeprov, probename] = count(); }}",
+    f"ktr:::exec /{MINE}/ {{ @[arg3, stringof(arg1), stringof(arg4), probeprov, probename] = count(); }}",
 ]
 
 
