@@ -211,7 +211,7 @@ filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err)
 	*err = index >= (size + PAGE_SIZE - 1) / PAGE_SIZE ? -EFAULT : 0;
 	if (*err == 0)
 		*err = pagecache_get(vn, index, ALL_SECTORS, &page);
-	if (*err == -EIO)
+	if (*err != 0 && *err != -ENOMEM)
 		*err = -EFAULT; /* SIGBUS */
 	if (*err != 0)
 		return NULL;

@@ -254,17 +254,18 @@ name_is_idle(const struct vname *n)
 	       __atomic_load_n(&vn->refs, __ATOMIC_RELAXED) == vn->links;
 }
 
-/* Forgets the names in a directory, if that and all of them are idle. vfs_lock held. */
-static void
-forget_names(struct vnode *dir, struct list *gone)
+void
+dir_forget(struct vnode *dir, struct list *gone)
 {
-	if (dir->missing || __atomic_load_n(&dir->refs, __ATOMIC_RELAXED) != dir->links)
-		return;
-	list_for_each (l, &dir->children)
-		if (!name_is_idle(list_entry(l, struct vname, sibling)))
-			return;
-	dir_empty(dir, gone);
-	dir->missing = true;
+	list_for_each_safe (l, &dir->children) {
+		struct vname *n = list_entry(l, struct vname, sibling);
+
+		if (!name_is_idle(n))
+			continue;
+		dir_take(n);
+		list_append(gone, &n->sibling);
+		dir->missing = true;
+	}
 }
 
 void
@@ -279,11 +280,12 @@ vfs_trim(void)
 		if (m->type->crowded == NULL || !m->type->crowded(m->root))
 			continue;
 		for (const struct vname *n = NULL; (n = dir_next_below(m->root, n)) != NULL;)
-			if (S_ISDIR(n->vn->mode) && n->vn->ops->load != NULL)
-				forget_names(n->vn, &gone);
+			if (S_ISDIR(n->vn->mode) && n->vn->ops->load != NULL &&
+			    __atomic_load_n(&n->vn->refs, __ATOMIC_RELAXED) == n->vn->links)
+				dir_forget(n->vn, &gone);
 	}
-	names_free(&gone);
 	mutex_unlock(&vfs_lock);
+	names_free(&gone);
 }
 
 const struct vfs_type *

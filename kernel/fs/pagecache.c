@@ -21,7 +21,8 @@
 #define NODE_SLOTS (1u << NODE_BITS)
 #define LEVELS     9 /* for 2^54 pages */
 #define SCAN_MAX   64
-#define CACHE_PART 4 /* pages of disks: a quarter of memory at most */
+#define GIVE_UP    64 /* pages at a time, when memory is short */
+#define CACHE_PART 4  /* pages of disks: a quarter of memory at most */
 
 struct spinlock pages_lock = SPINLOCK_INIT("pages");
 static struct list kept = LIST_INIT(kept);
@@ -251,6 +252,16 @@ give_up_page(void)
 	if (p != NULL)
 		page_unref(page_address(p));
 	return p != NULL;
+}
+
+bool
+vfs_give_up_pages(void)
+{
+	unsigned n = 0;
+
+	while (n < GIVE_UP && give_up_page())
+		n++;
+	return n > 0;
 }
 
 static bool

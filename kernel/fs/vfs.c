@@ -455,6 +455,12 @@ dir_fill(struct vnode *dir)
 	if (dir->ops->load != NULL) {
 		error = dir->ops->load(dir);
 		dir->missing = error != 0;
+		if (error == -ENOMEM) {
+			struct list gone = LIST_INIT(gone);
+
+			dir_forget(dir, &gone); /* others need the memory */
+			names_free(&gone);
+		}
 		return error;
 	}
 	dir->missing = false;

@@ -214,6 +214,11 @@ struct vfs_type {
 
 /* Forgets names of file systems on disks that nobody uses, where there are too many. */
 void vfs_trim(void);
+/*
+ * Memory is short: gives up some pages of disks and their files that nobody uses, and that are
+ * written. False: there are none. Thread context, no spin lock held.
+ */
+bool vfs_give_up_pages(void);
 
 /* mount() knows the type from now on. Boot. */
 void vfs_register_type(const struct vfs_type *type);

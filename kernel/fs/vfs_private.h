@@ -41,6 +41,8 @@ void dir_take(struct vname *n);
  */
 void dir_empty(struct vnode *dir, struct list *gone);
 void names_free(struct list *gone);
+/* The same of names in a directory on a disk that nobody uses: they are `missing` from now on. */
+void dir_forget(struct vnode *dir, struct list *gone);
 
 /*
  * The name after n of the tree below root, each directory before what is in it; NULL begins, and

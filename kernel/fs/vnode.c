@@ -173,10 +173,13 @@ dir_find(const struct vnode *dir, const char *name)
 int
 dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 {
-	struct uidinfo *ui = dir->ops->load != NULL ? dir->ui : curuidinfo();
+	bool on_disk = dir->ops->load != NULL;
+	struct uidinfo *ui = on_disk ? dir->ui : curuidinfo();
 	size_t len = strlen(name) + 1;
-	struct vname *n = uidinfo_alloc(ui, sizeof(*n) + len), **bucket;
+	struct vname *n = NULL, **bucket;
 
+	if (!on_disk || !uidinfo_memory_short()) /* those of a disk are a cache */
+		n = uidinfo_alloc(ui, sizeof(*n) + len);
 	if (n == NULL)
 		return -ENOMEM;
 	memcpy(n->text, name, len);

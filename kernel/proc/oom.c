@@ -9,6 +9,7 @@
  * Locking: proc_lock. A process's vm changes only under it, so its size may be read under it.
  */
 #include "kernel/abi/signal.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/lib/printf.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
@@ -75,6 +76,8 @@ proc_out_of_memory(void)
 
 	if (uidinfo_is_full(p->ui))
 		return kill_one(p->uid);
+	if (vfs_give_up_pages())
+		return true;
 	greediest = uidinfo_greediest(LARGE_USER_SHARE);
 	return kill_one(greediest != 0 ? greediest : p->uid);
 }
@@ -84,7 +87,11 @@ proc_reclaim(void)
 {
 	uint32_t greediest;
 
-	if (curproc()->uid != 0 || !uidinfo_memory_short())
+	if (!uidinfo_memory_short())
+		return false;
+	if (vfs_give_up_pages())
+		return true;
+	if (curproc()->uid != 0)
 		return false;
 	greediest = uidinfo_greediest(LARGE_USER_SHARE);
 	return greediest != 0 && kill_one(greediest);

@@ -238,9 +238,9 @@ void proc_signal_locked(struct proc *p, int sig);
  */
 void proc_signal_fault_locked(struct proc *p, const struct siginfo *info);
 /*
- * A page fault of the current process found no memory: kills a process (oom.c) and waits a short
- * time for its end. True: try again. False: nothing can be freed, or the current process has to
- * die. Thread context, no spin lock held.
+ * A page fault of the current process found no memory: gives up pages of disks; if there are none,
+ * kills a process (oom.c) and waits a short time for its end. True: try again. False: nothing can
+ * be freed, or the current process has to die. Thread context, no spin lock held.
  */
 bool proc_out_of_memory(void);
 

@@ -188,9 +188,9 @@ void proc_signals_fork(struct proc *p, const struct proc *parent, bool clear);
 bool sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
 		    const struct kernel_sigaction *act, const struct siginfo *info, uint64_t mask);
 /*
- * A system call of the current process failed for lack of memory. True: the process is user 0's,
- * and a process of a user who holds too much was killed, so try again. Thread context, no lock
- * held.
+ * A system call of the current process failed for lack of memory. True: try again, since pages of
+ * disks were given up, or the process is user 0's and one of a user who holds too much was killed.
+ * Thread context, no lock held.
  */
 bool proc_reclaim(void);
 /* Acts on pending signals of the current process before it returns to user mode by tf. */

@@ -115,7 +115,7 @@ vm_remap(struct vmspace *vm, uint64_t start, uint64_t old_size, uint64_t size, b
 		return -EINVAL;
 	mutex_lock(&vm->lock);
 	r = remap(vm, start, old_size, size, may_move, limit);
-	mutex_unlock(&vm->lock);
+	vm_unlock(vm);
 	CTR4(KTR_VM, "remap: start %#lx old %#lx to %#lx size %#lx", start, old_size, r, size);
 	return r;
 }

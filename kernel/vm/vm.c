@@ -173,9 +173,34 @@ forget_area(struct area *a, void *arg)
 
 	vm->area_count--;
 	vm->size -= a->end - a->start;
-	if (a->from.pager != NULL)
+	if (a->from.pager == NULL) {
+		uidinfo_free(vm->ui, a);
+		return;
+	}
+	a->left = vm->gone;
+	vm->gone = a;
+}
+
+static void
+release_areas(struct vmspace *vm, struct area *a)
+{
+	while (a != NULL) {
+		struct area *next = a->left;
+
 		a->from.pager->unref(a->from.object, a->from.writes);
-	uidinfo_free(vm->ui, a);
+		uidinfo_free(vm->ui, a);
+		a = next;
+	}
+}
+
+void
+vm_unlock(struct vmspace *vm)
+{
+	struct area *gone = vm->gone;
+
+	vm->gone = NULL;
+	mutex_unlock(&vm->lock);
+	release_areas(vm, gone);
 }
 
 static int
@@ -319,7 +344,7 @@ vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size)
 
 	mutex_lock(&vm->lock);
 	r = vm_unmap_locked(vm, start, size);
-	mutex_unlock(&vm->lock);
+	vm_unlock(vm);
 	return r;
 }
 
@@ -433,7 +458,7 @@ vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enu
 		r = -ENOMEM;
 	if (r == 0)
 		r = vm_map_area(vm, start, size, prot, from);
-	mutex_unlock(&vm->lock);
+	vm_unlock(vm);
 	return r != 0 ? r : (int64_t)start;
 }
 
@@ -474,7 +499,7 @@ vm_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
 	mutex_lock(&vm->lock);
 	move_brk(vm, end, limit);
 	end = vm->brk_end;
-	mutex_unlock(&vm->lock);
+	vm_unlock(vm);
 	return end;
 }
 
@@ -494,6 +519,7 @@ vm_destroy(struct vmspace *vm)
 	/* No CPU uses this table any more, so the TLB needs no flush. */
 	pagetable_each(vm->root, 0, ARCH_USER_END, vm_forget_page, vm);
 	area_drop(vm->areas, forget_area, vm);
+	release_areas(vm, vm->gone);
 	pagetable_destroy_user(vm->root);
 	uidinfo_release(vm->ui, UIDINFO_PAGE, vm->tables);
 	uidinfo_free(vm->ui, vm);

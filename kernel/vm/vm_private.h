@@ -18,6 +18,7 @@ struct vmspace {
 	uint64_t root; /* constant */
 	struct mutex lock;
 	struct area *areas;
+	struct area *gone; /* with pagers, by `left`: vm_unlock() lets go of what they map */
 	unsigned area_count;
 	uint64_t brk_start, brk_end;
 	uint64_t args, args_end, env_end; /* vm_set_args() */
@@ -55,8 +56,10 @@ void vm_set_end(struct vmspace *vm, struct area *a, uint64_t end);
 bool vm_bring(struct vmspace *vm, uint64_t va);
 /* vm_write() with the lock held. */
 int vm_write_locked(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
-/* vm_unmap() with the lock held. */
+/* vm_unmap() with the lock held, which vm_unlock() releases. */
 int vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size);
+/* Releases the lock. Then files that are not mapped any more may go, which may wait for a disk. */
+void vm_unlock(struct vmspace *vm);
 /* Takes all pages of the range out. The other CPUs flush once for many. */
 void vm_drop_pages(struct vmspace *vm, uint64_t start, uint64_t end);
 /* No CPU uses an old entry of the page, or of any page, when it returns. */

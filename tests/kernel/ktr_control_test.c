@@ -293,7 +293,7 @@ KTEST(ktr_sysctls_refuse_nonsense_with_a_sentence)
 
 KTEST(ktr_sysctl_lists_have_a_line_for_each)
 {
-	static char text[1 << 19];
+	static char text[1 << 20];
 	static const char *names[] = {"debug.ktr.probes", "debug.ktr.classes", "debug.ktr.stats"};
 	unsigned expected[] = {1, ktr_class_count + 1, ncpus + 1};
 

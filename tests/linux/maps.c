@@ -312,3 +312,16 @@ maps_are(const char *dir)
 	bad_input();
 	return 0;
 }
+
+/* A file that is unlinked goes when its last map does, which may have to wait for a disk. */
+int
+maps_unlinked(const char *path)
+{
+	int fd = open(path, O_RDWR);
+	const char *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	bool good = fd >= 0 && p != MAP_FAILED && close(fd) == 0 && p[0] != '\0' &&
+		    unlink(path) == 0 && munmap((void *)(uintptr_t)p, 4096) == 0;
+
+	puts(good ? "ok" : "not ok");
+	return good ? 0 : 1;
+}

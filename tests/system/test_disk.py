@@ -434,5 +434,31 @@ def larger():
     fsck(disk)
 
 
+@portable_test("a file that is unlinked while it is mapped goes with its last map, and stays if it has a name that nobody has looked for")
+def unlinked():
+    disk = make("16M", "-b", "1024")
+    out = on_disk("cd /mnt; mkdir a b; seq 9000 > a/x; ln a/x b/y; seq 9 > a/z; cd /; umount /mnt; mount -t ext2 /dev/vda /mnt\n"
+                  "linux_test unlinked /mnt/a/x; linux_test unlinked /mnt/a/z; ls /mnt/a | wc -l; md5sum < /mnt/b/y; seq 9000 | md5sum\n",
+                  disk, *LINUX_TEST, smp=2)
+    check_eq((out.split()[:3], len(set(re.findall(r"^[0-9a-f]{32}", out, re.M)))), (["ok", "ok", "0"], 1), f"what is printed: {out}")
+    fsck(disk)
+
+
+@portable_test("a directory of more names than memory has room for is refused, and takes no memory from others; programs come before the cache")
+def crowd():
+    tree = scratch_file("")
+    for name in [f"large/{i}" for i in range(12000)] + [f"other/{i}" for i in range(5)]:
+        path = tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (tree / "file").write_bytes(b"x" * 20000000)
+    disk = make("64M", "-N", "14000", folder=tree)
+    out = on_disk("su 1000 ls /mnt/large > /dev/null 2>&1; cd /mnt\n"
+                  "until touch new 2> /dev/null; do sleep 0.1; done; cat other/3 && ls other | wc -l; cat file > /dev/null\n"
+                  "dd if=/dev/zero of=/dev/null bs=26M count=1 2>&1; dmesg | grep killed; exit 0\n", disk, "--mem", "48M", smp=2)
+    check("5" in out.split() and "killed" not in out, out)
+    fsck(disk)
+
+
 if __name__ == "__main__":
     main()

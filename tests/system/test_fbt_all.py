@@ -74,7 +74,7 @@ cat /tmp/d/f | grep a | head -1 | tail -1 | tee /tmp/d/u | wc; ls -l /tmp/d /dev
 ps -T; sysctl kern.proc; stty rows 30; stty rows 24; dmesg; sysctl -a; uptime; sleep 0.1; hexdump /etc/motd
 ktrace -f /tmp/kt ls /; kdump -f /tmp/kt
 ktr on SCHED,PROC; ktr probes; ktr probe add 'p:x sys_read $arg1'; ktr on kprobe:::x; cat /etc/motd; ktr probe list
-ktr off kprobe:::x; ktr probe del x; ktr off SCHED,PROC; sysctl debug.ktr.clear=1
+ktr off kprobe:::x; ktr probe del x; ktr on profile:::tick-1s; ktr off profile:::tick-1s; ktr off SCHED,PROC; sysctl debug.ktr.clear=1
 ktr profile 'sys_*' -- ls /; ktr graph sys_read -- cat /etc/motd; ktrdump | tail -1
 nosuch; cat /nothing; sh -c 'kill -9 $$'; sh -c 'kill -STOP $$' & sleep 0.1; kill -CONT $!; wait
 /bin/su 1000 user_test do calls

@@ -74,7 +74,11 @@ touch(struct ext2_node *node)
 static void
 count_link(struct ext2_node *node, int step)
 {
-	node->i.links = (uint16_t)(S_ISDIR(node->i.mode) && step < 0 ? 0 : node->i.links + step);
+	if (step < 0 && node->i.links == 0)
+		ext2_error(&node->m->fs, "a file with more names than it counts", node->i.ino);
+	else
+		node->i.links =
+		    (uint16_t)(S_ISDIR(node->i.mode) && step < 0 ? 0 : node->i.links + step);
 	touch(node);
 }
 

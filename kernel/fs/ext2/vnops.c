@@ -109,7 +109,8 @@ fill_vnode(struct vnode *vn, struct ext2_mount *m, const struct ext2_inode *i)
 bool
 ext2_is_crowded(const struct ext2_mount *m)
 {
-	return __atomic_load_n(&m->nodes, __ATOMIC_RELAXED) > page_count_total() / NODES_PART / 2;
+	return __atomic_load_n(&m->nodes, __ATOMIC_RELAXED) > page_count_total() / NODES_PART / 2 ||
+	       uidinfo_memory_short();
 }
 
 struct ext2_node *
