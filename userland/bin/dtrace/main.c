@@ -1,7 +1,8 @@
 /*
  * main.c - dtrace(1): options, and what to do with them.
  *
- * The same program runs in the guest, where it traces, and on the host, where it only compiles.
+ * The same program runs in the guest, where it traces, and on the host, where it compiles, and
+ * reads what was recorded (-r).
  */
 #include <err.h>
 #include <errno.h>
