@@ -99,15 +99,23 @@ static int32_t
 errno_of(int32_t error)
 {
 	static const struct pair errors[] = {
-	    {EAGAIN, 35},       {EDEADLK, 11},         {ENOLCK, 77},          {ENAMETOOLONG, 63},
-	    {ENOSYS, 78},       {ENOTEMPTY, 66},       {ELOOP, 62},           {EOVERFLOW, 84},
-	    {ENOTSOCK, 38},     {EDESTADDRREQ, 39},    {EMSGSIZE, 40},        {EPROTOTYPE, 41},
-	    {ENOPROTOOPT, 42},  {EPROTONOSUPPORT, 43}, {ESOCKTNOSUPPORT, 44}, {EAFNOSUPPORT, 47},
-	    {EADDRINUSE, 48},   {EADDRNOTAVAIL, 49},   {ENETDOWN, 50},        {ENETUNREACH, 51},
-	    {ECONNABORTED, 53}, {ECONNRESET, 54},      {ENOBUFS, 55},         {EISCONN, 56},
-	    {ENOTCONN, 57},     {ETOOMANYREFS, 59},    {ECONNREFUSED, 61},    {EHOSTUNREACH, 65},
-	    {EALREADY, 37},     {EINPROGRESS, 36},     {EOPNOTSUPP, 45},      {ETIMEDOUT, 60},
-	    {ECANCELED, 85},
+	    {EAGAIN, 35},          {EDEADLK, 11},
+	    {ENOLCK, 77},          {ENAMETOOLONG, 63},
+	    {ENOSYS, 78},          {ENOTEMPTY, 66},
+	    {ELOOP, 62},           {EOVERFLOW, 84},
+	    {ENOTSOCK, 38},        {EDESTADDRREQ, 39},
+	    {EMSGSIZE, 40},        {EPROTOTYPE, 41},
+	    {ENOPROTOOPT, 42},     {EPROTONOSUPPORT, 43},
+	    {ESOCKTNOSUPPORT, 44}, {EAFNOSUPPORT, 47},
+	    {EADDRINUSE, 48},      {EADDRNOTAVAIL, 49},
+	    {ENETDOWN, 50},        {ENETUNREACH, 51},
+	    {ECONNABORTED, 53},    {ECONNRESET, 54},
+	    {ENOBUFS, 55},         {EISCONN, 56},
+	    {ENOTCONN, 57},        {ETOOMANYREFS, 59},
+	    {ECONNREFUSED, 61},    {EHOSTUNREACH, 65},
+	    {EALREADY, 37},        {EINPROGRESS, 36},
+	    {EOPNOTSUPP, 45},      {ETIMEDOUT, 60},
+	    {ECANCELED, 85},       {EUCLEAN, 97 /* EINTEGRITY */},
 	};
 
 	return TRANSLATE(errors, error);
