@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """test_recorded.py - `dtrace -r`: D over a recorded trace gives what D gives while it happens, and no more than the trace knows."""
+import base64
 import re
 import subprocess
 
@@ -89,6 +90,16 @@ def lost():
         fbt:::entry { self->at[probefunc] = timestamp; }
         fbt:::return /self->at[probefunc] && self->at[probefunc] < until[cpu]/ { @ = count(); }""")
     check_eq(out.split(), [], "calls that began before a loss and ended after it")
+
+
+@portable_test("a file of ktrace is a trace, too")
+def ktrace():
+    out = boot("ktrace -f /tmp/k ls /bin/sh /nosuch > /dev/null 2>&1; echo begins; base64 /tmp/k; echo ends\nkdump -f /tmp/k | grep -c CALL\n").expect().out.replace("\r", "")
+    text, calls = re.search(r"^begins\n(.*)^ends\n(\d+)\n", out, re.M | re.S).groups()
+    path = scratch_file("")
+    path.write_bytes(base64.b64decode(text))
+    found, _ = dtrace(path, "-n", 'syscall:::entry { @ = count(); } syscall::*stat*:return /errno == ENOENT/ { @e[execname] = count(); } END { printa("%@d ", @); printa("%s %@d\\n", @e); }')
+    check_eq(found.split(), [calls, "ls", "1"], "system calls, and those that found no file")
 
 
 REFUSED = [

@@ -9,7 +9,10 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/task.h"
+#include "kernel/sched/thread.h"
 #include "ktr/ktr.h"
+
+#define RETRY_NS 1000000
 
 struct load {
 	struct vnode *dir;
@@ -52,9 +55,11 @@ ext2_load(struct vnode *dir)
 
 	if (dir->parent == NULL)
 		return -ENOENT; /* it was removed */
-	mutex_lock(&node->m->lock);
-	error = ext2_dir_walk(&node->m->fs, &node->i, load_name, &l);
-	mutex_unlock(&node->m->lock);
+	do { /* again when a file is about to go, which may have to be written first */
+		mutex_lock(&node->m->lock);
+		error = ext2_dir_walk(&node->m->fs, &node->i, load_name, &l);
+		mutex_unlock(&node->m->lock);
+	} while (error == -EAGAIN && thread_sleep_ns(RETRY_NS, 0, "ext2") == 0);
 	vnode_unref(l.drop);
 	CTR2(KTR_VOP, "ext2 load: ino %lu error %d", dir->ino, -error);
 	return error;
