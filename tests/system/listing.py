@@ -226,6 +226,8 @@ class Terminal:
             self.prompt = PROMPTS[found]
             if wanted in (None, self.prompt):
                 return plain(text)
+            # The shell on the host writes it once, when the command has ended.
+            check(self.prompt != "$ ", f"the command has ended, and no prompt {wanted} came; found:\n{plain(text)}")
             text += self.prompt + "\n"
 
     def type(self, step):

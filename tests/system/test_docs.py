@@ -44,7 +44,7 @@ def found_out():
     typed(written("```console\n$ echo a; echo 12\na\n12\n```\n"))
     typed(written("```console\n$ printf 'a\\n\\rslow: 1 MB\\r%40s\\rb\\n' ''\na\nb\n```\n"))
     for text, why in (("$ echo a\nb", "the page has"), ("$ echo a; echo b\na", "more is printed"), ("$ echo 12\n13", "the page has"),
-                      ("kestrel# echo a\na", "the prompt in this terminal")):
+                      ("kestrel# echo a\na", "the prompt in this terminal"), ("$ echo a\na\nkestrel# ls", "the command has ended")):
         try:
             typed(written(f"```console\n{text}\n```\n"))
         except Failed as e:
