@@ -140,7 +140,7 @@ raw_flood(void)
 int
 datagrams_told(const char *address)
 {
-	struct sockaddr_in name, to = inet_local(htons(9));
+	struct sockaddr_in name, to = inet_local(htons(9)), other = to;
 	int s[2] = {inet_bound(SOCK_DGRAM, -1, &name), socket(AF_INET, SOCK_DGRAM, 0)},
 	    raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
 	struct {
@@ -157,8 +157,9 @@ datagrams_told(const char *address)
 	bool good =
 	    sendto(s[0], "a", 1, 0, (void *)&to, sizeof(to)) == 1 &&
 	    inet_pton(AF_INET, address, &name.sin_addr) == 1 &&
+	    inet_pton(AF_INET, address, &other.sin_addr) == 1 &&
 	    bind(s[1], (void *)&name, sizeof(name)) == 0 &&
-	    sendto(s[1], "bc", 2, 0, (void *)&to, sizeof(to)) == 2 &&
+	    sendto(s[1], "bc", 2, 0, (void *)&other, sizeof(other)) == 2 &&
 	    sendto(raw, &segment, sizeof(segment), 0, (void *)&to, sizeof(to)) == sizeof(segment);
 
 	return closed(s, good) && close(raw) == 0 ? 0 : 1;

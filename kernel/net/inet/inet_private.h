@@ -26,8 +26,8 @@
 
 /*
  * What we keep in a pcb of a stream: the pcb itself, its struct inet_socket, its state as it was
- * told last (tcp_probe.c). When the pcb goes, lwIP calls what belongs to them in this order, so that
- * the socket is there while the end is told.
+ * told last (tcp_probe.c). When the pcb goes, lwIP calls what belongs to them in this order, so
+ * that the socket is there while the end is told.
  */
 enum { EXT_SELF, EXT_ARG, EXT_TOLD };
 
