@@ -54,7 +54,7 @@ SDT_PROVIDER_DEFINE(udp);
 SDT_PROBE_DEFINE_TEXT_XLATE(udp, , , send, "send", UDP_FORMAT, 5, UDP_TYPES, UDP_ARGS);
 SDT_PROBE_DEFINE_TEXT_XLATE(udp, , , receive, "receive", UDP_FORMAT, 5, UDP_TYPES, UDP_ARGS);
 
-/* Linux's (include/trace/events/net.h, sock.h, udp.h). */
+/* Linux's lines (include/trace/events/net.h, sock.h, udp.h); the fields are what they show. */
 SDT_PROVIDER_DEFINE(net);
 SDT_PROBE_DEFINE_TEXT(net, , , net_dev_queue, "net_dev_queue", ": dev=%s skbaddr=%p len=%u", 3,
 		      "char *", "struct pbuf *", "uint32_t");
