@@ -32,6 +32,13 @@ connect_any(const struct addrinfo *list)
 	return -1;
 }
 
+static bool
+is_port(const char *text)
+{
+	return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0' &&
+	       strtoul(text, NULL, 10) - 1 < 65535;
+}
+
 int
 dump_connect(const char *input, char *err, size_t errlen)
 {
@@ -40,10 +47,13 @@ dump_connect(const char *input, char *err, size_t errlen)
 	char name[256] = "localhost"; /* tcp::PORT */
 	struct addrinfo *found;
 	size_t n = colon != NULL ? (size_t)(colon - host) : 0;
-	if (colon == NULL || colon[1] == '\0' || n >= sizeof(name) ||
-	    colon[1 + strspn(colon + 1, "0123456789")] != '\0') {
+	if (colon == NULL || n >= sizeof(name) || !is_port(colon + 1)) {
 		snprintf(err, errlen, "expected tcp:HOST:PORT");
 		return -1;
+	}
+	if (n > 1 && host[0] == '[' && host[n - 1] == ']') { /* an address of IPv6 */
+		host++;
+		n -= 2;
 	}
 	if (n > 0) {
 		memcpy(name, host, n);

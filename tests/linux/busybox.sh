@@ -1,7 +1,7 @@
-# busybox.sh - what busybox prints in the guest, it prints on the host, too. BB is its path.
+# busybox.sh - what busybox prints in the guest, it prints on the host, too. BB is its path; DIR: an empty folder.
 set -u
 bb() { "$BB" "$@"; }
-bb rm -rf /tmp/bbt; bb mkdir -p /tmp/bbt/a/b; cd /tmp/bbt
+bb mkdir -p "$DIR/a/b"; cd "$DIR"
 # text
 bb seq 200 >n; bb awk '{s+=$1*1.5; if ($1%7==0) c[$1%3]++} END {printf "%.3f %d %d %d\n", s/NR, c[0], c[1], c[2]}' n
 bb awk 'BEGIN {printf "%.10f %.6e %s\n", 22/7, 1/3e10, substr("kestrel",3)}'
@@ -17,7 +17,7 @@ bb chmod 640 a/f; bb stat -c %a a/f; bb chmod u+x,g-r a/f; bb stat -c %A a/f
 bb dd if=n of=m bs=10 skip=2 count=3 2>/dev/null; bb wc -c m; bb truncate -s 5 m; bb cat m; bb truncate -s 8 m; bb od -An -tx1 m
 bb tar cf t.tar a n; bb tar tf t.tar; bb rm -r a; bb tar xf t.tar; bb cat a/f; bb gzip n; bb gunzip -c n.gz | bb md5sum; bb gunzip n.gz
 bb find . -type f | bb sort | bb xargs -n 2 echo; echo a b c | bb xargs -n1 echo item; bb rm -rf c; bb ls -1
-bb ln n hard; bb ln -s n soft; bb ln -s /tmp/bbt/soft far; bb stat -c '%n %h %F' hard soft; bb readlink soft; bb realpath far; bb find . -type l | bb sort
+bb ln n hard; bb ln -s n soft; bb ln -s "$DIR/soft" far; bb stat -c '%n %h %F' hard soft; bb readlink soft; bb realpath far | bb sed 's,.*/,,'; bb find . -type l | bb sort
 bb cat far | bb head -1; bb cp -P soft soft2; bb test -h soft2 && echo link; bb tar cf l.tar soft hard n; bb rm soft hard; bb tar xf l.tar; bb ls -l | bb sed 1d | bb awk '{print $1, $2, $9, $10, $11}'
 umask 077; >private; bb stat -c %a private
 # the shell
@@ -45,7 +45,7 @@ bb awk '{print NF, $2}' /proc/self/stat; bb grep -E '^(Name|Umask|State|TracerPi
 bb awk '{print NF}' /proc/self/statm /proc/uptime /proc/loadavg; bb grep -E '^(MemTotal|MemFree|MemAvailable|Buffers|Cached|SwapTotal):' /proc/meminfo | n | bb tr -s ' '
 bb sed -n '/^cpu /p; /^btime/p; /^ctxt/p' /proc/stat | n; bb grep -c '^processor' /proc/cpuinfo | n; bb head -1 /proc/partitions
 bb grep -E ' (/|/proc) ' /proc/mounts | bb grep -c rw | n; bb readlink /proc/mounts; bb ls -1d /proc/self /proc/thread-self /proc/1; bb test -d /proc/self/task/$(bb readlink /proc/self) || echo gone
-bb readlink /proc/self/fd/0 <n; bb cat /proc/self/fd/0 <n | bb md5sum; bb ls /proc/self/task | bb wc -l; echo x | bb readlink /proc/self/fd/0 | n; (cd /proc/self/fd && bb pwd | n)
+bb readlink /proc/self/fd/0 <n | bb sed 's,.*/,,'; bb cat /proc/self/fd/0 <n | bb md5sum; bb ls /proc/self/task | bb wc -l; echo x | bb readlink /proc/self/fd/0 | n; (cd /proc/self/fd && bb pwd | n)
 bb tail -1 /proc/self/maps | bb awk '{print NF > 4}'; bb grep -c stack /proc/self/maps; bb ls -ld /proc/self/fd /proc/self/environ /proc/self/maps /proc/self/cwd | bb awk '{print $1}'
 bb cat /proc/nosuch /proc/999999999 2>&1 | bb sed 's,.*: ,,'; bb rmdir /proc/self 2>/dev/null || echo kept; bb sh -c 'echo short >/proc/self/comm; read x </proc/self/comm; echo $x'
 bb pidof nosuchprogram || echo none; "$BB" sleep 50 & p=$!; bb kill -0 $p && bb kill $p; wait $p; echo $?

@@ -1,8 +1,11 @@
 /* datagrams.c - UDP and raw IP over the loopback: the same on Linux. */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,6 +117,54 @@ flood(void)
 	return closed(s, good && got > 50 && (got < 2000 || sent < 2000));
 }
 
+/* The same of a raw socket, which hears what the machine asks itself. */
+static bool
+raw_flood(void)
+{
+	struct sockaddr_in name = inet_local(0);
+	int s = socket(AF_INET, SOCK_RAW, IPPROTO_ICMP);
+	unsigned sent = how_often(2000), got = 0;
+	bool good = true;
+
+	if (geteuid() != 0)
+		return FAILS(s, EPERM);
+	for (unsigned i = 0; good && i < sent; i++)
+		good = sendto(s, data, 1000, 0, (void *)&name, sizeof(name)) == 1000;
+	while (recv(s, data, sizeof(data), MSG_DONTWAIT) == 1020)
+		got++;
+	return close(s) == 0 && good && got > 50 && (got < 1500 || sent < 1500);
+}
+
+/* For tests of the network's probes: two sockets have one port, and send; and a segment of TCP says
+ * that its header is longer than it is. 0: done. */
+int
+datagrams_told(const char *address)
+{
+	struct sockaddr_in name, to = inet_local(htons(9)), other = to;
+	int s[2] = {inet_bound(SOCK_DGRAM, -1, &name), socket(AF_INET, SOCK_DGRAM, 0)},
+	    raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
+	struct {
+		struct iphdr ip;
+		struct tcphdr tcp;
+	} segment = {{.version = 4,
+		      .ihl = 5,
+		      .protocol = IPPROTO_TCP,
+		      .ttl = 64,
+		      .tot_len = htons(sizeof(segment)),
+		      .saddr = to.sin_addr.s_addr,
+		      .daddr = to.sin_addr.s_addr},
+		     {.source = htons(7), .dest = htons(9), .doff = 15}};
+	bool good =
+	    sendto(s[0], "a", 1, 0, (void *)&to, sizeof(to)) == 1 &&
+	    inet_pton(AF_INET, address, &name.sin_addr) == 1 &&
+	    inet_pton(AF_INET, address, &other.sin_addr) == 1 &&
+	    bind(s[1], (void *)&name, sizeof(name)) == 0 &&
+	    sendto(s[1], "bc", 2, 0, (void *)&other, sizeof(other)) == 2 &&
+	    sendto(raw, &segment, sizeof(segment), 0, (void *)&to, sizeof(to)) == sizeof(segment);
+
+	return closed(s, good) && close(raw) == 0 ? 0 : 1;
+}
+
 static uint16_t
 checksum(const void *bytes, size_t n)
 {
@@ -169,6 +220,7 @@ test_datagrams(void)
 	       "datagrams: a connected socket hears its peer only, until it is shut down");
 	result(refused(), "datagrams: a port where nobody listens refuses");
 	result(flood(), "datagrams: what nobody reads is dropped");
+	result(raw_flood(), "datagrams: what nobody reads of a raw socket is dropped");
 	result(echo(), "datagrams: a raw socket asks for an echo");
 	result(kinds(), "datagrams: a protocol that is not of the type is refused");
 }

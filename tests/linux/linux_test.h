@@ -167,6 +167,7 @@ bool inet_connected(int end[2]);
 void test_streams(void);
 /* datagrams.c: the same on Linux. */
 void test_datagrams(void);
+int datagrams_told(const char *address);
 
 /* floods.c: not on the host. */
 void test_floods(void);

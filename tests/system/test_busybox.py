@@ -4,24 +4,27 @@
 """
 import functools
 import subprocess
+import tempfile
 
 from console import guest
-from harness import ROOT, boot, check, check_eq, check_match, host_busybox, main, scratch, test
+from harness import ROOT, boot, check, check_eq, check_match, host_busybox, main, test
 
 SCRIPT = ROOT / "tests" / "linux" / "busybox.sh"
+GUEST_DIR = "/tmp/dir"
 
 
 @functools.cache
 def on_host():
     program = host_busybox()
-    out = subprocess.run([program, "sh", SCRIPT], env={"BB": str(program), "PATH": "", "HOME": "/"}, cwd=scratch(),
-                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=120, check=False).stdout
+    with tempfile.TemporaryDirectory() as folder:
+        out = subprocess.run([program, "sh", SCRIPT], env={"BB": str(program), "DIR": folder, "PATH": "", "HOME": "/"},
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=120, check=False).stdout.replace(folder, GUEST_DIR)
     check(out.count("\n") > 150, f"on the host: {out}")
     return out
 
 
 def compare(smp):
-    run = boot("BB=/bin/busybox /bin/busybox sh /busybox.sh 2>/dev/null", smp=smp, options=["--file", f"/busybox.sh={SCRIPT}"]).expect(0)
+    run = boot(f"BB=/bin/busybox DIR={GUEST_DIR} /bin/busybox sh /busybox.sh 2>/dev/null", smp=smp, options=["--file", f"/busybox.sh={SCRIPT}"]).expect(0)
     for found, expected in zip(run.out.splitlines(), on_host().splitlines()):
         check_eq(found, expected, "busybox in the guest")
     check_eq(run.out.count("\n"), on_host().count("\n"), "lines")

@@ -275,7 +275,8 @@ def filters():
     wrong = [("nosuch == 1", 7, "Field not found"), ("result = 1", 7, "Invalid operator"), ("result == x", 10, "Illegal integer value"),
              ("(result == 1", 0, "Too many '('"), ("result == 1)", 11, "Too few '('"), ("comm == 'a", 8, "Missing matching quote"),
              ("comm > a", 5, "Illegal operation for field type"), ("result ~ 1", 7, "Illegal operation for field type"),
-             ("result == 1 &&", 14, "Meaningless filter expression"), ("result == '1'", 10, "Expecting numeric field")]
+             ("result == 1 &&", 14, "Meaningless filter expression"), ("result == '1'", 10, "Expecting numeric field"),
+             ("comm == 1", 8, "Expecting numeric field"), ("comm != -1", 8, "Expecting numeric field")]
     for text, *_ in wrong:
         script += f"echo > ../error_log\necho \"{text}\" > $vop/filter\ncat ../error_log\n"
     script += "cat $vop/filter\necho =====\necho 'result == 1' > VOP/filter\ncat $vop/filter\necho nosuch==1 > VOP/filter\ntrue\n"

@@ -22,6 +22,10 @@ FIRST, SECOND = ["established fin-wait-1", "fin-wait-1 fin-wait-2", "fin-wait-2 
 BOTH = (["established fin-wait-1", "fin-wait-1 closing", "closing time-wait"], ["established fin-wait-1", "fin-wait-1 time-wait"])
 
 
+# Until every connection has ended, but for those that wait for late segments.
+ENDED = "while netstat -tn | grep -v TIME_WAIT | grep -q ^tcp; do sleep 0.02; done"
+
+
 def out(script, **options):
     return boot(script, **options).expect(0).out.replace("\r", "")
 
@@ -29,7 +33,7 @@ def out(script, **options):
 def connection(smp):
     """One connection: what each end sends the other receives, with the numbers, flags and bytes; and the states of both."""
     need_lwip()
-    text = out(f"cat > /tmp/x.d <<'EOF'\n#pragma D option quiet\n#pragma D option bufsize=4m\n{STATES}{SEGMENTS}EOF\n{SERVE}wc -c < /tmp/w/f\ndtrace -s /tmp/x.d -c '{WGET}'\n", smp=smp)
+    text = out(f"cat > /tmp/x.d <<'EOF'\n#pragma D option quiet\n#pragma D option bufsize=4m\n{STATES}{SEGMENTS}EOF\n{SERVE}wc -c < /tmp/w/f\necho '{WGET}; {ENDED}' > /tmp/go.sh\ndtrace -s /tmp/x.d -c 'sh /tmp/go.sh'\n", smp=smp)
     size = int(re.search(r"^(\d+)$", text, re.M)[1])
     seen = [line.split() for line in re.findall(r"^(?:send|receive) .*", text, re.M)]
     sent, received = (sorted(s[1:7] for s in seen if s[0] == what) for what in ("send", "receive"))
@@ -47,7 +51,7 @@ def connection(smp):
     for active, port in ((1, 3), (0, 2)):
         seen = [f"{s[4]} {s[5]}".replace("state-", "") for s in states if s[1] == str(active) and s[port] == "8080"]
         check_eq(seen[:2], BEGINS[active], f"states, active {active}")
-        ends.append(seen[2:5])
+        ends.append(seen[2:])
     check(ends in ([FIRST, SECOND], [SECOND, FIRST]) or all(end in BOTH for end in ends), f"states at the end: {ends}")
     # Each state comes before the segment that tells the peer of it.
     order = re.findall(r"^(?:state \d 1 .* (state-\S+)|(send) 127.0.0.1:(?!8080)\d+ 127.0.0.1:8080 \d+ \d+ (\w+))", text, re.M)
@@ -58,7 +62,7 @@ for _smp in cpus("one connection's probes"):
     test(f"tcp: each segment of a connection is sent and received once, with its figures and the states of both ends, {_smp} CPUs")(lambda smp=_smp: connection(smp))
 
 
-@test("tcp: a connection that is refused, one that is reset, and one to nobody; Linux's events agree")
+@test("tcp: a connection that is refused; Linux's events agree")
 def refused():
     need_lwip()
     text = out(CD + f"""cat > /tmp/x.d <<'EOF'
@@ -183,6 +187,152 @@ def connections(events):
                 row["trips"].append(e["ns"] - end["timed"][1])
                 end["timed"] = None
     return found
+
+
+def tcp_log(run, what="send|receive"):
+    """(what, {name: value}) of each segment in the log."""
+    for e in run.events:
+        m = re.match(rf"tcp ({what}): (.*)$", e["text"])
+        if m:
+            words = m[2].split()
+            yield m[1], dict(zip(words[::2], words[1::2]))
+
+
+@test("tcp: the probes of a closed window, and the segment whose first byte was such a probe, are not sent again; the SYN to nobody is")
+def window():
+    need_lwip()
+    run = boot(CD + """cat > /tmp/x.d <<'EOF'
+#pragma D option quiet
+tcp:::send /args[3]->tcps_retransmit/ { printf("again %d %x\\n", args[4]->tcp_dport, args[4]->tcp_flags); }
+tcp:::receive, tcp:::connect-*, tcp:::accept-*, tcp:::state-change /args[3]->tcps_retransmit/ { printf("again in %s\\n", probename); }
+EOF
+echo 1 > events/tcp/tcp_retransmit_skb/enable
+sleep 40 | nc -l -p 5000 | (sleep 20; wc -c) &
+until netstat -ltn | grep -q :5000; do sleep 0.02; done
+echo 'dd if=/dev/zero bs=1000 count=300 2> /dev/null | nc 127.0.0.1 5000; nc -w 8 10.0.2.99 9' > /tmp/go.sh
+dtrace -s /tmp/x.d -c 'sh /tmp/go.sh'
+wait
+sed -n 's/^.*: tcp_retransmit_skb: /skb /p' trace
+""", smp=1, mask="INET", trace=True, options=["--icount", "--net"]).expect()
+    text = run.out.replace("\r", "")
+    check_match(r"^300000$", text, "bytes that have arrived")
+    sent = [f for _, f in tcp_log(run, "send")]
+    probes = [f for f in sent if f["bytes"] == "1"]
+    check(len(probes) > 2 and {f["again"] for f in probes} == {"0"}, f"probes of the window: {probes}")
+    after = [f["again"] for f in sent if f["seq"] == probes[-1]["seq"] and int(f["bytes"]) > 1]
+    check_eq(after, ["0"], "the segment that begins with the byte of the probe")
+    again = [f["flags"] for f in sent if f["again"] != "0"]
+    check(again and set(again) == {"0x2"}, f"flags of what is sent again: {again}")
+    check_eq(re.findall(r"^again (.*)$", text, re.M), ["9 2"] * len(again), "tcps_retransmit")
+    told = re.findall(r"^skb family=AF_INET sport=\d+ dport=9 saddr=10.0.2.15 daddr=10.0.2.99 state=TCP_SYN_SENT$", text, re.M)
+    check_eq((len(told), text.count("skb family")), (len(again), len(again)), "tcp_retransmit_skb")
+
+
+CARD = """
+#pragma D option quiet
+#pragma D option bufsize=4m
+ip:::send { printf("%s %s %d %x %d %d\\n", args[3]->if_name, args[4]->ipv4_daddr, args[4]->ipv4_ident, args[4]->ipv4_flags, args[4]->ipv4_offset, args[2]->ip_plength); }
+ip:::receive { printf("receive %s %s\\n", args[3]->if_name, args[4]->ipv4_daddr); }
+udp:::send { printf("udp %s %d %x %d\\n", args[2]->ip_saddr, args[4]->udp_sport, args[3]->udps_addr, args[4]->udp_length); }
+net:::net_dev_queue, net:::net_dev_xmit, net:::netif_rx, net:::netif_receive_skb { printf("net %s %s %d\\n", probename, stringof(args[0]), args[2]); }
+"""
+
+
+@test("card: fragments with their flags and offsets; events and bytes are as many as eth0 counts; what goes to its own address is told of lo")
+def card():
+    need_lwip()
+    run = boot(f"""cat > /tmp/x.d <<'EOF'{CARD}EOF
+ping -c 1 -W 2 10.0.2.2 > /dev/null
+grep eth0: /proc/net/dev
+dtrace -s /tmp/x.d -c 'ping -q -c 1 -W 1 -s 40000 10.0.2.2'
+grep eth0: /proc/net/dev
+echo =====
+dtrace -s /tmp/x.d -c 'ping -c 1 10.0.2.15'
+echo =====
+dtrace -s /tmp/x.d -c 'linux_test datagrams-told 10.0.2.15'
+echo =====
+""", smp=1, mask="INET", trace=True, options=["--net", *LINUX_TEST]).expect()
+    fragments, own, ports, _ = run.out.replace("\r", "").split("=====\n")
+    before, after = ([int(n) for n in re.findall(r"\d+", line)[1:]] for line in re.findall(r"^ +eth0: .*$", fragments, re.M))
+    sent = [(int(m[1]), m[2], int(m[3]), int(m[4])) for m in re.finditer(r"^eth0 10.0.2.2 (\d+) (\w+) (\d+) (\d+)$", fragments, re.M)]
+    check(len(sent) > 20 and len({s[0] for s in sent}) == 1, f"fragments of one packet: {sent}")
+    at = 0
+    for _, flags, offset, size in sent:
+        check_eq((offset, flags), (at, "2" if at + size < 40008 else "0"), "a fragment's offset and flags")
+        at += size
+    check_eq(at, 40008, "bytes of all fragments")
+    for what, packets, size, header in (("net_dev_xmit", 9, 8, 0), ("net_dev_queue", 9, 8, 0), ("netif_receive_skb", 1, 0, 14)):
+        seen = [int(n) for n in re.findall(rf"^net {what} eth0 (\d+)$", fragments, re.M)]
+        check_eq(len(seen), after[packets] - before[packets], what)
+        check_eq(sum(seen) + header * len(seen), after[size] - before[size], f"bytes, {what}")
+    check_eq(re.findall(r"^receive .*$", own, re.M), ["receive lo 10.0.2.15"] * 2, "request and answer")
+    for what in ("net_dev_queue", "netif_rx", "net_dev_xmit", "netif_receive_skb"):
+        check_eq(re.findall(rf"^net {what} (\S+) \d+$", own, re.M), ["lo", "lo"], what)
+    check("eth0" not in own, own)
+    udp = re.findall(r"^udp (\S+) (\d+) (\w+) (\d+)$", ports, re.M)
+    check_eq([(u[0], u[3]) for u in udp], [("127.0.0.1", "9"), ("10.0.2.15", "10")], "datagrams")
+    check(udp[0][1] == udp[1][1] and udp[0][2] != udp[1][2] and "0" not in (udp[0][2], udp[1][2]), f"two sockets of one port: {udp}")
+    check_eq([f["bytes"] for _, f in tcp_log(run, "send") if int(f["bytes"]) > 65535], [], "bytes of a segment whose header says that it is longer")
+
+
+@test("Linux's events: full queues of UDP and of raw sockets, resets, and sockets that are destroyed")
+def events():
+    need_lwip()
+    text = out(CD + """cat > /tmp/x.d <<'EOF'
+#pragma D option quiet
+udp:::udp_fail_queue_rcv_skb { @["udp", args[0], args[1] != 0] = count(); }
+sock:::sock_rcvqueue_full { @q[args[0] + args[1] > args[2] && args[1] > 1000 ? "raw" : "wrong"] = count(); }
+EOF
+dtrace -s /tmp/x.d -c 'linux_test datagrams'
+echo 1 > events/tcp/enable
+linux_test inet
+echo 0 > events/tcp/enable
+sed -n 's/^.*: \\(tcp_[a-z_]*: \\)/\\1/p' trace
+echo =====
+echo > trace
+echo 1 > events/tcp/tcp_destroy_sock/enable
+nc -l -p 4000 > /dev/null & p=$!
+until netstat -ltn | grep -q :4000; do sleep 0.02; done
+sed -n 's/^.*: \\(tcp_[a-z_]*: \\)/early \\1/p' trace
+kill $p; wait $p
+sed -n 's/^.*: \\(tcp_[a-z_]*: \\)/\\1/p' trace
+echo =====
+""", smp=1, options=LINUX_TEST)
+    resets, listener, _ = text.split("=====\n")
+    check_eq(re.findall("^not ok .*$", resets, re.M), [], "linux_test")
+    check_match(r"^ +udp +-12 +1 +\d{4,}$", resets, "datagrams that found a full queue")
+    check_match(r"^ +raw +\d{3,}$", resets, "packets that found a full queue of a raw socket")
+    check("wrong" not in resets, "a queue that was told as full, but was not")
+    names = r"family=AF_INET sport=(\d+) dport=(\d+) saddr=127.0.0.1 daddr=127.0.0.1"
+    sent = re.findall(rf"^tcp_send_reset: {names} state=(\w+)$", resets, re.M)
+    heard = re.findall(rf"^tcp_receive_reset: {names}$", resets, re.M)
+    check(len(sent) >= 2 and all((s[1], s[0]) in heard for s in sent), f"resets: {sent} {heard}")
+    check("TCP_CLOSE" in {s[2] for s in sent}, f"states: {sent}")
+    check_eq(re.findall(r"^(?:early )?tcp_.*sport=4000.*$", listener, re.M), ["tcp_destroy_sock: family=AF_INET sport=4000 dport=0 saddr=0.0.0.0 daddr=0.0.0.0"], "a listener's end")
+
+
+@test("tcp: what is for nobody is heard, in the log too; a connection's end has its process")
+def nobody():
+    need_lwip()
+    run = boot(f"""cat > /tmp/x.d <<'EOF'
+#pragma D option quiet
+ip:::receive {{ last = args[0]->pkt_addr; }}
+tcp:::receive {{ printf("packet %d\\n", args[0]->pkt_addr == last); }}
+EOF
+cat > /tmp/y.d <<'EOF'
+#pragma D option quiet
+tcp:::state-change /args[3]->tcps_lport == 8080/ {{ printf("%d %s %s\\n", args[1]->cs_pid, tcp_state_string[args[5]->tcps_state], tcp_state_string[args[3]->tcps_state]); }}
+EOF
+dtrace -s /tmp/x.d -c 'nc 127.0.0.1 9'
+{SERVE}echo '{WGET}; sleep 15' > /tmp/go.sh
+dtrace -s /tmp/y.d -c 'sh /tmp/go.sh'
+""", smp=1, mask="INET", trace=True, options=["--icount"]).expect()
+    text = run.out.replace("\r", "")
+    check_eq(re.findall(r"^packet (\d)$", text, re.M), ["1", "1"], "segments that are in the packet that has arrived last")
+    check_eq([f["flags"] for w, f in tcp_log(run, "receive") if int(f["pcb"], 16) == 0], ["0x2"], "segments for nobody")
+    states = re.findall(r"^(\d+) state-(\S+) state-(\S+)$", text, re.M)
+    check(len({s[0] for s in states}) == 1 and states[0][0] != "0", f"states of httpd's connection: {states}")
+    check_eq(states[-1][2], "closed", "the last state")
 
 
 @test("report net: bytes, segments, those sent again and round trips are those of the events")

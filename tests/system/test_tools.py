@@ -234,7 +234,8 @@ def wire():
             check_eq(dump.wait(DEADLINE_S), 0, "status of ktrdump")
         finally:
             dump.kill()
-    for name, message in ((f"tcp::{port}", "Connection refused"), ("tcp:", "expected tcp:HOST:PORT"), ("tcp:127.0.0.1:x", "expected tcp:HOST:PORT")):
+    for name, message in ((f"tcp::{port}", "Connection refused"), ("tcp:", "expected tcp:HOST:PORT"), ("tcp:127.0.0.1:x", "expected tcp:HOST:PORT"),
+                          (f"tcp::{65536 + port}", "expected tcp:HOST:PORT"), ("tcp::0", "expected tcp:HOST:PORT"), (f"tcp:[127.0.0.1]:{port}", "Connection refused")):
         check_eq(ktrdump("-i", name), (2, "", f"ktrdump: {name}: {message}\n"), name)
     for option, message in (("tcp:x", "expected tcp:[HOST]:PORT"), ("tcp:192.0.2.1:7", "Cannot assign requested address")):
         p = subprocess.run([BOOT, "--trace", option], capture_output=True, text=True, timeout=DEADLINE_S, check=False)

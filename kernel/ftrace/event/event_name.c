@@ -36,6 +36,8 @@ event_system(const struct ktr_site *site)
 			return "scheduler";
 		if (strcmp(p->provider, "tcp") == 0 && strncmp(p->name, "tcp_", 4) != 0)
 			return "dtrace_tcp";
+		if (strcmp(p->provider, "udp") == 0 && strncmp(p->name, "udp_", 4) != 0)
+			return "dtrace_udp";
 		return strcmp(p->provider, "dtrace") != 0 ? p->provider : NULL;
 	}
 	if (__atomic_load_n(&site->kind, __ATOMIC_ACQUIRE) == KTR_SITE_MADE)

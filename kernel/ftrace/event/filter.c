@@ -191,13 +191,18 @@ static bool
 string_term(struct parser *p, const char *op, const char *op_at, const struct filter_field *f)
 {
 	char word[WORD_MAX];
+	const char *start;
 	unsigned at = p->f->strings_len;
 	bool quoted;
 
 	if (*op != '=' && *op != '!' && *op != '~')
 		return filter_fail(p, op_at, "Illegal operation for field type");
+	filter_skip_blanks(p);
+	start = p->at;
 	if (!filter_take_value(p, word, &quoted))
 		return false;
+	if (!quoted && (*start == '-' || (*start >= '0' && *start <= '9')))
+		return filter_fail(p, start, "Expecting numeric field"); /* as in Linux */
 	size_t size = strlen(word) + 1;
 
 	if (size > PROGRAM_STRINGS - at)

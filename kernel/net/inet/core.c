@@ -36,6 +36,8 @@
 static struct mutex inet_mutex = MUTEX_INIT("inet");
 
 /* All guarded by inet_mutex. */
+const struct netif *inet_loopback;
+bool inet_delivering;
 static bool started, have_thread, idle;
 static bool (*card_poll)(void); /* takes what a card has received; NULL: there is none */
 static uint64_t heard_until;    /* clock_ns() */
@@ -209,6 +211,7 @@ inet_start(void)
 	lwip_init();
 	lo = netif_get_by_index(1);
 	lo->output = loop_output;
+	inet_loopback = lo;
 	/* What never left the machine needs no checksum; ping and raw sockets see those of IP and
 	 * ICMP. */
 	NETIF_SET_CHECKSUM_CTRL(lo, NETIF_CHECKSUM_GEN_IP | NETIF_CHECKSUM_CHECK_IP |
@@ -227,7 +230,9 @@ inet_lock(void)
 static void
 deliver_loopback(void)
 {
+	inet_delivering = true;
 	netif_poll_all();
+	inet_delivering = false;
 	inet_tcp_watch(NULL);
 }
 

@@ -21,6 +21,8 @@
 
 SDT_PROVIDER_DECLARE(sock);
 SDT_PROBE_DECLARE(sock, , , sock_rcvqueue_full);
+SDT_PROVIDER_DECLARE(udp);
+SDT_PROBE_DECLARE(udp, , , udp_fail_queue_rcv_skb);
 
 #define DATAGRAM_MAX (65535 - IP_HLEN - UDP_HLEN)
 #define RAW_MAX      (65535 - IP_HLEN)
@@ -49,28 +51,41 @@ is_ping(const struct inet_socket *s)
 
 /* ---- what arrives ---- */
 
-/* Is there room for a packet of n bytes? */
-static bool
-has_room(const struct inet_socket *s, uint32_t n)
+/* The memory that a packet takes in a queue. */
+static uint32_t
+size_of(const struct pbuf *p)
 {
-	return !s->dgram.shut_read &&
-	       s->dgram.held + n + PACKET_OVERHEAD + sizeof(struct packet) <= s->so.rcvbuf;
+	return p->tot_len + PACKET_OVERHEAD + (uint32_t)sizeof(struct packet);
 }
 
-/* Takes p, or drops it: there is no room. */
+/* Does the socket take a packet? A full queue is told. */
+static bool
+takes(const struct inet_socket *s, const struct pbuf *p)
+{
+	if (s->dgram.shut_read)
+		return false;
+	if (s->dgram.held + size_of(p) <= s->so.rcvbuf)
+		return true;
+	if (is_udp(s))
+		SDT_PROBE2(udp, , , udp_fail_queue_rcv_skb, -ENOMEM, s->dgram.udp->local_port);
+	else
+		SDT_PROBE3(sock, , , sock_rcvqueue_full, s->dgram.held, size_of(p), s->so.rcvbuf);
+	return false;
+}
+
+/* Takes p, or drops it: there is no memory. */
 static void
 enqueue(struct inet_socket *s, struct pbuf *p, const ip_addr_t *ip, uint16_t port)
 {
-	uint32_t held = p->tot_len + PACKET_OVERHEAD + (uint32_t)sizeof(struct packet);
+	uint32_t held = size_of(p);
 	struct packet *k = NULL;
 
-	if (has_room(s, p->tot_len) && inet_charge(s, held)) {
+	if (inet_charge(s, held)) {
 		k = kmalloc(sizeof(*k));
 		if (k == NULL)
 			inet_release(s, held);
 	}
 	if (k == NULL) {
-		SDT_PROBE3(sock, , , sock_rcvqueue_full, s->dgram.held, held, s->so.rcvbuf);
 		pbuf_free(p);
 		return;
 	}
@@ -93,7 +108,10 @@ static void
 udp_arrived(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *ip, u16_t port)
 {
 	inet_udp_received(pcb, p);
-	enqueue(arg, p, ip, port);
+	if (takes(arg, p))
+		enqueue(arg, p, ip, port);
+	else
+		pbuf_free(p);
 }
 
 /* Is it an answer to what the socket has sent? */
@@ -114,7 +132,7 @@ raw_arrived(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *ip)
 	struct inet_socket *s = arg;
 	struct pbuf *copy;
 
-	if (!has_room(s, p->tot_len) || (is_ping(s) && !ping_wants(s, p)))
+	if ((is_ping(s) && !ping_wants(s, p)) || !takes(s, p))
 		return 0;
 	copy = pbuf_clone(PBUF_RAW, PBUF_RAM, p);
 	if (copy == NULL)
@@ -360,11 +378,13 @@ datagram_send_locked(struct inet_socket *s, struct pbuf *p, ip_addr_t *ip, uint1
 		return error;
 	if (ip != NULL && ip_addr_isany(ip))
 		ip_addr_set_loopback(false, ip);
+	inet_udp_sends(is_udp(s) ? s->dgram.udp : NULL);
 	if (is_udp(s))
 		err =
 		    ip == NULL ? udp_send(s->dgram.udp, p) : udp_sendto(s->dgram.udp, p, ip, port);
 	else
 		err = ip == NULL ? raw_send(s->dgram.raw, p) : raw_sendto(s->dgram.raw, p, ip);
+	inet_udp_sends(NULL);
 	/* lwIP calls a broadcast without SO_BROADCAST a wrong value. */
 	return err == ERR_VAL ? -EACCES : err == ERR_MEM ? -ENOBUFS : inet_errno(err);
 }

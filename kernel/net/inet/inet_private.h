@@ -6,7 +6,7 @@
  *
  * To read, in order: core.c, the lock; family.c; tcp.c and tcp_data.c, streams; datagram.c, UDP and
  * raw IP; option.c; interface.c and report.c, what ifconfig, route and netstat do and read;
- * probe.c, what is told of it all.
+ * probe.c and tcp_probe.c, what is told of it all.
  *
  * Locking: all of a struct inet_socket but its struct socket is guarded by the lock of core.h. The
  * callbacks of lwIP run with it.
@@ -26,8 +26,8 @@
 
 /*
  * What we keep in a pcb of a stream: the pcb itself, its struct inet_socket, its state as it was
- * told last (probe.c). When the pcb goes, lwIP calls what belongs to them in this order, so that
- * the socket is there while the end is told.
+ * told last (tcp_probe.c). When the pcb goes, lwIP calls what belongs to them in this order, so
+ * that the socket is there while the end is told.
  */
 enum { EXT_SELF, EXT_ARG, EXT_TOLD };
 

@@ -19,10 +19,8 @@
 #include <lwip/udp.h>
 
 #include "kernel/net/inet/inet_private.h"
-#include "kernel/net/inet/interface.h"
 #include "kernel/net/inet/probe.h"
 #include "kernel/net/lwip/hooks.h"
-#include "ktr/intern.h"
 #include "ktr/sdt.h"
 
 #undef netif_loop_output /* here they are lwIP's */
@@ -56,29 +54,32 @@ SDT_PROVIDER_DEFINE(udp);
 SDT_PROBE_DEFINE_TEXT_XLATE(udp, , , send, "send", UDP_FORMAT, 5, UDP_TYPES, UDP_ARGS);
 SDT_PROBE_DEFINE_TEXT_XLATE(udp, , , receive, "receive", UDP_FORMAT, 5, UDP_TYPES, UDP_ARGS);
 
-/* Linux's (include/trace/events/net.h, sock.h). */
+/* Linux's lines (include/trace/events/net.h, sock.h, udp.h); the fields are what they show. */
 SDT_PROVIDER_DEFINE(net);
 SDT_PROBE_DEFINE_TEXT(net, , , net_dev_queue, "net_dev_queue", ": dev=%s skbaddr=%p len=%u", 3,
-		      "char *", "struct pbuf *", "unsigned");
+		      "char *", "struct pbuf *", "uint32_t");
 SDT_PROBE_DEFINE_TEXT(net, , , net_dev_xmit, "net_dev_xmit", ": dev=%s skbaddr=%p len=%u rc=%d", 4,
-		      "char *", "struct pbuf *", "unsigned", "int");
+		      "char *", "struct pbuf *", "uint32_t", "int");
 SDT_PROBE_DEFINE_TEXT(net, , , netif_receive_skb, "netif_receive_skb", ": dev=%s skbaddr=%p len=%u",
-		      3, "char *", "struct pbuf *", "unsigned");
+		      3, "char *", "struct pbuf *", "uint32_t");
 SDT_PROBE_DEFINE_TEXT(net, , , netif_rx, "netif_rx", ": dev=%s skbaddr=%p len=%u", 3, "char *",
-		      "struct pbuf *", "unsigned");
+		      "struct pbuf *", "uint32_t");
 SDT_PROVIDER_DEFINE(sock);
 SDT_PROBE_DEFINE_TEXT(sock, , , sock_rcvqueue_full, "sock_rcvqueue_full",
-		      ": rmem_alloc=%d truesize=%u sk_rcvbuf=%d", 3, "int", "unsigned", "int");
+		      ": rmem_alloc=%d truesize=%u sk_rcvbuf=%d", 3, "int", "uint32_t", "int");
+SDT_PROBE_DEFINE_TEXT(udp, , , udp_fail_queue_rcv_skb, "udp_fail_queue_rcv_skb", ": rc=%d port=%hu",
+		      2, "int", "uint16_t");
+
+struct pbuf *inet_arrived;
+static const struct udp_pcb *sending; /* whose datagram goes out now; NULL: nobody's */
 
 /* ---- interfaces ---- */
 
+/* A constant text, which D and the log can read: there is one card at most (card.c). */
 static const char *
 interface_of(const struct netif *netif)
 {
-	char name[IFNAMSIZ];
-
-	inet_interface_name(netif, name);
-	return ktr_intern(name);
+	return netif == inet_loopback ? "lo" : "eth0";
 }
 
 void
@@ -112,13 +113,16 @@ is_sound(const struct pbuf *p)
 }
 
 void
-inet_ip_received(struct pbuf *p, struct netif *netif)
+inet_ip_received(struct pbuf *p, const struct netif *netif)
 {
 	const struct ip_hdr *ip = p->payload;
 
 	inet_tcp_watch(NULL);
-	if (netif->name[0] == 'l')
+	inet_arrived = p;
+	if (inet_delivering) {
+		netif = inet_loopback;
 		inet_dev_receive(netif, p, p->tot_len);
+	}
 	if (!is_sound(p))
 		return;
 	SDT_CTR6(ip, , , receive, SDT_ARGS6(p, 0, ip, netif, ip, 0), KTR_INET,
@@ -160,15 +164,10 @@ inet_udp_received(const struct udp_pcb *pcb, struct pbuf *p)
 
 /* ---- what is sent ---- */
 
-/* The socket that a datagram comes from. NULL: none. */
-static const struct udp_pcb *
-udp_sender(uint16_t port)
+void
+inet_udp_sends(const struct udp_pcb *pcb)
 {
-	const struct udp_pcb *pcb = udp_pcbs;
-
-	while (pcb != NULL && pcb->local_port != lwip_ntohs(port))
-		pcb = pcb->next;
-	return pcb;
+	sending = pcb;
 }
 
 static void
@@ -178,24 +177,25 @@ datagram_sent(struct pbuf *p, const struct ip_hdr *ip, const struct udp_hdr *h)
 
 	SDT_CTR5(udp, , , send,
 		 SDT_ARGS5(p,
-			   udp_info_get(&u, udp_sender(h->src), ip->src.addr, ip->dest.addr, h->src,
-					h->dest),
+			   udp_info_get(&u, sending, ip->src.addr, ip->dest.addr, h->src, h->dest),
 			   ip, &u, h),
 		 KTR_INET, "udp send: source %pI4 sport %u destination %pI4 dport %u bytes %u",
 		 ADDRESS(ip->src.addr), lwip_ntohs(h->src), ADDRESS(ip->dest.addr),
-		 lwip_ntohs(h->dest), lwip_ntohs(h->len) - UDP_HLEN);
+		 lwip_ntohs(h->dest), p->tot_len - IPH_HL_BYTES(ip) - UDP_HLEN);
 }
 
-/* A packet is complete, before it becomes fragments. */
+/* A packet is complete. What a raw socket sends may say anything of lengths. */
 static void
 transport_sent(struct pbuf *p)
 {
 	const struct ip_hdr *ip = p->payload;
-	const void *h = (const char *)p->payload + IPH_HL_BYTES(ip);
+	uint32_t at = IPH_HL_BYTES(ip);
+	const void *h = (const char *)p->payload + at;
 
-	if (ip->_proto == IP_PROTO_TCP && p->len >= IPH_HL_BYTES(ip) + TCP_HLEN)
+	if (ip->_proto == IP_PROTO_TCP && p->len >= at + TCP_HLEN &&
+	    p->tot_len >= at + TCPH_HDRLEN_BYTES((const struct tcp_hdr *)h))
 		inet_segment_sent(p, ip, h);
-	else if (ip->_proto == IP_PROTO_UDP && p->len >= IPH_HL_BYTES(ip) + UDP_HLEN)
+	else if (ip->_proto == IP_PROTO_UDP && p->len >= at + UDP_HLEN)
 		datagram_sent(p, ip, h);
 }
 
@@ -217,18 +217,22 @@ inet_loop_output(struct netif *netif, struct pbuf *p)
 {
 	err_t err;
 
-	inet_ip_sent(p, netif);
-	inet_dev_queue(netif, p);
+	inet_ip_sent(p, inet_loopback);
+	inet_dev_queue(inet_loopback, p);
 	err = netif_loop_output(netif, p);
 	if (err == ERR_OK)
-		SDT_PROBE3(net, , , netif_rx, interface_of(netif), netif->loop_last, p->tot_len);
-	inet_dev_xmit(netif, p, err == ERR_OK ? 0 : NETDEV_TX_BUSY);
+		SDT_PROBE3(net, , , netif_rx, interface_of(inet_loopback), netif->loop_last,
+			   p->tot_len);
+	inet_dev_xmit(inet_loopback, p, err == ERR_OK ? 0 : NETDEV_TX_BUSY);
 	return err;
 }
 
 err_t
 inet_frag(struct pbuf *p, struct netif *netif, const ip4_addr_t *to)
 {
-	transport_sent(p);
-	return ip4_frag(p, netif, to);
+	err_t err = ip4_frag(p, netif, to);
+
+	if (err == ERR_OK)
+		transport_sent(p);
+	return err;
 }

@@ -231,9 +231,11 @@ tcp_listen_locked(struct inet_socket *s, int backlog)
 		return error;
 	/* The listening pcb is another one. */
 	tcp_ext_arg_set(s->tcp.pcb, EXT_ARG, NULL);
+	tcp_ext_arg_set(s->tcp.pcb, EXT_SELF, NULL);
 	pcb = tcp_listen_with_backlog_and_err(s->tcp.pcb, n, &err);
 	if (pcb == NULL) {
 		tcp_ext_arg_set(s->tcp.pcb, EXT_ARG, s);
+		tcp_ext_arg_set(s->tcp.pcb, EXT_SELF, s->tcp.pcb);
 		return inet_errno(err);
 	}
 	s->tcp.listening = true;

@@ -10,7 +10,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/net/inet/inet_private.h"
-#include "kernel/net/inet/probe.h"
 #include "kernel/proc/proc.h"
 
 #define HELD_MAX   (4 * TCP_WND) /* memory of what was not read: many small segments take more */
@@ -25,7 +24,6 @@ inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
 	uint32_t n;
 
 	if (p == NULL) {
-		inet_tcp_look(pcb);
 		s->tcp.eof = true;
 		inet_changed(s, POLLIN);
 		return ERR_OK;

@@ -59,7 +59,8 @@ SDT_PROBE_DEFINE_TEXT_XLATE(
     ("void *", "struct inet_tcp_info *", "void *", "struct inet_tcp_info *", "void *", "int"),
     ("void *", "csinfo_t *", "void *", "tcpsinfo_t *", "void *", "tcplsinfo_t *"));
 
-/* Linux's (include/trace/events/sock.h, tcp.h), without the fields of IPv6. */
+/* Linux's lines (include/trace/events/sock.h, tcp.h) without IPv6; the fields are what they show.
+ */
 SDT_PROVIDER_DECLARE(sock);
 SDT_PROBE_DEFINE_TEXT(sock, , , inet_sock_set_state, "inet_sock_set_state",
 		      ": family=AF_INET protocol=IPPROTO_TCP sport=%hu dport=%hu saddr=%pI4 "
@@ -85,7 +86,6 @@ SDT_PROBE_DEFINE_TEXT(tcp, , , tcp_destroy_sock, "tcp_destroy_sock",
 
 static struct tcp_pcb *watched;       /* its state may have changed; NULL: none */
 static const struct tcp_pcb *sending; /* of the segment that goes out now */
-static struct pbuf *heard;            /* the segment that has arrived */
 
 static uint32_t
 told_of(const struct tcp_pcb *pcb)
@@ -116,14 +116,13 @@ tcp_info_get(struct inet_tcp_info *t, const struct tcp_pcb *pcb)
 	t->pid = s != NULL ? s->pid : 0;
 	t->state = (int32_t)(told & TOLD_STATE);
 	t->laddr = ip_addr_get_ip4_u32(&pcb->local_ip);
-	t->lport = (uint16_t)(told >> 16);
+	t->lport = pcb->local_port != 0 ? pcb->local_port : (uint16_t)(told >> 16);
 	if (told & TOLD_LISTEN)
 		return t;
 	t->raddr = ip_addr_get_ip4_u32(&pcb->remote_ip);
 	t->rport = pcb->remote_port;
 	t->local = t->laddr == t->raddr || ip_addr_isloopback(&pcb->remote_ip);
 	t->active = (told & TOLD_ACTIVE) != 0;
-	t->retransmit = pcb->nrtx;
 	t->mss = pcb->mss;
 	t->suna = pcb->lastack;
 	t->snxt = pcb->snd_nxt;
@@ -133,6 +132,14 @@ tcp_info_get(struct inet_tcp_info *t, const struct tcp_pcb *pcb)
 	t->cwnd = pcb->cwnd;
 	t->ssthresh = pcb->ssthresh;
 	t->rto_ms = (uint32_t)pcb->rto * TCP_SLOW_INTERVAL;
+	return t;
+}
+
+/* The same for a segment that goes out; again: as before. */
+static struct inet_tcp_info *
+tcp_info_sent(struct inet_tcp_info *t, const struct tcp_pcb *pcb, bool again)
+{
+	tcp_info_get(t, pcb)->retransmit = again;
 	return t;
 }
 
@@ -185,11 +192,11 @@ tell_established(const struct tcp_pcb *pcb, bool active)
 
 	if (active)
 		SDT_FIRE(tcp, , , connect_established,
-			 SDT_ARGS5(heard, tcp_info_get(&t, pcb), ip4_current_header(), &t,
+			 SDT_ARGS5(inet_arrived, tcp_info_get(&t, pcb), ip4_current_header(), &t,
 				   segment_get(&s, ip_next_header_ptr(), true)));
 	else
 		SDT_FIRE(tcp, , , accept_established,
-			 SDT_ARGS5(heard, tcp_info_get(&t, pcb), ip4_current_header(), &t,
+			 SDT_ARGS5(inet_arrived, tcp_info_get(&t, pcb), ip4_current_header(), &t,
 				   segment_get(&s, ip_next_header_ptr(), true)));
 }
 
@@ -207,13 +214,12 @@ tell_state(struct tcp_pcb *pcb, enum tcp_state state)
 	if (state == LISTEN)
 		told |= TOLD_LISTEN;
 	told_set(pcb, told);
-	SDT_CTR6(tcp, , , state_change, SDT_ARGS6(0, tcp_info_get(&t, pcb), 0, &t, 0, old),
-		 KTR_INET, "tcp state: pcb %p state %s local %pI4 lport %u remote %pI4 rport %u",
-		 pcb, linux_state_of(state) + 4, IP(pcb->local_ip), port,
-		 ADDRESS(tcp_info_get(&t, pcb)->raddr), tcp_info_get(&t, pcb)->rport);
-	SDT_PROBE6(sock, , , inet_sock_set_state, tcp_info_get(&t, pcb)->lport,
-		   tcp_info_get(&t, pcb)->rport, tcp_info_get(&t, pcb)->laddr,
-		   tcp_info_get(&t, pcb)->raddr, linux_state_of(old), linux_state_of(state));
+	tcp_info_get(&t, pcb);
+	SDT_CTR6(tcp, , , state_change, SDT_ARGS6(0, &t, 0, &t, 0, old), KTR_INET,
+		 "tcp state: pcb %p state %s local %pI4 lport %u remote %pI4 rport %u", pcb,
+		 linux_state_of(state) + 4, ADDRESS(t.laddr), t.lport, ADDRESS(t.raddr), t.rport);
+	SDT_PROBE6(sock, , , inet_sock_set_state, t.lport, t.rport, t.laddr, t.raddr,
+		   linux_state_of(old), linux_state_of(state));
 	if (state == ESTABLISHED && ip4_current_header() != NULL)
 		tell_established(pcb, (told & TOLD_ACTIVE) != 0);
 }
@@ -243,9 +249,8 @@ pcb_freed(u8_t id, void *arg)
 		return;
 	if ((told_of(pcb) & TOLD_STATE) != CLOSED)
 		tell_state(pcb, CLOSED);
-	SDT_PROBE4(tcp, , , tcp_destroy_sock, tcp_info_get(&t, pcb)->lport,
-		   tcp_info_get(&t, pcb)->rport, tcp_info_get(&t, pcb)->laddr,
-		   tcp_info_get(&t, pcb)->raddr);
+	tcp_info_get(&t, pcb);
+	SDT_PROBE4(tcp, , , tcp_destroy_sock, t.lport, t.rport, t.laddr, t.raddr);
 	if (watched == pcb)
 		watched = NULL;
 	if (sending == pcb)
@@ -279,6 +284,20 @@ is_reset(const struct tcp_pcb *pcb, const struct tcp_hdr *h)
 	       (pcb->state == SYN_SENT ? h->ackno == pcb->snd_nxt : h->seqno == pcb->rcv_nxt);
 }
 
+/* bytes: of data. pcb NULL: there is no connection. */
+static void
+tell_received(const struct tcp_pcb *pcb, const struct tcp_hdr *h, uint32_t bytes)
+{
+	struct inet_tcp_info t;
+	struct inet_segment s;
+
+	SDT_CTR6(tcp, , , receive,
+		 SDT_ARGS5(inet_arrived, tcp_info_get(&t, pcb), ip4_current_header(), &t,
+			   segment_get(&s, h, true)),
+		 KTR_INET, "tcp receive: pcb %p seq %u ack %u flags %#x bytes %u window %u", pcb,
+		 h->seqno, h->ackno, TCPH_FLAGS(h), bytes, h->wnd);
+}
+
 void
 inet_tcp_heard(struct tcp_pcb *pcb, const struct tcp_hdr *h, struct pbuf *p)
 {
@@ -286,12 +305,8 @@ inet_tcp_heard(struct tcp_pcb *pcb, const struct tcp_hdr *h, struct pbuf *p)
 	struct inet_segment s;
 
 	inet_tcp_watch(pcb);
-	heard = p;
-	SDT_CTR6(tcp, , , receive,
-		 SDT_ARGS5(p, tcp_info_get(&t, pcb), ip4_current_header(), &t,
-			   segment_get(&s, h, true)),
-		 KTR_INET, "tcp receive: pcb %p seq %u ack %u flags %#x bytes %u window %u", pcb,
-		 h->seqno, h->ackno, TCPH_FLAGS(h), p->tot_len, h->wnd);
+	inet_arrived = p;
+	tell_received(pcb, h, p->tot_len);
 	if (!is_reset(pcb, h))
 		return;
 	if (pcb->state == SYN_SENT)
@@ -310,28 +325,31 @@ inet_tcp_sends(const struct tcp_pcb *pcb, uint32_t *options)
 }
 
 /*
- * Was the segment sent before? snd_nxt still is as it was then. The probe of a window, whose
- * first byte lwIP counts before it is sent, is no segment of the peer's that was lost.
+ * Was all of the segment sent before? snd_nxt still is as it was then. The probe of a closed window
+ * is no such segment: lwIP counts its byte before it sends it, and sends nothing else with a
+ * length while it probes.
  */
 static bool
 is_again(const struct tcp_pcb *pcb, uint32_t seq, uint32_t length)
 {
+	if (length == 0)
+		return false;
 	if (pcb->state == SYN_SENT) /* it begins with snd_nxt after its number */
 		return pcb->nrtx > 0;
-	return length > 0 && pcb->persist_backoff == 0 && TCP_SEQ_LT(seq, pcb->snd_nxt);
+	return pcb->persist_backoff == 0 && TCP_SEQ_LEQ(seq + length, pcb->snd_nxt);
 }
 
 /* The answer to a segment for which there is no connection. */
 static void
 tell_refused(struct pbuf *p, const struct ip_hdr *ip, const struct tcp_hdr *h)
 {
+	const struct ip_hdr *arrived = ip4_current_header();
 	const struct tcp_hdr *asked = ip_next_header_ptr();
 	struct inet_tcp_info t;
 	struct inet_segment s;
 
-	SDT_FIRE(tcp, , , receive,
-		 SDT_ARGS5(p, tcp_info_get(&t, NULL), ip4_current_header(), &t,
-			   segment_get(&s, asked, true)));
+	tell_received(NULL, asked,
+		      lwip_ntohs(arrived->_len) - IPH_HL_BYTES(arrived) - TCPH_HDRLEN_BYTES(asked));
 	if ((TCPH_FLAGS(asked) & (TCP_SYN | TCP_ACK)) == TCP_SYN)
 		SDT_FIRE(tcp, , , accept_refused,
 			 SDT_ARGS5(p, tcp_info_get(&t, NULL), ip, &t, segment_get(&s, h, false)));
@@ -349,10 +367,10 @@ segment_sent_flags(struct pbuf *p, const struct ip_hdr *ip, const struct tcp_hdr
 	if ((flags & (TCP_SYN | TCP_ACK)) == TCP_SYN && !again)
 		SDT_FIRE(tcp, , , connect_request,
 			 SDT_ARGS5(p, tcp_info_get(&t, pcb), ip, &t, segment_get(&s, h, false)));
+	tcp_info_get(&t, pcb);
 	if ((flags & TCP_RST) && pcb != NULL)
-		SDT_PROBE5(tcp, , , tcp_send_reset, tcp_info_get(&t, pcb)->lport,
-			   tcp_info_get(&t, pcb)->rport, tcp_info_get(&t, pcb)->laddr,
-			   tcp_info_get(&t, pcb)->raddr, linux_state_of(told_of(pcb) & TOLD_STATE));
+		SDT_PROBE5(tcp, , , tcp_send_reset, t.lport, t.rport, t.laddr, t.raddr,
+			   linux_state_of((uint32_t)t.state));
 	else if ((flags & TCP_RST) && ip4_current_header() != NULL)
 		tell_refused(p, ip, h);
 }
@@ -375,8 +393,8 @@ inet_segment_sent(struct pbuf *p, const struct ip_hdr *ip, const struct tcp_hdr 
 	if (TCPH_FLAGS(h) & (TCP_SYN | TCP_RST))
 		segment_sent_flags(p, ip, h, pcb, again);
 	SDT_CTR6(tcp, , , send,
-		 SDT_ARGS5(p, tcp_info_get(&t, pcb), ip, &t, segment_get(&s, h, false)), KTR_INET,
-		 "tcp send: pcb %p seq %u ack %u flags %#x bytes %u again %u", pcb,
+		 SDT_ARGS5(p, tcp_info_sent(&t, pcb, again), ip, &t, segment_get(&s, h, false)),
+		 KTR_INET, "tcp send: pcb %p seq %u ack %u flags %#x bytes %u again %u", pcb,
 		 lwip_ntohl(h->seqno), lwip_ntohl(h->ackno), TCPH_FLAGS(h), bytes, again);
 	if (again)
 		SDT_PROBE5(tcp, , , tcp_retransmit_skb, pcb->local_port, pcb->remote_port,

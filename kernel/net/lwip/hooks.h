@@ -1,6 +1,7 @@
 /*
  * hooks.h - what lwIP calls of ours: those of its files that have hooks include it last (lwIP
- * 2.1.3, src/include/lwip/opt.h, LWIP_HOOK_FILENAME). The functions: kernel/net/inet/probe.c.
+ * 2.1.3, src/include/lwip/opt.h, LWIP_HOOK_FILENAME). The functions are in kernel/net/inet/probe.c,
+ * those of TCP in tcp_probe.c.
  */
 #pragma once
 
@@ -12,7 +13,7 @@ struct tcp_hdr;
 struct tcp_pcb;
 
 /* IP has received it; nothing is checked yet but its version. */
-void inet_ip_received(struct pbuf *p, struct netif *netif);
+void inet_ip_received(struct pbuf *p, const struct netif *netif);
 /* A segment of a connection, or for a socket that listens; p is what follows the header, of which
  * ports, numbers and window are in the order of the host. */
 void inet_tcp_heard(struct tcp_pcb *pcb, const struct tcp_hdr *h, struct pbuf *p);

@@ -13,8 +13,8 @@
  *
  * In reading order: tables.c declares what each table shows of which samples; sample.c, lock.c and
  * net.c find out what lasted from when to when, events.c counts; table.c keeps rows, and finishes
- *them; print.c prints them; report.c runs it all. Memory is bounded by the threads that live, and
- *by REPORT_ROWS_MAX rows a table. One thread, no locks.
+ * them; print.c prints them; report.c runs it all. Memory is bounded by the threads that live, and
+ * by REPORT_ROWS_MAX rows a table. One thread, no locks.
  *
  * All times are nanoseconds. Something that began before --since counts from --since on. Something
  * that ends after --until does not count, except that a thread's state counts until --until.

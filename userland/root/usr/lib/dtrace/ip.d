@@ -104,7 +104,7 @@ translator ipv4info_t < struct ip_hdr *I > {
 	ipv4_tos = I->_tos;
 	ipv4_length = ntohs(I->_len);
 	ipv4_ident = ntohs(I->_id);
-	ipv4_flags = ntohs(I->_offset) >> 12;
+	ipv4_flags = (ntohs(I->_offset) >> 12) & 0xe; /* as in the byte of the header */
 	ipv4_offset = (ntohs(I->_offset) & 0x1fff) << 3;
 	ipv4_ttl = I->_ttl;
 	ipv4_protocol = I->_proto;

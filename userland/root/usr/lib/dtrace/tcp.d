@@ -56,7 +56,7 @@ typedef struct tcpsinfo {
 	uint32_t tcps_suna, tcps_snxt, tcps_rack, tcps_rnxt, tcps_swnd, tcps_rwnd, tcps_cwnd, tcps_cwnd_ssthresh;
 	int32_t tcps_snd_ws, tcps_rcv_ws; /* windows are not scaled */
 	uint32_t tcps_rto, tcps_mss;      /* rto: milliseconds */
-	int tcps_retransmit;              /* how often the oldest segment was sent again */
+	int tcps_retransmit;              /* 1: tcp:::send of a segment that was sent before */
 	uint32_t tcps_iss, tcps_irs, tcps_sack_fack, tcps_sack_snxt; /* and what lwIP does not keep */
 } tcpsinfo_t;
 
