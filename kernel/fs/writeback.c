@@ -99,7 +99,6 @@ write_pages(const struct written *w)
 	struct bio_batch b = {.bio = bios, .max = BATCH * PAGE_SECTORS};
 	int error = 0, e;
 
-	blk_start_plug();
 	for (unsigned i = 0; i < w->n; i++) {
 		struct vnode *vn = w->page[i]->vnode;
 
@@ -110,7 +109,6 @@ write_pages(const struct written *w)
 			error = e;
 		}
 	}
-	blk_finish_plug();
 	e = bio_batch_wait(&b);
 	for (unsigned i = 0; e != 0 && i < b.n; i++)
 		if (b.bio[i].error != 0)

@@ -422,6 +422,21 @@ def stress():
         fsck(disk)
 
 
+@test("who reads a disk goes on while a file in a thousand pieces is written")
+def pieces():
+    folder = scratch() / "pieces"
+    for d in range(60):
+        (folder / f"d{d}").mkdir(parents=True)
+        for n in range(100):
+            (folder / f"d{d}/{n}").write_bytes(b"x" * 1024)
+    disk = make("8M", "-b", "1024", "-N", "8000", folder=folder)
+    tool("debugfs", "-w", "-f", "-", disk, text="".join(f"rm /d{d}/{n}\n" for d in range(60) for n in range(0, 100, 2)))
+    out = on_disk("(while true; do seq 400000 | dd of=/mnt/w bs=64k conv=notrunc 2> /dev/null; sync; done) &\n"
+                  "cat /mnt/d[0-2]*/* | wc -c & cat /mnt/d[3-5]*/* | wc -c; find /mnt/d* | wc -l; wait %2; kill %1; sync\n", disk)
+    check_eq(sorted(map(int, out.split())), [3060, 23 * 51200, 33 * 51200], "what is read")
+    fsck(disk)
+
+
 @test("a file larger than the cache is read and written, and memory comes back")
 def larger():
     disk = make("64M", "-b", "4096")

@@ -276,7 +276,6 @@ ext2_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
 
 	if (error != 0)
 		return error;
-	blk_start_plug();
 	for (unsigned i = 0; i < n; i++) {
 		char *at = (char *)page + ((size_t)i << fs->block_shift);
 
@@ -287,7 +286,6 @@ ext2_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
 				      (uint64_t)block[i] << (fs->block_shift - SECTOR_SHIFT), at,
 				      fs->block_size);
 	}
-	blk_finish_plug();
 	error = bio_batch_wait(&b);
 	clear_after_end(vn, index, page);
 	return error;
