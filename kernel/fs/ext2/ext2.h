@@ -34,8 +34,6 @@
 #define EXT2_RO_SPARSE_SUPER   0x1
 #define EXT2_RO_LARGE_FILE     0x2
 #define EXT2_FLAG_INDEX        0x1000 /* of an inode: a directory with a hash tree */
-#define EXT2_FLAG_IMMUTABLE    0x10
-#define EXT2_FLAG_APPEND       0x20
 
 struct ext2_super {
 	uint32_t inodes_count, blocks_count, r_blocks_count, free_blocks_count, free_inodes_count;
@@ -81,9 +79,11 @@ _Static_assert(sizeof(struct ext2_disk_inode) == 128, "inode");
 struct ext2_fs {
 	bool read_only;         /* atomic */
 	bool must_be_read_only; /* it has features that only allow to read */
-	bool broken;            /* ext2_error() was called */
+	bool broken;            /* ext2_error() was called, */
+	bool lost;              /* when it could be written to: what was not, is lost */
 	bool filetype;          /* names have the types of files */
 	bool super_dirty;
+	bool large_file; /* one that needs EXT2_RO_LARGE_FILE was written */
 	uint32_t block_size, block_shift;
 	uint32_t blocks, inodes, reserved_blocks, first_data_block, first_ino;
 	uint32_t groups, blocks_per_group, inodes_per_group, inode_size, table_blocks;
@@ -134,7 +134,7 @@ int ext2_parse_super(struct ext2_fs *fs, const struct ext2_super *sb, uint64_t b
 int ext2_count_free(struct ext2_fs *fs);
 /* Writes what changes of the superblock. mounted: for writing; then it is not clean. */
 int ext2_write_super(struct ext2_fs *fs, bool mounted);
-/* Something is wrong, with a number: nothing is written from now on. Returns -EUCLEAN. */
+/* Something is wrong, with a number: nothing is changed from now on. Returns -EUCLEAN. */
 int ext2_error(struct ext2_fs *fs, const char *what, uint64_t number);
 /* A group's descriptor, checked, until ext2_brelse(). NULL and *err. */
 struct ext2_group *ext2_get_group(struct ext2_fs *fs, uint32_t group, int *err);

@@ -77,7 +77,9 @@ ext2_error(struct ext2_fs *fs, const char *what, uint64_t number)
 {
 	if (!fs->broken)
 		ext2_warn(fs, what, number);
-	fs->broken = fs->super_dirty = true;
+	fs->broken = true;
+	if (!fs->read_only)
+		fs->super_dirty = fs->lost = true;
 	__atomic_store_n(&fs->read_only, true, __ATOMIC_RELAXED);
 	return -EUCLEAN;
 }
@@ -148,7 +150,7 @@ ext2_write_super(struct ext2_fs *fs, bool mounted)
 		sb->state |= EXT2_STATE_VALID;
 	if (fs->broken)
 		sb->state |= EXT2_STATE_ERROR;
-	if (sb->rev_level > 0)
+	if (fs->large_file && sb->rev_level > 0)
 		sb->feature_ro_compat |= EXT2_RO_LARGE_FILE;
 	ext2_bdirty(fs, sb, EXT2_SUPER_SIZE);
 	ext2_brelse(block);
