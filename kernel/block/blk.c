@@ -187,12 +187,12 @@ bio_batch_add(struct bio_batch *b, struct block_device *bdev, enum bio_op op, ui
 	      void *data, uint32_t size)
 {
 	b->bio[b->n++] = (struct bio){.bdev = bdev,
-			    .sector = sector,
-			    .op = op,
-			    .data = data,
-			    .size = size,
-			    .done = batch_done,
-			    .owner = b};
+				      .sector = sector,
+				      .op = op,
+				      .data = data,
+				      .size = size,
+				      .done = batch_done,
+				      .owner = b};
 }
 
 static bool

@@ -133,7 +133,8 @@ is_used(const struct ext2_mount *m)
 {
 	for (unsigned i = 0; i < EXT2_BUCKETS; i++)
 		for (const struct ext2_node *n = m->bucket[i]; n != NULL; n = n->next)
-			if (n->i.links == 0 || __atomic_load_n(&n->vn->writers, __ATOMIC_RELAXED) > 0)
+			if (n->i.links == 0 ||
+			    __atomic_load_n(&n->vn->writers, __ATOMIC_RELAXED) > 0)
 				return true;
 	return false;
 }
