@@ -86,8 +86,8 @@ ext2_bmap(struct ext2_fs *fs, struct ext2_inode *ip, uint64_t n, bool make, uint
 				if (table != NULL)
 					ext2_bdirty(fs, at, sizeof(*at));
 			}
-		} else if (*at != 0 && !ext2_good_block(fs, *at)) {
-			error = ext2_error(fs, "the number of a file's block", *at);
+		} else if (*at != 0) {
+			error = ext2_check_block(fs, *at);
 		}
 		*block = error == 0 ? *at : 0;
 		if (i == depth || *block == 0)

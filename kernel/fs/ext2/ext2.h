@@ -86,6 +86,7 @@ struct ext2_fs {
 	bool large_file; /* one that needs EXT2_RO_LARGE_FILE was written */
 	uint32_t block_size, block_shift;
 	uint32_t blocks, inodes, reserved_blocks, first_data_block, first_ino;
+	uint32_t tables_end; /* of the superblock and the descriptors, which begin the device */
 	uint32_t groups, blocks_per_group, inodes_per_group, inode_size, table_blocks;
 	uint32_t pointers_shift; /* an indirect block has 1 << it pointers */
 	uint32_t free_blocks, free_inodes;
@@ -138,6 +139,10 @@ int ext2_write_super(struct ext2_fs *fs, bool mounted);
 int ext2_error(struct ext2_fs *fs, const char *what, uint64_t number);
 /* A group's descriptor, checked, until ext2_brelse(). NULL and *err. */
 struct ext2_group *ext2_get_group(struct ext2_fs *fs, uint32_t group, int *err);
+/* Is a block of a group the superblock's, a descriptor's, a bitmap's or of the inodes? */
+bool ext2_is_table(const struct ext2_fs *fs, const struct ext2_group *g, uint32_t block);
+/* Can the block be a file's? 0 or -errno. */
+int ext2_check_block(struct ext2_fs *fs, uint32_t block);
 uint32_t ext2_group_blocks(const struct ext2_fs *fs, uint32_t group);
 static inline bool
 ext2_good_block(const struct ext2_fs *fs, uint32_t block)
