@@ -134,9 +134,9 @@ struct partition {
 
 /*
  * The partitions of a disk with so many sectors: those of a GPT (UEFI 2.10, 5.3), or else of an
- * MBR. read() fills `to` with a sector; false: it cannot. Entries that are not on the disk are left
- * out. Returns how many, at most DISK_PARTS_MAX. Number n of the table is part[n - 1]; of one that
- * is not used `sectors` is 0.
+ * MBR. read() fills `to` with a sector; false: it cannot. Entries that are not on the disk, or have
+ * sectors of an earlier one, are left out. Returns how many, at most DISK_PARTS_MAX. Number n of
+ * the table is part[n - 1]; of one that is not used `sectors` is 0.
  */
 unsigned partition_parse(uint64_t sectors,
 			 bool (*read)(void *arg, uint64_t sector, uint8_t to[512]), void *arg,

@@ -28,6 +28,7 @@ static struct mutex writing = MUTEX_INIT("writeback");
 static struct list clients = LIST_INIT(clients); /* writing */
 static struct bio bios[BATCH * PAGE_SECTORS];    /* writing */
 static bool failed;                              /* writing: something of this pass */
+static bool started;                             /* constant after boot: the thread */
 static bool wanted, urgent, ending;              /* atomic */
 static uint64_t passes;                          /* atomic */
 
@@ -264,6 +265,10 @@ writeback_throttle(void)
 	if (pagecache_count_dirty(false) + pagecache_count_dirty(true) <
 	    page_count_total() / DIRTY_PART)
 		return;
+	if (!started) {
+		vfs_sync();
+		return;
+	}
 	writeback_hurry();
 	while (is_same_pass(&pass))
 		sleepq_wait(&(struct sleep_request){.chan = &passes,
@@ -276,11 +281,10 @@ writeback_throttle(void)
 void
 writeback_start(void)
 {
-	static bool started; /* boot, one CPU */
-
-	if (!started && thread_create("syncer", PRIO_KERN, writeback_thread, NULL) == NULL)
+	if (!started)
+		started = thread_create("syncer", PRIO_KERN, writeback_thread, NULL) != NULL;
+	if (!started)
 		warnk("no memory for the thread that writes to disks: only sync does\n");
-	started = true;
 }
 
 /* The machine is about to end. */

@@ -341,6 +341,12 @@ check_partitions(const uint8_t *data, size_t size)
 		FUZZ_CHECK(part[i].sectors == 0 || (part[i].start > 0 && part[i].start < 4096 &&
 						    part[i].sectors <= 4096 - part[i].start),
 			   "partition %u", i + 1);
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < i; k++)
+			FUZZ_CHECK(part[i].sectors == 0 || part[k].sectors == 0 ||
+				       part[i].start >= part[k].start + part[k].sectors ||
+				       part[k].start >= part[i].start + part[i].sectors,
+				   "partitions %u and %u", k + 1, i + 1);
 }
 
 /* Changes two or four bytes of the blocks that are in use, mostly of their beginnings. */

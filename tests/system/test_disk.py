@@ -380,15 +380,17 @@ def partitions():
         device = ["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
         out = boot("blockdev --getsize64 /dev/vda; blockdev --getsize64 /dev/vda1; blockdev --getsz /dev/vda2; blockdev --getss /dev/vda\n"
                    "ls /dev/vda*; mkdir /mnt; mount -t ext2 /dev/vda1 /mnt; echo in a partition > /mnt/f; mount -t ext2 /dev/vda1 /tmp || echo busy\n"
-                   "umount /mnt; dd if=/dev/vda1 of=/dev/null bs=1M 2>&1; echo x | dd of=/dev/vda2 bs=512 seek=2048 2>&1; true\n",
+                   "echo x | dd of=/dev/vda conv=notrunc 2>&1; echo x | dd of=/dev/vda2 conv=notrunc 2> /dev/null && echo other\n"
+                   "grep -c partition /dev/vda; echo newer > /mnt/f; umount /mnt; grep -c newer /dev/vda; dd if=/dev/vda1 of=/dev/null bs=1M 2>&1; echo x | dd of=/dev/vda2 bs=512 seek=2048 2>&1; true\n",
                    options=device).expect().out.replace("\r", "")
         check_match(rf"^{16 << 20}\n{8192 * 512}\n2048\n512\n/dev/vda +/dev/vda1 +/dev/vda2$", out, f"{table}: devices")
         check_match(r"busy$", out, "a second mount")
+        check_match(r"^dd: .*busy(\n.*)*\nother\n\d+\n[1-9]\d*$", out, "the disk, while a partition of it is mounted, and after it")
         check_match(r"^4\+0 records in$", out, "bytes of a partition")
         check_match(r"No space left", out, "after its end")
         part.write_bytes(disk.read_bytes()[2048 * 512:2048 * 512 + (4 << 20)])
         fsck(part)
-        check_eq(contents(part, "/f"), b"in a partition\n", "the file")
+        check_eq(contents(part, "/f"), b"newer\n", "the file")
 
 
 @test("--disk makes a disk, mounts it at another place, and says what it expected")
