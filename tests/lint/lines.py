@@ -28,7 +28,7 @@ BUDGETS = {
     "kernel/dev/virtio": 950,
     "kernel/dtrace": 6000,
     "kernel/fs": 9700,
-    "kernel/fs/ext2": 2300,
+    "kernel/fs/ext2": 2450,
     "kernel/ftrace": 2200,
     "kernel/ftrace/buffer": 2150,
     "kernel/ftrace/event": 3950,
