@@ -27,7 +27,7 @@ BUDGETS = {
     "kernel/dev": 2850,
     "kernel/dev/virtio": 950,
     "kernel/dtrace": 6000,
-    "kernel/fs": 9700,
+    "kernel/fs": 9750,
     "kernel/fs/ext2": 2450,
     "kernel/ftrace": 2200,
     "kernel/ftrace/buffer": 2150,

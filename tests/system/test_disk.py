@@ -381,7 +381,7 @@ def partitions():
         out = boot("blockdev --getsize64 /dev/vda; blockdev --getsize64 /dev/vda1; blockdev --getsz /dev/vda2; blockdev --getss /dev/vda\n"
                    "ls /dev/vda*; mkdir /mnt; mount -t ext2 /dev/vda1 /mnt; echo in a partition > /mnt/f; mount -t ext2 /dev/vda1 /tmp || echo busy\n"
                    "echo x | dd of=/dev/vda conv=notrunc 2>&1; echo x | dd of=/dev/vda2 conv=notrunc 2> /dev/null && echo other\n"
-                   "grep -c partition /dev/vda; echo newer > /mnt/f; umount /mnt; grep -c newer /dev/vda; dd if=/dev/vda1 of=/dev/null bs=1M 2>&1; echo x | dd of=/dev/vda2 bs=512 seek=2048 2>&1; true\n",
+                   "tr -d '\\0' < /dev/vda | grep -c partition; echo newer > /mnt/f; umount /mnt; tr -d '\\0' < /dev/vda | grep -c newer; dd if=/dev/vda1 of=/dev/null bs=1M 2>&1; echo x | dd of=/dev/vda2 bs=512 seek=2048 2>&1; true\n",
                    options=device).expect().out.replace("\r", "")
         check_match(rf"^{16 << 20}\n{8192 * 512}\n2048\n512\n/dev/vda +/dev/vda1 +/dev/vda2$", out, f"{table}: devices")
         check_match(r"busy$", out, "a second mount")
