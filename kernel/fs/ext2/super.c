@@ -94,9 +94,9 @@ ext2_group_blocks(const struct ext2_fs *fs, uint32_t group)
 							 : fs->blocks_per_group;
 }
 
-/* Are n blocks in a group? */
+/* Has a group these n blocks? */
 static bool
-in_group(const struct ext2_fs *fs, uint32_t group, uint32_t block, uint32_t n)
+holds_blocks(const struct ext2_fs *fs, uint32_t group, uint32_t block, uint32_t n)
 {
 	uint32_t at = block - fs->first_data_block - group * fs->blocks_per_group;
 	uint32_t size = ext2_group_blocks(fs, group);
@@ -113,8 +113,9 @@ ext2_get_group(struct ext2_fs *fs, uint32_t group, int *err)
 	if (g == NULL)
 		return NULL;
 	g += group & ((1u << shift) - 1);
-	if (in_group(fs, group, g->block_bitmap, 1) && in_group(fs, group, g->inode_bitmap, 1) &&
-	    in_group(fs, group, g->inode_table, fs->table_blocks) &&
+	if (holds_blocks(fs, group, g->block_bitmap, 1) &&
+	    holds_blocks(fs, group, g->inode_bitmap, 1) &&
+	    holds_blocks(fs, group, g->inode_table, fs->table_blocks) &&
 	    g->free_blocks_count <= ext2_group_blocks(fs, group) &&
 	    g->free_inodes_count <= fs->inodes_per_group)
 		return g;
