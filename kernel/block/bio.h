@@ -1,9 +1,9 @@
 /*
  * bio.h - requests to disks: what is wanted, the queue of a disk, and partitions.
  *
- * A bio is one piece of memory and the sectors that it is read from or written to. submit_bio()
- * puts it into the queue of its disk, which makes requests of neighbours and gives them to the
- * driver. A bio is its owner's again when its done() is called.
+ * A bio is one piece of memory and the sectors that it is read from or written to. Bios are
+ * submitted a batch at a time: they go into the queues of their disks, which make requests of
+ * neighbours and give them to the drivers. A bio is its owner's again when its done() is called.
  *
  * Locking: one spin lock a queue, inside. Submitting: thread context. done(): interrupt context, no
  * lock held.
@@ -35,7 +35,7 @@ enum bio_op { BIO_READ, BIO_WRITE, BIO_FLUSH };
 struct bio {
 	struct list link; /* in the queue, then in its request */
 	struct block_device *bdev;
-	uint64_t sector; /* of the device; submit_bio() makes it one of the disk */
+	uint64_t sector; /* of the device; in the queue, of the disk */
 	enum bio_op op;
 	void *data;    /* in one page; a flush has none */
 	uint32_t size; /* bytes, a multiple of SECTOR_SIZE */
@@ -64,7 +64,6 @@ struct blk_mq_ops {
 struct request_queue {
 	struct spinlock lock;
 	struct list waiting; /* bios that are in no request */
-	unsigned plugged;    /* how many want them to wait for neighbours */
 	unsigned depth;      /* constant: requests that the driver takes at a time */
 	unsigned busy;       /* requests that it has */
 	unsigned max_bios;   /* constant: of a request */
@@ -103,14 +102,6 @@ void add_disk(struct gendisk *disk);
 /* Registers what makes the file of each device. Once, at boot. */
 void block_register_files(void (*make)(struct block_device *bdev));
 
-/* Submits a bio. What is outside of the device, or writes to one that cannot be, fails by done().
- */
-void submit_bio(struct bio *bio);
-/* Between the two, what is submitted waits for neighbours. */
-void blk_start_plug(void);
-void blk_finish_plug(void);
-/* The same for one disk: step 1 begins, -1 ends, 0 lets go what waits now. */
-void blk_plug_disk(struct gendisk *disk, int step);
 /* For the driver, lock held: the request is on its way. */
 void blk_mq_start_request(struct request *rq);
 /* For the driver, no lock held, any context but NMI: it is done. error: 0 or -EIO. */
@@ -120,7 +111,7 @@ void blk_mark_disk_dead(struct gendisk *disk);
 
 /*
  * Bios that somebody waits for. The caller has made `bio` with room for `max`, all else is zero.
- * bio_batch_add() submits one more; the caller has not more than max.
+ * bio_batch_add() adds one more; the caller has not more than max.
  */
 struct bio_batch {
 	struct bio *bio;
@@ -129,7 +120,10 @@ struct bio_batch {
 };
 void bio_batch_add(struct bio_batch *b, struct block_device *bdev, enum bio_op op, uint64_t sector,
 		   void *data, uint32_t size);
-/* Waits until all are done. 0, or the error of one. */
+/*
+ * Submits all, and waits until they are done. What is outside of the device, or writes to one that
+ * cannot be, fails. 0, or the error of one.
+ */
 int bio_batch_wait(struct bio_batch *b);
 /* Everything that was written to the disks is on them, or -EIO. */
 int blkdev_issue_flush(void);
@@ -140,9 +134,9 @@ struct partition {
 
 /*
  * The partitions of a disk with so many sectors: those of a GPT (UEFI 2.10, 5.3), or else of an
- * MBR. read() fills `to` with a sector; false: it cannot. Entries that are not on the disk are left
- * out. Returns how many, at most DISK_PARTS_MAX. Number n of the table is part[n - 1]; of one that
- * is not used `sectors` is 0.
+ * MBR. read() fills `to` with a sector; false: it cannot. Entries that are not on the disk, or have
+ * sectors of an earlier one, are left out. Returns how many, at most DISK_PARTS_MAX. Number n of
+ * the table is part[n - 1]; of one that is not used `sectors` is 0.
  */
 unsigned partition_parse(uint64_t sectors,
 			 bool (*read)(void *arg, uint64_t sector, uint8_t to[512]), void *arg,

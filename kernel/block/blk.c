@@ -58,15 +58,14 @@ fill_request(struct request_queue *q, struct request *rq)
 	q->busy++;
 }
 
-/* Gives the driver what it has room for. force: also what waits for neighbours. Lock held. */
+/* Gives the driver what it has room for. Lock held. */
 static void
-blk_mq_run_hw_queue(struct gendisk *disk, bool force)
+blk_mq_run_hw_queue(struct gendisk *disk)
 {
 	struct request_queue *q = &disk->queue;
 	struct request *rq;
 
-	while ((q->plugged == 0 || force) && !q->dead && !list_empty(&q->waiting) &&
-	       (rq = free_request(q)) != NULL) {
+	while (!q->dead && !list_empty(&q->waiting) && (rq = free_request(q)) != NULL) {
 		fill_request(q, rq);
 		disk->ops->queue_rq(disk, rq);
 	}
@@ -114,7 +113,7 @@ blk_mq_end_request(struct gendisk *disk, struct request *rq, int error)
 	take_list(&rq->bios, &bios);
 	rq->used = false;
 	disk->queue.busy--;
-	blk_mq_run_hw_queue(disk, false);
+	blk_mq_run_hw_queue(disk);
 	spin_unlock(&disk->queue.lock);
 	bio_endio(&bios, error);
 }
@@ -148,7 +147,8 @@ bio_check(const struct bio *bio)
 	       !(bio->op == BIO_WRITE && bdev->disk->readonly);
 }
 
-void
+/* Puts it into the queue of its disk; what cannot be done fails at once. */
+static void
 submit_bio(struct bio *bio)
 {
 	struct gendisk *disk = bio->bdev->disk;
@@ -164,22 +164,12 @@ submit_bio(struct bio *bio)
 	if (good) {
 		bio->sector += bio->bdev->start;
 		list_append(&q->waiting, &bio->link);
-		blk_mq_run_hw_queue(disk, false);
 	}
 	spin_unlock(&q->lock);
 	if (!good) {
 		bio->error = -EIO;
 		bio->done(bio);
 	}
-}
-
-void
-blk_plug_disk(struct gendisk *disk, int step)
-{
-	spin_lock(&disk->queue.lock);
-	disk->queue.plugged += (unsigned)step;
-	blk_mq_run_hw_queue(disk, step == 0);
-	spin_unlock(&disk->queue.lock);
 }
 
 static void
@@ -196,17 +186,13 @@ void
 bio_batch_add(struct bio_batch *b, struct block_device *bdev, enum bio_op op, uint64_t sector,
 	      void *data, uint32_t size)
 {
-	struct bio *bio = &b->bio[b->n++];
-
-	*bio = (struct bio){.bdev = bdev,
-			    .sector = sector,
-			    .op = op,
-			    .data = data,
-			    .size = size,
-			    .done = batch_done,
-			    .owner = b};
-	__atomic_fetch_add(&b->pending, 1, __ATOMIC_RELAXED);
-	submit_bio(bio);
+	b->bio[b->n++] = (struct bio){.bdev = bdev,
+				      .sector = sector,
+				      .op = op,
+				      .data = data,
+				      .size = size,
+				      .done = batch_done,
+				      .owner = b};
 }
 
 static bool
@@ -215,13 +201,24 @@ is_pending(void *arg)
 	return __atomic_load_n(&((struct bio_batch *)arg)->pending, __ATOMIC_ACQUIRE) != 0;
 }
 
+static void
+start_disk(struct gendisk *disk)
+{
+	spin_lock(&disk->queue.lock);
+	blk_mq_run_hw_queue(disk);
+	spin_unlock(&disk->queue.lock);
+}
+
 int
 bio_batch_wait(struct bio_batch *b)
 {
 	int error = 0;
 
-	if (b->n > 0)
-		blk_plug_disk(b->bio[0].bdev->disk, 0);
+	b->pending = b->n;
+	for (unsigned i = 0; i < b->n; i++)
+		submit_bio(&b->bio[i]);
+	for (unsigned i = 0; i < b->n; i++)
+		start_disk(b->bio[i].bdev->disk);
 	while (is_pending(b))
 		sleepq_wait(&(struct sleep_request){.chan = b,
 						    .still = is_pending,

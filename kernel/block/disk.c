@@ -104,17 +104,3 @@ blkdev_issue_flush(void)
 	}
 	return error;
 }
-
-void
-blk_start_plug(void)
-{
-	list_for_each (l, &disks)
-		blk_plug_disk(list_entry(l, struct gendisk, link), 1);
-}
-
-void
-blk_finish_plug(void)
-{
-	list_for_each (l, &disks)
-		blk_plug_disk(list_entry(l, struct gendisk, link), -1);
-}

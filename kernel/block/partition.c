@@ -24,6 +24,16 @@ le(const uint8_t *p, unsigned bytes)
 	return n;
 }
 
+/* Has one of the first n partitions some of these sectors? */
+static bool
+overlaps(const struct partition *part, unsigned n, uint64_t start, uint64_t sectors)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (part[i].start < start + sectors && start < part[i].start + part[i].sectors)
+			return true;
+	return false;
+}
+
 /* Is it on a disk of so many sectors? */
 static bool
 fits(uint64_t disk, uint64_t start, uint64_t sectors)
@@ -55,7 +65,8 @@ parse_gpt(uint64_t disk, read_fn *read, void *arg, struct partition *part)
 		first = le(e + 32, 8);
 		last = le(e + 40, 8);
 		if ((le(e, 8) | le(e + 8, 8)) == 0 || last < first ||
-		    !fits(disk, first, last - first + 1))
+		    !fits(disk, first, last - first + 1) ||
+		    overlaps(part, n, first, last - first + 1))
 			continue;
 		part[i] = (struct partition){first, last - first + 1};
 		n = i + 1;
@@ -77,7 +88,8 @@ partition_parse(uint64_t disk, read_fn *read, void *arg, struct partition part[D
 
 		if (e[4] == MBR_GPT)
 			return parse_gpt(disk, read, arg, part);
-		if (e[4] == 0 || (e[0] & 0x7f) != 0 || !fits(disk, le(e + 8, 4), le(e + 12, 4)))
+		if (e[4] == 0 || (e[0] & 0x7f) != 0 || !fits(disk, le(e + 8, 4), le(e + 12, 4)) ||
+		    overlaps(part, n, le(e + 8, 4), le(e + 12, 4)))
 			continue;
 		part[i] = (struct partition){le(e + 8, 4), le(e + 12, 4)};
 		n = i + 1;

@@ -17,6 +17,7 @@
 #include "kernel/proc/task.h"
 
 static struct vnode *dev_dir;
+static struct mutex holding = MUTEX_INIT("bdev"); /* guards what `holder` becomes */
 
 /*
  * Moves these sectors of a page, one bio for neighbours. What is after the end of the device is
@@ -68,6 +69,46 @@ bdev_open(struct file *f)
 	return bdev->disk->readonly && (f->flags & O_ACCMODE) != O_RDONLY ? -EROFS : 0;
 }
 
+/* The next device of the disk, from number *i on, that has sectors of bdev. NULL: none. */
+static struct block_device *
+next_overlapping(const struct block_device *bdev, unsigned *i)
+{
+	struct gendisk *disk = bdev->disk;
+
+	while (*i <= disk->parts) {
+		struct block_device *b = *i == 0 ? &disk->whole : &disk->part[*i - 1];
+
+		(*i)++;
+		if (b->start < bdev->start + bdev->sectors && bdev->start < b->start + b->sectors)
+			return b;
+	}
+	return NULL;
+}
+
+/* Is something mounted from sectors of it? */
+static bool
+is_held(const struct block_device *bdev)
+{
+	const struct block_device *b;
+
+	for (unsigned i = 0; (b = next_overlapping(bdev, &i)) != NULL;)
+		if (__atomic_load_n(&b->holder, __ATOMIC_ACQUIRE) != NULL)
+			return true;
+	return false;
+}
+
+/* Nobody has pages of its sectors that are older or newer than the disk. */
+static void
+drop_pages(const struct block_device *bdev)
+{
+	struct block_device *b;
+
+	vfs_sync();
+	for (unsigned i = 0; (b = next_overlapping(bdev, &i)) != NULL;)
+		if (b->vn != NULL)
+			pagecache_drop(b->vn, 0);
+}
+
 static int64_t
 bdev_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
@@ -75,7 +116,7 @@ bdev_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	uint64_t size = vn->size;
 
 	/* A file system checks what it has read, once. */
-	if (__atomic_load_n(&bdev->holder, __ATOMIC_ACQUIRE) != NULL)
+	if (is_held(bdev))
 		return -EBUSY;
 	if (u->resid > 0 && *off >= size)
 		return -ENOSPC;
@@ -148,17 +189,22 @@ bdev_of(const struct vnode *vn)
 int
 bdev_hold(struct block_device *bdev, const void *holder)
 {
-	const void *none = NULL;
+	int error;
 
-	return __atomic_compare_exchange_n(&bdev->holder, &none, holder, false, __ATOMIC_ACQ_REL,
-					   __ATOMIC_RELAXED)
-		   ? 0
-		   : -EBUSY;
+	mutex_lock(&holding);
+	error = is_held(bdev) ? -EBUSY : 0;
+	if (error == 0)
+		__atomic_store_n(&bdev->holder, holder, __ATOMIC_RELEASE);
+	mutex_unlock(&holding);
+	if (error == 0)
+		drop_pages(bdev);
+	return error;
 }
 
 void
 bdev_release(struct block_device *bdev)
 {
+	drop_pages(bdev);
 	__atomic_store_n(&bdev->holder, NULL, __ATOMIC_RELEASE);
 }
 

@@ -1,8 +1,9 @@
 /*
  * filemap.c - files and devices whose pages are a cache of a disk: read, write, map (pagecache.h).
  *
- * Invariant: in the last page of a file, the bytes after the size are zeroes when it is read and
- * when it is written; a program that maps the page may change them in between.
+ * Invariant: in the last page of a file, the bytes after the size are zeroes when it is read. A
+ * program that maps the page may change them, also on the disk; they are zeroes again before the
+ * file grows.
  *
  * Locking: vn->lock is held for a whole read, write or truncation, also while bytes move to and
  * from user memory. A page fault there takes what a file system takes to read a page, which is
@@ -71,20 +72,22 @@ note_change(struct vnode *vn)
 	vnode_changed(vn);
 }
 
-/* Makes the bytes after the size zeroes, also on the disk. vn->lock held. */
+/* Makes the bytes from the size on, to `next`, zeroes, also on the disk. vn->lock held. */
 static int
-clear_tail(struct vnode *vn)
+clear_tail(struct vnode *vn, uint64_t next)
 {
 	uint64_t from = vn->size % PAGE_SIZE;
 	void *page;
 	int error = from != 0 ? pagecache_get(vn, vn->size / PAGE_SIZE, ALL_SECTORS, &page) : 0;
 
-	if (from == 0 || error != 0)
+	if (error != 0)
 		return error;
-	memset((char *)page + from, 0, PAGE_SIZE - from);
-	pagecache_dirty(page, pagecache_sectors(from, 1));
-	page_unref(page);
-	return 0;
+	if (from != 0) {
+		memset((char *)page + from, 0, PAGE_SIZE - from);
+		pagecache_dirty(page, pagecache_sectors(from, 1));
+		page_unref(page);
+	}
+	return next > vn->size && vn->ops->cut != NULL ? vn->ops->cut(vn, vn->size) : 0;
 }
 
 /* Writes up to the end of one page at *off. vn->lock held. */
@@ -123,8 +126,12 @@ filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		*off = vn->size;
 	error = vnode_read_only(vn) ? -EROFS : vnode_limit_write(u, *off, vn->size_max);
 	start = u->resid;
-	if (error == 0 && *off + start > vn->size)
-		error = clear_tail(vn);
+	if (error != 0) {
+		mutex_unlock(&vn->lock);
+		return error;
+	}
+	if (*off + start > vn->size)
+		error = clear_tail(vn, *off);
 	while (u->resid > 0 && error == 0) {
 		error = write_page(vn, u, off);
 		writeback_throttle();
@@ -150,14 +157,14 @@ filemap_truncate(struct vnode *vn, uint64_t size)
 		return -EFBIG;
 	mutex_lock(&vn->lock);
 	was = vn->size;
-	error = vnode_read_only(vn) ? -EROFS : clear_tail(vn);
+	error = vnode_read_only(vn) ? -EROFS : size > was ? clear_tail(vn, size) : 0;
 	if (error == 0) {
 		__atomic_store_n(&vn->size, size, __ATOMIC_RELAXED);
 		pagecache_drop(vn, (size + PAGE_SIZE - 1) / PAGE_SIZE);
 		if (size < was && __atomic_load_n(&vn->maps, __ATOMIC_RELAXED) > 0)
 			vm_cut_object(vn, size);
 		if (size < was)
-			error = clear_tail(vn);
+			error = clear_tail(vn, size);
 		if (size < was && vn->ops->cut(vn, size) != 0)
 			error = -EIO;
 		note_change(vn);
@@ -176,7 +183,7 @@ filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 	if (end > vn->size_max || end > proc_limit(RLIMIT_FSIZE))
 		return -EFBIG;
 	mutex_lock(&vn->lock);
-	error = vnode_read_only(vn) ? -EROFS : end > vn->size ? clear_tail(vn) : 0;
+	error = vnode_read_only(vn) ? -EROFS : end > vn->size ? clear_tail(vn, end) : 0;
 	while (off < end && error == 0) {
 		uint64_t piece = PAGE_SIZE - off % PAGE_SIZE;
 		void *page;
@@ -195,9 +202,10 @@ filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 	}
 	if (error == 0 && end > vn->size)
 		__atomic_store_n(&vn->size, end, __ATOMIC_RELAXED);
-	else if (error != 0)
+	else if (error != 0 && error != -EROFS)
 		vn->ops->cut(vn, vn->size);
-	note_change(vn);
+	if (error != -EROFS)
+		note_change(vn);
 	mutex_unlock(&vn->lock);
 	return error;
 }

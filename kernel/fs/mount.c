@@ -188,7 +188,7 @@ vfs_unmount(struct vnode *root, bool detach)
 	struct list gone = LIST_INIT(gone);
 	struct vnode *covered = NULL;
 	struct mount *m;
-	int error = 0;
+	int lost = vnode_sync(root), error = 0;
 
 	mutex_lock(&vfs_lock);
 	m = mount_of(root);
@@ -213,7 +213,7 @@ vfs_unmount(struct vnode *root, bool detach)
 	kfree(m);
 	vnode_unref(root);
 	vnode_unref(covered);
-	return 0;
+	return lost;
 }
 
 int

@@ -275,13 +275,15 @@ cache_full(void)
 static int
 add_page(struct vnode *vn, uint64_t index, void **page)
 {
-	void *new;
+	unsigned long misses = 2 * kept_count / SCAN_MAX + 1; /* the first round makes them old */
+	void *new = NULL;
 	int error;
 
-	while (cache_full())
-		if (!give_up_page())
-			break;
-	new = uidinfo_memory_short() ? NULL : page_alloc(0);
+	while (cache_full() && (give_up_page() || misses-- > 0))
+		;
+	/* A device's pages are needed to write those of files, and free memory so. */
+	if (S_ISBLK(vn->mode) || !uidinfo_memory_short())
+		new = page_alloc(0);
 	if (new == NULL)
 		return -ENOMEM;
 	error = pagecache_insert(vn, index, new, true, page);

@@ -78,14 +78,17 @@ void writeback_throttle(void);
 /* What a file system writes of itself into pages of its device, between files and devices. */
 struct writeback_client {
 	struct list link;
-	/* 0 or -errno. last: nothing is written from then on. */
+	/*
+	 * 0 or -errno. last: the machine is about to end. Nothing new is taken from then on, and
+	 * the next pass makes the file system clean, if all was written.
+	 */
 	int (*sync)(struct writeback_client *c, bool last);
 };
 /* Starts the thread, if that was not done. Boot. */
 void writeback_start(void);
 void writeback_join(struct writeback_client *c);
 void writeback_leave(struct writeback_client *c);
-/* Takes the error of what was written of vn since the last time: 0 or -EIO. */
+/* Takes the error of what was written of vn since the last time: 0 or -errno. */
 int writeback_error(struct vnode *vn);
 
 /* ---- filemap.c: read, write, map, for the ops of vnodes on disks ---- */

@@ -139,6 +139,8 @@ struct vnode_disk_ops {
 	void (*changed)(struct vnode *vn);
 	/* Corrects what the VFS does not know. */
 	void (*stat)(struct vnode *vn, struct stat *st);
+	/* 0, or what its file system as a whole has lost since it was mounted, or now: -errno. */
+	int (*failed)(struct vnode *vn);
 	/* The last reference is dropped: frees vn->node. */
 	void (*destroy)(struct vnode *vn);
 };
@@ -186,7 +188,7 @@ struct vnode {
 	struct mutex lock;     /* [d] */
 	uint64_t size;         /* [d] */
 	uint64_t size_max;     /* [c] on a disk: how large it can become */
-	int32_t io_error;      /* [a] what was written, and lost: 0 or -EIO */
+	int32_t io_error;      /* [a] what was written, and lost: 0 or -errno */
 	const bool *read_only; /* [c] of its file system, atomic; NULL: never */
 	uint64_t mtime_ns;     /* [d] since 1970, by clock_real_ns() */
 };
@@ -237,15 +239,19 @@ int vfs_remount(struct vnode *root, bool read_only);
 void vfs_statfs(struct vnode *vn, struct statfs *s);
 /*
  * Unmounts the file system with this root. detach: even if it is in use; its names are gone then.
- * -EINVAL: it is no root; -EBUSY: in use, or the kernel's.
+ * -EINVAL: it is no root; -EBUSY: in use, or the kernel's. What vnode_sync() returns: it is
+ * unmounted, but has lost something.
  */
 int vfs_unmount(struct vnode *root, bool detach);
 /*
- * Writes all that is dirty, and makes the disks have it. 0, or -EIO: something was lost. Thread
- * context; locks of vnodes and the tree of names may be held.
+ * Writes all that is dirty, and makes the disks have it. 0, or -EIO: a disk does not say so; what
+ * was lost of a file, vnode_sync() tells. Thread context; locks of vnodes and the tree of names may
+ * be held.
  */
 int vfs_sync(void);
-/* The same for who has written to vn: also what was lost of it before. Nothing for one in memory.
+/*
+ * The same for who has written to vn: also what was lost of it, or of what its file system needs,
+ * before. Nothing for one in memory.
  */
 int vnode_sync(struct vnode *vn);
 /* The type of the file system that vn is in. NULL: in none. */

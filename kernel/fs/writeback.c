@@ -27,13 +27,15 @@
 static struct mutex writing = MUTEX_INIT("writeback");
 static struct list clients = LIST_INIT(clients); /* writing */
 static struct bio bios[BATCH * PAGE_SECTORS];    /* writing */
+static bool failed;                              /* writing: something of this pass */
+static bool started;                             /* constant after boot: the thread */
 static bool wanted, urgent, ending;              /* atomic */
 static uint64_t passes;                          /* atomic */
 
 struct written {
 	struct page *page[BATCH];
 	uint8_t sectors[BATCH];
-	bool again[BATCH]; /* programs may change it further */
+	uint8_t again[BATCH]; /* sectors that stay dirty */
 	unsigned n;
 };
 
@@ -56,7 +58,8 @@ collect(struct written *w, bool device, unsigned long *left)
 		page_ref(page);
 		w->page[w->n] = p;
 		w->sectors[w->n] = p->dirty;
-		w->again[w->n++] = p->shared && page_refs(page) > 2; /* the file's, ours */
+		/* Programs may change it further; two references are the file's and ours. */
+		w->again[w->n++] = p->shared && page_refs(page) > 2 ? ALL_SECTORS : 0;
 		p->busy = true;
 		p->shared = false;
 		pagecache_clean(p);
@@ -73,89 +76,86 @@ let_go(struct written *w)
 
 		spin_lock(&pages_lock);
 		w->page[i]->busy = false;
-		w->page[i]->shared |= w->again[i];
+		w->page[i]->shared |= w->again[i] == ALL_SECTORS;
 		spin_unlock(&pages_lock);
 		wakeup(page);
-		if (w->again[i])
-			pagecache_dirty(page, ALL_SECTORS);
+		if (w->again[i] != 0)
+			pagecache_dirty(page, w->again[i]);
 		page_unref(page);
 	}
 }
 
-/* The file has lost what was written to it. */
+/* The file has lost what was written to it; for lack of memory it is tried again. */
 static void
-note_error(const struct page *p)
+note_error(const struct page *p, int error)
 {
 	struct vnode *vn = p->vnode;
 
-	__atomic_store_n(&vn->io_error, -EIO, __ATOMIC_RELAXED);
-	CTR2(KTR_BUF, "writeback error: ino %lu page %u", vn->ino, p->index);
+	failed = true;
+	__atomic_store_n(&vn->io_error, error, __ATOMIC_RELAXED);
+	CTR3(KTR_BUF, "writeback error: ino %lu page %u error %d", vn->ino, p->index, -error);
 }
 
 /* Writes the collected pages. */
-static int
-write_pages(const struct written *w)
+static void
+write_pages(struct written *w)
 {
 	struct bio_batch b = {.bio = bios, .max = BATCH * PAGE_SECTORS};
-	int error = 0, e;
+	int e;
 
-	blk_start_plug();
 	for (unsigned i = 0; i < w->n; i++) {
 		struct vnode *vn = w->page[i]->vnode;
 
 		e = vn->ops->writepage(vn, w->page[i]->index, page_address(w->page[i]),
 				       w->sectors[i], &b);
-		if (e != 0) {
-			note_error(w->page[i]);
-			error = e;
-		}
+		if (e == -ENOMEM)
+			w->again[i] |= w->sectors[i];
+		if (e != 0)
+			note_error(w->page[i], e);
 	}
-	blk_finish_plug();
 	e = bio_batch_wait(&b);
 	for (unsigned i = 0; e != 0 && i < b.n; i++)
 		if (b.bio[i].error != 0)
-			note_error(page_of((void *)page_round_down((uintptr_t)b.bio[i].data)));
-	return e != 0 ? e : error;
+			note_error(page_of((void *)page_round_down((uintptr_t)b.bio[i].data)),
+				   -EIO);
 }
 
 /* Writes the pages that are dirty now. */
-static int
+static void
 write_dirty(bool device)
 {
 	unsigned long left = pagecache_count_dirty(device);
 	struct written w;
-	int error = 0, e;
 
 	while (left > 0) {
 		collect(&w, device, &left);
 		if (w.n == 0)
 			break;
-		e = write_pages(&w);
+		write_pages(&w);
 		let_go(&w);
-		error = e != 0 ? e : error;
 	}
-	return error;
 }
 
 int
 vfs_sync(void)
 {
-	int error, e;
+	int error;
 
 	mutex_lock(&writing);
-	error = write_dirty(false);
+	failed = false;
+	write_dirty(false);
 	list_for_each (l, &clients) {
 		struct writeback_client *c = list_entry(l, struct writeback_client, link);
 
-		e = c->sync(c, __atomic_load_n(&ending, __ATOMIC_RELAXED));
-		error = e != 0 ? e : error;
+		failed |= c->sync(c, __atomic_load_n(&ending, __ATOMIC_RELAXED)) != 0;
 	}
-	e = write_dirty(true);
-	error = e != 0 ? e : error;
-	e = blkdev_issue_flush();
+	write_dirty(true);
+	error = blkdev_issue_flush();
+	if (failed && __atomic_load_n(&ending, __ATOMIC_RELAXED))
+		warnk("not all that was written is on the disks\n");
 	mutex_unlock(&writing);
-	CTR1(KTR_BUF, "writeback: error %d", -(e != 0 ? e : error));
-	return e != 0 ? e : error;
+	CTR2(KTR_BUF, "writeback: failed %d error %d", failed, -error);
+	return error;
 }
 
 void
@@ -183,12 +183,14 @@ writeback_error(struct vnode *vn)
 int
 vnode_sync(struct vnode *vn)
 {
-	int error;
+	int error, e, f;
 
 	if (vn->read_only == NULL && !S_ISBLK(vn->mode))
 		return 0;
 	error = vfs_sync();
-	return writeback_error(vn) != 0 ? -EIO : error;
+	e = writeback_error(vn);
+	f = vn->disk != NULL ? vn->disk->failed(vn) : 0;
+	return e != 0 ? e : f != 0 ? f : error;
 }
 
 /* ---- the thread ---- */
@@ -263,6 +265,10 @@ writeback_throttle(void)
 	if (pagecache_count_dirty(false) + pagecache_count_dirty(true) <
 	    page_count_total() / DIRTY_PART)
 		return;
+	if (!started) {
+		vfs_sync();
+		return;
+	}
 	writeback_hurry();
 	while (is_same_pass(&pass))
 		sleepq_wait(&(struct sleep_request){.chan = &passes,
@@ -275,11 +281,10 @@ writeback_throttle(void)
 void
 writeback_start(void)
 {
-	static bool started; /* boot, one CPU */
-
-	if (!started && thread_create("syncer", PRIO_KERN, writeback_thread, NULL) == NULL)
+	if (!started)
+		started = thread_create("syncer", PRIO_KERN, writeback_thread, NULL) != NULL;
+	if (!started)
 		warnk("no memory for the thread that writes to disks: only sync does\n");
-	started = true;
 }
 
 /* The machine is about to end. */
@@ -287,8 +292,9 @@ static void
 writeback_shutdown(void)
 {
 	__atomic_store_n(&ending, true, __ATOMIC_RELAXED);
-	if (vfs_sync() != 0)
-		warnk("not all that was written is on the disks\n");
+	/* The second pass says that what the first has written is all. */
+	if (vfs_sync() != 0 || vfs_sync() != 0)
+		warnk("the disks do not say that they have all\n");
 }
 
 HOOK(shutdown, writeback_shutdown);

@@ -140,6 +140,23 @@ sys_madvise(const uint64_t a[6])
 		   : -EINVAL;
 }
 
+/* Syncs the files that are mapped shared there. 0, or the error of one. */
+static int
+sync_range(struct vmspace *vm, uint64_t start, uint64_t size)
+{
+	struct vm_range r = {.end = start};
+	int error = 0, e;
+
+	while (vm_range_next(vm, &r) && (r.start <= start || r.start - start < size)) {
+		if (r.object == NULL)
+			continue;
+		e = r.shared ? vnode_sync(r.object) : 0;
+		error = e != 0 ? e : error;
+		vnode_pager.unref(r.object, false);
+	}
+	return error;
+}
+
 /* What is written to a shared page is in the file already; MS_SYNC: also on its disk. */
 int64_t
 sys_msync(const uint64_t a[6])
@@ -149,7 +166,7 @@ sys_msync(const uint64_t a[6])
 		return -EINVAL;
 	if (a[1] != 0 && !vm_allows(curproc()->vm, a[0], 0))
 		return -ENOMEM;
-	return a[2] & MS_SYNC ? vfs_sync() : 0;
+	return a[1] != 0 && (a[2] & MS_SYNC) ? sync_range(curproc()->vm, a[0], a[1]) : 0;
 }
 
 /*

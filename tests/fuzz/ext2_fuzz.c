@@ -2,8 +2,8 @@
  * ext2_fuzz.c - a disk with ext2 on which bytes are wrong, and tables of partitions. An input is a
  * list of bytes that are changed in a good image, and of what is done to it. Promises: no block
  * outside of the image is asked for, nothing outside of a block is touched, nothing takes more
- * steps than there are blocks for; and if no byte was changed, the bitmaps are those of what is in
- * the tree, and nothing is ever called wrong.
+ * steps than there are blocks for; and if no byte was changed, also when blocks cannot be read, the
+ * bitmaps have what is in the tree, and nothing is ever called wrong.
  */
 #include <string.h>
 
@@ -20,7 +20,9 @@
 #define FILES     8
 
 static unsigned char *image[BLOCKS]; /* each by itself, so that the sanitizer knows its end */
+static _Alignas(8) unsigned char disk[BLOCKS][SIZE]; /* what was said to have changed */
 static unsigned steps, held;
+static unsigned fail_in; /* the block that cannot be read, counted from now; 0: all can */
 
 void *
 ext2_bread(struct ext2_fs *fs, uint32_t block, int *err)
@@ -30,6 +32,10 @@ ext2_bread(struct ext2_fs *fs, uint32_t block, int *err)
 		return NULL;
 	}
 	FUZZ_CHECK(++steps < STEPS_MAX, "%u blocks", steps);
+	if (fail_in > 0 && --fail_in == 0) {
+		*err = -EIO;
+		return NULL;
+	}
 	held++;
 	*err = 0;
 	return image[block];
@@ -40,7 +46,10 @@ ext2_getblk(struct ext2_fs *fs, uint32_t block, int *err)
 {
 	void *p = ext2_bread(fs, block, err);
 
-	return p != NULL ? memset(p, 0, SIZE) : NULL;
+	if (p == NULL)
+		return NULL;
+	memset(disk[block], 0, SIZE);
+	return memset(p, 0, SIZE);
 }
 
 void
@@ -53,13 +62,18 @@ void
 ext2_bdirty(struct ext2_fs *fs, void *at, size_t size)
 {
 	FUZZ_CHECK(!fs->read_only || fs->broken, "%zu bytes are written", size);
-	(void)at;
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		size_t where = (size_t)((unsigned char *)at - image[i]);
+
+		if (where < SIZE)
+			memcpy(disk[i] + where, at, size);
+	}
 }
 
 void
 ext2_bforget(struct ext2_fs *fs, uint32_t block)
 {
-	FUZZ_CHECK(ext2_good_block(fs, block), "block %u", block);
+	FUZZ_CHECK(ext2_good_block(fs, block) && block > 2, "block %u", block);
 }
 
 bool
@@ -130,6 +144,23 @@ make_image(void)
 
 static struct ext2_fs fs;
 
+/* As a kernel does that has the inode in memory: what fails is tried again. */
+static int
+put_inode(struct ext2_inode *ip)
+{
+	int error = ext2_write_inode(&fs, ip);
+
+	return error == -EIO ? ext2_write_inode(&fs, ip) : error;
+}
+
+/* A kernel that cannot delete one says that the file system is broken. */
+static void
+delete_inode(struct ext2_inode *ip)
+{
+	if (ext2_delete_inode(&fs, ip) == -EIO)
+		put_inode(ip);
+}
+
 /* Makes a file, or a directory, with a name in dir. */
 static int
 create(struct ext2_inode *dir, const char *name, uint32_t mode, struct ext2_inode *ip)
@@ -146,11 +177,12 @@ create(struct ext2_inode *dir, const char *name, uint32_t mode, struct ext2_inod
 	if (error == 0)
 		error = ext2_dir_add(&fs, dir, name, ip->ino, mode);
 	if (error != 0) {
-		ext2_delete_inode(&fs, ip);
+		delete_inode(ip);
+		put_inode(dir);
 		return error;
 	}
-	ext2_write_inode(&fs, ip);
-	return ext2_write_inode(&fs, dir);
+	put_inode(ip);
+	return put_inode(dir);
 }
 
 static void
@@ -161,6 +193,35 @@ free_bits(unsigned map, unsigned bits, uint32_t expected, const char *what)
 	for (unsigned i = 0; i < bits; i++)
 		n += !(image[map][i / 8] & 1u << i % 8);
 	FUZZ_CHECK(n == expected, "%s: %u are free, expected %u", what, n, expected);
+}
+
+/* No block of a file is free, or another's, too. */
+static void
+check_block(uint32_t block, unsigned depth, bool seen[BLOCKS])
+{
+	if (block == 0)
+		return;
+	FUZZ_CHECK(block < BLOCKS && !seen[block] &&
+		       disk[3][(block - 1) / 8] & 1u << (block - 1) % 8,
+		   "block %u is used, and free or another's", block);
+	seen[block] = true;
+	for (unsigned i = 0; depth > 0 && i < SIZE / 4; i++)
+		check_block(((const uint32_t *)disk[block])[i], depth - 1, seen);
+}
+
+static void
+check_blocks(void)
+{
+	bool seen[BLOCKS] = {false};
+
+	for (unsigned i = 0; i < INODES; i++) {
+		const struct ext2_disk_inode *d =
+		    (const struct ext2_disk_inode *)disk[5 + i * sizeof(*d) / SIZE] +
+		    i % (SIZE / sizeof(*d));
+
+		for (unsigned k = 0; k < EXT2_NBLOCKS; k++)
+			check_block(d->block[k], k < EXT2_NDIR ? 0 : k - EXT2_NDIR + 1, seen);
+	}
 }
 
 struct tally {
@@ -186,7 +247,7 @@ look(void *arg, const char *name, size_t len, uint32_t ino)
 		uint32_t block = 0;
 
 		if (ext2_bmap(&fs, &i, n, false, &block) == 0)
-			FUZZ_CHECK(block == 0 || ext2_good_block(&fs, block), "block %u", block);
+			FUZZ_CHECK(block == 0 || block > 2, "block %u", block);
 	}
 	if (S_ISDIR(i.mode) && t->depth < 4) {
 		t->depth++;
@@ -221,7 +282,7 @@ change_file(struct fuzz_input *in, struct ext2_inode *ip, bool grow)
 		ext2_bmap(&fs, ip, fuzz_number(in) % 70000, true, &block);
 	if (!grow)
 		ext2_free_from(&fs, ip, fuzz_number(in) % 70000);
-	ext2_write_inode(&fs, ip);
+	put_inode(ip);
 }
 
 /* One operation on a file of the root. */
@@ -241,6 +302,7 @@ operate(struct fuzz_input *in, struct ext2_inode *root)
 	} else if (op == 7) {
 		ext2_block_used(&fs, (uint32_t)fuzz_number(in) % (BLOCKS - 1) + 1);
 		ext2_write_super(&fs, true);
+		fail_in = fuzz_byte(in);
 	} else if (w.ino == 0) {
 		create(root, name, op == 1 ? S_IFDIR | 0755 : S_IFREG | 0644, &i);
 	} else if (ext2_read_inode(&fs, w.ino, &i) == 0) {
@@ -249,7 +311,7 @@ operate(struct fuzz_input *in, struct ext2_inode *root)
 		else if (op < 5 && S_ISREG(i.mode))
 			change_file(in, &i, op < 4);
 		else if (ext2_dir_remove(&fs, root, name) == 0)
-			ext2_delete_inode(&fs, &i);
+			delete_inode(&i);
 	}
 	FUZZ_CHECK(held == 0, "%u blocks are held after operation %u", held, op);
 }
@@ -279,6 +341,12 @@ check_partitions(const uint8_t *data, size_t size)
 		FUZZ_CHECK(part[i].sectors == 0 || (part[i].start > 0 && part[i].start < 4096 &&
 						    part[i].sectors <= 4096 - part[i].start),
 			   "partition %u", i + 1);
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned k = 0; k < i; k++)
+			FUZZ_CHECK(part[i].sectors == 0 || part[k].sectors == 0 ||
+				       part[i].start >= part[k].start + part[k].sectors ||
+				       part[k].start >= part[i].start + part[i].sectors,
+				   "partitions %u and %u", k + 1, i + 1);
 }
 
 /* Changes two or four bytes of the blocks that are in use, mostly of their beginnings. */
@@ -309,7 +377,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_partitions(data, size);
 	make_image();
 	memset(&fs, 0, sizeof(fs));
-	steps = held = warned = 0;
+	steps = held = warned = fail_in = 0;
 	FUZZ_CHECK(ext2_parse_super(&fs, (struct ext2_super *)image[1], BLOCKS * SIZE, &why) == 0 &&
 		       ext2_count_free(&fs) == 0 && ext2_read_inode(&fs, EXT2_ROOT_INO, &root) == 0,
 		   "%s", why);
@@ -319,6 +387,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ext2_write_inode(&fs, &file);
 	create(&root, "file1-with-a-name-that-is-long", S_IFDIR | 0755, &file);
 	changed = damage(&in);
+	for (unsigned i = 0; i < BLOCKS; i++)
+		memcpy(disk[i], image[i], SIZE);
 	memset(&fs, 0, sizeof(fs));
 	if (ext2_parse_super(&fs, (struct ext2_super *)image[1], BLOCKS * SIZE, &why) != 0 ||
 	    fs.block_size != SIZE || ext2_count_free(&fs) != 0 ||
@@ -330,6 +400,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		operate(&in, &root);
 	if (changed == 0) {
 		FUZZ_CHECK(warned == 0, "%u warnings", warned);
+		check_blocks();
 		free_bits(3, BLOCKS - 1, fs.free_blocks, "blocks");
 		free_bits(4, INODES, fs.free_inodes, "inodes");
 	}

@@ -111,17 +111,14 @@ def tail():
     folder = scratch() / "tail"
     folder.mkdir()
     for name in ("cut", "written", "mapped"):
-        (folder / name).write_text("ab")
-    disk = make("8M", "-b", "4096", folder=folder)
-    for name in ("cut", "written", "mapped"):
-        block = int(re.search(r"\d+", tool("debugfs", "-R", f"blocks /{name}", disk))[0])
-        with open(disk, "r+b") as f:
-            f.seek(block * 4096 + 2)
-            f.write(b"garbage" * 500)
-    out = on_disk("cd /mnt; truncate -s 3000 cut; tr -d '\\0' < cut; echo; echo x | dd of=written bs=1 seek=2000 2> /dev/null; tr -d '\\0' < written\n"
-                  "cd /; umount /mnt; mount -t ext2 /dev/vda /mnt; cd /mnt; tr -d '\\0' < cut; echo; tr -d '\\0' < written; cat mapped; echo\n", disk)
-    check_eq(out.split(), ["ab", "abx", "ab", "abx", "ab"], "files that have grown")
-    fsck(disk)
+        (folder / name).write_bytes(b"ab" + b"garbage" * 500)
+    for block in (1024, 4096):
+        disk = make("8M", "-b", block, folder=folder)
+        tool("debugfs", "-w", "-f", "-", disk, text="".join(f"sif /{name} size 2\n" for name in ("cut", "written", "mapped")))
+        out = on_disk("cd /mnt; truncate -s 3000 cut; tr -d '\\0' < cut; echo; echo x | dd of=written bs=1 seek=2000 2> /dev/null; tr -d '\\0' < written\n"
+                      "cd /; umount /mnt; mount -t ext2 /dev/vda /mnt; cd /mnt; tr -d '\\0' < cut; echo; tr -d '\\0' < written; cat mapped; echo; rm mapped\n", disk)
+        check_eq(out.split(), ["ab", "abx", "ab", "abx", "ab"], f"files that have grown, blocks of {block} bytes")
+        fsck(disk)
 
 
 @portable_test("double and triple indirect blocks are written, read and freed, and a file has holes")
@@ -213,6 +210,33 @@ def clean():
         check_eq(contents(disk, "/open"), b"some\n", f"a file that was open at {last}")
 
 
+@portable_test("files without names that are open at power-off are freed; until they are closed, their disk does not become read-only")
+def nameless():
+    for last in ("poweroff", "mount -o remount,ro /mnt 2> /dev/null || echo busy; exec 6<&-; mount -o remount,ro /mnt; reboot"):
+        disk = make()
+        out = boot(f"seq 100000 > /mnt/f; exec 6< /mnt/f; rm /mnt/f; {last}\n", options=["--disk", str(disk)]).out.replace("\r", "")
+        check_eq(out.split(), ["busy"] if "busy" in last else [], "what remount says")
+        fsck(disk)
+        check_match(r"^Filesystem state: +clean$", tool("dumpe2fs", "-h", disk), f"the state after {last}")
+
+
+@portable_test("a file system that is mounted to be read stays as it is, also when it is found broken")
+def untouched():
+    folder = scratch() / "untouched"
+    folder.mkdir()
+    (folder / "f").write_text("f")
+    disk = make("8M", "-b", "1024", "-O", "huge_file", folder=folder)
+    table = re.search(r"located at block (\d+), offset (0x[0-9a-f]+)", tool("debugfs", "-R", "imap /f", disk))
+    with open(disk, "r+b") as f:
+        f.seek(int(table[1]) * 1024 + int(table[2], 16))
+        f.write(b"\xff\xff")
+    before = disk.read_bytes()
+    out = boot("mkdir /mnt; mount -o ro -t ext2 /dev/vda /mnt; ls /mnt > /dev/null; dmesg | grep ext2:; sync; umount /mnt\n",
+               options=["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]).expect().out
+    check_match(r"is wrong", out, "the inode")
+    check(disk.read_bytes() == before, "the disk has changed")
+
+
 @portable_test("a full disk says so, keeps what was written before, and has room again when files are removed")
 def full():
     disk = make("2M", "-b", "1024", "-m", "0", "-N", "64")
@@ -254,10 +278,10 @@ def read_only():
     fsck(disk)
 
 
-def blkdebug(disk, *rules):
+def blkdebug(disk, *rules, more=""):
     """Options for a disk that has errors."""
     conf = scratch_file(".conf")
-    conf.write_text("".join(f'[inject-error]\n{rule}\n' for rule in rules))
+    conf.write_text("".join(f'[inject-error]\n{rule}\n' for rule in rules) + more)
     return ["--", "-drive", f"file=blkdebug:{conf}:{disk},format=raw,if=none,id=d,werror=report,rerror=report", "-device",
             "virtio-blk-pci,drive=d,disable-legacy=on"]
 
@@ -280,15 +304,16 @@ def bad_sector():
     fsck(disk)
 
 
-@portable_test("a disk that cannot write makes fsync fail, and its file system read-only; the machine goes on")
+@portable_test("a disk that cannot write any more makes fsync fail, and its file system read-only; the machine goes on")
 def bad_writes():
     disk = make("8M")
-    before = disk.read_bytes()
-    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; echo x > /mnt/x; fsync /mnt/x; echo y > /mnt/y; ls /mnt; umount /mnt; echo on\n",
-               options=blkdebug(disk, 'event = "write_aio"\nerrno = "5"')).expect().out
-    check_match(r"Input/output error|Read-only file system|mount", out, "writing")
-    check_match(r"^on\r?$", out, "the end")
-    check(disk.read_bytes() == before, "the disk has changed")
+    conf = '[set-state]\nevent = "write_aio"\nstate = "1"\nnew_state = "2"\n'  # the first one is of mount
+    rules = blkdebug(disk, 'event = "write_aio"\nerrno = "5"\nstate = "2"\niotype = "write"', more=conf)
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt && echo mounted; echo x > /mnt/x; dd if=/dev/null of=/mnt/x conv=fsync,notrunc 2>&1 || echo failed; echo y > /mnt/y 2>&1\n"
+               "ls /mnt; umount /mnt || echo not all; echo on\n", options=rules).expect().out.replace("\r", "")
+    check_match(r"^mounted\n(.*\n)*dd: .*Input/output error\n(.*\n)*failed\n(.*\n)*.*/mnt/y: Read-only file system$", out, "writing")
+    check_match(r"not all\non$", out, "the end")
+    check_match(r"^Filesystem state: +not clean", tool("dumpe2fs", "-h", disk), "the state")
 
 
 @portable_test("an ext2 with features that are not known is not mounted, or only to be read; what is none says so")
@@ -355,15 +380,17 @@ def partitions():
         device = ["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
         out = boot("blockdev --getsize64 /dev/vda; blockdev --getsize64 /dev/vda1; blockdev --getsz /dev/vda2; blockdev --getss /dev/vda\n"
                    "ls /dev/vda*; mkdir /mnt; mount -t ext2 /dev/vda1 /mnt; echo in a partition > /mnt/f; mount -t ext2 /dev/vda1 /tmp || echo busy\n"
-                   "umount /mnt; dd if=/dev/vda1 of=/dev/null bs=1M 2>&1; echo x | dd of=/dev/vda2 bs=512 seek=2048 2>&1; true\n",
+                   "echo x | dd of=/dev/vda conv=notrunc 2>&1; echo x | dd of=/dev/vda2 conv=notrunc 2> /dev/null && echo other\n"
+                   "tr -d '\\0' < /dev/vda | grep -c partition; echo newer > /mnt/f; umount /mnt; tr -d '\\0' < /dev/vda | grep -c newer; dd if=/dev/vda1 of=/dev/null bs=1M 2>&1; echo x | dd of=/dev/vda2 bs=512 seek=2048 2>&1; true\n",
                    options=device).expect().out.replace("\r", "")
         check_match(rf"^{16 << 20}\n{8192 * 512}\n2048\n512\n/dev/vda +/dev/vda1 +/dev/vda2$", out, f"{table}: devices")
         check_match(r"busy$", out, "a second mount")
+        check_match(r"^dd: .*busy(\n.*)*\nother\n\d+\n[1-9]\d*$", out, "the disk, while a partition of it is mounted, and after it")
         check_match(r"^4\+0 records in$", out, "bytes of a partition")
         check_match(r"No space left", out, "after its end")
         part.write_bytes(disk.read_bytes()[2048 * 512:2048 * 512 + (4 << 20)])
         fsck(part)
-        check_eq(contents(part, "/f"), b"in a partition\n", "the file")
+        check_eq(contents(part, "/f"), b"newer\n", "the file")
 
 
 @portable_test("--disk makes a disk, mounts it at another place, and says what it expected")
@@ -420,6 +447,21 @@ def stress():
         check("BAD" not in out and out.rstrip().endswith("done"), out)
         check_eq((len(sums(out)), len(set(sums(out)))), (5, 1), "sums of all files")
         fsck(disk)
+
+
+@portable_test("who reads a disk goes on while a file in a thousand pieces is written")
+def pieces():
+    folder = scratch() / "pieces"
+    for d in range(60):
+        (folder / f"d{d}").mkdir(parents=True)
+        for n in range(100):
+            (folder / f"d{d}/{n}").write_bytes(b"x" * 1024)
+    disk = make("8M", "-b", "1024", "-N", "8000", folder=folder)
+    tool("debugfs", "-w", "-f", "-", disk, text="".join(f"rm /d{d}/{n}\n" for d in range(60) for n in range(0, 100, 2)))
+    out = on_disk("(while true; do seq 400000 | dd of=/mnt/w bs=64k conv=notrunc 2> /dev/null; sync; done) &\n"
+                  "cat /mnt/d[0-2]*/* | wc -c & cat /mnt/d[3-5]*/* | wc -c; find /mnt/d* | wc -l; wait %2; kill %1; sync\n", disk)
+    check_eq(sorted(map(int, out.split())), [3060, 23 * 51200, 33 * 51200], "what is read")
+    fsck(disk)
 
 
 @portable_test("a file larger than the cache is read and written, and memory comes back")

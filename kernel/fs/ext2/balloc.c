@@ -37,13 +37,15 @@ take_block(struct ext2_fs *fs, uint32_t group, uint32_t from, uint32_t *block)
 		map = ext2_bread(fs, g->block_bitmap, &error);
 	if (map != NULL) {
 		bit = find_zero(map, from, n);
-		if (bit < n) {
+		*block = fs->first_data_block + group * fs->blocks_per_group + bit;
+		if (bit < n && ext2_is_table(fs, g, *block)) {
+			error = ext2_error(fs, "a table's block that is free", *block);
+		} else if (bit < n) {
 			flip_bit(fs, map, bit);
 			g->free_blocks_count--;
 			ext2_bdirty(fs, g, sizeof(*g));
 			fs->free_blocks--;
 			fs->super_dirty = true;
-			*block = fs->first_data_block + group * fs->blocks_per_group + bit;
 			error = 1;
 		}
 	}
@@ -119,8 +121,8 @@ ext2_free_block(struct ext2_fs *fs, uint32_t block)
 	if (map == NULL)
 		return error;
 	bit = (block - fs->first_data_block) % fs->blocks_per_group;
-	if (!bit_is_set(map, bit)) {
-		error = ext2_error(fs, "a block that is free is freed", block);
+	if (!bit_is_set(map, bit) || ext2_is_table(fs, g, block)) {
+		error = ext2_error(fs, "a block that is free, or a table's, is freed", block);
 	} else {
 		flip_bit(fs, map, bit);
 		g->free_blocks_count++;

@@ -86,8 +86,8 @@ ext2_bmap(struct ext2_fs *fs, struct ext2_inode *ip, uint64_t n, bool make, uint
 				if (table != NULL)
 					ext2_bdirty(fs, at, sizeof(*at));
 			}
-		} else if (*at != 0 && !ext2_good_block(fs, *at)) {
-			error = ext2_error(fs, "the number of a file's block", *at);
+		} else if (*at != 0) {
+			error = ext2_check_block(fs, *at);
 		}
 		*block = error == 0 ? *at : 0;
 		if (i == depth || *block == 0)
@@ -127,8 +127,7 @@ free_tree(struct ext2_fs *fs, struct ext2_inode *ip, uint32_t *at, unsigned dept
 		for (uint64_t i = from / each; i < 1ull << fs->pointers_shift && error == 0; i++)
 			error = free_tree(fs, ip, &table[i], depth - 1,
 					  i == from / each ? from % each : 0);
-		if (from != 0)
-			ext2_bdirty(fs, table, fs->block_size);
+		ext2_bdirty(fs, table, fs->block_size); /* forgotten when it is freed */
 		ext2_brelse(table);
 	}
 	if (error != 0 || from != 0)

@@ -34,8 +34,6 @@
 #define EXT2_RO_SPARSE_SUPER   0x1
 #define EXT2_RO_LARGE_FILE     0x2
 #define EXT2_FLAG_INDEX        0x1000 /* of an inode: a directory with a hash tree */
-#define EXT2_FLAG_IMMUTABLE    0x10
-#define EXT2_FLAG_APPEND       0x20
 
 struct ext2_super {
 	uint32_t inodes_count, blocks_count, r_blocks_count, free_blocks_count, free_inodes_count;
@@ -81,11 +79,14 @@ _Static_assert(sizeof(struct ext2_disk_inode) == 128, "inode");
 struct ext2_fs {
 	bool read_only;         /* atomic */
 	bool must_be_read_only; /* it has features that only allow to read */
-	bool broken;            /* ext2_error() was called */
+	bool broken;            /* ext2_error() was called, */
+	bool lost;              /* when it could be written to: what was not, is lost */
 	bool filetype;          /* names have the types of files */
 	bool super_dirty;
+	bool large_file; /* one that needs EXT2_RO_LARGE_FILE was written */
 	uint32_t block_size, block_shift;
 	uint32_t blocks, inodes, reserved_blocks, first_data_block, first_ino;
+	uint32_t tables_end; /* of the superblock and the descriptors, which begin the device */
 	uint32_t groups, blocks_per_group, inodes_per_group, inode_size, table_blocks;
 	uint32_t pointers_shift; /* an indirect block has 1 << it pointers */
 	uint32_t free_blocks, free_inodes;
@@ -134,10 +135,14 @@ int ext2_parse_super(struct ext2_fs *fs, const struct ext2_super *sb, uint64_t b
 int ext2_count_free(struct ext2_fs *fs);
 /* Writes what changes of the superblock. mounted: for writing; then it is not clean. */
 int ext2_write_super(struct ext2_fs *fs, bool mounted);
-/* Something is wrong, with a number: nothing is written from now on. Returns -EUCLEAN. */
+/* Something is wrong, with a number: nothing is changed from now on. Returns -EUCLEAN. */
 int ext2_error(struct ext2_fs *fs, const char *what, uint64_t number);
 /* A group's descriptor, checked, until ext2_brelse(). NULL and *err. */
 struct ext2_group *ext2_get_group(struct ext2_fs *fs, uint32_t group, int *err);
+/* Is a block of a group the superblock's, a descriptor's, a bitmap's or of the inodes? */
+bool ext2_is_table(const struct ext2_fs *fs, const struct ext2_group *g, uint32_t block);
+/* Can the block be a file's? 0 or -errno. */
+int ext2_check_block(struct ext2_fs *fs, uint32_t block);
 uint32_t ext2_group_blocks(const struct ext2_fs *fs, uint32_t group);
 static inline bool
 ext2_good_block(const struct ext2_fs *fs, uint32_t block)

@@ -110,8 +110,10 @@ ext2_write_inode(struct ext2_fs *fs, struct ext2_inode *ip)
 	d->mtime = ip->mtime;
 	d->dtime = ip->dtime;
 	d->size = (uint32_t)ip->size;
-	if (S_ISREG(ip->mode))
+	if (S_ISREG(ip->mode)) {
 		d->size_high = (uint32_t)(ip->size >> 32);
+		fs->large_file |= ip->size >> 31 != 0;
+	}
 	d->blocks = ip->sectors;
 	d->flags = ip->flags;
 	memcpy(d->block, ip->block, sizeof(d->block));
@@ -161,9 +163,11 @@ ext2_delete_inode(struct ext2_fs *fs, struct ext2_inode *ip)
 
 	if (error == 0)
 		error = free_attributes(fs, ip);
-	if (error != 0)
-		return error;
 	ip->links = 0;
+	if (error != 0) {
+		ext2_write_inode(fs, ip); /* it has fewer blocks than before */
+		return error;
+	}
 	ip->size = 0;
 	ip->sectors = 0;
 	ip->dtime = ext2_seconds();

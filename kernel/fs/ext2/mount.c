@@ -107,28 +107,99 @@ ext2_warn(struct ext2_fs *fs, const char *what, uint64_t number)
 
 /* ---- mounting ---- */
 
-/* As writeback_client.sync. */
-static int
-ext2_sync(struct writeback_client *c, bool last)
+/* What could not be written to the device may be anything. */
+static void
+check_device(struct ext2_mount *m)
 {
-	struct ext2_mount *m = container_of(c, struct ext2_mount, client);
-	int error = 0;
+	if (writeback_error(m->bdev->vn) != 0)
+		ext2_error(&m->fs, "writing to the device", 0);
+}
+
+int
+ext2_mount_error(struct ext2_mount *m)
+{
+	int error;
 
 	mutex_lock(&m->lock);
-	if (writeback_error(m->bdev->vn) != 0)
-		error = ext2_error(&m->fs, "writing to the device", 0);
+	check_device(m);
+	error = m->fs.lost ? -EIO : m->error;
+	mutex_unlock(&m->lock);
+	return error;
+}
+
+/* Is a file open for writing, or without a name? */
+static bool
+is_used(const struct ext2_mount *m)
+{
+	for (unsigned i = 0; i < EXT2_BUCKETS; i++)
+		for (const struct ext2_node *n = m->bucket[i]; n != NULL; n = n->next)
+			if (n->i.links == 0 ||
+			    __atomic_load_n(&n->vn->writers, __ATOMIC_RELAXED) > 0)
+				return true;
+	return false;
+}
+
+/* Frees the files without names, which are open. */
+static int
+delete_nameless(struct ext2_mount *m)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < EXT2_BUCKETS; i++)
+		for (struct ext2_node *n = m->bucket[i]; n != NULL && error == 0; n = n->next)
+			if (n->i.links == 0)
+				error = ext2_delete_inode(&m->fs, &n->i);
+	return error;
+}
+
+/* Nothing is changed from now on, unless it is used. last: whoever uses it. */
+static int
+freeze(struct ext2_mount *m, bool last)
+{
+	int error;
+
+	if (!last && is_used(m))
+		return 0;
+	error = delete_nameless(m);
+	__atomic_store_n(&m->fs.read_only, true, __ATOMIC_RELAXED);
+	m->frozen = error == 0;
+	return error;
+}
+
+static int
+write_nodes(struct ext2_mount *m)
+{
+	int error = 0;
+
 	list_for_each_safe (l, &m->dirty) {
 		int e = ext2_write_node(list_entry(l, struct ext2_node, dirty));
 
 		error = e != 0 ? e : error;
 	}
-	last &= !m->fs.read_only;
-	if (m->fs.super_dirty || last)
-		ext2_write_super(&m->fs, !last);
-	if (last)
-		__atomic_store_n(&m->fs.read_only, true, __ATOMIC_RELAXED);
+	return error;
+}
+
+/* As writeback_client.sync. */
+static int
+ext2_sync(struct writeback_client *c, bool last)
+{
+	struct ext2_mount *m = container_of(c, struct ext2_mount, client);
+	int error;
+
+	mutex_lock(&m->lock);
+	check_device(m);
+	error = write_nodes(m);
+	if (m->frozen && error == 0 && !m->fs.broken) {
+		error = ext2_write_super(&m->fs, false);
+		m->frozen = false;
+	} else if (error == 0 && (last || m->ending) && !m->fs.read_only) {
+		error = freeze(m, last);
+	}
+	if (error == 0 && m->fs.super_dirty)
+		error = ext2_write_super(&m->fs, true);
+	m->error = error;
 	mutex_unlock(&m->lock);
-	return m->fs.broken && error == 0 ? -EIO : error;
+	return m->fs.lost ? -EIO : error;
 }
 
 /* Reads the superblock. 0; or -errno after a message. */
@@ -154,22 +225,46 @@ read_super(struct ext2_mount *m)
 	return error;
 }
 
-/* From now on it can be written to; or not any more, and then it is clean. Lock not held. */
+/* Writes all, as fsync does. Lock not held. */
 static int
-set_writable(struct ext2_mount *m, bool writable)
+sync_mount(struct ext2_mount *m)
+{
+	int error = vfs_sync(), e = ext2_mount_error(m);
+
+	return e != 0 ? e : error;
+}
+
+/* From now on nothing is written to it, and it is clean. -EBUSY: it is used. Lock not held. */
+static int
+make_clean(struct ext2_mount *m)
 {
 	int error;
 
-	if (writable && (m->fs.must_be_read_only || m->fs.broken || m->bdev->disk->readonly))
-		return -EROFS;
-	error = vfs_sync();
-	mutex_lock(&m->lock);
+	m->ending = true;
+	error = sync_mount(m);
+	m->ending = false;
 	if (error == 0)
-		error = ext2_write_super(&m->fs, writable);
-	if (error == 0 && !m->fs.broken)
-		__atomic_store_n(&m->fs.read_only, !writable, __ATOMIC_RELAXED);
+		error = m->fs.read_only ? sync_mount(m) : -EBUSY;
+	m->frozen = false;
+	return error;
+}
+
+/* From now on it can be written to. Lock not held. */
+static int
+make_writable(struct ext2_mount *m)
+{
+	int error;
+
+	if (m->fs.must_be_read_only || m->fs.broken || m->bdev->disk->readonly)
+		return -EROFS;
+	mutex_lock(&m->lock);
+	error = ext2_write_super(&m->fs, true);
 	mutex_unlock(&m->lock);
-	return error == 0 ? vfs_sync() : error;
+	if (error == 0)
+		error = sync_mount(m);
+	if (error == 0)
+		__atomic_store_n(&m->fs.read_only, false, __ATOMIC_RELAXED);
+	return error;
 }
 
 /* Reads what is needed of a device. The root's vnode; NULL and *err. */
@@ -208,7 +303,7 @@ free_mount(struct ext2_mount *m)
 void
 ext2_end_mount(struct ext2_mount *m)
 {
-	if (!m->fs.read_only && set_writable(m, false) != 0)
+	if (!m->fs.read_only && make_clean(m) != 0)
 		warnk("ext2: %s: not all of it could be written\n", m->bdev->name);
 	writeback_leave(&m->client);
 	free_mount(m);
@@ -237,7 +332,7 @@ mount_device(struct block_device *bdev, bool read_only, int *err)
 	}
 	writeback_join(&m->client);
 	if (*err == 0 && !read_only)
-		*err = set_writable(m, true);
+		*err = make_writable(m);
 	if (*err != 0) {
 		vnode_unref(root); /* the last one: ends the mount */
 		return NULL;
@@ -265,30 +360,15 @@ ext2_mount(const char *source, bool read_only, int *err)
 	return root;
 }
 
-/* Is a file open for writing? */
-static bool
-has_writers(const struct ext2_mount *m)
-{
-	for (unsigned i = 0; i < EXT2_BUCKETS; i++)
-		for (const struct ext2_node *n = m->bucket[i]; n != NULL; n = n->next)
-			if (__atomic_load_n(&n->vn->writers, __ATOMIC_RELAXED) > 0)
-				return true;
-	return false;
-}
-
 /* As vfs_type.remount. */
 static int
 ext2_remount(struct vnode *root, bool read_only)
 {
 	struct ext2_mount *m = ext2_node(root)->m;
-	bool busy;
 
 	if (vnode_read_only(root) == read_only)
 		return 0;
-	mutex_lock(&m->lock);
-	busy = read_only && has_writers(m);
-	mutex_unlock(&m->lock);
-	return busy ? -EBUSY : set_writable(m, !read_only);
+	return read_only ? make_clean(m) : make_writable(m);
 }
 
 /* As vfs_type.statfs. */

@@ -24,6 +24,9 @@ struct ext2_mount {
 	struct writeback_client client;
 	struct ext2_node *bucket[EXT2_BUCKETS];
 	struct list dirty; /* nodes */
+	int error;         /* of the last pass */
+	bool ending;       /* atomic; the next pass makes it read-only, */
+	bool frozen;       /* and the one after that clean */
 	uint32_t nodes;    /* in the table: the last one that goes ends the mount */
 };
 
@@ -53,6 +56,8 @@ bool ext2_is_crowded(const struct ext2_mount *m);
 void ext2_note_dirty(struct ext2_node *node);
 /* Writes a node that is dirty into the cache of its device. */
 int ext2_write_node(struct ext2_node *node);
+/* 0, or what it has lost. Lock not held. */
+int ext2_mount_error(struct ext2_mount *m);
 /* The last vnode has gone. Lock not held. */
 void ext2_end_mount(struct ext2_mount *m);
 

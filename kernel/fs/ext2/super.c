@@ -26,6 +26,7 @@ check_geometry(struct ext2_fs *fs, uint64_t bytes)
 		      fs->block_shift;
 	if (fs->table_blocks >= fs->blocks || fs->first_data_block + 1 + desc_blocks >= fs->blocks)
 		return "it has no room for its tables";
+	fs->tables_end = fs->first_data_block + 1 + (uint32_t)desc_blocks;
 	return NULL;
 }
 
@@ -77,7 +78,9 @@ ext2_error(struct ext2_fs *fs, const char *what, uint64_t number)
 {
 	if (!fs->broken)
 		ext2_warn(fs, what, number);
-	fs->broken = fs->super_dirty = true;
+	fs->broken = true;
+	if (!fs->read_only)
+		fs->super_dirty = fs->lost = true;
 	__atomic_store_n(&fs->read_only, true, __ATOMIC_RELAXED);
 	return -EUCLEAN;
 }
@@ -91,6 +94,16 @@ ext2_group_blocks(const struct ext2_fs *fs, uint32_t group)
 							 : fs->blocks_per_group;
 }
 
+/* Has a group these n blocks? */
+static bool
+holds_blocks(const struct ext2_fs *fs, uint32_t group, uint32_t block, uint32_t n)
+{
+	uint32_t at = block - fs->first_data_block - group * fs->blocks_per_group;
+	uint32_t size = ext2_group_blocks(fs, group);
+
+	return ext2_good_block(fs, block) && n <= size && at <= size - n;
+}
+
 struct ext2_group *
 ext2_get_group(struct ext2_fs *fs, uint32_t group, int *err)
 {
@@ -100,15 +113,38 @@ ext2_get_group(struct ext2_fs *fs, uint32_t group, int *err)
 	if (g == NULL)
 		return NULL;
 	g += group & ((1u << shift) - 1);
-	if (ext2_good_block(fs, g->block_bitmap) && ext2_good_block(fs, g->inode_bitmap) &&
-	    ext2_good_block(fs, g->inode_table) &&
-	    g->inode_table <= fs->blocks - fs->table_blocks &&
+	if (holds_blocks(fs, group, g->block_bitmap, 1) &&
+	    holds_blocks(fs, group, g->inode_bitmap, 1) &&
+	    holds_blocks(fs, group, g->inode_table, fs->table_blocks) &&
 	    g->free_blocks_count <= ext2_group_blocks(fs, group) &&
 	    g->free_inodes_count <= fs->inodes_per_group)
 		return g;
 	ext2_brelse(g);
 	*err = ext2_error(fs, "the descriptor of a group", group);
 	return NULL;
+}
+
+bool
+ext2_is_table(const struct ext2_fs *fs, const struct ext2_group *g, uint32_t block)
+{
+	return block < fs->tables_end || block == g->block_bitmap || block == g->inode_bitmap ||
+	       block - g->inode_table < fs->table_blocks;
+}
+
+int
+ext2_check_block(struct ext2_fs *fs, uint32_t block)
+{
+	int error = 0;
+	struct ext2_group *g = NULL;
+	bool good = ext2_good_block(fs, block);
+
+	if (good)
+		g = ext2_get_group(fs, (block - fs->first_data_block) / fs->blocks_per_group,
+				   &error);
+	if (g != NULL)
+		good = !ext2_is_table(fs, g, block);
+	ext2_brelse(g);
+	return good ? error : ext2_error(fs, "the number of a file's block", block);
 }
 
 int
@@ -148,7 +184,7 @@ ext2_write_super(struct ext2_fs *fs, bool mounted)
 		sb->state |= EXT2_STATE_VALID;
 	if (fs->broken)
 		sb->state |= EXT2_STATE_ERROR;
-	if (sb->rev_level > 0)
+	if (fs->large_file && sb->rev_level > 0)
 		sb->feature_ro_compat |= EXT2_RO_LARGE_FILE;
 	ext2_bdirty(fs, sb, EXT2_SUPER_SIZE);
 	ext2_brelse(block);

@@ -35,18 +35,23 @@ ext2_write_node(struct ext2_node *node)
 {
 	const struct vnode *vn = node->vn;
 	struct ext2_inode *i = &node->i;
+	int error;
 
-	list_remove(&node->dirty);
-	i->dirty = false;
-	if (node->m->fs.read_only)
-		return -EROFS;
+	if (node->m->fs.read_only) {
+		list_remove(&node->dirty);
+		i->dirty = false;
+		return node->m->fs.lost ? -EIO : 0;
+	}
 	i->mode = (uint16_t)__atomic_load_n(&vn->mode, __ATOMIC_RELAXED);
 	i->uid = __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
 	i->gid = __atomic_load_n(&vn->gid, __ATOMIC_RELAXED);
 	i->mtime = (uint32_t)(__atomic_load_n(&vn->mtime_ns, __ATOMIC_RELAXED) / 1000000000);
 	if (S_ISREG(i->mode))
 		i->size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
-	return ext2_write_inode(&node->m->fs, i);
+	error = ext2_write_inode(&node->m->fs, i);
+	if (error == 0)
+		list_remove(&node->dirty);
+	return error;
 }
 
 /* The text of a symbolic link. NULL and *err. */
@@ -79,12 +84,14 @@ read_text(struct ext2_fs *fs, struct ext2_inode *i, int *err)
 static void ext2_destroy(struct vnode *vn);
 static void ext2_changed(struct vnode *vn);
 static void ext2_stat(struct vnode *vn, struct stat *st);
+static int ext2_failed(struct vnode *vn);
 
 /* What the vnode has of the inode. */
 static void
 fill_vnode(struct vnode *vn, struct ext2_mount *m, const struct ext2_inode *i)
 {
-	static const struct vnode_disk_ops disk_ops = {ext2_changed, ext2_stat, ext2_destroy};
+	static const struct vnode_disk_ops disk_ops = {ext2_changed, ext2_stat, ext2_failed,
+						       ext2_destroy};
 
 	vn->ino = i->ino;
 	vn->uid = i->uid;
@@ -190,6 +197,23 @@ forget_node(struct ext2_node *node)
 	return --node->m->nodes == 0;
 }
 
+/* Writes a node that is forgotten, or frees its file. What cannot be is an error on the disk. */
+static void
+finish_node(struct ext2_node *node)
+{
+	struct ext2_fs *fs = &node->m->fs;
+	int error = 0;
+
+	if (fs->read_only)
+		return;
+	if (node->i.links == 0)
+		error = ext2_delete_inode(fs, &node->i);
+	else if (node->i.dirty)
+		error = ext2_write_node(node);
+	if (error != 0)
+		ext2_error(fs, "an inode that could not be written", node->i.ino);
+}
+
 static void
 ext2_destroy(struct vnode *vn)
 {
@@ -201,8 +225,7 @@ ext2_destroy(struct vnode *vn)
 		vfs_sync();
 	pagecache_drop(vn, 0);
 	mutex_lock(&m->lock);
-	if (node->i.links == 0 && !m->fs.read_only)
-		ext2_delete_inode(&m->fs, &node->i);
+	finish_node(node);
 	last = forget_node(node);
 	mutex_unlock(&m->lock);
 	kfree(node->text);
@@ -221,6 +244,12 @@ ext2_changed(struct vnode *vn)
 	node->i.dirty = true;
 	ext2_note_dirty(node);
 	mutex_unlock(&node->m->lock);
+}
+
+static int
+ext2_failed(struct vnode *vn)
+{
+	return ext2_mount_error(ext2_node(vn)->m);
 }
 
 static void
@@ -277,7 +306,6 @@ ext2_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
 
 	if (error != 0)
 		return error;
-	blk_start_plug();
 	for (unsigned i = 0; i < n; i++) {
 		char *at = (char *)page + ((size_t)i << fs->block_shift);
 
@@ -288,7 +316,6 @@ ext2_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
 				      (uint64_t)block[i] << (fs->block_shift - SECTOR_SHIFT), at,
 				      fs->block_size);
 	}
-	blk_finish_plug();
 	error = bio_batch_wait(&b);
 	clear_after_end(vn, index, page);
 	return error;
@@ -314,9 +341,8 @@ ext2_writepage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors, st
 	struct ext2_node *node = ext2_node(vn);
 	const struct ext2_fs *fs = &node->m->fs;
 	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
-	int error = 0;
+	int error = fs->broken ? -EROFS : 0;
 
-	clear_after_end(vn, index, page);
 	for (size_t at = 0; at < PAGE_SIZE && error == 0; at += fs->block_size) {
 		uint32_t block;
 
