@@ -145,14 +145,15 @@ static int
 sync_range(struct vmspace *vm, uint64_t start, uint64_t size)
 {
 	struct vm_range r = {.end = start};
-	int error = 0, e;
+	int error = 0;
 
-	while (vm_range_next(vm, &r) && (r.start <= start || r.start - start < size)) {
-		if (r.object == NULL)
-			continue;
-		e = r.shared ? vnode_sync(r.object) : 0;
+	while (r.end - start < size && vm_range_next(vm, &r)) {
+		bool wanted = r.shared && (r.start <= start || r.start - start < size);
+		int e = r.object != NULL && wanted ? vnode_sync(r.object) : 0;
+
 		error = e != 0 ? e : error;
-		vnode_pager.unref(r.object, false);
+		if (r.object != NULL)
+			vnode_pager.unref(r.object, false);
 	}
 	return error;
 }

@@ -145,7 +145,7 @@ def maps():
     subprocess.run(["make", "-s", f"ARCH={platform.machine()}", own], cwd=ROOT, check=True)
     expected = subprocess.run([ROOT / own, "maps", scratch() / "maps"], capture_output=True, text=True, check=True).stdout
     run = boot("cp /bin/linux_test /mnt/t; cd /mnt; umount /mnt 2> /dev/null || echo busy; cd /; umount /mnt && mount -t ext2 /dev/vda /mnt\n"
-               "md5sum /mnt/t /bin/linux_test; /mnt/t maps /mnt/maps\n", smp=4, options=["--disk", str(disk), *LINUX_TEST])
+               "md5sum /mnt/t /bin/linux_test; /mnt/t maps /mnt/maps; umount /mnt\n", smp=4, options=["--disk", str(disk), *LINUX_TEST])
     out = run.expect().out.replace("\r", "").splitlines()
     check_eq(out[0], "busy", "umount from inside")
     check_eq(len(set(sums("\n".join(out)))), 1, "sums of the same file")
