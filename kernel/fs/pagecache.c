@@ -254,12 +254,23 @@ give_up_page(void)
 	return p != NULL;
 }
 
+/* The same, of all. */
+static bool
+give_up_any(void)
+{
+	unsigned long tries = 2 * kept_count / SCAN_MAX + 1; /* the first round makes them old */
+
+	while (tries > 0 && !give_up_page())
+		tries--;
+	return tries > 0;
+}
+
 bool
 vfs_give_up_pages(void)
 {
 	unsigned n = 0;
 
-	while (n < GIVE_UP && give_up_page())
+	while (n < GIVE_UP && give_up_any())
 		n++;
 	return n > 0;
 }
@@ -275,11 +286,10 @@ cache_full(void)
 static int
 add_page(struct vnode *vn, uint64_t index, void **page)
 {
-	unsigned long misses = 2 * kept_count / SCAN_MAX + 1; /* the first round makes them old */
 	void *new = NULL;
 	int error;
 
-	while (cache_full() && (give_up_page() || misses-- > 0))
+	while (cache_full() && give_up_any())
 		;
 	/* A device's pages are needed to write those of files, and free memory so. */
 	if (S_ISBLK(vn->mode) || !uidinfo_memory_short())

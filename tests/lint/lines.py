@@ -28,7 +28,7 @@ BUDGETS = {
     "kernel/dev/virtio": 950,
     "kernel/dtrace": 5800,
     "kernel/dtrace/host": 1200,
-    "kernel/fs": 9750,
+    "kernel/fs": 9800,
     "kernel/fs/ext2": 2450,
     "kernel/ftrace": 2200,
     "kernel/ftrace/buffer": 2150,
