@@ -111,7 +111,8 @@ procfs_maps(const struct procfs_node *n, struct sbuf *out)
 		vm_info_get(vm, &info);
 		while (vm_range_next(vm, &r)) {
 			show_area(&r, &info, out, path);
-			vnode_unref(r.object);
+			if (r.object != NULL)
+				vnode_pager.unref(r.object, false);
 		}
 	}
 	kfree(path);

@@ -135,7 +135,8 @@ PAGE = [
     ("less -M f" + ENTER, r"f lines 1-23/500"),
     (" ", r"lines 24-46/500"),
     (UP, r"lines 23-45/500"),
-    ("/321" + ENTER, r"^321$"),
+    ("/", r"^/\n<"),  # less reads the rest in another mode of the terminal
+    ("321" + ENTER, r"^321$"),
     ("G", r"lines \d+-500/500"),
     ("g", r"lines 1-23/500"),
     ("q", r"^\$$"),
