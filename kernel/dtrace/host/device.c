@@ -109,8 +109,9 @@ device_wants(uint32_t probe)
 	return probes[probe].count > 0;
 }
 
-bool
-device_ended(void)
+/* By exit() or a full buffer. */
+static bool
+has_ended(void)
 {
 	return d.state != DIF_ACTIVE;
 }
@@ -122,9 +123,9 @@ device_fire(uint32_t probe, unsigned cpu, const struct ktr_firing *f)
 
 	dif_host.builtin[DIF_B_CPU] = cpu;
 	for (uint32_t i = p->first; i < p->first + p->count; i++)
-		if (probe == END || !device_ended())
+		if (probe == END || !has_ended())
 			run(&ecbs[i].at, &d.cpu[cpu], f);
-	return !device_ended();
+	return !has_ended();
 }
 
 static void

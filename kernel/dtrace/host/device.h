@@ -26,8 +26,6 @@ bool device_wants(uint32_t probe);
 bool device_fire(uint32_t probe, unsigned cpu, const struct ktr_firing *f);
 /* Is half of a CPU's room for records or aggregations used? It is time to read them. */
 bool device_is_full(unsigned cpu);
-/* Has the tracing ended, by exit() or a full buffer? */
-bool device_ended(void);
 
 /*
  * What recorded.c gives the device: makes the probe of a rate, which a clause names, and says why

@@ -81,7 +81,7 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 	case DIF_B_TIMESTAMP:
 		return dif_host.time += dif_host.step;
 	case DIF_B_TID:
-		return dif_host.tid != 0 ? dif_host.tid : dif_host.thread;
+		return (uint32_t)dif_host.thread;
 	case DIF_B_CURTHREAD:
 		return dif_host.curthread;
 	case DIF_B_PID:

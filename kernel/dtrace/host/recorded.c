@@ -361,19 +361,28 @@ done(void *arg, bool complete, char *why, size_t size)
 	return true;
 }
 
+/* There is something of that CPU. False: too many, and why says so. */
+static bool
+count_cpu(uint32_t cpu, const char *what, char *why, size_t size)
+{
+	if (cpu >= DIF_CPUS)
+		return export_fail(why, size, "found %s of CPU %u, expected at most %u CPUs", what,
+				   cpu, DIF_CPUS);
+	trace.cpus = cpu >= trace.cpus ? cpu + 1 : trace.cpus;
+	return true;
+}
+
 static bool
 survey_event(void *arg, const struct export_event *ev, char *why, size_t size)
 {
 	const struct kind *k = kind_of(ev->e);
 
-	if (ev->e->cpu >= DIF_CPUS)
-		return export_fail(why, size, "found an event of CPU %u, expected at most %u CPUs",
-				   ev->e->cpu, DIF_CPUS);
+	if (!count_cpu(ev->e->cpu, "an event", why, size))
+		return false;
 	if (!trace.any)
 		trace.first_ns = ev->ns;
 	trace.any = true;
 	trace.last_ns = ev->ns;
-	trace.cpus = ev->e->cpu >= trace.cpus ? ev->e->cpu + 1 : trace.cpus;
 	if (k != NULL)
 		learn(ev->e, k);
 	return true;
@@ -382,11 +391,7 @@ survey_event(void *arg, const struct export_event *ev, char *why, size_t size)
 static bool
 survey_gap(void *arg, const struct export_gap *gap, char *why, size_t size)
 {
-	if (gap->g->cpu >= DIF_CPUS)
-		return export_fail(why, size, "found a loss of CPU %u, expected at most %u CPUs",
-				   gap->g->cpu, DIF_CPUS);
-	trace.cpus = gap->g->cpu >= trace.cpus ? gap->g->cpu + 1 : trace.cpus;
-	return true;
+	return count_cpu(gap->g->cpu, "a loss", why, size);
 }
 
 static int
@@ -422,7 +427,7 @@ fire_rates(uint64_t until_ns)
 		if (next == NULL)
 			return true;
 		dif_host.time = next->due_ns;
-		dif_host.thread = dif_host.tid = dif_host.pid = 0;
+		dif_host.thread = dif_host.pid = 0;
 		snprintf(texts.execname, sizeof(texts.execname), NOT_KNOWN);
 		next->due_ns += next->period_ns;
 	} while (device_fire(next->probe, 0, &f) && trace.drain());
@@ -434,7 +439,6 @@ static void
 set_thread(const struct ktr_decode_event *e)
 {
 	dif_host.thread = (uint64_t)thread(e->tid)->lives << 32 | e->tid;
-	dif_host.tid = e->tid;
 	dif_host.pid = process_of(e->tid);
 	snprintf(texts.execname, sizeof(texts.execname), "%s", name_of(e));
 }
@@ -499,7 +503,7 @@ fire_gap(void *arg, const struct export_gap *gap, char *why, size_t size)
 	if (trace.ended)
 		return true;
 	dif_host.time = gap->to_ns;
-	dif_host.thread = dif_host.tid = dif_host.pid = 0;
+	dif_host.thread = dif_host.pid = 0;
 	trace.ended = !device_fire(trace.lost, g->cpu, &f);
 	return true;
 }

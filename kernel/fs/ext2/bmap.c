@@ -1,5 +1,7 @@
-/* bmap.c - where the blocks of a file are: in its inode, and behind one, two or three levels
- * (ext2.h). */
+/*
+ * bmap.c - where the blocks of a file are: the inode names the first ones, and blocks of pointers,
+ * one, two or three levels of them, name the others (ext2.h).
+ */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/ext2/ext2.h"
 
