@@ -416,7 +416,8 @@ def million():
     before, count, opened, lines, after = map(int, check_match(
         r"^(\d+)\n# tracer: nop\n#\n# entries-in-buffer/entries-written: (\d+)/\d+ +#P:1\n(\d+)\n(\d+)\n(\d+)\n$", out, "the ring, and free pages").groups())
     check_eq((count, lines), (1048574, 30000), "entries; lines")
-    check(before - opened < 16 and before - after < 16, f"free pages: {before}, {opened}, {after}")
+    # A byte an entry would be 256 pages. What the two heads leave for a moment (a process that is not reaped yet) is a few.
+    check(before - opened < 128 and before - after < 128, f"free pages: {before}, {opened}, {after}")
 
 
 if __name__ == "__main__":
