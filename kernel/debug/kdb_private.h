@@ -121,7 +121,10 @@ void kdb_command_write(char *mod, char *args);
  * broken, or the operator ended the command.
  */
 const struct thread *kdb_thread_next(const struct thread *t, struct thread *copy);
-/* The CPU on which t runs now; KDB_NO_CPU: it is switched out. */
+/*
+ * The CPU on which t runs now, or is being switched out: what its context says is old until then.
+ * KDB_NO_CPU: it is switched out.
+ */
 int kdb_thread_cpu(const struct thread *t);
 /* Finds a thread by its id or address, an expression. NULL: an error line was printed. */
 const struct thread *kdb_thread_find(const char *command, const char *word);

@@ -6,6 +6,7 @@
 #include "kernel/debug/kdb_private.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/mutex.h"
+#include "kernel/sched/runq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 
@@ -29,7 +30,7 @@ int
 kdb_thread_cpu(const struct thread *t)
 {
 	for (unsigned i = 0; i < MAX_CPUS; i++)
-		if (pcpus[i] != NULL && pcpus[i]->md.curthread == t)
+		if (pcpus[i] != NULL && (pcpus[i]->md.curthread == t || runqs[i].prev == t))
 			return (int)i;
 	return KDB_NO_CPU;
 }

@@ -273,11 +273,12 @@ def threads():
 
 
 def on_cpus():
-    """{address of a thread: its CPU}, for the threads that run."""
+    """{address of a thread: its CPU}, for the threads that run, or are being switched out: their contexts are old."""
     found = {}
     for cpu in range(int(gdb.parse_and_eval("ncpus"))):
         block = gdb.parse_and_eval("pcpus")[cpu]
         if int(block):
+            found[int(gdb.parse_and_eval("runqs")[cpu]["prev"])] = cpu
             found[int(block["md"]["curthread"])] = cpu
     return found
 
