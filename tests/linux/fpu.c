@@ -113,7 +113,7 @@ execute_with_registers_full(void *arg)
 	fill(words, 1);
 	fesetround(FE_UPWARD);
 	fpu_round_trip(words, words, 1);
-	r = execute_self("fpu");
+	r = execute_self("fpu-executed");
 	return r;
 }
 

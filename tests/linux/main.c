@@ -1,6 +1,7 @@
 /*
  * main.c - linux_test: a static program of Linux, built with the ordinary compiler over glibc. It
- * checks what the kernel promises such programs; TAP. With a word, it is what a test executes.
+ * checks what the kernel promises such programs; TAP: `linux_test [brief] [PART]...`, all parts if none
+ * is named; brief: what repeats repeats less. With another word, it is what a test executes.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -88,28 +89,58 @@ execute_self(const char *word)
 	return await(pid);
 }
 
+/* In the order of a whole run. */
 static const struct {
 	const char *word;
 	void (*test)(void);
-} parts[] = {{"admin", test_admin},         {"locks", test_locks},     {"devs", test_devs},
-	     {"ptrace", test_ptrace},       {"ptys", test_ptys},       {"proc", test_proc},
-	     {"queue", test_queue},         {"caps", test_caps},       {"vdso", test_vdso},
-	     {"misc", test_misc},           {"sockets", test_sockets}, {"inet", test_inet},
-	     {"datagrams", test_datagrams}, {"floods", test_floods},   {"streams", test_streams}};
+} parts[] = {{"fpu", test_fpu},       {"calls", test_calls},     {"signals", test_signals},
+	     {"queue", test_queue},   {"caps", test_caps},       {"vdso", test_vdso},
+	     {"misc", test_misc},     {"files", test_files},     {"links", test_links},
+	     {"inet", test_inet},     {"streams", test_streams}, {"datagrams", test_datagrams},
+	     {"events", test_events}, {"moves", test_moves},     {"locks", test_locks},
+	     {"ptys", test_ptys},     {"devs", test_devs},       {"ptrace", test_ptrace},
+	     {"pipes", test_pipes},   {"sockets", test_sockets}, {"texts", test_texts},
+	     {"nodes", test_nodes},   {"ids", test_ids},         {"timers", test_timers},
+	     {"proc", test_proc},     {"admin", test_admin},     {"sched", test_sched},
+	     {"rt", test_rt},         {"threads", test_threads}, {"floods", test_floods}};
+
+/* Runs the parts that are named, or all but the floods. */
+static int
+run_parts(char **words)
+{
+	size_t n = sizeof(parts) / sizeof(parts[0]);
+
+	for (size_t i = 0; words[0] == NULL && i < n; i++)
+		if (parts[i].test != test_floods)
+			parts[i].test();
+	for (; *words != NULL; words++) {
+		size_t i = 0;
+
+		while (i < n && strcmp(*words, parts[i].word) != 0)
+			i++;
+		if (i == n) {
+			fprintf(stderr, "linux_test: %s: no part of the test\n", *words);
+			return 2;
+		}
+		parts[i].test();
+	}
+	printf("1..%u\n", count);
+	return 0;
+}
 
 int
 main(int argc, char *argv[])
 {
 	self = (const char *)getauxval(AT_EXECFN);
-	if (argc == 2 && strcmp(argv[1], "fpu") == 0)
+	if (argc == 2 && strcmp(argv[1], "fpu-executed") == 0)
 		return fpu_as_executed();
 	if (argc == 2 && strcmp(argv[1], "auxv") == 0)
 		return auxv_as_executed();
 	if (argc > 2 && strcmp(argv[1], "arguments") == 0)
 		return arguments_as_executed(argc, argv);
-	if (argc == 2 && strcmp(argv[1], "signals") == 0)
+	if (argc == 2 && strcmp(argv[1], "signals-executed") == 0)
 		return signals_as_executed();
-	if (argc == 2 && strcmp(argv[1], "timers") == 0)
+	if (argc == 2 && strcmp(argv[1], "timers-executed") == 0)
 		return timers_as_executed();
 	if (argc == 2 && strcmp(argv[1], "workers") == 0)
 		return workers_traced();
@@ -127,11 +158,6 @@ main(int argc, char *argv[])
 		return maps_unlinked(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "compute") == 0)
 		return workers_compute(atof(argv[2]));
-	if (argc == 2 && strcmp(argv[1], "sched") == 0) {
-		test_sched();
-		test_rt();
-		return 0;
-	}
 	if (argc == 2 && strcmp(argv[1], "rt-naps") == 0)
 		return rt_naps();
 	if (argc == 2 && strcmp(argv[1], "rt-executed") == 0)
@@ -148,57 +174,11 @@ main(int argc, char *argv[])
 		return texts_stay();
 	if (argc == 2 && strcmp(argv[1], "saved") == 0)
 		return ids_as_executed();
-	if (argc == 2 && strcmp(argv[1], "ids") == 0) {
-		test_nodes();
-		test_ids();
-		return 0;
-	}
-	if (argc == 2 && strcmp(argv[1], "texts") == 0) {
-		test_pipes();
-		test_texts();
-		return 0;
-	}
 	if (argc > 2 && strcmp(argv[1], "words") == 0) {
 		for (int i = 2; i < argc; i++)
 			printf("%s%c", argv[i], i < argc - 1 ? ' ' : '\n');
 		return 0;
 	}
-	for (size_t i = 0; argc == 2 && i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (strcmp(argv[1], parts[i].word) == 0) {
-			parts[i].test();
-			return 0;
-		}
-	}
-	brief = argc == 2 && strcmp(argv[1], "brief") == 0;
-	test_fpu();
-	test_calls();
-	test_signals();
-	test_queue();
-	test_caps();
-	test_vdso();
-	test_misc();
-	test_files();
-	test_links();
-	test_inet();
-	test_streams();
-	test_datagrams();
-	test_events();
-	test_moves();
-	test_locks();
-	test_ptys();
-	test_devs();
-	test_ptrace();
-	test_pipes();
-	test_sockets();
-	test_texts();
-	test_nodes();
-	test_ids();
-	test_timers();
-	test_proc();
-	test_admin();
-	test_sched();
-	test_rt();
-	test_threads();
-	printf("1..%u\n", count);
-	return 0;
+	brief = argc > 1 && strcmp(argv[1], "brief") == 0;
+	return run_parts(argv + 1 + brief);
 }

@@ -408,7 +408,7 @@ executes_with_handlers(void *arg)
 	sigemptyset(&set);
 	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	return execute_self("signals");
+	return execute_self("signals-executed");
 }
 
 static int
@@ -421,7 +421,7 @@ inherits_handler(void *arg)
 static bool
 spawns(void)
 {
-	char *argv[] = {"linux_test", "fpu", NULL}, *none[] = {NULL};
+	char *argv[] = {"linux_test", "fpu-executed", NULL}, *none[] = {NULL};
 	int status;
 	pid_t pid;
 

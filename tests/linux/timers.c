@@ -169,7 +169,7 @@ timers_belong(void *executes)
 	    in_child(timers_are_not_inherited, &id) != 0)
 		return 1;
 	if (executes != NULL)
-		execl(linux_test_path(), linux_test_path(), "timers", NULL);
+		execl(linux_test_path(), linux_test_path(), "timers-executed", NULL);
 	settime(id, 0, &soon, NULL);
 	for (;;)
 		pause();

@@ -156,9 +156,9 @@ def maps():
 @portable_test("a static program over glibc gets what Linux promises, with /tmp on a disk")
 def linux():
     disk = make("64M")
-    out = boot("chmod 1777 /tmp\nlinux_test brief\n", smp=4, options=["--disk", f"{disk}:/tmp", *LINUX_TEST]).expect().out
+    out = boot("chmod 1777 /tmp\nlinux_test brief calls misc files links events moves locks pipes texts nodes ids\n", smp=4, options=["--disk", f"{disk}:/tmp", *LINUX_TEST]).expect().out
     passed = len(re.findall(r"^ok ", out, re.M))
-    check(passed > 100 and "not ok" not in out and f"1..{passed}" in out, out)
+    check(passed > 60 and "not ok" not in out and f"1..{passed}" in out, out)
     fsck(disk)
 
 

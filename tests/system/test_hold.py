@@ -4,7 +4,7 @@ import re
 import time
 
 from console import BREAK, DB, PROMPT, db, guest, prompt, shell
-from harness import BUILD, DEADLINE_S, HAS_A_LIMIT, boot, check, check_eq, check_match, main, portable_test as test
+from harness import BUILD, DEADLINE_S, HAS_A_LIMIT, boot, check, check_eq, check_match, main, portable_test as test, times
 
 DEEDS = ("--file", f"/bin/user_test={BUILD}/user_test")
 
@@ -134,11 +134,11 @@ def hogs():
             check(lost < 200, f"{what}: {lost} pages are not back")
 
 
-@test("what a user does with sockets leaves nothing: all that linux_test knows, three times")
+@test("what a user does with sockets leaves nothing: all that linux_test knows")
 def sockets():
-    out = boot("for i in 1 2 3; do su 1000 linux_test sockets; done\nwhile sysctl -n kern.uidinfo | grep ^1000; do sleep 0.1; done\n"
+    out = boot(f"for i in $(seq {times(1, 3)}); do su 1000 linux_test sockets; done\nwhile sysctl -n kern.uidinfo | grep ^1000; do sleep 0.1; done\n"
                "grep -c . /proc/net/unix\n", smp=4, options=("--file", f"/bin/linux_test={BUILD}/linux_test")).expect().out
-    check("not ok" not in out and out.count("ok ") > 100, out)
+    check("not ok" not in out and out.count("ok ") > 30, out)
     check_match(r"^1\r?$", out, "lines of /proc/net/unix, with its head")
 
 

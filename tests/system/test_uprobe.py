@@ -253,7 +253,7 @@ LIBC = ["malloc", "free", "write", "read", "__clone", "__clone3", "_Fork", "__li
         "__memset_generic", "start_thread", "__futex_abstimed_wait_common"]
 
 
-@test("the C library's busiest functions have probes at their first instructions and at their returns: all that linux_test checks holds")
+@test("the C library's busiest functions have probes at their first instructions and at their returns: what linux_test checks of calls, signals, files, pipes and threads holds")
 def libc():
     names = [name for name in LIBC if name in symbols()]
     check(len(names) > 10, f"functions: {names}")
@@ -262,7 +262,7 @@ def libc():
         few = body[:times(3, 10)]
         lines += [f"p:f{n}_{i} /bin/linux_test:{at:#x}" for i, at in enumerate(few)]
         lines += [f"r:f{n}_r /bin/linux_test:{body[0]:#x}"] if name not in ("__restore_rt", "__clone", "__clone3", "start_thread") else []
-    run = boot(CD + "".join(f"echo '{line}' >> uprobe_events 2>/dev/null\n" for line in lines) + "echo 1 > events/uprobes/enable\nlinux_test brief\n"
+    run = boot(CD + "".join(f"echo '{line}' >> uprobe_events 2>/dev/null\n" for line in lines) + "echo 1 > events/uprobes/enable\nlinux_test brief calls signals files pipes threads\n"
                "echo 0 > events/uprobes/enable\ncat uprobe_profile\necho > uprobe_events\n", smp=times(2, 4), options=FILE).expect()
     check_eq(re.findall(r"^not ok .*", run.out, re.M), [], "linux_test")
     check_match(r"^1\.\.\d\d+\r?$", run.out, "linux_test's end")
