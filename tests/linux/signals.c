@@ -478,7 +478,7 @@ returns_by_chance(void *arg)
 static bool
 chance_frames_kill(void)
 {
-	for (uintptr_t i = 1; i <= 60; i++)
+	for (uintptr_t i = 1; i <= how_often(60); i++)
 		if (in_child(returns_by_chance, (void *)i) < 128)
 			return false;
 	return true;

@@ -381,7 +381,7 @@ cycles_are_collected(void)
 	char c;
 	bool good = pipe(p) == 0;
 
-	for (int i = 0; good && i < 100; i++)
+	for (unsigned i = 0; good && i < how_often(100); i++)
 		good = make_cycle("cycle", -1) && goes_away("cycle", SOCK_DGRAM) &&
 		       make_listening_cycle("listens") && goes_away("listens", SOCK_STREAM);
 	/* What the cycle held is closed. */
