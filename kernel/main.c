@@ -12,6 +12,7 @@
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/shutdown.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/boot_info.h"
 #include "kernel/mm/heap.h"
@@ -33,6 +34,10 @@
 
 TUNABLE(init_script, "init.script",
 	"a shell script that process 1 runs; then the machine powers off");
+TUNABLE(init_strict, "init.strict",
+	"power off with status 2, instead, if a loader parameter was refused");
+
+#define STATUS_USAGE 2
 
 /* Functions to run when there are files, but still one CPU: tracing from here on. */
 HOOK_LIST(unpacked);
@@ -78,6 +83,10 @@ boot_thread(void *arg)
 	CTR0(KTR_INIT, "boot: kernel is up");
 	printk("up after %lu ms\n", clock_ns() / 1000000);
 	HOOK_RUN(booted);
+	if (tunable_get("init.strict") != NULL && tunables_refused() > 0) {
+		warnk("boot: a loader parameter was refused: init.script is not run\n");
+		shutdown_poweroff(STATUS_USAGE);
+	}
 	proc_start_init(tunable_get("init.script"));
 }
 

@@ -14,6 +14,12 @@
  */
 #define PROBE_FOLLOW 0x6b01
 
+/**
+ * The same from the process's next exec on: what it does until then, to wait for this session
+ * perhaps, is not of interest.
+ */
+#define PROBE_FOLLOW_EXEC 0x6b05
+
 /*
  * arg is a struct probe_request. These return how many probes `spec` matches; or ENOENT, if it
  * matches none, EINVAL, or EAGAIN (too many sessions), and then `err` has a sentence.

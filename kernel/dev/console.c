@@ -32,7 +32,8 @@
 #define RETRY_NS 1000000ull /* a FIFO empties within 1.4 ms at 115200 baud */
 
 static struct uart *console_uart; /* constant after boot; NULL: none */
-static struct tty console_tty = {.size = {.ws_row = 24, .ws_col = 80}};
+static struct tty console_tty;
+static int console_rows = 24, console_columns = 80;
 static int console_owner = CONSOLE_NOBODY; /* atomic: the CPU that holds it */
 
 static struct {
@@ -283,6 +284,8 @@ console_init(void)
 	};
 
 	tty_jobs_init();
+	console_tty.size =
+	    (struct winsize){.ws_row = (uint16_t)console_rows, .ws_col = (uint16_t)console_columns};
 	tty_init(&console_tty, &line);
 	tty_join(&console_tty, ops.device);
 	if (devfs_register("console", &ops, &console_tty) < 0)
@@ -300,3 +303,7 @@ console_dropped(void)
 }
 SYSCTL_U64_CALL(kern_console_dropped, "kern.console.dropped", 0, console_dropped, NULL,
 		"characters dropped because the console's serial line was busy too long");
+SYSCTL_INT(kern_console_rows, "kern.console.rows", SYSCTL_TUN, &console_rows, 1, 9999,
+	   "lines of the console's terminal when the machine starts; stty rows changes them");
+SYSCTL_INT(kern_console_columns, "kern.console.columns", SYSCTL_TUN, &console_columns, 1, 9999,
+	   "columns of the console's terminal when the machine starts; stty columns changes them");

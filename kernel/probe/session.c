@@ -85,13 +85,13 @@ follow_is_used(uint32_t follow)
 }
 
 static int
-session_follow(struct session *s, uint64_t pid)
+session_follow(struct session *s, uint64_t pid, bool at_exec)
 {
 	if (s->owner != 0 || s->follow != 0)
 		return -EBUSY;
 	if (++last_follow == 0)
 		panic("2^32 sessions of probes");
-	int error = proc_follow(pid, last_follow, follow_is_used);
+	int error = proc_follow(pid, last_follow, at_exec, follow_is_used);
 	if (error == 0)
 		s->follow = last_follow;
 	return error;
@@ -144,9 +144,9 @@ session_ioctl(struct file *f, unsigned request, uint64_t arg)
 	struct probe_request *r;
 	int64_t result;
 
-	if (request == PROBE_FOLLOW) {
+	if (request == PROBE_FOLLOW || request == PROBE_FOLLOW_EXEC) {
 		mutex_lock(&sessions_lock);
-		result = session_follow(s, arg);
+		result = session_follow(s, arg, request == PROBE_FOLLOW_EXEC);
 		mutex_unlock(&sessions_lock);
 		return result;
 	}

@@ -425,6 +425,7 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	set_program(p, path);
 	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));
 	arch_tf_init_user(tf, program.start, sp);
+	proc_follow_executed();
 	SDT_CTR_DATA4(proc, , , exec_success, SDT_ARGS_DATA0(path, strlen(path)), KTR_PROC,
 		      "exec: pid %u name %s entry %#lx argc %u args %s", p->pid,
 		      ktr_intern(p->name), program.img.entry, s->argc, s->strings, args_length(s));

@@ -350,19 +350,39 @@ proc_discard(struct proc *p)
 }
 
 int
-proc_follow(uint64_t pid, uint32_t follow, bool (*is_used)(uint32_t follow))
+proc_follow(uint64_t pid, uint32_t follow, bool at_exec, bool (*is_used)(uint32_t follow))
 {
 	int error = -ESRCH;
+	const struct thread *t;
 	struct proc *p;
 
 	spin_lock(&proc_lock);
 	p = pid <= UINT32_MAX ? proc_find((uint32_t)pid) : NULL;
-	if (p != NULL && p->thread != NULL)
-		error = p->thread->follow != 0 && is_used(p->thread->follow) ? -EBUSY : 0;
+	t = p != NULL ? p->thread : NULL;
+	if (t != NULL)
+		error = (t->follow != 0 && is_used(t->follow)) ||
+				(t->follow_exec != 0 && is_used(t->follow_exec))
+			    ? -EBUSY
+			    : 0;
 	if (error == 0)
-		for_each_lwp(l, p) l->thread->follow = follow;
+		for_each_lwp(l, p)
+		{
+			*(at_exec ? &l->thread->follow_exec : &l->thread->follow) = follow;
+		}
 	spin_unlock(&proc_lock);
 	return error;
+}
+
+void
+proc_follow_executed(void)
+{
+	struct thread *t = curthread();
+
+	spin_lock(&proc_lock);
+	if (t->follow_exec != 0)
+		t->follow = t->follow_exec;
+	t->follow_exec = 0;
+	spin_unlock(&proc_lock);
 }
 
 bool

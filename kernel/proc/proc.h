@@ -191,10 +191,13 @@ struct proc *curproc(void);
 struct lwp *curlwp(void);
 
 /*
- * Marks a process's threads, and those of processes that it makes from now on (thread.h: follow).
- * 0; -ESRCH; -EBUSY: it has a mark, of which is_used() is true. Thread context.
+ * Marks a process's threads, and those of processes that it makes from now on (thread.h: follow);
+ * at_exec: when it executes a program. 0; -ESRCH; -EBUSY: it has a mark, of which is_used() is
+ * true. Thread context.
  */
-int proc_follow(uint64_t pid, uint32_t follow, bool (*is_used)(uint32_t follow));
+int proc_follow(uint64_t pid, uint32_t follow, bool at_exec, bool (*is_used)(uint32_t follow));
+/* The current process, of one thread, has executed a program. Thread context, no lock held. */
+void proc_follow_executed(void);
 
 /* Prints a line for each thread of a program: its number, and that of its process. */
 void proc_print_threads(struct sbuf *out);

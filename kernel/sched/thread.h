@@ -124,8 +124,9 @@ struct thread {
 	void (*fn)(void *); /* [c] kernel thread's function */
 	void *arg;          /* [c] */
 
-	uint32_t
-	    follow; /* proc_lock: whose probes fire for it (kernel/probe/session.c); 0: of nobody */
+	/* proc_lock: whose probes fire for it (kernel/probe/session.c), 0: of nobody; and after an
+	 * exec */
+	uint32_t follow, follow_exec;
 	struct thread_calls calls; /* [t] kernel/probe/funcprof.c */
 	struct arch_fpu fpu;       /* [t] while it does not run, and fpu_used */
 };

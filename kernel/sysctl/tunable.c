@@ -36,7 +36,8 @@ struct kept {
 
 static struct kept kept[TUNABLE_KEPT_MAX];
 static unsigned kept_count;
-static unsigned complaints;
+static unsigned complaints; /* of one source */
+static unsigned refused;    /* of all */
 
 /*
  * Prints "loader.conf:3: " or "command line: " and the sentence. After TUNABLE_COMPLAINTS_MAX
@@ -47,6 +48,7 @@ static void PRINTF_LIKE(3, 4) tunable_warn(const char *source, unsigned line, co
 	char text[320];
 	va_list ap;
 
+	refused++;
 	if (complaints++ >= TUNABLE_COMPLAINTS_MAX)
 		return;
 	va_start(ap, fmt);
@@ -96,6 +98,12 @@ declared_find(const char *name)
 	return NULL;
 }
 
+unsigned
+tunables_refused(void)
+{
+	return refused;
+}
+
 static void
 apply(const struct sysctl *s, const char *value, const char *source, unsigned line)
 {
@@ -117,6 +125,7 @@ complain_unknown(const char *source, unsigned line, const char *name)
 	/* Suggestions take time: a megabyte of bad input must not delay the boot. */
 	if (complaints >= TUNABLE_COMPLAINTS_MAX) {
 		complaints++;
+		refused++;
 		return;
 	}
 	ktr_suggest_init(&sug, name, strlen(name));

@@ -27,5 +27,7 @@ void tunable_init(const char *conf, size_t conf_size, const char *cmdline);
 void tunable_apply(const char *name);
 /* Applies the others marked so. Thread context. */
 void tunable_apply_late(void);
+/* How many complaints there were of parameters. Any context. */
+unsigned tunables_refused(void);
 /* The value of a TUNABLE(). NULL: not set. Any context after tunable_init(). */
 const char *tunable_get(const char *name);

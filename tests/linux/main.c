@@ -1,7 +1,7 @@
 /*
  * main.c - linux_test: a static program of Linux, built with the ordinary compiler over glibc. It
- * checks what the kernel promises such programs; TAP: `linux_test [brief] [PART]...`, all parts if none
- * is named; brief: what repeats repeats less. With another word, it is what a test executes.
+ * checks what the kernel promises such programs; TAP: `linux_test [brief] [PART]...`, all parts if
+ * none is named; brief: what repeats repeats less. With another word, it is what a test executes.
  */
 #include <fcntl.h>
 #include <sched.h>

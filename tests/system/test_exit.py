@@ -84,6 +84,7 @@ def usage():
             (["--timeout", "-1"], "above 0"), (["--timeout", "nan"], "above 0"), (["--timeout", "inf"], "above 0"), (["--kernel", "/nonexistent/elf", "--timeout", "1"], "not built"),
             (["--firmware", "none", "--iso", "x"], "expected --firmware bios or uefi"), (["--arch", "vax"], "aarch64"),
             (["--arch", "aarch64", "--firmware", "uefi"], "--firmware uefi: expected none with --arch aarch64"),
+            (["--mem", "8M"], "--mem 8M: the kernel and its programs need at least 16M"),
             (["--arch", "x86_64", "--firmware", "uefi", "--mem", "48M"], "--mem 48M: UEFI firmware needs at least 64M"),
             (["--arch", "x86_64", "--firmware", "uefi", "--mem", "63"], "--mem 63: UEFI firmware needs at least 64M"),
             (["--kernel", f"/nonexistent/{ARCH}/kestrel", "--timeout", "1"], f"not built; run make ARCH={ARCH}$")):
@@ -92,6 +93,16 @@ def usage():
         check_eq(p.returncode, 2, f"status with {options}")
         check_match(pattern, p.stderr, f"message for {options}")
         check(p.stdout == "", f"{options}: found output {p.stdout!r}")
+
+
+@test("a script is not run if the kernel refuses a parameter: the status is 2; with --lenient it is run")
+def strict():
+    for options, why in ((["--mask", "NOPE"], 'no class "NOPE"'), (["--set", "debug.ktr.entriez=5"], "did you mean debug.ktr.entries?"),
+                         (["--set", "debug.ktr.entries=zz"], "debug.ktr.entries: ")):
+        run = boot("echo it runs\n", options=options).expect(2)
+        check(why in run.out and "init.script is not run" in run.out and "it runs" not in run.out, run.out)
+    run = boot("echo it runs\n", options=["--lenient", "--mask", "NOPE"]).expect(0)
+    check('no class "NOPE"' in run.out and "it runs" in run.out, run.out)
 
 
 @test("commands from a pipe run as a script; a pipe that is empty is a console without input")

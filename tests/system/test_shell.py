@@ -2,23 +2,27 @@
 """test_shell.py - the shell and the tools: at a terminal, as a person uses them, and in scripts."""
 import contextlib
 import os
+import re
 import select
 
 import pexpect
 
 from console import Patient
-from harness import ARCH, BOOT, DEADLINE_S, FIRMWARE, boot, check, check_eq, check_match, cpus, main, test
+from harness import ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, boot, check, check_eq, check_match, cpus, main, test
 
 PROMPT = "kestrel# "
 CTRL_C, CTRL_D, CTRL_A, CTRL_K, CTRL_U = "\x03", "\x04", "\x01\x01", "\x0b", "\x15"  # ^A is QEMU's own key, so it is doubled
 UP, LEFT, TAB = "\x1b[A", "\x1b[D", "\t"
 
 
+ROWS, COLUMNS = 25, 90
+
+
 @contextlib.contextmanager
 def terminal(*options, smp=2):
     """A guest whose console is this test's terminal, at the first prompt."""
     c = Patient(str(BOOT), ["--arch", ARCH, "--smp", str(smp), "--timeout", "600", *options], encoding="utf-8",
-                codec_errors="replace", timeout=60, dimensions=(25, 80))
+                codec_errors="replace", timeout=60, dimensions=(ROWS, COLUMNS))
     c.str_last_chars = 0  # on failure, show all output since the last match
     try:
         c.expect_exact(PROMPT)
@@ -74,6 +78,50 @@ def interrupt():
         c.expect_exact(PROMPT)
         ask(c, "ps", r"init\r")
         leave(c, 5)
+
+
+@test("^C in ktr graph and ktr profile ends the program, and what was collected is printed")
+def interrupt_session():
+    with terminal("--firmware", "none") as c:
+        for how, row in (("profile", r"\r\n  sys_write +[1-9]"), ("graph", r" sys_write\(\)? ?[{;]")):
+            c.send(f"ktr {how} 'sys_*' -- sh -c 'echo started $((40 + 2)); sleep 1000'\r")
+            c.expect_exact("started 42")
+            c.send(CTRL_C)
+            c.expect(row)
+            c.expect_exact(PROMPT)
+            ask(c, "echo status $?", r"status 130\r")
+        leave(c, 5)
+
+
+@test("the guest's terminal has the size of the host's")
+def size():
+    with terminal("--firmware", "none") as c:
+        c.send("stty size\r")
+        c.expect_exact(f"{ROWS} {COLUMNS}\r")
+        leave(c, 5)
+
+
+@test("help names our programs, and says more of each; the examples work")
+def helps():
+    ours = sorted(p.name for p in (BUILD / "root/bin").iterdir() if p.name != "init")
+    out = boot("help\necho ----\n" + "".join(f"help {name} > /tmp/out || echo failed\ngrep -c 'usage: {name}' /tmp/out\n" for name in ours) +
+               "echo ----\nhelp sed | grep -c Usage\nhelp nosuch\necho ----\n"
+               "sed -n 's/^\t//p' /etc/help > /tmp/examples\n"
+               "while read -r line; do eval \"$line\" < /dev/null > /dev/null || echo \"failed: $line\"; echo tried; done < /tmp/examples\n").expect(0).out
+    names, more, others, tried = out.split("----\n")
+    check_eq(sorted(re.findall(r"^(\w+) +\S.*", names, re.M)[:len(ours)]), ours, "programs that help names")
+    check_eq(more, "1\n" * len(ours), "usages")
+    check_match(r"^1\nnosuch: applet not found$", others, "help of others")
+    check("failed" not in tried and tried.count("tried") > 15, tried)
+
+
+@test("ktr and sysctl say which command or name was meant, or what a command takes")
+def meant():
+    out = boot("ktr foo\nktr on\nktr probe zz\nsysctl debug.ktr.mas\nsysctl -d zzz.zzz\nsu 1000 sysctl debug.ktr.mas\n").out
+    for pattern in (r"^ktr: foo: no such command; expected status, .*\nusage: ktr on SPEC\.\.\. .*\nusage: ktr probe add ",
+                    r"^sysctl: debug\.ktr\.mas: no such sysctl; did you mean debug\.ktr\.mask\?\n"
+                    r"sysctl: zzz\.zzz: no such sysctl; sysctl -a lists all\nsysctl: debug\.ktr\.mas: no such sysctl; sysctl -a lists all$"):
+        check_match(pattern, out, "messages")
 
 
 @test("^D ends a program's input at the terminal")

@@ -129,7 +129,7 @@ list(const char *prefix, int *status)
 static int
 show(const char *name)
 {
-	char *value = NULL;
+	char *value = NULL, why[256] = "";
 	int status = 0, error;
 
 	if (describe) {
@@ -152,8 +152,11 @@ show(const char *name)
 		if (list(prefix, &status) > 0)
 			return status;
 	}
+	/* The kernel knows similar names, and tells who may set one. */
+	if (error == ENOENT && (sysctl_set(name, "", why, sizeof(why)) >= 0 || errno != ENOENT))
+		strlcpy(why, "no such sysctl; sysctl -a lists all", sizeof(why));
 	if (error == ENOENT)
-		warnx("%s: no such variable (sysctl -a lists them)", name);
+		warnx("%s: %s", name, why);
 	else
 		warnx("%s: %s", name, strerror(error));
 	return 1;

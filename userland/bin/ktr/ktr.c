@@ -28,15 +28,47 @@ static const char usage[] =
     "       ktr probe del NAME  remove it\n"
     "       ktr probe list      list them with what they have counted\n"
     "       ktr graph [-p PID] [-d DEPTH] [-x GLOB] FUNCTION [--] COMMAND...\n"
-    "                           run COMMAND; print what FUNCTION (a glob) calls for it and its\n"
+    "                           run COMMAND; print what FUNCTION (a glob, or a SPEC) calls for it and its\n"
     "                           children, with durations; at most DEPTH calls deep, without the\n"
     "                           functions of GLOB; of process PID instead, while COMMAND runs\n"
     "       ktr profile [-p PID] [-x GLOB] FUNCTION [--] COMMAND...\n"
-    "                           run COMMAND; print how often FUNCTION (a glob) ran for it and its\n"
+    "                           run COMMAND; print how often FUNCTION (a glob, or a SPEC) ran for it and its\n"
     "                           children, or for process PID, and how long\n"
     "       ktr on SPEC...      switch on: classes, a GLOB as for sites, or a SPEC as for probes\n"
     "       ktr off [SPEC...]   switch off, whoever switched on; without SPEC, all\n"
     "       ktr clear           drop all recorded events\n";
+
+/* The lines of the usage that are about a command; all, if there is none of that name. */
+static const char *
+usage_of(const char *verb)
+{
+	static char found[2048];
+	const char *end;
+	bool about = false;
+	size_t n = 0;
+
+	for (const char *line = usage; *line != '\0'; line = end) {
+		const char *words = line + strspn(line, " ");
+
+		end = strchr(line, '\n') + 1;
+		if (words - line <= 7) /* not the rest of the line before */
+			about = strncmp(words + 4, verb, strlen(verb)) == 0 &&
+				words[4 + strlen(verb)] == ' ';
+		if (about && n == 0)
+			line = words;
+		if (about) {
+			memcpy(found + n, line, (size_t)(end - line));
+			n += (size_t)(end - line);
+		}
+	}
+	if (n == 0)
+		errx(2,
+		     "%s: no such command; expected status, classes, sites, probes, probe, graph, "
+		     "profile, on, off or clear (ktr --help explains them)",
+		     verb);
+	found[n] = '\0';
+	return found;
+}
 
 static char *
 get(const char *name)
@@ -345,7 +377,7 @@ probe(char **words, int n)
 		print_table("debug.kprobe.list");
 		return tool_finish(0);
 	}
-	tool_usage(usage);
+	tool_usage(usage_of("probe"));
 }
 
 int
@@ -380,7 +412,7 @@ main(int argc, char **argv)
 	if (strcmp(verb, "probe") == 0)
 		return probe(argv + optind, args);
 	if (strcmp(verb, "graph") == 0 || strcmp(verb, "profile") == 0)
-		return session_main(argc - optind + 1, argv + optind - 1, usage);
+		return session_main(argc - optind + 1, argv + optind - 1, usage_of(verb));
 	if (strcmp(verb, "on") == 0 && args > 0)
 		return set_each("debug.ktr.on", argv + optind);
 	if (strcmp(verb, "off") == 0 && args > 0)
@@ -389,5 +421,5 @@ main(int argc, char **argv)
 		return set("debug.ktr.off", ":::", false);
 	if (strcmp(verb, "clear") == 0 && args == 0)
 		return set("debug.ktr.clear", "1", true);
-	tool_usage(usage);
+	tool_usage(usage_of(verb));
 }

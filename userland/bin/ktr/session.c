@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <kestrel.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,18 +25,21 @@
 struct session {
 	bool graph; /* or profile */
 	int fd;
-	const char *function, *exclude, *depth;
+	const char *function; /* a glob over names, or a SPEC of probes */
+	const char *exclude, *depth;
 	pid_t pid; /* 0: the command's */
 };
 
-/* Switches probes of functions. Does not return when that fails. */
+/* Switches probes of functions: of a SPEC, or a glob. Does not return when that fails. */
 static void
 switch_functions(int fd, unsigned request, const char *glob)
 {
+	bool spec = strchr(glob, ':') != NULL;
 	struct probe_request r = {.err = ""};
 
-	if (snprintf(r.spec, sizeof(r.spec), "fbt::%s:", glob) >= (int)sizeof(r.spec))
-		errx(1, "%s: expected the name of a function, or a glob", glob);
+	if (snprintf(r.spec, sizeof(r.spec), "%s%s%s", spec ? "" : "fbt::", glob,
+		     spec ? "" : ":") >= (int)sizeof(r.spec))
+		errx(1, "%s: expected the name of a function, a glob, or a SPEC", glob);
 	if (ioctl(fd, request, &r) < 0) {
 		if (r.err[0] != '\0')
 			errx(1, "%s", r.err);
@@ -52,7 +56,7 @@ begin(const struct session *s, pid_t pid)
 {
 	unsigned request = s->graph ? PROBE_ON : PROBE_COUNT;
 
-	if (ioctl(s->fd, PROBE_FOLLOW, (long)pid) < 0)
+	if (ioctl(s->fd, s->pid != 0 ? PROBE_FOLLOW : PROBE_FOLLOW_EXEC, (long)pid) < 0)
 		err(1, "process %d", (int)pid);
 	/* It tells whether there is such a function. */
 	switch_functions(s->fd, request, s->function);
@@ -63,8 +67,8 @@ begin(const struct session *s, pid_t pid)
 }
 
 /*
- * Starts a program. `traced`: by this session, from before its first instruction on; NULL: not at
- * all.
+ * Starts a program. `traced`: by this session, from its first instruction on; NULL: not at all.
+ * ^C ends the program: this one goes on, and prints what there is.
  */
 static pid_t
 start(char **argv, const struct session *traced)
@@ -75,6 +79,7 @@ start(char **argv, const struct session *traced)
 
 	if (pipe2(go, O_CLOEXEC) < 0)
 		err(1, "pipe");
+	signal(SIGINT, SIG_IGN);
 	pid = fork();
 	if (pid < 0)
 		err(1, "fork");
@@ -82,6 +87,7 @@ start(char **argv, const struct session *traced)
 		close(go[1]);
 		if (read(go[0], &byte, 1) != 1)
 			_exit(127); /* begin() has failed */
+		signal(SIGINT, SIG_DFL);
 		execvp(argv[0], argv);
 		warn("%s", argv[0]);
 		_exit(127);
@@ -105,11 +111,26 @@ finish(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* The glob over names of functions: the third part of a SPEC, where there is one. */
+static char *
+function_glob(const char *function)
+{
+	char *copy = strdup(function), *rest = copy, *part = copy;
+
+	if (copy == NULL)
+		err(1, "%s", function);
+	if (strchr(function, ':') == NULL)
+		return copy;
+	for (int i = 0; i < 3; i++)
+		part = strsep(&rest, ":");
+	return part != NULL && *part != '\0' ? part : "*";
+}
+
 static int
 print_graph(const struct session *s, const struct timespec *from)
 {
 	char since[32];
-	char *argv[] = {"ktrdump", "--format", "graph", "--function", (char *)s->function,
+	char *argv[] = {"ktrdump", "--format", "graph", "--function", function_glob(s->function),
 			"--since", since,      NULL,    NULL,         NULL};
 
 	snprintf(since, sizeof(since), "%lld.%09ld", (long long)from->tv_sec, from->tv_nsec);
@@ -120,28 +141,36 @@ print_graph(const struct session *s, const struct timespec *from)
 	return finish(start(argv, NULL));
 }
 
+/* Options stand before the function, or after it. */
+static void
+take_options(struct session *s, int argc, char **argv, const char *usage)
+{
+	int c;
+
+	while ((c = tool_getopt(argc, argv, s->graph ? "+d:p:x:" : "+p:x:", usage)) != -1) {
+		if (c == 'd')
+			s->depth = optarg;
+		else if (c == 'x')
+			s->exclude = optarg;
+		else
+			s->pid = (pid_t)tool_number("PID", optarg, 1, INT32_MAX);
+	}
+}
+
 int
 session_main(int argc, char **argv, const char *usage)
 {
 	struct session s = {.graph = strcmp(argv[0], "graph") == 0};
 	struct timespec from;
-	int c, status, shown;
+	int status, shown;
 
 	optind = 1;
-	while ((c = tool_getopt(argc, argv, s.graph ? "+d:p:x:" : "+p:x:", usage)) != -1) {
-		if (c == 'd')
-			s.depth = optarg;
-		else if (c == 'x')
-			s.exclude = optarg;
-		else
-			s.pid = (pid_t)tool_number("PID", optarg, 1, INT32_MAX);
-	}
-	argv += optind;
-	if (argv[0] == NULL || argv[1] == NULL)
+	take_options(&s, argc, argv, usage);
+	if (optind == argc)
 		tool_usage(usage);
-	s.function = *argv++;
-	if (strcmp(argv[0], "--") == 0)
-		argv++;
+	s.function = argv[optind++];
+	take_options(&s, argc, argv, usage); /* over --, if it is there */
+	argv += optind;
 	if (argv[0] == NULL)
 		tool_usage(usage);
 	s.fd = open("/dev/probe", O_RDWR | O_CLOEXEC);
