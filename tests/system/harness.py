@@ -146,21 +146,22 @@ def turn(name):
     return ARCHS[zlib.crc32(re.sub(r"\d", "", name).encode()) // 2 % len(ARCHS)]
 
 
-def test(name, arch=None, portable=False):
+def test(name, arch=None, portable=False, shared=None):
     """Registers a function under the promise that it tests. arch: (the only architecture to test, reason). portable: what it
-    tests is the same code on each port, so that a run of everything makes it on one of them, by turns."""
+    tests is the same code on each port, so that a run of everything makes it on one of them, by turns; tests of the same
+    `shared`, which use one guest, on the same."""
     def elsewhere():
         raise Skipped(arch[1] if arch else "the other port makes this test; make soak makes it on both")
 
     def register(fn):
-        here = arch[0] == ARCH if arch else not (portable and TURNS) or turn(name) == ARCH
+        here = arch[0] == ARCH if arch else not (portable and TURNS) or turn(shared or name) == ARCH
         _tests.append((name, fn if here else elsewhere))
         return fn
     return register
 
 
-def portable_test(name):
-    return test(name, portable=True)
+def portable_test(name, shared=None):
+    return test(name, portable=True, shared=shared)
 
 
 def check(condition, message):

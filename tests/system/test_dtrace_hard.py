@@ -80,7 +80,7 @@ def drops(text, kind):
     return sum(int(n) for n in re.findall(rf"^dtrace: (\d+) {kind}", text, re.M))
 
 
-@test("hundreds of thousands of elements in memory for few: what has no room is counted, and the memory comes back")
+@test("hundreds of thousands of elements in memory for few: what has no room is counted, and the memory comes back", shared="parts")
 def variables():
     out = parts()[0]
     free, after = (int(n) for n in re.findall(r"^(\d+)$", out, re.M))
@@ -92,7 +92,7 @@ def variables():
     check(free - after < 1500, f"{free} pages were free before, {after} after it")
 
 
-@test("aggregations beyond their memory: what has no room is counted")
+@test("aggregations beyond their memory: what has no room is counted", shared="parts")
 def aggregations():
     out = parts()[1]
     check_match(r"^status 0$", out, "exit status")
@@ -101,7 +101,7 @@ def aggregations():
     check(0 < lost < stored, f"of {stored} elements {lost} were dropped")
 
 
-@test("scripts of 1,000 clauses and of 1 MB run; what is too many or too long is an error that says so")
+@test("scripts of 1,000 clauses and of 1 MB run; what is too many or too long is an error that says so", shared="parts")
 def scripts():
     check_eq(parts()[2], f"{499 * 500 // 2}\n\nstatus 0\n{2**20 // len(LINE) + 1}\n\nstatus 0\n"
              "dtrace: failed to compile script /tmp/too_many.d: [D_CLAUSES] /tmp/too_many.d, line 1: found 4097 clauses, expected at most 4095\n"
@@ -109,12 +109,12 @@ def scripts():
              "instructions, expected at most 16384\nstatus 1\n", "output")
 
 
-@test("a user without privileges gets an error that says so")
+@test("a user without privileges gets an error that says so", shared="parts")
 def unprivileged():
     check_eq(parts()[3], "dtrace: failed to initialize dtrace: DTrace requires additional privileges\nstatus 1\n", "output")
 
 
-@test("consumers that are stopped or killed lose their probes, one that does not read loses records; another one goes on")
+@test("consumers that are stopped or killed lose their probes, one that does not read loses records; another one goes on", shared="parts")
 def consumers():
     out = parts()[4]
     check_match(r"^status 1\ndtrace: processing aborted: (?i:abort due to systemic unresponsiveness)$", out, "the stopped one")
@@ -125,7 +125,7 @@ def consumers():
     check_match(r"^0$", out, "consumers afterwards")
 
 
-@test("lockstat:::adaptive-block shows who waited for a mutex")
+@test("lockstat:::adaptive-block shows who waited for a mutex", shared="parts")
 def contended():
     check_match(r"kernel`mutex_contended\+0x\w+\n +kernel`mutex_lock\+0x\w+\n(?: +kernel`.*\n)+ +\d+$", parts()[5], "stacks")
 
