@@ -3,7 +3,7 @@
 import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from harness import BUILD, boot, check, check_match, cpus, main, test  # noqa: E402
+from harness import BUILD, boot, check, check_match, cpus, main, portable_test, test  # noqa: E402
 
 
 def dies(sysctl, message, place):
@@ -49,7 +49,7 @@ sysctl debug.kdb.trap=1
 """
 
 
-@test("a user's thousands of names of programs and files leave room for later names and for a panic's")
+@portable_test("a user's thousands of names of programs and files leave room for later names and for a panic's")
 def names():
     r = boot(NAMES.format(programs=80, files=5000), smp=2, mask="PROC,VFS", trace=True, timeout=600).expect(101)
     texts = [e["text"] for e in r.events]

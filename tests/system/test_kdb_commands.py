@@ -5,7 +5,7 @@ import random
 import re
 
 from console import DB, MORE, db, ended, guest, prompt, shell, stopped_by_request
-from harness import boot, check, check_eq, check_match, cpus, ktrdump, main, scratch_file, test
+from harness import boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch_file, test
 
 EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\)(?: ([+-]?\d+\.\d{9}))?(?: (\S+\.\d+))?(?: \[mark\])?: (.*)$", re.M)
 
@@ -252,7 +252,7 @@ def values():
         check_eq(ended(c), 0, "exit status")
 
 
-@test("any random line gets an answer and the prompt, and changes no ring")
+@portable_test("any random line gets an answer and the prompt, and changes no ring")
 def nonsense():
     rng = random.Random(5)
     words = ["x", "x/s", "x/4gx", "print", "bt", "bt cpu", "show", "show ktr", "show ktr/vr", "show lock", "show page", "show map",

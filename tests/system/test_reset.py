@@ -12,7 +12,7 @@ import time
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import gdb, guest, prompt, shell  # noqa: E402
 from harness import (BUILD, DEADLINE_S, GRUB_ONLY, MACHINE, boot, check, check_eq, check_match, cpus, ktrdump, main,  # noqa: E402
-                     scratch_file, test)
+                     portable_test, scratch_file, test)
 from qmp import Qmp  # noqa: E402
 from tracecheck import read_boot, read_events, streams  # noqa: E402
 
@@ -276,7 +276,7 @@ def rings(region):
     return found
 
 
-@test("a damaged header of a ring is reported, by the boot and by each reader of the log; its number of slots is found again")
+@portable_test("a damaged header of a ring is reported, by the boot and by each reader of the log; its number of slots is found again")
 def damaged_ring():
     ram = Ram()
     ram.boot(RECORD + "reboot\n").expect(125)
@@ -298,7 +298,7 @@ def damaged_ring():
         check_eq(found_events(r) == whole, kept, f"are all {whole} events there; {found_events(r)} are")
 
 
-@test("one damaged header costs nothing; two are reported, and the boot goes on")
+@portable_test("one damaged header costs nothing; two are reported, and the boot goes on")
 def damaged_header():
     ram = Ram()
     ram.boot(RECORD + "reboot\n").expect(125)
@@ -338,7 +338,7 @@ cat /dev/ktr.prev || true
     check(after > before + 1500, f"free pages: {before}, after clear {after}, expected 8 MiB more or so")
 
 
-@test("with any number of damaged bytes the boot goes on, with the sound events")
+@portable_test("with any number of damaged bytes the boot goes on, with the sound events")
 def damage():
     seed = int(os.environ.get("KTR_TEST_SEED", "1"))
     print(f"# KTR_TEST_SEED={seed}")
