@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "kernel/lib/list.h"
+#include "kernel/sched/callout.h"
 #include "kernel/sync/spinlock.h"
 
 #define SECTOR_SHIFT     9
@@ -51,6 +52,7 @@ struct request {
 	uint64_t sector;
 	uint32_t size; /* bytes */
 	unsigned count, tag;
+	uint64_t deadline_ns; /* until then it must be done, by clock_ns() */
 	bool used;
 };
 
@@ -59,6 +61,11 @@ struct blk_mq_ops {
 	/* Starts a request: it calls blk_mq_start_request(), and some time blk_mq_end_request().
 	 * The queue's lock is held. */
 	void (*queue_rq)(struct gendisk *disk, struct request *rq);
+	/* Ends the requests that the device has done, as its interrupt does. No lock held. */
+	void (*poll)(struct gendisk *disk);
+	/* A request was not done in time. Makes the device leave all memory of requests alone, says
+	 * so, and calls blk_mark_disk_dead(). Interrupt context, no lock held. */
+	void (*timeout)(struct gendisk *disk);
 };
 
 struct request_queue {
@@ -68,6 +75,8 @@ struct request_queue {
 	unsigned busy;       /* requests that it has */
 	unsigned max_bios;   /* constant: of a request */
 	bool dead;           /* the device is broken: all fail */
+	bool timed;          /* the callout is set */
+	struct callout timer;
 	struct request requests[REQUESTS_MAX];
 };
 
@@ -92,8 +101,8 @@ struct gendisk {
 	unsigned parts;
 };
 
-/* Makes a queue empty, for requests 0 to depth - 1. Before the disk's interrupts. */
-void blk_mq_init_queue(struct request_queue *q, unsigned depth);
+/* Makes the disk's queue empty, for requests 0 to depth - 1. Before the disk's interrupts. */
+void blk_mq_init_queue(struct gendisk *disk, unsigned depth);
 /*
  * A new disk: reads its table of partitions, if it has one, and makes its files in /dev. The caller
  * has set all constants of it and of `whole`, but for `vn`. Boot, thread context.
@@ -104,7 +113,8 @@ void block_register_files(void (*make)(struct block_device *bdev));
 
 /* For the driver, lock held: the request is on its way. */
 void blk_mq_start_request(struct request *rq);
-/* For the driver, no lock held, any context but NMI: it is done. error: 0 or -EIO. */
+/* For the driver, no lock held, any context but NMI: it is done. error: 0 or -EIO. Nothing if it was
+ * ended before. */
 void blk_mq_end_request(struct gendisk *disk, struct request *rq, int error);
 /* For the driver, no lock held: the device does not work any more. */
 void blk_mark_disk_dead(struct gendisk *disk);

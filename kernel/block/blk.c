@@ -2,18 +2,31 @@
  * blk.c - the queues of disks (bio.h): bios wait, neighbours become a request, the driver does it.
  *
  * Invariant: a bio is in `waiting`, or in a request that the driver has, or its owner's. After each
- * request that ends the next ones start, so nothing waits while the driver has room.
+ * request that ends the next ones start, so nothing waits while the driver has room. A request that
+ * a device does not end in time ends all use of that device, so nobody waits for ever.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/block/bio.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
 
+static int timeout_s = 30;
+
+SYSCTL_INT(kern_geom_timeout, "kern.geom.timeout", SYSCTL_WR | SYSCTL_TUN, &timeout_s, 1, 86400,
+	   "seconds for a request to a disk; then the disk is no longer used, and its requests fail");
+
+static void blk_mq_timeout_work(void *arg);
+
 void
-blk_mq_init_queue(struct request_queue *q, unsigned depth)
+blk_mq_init_queue(struct gendisk *disk, unsigned depth)
 {
+	struct request_queue *q = &disk->queue;
+
 	spin_init(&q->lock, "block");
 	list_init(&q->waiting);
+	callout_init(&q->timer, blk_mq_timeout_work, disk);
 	q->depth = depth;
 	for (unsigned i = 0; i < depth; i++)
 		q->requests[i].tag = i;
@@ -58,6 +71,17 @@ fill_request(struct request_queue *q, struct request *rq)
 	q->busy++;
 }
 
+/* The request must be done in time. Lock held. */
+static void
+blk_add_timer(struct request_queue *q, struct request *rq)
+{
+	rq->deadline_ns = clock_ns() + (uint64_t)timeout_s * 1000000000;
+	if (q->timed)
+		return;
+	q->timed = true;
+	callout_set(&q->timer, rq->deadline_ns);
+}
+
 /* Gives the driver what it has room for. Lock held. */
 static void
 blk_mq_run_hw_queue(struct gendisk *disk)
@@ -67,6 +91,7 @@ blk_mq_run_hw_queue(struct gendisk *disk)
 
 	while (!q->dead && !list_empty(&q->waiting) && (rq = free_request(q)) != NULL) {
 		fill_request(q, rq);
+		blk_add_timer(q, rq);
 		disk->ops->queue_rq(disk, rq);
 	}
 }
@@ -108,8 +133,12 @@ blk_mq_end_request(struct gendisk *disk, struct request *rq, int error)
 {
 	struct list bios;
 
-	CTR3(KTR_GEOM, "request done: tag %u sector %lu error %d", rq->tag, rq->sector, -error);
 	spin_lock(&disk->queue.lock);
+	if (!rq->used) {
+		spin_unlock(&disk->queue.lock);
+		return;
+	}
+	CTR3(KTR_GEOM, "request done: tag %u sector %lu error %d", rq->tag, rq->sector, -error);
 	take_list(&rq->bios, &bios);
 	rq->used = false;
 	disk->queue.busy--;
@@ -132,6 +161,36 @@ blk_mark_disk_dead(struct gendisk *disk)
 	for (unsigned i = 0; i < q->depth; i++)
 		if (q->requests[i].used)
 			blk_mq_end_request(disk, &q->requests[i], -EIO);
+}
+
+/* Is a request late? If none is, but the driver has some, the callout is set anew. */
+static bool
+blk_mq_check_expired(struct request_queue *q)
+{
+	uint64_t now = clock_ns(), next = DEADLINE_NEVER;
+
+	spin_lock(&q->lock);
+	for (unsigned i = 0; i < q->depth; i++)
+		if (q->requests[i].used && q->requests[i].deadline_ns < next)
+			next = q->requests[i].deadline_ns;
+	q->timed = next != DEADLINE_NEVER;
+	if (q->timed && next > now)
+		callout_set(&q->timer, next);
+	spin_unlock(&q->lock);
+	return next <= now;
+}
+
+static void
+blk_mq_timeout_work(void *arg)
+{
+	struct gendisk *disk = arg;
+
+	if (!blk_mq_check_expired(&disk->queue))
+		return;
+	/* The machine may have stood, and the interrupt be still to come. */
+	disk->ops->poll(disk);
+	if (blk_mq_check_expired(&disk->queue))
+		disk->ops->timeout(disk);
 }
 
 /* May it be done at all? */

@@ -316,6 +316,26 @@ def bad_writes():
     check_match(r"^Filesystem state: +not clean", tool("dumpe2fs", "-h", disk), "the state")
 
 
+def silent(disk, way):
+    """Options for a disk that does its first request of a kind, and then, for an hour, none."""
+    return ["--", "-drive", f"file={disk},format=raw,if=none,id=d,throttling.bps-{way}=1", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+
+
+@portable_test("a disk that does not answer any more is set aside: what waits for it gets EIO, and others the tree of names")
+def no_answer():
+    disk = make("8M")
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt && echo mounted; echo x > /mnt/x; (sync; echo synced) & ls /mnt; wait\n"
+               "dd if=/dev/null of=/mnt/x conv=fsync,notrunc 2>&1 || echo failed; echo y > /mnt/y 2>&1; cat /dev/vda 2>&1 > /dev/null | head -n 1\n"
+               "umount /mnt 2> /dev/null || echo not all; dmesg | grep virtio-blk; echo on; sysctl kern.geom.timeout=0 2>&1; sysctl kern.geom.timeout=9\n",
+               options=silent(disk, "write"), sets=["kern.geom.timeout=1"], smp=2).expect().out.replace("\r", "")
+    check_match(r"^mounted\n(.*\n)*synced\n(.*\n)*dd: .*Input/output error\n(.*\n)*failed\n(.*\n)*.*/mnt/y: Read-only file system\n.*Input/output error$", out, "the end of waiting")
+    check_match(r"^virtio-blk: it has not done a request in time; it is not used$", out, "the message")
+    check_match(r"^on\n.*kern.geom.timeout.*\n.*9$", out, "the end")
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt 2>&1; ls /mnt; dd if=/dev/vda of=/dev/null bs=1M count=1 2>&1; echo on\n",
+               options=silent(disk, "read"), sets=["kern.geom.timeout=1"]).expect().out.replace("\r", "")
+    check_match(r"^mount: .*Input/output error\n(.*\n)*dd: .*Input/output error\n(.*\n)*on$", out, "a disk that is not read")
+
+
 @portable_test("an ext2 with features that are not known is not mounted, or only to be read; what is none says so")
 def features():
     script = "mkdir /mnt; mount -t ext2 /dev/vda /mnt && mount | grep vda; mount -o ro -t ext2 /dev/vda /mnt && mount | grep vda; true\n"
