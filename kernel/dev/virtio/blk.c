@@ -62,7 +62,7 @@ virtio_queue_rq(struct gendisk *disk, struct request *rq)
 	unsigned n = 1, reads = rq->op == BIO_READ;
 	struct blk_request *r = blk.request[rq->tag];
 
-	blk_mq_start_request(rq);
+	blk_mq_start_request(disk, rq);
 	r->header.type = type[rq->op];
 	r->header.sector = rq->op == BIO_FLUSH ? 0 : rq->sector;
 	r->status = 0xff;
@@ -171,8 +171,7 @@ blk_open(struct virtio *v)
 	}
 	if (!virtio_ring_open(v, 0, &blk.ring, true))
 		return false;
-	blk_mq_init_queue(&blk.disk,
-			  blk.ring.size < REQUESTS_MAX ? blk.ring.size : REQUESTS_MAX);
+	blk_mq_init_queue(&blk.disk, blk.ring.size < REQUESTS_MAX ? blk.ring.size : REQUESTS_MAX);
 	if (!virtio_interrupt(v, blk_interrupt, &blk.disk))
 		return false;
 	if (!make_requests(q->depth)) {
@@ -195,6 +194,7 @@ blk_boot(void)
 	if (!blk_open(v))
 		return;
 	d->ops = &ops;
+	d->driver = "virtblk"; /* as Linux's /proc/devices has it */
 	d->readonly = v->features & F_RO;
 	d->has_flush = v->features & F_FLUSH;
 	strlcpy(d->whole.name, "vda", sizeof(d->whole.name));
