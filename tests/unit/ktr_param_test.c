@@ -90,6 +90,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_word_before_a_conversion_names_it),
+	    cmocka_unit_test(test_a_conversion_may_have_a_name),
 	    cmocka_unit_test(test_what_has_no_word_is_named_by_its_place),
 	    cmocka_unit_test(test_names_of_one_format_differ),
 	    cmocka_unit_test(test_values_are_read_as_their_types),
