@@ -128,6 +128,9 @@ void add_disk(struct gendisk *disk);
 void block_register_files(void (*make)(struct block_device *bdev),
 			  size_t (*path)(const struct bio *bio, char *buf, size_t size));
 
+/* The disk after d; NULL begins, and ends. After boot. */
+struct gendisk *block_next_disk(const struct gendisk *d);
+
 /* For the driver, lock held: the request is on its way. */
 void blk_mq_start_request(struct gendisk *disk, struct request *rq);
 /* For the driver, no lock held, any context but NMI: it is done. error: 0 or -EIO. Nothing if it

@@ -33,6 +33,14 @@ block_register_files(void (*make)(struct block_device *bdev),
 		make_files(list_entry(l, struct gendisk, link));
 }
 
+struct gendisk *
+block_next_disk(const struct gendisk *d)
+{
+	const struct list *l = d != NULL ? d->link.next : disks.next;
+
+	return l != &disks ? list_entry(l, struct gendisk, link) : NULL;
+}
+
 struct scan {
 	struct block_device *bdev;
 	char *page;

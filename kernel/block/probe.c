@@ -23,17 +23,17 @@ SDT_PROBE_DEFINE_TEXT_XLATE(io, , , wait_start, "wait-start", IO_FORMAT, 3, IO_T
 SDT_PROBE_DEFINE_TEXT_XLATE(io, , , wait_done, "wait-done", IO_FORMAT, 3, IO_TYPES, IO_ARGS);
 
 /* Linux's lines (include/trace/events/block.h); () is what only requests of other kinds have. */
-#define BIO_EVENT(name)                                                                 \
-	SDT_PROBE_DEFINE_TEXT(block, , , name, #name,                                   \
+#define BIO_EVENT(name)                                                                        \
+	SDT_PROBE_DEFINE_TEXT(block, , , name, #name,                                          \
 			      ": %{dev}pD %{rwbs}s %{sector}lu + %{nr_sector}u [%{comm}s]", 5, \
 			      "dev_t", "char *", "uint64_t", "uint32_t", "char *")
-#define REQUEST_EVENT(name)                                                                   \
-	SDT_PROBE_DEFINE_TEXT(                                                                \
-	    block, , , name, #name,                                                           \
-	    ": %{dev}pD %{rwbs}s %{bytes}u () %{sector}lu + %{nr_sector}u [%{comm}s]", 6,     \
-	    "dev_t", "char *", "uint32_t", "uint64_t", "uint32_t", "char *")
-#define COMPLETION_EVENT(name)                                                                 \
-	SDT_PROBE_DEFINE_TEXT(block, , , name, #name,                                          \
+#define REQUEST_EVENT(name)                                                                        \
+	SDT_PROBE_DEFINE_TEXT(                                                                     \
+	    block, , , name, #name,                                                                \
+	    ": %{dev}pD %{rwbs}s %{bytes}u () %{sector}lu + %{nr_sector}u [%{comm}s]", 6, "dev_t", \
+	    "char *", "uint32_t", "uint64_t", "uint32_t", "char *")
+#define COMPLETION_EVENT(name)                                                                     \
+	SDT_PROBE_DEFINE_TEXT(block, , , name, #name,                                              \
 			      ": %{dev}pD %{rwbs}s () %{sector}lu + %{nr_sector}u [%{error}d]", 5, \
 			      "dev_t", "char *", "uint64_t", "uint32_t", "int")
 

@@ -91,11 +91,13 @@ def defined(macro, args):
 
 
 def fired(macro, args):
-    """How many arguments a probe gets where it fires."""
+    """How many arguments a probe gets where it fires; None: a function there gives them."""
     call = args[0] if macro == "SDT_FIRE" or macro.startswith("SDT_CTR") else None
     if call is None:
         return len(args)
     m = re.match(r"SDT_ARGS(?:(\d)|_DATA(\d))\(", call)
+    if m is None and macro == "SDT_FIRE":
+        return None
     return int(m[1]) if m[1] else int(m[2]) + 1
 
 
@@ -112,7 +114,7 @@ def sdt_problems(texts):
         if not re.match(r"SDT_(PROBE\d?$|CTR|FIRE$)", macro):
             continue
         n = fired(macro, args)
-        if count.get(probe) != n:
+        if n is not None and count.get(probe) != n:
             yield path, line, f"{macro}: {n} arguments, but the definition of {probe} has {count.get(probe)}"
         fmt = args[2] if macro.startswith("SDT_CTR") else ""
         called = names(literal(fmt)) if fmt.startswith('"') else []

@@ -70,7 +70,9 @@ def pairs(rows):
 
 def provider(smp):
     disk = make("32M", "-b", "1024")
-    text = boot(f"""mkdir /mnt/deep; seq 30000 > /mnt/deep/read; echo short > /mnt/written; wc -c < /mnt/deep/read
+    # So slow that somebody waits: QEMU lets 30 requests pass at once.
+    slow = ["--", "-drive", f"file={disk},format=raw,if=none,id=d,throttling.iops-read=300", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+    text = boot(f"""mkdir /mnt; mount -t ext2 /dev/vda /mnt; mkdir /mnt/deep; seq 30000 > /mnt/deep/read; echo short > /mnt/written; wc -c < /mnt/deep/read
 cat > /tmp/x.d <<'EOF'
 {ALL}EOF
 cat > /tmp/snoop.d <<'EOF'
@@ -89,7 +91,7 @@ echo =====
 {again()}dtrace -n 'io:::start {{ @size[execname] = quantize(args[0]->b_bcount); }}' -c 'cat /mnt/deep/read' | grep -v '^[0-9]*$'
 dtrace -q -n 'syscall::read:entry /execname == "wc" && fds[arg0].fi_name == "written"/ {{ printf("fds %s %s %s\\n", fds[arg0].fi_fs, fds[arg0].fi_mount, fds[arg0].fi_pathname); exit(0); }}' -c 'wc -c /mnt/written'
 echo =====
-""", smp=smp, options=["--disk", str(disk)]).expect().out.replace("\r", "")
+""", smp=smp, options=slow).expect().out.replace("\r", "")
     every, later, snoop, bite, _ = text.split("=====\n")
     size = int(re.search(r"^(\d+)$", every, re.M)[1])
     rows = io_rows(every)
@@ -188,6 +190,65 @@ sed -n 's/^.*: \\(block_[a-z_]*: \\)/\\1/p' trace
     for line in ("block_bio_remap: 254,2 R 12296 + 8 <- (254,2) 8", "block_bio_queue: 254,2 R 12296 + 8 [dd]", "block_rq_issue: 254,0 R 4096 () 12296 + 8 [dd]",
                  "block_rq_complete: 254,0 R () 12296 + 8 [0]", "block_rq_error: 254,0 R () 12304 + 8 [-5]", "block_rq_complete: 254,0 R () 12304 + 8 [-5]"):
         check(line in text.splitlines(), f"no {line!r} in:\n{text}")
+
+
+ACTION = re.compile(r"^ *(\S.*)-(\d+) +\[\d{3}\] \S+ +\d+\.\d{6}: +(\d+),(\d+) +([A-Z]+) +([A-Z]+) (.*)$", re.M)
+
+
+@portable_test("blk: the tracer tells what the events of block do, of disks that are traced, by act_mask, pid and sectors; its files refuse nonsense")
+def tracer():
+    disk = scratch_file(".img")
+    part = make("4M", "-b", "1024")
+    disk.write_bytes((partition_table("dos", (2048, 8192)).ljust(2048 * 512, b"\0") + part.read_bytes()).ljust(8 << 20, b"\0"))
+    parts = boot(CD + """S=/sys/block/vda/trace
+mkdir /mnt; mount -t ext2 /dev/vda1 /mnt
+cat $S/enable $S/act_mask $S/pid $S/start_lba $S/end_lba
+echo blk > current_tracer; echo a > /mnt/a; sync; grep -c vda trace
+echo =====
+echo 1 > $S/enable; echo 1 > events/block/enable; seq 500 > /mnt/b; sync; dd if=/dev/vda of=/dev/null bs=4096 skip=4 count=1 2> /dev/null; echo 0 > $S/enable; echo 0 > events/block/enable
+cat trace
+echo =====
+echo complete > $S/act_mask; echo > trace; echo c > /mnt/c; sync; cat $S/enable $S/act_mask; cat trace
+echo =====
+for bad in never 'queue,never' -1 x; do echo $bad > $S/act_mask; echo $bad > $S/pid; done; echo x > $S/enable; cat $S/act_mask $S/pid
+echo 0 > $S/enable; echo 2 > $S/end_lba; echo > trace; cat $S/enable $S/start_lba $S/end_lba; cat /dev/vda > /dev/null; cat trace
+echo =====
+echo 0 > $S/enable; echo 1 > $S/pid; echo > trace; echo d > /mnt/d; sync; cat trace
+echo =====
+echo 0 > $S/enable; echo 0x40 > $S/act_mask; echo 1 > options/blk_classic; echo > trace; echo e > /mnt/e; sync; cat options/context-info trace; echo 0 > options/blk_classic
+echo =====
+echo nop > current_tracer; echo > trace; echo f > /mnt/f; sync; cat trace options/context-info
+""", options=["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"],
+                 sets=["debug.ktr.entries=65536"]).expect().out.replace("\r", "").split("=====\n")
+    check_eq(parts[0].split(), ["0"] + ["disabled"] * 4 + ["0"], "before")
+    found = [(m[1], f"{m[3]},{m[4]}", m[5], m[6], m[7]) for m in ACTION.finditer(parts[1])]
+    told = {}
+    for m in LINE.finditer(parts[1]):
+        told.setdefault(m[3], []).append(m[4])
+    for letter, name, pattern in (("Q", "block_bio_queue", BIO), ("G", "block_getrq", BIO), ("M", "block_bio_backmerge", BIO), ("I", "block_rq_insert", REQUEST),
+                                  ("D", "block_rq_issue", REQUEST), ("C", "block_rq_complete", DONE), ("A", "block_bio_remap", re.compile(r"(\S+) (\w+) (\d+) \+ (\d+) <- (.*)"))):
+        mine = [(dev, flags, rest) for _, dev, act, flags, rest in found if act == letter]
+        want = [pattern.match(t).groups() for t in told[name]]
+        check_eq([(dev, rest) for dev, flags, rest in mine],
+                 [(w[0], (f"{w[-3]} + {w[-2]} " if w[-2] != "0" else f"{w[-3]} " if letter == "C" else "") + (f"<- {w[-1]}" if letter == "A" else f"[{w[-1]}]")) for w in want], letter)
+        check_eq([flags for _, flags, _ in mine], [w[1].replace("FF", "FN") for w in want], f"{letter}: what is done")
+    check({f[1] for f in found if f[2] == "A"} == {"254,1"} and {f[1] for f in found if f[2] == "D"} == {"254,0"}, "numbers of the partition and of the disk")
+    check_eq([f[4] for f in found if f[2] == "P"], told["block_plug"], "plugs")
+    check_eq([f[4] for f in found if f[2] == "U"], told["block_unplug"], "unplugs")
+    check_match(r"^1\ncomplete$", parts[2], "act_mask sets enable")
+    check_eq({m[5] for m in ACTION.finditer(parts[2])}, {"C"}, "actions of a mask")
+    check_eq(parts[3].count("Invalid argument"), 9, f"what is refused:\n{parts[3]}")
+    check_match(r"^complete\n0\n1\n0\n2$", parts[3], "what is set, after it; and that end_lba sets enable")
+    sectors = {int(m[7].split()[0]) for m in ACTION.finditer(parts[3]) if "+" in m[7]}
+    check_eq(sectors, {0}, "sectors up to the second one, of pages")
+    check_eq(ACTION.findall(parts[4]), [], "what another process does")
+    lines = re.sub(r"^[01]\n", "", parts[5]).splitlines()
+    check_eq(lines[:4], ["# tracer: blk", "#", "# DEV   CPU TIMESTAMP     PID ACT FLG", "#  |     |     |           |   |   |"], "the head of blk_classic")
+    check(len(lines) > 5, parts[5])
+    for line in lines[4:]:
+        check_match(r"^254,0    0 +\d+\.\d{9} +\d+  D +[A-Z]+ (\d+ \+ \d+ )?\[sync\]$", line, "a line of blk_classic")
+    check_eq(ACTION.findall(parts[6]), [], "with the tracer nop")
+    check_match(r"^1$", parts[6], "context-info, after it")
 
 
 if __name__ == "__main__":
