@@ -23,28 +23,28 @@ SDT_PROBE_DEFINE_TEXT_XLATE(io, , , wait_start, "wait-start", IO_FORMAT, 3, IO_T
 SDT_PROBE_DEFINE_TEXT_XLATE(io, , , wait_done, "wait-done", IO_FORMAT, 3, IO_TYPES, IO_ARGS);
 
 /* Linux's lines (include/trace/events/block.h); () is what only requests of other kinds have. */
-#define BIO_EVENT(name)                                                                        \
-	SDT_PROBE_DEFINE_TEXT(block, , , name, #name,                                          \
-			      ": %{dev}pD %{rwbs}s %{sector}lu + %{nr_sector}u [%{comm}s]", 5, \
-			      "dev_t", "char *", "uint64_t", "uint32_t", "char *")
-#define REQUEST_EVENT(name)                                                                        \
-	SDT_PROBE_DEFINE_TEXT(                                                                     \
-	    block, , , name, #name,                                                                \
-	    ": %{dev}pD %{rwbs}s %{bytes}u () %{sector}lu + %{nr_sector}u [%{comm}s]", 6, "dev_t", \
-	    "char *", "uint32_t", "uint64_t", "uint32_t", "char *")
-#define COMPLETION_EVENT(name)                                                                     \
-	SDT_PROBE_DEFINE_TEXT(block, , , name, #name,                                              \
-			      ": %{dev}pD %{rwbs}s () %{sector}lu + %{nr_sector}u [%{error}d]", 5, \
-			      "dev_t", "char *", "uint64_t", "uint32_t", "int")
-
 SDT_PROVIDER_DEFINE(block);
-BIO_EVENT(block_bio_queue);
-BIO_EVENT(block_bio_backmerge);
-BIO_EVENT(block_getrq);
-REQUEST_EVENT(block_rq_insert);
-REQUEST_EVENT(block_rq_issue);
-COMPLETION_EVENT(block_rq_complete);
-COMPLETION_EVENT(block_rq_error);
+SDT_PROBE_DEFINE_TEXT(block, , , block_bio_queue, "block_bio_queue",
+		      ": %{dev}pD %{rwbs}s %{sector}lu + %{nr_sector}u [%{comm}s]", 5, "dev_t",
+		      "char *", "uint64_t", "uint32_t", "char *");
+SDT_PROBE_DEFINE_TEXT(block, , , block_bio_backmerge, "block_bio_backmerge",
+		      ": %{dev}pD %{rwbs}s %{sector}lu + %{nr_sector}u [%{comm}s]", 5, "dev_t",
+		      "char *", "uint64_t", "uint32_t", "char *");
+SDT_PROBE_DEFINE_TEXT(block, , , block_getrq, "block_getrq",
+		      ": %{dev}pD %{rwbs}s %{sector}lu + %{nr_sector}u [%{comm}s]", 5, "dev_t",
+		      "char *", "uint64_t", "uint32_t", "char *");
+SDT_PROBE_DEFINE_TEXT(block, , , block_rq_insert, "block_rq_insert",
+		      ": %{dev}pD %{rwbs}s %{bytes}u () %{sector}lu + %{nr_sector}u [%{comm}s]", 6,
+		      "dev_t", "char *", "uint32_t", "uint64_t", "uint32_t", "char *");
+SDT_PROBE_DEFINE_TEXT(block, , , block_rq_issue, "block_rq_issue",
+		      ": %{dev}pD %{rwbs}s %{bytes}u () %{sector}lu + %{nr_sector}u [%{comm}s]", 6,
+		      "dev_t", "char *", "uint32_t", "uint64_t", "uint32_t", "char *");
+SDT_PROBE_DEFINE_TEXT(block, , , block_rq_complete, "block_rq_complete",
+		      ": %{dev}pD %{rwbs}s () %{sector}lu + %{nr_sector}u [%{error}d]", 5, "dev_t",
+		      "char *", "uint64_t", "uint32_t", "int");
+SDT_PROBE_DEFINE_TEXT(block, , , block_rq_error, "block_rq_error",
+		      ": %{dev}pD %{rwbs}s () %{sector}lu + %{nr_sector}u [%{error}d]", 5, "dev_t",
+		      "char *", "uint64_t", "uint32_t", "int");
 SDT_PROBE_DEFINE_TEXT(
     block, , , block_bio_remap, "block_bio_remap",
     ": %{dev}pD %{rwbs}s %{sector}lu + %{nr_sector}u <- (%{old_dev}pD) %{old_sector}lu", 6, "dev_t",

@@ -13,7 +13,7 @@ import sys
 STRING = r'"(?:[^"\\]|\\.)*"'
 # A trace point, its classes and its format, which may consist of several literals and a macro's #name.
 SITE = re.compile(rf'\bC?TR[1-6]\((?:[^"(),]+,)?(?:\s|\\\n)*(?P<format>{STRING}(?:\s|\\\n|{STRING}|#\w+)*)')
-CONVERSION = re.compile(r"%(?:%|[-+ #0]*(\*|\d*)(?:\.(\*|\d*))?(?:hh|h|ll|l|j|z|t)?[a-zA-Z])")
+CONVERSION = re.compile(r"%(?:%|(?:\{(?P<called>\w+)\})?[-+ #0]*(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?(?:hh|h|ll|l|j|z|t)?(?:pD|[a-zA-Z]))")
 
 
 def names(fmt):
@@ -22,8 +22,8 @@ def names(fmt):
     for m in CONVERSION.finditer(fmt):
         if m[0] == "%%":
             continue
-        words = [word.lstrip("0123456789") for word in re.findall(r"\w+", fmt[begin:m.start()], re.A)]
-        found += [""] * [m[1], m[2]].count("*") + [words[-1] if words else ""]
+        words = [word.lstrip("0123456789") for word in [*re.findall(r"\w+", fmt[begin:m.start()], re.A), *([m["called"]] if m["called"] else [])]]
+        found += [""] * [m["width"], m["precision"]].count("*") + [words[-1] if words else ""]
         begin = m.end()
     return found
 

@@ -5,7 +5,7 @@ import collections
 import re
 
 from disks import blkdebug, make, partition_table
-from harness import boot, check, check_eq, check_match, cpus, main, portable_test, scratch_file, test
+from harness import boot, check, check_eq, check_match, cpus, json_lines, ktrdump, main, portable_test, scratch_file, test
 from tracefs import CD
 
 # The DTrace guide's iosnoop.d and iotime.d, and what bitesize.d asks.
@@ -249,6 +249,58 @@ echo nop > current_tracer; echo > trace; echo f > /mnt/f; sync; cat trace option
         check_match(r"^254,0    0 +\d+\.\d{9} +\d+  D +[A-Z]+ (\d+ \+ \d+ )?\[sync\]$", line, "a line of blk_classic")
     check_eq(ACTION.findall(parts[6]), [], "with the tracer nop")
     check_match(r"^1$", parts[6], "context-info, after it")
+
+
+def words(text):
+    """{name: value} of an event's text."""
+    parts = text.split(": ", 1)[1].split()
+    return dict(zip(parts[::2], parts[1::2]))
+
+
+def pieces(run):
+    """The bios of a trace: (device, rwbs, file, thread, bytes, time, time in the queue), counted a second time."""
+    waiting, issued = [], {}
+    for e in run.events:
+        kind = e["text"].split(":")[0]
+        if kind == "bio start":
+            waiting.append((words(e["text"]), e))
+        elif kind == "request start":
+            w = words(e["text"])
+            first, size = int(w["sector"]), int(w["bytes"]) // 512
+            mine = [b for b in waiting if first <= int(b[0]["sector"]) < first + max(size, 1) and b[0]["rwbs"][0] == w["rwbs"][0] and (b[0]["bytes"] == "0") == (size == 0)]
+            waiting = [b for b in waiting if b not in mine]
+            check(w["tag"] not in issued and mine, f"a request of no bios, or whose tag is in use: {e}")
+            issued[w["tag"]] = mine, e["ns"]
+        elif kind == "request done":
+            mine, at = issued.pop(words(e["text"])["tag"])
+            for b, start in mine:
+                yield b["device"], b["rwbs"], b["file"], start["tid"], int(b["bytes"]), e["ns"] - start["ns"], at - start["ns"]
+    check_eq((waiting, issued), ([], {}), "what has not ended")
+
+
+@portable_test("report io: bytes, times and times in the queue, by device, file and thread, are those of the events")
+def report():
+    disk = make("32M", "-b", "1024")
+    run = boot(f"""seq 9000 > /mnt/a; seq 3000 > /mnt/b
+{again()}cat /mnt/a > /dev/null & cat /mnt/b > /mnt/c; wait; sync
+""", smp=2, mask="GEOM", trace=True, options=["--disk", str(disk)])
+    rows = list(pieces(run))
+    check(len(rows) > 100, f"{len(rows)} bios")
+    status, told, err = ktrdump("report", "io", "--format", "jsonl", "-i", run.trace)
+    check_eq((status, err), (0, ""), "ktrdump report io")
+    tables = [r for r in json_lines(told) if r.get("report") == "io" and "row" not in r]
+    for table, key in (("devices", lambda r: (r[0], r[1])), ("files", lambda r: (r[2], r[0])), ("threads", lambda r: r[3])):
+        want = collections.defaultdict(lambda: [0, 0, 0, 0, 0])
+        for r in rows:
+            w = want[key(r)]
+            w[:] = w[0] + 1, w[1] + r[4], w[2] + r[5], w[3] + r[6], max(w[4], r[5])
+        found = {}
+        for r in tables:
+            if r["table"] == table:
+                name = {"devices": lambda: (r["device"], r["rwbs"]), "files": lambda: (r["file"], r["device"]), "threads": lambda: r["tid"]}[table]()
+                found[name] = [r["count"], r["bytes"], r["total_ns"], r["queued_ns"], r["longest_ns"]]
+        check_eq(found, dict(want), table)
+    check({"/mnt/a", "/mnt/b", "/mnt/c", "<unknown>"} <= {r[2] for r in rows}, f"files: { {r[2] for r in rows} }")
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ trace_of(uint64_t dev)
 }
 
 static bool
-is_traced(const struct blk_trace *t, unsigned is, uint64_t sector)
+blk_traces(const struct blk_trace *t, unsigned is, uint64_t sector)
 {
 	uint64_t pid = setting(t, PID);
 
@@ -151,7 +151,7 @@ blk_fire(const struct ktr_firing *f)
 	read_event(f, actions[n].form, args);
 	t = trace_of(args[DEV]);
 	if (t == NULL ||
-	    !is_traced(t, actions[n].kinds | kinds_of((const char *)args[RWBS]), args[SECTOR]))
+	    !blk_traces(t, actions[n].kinds | kinds_of((const char *)args[RWBS]), args[SECTOR]))
 		return;
 	if (args[DEV] == 0)
 		args[DEV] =
@@ -228,7 +228,7 @@ blk_print(struct sbuf *out, const struct instance *i, const struct ktr_entry *e,
 /* ---- /sys/block/DISK/trace ---- */
 
 static void
-enable_show(struct instance *i, uintptr_t arg, struct sbuf *out)
+blk_enable_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_printf(out, "%d\n", ((const struct blk_trace *)arg)->on);
 }
@@ -247,7 +247,7 @@ blk_enable(struct blk_trace *t, bool on)
 }
 
 static int
-enable_store(struct instance *i, uintptr_t arg, char *text)
+blk_enable_store(struct instance *i, uintptr_t arg, char *text)
 {
 	uint64_t on;
 	int error = tracefs_number(text, &on);
@@ -258,7 +258,7 @@ enable_store(struct instance *i, uintptr_t arg, char *text)
 }
 
 static void
-number_show(struct sbuf *out, uintptr_t arg, unsigned n)
+blk_number_show(struct sbuf *out, uintptr_t arg, unsigned n)
 {
 	const struct blk_trace *t = (const struct blk_trace *)arg;
 
@@ -269,7 +269,7 @@ number_show(struct sbuf *out, uintptr_t arg, unsigned n)
 }
 
 static int
-number_store(uintptr_t arg, unsigned n, uint64_t value)
+blk_number_store(uintptr_t arg, unsigned n, uint64_t value)
 {
 	struct blk_trace *t = (struct blk_trace *)arg;
 
@@ -281,13 +281,13 @@ number_store(uintptr_t arg, unsigned n, uint64_t value)
 #define NUMBER_FILE(name, n)                                                         \
 	static void name##_show(struct instance *i, uintptr_t arg, struct sbuf *out) \
 	{                                                                            \
-		number_show(out, arg, n);                                            \
+		blk_number_show(out, arg, n);                                        \
 	}                                                                            \
 	static int name##_store(struct instance *i, uintptr_t arg, char *text)       \
 	{                                                                            \
 		uint64_t value;                                                      \
 		int error = tracefs_number(text, &value);                            \
-		return error == 0 ? number_store(arg, n, value) : error;             \
+		return error == 0 ? blk_number_store(arg, n, value) : error;         \
 	}
 NUMBER_FILE(pid, PID)
 NUMBER_FILE(start_lba, START_LBA)
@@ -315,7 +315,7 @@ mask_store(struct instance *i, uintptr_t arg, char *text)
 
 	text = tracefs_trim(text);
 	if (tracefs_number(text, &mask) == 0)
-		return number_store(arg, ACT_MASK, mask);
+		return blk_number_store(arg, ACT_MASK, mask);
 	for (mask = 0; *text != '\0';) {
 		size_t len = 0;
 		unsigned n = 0;
@@ -329,14 +329,14 @@ mask_store(struct instance *i, uintptr_t arg, char *text)
 		mask |= len > 0 ? BIT(n) : 0;
 		text += len + (text[len] == ',');
 	}
-	return number_store(arg, ACT_MASK, mask);
+	return blk_number_store(arg, ACT_MASK, mask);
 }
 
 static void
 make_disk_files(struct vnode *block, struct blk_trace *t)
 {
 	static const struct tracefs_file files[] = {
-	    TRACEFS_TEXT("enable", 0644, enable_show, enable_store, NULL),
+	    TRACEFS_TEXT("enable", 0644, blk_enable_show, blk_enable_store, NULL),
 	    TRACEFS_TEXT("act_mask", 0644, mask_show, mask_store, NULL),
 	    TRACEFS_TEXT("pid", 0644, pid_show, pid_store, NULL),
 	    TRACEFS_TEXT("start_lba", 0644, start_lba_show, start_lba_store, NULL),
