@@ -5,7 +5,7 @@ import collections
 import re
 
 from disks import blkdebug, make, partition_table
-from harness import boot, check, check_eq, check_match, cpus, json_lines, ktrdump, main, portable_test, scratch_file, test
+from harness import Skipped, boot, check, check_eq, check_match, cpus, json_lines, ktrdump, main, portable_test, scratch_file, test
 from tracefs import CD
 
 # The DTrace guide's iosnoop.d and iotime.d, and what bitesize.d asks.
@@ -249,6 +249,20 @@ echo nop > current_tracer; echo > trace; echo f > /mnt/f; sync; cat trace option
         check_match(r"^254,0    0 +\d+\.\d{9} +\d+  D +[A-Z]+ (\d+ \+ \d+ )?\[sync\]$", line, "a line of blk_classic")
     check_eq(ACTION.findall(parts[6]), [], "with the tracer nop")
     check_match(r"^1$", parts[6], "context-info, after it")
+
+
+@portable_test("trace-cmd record -e block records requests, whose fields its report knows")
+def trace_cmd():
+    disk = make("8M", "-b", "1024")
+    run = boot(CD + """seq 100 > /mnt/f
+trace-cmd record -e block -o /tmp/a.dat sync > /tmp/out 2>&1 || cat /tmp/out
+trace-cmd report -i /tmp/a.dat
+""", options=["--disk", str(disk), "--program", "trace-cmd"])
+    if run.status == 2 and "trace-cmd" in run.err:
+        raise Skipped("no trace-cmd: run qemu/fetch-guest")
+    text = run.expect().out.replace("\r", "")
+    for name, pattern in (("block_bio_queue", r"254,0 WS \d+ \+ 2 \[sync\]"), ("block_rq_issue", r"254,0 WS 1024 \(\) \d+ \+ 2 \[sync\]"), ("block_rq_complete", r"254,0 FF \(\) 0 \+ 0 \[0\]")):
+        check_match(rf"^ *\S.*-\d+ +\[\d{{3}}\] .*\d+\.\d{{6}}: +{name}: +{pattern}$", text, name)
 
 
 def words(text):
