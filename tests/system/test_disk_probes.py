@@ -6,7 +6,7 @@ import re
 
 from disks import blkdebug, make, partition_table
 from harness import Skipped, boot, check, check_eq, check_match, cpus, json_lines, ktrdump, main, portable_test, scratch_file, test
-from tracefs import CD
+from tracefs import CD, READY
 
 # The DTrace guide's iosnoop.d and iotime.d, and what bitesize.d asks.
 SNOOP = """#pragma D option quiet
@@ -70,9 +70,7 @@ def pairs(rows):
 
 def provider(smp):
     disk = make("32M", "-b", "1024")
-    # So slow that somebody waits: QEMU lets 30 requests pass at once.
-    slow = ["--", "-drive", f"file={disk},format=raw,if=none,id=d,throttling.iops-read=300", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
-    text = boot(f"""mkdir /mnt; mount -t ext2 /dev/vda /mnt; mkdir /mnt/deep; seq 30000 > /mnt/deep/read; echo short > /mnt/written; wc -c < /mnt/deep/read
+    text = boot(f"""mkdir /mnt/deep; seq 30000 > /mnt/deep/read; echo short > /mnt/written; wc -c < /mnt/deep/read
 cat > /tmp/x.d <<'EOF'
 {ALL}EOF
 cat > /tmp/snoop.d <<'EOF'
@@ -84,6 +82,8 @@ dtrace -s /tmp/x.d -c 'sh /tmp/go.sh'
 echo =====
 echo 'echo later > /mnt/later; sleep 100' > /tmp/later.sh
 dtrace -q -n 'io:::start /args[2]->fi_pathname == "/mnt/later"/ {{ printf("%s %d\\n", execname, (args[0]->b_flags & B_ASYNC) != 0); exit(0); }}' -c 'sh /tmp/later.sh'
+echo 'while true; do echo again > /mnt/loop; sync; done' > /tmp/loop.sh
+dtrace -q -n 'io:::wait-start {{ self->buf = arg0; }} io:::wait-done /self->buf == arg0 && args[2]->fi_name == "loop"/ {{ printf("%s waits for %s\\n", execname, args[2]->fi_pathname); exit(0); }}' -c 'sh /tmp/loop.sh'
 echo =====
 {again()}dtrace -s /tmp/snoop.d -c 'cat /mnt/deep/read' | grep -v '^[0-9]*$'
 {again()}dtrace -s /tmp/time.d -c 'cat /mnt/deep/read' | grep -v '^[0-9]*$'
@@ -91,7 +91,7 @@ echo =====
 {again()}dtrace -n 'io:::start {{ @size[execname] = quantize(args[0]->b_bcount); }}' -c 'cat /mnt/deep/read' | grep -v '^[0-9]*$'
 dtrace -q -n 'syscall::read:entry /execname == "wc" && fds[arg0].fi_name == "written"/ {{ printf("fds %s %s %s\\n", fds[arg0].fi_fs, fds[arg0].fi_mount, fds[arg0].fi_pathname); exit(0); }}' -c 'wc -c /mnt/written'
 echo =====
-""", smp=smp, options=slow).expect().out.replace("\r", "")
+""", smp=smp, options=["--disk", str(disk)]).expect().out.replace("\r", "")
     every, later, snoop, bite, _ = text.split("=====\n")
     size = int(re.search(r"^(\d+)$", every, re.M)[1])
     rows = io_rows(every)
@@ -106,8 +106,7 @@ echo =====
     check_eq({(r.path, r.name, r.dirname, r.fs, r.mount, r.offset) for r in starts if r.path not in ("/mnt/written", "/mnt/deep/read")},
              {("<unknown>",) * 5 + (-1,)}, "what is of no file")
     check_eq({(r.device, r.names) for r in rows}, {("254,0 0", "virtblk /dev/vda")}, "the device")
-    check(any(r.probe == "wait-start" and r.path == "/mnt/deep/read" for r in rows), "nobody waited for the file")
-    check_eq(later.split(), ["syncer", "1"], "the thread that writes later")
+    check_eq(later.splitlines(), ["syncer 1", "", "sync waits for /mnt/loop", ""], "the thread that writes later, and one that waits")
     check_match(r"^ +DEVICE +FILE RW$", snoop, "iosnoop.d's head")
     check_match(r"^ +vda +/mnt/deep/read  R$", snoop, "iosnoop.d")
     check_match(r"^ +DEVICE +FILE RW +MS$", snoop, "iotime.d's head")
@@ -254,8 +253,8 @@ echo nop > current_tracer; echo > trace; echo f > /mnt/f; sync; cat trace option
 @portable_test("trace-cmd record -e block records requests, whose fields its report knows")
 def trace_cmd():
     disk = make("8M", "-b", "1024")
-    run = boot(CD + """seq 100 > /mnt/f
-trace-cmd record -e block -o /tmp/a.dat sync > /tmp/out 2>&1 || cat /tmp/out
+    run = boot(CD + f"""seq 100 > /mnt/f
+trace-cmd record -e block -o /tmp/a.dat sh -c '{READY}echo x > /mnt/f; exec sync' > /tmp/out 2>&1 || cat /tmp/out
 trace-cmd report -i /tmp/a.dat
 """, options=["--disk", str(disk), "--program", "trace-cmd"])
     if run.status == 2 and "trace-cmd" in run.err:

@@ -9,10 +9,7 @@ import subprocess
 import tempfile
 
 from harness import ARCH, ARCHS, DEADLINE_S, Skipped, boot, check, check_eq, check_match, free_ports, host_listens, main, need_lwip, need_package, scratch_file, portable_test as test, wait_for
-from tracefs import CD
-
-# A command that is traced begins when a recorder of each CPU waits: trace-cmd records nothing where it comes too late.
-READY = "until test $(/bin/ps | grep -c tracepipe) -ge $(nproc); do sleep 0.02; done; "
+from tracefs import CD, READY
 
 
 def guest(script, **options):
