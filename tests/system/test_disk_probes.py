@@ -282,10 +282,12 @@ def pieces(run):
             first, size = int(w["sector"]), int(w["bytes"]) // 512
             mine = [b for b in waiting if first <= int(b[0]["sector"]) < first + max(size, 1) and b[0]["rwbs"][0] == w["rwbs"][0] and (b[0]["bytes"] == "0") == (size == 0)]
             waiting = [b for b in waiting if b not in mine]
-            check(w["tag"] not in issued and mine, f"a request of no bios, or whose tag is in use: {e}")
-            issued[w["tag"]] = mine, e["ns"]
+            tag = w["tag"], w["sector"]  # on two CPUs a tag may be used again a moment before it is told that it was done
+            check(tag not in issued and mine, f"a request of no bios, or whose tag is in use: {e}")
+            issued[tag] = mine, e["ns"]
         elif kind == "request done":
-            mine, at = issued.pop(words(e["text"])["tag"])
+            w = words(e["text"])
+            mine, at = issued.pop((w["tag"], w["sector"]))
             for b, start in mine:
                 yield b["device"], b["rwbs"], b["file"], start["tid"], int(b["bytes"]), e["ns"] - start["ns"], at - start["ns"]
     check_eq((waiting, issued), ([], {}), "what has not ended")

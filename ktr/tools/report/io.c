@@ -30,7 +30,8 @@ struct io_bio {
 	const struct activity_thread *thread; /* NULL: not known, or gone */
 	uint32_t cpu;
 	bool counts, issued;
-	uint64_t ns, issued_ns, sector, bytes, tag;
+	uint64_t ns, issued_ns, sector, bytes;
+	uint64_t tag, request; /* of its request: the tag, which is used again, and the sector */
 	char *device, *rwbs, *file; /* one allocation: device */
 };
 
@@ -132,6 +133,7 @@ request_begins(const struct export_event *ev, const struct io_event *e)
 		b->issued = true;
 		b->issued_ns = ev->ns;
 		b->tag = e->tag;
+		b->request = e->sector;
 	}
 }
 
@@ -161,7 +163,7 @@ request_ends(struct report *r, const struct export_event *ev, const struct io_ev
 {
 	for (size_t i = 0; i < count;) {
 		const struct io_bio *b = &bios[i];
-		if (b->issued && b->tag == e->tag &&
+		if (b->issued && b->tag == e->tag && b->request == e->sector &&
 		    strncmp(b->device, e->device, strlen(e->device)) == 0) {
 			bio_ends(r, b, ev->ns);
 			bio_forget(i);
