@@ -197,6 +197,10 @@ put_conversion(const struct ktr_format_out *out, const struct fmt_spec *s)
 		print(out, "%%llu.%%llu.%%llu.%%llu");
 		return;
 	}
+	if (s->conv == 'D') {
+		print(out, "%%llu,%%llu");
+		return;
+	}
 	print(out, "%s%%%s%s%s", s->conv == 'p' && s->width == 0 ? "0x" : "", s->left ? "-" : "",
 	      s->alt || (s->conv == 'p' && s->width != 0) ? "#" : "", s->zero ? "0" : "");
 	if (s->star_width && !stars)
@@ -220,6 +224,7 @@ missing(const struct fmt_spec *s)
 	return s->conv == 's'   ? "(null)"
 	       : s->conv == 'p' ? "0x0"
 	       : s->conv == 'I' ? "0.0.0.0"
+	       : s->conv == 'D' ? "0,0"
 				: "0";
 }
 
@@ -255,6 +260,9 @@ put_print_fmt(const struct ktr_format_out *out, const char *fmt, const struct kt
 			      ", REC->%s & 255, (REC->%s >> 8) & 255, (REC->%s >> 16) & 255, "
 			      "(REC->%s >> 24) & 255",
 			      params[n].name, params[n].name, params[n].name, params[n].name);
+		else if (args && s.conv == 'D')
+			print(out, ", REC->%s >> %u, REC->%s & %u", params[n].name, FMT_MINOR_BITS,
+			      params[n].name, (1u << FMT_MINOR_BITS) - 1);
 		else if (args)
 			print(out,
 			      params[n].string && !ktr_param_is_comm(&params[n]) ? ", __get_str(%s)"

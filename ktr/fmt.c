@@ -6,6 +6,7 @@
  * prints as an int. Locking: none.
  */
 #include "ktr/fmt.h"
+#include "ktr/name.h"
 
 struct fmt_out {
 	const struct fmt_ops *ops;
@@ -104,11 +105,28 @@ fmt_scan_type(const char **p)
 	}
 }
 
+/* {name}: a word that does not begin with a digit, or it is none. */
+static void
+fmt_scan_name(const char **p, struct fmt_spec *s)
+{
+	const char *end = *p + 1;
+	if (**p != '{' || (*end >= '0' && *end <= '9'))
+		return;
+	while (ktr_is_word(*end))
+		end++;
+	if (*end != '}' || end == *p + 1)
+		return;
+	s->name = *p + 1;
+	s->name_len = (size_t)(end - s->name);
+	*p = end + 1;
+}
+
 void
 fmt_scan_head(const char **fmt, struct fmt_spec *s)
 {
 	const char *p = *fmt;
 	*s = (struct fmt_spec){.precision = -1};
+	fmt_scan_name(&p, s);
 	fmt_scan_flags(&p, s);
 	if (*p == '*') {
 		s->star_width = true;
@@ -160,6 +178,9 @@ fmt_scan(const char **fmt, struct fmt_spec *s)
 		if (p[1] == 'I' && p[2] == '4') {
 			s->conv = 'I';
 			p += 2;
+		} else if (p[1] == 'D') {
+			s->conv = 'D';
+			p++;
 		}
 		break;
 	default:
@@ -300,6 +321,16 @@ fmt_address(struct fmt_out *o, const struct fmt_spec *s, uint32_t address)
 }
 
 static void
+fmt_device(struct fmt_out *o, const struct fmt_spec *s, uint32_t device)
+{
+	char text[2 * FMT_DECIMAL], *p = text + sizeof(text);
+	p = fmt_decimal(p, device & ((1u << FMT_MINOR_BITS) - 1));
+	*--p = ',';
+	p = fmt_decimal(p, device >> FMT_MINOR_BITS);
+	fmt_text(o, s, p, (size_t)(text + sizeof(text) - p));
+}
+
+static void
 fmt_convert(struct fmt_out *o, const struct fmt_spec *s, uint64_t v)
 {
 	switch (s->conv) {
@@ -325,6 +356,9 @@ fmt_convert(struct fmt_out *o, const struct fmt_spec *s, uint64_t v)
 		break;
 	case 'I':
 		fmt_address(o, s, (uint32_t)v);
+		break;
+	case 'D':
+		fmt_device(o, s, (uint32_t)v);
 		break;
 	case 'c': {
 		char c = (char)v;

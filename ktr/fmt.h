@@ -3,8 +3,11 @@
  *
  * Understands %[-+ #0'][width|*][.precision|.*][hh|h|l|ll|j|z|t]{d i u x X o c s p %}, as C99 does
  * without floating point (' is accepted and ignored), and %pI4, an IPv4 address: not a pointer to
- * one, as in Linux, but a pointer with that value, in network order. An unknown conversion is
- * printed as it stands. Padding, with blanks or zeros, is cut at FMT_PAD_MAX characters.
+ * one, as in Linux, but a pointer with that value, in network order; and %pD, the number of a
+ * device, major,minor, of which the lower FMT_MINOR_BITS are the minor number. A name in braces
+ * after the % is not printed: it is what the argument is called (ktr/param.h). An unknown
+ * conversion is printed as it stands. Padding, with blanks or zeros, is cut at FMT_PAD_MAX
+ * characters.
  *
  * No locks, no state, no allocation; any context.
  */
@@ -15,7 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FMT_PAD_MAX 4095
+#define FMT_PAD_MAX    4095
+#define FMT_MINOR_BITS 20 /* as in Linux's dev_t */
 
 /** Type of an argument, as its length modifier gives it. */
 enum fmt_type {
@@ -33,7 +37,9 @@ enum fmt_type {
 
 /** One conversion of a format, as fmt_scan() finds it. */
 struct fmt_spec {
-	char conv; /* d u x X o c s p %, I: pI4; i reads as d; 0: the format is malformed here */
+	char conv; /* d u x X o c s p %, I: pI4, D: pD; i reads as d; 0: it is malformed here */
+	const char *name; /* not terminated; NULL: it has none */
+	size_t name_len;
 	enum fmt_type type; /* of the argument; none for % */
 	bool left, plus, space, alt, zero;
 	bool star_width, star_precision; /* an int argument each, before the value */

@@ -69,10 +69,10 @@ param_type(struct ktr_param *p, const struct fmt_spec *s)
 {
 	p->string = s->conv == 's';
 	p->is_signed = s->conv == 'd' || s->conv == 'c';
-	p->bits = s->type == FMT_CHAR                    ? 8
-		  : s->type == FMT_SHORT                 ? 16
-		  : s->type == FMT_INT || s->conv == 'I' ? 32
-							 : 64;
+	p->bits = s->type == FMT_CHAR                                      ? 8
+		  : s->type == FMT_SHORT                                   ? 16
+		  : s->type == FMT_INT || s->conv == 'I' || s->conv == 'D' ? 32
+									   : 64;
 }
 
 static void
@@ -102,6 +102,10 @@ ktr_params_scan(const char *fmt, struct ktr_param *p, unsigned n)
 		if (s.conv == 0 || s.conv == '%')
 			continue;
 		size_t len = last_word(from, percent, &word);
+		if (s.name != NULL) {
+			word = s.name;
+			len = s.name_len;
+		}
 		for (int stars = s.star_width + s.star_precision; stars > 0 && i < n; stars--)
 			param_set(p, i++, &star, word, 0);
 		if (i < n)

@@ -4,6 +4,7 @@
  *
  * The rule: a parameter's name is the last word between the previous conversion and its own.
  * `"fork: parent %d child %d"` has parent and child, `"prio:%d"` has prio, `"id:\"%s\""` has id.
+ * A conversion may say itself what it is called: `"%{sector}lu + %{count}u"` has sector and count.
  * A word is a C identifier. A parameter without a word, and the '*' of a width or precision, is
  * called p1, p2… by its position. If a name is taken, _2, _3… is appended: `"cpu %u to cpu %u"` has
  * cpu and cpu_2.

@@ -70,6 +70,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/model/span.c \
 	ktr/tools/out.c \
 	ktr/tools/report/events.c \
+	ktr/tools/report/io.c \
 	ktr/tools/report/lock.c \
 	ktr/tools/report/net.c \
 	ktr/tools/report/print.c \

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "kernel/lib/list.h"
+#include "kernel/sched/callout.h"
 #include "kernel/sync/spinlock.h"
 
 #define SECTOR_SHIFT     9
@@ -27,19 +28,28 @@
 
 struct block_device;
 struct gendisk;
+struct page;
 struct request_queue;
 struct vnode;
 
 enum bio_op { BIO_READ, BIO_WRITE, BIO_FLUSH };
+
+#define BIO_OPS        3u  /* of what is wanted: enum bio_op; the rest says what it is for: */
+#define BIO_META       4u  /* not data of a file: what a file system keeps of itself */
+#define BIO_BACKGROUND 8u  /* nobody waits but the thread that writes what is dirty */
+#define BIO_INSERTED   16u /* blk.c: it was told that it is in the queue */
 
 struct bio {
 	struct list link; /* in the queue, then in its request */
 	struct block_device *bdev;
 	uint64_t sector; /* of the device; in the queue, of the disk */
 	enum bio_op op;
-	void *data;    /* in one page; a flush has none */
-	uint32_t size; /* bytes, a multiple of SECTOR_SIZE */
-	int error;     /* 0 or -EIO, when it is done */
+	uint32_t flags;          /* BIO_META, BIO_BACKGROUND */
+	void *data;              /* in one page; a flush has none */
+	const struct page *page; /* which knows the file; NULL: it has no descriptor */
+	uint32_t size;           /* bytes, a multiple of SECTOR_SIZE */
+	int error;               /* 0 or -EIO, when it is done */
+	bool ended;
 	void (*done)(struct bio *bio);
 	void *owner; /* the submitter's */
 };
@@ -48,9 +58,11 @@ struct bio {
 struct request {
 	struct list bios;
 	enum bio_op op;
+	uint32_t flags; /* of its first bio */
 	uint64_t sector;
 	uint32_t size; /* bytes */
 	unsigned count, tag;
+	uint64_t deadline_ns; /* until then it must be done, by clock_ns() */
 	bool used;
 };
 
@@ -59,6 +71,11 @@ struct blk_mq_ops {
 	/* Starts a request: it calls blk_mq_start_request(), and some time blk_mq_end_request().
 	 * The queue's lock is held. */
 	void (*queue_rq)(struct gendisk *disk, struct request *rq);
+	/* Ends the requests that the device has done, as its interrupt does. No lock held. */
+	void (*poll)(struct gendisk *disk);
+	/* A request was not done in time. Makes the device leave all memory of requests alone, says
+	 * so, and calls blk_mark_disk_dead(). Interrupt context, no lock held. */
+	void (*timeout)(struct gendisk *disk);
 };
 
 struct request_queue {
@@ -68,22 +85,27 @@ struct request_queue {
 	unsigned busy;       /* requests that it has */
 	unsigned max_bios;   /* constant: of a request */
 	bool dead;           /* the device is broken: all fail */
+	bool timed;          /* the callout is set */
+	struct callout timer;
 	struct request requests[REQUESTS_MAX];
 };
 
-/* A disk, or a partition of it. All constant but for `holder`. */
+/* A disk, or a partition of it. All constant but for `holder` and `root`. */
 struct block_device {
 	char name[DISK_NAME_MAX];
+	const char *ident; /* the same, as a handle of ktr_intern_keep() */
 	struct gendisk *disk;
 	uint64_t start, sectors;
 	uint64_t number;    /* as of st_rdev */
 	struct vnode *vn;   /* of /dev/NAME: its pages are the cache of the device */
 	const void *holder; /* atomic; what is mounted from it; NULL: nothing */
+	struct vnode *root; /* atomic; of the file system on it, for who looks at it; or NULL */
 };
 
 struct gendisk {
 	struct list link; /* constant after boot */
 	const struct blk_mq_ops *ops;
+	const char *driver; /* its name, read-only data */
 	void *priv;
 	bool readonly, has_flush;
 	bool written; /* atomic: since the last flush */
@@ -92,19 +114,27 @@ struct gendisk {
 	unsigned parts;
 };
 
-/* Makes a queue empty, for requests 0 to depth - 1. Before the disk's interrupts. */
-void blk_mq_init_queue(struct request_queue *q, unsigned depth);
+/* Makes the disk's queue empty, for requests 0 to depth - 1. Before the disk's interrupts. */
+void blk_mq_init_queue(struct gendisk *disk, unsigned depth);
 /*
  * A new disk: reads its table of partitions, if it has one, and makes its files in /dev. The caller
  * has set all constants of it and of `whole`, but for `vn`. Boot, thread context.
  */
 void add_disk(struct gendisk *disk);
-/* Registers what makes the file of each device. Once, at boot. */
-void block_register_files(void (*make)(struct block_device *bdev));
+/*
+ * Registers what makes the file of each device; and what writes the path of the file that a page
+ * belongs to, and returns its length; 0: it is not known. Once, at boot.
+ */
+void block_register_files(void (*make)(struct block_device *bdev),
+			  size_t (*path)(const struct bio *bio, char *buf, size_t size));
+
+/* The disk after d; NULL begins, and ends. After boot. */
+struct gendisk *block_next_disk(const struct gendisk *d);
 
 /* For the driver, lock held: the request is on its way. */
-void blk_mq_start_request(struct request *rq);
-/* For the driver, no lock held, any context but NMI: it is done. error: 0 or -EIO. */
+void blk_mq_start_request(struct gendisk *disk, struct request *rq);
+/* For the driver, no lock held, any context but NMI: it is done. error: 0 or -EIO. Nothing if it
+ * was ended before. */
 void blk_mq_end_request(struct gendisk *disk, struct request *rq, int error);
 /* For the driver, no lock held: the device does not work any more. */
 void blk_mark_disk_dead(struct gendisk *disk);
@@ -116,9 +146,11 @@ void blk_mark_disk_dead(struct gendisk *disk);
 struct bio_batch {
 	struct bio *bio;
 	unsigned n, max;
+	uint32_t flags;   /* of all that are added */
 	unsigned pending; /* atomic */
 };
-void bio_batch_add(struct bio_batch *b, struct block_device *bdev, enum bio_op op, uint64_t sector,
+/* opf: enum bio_op, and BIO_META or not. */
+void bio_batch_add(struct bio_batch *b, struct block_device *bdev, unsigned opf, uint64_t sector,
 		   void *data, uint32_t size);
 /*
  * Submits all, and waits until they are done. What is outside of the device, or writes to one that

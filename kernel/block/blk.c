@@ -2,18 +2,34 @@
  * blk.c - the queues of disks (bio.h): bios wait, neighbours become a request, the driver does it.
  *
  * Invariant: a bio is in `waiting`, or in a request that the driver has, or its owner's. After each
- * request that ends the next ones start, so nothing waits while the driver has room.
+ * request that ends the next ones start, so nothing waits while the driver has room. A request that
+ * a device does not end in time ends all use of that device, so nobody waits for ever.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/block/bio.h"
+#include "kernel/block/probe.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/mm/page_descriptor.h"
 #include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
 
+static int timeout_s = 30;
+
+SYSCTL_INT(
+    kern_geom_timeout, "kern.geom.timeout", SYSCTL_WR | SYSCTL_TUN, &timeout_s, 1, 86400,
+    "seconds for a request to a disk; then the disk is no longer used, and its requests fail");
+
+static void blk_mq_timeout_work(void *arg);
+
 void
-blk_mq_init_queue(struct request_queue *q, unsigned depth)
+blk_mq_init_queue(struct gendisk *disk, unsigned depth)
 {
+	struct request_queue *q = &disk->queue;
+
 	spin_init(&q->lock, "block");
 	list_init(&q->waiting);
+	callout_init(&q->timer, blk_mq_timeout_work, disk);
 	q->depth = depth;
 	for (unsigned i = 0; i < depth; i++)
 		q->requests[i].tag = i;
@@ -43,19 +59,38 @@ fill_request(struct request_queue *q, struct request *rq)
 {
 	struct bio *bio = list_entry(list_first(&q->waiting), struct bio, link);
 
+	SDT_PROBE5(block, , , block_getrq, block_dev(bio->bdev), block_rwbs(bio->op, bio->flags),
+		   bio->sector, bio->size / SECTOR_SIZE, sched_comm(curthread()));
 	rq->used = true;
 	rq->op = bio->op;
+	rq->flags = bio->flags;
 	rq->sector = bio->sector;
 	rq->size = rq->count = 0;
 	list_init(&rq->bios);
-	do {
+	for (;;) {
 		list_remove(&bio->link);
 		list_append(&rq->bios, &bio->link);
 		rq->size += bio->size;
 		rq->count++;
 		bio = list_entry(list_first(&q->waiting), struct bio, link);
-	} while (!list_empty(&q->waiting) && blk_attempt_back_merge(q, rq, bio));
+		if (list_empty(&q->waiting) || !blk_attempt_back_merge(q, rq, bio))
+			break;
+		SDT_PROBE5(block, , , block_bio_backmerge, block_dev(bio->bdev),
+			   block_rwbs(bio->op, bio->flags), bio->sector, bio->size / SECTOR_SIZE,
+			   sched_comm(curthread()));
+	}
 	q->busy++;
+}
+
+/* The request must be done in time. Lock held. */
+static void
+blk_add_timer(struct request_queue *q, struct request *rq)
+{
+	rq->deadline_ns = clock_ns() + (uint64_t)timeout_s * 1000000000;
+	if (q->timed)
+		return;
+	q->timed = true;
+	callout_set(&q->timer, rq->deadline_ns);
 }
 
 /* Gives the driver what it has room for. Lock held. */
@@ -67,15 +102,29 @@ blk_mq_run_hw_queue(struct gendisk *disk)
 
 	while (!q->dead && !list_empty(&q->waiting) && (rq = free_request(q)) != NULL) {
 		fill_request(q, rq);
+		blk_add_timer(q, rq);
 		disk->ops->queue_rq(disk, rq);
 	}
 }
 
 void
-blk_mq_start_request(struct request *rq)
+blk_mq_start_request(struct gendisk *disk, struct request *rq)
 {
-	CTR4(KTR_GEOM, "request start: tag %u op %u sector %lu bytes %u", rq->tag, rq->op,
-	     rq->sector, rq->size);
+	SDT_CTR5(block, , , block_rq_issue,
+		 SDT_ARGS6(block_dev(&disk->whole), request_rwbs(rq), rq->size, rq->sector,
+			   rq->size / SECTOR_SIZE, sched_comm(curthread())),
+		 KTR_GEOM, "request start: device %s tag %u rwbs %s sector %lu bytes %u",
+		 disk->whole.ident, rq->tag, request_rwbs(rq), rq->sector, rq->size);
+}
+
+/* No lock held. */
+static void
+bio_end(struct bio *bio, int error)
+{
+	bio->error = error;
+	bio->ended = true;
+	SDT_PROBE3(io, , , done, bio, bio, bio);
+	bio->done(bio);
 }
 
 /* Ends the bios of a list. No lock held. */
@@ -86,8 +135,7 @@ bio_endio(struct list *bios, int error)
 		struct bio *bio = list_entry(list_first(bios), struct bio, link);
 
 		list_remove(&bio->link);
-		bio->error = error;
-		bio->done(bio);
+		bio_end(bio, error);
 	}
 }
 
@@ -108,8 +156,19 @@ blk_mq_end_request(struct gendisk *disk, struct request *rq, int error)
 {
 	struct list bios;
 
-	CTR3(KTR_GEOM, "request done: tag %u sector %lu error %d", rq->tag, rq->sector, -error);
 	spin_lock(&disk->queue.lock);
+	if (!rq->used) {
+		spin_unlock(&disk->queue.lock);
+		return;
+	}
+	if (error != 0)
+		SDT_PROBE5(block, , , block_rq_error, block_dev(&disk->whole), request_rwbs(rq),
+			   rq->sector, rq->size / SECTOR_SIZE, error);
+	SDT_CTR4(block, , , block_rq_complete,
+		 SDT_ARGS5(block_dev(&disk->whole), request_rwbs(rq), rq->sector,
+			   rq->size / SECTOR_SIZE, error),
+		 KTR_GEOM, "request done: device %s tag %u sector %lu error %d", disk->whole.ident,
+		 rq->tag, rq->sector, -error);
 	take_list(&rq->bios, &bios);
 	rq->used = false;
 	disk->queue.busy--;
@@ -134,6 +193,36 @@ blk_mark_disk_dead(struct gendisk *disk)
 			blk_mq_end_request(disk, &q->requests[i], -EIO);
 }
 
+/* Is a request late? If none is, but the driver has some, the callout is set anew. */
+static bool
+blk_mq_check_expired(struct request_queue *q)
+{
+	uint64_t now = clock_ns(), next = DEADLINE_NEVER;
+
+	spin_lock(&q->lock);
+	for (unsigned i = 0; i < q->depth; i++)
+		if (q->requests[i].used && q->requests[i].deadline_ns < next)
+			next = q->requests[i].deadline_ns;
+	q->timed = next != DEADLINE_NEVER;
+	if (q->timed && next > now)
+		callout_set(&q->timer, next);
+	spin_unlock(&q->lock);
+	return next <= now;
+}
+
+static void
+blk_mq_timeout_work(void *arg)
+{
+	struct gendisk *disk = arg;
+
+	if (!blk_mq_check_expired(&disk->queue))
+		return;
+	/* The machine may have stood, and the interrupt be still to come. */
+	disk->ops->poll(disk);
+	if (blk_mq_check_expired(&disk->queue))
+		disk->ops->timeout(disk);
+}
+
 /* May it be done at all? */
 static bool
 bio_check(const struct bio *bio)
@@ -147,6 +236,48 @@ bio_check(const struct bio *bio)
 	       !(bio->op == BIO_WRITE && bdev->disk->readonly);
 }
 
+static void
+tell_start(const struct bio *bio)
+{
+	char path[BIO_PATH_MAX];
+
+	SDT_CTR_DATA4(io, , , start, SDT_ARGS3(bio, bio, bio), KTR_GEOM,
+		      "bio start: device %s rwbs %s sector %lu bytes %u file %s", bio->bdev->ident,
+		      block_rwbs(bio->op, bio->flags), bio->sector, bio->size, path,
+		      bio_path(bio, path));
+}
+
+/*
+ * Tells which requests the bios become that have come into the queue, as far as one can know: more
+ * may be merged with the last one. Lock held.
+ */
+static void
+tell_inserted(const struct ktr_site *ktr_probe_, struct gendisk *disk)
+{
+	struct request_queue *q = &disk->queue;
+	struct request rq = {.count = 0};
+
+	list_for_each (l, &q->waiting) {
+		struct bio *bio = list_entry(l, struct bio, link);
+
+		if (bio->flags & BIO_INSERTED)
+			continue;
+		bio->flags |= BIO_INSERTED;
+		if (rq.count > 0 && !blk_attempt_back_merge(q, &rq, bio)) {
+			tell_request(ktr_probe_, disk, &rq);
+			rq.count = 0;
+		}
+		if (rq.count == 0)
+			rq = (struct request){.op = bio->op,
+					      .flags = bio->flags,
+					      .sector = bio->sector};
+		rq.count++;
+		rq.size += bio->size;
+	}
+	if (rq.count > 0)
+		tell_request(ktr_probe_, disk, &rq);
+}
+
 /* Puts it into the queue of its disk; what cannot be done fails at once. */
 static void
 submit_bio(struct bio *bio)
@@ -155,21 +286,26 @@ submit_bio(struct bio *bio)
 	struct request_queue *q = &disk->queue;
 	bool good = bio_check(bio);
 
-	CTR4(KTR_GEOM, "bio: device %s op %u sector %lu bytes %u", bio->bdev->name, bio->op,
-	     bio->sector, bio->size);
+	if (good) {
+		if (bio->bdev != &disk->whole)
+			SDT_PROBE6(block, , , block_bio_remap, block_dev(bio->bdev),
+				   block_rwbs(bio->op, bio->flags), bio->sector + bio->bdev->start,
+				   bio->size / SECTOR_SIZE, block_dev(bio->bdev), bio->sector);
+		bio->sector += bio->bdev->start;
+	}
+	SDT_PROBE5(block, , , block_bio_queue, block_dev(bio->bdev),
+		   block_rwbs(bio->op, bio->flags), bio->sector, bio->size / SECTOR_SIZE,
+		   sched_comm(curthread()));
+	tell_start(bio);
 	if (bio->op == BIO_WRITE)
 		__atomic_store_n(&disk->written, true, __ATOMIC_RELEASE);
 	spin_lock(&q->lock);
 	good &= !q->dead;
-	if (good) {
-		bio->sector += bio->bdev->start;
+	if (good)
 		list_append(&q->waiting, &bio->link);
-	}
 	spin_unlock(&q->lock);
-	if (!good) {
-		bio->error = -EIO;
-		bio->done(bio);
-	}
+	if (!good)
+		bio_end(bio, -EIO);
 }
 
 static void
@@ -183,13 +319,15 @@ batch_done(struct bio *bio)
 }
 
 void
-bio_batch_add(struct bio_batch *b, struct block_device *bdev, enum bio_op op, uint64_t sector,
+bio_batch_add(struct bio_batch *b, struct block_device *bdev, unsigned opf, uint64_t sector,
 	      void *data, uint32_t size)
 {
 	b->bio[b->n++] = (struct bio){.bdev = bdev,
 				      .sector = sector,
-				      .op = op,
+				      .op = opf & BIO_OPS,
+				      .flags = (opf & ~BIO_OPS) | b->flags,
 				      .data = data,
+				      .page = page_of(data),
 				      .size = size,
 				      .done = batch_done,
 				      .owner = b};
@@ -205,8 +343,25 @@ static void
 start_disk(struct gendisk *disk)
 {
 	spin_lock(&disk->queue.lock);
+	SDT_FIRE(block, , , block_rq_insert, tell_inserted(ktr_probe_, disk));
 	blk_mq_run_hw_queue(disk);
 	spin_unlock(&disk->queue.lock);
+}
+
+/* Of the bios that are waited for, the last one is told. */
+static void
+await_batch(struct bio_batch *b)
+{
+	const struct bio *last = &b->bio[b->n - 1];
+
+	SDT_PROBE3(io, , , wait_start, last, last, last);
+	while (is_pending(b))
+		sleepq_wait(&(struct sleep_request){.chan = b,
+						    .still = is_pending,
+						    .arg = b,
+						    .wmesg = "biowait",
+						    .deadline_ns = DEADLINE_NEVER});
+	SDT_PROBE3(io, , , wait_done, last, last, last);
 }
 
 int
@@ -215,16 +370,16 @@ bio_batch_wait(struct bio_batch *b)
 	int error = 0;
 
 	b->pending = b->n;
+	if (b->n > 1)
+		SDT_PROBE1(block, , , block_plug, sched_comm(curthread()));
 	for (unsigned i = 0; i < b->n; i++)
 		submit_bio(&b->bio[i]);
+	if (b->n > 1)
+		SDT_PROBE2(block, , , block_unplug, sched_comm(curthread()), b->n);
 	for (unsigned i = 0; i < b->n; i++)
 		start_disk(b->bio[i].bdev->disk);
-	while (is_pending(b))
-		sleepq_wait(&(struct sleep_request){.chan = b,
-						    .still = is_pending,
-						    .arg = b,
-						    .wmesg = "biowait",
-						    .deadline_ns = DEADLINE_NEVER});
+	if (is_pending(b))
+		await_batch(b);
 	for (unsigned i = 0; i < b->n; i++)
 		if (b->bio[i].error != 0)
 			error = b->bio[i].error;

@@ -4,12 +4,15 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/block/bio.h"
+#include "kernel/block/probe.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
+#include "ktr/intern.h"
 
 static struct list disks = LIST_INIT(disks);
 static void (*make_file)(struct block_device *bdev);
+size_t (*bio_file_path)(const struct bio *bio, char *buf, size_t size);
 
 static void
 make_files(struct gendisk *disk)
@@ -21,11 +24,21 @@ make_files(struct gendisk *disk)
 }
 
 void
-block_register_files(void (*make)(struct block_device *bdev))
+block_register_files(void (*make)(struct block_device *bdev),
+		     size_t (*path)(const struct bio *bio, char *buf, size_t size))
 {
 	make_file = make;
+	bio_file_path = path;
 	list_for_each (l, &disks)
 		make_files(list_entry(l, struct gendisk, link));
+}
+
+struct gendisk *
+block_next_disk(const struct gendisk *d)
+{
+	const struct list *l = d != NULL ? d->link.next : disks.next;
+
+	return l != &disks ? list_entry(l, struct gendisk, link) : NULL;
 }
 
 struct scan {
@@ -40,7 +53,7 @@ read_sector(void *arg, uint64_t sector, uint8_t to[512])
 	struct bio bio;
 	struct bio_batch b = {.bio = &bio, .max = 1};
 
-	bio_batch_add(&b, s->bdev, BIO_READ, sector, s->page, SECTOR_SIZE);
+	bio_batch_add(&b, s->bdev, BIO_READ | BIO_META, sector, s->page, SECTOR_SIZE);
 	if (bio_batch_wait(&b) != 0)
 		return false;
 	memcpy(to, s->page, SECTOR_SIZE);
@@ -65,6 +78,7 @@ scan_partitions(struct gendisk *disk)
 					   .sectors = part[i].sectors,
 					   .number = disk->whole.number + i + 1};
 		snprintf(p->name, sizeof(p->name), "%s%u", disk->whole.name, i + 1);
+		p->ident = ktr_intern_keep(p->name);
 	}
 }
 
@@ -72,6 +86,7 @@ void
 add_disk(struct gendisk *disk)
 {
 	disk->whole.disk = disk;
+	disk->whole.ident = ktr_intern_keep(disk->whole.name);
 	list_append(&disks, &disk->link);
 	scan_partitions(disk);
 	if (make_file != NULL)

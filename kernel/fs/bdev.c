@@ -13,6 +13,7 @@
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/printf.h"
 #include "kernel/mm/page.h"
+#include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/task.h"
 
@@ -24,7 +25,7 @@ static struct mutex holding = MUTEX_INIT("bdev"); /* guards what `holder` become
  * zeroes, and stays in memory.
  */
 static void
-move_sectors(struct block_device *bdev, enum bio_op op, uint64_t index, char *page, uint8_t sectors,
+move_sectors(struct block_device *bdev, unsigned op, uint64_t index, char *page, uint8_t sectors,
 	     struct bio_batch *b)
 {
 	uint64_t first = index * PAGE_SECTORS;
@@ -44,20 +45,36 @@ move_sectors(struct block_device *bdev, enum bio_op op, uint64_t index, char *pa
 	}
 }
 
+/* The pages of a device that is mounted are what a file system keeps there. */
+static unsigned
+meta_of(const struct block_device *bdev)
+{
+	return __atomic_load_n(&bdev->holder, __ATOMIC_RELAXED) != NULL ? BIO_META : 0;
+}
+
+/* As bio_file_path. The file of a page that is being read or written stays. */
+static size_t
+bdev_path(const struct bio *bio, char *buf, size_t size)
+{
+	const struct page *p = bio->page;
+
+	return p != NULL && p->vnode != NULL ? vnode_path_peek(p->vnode, buf, size) : 0;
+}
+
 static int
 bdev_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
 {
 	struct bio bio[PAGE_SECTORS];
 	struct bio_batch b = {.bio = bio, .max = PAGE_SECTORS};
 
-	move_sectors(vn->data, BIO_READ, index, page, sectors, &b);
+	move_sectors(vn->data, BIO_READ | meta_of(vn->data), index, page, sectors, &b);
 	return bio_batch_wait(&b);
 }
 
 static int
 bdev_writepage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors, struct bio_batch *b)
 {
-	move_sectors(vn->data, BIO_WRITE, index, page, sectors, b);
+	move_sectors(vn->data, BIO_WRITE | meta_of(vn->data), index, page, sectors, b);
 	return 0;
 }
 
@@ -212,5 +229,5 @@ void
 bdev_init(struct vnode *dir)
 {
 	dev_dir = dir;
-	block_register_files(bdev_make_file);
+	block_register_files(bdev_make_file, bdev_path);
 }

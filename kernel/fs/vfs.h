@@ -135,6 +135,7 @@ struct vnode_ops {
 
 /* What a file system on a disk does for all vnodes, also for its pipes and devices. */
 struct vnode_disk_ops {
+	const char *type; /* of the file system, as mount() has it; read-only data */
 	/* Size, time, rights or owner have changed. */
 	void (*changed)(struct vnode *vn);
 	/* Corrects what the VFS does not know. */

@@ -6,6 +6,7 @@
  * disturb it. Locking: vfs_lock. Records are made under the lock, and copied to the user without
  * it.
  */
+#include "arch/uaccess.h"
 #include "kernel/abi/dirent.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -14,6 +15,7 @@
 #include "kernel/proc/task.h"
 #include "ktr/ktr.h"
 
+#define PEEK_DEPTH  16 /* names of a path that is read without the lock */
 #define DIR_NAME_AT offsetof(struct linux_dirent64, d_name)
 
 static uint8_t
@@ -168,4 +170,58 @@ vnode_path_locked(struct vnode *vn, char *buf, size_t size, bool *outside)
 		*outside = !vfs_is_user_root(d);
 	memmove(buf, buf + at, size - at);
 	return (int)(size - at - 1);
+}
+
+/* A pointer of the tree, which may change or be freed meanwhile. NULL: it cannot be read. */
+static void *
+peek_pointer(const void *at)
+{
+	void *p;
+
+	return arch_probe_copy(&p, at, sizeof(p)) ? p : NULL;
+}
+
+/* Puts "/NAME" before buf + at. Returns where it begins; 0: it does not fit, or cannot be read. */
+static size_t
+peek_text(const struct vname *name, char *buf, size_t at)
+{
+	char text[NAME_MAX + 1];
+	size_t n = 0;
+
+	while (n < sizeof(text) && arch_probe_copy(&text[n], &name->text[n], 1) && text[n] != '\0')
+		n++;
+	if (n == sizeof(text) || n + 1 >= at)
+		return 0;
+	at -= n + 1;
+	buf[at] = '/';
+	memcpy(buf + at + 1, text, n);
+	return at;
+}
+
+size_t
+vnode_path_peek(const struct vnode *vn, char *buf, size_t size)
+{
+	const struct vname *seen[PEEK_DEPTH];
+	const struct vnode *d = vn;
+	size_t at = size - 1;
+	unsigned n = 0;
+
+	buf[at] = '\0';
+	while (d != vfs_root) {
+		if (d == NULL || n == PEEK_DEPTH || (seen[n] = peek_pointer(&d->name)) == NULL)
+			return 0;
+		at = peek_text(seen[n], buf, at);
+		if (at == 0)
+			return 0;
+		d = peek_pointer(&seen[n++]->dir);
+	}
+	/* What is there still, was there all the time. */
+	d = vn;
+	for (unsigned i = 0; i < n; i++) {
+		if (d == NULL || peek_pointer(&d->name) != seen[i])
+			return 0;
+		d = peek_pointer(&seen[i]->dir);
+	}
+	memmove(buf, buf + at, size - at);
+	return size - at - 1;
 }

@@ -97,6 +97,12 @@ bool vfs_is_user_root(const struct vnode *dir);
  * NULL. */
 struct vnode *vfs_change_root(struct vnode *vn);
 
+/*
+ * Writes the path of a vnode that cannot go meanwhile, without vfs_lock: 0, if a name on the way
+ * changes, or the path has more than size - 1 bytes or 16 names. Returns its length. Any context.
+ */
+size_t vnode_path_peek(const struct vnode *vn, char *buf, size_t size);
+
 /* Frees a vnode from vnode_alloc(). */
 void vnode_free(struct vnode *vn);
 

@@ -28,6 +28,7 @@ static struct mutex writing = MUTEX_INIT("writeback");
 static struct list clients = LIST_INIT(clients); /* writing */
 static struct bio bios[BATCH * PAGE_SECTORS];    /* writing */
 static bool failed;                              /* writing: something of this pass */
+static bool background;                          /* writing: nobody waits for this pass */
 static bool started;                             /* constant after boot: the thread */
 static bool wanted, urgent, ending;              /* atomic */
 static uint64_t passes;                          /* atomic */
@@ -100,7 +101,9 @@ note_error(const struct page *p, int error)
 static void
 write_pages(struct written *w)
 {
-	struct bio_batch b = {.bio = bios, .max = BATCH * PAGE_SECTORS};
+	struct bio_batch b = {.bio = bios,
+			      .max = BATCH * PAGE_SECTORS,
+			      .flags = background ? BIO_BACKGROUND : 0};
 	int e;
 
 	for (unsigned i = 0; i < w->n; i++) {
@@ -136,13 +139,14 @@ write_dirty(bool device)
 	}
 }
 
-int
-vfs_sync(void)
+static int
+sync_all(bool by_thread)
 {
 	int error;
 
 	mutex_lock(&writing);
 	failed = false;
+	background = by_thread;
 	write_dirty(false);
 	list_for_each (l, &clients) {
 		struct writeback_client *c = list_entry(l, struct writeback_client, link);
@@ -156,6 +160,12 @@ vfs_sync(void)
 	mutex_unlock(&writing);
 	CTR2(KTR_BUF, "writeback: failed %d error %d", failed, -error);
 	return error;
+}
+
+int
+vfs_sync(void)
+{
+	return sync_all(false);
 }
 
 void
@@ -231,7 +241,7 @@ writeback_thread(void *arg)
 		await_true(&urgent, clock_ns() + DELAY_NS);
 		__atomic_store_n(&wanted, false, __ATOMIC_RELEASE);
 		__atomic_store_n(&urgent, false, __ATOMIC_RELEASE);
-		vfs_sync();
+		sync_all(true);
 		vfs_trim();
 		__atomic_fetch_add(&passes, 1, __ATOMIC_RELEASE);
 		wakeup(&passes);

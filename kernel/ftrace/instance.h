@@ -155,6 +155,7 @@ int pids_clear(struct instance *i, uintptr_t arg);
 /* ---- options.c: trace_options, options/ ---- */
 
 enum trace_option {
+	OPTION_BLK_CLASSIC,
 	OPTION_CONTEXT_INFO,
 	OPTION_EVENT_FORK,
 	OPTION_FUNC_STACK,

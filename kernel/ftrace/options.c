@@ -10,6 +10,7 @@ static const struct {
 	const char *name;
 	bool on;
 } options[OPTIONS] = {
+    [OPTION_BLK_CLASSIC] = {"blk_classic", false},
     [OPTION_CONTEXT_INFO] = {"context-info", true},
     [OPTION_EVENT_FORK] = {"event-fork", false},
     [OPTION_FUNC_STACK] = {"func_stack_trace", false},
@@ -50,6 +51,8 @@ option_set(struct instance *i, enum trace_option option, bool on)
 
 	__atomic_store_n(&i->options, options[option].on != on ? now | bit : now & ~bit,
 			 __ATOMIC_RELAXED);
+	if (option == OPTION_BLK_CLASSIC) /* its lines have what the context tells */
+		return option_set(i, OPTION_CONTEXT_INFO, !on);
 	if (option == OPTION_FUNCTION_TRACE)
 		tracer_update(i);
 	else if (option == OPTION_STACKTRACE)

@@ -307,8 +307,7 @@ tracefs_bool(const char *text, bool *value)
 
 /* ---- the tree ---- */
 
-/* Makes a directory, or finds it. Returns it with a reference, or NULL. */
-static struct vnode *
+struct vnode *
 tracefs_make_dir(struct vnode *parent, const char *name, uint32_t mode)
 {
 	int error;
@@ -366,6 +365,7 @@ tracefs_init(void)
 		vfs_mount_at_boot(debug, &debugfs);
 		make_tracing(kernel);
 		make_tracing(debug);
+		blk_make_files(sys);
 	} else {
 		warnk("cannot make /sys/kernel/tracing\n");
 	}

@@ -68,6 +68,8 @@ void tracefs_release(const struct vnode *vn);
  */
 struct vnode *tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name,
 			  uintptr_t arg);
+/* Makes a directory outside, or finds it. It has a reference. NULL: no memory. At boot. */
+struct vnode *tracefs_make_dir(struct vnode *parent, const char *name, uint32_t mode);
 /* In a store: an event was made. After it, the event's directory is there. */
 void tracefs_appears(const char *system, const char *event);
 /* The `destroy` of a file's operations. */

@@ -81,8 +81,8 @@ linux_pid(const struct thread *t)
 	return t == pcpus[t->cpu]->idle ? 0 : t->tid;
 }
 
-static const char *
-linux_comm(const struct thread *t)
+const char *
+sched_comm(const struct thread *t)
 {
 	char name[24];
 
@@ -114,7 +114,7 @@ ttwu_do_wakeup(struct runq *rq, struct thread *t, bool front)
 	t->cpu = rq->cpu;
 	runq_join(rq, t);
 	rq->probed = t;
-	SDT_CTR4(sched, , , sched_wakeup, SDT_ARGS4(linux_comm(t), t->tid, t->prio, rq->cpu),
+	SDT_CTR4(sched, , , sched_wakeup, SDT_ARGS4(sched_comm(t), t->tid, t->prio, rq->cpu),
 		 KTR_SCHED, KTR_STATE_FORMAT("thread", "prio:%d, " KTR_ATTR_LINKED), t->ident,
 		 "runq add", t->prio, curthread()->ident);
 	runq_insert(rq, t, front);
@@ -185,7 +185,7 @@ wake_up_process(struct thread *t)
 	SDT_CTR3(sched, , , wakeup, SDT_ARGS3(t, t->proc, t->tid), KTR_SCHED,
 		 KTR_POINT_FORMAT("thread", KTR_ATTR_LINKED), curthread()->ident, "wokeup",
 		 t->ident);
-	SDT_PROBE4(sched, , , sched_waking, linux_comm(t), t->tid, t->prio, rq->cpu);
+	SDT_PROBE4(sched, , , sched_waking, sched_comm(t), t->tid, t->prio, rq->cpu);
 	ttwu_do_wakeup(rq, t, false);
 	if (self->ktr_suppress)
 		sched_set_thread(self);
@@ -200,7 +200,7 @@ sched_start(struct thread *t)
 	if (runq_may_run(t, arch_cpu()))
 		t->cpu = arch_cpu();
 	irq_pop();
-	SDT_PROBE4(sched, , , sched_wakeup_new, linux_comm(t), t->tid, t->prio, t->cpu);
+	SDT_PROBE4(sched, , , sched_wakeup_new, sched_comm(t), t->tid, t->prio, t->cpu);
 	wake_up_process(t);
 }
 
@@ -344,8 +344,8 @@ switch_out(struct runq *rq, uint64_t now)
 	}
 	rq->probed = next;
 	SDT_PROBE3(sched, , , off_cpu, next, next->proc, next->tid);
-	SDT_PROBE7(sched, , , sched_switch, linux_comm(prev), linux_pid(prev), linux_prio(prev),
-		   linux_state(prev), linux_comm(next), linux_pid(next), linux_prio(next));
+	SDT_PROBE7(sched, , , sched_switch, sched_comm(prev), linux_pid(prev), linux_prio(prev),
+		   linux_state(prev), sched_comm(next), linux_pid(next), linux_prio(next));
 	next->switches++;
 	rq->cur = next;
 	rq->prev = prev;

@@ -53,6 +53,11 @@ uint64_t sched_slice_ns(const struct thread *t);
  * there.
  */
 const struct thread *sched_probed(unsigned cpu);
+/*
+ * A thread's name, as Linux has it: "swapper/N" is the thread that idles on a CPU. A handle, as of
+ * ktr_intern(). Any context but NMI.
+ */
+const char *sched_comm(const struct thread *t);
 /* Threads that run or wait for a CPU, without those that idle. May be a little old. */
 unsigned sched_runnable(void);
 /* How many those were on average over the last 1, 5 and 15 minutes, in 1/65536. Any context. */

@@ -69,7 +69,8 @@ is_defined(const char *text, size_t len, const struct fmt_spec *s)
 	bool number = strchr("duxXo", s->conv) != NULL;
 
 	if (s->width >= 1000 || s->precision >= 1000 || s->star_width || s->star_precision ||
-	    memchr(text, '\'', len) != NULL || s->conv == '%' || s->conv == 'I')
+	    memchr(text, '\'', len) != NULL || s->conv == '%' || s->conv == 'I' || s->conv == 'D' ||
+	    s->name != NULL)
 		return false;
 	if (s->alt && strchr("xXo", s->conv) == NULL)
 		return false;

@@ -13,7 +13,7 @@ import sys
 STRING = r'"(?:[^"\\]|\\.)*"'
 # A trace point, its classes and its format, which may consist of several literals and a macro's #name.
 SITE = re.compile(rf'\bC?TR[1-6]\((?:[^"(),]+,)?(?:\s|\\\n)*(?P<format>{STRING}(?:\s|\\\n|{STRING}|#\w+)*)')
-CONVERSION = re.compile(r"%(?:%|[-+ #0]*(\*|\d*)(?:\.(\*|\d*))?(?:hh|h|ll|l|j|z|t)?[a-zA-Z])")
+CONVERSION = re.compile(r"%(?:%|(?:\{(?P<called>\w+)\})?[-+ #0]*(?P<width>\*|\d*)(?:\.(?P<precision>\*|\d*))?(?:hh|h|ll|l|j|z|t)?(?:pD|[a-zA-Z]))")
 
 
 def names(fmt):
@@ -22,8 +22,8 @@ def names(fmt):
     for m in CONVERSION.finditer(fmt):
         if m[0] == "%%":
             continue
-        words = [word.lstrip("0123456789") for word in re.findall(r"\w+", fmt[begin:m.start()], re.A)]
-        found += [""] * [m[1], m[2]].count("*") + [words[-1] if words else ""]
+        words = [word.lstrip("0123456789") for word in [*re.findall(r"\w+", fmt[begin:m.start()], re.A), *([m["called"]] if m["called"] else [])]]
+        found += [""] * [m["width"], m["precision"]].count("*") + [words[-1] if words else ""]
         begin = m.end()
     return found
 
@@ -91,11 +91,13 @@ def defined(macro, args):
 
 
 def fired(macro, args):
-    """How many arguments a probe gets where it fires."""
+    """How many arguments a probe gets where it fires; None: a function there gives them."""
     call = args[0] if macro == "SDT_FIRE" or macro.startswith("SDT_CTR") else None
     if call is None:
         return len(args)
     m = re.match(r"SDT_ARGS(?:(\d)|_DATA(\d))\(", call)
+    if m is None and macro == "SDT_FIRE":
+        return None
     return int(m[1]) if m[1] else int(m[2]) + 1
 
 
@@ -112,7 +114,7 @@ def sdt_problems(texts):
         if not re.match(r"SDT_(PROBE\d?$|CTR|FIRE$)", macro):
             continue
         n = fired(macro, args)
-        if count.get(probe) != n:
+        if n is not None and count.get(probe) != n:
             yield path, line, f"{macro}: {n} arguments, but the definition of {probe} has {count.get(probe)}"
         fmt = args[2] if macro.startswith("SDT_CTR") else ""
         called = names(literal(fmt)) if fmt.startswith('"') else []

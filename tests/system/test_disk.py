@@ -6,42 +6,16 @@ import os
 import platform
 import re
 import signal
-import struct
 import subprocess
 
 import pexpect
 from console import guest, shell
+from disks import blkdebug, contents, fsck, make, partition_table, tool
 from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, main, portable_test, scratch, scratch_file, test
 
-os.environ["PATH"] += ":/usr/sbin:/sbin"
 LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 PC = ("x86_64", "the machine is a PC")
 ARM = ("aarch64", "it is Arm's")
-
-
-def tool(*command, status=(0,), text=None):
-    """What a program of e2fsprogs prints."""
-    p = subprocess.run([str(word) for word in command], capture_output=True, text=True, input=text, errors="replace")
-    check(p.returncode in status, f"{' '.join(map(str, command))}: status {p.returncode}\n{p.stdout}{p.stderr}")
-    return p.stdout
-
-
-def make(size="16M", *options, folder=None):
-    """A disk with an ext2 of so many bytes, of what is in a folder."""
-    disk = scratch_file(".img")
-    tool("mke2fs", "-q", "-t", "ext2", *options, *(("-d", folder) if folder else ()), disk, size)
-    return disk
-
-
-def fsck(disk):
-    tool("e2fsck", "-fn", disk)
-
-
-def contents(disk, path):
-    """A file of a disk that no guest has."""
-    out = scratch_file(".out")
-    tool("debugfs", "-R", f"dump {path} {out}", disk)
-    return out.read_bytes() if out.exists() else b""
 
 
 def sums(out):
@@ -278,14 +252,6 @@ def read_only():
     fsck(disk)
 
 
-def blkdebug(disk, *rules, more=""):
-    """Options for a disk that has errors."""
-    conf = scratch_file(".conf")
-    conf.write_text("".join(f'[inject-error]\n{rule}\n' for rule in rules) + more)
-    return ["--", "-drive", f"file=blkdebug:{conf}:{disk},format=raw,if=none,id=d,werror=report,rerror=report", "-device",
-            "virtio-blk-pci,drive=d,disable-legacy=on"]
-
-
 @portable_test("a disk that cannot read a sector gives EIO for its file, and for it alone")
 def bad_sector():
     folder = scratch() / "bad"
@@ -314,6 +280,26 @@ def bad_writes():
     check_match(r"^mounted\n(.*\n)*dd: .*Input/output error\n(.*\n)*failed\n(.*\n)*.*/mnt/y: Read-only file system$", out, "writing")
     check_match(r"not all\non$", out, "the end")
     check_match(r"^Filesystem state: +not clean", tool("dumpe2fs", "-h", disk), "the state")
+
+
+def silent(disk, way):
+    """Options for a disk that does its first request of a kind, and then, for an hour, none."""
+    return ["--", "-drive", f"file={disk},format=raw,if=none,id=d,throttling.bps-{way}=1", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+
+
+@portable_test("a disk that does not answer any more is set aside: what waits for it gets EIO, and others the tree of names")
+def no_answer():
+    disk = make("8M")
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt && echo mounted; echo x > /mnt/x; (sync; echo synced) & ls /mnt; wait\n"
+               "dd if=/dev/null of=/mnt/x conv=fsync,notrunc 2>&1 || echo failed; echo y > /mnt/y 2>&1; cat /dev/vda 2>&1 > /dev/null | head -n 1\n"
+               "umount /mnt 2> /dev/null || echo not all; dmesg | grep virtio-blk; echo on; sysctl kern.geom.timeout=0 2>&1; sysctl kern.geom.timeout=9\n",
+               options=silent(disk, "write"), sets=["kern.geom.timeout=1"], smp=2).expect().out.replace("\r", "")
+    check_match(r"^mounted\n(.*\n)*synced\n(.*\n)*dd: .*Input/output error\n(.*\n)*failed\n(.*\n)*.*/mnt/y: Read-only file system\n.*Input/output error$", out, "the end of waiting")
+    check_match(r"^virtio-blk: it has not done a request in time; it is not used$", out, "the message")
+    check_match(r"^on\n.*kern.geom.timeout.*\n.*9$", out, "the end")
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt 2>&1; ls /mnt; dd if=/dev/vda of=/dev/null bs=1M count=1 2>&1; echo on\n",
+               options=silent(disk, "read"), sets=["kern.geom.timeout=1"]).expect().out.replace("\r", "")
+    check_match(r"^mount: .*Input/output error\n(.*\n)*dd: .*Input/output error\n(.*\n)*on$", out, "a disk that is not read")
 
 
 @portable_test("an ext2 with features that are not known is not mounted, or only to be read; what is none says so")
@@ -357,17 +343,6 @@ def corrupt():
         check_match(r"Structure needs cleaning|Read-only file system|No such file", out, what)
         touched += "Read-only file system" in out
     check(touched >= 2, f"{touched} of the file systems became read-only")
-
-
-def partition_table(kind, *parts):
-    """The first sectors of a disk with partitions: pairs of their first sector and their size."""
-    entry = lambda kind, start, sectors: struct.pack("<8BII", 0, 0, 0, 0, kind, 0, 0, 0, start, sectors)
-    entries = [entry(0xee, 1, 0xffffffff)] if kind == "gpt" else [entry(0x83, *part) for part in parts]
-    mbr = bytes(446) + b"".join(entries).ljust(64, b"\0") + b"\x55\xaa"
-    gpt = b"EFI PART".ljust(72, b"\0") + struct.pack("<QII", 2, 128, 128)
-    linux = bytes.fromhex("af3dc60f838472478e793d69d8477de4")
-    table = b"".join((linux + os.urandom(16) + struct.pack("<QQ", start, start + size - 1)).ljust(128, b"\0") for start, size in parts)
-    return mbr + (gpt.ljust(512, b"\0") + table if kind == "gpt" else b"")
 
 
 @portable_test("partitions of an MBR and of a GPT are devices, whose sizes BLKGETSIZE64 tells; one has a file system")

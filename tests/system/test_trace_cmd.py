@@ -9,10 +9,7 @@ import subprocess
 import tempfile
 
 from harness import ARCH, ARCHS, DEADLINE_S, Skipped, boot, check, check_eq, check_match, free_ports, host_listens, main, need_lwip, need_package, scratch_file, portable_test as test, wait_for
-from tracefs import CD
-
-# A command that is traced begins when a recorder of each CPU waits: trace-cmd records nothing where it comes too late.
-READY = "until test $(/bin/ps | grep -c tracepipe) -ge $(nproc); do sleep 0.02; done; "
+from tracefs import CD, READY
 
 
 def guest(script, **options):
@@ -135,7 +132,7 @@ def commands():
         f"trace-cmd record -e sched_switch -o /tmp/a.dat sh -c '{READY}load mix -n 1' >/dev/null 2>&1\ntrace-cmd hist -i /tmp/a.dat\n", smp=2)
     check_match(r"^sched:sched_switch$", listed, "list -e")
     check_match(r"^\tfield:char prev_comm\[16\];\toffset:8;\tsize:16;\tsigned:0;$", listed, "list -F")
-    check_match(r"^ramfs_read\nhwlat wakeup_rt wakeup preemptirqsoff preemptoff irqsoff function_graph function nop\nnofunc_stack_trace\nnostacktrace$", listed, "list -f -t -o")
+    check_match(r"^ramfs_read\nhwlat blk wakeup_rt wakeup preemptirqsoff preemptoff irqsoff function_graph function nop\nnofunc_stack_trace\nnostacktrace$", listed, "list -f -t -o")
     for line in (r"^Tracer: function_graph$", r"^ +sched_process_exec$|sched:sched_process_exec", r"^ +sys_openat$", r"^Tracing is enabled$", r"^1\n0\nStack tracing is enabled\n[1-9]\d*\n1\n1\nnop\n#### all functions enabled ####$"):
         check_match(line, state, "stat, show, reset")
     check_match(r"filename=/bin/ktr .*\n.*Snapshot is freed", snap, "snapshots")
@@ -189,7 +186,7 @@ def in_guest():
         exec_of_ls(report)
 
 
-# Each traces for a second, in which a loop kills nothing and reads a file.
+# Each traces for a second, in which a loop kills nothing, reads a file, and writes to a disk.
 PERF_TOOLS = (
     ("funccount -d 1 'sys_k*'", r"^FUNC +COUNT\nsys_kill +[1-9]\d*\n\nEnding tracing"),
     ("functrace -d 1 'sys_kil?'", r"^ +sh-\d+ +\[\d{3}\] \S{5} +\d+\.\d{6}: sys_kill <-entry_syscall$"),
@@ -200,6 +197,9 @@ PERF_TOOLS = (
     ("tpoint -d 1 syscalls:sys_enter_kill 'pid == 1'", r"^ +sh-\d+ +\[\d{3}\] \S{5} +\d+\.\d{6}: sys_kill\(pid: 1, sig: 0\)$"),
     ("tpoint -v sched:sched_process_exec", r"^name: sched_process_exec\nID: \d+\nformat:$"),
     ("killsnoop -d 1", r"^COMM +PID +TPID +SIGNAL +RETURN\nsh +\d+ +1 +0 +0 *$"),
+    ("iosnoop 1", r"^COMM +PID +TYPE +DEV +BLOCK +BYTES +LATms *\n(?:.*\n)*dd +\d+ +WS +254,0 +\d+ +4096 +\d+\.\d\d$"),
+    ("iosnoop -Q -d 254,0 -i '*W*' 1", r"^dd +\d+ +WS +254,0 +\d+ +4096 +\d+\.\d\d$"),
+    ("iolatency 1 1", r"^ +0 -> 1 +: \d+ +\|#* *\|$"),
     ("reset-ftrace", r"^current_tracer, after:\n +1\tnop$"),
 )
 
@@ -212,9 +212,9 @@ def perf_tools():
             raise Skipped("no package perf-tools-unstable: there is no network, or no list of packages (apt-get update)")
         subprocess.run(["dpkg-deb", "-x", *pathlib.Path(tmp).glob("*.deb"), tmp], check=True)
         files = [word for p in pathlib.Path(tmp).glob("usr/sbin/*-perf") for word in ("--file", f"/bin/{p.name}={p}")]
-        script = "sh -c 'while :; do kill -0 1; cat /etc/motd; sleep 0.03; done' > /dev/null &\n" + "".join(
+        script = "sh -c 'while :; do kill -0 1; cat /etc/motd; dd if=/dev/zero of=/mnt/f bs=1k count=4 conv=fsync 2> /dev/null; sleep 0.03; done' > /dev/null &\n" + "".join(
             f"{line.replace(' ', '-perf ', 1) if ' ' in line else line + '-perf'} 2>&1\necho =====\n" for line, _ in PERF_TOOLS)
-        out = boot(CD + script + "kill $!\n", options=["--program", "bash", *files], smp=2).expect().out.replace("\r", "").split("=====\n")
+        out = boot(CD + script + "kill $!\n", options=["--program", "bash", "--disk", str(scratch_file(".img")), *files], smp=2).expect().out.replace("\r", "").split("=====\n")
     for (line, pattern), text in zip(PERF_TOOLS, out[:-1], strict=True):
         check_match(pattern, text, line)
         check("ERROR" not in text, f"{line}: {text}")

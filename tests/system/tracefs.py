@@ -3,6 +3,8 @@ import re
 
 from harness import boot, check
 
+# A command that is traced begins when a recorder of each CPU waits: trace-cmd records nothing where it comes too late.
+READY = "until test $(/bin/ps | grep -c tracepipe) -ge $(nproc); do sleep 0.02; done; "
 CD = "cd /sys/kernel/tracing\n"
 ENTRIES = "debug.ktr.entries=65536"
 # A line of `trace`: name, thread, CPU, microseconds, text.

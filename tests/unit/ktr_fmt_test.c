@@ -123,6 +123,20 @@ fmt_addresses_print_from_the_lowest_byte_on(void **state)
 }
 
 static void
+fmt_devices_print_their_parts_and_names_are_not_printed(void **state)
+{
+	char text[64];
+	void *p = (void *)(uintptr_t)0xffffffff0fe00011ull;
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat"
+#pragma GCC diagnostic ignored "-Wformat-extra-args"
+	fmt_snprintf(text, sizeof(text), "%pD|%8pD|%-4pD|%{n}u %{1}u", p, p, (void *)0, 5u);
+#pragma GCC diagnostic pop
+	assert_string_equal(text, "254,17|  254,17|0,0 |5 %{1}u");
+}
+
+static void
 fmt_stars_take_arguments_in_order(void **state)
 {
 	for (int i = 0; i < 5000; i++) {
@@ -299,6 +313,7 @@ main(void)
 	    cmocka_unit_test(fmt_strings_and_characters_print_as_the_c_library_prints_them),
 	    cmocka_unit_test(fmt_pointers_print_as_the_c_library_prints_them),
 	    cmocka_unit_test(fmt_addresses_print_from_the_lowest_byte_on),
+	    cmocka_unit_test(fmt_devices_print_their_parts_and_names_are_not_printed),
 	    cmocka_unit_test(fmt_stars_take_arguments_in_order),
 	    cmocka_unit_test(fmt_padding_has_an_end),
 	    cmocka_unit_test(fmt_mixed_types_are_fetched_by_their_types),

@@ -36,6 +36,13 @@ test_a_word_before_a_conversion_names_it(void **state)
 }
 
 static void
+test_a_conversion_may_have_a_name(void **state)
+{
+	assert_string_equal(names("%{dev}pD word %{rwbs}s %{n}5u + %u", 4), "dev rwbs n p4");
+	assert_string_equal(names("%{0}u %{}u %{a b}u %{c u %u", 1), "u");
+}
+
+static void
 test_what_has_no_word_is_named_by_its_place(void **state)
 {
 	assert_string_equal(names("%d %d", 2), "p1 p2");
@@ -83,6 +90,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_word_before_a_conversion_names_it),
+	    cmocka_unit_test(test_a_conversion_may_have_a_name),
 	    cmocka_unit_test(test_what_has_no_word_is_named_by_its_place),
 	    cmocka_unit_test(test_names_of_one_format_differ),
 	    cmocka_unit_test(test_values_are_read_as_their_types),

@@ -62,7 +62,7 @@ virtio_queue_rq(struct gendisk *disk, struct request *rq)
 	unsigned n = 1, reads = rq->op == BIO_READ;
 	struct blk_request *r = blk.request[rq->tag];
 
-	blk_mq_start_request(rq);
+	blk_mq_start_request(disk, rq);
 	r->header.type = type[rq->op];
 	r->header.sector = rq->op == BIO_FLUSH ? 0 : rq->sector;
 	r->status = 0xff;
@@ -106,14 +106,29 @@ take_request(int *error)
 	return rq;
 }
 
+/* As blk_mq_ops.poll. */
 static void
-blk_interrupt(void *arg)
+virtio_poll(struct gendisk *disk)
 {
 	struct request *rq;
 	int error;
 
 	for (unsigned n = 0; n < VIRTIO_RING_MAX && (rq = take_request(&error)) != NULL; n++)
-		blk_mq_end_request(&blk.disk, rq, error);
+		blk_mq_end_request(disk, rq, error);
+}
+
+static void
+blk_interrupt(void *arg)
+{
+	virtio_poll(arg);
+}
+
+/* As blk_mq_ops.timeout. */
+static void
+virtio_timeout(struct gendisk *disk)
+{
+	virtio_stop(&blk.dev, "it has not done a request in time");
+	blk_mark_disk_dead(disk);
 }
 
 static uint64_t
@@ -156,8 +171,8 @@ blk_open(struct virtio *v)
 	}
 	if (!virtio_ring_open(v, 0, &blk.ring, true))
 		return false;
-	blk_mq_init_queue(q, blk.ring.size < REQUESTS_MAX ? blk.ring.size : REQUESTS_MAX);
-	if (!virtio_interrupt(v, blk_interrupt, NULL))
+	blk_mq_init_queue(&blk.disk, blk.ring.size < REQUESTS_MAX ? blk.ring.size : REQUESTS_MAX);
+	if (!virtio_interrupt(v, blk_interrupt, &blk.disk))
 		return false;
 	if (!make_requests(q->depth)) {
 		virtio_stop(v, "no memory for its requests");
@@ -172,13 +187,14 @@ blk_open(struct virtio *v)
 static void
 blk_boot(void)
 {
-	static const struct blk_mq_ops ops = {virtio_queue_rq};
+	static const struct blk_mq_ops ops = {virtio_queue_rq, virtio_poll, virtio_timeout};
 	struct virtio *v = &blk.dev;
 	struct gendisk *d = &blk.disk;
 
 	if (!blk_open(v))
 		return;
 	d->ops = &ops;
+	d->driver = "virtblk"; /* as Linux's /proc/devices has it */
 	d->readonly = v->features & F_RO;
 	d->has_flush = v->features & F_FLUSH;
 	strlcpy(d->whole.name, "vda", sizeof(d->whole.name));

@@ -337,6 +337,7 @@ mount_device(struct block_device *bdev, bool read_only, int *err)
 		vnode_unref(root); /* the last one: ends the mount */
 		return NULL;
 	}
+	__atomic_store_n(&bdev->root, root, __ATOMIC_RELAXED);
 	CTR3(KTR_VFS, "ext2 mount: device %s blocks %u read-only %d", bdev->name, m->fs.blocks,
 	     read_only);
 	return root;

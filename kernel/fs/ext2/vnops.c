@@ -90,7 +90,7 @@ static int ext2_failed(struct vnode *vn);
 static void
 fill_vnode(struct vnode *vn, struct ext2_mount *m, const struct ext2_inode *i)
 {
-	static const struct vnode_disk_ops disk_ops = {ext2_changed, ext2_stat, ext2_failed,
+	static const struct vnode_disk_ops disk_ops = {"ext2", ext2_changed, ext2_stat, ext2_failed,
 						       ext2_destroy};
 
 	vn->ino = i->ino;
@@ -221,6 +221,8 @@ ext2_destroy(struct vnode *vn)
 	struct ext2_mount *m = node->m;
 	bool last;
 
+	if (m->bdev->root == vn)
+		__atomic_store_n(&m->bdev->root, NULL, __ATOMIC_RELAXED);
 	if (node->i.links != 0 && (node->i.dirty || vn->pages.root != NULL))
 		vfs_sync();
 	pagecache_drop(vn, 0);

@@ -42,6 +42,10 @@ print_head(struct sbuf *out, const struct buffer_reader *r)
 			    proc ? "   |    |        " : "", time ? "   |   |      " : "");
 		return;
 	}
+	if (option_on(r->i, OPTION_BLK_CLASSIC) && r->i->tracer == TRACER_BLK) {
+		blk_print_head(out);
+		return;
+	}
 	buffer_count(r->b, r->cpu, &entries, &written);
 	if (latency_layout(r->i)) {
 		latency_print_head(out, r->i, entries, written);
@@ -189,7 +193,7 @@ trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct 
 			    ktr_data_text(r->b->log, cpu, seq, e->args[1], buf));
 		return;
 	}
-	if (hwlat_print(out, e) || latency_print(out, e, cpu))
+	if (hwlat_print(out, e) || latency_print(out, e, cpu) || blk_print(out, r->i, e, cpu))
 		return;
 	if (site == &trigger_stack) {
 		trace_print_stack(out, r, ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));

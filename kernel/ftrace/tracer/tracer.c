@@ -139,6 +139,7 @@ static const struct {
     [TRACER_PREEMPTIRQSOFF] = {"preemptirqsoff", irqsoff_fire},
     [TRACER_WAKEUP] = {"wakeup", wakeup_fire},
     [TRACER_WAKEUP_RT] = {"wakeup_rt", wakeup_fire},
+    [TRACER_BLK] = {"blk", blk_fire},
     [TRACER_HWLAT] = {"hwlat", NULL},
 };
 
@@ -155,6 +156,8 @@ tracer_site_wanted(const struct ktr_site *site, void *arg)
 
 	if (latency_is_on(i))
 		return latency_wants(site);
+	if (i->tracer == TRACER_BLK)
+		return blk_wants(site);
 	return functions_enabled && functions_traced(&i->functions, site) &&
 	       (i->tracer == TRACER_GRAPH || site->kind == KTR_SITE_ENTRY);
 }
@@ -187,6 +190,8 @@ tracer_start(struct instance *i, enum tracer t)
 	if ((t == TRACER_HWLAT && hwlat_start() != 0) ||
 	    (tracer_is_latency(t) && latency_start() != 0))
 		return -ENOMEM;
+	if (t == TRACER_BLK)
+		blk_start();
 	if (t == TRACER_GRAPH && !calls_start())
 		return -EBUSY;
 	if (tracers[t].hook != NULL)

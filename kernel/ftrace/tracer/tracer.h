@@ -15,7 +15,7 @@
  * is atomic; they take no lock.
  *
  * Files, in reading order: functions.c (the lists), tracer.c (function, function_graph), latency.c
- * (irqsoff, wakeup, …), hwlat.c, profile.c, stack.c.
+ * (irqsoff, wakeup, …), blk.c, hwlat.c, profile.c, stack.c.
  */
 #pragma once
 
@@ -56,6 +56,7 @@ enum tracer {
 	TRACER_PREEMPTIRQSOFF,
 	TRACER_WAKEUP,
 	TRACER_WAKEUP_RT,
+	TRACER_BLK,
 	TRACER_HWLAT,
 	TRACERS
 };
@@ -141,6 +142,18 @@ void latency_print_head(struct sbuf *out, const struct instance *i, uint64_t ent
 void latency_print_context(struct sbuf *out, const struct instance *i, const struct ktr_entry *e,
 			   unsigned cpu, uint64_t next_ns);
 bool latency_print(struct sbuf *out, const struct ktr_entry *e, unsigned cpu);
+
+/* ---- blk.c: the tracer of that name ---- */
+
+ktr_hook_fn blk_fire;
+void blk_start(void);
+bool blk_wants(const struct ktr_site *site);
+/* The head of its trace, and what is before an event, with the option blk_classic. */
+void blk_print_head(struct sbuf *out);
+/* Prints an event of the tracer. False: it is another one. */
+bool blk_print(struct sbuf *out, const struct instance *i, const struct ktr_entry *e, unsigned cpu);
+/* Makes the folders /sys/block/DISK/trace. Once, at boot. */
+void blk_make_files(struct vnode *sys);
 
 /* ---- hwlat.c: the tracer of that name ---- */
 

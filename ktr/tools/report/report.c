@@ -23,6 +23,7 @@ static const struct {
     {"irq", "interrupts: how long they took, and how late the timer was", "INTR"},
     {"wakeup", "how long it took until a woken thread ran", "SCHED"},
     {"net", "connections of TCP: bytes, segments, those sent again, round trips", "INET"},
+    {"io", "requests to disks, by device, file and thread: bytes, time, time in the queue", "GEOM"},
     {"profile", "where the kernel's time goes, sampled by timer interrupts", "INTR"},
     {"function", "functions of the kernel: how many calls, how long they took (ktr on fbt:::)",
      "functions (ktr on 'fbt:MODULE::')"},
@@ -144,6 +145,8 @@ report_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 	}
 	if (report_connections.wanted)
 		report_net_event(r, ev);
+	if (report_devices.wanted)
+		report_io_event(r, ev);
 	if (report_sites.wanted)
 		report_events_event(r, ev);
 	return !r->failed;
@@ -162,6 +165,7 @@ report_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 	if (report_holders.wanted)
 		report_locks_lost(r, gap);
 	report_net_lost();
+	report_io_lost();
 	report_samples_lost(r, gap);
 	return !r->failed;
 }
@@ -172,6 +176,7 @@ report_gone(void *arg, const struct activity_thread *t)
 	struct report *r = arg;
 	struct report_thread *is = report_thread_of(r, t);
 	report_waits_end(r, is, activity_now(r->model));
+	report_io_gone(t);
 	r->threads_gone++;
 	memset(is, 0, sizeof(*is));
 	return !r->failed;
@@ -256,6 +261,7 @@ report_close(void *arg, bool complete, char *err, size_t errlen)
 	report_samples_end();
 	report_locks_end(r);
 	report_net_end();
+	report_io_end();
 	report_events_end(r);
 	bool good = complete && !r->failed;
 	if (good)

@@ -9,12 +9,13 @@
  *	events --> report.c --> sample.c --> table.c --> print.c
  *	                   \--> lock.c ---/    |
  *	                   |\-> net.c ----/  tables.c
+ *	                   |\-> io.c -----/
  *	                    \-> events.c -/
  *
- * In reading order: tables.c declares what each table shows of which samples; sample.c, lock.c and
- * net.c find out what lasted from when to when, events.c counts; table.c keeps rows, and finishes
- * them; print.c prints them; report.c runs it all. Memory is bounded by the threads that live, and
- * by REPORT_ROWS_MAX rows a table. One thread, no locks.
+ * In reading order: tables.c declares what each table shows of which samples; sample.c, lock.c,
+ * net.c and io.c find out what lasted from when to when, events.c counts; table.c keeps rows, and
+ *finishes them; print.c prints them; report.c runs it all. Memory is bounded by the threads that
+ *live, and by REPORT_ROWS_MAX rows a table. One thread, no locks.
  *
  * All times are nanoseconds. Something that began before --since counts from --since on. Something
  * that ends after --until does not count, except that a thread's state counts until --until.
@@ -56,6 +57,10 @@ enum report_kind {
 	SAMPLE_SENT,
 	SAMPLE_RECEIVED,
 	SAMPLE_ROUND_TRIP,
+	/* A piece of `value` bytes that a disk has read or written, from the queue on: of the
+	 * device `text`, what `more` says; of the file `text`, on the device `more`. */
+	SAMPLE_BIO,
+	SAMPLE_BIO_FILE,
 };
 
 struct report_sample {
@@ -71,6 +76,7 @@ struct report_sample {
 	    moved; /* of a SWITCH: the thread before was; the next came from elsewhere */
 	enum activity_state state;
 	uint64_t value;
+	uint64_t queued_ns; /* of BIO: until the driver had it */
 };
 
 /* Tables. */
@@ -175,8 +181,8 @@ struct report_table {
 
 /** All, in the order in which a report shows them. NULL ends them. */
 extern struct report_table *const report_tables[];
-/** Filled by net.c. */
-extern struct report_table report_connections;
+/** Filled by net.c, and by io.c. */
+extern struct report_table report_connections, report_devices;
 /** Those that no samples fill: of lock.c and events.c. */
 extern struct report_table report_holders, report_classes, report_sites, report_event_cpus;
 /** The cells of report_event_cpus: lost events, by reason. */
@@ -296,6 +302,14 @@ void report_locks_end(struct report *r);
 void report_net_event(struct report *r, const struct export_event *ev);
 void report_net_lost(void);
 void report_net_end(void);
+
+/* io.c: requests to disks */
+
+void report_io_event(struct report *r, const struct export_event *ev);
+void report_io_lost(void);
+/** The thread will not be seen again. */
+void report_io_gone(const struct activity_thread *t);
+void report_io_end(void);
 
 /* events.c: counts of events and losses */
 

@@ -319,6 +319,60 @@ struct report_table report_connections = {
     .weight = NET_SENT,
 };
 
+/* ---- io ---- */
+
+enum { IO_QUEUED = CELL_MORE };
+
+static void
+bios_add(struct report_row *row, const struct report_sample *s)
+{
+	row->cells[IO_QUEUED] += s->queued_ns;
+}
+
+/* Of a bio: what all three tables show. */
+#define BIO_COLUMNS                                                          \
+	COUNT("pieces"), COLUMN("bytes", "bytes", COUNT, CELL_VALUE), TOTAL, \
+	    MS("queued", IO_QUEUED), MEAN, P50, P99, LONGEST, BEGAN
+
+struct report_table report_devices = {
+    .report = "io",
+    .name = "devices",
+    .title = "what disks read and wrote, in pieces of files; queued until the driver had them",
+    .of = OF(BIO),
+    .key = KEY_TEXT | KEY_MORE | KEY_COPY,
+    .add = bios_add,
+    .columns = {TEXT("device", "device", 0), TEXT("what", "rwbs", 1), BIO_COLUMNS},
+    .weight = CELL_TOTAL,
+    .histogram = true,
+    .overlaps = true,
+};
+
+static struct report_table io_files = {
+    .report = "io",
+    .name = "files",
+    .title = "the same by file; <unknown> is what file systems keep of themselves",
+    .of = OF(BIO_FILE),
+    .key = KEY_TEXT | KEY_MORE | KEY_COPY,
+    .add = bios_add,
+    .columns = {TEXT("file", "file", 0), TEXT("device", "device", 1), BIO_COLUMNS},
+    .weight = CELL_TOTAL,
+    .histogram = true,
+    .overlaps = true,
+};
+
+static struct report_table io_threads = {
+    .report = "io",
+    .name = "threads",
+    .title = "the same by the thread that asked for it",
+    .of = OF(BIO),
+    .key = KEY_THREAD,
+    .add = bios_add,
+    .columns = {THREAD, BIO_COLUMNS},
+    .weight = CELL_TOTAL,
+    .histogram = true,
+    .overlaps = true,
+};
+
 /* ---- profile ---- */
 
 static struct report_table samples = {
@@ -404,6 +458,9 @@ struct report_table *const report_tables[] = {&cpus,
 					      &wakeups,
 					      &worst,
 					      &report_connections,
+					      &report_devices,
+					      &io_files,
+					      &io_threads,
 					      &samples,
 					      &places,
 					      &functions,
