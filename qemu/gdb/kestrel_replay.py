@@ -263,7 +263,11 @@ class Run:
         """gdb leaves the machine; where that is."""
         if gdb.selected_inferior().pid:
             gdb.execute("disconnect", to_string=True)
-        return self.now()
+        try:
+            return self.now()
+        except Ended:  # the run has come to its end, or QEMU has failed
+            self.start()
+            return self.now()
 
     def enter(self):
         gdb.execute(f"target remote {self.gdb}", to_string=True)

@@ -101,6 +101,22 @@ def at():
     check_match("/nosuch/run.json: No such file", out, "no folder, in gdb")
 
 
+@test("the deaths on request are walked back from the panic to who asked for them, and to who wrote the wrong address")
+def deaths():
+    for name, frame in (("trap", "death_trap"), ("panic", "death_panic"), ("stack_overflow", "death_stack_overflow")):
+        folder, run = recorded(f"load fork -n 1\nsysctl debug.kdb.{name}=1\n", status=101)
+        panic = next(e for e in run.events if e["text"].startswith("panic: "))
+        words = ["frame function death_trap", "print nowhere", "watch -l nowhere", "reverse-continue", "reverse-step", "delete", f"kestrel at {panic['seq']}"] if name == "trap" else []
+        out = gdb(f"kestrel replay {folder}", f"kestrel at {panic['seq']}", *words, f"break {frame}", "reverse-continue", "delete", "break sysctl_set_text",
+                  "reverse-continue", "printf \"asked for %s\\n\", name")
+        check_match(rf"^event {panic['seq']} at instruction \d+: {re.escape(panic['text'])}$", out, f"{name}: the panic")
+        check_match(rf"^Breakpoint \d+(\.\d+)?, {frame} ", out, f"{name}: back to where it dies")
+        check_match(rf"^asked for debug\.kdb\.{name}$", out, f"{name}: who asked for it")
+        if name == "trap":
+            check_match(r"^\$1 = .* 0x10$", out, "the wrong address")
+            check_match(r"^29\s+volatile .*nowhere = ", out, "who wrote it")
+
+
 @portable_test("what QEMU does not record is refused by name")
 def refused():
     script = scratch_file("")
