@@ -100,6 +100,26 @@ def every_row_is_that_of_two_reports(tmp):
         rows = compare(a, b)
         expect("changed" in {row["change"] for row in rows[2:]}, f"{a} {b}: no row has changed")
     compare(x.gen(tmp, "calls 60"), x.gen(tmp, "entries 60"), "function,events")
+    # The first run tells who takes locks, the second does not: then it is not known how long its waits are.
+    waits = [wire.site(0, "mutex contended: lock %s addr %p", 2), wire.site(1, "mutex acquire: lock %s addr %p caller %p", 3), wire.string(0x1000, "page")]
+    events = [(0, 10, (0x1000, 0x300)), (1, 200, (0x1000, 0x300, 0x8000)), (0, 10, (0x1000, 0x300))]
+    for n, path in enumerate(paths[:2]):
+        path.write_bytes(wire.stream(*waits, wire.batch(0, 0, 1000, 1, [e for e in events if n == 0 or e[0] == 0])))
+    compare(paths[0], paths[1], "lock")
+
+
+def a_trace_point_that_moved_is_the_same(tmp):
+    for line in (1, 9):
+        (tmp / str(line)).write_bytes(wire.stream(wire.site(0, "point %u", 1, line=line), wire.batch(0, 0, 1000, 1, [(0, 10, (1,))] * line)))
+    rows = [row for row in diff("events", tmp / "1", tmp / "9")[2:] if row["table"] == "sites"]
+    equal([(row.get("fmt"), row["change"], row["count"]) for row in rows], [("point %u", "changed", [1, 9]), (None, "changed", [1, 9])], "rows of the trace point, and of all")
+
+
+def others_are_compared_too(tmp):
+    """--grep chooses rows by name; those without room for a name are not chosen."""
+    path = x.gen(tmp, "forks 9000")
+    expect("others" in {row.get("row") for row in diff("cpu", path, path)[2:]}, "no rows are without room")
+    equal({row.get("row") for row in diff("cpu", path, path, "--grep", "0")[2:]} & {"others"}, set(), "with --grep")
 
 
 CALLS = [wire.site(0, "syscall read: arg0 %#lx", 1), wire.site(1, "sysret read: ret %ld", 1),
@@ -255,6 +275,7 @@ def bad_input_says_what_was_expected(tmp):
 
 
 if __name__ == "__main__":
-    x.main([a_trace_and_itself_are_equal_exactly, every_row_is_that_of_two_reports, threads_are_matched_by_name_and_order,
+    x.main([a_trace_and_itself_are_equal_exactly, every_row_is_that_of_two_reports, a_trace_point_that_moved_is_the_same, others_are_compared_too,
+            threads_are_matched_by_name_and_order,
             what_changed_most_is_first, fail_above_has_a_status, percentiles_change_by_what_is_certain, losses_are_told,
             masks_that_differ_are_told, inputs_are_files_pipes_and_dumps, many_rows_take_bounded_memory, bad_input_says_what_was_expected])
