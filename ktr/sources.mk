@@ -57,6 +57,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/ktrdump_export.c \
 	ktr/tools/ktrdump_filter.c \
 	ktr/tools/ktrdump_connect.c \
+	ktr/tools/ktrdump_diff.c \
 	ktr/tools/ktrdump_input.c \
 	ktr/tools/ktrdump_json.c \
 	ktr/tools/ktrdump_main.c \
@@ -69,6 +70,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/model/activity_meaning.c \
 	ktr/tools/model/span.c \
 	ktr/tools/out.c \
+	ktr/tools/report/diff.c \
 	ktr/tools/report/events.c \
 	ktr/tools/report/io.c \
 	ktr/tools/report/lock.c \

@@ -27,6 +27,7 @@
 #define DUMP_CLEAN   0
 #define DUMP_DAMAGED 1
 #define DUMP_USAGE   2
+#define DUMP_CHANGED 3 /* by more than --fail-above */
 
 #define DUMP_GREP_MAX 500u
 #define DUMP_TEXT_MAX OUT_MADE /* bytes of an event's text, with the NUL */
@@ -37,6 +38,23 @@ struct dump_filter {
 	const char *thread; /* NULL: all; a number, or a glob over names */
 	const char *grep;   /* NULL: all; text, or a glob; at most DUMP_GREP_MAX characters */
 	int64_t since_ns, until_ns;
+};
+
+struct report_diff;
+
+/* What `diff` compares: A and B. */
+struct dump_diff {
+	bool on;
+	struct {
+		const char *name;
+		bool is_core;       /* a memory dump */
+		const char *kernel; /* NULL: not told */
+	} inputs[2];
+	unsigned count, kernels;   /* of inputs, and of -N, as many as were given */
+	bool named;                /* its reports were named */
+	const char *grep;          /* of rows; NULL: all */
+	uint64_t limit;            /* of --fail-above, hundredths of a percent */
+	struct report_diff *state; /* while it runs; NULL: no diff */
 };
 
 struct dump_options {
@@ -54,6 +72,7 @@ struct dump_options {
 	const char *reports;                /* with commas; "": all; NULL: no report */
 	unsigned rows;                      /* of a report's tables that text shows; 0: all */
 	unsigned width;                     /* of a picture, pixels; 0: the format's own */
+	struct dump_diff diff;
 	struct dump_filter filter;
 };
 
@@ -100,8 +119,20 @@ bool dump_match_event(const struct dump_filter *f, const struct ktr_decode_event
 bool dump_match_cpu(const struct dump_filter *f, uint32_t cpu);
 bool dump_match_thread(const struct dump_filter *f, uint32_t tid, const char *name);
 bool dump_match_gap(const struct dump_filter *f, const struct ktr_decode_gap *g);
+/* Does the text have `want` in it, which may have * ? [a-z]? */
+bool dump_match_text(const char *want, const char *text);
 /* True: text is needed to decide. */
 bool dump_match_needs_text(const struct dump_filter *f);
+
+/* ktrdump_diff.c: options of a diff. A percentage such as 5% or 0.25; false: it is none. */
+bool dump_parse_percent(const char *text, uint64_t *hundredths);
+void dump_diff_begin(struct dump_options *o);
+void dump_diff_input(struct dump_options *o, const char *name, bool is_core);
+void dump_diff_kernel(struct dump_options *o, const char *name);
+/* After all options: what is wrong with them, or NULL. */
+const char *dump_diff_wrong(struct dump_options *o);
+/* Prints what changed. An exit status. */
+int dump_diff(const struct dump_options *o);
 
 #define DUMP_CHUNK 65536
 

@@ -66,8 +66,8 @@ dump_match_thread(const struct dump_filter *f, uint32_t tid, const char *name)
 	return name != NULL && ktr_glob(f->thread, name);
 }
 
-static bool
-match_text(const char *want, const char *text)
+bool
+dump_match_text(const char *want, const char *text)
 {
 	char pattern[DUMP_GREP_MAX + 4];
 	size_t n = strlen(want), slashes = 0;
@@ -100,7 +100,7 @@ dump_match_event(const struct dump_filter *f, const struct ktr_decode_event *e, 
 		return false;
 	if (!dump_match_thread(f, e->tid, e->thread))
 		return false;
-	return f->grep == NULL || match_text(f->grep, text);
+	return f->grep == NULL || dump_match_text(f->grep, text);
 }
 
 bool

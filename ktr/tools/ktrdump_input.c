@@ -140,7 +140,7 @@ dump_ktrace(struct dump *d, int fd, const uint8_t *first, size_t n)
 			d->name);
 		return DUMP_USAGE;
 	}
-	bytes = memory_realloc(NULL, room);
+	bytes = memory_realloc(bytes, room); /* a diff reads two */
 	if (bytes != NULL)
 		memcpy(bytes, first, n);
 	while (bytes != NULL && more > 0) {

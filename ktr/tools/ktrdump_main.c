@@ -8,5 +8,7 @@ main(int argc, char **argv)
 {
 	static struct dump d;
 	int status = dump_options_parse(&d.opts, argc, argv);
-	return status >= 0 ? status : dump_run(&d);
+	if (status >= 0)
+		return status;
+	return d.opts.diff.on ? dump_diff(&d.opts) : dump_run(&d);
 }

@@ -28,7 +28,9 @@
 static const char usage_text[] =
     "usage: ktrdump [-cfHlnqrst] [-i FILE] [-o FILE] [OPTION]... [FILE]\n"
     "       ktrdump report [REPORT[,REPORT]...] [-i FILE] [-o FILE] [OPTION]... [FILE]\n"
-    "Prints a trace stream, oldest event first, or what follows from its events.\n"
+    "       ktrdump diff [REPORT[,REPORT]...] [--fail-above PERCENT] [-o FILE] [OPTION]... A B\n"
+    "Prints a trace stream, oldest event first, or what follows from its events;\n"
+    "diff: what changed from run A to run B.\n"
     "FILE is a stream's file, - for standard input; " DEFAULT_INPUT_TEXT ".\n"
     "\n"
     "Columns\n"
@@ -45,7 +47,8 @@ static const char usage_text[] =
     "      --class CLASSES   such as SCHED,PROC\n"
     "      --cpu CPUS        such as 0-3,5\n"
     "      --thread THREAD   a thread id, or a glob over names\n"
-    "      --grep TEXT       whose text contains TEXT, which may have * ? [a-z]\n"
+    "      --grep TEXT       whose text contains TEXT, which may have * ? [a-z]; of a diff: rows\n"
+    "                        of which a name does\n"
     "      --since TIME      TIME since boot: 1.5, 20ms, 300us, 7ns\n"
     "      --until TIME\n"
     "Output\n"
@@ -57,6 +60,7 @@ static const char usage_text[] =
     "      --function GLOB   of a graph: only what functions of these names call, and they\n"
     "      --depth N         of a graph: no calls deeper than N\n"
     "      --rows N          rows of a report's tables; 0: all; the default is 20\n"
+    "      --fail-above PERCENT  of a diff: status 3 if a row has changed by more, such as 5%\n"
     "  -o FILE       write there\n"
 #ifdef KTRDUMP_HOST
     "      --width PIXELS    of a picture, 300 to 20000; the default is 1200\n"
@@ -72,9 +76,9 @@ static const char usage_text[] =
 #endif
     "\n"
     "Status: 0 clean; 1 damaged or cut-off input (what is sound is printed), or nothing to show;\n"
-    "2 usage or no input.\n"
+    "2 usage or no input; 3 a diff found more than --fail-above allows.\n"
     "\n"
-    "Reports; all, if none is named:\n";
+    "Reports; all, if none is named (diff: thread, syscall, lock, fault and function):\n";
 
 static int
 usage_error(const char *what, const char *value)
@@ -95,6 +99,7 @@ enum {
 	OPT_ROWS,
 	OPT_FUNCTION,
 	OPT_DEPTH,
+	OPT_FAIL_ABOVE,
 	OPT_FORMAT,
 	OPT_WIDTH,
 	OPT_HELP
@@ -110,6 +115,7 @@ static const struct option long_options[] = {
     {"rows", required_argument, NULL, OPT_ROWS},
     {"function", required_argument, NULL, OPT_FUNCTION},
     {"depth", required_argument, NULL, OPT_DEPTH},
+    {"fail-above", required_argument, NULL, OPT_FAIL_ABOVE},
     {"format", required_argument, NULL, OPT_FORMAT},
     {"width", required_argument, NULL, OPT_WIDTH},
     {"follow", no_argument, NULL, 'l'},
@@ -232,6 +238,14 @@ option_value(struct dump_options *o, int option)
 		return option_number(&o->rows, 0, ROWS_MAX, "--rows: expected 0 to 4096");
 	case OPT_DEPTH:
 		return option_number(&o->depth, 1, DEPTH_MAX, "--depth: expected 1 to 1000");
+	case OPT_FAIL_ABOVE:
+		if (!o->diff.on)
+			return usage_error("--fail-above is of a diff: expected `diff' first",
+					   NULL);
+		return dump_parse_percent(optarg, &o->diff.limit)
+			   ? 0
+			   : usage_error("--fail-above: expected percent such as 5% or 0.25%",
+					 optarg);
 	default:
 		return option_format(o);
 	}
@@ -246,6 +260,10 @@ option_take(struct dump_options *o, int option)
 	if (option == OPT_HELP) {
 		print_usage();
 		return DUMP_CLEAN;
+	}
+	if (option == 1) { /* no option, in a diff */
+		dump_diff_input(o, optarg, false);
+		return -1;
 	}
 	if (option == '?') {
 		fprintf(stderr, "ktrdump: try --help\n");
@@ -262,6 +280,10 @@ option_take(struct dump_options *o, int option)
 		return usage_error("-o: expected a name", optarg);
 	if (flag != NULL)
 		*flag = true;
+	else if (o->diff.on && word == &o->kernel)
+		dump_diff_kernel(o, optarg);
+	else if (o->diff.on && (word == &o->input || word == &o->core))
+		dump_diff_input(o, optarg, word == &o->core);
 	else if (word != NULL)
 		*word = optarg;
 	int status = flag == NULL && word == NULL ? option_value(o, option) : 0;
@@ -269,20 +291,27 @@ option_take(struct dump_options *o, int option)
 	return status == 0 ? -1 : status;
 }
 
-/* `report [NAMES]`, before all options. Returns how many words it takes; -1: that is no report. */
+/* `report [NAMES]` or `diff [NAMES]`, before all options. Returns how many words it takes; -1: that
+ * is no report. */
 static int
 take_report(struct dump_options *o, int argc, char **argv)
 {
 	const char *wrong;
-	if (argc < 2 || strcmp(argv[1], "report") != 0)
+	if (argc < 2 || (strcmp(argv[1], "report") != 0 && strcmp(argv[1], "diff") != 0))
 		return 0;
+	if (strcmp(argv[1], "diff") == 0)
+		dump_diff_begin(o);
 	o->reports = "";
-	/* A file's name has a point or a slash in it. */
+	/* A file's name has a point or a slash in it, or is that of a file. */
 	if (argc < 3 || strpbrk(argv[2], "-./") != NULL)
 		return 1;
 	o->reports = argv[2];
 	if (report_names_known(argv[2], &wrong))
 		return 2;
+	if (access(argv[2], F_OK) == 0) {
+		o->reports = "";
+		return 1;
+	}
 	fprintf(stderr, "ktrdump: no report \"%.*s\"; expected", (int)strcspn(wrong, ","), wrong);
 	for (unsigned n = 0; report_help(n) != NULL; n++)
 		fprintf(stderr, " %.*s", (int)strcspn(report_help(n) + 2, " "), report_help(n) + 2);
@@ -308,20 +337,26 @@ dump_options_parse(struct dump_options *o, int argc, char **argv)
 	argv[words] = argv[0];
 	argv += words;
 	argc -= words;
-	while ((option = getopt_long(argc, argv, "cfHlnqrsti:o:N:e:M:m:", long_options, NULL)) !=
-	       -1) {
+	const char *letters = "-cfHlnqrsti:o:N:e:M:m:" + !o->diff.on; /* -: A and B in order */
+	while ((option = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
 		int status = option_take(o, option);
 		if (status >= 0)
 			return status;
 	}
-	if (optind < argc && o->reports == NULL && strcmp(argv[optind], "report") == 0)
-		return usage_error("`report' comes before all options", NULL);
+	if (optind < argc && o->reports == NULL &&
+	    (strcmp(argv[optind], "report") == 0 || strcmp(argv[optind], "diff") == 0))
+		return usage_error("it comes before all options", argv[optind]);
+	while (o->diff.on && optind < argc)
+		dump_diff_input(o, argv[optind++], false);
 	if (optind < argc)
 		o->input = argv[optind++];
 	if (optind < argc)
 		return usage_error("one input file is enough", argv[optind]);
 	if (o->reports != NULL && (o->stream || o->format != NULL))
 		return usage_error("a report is text or jsonl", NULL);
+	const char *wrong = o->diff.on ? dump_diff_wrong(o) : NULL;
+	if (wrong != NULL)
+		return usage_error(wrong, NULL);
 	if (o->reports != NULL)
 		o->format = &export_report;
 	if (o->depth != 0 && o->format != &export_graph)
@@ -349,6 +384,8 @@ dump_options_parse(struct dump_options *o, int argc, char **argv)
 		    "-N names the kernel of a memory dump, or of a report: expected -M, or "
 		    "`report'",
 		    NULL);
+	if (o->diff.on)
+		return -1;
 	if (o->core != NULL && (o->input != NULL || o->follow))
 		return usage_error("-M is the input: expected no other, and no -l", NULL);
 	if (o->core != NULL)

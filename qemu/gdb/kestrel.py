@@ -1,5 +1,6 @@
 """kestrel.py - gdb commands for a Kestrel that runs, hangs or has died, through QEMU's gdb stub or on a memory
-dump: ktr show, ktr stats, ktr sites, ktr save, ktr core, ps, bt all, bt tid.
+dump: ktr show, ktr stats, ktr sites, ktr save, ktr core, ps, bt all, bt tid; those of a recorded run are in
+kestrel_replay.py.
 `make debug` loads it; otherwise: source qemu/gdb/kestrel.py.
 
 The kernel's debugging information says where things are in memory. Only ktrdump decodes the log: the memory that
@@ -20,6 +21,7 @@ import gdb.unwinder
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True  # no file beside the script
+import kestrel_replay  # noqa: E402, F401  pylint: disable=unused-import
 from kestrel_core import Dump, kernel_file, write_core  # noqa: E402
 
 KTRDUMP = HERE.parent.parent / "build" / "host" / "ktrdump"

@@ -32,6 +32,7 @@
 
 struct dump_filter; /* ktrdump.h */
 struct span_ops;    /* model/span.h */
+struct report_diff; /* report/diff.h */
 struct spans;
 struct out;
 
@@ -51,6 +52,7 @@ struct export_options {
 	const uint64_t *parts; /* how many parts of long data there are so far */
 	unsigned rows;
 	bool json;
+	struct report_diff *diff; /* that the report is one side of; NULL: of none */
 	bool *empty; /* becomes true when a report that was asked for has nothing to show */
 };
 

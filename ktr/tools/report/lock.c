@@ -224,4 +224,5 @@ report_locks_end(struct report *r)
 		report_waits_end(r, &r->threads[i], to);
 	locks_forget();
 	ktr_map_free(&by_address);
+	takes_are_told = false;
 }

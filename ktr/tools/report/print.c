@@ -8,16 +8,13 @@
 
 #include "ktr/tools/report/report.h"
 
-#define CELL_BYTES 64u /* of a cell's text, with the NUL */
-
-/* A number with a point before its last `digits` digits. */
-static void
-put_fixed(char *to, uint64_t v, unsigned digits)
+void
+report_fixed_text(uint64_t v, unsigned digits, char to[REPORT_CELL])
 {
 	uint64_t unit = 1;
 	for (unsigned i = 0; i < digits; i++)
 		unit *= 10;
-	snprintf(to, CELL_BYTES, "%" PRIu64 ".%0*" PRIu64, v / unit, (int)digits, v % unit);
+	snprintf(to, REPORT_CELL, "%" PRIu64 ".%0*" PRIu64, v / unit, (int)digits, v % unit);
 }
 
 /* A part of all, in hundredths of a percent. */
@@ -28,67 +25,81 @@ share(uint64_t part, uint64_t all)
 		       : 0;
 }
 
-static uint64_t
-number_of(const struct report_column *c, const struct report_row *row)
+/* Is it of texts? */
+static bool
+is_text(const struct report_column *c)
+{
+	return c->format == COLUMN_TEXT || c->format == COLUMN_PLACE || c->format == COLUMN_THREAD;
+}
+
+uint64_t
+report_number(const struct report_column *c, const struct report_row *row)
 {
 	return c->format == COLUMN_NUMBER ? row->number : report_row_cell(row, c->cell);
 }
 
-static void
-cell_text(const struct report_column *c, const struct report_row *row,
-	  const struct report_row *total, char *to)
+void
+report_number_text(const struct report_column *c, uint64_t v, char to[REPORT_CELL])
 {
 	static const unsigned digits[] = {[COLUMN_MS] = 6, [COLUMN_US] = 3, [COLUMN_SECONDS] = 9};
-	const char *text = c->format == COLUMN_TEXT ? row->texts[c->cell] : row->who.name;
+	if (c->format == COLUMN_NUMBER || c->format == COLUMN_COUNT)
+		snprintf(to, REPORT_CELL, "%" PRIu64, v);
+	else
+		report_fixed_text(v, digits[c->format], to);
+}
+
+void
+report_cell_text(const struct report_column *c, const struct report_row *row,
+		 const struct report_row *total, char to[REPORT_CELL])
+{
+	const char *text = c->format == COLUMN_THREAD ? row->who.name
+			   : is_text(c)               ? row->texts[c->cell]
+						      : NULL;
 	switch (c->format) {
 	case COLUMN_TEXT:
+	case COLUMN_PLACE:
 	case COLUMN_THREAD:
 		if (c->format == COLUMN_THREAD && row->who.serial != 0)
-			snprintf(to, CELL_BYTES, "%" PRIu32 " %s", row->who.tid, text);
+			snprintf(to, REPORT_CELL, "%" PRIu32 " %s", row->who.tid, text);
 		else
-			snprintf(to, CELL_BYTES, "%s", text != NULL ? text : "");
-		break;
-	case COLUMN_NUMBER:
-	case COLUMN_COUNT:
-		snprintf(to, CELL_BYTES, "%" PRIu64, number_of(c, row));
+			snprintf(to, REPORT_CELL, "%s", text != NULL ? text : "");
 		break;
 	case COLUMN_SHARE:
-		put_fixed(to, share(number_of(c, row), total->cells[c->cell]), 2);
+		report_fixed_text(share(report_number(c, row), total->cells[c->cell]), 2, to);
 		break;
 	default:
-		put_fixed(to, number_of(c, row), digits[c->format]);
+		report_number_text(c, report_number(c, row), to);
 		break;
 	}
 }
 
-static bool
-is_label(const struct report_column *c)
+bool
+report_is_label(const struct report_column *c)
 {
-	return c->format == COLUMN_TEXT || c->format == COLUMN_THREAD || c->format == COLUMN_NUMBER;
+	return is_text(c) || c->format == COLUMN_NUMBER;
 }
 
-/* Makes a line of text. row NULL: the titles. label replaces the row's own labels, if not NULL. */
-static void
-line_make(const struct report_column *columns, const struct report_row *row,
-	  const struct report_row *total, const char *label, char (*cells)[CELL_BYTES])
+void
+report_line_make(const struct report_column *columns, const struct report_row *row,
+		 const struct report_row *total, const char *label, char (*cells)[REPORT_CELL])
 {
 	for (unsigned i = 0; columns[i].format != COLUMN_END; i++) {
 		const struct report_column *c = &columns[i];
 		cells[i][0] = '\0';
 		if (row == NULL)
-			snprintf(cells[i], CELL_BYTES, "%s", c->title);
-		else if (label == NULL || !is_label(c))
-			cell_text(c, row, total, cells[i]);
+			snprintf(cells[i], REPORT_CELL, "%s", c->title);
+		else if (label == NULL || !report_is_label(c))
+			report_cell_text(c, row, total, cells[i]);
 		else if (c->format != COLUMN_NUMBER || i == 0) {
-			snprintf(cells[i], CELL_BYTES, "%s", label);
+			snprintf(cells[i], REPORT_CELL, "%s", label);
 			label = "";
 		}
 	}
 }
 
-static void
-print_lines(struct report *r, const struct report_column *columns,
-	    char (*cells)[REPORT_COLUMNS][CELL_BYTES], size_t lines)
+void
+report_lines_print(struct report *r, const struct report_column *columns,
+		   char (*cells)[REPORT_COLUMNS][REPORT_CELL], size_t lines)
 {
 	size_t width[REPORT_COLUMNS] = {0};
 	for (size_t line = 0; line < lines; line++) {
@@ -101,8 +112,7 @@ print_lines(struct report *r, const struct report_column *columns,
 		size_t end = 0;
 		out_begin(r->out);
 		for (unsigned i = 0; columns[i].format != COLUMN_END; i++) {
-			bool left =
-			    columns[i].format == COLUMN_TEXT || columns[i].format == COLUMN_THREAD;
+			bool left = is_text(&columns[i]);
 			size_t n = strlen(cells[line][i]);
 			if (n > 0) { /* so that no line ends with blanks */
 				out_pad(r->out, end + (left ? 0 : width[i] - n));
@@ -120,24 +130,24 @@ print_text(struct report *r, const struct report_table *t, const struct report_c
 {
 	size_t shown = r->rows > 0 && r->rows < t->count ? r->rows : t->count, lines = 0;
 	struct report_row others = {.cells = {0}};
-	char(*cells)[REPORT_COLUMNS][CELL_BYTES] = calloc(shown + 3, sizeof(*cells));
+	char(*cells)[REPORT_COLUMNS][REPORT_CELL] = calloc(shown + 3, sizeof(*cells));
 	if (cells == NULL) {
 		report_no_memory(r);
 		return;
 	}
-	line_make(columns, NULL, total, NULL, cells[lines++]);
+	report_line_make(columns, NULL, total, NULL, cells[lines++]);
 	for (size_t i = 0; i < shown; i++)
-		line_make(columns, t->rows[i], total, NULL, cells[lines++]);
+		report_line_make(columns, t->rows[i], total, NULL, cells[lines++]);
 	bool more = shown < t->count || t->has_others;
 	if (more && !t->worst) {
 		report_row_add(&others, &t->others);
 		for (size_t i = shown; i < t->count; i++)
 			report_row_add(&others, t->rows[i]);
-		line_make(columns, &others, total, "(others)", cells[lines++]);
+		report_line_make(columns, &others, total, "(others)", cells[lines++]);
 	}
 	if (!t->worst && !t->overlaps && shown + more > 1)
-		line_make(columns, total, total, "total", cells[lines++]);
-	print_lines(r, columns, cells, lines);
+		report_line_make(columns, total, total, "total", cells[lines++]);
+	report_lines_print(r, columns, cells, lines);
 	free(others.buckets);
 	free(cells);
 }
@@ -151,16 +161,16 @@ json_row(struct report *r, const struct report_table *t, const struct report_row
 	if (label != NULL)
 		out_printf(o, ",\"row\":\"%s\"", label);
 	for (const struct report_column *c = t->columns; c->format != COLUMN_END; c++) {
-		if (c->json == NULL || (label != NULL && is_label(c)))
+		if (c->json == NULL || (label != NULL && report_is_label(c)))
 			continue;
 		out_printf(o, ",\"%s%s\":", c->json,
-			   is_label(c) || c->format == COLUMN_COUNT ? "" : "_ns");
-		if (c->format == COLUMN_TEXT)
+			   report_is_label(c) || c->format == COLUMN_COUNT ? "" : "_ns");
+		if (is_text(c) && c->format != COLUMN_THREAD)
 			out_json(o, row->texts[c->cell]);
 		else if (c->format == COLUMN_THREAD)
 			out_json(o, row->who.name);
 		else
-			out_number(o, number_of(c, row), 0);
+			out_number(o, report_number(c, row), 0);
 		if (c->format == COLUMN_THREAD)
 			out_printf(o, ",\"tid\":%" PRIu32, row->who.tid);
 	}
@@ -192,7 +202,7 @@ decades_of(const struct report_table *t)
 							   "<10 ms", "<100 ms", "longer"};
 	static struct report_column columns[REPORT_COLUMNS];
 	unsigned n = 0;
-	for (; is_label(&t->columns[n]); n++)
+	for (; report_is_label(&t->columns[n]); n++)
 		columns[n] = t->columns[n];
 	for (unsigned i = 0; i < REPORT_DECADES; i++)
 		columns[n++] =
@@ -205,12 +215,13 @@ void
 report_table_print(struct report *r, struct report_table *t)
 {
 	struct report_row total = {.cells = {0}};
-	char known[32];
+	char known[REPORT_CELL];
 	report_table_finish(r, t, &total);
 	if (r->json) {
 		print_json(r, t, &total);
 	} else {
-		put_fixed(known, share(r->known_ns[t->of_threads], r->all_ns[t->of_threads]), 2);
+		report_fixed_text(share(r->known_ns[t->of_threads], r->all_ns[t->of_threads]), 2,
+				  known);
 		out_printf(r->out, "\n%s: %s (%s %% known)\n", t->report, t->title, known);
 		print_text(r, t, t->columns, &total);
 		if (t->histogram)

@@ -33,9 +33,8 @@ static const struct {
 
 /* ---- which reports ---- */
 
-/* Is the name in a list with commas? All names are in the list "". */
-static bool
-is_among(const char *names, const char *name)
+bool
+report_is_among(const char *names, const char *name)
 {
 	size_t n = strlen(name);
 	if (*names == '\0')
@@ -63,6 +62,12 @@ report_names_known(const char *names, const char **wrong)
 		names += n + (names[n] == ',');
 	}
 	return true;
+}
+
+const char *
+report_name(unsigned n)
+{
+	return n < REPORTS ? reports[n].name : NULL;
 }
 
 const char *
@@ -101,7 +106,7 @@ report_thread_of(struct report *r, const struct activity_thread *t)
 struct report_who
 report_who(struct report *r, const struct activity_thread *t)
 {
-	struct report_who who = {report_thread_of(r, t)->serial, t->tid, t->number, ""};
+	struct report_who who = {report_thread_of(r, t)->serial, t->tid, t->number, "", 0};
 	memcpy(who.name, t->name, sizeof(who.name));
 	return who;
 }
@@ -184,28 +189,66 @@ report_gone(void *arg, const struct activity_thread *t)
 
 /* ---- the end ---- */
 
-static void
-print_head(struct report *r, uint64_t from, uint64_t to, unsigned cpus)
+void
+report_head_print(struct report *r, const struct report_head *h, const char *run, const char *file)
 {
 	struct out *o = r->out;
 	if (r->json) {
+		out_text(o, "{\"report\":\"trace\"");
+		if (run != NULL) {
+			out_printf(o, ",\"run\":\"%s\",\"file\":", run);
+			out_json(o, file);
+		}
 		out_printf(o,
-			   "{\"report\":\"trace\",\"from_ns\":%" PRIu64 ",\"to_ns\":%" PRIu64
+			   ",\"from_ns\":%" PRIu64 ",\"to_ns\":%" PRIu64
 			   ",\"cpus\":%u,\"events\":%" PRIu64 ",\"lost\":%" PRIu64
 			   ",\"gaps\":%" PRIu64 ",\"parts\":%" PRIu64 ",\"known_ns\":%" PRIu64
 			   ",\"all_ns\":%" PRIu64 "}\n",
-			   from, to, cpus, r->events, r->lost, r->gaps, *r->parts, r->known_ns[0],
-			   r->all_ns[0]);
+			   h->from_ns, h->to_ns, h->cpus, h->events, h->lost, h->gaps, h->parts,
+			   h->known_ns, h->all_ns);
 		return;
 	}
+	if (run != NULL) {
+		out_printf(o, "%s ", run);
+		out_printable(o, file, strlen(file));
+		out_text(o, ": ");
+	}
 	out_text(o, "trace ");
-	out_seconds(o, (int64_t)from, 0);
+	out_seconds(o, (int64_t)h->from_ns, 0);
 	out_text(o, " s to ");
-	out_seconds(o, (int64_t)to, 0);
+	out_seconds(o, (int64_t)h->to_ns, 0);
 	out_printf(o,
 		   " s, cpus %u, events %" PRIu64 ", lost %" PRIu64 " in %" PRIu64
 		   " gap%s, parts %" PRIu64 "\n",
-		   cpus, r->events, r->lost, r->gaps, r->gaps == 1 ? "" : "s", *r->parts);
+		   h->cpus, h->events, h->lost, h->gaps, h->gaps == 1 ? "" : "s", h->parts);
+}
+
+/* What the report is about. */
+static struct report_head
+head_of(const struct report *r)
+{
+	struct report_head h = {.events = r->events,
+				.lost = r->lost,
+				.gaps = r->gaps,
+				.parts = *r->parts,
+				.known_ns = r->known_ns[0],
+				.all_ns = r->all_ns[0]};
+	spans_range(r->spans, &h.from_ns, &h.to_ns);
+	for (unsigned cpu = 0; cpu < spans_cpus(r->spans); cpu++)
+		h.cpus += dump_match_cpu(r->filter, cpu);
+	return h;
+}
+
+void
+report_say_nothing(const char *name)
+{
+	for (size_t i = 0; i < REPORTS; i++) {
+		if (strcmp(reports[i].name, name) == 0)
+			fprintf(stderr,
+				"ktrdump: report %s: nothing to show; it is made from events of "
+				"class %s\n",
+				name, reports[i].needs);
+	}
 }
 
 /* Prints the tables of a report. False: all of them are empty. */
@@ -226,15 +269,11 @@ print_report(struct report *r, const char *name)
 static bool
 print_all(struct report *r)
 {
-	uint64_t from, to;
-	unsigned cpus = 0;
+	const struct report_head head = head_of(r);
 	bool any = false, whole = true;
-	spans_range(r->spans, &from, &to);
-	for (unsigned cpu = 0; cpu < spans_cpus(r->spans); cpu++)
-		cpus += dump_match_cpu(r->filter, cpu);
-	print_head(r, from, to, cpus);
+	report_head_print(r, &head, NULL, NULL);
 	for (size_t i = 0; i < REPORTS; i++) {
-		if (!is_among(r->names, reports[i].name))
+		if (!report_is_among(r->names, reports[i].name))
 			continue;
 		if (print_report(r, reports[i].name)) {
 			any = true;
@@ -243,9 +282,7 @@ print_all(struct report *r)
 		whole = false;
 		if (r->names[0] == '\0' || r->events == 0)
 			continue;
-		fprintf(stderr,
-			"ktrdump: report %s: nothing to show; it is made from events of class %s\n",
-			reports[i].name, reports[i].needs);
+		report_say_nothing(reports[i].name);
 	}
 	if (r->names[0] != '\0')
 		return whole;
@@ -264,8 +301,12 @@ report_close(void *arg, bool complete, char *err, size_t errlen)
 	report_io_end();
 	report_events_end(r);
 	bool good = complete && !r->failed;
-	if (good)
+	if (good && r->diff != NULL) {
+		const struct report_head head = head_of(r);
+		*r->empty = !report_diff_run(r, &head);
+	} else if (good) {
 		*r->empty = !print_all(r);
+	}
 	good = good && !r->failed;
 	for (struct report_table *const *t = report_tables; *t != NULL; t++)
 		report_table_free(*t);
@@ -289,12 +330,13 @@ report_open(const struct export_options *o, char *err, size_t errlen)
 	r->rows = o->rows;
 	r->json = o->json;
 	r->kernel = o->kernel;
+	r->diff = o->diff;
 	r->empty = o->empty;
 	r->parts = o->parts;
 	r->since_ns = o->filter->since_ns < 0 ? 0 : (uint64_t)o->filter->since_ns;
 	r->until_ns = o->filter->until_ns < 0 ? 0 : (uint64_t)o->filter->until_ns;
 	for (struct report_table *const *t = report_tables; *t != NULL; t++) {
-		(*t)->wanted = is_among(r->names, (*t)->report);
+		(*t)->wanted = report_is_among(r->names, (*t)->report);
 		r->kinds |= (*t)->wanted ? (*t)->of : 0;
 	}
 	return r;

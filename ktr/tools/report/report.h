@@ -101,6 +101,7 @@ enum report_cell {
 enum report_format {
 	COLUMN_END,
 	COLUMN_TEXT,    /* text number `cell` of the row */
+	COLUMN_PLACE,   /* the same, if it is a line of the source, which another build may move */
 	COLUMN_THREAD,  /* the row's thread: name and id */
 	COLUMN_NUMBER,  /* the row's number */
 	COLUMN_COUNT,   /* a cell */
@@ -117,7 +118,7 @@ struct report_column {
 };
 
 #define REPORT_TEXTS    3u
-#define REPORT_COLUMNS  16u
+#define REPORT_COLUMNS  20u
 #define REPORT_ROWS_MAX 4096u
 #define REPORT_BUCKETS  (62u * 8) /* eight for each power of two */
 
@@ -126,6 +127,7 @@ struct report_who {
 	uint64_t serial; /* 0: it is no thread */
 	uint32_t tid, number;
 	char name[ACTIVITY_NAME]; /* "": the id alone is shown */
+	unsigned order;           /* of a diff: how many threads of this name came before */
 };
 
 struct report_row {
@@ -208,11 +210,38 @@ void report_note(struct report *r, struct report_row *row, unsigned n, const cha
 void report_row_add(struct report_row *sum, const struct report_row *row);
 /** A cell, or what is computed from cells: CELL_MEAN, a percentile. */
 uint64_t report_row_cell(const struct report_row *row, unsigned cell);
+/** An order of rows of one table, by what names them, that is the same in each run. */
+int report_labels_compare(const struct report_row *l, const struct report_row *r);
 /** Names places, and sorts the rows, after the last sample. *total becomes their sum. */
 void report_table_finish(struct report *r, struct report_table *t, struct report_row *total);
+/** Frees the rows. The table is as if it had never been used. */
 void report_table_free(struct report_table *t);
+void report_row_free(struct report_row *row);
 
 /* print.c */
+
+#define REPORT_CELL 64u /* bytes of a cell's text, with the NUL */
+
+/** Is it of what names a row? */
+bool report_is_label(const struct report_column *c);
+/** The number in a cell of that column. */
+uint64_t report_number(const struct report_column *c, const struct report_row *row);
+/** The text of a cell; total is for COLUMN_SHARE. */
+void report_cell_text(const struct report_column *c, const struct report_row *row,
+		      const struct report_row *total, char to[REPORT_CELL]);
+/** The text of a number in that column. */
+void report_number_text(const struct report_column *c, uint64_t v, char to[REPORT_CELL]);
+/**
+ * Makes a line of text. row NULL: the titles. label replaces the row's own labels, if not NULL.
+ */
+void report_line_make(const struct report_column *columns, const struct report_row *row,
+		      const struct report_row *total, const char *label,
+		      char (*cells)[REPORT_CELL]);
+/** Prints lines in columns of the width that they need. */
+void report_lines_print(struct report *r, const struct report_column *columns,
+			char (*cells)[REPORT_COLUMNS][REPORT_CELL], size_t lines);
+/** A number with a point before its last `digits` digits. */
+void report_fixed_text(uint64_t v, unsigned digits, char to[REPORT_CELL]);
 
 /** Finishes and prints a table. */
 void report_table_print(struct report *r, struct report_table *t);
@@ -242,6 +271,15 @@ struct report_thread {
 };
 
 struct symbols;
+struct report_diff;
+
+/* What a report is about. */
+struct report_head {
+	uint64_t from_ns, to_ns;
+	unsigned cpus;
+	uint64_t events, lost, gaps, parts; /* that passed the filter */
+	uint64_t known_ns, all_ns;          /* of all CPUs */
+};
 
 struct report {
 	struct out *out;
@@ -261,8 +299,9 @@ struct report {
 	 * each since its start; [1] of all threads. */
 	uint64_t known_ns[2], all_ns[2];
 	uint64_t last_serial, threads_gone, samples;
-	unsigned kinds; /* of the samples that tables are made of, as bits */
-	bool *empty;    /* becomes true when a report that was asked for has nothing to show */
+	unsigned kinds;           /* of the samples that tables are made of, as bits */
+	struct report_diff *diff; /* NULL: it is no part of one */
+	bool *empty; /* becomes true when a report that was asked for has nothing to show */
 	struct report_thread *threads; /* by their numbers */
 	size_t room;
 	struct report_thread nobody; /* all threads share it when there is no memory */
@@ -277,6 +316,15 @@ bool report_wants(const struct report *r, const struct activity_thread *t, uint3
 bool report_cut(const struct report *r, uint64_t *from_ns, uint64_t to_ns);
 /** Makes the report fail for want of memory. */
 void report_no_memory(struct report *r);
+/** Prints what the report is about. run: "A" or "B" of a diff, of that file; or NULL. */
+void report_head_print(struct report *r, const struct report_head *head, const char *run,
+		       const char *file);
+/** Report number n, its name; NULL after the last. */
+const char *report_name(unsigned n);
+/** Is the name in a list with commas? All names are in the list "". */
+bool report_is_among(const char *names, const char *name);
+/** Says on standard error that a report that was named shows nothing, and what it is made from. */
+void report_say_nothing(const char *name);
 
 /* sample.c */
 
@@ -316,6 +364,11 @@ void report_io_end(void);
 void report_events_event(struct report *r, const struct export_event *ev);
 void report_events_gap(struct report *r, const struct export_gap *gap);
 void report_events_end(struct report *r);
+
+/* diff.c: two runs */
+
+/** Takes the rows of a run. After the second, prints what changed. False: there is nothing. */
+bool report_diff_run(struct report *r, const struct report_head *head);
 
 /** Are these, with commas between, names of reports? If not, *wrong is the first wrong one. */
 bool report_names_known(const char *names, const char **wrong);

@@ -51,8 +51,8 @@ report_row_add(struct report_row *sum, const struct report_row *row)
 		sum->buckets[i] += row->buckets[i];
 }
 
-static void
-row_free(struct report_row *row)
+void
+report_row_free(struct report_row *row)
 {
 	for (unsigned i = 0; i < REPORT_TEXTS; i++)
 		free(row->notes[i]);
@@ -70,8 +70,12 @@ rows_compare(const void *a, const void *b)
 	const struct report_row *l = *(struct report_row *const *)a,
 				*r = *(struct report_row *const *)b;
 	uint64_t x = weight_of(sorted, l), y = weight_of(sorted, r);
-	if (x != y)
-		return x < y ? 1 : -1;
+	return x != y ? (x < y ? 1 : -1) : report_labels_compare(l, r);
+}
+
+int
+report_labels_compare(const struct report_row *l, const struct report_row *r)
+{
 	if (l->who.tid != r->who.tid || l->number != r->number)
 		return l->who.tid != r->who.tid ? (l->who.tid > r->who.tid) * 2 - 1
 						: (l->number > r->number) * 2 - 1;
@@ -120,7 +124,7 @@ rows_fold(struct report *r, struct report_table *t)
 		report_row_add(&t->others, final[i]);
 		t->has_others = true;
 		ktr_map_remove(&t->map, final[i]->key);
-		row_free(final[i]);
+		report_row_free(final[i]);
 	}
 	t->count = live + keep;
 	t->floor = t->worst ? weight_of(t, final[keep - 1]) : 0;
@@ -319,7 +323,11 @@ void
 report_table_free(struct report_table *t)
 {
 	for (size_t i = 0; i < t->count; i++)
-		row_free(t->rows[i]);
+		report_row_free(t->rows[i]);
 	free(t->others.buckets);
 	ktr_map_free(&t->map);
+	t->others = (struct report_row){.cells = {0}};
+	t->has_others = t->wanted = false;
+	t->count = 0;
+	t->floor = t->folded_at = 0;
 }

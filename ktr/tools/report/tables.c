@@ -11,21 +11,22 @@
 		title, json, COLUMN_##format, cell \
 	}
 /* Columns of several tables. Of those with one name, titles of times have the unit, too. */
-#define TEXT(title, json, n) COLUMN(title, json, TEXT, n)
-#define THREAD               COLUMN("thread", "thread", THREAD, 0)
-#define CPU                  COLUMN("cpu", "cpu", NUMBER, 0)
-#define COUNT(title)         COLUMN(title, "count", COUNT, CELL_COUNT)
-#define NUMBER(name, cell)   COLUMN(name, name, COUNT, cell)
-#define MS(name, cell)       COLUMN(name " ms", name, MS, cell)
-#define US(name, cell)       COLUMN(name " us", name, US, cell)
-#define TOTAL                MS("total", CELL_TOTAL)
-#define MEAN                 US("mean", CELL_MEAN)
-#define P50                  US("p50", CELL_P50)
-#define P99                  US("p99", CELL_P99)
-#define LONGEST              US("longest", CELL_MAX)
-#define WHEN(title)          COLUMN(title, "when", SECONDS, CELL_WHEN)
-#define BEGAN                WHEN("which began at s")
-#define SHARE(cell)          COLUMN("%", NULL, SHARE, cell)
+#define TEXT(title, json, n)  COLUMN(title, json, TEXT, n)
+#define PLACE(title, json, n) COLUMN(title, json, PLACE, n)
+#define THREAD                COLUMN("thread", "thread", THREAD, 0)
+#define CPU                   COLUMN("cpu", "cpu", NUMBER, 0)
+#define COUNT(title)          COLUMN(title, "count", COUNT, CELL_COUNT)
+#define NUMBER(name, cell)    COLUMN(name, name, COUNT, cell)
+#define MS(name, cell)        COLUMN(name " ms", name, MS, cell)
+#define US(name, cell)        COLUMN(name " us", name, US, cell)
+#define TOTAL                 MS("total", CELL_TOTAL)
+#define MEAN                  US("mean", CELL_MEAN)
+#define P50                   US("p50", CELL_P50)
+#define P99                   US("p99", CELL_P99)
+#define LONGEST               US("longest", CELL_MAX)
+#define WHEN(title)           COLUMN(title, "when", SECONDS, CELL_WHEN)
+#define BEGAN                 WHEN("which began at s")
+#define SHARE(cell)           COLUMN("%", NULL, SHARE, cell)
 
 /* ---- cpu ---- */
 
@@ -193,7 +194,7 @@ static struct report_table faults = {
     .add = place_add,
     .place = PLACE_PC,
     .columns = {TEXT("served by", "kind", 0), THREAD, TEXT("in", "function", 1),
-		TEXT("at", "place", 2), COUNT("count"), TOTAL, MEAN, LONGEST, BEGAN},
+		PLACE("at", "place", 2), COUNT("count"), TOTAL, MEAN, LONGEST, BEGAN},
     .weight = CELL_TOTAL,
 };
 
@@ -206,7 +207,7 @@ static struct report_table traps = {
     .add = place_add,
     .place = PLACE_PC,
     .columns = {TEXT("exception", "kind", 0), THREAD, TEXT("in", "function", 1),
-		TEXT("at", "place", 2), COUNT("count")},
+		PLACE("at", "place", 2), COUNT("count")},
     .weight = CELL_COUNT,
 };
 
@@ -255,7 +256,7 @@ struct report_table report_holders = {
     .name = "holders",
     .title = "who had the lock while others waited, and where it was taken",
     .place = PLACE_CALL,
-    .columns = {TEXT("lock", "lock", 0), THREAD, TEXT("in", "function", 1), TEXT("at", "place", 2),
+    .columns = {TEXT("lock", "lock", 0), THREAD, TEXT("in", "function", 1), PLACE("at", "place", 2),
 		COUNT("times"), COLUMN("waited ms", "total", MS, CELL_TOTAL), SHARE(CELL_TOTAL)},
     .weight = CELL_TOTAL,
 };
@@ -391,7 +392,7 @@ static struct report_table places = {
     .title = "the same by line of the kernel",
     .of = OF(TIMED_AT),
     .key = KEY_TEXT | KEY_MORE | KEY_COPY,
-    .columns = {TEXT("function", "function", 0), TEXT("line", "place", 1), COUNT("samples"),
+    .columns = {TEXT("function", "function", 0), PLACE("line", "place", 1), COUNT("samples"),
 		SHARE(CELL_COUNT)},
     .weight = CELL_COUNT,
 };
@@ -426,7 +427,7 @@ struct report_table report_sites = {
     .report = "events",
     .name = "sites",
     .title = "events by trace point",
-    .columns = {COUNT("events"), SHARE(CELL_COUNT), TEXT("file and line", "place", 0),
+    .columns = {COUNT("events"), SHARE(CELL_COUNT), PLACE("file and line", "place", 0),
 		TEXT("function", "function", 1), TEXT("format", "fmt", 2)},
     .weight = CELL_COUNT,
 };

@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+"""test_replay.py - a recorded run runs again, exactly; gdb stands where an event is recorded, and goes back from there."""
+import json
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, __file__.rsplit("/", 1)[0])
+from console import gdb  # noqa: E402
+from harness import ARCH, BOOT, BUILD, ROOT, boot, check, check_eq, check_match, main, portable_test, scratch_file, test  # noqa: E402
+
+SCRIPT = "load fork -n 2\nls /bin\nload syscall -n 1000\n"
+
+
+def recorded(script=SCRIPT, mask="SCHED,SYSC,PROC", status=0, options=()):
+    """The folder of a recording, and its run."""
+    folder = scratch_file(".rr")
+    return folder, boot(script, smp=1, mask=mask, trace=True, options=["--record", folder, *options]).expect(status)
+
+
+def replay(folder, *options):
+    return subprocess.run([BOOT, "--replay", folder, *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, errors="replace", check=False)
+
+
+# What gdb says of where it stands: the event's number, which the next instruction makes one more, and its trace point.
+STANDS = """python
+import gdb
+head = "pcpus[0]->md.ktr_ring->head / 64"
+before, site = int(gdb.parse_and_eval(head)), gdb.newest_frame()
+while not any(s.name == "site" for s in site.block()):
+    site = site.older()
+site = site.read_var("site").dereference()
+said = int(site["line"]), site["fmt"].string()
+gdb.execute("stepi", to_string=True)
+then = int(gdb.parse_and_eval(head))
+gdb.execute("reverse-stepi", to_string=True)
+print("stands", before, *said, "then", then)
+""".strip()
+
+
+def stands(path):
+    path.write_text(STANDS + "\nend\n")
+    return f"source {path}"
+
+
+@test("a run is replayed exactly, and gdb goes to events of it, to their neighbours and to the last write of a word")
+def replayed():
+    folder, run = recorded()
+    again = scratch_file(".ktr")
+    done = replay(folder, "--trace", again)
+    check_eq((done.returncode, done.stdout, done.stderr), (0, run.out, ""), "status, console and messages of the replay")
+    check(again.read_bytes() == run.trace.read_bytes(), f"the trace of the replay, {again}, is not that of the run, {run.trace}")
+    events, here = {e["seq"]: e for e in run.events}, stands(scratch_file(".gdb"))
+    numbers = sorted(events)
+    first, last, middle = numbers[0], numbers[-1], numbers[len(numbers) * 2 // 3]  # among calls that have no parts
+    fork = max(n for n, e in events.items() if n < middle and e["text"].startswith("fork: "))
+    call = min(n for n, e in events.items() if n > fork and e["text"].startswith("syscall wait4:"))
+    tour = [(f"kestrel at {middle}", middle), ("kestrel previous-event", middle - 1), ("kestrel previous-event", middle - 2),
+            ("kestrel next-event", middle - 1), (f"kestrel at {last}", last), (f"kestrel at {first}", first), (f"kestrel at {middle}", middle),
+            ("kestrel previous-event fork", fork), ("kestrel next-event 'syscall wait4:*'", call)]
+    out = gdb(f"kestrel replay {folder}", *(word for command, _ in tour for word in (command, here)), "watch pcpus[0]->md.ktr_ring->head",
+              "reverse-continue", "delete", "kestrel next-event", here, "kestrel previous-event nosuch", f"kestrel at {last}", "kestrel next-event",
+              "kestrel at 123456789", "kestrel at x")
+    found = re.findall(r"^stands (\d+) (\d+) (.*) then (\d+)$", out, re.M)
+    # The last write of the head before event `call` made the event before; the next one is `call` again.
+    check_eq([(int(n), int(line), fmt, int(then)) for n, line, fmt, then in found][:-1],
+             [(n, events[n]["line"], events[n]["fmt"], n + 1) for _, n in tour], f"where gdb stands in:\n{out}")
+    check_eq(int(found[-1][0]), call, "where gdb stands after it has gone back to the last write, and on to the next event")
+    check_match(rf"^event {fork} at instruction \d+: {re.escape(events[fork]['text'])}$", out, "what gdb says of the event")
+    check_match(r"^no earlier event that matches nosuch$", out, "a glob that matches nothing")
+    check_match(r"^no later event$", out, "after the last event")
+    check_match(rf"^event 123456789 is not in the trace: expected {first} to {last}$", out, "an event that is not there")
+    check_match(r"^kestrel at: expected the number of an event", out, "no number")
+
+
+@test("gdb starts at an event, whose trace nobody asked for; and what is another kernel, or no recording, is refused")
+def at():
+    folder, _ = recorded("true\n", mask="PROC")
+    (folder / "trace").unlink()
+    done = subprocess.run([BOOT, "--replay", folder, "--at", "3"], input="bt\nkestrel at 1000000\nkestrel next-event x\n", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
+    check_match(r"^event 3 at instruction \d+$", done.stdout, "--at")
+    check_match(r"#0 .*ktr_record", done.stdout, "the innermost frame")
+    check_match(r"event 1000000 is not recorded: the run has events 0 to \d+", done.stdout, "an event after the end")
+    check_match(r"the run was recorded without --trace", done.stdout, "a glob without a trace")
+    said = json.loads((folder / "run.json").read_text())
+    for change, why in (({"sha256": "0"}, r"is another kernel than the recorded one"), ({"image": "/nosuch"}, "/nosuch: No such file"),
+                        ({"qemu": "QEMU 1"}, "expected QEMU 1, which has recorded it"), ({"options": None}, "run.json is damaged")):
+        (folder / "run.json").write_text(json.dumps({**said, **change}))
+        done = replay(folder)
+        check_eq((done.returncode, done.stdout), (2, ""), f"status and output with {change}")
+        check_match(why, done.stderr, f"message with {change}")
+    (folder / "run.json").write_text(json.dumps({**said, "trace": False}))
+    check_match("--trace: the recorded run had none", replay(folder, "--trace", scratch_file("")).stderr, "--trace")
+    (folder / "log").unlink()
+    check_match("log: No such file or directory: expected a folder that --record has made", replay(folder).stderr, "without a log")
+    check_match("nosuch/run.json: No such file or directory", replay("/nosuch").stderr, "no folder")
+    out = gdb("kestrel at 3", "kestrel replay /nosuch", "kestrel next-event", kernel=BUILD / "kestrel")
+    check_eq(len(re.findall("no recorded run: kestrel replay FOLDER", out)), 2, f"commands without a run in {out}")
+    check_match("/nosuch/run.json: No such file", out, "no folder, in gdb")
+
+
+@test("the deaths on request are walked back from the panic to who asked for them, and to who wrote the wrong address")
+def deaths():
+    for name, frame in (("trap", "death_trap"), ("panic", "death_panic"), ("stack_overflow", "death_stack_overflow")):
+        folder, run = recorded(f"load fork -n 1\nsysctl debug.kdb.{name}=1\n", status=101)
+        panic = next(e for e in run.events if e["text"].startswith("panic: "))
+        words = ["frame function death_trap", "print nowhere", "watch -l nowhere", "reverse-continue", "reverse-step", "delete", f"kestrel at {panic['seq']}"] if name == "trap" else []
+        out = gdb(f"kestrel replay {folder}", f"kestrel at {panic['seq']}", *words, f"break {frame}", "reverse-continue", "delete", "break sysctl_set_text",
+                  "reverse-continue", "printf \"asked for %s\\n\", name")
+        check_match(rf"^event {panic['seq']} at instruction \d+: {re.escape(panic['text'])}$", out, f"{name}: the panic")
+        check_match(rf"^Breakpoint \d+(\.\d+)?, {frame} ", out, f"{name}: back to where it dies")
+        check_match(rf"^asked for debug\.kdb\.{name}$", out, f"{name}: who asked for it")
+        if name == "trap":
+            check_match(r"^\$1 = .* 0x10$", out, "the wrong address")
+            check_match(r"^29\s+volatile .*nowhere = ", out, "who wrote it")
+
+
+@portable_test("what QEMU does not record is refused by name")
+def refused():
+    script = scratch_file("")
+    script.write_text("true\n")
+    given = ["--arch", ARCH, "--record", scratch_file(""), "--script", script]
+    for options, why in ((["--smp", "2"], "found --smp 2, expected 1"), (["--net"], "--net is not recorded"), (["--disk", "d"], "--disk is not recorded"),
+                         (["--reboot"], "--reboot is not recorded"), (["--gdb"], "--gdb is not recorded"), (["--trace", "tcp::5555"], "expected a file"),
+                         (["--machine", "pc"], "--machine is not recorded"), (["--", "-device", "x"], "-- is not recorded")):
+        done = subprocess.run([BOOT, *given, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        check_eq((done.returncode, done.stdout), (2, ""), f"status and output with {options}")
+        check(why in done.stderr, f"{options}: found {done.stderr!r}, expected {why!r}")
+    for options, why in ((["--record", ROOT / "doc", "--script", script], "it is there, and is no recording"), (["--record", "r"], "expected --script"),
+                         (["--at", "3"], "expected --replay"), (["--replay", "x", "--mask", "PROC"], "found --mask: the recording says it"),
+                         (["--replay", "x", "--record", "y"], "found --record"), (["--replay", "x", "--at", "-1"], "expected the number of an event")):
+        done = subprocess.run([BOOT, *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        check_eq((done.returncode, done.stdout), (2, ""), f"status and output with {options}")
+        check(why in done.stderr, f"{options}: found {done.stderr!r}, expected {why!r}")
+
+
+if __name__ == "__main__":
+    main()
