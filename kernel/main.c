@@ -35,7 +35,7 @@
 TUNABLE(init_script, "init.script",
 	"a shell script that process 1 runs; then the machine powers off");
 TUNABLE(init_strict, "init.strict",
-	"power off with status 2, instead, if a loader parameter was refused");
+	"power off with status 2 instead, if a loader parameter was refused; 0: run the script");
 
 #define STATUS_USAGE 2
 
@@ -67,6 +67,8 @@ read_tunables(void)
 static void
 boot_thread(void *arg)
 {
+	const char *strict = tunable_get("init.strict");
+
 	thread_init();
 	trace_rings_init(cpu_count());
 	vfs_init();
@@ -83,7 +85,7 @@ boot_thread(void *arg)
 	CTR0(KTR_INIT, "boot: kernel is up");
 	printk("up after %lu ms\n", clock_ns() / 1000000);
 	HOOK_RUN(booted);
-	if (tunable_get("init.strict") != NULL && tunables_refused() > 0) {
+	if (strict != NULL && strcmp(strict, "0") != 0 && tunable_refused() > 0) {
 		warnk("boot: a loader parameter was refused: init.script is not run\n");
 		shutdown_poweroff(STATUS_USAGE);
 	}

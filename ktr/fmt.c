@@ -109,16 +109,14 @@ fmt_scan_type(const char **p)
 static void
 fmt_scan_name(const char **p, struct fmt_spec *s)
 {
-	const char *end = *p + 1;
-	if (**p != '{' || (*end >= '0' && *end <= '9'))
+	const char *name = *p + 1;
+	size_t n = **p == '{' && !(*name >= '0' && *name <= '9') ? ktr_word_length(name) : 0;
+
+	if (n == 0 || name[n] != '}')
 		return;
-	while (ktr_is_word(*end))
-		end++;
-	if (*end != '}' || end == *p + 1)
-		return;
-	s->name = *p + 1;
-	s->name_len = (size_t)(end - s->name);
-	*p = end + 1;
+	s->name = name;
+	s->name_len = n;
+	*p = name + n + 1;
 }
 
 void

@@ -61,7 +61,7 @@ static const struct kdb_command commands[] = {
     {"break", "[ADDR]", "stops where ADDR is executed; alone: lists all points",
      "Uses the CPUs' breakpoint registers, of which there are about 4.\n", kdb_command_break},
     {"bt", "[THREAD | cpu N]", "backtrace of the current place, a thread or a CPU",
-     "THREAD is its id or address. A line with --- marks an interrupt or a trap.\n",
+     "THREAD is its id, its name or its address. A line with --- marks an interrupt or a trap.\n",
      kdb_command_bt},
     {"call", "FUNCTION [ARG...]", "calls a function with up to 6 numbers, prints its result",
      "All other CPUs are stopped, and interrupts are off. A function that waits or faults is left.\n"
@@ -73,7 +73,8 @@ static const struct kdb_command commands[] = {
     {"continue", "", "lets the machine go on (c)", "", kdb_command_continue},
     {"delete", "N | all", "deletes a breakpoint or watchpoint",
      "`break' alone lists the numbers.\n", kdb_command_delete},
-    {"help", "[COMMAND]", "this list, or more about a command", "", kdb_command_help},
+    {"help", "[COMMAND]", "this list, or more about a command, such as `help show ktr'", "",
+     kdb_command_help},
     {"ktr", "on SPEC | off [SPEC]", "switches probes on or off, as in the shell",
      "It happens when the machine goes on.\n", kdb_command_ktr},
     {"lines", "[N]", "sets the lines of a page; 0 turns paging off",
@@ -149,18 +150,21 @@ kdb_help_line(const struct kdb_command *c)
 static void
 kdb_command_help(char *mod, char *args)
 {
-	const char *word = kdb_word(&args);
+	const char *word = kdb_word(&args), *what = kdb_word(&args);
+	size_t n = what != NULL ? strlen(what) : 0;
 	bool found = false;
 
 	for (size_t i = 0; i < NCOMMANDS; i++)
-		if (word == NULL || strcmp(commands[i].name, word) == 0) {
+		if (word == NULL || (strcmp(commands[i].name, word) == 0 &&
+				     strncmp(commands[i].args, what != NULL ? what : "", n) == 0)) {
 			found = true;
 			kdb_help_line(&commands[i]);
 			if (word != NULL)
 				kdb_printf("%s", commands[i].more);
 		}
 	if (!found)
-		kdb_printf("help: \"%s\": no such command\n", word);
+		kdb_printf("help: \"%s%s%s\": no such command\n", word, n > 0 ? " " : "",
+			   n > 0 ? what : "");
 }
 
 /* The command with a name, or with an unambiguous beginning of one. NULL: none, or several. */

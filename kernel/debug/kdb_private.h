@@ -126,7 +126,10 @@ const struct thread *kdb_thread_next(const struct thread *t, struct thread *copy
  * KDB_NO_CPU: it is switched out.
  */
 int kdb_thread_cpu(const struct thread *t);
-/* Finds a thread by its id or address, an expression. NULL: an error line was printed. */
+/*
+ * Finds a thread by its name, if one only has it, or by its id or address, an expression. NULL: an
+ * error line was printed.
+ */
 const struct thread *kdb_thread_find(const char *command, const char *word);
 /* Prints "sh tid 7". */
 void kdb_print_thread(const struct thread *t);

@@ -38,10 +38,24 @@ kdb_thread_cpu(const struct thread *t)
 const struct thread *
 kdb_thread_find(const char *command, const char *word)
 {
-	const struct thread *t = NULL;
+	const struct thread *t = NULL, *named = NULL;
 	static struct thread copy; /* too large for the stack */
+	char name[KDB_NAMELEN];
+	unsigned of_name = 0;
 	uint64_t n;
 
+	for (unsigned i = 0; i < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; i++)
+		if (strcmp(kdb_text(copy.name, name, sizeof(name)), word) == 0) {
+			named = t;
+			of_name++;
+		}
+	if (of_name == 1)
+		return named;
+	if (of_name > 1) {
+		kdb_printf("%s: %u threads have the name %s; ps lists their numbers\n", command,
+			   of_name, word);
+		return NULL;
+	}
 	if (!kdb_expr(&word, &n))
 		return NULL;
 	for (unsigned i = 0; i < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; i++)

@@ -120,7 +120,7 @@ apply_parameter(unsigned i, const char *value)
 		error = parameters[i].store(&instance_top, parameters[i].arg, text);
 	}
 	if (error != 0)
-		warnk("%s=%s: error %d\n", parameters[i].name, value, -error);
+		tunable_refuse(parameters[i].name, "error %d", -error);
 	kfree(text);
 }
 

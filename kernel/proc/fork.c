@@ -255,6 +255,7 @@ clone_thread(const struct fork_args *f)
 	spin_lock(&proc_lock);
 	ends = p->exiting || curlwp()->dying;
 	t->follow = curthread()->follow;
+	t->follow_exec = curthread()->follow_exec;
 	if (!ends) {
 		lwp_join(p, l);
 		ptrace_child_attach(pt, l);

@@ -98,8 +98,22 @@ declared_find(const char *name)
 	return NULL;
 }
 
+void
+tunable_refuse(const char *name, const char *fmt, ...)
+{
+	const char *value = tunable_get(name);
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	warnk("%s=%s: %s\n", name, value != NULL ? value : "", text);
+	refused++;
+}
+
 unsigned
-tunables_refused(void)
+tunable_refused(void)
 {
 	return refused;
 }

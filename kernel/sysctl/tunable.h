@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#include "kernel/lib/printf.h"
+
 /*
  * Declares a parameter that is read by tunable_get() and is not a sysctl. Undeclared names are
  * reported as errors. On the command line its name alone means "1".
@@ -27,7 +29,12 @@ void tunable_init(const char *conf, size_t conf_size, const char *cmdline);
 void tunable_apply(const char *name);
 /* Applies the others marked so. Thread context. */
 void tunable_apply_late(void);
-/* How many complaints there were of parameters. Any context. */
-unsigned tunables_refused(void);
+/*
+ * Says on the console why the value of a TUNABLE() is wrong: "NAME=VALUE: why". Who reads one by
+ * tunable_get() calls it. Boot.
+ */
+void tunable_refuse(const char *name, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* How many parameters were refused, or not understood. Any context. */
+unsigned tunable_refused(void);
 /* The value of a TUNABLE(). NULL: not set. Any context after tunable_init(). */
 const char *tunable_get(const char *name);

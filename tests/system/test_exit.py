@@ -98,11 +98,13 @@ def usage():
 @test("a script is not run if the kernel refuses a parameter: the status is 2; with --lenient it is run")
 def strict():
     for options, why in ((["--mask", "NOPE"], 'no class "NOPE"'), (["--set", "debug.ktr.entriez=5"], "did you mean debug.ktr.entries?"),
-                         (["--set", "debug.ktr.entries=zz"], "debug.ktr.entries: ")):
+                         (["--set", "debug.ktr.entries=zz"], "debug.ktr.entries: "), (["--set", "trace_event=no:such"], "trace_event=no:such: "),
+                         (["--set", "vfs.mountfrom=garbage"], "vfs.mountfrom=garbage: expected ext2:")):
         run = boot("echo it runs\n", options=options).expect(2)
         check(why in run.out and "init.script is not run" in run.out and "it runs" not in run.out, run.out)
-    run = boot("echo it runs\n", options=["--lenient", "--mask", "NOPE"]).expect(0)
-    check('no class "NOPE"' in run.out and "it runs" in run.out, run.out)
+    for how in (["--lenient"], ["--set", "init.strict=0"]):
+        run = boot("echo it runs\n", options=[*how, "--mask", "NOPE"]).expect(0)
+        check('no class "NOPE"' in run.out and "it runs" in run.out, run.out)
 
 
 @test("commands from a pipe run as a script; a pipe that is empty is a console without input")

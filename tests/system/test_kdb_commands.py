@@ -237,6 +237,8 @@ def values():
                              ("call panic arch_name", "in the debugger"), ("call sched_yield", "nobody else runs"),
                              ("call kdb_request 0", "breakpoint, in the debugger"),
                              ("x/s arch_name", '"'), ("p $zork", "no register"), ("p *0x10", "not readable"),
+                             ("show thread init", "^thread 1 at "), ("bt init", "^#0 "), ("bt ktr", "no symbol|unknown|expected"),
+                             ("help show ktr", r"\Ahelp show ktr\r?\nshow ktr\[(?:(?!show lock)[^$])*\Z"),
                              ("show thread 99999", "no thread"), ("show proc 2", "is a kernel thread"), ("show map 99999", "no thread"),
                              ("show page 0xffff900000000000", "not mapped"), ("show page kernel_main", "read-only, executable"),
                              ("show lock 0x10", "not readable"), ("show lock arch_name", "neither"),

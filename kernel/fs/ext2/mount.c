@@ -434,7 +434,7 @@ ext2_boot(void)
 	colon = strncmp(text, "ext2:/", 6) == 0 ? strchr(text + 5, ':') : NULL;
 	if (colon == NULL || colon[1] != '/' || strlen(colon) > sizeof(path) ||
 	    (size_t)(colon - text - 5) >= sizeof(source)) {
-		warnk("vfs.mountfrom=%s: expected ext2:/DEVICE:/DIRECTORY\n", text);
+		tunable_refuse("vfs.mountfrom", "expected ext2:/DEVICE:/DIRECTORY");
 		return;
 	}
 	strlcpy(source, text + 5, (size_t)(colon - text - 5) + 1);

@@ -122,7 +122,7 @@ card_boot(void)
 	if (text == NULL)
 		return;
 	if (!parse_address(text, &ip, &mask, &gateway)) {
-		warnk("net.address=%s: expected ADDRESS/BITS or ADDRESS/BITS,GATEWAY\n", text);
+		tunable_refuse("net.address", "expected ADDRESS/BITS or ADDRESS/BITS,GATEWAY");
 		return;
 	}
 	inet_lock();
