@@ -134,7 +134,7 @@ def refused():
         check(f"\n{text}\n{'^':>{at}}\n" in block[0], f"{text}: the mark is elsewhere: {block[0]!r}")
     check_match(r'^ktr: there is a probe "twice" already$', run.out, "a name that is taken")
     check_match(r'^ktr: no probe "x"$', run.out, "a name that is none")
-    check_match(r"^usage: ktr status", run.err + run.out, "a word that is none")
+    check_match(r"^usage: ktr probe add", run.err + run.out, "a word that is none")
     check_eq(re.findall(r"^(\w+) +(?:on|off) +\d+ +\d+ +\d+ ", run.out, re.M), ["twice"], "probes that were made")
 
 
