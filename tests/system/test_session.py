@@ -124,7 +124,7 @@ def refuses():
                "su 7 ktr profile sys_read true\ntrue\n").expect()
     for expected in (r'^ktr: nothing matches "fbt::ramfs_raed:"; did you mean fbt::ramfs_read:\?',
                      r'^ktr: nothing matches "fbt::nothing_such:"', r"^ktr: process 99999: No such process",
-                     r"^ktr: .*PID", r"^usage: ktr status", r"^ktr: somebody else is counting", r"^ktr: process \d+: Resource busy",
+                     r"^ktr: .*PID", r"^usage: ktr graph .*", r"^usage: ktr profile .*", r"^ktr: somebody else is counting", r"^ktr: process \d+: Resource busy",
                      r"nothing_such_command: No such file or directory", r"^status 127\r?$",
                      r"^ktr: /dev/probe: (Operation not permitted|Permission denied)"):
         check_match(expected, run.out + run.err, expected)
