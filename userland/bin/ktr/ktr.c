@@ -38,7 +38,8 @@ static const char usage[] =
     "       ktr off [SPEC...]   switch off, whoever switched on; without SPEC, all\n"
     "       ktr clear           drop all recorded events\n";
 
-/* The lines of the usage that are about a command. Does not return if there is none of that name. */
+/* The lines of the usage that are about a command. Does not return if there is none of that name.
+ */
 static const char *
 usage_of(const char *verb)
 {
