@@ -73,8 +73,8 @@ struct blk_mq_ops {
 	void (*queue_rq)(struct gendisk *disk, struct request *rq);
 	/* Ends the requests that the device has done, as its interrupt does. No lock held. */
 	void (*poll)(struct gendisk *disk);
-	/* A request was not done in time. Makes the device leave all memory of requests alone, says
-	 * so, and calls blk_mark_disk_dead(). Interrupt context, no lock held. */
+	/* A request was not done in time. Stops the device, says so, and calls
+	 * blk_mark_disk_dead(). Interrupt context, no lock held. */
 	void (*timeout)(struct gendisk *disk);
 };
 
@@ -136,8 +136,9 @@ void blk_mq_start_request(struct gendisk *disk, struct request *rq);
 /* For the driver, no lock held, any context but NMI: it is done. error: 0 or -EIO. Nothing if it
  * was ended before. */
 void blk_mq_end_request(struct gendisk *disk, struct request *rq, int error);
-/* For the driver, no lock held: the device does not work any more. */
-void blk_mark_disk_dead(struct gendisk *disk);
+/* For the driver, no lock held: the device does not work any more. stopped: it leaves the memory of
+ * its requests alone, which fail; otherwise they do not end. */
+void blk_mark_disk_dead(struct gendisk *disk, bool stopped);
 
 /*
  * Bios that somebody waits for. The caller has made `bio` with room for `max`, all else is zero.

@@ -9,6 +9,7 @@
 #include "kernel/block/bio.h"
 #include "kernel/block/probe.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/sched/sleepq.h"
@@ -178,7 +179,7 @@ blk_mq_end_request(struct gendisk *disk, struct request *rq, int error)
 }
 
 void
-blk_mark_disk_dead(struct gendisk *disk)
+blk_mark_disk_dead(struct gendisk *disk, bool stopped)
 {
 	struct request_queue *q = &disk->queue;
 	struct list bios;
@@ -188,9 +189,12 @@ blk_mark_disk_dead(struct gendisk *disk)
 	take_list(&q->waiting, &bios);
 	spin_unlock(&q->lock);
 	bio_endio(&bios, -EIO);
-	for (unsigned i = 0; i < q->depth; i++)
+	for (unsigned i = 0; stopped && i < q->depth; i++)
 		if (q->requests[i].used)
 			blk_mq_end_request(disk, &q->requests[i], -EIO);
+	if (!stopped)
+		warnk("%s: requests that it has stay: it may still use their memory\n",
+		      disk->whole.name);
 }
 
 /* Is a request late? If none is, but the driver has some, the callout is set anew. */

@@ -276,9 +276,9 @@ def bad_writes():
     conf = '[set-state]\nevent = "write_aio"\nstate = "1"\nnew_state = "2"\n'  # the first one is of mount
     rules = blkdebug(disk, 'event = "write_aio"\nerrno = "5"\nstate = "2"\niotype = "write"', more=conf)
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt && echo mounted; echo x > /mnt/x; dd if=/dev/null of=/mnt/x conv=fsync,notrunc 2>&1 || echo failed; echo y > /mnt/y 2>&1\n"
-               "ls /mnt; umount /mnt || echo not all; echo on\n", options=rules).expect().out.replace("\r", "")
+               "ls /mnt; umount /mnt || echo not all; echo on; dmesg | grep ext2:\n", options=rules).expect().out.replace("\r", "")
     check_match(r"^mounted\n(.*\n)*dd: .*Input/output error\n(.*\n)*failed\n(.*\n)*.*/mnt/y: Read-only file system$", out, "writing")
-    check_match(r"not all\non$", out, "the end")
+    check_match(r"not all\non\n(.*\n)*.*ext2: vda: a write failed; it is read-only now$", out, "the end")
     check_match(r"^Filesystem state: +not clean", tool("dumpe2fs", "-h", disk), "the state")
 
 
@@ -295,7 +295,7 @@ def no_answer():
                "umount /mnt 2> /dev/null || echo not all; dmesg | grep virtio-blk; echo on; sysctl kern.geom.timeout=0 2>&1; sysctl kern.geom.timeout=9\n",
                options=silent(disk, "write"), sets=["kern.geom.timeout=1"], smp=2).expect().out.replace("\r", "")
     check_match(r"^mounted\n(.*\n)*synced\n(.*\n)*dd: .*Input/output error\n(.*\n)*failed\n(.*\n)*.*/mnt/y: Read-only file system\n.*Input/output error$", out, "the end of waiting")
-    check_match(r"^virtio-blk: it has not done a request in time; it is not used$", out, "the message")
+    check_match(r"^virtio-blk: it has not done a request in time; it is no longer used$", out, "the message")
     check_match(r"^on\n.*kern.geom.timeout.*\n.*9$", out, "the end")
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt 2>&1; ls /mnt; dd if=/dev/vda of=/dev/null bs=1M count=1 2>&1; echo on\n",
                options=silent(disk, "read"), sets=["kern.geom.timeout=1"]).expect().out.replace("\r", "")
