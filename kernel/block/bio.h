@@ -85,7 +85,8 @@ struct request_queue {
 	unsigned busy;       /* requests that it has */
 	unsigned max_bios;   /* constant: of a request */
 	bool dead;           /* the device is broken: all fail */
-	bool timed;          /* the callout is set */
+	bool grace;          /* a request is late, and the device has a moment more */
+	uint64_t timer_ns;   /* when the callout runs; DEADLINE_NEVER: it is not set */
 	struct callout timer;
 	struct request requests[REQUESTS_MAX];
 };

@@ -15,6 +15,9 @@
 #include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
 
+#define STOOD_NS 1000000000ul /* a callout that is so late says that the machine stood */
+#define GRACE_NS 500000000ul  /* after the timeout */
+
 static int timeout_s = 30;
 
 SYSCTL_INT(
@@ -31,6 +34,7 @@ blk_mq_init_queue(struct gendisk *disk, unsigned depth)
 	spin_init(&q->lock, "block");
 	list_init(&q->waiting);
 	callout_init(&q->timer, blk_mq_timeout_work, disk);
+	q->timer_ns = DEADLINE_NEVER;
 	q->depth = depth;
 	for (unsigned i = 0; i < depth; i++)
 		q->requests[i].tag = i;
@@ -83,15 +87,28 @@ fill_request(struct request_queue *q, struct request *rq)
 	q->busy++;
 }
 
+/* The callout runs then. Lock held. */
+static void
+set_timer(struct request_queue *q, uint64_t ns)
+{
+	q->timer_ns = ns;
+	if (ns != DEADLINE_NEVER)
+		callout_set(&q->timer, ns);
+}
+
+static uint64_t
+deadline_from(uint64_t now)
+{
+	return now + (uint64_t)timeout_s * 1000000000;
+}
+
 /* The request must be done in time. Lock held. */
 static void
 blk_add_timer(struct request_queue *q, struct request *rq)
 {
-	rq->deadline_ns = clock_ns() + (uint64_t)timeout_s * 1000000000;
-	if (q->timed)
-		return;
-	q->timed = true;
-	callout_set(&q->timer, rq->deadline_ns);
+	rq->deadline_ns = deadline_from(clock_ns());
+	if (rq->deadline_ns < q->timer_ns)
+		set_timer(q, rq->deadline_ns);
 }
 
 /* Gives the driver what it has room for. Lock held. */
@@ -197,33 +214,61 @@ blk_mark_disk_dead(struct gendisk *disk, bool stopped)
 		      disk->whole.name);
 }
 
-/* Is a request late? If none is, but the driver has some, the callout is set anew. */
+/*
+ * Is a request late? If none is, but the driver has some, the callout is set anew; so it is if the
+ * callout itself is late: then the machine stood, and its device too, and all have their time again.
+ */
 static bool
 blk_mq_check_expired(struct request_queue *q)
 {
 	uint64_t now = clock_ns(), next = DEADLINE_NEVER;
+	bool stood;
 
 	spin_lock(&q->lock);
-	for (unsigned i = 0; i < q->depth; i++)
-		if (q->requests[i].used && q->requests[i].deadline_ns < next)
-			next = q->requests[i].deadline_ns;
-	q->timed = next != DEADLINE_NEVER;
-	if (q->timed && next > now)
-		callout_set(&q->timer, next);
+	stood = q->timer_ns != DEADLINE_NEVER && now > q->timer_ns + STOOD_NS;
+	for (unsigned i = 0; i < q->depth; i++) {
+		struct request *rq = &q->requests[i];
+
+		if (!rq->used)
+			continue;
+		if (stood)
+			rq->deadline_ns = deadline_from(now);
+		if (rq->deadline_ns < next)
+			next = rq->deadline_ns;
+	}
+	if (next > now) {
+		q->grace = false;
+		set_timer(q, next);
+	}
 	spin_unlock(&q->lock);
 	return next <= now;
+}
+
+/* The device has a moment more: the machine may have stood until now. False: it had that. */
+static bool
+give_grace(struct request_queue *q)
+{
+	bool given;
+
+	spin_lock(&q->lock);
+	given = q->grace;
+	q->grace = true;
+	if (!given)
+		set_timer(q, clock_ns() + GRACE_NS);
+	spin_unlock(&q->lock);
+	return !given;
 }
 
 static void
 blk_mq_timeout_work(void *arg)
 {
 	struct gendisk *disk = arg;
+	struct request_queue *q = &disk->queue;
 
-	if (!blk_mq_check_expired(&disk->queue))
+	if (!blk_mq_check_expired(q))
 		return;
-	/* The machine may have stood, and the interrupt be still to come. */
-	disk->ops->poll(disk);
-	if (blk_mq_check_expired(&disk->queue))
+	disk->ops->poll(disk); /* the interrupt may be still to come */
+	if (blk_mq_check_expired(q) && !give_grace(q))
 		disk->ops->timeout(disk);
 }
 
