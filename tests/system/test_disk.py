@@ -12,7 +12,7 @@ import subprocess
 
 import pexpect
 from console import guest, shell
-from disks import blkdebug, contents, fsck, make, partition_table, tool
+from disks import blkdebug, contents, fsck, make, partition_table, silent, tool
 from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, main, portable_test, scratch, scratch_file, test
 from qmp import Qmp
 
@@ -285,9 +285,17 @@ def bad_writes():
     check_match(r"^Filesystem state: +not clean", tool("dumpe2fs", "-h", disk), "the state")
 
 
-def silent(disk, way):
-    """Options for a disk that does its first request of a kind, and then, for an hour, none."""
-    return ["--", "-drive", f"file={disk},format=raw,if=none,id=d,throttling.bps-{way}=1", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+@portable_test("a flush that failed is tried again by the next fsync, which does not succeed without it")
+def bad_flush():
+    disk = scratch_file(".img")
+    disk.write_bytes(bytes(1 << 20))
+    out = boot("cd /sys/kernel/tracing; echo 1 > events/block/block_rq_issue/enable\n"
+               "dd if=/dev/zero of=/dev/vda bs=4096 count=1 conv=fsync 2>&1; echo status $?\n"
+               "dd if=/dev/null of=/dev/vda conv=fsync,notrunc 2>&1; echo status $?; dd if=/dev/null of=/dev/vda conv=fsync,notrunc 2>&1; echo status $?\n"
+               "grep -o 'block_rq_issue: .*' trace | cut -d' ' -f 2,3\n",
+               options=blkdebug(disk, 'event = "flush_to_disk"\nerrno = "5"\niotype = "flush"\nonce = "on"')).expect().out.replace("\r", "")
+    check_eq(re.findall(r"^status (.*)$", out, re.M), ["1", "0", "0"], "what fsync says")
+    check_eq(re.findall(r"^254,0 (W|F)", out, re.M), ["W", "F", "F"], "requests")
 
 
 @portable_test("a disk that does not answer any more is set aside: what waits for it gets EIO, and others the tree of names")
