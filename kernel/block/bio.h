@@ -36,15 +36,15 @@ enum bio_op { BIO_READ, BIO_WRITE, BIO_FLUSH };
 
 #define BIO_OPS        3u  /* of what is wanted: enum bio_op; the rest says what it is for: */
 #define BIO_META       4u  /* not data of a file: what a file system keeps of itself */
-#define BIO_BACKGROUND 8u  /* nobody waits but the thread that writes what is dirty */
-#define BIO_INSERTED   16u /* blk.c: it was told that it is in the queue */
+#define BIO_BACKGROUND 8u  /* the thread that writes after some seconds does it, for others */
+#define BIO_GETRQ      16u /* blk.c: a request begins with it; neighbours after it join that */
 
 struct bio {
 	struct list link; /* in the queue, then in its request */
 	struct block_device *bdev;
 	uint64_t sector; /* of the device; in the queue, of the disk */
 	enum bio_op op;
-	uint32_t flags;          /* BIO_META, BIO_BACKGROUND */
+	uint32_t flags;          /* BIO_META, BIO_BACKGROUND, BIO_GETRQ */
 	void *data;              /* in one page; a flush has none */
 	const struct page *page; /* which knows the file; NULL: it has no descriptor */
 	uint32_t size;           /* bytes, a multiple of SECTOR_SIZE */
@@ -61,7 +61,7 @@ struct request {
 	uint32_t flags; /* of its first bio */
 	uint64_t sector;
 	uint32_t size; /* bytes */
-	unsigned count, tag;
+	unsigned tag;
 	uint64_t deadline_ns; /* until then it must be done, by clock_ns() */
 	bool used;
 };

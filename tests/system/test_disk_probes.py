@@ -4,7 +4,7 @@ log's, of files whose bytes are known."""
 import collections
 import re
 
-from disks import blkdebug, make, partition_table
+from disks import blkdebug, make, partition_table, silent
 from harness import Skipped, boot, check, check_eq, check_match, cpus, json_lines, ktrdump, main, portable_test, scratch_file, test
 from tracefs import CD, READY
 
@@ -159,6 +159,14 @@ echo =====
     check({r[1] for r in done} >= {"R", "RM", "WS", "WSM", "FF"}, f"what is done: { {r[1] for r in done} }")
     check({r[4] for r in bios["block_bio_queue"]} >= {"cat", "sync"}, "the names of threads")
     check_eq([t for _, n, t in found if n == "block_plug"][:1], ["[cat]"], "block_plug")
+    letters = {"block_bio_queue": "Q", "block_getrq": "G", "block_bio_backmerge": "M", "block_plug": "P", "block_unplug": "U", "block_rq_insert": "I"}
+    for tid in {m[2] for m in LINE.finditer(trace)}:
+        mine = [(letters[m[3]], m[4]) for m in LINE.finditer(trace) if m[2] == tid and m[3] in letters]
+        order = "".join(letter for letter, _ in mine)
+        check_match(r"^(QGI|QGP(Q[GM])*UI+)*$", order, f"the order of what thread {tid} does")
+        batches = [m[0] for m in re.finditer(r"QGP(?:Q[GM])*U(I+)", order)]
+        check_eq([int(t.split()[1]) for letter, t in mine if letter == "U"], [b.count("I") for b in batches], "requests of block_unplug, and those inserted after it")
+        check_eq([b.count("G") for b in batches], [b.count("I") for b in batches], "requests of a batch")
     for n, t in ((n, t) for _, n, t in found if n == "block_unplug"):
         check_match(r"^\[\w+\] \d+$", t, n)
     check_match(r'^print fmt: "%llu,%llu %s %llu \(\) %llu \+ %llu \[%s\]", REC->dev >> 20, REC->dev & 1048575, __get_str\(rwbs\), REC->bytes, REC->sector, REC->nr_sector, REC->comm$', formats, "block_rq_issue/format")
@@ -189,6 +197,7 @@ sed -n 's/^.*: \\(block_[a-z_]*: \\)/\\1/p' trace
     for line in ("block_bio_remap: 254,2 R 12296 + 8 <- (254,2) 8", "block_bio_queue: 254,2 R 12296 + 8 [dd]", "block_rq_issue: 254,0 R 4096 () 12296 + 8 [dd]",
                  "block_rq_complete: 254,0 R () 12296 + 8 [0]", "block_rq_error: 254,0 R () 12304 + 8 [-5]", "block_rq_complete: 254,0 R () 12304 + 8 [-5]"):
         check(line in text.splitlines(), f"no {line!r} in:\n{text}")
+    check_match(r"block_rq_complete: 254,0 R \(\) 12304 \+ 8 \[-5\]\n.*block_rq_error", text, "an error is told after the completion")
 
 
 ACTION = re.compile(r"^ *(\S.*)-(\d+) +\[\d{3}\] \S+ +\d+\.\d{6}: +(\d+),(\d+) +([A-Z]+) +([A-Z]+) (.*)$", re.M)
@@ -272,6 +281,7 @@ def words(text):
 
 def pieces(run):
     """The bios of a trace: (device, rwbs, file, thread, bytes, time, time in the queue), counted a second time."""
+    row = lambda b, start, e, queued: (b["device"], b["rwbs"], b["file"], start["tid"], int(b["bytes"]), e["ns"] - start["ns"], queued - start["ns"])
     waiting, issued = [], {}
     for e in run.events:
         kind = e["text"].split(":")[0]
@@ -289,21 +299,20 @@ def pieces(run):
             w = words(e["text"])
             mine, at = issued.pop((w["tag"], w["sector"]))
             for b, start in mine:
-                yield b["device"], b["rwbs"], b["file"], start["tid"], int(b["bytes"]), e["ns"] - start["ns"], at - start["ns"]
+                yield row(b, start, e, at)
+        elif kind == "bio done":
+            w = words(e["text"])
+            b, start = next(b for b in waiting if all(b[0][k] == w[k] for k in ("device", "rwbs", "sector")))
+            waiting.remove((b, start))
+            yield row(b, start, e, e["ns"])
     check_eq((waiting, issued), ([], {}), "what has not ended")
 
 
-@portable_test("report io: bytes, times and times in the queue, by device, file and thread, are those of the events")
-def report():
-    disk = make("32M", "-b", "1024")
-    run = boot(f"""seq 9000 > /mnt/a; seq 3000 > /mnt/b
-{again()}cat /mnt/a > /dev/null & cat /mnt/b > /mnt/c; wait; sync
-""", smp=2, mask="GEOM", trace=True, options=["--disk", str(disk)])
-    rows = list(pieces(run))
-    check(len(rows) > 100, f"{len(rows)} bios")
-    status, told, err = ktrdump("report", "io", "--format", "jsonl", "-i", run.trace)
+def told(run, rows):
+    """ktrdump report io tells these bios."""
+    status, out, err = ktrdump("report", "io", "--format", "jsonl", "-i", run.trace)
     check_eq((status, err), (0, ""), "ktrdump report io")
-    tables = [r for r in json_lines(told) if r.get("report") == "io" and "row" not in r]
+    tables = [r for r in json_lines(out) if r.get("report") == "io" and "row" not in r]
     for table, key in (("devices", lambda r: (r[0], r[1])), ("files", lambda r: (r[2], r[0])), ("threads", lambda r: r[3])):
         want = collections.defaultdict(lambda: [0, 0, 0, 0, 0])
         for r in rows:
@@ -315,7 +324,29 @@ def report():
                 name = {"devices": lambda: (r["device"], r["rwbs"]), "files": lambda: (r["file"], r["device"]), "threads": lambda: r["tid"]}[table]()
                 found[name] = [r["count"], r["bytes"], r["total_ns"], r["queued_ns"], r["longest_ns"]]
         check_eq(found, dict(want), table)
+
+
+@portable_test("report io: bytes, times and times in the queue, by device, file and thread, are those of the events")
+def report():
+    disk = make("32M", "-b", "1024")
+    run = boot(f"""seq 9000 > /mnt/a; seq 3000 > /mnt/b
+{again()}cat /mnt/a > /dev/null & cat /mnt/b > /mnt/c; wait; sync
+""", smp=2, mask="GEOM", trace=True, options=["--disk", str(disk)])
+    rows = list(pieces(run))
+    check(len(rows) > 100, f"{len(rows)} bios")
+    told(run, rows)
     check({"/mnt/a", "/mnt/b", "/mnt/c", "<unknown>"} <= {r[2] for r in rows}, f"files: { {r[2] for r in rows} }")
+
+
+@portable_test("report io: what a disk that is set aside does not do any more is counted, until it failed")
+def report_failed():
+    disk = make("8M")
+    run = boot("for i in 2 3 4; do dd if=/dev/vda of=/dev/null bs=4096 skip=$i count=1 2> /dev/null || echo failed; done; seq 9 > /tmp/x; sync\n",
+               mask="GEOM", trace=True, sets=["kern.geom.timeout=1"], options=silent(disk, "read"))
+    check_eq(run.expect().out.replace("\r", "").splitlines().count("failed"), 3, "what fails")
+    rows = list(pieces(run))
+    check(sum(e["text"].startswith("bio done: ") for e in run.events) >= 3, "bios that fail without a request")
+    told(run, rows)
 
 
 if __name__ == "__main__":
