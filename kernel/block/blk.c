@@ -2,8 +2,11 @@
  * blk.c - the queues of disks (bio.h): neighbours in a batch become a request, the driver does it.
  *
  * Invariant: a bio is in `waiting`, or in a request that the driver has, or its owner's. After each
- * request that ends the next ones start, so nothing waits while the driver has room. A request that
- * a device does not end in time ends all use of that device, so nobody waits for ever.
+ * request that ends the next ones start, so nothing waits while the driver has room.
+ *
+ * A request that a device does not end in time ends all use of that device. It is reset, and then
+ * all fails, though a write may have happened. QEMU's reset waits for what QEMU has in flight, and
+ * the machine with it. Only requests of a device that cannot be reset do not end.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/block/bio.h"

@@ -218,10 +218,16 @@ cat trace
 echo =====
 echo complete > $S/act_mask; echo > trace; echo c > /mnt/c; sync; cat $S/enable $S/act_mask; cat trace
 echo =====
+echo 0 > $S/enable; echo 11200 > $S/start_lba; echo 11207 > $S/end_lba; echo > trace
+for page in 1300 1400 1500; do dd if=/dev/vda of=/dev/null bs=4096 skip=$page count=1 2> /dev/null; done; cat trace
+echo =====
+echo 0 > $S/enable; echo complete > $S/act_mask
 for bad in never 'queue,never' -1 x; do echo $bad > $S/act_mask; echo $bad > $S/pid; done; echo x > $S/enable; cat $S/act_mask $S/pid
 echo 0 > $S/enable; echo 2 > $S/end_lba; echo > trace; cat $S/enable $S/start_lba $S/end_lba; cat /dev/vda > /dev/null; cat trace
 echo =====
 echo 0 > $S/enable; echo 1 > $S/pid; echo > trace; echo d > /mnt/d; sync; cat trace
+echo =====
+echo > trace; echo 'echo $$ | tee /sys/block/vda/trace/pid; exec sync' > /tmp/own.sh; echo d > /mnt/d; sh /tmp/own.sh; echo dd > /mnt/d; sync; cat trace
 echo =====
 echo 0 > $S/enable; echo 0x40 > $S/act_mask; echo 1 > options/blk_classic; echo > trace; echo e > /mnt/e; sync; cat options/context-info trace; echo 0 > options/blk_classic
 echo =====
@@ -245,18 +251,21 @@ echo nop > current_tracer; echo > trace; echo f > /mnt/f; sync; cat trace option
     check_eq([f[4] for f in found if f[2] == "U"], told["block_unplug"], "unplugs")
     check_match(r"^1\ncomplete$", parts[2], "act_mask sets enable")
     check_eq({m[5] for m in ACTION.finditer(parts[2])}, {"C"}, "actions of a mask")
-    check_eq(parts[3].count("Invalid argument"), 9, f"what is refused:\n{parts[3]}")
-    check_match(r"^complete\n0\n1\n0\n2$", parts[3], "what is set, after it; and that end_lba sets enable")
-    sectors = {int(m[7].split()[0]) for m in ACTION.finditer(parts[3]) if "+" in m[7]}
+    check_eq({(m[5], m[7]) for m in ACTION.finditer(parts[3]) if "+" in m[7]}, {(letter, f"11200 + 8 [{'0' if letter == 'C' else 'dd'}]") for letter in "QGIDC"}, "one of three places")
+    check_eq(parts[4].count("Invalid argument"), 9, f"what is refused:\n{parts[4]}")
+    check_match(r"^complete\n0\n1\n0\n2$", parts[4], "what is set, after it; and that end_lba sets enable")
+    sectors = {int(m[7].split()[0]) for m in ACTION.finditer(parts[4]) if "+" in m[7]}
     check_eq(sectors, {0}, "sectors up to the second one, of pages")
-    check_eq(ACTION.findall(parts[4]), [], "what another process does")
-    lines = re.sub(r"^[01]\n", "", parts[5]).splitlines()
+    check_eq(ACTION.findall(parts[5]), [], "what another process does")
+    own = check_match(r"^(\d+)$", parts[6], "the thread's number")[1]
+    check_eq({(m[1], m[2]) for m in ACTION.finditer(parts[6])}, {("sync", own)}, "what this thread does, and no other")
+    lines = re.sub(r"^[01]\n", "", parts[7]).splitlines()
     check_eq(lines[:4], ["# tracer: blk", "#", "# DEV   CPU TIMESTAMP     PID ACT FLG", "#  |     |     |           |   |   |"], "the head of blk_classic")
-    check(len(lines) > 5, parts[5])
+    check(len(lines) > 5, parts[7])
     for line in lines[4:]:
         check_match(r"^254,0    0 +\d+\.\d{9} +\d+  D +[A-Z]+ (\d+ \+ \d+ )?\[sync\]$", line, "a line of blk_classic")
-    check_eq(ACTION.findall(parts[6]), [], "with the tracer nop")
-    check_match(r"^1$", parts[6], "context-info, after it")
+    check_eq(ACTION.findall(parts[8]), [], "with the tracer nop")
+    check_match(r"^1$", parts[8], "context-info, after it")
 
 
 @portable_test("trace-cmd record -e block records requests, whose fields its report knows")
