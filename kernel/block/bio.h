@@ -2,8 +2,8 @@
  * bio.h - requests to disks: what is wanted, the queue of a disk, and partitions.
  *
  * A bio is one piece of memory and the sectors that it is read from or written to. Bios are
- * submitted a batch at a time: they go into the queues of their disks, which make requests of
- * neighbours and give them to the drivers. A bio is its owner's again when its done() is called.
+ * submitted a batch at a time: neighbours in a batch become requests, which go into the queues of
+ * their disks, and to the drivers. A bio is its owner's again when its done() is called.
  *
  * Locking: one spin lock a queue, inside. Submitting: thread context. done(): interrupt context, no
  * lock held.
@@ -42,7 +42,7 @@ enum bio_op { BIO_READ, BIO_WRITE, BIO_FLUSH };
 struct bio {
 	struct list link; /* in the queue, then in its request */
 	struct block_device *bdev;
-	uint64_t sector; /* of the device; in the queue, of the disk */
+	uint64_t sector; /* of the device; when it was submitted, of the disk */
 	enum bio_op op;
 	uint32_t flags;          /* BIO_META, BIO_BACKGROUND, BIO_GETRQ */
 	void *data;              /* in one page; a flush has none */
