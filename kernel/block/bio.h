@@ -2,8 +2,8 @@
  * bio.h - requests to disks: what is wanted, the queue of a disk, and partitions.
  *
  * A bio is one piece of memory and the sectors that it is read from or written to. Bios are
- * submitted a batch at a time: they go into the queues of their disks, which make requests of
- * neighbours and give them to the drivers. A bio is its owner's again when its done() is called.
+ * submitted a batch at a time: neighbours in a batch become requests, which go into the queues of
+ * their disks, and to the drivers. A bio is its owner's again when its done() is called.
  *
  * Locking: one spin lock a queue, inside. Submitting: thread context. done(): interrupt context, no
  * lock held.
@@ -36,15 +36,15 @@ enum bio_op { BIO_READ, BIO_WRITE, BIO_FLUSH };
 
 #define BIO_OPS        3u  /* of what is wanted: enum bio_op; the rest says what it is for: */
 #define BIO_META       4u  /* not data of a file: what a file system keeps of itself */
-#define BIO_BACKGROUND 8u  /* nobody waits but the thread that writes what is dirty */
-#define BIO_INSERTED   16u /* blk.c: it was told that it is in the queue */
+#define BIO_BACKGROUND 8u  /* the thread that writes after some seconds does it, for others */
+#define BIO_GETRQ      16u /* blk.c: a request begins with it; neighbours after it join that */
 
 struct bio {
 	struct list link; /* in the queue, then in its request */
 	struct block_device *bdev;
-	uint64_t sector; /* of the device; in the queue, of the disk */
+	uint64_t sector; /* of the device; when it was submitted, of the disk */
 	enum bio_op op;
-	uint32_t flags;          /* BIO_META, BIO_BACKGROUND */
+	uint32_t flags;          /* BIO_META, BIO_BACKGROUND, BIO_GETRQ */
 	void *data;              /* in one page; a flush has none */
 	const struct page *page; /* which knows the file; NULL: it has no descriptor */
 	uint32_t size;           /* bytes, a multiple of SECTOR_SIZE */
@@ -61,7 +61,7 @@ struct request {
 	uint32_t flags; /* of its first bio */
 	uint64_t sector;
 	uint32_t size; /* bytes */
-	unsigned count, tag;
+	unsigned tag;
 	uint64_t deadline_ns; /* until then it must be done, by clock_ns() */
 	bool used;
 };
@@ -73,8 +73,8 @@ struct blk_mq_ops {
 	void (*queue_rq)(struct gendisk *disk, struct request *rq);
 	/* Ends the requests that the device has done, as its interrupt does. No lock held. */
 	void (*poll)(struct gendisk *disk);
-	/* A request was not done in time. Makes the device leave all memory of requests alone, says
-	 * so, and calls blk_mark_disk_dead(). Interrupt context, no lock held. */
+	/* A request was not done in time. Stops the device, says so, and calls
+	 * blk_mark_disk_dead(). Interrupt context, no lock held. */
 	void (*timeout)(struct gendisk *disk);
 };
 
@@ -85,7 +85,8 @@ struct request_queue {
 	unsigned busy;       /* requests that it has */
 	unsigned max_bios;   /* constant: of a request */
 	bool dead;           /* the device is broken: all fail */
-	bool timed;          /* the callout is set */
+	bool grace;          /* a request is late, and the device has a moment more */
+	uint64_t timer_ns;   /* when the callout runs; DEADLINE_NEVER: it is not set */
 	struct callout timer;
 	struct request requests[REQUESTS_MAX];
 };
@@ -136,8 +137,9 @@ void blk_mq_start_request(struct gendisk *disk, struct request *rq);
 /* For the driver, no lock held, any context but NMI: it is done. error: 0 or -EIO. Nothing if it
  * was ended before. */
 void blk_mq_end_request(struct gendisk *disk, struct request *rq, int error);
-/* For the driver, no lock held: the device does not work any more. */
-void blk_mark_disk_dead(struct gendisk *disk);
+/* For the driver, no lock held: the device does not work any more. stopped: it leaves the memory of
+ * its requests alone, which fail; otherwise they do not end. */
+void blk_mark_disk_dead(struct gendisk *disk, bool stopped);
 
 /*
  * Bios that somebody waits for. The caller has made `bio` with room for `max`, all else is zero.

@@ -1,18 +1,25 @@
 /*
- * blk.c - the queues of disks (bio.h): bios wait, neighbours become a request, the driver does it.
+ * blk.c - the queues of disks (bio.h): neighbours in a batch become a request, the driver does it.
  *
  * Invariant: a bio is in `waiting`, or in a request that the driver has, or its owner's. After each
- * request that ends the next ones start, so nothing waits while the driver has room. A request that
- * a device does not end in time ends all use of that device, so nobody waits for ever.
+ * request that ends the next ones start, so nothing waits while the driver has room.
+ *
+ * A request that a device does not end in time ends all use of that device. It is reset, and then
+ * all fails, though a write may have happened. QEMU's reset waits for what QEMU has in flight, and
+ * the machine with it. Only requests of a device that cannot be reset do not end.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/block/bio.h"
 #include "kernel/block/probe.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
+
+#define STOOD_NS 1000000000ul /* a callout that is so late says that the machine stood */
+#define GRACE_NS 500000000ul  /* after the timeout */
 
 static int timeout_s = 30;
 
@@ -30,6 +37,7 @@ blk_mq_init_queue(struct gendisk *disk, unsigned depth)
 	spin_init(&q->lock, "block");
 	list_init(&q->waiting);
 	callout_init(&q->timer, blk_mq_timeout_work, disk);
+	q->timer_ns = DEADLINE_NEVER;
 	q->depth = depth;
 	for (unsigned i = 0; i < depth; i++)
 		q->requests[i].tag = i;
@@ -44,53 +52,67 @@ free_request(struct request_queue *q)
 	return NULL;
 }
 
-/* Does the bio go on where the request ends? */
+/* Does the bio go on where the one before it, of the same batch, ends? */
 static bool
-blk_attempt_back_merge(const struct request_queue *q, const struct request *rq,
-		       const struct bio *bio)
+blk_attempt_back_merge(const struct bio *before, const struct bio *bio)
 {
-	return bio->op == rq->op && bio->op != BIO_FLUSH && rq->count < q->max_bios &&
-	       bio->sector == rq->sector + rq->size / SECTOR_SIZE;
+	return bio->bdev->disk == before->bdev->disk && bio->op == before->op &&
+	       bio->op != BIO_FLUSH && bio->sector == before->sector + before->size / SECTOR_SIZE;
 }
 
-/* Moves a bio, and those after it that are its neighbours, into a request. Lock held. */
+/* Adds a bio to a request, as its last one. */
+static void
+add_bio(struct request *rq, const struct bio *bio)
+{
+	if (bio->flags & BIO_GETRQ) {
+		rq->op = bio->op;
+		rq->flags = bio->flags;
+		rq->sector = bio->sector;
+		rq->size = 0;
+	}
+	rq->size += bio->size;
+}
+
+/* Moves a bio, and those that joined it, into a request. Lock held. */
 static void
 fill_request(struct request_queue *q, struct request *rq)
 {
-	struct bio *bio = list_entry(list_first(&q->waiting), struct bio, link);
+	struct bio *bio;
 
-	SDT_PROBE5(block, , , block_getrq, block_dev(bio->bdev), block_rwbs(bio->op, bio->flags),
-		   bio->sector, bio->size / SECTOR_SIZE, sched_comm(curthread()));
 	rq->used = true;
-	rq->op = bio->op;
-	rq->flags = bio->flags;
-	rq->sector = bio->sector;
-	rq->size = rq->count = 0;
 	list_init(&rq->bios);
-	for (;;) {
+	do {
+		bio = list_entry(list_first(&q->waiting), struct bio, link);
 		list_remove(&bio->link);
 		list_append(&rq->bios, &bio->link);
-		rq->size += bio->size;
-		rq->count++;
+		add_bio(rq, bio);
 		bio = list_entry(list_first(&q->waiting), struct bio, link);
-		if (list_empty(&q->waiting) || !blk_attempt_back_merge(q, rq, bio))
-			break;
-		SDT_PROBE5(block, , , block_bio_backmerge, block_dev(bio->bdev),
-			   block_rwbs(bio->op, bio->flags), bio->sector, bio->size / SECTOR_SIZE,
-			   sched_comm(curthread()));
-	}
+	} while (!list_empty(&q->waiting) && !(bio->flags & BIO_GETRQ));
 	q->busy++;
+}
+
+/* The callout runs then. Lock held. */
+static void
+set_timer(struct request_queue *q, uint64_t ns)
+{
+	q->timer_ns = ns;
+	if (ns != DEADLINE_NEVER)
+		callout_set(&q->timer, ns);
+}
+
+static uint64_t
+deadline_from(uint64_t now)
+{
+	return now + (uint64_t)timeout_s * 1000000000;
 }
 
 /* The request must be done in time. Lock held. */
 static void
 blk_add_timer(struct request_queue *q, struct request *rq)
 {
-	rq->deadline_ns = clock_ns() + (uint64_t)timeout_s * 1000000000;
-	if (q->timed)
-		return;
-	q->timed = true;
-	callout_set(&q->timer, rq->deadline_ns);
+	rq->deadline_ns = deadline_from(clock_ns());
+	if (rq->deadline_ns < q->timer_ns)
+		set_timer(q, rq->deadline_ns);
 }
 
 /* Gives the driver what it has room for. Lock held. */
@@ -127,16 +149,25 @@ bio_end(struct bio *bio, int error)
 	bio->done(bio);
 }
 
-/* Ends the bios of a list. No lock held. */
+/* It ends without a request. No lock held. */
 static void
-bio_endio(struct list *bios, int error)
+bio_fail(struct bio *bio)
 {
-	while (!list_empty(bios)) {
-		struct bio *bio = list_entry(list_first(bios), struct bio, link);
+	CTR4(KTR_GEOM, "bio done: device %s rwbs %s sector %lu error %d", bio->bdev->ident,
+	     block_rwbs(bio->op, bio->flags), bio->sector, EIO);
+	bio_end(bio, -EIO);
+}
 
-		list_remove(&bio->link);
-		bio_end(bio, error);
-	}
+/* The first bio of a list, which it leaves. NULL: the list is empty. */
+static struct bio *
+take_bio(struct list *bios)
+{
+	struct bio *bio = list_entry(list_first(bios), struct bio, link);
+
+	if (list_empty(bios))
+		return NULL;
+	list_remove(&bio->link);
+	return bio;
 }
 
 /* Moves all of one list to another, which is empty. */
@@ -155,71 +186,107 @@ void
 blk_mq_end_request(struct gendisk *disk, struct request *rq, int error)
 {
 	struct list bios;
+	struct bio *bio;
 
 	spin_lock(&disk->queue.lock);
 	if (!rq->used) {
 		spin_unlock(&disk->queue.lock);
 		return;
 	}
-	if (error != 0)
-		SDT_PROBE5(block, , , block_rq_error, block_dev(&disk->whole), request_rwbs(rq),
-			   rq->sector, rq->size / SECTOR_SIZE, error);
 	SDT_CTR4(block, , , block_rq_complete,
 		 SDT_ARGS5(block_dev(&disk->whole), request_rwbs(rq), rq->sector,
 			   rq->size / SECTOR_SIZE, error),
 		 KTR_GEOM, "request done: device %s tag %u sector %lu error %d", disk->whole.ident,
 		 rq->tag, rq->sector, -error);
+	if (error != 0)
+		SDT_PROBE5(block, , , block_rq_error, block_dev(&disk->whole), request_rwbs(rq),
+			   rq->sector, rq->size / SECTOR_SIZE, error);
 	take_list(&rq->bios, &bios);
 	rq->used = false;
 	disk->queue.busy--;
 	blk_mq_run_hw_queue(disk);
 	spin_unlock(&disk->queue.lock);
-	bio_endio(&bios, error);
+	while ((bio = take_bio(&bios)) != NULL)
+		bio_end(bio, error);
 }
 
 void
-blk_mark_disk_dead(struct gendisk *disk)
+blk_mark_disk_dead(struct gendisk *disk, bool stopped)
 {
 	struct request_queue *q = &disk->queue;
 	struct list bios;
+	struct bio *bio;
 
 	spin_lock(&q->lock);
 	q->dead = true;
 	take_list(&q->waiting, &bios);
 	spin_unlock(&q->lock);
-	bio_endio(&bios, -EIO);
-	for (unsigned i = 0; i < q->depth; i++)
+	while ((bio = take_bio(&bios)) != NULL)
+		bio_fail(bio);
+	for (unsigned i = 0; stopped && i < q->depth; i++)
 		if (q->requests[i].used)
 			blk_mq_end_request(disk, &q->requests[i], -EIO);
+	if (!stopped)
+		warnk("%s: requests that it has stay: it may still use their memory\n",
+		      disk->whole.name);
 }
 
-/* Is a request late? If none is, but the driver has some, the callout is set anew. */
+/*
+ * Is a request late? If none is, but the driver has some, the callout is set anew; so it is if the
+ * callout itself is late: then the machine stood, and its device too, and all have their time
+ * again.
+ */
 static bool
 blk_mq_check_expired(struct request_queue *q)
 {
 	uint64_t now = clock_ns(), next = DEADLINE_NEVER;
+	bool stood;
 
 	spin_lock(&q->lock);
-	for (unsigned i = 0; i < q->depth; i++)
-		if (q->requests[i].used && q->requests[i].deadline_ns < next)
-			next = q->requests[i].deadline_ns;
-	q->timed = next != DEADLINE_NEVER;
-	if (q->timed && next > now)
-		callout_set(&q->timer, next);
+	stood = q->timer_ns != DEADLINE_NEVER && now > q->timer_ns + STOOD_NS;
+	for (unsigned i = 0; i < q->depth; i++) {
+		struct request *rq = &q->requests[i];
+
+		if (!rq->used)
+			continue;
+		if (stood)
+			rq->deadline_ns = deadline_from(now);
+		if (rq->deadline_ns < next)
+			next = rq->deadline_ns;
+	}
+	if (next > now) {
+		q->grace = false;
+		set_timer(q, next);
+	}
 	spin_unlock(&q->lock);
 	return next <= now;
+}
+
+/* The device has a moment more: the machine may have stood until now. False: it had that. */
+static bool
+give_grace(struct request_queue *q)
+{
+	bool given;
+
+	spin_lock(&q->lock);
+	given = q->grace;
+	q->grace = true;
+	if (!given)
+		set_timer(q, clock_ns() + GRACE_NS);
+	spin_unlock(&q->lock);
+	return !given;
 }
 
 static void
 blk_mq_timeout_work(void *arg)
 {
 	struct gendisk *disk = arg;
+	struct request_queue *q = &disk->queue;
 
-	if (!blk_mq_check_expired(&disk->queue))
+	if (!blk_mq_check_expired(q))
 		return;
-	/* The machine may have stood, and the interrupt be still to come. */
-	disk->ops->poll(disk);
-	if (blk_mq_check_expired(&disk->queue))
+	disk->ops->poll(disk); /* the interrupt may be still to come */
+	if (blk_mq_check_expired(q) && !give_grace(q))
 		disk->ops->timeout(disk);
 }
 
@@ -247,65 +314,25 @@ tell_start(const struct bio *bio)
 		      bio_path(bio, path));
 }
 
-/*
- * Tells which requests the bios become that have come into the queue, as far as one can know: more
- * may be merged with the last one. Lock held.
- */
-static void
-tell_inserted(const struct ktr_site *ktr_probe_, struct gendisk *disk)
-{
-	struct request_queue *q = &disk->queue;
-	struct request rq = {.count = 0};
-
-	list_for_each (l, &q->waiting) {
-		struct bio *bio = list_entry(l, struct bio, link);
-
-		if (bio->flags & BIO_INSERTED)
-			continue;
-		bio->flags |= BIO_INSERTED;
-		if (rq.count > 0 && !blk_attempt_back_merge(q, &rq, bio)) {
-			tell_request(ktr_probe_, disk, &rq);
-			rq.count = 0;
-		}
-		if (rq.count == 0)
-			rq = (struct request){.op = bio->op,
-					      .flags = bio->flags,
-					      .sector = bio->sector};
-		rq.count++;
-		rq.size += bio->size;
-	}
-	if (rq.count > 0)
-		tell_request(ktr_probe_, disk, &rq);
-}
-
-/* Puts it into the queue of its disk; what cannot be done fails at once. */
-static void
+/* Tells what is wanted. False: it cannot be done, and has failed. */
+static bool
 submit_bio(struct bio *bio)
 {
-	struct gendisk *disk = bio->bdev->disk;
-	struct request_queue *q = &disk->queue;
 	bool good = bio_check(bio);
 
-	if (good) {
-		if (bio->bdev != &disk->whole)
-			SDT_PROBE6(block, , , block_bio_remap, block_dev(bio->bdev),
-				   block_rwbs(bio->op, bio->flags), bio->sector + bio->bdev->start,
-				   bio->size / SECTOR_SIZE, block_dev(bio->bdev), bio->sector);
-		bio->sector += bio->bdev->start;
-	}
-	SDT_PROBE5(block, , , block_bio_queue, block_dev(bio->bdev),
-		   block_rwbs(bio->op, bio->flags), bio->sector, bio->size / SECTOR_SIZE,
-		   sched_comm(curthread()));
-	tell_start(bio);
-	if (bio->op == BIO_WRITE)
-		__atomic_store_n(&disk->written, true, __ATOMIC_RELEASE);
-	spin_lock(&q->lock);
-	good &= !q->dead;
+	bio->sector += bio->bdev->start;
+	if (good && bio->bdev != &bio->bdev->disk->whole)
+		SDT_PROBE6(block, , , block_bio_remap, block_dev(bio->bdev),
+			   block_rwbs(bio->op, bio->flags), bio->sector, bio->size / SECTOR_SIZE,
+			   block_dev(bio->bdev), bio->sector - bio->bdev->start);
 	if (good)
-		list_append(&q->waiting, &bio->link);
-	spin_unlock(&q->lock);
+		SDT_PROBE5(block, , , block_bio_queue, block_dev(bio->bdev),
+			   block_rwbs(bio->op, bio->flags), bio->sector, bio->size / SECTOR_SIZE,
+			   sched_comm(curthread()));
+	tell_start(bio);
 	if (!good)
-		bio_end(bio, -EIO);
+		bio_fail(bio);
+	return good;
 }
 
 static void
@@ -339,13 +366,99 @@ is_pending(void *arg)
 	return __atomic_load_n(&((struct bio_batch *)arg)->pending, __ATOMIC_ACQUIRE) != 0;
 }
 
-static void
-start_disk(struct gendisk *disk)
+/* Submits the bios of a batch, of which neighbours become requests. How many these are. */
+static unsigned
+form_requests(struct bio_batch *b)
 {
-	spin_lock(&disk->queue.lock);
-	SDT_FIRE(block, , , block_rq_insert, tell_inserted(ktr_probe_, disk));
-	blk_mq_run_hw_queue(disk);
-	spin_unlock(&disk->queue.lock);
+	const struct bio *before = NULL;
+	unsigned requests = 0, count = 0;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		struct bio *bio = &b->bio[i];
+
+		if (!submit_bio(bio))
+			continue;
+		if (before != NULL && count < bio->bdev->disk->queue.max_bios &&
+		    blk_attempt_back_merge(before, bio)) {
+			SDT_PROBE5(block, , , block_bio_backmerge, block_dev(bio->bdev),
+				   block_rwbs(bio->op, bio->flags), bio->sector,
+				   bio->size / SECTOR_SIZE, sched_comm(curthread()));
+			count++;
+		} else {
+			SDT_PROBE5(block, , , block_getrq, block_dev(bio->bdev),
+				   block_rwbs(bio->op, bio->flags), bio->sector,
+				   bio->size / SECTOR_SIZE, sched_comm(curthread()));
+			if (requests++ == 0 && b->n > 1)
+				SDT_PROBE1(block, , , block_plug, sched_comm(curthread()));
+			bio->flags |= BIO_GETRQ;
+			count = 1;
+		}
+		before = bio;
+	}
+	return requests;
+}
+
+/* Tells of the requests of some bios, which are in the queue. Lock held. */
+static void
+tell_inserted(const struct ktr_site *ktr_probe_, struct gendisk *disk, const struct bio *bio,
+	      const struct bio *end)
+{
+	struct request rq = {.size = 0};
+	bool any = false;
+
+	for (; bio < end; bio++) {
+		if (bio->ended)
+			continue;
+		if (any && (bio->flags & BIO_GETRQ))
+			tell_request(ktr_probe_, disk, &rq);
+		add_bio(&rq, bio);
+		any = true;
+	}
+	if (any)
+		tell_request(ktr_probe_, disk, &rq);
+}
+
+/* Puts bios of one disk into its queue, but for those that have failed. */
+static void
+insert_bios(struct bio *first, struct bio *end)
+{
+	struct gendisk *disk = first->bdev->disk;
+	struct request_queue *q = &disk->queue;
+	bool dead;
+
+	spin_lock(&q->lock);
+	dead = q->dead;
+	if (!dead) {
+		for (struct bio *bio = first; bio < end; bio++) {
+			if (bio->ended)
+				continue;
+			if (bio->op == BIO_WRITE)
+				__atomic_store_n(&disk->written, true, __ATOMIC_RELEASE);
+			list_append(&q->waiting, &bio->link);
+		}
+		SDT_FIRE(block, , , block_rq_insert, tell_inserted(ktr_probe_, disk, first, end));
+		blk_mq_run_hw_queue(disk);
+	}
+	spin_unlock(&q->lock);
+	for (struct bio *bio = first; dead && bio < end; bio++)
+		if (!bio->ended)
+			bio_fail(bio);
+}
+
+/* Inserts a batch, of one disk after the other. */
+static void
+insert_batch(struct bio_batch *b)
+{
+	struct bio *first = b->bio, *end = b->bio + b->n;
+
+	while (first < end) {
+		struct bio *next = first + 1;
+
+		while (next < end && next->bdev->disk == first->bdev->disk)
+			next++;
+		insert_bios(first, next);
+		first = next;
+	}
 }
 
 /* Of the bios that are waited for, the last one is told. */
@@ -367,17 +480,14 @@ await_batch(struct bio_batch *b)
 int
 bio_batch_wait(struct bio_batch *b)
 {
+	unsigned requests;
 	int error = 0;
 
 	b->pending = b->n;
-	if (b->n > 1)
-		SDT_PROBE1(block, , , block_plug, sched_comm(curthread()));
-	for (unsigned i = 0; i < b->n; i++)
-		submit_bio(&b->bio[i]);
-	if (b->n > 1)
-		SDT_PROBE2(block, , , block_unplug, sched_comm(curthread()), b->n);
-	for (unsigned i = 0; i < b->n; i++)
-		start_disk(b->bio[i].bdev->disk);
+	requests = form_requests(b);
+	if (requests > 0 && b->n > 1)
+		SDT_PROBE2(block, , , block_unplug, sched_comm(curthread()), requests);
+	insert_batch(b);
 	if (is_pending(b))
 		await_batch(b);
 	for (unsigned i = 0; i < b->n; i++)

@@ -99,12 +99,16 @@ flush_disk(struct gendisk *disk)
 {
 	struct bio bio;
 	struct bio_batch b = {.bio = &bio, .max = 1};
+	int error;
 
 	/* acquire and release: what is written from here on is for the next flush */
 	if (!__atomic_exchange_n(&disk->written, false, __ATOMIC_ACQ_REL) || !disk->has_flush)
 		return 0;
 	bio_batch_add(&b, &disk->whole, BIO_FLUSH, 0, NULL, 0);
-	return bio_batch_wait(&b);
+	error = bio_batch_wait(&b);
+	if (error != 0) /* release: pairs with the exchange above */
+		__atomic_store_n(&disk->written, true, __ATOMIC_RELEASE);
+	return error;
 }
 
 int

@@ -41,6 +41,11 @@ def blkdebug(disk, *rules, more=""):
             "virtio-blk-pci,drive=d,disable-legacy=on"]
 
 
+def silent(disk, way):
+    """Options for a disk that does its first request of a kind, and then, for an hour, none."""
+    return ["--", "-drive", f"file={disk},format=raw,if=none,id=d,throttling.bps-{way}=1", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+
+
 def partition_table(kind, *parts):
     """The first sectors of a disk with partitions: pairs of their first sector and their size."""
     entry = lambda kind, start, sectors: struct.pack("<8BII", 0, 0, 0, 0, kind, 0, 0, 0, start, sectors)

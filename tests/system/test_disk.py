@@ -3,15 +3,18 @@
 reset, on full disks, broken ones and such with errors. e2fsck finds nothing after each test."""
 import hashlib
 import os
+import pathlib
 import platform
 import re
+import select
 import signal
 import subprocess
 
 import pexpect
 from console import guest, shell
-from disks import blkdebug, contents, fsck, make, partition_table, tool
+from disks import blkdebug, contents, fsck, make, partition_table, silent, tool
 from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, main, portable_test, scratch, scratch_file, test
+from qmp import Qmp
 
 LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 PC = ("x86_64", "the machine is a PC")
@@ -276,30 +279,61 @@ def bad_writes():
     conf = '[set-state]\nevent = "write_aio"\nstate = "1"\nnew_state = "2"\n'  # the first one is of mount
     rules = blkdebug(disk, 'event = "write_aio"\nerrno = "5"\nstate = "2"\niotype = "write"', more=conf)
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt && echo mounted; echo x > /mnt/x; dd if=/dev/null of=/mnt/x conv=fsync,notrunc 2>&1 || echo failed; echo y > /mnt/y 2>&1\n"
-               "ls /mnt; umount /mnt || echo not all; echo on\n", options=rules).expect().out.replace("\r", "")
+               "ls /mnt; umount /mnt || echo not all; echo on; dmesg | grep ext2:\n", options=rules).expect().out.replace("\r", "")
     check_match(r"^mounted\n(.*\n)*dd: .*Input/output error\n(.*\n)*failed\n(.*\n)*.*/mnt/y: Read-only file system$", out, "writing")
-    check_match(r"not all\non$", out, "the end")
+    check_match(r"not all\non\n(.*\n)*.*ext2: vda: a write failed; it is read-only now$", out, "the end")
     check_match(r"^Filesystem state: +not clean", tool("dumpe2fs", "-h", disk), "the state")
 
 
-def silent(disk, way):
-    """Options for a disk that does its first request of a kind, and then, for an hour, none."""
-    return ["--", "-drive", f"file={disk},format=raw,if=none,id=d,throttling.bps-{way}=1", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+@portable_test("a flush that failed is tried again by the next fsync, which does not succeed without it")
+def bad_flush():
+    disk = scratch_file(".img")
+    disk.write_bytes(bytes(1 << 20))
+    out = boot("cd /sys/kernel/tracing; echo 1 > events/block/block_rq_issue/enable\n"
+               "dd if=/dev/zero of=/dev/vda bs=4096 count=1 conv=fsync 2>&1; echo status $?\n"
+               "dd if=/dev/null of=/dev/vda conv=fsync,notrunc 2>&1; echo status $?; dd if=/dev/null of=/dev/vda conv=fsync,notrunc 2>&1; echo status $?\n"
+               "grep -o 'block_rq_issue: .*' trace | cut -d' ' -f 2,3\n",
+               options=blkdebug(disk, 'event = "flush_to_disk"\nerrno = "5"\niotype = "flush"\nonce = "on"')).expect().out.replace("\r", "")
+    check_eq(re.findall(r"^status (.*)$", out, re.M), ["1", "0", "0"], "what fsync says")
+    check_eq(re.findall(r"^254,0 (W|F)", out, re.M), ["W", "F", "F"], "requests")
 
 
 @portable_test("a disk that does not answer any more is set aside: what waits for it gets EIO, and others the tree of names")
 def no_answer():
     disk = make("8M")
-    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt && echo mounted; echo x > /mnt/x; (sync; echo synced) & ls /mnt; wait\n"
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt && echo mounted; sysctl kern.geom.timeout=1; echo x > /mnt/x; cat /proc/uptime; (sync; echo synced) & ls /mnt; wait\n"
                "dd if=/dev/null of=/mnt/x conv=fsync,notrunc 2>&1 || echo failed; echo y > /mnt/y 2>&1; cat /dev/vda 2>&1 > /dev/null | head -n 1\n"
                "umount /mnt 2> /dev/null || echo not all; dmesg | grep virtio-blk; echo on; sysctl kern.geom.timeout=0 2>&1; sysctl kern.geom.timeout=9\n",
-               options=silent(disk, "write"), sets=["kern.geom.timeout=1"], smp=2).expect().out.replace("\r", "")
+               options=silent(disk, "write"), smp=2).expect().out.replace("\r", "")
     check_match(r"^mounted\n(.*\n)*synced\n(.*\n)*dd: .*Input/output error\n(.*\n)*failed\n(.*\n)*.*/mnt/y: Read-only file system\n.*Input/output error$", out, "the end of waiting")
-    check_match(r"^virtio-blk: it has not done a request in time; it is not used$", out, "the message")
+    since = float(check_match(r"^(\d+\.\d\d) \d", out, "the time before")[1])
+    told = float(check_match(r"^\[ *(\d+\.\d+)\] virtio-blk: it has not done a request in time; it is no longer used$", out, "the message")[1])
+    check(1 <= told - since + 0.01 < 30, f"seconds until the message: {told - since}")
     check_match(r"^on\n.*kern.geom.timeout.*\n.*9$", out, "the end")
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt 2>&1; ls /mnt; dd if=/dev/vda of=/dev/null bs=1M count=1 2>&1; echo on\n",
                options=silent(disk, "read"), sets=["kern.geom.timeout=1"]).expect().out.replace("\r", "")
     check_match(r"^mount: .*Input/output error\n(.*\n)*dd: .*Input/output error\n(.*\n)*on$", out, "a disk that is not read")
+
+
+@portable_test("a machine that stood longer than a disk may need does not lose the disk, whose requests have their time again")
+def stood():
+    disk, socket = make("8M"), scratch_file(".qmp")
+    with guest("--set", "kern.geom.timeout=3", "--qmp", str(socket), "--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device",
+               "virtio-blk-pci,drive=d,disable-legacy=on", smp=1) as c:
+        qmp = Qmp(socket)
+        throttle = lambda bps: qmp.command("block_set_io_throttle", device="d", bps=0, bps_rd=bps, bps_wr=0, iops=0, iops_rd=0, iops_wr=0)
+        qemu = int(pathlib.Path(f"/proc/{c.pid}/task/{c.pid}/children").read_text())
+        throttle(1)
+        shell(c, "dd if=/dev/vda of=/dev/null bs=4096 count=1 skip=9 2>&1")
+        shell(c, "(dd if=/dev/vda bs=4096 skip=20 count=1 2> /tmp/err | wc -c) & until grep -q biowait /proc/[0-9]*/wchan 2> /dev/null; do :; done")
+        os.kill(qemu, signal.SIGSTOP)
+        select.select([], [], [], 4.5)  # more than the timeout, and what a callout may be late
+        os.kill(qemu, signal.SIGCONT)
+        shell(c, "true")  # its timer has fired
+        throttle(0)
+        check_match(r"1\+0 records out", shell(c, "wait; cat /tmp/err"), "what is read")
+        check("no longer used" not in shell(c, "dmesg | grep virtio-blk"), "the disk is lost")
+        qmp.close()
 
 
 @portable_test("an ext2 with features that are not known is not mounted, or only to be read; what is none says so")

@@ -4,7 +4,7 @@ log's, of files whose bytes are known."""
 import collections
 import re
 
-from disks import blkdebug, make, partition_table
+from disks import blkdebug, make, partition_table, silent
 from harness import Skipped, boot, check, check_eq, check_match, cpus, json_lines, ktrdump, main, portable_test, scratch_file, test
 from tracefs import CD, READY
 
@@ -159,6 +159,14 @@ echo =====
     check({r[1] for r in done} >= {"R", "RM", "WS", "WSM", "FF"}, f"what is done: { {r[1] for r in done} }")
     check({r[4] for r in bios["block_bio_queue"]} >= {"cat", "sync"}, "the names of threads")
     check_eq([t for _, n, t in found if n == "block_plug"][:1], ["[cat]"], "block_plug")
+    letters = {"block_bio_queue": "Q", "block_getrq": "G", "block_bio_backmerge": "M", "block_plug": "P", "block_unplug": "U", "block_rq_insert": "I"}
+    for tid in {m[2] for m in LINE.finditer(trace)}:
+        mine = [(letters[m[3]], m[4]) for m in LINE.finditer(trace) if m[2] == tid and m[3] in letters]
+        order = "".join(letter for letter, _ in mine)
+        check_match(r"^(QGI|QGP(Q[GM])*UI+)*$", order, f"the order of what thread {tid} does")
+        batches = [m[0] for m in re.finditer(r"QGP(?:Q[GM])*U(I+)", order)]
+        check_eq([int(t.split()[1]) for letter, t in mine if letter == "U"], [b.count("I") for b in batches], "requests of block_unplug, and those inserted after it")
+        check_eq([b.count("G") for b in batches], [b.count("I") for b in batches], "requests of a batch")
     for n, t in ((n, t) for _, n, t in found if n == "block_unplug"):
         check_match(r"^\[\w+\] \d+$", t, n)
     check_match(r'^print fmt: "%llu,%llu %s %llu \(\) %llu \+ %llu \[%s\]", REC->dev >> 20, REC->dev & 1048575, __get_str\(rwbs\), REC->bytes, REC->sector, REC->nr_sector, REC->comm$', formats, "block_rq_issue/format")
@@ -189,6 +197,7 @@ sed -n 's/^.*: \\(block_[a-z_]*: \\)/\\1/p' trace
     for line in ("block_bio_remap: 254,2 R 12296 + 8 <- (254,2) 8", "block_bio_queue: 254,2 R 12296 + 8 [dd]", "block_rq_issue: 254,0 R 4096 () 12296 + 8 [dd]",
                  "block_rq_complete: 254,0 R () 12296 + 8 [0]", "block_rq_error: 254,0 R () 12304 + 8 [-5]", "block_rq_complete: 254,0 R () 12304 + 8 [-5]"):
         check(line in text.splitlines(), f"no {line!r} in:\n{text}")
+    check_match(r"block_rq_complete: 254,0 R \(\) 12304 \+ 8 \[-5\]\n.*block_rq_error", text, "an error is told after the completion")
 
 
 ACTION = re.compile(r"^ *(\S.*)-(\d+) +\[\d{3}\] \S+ +\d+\.\d{6}: +(\d+),(\d+) +([A-Z]+) +([A-Z]+) (.*)$", re.M)
@@ -209,10 +218,16 @@ cat trace
 echo =====
 echo complete > $S/act_mask; echo > trace; echo c > /mnt/c; sync; cat $S/enable $S/act_mask; cat trace
 echo =====
+echo 0 > $S/enable; echo 11200 > $S/start_lba; echo 11207 > $S/end_lba; echo > trace
+for page in 1300 1400 1500; do dd if=/dev/vda of=/dev/null bs=4096 skip=$page count=1 2> /dev/null; done; cat trace
+echo =====
+echo 0 > $S/enable; echo complete > $S/act_mask
 for bad in never 'queue,never' -1 x; do echo $bad > $S/act_mask; echo $bad > $S/pid; done; echo x > $S/enable; cat $S/act_mask $S/pid
 echo 0 > $S/enable; echo 2 > $S/end_lba; echo > trace; cat $S/enable $S/start_lba $S/end_lba; cat /dev/vda > /dev/null; cat trace
 echo =====
 echo 0 > $S/enable; echo 1 > $S/pid; echo > trace; echo d > /mnt/d; sync; cat trace
+echo =====
+echo > trace; echo 'echo $$ | tee /sys/block/vda/trace/pid; exec sync' > /tmp/own.sh; echo d > /mnt/d; sh /tmp/own.sh; echo dd > /mnt/d; sync; cat trace
 echo =====
 echo 0 > $S/enable; echo 0x40 > $S/act_mask; echo 1 > options/blk_classic; echo > trace; echo e > /mnt/e; sync; cat options/context-info trace; echo 0 > options/blk_classic
 echo =====
@@ -236,18 +251,21 @@ echo nop > current_tracer; echo > trace; echo f > /mnt/f; sync; cat trace option
     check_eq([f[4] for f in found if f[2] == "U"], told["block_unplug"], "unplugs")
     check_match(r"^1\ncomplete$", parts[2], "act_mask sets enable")
     check_eq({m[5] for m in ACTION.finditer(parts[2])}, {"C"}, "actions of a mask")
-    check_eq(parts[3].count("Invalid argument"), 9, f"what is refused:\n{parts[3]}")
-    check_match(r"^complete\n0\n1\n0\n2$", parts[3], "what is set, after it; and that end_lba sets enable")
-    sectors = {int(m[7].split()[0]) for m in ACTION.finditer(parts[3]) if "+" in m[7]}
+    check_eq({(m[5], m[7]) for m in ACTION.finditer(parts[3]) if "+" in m[7]}, {(letter, f"11200 + 8 [{'0' if letter == 'C' else 'dd'}]") for letter in "QGIDC"}, "one of three places")
+    check_eq(parts[4].count("Invalid argument"), 9, f"what is refused:\n{parts[4]}")
+    check_match(r"^complete\n0\n1\n0\n2$", parts[4], "what is set, after it; and that end_lba sets enable")
+    sectors = {int(m[7].split()[0]) for m in ACTION.finditer(parts[4]) if "+" in m[7]}
     check_eq(sectors, {0}, "sectors up to the second one, of pages")
-    check_eq(ACTION.findall(parts[4]), [], "what another process does")
-    lines = re.sub(r"^[01]\n", "", parts[5]).splitlines()
+    check_eq(ACTION.findall(parts[5]), [], "what another process does")
+    own = check_match(r"^(\d+)$", parts[6], "the thread's number")[1]
+    check_eq({(m[1], m[2]) for m in ACTION.finditer(parts[6])}, {("sync", own)}, "what this thread does, and no other")
+    lines = re.sub(r"^[01]\n", "", parts[7]).splitlines()
     check_eq(lines[:4], ["# tracer: blk", "#", "# DEV   CPU TIMESTAMP     PID ACT FLG", "#  |     |     |           |   |   |"], "the head of blk_classic")
-    check(len(lines) > 5, parts[5])
+    check(len(lines) > 5, parts[7])
     for line in lines[4:]:
         check_match(r"^254,0    0 +\d+\.\d{9} +\d+  D +[A-Z]+ (\d+ \+ \d+ )?\[sync\]$", line, "a line of blk_classic")
-    check_eq(ACTION.findall(parts[6]), [], "with the tracer nop")
-    check_match(r"^1$", parts[6], "context-info, after it")
+    check_eq(ACTION.findall(parts[8]), [], "with the tracer nop")
+    check_match(r"^1$", parts[8], "context-info, after it")
 
 
 @portable_test("trace-cmd record -e block records requests, whose fields its report knows")
@@ -272,6 +290,7 @@ def words(text):
 
 def pieces(run):
     """The bios of a trace: (device, rwbs, file, thread, bytes, time, time in the queue), counted a second time."""
+    row = lambda b, start, e, queued: (b["device"], b["rwbs"], b["file"], start["tid"], int(b["bytes"]), e["ns"] - start["ns"], queued - start["ns"])
     waiting, issued = [], {}
     for e in run.events:
         kind = e["text"].split(":")[0]
@@ -289,21 +308,20 @@ def pieces(run):
             w = words(e["text"])
             mine, at = issued.pop((w["tag"], w["sector"]))
             for b, start in mine:
-                yield b["device"], b["rwbs"], b["file"], start["tid"], int(b["bytes"]), e["ns"] - start["ns"], at - start["ns"]
+                yield row(b, start, e, at)
+        elif kind == "bio done":
+            w = words(e["text"])
+            b, start = next(b for b in waiting if all(b[0][k] == w[k] for k in ("device", "rwbs", "sector")))
+            waiting.remove((b, start))
+            yield row(b, start, e, e["ns"])
     check_eq((waiting, issued), ([], {}), "what has not ended")
 
 
-@portable_test("report io: bytes, times and times in the queue, by device, file and thread, are those of the events")
-def report():
-    disk = make("32M", "-b", "1024")
-    run = boot(f"""seq 9000 > /mnt/a; seq 3000 > /mnt/b
-{again()}cat /mnt/a > /dev/null & cat /mnt/b > /mnt/c; wait; sync
-""", smp=2, mask="GEOM", trace=True, options=["--disk", str(disk)])
-    rows = list(pieces(run))
-    check(len(rows) > 100, f"{len(rows)} bios")
-    status, told, err = ktrdump("report", "io", "--format", "jsonl", "-i", run.trace)
+def told(run, rows):
+    """ktrdump report io tells these bios."""
+    status, out, err = ktrdump("report", "io", "--format", "jsonl", "-i", run.trace)
     check_eq((status, err), (0, ""), "ktrdump report io")
-    tables = [r for r in json_lines(told) if r.get("report") == "io" and "row" not in r]
+    tables = [r for r in json_lines(out) if r.get("report") == "io" and "row" not in r]
     for table, key in (("devices", lambda r: (r[0], r[1])), ("files", lambda r: (r[2], r[0])), ("threads", lambda r: r[3])):
         want = collections.defaultdict(lambda: [0, 0, 0, 0, 0])
         for r in rows:
@@ -315,7 +333,29 @@ def report():
                 name = {"devices": lambda: (r["device"], r["rwbs"]), "files": lambda: (r["file"], r["device"]), "threads": lambda: r["tid"]}[table]()
                 found[name] = [r["count"], r["bytes"], r["total_ns"], r["queued_ns"], r["longest_ns"]]
         check_eq(found, dict(want), table)
+
+
+@portable_test("report io: bytes, times and times in the queue, by device, file and thread, are those of the events")
+def report():
+    disk = make("32M", "-b", "1024")
+    run = boot(f"""seq 9000 > /mnt/a; seq 3000 > /mnt/b
+{again()}cat /mnt/a > /dev/null & cat /mnt/b > /mnt/c; wait; sync
+""", smp=2, mask="GEOM", trace=True, options=["--disk", str(disk)])
+    rows = list(pieces(run))
+    check(len(rows) > 100, f"{len(rows)} bios")
+    told(run, rows)
     check({"/mnt/a", "/mnt/b", "/mnt/c", "<unknown>"} <= {r[2] for r in rows}, f"files: { {r[2] for r in rows} }")
+
+
+@portable_test("report io: what a disk that is set aside does not do any more is counted, until it failed")
+def report_failed():
+    disk = make("8M")
+    run = boot("for i in 2 3 4; do dd if=/dev/vda of=/dev/null bs=4096 skip=$i count=1 2> /dev/null || echo failed; done; seq 9 > /tmp/x; sync\n",
+               mask="GEOM", trace=True, sets=["kern.geom.timeout=1"], options=silent(disk, "read"))
+    check_eq(run.expect().out.replace("\r", "").splitlines().count("failed"), 3, "what fails")
+    rows = list(pieces(run))
+    check(sum(e["text"].startswith("bio done: ") for e in run.events) >= 3, "bios that fail without a request")
+    told(run, rows)
 
 
 if __name__ == "__main__":

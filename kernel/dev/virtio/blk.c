@@ -99,10 +99,8 @@ take_request(int *error)
 			*error = -EIO;
 	}
 	spin_unlock(&q->lock);
-	if (tag == -2 && !q->dead) {
-		virtio_stop(&blk.dev, "it broke its ring");
-		blk_mark_disk_dead(&blk.disk);
-	}
+	if (tag == -2 && !q->dead)
+		blk_mark_disk_dead(&blk.disk, virtio_stop(&blk.dev, "it broke its ring"));
 	return rq;
 }
 
@@ -127,8 +125,7 @@ blk_interrupt(void *arg)
 static void
 virtio_timeout(struct gendisk *disk)
 {
-	virtio_stop(&blk.dev, "it has not done a request in time");
-	blk_mark_disk_dead(disk);
+	blk_mark_disk_dead(disk, virtio_stop(&blk.dev, "it has not done a request in time"));
 }
 
 static uint64_t

@@ -5,6 +5,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
+#include "kernel/sync/spinlock.h"
 
 enum { /* the common registers, byte offsets (4.1.4.3) */
        DEVICE_FEATURE_SELECT = 0,
@@ -78,11 +79,33 @@ set64(const struct virtio *v, unsigned reg, uint64_t n)
 	set32(v, reg + 4, (uint32_t)(n >> 32));
 }
 
-void
+/* False: the device may still use its rings (2.4, 4.1.4.3.2: until the status reads 0). */
+static bool
+virtio_reset(const struct virtio *v)
+{
+	set8(v, DEVICE_STATUS, 0);
+	for (unsigned i = 0; get8(v, DEVICE_STATUS) != 0; i++)
+		if (i == RESET_SPINS) {
+			warnk("%s: it cannot be reset\n", v->name);
+			return false;
+		}
+	return true;
+}
+
+bool
 virtio_stop(struct virtio *v, const char *why)
 {
-	warnk("%s: %s; it is not used\n", v->name, why);
-	set8(v, DEVICE_STATUS, 0);
+	static struct spinlock lock = SPINLOCK_INIT("virtio"); /* two accesses to ports are one */
+	bool stopped;
+
+	warnk("%s: %s; it is %s used\n", v->name, why,
+	      get8(v, DEVICE_STATUS) & DRIVER_OK ? "no longer" : "not");
+	stopped = virtio_reset(v);
+	spin_lock(&lock);
+	pci_write(&v->pci, PCI_COMMAND,
+		  pci_read(&v->pci, PCI_COMMAND) & 0xffffu & ~PCI_COMMAND_MASTER);
+	spin_unlock(&lock);
+	return stopped;
 }
 
 /* Maps what a place describes. NULL, after a message: it is outside of its BAR. */
@@ -132,12 +155,8 @@ negotiate(struct virtio *v, uint64_t wanted)
 {
 	uint64_t offered;
 
-	set8(v, DEVICE_STATUS, 0);
-	for (unsigned i = 0; get8(v, DEVICE_STATUS) != 0; i++)
-		if (i == RESET_SPINS) {
-			warnk("%s: it cannot be reset; it is not used\n", v->name);
-			return false;
-		}
+	if (!virtio_reset(v))
+		return false;
 	set8(v, DEVICE_STATUS, ACKNOWLEDGE | DRIVER);
 	set32(v, DEVICE_FEATURE_SELECT, 0);
 	offered = get32(v, DEVICE_FEATURE);

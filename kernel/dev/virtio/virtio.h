@@ -3,7 +3,7 @@
  * interrupts.
  *
  * Reading order: caps.h, ring.h, transport.c, net.c, blk.c. Functions: boot, one CPU, but for
- * virtio_notify().
+ * virtio_notify() and virtio_stop().
  */
 #pragma once
 
@@ -45,7 +45,10 @@ bool virtio_interrupt(struct virtio *v, void (*fn)(void *), void *arg);
 bool virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool interrupts);
 /* From now on the device may use its rings. */
 void virtio_start(struct virtio *v);
-/* It is not used: resets it. */
-void virtio_stop(struct virtio *v, const char *why);
+/*
+ * It is not used any more, after a message: resets it, and takes the bus from it. False: it did not
+ * say that it is reset, and may still use the memory of its buffers. Any time; any context but NMI.
+ */
+bool virtio_stop(struct virtio *v, const char *why);
 /* Tells the device of new buffers in ring i. Any context; the ring's lock. */
 void virtio_notify(const struct virtio *v, unsigned i);

@@ -79,7 +79,7 @@ _Static_assert(sizeof(struct ext2_disk_inode) == 128, "inode");
 struct ext2_fs {
 	bool read_only;         /* atomic */
 	bool must_be_read_only; /* it has features that only allow to read */
-	bool broken;            /* ext2_error() was called, */
+	bool broken;            /* ext2_set_broken() was called, */
 	bool lost;              /* when it could be written to: what was not, is lost */
 	bool filetype;          /* names have the types of files */
 	bool super_dirty;
@@ -135,6 +135,8 @@ int ext2_parse_super(struct ext2_fs *fs, const struct ext2_super *sb, uint64_t b
 int ext2_count_free(struct ext2_fs *fs);
 /* Writes what changes of the superblock. mounted: for writing; then it is not clean. */
 int ext2_write_super(struct ext2_fs *fs, bool mounted);
+/* Nothing is changed from now on. True: for the first time. */
+bool ext2_set_broken(struct ext2_fs *fs);
 /* Something is wrong, with a number: nothing is changed from now on. Returns -EUCLEAN. */
 int ext2_error(struct ext2_fs *fs, const char *what, uint64_t number);
 /* A group's descriptor, checked, until ext2_brelse(). NULL and *err. */

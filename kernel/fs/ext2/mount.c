@@ -111,8 +111,8 @@ ext2_warn(struct ext2_fs *fs, const char *what, uint64_t number)
 static void
 check_device(struct ext2_mount *m)
 {
-	if (writeback_error(m->bdev->vn) != 0)
-		ext2_error(&m->fs, "writing to the device", 0);
+	if (writeback_error(m->bdev->vn) != 0 && ext2_set_broken(&m->fs))
+		warnk("ext2: %s: a write failed; it is read-only now\n", m->bdev->name);
 }
 
 int

@@ -73,15 +73,23 @@ ext2_parse_super(struct ext2_fs *fs, const struct ext2_super *sb, uint64_t bytes
 	return *why != NULL ? -EUCLEAN : 0;
 }
 
-int
-ext2_error(struct ext2_fs *fs, const char *what, uint64_t number)
+bool
+ext2_set_broken(struct ext2_fs *fs)
 {
-	if (!fs->broken)
-		ext2_warn(fs, what, number);
+	bool first = !fs->broken;
+
 	fs->broken = true;
 	if (!fs->read_only)
 		fs->super_dirty = fs->lost = true;
 	__atomic_store_n(&fs->read_only, true, __ATOMIC_RELAXED);
+	return first;
+}
+
+int
+ext2_error(struct ext2_fs *fs, const char *what, uint64_t number)
+{
+	if (ext2_set_broken(fs))
+		ext2_warn(fs, what, number);
 	return -EUCLEAN;
 }
 

@@ -3,8 +3,8 @@
  *
  * What is counted is what a file system asks for, a bio: `bio start` tells its file, and its thread
  * is the event's. Bios become requests, by the sectors that they have in common: `request start`
- * ends the time in the queue, and `request done` all of it. A bio of a partition has its place on
- * the disk.
+ * ends the time in the queue, and `request done` all of it. `bio done` ends a bio that became part
+ * of no request. A bio of a partition has its place on the disk.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,11 @@
 #define BIOS_MAX    65536u /* when so many have not ended, all are forgotten */
 #define SECTOR_SIZE 512u
 
-enum { IO_BIO, IO_START, IO_DONE, IO_KINDS };
-static const char *const begins[IO_KINDS] = {
-    [IO_BIO] = "bio start: ", [IO_START] = "request start: ", [IO_DONE] = "request done: "};
+enum { IO_BIO, IO_START, IO_DONE, IO_FAILED, IO_KINDS };
+static const char *const begins[IO_KINDS] = {[IO_BIO] = "bio start: ",
+					     [IO_START] = "request start: ",
+					     [IO_DONE] = "request done: ",
+					     [IO_FAILED] = "bio done: "};
 
 /* What an event tells. */
 struct io_event {
@@ -173,6 +175,22 @@ request_ends(struct report *r, const struct export_event *ev, const struct io_ev
 	}
 }
 
+/* It failed in the queue, or before it. */
+static void
+bio_fails(struct report *r, const struct export_event *ev, const struct io_event *e)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct io_bio *b = &bios[i];
+		if (b->issued || b->sector != e->sector || strcmp(b->device, e->device) != 0 ||
+		    strcmp(b->rwbs, e->rwbs) != 0)
+			continue;
+		b->issued_ns = ev->ns;
+		bio_ends(r, b, ev->ns);
+		bio_forget(i);
+		return;
+	}
+}
+
 /* Reads an event of these. False: it lacks something. */
 static bool
 read_event(const struct ktr_decode_event *e, struct io_event *to)
@@ -222,6 +240,8 @@ report_io_event(struct report *r, const struct export_event *ev)
 		bio_begins(r, ev, &io);
 	else if (kind == IO_START)
 		request_begins(ev, &io);
-	else
+	else if (kind == IO_DONE)
 		request_ends(r, ev, &io);
+	else
+		bio_fails(r, ev, &io);
 }
