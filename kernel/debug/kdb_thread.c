@@ -4,6 +4,7 @@
  */
 #include "arch/uaccess.h"
 #include "kernel/debug/kdb_private.h"
+#include "kernel/lib/string.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/runq.h"
