@@ -44,6 +44,15 @@ print("stands", before, *said, "then", then)
 """.strip()
 
 
+# The next command to QEMU is interrupted, as by ^C.
+INTERRUPTS = """python
+import kestrel_replay
+def interrupt():
+    raise KeyboardInterrupt
+kestrel_replay.RUN.monitor.answer = interrupt
+""".strip()
+
+
 def stands(path):
     path.write_text(STANDS + "\nend\n")
     return f"source {path}"
@@ -57,6 +66,8 @@ def replayed():
     check_eq((done.returncode, done.stdout, done.stderr), (0, run.out, ""), "status, console and messages of the replay")
     check(again.read_bytes() == run.trace.read_bytes(), f"the trace of the replay, {again}, is not that of the run, {run.trace}")
     events, here = {e["seq"]: e for e in run.events}, stands(scratch_file(".gdb"))
+    interrupts = scratch_file(".gdb")
+    interrupts.write_text(INTERRUPTS + "\nend\n")
     numbers = sorted(events)
     first, last, middle = numbers[0], numbers[-1], numbers[len(numbers) * 2 // 3]  # among calls that have no parts
     fork = max(n for n, e in events.items() if n < middle and e["text"].startswith("fork: "))
@@ -66,7 +77,8 @@ def replayed():
             ("kestrel previous-event fork", fork), ("kestrel next-event 'syscall wait4:*'", call)]
     out = gdb(f"kestrel replay {folder}", *(word for command, _ in tour for word in (command, here)), "watch pcpus[0]->md.ktr_ring->head",
               "reverse-continue", "delete", "kestrel next-event", here, "kestrel previous-event nosuch", f"kestrel at {last}", "kestrel next-event",
-              "kestrel at 123456789", "kestrel at x")
+              "kestrel at 123456789", "kestrel at x", f"source {interrupts}", f"kestrel at {first}", f"kestrel at {middle}",
+              f"python kestrel_replay.RUN.rows[{first}]['line'] += 1", f"kestrel at {first}")
     found = re.findall(r"^stands (\d+) (\d+) (.*) then (\d+)$", out, re.M)
     # The last write of the head before event `call` made the event before; the next one is `call` again.
     check_eq([(int(n), int(line), fmt, int(then)) for n, line, fmt, then in found][:-1],
@@ -77,6 +89,9 @@ def replayed():
     check_match(r"^no later event$", out, "after the last event")
     check_match(rf"^event 123456789 is not in the trace: expected {first} to {last}$", out, "an event that is not there")
     check_match(r"^kestrel at: expected the number of an event", out, "no number")
+    check_match(rf"(?s)Quit.*event {middle} at instruction", out, "after an interrupted command")
+    check_match(rf"^event {first} is .* of line {events[first]['line']} here, and .* of line {events[first]['line'] + 1} in the trace: it is not the recorded run$",
+                out, "a trace that is another")
     at(folder)
     damaged(folder)
 
