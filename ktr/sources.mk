@@ -71,6 +71,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/model/span.c \
 	ktr/tools/out.c \
 	ktr/tools/report/diff.c \
+	ktr/tools/report/diff_print.c \
 	ktr/tools/report/events.c \
 	ktr/tools/report/io.c \
 	ktr/tools/report/lock.c \

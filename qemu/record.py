@@ -3,8 +3,9 @@
 A recording is a folder:
   log        what came from outside, and after how many instructions (QEMU's rrfile)
   machines   the machine at some instants, which QEMU goes back to (a qcow2 image; the first is from the start)
+  kernel     the kernel; kernel.img is its image, if QEMU loads that
   initrd     the initial RAM disk
-  run.json   the machine, the kernel and its command line
+  run.json   the machine, the kernel's command line, the digests of these files, and how the run ended
   trace      what --trace wrote
   events.json  what gdb has found of where events are (qemu/gdb/kestrel_replay.py)
 """
@@ -18,10 +19,14 @@ import struct
 import subprocess
 
 CLUSTER = 65536
+FILES = ("log", "machines", "kernel", "kernel.img", "initrd", "run.json", "trace", "events.json")
 # What a recording does not have. QEMU records no other input than the serial lines' and the clock's.
 NOT_RECORDED = {"net": "--net", "disk": "--disk", "iso": "--iso", "reboot": "--reboot", "console_socket": "--console-socket", "gdb": "--gdb",
-                "machine": "--machine", "qemu_args": "--"}
-SAVED = ("arch", "cpu", "mem", "kernel", "timeout")
+                "qmp": "--qmp", "machine": "--machine", "qemu_args": "--"}
+AT_REPLAY = ("gdb", "qmp", "qemu_args")  # of these, what a replay may have
+SAVED = {"arch": str, "cpu": (str, type(None)), "mem": str, "timeout": (int, float, type(None))}
+# QEMU's options that make the machine. The others are about files and sockets of one run.
+MACHINE = ("-machine", "-cpu", "-smp", "-m", "-accel", "-seed", "-rtc", "-serial", "-device", "-semihosting-config", "-global")
 
 
 class Refused(Exception):
@@ -32,6 +37,29 @@ def given(args, name):
     """--net may be given without a word."""
     value = getattr(args, name)
     return value is not None if name == "net" else bool(value)
+
+
+def read(folder):
+    """What run.json says. None: it is not one that --record has made."""
+    try:
+        run = json.loads((folder / "run.json").read_text())
+        types = {"words": str, "qemu": str, "trace": bool, "digests": dict, "machine": list, "options": dict}
+        good = all(isinstance(run[name], kind) for name, kind in types.items()) and {"kernel", "initrd"} <= set(run["digests"]) <= set(FILES)
+        good = good and all(isinstance(run["options"][name], kind) for name, kind in SAVED.items())
+    except (ValueError, KeyError, TypeError):
+        return None
+    return run if good else None
+
+
+def is_free(folder):
+    """May a recording be made there? It is missing or empty, or there is a recording and nothing else."""
+    if not os.path.lexists(folder):
+        return True
+    try:
+        names = os.listdir(folder)
+        return not names or (all(name in FILES and (folder / name).is_file() for name in names) and read(folder) is not None)
+    except OSError:
+        return False
 
 
 def check_record(args):
@@ -48,19 +76,29 @@ def check_record(args):
     if (args.trace or "").startswith("tcp:"):
         raise Refused(f"--record: found --trace {args.trace}, expected a file")
     folder = pathlib.Path(args.record)
-    if folder.exists() and not (folder / "run.json").is_file() and not (folder.is_dir() and not any(folder.iterdir())):
+    if not is_free(folder):
         raise Refused(f"--record {folder}: it is there, and is no recording")
+    if args.trace and folder.resolve() in pathlib.Path(args.trace).resolve().parents:
+        raise Refused(f"--record {folder}: found --trace {args.trace}, expected a file outside: a copy of the trace is kept there")
 
 
 def check_replay(args):
     """Only what a replay can choose is given."""
     for name, word in (*NOT_RECORDED.items(), ("record", "--record"), ("script", "--script"), ("mask", "--mask"), ("set", "--set"),
-                       ("append", "--append"), ("smp", "--smp"), ("cpu", "--cpu"), ("file", "--file"), ("program", "--program"),
-                       ("loader_conf", "--loader-conf"), ("kernel", "--kernel"), ("initrd", "--initrd")):
-        if name not in ("gdb", "qemu_args") and given(args, name):
+                       ("append", "--append"), ("smp", "--smp"), ("cpu", "--cpu"), ("mem", "--mem"), ("arch", "--arch"), ("firmware", "--firmware"),
+                       ("lenient", "--lenient"), ("file", "--file"), ("program", "--program"), ("loader_conf", "--loader-conf"), ("kernel", "--kernel"),
+                       ("initrd", "--initrd")):
+        if name not in AT_REPLAY and given(args, name):
             raise Refused(f"--replay: found {word}: the recording says it")
-    if args.at is not None and (args.at < 0 or args.gdb or args.qmp):
-        raise Refused("--at: expected the number of an event (ktrdump -n), and neither --gdb nor --qmp")
+    if args.at is not None and (args.at < 0 or args.gdb or args.qmp or args.trace or args.qemu_args):
+        raise Refused("--at: expected the number of an event (ktrdump -n), and none of --gdb, --qmp, --trace and --")
+    if args.trace and pathlib.Path(args.replay).resolve() in pathlib.Path(args.trace).resolve().parents:
+        raise Refused(f"--replay {args.replay}: found --trace {args.trace}, expected a file outside")
+
+
+def path_value(path):
+    """A path as the value of a QEMU option, where a comma is doubled."""
+    return str(path).replace(",", ",,")
 
 
 def digest(path):
@@ -68,6 +106,11 @@ def digest(path):
         return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
     except OSError as e:
         raise Refused(f"{path}: {e.strerror}") from e
+
+
+def machine(qemu):
+    """Of QEMU's command line, what makes the machine."""
+    return [f"{word} {value}" for word, value in zip(qemu, qemu[1:]) if word in MACHINE]
 
 
 def version(binary):
@@ -84,76 +127,111 @@ def empty_image():
     return b"".join(part.ljust(CLUSTER, b"\0") for part in (head, struct.pack(">Q", 2 * CLUSTER), counts, b""))
 
 
-def begin(args, medium, binary):
-    """Makes the folder of a recording. medium: QEMU's options for what is booted; returns those that name the copies."""
+def begin(args, medium, binary, suffix):
+    """Makes the folder of a recording. medium: QEMU's options for what is booted. suffix: of the kernel's image."""
     folder = pathlib.Path(args.record)
+    words = dict(zip(medium[::2], medium[1::2]))
+    copies = {"initrd": words["-initrd"], "kernel": words["-kernel"].removesuffix(suffix)}
+    if suffix:
+        copies["kernel.img"] = words["-kernel"]
     try:
-        if folder.is_dir():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
-        words = dict(zip(medium[::2], medium[1::2]))
-        shutil.copy(words["-initrd"], folder / "initrd")
+        for name in FILES:
+            (folder / name).unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, source in copies.items():
+            shutil.copy(source, folder / name)
         (folder / "machines").write_bytes(empty_image())
-        run = {"image": str(pathlib.Path(words["-kernel"]).resolve()), "sha256": digest(words["-kernel"]), "words": words["-append"],
-               "trace": bool(args.trace), "qemu": version(binary), "options": {name: getattr(args, name) for name in SAVED}}
-        (folder / "run.json").write_text(json.dumps(run, indent=1) + "\n")
+        run = {"words": words["-append"], "trace": bool(args.trace), "qemu": version(binary), "digests": {name: digest(folder / name) for name in copies},
+               "machine": [], "options": {name: getattr(args, name) for name in SAVED}}
+        keep(folder, run)
     except OSError as e:
-        raise Refused(f"--record {folder}: {e.strerror or e}") from e
+        raise Refused(f"--record {folder}: {e.filename or ''}: {e.strerror or e}") from e
+
+
+def keep(folder, run):
+    (folder / "run.json").write_text(json.dumps(run, indent=1) + "\n")
+
+
+def is_finished(log):
+    """Has QEMU ended the log? It writes its version at the start then."""
+    try:
+        with open(log, "rb") as f:
+            return any(f.read(4))
+    except OSError:
+        return False
+
+
+def end(args, qemu, status):
+    """After the recorded run: how QEMU's command line was, and what status qemu/boot has when it is replayed. The trace stays
+    with it, by which events are known by what they say."""
+    folder = pathlib.Path(args.record)
+    if not is_finished(folder / "log"):
+        return
+    try:
+        run = read(folder)
+        run["digests"]["log"] = digest(folder / "log")
+        if args.trace:
+            shutil.copy(args.trace, folder / "trace")
+        keep(folder, {**run, "machine": machine(qemu), "status": status})
+    except (OSError, TypeError) as e:
+        raise Refused(f"--record {folder}: {e}") from e
 
 
 def load(args, binaries):
     """What a recording says, put into the options; {name: value} of run.json. binaries: QEMU by architecture."""
     folder = pathlib.Path(args.replay)
     try:
-        run = json.loads((folder / "run.json").read_text())
-        options = dict(run["options"])
-        whole = all((folder / name).stat().st_size for name in ("log", "machines", "initrd"))
+        run = read(folder)
     except OSError as e:
         raise Refused(f"--replay {folder}: {e.filename}: {e.strerror}: expected a folder that --record has made") from e
-    except (ValueError, KeyError, TypeError) as e:
-        raise Refused(f"--replay {folder}: run.json is damaged: expected a folder that --record has made") from e
-    if not whole:
-        raise Refused(f"--replay {folder}: the recording is empty: expected one that has ended")
-    if digest(run["image"]) != run["sha256"]:
-        raise Refused(f"--replay {folder}: {run['image']} is another kernel than the recorded one: build that again, or record again")
-    found = version(binaries[options["arch"]])
+    if run is None or run["options"]["arch"] not in binaries:
+        raise Refused(f"--replay {folder}: run.json is damaged: expected a folder that --record has made")
+    if not is_finished(folder / "log") or not isinstance(run.get("status"), int) or "log" not in run["digests"]:
+        raise Refused(f"--replay {folder}: the recording has no end: expected one whose run has ended")
+    changed = next((name for name in run["digests"] if digest(folder / name) != run["digests"][name]), None)
+    if changed:
+        raise Refused(f"--replay {folder}: {changed} is not the recorded one: record again")
+    if not (folder / "machines").is_file():
+        raise Refused(f"--replay {folder}: no file machines in it: record again")
+    found = version(binaries[run["options"]["arch"]])
     if found != run["qemu"]:
         raise Refused(f"--replay {folder}: found {found}, expected {run['qemu']}, which has recorded it")
     if args.trace and not run["trace"]:
         raise Refused(f"--replay {folder}: --trace: the recorded run had none")
-    for name, value in options.items():
+    for name in SAVED:
         if name != "timeout" or args.timeout is None:
-            setattr(args, name, value)
+            setattr(args, name, run["options"][name])
     return run
 
 
-def end(args):
-    """After the recorded run: its trace stays with it, by which events are known by what they say."""
-    if args.trace:
-        shutil.copy(args.trace, pathlib.Path(args.record) / "trace")
+def check_machine(folder, qemu, run):
+    """Is the machine the one that was recorded?"""
+    found, expected = machine(qemu), run["machine"]
+    if found != expected:
+        raise Refused(f"--replay {folder}: found a machine with {', '.join(w for w in found if w not in expected) or 'less'}, "
+                      f"expected {', '.join(w for w in expected if w not in found) or 'nothing more'}: record again")
 
 
-def debug(args, run):
+def debug(args):
     """Becomes gdb, in the recorded run."""
     gdb = shutil.which("gdb-multiarch") or shutil.which("gdb")
     if gdb is None:
         raise Refused("--at: no gdb; run qemu/install-tools test")
     here = pathlib.Path(__file__).resolve().parent
-    kernel = run["image"].removesuffix(".img")
     folder = pathlib.Path(args.replay).resolve()
     os.chdir(here.parent)  # the files of the sources have names from there
     words = ["set pagination off", "set confirm off", f"kestrel replay {shlex.quote(str(folder))}", f"kestrel at {args.at}"]
-    os.execv(gdb, [gdb, "-q", "-nx", "-x", here / "gdb" / "kestrel.py", *(part for word in words for part in ("-ex", word)), kernel])
+    os.execv(gdb, [gdb, "-q", "-nx", "-x", here / "gdb" / "kestrel.py", *(part for word in words for part in ("-ex", word)), folder / "kernel"])
 
 
 def medium(args, run):
     """QEMU's options for what is booted again."""
-    return ["-kernel", run["image"], "-initrd", f"{args.replay}/initrd", "-append", run["words"]]
+    return ["-kernel", f"{args.replay}/{'kernel.img' if 'kernel.img' in run['digests'] else 'kernel'}", "-initrd", f"{args.replay}/initrd", "-append", run["words"]]
 
 
 def options(folder, mode, arch):
     """QEMU's options for a recording (mode record), or a replay. QEMU 7.2 cannot go back to a machine whose vapic is on:
     loading it waits for the CPU, which waits for the load."""
-    name = str(folder).replace(",", ",,")
+    name = path_value(folder)
     return ["-icount", f"shift=0,sleep=off,rr={mode},rrfile={name}/log,rrsnapshot=init", "-drive", f"file={name}/machines,if=none,id=rr",
             *(["-global", "apic.vapic=off"] if arch == "x86_64" else [])]

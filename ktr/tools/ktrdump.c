@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "ktr/tools/export/export.h"
 #include "ktr/tools/ktrdump.h"
@@ -150,6 +151,31 @@ on_damage(void *merge, uint64_t offset, uint64_t bytes, const char *text)
 	damaged(d);
 }
 
+bool
+dump_output_fits(const struct dump_options *o, const char *input)
+{
+	struct stat in, out;
+	if (o->output == NULL || stat(input, &in) != 0 || stat(o->output, &out) != 0 ||
+	    !S_ISREG(in.st_mode) || in.st_dev != out.st_dev || in.st_ino != out.st_ino)
+		return true;
+	fprintf(stderr, "ktrdump: -o %s: it is an input: expected another file\n", o->output);
+	return false;
+}
+
+bool
+dump_output_open(struct dump *d)
+{
+	if ((d->export != NULL && !d->opts.format->lines) || d->opts.output == NULL ||
+	    strcmp(d->opts.output, "-") == 0)
+		return true;
+	FILE *file = fopen(d->opts.output, "w");
+	if (file != NULL)
+		d->out.file = file;
+	else
+		fprintf(stderr, "ktrdump: %s: %s\n", d->opts.output, strerror(errno));
+	return file != NULL;
+}
+
 static bool
 dump_open(struct dump *d)
 {
@@ -168,14 +194,6 @@ dump_open(struct dump *d)
 	d->out.file = stdout;
 	if (d->opts.format != NULL && !dump_export_open(d))
 		return false;
-	if ((d->export == NULL || d->opts.format->lines) && d->opts.output != NULL &&
-	    strcmp(d->opts.output, "-") != 0) {
-		d->out.file = fopen(d->opts.output, "w");
-		if (d->out.file == NULL) {
-			fprintf(stderr, "ktrdump: %s: %s\n", d->opts.output, strerror(errno));
-			return false;
-		}
-	}
 	d->merge = merge_create(&merge_ops, d);
 	d->decoder = ktr_decoder_create(&d->ops, d->merge);
 	if (d->decoder == NULL || d->merge == NULL) {
@@ -189,6 +207,8 @@ int
 dump_run(struct dump *d)
 {
 	d->name = strcmp(d->opts.input, "-") == 0 ? "standard input" : d->opts.input;
+	if (!dump_output_fits(&d->opts, d->opts.core != NULL ? d->opts.core : d->opts.input))
+		return DUMP_USAGE;
 	if (!dump_open(d)) {
 		dump_export_close(d, false);
 		return DUMP_USAGE;

@@ -157,6 +157,11 @@ const uint8_t *dump_armor(struct dump_armor *a, const uint8_t *bytes, size_t *n)
 /* ktrdump.c: reads the input that the options name, and writes what they ask for. An exit status.
  */
 int dump_run(struct dump *d);
+/* Opens the output, when the input is there: before, nothing of it is lost. False: a message was
+ * printed. */
+bool dump_output_open(struct dump *d);
+/* Is the output another file than this input? If not, a message is printed. */
+bool dump_output_fits(const struct dump_options *o, const char *input);
 /* Rows go to a file of their own from here on, which is printed newest first. */
 void dump_rows_begin(struct dump *d);
 

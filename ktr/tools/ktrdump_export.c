@@ -77,6 +77,7 @@ dump_export_open(struct dump *d)
 	    .json = d->opts.json,
 	    .parts = &d->parts,
 	    .empty = &d->empty,
+	    .status = &d->status,
 	    .diff = d->opts.diff.state,
 	};
 	const struct export_format *format = d->opts.format;

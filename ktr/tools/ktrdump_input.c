@@ -106,15 +106,18 @@ good(const struct dump *d)
 	return !d->failed && merge_error(d->merge) == 0;
 }
 
-/* What is above the first event. */
-static void
+/* Opens the output, and prints what is above the first event. False: a message was printed. */
+static bool
 begin(struct dump *d)
 {
+	if (!dump_output_open(d))
+		return false;
 	if (d->opts.json || d->opts.stream || d->export != NULL)
-		return;
+		return true;
 	dump_text_header(d);
 	if (d->opts.ticks)
 		dump_rows_begin(d);
+	return true;
 }
 
 static void
@@ -175,7 +178,10 @@ dump_core(struct dump *d)
 			d->name);
 		d->status = DUMP_DAMAGED;
 	}
-	begin(d);
+	if (!begin(d)) {
+		core_close(core);
+		return DUMP_USAGE;
+	}
 	while (good(d) && (n = core_read(core, chunk, sizeof(chunk))) > 0)
 		push(d, chunk, n);
 	core_close(core);
@@ -235,7 +241,11 @@ dump_input(struct dump *d)
 		errno = EISDIR;
 		return unreadable(d, fd);
 	}
-	begin(d);
+	if (!begin(d)) {
+		if (!from_stdin)
+			close(fd);
+		return DUMP_USAGE;
+	}
 	bool to_stdout = d->opts.output == NULL || strcmp(d->opts.output, "-") == 0;
 	struct progress progress = {
 	    .on = isatty(STDERR_FILENO) && !(to_stdout && isatty(STDOUT_FILENO)) && !d->opts.follow,

@@ -60,7 +60,8 @@ static const char usage_text[] =
     "      --function GLOB   of a graph: only what functions of these names call, and they\n"
     "      --depth N         of a graph: no calls deeper than N\n"
     "      --rows N          rows of a report's tables; 0: all; the default is 20\n"
-    "      --fail-above PERCENT  of a diff: status 3 if a row has changed by more, such as 5%\n"
+    "      --fail-above PERCENT  of a diff: status 3 if a row has changed by more, such as 5%,\n"
+    "                        or is of one run only\n"
     "  -o FILE       write there\n"
 #ifdef KTRDUMP_HOST
     "      --width PIXELS    of a picture, 300 to 20000; the default is 1200\n"

@@ -17,12 +17,15 @@ import pathlib
 import re
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 import gdb
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "qemu"))
+from record import path_value  # noqa: E402
 STEP = 10_000_000  # instructions, until it is known where an event may be
 STEPS = 16  # after so many, they are twice as long
 NEAR = 1024  # instructions to a neighbour, at first
@@ -31,51 +34,55 @@ IN_USER_MODE = 20_000  # instructions to try next, where the kernel's memory is 
 WAYS = 16  # into so many parts the instructions are divided among which an event is
 FASTER = 8
 ENTRY_BYTES = 64  # of an event, by which a head grows
-DEADLINE_S = 60
+NEAR_MACHINES = 8
 
 
-class Ended(Exception):
+class Ended(gdb.GdbError):
     """The recorded run ends before that instruction."""
+
+    def __init__(self):
+        super().__init__("the recorded run ends before that instruction")
 
 
 class Monitor:
-    """QEMU's monitor on a socket."""
+    """QEMU's monitor on a socket. If a command is interrupted, or QEMU ends, the socket is closed: no later command would
+    get its own answer."""
 
     PROMPT = b"(qemu) "
 
     def __init__(self, path, alive):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(DEADLINE_S)
-        end = time.monotonic() + DEADLINE_S
-        while True:
-            try:
-                self.socket.connect(path)
-                break
-            except OSError:
-                if not alive() or time.monotonic() > end:
-                    raise gdb.GdbError("the machine does not start: qemu/boot --replay FOLDER says why") from None
+        try:
+            while self.socket.connect_ex(path) != 0:
+                if not alive():
+                    raise ConnectionError
                 time.sleep(0.01)
-        self.answer()
+            self.answer()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self):
+        self.socket.close()
+        self.socket = None
 
     def answer(self):
         data = b""
-        try:
-            while not data.endswith(self.PROMPT):
-                part = self.socket.recv(65536)
-                if not part:
-                    raise Ended
-                data += part
-        except ConnectionError:
-            raise Ended from None
+        while not data.endswith(self.PROMPT):
+            part = self.socket.recv(65536)
+            if not part:
+                raise ConnectionError
+            data += part
         return data[:-len(self.PROMPT)].decode(errors="replace").replace("\r", "")
 
     def command(self, line):
         """What it answers, without the line itself that it echoes."""
         try:
             self.socket.sendall(line.encode() + b"\n")
-        except ConnectionError:
-            raise Ended from None
-        return self.answer().partition("\n")[2].strip()
+            return self.answer().partition("\n")[2].strip()
+        except BaseException:
+            self.close()
+            raise
 
 
 class Run:
@@ -86,9 +93,10 @@ class Run:
         self.sockets = tempfile.TemporaryDirectory(prefix="kestrel-replay-")
         self.gdb, self.starts = None, 0
         self.physical, self.child, self.monitor = {}, None, None
-        self.known, self.saved, self.end = [(0, 0)], [0], None
+        self.known, self.saved, self.near, self.end = [(0, 0)], [0], [], None
         self.load()
-        self.texts = self.trace()
+        self.rows = self.trace()
+        self.texts = {n: row["text"] for n, row in self.rows.items()}
         # Of the head of CPU 0's ring: pcpus[0]->md.ktr_ring->head.
         self.pcpu, self.ring, self.head = (int(gdb.parse_and_eval(what)) for what in (
             "(unsigned long)&pcpus[0]", "(unsigned long)&((struct pcpu *)0)->md.ktr_ring", "(unsigned long)&((struct ktr_ring *)0)->head"))
@@ -102,47 +110,77 @@ class Run:
         self.gdb, monitor = (f"{self.sockets.name}/{name}{self.starts}" for name in ("gdb", "monitor"))
         self.child = subprocess.Popen(
             ["setpriv", "--pdeathsig", "TERM", ROOT / "qemu" / "boot", "--replay", self.folder, "--gdb", self.gdb, "--timeout", "1000000", "--", "-chardev",
-             f"socket,id=monitor,path={monitor},server=on,wait=off", "-mon", "chardev=monitor,mode=readline"],
+             f"socket,id=monitor,path={path_value(monitor)},server=on,wait=off", "-mon", "chardev=monitor,mode=readline"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True, text=True)
         try:
             self.monitor = Monitor(monitor, lambda: self.child.poll() is None)
-        except gdb.GdbError:
-            self.child.kill()
-            raise gdb.GdbError(self.child.communicate()[1].strip().removeprefix("boot: ")) from None
+        except ConnectionError:
+            raise gdb.GdbError(self.wait()[1]) from None
         self.seek(1)  # QEMU 7.2 crashes if a machine that has not run yet becomes a saved one
 
     def stop(self):
         if self.child is not None:
             self.child.terminate()
-            self.child.communicate()
-        self.child = None
+            self.wait()
+
+    def wait(self):
+        """Waits until qemu/boot has ended: (its status, what it says)."""
+        child, self.child = self.child, None
+        said = child.communicate()[1].strip().removeprefix("boot: ")
+        return child.returncode, said or f"qemu/boot has ended with status {child.returncode}"
+
+    def command(self, line):
+        """What the monitor answers. If the machine is gone: Ended, if the recorded run ended so, too."""
+        try:
+            return self.monitor.command(line)
+        except ConnectionError:
+            status, said = self.wait()
+            if status == self.status:
+                raise Ended from None
+            raise gdb.GdbError(f"QEMU has failed: {said}") from None
+
+    def ready(self):
+        """Starts the machine again, if a command to it was interrupted or has ended it."""
+        if self.child is None or self.monitor.socket is None:
+            self.start()
 
     def seek(self, instruction):
-        """Runs the machine to an instruction, from the nearest saved machine if that is behind it."""
-        said = self.monitor.command(f"replay_seek {instruction}")
+        """Runs the machine to an instruction, from the nearest saved machine if that is before it."""
+        said = self.command(f"replay_seek {instruction}")
         if said:
             raise gdb.GdbError(f"QEMU: {said}")
-        while "running" in self.monitor.command("info status"):
+        while "running" in self.command("info status"):
             time.sleep(0.001)
+        now = self.now()
+        if now != instruction:
+            raise gdb.GdbError(f"QEMU stands at instruction {now}, expected {instruction}")
 
     def now(self):
         """The number of instructions that the machine has executed."""
-        return int(re.search(r"instruction count = (\d+)", self.monitor.command("info replay"))[1])
+        return int(re.search(r"instruction count = (\d+)", self.command("info replay"))[1])
 
     def save(self, instruction):
         """Saves the machine that is at an instruction."""
-        if instruction not in self.saved and not self.monitor.command(f"savevm i{instruction}"):
+        if instruction not in self.saved and not self.command(f"savevm i{instruction}"):
             bisect.insort(self.saved, instruction)
+
+    def save_near(self, instruction):
+        """The same, in place of the oldest of those that were saved so."""
+        if len(self.near) >= NEAR_MACHINES and not self.command(f"delvm i{self.near[0]}"):
+            self.saved.remove(self.near.pop(0))
+        self.save(instruction)
+        if instruction in self.saved and instruction not in self.near:
+            self.near.append(instruction)
 
     def word(self, address):
         """A word of the kernel's memory. None: it is not readable now."""
-        said = re.search(r": 0x([0-9a-f]{16})", self.monitor.command(f"x /1gx {address:#x}"))
+        said = re.search(r": 0x([0-9a-f]{16})", self.command(f"x /1gx {address:#x}"))
         if said:
             if address not in self.physical:
-                at = re.search(r"gpa: (0x[0-9a-f]+|\d+)", self.monitor.command(f"gva2gpa {address:#x}"))
+                at = re.search(r"gpa: (0x[0-9a-f]+|\d+)", self.command(f"gva2gpa {address:#x}"))
                 self.physical[address] = int(at[1], 0) if at else None
         elif self.physical.get(address) is not None:  # an Arm CPU in user mode
-            said = re.search(r": 0x([0-9a-f]{16})", self.monitor.command(f"xp /1gx {self.physical[address]:#x}"))
+            said = re.search(r": 0x([0-9a-f]{16})", self.command(f"xp /1gx {self.physical[address]:#x}"))
         return int(said[1], 16) if said else None
 
     def events(self):
@@ -150,28 +188,38 @@ class Run:
         pcpu = self.word(self.pcpu)
         ring = self.word(pcpu + self.ring) if pcpu else pcpu
         head = self.word(ring + self.head) if ring else ring
-        if head is None and " EL0" in self.monitor.command("info registers"):
+        if head is None and " EL0" in self.command("info registers"):
             return None
         return (head or 0) // ENTRY_BYTES
 
     # ---- what is known of the run ----
 
     def load(self):
+        """What is known, from the folder."""
+        try:
+            self.status = json.loads((self.folder / "run.json").read_text())["status"]
+        except (OSError, ValueError, KeyError, TypeError):
+            self.status = None  # qemu/boot says what is wrong
         try:
             said = json.loads((self.folder / "events.json").read_text())
-            self.known, self.saved, self.end = [tuple(pair) for pair in said["known"]], said["saved"], said["end"]
-        except (OSError, ValueError, KeyError):
+            known, saved, near, end = sorted((int(i), int(n)) for i, n in said["known"]), sorted(map(int, said["saved"])), list(map(int, said["near"])), said["end"]
+            if known[0] == (0, 0) and set(near) <= set(saved) and isinstance(end, (int, type(None))):
+                self.known, self.saved, self.near, self.end = known, saved, near, end
+        except (OSError, ValueError, KeyError, TypeError, IndexError):
             pass  # nothing is known yet
 
     def keep(self):
-        (self.folder / "events.json").write_text(json.dumps({"known": self.known, "saved": self.saved, "end": self.end}))
+        (self.folder / "events.json").write_text(json.dumps({"known": self.known, "saved": self.saved, "near": self.near, "end": self.end}))
 
     def trace(self):
-        """{number: text} of the recorded events; {} without a trace."""
+        """{number: event} of the recorded events; {} without a trace."""
         if not (self.folder / "trace").exists():
             return {}
-        out = subprocess.run([ROOT / "build" / "host" / "ktrdump", "--format", "jsonl", "-i", self.folder / "trace"], stdout=subprocess.PIPE, check=False).stdout
-        return {row["seq"]: row["text"] for row in map(json.loads, out.splitlines()) if row.get("text") is not None and "seq" in row}
+        ktrdump = ROOT / "build" / "host" / "ktrdump"
+        if not ktrdump.exists():
+            raise gdb.GdbError(f"{ktrdump}: not built; run make")
+        out = subprocess.run([ktrdump, "--format", "jsonl", "-i", self.folder / "trace"], stdout=subprocess.PIPE, check=False).stdout
+        return {row["seq"]: row for row in map(json.loads, out.splitlines()) if row.get("text") is not None and "seq" in row}
 
     def known_at(self, instruction):
         at = bisect.bisect_left(self.known, (instruction, 0))
@@ -209,38 +257,51 @@ class Run:
 
     def forward(self, n):
         """Goes on until event n has been recorded."""
-        for step in range(1, 1 << 20):
+        while True:
             low, high = self.between(n)
             if high is not None:
                 return
-            there = low + (STEP << step // STEPS)
-            if self.end is not None and there >= self.end:
-                there = (low + self.end) // 2
-            if there <= low:
-                raise gdb.GdbError(f"event {n} is not recorded: the run has events 0 to {self.known[-1][1] - 1}")
-            try:
-                self.probe(there)
-                self.save(there)
-            except Ended:
-                self.end = there
-                self.start()
+            there = low + (STEP << (low // (STEP * STEPS)).bit_length())
+            if self.end is None or there < self.end:
+                if self.reaches(there):
+                    self.save(there)
+            elif self.end - low > 1:
+                # Each try after the end costs a start: so there are many before it.
+                step = -(-(self.end - low) // WAYS)
+                for there in range(low + step, self.end, step):
+                    if not self.reaches(there) or self.probe(there) > n:
+                        break
+            else:
+                self.at_end(n)
 
-    def near(self, n, before):
-        """Makes the bounds of an event narrow that is near to one of them: the upper one, if it is the event before."""
+    def reaches(self, instruction):
+        """Does the run get there?"""
+        try:
+            self.probe(instruction)
+        except Ended:
+            self.end = instruction
+            self.start()
+            return False
+        return True
+
+    def at_end(self, n):
+        """All of the run is known, and it has no event n."""
+        if self.texts and n <= max(self.texts):
+            end, self.end = self.end, None
+            raise gdb.GdbError(f"the replay has ended before instruction {end}, without event {n} of the trace: it is not the recorded run")
+        raise gdb.GdbError(f"event {n} is not recorded: the run has events 0 to {self.known[-1][1] - 1}")
+
+    def narrow(self, n, from_high):
+        """Makes the bounds of an event narrow that is near to one of them: the upper one, or the lower one."""
         distance = NEAR
         while True:
             low, high = self.between(n)
-            there = high - distance if before else low + distance
+            there = high - distance if from_high else low + distance
             if there <= low or (high is not None and there >= high):
                 return
-            try:
-                if (self.probe(there) > n) != before:
-                    return
-            except Ended:
-                self.end = there
-                self.start()
+            if not self.reaches(there) or (self.probe(there) > n) != from_high:
                 return
-            distance *= FASTER if before else 2
+            distance *= FASTER if from_high else 2
 
     def find(self, n):
         """The last instruction before event n is recorded."""
@@ -251,7 +312,7 @@ class Run:
                 return low
             self.seek(low)  # to go back takes as long as ten million instructions: once, and then on in steps
             if high - low < SAVE_NEAR and not any(low - SAVE_NEAR <= at <= low for at in self.saved):
-                self.save(low)
+                self.save_near(low)
             step = -(-(high - low) // WAYS)
             for there in range(low + step, high, step):
                 if self.probe(there) > n:
@@ -263,19 +324,22 @@ class Run:
         """gdb leaves the machine; where that is."""
         if gdb.selected_inferior().pid:
             gdb.execute("disconnect", to_string=True)
+        self.ready()
         try:
             return self.now()
-        except Ended:  # the run has come to its end, or QEMU has failed
+        except gdb.GdbError:  # the run has come to its end, or QEMU has failed
             self.start()
             return self.now()
 
     def enter(self):
+        self.ready()
         gdb.execute(f"target remote {self.gdb}", to_string=True)
 
     def go(self, n, near=None):
+        """near: high or low, the bound that event n is near to."""
         try:
             if near is not None:
-                self.near(n, near == "after")
+                self.narrow(n, near == "high")
             at = self.find(n)
             self.seek(at)
         finally:
@@ -287,7 +351,23 @@ class Run:
         while frame.older() and "ktr_record" in (frame.name() or ""):
             frame = frame.older()
         frame.select()
+        self.check_site(n)
         gdb.execute("frame")
+
+    def check_site(self, n):
+        """Is what the kernel records here what the trace has?"""
+        frame = gdb.newest_frame()
+        try:
+            while frame and not any(symbol.name == "site" for symbol in frame.block()):
+                frame = frame.older()
+        except RuntimeError:  # a frame without debugging information
+            frame = None
+        if n not in self.rows or not frame:
+            return
+        site = frame.read_var("site").dereference()
+        found, expected = (int(site["line"]), site["fmt"].string()), (self.rows[n]["line"], self.rows[n]["fmt"])
+        if found != expected:
+            raise gdb.GdbError(f"event {n} is {found[1]!r} of line {found[0]} here, and {expected[1]!r} of line {expected[0]} in the trace: it is not the recorded run")
 
     def at(self, n):
         if self.texts and n not in self.texts:
@@ -310,7 +390,7 @@ class Run:
         if n is None:
             self.enter()
             raise gdb.GdbError(f"no {'later' if forward else 'earlier'} event{' that matches ' + glob if glob else ''}")
-        self.go(n, None if glob else "before" if forward else "after")
+        self.go(n, None if glob else "low" if forward else "high")
 
     def nearest(self, n, glob, forward):
         """The nearest event from n on that a glob matches. Numbers without a text are of parts of an event's data."""

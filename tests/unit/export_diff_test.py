@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """export_diff_test.py - `ktrdump diff` says of two runs what the reports of each say. Prints TAP."""
 import json
+import re
 import subprocess
 
 import export_help as x
@@ -35,7 +36,7 @@ def figures(rows):
         if row["table"] == "worst":
             continue
         table = found.setdefault((row["report"], row["table"]), {})
-        labels = row.get("row") or tuple((name, row[name]) for name in LABELS if name in row)
+        labels = row.get("row") or tuple((name, "(not known)" if name == "function" and str(row[name]).startswith("0x") else row[name]) for name in LABELS if name in row)
         numbers = {k: v for k, v in row.items() if k not in (*LABELS, *NOT_COMPARED)}
         if "total_ns" in numbers:
             numbers.pop("mean_ns", None)
@@ -153,6 +154,37 @@ def threads_are_matched_by_name_and_order(tmp):
     expect("\n8/12 load  read      1       0       0       0  0.000200  +0.000050  +25.00\n" in out, out)
 
 
+def names_are_those_of_threads(tmp):
+    """--grep knows no ids; a thread is the same in all tables of a run."""
+    a = calls(tmp / "a", [(7, "load", [(0, 100)]), (8, "load", [(2, 200)]), (12, "sh", [(0, 50)])])
+    b = calls(tmp / "b", [(12, "load", [(0, 100)]), (9, "load", [(2, 200)]), (7, "sh", [(0, 50)])])
+    expect('no row has "12" in it' in text("syscall", a, b, "--grep", "12", status=1)[1], "a thread's id is no name")
+    # The first thread `load` makes a call, the second one has a lock for which another waits.
+    both = tmp / "both"
+    both.write_bytes(wire.stream(*CALLS, wire.site(4, "mutex contended: lock %s addr %p", 2), wire.site(5, "mutex acquire: lock %s addr %p caller %p", 3),
+                                 wire.string(0x1000, "page"), wire.thread(7, "load"), wire.thread(8, "load"),
+                                 wire.batch(0, 0, 1000, 7, [(0, 10, (3,)), (1, 100, (0,))]), wire.batch(0, 2, 2000, 8, [(5, 10, (0x1000, 0x300, 0x8000))]),
+                                 wire.batch(0, 3, 3000, 9, [(4, 10, (0x1000, 0x300)), (5, 200, (0x1000, 0x300, 0x8000))])))
+    rows = [row for row in diff("syscall,lock", both, both)[2:] if row.get("thread") == "load"]
+    equal({(row["report"], row["order"], row["tid"][0]) for row in rows}, {("syscall", 0, 7), ("lock", 1, 8)}, "threads in two reports")
+
+
+def places_without_names_are_told(tmp):
+    """Addresses differ from build to build."""
+    waits = [wire.site(0, "mutex contended: lock %s addr %p", 2), wire.site(1, "mutex acquire: lock %s addr %p caller %p", 3), wire.string(0x1000, "page")]
+    for path, caller in (("a", 0x8000), ("b", 0x9000)):
+        (tmp / path).write_bytes(wire.stream(*waits, wire.batch(0, 0, 1000, 1, [(1, 10, (0x1000, 0x300, caller))]),
+                                              wire.batch(0, 1, 2000, 2, [(0, 10, (0x1000, 0x300)), (1, 200, (0x1000, 0x300, caller))])))
+    status, out, err = x.ktrdump("diff", "lock", tmp / "a", tmp / "b", "--format", "jsonl")
+    rows = [json.loads(line) for line in out.splitlines()]
+    equal([(row["change"], row["function"]) for row in rows if "function" in row], [("none", "(not known)")], "rows of places")
+    for run, path in (("A", "a"), ("B", "b")):
+        expect(f"diff: {run} {tmp}/{path}: no symbols of its kernel: its functions are (not known); expected -N KERNEL, once for each kernel" in err, err)
+    equal(status, 0, "status")
+    path = calls(tmp / "c", [(1, "t", [(0, 200)])])
+    equal(text("syscall", path, path)[1], "", "messages when no place is shown")
+
+
 def what_changed_most_is_first(tmp):
     """By time and proportion; what is new, or gone, is said."""
     a = calls(tmp / "a", [(1, "big", [(0, 100000)]), (2, "little", [(0, 100)]), (3, "middle", [(0, 1000)]), (4, "old", [(0, 5000)])])
@@ -163,9 +195,12 @@ def what_changed_most_is_first(tmp):
     out, _ = text("syscall", a, b, "--rows", "2")
     lines = out[out.index("by thread"):].splitlines()
     equal([line.split()[-1] for line in lines[1:]], ["%", "gone", "+30.00", "+50.00", "-4.10"], f"two rows, the others and the total in {out}")
-    expect("5 of 5 rows changed" in lines[0], lines[0])
+    expect(re.search(r"5 of 5 rows changed \(known A [\d.]+ %, B [\d.]+ %\)$", lines[0]), lines[0])
     rows = diff("syscall", a, b, "--grep", "m*dle")
     equal([(r.get("thread") or r["row"], r["total_ns"]) for r in rows[2:]], [("middle", [1000, 1300]), ("total", [1000, 1300])], "rows of --grep")
+    expect(lines[-1].startswith("total "), out)
+    rows = text("syscall", calls(tmp / "c", [(1, "c", [(0, 9)]), (2, "d", [(0, 9)])]), b, "--rows", "1")[0]
+    expect(all("(others)" in part and "\ntotal" in part for part in rows.split("syscall: ")[2:]), f"a row, the others and the total in {rows}")
     _, err = text("syscall", a, b, "--grep", "nobody", status=1)
     expect('no row has "nobody" in it' in err, err)
 
@@ -180,7 +215,7 @@ def fail_above_has_a_status(tmp):
     text("syscall", b, a, "--fail-above", "4.77")
     text("syscall", a, b)
     _, err = text("syscall", b, calls(tmp / "c", [(1, "t", [(2, 2000)])]), "--fail-above", "100", status=3)
-    expect("syscall calls: 1 row changed by more than 100.00 %" in err, err)  # the new one
+    expect("syscall calls: 2 rows changed by more than 100.00 %" in err, err)  # the new one, and the one that is gone
 
 
 def percentiles_change_by_what_is_certain(tmp):
@@ -227,6 +262,15 @@ def inputs_are_files_pipes_and_dumps(tmp):
     with open(stream, "rb") as pipe:
         piped = subprocess.run([x.KTRDUMP, "diff", "events", "-", stream], stdin=pipe, stdout=subprocess.PIPE, timeout=x.DEADLINE_S, check=True).stdout
     expect(b"A -: trace " in piped and b"0 of 2 rows changed" in piped, piped)
+    for args, kept in (((stream, tmp / "plain"), stream), ((tmp / "plain", stream), stream), ((stream, tmp / "no"), tmp / "kept")):
+        for path in (tmp / "plain", tmp / "kept"):
+            path.write_bytes(stream.read_bytes())
+        before = kept.read_bytes()
+        _, err = text("events", *args, "-o", kept, status=2)
+        equal(kept.read_bytes(), before, f"what -o names, with {args}")
+        expect((f"-o {kept}: it is an input: expected another file" in err) == (kept == stream), err)
+    status, _, err = x.ktrdump("-i", stream, "-o", stream)
+    expect(status == 2 and "it is an input" in err and stream.stat().st_size > 0, err)
     text("events", stream, stream, "-o", tmp / "out")
     equal((tmp / "out").read_text(), text("events", stream, stream)[0], "with -o")
     (tmp / "plain").write_bytes(stream.read_bytes())
@@ -268,7 +312,10 @@ def bad_input_says_what_was_expected(tmp):
     equal(x.ktrdump("diff", a, a, "-o", "/dev/full")[0], 2, "status of a full device")
     damaged = tmp / "damaged"
     damaged.write_bytes(a.read_bytes()[:-9])
-    equal([x.ktrdump("diff", *pair, "--fail-above", "5")[0] for pair in ((a, damaged), (damaged, a))], [1, 1], "status of a cut-off trace")
+    for pair in ((a, damaged), (damaged, a)):
+        status, out, _ = x.ktrdump("diff", *pair, "--fail-above", "5")
+        expect(status in (1, 3) and "~: events were lost" in out, f"status of a cut-off trace: {status}; {out}")
+        equal({row["whole"] for row in diff(*pair, status=(1,))[2:]}, {False}, "whole")
     empty = x.gen(tmp, "empty")
     status, out, err = x.ktrdump("diff", empty, a)
     expect(status == 1 and f"{empty}: no events" in err and " new\n" in out, f"{status} {out} {err}")
@@ -276,6 +323,6 @@ def bad_input_says_what_was_expected(tmp):
 
 if __name__ == "__main__":
     x.main([a_trace_and_itself_are_equal_exactly, every_row_is_that_of_two_reports, a_trace_point_that_moved_is_the_same, others_are_compared_too,
-            threads_are_matched_by_name_and_order,
+            threads_are_matched_by_name_and_order, names_are_those_of_threads, places_without_names_are_told,
             what_changed_most_is_first, fail_above_has_a_status, percentiles_change_by_what_is_certain, losses_are_told,
             masks_that_differ_are_told, inputs_are_files_pipes_and_dumps, many_rows_take_bounded_memory, bad_input_says_what_was_expected])

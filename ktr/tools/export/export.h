@@ -53,6 +53,7 @@ struct export_options {
 	unsigned rows;
 	bool json;
 	struct report_diff *diff; /* that the report is one side of; NULL: of none */
+	const int *status;        /* DUMP_CLEAN: the trace has no damage so far */
 	bool *empty; /* becomes true when a report that was asked for has nothing to show */
 };
 

@@ -17,23 +17,11 @@
 #include "ktr/tools/memory.h"
 #include "ktr/tools/report/diff.h"
 
-#define FROM_ZERO UINT64_MAX /* the change of what was nothing */
-
-struct diff_row {
-	struct report_row *runs[2];             /* NULL: that run has none */
-	__extension__ unsigned __int128 weight; /* of the change: see change_weight() */
-	uint64_t all;                           /* by how much all figures have changed, together */
-	uint64_t percent; /* the largest change, hundredths of a percent, or FROM_ZERO */
-	bool falls;       /* that is to less */
-};
-
-struct diff_table {
-	struct diff_row *rows;
-	size_t count, room, changed;
-	struct ktr_map map; /* the index of a row, plus one, by what names it */
-	struct diff_row others;
-	struct diff_row total;
-};
+#ifdef KTRDUMP_HOST
+#define KERNEL_HINT "; expected -N KERNEL, once for each kernel"
+#else
+#define KERNEL_HINT ""
+#endif
 
 static const struct report_row nothing;
 
@@ -48,25 +36,44 @@ who_compare(const void *a, const void *b)
 	return order != 0 ? order : (l->serial > r->serial) - (l->serial < r->serial);
 }
 
-/* Numbers the threads of each name, in the order in which they came. */
-static void
-threads_number(struct report_table *t)
+/* Is it among what is compared? */
+static bool
+is_compared(const struct report_table *t)
 {
-	static struct report_row *rows[REPORT_ROWS_MAX];
-	memcpy(rows, t->rows, t->count * sizeof(struct report_row *));
-	if (t->count > 0)
-		qsort(rows, t->count, sizeof(struct report_row *), who_compare);
-	for (size_t i = 1; i < t->count; i++) {
+	return t->wanted && !t->worst;
+}
+
+/* Numbers the threads of each name in a run, in the order in which they came. */
+static void
+threads_number(struct report *r)
+{
+	size_t count = 0, most = 0;
+	for (struct report_table *const *t = report_tables; *t != NULL; t++)
+		most += is_compared(*t) ? (*t)->count : 0;
+	struct report_row **rows = calloc(most + 1, sizeof(struct report_row *));
+	if (rows == NULL) {
+		report_no_memory(r);
+		return;
+	}
+	for (struct report_table *const *t = report_tables; *t != NULL; t++) {
+		for (size_t i = 0; is_compared(*t) && i < (*t)->count; i++) {
+			if ((*t)->rows[i]->who.serial != 0)
+				rows[count++] = (*t)->rows[i];
+		}
+	}
+	qsort(rows, count, sizeof(struct report_row *), who_compare);
+	for (size_t i = 1; i < count; i++) {
 		const struct report_who *before = &rows[i - 1]->who;
 		if (strcmp(rows[i]->who.name, before->name) == 0)
 			rows[i]->who.order =
 			    before->order + (rows[i]->who.serial != before->serial);
 	}
+	free(rows);
 }
 
 /* Is it of what names a row of a diff? */
-static bool
-names_row(const struct report_column *c)
+bool
+diff_names_row(const struct report_column *c)
 {
 	return report_is_label(c) && c->format != COLUMN_PLACE;
 }
@@ -76,7 +83,7 @@ key_of(const struct report_table *t, const struct report_row *row)
 {
 	uint64_t key = 1;
 	for (const struct report_column *c = t->columns; c->format != COLUMN_END; c++) {
-		if (!names_row(c))
+		if (!diff_names_row(c))
 			continue;
 		if (c->format == COLUMN_THREAD)
 			key = report_key(key, row->who.order, row->who.name, NULL);
@@ -95,10 +102,13 @@ is_wanted(const struct report_diff *d, const struct report_table *t, const struc
 	char text[REPORT_CELL];
 	bool wanted = d->grep == NULL;
 	for (const struct report_column *c = t->columns; c->format != COLUMN_END && !wanted; c++) {
-		if (!names_row(c))
+		if (!diff_names_row(c))
 			continue;
-		report_cell_text(c, row, &nothing, text);
-		wanted = dump_match_text(d->grep, text);
+		if (c->format != COLUMN_THREAD)
+			report_cell_text(c, row, &nothing, text);
+		/* A thread's id is no name. */
+		wanted =
+		    dump_match_text(d->grep, c->format == COLUMN_THREAD ? row->who.name : text);
 	}
 	return wanted;
 }
@@ -134,8 +144,8 @@ row_join(struct diff_row *to, unsigned run, struct report_row *row)
 }
 
 /* Adds to a sum. False: no memory. */
-static bool
-row_sum(struct diff_row *to, unsigned run, const struct report_row *row)
+bool
+diff_row_sum(struct diff_row *to, unsigned run, const struct report_row *row)
 {
 	if (to->runs[run] == NULL)
 		to->runs[run] = calloc(1, sizeof(*row));
@@ -151,7 +161,6 @@ table_take(struct report *r, struct report_diff *d, struct diff_table *dt, struc
 	bool good = true;
 	report_table_finish(r, t, &total);
 	free(total.buckets);
-	threads_number(t);
 	for (size_t i = 0; i < t->count; i++) {
 		struct report_row *row = t->rows[i];
 		for (unsigned n = 0; n < REPORT_TEXTS; n++) {
@@ -159,15 +168,15 @@ table_take(struct report *r, struct report_diff *d, struct diff_table *dt, struc
 				report_note(r, row, n, row->texts[n]); /* the decoder goes */
 		}
 		if (is_wanted(d, t, row))
-			good &= row_sum(&dt->total, d->runs, row) &&
+			good &= diff_row_sum(&dt->total, d->runs, row) &&
 				row_join(row_for(dt, t, row), d->runs, row);
 		else
 			report_row_free(row);
 	}
 	t->count = 0;
 	if (t->has_others && d->grep == NULL)
-		good &= row_sum(&dt->others, d->runs, &t->others) &&
-			row_sum(&dt->total, d->runs, &t->others);
+		good &= diff_row_sum(&dt->others, d->runs, &t->others) &&
+			diff_row_sum(&dt->total, d->runs, &t->others);
 	if (!good)
 		report_no_memory(r);
 }
@@ -175,8 +184,8 @@ table_take(struct report *r, struct report_diff *d, struct diff_table *dt, struc
 /* ---- what changed ---- */
 
 /* The columns whose numbers are compared. */
-static unsigned
-figures_of(const struct report_table *t, const struct report_column **to)
+unsigned
+diff_figures(const struct report_table *t, const struct report_column **to)
 {
 	unsigned n = 0;
 	bool total = false;
@@ -191,14 +200,14 @@ figures_of(const struct report_table *t, const struct report_column **to)
 	return n;
 }
 
-static uint64_t
-figure(const struct report_column *c, const struct diff_row *row, unsigned run)
+uint64_t
+diff_figure(const struct report_column *c, const struct diff_row *row, unsigned run)
 {
 	return row->runs[run] != NULL ? report_number(c, row->runs[run]) : 0;
 }
 
-static uint64_t
-between(uint64_t a, uint64_t b)
+uint64_t
+diff_between(uint64_t a, uint64_t b)
 {
 	return a < b ? b - a : a - b;
 }
@@ -207,14 +216,14 @@ between(uint64_t a, uint64_t b)
 static uint64_t
 percent_of(const struct report_column *c, uint64_t a, uint64_t b)
 {
-	uint64_t least = between(a, b), larger = a < b ? b : a;
+	uint64_t least = diff_between(a, b), larger = a < b ? b : a;
 	if (c->cell == CELL_P50 || c->cell == CELL_P99)
 		least -= larger / 9 < least ? larger / 9 : least;
 	if (least == 0 || a == 0)
-		return least == 0 ? 0 : FROM_ZERO;
+		return least == 0 ? 0 : DIFF_FROM_ZERO;
 	__extension__ unsigned __int128 wide =
 	    ((__extension__(unsigned __int128) least) * 10000 + a - 1) / a;
-	return wide < FROM_ZERO ? (uint64_t)wide : FROM_ZERO - 1;
+	return wide < DIFF_FROM_ZERO ? (uint64_t)wide : DIFF_FROM_ZERO - 1;
 }
 
 /*
@@ -225,7 +234,7 @@ percent_of(const struct report_column *c, uint64_t a, uint64_t b)
 __extension__ static unsigned __int128
 change_weight(uint64_t a, uint64_t b)
 {
-	__extension__ unsigned __int128 change = between(a, b), sum = a;
+	__extension__ unsigned __int128 change = diff_between(a, b), sum = a;
 	sum += b;
 	return sum > 0 ? change * change / sum : 0;
 }
@@ -238,16 +247,16 @@ weight_of(const struct report_table *t, const struct report_row *row)
 			   : 0;
 }
 
-static void
-row_measure(const struct report_table *t, struct diff_row *row)
+void
+diff_row_measure(const struct report_table *t, struct diff_row *row)
 {
 	const struct report_column *figures[REPORT_COLUMNS];
-	unsigned n = figures_of(t, figures);
+	unsigned n = diff_figures(t, figures);
 	row->weight = change_weight(weight_of(t, row->runs[0]), weight_of(t, row->runs[1]));
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t a = figure(figures[i], row, 0), b = figure(figures[i], row, 1);
+		uint64_t a = diff_figure(figures[i], row, 0), b = diff_figure(figures[i], row, 1);
 		uint64_t percent = percent_of(figures[i], a, b);
-		row->all += between(a, b);
+		row->all += diff_between(a, b);
 		if (percent > row->percent) {
 			row->percent = percent;
 			row->falls = b < a;
@@ -279,14 +288,15 @@ table_compare(struct report_diff *d, const struct report_table *t, struct diff_t
 {
 	size_t above = 0;
 	for (size_t i = 0; i < dt->count; i++)
-		row_measure(t, &dt->rows[i]);
-	row_measure(t, &dt->others);
-	row_measure(t, &dt->total);
+		diff_row_measure(t, &dt->rows[i]);
+	diff_row_measure(t, &dt->others);
+	diff_row_measure(t, &dt->total);
 	if (dt->count > 0)
 		qsort(dt->rows, dt->count, sizeof(*dt->rows), changes_compare);
 	for (size_t i = 0; i < dt->count; i++) {
 		dt->changed += is_changed(&dt->rows[i]);
-		above += dt->rows[i].percent > d->limit;
+		above += dt->rows[i].percent > d->limit || dt->rows[i].runs[0] == NULL ||
+			 dt->rows[i].runs[1] == NULL;
 	}
 	above += dt->others.percent > d->limit;
 	if (d->limit == DIFF_NO_LIMIT || above == 0)
@@ -298,203 +308,22 @@ table_compare(struct report_diff *d, const struct report_table *t, struct diff_t
 		(unsigned)(d->limit % 100));
 }
 
-/* ---- printing ---- */
+/* ---- the report ---- */
 
-/* The columns of text: names, each figure of A and its change, and the largest change. */
-static void
-columns_make(const struct report_table *t, struct report_column *to)
+/* Does the trace have all events? */
+bool
+diff_is_whole(const struct report_head *h)
 {
-	const struct report_column *figures[REPORT_COLUMNS];
-	unsigned n = figures_of(t, figures);
-	for (const struct report_column *c = t->columns; c->format != COLUMN_END; c++) {
-		if (names_row(c))
-			*to++ = *c;
-	}
-	for (unsigned i = 0; i < n; i++) {
-		*to++ = *figures[i];
-		*to++ = (struct report_column){"change", NULL, COLUMN_COUNT, 0};
-	}
-	*to++ = (struct report_column){"%", NULL, COLUMN_COUNT, 0};
-	*to = (struct report_column){.format = COLUMN_END};
+	return h->gaps == 0 && !h->damaged;
 }
 
-/* What the largest change is called. */
-static void
-change_text(const struct diff_row *row, char *to)
-{
-	char number[REPORT_CELL];
-	report_fixed_text(row->percent, 2, number);
-	if (row->runs[0] == NULL || row->runs[1] == NULL)
-		snprintf(to, REPORT_CELL, "%s", row->runs[0] == NULL ? "new" : "gone");
-	else if (row->percent == FROM_ZERO)
-		snprintf(to, REPORT_CELL, "from 0");
-	else
-		snprintf(to, REPORT_CELL, "%s%.40s",
-			 row->percent == 0 ? ""
-			 : row->falls      ? "-"
-					   : "+",
-			 number);
-}
-
-static void
-label_text(const struct report_column *c, const struct diff_row *row, char *to)
-{
-	const struct report_row *a = row->runs[0], *b = row->runs[1];
-	if (c->format == COLUMN_THREAD && a != NULL && b != NULL && a->who.tid != b->who.tid)
-		snprintf(to, REPORT_CELL, "%" PRIu32 "/%" PRIu32 " %s", a->who.tid, b->who.tid,
-			 a->who.name);
-	else
-		report_cell_text(c, a != NULL ? a : b, &nothing, to);
-}
-
-/* Makes a line of text. label, if not NULL, stands for what names the row. */
-static void
-line_make(const struct report_diff *d, const struct report_column *columns,
-	  const struct diff_row *row, const char *label, char (*cells)[REPORT_CELL])
-{
-	char number[REPORT_CELL];
-	const char *lost[2] = {d->heads[0].gaps > 0 ? "~" : "", d->heads[1].gaps > 0 ? "~" : ""};
-	unsigned i = 0;
-	for (; report_is_label(&columns[i]); i++) {
-		cells[i][0] = '\0';
-		if (label == NULL)
-			label_text(&columns[i], row, cells[i]);
-		else if (i == 0)
-			snprintf(cells[i], REPORT_CELL, "%s", label);
-	}
-	for (; columns[i + 1].format != COLUMN_END; i += 2) {
-		uint64_t a = figure(&columns[i], row, 0), b = figure(&columns[i], row, 1);
-		report_number_text(&columns[i], a, number);
-		snprintf(cells[i], REPORT_CELL, "%s%.60s", lost[0], number);
-		report_number_text(&columns[i], between(a, b), number);
-		snprintf(cells[i + 1], REPORT_CELL, "%s%s%.60s", *lost[0] ? lost[0] : lost[1],
-			 a == b  ? ""
-			 : a < b ? "+"
-				 : "-",
-			 a == b ? "0" : number);
-	}
-	change_text(row, cells[i]);
-}
-
-/* The rows that are not shown. False: there are none. */
-static bool
-others_make(const struct diff_table *dt, const struct report_table *t, size_t shown,
-	    struct diff_row *others)
-{
-	bool any = false;
-	*others = (struct diff_row){.weight = 0};
-	for (unsigned run = 0; run < 2; run++) {
-		if (dt->others.runs[run] != NULL)
-			any = row_sum(others, run, dt->others.runs[run]) || any;
-		for (size_t i = shown; i < dt->count; i++) {
-			if (dt->rows[i].runs[run] != NULL)
-				any = row_sum(others, run, dt->rows[i].runs[run]) || any;
-		}
-	}
-	row_measure(t, others);
-	return any;
-}
-
-static void
-row_free(struct diff_row *row)
+void
+diff_row_free(struct diff_row *row)
 {
 	for (unsigned run = 0; run < 2; run++) {
 		if (row->runs[run] != NULL)
 			report_row_free(row->runs[run]);
 	}
-}
-
-static void
-print_text(struct report *r, const struct report_table *t, const struct diff_table *dt)
-{
-	struct report_column columns[2 * REPORT_COLUMNS];
-	struct diff_row others;
-	size_t shown = r->rows > 0 && r->rows < dt->changed ? r->rows : dt->changed, lines = 1;
-	char(*cells)[REPORT_COLUMNS][REPORT_CELL] = calloc(shown + 3, sizeof(*cells));
-	if (cells == NULL) {
-		report_no_memory(r);
-		return;
-	}
-	columns_make(t, columns);
-	out_printf(r->out, "\n%s: %s: %zu of %zu row%s changed\n", t->report, t->title, dt->changed,
-		   dt->count, dt->count == 1 ? "" : "s");
-	report_line_make(columns, NULL, NULL, NULL, cells[0]);
-	for (size_t i = 0; i < shown; i++)
-		line_make(r->diff, columns, &dt->rows[i], NULL, cells[lines++]);
-	if (others_make(dt, t, shown, &others) && shown > 0)
-		line_make(r->diff, columns, &others, "(others)", cells[lines++]);
-	if (!t->overlaps && shown != 1)
-		line_make(r->diff, columns, &dt->total, "total", cells[lines++]);
-	if (lines > 1)
-		report_lines_print(r, columns, cells, lines);
-	row_free(&others);
-	free(cells);
-}
-
-static void
-json_label(struct out *o, const struct report_column *c, const struct diff_row *row)
-{
-	const struct report_row *any = row->runs[row->runs[0] == NULL];
-	out_printf(o, ",\"%s\":", c->json);
-	if (c->format == COLUMN_NUMBER)
-		out_number(o, any->number, 0);
-	else
-		out_json(o, c->format == COLUMN_THREAD ? any->who.name : any->texts[c->cell]);
-	if (c->format != COLUMN_THREAD)
-		return;
-	out_printf(o, ",\"order\":%u,\"tid\":", any->who.order);
-	for (unsigned run = 0; run < 2; run++) {
-		out_char(o, run == 0 ? '[' : ',');
-		if (row->runs[run] != NULL)
-			out_number(o, row->runs[run]->who.tid, 0);
-		else
-			out_text(o, "null");
-	}
-	out_char(o, ']');
-}
-
-static void
-json_row(struct report *r, const struct report_table *t, const struct diff_row *row,
-	 const char *label)
-{
-	const struct report_column *figures[REPORT_COLUMNS];
-	struct out *o = r->out;
-	unsigned n = figures_of(t, figures);
-	char number[REPORT_CELL];
-	out_printf(o, "{\"report\":\"%s\",\"table\":\"%s\"", t->report, t->name);
-	if (label != NULL)
-		out_printf(o, ",\"row\":\"%s\"", label);
-	for (const struct report_column *c = t->columns; c->format != COLUMN_END; c++) {
-		if (names_row(c) && label == NULL)
-			json_label(o, c, row);
-	}
-	out_printf(o, ",\"change\":\"%s\",\"percent\":",
-		   row->runs[0] == NULL   ? "new"
-		   : row->runs[1] == NULL ? "gone"
-		   : row->all == 0        ? "none"
-					  : "changed");
-	report_fixed_text(row->percent, 2, number);
-	if (row->percent == FROM_ZERO)
-		out_text(o, "null");
-	else
-		out_printf(o, "%s%s", row->percent > 0 && row->falls ? "-" : "", number);
-	for (unsigned i = 0; i < n; i++)
-		out_printf(o, ",\"%s%s\":[%" PRIu64 ",%" PRIu64 "]", figures[i]->json,
-			   figures[i]->format == COLUMN_COUNT ? "" : "_ns",
-			   figure(figures[i], row, 0), figure(figures[i], row, 1));
-	out_printf(o, ",\"whole\":%s}\n",
-		   r->diff->heads[0].gaps + r->diff->heads[1].gaps == 0 ? "true" : "false");
-}
-
-static void
-print_json(struct report *r, const struct report_table *t, const struct diff_table *dt)
-{
-	for (size_t i = 0; i < dt->count; i++)
-		json_row(r, t, &dt->rows[i], NULL);
-	if (dt->others.runs[0] != NULL || dt->others.runs[1] != NULL)
-		json_row(r, t, &dt->others, "others");
-	if (!t->overlaps)
-		json_row(r, t, &dt->total, "total");
 }
 
 /* Compares and prints the tables of a report. False: all of them are empty. */
@@ -510,9 +339,9 @@ print_report(struct report *r, const char *name)
 		any = true;
 		table_compare(r->diff, t, dt);
 		if (r->json)
-			print_json(r, t, dt);
+			diff_print_json(r, t, dt);
 		else
-			print_text(r, t, dt);
+			diff_print_text(r, t, dt);
 	}
 	return any;
 }
@@ -525,7 +354,7 @@ print_all(struct report *r)
 	bool any = false, whole = true;
 	for (unsigned run = 0; run < 2; run++)
 		report_head_print(r, &d->heads[run], run == 0 ? "A" : "B", d->files[run]);
-	if (!r->json && d->heads[0].gaps + d->heads[1].gaps > 0)
+	if (!r->json && !(diff_is_whole(&d->heads[0]) && diff_is_whole(&d->heads[1])))
 		out_text(r->out, "~: events were lost, the number may be larger\n");
 	for (unsigned n = 0; report_name(n) != NULL; n++) {
 		if (!report_is_among(r->names, report_name(n)))
@@ -545,17 +374,37 @@ print_all(struct report *r)
 	return d->named && d->grep == NULL ? whole : any;
 }
 
+/* Says that places have no names, if there are any. */
+static void
+places_say(const struct report *r)
+{
+	const struct report_diff *d = r->diff;
+	bool any = false;
+	for (struct report_table *const *t = report_tables; *t != NULL; t++) {
+		for (size_t i = 0; is_compared(*t) && i < (*t)->count; i++)
+			any |= (*t)->place != PLACE_NONE && (*t)->rows[i]->number != 0;
+	}
+	if (r->symbols == NULL && (any || r->has_unnamed))
+		fprintf(
+		    stderr,
+		    "ktrdump: diff: %s %s: no symbols of its kernel: its functions are %s" KERNEL_HINT
+		    "\n",
+		    d->runs == 0 ? "A" : "B", d->files[d->runs], REPORT_NOT_KNOWN);
+}
+
 bool
 report_diff_run(struct report *r, const struct report_head *head)
 {
 	struct report_diff *d = r->diff;
 	d->heads[d->runs] = *head;
+	threads_number(r);
+	places_say(r);
 	for (size_t i = 0; report_tables[i] != NULL; i++) {
 		if (!MEMORY_ROOM(d->tables, d->tables_room, i)) {
 			report_no_memory(r);
 			return true;
 		}
-		if (report_tables[i]->wanted && !report_tables[i]->worst)
+		if (is_compared(report_tables[i]))
 			table_take(r, d, &d->tables[i], report_tables[i]);
 	}
 	return ++d->runs < 2 || r->failed || print_all(r);
@@ -567,9 +416,9 @@ report_diff_free(struct report_diff *d)
 	for (size_t i = 0; i < d->tables_room; i++) {
 		struct diff_table *dt = &d->tables[i];
 		for (size_t n = 0; n < dt->count; n++)
-			row_free(&dt->rows[n]);
-		row_free(&dt->others);
-		row_free(&dt->total);
+			diff_row_free(&dt->rows[n]);
+		diff_row_free(&dt->others);
+		diff_row_free(&dt->total);
 		ktr_map_free(&dt->map);
 		free(dt->rows);
 	}

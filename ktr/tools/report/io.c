@@ -39,6 +39,7 @@ struct io_bio {
 
 static struct io_bio *bios;
 static size_t count, room;
+static const struct ktr_decode_site *other; /* the last one that is of no such kind */
 
 static void
 bio_forget(size_t i)
@@ -61,6 +62,7 @@ report_io_end(void)
 	free(bios);
 	bios = NULL;
 	room = 0;
+	other = NULL; /* of a decoder that goes */
 }
 
 void
@@ -224,7 +226,6 @@ read_event(const struct ktr_decode_event *e, struct io_event *to)
 void
 report_io_event(struct report *r, const struct export_event *ev)
 {
-	static const struct ktr_decode_site *other; /* the last one that is of no such kind */
 	const struct ktr_decode_event *e = ev->e;
 	struct io_event io;
 	unsigned kind = 0;

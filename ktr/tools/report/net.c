@@ -40,6 +40,7 @@ struct net_end {
 };
 
 static struct ktr_map by_pcb;
+static const struct ktr_decode_site *other; /* the last one that is of no such kind */
 
 static void
 ends_forget(void)
@@ -161,7 +162,6 @@ kind_of(const struct ktr_decode_event *e, uint64_t v[6])
 void
 report_net_event(struct report *r, const struct export_event *ev)
 {
-	static const struct ktr_decode_site *other; /* the last one that is of no such kind */
 	const struct ktr_decode_event *e = ev->e;
 	uint64_t v[6];
 	if (e->site == NULL || e->site == other || e->nargs > 6)
@@ -197,4 +197,5 @@ void
 report_net_end(void)
 {
 	ends_forget();
+	other = NULL;
 }

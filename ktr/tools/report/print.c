@@ -212,6 +212,12 @@ decades_of(const struct report_table *t)
 }
 
 void
+report_share_text(uint64_t part, uint64_t all, char to[REPORT_CELL])
+{
+	report_fixed_text(share(part, all), 2, to);
+}
+
+void
 report_table_print(struct report *r, struct report_table *t)
 {
 	struct report_row total = {.cells = {0}};
@@ -220,8 +226,7 @@ report_table_print(struct report *r, struct report_table *t)
 	if (r->json) {
 		print_json(r, t, &total);
 	} else {
-		report_fixed_text(share(r->known_ns[t->of_threads], r->all_ns[t->of_threads]), 2,
-				  known);
+		report_share_text(r->known_ns[t->of_threads], r->all_ns[t->of_threads], known);
 		out_printf(r->out, "\n%s: %s (%s %% known)\n", t->report, t->title, known);
 		print_text(r, t, t->columns, &total);
 		if (t->histogram)

@@ -205,7 +205,7 @@ report_head_print(struct report *r, const struct report_head *h, const char *run
 			   ",\"gaps\":%" PRIu64 ",\"parts\":%" PRIu64 ",\"known_ns\":%" PRIu64
 			   ",\"all_ns\":%" PRIu64 "}\n",
 			   h->from_ns, h->to_ns, h->cpus, h->events, h->lost, h->gaps, h->parts,
-			   h->known_ns, h->all_ns);
+			   h->known_ns[0], h->all_ns[0]);
 		return;
 	}
 	if (run != NULL) {
@@ -231,8 +231,9 @@ head_of(const struct report *r)
 				.lost = r->lost,
 				.gaps = r->gaps,
 				.parts = *r->parts,
-				.known_ns = r->known_ns[0],
-				.all_ns = r->all_ns[0]};
+				.known_ns = {r->known_ns[0], r->known_ns[1]},
+				.all_ns = {r->all_ns[0], r->all_ns[1]},
+				.damaged = *r->status != DUMP_CLEAN};
 	spans_range(r->spans, &h.from_ns, &h.to_ns);
 	for (unsigned cpu = 0; cpu < spans_cpus(r->spans); cpu++)
 		h.cpus += dump_match_cpu(r->filter, cpu);
@@ -333,6 +334,7 @@ report_open(const struct export_options *o, char *err, size_t errlen)
 	r->diff = o->diff;
 	r->empty = o->empty;
 	r->parts = o->parts;
+	r->status = o->status;
 	r->since_ns = o->filter->since_ns < 0 ? 0 : (uint64_t)o->filter->since_ns;
 	r->until_ns = o->filter->until_ns < 0 ? 0 : (uint64_t)o->filter->until_ns;
 	for (struct report_table *const *t = report_tables; *t != NULL; t++) {

@@ -220,6 +220,9 @@ void report_row_free(struct report_row *row);
 
 /* print.c */
 
+/* A function without a name, in a diff: addresses differ from build to build. */
+#define REPORT_NOT_KNOWN "(not known)"
+
 #define REPORT_CELL 64u /* bytes of a cell's text, with the NUL */
 
 /** Is it of what names a row? */
@@ -240,6 +243,8 @@ void report_line_make(const struct report_column *columns, const struct report_r
 /** Prints lines in columns of the width that they need. */
 void report_lines_print(struct report *r, const struct report_column *columns,
 			char (*cells)[REPORT_COLUMNS][REPORT_CELL], size_t lines);
+/** A share in percent. */
+void report_share_text(uint64_t part, uint64_t all, char to[REPORT_CELL]);
 /** A number with a point before its last `digits` digits. */
 void report_fixed_text(uint64_t v, unsigned digits, char to[REPORT_CELL]);
 
@@ -278,7 +283,8 @@ struct report_head {
 	uint64_t from_ns, to_ns;
 	unsigned cpus;
 	uint64_t events, lost, gaps, parts; /* that passed the filter */
-	uint64_t known_ns, all_ns;          /* of all CPUs */
+	uint64_t known_ns[2], all_ns[2];    /* of all CPUs, and of all threads: see below */
+	bool damaged;                       /* a part of the trace could not be read */
 };
 
 struct report {
@@ -301,7 +307,9 @@ struct report {
 	uint64_t last_serial, threads_gone, samples;
 	unsigned kinds;           /* of the samples that tables are made of, as bits */
 	struct report_diff *diff; /* NULL: it is no part of one */
-	bool *empty; /* becomes true when a report that was asked for has nothing to show */
+	bool *empty;       /* becomes true when a report that was asked for has nothing to show */
+	const int *status; /* not 0: the trace is damaged */
+	bool has_unnamed;  /* a sample's function has no name */
 	struct report_thread *threads; /* by their numbers */
 	size_t room;
 	struct report_thread nobody; /* all threads share it when there is no memory */

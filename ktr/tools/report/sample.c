@@ -200,8 +200,11 @@ on_timer_irq(struct report *r, const struct activity *a)
 		snprintf(name, sizeof(name), "(program %s)", a->thread->name);
 	else if (function != NULL)
 		snprintf(name, sizeof(name), "%s", function);
+	else if (r->diff != NULL)
+		snprintf(name, sizeof(name), "%s", REPORT_NOT_KNOWN);
 	else
 		snprintf(name, sizeof(name), "0x%" PRIx64, a->pc);
+	r->has_unnamed |= !a->user && function == NULL;
 	sample_ends(r, a, s);
 	if (a->user)
 		return;

@@ -186,7 +186,9 @@ places_name(struct report *r, struct report_table *t)
 		if (row->number == 0)
 			continue;
 		row->texts[1] = symbols_function(r->symbols, pc);
-		if (row->texts[1] == NULL) {
+		if (row->texts[1] == NULL && r->diff != NULL) {
+			row->texts[1] = REPORT_NOT_KNOWN;
+		} else if (row->texts[1] == NULL) {
 			snprintf(text, sizeof(text), "0x%" PRIx64, row->number);
 			report_note(r, row, 1, text);
 		}
