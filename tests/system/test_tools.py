@@ -238,7 +238,7 @@ def wire():
                           (f"tcp::{65536 + port}", "expected tcp:HOST:PORT"), ("tcp::0", "expected tcp:HOST:PORT"), (f"tcp:[127.0.0.1]:{port}", "Connection refused")):
         check_eq(ktrdump("-i", name), (2, "", f"ktrdump: {name}: {message}\n"), name)
     for option, message in (("tcp:x", "expected tcp:[HOST]:PORT"), ("tcp:192.0.2.1:7", "Cannot assign requested address")):
-        p = subprocess.run([BOOT, "--trace", option], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+        p = subprocess.run([BOOT, "--script", "-", "--trace", option], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
         check_eq((p.returncode, p.stderr), (2, f"boot: --trace {option}: {message}\n"), option)
 
 
