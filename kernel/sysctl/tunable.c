@@ -36,8 +36,8 @@ struct kept {
 
 static struct kept kept[TUNABLE_KEPT_MAX];
 static unsigned kept_count;
-static unsigned complaints; /* of one source */
-static unsigned refused;    /* of all */
+static unsigned complaints; /* of one source, until complain_total() */
+static unsigned refused;    /* of all before it, and of tunable_refuse() */
 
 /*
  * Prints "loader.conf:3: " or "command line: " and the sentence. After TUNABLE_COMPLAINTS_MAX
@@ -48,7 +48,6 @@ static void PRINTF_LIKE(3, 4) tunable_warn(const char *source, unsigned line, co
 	char text[320];
 	va_list ap;
 
-	refused++;
 	if (complaints++ >= TUNABLE_COMPLAINTS_MAX)
 		return;
 	va_start(ap, fmt);
@@ -139,7 +138,6 @@ complain_unknown(const char *source, unsigned line, const char *name)
 	/* Suggestions take time: a megabyte of bad input must not delay the boot. */
 	if (complaints >= TUNABLE_COMPLAINTS_MAX) {
 		complaints++;
-		refused++;
 		return;
 	}
 	ktr_suggest_init(&sug, name, strlen(name));
@@ -210,6 +208,7 @@ complain_total(const char *what)
 {
 	if (complaints > TUNABLE_COMPLAINTS_MAX)
 		warnk("%s: %u more complaints\n", what, complaints - TUNABLE_COMPLAINTS_MAX);
+	refused += complaints;
 	complaints = 0;
 }
 
