@@ -23,23 +23,28 @@ SDT_PROBE_DEFINE_TEXT_XLATE(io, , , wait_start, "wait-start", IO_FORMAT, 3, IO_T
 SDT_PROBE_DEFINE_TEXT_XLATE(io, , , wait_done, "wait-done", IO_FORMAT, 3, IO_TYPES, IO_ARGS);
 
 /* Linux's lines (include/trace/events/block.h); () is what only requests of other kinds have. */
-#define BIO_FORMAT    ": %{dev}pD %{rwbs}s %{sector}lu + %{nr_sector}u [%{comm}s]"
-#define BIO_TYPES     "dev_t", "char *", "uint64_t", "uint32_t", "char *"
-#define RQ_FORMAT     ": %{dev}pD %{rwbs}s %{bytes}u () %{sector}lu + %{nr_sector}u [%{comm}s]"
-#define RQ_TYPES      "dev_t", "char *", "uint32_t", "uint64_t", "uint32_t", "char *"
-#define RQ_END_FORMAT ": %{dev}pD %{rwbs}s () %{sector}lu + %{nr_sector}u [%{error}d]"
-#define RQ_END_TYPES  "dev_t", "char *", "uint64_t", "uint32_t", "int"
-
 SDT_PROVIDER_DEFINE(block);
-SDT_PROBE_DEFINE_TEXT(block, , , block_bio_queue, "block_bio_queue", BIO_FORMAT, 5, BIO_TYPES);
-SDT_PROBE_DEFINE_TEXT(block, , , block_bio_backmerge, "block_bio_backmerge", BIO_FORMAT, 5,
-		      BIO_TYPES);
-SDT_PROBE_DEFINE_TEXT(block, , , block_getrq, "block_getrq", BIO_FORMAT, 5, BIO_TYPES);
-SDT_PROBE_DEFINE_TEXT(block, , , block_rq_insert, "block_rq_insert", RQ_FORMAT, 6, RQ_TYPES);
-SDT_PROBE_DEFINE_TEXT(block, , , block_rq_issue, "block_rq_issue", RQ_FORMAT, 6, RQ_TYPES);
-SDT_PROBE_DEFINE_TEXT(block, , , block_rq_complete, "block_rq_complete", RQ_END_FORMAT, 5,
-		      RQ_END_TYPES);
-SDT_PROBE_DEFINE_TEXT(block, , , block_rq_error, "block_rq_error", RQ_END_FORMAT, 5, RQ_END_TYPES);
+SDT_PROBE_DEFINE_TEXT(block, , , block_bio_queue, "block_bio_queue",
+		      ": %{dev}pD %{rwbs}s %{sector}lu + %{nr_sector}u [%{comm}s]", 5, "dev_t",
+		      "char *", "uint64_t", "uint32_t", "char *");
+SDT_PROBE_DEFINE_TEXT(block, , , block_bio_backmerge, "block_bio_backmerge",
+		      ": %{dev}pD %{rwbs}s %{sector}lu + %{nr_sector}u [%{comm}s]", 5, "dev_t",
+		      "char *", "uint64_t", "uint32_t", "char *");
+SDT_PROBE_DEFINE_TEXT(block, , , block_getrq, "block_getrq",
+		      ": %{dev}pD %{rwbs}s %{sector}lu + %{nr_sector}u [%{comm}s]", 5, "dev_t",
+		      "char *", "uint64_t", "uint32_t", "char *");
+SDT_PROBE_DEFINE_TEXT(block, , , block_rq_insert, "block_rq_insert",
+		      ": %{dev}pD %{rwbs}s %{bytes}u () %{sector}lu + %{nr_sector}u [%{comm}s]", 6,
+		      "dev_t", "char *", "uint32_t", "uint64_t", "uint32_t", "char *");
+SDT_PROBE_DEFINE_TEXT(block, , , block_rq_issue, "block_rq_issue",
+		      ": %{dev}pD %{rwbs}s %{bytes}u () %{sector}lu + %{nr_sector}u [%{comm}s]", 6,
+		      "dev_t", "char *", "uint32_t", "uint64_t", "uint32_t", "char *");
+SDT_PROBE_DEFINE_TEXT(block, , , block_rq_complete, "block_rq_complete",
+		      ": %{dev}pD %{rwbs}s () %{sector}lu + %{nr_sector}u [%{error}d]", 5, "dev_t",
+		      "char *", "uint64_t", "uint32_t", "int");
+SDT_PROBE_DEFINE_TEXT(block, , , block_rq_error, "block_rq_error",
+		      ": %{dev}pD %{rwbs}s () %{sector}lu + %{nr_sector}u [%{error}d]", 5, "dev_t",
+		      "char *", "uint64_t", "uint32_t", "int");
 SDT_PROBE_DEFINE_TEXT(
     block, , , block_bio_remap, "block_bio_remap",
     ": %{dev}pD %{rwbs}s %{sector}lu + %{nr_sector}u <- (%{old_dev}pD) %{old_sector}lu", 6, "dev_t",
