@@ -13,6 +13,7 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 
 #define AP_PAGE 0x8000ul /* as in boot.S; the first MiB is never allocated */
@@ -23,10 +24,16 @@ extern uint64_t ap_root;
 extern char ap_code[], ap_code_end[];
 void x86_start_secondary(void);
 
-static uint32_t tsc_turn; /* atomic: whose turn it is to read the counter in check_tsc() */
+/*
+ * The turns of check_tsc(), atomic: 0, the new CPU is on its way; odd, the boot CPU reads its
+ * counter next; even, the new CPU.
+ */
+static uint32_t tsc_turn;
 static uint64_t tsc_theirs;
 
-#define TSC_ROUNDS 20
+#define TSC_ROUNDS 4
+#define ARRIVE_MS  1000
+#define TURN_US    1000000
 
 unsigned
 arch_cpu_probe(unsigned max)
@@ -46,10 +53,22 @@ arch_cpu_probe(unsigned max)
 	return acpi.cpu_count < max ? acpi.cpu_count : max;
 }
 
+/* Sleeps until the new CPU runs. False: it does not come. */
 static bool
-wait_turn(uint32_t turn, uint64_t ns)
+new_cpu_arrived(void)
 {
-	for (uint64_t waited = 0; waited < ns; waited += 1000) {
+	for (unsigned i = 0; i < ARRIVE_MS; i++) {
+		if (__atomic_load_n(&tsc_turn, __ATOMIC_ACQUIRE) != 0)
+			return true;
+		thread_sleep_ns(1000000, 0, "cpustart");
+	}
+	return false;
+}
+
+static bool
+wait_turn(uint32_t turn)
+{
+	for (unsigned i = 0; i < TURN_US; i++) {
 		if (__atomic_load_n(&tsc_turn, __ATOMIC_ACQUIRE) == turn)
 			return true;
 		clock_delay_ns(1000);
@@ -68,8 +87,8 @@ check_tsc(unsigned n)
 	for (uint32_t i = 0; i < TSC_ROUNDS; i++) {
 		uint64_t before = arch_clock_read(), after;
 
-		__atomic_store_n(&tsc_turn, 2 * i + 1, __ATOMIC_RELEASE);
-		if (!wait_turn(2 * i + 2, 1000000000))
+		__atomic_store_n(&tsc_turn, 2 * i + 2, __ATOMIC_RELEASE);
+		if (!wait_turn(2 * i + 3))
 			return;
 		after = arch_clock_read();
 		if (tsc_theirs < before && before - tsc_theirs > worst)
@@ -77,7 +96,6 @@ check_tsc(unsigned n)
 		if (tsc_theirs > after && tsc_theirs - after > worst)
 			worst = tsc_theirs - after;
 	}
-	__atomic_store_n(&tsc_turn, 2 * TSC_ROUNDS + 1, __ATOMIC_RELEASE);
 	if (worst != 0)
 		warnk(
 		    "smp: CPU %u: time-stamp counter is off by %lu ticks: times of different CPUs do "
@@ -92,11 +110,12 @@ x86_start_secondary(void)
 
 	x86_cpu_init(pc->md.x86);
 	lapic_init();
+	__atomic_store_n(&tsc_turn, 1, __ATOMIC_RELEASE);
 	for (uint32_t i = 0; i < TSC_ROUNDS; i++) {
-		while (__atomic_load_n(&tsc_turn, __ATOMIC_ACQUIRE) != 2 * i + 1)
+		while (__atomic_load_n(&tsc_turn, __ATOMIC_ACQUIRE) != 2 * i + 2)
 			arch_relax();
 		tsc_theirs = arch_clock_read();
-		__atomic_store_n(&tsc_turn, 2 * i + 2, __ATOMIC_RELEASE);
+		__atomic_store_n(&tsc_turn, 2 * i + 3, __ATOMIC_RELEASE);
 	}
 	entry_secondary();
 }
@@ -115,12 +134,13 @@ arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top)
 
 	/* INIT, 10 ms, STARTUP twice (SDM vol. 3A, 8.4.4.1). */
 	lapic_send(id, ICR_INIT | ICR_ASSERT);
-	clock_delay_ns(10000000);
+	thread_sleep_ns(10000000, 0, "cpustart");
 	for (unsigned i = 0; i < 2; i++) {
 		lapic_send(id, ICR_STARTUP | ICR_ASSERT | (AP_PAGE >> 12));
 		clock_delay_ns(200000);
 	}
-	check_tsc(n);
+	if (new_cpu_arrived())
+		check_tsc(n);
 	if (entry_wait_online(pc))
 		return true;
 	/* Back to waiting for a STARTUP, so that the CPU does not join later. */

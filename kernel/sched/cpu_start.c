@@ -9,7 +9,6 @@
 #include "arch/irq.h"
 #include "arch/smp.h"
 #include "kernel/entry.h"
-#include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/heap.h"
@@ -44,7 +43,7 @@ entry_wait_online(struct pcpu *pc)
 	for (unsigned i = 0; i < START_WAIT_MS; i++) {
 		if (__atomic_load_n(&pc->online, __ATOMIC_ACQUIRE))
 			return true;
-		clock_delay_ns(1000000);
+		thread_sleep_ns(1000000, 0, "cpustart");
 	}
 	/* Refuse the CPU, so that it does not join later. If it has just joined, wait for it. */
 	if (start_decide(pc, PCPU_REFUSED))
