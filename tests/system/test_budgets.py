@@ -5,7 +5,7 @@ import functools
 import re
 import sys
 
-from harness import ARCH, ROOT, check, main, test
+from harness import ARCH, ROOT, check, main, portable_test, test
 
 sys.path.insert(0, str(ROOT / "tests" / "bench"))
 import instructions  # noqa: E402
@@ -26,7 +26,7 @@ for row_name, budgets in BUDGETS.items():
     if ARCH in budgets and row_name in instructions.HOW:
         test(f"{row_name} is no more than {budgets[ARCH]}")(lambda row_name=row_name: within(row_name))
 
-@test("each of 25,000 maps takes hardly more instructions than each of 2,500")
+@portable_test("each of 25,000 maps takes hardly more instructions than each of 2,500")
 def maps():
     run = instructions.boot("user_test bench maps\n", arch=ARCH,
                             options=["--icount", "--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"],
@@ -51,12 +51,12 @@ def crowds(expected, most_us):
         check(us <= most_us, f"beside {kind}, {us} us, expected at most {most_us}")
 
 
-@test("fork, exec and wait take user 0 no more than 50 ms beside another user's spinning, napping, and forking processes")
+@portable_test("fork, exec and wait take user 0 no more than 50 ms beside another user's spinning, napping, and forking processes")
 def crowd():
     crowds(["spin:30", "nap:30", "fork:20", "bomb:1"], 50000)
 
 
-@test("the same beside real-time processes that leave 5 % of the time to others: no more than 500 ms")
+@portable_test("the same beside real-time processes that leave 5 % of the time to others: no more than 500 ms")
 def crowd_rt():
     crowds(["rt spin:10"], 500000)
 

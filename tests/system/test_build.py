@@ -4,7 +4,8 @@ import json
 import re
 import subprocess
 
-from harness import ARCH, BUILD, MACHINE, ROOT, WHOLE, Skipped, boot, check, check_eq, check_match, main, scratch, test
+from harness import (ARCH, BUILD, MACHINE, ROOT, WHOLE, Skipped, boot, check, check_eq, check_match, main, portable_test,
+                     scratch, test)
 
 DEADLINE_S = 1200  # a build takes long on a slow host
 
@@ -14,7 +15,7 @@ def make(*args):
                           text=True, timeout=DEADLINE_S)
 
 
-@test("a second make does nothing")
+@portable_test("a second make does nothing")
 def second():
     check_eq(make("-q", "all").returncode, 0, "make -q all")
 
@@ -26,7 +27,7 @@ def dependencies():
     check_eq(sorted(built - known), [], "files of dependencies that make does not read")
 
 
-@test("touching a header rebuilds its users only")
+@portable_test("touching a header rebuilds its users only")
 def header():
     plan = make("-n", "V=1", "-W", "kernel/fs/pipe.h", f"build/{ARCH}/kestrel").stdout
     built = {word for line in plan.splitlines() for word in line.split() if word.endswith(".c.o") and " -c " in line}
@@ -50,7 +51,7 @@ def record_text():
     check_eq(outside, {"ktr_port_suppressed", "ktr_record_print"}, "functions that are called")
 
 
-@test("make help lists every target, one line each")
+@portable_test("make help lists every target, one line each")
 def helps():
     text = make("help").stdout
     for target in ("all", "run", "debug", "test", "stress", "lint", "format", "clean", "help", "compile_commands.json"):
@@ -58,7 +59,7 @@ def helps():
         check_eq(len(lines), 1, f"lines of make help for {target}")
 
 
-@test("make compile_commands.json gives a command for each kernel source")
+@portable_test("make compile_commands.json gives a command for each kernel source")
 def commands():
     p = make("-B", "compile_commands.json")
     check_eq(p.returncode, 0, f"make compile_commands.json: {p.stderr}")
@@ -82,7 +83,7 @@ def sites_size(objects, source):
     return sum(int(size, 16) for size in re.findall(r" ktr_sites +PROGBITS +\w+ \w+ (\w+) ", out))
 
 
-@test("KTR_COMPILE leaves the sites of other classes out of objects, and keeps those of its own")
+@portable_test("KTR_COMPILE leaves the sites of other classes out of objects, and keeps those of its own")
 def compile_mask_of_objects():
     kept, left_out = "kernel/sched/sched.c", "kernel/vm/vm.c"
     sources = [kept, left_out, *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "arch" / ARCH).glob("*.c")))]

@@ -12,7 +12,7 @@ import time
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import DB, db_events, ended, guest, shell, stopped_by_request, wait_for_flush  # noqa: E402
 from harness import (BUILD, DEADLINE_S, KTRDUMP, ROOT, Failed, check, check_eq, check_match, cpus, json_lines, ktrdump, main,  # noqa: E402
-                     scratch_file, test, times)
+                     portable_test, scratch_file, test, times)
 from qmp import Qmp  # noqa: E402
 from tracecheck import by_number, same_events  # noqa: E402
 
@@ -131,7 +131,7 @@ def outside_the_region():
                 same_as_db(c, core)
 
 
-@test("the dump of another kernel is refused, and the message has both build ids")
+@portable_test("the dump of another kernel is refused, and the message has both build ids")
 def other_kernel():
     def build_id(kernel):
         return check_match(r"Build ID: ([0-9a-f]{40})", subprocess.run(["readelf", "-n", kernel], capture_output=True,
@@ -147,7 +147,7 @@ def other_kernel():
         check("expected the ELF file of a kernel" in err, err)
 
 
-@test("a file that is not an ELF core is refused with its kind: kdump-compressed dumps, an ELF program, an empty file")
+@portable_test("a file that is not an ELF core is refused with its kind: kdump-compressed dumps, an ELF program, an empty file")
 def other_kinds():
     flat, raw, empty = (scratch_file(".kdump") for _ in range(3))
     with machine(mem="32M", smp=1) as (c, qmp):
@@ -189,7 +189,7 @@ def log_in(core):
     raise Failed("no region in the dump's file")
 
 
-@test("a dump that is cut or damaged anywhere gives sound events or an error, never a crash")
+@portable_test("a dump that is cut or damaged anywhere gives sound events or an error, never a crash")
 def damage():
     seed = int(os.environ.get("KTR_TEST_SEED", "1"))
     print(f"# KTR_TEST_SEED={seed} {program()}")

@@ -7,7 +7,8 @@ import subprocess
 import pexpect
 
 from console import ended, prompt
-from harness import ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, ROOT, check, check_eq, check_match, main, scratch_file, test
+from harness import (ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, ROOT, check, check_eq, check_match, main, portable_test,
+                     scratch_file, test)
 from qmp import Qmp
 
 
@@ -37,7 +38,7 @@ def system_call():
     check_match(r"^\$1 = 1$", out, "the argument")
 
 
-@test("^C goes to gdb, and meanwhile the guest's console accepts commands")
+@portable_test("^C goes to gdb, and meanwhile the guest's console accepts commands")
 def console_beside():
     gdb = pexpect.spawn(str(ROOT / "qemu/gdb/debug"), [str(BUILD / "kestrel"), "--arch", ARCH, "--firmware", "none", "--smp", "2"],
                         cwd=ROOT, encoding="utf-8", timeout=DEADLINE_S)
@@ -74,7 +75,7 @@ def lost_call():
     check_match(r"^went on$", (BUILD / "debug.console").read_text().replace("\r", ""), f"console, after gdb said\n{out}")
 
 
-@test("QMP answers on its socket, and quits the machine")
+@portable_test("QMP answers on its socket, and quits the machine")
 def qmp():
     path = scratch_file(".qmp")
     p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", "1", "--timeout", "600", "--qmp",

@@ -4,7 +4,7 @@ import io
 import re
 
 from console import BREAK, DB, MORE, db, ended, guest, prompt, recorded, shell, stopped_by_request
-from harness import ARCH, boot, check, check_eq, check_match, cpus, ktr_stats, ktrdump, main, scratch_file, test
+from harness import ARCH, boot, check, check_eq, check_match, cpus, ktr_stats, ktrdump, main, portable_test, scratch_file, test
 CLAIM_HITS = 20
 FIRST_BYTES = {"x86_64": 9, "aarch64": 4}  # size of the first instruction of a record
 
@@ -30,7 +30,7 @@ def enter_continue():
         check_eq(ended(c), 9, "exit status")
 
 
-@test("show ktr prints the newest event first, in FreeBSD's form")
+@portable_test("show ktr prints the newest event first, in FreeBSD's form")
 def show_ktr():
     with guest("--mask", "SCHED,PROC") as c:
         c.sendline("sysctl debug.kdb.enter=1")
@@ -55,7 +55,7 @@ def show_ktr():
         check_eq(ended(c), 0, "exit status")
 
 
-@test("wrong commands and addresses get an error line and the prompt again")
+@portable_test("wrong commands and addresses get an error line and the prompt again")
 def wrong():
     cases = (("bogus", "no such command"), ("x", r"expected x"), ("x 0x10", "not readable"),
              ("x/q 0", "format"), ("x 0xffff900000000000 4", "not readable"), ("print zork", "no symbol"),
@@ -76,7 +76,7 @@ def wrong():
         check_eq(ended(c), 5, "exit status")
 
 
-@test("a sysctl set in the debugger takes effect when the machine goes on")
+@portable_test("a sysctl set in the debugger takes effect when the machine goes on")
 def deferred():
     with guest(smp=2) as c:
         c.send(BREAK)
@@ -324,7 +324,7 @@ def steps():
             check_eq(ended(c), 0, "exit status")
 
 
-@test("break, watch, delete and step reject bad arguments with a reason")
+@portable_test("break, watch, delete and step reject bad arguments with a reason")
 def bad_points():
     with guest(smp=2) as c:
         stopped_by_request(c)

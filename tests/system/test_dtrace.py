@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from harness import ARCH, ROOT, boot, check, check_eq, main, scratch_file, test, times
+from harness import ARCH, ROOT, boot, check, check_eq, main, portable_test, scratch_file, test, times
 
 CASES = pathlib.Path(__file__).parent / "dtrace.cases"
 MARK = "== case =="
@@ -48,7 +48,7 @@ def write_cases():
     CASES.write_text("".join(f"$ {c}\n{out}" for c, out in zip(commands, run_cases(commands))))
 
 
-@test("a script is executed by its first line, with arguments; the same text by -s and by standard input")
+@portable_test("a script is executed by its first line, with arguments; the same text by -s and by standard input")
 def script():
     text = '#!/usr/sbin/dtrace -qs\nBEGIN { printf("script %d %s\\n", $1, $$2); exit(0); }\n'
     path = scratch_file(".d")
@@ -59,7 +59,7 @@ def script():
     check_eq(out, "script 5 abc\n\nscript 6 def\n\nscript 7 ghi\n\n", "output")
 
 
-@test("chmod makes a script executable")
+@portable_test("chmod makes a script executable")
 def executable():
     out = boot("cat > /tmp/s.d << 'END'\n#!/usr/sbin/dtrace -qs\nBEGIN { trace(5); exit(0); }\nEND\n"
                "/tmp/s.d\nchmod u+x /tmp/s.d\n/tmp/s.d\necho\nchmod 644 /tmp/s.d\n/tmp/s.d\necho $?\n").expect().out
@@ -85,7 +85,7 @@ SAME = [
 ]
 
 
-@test("the guest and the host compile to the same code, and say the same of errors")
+@portable_test("the guest and the host compile to the same code, and say the same of errors")
 def same():
     script = "".join(f"echo {MARK}\ndtrace -Se -n '{text}' 2>&1\necho $?\n" for text in SAME)
     found = boot(script).expect().out.split(MARK + "\n")[1:]

@@ -6,8 +6,8 @@ import select
 import signal
 import subprocess
 
-from harness import (ARCH, BOOT, DEADLINE_S, GRUB_ONLY, boot, check, check_eq, check_match, cpus, decode, ktr_stats, main, scratch_file,
-                     test)
+from harness import (ARCH, BOOT, DEADLINE_S, GRUB_ONLY, boot, check, check_eq, check_match, cpus, decode, ktr_stats, main,
+                     portable_test, scratch_file, test)
 
 # In the background SIGINT is ignored, and a program that starts so keeps it ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -22,14 +22,14 @@ for n in (0, 1, 7, 63):
     test(f"a script whose last status is {n} ends with it")(lambda n=n: status_of(f"exit {n}\n", n))
 
 
-@test("a script's last command gives the status, and a status above 63 becomes 63")
+@portable_test("a script's last command gives the status, and a status above 63 becomes 63")
 def last():
     status_of("true\nfalse\n", 1)
     status_of("false\ntrue\n", 0)
     status_of("exit 200\n", 63)
 
 
-@test("poweroff 64 is refused, and the machine stays up")
+@portable_test("poweroff 64 is refused, and the machine stays up")
 def too_high():
     run = status_of("poweroff 64\necho status $?\npoweroff 5\n", 5)
     check_match(r"^status [12]$", run.out, "status of poweroff 64")
@@ -53,7 +53,7 @@ def panic():
                     "the panic in the trace")
 
 
-@test("a panic at any moment of the flush leaves a trace without damage")
+@portable_test("a panic at any moment of the flush leaves a trace without damage")
 def busy_panic():
     for smp in (1, 2, 4, 2, 4, 2, 4):
         run = boot("load mix -n 3 -j 2 > /tmp/out &\nsysctl debug.kdb.panic=1\n", smp=smp, mask="SYSC,PROC,SCHED,LOCK",
@@ -61,7 +61,7 @@ def busy_panic():
         check(any(e["text"].startswith("panic: ") for e in run.events), "no panic in the trace")
 
 
-@test("a guest that does not end is stopped at the deadline with status 124")
+@portable_test("a guest that does not end is stopped at the deadline with status 124")
 def deadline():
     run = boot("while true; do sleep 1; done\n", timeout=3)
     run.expect(124)
@@ -74,7 +74,7 @@ def reset():
     check_match(r"boot: .+", run.err, "the message")
 
 
-@test("bad usage ends with status 2 and says what was expected")
+@portable_test("bad usage ends with status 2 and says what was expected")
 def usage():
     for options, pattern in (
             (["--smp", "0"], "expected 1 to"), (["--smp", "x"], "invalid int"), (["--set", "novalue"], "NAME=VALUE"),
@@ -95,7 +95,7 @@ def usage():
         check(p.stdout == "", f"{options}: found output {p.stdout!r}")
 
 
-@test("a script is not run if the kernel refuses a parameter: the status is 2; with --lenient it is run")
+@portable_test("a script is not run if the kernel refuses a parameter: the status is 2; with --lenient it is run")
 def strict():
     for options, why in ((["--mask", "NOPE"], 'no class "NOPE"'), (["--set", "debug.ktr.entriez=5"], "did you mean debug.ktr.entries?"),
                          (["--set", "debug.ktr.entries=zz"], "debug.ktr.entries: "), (["--set", "trace_event=no:such"], "trace_event=no:such: "),
@@ -107,7 +107,7 @@ def strict():
         check('no class "NOPE"' in run.out and "it runs" in run.out, run.out)
 
 
-@test("commands from a pipe run as a script; a pipe that is empty is a console without input")
+@portable_test("commands from a pipe run as a script; a pipe that is empty is a console without input")
 def piped():
     for commands, found in (("echo from a pipe\nexit 7\n", (7, "from a pipe\n")), ("", (124, ""))):
         source, sink = os.pipe()
@@ -120,13 +120,13 @@ def piped():
         check_eq((p.returncode, p.stdout if commands else ""), found, f"status and output of {commands!r}")
 
 
-@test("if QEMU does not start, the status is 3 and QEMU's message is printed")
+@portable_test("if QEMU does not start, the status is 3 and QEMU's message is printed")
 def no_start():
     run = boot("true\n", options=["--machine", "nosuchmachine"]).expect(3)
     check_match(r"unsupported machine type", run.err, "the message")
 
 
-@test("--console writes the console to a file, and nothing to stdout")
+@portable_test("--console writes the console to a file, and nothing to stdout")
 def console():
     path = scratch_file(".txt")
     run = boot("echo over there; exit 3\n", options=["--console", str(path)]).expect(3)
@@ -134,7 +134,7 @@ def console():
     check_match(r"^over there\r?$", path.read_text(), "the console file")
 
 
-@test("--script FILE, with blanks, quotes and no newline at the end, runs as it stands; FILE may be a pipe")
+@portable_test("--script FILE, with blanks, quotes and no newline at the end, runs as it stands; FILE may be a pipe")
 def script_file():
     path = scratch_file(" with 'blank.sh")
     path.write_text("x='a  b'\nif true; then\n\techo \"<$x>\"\nfi\nexit 4")
@@ -144,7 +144,7 @@ def script_file():
         check_eq((p.returncode, p.stdout), (4, b"<a  b>\n"), f"status and output of {name}")
 
 
-@test("without --trace the machine has no second serial port; with it, the flush is on")
+@portable_test("without --trace the machine has no second serial port; with it, the flush is on")
 def second_port():
     run = boot("sysctl -n debug.ktr.alq_enable\n").expect()
     check_eq(run.out.strip(), "0", "debug.ktr.alq_enable without --trace")
@@ -153,7 +153,7 @@ def second_port():
     check(run.trace.stat().st_size > 0, "the trace file is empty, expected a header and an end")
 
 
-@test("a program's bytes never mix with the stream: /dev/ttyS1 is busy while the flush has the line")
+@portable_test("a program's bytes never mix with the stream: /dev/ttyS1 is busy while the flush has the line")
 def one_writer():
     run = boot("(for i in 1 2 3 4 5 6 7 8; do echo mixed > /dev/ttyS1 || echo refused $i; done) &\nload mix -n 2\nwait\n"
                "sysctl debug.ktr.alq_enable=0\necho alone > /dev/ttyS1 && echo taken\n", smp=4, mask="SCHED,SYSC",
@@ -179,7 +179,7 @@ def clean_end():
                   f"cpu {cpu}: fewer events than recorded")
 
 
-@test("qemu/boot ends when the reader of its output has closed the pipe")
+@portable_test("qemu/boot ends when the reader of its output has closed the pipe")
 def closed_stdout():
     p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--smp", "1", "--timeout", "600", "--script", "-"],
                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -196,7 +196,7 @@ def children(pid):
     return [int(n) for n in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-@test("whatever ends qemu/boot ends its guest, too")
+@portable_test("whatever ends qemu/boot ends its guest, too")
 def killed():
     for end in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         p = subprocess.Popen([str(BOOT), "--arch", ARCH, "--firmware", "none", "--smp", "1", "--timeout", "600", "--script", "-"],

@@ -5,7 +5,7 @@ import re
 
 import tracecheck as tc
 from fbtcheck import ENTRY, RETURN, calls, calls_of, disassembly, symbols
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, json_lines, ktrdump, main, test
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, json_lines, ktrdump, main, portable_test, test
 
 ENTRIES = "debug.ktr.entries=262144"
 
@@ -89,7 +89,7 @@ def early():
     check_eq({e["cpu"] for e, _, name in calls(run) if name == "smp_join"}, {1, 2, 3}, "CPUs that joined")
 
 
-@test("ktr probes lists and counts by name; what no probe can be on says why; nonsense is refused with a sentence")
+@portable_test("ktr probes lists and counts by name; what no probe can be on says why; nonsense is refused with a sentence")
 def listing():
     run = boot("ktr probes fbt:fs:file_open:\nktr probes -c\nktr probes -x\nktr probes 'fbt:nothing::'\nktr on 'fbt:nothing::'\n"
                "ktr on 'fbt:fs:file_open:entry'\nktr probes fbt:fs:file_open:\nktr on '*'\nktr probes -c\nktr probes fbt:::\n").expect()
@@ -112,7 +112,7 @@ def listing():
     check_match(r"^fbt +\d+ +1$", run.out, "a glob without a colon leaves functions alone")
 
 
-@test("syscall::CALL:entry and :return are the trace points of that call alone; each call has both")
+@portable_test("syscall::CALL:entry and :return are the trace points of that call alone; each call has both")
 def syscalls():
     run = boot("ktr probes -c\nktr probes syscall:::\nktr on syscall::getdents64:,syscall::exit_group:entry\nls / > /dev/null\nktr off\n",
                trace=True).expect()
@@ -180,7 +180,7 @@ def graph_lines(text):
     return found
 
 
-@test("graph: what the lines say is what the events say: calls, depth and duration, on the host and in the guest")
+@portable_test("graph: what the lines say is what the events say: calls, depth and duration, on the host and in the guest")
 def graph():
     # A stream has the names that threads had when it was written. So it is written afterwards, as the guest reads the rings.
     run = boot("ktr on 'fbt:fs::,fbt:sync::'\ncat /etc/motd >/dev/null\nktr off\necho =====\n"
@@ -215,7 +215,7 @@ def graph():
             check_eq(mark, " +!#*@$"[len(marks)], f"mark of {ns} ns")
 
 
-@test("ktr graph shows what a function calls, for one command; ktr profile counts; the status is the command's")
+@portable_test("ktr graph shows what a function calls, for one command; ktr profile counts; the status is the command's")
 def command():
     run = boot("ktr graph ramfs_read -- cat /etc/motd\nktr profile ramfs_read cat /etc/motd\nktr graph ramfs_read false\n"
                "echo status $?\nktr graph nothing_such true\nktr graph ramfs_read\nktr probes -c\n"
@@ -239,7 +239,7 @@ def command():
     check_match(r"^fbt +\d+ +0$", run.out, "probes that are on")
 
 
-@test("report function: count, total and self time of each function are what the events say")
+@portable_test("report function: count, total and self time of each function are what the events say")
 def profile():
     run = boot("ktr on 'fbt:fs::'\nload mix -n 3 -j 1\nktr off\n", trace=True, sets=[ENTRIES]).expect()
     tc.no_gaps(run)

@@ -3,7 +3,7 @@
 import re
 import struct
 
-from harness import ARCH, boot, check, check_eq, check_match, cpus, main, test, times
+from harness import ARCH, boot, check, check_eq, check_match, cpus, main, portable_test, test, times
 from tracefs import CD, ENTRIES, rows
 
 CALL = re.compile(r"^ +(\d+)\) ([$@*#!+ ]) *([\d.]+ us)? +\|  ( *)(\S.*?)\r?$", re.M)
@@ -62,7 +62,7 @@ def names():
 PREFIX = "__x64_" if ARCH == "x86_64" else "__arm64_"
 
 
-@test("a system call's function has Linux's name beside its own, and is shown by the one that was asked for, wherever functions are named")
+@portable_test("a system call's function has Linux's name beside its own, and is shown by the one that was asked for, wherever functions are named")
 def other_names():
     listed, traced, graph, probed, own = ftrace(
         "echo '*sys_read' > set_ftrace_filter\ncat set_ftrace_filter\necho > set_ftrace_filter\ngrep 'sys_read$' available_filter_functions\ngrep 'sys_read$' /proc/kallsyms\necho =====\n"
@@ -83,20 +83,20 @@ def other_names():
     check_eq({what for *_, what in rows(own)}, {"sys_read <-entry_syscall"}, "its own name")
 
 
-@test("trace is whole while the tracer of all functions is on: who reads it overwrites little")
+@portable_test("trace is whole while the tracer of all functions is on: who reads it overwrites little")
 def whole():
     out = ftrace("echo function > current_tracer\nload mix -n 100 > /dev/null\ncat trace > /tmp/copy\necho 0 > tracing_on\nwc -l < /tmp/copy\ncat trace | wc -l\n", smp=1)[0]
     live, still = map(int, re.findall(r"^ *(\d+)$", out, re.M))
     check(live > 0.7 * still > 40000, f"{live} lines, {still} when tracing is off")
 
 
-@test("function_graph: calls that were open when tracing stopped are forgotten when it goes on")
+@portable_test("function_graph: calls that were open when tracing stopped are forgotten when it goes on")
 def nap():
     out = ftrace("echo function_graph > current_tracer\necho 0 > tracing_on\necho > trace\necho 1 > tracing_on\necho 0 > tracing_on\ncat trace\n", smp=1)[0]
     check_eq(CALL.search(out)[4], "", f"the indent of the first call in {out}")
 
 
-@test("function_graph: without sleep-time, the time in which the thread had no CPU does not count")
+@portable_test("function_graph: without sleep-time, the time in which the thread had no CPU does not count")
 def sleep_time():
     out = ftrace("echo do_nanosleep > set_ftrace_filter\necho function_graph > current_tracer\nsleep 0.05\necho 0 > options/sleep-time\nsleep 0.05\ncat trace\n",
                  smp=1, options=["--icount"])[0]
@@ -104,7 +104,7 @@ def sleep_time():
     check(slept >= 50000 > 1000 > on_cpu > 0, f"{slept} us, {on_cpu} us")
 
 
-@test("tracefs_create_dir is called when the directory of an event or of an instance comes to be, with its name; who defines an event need not look into events/")
+@portable_test("tracefs_create_dir is called when the directory of an event or of an instance comes to be, with its name; who defines an event need not look into events/")
 def directories():
     out = ftrace("echo 'p:made tracefs_create_dir name=+0($arg1):string' > kprobe_events\necho 1 > events/kprobes/made/enable\n"
                  "echo 'p:one kernel_clone' >> kprobe_events\necho 'p:group/two kernel_clone' >> kprobe_events\necho 's:three u64 x' >> dynamic_events\n"
@@ -144,7 +144,7 @@ def graph():
     check(durations and min(durations) >= 1000 and re.search(r"} /\* \w+ \*/", slow), f"only calls of 1 ms, with names: {slow}")
 
 
-@test("set_ftrace_pid: only these threads")
+@portable_test("set_ftrace_pid: only these threads")
 def pids():
     out = ftrace("cat set_ftrace_pid\necho $$ > set_ftrace_pid\ncat set_ftrace_pid\necho 'sys_*' > set_ftrace_filter\necho function > current_tracer\n"
                  "cat /etc/motd >/dev/null\necho > /tmp/x\ncat trace\n")[0]
@@ -153,7 +153,7 @@ def pids():
     check_eq(found, {pid}, "threads")
 
 
-@test("events: enable, set_event and their X; what `trace` prints of an event is what ktrdump prints")
+@portable_test("events: enable, set_event and their X; what `trace` prints of an event is what ktrdump prints")
 def events():
     states, trace, dump = ftrace(
         "echo 1 > events/syscalls/sys_enter_openat/enable\necho vfs:lookup 'proc:e*' >> set_event\ncat set_event\n"
@@ -180,7 +180,7 @@ def events():
         check(line.endswith(": " + text) or line == text, f"texts of trace, and of ktrdump: {what} {line}")
 
 
-@test("Linux's own events: their fields, and that they come in the order of what happens")
+@portable_test("Linux's own events: their fields, and that they come in the order of what happens")
 def linux_events():
     exact, busy, formats = ftrace(
         "for e in sched/sched_process_fork sched/sched_process_exec sched/sched_process_exit syscalls/sys_exit_clone raw_syscalls/sys_enter raw_syscalls/sys_exit "
@@ -259,7 +259,7 @@ def kprobes():
     check_match(r" other: \(ramfs_read\S* off=0\n(?: .*\n)*0\n$", after, "its event; nothing is left when `ktr probe del` has removed it")
 
 
-@test("filter: of an event that is enabled, only the firings for which it is true; a wrong one is refused in Linux's words, with its place")
+@portable_test("filter: of an event that is enabled, only the firings for which it is true; a wrong one is refused in Linux's words, with its place")
 def filters():
     expressions = {  # what sh writes of 11, 12, 13, 14 bytes, and cat of 14
         "result == 11": ([11], []), "result > 11 && result <= 13": ([12, 13], []), "!(result != 11) || result == 14": ([11, 14], [14]),
@@ -297,7 +297,7 @@ def filters():
     check_match(r"^result == 1\nsh: .*Invalid argument$", system, "the filter of a system")
 
 
-@test("triggers: each does its action so often as it says and where its filter is true, shows what is left of it, and goes; wrong ones are refused")
+@portable_test("triggers: each does its action so often as it says and where its filter is true, shows what is left of it, and goes; wrong ones are refused")
 def triggers():
     shown, traced, functions, errors = ftrace(
         "t=events/sched/sched_process_fork/trigger\ncat $t\necho 'stacktrace:2 if comm == load' > $t\necho 'enable_event:vfs:lookup:1 if comm == load' >> $t\n"
@@ -333,7 +333,7 @@ def triggers():
     check_match(r"^0\n$", errors, "programs that are left")
 
 
-@test("hist: keys, values, order, modifiers and commands; what it counts is what the trace has; rows from all CPUs are added up")
+@portable_test("hist: keys, values, order, modifiers and commands; what it counts is what the trace has; rows from all CPUs are added up")
 def hists():
     for smp in cpus():
         out = ftrace(
@@ -379,7 +379,7 @@ def hists():
         check_match(r"^# Available triggers:\n#.*\n0$", stacks, "the end")
 
 
-@test("hist: several of one name share their rows; enable_hist and disable_hist switch; what is wrong is refused in Linux's words, with its place")
+@portable_test("hist: several of one name share their rows; enable_hist and disable_hist switch; what is wrong is refused in Linux's words, with its place")
 def hist_errors():
     wrong = [("hist:vals=arg0", 0, "No keys specified"), ("hist:keys=nosuch", 10, "Couldn't find field"), ("hist:keys=id.nosuch", 13, "Invalid field modifier"),
              ("hist:keys=id,,ret", 13, "Couldn't find field"), ("hist:keys=\\$x", 10, "Using variable references in keys not supported"),
@@ -414,7 +414,7 @@ def hist_errors():
     check_match(r"^# Available.*\n# .*\nsh: .*File exists\nsh: .*No such file or directory\nhist:keys=id:vals=hitcount:sort=hitcount:size=2048 \[active\]$", errors, "what is left")
 
 
-@test("synthetic_events: the latency of system calls, by variables of two events; types, strings, onmax, onchange; what is in use stays")
+@portable_test("synthetic_events: the latency of system calls, by variables of two events; types, strings, onmax, onchange; what is in use stays")
 def synthetic():
     latency, more, errors = ftrace(
         "echo 'syscall_latency u64 lat_us; long id' >> synthetic_events\necho 'hist:keys=common_pid:ts0=common_timestamp.usecs' >> events/raw_syscalls/sys_enter/trigger\n"
@@ -545,7 +545,7 @@ def raw():
     check("lookup" in {name for _, name, *_ in got} and {"sched_switch", "mine", "back", "sys_exit"} <= {name for _, name, *_ in got}, "kinds of events")
 
 
-@test("hwlat: finds time that a CPU does not have, above tracing_thresh, on the CPUs that take turns; its files refuse nonsense")
+@portable_test("hwlat: finds time that a CPU does not have, above tracing_thresh, on the CPUs that take turns; its files refuse nonsense")
 def hwlat():
     found, none, modes = ftrace(
         "cat hwlat_detector/mode hwlat_detector/window hwlat_detector/width\necho 2000 > hwlat_detector/width\necho 20000 > hwlat_detector/window\n"
@@ -564,7 +564,7 @@ def hwlat():
     check_match(r"^(sh: .*Invalid argument\n){4}none \[round-robin\] per-cpu\n(?:2000\n20000|20000\n2000)$", modes, "what is refused")
 
 
-@test("trace_pipe waits and consumes; trace_marker writes; tracing_on, tracing_cpumask, sizes and per_cpu do what they say")
+@portable_test("trace_pipe waits and consumes; trace_marker writes; tracing_on, tracing_cpumask, sizes and per_cpu do what they say")
 def files():
     pipe, rest = ftrace(
         "echo one > trace_marker\nhead -n 1 trace_pipe &\nreader=$!\nwait $reader\n"
@@ -582,7 +582,7 @@ def files():
     check_match(r"^entries: [1-9]\d*\noverrun: \d+\ncommit overrun: 0\nbytes: [1-9]\d*\noldest event ts: +\d+\.\d{6}\nnow ts: ", rest, "stats")
 
 
-@test("what is wrong is refused with Linux's error, and changes nothing; other users than root cannot look in")
+@portable_test("what is wrong is refused with Linux's error, and changes nothing; other users than root cannot look in")
 def refuses():
     wrong = [("current_tracer", "wakeup_nosuch", "nop"), ("set_ftrace_filter", "ramfs_read nosuch", "#### all functions enabled ####"),
              ("set_ftrace_notrace", "nosuch", "#### no functions disabled ####"), ("set_graph_function", "[z", "#### all functions enabled ####"),

@@ -2,7 +2,7 @@
 """test_ftrace_eprobe.py - probes at events in dynamic_events, as Linux has them."""
 import re
 
-from harness import check, check_eq, check_match, cpus, main, test
+from harness import check, check_eq, check_match, cpus, main, portable_test
 from tracefs import check_errors, errors_of, ftrace, rows
 
 # The event of each probe, its arguments, what the event prints, and what the probe does.
@@ -23,7 +23,7 @@ echo 'hist:keys=pid:id=$v,who=comm:onmatch(sched.sched_process_fork).made($id,$w
 WORK = "load fork -n 3 > /dev/null; head -n 1 /etc/motd > /tmp/x\n"
 
 
-@test("an event probe has fields of its event, one of Linux's, a class's, a system call's, a kprobe's or a synthetic one, and memory that they lead to")
+@portable_test("an event probe has fields of its event, one of Linux's, a class's, a system call's, a kprobe's or a synthetic one, and memory that they lead to")
 def fields():
     script = SETUP + "echo 0 > tracing_on\n" + "".join(
         f"echo 'e:probe{i} {event} {args}' >> dynamic_events || cat error_log\necho 1 > events/{event.replace('.', '/')}/enable\n"
@@ -42,7 +42,7 @@ def fields():
             check_eq(sorted(seen["probe"]), sorted(seen["target"]), f"what {event} and its probe have")
 
 
-@test("a filter of a definition is about the event, that of the event probe about its arguments; triggers, histograms, instances and D take it as any event")
+@portable_test("a filter of a definition is about the event, that of the event probe about its arguments; triggers, histograms, instances and D take it as any event")
 def filters():
     out = ftrace(
         "echo 'e:big syscalls.sys_enter_write n=$count:u64 if count > 90' >> dynamic_events\necho 'e syscalls.sys_enter_write n=$count:u64 fd=$fd:u32' >> dynamic_events\n"
@@ -66,7 +66,7 @@ def filters():
     check_eq(out[5].splitlines()[-2:], ["ls: events/eprobes: No such file or directory", "0"], "what is left")
 
 
-@test("an event that has a probe is not removed before it; what removes event probes: names, places, arguments, > dynamic_events")
+@portable_test("an event that has a probe is not removed before it; what removes event probes: names, places, arguments, > dynamic_events")
 def removal():
     define = "e:g1/one kprobes/mine v=$vn:x32"
     ways = ["-:one", "-:g1/one", "-:g1/", "-:one kprobes/mine", "-:g1/one kprobes.mine v=$vn:x32", "!e:g1/one kprobes/mine v=$vn:x32"]
@@ -101,7 +101,7 @@ ERRORS = [
 ]
 
 
-@test("error_log says in Linux's words what is wrong with a definition, and where")
+@portable_test("error_log says in Linux's words what is wrong with a definition, and where")
 def errors():
     out, filters = ftrace(errors_of("dynamic_events", ERRORS) + "echo =====\necho > error_log\necho 'e sched.sched_switch if ' >> dynamic_events\necho 'e sched.sched_switch a=$prev_pid if prev_pid > 3 && pid == 1' >> dynamic_events\n"
                           "cat dynamic_events error_log\nsysctl -n kern.dtrace.consumers\n")

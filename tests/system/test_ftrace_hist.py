@@ -2,11 +2,11 @@
 """test_ftrace_hist.py - histograms of several events, their expressions, and synthetic events, as Linux has them."""
 import re
 
-from harness import check, check_eq, check_match, cpus, main, test
+from harness import check, check_eq, check_match, cpus, main, portable_test
 from tracefs import check_errors, errors_of, ftrace, rows
 
 
-@test("onmatch: fields and variables of the other event, with its name or without, also if they are 0; the hidden histograms go with the one that needs them")
+@portable_test("onmatch: fields and variables of the other event, with its name or without, also if they are 0; the hidden histograms go with the one that needs them")
 def other_fields():
     wake = "hist:keys=pid:ts0=common_timestamp.usecs:who=common_pid if comm == load"
     switch = ("hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).waking($lat,sched.sched_switch.next_pid,sched.sched_waking.prio,"
@@ -41,7 +41,7 @@ def other_fields():
         check_eq(after.splitlines()[:2], ["hist:keys=pid:vals=hitcount:ts0=common_timestamp.usecs:who=common_pid:sort=hitcount:size=2048:clock=local if comm == load [active]", "0"], "what is left")
 
 
-@test("variables with texts: their values come with the event that another one makes, and are its keys")
+@portable_test("variables with texts: their values come with the event that another one makes, and are its keys")
 def texts():
     for smp in cpus():
         out = ftrace(
@@ -58,7 +58,7 @@ def texts():
         check_match(r"^0\n$", out, "what is left")
 
 
-@test("expressions: * and / before + and -, from left to right; constants become one; what is divided by 0 is -1; three operators at most, in Linux's words")
+@portable_test("expressions: * and / before + and -, from left to right; constants become one; what is divided by 0 is -1; three operators at most, in Linux's words")
 def expressions():
     constants = {"123": 123, "16-8-4-2": 2, "64/8/4/2": 1, "16-8+4+2": 14, "4*3/2*2": 12, "4+3*2-2": 8, "4+6/2-2": 5, "0x10*2": 32, "-(3)": 2 ** 64 - 3, "2-5": 2 ** 64 - 3}
     wrong = [("hist:keys=pid:x=32+^10*3/20-4", "Too many subexpressions (3 max)"), ("hist:keys=pid:x=^1+2+3+4+5", "Too many subexpressions (3 max)"),
@@ -100,7 +100,7 @@ def expressions():
     check_match(r"^sh: .*Numerical argument out of domain\n0\n$|^sh: .*\n0\n$", refused, "the rest")
 
 
-@test("events/ftrace/print: text in trace_marker has triggers and histograms, in the instance where it is written; it is no event to be enabled")
+@portable_test("events/ftrace/print: text in trace_marker has triggers and histograms, in the instance where it is written; it is no event to be enabled")
 def marks():
     t = "events/ftrace/print/trigger"
     counted, latency, stacks, rest = ftrace(
@@ -127,7 +127,7 @@ def marks():
     check_match(r"^0\n(?:sh: .*Invalid argument\n){2}format +hist +id +trigger\n# Available.*\n#.*\n0\n$", rest, "the files")
 
 
-@test("synthetic_events: several fields before a semicolon, as before Linux 5.11; what is wrong, in Linux's words, with its place; sort= likewise")
+@portable_test("synthetic_events: several fields before a semicolon, as before Linux 5.11; what is wrong, in Linux's words, with its place; sort= likewise")
 def syntax():
     good = {"a u64 var1": "u64 var1", "b u64 var1; u64 var2;": "u64 var1; u64 var2", "c u64 var1 ; u64 var2 ;": "u64 var1; u64 var2", "d u64 var1 ;u64 var2": "u64 var1; u64 var2",
             "e  u64 lat pid_t pid char comm[16]": "u64 lat; pid_t pid; char[16] comm", "f unsigned long x unsigned char y; char z[]": "unsigned long x; unsigned char y; char[] z"}

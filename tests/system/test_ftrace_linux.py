@@ -2,7 +2,7 @@
 """test_ftrace_linux.py - /sys/kernel/tracing: what programs of Linux rely on beside the files' contents."""
 import re
 
-from harness import ARCH, ROOT, check, check_eq, check_match, main, test
+from harness import ARCH, ROOT, check, check_eq, check_match, main, portable_test
 from tracefs import ftrace, rows
 
 
@@ -10,7 +10,7 @@ def stats(text):
     return [tuple(map(int, m)) for m in re.findall(r"^entries: (\d+)\noverrun: (\d+)\n.*?read events: (\d+)$", text, re.M | re.S)]
 
 
-@test("stats: overrun counts what was overwritten unread since the buffer was cleared, and what was read is not lost")
+@portable_test("stats: overrun counts what was overwritten unread since the buffer was cleared, and what was read is not lost")
 def overrun():
     out = ftrace("for d in . instances/i; do\nmkdir -p $d\necho 64 > $d/buffer_size_kb\necho 1 > $d/events/vfs/enable\nload file -n 400 >/dev/null\necho 0 > $d/events/vfs/enable\n"
                  "cat $d/per_cpu/cpu0/stats\necho > $d/trace\ncat $d/per_cpu/cpu0/stats\necho one > $d/trace_marker\necho two > $d/trace_marker\nhead -n 1 $d/trace_pipe\n"
@@ -21,14 +21,14 @@ def overrun():
         check(read[0] + read[2] >= 2 and read[1] == 0, f"two marks, of which some were read: {read}")
 
 
-@test("trace_pipe of an instance goes on after buffer_size_kb")
+@portable_test("trace_pipe of an instance goes on after buffer_size_kb")
 def resize():
     out = ftrace("mkdir instances/i\ncd instances/i\nfor n in 1 2 3 4 5; do echo before > trace_marker; done\nexec 3< trace_pipe\nhead -n 5 <&3\n"
                  "echo 256 > buffer_size_kb\necho after > trace_marker\nhead -n 1 <&3\n")[0]
     check_eq([what for *_, what in rows(out)], ["tracing_mark_write: before"] * 5 + ["tracing_mark_write: after"], "what was read")
 
 
-@test("trace_marker takes 1,024 bytes, and what comes after a NUL")
+@portable_test("trace_marker takes 1,024 bytes, and what comes after a NUL")
 def marks():
     long = "".join(f"{n:04}" for n in range(300))
     out, raw = ftrace(f"printf '{long}' > trace_marker\nprintf 'a\\000b' > trace_marker\ncat trace\necho =====\ndd if=per_cpu/cpu0/trace_pipe_raw bs=4096 count=1 2>/dev/null | od -v -A n -t x1\n")
@@ -38,7 +38,7 @@ def marks():
     check(long[:1024].encode() + b"\n\0" in data and b"a\0b\n" in data, f"the records for programs: {data}")
 
 
-@test("an event's number of a system call: __syscall_nr is its first field, and no text shows it")
+@portable_test("an event's number of a system call: __syscall_nr is its first field, and no text shows it")
 def number():
     nr = {"x86_64": 257, "aarch64": 56}[ARCH]
     out, raw = ftrace("cat events/syscalls/sys_enter_openat/format events/syscalls/sys_exit_getppid/format events/syscalls/sys_enter_getppid/format\n"
@@ -55,7 +55,7 @@ def number():
     check_eq(int.from_bytes(data[28:32], "little"), nr, "its number")
 
 
-@test("a call that the kernel does not know is an event of raw_syscalls and of its class, and none of syscalls; a page of records has it")
+@portable_test("a call that the kernel does not know is an event of raw_syscalls and of its class, and none of syscalls; a page of records has it")
 def unknown_call():
     out, raw = ftrace("ls events/syscalls | grep -c unknown\nls events/SYSC\necho 1 > events/SYSC/enable\nuser_test > /dev/null\necho 0 > events/SYSC/enable\n"
                       "cat trace\necho =====\ndd if=per_cpu/cpu0/trace_pipe_raw bs=4096 count=1 2>/dev/null | od -v -A n -t x1\n",
@@ -67,7 +67,7 @@ def unknown_call():
     check((999).to_bytes(8, "little") in data and (-38 % 2 ** 64).to_bytes(8, "little") in data, f"the records: {data}")
 
 
-@test("when an event that was enabled is removed, the logs that may have it are cleared, and no others")
+@portable_test("when an event that was enabled is removed, the logs that may have it are cleared, and no others")
 def removed():
     out = ftrace("mkdir instances/i instances/j\necho 'p:gone sys_getppid' > kprobe_events\necho 's1 u64 x' > synthetic_events\n"
                  "for d in . instances/i instances/j; do echo mark > $d/trace_marker; done\n"
@@ -77,7 +77,7 @@ def removed():
     check_match(r"^trace:1\ninstances/i/trace:0\ninstances/j/trace:1\ntrace:0\ninstances/j/trace:1\n", out, "marks that are left")
 
 
-@test("a second kprobe later in a function whose start, or return, has one that is enabled")
+@portable_test("a second kprobe later in a function whose start, or return, has one that is enabled")
 def second():
     out = ftrace("echo 'p:first sys_getppid $arg1' > kprobe_events\necho 'r:back sys_getppid $retval' >> kprobe_events\necho 1 > events/kprobes/enable\n"
                  "n=0\nfor at in 4 5 8 9; do echo \"p:later$at sys_getppid+$at\" >> kprobe_events && n=$((n+1)); done\necho made $n\n"
@@ -86,7 +86,7 @@ def second():
     check(len(found) == 2 and found[0] == found[1] != "0", f"as many when they are enabled as when not: {out}")
 
 
-@test("a text to which a bad pointer leads is (fault), among few arguments and among many")
+@portable_test("a text to which a bad pointer leads is (fault), among few arguments and among many")
 def faults():
     text = "+0(+0(+0($arg1))):string"
     numbers = " ".join(f"a{n}=\\{n}" for n in range(1, 7))
@@ -96,7 +96,7 @@ def faults():
     check_match(r" many: .* a5=0x5 a6=0x6 a7=\(fault\)$", out, "many arguments")
 
 
-@test("saved_cmdlines stays as it is while tracing is off; saved_cmdlines_size says how many it has")
+@portable_test("saved_cmdlines stays as it is while tracing is off; saved_cmdlines_size says how many it has")
 def cmdlines():
     out = ftrace("echo 0 > tracing_on\ncat saved_cmdlines > /tmp/one\nfor n in 1 2 3; do /bin/true; cat /etc/motd >/dev/null; done\ncat saved_cmdlines > /tmp/two\n"
                  "test \"$(cat /tmp/one)\" = \"$(cat /tmp/two)\" && echo same\necho 1 > tracing_on\ncat saved_cmdlines > /tmp/three\n"
@@ -104,7 +104,7 @@ def cmdlines():
     check_match(r"^same\nother\n2\n *2\n", out, "the file")
 
 
-@test("two histograms that differ after their first 512 characters are two")
+@portable_test("two histograms that differ after their first 512 characters are two")
 def long_hists():
     keys = "hist:keys=common_pid:" + ":".join(f"{'v' * 60}{n}=common_timestamp" for n in range(8)) + ":sort=hitcount"
     out = ftrace(f"echo '{keys}' > events/sched/sched_process_exit/trigger\necho '{keys}.descending' >> events/sched/sched_process_exit/trigger && echo taken\n"
@@ -113,14 +113,14 @@ def long_hists():
     check("Variable already defined" in out or "taken" in out, f"another one is not taken for the same: {out}")
 
 
-@test("events/SYSTEM/filter shows what was written to it; a system without it says what it is for")
+@portable_test("events/SYSTEM/filter shows what was written to it; a system without it says what it is for")
 def system_filter():
     out = ftrace("cat events/sched/filter | head -n 1\necho 'prev_pid == 0' > events/sched/filter\ncat events/sched/filter\ncat events/sched/sched_switch/filter\n"
                  "echo 'nosuch == 0' > events/sched/filter\ncat events/sched/filter\necho 0 > events/sched/filter\ncat events/sched/filter | head -n 1\n")[0]
     check_match(r"\A### global filter ###\nprev_pid == 0\nprev_pid == 0\nsh: write error: Invalid argument\nprev_pid == 0\n### global filter ###\n", out, "the file")
 
 
-@test("mount -t tracefs shows the same files at another place, and can be taken away again")
+@portable_test("mount -t tracefs shows the same files at another place, and can be taken away again")
 def mounted():
     out = ftrace("mkdir /tmp/t\nmount -t tracefs nodev /tmp/t && echo mounted\necho 12 > /tmp/t/buffer_size_kb\ncat buffer_size_kb\nmkdir /tmp/t/instances/i && ls instances\n"
                  "echo 'p:x sys_read' > /tmp/t/kprobe_events\ncat kprobe_events events/kprobes/x/enable /tmp/t/events/kprobes/x/enable\nrmdir instances/i\n"
@@ -128,7 +128,7 @@ def mounted():
     check_match(r"^mounted\n(\d+)\ni\np:kprobes/x sys_read\n0\n0\nempty\n\1\n", out, "what is seen at both places")
 
 
-@test("buffer_size_kb that is too large is ENOMEM; that of one CPU is that of all; tracing_thresh is 10 while hwlat has no other")
+@portable_test("buffer_size_kb that is too large is ENOMEM; that of one CPU is that of all; tracing_thresh is 10 while hwlat has no other")
 def sizes():
     out = ftrace("echo 99999999999 > buffer_size_kb\necho 128 > buffer_size_kb\necho 64 > per_cpu/cpu0/buffer_size_kb\ncat buffer_size_kb\n"
                  "cat tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho nop > current_tracer\ncat tracing_thresh\n"
@@ -136,7 +136,7 @@ def sizes():
     check_match(r"\Ash: write error: (Cannot allocate memory|Out of memory)\n64\n0\n10\n0\n77\n77\n", out, "the answers")
 
 
-@test("sched_switch: idle has priority 120, states are letters")
+@portable_test("sched_switch: idle has priority 120, states are letters")
 def switches():
     out = ftrace("echo 1 > events/sched/sched_switch/enable\nload pipe -n 20 -j 2 >/dev/null\nsleep 0.05\nload lock -n 200 -j 4 >/dev/null\necho 0 > events/enable\ncat trace\n")[0]
     got = re.findall(r" sched_switch: prev_comm=(\S+) prev_pid=\d+ prev_prio=(\d+) prev_state=(\S+) ==> next_comm=(\S+) next_pid=\d+ next_prio=(\d+)$", out, re.M)
@@ -145,7 +145,7 @@ def switches():
     check({"R", "S", "X"} <= {state for _, _, state, _, _ in got} <= {"R", "S", "D", "X"}, "states")
 
 
-@test("set_ftrace_filter takes numbers of available_filter_functions' lines, and words about modules that are not there, which wait")
+@portable_test("set_ftrace_filter takes numbers of available_filter_functions' lines, and words about modules that are not there, which wait")
 def numbers():
     out = ftrace("n=$(grep -n -x do_exit available_filter_functions | cut -d: -f1)\nm=$(grep -n -x sys_read available_filter_functions | cut -d: -f1)\n"
                  "echo $n $m > set_ftrace_filter\ncat set_ftrace_filter\necho 0 > set_ftrace_filter\necho 999999 > set_ftrace_filter\necho 1x > set_ftrace_filter\n"
@@ -156,7 +156,7 @@ def numbers():
                 r"#### all functions enabled ####\n\Z", out, "what waits, and is cleared")
 
 
-@test("options: pause-on-trace stops tracing while trace is read, printk-msg-only shows marks alone, record-cmd takes the names away; enabled_functions")
+@portable_test("options: pause-on-trace stops tracing while trace is read, printk-msg-only shows marks alone, record-cmd takes the names away; enabled_functions")
 def more_options():
     out = ftrace("echo 1 > options/pause-on-trace\nexec 3< trace\ncat tracing_on\nexec 3<&-\ncat tracing_on\necho 0 > options/pause-on-trace\n"
                  "exec 3< trace\ncat tracing_on\nexec 3<&-\necho a mark > trace_marker\necho printk-msg-only > trace_options\ntail -n 1 trace\n"
@@ -170,7 +170,7 @@ BOOT = ("ftrace=function ftrace_filter=do_exit,sys_read ftrace_notrace=sys_read 
         "trace_instance=early,sched:sched_waking")
 
 
-@test("Linux's boot parameters about tracing are loader parameters; one that is wrong says so")
+@portable_test("Linux's boot parameters about tracing are loader parameters; one that is wrong says so")
 def parameters():
     from harness import boot
     words = [w.replace("trace_clock=", "ftrace_nosuch=1 trace_clock=") for w in BOOT.split()]
@@ -182,7 +182,7 @@ def parameters():
                 r"p:kprobes/one do_exit\nr:kprobes/two sys_read arg1=\$retval\nlocal? ?\[global\] .*\n1024\n1\n0\n.*\n.*allocated.*\nearly\nsched:sched_waking\n", out, "the files")
 
 
-@test("each thread that is made has sched_wakeup_new and sched_process_free, once, and sched_stat_runtime adds up to what it ran")
+@portable_test("each thread that is made has sched_wakeup_new and sched_process_free, once, and sched_stat_runtime adds up to what it ran")
 def lives():
     out = ftrace("echo 'hist:keys=pid:vals=runtime' > events/sched/sched_stat_runtime/trigger\nfor e in wakeup_new process_exit process_free process_fork; do echo 1 > events/sched/sched_$e/enable; done\n"
                  "load fork -n 3 >/dev/null\nuntil test $(grep -c 'sched_process_free: comm=load' trace) -eq 4; do true; done\necho 0 > events/enable\n"
@@ -197,7 +197,7 @@ def lives():
     check(set(mine) <= set(ran), f"who ran: {ran}")
 
 
-@test("preemptoff and preemptirqsoff see what irqsoff sees, and say so")
+@portable_test("preemptoff and preemptirqsoff see what irqsoff sees, and say so")
 def preempt():
     for name, out in zip(("preemptoff", "preemptirqsoff"), ftrace(
             "echo 0 > options/function-trace\nfor t in preemptoff preemptirqsoff; do\necho $t > current_tracer\nload mix -n 1 >/dev/null\ncat trace tracing_max_latency\n"
@@ -206,7 +206,7 @@ def preempt():
         check_match(r"^[1-9]\d*\n\Z", out, "the maximum")
 
 
-@test("events/sched has Linux's events alone; those of D's provider are in events/scheduler")
+@portable_test("events/sched has Linux's events alone; those of D's provider are in events/scheduler")
 def systems():
     sched, scheduler = ftrace("ls events/sched\necho =====\nls events/scheduler\n", smp=1)
     check({name for name in sched.split() if not name.startswith("sched_")} == {"enable", "filter"}, f"events/sched: {sched}")

@@ -8,7 +8,8 @@ import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import db, db_events, gdb, guest, shell, stopped_by_request  # noqa: E402
-from harness import BUILD, DEADLINE_S, ROOT, check, check_eq, check_match, json_lines, ktrdump, main, scratch_file, test  # noqa: E402
+from harness import (BUILD, DEADLINE_S, ROOT, check, check_eq, check_match, json_lines, ktrdump, main, portable_test,  # noqa: E402
+                     scratch_file, test)
 from qmp import Qmp  # noqa: E402
 from tracecheck import by_number, same_events  # noqa: E402
 
@@ -50,7 +51,7 @@ def save():
         same_events(events, db_events(c))
 
 
-@test("the same with rings outside the region that survives a reset")
+@portable_test("the same with rings outside the region that survives a reset")
 def save_outside():
     with machine("--set", "debug.ktr.region=0", "--set", "debug.ktr.entries=256", smp=2) as (c, socket, _):
         stopped_by_request(c)
@@ -198,7 +199,7 @@ def core():
         dump.unlink()
 
 
-@test("an error names what is missing: a machine, a dump, a file, the kernel's memory")
+@portable_test("an error names what is missing: a machine, a dump, a file, the kernel's memory")
 def errors():
     junk = scratch_file(".junk")
     junk.write_bytes(b"\x7fELF\x02\x01\x01" + b"\xff" * 5000)
@@ -211,7 +212,7 @@ def errors():
         check(expected in out and "Traceback" not in out and "Python" not in out, f"{command}: expected {expected!r}, found {out!r}")
 
 
-@test("each command has a help text, and completes")
+@portable_test("each command has a help text, and completes")
 def helps():
     for command in ("show", "stats", "sites", "save", "core"):
         check_match(rf"^usage: ktr {command}", gdb(f"help ktr {command}"), f"help ktr {command}")

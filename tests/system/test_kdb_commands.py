@@ -22,7 +22,7 @@ def leave(c, status=0):
     check_eq(ended(c), status, "exit status")
 
 
-@test("help lists and explains every command; lines sets the pager, and 0 turns it off")
+@portable_test("help lists and explains every command; lines sets the pager, and 0 turns it off")
 def help_and_pager():
     with guest(smp=1) as c:
         stopped_by_request(c)
@@ -63,7 +63,7 @@ def help_and_pager():
         leave(c)
 
 
-@test("sysctl lists the names below a prefix, with or without its dot, as in the shell")
+@portable_test("sysctl lists the names below a prefix, with or without its dot, as in the shell")
 def prefixes():
     def lines(out):
         return [re.sub(r"\(.*\d+ lines\)", "(lines)", line) for line in out.replace("\r", "").splitlines()[1:]]
@@ -82,7 +82,7 @@ def prefixes():
         leave(c)
 
 
-@test("show ktr: filters by CPU, class, thread and text, counts, and relative times")
+@portable_test("show ktr: filters by CPU, class, thread and text, counts, and relative times")
 def filters():
     with guest("--mask", "SCHED,PROC,SYSC", smp=4) as c:
         shell(c, "load fork -n 20 -j 4")
@@ -114,7 +114,7 @@ def filters():
         leave(c)
 
 
-@test("show ktr and a panic's report say that there are no events, and what the mask is")
+@portable_test("show ktr and a panic's report say that there are no events, and what the mask is")
 def no_events():
     with guest(smp=2) as c:
         out, = stopped(c, "show ktr")
@@ -124,7 +124,7 @@ def no_events():
     check_match(r"^no events: debug\.ktr\.mask is NONE$", r.out, "the report")
 
 
-@test("search goes back and forth, mark stays, and times count from it")
+@portable_test("search goes back and forth, mark stays, and times count from it")
 def search():
     with guest("--mask", "PROC", smp=4) as c:
         shell(c, "load fork -n 20 -j 2")
@@ -281,7 +281,7 @@ def nonsense():
         check_eq(ended(c), 0, "exit status")
 
 
-@test("ktr on and ktr off take the names of probes, and take effect when the machine goes on")
+@portable_test("ktr on and ktr off take the names of probes, and take effect when the machine goes on")
 def probes():
     with guest(smp=2) as c:
         out = stopped(c, "ktr on fbt:fs:ramfs_read:,proc:::exit", "ktr off nothing_such", "ktr", "ktr on")
@@ -298,7 +298,7 @@ def probes():
         shell(c, "while ktr probes -c | grep -v ' 0$' | grep '^[a-z]*  *[0-9]' >/dev/null; do true; done")
 
 
-@test("^C ends a long command, whether it prints or only searches")
+@portable_test("^C ends a long command, whether it prints or only searches")
 def interrupt():
     with guest("--mask", "all", "--set", "debug.ktr.entries=65536", smp=2) as c:
         shell(c, "load fork -n 100 -j 2")
@@ -313,7 +313,7 @@ def interrupt():
         leave(c)
 
 
-@test("capture prints the rings so that ktrdump finds them in the console's log, the same events as show ktr")
+@portable_test("capture prints the rings so that ktrdump finds them in the console's log, the same events as show ktr")
 def capture():
     for smp in cpus():
         log, trace = scratch_file(".log"), scratch_file(".ktr")
@@ -341,7 +341,7 @@ def capture():
         check_eq(ktrdump("-q", "-i", trace)[0], 1, "status of a stream that is cut")
 
 
-@test("a terminal that does not read for a while loses nothing of a listing")
+@portable_test("a terminal that does not read for a while loses nothing of a listing")
 def late_terminal():
     with guest("--mask", "SCHED,PROC,SYSC", smp=1) as c:
         shell(c, "load fork -n 20 -j 2")

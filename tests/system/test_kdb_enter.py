@@ -3,7 +3,7 @@
 import re
 
 from console import BREAK, DB, db, ended, guest, prompt, shell, stopped_by_request
-from harness import Failed, boot, check, check_eq, check_match, cpus, main, scratch_file, test
+from harness import Failed, boot, check, check_eq, check_match, cpus, main, portable_test, scratch_file, test
 from qmp import Qmp
 
 BARK = r"watchdog: no timer interrupt on cpu (\d), at "
@@ -32,7 +32,7 @@ def chord():
         check_eq(ended(c), 4, "exit status")
 
 
-@test("what is typed after continue is for the shell, also what was typed while the debugger printed")
+@portable_test("what is typed after continue is for the shell, also what was typed while the debugger printed")
 def typed_ahead():
     for smp in cpus():
         with guest(smp=smp) as c:
@@ -103,7 +103,7 @@ def watchdog_interrupt():
         check_eq(ended(c), 0, "exit status")
 
 
-@test("debug.watchdog.seconds=0 turns the watchdog off; a break still finds the CPU that hangs")
+@portable_test("debug.watchdog.seconds=0 turns the watchdog off; a break still finds the CPU that hangs")
 def watchdog_off():
     with guest("--set", "debug.watchdog.seconds=1", *INSTRUCTIONS, smp=4) as c:
         shell(c, "sysctl debug.watchdog.seconds=0")
@@ -144,7 +144,7 @@ def deadlock():
             check_eq(ended(c), 7, "exit status")
 
 
-@test("the locks of a command that failed are released")
+@portable_test("the locks of a command that failed are released")
 def abandoned():
     with guest(smp=2) as c:
         stopped_by_request(c)
@@ -174,7 +174,7 @@ def watchdog_batch():
         check_match(r"^last \d+ events:$", r.out, "events")
 
 
-@test("debug.panic.action: a loader parameter and a sysctl; debug, dump and reboot do what they say")
+@portable_test("debug.panic.action: a loader parameter and a sysctl; debug, dump and reboot do what they say")
 def panic_action():
     with guest("--set", "debug.panic.action=dump", "--mask", "SCHED", smp=4) as c:
         check_match(r"^debug\.panic\.action: dump", shell(c, "sysctl debug.panic.action"), "sysctl")

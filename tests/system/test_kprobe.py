@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import tracecheck as tc
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, main, test, times
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, main, portable_test, test, times
 
 sys.path.insert(0, str(BUILD.parent.parent / "tests" / "unit"))
 import insn_test as insns  # noqa: E402
@@ -72,7 +72,7 @@ def language():
             check_match(r"^kernel/fs/", e["file"], "the file of the instruction")
 
 
-@test("what cannot be is refused: a mark shows the place, and nothing is left of it")
+@portable_test("what cannot be is refused: a mark shows the place, and nothing is left of it")
 def refused():
     bad = {
         "q:x sys_read": (1, "expected p:NAME or r:NAME"),
@@ -192,7 +192,7 @@ def ftrace(script, smp=2):
     return boot(CD + script, smp=smp).expect().out.replace("\r", "").split("=====\n")
 
 
-@test("several places are one event: each fires it, and is counted; one joins or leaves while the event is on; what does not fit is refused")
+@portable_test("several places are one event: each fires it, and is counted; one joins or leaves while the event is on; what does not fit is refused")
 def several():
     made, ran, one, late, wrong, gone = ftrace(
         "echo 'p:both sys_getppid a=$comm' > kprobe_events\necho 'p:both ramfs_read a=$comm' >> kprobe_events\n"
@@ -258,7 +258,7 @@ def several_storm():
     check_eq([name for name, n in re.findall(r"^  (\w+) +(\d+) +\d+\r?$", run.out, re.M) if int(n) > 0], ["many", "ends"], "probes that stay, with hits")
 
 
-@test("groups, texts, arrays, and what a program's memory has: made, listed, printed as Linux does; a group's folder goes with its last event")
+@portable_test("groups, texts, arrays, and what a program's memory has: made, listed, printed as Linux does; a group's folder goes with its last event")
 def language_of_linux():
     made, printed, gone = ftrace(
         "echo 'p:mine/open file_open_at path=+0($arg2):string comm=$comm say=\\\"hello\" no=+0(\\1):string' > kprobe_events\n"
@@ -291,7 +291,7 @@ def language_of_linux():
 MANY = (r"path=+0($arg2):string a=\1 b=\2:u8 c=\3 d=$comm e=\5:s16 f=+0($arg2):string g=+0($arg2):x8[2] h=+0(\1):string i=+0($arg2):char j=$arg2:u64 k=\11 l=\12:x16")
 
 
-@test("more arguments than an entry has room for: from the sixth on they are one text, in events of kprobes at places and returns, and at events")
+@portable_test("more arguments than an entry has room for: from the sixth on they are one text, in events of kprobes at places and returns, and at events")
 def many_arguments():
     out, = ftrace(f"echo 'p:many file_open_at {MANY}' > kprobe_events\necho 'p:several file_open_at {MANY}' >> kprobe_events\necho 'p:several ramfs_read {MANY}' >> kprobe_events\n"
                   f"echo 'r:back file_open_at {' '.join(chr(92) + str(n) for n in range(32))}' >> kprobe_events\n"

@@ -11,7 +11,7 @@ import tempfile
 
 import tracecheck as tc
 from harness import (ARCH, BUILD, DEADLINE_S, ROOT, WHOLE, Skipped, boot, check, check_eq, check_match, dynamic_program, main,
-                     need_package, test)
+                     need_package, portable_test, test)
 
 FILE = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 
@@ -31,7 +31,7 @@ def run(smp, options, word="", also=""):
     return guest
 
 
-@test("a static program over glibc gets what Linux promises, with 1 CPU")
+@portable_test("a static program over glibc gets what Linux promises, with 1 CPU")
 def one_cpu():
     run(1, FILE)
 
@@ -89,7 +89,7 @@ def missing():
     check_eq(set(re.findall(r"`(\w+)`", said)) & calls, set(), "which are there")
 
 
-@test("Debian's script records what a program does in a terminal of its own")
+@portable_test("Debian's script records what a program does in a terminal of its own")
 def script():
     need_package("bsdutils")
     out = boot("script -qc 'tty; stty size; echo typed | cat' /tmp/record\ncat /tmp/record\n", options=["--program", "bsdutils"]).expect().out
@@ -112,7 +112,7 @@ def programs():
         check(run.status == 2 and "its libraries are not known" in run.err, f"{run.status}: {run.err}")
 
 
-@test("Debian's socat, hackbench and tmux talk over sockets of AF_UNIX")
+@portable_test("Debian's socat, hackbench and tmux talk over sockets of AF_UNIX")
 def unix_programs():
     for package in ("socat", "rt-tests", "tmux", "libc-bin", "ncurses-base"):
         need_package(package)
@@ -151,7 +151,7 @@ def strace():
     check_match(r"^--- SIGTERM \{si_signo=SIGTERM, si_code=SI_USER, .*\n\+\+\+ killed by SIGTERM \+\+\+$", out, "the end of the program that is attached to")
 
 
-@test("Debian's chrt sets and tells policies and priorities")
+@portable_test("Debian's chrt sets and tells policies and priorities")
 def chrt():
     need_package("util-linux")
     out = boot("chrt -m | tail -n 5\nchrt -f -p 10 $$\nchrt -p $$\nchrt -r -R 20 sh -c 'chrt -p $$; sleep 0 & chrt -p $!'\nchrt -b 0 chrt -p 0\nchrt -o -p 0 $$\nchrt -p $$\n"
@@ -169,7 +169,7 @@ kdump -f /tmp/k
 """
 
 
-@test("a thread that unmaps 512 pages interrupts the other CPUs a few times, and not for each page")
+@portable_test("a thread that unmaps 512 pages interrupts the other CPUs a few times, and not for each page")
 def unmaps():
     run = boot("linux_test unmap\n", smp=4, trace=True, mask="SYSC,SMP", options=FILE).expect()
     tc.no_gaps(run)

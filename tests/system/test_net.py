@@ -7,7 +7,8 @@ import urllib.request
 
 import pexpect
 from console import guest, prompt
-from harness import BUILD, LINUX_TEST, boot, check, check_eq, check_match, cpus, free_ports, main, need_lwip, test
+from harness import (BUILD, LINUX_TEST, boot, check, check_eq, check_match, cpus, free_ports, main, need_lwip, portable_test,
+                     test)
 
 ICOUNT = ["--icount"]
 
@@ -53,7 +54,7 @@ for _smp in cpus("busybox's network programs"):
         lambda smp=_smp: programs(smp))
 
 
-@test("each user's memory comes back when its sockets are closed, and all of the kernel's")
+@portable_test("each user's memory comes back when its sockets are closed, and all of the kernel's")
 def memory():
     need_lwip()
     # A closed connection is remembered for ten seconds; one that was never complete for twenty.
@@ -65,7 +66,7 @@ def memory():
     check(not re.search(r"^1000 ", run.out, re.M), f"user 1000 still holds something: {run.out}")
 
 
-@test("while no connection is open, the network's thread does not run")
+@portable_test("while no connection is open, the network's thread does not run")
 def idle():
     need_lwip()
     run = boot("httpd -p 80\nwget -q -O - http://127.0.0.1/ > /dev/null 2>&1\nsleep 30\nktr on SCHED\nsleep 20\nktr off SCHED\n",
@@ -121,7 +122,7 @@ def card_gicv3():
     card(2, "--machine", "virt,gic-version=3")
 
 
-@test("a machine without a card looks for none; one that should have it, or has a bad address, says so")
+@portable_test("a machine without a card looks for none; one that should have it, or has a bad address, says so")
 def no_card():
     need_lwip()
     for value, message in (("10.0.2.15/24", "net.address is set, but there is no network card of virtio"),
@@ -133,7 +134,7 @@ def no_card():
         check_match(r"^1 packets transmitted, 1 packets received", out, "ping")
 
 
-@test("a kernel that was built without lwIP has no AF_INET, and all else")
+@portable_test("a kernel that was built without lwIP has no AF_INET, and all else")
 def without():
     run = boot("ping -c 1 127.0.0.1; echo $?\ncat /proc/net/tcp; echo $?; load mix -n 1\n", options=["--kernel", str(BUILD / "kestrel-without-inet")]).expect()
     check_match(r"^ping: .*Address family not supported by protocol\n1\n0$", run.out.replace("\r", ""), "ping")

@@ -3,7 +3,8 @@
 whose figures are known."""
 import re
 
-from harness import LINUX_TEST, boot, check, check_eq, check_match, cpus, json_lines, ktrdump, main, need_lwip, test
+from harness import (LINUX_TEST, boot, check, check_eq, check_match, cpus, json_lines, ktrdump, main, need_lwip, portable_test,
+                     test)
 from tracefs import CD
 
 SERVE = """mkdir /tmp/w; seq 20000 > /tmp/w/f
@@ -62,7 +63,7 @@ for _smp in cpus("one connection's probes"):
     test(f"tcp: each segment of a connection is sent and received once, with its figures and the states of both ends, {_smp} CPUs")(lambda smp=_smp: connection(smp))
 
 
-@test("tcp: a connection that is refused; Linux's events agree")
+@portable_test("tcp: a connection that is refused; Linux's events agree")
 def refused():
     need_lwip()
     text = out(CD + f"""cat > /tmp/x.d <<'EOF'
@@ -92,7 +93,7 @@ ls -1 events/tcp events/dtrace_tcp events/net events/sock
         check_match(line, text, "events")
 
 
-@test("ip and net: each packet is told once, and as often as the interface counts it")
+@portable_test("ip and net: each packet is told once, and as often as the interface counts it")
 def packets():
     need_lwip()
     text = out(f"""{SERVE}cat > /tmp/x.d <<'EOF'
@@ -118,7 +119,7 @@ grep lo: /proc/net/dev
     check_match(r"^ +TCP +127.0.0.1 +\d+$", text, "protocol")
 
 
-@test("udp: what one socket sends to another is received with the same ports and lengths; what nobody waits for is sent only")
+@portable_test("udp: what one socket sends to another is received with the same ports and lengths; what nobody waits for is sent only")
 def datagrams():
     need_lwip()
     text = out("""cat > /tmp/x.d <<'EOF'
@@ -198,7 +199,7 @@ def tcp_log(run, what="send|receive"):
             yield m[1], dict(zip(words[::2], words[1::2]))
 
 
-@test("tcp: the probes of a closed window, and the segment whose first byte was such a probe, are not sent again; the SYN to nobody is")
+@portable_test("tcp: the probes of a closed window, and the segment whose first byte was such a probe, are not sent again; the SYN to nobody is")
 def window():
     need_lwip()
     run = boot(CD + """cat > /tmp/x.d <<'EOF'
@@ -238,7 +239,7 @@ net:::net_dev_queue, net:::net_dev_xmit, net:::netif_rx, net:::netif_receive_skb
 """
 
 
-@test("card: fragments with their flags and offsets; events and bytes are as many as eth0 counts; what goes to its own address is told of lo")
+@portable_test("card: fragments with their flags and offsets; events and bytes are as many as eth0 counts; what goes to its own address is told of lo")
 def card():
     need_lwip()
     run = boot(f"""cat > /tmp/x.d <<'EOF'{CARD}EOF
@@ -275,7 +276,7 @@ echo =====
     check_eq([f["bytes"] for _, f in tcp_log(run, "send") if int(f["bytes"]) > 65535], [], "bytes of a segment whose header says that it is longer")
 
 
-@test("Linux's events: full queues of UDP and of raw sockets, resets, and sockets that are destroyed")
+@portable_test("Linux's events: full queues of UDP and of raw sockets, resets, and sockets that are destroyed")
 def events():
     need_lwip()
     text = out(CD + """cat > /tmp/x.d <<'EOF'
@@ -311,7 +312,7 @@ echo =====
     check_eq(re.findall(r"^(?:early )?tcp_.*sport=4000.*$", listener, re.M), ["tcp_destroy_sock: family=AF_INET sport=4000 dport=0 saddr=0.0.0.0 daddr=0.0.0.0"], "a listener's end")
 
 
-@test("tcp: what is for nobody is heard, in the log too; a connection's end has its process")
+@portable_test("tcp: what is for nobody is heard, in the log too; a connection's end has its process")
 def nobody():
     need_lwip()
     run = boot(f"""cat > /tmp/x.d <<'EOF'
@@ -335,7 +336,7 @@ dtrace -s /tmp/y.d -c 'sh /tmp/go.sh'
     check_eq(states[-1][2], "closed", "the last state")
 
 
-@test("report net: bytes, segments, those sent again and round trips are those of the events")
+@portable_test("report net: bytes, segments, those sent again and round trips are those of the events")
 def report():
     """Nobody has 10.0.2.99 in QEMU's network: its SYN is sent again."""
     need_lwip()

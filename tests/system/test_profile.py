@@ -3,7 +3,7 @@
 import re
 
 import tracecheck as tc
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, main, test
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, main, portable_test, test
 
 RING = "debug.ktr.entries=65536"
 ARGS = re.compile(r"^profile:::([\w-]+): pc (0|0xf\w+) user (0|0x\w+)$")
@@ -39,7 +39,7 @@ def rate():
     check(any(pc for _, pc, _ in fired(run, "profile-997")), "the kernel was never interrupted")
 
 
-@test("profile-N fires on every CPU and tick-N on one, from the boot on")
+@portable_test("profile-N fires on every CPU and tick-N on one, from the boot on")
 def cpus():
     run = boot("load mix -n 40 -j 4\n", smp=4, trace=True,
                sets=[RING, "debug.ktr.on=profile:::profile-500,profile:::tick-2ms"]).expect()
@@ -47,7 +47,7 @@ def cpus():
     check_eq({e["cpu"] for e, _, _ in fired(run, "tick-2ms")}, {0}, "CPUs of tick-2ms")
 
 
-@test("a rate that cannot be is refused with a reason; probes that are off make room for others")
+@portable_test("a rate that cannot be is refused with a reason; probes that are off make room for others")
 def names():
     bad = {"tick-199us": "expected 1 to 5000 Hz", "tick-1001d": "200us to 1000d", "profile-0": "expected 1 to 5000 Hz",
            "profile-5001": "expected 1 to 5000 Hz", "profile-": "expected a rate in Hz", "tick-5x": "expected a rate in Hz",

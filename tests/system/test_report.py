@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 
-from harness import ARCH, ROOT, boot, check, check_eq, check_match, json_lines, ktrdump, main, test
+from harness import ARCH, ROOT, boot, check, check_eq, check_match, json_lines, ktrdump, main, portable_test, test
 
 # What a script runs may be over between two clock ticks. A sleep ends by a timer interrupt, which comes to an idle CPU: a sample
 # of the kernel, however fast the machine is.
@@ -20,7 +20,7 @@ def report(path, *args):
     return json_lines(out)
 
 
-@test("in the guest a report of the rings is what the host makes of the same events, with the names of functions")
+@portable_test("in the guest a report of the rings is what the host makes of the same events, with the names of functions")
 def guest_report():
     run = boot(f"""
 sysctl debug.ktr.entries=32768 > /dev/null
@@ -69,7 +69,7 @@ def profile():
     check_eq(total["count"], sum(functions.values()), "total")
 
 
-@test("a kernel that did not make the trace gives no names: the message says so, and addresses are shown")
+@portable_test("a kernel that did not make the trace gives no names: the message says so, and addresses are shown")
 def other_kernel():
     run = boot(f"sysctl debug.ktr.mask={MASK}\nload mix -n 2\nsleep 0.1\n", trace=True).expect()
     status, out, err = ktrdump("report", "profile", "-N", ROOT / f"build/{ARCH}/kestrel-test", "-i", run.trace)
@@ -80,7 +80,7 @@ def other_kernel():
     check_match("No such file", err, "message about a file that is not there")
 
 
-@test("a report of a lock names who had it and where, and of a page fault what served it")
+@portable_test("a report of a lock names who had it and where, and of a page fault what served it")
 def places():
     run = boot("""
 sysctl debug.ktr.mask=LOCK,TRAP,VM,SCHED
@@ -104,7 +104,7 @@ done
 BEGINNINGS = ["sysctl debug.ktr.mask=SCHED", "sysctl debug.ktr.clear=1", "ktr on SCHED", "sysctl debug.ktr.cpumask=all"]
 
 
-@test("a trace says from its beginning on what each CPU runs: with the class, after a clear, with more CPUs, and at the boot")
+@portable_test("a trace says from its beginning on what each CPU runs: with the class, after a clear, with more CPUs, and at the boot")
 def beginnings():
     script = "sleep 0.01\n" + "".join(
         f"sysctl debug.ktr.mask={'SCHED' if 'mask=SCHED' not in way and 'ktr on' not in way else 'NONE'} debug.ktr.cpumask=all\n"

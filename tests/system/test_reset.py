@@ -74,7 +74,7 @@ def reboot():
               "load's arguments are not in the ring")
 
 
-@test("an empty log says that the mask was NONE: the boot before's in the guest, and a stream on the host")
+@portable_test("an empty log says that the mask was NONE: the boot before's in the guest, and a stream on the host")
 def says_mask():
     trace = scratch_file(".ktr")
     r = boot("""
@@ -111,7 +111,7 @@ def hang():
     check(any(e["text"].startswith("watchdog: cpu ") for e in prev.values()), "no event of the watchdog")
 
 
-@test("a reset before the clock's rate is known: the log says so, and its times are ticks")
+@portable_test("a reset before the clock's rate is known: the log says so, and its times are ticks")
 def early():
     socket = scratch_file(".gdb")
     with guest("--reboot", "--mem", "64M", "--mask", "INIT", "--", "-gdb", f"unix:{socket},server=on,wait=off",
@@ -234,7 +234,7 @@ def crc32c(data):
 HEADER = 512  # bytes, or a few less: magic, checksum of what follows it, version, size, place and boot
 
 
-@test("what a program wrote into its own memory is never taken for the log of the boot before")
+@portable_test("what a program wrote into its own memory is never taken for the log of the boot before")
 def forged():
     ram = Ram()
     ram.boot(RECORD + "reboot\n").expect(125)
@@ -317,7 +317,7 @@ def damaged_header():
         check_eq((lost, found_events(r)), (copies == 2, 0 if copies == 2 else whole), f"bit {bit} of {copies}: is it lost, and how many events")
 
 
-@test("clear frees the memory, and the old log is gone")
+@portable_test("clear frees the memory, and the old log is gone")
 def clear():
     r = boot("""
 if test $(sysctl -n debug.ktr.prev.events) = 0; then

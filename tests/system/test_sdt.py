@@ -4,7 +4,7 @@ import base64
 import re
 
 import tracecheck as tc
-from harness import BUILD, boot, check, check_eq, check_match, ktr_stats, main, test
+from harness import BUILD, boot, check, check_eq, check_match, ktr_stats, main, portable_test, test
 
 ENTRIES = "debug.ktr.entries=262144"
 STABLE = "proc:::,sched:::,lockstat:::,vminfo:::,vfs:::,callout_execute:::"
@@ -52,7 +52,7 @@ def listed(out):
     return {f"{m[1]}:::{m[4]}": m for m in rows}
 
 
-@test("proc: create, start, exec, exit, signals and faults have the arguments of what a script does")
+@portable_test("proc: create, start, exec, exit, signals and faults have the arguments of what a script does")
 def processes():
     run = boot("/bin/ls /etc/motd\n/bin/ls /nothing\nnosuch\n/etc/motd\nsh -c 'kill -9 $$'\nuser_test > /dev/null\nktr off\ndmesg\n",
                trace=True, sets=[ENTRIES, "debug.ktr.on=proc:::"], mask="PROC,SIG", options=USER_TEST).expect()
@@ -91,7 +91,7 @@ def processes():
     check_eq(found, by_thread((pid, (int(pc, 16), int(va, 16), sig)) for pid, pc, va, sig in deaths), "proc:::fault")
 
 
-@test("vfs and vminfo: names, results and addresses are those of the trace points at the same places")
+@portable_test("vfs and vminfo: names, results and addresses are those of the trace points at the same places")
 def files():
     run = boot("echo text > /tmp/new\ncat /tmp/new\nrm /tmp/new\nls /nothing\nmkdir /tmp\nload fault -n 20 -j 1\n"
                "ktr off\n", trace=True, sets=[ENTRIES, "debug.ktr.on=vfs:::,vminfo:::"], mask="VFS,VOP,VM,TRAP").expect()
@@ -166,12 +166,12 @@ def waits_are_possible(run):
             check(0 <= int(args["ns"]) <= e["ns"] - first[e["tid"]], f"{e['text']!r}: thread {e['tid']} is {e['ns'] - first[e['tid']]} ns old")
 
 
-@test("sched, lockstat and callout_execute: a probe has what the trace point at its place has, with 1 CPU")
+@portable_test("sched, lockstat and callout_execute: a probe has what the trace point at its place has, with 1 CPU")
 def shared_one():
     shared(1)
 
 
-@test("sched, lockstat and callout_execute: a probe has what the trace point at its place has, with 4 CPUs")
+@portable_test("sched, lockstat and callout_execute: a probe has what the trace point at its place has, with 4 CPUs")
 def shared_four():
     shared(4)
 

@@ -2,7 +2,7 @@
 """test_session.py - ktr graph and ktr profile: whose calls they show, what they count, and that nothing stays on after them."""
 import re
 
-from harness import boot, check, check_eq, check_match, cpus, main, test
+from harness import boot, check, check_eq, check_match, cpus, main, portable_test, test
 
 ENTRIES = "debug.ktr.entries=65536"
 NOISE = "while true; do cat /etc/motd >/dev/null; sleep 0.05; done &\nnoise=$!\n"
@@ -39,7 +39,7 @@ def follows_on(smp):
     check_eq({e["tid"] for e in calls} - expected, set(), "other threads whose calls are recorded")
 
 
-@test("a session's probes go off when its process is killed")
+@portable_test("a session's probes go off when its process is killed")
 def killed():
     for smp in cpus():
         killed_on(smp)
@@ -57,7 +57,7 @@ def killed_on(smp):
     check_match(r"^fbt +\d+ +0\r?$", run.out, "probes that are on at the end")
 
 
-@test("ktr profile counts every call, and its times add up")
+@portable_test("ktr profile counts every call, and its times add up")
 def profile():
     for smp in cpus():
         profile_on(smp)
@@ -88,7 +88,7 @@ def profile_on(smp):
     check_eq(hits, logged, "calls that were counted, and events")
 
 
-@test("-p: a process that runs already, and what it makes")
+@portable_test("-p: a process that runs already, and what it makes")
 def attaches():
     run = boot(f"{NOISE}ktr profile -p $noise sys_execve sleep 0.3\nktr graph -p $noise -d 1 sys_execve sleep 0.3\n"
                "kill -9 $noise\n", sets=[ENTRIES]).expect()
@@ -105,7 +105,7 @@ def jumps():
         check(float(rows[name][1]) > 0, f"{name}: no time: {rows[name]}")
 
 
-@test("-d: how deep; -x: not these")
+@portable_test("-d: how deep; -x: not these")
 def depth():
     run = boot("ktr graph -d 2 -x 'mutex_*' ramfs_read -- cat /etc/motd\n"
                "ktr graph -x 'uio_*' ramfs_read -- cat /etc/motd\n").expect()
@@ -115,7 +115,7 @@ def depth():
     check("mutex_lock" in second and "uio_put" not in second, f"expected mutex_lock, but not uio_put:\n{second}")
 
 
-@test("what a session cannot do, it says")
+@portable_test("what a session cannot do, it says")
 def refuses():
     run = boot("ktr profile ramfs_raed true\nktr profile nothing_such true\nktr profile -p 99999 sys_read true\nktr graph -p 0 sys_read true\n"
                "ktr graph sys_read\nktr profile -d 3 sys_read true\n"

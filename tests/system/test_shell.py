@@ -8,7 +8,7 @@ import select
 import pexpect
 
 from console import Patient
-from harness import ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, boot, check, check_eq, check_match, cpus, main, test
+from harness import ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, boot, check, check_eq, check_match, cpus, main, portable_test, test
 
 PROMPT = "kestrel# "
 CTRL_C, CTRL_D, CTRL_A, CTRL_K, CTRL_U = "\x03", "\x04", "\x01\x01", "\x0b", "\x15"  # ^A is QEMU's own key, so it is doubled
@@ -57,7 +57,7 @@ def tour():
         leave(c, 0)
 
 
-@test("^C ends the program in the foreground, and the shell lives on")
+@portable_test("^C ends the program in the foreground, and the shell lives on")
 def interrupt():
     with terminal("--firmware", "none") as c:
         # Output shows that the program is in the foreground already, so the ^C is not too early.
@@ -80,7 +80,7 @@ def interrupt():
         leave(c, 5)
 
 
-@test("^C in ktr graph and ktr profile ends the program, and what was collected is printed")
+@portable_test("^C in ktr graph and ktr profile ends the program, and what was collected is printed")
 def interrupt_session():
     with terminal("--firmware", "none") as c:
         for how, row in (("profile", r"\r\n  sys_write +[1-9]"), ("graph", r" sys_write\(\)? ?[{;]")):
@@ -93,7 +93,7 @@ def interrupt_session():
         leave(c, 5)
 
 
-@test("the guest's terminal has the size of the host's")
+@portable_test("the guest's terminal has the size of the host's")
 def size():
     with terminal("--firmware", "none") as c:
         c.send("stty size\r")
@@ -101,7 +101,7 @@ def size():
         leave(c, 5)
 
 
-@test("help names our programs, and says more of each; the examples work")
+@portable_test("help names our programs, and says more of each; the examples work")
 def helps():
     ours = sorted(p.name for p in (BUILD / "root/bin").iterdir() if p.name != "init")
     out = boot("help\necho ----\n" + "".join(f"help {name} > /tmp/out || echo failed\ngrep -c 'usage: {name}' /tmp/out\n" for name in ours) +
@@ -115,7 +115,7 @@ def helps():
     check("failed" not in tried and tried.count("tried") > 15, tried)
 
 
-@test("ktr and sysctl say which command or name was meant, or what a command takes")
+@portable_test("ktr and sysctl say which command or name was meant, or what a command takes")
 def meant():
     out = boot("ktr foo\nktr on\nktr probe zz\nsysctl debug.ktr.mas\nsysctl -d zzz.zzz\nsu 1000 sysctl debug.ktr.mas\n").out
     for pattern in (r"^ktr: foo: no such command; expected status, .*\nusage: ktr on SPEC\.\.\. .*\nusage: ktr probe add ",
@@ -124,7 +124,7 @@ def meant():
         check_match(pattern, out, "messages")
 
 
-@test("^D ends a program's input at the terminal")
+@portable_test("^D ends a program's input at the terminal")
 def end_of_file():
     with terminal("--firmware", "none") as c:
         # Output shows that the terminal is no longer the shell's, to which ^D is an ordinary character.
@@ -136,7 +136,7 @@ def end_of_file():
         leave(c, 0)
 
 
-@test("line editing: erase, arrows, start and end of the line, kill, history")
+@portable_test("line editing: erase, arrows, start and end of the line, kill, history")
 def editing():
     with terminal("--firmware", "none") as c:
         ask(c, "echo helxx\x7f\x7flo", r"hello\r")
@@ -150,7 +150,7 @@ def editing():
         leave(c, 0)
 
 
-@test("tab completes commands and files")
+@portable_test("tab completes commands and files")
 def completion():
     with terminal("--firmware", "none") as c:
         ask(c, "upti" + TAB, r"up \d+ min")
@@ -158,7 +158,7 @@ def completion():
         leave(c, 0)
 
 
-@test("ls -l shows when a file was changed, by the machine's clock; a file that is written gets a new date")
+@portable_test("ls -l shows when a file was changed, by the machine's clock; a file that is written gets a new date")
 def dates():
     """QEMU's clock, which counts instructions, is set to days in a leap year, before one, and after one."""
     for date in ("2024-02-29T12:34:00", "2023-12-31T10:11:00", "2080-03-01T00:00:00", "2037-08-09T23:05:00"):
@@ -169,7 +169,7 @@ def dates():
          options=["--icount", "--", "-rtc", "base=2024-02-29T23:59:57,clock=vm"]).expect()
 
 
-@test("a shell that dies is started again")
+@portable_test("a shell that dies is started again")
 def crash():
     with terminal("--firmware", "none") as c:
         ask(c, "kill -SEGV $$ && echo no", r"the shell ended with status 139")
@@ -211,7 +211,7 @@ echo x | cat | cat | cat | cat                          => x
 """
 
 
-@test("scripts: variables, arithmetic, pipes, redirections, loops, and every file tool")
+@portable_test("scripts: variables, arithmetic, pipes, redirections, loops, and every file tool")
 def scripts():
     lines = [line.rpartition("=>") for line in SCRIPT.strip().splitlines()]
     script = "".join(f"echo '=== {n}'\n{command.strip()}\n" for n, (command, _, _) in enumerate(lines))
@@ -224,13 +224,13 @@ def scripts():
             check_eq(found, expected.strip(), f"output of `{command.strip()}`")
 
 
-@test("a syntax error names file and line, what was found, and ends with status 2")
+@portable_test("a syntax error names file and line, what was found, and ends with status 2")
 def syntax():
     run = boot("echo fine\nif true; then\necho x\ndone\n").expect(2)
     check_match(r"^/boot/script\.sh: line 4: syntax error: unexpected \"done\"", run.out, "the message")
 
 
-@test("every tool of Kestrel's own has --help, and refuses unknown options with status 2")
+@portable_test("every tool of Kestrel's own has --help, and refuses unknown options with status 2")
 def usage():
     tools = "sysctl ktrdump ktr ktrace kdump dtrace load su poweroff".split()
     script = "".join(f"{t} --help > /tmp/out 2>&1; s=$?; echo {t} help $s $(grep -c . /tmp/out)\n"
@@ -256,7 +256,7 @@ load fork -n 3
     check_match(r"^load fork: n=3 jobs=1 ok", run.out, "load after it")
 
 
-@test("ps, dmesg, uptime, nproc and sysctl -a describe the running machine")
+@portable_test("ps, dmesg, uptime, nproc and sysctl -a describe the running machine")
 def status_tools():
     run = boot("ps\nuptime\nnproc\ndmesg\nsysctl -a\nsysctl -d debug.ktr.mask\nsysctl debug.ktr\n", smp=3).expect()
     check_match(r"^ +1 root +init /boot/script.sh$", run.out, "init in ps")
@@ -283,7 +283,7 @@ def pour(c, data):
     os.set_blocking(c.child_fd, True)
 
 
-@test("a burst on the console longer than one interrupt can serve does not block it")
+@portable_test("a burst on the console longer than one interrupt can serve does not block it")
 def burst():
     with terminal("--firmware", "none") as c:
         for n in range(2):

@@ -6,7 +6,7 @@ import contextlib
 import pexpect
 
 from console import guest, prompt
-from harness import DEADLINE_S, Failed, cpus, host_busybox, main, scratch_file, test
+from harness import DEADLINE_S, Failed, cpus, host_busybox, main, portable_test, scratch_file, test
 from screen import Side, type_alike
 
 ROWS, COLUMNS = 24, 80
@@ -151,14 +151,14 @@ def jobs():
             pass
 
 
-@test("vi edits, searches, takes arrow keys, saves and gives up, shows another size, and leaves the screen as it was")
+@portable_test("vi edits, searches, takes arrow keys, saves and gives up, shows another size, and leaves the screen as it was")
 def edit():
     for smp in cpus():
         with typed(smp, EDIT):
             pass
 
 
-@test("less pages, searches and goes back; top lists processes, then threads, and ends")
+@portable_test("less pages, searches and goes back; top lists processes, then threads, and ends")
 def page():
     for smp in cpus():
         with typed(smp, PAGE) as sides:

@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, cpus, main, test, times
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, cpus, main, portable_test, test, times
 
 sys.path.insert(0, str(BUILD.parent.parent / "tests" / "unit"))
 import insn_test as insns  # noqa: E402
@@ -135,7 +135,7 @@ def language():
     check_match(r"^enable +filter\n.*(?:Permission denied|not permitted)$", d, "the end: no event, and another user")
 
 
-@test("uprobe_events: what is wrong is refused in Linux's words with a mark at the place, and nothing is made")
+@portable_test("uprobe_events: what is wrong is refused in Linux's words with a mark at the place, and nothing is made")
 def refused():
     code = disassembly("probed_leaf")["probed_leaf"]
     other = {"x86_64": "syscall", "aarch64": "svc"}[ARCH]
@@ -176,7 +176,7 @@ def refused():
     check_match(r"^p:uprobes/twice .*\np:uprobes/five .*\nenable +filter +five +twice\n$", rest, "what is made")
 
 
-@test("two places of a program, or two functions that return, are one event: filter, hist, counts and removal are of both, or of one place")
+@portable_test("two places of a program, or two functions that return, are one event: filter, hist, counts and removal are of both, or of one place")
 def several():
     (at, *_), (leaf, *_) = disassembly("probed_sum", "probed_leaf").values()
     places = [f"/bin/linux_test:0x{n:016x}" for n in (at, leaf)]
@@ -210,7 +210,7 @@ def several():
     check_match(r"^enable +filter\nls: events/own: No such file or directory\n$", gone, "the end")
 
 
-@test("D's provider pid: entries, returns and instructions of one process only, by -c and by -p; what cannot be is refused; nothing stays")
+@portable_test("D's provider pid: entries, returns and instructions of one process only, by -c and by -p; what cannot be is refused; nothing stays")
 def pid_provider():
     code = disassembly("probed_leaf")["probed_leaf"]
     inside, third = next(n for n in range(1, 99) if code[0] + n not in code), code[2] - code[0]
