@@ -124,12 +124,12 @@ def times(suite, whole):
     return whole if WHOLE else suite
 
 
-def cpus(name=None):
-    """With how many CPUs a test boots: 1 and 4 in `make soak`; in the suite one of them on one port, and the
+def cpus(name=None, of=(1, 4)):
+    """With how many CPUs a test boots: each of two numbers in `make soak`; in the suite one of them on one port, and the
     other on the other. The test's name decides which, so that each port has tests with both.
     Without a name it is the test that runs."""
     one = (zlib.crc32((name or _running).encode()) + ARCHS.index(ARCH)) % 2
-    return (1, 4) if WHOLE else ((1, 4)[one],)
+    return of if WHOLE else (of[one],)
 
 
 class Failed(Exception):

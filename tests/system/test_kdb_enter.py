@@ -53,7 +53,7 @@ def barks(c, cpu):
 
 @test("the watchdog stops a CPU that hangs with interrupts off, in the function that hangs; the boot CPU, too")
 def watchdog():
-    for smp in (2, 4):
+    for smp in cpus(of=(2, 4)):
         with guest("--set", "debug.watchdog.seconds=1", *INSTRUCTIONS, smp=smp) as c:
             for cpu in (0, smp - 1):
                 c.sendline(f"sysctl debug.kdb.hang={cpu}")
@@ -75,7 +75,7 @@ def watchdog():
 
 @test("a CPU that hangs is found, also while another one waits for its answer with interrupts off")
 def watchdog_call():
-    for smp in (2, 4):
+    for smp in cpus(of=(2, 4)):
         with guest("--set", "debug.watchdog.seconds=1", *INSTRUCTIONS, smp=smp) as c:
             c.sendline(f"sysctl debug.kdb.hang={smp - 1}; sysctl debug.ktr.entries=4096")
             barks(c, smp - 1)
@@ -122,7 +122,7 @@ def watchdog_off():
 
 @test("a deadlock of two CPUs is found and shown, and a command that needs such a lock gets an error line")
 def deadlock():
-    for smp in (3, 4):  # with two CPUs, none would be left to watch
+    for smp in cpus(of=(3, 4)):  # with two CPUs, none would be left to watch
         with guest("--set", "debug.watchdog.seconds=1", *INSTRUCTIONS, smp=smp) as c:
             c.sendline("sysctl debug.kdb.deadlock=1")
             c.expect(BARK)
@@ -164,7 +164,7 @@ def abandoned():
 
 @test("without an operator a hung CPU ends in a panic's report and status 101")
 def watchdog_batch():
-    for smp in (2, 4):
+    for smp in cpus(of=(2, 4)):
         r = boot("sysctl debug.kdb.hang=1\nsleep 100\n", smp=smp, mask="PROC,SCHED",
                  sets=["debug.watchdog.seconds=1"], options=INSTRUCTIONS).expect(101)
         check_match(r"^panic: watchdog: no timer interrupt$", r.out, "console")

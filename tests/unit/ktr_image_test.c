@@ -419,6 +419,13 @@ in_header(size_t at)
 	return false;
 }
 
+/* Damage is tried at one place of n; with KTR_TEST_ALL=1 at all of them (`make soak`). */
+static unsigned
+one_of(unsigned n)
+{
+	return getenv("KTR_TEST_ALL") != NULL ? 1 : n;
+}
+
 /* Damage costs only the events that it hits, and adds none. Parameters have no checksum, though. */
 static void
 damage_anywhere_costs_no_more_than_what_it_hit(void **state)
@@ -427,7 +434,7 @@ damage_anywhere_costs_no_more_than_what_it_hit(void **state)
 	const char *text = getenv("KTR_TEST_SEED");
 	unsigned first = text != NULL ? (unsigned)atoi(text) : 1, seed = 0, opened = 0;
 	text = getenv("KTR_TEST_ROUNDS");
-	unsigned rounds = text != NULL ? (unsigned)atoi(text) : ROUNDS;
+	unsigned rounds = text != NULL ? (unsigned)atoi(text) : ROUNDS / one_of(3);
 	own_log(&right);
 	size_t used =
 	    (uintptr_t)ktr_log_ring(&ktr_main, 2) - (uintptr_t)region + ktr_ring_bytes(ENTRIES);
@@ -499,7 +506,7 @@ one_of_two_roots_is_enough(void **state)
 	static struct log right, found;
 	struct ktr_persist_reader r;
 	own_log(&right);
-	for (unsigned bit = 0; bit < sizeof(struct ktr_image_root) * 8; bit++) {
+	for (unsigned bit = 0; bit < sizeof(struct ktr_image_root) * 8; bit += one_of(5)) {
 		reset(NULL);
 		flip(bit % 2 == 0 ? ktr_image : in_spare(ktr_image), bit);
 		assert_int_equal(open_left(&r), 0);
@@ -511,8 +518,8 @@ one_of_two_roots_is_enough(void **state)
 }
 
 /*
- * Each bit of the headers, and of both roots' pointers to them: a loss is reported. The number of
- * slots and the CPU are found again.
+ * Bits of the headers, each of their heads among them, and of both roots' pointers to them: a
+ * loss is reported. The number of slots and the CPU are found again.
  */
 static void
 damage_headers(void)
@@ -520,7 +527,7 @@ damage_headers(void)
 	static struct log right, found;
 	struct ktr_persist_reader r;
 	own_log(&right);
-	for (unsigned n = 0; n < CPUS * 64 * 9; n++) {
+	for (unsigned n = 0; n < CPUS * 64 * 9; n += n < CPUS * 64 ? 1 : one_of(7)) {
 		unsigned cpu = n % CPUS, bit = n / CPUS % 512;
 		const struct ktr_ring *ring = ktr_log_ring(&ktr_main, cpu);
 		char who[40];
