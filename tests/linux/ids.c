@@ -4,10 +4,14 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -140,7 +144,7 @@ changes_often(void *over)
 static int
 changes_are_whole(void *arg)
 {
-	unsigned rounds = how_often(20000), forks = how_often(40);
+	unsigned rounds = how_often(2000), forks = how_often(40);
 	int over = 0, status = 0, wrong = 0;
 	uid_t r, e, s;
 	pthread_t t;
@@ -268,6 +272,63 @@ waits_for_usage(void *arg)
 	return 0;
 }
 
+#define NOBODYS 4567 /* a user of whom nothing else is */
+
+static void *
+changes_again_and_again(void *stop)
+{
+	for (unsigned i = 0; !__atomic_load_n((bool *)stop, __ATOMIC_RELAXED); i++)
+		syscall(SYS_setresuid, i % 2 == 0 ? NOBODYS : 0, 0, 0);
+	return NULL;
+}
+
+/* Makes pipes and so on, while another thread changes to whom they are counted. */
+static int
+makes_files(void *arg)
+{
+	bool stop = false;
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, changes_again_and_again, &stop) != 0)
+		return 1;
+	for (unsigned i = 0; i < how_often(2000); i++) {
+		int fd[5], map = i % 2 == 0 ? MAP_PRIVATE : MAP_SHARED;
+		void *m = mmap(NULL, 4096, PROT_READ, map | MAP_ANONYMOUS, -1, 0);
+
+		if (m == MAP_FAILED || pipe(fd) != 0 || (fd[2] = eventfd(0, 0)) < 0 ||
+		    (fd[3] = epoll_create1(0)) < 0 || (fd[4] = open("/dev/ptmx", O_RDWR)) < 0)
+			return 2;
+		for (unsigned k = 0; k < 5; k++)
+			close(fd[k]);
+		munmap(m, 4096);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	return pthread_join(t, NULL) == 0 ? 0 : 3;
+}
+
+/* Does a user hold nothing? What a thread holds goes a moment after it. */
+static bool
+holds_nothing(unsigned uid)
+{
+	for (unsigned i = 0; i < 10000; i++) {
+		FILE *f = fopen("/proc/sys/kern/uidinfo", "r");
+		char line[128];
+		unsigned found, rows = 0, users = 0;
+
+		while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+			if (sscanf(line, "%u", &found) == 1) {
+				rows += found == uid;
+				users++;
+			}
+		if (f != NULL)
+			fclose(f);
+		if (users > 0 && rows == 0)
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
 void
 test_ids(void)
 {
@@ -279,6 +340,8 @@ test_ids(void)
 	result(in_child(changes_are_whole, NULL) == 0,
 	       "three users or groups are those of one moment, also a child's");
 	result(in_child(waits_for_usage, NULL) == 0, "wait tells what a stopped child has used");
+	result(in_child(makes_files, NULL) == 0 && holds_nothing(NOBODYS),
+	       "what was counted to a user is given back to the same one");
 	result(in_child(waits, NULL) == 0,
 	       "waitid tells ends, stops and continues, and may look only");
 }
