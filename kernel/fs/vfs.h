@@ -114,8 +114,12 @@ struct vnode_ops {
 	/* Adds what writes these sectors. -EIO, -ENOSPC. */
 	int (*writepage)(struct vnode *vn, uint64_t index, void *page, uint8_t sectors,
 			 struct bio_batch *b);
-	/* Makes room for bytes that are to be written. vn->lock held. -ENOSPC, -EIO. */
-	int (*write_begin)(struct vnode *vn, uint64_t off, uint64_t len);
+	/*
+	 * Makes room for bytes of this page that are to be written. The blocks that it has made are
+	 * dirty, also if the bytes do not come: they hold something old. vn->lock held. -ENOSPC,
+	 * -EIO.
+	 */
+	int (*write_begin)(struct vnode *vn, void *page, uint64_t off, uint64_t len);
 	/* Frees what is after the size. vn->lock held. */
 	int (*cut)(struct vnode *vn, uint64_t size);
 	/*

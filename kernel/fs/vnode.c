@@ -374,7 +374,8 @@ pager_ref(void *object, bool writes)
 {
 	struct vnode *vn = vnode_ref(object);
 
-	__atomic_fetch_add(&vn->maps, 1, __ATOMIC_RELAXED);
+	/* before a fault asks for the size: who cuts the file sees the map, or the fault the cut */
+	__atomic_fetch_add(&vn->maps, 1, __ATOMIC_SEQ_CST);
 	if (writes && vnode_write_begin(vn) != 0)
 		panic("vnode %lu: executed, and mapped for writing", vn->ino);
 }

@@ -3,8 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -201,6 +205,78 @@ timers_fire(void)
 	       in_child(dies_of_alarm, NULL) == 128 + SIGALRM;
 }
 
+#define CUT_PAGES 64
+#define PAGE      4096
+
+static volatile char *cut_map;
+static uint32_t cut_round, cut_done; /* rounds that have begun; in which all pages were touched */
+static volatile unsigned cut_at;     /* the page that is touched now */
+static sigjmp_buf cut_back;
+
+static void
+on_cut(int sig)
+{
+	siglongjmp(cut_back, 1);
+}
+
+/* Writes to each page, up to where the file ends. */
+static void
+write_pages(void)
+{
+	if (sigsetjmp(cut_back, 1) == 0)
+		for (unsigned i = 0; i < CUT_PAGES; i++)
+			cut_map[(cut_at = i) * PAGE] = 'x';
+}
+
+/* Does it once in each round. */
+static void *
+touches_pages(void *rounds)
+{
+	for (uint32_t n = 1; n <= *(unsigned *)rounds; n++) {
+		while (__atomic_load_n(&cut_round, __ATOMIC_ACQUIRE) != n)
+			sched_yield();
+		write_pages();
+		__atomic_store_n(&cut_done, n, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* Cuts a file while another thread touches its pages, and makes it as large as it was. */
+static bool
+cut_pages_are_gone(void)
+{
+	static char found[PAGE * CUT_PAGES];
+	unsigned rounds = how_often(200), old = 0;
+	int fd = open(FILE_NAME, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	void *map = mmap(NULL, sizeof(found), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	bool good = map != MAP_FAILED && ftruncate(fd, sizeof(found)) == 0;
+	pthread_t t;
+
+	signal(SIGBUS, on_cut);
+	cut_map = map;
+	cut_round = cut_done = 0;
+	if (!good || pthread_create(&t, NULL, touches_pages, &rounds) != 0)
+		return false;
+	for (uint32_t n = 1; n <= rounds; n++) {
+		cut_at = 0;
+		__atomic_store_n(&cut_round, n, __ATOMIC_RELEASE);
+		while (cut_at < n % CUT_PAGES &&
+		       __atomic_load_n(&cut_done, __ATOMIC_ACQUIRE) != n)
+			;
+		good &= ftruncate(fd, 0) == 0;
+		while (__atomic_load_n(&cut_done, __ATOMIC_ACQUIRE) != n)
+			sched_yield();
+		good &= ftruncate(fd, sizeof(found)) == 0 &&
+			pread(fd, found, sizeof(found), 0) == sizeof(found);
+		for (unsigned i = 0; i < CUT_PAGES; i++)
+			old += found[i * PAGE] != '\0';
+	}
+	pthread_join(t, NULL);
+	signal(SIGBUS, SIG_DFL);
+	munmap(map, sizeof(found));
+	return close(fd) == 0 && unlink(FILE_NAME) == 0 && good && old == 0;
+}
+
 static int
 without_terminal(void *arg)
 {
@@ -236,6 +312,7 @@ test_files(void)
 	result(poll_tells(), "poll tells what is ready");
 	result(waits_end(), "poll and select end when a file is ready or a signal comes");
 	result(attributes_change(), "chmod, chown, truncate and utimensat, for those who may");
+	result(cut_pages_are_gone(), "what was cut off a file is gone, who else touches it");
 	result(timers_fire(), "setitimer and alarm send SIGALRM");
 	result(devices_work(), "/dev/urandom, /dev/full, /dev/tty");
 	result(system_is_told(), "sysinfo");

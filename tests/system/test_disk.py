@@ -98,6 +98,16 @@ def tail():
         fsck(disk)
 
 
+@portable_test("a file's room and its holes are zeroes, whatever was on the disk before, also when a write fails")
+def zeroes():
+    disk = make("32M", "-b", 1024)
+    out = on_disk("cd /mnt; yes garbage | head -c 25000000 > old; sync; rm old; sync; linux_test holes 12000000; cd /; umount /mnt\n"
+                  "mount -t ext2 /dev/vda /mnt; cd /mnt; wc -c < room; for f in room holes; do tr -d '\\0' < $f | wc -c; done\n",
+                  disk, *LINUX_TEST, "--mem", "64M")
+    check_eq(out.split(), ["ok", "12000000", "0", "0"], "bytes of garbage")
+    fsck(disk)
+
+
 @portable_test("double and triple indirect blocks are written, read and freed, and a file has holes")
 def indirect():
     disk = make("16M", "-b", "1024")
