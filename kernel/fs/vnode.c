@@ -170,6 +170,14 @@ dir_find(const struct vnode *dir, const char *name)
 	return n;
 }
 
+/* The names are about to change. */
+static void
+check_vfs_lock(const char *name)
+{
+	if (!mutex_held(&vfs_lock))
+		panic("the name %s is made or removed without vfs_lock", name);
+}
+
 int
 dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 {
@@ -178,6 +186,7 @@ dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 	size_t len = strlen(name) + 1;
 	struct vname *n = NULL, **bucket;
 
+	check_vfs_lock(name);
 	if (!on_disk || !uidinfo_memory_short()) /* those of a disk are a cache */
 		n = uidinfo_alloc(ui, sizeof(*n) + len);
 	if (n == NULL)
@@ -207,6 +216,7 @@ dir_take(struct vname *n)
 	struct vname **at = &names[n->hash % NAME_BUCKETS];
 	struct vnode *vn = n->vn;
 
+	check_vfs_lock(n->text);
 	while (*at != n)
 		at = &(*at)->next;
 	*at = n->next;
