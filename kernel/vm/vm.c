@@ -36,6 +36,12 @@ vm_resident(const struct vmspace *vm)
 	return __atomic_load_n(&vm->resident, __ATOMIC_RELAXED);
 }
 
+const struct uidinfo *
+vm_user(const struct vmspace *vm)
+{
+	return vm->ui;
+}
+
 struct vmspace *
 vm_create(struct uidinfo *ui)
 {

@@ -52,6 +52,8 @@ struct vmspace *vm_ref(struct vmspace *vm);
 void vm_destroy(struct vmspace *vm);
 /* A copy, counted for ui. Both share all pages until one of them writes. NULL: as vm_create(). */
 struct vmspace *vm_fork(struct vmspace *vm, struct uidinfo *ui);
+/* The user to whom all of it is counted: who made it. */
+const struct uidinfo *vm_user(const struct vmspace *vm);
 /* From now on several threads may run on the space, or a debugger changes it while one does. */
 void vm_share(struct vmspace *vm);
 /* Physical address of the page table. */
@@ -111,8 +113,8 @@ int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
 /* ---- code that probes change ---- */
 
 /*
- * Puts breakpoints into a copy of page `index` of an object, for the current process. page NULL: is
- * any wanted there? Called with the lock of a space held. NULL: nobody wants any.
+ * Puts the breakpoints of a space, whose lock is held, into a copy of page `index` of an object.
+ * page NULL: is any wanted there? NULL: nobody wants any.
  */
 typedef bool vm_code_patch_fn(const void *object, uint64_t index, uint8_t *page);
 extern vm_code_patch_fn *vm_code_patch;

@@ -329,6 +329,69 @@ holds_nothing(unsigned uid)
 	return false;
 }
 
+#define LIMIT_FILE "/proc/sys/kern/maxpagesperuid"
+
+/* Writes a limit. The old one, 0 on failure. */
+static long
+set_page_limit(long limit)
+{
+	FILE *f = fopen(LIMIT_FILE, "r+");
+	long old = 0;
+
+	if (f == NULL || fscanf(f, "%ld", &old) != 1)
+		return 0;
+	rewind(f);
+	fprintf(f, "%ld\n", limit);
+	return fclose(f) == 0 ? old : 0;
+}
+
+static void
+touch_memory(size_t size)
+{
+	volatile char *p =
+	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (size_t i = 0; i < size; i += 4096)
+		p[i] = 1;
+}
+
+/* Its memory is counted to who it was when it began. */
+static int
+takes_memory(void *arg)
+{
+	if (setresuid(0, 0, 0) != 0)
+		return 1;
+	touch_memory(16 << 20);
+	return 2;
+}
+
+static int
+takes_too_much(void *arg)
+{
+	return setresuid(NOBODYS, NOBODYS, 0) == 0 ? in_child(takes_memory, NULL) : 3;
+}
+
+/* A user's memory is full: a process ends whose memory is that user's, and not the largest one. */
+static bool
+ends_by_memory(void)
+{
+	long old = set_page_limit(2000);
+	pid_t other = fork();
+	int status, end;
+
+	if (other == 0) {
+		touch_memory(24 << 20);
+		raise(SIGSTOP);
+		_exit(9);
+	}
+	waitpid(other, &status, WUNTRACED);
+	end = in_child(takes_too_much, NULL);
+	set_page_limit(old);
+	kill(other, SIGCONT);
+	return old != 0 && waitpid(other, &status, 0) == other && end == 128 + SIGKILL &&
+	       WIFEXITED(status) && WEXITSTATUS(status) == 9;
+}
+
 void
 test_ids(void)
 {
@@ -342,6 +405,7 @@ test_ids(void)
 	result(in_child(waits_for_usage, NULL) == 0, "wait tells what a stopped child has used");
 	result(in_child(makes_files, NULL) == 0 && holds_nothing(NOBODYS),
 	       "what was counted to a user is given back to the same one");
+	result(ends_by_memory(), "a user's memory is full: who has some of it ends");
 	result(in_child(waits, NULL) == 0,
 	       "waitid tells ends, stops and continues, and may look only");
 }
