@@ -127,7 +127,7 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 		return error == -EFAULT ? VM_FAULT_BEYOND
 		       : error != 0     ? VM_FAULT_MEMORY
 					: zero_fill(vm, va, access, a->prot);
-	page = vm_code_page(a, va, page);
+	page = vm_code_page(vm, a, va, page);
 	pte = page != NULL ? vm_make_entry(vm, va, 1) : NULL;
 	if (page == NULL)
 		return VM_FAULT_MEMORY;

@@ -116,7 +116,8 @@ int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
  * Puts the breakpoints of a space, whose lock is held, into a copy of page `index` of an object.
  * page NULL: is any wanted there? NULL: nobody wants any.
  */
-typedef bool vm_code_patch_fn(const void *object, uint64_t index, uint8_t *page);
+typedef bool vm_code_patch_fn(const struct vmspace *vm, const void *object, uint64_t index,
+			      uint8_t *page);
 extern vm_code_patch_fn *vm_code_patch;
 /* Breakpoints of a page have changed: when this returns, each program has the new ones. */
 void vm_code_reset(const void *object, uint64_t index);

@@ -74,7 +74,7 @@ void vm_spaces_leave(struct vmspace *vm);
 void vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg);
 /* What is mapped in the place of a file's page, whose reference this takes over. NULL: no memory.
  */
-void *vm_code_page(const struct area *a, uint64_t va, void *page);
+void *vm_code_page(const struct vmspace *vm, const struct area *a, uint64_t va, void *page);
 /* The page at va of an area has no breakpoints any more: it is the file's. False: no memory. */
 bool vm_code_unmark(struct vmspace *vm, const struct area *a, uint64_t va);
 /* May the page at va have other breakpoints than its area, which has changed, should have? */
