@@ -5,8 +5,8 @@
  * Locking: a space has a mutex, which guards its areas, its page table and its counts; functions
  * take it. It is the innermost of all mutexes, since any copy to or from user memory may take it.
  * When several threads run on a space, whoever takes a page or a right away flushes the TLB of
- * every CPU before the page is used for something else. All functions: thread context, no spin lock
- * held.
+ * every CPU that runs it before the page is used for something else. All functions: thread context,
+ * no spin lock held.
  */
 #pragma once
 

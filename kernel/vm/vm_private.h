@@ -11,7 +11,7 @@ struct area;
 
 struct vmspace {
 	uint32_t refs; /* atomic */
-	/* Flushes go to all CPUs: several threads may run on it, or vm_poke() has written to it.
+	/* Flushes go to all CPUs that run it: several threads may, or vm_poke() has written to it.
 	 * It is never cleared. */
 	bool shared;
 	bool has_shared_areas;
