@@ -195,7 +195,7 @@ struct vnode {
 	uint64_t size_max;     /* [c] on a disk: how large it can become */
 	int32_t io_error;      /* [a] what was written, and lost: 0 or -errno */
 	const bool *read_only; /* [c] of its file system, atomic; NULL: never */
-	uint64_t mtime_ns;     /* [d] since 1970, by clock_real_ns() */
+	uint64_t mtime_ns;     /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
 };
 
 /* A kind of file system. */

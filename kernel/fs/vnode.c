@@ -13,7 +13,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
-#include "kernel/vm/vm.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
 
@@ -369,49 +368,6 @@ vnode_size(struct vnode *vn)
 	mutex_unlock(&vn->lock);
 	return size;
 }
-
-static void *
-pager_page(void *object, uint64_t index, bool make, int *err)
-{
-	struct vnode *vn = object;
-
-	return vn->ops->page(vn, index, make, err);
-}
-
-/* A map through which programs write lives longer than the open file. */
-static void
-pager_ref(void *object, bool writes)
-{
-	struct vnode *vn = vnode_ref(object);
-
-	/* before a fault asks for the size: who cuts the file sees the map, or the fault the cut */
-	__atomic_fetch_add(&vn->maps, 1, __ATOMIC_SEQ_CST);
-	if (writes && vnode_write_begin(vn) != 0)
-		panic("vnode %lu: executed, and mapped for writing", vn->ino);
-}
-
-static void
-pager_unref(void *object, bool writes)
-{
-	struct vnode *vn = object;
-
-	if (writes)
-		vnode_write_end(vn);
-	__atomic_fetch_sub(&vn->maps, 1, __ATOMIC_RELAXED);
-	vnode_unref(vn);
-}
-
-static uint64_t
-pager_id(const void *object)
-{
-	const struct vnode *vn = object;
-
-	if (vn->nameless)
-		panic("vnode %lu is mapped, but its number may be another one's, too", vn->ino);
-	return (uint64_t)vn->dev << 32 ^ vn->ino; /* on a disk the number is that file system's */
-}
-
-const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref, pager_id};
 
 /* May the user change the file's attributes? */
 static bool

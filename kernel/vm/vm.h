@@ -36,6 +36,8 @@ struct vm_pager {
 	void (*unref)(void *object, bool writes);
 	/* A number that no other object has, or will have. */
 	uint64_t (*id)(const void *object);
+	/* A page of it, which is mapped shared, is about to be written; again after vm_clean(). */
+	void (*written)(void *object);
 };
 
 #define VM_STACK_SIZE (8ul << 20)
@@ -88,6 +90,8 @@ int64_t vm_remap(struct vmspace *vm, uint64_t start, uint64_t old_size, uint64_t
 		 bool may_move, uint64_t limit);
 /* Forgets what private pages hold: they are new, or the file's, again. -EINVAL, -ENOMEM. */
 int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size);
+/* From now on its pagers are told again of pages in the range that are written. */
+void vm_clean(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Sets the start of the heap. For exec(). */
 void vm_set_brk_start(struct vmspace *vm, uint64_t start);
 /*

@@ -277,6 +277,32 @@ cut_pages_are_gone(void)
 	return close(fd) == 0 && unlink(FILE_NAME) == 0 && good && old == 0;
 }
 
+/* A file was changed by its map. */
+static bool
+map_changes_time(int fd, const volatile char *p)
+{
+	const struct timespec old[2] = {{1000, 0}, {1000, 0}};
+	struct stat before, after;
+	bool good = futimens(fd, old) == 0 && mlock((void *)(uintptr_t)p, 1) == 0 && p[0] != 'x' &&
+		    fstat(fd, &before) == 0;
+
+	((volatile char *)p)[0]++;
+	return good && before.st_mtime == 1000 && fstat(fd, &after) == 0 &&
+	       after.st_mtime != 1000;
+}
+
+static bool
+map_is_noticed(void)
+{
+	int fd = open(FILE_NAME, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char *p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	bool good = p != MAP_FAILED && ftruncate(fd, 2 * PAGE) == 0 && map_changes_time(fd, p) &&
+		    msync(p, PAGE, MS_SYNC) == 0 && map_changes_time(fd, p) &&
+		    map_changes_time(fd, p + PAGE) && p[0] == 2 && p[PAGE] == 1;
+
+	return munmap(p, 2 * PAGE) == 0 && close(fd) == 0 && unlink(FILE_NAME) == 0 && good;
+}
+
 static int
 without_terminal(void *arg)
 {
@@ -312,6 +338,7 @@ test_files(void)
 	result(poll_tells(), "poll tells what is ready");
 	result(waits_end(), "poll and select end when a file is ready or a signal comes");
 	result(attributes_change(), "chmod, chown, truncate and utimensat, for those who may");
+	result(map_is_noticed(), "what is written to a shared map changes the file's time");
 	result(cut_pages_are_gone(), "what was cut off a file is gone, who else touches it");
 	result(timers_fire(), "setitimer and alarm send SIGALRM");
 	result(devices_work(), "/dev/urandom, /dev/full, /dev/tty");
