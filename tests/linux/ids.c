@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -392,6 +393,43 @@ ends_by_memory(void)
 	       WIFEXITED(status) && WEXITSTATUS(status) == 9;
 }
 
+/* Is where it must not be only while nobody of its user may look into it. */
+static int
+hides(void *arg)
+{
+	int there = open("/proc", O_RDONLY | O_DIRECTORY);
+	int here = open("/", O_RDONLY | O_DIRECTORY);
+
+	while (prctl(PR_SET_DUMPABLE, 0) == 0 && fchdir(there) == 0 && fchdir(here) == 0 &&
+	       prctl(PR_SET_DUMPABLE, 1) == 0)
+		;
+	return 1;
+}
+
+static int
+looks_at_cwd(void *arg)
+{
+	char path[64], found[64];
+	unsigned seen = 0;
+	pid_t pid;
+
+	if (chdir("/") != 0 || setresuid(NOBODYS, NOBODYS, NOBODYS) != 0)
+		return 1;
+	pid = fork();
+	if (pid == 0)
+		_exit(prctl(PR_SET_DUMPABLE, 1) == 0 ? hides(NULL) : 1);
+	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
+	for (unsigned i = 0; i < how_often(20000); i++) {
+		ssize_t n = readlink(path, found, sizeof(found));
+
+		seen |= n == 1;
+		if (n > 1)
+			return 2;
+	}
+	kill(pid, SIGKILL);
+	return waitpid(pid, NULL, 0) == pid && seen ? 0 : 3;
+}
+
 void
 test_ids(void)
 {
@@ -405,6 +443,7 @@ test_ids(void)
 	result(in_child(waits_for_usage, NULL) == 0, "wait tells what a stopped child has used");
 	result(in_child(makes_files, NULL) == 0 && holds_nothing(NOBODYS),
 	       "what was counted to a user is given back to the same one");
+	result(in_child(looks_at_cwd, NULL) == 0, "who may look sees what is there at that time");
 	result(ends_by_memory(), "a user's memory is full: who has some of it ends");
 	result(in_child(waits, NULL) == 0,
 	       "waitid tells ends, stops and continues, and may look only");
