@@ -1,9 +1,10 @@
 /*
  * vfs.h - the tree of names, and its vnodes.
  *
- * All file systems of this kernel live in memory. So the VFS itself keeps the tree of names: a
- * vnode stays in it until its last name is removed. A file system supplies only reading and
- * writing. A file may have several names (hard links), a directory has one.
+ * The VFS itself keeps the tree of names: a vnode stays in it until its last name is removed. For a
+ * file system on a disk the tree is a cache: names that nobody uses may be forgotten, and are
+ * loaded again. Names of /proc are not in it at all. A file may have several names (hard links), a
+ * directory has one.
  *
  * Locking legend of struct vnode:
  *   [c] constant after creation
@@ -212,7 +213,10 @@ struct vfs_type {
 	 * -EROFS: only read_only; -EINVAL: it is none, or has features that are not known.
 	 */
 	struct vnode *(*mount)(const char *source, bool read_only, int *err);
-	/* May it be written to? -EBUSY: files are open for writing; -EROFS: no. */
+	/*
+	 * May it be written to? May wait for the disk, while names are changed. -EBUSY: files are
+	 * open for writing; -EROFS: no.
+	 */
 	int (*remount)(struct vnode *root, bool read_only);
 	void (*statfs)(struct vnode *root, struct statfs *s);
 	/* Has the tree so many of its names that vfs_trim() should forget some? */

@@ -325,6 +325,14 @@ def no_answer():
     check_match(r"^mount: .*Input/output error\n(.*\n)*dd: .*Input/output error\n(.*\n)*on$", out, "a disk that is not read")
 
 
+@portable_test("while a remount waits for its disk, paths are walked")
+def remount_waits():
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; sysctl -q kern.geom.timeout=2; echo x > /mnt/x; mount -o remount,ro /mnt 2> /dev/null & p=$!\n"
+               "while :; do s=$(cat /proc/$p/wchan); case $s in biowait) echo walks; break;; esac; grep -q ') Z' /proc/$p/stat && break; done; wait; echo end\n",
+               options=silent(make("8M"), "write"), smp=2).expect().out.replace("\r", "")
+    check_match(r"walks\n(.*\n)*end$", out, "while it waits")
+
+
 @portable_test("a machine that stood longer than a disk may need does not lose the disk, whose requests have their time again")
 def stood():
     disk, socket = make("8M"), scratch_file(".qmp")
