@@ -90,6 +90,36 @@ clear_tail(struct vnode *vn, uint64_t next)
 	return next > vn->size && vn->ops->cut != NULL ? vn->ops->cut(vn, vn->size) : 0;
 }
 
+/*
+ * The file has at least `size` bytes. Then what is new becomes dirty, and not before: what is after
+ * the size is not written. vn->lock held.
+ */
+static void
+grow_to(struct vnode *vn, uint64_t size)
+{
+	if (size > vn->size)
+		__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * The file has no more than `size` bytes. First the size: faults that begin later bring nothing
+ * after it, and nothing after it is written. Then it waits for those who go by the old size: faults
+ * hold the lock of their space, and whoever writes a page has it busy. vn->lock held.
+ */
+static int
+shrink_to(struct vnode *vn, uint64_t size)
+{
+	int error;
+
+	__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
+		vm_cut_object(vn, size);
+	pagecache_drop(vn, (size + PAGE_SIZE - 1) / PAGE_SIZE);
+	pagecache_settle(vn, size / PAGE_SIZE);
+	error = clear_tail(vn, size);
+	return vn->ops->cut(vn, size) != 0 ? -EIO : error;
+}
+
 /* Writes up to the end of one page at *off. vn->lock held. */
 static int
 write_page(struct vnode *vn, struct uio *u, uint64_t *off)
@@ -103,15 +133,14 @@ write_page(struct vnode *vn, struct uio *u, uint64_t *off)
 		return error;
 	piece = piece < before ? piece : before;
 	if (vn->ops->write_begin != NULL)
-		error = vn->ops->write_begin(vn, *off, piece);
+		error = vn->ops->write_begin(vn, page, *off, piece);
 	if (error == 0)
 		error = uio_take(u, (char *)page + in_page, piece);
 	done = before - u->resid;
+	*off += done;
+	grow_to(vn, done > 0 ? *off : 0);
 	pagecache_dirty(page, pagecache_sectors(in_page, done));
 	page_unref(page);
-	*off += done;
-	if (done > 0 && *off > vn->size)
-		__atomic_store_n(&vn->size, *off, __ATOMIC_RELAXED);
 	return error;
 }
 
@@ -159,14 +188,10 @@ filemap_truncate(struct vnode *vn, uint64_t size)
 	was = vn->size;
 	error = vnode_read_only(vn) ? -EROFS : size > was ? clear_tail(vn, size) : 0;
 	if (error == 0) {
-		__atomic_store_n(&vn->size, size, __ATOMIC_RELAXED);
-		pagecache_drop(vn, (size + PAGE_SIZE - 1) / PAGE_SIZE);
-		if (size < was && __atomic_load_n(&vn->maps, __ATOMIC_RELAXED) > 0)
-			vm_cut_object(vn, size);
 		if (size < was)
-			error = clear_tail(vn, size);
-		if (size < was && vn->ops->cut(vn, size) != 0)
-			error = -EIO;
+			error = shrink_to(vn, size);
+		else
+			grow_to(vn, size);
 		note_change(vn);
 	}
 	mutex_unlock(&vn->lock);
@@ -177,12 +202,13 @@ filemap_truncate(struct vnode *vn, uint64_t size)
 int
 filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 {
-	uint64_t end = off + len;
+	uint64_t end = off + len, was;
 	int error;
 
 	if (end > vn->size_max || end > proc_limit(RLIMIT_FSIZE))
 		return -EFBIG;
 	mutex_lock(&vn->lock);
+	was = vn->size;
 	error = vnode_read_only(vn) ? -EROFS : end > vn->size ? clear_tail(vn, end) : 0;
 	while (off < end && error == 0) {
 		uint64_t piece = PAGE_SIZE - off % PAGE_SIZE;
@@ -194,16 +220,15 @@ filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 			    : pagecache_get(vn, off / PAGE_SIZE, ALL_SECTORS, &page);
 		if (error != 0)
 			break;
-		error = vn->ops->write_begin(vn, off, piece);
-		pagecache_dirty(page, pagecache_sectors(off % PAGE_SIZE, piece));
-		page_unref(page);
+		error = vn->ops->write_begin(vn, page, off, piece);
 		off += piece;
+		grow_to(vn, error == 0 ? off : 0);
+		pagecache_dirty(page, pagecache_sectors((off - piece) % PAGE_SIZE, piece));
+		page_unref(page);
 		writeback_throttle();
 	}
-	if (error == 0 && end > vn->size)
-		__atomic_store_n(&vn->size, end, __ATOMIC_RELAXED);
-	else if (error != 0 && error != -EROFS)
-		vn->ops->cut(vn, vn->size);
+	if (error != 0 && error != -EROFS)
+		shrink_to(vn, was);
 	if (error != -EROFS)
 		note_change(vn);
 	mutex_unlock(&vn->lock);
@@ -213,7 +238,7 @@ filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 void *
 filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err)
 {
-	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
+	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_SEQ_CST);
 	void *page;
 
 	*err = index >= (size + PAGE_SIZE - 1) / PAGE_SIZE ? -EFAULT : 0;

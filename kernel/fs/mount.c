@@ -3,7 +3,9 @@
  *
  * The root of a file system that is mounted has the name and the parent of the directory that it
  * covers, so paths and ".." need no special case; a walk goes on at the root (vfs_walk.c).
- * Locking: vfs_lock.
+ * Locking: the list of mounts is changed under mounts_lock and vfs_lock, and read under either.
+ * mounts_lock comes first. What a file system does under it may wait for a disk: paths are walked
+ * meanwhile.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -25,8 +27,9 @@ struct mount {
 	char source[SOURCE_MAX];
 };
 
-static struct list mounts = LIST_INIT(mounts); /* vfs_lock */
-static uint32_t last_dev;                      /* vfs_lock */
+static struct mutex mounts_lock = MUTEX_INIT("mounts");
+static struct list mounts = LIST_INIT(mounts);
+static uint32_t last_dev; /* vfs_lock */
 #define TYPES_MAX 8
 static const struct vfs_type *types[TYPES_MAX]; /* that only mount() mounts; constant after boot */
 
@@ -43,7 +46,21 @@ mount_alloc(struct vnode *root, const struct vfs_type *type, const char *source)
 	return m;
 }
 
-/* vfs_lock held. */
+static void
+mounts_begin(void)
+{
+	mutex_lock(&mounts_lock);
+	mutex_lock(&vfs_lock);
+}
+
+static void
+mounts_end(void)
+{
+	mutex_unlock(&vfs_lock);
+	mutex_unlock(&mounts_lock);
+}
+
+/* Both locks held. */
 static void
 mount_join(struct mount *m)
 {
@@ -58,12 +75,12 @@ vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type)
 
 	if (m == NULL)
 		panic("no memory to mount %s", type->name);
-	mutex_lock(&vfs_lock);
+	mounts_begin();
 	mount_join(m);
-	mutex_unlock(&vfs_lock);
+	mounts_end();
 }
 
-/* vfs_lock held. */
+/* One of the locks held. */
 static struct mount *
 mount_of(const struct vnode *vn)
 {
@@ -105,7 +122,7 @@ find_type(const char *name)
 	return type;
 }
 
-/* vfs_lock held. */
+/* Both locks held. */
 static int
 cover(struct vnode *dir, struct mount *m)
 {
@@ -145,9 +162,9 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t
 		return error;
 	m = mount_alloc(root, type, source);
 	if (m != NULL) {
-		mutex_lock(&vfs_lock);
+		mounts_begin();
 		error = cover(dir, m);
-		mutex_unlock(&vfs_lock);
+		mounts_end();
 	}
 	CTR2(KTR_VFS, "mount: type %s error %d", type->name, m != NULL ? -error : ENOMEM);
 	if (m != NULL && error == 0)
@@ -190,7 +207,7 @@ vfs_unmount(struct vnode *root, bool detach)
 	struct mount *m;
 	int lost = vnode_sync(root), error = 0;
 
-	mutex_lock(&vfs_lock);
+	mounts_begin();
 	m = mount_of(root);
 	if (m == NULL || m->root != root) {
 		error = -EINVAL;
@@ -205,7 +222,7 @@ vfs_unmount(struct vnode *root, bool detach)
 		dir_empty(root, &gone);
 		list_remove(&m->link);
 	}
-	mutex_unlock(&vfs_lock);
+	mounts_end();
 	CTR1(KTR_VFS, "unmount: error %d", -error);
 	if (error != 0)
 		return error;
@@ -222,13 +239,13 @@ vfs_remount(struct vnode *root, bool read_only)
 	const struct mount *m;
 	int error = -EINVAL;
 
-	mutex_lock(&vfs_lock);
+	mutex_lock(&mounts_lock);
 	m = mount_of(root);
 	if (m != NULL && m->root == root)
 		error = m->type->remount != NULL ? m->type->remount(root, read_only)
 			: read_only              ? -EINVAL
 						 : 0;
-	mutex_unlock(&vfs_lock);
+	mutex_unlock(&mounts_lock);
 	return error;
 }
 
@@ -237,11 +254,11 @@ vfs_statfs(struct vnode *vn, struct statfs *s)
 {
 	const struct mount *m;
 
-	mutex_lock(&vfs_lock);
+	mutex_lock(&mounts_lock);
 	m = mount_of(vn);
 	if (m != NULL && m->type->statfs != NULL)
 		m->type->statfs(m->root, s);
-	mutex_unlock(&vfs_lock);
+	mutex_unlock(&mounts_lock);
 }
 
 /* Is only the tree interested in what the name leads to? vfs_lock held. */

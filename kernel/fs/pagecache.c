@@ -459,6 +459,18 @@ pagecache_drop(struct vnode *vn, uint64_t from_index)
 		page_unref(page);
 }
 
+void
+pagecache_settle(const struct vnode *vn, uint64_t index)
+{
+	void **slot;
+
+	spin_lock(&pages_lock);
+	while ((slot = tree_slot(&vn->pages, index)) != NULL && *slot != NULL &&
+	       page_of(*slot)->busy)
+		sleep_on(*slot, &pages_lock, "page", 0, DEADLINE_NEVER);
+	spin_unlock(&pages_lock);
+}
+
 struct page *
 pagecache_first_dirty(bool device)
 {

@@ -61,6 +61,9 @@ void pagecache_forget(struct vnode *vn, uint64_t index, uint8_t sectors);
 /* Takes all pages from a size on, which waits for those that are being read or written. */
 void pagecache_drop(struct vnode *vn, uint64_t from_index);
 
+/* Waits until a page, if it is there, is neither read nor written. */
+void pagecache_settle(const struct vnode *vn, uint64_t index);
+
 /* For writeback.c, pages_lock held: the first dirty page of a file, or of a device, or NULL. */
 struct page *pagecache_first_dirty(bool device);
 /* The page is not dirty any more; it stays. */

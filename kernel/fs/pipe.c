@@ -495,16 +495,14 @@ const struct vnode_ops fifo_ops = {
 int
 pipe_create(int flags, struct file *end[2])
 {
-	struct uidinfo *ui = curuidinfo();
-	struct pipe *p = pipe_alloc(ui);
-	struct vnode *vn = p != NULL ? vnode_alloc(S_IFIFO | 0600, &pipe_ops, p) : NULL;
-	int error;
+	struct vnode *vn = vnode_alloc(S_IFIFO | 0600, &pipe_ops, NULL);
+	int error = -ENOMEM;
 
-	if (vn == NULL) {
-		pipe_free(ui, p);
+	if (vn == NULL)
 		return -ENOMEM;
-	}
-	error = file_open_vnode(vn, O_RDONLY | flags, &end[0]);
+	vn->data = pipe_alloc(vn->ui);
+	if (vn->data != NULL)
+		error = file_open_vnode(vn, O_RDONLY | flags, &end[0]);
 	if (error < 0) {
 		vnode_unref(vn);
 		return error;

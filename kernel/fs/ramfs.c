@@ -54,7 +54,7 @@ ramfs_get_page(struct vnode *vn, uint64_t index, bool ref, void **page)
 static void *
 ramfs_map_page(struct vnode *vn, uint64_t index, bool make, int *err)
 {
-	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
+	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_SEQ_CST);
 	void *page;
 
 	*err = index >= (size + PAGE_SIZE - 1) / PAGE_SIZE ? -EFAULT : 0;
@@ -172,10 +172,10 @@ ramfs_truncate(struct vnode *vn, uint64_t size)
 	was = vn->size;
 	CTR3(KTR_VOP, "ramfs truncate: ino %lu size %lu to %lu", vn->ino, vn->size, size);
 	ramfs_clear_tail(vn);
-	__atomic_store_n(&vn->size, size, __ATOMIC_RELAXED); /* faults make no pages after it */
+	__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST); /* faults make no pages after it, */
+	if (size < was && __atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
+		vm_cut_object(vn, size); /* which waits for those that had begun */
 	ramfs_free_pages(vn, (size + PAGE_SIZE - 1) / PAGE_SIZE);
-	if (size < was && __atomic_load_n(&vn->maps, __ATOMIC_RELAXED) > 0)
-		vm_cut_object(vn, size);
 	ramfs_clear_tail(vn);
 	vn->mtime_ns = clock_real_now_ns();
 	mutex_unlock(&vn->lock);

@@ -1,9 +1,10 @@
 /*
  * vfs.h - the tree of names, and its vnodes.
  *
- * All file systems of this kernel live in memory. So the VFS itself keeps the tree of names: a
- * vnode stays in it until its last name is removed. A file system supplies only reading and
- * writing. A file may have several names (hard links), a directory has one.
+ * The VFS itself keeps the tree of names: a vnode stays in it until its last name is removed. For a
+ * file system on a disk the tree is a cache: names that nobody uses may be forgotten, and are
+ * loaded again. Names of /proc are not in it at all. A file may have several names (hard links), a
+ * directory has one.
  *
  * Locking legend of struct vnode:
  *   [c] constant after creation
@@ -114,8 +115,12 @@ struct vnode_ops {
 	/* Adds what writes these sectors. -EIO, -ENOSPC. */
 	int (*writepage)(struct vnode *vn, uint64_t index, void *page, uint8_t sectors,
 			 struct bio_batch *b);
-	/* Makes room for bytes that are to be written. vn->lock held. -ENOSPC, -EIO. */
-	int (*write_begin)(struct vnode *vn, uint64_t off, uint64_t len);
+	/*
+	 * Makes room for bytes of this page that are to be written. The blocks that it has made are
+	 * dirty, also if the bytes do not come: they hold something old. vn->lock held. -ENOSPC,
+	 * -EIO.
+	 */
+	int (*write_begin)(struct vnode *vn, void *page, uint64_t off, uint64_t len);
 	/* Frees what is after the size. vn->lock held. */
 	int (*cut)(struct vnode *vn, uint64_t size);
 	/*
@@ -191,7 +196,7 @@ struct vnode {
 	uint64_t size_max;     /* [c] on a disk: how large it can become */
 	int32_t io_error;      /* [a] what was written, and lost: 0 or -errno */
 	const bool *read_only; /* [c] of its file system, atomic; NULL: never */
-	uint64_t mtime_ns;     /* [d] since 1970, by clock_real_ns() */
+	uint64_t mtime_ns;     /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
 };
 
 /* A kind of file system. */
@@ -208,7 +213,10 @@ struct vfs_type {
 	 * -EROFS: only read_only; -EINVAL: it is none, or has features that are not known.
 	 */
 	struct vnode *(*mount)(const char *source, bool read_only, int *err);
-	/* May it be written to? -EBUSY: files are open for writing; -EROFS: no. */
+	/*
+	 * May it be written to? May wait for the disk, while names are changed. -EBUSY: files are
+	 * open for writing; -EROFS: no.
+	 */
 	int (*remount)(struct vnode *root, bool read_only);
 	void (*statfs)(struct vnode *root, struct statfs *s);
 	/* Has the tree so many of its names that vfs_trim() should forget some? */

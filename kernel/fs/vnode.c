@@ -13,7 +13,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
-#include "kernel/vm/vm.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
 
@@ -170,6 +169,14 @@ dir_find(const struct vnode *dir, const char *name)
 	return n;
 }
 
+/* The names are about to change. */
+static void
+check_vfs_lock(const char *name)
+{
+	if (!mutex_held(&vfs_lock))
+		panic("the name %s is made or removed without vfs_lock", name);
+}
+
 int
 dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 {
@@ -178,6 +185,7 @@ dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 	size_t len = strlen(name) + 1;
 	struct vname *n = NULL, **bucket;
 
+	check_vfs_lock(name);
 	if (!on_disk || !uidinfo_memory_short()) /* those of a disk are a cache */
 		n = uidinfo_alloc(ui, sizeof(*n) + len);
 	if (n == NULL)
@@ -207,6 +215,7 @@ dir_take(struct vname *n)
 	struct vname **at = &names[n->hash % NAME_BUCKETS];
 	struct vnode *vn = n->vn;
 
+	check_vfs_lock(n->text);
 	while (*at != n)
 		at = &(*at)->next;
 	*at = n->next;
@@ -359,48 +368,6 @@ vnode_size(struct vnode *vn)
 	mutex_unlock(&vn->lock);
 	return size;
 }
-
-static void *
-pager_page(void *object, uint64_t index, bool make, int *err)
-{
-	struct vnode *vn = object;
-
-	return vn->ops->page(vn, index, make, err);
-}
-
-/* A map through which programs write lives longer than the open file. */
-static void
-pager_ref(void *object, bool writes)
-{
-	struct vnode *vn = vnode_ref(object);
-
-	__atomic_fetch_add(&vn->maps, 1, __ATOMIC_RELAXED);
-	if (writes && vnode_write_begin(vn) != 0)
-		panic("vnode %lu: executed, and mapped for writing", vn->ino);
-}
-
-static void
-pager_unref(void *object, bool writes)
-{
-	struct vnode *vn = object;
-
-	if (writes)
-		vnode_write_end(vn);
-	__atomic_fetch_sub(&vn->maps, 1, __ATOMIC_RELAXED);
-	vnode_unref(vn);
-}
-
-static uint64_t
-pager_id(const void *object)
-{
-	const struct vnode *vn = object;
-
-	if (vn->nameless)
-		panic("vnode %lu is mapped, but its number may be another one's, too", vn->ino);
-	return (uint64_t)vn->dev << 32 ^ vn->ino; /* on a disk the number is that file system's */
-}
-
-const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref, pager_id};
 
 /* May the user change the file's attributes? */
 static bool

@@ -89,14 +89,30 @@ put_break(const struct uprobe *u, uint8_t *page)
 		memcpy(page + at, arch_break_insn, ARCH_BREAK_SIZE);
 }
 
+/* May the probe fire in this space? Processes share it from vfork() on. */
 static bool
-patch_page(const void *object, uint64_t index, uint8_t *page)
+is_wanted_in(const struct uprobe *u, const struct vmspace *vm)
+{
+	const struct proc *p;
+	bool has;
+
+	if (!u->on || u->pid == 0)
+		return u->on;
+	spin_lock(&proc_lock);
+	p = proc_find(u->pid);
+	has = p != NULL && p->vm == vm;
+	spin_unlock(&proc_lock);
+	return has;
+}
+
+static bool
+patch_page(const struct vmspace *vm, const void *object, uint64_t index, uint8_t *page)
 {
 	bool any = false;
 
 	spin_lock(&table_lock);
 	for (struct uprobe *u = *uprobe_bucket(object, index); u != NULL; u = u->next) {
-		if (u->vn != object || u->offset / PAGE_SIZE != index || !is_mine(u))
+		if (u->vn != object || u->offset / PAGE_SIZE != index || !is_wanted_in(u, vm))
 			continue;
 		any = true;
 		if (page != NULL)

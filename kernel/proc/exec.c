@@ -208,11 +208,11 @@ proc_exe_drop(struct vnode *exe)
 }
 
 /*
- * The current process becomes the new image, of the file exe, which proc_exe_drop() will drop. 0 or
- * -EAGAIN (exec_ids_take()). In one section of proc_lock it gets the new space and the new ids, so
- * that nobody who may look at the old program looks at the new one.
+ * The current process becomes the new image, of the file exe, which proc_exe_drop() will drop. In
+ * one section of proc_lock it gets the new space and the new ids, so that nobody who may look at
+ * the old program looks at the new one.
  */
-static int
+static void
 become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
        const struct exec_ids *ids)
 {
@@ -221,10 +221,7 @@ become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
 	const char *slash = strrchr(name, '/');
 
 	spin_lock(&proc_lock);
-	if (exec_ids_take(ids) != 0) {
-		spin_unlock(&proc_lock);
-		return -EAGAIN;
-	}
+	exec_ids_take(ids);
 	proc_set_space(p, vm);
 	p->exe = exe;
 	curthread()->tls = 0;
@@ -242,7 +239,6 @@ become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
 	filetable_close_on_exec(p->files);
 	thread_rename(curthread(), slash != NULL ? slash + 1 : name);
 	strlcpy(p->name, curthread()->name, sizeof(p->name));
-	return 0;
 }
 
 static void
@@ -413,15 +409,16 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	if (r == 0)
 		r = proc_single();
 	old_tid = curthread()->tid;
-	if (r == 0) {
-		proc_become_first();
-		r = become(p, vm, name, vn, &ids);
-	}
+	if (r == 0)
+		r = exec_ids_hold(&ids);
 	if (r != 0) {
 		proc_exe_drop(vn);
 		vm_destroy(vm);
 		return r;
 	}
+	futex_thread_exit(curlwp()); /* others may share the memory in which it has locks */
+	proc_become_first();
+	become(p, vm, name, vn, &ids);
 	set_program(p, path);
 	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));
 	arch_tf_init_user(tf, program.start, sp);

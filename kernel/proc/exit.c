@@ -7,7 +7,6 @@
 
 #include <abi_md.h>
 
-#include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/ptrace.h"
 #include "kernel/abi/signal.h"
@@ -22,6 +21,7 @@
 #include "kernel/proc/ptrace.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/smp.h"
 #include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 #include "ktr/sdt.h"
@@ -269,7 +269,7 @@ do_exit(int wait_status)
 	if (!last) {
 		/* after this, a switch back to us must not load the old space */
 		curthread()->root = kmap_root();
-		arch_mmu_switch(curthread()->root);
+		smp_use_root(curthread()->root);
 		list_remove(&l->sibling);
 		proc_signals_drop_thread(l);
 		ptrace_thread_ends(l, p->exiting ? p->exit_status : wait_status);

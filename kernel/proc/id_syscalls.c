@@ -18,8 +18,6 @@
 #include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
-HOOK_LIST(exec_gains);
-
 int64_t
 sys_getpid(const uint64_t a[6])
 {
@@ -239,57 +237,6 @@ set_users(enum how how, struct three to)
 	spin_unlock(&proc_lock);
 	leave_user(p, ui);
 	return error;
-}
-
-/* May the current thread's exec give it rights that it has not? proc_lock held. */
-static bool
-may_gain(void)
-{
-	return !curproc()->caps.no_new && ptrace_lets_gain(curlwp());
-}
-
-void
-exec_ids_get(struct vnode *vn, struct exec_ids *ids)
-{
-	const struct proc *p = curproc();
-	bool gains;
-
-	mutex_lock(&vn->lock); /* its owner and its bits, of one moment */
-	spin_lock(&proc_lock);
-	gains = may_gain();
-	*ids = (struct exec_ids){p->uid, p->gid, .was = {p->ruid, p->uid, p->rgid, p->gid}};
-	spin_unlock(&proc_lock);
-	if (gains && (vn->mode & S_ISUID))
-		ids->uid = vn->uid;
-	if (gains && (vn->mode & S_ISGID) && (vn->mode & 010))
-		ids->gid = vn->gid;
-	mutex_unlock(&vn->lock);
-	ids->secure = ids->uid != ids->was[0] || ids->gid != ids->was[2];
-}
-
-int
-exec_ids_take(const struct exec_ids *ids)
-{
-	struct proc *p = curproc();
-	struct caps *c = &p->caps;
-	uint64_t all = c->bounding | c->inheritable, had = c->permitted;
-	const uint32_t now[] = {p->ruid, p->uid, p->rgid, p->gid};
-	bool other = ids->uid != p->uid || ids->gid != p->gid, gains = may_gain();
-
-	/* Since exec_ids_get() a tracer may have come, or another thread may have changed these. */
-	if (memcmp(now, ids->was, sizeof(now)) != 0 || (other && !gains))
-		return -EAGAIN;
-	if (other)
-		p->death_signal = 0;
-	p->uid = p->suid = ids->uid;
-	p->gid = p->sgid = ids->gid;
-	c->permitted = ids->uid != 0 && p->ruid != 0 ? 0 : gains ? all : all & had;
-	c->effective = ids->uid == 0 ? c->permitted : 0;
-	c->keep = false;
-	p->undumpable = ids->secure || (c->permitted & ~had) != 0;
-	if (other || p->undumpable)
-		HOOK_RUN(exec_gains);
-	return 0;
 }
 
 int64_t

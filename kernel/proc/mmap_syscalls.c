@@ -147,6 +147,7 @@ sync_range(struct vmspace *vm, uint64_t start, uint64_t size)
 	struct vm_range r = {.end = start};
 	int error = 0;
 
+	vm_clean(vm, start, size);
 	while (r.end - start < size && vm_range_next(vm, &r)) {
 		bool wanted = r.shared && (r.start <= start || r.start - start < size);
 		int e = r.object != NULL && wanted ? vnode_sync(r.object) : 0;
@@ -165,7 +166,7 @@ sys_msync(const uint64_t a[6])
 	if (a[0] % PAGE_SIZE != 0 || (a[2] & ~(uint64_t)(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) ||
 	    (a[2] & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
 		return -EINVAL;
-	if (a[1] != 0 && !vm_allows(curproc()->vm, a[0], 0))
+	if (a[1] != 0 && (!vm_allows(curproc()->vm, a[0], 0) || a[1] > ARCH_USER_END - a[0]))
 		return -ENOMEM;
 	return a[1] != 0 && (a[2] & MS_SYNC) ? sync_range(curproc()->vm, a[0], a[1]) : 0;
 }
@@ -185,7 +186,9 @@ lock_pages(uint64_t start, uint64_t size, uint64_t flags, uint64_t limit)
 	if (!capable(CAP_IPC_LOCK) && (limit == 0 || end - at > limit))
 		return limit == 0 ? -EPERM : -ENOMEM;
 	for (; at < end; at += PAGE_SIZE) {
-		unsigned access = vm_allows(vm, at, MMU_WRITE) ? MMU_WRITE : MMU_READ;
+		uint64_t id, off;
+		bool shared = vm_shared_at(vm, at, &id, &off); /* then nothing is to be copied */
+		unsigned access = vm_allows(vm, at, MMU_WRITE) && !shared ? MMU_WRITE : MMU_READ;
 
 		if (!vm_allows(vm, at, 0) || proc_signal_pending())
 			return vm_allows(vm, at, 0) ? -EINTR : -ENOMEM;

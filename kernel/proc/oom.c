@@ -3,8 +3,8 @@
  *
  * mmap and fork promise memory before it exists. So the shortage appears at a page fault, in any
  * process; usually not in the one that caused it, and perhaps in process 1. The code first finds
- * the user who holds too much, then a process of that user. So user 0 never loses a process because
- * of another user.
+ * the user who holds too much, then a process whose memory is counted to that user, who may be no
+ * longer its user. So user 0 never loses a process because of another user.
  *
  * Locking: proc_lock. A process's vm changes only under it, so its size may be read under it.
  */
@@ -24,10 +24,17 @@
 #define LARGE_USER_SHARE    16 /* of memory: a user with 1/16 or more is large */
 #define LARGE_PROCESS_SHARE 64 /* a process with half of what files leave free is large */
 
+/* May p die so that this user holds less? */
+static bool
+has_memory_of(const struct proc *p, uint32_t uid)
+{
+	return p->pid != 1 && p->vm != NULL && vm_user(p->vm)->uid == uid;
+}
+
 /*
- * Chooses which process of the user dies: one that is dying already, else the largest. If many
- * small ones hold the memory (a fork bomb), the current process, if it is the user's. NULL: the
- * user has none, or only process 1. proc_lock held.
+ * Chooses which process with the user's memory dies: one that is dying already, else the largest.
+ * If many small ones hold the memory (a fork bomb), the current process, if it has some. NULL:
+ * there is none, or only process 1. proc_lock held.
  */
 static struct proc *
 choose_victim(uint32_t uid)
@@ -35,14 +42,14 @@ choose_victim(uint32_t uid)
 	struct proc *largest = NULL;
 
 	for_each_proc (p) {
-		if (p->uid != uid || p->pid == 1 || p->vm == NULL)
+		if (!has_memory_of(p, uid))
 			continue;
 		if (p->doomed && p->state != PROC_ZOMBIE)
 			return p;
 		if (largest == NULL || vm_resident(p->vm) > vm_resident(largest->vm))
 			largest = p;
 	}
-	if (largest != NULL && curproc()->uid == uid && curproc()->pid != 1 &&
+	if (largest != NULL && has_memory_of(curproc(), uid) &&
 	    vm_resident(largest->vm) < page_count_total() / LARGE_PROCESS_SHARE)
 		return curproc();
 	return largest;
@@ -71,15 +78,15 @@ kill_one(uint32_t uid)
 bool
 proc_out_of_memory(void)
 {
-	struct proc *p = curproc();
+	const struct uidinfo *ui = vm_user(curproc()->vm);
 	uint32_t greediest;
 
-	if (uidinfo_is_full(p->ui))
-		return kill_one(p->uid);
+	if (uidinfo_is_full(ui))
+		return kill_one(ui->uid);
 	if (vfs_give_up_pages())
 		return true;
 	greediest = uidinfo_greediest(LARGE_USER_SHARE);
-	return kill_one(greediest != 0 ? greediest : p->uid);
+	return kill_one(greediest != 0 ? greediest : ui->uid);
 }
 
 bool

@@ -8,7 +8,6 @@
 #include <abi_md.h>
 
 #include "arch/irq.h"
-#include "arch/mmu.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/prctl.h"
@@ -27,6 +26,7 @@
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/smp.h"
 #include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 #include "ktr/sdt.h"
@@ -333,7 +333,7 @@ proc_set_space(struct proc *p, struct vmspace *vm)
 		panic("process %u changes its space, but has %u threads", p->pid, p->nthreads);
 	p->vm = vm;
 	curthread()->root = vm != NULL ? vm_root(vm) : kmap_root();
-	arch_mmu_switch(curthread()->root);
+	smp_use_root(curthread()->root);
 }
 
 void

@@ -169,6 +169,7 @@ struct proc {
 	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
 	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or
 			   * the parent, has executed a program; or the real ones are others */
+	bool execing;     /* [p] exec_ids_hold(): who wants to attach to it waits */
 	bool membarrier;  /* [t] it has registered for membarrier() */
 	bool subreaper;   /* [p] PR_SET_CHILD_SUBREAPER */
 	int death_signal; /* [p] when its parent ends; 0: none */

@@ -103,11 +103,15 @@ struct exec_ids {
 /* Takes the vnode's lock, then proc_lock. */
 void exec_ids_get(struct vnode *vn, struct exec_ids *ids);
 /*
- * The current process, which has one thread, is that one from now on. If it gets other ids or
- * rights, the hooks exec_gains run. -EAGAIN: its ids have changed since exec_ids_get(), or it may
- * not gain any more; nothing is changed. proc_lock held.
+ * The current process, which has one thread, will take these: until then nobody attaches to it.
+ * -EAGAIN: its ids have changed since exec_ids_get(), or it may not gain any more.
  */
-int exec_ids_take(const struct exec_ids *ids);
+int exec_ids_hold(const struct exec_ids *ids);
+/*
+ * It is that one from now on. If it gets other ids or rights, the hooks exec_gains run. proc_lock
+ * held.
+ */
+void exec_ids_take(const struct exec_ids *ids);
 /* Gives them to a new process, which does not run yet. */
 void creds_give(struct proc *p, const struct creds *c);
 

@@ -71,12 +71,27 @@ take_record(struct ptrace **new, struct proc *tracer, struct lwp *l)
 	return 0;
 }
 
+/* The thread with the number, which becomes no other program now. NULL and *err. proc_lock held. */
+static struct lwp *
+lwp_to_attach(uint32_t tid, int *err)
+{
+	struct lwp *l;
+
+	*err = 0;
+	while ((l = lwp_of_tid(tid)) != NULL && l->thread->proc->execing && *err == 0)
+		*err = sleep_on(&l->thread->proc->execing, &proc_lock, "exec", SLEEP_INTR,
+				DEADLINE_NEVER);
+	if (l == NULL)
+		*err = -ESRCH;
+	return *err == 0 ? l : NULL;
+}
+
 static int64_t
 attach_to(uint32_t tid, bool seize, uint64_t options)
 {
 	struct ptrace *pt;
 	struct lwp *l;
-	int error = -ESRCH;
+	int error;
 
 	if (options & ~(uint64_t)PTRACE_O_MASK)
 		return -EIO;
@@ -86,7 +101,7 @@ attach_to(uint32_t tid, bool seize, uint64_t options)
 	pt->seized = seize;
 	pt->options = (uint32_t)options;
 	spin_lock(&proc_lock);
-	l = lwp_of_tid(tid);
+	l = lwp_to_attach(tid, &error);
 	if (l != NULL) {
 		struct proc *p = l->thread->proc;
 

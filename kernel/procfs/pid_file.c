@@ -19,6 +19,7 @@ struct open_file {
 	struct vnode *vn; /* a reference */
 	uint64_t off;
 	int flags;
+	bool private; /* the current process may not look into the one that has it */
 };
 
 /* The open file with the lowest number from *fd on. False: the process has none, or has ended. */
@@ -37,10 +38,10 @@ next_file(uint32_t pid, unsigned *fd, struct open_file *o)
 		*fd = filetable_next(ft, *fd);
 		f = *fd < FILES_MAX ? ft->files[*fd] : NULL;
 		if (f != NULL)
-			*o =
-			    (struct open_file){vnode_ref(f->vn), f->off,
-					       f->flags |
-						   (filetable_is_cloexec(ft, *fd) ? O_CLOEXEC : 0)};
+			*o = (struct open_file){vnode_ref(f->vn), f->off,
+						f->flags |
+						    (filetable_is_cloexec(ft, *fd) ? O_CLOEXEC : 0),
+						!procfs_looks_into(p, pid)};
 		spin_unlock(&ft->lock);
 	}
 	spin_unlock(&proc_lock);
@@ -81,28 +82,42 @@ link_to(struct procfs_node *n, struct vnode *vn)
 	return n->text != NULL ? 0 : -ENOMEM;
 }
 
+/* The node's file, for who may look. 0 or -errno. */
+static int
+open_file_of(const struct procfs_node *n, struct open_file *o)
+{
+	if (!look_at_file(n->pid, n->fd, o))
+		return -ENOENT;
+	if (!o->private)
+		return 0;
+	vnode_unref(o->vn);
+	return -EACCES;
+}
+
 static int
 fd_link(struct procfs_node *n)
 {
 	struct open_file o;
+	int error = open_file_of(n, &o);
 
-	return look_at_file(n->pid, n->fd, &o) ? link_to(n, o.vn) : -ENOENT;
+	return error == 0 ? link_to(n, o.vn) : error;
 }
 
 /* By how a file is open: r-x, -wx, rwx. */
 static const struct procfs_file fd_links[] = {
-    {.mode = S_IFLNK | 0500, .private = true, .link = fd_link},
-    {.mode = S_IFLNK | 0300, .private = true, .link = fd_link},
-    {.mode = S_IFLNK | 0700, .private = true, .link = fd_link},
+    {.mode = S_IFLNK | 0500, .link = fd_link},
+    {.mode = S_IFLNK | 0300, .link = fd_link},
+    {.mode = S_IFLNK | 0700, .link = fd_link},
 };
 
 static int
 fdinfo_show(const struct procfs_node *n, struct sbuf *out)
 {
 	struct open_file o;
+	int error = open_file_of(n, &o);
 
-	if (!look_at_file(n->pid, n->fd, &o))
-		return -ENOENT;
+	if (error != 0)
+		return error;
 	sbuf_printf(out, "pos:\t%lu\nflags:\t0%o\nmnt_id:\t1\nino:\t%lu\n", o.off,
 		    (unsigned)o.flags, o.vn->ino);
 	vnode_unref(o.vn);
@@ -147,44 +162,59 @@ procfs_fd_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add,
 	}
 }
 
-int
-procfs_cwd_link(struct procfs_node *n)
+/* What `of` says of the process, which may have ended, for who may look into it. */
+static int
+proc_link(struct procfs_node *n, struct vnode *(*of)(const struct proc *p))
 {
 	struct vnode *vn = NULL;
 	const struct proc *p;
+	bool looks;
 
 	spin_lock(&proc_lock);
 	p = proc_find(n->pid);
-	if (p != NULL && p->cwd != NULL)
-		vn = vnode_ref(p->cwd);
+	looks = procfs_looks_into(p, n->pid);
+	if (looks)
+		vn = of(p);
+	if (vn != NULL)
+		vnode_ref(vn);
 	spin_unlock(&proc_lock);
-	return vn != NULL ? link_to(n, vn) : -ENOENT;
+	return !looks ? -EACCES : vn != NULL ? link_to(n, vn) : -ENOENT;
+}
+
+static struct vnode *
+cwd_of(const struct proc *p)
+{
+	return p != NULL ? p->cwd : NULL;
+}
+
+static struct vnode *
+exe_of(const struct proc *p)
+{
+	return p != NULL ? p->exe : NULL;
+}
+
+static struct vnode *
+root_of(const struct proc *p)
+{
+	if (p != NULL && p->cwd == NULL)
+		return NULL; /* it ends */
+	return p != NULL && p->root != NULL ? p->root : vfs_root;
+}
+
+int
+procfs_cwd_link(struct procfs_node *n)
+{
+	return proc_link(n, cwd_of);
 }
 
 int
 procfs_exe_link(struct procfs_node *n)
 {
-	struct vnode *vn = NULL;
-	const struct proc *p;
-
-	spin_lock(&proc_lock);
-	p = proc_find(n->pid);
-	if (p != NULL && p->exe != NULL)
-		vn = vnode_ref(p->exe);
-	spin_unlock(&proc_lock);
-	return vn != NULL ? link_to(n, vn) : -ENOENT;
+	return proc_link(n, exe_of);
 }
 
 int
 procfs_root_link(struct procfs_node *n)
 {
-	struct vnode *vn = NULL;
-	const struct proc *p;
-
-	spin_lock(&proc_lock);
-	p = proc_find(n->pid);
-	if (p == NULL || p->cwd != NULL) /* not when it ends */
-		vn = vnode_ref(p != NULL && p->root != NULL ? p->root : vfs_root);
-	spin_unlock(&proc_lock);
-	return vn != NULL ? link_to(n, vn) : -ENOENT;
+	return proc_link(n, root_of);
 }

@@ -51,6 +51,12 @@ procfs_text(const char *fmt, ...)
 	return text;
 }
 
+bool
+procfs_looks_into(const struct proc *p, uint32_t pid)
+{
+	return capable(CAP_SYS_PTRACE) || curproc()->pid == pid || (p != NULL && proc_may_trace(p));
+}
+
 int
 procfs_may_look(uint32_t pid, struct vmspace **vm)
 {
@@ -62,7 +68,7 @@ procfs_may_look(uint32_t pid, struct vmspace **vm)
 		return -ESRCH;
 	spin_lock(&proc_lock);
 	p = proc_find(pid);
-	if (capable(CAP_SYS_PTRACE) || curproc()->pid == pid || (p != NULL && proc_may_trace(p)))
+	if (procfs_looks_into(p, pid))
 		error = 0;
 	if (vm != NULL)
 		*vm = error == 0 && p != NULL && p->vm != NULL ? vm_ref(p->vm) : NULL;
@@ -134,12 +140,9 @@ static int
 link_text(const struct vnode *vn, const char **text, struct vnode **to)
 {
 	const struct procfs_node *n = vn->data;
-	int error = n->error != 0 ? n->error : may_see(n);
 
-	if (error == 0 && n->text == NULL)
-		error = -ENOMEM;
-	if (error != 0)
-		return error;
+	if (n->error != 0)
+		return n->error;
 	*text = n->text;
 	if (n->to != NULL)
 		*to = vnode_ref(n->to);

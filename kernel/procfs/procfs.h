@@ -15,6 +15,7 @@
 
 #include "kernel/fs/vfs.h"
 
+struct proc;
 struct sbuf;
 struct vmspace;
 
@@ -35,12 +36,15 @@ struct procfs_node {
 struct procfs_file {
 	const char *name;
 	uint32_t mode;               /* S_IF… and permission bits */
-	bool private;                /* procfs_may_look() says who may open or follow it */
+	bool private;                /* procfs_may_look() says who may open it */
 	const struct vnode_ops *ops; /* of a file that is no text; NULL: it is one */
 	/* Prints the text. 0; -ESRCH: the process has ended. */
 	int (*show)(const struct procfs_node *n, struct sbuf *out);
 	int (*store)(const struct procfs_node *n, char *text);
-	/* A symbolic link: sets n->text and n->to. 0 or -errno, for who follows it. */
+	/*
+	 * A symbolic link: sets n->text and n->to, if the current process may follow it: a look-up
+	 * is for one step of a path. 0 or -errno, for who follows it.
+	 */
 	int (*link)(struct procfs_node *n);
 	/* A directory: its files, and its other names. */
 	const struct procfs_file *files;
@@ -61,6 +65,9 @@ bool procfs_number(const char *name, uint32_t max, uint32_t *value);
  * all may read tell others nothing of where it waits, and of its addresses. Takes proc_lock.
  */
 int procfs_may_look(uint32_t pid, struct vmspace **vm);
+/* The same for what is taken in the same section of proc_lock. p: the process, if it has not ended.
+ */
+bool procfs_looks_into(const struct proc *p, uint32_t pid);
 /* Frees vn->data: for the `ops` of a file. */
 void procfs_node_destroy(struct vnode *vn);
 /* A text of kmalloc(), printed. NULL: no memory. */

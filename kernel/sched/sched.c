@@ -17,7 +17,6 @@
 #include <ktr_port.h>
 
 #include "arch/context.h"
-#include "arch/mmu.h"
 #include "arch/regset.h"
 #include "arch/smp.h"
 #include "kernel/lib/clock.h"
@@ -350,7 +349,7 @@ switch_out(struct runq *rq, uint64_t now)
 	rq->cur = next;
 	rq->prev = prev;
 	/* First the address space: an exiting process frees its own after this. */
-	arch_mmu_switch(next->root);
+	smp_use_root(next->root);
 	arch_context_prepare((uintptr_t)next->kstack + KSTACK_SIZE, next->tls);
 	arch_set_curthread(next);
 	arch_ktr_set_tid(next->tid);

@@ -10,6 +10,7 @@
 #include "kernel/sync/smp.h"
 
 #include "arch/irq.h"
+#include "arch/mmu.h"
 #include "arch/smp.h"
 #include "kernel/entry.h"
 #include "kernel/lib/clock.h"
@@ -180,6 +181,32 @@ void
 smp_call_all(void (*fn)(void *), void *arg)
 {
 	smp_call(UINT64_MAX, fn, arg);
+}
+
+void
+smp_use_root(uint64_t root)
+{
+	struct pcpu *pc = this_pcpu();
+
+	if (pc->root == root)
+		return;
+	__atomic_store_n(&pc->root, root, __ATOMIC_RELAXED);
+	/* pairs with smp_call_users(), which sees the one or has changed the other */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	arch_mmu_switch(root);
+}
+
+void
+smp_call_users(uint64_t root, void (*fn)(void *), void *arg)
+{
+	uint64_t cpus = 0;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (unsigned n = 0; n < ncpus; n++)
+		if (pcpus[n] != NULL && __atomic_load_n(&pcpus[n]->root, __ATOMIC_RELAXED) == root)
+			cpus |= 1ull << n;
+	if (cpus != 0)
+		smp_call(cpus, fn, arg);
 }
 
 void

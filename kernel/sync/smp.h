@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * This CPU joins: it takes part in calls, and may be stopped and get threads. Interrupts off; no
@@ -18,6 +19,13 @@ bool smp_online(unsigned n);
 #define SMP_CALL_LATE_NS 100000000ull
 /* Runs fn on every CPU, with interrupts off. Returns when all have finished. */
 void smp_call_all(void (*fn)(void *), void *arg);
+/* This CPU uses the page table, by its physical address, from now on. Interrupts off. */
+void smp_use_root(uint64_t root);
+/*
+ * As smp_call_all(), on the CPUs that use the page table: others that use it later see what was
+ * changed in it before the call.
+ */
+void smp_call_users(uint64_t root, void (*fn)(void *), void *arg);
 /* The same on one CPU, which has joined or is this one. Others are not interrupted. */
 void smp_call_one(unsigned cpu, void (*fn)(void *), void *arg);
 /* Runs fn here; all other CPUs wait with interrupts off. Even events of NMIs are suppressed. */

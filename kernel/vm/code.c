@@ -38,17 +38,17 @@ code_index(const struct area *a, uint64_t va)
 }
 
 void *
-vm_code_page(const struct area *a, uint64_t va, void *page)
+vm_code_page(const struct vmspace *vm, const struct area *a, uint64_t va, void *page)
 {
 	uint64_t index = code_index(a, va);
 	void *copy;
 
-	if (vm_code_patch == NULL || !is_code(a) || !vm_code_patch(a->from.object, index, NULL))
+	if (vm_code_patch == NULL || !is_code(a) || !vm_code_patch(vm, a->from.object, index, NULL))
 		return page;
 	copy = page_alloc(0);
 	if (copy != NULL) {
 		memcpy(copy, page, PAGE_SIZE);
-		vm_code_patch(a->from.object, index, copy);
+		vm_code_patch(vm, a->from.object, index, copy);
 		page_mark(copy);
 		CTR3(KTR_VM, "code copy: va %#lx from %p to %p", va, page, copy);
 	}
@@ -74,7 +74,7 @@ vm_code_stale(const struct vmspace *vm, uint64_t va, void *page)
 	const struct area *a = vm_find(vm, va);
 
 	return page_marked(page) || (vm_code_patch != NULL && is_code(a) &&
-				     vm_code_patch(a->from.object, code_index(a, va), NULL) &&
+				     vm_code_patch(vm, a->from.object, code_index(a, va), NULL) &&
 				     is_files(a, code_index(a, va), page));
 }
 

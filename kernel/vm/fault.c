@@ -2,8 +2,9 @@
  * fault.c - demand-zero pages, pages of files, copy on write, fork. Locking: vm.h.
  *
  * Invariants: a page of a private area that has other users, too (page_refs > 1: spaces, or a
- * file), is mapped read-only. A page in an area without any access keeps its entry, marked not
- * present: so the kernel's copies to and from user memory fault there too.
+ * file), is mapped read-only; so is one of a shared area until it is first written. A page in an
+ * area without any access keeps its entry, marked not present: so the kernel's copies to and from
+ * user memory fault there too.
  */
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
@@ -113,6 +114,16 @@ page_index(const struct area *a, uint64_t va)
 	return (a->from.offset + (page_round_down(va) - a->start)) / PAGE_SIZE;
 }
 
+/* The rights of a shared page when the program comes to it: it is seen when it writes first. */
+static unsigned
+shared_prot(const struct area *a, unsigned access)
+{
+	if (access != MMU_WRITE)
+		return a->prot & ~(unsigned)MMU_WRITE;
+	a->from.pager->written(a->from.object);
+	return a->prot;
+}
+
 /* Maps the file's page at va, which has none. */
 static enum vm_fault
 file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access)
@@ -127,7 +138,7 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 		return error == -EFAULT ? VM_FAULT_BEYOND
 		       : error != 0     ? VM_FAULT_MEMORY
 					: zero_fill(vm, va, access, a->prot);
-	page = vm_code_page(a, va, page);
+	page = vm_code_page(vm, a, va, page);
 	pte = page != NULL ? vm_make_entry(vm, va, 1) : NULL;
 	if (page == NULL)
 		return VM_FAULT_MEMORY;
@@ -136,7 +147,7 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 		return VM_FAULT_MEMORY;
 	}
 	CTR4(KTR_VM, "file page: va %#lx access %u page %p shared %d", va, access, page, shared);
-	enter_page(pte, page, shared ? prot : prot & ~(unsigned)MMU_WRITE);
+	enter_page(pte, page, shared ? shared_prot(a, access) : prot & ~(unsigned)MMU_WRITE);
 	arch_mmu_sync();
 	vm->resident++;
 	/* A page that cannot be copied now is copied, or fails, at the next fault. */
@@ -148,24 +159,29 @@ vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 {
 	struct area *a = vm_find(vm, va);
 	uint64_t *pte;
+	unsigned prot;
 
 	va = page_round_down(va);
 	if (a == NULL || !(a->prot & access)) {
 		CTR2(KTR_VM, "fault: va %#lx access %u has no area that allows it", va, access);
 		return a == NULL ? VM_FAULT_NO_AREA : VM_FAULT_DENIED;
 	}
+	prot = a->prot;
 	pte = pagetable_entry(vm->root, va, 0, NULL);
 	if (pte == NULL || *pte == 0)
 		return a->from.pager != NULL ? file_fill(vm, a, va, access)
 					     : zero_fill(vm, va, access, a->prot);
 	if (access == MMU_WRITE && !arch_pte_writable(*pte) && !a->from.shared)
 		return do_wp_page(vm, pte, va, a->prot);
-	/* The page is mapped and allowed: the TLB was stale. Write the entry again and flush it. */
-	if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*pte))) > 1)
-		*pte = arch_pte_leaf(arch_pte_pa(*pte), (a->prot & ~(unsigned)MMU_WRITE) | MMU_USER,
-				     0);
-	else
-		*pte = arch_pte_leaf(arch_pte_pa(*pte), a->prot | MMU_USER, 0);
+	/*
+	 * The page is mapped and allowed: it is shared, and written first; or the TLB was stale.
+	 * Write the entry again and flush it.
+	 */
+	if (a->from.shared && !arch_pte_writable(*pte))
+		prot = shared_prot(a, access);
+	else if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*pte))) > 1)
+		prot &= ~(unsigned)MMU_WRITE;
+	*pte = arch_pte_leaf(arch_pte_pa(*pte), prot | MMU_USER, 0);
 	arch_tlb_flush_page(va);
 	return VM_FAULT_SERVED;
 }
@@ -179,6 +195,26 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 	why = vm_fault_serve(vm, va, access);
 	mutex_unlock(&vm->lock);
 	return why;
+}
+
+static void
+clean_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	const struct vmspace *vm = arg;
+	const struct area *a = vm_find(vm, va);
+
+	if (!a->from.shared || !arch_pte_writable(*pte))
+		return;
+	*pte = arch_pte_leaf(arch_pte_pa(*pte), (a->prot & ~(unsigned)MMU_WRITE) | MMU_USER, 0);
+	vm_flush_page(vm, va);
+}
+
+void
+vm_clean(struct vmspace *vm, uint64_t start, uint64_t size)
+{
+	mutex_lock(&vm->lock);
+	pagetable_each(vm->root, start, start + page_round_up(size), clean_page, vm);
+	mutex_unlock(&vm->lock);
 }
 
 bool
@@ -204,6 +240,8 @@ own_page(struct vmspace *vm, uint64_t va, uint64_t *pte)
 	if (!vm_bring(vm, va))
 		return -ENOMEM;
 	entry = pagetable_entry(vm->root, va, 0, NULL);
+	if (a->from.shared && !arch_pte_writable(*entry))
+		a->from.pager->written(a->from.object);
 	if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*entry))) > 1 &&
 	    do_wp_page(vm, entry, va, a->prot) != VM_FAULT_SERVED)
 		return -ENOMEM;

@@ -36,6 +36,12 @@ vm_resident(const struct vmspace *vm)
 	return __atomic_load_n(&vm->resident, __ATOMIC_RELAXED);
 }
 
+const struct uidinfo *
+vm_user(const struct vmspace *vm)
+{
+	return vm->ui;
+}
+
 struct vmspace *
 vm_create(struct uidinfo *ui)
 {
@@ -92,7 +98,7 @@ vm_flush_all(const struct vmspace *vm)
 {
 	/* CPUs that do not run the space now: before they run it again */
 	arch_tlb_flush_page(VM_LOWEST);
-	smp_call_all(vm_flush_here, &(struct flush){vm->root, 0});
+	smp_call_users(vm->root, vm_flush_here, &(struct flush){vm->root, 0});
 }
 
 void
@@ -103,7 +109,7 @@ vm_flush_page(const struct vmspace *vm, uint64_t va)
 	/* CPUs that do not run the space now: before they run it again */
 	arch_tlb_flush_page(va);
 	if (vm->shared)
-		smp_call_all(vm_flush_here, &f);
+		smp_call_users(vm->root, vm_flush_here, &f);
 }
 
 struct area *

@@ -5,8 +5,8 @@
  * Locking: a space has a mutex, which guards its areas, its page table and its counts; functions
  * take it. It is the innermost of all mutexes, since any copy to or from user memory may take it.
  * When several threads run on a space, whoever takes a page or a right away flushes the TLB of
- * every CPU before the page is used for something else. All functions: thread context, no spin lock
- * held.
+ * every CPU that runs it before the page is used for something else. All functions: thread context,
+ * no spin lock held.
  */
 #pragma once
 
@@ -36,6 +36,8 @@ struct vm_pager {
 	void (*unref)(void *object, bool writes);
 	/* A number that no other object has, or will have. */
 	uint64_t (*id)(const void *object);
+	/* A page of it, which is mapped shared, is about to be written; again after vm_clean(). */
+	void (*written)(void *object);
 };
 
 #define VM_STACK_SIZE (8ul << 20)
@@ -52,6 +54,8 @@ struct vmspace *vm_ref(struct vmspace *vm);
 void vm_destroy(struct vmspace *vm);
 /* A copy, counted for ui. Both share all pages until one of them writes. NULL: as vm_create(). */
 struct vmspace *vm_fork(struct vmspace *vm, struct uidinfo *ui);
+/* The user to whom all of it is counted: who made it. */
+const struct uidinfo *vm_user(const struct vmspace *vm);
 /* From now on several threads may run on the space, or a debugger changes it while one does. */
 void vm_share(struct vmspace *vm);
 /* Physical address of the page table. */
@@ -86,6 +90,8 @@ int64_t vm_remap(struct vmspace *vm, uint64_t start, uint64_t old_size, uint64_t
 		 bool may_move, uint64_t limit);
 /* Forgets what private pages hold: they are new, or the file's, again. -EINVAL, -ENOMEM. */
 int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size);
+/* From now on its pagers are told again of pages in the range that are written. */
+void vm_clean(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Sets the start of the heap. For exec(). */
 void vm_set_brk_start(struct vmspace *vm, uint64_t start);
 /*
@@ -111,10 +117,11 @@ int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
 /* ---- code that probes change ---- */
 
 /*
- * Puts breakpoints into a copy of page `index` of an object, for the current process. page NULL: is
- * any wanted there? Called with the lock of a space held. NULL: nobody wants any.
+ * Puts the breakpoints of a space, whose lock is held, into a copy of page `index` of an object.
+ * page NULL: is any wanted there? NULL: nobody wants any.
  */
-typedef bool vm_code_patch_fn(const void *object, uint64_t index, uint8_t *page);
+typedef bool vm_code_patch_fn(const struct vmspace *vm, const void *object, uint64_t index,
+			      uint8_t *page);
 extern vm_code_patch_fn *vm_code_patch;
 /* Breakpoints of a page have changed: when this returns, each program has the new ones. */
 void vm_code_reset(const void *object, uint64_t index);

@@ -11,7 +11,7 @@ struct area;
 
 struct vmspace {
 	uint32_t refs; /* atomic */
-	/* Flushes go to all CPUs: several threads may run on it, or vm_poke() has written to it.
+	/* Flushes go to all CPUs that run it: several threads may, or vm_poke() has written to it.
 	 * It is never cleared. */
 	bool shared;
 	bool has_shared_areas;
@@ -74,7 +74,7 @@ void vm_spaces_leave(struct vmspace *vm);
 void vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg);
 /* What is mapped in the place of a file's page, whose reference this takes over. NULL: no memory.
  */
-void *vm_code_page(const struct area *a, uint64_t va, void *page);
+void *vm_code_page(const struct vmspace *vm, const struct area *a, uint64_t va, void *page);
 /* The page at va of an area has no breakpoints any more: it is the file's. False: no memory. */
 bool vm_code_unmark(struct vmspace *vm, const struct area *a, uint64_t va);
 /* May the page at va have other breakpoints than its area, which has changed, should have? */

@@ -11,6 +11,7 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/vm/vm.h"
 #include "tests/kernel/ktest.h"
 
@@ -253,6 +254,24 @@ KTEST(vm_pages_come_on_demand_and_go_with_unmap)
 	for (int i = 0; i < 20; i++)
 		map_and_unmap();
 	KT_ASSERT(page_count_free() + 2 >= before);
+}
+
+KTEST(vm_interrupts_no_cpu_that_does_not_run_the_space)
+{
+	struct vmspace *vm = vm_create(&uidinfo_root);
+	uint64_t asked[MAX_CPUS];
+
+	KT_ASSERT(vm != NULL);
+	vm_share(vm);
+	KT_EQ(vm_map(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
+	KT_EQ(vm_fault(vm, 0x100000, MMU_WRITE), VM_FAULT_SERVED);
+	for (unsigned n = 0; n < ncpus; n++)
+		asked[n] = pcpus[n]->call_asked;
+	KT_EQ(vm_protect(vm, 0x100000, 0x10000, MMU_READ), 0);
+	KT_EQ(vm_unmap(vm, 0x100000, 0x10000), 0);
+	for (unsigned n = 0; n < ncpus; n++)
+		KT_EQ(pcpus[n]->call_asked, asked[n]);
+	vm_destroy(vm);
 }
 
 static uint8_t

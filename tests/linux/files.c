@@ -3,8 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -201,6 +205,102 @@ timers_fire(void)
 	       in_child(dies_of_alarm, NULL) == 128 + SIGALRM;
 }
 
+#define CUT_PAGES 64
+#define PAGE      4096
+
+static volatile char *cut_map;
+static uint32_t cut_round, cut_done; /* rounds that have begun; in which all pages were touched */
+static volatile unsigned cut_at;     /* the page that is touched now */
+static sigjmp_buf cut_back;
+
+static void
+on_cut(int sig)
+{
+	siglongjmp(cut_back, 1);
+}
+
+/* Writes to each page, up to where the file ends. */
+static void
+write_pages(void)
+{
+	if (sigsetjmp(cut_back, 1) == 0)
+		for (unsigned i = 0; i < CUT_PAGES; i++)
+			cut_map[(cut_at = i) * PAGE] = 'x';
+}
+
+/* Does it once in each round. */
+static void *
+touches_pages(void *rounds)
+{
+	for (uint32_t n = 1; n <= *(unsigned *)rounds; n++) {
+		while (__atomic_load_n(&cut_round, __ATOMIC_ACQUIRE) != n)
+			sched_yield();
+		write_pages();
+		__atomic_store_n(&cut_done, n, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* Cuts a file while another thread touches its pages, and makes it as large as it was. */
+static bool
+cut_pages_are_gone(void)
+{
+	static char found[PAGE * CUT_PAGES];
+	unsigned rounds = how_often(200), old = 0;
+	int fd = open(FILE_NAME, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	void *map = mmap(NULL, sizeof(found), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	bool good = map != MAP_FAILED && ftruncate(fd, sizeof(found)) == 0;
+	pthread_t t;
+
+	signal(SIGBUS, on_cut);
+	cut_map = map;
+	cut_round = cut_done = 0;
+	if (!good || pthread_create(&t, NULL, touches_pages, &rounds) != 0)
+		return false;
+	for (uint32_t n = 1; n <= rounds; n++) {
+		cut_at = 0;
+		__atomic_store_n(&cut_round, n, __ATOMIC_RELEASE);
+		while (cut_at < n % CUT_PAGES && __atomic_load_n(&cut_done, __ATOMIC_ACQUIRE) != n)
+			;
+		good &= ftruncate(fd, 0) == 0;
+		while (__atomic_load_n(&cut_done, __ATOMIC_ACQUIRE) != n)
+			sched_yield();
+		good &= ftruncate(fd, sizeof(found)) == 0 &&
+			pread(fd, found, sizeof(found), 0) == sizeof(found);
+		for (unsigned i = 0; i < CUT_PAGES; i++)
+			old += found[i * PAGE] != '\0';
+	}
+	pthread_join(t, NULL);
+	signal(SIGBUS, SIG_DFL);
+	munmap(map, sizeof(found));
+	return close(fd) == 0 && unlink(FILE_NAME) == 0 && good && old == 0;
+}
+
+/* A file was changed by its map. */
+static bool
+map_changes_time(int fd, const volatile char *p)
+{
+	const struct timespec old[2] = {{1000, 0}, {1000, 0}};
+	struct stat before, after;
+	bool good = futimens(fd, old) == 0 && mlock((void *)(uintptr_t)p, 1) == 0 && p[0] != 'x' &&
+		    fstat(fd, &before) == 0;
+
+	((volatile char *)p)[0]++;
+	return good && before.st_mtime == 1000 && fstat(fd, &after) == 0 && after.st_mtime != 1000;
+}
+
+static bool
+map_is_noticed(void)
+{
+	int fd = open(FILE_NAME, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char *p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	bool good = p != MAP_FAILED && ftruncate(fd, 2 * PAGE) == 0 && map_changes_time(fd, p) &&
+		    msync(p, PAGE, MS_SYNC) == 0 && map_changes_time(fd, p) &&
+		    map_changes_time(fd, p + PAGE) && p[0] == 2 && p[PAGE] == 1;
+
+	return munmap(p, 2 * PAGE) == 0 && close(fd) == 0 && unlink(FILE_NAME) == 0 && good;
+}
+
 static int
 without_terminal(void *arg)
 {
@@ -236,6 +336,8 @@ test_files(void)
 	result(poll_tells(), "poll tells what is ready");
 	result(waits_end(), "poll and select end when a file is ready or a signal comes");
 	result(attributes_change(), "chmod, chown, truncate and utimensat, for those who may");
+	result(map_is_noticed(), "what is written to a shared map changes the file's time");
+	result(cut_pages_are_gone(), "what was cut off a file is gone, who else touches it");
 	result(timers_fire(), "setitimer and alarm send SIGALRM");
 	result(devices_work(), "/dev/urandom, /dev/full, /dev/tty");
 	result(system_is_told(), "sysinfo");

@@ -4,10 +4,15 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -140,7 +145,7 @@ changes_often(void *over)
 static int
 changes_are_whole(void *arg)
 {
-	unsigned rounds = how_often(20000), forks = how_often(40);
+	unsigned rounds = how_often(2000), forks = how_often(40);
 	int over = 0, status = 0, wrong = 0;
 	uid_t r, e, s;
 	pthread_t t;
@@ -268,6 +273,163 @@ waits_for_usage(void *arg)
 	return 0;
 }
 
+#define NOBODYS 4567 /* a user of whom nothing else is */
+
+static void *
+changes_again_and_again(void *stop)
+{
+	for (unsigned i = 0; !__atomic_load_n((bool *)stop, __ATOMIC_RELAXED); i++)
+		syscall(SYS_setresuid, i % 2 == 0 ? NOBODYS : 0, 0, 0);
+	return NULL;
+}
+
+/* Makes pipes and so on, while another thread changes to whom they are counted. */
+static int
+makes_files(void *arg)
+{
+	bool stop = false;
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, changes_again_and_again, &stop) != 0)
+		return 1;
+	for (unsigned i = 0; i < how_often(2000); i++) {
+		int fd[5], map = i % 2 == 0 ? MAP_PRIVATE : MAP_SHARED;
+		void *m = mmap(NULL, 4096, PROT_READ, map | MAP_ANONYMOUS, -1, 0);
+
+		if (m == MAP_FAILED || pipe(fd) != 0 || (fd[2] = eventfd(0, 0)) < 0 ||
+		    (fd[3] = epoll_create1(0)) < 0 || (fd[4] = open("/dev/ptmx", O_RDWR)) < 0)
+			return 2;
+		for (unsigned k = 0; k < 5; k++)
+			close(fd[k]);
+		munmap(m, 4096);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	return pthread_join(t, NULL) == 0 ? 0 : 3;
+}
+
+/* Does a user hold nothing? What a thread holds goes a moment after it. */
+static bool
+holds_nothing(unsigned uid)
+{
+	for (unsigned i = 0; i < 10000; i++) {
+		FILE *f = fopen("/proc/sys/kern/uidinfo", "r");
+		char line[128];
+		unsigned found, rows = 0, users = 0;
+
+		while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+			if (sscanf(line, "%u", &found) == 1) {
+				rows += found == uid;
+				users++;
+			}
+		if (f != NULL)
+			fclose(f);
+		if (users > 0 && rows == 0)
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
+#define LIMIT_FILE "/proc/sys/kern/maxpagesperuid"
+
+/* Writes a limit. The old one, 0 on failure. */
+static long
+set_page_limit(long limit)
+{
+	FILE *f = fopen(LIMIT_FILE, "r+");
+	long old = 0;
+
+	if (f == NULL || fscanf(f, "%ld", &old) != 1)
+		return 0;
+	rewind(f);
+	fprintf(f, "%ld\n", limit);
+	return fclose(f) == 0 ? old : 0;
+}
+
+static void
+touch_memory(size_t size)
+{
+	volatile char *p =
+	    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (size_t i = 0; i < size; i += 4096)
+		p[i] = 1;
+}
+
+/* Its memory is counted to who it was when it began. */
+static int
+takes_memory(void *arg)
+{
+	if (setresuid(0, 0, 0) != 0)
+		return 1;
+	touch_memory(16 << 20);
+	return 2;
+}
+
+static int
+takes_too_much(void *arg)
+{
+	return setresuid(NOBODYS, NOBODYS, 0) == 0 ? in_child(takes_memory, NULL) : 3;
+}
+
+/* A user's memory is full: a process ends whose memory is that user's, and not the largest one. */
+static bool
+ends_by_memory(void)
+{
+	long old = set_page_limit(2000);
+	pid_t other = fork();
+	int status, end;
+
+	if (other == 0) {
+		touch_memory(24 << 20);
+		raise(SIGSTOP);
+		_exit(9);
+	}
+	waitpid(other, &status, WUNTRACED);
+	end = in_child(takes_too_much, NULL);
+	set_page_limit(old);
+	kill(other, SIGCONT);
+	return old != 0 && waitpid(other, &status, 0) == other && end == 128 + SIGKILL &&
+	       WIFEXITED(status) && WEXITSTATUS(status) == 9;
+}
+
+/* Is where it must not be only while nobody of its user may look into it. */
+static int
+hides(void *arg)
+{
+	int there = open("/proc", O_RDONLY | O_DIRECTORY);
+	int here = open("/", O_RDONLY | O_DIRECTORY);
+
+	while (prctl(PR_SET_DUMPABLE, 0) == 0 && fchdir(there) == 0 && fchdir(here) == 0 &&
+	       prctl(PR_SET_DUMPABLE, 1) == 0)
+		;
+	return 1;
+}
+
+static int
+looks_at_cwd(void *arg)
+{
+	char path[64], found[64];
+	unsigned seen = 0;
+	pid_t pid;
+
+	if (chdir("/") != 0 || setresuid(NOBODYS, NOBODYS, NOBODYS) != 0)
+		return 1;
+	pid = fork();
+	if (pid == 0)
+		_exit(prctl(PR_SET_DUMPABLE, 1) == 0 ? hides(NULL) : 1);
+	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
+	for (unsigned i = 0; i < how_often(20000); i++) {
+		ssize_t n = readlink(path, found, sizeof(found));
+
+		seen |= n == 1;
+		if (n > 1)
+			return 2;
+	}
+	kill(pid, SIGKILL);
+	return waitpid(pid, NULL, 0) == pid && seen ? 0 : 3;
+}
+
 void
 test_ids(void)
 {
@@ -279,6 +441,10 @@ test_ids(void)
 	result(in_child(changes_are_whole, NULL) == 0,
 	       "three users or groups are those of one moment, also a child's");
 	result(in_child(waits_for_usage, NULL) == 0, "wait tells what a stopped child has used");
+	result(in_child(makes_files, NULL) == 0 && holds_nothing(NOBODYS),
+	       "what was counted to a user is given back to the same one");
+	result(in_child(looks_at_cwd, NULL) == 0, "who may look sees what is there at that time");
+	result(ends_by_memory(), "a user's memory is full: who has some of it ends");
 	result(in_child(waits, NULL) == 0,
 	       "waitid tells ends, stops and continues, and may look only");
 }

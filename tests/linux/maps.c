@@ -325,3 +325,18 @@ maps_unlinked(const char *path)
 	puts(good ? "ok" : "not ok");
 	return good ? 0 : 1;
 }
+
+/* Makes files of zeroes: writes that fail in holes, and room of `size` bytes; blocks of a disk. */
+int
+maps_holes(long size)
+{
+	int holes = open("holes", O_CREAT | O_RDWR, 0644);
+	int room = open("room", O_CREAT | O_RDWR, 0644);
+	bool good = holes >= 0 && room >= 0 && ftruncate(holes, 1 << 20) == 0;
+
+	for (off_t at = 0; at < 1 << 20; at += 1024)
+		good &= FAILS(pwrite(holes, NOWHERE, 1024, at), EFAULT);
+	good &= posix_fallocate(room, 0, size) == 0;
+	puts(good ? "ok" : "not ok");
+	return good ? 0 : 1;
+}

@@ -47,7 +47,14 @@ probed_alone(unsigned long a)
 	return (a ^ a >> 7) * 5 + 1;
 }
 
-NOIPA static unsigned long
+/* Alone in its page, which is first touched by a child that shares the memory. */
+NOIPA static __attribute__((aligned(4096))) unsigned long
+probed_shared(unsigned long a)
+{
+	return a * 3 + 1;
+}
+
+NOIPA static __attribute__((aligned(4096))) unsigned long
 probed_tail(unsigned long a, unsigned long b)
 {
 	return probed_leaf(b, a);
@@ -235,8 +242,10 @@ forks(void)
 	pid = vfork();
 	if (pid == 0) {
 		leaf(1, 2);
+		probed_shared(1);
 		_exit(9);
 	}
+	good &= probed_shared(2) == 7 && probed_shared(3) == 10;
 	return good && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 9;
 }
 

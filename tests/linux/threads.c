@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <math.h>
 #include <pthread.h>
@@ -264,6 +265,46 @@ robust_mutex(void)
 	good = pthread_mutex_lock(&m) == EOWNERDEAD && pthread_mutex_consistent(&m) == 0 &&
 	       pthread_mutex_unlock(&m) == 0;
 	return good && pthread_mutex_lock(&m) == 0;
+}
+
+static void *
+lock_and_execute(void *m)
+{
+	if (pthread_mutex_lock(m) == 0)
+		execl(linux_test_path(), linux_test_path(), "nothing", NULL);
+	return NULL;
+}
+
+static int
+thread_locks_and_executes(void *m)
+{
+	pthread_t t;
+
+	return pthread_create(&t, NULL, lock_and_execute, m) != 0 ? 1 : (int)sleep(UINT_MAX);
+}
+
+static int
+locks_and_executes(void *m)
+{
+	lock_and_execute(m);
+	return 1;
+}
+
+/* An owner of a mutex in shared memory becomes another program. */
+static bool
+robust_mutex_executed(int (*owner)(void *))
+{
+	pthread_mutexattr_t attr;
+	pthread_mutex_t *m =
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	bool good = m != MAP_FAILED;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	good = good && pthread_mutex_init(m, &attr) == 0 && in_child(owner, m) == 0 &&
+	       pthread_mutex_trylock(m) == EOWNERDEAD;
+	return munmap(m, 4096) == 0 && good;
 }
 
 static bool
@@ -741,6 +782,9 @@ test_threads(void)
 	result(in_threads(see_writes), "threads see what others write, while one forks");
 	result(directed_signals(), "a signal reaches the thread for which it is");
 	result(robust_mutex(), "a robust mutex tells that its owner has ended");
+	result(robust_mutex_executed(locks_and_executes) &&
+		   robust_mutex_executed(thread_locks_and_executes),
+	       "also that it has become another program");
 	result(times_out(), "a condition variable has a timeout");
 	result(requeues(), "a futex's waiters go over to another futex");
 	result(futexes_are_shared(), "a futex in memory that processes share is theirs");

@@ -98,6 +98,16 @@ def tail():
         fsck(disk)
 
 
+@portable_test("a file's room and its holes are zeroes, whatever was on the disk before, also when a write fails")
+def zeroes():
+    disk = make("32M", "-b", 1024)
+    out = on_disk("cd /mnt; yes garbage | head -c 25000000 > old; sync; rm old; sync; linux_test holes 12000000; cd /; umount /mnt\n"
+                  "mount -t ext2 /dev/vda /mnt; cd /mnt; wc -c < room; for f in room holes; do tr -d '\\0' < $f | wc -c; done\n",
+                  disk, *LINUX_TEST, "--mem", "64M")
+    check_eq(out.split(), ["ok", "12000000", "0", "0"], "bytes of garbage")
+    fsck(disk)
+
+
 @portable_test("double and triple indirect blocks are written, read and freed, and a file has holes")
 def indirect():
     disk = make("16M", "-b", "1024")
@@ -313,6 +323,14 @@ def no_answer():
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt 2>&1; ls /mnt; dd if=/dev/vda of=/dev/null bs=1M count=1 2>&1; echo on\n",
                options=silent(disk, "read"), sets=["kern.geom.timeout=1"]).expect().out.replace("\r", "")
     check_match(r"^mount: .*Input/output error\n(.*\n)*dd: .*Input/output error\n(.*\n)*on$", out, "a disk that is not read")
+
+
+@portable_test("while a remount waits for its disk, paths are walked")
+def remount_waits():
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; sysctl -q kern.geom.timeout=2; echo x > /mnt/x; mount -o remount,ro /mnt 2> /dev/null & p=$!\n"
+               "while :; do s=$(cat /proc/$p/wchan); case $s in biowait) echo walks; break;; esac; grep -q ') Z' /proc/$p/stat && break; done; wait; echo end\n",
+               options=silent(make("8M"), "write"), smp=2).expect().out.replace("\r", "")
+    check_match(r"walks\n(.*\n)*end$", out, "while it waits")
 
 
 @portable_test("a machine that stood longer than a disk may need does not lose the disk, whose requests have their time again")

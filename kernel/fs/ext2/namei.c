@@ -197,10 +197,11 @@ static int
 ext2_enter(struct vnode *dir, const char *name, struct vnode *vn)
 {
 	struct ext2_node *d = ext2_node(dir), *node = ext2_node(vn);
-	int error = -EMLINK;
+	int error;
 
 	mutex_lock(&d->m->lock);
-	if (node->i.links < EXT2_LINK_MAX)
+	error = d->m->fs.read_only ? -EROFS : node->i.links < EXT2_LINK_MAX ? 0 : -EMLINK;
+	if (error == 0)
 		error = ext2_dir_add(&d->m->fs, &d->i, name, node->i.ino, vn->mode);
 	if (error == 0) {
 		count_link(node, 1);
@@ -217,7 +218,7 @@ ext2_leave(struct vnode *dir, const char *name, struct vnode *vn)
 	int error;
 
 	mutex_lock(&d->m->lock);
-	error = ext2_dir_remove(&d->m->fs, &d->i, name);
+	error = d->m->fs.read_only ? -EROFS : ext2_dir_remove(&d->m->fs, &d->i, name);
 	if (error == 0) {
 		if (S_ISDIR(vn->mode))
 			count_subdir(d, -1);
@@ -292,6 +293,10 @@ ext2_rename(struct vnode *from, const char *name, struct vnode *vn, struct vnode
 	int error;
 
 	mutex_lock(&f->m->lock);
+	if (f->m->fs.read_only) {
+		mutex_unlock(&f->m->lock);
+		return -EROFS;
+	}
 	error = (exchange ? exchange_two : rename_one)(f, name, ext2_node(vn), t, new, o);
 	touch(f);
 	touch(t);

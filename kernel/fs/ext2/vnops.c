@@ -361,15 +361,18 @@ ext2_writepage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors, st
 }
 
 static int
-ext2_write_begin(struct vnode *vn, uint64_t off, uint64_t len)
+ext2_write_begin(struct vnode *vn, void *page, uint64_t off, uint64_t len)
 {
 	struct ext2_node *node = ext2_node(vn);
 	uint64_t size = node->m->fs.block_size, end = off + len;
 	uint32_t block;
 	int error = 0;
 
-	for (off -= off % size; off < end && error == 0; off += size)
+	for (off -= off % size; off < end && error == 0; off += size) {
 		error = ext2_make_block(node, off, &block);
+		if (error == 0)
+			pagecache_dirty(page, pagecache_sectors(off % PAGE_SIZE, size));
+	}
 	return error;
 }
 

@@ -332,8 +332,14 @@ mask_store(struct instance *i, uintptr_t arg, char *text)
 	return blk_number_store(arg, ACT_MASK, mask);
 }
 
+static uintptr_t
+arg_of(const struct vnode *dir)
+{
+	return ((const struct tracefs_node *)dir->data)->arg;
+}
+
 static void
-make_disk_files(struct vnode *block, struct blk_trace *t)
+fill_trace(struct vnode *dir)
 {
 	static const struct tracefs_file files[] = {
 	    TRACEFS_TEXT("enable", 0644, blk_enable_show, blk_enable_store, NULL),
@@ -342,34 +348,47 @@ make_disk_files(struct vnode *block, struct blk_trace *t)
 	    TRACEFS_TEXT("start_lba", 0644, start_lba_show, start_lba_store, NULL),
 	    TRACEFS_TEXT("end_lba", 0644, end_lba_show, end_lba_store, NULL),
 	};
-	struct vnode *disk = tracefs_make_dir(block, t->disk->whole.name, 0755);
-	struct vnode *dir = disk != NULL ? tracefs_make_dir(disk, "trace", 0755) : NULL;
 
-	if (dir != NULL)
-		tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), (uintptr_t)t);
-	vnode_unref(dir);
-	vnode_unref(disk);
+	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), arg_of(dir));
+}
+
+static void
+fill_disk(struct vnode *dir)
+{
+	static const struct tracefs_file trace = {.mode = 0755, .fill = fill_trace};
+
+	tracefs_add(dir, &trace, "trace", arg_of(dir));
+}
+
+static void
+fill_block(struct vnode *dir)
+{
+	static const struct tracefs_file disk = {.mode = 0755, .fill = fill_disk};
+
+	for (struct blk_trace *t = traces; t != NULL; t = t->next)
+		tracefs_add(dir, &disk, t->disk->whole.name, (uintptr_t)t);
 }
 
 void
 blk_make_files(struct vnode *sys)
 {
-	struct vnode *block = NULL;
+	struct vnode *block;
 
 	for (const struct gendisk *d = NULL; (d = block_next_disk(d)) != NULL;) {
 		struct blk_trace *t = kzalloc(sizeof(*t));
 
-		if (block == NULL)
-			block = tracefs_make_dir(sys, "block", 0755);
-		if (t == NULL || block == NULL) {
+		if (t == NULL) {
 			warnk("no memory for /sys/block/%s\n", d->whole.name);
-			kfree(t);
 			continue;
 		}
 		t->disk = d;
 		t->next = traces;
 		traces = t;
-		make_disk_files(block, t);
+	}
+	block = traces != NULL ? tracefs_make_dir(sys, "block", 0755) : NULL;
+	if (block != NULL) {
+		block->fill = fill_block;
+		block->missing = true;
 	}
 	vnode_unref(block);
 }

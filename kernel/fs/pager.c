@@ -1,0 +1,60 @@
+/*
+ * pager.c - vnodes whose pages programs map (struct vm_pager, kernel/vm/vm.h). Locking: vfs.h.
+ */
+#include "kernel/fs/vfs.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/panic.h"
+#include "kernel/vm/vm.h"
+
+static void *
+pager_page(void *object, uint64_t index, bool make, int *err)
+{
+	struct vnode *vn = object;
+
+	return vn->ops->page(vn, index, make, err);
+}
+
+/* A map through which programs write lives longer than the open file. */
+static void
+pager_ref(void *object, bool writes)
+{
+	struct vnode *vn = vnode_ref(object);
+
+	/* before a fault asks for the size: who cuts the file sees the map, or the fault the cut */
+	__atomic_fetch_add(&vn->maps, 1, __ATOMIC_SEQ_CST);
+	if (writes && vnode_write_begin(vn) != 0)
+		panic("vnode %lu: executed, and mapped for writing", vn->ino);
+}
+
+static void
+pager_unref(void *object, bool writes)
+{
+	struct vnode *vn = object;
+
+	if (writes)
+		vnode_write_end(vn);
+	__atomic_fetch_sub(&vn->maps, 1, __ATOMIC_RELAXED);
+	vnode_unref(vn);
+}
+
+static uint64_t
+pager_id(const void *object)
+{
+	const struct vnode *vn = object;
+
+	if (vn->nameless)
+		panic("vnode %lu is mapped, but its number may be another one's, too", vn->ino);
+	return (uint64_t)vn->dev << 32 ^ vn->ino; /* on a disk the number is that file system's */
+}
+
+/* Without the vnode's lock, which a read holds that faults. */
+static void
+pager_written(void *object)
+{
+	struct vnode *vn = object;
+
+	__atomic_store_n(&vn->mtime_ns, clock_real_now_ns(), __ATOMIC_RELAXED);
+	vnode_changed(vn);
+}
+
+const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref, pager_id, pager_written};
