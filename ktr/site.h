@@ -97,6 +97,14 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 #define KTR_PORT_OPERAND "%c"
 #endif
 
+/* The constraint of an operand that is an address which the linker knows. In position-independent
+ * code GCC for aarch64 refuses "i". */
+#ifdef __aarch64__
+#define KTR_ADDRESS_ "S"
+#else
+#define KTR_ADDRESS_ "i"
+#endif
+
 #ifdef __clang__
 #define KTR_COLD_LABEL_ /* Clang has no attribute for it */
 #else
@@ -105,7 +113,7 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 
 /**
  * The body of a port's KTR_PORT_SITE_ON(site): false until `insn`, a no-op given as assembly text,
- * is rewritten to a jump to where it is true. GCC or Clang, code that is not position independent.
+ * is rewritten to a jump to where it is true.
  * An insn with a label 1 of its own means the instruction after that label. The record belongs to
  * the function's section group, if there is one: the linker drops both or neither ("?").
  */
@@ -118,7 +126,7 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 		     ".long " KTR_PORT_OPERAND "0 - .\n\t" \
 		     ".popsection"                         \
 		     :                                     \
-		     : "i"(site)                           \
+		     : KTR_ADDRESS_(site)                  \
 		     :                                     \
 		     : ktr_on_)
 #ifdef __cplusplus
