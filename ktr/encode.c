@@ -29,8 +29,8 @@ _Static_assert(ENCODE_METADATA_MAX + 2 * KTR_WIRE_COBS_MAX <= KTR_ENCODER_OUT,
 	       "room for one event");
 /* A row of the longest table, END: the CPU, six numbers below 2^56, and one of 64 bits. */
 #define ENCODE_ROW_MAX (1 + 6 * 8 + 10)
-_Static_assert(KTR_PORT_MAXCPU <= 128 && 12 + KTR_PORT_MAXCPU * ENCODE_ROW_MAX <= KTR_WIRE_BODY_MAX,
-	       "a table fits a frame, and its CPUs are varints of one byte");
+_Static_assert(12 + KTR_PORT_MAXCPU * ENCODE_ROW_MAX <= KTR_WIRE_BODY_MAX,
+	       "a table fits a frame; its CPUs, below 64, are varints of one byte");
 
 void
 ktr_encoder_forget(struct ktr_encoder *e)

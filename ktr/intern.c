@@ -22,6 +22,7 @@
 #include "ktr/image.h"
 #include "ktr/port.h"
 #include "ktr/str.h"
+#include "ktr/wire.h"
 
 #define INTERN_TEXT  255u
 #define INTERN_TABLE 1024u /* power of two */
@@ -310,6 +311,8 @@ ktr_string_text(uint64_t value, char *buf)
 		return ktr_ident_text(value, ktr_thread_name_get((uint32_t)value, name), buf);
 	if (value >> 48 == KTR_INTERN_TAG)
 		return ktr_names_text(names, value, buf);
+	if (ktr_data_is_word(value))
+		return NULL;
 	const char *p = (const char *)(uintptr_t)value;
 	return ktr_port_string_ok(p) ? p : NULL;
 }

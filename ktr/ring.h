@@ -26,6 +26,9 @@
 #include "ktr/restart.h"
 #include "ktr/site.h"
 
+_Static_assert(KTR_PORT_MAXCPU >= 1 && KTR_PORT_MAXCPU <= 64,
+	       "KTR_PORT_MAXCPU must be 1 to 64: masks of CPUs are single 64-bit words");
+
 #ifndef KTR_BOOT_SHIFT
 #define KTR_BOOT_SHIFT 10 /* log2 of the boot ring's slots */
 #endif

@@ -219,12 +219,27 @@ def xv6():
              undefined("riscv64", folder / "ktr.o"), "undefined in ktr.o")
 
 
-@test("32-bit and big-endian machines are refused, with the reason")
+@test("32-bit and big-endian machines, and more than 64 CPUs, are refused, with the reason")
 def refused():
     for compiler, reason in REFUSED.items():
         _, err = run(f"{freestanding(compiler, port(0))} -fsyntax-only {KTR}/ktr.c", status=1)
         first = re.findall(r"error: (.*)", err.decode())[0]
         check_match(rf'static assertion failed: "ktr needs a {reason} machine: ', first, f"{compiler}: the first error")
+
+
+    header = (port(0) / "ktr_port.h").read_text()
+    folder = scratch() / "many"
+    folder.mkdir()
+    (folder / "ktr_port.h").write_text(re.sub(r"(KTR_PORT_MAXCPU +)MAX_CPUS", r"\g<1>65", header))
+    _, err = run(f"{freestanding(COMPILERS['riscv64'], folder)} -fsyntax-only {KTR}/ktr.c", status=1)
+    first = re.findall(r"error: (.*)", err.decode())[0]
+    check_match("^static assertion failed: \"KTR_PORT_MAXCPU must be 1 to 64: ", first, "65 CPUs: the first error")
+
+
+@test("the two files are made without what only a guest needs")
+def no_guest():
+    out = "".join(t.decode() for t in run("make -n ktr-amalgamation ktr-example GUEST=build/none LWIP=build/none"))
+    check("getting" not in out, f"gets something: {out}")
 
 
 @functools.cache
