@@ -48,7 +48,6 @@ REFUSED = {
 LIBRARY = {"memcpy", "memset"}  # needed from a C library, as ktr/README.md says
 KERNEL = {"cpus", "cpu_now", "irq_off", "clock_read"}  # from embed/kernel.h, through the port header
 LINKER = re.compile(r"__(start|stop)_(ktr_(sites|patch|restart))|__rodata_(start|end)")
-SMALL = "-DKTR_BOOT_SHIFT=6 -DKTR_INTERN_BYTES=4096"
 QEMU = "qemu-system-riscv64 -M virt -bios none -display none -monitor none -nodefaults"
 
 
@@ -80,13 +79,15 @@ def readme():
 
 
 @functools.cache
-def port(patch, restartable=False):
-    """A folder with the README's code in files; with patch.h and embed/record.inc in the port header if asked."""
-    folder = scratch() / f"readme-{patch}-{restartable}"
+def port(patch, restartable=False, small=False):
+    """A folder with the README's code in files; with patch.h, embed/record.inc and KTR_SMALL in the port header if
+    asked."""
+    folder = scratch() / f"readme-{patch}-{restartable}-{small}"
     folder.mkdir(exist_ok=True)
     for name in ("port.c", "trace.c", "sections.ld"):
         (folder / name).write_text(readme()[name])
     before, after = readme()["ktr_port.h"].split(DEFAULTS)
+    before += "#define KTR_SMALL\n" if small else ""
     operand = '#ifdef __riscv\n#define KTR_PORT_OPERAND "%"\n#endif\n'
     header = before + operand + (readme()["patch.h"] if patch else "") + DEFAULTS + after
     (folder / "ktr_port.h").write_text(header + ((HERE / "record.inc").read_text() if restartable else ""))
@@ -195,11 +196,29 @@ def pedantic():
             run(f"{command} -fsyntax-only {source}")
 
 
-@test("with a small boot ring and few names the log takes less than 64 KiB of memory")
+def memory(folder, options=""):
+    """Bytes of .data and .bss of the log on riscv64, and of a stream."""
+    (scratch() / "stream.c").write_text("#include <ktr.h>\nextern struct ktr_stream a_stream;\nstruct ktr_stream a_stream;\n")
+    sizes = []
+    for source in (KTR / "ktr.c", scratch() / "stream.c"):
+        run(f"{freestanding(COMPILERS['riscv64'], folder)} {options} -O0 -c {source} -o {scratch()}/memory.o")
+        sizes += [int(n) for n in run(f"{BINUTILS['riscv64']}size {scratch()}/memory.o")[0].decode().splitlines()[1].split()[1:3]]
+    return sizes[0], sizes[1], sizes[3]
+
+
+@test("the log takes as much memory as the README says, nearly all of it zeroes; with KTR_SMALL less than 16 KiB in all")
 def small():
-    run(f"{freestanding(COMPILERS['riscv64'], port(0))} {SMALL} -O0 -c {KTR}/ktr.c -o {scratch()}/small.o")
-    _, data, bss, *_ = run(f"{BINUTILS['riscv64']}size {scratch()}/small.o")[0].decode().splitlines()[1].split()
-    check(int(data) + int(bss) < 64 << 10, f"{data} bytes of data and {bss} of bss, expected less than 64 KiB")
+    data, bss, stream = memory(port(0))
+    check(data < 2048, f"{data} bytes in .data, expected less than 2048")
+    check_eq(-(-stream // 1024), int(re.search(r"/\* (\d+) KiB for 2 CPUs, or 5 KiB \*/", readme()["trace.c"])[1]), "KiB of a stream")
+    one, less, _ = memory(port(0), "-DKTR_BOOT_SHIFT=9 -DKTR_INTERN_BYTES=32768 -DKTR_DYNAMIC_SITES=7")
+    check_eq((data + bss) - (one + less), 64 * 512 + 32768 * 10 // 8 + 576, "what half of the memory for texts, and for events, takes, and a site")
+    names = bss - 64 * 1025 - 65536
+    check(56 << 10 <= names < 66 << 10, f"names, and what is left: {names}")
+    data, bss, stream = memory(port(0, False, True))
+    everything = data + bss + 64 * 65 + stream  # CPU 0's is the boot ring
+    check(stream <= 5 << 10, f"a stream of {stream} bytes")
+    check(everything <= 16 << 10, f"{everything} bytes in all: {data} of data, {bss} of bss, a ring of 64 slots, {stream} of a stream")
 
 
 @test("the README's port header for xv6-riscv compiles; make test-xv6 runs it")
@@ -240,11 +259,11 @@ def no_guest():
 
 
 @functools.cache
-def for_this_machine(compiler, patch, restartable):
+def for_this_machine(compiler, patch, restartable, small=False):
     """The log, and the README's code, as objects of this compiler. embed/record.inc has absolute addresses."""
-    folder, objects = port(patch, restartable), []
+    folder, objects = port(patch, restartable, small), []
     for source in (KTR / "ktr.c", folder / "port.c", folder / "trace.c"):
-        objects.append(scratch() / f"{compiler}-{patch}-{restartable}-{source.name}.o")
+        objects.append(scratch() / f"{compiler}-{patch}-{restartable}-{small}-{source.name}.o")
         run(f"{freestanding(f'{compiler} -mgeneral-regs-only', folder)} {'-fno-pic' if restartable else ''} -O2 -c {source} -o {objects[-1]}")
     return objects
 
@@ -311,8 +330,11 @@ SYMBOLS = ("-Wl,--defsym=__rodata_start=__executable_start,--defsym=__rodata_end
 
 
 def hosted(compiler, patch, restartable):
+    """Clang's without text patching is with KTR_SMALL, too."""
+    small = compiler == "clang" and not patch
     compiler = clang(compiler).strip()
-    name, folder, objects = f"{compiler}-{patch}-{restartable}", port(patch, restartable), for_this_machine(compiler, patch, restartable)
+    name, folder = f"{compiler}-{patch}-{restartable}", port(patch, restartable, small)
+    objects = for_this_machine(compiler, patch, restartable, small)
     records_listed(objects[0], restartable)
     program, trace = scratch() / name, scratch() / f"{name}.ktr"
     steps = [HERE / "steps.c"] if os.uname().machine == "x86_64" else []
