@@ -67,7 +67,7 @@ void ktr_record_data(const struct ktr_site *site, const void *data, size_t len, 
  * What a site that is on calls instead of `record`. A plain load, which the compiler can make part
  * of the call: an aligned pointer is loaded whole.
  */
-#if defined(__SANITIZE_THREAD__)
+#if KTR_TSAN_
 #define KTR_FIRE_(site, record) \
 	((__typeof__(&record))__atomic_load_n(&(site)->fire, __ATOMIC_RELAXED))
 #else

@@ -54,6 +54,9 @@
  * Words of entries are read and written while others write and read them, each as a whole. Plain
  * volatile accesses do that on every 64-bit machine; atomics would be exchanges on RISC-V (GCC 12).
  */
+#if KTR_TSAN_ && !defined(KTR_PORT_PUT)
+#define KTR_PORT_PUT(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+#endif
 #ifndef KTR_PORT_PUT
 #define KTR_PORT_PUT(field, value) (*(volatile __typeof__(field) *)&(field) = (value))
 #endif

@@ -20,6 +20,15 @@ _Static_assert(sizeof(void *) == 8,
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	       "ktr needs a little-endian machine: ports store an entry's words in parts");
 
+/* ThreadSanitizer sees no races in words that are stored as atomics. */
+#if defined(__SANITIZE_THREAD__)
+#define KTR_TSAN_ 1
+#elif defined(__has_feature)
+#define KTR_TSAN_ __has_feature(thread_sanitizer)
+#else
+#define KTR_TSAN_ 0
+#endif
+
 /** What a site is. */
 enum ktr_site_kind {
 	KTR_SITE_POINT,  /* a trace point, CTRn in the source */

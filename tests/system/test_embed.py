@@ -73,7 +73,7 @@ def readme():
     """The README's pieces of code, by name."""
     make("ktr-amalgamation")
     found = dict(re.findall(r"^```(?:c|ld|diff) (\S+)\n(.*?)^```$", README.read_text(), re.M | re.S))
-    check_eq(set(found), {"ktr_port.h", "port.c", "sections.ld", "trace.c", "patch.h", "xv6.h", "xv6.c", "xv6.patch"}, "pieces of code of ktr/README.md")
+    check_eq(set(found), {"ktr_port.h", "port.c", "sections.ld", "trace.c", "patch.h", "xv6.h", "xv6.c", "xv6.patch", "user.h", "user.c"}, "pieces of code of ktr/README.md")
     # INSERT keeps the other sections of a host's program in place.
     return found | {"sections.ld": "SECTIONS {\n" + found["sections.ld"] + "} INSERT AFTER .data;\n"}
 
@@ -392,6 +392,24 @@ for _compiler, (_patch, _restartable, _what) in itertools.product(HOSTED, (
         (0, False, "without text patching"), (1, False, "with text patching"), (1, True, "with restartable records"))):
     test(f"the README's code runs, by {_compiler}, {_what}, and an NMI at each instruction of a record call does it "
          "no harm")(lambda *args, of=(_compiler, _patch, _restartable): hosted_or_skip(*of))
+
+
+@test("the README's user-space port: threads and signal handlers record, each event once, and ThreadSanitizer sees no race")
+def threads():
+    """All of a thread's events are there, in order, and those of its handlers but for what was refused."""
+    folder, trace = scratch() / "threads", scratch() / "threads.ktr"
+    folder.mkdir(exist_ok=True)
+    (folder / "ktr_port.h").write_text(readme()["user.h"])
+    (folder / "user.c").write_text(readme()["user.c"])
+    run(f"{clang('clang').strip()} -std=gnu11 -O1 {WARN} -fsanitize=thread -pthread -I{KTR} -I{folder} {folder}/user.c {HERE}/threads.c "
+        f"{KTR}/ktr.c {' '.join(SYMBOLS)} -o {folder}/program")
+    trace.write_bytes(run([folder / "program"])[0])
+    r = decoded(trace)
+    for name in ("t0", "t1", "t2"):
+        mine = [e["text"] for e in r.events if e["thread"] == name]
+        check_list([t for t in mine if not t.startswith("signal")], [f"event {n} of a thread" for n in range(4000)], f"events of {name}")
+        check_eq(mine.count("signal 10"), 40, f"signals that {name} has raised between its events")
+    check_eq([(e["cpu"], e["text"]) for e in r.events if e["thread"] == "main"][:1], [(0, "begin")], "the main thread's first event")
 
 
 def example(harts, patch, options=""):
