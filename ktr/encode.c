@@ -371,7 +371,7 @@ encode_thread(struct ktr_encoder *e, uint32_t tid)
 	*sent = number;
 	frame_begin(e, KTR_WIRE_THREAD);
 	put_varint(e, tid);
-	encode_text(e, name, KTR_ENCODER_STRING);
+	encode_text(e, name, sizeof(name) - 1);
 	frame_end(e);
 }
 
