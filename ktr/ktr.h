@@ -94,22 +94,23 @@ ktr_check_format(const char *fmt, ...)
 #define KTR_SITE_NAME_(n)   ktr_site_##n
 #define KTR_SITE_AT_(n)     KTR_SITE_NAME_(n)
 #define KTR_SITE_SYMBOL_(n) "ktr_site_" KTR_TEXT_(n)
-#define KTR_SITE_(site, symbol, m, n, format, record, also_)                                     \
-	extern struct ktr_site site __asm__(symbol) __attribute__((visibility("hidden")));       \
-	__asm__ volatile(".ifndef " symbol "\n\t"                                                \
-			 ".pushsection ktr_sites, \"aw\"\n\t"                                    \
-			 ".balign 64\n" symbol ":\n\t"                                           \
-			 ".quad " KTR_PORT_OPERAND "0, " KTR_PORT_OPERAND "1\n\t"                \
-			 ".quad " KTR_PORT_OPERAND "2, " KTR_PORT_OPERAND "3\n\t"                \
-			 ".long " KTR_PORT_OPERAND "4, 0\n\t"                                    \
-			 ".byte " KTR_PORT_OPERAND "5, 0, 0, 0, 0, 0, 0, 0\n\t"                  \
-			 ".quad " KTR_PORT_OPERAND "6\n\t"                                       \
-			 ".balign 64\n\t"                                                        \
-			 ".popsection\n\t"                                                       \
-			 ".endif"                                                                \
-			 :                                                                       \
-			 : KTR_ADDRESS_(__FILE__), KTR_ADDRESS_(__func__), KTR_ADDRESS_(format), \
-			   "i"((uint64_t)(m)), "i"(__LINE__), "i"(n), KTR_ADDRESS_(&record))
+#define KTR_SITE_(site, symbol, m, n, format, record, also_)                                   \
+	extern struct ktr_site site __asm__(symbol) __attribute__((visibility("hidden")));     \
+	__asm__ volatile(".ifndef " symbol "\n\t"                                              \
+			 ".pushsection ktr_sites, \"aw\"\n\t"                                  \
+			 ".balign 64\n" symbol ":\n\t"                                         \
+			 ".quad " KTR_PORT_OPERAND "0, " KTR_PORT_OPERAND "1\n\t"              \
+			 ".quad " KTR_PORT_OPERAND "2, " KTR_PORT_OPERAND "3\n\t"              \
+			 ".long " KTR_PORT_OPERAND "4, 0\n\t"                                  \
+			 ".byte " KTR_PORT_OPERAND "5, 0, 0, 0, 0, 0, 0, 0\n\t"                \
+			 ".quad " KTR_PORT_OPERAND "6\n\t"                                     \
+			 ".balign 64\n\t"                                                      \
+			 ".popsection\n\t"                                                     \
+			 ".endif"                                                              \
+			 :                                                                     \
+			 : KTR_PORT_SYMBOL(__FILE__), KTR_PORT_SYMBOL(__func__),               \
+			   KTR_PORT_SYMBOL(format), "i"((uint64_t)(m)), "i"(__LINE__), "i"(n), \
+			   KTR_PORT_SYMBOL(&record))
 #define KTR_RECORD_(m, n, format, args, record, cargs) \
 	KTR_RECORD_SITE_(__COUNTER__, m, n, format, args, record, cargs)
 #define KTR_RECORD_SITE_(id, m, n, format, args, record, cargs) \

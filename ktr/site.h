@@ -106,12 +106,10 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 #define KTR_PORT_OPERAND "%c"
 #endif
 
-/* The constraint of an operand that is an address which the linker knows. In position-independent
- * code GCC for aarch64 refuses "i". */
-#ifdef __aarch64__
-#define KTR_ADDRESS_ "S"
-#else
-#define KTR_ADDRESS_ "i"
+/* The constraint of an operand that is an address which the linker knows. aarch64's port says "S",
+ * as GCC refuses "i" there in position-independent code. */
+#ifndef KTR_PORT_SYMBOL
+#define KTR_PORT_SYMBOL "i"
 #endif
 
 #ifdef __clang__
@@ -135,7 +133,7 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 		     ".long " KTR_PORT_OPERAND "0 - .\n\t" \
 		     ".popsection"                         \
 		     :                                     \
-		     : KTR_ADDRESS_(site)                  \
+		     : KTR_PORT_SYMBOL(site)               \
 		     :                                     \
 		     : ktr_on_)
 #ifdef __cplusplus

@@ -18,7 +18,7 @@ void user_thread_end(void);
 
 static struct ktr_stream stream;
 static _Thread_local uint64_t signals; /* handlers that the thread has run */
-static unsigned left = THREADS;                 /* atomic: threads that run */
+static unsigned left = THREADS;        /* atomic: threads that run */
 
 static void
 fail(const char *why)
@@ -31,7 +31,8 @@ static void
 handler(int number)
 {
 	CTR1(KTR_SIG, "signal %d", number);
-	__atomic_fetch_add(&signals, 1, __ATOMIC_RELAXED); /* another handler may interrupt this one */
+	__atomic_fetch_add(&signals, 1,
+			   __ATOMIC_RELAXED); /* another handler may interrupt this one */
 }
 
 static void *
