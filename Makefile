@@ -55,8 +55,10 @@ KERNEL_CFLAGS = -std=gnu11 -O2 -g -ffreestanding $(ARCH_CFLAGS) -fno-omit-frame-
 GUEST := build/guest/$(ARCH)
 MUSL  := $(GUEST)/musl
 # What cannot be built without them is left out; tests/run names what it skips then.
+# Nor are they got for what has no guest.
+for_guest := $(filter-out clean help ktr-amalgamation ktr-example build/ktr/%,$(or $(MAKECMDGOALS),all))
 userland = $(filter 2,$(words $(wildcard $(GUEST)/busybox $(MUSL)/lib/libc.a)))
-ifeq ($(filter clean help,$(MAKECMDGOALS))$(userland),)
+ifeq ($(if $(for_guest),$(userland),2),)
 $(info make: no $(GUEST): getting Debian's busybox-static and musl-dev for the guest)
 $(info $(shell qemu/fetch-guest $(ARCH) >&2 || echo "make: without them there is no initial RAM disk: no guest runs"))
 endif
@@ -69,7 +71,7 @@ HOST_CFLAGS = -std=gnu11 -O2 -g $(WARN) -I. -Iktr/port/host
 
 # The Internet protocols are lwIP's, which Debian has as a source package. Without it there is no AF_INET.
 LWIP := build/guest/source/lwip
-ifeq ($(filter clean help,$(MAKECMDGOALS))$(wildcard $(LWIP)/src),)
+ifeq ($(if $(for_guest),$(wildcard $(LWIP)/src),2),)
 $(info make: no $(LWIP): getting the source of lwIP)
 $(info $(shell qemu/fetch-guest --source lwip >&2 || echo "make: without it the guest has no AF_INET"))
 endif

@@ -49,7 +49,11 @@ uint64_t ktr_compile_get(void);
  */
 #define KTR_OWNER_MASK    0u /* the class mask */
 #define KTR_OWNER_COMMAND 1u /* per-site switches of the `ktr` command */
-#define KTR_OWNER_MAX     32u
+#ifdef KTR_SMALL
+#define KTR_OWNER_MAX 8u
+#else
+#define KTR_OWNER_MAX 32u
+#endif
 
 /**
  * Registers an owner; name must stay valid. `hook` is called when one of its probes fires

@@ -20,12 +20,18 @@
 #include "ktr/site.h"
 
 /** How many there can be at a time; a port may choose. */
-#ifndef KTR_DYNAMIC_SITES
+#if !defined(KTR_DYNAMIC_SITES) && defined(KTR_SMALL)
+#define KTR_DYNAMIC_SITES 1
+#elif !defined(KTR_DYNAMIC_SITES)
 #define KTR_DYNAMIC_SITES 8
 #endif
 
 /** Room for all texts of a site with their NULs. */
+#ifdef KTR_SMALL
+#define KTR_DYNAMIC_TEXT 96u
+#else
 #define KTR_DYNAMIC_TEXT 368u
+#endif
 
 /** A site to be made. Texts are copied, but for types, which must stay. */
 struct ktr_dynamic {

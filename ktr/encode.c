@@ -17,20 +17,21 @@
 #include "ktr/str.h"
 
 /* One event: site, thread and six strings; every frame's overhead is far below 16. */
-#define ENCODE_METADATA_MAX                                              \
-	(KTR_WIRE_FILE_MAX + KTR_WIRE_FUNC_MAX + KTR_WIRE_FMT_MAX + 64 + \
-	 7 * (KTR_WIRE_STRING_MAX + 32))
+#define ENCODE_METADATA_MAX \
+	(KTR_ENCODER_FILE + KTR_ENCODER_FUNC + KTR_ENCODER_FMT + 64 + 7 * (KTR_ENCODER_STRING + 32))
+#define ENCODE_BODY_MAX (KTR_ENCODER_FRAME - KTR_WIRE_OVERHEAD)
+/* The longest frame after COBS, with its delimiter. */
+#define ENCODE_COBS_MAX (KTR_ENCODER_FRAME + KTR_ENCODER_FRAME / 254u + 2u)
 /* The longest event: first byte, site, time, thread, six parameters. */
 #define ENCODE_EVENT_MAX (1 + 3 + 10 + 5 + 6 * 10)
 
 _Static_assert(KTR_ENCODER_BATCH + 128 >= KTR_ENCODER_BATCH + ENCODE_EVENT_MAX, "batch buffer");
-_Static_assert(KTR_ENCODER_BATCH + 128 + 64 <= KTR_WIRE_BODY_MAX, "a batch fits a frame");
-_Static_assert(ENCODE_METADATA_MAX + 2 * KTR_WIRE_COBS_MAX <= KTR_ENCODER_OUT,
-	       "room for one event");
+_Static_assert(KTR_ENCODER_BATCH + 128 + 64 <= ENCODE_BODY_MAX, "a batch fits a frame");
+_Static_assert(ENCODE_METADATA_MAX + 2 * ENCODE_COBS_MAX <= KTR_ENCODER_OUT, "room for one event");
 /* A row of the longest table, END: the CPU, six numbers below 2^56, and one of 64 bits. */
 #define ENCODE_ROW_MAX (1 + 6 * 8 + 10)
-_Static_assert(KTR_PORT_MAXCPU <= 128 && 12 + KTR_PORT_MAXCPU * ENCODE_ROW_MAX <= KTR_WIRE_BODY_MAX,
-	       "a table fits a frame, and its CPUs are varints of one byte");
+_Static_assert(12 + KTR_PORT_MAXCPU * ENCODE_ROW_MAX <= ENCODE_BODY_MAX,
+	       "a table of KTR_PORT_MAXCPU rows fits a frame; KTR_SMALL has room for 8");
 
 void
 ktr_encoder_forget(struct ktr_encoder *e)
@@ -45,7 +46,7 @@ void
 ktr_encoder_forget_made(struct ktr_encoder *e)
 {
 	uint32_t first = ktr_site_number(ktr_dynamic_sites);
-	for (uint32_t n = first; n < first + KTR_DYNAMIC_SITES; n++)
+	for (uint32_t n = first; n < first + KTR_DYNAMIC_SITES && n < KTR_ENCODER_SITES; n++)
 		e->sites[n / 8] &= (uint8_t) ~(1u << n % 8);
 	ktr_zero(e->recent, sizeof(e->recent));
 }
@@ -110,7 +111,7 @@ ktr_encoder_init(struct ktr_encoder *e, const struct ktr_encode_source *source, 
 bool
 ktr_encoder_room(const struct ktr_encoder *e)
 {
-	return e->out_len + 2 * KTR_WIRE_COBS_MAX + ENCODE_METADATA_MAX <= e->out_size;
+	return e->out_len + 2 * ENCODE_COBS_MAX + ENCODE_METADATA_MAX <= e->out_size;
 }
 
 static void
@@ -194,7 +195,7 @@ ktr_encode_header(struct ktr_encoder *e, unsigned flags, const struct ktr_info *
 	ktr_copy(e->frame + e->frame_len, info->boot_id, 16);
 	e->frame_len += 16;
 	encode_text(e, info->arch, 63);
-	encode_text(e, info->build, 255);
+	encode_text(e, info->build, KTR_ENCODER_STRING);
 	put_varint(e, info->hz);
 	put_varint(e, info->boot_ticks);
 	put_varint(e, info->ncpu);
@@ -233,7 +234,7 @@ ktr_encode_fault(struct ktr_encoder *e, unsigned cpu, const char *text)
 {
 	frame_begin(e, KTR_WIRE_FAULT);
 	put_varint(e, cpu);
-	encode_text(e, text, KTR_WIRE_STRING_MAX);
+	encode_text(e, text, KTR_ENCODER_STRING);
 	frame_end(e);
 }
 
@@ -314,18 +315,20 @@ ktr_encode_end(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus, unsigned 
 static void
 encode_site(struct ktr_encoder *e, const struct ktr_site *site, unsigned number)
 {
-	uint8_t bit = (uint8_t)(1u << number % 8);
-	if ((e->sites[number / 8] & bit) != 0)
-		return;
-	e->sites[number / 8] |= bit;
+	if (number < KTR_ENCODER_SITES) {
+		uint8_t bit = (uint8_t)(1u << number % 8);
+		if ((e->sites[number / 8] & bit) != 0)
+			return;
+		e->sites[number / 8] |= bit;
+	}
 	frame_begin(e, KTR_WIRE_SITE);
 	put_varint(e, number);
 	put_varint(e, site->line);
 	put_varint(e, site->classes);
 	put_varint(e, site->nargs);
-	encode_text(e, site->file, KTR_WIRE_FILE_MAX);
-	encode_text(e, site->func, KTR_WIRE_FUNC_MAX);
-	encode_text(e, site->fmt, KTR_WIRE_FMT_MAX);
+	encode_text(e, site->file, KTR_ENCODER_FILE);
+	encode_text(e, site->func, KTR_ENCODER_FUNC);
+	encode_text(e, site->fmt, KTR_ENCODER_FMT);
 	frame_end(e);
 }
 
@@ -350,7 +353,7 @@ encode_string(struct ktr_encoder *e, uint64_t value)
 	sent[0] = (struct ktr_encoder_string){value, name};
 	frame_begin(e, KTR_WIRE_STRING);
 	put_varint(e, value);
-	encode_text(e, text, KTR_WIRE_STRING_MAX);
+	encode_text(e, text, KTR_ENCODER_STRING);
 	frame_end(e);
 }
 
@@ -368,7 +371,7 @@ encode_thread(struct ktr_encoder *e, uint32_t tid)
 	*sent = number;
 	frame_begin(e, KTR_WIRE_THREAD);
 	put_varint(e, tid);
-	encode_text(e, name, KTR_WIRE_STRING_MAX);
+	encode_text(e, name, sizeof(name) - 1);
 	frame_end(e);
 }
 
@@ -405,11 +408,11 @@ batch_slot(struct ktr_encoder *e, uint32_t site, bool *predicted)
 {
 	*predicted = false;
 	if (e->batch_site != 0) {
-		struct ktr_wire_slot *last = &e->slots[(e->batch_site - 1) % KTR_WIRE_SLOTS];
+		struct ktr_wire_slot *last = &e->slots[(e->batch_site - 1) % KTR_ENCODER_SLOTS];
 		*predicted = last->successor == site + 1;
 		last->successor = site + 1;
 	}
-	struct ktr_wire_slot *slot = &e->slots[site % KTR_WIRE_SLOTS];
+	struct ktr_wire_slot *slot = &e->slots[site % KTR_ENCODER_SLOTS];
 	if (slot->site != site + 1)
 		*slot = (struct ktr_wire_slot){.site = site + 1};
 	e->batch_site = site + 1;
@@ -453,7 +456,7 @@ batch_add(struct ktr_encoder *e, const struct ktr_entry *entry, unsigned nargs)
 static const struct ktr_encoder_site *
 known_site(struct ktr_encoder *e, unsigned number)
 {
-	struct ktr_encoder_site *known = &e->recent[number % KTR_WIRE_SLOTS];
+	struct ktr_encoder_site *known = &e->recent[number % KTR_ENCODER_SLOTS];
 	if (known->site == number + 1)
 		return known;
 	struct ktr_site *site = e->source->site(e->source_arg, number);
@@ -466,13 +469,22 @@ known_site(struct ktr_encoder *e, unsigned number)
 	return known;
 }
 
+/* Does the batch need a second slot of the wire's where the encoder keeps one? */
+static bool
+batch_slot_taken(const struct ktr_encoder *e, uint32_t site)
+{
+	uint32_t other = e->slots[site % KTR_ENCODER_SLOTS].site;
+	return other != 0 && (other - 1 - site) % KTR_WIRE_SLOTS != 0;
+}
+
 bool
 ktr_encode_event(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct ktr_entry *entry)
 {
 	if (!ktr_encoder_room(e))
 		return false;
-	if (e->batch_count > 0 && (e->batch_cpu != cpu || e->batch_first + e->batch_count != seq ||
-				   e->batch_len >= KTR_ENCODER_BATCH))
+	if (e->batch_count > 0 &&
+	    (e->batch_cpu != cpu || e->batch_first + e->batch_count != seq ||
+	     e->batch_len >= KTR_ENCODER_BATCH || batch_slot_taken(e, entry->site)))
 		return false;
 	/* First the frames that must come before the event. */
 	const struct ktr_encoder_site *site = known_site(e, entry->site);

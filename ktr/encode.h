@@ -13,11 +13,38 @@
 #include "ktr/ring.h"
 #include "ktr/wire.h"
 
+/*
+ * KTR_SMALL: little memory. Longer texts are cut; frames are shorter, and metadata comes more
+ * often. A site whose number is not below KTR_ENCODER_SITES is told as often as an encoder needs
+ * it.
+ */
+#ifdef KTR_SMALL
+#define KTR_ENCODER_FRAME   512u  /* the longest frame */
+#define KTR_ENCODER_OUT     1984u /* as below */
+#define KTR_ENCODER_BATCH   160u
+#define KTR_ENCODER_SLOTS   8u
+#define KTR_ENCODER_SITES   512u
+#define KTR_ENCODER_STRINGS 8u
+#define KTR_ENCODER_THREADS 8u
+#define KTR_ENCODER_FILE    47u
+#define KTR_ENCODER_FUNC    31u
+#define KTR_ENCODER_FMT     255u
+#define KTR_ENCODER_STRING  47u
+#else
+#define KTR_ENCODER_FRAME   KTR_WIRE_FRAME_MAX
 /** The smallest buffer for frames: what ktr_encoder_room() asks for, and some frames more. */
 #define KTR_ENCODER_OUT     16384u
 #define KTR_ENCODER_BATCH   2048u /* a batch ends when its events take as much */
+#define KTR_ENCODER_SLOTS   KTR_WIRE_SLOTS
+#define KTR_ENCODER_SITES   65536u
 #define KTR_ENCODER_STRINGS 512u
 #define KTR_ENCODER_THREADS 256u
+/** Longest texts. */
+#define KTR_ENCODER_FILE    KTR_WIRE_FILE_MAX
+#define KTR_ENCODER_FUNC    KTR_WIRE_FUNC_MAX
+#define KTR_ENCODER_FMT     KTR_WIRE_FMT_MAX
+#define KTR_ENCODER_STRING  KTR_WIRE_STRING_MAX
+#endif
 
 /** What a stream says about the machine. Texts must stay valid. */
 struct ktr_info {
@@ -56,7 +83,7 @@ struct ktr_encoder {
 	uint64_t total; /* bytes of frames since ktr_encoder_init() */
 	uint8_t own[KTR_ENCODER_OUT];
 
-	uint8_t frame[KTR_WIRE_FRAME_MAX]; /* the frame that is being built */
+	uint8_t frame[KTR_ENCODER_FRAME]; /* the frame that is being built */
 	size_t frame_len;
 
 	uint8_t batch[KTR_ENCODER_BATCH + 128]; /* the batch's events */
@@ -68,15 +95,15 @@ struct ktr_encoder {
 	uint64_t batch_ticks; /* of the last event */
 	uint32_t batch_tid0;
 	uint32_t batch_tid;
-	uint32_t batch_site; /* of the last event, + 1 */
-	struct ktr_wire_slot slots[KTR_WIRE_SLOTS];
+	uint32_t batch_site;                           /* of the last event, + 1 */
+	struct ktr_wire_slot slots[KTR_ENCODER_SLOTS]; /* those of the wire that the batch uses */
 
-	uint8_t sites[65536 / 8]; /* bit N: SITE N was sent */
+	uint8_t sites[KTR_ENCODER_SITES / 8]; /* bit N: SITE N was sent */
 	struct ktr_encoder_site {
 		uint32_t site; /* number + 1; 0: empty */
 		uint8_t nargs;
 		uint8_t strings; /* bit N: parameter N is a %s */
-	} recent[KTR_WIRE_SLOTS];
+	} recent[KTR_ENCODER_SLOTS];
 	struct ktr_encoder_string {
 		uint64_t value;
 		uint64_t name; /* number of the name in a thread ident's text; 0: none */

@@ -22,20 +22,39 @@
 #include "ktr/image.h"
 #include "ktr/port.h"
 #include "ktr/str.h"
+#include "ktr/wire.h"
 
 #define INTERN_TEXT  255u
-#define INTERN_TABLE 1024u /* power of two */
-#define INTERN_FIRST 8u    /* no text has position 0 */
+#define INTERN_TABLE (KTR_INTERN_BYTES / 64) /* power of two */
+#define INTERN_FIRST 8u                      /* no text has position 0 */
 
 #define THREAD_GONE   1u /* in the lower half of a word: the thread has ended */
 #define THREAD_BUSY   1u /* the whole word: its name is being stored */
 #define THREAD_NUMBER 2u /* numbers count in such steps */
 
-static struct ktr_names ktr_names_first = {.bytes = KTR_INTERN_BYTES,
-					   .head = KTR_INTERN_KEPT,
-					   .kept = INTERN_FIRST};
+static struct ktr_names ktr_names_first; /* zeroes, until names_begin() */
 static struct ktr_names *names = &ktr_names_first;
 static uint64_t intern_table[INTERN_TABLE]; /* positions by hash; atomic */
+
+/*
+ * The first names take no room in the program's file. Whoever interrupts this, or comes at once,
+ * has done the same or finds it done.
+ */
+static void
+names_begin(void)
+{
+	struct ktr_names *n = names;
+	uint64_t none = 0;
+	/* acquire: pairs with the release below */
+	if (__atomic_load_n(&n->bytes, __ATOMIC_ACQUIRE) != 0)
+		return;
+	__atomic_compare_exchange_n(&n->head, &none, KTR_INTERN_KEPT, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+	none = 0;
+	__atomic_compare_exchange_n(&n->kept, &none, INTERN_FIRST, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+	__atomic_store_n(&n->bytes, KTR_INTERN_BYTES, __ATOMIC_RELEASE);
+}
 
 static uint32_t
 intern_hash(const char *text, size_t len)
@@ -134,6 +153,7 @@ text_is(uint64_t pos, const char *text, size_t len, uint32_t hash)
 const char *
 ktr_intern(const char *text)
 {
+	names_begin();
 	size_t len = text_length(text);
 	uint32_t hash = intern_hash(text, len);
 	uint64_t *hint = &intern_table[hash & (INTERN_TABLE - 1)];
@@ -151,6 +171,7 @@ ktr_intern(const char *text)
 const char *
 ktr_intern_keep(const char *text)
 {
+	names_begin();
 	size_t len = text_length(text);
 	uint64_t pos = __atomic_load_n(&names->kept, __ATOMIC_RELAXED);
 	do {
@@ -172,12 +193,14 @@ ktr_names_text(const struct ktr_names *n, uint64_t handle, char *buf)
 const struct ktr_names *
 ktr_names_get(void)
 {
+	names_begin();
 	return names;
 }
 
 void
 ktr_names_move(struct ktr_names *to)
 {
+	names_begin();
 	ktr_copy(to, names, sizeof(*to));
 	names = to;
 	ktr_image_refresh();
@@ -310,6 +333,8 @@ ktr_string_text(uint64_t value, char *buf)
 		return ktr_ident_text(value, ktr_thread_name_get((uint32_t)value, name), buf);
 	if (value >> 48 == KTR_INTERN_TAG)
 		return ktr_names_text(names, value, buf);
+	if (ktr_data_is_word(value))
+		return NULL;
 	const char *p = (const char *)(uintptr_t)value;
 	return ktr_port_string_ok(p) ? p : NULL;
 }

@@ -24,7 +24,9 @@
  * Bytes for texts that are overwritten, a power of two; each takes at least 9 more than it is long.
  * A kernel may make it smaller, down to 1024.
  */
-#ifndef KTR_INTERN_BYTES
+#if !defined(KTR_INTERN_BYTES) && defined(KTR_SMALL)
+#define KTR_INTERN_BYTES 1024u
+#elif !defined(KTR_INTERN_BYTES)
 #define KTR_INTERN_BYTES (64u * 1024)
 #endif
 /** Bytes for texts that stay. */
@@ -32,7 +34,11 @@
 _Static_assert(KTR_INTERN_BYTES >= 1024 && (KTR_INTERN_BYTES & (KTR_INTERN_BYTES - 1)) == 0,
 	       "KTR_INTERN_BYTES");
 
-#define KTR_THREAD_SETS 256u /* power of two */
+#ifdef KTR_SMALL
+#define KTR_THREAD_SETS 4u /* power of two */
+#else
+#define KTR_THREAD_SETS 256u
+#endif
 #define KTR_THREAD_WAYS 4u
 /** Room for the name of a thread with its NUL; longer ones are cut. */
 #define KTR_THREAD_NAME 32u

@@ -43,7 +43,11 @@ struct ktr_pair {
 	uint64_t a5, a6;
 } __attribute__((aligned(16)));
 
-/* Record one event of a site that is on; use the macros instead. Any context. */
+/*
+ * Record one event of a site that is on; use the macros instead. Any context. Hidden, so that the
+ * assembly that makes a site may name them in position-independent code.
+ */
+#pragma GCC visibility push(hidden)
 void ktr_record0(const struct ktr_site *site);
 void ktr_record1(const struct ktr_site *site, uint64_t a1);
 void ktr_record2(const struct ktr_site *site, uint64_t a1, uint64_t a2);
@@ -57,12 +61,13 @@ void ktr_record6(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t
 /* The same with long data, which the last parameter prints; up to five parameters before it. */
 void ktr_record_data(const struct ktr_site *site, const void *data, size_t len, uint64_t a1,
 		     uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
+#pragma GCC visibility pop
 
 /*
  * What a site that is on calls instead of `record`. A plain load, which the compiler can make part
  * of the call: an aligned pointer is loaded whole.
  */
-#if defined(__SANITIZE_THREAD__)
+#if KTR_TSAN_
 #define KTR_FIRE_(site, record) \
 	((__typeof__(&record))__atomic_load_n(&(site)->fire, __ATOMIC_RELAXED))
 #else
@@ -80,7 +85,7 @@ ktr_check_format(const char *fmt, ...)
 #define KTR_ARG_(a)       ((uint64_t)(uintptr_t)(a))
 #define KTR_UNPAREN_(...) __VA_ARGS__
 
-#ifdef __cplusplus
+#if defined(__cplusplus) && !defined(__clang__)
 /*
  * GCC refuses to place a variable of an inline function or a template in a section (its bug 41091).
  * So assembly makes the site: once in each file, however often the compiler copies the function.
@@ -89,41 +94,46 @@ ktr_check_format(const char *fmt, ...)
 #define KTR_SITE_NAME_(n)   ktr_site_##n
 #define KTR_SITE_AT_(n)     KTR_SITE_NAME_(n)
 #define KTR_SITE_SYMBOL_(n) "ktr_site_" KTR_TEXT_(n)
-#define KTR_SITE_(site, symbol, m, n, format, record, also_)                               \
-	extern struct ktr_site site __asm__(symbol) __attribute__((visibility("hidden"))); \
-	__asm__ volatile(".ifndef " symbol "\n\t"                                          \
-			 ".pushsection ktr_sites, \"aw\"\n\t"                              \
-			 ".balign 64\n" symbol ":\n\t"                                     \
-			 ".quad " KTR_PORT_OPERAND "0, " KTR_PORT_OPERAND "1\n\t"          \
-			 ".quad " KTR_PORT_OPERAND "2, " KTR_PORT_OPERAND "3\n\t"          \
-			 ".long " KTR_PORT_OPERAND "4, 0\n\t"                              \
-			 ".byte " KTR_PORT_OPERAND "5, 0, 0, 0, 0, 0, 0, 0\n\t"            \
-			 ".quad " KTR_PORT_OPERAND "6\n\t"                                 \
-			 ".balign 64\n\t"                                                  \
-			 ".popsection\n\t"                                                 \
-			 ".endif"                                                          \
-			 :                                                                 \
-			 : "i"(__FILE__), "i"(__func__), "i"(format), "i"((uint64_t)(m)),  \
-			   "i"(__LINE__), "i"(n), "i"(&record))
+#define KTR_SITE_(site, symbol, m, n, format, record, also_)                                   \
+	extern struct ktr_site site __asm__(symbol) __attribute__((visibility("hidden")));     \
+	__asm__ volatile(".ifndef " symbol "\n\t"                                              \
+			 ".pushsection ktr_sites, \"aw\"\n\t"                                  \
+			 ".balign 64\n" symbol ":\n\t"                                         \
+			 ".quad " KTR_PORT_OPERAND "0, " KTR_PORT_OPERAND "1\n\t"              \
+			 ".quad " KTR_PORT_OPERAND "2, " KTR_PORT_OPERAND "3\n\t"              \
+			 ".long " KTR_PORT_OPERAND "4, 0\n\t"                                  \
+			 ".byte " KTR_PORT_OPERAND "5, 0, 0, 0, 0, 0, 0, 0\n\t"                \
+			 ".quad " KTR_PORT_OPERAND "6\n\t"                                     \
+			 ".balign 64\n\t"                                                      \
+			 ".popsection\n\t"                                                     \
+			 ".endif"                                                              \
+			 :                                                                     \
+			 : KTR_PORT_SYMBOL(__FILE__), KTR_PORT_SYMBOL(__func__),               \
+			   KTR_PORT_SYMBOL(format), "i"((uint64_t)(m)), "i"(__LINE__), "i"(n), \
+			   KTR_PORT_SYMBOL(&record))
 #define KTR_RECORD_(m, n, format, args, record, cargs) \
 	KTR_RECORD_SITE_(__COUNTER__, m, n, format, args, record, cargs)
 #define KTR_RECORD_SITE_(id, m, n, format, args, record, cargs) \
 	KTR_RECORD_AT_(KTR_SITE_AT_(id), KTR_SITE_SYMBOL_(id), m, n, format, args, record, cargs)
-#define KTR_PAIR_(a, b) (ktr_pair{(a), (b)})
 #else
-#define KTR_SITE_(site, symbol, m, n, format, record, also_) \
-	static struct ktr_site site KTR_SITE_SECTION_ = {    \
-	    .file = __FILE__,                                \
-	    .func = __func__,                                \
-	    .fmt = (format),                                 \
-	    .classes = (m),                                  \
-	    .line = __LINE__,                                \
-	    .nargs = (n),                                    \
-	    .fire = (ktr_fire_fn *)(record),                 \
-	    .also = (also_),                                 \
+/* __extension__: C++ has designated initializers since C++20. */
+#define KTR_SITE_(site, symbol, m, n, format, record, also_)            \
+	__extension__ static struct ktr_site site KTR_SITE_SECTION_ = { \
+	    .file = __FILE__,                                           \
+	    .func = __func__,                                           \
+	    .fmt = (format),                                            \
+	    .classes = (m),                                             \
+	    .line = __LINE__,                                           \
+	    .nargs = (n),                                               \
+	    .fire = (ktr_fire_fn *)(record),                            \
+	    .also = (also_),                                            \
 	}
 #define KTR_RECORD_(m, n, format, args, record, cargs) \
 	KTR_RECORD_AT_(ktr_site_, "", m, n, format, args, record, cargs)
+#endif
+#ifdef __cplusplus
+#define KTR_PAIR_(a, b) (ktr_pair{(a), (b)})
+#else
 #define KTR_PAIR_(a, b) ((struct ktr_pair){(a), (b)})
 #endif
 

@@ -108,7 +108,8 @@ void ktr_port_exchange(void (*fn)(void *), void *arg);
 void *ktr_port_alloc(size_t size);
 void ktr_port_free(void *p, size_t size);
 
-/** True: p points into read-only data of the program, where a NUL follows. Any context. */
+/** True: p points into read-only data of the program, where a NUL follows. Any context. Handles of
+ * ktr/intern.h and of long data do not come here. */
 bool ktr_port_string_ok(const char *p);
 
 /**

@@ -54,6 +54,9 @@
  * Words of entries are read and written while others write and read them, each as a whole. Plain
  * volatile accesses do that on every 64-bit machine; atomics would be exchanges on RISC-V (GCC 12).
  */
+#if KTR_TSAN_ && !defined(KTR_PORT_PUT)
+#define KTR_PORT_PUT(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+#endif
 #ifndef KTR_PORT_PUT
 #define KTR_PORT_PUT(field, value) (*(volatile __typeof__(field) *)&(field) = (value))
 #endif
@@ -68,9 +71,19 @@ __extension__ struct ktr_log ktr_main = {
 };
 #pragma GCC diagnostic pop
 
-struct ktr_boot_ring ktr_boot_ring = {
-    .ring = {.entries = KTR_ENTRIES_BOOT, .check = KTR_RING_CHECK(KTR_ENTRIES_BOOT, 0, 0, 0)}};
+struct ktr_boot_ring ktr_boot_ring;
 struct ktr_ring ktr_ring_none;
+
+/*
+ * The boot ring is zeroes until it is first looked at, so that it takes no room in the program's
+ * file: its first record takes the slow path. Whoever comes here at once stores the same.
+ */
+static void
+boot_ring_begin(struct ktr_ring *ring)
+{
+	ring->check = KTR_RING_CHECK(KTR_ENTRIES_BOOT, 0, 0, 0);
+	__atomic_store_n(&ring->entries, KTR_ENTRIES_BOOT, __ATOMIC_RELEASE);
+}
 
 struct ktr_ring *
 ktr_log_ring(const struct ktr_log *log, unsigned cpu)
@@ -80,6 +93,8 @@ ktr_log_ring(const struct ktr_log *log, unsigned cpu)
 							     : NULL;
 	/* acquire: pairs with the release in ktr/size.c */
 	struct ktr_ring *ring = at != NULL ? __atomic_load_n(at, __ATOMIC_ACQUIRE) : NULL;
+	if (ring == &ktr_boot_ring.ring && __atomic_load_n(&ring->entries, __ATOMIC_ACQUIRE) == 0)
+		boot_ring_begin(ring);
 	return ring != NULL && ring->entries != 0 ? ring : NULL;
 }
 

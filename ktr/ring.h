@@ -26,8 +26,13 @@
 #include "ktr/restart.h"
 #include "ktr/site.h"
 
-#ifndef KTR_BOOT_SHIFT
-#define KTR_BOOT_SHIFT 10 /* log2 of the boot ring's slots */
+_Static_assert(KTR_PORT_MAXCPU >= 1 && KTR_PORT_MAXCPU <= 64,
+	       "KTR_PORT_MAXCPU must be 1 to 64: masks of CPUs are single 64-bit words");
+
+#if !defined(KTR_BOOT_SHIFT) && defined(KTR_SMALL)
+#define KTR_BOOT_SHIFT 6 /* log2 of the boot ring's slots */
+#elif !defined(KTR_BOOT_SHIFT)
+#define KTR_BOOT_SHIFT 10
 #endif
 #define KTR_ENTRIES_MIN     4u
 #define KTR_ENTRIES_MAX     (1u << 24)

@@ -20,6 +20,15 @@ _Static_assert(sizeof(void *) == 8,
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	       "ktr needs a little-endian machine: ports store an entry's words in parts");
 
+/* ThreadSanitizer sees no races in words that are stored as atomics. */
+#if defined(__SANITIZE_THREAD__)
+#define KTR_TSAN_ 1
+#elif defined(__has_feature)
+#define KTR_TSAN_ __has_feature(thread_sanitizer)
+#else
+#define KTR_TSAN_ 0
+#endif
+
 /** What a site is. */
 enum ktr_site_kind {
 	KTR_SITE_POINT,  /* a trace point, CTRn in the source */
@@ -97,6 +106,12 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 #define KTR_PORT_OPERAND "%c"
 #endif
 
+/* The constraint of an operand that is an address which the linker knows. aarch64's port says "S",
+ * as GCC refuses "i" there in position-independent code. */
+#ifndef KTR_PORT_SYMBOL
+#define KTR_PORT_SYMBOL "i"
+#endif
+
 #ifdef __clang__
 #define KTR_COLD_LABEL_ /* Clang has no attribute for it */
 #else
@@ -105,7 +120,7 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 
 /**
  * The body of a port's KTR_PORT_SITE_ON(site): false until `insn`, a no-op given as assembly text,
- * is rewritten to a jump to where it is true. GCC or Clang, code that is not position independent.
+ * is rewritten to a jump to where it is true.
  * An insn with a label 1 of its own means the instruction after that label. The record belongs to
  * the function's section group, if there is one: the linker drops both or neither ("?").
  */
@@ -118,7 +133,7 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
 		     ".long " KTR_PORT_OPERAND "0 - .\n\t" \
 		     ".popsection"                         \
 		     :                                     \
-		     : "i"(site)                           \
+		     : KTR_PORT_SYMBOL(site)               \
 		     :                                     \
 		     : ktr_on_)
 #ifdef __cplusplus

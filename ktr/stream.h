@@ -37,7 +37,11 @@
 #define KTR_STREAM_REPEAT (1u << 20)
 
 /** Frames of events that a stream makes at once. */
+#ifdef KTR_SMALL
+#define KTR_STREAM_FRAMES 4u
+#else
 #define KTR_STREAM_FRAMES 256u
+#endif
 
 /** An index of struct ktr_stream_count, after enum ktr_wire_loss. */
 #define KTR_STREAM_DELIVERED 3u
@@ -56,7 +60,8 @@ struct ktr_stream_count {
 	uint64_t of[KTR_STREAM_DELIVERED + 1];
 };
 
-/** About 75 KiB: not for a stack. Private to stream.c, but for allocation. */
+/** 62 KiB, or 5 KiB with KTR_SMALL, and more with more CPUs: not for a stack. Private to stream.c,
+ * but for allocation. */
 struct ktr_stream {
 	struct ktr_encoder enc;
 	struct ktr_log *log;

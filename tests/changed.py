@@ -24,7 +24,7 @@ BY_PATH = (
     *((f"tests/{name}", ("unit/run_test", "lint")) for name in ("run", "items.py", "changed.py", "times")),
     *((f"tests/{name}/*", (name, "lint")) for name in ("model", "mutants", "lint")),
     ("tests/fuzz/[rs]*", ("fuzz", "lint")),
-    *((f"tests/{name}/*", ("lint",)) for name in ("viewers", "soak", "bare")),
+    *((f"tests/{name}/*", ("lint",)) for name in ("viewers", "soak", "bare", "xv6")),
 )
 # Objects below build/, by their folder: the items that run what is linked from them.
 BY_OBJECT = (

@@ -31,14 +31,23 @@ ktr_port_unlock(void)
 	__atomic_store_n(&default_lock, 0, __ATOMIC_RELEASE);
 }
 
-/* With one CPU: whatever was interrupted begins its record again, or had interrupts off. */
+/*
+ * Has no CPU a ring but this one? Then nobody else records, and what this CPU interrupted begins
+ * its record again, or had interrupts off.
+ */
 WEAK bool
 ktr_port_sync(void)
 {
-	return KTR_PORT_MAXCPU == 1;
+	uintptr_t irq = ktr_port_irq_save();
+	unsigned here = ktr_port_cpu();
+	bool alone = true;
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
+		alone &= cpu == here || ktr_log_ring(&ktr_main, cpu) == NULL;
+	ktr_port_irq_restore(irq);
+	return alone;
 }
 
-/* Valid while no other CPU records. */
+/* Valid while no other CPU records, and for the first ring of the CPU that calls it. */
 WEAK void
 ktr_port_exchange(void (*fn)(void *), void *arg)
 {

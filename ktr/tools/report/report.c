@@ -247,7 +247,7 @@ report_say_nothing(const char *name)
 		if (strcmp(reports[i].name, name) == 0)
 			fprintf(stderr,
 				"ktrdump: report %s: nothing to show; it is made from events of "
-				"class %s\n",
+				"class %s with the formats of ktr/README.md\n",
 				name, reports[i].needs);
 	}
 }
