@@ -30,9 +30,10 @@
 #include "ktr/tools/linux.h"
 #include "ktr/tools/model/activity.h"
 
-struct dump_filter; /* ktrdump.h */
-struct span_ops;    /* model/span.h */
-struct report_diff; /* report/diff.h */
+struct dump_filter;   /* ktrdump.h */
+struct span_ops;      /* model/span.h */
+struct report_diff;   /* report/diff.h */
+struct report_sample; /* report/report.h */
 struct spans;
 struct out;
 
@@ -53,8 +54,11 @@ struct export_options {
 	unsigned rows;
 	bool json;
 	struct report_diff *diff; /* that the report is one side of; NULL: of none */
-	const int *status;        /* DUMP_CLEAN: the trace has no damage so far */
-	bool *empty; /* becomes true when a report that was asked for has nothing to show */
+	/* Gets what the report is made of, in place of its tables; NULL: the tables do. */
+	void (*sample)(void *arg, const struct report_sample *s);
+	void *sample_arg;
+	const int *status; /* DUMP_CLEAN: the trace has no damage so far */
+	bool *empty;       /* becomes true when a report that was asked for has nothing to show */
 };
 
 /** The thread that an event of Linux belongs to. A switch belongs to the thread that ran before. */
