@@ -57,12 +57,23 @@ function lines_read(bytes) {
   return new TextDecoder().decode(bytes).split('\n').filter((line) => line).map((line) => JSON.parse(line));
 }
 
-/** An array of n numbers. @param {Uint8Array} bytes */
-function numbers_read(bytes, n, array) {
-  const from = new Numbers(bytes);
-  for (let i = 0; i < n; i++) array[i] = from.next();
+/** The n numbers of a column, in an array made by `make`, or, if each is a byte, as they are. @param {Uint8Array} bytes */
+function numbers_read(bytes, n, make) {
+  if (bytes.length === n) return bytes;
+  const array = make(n), from = new Numbers(bytes);
+  for (let i = 0; i < n; i++) {
+    const byte = bytes[from.at];
+    if (byte < 0x80) {
+      array[i] = byte;
+      from.at++;
+    } else {
+      array[i] = from.next();
+    }
+  }
   return array;
 }
+
+const whole = (n) => new Uint32Array(n), large = (n) => new Float64Array(n);
 
 /** How many numbers a column has. @param {Uint8Array} bytes */
 function numbers_count(bytes) {
@@ -74,8 +85,8 @@ function numbers_count(bytes) {
 /** Of each event. ns never descends; raw are the times as they were recorded. */
 function events_read(columns, sites) {
   const n = numbers_count(columns['event.cpu']);
-  const cpu = numbers_read(columns['event.cpu'], n, new Uint16Array(n));
-  const site = numbers_read(columns['event.site'], n, new Uint32Array(n));
+  const cpu = numbers_read(columns['event.cpu'], n, whole);
+  const site = numbers_read(columns['event.site'], n, whole);
   const raw = new Float64Array(n), ns = new Float64Array(n), seq = new Float64Array(n);
   const who = new Uint32Array(n), args = new Uint32Array(n);
   const times = new Numbers(columns['event.ns']), numbers = new Numbers(columns['event.seq']);
@@ -97,8 +108,8 @@ function events_read(columns, sites) {
 
 function samples_read(columns, events) {
   const n = numbers_count(columns['sample.kind']);
-  const of = (name, array) => numbers_read(columns[`sample.${name}`], n, array);
-  const at = of('at', new Uint32Array(n)), ns = of('ns', new Float64Array(n));
+  const of = (name, make) => numbers_read(columns[`sample.${name}`], n, make);
+  const at = of('at', whole), ns = of('ns', large);
   const from = new Float64Array(n), to = new Float64Array(n), ends = new Numbers(columns['sample.to']);
   for (let i = 0, seen = 0; i < n; i++) {
     seen += at[i];
@@ -106,10 +117,8 @@ function samples_read(columns, events) {
     from[i] = to[i] - ns[i];
   }
   return {
-    n, from, to, kind: of('kind', new Uint8Array(n)), flags: of('flags', new Uint8Array(n)),
-    who: of('who', new Uint32Array(n)), cpu: of('cpu', new Uint16Array(n)), text: of('text', new Uint32Array(n)),
-    more: of('more', new Uint32Array(n)), place: of('place', new Uint32Array(n)),
-    value: of('value', new Float64Array(n)), queued: of('queued', new Float64Array(n)),
+    n, from, to, kind: of('kind', whole), flags: of('flags', whole), who: of('who', whole), cpu: of('cpu', whole), text: of('text', whole),
+    more: of('more', whole), place: of('place', whole), value: of('value', large), queued: of('queued', large),
   };
 }
 

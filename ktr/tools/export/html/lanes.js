@@ -8,12 +8,8 @@
 
 const DEPTH_MAX = 12;
 
-/** @param {number[]} ids samples, which do not overlap */
-function lane_make(samples, ids, is_busy) {
-  const id = Uint32Array.from(ids);
-  if (id.some((sample, i) => i > 0 && samples.from[sample] < samples.from[id[i - 1]])) {
-    id.sort((a, b) => samples.from[a] - samples.from[b] || samples.to[a] - samples.to[b]);
-  }
+/** @param {Uint32Array} id samples, which do not overlap, in their order */
+function lane_make(samples, id, is_busy) {
   const n = id.length, lane = { n, id, from: new Float64Array(n), to: new Float64Array(n), busy: new Float64Array(n + 1) };
   for (let i = 0; i < n; i++) {
     lane.from[i] = samples.from[id[i]];
@@ -23,16 +19,34 @@ function lane_make(samples, ids, is_busy) {
   return lane;
 }
 
-/** Lanes of what may be within one another, the outermost first. @param {number[]} ids samples */
+/** Lanes of what may be within one another, the outermost first. @param {Uint32Array} ids samples, in the order of their ends */
 function lanes_nested(samples, ids) {
-  const sorted = ids.sort((a, b) => samples.from[a] - samples.from[b] || samples.to[b] - samples.to[a] || a - b);
   const open = [], levels = [];
-  for (const id of sorted) {
-    while (open.length > 0 && samples.to[open[open.length - 1]] <= samples.from[id]) open.pop();
-    if (open.length < DEPTH_MAX) (levels[open.length] = levels[open.length] || []).push(id);
-    open.push(id);
+  for (let i = ids.length - 1; i >= 0; i--) {
+    while (open.length > 0 && samples.from[open[open.length - 1]] >= samples.to[ids[i]]) open.pop();
+    if (open.length < DEPTH_MAX) (levels[open.length] = levels[open.length] || []).push(ids[i]);
+    open.push(ids[i]);
   }
-  return levels.map((level) => lane_make(samples, level, () => true));
+  return levels.map((level) => lane_make(samples, Uint32Array.from(level.reverse()), () => true));
+}
+
+/** What another array has at the places that an array names. */
+function mapped(places, array, made) {
+  for (let i = 0; i < places.length; i++) made[i] = array[places[i]];
+  return made;
+}
+
+/** The numbers from 0 on, in lists: list_of[i] is that of i, or -1. @param {Int32Array} list_of */
+function lists_make(list_of, count) {
+  const sizes = new Uint32Array(count);
+  for (let i = 0; i < list_of.length; i++) if (list_of[i] >= 0) sizes[list_of[i]]++;
+  const lists = Array.from(sizes, (size) => new Uint32Array(size));
+  sizes.fill(0);
+  for (let i = 0; i < list_of.length; i++) {
+    const list = list_of[i];
+    if (list >= 0) lists[list][sizes[list]++] = i;
+  }
+  return lists;
 }
 
 /** Lanes of what may overlap: each part in the first lane that has room. @param {number[]} ids samples */
@@ -44,7 +58,7 @@ function lanes_stacked(samples, ids) {
     ends[level] = samples.to[id];
     (levels[level] = levels[level] || []).push(id);
   }
-  return levels.map((level) => lane_make(samples, level, () => true));
+  return levels.map((level) => lane_make(samples, Uint32Array.from(level), () => true));
 }
 
 /** Which thread each line of who is of, by serial: {tid, name: the last, names, idle}. */
@@ -54,7 +68,7 @@ function threads_find(trace) {
     if (who === null || who.serial === 0) continue;
     let t = threads.get(who.serial);
     if (t === undefined) {
-      t = { kind: 'thread', serial: who.serial, tid: who.tid, names: [], idle: false, states: [], calls: [], events: [] };
+      t = { kind: 'thread', n: threads.size, tid: who.tid, names: [], idle: false };
       threads.set(who.serial, t);
     }
     t.idle = t.idle || who.idle;
@@ -66,30 +80,35 @@ function threads_find(trace) {
 
 /** Everything that is drawn. */
 function lanes_find(trace) {
-  const { samples, events, head } = trace, kinds = head.kinds;
-  const threads = threads_find(trace), disks = new Map();
+  const { samples, events, head, strings } = trace, kinds = head.kinds;
+  const threads = threads_find(trace), disks = new Map(), wakeups = [];
   const of_line = trace.who.map((who) => (who && who.serial ? threads.get(who.serial) : null));
-  const cpus = Array.from({ length: head.cpus }, (_, n) => ({ kind: 'cpu', n, runs: [], irqs: [], gaps: trace.gaps.filter((g) => g.cpu === n) }));
-  const nests = [kinds.call, kinds.function, kinds.fault], wakeups = [];
+  /* Each CPU, and after them each thread, has two lists: what it ran, and interrupts; its states, and what it called. */
+  const list_of = new Int32Array(samples.n).fill(-1), after = 2 * head.cpus;
+  const list_of_line = Int32Array.from(of_line.map((t) => (t ? after + 2 * t.n : -1)));
+  const nests = [kinds.call, kinds.function, kinds.fault];
   for (let i = 0; i < samples.n; i++) {
-    const kind = samples.kind[i], t = of_line[samples.who[i]], cpu = cpus[samples.cpu[i]];
-    if (kind === kinds.cpu && cpu) cpu.runs.push(i);
-    else if (kind === kinds.irq && cpu) cpu.irqs.push(i);
-    else if (kind === kinds.state && t) t.states.push(i);
-    else if (nests.includes(kind) && t) t.calls.push(i);
+    const kind = samples.kind[i], list = list_of_line[samples.who[i]];
+    if ((kind === kinds.cpu || kind === kinds.irq) && samples.cpu[i] < head.cpus) list_of[i] = 2 * samples.cpu[i] + (kind === kinds.irq ? 1 : 0);
+    else if (kind === kinds.state) list_of[i] = list;
+    else if (list >= 0 && (kind === nests[0] || kind === nests[1] || kind === nests[2])) list_of[i] = list + 1;
     else if (kind === kinds.wakeup) wakeups.push(i);
-    else if (kind === kinds.bio) {
-      const device = trace.strings[samples.text[i]];
-      disks.set(device, [...(disks.get(device) || []), i]);
-    }
+    else if (kind === kinds.bio) disks.set(strings[samples.text[i]], [...(disks.get(strings[samples.text[i]]) || []), i]);
   }
-  for (let i = 0; i < events.n; i++) if (of_line[events.who[i]]) of_line[events.who[i]].events.push(i);
-  const running = (i) => ['running', 'spinning'].includes(trace.strings[samples.text[i]]);
+  const lists = lists_make(list_of, after + 2 * threads.size);
+  const thread_of_line = Int32Array.from(of_line.map((t) => (t ? t.n : -1)));
+  const of_threads = lists_make(mapped(events.who, thread_of_line, new Int32Array(events.n)), threads.size);
+  const runs = strings.map((text) => text === 'running' || text === 'spinning');
   const is_work = (i) => samples.who[i] > 0 && !trace.who[samples.who[i]].idle;
-  for (const cpu of cpus) Object.assign(cpu, { runs: lane_make(samples, cpu.runs, is_work), irqs: lane_make(samples, cpu.irqs, () => true) });
+  const cpus = Array.from({ length: head.cpus }, (_, n) => ({
+    kind: 'cpu', n, gaps: trace.gaps.filter((g) => g.cpu === n), runs: lane_make(samples, lists[2 * n], is_work),
+    irqs: lanes_nested(samples, lists[2 * n + 1])[0] || lane_make(samples, new Uint32Array(0), () => true),
+  }));
   for (const t of threads.values()) {
-    Object.assign(t, { states: lane_make(samples, t.states, running), calls: lanes_nested(samples, t.calls), events: Uint32Array.from(t.events) });
-    t.times = Float64Array.from(t.events, (i) => events.ns[i]);
+    t.states = lane_make(samples, lists[after + 2 * t.n], (i) => runs[samples.text[i]]);
+    t.calls = lanes_nested(samples, lists[after + 2 * t.n + 1]);
+    t.events = of_threads[t.n];
+    t.times = mapped(t.events, events.ns, new Float64Array(t.events.length));
   }
   return {
     cpus, threads, of_line, wakeups: wakeups_find(trace, wakeups, of_line),

@@ -29,6 +29,7 @@ class Page {
     this.pointer = { x: LEFT + 200, y: 0 };
     this.frames = 0;
     this.frame_asked = false;
+    this.opened_ms = 0; // from the request to the first picture
     this.searches = 0; // the last one runs
     const { head, events } = trace;
     document.title = `Kestrel ${head.arch}: ${events.n} events`;
@@ -37,6 +38,7 @@ class Page {
     this.listen();
     this.address_read();
     this.draw_now();
+    this.opened_ms = performance.now();
   }
 
   /** Draws before the next frame is shown. */

@@ -289,23 +289,4 @@ class Report {
       default: return `${v}`;
     }
   }
-
-  /** The rows as jsonl has them, for tests. */
-  json(table) {
-    const is_label = (column) => ['text', 'thread', 'number'].includes(column.format);
-    const object = (row, label) => {
-      /** @type {Record<string, any>} */
-      const made = { report: table.report, table: table.name, ...(label ? { row: label } : {}) };
-      for (const column of table.columns) {
-        if (column.json === null || (label && is_label(column))) continue;
-        const v = this.value(column, row), name = is_label(column) || column.format === 'count' ? column.json : `${column.json}_ns`;
-        made[name] = column.format === 'thread' ? (v ? v.name : '') : typeof v === 'bigint' ? Number(v) : v;
-        if (column.format === 'thread') made.tid = v ? v.tid : 0;
-      }
-      if (label) Object.assign(made, { known_ns: this.known[table.threads], all_ns: this.all[table.threads] });
-      if (table.histogram) made.histogram = Array.from(row.cells.slice(CELL.BELOW, CELL.BELOW + DECADES));
-      return made;
-    };
-    return [...table.sorted.map((row) => object(row, '')), ...(table.total && table.sorted.length ? [object(table.total, 'total')] : [])];
-  }
 }
