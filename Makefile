@@ -299,7 +299,9 @@ $H/obj/%.o: %
 KTRDUMP_OBJS := $(patsubst %,$H/obj/%.o,$(sort $(KTR_TOOL_SRCS) $(KTR_TOOL_HOST_SRCS) $(KTR_HOST_SRCS)))
 $H/ktrdump: $(KTRDUMP_OBJS)
 	$(call say,HOSTCC)
-	$Q$(HOSTCC) -o $@ $^ -lelf -lpthread
+	$Q$(HOSTCC) -o $@ $^ -lelf -lz -lpthread
+# It has them within it.
+$H/obj/ktr/tools/export/html_page.c.o: $(wildcard ktr/tools/export/html/*)
 
 # kdump reads traces of any architecture; what the kernel's headers call by the same name everywhere is the first one's.
 KDUMP_SRCS := $(wildcard userland/bin/kdump/*.c) userland/lib/tool.c
@@ -337,7 +339,7 @@ DTRACE_OBJS := $(patsubst %,$H/obj/%.o,$(sort $(DTRACE_DEVICE_SRCS) kernel/dtrac
 	$(filter-out %/ktrdump_main.c,$(KTR_TOOL_SRCS)) $(KTR_TOOL_HOST_SRCS) $(KTR_HOST_SRCS)))
 $H/dtrace: $(DTRACE_OBJS)
 	$(call say,HOSTCC)
-	$Q$(HOSTCC) -o $@ $^ $(DTRACE_LDFLAGS) -lelf -lpthread
+	$Q$(HOSTCC) -o $@ $^ $(DTRACE_LDFLAGS) -lelf -lz -lpthread
 
 # The same without traces, for D programs that need no kernel (tests/unit/dtrace_hosted.c).
 DTRACE_HOSTED_OBJS := $(patsubst %,$H/obj/%.o,$(DTRACE_DEVICE_SRCS) $(KTR_HOST_SRCS) tests/unit/dtrace_hosted.c)

@@ -84,7 +84,7 @@ KTR_TOOL_SRCS := \
 	ktr/tools/reverse.c \
 	ktr/tools/symbols.c
 
-# What only the host's ktrdump has: memory dumps, and other tools' formats. Needs libelf.
+# What only the host's ktrdump has: memory dumps, and other tools' formats. Needs libelf and zlib.
 KTR_TOOL_HOST_SRCS := \
 	ktr/event_format.c \
 	ktr/tools/core.c \
@@ -97,6 +97,9 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/export/fxt.c \
 	ktr/tools/export/fxt_known.c \
 	ktr/tools/export/fxt_record.c \
+	ktr/tools/export/html.c \
+	ktr/tools/export/html_column.c \
+	ktr/tools/export/html_page.c \
 	ktr/tools/export/lane.c \
 	ktr/tools/export/schedgraph.c \
 	ktr/tools/export/schedgraph_line.c \

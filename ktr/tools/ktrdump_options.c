@@ -380,7 +380,13 @@ dump_options_parse(struct dump_options *o, int argc, char **argv)
 		    "what is asked for shows times, not events: expected --cpu, --thread, "
 		    "--since, --until in place of --class and --grep",
 		    NULL);
-	if (o->kernel != NULL && o->core == NULL && o->reports == NULL)
+	bool whole = o->format != NULL && o->format->whole;
+	if (whole && (o->filter.thread != NULL || o->filter.cpus != ~(uint64_t)0))
+		return usage_error(
+		    "the format has all threads and CPUs: expected --since, --until in place of "
+		    "--cpu and --thread",
+		    NULL);
+	if (o->kernel != NULL && o->core == NULL && o->reports == NULL && !whole)
 		return usage_error(
 		    "-N names the kernel of a memory dump, or of a report: expected -M, or "
 		    "`report'",

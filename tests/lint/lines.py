@@ -3,7 +3,7 @@
 
 usage: tests/lint/lines.py [--table] [ROOT]
 
-Counts C, headers, assembly, Python, D and .def, without tests/. The table below has a limit for each folder, with all
+Counts C, headers, assembly, Python, D, JavaScript and .def, without tests/. The table below has a limit for each folder, with all
 folders in it that the table does not name. Who needs more raises it in a commit of its own, which says why. --table
 prints the table anew, from what is there.
 """
@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 FILE_LINES = 600
-SUFFIXES = (".c", ".h", ".S", ".py", ".d", ".def")
+SUFFIXES = (".c", ".h", ".S", ".py", ".d", ".def", ".js")
 BUDGETS = {
     "": 900,
     "arch": 750,
@@ -53,9 +53,10 @@ BUDGETS = {
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
     "ktr/tools": 5400,
-    "ktr/tools/export": 6000,
+    "ktr/tools/export": 6850,
+    "ktr/tools/export/html": 1500,
     "ktr/tools/model": 1550,
-    "ktr/tools/report": 3550,
+    "ktr/tools/report": 3600,
     "qemu/gdb": 1100,
     "userland/bin": 750,
     "userland/bin/dtrace": 2800,

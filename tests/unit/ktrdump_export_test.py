@@ -14,7 +14,7 @@ from export_help import DEADLINE_S, KTR_GEN, KTRDUMP, equal, expect, export_form
 MEMORY_KB = 1024  # by which memory may differ
 DEAD = 60_000  # threads, one after the other
 DEAD_BYTES = {"text": 48, "jsonl": 48, "chrome": 48, "ctf": 48, "folded": 48, "fxt": 64, "schedgraph": 48,
-              "tracedat": 64, "svg": 256}  # that each may leave; a picture keeps some thousands for their names
+              "tracedat": 64, "svg": 256, "html": 256}  # that each may leave; a picture keeps some thousands for their names
 MIX = subprocess.run([KTR_GEN, "mix", "60000"], stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S).stdout
 
 
@@ -128,7 +128,11 @@ def filter_that_a_format_does_not_support_is_refused(_):
             if "shows times, not events" in err:
                 equal(status, 2, f"{name}: status of {words}")
                 refused.add(name)
-    equal(refused, {"svg", "folded"}, "formats that refuse filters of events")
+    equal(refused, {"svg", "folded", "html"}, "formats that refuse filters of events")
+    for words in (["--thread", "1"], ["--cpu", "0"]):
+        status, _, err = ktrdump("--format", "html", "-o", "/dev/null", *words, "-")
+        equal(status, 2, f"html: status of {words}")
+        expect("has all threads and CPUs" in err, err)
 
 
 def width_of_a_picture_is_checked(_):

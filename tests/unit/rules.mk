@@ -32,7 +32,7 @@ $H-$(1)/unit/%: $H-$(1)/obj/tests/unit/%.c.o $($(1)_LIB_OBJS:$H/%=$H-$(1)/%)
 
 $H-$(1)/ktrdump: $(KTRDUMP_OBJS:$H/%=$H-$(1)/%)
 	$$(call say,HOSTCC)
-	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^ -lelf -lpthread
+	$$Q$$(HOSTCC) $$($(1)_FLAGS) -o $$@ $$^ -lelf -lz -lpthread
 
 $(KDUMP_SRCS:%=$H-$(1)/obj/%.o): HOST_CFLAGS += $(KDUMP_CFLAGS)
 $H-$(1)/kdump: $(KDUMP_SRCS:%=$H-$(1)/obj/%.o)

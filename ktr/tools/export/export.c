@@ -12,8 +12,8 @@
 #define OUTPUT_BYTES (256u * 1024)
 
 static const struct export_format *const formats[] = {
-    &export_chrome,     &export_ctf, &export_folded,   &export_fxt,
-    &export_schedgraph, &export_svg, &export_tracedat,
+    &export_chrome, &export_ctf,        &export_folded, &export_fxt,
+    &export_html,   &export_schedgraph, &export_svg,    &export_tracedat,
 };
 
 const struct export_format *

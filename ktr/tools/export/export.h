@@ -7,15 +7,15 @@
  * What goes out: one file, or a directory, that has a temporary name until it is complete.
  *
  *	events --> ktrdump_export.c --> a struct export_format --> temp.c --> a file
- *	                 |                chrome, ctf, folded, fxt, graph, schedgraph, svg
+ *	                 |                chrome, ctf, folded, fxt, graph, html, schedgraph, svg
  *	              model/
  *
  * In reading order: export.c (the table, files, classes of events), temp.c (names until complete);
  * folded.c, the shortest format; graph.c; timeline.c (what chrome and fxt share), chrome.c and
  * chrome_entry.c, fxt.c, fxt_known.c and fxt_record.c; ctf.c and ctf_head.c; schedgraph.c,
- * schedgraph_line.c and schedgraph_source.c; lane.c (bounded memory), svg.c and svg_*.c. The files
- * of trace.dat and linux.c, which says what Linux would call an event, are in the folder above.
- * One thread, no locks.
+ * schedgraph_line.c and schedgraph_source.c; lane.c (bounded memory), svg.c and svg_*.c; html.c,
+ * html_column.c, html_page.c, and the page's script in html/. The files of trace.dat and linux.c,
+ * which says what Linux would call an event, are in the folder above. One thread, no locks.
  */
 #pragma once
 
@@ -30,9 +30,10 @@
 #include "ktr/tools/linux.h"
 #include "ktr/tools/model/activity.h"
 
-struct dump_filter; /* ktrdump.h */
-struct span_ops;    /* model/span.h */
-struct report_diff; /* report/diff.h */
+struct dump_filter;   /* ktrdump.h */
+struct span_ops;      /* model/span.h */
+struct report_diff;   /* report/diff.h */
+struct report_sample; /* report/report.h */
 struct spans;
 struct out;
 
@@ -53,8 +54,11 @@ struct export_options {
 	unsigned rows;
 	bool json;
 	struct report_diff *diff; /* that the report is one side of; NULL: of none */
-	const int *status;        /* DUMP_CLEAN: the trace has no damage so far */
-	bool *empty; /* becomes true when a report that was asked for has nothing to show */
+	/* Gets what the report is made of, in place of its tables; NULL: the tables do. */
+	void (*sample)(void *arg, const struct report_sample *s);
+	void *sample_arg;
+	const int *status; /* DUMP_CLEAN: the trace has no damage so far */
+	bool *empty;       /* becomes true when a report that was asked for has nothing to show */
 };
 
 /** The thread that an event of Linux belongs to. A switch belongs to the thread that ran before. */
@@ -75,6 +79,7 @@ struct export_format {
 	bool
 	    needs_path; /* a name is needed: it is more than one file, or is written out of order */
 	bool sees_all;  /* what the filter keeps out, too */
+	bool whole;     /* has all threads and CPUs: the filter chooses times alone */
 	bool lines;     /* text, for people: written to options->out. In the guest, too */
 	const struct span_ops *spans; /* are told all spans, with the same arg. NULL: none */
 	/**
@@ -103,6 +108,7 @@ extern const struct export_format export_ctf;        /* ctf.c */
 extern const struct export_format export_folded;     /* folded.c */
 extern const struct export_format export_fxt;        /* fxt.c */
 extern const struct export_format export_graph;      /* graph.c; not in the table: it is text */
+extern const struct export_format export_html;       /* html.c */
 extern const struct export_format export_report;     /* report/report.c; not of --format */
 extern const struct export_format export_schedgraph; /* schedgraph.c */
 extern const struct export_format export_svg;        /* svg.c */

@@ -107,7 +107,7 @@ bio_begins(struct report *r, const struct export_event *ev, const struct io_even
 	struct io_bio *b = &bios[count];
 	*b = (struct io_bio){.thread = ev->thread,
 			     .cpu = ev->e->cpu,
-			     .counts = ev->passes,
+			     .counts = report_wants(r, ev->thread, ev->e->cpu),
 			     .ns = ev->ns,
 			     .sector = e->sector,
 			     .bytes = e->bytes};

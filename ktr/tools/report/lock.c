@@ -64,20 +64,6 @@ lock_of(struct report *r, const struct activity *a)
 	return l;
 }
 
-static struct report_row *
-holder_row(struct report *r, const struct lock *l)
-{
-	const char *who = l->holder.serial == 0 ? l->holder.name : NULL;
-	struct report_row *row =
-	    report_row(r, &report_holders, report_key(l->holder.serial, l->pc, l->name, who),
-		       l->name, NULL);
-	if (row != &report_holders.others) {
-		row->who = l->holder;
-		row->number = l->pc;
-	}
-	return row;
-}
-
 static uint64_t
 in_window(const struct report *r, uint64_t ns)
 {
@@ -85,23 +71,44 @@ in_window(const struct report *r, uint64_t ns)
 	return ns > r->until_ns ? r->until_ns : ns;
 }
 
-/* Adds the time that others have waited, up to ns, to the holder's row. */
+static void
+holder_sample(struct report *r, const struct lock *l, enum report_kind kind, unsigned waiters,
+	      uint64_t from_ns, uint64_t to_ns)
+{
+	report_add(r, &(struct report_sample){.kind = kind,
+					      .who = &l->holder,
+					      .from_ns = from_ns,
+					      .to_ns = to_ns,
+					      .untimed = true,
+					      .text = l->name,
+					      .pc = l->pc,
+					      .value = waiters});
+}
+
+/* Tells that others have waited for it, up to ns. */
 static void
 lock_seen(struct report *r, struct lock *l, uint64_t ns)
 {
 	uint64_t from = in_window(r, l->seen_ns), to = in_window(r, ns);
 	if (l->waiters > 0 && to > from && takes_are_told)
-		holder_row(r, l)->cells[CELL_TOTAL] += l->waiters * (to - from);
+		holder_sample(r, l, SAMPLE_HELD, l->waiters, from, to);
 	l->seen_ns = ns;
 }
 
+/* Tells that so many begin to wait for its holder. */
 static void
-lock_held(struct report *r, struct lock *l, struct report_who holder, uint64_t pc)
+lock_taken(struct report *r, const struct lock *l, unsigned waiters, uint64_t ns)
+{
+	if (waiters > 0 && ns >= r->since_ns && ns <= r->until_ns)
+		holder_sample(r, l, SAMPLE_TAKEN, waiters, ns, ns);
+}
+
+static void
+lock_held(struct report *r, struct lock *l, struct report_who holder, uint64_t pc, uint64_t ns)
 {
 	l->holder = holder;
 	l->pc = pc;
-	if (l->waiters > 0)
-		holder_row(r, l)->cells[CELL_COUNT] += l->waiters;
+	lock_taken(r, l, l->waiters, ns);
 }
 
 static void
@@ -155,13 +162,12 @@ wait_begins(struct report *r, const struct activity *a, struct report_thread *is
 	if (a->value >= 0 && l->holder.serial == 0) {
 		const struct activity_thread *t = activity_running(r->model, (uint32_t)a->value);
 		if (t != NULL)
-			lock_held(r, l, report_who(r, t), 0);
+			lock_held(r, l, report_who(r, t), 0, a->ns);
 	}
 	if (!counts)
 		return;
 	l->waiters++;
-	if (a->ns <= r->until_ns)
-		holder_row(r, l)->cells[CELL_COUNT]++;
+	lock_taken(r, l, 1, a->ns);
 }
 
 static void
@@ -180,9 +186,9 @@ lock_changes(struct report *r, const struct activity *a, struct report_thread *i
 	if (!takes && l->waiters == 0)
 		lock_forget(l);
 	else if (takes)
-		lock_held(r, l, report_who(r, a->thread), a->pc);
+		lock_held(r, l, report_who(r, a->thread), a->pc, a->ns);
 	else
-		lock_held(r, l, nobody, 0);
+		lock_held(r, l, nobody, 0, a->ns);
 }
 
 void

@@ -87,15 +87,16 @@ static void
 net_sample(struct report *r, const struct export_event *ev, const struct net_end *n,
 	   enum report_kind kind, uint64_t value, bool again)
 {
-	if (ev->passes)
-		report_add(r, &(struct report_sample){.kind = kind,
-						      .from_ns = n->sent_ns,
-						      .to_ns = ev->ns,
-						      .untimed = kind != SAMPLE_ROUND_TRIP,
-						      .text = n->local,
-						      .more = n->remote,
-						      .value = value,
-						      .moved = again});
+	struct report_sample s = {.kind = kind,
+				  .from_ns = kind == SAMPLE_ROUND_TRIP ? n->sent_ns : ev->ns,
+				  .to_ns = ev->ns,
+				  .untimed = kind != SAMPLE_ROUND_TRIP,
+				  .text = n->local,
+				  .more = n->remote,
+				  .value = value,
+				  .moved = again};
+	if (ev->passes && report_cut(r, &s.from_ns, ev->ns))
+		report_add(r, &s);
 }
 
 static void

@@ -332,6 +332,8 @@ report_open(const struct export_options *o, char *err, size_t errlen)
 	r->json = o->json;
 	r->kernel = o->kernel;
 	r->diff = o->diff;
+	r->sample = o->sample;
+	r->sample_arg = o->sample_arg;
 	r->empty = o->empty;
 	r->parts = o->parts;
 	r->status = o->status;

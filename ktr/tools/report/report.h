@@ -33,6 +33,14 @@
 
 struct report;
 
+/* A thread, also after it has gone. */
+struct report_who {
+	uint64_t serial; /* 0: it is no thread */
+	uint32_t tid, number;
+	char name[ACTIVITY_NAME]; /* "": the id alone is shown */
+	unsigned order;           /* of a diff: how many threads of this name came before */
+};
+
 /* Samples. A sample that is only a moment ends when it begins. */
 
 enum report_kind {
@@ -43,7 +51,7 @@ enum report_kind {
 	SAMPLE_WAIT,   /* the same, if it waited: for `more`; text is the state's name */
 	SAMPLE_IRQ,    /* interrupt `text` */
 	SAMPLE_TIMER,  /* from when a timer was due, until it ran */
-	SAMPLE_CALL,   /* system call `text`; value is 1 if it failed */
+	SAMPLE_CALL,   /* system call `text`, in C `more`; value is 1 if it failed */
 	SAMPLE_FAULT,  /* a page fault at pc, served by `text` */
 	SAMPLE_TRAP,   /* a moment: exception `text` at pc */
 	SAMPLE_WAKEUP, /* from when `text` woke a thread until that ran, after `more`; value is the
@@ -52,6 +60,8 @@ enum report_kind {
 	SAMPLE_TIMED,    /* a moment: a timer interrupt found `text` running */
 	SAMPLE_TIMED_AT, /* the same, if that is the kernel's: in line `more` */
 	SAMPLE_LOCK,     /* a wait for lock `text`, of the kind `more` */
+	SAMPLE_HELD,     /* `who` had lock `text`, taken at pc, while `value` others waited */
+	SAMPLE_TAKEN,    /* a moment: the same, from here on; or one more waits */
 	/* Of the connection from `text` to `more`: a segment of `value` bytes that was sent, for
 	 * the second time or later if `moved`; one that was received; a round trip. */
 	SAMPLE_SENT,
@@ -76,7 +86,8 @@ struct report_sample {
 	    moved; /* of a SWITCH: the thread before was; the next came from elsewhere */
 	enum activity_state state;
 	uint64_t value;
-	uint64_t queued_ns; /* of BIO: until the driver had it */
+	uint64_t queued_ns;           /* of BIO: until the driver had it */
+	const struct report_who *who; /* in its place, when it may be gone; NULL: it is thread */
 };
 
 /* Tables. */
@@ -122,14 +133,6 @@ struct report_column {
 #define REPORT_ROWS_MAX 4096u
 #define REPORT_BUCKETS  (62u * 8) /* eight for each power of two */
 
-/* A thread, also after it has gone. */
-struct report_who {
-	uint64_t serial; /* 0: it is no thread */
-	uint32_t tid, number;
-	char name[ACTIVITY_NAME]; /* "": the id alone is shown */
-	unsigned order;           /* of a diff: how many threads of this name came before */
-};
-
 struct report_row {
 	uint64_t cells[CELLS];
 	/* Of the decoder, of symbols, constants, or notes below; NULL: none. */
@@ -155,7 +158,7 @@ struct report_table {
 	const char *report; /* such as "cpu" */
 	const char *name;   /* such as "runs"; unique in the report */
 	const char *title;  /* what it shows, in a few words */
-	unsigned of;        /* the kinds of samples, as bits; 0: another file fills it */
+	unsigned of;        /* the kinds of samples, as bits; 0: events.c fills it */
 	unsigned key;       /* KEY_… */
 	/** What a sample adds to its row, besides count, times and value. NULL: nothing. */
 	void (*add)(struct report_row *row, const struct report_sample *sample);
@@ -185,8 +188,10 @@ struct report_table {
 extern struct report_table *const report_tables[];
 /** Filled by net.c, and by io.c. */
 extern struct report_table report_connections, report_devices;
-/** Those that no samples fill: of lock.c and events.c. */
-extern struct report_table report_holders, report_classes, report_sites, report_event_cpus;
+/** Filled by lock.c. */
+extern struct report_table report_holders;
+/** Those that no samples fill, but events.c. */
+extern struct report_table report_classes, report_sites, report_event_cpus;
 /** The cells of report_event_cpus: lost events, by reason. */
 #define CELL_LOST CELL_MORE
 
@@ -210,7 +215,8 @@ void report_note(struct report *r, struct report_row *row, unsigned n, const cha
 void report_row_add(struct report_row *sum, const struct report_row *row);
 /** A cell, or what is computed from cells: CELL_MEAN, a percentile. */
 uint64_t report_row_cell(const struct report_row *row, unsigned cell);
-/** An order of rows of one table, by what names them, that is the same in each run. */
+/** An order of rows of one table, by what names them, that is the same in each run. 0: the same
+ * names. */
 int report_labels_compare(const struct report_row *l, const struct report_row *r);
 /** Names places, and sorts the rows, after the last sample. *total becomes their sum. */
 void report_table_finish(struct report *r, struct report_table *t, struct report_row *total);
@@ -307,6 +313,9 @@ struct report {
 	uint64_t last_serial, threads_gone, samples;
 	unsigned kinds;           /* of the samples that tables are made of, as bits */
 	struct report_diff *diff; /* NULL: it is no part of one */
+	/* Gets all samples, in place of the tables; NULL: the tables do. */
+	void (*sample)(void *arg, const struct report_sample *s);
+	void *sample_arg;
 	bool *empty;       /* becomes true when a report that was asked for has nothing to show */
 	const int *status; /* not 0: the trace is damaged */
 	bool has_unnamed;  /* a sample's function has no name */

@@ -136,10 +136,33 @@ on_timer(struct report *r, const struct activity *a)
 		report_add(r, &s);
 }
 
+/* The C function that makes a system call; NULL: it has the same name. */
+static const char *
+function_of_call(const char *call)
+{
+	static const char *const names[][2] = {
+	    {"clone", "fork"},          {"wait4", "waitpid"},
+	    {"exit_group", "exit"},     {"exit", "_exit"},
+	    {"newfstatat", "stat"},     {"openat", "open"},
+	    {"dup3", "dup2"},           {"pipe2", "pipe"},
+	    {"getdents64", "readdir"},  {"mkdirat", "mkdir"},
+	    {"mknodat", "mknod"},       {"unlinkat", "unlink"},
+	    {"renameat", "rename"},     {"brk", "malloc"},
+	    {"rt_sigaction", "signal"}, {"rt_sigprocmask", "sigprocmask"},
+	    {"nanosleep", "sleep"},     {"machine_shutdown", "poweroff"},
+	};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(call, names[i][0]) == 0)
+			return names[i][1];
+	}
+	return NULL;
+}
+
 static void
 on_call_end(struct report *r, const struct activity *a, struct report_thread *is)
 {
 	struct report_sample s = {.kind = SAMPLE_CALL, .from_ns = is->call_ns, .text = a->text};
+	s.more = function_of_call(a->text);
 	s.value = a->value < 0 && a->value > -4096;
 	if (is->call != NULL && strcmp(is->call, a->text) == 0) /* else its begin was lost */
 		sample_ends(r, a, s);

@@ -63,14 +63,23 @@ report_row_free(struct report_row *row)
 /* The table that rows_compare() sorts: qsort() passes no argument. */
 static const struct report_table *sorted;
 
-/* The largest weight first. Rows of equal weight have an order that is the same in each run. */
+/*
+ * The largest weight first. Rows of equal weight have an order that is the same in each run: by
+ * what names them; then, threads of one number came one after the other; then, of the worst, each
+ * is of another event.
+ */
 static int
 rows_compare(const void *a, const void *b)
 {
 	const struct report_row *l = *(struct report_row *const *)a,
 				*r = *(struct report_row *const *)b;
 	uint64_t x = weight_of(sorted, l), y = weight_of(sorted, r);
-	return x != y ? (x < y ? 1 : -1) : report_labels_compare(l, r);
+	int order = x != y ? (x < y ? 1 : -1) : report_labels_compare(l, r);
+	if (order == 0)
+		order = (l->who.serial > r->who.serial) - (l->who.serial < r->who.serial);
+	return order != 0 ? order
+			  : (l->cells[CELL_VALUE] > r->cells[CELL_VALUE]) -
+				(l->cells[CELL_VALUE] < r->cells[CELL_VALUE]);
 }
 
 int
@@ -219,13 +228,15 @@ row_of(struct report *r, struct report_table *t, const struct report_sample *s)
 {
 	struct report_who who = {0};
 	if ((t->key & KEY_THREAD) != 0)
-		who = report_who(r, s->thread);
+		who = s->who != NULL ? *s->who : report_who(r, s->thread);
 	uint64_t number = (t->key & KEY_CPU) != 0 ? s->cpu : (t->key & KEY_PC) != 0 ? s->pc : 0;
 	uint64_t unique = (t->key & KEY_EACH) != 0 ? ++r->samples : number;
 	const char *text = (t->key & KEY_TEXT) != 0 ? s->text : NULL;
 	const char *more = (t->key & KEY_MORE) != 0 ? s->more : NULL;
-	struct report_row *row =
-	    report_row(r, t, report_key(who.serial, unique, text, more), text, more);
+	/* What stands for a thread has no serial, but a name. */
+	uint64_t key = report_key(who.serial, unique, text,
+				  who.serial == 0 && s->who != NULL ? who.name : more);
+	struct report_row *row = report_row(r, t, key, text, more);
 	if (row == &t->others)
 		return row;
 	row->number = number;
@@ -264,6 +275,10 @@ row_time(struct report *r, const struct report_table *t, struct report_row *row,
 void
 report_add(struct report *r, const struct report_sample *s)
 {
+	if (r->sample != NULL) {
+		r->sample(r->sample_arg, s);
+		return;
+	}
 	for (struct report_table *const *at = report_tables; *at != NULL; at++) {
 		struct report_table *t = *at;
 		if (!t->wanted || (t->of >> s->kind & 1) == 0 ||

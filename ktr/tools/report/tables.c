@@ -1,6 +1,4 @@
 /* tables.c - what each report shows: its tables, of which samples, and in which columns. */
-#include <string.h>
-
 #include "ktr/tools/report/report.h"
 
 #define OF(kind) (1u << SAMPLE_##kind)
@@ -103,7 +101,7 @@ static struct report_table threads = {
 };
 
 /* Rows of sleep come last, because a thread sleeps by its own wish. Others weigh this much more. */
-#define WAIT_WEIGHT (1ull << 63)
+#define WAIT_WEIGHT (1ull << 52)
 
 static void
 states_add(struct report_row *row, const struct report_sample *s)
@@ -129,35 +127,12 @@ static struct report_table states = {
 
 /* ---- syscall ---- */
 
-/* The C function that makes a system call, if its name differs. */
-static void
-calls_add(struct report_row *row, const struct report_sample *s)
-{
-	static const char *const names[][2] = {
-	    {"clone", "fork"},          {"wait4", "waitpid"},
-	    {"exit_group", "exit"},     {"exit", "_exit"},
-	    {"newfstatat", "stat"},     {"openat", "open"},
-	    {"dup3", "dup2"},           {"pipe2", "pipe"},
-	    {"getdents64", "readdir"},  {"mkdirat", "mkdir"},
-	    {"mknodat", "mknod"},       {"unlinkat", "unlink"},
-	    {"renameat", "rename"},     {"brk", "malloc"},
-	    {"rt_sigaction", "signal"}, {"rt_sigprocmask", "sigprocmask"},
-	    {"nanosleep", "sleep"},     {"machine_shutdown", "poweroff"},
-	};
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && row->cells[CELL_COUNT] == 1;
-	     i++) {
-		if (strcmp(s->text, names[i][0]) == 0)
-			row->texts[1] = names[i][1];
-	}
-}
-
 static struct report_table calls = {
     .report = "syscall",
     .name = "calls",
     .title = "system calls, and the functions of C that make them",
     .of = OF(CALL),
-    .key = KEY_TEXT,
-    .add = calls_add,
+    .key = KEY_TEXT | KEY_MORE,
     .columns = {TEXT("call", "call", 0), TEXT("known as", "known_as", 1), COUNT("count"),
 		NUMBER("errors", CELL_VALUE), TOTAL, MEAN, P50, P99, LONGEST, BEGAN},
     .weight = CELL_TOTAL,
@@ -251,10 +226,24 @@ static struct report_table locks = {
     .histogram = true,
 };
 
+/* The table counts how many waited, and for how long, all together. */
+static void
+holders_add(struct report_row *row, const struct report_sample *s)
+{
+	row->cells[CELL_COUNT]--;
+	if (s->kind == SAMPLE_TAKEN)
+		row->cells[CELL_COUNT] += s->value;
+	else
+		row->cells[CELL_TOTAL] += s->value * (s->to_ns - s->from_ns);
+}
+
 struct report_table report_holders = {
     .report = "lock",
     .name = "holders",
     .title = "who had the lock while others waited, and where it was taken",
+    .of = OF(HELD) | OF(TAKEN),
+    .key = KEY_THREAD | KEY_PC | KEY_TEXT,
+    .add = holders_add,
     .place = PLACE_CALL,
     .columns = {TEXT("lock", "lock", 0), THREAD, TEXT("in", "function", 1), PLACE("at", "place", 2),
 		COUNT("times"), COLUMN("waited ms", "total", MS, CELL_TOTAL), SHARE(CELL_TOTAL)},

@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+"""export_html_test.py - the page of ktrdump --format html has each event and loss of jsonl; its script prints them as jsonl
+does, and its tables for a stretch are those of `ktrdump report --since --until`. Prints TAP.
+
+The script runs in node (export_html.js). What a browser shows of it, tests/viewers tries."""
+import base64
+import json
+import re
+import zlib
+
+import export_help as x
+import export_report_test
+from export_help import ROOT, equal, expect
+
+SCRIPT = ROOT / "tests/unit/export_html.js"
+COLUMN = re.compile(r'<script type="text/plain" id="([^"]*)">([^<]*)</script>')
+
+
+def numbers(column):
+    """The numbers of a column: seven bits a byte, the lowest first."""
+    found, value, shift = [], 0, 0
+    for byte in column:
+        value |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            found.append(value)
+            value = shift = 0
+    return found
+
+
+def signed(column):
+    return [-(v + 1) // 2 if v & 1 else v // 2 for v in numbers(column)]
+
+
+class Page:
+    """What a page says, decoded a second time."""
+
+    def __init__(self, path):
+        text = path.read_text(encoding="utf-8")
+        links = set(re.findall(r"https?://[^\"'` <]*|@import|src=|href=", text))
+        equal(links, set(), "what the page refers to")
+        self.columns = {name: zlib.decompress(base64.b64decode(data)) for name, data in COLUMN.findall(text)}
+        self.sites, self.who, self.strings = ([json.loads(line) for line in self.columns[name].decode().splitlines() if line]
+                                              for name in ("site", "who", "string"))
+        self.size = len(text)
+
+    def events(self):
+        """(cpu, seq, ns, tid, thread, class, file, line, func, fmt, args, names) of each."""
+        cpus, sites, args = (iter(numbers(self.columns[f"event.{name}"])) for name in ("cpu", "site", "args"))
+        ns, seqs, whos, found = 0, {}, {}, []
+        for cpu, delta, seq, who, site in zip(cpus, signed(self.columns["event.ns"]), signed(self.columns["event.seq"]),
+                                              numbers(self.columns["event.who"]), sites):
+            ns += delta
+            seqs[cpu] = (seqs.get(cpu, 0) + seq + 1) % (1 << 64)
+            whos[cpu] = who or whos[cpu]
+            said = self.sites[site]
+            _, tid, name, _ = self.who[whos[cpu] - 1]
+            values = [self.value(args, bits) for _, bits in said.get("params", [("", 64)] * said.get("count", 0))]
+            found.append((cpu, seqs[cpu], ns, tid, name, ",".join(said["classes"]) if "classes" in said else None, *map(said.get, ("file", "line", "func", "fmt")),
+                          values, [name for name, _ in said["params"]] if "params" in said else None))
+        equal(list(args), [], "parameters that no event has")
+        return found
+
+    def value(self, args, bits):
+        v = next(args)
+        if bits == 0:
+            return self.strings[v - 1] if v else next(args) or None
+        v &= (1 << abs(bits)) - 1
+        return v - (1 << -bits) if bits < 0 and v >> (-bits - 1) else v
+
+    def gaps(self):
+        cpus, reasons, counts = (numbers(self.columns[f"gap.{name}"]) for name in ("cpu", "reason", "count"))
+        reasons = [json.loads(self.columns["head"])["reasons"][r] for r in reasons]
+        return [(cpu, why, n, start, start + ns) for cpu, why, n, start, ns in
+                zip(cpus, reasons, counts, signed(self.columns["gap.from"]), signed(self.columns["gap.ns"]))]
+
+
+def page_of(path, folder, *args):
+    out = folder / "page.html"
+    x.export("html", path, out, *args)
+    return out
+
+
+def script_says(page, stretches):
+    status, out, err = x.run("node", SCRIPT, page, *(f"{since}-{until}" for since, until in stretches))
+    equal((status, err), (0, ""), "status and errors of the page's script")
+    return json.loads(out)
+
+
+def same_events(page, rows):
+    """Each event is there, with all that jsonl says of it. A thread's name is the last known one."""
+    found, wanted = page.events(), [row for row in rows if "seq" in row]
+    equal(len(found), len(wanted), "events")
+    for event, row in zip(found, wanted):
+        names = row["names"] if row["fmt"] is not None else None
+        want = (row["cpu"], row["seq"], row["ns"], row["tid"], event[4], row["class"], row["file"], row["line"], row["func"], row["fmt"], row["args"], names)
+        equal(event, want, f"event {row['seq']} of CPU {row['cpu']}")
+    equal(page.gaps(), [(row["cpu"], row["why"], row["gap"], row["from_ns"], row["to_ns"]) for row in rows if "gap" in row], "losses")
+
+
+def stretches_of(rows):
+    """All, and stretches whose ends are times of events: where a program has got another name, and thirds; also of no length."""
+    times = sorted(row["ns"] for row in rows if "ns" in row)
+    if not times:
+        return [(0, 1000)]
+    n = len(times)
+    ends = [(times[0], times[-1]), (times[n // 3], times[2 * n // 3]), (times[n // 2], times[n // 2]), (times[n // 4] + 1, times[n // 2] - 1)]
+    execs = [row["ns"] for row in rows if (row.get("fmt") or "").startswith("exec: ")]
+    if execs:
+        at = execs[len(execs) // 2]
+        ends += [(times[0], at), (at, times[-1])]
+    return [(max(0, since), until) for since, until in ends if since <= until]
+
+
+def same_reports(path, stretches, said):
+    for (since, until), found in zip(stretches, said["reports"]):
+        head, *rows = export_report_test.report(path, "--since", f"{since}ns", "--until", f"{until}ns")
+        what = f"from {since} to {until} ns"
+        for name in ("events", "lost", "gaps", "known_ns", "all_ns"):
+            equal(found[name], head[name], f"{what}: {name}")
+        tables = {}
+        for side, some in (("page", found["rows"]), ("report", rows)):
+            for row in some:
+                key = (row["report"], row["table"])
+                expect(row.get("row") != "others", f"{what}: {key} has too many rows to compare")
+                tables.setdefault(key, {"page": [], "report": []})[side].append(row)
+        for key, sides in tables.items():
+            for n, (one, other) in enumerate(zip(sides["page"], sides["report"])):
+                equal(one, other, f"{what}: {key}: row {n}")
+            equal(len(sides["page"]), len(sides["report"]), f"{what}: {key}: rows")
+
+
+def check(path, folder):
+    """A stream of any kind."""
+    page, rows = page_of(path, folder), x.jsonl(path)
+    same_events(Page(page), rows)
+    stretches = stretches_of(rows)
+    said = script_says(page, stretches)
+    wanted = [row["text"] for row in rows if "seq" in row]
+    equal(len(said["texts"]), len(wanted), "texts")
+    for n, (found, text) in enumerate(zip(said["texts"], wanted)):
+        equal(found, text, f"text of event {n}")
+    same_reports(path, stretches, said)
+    return said
+
+
+def every_stream_is_as_jsonl_and_the_reports_have_it(tmp):
+    x.every_stream(check, tmp)
+
+
+def events_in_any_order_are_as_the_reports_have_them(tmp):
+    for seed in range(10):
+        path = tmp / f"{seed}.ktr"
+        path.write_bytes(export_report_test.random_run(seed))
+        try:
+            check(path, tmp)
+        except AssertionError as e:
+            raise AssertionError(f"seed {seed}: {e}") from e
+
+
+if __name__ == "__main__":
+    x.main([every_stream_is_as_jsonl_and_the_reports_have_it, events_in_any_order_are_as_the_reports_have_them])
