@@ -91,8 +91,8 @@ clear_tail(struct vnode *vn, uint64_t next)
 }
 
 /*
- * The file has at least `size` bytes. Then what is new becomes dirty, and not before: what is after
- * the size is not written. vn->lock held.
+ * The file has at least `size` bytes. After this the caller makes dirty what is new, though
+ * write_begin() has: what is after the size is passed over, and clean then. vn->lock held.
  */
 static void
 grow_to(struct vnode *vn, uint64_t size)
@@ -223,7 +223,8 @@ filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 		error = vn->ops->write_begin(vn, page, off, piece);
 		off += piece;
 		grow_to(vn, error == 0 ? off : 0);
-		pagecache_dirty(page, pagecache_sectors((off - piece) % PAGE_SIZE, piece));
+		if (error == 0) /* else write_begin() has made dirty what it could make */
+			pagecache_dirty(page, pagecache_sectors((off - piece) % PAGE_SIZE, piece));
 		page_unref(page);
 		writeback_throttle();
 	}

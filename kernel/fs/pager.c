@@ -53,8 +53,11 @@ pager_written(void *object)
 {
 	struct vnode *vn = object;
 
-	__atomic_store_n(&vn->mtime_ns, clock_real_now_ns(), __ATOMIC_RELAXED);
-	vnode_changed(vn);
+	uint64_t now = clock_real_now_ns(), was = vn->mtime_ns;
+
+	__atomic_store_n(&vn->mtime_ns, now, __ATOMIC_RELAXED);
+	if (now / 1000000000 != was / 1000000000) /* what a disk keeps */
+		vnode_changed(vn);
 }
 
 const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref, pager_id, pager_written};

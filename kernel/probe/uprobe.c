@@ -13,9 +13,9 @@
  * A breakpoint whose probe went off meanwhile is hit again until its page is gone. So no program
  * gets a signal for it; one for a breakpoint of its own it does get.
  *
- * Locking: the control lock, and table_lock for the table. A handler reads the table with
- * interrupts off. So a probe that has left the table is freed after each CPU has taken an
- * interrupt.
+ * Locking: the control lock, and table_lock for the table, before proc_lock. A handler reads the
+ * table with interrupts off. So a probe that has left the table is freed after each CPU has taken
+ * an interrupt.
  */
 #include "kernel/probe/uprobe.h"
 
@@ -89,20 +89,13 @@ put_break(const struct uprobe *u, uint8_t *page)
 		memcpy(page + at, arch_break_insn, ARCH_BREAK_SIZE);
 }
 
-/* May the probe fire in this space? Processes share it from vfork() on. */
+/* May the probe fire in this space? Processes share it from vfork() on. proc_lock held. */
 static bool
 is_wanted_in(const struct uprobe *u, const struct vmspace *vm)
 {
-	const struct proc *p;
-	bool has;
+	const struct proc *p = u->on && u->pid != 0 ? proc_find(u->pid) : NULL;
 
-	if (!u->on || u->pid == 0)
-		return u->on;
-	spin_lock(&proc_lock);
-	p = proc_find(u->pid);
-	has = p != NULL && p->vm == vm;
-	spin_unlock(&proc_lock);
-	return has;
+	return u->on && (u->pid == 0 || (p != NULL && p->vm == vm));
 }
 
 static bool
@@ -110,7 +103,10 @@ patch_page(const struct vmspace *vm, const void *object, uint64_t index, uint8_t
 {
 	bool any = false;
 
+	if (*uprobe_bucket(object, index) == NULL)
+		return false;
 	spin_lock(&table_lock);
+	spin_lock(&proc_lock);
 	for (struct uprobe *u = *uprobe_bucket(object, index); u != NULL; u = u->next) {
 		if (u->vn != object || u->offset / PAGE_SIZE != index || !is_wanted_in(u, vm))
 			continue;
@@ -118,6 +114,7 @@ patch_page(const struct vmspace *vm, const void *object, uint64_t index, uint8_t
 		if (page != NULL)
 			put_break(u, page);
 	}
+	spin_unlock(&proc_lock);
 	spin_unlock(&table_lock);
 	return any;
 }

@@ -220,6 +220,8 @@ become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
 	struct vmspace *old = p->vm;
 	const char *slash = strrchr(name, '/');
 
+	futex_thread_exit(curlwp()); /* others may share the memory in which it has locks */
+	proc_become_first();
 	spin_lock(&proc_lock);
 	exec_ids_take(ids);
 	proc_set_space(p, vm);
@@ -416,8 +418,6 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 		vm_destroy(vm);
 		return r;
 	}
-	futex_thread_exit(curlwp()); /* others may share the memory in which it has locks */
-	proc_become_first();
 	become(p, vm, name, vn, &ids);
 	set_program(p, path);
 	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));

@@ -140,14 +140,13 @@ sys_madvise(const uint64_t a[6])
 		   : -EINVAL;
 }
 
-/* Syncs the files that are mapped shared there. 0, or the error of one. */
+/* Syncs the files that are mapped shared there, whose pages are clean. 0, or the error of one. */
 static int
 sync_range(struct vmspace *vm, uint64_t start, uint64_t size)
 {
 	struct vm_range r = {.end = start};
 	int error = 0;
 
-	vm_clean(vm, start, size);
 	while (r.end - start < size && vm_range_next(vm, &r)) {
 		bool wanted = r.shared && (r.start <= start || r.start - start < size);
 		int e = r.object != NULL && wanted ? vnode_sync(r.object) : 0;
@@ -168,6 +167,8 @@ sys_msync(const uint64_t a[6])
 		return -EINVAL;
 	if (a[1] != 0 && (!vm_allows(curproc()->vm, a[0], 0) || a[1] > ARCH_USER_END - a[0]))
 		return -ENOMEM;
+	if (a[1] != 0 && (a[2] & (MS_ASYNC | MS_SYNC)))
+		vm_clean(curproc()->vm, a[0], a[1]);
 	return a[1] != 0 && (a[2] & MS_SYNC) ? sync_range(curproc()->vm, a[0], a[1]) : 0;
 }
 

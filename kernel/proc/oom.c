@@ -4,7 +4,7 @@
  * mmap and fork promise memory before it exists. So the shortage appears at a page fault, in any
  * process; usually not in the one that caused it, and perhaps in process 1. The code first finds
  * the user who holds too much, then a process whose memory is counted to that user, who may be no
- * longer its user. So user 0 never loses a process because of another user.
+ * longer its user. So no process whose memory is counted to user 0 ends because of another user.
  *
  * Locking: proc_lock. A process's vm changes only under it, so its size may be read under it.
  */

@@ -141,8 +141,8 @@ link_text(const struct vnode *vn, const char **text, struct vnode **to)
 {
 	const struct procfs_node *n = vn->data;
 
-	if (n->error != 0)
-		return n->error;
+	if (n->error != 0 || n->text == NULL)
+		return n->error != 0 ? n->error : -ENOMEM;
 	*text = n->text;
 	if (n->to != NULL)
 		*to = vnode_ref(n->to);

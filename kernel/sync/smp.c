@@ -201,10 +201,16 @@ smp_call_users(uint64_t root, void (*fn)(void *), void *arg)
 {
 	uint64_t cpus = 0;
 
+	/* in one section: on a CPU to which this thread comes later, another of its program may run
+	 */
+	irq_push();
+	fn(arg);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (unsigned n = 0; n < ncpus; n++)
-		if (pcpus[n] != NULL && __atomic_load_n(&pcpus[n]->root, __ATOMIC_RELAXED) == root)
+		if (n != arch_cpu() && pcpus[n] != NULL &&
+		    __atomic_load_n(&pcpus[n]->root, __ATOMIC_RELAXED) == root)
 			cpus |= 1ull << n;
+	irq_pop();
 	if (cpus != 0)
 		smp_call(cpus, fn, arg);
 }

@@ -206,7 +206,8 @@ clean_page(uint64_t *pte, uintptr_t va, void *arg)
 	if (!a->from.shared || !arch_pte_writable(*pte))
 		return;
 	*pte = arch_pte_leaf(arch_pte_pa(*pte), (a->prot & ~(unsigned)MMU_WRITE) | MMU_USER, 0);
-	vm_flush_page(vm, va);
+	if (!vm->shared)
+		arch_tlb_flush_page(va);
 }
 
 void
@@ -214,6 +215,8 @@ vm_clean(struct vmspace *vm, uint64_t start, uint64_t size)
 {
 	mutex_lock(&vm->lock);
 	pagetable_each(vm->root, start, start + page_round_up(size), clean_page, vm);
+	if (vm->shared)
+		vm_flush_all(vm);
 	mutex_unlock(&vm->lock);
 }
 
@@ -308,15 +311,18 @@ share_page(uint64_t *pte, uintptr_t va, void *arg)
 		f->failed = true;
 		return;
 	}
-	if (arch_pte_writable(*pte) &&
-	    !(f->parent->has_shared_areas && vm_find(f->parent, va)->from.shared)) {
+	*copy = *pte;
+	if (arch_pte_writable(*pte)) {
 		unsigned exec = arch_pte_executable(*pte) ? MMU_EXEC : 0;
-		*pte = arch_pte_leaf(pa, MMU_READ | MMU_USER | exec, 0);
-		if (!f->parent->shared)
-			arch_tlb_flush_page(va);
+
+		*copy = arch_pte_leaf(pa, MMU_READ | MMU_USER | exec, 0);
+		if (!(f->parent->has_shared_areas && vm_find(f->parent, va)->from.shared)) {
+			*pte = *copy;
+			if (!f->parent->shared)
+				arch_tlb_flush_page(va);
+		}
 	}
 	page_ref(phys_to_virt(pa));
-	*copy = *pte;
 	f->child->resident++;
 }
 
@@ -328,12 +334,17 @@ vm_fork(struct vmspace *vm, struct uidinfo *ui)
 	if (f.child == NULL)
 		return NULL;
 	mutex_lock(&vm->lock);
+	/* The child is on the list of spaces already. Nobody else holds two of these locks. */
+	f.child->lock.below = true;
+	mutex_lock(&f.child->lock);
 	f.child->brk_start = vm->brk_start;
 	f.child->brk_end = vm->brk_end;
 	memcpy(f.child->code, vm->code, sizeof(vm->code));
 	vm_set_args(f.child, vm->args, vm->args_end, vm->env_end);
 	area_each(vm->areas, copy_area, &f);
 	pagetable_each(vm->root, 0, ARCH_USER_END, share_page, &f);
+	f.child->lock.below = false;
+	mutex_unlock(&f.child->lock);
 	if (vm->shared) /* nobody may write to a page that the child has now */
 		vm_flush_all(vm);
 	mutex_unlock(&vm->lock);

@@ -36,7 +36,11 @@ struct vm_pager {
 	void (*unref)(void *object, bool writes);
 	/* A number that no other object has, or will have. */
 	uint64_t (*id)(const void *object);
-	/* A page of it, which is mapped shared, is about to be written; again after vm_clean(). */
+	/*
+	 * A page of it, which is mapped shared, is about to be written for the first time in this
+	 * space, or since its vm_clean(). Later writes are not told: what is written back takes no
+	 * right away.
+	 */
 	void (*written)(void *object);
 };
 

@@ -259,18 +259,25 @@ KTEST(vm_pages_come_on_demand_and_go_with_unmap)
 KTEST(vm_interrupts_no_cpu_that_does_not_run_the_space)
 {
 	struct vmspace *vm = vm_create(&uidinfo_root);
-	uint64_t asked[MAX_CPUS];
+	bool quiet = false;
 
 	KT_ASSERT(vm != NULL);
 	vm_share(vm);
-	KT_EQ(vm_map(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
-	KT_EQ(vm_fault(vm, 0x100000, MMU_WRITE), VM_FAULT_SERVED);
-	for (unsigned n = 0; n < ncpus; n++)
-		asked[n] = pcpus[n]->call_asked;
-	KT_EQ(vm_protect(vm, 0x100000, 0x10000, MMU_READ), 0);
-	KT_EQ(vm_unmap(vm, 0x100000, 0x10000), 0);
-	for (unsigned n = 0; n < ncpus; n++)
-		KT_EQ(pcpus[n]->call_asked, asked[n]);
+	/* Another thread may interrupt all CPUs meanwhile, but hardly each time. */
+	for (unsigned i = 0; i < 100 && !quiet; i++) {
+		uint64_t asked[MAX_CPUS];
+
+		KT_EQ(vm_map(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
+		KT_EQ(vm_fault(vm, 0x100000, MMU_WRITE), VM_FAULT_SERVED);
+		for (unsigned n = 0; n < ncpus; n++)
+			asked[n] = pcpus[n]->call_asked;
+		KT_EQ(vm_protect(vm, 0x100000, 0x10000, MMU_READ), 0);
+		KT_EQ(vm_unmap(vm, 0x100000, 0x10000), 0);
+		quiet = true;
+		for (unsigned n = 0; n < ncpus; n++)
+			quiet &= pcpus[n]->call_asked == asked[n];
+	}
+	KT_ASSERT(quiet);
 	vm_destroy(vm);
 }
 

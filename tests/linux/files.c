@@ -261,7 +261,7 @@ cut_pages_are_gone(void)
 		cut_at = 0;
 		__atomic_store_n(&cut_round, n, __ATOMIC_RELEASE);
 		while (cut_at < n % CUT_PAGES && __atomic_load_n(&cut_done, __ATOMIC_ACQUIRE) != n)
-			;
+			sched_yield();
 		good &= ftruncate(fd, 0) == 0;
 		while (__atomic_load_n(&cut_done, __ATOMIC_ACQUIRE) != n)
 			sched_yield();

@@ -410,7 +410,7 @@ static int
 looks_at_cwd(void *arg)
 {
 	char path[64], found[64];
-	unsigned seen = 0;
+	unsigned seen = 0, wrong = 0;
 	pid_t pid;
 
 	if (chdir("/") != 0 || setresuid(NOBODYS, NOBODYS, NOBODYS) != 0)
@@ -419,15 +419,16 @@ looks_at_cwd(void *arg)
 	if (pid == 0)
 		_exit(prctl(PR_SET_DUMPABLE, 1) == 0 ? hides(NULL) : 1);
 	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
-	for (unsigned i = 0; i < how_often(20000); i++) {
+	for (unsigned i = 0; wrong == 0 && (i < how_often(20000) || seen == 0); i++) {
 		ssize_t n = readlink(path, found, sizeof(found));
 
-		seen |= n == 1;
-		if (n > 1)
-			return 2;
+		seen += n == 1;
+		wrong += n > 1;
+		if (n < 0)
+			sched_yield();
 	}
 	kill(pid, SIGKILL);
-	return waitpid(pid, NULL, 0) == pid && seen ? 0 : 3;
+	return waitpid(pid, NULL, 0) == pid && wrong == 0 ? 0 : 2;
 }
 
 void
