@@ -112,8 +112,7 @@ patch_page(const struct vmspace *vm, const void *object, uint64_t index, uint8_t
 
 	spin_lock(&table_lock);
 	for (struct uprobe *u = *uprobe_bucket(object, index); u != NULL; u = u->next) {
-		if (u->vn != object || u->offset / PAGE_SIZE != index ||
-		    !is_wanted_in(u, vm))
+		if (u->vn != object || u->offset / PAGE_SIZE != index || !is_wanted_in(u, vm))
 			continue;
 		any = true;
 		if (page != NULL)

@@ -56,8 +56,8 @@ exec_ids_hold(const struct exec_ids *ids)
 
 	spin_lock(&proc_lock);
 	/* Since exec_ids_get() a tracer may have come, or another thread may have changed these. */
-	p->execing = memcmp(now, ids->was, sizeof(now)) == 0 &&
-		     (!exec_ids_differ(ids) || may_gain());
+	p->execing =
+	    memcmp(now, ids->was, sizeof(now)) == 0 && (!exec_ids_differ(ids) || may_gain());
 	spin_unlock(&proc_lock);
 	return p->execing ? 0 : -EAGAIN;
 }

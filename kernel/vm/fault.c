@@ -2,8 +2,9 @@
  * fault.c - demand-zero pages, pages of files, copy on write, fork. Locking: vm.h.
  *
  * Invariants: a page of a private area that has other users, too (page_refs > 1: spaces, or a
- * file), is mapped read-only; so is one of a shared area until it is first written. A page in an area without any access keeps its entry, marked not
- * present: so the kernel's copies to and from user memory fault there too.
+ * file), is mapped read-only; so is one of a shared area until it is first written. A page in an
+ * area without any access keeps its entry, marked not present: so the kernel's copies to and from
+ * user memory fault there too.
  */
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"

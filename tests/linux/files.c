@@ -260,8 +260,7 @@ cut_pages_are_gone(void)
 	for (uint32_t n = 1; n <= rounds; n++) {
 		cut_at = 0;
 		__atomic_store_n(&cut_round, n, __ATOMIC_RELEASE);
-		while (cut_at < n % CUT_PAGES &&
-		       __atomic_load_n(&cut_done, __ATOMIC_ACQUIRE) != n)
+		while (cut_at < n % CUT_PAGES && __atomic_load_n(&cut_done, __ATOMIC_ACQUIRE) != n)
 			;
 		good &= ftruncate(fd, 0) == 0;
 		while (__atomic_load_n(&cut_done, __ATOMIC_ACQUIRE) != n)
@@ -287,8 +286,7 @@ map_changes_time(int fd, const volatile char *p)
 		    fstat(fd, &before) == 0;
 
 	((volatile char *)p)[0]++;
-	return good && before.st_mtime == 1000 && fstat(fd, &after) == 0 &&
-	       after.st_mtime != 1000;
+	return good && before.st_mtime == 1000 && fstat(fd, &after) == 0 && after.st_mtime != 1000;
 }
 
 static bool
