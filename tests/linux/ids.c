@@ -433,7 +433,7 @@ looks_at_cwd(void *arg)
 	if (pid == 0)
 		_exit(prctl(PR_SET_DUMPABLE, 1) == 0 ? hides(NULL) : 1);
 	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
-	for (unsigned i = 0; i < how_often(20000); i++) {
+	for (unsigned i = 0; i < how_often(20000) || !seen; i++) {
 		ssize_t n = readlink(path, found, sizeof(found));
 
 		seen |= n == 1;
