@@ -1,7 +1,8 @@
 /*
  * file.c - open files: opening, reading, writing, closing.
- * Invariant: no lock of an open pipe or device is held while its user waits. Otherwise a second
- * user would wait for the lock, and no signal could interrupt it. Locking: file.h.
+ * Invariant: no lock of an open pipe, terminal or socket is held while its user waits for data or
+ * room. Otherwise a second user would wait for the lock, and no signal could interrupt it. Files
+ * and disks are read and written with locks held. Locking: file.h.
  */
 #include "kernel/fs/file.h"
 

@@ -19,7 +19,7 @@ SDT_PROBE_DEFINE_DATA(vfs, namei, lookup, entry, "entry", ": path %s");
 /* A path from the user, and the directory it is relative to. */
 struct user_path {
 	const char *name;  /* text; first, as in Linux's struct filename */
-	struct vnode *cwd; /* no reference: the process or its open file has one */
+	struct vnode *cwd; /* no reference of its own: the system call has one (struct held) */
 	char text[PATH_MAX];
 };
 

@@ -12,8 +12,9 @@
  * (messages, and how senders and receivers wait), unix_send.c, unix_receive.c, unix_rights.c (files
  * in flight, and those that nobody can receive any more).
  *
- * Locking legend of struct unix_socket; unix_lock comes first, then the socket's own lock, then
- * nothing. Nobody holds the locks of two sockets.
+ * Locking legend of struct unix_socket; unix_lock comes first, then the socket's own lock. Both may
+ * be held while bytes go to a user's memory, which takes the lock of its space, and may wait for a
+ * disk. Nobody holds the locks of two sockets.
  *   [u] unix_lock, one mutex
  *   [l] socket.lock
  *   [ul] written under both, read under either

@@ -4,7 +4,8 @@
  *
  * Anyone can supply the file, so every field is checked before use. The new address space is
  * complete before the old one is freed: after an error the caller continues unchanged. But after
- * -EAGAIN, because it may not gain the file's ids any more, its other threads have ended.
+ * -EAGAIN, because it may not gain the file's ids any more, its other threads have ended. After
+ * that check it does not fail.
  */
 #include <abi_md.h>
 

@@ -173,7 +173,7 @@ sys_msync(const uint64_t a[6])
 }
 
 /*
- * No page is ever taken away to be written to a disk, so pages that are there are locked. limit: of
+ * No page that is mapped is taken away to make room, so pages that are there are locked. limit: of
  * bytes, for a user without CAP_IPC_LOCK.
  */
 static int64_t

@@ -1,7 +1,8 @@
 /*
  * task.h - what files, devices and locks ask of the current process: whose it is, where it stands
- * in the tree of names, what it has open, what it may take, and whether a signal ends its wait. A
- * kernel thread is user 0, in the root of the machine, without a limit.
+ * in the tree of names, what it has open, what it may take, and whether a signal ends its wait. Of
+ * a kernel thread the answers are those of user 0, in the root of the machine, with all rights and
+ * no limit of its own.
  *
  * Functions without a word on their context: any context.
  */

@@ -3,7 +3,8 @@
  *
  * The thread fills a buffer with frames and writes it to the sink piece by piece. It holds
  * flush.lock for one piece at a time, and never while it waits for the line. So a slow or dead line
- * blocks nothing else: new events overwrite old ones, and the stream reports the loss. The thread's
+ * blocks nothing else: new events overwrite old ones, and the stream reports the loss. A file on a
+ * slow disk may make a piece wait, and who changes the flush with it. The thread's
  * own events are refused (ktr_suppress), but for its switches.
  *
  * Only events that the sink has taken count as delivered. Others are still in the ring for the next

@@ -356,6 +356,20 @@ touch_memory(size_t size)
 		p[i] = 1;
 }
 
+/* Pages of this process, which a child shares at first. */
+static long
+resident(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long size, pages = 0;
+
+	if (f != NULL && fscanf(f, "%ld %ld", &size, &pages) != 2)
+		pages = 0;
+	if (f != NULL)
+		fclose(f);
+	return pages;
+}
+
 /* Its memory is counted to who it was when it began. */
 static int
 takes_memory(void *arg)
@@ -376,7 +390,7 @@ takes_too_much(void *arg)
 static bool
 ends_by_memory(void)
 {
-	long old = set_page_limit(2000);
+	long old = set_page_limit(resident() + 2000);
 	pid_t other = fork();
 	int status, end;
 
