@@ -272,10 +272,10 @@ def cxx(compiler, patch):
     """Trace points in functions that the compiler copies, in two files, are all registered, and their events
     recorded."""
     compiler, c = clang(compiler), clang(compiler.replace("++", "").replace("g", "gcc", 1) if compiler == "g++" else "clang")
-    objects = for_this_machine(c.strip(), patch, False)
+    objects = for_this_machine(c.strip(), patch, False, False)
     include, kernel = f"-I{KTR} -I{port(patch)} -I{HERE}", scratch() / "cxx-kernel.o"
     run(f"{c} -std=gnu11 -O2 {include} -Dmain=kernel_main -c {HERE}/kernel.c -o {kernel}")
-    for standard, level in (("c++11", 0), ("gnu++17", 2), ("c++20", 2)):
+    for standard, level in (("c++11", 2), ("c++20", 0)) if patch else (("c++11", 0), ("gnu++17", 2)):
         program = scratch() / f"cxx-{standard}-{level}"
         for name in ("one", "two"):
             run(f"{compiler} -std={standard} {WARN} -O{level} {include} -c {HERE}/{name}.cc -o {program}-{name}.o")
