@@ -14,6 +14,7 @@ import wire
 from export_help import ROOT, equal, expect
 
 SCRIPT = ROOT / "tests/unit/export_html.js"
+SCRIPT_BYTES, EVENT_BYTES = 100_000, 12  # the page without a trace; of each event, at most
 COLUMN = re.compile(r'<script type="text/plain" id="([^"]*)">([^<]*)</script>')
 
 
@@ -139,7 +140,9 @@ def same_reports(path, stretches, said):
 def check(path, folder):
     """A stream of any kind."""
     page, rows = page_of(path, folder), x.jsonl(path)
-    same_events(Page(page), rows)
+    read = Page(page)
+    expect(read.size <= SCRIPT_BYTES + EVENT_BYTES * len(rows), f"{read.size} bytes for {len(rows)} events")
+    same_events(read, rows)
     stretches = stretches_of(rows)
     said = script_says(page, stretches)
     wanted = [row["text"] for row in rows if "seq" in row]
