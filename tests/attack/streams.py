@@ -10,7 +10,7 @@ from harness import KTRDUMP, ROOT, check
 GEN = ROOT / "build/host/unit/ktr_gen"
 ASAN = ROOT / "build/host-asan/ktrdump"
 SAMPLES = (("sample",), ("mix", "2000"), ("guest", "500"), ("forks", "50"), ("odd",), ("loss",), ("wrapped",), ("boots",))
-FORMATS = ("text", "jsonl", "schedgraph", "chrome", "folded")
+FORMATS = ("text", "jsonl", "schedgraph", "chrome", "folded", "html")
 CPU_S = 300           # far more than any input of this size may need
 MEMORY = 512 << 20    # of address space, without sanitizers
 

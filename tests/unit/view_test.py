@@ -11,7 +11,7 @@ import sys
 from export_help import DEADLINE_S, KTR_GEN, ROOT, equal, expect, main
 
 VIEW = ROOT / "ktr/tools/view"
-BEGINS = {"browser": b"<", "kernelshark": b"\x17\x08\x44tracing", "perfetto": b"\x10\x00\x04\x46\x78\x54\x16\x00"}
+BEGINS = {"browser": b"<!doctype html>", "picture": b"<svg", "kernelshark": b"\x17\x08\x44tracing", "perfetto": b"\x10\x00\x04\x46\x78\x54\x16\x00"}
 
 
 def stub(folder, name, status=0):
@@ -36,7 +36,7 @@ def trace(tmp):
 
 
 def each_viewer_gets_the_file_that_it_reads(tmp):
-    for viewer, program in (("browser", "xdg-open"), ("kernelshark", "kernelshark")):
+    for viewer, program in (("browser", "xdg-open"), ("picture", "xdg-open"), ("kernelshark", "kernelshark")):
         stub(tmp, program)
         status, _, err = view("--viewer", viewer, trace(tmp), path=tmp)
         equal(status, 0, f"{viewer}: status ({err})")
@@ -59,7 +59,7 @@ def options_for_ktrdump_go_there(tmp):
 
 def what_goes_wrong_is_reported(tmp):
     stub(tmp, "kernelshark", status=3)
-    for args, status, text in ((["--viewer", "vi", "x"], 2, "expected one of browser kernelshark"), ([], 2, "TRACE=FILE"),
+    for args, status, text in ((["--viewer", "vi", "x"], 2, "expected one of browser picture kernelshark"), ([], 2, "TRACE=FILE"),
                                ([tmp / "no-such.ktr"], 1, "No such file"),
                                (["--viewer", "kernelshark", trace(tmp)], 1, "status 3, expected 0"),
                                (["--viewer", "browser", trace(tmp)], 1, "not installed")):

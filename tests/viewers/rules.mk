@@ -2,7 +2,7 @@
 
 .PHONY: view test-viewers
 
-view: $H/ktrdump ## open TRACE= in VIEWER=browser (a picture), kernelshark, speedscope or perfetto; installs it when missing
+view: $H/ktrdump ## open TRACE= in VIEWER=browser (a page), picture, kernelshark, speedscope or perfetto; installs it when missing
 	ktr/tools/view --viewer '$(or $(VIEWER),browser)' '$(TRACE)'
 
 test-viewers: all ## open exports in KernelShark, speedscope and Chromium, which need a display or npm: do they show them?

@@ -1,6 +1,7 @@
 /* html_page.c - the page around the columns: the files of html/, and the descriptions of the
  * reports' tables. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "ktr/tools/export/html.h"
 
@@ -122,9 +123,15 @@ html_head_put(struct out *o, const struct html_head *h)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		out_printf(o, "%s\"%s\":%zu", i > 0 ? "," : "", kinds[i], i);
 	out_text(o, "},\"tables\":[");
-	for (struct report_table *const *t = report_tables; *t != NULL; t++) {
-		out_text(o, t != report_tables ? ",\n" : "\n");
-		table_put(o, *t);
+	bool first = true;
+	for (unsigned n = 0; report_name(n) != NULL; n++) {
+		for (struct report_table *const *t = report_tables; *t != NULL; t++) {
+			if (strcmp((*t)->report, report_name(n)) != 0)
+				continue;
+			out_text(o, first ? "" : ",");
+			table_put(o, *t);
+			first = false;
+		}
 	}
 	out_text(o, "]}");
 }

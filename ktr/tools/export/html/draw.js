@@ -336,7 +336,7 @@ class Timeline {
   /** y of the middle of a thread's row; of an idle thread's the CPU's. */
   middle_of(t, cpu) {
     const row = t && !t.idle ? t : this.lanes.cpus[cpu], place = this.rows[this.row_of.get(row)];
-    return place === undefined ? -1 : TOP + place.y - this.scroll + (row === t ? STATE / 2 : STRIP + BAR / 2);
+    return place === undefined ? NaN : TOP + place.y - this.scroll + (row === t ? STATE / 2 : STRIP + BAR / 2);
   }
 
   /** Wakeups, where they are few: from the waker's event to the run. */
@@ -356,7 +356,7 @@ class Timeline {
       const waker = this.lanes.of_line[trace.events.who[wake.event]];
       const y0 = this.middle_of(waker, trace.events.cpu[wake.event]), y1 = this.middle_of(wake.thread, 0);
       const x0 = Math.max(this.x(wake.from), LEFT), x1 = this.x(wake.to);
-      if (Math.max(y0, y1) < TOP || Math.min(y0, y1) > this.h || y0 < 0 || x1 < LEFT) continue;
+      if (Math.max(y0, y1) < TOP || Math.min(y0, y1) > this.h || Number.isNaN(y0 + y1) || x1 < LEFT) continue;
       const angle = Math.atan2(y1 - y0, x1 - x0);
       c.beginPath();
       c.moveTo(x0, y0);
