@@ -121,7 +121,7 @@ def parse(path):
         if words[:1] == ["console"]:
             found += parse_console(number, info, lines)
             continue
-        if words[:1] == ["diff"]:
+        if words == ["diff"]:
             found.append(File(number, None, "\n".join(lines) + "\n"))
         elif len(words) == 2 and path.parent.name != "ktr":  # test_embed checks the files of ktr/README.md
             found.append(File(number, words[1], "\n".join(lines) + "\n"))
