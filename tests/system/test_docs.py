@@ -109,5 +109,21 @@ def reached():
         check(path.name in re.findall(r"\]\((?:doc/|\.\./doc/)?([\w-]+\.md)", text), f"doc/{path.name}: no page links to it")
 
 
+@test("doc/map.md has a line for each file of ftrace, of the compiler of D and of ktrdump; and each table that it names is there")
+def mapped():
+    text = (ROOT / "doc" / "map.md").read_text(encoding="utf-8")
+    folders = [ROOT / name for name in re.findall(r"^In `(.*)/`:$", text, re.M)]
+    files = {f for folder in folders for f in folder.iterdir() if f.suffix in (".c", ".h")}
+    lines = [target for line in re.findall(r"^- (.*?): ", text, re.M) for target in re.findall(r"\]\(\.\./(.*?)\)", line)]
+    check_eq(sorted(lines), sorted(str(f.relative_to(ROOT)) for f in files), "files with a line")
+    for part in text.split("\n## ")[1:]:
+        root = ROOT / re.search(r"^In `(.*)/`:$", part, re.M)[1]
+        check_eq({f.parent for f in root.glob("**/*.c")} - set(folders), set(), "folders of sources that are not listed")
+        for row in re.findall(r"^\| .* \| (.*) \|$", part, re.M):
+            sources = "".join((root / name).read_text() for name in re.findall(r"`([\w/]+\.c)`", row))
+            for table in re.findall(r"`(\w+\[\])`", row):
+                check(f" {table} = {{" in sources, f"{table} is in no file of the row: {row}")
+
+
 if __name__ == "__main__":
     main()
