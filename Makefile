@@ -359,7 +359,7 @@ $H/unit/ktr_core_gen: LINK_FLAGS = -no-pie
 
 # ---- targets ----------------------------------------------------------------------------------
 
-.PHONY: all run debug console test check test-guests stress lint format clean help unit-tests
+.PHONY: all run debug console test check test-guests docs-refresh stress lint format clean help unit-tests
 .SECONDARY:
 
 BOOT_FILES := $B/kestrel$(IMAGE_SUFFIX) $(if $(HAVE_USERLAND),$B/initrd.cpio $(if $(GRUB_BOOTS),$B/kestrel.iso))
@@ -395,6 +395,13 @@ test: $(GUESTS_BUILT) ## run every test on both architectures, or on ARCH=; TEST
 	tests/run $(TEST_ARCHS:%=--arch %) $(TESTS)
 
 SECONDS ?= 60
+# Whoever commits it looks at the difference first: prose that tells of a number is not changed.
+docs-refresh: $(GUESTS_BUILT) ## the listings and the picture of the pages anew, from what is printed now
+	KESTREL_REFRESH=1 tests/run 'system/test_docs:*each listing shows*' 'system/test_labs:*each listing shows*'
+	sed -n '/^```sh mix.sh/,/^```$$/{/^```/!p}' doc/exports.md > build/mix.sh
+	qemu/boot --script build/mix.sh --trace build/mix.ktr
+	$H/ktrdump --format svg -i build/mix.ktr -o doc/timeline.svg
+
 stress: $(GUESTS_BUILT) ## all classes, all workloads, four CPUs for SECONDS=60: is every event accounted for?
 	KESTREL_STRESS_SECONDS=$(SECONDS) tests/run $(TEST_ARCHS:%=--arch %) --jobs 1 system/test_stress
 

@@ -49,6 +49,7 @@ kdb_command_print(char *mod, char *args)
 		return;
 	kdb_printf("%#lx %ld ", v, (int64_t)v);
 	kdb_print_symbol((uintptr_t)v);
+	kdb_print_variable((uintptr_t)v);
 	kdb_printf("\n");
 }
 
@@ -89,7 +90,8 @@ static const struct kdb_command commands[] = {
      kdb_command_next},
     {"poweroff", "[STATUS]", "ends the trace stream and powers off",
      "STATUS: 0 to 63. Without it: 0, or 101 after a panic.\n", kdb_command_poweroff},
-    {"print", "EXPR", "prints the value of an expression: 18, symbol+0x4, *$sp (p)", EXPR,
+    {"print", "EXPR", "prints the value of an expression: 18, symbol+0x4, *$sp (p)",
+     "After a variable's address, = and its value, if it has at most 8 bytes.\n" EXPR,
      kdb_command_print},
     {"ps", "", "threads", "", kdb_command_ps},
     {"reboot", "", "ends the trace stream and reboots", "", kdb_command_reboot},
@@ -105,7 +107,9 @@ static const struct kdb_command commands[] = {
      "the shell's * and ?), -p (from where `search' or `mark' is).\n",
      kdb_command_show},
     {"show", "ktr stats", "accounting of events, by CPU", "", kdb_command_show},
-    {"show", "lock ADDR", "a spin lock or mutex: owner, waiters", "", kdb_command_show},
+    {"show", "lock ADDR | NAME", "a spin lock or mutex: owner, waiters",
+     "All locks of that name are shown: variables of the kernel, and others that are held.\n",
+     kdb_command_show},
     {"show", "map [THREAD | kernel]", "areas of an address space", "", kdb_command_show},
     {"show", "page [ADDR]", "the mapping of an address; alone: the number of free pages", "",
      kdb_command_show},

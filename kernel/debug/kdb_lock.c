@@ -108,26 +108,27 @@ show_waiters(uint64_t addr)
 		}
 }
 
-void
-kdb_show_lock(char *args)
+/* name NULL: any. False: there is no lock of that name. */
+static bool
+show_lock(uint64_t addr, const char *name)
 {
-	const char *text = args;
 	struct spinlock s;
 	struct mutex m;
-	uint64_t addr;
 
-	if (!kdb_expr(&text, &addr))
-		return;
-	if (!arch_probe_copy(&s, (void *)addr, sizeof(s))) {
-		kdb_printf("show lock: %#lx is not readable\n", addr);
-	} else if (s.owner >= -1 && s.owner < MAX_CPUS && kdb_is_lock_name(s.name)) {
+	if (!arch_probe_copy(&s, (void *)addr, sizeof(s)))
+		return false;
+	if (s.owner >= -1 && s.owner < MAX_CPUS && kdb_is_lock_name(s.name) &&
+	    (name == NULL || strcmp(s.name, name) == 0)) {
 		kdb_printf("spin lock %s ", s.name);
 		print_at((void *)addr);
 		if (s.owner < 0)
 			kdb_printf(": free\n");
 		else
 			kdb_printf(": held by cpu %d\n", s.owner);
-	} else if (arch_probe_copy(&m, (void *)addr, sizeof(m)) && kdb_is_lock_name(m.name)) {
+		return true;
+	}
+	if (arch_probe_copy(&m, (void *)addr, sizeof(m)) && kdb_is_lock_name(m.name) &&
+	    (name == NULL || strcmp(m.name, name) == 0)) {
 		kdb_printf("mutex %s ", m.name);
 		print_at((void *)addr);
 		kdb_printf(": %s", m.owner != NULL ? "held by " : "free");
@@ -135,7 +136,60 @@ kdb_show_lock(char *args)
 			kdb_print_thread(m.owner);
 		kdb_printf(", waiters %u\n", m.waiters);
 		show_waiters(addr);
-	} else {
-		kdb_printf("show lock: %#lx is neither a spin lock nor a mutex\n", addr);
+		return true;
 	}
+	return false;
+}
+
+/* Is it a variable, not a part of one? Then show_named() finds it without its being held. */
+static bool
+is_variable(const void *lock)
+{
+	uintptr_t offset;
+
+	return ksym_lookup((uintptr_t)lock, &offset) != NULL && offset == 0;
+}
+
+/* The locks of a name: variables, and others that are held. False: there are none. */
+static bool
+show_named(const char *name)
+{
+	const struct thread *t = NULL;
+	static struct thread copy; /* too large for the stack */
+	bool found = false;
+	uintptr_t at;
+
+	for (uint32_t i = 0; ksym_at(i, &at) != NULL && !kdb.quit; i++)
+		if (at >= (uintptr_t)__rodata_end)
+			found |= show_lock(at, name);
+	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
+		for (unsigned i = 0; pcpus[cpu] != NULL && i < pcpus[cpu]->locks && i < PCPU_LOCKS;
+		     i++)
+			if (!is_variable(pcpus[cpu]->held[i]))
+				found |= show_lock((uintptr_t)pcpus[cpu]->held[i], name);
+	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; n++) {
+		struct mutex m, *held = copy.held;
+
+		for (unsigned i = 0; i < copy.mutexes && !kdb.quit; i++, held = m.next_held) {
+			if (!is_variable(held))
+				found |= show_lock((uintptr_t)held, name);
+			if (!arch_probe_copy(&m, held, sizeof(m)))
+				break;
+		}
+	}
+	return found;
+}
+
+void
+kdb_show_lock(char *args)
+{
+	const char *text = args;
+	uint64_t addr;
+	char c;
+
+	kdb_more_words(&text);
+	if (show_named(text) || !kdb_expr(&text, &addr) || show_lock(addr, NULL))
+		return;
+	kdb_printf("show lock: %#lx is %s\n", addr,
+		   kdb_read(&c, addr, 1) ? "neither a spin lock nor a mutex" : "not readable");
 }

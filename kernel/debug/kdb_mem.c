@@ -60,6 +60,25 @@ kdb_print_symbol(uintptr_t pc)
 	kdb_print_place(pc, false);
 }
 
+extern const char __rodata_start[], __bss_end[];
+
+void
+kdb_print_variable(uintptr_t at)
+{
+	const uintptr_t from = (uintptr_t)__rodata_start, to = (uintptr_t)__bss_end;
+	uintptr_t next = 0, offset;
+	uint64_t v = 0;
+
+	if (at < from || at >= to || ksym_lookup(at, &offset) == NULL || offset != 0)
+		return;
+	for (uint32_t i = 0; next <= at; i++)
+		if (ksym_at(i, &next) == NULL)
+			next = to;
+	/* Up to the next symbol may be padding. It is 0, and the low bytes come first. */
+	if (next - at <= sizeof(v) && kdb_read(&v, at, next - at))
+		kdb_printf(" = %#lx %ld", v, (int64_t)v);
+}
+
 struct x_format {
 	unsigned size; /* bytes of an item; 0: a string */
 	char kind;     /* x d u o c a s */

@@ -110,6 +110,8 @@ void kdb_print_symbol(uintptr_t pc);
  * As kdb_print_symbol(). If called, pc is a return address: then it prints the place of the call.
  */
 void kdb_print_place(uintptr_t pc, bool called);
+/* Prints " = 0x2 2" if a variable of at most 8 bytes begins there. */
+void kdb_print_variable(uintptr_t at);
 void kdb_command_x(char *mod, char *args);
 void kdb_command_write(char *mod, char *args);
 

@@ -17,6 +17,7 @@ static struct {
 	struct funcprof *counters; /* [CPU][site]; NULL: it does not run */
 	const struct ktr_site *first;
 	unsigned count; /* of sites */
+	bool paused;    /* atomic */
 } funcs;
 
 int
@@ -35,6 +36,7 @@ funcprof_start(void)
 	funcs.first = first;
 	funcs.count = count;
 	funcs.counters = kmap_alloc(sizeof(struct funcprof) * count * ncpus);
+	funcprof_pause(false);
 	if (funcs.counters != NULL)
 		return 0;
 	calls_stop();
@@ -81,7 +83,8 @@ funcprof_count(const struct ktr_firing *f)
 {
 	struct thread_calls *calls = calls_mine();
 
-	if (calls == NULL || f->site < funcs.first || f->site >= funcs.first + funcs.count)
+	if (calls == NULL || __atomic_load_n(&funcs.paused, __ATOMIC_RELAXED) ||
+	    f->site < funcs.first || f->site >= funcs.first + funcs.count)
 		return;
 	unsigned n = (unsigned)(calls_function(f->site) - funcs.first);
 	struct funcprof *p = &funcs.counters[arch_cpu() * funcs.count + n];
@@ -92,6 +95,12 @@ funcprof_count(const struct ktr_firing *f)
 	} else {
 		funcprof_leave(calls, p, n);
 	}
+}
+
+void
+funcprof_pause(bool paused)
+{
+	__atomic_store_n(&funcs.paused, paused, __ATOMIC_RELAXED);
 }
 
 const char *

@@ -29,6 +29,8 @@ struct funcprof {
 
 /** Begins with all counters 0. -EBUSY: it runs. -ENOMEM. Thread context. */
 int funcprof_start(void);
+/** While it is paused, nothing is counted: switching functions calls some. Any context. */
+void funcprof_pause(bool paused);
 /** Nobody calls funcprof_count() any more. Thread context. */
 void funcprof_stop(void);
 

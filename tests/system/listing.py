@@ -2,6 +2,7 @@
 
 A listing is a fenced block whose info string begins with `console`. Markdown renderers ignore the rest of it:
   terminal=NAME   another terminal than the page's first
+  exact           a count matches only itself: for what --icount repeats, and a new build should not change
   skip=REASON     do not type it: it needs a display, npm or apt
 A line that begins with a prompt is typed at that prompt: `$ ` is the host's shell, `kestrel# ` the guest's,
 `db> ` the kernel debugger, `(gdb) ` gdb, `(qemu) ` QEMU's monitor. A line `[Return ~ ^B]` names keys. They are
@@ -19,6 +20,11 @@ Output is compared line by line, by `mask()`:
     number, and the index and CPU of an event's line match any number, too. A number alone on its line matches only
     itself
   - `...` as a line matches any lines; within a line, any text
+
+With KESTREL_REFRESH=1 (`make docs-refresh`) the page gets what was printed. A line that agrees but for numbers gets the
+new ones: all of them if the machine was booted with --icount, and otherwise only if a count differs, because times
+differ each time. What `...` stands for stays left out. Output without a line `...` may have other words and lines,
+too; with one, other words are an error as ever. Output of `make test` is kept: here it runs one item.
 """
 import contextlib
 import os
@@ -53,9 +59,10 @@ esac"""
 class Step:
     """One line to type, or keys to press; and the output in the listing."""
 
-    def __init__(self, line, terminal, prompt, text, keys=False):
-        self.line, self.terminal, self.prompt, self.text, self.keys = line, terminal, prompt, text, keys
+    def __init__(self, line, terminal, prompt, text, keys=False, exact=False):
+        self.line, self.terminal, self.prompt, self.text, self.keys, self.exact = line, terminal, prompt, text, keys, exact
         self.output = []
+        self.repeats = False  # the machine of which the output tells was booted with --icount
         self.next_prompt = None  # in the same terminal
         self.interrupted = False  # the next step presses keys while this command runs
 
@@ -89,7 +96,7 @@ def fences(text):
 def parse_console(number, info, lines):
     """The steps of a listing; none if it is skipped."""
     words = dict(word.partition("=")[::2] for word in info.split()[1:])
-    check(set(words) <= {"terminal", "skip"}, f"line {number}: `{info}`: expected terminal= or skip=")
+    check(set(words) <= {"terminal", "exact", "skip"}, f"line {number}: `{info}`: expected terminal=, exact or skip=")
     if "skip" in words:
         check(words["skip"] in SKIPS, f"line {number}: skip={words['skip']}: expected {' or '.join(SKIPS)}")
         return []
@@ -97,7 +104,7 @@ def parse_console(number, info, lines):
     for n, line in enumerate(lines, number + 1):
         prompt, keys = prompt_of(line), re.fullmatch(r"\[([^\[\]]+)\]", line)
         if prompt:
-            steps.append(Step(n, words.get("terminal", ""), prompt, line[len(prompt):]))
+            steps.append(Step(n, words.get("terminal", ""), prompt, line[len(prompt):], exact="exact" in words))
         elif keys and all(key_bytes(k) for k in keys[1].split()):
             steps.append(Step(n, words.get("terminal", ""), None, keys[1], keys=True))
         else:
@@ -129,7 +136,11 @@ def parse(path):
         check(shown is None or found and isinstance(found[-1], File) and found[-1].line == number,
               f"{path.name}: line {shown and shown[0]}: a prompt that no listing shows: {shown and shown[1]}")
     steps = [s for s in found if isinstance(s, Step)]
+    repeats = False
     for i, step in enumerate(steps):
+        if re.search(r"\bqemu/boot |\bmake (run|debug)\b", step.text):
+            repeats = "--icount" in step.text
+        step.repeats = repeats
         later = [s for s in steps[i + 1:] if s.terminal == step.terminal]
         step.next_prompt = next((s.prompt for s in later if not s.keys), None)
         step.interrupted = bool(later) and later[0].keys and (later[0].text == "Return" or later[0].text.startswith("^C"))
@@ -138,7 +149,7 @@ def parse(path):
     return found
 
 
-def mask(line):
+def mask(line, exact=False):
     """The part of a line that is compared."""
     line = line.strip()
     if re.fullmatch(r"\d+", line):
@@ -149,25 +160,28 @@ def mask(line):
     line = re.sub(r"(?<![\w.])(\d[\d,]*)(?= ?(?:ns|us|ms|s|min|minutes|seconds|%)(?!\w))|\d+\.\d+", "#", line)
     line = re.sub(r"0x0*[1-9a-f][0-9a-f]*", "0x#", line)
     line = re.sub(r"\b[0-9a-f]{12,}\b", "#", line)
-    line = re.sub(r"\d[\d,]*", lambda m: "0" if not m[0].strip("0,") else "#", line)
+    if not exact:
+        line = re.sub(r"\d[\d,]*", lambda m: "0" if not m[0].strip("0,") else "#", line)
     return re.sub(r"-{3,}", "---", re.sub(r"\s+", " ", line))
 
 
-def line_pattern(line):
-    return re.compile(".*".join(re.escape(part) for part in mask(line.replace("...", "\0")).split("\0")))
+def line_pattern(line, exact=False):
+    return re.compile(".*".join(re.escape(part) for part in mask(line.replace("...", "\0"), exact).split("\0")))
 
 
-def difference(expected, found):
+NOTHING = {"", *(prompt.strip() for prompt in PROMPTS)}  # lines that do not count
+
+
+def difference(expected, found, exact=False):
     """None, or a message about the first line of the listing that matches nothing."""
-    nothing = {"", *(prompt.strip() for prompt in PROMPTS)}
-    expected = [line for line in expected if line.strip() not in nothing]
-    found = [mask(line) for line in found if line.strip() not in nothing]
+    expected = [line for line in expected if line.strip() not in NOTHING]
+    found = [mask(line, exact) for line in found if line.strip() not in NOTHING]
     at, best = {0}, 0  # at: how many lines of output the lines of the listing up to here may match
     for line in expected:
         if line.strip() == "...":
             at = set(range(min(at), len(found) + 1))
             continue
-        pattern = line_pattern(line)
+        pattern = line_pattern(line, exact)
         best = min(at)
         at = {i + 1 for i in at if i < len(found) and pattern.fullmatch(found[i])}
         if not at:
@@ -175,6 +189,37 @@ def difference(expected, found):
     if len(found) not in at:
         return "the page ends, and more is printed, masked:\n  " + "\n  ".join(found[max(at):max(at) + 12])
     return None
+
+
+def renewed_line(line, found, repeats):
+    """A line of a listing with the numbers of the line that was found, if they are to be renewed."""
+    if "...." in line or not repeats and line_pattern(line, exact=True).fullmatch(mask(found, exact=True)):
+        return line
+    number = r"0x[0-9a-f]+|\b[0-9a-f]{12,}\b|\d[\d.,]*"
+    parts = [re.sub(rf"({number})|(\s+)|(-{{3,}})|(.)", lambda m: rf"(?:{number})" if m[1] else r"\s*" if m[2] else "-+" if m[3] else
+                    re.escape(m[4]), part) for part in line.split("...")]
+    m = re.fullmatch(".*?".join(f"({part})" for part in parts), found.rstrip())
+    new = "...".join(m.groups()) if m else line
+    return line if "".join(new.split()) == "".join(line.split()) else new
+
+
+def renewed(expected, found, repeats):
+    """The lines of a listing as they are now, or None if somebody has to look: its words differ, and it leaves out lines."""
+    found = [line.rstrip() for line in found if line.strip() not in NOTHING]
+    if difference(expected, found) is not None:
+        return None if "..." in map(str.strip, expected) else found
+    ways = {0: []}  # by how many lines of output were matched: the lines of the listing up to here, renewed
+    for line in expected:
+        if line.strip() == "...":
+            least = min(ways)
+            ways = {n: ways.get(n, ways[least]) + [line] for n in range(least, len(found) + 1)}
+        elif line.strip() in NOTHING:
+            ways = {n: lines + [line] for n, lines in ways.items()}
+        else:
+            pattern = line_pattern(line)
+            ways = {n + 1: lines + [renewed_line(line, found[n], repeats)] for n, lines in ways.items()
+                    if n < len(found) and pattern.fullmatch(mask(found[n]))}
+    return ways[len(found)]
 
 
 def plain(text):
@@ -295,6 +340,8 @@ def page(path, folder):
     changes = any(isinstance(f, File) and (f.path is None or "/" in f.path) for f in found)
     (copy_tree if changes else link_tree)(folder)
     make = MAKE.format(root=ROOT)
+    refresh = bool(os.environ.get("KESTREL_REFRESH"))
+    text, left = path.read_text(encoding="utf-8").splitlines(), []
     terminals = {}
     try:
         for item in found:
@@ -307,9 +354,18 @@ def page(path, folder):
                 out = terminals[item.terminal].type(item)
             except Failed as e:
                 raise Failed(f"{path.name}: line {item.line}: {item.text}\n{e}") from None
-            wrong = difference(item.output, out.splitlines())
-            check(wrong is None, f"{path.name}: line {item.line}: {item.text}\n{wrong}\nall that was printed:\n{out}")
+            wrong = difference(item.output, out.splitlines(), item.exact)
+            new = renewed(item.output, out.splitlines(), item.repeats) if refresh and " test" not in item.text else None
+            if new is not None:
+                text[item.line - 1] = "\n".join([text[item.line - 1], *new])
+                text[item.line:item.line + len(item.output)] = [None] * len(item.output)
+            elif wrong is not None:
+                left.append(f"{path.name}: line {item.line}: {item.text}\n{wrong}\nall that was printed:\n{out}")
+                check(refresh, left[0])
+        check(not left, "\n".join(left))
         yield found
     finally:
         for terminal in terminals.values():
             terminal.close()
+        if refresh:
+            path.write_text("".join(line + "\n" for line in text if line is not None), encoding="utf-8")

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """test_docs.py - types each listing of README.md, doc/ and ktr/README.md on the machine that it names, and compares
 the output (listing.py). Each page is one test."""
+import os
 import re
 import sys
 
@@ -37,7 +38,10 @@ def written(text):
 @test("a wrong listing is found: a line more or less, another word, 0 for a number, another prompt")
 def found_out():
     shown = ["recorded 12 at 0x1f", "...", "done: 3 of 3"]
-    check_eq(difference(shown, ["recorded 7 at 0xffe0", "a", "b", "done: 1 of 1"]), None, "what differs in numbers only")
+    others = ["recorded 7 at 0xffe0", "a", "b", "done: 1 of 1"]
+    check_eq(difference(shown, others), None, "what differs in numbers only")
+    check(difference(shown, others, exact=True) is not None, "exact: another count is taken for the same")
+    check_eq(difference(["3 at 0x1f, 5 ms, 0.25"], ["3 at 0xff, 6 ms, 1.5"], exact=True), None, "exact: times and addresses differ")
     for wrong in (["recorded 12 at 0x1f", "done: 3 of 3", "more"], ["recorded 12 at 0x1f"], ["recorded 12 at 0x1f", "done: 3 in 3"],
                   ["recorded 0 at 0x1f", "done: 3 of 3"]):
         check(difference(shown, wrong) is not None, f"taken for the same: {wrong}")
@@ -51,6 +55,29 @@ def found_out():
             check(why in str(e), f"{text}: found {e}, expected {why}")
         else:
             raise Failed(f"taken for true: {text}")
+
+
+@test("a refresh renews the numbers of lines that differ, and what leaves nothing out; words beside `...` are an error")
+def refreshed():
+    os.environ["KESTREL_REFRESH"] = "1"
+    try:
+        page_of = "```console\n$ qemu/boot() {{ :; }}; qemu/boot {}; printf '%s\\n' 'a 3 0.5' 'b 3 0x1f of 7' 'c 1'\n{}\n```\nText, a 1.\n"
+        for option, before, now in (
+                ("--icount", "a 3 0.4\n...\n\nc 1", "a 3 0.5\n...\n\nc 1"), ("--smp 1", "a 3 0.4\n...\nc 1", "a 3 0.4\n...\nc 1"),
+                ("--smp 1", "a 2 0.4\n...\nc 2", "a 3 0.5\n...\nc 1"), ("--icount", "a 3 0.4\nb ... of 6\nc 1", "a 3 0.5\nb ... of 7\nc 1"),
+                ("--icount", "d 3 0.4", "a 3 0.5\nb 3 0x1f of 7\nc 1")):
+            path = written(page_of.format(option, before))
+            typed(path)
+            check_eq(path.read_text(), page_of.format(option, now), f"the page with {option}")
+        path = written(page_of.format("--icount", "d 3 0.4\n..."))
+        try:
+            typed(path)
+        except Failed as e:
+            check("the page has" in str(e), f"found {e}")
+        else:
+            raise Failed("other words beside ... were taken")
+    finally:
+        del os.environ["KESTREL_REFRESH"]
 
 
 @test("a prompt outside of a listing is an error, and so is a listing that is skipped without need")
@@ -80,6 +107,22 @@ def reached():
     text = "\n".join(p.read_text(encoding="utf-8") for p in PAGES)
     for path in (ROOT / "doc").glob("*.md"):
         check(path.name in re.findall(r"\]\((?:doc/|\.\./doc/)?([\w-]+\.md)", text), f"doc/{path.name}: no page links to it")
+
+
+@test("doc/map.md has a line for each file of ftrace, of the compiler of D and of ktrdump; and each table that it names is there")
+def mapped():
+    text = (ROOT / "doc" / "map.md").read_text(encoding="utf-8")
+    folders = [ROOT / name for name in re.findall(r"^In `(.*)/`:$", text, re.M)]
+    files = {f for folder in folders for f in folder.iterdir() if f.suffix in (".c", ".h")}
+    lines = [target for line in re.findall(r"^- (.*?): ", text, re.M) for target in re.findall(r"\]\(\.\./(.*?)\)", line)]
+    check_eq(sorted(lines), sorted(str(f.relative_to(ROOT)) for f in files), "files with a line")
+    for part in text.split("\n## ")[1:]:
+        root = ROOT / re.search(r"^In `(.*)/`:$", part, re.M)[1]
+        check_eq({f.parent for f in root.glob("**/*.c")} - set(folders), set(), "folders of sources that are not listed")
+        for row in re.findall(r"^\| .* \| (.*) \|$", part, re.M):
+            sources = "".join((root / name).read_text() for name in re.findall(r"`([\w/]+\.c)`", row))
+            for table in re.findall(r"`(\w+\[\])`", row):
+                check(f" {table} = {{" in sources, f"{table} is in no file of the row: {row}")
 
 
 if __name__ == "__main__":

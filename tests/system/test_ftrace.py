@@ -17,13 +17,14 @@ def ftrace(script, smp=4, **more):
 @test("function: every call of the functions in set_ftrace_filter, with its caller, in the order of time; nop and > trace clear")
 def function():
     for smp in cpus():
-        found, header, empty, cleared, profile = ftrace(
+        found, header, empty, cleared, profile, itself = ftrace(
             "echo ramfs_read 'ramfs_[wt]*' '!ramfs_truncate' > set_ftrace_filter\necho function > current_tracer\n"
             "load file -n 20 -j 3\necho nosuchtracer > current_tracer\ncat trace\necho =====\n"
             "echo 0 > options/irq-info\nhead -n 6 trace\necho =====\necho > trace\ncat trace\necho =====\n"
             "load file -n 1 >/dev/null\necho nop > current_tracer\ncat trace\necho =====\n"
-            "echo 1 > function_profile_enabled\nload file -n 20 -j 3\necho 0 > function_profile_enabled\ncat trace_stat/function*\n",
-            smp=smp)
+            "echo 1 > function_profile_enabled\nload file -n 20 -j 3\necho 0 > function_profile_enabled\ncat trace_stat/function*\necho =====\n"
+            "echo > set_ftrace_filter\necho 1 > function_profile_enabled\necho 0 > function_profile_enabled\n"
+            "grep -h -e ' sys_openat ' -e ' memcpy ' trace_stat/function*\n", smp=smp)
         got = rows(found)
         check_eq({what for *_, what in got if not re.fullmatch(r"(ramfs_\w+) <-(\w+)", what)}, set(), "lines of another form")
         by = {name: sum(what.startswith(name + " ") for *_, what in got) for name in ("ramfs_read", "ramfs_write", "ramfs_truncate")}
@@ -39,6 +40,9 @@ def function():
         check_eq((rows(empty), rows(cleared)), ([], []), "lines after > trace, and after nop")
         hits = sum(map(int, re.findall(r"^  ramfs_write +(\d+) ", profile, re.M)))
         check_eq(hits, sum(w.startswith("ramfs_write ") and name.startswith("load") for name, *_, w in got), "ramfs_write, profiled and traced")
+        check_match("sys_openat|memcpy", itself, "what is called while the profiler is on")
+        copies = [int(n) for n in re.findall(r"^  memcpy +(\d+) ", itself, re.M)]
+        check(sum(copies) < 1000, f"calls of memcpy, with which the profiler's own switching writes probes: {copies}")
 
 
 # Functions of these names do here what they do in Linux.

@@ -228,6 +228,8 @@ def values():
         check_eq(db(c, "# a comment").splitlines()[1:], [], "what a comment prints")
         for line, answer in (("p (1+2)*4", r"^0xc 12 "), ("p 1+2  # more", r"^0x3 3 "), ("print kernel_main+4", r"kernel_main\+0x4 \(kernel/main\.c:\d+\)"),
                              ("write/w ktr_verbose 2", r"<ktr_verbose\+0>: 0 = 0x2$"), ("x/w ktr_verbose 1", "0x00000002"),
+                             ("p ktr_verbose", r"^0x[0-9a-f]+ -\d+ ktr_verbose\+0 = 0x2 2$"), ("p ktr_verbose+1", r"ktr_verbose\+0x1$"),
+                             ("p vfs_lock", r"vfs_lock\+0$"), ("p kernel_main", r"kernel/main\.c:\d+\)$"),
                              ("w/w ktr_verbose 0", "0x2 = 0"), ("write/b ktr_verbose 256", "expected a number of 1 bytes"),
                              ("write 0x10 1", "not writable"), ("write kernel_main 1", "not writable"),
                              ("write/q 0 0", "size"), ("write", "expected a number"), ("write ktr_verbose", "expected write"),
@@ -243,6 +245,9 @@ def values():
                              ("show page 0xffff900000000000", "not mapped"), ("show page kernel_main", "read-only, executable"),
                              ("show lock 0x10", "not readable"), ("show lock arch_name", "neither"),
                              ("show lock proc_lock", "spin lock proc .*free"), ("show lock sysctl_lock", "mutex sysctl .*held by sysctl"),
+                             ("show lock vfs", r"\Ashow lock vfs\r?\nmutex vfs at 0x[0-9a-f]+ vfs_lock\+0: free, waiters 0\s*\Z"),
+                             ("show lock sysctl", r"\A.*\r?\nmutex sysctl at \S+ sysctl_lock\+0: held by sysctl tid \d+, waiters 0\s*\Z"),
+                             ("show lock nosuch", "no symbol \"nosuch\""),
                              ("show thread", r"holds mutex sysctl"), ("show proc", "^process"), ("show map", "rw-"),
                              ("show map kernel", "r-x .*text"), ("show sleepq", "init tid 1"), ("show runq", "^cpu 0: runs sysctl"),
                              ("show callout", "^CPU"), ("show page", r"pages, \d+ free"), ("show zork", "Expected ktr")):

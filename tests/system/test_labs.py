@@ -172,6 +172,8 @@ def listings():
     _, answers = solved()
     check_eq(sorted(answers), list(range(1, COUNT + 1)), "labs with an answer")
     check_eq(sorted(_solvers), sorted(answers), "labs whose answer is computed")
+    needs = re.findall(r"^## (\d+)\. .*\n\n\*\d+ minutes; (?:one CPU|four CPUs); .*\*$", LABS.read_text(encoding="utf-8"), re.M)
+    check_eq([int(n) for n in needs], sorted(answers), "labs that say how long they take, and what they need")
     check(len([s for s in parse(LABS) if getattr(s, "prompt", None) == "$ "]) >= 2 * COUNT, "each lab has commands")
 
 

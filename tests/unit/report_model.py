@@ -200,12 +200,13 @@ def tables(rows, since=0, until=1 << 63, tids=None, cpus=None):
     made["cpu", "runs"] = grouped(runs, lambda s: (s[1], s[0]))
     threads, states = made["thread", "threads"], waits = {}, []
     made["thread", "threads"] = threads
-    for tid, state, why, _, _, cpu, begin, end in run.threads:
+    for tid, state, why, call, _, cpu, begin, end in run.threads:
         on_cpu = state in ("running", "spinning")
         if state == "dead" or tid in idle or (tids is not None and tid not in tids) or (cpus is not None and not (on_cpu and cpu in cpus)):
             continue
-        row = threads.setdefault((tid,), {s + "_ns": 0 for s in ("running", "runnable", "blocked", "spinning", "sleeping", "unknown")})
+        row = threads.setdefault((tid,), {s + "_ns": 0 for s in ("running", "in_calls", "runnable", "blocked", "spinning", "sleeping", "unknown")})
         row[state + "_ns"] += end - begin
+        row["in_calls_ns"] += end - begin if state == "running" and call is not None else 0
         if state not in ("unknown", "running"):
             waits.append((tid, state, why, begin, end))
     del states

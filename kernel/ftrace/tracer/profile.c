@@ -135,15 +135,19 @@ profile_start(void)
 	}
 	profile_forget();
 	owner = (unsigned)n;
+	funcprof_pause(true);
 	profile_update();
+	funcprof_pause(false);
 	return 0;
 }
 
 static void
 profile_stop(void)
 {
-	int error = ktr_owner_unregister(owner);
+	int error;
 
+	funcprof_pause(true);
+	error = ktr_owner_unregister(owner);
 	if (error != 0)
 		panic("ftrace profile: error %d", error);
 	owner = 0;

@@ -47,7 +47,8 @@ enum report_kind {
 	SAMPLE_CPU,    /* a CPU ran something; thread NULL: not known, or not wanted */
 	SAMPLE_SWITCH, /* a moment: a CPU has switched to a thread */
 	SAMPLE_RUN,    /* a thread that is not idle ran on a CPU */
-	SAMPLE_STATE,  /* a thread was in the state `state` */
+	SAMPLE_STATE,  /* a thread was in the state `state`; value is the time that it ran in a
+			  system call */
 	SAMPLE_WAIT,   /* the same, if it waited: for `more`; text is the state's name */
 	SAMPLE_IRQ,    /* interrupt `text` */
 	SAMPLE_TIMER,  /* from when a timer was due, until it ran */

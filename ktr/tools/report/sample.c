@@ -69,10 +69,13 @@ on_thread(void *arg, const struct span *span)
 				  span->from_ns, span->to_ns, .state = span->state};
 	s.text = activity_state_name(span->state);
 	s.more = span->why;
+	if (span->state == ACTIVITY_RUNNING && span->call != NULL)
+		s.value = s.to_ns - s.from_ns;
 	r->known_ns[1] += known ? span->to_ns - span->from_ns : 0;
 	r->all_ns[1] += span->to_ns - span->from_ns;
 	report_add(r, &s);
 	s.kind = SAMPLE_WAIT;
+	s.value = 0;
 	if (known && span->state != ACTIVITY_RUNNING)
 		report_add(r, &s);
 	return !r->failed;

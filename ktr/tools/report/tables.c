@@ -91,6 +91,7 @@ static struct report_table threads = {
     .key = KEY_THREAD,
     .add = threads_add,
     .columns = {THREAD, MS("running", THREAD_STATE + ACTIVITY_RUNNING),
+		COLUMN("in calls ms", "in_calls", MS, CELL_VALUE),
 		MS("runnable", THREAD_STATE + ACTIVITY_RUNNABLE),
 		MS("blocked", THREAD_STATE + ACTIVITY_BLOCKED),
 		MS("spinning", THREAD_STATE + ACTIVITY_SPINNING),
