@@ -45,7 +45,7 @@ BUDGETS = {
     "kernel/proc": 9600,
     "kernel/procfs": 1850,
     "kernel/sched": 3100,
-    "kernel/sync": 750,
+    "kernel/sync": 770,
     "kernel/sysctl": 1150,
     "kernel/trace": 2050,
     "kernel/vm": 1850,
