@@ -34,13 +34,13 @@ async function main() {
   for (let i = 0; i < trace.events.n; i++) lines.push(of_page.event_text(trace, i));
   const found = { texts: lines, reports: [] };
   for (const stretch of stretches) {
-    const [since, until] = stretch.split('-').map(Number), report = new of_page.Report(trace, since, until);
+    const [since, until] = stretch.split('-').map((ns) => Number(BigInt(ns) - trace.base)), report = new of_page.Report(trace, since, until);
     found.reports.push({ events: report.events, lost: report.lost, gaps: report.gaps, known_ns: report.known[0], all_ns: report.all[0],
       rows: report.tables.flatMap((table) => rows_of(report, table)) });
   }
   const lanes = of_page.lanes_find(trace);
   found.wakeups = lanes.wakeups.length;
-  found.threads = [...lanes.threads.values()].map((t) => ({ tid: t.tid, names: t.names, depth: t.calls.length, events: t.events.length }));
+  found.threads = [...lanes.threads.values()].map((t) => ({ tid: t.tid, names: [...t.names], depth: t.calls.length, events: t.events.length }));
   process.stdout.write(JSON.stringify(found));
 }
 
