@@ -112,7 +112,7 @@ def stretches_of(rows):
     if not times:
         return [(0, 1000)]
     n = len(times)
-    ends = [(times[0], times[-1]), (times[n // 3], times[2 * n // 3]), (times[n // 2], times[n // 2]), (times[n // 4] + 1, times[n // 2] - 1)]
+    ends = [(times[0], times[-1]), (times[n // 3], times[2 * n // 3] - 1), (times[n // 2], times[n // 2])]
     returns = [row["ns"] for row in rows if (row.get("fmt") or "").startswith("<- ")]
     if returns:  # of a call whose own time is cut off
         ends.append((returns[len(returns) // 2] - 1, times[-1]))

@@ -95,7 +95,8 @@ class Page {
 
   key(e) {
     const t = this.timeline, x = this.pointer.x, focus = document.activeElement;
-    if (e.ctrlKey || e.altKey || e.metaKey || (focus !== document.body && focus !== t.canvas && /^(Arrow|Page)/.test(e.key))) return; // those scroll what has the focus
+    const scrolls = /^(Arrow|Page)/.test(e.key) && focus !== document.body && focus !== t.canvas; // what has the focus
+    if (e.ctrlKey || e.altKey || e.metaKey || scrolls) return;
     const acts = {
       w: () => t.zoom(1 / ZOOM, x), s: () => t.zoom(ZOOM, x), a: () => t.pan(-PAN), d: () => t.pan(PAN),
       ArrowLeft: () => t.pan(-PAN), ArrowRight: () => t.pan(PAN),
