@@ -25,6 +25,8 @@ $H-$(1)/obj/%.o: %
 	$$(call say,HOSTCC)
 	$$Q$$(HOSTCC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c $$< -o $$@
 
+$H-$(1)/obj/ktr/tools/export/html_page.c.o: $(wildcard ktr/tools/export/html/*)
+
 $H-$(1)/unit/%: $H-$(1)/obj/tests/unit/%.c.o $($(1)_LIB_OBJS:$H/%=$H-$(1)/%)
 	@mkdir -p $$(@D)
 	$$(call say,HOSTCC)

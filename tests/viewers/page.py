@@ -3,18 +3,20 @@
 import base64
 import json
 import os
+import select
 import subprocess
 import tempfile
 
 WORDS = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-         "--window-size=1400,900", "--allow-file-access-from-files", "--remote-debugging-pipe", "--no-first-run"]
+         "--window-size=1400,900", "--remote-debugging-pipe", "--no-first-run"]
+SILENT_S = 60
 
 
 class Page:
     """A page that is shown: `with Page(url) as page`."""
 
     def __init__(self, url, dark=False):
-        self.home = tempfile.TemporaryDirectory()
+        self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # Chromium's children may write still
         theirs, self.to = os.pipe()
         self.back, ours = os.pipe()
 
@@ -52,6 +54,8 @@ class Page:
 
     def message(self):
         while b"\0" not in self.read:
+            if not select.select([self.back], [], [], SILENT_S)[0]:
+                raise AssertionError(f"Chromium says nothing for {SILENT_S} s; before: {self.said}")
             more = os.read(self.back, 1 << 20)
             if not more:
                 raise AssertionError("Chromium has gone")

@@ -36,6 +36,7 @@ struct html {
 	struct html_who *who; /* by activity_thread.number */
 	size_t who_room;
 	size_t who_lines, string_lines, place_lines, site_lines;
+	struct ktr_map names; /* the last line of `who` of a serial and name */
 	struct ktr_map strings, places, sites_known; /* lines, from 1 */
 	struct {
 		uint64_t seq;
@@ -70,6 +71,17 @@ line_end(struct html *x)
 	out_flush(x->out);
 }
 
+/* False: no memory. */
+static bool
+line_put(struct html *x, struct ktr_map *map, uint64_t key, size_t line)
+{
+	if (map->realloc == NULL)
+		*map = memory_map();
+	if (!ktr_map_put(map, key, (void *)(uintptr_t)line))
+		x->failed = true;
+	return !x->failed;
+}
+
 /* A line from 1, which a map has by a key; *is_new: the caller writes it. 0: no memory. */
 static size_t
 line_of(struct html *x, struct ktr_map *map, uint64_t key, size_t *lines, bool *is_new)
@@ -78,13 +90,7 @@ line_of(struct html *x, struct ktr_map *map, uint64_t key, size_t *lines, bool *
 	*is_new = line == 0;
 	if (line != 0)
 		return line;
-	if (map->realloc == NULL)
-		*map = memory_map();
-	if (!ktr_map_put(map, key, (void *)(uintptr_t)(*lines + 1))) {
-		x->failed = true;
-		return 0;
-	}
-	return ++*lines;
+	return line_put(x, map, key, *lines + 1) ? ++*lines : 0;
 }
 
 /* The line of `string`; of NULL 0. */
@@ -128,14 +134,23 @@ place_line(struct html *x, const struct report_sample *s)
 	return line;
 }
 
-static void
-who_put(struct html *x, const struct report_who *who, bool idle)
+static uint64_t
+name_key(const struct report_who *who)
+{
+	return ktr_mix(ktr_hash(memory_seed(), who->name, strlen(who->name)), 2 * who->serial + 1);
+}
+
+/* A new line of `who`. 0: no memory. */
+static size_t
+who_put(struct html *x, const struct report_who *who, unsigned kind)
 {
 	struct out *o = line_begin(x, HTML_WHO);
 	out_printf(o, "[%" PRIu64 ",%" PRIu32 ",", who->serial, who->tid);
 	out_json(o, who->name);
-	out_printf(o, ",%d]", idle);
+	out_printf(o, ",%u]", kind);
 	line_end(x);
+	line_put(x, &x->names, name_key(who), ++x->who_lines);
+	return x->who_lines;
 }
 
 /* The line of `who`, which a thread has as long as it has this name. Of NULL 0. */
@@ -153,22 +168,16 @@ who_line(struct html *x, const struct activity_thread *t)
 	if (known->serial == who.serial && strcmp(known->name, who.name) == 0)
 		return known->line;
 	known->serial = who.serial;
-	known->line = ++x->who_lines;
 	memcpy(known->name, who.name, sizeof(known->name));
-	who_put(x, &who, t->idle);
-	return known->line;
+	return known->line = who_put(x, &who, t->idle ? WHO_IDLE : WHO_THREAD);
 }
 
 /* The same of a thread that may be gone, or is none. */
 static size_t
 holder_line(struct html *x, const struct report_who *who)
 {
-	const struct html_who *known = &x->who[who->number];
-	if (who->serial != 0 && who->number < x->who_room && known->serial == who->serial &&
-	    strcmp(known->name, who->name) == 0)
-		return known->line;
-	who_put(x, who, false);
-	return ++x->who_lines;
+	size_t line = (uintptr_t)ktr_map_get(&x->names, name_key(who));
+	return line != 0 ? line : who_put(x, who, WHO_HOLDER);
 }
 
 /* ---- events ---- */
@@ -401,13 +410,16 @@ html_close(void *arg, bool complete, char *err, size_t errlen)
 	/* Before the columns are closed: it has samples still. */
 	if (x->report != NULL)
 		export_report.close(x->report, false, err, errlen);
+	errno = 0;
 	bool told = !complete || (!x->failed && page_put(x));
 	if (complete && !told && !x->failed)
-		export_fail(err, errlen, "a temporary file: %s", strerror(errno));
+		export_fail(err, errlen, "a temporary file: %s",
+			    strerror(errno != 0 ? errno : EIO));
 	bool good = export_file_close(&x->file, complete && told, err, errlen);
 	for (unsigned i = 0; i < HTML_COLUMN_COUNT; i++)
 		html_column_close(&x->columns[i]);
 	export_classes_free(&x->classes);
+	ktr_map_free(&x->names);
 	ktr_map_free(&x->strings);
 	ktr_map_free(&x->places);
 	ktr_map_free(&x->sites_known);

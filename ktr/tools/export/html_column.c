@@ -4,7 +4,7 @@
 
 #include "ktr/tools/export/html.h"
 
-#define LEVEL 9
+#define LEVEL 6
 
 bool
 html_column_open(struct html_column *c, const struct export_file *file)

@@ -5,7 +5,8 @@
 
 #include "ktr/tools/export/html.h"
 
-/* The files are part of the program: NAME to NAME_end. */
+/* The files are part of the program: NAME to NAME_end. Their paths are those from the repository,
+ * where the compiler runs. */
 #define FILE_OF(name, path)                                                                    \
 	extern const char file_##name[], file_##name##_end[];                                  \
 	__asm__(".pushsection .rodata\nfile_" #name ":\n.incbin \"ktr/tools/export/html/" path \
@@ -104,13 +105,14 @@ html_head_put(struct out *o, const struct html_head *h)
 	    [SAMPLE_TAKEN] = "taken",       [SAMPLE_SENT] = "sent",
 	    [SAMPLE_RECEIVED] = "received", [SAMPLE_ROUND_TRIP] = "round_trip",
 	    [SAMPLE_BIO] = "bio",           [SAMPLE_BIO_FILE] = "bio_file"};
+	_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == SAMPLE_KINDS, "each kind has a name");
 	out_text(o, "{\"build\":");
 	out_json(o, h->header->build);
 	out_text(o, ",\"arch\":");
 	out_json(o, h->header->arch);
 	out_printf(o,
-		   ",\"from\":%" PRIu64 ",\"to\":%" PRIu64
-		   ",\"cpus\":%u,\"cells\":%d,\"more\":%d,\"states\":[",
+		   ",\"from\":\"%" PRIu64 "\",\"to\":\"%" PRIu64
+		   "\",\"cpus\":%u,\"cells\":%d,\"more\":%d,\"states\":[",
 		   h->from_ns, h->to_ns, h->cpus, CELLS, CELL_MORE);
 	for (int s = 0; s <= ACTIVITY_DEAD; s++)
 		out_printf(o, "%s\"%s\"", s > 0 ? "," : "",

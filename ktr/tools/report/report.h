@@ -72,6 +72,7 @@ enum report_kind {
 	 * device `text`, what `more` says; of the file `text`, on the device `more`. */
 	SAMPLE_BIO,
 	SAMPLE_BIO_FILE,
+	SAMPLE_KINDS, /* how many there are */
 };
 
 struct report_sample {

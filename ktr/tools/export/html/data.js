@@ -38,6 +38,11 @@ class Numbers {
     return value;
   }
 
+  big_signed() {
+    const value = this.big();
+    return value >> 1n ^ -(value & 1n);
+  }
+
   skip() {
     while (this.bytes[this.at++] >= 0x80);
   }
@@ -61,18 +66,11 @@ function lines_read(bytes) {
 function numbers_read(bytes, n, make) {
   if (bytes.length === n) return bytes;
   const array = make(n), from = new Numbers(bytes);
-  for (let i = 0; i < n; i++) {
-    const byte = bytes[from.at];
-    if (byte < 0x80) {
-      array[i] = byte;
-      from.at++;
-    } else {
-      array[i] = from.next();
-    }
-  }
+  for (let i = 0; i < n; i++) array[i] = from.next();
   return array;
 }
 
+const TIME_UNIT = 10n ** 15n;
 const whole = (n) => new Uint32Array(n), large = (n) => new Float64Array(n);
 
 /** How many numbers a column has. @param {Uint8Array} bytes */
@@ -82,8 +80,8 @@ function numbers_count(bytes) {
   return n;
 }
 
-/** Of each event. ns never descends; raw are the times as they were recorded. */
-function events_read(columns, sites) {
+/** Of each event. ns never descends; raw are the times as they were recorded. seq counts from the CPU's first event. */
+function events_read(columns, sites, base) {
   const n = numbers_count(columns['event.cpu']);
   const cpu = numbers_read(columns['event.cpu'], n, whole);
   const site = numbers_read(columns['event.site'], n, whole);
@@ -91,11 +89,12 @@ function events_read(columns, sites) {
   const who = new Uint32Array(n), args = new Uint32Array(n);
   const times = new Numbers(columns['event.ns']), numbers = new Numbers(columns['event.seq']);
   const threads = new Numbers(columns['event.who']), values = new Numbers(columns['event.args']);
-  const last_who = new Uint32Array(65536), last_seq = new Float64Array(65536);
-  for (let i = 0, time = 0, now = 0; i < n; i++) {
-    raw[i] = time += times.signed();
+  const last_who = new Uint32Array(65536), last_seq = new Float64Array(65536), first_seq = [];
+  for (let i = 0, time = 0, now = -Infinity; i < n; i++) {
+    raw[i] = time = i > 0 ? time + times.signed() : Number(times.big_signed() - base);
     ns[i] = now = Math.max(now, time);
-    seq[i] = last_seq[cpu[i]] += numbers.signed() + 1;
+    if (first_seq[cpu[i]] === undefined) first_seq[cpu[i]] = numbers.big_signed() + 1n;
+    else seq[i] = last_seq[cpu[i]] += numbers.signed() + 1;
     who[i] = last_who[cpu[i]] = threads.next() || last_who[cpu[i]];
     args[i] = values.at;
     for (const is_string of sites[site[i]].strings) {
@@ -103,17 +102,17 @@ function events_read(columns, sites) {
       else if (values.next() === 0) values.skip();
     }
   }
-  return { n, cpu, site, raw, ns, seq, who, args, bytes: columns['event.args'] };
+  return { n, cpu, site, raw, ns, seq, first_seq, who, args, bytes: columns['event.args'] };
 }
 
-function samples_read(columns, events) {
+function samples_read(columns, events, base) {
   const n = numbers_count(columns['sample.kind']);
   const of = (name, make) => numbers_read(columns[`sample.${name}`], n, make);
   const at = of('at', whole), ns = of('ns', large);
   const from = new Float64Array(n), to = new Float64Array(n), ends = new Numbers(columns['sample.to']);
   for (let i = 0, seen = 0; i < n; i++) {
     seen += at[i];
-    to[i] = (seen > 0 ? events.raw[seen - 1] : 0) + ends.signed();
+    to[i] = seen > 0 ? events.raw[seen - 1] + ends.signed() : Number(ends.big_signed() - base);
     from[i] = to[i] - ns[i];
   }
   return {
@@ -122,12 +121,12 @@ function samples_read(columns, events) {
   };
 }
 
-function gaps_read(columns) {
+function gaps_read(columns, base) {
   const from = new Numbers(columns['gap.from']), ns = new Numbers(columns['gap.ns']);
   const cpu = new Numbers(columns['gap.cpu']), reason = new Numbers(columns['gap.reason']), count = new Numbers(columns['gap.count']);
   const gaps = [];
   while (cpu.at < cpu.bytes.length) {
-    const since = from.signed();
+    const since = Number(from.big_signed() - base);
     gaps.push({ cpu: cpu.next(), reason: reason.next(), count: count.next(), from: since, to: since + ns.signed() });
   }
   return gaps;
@@ -144,23 +143,26 @@ function wakes_read(columns) {
   return wakes;
 }
 
-/** A trace. Lines of who, strings and places count from 1. @param {Record<string, string>} texts columns in base64 */
+/**
+ * A trace. Lines of who, strings and places count from 1. Times count from base on, nanoseconds since boot: numbers are exact below 2^53.
+ * @param {Record<string, string>} texts columns in base64
+ */
 async function trace_read(texts) {
-  /** @type {Record<string, Uint8Array>} */
-  const columns = {};
-  await Promise.all(Object.keys(texts).map(async (name) => { columns[name] = await column_read(texts[name]); }));
+  const columns = Object.fromEntries(await Promise.all(Object.keys(texts).map(async (name) => [name, await column_read(texts[name])])));
   const sites = lines_read(columns.site);
   for (const site of sites) {
     site.strings = site.params ? site.params.map((p) => p[1] === 0) : new Array(site.count).fill(false);
     site.place = site.params ? `${site.file}:${site.line}` : '';
   }
-  const who = [null, ...lines_read(columns.who).map(([serial, tid, name, idle]) => ({ serial, tid, name, idle: idle === 1 }))];
+  const who = [null, ...lines_read(columns.who).map(([serial, tid, name, kind]) => ({ serial, tid, name, kind, idle: kind === 1 }))];
   const places = [{ pc: 0n, names: [null, null] }, ...lines_read(columns.place).map(([pc, ...names]) => ({ pc: BigInt(pc), names }))];
-  const events = events_read(columns, sites);
+  const head = JSON.parse(new TextDecoder().decode(columns.head));
+  const [from, to] = [head.from, head.to].map((ns) => BigInt.asIntN(64, BigInt(ns))), base = from / TIME_UNIT * TIME_UNIT;
+  Object.assign(head, { from: Number(from - base), to: Number(to - base) });
+  const events = events_read(columns, sites, base);
   return {
-    head: lines_read(columns.head.filter((byte) => byte !== 10))[0], sites, who, places,
-    strings: [null, ...lines_read(columns.string)], events, samples: samples_read(columns, events),
-    gaps: gaps_read(columns), wakes: wakes_read(columns),
+    head, base, sites, who, places, strings: [null, ...lines_read(columns.string)], events, samples: samples_read(columns, events, base),
+    gaps: gaps_read(columns, base), wakes: wakes_read(columns),
   };
 }
 

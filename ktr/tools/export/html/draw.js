@@ -1,7 +1,7 @@
 'use strict';
 /* draw.js - draws the rows into a canvas: a part of the time from left to right, and a part of the rows. */
 
-const LEFT = 190, TOP = 30, BIN = 2, CHAR = 6.3, ARROWS_MAX = 400;
+const LEFT = 190, TOP = 30, BIN = 2, CHAR = 6.3, ARROWS_MAX = 400, TICKS_MAX = 100;
 const SECTION = 24, CPU_ROW = 30, STRIP = 5, BAR = 16, STATE = 13, TICKS = 6, CALL = 13, GAP = 6;
 const HUES = 8;
 
@@ -16,6 +16,7 @@ function inks_read() {
   inks.hatch_lost = hatch(inks.lost, 7, 1);
   inks.hatch_blocked = hatch(inks.blocked, 5, -1);
   inks.hatch_spin = hatch(inks.ground, 6, 1);
+  inks.hatch_mark = hatch(inks.spin, 7, 1);
   return inks;
 }
 
@@ -74,8 +75,7 @@ class Timeline {
     this.row_of = new Map();
     let y = 0;
     const add = (row, height) => {
-      this.rows.push({ row, y, height });
-      this.row_of.set(row, this.rows.length - 1);
+      this.row_of.set(row, this.rows.push({ row, y, height }) - 1);
       y += height;
     };
     const section = (title, rows, height_of) => {
@@ -166,13 +166,13 @@ class Timeline {
   grid_draw() {
     const { c, inks } = this, step = tick_step((this.to - this.from) / Math.max(2, (this.w - LEFT) / 110));
     c.textAlign = 'left';
-    for (let t = Math.ceil(this.from / step) * step; t < this.to; t += step) {
-      const x = Math.round(this.x(t));
-      if (x < LEFT) continue;
+    const first = Math.ceil(this.from / step), digits = Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(step))));
+    for (let k = 0; k < TICKS_MAX && (first + k) * step < this.to; k++) {
+      const x = Math.round(this.x((first + k) * step)), seconds = seconds_text(this.trace, (first + k) * step);
       c.fillStyle = inks.line;
       c.fillRect(x, TOP - 6, 1, this.h);
       c.fillStyle = inks.dim;
-      c.fillText(`${(t / 1e9).toFixed(Math.min(9, Math.max(0, Math.ceil(9 - Math.log10(step)))))} s`, x + 4, TOP / 2);
+      c.fillText(`${seconds.slice(0, seconds.length - (digits ? 9 - digits : 10))} s`, x + 4, TOP / 2);
     }
     c.fillStyle = inks.dim;
     c.fillText(`${duration_text(this.to - this.from)} shown`, 10, TOP / 2);
@@ -181,16 +181,12 @@ class Timeline {
   row_draw(place, y) {
     const { c, inks } = this, row = place.row;
     c.textAlign = 'left';
+    c.fillStyle = inks.stripe;
+    if (row.kind === 'section' || row === this.thread) c.fillRect(0, y, this.w, place.height - 2);
     if (row.kind === 'section') {
-      c.fillStyle = inks.stripe;
-      c.fillRect(0, y, this.w, place.height - 2);
       c.fillStyle = inks.dim;
       c.fillText(row.title.toUpperCase(), 10, y + place.height / 2 - 1);
       return;
-    }
-    if (row === this.thread) {
-      c.fillStyle = inks.stripe;
-      c.fillRect(0, y - 1, this.w, place.height - 1);
     }
     c.save();
     c.beginPath();
@@ -206,7 +202,6 @@ class Timeline {
   label_draw(row, y) {
     const { c, inks } = this, middle = y + (row.kind === 'cpu' ? STRIP + BAR / 2 + 1 : STATE / 2);
     const name = row.kind === 'cpu' ? `CPU ${row.n}` : row.name || 'thread', number = row.kind === 'thread' ? `${row.tid}` : '';
-    c.textAlign = 'left';
     c.fillStyle = inks.ink;
     c.fillText(cut_text(name, LEFT - 30 - number.length * CHAR), 10, middle);
     c.textAlign = 'right';
@@ -261,13 +256,15 @@ class Timeline {
     });
     c.fillStyle = inks.irq;
     this.lane_draw(cpu.irqs, (_, x, width) => c.fillRect(x, y, Math.max(1, width), STRIP), (x) => c.fillRect(x, y, 1, STRIP));
+    let drawn = 0;
     for (const gap of cpu.gaps) {
-      if (gap.to < this.from || gap.from > this.to) continue;
-      const x = this.x(gap.from), width = Math.max(3, this.x(gap.to) - x);
-      c.fillStyle = inks.ground;
-      c.fillRect(x, top, width, BAR);
-      c.fillStyle = inks.hatch_lost;
-      c.fillRect(x, top, width, BAR);
+      const x = Math.max(this.x(gap.from), drawn), width = Math.max(this.x(gap.from) + 3, this.x(gap.to)) - x;
+      if (gap.to < this.from || gap.from > this.to || width < 1) continue;
+      drawn = x + width;
+      for (const ink of [inks.ground, inks.hatch_lost]) {
+        c.fillStyle = ink;
+        c.fillRect(x, top, width, BAR);
+      }
       c.strokeStyle = inks.lost;
       c.strokeRect(x + 0.5, top + 0.5, width - 1, BAR - 1);
       this.shown.lost++;
@@ -281,10 +278,8 @@ class Timeline {
     this.lane_draw(t.states, (i, x, width) => {
       const state = state_of(i), w = Math.max(1, width - 0.5);
       if (state === 'running' || state === 'spinning') {
-        c.fillStyle = state === 'running' ? colour : inks.spin;
-        c.fillRect(x, y, w, STATE);
-        if (state === 'spinning') {
-          c.fillStyle = inks.hatch_spin;
+        for (const ink of state === 'running' ? [colour] : [inks.spin, inks.hatch_spin]) {
+          c.fillStyle = ink;
           c.fillRect(x, y, w, STATE);
         }
         this.bar_text(state === 'running' ? state : sample_name(trace, t.states.id[i]), x, width, y + STATE / 2, inks.label);
@@ -342,13 +337,7 @@ class Timeline {
   /** Wakeups, where they are few: from the waker's event to the run. */
   arrows_draw() {
     const { c, inks, trace } = this, wakeups = this.lanes.wakeups, seen = [];
-    let low = 0, high = wakeups.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (wakeups[middle].to < this.from) low = middle + 1;
-      else high = middle;
-    }
-    for (let i = low; i < wakeups.length && wakeups[i].to <= this.to; i++) {
+    for (let i = first_at(this.lanes.wakeup_ends, this.from); i < wakeups.length && wakeups[i].to <= this.to; i++) {
       if (seen.push(wakeups[i]) > ARROWS_MAX) return;
     }
     c.strokeStyle = c.fillStyle = inks.arrow;
@@ -361,10 +350,9 @@ class Timeline {
       c.beginPath();
       c.moveTo(x0, y0);
       c.lineTo(x1, y1);
-      c.stroke();
-      c.beginPath();
-      c.moveTo(x1, y1);
       for (const turn of [0.4, -0.4]) c.lineTo(x1 - 8 * Math.cos(angle + turn), y1 - 8 * Math.sin(angle + turn));
+      c.lineTo(x1, y1);
+      c.stroke();
       c.fill();
       this.shown.arrows++;
     }
@@ -383,14 +371,8 @@ class Timeline {
     }
     if (this.marked !== null) {
       const x = this.x(this.trace.events.ns[this.marked]);
-      if (x < LEFT) return;
-      c.strokeStyle = inks.spin;
-      c.setLineDash([4, 3]);
-      c.beginPath();
-      c.moveTo(x, TOP);
-      c.lineTo(x, this.h);
-      c.stroke();
-      c.setLineDash([]);
+      c.fillStyle = inks.hatch_mark;
+      if (x >= LEFT) c.fillRect(x, TOP, 2, this.h);
     }
   }
 

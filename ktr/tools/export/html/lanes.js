@@ -42,38 +42,36 @@ function lists_make(list_of, count) {
   for (let i = 0; i < list_of.length; i++) if (list_of[i] >= 0) sizes[list_of[i]]++;
   const lists = Array.from(sizes, (size) => new Uint32Array(size));
   sizes.fill(0);
-  for (let i = 0; i < list_of.length; i++) {
-    const list = list_of[i];
-    if (list >= 0) lists[list][sizes[list]++] = i;
-  }
+  for (let i = 0; i < list_of.length; i++) if (list_of[i] >= 0) lists[list_of[i]][sizes[list_of[i]]++] = i;
   return lists;
 }
 
-/** Lanes of what may overlap: each part in the first lane that has room. @param {number[]} ids samples */
-function lanes_stacked(samples, ids) {
-  const sorted = ids.sort((a, b) => samples.from[a] - samples.from[b] || a - b), ends = [], levels = [];
+/** A disk: each piece is in the first lane that has room, or else not drawn, but counted. @param {number[]} ids samples */
+function disk_make(samples, name, ids) {
+  const sorted = ids.sort((a, b) => samples.from[a] - samples.from[b] || a - b), ends = new Float64Array(DEPTH_MAX).fill(-Infinity), levels = [];
+  let left = 0;
   for (const id of sorted) {
-    let level = ends.findIndex((end) => end <= samples.from[id]);
-    if (level < 0) level = Math.min(ends.length, DEPTH_MAX - 1);
-    ends[level] = samples.to[id];
-    (levels[level] = levels[level] || []).push(id);
+    const level = ends.findIndex((end) => end <= samples.from[id]);
+    if (level < 0) left++;
+    else (levels[level] = levels[level] || []).push(id);
+    ends[level] = samples.to[id]; // of -1 nothing is kept
   }
-  return levels.map((level) => lane_make(samples, Uint32Array.from(level), () => true));
+  return { kind: 'disk', name, left, lanes: levels.map((level) => lane_make(samples, Uint32Array.from(level), () => true)) };
 }
 
 /** Which thread each line of who is of, by serial: {tid, name: the last, names, idle}. */
 function threads_find(trace) {
   const threads = new Map();
   for (const who of trace.who) {
-    if (who === null || who.serial === 0) continue;
+    if (who === null || who.serial === 0 || who.kind === 2) continue; // names of holders may be older
     let t = threads.get(who.serial);
     if (t === undefined) {
-      t = { kind: 'thread', n: threads.size, tid: who.tid, names: [], idle: false };
+      t = { kind: 'thread', n: threads.size, tid: who.tid, names: new Set(), idle: false };
       threads.set(who.serial, t);
     }
     t.idle = t.idle || who.idle;
     t.name = who.name;
-    if (!t.names.includes(who.name)) t.names.push(who.name);
+    t.names.add(who.name);
   }
   return threads;
 }
@@ -81,8 +79,8 @@ function threads_find(trace) {
 /** Everything that is drawn. */
 function lanes_find(trace) {
   const { samples, events, head, strings } = trace, kinds = head.kinds;
-  const threads = threads_find(trace), disks = new Map(), wakeups = [];
-  const of_line = trace.who.map((who) => (who && who.serial ? threads.get(who.serial) : null));
+  const threads = threads_find(trace), disks = [], wakeups = [];
+  const of_line = trace.who.map((who) => (who && threads.get(who.serial)) || null);
   /* Each CPU, and after them each thread, has two lists: what it ran, and interrupts; its states, and what it called. */
   const list_of = new Int32Array(samples.n).fill(-1), after = 2 * head.cpus;
   const list_of_line = Int32Array.from(of_line.map((t) => (t ? after + 2 * t.n : -1)));
@@ -93,7 +91,7 @@ function lanes_find(trace) {
     else if (kind === kinds.state) list_of[i] = list;
     else if (list >= 0 && (kind === nests[0] || kind === nests[1] || kind === nests[2])) list_of[i] = list + 1;
     else if (kind === kinds.wakeup) wakeups.push(i);
-    else if (kind === kinds.bio) disks.set(strings[samples.text[i]], [...(disks.get(strings[samples.text[i]]) || []), i]);
+    else if (kind === kinds.bio) (disks[samples.text[i]] = disks[samples.text[i]] || []).push(i);
   }
   const lists = lists_make(list_of, after + 2 * threads.size);
   const thread_of_line = Int32Array.from(of_line.map((t) => (t ? t.n : -1)));
@@ -110,21 +108,21 @@ function lanes_find(trace) {
     t.events = of_threads[t.n];
     t.times = mapped(t.events, events.ns, new Float64Array(t.events.length));
   }
+  const arrows = wakeups_find(trace, wakeups, of_line);
   return {
-    cpus, threads, of_line, wakeups: wakeups_find(trace, wakeups, of_line),
-    disks: [...disks].map(([name, ids]) => ({ kind: 'disk', name, lanes: lanes_stacked(samples, ids) })),
+    cpus, threads, of_line, wakeups: arrows, wakeup_ends: Float64Array.from(arrows, (wake) => wake.to),
+    disks: Object.entries(disks).map(([text, ids]) => disk_make(samples, strings[Number(text)], ids)),
   };
 }
 
 /** Each wakeup from the waker's event to the run that it caused, in the order of the runs. @param {number[]} ids */
 function wakeups_find(trace, ids, of_line) {
-  const { events, samples, wakes } = trace, times = Float64Array.from(wakes.map((wake) => events.ns[wake.event]));
-  const found = [];
+  const { events, samples, wakes } = trace, found = [], first = new Map();
+  const key = (ns, t) => `${ns} ${t && t.n}`;
+  for (const { event, who } of wakes.slice().reverse()) first.set(key(events.ns[event], of_line[who]), event);
   for (const id of ids) {
-    const t = of_line[samples.who[id]];
-    let i = first_at(times, samples.from[id]);
-    while (i < wakes.length && times[i] === samples.from[id] && of_line[wakes[i].who] !== t) i++;
-    if (i < wakes.length && times[i] === samples.from[id]) found.push({ event: wakes[i].event, from: times[i], to: samples.to[id], thread: t });
+    const thread = of_line[samples.who[id]], from = samples.from[id], event = first.get(key(from, thread));
+    if (event !== undefined) found.push({ event, from, to: samples.to[id], thread });
   }
   return found;
 }

@@ -64,15 +64,13 @@ class Page {
       this.timeline.inks = inks_read();
       this.draw();
     });
-    window.addEventListener('hashchange', () => {
-      this.address_read();
-      this.draw();
-    });
+    window.addEventListener('hashchange', () => this.address_read());
     document.addEventListener('keydown', (e) => this.key(e));
     canvas.addEventListener('wheel', (e) => this.wheel(e), { passive: false });
     canvas.addEventListener('pointerdown', (e) => this.press(e));
     canvas.addEventListener('pointermove', (e) => this.move(e));
     canvas.addEventListener('pointerup', (e) => this.release(e));
+    canvas.addEventListener('pointercancel', (e) => this.release(e));
     canvas.addEventListener('pointerleave', () => this.tip_show(null));
     search.addEventListener('keydown', (e) => {
       if (e.key === 'Enter') this.search(search.value, e.shiftKey ? -1 : 1);
@@ -96,15 +94,17 @@ class Page {
   // ---- keys and the pointer ----
 
   key(e) {
-    if (e.ctrlKey || e.altKey || e.metaKey) return;
-    const t = this.timeline, x = this.pointer.x;
+    const t = this.timeline, x = this.pointer.x, focus = document.activeElement;
+    const scrolls = /^(Arrow|Page)/.test(e.key) && focus !== document.body && focus !== t.canvas; // what has the focus
+    if (e.ctrlKey || e.altKey || e.metaKey || scrolls) return;
     const acts = {
       w: () => t.zoom(1 / ZOOM, x), s: () => t.zoom(ZOOM, x), a: () => t.pan(-PAN), d: () => t.pan(PAN),
       ArrowLeft: () => t.pan(-PAN), ArrowRight: () => t.pan(PAN),
       ArrowUp: () => t.scroll_to(t.scroll - 40), ArrowDown: () => t.scroll_to(t.scroll + 40),
       PageUp: () => t.scroll_to(t.scroll - t.h / 2), PageDown: () => t.scroll_to(t.scroll + t.h / 2),
       f: () => (t.selection ? t.view(t.selection[0], t.selection[1]) : t.view(t.first, t.last)),
-      Escape: () => this.select(null), '/': () => element('search').focus(), '?': () => this.help(),
+      r: () => this.select([t.from, t.to].map(Math.round)), Escape: () => (element('help').hidden ? this.select(null) : this.help()),
+      '/': () => element('search').focus(), '?': () => this.help(),
     };
     const act = acts[e.key.length === 1 ? e.key.toLowerCase() : e.key];
     if (act === undefined) return;
@@ -165,22 +165,24 @@ class Page {
   /** The lines of what was found: [text, dim]. @returns {[string, boolean][]} */
   lines_of(found) {
     const { trace } = this, { events, samples } = trace, row = found.row;
-    const who = row.kind === 'thread' ? `${row.names.join(', then ')}, thread ${row.tid}` : row.kind === 'cpu' ? `CPU ${row.n}` : row.name;
+    const who = row.kind === 'thread' ? `${[...row.names].join(', then ')}, thread ${row.tid}` : row.kind === 'cpu' ? `CPU ${row.n}` :
+      `${row.name}${row.left ? `, ${row.left} more at once are not drawn` : ''}`;
     if (found.gap) {
       const gap = found.gap;
       return [[`${gap.count.toLocaleString('en')} events lost (${trace.head.reasons[gap.reason]})`, false],
-        [`CPU ${gap.cpu}, ${seconds_text(gap.from)} s, ${duration_text(gap.to - gap.from)}`, true]];
+        [`CPU ${gap.cpu}, ${seconds_text(trace, gap.from)} s, ${duration_text(gap.to - gap.from)}`, true]];
     }
     if (found.event !== undefined) {
       const i = found.event, site = trace.sites[events.site[i]], t = trace.who[events.who[i]];
+      const seq = BigInt.asUintN(64, events.first_seq[events.cpu[i]] + BigInt(events.seq[i]));
       return [[event_text(trace, i), false], ...event_params(trace, i).map(([name, text]) => /** @type {[string, boolean]} */ ([`${name} = ${text}`, false])),
         [`${site.params ? `${site.file}:${site.line}, ${site.func}()` : ''}`, true],
-        [`${seconds_text(events.raw[i])} s, CPU ${events.cpu[i]}, event ${events.seq[i]} of it, ${t.name} ${t.tid}`, true]];
+        [`${seconds_text(trace, events.raw[i])} s, CPU ${events.cpu[i]}, event ${seq} of it, ${t.name} ${t.tid}`, true]];
     }
     if (found.sample === undefined) return [[who, false]];
     const id = found.sample;
     return [[sample_name(trace, id), false], [who, true],
-      [`${seconds_text(samples.from[id])} s, ${duration_text(samples.to[id] - samples.from[id])}, CPU ${samples.cpu[id]}`, true]];
+      [`${seconds_text(trace, samples.from[id])} s, ${duration_text(samples.to[id] - samples.from[id])}, CPU ${samples.cpu[id]}`, true]];
   }
 
   tip_show(found, x = 0, y = 0) {
@@ -199,7 +201,7 @@ class Page {
   /** @param {number[] | null} selection nanoseconds: from and to, both within */
   select(selection) {
     this.timeline.selection = selection;
-    this.report = selection ? new Report(this.trace, selection[0], selection[1]) : null;
+    this.report = selection && new Report(this.trace, selection[0], selection[1]);
     element('panel').hidden = !selection;
     if (selection) this.panel_show();
     this.resized();
@@ -208,7 +210,7 @@ class Page {
   panel_show() {
     const report = this.report, names = [...new Set(report.tables.filter((t) => t.sorted.length).map((t) => t.report))];
     if (!names.includes(this.tab)) this.tab = names[0] || '';
-    element('panel-title').textContent = `${duration_text(report.until - report.since)} from ${seconds_text(report.since)} s: ` +
+    element('panel-title').textContent = `${duration_text(report.until - report.since)} from ${seconds_text(this.trace, report.since)} s: ` +
       `${report.events.toLocaleString('en')} events${report.lost ? `, ${report.lost.toLocaleString('en')} lost` : ''}`;
     element('tabs').replaceChildren(...names.map((name) => {
       const button = make('button', name);
@@ -237,7 +239,7 @@ class Page {
       line('td', 'total', table.columns.map((column, i) => (i === 0 ? `total${left ? `, with ${left} more rows` : ''}`
         : ['text', 'thread', 'number'].includes(column.format) ? '' : report.cell_text(column, table.total, table.total))));
     }
-    const known = report.all[table.threads] ? (report.known[table.threads] * 100 / report.all[table.threads]).toFixed(2) : '0.00';
+    const known = share_text(report.known[table.threads], report.all[table.threads]);
     return [make('h3', `${table.title} (${known} % known)${left && !table.total ? `; ${left} more rows` : ''}`), made];
   }
 
@@ -252,7 +254,7 @@ class Page {
     for (let left = events.n, until = performance.now() + SEARCH_MS; left > 0; left--) {
       i = (i + step + events.n) % events.n;
       if (this.matches(i, wanted)) {
-        output.textContent = `${seconds_text(events.raw[i])} s  ${trace.who[events.who[i]].name}  ${event_text(trace, i)}`;
+        output.textContent = `${seconds_text(trace, events.raw[i])} s  ${trace.who[events.who[i]].name}  ${event_text(trace, i)}`;
         this.mark(i);
         return;
       }
@@ -287,9 +289,10 @@ class Page {
 
   /** `#t=FROM-TO&thread=TID&selection=FROM-TO&event=N`: times in seconds since boot; an event's number counts all of the page. */
   address_write() {
-    const t = this.timeline, words = [`t=${seconds_text(t.from)}-${seconds_text(t.to)}`];
+    const t = this.timeline, stretch = (times) => times.map((ns) => seconds_text(this.trace, ns)).join('-');
+    const words = [`t=${stretch([t.from, t.to])}`];
     if (t.thread) words.push(`thread=${t.thread.tid}`);
-    if (t.selection) words.push(`selection=${t.selection.map(seconds_text).join('-')}`);
+    if (t.selection) words.push(`selection=${stretch(t.selection)}`);
     if (t.marked !== null) words.push(`event=${t.marked}`);
     const hash = `#${words.join('&')}`;
     if (hash !== location.hash) history.replaceState(null, '', hash);
@@ -299,17 +302,16 @@ class Page {
     const t = this.timeline, words = new URLSearchParams(location.hash.slice(1));
     const times = (name) => {
       const found = /^(-?\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(words.get(name) || '');
-      return found && [Number(found[1]), Number(found[2])].map((s) => Math.round(s * 1e9));
+      return found && [found[1], found[2]].map((text) => seconds_read(this.trace, text));
     };
-    const view = times('t'), selection = times('selection'), event = Number(words.get('event'));
+    const view = times('t'), selection = times('selection'), event = Number(words.get('event') || NaN), name = words.get('thread');
     if (view && view[1] > view[0]) t.view(view[0], view[1]);
-    if (words.has('event') && event >= 0 && event < this.trace.events.n) t.marked = event;
-    if (words.has('thread')) {
-      const thread = [...t.lanes.threads.values()].find((one) => `${one.tid}` === words.get('thread') || one.names.includes(words.get('thread')));
-      t.thread = thread || null;
-      if (thread) t.reveal(thread);
-    }
-    if (selection && (!t.selection || `${selection}` !== `${t.selection}`)) this.select(selection);
+    t.marked = Number.isInteger(event) && event >= 0 && event < this.trace.events.n ? event : null;
+    const named = [...t.lanes.threads.values()].filter((one) => `${one.tid}` === name || one.names.has(name));
+    t.thread = named.find((one) => one.states.from[first_at(one.states.to, t.from)] < t.to) || named[0] || null; // that is seen
+    if (t.thread) t.reveal(t.thread);
+    if (`${selection}` !== `${t.selection}`) this.select(selection);
+    this.draw();
   }
 }
 

@@ -42,7 +42,7 @@ function row_cell(head, row, cell) {
 }
 
 function row_make(head, key) {
-  return { key, cells: new Float64Array(head.cells), texts: [null, null, null], who: null, number: 0n, buckets: null };
+  return { key, cells: new Float64Array(head.cells), texts: [null, null, null], who: null, number: 0n, buckets: null, fresh: true };
 }
 
 /** An order of two texts, of which one may be missing. */
@@ -163,7 +163,7 @@ class Report {
       if (from === to && never_empty.has(kind)) continue;
       const s = {
         kind, from, to, flags: samples.flags[i], who: who[samples.who[i]], cpu: samples.cpu[i], text: strings[samples.text[i]],
-        more: strings[samples.more[i]], place: samples.place[i], value: samples.value[i], queued: samples.queued[i],
+        text_line: samples.text[i], more: strings[samples.more[i]], more_line: samples.more[i], place: samples.place[i], value: samples.value[i], queued: samples.queued[i],
       };
       if (kind === kinds.function) s.value = Math.min(s.value, to - from);
       this.sample_add(s);
@@ -193,13 +193,12 @@ class Report {
   row_of(table, s) {
     const who = table.key & KEY.THREAD ? s.who : null, text = table.key & KEY.TEXT ? s.text : null;
     const more = table.key & KEY.MORE ? s.more : null, place = this.trace.places[table.key & KEY.PC ? s.place : 0];
-    const number = table.key & KEY.CPU ? BigInt(s.cpu) : place.pc;
-    const unique = table.key & KEY.EACH ? ++this.each : number;
-    const named = who && who.serial === 0 ? who.name : more; // what stands for a thread has no serial
-    const row = this.row_get(table, `${who ? who.serial : 0}|${unique}|${text === null ? '' : `=${text}`}|${named === null ? '' : `=${named}`}`);
-    if (row.fresh) {
+    const number = table.key & KEY.EACH ? ++this.each : table.key & KEY.CPU ? s.cpu : place.pc ? s.place : 0;
+    const thread = who ? who.serial || `=${who.name}` : 0; // what stands for a thread has no serial
+    const row = this.row_get(table, `${thread}|${number}|${text === null ? 0 : s.text_line}|${more === null ? 0 : s.more_line}`);
+    if (row.fresh || (table.place && place.names[0] && place.pc === 0n)) { // a program's place is told in any row of no address
       row.fresh = false;
-      row.number = number;
+      row.number = table.key & KEY.CPU ? BigInt(s.cpu) : place.pc;
       row.texts = [text, ...(table.place ? place.names : [more, null])];
     }
     row.who = who;
@@ -207,12 +206,8 @@ class Report {
   }
 
   row_get(table, key) {
-    let row = table.rows.get(key);
-    if (row === undefined) {
-      row = row_make(this.head, key);
-      row.fresh = true;
-      table.rows.set(key, row);
-    }
+    const row = table.rows.get(key) || row_make(this.head, key);
+    if (row.fresh) table.rows.set(key, row);
     return row;
   }
 
@@ -284,8 +279,8 @@ class Report {
       case 'thread': return v === null ? '' : v.serial ? `${v.tid} ${v.name}` : v.name;
       case 'ms': return fixed_text(v, 6);
       case 'us': return fixed_text(v, 3);
-      case 'seconds': return fixed_text(v, 9);
-      case 'share': return total && total.cells[column.cell] ? (v * 100 / total.cells[column.cell]).toFixed(2) : '0.00';
+      case 'seconds': return seconds_text(this.trace, v);
+      case 'share': return share_text(v, total.cells[column.cell]);
       default: return `${v}`;
     }
   }

@@ -1,10 +1,24 @@
 'use strict';
-/* text.js - the text of an event: its format over its parameters, as ktr/fmt.c prints it. Needs no page. */
+/*
+ * text.js - the text of an event: its format over its parameters, as ktr/fmt.c prints it. Needs no page.
+ *
+ * As fmt.c counts bytes, each byte is a character until the whole text is there.
+ */
 
 const CONVERSION = /%(?:\{([A-Za-z_]\w*)\})?([-+ #0']*)(\*|\d+)?(?:(\.)(\*|\d+)?)?(hh|h|ll|l|j|z|t)?(pI4|pD|[diuxXocsp%])?/g;
 const BITS = { hh: 8, h: 16, undefined: 32 };
 const PAD_MAX = 4095, WIDTH_MAX = 100000;
-const encoder = new TextEncoder(), decoder = new TextDecoder();
+const encoder = new TextEncoder(), decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+const WIDE = /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\x80-\xff]/g;
+
+function bytes_of(text) {
+  return text.replace(/[^ -~]+/g, (odd) => String.fromCharCode(...encoder.encode(odd)));
+}
+
+/** Until a byte 0. Each byte that is no UTF-8 becomes U+FFFD. */
+function text_of(bytes) {
+  return bytes.split('\0', 1)[0].replace(WIDE, (wide) => decoder.decode(Uint8Array.from([...wide], (byte) => byte.charCodeAt(0))));
+}
 
 /** The parameters of an event: numbers, or, of a %s, texts; {bad} is the number of a text that is not known. */
 function event_args(trace, i) {
@@ -39,10 +53,8 @@ function number_text(spec, value, negative, base) {
 }
 
 function string_text(spec, value) {
-  if (value !== null && typeof value === 'object') return `(bad 0x${value.bad.toString(16)})`;
-  let text = value === null ? '(null)' : value;
-  if (spec.precision >= 0) text = decoder.decode(encoder.encode(text).subarray(0, spec.precision));
-  return pad(text, spec);
+  if (value && value.bad) return `(bad 0x${value.bad.toString(16)})`;
+  return pad(bytes_of(value === null || value === 0n ? '(null)' : value).slice(0, spec.precision < 0 ? undefined : spec.precision), spec);
 }
 
 function value_text(spec, value) {
@@ -68,7 +80,7 @@ function format_text(format, args) {
   let next = 0;
   const fetch = () => (next < args.length ? args[next++] : 0n);
   const number = () => Number(BigInt.asIntN(32, fetch()));
-  return format.replace(CONVERSION, (all, _, flags, width, point, precision, type, conv) => {
+  return text_of(bytes_of(format).replace(CONVERSION, (all, _, flags, width, point, precision, type, conv) => {
     if (conv === undefined || conv === '%') return conv === '%' ? '%' : all;
     const spec = {
       conv: conv === 'i' ? 'd' : conv === 'pI4' ? 'I' : conv === 'pD' ? 'D' : conv, type: conv === 'c' ? undefined : type,
@@ -81,7 +93,7 @@ function format_text(format, args) {
     }
     if (point) spec.precision = precision === '*' ? Math.max(-1, number()) : Number(precision || 0);
     return value_text(spec, fetch());
-  });
+  }));
 }
 
 function event_text(trace, i) {
@@ -109,14 +121,23 @@ function duration_text(ns) {
   return `${v.toFixed(Math.min(Number(exact), v < 10 ? 3 : v < 100 ? 2 : v < 1000 ? 1 : 0))} ${unit}`;
 }
 
-/** A number of units with so many digits after the point, exactly. @param {number} v */
+/** A number of units with so many digits after the point, exactly. @param {number | bigint} v */
 function fixed_text(v, digits) {
-  if (digits === 0) return `${v}`;
-  const text = `${Math.abs(v)}`.padStart(digits + 1, '0');
+  const text = `${v < 0 ? -v : v}`.padStart(digits + 1, '0');
   return `${v < 0 ? '-' : ''}${text.slice(0, -digits)}.${text.slice(-digits)}`;
 }
 
-/** Seconds since boot. @param {number} ns */
-function seconds_text(ns) {
-  return fixed_text(Math.round(ns), 9);
+/** Seconds since boot. @param {number} ns since trace.base */
+function seconds_text(trace, ns) {
+  return fixed_text(BigInt(Math.round(ns)) + trace.base, 9);
+}
+
+function seconds_read(trace, text) {
+  const [whole, part = ''] = text.split('.');
+  return Number(BigInt(whole + part.padEnd(9, '0').slice(0, 9)) - trace.base);
+}
+
+/** A part of all, in percent, rounded as print.c does. */
+function share_text(part, all) {
+  return fixed_text(all ? (BigInt(part) * 10000n + BigInt(all) / 2n) / BigInt(all) : 0n, 2);
 }
