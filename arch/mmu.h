@@ -66,7 +66,8 @@ void arch_mmu_user_root(uint64_t *root, const uint64_t *kernel_root);
 uint64_t arch_kernel_phys(void);
 /*
  * Makes `root` (physical) the table of this CPU: the kernel's, or one of arch_mmu_user_root(). The
- * TLB then holds nothing that arch_tlb_flush_page() removed from this space, on any CPU.
+ * TLB then holds nothing that arch_tlb_flush_page() removed from this space, on any CPU. Interrupts
+ * off.
  */
 void arch_mmu_switch(uint64_t root);
 /*

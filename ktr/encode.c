@@ -473,6 +473,8 @@ known_site(struct ktr_encoder *e, unsigned number)
 static bool
 batch_slot_taken(const struct ktr_encoder *e, uint32_t site)
 {
+	if (KTR_ENCODER_SLOTS == KTR_WIRE_SLOTS)
+		return false;
 	uint32_t other = e->slots[site % KTR_ENCODER_SLOTS].site;
 	return other != 0 && (other - 1 - site) % KTR_WIRE_SLOTS != 0;
 }

@@ -95,11 +95,8 @@ leave_boot_tables(uint64_t root)
 void
 arch_mmu_switch(uint64_t root)
 {
-	bool on = arch_irq_enabled();
-	struct arch_pcpu *p;
+	struct arch_pcpu *p = arch_this_pcpu();
 
-	arch_irq_disable();
-	p = arch_this_pcpu();
 	if (kernel_root == 0)
 		leave_boot_tables(root);
 	if (root == kernel_root) {
@@ -108,8 +105,6 @@ arch_mmu_switch(uint64_t root)
 	} else if (root != p->root) {
 		switch_to_user(p, root);
 	}
-	if (on)
-		arch_irq_enable();
 }
 
 void

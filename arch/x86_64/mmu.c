@@ -21,11 +21,7 @@ arch_mmu_user_root(uint64_t *root, const uint64_t *kernel_root)
 void
 arch_mmu_switch(uint64_t root)
 {
-	uint64_t old;
-
-	__asm__ volatile("mov %%cr3, %0" : "=r"(old));
-	if (old != root)
-		__asm__ volatile("mov %0, %%cr3" : : "r"(root) : "memory");
+	__asm__ volatile("mov %0, %%cr3" : : "r"(root) : "memory");
 }
 
 void
