@@ -344,7 +344,7 @@ on_sample(void *arg, const struct report_sample *s)
 	html_number(&c[HTML_SAMPLE_TEXT], string_line(x, s->text));
 	html_number(&c[HTML_SAMPLE_MORE], string_line(x, s->more));
 	html_number(&c[HTML_SAMPLE_PLACE], place_line(x, s));
-	html_number(&c[HTML_SAMPLE_VALUE], s->kind == SAMPLE_STATE ? s->state : s->value);
+	html_number(&c[HTML_SAMPLE_VALUE], s->value);
 	html_number(&c[HTML_SAMPLE_QUEUED], s->queued_ns);
 	x->sample_at = x->events;
 }

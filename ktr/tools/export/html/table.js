@@ -110,7 +110,7 @@ const ADD = {
   },
   'thread.threads': (row, s, more, _kinds, states) => {
     const ns = s.to - s.from;
-    row.cells[more + s.value] += ns;
+    row.cells[more + states[s.text]] += ns;
     if (s.text !== 'unknown' && s.text !== 'sleeping') row.cells[more + states.dead] += ns;
   },
   'thread.states': (row, s, more, _kinds, states) => {
@@ -165,7 +165,7 @@ class Report {
         kind, from, to, flags: samples.flags[i], who: who[samples.who[i]], cpu: samples.cpu[i], text: strings[samples.text[i]],
         text_line: samples.text[i], more: strings[samples.more[i]], more_line: samples.more[i], place: samples.place[i], value: samples.value[i], queued: samples.queued[i],
       };
-      if (kind === kinds.function) s.value = Math.min(s.value, to - from);
+      if (kind === kinds.function || kind === kinds.state) s.value = Math.min(s.value, to - from);
       this.sample_add(s);
       if (kind === kinds.cpu) {
         this.known[0] += s.who ? to - from : 0;
