@@ -254,7 +254,8 @@ stream_gone(struct ktr_stream *s, unsigned cpu)
 	uint64_t since = ktr_ring_since(ring);
 	uint64_t end = first < start ? start : tail, from = stream_last_ticks(c, ring);
 	uint64_t to = first < start && since != 0 ? since : stream_next_ticks(s, cpu, tail);
-	from = from < to ? from : to;
+	/* What is lost may be later than the pass, whose time stands for an unknown one. */
+	to = to > from ? to : from;
 	ktr_encode_loss(&s->enc, cpu, first, end - first, from, to, reason);
 	c->ticks = to;
 	stream_made(s, cpu, end - first, reason, 0);

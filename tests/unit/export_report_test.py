@@ -44,7 +44,7 @@ def compare(rows, said, **options):
         known, whole = total.pop("known_ns", 0), total.pop("all_ns", 0)
         if total and table[0] == "thread":  # of the threads' time, not of the CPUs'
             states = [s for s in report_model.found(said)[1]["thread", "threads"].items() if s[0].endswith("_ns")]
-            states = {name: ns for name, ns in states if name not in ("known_ns", "all_ns")}
+            states = {name: ns for name, ns in states if name not in ("known_ns", "all_ns", "in_calls_ns")}
             equal((known, whole), (sum(states.values()) - states["unknown_ns"], sum(states.values())), f"{table}: what is known")
         elif total:
             equal((known, whole), (said[0]["known_ns"], said[0]["all_ns"]), f"{table}: what is known")

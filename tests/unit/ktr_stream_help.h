@@ -42,8 +42,9 @@ static struct {
 	unsigned masks;
 	uint64_t first_ticks[64]; /* of the first events */
 	size_t first_count;
-	uint64_t events_below_mark; /* of those, the ones below the last mark */
-	uint64_t before_mark;       /* events whose time is below an earlier mark */
+	uint64_t events_below_mark;  /* of those, the ones below the last mark */
+	uint64_t before_mark;        /* events whose time is below an earlier mark */
+	uint64_t ticks[STREAM_CPUS]; /* of the last event, or of the end of the last gap */
 	bool bad_order;
 	/* of the last event */
 	bool known; /* its site is known */
@@ -58,6 +59,8 @@ stream_on_event(void *arg, const struct ktr_decode_event *e)
 	if (seen.first_count < sizeof(seen.first_ticks) / sizeof(seen.first_ticks[0]))
 		seen.first_ticks[seen.first_count++] = e->ticks;
 	seen.before_mark += e->ticks < seen.last_mark;
+	seen.bad_order |= e->ticks < seen.ticks[e->cpu];
+	seen.ticks[e->cpu] = e->ticks;
 	seen.bad_order |= e->nargs > 0 && e->args[0] < seen.value[e->cpu];
 	if (e->nargs > 0)
 		seen.value[e->cpu] = e->args[0];
@@ -70,6 +73,8 @@ static inline void
 stream_on_gap(void *arg, const struct ktr_decode_gap *g)
 {
 	seen.gaps[g->reason] += g->count;
+	seen.bad_order |= g->from_ticks < seen.ticks[g->cpu] || g->to_ticks < g->from_ticks;
+	seen.ticks[g->cpu] = g->to_ticks;
 }
 
 static inline void

@@ -78,6 +78,57 @@ reader_that_goes_on_until_0_gets_one_pass_however_busy_the_rings(void **state)
 	assert_true(ktr_stream_pending(&account) > 0);
 }
 
+static bool late;
+static unsigned reads_until; /* an interrupt at a read of an entry; 0: none */
+static uint64_t late_value;
+
+static void
+record_more_than_a_ring(void)
+{
+	for (unsigned i = 0; i < STREAM_ENTRIES; i++)
+		ring_record(++late_value);
+}
+
+/* Events are recorded between the time that a pass reads and the events that it covers. */
+static uint64_t
+late_clock(void)
+{
+	uint64_t t = ring_clock();
+	if (late) {
+		late = false;
+		record_more_than_a_ring();
+	}
+	return t;
+}
+
+static void
+interrupt_of_a_reader(enum ktr_host_step step)
+{
+	if (step == KTR_HOST_READ && reads_until > 0 && --reads_until == 0)
+		record_more_than_a_ring();
+}
+
+/* The first loss ends at an event of the pass; then nothing is left of the pass. */
+static void
+losses_of_a_pass_that_began_earlier_are_in_order(void **state)
+{
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	ktr_host_clock = late_clock;
+	ktr_host_interrupt = interrupt_of_a_reader;
+	for (unsigned n = 1; n < 40; n++) {
+		ring_record(++late_value);
+		reads_until = n;
+		late = true;
+		stream_drain(&account, 100);
+	}
+	ktr_host_clock = ring_clock;
+	ktr_host_interrupt = NULL;
+	stream_drain_to_end(&account, 100);
+	stream_decode();
+	assert_true(seen.gaps[KTR_GAP_OVERWRITTEN] > 0);
+	assert_false(seen.bad_order);
+}
+
 static void
 reopened_stream_goes_on_where_the_last_one_stopped(void **state)
 {
@@ -224,6 +275,7 @@ main(void)
 	    cmocka_unit_test_setup(stream_stops_and_goes_on_at_any_byte, stream_begin),
 	    cmocka_unit_test_setup(reader_that_goes_on_until_0_gets_one_pass_however_busy_the_rings,
 				   stream_begin),
+	    cmocka_unit_test_setup(losses_of_a_pass_that_began_earlier_are_in_order, stream_begin),
 	    cmocka_unit_test_setup(reopened_stream_goes_on_where_the_last_one_stopped,
 				   stream_begin),
 	    cmocka_unit_test_setup(string_comes_once, stream_begin),
