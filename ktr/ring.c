@@ -76,12 +76,16 @@ struct ktr_ring ktr_ring_none;
 
 /*
  * The boot ring is zeroes until it is first looked at, so that it takes no room in the program's
- * file: its first record takes the slow path. Whoever comes here at once stores the same.
+ * file: its first record takes the slow path. Whoever comes here at once has done the same or finds
+ * it done: `check` may be ktr_clear()'s by then.
  */
 static void
 boot_ring_begin(struct ktr_ring *ring)
 {
-	ring->check = KTR_RING_CHECK(KTR_ENTRIES_BOOT, 0, 0, 0);
+	uint32_t none = 0;
+	KTR_PORT_STEP(KTR_HOST_BEGIN);
+	__atomic_compare_exchange_n(&ring->check, &none, KTR_RING_CHECK(KTR_ENTRIES_BOOT, 0, 0, 0),
+				    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->entries, KTR_ENTRIES_BOOT, __ATOMIC_RELEASE);
 }
 
