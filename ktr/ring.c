@@ -123,6 +123,15 @@ ktr_ring_close(unsigned cpu)
 
 /* ---- a record with interrupts off ---- */
 
+/* Refuses the events of NMIs, and of signal handlers, before anything that they change is read. */
+static inline void
+ring_busy(struct ktr_ring *ring)
+{
+	KTR_PORT_PUT(ring->busy, 1);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	KTR_PORT_STEP(KTR_HOST_BEGIN);
+}
+
 /* False: nothing is recorded, the slow path must look. Interrupts off. */
 static inline bool
 ring_record(struct ktr_ring *ring, unsigned n, const struct ktr_site *site, uint64_t a1,
@@ -130,8 +139,7 @@ ring_record(struct ktr_ring *ring, unsigned n, const struct ktr_site *site, uint
 {
 	if (UNLIKELY(ring->busy))
 		return false;
-	KTR_PORT_PUT(ring->busy, 1);
-	KTR_PORT_STEP(KTR_HOST_BEGIN);
+	ring_busy(ring);
 	uint64_t head = ring->head;
 	bool room = head < __atomic_load_n(&ring->limit, __ATOMIC_RELAXED);
 	if (room) {
@@ -173,8 +181,7 @@ ring_set_turn(const struct ktr_log *log, struct ktr_ring *ring, uint64_t head, u
 #else
 	(void)log;
 #endif
-	KTR_PORT_PUT(ring->busy, 1);
-	KTR_PORT_STEP(KTR_HOST_BEGIN);
+	ring_busy(ring);
 	if (ring->head == head) {
 		KTR_PORT_PUT(ring->bias, bias);
 		KTR_PORT_PUT(ring->limit, limit);
