@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <ktr_port.h>
+
 #include "ktr/class.h"
 #include "ktr/hook.h"
 #include "ktr/site.h"

@@ -32,6 +32,16 @@ _Static_assert(ENCODE_METADATA_MAX + 2 * ENCODE_COBS_MAX <= KTR_ENCODER_OUT, "ro
 #define ENCODE_ROW_MAX (1 + 6 * 8 + 10)
 _Static_assert(12 + KTR_PORT_MAXCPU * ENCODE_ROW_MAX <= ENCODE_BODY_MAX,
 	       "a table of KTR_PORT_MAXCPU rows fits a frame; KTR_SMALL has room for 8");
+/* HEADER: magic, version, flags, boot id, two texts, three numbers and two counts; then tables. */
+#define KTR_CLASS(name, bit, text) +(1 + sizeof(#name))
+#define ENCODE_HEADER_MAX                                                                          \
+	(4 + 2 * 5 + 16 + (1 + KTR_ENCODER_ARCH) + (2 + KTR_ENCODER_STRING) + 2 * 10 + 5 + 2 * 2 + \
+	 KTR_PORT_MAXCPU * (1 + 10))
+_Static_assert(ENCODE_HEADER_MAX
+#include "ktr/classes.def"
+		   <= ENCODE_BODY_MAX,
+	       "a HEADER of KTR_PORT_MAXCPU rows and all classes fits a frame");
+#undef KTR_CLASS
 
 void
 ktr_encoder_forget(struct ktr_encoder *e)
@@ -194,7 +204,7 @@ ktr_encode_header(struct ktr_encoder *e, unsigned flags, const struct ktr_info *
 	put_varint(e, flags);
 	ktr_copy(e->frame + e->frame_len, info->boot_id, 16);
 	e->frame_len += 16;
-	encode_text(e, info->arch, 63);
+	encode_text(e, info->arch, KTR_ENCODER_ARCH);
 	encode_text(e, info->build, KTR_ENCODER_STRING);
 	put_varint(e, info->hz);
 	put_varint(e, info->boot_ticks);

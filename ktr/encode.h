@@ -45,6 +45,7 @@
 #define KTR_ENCODER_FMT     KTR_WIRE_FMT_MAX
 #define KTR_ENCODER_STRING  KTR_WIRE_STRING_MAX
 #endif
+#define KTR_ENCODER_ARCH 63u
 
 /** What a stream says about the machine. Texts must stay valid. */
 struct ktr_info {

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <ktr_port.h>
+
 /** Top 16 bits of a thread ident, and of a text's handle: no address that a CPU of ours can have.
  */
 #define KTR_IDENT_TAG  0x7a5cull
@@ -82,7 +84,7 @@ void ktr_thread_name(uint32_t tid, const char *name);
 
 /**
  * The thread has ended: its name stays until another thread needs the place. Living threads keep
- * theirs, up to 4 with the same tid modulo 256. Any context.
+ * theirs, up to 4 with the same tid modulo KTR_THREAD_SETS. Any context.
  */
 void ktr_thread_gone(uint32_t tid);
 

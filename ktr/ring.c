@@ -76,12 +76,16 @@ struct ktr_ring ktr_ring_none;
 
 /*
  * The boot ring is zeroes until it is first looked at, so that it takes no room in the program's
- * file: its first record takes the slow path. Whoever comes here at once stores the same.
+ * file: its first record takes the slow path. Whoever comes here at once has done the same or finds
+ * it done: `check` may be ktr_clear()'s by then.
  */
 static void
 boot_ring_begin(struct ktr_ring *ring)
 {
-	ring->check = KTR_RING_CHECK(KTR_ENTRIES_BOOT, 0, 0, 0);
+	uint32_t none = 0;
+	KTR_PORT_STEP(KTR_HOST_BEGIN);
+	__atomic_compare_exchange_n(&ring->check, &none, KTR_RING_CHECK(KTR_ENTRIES_BOOT, 0, 0, 0),
+				    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->entries, KTR_ENTRIES_BOOT, __ATOMIC_RELEASE);
 }
 
@@ -119,6 +123,15 @@ ktr_ring_close(unsigned cpu)
 
 /* ---- a record with interrupts off ---- */
 
+/* Refuses the events of NMIs, and of signal handlers, before anything that they change is read. */
+static inline void
+ring_busy(struct ktr_ring *ring)
+{
+	KTR_PORT_PUT(ring->busy, 1);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	KTR_PORT_STEP(KTR_HOST_BEGIN);
+}
+
 /* False: nothing is recorded, the slow path must look. Interrupts off. */
 static inline bool
 ring_record(struct ktr_ring *ring, unsigned n, const struct ktr_site *site, uint64_t a1,
@@ -126,8 +139,7 @@ ring_record(struct ktr_ring *ring, unsigned n, const struct ktr_site *site, uint
 {
 	if (UNLIKELY(ring->busy))
 		return false;
-	KTR_PORT_PUT(ring->busy, 1);
-	KTR_PORT_STEP(KTR_HOST_BEGIN);
+	ring_busy(ring);
 	uint64_t head = ring->head;
 	bool room = head < __atomic_load_n(&ring->limit, __ATOMIC_RELAXED);
 	if (room) {
@@ -169,8 +181,7 @@ ring_set_turn(const struct ktr_log *log, struct ktr_ring *ring, uint64_t head, u
 #else
 	(void)log;
 #endif
-	KTR_PORT_PUT(ring->busy, 1);
-	KTR_PORT_STEP(KTR_HOST_BEGIN);
+	ring_busy(ring);
 	if (ring->head == head) {
 		KTR_PORT_PUT(ring->bias, bias);
 		KTR_PORT_PUT(ring->limit, limit);

@@ -34,10 +34,14 @@ _Static_assert(KTR_PORT_MAXCPU >= 1 && KTR_PORT_MAXCPU <= 64,
 #elif !defined(KTR_BOOT_SHIFT)
 #define KTR_BOOT_SHIFT 10
 #endif
-#define KTR_ENTRIES_MIN     4u
-#define KTR_ENTRIES_MAX     (1u << 24)
-#define KTR_ENTRIES_BOOT    (1u << KTR_BOOT_SHIFT)
+#define KTR_ENTRIES_MIN  4u
+#define KTR_ENTRIES_MAX  (1u << 24)
+#define KTR_ENTRIES_BOOT (1u << KTR_BOOT_SHIFT)
+#ifdef KTR_SMALL
+#define KTR_ENTRIES_DEFAULT KTR_ENTRIES_BOOT
+#else
 #define KTR_ENTRIES_DEFAULT 4096u
+#endif
 
 /**
  * Slots that are never readable. A writer orders an event's words before the head that publishes

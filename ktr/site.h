@@ -122,7 +122,8 @@ _Static_assert(sizeof(struct ktr_patch) == 12, "written by assembly");
  * The body of a port's KTR_PORT_SITE_ON(site): false until `insn`, a no-op given as assembly text,
  * is rewritten to a jump to where it is true.
  * An insn with a label 1 of its own means the instruction after that label. The record belongs to
- * the function's section group, if there is one: the linker drops both or neither ("?").
+ * the function's section group, if there is one: the linker drops both or neither ("?"). Clang
+ * takes no site of an inline C++ function with -fPIC, unless with -fvisibility=hidden.
  */
 #define KTR_PATCH_ASM_(insn, site)                         \
 	__asm__ goto("1:\t" insn "\n\t"                    \

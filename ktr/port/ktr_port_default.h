@@ -24,6 +24,12 @@
 #ifndef KTR_PORT_ARENA_BYTES
 #define KTR_PORT_ARENA_BYTES 64
 #endif
+/* How this machine's assembly names an address that the linker knows: ktr/site.h. */
+#if defined(__aarch64__) && !defined(KTR_PORT_SYMBOL)
+#define KTR_PORT_SYMBOL "S"
+#elif defined(__riscv) && !defined(KTR_PORT_OPERAND)
+#define KTR_PORT_OPERAND "%"
+#endif
 
 static inline uint64_t
 ktr_port_time(void)

@@ -88,8 +88,7 @@ def port(patch, restartable=False, small=False):
         (folder / name).write_text(readme()[name])
     before, after = readme()["ktr_port.h"].split(DEFAULTS)
     before += "#define KTR_SMALL\n" if small else ""
-    operand = '#ifdef __riscv\n#define KTR_PORT_OPERAND "%"\n#endif\n'
-    header = before + operand + (readme()["patch.h"] if patch else "") + DEFAULTS + after
+    header = before + (readme()["patch.h"] if patch else "") + DEFAULTS + after
     (folder / "ktr_port.h").write_text(header + ((HERE / "record.inc").read_text() if restartable else ""))
     return folder
 
@@ -221,6 +220,23 @@ def small():
     check(everything <= 16 << 10, f"{everything} bytes in all: {data} of data, {bss} of bss, a ring of 64 slots, {stream} of a stream")
 
 
+@test("KTR_SMALL: eight CPUs take no more memory than the README says, and a stream has all of their events, of 600 trace points")
+def small_log():
+    """Its sources are compiled one by one: the headers must agree in any order."""
+    folder, program, trace = HERE / "small", scratch() / "small", scratch() / "small.ktr"
+    sources = re.search(r"^KTR_KERNEL_SRCS := \\\n((?:\t.*\n)+)", (ROOT / "ktr/sources.mk").read_text(), re.M)[1].replace("\\", "").split()
+    run(f"gcc -std=gnu11 -Og {WARN} -fsanitize=address,undefined -fno-sanitize-recover=all -I{ROOT} -I{folder} "
+        f"{folder}/small.c {' '.join(sources)} ktr/port/ktr_port_default.c {' '.join(SYMBOLS)} -o {program}")
+    trace.write_bytes(run([program])[0])
+    events = decoded(trace).events
+    texts = [f"{n} is the number of a text that has more than forty-seven characters"[:47] for n in range(10, 30)]
+    check_list([e["text"] for e in events], [*(f"site {n}: number {n} text {texts[n % 20]}" for _ in range(2) for n in range(100, 700)), " ".join(texts[:6])], "events")
+    for n, e in enumerate(events[:-1]):
+        check_eq((e["cpu"], e["tid"]), (n % 8, 1 + n % 20), f"CPU and thread of event {n}")
+        # Four threads of each remainder modulo 4 have names; the fifth has taken the first one's place.
+        check_eq(e.get("thread") or None, f"t{e['tid']}" if e["tid"] > 4 else None, f"name of thread {e['tid']}")
+
+
 @test("the README's port header for xv6-riscv compiles; make test-xv6 runs it")
 def xv6():
     folder = scratch() / "xv6"
@@ -252,19 +268,20 @@ def refused():
     check_match("^static assertion failed: \"KTR_PORT_MAXCPU must be 1 to 64: ", first, "65 CPUs: the first error")
 
 
-@test("the two files are made without what only a guest needs")
+@test("the two files, ktrdump and xv6-riscv with the log are made without what only a guest needs")
 def no_guest():
     # In a folder of its own: other flags would make all programs of the guest anew.
-    out = "".join(t.decode() for t in run(f"make -n ktr-amalgamation ktr-example GUEST=build/none LWIP=build/none B={scratch()}"))
+    goals = "ktr-amalgamation ktr-example test-xv6 build/host/ktrdump"
+    out = "".join(t.decode() for t in run(f"make -n {goals} GUEST=build/none LWIP=build/none B={scratch()}"))
     check("getting" not in out, f"gets something: {out}")
 
 
 @functools.cache
-def for_this_machine(compiler, patch, restartable, small=False):
+def for_this_machine(compiler, patch, restartable):
     """The log, and the README's code, as objects of this compiler. embed/record.inc has absolute addresses."""
-    folder, objects = port(patch, restartable, small), []
+    folder, objects = port(patch, restartable), []
     for source in (KTR / "ktr.c", folder / "port.c", folder / "trace.c"):
-        objects.append(scratch() / f"{compiler}-{patch}-{restartable}-{small}-{source.name}.o")
+        objects.append(scratch() / f"{compiler}-{patch}-{restartable}-{source.name}.o")
         run(f"{freestanding(f'{compiler} -mgeneral-regs-only', folder)} {'-fno-pic' if restartable else ''} -O2 -c {source} -o {objects[-1]}")
     return objects
 
@@ -273,13 +290,14 @@ def cxx(compiler, patch):
     """Trace points in functions that the compiler copies, in two files, are all registered, and their events
     recorded."""
     compiler, c = clang(compiler), clang(compiler.replace("++", "").replace("g", "gcc", 1) if compiler == "g++" else "clang")
-    objects = for_this_machine(c.strip(), patch, False, False)
+    objects = for_this_machine(c.strip(), patch, False)
     include, kernel = f"-I{KTR} -I{port(patch)} -I{HERE}", scratch() / "cxx-kernel.o"
     run(f"{c} -std=gnu11 -O2 {include} -Dmain=kernel_main -c {HERE}/kernel.c -o {kernel}")
     for standard, level in (("c++11", 2), ("c++20", 0)) if patch else (("c++11", 0), ("gnu++17", 2)):
         program = scratch() / f"cxx-{standard}-{level}"
+        pic = "-fPIC -fvisibility=hidden" if level else ""
         for name in ("one", "two"):
-            run(f"{compiler} -std={standard} {WARN} -O{level} {include} -c {HERE}/{name}.cc -o {program}-{name}.o")
+            run(f"{compiler} -std={standard} {WARN} -O{level} {pic} {include} -c {HERE}/{name}.cc -o {program}-{name}.o")
         run([*compiler.split(), f"{program}-one.o", f"{program}-two.o", kernel, *objects, *SYMBOLS,
              "-T", port(patch) / "sections.ld", "-Wl,--defsym=steps=0", "-o", program])
         out = run([program])[0].decode()
@@ -291,6 +309,13 @@ CXX_EVENTS = ["early", "main 1 2 3 4 5 6", "inline 1", "template int 4", "templa
 for _compiler, _patch in itertools.product(("g++", "clang++"), (0, 1)):
     test(f"C++: trace points in inline and template functions, lambdas and members, by {_compiler}, "
          f"{'with' if _patch else 'without'} text patching")(lambda *args, of=(_compiler, _patch): cxx(*of))
+
+
+@test("aarch64's GCC compiles trace points in C and C++ in its default, position-independent code")
+def independent():
+    for compiler, source, patch in (("gcc", port(1) / "trace.c", 1), ("g++", HERE / "two.cc", 0), ("g++", HERE / "two.cc", 1)):
+        options = STRICT if compiler == "gcc" else f"-std=c++17 {WARN}"
+        run(f"{freestanding(f'aarch64-linux-gnu-{compiler}', port(patch), options)} -fPIE -O1 -c {source} -o {scratch()}/independent.o")
 
 
 def decoded(trace, err=b""):
@@ -331,11 +356,9 @@ SYMBOLS = ("-Wl,--defsym=__rodata_start=__executable_start,--defsym=__rodata_end
 
 
 def hosted(compiler, patch, restartable):
-    """Clang's without text patching is with KTR_SMALL, too."""
-    small = compiler == "clang" and not patch
     compiler = clang(compiler).strip()
-    name, folder = f"{compiler}-{patch}-{restartable}", port(patch, restartable, small)
-    objects = for_this_machine(compiler, patch, restartable, small)
+    name, folder = f"{compiler}-{patch}-{restartable}", port(patch, restartable)
+    objects = for_this_machine(compiler, patch, restartable)
     records_listed(objects[0], restartable)
     program, trace = scratch() / name, scratch() / f"{name}.ktr"
     steps = [HERE / "steps.c"] if os.uname().machine == "x86_64" else []
@@ -402,15 +425,17 @@ def threads():
     folder.mkdir(exist_ok=True)
     (folder / "ktr_port.h").write_text(readme()["user.h"])
     (folder / "user.c").write_text(readme()["user.c"])
-    run(f"{clang('clang').strip()} -std=gnu11 -O1 {WARN} -fsanitize=thread -pthread -I{KTR} -I{folder} {folder}/user.c {HERE}/threads.c "
-        f"{KTR}/ktr.c {' '.join(SYMBOLS)} -o {folder}/program")
-    trace.write_bytes(run([folder / "program"])[0])
-    r = decoded(trace)
-    for name in ("t0", "t1", "t2"):
-        mine = [e["text"] for e in r.events if e["thread"] == name]
-        check_list([t for t in mine if not t.startswith("signal")], [f"event {n} of a thread" for n in range(4000)], f"events of {name}")
-        check_eq(mine.count("signal 10"), 40, f"signals that {name} has raised between its events")
-    check_eq([(e["cpu"], e["text"]) for e in r.events if e["thread"] == "main"][:1], [(0, "begin")], "the main thread's first event")
+    # ThreadSanitizer runs a signal handler between a thread's calls; without it, anywhere.
+    for options in ("-O1 -fsanitize=thread", "-O2"):
+        run(f"{clang('clang').strip()} -std=gnu11 {options} {WARN} -pthread -Wl,--wrap=ktr_cpu_init -I{KTR} -I{folder} {folder}/user.c {HERE}/threads.c "
+            f"{KTR}/ktr.c {' '.join(SYMBOLS)} -o {folder}/program")
+        trace.write_bytes(run([folder / "program"])[0])
+        r = decoded(trace)
+        for name in ("t0", "t1", "t2"):
+            mine = [e["text"] for e in r.events if e["thread"] == name]
+            check_list([t for t in mine if not t.startswith("signal")], [f"event {n} of a thread" for n in range(4000)], f"{options}: events of {name}")
+            check_eq(mine.count("signal 10"), 40, f"{options}: signals that {name} has raised between its events")
+        check_eq([(e["cpu"], e["text"]) for e in r.events if e["thread"] == "main"][:1], [(0, "begin")], f"{options}: the main thread's first event")
 
 
 def example(harts, patch, options=""):

@@ -16,13 +16,27 @@
 #include "ktr/ring.h"
 #include "tests/unit/ktr_ring_help.h"
 
+/* Another CPU has begun the boot ring, recorded in it, and cleared it. */
+static void
+begin_and_clear(enum ktr_host_step step)
+{
+	ktr_host_interrupt = NULL;
+	ring_record(10);
+	ktr_clear();
+}
+
 static void
 boot_ring_is_there_from_the_start(void **state)
 {
 	/* This test runs first: no ring has been made yet. */
 	ktr_host_clock = ring_clock;
 	ktr_mask_set(KTR_GEN);
+	struct ktr_ring *boot = &ktr_boot_ring.ring;
+	*boot = (struct ktr_ring){.entries = 0}; /* as before anybody looked at it */
+	ktr_host_interrupt = begin_and_clear;
 	uint64_t first = ring_head(0);
+	assert_int_equal(first, 1);
+	assert_int_equal(boot->check, KTR_RING_CHECK(boot->entries, 0, boot->base, boot->start));
 	ring_record(11);
 	ring_record(12);
 	struct ktr_entry e;

@@ -62,7 +62,6 @@ irq_restore(uint64_t mstatus)
 #define KTR_PORT_RING_OF(n)  ((n) < HARTS ? &harts[n].ring : NULL)
 #define KTR_PORT_THIS_RING() this_hart->ring
 #define KTR_PORT_ARENA_BYTES (HARTS * 64 * (4096 + 1))
-#define KTR_PORT_OPERAND     "%"
 #if KTR_PORT_PATCH
 /* A trace point: one instruction of four bytes, aligned so that one store changes it. */
 #define KTR_PORT_SITE_ON(site) \

@@ -8,10 +8,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/time.h>
 
 #define THREADS 3u
 #define EVENTS  4000u
+#define KILLS   2000u /* signals from outside, of which some come when one is pending */
 
 bool user_thread_begin(const char *name);
 void user_thread_end(void);
@@ -19,6 +19,17 @@ void user_thread_end(void);
 static struct ktr_stream stream;
 static _Thread_local uint64_t signals; /* handlers that the thread has run */
 static unsigned left = THREADS;        /* atomic: threads that run */
+
+/* The linker gives user.c the first in place of ktr_cpu_init(), which is the second. */
+int __wrap_ktr_cpu_init(unsigned cpu);
+int __real_ktr_cpu_init(unsigned cpu);
+static bool no_memory;
+
+int
+__wrap_ktr_cpu_init(unsigned cpu)
+{
+	return no_memory ? -KTR_ENOMEM : __real_ktr_cpu_init(cpu);
+}
 
 static void
 fail(const char *why)
@@ -85,15 +96,17 @@ main(void)
 	ktr_info_set(&info);
 	ktr_mask_set(KTR_PROC | KTR_SIG);
 	ktr_resize(USER_ENTRIES);
-	if (!user_thread_begin("main"))
-		fail("no number for the main thread");
+	no_memory = true;
+	if (user_thread_begin("main"))
+		fail("a thread without a ring has begun");
+	no_memory = false;
+	if (!user_thread_begin("main") || user_cpu != 0)
+		fail("the main thread has another number than that of a thread that has no ring");
 	ktr_stream_open(&stream, KTR_STREAM_ACCOUNT);
 	CTR0(KTR_PROC, "begin");
 	flush();
 	signal(SIGUSR1, handler);
 	signal(SIGALRM, handler);
-	const struct itimerval every = {{0, 500}, {0, 500}};
-	setitimer(ITIMER_REAL, &every, NULL);
 	sigset_t all;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, NULL); /* threads begin like this */
@@ -102,10 +115,11 @@ main(void)
 		if (pthread_create(&threads[i], NULL, thread, name[i]) != 0)
 			fail("no thread");
 	}
-	while (__atomic_load_n(&left, __ATOMIC_ACQUIRE) > 0)
+	for (unsigned n = 0; __atomic_load_n(&left, __ATOMIC_ACQUIRE) > 0; n++) {
+		for (unsigned i = 0; i < THREADS && n < KILLS; i++)
+			pthread_kill(threads[i], SIGALRM);
 		flush();
-	const struct itimerval never = {{0, 0}, {0, 0}};
-	setitimer(ITIMER_REAL, &never, NULL);
+	}
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	user_thread_end();
