@@ -15,7 +15,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* It may define KTR_SMALL. Tools that read logs have no port. */
+#if __has_include(<ktr_port.h>)
 #include <ktr_port.h>
+#endif
 
 /** Top 16 bits of a thread ident, and of a text's handle: no address that a CPU of ours can have.
  */
