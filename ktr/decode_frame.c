@@ -334,6 +334,8 @@ frame_loss(struct ktr_decoder *d, struct body *b)
 	bool back = !cpu_expect(d, cpu, first, from);
 	gap_emit(d, cpu, first, count, from, to, (enum ktr_gap_reason)reason);
 	d->cpu[cpu].next = first + count;
+	if (to > d->cpu[cpu].ticks)
+		d->cpu[cpu].ticks = to;
 	return back ? "sequence numbers go back" : NULL;
 }
 

@@ -22,7 +22,7 @@ struct decode_names {
 struct decode_cpu {
 	bool known;               /* next means something */
 	uint64_t next;            /* sequence number expected */
-	uint64_t ticks;           /* of the last event; 0 none */
+	uint64_t ticks;           /* of the last event, or of the end of a loss after it; 0 none */
 	uint64_t events;          /* since the stream's START */
 	struct decode_data *data; /* decode_data.c; NULL: none came yet */
 };
