@@ -49,7 +49,7 @@ BUDGETS = {
     "kernel/sysctl": 1150,
     "kernel/trace": 2050,
     "kernel/vm": 1850,
-    "ktr": 10900,
+    "ktr": 10950,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
     "ktr/tools": 5400,
