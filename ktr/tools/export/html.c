@@ -412,9 +412,10 @@ html_close(void *arg, bool complete, char *err, size_t errlen)
 		export_report.close(x->report, false, err, errlen);
 	errno = 0;
 	bool told = !complete || (!x->failed && page_put(x));
-	if (complete && !told && !x->failed)
-		export_fail(err, errlen, "a temporary file: %s",
-			    strerror(errno != 0 ? errno : EIO));
+	if (complete && !told && !x->failed) { /* a nameless file in the same folder was written */
+		errno = errno != 0 ? errno : EIO;
+		export_file_failed(&x->file, err, errlen);
+	}
 	bool good = export_file_close(&x->file, complete && told, err, errlen);
 	for (unsigned i = 0; i < HTML_COLUMN_COUNT; i++)
 		html_column_close(&x->columns[i]);

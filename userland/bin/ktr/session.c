@@ -49,13 +49,17 @@ switch_functions(int fd, unsigned request, const char *glob)
 
 /*
  * Switches on what the command needs: a graph needs everything that the function may call, a
- * profile only the functions themselves.
+ * profile only the functions themselves. A command that waits for this has no part in the session:
+ * if this fails, the session ends with this process.
  */
 static void
-begin(const struct session *s, pid_t pid)
+begin(struct session *s, pid_t pid)
 {
 	unsigned request = s->graph ? PROBE_ON : PROBE_COUNT;
 
+	s->fd = open("/dev/probe", O_RDWR | O_CLOEXEC);
+	if (s->fd < 0)
+		err(1, "/dev/probe");
 	if (ioctl(s->fd, s->pid != 0 ? PROBE_FOLLOW : PROBE_FOLLOW_EXEC, (long)pid) < 0)
 		err(1, "process %d", (int)pid);
 	/* It tells whether there is such a function. */
@@ -71,7 +75,7 @@ begin(const struct session *s, pid_t pid)
  * ^C ends the program: this one goes on, and prints what there is.
  */
 static pid_t
-start(char **argv, const struct session *traced)
+start(char **argv, struct session *traced)
 {
 	int go[2];
 	char byte = 0;
@@ -173,9 +177,6 @@ session_main(int argc, char **argv, const char *usage)
 	argv += optind;
 	if (argv[0] == NULL)
 		tool_usage(usage);
-	s.fd = open("/dev/probe", O_RDWR | O_CLOEXEC);
-	if (s.fd < 0)
-		err(1, "/dev/probe");
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	if (s.pid != 0)
 		begin(&s, s.pid);
