@@ -68,31 +68,52 @@ workers_traced(void)
 #define UNMAPPED (512ul * 4096)
 
 static volatile bool stop;
+static atomic_uint running;
+
+static int
+stay_on(unsigned cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	return sched_setaffinity(0, sizeof(one), &one);
+}
 
 static void *
 run_along(void *arg)
 {
+	void *bad = stay_on((unsigned long)arg) == 0 ? NULL : arg;
+
+	running++;
 	while (!stop)
 		;
-	return NULL;
+	return bad;
 }
 
-/* A thread unmaps 512 pages, while others run. They make no system calls, which would fill the log.
+/*
+ * A thread unmaps 512 pages, while three others run on CPUs of their own. They make no system calls
+ * then, which would fill the log.
  */
 int
 workers_unmap(void)
 {
 	pthread_t t[3];
 	char *p = mmap(NULL, UNMAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int r = p == MAP_FAILED;
+	int r = p == MAP_FAILED || stay_on(0) != 0;
 
-	for (unsigned i = 0; i < 3; i++)
-		r |= pthread_create(&t[i], NULL, run_along, NULL);
+	for (unsigned long i = 0; i < 3; i++)
+		r |= pthread_create(&t[i], NULL, run_along, (void *)(i + 1)) != 0;
+	while (r == 0 && running < 3)
+		;
 	memset(p, 1, UNMAPPED);
 	r |= munmap(p, UNMAPPED);
 	stop = true;
-	for (unsigned i = 0; i < 3; i++)
-		r |= pthread_join(t[i], NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		void *bad;
+
+		r |= pthread_join(t[i], &bad) != 0 || bad != NULL;
+	}
 	return r;
 }
 
