@@ -220,16 +220,23 @@ stream_pass_begin(struct ktr_stream *s)
 	return true;
 }
 
-/* The time of the first event from seq on that can be read; if there is none, of the pass. */
+#define STREAM_TRIES 100u /* to read an event that is overwritten next */
+
+/* The ring's oldest event that can be read: its number, or the tail's, and its time, or 0. */
 static uint64_t
-stream_next_ticks(const struct ktr_stream *s, unsigned cpu, uint64_t seq)
+stream_oldest(const struct ktr_stream *s, unsigned cpu, uint64_t *ticks)
 {
 	struct ktr_entry entry;
-	for (unsigned tries = 0; tries < 4 && seq < s->cpu[cpu].end; tries++, seq++) {
-		if (ktr_log_read(s->log, cpu, seq, &entry) == KTR_READ_OK)
-			return entry.ticks;
+	uint64_t tail = 0, head;
+	*ticks = 0;
+	for (unsigned tries = 0; tries < STREAM_TRIES; tries++) {
+		ktr_log_window(s->log, cpu, &tail, &head);
+		if (ktr_log_read(s->log, cpu, tail, &entry) == KTR_READ_OK) {
+			*ticks = entry.ticks;
+			break;
+		}
 	}
-	return s->started;
+	return tail;
 }
 
 /* The time at which a loss begins: that of the last event before it, or the log's beginning. */
@@ -240,21 +247,25 @@ stream_last_ticks(const struct ktr_stream_cpu *c, const struct ktr_ring *ring)
 	return c->ticks != 0 ? c->ticks : since != 0 ? since : ktr_info.boot_ticks;
 }
 
-/* Reports that the next events are gone, up to where the log was cleared or to the ring's tail. */
+/*
+ * Reports that the next events are gone, up to where the log was cleared or to the oldest event
+ * that can be read. That event ends the loss. If there is none, events to come are not before the
+ * mark.
+ */
 static void
 stream_gone(struct ktr_stream *s, unsigned cpu)
 {
 	struct ktr_stream_cpu *c = &s->cpu[cpu];
 	const struct ktr_ring *ring = ktr_log_ring(s->log, cpu);
-	uint64_t tail, head, first = c->made.next;
-	if (!ktr_log_window(s->log, cpu, &tail, &head))
-		return;
+	uint64_t to, first = c->made.next, end = stream_oldest(s, cpu, &to);
 	uint64_t start = __atomic_load_n(&ring->start, __ATOMIC_RELAXED);
+	uint64_t since = ktr_ring_since(ring), from = stream_last_ticks(c, ring);
 	enum ktr_wire_loss reason = first < start ? KTR_LOSS_CLEARED : KTR_LOSS_OVERWRITTEN;
-	uint64_t since = ktr_ring_since(ring);
-	uint64_t end = first < start ? start : tail, from = stream_last_ticks(c, ring);
-	uint64_t to = first < start && since != 0 ? since : stream_next_ticks(s, cpu, tail);
-	/* What is lost may be later than the pass, whose time stands for an unknown one. */
+	if (first < start) {
+		end = start;
+		to = since;
+	}
+	to = to != 0 ? to : s->mark;
 	to = to > from ? to : from;
 	ktr_encode_loss(&s->enc, cpu, first, end - first, from, to, reason);
 	c->ticks = to;

@@ -129,6 +129,36 @@ losses_of_a_pass_that_began_earlier_are_in_order(void **state)
 	assert_false(seen.bad_order);
 }
 
+static unsigned reads_that_record;
+
+static void
+writer_beside_a_reader(enum ktr_host_step step)
+{
+	if (step == KTR_HOST_READ && reads_that_record > 0) {
+		reads_that_record--;
+		ring_record(++late_value);
+	}
+}
+
+/* A writer outruns the reader for a while. Then events from before the pass can still be read. */
+static void
+loss_ends_before_the_events_that_are_left(void **state)
+{
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	ktr_host_interrupt = writer_beside_a_reader;
+	for (unsigned n = 1; n < 3 * STREAM_ENTRIES; n++) {
+		for (unsigned i = 0; i < 2 * STREAM_ENTRIES; i++)
+			ring_record(++late_value);
+		reads_that_record = n;
+		stream_drain(&account, 100);
+	}
+	ktr_host_interrupt = NULL;
+	stream_drain_to_end(&account, 100);
+	stream_decode();
+	assert_true(seen.gaps[KTR_GAP_OVERWRITTEN] > 0);
+	assert_false(seen.bad_order);
+}
+
 static void
 reopened_stream_goes_on_where_the_last_one_stopped(void **state)
 {
@@ -276,6 +306,7 @@ main(void)
 	    cmocka_unit_test_setup(reader_that_goes_on_until_0_gets_one_pass_however_busy_the_rings,
 				   stream_begin),
 	    cmocka_unit_test_setup(losses_of_a_pass_that_began_earlier_are_in_order, stream_begin),
+	    cmocka_unit_test_setup(loss_ends_before_the_events_that_are_left, stream_begin),
 	    cmocka_unit_test_setup(reopened_stream_goes_on_where_the_last_one_stopped,
 				   stream_begin),
 	    cmocka_unit_test_setup(string_comes_once, stream_begin),
