@@ -24,6 +24,7 @@ SCRIPTS = {
     "too_many": "BEGIN { n++; }\n" * 4097,
     "too_long": "BEGIN { " + "n++;\n" * 6000 + " }\n",
 }
+NAMES = 1000
 BEYOND = """
 dtrace -qn 'BEGIN { exit(0); }' > /dev/null
 sysctl -n vm.pages.free
@@ -62,6 +63,9 @@ sysctl -n kern.dtrace.consumers
 echo ==
 until grep -q mutex_lock /tmp/locks; do dtrace -qn 'lockstat:::adaptive-block { @[stack()] = sum(arg1); }' -c 'load file -n 400 -j 4' > /tmp/locks; done 2>/dev/null
 cat /tmp/locks
+echo ==
+dtrace -ln fbt:::entry | awk 'NR > 1 && NR <= 1 + NAMES {printf "%s%s:%s:%s:%s", sep, $2, $3, $4, $5; sep = ",\\n"} END {print " {n++;}"}' > /tmp/names.d
+(ulimit -v 48000; dtrace -s /tmp/names.d -n 'BEGIN { exit(0); }' 2>&1 | grep matched)
 """
 
 
@@ -73,7 +77,7 @@ def parts():
         path = scratch_file(".d")
         path.write_text(text)
         options += ["--file", f"/tmp/{name}.d={path}"]
-    return boot(BEYOND.replace("ROUNDS", str(times(12, 40))), smp=4, options=options).expect().out.split("==\n")
+    return boot(BEYOND.replace("ROUNDS", str(times(12, 40))).replace("NAMES", str(NAMES)), smp=4, options=options).expect().out.split("==\n")
 
 
 def drops(text, kind):
@@ -107,6 +111,11 @@ def scripts():
              "dtrace: failed to compile script /tmp/too_many.d: [D_CLAUSES] /tmp/too_many.d, line 1: found 4097 clauses, expected at most 4095\n"
              "status 1\ndtrace: failed to compile script /tmp/too_long.d: [D_CODE_SIZE] /tmp/too_long.d, line 1: the clause has 18001 "
              "instructions, expected at most 16384\nstatus 1\n", "output")
+
+
+@test("a clause that names 1,000 probes takes 48 MB at most to compile", shared="parts")
+def names():
+    check_match(rf"matched {NAMES} probes$", parts()[6], "what dtrace says")
 
 
 @test("a user without privileges gets an error that says so", shared="parts")

@@ -92,14 +92,27 @@ probe_full_name(const char *text, unsigned fields)
 	return full;
 }
 
+/* A script may name thousands of probes, and each is looked for among thousands: most names have no
+ * pattern, and are compared as they are. A pattern that is too long for the copy matches none. */
 static bool
 field_matches(const char **spec, const char *text)
 {
-	size_t size = strcspn(*spec, ":");
-	char *glob = dt_strndup(*spec, size);
+	static const char meaning[] = "*?[\\";
+	const char *at = *spec;
+	size_t size = strcspn(at, ":");
+	char glob[256];
 
-	*spec += size + ((*spec)[size] == ':');
-	return *glob == '\0' || ktr_glob(glob, text);
+	*spec += size + (at[size] == ':');
+	if (size == 0)
+		return true;
+	for (; size > 0 && *at == *text && strchr(meaning, *at) == NULL; size--)
+		at++, text++;
+	if (size == 0)
+		return *text == '\0';
+	if (strchr(meaning, *at) == NULL || size >= sizeof(glob))
+		return false;
+	snprintf(glob, sizeof(glob), "%.*s", (int)size, at);
+	return ktr_glob(glob, text);
 }
 
 bool
