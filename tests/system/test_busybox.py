@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 from console import guest
-from harness import ROOT, boot, check, check_eq, check_match, host_busybox, main, test
+from harness import ROOT, boot, check, check_eq, check_match, cpus, host_busybox, main, test
 
 SCRIPT = ROOT / "tests" / "linux" / "busybox.sh"
 GUEST_DIR = "/tmp/dir"
@@ -30,14 +30,8 @@ def compare(smp):
     check_eq(run.out.count("\n"), on_host().count("\n"), "lines")
 
 
-@test("busybox prints in the guest what it prints on the host, with 1 CPU")
-def one_cpu():
-    compare(1)
-
-
-@test("busybox prints in the guest what it prints on the host, with 4 CPUs")
-def four_cpus():
-    compare(4)
+for _smp in cpus("busybox"):
+    test(f"busybox prints in the guest what it prints on the host, CPUs: {_smp}")(lambda smp=_smp: compare(smp))
 
 
 @test("poweroff, reboot and halt end the machine, by init and with -f at once; user 7 may not; dmesg and mount say what the kernel did")

@@ -2,7 +2,7 @@
 """test_diff.py - `ktrdump diff` of runs: nothing has changed between two equal ones, and what was changed comes first."""
 import re
 
-from harness import boot, check, check_eq, json_lines, ktrdump, main, portable_test, test
+from harness import boot, check, check_eq, json_lines, ktrdump, main, portable_test
 
 
 def traced(script, **options):
@@ -12,7 +12,7 @@ def traced(script, **options):
 SCRIPT = "ktr on 'fbt::vfs_*:' > /dev/null\nload fork -n 3\nload syscall -n 100\nls /bin > /dev/null\nls {} > /dev/null\n"
 
 
-@test("two equal runs that count instructions differ in nothing, and of a run with a change that change comes first")
+@portable_test("two equal runs that count instructions differ in nothing, and of a run with a change that change comes first")
 def runs():
     a, b, c = traced(SCRIPT.format("/")), traced(SCRIPT.format("/")), traced(SCRIPT.format("/").replace("100", "120"))
     status, out, err = ktrdump("diff", a, b, "--fail-above", "0", "--format", "jsonl")

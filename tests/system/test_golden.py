@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """test_golden.py - with counted instructions and one CPU nothing is left to chance: the same script gives the same trace."""
-from harness import boot, check, check_eq, ktr_stats, main, test
+from harness import boot, check, check_eq, ktr_stats, main, portable_test
 
 SCRIPT = """
 sysctl debug.ktr.mask=ALL
@@ -15,7 +15,7 @@ def first_difference(a, b):
     return next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
 
 
-@test("--icount: the same script gives the same console and the same trace, byte for byte, twice")
+@portable_test("--icount: the same script gives the same console and the same trace, byte for byte, twice")
 def golden():
     runs = [boot(SCRIPT, smp=1, sets=["debug.ktr.entries=65536"], trace=True, options=["--icount"]).expect()
             for _ in range(2)]

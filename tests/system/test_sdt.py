@@ -197,7 +197,7 @@ def shared(smp):
     check(checked > 20, f"{checked} threads took a CPU, expected more")
 
 
-@test("every probe of the stable providers fires, and what waits for a lock says how long")
+@portable_test("every probe of the stable providers fires, and what waits for a lock says how long")
 def every():
     # Which CPU waits for which is chance, and so is how long a thread keeps its CPU: work ever more until all have fired.
     known, seen = None, set()
@@ -257,7 +257,7 @@ dtrace -qn 'macros:::*7,macros:::enabled {{ printf("%s %x\\n", probename, args[6
 """
 
 
-@test("a probe of each macro of SDT(9) fires into the log, into tracefs' text, binary data, filters and histograms, and into D")
+@portable_test("a probe of each macro of SDT(9) fires into the log, into tracefs' text, binary data, filters and histograms, and into D")
 def macros():
     run = boot(EVERY_MACRO, trace=True, sets=[ENTRIES], options=["--kernel", str(BUILD / "kestrel-test")]).expect()
     values = [f"{0x1111111111111111 * (n + 1):#x}" for n in range(7)]

@@ -6,7 +6,7 @@ import re
 import subprocess
 import tempfile
 
-from harness import BUILD, ROOT, boot, check, main, test
+from harness import BUILD, ROOT, boot, check, cpus, main, test
 
 
 def run(smp):
@@ -22,14 +22,8 @@ def run(smp):
     guest.expect(0)
 
 
-@test("bad system calls get their errno and bad programs their signal, with 1 CPU")
-def one_cpu():
-    run(1)
-
-
-@test("bad system calls get their errno and bad programs their signal, with 4 CPUs")
-def four_cpus():
-    run(4)
+for _smp in cpus("bad system calls"):
+    test(f"bad system calls get their errno and bad programs their signal, CPUs: {_smp}")(lambda smp=_smp: run(smp))
 
 
 @test("tracing by /boot/dtrace.dif begins with the first program, until somebody claims it")
