@@ -22,7 +22,7 @@ def function():
             "load file -n 20 -j 3\necho nosuchtracer > current_tracer\ncat trace\necho =====\n"
             "echo 0 > options/irq-info\nhead -n 6 trace\necho =====\necho > trace\ncat trace\necho =====\n"
             "load file -n 1 >/dev/null\necho nop > current_tracer\ncat trace\necho =====\n"
-            "echo 1 > function_profile_enabled\nload file -n 20 -j 3\necho 0 > function_profile_enabled\ncat trace_stat/function*\necho =====\n"
+            "echo 1 > function_profile_enabled\nload file -n 20 -j 3\nsysctl -n debug.fbt.profile\necho 0 > function_profile_enabled\ncat trace_stat/function*\necho =====\n"
             "echo > set_ftrace_filter\necho 1 > function_profile_enabled\necho 0 > function_profile_enabled\n"
             "grep -h -e ' sys_openat ' -e ' memcpy ' trace_stat/function*\n", smp=smp)
         got = rows(found)
@@ -39,6 +39,7 @@ def function():
         check_match(r"^#           TASK-PID     CPU#     TIMESTAMP  FUNCTION$", header, "the head without irq-info")
         check_eq((rows(empty), rows(cleared)), ([], []), "lines after > trace, and after nop")
         hits = sum(map(int, re.findall(r"^  ramfs_write +(\d+) ", profile, re.M)))
+        check_eq(profile.split("\n  Function")[0].splitlines()[1:], ["FUNCTION CPU HITS TIMED NS SELF-NS SQUARE-HIGH SQUARE-LOW"], "what no session counts")
         check_eq(hits, sum(w.startswith("ramfs_write ") and name.startswith("load") for name, *_, w in got), "ramfs_write, profiled and traced")
         check_match("sys_openat|memcpy", itself, "what is called while the profiler is on")
         copies = [int(n) for n in re.findall(r"^  memcpy +(\d+) ", itself, re.M)]
