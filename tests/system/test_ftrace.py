@@ -245,7 +245,9 @@ def kprobes():
         "echo > /sys/kernel/tracing/kprobe_events\nls /sys/kernel/tracing/events/kprobes\nls)\n"
         "echo 'p:other ramfs_read off=+0($arg4):u64' > kprobe_events\n"
         "cat events/kprobes/other/filter events/kprobes/other/enable\necho 1 > events/kprobes/other/enable\nhead -n 1 /etc/motd >/dev/null\ncat trace\n"
-        "echo stacktrace > events/kprobes/other/trigger\nktr probe del other\ncat kprobe_events\nsysctl -n kern.dtrace.consumers\n", smp=1)
+        "echo stacktrace > events/kprobes/other/trigger\nktr probe del other\necho '!stacktrace' > events/kprobes/other/trigger\necho 0 > events/kprobes/enable\n"
+        "echo 'ktr probe del other; echo > /sys/kernel/tracing/kprobe_events' > /tmp/del\ndtrace -qn 'kprobe:::other { }' -c 'sh /tmp/del'\n"
+        "cat kprobe_events\nktr probe del other\ncat kprobe_events\nsysctl -n kern.dtrace.consumers\n", smp=1)
     check_match(r"^p:kprobes/mine ramfs_read vn=\$arg1 off=\+0\(\$arg4\):u64\nr:kprobes/ret ramfs_read ret=\$retval:s64$", out, "the list")
     check_match(r"^enable  filter  mine    ret$", out, "the directory")
     check_match(r"field:u64 __probe_ip;\s+offset:8;(?:.*\n)+.*field:u64 off;\s+offset:24;", out, "the fields")
@@ -261,7 +263,8 @@ def kprobes():
     check(" ret: " not in after, f"events of a probe that was removed: {after}")
     check_match(r"^\S+: .*Device or resource busy$", after, "the removal of a probe whose event is enabled")
     check_match(r"^none\n0$", after, "the filter and state of a probe that is made after the removal of one with a filter")
-    check_match(r" other: \(ramfs_read\S* off=0\n(?: .*\n)*0\n$", after, "its event; nothing is left when `ktr probe del` has removed it")
+    check_match(r" other: \(ramfs_read\S* off=0\n(?: .*\n)*ktr: the probe is on for ftrace events\nktr: the probe is on for dtrace\n/tmp/del: .*Device or resource busy\n\n?p:kprobes/other .*\n0\n$", after,
+                "its event; it stays while a trigger, and a program in D, are at it; nothing is left when `ktr probe del` has removed it")
 
 
 @portable_test("filter: of an event that is enabled, only the firings for which it is true; a wrong one is refused in Linux's words, with its place")

@@ -65,13 +65,13 @@ event_is_enabled(const struct instance *i, const struct ktr_site *site)
 static bool
 event_site_is_used(struct instance *i, const void *site)
 {
-	return event_is_enabled(i, site) || event_filter_soft(i, site) || triggers_on(i, site);
+	return event_filter_soft(i, site) || triggers_on(i, site);
 }
 
 bool
 event_is_used(const struct ktr_site *site)
 {
-	return eprobe_is_at(site) || instances_any(event_site_is_used, site);
+	return ktr_site_users(site) != 0 || instances_any(event_site_is_used, site);
 }
 
 /* What the log's own path records. */
