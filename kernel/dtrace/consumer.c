@@ -227,9 +227,8 @@ dtrace_consumer_claim(struct dtrace_consumer **by)
 
 	if (c->d.state != DIF_EMPTY)
 		return -EBUSY;
-	if (anonymous == NULL)
-		return -ENOENT;
-	error = watch_begin(); /* there was nothing to watch until now */
+	/* There was nothing to watch until now. */
+	error = anonymous != NULL ? watch_begin() : -ENOENT;
 	if (error != 0)
 		return error;
 	list_remove(&c->link);

@@ -126,7 +126,7 @@ instances_fire(const struct ktr_firing *f)
 {
 	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++)
 		if ((f->owners >> owner & 1) != 0 && instance_owners[owner] != NULL)
-			instance_fire(instance_owners[owner], f);
+			events_record(instance_owners[owner], f);
 }
 
 int
