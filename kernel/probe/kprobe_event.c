@@ -290,9 +290,8 @@ kprobe_mark(const struct kprobe_info *info, void *arg)
 	m->found++;
 }
 
-/* Removes those that are marked. */
-static void
-remove_marked(void)
+void
+kprobe_remove_marked(void)
 {
 	kprobe_apply(); /* so that none fires any more, even if its event stays on */
 	list_for_each_safe (l, &kprobes) {
@@ -333,7 +332,7 @@ kprobe_drop(struct kprobe *probe)
 {
 	ktr_port_lock();
 	probe->gone = true;
-	remove_marked();
+	kprobe_remove_marked();
 	ktr_port_unlock();
 }
 
@@ -347,7 +346,7 @@ kprobe_del(const char *which, enum kprobe_kind kind, char *err, size_t errlen)
 	kprobe_each(kprobe_mark, &m);
 	user = user_of_marked();
 	if (user == NULL)
-		remove_marked();
+		kprobe_remove_marked();
 	else
 		snprintf(err, errlen, "the probe is on for %.40s", user);
 	unmark();

@@ -147,11 +147,9 @@ void
 uprobe_in_free(struct kprobe **all)
 {
 	ktr_port_lock();
-	for (struct kprobe *k = *all; k != NULL; k = *all) {
-		*all = k->user.mine;
-		ktr_site_free(k->site);
-		list_remove(&k->link);
-		kprobe_free(k);
-	}
+	for (struct kprobe *k = *all; k != NULL; k = k->user.mine)
+		k->gone = true;
+	*all = NULL;
+	kprobe_remove_marked();
 	ktr_port_unlock();
 }
