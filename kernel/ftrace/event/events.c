@@ -2,8 +2,8 @@
  * events.c - events/: a directory for each class of trace points, for each provider of SDT, and one
  * for the system calls; in it a directory for each event.
  *
- * Events that are enabled here are owned by "ftrace events", and recorded in the main log. Locking:
- * ftrace_lock; directories are filled under vfs_lock.
+ * Events that are enabled here are owned by "ftrace events", an owner for each instance, and
+ * recorded in its log. Locking: ftrace_lock; directories are filled under vfs_lock.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
