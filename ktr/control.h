@@ -70,6 +70,13 @@ int ktr_owner_register(const char *name, ktr_hook_fn *hook);
 int ktr_owner_unregister(unsigned owner);
 /** The owner's name, NULL when there is no such owner. */
 const char *ktr_owner_name(unsigned owner);
+/** Bits of the registered owners that have the site on: who would miss it. */
+static inline uint32_t
+ktr_site_users(const struct ktr_site *site)
+{
+	return __atomic_load_n(&site->owners, __ATOMIC_RELAXED) &
+	       ~(1u << KTR_OWNER_MASK | 1u << KTR_OWNER_COMMAND);
+}
 /**
  * Sites of one registered owner become another's. A firing meanwhile is for exactly one of the two.
  */

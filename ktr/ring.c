@@ -258,22 +258,23 @@ ring_keep_since(struct ktr_ring *ring, uint64_t seq)
 }
 
 /*
- * Makes way for this CPU's next record. False: the event is refused, and counted. Interrupts off.
+ * Makes way for this CPU's next record. Its ring; NULL: the event is refused, and counted.
+ * Interrupts off.
  */
-static inline bool
+static inline struct ktr_ring *
 ring_open(struct ktr_log *log, unsigned cpu)
 {
 	struct ktr_ring *ring = ktr_log_ring(log, cpu);
 	struct ktr_log_cpu *account = &log->cpu[cpu];
 	if (ring == NULL || ring->busy || ring_refuses(log, cpu)) {
 		__atomic_fetch_add(&account->suppressed, 1, __ATOMIC_RELAXED);
-		return false;
+		return NULL;
 	}
 	uint64_t head = ring->head, seq = head / KTR_ENTRY_BYTES;
 	uint64_t limit = ring_limit(log, ring, seq);
 	if (limit <= seq) {
 		__atomic_fetch_add(&account->dropped, 1, __ATOMIC_RELAXED);
-		return false;
+		return NULL;
 	}
 	ring_keep_since(ring, seq);
 	ring_set_turn(log, ring, head, (uintptr_t)ktr_ring_slot(ring, seq) - head,
@@ -283,7 +284,7 @@ ring_open(struct ktr_log *log, unsigned cpu)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (ring_refuses(log, cpu) || ring_limit(log, ring, seq) < limit)
 		__atomic_store_n(&ring->limit, 0, __ATOMIC_RELAXED);
-	return true;
+	return ring;
 }
 
 /* Prints an event that was just recorded. Parts of long data are no events. */
@@ -312,7 +313,7 @@ ktr_record_slow(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t 
 	uintptr_t irq = ktr_port_irq_save();
 	unsigned cpu = ktr_port_cpu();
 	bool recorded = false;
-	while (!recorded && ring_open(&ktr_main, cpu))
+	while (!recorded && ring_open(&ktr_main, cpu) != NULL)
 		recorded = KTR_PORT_RECORD(6, site, a1, a2, a3, a4, more);
 	ktr_port_irq_restore(irq);
 	if (recorded && ring_prints(&ktr_main))
@@ -328,10 +329,10 @@ ktr_log_record(struct ktr_log *log, const struct ktr_site *site, const uint64_t 
 		return ktr_record_slow(site, a[0], a[1], a[2], a[3], more);
 	uintptr_t irq = ktr_port_irq_save();
 	unsigned cpu = ktr_port_cpu();
+	struct ktr_ring *ring;
 	bool recorded = false;
-	while (!recorded && ring_open(log, cpu))
-		recorded = ring_record(log->cpu[cpu].ring, KTR_MAXARGS, site, a[0], a[1], a[2],
-				       a[3], more);
+	while (!recorded && (ring = ring_open(log, cpu)) != NULL)
+		recorded = ring_record(ring, KTR_MAXARGS, site, a[0], a[1], a[2], a[3], more);
 	ktr_port_irq_restore(irq);
 	return recorded;
 }

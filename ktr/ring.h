@@ -109,7 +109,10 @@ struct ktr_ring *ktr_log_ring(const struct ktr_log *log, unsigned cpu);
  * -KTR_ENOMEM.
  */
 int ktr_log_open(struct ktr_log *log, unsigned entries);
-/** Frees its rings. Nobody records to it or reads it. May sleep. */
+/**
+ * Frees its rings. Nobody reads it; events that are recorded meanwhile are refused, if the port can
+ * wait (ktr_port_sync()). May sleep.
+ */
 void ktr_log_close(struct ktr_log *log);
 
 /**

@@ -67,7 +67,7 @@ ring_free(struct ktr_ring *ring)
 	ktr_port_free(ring, ktr_ring_bytes(ring->entries));
 }
 
-/* The new rings of the main log before an exchange; the old ones after it. */
+/* The new rings of the main log before an exchange; the old ones after it, or a closed log's. */
 static struct ktr_ring *exchange_rings[KTR_PORT_MAXCPU]; /* [control lock] too big for a stack */
 
 /* Moves the newest events that fit into the new ring. Nobody records. */
@@ -187,8 +187,10 @@ ktr_log_open(struct ktr_log *log, unsigned entries)
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 		if (ktr_log_ring(&ktr_main, cpu) == NULL)
 			continue;
-		log->cpu[cpu].ring = ring_alloc(cpu, n);
-		if (log->cpu[cpu].ring == NULL) {
+		struct ktr_ring *ring = ring_alloc(cpu, n);
+		/* release: pairs with the acquire in ktr_log_ring() */
+		__atomic_store_n(&log->cpu[cpu].ring, ring, __ATOMIC_RELEASE);
+		if (ring == NULL) {
 			ktr_log_close(log);
 			return -KTR_ENOMEM;
 		}
@@ -208,11 +210,12 @@ ktr_log_close(struct ktr_log *log)
 		if (l->next == log)
 			l->next = log->next;
 	}
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
+		exchange_rings[cpu] =
+		    __atomic_exchange_n(&log->cpu[cpu].ring, NULL, __ATOMIC_RELAXED);
+	ktr_port_sync(); /* whoever recorded has ended, and all others are refused */
+	exchange_free();
 	ktr_port_unlock();
-	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
-		ring_free(log->cpu[cpu].ring);
-		log->cpu[cpu].ring = NULL;
-	}
 }
 
 /*

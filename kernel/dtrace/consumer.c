@@ -199,15 +199,19 @@ dtrace_exchange(struct dtrace_consumer *from, struct dtrace_consumer *to)
 	mutex_unlock(&dtrace_lock);
 }
 
+static int
+watch_begin(void)
+{
+	if (!watching)
+		watching = thread_create("dtrace", PRIO_KERN, watch, NULL) != NULL;
+	return watching ? 0 : -ENOMEM;
+}
+
 int
 dtrace_consumer_go(struct dtrace_consumer *c)
 {
-	int error = 0;
+	int error = watch_begin();
 
-	if (!watching) {
-		watching = thread_create("dtrace", PRIO_KERN, watch, NULL) != NULL;
-		error = watching ? 0 : -ENOMEM;
-	}
 	return error != 0 ? error : dtrace_go(c);
 }
 
@@ -219,11 +223,14 @@ int
 dtrace_consumer_claim(struct dtrace_consumer **by)
 {
 	struct dtrace_consumer *c = *by;
+	int error;
 
 	if (c->d.state != DIF_EMPTY)
 		return -EBUSY;
-	if (anonymous == NULL)
-		return -ENOENT;
+	/* There was nothing to watch until now. */
+	error = anonymous != NULL ? watch_begin() : -ENOENT;
+	if (error != 0)
+		return error;
 	list_remove(&c->link);
 	uprobe_in_free(&c->pids);
 	kmap_free(c);
@@ -266,7 +273,7 @@ begin_anonymous(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *im
 	if (error == 0) {
 		anonymous_deadman_ns = c->d.h.options.deadman_ns;
 		c->d.h.options.deadman_ns = UINT64_MAX;
-		error = dtrace_consumer_go(c);
+		error = dtrace_go(c);
 	}
 	if (error == 0) {
 		anonymous = c;

@@ -16,6 +16,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
+#include "kernel/probe/uprobe.h"
 #include "kernel/sched/timer.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/smp.h"
@@ -423,13 +424,15 @@ dtrace_probe_describe(struct dtrace_probe *p, const struct ktr_site *site, bool 
 		    strcmp(p->name.provider, "syscall") == 0 && strcmp(p->name.name, "return") == 0;
 }
 
+/* Control lock held. */
 static bool
 is_at(const struct dtrace_consumer *c, uint32_t clause, const struct ktr_site *site,
       const struct ktr_probe_name *name)
 {
 	if (c->only != NULL)
 		return site == c->only[clause];
-	return ktr_probe_name_matches(name, c->d.strings + c->d.clauses[clause].probes);
+	return ktr_probe_name_matches(name, c->d.strings + c->d.clauses[clause].probes) &&
+	       !uprobe_in_other(site, c->pids);
 }
 
 /* Makes the clauses at each probe, by the probes' ids and in the image's order; or only counts
@@ -490,12 +493,15 @@ make_named(struct dtrace_consumer *c, char *err, size_t errlen)
 static int
 dtrace_hold_site(struct dtrace_consumer *c, char *err, size_t errlen)
 {
+	bool gone = false;
+
 	c->alive_ns = dtrace_machine_ns();
 	enable(c, PART_MADE);
 	if (!c->enabled)
 		return 0;
 	ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
-	for (uint32_t i = 0; i < c->necbs; i++) {
+	ktr_port_lock();
+	for (uint32_t i = 0; i < c->necbs && !gone; i++) {
 		const struct dif_at *at = &c->ecbs[i].at;
 		const struct ktr_site *site = dtrace_probe_site(at->probe);
 		struct ktr_probe_name name;
@@ -504,12 +510,12 @@ dtrace_hold_site(struct dtrace_consumer *c, char *err, size_t errlen)
 			continue;
 		if (ktr_site_is_probe(site))
 			ktr_probe_name(site, &name);
-		if (!ktr_site_is_probe(site) || !is_at(c, at->clause, site, &name)) {
-			strlcpy(err, "a probe has gone meanwhile", errlen);
-			return -EAGAIN;
-		}
+		gone = !ktr_site_is_probe(site) || !is_at(c, at->clause, site, &name);
 	}
-	return 0;
+	ktr_port_unlock();
+	if (gone)
+		strlcpy(err, "a probe has gone meanwhile", errlen);
+	return gone ? -EAGAIN : 0;
 }
 
 int

@@ -114,11 +114,11 @@ instance_resize_kb(struct instance *i, uint64_t kb)
 		return -EINVAL;
 	if (kb > KTR_ENTRIES_MAX / (1024 / KTR_ENTRY_BYTES))
 		return -ENOMEM;
+	if (i->snapshot_there && i->snapshot_readers > 0)
+		return -EBUSY;
 	error = instance_resize(i, (unsigned)(kb * 1024 / KTR_ENTRY_BYTES));
 	if (error != 0 || !i->snapshot_there)
 		return error;
-	if (i->snapshot_readers > 0)
-		return -EBUSY;
 	snapshot_free(i); /* has the size of the rings */
 	return snapshot_alloc(i);
 }

@@ -126,7 +126,7 @@ instances_fire(const struct ktr_firing *f)
 {
 	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++)
 		if ((f->owners >> owner & 1) != 0 && instance_owners[owner] != NULL)
-			instance_fire(instance_owners[owner], f);
+			events_record(instance_owners[owner], f);
 }
 
 int
@@ -162,21 +162,17 @@ instance_entries(const struct instance *i)
 int
 instance_resize(struct instance *i, unsigned entries)
 {
-	uint64_t mask = instance_mask(i);
 	int error;
 
 	if (i == &instance_top)
 		return ktr_resize(entries);
-	instance_set_mask(i, 0);
-	ktr_port_sync(); /* hooks run with interrupts off */
 	ktr_log_close(&i->own);
 	buffer_forget(&i->trace);
 	error = ktr_log_open(&i->own, entries);
-	if (error != 0 && ktr_log_open(&i->own, i->entries) != 0)
-		return error; /* without rings every event is refused */
 	if (error == 0)
 		i->entries = entries;
-	instance_set_mask(i, mask);
+	else
+		ktr_log_open(&i->own, i->entries); /* without rings every event is refused */
 	return error;
 }
 

@@ -126,7 +126,8 @@ void instance_record(struct instance *i, const struct ktr_site *site,
 bool instance_record_data(struct instance *i, const struct ktr_site *site,
 			  const uint64_t args[KTR_MAXARGS], const void *data, size_t len);
 void instance_fire(struct instance *i, const struct ktr_firing *f);
-/* The same in all instances but the top that have enabled the event. */
+/* As events_record(), in all instances whose hook is at the event: those that have enabled it, but
+ * for the top where the log records it. */
 void instances_fire(const struct ktr_firing *f);
 
 /* ---- pids.c: of which threads ---- */

@@ -155,10 +155,11 @@ pids_store(struct instance *i, uintptr_t arg, char *text)
 			return -ENOSPC;
 		pids[n++] = (uint32_t)pid;
 	}
-	for (const uint32_t *pid = pids; pid < pids + n; pid++)
-		if (!pids_add(p, *pid))
-			return -ENOSPC;
-	return changed(i, arg);
+	bool room = true;
+	for (const uint32_t *pid = pids; pid < pids + n && room; pid++)
+		room = pids_add(p, *pid);
+	int error = changed(i, arg);
+	return room ? error : -ENOSPC;
 }
 
 int

@@ -29,7 +29,8 @@ struct tracefs_file {
 	void (*show)(struct instance *i, uintptr_t arg, struct sbuf *out);
 	/*
 	 * Takes a write: its text without the newline at its end, which it may change. 0 or -errno,
-	 * and then nothing has changed. NULL: it cannot be written.
+	 * and then nothing has changed, but for what a list's words or lines before the wrong one
+	 * did. NULL: it cannot be written.
 	 */
 	int (*store)(struct instance *i, uintptr_t arg, char *text);
 	/* The file was opened with O_TRUNC (the shell's >). 0 or -errno. NULL: nothing to do. */

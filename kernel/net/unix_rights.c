@@ -5,7 +5,9 @@
  * in flight may hold each other, by the messages in their queues, when no program has them any
  * more. unix_collect() finds these: what holds all references to their files are messages, and
  * these are in queues of such sockets only. A thread does it, with a share of one CPU, when a
- * socket of AF_UNIX was closed or a process has ended. There is one while sockets are in flight.
+ * socket of AF_UNIX was closed or a process has ended; so does who may not send for their sake,
+ * since a socket whose file is in flight is closed unseen. There is a thread while sockets are in
+ * flight.
  *
  * Locking: unix_lock guards all that is said of flight. A message with files enters a queue, and
  * leaves it, under unix_lock, together with its counts. So while unix_collect() looks, each
@@ -305,23 +307,14 @@ take_held_rights(struct unix_socket *us, struct unix_rights **taken)
 			take_rights(list_entry(l, struct unix_socket, pending), taken);
 }
 
-static uint64_t closes;    /* atomic: how often a socket was closed, or a process ended */
-static uint64_t collected; /* unix_lock: what it was when one looked last */
-
 void
 unix_collect(void)
 {
 	struct unix_rights *taken = NULL;
 	struct list alive = LIST_INIT(alive);
-	uint64_t now = __atomic_load_n(&closes, __ATOMIC_SEQ_CST);
 	unsigned n = 0;
 
 	mutex_lock(&unix_lock);
-	if (now == collected) { /* nothing is new */
-		mutex_unlock(&unix_lock);
-		return;
-	}
-	collected = now;
 	find_alive(&alive);
 	list_for_each (l, &flight) {
 		take_held_rights(list_entry(l, struct unix_socket, flight), &taken);
@@ -391,7 +384,6 @@ unix_rights_closed(void)
 
 	if (none && !__atomic_load_n(&works, __ATOMIC_RELAXED))
 		return;
-	__atomic_fetch_add(&closes, 1, __ATOMIC_SEQ_CST);
 	spin_lock(&collector_lock);
 	wanted = true;
 	starts = !works && !none;

@@ -56,6 +56,7 @@ enum kprobe_kind {
 int kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t errlen);
 /*
  * Removes the probes that `which` means: [GROUP/][NAME][ PLACE[ ARGUMENT...]]; NULL: all. As above.
+ * -EBUSY: a registered owner (ktr/control.h) has an event on that would go; then none is removed.
  * After the user has removed some by the sysctl, the hooks of the list kprobe_removed run
  * (kernel/lib/hook.h), in thread context, without locks.
  */

@@ -9,6 +9,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/probe/kprobe.h"
 #include "kernel/probe/kprobe_private.h"
+#include "ktr/control.h"
 #include "ktr/dynamic.h"
 #include "ktr/port.h"
 
@@ -261,11 +262,14 @@ kprobe_event_is_several(const struct ktr_site *site)
 }
 
 static bool
-has_probe(const struct ktr_site *site)
+has_probe(const struct ktr_site *site, bool gone)
 {
-	list_for_each (l, &kprobes)
-		if (list_entry(l, struct kprobe, link)->site == site)
+	list_for_each (l, &kprobes) {
+		const struct kprobe *k = list_entry(l, struct kprobe, link);
+
+		if (k->site == site && k->gone <= gone)
 			return true;
+	}
 	return false;
 }
 
@@ -286,9 +290,8 @@ kprobe_mark(const struct kprobe_info *info, void *arg)
 	m->found++;
 }
 
-/* Removes those that are marked. */
-static void
-remove_marked(void)
+void
+kprobe_remove_marked(void)
 {
 	kprobe_apply(); /* so that none fires any more, even if its event stays on */
 	list_for_each_safe (l, &kprobes) {
@@ -297,10 +300,31 @@ remove_marked(void)
 		if (!k->gone)
 			continue;
 		list_remove(&k->link);
-		if (!has_probe(k->site))
+		if (!has_probe(k->site, true))
 			ktr_site_free(k->site);
 		kprobe_free(k);
 	}
+}
+
+/* An owner that has an event on which would go with the marked ones; NULL: none has. */
+static const char *
+user_of_marked(void)
+{
+	list_for_each (l, &kprobes) {
+		const struct kprobe *k = list_entry(l, struct kprobe, link);
+		uint32_t users = k->gone ? ktr_site_users(k->site) : 0;
+
+		if (users != 0 && !has_probe(k->site, false))
+			return ktr_owner_name((unsigned)__builtin_ctz(users));
+	}
+	return NULL;
+}
+
+static void
+unmark(void)
+{
+	list_for_each (l, &kprobes)
+		list_entry(l, struct kprobe, link)->gone = false;
 }
 
 void
@@ -308,7 +332,7 @@ kprobe_drop(struct kprobe *probe)
 {
 	ktr_port_lock();
 	probe->gone = true;
-	remove_marked();
+	kprobe_remove_marked();
 	ktr_port_unlock();
 }
 
@@ -316,13 +340,18 @@ int
 kprobe_del(const char *which, enum kprobe_kind kind, char *err, size_t errlen)
 {
 	struct marking m = {.which = which, .kind = kind};
+	const char *user;
 
 	ktr_port_lock();
 	kprobe_each(kprobe_mark, &m);
-	remove_marked();
+	user = user_of_marked();
+	if (user == NULL)
+		kprobe_remove_marked();
+	else
+		snprintf(err, errlen, "the probe is on for %.40s", user);
+	unmark();
 	ktr_port_unlock();
-	if (m.found > 0)
-		return 0;
-	snprintf(err, errlen, "no probe \"%.40s\"", which != NULL ? which : "");
-	return -ENOENT;
+	if (m.found == 0)
+		snprintf(err, errlen, "no probe \"%.40s\"", which != NULL ? which : "");
+	return m.found == 0 ? -ENOENT : user != NULL ? -EBUSY : 0;
 }

@@ -181,6 +181,8 @@ struct kprobe *kprobe_event_find(const char *group, const char *name);
 /* May a probe of that definition be one more of the event? 0, or -EEXIST and a sentence. */
 int kprobe_event_check(const struct kprobe *event, const struct kdefinition *d, const char *text,
 		       struct ktold *t);
+/* Removes the probes that are `gone`. */
+void kprobe_remove_marked(void);
 /* Gives a new event's site the group. False: no memory. */
 bool kprobe_group_set(const struct ktr_site *site, const char *group);
 

@@ -221,6 +221,16 @@ session_init(void)
 }
 HOOK(booted, session_init);
 
+/* If not, the profiler is ftrace's, or does not run. */
+static bool
+a_session_counts(void)
+{
+	list_for_each (l, &all_sessions)
+		if (list_entry(l, struct session, all)->counts)
+			return true;
+	return false;
+}
+
 static void
 profile_get(const struct sysctl *sysctl, struct sbuf *out)
 {
@@ -229,7 +239,7 @@ profile_get(const struct sysctl *sysctl, struct sbuf *out)
 
 	sbuf_puts(out, "FUNCTION CPU HITS TIMED NS SELF-NS SQUARE-HIGH SQUARE-LOW\n");
 	mutex_lock(&sessions_lock);
-	for (unsigned n = 0; (name = funcprof_get(n, 0, &p)) != NULL; n++) {
+	for (unsigned n = 0; a_session_counts() && (name = funcprof_get(n, 0, &p)) != NULL; n++) {
 		for (unsigned cpu = 0; cpu < ncpus; cpu++) {
 			funcprof_get(n, cpu, &p);
 			if (p.hits != 0 || p.timed != 0)

@@ -7,7 +7,8 @@
  *	PATH:OFFSET  a file, and a number of bytes in it
  *	FETCH        no symbols; also @+OFFSET, what is at that offset of the file
  *
- * The probe is uprobe:FILE:OFFSET:NAME. It fires in each process that executes the file's code.
+ * The probe is uprobe:FILE:OFFSET:NAME. It fires in each process that executes the file's code;
+ * one in one process (struct uprobe_in) has names of its own, and fires there only.
  */
 #pragma once
 
@@ -17,6 +18,7 @@
 
 struct arch_trapframe;
 struct kprobe;
+struct ktr_site;
 
 /* Gives processes the breakpoints of the probes that are on. Control lock. */
 void uprobe_apply(void);
@@ -33,7 +35,12 @@ struct uprobe_in {
 	const char *module, *function, *name; /* of the probe pidN:MODULE:FUNCTION:NAME */
 };
 
-/* Makes a probe, and puts it before those of *to. 0, or -errno and a sentence. Thread context. */
+/*
+ * Makes a probe, and puts it before those of *to, unless it is among them. 0, or -errno and a
+ * sentence. Thread context.
+ */
 int uprobe_in_add(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen);
 /* Removes all of them. Thread context. */
 void uprobe_in_free(struct kprobe **all);
+/* Is the site's probe in one process, but none of these? Control lock. */
+bool uprobe_in_other(const struct ktr_site *site, const struct kprobe *all);

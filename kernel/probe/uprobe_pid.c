@@ -11,6 +11,7 @@
 #include "kernel/probe/uprobe.h"
 #include "ktr/dynamic.h"
 #include "ktr/port.h"
+#include "ktr/probe.h"
 
 /* What D has as arguments: those of the function; 0 and the value that it returns. */
 static const char *const fetches[] = {[UPROBE_ENTRY] = " $arg1 $arg2 $arg3 $arg4 $arg5 $arg6",
@@ -55,6 +56,38 @@ is_boundary(struct vnode *vn, uint64_t start, uint64_t offset)
 	return start == offset;
 }
 
+/* Is it one of these already? */
+static bool
+uprobe_in_is_there(const struct uprobe_in *in, const char *text, const struct kprobe *all)
+{
+	struct ktr_probe_name name;
+
+	for (; all != NULL; all = all->user.mine) {
+		ktr_probe_name(all->site, &name);
+		if (all->user.pid == in->pid && strcmp(all->text, text) == 0 &&
+		    strcmp(name.module, in->module) == 0 &&
+		    strcmp(name.function, in->function) == 0 && strcmp(name.name, in->name) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+uprobe_in_other(const struct ktr_site *site, const struct kprobe *all)
+{
+	while (all != NULL && all->site != site)
+		all = all->user.mine;
+	if (all != NULL)
+		return false;
+	list_for_each (l, &kprobes) {
+		const struct kprobe *k = list_entry(l, struct kprobe, link);
+
+		if (k->site == site)
+			return k->user.pid != 0;
+	}
+	return false;
+}
+
 static int
 uprobe_pid_make(const struct uprobe_in *in, struct kdefinition *def, struct kprobe **to, char *err,
 		size_t errlen)
@@ -68,6 +101,8 @@ uprobe_pid_make(const struct uprobe_in *in, struct kdefinition *def, struct kpro
 			     in->kind == UPROBE_RETURN ? 'r' : 'p', in->path, in->offset,
 			     fetches[in->kind]) >= sizeof(text))
 		return -ENAMETOOLONG;
+	if (uprobe_in_is_there(in, text, *to))
+		return 0;
 	error = kprobe_parse(text, KPROBE_USER, def, err, errlen);
 	if (error == 0)
 		error = uprobe_make(def, text, &told, &k);
@@ -112,11 +147,9 @@ void
 uprobe_in_free(struct kprobe **all)
 {
 	ktr_port_lock();
-	for (struct kprobe *k = *all; k != NULL; k = *all) {
-		*all = k->user.mine;
-		ktr_site_free(k->site);
-		list_remove(&k->link);
-		kprobe_free(k);
-	}
+	for (struct kprobe *k = *all; k != NULL; k = k->user.mine)
+		k->gone = true;
+	*all = NULL;
+	kprobe_remove_marked();
 	ktr_port_unlock();
 }

@@ -40,7 +40,7 @@ BUDGETS = {
     "kernel/mm": 2100,
     "kernel/net": 4000,
     "kernel/net/inet": 3700,
-    "kernel/probe": 4050,
+    "kernel/probe": 4150,
     "kernel/probe/host": 900,
     "kernel/proc": 9600,
     "kernel/procfs": 1850,

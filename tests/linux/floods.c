@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -165,6 +166,24 @@ nobody_lingers(void)
 	return (close(end[1]) == 0) & (close(p[0]) == 0) & good;
 }
 
+/* More than a user may have in flight; but nobody can receive them. (On Linux they may count.) */
+static int
+sends_garbage(void *arg)
+{
+	struct rlimit few = {64, 64};
+	bool good = setuid(4321) == 0 && setrlimit(RLIMIT_NOFILE, &few) == 0;
+
+	for (int i = 0; good && i < 100; i++) {
+		int s[2];
+
+		good = socketpair(AF_UNIX, SOCK_STREAM, 0, s) == 0 && pass(s[0], s[0]) &&
+		       pass(s[0], s[1]);
+		close(s[0]);
+		close(s[1]);
+	}
+	return good ? 0 : 1;
+}
+
 void
 test_floods(void)
 {
@@ -172,4 +191,6 @@ test_floods(void)
 	result(half_open(), "floods: connections that nobody completes take little memory");
 	result(callers(), "floods: so many wait for accept as listen() says");
 	result(nobody_lingers(), "floods: a stream in flight to nobody does not wait for its peer");
+	result(in_child(sends_garbage, NULL) == 0,
+	       "floods: files in flight to nobody make way for others");
 }

@@ -22,7 +22,7 @@ def function():
             "load file -n 20 -j 3\necho nosuchtracer > current_tracer\ncat trace\necho =====\n"
             "echo 0 > options/irq-info\nhead -n 6 trace\necho =====\necho > trace\ncat trace\necho =====\n"
             "load file -n 1 >/dev/null\necho nop > current_tracer\ncat trace\necho =====\n"
-            "echo 1 > function_profile_enabled\nload file -n 20 -j 3\necho 0 > function_profile_enabled\ncat trace_stat/function*\necho =====\n"
+            "echo 1 > function_profile_enabled\nload file -n 20 -j 3\nsysctl -n debug.fbt.profile\necho 0 > function_profile_enabled\ncat trace_stat/function*\necho =====\n"
             "echo > set_ftrace_filter\necho 1 > function_profile_enabled\necho 0 > function_profile_enabled\n"
             "grep -h -e ' sys_openat ' -e ' memcpy ' trace_stat/function*\n", smp=smp)
         got = rows(found)
@@ -39,6 +39,7 @@ def function():
         check_match(r"^#           TASK-PID     CPU#     TIMESTAMP  FUNCTION$", header, "the head without irq-info")
         check_eq((rows(empty), rows(cleared)), ([], []), "lines after > trace, and after nop")
         hits = sum(map(int, re.findall(r"^  ramfs_write +(\d+) ", profile, re.M)))
+        check_eq(profile.split("\n  Function")[0].splitlines()[1:], ["FUNCTION CPU HITS TIMED NS SELF-NS SQUARE-HIGH SQUARE-LOW"], "what no session counts")
         check_eq(hits, sum(w.startswith("ramfs_write ") and name.startswith("load") for name, *_, w in got), "ramfs_write, profiled and traced")
         check_match("sys_openat|memcpy", itself, "what is called while the profiler is on")
         copies = [int(n) for n in re.findall(r"^  memcpy +(\d+) ", itself, re.M)]
@@ -244,7 +245,9 @@ def kprobes():
         "echo > /sys/kernel/tracing/kprobe_events\nls /sys/kernel/tracing/events/kprobes\nls)\n"
         "echo 'p:other ramfs_read off=+0($arg4):u64' > kprobe_events\n"
         "cat events/kprobes/other/filter events/kprobes/other/enable\necho 1 > events/kprobes/other/enable\nhead -n 1 /etc/motd >/dev/null\ncat trace\n"
-        "echo stacktrace > events/kprobes/other/trigger\nktr probe del other\ncat kprobe_events\nsysctl -n kern.dtrace.consumers\n", smp=1)
+        "echo stacktrace > events/kprobes/other/trigger\nktr probe del other\necho '!stacktrace' > events/kprobes/other/trigger\necho 0 > events/kprobes/enable\n"
+        "echo 'ktr probe del other; echo > /sys/kernel/tracing/kprobe_events' > /tmp/del\ndtrace -qn 'kprobe:::other { }' -c 'sh /tmp/del'\n"
+        "cat kprobe_events\nktr probe del other\ncat kprobe_events\nsysctl -n kern.dtrace.consumers\n", smp=1)
     check_match(r"^p:kprobes/mine ramfs_read vn=\$arg1 off=\+0\(\$arg4\):u64\nr:kprobes/ret ramfs_read ret=\$retval:s64$", out, "the list")
     check_match(r"^enable  filter  mine    ret$", out, "the directory")
     check_match(r"field:u64 __probe_ip;\s+offset:8;(?:.*\n)+.*field:u64 off;\s+offset:24;", out, "the fields")
@@ -260,7 +263,8 @@ def kprobes():
     check(" ret: " not in after, f"events of a probe that was removed: {after}")
     check_match(r"^\S+: .*Device or resource busy$", after, "the removal of a probe whose event is enabled")
     check_match(r"^none\n0$", after, "the filter and state of a probe that is made after the removal of one with a filter")
-    check_match(r" other: \(ramfs_read\S* off=0\n(?: .*\n)*0\n$", after, "its event; nothing is left when `ktr probe del` has removed it")
+    check_match(r" other: \(ramfs_read\S* off=0\n(?: .*\n)*ktr: the probe is on for ftrace events\nktr: the probe is on for dtrace\n/tmp/del: .*Device or resource busy\n\n?p:kprobes/other .*\n0\n$", after,
+                "its event; it stays while a trigger, and a program in D, are at it; nothing is left when `ktr probe del` has removed it")
 
 
 @portable_test("filter: of an event that is enabled, only the firings for which it is true; a wrong one is refused in Linux's words, with its place")

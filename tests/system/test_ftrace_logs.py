@@ -32,7 +32,7 @@ def snapshots():
             "echo 0 > tracing_on\ncat trace\necho 1 > snapshot\necho ----\ncat snapshot\necho =====\n"
             "echo 2 > per_cpu/cpu0/snapshot\ncat snapshot\necho 0 > per_cpu/cpu0/snapshot\necho x > snapshot\necho =====\n"
             "echo 2 > snapshot\nhead -n 2 snapshot\necho 128 > buffer_size_kb\nhead -n 2 snapshot\necho 0 > snapshot\nhead -n 2 snapshot\n"
-            "exec 3< snapshot\necho 1 > snapshot\necho 0 > snapshot\nexec 3<&-\necho 0 > snapshot\nhead -n 2 snapshot\n", smp=smp)
+            "exec 3< snapshot\necho 1 > snapshot\necho 256 > buffer_size_kb\ncat buffer_size_kb\necho 0 > snapshot\nexec 3<&-\necho 0 > snapshot\nhead -n 2 snapshot\n", smp=smp)
         check_eq(freed.count("# * Snapshot is freed *\n#\n# Snapshot commands:\n"), 2, "before there is one")
         before, copy, after = first.split("----\n")
         check(len(forks(before)) >= 24 and forks(after) == [], f"{len(forks(before))} forks, and after it {forks(after)}")
@@ -45,8 +45,8 @@ def snapshots():
         check_eq([r for r in rows(alone) if r[2] == 0], [], "what is left of a CPU's")
         check_eq(rows(alone), [r for r in rows(taken) if r[2] != 0], "the other CPUs'")
         check_eq(len(re.findall(r"^sh: .*Invalid argument$", alone, re.M)), 2, "wrong commands")
-        check_eq(re.findall(r"is (\w+) \*|^(sh: .*busy)$", gone, re.M),
-                 [("allocated", ""), ("allocated", ""), ("freed", ""), ("", check_match("^sh: .*busy$", gone, "while it is read")[0]), ("freed", "")], "states")
+        busy = "", check_match("^(sh: .*busy)\n128\n", gone, "another size while it is read")[1]
+        check_eq(re.findall(r"is (\w+) \*|^(sh: .*busy)$", gone, re.M), [("allocated", ""), ("allocated", ""), ("freed", ""), busy, busy, ("freed", "")], "states")
 
 
 @test("snapshot as a trigger, with a count and a filter, and at a function; while somebody reads it, it stays")

@@ -224,20 +224,21 @@ def pid_provider():
         "linux_test probed 300 > /tmp/other &\n"
         "dtrace -qn 'pid$target::probed_leaf:entry { @[\"leaf\"] = count(); } pid$target:linux_test:probed_sum:entry { @[\"sum\"] = count(); self->n = arg0; "
         "@[arg0 == 40 ? \"abc\" : \"other\"] = count(); } "
-        f"pid$target:a.out:probed_leaf:{third:x} {{ @[\"third\"] = count(); }} pid$target::probed_sum:return /self->n == 40 && arg1 != 0/ {{ @[\"back\"] = count(); }} "
+        f"pid$target:a.out:probed_leaf:{third:x} {{ @[\"third\"] = count(); }} pid$target::probed_le*:entry {{ @[\"once\"] = count(); }} pid$target::probed_sum:return /self->n == 40 && arg1 != 0/ {{ @[\"back\"] = count(); }} "
         "pid$target::probed_recurse:return { @[\"rec\"] = count(); } pid$target::probed_shared:entry { @[\"shared\"] = count(); } "
         "pid$target::probed_tail:entry, pid$target::probed_alone:entry { @s[ustack(2)] = count(); }' -c 'linux_test probed 1'\nwait\ncat /tmp/other\necho =====\n"
         "dtrace -ln 'pid$target::probed_l*:' -c 'linux_test'\necho =====\n"
         + "".join(f"dtrace -n '{p}' -c 'linux_test probed 1' 2>&1\n" for p in refusals) +
         "echo =====\nlinux_test probed > /dev/null & p=$!\ndtrace -qn 'pid$target::probed_leaf:entry { @ = count(); } tick-200ms { exit(0); }' -p $p\n"
+        "echo \"dtrace -n 'pid$p::probed_leaf:entry { exit(0); }'\" > /tmp/second\ndtrace -qn \"pid$p::probed_leaf:entry /0/ { }\" -c 'sh /tmp/second' 2>&1\n"
         "kill -9 $p; wait $p\necho =====\nsysctl -n debug.kprobe.list\ncat /sys/kernel/tracing/uprobe_events\nls /sys/kernel/tracing/events | grep pid\n"
         "ktr probes -c | grep pid\nls /sys/kernel/tracing/events/uprobes\n", smp=2, options=FILE).expect().out.replace("\r", "").split("=====\n")
     m = check_match(r"^probed: good leaf (\d+) handler \d+ alone 4 tail \d+ sum (\d+)$", counted.split("\n\n")[0], "the program")
     check_match(r"^probed: good leaf \d{4}", counted, "another process of the same program")
-    found = dict(re.findall(r"^  (leaf|sum|abc|third|back|rec|shared) +(\d+)$", counted, re.M))
+    found = dict(re.findall(r"^  (leaf|once|sum|abc|third|back|rec|shared) +(\d+)$", counted, re.M))
     # Its child is another process: one leaf in a child by vfork, and a sum with its seven leafs in one by fork.
     leaf, sums = int(m[1]) - 8, int(m[2]) - 1
-    check_eq((found.pop("rec") != "0", found), (True, {"leaf": str(leaf), "shared": "2", "third": str(leaf), **{n: str(sums) for n in ("sum", "abc", "back")}}), counted)
+    check_eq((found.pop("rec") != "0", found), (True, {"leaf": str(leaf), "once": str(leaf), "shared": "2", "third": str(leaf), **{n: str(sums) for n in ("sum", "abc", "back")}}), counted)
     check_match(r"^ *\d+ +pid\d+ +linux_test +probed_leaf entry\n *\d+ +pid\d+ +linux_test +probed_leaf return\n", listed, "the list")
     check_match(r"^ +linux_test`probed_alone\n +linux_test`(?:maps|probed_run)\+0x", counted, "the caller of a function that has no frame yet")
     check_match(r"^ +linux_test`probed_tail\n +linux_test`probed_sum\+0x", counted, "the same")
@@ -245,6 +246,7 @@ def pid_provider():
         name = re.escape(probe).replace("\\$target", "(?:\\$target|\\d+)")
         check_match(rf"^dtrace: invalid probe specifier {name}: .*{why}", wrong, probe)
     check(int(by_p.split()[0]) > 100, f"calls of a process that runs: {by_p}")
+    check_match(r"matched 1 probe$", by_p, "who traces the function of a process that another one traces, too")
     check_eq(rest, "name state hits misses faults definition\nenable  filter\n", "what is left")
 
 

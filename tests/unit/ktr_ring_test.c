@@ -250,6 +250,32 @@ log_that_fills_refuses_what_has_no_room(void **state)
 	ktr_log_close(&log);
 }
 
+static struct ktr_log closed_log = {.name = "closed"};
+static unsigned closed_waits;
+
+/* Comes where ktr_log_close() waits for those who record. */
+static void
+closed_log_wait(void)
+{
+	struct ktr_stats stats;
+	closed_waits++;
+	assert_false(ktr_log_stats_locked(&closed_log, 0, &stats));
+	assert_false(fill_record(&closed_log, 1));
+}
+
+static void
+log_that_is_closed_waits_for_those_who_record(void **state)
+{
+	assert_int_equal(ktr_log_open(&closed_log, RING_ENTRIES), 0);
+	assert_true(fill_record(&closed_log, 0));
+	closed_waits = 0;
+	ktr_host_wait = closed_log_wait;
+	ktr_log_close(&closed_log);
+	ktr_host_wait = NULL;
+	assert_int_equal(closed_waits, 1);
+	assert_int_equal(closed_log.cpu[0].suppressed, 1);
+}
+
 int
 main(void)
 {
@@ -259,6 +285,7 @@ main(void)
 	    cmocka_unit_test_setup(ring_overwrite_counts_every_event, ring_begin),
 	    cmocka_unit_test_setup(site_that_is_off_evaluates_nothing, ring_begin),
 	    cmocka_unit_test_setup(log_that_fills_refuses_what_has_no_room, ring_begin),
+	    cmocka_unit_test_setup(log_that_is_closed_waits_for_those_who_record, ring_begin),
 	    cmocka_unit_test_setup(stress_every_entry_is_whole_and_counted, ring_begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -487,8 +487,8 @@ raw_open(struct file *f)
 }
 
 /*
- * Waits for entries, and takes them. A thread that reads is not traced from then on: else what it
- * does would be something to read.
+ * Waits for entries, and takes them. A thread that reads is not traced from then on, until it is
+ * the last who closes the file: else what it does would be something to read.
  */
 static int64_t
 trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)

@@ -59,7 +59,9 @@ print_all(struct instance *i, unsigned cpu)
 
 	if (r == NULL)
 		return;
+	ktr_port_lock();
 	buffer_count(&i->trace, cpu, &entries, &written);
+	ktr_port_unlock();
 	buffer_open(r, i, &i->trace, cpu, false);
 	printk("Dumping ftrace buffer:\n%s", entries > 0 ? rule : "   (ftrace buffer empty)\n");
 	while (print_next(r))

@@ -7,7 +7,8 @@
  * slot, if the rings have the same size.
  *
  * Locking: ftrace_lock; snapshot_lock is a spin lock that is held where no hook can run, so that
- * hooks may take it, too. Whoever reads the snapshot keeps it as it is.
+ * hooks may take it, too. Whoever reads the snapshot keeps it as it is, but for a
+ * tracer that ends, which frees it.
  */
 #include "arch/irq.h"
 #include "kernel/abi/errno.h"

@@ -23,7 +23,6 @@ struct eprobe {
 	struct list link;
 	struct kprobe *probe;
 	const struct ktr_site *site, *target;
-	char name[EVENT_NAME]; /* of the target */
 	struct dtrace_consumer *consumer;
 	bool goes;
 };
@@ -40,15 +39,6 @@ eprobe_fire(const struct eprobe *e, const struct ktr_firing *f, const uint64_t *
 	mine.where = ktr_firing_where(f);
 	dtrace_fire_within(&mine);
 	instances_fire(&mine);
-}
-
-bool
-eprobe_is_at(const struct ktr_site *site)
-{
-	list_for_each (l, &all)
-		if (list_entry(l, struct eprobe, link)->target == site)
-			return true;
-	return false;
 }
 
 /* ---- what definitions name ---- */
@@ -152,7 +142,6 @@ eprobe_attach(void)
 	ktr_port_unlock();
 	if (e != NULL) {
 		*e = (struct eprobe){.probe = k.probe, .site = k.site, .target = k.target};
-		event_name(k.target, e->name);
 		list_append(&all, &e->link);
 		error = attach_at_event(e, k.filter, k.fields, &wrong);
 	}
@@ -191,21 +180,6 @@ eprobes_detach(const char *which)
 	kprobe_each(eprobe_mark, (void *)(uintptr_t)which);
 	ktr_port_unlock();
 	drop_all();
-}
-
-void
-eprobes_clean(void)
-{
-	list_for_each_safe (l, &all) {
-		struct eprobe *e = list_entry(l, struct eprobe, link);
-		struct kprobe *probe = e->probe;
-
-		if (!event_is_gone(e->target, e->name))
-			continue;
-		event_filter_drop(e->site);
-		eprobe_drop(e);
-		kprobe_drop(probe);
-	}
 }
 
 static void

@@ -84,7 +84,7 @@ unsigned event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
 
 /* Is an event enabled, with or without a filter? */
 bool event_is_enabled(const struct instance *i, const struct ktr_site *site);
-/* Does any instance record it, or have triggers for it? */
+/* Does anybody have it on, or does any instance have triggers for it? Then it cannot be removed. */
 bool event_is_used(const struct ktr_site *site);
 /* Disables all, and forgets the owner. */
 void events_stop(struct instance *i);
@@ -238,10 +238,6 @@ void eprobe_fire(const struct eprobe *e, const struct ktr_firing *f, const uint6
 int eprobe_attach(void);
 /* Takes their programs from those of kprobe_del(), which go. */
 void eprobes_detach(const char *which);
-/* Drops those whose events are not there any more. */
-void eprobes_clean(void);
-/* Is one at the event? */
-bool eprobe_is_at(const struct ktr_site *site);
 
 /* ---- synthetic.c ---- */
 

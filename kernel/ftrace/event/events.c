@@ -2,8 +2,8 @@
  * events.c - events/: a directory for each class of trace points, for each provider of SDT, and one
  * for the system calls; in it a directory for each event.
  *
- * Events that are enabled here are owned by "ftrace events", and recorded in the main log. Locking:
- * ftrace_lock; directories are filled under vfs_lock.
+ * Events that are enabled here are owned by "ftrace events", an owner for each instance, and
+ * recorded in its log. Locking: ftrace_lock; directories are filled under vfs_lock.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -65,13 +65,13 @@ event_is_enabled(const struct instance *i, const struct ktr_site *site)
 static bool
 event_site_is_used(struct instance *i, const void *site)
 {
-	return event_is_enabled(i, site) || event_filter_soft(i, site) || triggers_on(i, site);
+	return event_filter_soft(i, site) || triggers_on(i, site);
 }
 
 bool
 event_is_used(const struct ktr_site *site)
 {
-	return eprobe_is_at(site) || instances_any(event_site_is_used, site);
+	return ktr_site_users(site) != 0 || instances_any(event_site_is_used, site);
 }
 
 /* What the log's own path records. */

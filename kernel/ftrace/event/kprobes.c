@@ -306,7 +306,6 @@ static void
 kprobe_gone(void)
 {
 	mutex_lock(&ftrace_lock);
-	eprobes_clean();
 	event_filters_clean();
 	mutex_unlock(&ftrace_lock);
 }

@@ -39,6 +39,7 @@ card_output(struct netif *netif, struct pbuf *p)
 static err_t
 card_ip_output(struct netif *netif, struct pbuf *p, const ip4_addr_t *to)
 {
+	inet_used();
 	inet_ip_sent(p, netif);
 	return etharp_output(netif, p, to);
 }
@@ -48,7 +49,7 @@ card_take(void *arg, const void *frame, uint32_t length)
 {
 	struct pbuf *p = pbuf_alloc(PBUF_RAW, (uint16_t)length, PBUF_RAM);
 
-	inet_heard();
+	inet_used();
 	MIB2_STATS_NETIF_ADD(&card, ifinoctets, length);
 	if (p == NULL) {
 		MIB2_STATS_NETIF_INC(&card, ifindiscards);

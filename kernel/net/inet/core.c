@@ -2,11 +2,11 @@
  * core.c - what lwIP stands on: its lock, its timers, random numbers.
  *
  * One mutex guards all of lwIP and all sockets over it. Whoever releases it first delivers what was
- * sent to this machine itself, so nothing is queued on an interface while the lock is free. lwIP is
- * never called in an interrupt.
+ * sent to this machine itself; what an interface answers through another one may wait for the next
+ * who does, or for the timers. lwIP is never called in an interrupt.
  *
  * A thread calls lwIP's timers. It is made when they are first needed, and sleeps without an end
- * while no connection is open and no interface has received anything for some time.
+ * while no connection is open and the card has neither sent nor received for some time.
  */
 #include "kernel/net/inet/core.h"
 
@@ -29,7 +29,7 @@
 
 #define TICK_NS    (TCP_TMR_INTERVAL * 1000000ul)
 #define SLOW_TICKS (1000 / TCP_TMR_INTERVAL) /* of a second, for ARP and fragments */
-#define HEARD_NS   (2 * IP_REASS_MAXAGE * 1000000000ul)
+#define USED_NS    (2 * IP_REASS_MAXAGE * 1000000000ul)
 #define CLOSED_MAX 256 /* connections in the state TIME_WAIT; the oldest ones are forgotten */
 #define CLOSED_FOR (10000 / TCP_SLOW_INTERVAL) /* and each after 10 seconds, in slow ticks */
 
@@ -40,7 +40,7 @@ const struct netif *inet_loopback;
 bool inet_delivering;
 static bool started, have_thread, idle;
 static bool (*card_poll)(void); /* takes what a card has received; NULL: there is none */
-static uint64_t heard_until;    /* clock_ns() */
+static uint64_t used_until;     /* clock_ns() */
 static uint32_t ticks;
 
 static uint32_t wanted; /* atomic: the thread has something to do */
@@ -76,7 +76,7 @@ inet_assert_locked(void)
 static bool
 timers_needed(void)
 {
-	return tcp_active_pcbs != NULL || tcp_tw_pcbs != NULL || clock_ns() < heard_until;
+	return tcp_active_pcbs != NULL || tcp_tw_pcbs != NULL || clock_ns() < used_until;
 }
 
 /* New ones are at the head of the list. */
@@ -189,9 +189,9 @@ tcp_timer_needed(void)
 }
 
 void
-inet_heard(void)
+inet_used(void)
 {
-	heard_until = clock_ns() + HEARD_NS;
+	used_until = clock_ns() + USED_NS;
 	timers_start();
 }
 

@@ -28,7 +28,8 @@ int inet_wait(struct cond *c, const char *wmesg, uint64_t deadline_ns);
 void inet_set_card(bool (*poll)(void));
 /* Any context but NMI. */
 void inet_wake(void);
-/* The timers run for the next seconds: an interface has received something. Lock held. */
-void inet_heard(void);
+/* The timers run for the next seconds: the card sends (ARP may have to ask again), or has received.
+ * Lock held. */
+void inet_used(void);
 /* 0, or the -errno of an error of lwIP. Any context. */
 int inet_errno(int8_t err);
