@@ -307,4 +307,4 @@ writeback_shutdown(void)
 		warnk("the disks do not say that they have all\n");
 }
 
-HOOK(shutdown, writeback_shutdown);
+HOOK(shutdown_sync, writeback_shutdown);

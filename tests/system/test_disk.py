@@ -13,7 +13,7 @@ import subprocess
 import pexpect
 from console import guest, shell
 from disks import blkdebug, contents, fsck, make, partition_table, silent, tool
-from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, main, portable_test, scratch, scratch_file, test
+from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch, scratch_file, test
 from qmp import Qmp
 
 LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
@@ -187,12 +187,15 @@ def later():
     fsck(disk)
 
 
-@test("power-off and reboot leave a disk that is clean, whatever is open")
+@test("power-off and reboot leave a disk that is clean, whatever is open, with the ends of the log and of a ktrace that go there")
 def clean():
     for last in ("poweroff", "reboot"):
         disk = make()
-        boot(f"seq 100000 > /mnt/f; exec 5> /mnt/open; echo some >&5; {last}\n", options=["--disk", str(disk)])
+        boot("seq 100000 > /mnt/f; exec 5> /mnt/open; echo some >&5; ktrace -f /mnt/ktrace -p $$\n"
+             f"sysctl -q debug.ktr.mask=INIT debug.ktr.alq_file=/mnt/log debug.ktr.alq_enable=1; {last}\n", options=["--disk", str(disk)])
         fsck(disk)
+        check_eq(ktrdump("-i", "-", stdin=contents(disk, "/log"))[::2], (0, ""), f"the log's end, {last}")
+        check_eq(contents(disk, "/ktrace")[-68:-66], b"\x0b\0", f"the type of the ktrace's last record, {last}: KTR_PROCDTOR")
         check_match(r"^Filesystem state: +clean$", tool("dumpe2fs", "-h", disk), f"the state after {last}")
         check_eq(contents(disk, "/open"), b"some\n", f"a file that was open at {last}")
 
