@@ -51,7 +51,9 @@ collect(struct written *w, bool device, unsigned long *left)
 	while (w->n<BATCH && * left> 0 && (p = pagecache_first_dirty(device)) != NULL) {
 		void *page = page_address(p);
 
-		if (p->busy) { /* other sectors of it are being read */
+		if (p->busy) { /* others read it; or it is one of w, dirty anew */
+			if (w->n > 0)
+				break;
 			sleep_on(page, &pages_lock, "page", 0, DEADLINE_NEVER);
 			continue;
 		}
