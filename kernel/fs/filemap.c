@@ -172,7 +172,7 @@ filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	note_change(vn);
 	mutex_unlock(&vn->lock);
 	if (start != u->resid)
-		error = f != NULL && (f->flags & O_DSYNC) ? vnode_sync(vn) : 0;
+		error = u->sync || (f != NULL && (f->flags & O_DSYNC)) ? vnode_sync(vn) : 0;
 	return error == 0 ? (int64_t)(start - u->resid) : error;
 }
 
