@@ -268,21 +268,26 @@ def read_only():
     fsck(disk)
 
 
-@portable_test("a disk that cannot read a sector gives EIO for its file, and for it alone")
+@portable_test("a disk that cannot read or write a sector gives EIO for its file, and for it alone, which a rename leaves where it was")
 def bad_sector():
     folder = scratch() / "bad"
-    folder.mkdir()
+    (folder / "a/d").mkdir(parents=True)
+    (folder / "b").mkdir()
     (folder / "bad").write_bytes(b"b" * 20000)
     (folder / "good").write_bytes(b"g" * 20000)
     disk = make("8M", "-b", "1024", folder=folder)
-    block = int(re.findall(r"\d+", tool("debugfs", "-R", "blocks /bad", disk))[6])
+    blocks = lambda name: [int(n) for n in re.findall(r"\d+", tool("debugfs", "-R", f"blocks {name}", disk))]
+    rule = lambda event, block: f'event = "{event}_aio"\nerrno = "5"\nsector = "{block * 2}"'
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; cat /mnt/bad | wc -c; cat /mnt/bad > /dev/null; md5sum < /mnt/good\n"
-               "head -c 4096 /mnt/bad | wc -c; echo written > /mnt/new && sync; cat /mnt/new\n",
-               options=blkdebug(disk, f'event = "read_aio"\nerrno = "5"\nsector = "{block * 2}"')).expect().out.replace("\r", "")
+               "head -c 4096 /mnt/bad | wc -c; echo written > /mnt/new && sync; cat /mnt/new\n"
+               "mv /mnt/a/d /mnt/b/d; ls /mnt/a /mnt/b; sync; linux_test dsync /mnt/good; echo x | dd of=/mnt/good conv=notrunc 2> /dev/null; sync\n"
+               "umount /mnt; dmesg | grep ext2:; mount -t ext2 /dev/vda /mnt; ls /mnt/a /mnt/b\n",
+               options=[*LINUX_TEST, *blkdebug(disk, rule("read", blocks("/bad")[6]), rule("read", blocks("/a/d")[0]), rule("write", blocks("/good")[0]))]).expect().out.replace("\r", "")
     check_match(r"Input/output error", out, "the file with the bad sector")
     check_match(r"^4096\ncat.*Input|^4096$", out, "the part before it")
     check_eq(sums(out), [hashlib.md5(b"g" * 20000).hexdigest()], "the other file")
-    check_match(r"^written$", out, "a new file")
+    check_match(r"^written\nmv: .*Input/output error\n/mnt/a:\nd\n\n/mnt/b:\nok\n", out, "a new file, a directory that cannot be moved, and RWF_DSYNC")
+    check_match(r"^.*ext2: vda: error 5, what was written to a file is lost: \d+\n/mnt/a:\nd\n\n/mnt/b:\n", out, "the end of the file, and the next mount")
     fsck(disk)
 
 
