@@ -450,12 +450,14 @@ def names():
         (folder / f"{d % 10}/{d}").mkdir(parents=True)
         for n in range(60):
             (folder / f"{d % 10}/{d}/{n}").touch()
+    for d in [folder, *folder.glob("*"), *folder.glob("*/*")]:
+        os.utime(d, (10**9, 10**9))
     disk = make("64M", "-N", "20000", folder=folder)
     total = 1 + 1 + 10 + 250 * 61  # the root and lost+found, too
-    out = on_disk("cd /mnt/3/13; " + "for d in 0 1 2 3 4 5 6 7 8 9; do find /mnt/$d | wc -l; sleep 0.2; done\n" * 3 + "ls | wc -l; rm 59; ls | wc -l\n",
+    out = on_disk("cd /mnt/3/13; " + "for d in 0 1 2 3 4 5 6 7 8 9; do find /mnt/$d | wc -l; sleep 0.2; done\n" * 3 + "stat -c t%Y /mnt/[0-9] /mnt/[0-9]/* | sort -u; ls | wc -l; rm 59; ls | wc -l\n",
                   disk, mem="64M", smp=2)
-    check_eq(sum(map(int, out.split()[:-2])), 3 * (total - 2), f"names that are found:\n{out}")
-    check_eq(out.split()[-2:], ["60", "59"], "the current directory's")
+    check_eq(sum(map(int, out.split()[:-3])), 3 * (total - 2), f"names that are found:\n{out}")
+    check_eq(out.split()[-3:], ["t1000000000", "60", "59"], "times of directories, and the names of the current one")
     fsck(disk)
 
 
