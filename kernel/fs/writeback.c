@@ -9,6 +9,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/block/bio.h"
+#include "kernel/fs/bdev.h"
 #include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
@@ -195,12 +196,17 @@ writeback_error(struct vnode *vn)
 int
 vnode_sync(struct vnode *vn)
 {
+	const struct block_device *bdev = bdev_of(vn);
 	int error, e, f;
 
 	if (vn->read_only == NULL && !S_ISBLK(vn->mode))
 		return 0;
 	error = vfs_sync();
-	e = writeback_error(vn);
+	/* The error of a device that is mounted is for its file system, too, which takes it. */
+	if (bdev != NULL && __atomic_load_n(&bdev->holder, __ATOMIC_RELAXED) != NULL)
+		e = __atomic_load_n(&vn->io_error, __ATOMIC_RELAXED);
+	else
+		e = writeback_error(vn);
 	f = vn->disk != NULL ? vn->disk->failed(vn) : 0;
 	return e != 0 ? e : f != 0 ? f : error;
 }

@@ -301,6 +301,10 @@ def bad_writes():
     check_match(r"^mounted\n(.*\n)*dd: .*Input/output error\n(.*\n)*failed\n(.*\n)*.*/mnt/y: Read-only file system$", out, "writing")
     check_match(r"not all\non\n(.*\n)*.*ext2: vda: a write failed; it is read-only now$", out, "the end")
     check_match(r"^Filesystem state: +not clean", tool("dumpe2fs", "-h", disk), "the state")
+    rules = blkdebug(make("8M"), 'event = "write_aio"\nerrno = "5"\nstate = "2"\niotype = "write"', more=conf)
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; mkdir /mnt/x; dd if=/dev/null of=/dev/vda conv=fsync,notrunc 2>&1; sync; mkdir /mnt/y 2>&1; true\n",
+               options=rules).expect().out.replace("\r", "")
+    check_match(r"^dd: .*Input/output error\n(.*\n)*mkdir: .*Read-only file system$", out, "after the device's own fsync")
 
 
 @portable_test("a flush that failed is tried again by the next fsync, which does not succeed without it")
