@@ -76,7 +76,10 @@ unsigned long pagecache_count_dirty(bool device);
 void writeback_want(void);
 /* The same at once; and file systems forget names that nobody uses, if they have too many. */
 void writeback_hurry(void);
-/* Who writes a lot calls this, and waits if too much is dirty. No lock of a file system held. */
+/*
+ * Who writes a lot calls this, and waits if too much is dirty. Locks of vnodes may be held, which
+ * the thread never takes; none of a file system.
+ */
 void writeback_throttle(void);
 /* What a file system writes of itself into pages of its device, between files and devices. */
 struct writeback_client {
