@@ -3,7 +3,7 @@
  *
  * Locking: functions that change something take the control lock (ktr_port_lock()) and may sleep.
  * Before threads exist, and after a panic, they may be called in any context. Functions that only
- * read take no lock. Errors are negative errno values.
+ * read take no lock, unless it is said. Errors are negative errno values.
  */
 #pragma once
 

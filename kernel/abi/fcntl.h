@@ -113,8 +113,8 @@ struct flock {
 #define CLOSE_RANGE_UNSHARE 2u
 #define CLOSE_RANGE_CLOEXEC 4u
 
-#define RWF_HIPRI  1 /* of preadv2 and pwritev2: files are in memory, so these change nothing */
-#define RWF_DSYNC  2
+#define RWF_HIPRI  1 /* of preadv2 and pwritev2: changes nothing */
+#define RWF_DSYNC  2 /* as O_DSYNC, O_SYNC: */
 #define RWF_SYNC   4
 #define RWF_NOWAIT 8
 

@@ -5,8 +5,8 @@
  * submitted a batch at a time: neighbours in a batch become requests, which go into the queues of
  * their disks, and to the drivers. A bio is its owner's again when its done() is called.
  *
- * Locking: one spin lock a queue, inside. Submitting: thread context. done(): interrupt context, no
- * lock held.
+ * Locking: one spin lock a queue, inside. Submitting: thread context. done(): interrupt or thread
+ * context, no lock held.
  */
 #pragma once
 

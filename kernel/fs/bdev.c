@@ -114,6 +114,19 @@ is_held(const struct block_device *bdev)
 	return false;
 }
 
+/* Whoever was writing to its sectors when it became held has stopped: a write has the lock. */
+static void
+await_writers(const struct block_device *bdev)
+{
+	struct block_device *b;
+
+	for (unsigned i = 0; (b = next_overlapping(bdev, &i)) != NULL;)
+		if (b->vn != NULL) {
+			mutex_lock(&b->vn->lock);
+			mutex_unlock(&b->vn->lock);
+		}
+}
+
 /* Nobody has pages of its sectors that are older or newer than the disk. */
 static void
 drop_pages(const struct block_device *bdev)
@@ -126,15 +139,18 @@ drop_pages(const struct block_device *bdev)
 			pagecache_drop(b->vn, 0);
 }
 
+/* A file system checks what it has read, once. */
+static int
+bdev_write_begin(struct vnode *vn, void *page, uint64_t off, uint64_t len)
+{
+	return is_held(vn->data) ? -EBUSY : 0;
+}
+
 static int64_t
 bdev_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
-	const struct block_device *bdev = vn->data;
 	uint64_t size = vn->size;
 
-	/* A file system checks what it has read, once. */
-	if (is_held(bdev))
-		return -EBUSY;
 	if (u->resid > 0 && *off >= size)
 		return -ENOSPC;
 	if (*off < size && u->resid > size - *off)
@@ -179,6 +195,7 @@ static const struct vnode_ops bdev_ops = {
     .ioctl = bdev_ioctl,
     .readpage = bdev_readpage,
     .writepage = bdev_writepage,
+    .write_begin = bdev_write_begin,
 };
 
 static void
@@ -213,8 +230,10 @@ bdev_hold(struct block_device *bdev, const void *holder)
 	if (error == 0)
 		__atomic_store_n(&bdev->holder, holder, __ATOMIC_RELEASE);
 	mutex_unlock(&holding);
-	if (error == 0)
+	if (error == 0) {
+		await_writers(bdev);
 		drop_pages(bdev);
+	}
 	return error;
 }
 

@@ -91,9 +91,9 @@ sys_write(const uint64_t a[6])
 	return n;
 }
 
-/* Reads or writes pieces, at *off if off is not NULL. */
+/* Reads or writes pieces, at *off if off is not NULL. flags: RWF_… */
 static int64_t
-syscall_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, bool nowait,
+syscall_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, int flags,
 		    const uint64_t *off)
 {
 	struct uio_vec few[UIO_FEW];
@@ -105,7 +105,8 @@ syscall_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, b
 	n = uio_import(&u, few, uvec, count);
 	if (n != 0)
 		return n;
-	u.nowait = nowait;
+	u.nowait = (flags & RWF_NOWAIT) != 0;
+	u.sync = (flags & (RWF_DSYNC | RWF_SYNC)) != 0;
 	if (off != NULL)
 		n = write ? file_write_at(f, &u, *off) : file_read_at(f, &u, *off);
 	else
@@ -117,13 +118,13 @@ syscall_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, b
 int64_t
 file_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, bool nowait)
 {
-	return syscall_move_pieces(f, uvec, count, write, nowait, NULL);
+	return syscall_move_pieces(f, uvec, count, write, nowait ? RWF_NOWAIT : 0, NULL);
 }
 
 int64_t
 sys_readv(const uint64_t a[6])
 {
-	int64_t n = syscall_move_pieces(fd_get_file(a[0]), a[1], a[2], false, false, NULL);
+	int64_t n = syscall_move_pieces(fd_get_file(a[0]), a[1], a[2], false, 0, NULL);
 
 	CTR3(KTR_VFS, "readv: fd %d pieces %lu result %ld", (int)a[0], a[2], n);
 	return n;
@@ -132,7 +133,7 @@ sys_readv(const uint64_t a[6])
 int64_t
 sys_writev(const uint64_t a[6])
 {
-	int64_t n = syscall_move_pieces(fd_get_file(a[0]), a[1], a[2], true, false, NULL);
+	int64_t n = syscall_move_pieces(fd_get_file(a[0]), a[1], a[2], true, 0, NULL);
 
 	CTR3(KTR_VFS, "writev: fd %d pieces %lu result %ld", (int)a[0], a[2], n);
 	return n;
@@ -149,8 +150,7 @@ move_pieces_at(const uint64_t a[6], bool write, bool has_flags)
 		return -EINVAL;
 	if (flags & ~(RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_NOWAIT))
 		return -EOPNOTSUPP;
-	return syscall_move_pieces(fd_get_file(a[0]), a[1], a[2], write, flags & RWF_NOWAIT,
-				   own ? NULL : &a[3]);
+	return syscall_move_pieces(fd_get_file(a[0]), a[1], a[2], write, flags, own ? NULL : &a[3]);
 }
 
 int64_t
@@ -404,9 +404,10 @@ sys_dup3(const uint64_t a[6])
 static int64_t
 set_status(struct file *f, int flags)
 {
-	int keep = __atomic_load_n(&f->flags, __ATOMIC_RELAXED) & O_ACCMODE;
+	int change = O_APPEND | O_NONBLOCK;
+	int keep = __atomic_load_n(&f->flags, __ATOMIC_RELAXED) & ~change;
 
-	__atomic_store_n(&f->flags, keep | (flags & (O_APPEND | O_NONBLOCK)), __ATOMIC_RELAXED);
+	__atomic_store_n(&f->flags, keep | (flags & change), __ATOMIC_RELAXED);
 	return 0;
 }
 

@@ -39,6 +39,16 @@ vnode_limit_write(struct uio *u, uint64_t off, uint64_t max)
 	return 0;
 }
 
+int
+vnode_limit_size(uint64_t was, uint64_t size, uint64_t max)
+{
+	if (size > was && size > proc_limit(RLIMIT_FSIZE)) {
+		proc_signal_self(SIGXFSZ);
+		return -EFBIG;
+	}
+	return size > max ? -EFBIG : 0;
+}
+
 int64_t
 filemap_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
@@ -172,7 +182,7 @@ filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	note_change(vn);
 	mutex_unlock(&vn->lock);
 	if (start != u->resid)
-		error = f != NULL && (f->flags & O_DSYNC) ? vnode_sync(vn) : 0;
+		error = u->sync || (f != NULL && (f->flags & O_DSYNC)) ? vnode_sync(vn) : 0;
 	return error == 0 ? (int64_t)(start - u->resid) : error;
 }
 
@@ -182,11 +192,11 @@ filemap_truncate(struct vnode *vn, uint64_t size)
 	uint64_t was;
 	int error;
 
-	if (size > vn->size_max || size > proc_limit(RLIMIT_FSIZE))
-		return -EFBIG;
 	mutex_lock(&vn->lock);
 	was = vn->size;
-	error = vnode_read_only(vn) ? -EROFS : size > was ? clear_tail(vn, size) : 0;
+	error = vnode_read_only(vn) ? -EROFS : vnode_limit_size(was, size, vn->size_max);
+	if (error == 0 && size > was)
+		error = clear_tail(vn, size);
 	if (error == 0) {
 		if (size < was)
 			error = shrink_to(vn, size);
@@ -205,11 +215,15 @@ filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 	uint64_t end = off + len, was;
 	int error;
 
-	if (end > vn->size_max || end > proc_limit(RLIMIT_FSIZE))
-		return -EFBIG;
 	mutex_lock(&vn->lock);
 	was = vn->size;
-	error = vnode_read_only(vn) ? -EROFS : end > vn->size ? clear_tail(vn, end) : 0;
+	error = vnode_read_only(vn) ? -EROFS : vnode_limit_size(was, end, vn->size_max);
+	if (error != 0) {
+		mutex_unlock(&vn->lock);
+		return error;
+	}
+	if (end > was)
+		error = clear_tail(vn, end);
 	while (off < end && error == 0) {
 		uint64_t piece = PAGE_SIZE - off % PAGE_SIZE;
 		void *page;
@@ -228,10 +242,9 @@ filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 		page_unref(page);
 		writeback_throttle();
 	}
-	if (error != 0 && error != -EROFS)
+	if (error != 0)
 		shrink_to(vn, was);
-	if (error != -EROFS)
-		note_change(vn);
+	note_change(vn);
 	mutex_unlock(&vn->lock);
 	return error;
 }

@@ -115,7 +115,7 @@ filetable_clone(struct filetable *ft, struct uidinfo *ui)
 	while ((size = ft->size) > copy->size) {
 		spin_unlock(&ft->lock);
 		if (filetable_grow(copy, size - 1) != 0) {
-			uidinfo_free(ui, copy);
+			filetable_destroy(copy);
 			return NULL;
 		}
 		spin_lock(&ft->lock);

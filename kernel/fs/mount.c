@@ -274,6 +274,8 @@ name_is_idle(const struct vname *n)
 void
 dir_forget(struct vnode *dir, struct list *gone)
 {
+	uint64_t mtime_ns = dir->mtime_ns;
+
 	list_for_each_safe (l, &dir->children) {
 		struct vname *n = list_entry(l, struct vname, sibling);
 
@@ -283,6 +285,7 @@ dir_forget(struct vnode *dir, struct list *gone)
 		list_append(gone, &n->sibling);
 		dir->missing = true;
 	}
+	dir->mtime_ns = mtime_ns; /* nothing has changed */
 }
 
 void

@@ -76,7 +76,10 @@ unsigned long pagecache_count_dirty(bool device);
 void writeback_want(void);
 /* The same at once; and file systems forget names that nobody uses, if they have too many. */
 void writeback_hurry(void);
-/* Who writes a lot calls this, and waits if too much is dirty. No lock of a file system held. */
+/*
+ * Who writes a lot calls this, and waits if too much is dirty. Locks of vnodes may be held, which
+ * the thread never takes; none of a file system.
+ */
 void writeback_throttle(void);
 /* What a file system writes of itself into pages of its device, between files and devices. */
 struct writeback_client {
@@ -103,3 +106,5 @@ int filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len);
 void *filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err);
 /* Shortens a write by the user's limit. 0, or -EFBIG with a signal. max: of the file, in bytes. */
 int vnode_limit_write(struct uio *u, uint64_t off, uint64_t max);
+/* May a file of `was` bytes have `size`? The same; a file that becomes no larger has no limit. */
+int vnode_limit_size(uint64_t was, uint64_t size, uint64_t max);

@@ -165,11 +165,15 @@ static int
 ramfs_truncate(struct vnode *vn, uint64_t size)
 {
 	uint64_t was;
+	int error;
 
-	if (size > RAMFS_SIZE_MAX || size > proc_limit(RLIMIT_FSIZE))
-		return -EFBIG;
 	mutex_lock(&vn->lock);
 	was = vn->size;
+	error = vnode_limit_size(was, size, RAMFS_SIZE_MAX);
+	if (error != 0) {
+		mutex_unlock(&vn->lock);
+		return error;
+	}
 	CTR3(KTR_VOP, "ramfs truncate: ino %lu size %lu to %lu", vn->ino, vn->size, size);
 	ramfs_clear_tail(vn);
 	__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST); /* faults make no pages after it, */
@@ -187,11 +191,14 @@ ramfs_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 {
 	uint64_t end = off + len;
 	void *page;
-	int error = 0;
+	int error;
 
-	if (end > RAMFS_SIZE_MAX || end > proc_limit(RLIMIT_FSIZE))
-		return -EFBIG;
 	mutex_lock(&vn->lock);
+	error = vnode_limit_size(vn->size, end, RAMFS_SIZE_MAX);
+	if (error != 0) {
+		mutex_unlock(&vn->lock);
+		return error;
+	}
 	if (end > vn->size)
 		ramfs_clear_tail(vn);
 	for (uint64_t i = off / PAGE_SIZE, n = 0; i * PAGE_SIZE < end && error == 0; i++, n++)

@@ -29,6 +29,7 @@ struct uio {
 	size_t resid;                /* bytes left in all pieces */
 	enum uio_space space;
 	bool nowait; /* as O_NONBLOCK, for pipes */
+	bool sync;   /* as O_DSYNC, for files on disks */
 	bool part;   /* a pipe may take a part of what is otherwise written together */
 };
 

@@ -61,8 +61,8 @@ typedef bool vnode_list_fn(void *arg, const char *name, uint32_t mode, uint64_t 
 			   uint64_t cookie);
 
 /*
- * The operations of a kind of vnode. NULL: the request fails. Only the first three are called with
- * vfs_lock held.
+ * The operations of a kind of vnode. NULL: the request fails. vfs_lock is held for the first two,
+ * and where that is said.
  */
 struct vnode_ops {
 	/*
@@ -74,7 +74,7 @@ struct vnode_ops {
 	void (*list)(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg);
 	/*
 	 * A symbolic link: its text; and *to, with a reference, if it leads there whatever the text
-	 * says. 0 or -errno. NULL: the text is vn->data.
+	 * says. 0 or -errno. With vfs_lock held, or not. NULL: the text is vn->data.
 	 */
 	int (*link)(const struct vnode *vn, const char **text, struct vnode **to);
 	/* A file is opened on the vnode. 0 or -errno. NULL: nothing to do. */

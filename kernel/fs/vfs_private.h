@@ -88,7 +88,7 @@ int vfs_may_change(const struct walk *w);
 /* Calls an operation of w->dir, if the user may use it. vfs_lock held; not while it is called. */
 int vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name));
 
-/* The `link` operation of a symbolic link. vfs_lock held. */
+/* The `link` operation of a symbolic link. */
 int vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to);
 
 /* Is dir the root of the current process's paths, or of what is mounted there? vfs_lock held. */

@@ -9,6 +9,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/block/bio.h"
+#include "kernel/fs/bdev.h"
 #include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
@@ -51,7 +52,9 @@ collect(struct written *w, bool device, unsigned long *left)
 	while (w->n<BATCH && * left> 0 && (p = pagecache_first_dirty(device)) != NULL) {
 		void *page = page_address(p);
 
-		if (p->busy) { /* other sectors of it are being read */
+		if (p->busy) { /* others read it; or it is one of w, dirty anew */
+			if (w->n > 0)
+				break;
 			sleep_on(page, &pages_lock, "page", 0, DEADLINE_NEVER);
 			continue;
 		}
@@ -193,12 +196,17 @@ writeback_error(struct vnode *vn)
 int
 vnode_sync(struct vnode *vn)
 {
+	const struct block_device *bdev = bdev_of(vn);
 	int error, e, f;
 
 	if (vn->read_only == NULL && !S_ISBLK(vn->mode))
 		return 0;
 	error = vfs_sync();
-	e = writeback_error(vn);
+	/* The error of a device that is mounted is for its file system, too, which takes it. */
+	if (bdev != NULL && __atomic_load_n(&bdev->holder, __ATOMIC_RELAXED) != NULL)
+		e = __atomic_load_n(&vn->io_error, __ATOMIC_RELAXED);
+	else
+		e = writeback_error(vn);
 	f = vn->disk != NULL ? vn->disk->failed(vn) : 0;
 	return e != 0 ? e : f != 0 ? f : error;
 }
@@ -307,4 +315,4 @@ writeback_shutdown(void)
 		warnk("the disks do not say that they have all\n");
 }
 
-HOOK(shutdown, writeback_shutdown);
+HOOK(shutdown_sync, writeback_shutdown);

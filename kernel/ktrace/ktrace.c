@@ -461,3 +461,18 @@ ktrace_exit(void)
 }
 
 HOOK(proc_exit, ktrace_exit);
+
+/* The machine is about to end: tracing ends, and all records go to the files. */
+static void
+ktrace_shutdown(void)
+{
+	mutex_lock(&ktrace_lock);
+	list_for_each (l, &ktrace_all)
+		__atomic_store_n(&list_entry(l, struct ktrace, all)->facs, 0, __ATOMIC_SEQ_CST);
+	ktrace_select_needed();
+	if (!list_empty(&ktrace_all))
+		ktrace_sync();
+	mutex_unlock(&ktrace_lock);
+}
+
+HOOK(shutdown, ktrace_shutdown);

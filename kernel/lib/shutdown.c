@@ -9,13 +9,21 @@
 #include "ktr/ktr.h"
 
 HOOK_LIST(shutdown);
+HOOK_LIST(shutdown_sync);
+
+static void
+run_hooks(void)
+{
+	HOOK_RUN(shutdown);
+	HOOK_RUN(shutdown_sync);
+}
 
 void
 shutdown_poweroff(unsigned status)
 {
 	CTR1(KTR_INIT, "poweroff: status %u", status);
 	printk("power off, status %u\n", status);
-	HOOK_RUN(shutdown);
+	run_hooks();
 	arch_poweroff(status);
 }
 
@@ -24,7 +32,7 @@ shutdown_reboot(void)
 {
 	CTR0(KTR_INIT, "reboot");
 	printk("reboot\n");
-	HOOK_RUN(shutdown);
+	run_hooks();
 	arch_reboot();
 }
 
@@ -33,5 +41,5 @@ shutdown_before_halt(void)
 {
 	CTR0(KTR_INIT, "halt");
 	printk("halt\n");
-	HOOK_RUN(shutdown);
+	run_hooks();
 }

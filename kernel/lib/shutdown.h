@@ -2,6 +2,7 @@
  * shutdown.h - orderly power-off and reboot.
  *
  * HOOK(shutdown, fn): fn is called first, and may wait for a bounded time. Thread context.
+ * HOOK(shutdown_sync, fn): the same, after all of those, which may write to files.
  */
 #pragma once
 

@@ -34,7 +34,7 @@ struct vm_pager {
 	 */
 	void (*ref)(void *object, bool writes);
 	void (*unref)(void *object, bool writes);
-	/* A number that no other object has, or will have. */
+	/* A number that no other object has while this one is there. */
 	uint64_t (*id)(const void *object);
 	/*
 	 * A page of it, which is mapped shared, is about to be written for the first time in this

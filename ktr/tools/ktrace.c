@@ -17,6 +17,7 @@
 #define SITE_CALL 64u   /* the site of call 0; those of the types come first */
 #define SITE_RUNS 32u   /* the site of KTR_CSW without a wmesg */
 #define TEXT_MAX  256u
+#define AT_ONCE   4096u /* records that are told before the merge passes them on */
 #define STATE     "KTRGRAPH group:\"thread\", id:\"%s\", state:\"%s\", attributes: "
 #define UNTRACED  UINT32_MAX /* thread number on CPU 0; that on CPU 1 is one less */
 
@@ -285,8 +286,11 @@ ktrace_read(const struct ktr_decoder_ops *to, void *arg, const uint8_t *bytes, s
 	memset(seqs, 0, sizeof(seqs));
 	header.boot_ticks = count > 0 ? records[0].ns : 0;
 	ops->header(arg, &header);
-	for (size_t i = 0; error == 0 && i < count; i++)
+	for (size_t i = 0; error == 0 && i < count; i++) {
+		if (i % AT_ONCE == 0)
+			ops->mark(arg, records[i].ns);
 		error = tell_record(&records[i]);
+	}
 	free(records);
 	return error;
 }

@@ -97,7 +97,7 @@ block_empty(struct merge *m, struct block *b)
 }
 
 #ifdef KTRDUMP_DEFAULT_INPUT
-/* The guest has no temporary files: there, blocks wait in memory. */
+/* In the guest, temporary files are in memory, too: blocks wait where they are. */
 static bool
 block_write(struct merge *m, struct block *b)
 {

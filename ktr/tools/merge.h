@@ -2,9 +2,9 @@
  * merge.h - puts the events of all CPUs, which come from a decoder, into the order of time.
  *
  * A MARK frame of the stream says up to which time all events have come. Older events are passed
- * on, and the others wait. No more events wait than the writer sends in one pass, and that is at
- * most what the rings hold. The first few megabytes wait in memory, the rest in a nameless
- * temporary file.
+ * on, and the others wait. No more events wait than the writer sends in one pass: of a stream, at
+ * most what the rings hold; of a file of ktrace, whose reader has sorted it, some thousand. The
+ * first few megabytes wait in memory, the rest in a nameless temporary file.
  */
 #pragma once
 

@@ -161,6 +161,21 @@ delete_inode(struct ext2_inode *ip)
 		put_inode(ip);
 }
 
+/* Makes a name another file's; ino 0: removes it. */
+static int
+change_name(struct ext2_inode *dir, const char *name, uint32_t ino, uint32_t mode)
+{
+	struct ext2_walk w;
+	int error = ext2_dir_find(&fs, dir, name, &w);
+
+	if (error == 0 && ino != 0)
+		ext2_dir_set(&fs, &w, ino, mode);
+	else if (error == 0)
+		ext2_dir_remove(&fs, &w);
+	ext2_brelse(w.block);
+	return error;
+}
+
 /* Makes a file, or a directory, with a name in dir. */
 static int
 create(struct ext2_inode *dir, const char *name, uint32_t mode, struct ext2_inode *ip)
@@ -307,10 +322,10 @@ operate(struct fuzz_input *in, struct ext2_inode *root)
 		create(root, name, op == 1 ? S_IFDIR | 0755 : S_IFREG | 0644, &i);
 	} else if (ext2_read_inode(&fs, w.ino, &i) == 0) {
 		if (op < 2)
-			ext2_dir_set(&fs, root, name, w.ino, i.mode);
+			change_name(root, name, w.ino, i.mode);
 		else if (op < 5 && S_ISREG(i.mode))
 			change_file(in, &i, op < 4);
-		else if (ext2_dir_remove(&fs, root, name) == 0)
+		else if (change_name(root, name, 0, 0) == 0)
 			delete_inode(&i);
 	}
 	FUZZ_CHECK(held == 0, "%u blocks are held after operation %u", held, op);

@@ -6,11 +6,13 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/stat.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/pagecache.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
+#include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/uidinfo.h"
 #include "tests/kernel/ktest.h"
 
@@ -517,4 +519,79 @@ KTEST(pages_of_a_sparse_file_are_where_they_were_written_and_leave_no_node)
 		KT_ASSERT(heap_bytes_used() <= used);
 	}
 	file_unref(f);
+}
+
+static bool reads, may_read, wrote; /* atomic */
+
+static bool
+is_set_now(void *flag)
+{
+	return __atomic_load_n((bool *)flag, __ATOMIC_ACQUIRE);
+}
+
+/* The first sectors are there at once, the others when they may be. */
+static int
+late_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
+{
+	if (sectors == 1)
+		return 0;
+	__atomic_store_n(&reads, true, __ATOMIC_RELEASE);
+	return ktest_wait(is_set_now, &may_read) ? 0 : -EIO;
+}
+
+static int
+note_writepage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors, struct bio_batch *b)
+{
+	__atomic_store_n(&wrote, true, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static bool
+is_collected(void *page)
+{
+	bool busy;
+
+	spin_lock(&pages_lock);
+	busy = page_of(page)->busy;
+	spin_unlock(&pages_lock);
+	return busy || is_set_now(&wrote);
+}
+
+static void
+read_or_sync(unsigned i, void *vn)
+{
+	void *page;
+
+	if (i == 0) {
+		KT_EQ(pagecache_get(vn, 1, ALL_SECTORS, &page), 0);
+		page_unref(page);
+	} else {
+		KT_ASSERT(ktest_wait(is_set_now, &reads));
+		KT_EQ(vfs_sync(), 0);
+	}
+}
+
+KTEST(a_pass_does_not_wait_for_pages_that_it_has_itself)
+{
+	static const struct vnode_ops ops = {.readpage = late_readpage,
+					     .writepage = note_writepage};
+	struct vnode *vn = vnode_alloc(S_IFREG | 0600, &ops, NULL);
+	void *page[3];
+
+	reads = may_read = wrote = false;
+	for (unsigned i = 0; i < 3; i++) {
+		KT_EQ(pagecache_get(vn, i, 1, &page[i]), 0);
+		pagecache_dirty(page[i], 1);
+	}
+	ktest_start(2, false, read_or_sync, vn);
+	/* The pass has the first page, and waits for the second, or has written the first. */
+	KT_ASSERT(ktest_wait(is_collected, page[0]));
+	pagecache_dirty(page[0], 1);
+	pagecache_forget(vn, 2, 1);
+	__atomic_store_n(&may_read, true, __ATOMIC_RELEASE);
+	ktest_join();
+	for (unsigned i = 0; i < 3; i++)
+		page_unref(page[i]);
+	pagecache_drop(vn, 0);
+	vnode_unref(vn);
 }

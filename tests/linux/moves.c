@@ -265,6 +265,7 @@ moves_pieces_at(void)
 	struct iovec w[2] = {{text, 10}, {text + 10, 20}}, r[2] = {{found, 5}, {found + 5, 25}};
 	int ends[2];
 	bool good = begin() && pipe(ends) == 0;
+	int synced = open(NAME_A, O_RDONLY | O_SYNC);
 
 	good = good && pwritev(b, w, 2, 4090) == 30 && lseek(b, 0, SEEK_CUR) == 0 &&
 	       preadv(b, r, 2, 4090) == 30 && memcmp(found, text, 30) == 0 &&
@@ -277,9 +278,25 @@ moves_pieces_at(void)
 	       FAILS(syscall(SYS_preadv, b, r, 1025, 0, 0), EINVAL) &&
 	       FAILS(preadv(b, NOWHERE, 1, 0), EFAULT) &&
 	       FAILS(preadv2(ends[0], r, 1, -1, RWF_NOWAIT), EAGAIN);
+	good = good && synced >= 0 && fcntl(synced, F_SETFL, O_NONBLOCK) == 0 &&
+	       (fcntl(synced, F_GETFL) & (O_SYNC | O_NONBLOCK)) == (O_SYNC | O_NONBLOCK);
+	close(synced);
 	close(ends[0]);
 	close(ends[1]);
 	return end(good);
+}
+
+/* The sector that holds the file's first bytes cannot be written. */
+int
+moves_dsync(const char *path)
+{
+	int fd = open(path, O_WRONLY);
+	const struct iovec w = {text, 10};
+	bool good = fd >= 0 && pwritev2(fd, &w, 1, 0, 0) == 10 &&
+		    FAILS(pwritev2(fd, &w, 1, 0, RWF_DSYNC), EIO);
+
+	puts(good ? "ok" : "not ok");
+	return good ? 0 : 1;
 }
 
 static bool

@@ -13,7 +13,7 @@ import subprocess
 import pexpect
 from console import guest, shell
 from disks import blkdebug, contents, fsck, make, partition_table, silent, tool
-from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, main, portable_test, scratch, scratch_file, test
+from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch, scratch_file, test
 from qmp import Qmp
 
 LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
@@ -187,12 +187,15 @@ def later():
     fsck(disk)
 
 
-@test("power-off and reboot leave a disk that is clean, whatever is open")
+@test("power-off and reboot leave a disk that is clean, whatever is open, with the ends of the log and of a ktrace that go there")
 def clean():
     for last in ("poweroff", "reboot"):
         disk = make()
-        boot(f"seq 100000 > /mnt/f; exec 5> /mnt/open; echo some >&5; {last}\n", options=["--disk", str(disk)])
+        boot("seq 100000 > /mnt/f; exec 5> /mnt/open; echo some >&5; ktrace -f /mnt/ktrace -p $$\n"
+             f"sysctl -q debug.ktr.mask=INIT debug.ktr.alq_file=/mnt/log debug.ktr.alq_enable=1; {last}\n", options=["--disk", str(disk)])
         fsck(disk)
+        check_eq(ktrdump("-i", "-", stdin=contents(disk, "/log"))[::2], (0, ""), f"the log's end, {last}")
+        check_eq(contents(disk, "/ktrace")[-68:-66], b"\x0b\0", f"the type of the ktrace's last record, {last}: KTR_PROCDTOR")
         check_match(r"^Filesystem state: +clean$", tool("dumpe2fs", "-h", disk), f"the state after {last}")
         check_eq(contents(disk, "/open"), b"some\n", f"a file that was open at {last}")
 
@@ -265,21 +268,26 @@ def read_only():
     fsck(disk)
 
 
-@portable_test("a disk that cannot read a sector gives EIO for its file, and for it alone")
+@portable_test("a disk that cannot read or write a sector gives EIO for its file, and for it alone, which a rename leaves where it was")
 def bad_sector():
     folder = scratch() / "bad"
-    folder.mkdir()
+    (folder / "a/d").mkdir(parents=True)
+    (folder / "b").mkdir()
     (folder / "bad").write_bytes(b"b" * 20000)
     (folder / "good").write_bytes(b"g" * 20000)
     disk = make("8M", "-b", "1024", folder=folder)
-    block = int(re.findall(r"\d+", tool("debugfs", "-R", "blocks /bad", disk))[6])
+    blocks = lambda name: [int(n) for n in re.findall(r"\d+", tool("debugfs", "-R", f"blocks {name}", disk))]
+    rule = lambda event, block: f'event = "{event}_aio"\nerrno = "5"\nsector = "{block * 2}"'
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; cat /mnt/bad | wc -c; cat /mnt/bad > /dev/null; md5sum < /mnt/good\n"
-               "head -c 4096 /mnt/bad | wc -c; echo written > /mnt/new && sync; cat /mnt/new\n",
-               options=blkdebug(disk, f'event = "read_aio"\nerrno = "5"\nsector = "{block * 2}"')).expect().out.replace("\r", "")
+               "head -c 4096 /mnt/bad | wc -c; echo written > /mnt/new && sync; cat /mnt/new\n"
+               "mv /mnt/a/d /mnt/b/d; ls /mnt/a /mnt/b; sync; linux_test dsync /mnt/good; echo x | dd of=/mnt/good conv=notrunc 2> /dev/null; sync\n"
+               "umount /mnt; dmesg | grep ext2:; mount -t ext2 /dev/vda /mnt; ls /mnt/a /mnt/b\n",
+               options=[*LINUX_TEST, *blkdebug(disk, rule("read", blocks("/bad")[6]), rule("read", blocks("/a/d")[0]), rule("write", blocks("/good")[0]))]).expect().out.replace("\r", "")
     check_match(r"Input/output error", out, "the file with the bad sector")
     check_match(r"^4096\ncat.*Input|^4096$", out, "the part before it")
     check_eq(sums(out), [hashlib.md5(b"g" * 20000).hexdigest()], "the other file")
-    check_match(r"^written$", out, "a new file")
+    check_match(r"^written\nmv: .*Input/output error\n/mnt/a:\nd\n\n/mnt/b:\nok\n", out, "a new file, a directory that cannot be moved, and RWF_DSYNC")
+    check_match(r"^.*ext2: vda: error 5, what was written to a file is lost: \d+\n/mnt/a:\nd\n\n/mnt/b:\n", out, "the end of the file, and the next mount")
     fsck(disk)
 
 
@@ -293,6 +301,10 @@ def bad_writes():
     check_match(r"^mounted\n(.*\n)*dd: .*Input/output error\n(.*\n)*failed\n(.*\n)*.*/mnt/y: Read-only file system$", out, "writing")
     check_match(r"not all\non\n(.*\n)*.*ext2: vda: a write failed; it is read-only now$", out, "the end")
     check_match(r"^Filesystem state: +not clean", tool("dumpe2fs", "-h", disk), "the state")
+    rules = blkdebug(make("8M"), 'event = "write_aio"\nerrno = "5"\nstate = "2"\niotype = "write"', more=conf)
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; mkdir /mnt/x; dd if=/dev/null of=/dev/vda conv=fsync,notrunc 2>&1; sync; mkdir /mnt/y 2>&1; true\n",
+               options=rules).expect().out.replace("\r", "")
+    check_match(r"^dd: .*Input/output error\n(.*\n)*mkdir: .*Read-only file system$", out, "after the device's own fsync")
 
 
 @portable_test("a flush that failed is tried again by the next fsync, which does not succeed without it")
@@ -442,12 +454,14 @@ def names():
         (folder / f"{d % 10}/{d}").mkdir(parents=True)
         for n in range(60):
             (folder / f"{d % 10}/{d}/{n}").touch()
+    for d in [folder, *folder.glob("*"), *folder.glob("*/*")]:
+        os.utime(d, (10**9, 10**9))
     disk = make("64M", "-N", "20000", folder=folder)
     total = 1 + 1 + 10 + 250 * 61  # the root and lost+found, too
-    out = on_disk("cd /mnt/3/13; " + "for d in 0 1 2 3 4 5 6 7 8 9; do find /mnt/$d | wc -l; sleep 0.2; done\n" * 3 + "ls | wc -l; rm 59; ls | wc -l\n",
+    out = on_disk("cd /mnt/3/13; " + "for d in 0 1 2 3 4 5 6 7 8 9; do find /mnt/$d | wc -l; sleep 0.2; done\n" * 3 + "stat -c t%Y /mnt/[0-9] /mnt/[0-9]/* | sort -u; ls | wc -l; rm 59; ls | wc -l\n",
                   disk, mem="64M", smp=2)
-    check_eq(sum(map(int, out.split()[:-2])), 3 * (total - 2), f"names that are found:\n{out}")
-    check_eq(out.split()[-2:], ["60", "59"], "the current directory's")
+    check_eq(sum(map(int, out.split()[:-3])), 3 * (total - 2), f"names that are found:\n{out}")
+    check_eq(out.split()[-3:], ["t1000000000", "60", "59"], "times of directories, and the names of the current one")
     fsck(disk)
 
 

@@ -393,6 +393,8 @@ def live():
         c.expect(r"CALL  exit_group\(0\)")
         console.prompt(c)
         check("/tmp/ktrace" not in console.shell(c, "ls /tmp").replace("ls /tmp", ""), "the temporary file stays")
+        out = console.shell(c, "echo kept > /tmp/mine; sh -c 'ln -s mine /tmp/ktrace.$$; exec ktrace -o - true'; cat /tmp/mine")
+        check_match(r"ktrace: /tmp/ktrace\.\d+: File exists\s+kept", out, "a link that stands at the file's place")
 
 
 @test("a damaged file in the guest: kdump tells where, and prints the rest")

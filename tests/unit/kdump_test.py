@@ -6,12 +6,14 @@ The program is build/host/kdump, or $KDUMP.
 import json
 import os
 import re
+import resource
+import signal
 import struct
 import subprocess
 import time
 
 import ktrace_records as k
-from export_help import DEADLINE_S, ROOT, equal, expect, export_formats, ktrdump, main
+from export_help import DEADLINE_S, KTRDUMP, ROOT, equal, expect, export_formats, ktrdump, main
 
 KDUMP = os.environ.get("KDUMP", str(ROOT / "build/host/kdump"))
 
@@ -208,6 +210,17 @@ def jsonl_says_all_of_a_record(_tmp):
         equal((rows[0]["time"], rows[0]["comm"]), ("1000.000000000", "ls"))
 
 
+def a_long_file_needs_no_temporary_one(tmp):
+    def no_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+    path = tmp / "ktrace.out"
+    path.write_bytes(b"".join(k.ret(39, 7, time=(1000, n)) for n in range(80000)))
+    p = subprocess.run([KTRDUMP, "-q", path], capture_output=True, preexec_fn=no_files, timeout=DEADLINE_S, check=False)
+    equal((p.returncode, p.stderr, p.stdout.count(b"\n")), (0, b"", 80000), "status, errors and lines")
+
+
 def damage_is_told_and_the_rest_is_printed(_tmp):
     good = k.ret(39, 7)
     for damaged, why in (
@@ -368,5 +381,5 @@ if __name__ == "__main__":
     main([first_columns_are_number_name_and_type, calls_have_names_and_flags_of_their_machine,
           every_call_of_every_machine_has_a_name_and_arguments, returns_are_as_in_freebsd, data_is_text_or_hexadecimal,
           signals_switches_and_faults, structs_are_those_of_the_machine, dates_are_those_of_the_calendar, options_choose_records,
-          jsonl_says_all_of_a_record, ktrdump_makes_a_timeline_of_it, damage_is_told_and_the_rest_is_printed, a_file_for_freebsds_kdump,
+          jsonl_says_all_of_a_record, ktrdump_makes_a_timeline_of_it, a_long_file_needs_no_temporary_one, damage_is_told_and_the_rest_is_printed, a_file_for_freebsds_kdump,
           freebsds_numbers_of_errors_and_signals, bad_options_are_told, a_live_dump_ends_with_the_last_process])

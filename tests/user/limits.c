@@ -164,22 +164,37 @@ address_space_is_limited(void)
 	}
 }
 
+static volatile int told;
+
+static void
+count_signal(int sig)
+{
+	told++;
+}
+
 static void
 file_size_is_limited(void)
 {
 	char block[4096] = {0};
 	int fd = open("/tmp/limit", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	int large = open("/tmp/limit2", O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
-	WANT(fd >= 0);
-	signal(SIGXFSZ, SIG_IGN);
+	WANT(fd >= 0 && large >= 0 && ftruncate(large, 9000) == 0);
+	signal(SIGXFSZ, count_signal);
 	set(RLIMIT_FSIZE, 6000, 6000);
 	WANT(write(fd, block, sizeof(block)) == 4096);
 	WANT(write(fd, block, sizeof(block)) == 6000 - 4096); /* what fits */
-	WANT(write(fd, block, 1) < 0 && errno == EFBIG);
+	WANT(write(fd, block, 1) < 0 && errno == EFBIG && told == 1);
+	WANT(ftruncate(fd, 6001) < 0 && errno == EFBIG && told == 2);
+	WANT(syscall_raw(NR_fallocate, fd, 0, 0, 6001, 0, 0) == -EFBIG && told == 3);
 	WANT(write(fd, block, 0) == 0);
+	/* The limit is for files that grow. */
+	WANT(ftruncate(large, 8000) == 0 &&
+	     syscall_raw(NR_fallocate, large, 0, 0, 8000, 0, 0) == 0);
+	WANT(ftruncate(large, 8001) < 0 && errno == EFBIG && told == 4);
 	WANT(lseek(fd, 100, SEEK_SET) == 100 && write(fd, block, 10) == 10);
 	WANT(lseek(fd, 0, SEEK_END) == 6000);
-	WANT(unlink("/tmp/limit") == 0);
+	WANT(unlink("/tmp/limit") == 0 && unlink("/tmp/limit2") == 0);
 	signal(SIGXFSZ, SIG_DFL);
 	write(fd, block, 1);
 	_exit(1);

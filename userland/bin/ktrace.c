@@ -64,7 +64,7 @@ static void __attribute__((noreturn)) run(char *const *command)
 }
 
 /* Prints what the command does while it runs. */
-static void __attribute__((noreturn)) run_live(struct request *r, char *const *command)
+static void __attribute__((noreturn)) run_live(const struct request *r, char *const *command)
 {
 	static char *const kdump[] = {"kdump", "-l", "-f", "-", NULL};
 	char path[32];
@@ -72,9 +72,7 @@ static void __attribute__((noreturn)) run_live(struct request *r, char *const *c
 	int fd, status;
 
 	snprintf(path, sizeof(path), "/tmp/ktrace.%d", (int)getpid());
-	r->file = path;
-	make_file(r);
-	fd = open(path, O_RDONLY);
+	fd = open(path, O_RDONLY | O_CREAT | O_EXCL, 0600); /* nobody else's file, or link */
 	pid = fd >= 0 ? fork() : -1;
 	if (pid < 0)
 		err(1, "%s", path);

@@ -9,14 +9,6 @@
 
 #define HEADER offsetof(struct ext2_dirent, name)
 
-/* Where a walk is. It holds the block until the walk ends. */
-struct walk {
-	uint32_t n;                 /* of the block */
-	uint32_t at, end;           /* of the next entry; of the block, in bytes */
-	char *block;                /* NULL: not read yet */
-	struct ext2_dirent *before; /* the entry before, in the same block, or NULL */
-};
-
 static uint32_t
 entry_size(size_t name)
 {
@@ -37,7 +29,7 @@ dir_block(struct ext2_fs *fs, struct ext2_inode *dir, uint32_t n, int *err)
 
 /* The next entry, checked. NULL: the end, or *err; then the walk has ended. */
 static struct ext2_dirent *
-ext2_next_entry(struct ext2_fs *fs, struct ext2_inode *dir, struct walk *w, int *err)
+ext2_next_entry(struct ext2_fs *fs, struct ext2_inode *dir, struct ext2_walk *w, int *err)
 {
 	struct ext2_dirent *e;
 
@@ -63,6 +55,7 @@ ext2_next_entry(struct ext2_fs *fs, struct ext2_inode *dir, struct walk *w, int 
 	    (e->inode != 0 && e->name_len == 0)) {
 		*err = ext2_error(fs, "an entry of a directory", dir->ino);
 		ext2_brelse(w->block);
+		w->block = NULL;
 		return NULL;
 	}
 	w->at += e->rec_len;
@@ -75,20 +68,17 @@ is_name(const struct ext2_dirent *e, const char *name, size_t len)
 	return e->inode != 0 && e->name_len == len && memcmp(e->name, name, len) == 0;
 }
 
-/* Finds an entry, and the one before it; then the walk has not ended. NULL and *err. */
-static struct ext2_dirent *
-ext2_find_entry(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, struct walk *w,
-		int *err)
+int
+ext2_dir_find(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, struct ext2_walk *w)
 {
 	size_t len = strlen(name);
-	struct ext2_dirent *e;
+	int error;
 
 	memset(w, 0, sizeof(*w));
-	while ((e = ext2_next_entry(fs, dir, w, err)) != NULL && !is_name(e, name, len))
-		w->before = e;
-	if (e == NULL && *err == 0)
-		*err = -ENOENT;
-	return e;
+	while ((w->entry = ext2_next_entry(fs, dir, w, &error)) != NULL &&
+	       !is_name(w->entry, name, len))
+		w->before = w->entry;
+	return w->entry == NULL && error == 0 ? -ENOENT : error;
 }
 
 static bool
@@ -103,7 +93,7 @@ good_name(const struct ext2_dirent *e)
 int
 ext2_dir_walk(struct ext2_fs *fs, struct ext2_inode *dir, ext2_dir_fn *fn, void *arg)
 {
-	struct walk w = {0};
+	struct ext2_walk w = {0};
 	const struct ext2_dirent *e;
 	int error, r;
 
@@ -120,9 +110,9 @@ ext2_dir_walk(struct ext2_fs *fs, struct ext2_inode *dir, ext2_dir_fn *fn, void 
 	return error;
 }
 
+/* Makes an entry lead to a file. */
 static void
-fill_entry(const struct ext2_fs *fs, struct ext2_dirent *e, const char *name, uint32_t ino,
-	   uint32_t mode)
+point_entry(const struct ext2_fs *fs, struct ext2_dirent *e, uint32_t ino, uint32_t mode)
 {
 	static const uint8_t types[16] = {[S_IFIFO >> 12] = 5, [S_IFCHR >> 12] = 3,
 					  [S_IFDIR >> 12] = 2, [S_IFBLK >> 12] = 4,
@@ -130,9 +120,7 @@ fill_entry(const struct ext2_fs *fs, struct ext2_dirent *e, const char *name, ui
 					  [S_IFSOCK >> 12] = 6};
 
 	e->inode = ino;
-	e->name_len = (uint8_t)strlen(name);
 	e->file_type = fs->filetype ? types[mode >> 12 & 15] : 0;
-	memcpy(e->name, name, e->name_len);
 }
 
 /* Adds one more block to a directory, with one free entry. */
@@ -161,7 +149,7 @@ add_block(struct ext2_fs *fs, struct ext2_inode *dir)
 
 /* Finds an entry with room for so many bytes after what it has. NULL and *err: -ENOSPC. */
 static struct ext2_dirent *
-find_room(struct ext2_fs *fs, struct ext2_inode *dir, uint32_t need, struct walk *w, int *err)
+find_room(struct ext2_fs *fs, struct ext2_inode *dir, uint32_t need, struct ext2_walk *w, int *err)
 {
 	struct ext2_dirent *e;
 
@@ -183,14 +171,14 @@ ext2_dir_add(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, uint3
 {
 	uint32_t need = entry_size(strlen(name)), used;
 	struct ext2_dirent *e;
-	struct walk w;
+	struct ext2_walk w;
 	int error;
 
 	e = find_room(fs, dir, need, &w, &error);
 	if (e == NULL && error == -ENOSPC) {
 		error = add_block(fs, dir);
 		if (error == 0) {
-			w = (struct walk){.n = (uint32_t)(dir->size >> fs->block_shift) - 1};
+			w = (struct ext2_walk){.n = (uint32_t)(dir->size >> fs->block_shift) - 1};
 			e = ext2_next_entry(fs, dir, &w, &error);
 		}
 	}
@@ -204,7 +192,9 @@ ext2_dir_add(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, uint3
 		e->rec_len = (uint16_t)used;
 		e = rest;
 	}
-	fill_entry(fs, e, name, ino, mode);
+	point_entry(fs, e, ino, mode);
+	e->name_len = (uint8_t)strlen(name);
+	memcpy(e->name, name, e->name_len);
 	ext2_bdirty(fs, w.block, fs->block_size);
 	ext2_brelse(w.block);
 	dir->flags &= ~(uint32_t)EXT2_FLAG_INDEX;
@@ -212,37 +202,22 @@ ext2_dir_add(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, uint3
 	return 0;
 }
 
-int
-ext2_dir_remove(struct ext2_fs *fs, struct ext2_inode *dir, const char *name)
+void
+ext2_dir_remove(struct ext2_fs *fs, struct ext2_walk *w)
 {
-	struct walk w;
-	int error;
-	struct ext2_dirent *e = ext2_find_entry(fs, dir, name, &w, &error);
+	struct ext2_dirent *e = w->entry, *before = w->before;
 
-	if (e == NULL)
-		return error;
 	e->inode = 0;
-	if (w.before != NULL && (char *)w.before + w.before->rec_len == (char *)e)
-		w.before->rec_len = (uint16_t)(w.before->rec_len + e->rec_len);
-	ext2_bdirty(fs, w.block, fs->block_size);
-	ext2_brelse(w.block);
-	return 0;
+	if (before != NULL && (char *)before + before->rec_len == (char *)e)
+		before->rec_len = (uint16_t)(before->rec_len + e->rec_len);
+	ext2_bdirty(fs, w->block, fs->block_size);
 }
 
-int
-ext2_dir_set(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, uint32_t ino,
-	     uint32_t mode)
+void
+ext2_dir_set(struct ext2_fs *fs, struct ext2_walk *w, uint32_t ino, uint32_t mode)
 {
-	struct walk w;
-	int error;
-	struct ext2_dirent *e = ext2_find_entry(fs, dir, name, &w, &error);
-
-	if (e == NULL)
-		return error;
-	fill_entry(fs, e, name, ino, mode);
-	ext2_bdirty(fs, w.block, fs->block_size);
-	ext2_brelse(w.block);
-	return 0;
+	point_entry(fs, w->entry, ino, mode);
+	ext2_bdirty(fs, w->block, fs->block_size);
 }
 
 int

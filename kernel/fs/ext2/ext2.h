@@ -190,13 +190,24 @@ bool ext2_is_inline(const struct ext2_fs *fs, const struct ext2_inode *ip);
 typedef int ext2_dir_fn(void *arg, const char *name, size_t len, uint32_t ino);
 /* All names but "." and "..". */
 int ext2_dir_walk(struct ext2_fs *fs, struct ext2_inode *dir, ext2_dir_fn *fn, void *arg);
+/* Where a walk of a directory is. It holds the block until the walk ends. */
+struct ext2_walk {
+	uint32_t n;                 /* of the block */
+	uint32_t at, end;           /* of the next entry; of the block, in bytes */
+	char *block;                /* NULL: not read yet */
+	struct ext2_dirent *before; /* the entry before, in the same block, or NULL */
+	struct ext2_dirent *entry;  /* what ext2_dir_find() has found */
+};
+
+/* Finds a name, also "..", until ext2_brelse(w->block), also of NULL. -ENOENT: it is not there. */
+int ext2_dir_find(struct ext2_fs *fs, struct ext2_inode *dir, const char *name,
+		  struct ext2_walk *w);
 /* Adds a name, which is not there. mode: of the file. */
 int ext2_dir_add(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, uint32_t ino,
 		 uint32_t mode);
-/* -ENOENT: the directory has no such name. */
-int ext2_dir_remove(struct ext2_fs *fs, struct ext2_inode *dir, const char *name);
-/* Makes a name, also "..", another file's. */
-int ext2_dir_set(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, uint32_t ino,
-		 uint32_t mode);
+/* Removes the name that was found, at most one name having been added since. */
+void ext2_dir_remove(struct ext2_fs *fs, struct ext2_walk *w);
+/* Makes the name that was found another file's. */
+void ext2_dir_set(struct ext2_fs *fs, struct ext2_walk *w, uint32_t ino, uint32_t mode);
 /* Writes "." and ".." into a new directory. */
 int ext2_dir_make(struct ext2_fs *fs, struct ext2_inode *dir, uint32_t parent);

@@ -215,11 +215,14 @@ static int
 ext2_leave(struct vnode *dir, const char *name, struct vnode *vn)
 {
 	struct ext2_node *d = ext2_node(dir), *node = ext2_node(vn);
+	struct ext2_walk at;
 	int error;
 
 	mutex_lock(&d->m->lock);
-	error = d->m->fs.read_only ? -EROFS : ext2_dir_remove(&d->m->fs, &d->i, name);
+	error = d->m->fs.read_only ? -EROFS : ext2_dir_find(&d->m->fs, &d->i, name, &at);
 	if (error == 0) {
+		ext2_dir_remove(&d->m->fs, &at);
+		ext2_brelse(at.block);
 		if (S_ISDIR(vn->mode))
 			count_subdir(d, -1);
 		count_link(node, -1);
@@ -229,59 +232,69 @@ ext2_leave(struct vnode *dir, const char *name, struct vnode *vn)
 	return error;
 }
 
-/* A directory has come from one to another. */
+/* Finds the ".." of what moves from one directory to another, if it is a directory. */
 static int
-move_dir(struct ext2_node *node, struct ext2_node *from, struct ext2_node *to)
+find_up(struct ext2_node *node, const struct ext2_node *from, const struct ext2_node *to,
+	struct ext2_walk *up)
 {
-	int error;
+	return S_ISDIR(node->i.mode) && from != to ? ext2_dir_find(&node->m->fs, &node->i, "..", up)
+						   : 0;
+}
 
-	if (!S_ISDIR(node->i.mode) || from == to)
-		return 0;
-	error = ext2_dir_set(&node->m->fs, &node->i, "..", to->i.ino, S_IFDIR);
-	if (error != 0)
-		return error;
+/* What has that "..", if there is one, has come from one to another. */
+static void
+move_dir(struct ext2_node *node, struct ext2_walk *up, struct ext2_node *from, struct ext2_node *to)
+{
+	if (up->entry == NULL)
+		return;
+	ext2_dir_set(&node->m->fs, up, to->i.ino, S_IFDIR);
 	count_subdir(from, -1);
 	count_subdir(to, 1);
 	touch(node);
-	return 0;
 }
 
-/* Gives the name `new` to the node, instead of `name`. old: what has it, or NULL. */
+/*
+ * Gives the name `new` to the node, instead of `name`. old: what has it, or NULL. exchange: that
+ * gets `name`. All that may fail comes before the first change.
+ */
 static int
-rename_one(struct ext2_node *from, const char *name, struct ext2_node *node, struct ext2_node *to,
-	   const char *new, struct ext2_node *old)
+rename_node(struct ext2_node *from, const char *name, struct ext2_node *node, struct ext2_node *to,
+	    const char *new, struct ext2_node *old, bool exchange)
 {
 	struct ext2_fs *fs = &node->m->fs;
-	int error = 0;
+	struct ext2_walk at[2] = {0}, up[2] = {0}; /* of the node; of old */
+	int error = ext2_dir_find(fs, &from->i, name, &at[0]);
 
-	if (S_ISDIR(node->i.mode) && from != to && to->i.links >= EXT2_LINK_MAX)
-		return -EMLINK;
-	error = old != NULL ? ext2_dir_set(fs, &to->i, new, node->i.ino, node->i.mode)
-			    : ext2_dir_add(fs, &to->i, new, node->i.ino, node->i.mode);
+	if (error == 0 && !exchange && S_ISDIR(node->i.mode) && from != to &&
+	    to->i.links >= EXT2_LINK_MAX)
+		error = -EMLINK;
 	if (error == 0)
-		error = ext2_dir_remove(fs, &from->i, name);
+		error = find_up(node, from, to, &up[0]);
+	if (error == 0 && exchange)
+		error = find_up(old, to, from, &up[1]);
 	if (error == 0)
-		error = move_dir(node, from, to);
-	if (error == 0 && old != NULL) {
-		if (S_ISDIR(old->i.mode))
+		error = old != NULL ? ext2_dir_find(fs, &to->i, new, &at[1])
+				    : ext2_dir_add(fs, &to->i, new, node->i.ino, node->i.mode);
+	if (error == 0) {
+		if (old != NULL)
+			ext2_dir_set(fs, &at[1], node->i.ino, node->i.mode);
+		if (exchange)
+			ext2_dir_set(fs, &at[0], old->i.ino, old->i.mode);
+		else
+			ext2_dir_remove(fs, &at[0]);
+		move_dir(node, &up[0], from, to);
+		if (exchange)
+			move_dir(old, &up[1], to, from);
+		else if (old != NULL && S_ISDIR(old->i.mode))
 			count_subdir(to, -1);
-		count_link(old, -1);
+		if (!exchange && old != NULL)
+			count_link(old, -1);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		ext2_brelse(at[i].block);
+		ext2_brelse(up[i].block);
 	}
 	return error;
-}
-
-static int
-exchange_two(struct ext2_node *from, const char *name, struct ext2_node *node, struct ext2_node *to,
-	     const char *new, struct ext2_node *old)
-{
-	struct ext2_fs *fs = &node->m->fs;
-	int error = ext2_dir_set(fs, &to->i, new, node->i.ino, node->i.mode);
-
-	if (error == 0)
-		error = ext2_dir_set(fs, &from->i, name, old->i.ino, old->i.mode);
-	if (error == 0)
-		error = move_dir(node, from, to);
-	return error == 0 ? move_dir(old, to, from) : error;
 }
 
 static int
@@ -297,7 +310,7 @@ ext2_rename(struct vnode *from, const char *name, struct vnode *vn, struct vnode
 		mutex_unlock(&f->m->lock);
 		return -EROFS;
 	}
-	error = (exchange ? exchange_two : rename_one)(f, name, ext2_node(vn), t, new, o);
+	error = rename_node(f, name, ext2_node(vn), t, new, o, exchange);
 	touch(f);
 	touch(t);
 	touch(ext2_node(vn));

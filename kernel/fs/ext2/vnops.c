@@ -6,12 +6,14 @@
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/ext2/node.h"
 #include "kernel/fs/pipe.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
 #include "ktr/ktr.h"
 
+#define WRITE_TRIES 4 /* to find memory for what a file that goes has to write */
 #define NODES_PART  2 /* there are fewer nodes than pages of memory, by this factor */
 #define PAGE_BLOCKS (PAGE_SIZE / EXT2_BLOCK_MIN)
 
@@ -214,6 +216,22 @@ finish_node(struct ext2_node *node)
 		ext2_error(fs, "an inode that could not be written", node->i.ino);
 }
 
+/* Writes what a file that goes has in memory. What cannot be is lost, which the log says. */
+static void
+write_last_pages(struct vnode *vn)
+{
+	const struct ext2_mount *m = ext2_node(vn)->m;
+	int error = 0;
+
+	for (unsigned i = 0; i == 0 || (error == -ENOMEM && i < WRITE_TRIES); i++) {
+		vfs_sync();
+		error = writeback_error(vn);
+	}
+	if (error != 0 && !m->fs.broken)
+		warnk("ext2: %s: error %d, what was written to a file is lost: %lu\n",
+		      m->bdev->name, -error, vn->ino);
+}
+
 static void
 ext2_destroy(struct vnode *vn)
 {
@@ -224,7 +242,7 @@ ext2_destroy(struct vnode *vn)
 	if (m->bdev->root == vn)
 		__atomic_store_n(&m->bdev->root, NULL, __ATOMIC_RELAXED);
 	if (node->i.links != 0 && (node->i.dirty || vn->pages.root != NULL))
-		vfs_sync();
+		write_last_pages(vn);
 	pagecache_drop(vn, 0);
 	mutex_lock(&m->lock);
 	finish_node(node);
