@@ -184,6 +184,11 @@ ktr_log_open(struct ktr_log *log, unsigned entries)
 	uint32_t n = round_entries(entries);
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
 		log->cpu[cpu] = (struct ktr_log_cpu){.ring = NULL};
+	/* before it has events: the numbers of their sites are not used again then */
+	ktr_port_lock();
+	log->next = ktr_main.next;
+	ktr_main.next = log;
+	ktr_port_unlock();
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 		if (ktr_log_ring(&ktr_main, cpu) == NULL)
 			continue;
@@ -195,10 +200,6 @@ ktr_log_open(struct ktr_log *log, unsigned entries)
 			return -KTR_ENOMEM;
 		}
 	}
-	ktr_port_lock();
-	log->next = ktr_main.next;
-	ktr_main.next = log;
-	ktr_port_unlock();
 	return 0;
 }
 

@@ -75,6 +75,8 @@ uprobe_in_is_there(const struct uprobe_in *in, const char *text, const struct kp
 bool
 uprobe_in_other(const struct ktr_site *site, const struct kprobe *all)
 {
+	if (site->kind < KTR_SITE_MADE)
+		return false;
 	while (all != NULL && all->site != site)
 		all = all->user.mine;
 	if (all != NULL)

@@ -287,7 +287,7 @@ ktrace_read(const struct ktr_decoder_ops *to, void *arg, const uint8_t *bytes, s
 	header.boot_ticks = count > 0 ? records[0].ns : 0;
 	ops->header(arg, &header);
 	for (size_t i = 0; error == 0 && i < count; i++) {
-		if (i % AT_ONCE == 0)
+		if (i % AT_ONCE == 0 && ops->mark != NULL)
 			ops->mark(arg, records[i].ns);
 		error = tell_record(&records[i]);
 	}

@@ -311,9 +311,11 @@ ext2_rename(struct vnode *from, const char *name, struct vnode *vn, struct vnode
 		return -EROFS;
 	}
 	error = rename_node(f, name, ext2_node(vn), t, new, o, exchange);
-	touch(f);
-	touch(t);
-	touch(ext2_node(vn));
+	if (error == 0) {
+		touch(f);
+		touch(t);
+		touch(ext2_node(vn));
+	}
 	mutex_unlock(&f->m->lock);
 	return error;
 }

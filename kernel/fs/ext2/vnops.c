@@ -216,7 +216,8 @@ finish_node(struct ext2_node *node)
 		ext2_error(fs, "an inode that could not be written", node->i.ino);
 }
 
-/* Writes what a file that goes has in memory. What cannot be is lost, which the log says. */
+/* Writes what a file that goes has in memory. What cannot be written is lost: a message says so,
+ * unless one has said that the file system is broken. */
 static void
 write_last_pages(struct vnode *vn)
 {

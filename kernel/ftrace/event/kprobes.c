@@ -254,10 +254,14 @@ remove_probes(uintptr_t of, const char *which)
 	}
 	if (of == PROBES_ALL || of == PROBES_EVENT)
 		eprobes_detach(which);
-	for (uintptr_t kind = 0; kind < PROBES_ALL; kind++)
-		if ((of == PROBES_ALL || kind == of) &&
-		    kprobe_del(which, (enum kprobe_kind)kind, err, sizeof(err)) == 0)
-			error = 0;
+	for (uintptr_t kind = 0; kind < PROBES_ALL; kind++) {
+		int one = of == PROBES_ALL || kind == of
+			      ? kprobe_del(which, (enum kprobe_kind)kind, err, sizeof(err))
+			      : -ENOENT;
+
+		/* -EBUSY: D has switched one on since then */
+		error = one == -EBUSY || error == -ENOENT ? one : error;
+	}
 	event_filters_clean();
 	return error;
 }
