@@ -464,7 +464,8 @@ tracefs_fill_root(struct vnode *dir)
 	};
 	static const struct tracefs_file number =
 	    TRACEFS_TEXT(NULL, 0640, number_show, number_store, NULL);
-	static const struct tracefs_file *const dirs[] = {&hwlat_dir, &instances_dir, &profile_dir};
+	static const struct tracefs_file *const dirs[] = {&hwlat_dir, &osnoise_dir, &instances_dir,
+							  &profile_dir};
 
 	fill_common(dir);
 	fill_lists(dir, FUNCTIONS_LISTS);

@@ -109,7 +109,7 @@ def instances():
         for name in ("set_ftrace_filter", "buffer_size_kb", "per_cpu", "events", "snapshot", "tracing_on"):
             check(re.search(rf"\b{name}\b", names), f"no {name}")
         check("kprobe_events" not in names and "instances\n" not in names, "what only the top has")
-        check_match(r"^function_graph function nop\nrmdir: 'instances/nosuch': No such file or directory\nmkdir: .*'instances/a/x': Operation not permitted\n.*instances/a/events.*\n$", names, "errors")
+        check_match(r"^timerlat osnoise function_graph function nop\nrmdir: 'instances/nosuch': No such file or directory\nmkdir: .*'instances/a/x': Operation not permitted\n.*instances/a/events.*\n$", names, "errors")
         head, a, b, top = own.split("----\n")
         check_eq(head, "1\n0\nsched:sched_process_fork\nsched:sched_process_fork\n", "what is enabled where")
         check(len(forks(a)) >= 23 and forks(top) == [], f"{len(forks(a))} forks")
@@ -300,7 +300,7 @@ def names():
                            "set_event set_event_notrace_pid set_event_pid set_ftrace_filter set_ftrace_notrace set_ftrace_notrace_pid set_ftrace_pid "
                            "set_graph_function set_graph_notrace snapshot stack_max_size stack_trace_filter synthetic_events trace trace_clock trace_options "
                            "tracing_cpumask tracing_max_latency tracing_on tracing_thresh uprobe_events enable filter trigger",
-             "--w--w----": "trace_marker trace_marker_raw", "drwxr-x---": "events hwlat_detector instances options per_cpu trace_stat"}
+             "--w--w----": "trace_marker trace_marker_raw", "drwxr-x---": "events hwlat_detector osnoise instances options per_cpu trace_stat"}
     for mode, files in kinds.items():
         check_eq({name: modes.get(name) for name in files.split()}, {name: mode for name in files.split()}, "modes")
     check_eq(set(modes) - set(" ".join(kinds.values()).split()), set(), "other names")
@@ -377,8 +377,8 @@ def crowd():
               "options/irq-info options/function-trace").split() + [f"events/{e}/{f}" for e in events for f in ("enable", "filter", "format", "hist", "id", "trigger")]
     top = ("README available_events available_filter_functions dynamic_events function_profile_enabled kprobe_events kprobe_profile max_graph_depth saved_cmdlines "
            "saved_tgids set_graph_function set_graph_notrace stack_trace stack_max_size stack_trace_filter synthetic_events tracing_max_latency tracing_thresh "
-           "trace_stat/function0 hwlat_detector/width").split()
-    words = ["0", "1", "2", "", "function", "nop", "irqsoff", "wakeup", "wakeup_rt", "128", "sys_read", "v*", "common_pid > 3", "hist:keys=common_pid", "stacktrace:3", "snapshot:2",
+           "trace_stat/function0 hwlat_detector/width osnoise/runtime_us osnoise/cpus").split()
+    words = ["0", "1", "2", "", "function", "nop", "osnoise", "timerlat", "irqsoff", "wakeup", "wakeup_rt", "128", "sys_read", "v*", "common_pid > 3", "hist:keys=common_pid", "stacktrace:3", "snapshot:2",
              "hist:keys=comm:p=common_pid:onmax($p).save(comm)", "traceon", "enable_event:vfs:lookup:3", "enable_hist:kmem:kmalloc", "p:one ramfs_read", "-:one", "x u64 y", "!x", "vfs:lookup",
              "function_graph", "sys_kill:dump", "!sys_kill:dump"]
     script = "until test -e /tmp/start; do sleep 0.05; done\ncase $1 in\n"

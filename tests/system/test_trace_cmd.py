@@ -81,7 +81,7 @@ def events():
     check_eq(len(re.findall(r"\d: [\w ]+: ", report)) > 3, len(re.findall(r"\] X", out[2])) > 3, "shown and reported")
     check_match(r"^1\nnop\n", out[3], "after reset")
     ids = re.findall(r"^(\d+)\nname: (\w+)\nID: (\d+)$", out[3], re.M)
-    check({name for _, name, _ in ids} >= {"function", "funcgraph_entry", "funcgraph_exit", "print", "raw_data", "kernel_stack", "hwlat"} and all(a == b for a, _, b in ids),
+    check({name for _, name, _ in ids} >= {"function", "funcgraph_entry", "funcgraph_exit", "print", "raw_data", "kernel_stack", "hwlat", "osnoise", "timerlat"} and all(a == b for a, _, b in ids),
           f"ids: {ids}")
     check_match(r"^events/ftrace/print/format events/ftrace/print/hist events/ftrace/print/id events/ftrace/print/trigger$", out[3], "the files of an event of tracers")
 
@@ -132,7 +132,7 @@ def commands():
         f"trace-cmd record -e sched_switch -o /tmp/a.dat sh -c '{READY}load mix -n 1' >/dev/null 2>&1\ntrace-cmd hist -i /tmp/a.dat\n", smp=2)
     check_match(r"^sched:sched_switch$", listed, "list -e")
     check_match(r"^\tfield:char prev_comm\[16\];\toffset:8;\tsize:16;\tsigned:0;$", listed, "list -F")
-    check_match(r"^ramfs_read\nhwlat blk wakeup_rt wakeup preemptirqsoff preemptoff irqsoff function_graph function nop\nnofunc_stack_trace\nnostacktrace$", listed, "list -f -t -o")
+    check_match(r"^ramfs_read\ntimerlat osnoise hwlat blk wakeup_rt wakeup preemptirqsoff preemptoff irqsoff function_graph function nop\nnofunc_stack_trace\nnostacktrace$", listed, "list -f -t -o")
     for line in (r"^Tracer: function_graph$", r"^ +sched_process_exec$|sched:sched_process_exec", r"^ +sys_openat$", r"^Tracing is enabled$", r"^1\n0\nStack tracing is enabled\n[1-9]\d*\n1\n1\nnop\n#### all functions enabled ####$"):
         check_match(line, state, "stat, show, reset")
     check_match(r"filename=/bin/ktr .*\n.*Snapshot is freed", snap, "snapshots")

@@ -100,6 +100,8 @@ random_text(char *to, size_t size)
 					    "function",
 					    "function_graph",
 					    "hwlat",
+					    "osnoise",
+					    "timerlat",
 					    "-1",
 					    "4096",
 					    "999999999",

@@ -46,6 +46,10 @@ print_head(struct sbuf *out, const struct buffer_reader *r)
 		blk_print_head(out);
 		return;
 	}
+	if (r->i->tracer >= TRACER_OSNOISE && !latency_layout(r->i)) {
+		(r->i->tracer == TRACER_OSNOISE ? osnoise_print_head : timerlat_print_head)(out);
+		return;
+	}
 	buffer_count(r->b, r->cpu, &entries, &written);
 	if (latency_layout(r->i)) {
 		latency_print_head(out, r->i, entries, written);
@@ -193,7 +197,8 @@ trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct 
 			    ktr_data_text(r->b->log, cpu, seq, e->args[1], buf));
 		return;
 	}
-	if (hwlat_print(out, e) || latency_print(out, e, cpu) || blk_print(out, r->i, e, cpu))
+	if (hwlat_print(out, e) || osnoise_print(out, e) || timerlat_print(out, e) ||
+	    latency_print(out, e, cpu) || blk_print(out, r->i, e, cpu))
 		return;
 	if (site == &trigger_stack) {
 		trace_print_stack(out, r, ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));

@@ -21,6 +21,7 @@ enum source {
 	ARG2,
 	ARG3,
 	ARG4,
+	ARG5,
 	ZERO,
 	SECONDS,     /* of ARG3 */
 	NANOSECONDS, /* … */
@@ -85,6 +86,26 @@ static const struct event {
       {"nmi_count", KTR_FIELD_UINT, ZERO},
       {"seqnum", KTR_FIELD_UINT, ARG0},
       {"count", KTR_FIELD_UINT, ARG4}}},
+    {&osnoise_site,
+     "osnoise",
+     "\"noise:%llu\\tmax_sample:%llu\\thw:%u\\tnmi:%u\\tirq:%u\\tsoftirq:%u\\tthread:%u\\n\", "
+     "REC->noise, REC->max_sample, REC->hw_count, REC->nmi_count, REC->irq_count, "
+     "REC->softirq_count, REC->thread_count",
+     {{"noise", KTR_FIELD_U64, ARG1},
+      {"runtime", KTR_FIELD_U64, ARG0},
+      {"max_sample", KTR_FIELD_U64, ARG2},
+      {"hw_count", KTR_FIELD_UINT, ARG3},
+      {"nmi_count", KTR_FIELD_UINT, ZERO},
+      {"irq_count", KTR_FIELD_UINT, ARG4},
+      {"softirq_count", KTR_FIELD_UINT, ZERO},
+      {"thread_count", KTR_FIELD_UINT, ARG5}}},
+    {&timerlat_site,
+     "timerlat",
+     "\"seq:%u\\tcontext:%d\\ttimer_latency:%llu\\n\", REC->seqnum, REC->context, "
+     "REC->timer_latency",
+     {{"seqnum", KTR_FIELD_UINT, ARG0},
+      {"context", KTR_FIELD_INT, ARG1},
+      {"timer_latency", KTR_FIELD_U64, ARG2}}},
 };
 
 /* ---- records ---- */

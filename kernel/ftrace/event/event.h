@@ -164,6 +164,8 @@ void program_upcall(struct program *p, const struct instance *i, enum upcall wha
 
 /* Records FUNCTION+OFFSET from the probe on, the innermost first, with blanks between. In hooks. */
 void record_stack(struct instance *i, const struct ktr_firing *f);
+/* The same, of these return addresses. */
+void record_frames(struct instance *i, const uint64_t *pcs, unsigned n);
 
 /* The next place of such a text; returns where the one after it is. */
 const char *stack_next(const char *text, uintptr_t *at);

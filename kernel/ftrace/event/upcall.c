@@ -23,10 +23,8 @@
 TRACER_SITE(trigger_stack, 1, "ftrace stack: frames %s");
 
 void
-record_stack(struct instance *i, const struct ktr_firing *f)
+record_frames(struct instance *i, const uint64_t *pcs, unsigned n)
 {
-	uint64_t pcs[STACK_FRAMES];
-	unsigned n = dtrace_stack(f, pcs, STACK_FRAMES);
 	char text[KTR_STRING_MAX];
 	struct sbuf out;
 
@@ -40,6 +38,16 @@ record_stack(struct instance *i, const struct ktr_firing *f)
 		sbuf_printf(&out, "%s%s+0x%lx", i > 0 ? " " : "", name, offset);
 	}
 	instance_record_data(i, &trigger_stack, (uint64_t[KTR_MAXARGS]){0}, text, out.len);
+}
+
+void
+record_stack(struct instance *i, const struct ktr_firing *f)
+{
+	uint64_t pcs[STACK_FRAMES];
+
+	unsigned n = dtrace_stack(f, pcs, STACK_FRAMES);
+
+	record_frames(i, pcs, n);
 }
 
 static void

@@ -141,6 +141,8 @@ static const struct {
     [TRACER_WAKEUP_RT] = {"wakeup_rt", wakeup_fire},
     [TRACER_BLK] = {"blk", blk_fire},
     [TRACER_HWLAT] = {"hwlat", NULL},
+    [TRACER_OSNOISE] = {"osnoise", NULL},
+    [TRACER_TIMERLAT] = {"timerlat", NULL},
 };
 
 const char *
@@ -177,6 +179,8 @@ tracer_stop(struct instance *i)
 		calls_stop();
 	if (i->tracer == TRACER_HWLAT)
 		hwlat_stop();
+	if (i->tracer >= TRACER_OSNOISE)
+		osnoise_stop(i);
 	if (latency_is_on(i))
 		snapshot_free(i);
 	i->tracer = TRACER_NOP;
@@ -185,8 +189,10 @@ tracer_stop(struct instance *i)
 static int
 tracer_start(struct instance *i, enum tracer t)
 {
-	int n = 0;
+	int n = t >= TRACER_OSNOISE ? osnoise_start(i, t) : 0;
 
+	if (n != 0)
+		return n;
 	if ((t == TRACER_HWLAT && hwlat_start() != 0) ||
 	    (tracer_is_latency(t) && latency_start() != 0))
 		return -ENOMEM;
@@ -219,7 +225,7 @@ tracer_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 static bool
 is_possible(const struct instance *i, enum tracer t)
 {
-	return i == &instance_top || t <= TRACER_GRAPH;
+	return i == &instance_top || t <= TRACER_GRAPH || t >= TRACER_OSNOISE;
 }
 
 void

@@ -15,7 +15,8 @@
  * is atomic; they take no lock.
  *
  * Files, in reading order: functions.c (the lists), tracer.c (function, function_graph), latency.c
- * (irqsoff, wakeup, …), blk.c, hwlat.c, profile.c, stack.c.
+ * (irqsoff, wakeup, …), blk.c, hwlat.c, osnoise.c, timerlat.c,
+ * profile.c, stack.c.
  */
 #pragma once
 
@@ -58,6 +59,8 @@ enum tracer {
 	TRACER_WAKEUP_RT,
 	TRACER_BLK,
 	TRACER_HWLAT,
+	TRACER_OSNOISE,
+	TRACER_TIMERLAT,
 	TRACERS
 };
 
@@ -164,6 +167,48 @@ void hwlat_stop(void);
 bool hwlat_print(struct sbuf *out, const struct ktr_entry *e);
 extern struct ktr_site hwlat_site;
 extern const struct tracefs_file hwlat_dir; /* hwlat_detector */
+
+/* ---- osnoise.c, timerlat.c: the tracers of these names ---- */
+
+/* Files of osnoise/, in microseconds. The last three are limits; 0: none. */
+enum osnoise_setting {
+	OSNOISE_PERIOD,
+	OSNOISE_RUNTIME,
+	OSNOISE_TIMERLAT_PERIOD,
+	OSNOISE_PRINT_STACK, /* a thread that is later: its interrupt's stack is recorded */
+	OSNOISE_STOP,        /* one noise, or a timer's interrupt, that is longer ends tracing */
+	OSNOISE_STOP_TOTAL,  /* … a period's noise, or the thread */
+	OSNOISE_SETTINGS
+};
+
+/*
+ * In one more instance. 0, -ENOMEM, or -EBUSY: the other one of the two is on, too many instances
+ * have it, or there is no owner of probes left.
+ */
+int osnoise_start(struct instance *i, enum tracer t);
+void osnoise_stop(struct instance *i);
+void osnoise_print_head(struct sbuf *out);
+/* Prints an event of the tracer. False: it is another one. */
+bool osnoise_print(struct sbuf *out, const struct ktr_entry *e);
+extern const struct tracefs_file osnoise_dir;
+
+/*
+ * For their threads: calls fn, with interrupts off, for each instance that has the tracer; records
+ * an event, or none (NULL), in these, and stops tracing there; a setting, and whether it is not 0
+ * and shorter than a time; are they to go on? The last that they call. Any context but NMI.
+ */
+void osnoise_each(void (*fn)(struct instance *i, const void *arg), const void *arg);
+void osnoise_record(const struct ktr_site *site, const uint64_t args[KTR_MAXARGS], bool stop);
+uint64_t osnoise_setting_ns(enum osnoise_setting setting);
+bool osnoise_exceeds(enum osnoise_setting setting, uint64_t ns);
+bool osnoise_runs(void);
+void osnoise_leave(void);
+
+/* A CPU's thread; its number is the argument. */
+void timerlat_run(void *arg);
+void timerlat_print_head(struct sbuf *out);
+bool timerlat_print(struct sbuf *out, const struct ktr_entry *e);
+extern struct ktr_site osnoise_site, timerlat_site;
 
 /* ---- profile.c: the function profiler ---- */
 

@@ -1,0 +1,150 @@
+/*
+ * timerlat.c - the tracer `timerlat`: how late a timer's interrupt comes, and the thread that it
+ * wakes (Documentation/trace/timerlat-tracer.rst). Each CPU has a real-time thread, which waits for
+ * its timer once a period. osnoise.c starts and ends the threads, and says where they record.
+ *
+ * Locking: a spin lock for each CPU's wait, which the timer takes, too.
+ */
+#include "kernel/dtrace/port.h"
+#include "kernel/ftrace/event/event.h"
+#include "kernel/ftrace/instance.h"
+#include "kernel/ftrace/tracer/tracer.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/unwind.h"
+#include "kernel/sched/callout.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
+
+#define FRAMES   24u
+#define SLICE_NS 10000000u /* a thread that waits looks so often whether it is to end */
+
+TRACER_SITE(timerlat_site, 3, "ftrace timerlat: number %lu thread %lu latency %lu");
+
+static struct wait {
+	struct spinlock lock;
+	struct callout callout;
+	uint64_t number, due_ns;
+	bool came; /* lock */
+	unsigned nframes;
+	uint64_t frames[FRAMES]; /* of what the timer interrupted, if that is wanted */
+} waits[MAX_CPUS];
+
+static void
+timerlat_tell_stack(struct instance *i, const void *arg)
+{
+	const struct wait *w = arg;
+
+	record_frames(i, w->frames, w->nframes);
+}
+
+/* Records how late it is. */
+static void
+timerlat_tell(const struct wait *w, bool by_thread)
+{
+	uint64_t ns = clock_ns() - w->due_ns;
+
+	bool too_late = osnoise_exceeds(by_thread ? OSNOISE_STOP_TOTAL : OSNOISE_STOP, ns);
+
+	osnoise_record(&timerlat_site, (uint64_t[KTR_MAXARGS]){w->number, by_thread, ns}, false);
+	if (by_thread && osnoise_exceeds(OSNOISE_PRINT_STACK, ns))
+		osnoise_each(timerlat_tell_stack, w);
+	if (too_late)
+		osnoise_record(NULL, NULL, true);
+}
+
+/* unwind_load_fn */
+static bool
+timerlat_load(uintptr_t *to, uintptr_t from, unsigned words)
+{
+	return dif_port_load(to, from, words * sizeof(*to));
+}
+
+static void
+timerlat_keep_stack(struct wait *w)
+{
+	struct unwind_frame at = {.pc = (uintptr_t)timerlat_keep_stack,
+				  .fp = (uintptr_t)__builtin_frame_address(0)};
+
+	w->nframes = unwind_list(at, (uintptr_t)curthread()->kstack, KSTACK_SIZE, timerlat_load,
+				 w->frames, FRAMES);
+}
+
+static void
+timerlat_fire(void *arg)
+{
+	struct wait *w = arg;
+
+	if (osnoise_setting_ns(OSNOISE_PRINT_STACK) != 0)
+		timerlat_keep_stack(w);
+	timerlat_tell(w, false);
+	spin_lock(&w->lock);
+	w->came = true;
+	wakeup(w);
+	spin_unlock(&w->lock);
+}
+
+/* False: the tracer ends. */
+static bool
+timerlat_wait(struct wait *w)
+{
+	bool came;
+
+	spin_lock(&w->lock);
+	while (!w->came && osnoise_runs())
+		sleep_on(w, &w->lock, "timerlat", 0, clock_ns() + SLICE_NS);
+	came = w->came;
+	w->came = false;
+	spin_unlock(&w->lock);
+	return came;
+}
+
+void
+timerlat_run(void *arg)
+{
+	struct wait *w = &waits[(uintptr_t)arg];
+
+	*w = (struct wait){.due_ns = clock_ns()};
+	spin_init(&w->lock, "timerlat");
+	callout_init(&w->callout, timerlat_fire, w);
+	do {
+		uint64_t period_ns = osnoise_setting_ns(OSNOISE_TIMERLAT_PERIOD);
+		uint64_t now = clock_ns();
+
+		/* Periods that have passed are left out. */
+		w->due_ns += period_ns;
+		if (w->due_ns <= now)
+			w->due_ns += ((now - w->due_ns) / period_ns + 1) * period_ns;
+		w->number++;
+		callout_set(&w->callout, w->due_ns);
+		if (timerlat_wait(w))
+			timerlat_tell(w, true);
+	} while (osnoise_runs());
+	callout_stop(&w->callout);
+	osnoise_leave();
+}
+
+void
+timerlat_print_head(struct sbuf *out)
+{
+	sbuf_puts(out, "#                                _-----=> irqs-off\n"
+		       "#                               / _----=> need-resched\n"
+		       "#                              | / _---=> hardirq/softirq\n"
+		       "#                              || / _--=> preempt-depth\n"
+		       "#                              || /\n"
+		       "#                              ||||             ACTIVATION\n"
+		       "#           TASK-PID      CPU# ||||   TIMESTAMP    ID            CONTEXT"
+		       "                LATENCY\n"
+		       "#              | |         |   ||||      |         |                  |"
+		       "                       |\n");
+}
+
+bool
+timerlat_print(struct sbuf *out, const struct ktr_entry *e)
+{
+	if (ktr_site_get(e->site) != &timerlat_site)
+		return false;
+	sbuf_printf(out, "#%-5lu context %6s timer_latency %9lu ns", e->args[0],
+		    e->args[1] != 0 ? "thread" : "irq", e->args[2]);
+	return true;
+}
