@@ -34,7 +34,7 @@ BUDGETS = {
     "kernel/ftrace/buffer": 2150,
     "kernel/ftrace/event": 3950,
     "kernel/ftrace/hist": 2750,
-    "kernel/ftrace/tracer": 2150,
+    "kernel/ftrace/tracer": 2800,
     "kernel/ktrace": 1600,
     "kernel/lib": 2800,
     "kernel/mm": 2100,
