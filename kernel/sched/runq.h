@@ -59,7 +59,7 @@ this_runq(void)
 	return &runqs[arch_cpu()];
 }
 
-/* A real-time thread of a program. */
+/* A real-time thread: of a program, or of the tracer timerlat. */
 static inline bool
 thread_is_rt(const struct thread *t)
 {

@@ -6,8 +6,6 @@ from harness import boot, check, check_eq, check_match, main, need_package, port
 from tracefs import ftrace, rows
 
 ROW = r"(\d+) +(\d+) +(\d+)\.(\d{5}) +(\d+) +(\d+) +0 +(\d+) +0 +(\d+)"
-# Until a file of tracefs has a text. The shell that waits must sleep: with --icount nothing else lets time pass.
-UNTIL = "until grep -q '{}' trace; do sleep 0.01; done\n"
 
 
 def samples(text):
@@ -44,19 +42,22 @@ def noise():
 def files():
     shown, refused, stopped, two = ftrace(
         "cat osnoise/cpus osnoise/period_us osnoise/runtime_us osnoise/timerlat_period_us osnoise/print_stack osnoise/stop_tracing_us osnoise/stop_tracing_total_us\necho =====\n"
-        "for c in 2 0- -1 a 0,,1 64; do echo \"$c\" > osnoise/cpus; done\nfor f in period_us:0 period_us:999999 runtime_us:0 runtime_us:1000001 timerlat_period_us:99 "
-        "stop_tracing_us:x print_stack:60000001; do echo ${f#*:} > osnoise/${f%:*}; done\necho 0,1 > osnoise/cpus; cat osnoise/cpus; echo 1 > osnoise/cpus; cat osnoise/cpus\necho =====\n"
+        "for c in 2 0- -1 a 0,,1 64 0,1-0; do echo \"$c\" > osnoise/cpus; done\nfor f in period_us:0 period_us:999999 runtime_us:0 runtime_us:1000001 timerlat_period_us:99 "
+        "stop_tracing_us:x period_us:60000001 timerlat_period_us:1000001; do echo ${f#*:} > osnoise/${f%:*}; done\necho 0,1 > osnoise/cpus; cat osnoise/cpus; echo 1 > osnoise/cpus; cat osnoise/cpus\necho =====\n"
         "echo 1 > events/osnoise/enable; echo 1 > tracing_thresh; echo 1 > osnoise/stop_tracing_us; echo osnoise > current_tracer\nuntil grep 0 tracing_on; do sleep 0.01; done\n"
         "grep -c sample_threshold trace; echo 0-1 > osnoise/cpus; echo nop > current_tracer; echo 0 > events/osnoise/enable; echo 1 > tracing_on; echo 0 > osnoise/stop_tracing_us\necho =====\n"
         "echo 20000 > osnoise/runtime_us; echo 30000 > osnoise/period_us; mkdir instances/a; echo osnoise > instances/a/current_tracer; echo osnoise > current_tracer\n"
         "echo timerlat > current_tracer; cat current_tracer; echo 0-1 > osnoise/cpus\nuntil grep -q osnoise/1 trace && grep -q osnoise/1 instances/a/trace; do sleep 0.01; done\n"
-        "rmdir instances/a; echo > trace\nuntil grep -q osnoise/1 trace; do sleep 0.01; done\necho nop > current_tracer; echo timerlat > current_tracer; cat current_tracer; echo nop > current_tracer; ps | grep -c '[o]snoise/'\ntrue\n",
+        "rmdir instances/a; echo > trace\nuntil grep -q osnoise/1 trace; do sleep 0.01; done\necho nop > current_tracer; echo timerlat > current_tracer; cat current_tracer; echo nop > current_tracer\n"
+        "echo 1 > osnoise/stop_tracing_us; echo timerlat > current_tracer\nuntil grep 0 tracing_on; do sleep 0.01; done\necho nop > current_tracer; echo 1 > tracing_on; echo 0 > osnoise/stop_tracing_us\n"
+        "mkdir instances/b; echo timerlat > instances/b/current_tracer\nuntil grep -q timerlat/1 instances/b/trace; do sleep 0.01; done\nrmdir instances/b\n"
+        "ps | grep -c -E '[o]snoise/|[t]imerlat/'\ntrue\n",
         smp=2)
     check_eq(shown, "0-1\n1000000\n1000000\n1000\n0\n0\n0\n", "the files")
-    check_match(r"^(sh: .*Invalid argument\n){13}0-1\n1\n$", refused, "what is refused, and what is not")
+    check_match(r"^(sh: .*Invalid argument\n){15}0-1\n1\n$", refused, "what is refused, and what is not")
     check_match(r"^0\n[1-9]\d*\nsh: .*Device or resource busy\n", stopped, "the end, and its event; CPUs cannot be chosen meanwhile")
     check_match(r"^sh: .*Device or resource busy\nosnoise\nsh: .*Device or resource busy\n", two, "one of the two tracers; CPUs")
-    check_match(r"^timerlat\n0\n$", two, "the other, and the threads")
+    check_match(r"^timerlat\n0\n0\n$", two, "the other, which a timer stops, and the threads")
 
 
 @test("timerlat: a timer's interrupt and its thread are late by nothing else than what runs before them; print_stack shows where")

@@ -1,7 +1,7 @@
 /*
  * latency.c - the tracers `irqsoff`, `wakeup` and `wakeup_rt`: the longest time for which a CPU's
  * interrupts were off, or a thread that was woken waited for a CPU although it is of a better
- * priority than what ran there; wakeup_rt counts programs' real-time threads alone
+ * priority than what ran there; wakeup_rt counts threads of SCHED_FIFO and SCHED_RR alone
  * (Documentation/trace/ftrace.rst). What the log recorded meanwhile is kept as the snapshot, and is
  * what `trace` shows.
  *

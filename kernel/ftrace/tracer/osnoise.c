@@ -12,6 +12,7 @@
 #include "arch/irq.h"
 #include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/sched.h"
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
@@ -53,7 +54,7 @@ static const struct ktr_site *handler_entry, *handler_exit, *switched;
 static struct noise {
 	uint32_t tid;          /* atomic: the thread, while it reads the clock; 0: none */
 	unsigned handlers;     /* interrupt handlers that run, within one another */
-	uint64_t irqs, others; /* atomic: how many came, since the boot */
+	uint64_t irqs, others; /* atomic: how many came while it read */
 } noises[MAX_CPUS];
 
 /* ---- the hook ---- */
@@ -229,11 +230,13 @@ static int
 osnoise_begin(void)
 {
 	bool noise = current == TRACER_OSNOISE;
-	int number = instance_owner(&instance_top, "osnoise", osnoise_fire);
+	int number = noise ? instance_owner(&instance_top, "osnoise", osnoise_fire) : 0;
 
 	if (number < 0)
 		return -EBUSY;
 	owner = (unsigned)number;
+	for (unsigned cpu = 0; cpu < ncpus; cpu++)
+		noises[cpu].handlers = 0;
 	handler_entry = event_find("irq", "irq_handler_entry");
 	handler_exit = event_find("irq", "irq_handler_exit");
 	switched = event_find("sched", "sched_switch");
@@ -246,7 +249,6 @@ osnoise_begin(void)
 
 		if ((cpus_wanted >> cpu & 1) == 0)
 			continue;
-		noises[cpu].handlers = 0;
 		snprintf(name, sizeof(name), "%s/%u", noise ? "osnoise" : "timerlat", cpu);
 		t = thread_alloc(name, noise ? PRIO_USER : PRIO_RT - TIMERLAT_RT,
 				 noise ? osnoise_run : timerlat_run, (void *)(uintptr_t)cpu);
@@ -254,6 +256,9 @@ osnoise_begin(void)
 			osnoise_end();
 			return -ENOMEM;
 		}
+		if (!noise)
+			t->sched =
+			    (struct sched_params){.policy = SCHED_FIFO, .rt_prio = TIMERLAT_RT};
 		t->cpu = cpu;
 		t->cpus = 1ul << cpu;
 		__atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
@@ -345,10 +350,11 @@ osnoise_store(struct instance *i, uintptr_t arg, char *text)
 
 	if (error != 0)
 		return error;
-	if (us > US_MAX || (us == 0 && arg < OSNOISE_PRINT_STACK) ||
+	if (us > (arg < OSNOISE_TIMERLAT_PERIOD ? US_MAX : UINT64_MAX / 1000) ||
+	    (us == 0 && arg < OSNOISE_PRINT_STACK) ||
 	    (arg == OSNOISE_RUNTIME && us > settings[OSNOISE_PERIOD]) ||
 	    (arg == OSNOISE_PERIOD && us < settings[OSNOISE_RUNTIME]) ||
-	    (arg == OSNOISE_TIMERLAT_PERIOD && us < 100))
+	    (arg == OSNOISE_TIMERLAT_PERIOD && (us < 100 || us > 1000000)))
 		return -EINVAL;
 	__atomic_store_n(&settings[arg], us, __ATOMIC_RELAXED);
 	return 0;
@@ -403,6 +409,8 @@ cpus_store(struct instance *i, uintptr_t arg, char *text)
 			return -EINVAL;
 		last = first;
 		if (*p == '-' && (p++, !cpu_number(&p, &last)))
+			return -EINVAL;
+		if (last < first)
 			return -EINVAL;
 		for (; first <= last; first++)
 			wanted |= 1ul << first;

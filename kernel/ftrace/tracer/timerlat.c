@@ -3,7 +3,8 @@
  * wakes (Documentation/trace/timerlat-tracer.rst). Each CPU has a real-time thread, which waits for
  * its timer once a period. osnoise.c starts and ends the threads, and says where they record.
  *
- * Locking: a spin lock for each CPU's wait, which the timer takes, too.
+ * Locking: a spin lock for each CPU's wait, which the timer takes, too, for `came`. The rest needs
+ * none: thread and timer run on that CPU, one after the other.
  */
 #include "kernel/dtrace/port.h"
 #include "kernel/ftrace/event/event.h"
@@ -47,7 +48,7 @@ timerlat_tell(const struct wait *w, bool by_thread)
 	bool too_late = osnoise_exceeds(by_thread ? OSNOISE_STOP_TOTAL : OSNOISE_STOP, ns);
 
 	osnoise_record(&timerlat_site, (uint64_t[KTR_MAXARGS]){w->number, by_thread, ns}, false);
-	if (by_thread && osnoise_exceeds(OSNOISE_PRINT_STACK, ns))
+	if (by_thread && w->nframes > 0 && osnoise_exceeds(OSNOISE_PRINT_STACK, ns))
 		osnoise_each(timerlat_tell_stack, w);
 	if (too_late)
 		osnoise_record(NULL, NULL, true);
@@ -75,9 +76,10 @@ timerlat_fire(void *arg)
 {
 	struct wait *w = arg;
 
+	timerlat_tell(w, false);
+	w->nframes = 0;
 	if (osnoise_setting_ns(OSNOISE_PRINT_STACK) != 0)
 		timerlat_keep_stack(w);
-	timerlat_tell(w, false);
 	spin_lock(&w->lock);
 	w->came = true;
 	wakeup(w);

@@ -15,8 +15,8 @@
  * is atomic; they take no lock.
  *
  * Files, in reading order: functions.c (the lists), tracer.c (function, function_graph), latency.c
- * (irqsoff, wakeup, …), blk.c, hwlat.c, osnoise.c, timerlat.c,
- * profile.c, stack.c.
+ * (irqsoff, wakeup, …), blk.c, hwlat.c, osnoise.c,
+ * timerlat.c, profile.c, stack.c.
  */
 #pragma once
 
