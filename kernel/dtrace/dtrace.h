@@ -165,6 +165,7 @@ struct dtrace_texts {
  */
 const uint64_t *dtrace_texts(const struct ktr_firing *f, uint8_t texts, struct dtrace_texts *t);
 
+bool dtrace_load_words(uintptr_t *to, uintptr_t from, unsigned words); /* unwind_load_fn */
 /* Return addresses from the probe on. pcs NULL: only counts them. Any context. */
 unsigned dtrace_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max);
 unsigned dtrace_ustack(const struct ktr_firing *f, uint64_t *pcs, unsigned max);

@@ -169,9 +169,8 @@ dif_port_thread(void)
 
 /* ---- stacks ---- */
 
-/* unwind_load_fn */
-static bool
-load_words(uintptr_t *to, uintptr_t from, unsigned words)
+bool
+dtrace_load_words(uintptr_t *to, uintptr_t from, unsigned words)
 {
 	return dif_port_load(to, from, words * sizeof(*to));
 }
@@ -203,7 +202,7 @@ dtrace_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 		stack_put_pc(pcs, n++, where.pc);
 	if (where.regs == NULL && where.ret != 0 && where.pc != 0 && n < max)
 		stack_put_pc(pcs, n++, at.pc = where.ret);
-	return n + unwind_list(at, (uintptr_t)curthread()->kstack, KSTACK_SIZE, load_words,
+	return n + unwind_list(at, (uintptr_t)curthread()->kstack, KSTACK_SIZE, dtrace_load_words,
 			       pcs != NULL ? pcs + n : NULL, max - n);
 }
 
@@ -327,7 +326,7 @@ caller(const struct ktr_firing *f)
 
 	if (where.ret != 0 && where.pc != 0)
 		return where.ret;
-	return unwind_step(&at, load_words, false) && !at.user ? at.pc : 0;
+	return unwind_step(&at, dtrace_load_words, false) && !at.user ? at.pc : 0;
 }
 
 static uint64_t

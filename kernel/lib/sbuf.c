@@ -59,3 +59,18 @@ sbuf_printf(struct sbuf *s, const char *fmt, ...)
 	sbuf_vprintf(s, fmt, ap);
 	va_end(ap);
 }
+
+void
+sbuf_bits(struct sbuf *s, uint64_t bits, unsigned n)
+{
+	const char *comma = "";
+
+	for (unsigned i = 0, end; i < n; i = end + 1) {
+		for (end = i; end < n && (bits >> end & 1) != 0; end++)
+			;
+		if (end > i) {
+			sbuf_printf(s, end > i + 1 ? "%s%u-%u" : "%s%u", comma, i, end - 1);
+			comma = ",";
+		}
+	}
+}

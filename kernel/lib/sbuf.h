@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kernel/lib/printf.h"
 
@@ -25,6 +26,8 @@ void sbuf_puts(struct sbuf *s, const char *text);
 void sbuf_write(struct sbuf *s, const void *data, size_t n);
 void sbuf_printf(struct sbuf *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void sbuf_vprintf(struct sbuf *s, const char *fmt, va_list ap);
+/* Which of the first n bits are set, n at most 64, as Linux lists CPUs: 0-3,6. */
+void sbuf_bits(struct sbuf *s, uint64_t bits, unsigned n);
 
 /* Bytes stored, without NUL. */
 static inline size_t

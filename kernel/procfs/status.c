@@ -173,22 +173,6 @@ status_take(const struct procfs_node *n, struct facts *f)
 	return f->state != '\0' ? 0 : -ESRCH;
 }
 
-/* "0-3,6" */
-static void
-print_cpus(struct sbuf *out, uint64_t cpus)
-{
-	const char *comma = "";
-
-	for (unsigned i = 0, end; i < ncpus; i = end + 1) {
-		for (end = i; end < ncpus && (cpus >> end & 1) != 0; end++)
-			;
-		if (end > i) {
-			sbuf_printf(out, end > i + 1 ? "%s%u-%u" : "%s%u", comma, i, end - 1);
-			comma = ",";
-		}
-	}
-}
-
 int
 procfs_stat(const struct procfs_node *n, struct sbuf *out)
 {
@@ -267,7 +251,7 @@ procfs_status(const struct procfs_node *n, struct sbuf *out)
 	sbuf_printf(out, "CapAmb:\t%016lx\nNoNewPrivs:\t%d\n", 0ul, f.caps.no_new);
 	sbuf_printf(out, "Cpus_allowed:\t%lx\nCpus_allowed_list:\t",
 		    ncpus < 64 ? f.cpus & ((1ul << ncpus) - 1) : f.cpus);
-	print_cpus(out, f.cpus);
+	sbuf_bits(out, f.cpus, ncpus);
 	sbuf_putc(out, '\n');
 	return 0;
 }

@@ -44,7 +44,6 @@ void
 record_stack(struct instance *i, const struct ktr_firing *f)
 {
 	uint64_t pcs[STACK_FRAMES];
-
 	unsigned n = dtrace_stack(f, pcs, STACK_FRAMES);
 
 	record_frames(i, pcs, n);

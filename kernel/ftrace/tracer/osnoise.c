@@ -364,16 +364,7 @@ osnoise_store(struct instance *i, uintptr_t arg, char *text)
 static void
 cpus_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	const char *comma = "";
-
-	for (unsigned first = 0, last; first < ncpus; first = last + 1) {
-		for (last = first; last < ncpus && (cpus_wanted >> last & 1) != 0; last++)
-			;
-		if (last == first)
-			continue;
-		sbuf_printf(out, last - first > 1 ? "%s%u-%u" : "%s%u", comma, first, last - 1);
-		comma = ",";
-	}
+	sbuf_bits(out, cpus_wanted, ncpus);
 	sbuf_putc(out, '\n');
 }
 
@@ -408,9 +399,7 @@ cpus_store(struct instance *i, uintptr_t arg, char *text)
 		if (!cpu_number(&p, &first))
 			return -EINVAL;
 		last = first;
-		if (*p == '-' && (p++, !cpu_number(&p, &last)))
-			return -EINVAL;
-		if (last < first)
+		if ((*p == '-' && (p++, !cpu_number(&p, &last))) || last < first)
 			return -EINVAL;
 		for (; first <= last; first++)
 			wanted |= 1ul << first;

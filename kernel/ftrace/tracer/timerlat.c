@@ -6,7 +6,7 @@
  * Locking: a spin lock for each CPU's wait, which the timer takes, too, for `came`. The rest needs
  * none: thread and timer run on that CPU, one after the other.
  */
-#include "kernel/dtrace/port.h"
+#include "kernel/dtrace/dtrace.h"
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
@@ -54,20 +54,13 @@ timerlat_tell(const struct wait *w, bool by_thread)
 		osnoise_record(NULL, NULL, true);
 }
 
-/* unwind_load_fn */
-static bool
-timerlat_load(uintptr_t *to, uintptr_t from, unsigned words)
-{
-	return dif_port_load(to, from, words * sizeof(*to));
-}
-
 static void
 timerlat_keep_stack(struct wait *w)
 {
 	struct unwind_frame at = {.pc = (uintptr_t)timerlat_keep_stack,
 				  .fp = (uintptr_t)__builtin_frame_address(0)};
 
-	w->nframes = unwind_list(at, (uintptr_t)curthread()->kstack, KSTACK_SIZE, timerlat_load,
+	w->nframes = unwind_list(at, (uintptr_t)curthread()->kstack, KSTACK_SIZE, dtrace_load_words,
 				 w->frames, FRAMES);
 }
 
