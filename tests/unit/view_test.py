@@ -72,5 +72,40 @@ def what_goes_wrong_is_reported(tmp):
                    f"{args}: the last line does not name what was written: {err!r}")
 
 
+APT = """#!/bin/sh
+case "$*" in
+    *--print-uris*) echo "'http://a/b.deb' b.deb 1200000 SHA256:0"; echo "'http://a/c.deb' c.deb 300000 SHA256:0"; exit 0 ;;
+esac
+echo "$*" > {folder}/installed
+printf '#!/bin/sh\n' > {folder}/kernelshark
+/bin/chmod +x {folder}/kernelshark
+"""
+
+
+def a_viewer_is_installed_only_if_somebody_says_yes(tmp):
+    for name in ("apt-get", "sudo"):
+        (tmp / name).write_text(APT.format(folder=tmp) if name == "apt-get" else '#!/bin/sh\nexec "$@"\n')
+        (tmp / name).chmod(0o755)
+    made = trace(tmp)
+    status, _, err = view("--viewer", "kernelshark", made, path=tmp)
+    equal(status, 1, f"status without a terminal ({err})")
+    expect("apt-get install kernelshark` installs it" in err and not (tmp / "installed").exists(), f"without a terminal: {err!r}")
+    for answer, status, installed in (("n", 1, False), ("", 1, False), ("y", 0, True)):
+        with subprocess.Popen([sys.executable, VIEW, "--viewer", "kernelshark", made], stdin=(ends := os.openpty())[1], text=True,
+                              stderr=subprocess.PIPE, env={**os.environ, "PATH": str(tmp)}) as p:
+            os.write(ends[0], f"{answer}\n".encode())
+            err = p.communicate(timeout=DEADLINE_S)[1]
+        for fd in ends:
+            os.close(fd)
+        equal(p.returncode, status, f"status of the answer {answer!r} ({err})")
+        expect("fetches 2 packages, 1.5 MB. Run it? [y/N]" in err, f"the question is {err!r}")
+        equal((tmp / "installed").exists(), installed, f"installed after the answer {answer!r}")
+    (tmp / "installed").unlink()
+    (tmp / "kernelshark").unlink()
+    equal(view("--viewer", "kernelshark", "--yes", made, path=tmp)[0], 0, "status with --yes")
+    expect((tmp / "installed").exists(), "--yes installed nothing")
+
+
 if __name__ == "__main__":
-    main([each_viewer_gets_the_file_that_it_reads, options_for_ktrdump_go_there, what_goes_wrong_is_reported])
+    main([each_viewer_gets_the_file_that_it_reads, options_for_ktrdump_go_there, what_goes_wrong_is_reported,
+          a_viewer_is_installed_only_if_somebody_says_yes])
