@@ -175,44 +175,84 @@ spare(uint64_t *path)
 	}
 }
 
-static bool
-changes_rights(long nr)
+/* What the table of system calls says of one: its name, and a word for each argument. */
+struct described {
+	const char *name, *arguments;
+};
+
+static struct described
+described(long nr)
 {
 	switch (nr) {
-#define SYSCALL(number, name, ...) \
-	case number:               \
-		return strstr(#name, "chmod") != NULL || strstr(#name, "chown") != NULL;
+#define A(name, ...) #name " "
+#define SYSCALL(number, name, restart, enomem, ...) \
+	case number:                                \
+		return (struct described){#name, "" __VA_ARGS__};
 #include <syscalls.def>
 #undef SYSCALL
+#undef A
 	default:
-		return false;
+		return (struct described){"", ""};
 	}
+}
+
+/* Which arguments name a process or a thread: a bit each. */
+static unsigned
+processes_in(const char *arguments)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; *arguments != '\0'; i++) {
+		if (strncmp(arguments, "pid ", 4) == 0 || strncmp(arguments, "tid ", 4) == 0)
+			found |= 1u << i;
+		arguments = strchr(arguments, ' ') + 1;
+	}
+	return found;
+}
+
+/* May user 1000 do this to a process? Not to all, to the test's group, or to the test itself. */
+static bool
+may_meet(bool signals, uint64_t process)
+{
+	int32_t pid = (int32_t)process;
+
+	return signals ? pid > 1 && pid != tester : pid != tester;
 }
 
 /* Makes a call of user 0's harmless to the test. False: it may not be made. */
 static bool
 tame(long nr, uint64_t a[6])
 {
+	const struct described call = described(nr);
+	const unsigned processes = processes_in(call.arguments);
+	const pid_t whom = own[below(VICTIMS + 1)];
+	const bool root = getuid() == 0;
 	const char *value;
+	bool signals;
 
 	if (nr == NR_exit || nr == NR_exit_group || nr == NR_machine_shutdown)
 		return false;
 	/* What a round of user 0's leaves is ended by its group. */
-	if (getuid() == 0 && (nr == NR_setsid || nr == NR_setpgid))
+	if (root && (nr == NR_setsid || nr == NR_setpgid))
 		return false;
-	if (nr == NR_tgkill)
+	if (nr == NR_tgkill || nr == NR_rt_tgsigqueueinfo)
 		a[1] = a[0]; /* the thread of a process has its number */
-	if (getuid() != 0)   /* not all processes, not the group of the test, nor the test itself */
-		return (nr != NR_kill && nr != NR_tkill && nr != NR_tgkill) ||
-		       ((int32_t)a[0] > 1 && (int32_t)a[0] != tester);
-	if (changes_rights(nr)) /* also of /tmp, by one of its many names */
+	signals = strstr(call.name, "kill") || strstr(call.name, "sigqueueinfo");
+	for (unsigned i = 0; i < 6; i++) {
+		if (!(processes >> i & 1))
+			continue;
+		if (root)
+			a[i] = (uint64_t)(int64_t)whom;
+		else if (!may_meet(signals, a[i]))
+			return false;
+	}
+	if (!root)
+		return true;
+	/* Also of /tmp, by one of its many names. */
+	if (strstr(call.name, "chmod") != NULL || strstr(call.name, "chown") != NULL)
 		return false;
-	if (nr == NR_kill || nr == NR_tkill || nr == NR_tgkill || nr == NR_prlimit64) {
-		a[0] = (uint64_t)(int64_t)own[below(VICTIMS + 1)];
-		if (nr == NR_tgkill)
-			a[1] = a[0];
-		if (nr == NR_kill && below(16) == 0)
-			a[0] = -a[0]; /* a group, if it leads one */
+	if (nr == NR_kill && below(16) == 0) {
+		a[0] = -a[0]; /* a group, if it leads one */
 	} else if (nr == NR_sysctl && a[0] == SYSCTL_SET) {
 		value = ONE_OF(values);
 		a[1] = (uint64_t)ONE_OF(settable);
