@@ -13,7 +13,7 @@ from harness import ROOT, check, check_eq, decode, main, scratch_file, test  # n
 from listing import page, parse  # noqa: E402
 
 LABS = ROOT / "doc" / "labs.md"
-COUNT = 8
+COUNT = 11
 _solvers = {}
 
 
@@ -150,6 +150,66 @@ def pipeline(folder):
     return made[:waits + 1] + children["seq"]
 
 
+@lab(9)
+def noise(folder):
+    """The noise of a period alone, the last one before `load`; and that the noise beside it is the time of other threads."""
+    trace = Trace(folder / "noise.ktr")
+    lines = [dict(zip(e["names"], e["args"])) | {"ns": e["ns"]} for e in trace.of("ftrace osnoise: ")]
+    states = trace.states()
+    began = next(t for t, who, state, _ in states if who.startswith("load ") and state == "running")
+    alone, beside = [n for n in lines if n["ns"] < began][-1], [n for n in lines if n["ns"] > began][1:]
+    for n in beside:
+        since, until = n["ns"] - n["runtime"] * 1000, n["ns"]
+        runs = [(t, who) for t, who, state, _ in states if state == "running"]
+        away = sum(min(b[0], until) - max(a[0], since) for a, b in zip(runs, runs[1:])
+                   if not a[1].startswith("osnoise") and a[0] < until and b[0] > since)
+        check(abs(away - n["noise"] * 1000) < 10**6, f"noise of {n['noise']} us, while other threads ran for {away} ns")
+    check_eq({who.split(" ")[0] for t, who, state, _ in states if state == "running" and beside[0]["ns"] < t < beside[-1]["ns"]},
+             {"load", "osnoise/0"}, "who ran")
+    check(all(0.3 < n["noise"] / n["runtime"] < 0.7 for n in beside), f"beside load it loses another part than half: {beside}")
+    check_eq({n["hw"] for n in lines}, {0}, "what the host took")
+    return [str(alone["irq"]), str(alone["max"]), "load", str(round(max(n["max"] for n in beside) / 1000)), "load", "hw", str(alone["hw"]),
+            "--icount"]
+
+
+@lab(10)
+def deadlock(folder):
+    """Who has which lock at the end, and wants which; from the events alone."""
+    held, wanted = {}, {}
+    for e in Trace(folder / "deadlock.ktr").of("spin "):
+        lock = str(e["args"][e["names"].index("lock")])
+        if lock.startswith("deadlock "):
+            check(not e["fmt"].startswith("spin release"), f"{lock} was released")
+            (wanted if e["fmt"].startswith("spin contended") else held)[e["thread"]] = lock
+    check_eq({wanted[t]: t for t in wanted}, {held[t]: other for t in held for other in held if other != t}, "who wants what")
+    first, second = sorted(held, key=held.get)
+    return [first, held[first], second, held[second], "spin contended", first, wanted[first], second, wanted[second]]
+
+
+@lab(11)
+def turns(folder):
+    """Each thread that was chosen had the earliest deadline of those that waited."""
+    waiting, chosen, moved, ahead = {}, {}, Counter(), []
+    for line in (folder / "turns.txt").read_text().splitlines():
+        m = re.match(r"\d+ us runq_(insert|remove) (\w+ tid \d+): time (\d+) deadline (\d+)", line)
+        if not m:
+            continue
+        who, time, deadline = m[2], int(m[3]), int(m[4])
+        if m[1] == "insert":
+            waiting[who] = deadline
+            ahead.append(deadline - time)
+            moved[who] = max(moved[who], time - chosen.pop(who, time))
+        else:
+            waiting.setdefault(who, deadline)  # since before the first line
+            check_eq(deadline, min(waiting.values()), f"the earliest deadline of those that waited, at: {line}")
+            del waiting[who]
+            if any(other.startswith(("load ", "yes ")) for other in waiting):
+                chosen[who] = time  # a turn: somebody else wants the CPU
+    turn = {who.split(" ")[0]: us for who, us in moved.items() if who.startswith(("load ", "yes "))}
+    check(min(turn["load"], turn["yes"]) > 15000, f"turns of the programs that compute: {moved}")
+    return ["deadline", str(round(max(turn.values()) / 1000)), str(round(max(ahead) / 1000)), "dtrace"]
+
+
 _page = []
 
 
@@ -167,7 +227,7 @@ def solved():
     return _page
 
 
-@test("doc/labs.md: what each listing shows is what happens; each of eight labs has a question, commands, and an answer")
+@test("doc/labs.md: what each listing shows is what happens; each of eleven labs has a question, commands, and an answer")
 def listings():
     _, answers = solved()
     check_eq(sorted(answers), list(range(1, COUNT + 1)), "labs with an answer")
