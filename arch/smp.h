@@ -16,7 +16,7 @@ enum arch_ipi {
 unsigned arch_cpu_probe(unsigned max);
 /*
  * Starts CPU n (from 1), which calls entry_secondary() on the given idle stack. False:
- * entry_wait_online() gave it up. Thread context.
+ * the machine does not start it, or entry_wait_online() gave it up. Thread context.
  */
 bool arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top);
 /* Fills the rest of the port's part of a pcpu (cpu and ktr_ring are set) before its CPU runs. */

@@ -2,8 +2,8 @@
  * uaccess.h - contract: copies that a fault may end (arch/fixup.h).
  *
  * arch_copy_user() and arch_copy_user_str() end at a fault in user space only. kernel/mm/uaccess.c
- * checks the user's range first; a fault on the kernel's side panics. Thread context, no spin lock
- * held: these faults may sleep.
+ * checks the user's range first; a fault on the kernel's side panics. Thread context.
+ * These faults may sleep, but with interrupts off: then the copy ends at them.
  */
 #pragma once
 

@@ -182,8 +182,14 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 void
 kdb_alarm(struct arch_trapframe *tf, const char *why)
 {
-	if (kdb_panic_action() != KDB_ACTION_DEBUG)
+	if (kdb_panic_action() != KDB_ACTION_DEBUG && tf != NULL)
 		panic_trap(tf, "%s", why);
+	if (kdb_panic_action() != KDB_ACTION_DEBUG)
+		panic("%s", why);
+	if (tf == NULL) {
+		kdb_request(why);
+		return;
+	}
 	kdb_stop_machine(tf);
 	kdb.place = kdb_place_of(tf);
 	kdb_ask(why, -1);

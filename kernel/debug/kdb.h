@@ -28,8 +28,8 @@ void kdb_request(const char *why);
 void kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data);
 /*
  * Something from outside reports that the kernel is sick: the watchdog, or an NMI that nobody sent.
- * Like kdb_request(), with tf as the place. If panics do not ask an operator, it panics. why is
- * read-only data. Any context, also NMI.
+ * Like kdb_request(), with tf as the place; NULL: the caller is. If panics do not ask an operator,
+ * it panics. why is read-only data. Any context, also NMI.
  */
 void kdb_alarm(struct arch_trapframe *tf, const char *why);
 /*

@@ -5,7 +5,7 @@
  * not run, has none. A CPU that waits for another one's answer to a call (kernel/sync/smp.h) has no
  * ticks: it watches the one that it waits for, and counts as alive. An NMI makes the hung CPU enter
  * the debugger itself, so that the operator sees where it hangs. If even the NMI does not arrive,
- * the watching CPU enters the debugger.
+ * the watching CPU does so (kdb_alarm()).
  *
  * Locking: a CPU uses its own watch_… fields, with interrupts off; watch_wanted is atomic.
  */
@@ -64,7 +64,7 @@ watchdog_watch(unsigned n, unsigned passed)
 	} else if (pc->watch_stuck >= limit + HZ) {
 		pc->watch_stuck = 0; /* report again each time the limit passes */
 		if (__atomic_exchange_n(&pcpus[n]->watch_wanted, false, __ATOMIC_ACQ_REL))
-			kdb_request("watchdog: a CPU takes neither timer interrupt nor NMI");
+			kdb_alarm(NULL, "watchdog: a CPU takes neither timer interrupt nor NMI");
 	}
 }
 

@@ -131,7 +131,7 @@ wait_ready(struct pollfd *fds, unsigned n, uint64_t deadline)
 uint64_t
 poll_deadline_ms(uint64_t ms)
 {
-	return (int32_t)ms < 0 ? DEADLINE_NEVER : clock_ns() + (uint32_t)ms * 1000000ul;
+	return proc_deadline((int32_t)ms < 0 ? DEADLINE_NEVER : (uint32_t)ms * 1000000ul);
 }
 
 int
@@ -139,14 +139,14 @@ poll_take_deadline(uint64_t uspan, uint64_t *deadline)
 {
 	struct timespec t;
 
-	*deadline = DEADLINE_NEVER;
+	*deadline = proc_deadline(DEADLINE_NEVER);
 	if (uspan == 0)
 		return 0;
 	if (copy_in(&t, uspan, sizeof(t)) != 0)
 		return -EFAULT;
 	if (t.tv_sec < 0 || t.tv_nsec < 0 || t.tv_nsec >= 1000000000)
 		return -EINVAL;
-	if (t.tv_sec < 1l << 30)
+	if (*deadline == DEADLINE_NEVER && t.tv_sec < 1l << 30)
 		*deadline = clock_ns() + (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 	return 0;
 }
@@ -316,7 +316,7 @@ select_files(const uint64_t a[6], uint64_t deadline)
 int64_t
 sys_select(const uint64_t a[6])
 {
-	uint64_t deadline = DEADLINE_NEVER;
+	uint64_t deadline = proc_deadline(DEADLINE_NEVER);
 	struct timeval t;
 
 	if (a[4] != 0) {
@@ -324,7 +324,7 @@ sys_select(const uint64_t a[6])
 			return -EFAULT;
 		if (t.tv_sec < 0 || t.tv_usec < 0)
 			return -EINVAL;
-		if (t.tv_sec < 1l << 30 && t.tv_usec < 1l << 40)
+		if (deadline == DEADLINE_NEVER && t.tv_sec < 1l << 30 && t.tv_usec < 1l << 40)
 			deadline = clock_ns() + (uint64_t)t.tv_sec * 1000000000 +
 				   (uint64_t)t.tv_usec * 1000;
 	}

@@ -1,7 +1,8 @@
 /*
  * uaccess.h - copies between kernel and user memory. A bad user pointer is an error, not a crash.
  *
- * Thread context of a user process; may sleep (it serves page faults); no spin lock held.
+ * Thread context of a user process; may sleep (it serves page faults). With interrupts off, as
+ * with a spin lock held, it does not: then a page that is not there now is -EFAULT.
  */
 #pragma once
 

@@ -6,7 +6,8 @@
  * limits are sysctls; kern.uidinfo shows the counts.
  *
  * A uidinfo is made with its user's first process, and stays: while one thread changes the user of
- * its process, another one may still charge the old user. Only user 0 brings new users.
+ * its process, another one may still charge the old user. New users come by CAP_SETUID only, or by
+ * a program whose file has a set-id bit.
  *
  * Locking: one spin lock inside, for the list of users; counts are atomic. Any context but NMI.
  */

@@ -228,6 +228,8 @@ become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
 	proc_set_space(p, vm);
 	p->exe = exe;
 	curthread()->tls = 0;
+	p->membarrier = false;
+	p->executed = true;
 	curlwp()->clear_tid = curlwp()->robust = 0;
 	proc_signals_exec(p);
 	thread_fpu_end();

@@ -50,8 +50,9 @@ has_stopped(uint32_t pgid)
 static void
 tell_orphans(const struct proc *p, const struct proc *parent, bool ends)
 {
-	if (parent->pgid == p->pgid || parent->sid != p->sid || !has_stopped(p->pgid) ||
-	    !proc_orphaned(p->pgid, ends ? p->pid : 0))
+	/* As proc_orphaned(): process 1 continues nobody, so a child of its own changed nothing. */
+	if (parent->pid == 1 || parent->pgid == p->pgid || parent->sid != p->sid ||
+	    !has_stopped(p->pgid) || !proc_orphaned(p->pgid, ends ? p->pid : 0))
 		return;
 	for_each_proc (member) {
 		if (member->pgid == p->pgid) {
@@ -426,6 +427,8 @@ sys_wait4(const uint64_t a[6])
 
 	if (options & ~(WNOHANG | WUNTRACED | WCONTINUED | WNOTHREAD | WALL | WCLONE))
 		return -EINVAL;
+	if ((int32_t)a[0] == INT32_MIN) /* no group has the opposite number */
+		return -ESRCH;
 	error = wait_child((int32_t)a[0] == -1 ? ANY_CHILD : (int32_t)a[0], options | WEXITED, &w);
 	if (error != 0 || w.pid == 0)
 		return error;

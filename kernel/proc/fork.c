@@ -157,6 +157,7 @@ kernel_clone(const struct fork_args *f)
 		return -ENOMEM;
 	}
 	p->umask = parent->umask;
+	p->membarrier = parent->membarrier;
 	p->personality = parent->personality;
 	creds_give(p, &creds);
 	fork_thread(p->thread, p->vm, f);

@@ -10,6 +10,7 @@
  */
 #include "kernel/abi/futex.h"
 
+#include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/time.h"
 #include "kernel/lib/clock.h"
@@ -158,6 +159,8 @@ futex_wake(uint64_t addr, uint32_t op, uint32_t bits, uint32_t count)
 
 	if (bits == 0 || addr % 4 != 0)
 		return -EINVAL;
+	if (addr >= ARCH_USER_END)
+		return -EFAULT;
 	spin_lock(&futex_lock);
 	n = futex_wake_word(word, bits, count, word, 0);
 	spin_unlock(&futex_lock);
@@ -187,6 +190,7 @@ futex_requeue(const uint64_t a[6], bool compare)
 static int
 take_until(uint64_t addr, uint32_t op, struct until *until)
 {
+	uint64_t again = proc_deadline(DEADLINE_NEVER);
 	struct timespec ts;
 
 	*until = (struct until){DEADLINE_NEVER, false};
@@ -200,7 +204,7 @@ take_until(uint64_t addr, uint32_t op, struct until *until)
 		return 0;
 	until->ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	if ((op & FUTEX_CMD_MASK) == FUTEX_WAIT)
-		until->ns += clock_ns();
+		until->ns = again != DEADLINE_NEVER ? again : until->ns + clock_ns();
 	else
 		until->real = op & FUTEX_CLOCK_REALTIME;
 	return 0;
@@ -230,6 +234,8 @@ sys_futex(const uint64_t a[6])
 	struct until until;
 	int r;
 
+	if ((op & FUTEX_CLOCK_REALTIME) && (op & FUTEX_CMD_MASK) != FUTEX_WAIT_BITSET)
+		return -ENOSYS;
 	switch (op & FUTEX_CMD_MASK) {
 	case FUTEX_WAIT:
 	case FUTEX_WAIT_BITSET:
@@ -273,14 +279,20 @@ sys_get_robust_list(const uint64_t a[6])
 	return 0;
 }
 
-/* A mutex whose owner, the current thread, ends: the next one to take it is told so. */
+/*
+ * A mutex whose owner, the current thread, ends: the next one to take it is told so. pending: it
+ * was being taken or released. If it is free, the owner had no time to wake the next one.
+ */
 static void
-abandon(uint64_t addr)
+abandon(uint64_t addr, bool pending)
 {
 	uint32_t value;
 
-	if (addr % 4 != 0 || copy_in(&value, addr, sizeof(value)) != 0 ||
-	    (value & FUTEX_TID_MASK) != curthread()->tid)
+	if (addr % 4 != 0 || copy_in(&value, addr, sizeof(value)) != 0)
+		return;
+	if (pending && value == 0)
+		futex_wake(addr, 0, UINT32_MAX, 1);
+	if ((value & FUTEX_TID_MASK) != curthread()->tid)
 		return;
 	/* Others may add FUTEX_WAITERS at any time: so it is set in any case. */
 	value = FUTEX_OWNER_DIED | FUTEX_WAITERS;
@@ -301,13 +313,13 @@ futex_thread_exit(struct lwp *l)
 			bool good = copy_in(&next, at & ~1ul, sizeof(next)) == 0;
 
 			if (at != head.pending)
-				abandon((at & ~1ul) + head.offset);
+				abandon((at & ~1ul) + head.offset, false);
 			if (!good)
 				break;
 			at = next;
 		}
 		if (head.pending != 0)
-			abandon((head.pending & ~1ul) + head.offset);
+			abandon((head.pending & ~1ul) + head.offset, true);
 	}
 	if (l->clear_tid != 0 && copy_out(l->clear_tid, &zero, 4) == 0)
 		futex_wake(l->clear_tid, 0, UINT32_MAX, 1);

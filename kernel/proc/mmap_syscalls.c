@@ -134,6 +134,9 @@ sys_madvise(const uint64_t a[6])
 {
 	if (a[2] == MADV_DONTNEED || a[2] == MADV_FREE)
 		return a[1] == 0 ? 0 : vm_forget(curproc()->vm, a[0], a[1]);
+	if (a[2] == MADV_WILLNEED && a[0] % PAGE_SIZE == 0 && a[1] != 0 &&
+	    !vm_is_mapped(curproc()->vm, a[0], a[1]))
+		return -ENOMEM;
 	/* The others only say what is faster. */
 	return a[0] % PAGE_SIZE == 0 && (a[2] <= MADV_WILLNEED || (a[2] >= 9 && a[2] <= 23))
 		   ? 0
@@ -158,18 +161,28 @@ sync_range(struct vmspace *vm, uint64_t start, uint64_t size)
 	return error;
 }
 
-/* What is written to a shared page is in the file already; MS_SYNC: also on its disk. */
+/*
+ * What is written to a shared page is in the file already; MS_SYNC: also on its disk. What is
+ * mapped is synced even if a part of the range is not.
+ */
 int64_t
 sys_msync(const uint64_t a[6])
 {
+	struct vmspace *vm = curproc()->vm;
+	int error = 0;
+
 	if (a[0] % PAGE_SIZE != 0 || (a[2] & ~(uint64_t)(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) ||
 	    (a[2] & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
 		return -EINVAL;
-	if (a[1] != 0 && (!vm_allows(curproc()->vm, a[0], 0) || a[1] > ARCH_USER_END - a[0]))
+	if (a[1] == 0)
+		return 0;
+	if (a[0] >= ARCH_USER_END || a[1] > ARCH_USER_END - a[0])
 		return -ENOMEM;
-	if (a[1] != 0 && (a[2] & (MS_ASYNC | MS_SYNC)))
-		vm_clean(curproc()->vm, a[0], a[1]);
-	return a[1] != 0 && (a[2] & MS_SYNC) ? sync_range(curproc()->vm, a[0], a[1]) : 0;
+	if (a[2] & (MS_ASYNC | MS_SYNC))
+		vm_clean(vm, a[0], a[1]);
+	if (a[2] & MS_SYNC)
+		error = sync_range(vm, a[0], a[1]);
+	return error != 0 || vm_is_mapped(vm, a[0], a[1]) ? error : -ENOMEM;
 }
 
 /*

@@ -82,6 +82,7 @@ struct lwp {
 	bool dying;               /* [p] it ends when it would return to its program */
 	bool sig_restore;         /* [t] */
 	bool call_final;          /* [t] proc_call_final() */
+	uint64_t again_ns;        /* [t] proc_deadline(): of the call that begins again; 0: none */
 	bool sig_stops;           /* [p] neither SIGCONT nor SIGKILL came since it took a signal */
 	uint64_t set_tid;         /* [c] where it stores its number first; 0: nowhere */
 	struct proc *vfork_child; /* [p] it waits until that process executes or ends; NULL: none */
@@ -170,9 +171,10 @@ struct proc {
 	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or
 			   * the parent, has executed a program; or the real ones are others */
 	bool execing;     /* [p] exec_ids_hold(): who wants to attach to it waits */
+	bool executed;    /* [p] it has executed a program since it was made */
 	bool membarrier;  /* [t] it has registered for membarrier() */
-	bool subreaper;   /* [p] PR_SET_CHILD_SUBREAPER */
-	int death_signal; /* [p] when its parent ends; 0: none */
+	bool subreaper;   /* [t] PR_SET_CHILD_SUBREAPER */
+	int death_signal; /* [t] when its parent ends; 0: none */
 	bool status_new;  /* [p] a stop or continue that wait4 has not reported yet */
 	bool doomed;      /* [p] the out-of-memory code has killed it */
 	struct sigpending pending;                /* [p] for any thread */

@@ -149,6 +149,8 @@ bool proc_orphaned(uint32_t pgid, uint32_t except);
 /* Forgets pending signals of the set; all that only the thread l may take. proc_lock held. */
 void proc_signals_drop(struct proc *p, uint64_t set);
 void proc_signals_drop_thread(struct lwp *l);
+/* Would sig have no effect on p? proc_lock held, or p is the current process. */
+bool proc_signal_ignored(const struct proc *p, int sig);
 /*
  * Sends the signal in info to process p or, if l is not NULL, to its thread l only. own: the
  * sender's queue entry; NULL: one is allocated. Returns 0. -EAGAIN: a real-time signal was not

@@ -2,6 +2,7 @@
  * ptrace_memory.c - the memory of others: words for ptrace(); process_vm_readv() and
  * process_vm_writev(), which have the same rights. Locking: ptrace.h.
  */
+#include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/uio.h"
 #include "kernel/mm/uaccess.h"
@@ -47,31 +48,35 @@ ptrace_memory_word(uint32_t tid, bool write, uint64_t at, uint64_t data)
 
 	if (vm == NULL)
 		return error;
-	n = write ? vm_poke(vm, at, &word, sizeof(word)) : vm_peek(vm, at, &word, sizeof(word));
+	n = write ? vm_poke(vm, at, &word, sizeof(word), 0)
+		  : vm_peek(vm, at, &word, sizeof(word), 0);
 	vm_destroy(vm);
 	if (n != sizeof(word))
 		return -EIO;
 	return write ? 0 : copy_out(data, &word, sizeof(word));
 }
 
-/* Moves n bytes between the caller's memory at `own` and other. Returns how many. */
+/*
+ * Moves n bytes between the caller's memory at `own` and other, as far as the program that has the
+ * other may read or write them. Returns how many.
+ */
 static uint64_t
 move_memory(struct vmspace *vm, bool write, uint64_t own, uint64_t other, uint64_t n)
 {
 	uint8_t piece[PIECE];
 	uint64_t done = 0;
 
-	while (done < n && !proc_signal_pending()) {
+	while (done < n) {
 		size_t some = n - done < PIECE ? n - done : PIECE, moved;
 
 		if (write && copy_in(piece, own + done, some) != 0)
 			break;
-		moved = write ? vm_poke(vm, other + done, piece, some)
-			      : vm_peek(vm, other + done, piece, some);
+		moved = write ? vm_poke(vm, other + done, piece, some, MMU_WRITE)
+			      : vm_peek(vm, other + done, piece, some, MMU_READ);
 		if (!write && copy_out(own + done, piece, moved) != 0)
 			break;
 		done += moved;
-		if (moved < some)
+		if (moved < some || proc_signal_pending())
 			break;
 	}
 	return done;
@@ -112,7 +117,7 @@ process_vm_move(const uint64_t a[6], bool write)
 		uint64_t moved = move_memory(vm, write, own.base, other.base, n);
 
 		done += moved;
-		if (moved < n) {
+		if (moved < n) { /* a signal comes after a piece only, so some bytes have moved */
 			error = -EFAULT;
 			break;
 		}

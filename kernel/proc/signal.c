@@ -12,6 +12,7 @@
 #include "kernel/abi/poll.h"
 #include "kernel/abi/wait.h"
 #include "kernel/fs/poll.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -45,9 +46,8 @@ SDT_PROBE_DEFINE_TEXT(proc, , , signal_handle, "signal-handle", ": sig %d code %
 
 struct poll_source proc_signal_news;
 
-/* Would sig have no effect on p? proc_lock held, or p is the current process. */
-static bool
-is_ignored(const struct proc *p, int sig)
+bool
+proc_signal_ignored(const struct proc *p, int sig)
 {
 	if (p->sig_caught & BIT(sig))
 		return false;
@@ -118,8 +118,6 @@ signal_is_wanted(const struct proc *p, const struct lwp *l, int sig)
 {
 	bool blocked = true;
 
-	if (p->sig_ignored & BIT(sig))
-		return false;
 	if (l != NULL)
 		return ((l->sig_blocked | l->sig_awaited) & BIT(sig)) != 0;
 	for_each_lwp(any, p)
@@ -205,7 +203,7 @@ proc_signal_send(struct proc *p, struct lwp *l, const struct siginfo *info, stru
 				tell_parent(p, WAIT_CONTINUED);
 		}
 	}
-	if (is_ignored(p, sig) && !signal_is_wanted(p, l, sig) && !is_traced(p, l, sig)) {
+	if (proc_signal_ignored(p, sig) && !signal_is_wanted(p, l, sig) && !is_traced(p, l, sig)) {
 		SDT_CTR2(proc, , , signal_discard, SDT_ARGS4(p->thread, p, sig, p->pid), KTR_SIG,
 			 "signal ignored: pid %u sig %d", p->pid, sig);
 		proc_signals_update(p);
@@ -478,8 +476,10 @@ proc_deliver_signals(struct arch_trapframe *tf)
 	int sig;
 
 	call = interrupted_call(tf);
-	if (call == RESTART_NOT && !proc_signal_pending())
+	if (call == RESTART_NOT && !proc_signal_pending()) {
+		curthread()->interrupted_ns = 0;
 		return;
+	}
 	spin_lock(&proc_lock);
 	for (;;) {
 		if (p->exiting || l->dying) {
@@ -515,7 +515,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			if (sig == 0 || p->exiting || l->dying)
 				continue;
 		}
-		if (is_ignored(p, sig))
+		if (proc_signal_ignored(p, sig))
 			continue;
 		if (p->sig_caught & BIT(sig)) {
 			if (call == RESTART_ALWAYS ||
@@ -543,13 +543,31 @@ proc_deliver_signals(struct arch_trapframe *tf)
 	}
 	/* Another thread may have taken the signal: nothing has happened to the call. */
 	if (call == RESTART_AGAIN || call == RESTART_ALWAYS || call == RESTART_WAITED ||
-	    (call == RESTART_FINAL && !any))
+	    (call == RESTART_FINAL && !any)) {
 		arch_tf_syscall_again(tf);
+		if ((call == RESTART_WAITED || call == RESTART_FINAL) && !l->call_final &&
+		    l->thread->interrupted_ns != DEADLINE_NEVER)
+			l->again_ns = l->thread->interrupted_ns;
+	}
+	l->thread->interrupted_ns = 0;
 	if (l->sig_restore)
 		l->sig_blocked = l->sig_saved;
 	l->sig_restore = l->call_final = false;
 	proc_signals_update(p);
 	spin_unlock(&proc_lock);
+}
+
+uint64_t
+proc_deadline(uint64_t ns)
+{
+	struct lwp *l = curlwp();
+	uint64_t again = l != NULL ? l->again_ns : 0;
+
+	if (again != 0)
+		l->again_ns = 0;
+	else if (ns != DEADLINE_NEVER)
+		again = clock_ns() + ns;
+	return again != 0 ? again : DEADLINE_NEVER;
 }
 
 void
@@ -566,7 +584,7 @@ proc_stop_group(int sig)
 	int r = 0;
 
 	spin_lock(&proc_lock);
-	if (is_ignored(p, sig) || (curlwp()->sig_blocked & BIT(sig)))
+	if (proc_signal_ignored(p, sig) || (curlwp()->sig_blocked & BIT(sig)))
 		r = 1;
 	else if (proc_orphaned(p->pgid, 0))
 		r = -EIO;

@@ -17,21 +17,22 @@
 #define BIT(sig)    (1ul << ((sig)-1))
 #define UNSTOPPABLE (BIT(SIGKILL) | BIT(SIGSTOP))
 
-/* May the caller signal p? */
+/* May the caller send p this signal? A shell continues all of its session. */
 static bool
-allowed(const struct proc *p)
+allowed(const struct proc *p, int sig)
 {
 	const struct proc *self = curproc();
 
-	return capable(CAP_KILL) || self->uid == p->ruid || self->uid == p->suid ||
-	       self->ruid == p->ruid || self->ruid == p->suid;
+	return (sig == SIGCONT && self->sid == p->sid) || capable(CAP_KILL) ||
+	       self->uid == p->ruid || self->uid == p->suid || self->ruid == p->ruid ||
+	       self->ruid == p->suid;
 }
 
 /* Sends what info tells of, if its signal is not 0, to p or its thread l. proc_lock held. */
 static int
 kill_send(struct proc *p, struct lwp *l, const struct siginfo *info)
 {
-	if (!allowed(p))
+	if (!allowed(p, info->si_signo))
 		return -EPERM;
 	return info->si_signo != 0 ? proc_signal_send(p, l, info, NULL) : 0;
 }
@@ -182,7 +183,8 @@ sys_rt_sigaction(const uint64_t a[6])
 			p->sig_ignored |= BIT(sig);
 		else if (act.sa_handler != SIG_DFL)
 			p->sig_caught |= BIT(sig);
-		if (act.sa_handler == SIG_IGN) {
+		/* What has no effect does not stay pending either, blocked or not (POSIX). */
+		if (proc_signal_ignored(p, sig)) {
 			proc_signals_drop(p, BIT(sig));
 			proc_signals_update(p);
 		}
@@ -295,7 +297,7 @@ sys_rt_sigtimedwait(const uint64_t a[6])
 	struct lwp *l = curlwp();
 	struct siginfo info;
 	struct timespec ts;
-	uint64_t set, mask = l->sig_blocked, deadline = DEADLINE_NEVER;
+	uint64_t set, mask = l->sig_blocked, deadline = proc_deadline(DEADLINE_NEVER);
 	int64_t r = 0, sig;
 
 	if (a[3] != sizeof(set))
@@ -305,7 +307,7 @@ sys_rt_sigtimedwait(const uint64_t a[6])
 		return -EFAULT;
 	if (a[2] != 0 && (ts.tv_sec < 0 || ts.tv_nsec < 0 || ts.tv_nsec >= 1000000000))
 		return -EINVAL;
-	if (a[2] != 0 && ts.tv_sec < 1l << 30)
+	if (deadline == DEADLINE_NEVER && a[2] != 0 && ts.tv_sec < 1l << 30)
 		deadline = clock_ns() + (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 	set &= ~UNSTOPPABLE;
 	spin_lock(&proc_lock);

@@ -4,7 +4,9 @@
  * a kernel thread the answers are those of user 0, in the root of the machine, with all rights and
  * no limit of its own.
  *
- * Functions without a word on their context: any context.
+ * Only a process has a number, files and real ids: proc_pid(), proc_files(), proc_real_user() and
+ * proc_real_caps() are not for kernel threads. Functions without a word on their context: any
+ * context.
  */
 #pragma once
 
@@ -87,6 +89,12 @@ void proc_signal_self(int sig);
 void proc_signals_mask(uint64_t mask);
 /* Brings the old mask back now. */
 void proc_signals_unmask(void);
+/*
+ * Until when a system call waits that may wait for ns, DEADLINE_NEVER: without end. A call that
+ * begins again, because no handler ran, waits until its old deadline. Whoever waits in a call that
+ * is WAITED, TIMED or FINAL (kernel/syscall.h) asks once, before anything can fail. Thread context.
+ */
+uint64_t proc_deadline(uint64_t ns);
 /* The current thread's system call, which a signal has interrupted, does not begin again, whatever
  * its row says. Thread context. */
 void proc_call_final(void);

@@ -77,12 +77,18 @@ own_time(void)
 	return t;
 }
 
+/* Up to now, whichever of its threads asks: no clock goes back. */
 static uint64_t
 proc_cpu_ns(void)
 {
-	const struct cpu_time t = own_time();
+	const struct proc *p = curproc();
+	uint64_t sum;
 
-	return t.user_ns + t.system_ns;
+	spin_lock(&proc_lock);
+	sum = p->threads_time.user_ns + p->threads_time.system_ns;
+	for_each_lwp(l, p) sum += sched_runtime_ns(l->thread);
+	spin_unlock(&proc_lock);
+	return sum;
 }
 
 /* The time of a clock. False: there is no such clock. */
@@ -243,11 +249,14 @@ do_nanosleep(uint64_t end)
 	return now < end ? thread_sleep_ns(end - now, SLEEP_INTR, "nanslp") : 0;
 }
 
-/* Sleeps so long. After a signal, the rest goes to *urest if that is not 0. */
+/*
+ * Sleeps so long, or until `again` of proc_deadline(). After a signal, the rest goes to *urest if
+ * that is not 0.
+ */
 static int64_t
-hrtimer_nanosleep(uint64_t ns, uint64_t urest)
+hrtimer_nanosleep(uint64_t again, uint64_t ns, uint64_t urest)
 {
-	uint64_t end = clock_ns() + ns, now;
+	uint64_t end = again != DEADLINE_NEVER ? again : clock_ns() + ns, now;
 	struct timespec rest;
 	int r = do_nanosleep(end);
 
@@ -276,16 +285,16 @@ sleep_until_real(uint64_t real_ns)
 int64_t
 sys_nanosleep(const uint64_t a[6])
 {
-	uint64_t ns;
+	uint64_t ns, again = proc_deadline(DEADLINE_NEVER);
 	int r = take_timespec(a[0], &ns);
 
-	return r != 0 ? r : hrtimer_nanosleep(ns, a[1]);
+	return r != 0 ? r : hrtimer_nanosleep(again, ns, a[1]);
 }
 
 int64_t
 sys_clock_nanosleep(const uint64_t a[6])
 {
-	uint64_t ns, now;
+	uint64_t ns, now, again = proc_deadline(DEADLINE_NEVER);
 	int r = take_timespec(a[2], &ns);
 
 	if (a[0] == CLOCK_THREAD_CPUTIME_ID || !read_clock((uint32_t)a[0], &now))
@@ -295,10 +304,10 @@ sys_clock_nanosleep(const uint64_t a[6])
 	if (r != 0)
 		return r;
 	if (!(a[1] & TIMER_ABSTIME))
-		return hrtimer_nanosleep(ns, a[3]);
+		return hrtimer_nanosleep(again, ns, a[3]);
 	if (a[0] == CLOCK_REALTIME)
 		return sleep_until_real(ns);
-	return ns <= now ? 0 : hrtimer_nanosleep(ns - now, 0);
+	return ns <= now ? 0 : hrtimer_nanosleep(again, ns - now, 0);
 }
 
 static struct cpu_time

@@ -150,7 +150,7 @@ mem_piece(struct vmspace *vm, struct uio *u, uint64_t off, bool write)
 
 	if (error < 0 || n == 0)
 		return error;
-	moved = write ? vm_poke(vm, off, piece, n) : vm_peek(vm, off, piece, n);
+	moved = write ? vm_poke(vm, off, piece, n, 0) : vm_peek(vm, off, piece, n, 0);
 	if (!write && moved > 0)
 		error = uio_put(u, piece, moved);
 	return error < 0 ? error : moved > 0 ? (int64_t)moved : -EIO;

@@ -3,6 +3,7 @@
  * Locking: run-queue locks (runq.h).
  */
 #include "kernel/abi/sched.h"
+#include "kernel/lib/clock.h"
 #include "kernel/sched/runq.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
@@ -18,7 +19,7 @@ SDT_PROBE_DECLARE(sched, , , change_pri);
 
 /* Locks the queue of the thread's CPU. */
 static struct runq *
-lock_queue_of(struct thread *t)
+lock_queue_of(const struct thread *t)
 {
 	for (;;) {
 		struct runq *rq = &runqs[__atomic_load_n(&t->cpu, __ATOMIC_RELAXED)];
@@ -28,6 +29,16 @@ lock_queue_of(struct thread *t)
 			return rq;
 		spin_unlock(&rq->lock);
 	}
+}
+
+uint64_t
+sched_runtime_ns(const struct thread *t)
+{
+	struct runq *rq = lock_queue_of(t);
+	uint64_t ns = rq->cur == t ? clock_ns() - t->zero_ns : t->runtime_ns;
+
+	spin_unlock(&rq->lock);
+	return ns;
 }
 
 /* Takes a thread off its queue, for another CPU or with other parameters. */

@@ -128,6 +128,8 @@ sleepq_wait(const struct sleep_request *r)
 	if (early != 1) {
 		dequeue(t, early);
 		spin_unlock(&q->lock);
+		if (early == -EINTR)
+			t->interrupted_ns = r->deadline_ns;
 		return early;
 	}
 	if (r->lk != NULL)
@@ -139,6 +141,8 @@ sleepq_wait(const struct sleep_request *r)
 		callout_stop(&t->sleep_timer);
 	if (r->lk != NULL)
 		spin_lock(r->lk);
+	if (t->sleep_result == -EINTR)
+		t->interrupted_ns = r->deadline_ns;
 	return t->sleep_result;
 }
 

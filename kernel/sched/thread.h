@@ -100,12 +100,13 @@ struct thread {
 	struct list runq;          /* [r] before PRIO_FAIR: in its level */
 	struct list all;           /* [a] */
 
-	const void *chan;     /* [s] what it sleeps on, NULL none */
-	const char *wmesg;    /* [s] why it sleeps, read-only data */
-	const char *lockname; /* [s] the lock it is blocked on, NULL none */
-	int sleep_flags;      /* [s] */
-	int sleep_result;     /* [s] */
-	struct list sleepq;   /* [s] */
+	const void *chan;        /* [s] what it sleeps on, NULL none */
+	const char *wmesg;       /* [s] why it sleeps, read-only data */
+	const char *lockname;    /* [s] the lock it is blocked on, NULL none */
+	int sleep_flags;         /* [s] */
+	int sleep_result;        /* [s] */
+	uint64_t interrupted_ns; /* [t] deadline of the last sleep that a signal ended; 0: none */
+	struct list sleepq;      /* [s] */
 	struct callout sleep_timer;
 
 	unsigned mutexes;   /* [t] held */

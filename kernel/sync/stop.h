@@ -46,7 +46,7 @@ void stop_release(void);
 
 /*
  * Stops all other CPUs, wherever they are; with interrupts off too, if arch_nmi_send() can reach
- * them. Waits up to a second for each. Returns how many stopped; pcpu's `stopped` has their trap
+ * them. Waits some seconds for each. Returns how many stopped; pcpu's `stopped` has their trap
  * frames. Interrupts off.
  */
 unsigned stop_others(void);

@@ -28,7 +28,9 @@ enter_page(uint64_t *pte, void *page, unsigned prot)
 {
 	if (prot & MMU_EXEC)
 		arch_icache_sync(page, PAGE_SIZE);
-	*pte = arch_pte_leaf(virt_to_phys(page), prot != 0 ? prot | MMU_USER : 0, 0);
+	/* release: another CPU that finds the entry finds what was written to the page before */
+	__atomic_store_n(pte, arch_pte_leaf(virt_to_phys(page), prot != 0 ? prot | MMU_USER : 0, 0),
+			 __ATOMIC_RELEASE);
 }
 
 /* A write to a read-only page: copies the page if it is shared, otherwise makes it writable. */

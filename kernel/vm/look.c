@@ -117,15 +117,37 @@ in_page(uint64_t va, size_t n)
 	return n < part ? n : part;
 }
 
+bool
+vm_is_mapped(struct vmspace *vm, uint64_t start, uint64_t size)
+{
+	bool mapped;
+
+	size = page_round_up(size);
+	mutex_lock(&vm->lock);
+	mapped = vm_good_range(start, size) && vm_mapped_within(vm, start, start + size) == size;
+	mutex_unlock(&vm->lock);
+	return mapped;
+}
+
+/* May the space's program do this at va? access 0: nobody asks. */
+static bool
+page_allows(const struct vmspace *vm, uint64_t va, unsigned access)
+{
+	const struct area *a = vm_find(vm, va);
+
+	return access == 0 || (a != NULL && (a->prot & access) == access);
+}
+
 size_t
-vm_peek(struct vmspace *vm, uint64_t va, void *to, size_t n)
+vm_peek(struct vmspace *vm, uint64_t va, void *to, size_t n, unsigned access)
 {
 	size_t done = 0, part;
 
 	mutex_lock(&vm->lock);
 	for (; done < n; done += part) {
 		part = in_page(va + done, n - done);
-		if (!peek_page(vm, va + done, (char *)to + done, part))
+		if (!page_allows(vm, va + done, access) ||
+		    !peek_page(vm, va + done, (char *)to + done, part))
 			break;
 	}
 	mutex_unlock(&vm->lock);
@@ -133,7 +155,7 @@ vm_peek(struct vmspace *vm, uint64_t va, void *to, size_t n)
 }
 
 size_t
-vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n)
+vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n, unsigned access)
 {
 	size_t done = 0, part;
 
@@ -141,7 +163,8 @@ vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n)
 	vm_share(vm); /* from now on, what is flushed is flushed on all CPUs that run it */
 	for (; done < n; done += part) {
 		part = in_page(va + done, n - done);
-		if (!poke_page(vm, va + done, (const char *)from + done, part))
+		if (!page_allows(vm, va + done, access) ||
+		    !poke_page(vm, va + done, (const char *)from + done, part))
 			break;
 	}
 	vm_flush_everywhere(); /* the space is not that of this CPU */

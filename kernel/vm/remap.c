@@ -12,24 +12,17 @@
 int
 vm_forget(struct vmspace *vm, uint64_t start, uint64_t size)
 {
-	int r = 0;
+	bool mapped;
 
 	size = page_round_up(size);
 	if (!vm_good_range(start, size))
 		return -EINVAL;
 	mutex_lock(&vm->lock);
-	for (uint64_t at = start; r == 0 && at < start + size;) {
-		const struct area *a = vm_find(vm, at);
-
-		if (a == NULL)
-			r = -ENOMEM;
-		else
-			at = a->end;
-	}
-	if (r == 0)
+	mapped = vm_mapped_within(vm, start, start + size) == size;
+	if (mapped)
 		vm_drop_pages(vm, start, start + size);
 	mutex_unlock(&vm->lock);
-	return r;
+	return mapped ? 0 : -ENOMEM;
 }
 
 struct move {
@@ -56,26 +49,27 @@ move_page(uint64_t *pte, uintptr_t va, void *arg)
 	vm_flush_page(m->vm, va);
 }
 
-/* Moves what is at start to a free place, and makes it larger. */
+/* Moves what is at start to a free place, and makes it larger. If that fails, it stays. */
 static int64_t
-remap_move(struct vmspace *vm, const struct area *a, uint64_t start, uint64_t old_size,
-	   uint64_t size)
+remap_move(struct vmspace *vm, uint64_t start, uint64_t old_size, uint64_t size)
 {
-	struct area_source from = a->from;
 	struct move m = {.vm = vm};
 	uint64_t to = vm_find_free(vm, 0, size);
+	const struct area *a;
 
-	from.offset += start - a->start;
-	if (to == 0 || vm_insert(vm, to, to + size, a->prot, &from) == NULL)
+	/* First, so that nothing can fail once the pages have moved. */
+	if (to == 0 || vm_split(vm, start) != 0 || vm_split(vm, start + old_size) != 0)
+		return -ENOMEM;
+	a = vm_find(vm, start);
+	if (vm_insert(vm, to, to + size, a->prot, &a->from) == NULL)
 		return -ENOMEM;
 	m.by = to - start;
 	pagetable_each(vm->root, start, start + old_size, remap_make_room, &m);
 	if (!m.failed)
 		pagetable_each(vm->root, start, start + old_size, move_page, &m);
 	arch_mmu_sync();
-	if (vm_unmap_locked(vm, m.failed ? to : start, m.failed ? size : old_size) != 0 || m.failed)
-		return -ENOMEM;
-	return (int64_t)to;
+	vm_unmap_locked(vm, m.failed ? to : start, m.failed ? size : old_size);
+	return m.failed ? -ENOMEM : (int64_t)to;
 }
 
 static int64_t
@@ -100,7 +94,7 @@ remap(struct vmspace *vm, uint64_t start, uint64_t old_size, uint64_t size, bool
 		vm_set_end(vm, a, start + size);
 		return (int64_t)start;
 	}
-	return may_move ? remap_move(vm, a, start, old_size, size) : -ENOMEM;
+	return may_move ? remap_move(vm, start, old_size, size) : -ENOMEM;
 }
 
 int64_t

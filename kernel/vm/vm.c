@@ -12,6 +12,7 @@
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/smp.h"
+#include "kernel/sync/spinlock.h"
 #include "kernel/vm/vm_private.h"
 #include "ktr/ktr.h"
 
@@ -77,7 +78,8 @@ vm_share(struct vmspace *vm)
 /* What each CPU that runs on the space flushes. */
 struct flush {
 	uint64_t root;
-	uint64_t va; /* 0: everything */
+	uint64_t va;  /* 0: everything */
+	unsigned cpu; /* has done it */
 };
 
 static void
@@ -85,7 +87,7 @@ vm_flush_here(void *arg)
 {
 	const struct flush *f = arg;
 
-	if (curthread()->root != f->root)
+	if (curthread()->root != f->root || arch_cpu() == f->cpu)
 		return;
 	if (f->va != 0)
 		arch_tlb_flush_page(f->va);
@@ -96,18 +98,29 @@ vm_flush_here(void *arg)
 void
 vm_flush_all(const struct vmspace *vm)
 {
-	/* CPUs that do not run the space now: before they run it again */
+	struct flush f = {vm->root, 0, 0};
+
+	/*
+	 * On one CPU, or this CPU would count as flushed when only a page was: all of it here, and
+	 * what runs the space later elsewhere flushes before.
+	 */
+	irq_push();
+	f.cpu = arch_cpu();
+	arch_tlb_flush_all();
 	arch_tlb_flush_page(VM_LOWEST);
-	smp_call_users(vm->root, vm_flush_here, &(struct flush){vm->root, 0});
+	irq_pop();
+	smp_call_users(vm->root, vm_flush_here, &f);
 }
 
 void
 vm_flush_page(const struct vmspace *vm, uint64_t va)
 {
-	struct flush f = {vm->root, va};
+	struct flush f = {vm->root, va, 0};
 
-	/* CPUs that do not run the space now: before they run it again */
-	arch_tlb_flush_page(va);
+	irq_push();
+	f.cpu = arch_cpu();
+	arch_tlb_flush_page(va); /* and before another CPU runs the space again */
+	irq_pop();
 	if (vm->shared)
 		smp_call_users(vm->root, vm_flush_here, &f);
 }
@@ -128,6 +141,21 @@ vm_overlaps(const struct vmspace *vm, uint64_t start, uint64_t end)
 	return a != NULL && a->start < end;
 }
 
+uint64_t
+vm_mapped_within(const struct vmspace *vm, uint64_t start, uint64_t end)
+{
+	const struct area *a;
+	uint64_t sum = 0;
+
+	for (uint64_t at = start; at < end; at = a->end) {
+		a = area_find(vm->areas, at);
+		if (a == NULL || a->start >= end)
+			break;
+		sum += (a->end < end ? a->end : end) - (a->start > start ? a->start : start);
+	}
+	return sum;
+}
+
 bool
 vm_good_range(uint64_t start, uint64_t size)
 {
@@ -135,9 +163,10 @@ vm_good_range(uint64_t start, uint64_t size)
 	       start < ARCH_USER_END && size <= ARCH_USER_END - start;
 }
 
-struct area *
-vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
-	  const struct area_source *from)
+/* An area that is in no space yet; NULL: there are too many, or no memory. */
+static struct area *
+new_area(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
+	 const struct area_source *from)
 {
 	struct area *a = NULL;
 
@@ -150,13 +179,29 @@ vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
 	a->prot = prot;
 	if (from != NULL)
 		a->from = *from;
+	return a;
+}
+
+static void
+put_area(struct vmspace *vm, struct area *a)
+{
 	if (a->from.pager != NULL) {
 		a->from.pager->ref(a->from.object, a->from.writes);
 		vm->has_shared_areas |= a->from.shared;
 	}
 	area_insert(&vm->areas, a);
 	vm->area_count++;
-	vm->size += end - start;
+	vm->size += a->end - a->start;
+}
+
+struct area *
+vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
+	  const struct area_source *from)
+{
+	struct area *a = new_area(vm, start, end, prot, from);
+
+	if (a != NULL)
+		put_area(vm, a);
 	return a;
 }
 
@@ -235,9 +280,8 @@ vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	return r;
 }
 
-/* If va lies inside an area, splits the area there. */
-static int
-split(struct vmspace *vm, uint64_t va)
+int
+vm_split(struct vmspace *vm, uint64_t va)
 {
 	struct area *a = vm_find(vm, va);
 	struct area_source from;
@@ -335,7 +379,7 @@ vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size)
 	size = page_round_up(size);
 	if (!vm_good_range(start, size))
 		return -EINVAL;
-	if (split(vm, start) != 0 || split(vm, start + size) != 0)
+	if (vm_split(vm, start) != 0 || vm_split(vm, start + size) != 0)
 		return -ENOMEM;
 	area_drop(area_take(&vm->areas, start, start + size), forget_area, vm);
 	vm_drop_pages(vm, start, start + size);
@@ -392,8 +436,12 @@ protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	struct area *taken;
 
 	size = page_round_up(size);
-	if (!vm_good_range(start, size))
+	if (start & (PAGE_SIZE - 1))
 		return -EINVAL;
+	if (size == 0)
+		return 0;
+	if (!vm_good_range(start, size))
+		return -ENOMEM;
 	while (at < start + size) {
 		struct area *a = vm_find(vm, at);
 		if (a == NULL)
@@ -402,7 +450,7 @@ protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 			return -EACCES;
 		at = a->end;
 	}
-	if (split(vm, start) != 0 || split(vm, start + size) != 0)
+	if (vm_split(vm, start) != 0 || vm_split(vm, start + size) != 0)
 		return -ENOMEM;
 	taken = area_take(&vm->areas, start, start + size);
 	area_each(taken, set_prot, &p);
@@ -448,21 +496,40 @@ vm_may_grow(const struct vmspace *vm, uint64_t bytes, uint64_t limit)
 	return vm->size <= limit && bytes <= limit - vm->size;
 }
 
+/* Maps a range in place of what is there. If that fails, what is there stays. */
+static int
+vm_replace(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
+	   const struct area_source *from, uint64_t limit)
+{
+	struct area *a;
+
+	if (!vm_good_range(start, size))
+		return -EINVAL;
+	if (!vm_may_grow(vm, size - vm_mapped_within(vm, start, start + size), limit) ||
+	    vm_split(vm, start) != 0 || vm_split(vm, start + size) != 0 ||
+	    (a = new_area(vm, start, start + size, prot, from)) == NULL)
+		return -ENOMEM;
+	vm_unmap_locked(vm, start, size); /* it has nothing to split, so it cannot fail */
+	put_area(vm, a);
+	CTR3(KTR_VM, "map: start %#lx size %#lx prot %#x", start, size, prot);
+	return 0;
+}
+
 int64_t
 vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enum vm_place place,
 	   const struct area_source *from, uint64_t limit)
 {
-	int64_t r = 0;
+	int64_t r;
 
 	size = page_round_up(size);
 	mutex_lock(&vm->lock);
-	if (place == VM_REPLACE)
-		r = vm_unmap_locked(vm, start, size);
-	else if (place == VM_ANYWHERE)
+	if (place == VM_ANYWHERE)
 		start = vm_find_free(vm, page_round_down(start), size);
-	if (r == 0 && (start == 0 || !vm_may_grow(vm, size, limit)))
+	if (place == VM_REPLACE)
+		r = vm_replace(vm, start, size, prot, from, limit);
+	else if (start == 0 || !vm_may_grow(vm, size, limit))
 		r = -ENOMEM;
-	if (r == 0)
+	else
 		r = vm_map_area(vm, start, size, prot, from);
 	vm_unlock(vm);
 	return r != 0 ? r : (int64_t)start;

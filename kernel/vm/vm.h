@@ -6,7 +6,7 @@
  * take it. It is the innermost of all mutexes, since any copy to or from user memory may take it.
  * When several threads run on a space, whoever takes a page or a right away flushes the TLB of
  * every CPU that runs it before the page is used for something else. All functions: thread context,
- * no spin lock held.
+ * no spin lock held; but vm_ref(), vm_user() and vm_resident() in any context.
  */
 #pragma once
 
@@ -174,13 +174,16 @@ struct vm_range {
 };
 /* The first area that ends after r->end: 0 starts. False: none. */
 bool vm_range_next(struct vmspace *vm, struct vm_range *r);
+/* Is all of the range mapped? */
+bool vm_is_mapped(struct vmspace *vm, uint64_t start, uint64_t size);
 /*
- * For debuggers: reads, or writes, memory of any space, whatever its program may do there; but what
- * is shared and cannot be written stays. A page of code that is written loses its probes. Bytes: up
- * to the first that is not mapped, or for which there is no memory.
+ * Reads, or writes, memory of any space where its program has the rights `access` (MMU_READ, …);
+ * with 0, for debuggers, whatever the program may do there; but what is shared and cannot be
+ * written stays. A page of code that is written loses its probes. Bytes: up to the first that is
+ * not mapped, that may not be touched, or for which there is no memory.
  */
-size_t vm_peek(struct vmspace *vm, uint64_t va, void *to, size_t n);
-size_t vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n);
+size_t vm_peek(struct vmspace *vm, uint64_t va, void *to, size_t n, unsigned access);
+size_t vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n, unsigned access);
 /* Copies from the pages of a space that is not current. Bytes, up to the first page that is not
  * there. */
 size_t vm_read(struct vmspace *vm, uint64_t va, void *to, size_t n);

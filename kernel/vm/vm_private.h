@@ -44,12 +44,16 @@ uint64_t *vm_make_entry(struct vmspace *vm, uint64_t va, unsigned n);
 bool vm_good_range(uint64_t start, uint64_t size);
 /* Is a part of it mapped? */
 bool vm_overlaps(const struct vmspace *vm, uint64_t start, uint64_t end);
+/* How many bytes of it are mapped. */
+uint64_t vm_mapped_within(const struct vmspace *vm, uint64_t start, uint64_t end);
 /* Room for size bytes: at hint if that is free. 0: there is none. */
 uint64_t vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size);
 /* Room for size bytes, at or above from. 0: there is none. */
 uint64_t vm_gap(const struct vmspace *vm, uint64_t from, uint64_t size);
 /* May the space have so many bytes more? */
 bool vm_may_grow(const struct vmspace *vm, uint64_t bytes, uint64_t limit);
+/* If va lies inside an area, splits the area there. -ENOMEM: nothing has changed. */
+int vm_split(struct vmspace *vm, uint64_t va);
 /* Moves the end of an area. */
 void vm_set_end(struct vmspace *vm, struct area *a, uint64_t end);
 /* Is there a page at va, in an area; or can one be made? The space's lock held. */

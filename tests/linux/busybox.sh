@@ -33,6 +33,7 @@ trap 'echo bye' EXIT; (trap 'echo inner; exit 4' TERM; kill -TERM $(exec "$BB" s
 "$BB" sleep 100 & p=$!; kill $p; wait $p; echo $?
 bb sh -c 'kill -9 $$'; echo $?
 bb timeout 1 "$BB" sleep 100; echo $?
+"$BB" sleep 100 & p=$!; kill -STOP $p; ("$BB" sleep 0.1 &); bb sleep 0.3; echo alive; kill -9 $p; wait $p 2>/dev/null; echo $?
 { bb sleep 0.1; echo late; } & echo early; wait
 bb seq 100000 | bb head -1; bb yes | bb head -2
 read line <n; echo $line; exec 3<n; read -r a <&3; read -r b <&3; echo $a $b; exec 3<&-
