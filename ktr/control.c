@@ -105,8 +105,10 @@ close_all(void)
 void
 ktr_cpumask_set(uint64_t cpus)
 {
+	ktr_port_lock();
 	__atomic_store_n(&ktr_cpumask, cpus, __ATOMIC_SEQ_CST);
 	close_all();
+	ktr_port_unlock();
 	ktr_functions_look();
 }
 

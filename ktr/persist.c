@@ -16,7 +16,7 @@
 #include "ktr/str.h"
 
 #define ALIGN     64u                    /* of everything in the region */
-#define RINGS_MAX (2u * KTR_PORT_MAXCPU) /* the old ones and the new, while they change */
+#define RINGS_MAX (2u * KTR_PORT_MAXCPU) /* the main log's old ones and new, while they change */
 
 #define SPARE (KTR_PERSIST_HEAD / 2) /* offset of the second header */
 

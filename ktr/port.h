@@ -104,7 +104,7 @@ bool ktr_port_sync(void);
  */
 void ktr_port_exchange(void (*fn)(void *), void *arg);
 
-/** Zeroed memory, aligned to 64, or NULL. May sleep. */
+/** Zeroed memory, aligned to 64, or NULL. May sleep. Control lock held. */
 void *ktr_port_alloc(size_t size);
 void ktr_port_free(void *p, size_t size);
 

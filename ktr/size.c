@@ -9,6 +9,7 @@
  */
 #include "ktr/control.h"
 #include "ktr/image.h"
+#include "ktr/persist.h"
 #include "ktr/port.h"
 #include "ktr/ring.h"
 
@@ -45,11 +46,14 @@ ring_set_base(struct ktr_ring *ring, uint64_t base, uint64_t start)
 	ring->check = KTR_RING_CHECK(ring->entries, ring->cpu, base, start);
 }
 
-/* An empty ring; NULL: no memory. */
+/* An empty ring; NULL: no memory. The main log's survive a reset, where there is room. */
 static struct ktr_ring *
-ring_alloc(unsigned cpu, uint32_t entries)
+ring_alloc(unsigned cpu, uint32_t entries, bool main)
 {
-	struct ktr_ring *ring = ktr_port_alloc(ktr_ring_bytes(entries));
+	size_t size = ktr_ring_bytes(entries);
+	struct ktr_ring *ring = main ? ktr_persist_alloc(size) : NULL;
+	if (ring == NULL)
+		ring = ktr_port_alloc(size);
 	if (ring == NULL)
 		return NULL;
 	*ring = (struct ktr_ring){.entries = entries,
@@ -64,7 +68,8 @@ ring_free(struct ktr_ring *ring)
 	if (ring == NULL || ring->entries == 0 || ring == &ktr_boot_ring.ring)
 		return;
 	ring->check = 0; /* after a reset it must not pass for a ring in use */
-	ktr_port_free(ring, ktr_ring_bytes(ring->entries));
+	if (!ktr_persist_free(ring))
+		ktr_port_free(ring, ktr_ring_bytes(ring->entries));
 }
 
 /* The new rings of the main log before an exchange; the old ones after it, or a closed log's. */
@@ -106,10 +111,11 @@ exchange_all(void *arg)
 	ktr_image_refresh();
 }
 
+/* The last one first: a simple allocator can take back what it gave last. */
 static void
 exchange_free(void)
 {
-	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+	for (unsigned cpu = KTR_PORT_MAXCPU; cpu-- > 0;) {
 		ring_free(exchange_rings[cpu]);
 		exchange_rings[cpu] = NULL;
 	}
@@ -124,7 +130,7 @@ ktr_cpu_init(unsigned cpu)
 	int error = 0;
 	const struct ktr_ring *old = ktr_log_ring(&ktr_main, cpu);
 	if (old == NULL || old == &ktr_boot_ring.ring) {
-		exchange_rings[cpu] = ring_alloc(cpu, ktr_entries);
+		exchange_rings[cpu] = ring_alloc(cpu, ktr_entries, true);
 		if (exchange_rings[cpu] != NULL)
 			ktr_port_exchange(exchange_all, NULL);
 		else
@@ -146,7 +152,7 @@ ktr_resize(unsigned entries)
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU && ok; cpu++) {
 		if (ktr_log_ring(&ktr_main, cpu) == NULL)
 			continue;
-		exchange_rings[cpu] = ring_alloc(cpu, n);
+		exchange_rings[cpu] = ring_alloc(cpu, n, true);
 		ok = exchange_rings[cpu] != NULL;
 	}
 	if (ok) {
@@ -188,19 +194,19 @@ ktr_log_open(struct ktr_log *log, unsigned entries)
 	ktr_port_lock();
 	log->next = ktr_main.next;
 	ktr_main.next = log;
-	ktr_port_unlock();
-	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+	bool ok = true;
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU && ok; cpu++) {
 		if (ktr_log_ring(&ktr_main, cpu) == NULL)
 			continue;
-		struct ktr_ring *ring = ring_alloc(cpu, n);
+		struct ktr_ring *ring = ring_alloc(cpu, n, false);
 		/* release: pairs with the acquire in ktr_log_ring() */
 		__atomic_store_n(&log->cpu[cpu].ring, ring, __ATOMIC_RELEASE);
-		if (ring == NULL) {
-			ktr_log_close(log);
-			return -KTR_ENOMEM;
-		}
+		ok = ring != NULL;
 	}
-	return 0;
+	ktr_port_unlock();
+	if (!ok)
+		ktr_log_close(log);
+	return ok ? 0 : -KTR_ENOMEM;
 }
 
 void

@@ -134,6 +134,9 @@ def begin(args, medium, binary, suffix):
     copies = {"initrd": words["-initrd"], "kernel": words["-kernel"].removesuffix(suffix)}
     if suffix:
         copies["kernel.img"] = words["-kernel"]
+    for source in copies.values():
+        if pathlib.Path(source).resolve().parent == folder.resolve():
+            raise Refused(f"--record {folder}: {source} is in it, and would be replaced: expected another folder")
     try:
         for name in FILES:
             (folder / name).unlink(missing_ok=True)

@@ -1,7 +1,8 @@
 /*
  * pci.h - devices on PCI: finding them, their registers, their memory.
  *
- * Boot, after arch_machine_init(), one CPU: no locks.
+ * Boot, after arch_machine_init(), one CPU: no locks. Only what ends the machine writes a register
+ * later.
  */
 #pragma once
 

@@ -480,6 +480,12 @@ pagecache_first_dirty(bool device)
 }
 
 unsigned long
+pagecache_count_kept(void)
+{
+	return __atomic_load_n(&kept_count, __ATOMIC_RELAXED);
+}
+
+unsigned long
 pagecache_count_dirty(bool device)
 {
 	return __atomic_load_n(&dirty_count[device], __ATOMIC_RELAXED);

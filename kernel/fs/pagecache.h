@@ -69,6 +69,8 @@ struct page *pagecache_first_dirty(bool device);
 /* The page is not dirty any more; it stays. */
 void pagecache_clean(struct page *p);
 unsigned long pagecache_count_dirty(bool device);
+/* Pages of disks that are not dirty, and are given up when memory is short. Any context. */
+unsigned long pagecache_count_kept(void);
 
 /* ---- writeback.c: what is dirty is written ---- */
 

@@ -3,7 +3,9 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/time.h"
+#include "kernel/block/bio.h"
 #include "kernel/dev/irq.h"
+#include "kernel/fs/pagecache.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/printf.h"
@@ -186,13 +188,18 @@ static int
 meminfo_show(const struct procfs_node *n, struct sbuf *out)
 {
 	uint64_t kb = PAGE_SIZE / 1024, files = uidinfo_held_by_all(UIDINFO_DATA) * kb;
+	/* Pages of disks that are given up when memory is short; and those to be written before. */
+	uint64_t clean = pagecache_count_kept() * kb;
+	uint64_t dirty = (pagecache_count_dirty(false) + pagecache_count_dirty(true)) * kb;
 
 	sbuf_printf(out,
 		    "MemTotal:       %8lu kB\nMemFree:        %8lu kB\nMemAvailable:   %8lu kB\n",
-		    page_count_total() * kb, page_count_free() * kb, page_count_free() * kb);
+		    page_count_total() * kb, page_count_free() * kb,
+		    page_count_free() * kb + clean);
 	sbuf_printf(out,
 		    "Buffers:        %8u kB\nCached:         %8lu kB\nShmem:          %8lu kB\n", 0,
-		    files, files);
+		    files + clean + dirty, files);
+	sbuf_printf(out, "Dirty:          %8lu kB\n", dirty);
 	sbuf_printf(out,
 		    "SwapTotal:      %8u kB\nSwapFree:       %8u kB\nSlab:           %8lu kB\n", 0,
 		    0, heap_bytes_used() / 1024);
@@ -249,7 +256,7 @@ kallsyms_show(const struct procfs_node *n, struct sbuf *out)
 static int
 filesystems_show(const struct procfs_node *n, struct sbuf *out)
 {
-	sbuf_puts(out, "nodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tproc\nnodev\tsysfs\n"
+	sbuf_puts(out, "nodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tproc\nnodev\tsysfs\nnodev\tdevpts\n"
 		       "nodev\tdebugfs\nnodev\ttracefs\n\text2\n");
 	return 0;
 }
@@ -260,10 +267,22 @@ procfs_mounts(const struct procfs_node *n, struct sbuf *out)
 	return vfs_print_mounts(out);
 }
 
+static void
+print_partition(struct sbuf *out, const struct block_device *b)
+{
+	sbuf_printf(out, "%4u  %7u %10lu %s\n", (unsigned)(b->number >> 8),
+		    (unsigned)(b->number & 255), b->sectors * SECTOR_SIZE / 1024, b->name);
+}
+
 static int
 partitions_show(const struct procfs_node *n, struct sbuf *out)
 {
 	sbuf_puts(out, "major minor  #blocks  name\n\n");
+	for (const struct gendisk *d = NULL; (d = block_next_disk(d)) != NULL;) {
+		print_partition(out, &d->whole);
+		for (unsigned i = 0; i < d->parts; i++)
+			print_partition(out, &d->part[i]);
+	}
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "arch/patch.h"
 #include "arch/pcpu.h"
+#include "kernel/lib/panic.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
 #include "kernel/probe/kprobe.h"
@@ -15,7 +16,6 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/smp.h"
 #include "kernel/sync/stop.h"
-#include "ktr/persist.h"
 #include "ktr/port.h"
 
 extern const char __rodata_start[], __rodata_end[];
@@ -76,16 +76,15 @@ ktr_port_exchange(void (*fn)(void *), void *arg)
 void *
 ktr_port_alloc(size_t size)
 {
-	void *p = ktr_persist_alloc(size);
-
-	return p != NULL ? p : kmap_alloc(page_round_up(size));
+	if (!ktr_port_alone() && !mutex_held(&control_lock))
+		panic("ktr: memory without the control lock");
+	return kmap_alloc(page_round_up(size));
 }
 
 void
 ktr_port_free(void *p, size_t size)
 {
-	if (!ktr_persist_free(p))
-		kmap_free(p);
+	kmap_free(p);
 }
 
 bool

@@ -165,8 +165,8 @@ vm_good_range(uint64_t start, uint64_t size)
 
 /* An area that is in no space yet; NULL: there are too many, or no memory. */
 static struct area *
-new_area(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
-	 const struct area_source *from)
+vm_area_alloc(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
+	      const struct area_source *from)
 {
 	struct area *a = NULL;
 
@@ -183,7 +183,7 @@ new_area(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
 }
 
 static void
-put_area(struct vmspace *vm, struct area *a)
+vm_area_put(struct vmspace *vm, struct area *a)
 {
 	if (a->from.pager != NULL) {
 		a->from.pager->ref(a->from.object, a->from.writes);
@@ -198,10 +198,10 @@ struct area *
 vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
 	  const struct area_source *from)
 {
-	struct area *a = new_area(vm, start, end, prot, from);
+	struct area *a = vm_area_alloc(vm, start, end, prot, from);
 
 	if (a != NULL)
-		put_area(vm, a);
+		vm_area_put(vm, a);
 	return a;
 }
 
@@ -507,10 +507,10 @@ vm_replace(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 		return -EINVAL;
 	if (!vm_may_grow(vm, size - vm_mapped_within(vm, start, start + size), limit) ||
 	    vm_split(vm, start) != 0 || vm_split(vm, start + size) != 0 ||
-	    (a = new_area(vm, start, start + size, prot, from)) == NULL)
+	    (a = vm_area_alloc(vm, start, start + size, prot, from)) == NULL)
 		return -ENOMEM;
 	vm_unmap_locked(vm, start, size); /* it has nothing to split, so it cannot fail */
-	put_area(vm, a);
+	vm_area_put(vm, a);
 	CTR3(KTR_VM, "map: start %#lx size %#lx prot %#x", start, size, prot);
 	return 0;
 }

@@ -78,6 +78,12 @@ machine_of(uint16_t id)
 }
 
 bool
+ktrace_decided(const uint8_t *bytes, size_t n)
+{
+	return n >= sizeof(struct ktr_header) || (n > 0 && bytes[0] == 0);
+}
+
+bool
 ktrace_is(const uint8_t *bytes, size_t n)
 {
 	struct ktr_header h;

@@ -6,6 +6,8 @@
 
 #include "ktr/decode.h"
 
+/** Do so many first bytes tell? A stream begins with a zero. */
+bool ktrace_decided(const uint8_t *bytes, size_t n);
 /** Are these the first bytes of such a file? */
 bool ktrace_is(const uint8_t *bytes, size_t n);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ktr/tools/export/export.h"
 #include "ktr/tools/ktrdump.h"
@@ -155,7 +156,9 @@ bool
 dump_output_fits(const struct dump_options *o, const char *input)
 {
 	struct stat in, out;
-	if (o->output == NULL || stat(input, &in) != 0 || stat(o->output, &out) != 0 ||
+	bool from_stdin = strcmp(input, "-") == 0;
+	if (o->output == NULL || stat(o->output, &out) != 0 ||
+	    (from_stdin ? fstat(STDIN_FILENO, &in) : stat(input, &in)) != 0 ||
 	    !S_ISREG(in.st_mode) || in.st_dev != out.st_dev || in.st_ino != out.st_ino)
 		return true;
 	fprintf(stderr, "ktrdump: -o %s: it is an input: expected another file\n", o->output);
@@ -207,7 +210,8 @@ int
 dump_run(struct dump *d)
 {
 	d->name = strcmp(d->opts.input, "-") == 0 ? "standard input" : d->opts.input;
-	if (!dump_output_fits(&d->opts, d->opts.core != NULL ? d->opts.core : d->opts.input))
+	if (!dump_output_fits(&d->opts, d->opts.core != NULL ? d->opts.core : d->opts.input) ||
+	    (d->opts.kernel != NULL && !dump_output_fits(&d->opts, d->opts.kernel)))
 		return DUMP_USAGE;
 	if (!dump_open(d)) {
 		dump_export_close(d, false);

@@ -60,7 +60,9 @@ dump_match_thread(const struct dump_filter *f, uint32_t tid, const char *name)
 	char *end;
 	if (f->thread == NULL)
 		return true;
-	unsigned long long wanted = strtoull(f->thread, &end, 0);
+	/* Not 0: a number is decimal though it begins with a zero. */
+	int base = strncmp(f->thread, "0x", 2) == 0 ? 16 : 10;
+	unsigned long long wanted = strtoull(f->thread, &end, base);
 	if (f->thread[0] != '\0' && *end == '\0')
 		return wanted == tid;
 	return name != NULL && ktr_glob(f->thread, name);

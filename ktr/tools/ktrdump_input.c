@@ -68,17 +68,23 @@ unreadable(struct dump *d, int fd)
 	return DUMP_USAGE;
 }
 
-/* The input is at its end for now. False: for good. */
+/* The input is at its end for now. False: for good. A file that was made anew is read again. */
 static bool
-follow_wait(struct dump *d, bool is_pipe)
+follow_wait(struct dump *d, int fd, bool is_pipe)
 {
 	struct timespec pause = {.tv_nsec = FOLLOW_INTERVAL_NS};
+	struct stat st;
 	if (!d->opts.follow || is_pipe)
 		return false;
 	out_flush(&d->out);
 	if (fflush(d->out.file) != 0)
 		return false;
 	nanosleep(&pause, NULL);
+	if (fstat(fd, &st) == 0 && st.st_size < lseek(fd, 0, SEEK_CUR)) {
+		fprintf(stderr, "ktrdump: %s: it was made anew: what follows is of another run\n",
+			d->name);
+		lseek(fd, 0, SEEK_SET);
+	}
 	return true;
 }
 
@@ -94,7 +100,8 @@ read_chunk(int fd, uint8_t *chunk, bool first)
 		if (n < 0)
 			return n;
 		have += (size_t)n;
-		if (n == 0 || !first || dump_armor_decided(chunk, have))
+		if (n == 0 || !first ||
+		    (dump_armor_decided(chunk, have) && ktrace_decided(chunk, have)))
 			return (ssize_t)have;
 	}
 }
@@ -263,7 +270,7 @@ dump_input(struct dump *d)
 			return unreadable(d, fd);
 		}
 		if (n == 0) {
-			if (follow_wait(d, S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
+			if (follow_wait(d, fd, S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)))
 				continue;
 			break;
 		}

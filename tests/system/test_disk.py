@@ -98,6 +98,17 @@ def tail():
         fsck(disk)
 
 
+@portable_test("/proc tells the disk and its partitions, and the pages of its files that can be given up")
+def told():
+    disk = make("32M")
+    out = on_disk("cat /proc/partitions\ngrep devpts /proc/filesystems\ndd if=/dev/zero of=/mnt/f bs=1M count=8 2> /dev/null; sync\n"
+                  "f() { awk \"/^$1:/ {print \\$2}\" /proc/meminfo; }; echo $(f Cached) $(f MemAvailable) $(f MemFree) $(f Dirty)\n", disk)
+    check_match(r"^ 254        0      32768 vda$", out, "the disk")
+    check_match(r"^nodev\tdevpts$", out, "the file system of terminals")
+    cached, available, free, _ = map(int, re.search(r"^(\d+) (\d+) (\d+) (\d+)$", out, re.M).groups())
+    check(cached >= 8192 and available >= free + 8000, f"Cached {cached}, MemAvailable {available}, MemFree {free}, with 8 MB of a file in memory")
+
+
 @portable_test("a file's room and its holes are zeroes, whatever was on the disk before, also when a write fails")
 def zeroes():
     disk = make("32M", "-b", 1024)

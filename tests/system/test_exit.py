@@ -5,6 +5,7 @@ import pathlib
 import select
 import signal
 import subprocess
+import termios
 
 from harness import (ARCH, BOOT, DEADLINE_S, GRUB_ONLY, boot, check, check_eq, check_match, cpus, decode, ktr_stats, main,
                      portable_test, scratch_file, test)
@@ -80,7 +81,9 @@ def usage():
             (["--smp", "0"], "expected 1 to"), (["--smp", "x"], "invalid int"), (["--set", "novalue"], "NAME=VALUE"),
             (["--firmware", "coreboot"], "invalid choice"), (["--nonsense"], "unrecognized arguments"),
             (["--script", "/nonexistent"], "no such file"), (["--script", "/"], "no such file"),
-            (["--loader-conf", "/nonexistent"], "no such file"),
+            (["--loader-conf", "/nonexistent"], "no such file"), (["--initrd", "/nonexistent", "--firmware", "none", "--timeout", "1"], "--initrd /nonexistent: No such file or directory"),
+            (["--arch", "x86_64", "--firmware", "uefi", "--iso", "/nonexistent", "--timeout", "1"], "--iso /nonexistent: No such file or directory"),
+            (["--trace", "/nonexistent/t", "--timeout", "1"], "--trace /nonexistent/t: No such file or directory"),
             (["--timeout", "-1"], "above 0"), (["--timeout", "nan"], "above 0"), (["--timeout", "inf"], "above 0"), (["--kernel", "/nonexistent/elf", "--timeout", "1"], "not built"),
             (["--firmware", "none", "--iso", "x"], "expected --firmware bios or uefi"), (["--arch", "vax"], "aarch64"),
             (["--arch", "aarch64", "--firmware", "uefi"], "--firmware uefi: expected none with --arch aarch64"),
@@ -93,6 +96,47 @@ def usage():
         check_eq(p.returncode, 2, f"status with {options}")
         check_match(pattern, p.stderr, f"message for {options}")
         check(p.stdout == "", f"{options}: found output {p.stdout!r}")
+
+
+@portable_test("--dry-run changes no file, and neither does a run that is refused")
+def dry():
+    trace = scratch_file(".ktr")
+    trace.write_bytes(b"kept")
+    for options, status in ((["--dry-run"], 0), (["--kernel", "/nonexistent/elf"], 2)):
+        p = subprocess.run([BOOT, "--arch", ARCH, "--firmware", "none", "--trace", trace, *options], capture_output=True, text=True, timeout=DEADLINE_S,
+                           stdin=subprocess.DEVNULL, check=False)
+        check_eq((p.returncode, trace.read_bytes()), (status, b"kept"), f"status and trace with {options}; it says {p.stderr}")
+
+
+@portable_test("output that cannot be written is an error that says so")
+def full():
+    script = scratch_file(".sh")
+    script.write_text("echo something\n")
+    with open("/dev/full", "wb") as sink:
+        p = subprocess.run([BOOT, "--arch", ARCH, "--script", script], stdout=sink, stderr=subprocess.PIPE, text=True, timeout=DEADLINE_S, check=False)
+    check_eq((p.returncode, p.stderr), (3, "boot: standard output: No space left on device\n"), "status and message")
+
+
+@portable_test("a trace that is cut, as on a full disk, is told")
+def cut_trace():
+    run = boot("load mix -n 1\n", trace=True, mask="SYSC").expect()
+    run.trace.write_bytes(run.trace.read_bytes()[:-100])
+    told = "import sys; m = {'__name__': 'boot', '__file__': sys.argv[1]}; exec(open(sys.argv[1]).read(), m); m['say_losses'](sys.argv[2], True)"
+    p = subprocess.run(["/usr/bin/python3", "-c", told, BOOT, run.trace], capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+    check_match(rf"^boot: --trace: {run.trace}: offset \d+: ", p.stderr, "what is said of a trace without its end")
+
+
+@portable_test("a deadline on a terminal leaves the terminal as it was")
+def terminal():
+    ours, theirs = os.openpty()
+    before = termios.tcgetattr(theirs)
+    with subprocess.Popen([BOOT, "--arch", ARCH, "--firmware", "none", "--timeout", "2"], stdin=theirs, stdout=theirs, stderr=theirs) as p:
+        while p.poll() is None:
+            if select.select([ours], [], [], 0.1)[0]:
+                os.read(ours, 65536)
+    check_eq((p.returncode, termios.tcgetattr(theirs)), (124, before), "status and modes of the terminal")
+    os.close(ours)
+    os.close(theirs)
 
 
 @portable_test("a script is not run if the kernel refuses a parameter: the status is 2; with --lenient it is run")

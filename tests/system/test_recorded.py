@@ -128,8 +128,17 @@ def refused():
         check_match(r"found no event, expected a trace", dtrace(empty, "-n", "BEGIN", status=1)[1], f"{text[:10]}")
     cut = scratch_file("")
     cut.write_bytes(run.trace.read_bytes()[:-100])
-    whole, damaged = (int(dtrace(f, "-n", "syscall:::entry { @ = count(); }")[0]) for f in (run.trace, cut))
+    whole, damaged = (int(dtrace(f, "-n", "syscall:::entry { @ = count(); }", status=s)[0]) for f, s in ((run.trace, 0), (cut, 1)))
     check(0 < damaged <= whole, f"calls in a trace that is cut off: {damaged} of {whole}")
+    before = cut.read_bytes()
+    check_match(r"it is an input: expected another file", dtrace(cut, "-n", "BEGIN { exit(0); }", "-o", cut, status=2)[1], "-o names the trace")
+    check_eq(cut.read_bytes(), before, "the trace")
+    link = scratch_file("") / "dtrace"
+    link.parent.mkdir()
+    link.symlink_to(DTRACE)
+    done = subprocess.run([link, "-q", "-r", run.trace, "-n", "syscall:::entry /curpsinfo->pr_pid == pid/ { @ = count(); exit(0); }"], capture_output=True, text=True,
+                          timeout=120, env={"PATH": "/usr/bin:/bin", "KESTREL_ARCH": ARCH}, check=False)
+    check("failed to resolve curpsinfo" not in done.stderr, f"by a link, it does not find its library: {done.stderr}")
     out = boot("dtrace -r /dev/ktr -l; echo $?\n").expect().out
     check_match(r"^dtrace: -r: the host's dtrace reads recorded traces, this one traces\r?\n2", out, "in the guest")
 

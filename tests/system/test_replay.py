@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 from console import gdb  # noqa: E402
-from harness import ARCH, BOOT, BUILD, ROOT, boot, check, check_eq, check_match, main, portable_test, scratch_file, test  # noqa: E402
+from harness import ARCH, BOOT, DEADLINE_S, BUILD, ROOT, boot, check, check_eq, check_match, main, portable_test, scratch_file, test  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "qemu"))
 import record  # noqa: E402
@@ -149,6 +149,12 @@ def damaged(folder):
     check_match("the recording has no end: expected one whose run has ended", refusal(folder), "a log that QEMU has not completed")
     (folder / "log").unlink()
     check_match("the recording has no end", refusal(folder), "without a log")
+    before = (folder / "kernel").read_bytes()
+    done = subprocess.run([BOOT, "--arch", ARCH, "--record", folder, "--kernel", folder / "kernel", "--script", "/dev/null"], capture_output=True, text=True,
+                          timeout=DEADLINE_S, check=False)
+    check_eq(done.returncode, 2, "status of a recording over its own kernel")
+    check_match("is in it, and would be replaced: expected another folder", done.stderr, "message")
+    check_eq((folder / "kernel").read_bytes(), before, "the kernel of the recording")
 
 
 @portable_test("a run that is stopped from outside is replayed until then")

@@ -18,11 +18,11 @@ def listed(*tiers):
     return out.split()
 
 
-def installs(tmp, installed, *tiers):
+def installs(tmp, installed, *tiers, apt_get=""):
     """(status, logged calls) of an installation on a machine that has these packages."""
     (tmp / "log").write_text("")
     for name, body in (("dpkg-query", "".join(f"echo '{p} install ok installed'\n" for p in installed)),
-                       ("id", "echo 0"), ("apt-get", ""), ("tee", "cat > /dev/null"), ("chmod", ""), ("rm", ""), ("update-rc.d", "")):
+                       ("id", "echo 0"), ("apt-get", apt_get), ("tee", "cat > /dev/null"), ("chmod", ""), ("rm", ""), ("update-rc.d", "")):
         (tmp / name).write_text(f'#!/bin/sh\n[ "${{0##*/}}" = dpkg-query ] || echo "${{0##*/}} $*" >> {tmp}/log\n{body}\n')
         (tmp / name).chmod(0o755)
     p = subprocess.run([TOOL, *tiers], env={"PATH": f"{tmp}:{os.environ['PATH']}"}, capture_output=True, text=True,
@@ -65,6 +65,14 @@ def no_service_is_started_or_stays_enabled(tmp):
         equal(lines[-1], "rm -f /usr/sbin/policy-rc.d", "the end")
 
 
+def what_it_changed_is_undone_when_it_is_interrupted(tmp):
+    for signal, expected in (("INT", 130), ("TERM", 143), ("HUP", 129)):
+        status, calls = installs(tmp, [], "run", apt_get=f"kill -{signal} $PPID")
+        equal(status, expected, f"status after SIG{signal}")
+        if not os.path.exists("/usr/sbin/policy-rc.d"):
+            equal(calls.splitlines()[-1], "rm -f /usr/sbin/policy-rc.d", f"the end after SIG{signal}")
+
+
 def what_is_wrong_is_reported(_):
     equal(run(TOOL, "nope")[::2], (2, "install-tools: nope: no such tier\n"
                                       f"install-tools: expected one of these tiers: {' '.join(TIERS)} \n"), "a tier that is none")
@@ -73,4 +81,4 @@ def what_is_wrong_is_reported(_):
 
 if __name__ == "__main__":
     main([a_tier_has_what_it_needs_once, what_only_some_need_is_in_their_tier, nothing_is_done_when_all_is_there,
-          no_service_is_started_or_stays_enabled, what_is_wrong_is_reported])
+          no_service_is_started_or_stays_enabled, what_it_changed_is_undone_when_it_is_interrupted, what_is_wrong_is_reported])

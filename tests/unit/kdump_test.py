@@ -289,6 +289,16 @@ def bad_options_are_told(tmp):
     equal((p.returncode, p.stderr), (1, f"kdump: {tmp / 'none'}: No such file or directory\n"))
 
 
+def a_file_for_freebsd_is_not_the_input(tmp):
+    path = tmp / "ktrace.out"
+    path.write_bytes(b"".join(k.one_of_each()))
+    before = path.read_bytes()
+    for args in ((), ("-f", path)):
+        p = subprocess.run([KDUMP, "--freebsd", path, *args], cwd=tmp, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+        equal((p.returncode, p.stderr), (2, f"kdump: --freebsd {path}: it is the input: expected another file\n"))
+    equal(path.read_bytes(), before, "the input")
+
+
 def a_live_dump_ends_with_the_last_process(tmp):
     path = tmp / "live"
     path.write_bytes(b"")
@@ -382,4 +392,4 @@ if __name__ == "__main__":
           every_call_of_every_machine_has_a_name_and_arguments, returns_are_as_in_freebsd, data_is_text_or_hexadecimal,
           signals_switches_and_faults, structs_are_those_of_the_machine, dates_are_those_of_the_calendar, options_choose_records,
           jsonl_says_all_of_a_record, ktrdump_makes_a_timeline_of_it, a_long_file_needs_no_temporary_one, damage_is_told_and_the_rest_is_printed, a_file_for_freebsds_kdump,
-          freebsds_numbers_of_errors_and_signals, bad_options_are_told, a_live_dump_ends_with_the_last_process])
+          freebsds_numbers_of_errors_and_signals, bad_options_are_told, a_file_for_freebsd_is_not_the_input, a_live_dump_ends_with_the_last_process])

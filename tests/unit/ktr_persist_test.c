@@ -232,6 +232,24 @@ rings_come_from_the_region_while_they_fit(void **state)
 	assert_false(ktr_persist_free(NULL));
 }
 
+static bool
+is_inside(const void *p)
+{
+	return (const char *)p >= (char *)region && (const char *)p < (char *)region + SIZE;
+}
+
+static void
+only_the_main_logs_rings_are_in_the_region(void **state)
+{
+	static struct ktr_log log;
+	assert_int_equal(ktr_log_open(&log, ENTRIES), 0);
+	assert_false(is_inside(ktr_log_ring(&log, 0)));
+	assert_int_equal(ktr_resize(2 * ENTRIES), 0);
+	assert_true(is_inside(ktr_log_ring(&ktr_main, 0)));
+	ktr_log_close(&log);
+	assert_int_equal(ktr_resize(ENTRIES), 0);
+}
+
 int
 main(void)
 {
@@ -242,6 +260,7 @@ main(void)
 	    cmocka_unit_test_setup(addresses_of_the_writer_lead_to_what_it_had_there, again),
 	    cmocka_unit_test_setup(damaged_copies_are_not_read, again),
 	    cmocka_unit_test(rings_come_from_the_region_while_they_fit),
+	    cmocka_unit_test(only_the_main_logs_rings_are_in_the_region),
 	};
 	return cmocka_run_group_tests(tests, make, NULL);
 }

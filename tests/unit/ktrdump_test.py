@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 
+import ktrace_records
 import wire
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -428,6 +429,63 @@ def follows_a_file_that_grows(tmp):
     equal(got.decode().splitlines(), Run("-q", data=data).lines)
 
 
+def a_file_that_is_made_anew_is_followed_from_its_start(tmp):
+    path = tmp / "anew.ktr"
+    first, second = gen("mix", "500"), gen("sample")
+    path.write_bytes(first)
+    with subprocess.Popen([KTRDUMP, "-ql", "-i", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        for _ in Run("-q", data=first).lines:
+            p.stdout.readline()
+        path.write_bytes(b"")
+        said = p.stderr.readline().decode()
+        path.write_bytes(second)
+        lines = [p.stdout.readline().decode().split(maxsplit=1)[1] for _ in Run("-q", data=second).lines]
+        p.kill()
+    expect("it was made anew" in said, said)
+    equal(lines, [line.split(maxsplit=1)[1] + "\n" for line in Run("-q", data=second).lines], "the second run")
+
+
+def output_never_replaces_an_input(tmp):
+    path = tmp / "in.ktr"
+    path.write_bytes(gen("sample"))
+    before = path.read_bytes()
+    with open(path, "rb") as source:
+        done = subprocess.run([KTRDUMP, "-o", path], stdin=source, capture_output=True, timeout=DEADLINE_S, check=False)
+    expect(done.returncode == 2 and b"it is an input: expected another file" in done.stderr, done)
+    r = Run("report", "thread", "-N", str(path), "-o", str(path), data=gen("sample"))
+    expect(r.status == 2 and "it is an input" in r.err, r.err)
+    equal(path.read_bytes(), before, "the file")
+
+
+def each_format_that_is_lines_goes_where_o_says(tmp):
+    for form in ("text", "jsonl", "stream", "graph"):
+        out = tmp / form
+        r = Run("--format", form, "-o", str(out), data=gen("mix", "500"))
+        equal((r.status, r.out), (0, ""), f"{form}: status and standard output")
+        expect(out.stat().st_size > 0, f"{form}: nothing was written")
+
+
+def a_file_of_ktrace_may_come_in_pieces(_):
+    data = b"".join(ktrace_records.one_of_each())
+    whole = Run("-q", data=data)
+    with subprocess.Popen([KTRDUMP, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+        p.stdin.write(data[:20])
+        p.stdin.flush()
+        while int(open(f"/proc/{p.pid}/io").read().split()[1]) < 20:  # until it has read them
+            expect(p.poll() is None, "it has ended before the rest came")
+        out, _ = p.communicate(data[20:], timeout=DEADLINE_S)
+    equal((p.returncode, out.decode()), (whole.status, whole.out), "in pieces and at once")
+
+
+def numbers_of_threads_are_decimal(_):
+    data = gen("mix", "2000")
+    tid = max(json.loads(line).get("tid", 0) for line in Run("--format", "jsonl", data=data).lines)
+    wanted = Run("-q", "--thread", str(tid), data=data).lines
+    expect(wanted, f"thread {tid} has no event")
+    for word in (f"0{tid}", hex(tid)):
+        equal(Run("-q", "--thread", word, data=data).lines, wanted, f"--thread {word}")
+
+
 TESTS = [prints_freebsd_columns, number_on_the_cpu_has_a_column, prints_index_and_text_alone_without_options, merges_cpus_by_time,
          prints_strings_idents_and_bad_pointers, relative_times_and_ticks, ticks_come_newest_first_as_freebsds_do, filters_events, empty_result_says_why,
          jsonl_has_exactly_the_fields, data_are_texts_and_their_parts_are_no_events, gaps_are_lines_of_their_own, gaps_say_why_in_text_and_jsonl_alike,
@@ -435,7 +493,9 @@ TESTS = [prints_freebsd_columns, number_on_the_cpu_has_a_column, prints_index_an
          stream_is_small, reads_files_pipes_and_dash, several_streams_in_a_file_decode,
          live_stream_ends_clean_after_a_pass, stream_in_the_log_of_a_console_is_found, truncated_input_has_status_1_and_prints_what_is_there,
          flipped_bits_have_status_1_and_are_named_by_offset, foreign_and_empty_input_have_status_1,
-         format_stream_is_the_input_itself, usage_errors_have_status_2, full_output_has_status_2, follows_a_file_that_grows]
+         format_stream_is_the_input_itself, usage_errors_have_status_2, full_output_has_status_2, follows_a_file_that_grows,
+         a_file_that_is_made_anew_is_followed_from_its_start, output_never_replaces_an_input, each_format_that_is_lines_goes_where_o_says,
+         a_file_of_ktrace_may_come_in_pieces, numbers_of_threads_are_decimal]
 
 
 def main():

@@ -39,7 +39,9 @@ struct virtio {
  * knows, which are accepted if offered. False: there is none, or it is not used, after a message.
  */
 bool virtio_open(struct virtio *v, unsigned n, const char *name, uint64_t wanted);
-/* Calls fn(arg) in interrupt context. Before the rings. False, after a message: it cannot be. */
+/*
+ * Calls fn(arg) in interrupt context. Before virtio_start(). False, after a message: it cannot be.
+ */
 bool virtio_interrupt(struct virtio *v, void (*fn)(void *), void *arg);
 /* Makes ring i, without buffers. interrupts: it has the device's. False, after a message. */
 bool virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool interrupts);

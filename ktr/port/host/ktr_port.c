@@ -68,15 +68,19 @@ host_info(void)
 	ktr_info_set(&info);
 }
 
+static __thread bool host_controls; /* this thread has the control lock */
+
 void
 ktr_port_lock(void)
 {
 	pthread_mutex_lock(&host_control);
+	host_controls = true;
 }
 
 void
 ktr_port_unlock(void)
 {
+	host_controls = false;
 	pthread_mutex_unlock(&host_control);
 }
 
@@ -163,13 +167,12 @@ ktr_port_exchange(void (*fn)(void *), void *arg)
 void *
 ktr_port_alloc(size_t size)
 {
+	if (!host_controls)
+		abort(); /* the kernel's port panics */
 	if (ktr_host_alloc_left == 0)
 		return NULL;
 	if (ktr_host_alloc_left > 0)
 		ktr_host_alloc_left--;
-	void *region = ktr_persist_alloc(size);
-	if (region != NULL)
-		return region;
 	void *p = aligned_alloc(64, (size + 63) / 64 * 64);
 	for (size_t i = 0; p != NULL && i < size; i++)
 		((char *)p)[i] = 0;
@@ -180,8 +183,7 @@ void
 ktr_port_free(void *p, size_t size)
 {
 	(void)size;
-	if (!ktr_persist_free(p))
-		free(p);
+	free(p);
 }
 
 /* The linker's: text and read-only data lie between the first and the second. */

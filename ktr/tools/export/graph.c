@@ -326,6 +326,7 @@ const struct export_format export_graph = {
     .name = "graph",
     .what = "calls of functions with durations, in the columns of Linux's function_graph",
     .sees_all = true,
+    .lines = true,
     .open = graph_open,
     .begin = graph_begin,
     .event = graph_event,

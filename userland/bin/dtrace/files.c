@@ -37,10 +37,17 @@ void
 file_init(const char *program)
 {
 #ifndef __kestrel__
-	const char *slash = strrchr(program, '/');
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path));
+	const char *slash;
 
+	if (n <= 0 ||
+	    n == (ssize_t)sizeof(path)) /* how it was called says less: by PATH, by a link */
+		n = snprintf(path, sizeof(path), "%s", program);
+	path[n < (ssize_t)sizeof(path) ? n : (ssize_t)sizeof(path) - 1] = '\0';
+	slash = strrchr(path, '/');
 	if (slash != NULL)
-		folder = dt_strndup(program, (size_t)(slash - program));
+		folder = dt_strndup(path, (size_t)(slash - path));
 #else
 #endif
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tool.h>
 #include <unistd.h>
 
@@ -29,7 +30,23 @@ static const char usage[] =
     "  --freebsd OUT  writes OUT, a file for FreeBSD's kdump, and prints nothing\n"
     "  -h, --help  this text\n" KTR_POINTS_HELP;
 
+static const char *freebsd_path; /* --freebsd; NULL: text */
+
 #define WAIT_US 50000 /* between two looks at the end of a file */
+
+/* Not the file that is read: what it has would be gone. */
+static void
+open_freebsd(const char *path, int input)
+{
+	struct stat in, out;
+
+	if (fstat(input, &in) == 0 && stat(path, &out) == 0 && S_ISREG(out.st_mode) &&
+	    in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+		errx(2, "--freebsd %s: it is the input: expected another file", path);
+	kdump_options.freebsd = fopen(path, "w");
+	if (kdump_options.freebsd == NULL)
+		err(1, "%s", path);
+}
 
 static int64_t
 read_input(void *arg, void *buf, size_t len)
@@ -65,9 +82,7 @@ set_option(int c, const char *arg, const char **file)
 	}
 	switch (c) {
 	case 'F':
-		o->freebsd = fopen(arg, "w");
-		if (o->freebsd == NULL)
-			err(1, "%s", arg);
+		freebsd_path = arg;
 		break;
 	case 'f':
 		*file = arg;
@@ -108,6 +123,8 @@ main(int argc, char **argv)
 		set_option('?', NULL, NULL);
 	if (strcmp(file, "-") != 0 && (in = fopen(file, "r")) == NULL)
 		err(1, "%s", file);
+	if (freebsd_path != NULL)
+		open_freebsd(freebsd_path, fileno(in));
 	c = kdump_stream(read_input, in);
 	if (kdump_options.freebsd != NULL && fclose(kdump_options.freebsd) != 0)
 		err(1, "--freebsd");

@@ -99,6 +99,9 @@ main(void)
 	ktr_info_set(&info);
 	ktr_mask_set(KTR_PROC);
 	for (unsigned cpu = 1; cpu < CPUS; cpu++) {
+		/* Some of the new rings fit. They are given back, or the next ones would not. */
+		if (cpu == 3 && ktr_resize(2 * ktr_entries_get()) != -KTR_ENOMEM)
+			fail("there is memory for larger rings");
 		if (ktr_cpu_init(cpu) != 0)
 			fail("a ring takes more memory than ktr/README.md says");
 	}

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -96,15 +97,16 @@ is_program(const char *name)
 static void
 start_command(const char *command)
 {
-	char *argv[64], *rest = strdup(command), *word;
+	char **argv = calloc(strlen(command) / 2 + 2, sizeof(*argv)), *rest = strdup(command);
+	char *word, c;
 	int argc = 0;
-	char c;
 
-	while (rest != NULL && (word = strsep(&rest, " \t")) != NULL && argc < 63) {
+	if (argv == NULL)
+		err(1, "-c");
+	while (rest != NULL && (word = strsep(&rest, " \t")) != NULL) {
 		if (*word != '\0')
 			argv[argc++] = word;
 	}
-	argv[argc] = NULL;
 	if (argc == 0)
 		errx(2, "-c: found no command");
 	if (!is_program(argv[0]))
@@ -474,6 +476,7 @@ trace(const sigset_t *signals)
 /* ---- a recorded trace (-r) ---- */
 
 static const char *recorded; /* the file; NULL: the kernel is traced */
+static bool damaged;         /* it is not whole, as a message says */
 static sigset_t ends_replay;
 static bool interrupted;
 
@@ -499,13 +502,26 @@ drain(void)
 	return !interrupted && s.state == DIF_ACTIVE;
 }
 
+static bool
+is_same_file(const char *a, const char *b)
+{
+	struct stat sa, sb;
+
+	return stat(a, &sa) == 0 && stat(b, &sb) == 0 && S_ISREG(sa.st_mode) &&
+	       sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
 /* Fires what is recorded. True: the user has ended it. */
 static bool
 replay(const sigset_t *signals)
 {
+	int status;
+
 	ends_replay = *signals;
-	if (recorded_run(drain) > 1)
+	status = recorded_run(drain);
+	if (status > 1)
 		errx(1, "failed to read %s", recorded);
+	damaged = status == 1;
 	return interrupted;
 }
 
@@ -520,6 +536,8 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 	if (!open_device())
 		err(1, "failed to initialize dtrace: " DEVICE);
 	print_out = stdout;
+	if (output != NULL && recorded != NULL && is_same_file(output, recorded))
+		errx(2, "-o %s: it is an input: expected another file", output);
 	if (output != NULL && (print_out = fopen(output, "w")) == NULL)
 		err(1, "failed to open %s", output);
 	output_path = output != NULL ? output : "";
@@ -556,5 +574,5 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 	}
 	if (s.state == DIF_KILLED)
 		warnx("processing aborted: abort due to systemic unresponsiveness");
-	return s.state == DIF_KILLED ? 1 : s.exit_status;
+	return s.state == DIF_KILLED || (damaged && s.exit_status == 0) ? 1 : s.exit_status;
 }
