@@ -177,7 +177,7 @@ file_release_held(void)
 }
 
 struct file *
-filetable_get(struct filetable *ft, uint64_t fd)
+filetable_get_any(struct filetable *ft, uint64_t fd)
 {
 	struct file *f;
 
@@ -189,6 +189,14 @@ filetable_get(struct filetable *ft, uint64_t fd)
 		f = NULL;
 	spin_unlock(&ft->lock);
 	return f;
+}
+
+struct file *
+filetable_get(struct filetable *ft, uint64_t fd)
+{
+	struct file *f = filetable_get_any(ft, fd);
+
+	return f != NULL && !(f->flags & O_PATH) ? f : NULL;
 }
 
 struct file *

@@ -150,6 +150,7 @@ vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
 	a->prot = prot;
 	if (from != NULL)
 		a->from = *from;
+	vm->has_odd_areas |= a->from.stays || a->from.wiped;
 	if (a->from.pager != NULL) {
 		a->from.pager->ref(a->from.object, a->from.writes);
 		vm->has_shared_areas |= a->from.shared;
@@ -235,9 +236,8 @@ vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	return r;
 }
 
-/* If va lies inside an area, splits the area there. */
-static int
-split(struct vmspace *vm, uint64_t va)
+int
+vm_split(struct vmspace *vm, uint64_t va)
 {
 	struct area *a = vm_find(vm, va);
 	struct area_source from;
@@ -335,7 +335,7 @@ vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size)
 	size = page_round_up(size);
 	if (!vm_good_range(start, size))
 		return -EINVAL;
-	if (split(vm, start) != 0 || split(vm, start + size) != 0)
+	if (vm_split(vm, start) != 0 || vm_split(vm, start + size) != 0)
 		return -ENOMEM;
 	area_drop(area_take(&vm->areas, start, start + size), forget_area, vm);
 	vm_drop_pages(vm, start, start + size);
@@ -391,9 +391,13 @@ protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	uint64_t at = start;
 	struct area *taken;
 
+	if (start % PAGE_SIZE != 0)
+		return -EINVAL;
+	if (size == 0)
+		return 0;
 	size = page_round_up(size);
 	if (!vm_good_range(start, size))
-		return -EINVAL;
+		return -ENOMEM; /* nothing is mapped there */
 	while (at < start + size) {
 		struct area *a = vm_find(vm, at);
 		if (a == NULL)
@@ -402,7 +406,7 @@ protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 			return -EACCES;
 		at = a->end;
 	}
-	if (split(vm, start) != 0 || split(vm, start + size) != 0)
+	if (vm_split(vm, start) != 0 || vm_split(vm, start + size) != 0)
 		return -ENOMEM;
 	taken = area_take(&vm->areas, start, start + size);
 	area_each(taken, set_prot, &p);
@@ -442,26 +446,41 @@ vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size)
 	return vm_gap(vm, MMAP_BASE, size);
 }
 
-bool
-vm_may_grow(const struct vmspace *vm, uint64_t bytes, uint64_t limit)
+uint64_t
+vm_mapped(const struct vmspace *vm, uint64_t start, uint64_t size)
 {
-	return vm->size <= limit && bytes <= limit - vm->size;
+	uint64_t end = start + size < start ? UINT64_MAX : start + size, n = 0;
+	const struct area *a = area_find(vm->areas, start);
+
+	for (; a != NULL && a->start < end; a = area_find(vm->areas, a->end))
+		n += (a->end < end ? a->end : end) - (a->start > start ? a->start : start);
+	return n;
+}
+
+bool
+vm_may_grow(const struct vmspace *vm, uint64_t more, uint64_t less, uint64_t limit)
+{
+	uint64_t left = vm->size - less;
+
+	return left <= limit && more <= limit - left;
 }
 
 int64_t
 vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enum vm_place place,
 	   const struct area_source *from, uint64_t limit)
 {
+	uint64_t less;
 	int64_t r = 0;
 
 	size = page_round_up(size);
 	mutex_lock(&vm->lock);
-	if (place == VM_REPLACE)
-		r = vm_unmap_locked(vm, start, size);
-	else if (place == VM_ANYWHERE)
+	if (place == VM_ANYWHERE)
 		start = vm_find_free(vm, page_round_down(start), size);
-	if (r == 0 && (start == 0 || !vm_may_grow(vm, size, limit)))
+	less = place == VM_REPLACE ? vm_mapped(vm, start, size) : 0;
+	if ((start == 0 && place == VM_ANYWHERE) || !vm_may_grow(vm, size, less, limit))
 		r = -ENOMEM;
+	else if (place == VM_REPLACE)
+		r = vm_unmap_locked(vm, start, size);
 	if (r == 0)
 		r = vm_map_area(vm, start, size, prot, from);
 	vm_unlock(vm);
@@ -485,7 +504,7 @@ move_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
 	if (new > old) {
 		struct area *heap = old > vm->brk_start ? vm_find(vm, old - 1) : NULL;
 
-		if (vm_overlaps(vm, old, new) || !vm_may_grow(vm, new - old, limit))
+		if (vm_overlaps(vm, old, new) || !vm_may_grow(vm, new - old, 0, limit))
 			return;
 		if (heap != NULL && heap->end == old && heap->from.pager == NULL &&
 		    heap->prot == (MMU_READ | MMU_WRITE))

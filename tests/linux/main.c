@@ -93,16 +93,17 @@ execute_self(const char *word)
 static const struct {
 	const char *word;
 	void (*test)(void);
-} parts[] = {{"fpu", test_fpu},       {"calls", test_calls},     {"signals", test_signals},
-	     {"queue", test_queue},   {"caps", test_caps},       {"vdso", test_vdso},
-	     {"misc", test_misc},     {"files", test_files},     {"links", test_links},
-	     {"inet", test_inet},     {"streams", test_streams}, {"datagrams", test_datagrams},
-	     {"events", test_events}, {"moves", test_moves},     {"locks", test_locks},
-	     {"ptys", test_ptys},     {"devs", test_devs},       {"ptrace", test_ptrace},
-	     {"pipes", test_pipes},   {"sockets", test_sockets}, {"texts", test_texts},
-	     {"nodes", test_nodes},   {"ids", test_ids},         {"timers", test_timers},
-	     {"proc", test_proc},     {"admin", test_admin},     {"sched", test_sched},
-	     {"rt", test_rt},         {"threads", test_threads}, {"floods", test_floods}};
+} parts[] = {{"fpu", test_fpu},         {"calls", test_calls},         {"signals", test_signals},
+	     {"queue", test_queue},     {"caps", test_caps},           {"vdso", test_vdso},
+	     {"memory", test_memory},   {"edges", test_edges},         {"misc", test_misc},
+	     {"files", test_files},     {"links", test_links},         {"inet", test_inet},
+	     {"streams", test_streams}, {"datagrams", test_datagrams}, {"events", test_events},
+	     {"moves", test_moves},     {"locks", test_locks},         {"ptys", test_ptys},
+	     {"devs", test_devs},       {"ptrace", test_ptrace},       {"pipes", test_pipes},
+	     {"sockets", test_sockets}, {"texts", test_texts},         {"nodes", test_nodes},
+	     {"ids", test_ids},         {"timers", test_timers},       {"proc", test_proc},
+	     {"admin", test_admin},     {"sched", test_sched},         {"rt", test_rt},
+	     {"threads", test_threads}, {"floods", test_floods}};
 
 /* Runs the parts that are named, or all but the floods. */
 static int
@@ -132,6 +133,8 @@ int
 main(int argc, char *argv[])
 {
 	self = (const char *)getauxval(AT_EXECFN);
+	if (getenv(EDGES_NAMELESS) != NULL)
+		return edges_nameless(argc, argv);
 	if (argc == 2 && strcmp(argv[1], "fpu-executed") == 0)
 		return fpu_as_executed();
 	if (argc == 2 && strcmp(argv[1], "auxv") == 0)
