@@ -21,7 +21,8 @@
 #define STOOD_NS 1000000000ul /* a callout that is so late says that the machine stood */
 #define GRACE_NS 500000000ul  /* after the timeout */
 
-static int timeout_s = 30;
+/* A flush takes as long as the host has something to write, which may be much. */
+static int timeout_s = 120;
 
 SYSCTL_INT(
     kern_geom_timeout, "kern.geom.timeout", SYSCTL_WR | SYSCTL_TUN, &timeout_s, 1, 86400,

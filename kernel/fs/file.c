@@ -251,7 +251,7 @@ file_move_bytes(struct file *f, struct uio *u, uint64_t *off,
 	int64_t n;
 
 	if (off != NULL)
-		return is_seekable(f) ? move(f->vn, f, u, off) : -ESPIPE;
+		return move(f->vn, f, u, off);
 	if (!is_seekable(f))
 		return move(f->vn, f, u, &none);
 	mutex_lock(&f->lock);
@@ -266,6 +266,8 @@ vfs_read(struct file *f, struct uio *u, uint64_t *off)
 	struct vnode *vn = f->vn;
 	int64_t n;
 
+	if (off != NULL && !is_seekable(f))
+		return -ESPIPE;
 	if ((f->flags & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
 	if (vn->ops->read == NULL)
@@ -282,6 +284,8 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 	struct vnode *vn = f->vn;
 	int64_t n;
 
+	if (off != NULL && !is_seekable(f))
+		return -ESPIPE;
 	if ((f->flags & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
 	if (vn->ops->write == NULL)

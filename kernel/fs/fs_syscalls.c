@@ -162,8 +162,11 @@ stat_at(uint64_t dirfd, uint64_t upath, uint64_t ustat, uint64_t flags)
 {
 	int64_t result;
 	int error;
-	struct vnode *vn = vnode_of_user(dirfd, upath, flags, &error);
+	struct vnode *vn;
 
+	if (flags & ~(uint64_t)(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH))
+		return -EINVAL;
+	vn = vnode_of_user(dirfd, upath, flags, &error);
 	if (vn == NULL)
 		return error;
 	result = stat_vnode(vn, ustat);

@@ -226,6 +226,7 @@ become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
 	spin_lock(&proc_lock);
 	exec_ids_take(ids);
 	proc_set_space(p, vm);
+	p->executed = true;
 	p->exe = exe;
 	curthread()->tls = 0;
 	curlwp()->clear_tid = curlwp()->robust = 0;

@@ -160,7 +160,8 @@ struct proc {
 	struct vnode *exe;       /* [p] the file that it executes, a reference and a
 				    vnode_execute_begin(); NULL: none */
 	uint32_t umask;          /* [t] */
-	uint32_t personality;    /* [t] ADDR_NO_RANDOMIZE or 0: addresses are never random */
+	uint32_t personality;    /* [t] kept for who asks: addresses are never random */
+	bool executed;           /* [p] it executes a file of its own: since its fork() */
 	int wait_status;         /* [p] as wait4 reports */
 	struct cpu_time children_time; /* [p] of children that were waited for, with their own */
 	struct itimer alarm;           /* SIGALRM */

@@ -313,15 +313,97 @@ sendfile_stores_its_offset(void)
 	return good;
 }
 
+/* A child's group is its parent's to choose until it executes. */
+static bool
+groups_are_chosen_before(void)
+{
+	int ends[2], status;
+	char c;
+	bool good = pipe2(ends, O_CLOEXEC) == 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl(linux_test_path(), "linux_test", "edges-wait", NULL);
+		_exit(1);
+	}
+	close(ends[1]);
+	good &= read(ends[0], &c, 1) == 0 && /* it executes */
+		FAILS(setpgid(pid, pid), EACCES) && FAILS(setpgid(pid, getpgrp()), EACCES) &&
+		getpgid(pid) == getpgrp();
+	close(ends[0]);
+	kill(pid, SIGKILL);
+	good &= waitpid(pid, &status, 0) == pid;
+	pid = fork();
+	if (pid == 0)
+		_exit(pause());
+	good &= setpgid(pid, pid) == 0 && getpgid(pid) == pid;
+	kill(pid, SIGKILL);
+	return waitpid(pid, &status, 0) == pid && good;
+}
+
+static bool
+wrong_arguments_are_told(void)
+{
+	int ends[2], status;
+	struct stat s;
+	char c = 'x';
+	struct iovec v = {&c, 1};
+	bool good = pipe(ends) == 0 && FAILS(pwrite(ends[0], &c, 1, 0), ESPIPE) &&
+		    FAILS(pread(ends[1], &c, 1, 0), ESPIPE) &&
+		    FAILS(pwritev(ends[0], &v, 1, 0), ESPIPE) &&
+		    FAILS(fstatat(AT_FDCWD, "/", &s, 1 << 20), EINVAL) &&
+		    FAILS(waitpid(INT_MIN, &status, WNOHANG), ESRCH);
+
+	close(ends[0]);
+	close(ends[1]);
+	return good;
+}
+
+/* O_TRUNC takes set-id bits of a file that was there, not of a new one. */
+static int
+new_files_keep_bits(void *arg)
+{
+	struct stat s;
+
+	if (setgid(4711) != 0 || setuid(4711) != 0)
+		return 1;
+	umask(0);
+	if (close(open(DIR "/open/new", O_CREAT | O_TRUNC | O_WRONLY, 02775)) != 0 ||
+	    stat(DIR "/open/new", &s) != 0 || (s.st_mode & 07777) != 02775)
+		return 2;
+	/* in a directory with the bit, whose group is not the user's */
+	if (close(open(DIR "/group/new", O_CREAT | O_WRONLY, 02775)) != 0 ||
+	    stat(DIR "/group/new", &s) != 0 || s.st_mode & 02000 || s.st_gid != 4712)
+		return 3;
+	umask(010);
+	return close(open(DIR "/group/newer", O_CREAT | O_WRONLY, 02775)) == 0 &&
+		       stat(DIR "/group/newer", &s) == 0 && !(s.st_mode & 02000)
+		   ? 0
+		   : 4;
+}
+
+static bool
+make_directories(void)
+{
+	mode_t mask = umask(0);
+	bool good = mkdir(DIR "/open", 0777) == 0 && mkdir(DIR "/group", 0777) == 0 &&
+		    chown(DIR "/group", 0, 4712) == 0 && chmod(DIR "/group", 02777) == 0;
+
+	umask(mask);
+	return good;
+}
+
 static void
 remove_all(void)
 {
-	static const char *const names[] = {"plain", "link", "fifo", "map", "holes", "send"};
+	static const char *const names[] = {"plain",       "link", "fifo",     "map",
+					    "holes",       "send", "open/new", "group/new",
+					    "group/newer", "open", "group"};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), DIR "/%s", names[i]);
-		unlink(path);
+		remove(path);
 	}
 	rmdir(DIR);
 }
@@ -343,6 +425,10 @@ test_edges(void)
 	result(maps_of_zeroes(), "/dev/zero is mapped as new memory");
 	result(maps_refuse_what_they_do_not_know(), "MAP_SHARED_VALIDATE; mprotect() of nothing");
 	result(data_and_holes_are_found(), "SEEK_DATA and SEEK_HOLE");
+	result(groups_are_chosen_before(), "setpgid() moves no child that has executed");
+	result(wrong_arguments_are_told(), "ESPIPE, EINVAL and ESRCH come first");
+	result(make_directories() && in_child(new_files_keep_bits, NULL) == 0,
+	       "new files have the set-group-id bit that they should");
 	result(sendfile_stores_its_offset(), "sendfile() stores its offset, also after no byte");
 	remove_all();
 }

@@ -173,6 +173,8 @@ main(int argc, char *argv[])
 		return caps_as_executed();
 	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
 		return 0;
+	if (argc == 2 && strcmp(argv[1], "edges-wait") == 0)
+		return pause(); /* until it is killed */
 	if (argc == 3 && strcmp(argv[1], "alone") == 0)
 		return threads_as_executed(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "execute") == 0)

@@ -155,6 +155,22 @@ code_is_written_where_it_runs(void)
 	return good;
 }
 
+static bool
+pages_are_made_before(void)
+{
+	char *p = new_pages(3);
+	unsigned char there[3];
+	bool good = madvise(p, PAGE, 22 /* MADV_POPULATE_READ */) == 0 &&
+		    madvise(p + PAGE, PAGE, 23 /* MADV_POPULATE_WRITE */) == 0 &&
+		    mincore(p, 3 * PAGE, there) == 0 && (there[1] & 1) && !(there[2] & 1) &&
+		    mprotect(p + PAGE, PAGE, PROT_READ) == 0 && madvise(p + PAGE, PAGE, 22) == 0 &&
+		    FAILS(madvise(p + PAGE, PAGE, 23), EINVAL) && munmap(p + 2 * PAGE, PAGE) == 0 &&
+		    FAILS(madvise(p + PAGE, 2 * PAGE, 22), ENOMEM);
+
+	munmap(p, 2 * PAGE);
+	return good;
+}
+
 struct inherited {
 	char *p;
 	bool there;
@@ -302,5 +318,6 @@ test_memory(void)
 	result(a_move_that_fails_loses_nothing(), "an mremap() without memory loses no page");
 	result(code_is_written_where_it_runs(), "memory can be written and executed at once");
 	result(advice_changes_what_a_child_has(), "madvise() says what a child has of maps");
+	result(pages_are_made_before(), "MADV_POPULATE_READ and _WRITE make pages");
 	result(in_child(limited, NULL) == 0, "MAP_FIXED counts what it replaces, and unmaps last");
 }
