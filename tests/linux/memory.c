@@ -136,8 +136,8 @@ code_is_written_where_it_runs(void)
 	pid_t pid;
 
 	for (unsigned i = 0; good && i < 100; i++) {
-		make_code(p + i, (uint16_t)(i * 400));
-		good = call_code(p + i) == (int)(i * 400);
+		make_code(p + 8 * i, (uint16_t)(i * 400));
+		good = call_code(p + 8 * i) == (int)(i * 400);
 	}
 	if (!good)
 		return false;
