@@ -16,7 +16,9 @@
 #define O_NONBLOCK 04000
 #define O_DSYNC    010000
 #define O_SYNC     04010000
+#define O_NOATIME  01000000
 #define O_CLOEXEC  02000000
+#define O_PATH     010000000
 
 struct open_how { /* of openat2() */
 	uint64_t flags, mode, resolve;
@@ -44,9 +46,11 @@ struct open_how { /* of openat2() */
 #define AT_EMPTY_PATH       0x1000
 #define AT_STATX_SYNC_TYPE  0x6000 /* two bits, of which one may be set */
 
-#define SEEK_SET 0
-#define SEEK_CUR 1
-#define SEEK_END 2
+#define SEEK_SET  0
+#define SEEK_CUR  1
+#define SEEK_END  2
+#define SEEK_DATA 3
+#define SEEK_HOLE 4
 
 #define F_DUPFD    0
 #define F_GETFD    1
@@ -73,6 +77,7 @@ struct flock {
 };
 
 #define F_DUPFD_CLOEXEC 1030
+#define F_SETPIPE_SZ    1031
 #define F_GETPIPE_SZ    1032
 
 #define S_IFMT   0170000

@@ -22,7 +22,9 @@
 #define MAP_STACK           0x20000
 #define MAP_FIXED_NOREPLACE 0x100000
 
-#define MREMAP_MAYMOVE 1
+#define MREMAP_MAYMOVE   1
+#define MREMAP_FIXED     2
+#define MREMAP_DONTUNMAP 4
 
 #define MADV_NORMAL     0
 #define MADV_RANDOM     1
@@ -30,6 +32,16 @@
 #define MADV_WILLNEED   3
 #define MADV_DONTNEED   4
 #define MADV_FREE       8
+#define MADV_REMOVE     9
+#define MADV_DONTFORK   10
+#define MADV_DOFORK     11
+/* KSM, huge pages and dumps: 12 to 17 */
+#define MADV_WIPEONFORK     18
+#define MADV_KEEPONFORK     19
+#define MADV_COLD           20
+#define MADV_PAGEOUT        21
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
 
 #define MS_ASYNC      1
 #define MS_INVALIDATE 2

@@ -47,6 +47,8 @@ check_open(const struct vnode *vn, int flags)
 		return -EISDIR;
 	if ((flags & O_DIRECTORY) && !S_ISDIR(vn->mode))
 		return -ENOTDIR;
+	if ((flags & O_NOATIME) && !vnode_is_own(vn))
+		return -EPERM;
 	return vnode_access(vn, want);
 }
 
@@ -76,7 +78,7 @@ file_alloc(int flags, int *err)
 		return NULL;
 	}
 	f->refs = 1;
-	f->flags = flags & (O_ACCMODE | O_APPEND | O_NONBLOCK | O_NOCTTY | O_SYNC);
+	f->flags = flags & (O_ACCMODE | O_APPEND | O_NONBLOCK | O_NOCTTY | O_SYNC | O_PATH);
 	f->ui = ui;
 	list_init(&f->watches);
 	mutex_init(&f->lock, "file");
@@ -161,27 +163,42 @@ open_vnode(struct vnode *cwd, const char *path, int flags, uint32_t mode, bool *
 	return vn;
 }
 
+/* O_PATH: f is a place in the tree of names, whatever is there; nothing happens to that. */
+static int
+open_place(struct vnode *vn, struct file *f, int flags)
+{
+	if ((flags & O_DIRECTORY) && !S_ISDIR(vn->mode))
+		return -ENOTDIR;
+	f->vn = vn;
+	f->priv = vn->data;
+	return 0;
+}
+
 int
 file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, struct file **out)
 {
 	bool made;
 	int error;
-	struct file *f = file_alloc(flags, &error); /* first: no file is made in vain */
-	struct vnode *vn = f != NULL ? open_vnode(cwd, path, flags, mode, &made, &error) : NULL;
+	struct file *f;
+	struct vnode *vn;
 
+	if (flags & O_PATH)
+		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW;
+	f = file_alloc(flags, &error); /* first: no file is made in vain */
+	vn = f != NULL ? open_vnode(cwd, path, flags, mode, &made, &error) : NULL;
 	if (vn == NULL) {
 		if (f != NULL)
 			file_free(f);
 		return error;
 	}
-	error = made ? 0 : check_open(vn, flags);
+	error = made || (flags & O_PATH) ? 0 : check_open(vn, flags);
 	if (error == 0 && (flags & O_CREAT) && S_ISDIR(vn->mode))
 		error = -EISDIR;
-	if (error == 0 && (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY &&
+	if (error == 0 && !made && (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY &&
 	    vn->ops->truncate != NULL)
 		error = vnode_truncate(vn, 0);
 	if (error == 0)
-		error = vfs_open(vn, f, flags);
+		error = flags & O_PATH ? open_place(vn, f, flags) : vfs_open(vn, f, flags);
 	CTR3(KTR_VFS, "open: path %s flags %#x error %d", vfs_trace_name(path), flags, -error);
 	if (error < 0) {
 		file_free(f);
@@ -217,7 +234,7 @@ file_unref(struct file *f)
 		record_locks_end(f->vn, f);
 	if (!list_empty(&f->watches))
 		epoll_forget(f);
-	if (f->vn->ops->release != NULL)
+	if (f->vn->ops->release != NULL && !(f->flags & O_PATH))
 		f->vn->ops->release(f);
 	if (f->writes)
 		vnode_write_end(f->vn);
@@ -234,7 +251,7 @@ file_move_bytes(struct file *f, struct uio *u, uint64_t *off,
 	int64_t n;
 
 	if (off != NULL)
-		return is_seekable(f) ? move(f->vn, f, u, off) : -ESPIPE;
+		return move(f->vn, f, u, off);
 	if (!is_seekable(f))
 		return move(f->vn, f, u, &none);
 	mutex_lock(&f->lock);
@@ -249,6 +266,8 @@ vfs_read(struct file *f, struct uio *u, uint64_t *off)
 	struct vnode *vn = f->vn;
 	int64_t n;
 
+	if (off != NULL && !is_seekable(f))
+		return -ESPIPE;
 	if ((f->flags & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
 	if (vn->ops->read == NULL)
@@ -265,6 +284,8 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 	struct vnode *vn = f->vn;
 	int64_t n;
 
+	if (off != NULL && !is_seekable(f))
+		return -ESPIPE;
 	if ((f->flags & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
 	if (vn->ops->write == NULL)
@@ -324,17 +345,23 @@ file_write(struct file *f, const void *buf, size_t len)
 int64_t
 file_seek(struct file *f, int64_t off, int whence)
 {
-	int64_t to = 0, base = 0;
+	int64_t to = 0, base = 0, size = 0;
 
 	if (!is_seekable(f))
 		return -ESPIPE;
 	mutex_lock(&f->lock);
+	if (whence > SEEK_CUR)
+		size = (int64_t)vnode_size(f->vn);
 	if (whence == SEEK_CUR)
 		base = (int64_t)f->off;
 	else if (whence == SEEK_END)
-		base = (int64_t)vnode_size(f->vn);
-	if (whence < SEEK_SET || whence > SEEK_END || __builtin_add_overflow(base, off, &to) ||
-	    to < 0)
+		base = size;
+	else if (whence == SEEK_HOLE)
+		base = size - off; /* all is said to be data, up to the end */
+	if ((whence == SEEK_DATA || whence == SEEK_HOLE) && (off < 0 || off >= size))
+		to = -ENXIO;
+	else if (whence < SEEK_SET || whence > SEEK_HOLE ||
+		 __builtin_add_overflow(base, off, &to) || to < 0)
 		to = -EINVAL;
 	else
 		f->off = (uint64_t)to;

@@ -121,6 +121,8 @@ void filetable_close_on_exec(struct filetable *ft);
  * has ended: if other threads could close it, by a reference that the thread holds so long.
  */
 struct file *filetable_get(struct filetable *ft, uint64_t fd);
+/* The same, also if it was opened with O_PATH, so that it is only a place in the tree of names. */
+struct file *filetable_get_any(struct filetable *ft, uint64_t fd);
 /* A reference to the open file of a descriptor of the current process, or NULL. */
 struct file *filetable_ref(uint64_t fd);
 /* The same as filetable_get(), of a file with these operations. NULL: *err is -EBADF or -EINVAL. */

@@ -91,6 +91,8 @@ sys_write(const uint64_t a[6])
 	return n;
 }
 
+#define RWF_PART (1 << 30) /* not Linux's: a pipe takes what it has room for */
+
 /* Reads or writes pieces, at *off if off is not NULL. flags: RWF_… */
 static int64_t
 syscall_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, int flags,
@@ -106,6 +108,7 @@ syscall_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, i
 	if (n != 0)
 		return n;
 	u.nowait = (flags & RWF_NOWAIT) != 0;
+	u.part = (flags & RWF_PART) != 0;
 	u.sync = (flags & (RWF_DSYNC | RWF_SYNC)) != 0;
 	if (off != NULL)
 		n = write ? file_write_at(f, &u, *off) : file_read_at(f, &u, *off);
@@ -118,7 +121,8 @@ syscall_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, i
 int64_t
 file_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, bool nowait)
 {
-	return syscall_move_pieces(f, uvec, count, write, nowait ? RWF_NOWAIT : 0, NULL);
+	return syscall_move_pieces(f, uvec, count, write, RWF_PART | (nowait ? RWF_NOWAIT : 0),
+				   NULL);
 }
 
 int64_t
@@ -350,7 +354,7 @@ sys_pipe2(const uint64_t a[6])
 static int64_t
 dup_from(uint64_t old, unsigned min, int flags)
 {
-	struct file *f = fd_get_file(old);
+	struct file *f = filetable_get_any(proc_files(), (uint32_t)old);
 	int fd;
 
 	if (f == NULL)
@@ -365,7 +369,7 @@ dup_from(uint64_t old, unsigned min, int flags)
 static int64_t
 dup_to(uint64_t old, uint64_t to, int flags)
 {
-	struct file *f = fd_get_file(old);
+	struct file *f = filetable_get_any(proc_files(), (uint32_t)old);
 	int error;
 
 	if (f == NULL || (uint32_t)to >= filetable_limit())
@@ -389,7 +393,9 @@ int64_t
 sys_dup2(const uint64_t a[6])
 {
 	if ((uint32_t)a[0] == (uint32_t)a[1])
-		return fd_get_file(a[0]) != NULL ? (int64_t)(uint32_t)a[0] : -EBADF;
+		return filetable_get_any(proc_files(), (uint32_t)a[0]) != NULL
+			   ? (int64_t)(uint32_t)a[0]
+			   : -EBADF;
 	return dup_to(a[0], a[1], 0);
 }
 
@@ -415,9 +421,11 @@ int64_t
 sys_fcntl(const uint64_t a[6])
 {
 	struct filetable *ft = proc_files();
-	struct file *f = fd_get_file(a[0]);
+	struct file *f = filetable_get_any(ft, (uint32_t)a[0]);
 
 	if (f == NULL)
+		return -EBADF;
+	if ((f->flags & O_PATH) && (int)a[1] > F_GETFL && (int)a[1] != F_DUPFD_CLOEXEC)
 		return -EBADF;
 	switch ((int)a[1]) {
 	case F_DUPFD:
@@ -436,6 +444,12 @@ sys_fcntl(const uint64_t a[6])
 		return set_status(f, (int)a[2]);
 	case F_GETPIPE_SZ:
 		return is_pipe(f) ? (int64_t)PIPE_SIZE : -EBADF;
+	case F_SETPIPE_SZ: /* each has room for the most that one can have */
+		if (!is_pipe(f))
+			return -EBADF;
+		return (int32_t)a[2] < 0            ? -EINVAL
+		       : (uint32_t)a[2] > PIPE_SIZE ? -EPERM
+						    : (int64_t)PIPE_SIZE;
 	case F_GETLK:
 	case F_SETLK:
 	case F_SETLKW:

@@ -32,7 +32,7 @@ at_directory(uint64_t dirfd, const char *path, struct vnode **dir)
 	*dir = proc_cwd();
 	if ((int)dirfd == AT_FDCWD || (*path == '/' && !(proc_resolve() & RESOLVE_IN_ROOT)))
 		return 0;
-	f = filetable_get(proc_files(), (uint32_t)dirfd);
+	f = filetable_get_any(proc_files(), (uint32_t)dirfd);
 	if (f == NULL)
 		return -EBADF;
 	*dir = f->vn;
@@ -162,8 +162,11 @@ stat_at(uint64_t dirfd, uint64_t upath, uint64_t ustat, uint64_t flags)
 {
 	int64_t result;
 	int error;
-	struct vnode *vn = vnode_of_user(dirfd, upath, flags, &error);
+	struct vnode *vn;
 
+	if (flags & ~(uint64_t)(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH))
+		return -EINVAL;
+	vn = vnode_of_user(dirfd, upath, flags, &error);
 	if (vn == NULL)
 		return error;
 	result = stat_vnode(vn, ustat);
@@ -192,7 +195,7 @@ sys_newfstatat(const uint64_t a[6])
 int64_t
 sys_fstat(const uint64_t a[6])
 {
-	const struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
+	const struct file *f = filetable_get_any(proc_files(), (uint32_t)a[0]);
 
 	return f != NULL ? stat_vnode(f->vn, a[1]) : -EBADF;
 }
@@ -479,7 +482,7 @@ sys_chdir(const uint64_t a[6])
 int64_t
 sys_fchdir(const uint64_t a[6])
 {
-	const struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
+	const struct file *f = filetable_get_any(proc_files(), (uint32_t)a[0]);
 
 	return f != NULL ? change_dir(vnode_ref(f->vn), "") : -EBADF;
 }
@@ -560,18 +563,19 @@ do_readlinkat(uint64_t dirfd, uint64_t upath, uint64_t ubuf, uint64_t size)
 {
 	struct vnode *vn, *to;
 	const char *text;
+	char first = '/';
 	int error;
 
 	if ((int)size <= 0)
 		return -EINVAL;
-	vn = vnode_of_user(dirfd, upath, AT_SYMLINK_NOFOLLOW, &error);
+	vn = vnode_of_user(dirfd, upath, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, &error);
 	if (vn == NULL)
 		return error;
 	if (S_ISLNK(vn->mode)) {
 		error = vnode_link_text(vn, &text, &to); /* constant: needs no lock */
 		vnode_unref(to);
-	} else {
-		error = -EINVAL;
+	} else { /* "" is no path, but for a link that is opened with O_PATH */
+		error = copy_in(&first, upath, 1) == 0 && first == '\0' ? -ENOENT : -EINVAL;
 	}
 	if (error == 0 && size > strlen(text))
 		size = strlen(text);

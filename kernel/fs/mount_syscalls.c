@@ -120,7 +120,7 @@ sys_statfs(const uint64_t a[6])
 int64_t
 sys_fstatfs(const uint64_t a[6])
 {
-	const struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
+	const struct file *f = filetable_get_any(proc_files(), (uint32_t)a[0]);
 
 	return f != NULL ? give_statfs(vnode_ref(f->vn), a[1]) : -EBADF;
 }

@@ -10,12 +10,15 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/ioctl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/signal.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
 #include "kernel/sched/sleepq.h"
@@ -32,6 +35,10 @@ struct pipe {
 };
 
 static const struct vnode_ops pipe_ops;
+
+static int pipe_max_size = PIPE_SIZE;
+SYSCTL_INT(fs_pipe_max_size, "fs.pipe-max-size", 0, &pipe_max_size, 0, 0,
+	   "bytes that a pipe has room for");
 
 static size_t
 pipe_used(const struct pipe *p)
@@ -323,7 +330,10 @@ pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		return 0;
 	mutex_lock(&vn->lock);
 	while (error == 0 && u->resid > 0) {
-		error = pipe_wait_room(vn, u->nowait || (f->flags & O_NONBLOCK), together);
+		error = pipe_wait_room(vn,
+				       u->nowait || (f->flags & O_NONBLOCK) ||
+					   (u->part && u->resid < start),
+				       together);
 		if (error == 0)
 			error = pipe_fill(p, u);
 		cond_broadcast(&p->can_read);
@@ -469,6 +479,19 @@ pipe_put_back(const struct file *f, const char *from, size_t n, size_t left)
 	poll_notify(&p->news, POLLIN | POLLOUT);
 }
 
+static int64_t
+pipe_ioctl(struct file *f, unsigned request, uint64_t arg)
+{
+	int32_t n;
+
+	if (request != FIONREAD)
+		return -ENOTTY;
+	mutex_lock(&f->vn->lock);
+	n = (int32_t)pipe_used(f->vn->data);
+	mutex_unlock(&f->vn->lock);
+	return copy_out(arg, &n, sizeof(n));
+}
+
 static void
 pipe_destroy(struct vnode *vn)
 {
@@ -481,6 +504,7 @@ static const struct vnode_ops pipe_ops = {
     .read = pipe_read,
     .write = pipe_write,
     .poll = pipe_poll,
+    .ioctl = pipe_ioctl,
     .destroy = pipe_destroy,
 };
 
@@ -490,6 +514,7 @@ const struct vnode_ops fifo_ops = {
     .read = pipe_read,
     .write = pipe_write,
     .poll = pipe_poll,
+    .ioctl = pipe_ioctl,
 };
 
 int

@@ -63,7 +63,7 @@ end_open(struct end *e, uint64_t fd, uint64_t uoff, bool write)
 static int64_t
 end_close(const struct end *e, int64_t r)
 {
-	if (r <= 0 || !e->at)
+	if (r < 0 || !e->at)
 		return r;
 	if (e->uoff != 0)
 		return copy_out(e->uoff, &e->off, sizeof(e->off)) != 0 ? -EFAULT : r;

@@ -390,6 +390,8 @@ int vnode_access(const struct vnode *vn, unsigned want);
 int vnode_access_real(const struct vnode *vn, unsigned want);
 /* The same of any user, as one of no group. */
 int vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want);
+/* Is the user the file's owner, or has its rights? Any context. */
+bool vnode_is_own(const struct vnode *vn);
 /* 0; or -EACCES: not a regular file, or the user may not execute it. Any context. */
 int vnode_may_execute(const struct vnode *vn);
 

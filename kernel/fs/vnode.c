@@ -369,13 +369,17 @@ vnode_size(struct vnode *vn)
 	return size;
 }
 
-/* May the user change the file's attributes? */
+bool
+vnode_is_own(const struct vnode *vn)
+{
+	return proc_user() == __atomic_load_n(&vn->uid, __ATOMIC_RELAXED) || capable(CAP_FOWNER);
+}
+
+/* May the user change the file's attributes? Not if they would be forgotten. */
 static bool
 owns(const struct vnode *vn)
 {
-	if (vn->nameless)
-		return false; /* it would be forgotten */
-	return proc_user() == __atomic_load_n(&vn->uid, __ATOMIC_RELAXED) || capable(CAP_FOWNER);
+	return !vn->nameless && vnode_is_own(vn);
 }
 
 /* mode without the bit that gives a group which is not the user's. */
@@ -418,7 +422,7 @@ vnode_inherit(struct vnode *vn, const struct vnode *dir)
 	vn->gid = dir->gid;
 	if (S_ISDIR(vn->mode))
 		vn->mode |= S_ISGID;
-	else if (vn->mode & 010)
+	else if ((vn->mode | proc_umask()) & 010) /* also if the umask has just taken it */
 		vn->mode = own_group_only(vn->mode, vn->gid);
 }
 

@@ -22,6 +22,8 @@ struct area_source {
 	bool read_only;               /* ... and are not allowed */
 	bool writes;                  /* counts as an open file that writes (vm_pager.ref) */
 	bool code;                    /* made by kernel/vm/code.c */
+	bool stays;                   /* a copy of the space does not have it, */
+	bool wiped;                   /* or has it empty: madvise() */
 };
 
 struct area {

@@ -466,6 +466,8 @@ sys_execve(const uint64_t a[6])
 		r = copy_in_str(path, a[0], PATH_MAX);
 		if (r >= 0)
 			r = args_copy_in(s, a[1], &s->argc);
+		if (r == 0 && s->argc == 0) /* a program may rely on its name */
+			r = args_add(s, &s->argc, "");
 		if (r == 0)
 			r = args_copy_in(s, a[2], &s->envc);
 		if (r == 0) {

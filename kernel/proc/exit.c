@@ -427,8 +427,8 @@ sys_wait4(const uint64_t a[6])
 
 	if (options & ~(WNOHANG | WUNTRACED | WCONTINUED | WNOTHREAD | WALL | WCLONE))
 		return -EINVAL;
-	if ((int32_t)a[0] == INT32_MIN) /* no group has the opposite number */
-		return -ESRCH;
+	if ((int32_t)a[0] == INT32_MIN)
+		return -ESRCH; /* no group has the number */
 	error = wait_child((int32_t)a[0] == -1 ? ANY_CHILD : (int32_t)a[0], options | WEXITED, &w);
 	if (error != 0 || w.pid == 0)
 		return error;

@@ -308,9 +308,9 @@ sys_setpgid(const uint64_t a[6])
 	p = self_or_child((uint32_t)a[0]);
 	if (p == NULL)
 		r = -ESRCH;
-	else if (p != curproc() && p->executed)
-		r = -EACCES;
-	else if (p->sid == p->pid || (pgid != 0 && !may_join(p, pgid)))
+	else if (p != curproc() && p->sid == curproc()->sid && p->executed)
+		r = -EACCES; /* it may have looked at its group */
+	else if (p->sid == p->pid || p->sid != curproc()->sid || (pgid != 0 && !may_join(p, pgid)))
 		r = -EPERM;
 	else
 		p->pgid = pgid != 0 ? pgid : p->pid;

@@ -30,8 +30,6 @@ sys_personality(const uint64_t a[6])
 
 	if (new == UINT32_MAX)
 		return old;
-	if (new & ~ADDR_NO_RANDOMIZE)
-		return -EINVAL;
 	p->personality = new;
 	return old;
 }

@@ -14,13 +14,19 @@
 #include "kernel/syscall.h"
 #include "kernel/vm/vm.h"
 
+#define DEV_ZERO 0x105 /* the number of /dev/zero, 1:5 */
+
+/* What mmap() knows, with what has no effect, but for MAP_SYNC. */
+#define MAP_KNOWN                                                                          \
+	(MAP_TYPE | MAP_FIXED | MAP_ANONYMOUS | 0x40 /* 32BIT */ | 0x100 /* GROWSDOWN */ | \
+	 MAP_DENYWRITE | 0x1000 /* EXECUTABLE */ | 0x2000 /* LOCKED */ | MAP_NORESERVE |   \
+	 MAP_POPULATE | 0x10000 /* NONBLOCK */ | MAP_STACK | MAP_FIXED_NOREPLACE)
+
 static int
 mmu_prot(uint64_t prot, unsigned *out)
 {
 	if (prot & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC))
 		return -EINVAL;
-	if ((prot & (PROT_WRITE | PROT_EXEC)) == (PROT_WRITE | PROT_EXEC))
-		return -EACCES; /* W^X holds for programs, too */
 	*out = (prot & (PROT_READ | PROT_WRITE) ? MMU_READ : 0) |
 	       (prot & PROT_WRITE ? MMU_WRITE : 0) | (prot & PROT_EXEC ? MMU_EXEC | MMU_READ : 0);
 	return 0;
@@ -38,6 +44,8 @@ file_source(uint64_t fd, uint64_t prot, struct area_source *from)
 	how = f->flags & O_ACCMODE;
 	if (how == O_WRONLY || (from->shared && (prot & PROT_WRITE) && how != O_RDWR))
 		return -EACCES;
+	if (S_ISCHR(f->vn->mode) && f->vn->rdev == DEV_ZERO)
+		return 0; /* new pages */
 	if (f->vn->ops->page == NULL)
 		return -ENODEV;
 	from->read_only = from->shared && how != O_RDWR;
@@ -89,12 +97,14 @@ sys_mmap(const uint64_t a[6])
 		return -EINVAL;
 	if (a[5] + a[1] < a[5])
 		return -EOVERFLOW;
+	if ((a[3] & MAP_TYPE) == MAP_SHARED_VALIDATE && (a[3] & ~(uint64_t)MAP_KNOWN))
+		return -EOPNOTSUPP;
 	if (!(a[3] & MAP_ANONYMOUS))
 		r = file_source(a[4], a[2], &from);
-	else
-		from.offset = 0;
 	if (r != 0)
 		return r;
+	if (from.object == NULL)
+		from.offset = 0;
 	return from.object == NULL && from.shared ? map_shared_memory(a, &from)
 						  : mmap_map(a, &from);
 }
@@ -123,24 +133,63 @@ sys_brk(const uint64_t a[6])
 int64_t
 sys_mremap(const uint64_t a[6])
 {
-	if (a[3] & ~(uint64_t)MREMAP_MAYMOVE) /* MREMAP_FIXED: there is none */
-		return -EINVAL;
-	return vm_remap(curproc()->vm, a[0], a[1], a[2], a[3] & MREMAP_MAYMOVE,
-			proc_limit(RLIMIT_AS));
+	struct remap r = {.start = a[0], .old_size = a[1], .size = a[2], .flags = a[3], .to = a[4]};
+
+	return a[3] <= UINT32_MAX ? vm_remap(curproc()->vm, r, proc_limit(RLIMIT_AS)) : -EINVAL;
+}
+
+/* Makes the pages of a range, as if each were read or written. */
+static int
+populate(uint64_t at, uint64_t size, unsigned access)
+{
+	struct vmspace *vm = curproc()->vm;
+
+	for (uint64_t end = at + page_round_up(size); at < end; at += PAGE_SIZE) {
+		enum vm_fault r = vm_fault(vm, at, access);
+
+		if (r != VM_FAULT_SERVED)
+			return r == VM_FAULT_DENIED   ? -EINVAL
+			       : r == VM_FAULT_BEYOND ? -EFAULT
+						      : -ENOMEM;
+		if (proc_signal_pending())
+			return -EINTR;
+	}
+	return 0;
 }
 
 int64_t
 sys_madvise(const uint64_t a[6])
 {
-	if (a[2] == MADV_DONTNEED || a[2] == MADV_FREE)
-		return a[1] == 0 ? 0 : vm_forget(curproc()->vm, a[0], a[1]);
-	if (a[2] == MADV_WILLNEED && a[0] % PAGE_SIZE == 0 && a[1] != 0 &&
-	    !vm_is_mapped(curproc()->vm, a[0], a[1]))
-		return -ENOMEM;
-	/* The others only say what is faster. */
-	return a[0] % PAGE_SIZE == 0 && (a[2] <= MADV_WILLNEED || (a[2] >= 9 && a[2] <= 23))
-		   ? 0
-		   : -EINVAL;
+	struct vmspace *vm = curproc()->vm;
+
+	if (a[0] % PAGE_SIZE != 0 || page_round_up(a[1]) < a[1] ||
+	    a[0] + page_round_up(a[1]) < a[0] ||
+	    (a[2] > MADV_WILLNEED && a[2] < MADV_FREE && a[2] != MADV_DONTNEED) ||
+	    a[2] > MADV_POPULATE_WRITE)
+		return -EINVAL;
+	if (a[1] == 0)
+		return 0;
+	switch (a[2]) {
+	case MADV_DONTNEED:
+	case MADV_FREE:
+		return vm_forget(vm, a[0], a[1]);
+	case MADV_REMOVE: /* no file has holes made */
+		return -EINVAL;
+	case MADV_DONTFORK:
+		return vm_set_inherit(vm, a[0], a[1], VM_INHERIT_NOTHING);
+	case MADV_DOFORK:
+		return vm_set_inherit(vm, a[0], a[1], VM_INHERIT);
+	case MADV_WIPEONFORK:
+		return vm_set_inherit(vm, a[0], a[1], VM_WIPE);
+	case MADV_KEEPONFORK:
+		return vm_set_inherit(vm, a[0], a[1], VM_WIPE_NOT);
+	case MADV_POPULATE_READ:
+		return populate(a[0], a[1], MMU_READ);
+	case MADV_POPULATE_WRITE:
+		return populate(a[0], a[1], MMU_WRITE);
+	default: /* only says what is faster */
+		return vm_is_mapped(vm, a[0], a[1]) ? 0 : -ENOMEM;
+	}
 }
 
 /* Syncs the files that are mapped shared there, whose pages are clean. 0, or the error of one. */

@@ -161,7 +161,8 @@ struct proc {
 	struct vnode *exe;       /* [p] the file that it executes, a reference and a
 				    vnode_execute_begin(); NULL: none */
 	uint32_t umask;          /* [t] */
-	uint32_t personality;    /* [t] ADDR_NO_RANDOMIZE or 0: addresses are never random */
+	uint32_t personality;    /* [t] kept for who asks: addresses are never random */
+	bool executed;           /* [p] it executes a file of its own: since its fork() */
 	int wait_status;         /* [p] as wait4 reports */
 	struct cpu_time children_time; /* [p] of children that were waited for, with their own */
 	struct itimer alarm;           /* SIGALRM */
@@ -171,7 +172,6 @@ struct proc {
 	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or
 			   * the parent, has executed a program; or the real ones are others */
 	bool execing;     /* [p] exec_ids_hold(): who wants to attach to it waits */
-	bool executed;    /* [p] it has executed a program since it was made */
 	bool membarrier;  /* [t] it has registered for membarrier() */
 	bool subreaper;   /* [t] PR_SET_CHILD_SUBREAPER */
 	int death_signal; /* [t] when its parent ends; 0: none */

@@ -91,6 +91,10 @@ next_piece(struct uio_vec *v, uint64_t *uvec, uint64_t *left, int *error)
 			*error = -EFAULT;
 			return false;
 		}
+		if ((int64_t)v->len < 0) {
+			*error = -EINVAL;
+			return false;
+		}
 		*uvec += sizeof(*v);
 		(*left)--;
 	}

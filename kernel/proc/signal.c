@@ -112,7 +112,10 @@ tell_parent(struct proc *p, int wait_status)
 	wakeup(p->parent);
 }
 
-/* Do the threads that may get sig, l or all, block it or await it, so that it has to wait? */
+/*
+ * Do the threads that may get sig, l or all, block it or await it, so that it has to wait? Also if
+ * it is ignored: until somebody takes it, it may get a handler.
+ */
 static bool
 signal_is_wanted(const struct proc *p, const struct lwp *l, int sig)
 {
@@ -435,8 +438,8 @@ take_signal(struct proc *p, struct lwp *l, struct siginfo *info)
 }
 
 /*
- * Prepares the run of a handler. Called and returns with proc_lock held. False: the process must
- * die.
+ * Prepares the run of a handler. Called and returns with proc_lock held. False: there is no stack
+ * for it.
  */
 static bool
 run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct siginfo *info)
@@ -461,6 +464,8 @@ run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct sig
 	SDT_PROBE5(signal, , , signal_deliver, sig, 0, info->si_code, act.sa_handler, act.sa_flags);
 	good = sigframe_enter(p, tf, sig, &act, info, mask);
 	spin_lock(&proc_lock);
+	if (!good)
+		l->sig_blocked = mask;
 	return good;
 }
 
@@ -527,7 +532,12 @@ proc_deliver_signals(struct arch_trapframe *tf)
 				ptrace_handler();
 				continue;
 			}
-			sig = SIGSEGV;
+			if (sig != SIGSEGV) { /* it may have a handler with another stack */
+				proc_signal_fault_locked(p,
+							 &(struct siginfo){SIGSEGV,
+									   .si_code = SI_KERNEL});
+				continue;
+			}
 		} else if (BIT(sig) & STOP_SIGNALS) {
 			/* Nobody would continue an orphaned group that the terminal stops. */
 			if (l->sig_stops && (sig == SIGSTOP || !proc_orphaned(p->pgid, 0)))

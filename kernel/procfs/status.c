@@ -90,7 +90,6 @@ take_process(struct facts *f, const struct proc *p)
 	strlcpy(f->name, p->name, sizeof(f->name));
 	f->start_ns = p->start_ns;
 	f->time = proc_time(p);
-	for_each_lwp(l, p) if (l->thread->state == THREAD_RUNNING) f->state = 'R';
 }
 
 /* Drops the space. */

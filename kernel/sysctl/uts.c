@@ -147,6 +147,9 @@ pid_max(void)
 {
 	return 0x40000000;
 }
+static int tainted;
+SYSCTL_INT(kernel_tainted, "kernel.tainted", 0, &tainted, 0, 0, "0: nothing is wrong with it");
+
 SYSCTL_U64_CALL(kernel_pid_max, "kernel.pid_max", 0, pid_max, NULL,
 		"numbers of processes and threads are below");
 

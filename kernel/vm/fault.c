@@ -73,6 +73,18 @@ vm_allows(struct vmspace *vm, uint64_t va, unsigned access)
 	return allows;
 }
 
+bool
+vm_is_mapped(struct vmspace *vm, uint64_t start, uint64_t size)
+{
+	bool is;
+
+	size = page_round_up(size);
+	mutex_lock(&vm->lock);
+	is = vm_mapped(vm, start, size) == size;
+	mutex_unlock(&vm->lock);
+	return is;
+}
+
 uint64_t *
 vm_make_entry(struct vmspace *vm, uint64_t va, unsigned n)
 {
@@ -296,7 +308,7 @@ copy_area(struct area *a, void *arg)
 {
 	struct fork_arg *f = arg;
 
-	if (!f->failed)
+	if (!f->failed && !a->from.stays)
 		f->failed = vm_insert(f->child, a->start, a->end, a->prot, &a->from) == NULL;
 }
 
@@ -308,6 +320,12 @@ share_page(uint64_t *pte, uintptr_t va, void *arg)
 
 	if (page_marked(phys_to_virt(pa)))
 		return; /* the child may want other breakpoints */
+	if (f->parent->has_odd_areas) {
+		const struct area *a = vm_find(f->parent, va);
+
+		if (a->from.stays || a->from.wiped)
+			return;
+	}
 	copy = f->failed ? NULL : vm_make_entry(f->child, va, 1);
 	if (copy == NULL) {
 		f->failed = true;

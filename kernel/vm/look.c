@@ -117,18 +117,6 @@ in_page(uint64_t va, size_t n)
 	return n < part ? n : part;
 }
 
-bool
-vm_is_mapped(struct vmspace *vm, uint64_t start, uint64_t size)
-{
-	bool mapped;
-
-	size = page_round_up(size);
-	mutex_lock(&vm->lock);
-	mapped = vm_good_range(start, size) && vm_mapped_within(vm, start, start + size) == size;
-	mutex_unlock(&vm->lock);
-	return mapped;
-}
-
 /* May the space's program do this at va? access 0: nobody asks. */
 static bool
 page_allows(const struct vmspace *vm, uint64_t va, unsigned access)

@@ -1,8 +1,9 @@
 /*
- * remap.c - mremap and madvise: areas move and grow, and pages are forgotten. Locking: vm.h.
+ * remap.c - mremap, madvise and brk: areas move and grow, and pages are forgotten. Locking: vm.h.
  */
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/mman.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
@@ -12,17 +13,65 @@
 int
 vm_forget(struct vmspace *vm, uint64_t start, uint64_t size)
 {
-	bool mapped;
+	int r = 0;
 
 	size = page_round_up(size);
 	if (!vm_good_range(start, size))
 		return -EINVAL;
 	mutex_lock(&vm->lock);
-	mapped = vm_mapped_within(vm, start, start + size) == size;
-	if (mapped)
+	if (vm_mapped(vm, start, size) == size)
 		vm_drop_pages(vm, start, start + size);
+	else
+		r = -ENOMEM;
 	mutex_unlock(&vm->lock);
-	return mapped ? 0 : -ENOMEM;
+	return r;
+}
+
+static void
+set_inherit(struct area *a, void *how)
+{
+	switch (*(enum vm_inherit *)how) {
+	case VM_INHERIT:
+	case VM_INHERIT_NOTHING:
+		a->from.stays = *(enum vm_inherit *)how == VM_INHERIT_NOTHING;
+		break;
+	case VM_WIPE:
+	case VM_WIPE_NOT:
+		a->from.wiped = *(enum vm_inherit *)how == VM_WIPE;
+		break;
+	}
+}
+
+static void
+find_file(struct area *a, void *found)
+{
+	*(bool *)found |= a->from.pager != NULL;
+}
+
+int
+vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inherit how)
+{
+	bool file = false, whole;
+	struct area *taken;
+	int error = -ENOMEM;
+
+	size = page_round_up(size);
+	if (!vm_good_range(start, size))
+		return -EINVAL;
+	mutex_lock(&vm->lock);
+	whole = vm_mapped(vm, start, size) == size;
+	if (vm_split(vm, start) == 0 && vm_split(vm, start + size) == 0) {
+		taken = area_take(&vm->areas, start, start + size);
+		if (how == VM_WIPE)
+			area_each(taken, find_file, &file);
+		if (!file)
+			area_each(taken, set_inherit, &how);
+		area_put(&vm->areas, taken);
+		vm->has_odd_areas = true;
+		error = file ? -EINVAL : whole ? 0 : -ENOMEM;
+	}
+	mutex_unlock(&vm->lock);
+	return error;
 }
 
 struct move {
@@ -49,67 +98,144 @@ move_page(uint64_t *pte, uintptr_t va, void *arg)
 	vm_flush_page(m->vm, va);
 }
 
-/* Moves what is at start to a free place, and makes it larger. If that fails, it stays. */
+/*
+ * Moves what is at start to another place, where nothing is, and makes it larger. keep: the old
+ * place stays, and is empty. All that may fail comes before the first page moves.
+ */
 static int64_t
-remap_move(struct vmspace *vm, uint64_t start, uint64_t old_size, uint64_t size)
+remap_move(struct vmspace *vm, const struct remap *r, uint64_t to)
 {
-	struct move m = {.vm = vm};
-	uint64_t to = vm_find_free(vm, 0, size);
+	struct move m = {.vm = vm, .by = to - r->start};
+	struct area_source from;
 	const struct area *a;
 
-	/* First, so that nothing can fail once the pages have moved. */
-	if (to == 0 || vm_split(vm, start) != 0 || vm_split(vm, start + old_size) != 0)
+	if (vm_split(vm, r->start) != 0 || vm_split(vm, r->start + r->old_size) != 0)
 		return -ENOMEM;
-	a = vm_find(vm, start);
-	if (vm_insert(vm, to, to + size, a->prot, &a->from) == NULL)
+	a = vm_find(vm, r->start);
+	from = a->from;
+	if (vm_insert(vm, to, to + r->size, a->prot, &from) == NULL)
 		return -ENOMEM;
-	m.by = to - start;
-	pagetable_each(vm->root, start, start + old_size, remap_make_room, &m);
-	if (!m.failed)
-		pagetable_each(vm->root, start, start + old_size, move_page, &m);
+	pagetable_each(vm->root, r->start, r->start + r->old_size, remap_make_room, &m);
+	if (m.failed) {
+		vm_unmap_locked(vm, to, r->size);
+		return -ENOMEM;
+	}
+	pagetable_each(vm->root, r->start, r->start + r->old_size, move_page, &m);
 	arch_mmu_sync();
-	vm_unmap_locked(vm, m.failed ? to : start, m.failed ? size : old_size);
-	return m.failed ? -ENOMEM : (int64_t)to;
+	if (!(r->flags & MREMAP_DONTUNMAP))
+		vm_unmap_locked(vm, r->start, r->old_size);
+	return (int64_t)to;
+}
+
+/* Moves it to where the caller wants it, whatever is there. */
+static int64_t
+remap_to(struct vmspace *vm, struct remap *r)
+{
+	int error;
+
+	if (!vm_good_range(r->to, r->size) ||
+	    (r->to < r->start + r->old_size && r->start < r->to + r->size))
+		return -EINVAL;
+	if (r->size < r->old_size) {
+		error = vm_unmap_locked(vm, r->start + r->size, r->old_size - r->size);
+		if (error != 0)
+			return error;
+		r->old_size = r->size;
+	}
+	error = vm_unmap_locked(vm, r->to, r->size);
+	return error != 0 ? error : remap_move(vm, r, r->to);
 }
 
 static int64_t
-remap(struct vmspace *vm, uint64_t start, uint64_t old_size, uint64_t size, bool may_move,
-      uint64_t limit)
+remap(struct vmspace *vm, struct remap *r, uint64_t limit)
 {
-	uint64_t end = start + old_size;
-	struct area *a = vm_find(vm, start);
-	int r;
+	uint64_t end = r->start + r->old_size,
+		 more = r->size > r->old_size ? r->size - r->old_size : 0;
+	struct area *a = vm_find(vm, r->start);
+	int error;
 
 	if (a == NULL || a->end < end)
 		return -EFAULT;
-	if (size < old_size) {
-		r = vm_unmap_locked(vm, start + size, old_size - size);
-		return r != 0 ? r : (int64_t)start;
-	}
-	if (size == old_size)
-		return (int64_t)start;
-	if (!vm_may_grow(vm, size - old_size, limit))
+	if (r->flags & MREMAP_DONTUNMAP)
+		more = r->size;
+	if (!vm_may_grow(vm, more, r->flags & MREMAP_FIXED ? vm_mapped(vm, r->to, r->size) : 0,
+			 limit))
 		return -ENOMEM;
-	if (a->end == end && vm_good_range(start, size) && !vm_overlaps(vm, end, start + size)) {
-		vm_set_end(vm, a, start + size);
-		return (int64_t)start;
+	if (r->flags & MREMAP_FIXED)
+		return remap_to(vm, r);
+	if (r->size < r->old_size) {
+		error = vm_unmap_locked(vm, r->start + r->size, r->old_size - r->size);
+		return error != 0 ? error : (int64_t)r->start;
 	}
-	return may_move ? remap_move(vm, start, old_size, size) : -ENOMEM;
+	if (more == 0)
+		return (int64_t)r->start;
+	if (!(r->flags & MREMAP_DONTUNMAP) && a->end == end && vm_good_range(r->start, r->size) &&
+	    !vm_overlaps(vm, end, r->start + r->size)) {
+		vm_set_end(vm, a, r->start + r->size);
+		return (int64_t)r->start;
+	}
+	r->to = vm_find_free(vm, r->flags & MREMAP_DONTUNMAP ? r->to : 0, r->size);
+	return (r->flags & MREMAP_MAYMOVE) && r->to != 0 ? remap_move(vm, r, r->to) : -ENOMEM;
 }
 
 int64_t
-vm_remap(struct vmspace *vm, uint64_t start, uint64_t old_size, uint64_t size, bool may_move,
-	 uint64_t limit)
+vm_remap(struct vmspace *vm, struct remap r, uint64_t limit)
 {
-	int64_t r;
+	int64_t result;
 
-	old_size = page_round_up(old_size);
-	size = page_round_up(size);
-	if (!vm_good_range(start, old_size) || size == 0 || size >= ARCH_USER_END)
+	r.old_size = page_round_up(r.old_size);
+	r.size = page_round_up(r.size);
+	if ((r.flags & ~(unsigned)(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP)) ||
+	    ((r.flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) && !(r.flags & MREMAP_MAYMOVE)) ||
+	    ((r.flags & MREMAP_DONTUNMAP) && r.old_size != r.size))
+		return -EINVAL;
+	if (!vm_good_range(r.start, r.old_size) || r.size == 0 || r.size >= ARCH_USER_END)
 		return -EINVAL;
 	mutex_lock(&vm->lock);
-	r = remap(vm, start, old_size, size, may_move, limit);
+	result = remap(vm, &r, limit);
 	vm_unlock(vm);
-	CTR4(KTR_VM, "remap: start %#lx old %#lx to %#lx size %#lx", start, old_size, r, size);
-	return r;
+	CTR4(KTR_VM, "remap: start %#lx old %#lx to %#lx size %#lx", r.start, r.old_size, result,
+	     r.size);
+	return result;
+}
+
+void
+vm_set_brk_start(struct vmspace *vm, uint64_t start)
+{
+	vm->brk_start = vm->brk_end = page_round_up(start);
+}
+
+/* Moves the end of the heap, if that is possible. */
+static void
+move_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
+{
+	uint64_t old = page_round_up(vm->brk_end), new = page_round_up(end);
+
+	if (end < vm->brk_start || end > MMAP_BASE)
+		return;
+	if (new > old) {
+		struct area *heap = old > vm->brk_start ? vm_find(vm, old - 1) : NULL;
+
+		if (vm_overlaps(vm, old, new) || !vm_may_grow(vm, new - old, 0, limit))
+			return;
+		if (heap != NULL && heap->end == old && heap->from.pager == NULL &&
+		    heap->prot == (MMU_READ | MMU_WRITE))
+			vm_set_end(vm, heap, new);
+		else if (vm_map_area(vm, old, new - old, MMU_READ | MMU_WRITE, NULL) != 0)
+			return;
+	} else if (new < old && vm_unmap_locked(vm, new, old - new) != 0) {
+		return;
+	}
+	CTR2(KTR_VM, "brk: from %#lx to %#lx", vm->brk_end, end);
+	vm->brk_end = end;
+}
+
+uint64_t
+vm_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
+{
+	mutex_lock(&vm->lock);
+	move_brk(vm, end, limit);
+	end = vm->brk_end;
+	vm_unlock(vm);
+	return end;
 }

@@ -16,7 +16,6 @@
 #include "kernel/vm/vm_private.h"
 #include "ktr/ktr.h"
 
-#define MMAP_BASE 0x0000700000000000ul
 #define VM_LOWEST 0x10000ul /* the lowest pages stay unmapped, so that null pointers fault */
 
 _Static_assert(VM_STACK_TOP + 2 * PAGE_SIZE <= ARCH_USER_END, "the vDSO is above the stack");
@@ -141,21 +140,6 @@ vm_overlaps(const struct vmspace *vm, uint64_t start, uint64_t end)
 	return a != NULL && a->start < end;
 }
 
-uint64_t
-vm_mapped_within(const struct vmspace *vm, uint64_t start, uint64_t end)
-{
-	const struct area *a;
-	uint64_t sum = 0;
-
-	for (uint64_t at = start; at < end; at = a->end) {
-		a = area_find(vm->areas, at);
-		if (a == NULL || a->start >= end)
-			break;
-		sum += (a->end < end ? a->end : end) - (a->start > start ? a->start : start);
-	}
-	return sum;
-}
-
 bool
 vm_good_range(uint64_t start, uint64_t size)
 {
@@ -185,6 +169,7 @@ vm_area_alloc(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
 static void
 vm_area_put(struct vmspace *vm, struct area *a)
 {
+	vm->has_odd_areas |= a->from.stays || a->from.wiped;
 	if (a->from.pager != NULL) {
 		a->from.pager->ref(a->from.object, a->from.writes);
 		vm->has_shared_areas |= a->from.shared;
@@ -254,7 +239,7 @@ vm_unlock(struct vmspace *vm)
 	release_areas(vm, gone);
 }
 
-static int
+int
 vm_map_area(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 	    const struct area_source *from)
 {
@@ -435,13 +420,13 @@ protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	uint64_t at = start;
 	struct area *taken;
 
-	size = page_round_up(size);
-	if (start & (PAGE_SIZE - 1))
+	if (start % PAGE_SIZE != 0)
 		return -EINVAL;
 	if (size == 0)
 		return 0;
+	size = page_round_up(size);
 	if (!vm_good_range(start, size))
-		return -ENOMEM;
+		return -ENOMEM; /* nothing is mapped there */
 	while (at < start + size) {
 		struct area *a = vm_find(vm, at);
 		if (a == NULL)
@@ -490,10 +475,23 @@ vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size)
 	return vm_gap(vm, MMAP_BASE, size);
 }
 
-bool
-vm_may_grow(const struct vmspace *vm, uint64_t bytes, uint64_t limit)
+uint64_t
+vm_mapped(const struct vmspace *vm, uint64_t start, uint64_t size)
 {
-	return vm->size <= limit && bytes <= limit - vm->size;
+	uint64_t end = start + size < start ? UINT64_MAX : start + size, n = 0;
+	const struct area *a = area_find(vm->areas, start);
+
+	for (; a != NULL && a->start < end; a = area_find(vm->areas, a->end))
+		n += (a->end < end ? a->end : end) - (a->start > start ? a->start : start);
+	return n;
+}
+
+bool
+vm_may_grow(const struct vmspace *vm, uint64_t more, uint64_t less, uint64_t limit)
+{
+	uint64_t left = vm->size - less;
+
+	return left <= limit && more <= limit - left;
 }
 
 /* Maps a range in place of what is there. If that fails, what is there stays. */
@@ -505,8 +503,8 @@ vm_replace(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 
 	if (!vm_good_range(start, size))
 		return -EINVAL;
-	if (!vm_may_grow(vm, size - vm_mapped_within(vm, start, start + size), limit) ||
-	    vm_split(vm, start) != 0 || vm_split(vm, start + size) != 0 ||
+	if (!vm_may_grow(vm, size, vm_mapped(vm, start, size), limit) || vm_split(vm, start) != 0 ||
+	    vm_split(vm, start + size) != 0 ||
 	    (a = vm_area_alloc(vm, start, start + size, prot, from)) == NULL)
 		return -ENOMEM;
 	vm_unmap_locked(vm, start, size); /* it has nothing to split, so it cannot fail */
@@ -527,53 +525,12 @@ vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enu
 		start = vm_find_free(vm, page_round_down(start), size);
 	if (place == VM_REPLACE)
 		r = vm_replace(vm, start, size, prot, from, limit);
-	else if (start == 0 || !vm_may_grow(vm, size, limit))
+	else if (start == 0 || !vm_may_grow(vm, size, 0, limit))
 		r = -ENOMEM;
 	else
 		r = vm_map_area(vm, start, size, prot, from);
 	vm_unlock(vm);
 	return r != 0 ? r : (int64_t)start;
-}
-
-void
-vm_set_brk_start(struct vmspace *vm, uint64_t start)
-{
-	vm->brk_start = vm->brk_end = page_round_up(start);
-}
-
-/* Moves the end of the heap, if that is possible. */
-static void
-move_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
-{
-	uint64_t old = page_round_up(vm->brk_end), new = page_round_up(end);
-
-	if (end < vm->brk_start || end > MMAP_BASE)
-		return;
-	if (new > old) {
-		struct area *heap = old > vm->brk_start ? vm_find(vm, old - 1) : NULL;
-
-		if (vm_overlaps(vm, old, new) || !vm_may_grow(vm, new - old, limit))
-			return;
-		if (heap != NULL && heap->end == old && heap->from.pager == NULL &&
-		    heap->prot == (MMU_READ | MMU_WRITE))
-			vm_set_end(vm, heap, new);
-		else if (vm_map_area(vm, old, new - old, MMU_READ | MMU_WRITE, NULL) != 0)
-			return;
-	} else if (new < old && vm_unmap_locked(vm, new, old - new) != 0) {
-		return;
-	}
-	CTR2(KTR_VM, "brk: from %#lx to %#lx", vm->brk_end, end);
-	vm->brk_end = end;
-}
-
-uint64_t
-vm_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
-{
-	mutex_lock(&vm->lock);
-	move_brk(vm, end, limit);
-	end = vm->brk_end;
-	vm_unlock(vm);
-	return end;
 }
 
 struct vmspace *

@@ -86,14 +86,25 @@ enum vm_place { VM_ANYWHERE, VM_IF_FREE, VM_REPLACE };
  */
 int64_t vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 		   enum vm_place place, const struct area_source *from, uint64_t limit);
+/* What is asked of mremap(). */
+struct remap {
+	uint64_t start, old_size; /* one area, or a part of one */
+	uint64_t size;
+	unsigned flags; /* MREMAP_… */
+	uint64_t to; /* with MREMAP_FIXED, where it goes; with MREMAP_DONTUNMAP, if that is free */
+};
 /*
- * Gives the range another size, where it is; or elsewhere, if may_move. limit: as above. Its
- * address; -EINVAL; -EFAULT: it is not one area; -ENOMEM.
+ * Gives the range another size or place. limit: as above. Its address; or nothing has changed and:
+ * -EINVAL; -EFAULT: it is not one area; -ENOMEM, after which MREMAP_FIXED may have unmapped what
+ * was in the way.
  */
-int64_t vm_remap(struct vmspace *vm, uint64_t start, uint64_t old_size, uint64_t size,
-		 bool may_move, uint64_t limit);
+int64_t vm_remap(struct vmspace *vm, struct remap r, uint64_t limit);
 /* Forgets what private pages hold: they are new, or the file's, again. -EINVAL, -ENOMEM. */
 int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size);
+/* What a copy of the space has of a range. */
+enum vm_inherit { VM_INHERIT, VM_INHERIT_NOTHING, VM_WIPE, VM_WIPE_NOT };
+/* Changes that, but for what of it is not mapped: -ENOMEM. -EINVAL: only new pages are wiped. */
+int vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inherit how);
 /* From now on its pagers are told again of pages in the range that are written. */
 void vm_clean(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Sets the start of the heap. For exec(). */
@@ -116,6 +127,8 @@ enum vm_fault {
 enum vm_fault vm_fault(struct vmspace *vm, uint64_t va, unsigned access);
 /* Is va in an area that allows this access? access 0: in any. */
 bool vm_allows(struct vmspace *vm, uint64_t va, unsigned access);
+/* Is all of the range in areas? */
+bool vm_is_mapped(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Writes into pages of a space, which it makes or copies. For exec(). -EFAULT, -ENOMEM. */
 int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
 /* ---- code that probes change ---- */
@@ -174,8 +187,6 @@ struct vm_range {
 };
 /* The first area that ends after r->end: 0 starts. False: none. */
 bool vm_range_next(struct vmspace *vm, struct vm_range *r);
-/* Is all of the range mapped? */
-bool vm_is_mapped(struct vmspace *vm, uint64_t start, uint64_t size);
 /*
  * Reads, or writes, memory of any space where its program has the rights `access` (MMU_READ, …);
  * with 0, for debuggers, whatever the program may do there; but what is shared and cannot be

@@ -8,6 +8,7 @@
 struct area;
 
 #define VM_CODE_ROOMS 4
+#define MMAP_BASE     0x0000700000000000ul
 
 struct vmspace {
 	uint32_t refs; /* atomic */
@@ -15,7 +16,8 @@ struct vmspace {
 	 * It is never cleared. */
 	bool shared;
 	bool has_shared_areas;
-	uint64_t root; /* constant */
+	bool has_odd_areas; /* of which fork() does not copy the pages */
+	uint64_t root;      /* constant */
 	struct mutex lock;
 	struct area *areas;
 	struct area *gone; /* with pagers, by `left`: vm_unlock() lets go of what they map */
@@ -44,15 +46,15 @@ uint64_t *vm_make_entry(struct vmspace *vm, uint64_t va, unsigned n);
 bool vm_good_range(uint64_t start, uint64_t size);
 /* Is a part of it mapped? */
 bool vm_overlaps(const struct vmspace *vm, uint64_t start, uint64_t end);
-/* How many bytes of it are mapped. */
-uint64_t vm_mapped_within(const struct vmspace *vm, uint64_t start, uint64_t end);
 /* Room for size bytes: at hint if that is free. 0: there is none. */
 uint64_t vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size);
 /* Room for size bytes, at or above from. 0: there is none. */
 uint64_t vm_gap(const struct vmspace *vm, uint64_t from, uint64_t size);
-/* May the space have so many bytes more? */
-bool vm_may_grow(const struct vmspace *vm, uint64_t bytes, uint64_t limit);
-/* If va lies inside an area, splits the area there. -ENOMEM: nothing has changed. */
+/* How many bytes of the range are mapped? */
+uint64_t vm_mapped(const struct vmspace *vm, uint64_t start, uint64_t size);
+/* May the space have so many bytes more, and so many less? */
+bool vm_may_grow(const struct vmspace *vm, uint64_t more, uint64_t less, uint64_t limit);
+/* If va lies inside an area, makes two areas of it. -ENOMEM. */
 int vm_split(struct vmspace *vm, uint64_t va);
 /* Moves the end of an area. */
 void vm_set_end(struct vmspace *vm, struct area *a, uint64_t end);
@@ -60,7 +62,11 @@ void vm_set_end(struct vmspace *vm, struct area *a, uint64_t end);
 bool vm_bring(struct vmspace *vm, uint64_t va);
 /* vm_write() with the lock held. */
 int vm_write_locked(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
-/* vm_unmap() with the lock held, which vm_unlock() releases. */
+/* vm_map() with the lock held, of pages that come from `from`, which may be NULL. */
+int vm_map_area(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
+		const struct area_source *from);
+/* vm_unmap() with the lock held, which vm_unlock() releases. -ENOMEM: only where it cuts an area.
+ */
 int vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Releases the lock. Then files that are not mapped any more may go, which may wait for a disk. */
 void vm_unlock(struct vmspace *vm);

@@ -51,6 +51,14 @@ int caps_as_executed(void);
 /* vdso.c: the same on Linux. */
 void test_vdso(void);
 
+/* memory.c: the same on Linux. */
+void test_memory(void);
+
+/* edges.c: the same on Linux. */
+void test_edges(void);
+#define EDGES_NAMELESS "LINUX_TEST_NAMELESS" /* in the environment of this program, executed so */
+int edges_nameless(int argc, char *argv[]);
+
 /* misc.c: the same on Linux. */
 void test_misc(void);
 

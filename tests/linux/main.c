@@ -93,16 +93,22 @@ execute_self(const char *word)
 static const struct {
 	const char *word;
 	void (*test)(void);
-} parts[] = {{"fpu", test_fpu},       {"calls", test_calls},     {"signals", test_signals},
-	     {"queue", test_queue},   {"caps", test_caps},       {"vdso", test_vdso},
-	     {"misc", test_misc},     {"files", test_files},     {"links", test_links},
-	     {"inet", test_inet},     {"streams", test_streams}, {"datagrams", test_datagrams},
-	     {"events", test_events}, {"waits", test_waits},     {"moves", test_moves},
-	     {"locks", test_locks},   {"ptys", test_ptys},       {"devs", test_devs},
-	     {"ptrace", test_ptrace}, {"pipes", test_pipes},     {"sockets", test_sockets},
-	     {"texts", test_texts},   {"nodes", test_nodes},     {"ids", test_ids},
-	     {"timers", test_timers}, {"proc", test_proc},       {"admin", test_admin},
-	     {"sched", test_sched},   {"rt", test_rt},           {"threads", test_threads},
+} parts[] = {{"fpu", test_fpu},         {"calls", test_calls},
+	     {"signals", test_signals}, {"queue", test_queue},
+	     {"caps", test_caps},       {"vdso", test_vdso},
+	     {"memory", test_memory},   {"edges", test_edges},
+	     {"misc", test_misc},       {"files", test_files},
+	     {"links", test_links},     {"inet", test_inet},
+	     {"streams", test_streams}, {"datagrams", test_datagrams},
+	     {"events", test_events},   {"waits", test_waits},
+	     {"moves", test_moves},     {"locks", test_locks},
+	     {"ptys", test_ptys},       {"devs", test_devs},
+	     {"ptrace", test_ptrace},   {"pipes", test_pipes},
+	     {"sockets", test_sockets}, {"texts", test_texts},
+	     {"nodes", test_nodes},     {"ids", test_ids},
+	     {"timers", test_timers},   {"proc", test_proc},
+	     {"admin", test_admin},     {"sched", test_sched},
+	     {"rt", test_rt},           {"threads", test_threads},
 	     {"floods", test_floods}};
 
 /* Runs the parts that are named, or all but the floods. */
@@ -133,6 +139,8 @@ int
 main(int argc, char *argv[])
 {
 	self = (const char *)getauxval(AT_EXECFN);
+	if (getenv(EDGES_NAMELESS) != NULL)
+		return edges_nameless(argc, argv);
 	if (argc == 2 && strcmp(argv[1], "fpu-executed") == 0)
 		return fpu_as_executed();
 	if (argc == 2 && strcmp(argv[1], "auxv") == 0)
@@ -173,6 +181,8 @@ main(int argc, char *argv[])
 		return caps_as_executed();
 	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
 		return 0;
+	if (argc == 2 && strcmp(argv[1], "edges-wait") == 0)
+		return pause(); /* until it is killed */
 	if (argc == 3 && strcmp(argv[1], "alone") == 0)
 		return threads_as_executed(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "execute") == 0)

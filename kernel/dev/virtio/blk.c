@@ -75,9 +75,9 @@ virtio_queue_rq(struct gendisk *disk, struct request *rq)
 				  VIRTIO_DESC_NEXT | (reads ? VIRTIO_DESC_WRITE : 0));
 		}
 	add_piece(r, n++, &r->status, 1, VIRTIO_DESC_WRITE);
-	if (virtio_ring_give_table(&blk.ring, rq->tag, virt_to_phys(r->desc), n,
-				   (reads ? rq->size : 0) + 1))
-		virtio_notify(&blk.dev, 0);
+	virtio_ring_give_table(&blk.ring, rq->tag, virt_to_phys(r->desc), n,
+			       (reads ? rq->size : 0) + 1);
+	virtio_notify(&blk.dev, 0);
 }
 
 /* Takes what the device has done. NULL: nothing. */

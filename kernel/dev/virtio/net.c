@@ -114,15 +114,14 @@ virtio_net_room(void)
 void
 virtio_net_send(uint32_t length)
 {
-	if (virtio_ring_give(&card.tx, (unsigned)card.room, HEADER + length))
-		virtio_notify(&card.dev, TX);
+	virtio_ring_give(&card.tx, (unsigned)card.room, HEADER + length);
+	virtio_notify(&card.dev, TX);
 	card.room = -1;
 }
 
 bool
 virtio_net_receive(void (*take)(void *arg, const void *frame, uint32_t length), void *arg)
 {
-	bool notify = false;
 	unsigned n = 0;
 	uint32_t length;
 	int i = -1;
@@ -130,11 +129,11 @@ virtio_net_receive(void (*take)(void *arg, const void *frame, uint32_t length), 
 	for (; n < card.rx.size && (i = virtio_ring_take(&card.rx, &length)) >= 0; n++) {
 		if (length > HEADER && length <= HEADER + VIRTIO_NET_FRAME)
 			take(arg, card.rx_buffer[i] + HEADER, length - HEADER);
-		notify |= virtio_ring_give(&card.rx, (unsigned)i, BUFFER);
+		virtio_ring_give(&card.rx, (unsigned)i, BUFFER);
 	}
 	if (i == -2)
 		complain_broken();
-	else if (notify)
+	else if (n > 0)
 		virtio_notify(&card.dev, RX);
 	return n == card.rx.size;
 }

@@ -1,8 +1,6 @@
 /* ring.c - split virtqueues (ring.h). */
 #include "kernel/dev/virtio/ring.h"
 
-#define USED_NO_NOTIFY 1
-
 void
 virtio_ring_describe(struct virtio_ring *r, unsigned i, uint64_t address, uint32_t length,
 		     bool writes)
@@ -11,7 +9,7 @@ virtio_ring_describe(struct virtio_ring *r, unsigned i, uint64_t address, uint32
 }
 
 /* Gives a buffer that is described. */
-static bool
+static void
 ring_give(struct virtio_ring *r, unsigned i, uint32_t most)
 {
 	r->device_has[i] = true;
@@ -19,24 +17,21 @@ ring_give(struct virtio_ring *r, unsigned i, uint32_t most)
 	r->avail->ring[r->next % r->size] = (uint16_t)i;
 	/* release: the device sees what the entry leads to */
 	__atomic_store_n(&r->avail->index, ++r->next, __ATOMIC_RELEASE);
-	/* seq_cst: it is seen before the flag is read (2.7.13.4.1) */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return !(__atomic_load_n(&r->used->flags, __ATOMIC_RELAXED) & USED_NO_NOTIFY);
 }
 
-bool
+void
 virtio_ring_give(struct virtio_ring *r, unsigned i, uint32_t length)
 {
 	r->desc[i].length = length;
-	return ring_give(r, i, length);
+	ring_give(r, i, length);
 }
 
-bool
+void
 virtio_ring_give_table(struct virtio_ring *r, unsigned i, uint64_t table, unsigned n, uint32_t most)
 {
 	r->desc[i] = (struct virtio_desc){table, n * (uint32_t)sizeof(struct virtio_desc),
 					  VIRTIO_DESC_INDIRECT, 0};
-	return ring_give(r, i, most);
+	ring_give(r, i, most);
 }
 
 int

@@ -50,12 +50,14 @@ struct virtio_ring {
 void virtio_ring_describe(struct virtio_ring *r, unsigned i, uint64_t address, uint32_t length,
 			  bool writes);
 /*
- * Gives buffer i, which the driver has, to the device: length bytes of it. True: the device wants
- * to be notified.
+ * Gives buffer i, which the driver has, to the device: length bytes of it. The device is to be
+ * notified then. Its flag that it needs none (2.7.10) is not believed: where the guest has one CPU,
+ * QEMU before 8.1 leaves out the barrier between the index and the flag, though the device runs
+ * beside that CPU. Then both sides may wait for ever.
  */
-bool virtio_ring_give(struct virtio_ring *r, unsigned i, uint32_t length);
+void virtio_ring_give(struct virtio_ring *r, unsigned i, uint32_t length);
 /* The same for a buffer that is a table of n pieces, of which the device writes `most` bytes. */
-bool virtio_ring_give_table(struct virtio_ring *r, unsigned i, uint64_t table, unsigned n,
+void virtio_ring_give_table(struct virtio_ring *r, unsigned i, uint64_t table, unsigned n,
 			    uint32_t most);
 /*
  * Takes back a buffer. Its number, and in *length how many bytes the device has written, no more

@@ -168,7 +168,7 @@ static const struct word advices[] = {W(MADV_NORMAL),
 				      W(MADV_DONTNEED),
 				      W(MADV_FREE),
 				      END};
-static const struct word mremaps[] = {W(MREMAP_MAYMOVE), END};
+static const struct word mremaps[] = {W(MREMAP_MAYMOVE), W(MREMAP_FIXED), W(MREMAP_DONTUNMAP), END};
 static const struct word msyncs[] = {W(MS_ASYNC), W(MS_INVALIDATE), W(MS_SYNC), END};
 static const struct word modes[] = {{0400, "S_IRUSR"},
 				    {0200, "S_IWUSR"},

@@ -1,0 +1,434 @@
+/*
+ * edges.c - edges of calls that programs rely on. The same on Linux (word "edges").
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define DIR  "/tmp/linux_test.edges"
+#define PAGE 4096ul
+
+/* A new file with these bytes. */
+static int
+file_with(const char *name, const char *text)
+{
+	int fd = open(name, O_CREAT | O_TRUNC | O_RDWR, 0600);
+
+	return write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? fd : -1;
+}
+
+/* Can a descriptor of O_PATH do nothing with the file itself? */
+static bool
+place_only(int fd)
+{
+	struct iovec v = {(char[1]){0}, 1};
+	char c;
+
+	return FAILS(read(fd, &c, 1), EBADF) && FAILS(write(fd, "x", 1), EBADF) &&
+	       FAILS(lseek(fd, 0, SEEK_SET), EBADF) && FAILS(ftruncate(fd, 0), EBADF) &&
+	       FAILS(fchmod(fd, 0600), EBADF) && FAILS(fsync(fd), EBADF) &&
+	       FAILS(readv(fd, &v, 1), EBADF) && FAILS(ioctl(fd, FIONREAD, &c), EBADF) &&
+	       FAILS(fcntl(fd, F_SETFL, O_NONBLOCK), EBADF) &&
+	       mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED && errno == EBADF;
+}
+
+static bool
+paths_are_opened(void)
+{
+	int plain = file_with(DIR "/plain", "0123456789"), place, other, again, dir;
+	int here = open(".", O_PATH);
+	char text[16] = "", path[64];
+	struct stat s;
+	bool good;
+
+	place = open(DIR "/plain", O_PATH | O_RDWR | O_TRUNC | O_CREAT, 0);
+	good = place >= 0 && place_only(place) && fstat(place, &s) == 0 && s.st_size == 10 &&
+	       (fcntl(place, F_GETFL) & (O_PATH | O_ACCMODE)) == O_PATH &&
+	       fcntl(place, F_SETFD, FD_CLOEXEC) == 0;
+	other = dup(place);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", other);
+	again = open(path, O_RDONLY);
+	good &= other >= 0 && place_only(other) && read(again, text, 10) == 10 &&
+		strcmp(text, "0123456789") == 0;
+	close(again);
+	close(other);
+	close(place);
+	/* a link itself */
+	good &= symlink("nowhere", DIR "/link") == 0;
+	place = open(DIR "/link", O_PATH | O_NOFOLLOW);
+	memset(text, 0, sizeof(text));
+	good &= place >= 0 && fstat(place, &s) == 0 && S_ISLNK(s.st_mode) &&
+		readlinkat(place, "", text, sizeof(text)) == 7 && strcmp(text, "nowhere") == 0 &&
+		FAILS(readlinkat(plain, "", text, sizeof(text)), ENOENT) &&
+		FAILS(open(DIR "/link", O_PATH), ENOENT) &&
+		FAILS(open(DIR "/link", O_PATH | O_NOFOLLOW | O_DIRECTORY), ENOTDIR);
+	close(place);
+	/* a pipe, without waiting for its other end; a directory, where paths begin */
+	good &= mkfifo(DIR "/fifo", 0600) == 0;
+	place = open(DIR "/fifo", O_PATH);
+	good &= place >= 0 && place_only(place);
+	close(place);
+	dir = open(DIR, O_PATH | O_DIRECTORY);
+	good &= faccessat(dir, "plain", R_OK, 0) == 0 && fchdir(dir) == 0 &&
+		access("plain", F_OK) == 0 && fchdir(here) == 0;
+	close(dir);
+	close(here);
+	close(plain);
+	return good;
+}
+
+/* Somebody else may know that a file is there, though not open it. */
+static int
+as_another(void *arg)
+{
+	int place;
+
+	if (setgid(4711) != 0 || setuid(4711) != 0 || !FAILS(open(DIR "/plain", O_RDONLY), EACCES))
+		return 1;
+	place = open(DIR "/plain", O_PATH);
+	if (place < 0 || close(place) != 0)
+		return 2;
+	return FAILS(open("/dev/null", O_RDONLY | O_NOATIME), EPERM) ? 0 : 3;
+}
+
+/* A signal that is ignored and blocked waits, for sigwait() or a handler. */
+static bool
+ignored_signals_wait(void)
+{
+	sigset_t set, old, pending;
+	siginfo_t info;
+	bool good;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	signal(SIGUSR2, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &set, &old);
+	kill(getpid(), SIGUSR2);
+	good = sigpending(&pending) == 0 && sigismember(&pending, SIGUSR2) &&
+	       sigtimedwait(&set, &info, &(struct timespec){0, 0}) == SIGUSR2;
+	kill(getpid(), SIGUSR2);
+	sigprocmask(SIG_SETMASK, &old, NULL); /* ignored, now */
+	good &= sigpending(&pending) == 0 && !sigismember(&pending, SIGUSR2);
+	signal(SIGUSR2, SIG_DFL);
+	return good;
+}
+
+static sigjmp_buf back;
+
+static void
+come_back(int sig)
+{
+	siglongjmp(back, sig);
+}
+
+/* Where there is no stack for a handler, that of SIGSEGV runs on its own. */
+static bool
+bad_stacks_are_handled(void)
+{
+	char *stack = mmap(NULL, 16 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sigaction act = {.sa_handler = come_back}, old;
+	stack_t s = {.ss_sp = stack, .ss_size = 16 * PAGE}, none = {.ss_flags = SS_DISABLE};
+	int sig;
+
+	sigaction(SIGSEGV, &act, &old);
+	act.sa_flags = SA_ONSTACK;
+	sigaction(SIGUSR1, &act, NULL);
+	sigaltstack(&s, NULL);
+	sig = sigsetjmp(back, 1);
+	if (sig == 0)
+		kill(getpid(), SIGUSR1);
+	sigaltstack(&none, NULL);
+	sigaction(SIGSEGV, &old, NULL);
+	signal(SIGUSR1, SIG_DFL);
+	munmap(stack, 16 * PAGE);
+	return sig == SIGSEGV;
+}
+
+static bool
+lengths_are_checked(void)
+{
+	char from[16] = "a", to[16] = "b";
+	struct iovec good = {from, sizeof(from)}, bad = {from, (size_t)-1}, into = {to, sizeof(to)};
+
+	return process_vm_readv(getpid(), &into, 1, &good, 1, 0) == sizeof(to) && to[0] == 'a' &&
+	       FAILS(process_vm_readv(getpid(), &into, 1, &bad, 1, 0), EINVAL) &&
+	       FAILS(process_vm_readv(getpid(), &bad, 1, &good, 1, 0), EINVAL) &&
+	       FAILS(process_vm_writev(getpid(), &bad, 1, &good, 1, 0), EINVAL);
+}
+
+static bool
+pipes_tell_and_take(void)
+{
+	char *many = calloc(1, 1 << 20);
+	struct iovec v = {many, 1 << 20};
+	int ends[2], n = 77, room;
+	ssize_t taken;
+	bool good;
+
+	if (many == NULL || pipe(ends) != 0)
+		return false;
+	room = fcntl(ends[0], F_SETPIPE_SZ, 65536);
+	good = room >= 65536 && fcntl(ends[1], F_GETPIPE_SZ) == room &&
+	       fcntl(ends[1], F_SETPIPE_SZ, 1) > 0 && fcntl(ends[1], F_SETPIPE_SZ, 65536) == room &&
+	       FAILS(fcntl(ends[1], F_SETPIPE_SZ, -1), EINVAL);
+	good &= ioctl(ends[0], FIONREAD, &n) == 0 && n == 0 && write(ends[1], "abc", 3) == 3 &&
+		ioctl(ends[0], FIONREAD, &n) == 0 && n == 3;
+	/* as much as there is room for, and it does not wait for more */
+	taken = vmsplice(ends[1], &v, 1, 0);
+	good &= taken > 0 && taken < 1 << 20 && ioctl(ends[0], FIONREAD, &n) == 0 && n > 3 &&
+		FAILS(vmsplice(ends[1], &v, 1, SPLICE_F_NONBLOCK), EAGAIN);
+	close(ends[0]);
+	close(ends[1]);
+	free(many);
+	return good;
+}
+
+/* Waits until /proc says that the first thread sleeps, while this one runs. */
+static void *
+see_sleep(void *arg)
+{
+	return await_sleep(getpid(), 0) ? arg : NULL;
+}
+
+static bool
+a_process_is_its_first_thread(void)
+{
+	int yes = 1;
+	pthread_t t;
+	void *seen = NULL;
+
+	return pthread_create(&t, NULL, see_sleep, &yes) == 0 && pthread_join(t, &seen) == 0 &&
+	       seen == &yes;
+}
+
+static bool
+personality_is_kept(void)
+{
+	int old = personality(0xffffffff);
+	bool good = old >= 0 && personality(ADDR_COMPAT_LAYOUT | STICKY_TIMEOUTS) == old &&
+		    personality(0xffffffff) == (ADDR_COMPAT_LAYOUT | STICKY_TIMEOUTS);
+
+	personality((unsigned long)old);
+	return good;
+}
+
+static int
+execute_nameless(void *arg)
+{
+	char *env[] = {EDGES_NAMELESS "=1", NULL}, *none[] = {NULL};
+
+	execve(linux_test_path(), none, env);
+	return 1;
+}
+
+int
+edges_nameless(int argc, char *argv[])
+{
+	return argc == 1 && argv[0][0] == '\0' && argv[1] == NULL ? 42 : 2;
+}
+
+static bool
+maps_of_zeroes(void)
+{
+	int fd = open("/dev/zero", O_RDWR), status = 0;
+	char *mine = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	char *ours = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	bool good = mine != MAP_FAILED && ours != MAP_FAILED && mine[5] == 0 && ours[5] == 0;
+	pid_t pid;
+
+	if (!good)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		mine[5] = ours[5] = 1;
+		_exit(0);
+	}
+	good = waitpid(pid, &status, 0) == pid && mine[5] == 0 && ours[5] == 1;
+	munmap(mine, PAGE);
+	munmap(ours, PAGE);
+	close(fd);
+	return good;
+}
+
+static bool
+maps_refuse_what_they_do_not_know(void)
+{
+	int fd = file_with(DIR "/map", "x");
+	bool good = mmap(NULL, PAGE, PROT_READ, MAP_SHARED_VALIDATE | 0x400, fd, 0) == MAP_FAILED &&
+		    errno == EOPNOTSUPP;
+	void *p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED_VALIDATE | MAP_POPULATE, fd, 0);
+
+	good &= p != MAP_FAILED && FAILS(mprotect(NULL, PAGE, PROT_READ), ENOMEM) &&
+		mprotect(p, 0, PROT_READ) == 0 &&
+		FAILS(mprotect((char *)p + 1, PAGE, PROT_READ), EINVAL);
+	munmap(p, PAGE);
+	close(fd);
+	return good;
+}
+
+static bool
+data_and_holes_are_found(void)
+{
+	int fd = file_with(DIR "/holes", "0123456789");
+	bool good = lseek(fd, 3, SEEK_DATA) == 3 && lseek(fd, 3, SEEK_HOLE) == 10 &&
+		    lseek(fd, 0, SEEK_CUR) == 10 && FAILS(lseek(fd, 10, SEEK_DATA), ENXIO) &&
+		    FAILS(lseek(fd, 10, SEEK_HOLE), ENXIO) &&
+		    FAILS(lseek(fd, -1, SEEK_DATA), ENXIO) && FAILS(lseek(fd, 0, 5), EINVAL);
+
+	close(fd);
+	return good;
+}
+
+static bool
+sendfile_stores_its_offset(void)
+{
+	int fd = file_with(DIR "/send", "0123456789"), ends[2];
+	off_t *at = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), own = 10;
+	bool good = pipe(ends) == 0 && FAILS(sendfile(ends[1], fd, at, 4), EFAULT) &&
+		    sendfile(ends[1], fd, &own, 4) == 0 && own == 10;
+
+	good &= ftruncate(fd, 0) == 0 && FAILS(sendfile(ends[1], fd, at, 4), EFAULT);
+	munmap(at, PAGE);
+	close(fd);
+	close(ends[0]);
+	close(ends[1]);
+	return good;
+}
+
+/* A child's group is its parent's to choose until it executes. */
+static bool
+groups_are_chosen_before(void)
+{
+	int ends[2], status;
+	char c;
+	bool good = pipe2(ends, O_CLOEXEC) == 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		execl(linux_test_path(), "linux_test", "edges-wait", NULL);
+		_exit(1);
+	}
+	close(ends[1]);
+	good &= read(ends[0], &c, 1) == 0 && /* it executes */
+		FAILS(setpgid(pid, pid), EACCES) && FAILS(setpgid(pid, getpgrp()), EACCES) &&
+		getpgid(pid) == getpgrp();
+	close(ends[0]);
+	kill(pid, SIGKILL);
+	good &= waitpid(pid, &status, 0) == pid;
+	pid = fork();
+	if (pid == 0)
+		_exit(pause());
+	good &= setpgid(pid, pid) == 0 && getpgid(pid) == pid;
+	kill(pid, SIGKILL);
+	return waitpid(pid, &status, 0) == pid && good;
+}
+
+static bool
+wrong_arguments_are_told(void)
+{
+	int ends[2], status;
+	struct stat s;
+	char c = 'x';
+	struct iovec v = {&c, 1};
+	bool good = pipe(ends) == 0 && FAILS(pwrite(ends[0], &c, 1, 0), ESPIPE) &&
+		    FAILS(pread(ends[1], &c, 1, 0), ESPIPE) &&
+		    FAILS(pwritev(ends[0], &v, 1, 0), ESPIPE) &&
+		    FAILS(fstatat(AT_FDCWD, "/", &s, 1 << 20), EINVAL) &&
+		    FAILS(waitpid(INT_MIN, &status, WNOHANG), ESRCH);
+
+	close(ends[0]);
+	close(ends[1]);
+	return good;
+}
+
+/* O_TRUNC takes set-id bits of a file that was there, not of a new one. */
+static int
+new_files_keep_bits(void *arg)
+{
+	struct stat s;
+
+	if (setgid(4711) != 0 || setuid(4711) != 0)
+		return 1;
+	umask(0);
+	if (close(open(DIR "/open/new", O_CREAT | O_TRUNC | O_WRONLY, 02775)) != 0 ||
+	    stat(DIR "/open/new", &s) != 0 || (s.st_mode & 07777) != 02775)
+		return 2;
+	/* in a directory with the bit, whose group is not the user's */
+	if (close(open(DIR "/group/new", O_CREAT | O_WRONLY, 02775)) != 0 ||
+	    stat(DIR "/group/new", &s) != 0 || s.st_mode & 02000 || s.st_gid != 4712)
+		return 3;
+	umask(010);
+	return close(open(DIR "/group/newer", O_CREAT | O_WRONLY, 02775)) == 0 &&
+		       stat(DIR "/group/newer", &s) == 0 && !(s.st_mode & 02000)
+		   ? 0
+		   : 4;
+}
+
+static bool
+make_directories(void)
+{
+	mode_t mask = umask(0);
+	bool good = mkdir(DIR "/open", 0777) == 0 && mkdir(DIR "/group", 0777) == 0 &&
+		    chown(DIR "/group", 0, 4712) == 0 && chmod(DIR "/group", 02777) == 0;
+
+	umask(mask);
+	return good;
+}
+
+static void
+remove_all(void)
+{
+	static const char *const names[] = {"plain",       "link", "fifo",     "map",
+					    "holes",       "send", "open/new", "group/new",
+					    "group/newer", "open", "group"};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), DIR "/%s", names[i]);
+		remove(path);
+	}
+	rmdir(DIR);
+}
+
+void
+test_edges(void)
+{
+	remove_all();
+	mkdir(DIR, 0755);
+	result(paths_are_opened(), "O_PATH opens a place, whatever is there");
+	result(in_child(as_another, NULL) == 0, "O_PATH needs no right; O_NOATIME is the owner's");
+	result(ignored_signals_wait(), "a signal that is ignored and blocked waits");
+	result(bad_stacks_are_handled(), "no stack for a handler: SIGSEGV's runs");
+	result(lengths_are_checked(), "process_vm_readv() refuses negative lengths");
+	result(pipes_tell_and_take(), "a pipe tells how full it is, and takes what it can");
+	result(a_process_is_its_first_thread(), "/proc/PID/stat has the first thread's state");
+	result(personality_is_kept(), "personality() keeps what it is told");
+	result(in_child(execute_nameless, NULL) == 42, "a program always has a name");
+	result(maps_of_zeroes(), "/dev/zero is mapped as new memory");
+	result(maps_refuse_what_they_do_not_know(), "MAP_SHARED_VALIDATE; mprotect() of nothing");
+	result(data_and_holes_are_found(), "SEEK_DATA and SEEK_HOLE");
+	result(groups_are_chosen_before(), "setpgid() moves no child that has executed");
+	result(wrong_arguments_are_told(), "ESPIPE, EINVAL and ESRCH come first");
+	result(make_directories() && in_child(new_files_keep_bits, NULL) == 0,
+	       "new files have the set-group-id bit that they should");
+	result(sendfile_stores_its_offset(), "sendfile() stores its offset, also after no byte");
+	remove_all();
+}

@@ -1,0 +1,323 @@
+/*
+ * memory.c - what programs ask of their maps: places, rights, copies. The same on Linux (word
+ * "memory").
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define PAGE 4096ul
+#define RW   (PROT_READ | PROT_WRITE)
+#define RWX  (RW | PROT_EXEC)
+#define TO   (MREMAP_MAYMOVE | MREMAP_FIXED)
+
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+static char *
+new_pages(unsigned n)
+{
+	return mmap(NULL, n * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+/* Is all of the range mapped? */
+static bool
+mapped(void *p, unsigned n)
+{
+	unsigned char there[64];
+
+	return mincore(p, n * PAGE, there) == 0;
+}
+
+/* A map moves over others, also a part of it, or onto a part of its own area. */
+static bool
+maps_move_to_a_place(void)
+{
+	char *p = new_pages(8), *q = new_pages(8);
+	bool good;
+
+	for (unsigned i = 0; i < 8; i++) {
+		p[i * PAGE] = (char)('a' + i);
+		q[i * PAGE] = (char)('A' + i);
+	}
+	good = mremap(p + PAGE, 2 * PAGE, 2 * PAGE, TO, q + 3 * PAGE) == q + 3 * PAGE &&
+	       q[2 * PAGE] == 'C' && q[3 * PAGE] == 'b' && q[4 * PAGE] == 'c' &&
+	       q[5 * PAGE] == 'F' && p[0] == 'a' && p[3 * PAGE] == 'd' && !mapped(p + PAGE, 1) &&
+	       !mapped(p + 2 * PAGE, 1);
+	/* larger, and smaller */
+	good &= mremap(p + 3 * PAGE, PAGE, 2 * PAGE, TO, q) == q && q[0] == 'd' && q[PAGE] == 0 &&
+		q[2 * PAGE] == 'C';
+	good &= mremap(p + 4 * PAGE, 3 * PAGE, PAGE, TO, p + PAGE) == p + PAGE && p[PAGE] == 'e' &&
+		!mapped(p + 4 * PAGE, 1) && !mapped(p + 6 * PAGE, 1) && p[7 * PAGE] == 'h';
+	good &= mremap(q + 6 * PAGE, PAGE, PAGE, TO, q + 5 * PAGE) == q + 5 * PAGE &&
+		q[5 * PAGE] == 'G' && !mapped(q + 6 * PAGE, 1) && q[7 * PAGE] == 'H';
+	munmap(p, 8 * PAGE);
+	munmap(q, 8 * PAGE);
+	return good;
+}
+
+static bool
+bad_moves_change_nothing(void)
+{
+	char *p = new_pages(4), *q = new_pages(2);
+	bool good;
+
+	p[0] = 'p';
+	q[0] = 'q';
+	good = mremap(p, PAGE, PAGE, MREMAP_FIXED, q) == MAP_FAILED && errno == EINVAL &&
+	       mremap(p, PAGE, PAGE, TO, q + 1) == MAP_FAILED && errno == EINVAL &&
+	       mremap(p, 2 * PAGE, 2 * PAGE, TO, p + PAGE) == MAP_FAILED && errno == EINVAL &&
+	       mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP) == MAP_FAILED &&
+	       errno == EINVAL && mremap(p, PAGE, PAGE, 8) == MAP_FAILED && errno == EINVAL &&
+	       mremap(p, PAGE, PAGE, TO, (char *)(1ul << 62)) == MAP_FAILED && errno == EINVAL &&
+	       p[0] == 'p' && q[0] == 'q';
+	munmap(p, 4 * PAGE);
+	munmap(q, 2 * PAGE);
+	return good;
+}
+
+static bool
+maps_move_and_leave_their_place(void)
+{
+	char *p = new_pages(2), *q;
+	bool good;
+
+	p[0] = '1';
+	p[PAGE] = '2';
+	q = mremap(p, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+	if (q == MAP_FAILED)
+		return false;
+	good =
+	    q != MAP_FAILED && q != p && q[0] == '1' && q[PAGE] == '2' && p[0] == 0 && p[PAGE] == 0;
+	p[0] = '3';
+	good &= q[0] == '1';
+	munmap(p, 2 * PAGE);
+	munmap(q, 2 * PAGE);
+	return good;
+}
+
+/* Puts a function that returns n there. */
+static void
+make_code(void *at, uint16_t n)
+{
+#ifdef __x86_64__
+	uint8_t code[] = {0xb8, (uint8_t)n, (uint8_t)(n >> 8), 0, 0, 0xc3};
+#else
+	uint32_t code[] = {0x52800000u | (uint32_t)n << 5, 0xd65f03c0u};
+#endif
+	memcpy(at, code, sizeof(code));
+	__builtin___clear_cache((char *)at, (char *)at + sizeof(code));
+}
+
+static int
+call_code(void *at)
+{
+	return ((int (*)(void))at)();
+}
+
+/* As compilers that run what they make do. */
+static bool
+code_is_written_where_it_runs(void)
+{
+	char *p = mmap(NULL, 2 * PAGE, RWX, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *q = new_pages(1);
+	bool good = p != MAP_FAILED;
+	int status = 0;
+	pid_t pid;
+
+	for (unsigned i = 0; good && i < 100; i++) {
+		make_code(p + 8 * i, (uint16_t)(i * 400));
+		good = call_code(p + 8 * i) == (int)(i * 400);
+	}
+	if (!good)
+		return false;
+	make_code(q, 7);
+	good = mprotect(q, PAGE, RWX) == 0 && call_code(q) == 7;
+	pid = fork();
+	make_code(p, pid == 0 ? 11 : 12);
+	if (pid == 0)
+		_exit(call_code(p));
+	make_code(q, 8);
+	good &= call_code(p) == 12 && call_code(q) == 8 && waitpid(pid, &status, 0) == pid &&
+		WIFEXITED(status) && WEXITSTATUS(status) == 11;
+	munmap(p, 2 * PAGE);
+	munmap(q, PAGE);
+	return good;
+}
+
+static bool
+pages_are_made_before(void)
+{
+	char *p = new_pages(3);
+	unsigned char there[3];
+	bool good = madvise(p, PAGE, 22 /* MADV_POPULATE_READ */) == 0 &&
+		    madvise(p + PAGE, PAGE, 23 /* MADV_POPULATE_WRITE */) == 0 &&
+		    mincore(p, 3 * PAGE, there) == 0 && (there[1] & 1) && !(there[2] & 1) &&
+		    mprotect(p + PAGE, PAGE, PROT_READ) == 0 && madvise(p + PAGE, PAGE, 22) == 0 &&
+		    FAILS(madvise(p + PAGE, PAGE, 23), EINVAL) && munmap(p + 2 * PAGE, PAGE) == 0 &&
+		    FAILS(madvise(p + PAGE, 2 * PAGE, 22), ENOMEM);
+
+	munmap(p, 2 * PAGE);
+	return good;
+}
+
+struct inherited {
+	char *p;
+	bool there;
+	char first, second;
+};
+
+static int
+inherits(void *arg)
+{
+	const struct inherited *i = arg;
+
+	if (mapped(i->p + PAGE, 1) != i->there)
+		return 1;
+	return i->p[0] == 'k' && (!i->there || i->p[PAGE] == i->first) &&
+		       i->p[2 * PAGE] == i->second
+		   ? 0
+		   : 2;
+}
+
+static bool
+advice_changes_what_a_child_has(void)
+{
+	char *p = new_pages(3);
+	int fd = open("/proc/self/exe", O_RDONLY);
+	char *file = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	bool good;
+
+	p[0] = 'k';
+	p[PAGE] = 'a';
+	p[2 * PAGE] = 'b';
+	good = madvise(p + PAGE, PAGE, MADV_DONTFORK) == 0 &&
+	       in_child(inherits, &(struct inherited){p, false, 'a', 'b'}) == 0 &&
+	       madvise(p + PAGE, PAGE, MADV_DOFORK) == 0 &&
+	       madvise(p + 2 * PAGE, PAGE, MADV_WIPEONFORK) == 0 &&
+	       in_child(inherits, &(struct inherited){p, true, 'a', 0}) == 0 &&
+	       p[2 * PAGE] == 'b' && madvise(p + 2 * PAGE, PAGE, MADV_KEEPONFORK) == 0 &&
+	       in_child(inherits, &(struct inherited){p, true, 'a', 'b'}) == 0 &&
+	       FAILS(madvise(file, PAGE, MADV_WIPEONFORK), EINVAL) &&
+	       FAILS(madvise(p, PAGE, MADV_REMOVE), EINVAL);
+	munmap(p + PAGE, PAGE);
+	good &= FAILS(madvise(p, 3 * PAGE, MADV_WILLNEED), ENOMEM) &&
+		FAILS(madvise(p, 3 * PAGE, MADV_DONTFORK), ENOMEM) &&
+		madvise(p, 0, MADV_NORMAL) == 0 && FAILS(madvise(p, ~0ul, MADV_NORMAL), EINVAL);
+	munmap(p, 3 * PAGE);
+	munmap(file, PAGE);
+	close(fd);
+	return good;
+}
+
+static unsigned long
+pages_mapped(void)
+{
+	char text[128] = "";
+	int fd = open("/proc/self/statm", O_RDONLY);
+
+	if (read(fd, text, sizeof(text) - 1) <= 0)
+		return 0;
+	close(fd);
+	return strtoul(text, NULL, 10);
+}
+
+static int
+limited(void *arg)
+{
+	char *p = new_pages(8);
+	struct rlimit all, little;
+
+	p[0] = 'x';
+	munmap(p + 4 * PAGE, 4 * PAGE);
+	if (getrlimit(RLIMIT_AS, &all) != 0)
+		return 1;
+	little = (struct rlimit){pages_mapped() * PAGE, all.rlim_max};
+	if (setrlimit(RLIMIT_AS, &little) != 0)
+		return 2;
+	/* More than before is too much; but not the same again. */
+	if (mmap(p, 8 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED ||
+	    errno != ENOMEM || !mapped(p, 4) || p[0] != 'x')
+		return 3;
+	if (mmap(p, 4 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != p || p[0] != 0)
+		return 4;
+	return setrlimit(RLIMIT_AS, &all) == 0 ? 0 : 5;
+}
+
+/* The kernel's limit of areas: only in the guest. */
+#define AREAS "/proc/sys/vm/max_map_count"
+
+static bool
+set_areas(unsigned n)
+{
+	char text[16];
+	int fd = open(AREAS, O_WRONLY), length = snprintf(text, sizeof(text), "%u", n);
+	bool good = fd >= 0 && write(fd, text, (size_t)length) == length;
+
+	close(fd);
+	return good;
+}
+
+static unsigned
+areas(void)
+{
+	char text[8192];
+	int fd = open("/proc/self/maps", O_RDONLY);
+	ssize_t n = read(fd, text, sizeof(text));
+	unsigned lines = 0;
+
+	close(fd);
+	for (ssize_t i = 0; i < n; i++)
+		lines += text[i] == '\n';
+	return lines;
+}
+
+static bool
+a_move_that_fails_loses_nothing(void)
+{
+	char *p = new_pages(3), *q = MAP_FAILED;
+	unsigned n, failed = 0;
+	bool good = true;
+
+	/* fewer areas cannot be the limit */
+	for (int i = 0; i < 16; i++)
+		mprotect(new_pages(1), PAGE, PROT_READ);
+	n = areas();
+	if (access("/proc/sys/debug/ktr", F_OK) != 0)
+		return true;
+	memcpy(p + PAGE, "here", 5);
+	/* Each limit lets it go one step farther: it cuts the area twice, and makes another. */
+	for (; good && q == MAP_FAILED && failed < 10; failed += q == MAP_FAILED) {
+		good = set_areas(n + failed);
+		q = mremap(p + PAGE, PAGE, 2 * PAGE, MREMAP_MAYMOVE);
+		good &= q != MAP_FAILED ||
+			(errno == ENOMEM && mapped(p, 3) && strcmp(p + PAGE, "here") == 0);
+	}
+	good &= set_areas(65530) && failed >= 2 && q != MAP_FAILED && strcmp(q, "here") == 0;
+	munmap(p, 3 * PAGE);
+	munmap(q, 2 * PAGE);
+	return good;
+}
+
+void
+test_memory(void)
+{
+	result(maps_move_to_a_place(), "MREMAP_FIXED moves a map, whatever is there");
+	result(bad_moves_change_nothing(), "what mremap() refuses changes nothing");
+	result(maps_move_and_leave_their_place(), "MREMAP_DONTUNMAP leaves an empty map");
+	result(a_move_that_fails_loses_nothing(), "an mremap() without memory loses no page");
+	result(code_is_written_where_it_runs(), "memory can be written and executed at once");
+	result(advice_changes_what_a_child_has(), "madvise() says what a child has of maps");
+	result(pages_are_made_before(), "MADV_POPULATE_READ and _WRITE make pages");
+	result(in_child(limited, NULL) == 0, "MAP_FIXED counts what it replaces, and unmaps last");
+}
