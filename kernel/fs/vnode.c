@@ -520,8 +520,8 @@ vnode_links(const struct vnode *dir)
 {
 	uint64_t n = 2;
 
-	list_for_each (l, &dir->children)
-		n += S_ISDIR(list_entry(l, struct vname, sibling)->vn->mode);
+	list_for_each_entry (const struct vname, name, &dir->children, sibling)
+		n += S_ISDIR(name->vn->mode);
 	return n;
 }
 
