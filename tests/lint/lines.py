@@ -21,7 +21,7 @@ BUDGETS = {
     "arch/x86_64": 3650,
     "arch/x86_64/md": 700,
     "kernel": 700,
-    "kernel/abi": 2550,
+    "kernel/abi": 2575,
     "kernel/block": 1050,
     "kernel/debug": 4300,
     "kernel/dev": 2900,
