@@ -189,11 +189,7 @@ sys_epoll_create1(const uint64_t a[6])
 	return filetable_install(f, (int)a[0]);
 }
 
-int64_t
-sys_epoll_create(const uint64_t a[6])
-{
-	return (int)a[0] > 0 ? sys_epoll_create1((const uint64_t[6]){0}) : -EINVAL;
-}
+SYSCALL_IS(epoll_create, (int)a[0] > 0 ? sys_epoll_create1((const uint64_t[6]){0}) : -EINVAL)
 
 /* How many sets are in each other, from e on inwards. More than LEVELS_MAX: also if avoid is one.
  */
@@ -430,11 +426,7 @@ wait_events(const uint64_t a[6], uint64_t deadline)
 	return r;
 }
 
-int64_t
-sys_epoll_wait(const uint64_t a[6])
-{
-	return wait_events(a, poll_deadline_ms(a[3]));
-}
+SYSCALL_IS(epoll_wait, wait_events(a, poll_deadline_ms(a[3])))
 
 int64_t
 sys_epoll_pwait(const uint64_t a[6])

@@ -185,17 +185,8 @@ do_accept(const uint64_t a[6], int flags)
 	return error == 0 ? fd : error;
 }
 
-int64_t
-sys_accept(const uint64_t a[6])
-{
-	return do_accept(a, 0);
-}
-
-int64_t
-sys_accept4(const uint64_t a[6])
-{
-	return do_accept(a, (int)a[3]);
-}
+SYSCALL_IS(accept, do_accept(a, 0))
+SYSCALL_IS(accept4, do_accept(a, (int)a[3]))
 
 static int64_t
 give_name_of(const uint64_t a[6], bool peer)
@@ -211,17 +202,8 @@ give_name_of(const uint64_t a[6], bool peer)
 	return error == 0 ? socket_name_give(&name, a[1], a[2]) : error;
 }
 
-int64_t
-sys_getsockname(const uint64_t a[6])
-{
-	return give_name_of(a, false);
-}
-
-int64_t
-sys_getpeername(const uint64_t a[6])
-{
-	return give_name_of(a, true);
-}
+SYSCALL_IS(getsockname, give_name_of(a, false))
+SYSCALL_IS(getpeername, give_name_of(a, true))
 
 int64_t
 sys_shutdown(const uint64_t a[6])
