@@ -242,8 +242,7 @@ sys_fallocate(const uint64_t a[6])
 		return -EOPNOTSUPP;
 	if (f->vn->ops->allocate == NULL)
 		return S_ISFIFO(f->vn->mode) ? -ESPIPE : -ENODEV;
-	return __builtin_add_overflow(off, len, &end) ? -EFBIG
-						      : f->vn->ops->allocate(f->vn, a[2], a[3]);
+	return __builtin_add_overflow(off, len, &end) ? -EFBIG : vnode_allocate(f->vn, a[2], a[3]);
 }
 
 int64_t

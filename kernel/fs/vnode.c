@@ -492,20 +492,6 @@ vnode_set_mtime(struct vnode *vn, uint64_t real_ns)
 }
 
 int
-vnode_truncate(struct vnode *vn, uint64_t size)
-{
-	int error = vnode_write_begin(vn);
-
-	if (error != 0)
-		return error;
-	if (!capable(CAP_FSETID))
-		vnode_drop_set_ids(vn);
-	error = vn->ops->truncate(vn, size);
-	vnode_write_end(vn);
-	return error;
-}
-
-int
 vnode_touch(struct vnode *vn)
 {
 	mutex_lock(&vn->lock);
