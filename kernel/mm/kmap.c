@@ -266,13 +266,12 @@ claim_area(const void *va)
 	struct area *found = NULL;
 
 	spin_lock(&kmap_lock);
-	list_for_each_entry (struct area, a, &areas, link) {
+	list_for_each_entry (struct area, a, &areas, link)
 		if (a->start == (uintptr_t)va && a->kind == AREA_PAGES) {
 			a->kind = AREA_GOING;
 			found = a;
 			break;
 		}
-	}
 	spin_unlock(&kmap_lock);
 	return found;
 }

@@ -78,11 +78,10 @@ kprobe_group_at(unsigned n)
 struct kprobe *
 kprobe_event_find(const char *group, const char *name)
 {
-	list_for_each_entry (struct kprobe, k, &kprobes, link) {
+	list_for_each_entry (struct kprobe, k, &kprobes, link)
 		if (k->user.pid == 0 && strcmp(k->def.name, name) == 0 &&
 		    strcmp(k->def.group, group) == 0)
 			return k;
-	}
 	return NULL;
 }
 
@@ -148,12 +147,11 @@ kprobe_event_check(const struct kprobe *event, const struct kdefinition *d, cons
 			      "other probes");
 		return -EEXIST;
 	}
-	list_for_each_entry (const struct kprobe, k, &kprobes, link) {
+	list_for_each_entry (const struct kprobe, k, &kprobes, link)
 		if (k->site == event->site && same_probe(k, d, text)) {
 			snprintf(t->err, t->errlen, "there is a probe \"%s\" already", d->name);
 			return -EEXIST;
 		}
-	}
 	return 0;
 }
 

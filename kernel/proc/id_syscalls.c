@@ -255,11 +255,10 @@ may_join(const struct proc *p, uint32_t pgid)
 {
 	if (pgid == p->pid)
 		return true;
-	for_each_proc (q) {
+	for_each_proc (q)
 		if (q->pgid == pgid && q->sid == p->sid &&
 		    (capable(CAP_KILL) || curproc()->uid == q->uid))
 			return true;
-	}
 	return false;
 }
 
@@ -311,10 +310,9 @@ sys_setsid(const uint64_t a[6])
 	int64_t r = self->pid;
 
 	spin_lock(&proc_lock);
-	for_each_proc (p) {
+	for_each_proc (p)
 		if (p->pgid == self->pid)
 			r = -EPERM;
-	}
 	if (r > 0) {
 		self->sid = self->pgid = self->pid;
 		self->no_tty = false;

@@ -214,10 +214,9 @@ tracedat_event(void *arg, const struct export_event *ev, char *err, size_t errle
 		return true;
 	}
 	bool replaced = false;
-	for (unsigned i = 0; i < ev->count; i++) {
+	for (unsigned i = 0; i < ev->count; i++)
 		if (!put_activity(x, ev, &ev->activities[i], &replaced, err, errlen))
 			return false;
-	}
 	if (replaced)
 		return true;
 	const struct export_class *class = export_class_of(&x->classes, e, &number, &is_new);

@@ -74,11 +74,10 @@ triggers_clean(struct instance *i)
 
 	do {
 		gone = NULL;
-		list_for_each_entry (struct trigger, t, &i->triggers, link) {
+		list_for_each_entry (struct trigger, t, &i->triggers, link)
 			if ((t->sites == NULL && event_is_gone(t->site, t->name)) ||
 			    (t->target != NULL && event_is_gone(t->target, t->target_name)))
 				gone = t;
-		}
 		if (gone != NULL)
 			trigger_drop(gone);
 	} while (gone != NULL);

@@ -134,12 +134,11 @@ mode_store(struct instance *i, uintptr_t arg, char *text)
 {
 	const char *word = tracefs_word(&text);
 
-	for (unsigned n = 0; n < sizeof(modes) / sizeof(modes[0]); n++) {
+	for (unsigned n = 0; n < sizeof(modes) / sizeof(modes[0]); n++)
 		if (word != NULL && strcmp(word, modes[n]) == 0) {
 			__atomic_store_n(&mode, n, __ATOMIC_RELAXED);
 			return 0;
 		}
-	}
 	return -EINVAL;
 }
 

@@ -275,10 +275,9 @@ ctf_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 	}
 	if (!put_loss(x, e->cpu, ev->ns, err, errlen))
 		return false;
-	for (unsigned i = 0; i < ev->count; i++) {
+	for (unsigned i = 0; i < ev->count; i++)
 		if (!put_activity(x, ev, &ev->activities[i], err, errlen))
 			return false;
-	}
 	const struct export_class *class = export_class_of(&x->classes, e, &number, &is_new);
 	if (!class_tell(x, class, number, is_new, err, errlen))
 		return false;

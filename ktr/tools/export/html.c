@@ -444,10 +444,9 @@ columns_open(struct html *x)
 	if (x->out->file == NULL)
 		return false;
 	setvbuf(x->out->file, NULL, _IONBF, 0);
-	for (unsigned i = 0; i < HTML_COLUMN_COUNT; i++) {
+	for (unsigned i = 0; i < HTML_COLUMN_COUNT; i++)
 		if (!html_column_open(&x->columns[i], &x->file))
 			return false;
-	}
 	return true;
 }
 

@@ -112,13 +112,12 @@ fault_map(uint64_t pages, uint64_t seed)
 			ok = false;
 		}
 	}
-	for (uint64_t i = 0; i < pages && ok; i++) {
+	for (uint64_t i = 0; i < pages && ok; i++)
 		if (p[i * words + i % words] != (seed ^ i)) {
 			warnx("fault: page %lu: found %#lx, expected %#lx", i,
 			      p[i * words + i % words], seed ^ i);
 			ok = false;
 		}
-	}
 	if (munmap((void *)p, len) < 0) {
 		warn("munmap");
 		ok = false;

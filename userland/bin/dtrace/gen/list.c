@@ -22,10 +22,9 @@ static const char *const subs[] = {
 static const char *
 variable_name(uint32_t number)
 {
-	for (struct variable *v = dt_variables; v != NULL; v = v->next) {
+	for (struct variable *v = dt_variables; v != NULL; v = v->next)
 		if (!v->builtin && v->code == number + 1)
 			return ident_text(v);
-	}
 	return "?";
 }
 

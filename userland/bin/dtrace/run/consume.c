@@ -100,10 +100,9 @@ start_command(const char *command)
 	int argc = 0;
 	char c;
 
-	while (rest != NULL && (word = strsep(&rest, " \t")) != NULL && argc < 63) {
+	while (rest != NULL && (word = strsep(&rest, " \t")) != NULL && argc < 63)
 		if (*word != '\0')
 			argv[argc++] = word;
-	}
 	argv[argc] = NULL;
 	if (argc == 0)
 		errx(2, "-c: found no command");
