@@ -368,12 +368,7 @@ tracedat_close(void *arg, bool complete, char *err, size_t errlen)
 }
 
 const struct export_format export_tracedat = {
-    .name = "tracedat",
+    EXPORT_FORMAT(tracedat),
     .what = "a trace.dat, version 6: trace-cmd, KernelShark",
-    .open = tracedat_open,
-    .begin = tracedat_begin,
-    .event = tracedat_event,
-    .gap = tracedat_gap,
     .gone = tracedat_gone,
-    .close = tracedat_close,
 };

@@ -381,12 +381,7 @@ ctf_close(void *arg, bool complete, char *err, size_t errlen)
 }
 
 const struct export_format export_ctf = {
-    .name = "ctf",
+    EXPORT_FORMAT(ctf),
     .what = "a CTF 1.8 directory: babeltrace2, Trace Compass, lttng-analyses",
     .needs_path = true,
-    .open = ctf_open,
-    .begin = ctf_begin,
-    .event = ctf_event,
-    .gap = ctf_gap,
-    .close = ctf_close,
 };

@@ -406,12 +406,7 @@ fxt_open(const struct export_options *o, char *err, size_t errlen)
 }
 
 const struct export_format export_fxt = {
-    .name = "fxt",
+    EXPORT_FORMAT(fxt),
     .what = "the Fuchsia trace format: Perfetto",
-    .open = fxt_open,
-    .begin = fxt_begin,
-    .event = fxt_event,
-    .gap = fxt_gap,
     .gone = fxt_gone,
-    .close = fxt_close,
 };
