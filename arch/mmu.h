@@ -45,6 +45,13 @@ static inline bool arch_pte_device(uint64_t pte);
  */
 static inline void arch_mmu_sync(void);
 
+/* For the port: defines arch_pte_NAME(), an expression of pte. */
+#define ARCH_PTE_IS(type, name, ...)                     \
+	static inline type arch_pte_##name(uint64_t pte) \
+	{                                                \
+		return __VA_ARGS__;                      \
+	}
+
 #include <md/mmu.h>
 
 static inline void *

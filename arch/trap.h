@@ -33,6 +33,18 @@ static inline bool arch_tf_in_syscall(const struct arch_trapframe *tf);
 /* If so: makes the program call again, with the same arguments. */
 static inline void arch_tf_syscall_again(struct arch_trapframe *tf);
 
+/* For the port: defines arch_tf_NAME(), an expression of tf, and arch_tf_set_NAME(), of a place. */
+#define ARCH_TF_IS(type, name, ...)                                        \
+	static inline type arch_tf_##name(const struct arch_trapframe *tf) \
+	{                                                                  \
+		return __VA_ARGS__;                                        \
+	}
+#define ARCH_TF_SET(name, place)                                                     \
+	static inline void arch_tf_set_##name(struct arch_trapframe *tf, uint64_t v) \
+	{                                                                            \
+		place = v;                                                           \
+	}
+
 #include <md/trap.h>
 
 /* The frame of entries from user mode, at the top of a thread's kernel stack. */

@@ -12,6 +12,13 @@
 #include "kernel/abi/syscalls.def"
 #undef SYSCALL
 
+/* Defines one that is an expression of a[]. */
+#define SYSCALL_IS(name, ...)                   \
+	int64_t sys_##name(const uint64_t a[6]) \
+	{                                       \
+		return __VA_ARGS__;             \
+	}
+
 /* What a system call does that a signal has interrupted. */
 enum syscall_restart {
 	RESTART_NOT,    /* no such call */

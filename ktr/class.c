@@ -36,10 +36,9 @@ static struct word
 word_without_prefix(struct word w)
 {
 	const char *prefix = "KTR_";
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < 4; i++)
 		if (i >= w.len || ktr_upper(w.text[i]) != prefix[i])
 			return w;
-	}
 	return (struct word){w.text + 4, w.len - 4};
 }
 
@@ -52,10 +51,9 @@ word_number(struct word w, uint64_t *value)
 static const struct ktr_class *
 class_find(struct word w)
 {
-	for (unsigned i = 0; i < ktr_class_count; i++) {
+	for (unsigned i = 0; i < ktr_class_count; i++)
 		if (word_is(w, ktr_classes[i].name))
 			return &ktr_classes[i];
-	}
 	return NULL;
 }
 

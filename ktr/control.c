@@ -204,10 +204,9 @@ static void
 mask_drop_empty(uint64_t dropped)
 {
 	uint64_t used = 0;
-	for (unsigned i = 0; i < ktr_site_count(); i++) {
+	for (unsigned i = 0; i < ktr_site_count(); i++)
 		if ((__start_ktr_sites[i].owners >> KTR_OWNER_MASK & 1) != 0)
 			used |= __start_ktr_sites[i].classes;
-	}
 	mask_change_locked(0, used == 0 ? KTR_ALL : dropped & ~used);
 }
 

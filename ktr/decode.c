@@ -34,10 +34,9 @@ ktr_decoder_destroy(struct ktr_decoder *d)
 {
 	if (d == NULL)
 		return;
-	for (unsigned cpu = 0; cpu < KTR_DECODE_CPUS; cpu++) {
+	for (unsigned cpu = 0; cpu < KTR_DECODE_CPUS; cpu++)
 		if (d->cpu[cpu].data != NULL)
 			d->ops.realloc(d->cpu[cpu].data, 0);
-	}
 	decode_store_free(d);
 	d->ops.realloc(d, 0);
 }

@@ -84,10 +84,9 @@ header_same(const struct ktr_decode_header *a, const struct ktr_decode_header *b
 static const char *
 header_read(struct ktr_decoder *d, struct body *b, struct ktr_decode_header *h, struct body *cpus)
 {
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 4; i++)
 		if (body_byte(b) != (uint8_t)KTR_WIRE_MAGIC[i])
 			return "wrong magic";
-	}
 	if (body_varint(b) != KTR_WIRE_VERSION)
 		return "a version of the format that this program does not know";
 	h->flags = body_u32(b);

@@ -503,10 +503,9 @@ ktr_encode_event(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct
 	/* The thread of the event before has been handled already. */
 	if (e->batch_count == 0 || entry->tid != e->batch_tid)
 		encode_thread(e, entry->tid);
-	for (unsigned i = 0, left = site->strings; left != 0; i++, left >>= 1) {
+	for (unsigned i = 0, left = site->strings; left != 0; i++, left >>= 1)
 		if ((left & 1) != 0)
 			encode_string(e, entry->args[i]);
-	}
 	if (e->batch_count == 0)
 		batch_begin(e, cpu, seq, entry);
 	batch_add(e, entry, site->nargs);

@@ -31,10 +31,9 @@ ktr_event_name(struct ktr_event_name *to, const char *func, unsigned line, const
 	/* "provider:module:function:name: …", without blanks in the names */
 	const char *colons[4], *p = fmt;
 	unsigned n = 0;
-	for (; n < 4 && *p != '\0' && *p != ' ' && *p != '%'; p++) {
+	for (; n < 4 && *p != '\0' && *p != ' ' && *p != '%'; p++)
 		if (*p == ':')
 			colons[n++] = p;
-	}
 	*to = (struct ktr_event_name){.fmt = fmt};
 	if (n >= 3 && (n == 4 || *p == '\0')) {
 		const char *end = n == 4 ? colons[3] : p;
@@ -165,10 +164,9 @@ ktr_record_put(uint8_t *to, uint32_t id, uint32_t tid, const struct ktr_value *v
 			at = format_put(at, v[i].text, len, len);
 		}
 	}
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++)
 		if (v[i].type == KTR_FIELD_STRING)
 			at = format_put(at, v[i].text, v[i].len, v[i].len + 1);
-	}
 	while ((at - to) % 4 != 0)
 		*at++ = 0;
 	return (size_t)(at - to);

@@ -43,10 +43,9 @@ fmt_scan_number(const char **p, int *value)
 	if (**p < '0' || **p > '9')
 		return false;
 	int n = 0;
-	for (; **p >= '0' && **p <= '9'; ++*p) {
+	for (; **p >= '0' && **p <= '9'; ++*p)
 		if (n < 100000)
 			n = n * 10 + (**p - '0');
-	}
 	*value = n;
 	return true;
 }

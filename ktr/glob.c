@@ -88,9 +88,8 @@ ktr_glob(const char *p, const char *text)
 bool
 ktr_glob_is_pattern(const char *p)
 {
-	for (; *p != '\0'; p++) {
+	for (; *p != '\0'; p++)
 		if (*p == '*' || *p == '?' || *p == '[' || *p == '\\')
 			return true;
-	}
 	return false;
 }

@@ -266,10 +266,9 @@ cpu_open(struct ktr_image *im, unsigned cpu)
 static bool
 image_same_text(const char *found, const char *expected, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		if (found[i] != expected[i])
 			return false;
-	}
 	return true;
 }
 

@@ -44,10 +44,9 @@ map_grow(struct ktr_map *m)
 	if (bigger.pairs == NULL)
 		return false;
 	map_zero(&bigger);
-	for (size_t i = 0; i < m->size; i++) {
+	for (size_t i = 0; i < m->size; i++)
 		if (m->pairs[i].value != NULL)
 			*map_find(&bigger, m->pairs[i].key) = m->pairs[i];
-	}
 	bigger.used = m->used;
 	ktr_map_free(m);
 	*m = bigger;

@@ -42,10 +42,9 @@ param_same_text(const char *a, const char *b)
 static bool
 param_name_taken(const struct ktr_param *p, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++)
 		if (param_same_text(p[i].name, p[n].name))
 			return true;
-	}
 	return false;
 }
 

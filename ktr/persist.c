@@ -208,10 +208,9 @@ static bool
 header_sound(const struct ktr_persist *h, uint64_t phys, size_t room)
 {
 	uint64_t blocks = 0;
-	for (size_t i = 0; i < sizeof(h->magic); i++) {
+	for (size_t i = 0; i < sizeof(h->magic); i++)
 		if (h->magic[i] != KTR_PERSIST_MAGIC[i])
 			return false;
-	}
 	if (h->version != KTR_PERSIST_VERSION || h->crc != header_crc(h) || h->phys != phys ||
 	    h->size > room || h->size < KTR_PERSIST_HEAD)
 		return false;
@@ -284,10 +283,9 @@ ktr_persist_read(void *reader, uint64_t va, void *buf, size_t n)
 			uint64_t first = from / KTR_PERSIST_BLOCK;
 			uint64_t last = (from + n - 1) / KTR_PERSIST_BLOCK;
 			/* For n = 0 at a window's end there is no block. */
-			for (uint64_t b = first; n > 0 && w->crcs != 0 && b <= last; b++) {
+			for (uint64_t b = first; n > 0 && w->crcs != 0 && b <= last; b++)
 				if (block_is_bad(r, block + b))
 					return false;
-			}
 			ktr_copy(buf, part(r->region, w->at + from), n);
 			return true;
 		}

@@ -42,10 +42,9 @@ name_of(const char *fmt, char to[KTR_PROBE_TEXT])
 	while (end > fmt && end[-1] == ' ')
 		end--;
 	copy_part(to, fmt, end);
-	for (; *to != '\0'; to++) {
+	for (; *to != '\0'; to++)
 		if (*to == ' ')
 			*to = '-';
-	}
 }
 
 /* The text after the prefix; NULL: the format does not begin with it. */
@@ -137,10 +136,9 @@ probe_read_fields(struct fields *f, const char *spec, size_t n)
 static bool
 matches_but(const struct fields *f, const char *const part[FIELDS], unsigned but)
 {
-	for (unsigned i = 0; i < FIELDS; i++) {
+	for (unsigned i = 0; i < FIELDS; i++)
 		if (i != but && f->glob[i][0] != '\0' && !ktr_glob(f->glob[i], part[i]))
 			return false;
-	}
 	return true;
 }
 

@@ -104,10 +104,9 @@ static void
 exchange_all(void *arg)
 {
 	(void)arg;
-	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
 		if (exchange_rings[cpu] != NULL)
 			exchange_ring(cpu);
-	}
 	ktr_image_refresh();
 }
 
@@ -213,10 +212,9 @@ void
 ktr_log_close(struct ktr_log *log)
 {
 	ktr_port_lock();
-	for (struct ktr_log *l = &ktr_main; l != NULL; l = l->next) {
+	for (struct ktr_log *l = &ktr_main; l != NULL; l = l->next)
 		if (l->next == log)
 			l->next = log->next;
-	}
 	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
 		exchange_rings[cpu] =
 		    __atomic_exchange_n(&log->cpu[cpu].ring, NULL, __ATOMIC_RELAXED);

@@ -59,9 +59,8 @@ static inline const char *
 ktr_basename(const char *path)
 {
 	const char *base = path;
-	for (; *path != '\0'; path++) {
+	for (; *path != '\0'; path++)
 		if (*path == '/')
 			base = path + 1;
-	}
 	return base;
 }

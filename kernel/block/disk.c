@@ -29,8 +29,8 @@ block_register_files(void (*make)(struct block_device *bdev),
 {
 	make_file = make;
 	bio_file_path = path;
-	list_for_each (l, &disks)
-		make_files(list_entry(l, struct gendisk, link));
+	list_for_each_entry (struct gendisk, d, &disks, link)
+		make_files(d);
 }
 
 struct gendisk *
@@ -116,8 +116,8 @@ blkdev_issue_flush(void)
 {
 	int error = 0;
 
-	list_for_each (l, &disks) {
-		int e = flush_disk(list_entry(l, struct gendisk, link));
+	list_for_each_entry (struct gendisk, d, &disks, link) {
+		int e = flush_disk(d);
 
 		error = e != 0 ? e : error;
 	}

@@ -169,14 +169,13 @@ ldisc_input(struct ldisc *l, char c, bool *wake)
 			echo(l, c);
 		return 0;
 	}
-	for (unsigned i = 0; (l->t.c_lflag & ISIG) && i < ISIG_KEYS; i++) {
+	for (unsigned i = 0; (l->t.c_lflag & ISIG) && i < ISIG_KEYS; i++)
 		if (is_key(l, c, signal_keys[i].index)) {
 			if (!(l->t.c_lflag & NOFLSH))
 				ldisc_flush(l);
 			echo(l, c);
 			return signal_keys[i].sig;
 		}
-	}
 	if (c == '\r' && (l->t.c_iflag & IGNCR))
 		return 0;
 	if (c == '\r' && (l->t.c_iflag & ICRNL))

@@ -28,14 +28,12 @@ tty_join(struct tty *t, uint64_t first)
 
 	spin_lock(&sessions_lock);
 	t->device = first;
-	list_for_each (l, &ttys) {
-		const struct tty *other = list_entry(l, struct tty, link);
-
+	list_for_each_entry (struct tty, other, &ttys, link) {
 		if (other->device > t->device)
 			break;
 		if (other->device == t->device)
 			t->device++;
-		at = l;
+		at = &other->link;
 	}
 	list_insert_after(at, &t->link);
 	spin_unlock(&sessions_lock);
@@ -72,12 +70,9 @@ own_session(void)
 static struct tty *
 find_tty(uint32_t sid, bool hung)
 {
-	list_for_each (l, &ttys) {
-		struct tty *t = list_entry(l, struct tty, link);
-
+	list_for_each_entry (struct tty, t, &ttys, link)
 		if (t->sid == sid && sid != 0 && t->hung == hung)
 			return t;
-	}
 	return NULL;
 }
 

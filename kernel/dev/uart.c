@@ -76,10 +76,9 @@ uart_write_some(struct uart *u, const void *buf, size_t len)
 	size_t done = 0;
 	unsigned room;
 
-	while (done < len && (room = uart_wait_room(u, UART_SOME_SPINS)) != 0) {
+	while (done < len && (room = uart_wait_room(u, UART_SOME_SPINS)) != 0)
 		for (unsigned i = 0; i < room && done < len; i++)
 			u->chip->put(u, p[done++]);
-	}
 	return done;
 }
 

@@ -76,9 +76,7 @@ watch(void *arg)
 		thread_sleep_ns(WATCH_NS, 0, "dtrace");
 		mutex_lock(&dtrace_lock);
 		any = false;
-		list_for_each (l, &consumers) {
-			struct dtrace_consumer *c = list_entry(l, struct dtrace_consumer, link);
-
+		list_for_each_entry (struct dtrace_consumer, c, &consumers, link) {
 			consumer_look(c);
 			if (c->enabled &&
 			    dtrace_machine_ns() - c->alive_ns > c->d.h.options.deadman_ns)

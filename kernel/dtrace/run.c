@@ -95,7 +95,7 @@ open_quick(const struct dif_at *at, struct dif_cpu *c, uint32_t place)
 #define ARGS                                                         \
 	const struct ktr_firing *f UNUSED, struct dif_cpu *c UNUSED, \
 	    const struct dif_at *at UNUSED, const struct dif_step *i UNUSED
-#define OP(name) static __attribute__((noinline)) void name(ARGS)
+#define OP(name) static __attribute__((noinline)) void op_##name(ARGS)
 /* The compiler is to know nothing of i: then it adds to the register that is passed on. */
 #define NEXT()                         \
 	do {                           \
@@ -104,7 +104,7 @@ open_quick(const struct dif_at *at, struct dif_cpu *c, uint32_t place)
 		i->run(f, c, at, i);   \
 		return;                \
 	} while (0)
-#define GO(name) return name(f, c, at, i)
+#define GO(name) return op_##name(f, c, at, i)
 #define R        (&c->run)
 #define A        R->v[i->a]
 #define D        R->v[i->d]
@@ -203,7 +203,7 @@ OP(fault)
 	{                                                                          \
 		uint64_t *value = find_quick(R, at->d, c, (uint32_t)i->imm, keys); \
 		if (__builtin_expect(value == NULL, 0))                            \
-			GO(aggregate);                                             \
+			GO(agg);                                                   \
 		*value += (n);                                                     \
 		if (keys)                                                          \
 			R->key_words = 0;                                          \
@@ -260,15 +260,15 @@ OP(ret_reset)
 }
 
 ALU(add, uint64_t, +)
-ALU(subtract, uint64_t, -)
-ALU(multiply, uint64_t, *)
+ALU(sub, uint64_t, -)
+ALU(mul, uint64_t, *)
 DIVIDE(sdiv, true, false)
 DIVIDE(udiv, false, false)
 DIVIDE(srem, true, true)
 DIVIDE(urem, false, true)
-ALU(bit_and, uint64_t, &)
-ALU(bit_or, uint64_t, |)
-ALU(bit_xor, uint64_t, ^)
+ALU(and, uint64_t, &)
+ALU(or, uint64_t, |)
+ALU(xor, uint64_t, ^)
 SHIFT(shl, uint64_t, <<)
 SHIFT(shr, uint64_t, >>)
 SHIFT(sar, int64_t, >>)
@@ -304,8 +304,8 @@ STORE(st8, uint64_t)
 DO(string, D = (uintptr_t)(at->d->strings + i->imm))
 DO(arg, D = (unsigned)i->imm < f->nargs ? f->args[i->imm] : 0)
 DIF_PORT_QUICK(BUILTIN)
-MAY_FAULT(arg_string, (USES(), dif_arg_string(R, (unsigned)i->imm, &D)))
-DO(log_event, dif_port_log(f))
+MAY_FAULT(argstr, (USES(), dif_arg_string(R, (unsigned)i->imm, &D)))
+DO(log, dif_port_log(f))
 DO(upcall, dif_port_upcall(at, f, i->imm, &A))
 DO(builtin, D = dif_port_builtin(at, f, (enum dif_builtin)i->imm))
 MAY_FAULT(ureg, dif_port_uregister(A, &D) || dif_fail(R, DIF_FAULT_ILLOP, A))
@@ -330,7 +330,7 @@ OP(key)
 	NEXT();
 }
 
-MAY_FAULT(key_str, dif_key_str(R, A))
+MAY_FAULT(keystr, dif_key_str(R, A))
 
 /* A short string that is surely memory, by words. */
 OP(key_str_quick)
@@ -340,7 +340,7 @@ OP(key_str_quick)
 	uint64_t *to = &c->keys[words];
 
 	if (!quick(from) || words > DIF_KEY_WORDS - DIF_QUICK_STR / 8)
-		GO(key_str);
+		GO(keystr);
 	for (uint64_t w, nul; from < end; from += 8, *to++ = w) {
 		__builtin_memcpy(&w, (const void *)from, 8);
 		nul = dif_nul_bit(w);
@@ -350,18 +350,18 @@ OP(key_str_quick)
 			NEXT();
 		}
 	}
-	GO(key_str);
+	GO(keystr);
 }
 
-MAY_FAULT(key_stack, (USES(), dif_key_stack(R, false, (uint32_t)i->imm)))
-MAY_FAULT(key_ustack, (USES(), dif_key_stack(R, true, (uint32_t)i->imm)))
+MAY_FAULT(keystack, (USES(), dif_key_stack(R, false, (uint32_t)i->imm)))
+MAY_FAULT(keyustack, (USES(), dif_key_stack(R, true, (uint32_t)i->imm)))
 DO(load_global, D = __atomic_load_n((uint64_t *)(at->d->globals + i->imm), __ATOMIC_RELAXED))
 DO(store_global, __atomic_store_n((uint64_t *)(at->d->globals + i->imm), A, __ATOMIC_RELAXED))
 DO(load_local, D = *(uint64_t *)(c->locals + i->imm))
 DO(store_local, *(uint64_t *)(c->locals + i->imm) = A)
-DO(load_variable, D = dif_var_load(R, (uint32_t)i->imm))
-MAY_FAULT(store_variable, dif_var_store(R, (uint32_t)i->imm, A))
-DO(aggregate, dif_agg_add(R, (uint32_t)i->imm, A, i->b == 0 ? 1 : R->v[i->b]))
+DO(ldv, D = dif_var_load(R, (uint32_t)i->imm))
+MAY_FAULT(stv, dif_var_store(R, (uint32_t)i->imm, A))
+DO(agg, dif_agg_add(R, (uint32_t)i->imm, A, i->b == 0 ? 1 : R->v[i->b]))
 ADD(count, false, 1)
 ADD(sum, false, A)
 ADD(count_keys, true, 1)
@@ -387,7 +387,7 @@ OP(count_key)
 	GO(key);
 }
 
-OP(record)
+OP(rec)
 {
 	USES();
 	if (!dif_record_open(R, (uint16_t)i->imm)) {
@@ -403,7 +403,7 @@ OP(record_quick)
 {
 	R->record = open_quick(at, c, (uint32_t)i->imm);
 	if (__builtin_expect(R->record == NULL, 0))
-		GO(record);
+		GO(rec);
 	NEXT();
 }
 
@@ -411,8 +411,8 @@ RECORD(rec1, 1)
 RECORD(rec2, 2)
 RECORD(rec4, 4)
 RECORD(rec8, 8)
-MAY_FAULT(rec_str, dif_record_str(R, DATA, A, SIZE))
-MAY_FAULT(rec_mem, record_mem(R, DATA, A, SIZE, i->b == 0 ? UINT64_MAX : R->v[i->b]))
+MAY_FAULT(recstr, dif_record_str(R, DATA, A, SIZE))
+MAY_FAULT(recmem, record_mem(R, DATA, A, SIZE, i->b == 0 ? UINT64_MAX : R->v[i->b]))
 
 /* The same of 64 bytes. */
 OP(rec_64)
@@ -421,14 +421,14 @@ OP(rec_64)
 	uint64_t from = A;
 
 	if (!quick(from))
-		GO(rec_mem);
+		GO(recmem);
 	__builtin_memcpy(to, (const void *)from, 32);
 	__builtin_memcpy(to + 32, (const void *)(from + 32), 32);
 	NEXT();
 }
 
-DO(rec_stack, USES(); dif_record_stack(R, false, DATA, SIZE / 8))
-DO(rec_ustack, USES(); dif_record_stack(R, true, DATA, SIZE / 8))
+DO(recstack, USES(); dif_record_stack(R, false, DATA, SIZE / 8))
+DO(recustack, USES(); dif_record_stack(R, true, DATA, SIZE / 8))
 /* Without an active speculation the program ends here. */
 OP(speculate)
 {
@@ -443,102 +443,39 @@ OP(speculate)
 }
 MAY_FAULT(commit, dif_spec_end(R, A, DIF_SPEC_COMMITTED))
 MAY_FAULT(discard, dif_spec_end(R, A, DIF_SPEC_DISCARDED))
-DO(end_tracing, dif_exit(at, (int32_t)A))
-MAY_FAULT(act, dif_port_act(at, (enum dif_op)i->op, A) || dif_fail(R, DIF_FAULT_ILLOP, 0))
+DO(exit, dif_exit(at, (int32_t)A))
+MAY_FAULT(raise, dif_port_act(at, (enum dif_op)i->op, A) || dif_fail(R, DIF_FAULT_ILLOP, 0))
 
-#define BOTH(code, name) [code] = (name), [(code) | DIF_IMM] = name##_imm
+#define op_stop  op_raise
+#define op_break op_raise
+#define op_panic op_raise
+#define op_chill op_raise
+
 dif_operation *const dif_operations[256] = {
-    [DIF_RET] = ret,
-    [DIF_OWN_DONE] = ret_done,
-    [DIF_OWN_FALSE] = ret_false,
-    [DIF_OWN_LOG_DONE] = log_done,
-    [DIF_OWN_RET_RECORD] = ret_record,
-    [DIF_OWN_RET_RESET] = ret_reset,
-    BOTH(DIF_ADD, add),
-    BOTH(DIF_SUB, subtract),
-    BOTH(DIF_MUL, multiply),
-    BOTH(DIF_SDIV, sdiv),
-    BOTH(DIF_UDIV, udiv),
-    BOTH(DIF_SREM, srem),
-    BOTH(DIF_UREM, urem),
-    BOTH(DIF_AND, bit_and),
-    BOTH(DIF_OR, bit_or),
-    BOTH(DIF_XOR, bit_xor),
-    BOTH(DIF_SHL, shl),
-    BOTH(DIF_SHR, shr),
-    BOTH(DIF_SAR, sar),
-    BOTH(DIF_SEQ, seq),
-    BOTH(DIF_SNE, sne),
-    BOTH(DIF_SLT, slt),
-    BOTH(DIF_SLE, sle),
-    BOTH(DIF_ULT, ult),
-    BOTH(DIF_ULE, ule),
-    [DIF_HIGH] = high,
-    [DIF_EXT] = ext,
-    [DIF_SCMP] = scmp,
-    [DIF_JA] = ja,
-    [DIF_JEQ] = jeq,
-    [DIF_JNE] = jne,
-    [DIF_JLT] = jlt,
-    [DIF_JLE] = jle,
-    [DIF_JULT] = jult,
-    [DIF_JULE] = jule,
-    [DIF_OWN_JEQ] = jeq_imm,
-    [DIF_OWN_JNE] = jne_imm,
-    [DIF_LD1] = ld1,
-    [DIF_LD2] = ld2,
-    [DIF_LD4] = ld4,
-    [DIF_LD8] = ld8,
-    [DIF_LDS1] = lds1,
-    [DIF_LDS2] = lds2,
-    [DIF_LDS4] = lds4,
-    [DIF_ST1] = st1,
-    [DIF_ST2] = st2,
-    [DIF_ST4] = st4,
-    [DIF_ST8] = st8,
-    [DIF_STRING] = string,
-    [DIF_ARG] = arg,
-    [DIF_BUILTIN] = builtin,
-#define QUICK(what) [DIF_OWN_BUILTIN + (what)] = quick_##what, [DIF_OWN_IF + (what)] = if_##what,
+#define DIF_OP(name, code, text, form) [code] = op_##text,
+#define DIF_ALU(name, code, text)      [code] = op_##text, [(code) | DIF_IMM] = op_##text##_imm,
+#include "kernel/abi/dif_ops.def"
+    [DIF_OWN_DONE] = op_ret_done,
+    [DIF_OWN_FALSE] = op_ret_false,
+    [DIF_OWN_LOG_DONE] = op_log_done,
+    [DIF_OWN_RET_RECORD] = op_ret_record,
+    [DIF_OWN_RET_RESET] = op_ret_reset,
+    [DIF_OWN_JEQ] = op_jeq_imm,
+    [DIF_OWN_JNE] = op_jne_imm,
+    [DIF_OWN_KEY_STR] = op_key_str_quick,
+    [DIF_OWN_LDG] = op_load_global,
+    [DIF_OWN_STG] = op_store_global,
+    [DIF_OWN_LDL] = op_load_local,
+    [DIF_OWN_STL] = op_store_local,
+    [DIF_OWN_COUNT] = op_count,
+    [DIF_OWN_SUM] = op_sum,
+    [DIF_OWN_COUNT_KEYS] = op_count_keys,
+    [DIF_OWN_SUM_KEYS] = op_sum_keys,
+    [DIF_OWN_COUNT_KEY] = op_count_key,
+    [DIF_OWN_REC] = op_record_quick,
+    [DIF_OWN_REC_64] = op_rec_64,
+#define QUICK(what) \
+	[DIF_OWN_BUILTIN + (what)] = op_quick_##what, [DIF_OWN_IF + (what)] = op_if_##what,
     DIF_PORT_QUICK(QUICK)
 #undef QUICK
-	[DIF_UREG] = ureg,
-    [DIF_CALL] = call,
-    [DIF_ARGSTR] = arg_string,
-    [DIF_KEY] = key,
-    [DIF_KEY_STR] = key_str,
-    [DIF_OWN_KEY_STR] = key_str_quick,
-    [DIF_KEY_STACK] = key_stack,
-    [DIF_KEY_USTACK] = key_ustack,
-    [DIF_OWN_LDG] = load_global,
-    [DIF_OWN_STG] = store_global,
-    [DIF_OWN_LDL] = load_local,
-    [DIF_OWN_STL] = store_local,
-    [DIF_LDV] = load_variable,
-    [DIF_STV] = store_variable,
-    [DIF_AGG] = aggregate,
-    [DIF_OWN_COUNT] = count,
-    [DIF_OWN_SUM] = sum,
-    [DIF_OWN_COUNT_KEYS] = count_keys,
-    [DIF_OWN_SUM_KEYS] = sum_keys,
-    [DIF_OWN_COUNT_KEY] = count_key,
-    [DIF_REC] = record,
-    [DIF_OWN_REC] = record_quick,
-    [DIF_REC1] = rec1,
-    [DIF_REC2] = rec2,
-    [DIF_REC4] = rec4,
-    [DIF_REC8] = rec8,
-    [DIF_REC_STR] = rec_str,
-    [DIF_REC_MEM] = rec_mem,
-    [DIF_OWN_REC_64] = rec_64,
-    [DIF_REC_STACK] = rec_stack,
-    [DIF_REC_USTACK] = rec_ustack,
-    [DIF_SPECULATE] = speculate,
-    [DIF_COMMIT] = commit,
-    [DIF_DISCARD] = discard,
-    [DIF_EXIT] = end_tracing,
-    [DIF_RAISE... DIF_PANIC] = act,
-    [DIF_CHILL] = act,
-    [DIF_LOG] = log_event,
-    [DIF_UPCALL] = upcall,
 };

@@ -136,12 +136,11 @@ search(struct dif_run *r, uint32_t var, struct search *s)
 	s->key_words = r->d->vars[var].keys != 0 ? r->key_words : 0;
 	s->hash = dif_hash(s->thread * 31 + var + 1, r->c->keys, s->key_words);
 	s->bucket = &t->buckets[s->hash & t->mask];
-	while (__atomic_exchange_n(&s->bucket->lock, 1, __ATOMIC_ACQUIRE) != 0) {
+	while (__atomic_exchange_n(&s->bucket->lock, 1, __ATOMIC_ACQUIRE) != 0)
 		if (++spins == SPINS) {
 			r->c->dynvar_drops++;
 			return false;
 		}
-	}
 	s->link = &s->bucket->head;
 	while (*s->link != NONE && !is_it(r, s, var, chunk_at(t, *s->link)))
 		s->link = &chunk_at(t, *s->link)->next;

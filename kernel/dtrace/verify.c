@@ -29,39 +29,28 @@ struct pass {
 };
 
 /* Operands of an operation. */
-enum { D = 1, A = 2, B = 4, IMM = 8, WRITES = 16, UPCALL = 64 };
+enum { D = 1, A = 2, B = 4, IMM = 8, WRITES = 16, KNOWN = 32, UPCALL = 64 };
 
-static const uint8_t operands[256] = {
-    [DIF_RET] = IMM | 32, /* known */
-    [DIF_ADD... DIF_ULE] = D | A | B,
-    [DIF_ADD | DIF_IMM... DIF_ULE | DIF_IMM] = D | A | IMM,
-    [DIF_HIGH] = D | IMM,
-    [DIF_EXT] = D | A | IMM,
-    [DIF_SCMP] = D | A | B,
-    [DIF_JA] = IMM,
-    [DIF_JEQ... DIF_JULE] = A | B | IMM,
-    [DIF_LD1... DIF_LDS4] = D | A | IMM,
-    [DIF_ST1... DIF_ST8] = A | B | IMM,
-    [DIF_STRING... DIF_BUILTIN] = D | IMM,
-    [DIF_UREG] = D | A,
-    [DIF_CALL] = D | A | IMM,
-    [DIF_ARGSTR] = D | IMM,
-    [DIF_KEY... DIF_KEY_STR] = A,
-    [DIF_KEY_STACK... DIF_KEY_USTACK] = IMM,
-    [DIF_LDV] = D | IMM,
-    [DIF_STV] = A | IMM,
-    [DIF_AGG] = A | B | IMM,
-    [DIF_REC] = IMM,
-    [DIF_REC1... DIF_REC_STR] = A | IMM,
-    [DIF_REC_MEM] = A | B | IMM,
-    [DIF_REC_STACK... DIF_REC_USTACK] = IMM,
-    [DIF_SPECULATE... DIF_EXIT] = A,
-    [DIF_RAISE] = A | WRITES,
-    [DIF_STOP... DIF_PANIC] = WRITES,
-    [DIF_CHILL] = A | WRITES,
-    [DIF_LOG] = 32, /* known */
-    [DIF_UPCALL] = IMM | UPCALL,
-};
+/* 0: there is no such operation. */
+static unsigned
+dif_operands(uint8_t op)
+{
+	static const char *const forms[DIF_IMM] = {
+#define DIF_OP(name, code, text, form) [code] = form,
+#include "kernel/abi/dif_ops.def"
+	};
+	static const uint8_t letters[] = {
+	    ['d'] = D, ['a'] = A, ['b'] = B, ['m'] = A | IMM, ['w'] = WRITES, ['u'] = UPCALL};
+	const char *form = forms[op & ~DIF_IMM];
+	bool constant = (op & DIF_IMM) != 0;
+	unsigned has = KNOWN;
+
+	if (form == NULL || (constant && (op < (DIF_ADD | DIF_IMM) || op > (DIF_ULE | DIF_IMM))))
+		return 0;
+	for (; *form != '\0'; form++)
+		has |= letters[(uint8_t)*form] != 0 ? letters[(uint8_t)*form] : IMM;
+	return constant ? has - B + IMM : has;
+}
 
 static void
 dif_refuse(struct pass *p, const char *error)
@@ -278,7 +267,7 @@ static void
 check_insn(struct pass *p, uint32_t n)
 {
 	const struct dif_insn *i = &p->code[n];
-	unsigned has = operands[i->op];
+	unsigned has = dif_operands(i->op);
 	struct state s = p->states[n];
 
 	if (has == 0) {

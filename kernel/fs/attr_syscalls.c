@@ -73,11 +73,7 @@ sys_fchmodat(const uint64_t a[6])
 	return attr_change(vn, error, chmod_vnode, a[2]);
 }
 
-int64_t
-sys_chmod(const uint64_t a[6])
-{
-	return sys_fchmodat((const uint64_t[6]){CWD, a[0], a[1]});
-}
+SYSCALL_IS(chmod, sys_fchmodat((const uint64_t[6]){CWD, a[0], a[1]}))
 
 int64_t
 sys_fchown(const uint64_t a[6])
@@ -97,17 +93,8 @@ sys_fchownat(const uint64_t a[6])
 	return attr_change(vn, error, chown_vnode, (uint32_t)a[2] | a[3] << 32);
 }
 
-int64_t
-sys_chown(const uint64_t a[6])
-{
-	return sys_fchownat((const uint64_t[6]){CWD, a[0], a[1], a[2]});
-}
-
-int64_t
-sys_lchown(const uint64_t a[6])
-{
-	return sys_fchownat((const uint64_t[6]){CWD, a[0], a[1], a[2], AT_SYMLINK_NOFOLLOW});
-}
+SYSCALL_IS(chown, sys_fchownat((const uint64_t[6]){CWD, a[0], a[1], a[2]}))
+SYSCALL_IS(lchown, sys_fchownat((const uint64_t[6]){CWD, a[0], a[1], a[2], AT_SYMLINK_NOFOLLOW}))
 
 int64_t
 sys_ftruncate(const uint64_t a[6])

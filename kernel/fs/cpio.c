@@ -121,10 +121,9 @@ take_entry(struct cpio *c, struct cpio_entry *e)
 		return damaged(c, c->at, "a header that begins with 070701");
 	if (left < HEADER_SIZE)
 		return damaged(c, c->at, "a header of 110 bytes, but the archive ends");
-	for (unsigned i = 0; i < F_COUNT; i++) {
+	for (unsigned i = 0; i < F_COUNT; i++)
 		if (!hex_field(h + MAGIC_SIZE + i * 8, &f[i]))
 			return damaged(c, c->at + MAGIC_SIZE + i * 8, "8 hexadecimal digits");
-	}
 	if (f[F_NAMESIZE] == 0 || f[F_NAMESIZE] > NAME_LIMIT)
 		return damaged(c, c->at, "a name of 1 to 1023 characters");
 	if (f[F_NAMESIZE] > left - HEADER_SIZE)
@@ -178,12 +177,11 @@ cpio_find(const void *data, size_t size, const char *name, const char **file, si
 	int got;
 
 	cpio_init(&c, data, size);
-	while ((got = cpio_next(&c, &e)) != 0) {
+	while ((got = cpio_next(&c, &e)) != 0)
 		if (got > 0 && (e.mode & MODE_TYPE) == MODE_FILE && strcmp(e.name, name) == 0) {
 			*file = e.data;
 			*file_size = e.size;
 			found = true;
 		}
-	}
 	return found;
 }

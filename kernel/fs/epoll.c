@@ -115,8 +115,8 @@ look_into(struct epoll *e)
 	e->round = round;
 	e->ready = false;
 	e->news = 0;
-	list_for_each (l, &e->items) {
-		e->ready |= item_due(list_entry(l, struct item, in_set), &news) != 0;
+	list_for_each_entry (struct item, it, &e->items, in_set) {
+		e->ready |= item_due(it, &news) != 0;
 		e->news += news;
 	}
 }
@@ -189,11 +189,7 @@ sys_epoll_create1(const uint64_t a[6])
 	return filetable_install(f, (int)a[0]);
 }
 
-int64_t
-sys_epoll_create(const uint64_t a[6])
-{
-	return (int)a[0] > 0 ? sys_epoll_create1((const uint64_t[6]){0}) : -EINVAL;
-}
+SYSCALL_IS(epoll_create, (int)a[0] > 0 ? sys_epoll_create1((const uint64_t[6]){0}) : -EINVAL)
 
 /* How many sets are in each other, from e on inwards. More than LEVELS_MAX: also if avoid is one.
  */
@@ -206,8 +202,8 @@ levels_in(struct epoll *e, const struct epoll *avoid)
 		return e->levels;
 	e->round = round;
 	e->levels = 1;
-	list_for_each (l, &e->items) {
-		struct epoll *inner = set_of(list_entry(l, struct item, in_set)->file);
+	list_for_each_entry (struct item, it, &e->items, in_set) {
+		struct epoll *inner = set_of(it->file);
 		unsigned n = inner != NULL ? 1 + levels_in(inner, avoid) : 1;
 
 		e->levels = n > e->levels ? n : e->levels;
@@ -223,8 +219,8 @@ levels_out(struct epoll *e)
 		return e->levels;
 	e->round = round;
 	e->levels = 1;
-	list_for_each (l, &e->file->watches) {
-		unsigned n = 1 + levels_out(list_entry(l, struct item, in_file)->set);
+	list_for_each_entry (struct item, it, &e->file->watches, in_file) {
+		unsigned n = 1 + levels_out(it->set);
 
 		e->levels = n > e->levels ? n : e->levels;
 	}
@@ -268,12 +264,9 @@ epoll_add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 static struct item *
 epoll_find(const struct epoll *e, const struct file *f, int fd)
 {
-	list_for_each (l, &f->watches) {
-		struct item *it = list_entry(l, struct item, in_file);
-
+	list_for_each_entry (struct item, it, &f->watches, in_file)
 		if (it->set == e && it->fd == fd)
 			return it;
-	}
 	return NULL;
 }
 
@@ -358,8 +351,7 @@ take_events(struct epoll *e, struct event *event, unsigned max)
 
 	mutex_lock(&epoll_lock);
 	round++;
-	list_for_each_safe (l, &e->items) {
-		struct item *it = list_entry(l, struct item, in_set);
+	list_for_each_entry_safe (struct item, it, &e->items, in_set) {
 		uint32_t news, found = n < max ? item_due(it, &news) : 0;
 
 		if (found == 0)
@@ -370,8 +362,8 @@ take_events(struct epoll *e, struct event *event, unsigned max)
 		it->fresh = false;
 		if (it->events & EPOLLONESHOT)
 			it->events = 0;
-		list_remove(l);
-		list_append(&told, l);
+		list_remove(&it->in_set);
+		list_append(&told, &it->in_set);
 	}
 	while (!list_empty(&told)) { /* next time others come first */
 		struct list *l = told.next;
@@ -389,9 +381,7 @@ untell(struct epoll *e, const struct event *event, unsigned n)
 {
 	mutex_lock(&epoll_lock);
 	for (unsigned i = 0; i < n; i++) {
-		list_for_each (l, &e->items) {
-			struct item *it = list_entry(l, struct item, in_set);
-
+		list_for_each_entry (struct item, it, &e->items, in_set) {
 			if (it->number != event[i].number)
 				continue;
 			it->fresh = true;
@@ -436,11 +426,7 @@ wait_events(const uint64_t a[6], uint64_t deadline)
 	return r;
 }
 
-int64_t
-sys_epoll_wait(const uint64_t a[6])
-{
-	return wait_events(a, poll_deadline_ms(a[3]));
-}
+SYSCALL_IS(epoll_wait, wait_events(a, poll_deadline_ms(a[3])))
 
 int64_t
 sys_epoll_pwait(const uint64_t a[6])

@@ -128,8 +128,4 @@ sys_eventfd2(const uint64_t a[6])
 	return filetable_install(f, flags);
 }
 
-int64_t
-sys_eventfd(const uint64_t a[6])
-{
-	return sys_eventfd2((const uint64_t[6]){a[0]});
-}
+SYSCALL_IS(eventfd, sys_eventfd2((const uint64_t[6]){a[0]}))

@@ -157,29 +157,10 @@ move_pieces_at(const uint64_t a[6], bool write, bool has_flags)
 	return syscall_move_pieces(fd_get_file(a[0]), a[1], a[2], write, flags, own ? NULL : &a[3]);
 }
 
-int64_t
-sys_preadv(const uint64_t a[6])
-{
-	return move_pieces_at(a, false, false);
-}
-
-int64_t
-sys_pwritev(const uint64_t a[6])
-{
-	return move_pieces_at(a, true, false);
-}
-
-int64_t
-sys_preadv2(const uint64_t a[6])
-{
-	return move_pieces_at(a, false, true);
-}
-
-int64_t
-sys_pwritev2(const uint64_t a[6])
-{
-	return move_pieces_at(a, true, true);
-}
+SYSCALL_IS(preadv, move_pieces_at(a, false, false))
+SYSCALL_IS(pwritev, move_pieces_at(a, true, false))
+SYSCALL_IS(preadv2, move_pieces_at(a, false, true))
+SYSCALL_IS(pwritev2, move_pieces_at(a, true, true))
 
 int64_t
 sys_fsync(const uint64_t a[6])
@@ -193,11 +174,7 @@ sys_fsync(const uint64_t a[6])
 	return vnode_sync(f->vn);
 }
 
-int64_t
-sys_fdatasync(const uint64_t a[6])
-{
-	return sys_fsync(a);
-}
+SYSCALL_IS(fdatasync, sys_fsync(a))
 
 int64_t
 sys_sync(const uint64_t a[6])
@@ -206,11 +183,7 @@ sys_sync(const uint64_t a[6])
 	return 0;
 }
 
-int64_t
-sys_close(const uint64_t a[6])
-{
-	return close_fd((uint32_t)a[0], proc_files());
-}
+SYSCALL_IS(close, close_fd((uint32_t)a[0], proc_files()))
 
 int64_t
 sys_close_range(const uint64_t a[6])
@@ -273,8 +246,7 @@ sys_fallocate(const uint64_t a[6])
 		return -EOPNOTSUPP;
 	if (f->vn->ops->allocate == NULL)
 		return S_ISFIFO(f->vn->mode) ? -ESPIPE : -ENODEV;
-	return __builtin_add_overflow(off, len, &end) ? -EFBIG
-						      : f->vn->ops->allocate(f->vn, a[2], a[3]);
+	return __builtin_add_overflow(off, len, &end) ? -EFBIG : vnode_allocate(f->vn, a[2], a[3]);
 }
 
 int64_t
@@ -339,17 +311,8 @@ pipe_to_user(uint64_t ufds, int flags)
 	return error;
 }
 
-int64_t
-sys_pipe(const uint64_t a[6])
-{
-	return pipe_to_user(a[0], 0);
-}
-
-int64_t
-sys_pipe2(const uint64_t a[6])
-{
-	return pipe_to_user(a[0], (int)a[1]);
-}
+SYSCALL_IS(pipe, pipe_to_user(a[0], 0))
+SYSCALL_IS(pipe2, pipe_to_user(a[0], (int)a[1]))
 
 static int64_t
 dup_from(uint64_t old, unsigned min, int flags)
@@ -383,11 +346,7 @@ dup_to(uint64_t old, uint64_t to, int flags)
 	return (int64_t)(uint32_t)to;
 }
 
-int64_t
-sys_dup(const uint64_t a[6])
-{
-	return dup_from(a[0], 0, 0);
-}
+SYSCALL_IS(dup, dup_from(a[0], 0, 0))
 
 int64_t
 sys_dup2(const uint64_t a[6])

@@ -1,5 +1,6 @@
 /*
- * filemap.c - files and devices whose pages are a cache of a disk: read, write, map (pagecache.h).
+ * filemap.c - files and devices whose pages are a cache of a disk: read, write, map (pagecache.h);
+ * and the sizes of all files.
  *
  * Invariant: in the last page of a file, the bytes after the size are zeroes when it is read. A
  * program that maps the page may change them, also on the disk; they are zeroes again before the
@@ -39,7 +40,8 @@ vnode_limit_write(struct uio *u, uint64_t off, uint64_t max)
 	return 0;
 }
 
-int
+/* May a file of `was` bytes have `size`? Likewise; one that becomes no larger has no limit. */
+static int
 vnode_limit_size(uint64_t was, uint64_t size, uint64_t max)
 {
 	if (size > was && size > proc_limit(RLIMIT_FSIZE)) {
@@ -47,6 +49,64 @@ vnode_limit_size(uint64_t was, uint64_t size, uint64_t max)
 		return -EFBIG;
 	}
 	return size > max ? -EFBIG : 0;
+}
+
+/* Takes vn->lock, whatever it returns: may the file have so many bytes? */
+static int
+resize_begin(struct vnode *vn, uint64_t size)
+{
+	mutex_lock(&vn->lock);
+	return vnode_read_only(vn)
+		   ? -EROFS
+		   : vnode_limit_size(vn->size, size,
+				      vn->size_max != 0 ? vn->size_max : RAMFS_SIZE_MAX);
+}
+
+static int
+resize_end(struct vnode *vn, int error)
+{
+	vn->mtime_ns = clock_real_now_ns();
+	vnode_changed(vn);
+	return error;
+}
+
+void
+vnode_shrink(struct vnode *vn, uint64_t size)
+{
+	__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
+		vm_cut_object(vn, size);
+}
+
+int
+vnode_truncate(struct vnode *vn, uint64_t size)
+{
+	int error = vnode_write_begin(vn);
+	uint64_t was;
+
+	if (error != 0)
+		return error;
+	if (!capable(CAP_FSETID))
+		vnode_drop_set_ids(vn);
+	error = resize_begin(vn, size);
+	was = vn->size;
+	if (error == 0)
+		error = resize_end(vn, vn->ops->truncate(vn, size));
+	mutex_unlock(&vn->lock);
+	CTR4(KTR_VOP, "truncate: ino %lu size %lu to %lu error %d", vn->ino, was, size, -error);
+	vnode_write_end(vn);
+	return error;
+}
+
+int
+vnode_allocate(struct vnode *vn, uint64_t off, uint64_t len)
+{
+	int error = resize_begin(vn, off + len);
+
+	if (error == 0)
+		error = resize_end(vn, vn->ops->allocate(vn, off, len));
+	mutex_unlock(&vn->lock);
+	return error;
 }
 
 int64_t
@@ -73,13 +133,6 @@ filemap_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	}
 	mutex_unlock(&vn->lock);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
-}
-
-static void
-note_change(struct vnode *vn)
-{
-	vn->mtime_ns = clock_real_now_ns();
-	vnode_changed(vn);
 }
 
 /* Makes the bytes from the size on, to `next`, zeroes, also on the disk. vn->lock held. */
@@ -112,18 +165,15 @@ grow_to(struct vnode *vn, uint64_t size)
 }
 
 /*
- * The file has no more than `size` bytes. First the size: faults that begin later bring nothing
- * after it, and nothing after it is written. Then it waits for those who go by the old size: faults
- * hold the lock of their space, and whoever writes a page has it busy. vn->lock held.
+ * The file has no more than `size` bytes. Nothing after the size is written; then it waits for
+ * whoever writes a page by the old size, and has it busy. vn->lock held.
  */
 static int
 shrink_to(struct vnode *vn, uint64_t size)
 {
 	int error;
 
-	__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
-		vm_cut_object(vn, size);
+	vnode_shrink(vn, size);
 	pagecache_drop(vn, (size + PAGE_SIZE - 1) / PAGE_SIZE);
 	pagecache_settle(vn, size / PAGE_SIZE);
 	error = clear_tail(vn, size);
@@ -179,7 +229,8 @@ filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	}
 	if (error != 0 && vn->ops->cut != NULL)
 		vn->ops->cut(vn, vn->size); /* what was made for bytes that did not come */
-	note_change(vn);
+	vn->mtime_ns = clock_real_now_ns();
+	vnode_changed(vn);
 	mutex_unlock(&vn->lock);
 	if (start != u->resid)
 		error = u->sync || (f != NULL && (f->flags & O_DSYNC)) ? vnode_sync(vn) : 0;
@@ -189,41 +240,20 @@ filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 int
 filemap_truncate(struct vnode *vn, uint64_t size)
 {
-	uint64_t was;
-	int error;
+	int error = size > vn->size ? clear_tail(vn, size) : 0;
 
-	mutex_lock(&vn->lock);
-	was = vn->size;
-	error = vnode_read_only(vn) ? -EROFS : vnode_limit_size(was, size, vn->size_max);
-	if (error == 0 && size > was)
-		error = clear_tail(vn, size);
-	if (error == 0) {
-		if (size < was)
-			error = shrink_to(vn, size);
-		else
-			grow_to(vn, size);
-		note_change(vn);
-	}
-	mutex_unlock(&vn->lock);
-	CTR4(KTR_VOP, "truncate: ino %lu size %lu to %lu error %d", vn->ino, was, size, -error);
+	if (error == 0 && size < vn->size)
+		return shrink_to(vn, size);
+	grow_to(vn, error == 0 ? size : 0);
 	return error;
 }
 
 int
 filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 {
-	uint64_t end = off + len, was;
-	int error;
+	uint64_t end = off + len, was = vn->size;
+	int error = end > was ? clear_tail(vn, end) : 0;
 
-	mutex_lock(&vn->lock);
-	was = vn->size;
-	error = vnode_read_only(vn) ? -EROFS : vnode_limit_size(was, end, vn->size_max);
-	if (error != 0) {
-		mutex_unlock(&vn->lock);
-		return error;
-	}
-	if (end > was)
-		error = clear_tail(vn, end);
 	while (off < end && error == 0) {
 		uint64_t piece = PAGE_SIZE - off % PAGE_SIZE;
 		void *page;
@@ -244,8 +274,6 @@ filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 	}
 	if (error != 0)
 		shrink_to(vn, was);
-	note_change(vn);
-	mutex_unlock(&vn->lock);
 	return error;
 }
 

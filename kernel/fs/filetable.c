@@ -142,10 +142,9 @@ filetable_destroy(struct filetable *ft)
 void
 filetable_close_on_exec(struct filetable *ft)
 {
-	for (unsigned fd = 0; (fd = filetable_next(ft, fd)) < FILES_MAX; fd++) {
+	for (unsigned fd = 0; (fd = filetable_next(ft, fd)) < FILES_MAX; fd++)
 		if (is_set(ft->close_on_exec, fd))
 			close_fd(fd, ft);
-	}
 }
 
 /* The current thread keeps a reference until its system call has ended. False: it has too many. */

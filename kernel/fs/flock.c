@@ -94,11 +94,10 @@ find_conflict(const struct vnode *vn, const struct record_lock *want)
 {
 	struct record_lock *first = NULL;
 
-	for (struct record_lock *l = vn->locks; l != NULL; l = l->next) {
+	for (struct record_lock *l = vn->locks; l != NULL; l = l->next)
 		if (l->owner != want->owner && l->start <= want->end && want->start <= l->end &&
 		    (l->exclusive || want->exclusive) && (first == NULL || l->start < first->start))
 			first = l;
-	}
 	return first;
 }
 

@@ -90,23 +90,10 @@ do_sys_open(uint64_t dirfd, uint64_t upath, int flags, uint32_t mode)
 	return do_sys_openat2(dirfd, upath, &how);
 }
 
-int64_t
-sys_open(const uint64_t a[6])
-{
-	return do_sys_open((uint64_t)AT_FDCWD, a[0], (int)a[1], (uint32_t)a[2]);
-}
-
-int64_t
-sys_creat(const uint64_t a[6])
-{
-	return do_sys_open((uint64_t)AT_FDCWD, a[0], O_CREAT | O_WRONLY | O_TRUNC, (uint32_t)a[1]);
-}
-
-int64_t
-sys_openat(const uint64_t a[6])
-{
-	return do_sys_open(a[0], a[1], (int)a[2], (uint32_t)a[3]);
-}
+SYSCALL_IS(open, do_sys_open((uint64_t)AT_FDCWD, a[0], (int)a[1], (uint32_t)a[2]))
+SYSCALL_IS(creat,
+	   do_sys_open((uint64_t)AT_FDCWD, a[0], O_CREAT | O_WRONLY | O_TRUNC, (uint32_t)a[1]))
+SYSCALL_IS(openat, do_sys_open(a[0], a[1], (int)a[2], (uint32_t)a[3]))
 
 int64_t
 sys_openat2(const uint64_t a[6])
@@ -174,23 +161,9 @@ stat_at(uint64_t dirfd, uint64_t upath, uint64_t ustat, uint64_t flags)
 	return result;
 }
 
-int64_t
-sys_stat(const uint64_t a[6])
-{
-	return stat_at((uint64_t)AT_FDCWD, a[0], a[1], 0);
-}
-
-int64_t
-sys_lstat(const uint64_t a[6])
-{
-	return stat_at((uint64_t)AT_FDCWD, a[0], a[1], AT_SYMLINK_NOFOLLOW);
-}
-
-int64_t
-sys_newfstatat(const uint64_t a[6])
-{
-	return stat_at(a[0], a[1], a[2], a[3]);
-}
+SYSCALL_IS(stat, stat_at((uint64_t)AT_FDCWD, a[0], a[1], 0))
+SYSCALL_IS(lstat, stat_at((uint64_t)AT_FDCWD, a[0], a[1], AT_SYMLINK_NOFOLLOW))
+SYSCALL_IS(newfstatat, stat_at(a[0], a[1], a[2], a[3]))
 
 int64_t
 sys_fstat(const uint64_t a[6])
@@ -255,17 +228,8 @@ do_mkdirat(uint64_t dirfd, uint64_t upath, uint32_t mode)
 	return error;
 }
 
-int64_t
-sys_mkdir(const uint64_t a[6])
-{
-	return do_mkdirat((uint64_t)AT_FDCWD, a[0], (uint32_t)a[1]);
-}
-
-int64_t
-sys_mkdirat(const uint64_t a[6])
-{
-	return do_mkdirat(a[0], a[1], (uint32_t)a[2]);
-}
+SYSCALL_IS(mkdir, do_mkdirat((uint64_t)AT_FDCWD, a[0], (uint32_t)a[1]))
+SYSCALL_IS(mkdirat, do_mkdirat(a[0], a[1], (uint32_t)a[2]))
 
 /* Are there nodes of this kind? 0 or -errno. */
 static int
@@ -298,17 +262,8 @@ do_mknodat(uint64_t dirfd, uint64_t upath, uint32_t mode, uint32_t rdev)
 	return error;
 }
 
-int64_t
-sys_mknod(const uint64_t a[6])
-{
-	return do_mknodat((uint64_t)AT_FDCWD, a[0], (uint32_t)a[1], (uint32_t)a[2]);
-}
-
-int64_t
-sys_mknodat(const uint64_t a[6])
-{
-	return do_mknodat(a[0], a[1], (uint32_t)a[2], (uint32_t)a[3]);
-}
+SYSCALL_IS(mknod, do_mknodat((uint64_t)AT_FDCWD, a[0], (uint32_t)a[1], (uint32_t)a[2]))
+SYSCALL_IS(mknodat, do_mknodat(a[0], a[1], (uint32_t)a[2], (uint32_t)a[3]))
 
 static int64_t
 remove_at(uint64_t dirfd, uint64_t upath, bool dir)
@@ -319,17 +274,8 @@ remove_at(uint64_t dirfd, uint64_t upath, bool dir)
 	return error == 0 ? vnode_remove(p.cwd, p.text, dir) : error;
 }
 
-int64_t
-sys_rmdir(const uint64_t a[6])
-{
-	return remove_at((uint64_t)AT_FDCWD, a[0], true);
-}
-
-int64_t
-sys_unlink(const uint64_t a[6])
-{
-	return remove_at((uint64_t)AT_FDCWD, a[0], false);
-}
+SYSCALL_IS(rmdir, remove_at((uint64_t)AT_FDCWD, a[0], true))
+SYSCALL_IS(unlink, remove_at((uint64_t)AT_FDCWD, a[0], false))
 
 int64_t
 sys_unlinkat(const uint64_t a[6])
@@ -350,17 +296,8 @@ do_renameat2(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, uns
 	return error == 0 ? vnode_rename(from.cwd, from.text, to.cwd, to.text, flags) : error;
 }
 
-int64_t
-sys_rename(const uint64_t a[6])
-{
-	return do_renameat2((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1], 0);
-}
-
-int64_t
-sys_renameat(const uint64_t a[6])
-{
-	return do_renameat2(a[0], a[1], a[2], a[3], 0);
-}
+SYSCALL_IS(rename, do_renameat2((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1], 0))
+SYSCALL_IS(renameat, do_renameat2(a[0], a[1], a[2], a[3], 0))
 
 int64_t
 sys_renameat2(const uint64_t a[6])
@@ -396,17 +333,8 @@ do_linkat(uint64_t from_fd, uint64_t ufrom, uint64_t to_fd, uint64_t uto, uint64
 	return error;
 }
 
-int64_t
-sys_link(const uint64_t a[6])
-{
-	return do_linkat((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1], 0);
-}
-
-int64_t
-sys_linkat(const uint64_t a[6])
-{
-	return do_linkat(a[0], a[1], a[2], a[3], a[4]);
-}
+SYSCALL_IS(link, do_linkat((uint64_t)AT_FDCWD, a[0], (uint64_t)AT_FDCWD, a[1], 0))
+SYSCALL_IS(linkat, do_linkat(a[0], a[1], a[2], a[3], a[4]))
 
 static int64_t
 do_symlinkat(uint64_t utext, uint64_t dirfd, uint64_t upath)
@@ -425,17 +353,8 @@ do_symlinkat(uint64_t utext, uint64_t dirfd, uint64_t upath)
 	return error;
 }
 
-int64_t
-sys_symlink(const uint64_t a[6])
-{
-	return do_symlinkat(a[0], (uint64_t)AT_FDCWD, a[1]);
-}
-
-int64_t
-sys_symlinkat(const uint64_t a[6])
-{
-	return do_symlinkat(a[0], a[1], a[2]);
-}
+SYSCALL_IS(symlink, do_symlinkat(a[0], (uint64_t)AT_FDCWD, a[1]))
+SYSCALL_IS(symlinkat, do_symlinkat(a[0], a[1], a[2]))
 
 int64_t
 sys_getcwd(const uint64_t a[6])
@@ -540,23 +459,9 @@ do_faccessat(uint64_t dirfd, uint64_t upath, uint64_t want, uint64_t flags)
 	return error;
 }
 
-int64_t
-sys_access(const uint64_t a[6])
-{
-	return do_faccessat((uint64_t)AT_FDCWD, a[0], a[1], 0);
-}
-
-int64_t
-sys_faccessat(const uint64_t a[6])
-{
-	return do_faccessat(a[0], a[1], a[2], 0);
-}
-
-int64_t
-sys_faccessat2(const uint64_t a[6])
-{
-	return do_faccessat(a[0], a[1], a[2], a[3]);
-}
+SYSCALL_IS(access, do_faccessat((uint64_t)AT_FDCWD, a[0], a[1], 0))
+SYSCALL_IS(faccessat, do_faccessat(a[0], a[1], a[2], 0))
+SYSCALL_IS(faccessat2, do_faccessat(a[0], a[1], a[2], a[3]))
 
 static int64_t
 do_readlinkat(uint64_t dirfd, uint64_t upath, uint64_t ubuf, uint64_t size)
@@ -585,14 +490,5 @@ do_readlinkat(uint64_t dirfd, uint64_t upath, uint64_t ubuf, uint64_t size)
 	return error < 0 ? error : (int64_t)size;
 }
 
-int64_t
-sys_readlink(const uint64_t a[6])
-{
-	return do_readlinkat((uint64_t)AT_FDCWD, a[0], a[1], a[2]);
-}
-
-int64_t
-sys_readlinkat(const uint64_t a[6])
-{
-	return do_readlinkat(a[0], a[1], a[2], a[3]);
-}
+SYSCALL_IS(readlink, do_readlinkat((uint64_t)AT_FDCWD, a[0], a[1], a[2]))
+SYSCALL_IS(readlinkat, do_readlinkat(a[0], a[1], a[2], a[3]))

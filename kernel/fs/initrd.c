@@ -128,12 +128,11 @@ initrd_fill(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
 static void
 link_add(struct unpack *u, struct vnode *vn, const struct cpio_entry *e)
 {
-	for (unsigned i = 0; i < LINKS_MAX; i++) {
+	for (unsigned i = 0; i < LINKS_MAX; i++)
 		if (u->links[i].vn == NULL) {
 			u->links[i] = (struct link){vn, e->ino, e->archive, e->nlink - 1};
 			return;
 		}
-	}
 	initrd_complain(u, "%s: more than %d files with hard links wait for their other names",
 			e->name, LINKS_MAX);
 	vnode_unref(vn);

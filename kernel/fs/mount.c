@@ -84,12 +84,9 @@ vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type)
 static struct mount *
 mount_of(const struct vnode *vn)
 {
-	list_for_each (l, &mounts) {
-		struct mount *m = list_entry(l, struct mount, link);
-
+	list_for_each_entry (struct mount, m, &mounts, link)
 		if (m->dev == vn->dev)
 			return m;
-	}
 	return NULL;
 }
 
@@ -112,12 +109,9 @@ find_type(const char *name)
 		if (strcmp(types[i]->name, name) == 0)
 			return types[i];
 	mutex_lock(&vfs_lock);
-	list_for_each (l, &mounts) {
-		const struct mount *m = list_entry(l, struct mount, link);
-
+	list_for_each_entry (const struct mount, m, &mounts, link)
 		if (strcmp(m->type->name, name) == 0)
 			type = m->type;
-	}
 	mutex_unlock(&vfs_lock);
 	return type;
 }
@@ -178,12 +172,9 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t
 static bool
 has_mount(const struct mount *m)
 {
-	list_for_each (l, &mounts) {
-		const struct mount *other = list_entry(l, struct mount, link);
-
+	list_for_each_entry (const struct mount, other, &mounts, link)
 		if (other->covered != NULL && mount_of(other->covered) == m)
 			return true;
-	}
 	return false;
 }
 
@@ -276,9 +267,7 @@ dir_forget(struct vnode *dir, struct list *gone)
 {
 	uint64_t mtime_ns = dir->mtime_ns;
 
-	list_for_each_safe (l, &dir->children) {
-		struct vname *n = list_entry(l, struct vname, sibling);
-
+	list_for_each_entry_safe (struct vname, n, &dir->children, sibling) {
 		if (!name_is_idle(n))
 			continue;
 		dir_take(n);
@@ -294,9 +283,7 @@ vfs_trim(void)
 	struct list gone = LIST_INIT(gone);
 
 	mutex_lock(&vfs_lock);
-	list_for_each (l, &mounts) {
-		const struct mount *m = list_entry(l, struct mount, link);
-
+	list_for_each_entry (const struct mount, m, &mounts, link) {
 		if (m->type->crowded == NULL || !m->type->crowded(m->root))
 			continue;
 		for (const struct vname *n = NULL; (n = dir_next_below(m->root, n)) != NULL;)
@@ -341,8 +328,7 @@ vfs_print_mounts(struct sbuf *out)
 	if (path == NULL)
 		return -ENOMEM;
 	mutex_lock(&vfs_lock);
-	list_for_each (l, &mounts) {
-		const struct mount *m = list_entry(l, struct mount, link);
+	list_for_each_entry (const struct mount, m, &mounts, link) {
 		bool outside;
 
 		if (vnode_path_locked(m->root, path, PATH_MAX, &outside) < 0 || outside)

@@ -108,5 +108,3 @@ int filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len);
 void *filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err);
 /* Shortens a write by the user's limit. 0, or -EFBIG with a signal. max: of the file, in bytes. */
 int vnode_limit_write(struct uio *u, uint64_t off, uint64_t max);
-/* May a file of `was` bytes have `size`? The same; a file that becomes no larger has no limit. */
-int vnode_limit_size(uint64_t was, uint64_t size, uint64_t max);

@@ -210,11 +210,7 @@ poll_files(uint64_t ufds, uint64_t n, uint64_t deadline)
 	return r;
 }
 
-int64_t
-sys_poll(const uint64_t a[6])
-{
-	return poll_files(a[0], (uint32_t)a[1], poll_deadline_ms(a[2]));
-}
+SYSCALL_IS(poll, poll_files(a[0], (uint32_t)a[1], poll_deadline_ms(a[2])))
 
 int64_t
 sys_ppoll(const uint64_t a[6])

@@ -21,10 +21,8 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
-#include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
 
-#define RAMFS_SIZE_MAX  (1ull << 30)
 #define RAMFS_SIG_PAGES 16 /* pages moved before the next check for a signal */
 
 /* Finds or allocates a page. */
@@ -164,25 +162,13 @@ ramfs_free_pages(struct vnode *vn, uint64_t index)
 static int
 ramfs_truncate(struct vnode *vn, uint64_t size)
 {
-	uint64_t was;
-	int error;
-
-	mutex_lock(&vn->lock);
-	was = vn->size;
-	error = vnode_limit_size(was, size, RAMFS_SIZE_MAX);
-	if (error != 0) {
-		mutex_unlock(&vn->lock);
-		return error;
-	}
-	CTR3(KTR_VOP, "ramfs truncate: ino %lu size %lu to %lu", vn->ino, vn->size, size);
 	ramfs_clear_tail(vn);
-	__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST); /* faults make no pages after it, */
-	if (size < was && __atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
-		vm_cut_object(vn, size); /* which waits for those that had begun */
+	if (size < vn->size)
+		vnode_shrink(vn, size);
+	else
+		__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST);
 	ramfs_free_pages(vn, (size + PAGE_SIZE - 1) / PAGE_SIZE);
 	ramfs_clear_tail(vn);
-	vn->mtime_ns = clock_real_now_ns();
-	mutex_unlock(&vn->lock);
 	return 0;
 }
 
@@ -191,14 +177,8 @@ ramfs_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 {
 	uint64_t end = off + len;
 	void *page;
-	int error;
+	int error = 0;
 
-	mutex_lock(&vn->lock);
-	error = vnode_limit_size(vn->size, end, RAMFS_SIZE_MAX);
-	if (error != 0) {
-		mutex_unlock(&vn->lock);
-		return error;
-	}
 	if (end > vn->size)
 		ramfs_clear_tail(vn);
 	for (uint64_t i = off / PAGE_SIZE, n = 0; i * PAGE_SIZE < end && error == 0; i++, n++)
@@ -206,8 +186,6 @@ ramfs_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 		    ramfs_interrupted((unsigned)n) ? -EINTR : ramfs_get_page(vn, i, false, &page);
 	if (error == 0 && end > vn->size)
 		__atomic_store_n(&vn->size, end, __ATOMIC_RELAXED);
-	vn->mtime_ns = clock_real_now_ns();
-	mutex_unlock(&vn->lock);
 	return error;
 }
 

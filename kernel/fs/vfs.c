@@ -415,9 +415,7 @@ remove_all(struct vname *top, struct list *gone)
 void
 names_free(struct list *gone)
 {
-	list_for_each_safe (l, gone) {
-		struct vname *n = list_entry(l, struct vname, sibling);
-
+	list_for_each_entry_safe (struct vname, n, gone, sibling) {
 		vnode_unref(n->vn);
 		uidinfo_free(n->ui, n);
 	}
@@ -435,12 +433,9 @@ vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const char 
 {
 	struct list gone = LIST_INIT(gone);
 
-	list_for_each_safe (l, &dir->children) {
-		struct vname *n = list_entry(l, struct vname, sibling);
-
+	list_for_each_entry_safe (struct vname, n, &dir->children, sibling)
 		if (stale(n->vn, n->text))
 			remove_all(n, &gone);
-	}
 	names_free(&gone);
 }
 

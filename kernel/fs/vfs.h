@@ -87,9 +87,9 @@ struct vnode_ops {
 	 */
 	int64_t (*read)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 	int64_t (*write)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
-	/* Sets the size: bytes are cut off, or zeroes added. -EFBIG. */
+	/* Sets the size, which may be so: bytes are cut off, or zeroes added. vn->lock held. */
 	int (*truncate)(struct vnode *vn, uint64_t size);
-	/* Makes all bytes of the range be there: the file grows. -ENOSPC, -EFBIG. */
+	/* Makes all bytes of the range be there: the file grows. -ENOSPC. vn->lock held. */
 	int (*allocate)(struct vnode *vn, uint64_t off, uint64_t len);
 	/* What it is ready for now, POLL… (kernel/abi/poll.h). NULL: always for everything. */
 	unsigned (*poll)(struct file *f);
@@ -193,7 +193,7 @@ struct vnode {
 
 	struct mutex lock;     /* [d] */
 	uint64_t size;         /* [d] */
-	uint64_t size_max;     /* [c] on a disk: how large it can become */
+	uint64_t size_max;     /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
 	int32_t io_error;      /* [a] what was written, and lost: 0 or -errno */
 	const bool *read_only; /* [c] of its file system, atomic; NULL: never */
 	uint64_t mtime_ns;     /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
@@ -418,8 +418,18 @@ vnode_read_only(const struct vnode *vn)
 /* Makes the file's time that of now, whoever the user is. 0. */
 int vnode_touch(struct vnode *vn);
 void vnode_stat(struct vnode *vn, struct stat *st);
-/* Sets the size of a file whose ops have `truncate`. -ETXTBSY: it is executed; or as that says. */
+/*
+ * Sets the size of a file whose ops have `truncate`; makes the bytes of a range be there, whose ops
+ * have `allocate`. -ETXTBSY: it is executed (truncate); -EFBIG, -EROFS; or as the operation says.
+ */
 int vnode_truncate(struct vnode *vn, uint64_t size);
+int vnode_allocate(struct vnode *vn, uint64_t off, uint64_t len);
+/*
+ * For `truncate`: the file has no more than `size` bytes. First the size: faults that begin later
+ * bring nothing after it. Then it waits for those that go by the old size, which hold the lock of
+ * their space. vn->lock held.
+ */
+void vnode_shrink(struct vnode *vn, uint64_t size);
 /*
  * Writes struct linux_dirent64 records from *cookie on, and advances *cookie. Returns bytes, 0 at
  * the end, -ENOTDIR, or -EINVAL when not one record fits.
@@ -442,5 +452,6 @@ extern const struct vm_pager vnode_pager;
 extern struct vnode *vfs_root; /* constant after vfs_init() */
 /* ramfs.c: regular files. */
 extern const struct vnode_ops ramfs_file_ops;
+#define RAMFS_SIZE_MAX (1ull << 30)
 /* devfs.c: fills dir, which is /dev. */
 void devfs_init(struct vnode *dir);

@@ -496,20 +496,6 @@ vnode_set_mtime(struct vnode *vn, uint64_t real_ns)
 }
 
 int
-vnode_truncate(struct vnode *vn, uint64_t size)
-{
-	int error = vnode_write_begin(vn);
-
-	if (error != 0)
-		return error;
-	if (!capable(CAP_FSETID))
-		vnode_drop_set_ids(vn);
-	error = vn->ops->truncate(vn, size);
-	vnode_write_end(vn);
-	return error;
-}
-
-int
 vnode_touch(struct vnode *vn)
 {
 	mutex_lock(&vn->lock);
@@ -524,8 +510,8 @@ vnode_links(const struct vnode *dir)
 {
 	uint64_t n = 2;
 
-	list_for_each (l, &dir->children)
-		n += S_ISDIR(list_entry(l, struct vname, sibling)->vn->mode);
+	list_for_each_entry (const struct vname, name, &dir->children, sibling)
+		n += S_ISDIR(name->vn->mode);
 	return n;
 }
 

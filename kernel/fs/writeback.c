@@ -151,11 +151,8 @@ sync_all(bool by_thread)
 	failed = false;
 	background = by_thread;
 	write_dirty(false);
-	list_for_each (l, &clients) {
-		struct writeback_client *c = list_entry(l, struct writeback_client, link);
-
+	list_for_each_entry (struct writeback_client, c, &clients, link)
 		failed |= c->sync(c, __atomic_load_n(&ending, __ATOMIC_RELAXED)) != 0;
-	}
 	write_dirty(true);
 	error = blkdev_issue_flush();
 	if (failed && __atomic_load_n(&ending, __ATOMIC_RELAXED))

@@ -164,33 +164,6 @@ stats_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 		    now / 1000000, now % 1000000, stats.dropped, written - entries - overrun);
 }
 
-/* ---- numbers that hooks read ---- */
-
-static const struct {
-	const char *name;
-	uint64_t *value, unit; /* of the number in the file */
-} numbers[] = {{"max_graph_depth", &tracer_max_depth, 1},
-	       {"tracing_thresh", &tracer_thresh_ns, 1000}};
-
-static void
-number_show(struct instance *i, uintptr_t arg, struct sbuf *out)
-{
-	sbuf_printf(out, "%lu\n", *numbers[arg].value / numbers[arg].unit);
-}
-
-static int
-number_store(struct instance *i, uintptr_t arg, char *text)
-{
-	uint64_t value, unit = numbers[arg].unit;
-	int error = tracefs_number(text, &value);
-
-	if (error == 0 && value > UINT64_MAX / unit)
-		error = -EINVAL;
-	if (error == 0)
-		__atomic_store_n(numbers[arg].value, value * unit, __ATOMIC_RELAXED);
-	return error;
-}
-
 /* ---- texts ---- */
 
 /* Of threads that have ended, too, as far as their names are known. */
@@ -452,7 +425,6 @@ tracefs_fill_root(struct vnode *dir)
 	    TRACEFS_TEXT("stack_trace", 0440, stack_show, NULL, NULL),
 	    TRACEFS_TEXT("synthetic_events", 0640, synthetic_show, synthetic_store,
 			 synthetic_clear),
-	    TRACEFS_TEXT("tracing_max_latency", 0640, latency_show, latency_store, NULL),
 	};
 	static const struct tracefs_file kprobes[] = {
 	    TRACEFS_TEXT("kprobe_events", 0640, kprobes_show, kprobes_store, kprobes_clear),
@@ -462,16 +434,18 @@ tracefs_fill_root(struct vnode *dir)
 	    TRACEFS_TEXT("uprobe_events", 0640, kprobes_show, kprobes_store, kprobes_clear),
 	    TRACEFS_TEXT("uprobe_profile", 0440, kprobes_show_profile, NULL, NULL),
 	};
-	static const struct tracefs_file number =
-	    TRACEFS_TEXT(NULL, 0640, number_show, number_store, NULL);
+	static const struct tracefs_number numbers[] = {
+	    TRACEFS_NUMBER("max_graph_depth", &tracer_max_depth, 1, 0, UINT64_MAX),
+	    TRACEFS_NUMBER("tracing_thresh", &tracer_thresh_ns, 1000, 0, UINT64_MAX / 1000),
+	    TRACEFS_NUMBER("tracing_max_latency", &latency_longest_ns, 1000, 0, UINT64_MAX / 1000),
+	};
 	static const struct tracefs_file *const dirs[] = {&hwlat_dir, &osnoise_dir, &instances_dir,
 							  &profile_dir};
 
 	fill_common(dir);
 	fill_lists(dir, FUNCTIONS_LISTS);
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), BUFFER_ALL);
-	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		tracefs_add(dir, &number, numbers[i].name, i);
+	tracefs_add_numbers(dir, numbers, sizeof(numbers) / sizeof(numbers[0]));
 	tracefs_add_all(dir, kprobes, sizeof(kprobes) / sizeof(kprobes[0]), PROBES_KERNEL);
 	tracefs_add_all(dir, uprobes, sizeof(uprobes) / sizeof(uprobes[0]), PROBES_USER);
 	for (unsigned i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)

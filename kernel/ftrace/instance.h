@@ -155,32 +155,38 @@ int pids_clear(struct instance *i, uintptr_t arg);
 
 /* ---- options.c: trace_options, options/ ---- */
 
+/* Name, text, and is it on at first? */
+#define TRACE_OPTIONS(X)                              \
+	X(BLK_CLASSIC, "blk_classic", false)          \
+	X(CONTEXT_INFO, "context-info", true)         \
+	X(EVENT_FORK, "event-fork", false)            \
+	X(FUNC_STACK, "func_stack_trace", false)      \
+	X(FUNCTION_FORK, "function-fork", false)      \
+	X(FUNCTION_TRACE, "function-trace", true)     \
+	X(IRQ_INFO, "irq-info", true)                 \
+	X(LATENCY_FORMAT, "latency-format", false)    \
+	X(MARKERS, "markers", true)                   \
+	X(PAUSE, "pause-on-trace", false)             \
+	X(PRINT_PARENT, "print-parent", true)         \
+	X(PRINTK_MSG_ONLY, "printk-msg-only", false)  \
+	X(RECORD_CMD, "record-cmd", true)             \
+	X(SLEEP_TIME, "sleep-time", true)             \
+	X(STACKTRACE, "stacktrace", false)            \
+	X(SYM_ADDR, "sym-addr", false)                \
+	X(SYM_OFFSET, "sym-offset", false)            \
+	X(GRAPH_ABSTIME, "funcgraph-abstime", false)  \
+	X(GRAPH_CPU, "funcgraph-cpu", true)           \
+	X(GRAPH_DURATION, "funcgraph-duration", true) \
+	X(GRAPH_IRQS, "funcgraph-irqs", true)         \
+	X(GRAPH_OVERHEAD, "funcgraph-overhead", true) \
+	X(GRAPH_PROC, "funcgraph-proc", false)        \
+	X(GRAPH_TAIL, "funcgraph-tail", false)
+
 enum trace_option {
-	OPTION_BLK_CLASSIC,
-	OPTION_CONTEXT_INFO,
-	OPTION_EVENT_FORK,
-	OPTION_FUNC_STACK,
-	OPTION_FUNCTION_FORK,
-	OPTION_FUNCTION_TRACE,
-	OPTION_IRQ_INFO,
-	OPTION_LATENCY_FORMAT,
-	OPTION_MARKERS,
-	OPTION_PAUSE,
-	OPTION_PRINT_PARENT,
-	OPTION_PRINTK_MSG_ONLY,
-	OPTION_RECORD_CMD,
-	OPTION_SLEEP_TIME,
-	OPTION_STACKTRACE,
-	OPTION_SYM_ADDR,
-	OPTION_SYM_OFFSET,
-	OPTION_GRAPH_ABSTIME,
-	OPTION_GRAPH_CPU,
-	OPTION_GRAPH_DURATION,
-	OPTION_GRAPH_IRQS,
-	OPTION_GRAPH_OVERHEAD,
-	OPTION_GRAPH_PROC,
-	OPTION_GRAPH_TAIL,
-	OPTIONS
+#define OPTION(name, text, on) OPTION_##name,
+	TRACE_OPTIONS(OPTION)
+#undef OPTION
+	    OPTIONS
 };
 
 /* Any context. */

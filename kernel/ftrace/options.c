@@ -10,30 +10,9 @@ static const struct {
 	const char *name;
 	bool on;
 } options[OPTIONS] = {
-    [OPTION_BLK_CLASSIC] = {"blk_classic", false},
-    [OPTION_CONTEXT_INFO] = {"context-info", true},
-    [OPTION_EVENT_FORK] = {"event-fork", false},
-    [OPTION_FUNC_STACK] = {"func_stack_trace", false},
-    [OPTION_FUNCTION_FORK] = {"function-fork", false},
-    [OPTION_FUNCTION_TRACE] = {"function-trace", true},
-    [OPTION_IRQ_INFO] = {"irq-info", true},
-    [OPTION_LATENCY_FORMAT] = {"latency-format", false},
-    [OPTION_MARKERS] = {"markers", true},
-    [OPTION_PAUSE] = {"pause-on-trace", false},
-    [OPTION_PRINT_PARENT] = {"print-parent", true},
-    [OPTION_PRINTK_MSG_ONLY] = {"printk-msg-only", false},
-    [OPTION_RECORD_CMD] = {"record-cmd", true},
-    [OPTION_SLEEP_TIME] = {"sleep-time", true},
-    [OPTION_STACKTRACE] = {"stacktrace", false},
-    [OPTION_SYM_ADDR] = {"sym-addr", false},
-    [OPTION_SYM_OFFSET] = {"sym-offset", false},
-    [OPTION_GRAPH_ABSTIME] = {"funcgraph-abstime", false},
-    [OPTION_GRAPH_CPU] = {"funcgraph-cpu", true},
-    [OPTION_GRAPH_DURATION] = {"funcgraph-duration", true},
-    [OPTION_GRAPH_IRQS] = {"funcgraph-irqs", true},
-    [OPTION_GRAPH_OVERHEAD] = {"funcgraph-overhead", true},
-    [OPTION_GRAPH_PROC] = {"funcgraph-proc", false},
-    [OPTION_GRAPH_TAIL] = {"funcgraph-tail", false},
+#define OPTION(name, text, on) {text, on},
+    TRACE_OPTIONS(OPTION)
+#undef OPTION
 };
 
 bool

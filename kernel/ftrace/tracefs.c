@@ -227,6 +227,40 @@ tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t n, u
 		tracefs_add(dir, &files[i], files[i].name, arg);
 }
 
+/* ---- numbers ---- */
+
+static void
+number_show(struct instance *i, uintptr_t arg, struct sbuf *out)
+{
+	const struct tracefs_number *n = (const struct tracefs_number *)arg;
+
+	sbuf_printf(out, "%lu\n", __atomic_load_n(n->value, __ATOMIC_RELAXED) / n->unit);
+}
+
+static int
+number_store(struct instance *i, uintptr_t arg, char *text)
+{
+	const struct tracefs_number *n = (const struct tracefs_number *)arg;
+	uint64_t value;
+
+	if (tracefs_number(text, &value) != 0 || value < n->min || value > n->max ||
+	    (n->above != NULL && value < *n->above + n->apart) ||
+	    (n->below != NULL && value + n->apart > *n->below))
+		return -EINVAL;
+	__atomic_store_n(n->value, value * n->unit, __ATOMIC_RELAXED);
+	return 0;
+}
+
+void
+tracefs_add_numbers(struct vnode *dir, const struct tracefs_number *numbers, size_t n)
+{
+	static const struct tracefs_file file =
+	    TRACEFS_TEXT(NULL, 0640, number_show, number_store, NULL);
+
+	for (size_t i = 0; i < n; i++)
+		tracefs_add(dir, &file, numbers[i].name, (uintptr_t)&numbers[i]);
+}
+
 /* ---- words ---- */
 
 char *

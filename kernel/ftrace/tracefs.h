@@ -48,6 +48,23 @@ struct tracefs_file {
 		.name = file, .mode = bits, .show = shows, .store = stores, .clear = clears \
 	}
 
+/* A file that is a number, which hooks and threads read at any time. */
+struct tracefs_number {
+	const char *name;
+	uint64_t *value;   /* atomic: unit times the number */
+	uint64_t unit;     /* 1, or what the file's is in the value's */
+	uint64_t min, max; /* of the number */
+	/* Other files' values: that this one's is so much above, or below, at least. NULL: none. */
+	const uint64_t *above, *below;
+	uint64_t apart;
+};
+
+/* A row of a table of numbers; then what other files' values say. */
+#define TRACEFS_NUMBER(file, at, units, least, most, ...)                                        \
+	{                                                                                        \
+		.name = file, .value = at, .unit = units, .min = least, .max = most, __VA_ARGS__ \
+	}
+
 /* What a vnode's `data` points to. */
 struct tracefs_node {
 	const struct tracefs_file *file;
@@ -77,6 +94,8 @@ void tracefs_appears(const char *system, const char *event);
 void tracefs_destroy(struct vnode *vn);
 /* Adds n files of a table. */
 void tracefs_add_all(struct vnode *dir, const struct tracefs_file *files, size_t n, uintptr_t arg);
+/* Adds n numbers, with the mode 0640. They are never freed. */
+void tracefs_add_numbers(struct vnode *dir, const struct tracefs_number *numbers, size_t n);
 /* What a vnode is about, and whose it is. */
 uintptr_t tracefs_arg(const struct vnode *vn);
 struct instance *tracefs_instance(const struct vnode *vn);

@@ -469,9 +469,8 @@ ktrace_shutdown(void)
 	mutex_lock(&ktrace_lock);
 	/* again for the child of a fork that had read its parent's, and stands before it */
 	for (unsigned i = 0; i < 2; i++)
-		list_for_each (l, &ktrace_all)
-			__atomic_store_n(&list_entry(l, struct ktrace, all)->facs, 0,
-					 __ATOMIC_SEQ_CST);
+		list_for_each_entry (struct ktrace, t, &ktrace_all, all)
+			__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
 	ktrace_select_needed();
 	if (!list_empty(&ktrace_all))
 		ktrace_sync();

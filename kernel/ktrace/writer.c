@@ -67,8 +67,8 @@ ktrace_select_needed(void)
 {
 	uint32_t facs = 0;
 
-	list_for_each (l, &ktrace_all)
-		facs |= __atomic_load_n(&list_entry(l, struct ktrace, all)->facs, __ATOMIC_RELAXED);
+	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
+		facs |= __atomic_load_n(&t->facs, __ATOMIC_RELAXED);
 	ktrace_hook_select(facs & KTRFAC_MASK);
 }
 
@@ -78,11 +78,9 @@ give_up(struct ktrace_io *io, int error)
 {
 	printk("ktrace: %s: error %d, tracing to it ends\n", io->path, error);
 	io->dead = true;
-	list_for_each (l, &ktrace_all) {
-		struct ktrace *t = list_entry(l, struct ktrace, all);
+	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
 		if (t->io == io)
 			__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
-	}
 	ktrace_select_needed();
 }
 
@@ -153,8 +151,7 @@ oldest(void)
 	const struct ktrace_record *first = NULL;
 	struct ktrace *from = NULL;
 
-	list_for_each (l, &ktrace_all) {
-		struct ktrace *t = list_entry(l, struct ktrace, all);
+	list_for_each_entry (struct ktrace, t, &ktrace_all, all) {
 		const struct ktrace_record *r = front(t);
 
 		if (r != NULL && (first == NULL || r->ticks < first->ticks)) {
@@ -191,31 +188,28 @@ add_life(struct ktrace *t, bool begins, const char *comm)
 static void
 pass(void)
 {
-	struct ktrace *t;
+	struct ktrace *next;
 
-	list_for_each (l, &ktrace_all) {
-		t = list_entry(l, struct ktrace, all);
-		/* acquire: pairs with the release of whoever has put records in, or made it begin
-		 */
+	list_for_each_entry (struct ktrace, t, &ktrace_all, all) {
+		/* acquire: pairs with the release of whoever puts records in, or makes it begin */
 		t->limit = __atomic_load_n(&t->head, __ATOMIC_ACQUIRE);
 		if (!t->begun && t->io != NULL && __atomic_load_n(&t->facs, __ATOMIC_ACQUIRE) != 0)
 			add_life(t, true, t->comm);
 	}
-	while ((t = oldest()) != NULL) {
-		struct ktrace_record *r = front(t);
+	while ((next = oldest()) != NULL) {
+		struct ktrace_record *r = front(next);
 
 		r->comm[sizeof(r->comm) - 1] = '\0'; /* a longer name is cut */
-		if (r->tid == t->pid)
-			strlcpy(t->comm, r->comm, sizeof(t->comm));
-		t->cpu = r->cpu;
-		if (t->io != NULL)
-			ktrace_pack_record(t, r, r->data);
+		if (r->tid == next->pid)
+			strlcpy(next->comm, r->comm, sizeof(next->comm));
+		next->cpu = r->cpu;
+		if (next->io != NULL)
+			ktrace_pack_record(next, r, r->data);
 		/* release: pairs with the acquire of the process, which may overwrite it */
-		__atomic_store_n(&t->tail, t->tail + sizeof(*r) + ((r->len + 7) & ~7u),
+		__atomic_store_n(&next->tail, next->tail + sizeof(*r) + ((r->len + 7) & ~7u),
 				 __ATOMIC_RELEASE);
 	}
-	list_for_each (l, &ktrace_all) {
-		t = list_entry(l, struct ktrace, all);
+	list_for_each_entry (struct ktrace, t, &ktrace_all, all) {
 		if (t->begun && (t->exited || __atomic_load_n(&t->facs, __ATOMIC_RELAXED) == 0) &&
 		    t->tail == __atomic_load_n(&t->head, __ATOMIC_ACQUIRE)) {
 			add_life(t, false, t->comm);
@@ -229,9 +223,8 @@ pass(void)
 static bool
 any_traced(void)
 {
-	list_for_each (l, &ktrace_all)
-		if (__atomic_load_n(&list_entry(l, struct ktrace, all)->facs, __ATOMIC_RELAXED) !=
-		    0)
+	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
+		if (__atomic_load_n(&t->facs, __ATOMIC_RELAXED) != 0)
 			return true;
 	return false;
 }

@@ -247,12 +247,11 @@ fdt_prop(const struct fdt *f, int node, const char *name, uint32_t *len)
 
 	if (!take_node(f, node, &t))
 		return NULL;
-	while (take_token(f, t.next, &t) && t.kind == FDT_PROP) {
+	while (take_token(f, t.next, &t) && t.kind == FDT_PROP)
 		if (strcmp(t.name, name) == 0) {
 			*len = t.len;
 			return t.value;
 		}
-	}
 	return NULL;
 }
 

@@ -15,10 +15,18 @@ struct list {
 #define container_of(p, type, m) ((type *)((char *)(p)-offsetof(type, m)))
 #define list_entry(p, type, m)   container_of(p, type, m)
 #define list_for_each(p, l)      for (struct list *p = (l)->next; p != (l); p = p->next)
-/* The current element may be removed and freed inside the loop. */
+/* The current link may be removed and freed inside the loop. */
 #define list_for_each_safe(p, l)                                        \
 	for (struct list *p = (l)->next, *p##_next = p->next; p != (l); \
 	     p = p##_next, p##_next = p->next)
+/* Each element p of l, a TYPE whose member m links it. */
+#define list_for_each_entry(type, p, l, m)                           \
+	for (type *p = list_entry((l)->next, type, m); &p->m != (l); \
+	     p = list_entry(p->m.next, type, m))
+/* The current element may be removed and freed inside the loop. */
+#define list_for_each_entry_safe(type, p, l, m)                                                    \
+	for (type *p = list_entry((l)->next, type, m), *p##_next = list_entry(p->m.next, type, m); \
+	     &p->m != (l); p = p##_next, p##_next = list_entry(p->m.next, type, m))
 
 static inline void
 list_init(struct list *l)

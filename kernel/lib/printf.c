@@ -55,12 +55,11 @@ printk_flush(struct printk_out *o)
 {
 	size_t at = 0, n;
 
-	for (n = 0; n < o->len; n++) {
+	for (n = 0; n < o->len; n++)
 		if (o->buf[n] == '\n' || n == o->len - 1) {
 			msgbuf_append(o->buf + at, n + 1 - at);
 			at = n + 1;
 		}
-	}
 	if (o->console && printk_console != NULL)
 		printk_console(o->buf, o->len);
 	o->len = 0;

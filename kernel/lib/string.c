@@ -95,10 +95,9 @@ memcmp(const void *a, const void *b, size_t n)
 		p += 8;
 		q += 8;
 	}
-	for (; n > 0; n--, p++, q++) {
+	for (; n > 0; n--, p++, q++)
 		if (*p != *q)
 			return *p - *q;
-	}
 	return 0;
 }
 
@@ -133,20 +132,18 @@ strcmp(const char *a, const char *b)
 int
 strncmp(const char *a, const char *b, size_t n)
 {
-	for (; n > 0; n--, a++, b++) {
+	for (; n > 0; n--, a++, b++)
 		if (*a != *b || *a == '\0')
 			return (uint8_t)*a - (uint8_t)*b;
-	}
 	return 0;
 }
 
 char *
 strchr(const char *s, int c)
 {
-	for (; *s != (char)c; s++) {
+	for (; *s != (char)c; s++)
 		if (*s == '\0')
 			return NULL;
-	}
 	return (char *)s;
 }
 

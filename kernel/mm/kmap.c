@@ -131,12 +131,11 @@ kmap_reserve(struct area *a, size_t size)
 	struct list *after = &areas;
 	uintptr_t at = ARCH_VMALLOC_BASE + PAGE_SIZE;
 
-	list_for_each (l, &areas) {
-		struct area *b = list_entry(l, struct area, link);
+	list_for_each_entry (struct area, b, &areas, link) {
 		if (b->start - at >= size + PAGE_SIZE)
 			break;
 		at = b->end + PAGE_SIZE;
-		after = l;
+		after = &b->link;
 	}
 	if (at + size + PAGE_SIZE > WINDOW)
 		return NULL;
@@ -267,14 +266,12 @@ claim_area(const void *va)
 	struct area *found = NULL;
 
 	spin_lock(&kmap_lock);
-	list_for_each (l, &areas) {
-		struct area *a = list_entry(l, struct area, link);
+	list_for_each_entry (struct area, a, &areas, link)
 		if (a->start == (uintptr_t)va && a->kind == AREA_PAGES) {
 			a->kind = AREA_GOING;
 			found = a;
 			break;
 		}
-	}
 	spin_unlock(&kmap_lock);
 	return found;
 }
@@ -327,9 +324,7 @@ kmap_phys(uint64_t pa, size_t size, unsigned prot)
 bool
 kmap_next_unlocked(uintptr_t *start, uintptr_t *end)
 {
-	list_for_each (l, &areas) {
-		const struct area *a = list_entry(l, struct area, link);
-
+	list_for_each_entry (const struct area, a, &areas, link) {
 		if (a->end <= *start)
 			continue;
 		*start = a->start;

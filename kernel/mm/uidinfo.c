@@ -116,12 +116,9 @@ uidinfo_held_by_all(enum uidinfo_kind kind)
 static struct uidinfo *
 uidinfo_find(uint32_t uid)
 {
-	list_for_each (l, &users) {
-		struct uidinfo *ui = list_entry(l, struct uidinfo, link);
-
+	list_for_each_entry (struct uidinfo, ui, &users, link)
 		if (ui->uid == uid)
 			return ui;
-	}
 	return NULL;
 }
 
@@ -202,8 +199,7 @@ uidinfo_greediest(unsigned share)
 	uint32_t uid = 0;
 
 	spin_lock(&users_lock);
-	list_for_each (l, &users) {
-		const struct uidinfo *ui = list_entry(l, struct uidinfo, link);
+	list_for_each_entry (const struct uidinfo, ui, &users, link) {
 		uint64_t pages =
 		    __atomic_load_n(&ui->held[UIDINFO_PAGE], __ATOMIC_RELAXED) +
 		    __atomic_load_n(&ui->held[UIDINFO_KMEM], __ATOMIC_RELAXED) / PAGE_SIZE;
@@ -245,12 +241,9 @@ get_uidinfo(const struct sysctl *s, struct sbuf *out)
 
 	rows[n++] = uidinfo_root;
 	spin_lock(&users_lock);
-	list_for_each (l, &users) {
-		const struct uidinfo *ui = list_entry(l, struct uidinfo, link);
-
+	list_for_each_entry (const struct uidinfo, ui, &users, link)
 		if (n < sizeof(rows) / sizeof(rows[0]) && !is_unused(ui))
 			rows[n++] = *ui;
-	}
 	spin_unlock(&users_lock);
 	for (unsigned i = 0; i < n; i++)
 		sbuf_printf(out, "%u %lu %lu %lu %lu %lu\n", rows[i].uid,

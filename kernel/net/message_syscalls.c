@@ -86,19 +86,14 @@ message_of(struct uio *u, struct socket_name *name, unsigned flags, const struct
 
 /* ---- one piece ---- */
 
-int64_t
-sys_sendto(const uint64_t a[6])
+SOCKET_CALL(sendto)
 {
 	struct socket_name name;
 	struct socket_message m;
 	struct uio_vec v;
 	struct uio u;
-	struct file *f;
 	int error;
-	struct socket *so = socket_get(a[0], &f, &error);
 
-	if (so == NULL)
-		return error;
 	uio_init(&u, &v, UIO_USER, (const void *)a[1], a[2] < UIO_MAX ? a[2] : UIO_MAX);
 	m = message_of(&u, NULL, (unsigned)a[3], f);
 	if (a[4] != 0) {
@@ -110,20 +105,15 @@ sys_sendto(const uint64_t a[6])
 	return socket_send(so, &m);
 }
 
-int64_t
-sys_recvfrom(const uint64_t a[6])
+SOCKET_CALL(recvfrom)
 {
 	struct socket_name name;
 	struct socket_message m;
 	struct uio_vec v;
 	struct uio u;
-	struct file *f;
 	int error;
-	struct socket *so = socket_get(a[0], &f, &error);
 	int64_t n;
 
-	if (so == NULL)
-		return error;
 	name.len = 0;
 	uio_init(&u, &v, UIO_USER, (const void *)a[1], a[2] < UIO_MAX ? a[2] : UIO_MAX);
 	m = message_of(&u, a[4] != 0 ? &name : NULL, (unsigned)a[3], f);
@@ -253,24 +243,14 @@ receive_message(struct socket *so, const struct file *f, uint64_t umsg, unsigned
 	return n;
 }
 
-int64_t
-sys_sendmsg(const uint64_t a[6])
+SOCKET_CALL(sendmsg)
 {
-	struct file *f;
-	int error;
-	struct socket *so = socket_get(a[0], &f, &error);
-
-	return so != NULL ? send_message(so, f, a[1], (unsigned)a[2]) : error;
+	return send_message(so, f, a[1], (unsigned)a[2]);
 }
 
-int64_t
-sys_recvmsg(const uint64_t a[6])
+SOCKET_CALL(recvmsg)
 {
-	struct file *f;
-	int error;
-	struct socket *so = socket_get(a[0], &f, &error);
-
-	return so != NULL ? receive_message(so, f, a[1], (unsigned)a[2]) : error;
+	return receive_message(so, f, a[1], (unsigned)a[2]);
 }
 
 /* ---- several messages ---- */
@@ -285,17 +265,11 @@ give_length(uint64_t umsgs, unsigned i, int64_t n)
 			&len, sizeof(len));
 }
 
-int64_t
-sys_sendmmsg(const uint64_t a[6])
+SOCKET_CALL(sendmmsg)
 {
 	unsigned count = (unsigned)a[2] < UIO_PIECES ? (unsigned)a[2] : UIO_PIECES, i;
-	struct file *f;
-	int error;
-	struct socket *so = socket_get(a[0], &f, &error);
 	int64_t n = 0;
 
-	if (so == NULL)
-		return error;
 	for (i = 0; i < count; i++) {
 		n = send_message(so, f, a[1] + i * sizeof(struct mmsghdr), (unsigned)a[3]);
 		if (n >= 0)
@@ -332,18 +306,13 @@ receive_messages(struct socket *so, const struct file *f, const uint64_t a[6], u
 	return i > 0 ? (int64_t)i : n;
 }
 
-int64_t
-sys_recvmmsg(const uint64_t a[6])
+SOCKET_CALL(recvmmsg)
 {
 	uint64_t deadline, now;
 	struct timespec rest;
-	struct file *f;
 	int error;
-	struct socket *so = socket_get(a[0], &f, &error);
 	int64_t n;
 
-	if (so == NULL)
-		return error;
 	error = poll_take_deadline(a[4], &deadline);
 	if (error == 0)
 		error = socket_take_error(so);

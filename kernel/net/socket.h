@@ -137,6 +137,23 @@ struct socket *socket_of(const struct file *f);
 /* The socket of a descriptor of the current process, as filetable_get(). NULL: -EBADF, -ENOTSOCK.
  */
 struct socket *socket_get(uint64_t fd, struct file **f, int *err);
+/*
+ * Begins the system call `name`, of the socket so, whose descriptor is its first argument, and
+ * whose file is f.
+ */
+#define SOCKET_CALL(name)                                                                         \
+	static inline __attribute__((always_inline))                                              \
+	int64_t socket_call_##name(struct socket *so, const struct file *f, const uint64_t a[6]); \
+	int64_t sys_##name(const uint64_t a[6])                                                   \
+	{                                                                                         \
+		struct file *f;                                                                   \
+		int error;                                                                        \
+		struct socket *so = socket_get(a[0], &f, &error);                                 \
+                                                                                                  \
+		return so != NULL ? socket_call_##name(so, f, a) : error;                         \
+	}                                                                                         \
+	static inline __attribute__((always_inline))                                              \
+	int64_t socket_call_##name(struct socket *so, const struct file *f, const uint64_t a[6])
 
 /* A socket without a file. NULL: -EAFNOSUPPORT, -EINVAL, -ENOMEM, or create()'s error. */
 struct socket *socket_create(unsigned domain, unsigned type, unsigned protocol, int *err);

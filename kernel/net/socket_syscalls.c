@@ -94,49 +94,31 @@ sys_socketpair(const uint64_t a[6])
 	return error;
 }
 
-int64_t
-sys_bind(const uint64_t a[6])
+SOCKET_CALL(bind)
 {
 	struct socket_name name;
-	struct file *f;
-	int error;
-	struct socket *so = socket_get(a[0], &f, &error);
+	int error = socket_name_take(&name, a[1], a[2]);
 
-	if (so == NULL)
-		return error;
-	error = socket_name_take(&name, a[1], a[2]);
 	if (error == 0)
 		error = so->ops->bind != NULL ? so->ops->bind(so, &name) : -EOPNOTSUPP;
 	CTR2(KTR_NET, "bind: socket %p error %d", so, -error);
 	return error;
 }
 
-int64_t
-sys_listen(const uint64_t a[6])
+SOCKET_CALL(listen)
 {
 	unsigned backlog = (unsigned)a[1] < SOMAXCONN ? (unsigned)a[1] : SOMAXCONN;
-	struct file *f;
-	int error;
-	struct socket *so = socket_get(a[0], &f, &error);
+	int error = so->ops->listen != NULL ? so->ops->listen(so, (int)backlog) : -EOPNOTSUPP;
 
-	if (so == NULL)
-		return error;
-	error = so->ops->listen != NULL ? so->ops->listen(so, (int)backlog) : -EOPNOTSUPP;
 	CTR3(KTR_NET, "listen: socket %p backlog %u error %d", so, backlog, -error);
 	return error;
 }
 
-int64_t
-sys_connect(const uint64_t a[6])
+SOCKET_CALL(connect)
 {
 	struct socket_name name;
-	struct file *f;
-	int error;
-	struct socket *so = socket_get(a[0], &f, &error);
+	int error = socket_name_take(&name, a[1], a[2]);
 
-	if (so == NULL)
-		return error;
-	error = socket_name_take(&name, a[1], a[2]);
 	if (error == 0)
 		error = socket_connect(so, &name, f->flags & O_NONBLOCK);
 	CTR2(KTR_NET, "connect: socket %p error %d", so, -error);
@@ -185,17 +167,8 @@ do_accept(const uint64_t a[6], int flags)
 	return error == 0 ? fd : error;
 }
 
-int64_t
-sys_accept(const uint64_t a[6])
-{
-	return do_accept(a, 0);
-}
-
-int64_t
-sys_accept4(const uint64_t a[6])
-{
-	return do_accept(a, (int)a[3]);
-}
+SYSCALL_IS(accept, do_accept(a, 0))
+SYSCALL_IS(accept4, do_accept(a, (int)a[3]))
 
 static int64_t
 give_name_of(const uint64_t a[6], bool peer)
@@ -211,27 +184,13 @@ give_name_of(const uint64_t a[6], bool peer)
 	return error == 0 ? socket_name_give(&name, a[1], a[2]) : error;
 }
 
-int64_t
-sys_getsockname(const uint64_t a[6])
-{
-	return give_name_of(a, false);
-}
+SYSCALL_IS(getsockname, give_name_of(a, false))
+SYSCALL_IS(getpeername, give_name_of(a, true))
 
-int64_t
-sys_getpeername(const uint64_t a[6])
-{
-	return give_name_of(a, true);
-}
-
-int64_t
-sys_shutdown(const uint64_t a[6])
+SOCKET_CALL(shutdown)
 {
 	int how = (int)a[1], error;
-	struct file *f;
-	struct socket *so = socket_get(a[0], &f, &error);
 
-	if (so == NULL)
-		return error;
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
 	error = so->ops->shutdown != NULL ? so->ops->shutdown(so, how) : -EOPNOTSUPP;
@@ -239,23 +198,12 @@ sys_shutdown(const uint64_t a[6])
 	return error;
 }
 
-int64_t
-sys_setsockopt(const uint64_t a[6])
+SOCKET_CALL(setsockopt)
 {
-	struct file *f;
-	int error;
-	struct socket *so = socket_get(a[0], &f, &error);
-
-	return so != NULL ? socket_set_option(so, (int)a[1], (int)a[2], a[3], (uint32_t)a[4])
-			  : error;
+	return socket_set_option(so, (int)a[1], (int)a[2], a[3], (uint32_t)a[4]);
 }
 
-int64_t
-sys_getsockopt(const uint64_t a[6])
+SOCKET_CALL(getsockopt)
 {
-	struct file *f;
-	int error;
-	struct socket *so = socket_get(a[0], &f, &error);
-
-	return so != NULL ? socket_get_option(so, (int)a[1], (int)a[2], a[3], a[4]) : error;
+	return socket_get_option(so, (int)a[1], (int)a[2], a[3], a[4]);
 }

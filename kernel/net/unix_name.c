@@ -317,8 +317,7 @@ unix_print(struct sbuf *out)
 {
 	sbuf_puts(out, "Num               RefCount Protocol Flags    Type St Inode Path\n");
 	mutex_lock(&unix_lock);
-	list_for_each (l, &unix_all) {
-		const struct unix_socket *us = list_entry(l, struct unix_socket, all);
+	list_for_each_entry (const struct unix_socket, us, &unix_all, all) {
 		uint64_t ino = __atomic_load_n(&us->so.ino, __ATOMIC_RELAXED);
 
 		sbuf_printf(out, "%016lx: %08X %08X %08X %04X %02X %5lu",

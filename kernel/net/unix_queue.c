@@ -326,12 +326,9 @@ void
 unix_queue_has_room(const struct unix_socket *us)
 {
 	mutex_lock(&unix_lock);
-	list_for_each (l, &unix_all) {
-		struct unix_socket *from = list_entry(l, struct unix_socket, all);
-
+	list_for_each_entry (struct unix_socket, from, &unix_all, all)
 		if (from->peer == us)
 			poll_notify(&from->so.news, POLLOUT);
-	}
 	mutex_unlock(&unix_lock);
 }
 

@@ -139,9 +139,9 @@ dropper_find(void)
 	struct dropper *found = NULL;
 
 	spin_lock(&drop_lock);
-	list_for_each (l, &droppers)
-		if (list_entry(l, struct dropper, link)->thread == curthread())
-			found = list_entry(l, struct dropper, link);
+	list_for_each_entry (struct dropper, d, &droppers, link)
+		if (d->thread == curthread())
+			found = d;
 	spin_unlock(&drop_lock);
 	return found;
 }
@@ -239,8 +239,8 @@ each_held(struct unix_socket *us, void (*fn)(struct unix_socket *us, void *arg),
 {
 	each_in_queue(us, fn, arg);
 	if (us->state == UNIX_LISTENING)
-		list_for_each (l, &us->pending)
-			each_in_queue(list_entry(l, struct unix_socket, pending), fn, arg);
+		list_for_each_entry (struct unix_socket, waits, &us->pending, pending)
+			each_in_queue(waits, fn, arg);
 }
 
 static void
@@ -264,21 +264,19 @@ revive(struct unix_socket *us, void *alive)
 static void
 find_alive(struct list *alive)
 {
-	list_for_each_safe (l, &flight) {
-		struct unix_socket *us = list_entry(l, struct unix_socket, flight);
-
+	list_for_each_entry_safe (struct unix_socket, us, &flight, flight) {
 		us->unexplained = us->in_flight;
 		us->candidate = true;
 		if (__atomic_load_n(&us->file->refs, __ATOMIC_ACQUIRE) != us->in_flight)
 			revive(us, alive);
 	}
-	list_for_each (l, &flight)
-		each_held(list_entry(l, struct unix_socket, flight), explain, NULL);
-	list_for_each_safe (l, &flight)
-		if (list_entry(l, struct unix_socket, flight)->unexplained > 0)
-			revive(list_entry(l, struct unix_socket, flight), alive);
-	list_for_each (l, alive)
-		each_held(list_entry(l, struct unix_socket, flight), revive, alive);
+	list_for_each_entry (struct unix_socket, us, &flight, flight)
+		each_held(us, explain, NULL);
+	list_for_each_entry_safe (struct unix_socket, us, &flight, flight)
+		if (us->unexplained > 0)
+			revive(us, alive);
+	list_for_each_entry (struct unix_socket, us, alive, flight)
+		each_held(us, revive, alive);
 }
 
 /* Takes the files out of us's messages. unix_lock held. */
@@ -303,8 +301,8 @@ take_held_rights(struct unix_socket *us, struct unix_rights **taken)
 {
 	take_rights(us, taken);
 	if (us->state == UNIX_LISTENING)
-		list_for_each (l, &us->pending)
-			take_rights(list_entry(l, struct unix_socket, pending), taken);
+		list_for_each_entry (struct unix_socket, waits, &us->pending, pending)
+			take_rights(waits, taken);
 }
 
 void
@@ -316,8 +314,8 @@ unix_collect(void)
 
 	mutex_lock(&unix_lock);
 	find_alive(&alive);
-	list_for_each (l, &flight) {
-		take_held_rights(list_entry(l, struct unix_socket, flight), &taken);
+	list_for_each_entry (struct unix_socket, us, &flight, flight) {
+		take_held_rights(us, &taken);
 		n++;
 	}
 	while (!list_empty(&alive)) {

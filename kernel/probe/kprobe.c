@@ -218,33 +218,25 @@ place_switch(struct place *p, bool on)
 static void
 write_all(void *arg)
 {
-	list_for_each (l, &kprobes) {
-		struct kprobe *k = list_entry(l, struct kprobe, link);
-
+	list_for_each_entry (struct kprobe, k, &kprobes, link)
 		for (unsigned i = 0; i < k->count; i++)
 			place_switch(&k->places[i], kprobe_wanted(k));
-	}
 }
 
 static void
 unlink_all(void)
 {
-	list_for_each (l, &kprobes) {
-		const struct kprobe *k = list_entry(l, struct kprobe, link);
-
+	list_for_each_entry (const struct kprobe, k, &kprobes, link)
 		for (unsigned i = 0; i < k->count; i++)
 			if (!k->places[i].armed)
 				place_unlink(&k->places[i]);
-	}
 }
 
 void
 kprobe_apply(void)
 {
 	uprobe_apply();
-	list_for_each (l, &kprobes) {
-		const struct kprobe *k = list_entry(l, struct kprobe, link);
-
+	list_for_each_entry (const struct kprobe, k, &kprobes, link)
 		if (k->count != 0 && k->places[0].armed != kprobe_wanted(k)) {
 			ktr_port_exchange(write_all, NULL);
 			ktr_port_sync();
@@ -252,7 +244,6 @@ kprobe_apply(void)
 			ktr_port_sync();
 			return;
 		}
-	}
 }
 
 /* ---- probes ---- */

@@ -78,13 +78,10 @@ kprobe_group_at(unsigned n)
 struct kprobe *
 kprobe_event_find(const char *group, const char *name)
 {
-	list_for_each (l, &kprobes) {
-		struct kprobe *k = list_entry(l, struct kprobe, link);
-
+	list_for_each_entry (struct kprobe, k, &kprobes, link)
 		if (k->user.pid == 0 && strcmp(k->def.name, name) == 0 &&
 		    strcmp(k->def.group, group) == 0)
 			return k;
-	}
 	return NULL;
 }
 
@@ -150,14 +147,11 @@ kprobe_event_check(const struct kprobe *event, const struct kdefinition *d, cons
 			      "other probes");
 		return -EEXIST;
 	}
-	list_for_each (l, &kprobes) {
-		const struct kprobe *k = list_entry(l, struct kprobe, link);
-
+	list_for_each_entry (const struct kprobe, k, &kprobes, link)
 		if (k->site == event->site && same_probe(k, d, text)) {
 			snprintf(t->err, t->errlen, "there is a probe \"%s\" already", d->name);
 			return -EEXIST;
 		}
-	}
 	return 0;
 }
 
@@ -253,23 +247,17 @@ kprobe_matches(const struct kprobe_info *info, const char *which)
 void
 kprobe_event_is_several(const struct ktr_site *site)
 {
-	list_for_each (l, &kprobes) {
-		struct kprobe *k = list_entry(l, struct kprobe, link);
-
+	list_for_each_entry (struct kprobe, k, &kprobes, link)
 		if (k->site == site)
 			__atomic_store_n(&k->tells_more, true, __ATOMIC_RELAXED);
-	}
 }
 
 static bool
 has_probe(const struct ktr_site *site, bool gone)
 {
-	list_for_each (l, &kprobes) {
-		const struct kprobe *k = list_entry(l, struct kprobe, link);
-
+	list_for_each_entry (const struct kprobe, k, &kprobes, link)
 		if (k->site == site && k->gone <= gone)
 			return true;
-	}
 	return false;
 }
 
@@ -294,9 +282,7 @@ void
 kprobe_remove_marked(void)
 {
 	kprobe_apply(); /* so that none fires any more, even if its event stays on */
-	list_for_each_safe (l, &kprobes) {
-		struct kprobe *k = list_entry(l, struct kprobe, link);
-
+	list_for_each_entry_safe (struct kprobe, k, &kprobes, link) {
 		if (!k->gone)
 			continue;
 		list_remove(&k->link);
@@ -310,8 +296,7 @@ kprobe_remove_marked(void)
 static const char *
 user_of_marked(void)
 {
-	list_for_each (l, &kprobes) {
-		const struct kprobe *k = list_entry(l, struct kprobe, link);
+	list_for_each_entry (const struct kprobe, k, &kprobes, link) {
 		uint32_t users = k->gone ? ktr_site_users(k->site) : 0;
 
 		if (users != 0 && !has_probe(k->site, false))
@@ -323,8 +308,8 @@ user_of_marked(void)
 static void
 unmark(void)
 {
-	list_for_each (l, &kprobes)
-		list_entry(l, struct kprobe, link)->gone = false;
+	list_for_each_entry (struct kprobe, k, &kprobes, link)
+		k->gone = false;
 }
 
 void

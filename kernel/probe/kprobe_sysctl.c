@@ -81,8 +81,7 @@ fields_of(const struct kdefinition *d)
 void
 kprobe_each(void (*f)(const struct kprobe_info *info, void *arg), void *arg)
 {
-	list_for_each (l, &kprobes) {
-		struct kprobe *k = list_entry(l, struct kprobe, link);
+	list_for_each_entry (struct kprobe, k, &kprobes, link) {
 		const struct kprobe_info info = {.probe = k,
 						 .site = k->site,
 						 .group = k->def.group,
@@ -113,9 +112,7 @@ kprobe_list(struct sbuf *out)
 {
 	sbuf_puts(out, "name state hits misses faults definition");
 	ktr_port_lock();
-	list_for_each (l, &kprobes) {
-		const struct kprobe *k = list_entry(l, struct kprobe, link);
-
+	list_for_each_entry (const struct kprobe, k, &kprobes, link) {
 		if (k->user.pid != 0)
 			continue;
 		sbuf_printf(out, "\n%s %s %lu %lu %lu %s", k->def.name,

@@ -89,10 +89,9 @@ HOOK(profile_due, profile_run);
 static struct profile *
 take_slot(void)
 {
-	for (unsigned i = 0; i < SLOTS; i++) {
+	for (unsigned i = 0; i < SLOTS; i++)
 		if (profiles[i].site == NULL)
 			return &profiles[i];
-	}
 	for (unsigned i = 0; i < SLOTS; i++) {
 		struct ktr_site *site = profiles[i].site;
 
@@ -158,10 +157,9 @@ profile_make_spec(const char *spec, size_t n, char *err, size_t errlen)
 	if ((strncmp(name, "profile-", 8) != 0 && strncmp(name, "tick-", 5) != 0) ||
 	    ktr_glob_is_pattern(name))
 		return 0;
-	for (unsigned i = 0; i < SLOTS; i++) {
+	for (unsigned i = 0; i < SLOTS; i++)
 		if (profiles[i].site != NULL && strcmp(profiles[i].site->sdt->name, name) == 0)
 			return 0;
-	}
 	return profile_make(name, strchr(name, '-') + 1, err, errlen);
 }
 

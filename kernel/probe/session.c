@@ -78,8 +78,8 @@ session_register(struct session *s)
 static bool
 follow_is_used(uint32_t follow)
 {
-	list_for_each (l, &all_sessions)
-		if (list_entry(l, struct session, all)->follow == follow)
+	list_for_each_entry (struct session, s, &all_sessions, all)
+		if (s->follow == follow)
 			return true;
 	return false;
 }
@@ -225,8 +225,8 @@ HOOK(booted, session_init);
 static bool
 a_session_counts(void)
 {
-	list_for_each (l, &all_sessions)
-		if (list_entry(l, struct session, all)->counts)
+	list_for_each_entry (struct session, s, &all_sessions, all)
+		if (s->counts)
 			return true;
 	return false;
 }

@@ -152,8 +152,7 @@ uprobe_apply(void)
 
 	if (curthread() == NULL || stop_inside() || ktr_port_final)
 		return; /* the next change will do it */
-	list_for_each (l, &kprobes) {
-		struct kprobe *k = list_entry(l, struct kprobe, link);
+	list_for_each_entry (struct kprobe, k, &kprobes, link) {
 		bool on = kprobe_wanted(k);
 
 		if (k->user.vn == NULL || k->user.on == on)

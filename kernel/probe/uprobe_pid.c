@@ -81,12 +81,9 @@ uprobe_in_other(const struct ktr_site *site, const struct kprobe *all)
 		all = all->user.mine;
 	if (all != NULL)
 		return false;
-	list_for_each (l, &kprobes) {
-		const struct kprobe *k = list_entry(l, struct kprobe, link);
-
+	list_for_each_entry (const struct kprobe, k, &kprobes, link)
 		if (k->site == site)
 			return k->user.pid != 0;
-	}
 	return false;
 }
 

@@ -68,17 +68,8 @@ take_name(const uint64_t a[6], int (*set)(const char *name))
 	return copy_in(name, a[0], a[1]) != 0 ? -EFAULT : set(name);
 }
 
-int64_t
-sys_sethostname(const uint64_t a[6])
-{
-	return take_name(a, uts_set_hostname);
-}
-
-int64_t
-sys_setdomainname(const uint64_t a[6])
-{
-	return take_name(a, uts_set_domainname);
-}
+SYSCALL_IS(sethostname, take_name(a, uts_set_hostname))
+SYSCALL_IS(setdomainname, take_name(a, uts_set_domainname))
 
 static struct mutex syslog_lock = MUTEX_INIT("syslog");
 static uint64_t cleared; /* syslog_lock: older messages are not shown */

@@ -81,9 +81,7 @@ give_children_away(struct proc *p)
 
 	while (to != init_proc && (!to->subreaper || to->exiting))
 		to = to->parent;
-	list_for_each_safe (l, &p->children) {
-		struct proc *c = list_entry(l, struct proc, sibling);
-
+	list_for_each_entry_safe (struct proc, c, &p->children, sibling) {
 		give_child_away(c, to);
 		/* If a tracer has to see it first, that tells when it has. */
 		if (c->state == PROC_ZOMBIE && c->first.ptrace == NULL)
@@ -348,9 +346,7 @@ has_news(const struct proc *c, int options)
 static struct proc *
 find_child(int64_t want, int options, bool *any)
 {
-	list_for_each (l, &curproc()->children) {
-		struct proc *c = list_entry(l, struct proc, sibling);
-
+	list_for_each_entry (struct proc, c, &curproc()->children, sibling) {
 		if (!wait_is_wanted(want, c->pid, c->pgid))
 			continue;
 		*any |= c->state != PROC_ZOMBIE || (options & WEXITED);

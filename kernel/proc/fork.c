@@ -279,17 +279,8 @@ clone_thread(const struct fork_args *f)
 	return tid;
 }
 
-int64_t
-sys_fork(const uint64_t a[6])
-{
-	return kernel_clone(&(struct fork_args){.flags = 0});
-}
-
-int64_t
-sys_vfork(const uint64_t a[6])
-{
-	return kernel_clone(&(struct fork_args){.flags = CLONE_VM | CLONE_VFORK});
-}
+SYSCALL_IS(fork, kernel_clone(&(struct fork_args){.flags = 0}))
+SYSCALL_IS(vfork, kernel_clone(&(struct fork_args){.flags = CLONE_VM | CLONE_VFORK}))
 
 /* Flags without a signal. */
 static int64_t

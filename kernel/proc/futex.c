@@ -128,20 +128,18 @@ futex_wake_word(struct word from, uint32_t bits, uint32_t count, struct word to,
 {
 	int64_t n = 0;
 
-	list_for_each_safe (l, bucket(from)) {
-		struct waiter *w = list_entry(l, struct waiter, list);
-
+	list_for_each_entry_safe (struct waiter, w, bucket(from), list) {
 		if (w->word.of != from.of || w->word.at != from.at || !(w->bits & bits))
 			continue;
 		if (count > 0) {
-			list_remove(l);
+			list_remove(&w->list);
 			w->woken = true;
 			wakeup(w);
 			count--;
 		} else if (more > 0) {
-			list_remove(l);
+			list_remove(&w->list);
 			w->word = to;
-			list_append(bucket(to), l);
+			list_append(bucket(to), &w->list);
 			more--;
 		} else {
 			break;
@@ -217,12 +215,9 @@ futex_clock_set(void)
 	for (unsigned i = 0; i < BUCKETS; i++) {
 		if (buckets[i].next == NULL)
 			continue;
-		list_for_each (l, &buckets[i]) {
-			const struct waiter *w = list_entry(l, struct waiter, list);
-
+		list_for_each_entry (const struct waiter, w, &buckets[i], list)
 			if (w->until.real)
 				wakeup(w);
-		}
 	}
 	spin_unlock(&futex_lock);
 }

@@ -18,17 +18,8 @@
 #include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
-int64_t
-sys_getpid(const uint64_t a[6])
-{
-	return curproc()->pid;
-}
-
-int64_t
-sys_gettid(const uint64_t a[6])
-{
-	return curthread()->tid;
-}
+SYSCALL_IS(getpid, curproc()->pid)
+SYSCALL_IS(gettid, curthread()->tid)
 
 int64_t
 sys_set_tid_address(const uint64_t a[6])
@@ -239,35 +230,12 @@ set_users(enum how how, struct three to)
 	return error;
 }
 
-int64_t
-sys_getuid(const uint64_t a[6])
-{
-	return curproc()->ruid;
-}
-
-int64_t
-sys_geteuid(const uint64_t a[6])
-{
-	return curproc()->uid;
-}
-
-int64_t
-sys_setuid(const uint64_t a[6])
-{
-	return set_users(SET_ONE, (struct three){KEEP, (uint32_t)a[0], KEEP});
-}
-
-int64_t
-sys_setreuid(const uint64_t a[6])
-{
-	return set_users(SET_TWO, (struct three){(uint32_t)a[0], (uint32_t)a[1], KEEP});
-}
-
-int64_t
-sys_setresuid(const uint64_t a[6])
-{
-	return set_users(SET_THREE, (struct three){(uint32_t)a[0], (uint32_t)a[1], (uint32_t)a[2]});
-}
+SYSCALL_IS(getuid, curproc()->ruid)
+SYSCALL_IS(geteuid, curproc()->uid)
+SYSCALL_IS(setuid, set_users(SET_ONE, (struct three){KEEP, (uint32_t)a[0], KEEP}))
+SYSCALL_IS(setreuid, set_users(SET_TWO, (struct three){(uint32_t)a[0], (uint32_t)a[1], KEEP}))
+SYSCALL_IS(setresuid,
+	   set_users(SET_THREE, (struct three){(uint32_t)a[0], (uint32_t)a[1], (uint32_t)a[2]}))
 
 /* The caller (pid 0) or one of its children. NULL: not among those. proc_lock held. */
 static struct proc *
@@ -287,11 +255,10 @@ may_join(const struct proc *p, uint32_t pgid)
 {
 	if (pgid == p->pid)
 		return true;
-	for_each_proc (q) {
+	for_each_proc (q)
 		if (q->pgid == pgid && q->sid == p->sid &&
 		    (capable(CAP_KILL) || curproc()->uid == q->uid))
 			return true;
-	}
 	return false;
 }
 
@@ -334,23 +301,9 @@ group_of(uint32_t pid, bool session)
 	return r;
 }
 
-int64_t
-sys_getpgid(const uint64_t a[6])
-{
-	return group_of((uint32_t)a[0], false);
-}
-
-int64_t
-sys_getpgrp(const uint64_t a[6])
-{
-	return curproc()->pgid;
-}
-
-int64_t
-sys_getsid(const uint64_t a[6])
-{
-	return group_of((uint32_t)a[0], true);
-}
+SYSCALL_IS(getpgid, group_of((uint32_t)a[0], false))
+SYSCALL_IS(getpgrp, curproc()->pgid)
+SYSCALL_IS(getsid, group_of((uint32_t)a[0], true))
 
 int64_t
 sys_setsid(const uint64_t a[6])
@@ -359,10 +312,9 @@ sys_setsid(const uint64_t a[6])
 	int64_t r = self->pid;
 
 	spin_lock(&proc_lock);
-	for_each_proc (p) {
+	for_each_proc (p)
 		if (p->pgid == self->pid)
 			r = -EPERM;
-	}
 	if (r > 0) {
 		self->sid = self->pgid = self->pid;
 		self->no_tty = false;
@@ -445,36 +397,12 @@ proc_may_trace(const struct proc *p)
 		gid == p->gid && gid == p->sgid);
 }
 
-int64_t
-sys_getgid(const uint64_t a[6])
-{
-	return curproc()->rgid;
-}
-
-int64_t
-sys_getegid(const uint64_t a[6])
-{
-	return curproc()->gid;
-}
-
-int64_t
-sys_setgid(const uint64_t a[6])
-{
-	return set_groups_to(SET_ONE, (struct three){KEEP, (uint32_t)a[0], KEEP});
-}
-
-int64_t
-sys_setregid(const uint64_t a[6])
-{
-	return set_groups_to(SET_TWO, (struct three){(uint32_t)a[0], (uint32_t)a[1], KEEP});
-}
-
-int64_t
-sys_setresgid(const uint64_t a[6])
-{
-	return set_groups_to(SET_THREE,
-			     (struct three){(uint32_t)a[0], (uint32_t)a[1], (uint32_t)a[2]});
-}
+SYSCALL_IS(getgid, curproc()->rgid)
+SYSCALL_IS(getegid, curproc()->gid)
+SYSCALL_IS(setgid, set_groups_to(SET_ONE, (struct three){KEEP, (uint32_t)a[0], KEEP}))
+SYSCALL_IS(setregid, set_groups_to(SET_TWO, (struct three){(uint32_t)a[0], (uint32_t)a[1], KEEP}))
+SYSCALL_IS(setresgid,
+	   set_groups_to(SET_THREE, (struct three){(uint32_t)a[0], (uint32_t)a[1], (uint32_t)a[2]}))
 
 int64_t
 sys_getgroups(const uint64_t a[6])

@@ -173,9 +173,7 @@ itimers_set_clock(uint64_t real_ns)
 	old = clock_real_ns(0);
 	clock_set_real(real_ns);
 	vdso_clock_set();
-	list_for_each (l, &reals) {
-		struct real_itimer *t = list_entry(l, struct real_itimer, link);
-
+	list_for_each_entry (struct real_itimer, t, &reals, link) {
 		itimer_move(&t->timer, old);
 		if (t->clock_set != NULL)
 			t->clock_set(t);

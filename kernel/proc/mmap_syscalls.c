@@ -109,11 +109,7 @@ sys_mmap(const uint64_t a[6])
 						  : mmap_map(a, &from);
 }
 
-int64_t
-sys_munmap(const uint64_t a[6])
-{
-	return vm_unmap(curproc()->vm, a[0], a[1]);
-}
+SYSCALL_IS(munmap, vm_unmap(curproc()->vm, a[0], a[1]))
 
 int64_t
 sys_mprotect(const uint64_t a[6])
@@ -124,11 +120,7 @@ sys_mprotect(const uint64_t a[6])
 	return r != 0 ? r : vm_protect(curproc()->vm, a[0], a[1], prot);
 }
 
-int64_t
-sys_brk(const uint64_t a[6])
-{
-	return (int64_t)vm_brk(curproc()->vm, a[0], proc_limit(RLIMIT_AS));
-}
+SYSCALL_IS(brk, (int64_t)vm_brk(curproc()->vm, a[0], proc_limit(RLIMIT_AS)))
 
 int64_t
 sys_mremap(const uint64_t a[6])
@@ -261,23 +253,9 @@ lock_pages(uint64_t start, uint64_t size, uint64_t flags, uint64_t limit)
 	return 0;
 }
 
-int64_t
-sys_mlock(const uint64_t a[6])
-{
-	return lock_pages(a[0], a[1], 0, proc_limit(RLIMIT_MEMLOCK));
-}
-
-int64_t
-sys_mlock2(const uint64_t a[6])
-{
-	return lock_pages(a[0], a[1], a[2], proc_limit(RLIMIT_MEMLOCK));
-}
-
-int64_t
-sys_munlock(const uint64_t a[6])
-{
-	return lock_pages(a[0], a[1], MLOCK_ONFAULT, RLIM_INFINITY);
-}
+SYSCALL_IS(mlock, lock_pages(a[0], a[1], 0, proc_limit(RLIMIT_MEMLOCK)))
+SYSCALL_IS(mlock2, lock_pages(a[0], a[1], a[2], proc_limit(RLIMIT_MEMLOCK)))
+SYSCALL_IS(munlock, lock_pages(a[0], a[1], MLOCK_ONFAULT, RLIM_INFINITY))
 
 int64_t
 sys_mlockall(const uint64_t a[6])
@@ -287,11 +265,7 @@ sys_mlockall(const uint64_t a[6])
 	return capable(CAP_IPC_LOCK) || proc_limit(RLIMIT_MEMLOCK) != 0 ? 0 : -EPERM;
 }
 
-int64_t
-sys_munlockall(const uint64_t a[6])
-{
-	return 0;
-}
+SYSCALL_IS(munlockall, 0)
 
 int64_t
 sys_mincore(const uint64_t a[6])

@@ -85,8 +85,7 @@ proc_timers_take(struct proc *p, struct siginfo *info, bool dropped)
 		itimer_take(&p->alarm, pause_ns);
 	if (info->si_code != SI_TIMER)
 		return;
-	list_for_each (l, &p->timers) {
-		struct posix_timer *t = list_entry(l, struct posix_timer, link);
+	list_for_each_entry (struct posix_timer, t, &p->timers, link) {
 		uint64_t n = info->si_tid == t->id ? itimer_take(&t->real.timer, pause_ns) : 0;
 
 		if (n > 0) {
@@ -100,12 +99,9 @@ proc_timers_take(struct proc *p, struct siginfo *info, bool dropped)
 static struct posix_timer *
 posix_timer_find(uint64_t id)
 {
-	list_for_each (l, &curproc()->timers) {
-		struct posix_timer *t = list_entry(l, struct posix_timer, link);
-
+	list_for_each_entry (struct posix_timer, t, &curproc()->timers, link)
 		if (t->id == (int32_t)id)
 			return t;
-	}
 	return NULL;
 }
 

@@ -105,9 +105,7 @@ ptrace_detach(struct ptrace *pt)
 void
 ptrace_tracer_ends(struct proc *p)
 {
-	list_for_each_safe (link, &p->tracees) {
-		struct ptrace *pt = list_entry(link, struct ptrace, link);
-
+	list_for_each_entry_safe (struct ptrace, pt, &p->tracees, link) {
 		if ((pt->options & PTRACE_O_EXITKILL) && pt->lwp != NULL)
 			proc_signal_locked(pt->lwp->thread->proc, SIGKILL);
 		ptrace_detach(pt);
@@ -485,9 +483,7 @@ struct ptrace *
 ptrace_news(bool (*wanted)(int64_t want, uint32_t tid, uint32_t pgid), int64_t want, int options,
 	    bool *any)
 {
-	list_for_each (link, &curproc()->tracees) {
-		struct ptrace *pt = list_entry(link, struct ptrace, link);
-
+	list_for_each_entry (struct ptrace, pt, &curproc()->tracees, link) {
 		if (!wanted(want, pt->tid,
 			    pt->lwp != NULL ? pt->lwp->thread->proc->pgid : pt->pgid))
 			continue;

@@ -132,14 +132,5 @@ process_vm_move(const uint64_t a[6], bool write)
 	return done > 0 ? (int64_t)done : error;
 }
 
-int64_t
-sys_process_vm_readv(const uint64_t a[6])
-{
-	return process_vm_move(a, false);
-}
-
-int64_t
-sys_process_vm_writev(const uint64_t a[6])
-{
-	return process_vm_move(a, true);
-}
+SYSCALL_IS(process_vm_readv, process_vm_move(a, false))
+SYSCALL_IS(process_vm_writev, process_vm_move(a, true))

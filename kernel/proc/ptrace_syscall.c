@@ -37,12 +37,9 @@ ptrace_may_attach(const struct proc *p)
 static struct ptrace *
 find_tracee(uint32_t tid)
 {
-	list_for_each (link, &curproc()->tracees) {
-		struct ptrace *pt = list_entry(link, struct ptrace, link);
-
+	list_for_each_entry (struct ptrace, pt, &curproc()->tracees, link)
 		if (pt->tid == tid && pt->lwp != NULL)
 			return pt;
-	}
 	return NULL;
 }
 

@@ -108,20 +108,6 @@ rlimit_call(uint32_t pid, uint64_t resource, uint64_t unew, uint64_t uold)
 	return error;
 }
 
-int64_t
-sys_prlimit64(const uint64_t a[6])
-{
-	return rlimit_call((uint32_t)a[0], (uint32_t)a[1], a[2], a[3]);
-}
-
-int64_t
-sys_getrlimit(const uint64_t a[6])
-{
-	return a[1] != 0 ? rlimit_call(0, (uint32_t)a[0], 0, a[1]) : -EFAULT;
-}
-
-int64_t
-sys_setrlimit(const uint64_t a[6])
-{
-	return a[1] != 0 ? rlimit_call(0, (uint32_t)a[0], a[1], 0) : -EFAULT;
-}
+SYSCALL_IS(prlimit64, rlimit_call((uint32_t)a[0], (uint32_t)a[1], a[2], a[3]))
+SYSCALL_IS(getrlimit, a[1] != 0 ? rlimit_call(0, (uint32_t)a[0], 0, a[1]) : -EFAULT)
+SYSCALL_IS(setrlimit, a[1] != 0 ? rlimit_call(0, (uint32_t)a[0], a[1], 0) : -EFAULT)

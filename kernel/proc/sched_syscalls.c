@@ -298,17 +298,9 @@ change_priority(int tid, int policy, uint64_t param)
 	return sched_change((uint32_t)tid, &w);
 }
 
-int64_t
-sys_sched_setscheduler(const uint64_t a[6])
-{
-	return (int)a[1] < 0 ? -EINVAL : change_priority((int)a[0], (int)a[1], a[2]);
-}
-
-int64_t
-sys_sched_setparam(const uint64_t a[6])
-{
-	return change_priority((int)a[0], SAME_POLICY, a[1]);
-}
+SYSCALL_IS(sched_setscheduler,
+	   (int)a[1] < 0 ? -EINVAL : change_priority((int)a[0], (int)a[1], a[2]))
+SYSCALL_IS(sched_setparam, change_priority((int)a[0], SAME_POLICY, a[1]))
 
 /* What a thread has; slice_ns: its slice, or NULL. */
 static int

@@ -12,7 +12,6 @@
 #include "kernel/abi/poll.h"
 #include "kernel/abi/wait.h"
 #include "kernel/fs/poll.h"
-#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -565,19 +564,6 @@ proc_deliver_signals(struct arch_trapframe *tf)
 	l->sig_restore = l->call_final = false;
 	proc_signals_update(p);
 	spin_unlock(&proc_lock);
-}
-
-uint64_t
-proc_deadline(uint64_t ns)
-{
-	struct lwp *l = curlwp();
-	uint64_t again = l != NULL ? l->again_ns : 0;
-
-	if (again != 0)
-		l->again_ns = 0;
-	else if (ns != DEADLINE_NEVER)
-		again = clock_ns() + ns;
-	return again != 0 ? again : DEADLINE_NEVER;
 }
 
 void

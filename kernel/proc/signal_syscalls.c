@@ -251,11 +251,7 @@ wait_for_signal(void)
 	return -EINTR;
 }
 
-int64_t
-sys_pause(const uint64_t a[6])
-{
-	return wait_for_signal();
-}
+SYSCALL_IS(pause, wait_for_signal())
 
 int64_t
 sys_rt_sigsuspend(const uint64_t a[6])

@@ -141,8 +141,4 @@ sys_signalfd4(const uint64_t a[6])
 	return (int32_t)a[0];
 }
 
-int64_t
-sys_signalfd(const uint64_t a[6])
-{
-	return sys_signalfd4((const uint64_t[6]){a[0], a[1], a[2]});
-}
+SYSCALL_IS(signalfd, sys_signalfd4((const uint64_t[6]){a[0], a[1], a[2]}))

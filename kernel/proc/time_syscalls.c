@@ -404,3 +404,16 @@ sys_getitimer(const uint64_t a[6])
 	t = (struct itimerval){to_timeval(left.interval_ns), to_timeval(left.left_ns)};
 	return copy_out(a[1], &t, sizeof(t));
 }
+
+uint64_t
+proc_deadline(uint64_t ns)
+{
+	struct lwp *l = curlwp();
+	uint64_t again = l != NULL ? l->again_ns : 0;
+
+	if (again != 0)
+		l->again_ns = 0;
+	else if (ns != DEADLINE_NEVER)
+		again = clock_ns() + ns;
+	return again != 0 ? again : DEADLINE_NEVER;
+}

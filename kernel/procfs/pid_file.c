@@ -162,9 +162,19 @@ procfs_fd_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add,
 	}
 }
 
-/* What `of` says of the process, which may have ended, for who may look into it. */
-static int
-proc_link(struct procfs_node *n, struct vnode *(*of)(const struct proc *p))
+/* Where "cwd", "exe" or "root" leads. NULL: nowhere, or the process has ended, or ends. */
+static struct vnode *
+procfs_place(const struct proc *p, const char *name)
+{
+	if (strcmp(name, "root") != 0)
+		return p == NULL ? NULL : strcmp(name, "cwd") == 0 ? p->cwd : p->exe;
+	if (p != NULL && p->cwd == NULL)
+		return NULL;
+	return p != NULL && p->root != NULL ? p->root : vfs_root;
+}
+
+int
+procfs_place_link(struct procfs_node *n)
 {
 	struct vnode *vn = NULL;
 	const struct proc *p;
@@ -174,47 +184,9 @@ proc_link(struct procfs_node *n, struct vnode *(*of)(const struct proc *p))
 	p = proc_find(n->pid);
 	looks = procfs_looks_into(p, n->pid);
 	if (looks)
-		vn = of(p);
+		vn = procfs_place(p, n->file->name);
 	if (vn != NULL)
 		vnode_ref(vn);
 	spin_unlock(&proc_lock);
 	return !looks ? -EACCES : vn != NULL ? link_to(n, vn) : -ENOENT;
-}
-
-static struct vnode *
-cwd_of(const struct proc *p)
-{
-	return p != NULL ? p->cwd : NULL;
-}
-
-static struct vnode *
-exe_of(const struct proc *p)
-{
-	return p != NULL ? p->exe : NULL;
-}
-
-static struct vnode *
-root_of(const struct proc *p)
-{
-	if (p != NULL && p->cwd == NULL)
-		return NULL; /* it ends */
-	return p != NULL && p->root != NULL ? p->root : vfs_root;
-}
-
-int
-procfs_cwd_link(struct procfs_node *n)
-{
-	return proc_link(n, cwd_of);
-}
-
-int
-procfs_exe_link(struct procfs_node *n)
-{
-	return proc_link(n, exe_of);
-}
-
-int
-procfs_root_link(struct procfs_node *n)
-{
-	return proc_link(n, root_of);
 }

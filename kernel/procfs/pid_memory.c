@@ -30,46 +30,35 @@ pid_space_of(uint32_t pid)
 }
 
 /* Copies the arguments of a process, or its environment, from where exec() has put them. */
-static int
-show_strings(uint32_t pid, bool environ, struct sbuf *out)
+int
+procfs_strings(const struct procfs_node *n, struct sbuf *out)
 {
 	struct vmspace *vm = NULL;
 	struct vm_info info;
 	uint64_t from, to;
 	char piece[256];
-	size_t n;
+	bool environ = n->file->private;
+	size_t size;
 	int error = 0;
 
 	if (environ)
-		error = procfs_may_look(pid, &vm);
+		error = procfs_may_look(n->pid, &vm);
 	else
-		vm = pid_space_of(pid);
+		vm = pid_space_of(n->pid);
 	if (vm == NULL)
 		return error;
 	vm_info_get(vm, &info);
 	from = environ ? info.args_end : info.args;
 	to = environ ? info.env_end : info.args_end;
-	for (; from < to; from += n) {
-		n = to - from < sizeof(piece) ? to - from : sizeof(piece);
-		n = vm_read(vm, from, piece, n);
-		if (n == 0)
+	for (; from < to; from += size) {
+		size = to - from < sizeof(piece) ? to - from : sizeof(piece);
+		size = vm_read(vm, from, piece, size);
+		if (size == 0)
 			break;
-		sbuf_write(out, piece, n);
+		sbuf_write(out, piece, size);
 	}
 	vm_destroy(vm);
 	return 0;
-}
-
-int
-procfs_cmdline(const struct procfs_node *n, struct sbuf *out)
-{
-	return show_strings(n->pid, false, out);
-}
-
-int
-procfs_environ(const struct procfs_node *n, struct sbuf *out)
-{
-	return show_strings(n->pid, true, out);
 }
 
 static void

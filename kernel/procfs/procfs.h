@@ -83,17 +83,16 @@ bool procfs_user(uint32_t pid, uint32_t *uid);
 
 /* ---- pid_file.c ---- */
 
-int procfs_cwd_link(struct procfs_node *n);
-int procfs_exe_link(struct procfs_node *n);
-int procfs_root_link(struct procfs_node *n);
+/* cwd, exe and root, for who may look into the process. */
+int procfs_place_link(struct procfs_node *n);
 /* fd and fdinfo. */
 bool procfs_fd_find(const struct procfs_node *dir, const char *name, struct procfs_node *child);
 void procfs_fd_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add, void *arg);
 
 /* ---- pid_memory.c ---- */
 
-int procfs_cmdline(const struct procfs_node *n, struct sbuf *out);
-int procfs_environ(const struct procfs_node *n, struct sbuf *out);
+/* cmdline; or environ, which is private. */
+int procfs_strings(const struct procfs_node *n, struct sbuf *out);
 int procfs_maps(const struct procfs_node *n, struct sbuf *out);
 extern const struct vnode_ops procfs_mem_ops;
 

@@ -131,11 +131,9 @@ static struct thread *
 best_in_levels(const struct runq *rq, unsigned cpu, bool rt, bool other)
 {
 	for (unsigned n = 0; (n = next_level(rq, n)) < PRIO_FAIR; n++)
-		list_for_each (l, &rq->levels[n]) {
-			struct thread *t = list_entry(l, struct thread, runq);
+		list_for_each_entry (struct thread, t, &rq->levels[n], runq)
 			if (runq_may_run(t, cpu) && (thread_is_rt(t) ? rt : other))
 				return t;
-		}
 	return NULL;
 }
 

@@ -275,8 +275,8 @@ thread_each(int (*f)(struct thread *, void *), void *arg)
 	int r = 0;
 
 	spin_lock(&threads_lock);
-	list_for_each (l, &threads) {
-		r = f(list_entry(l, struct thread, all), arg);
+	list_for_each_entry (struct thread, t, &threads, all) {
+		r = f(t, arg);
 		if (r != 0)
 			break;
 	}
@@ -336,8 +336,8 @@ thread_count_made(void)
 static bool
 tid_is_used(uint32_t tid)
 {
-	list_for_each (l, &threads)
-		if (list_entry(l, struct thread, all)->tid == tid)
+	list_for_each_entry (struct thread, t, &threads, all)
+		if (t->tid == tid)
 			return true;
 	return false;
 }

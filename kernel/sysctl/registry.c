@@ -48,10 +48,9 @@ sysctl_leave(bool locked)
 const struct sysctl *
 sysctl_find(const char *name)
 {
-	for (const struct sysctl *s = __start_sysctls; s < __stop_sysctls; s++) {
+	for (const struct sysctl *s = __start_sysctls; s < __stop_sysctls; s++)
 		if (strcmp(s->name, name) == 0)
 			return s;
-	}
 	return NULL;
 }
 
@@ -60,20 +59,18 @@ sysctl_after(const char *name)
 {
 	const struct sysctl *best = NULL;
 
-	for (const struct sysctl *s = __start_sysctls; s < __stop_sysctls; s++) {
+	for (const struct sysctl *s = __start_sysctls; s < __stop_sysctls; s++)
 		if (strcmp(s->name, name) > 0 && (best == NULL || strcmp(s->name, best->name) < 0))
 			best = s;
-	}
 	return best;
 }
 
 void
 sysctl_suggest(struct ktr_suggestion *sug, unsigned flags)
 {
-	for (const struct sysctl *s = __start_sysctls; s < __stop_sysctls; s++) {
+	for (const struct sysctl *s = __start_sysctls; s < __stop_sysctls; s++)
 		if ((s->flags & flags) == flags)
 			ktr_suggest_try(sug, s->name);
-	}
 }
 
 void

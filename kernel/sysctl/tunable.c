@@ -62,10 +62,9 @@ static void PRINTF_LIKE(3, 4) tunable_warn(const char *source, unsigned line, co
 static struct kept *
 kept_find(const char *name)
 {
-	for (unsigned i = 0; i < kept_count; i++) {
+	for (unsigned i = 0; i < kept_count; i++)
 		if (strcmp(kept[i].name, name) == 0)
 			return &kept[i];
-	}
 	return NULL;
 }
 
@@ -90,10 +89,9 @@ tunable_keep(const char *name, const char *value, const char *source, unsigned l
 static const struct tunable *
 declared_find(const char *name)
 {
-	for (const struct tunable *t = __start_tunables; t < __stop_tunables; t++) {
+	for (const struct tunable *t = __start_tunables; t < __stop_tunables; t++)
 		if (strcmp(t->name, name) == 0)
 			return t;
-	}
 	return NULL;
 }
 

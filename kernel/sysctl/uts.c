@@ -57,55 +57,33 @@ uts_set_domainname(const char *name)
 }
 
 static void
-get_constant(const struct sysctl *s, struct sbuf *out)
+uts_print_name(const struct sysctl *s, struct sbuf *out)
 {
 	struct utsname u = uts_get();
 
-	sbuf_puts(out, strcmp(s->name, "kernel.ostype") == 0      ? u.sysname
-		       : strcmp(s->name, "kernel.osrelease") == 0 ? u.release
-								  : u.version);
-}
-SYSCTL_TEXT(kernel_ostype, "kernel.ostype", 0, get_constant, NULL, "uname -s");
-SYSCTL_TEXT(kernel_osrelease, "kernel.osrelease", 0, get_constant, NULL, "uname -r");
-SYSCTL_TEXT(kernel_version, "kernel.version", 0, get_constant, NULL, "uname -v");
-
-static int
-too_long(char *err, size_t errlen)
-{
-	snprintf(err, errlen, "more than %d characters", UTSNAME_SIZE - 1);
-	return -EINVAL;
-}
-
-static void
-get_hostname(const struct sysctl *s, struct sbuf *out)
-{
-	struct utsname u = uts_get();
-
-	sbuf_puts(out, u.nodename);
+	sbuf_puts(out, strcmp(s->name, "kernel.ostype") == 0       ? u.sysname
+		       : strcmp(s->name, "kernel.osrelease") == 0  ? u.release
+		       : strcmp(s->name, "kernel.hostname") == 0   ? u.nodename
+		       : strcmp(s->name, "kernel.domainname") == 0 ? u.domainname
+								   : u.version);
 }
 
 static int
-set_hostname(const struct sysctl *s, const char *val, char *err, size_t errlen)
+uts_take_name(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	return uts_set_hostname(val) == 0 ? 0 : too_long(err, errlen);
+	int error = strcmp(s->name, "kernel.hostname") == 0 ? uts_set_hostname(val)
+							    : uts_set_domainname(val);
+
+	if (error != 0)
+		snprintf(err, errlen, "more than %d characters", UTSNAME_SIZE - 1);
+	return error;
 }
-SYSCTL_TEXT(kernel_hostname, "kernel.hostname", SYSCTL_WR, get_hostname, set_hostname,
+SYSCTL_TEXT(kernel_ostype, "kernel.ostype", 0, uts_print_name, NULL, "uname -s");
+SYSCTL_TEXT(kernel_osrelease, "kernel.osrelease", 0, uts_print_name, NULL, "uname -r");
+SYSCTL_TEXT(kernel_version, "kernel.version", 0, uts_print_name, NULL, "uname -v");
+SYSCTL_TEXT(kernel_hostname, "kernel.hostname", SYSCTL_WR, uts_print_name, uts_take_name,
 	    "the machine's name");
-
-static void
-get_domainname(const struct sysctl *s, struct sbuf *out)
-{
-	struct utsname u = uts_get();
-
-	sbuf_puts(out, u.domainname);
-}
-
-static int
-set_domainname(const struct sysctl *s, const char *val, char *err, size_t errlen)
-{
-	return uts_set_domainname(val) == 0 ? 0 : too_long(err, errlen);
-}
-SYSCTL_TEXT(kernel_domainname, "kernel.domainname", SYSCTL_WR, get_domainname, set_domainname,
+SYSCTL_TEXT(kernel_domainname, "kernel.domainname", SYSCTL_WR, uts_print_name, uts_take_name,
 	    "the name of its domain");
 
 /* A random UUID (RFC 4122, version 4). */

@@ -36,9 +36,7 @@ void
 vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg)
 {
 	mutex_lock(&spaces_lock);
-	list_for_each (l, &spaces) {
-		struct vmspace *vm = list_entry(l, struct vmspace, all);
-
+	list_for_each_entry (struct vmspace, vm, &spaces, all) {
 		mutex_lock(&vm->lock);
 		f(vm, arg);
 		mutex_unlock(&vm->lock);

@@ -371,10 +371,9 @@ find_log(struct core *c, const char *kernel, uint64_t *va, char *err, size_t err
 		return false;
 	}
 	root.build[KTR_IMAGE_BUILD - 1] = '\0';
-	for (size_t i = 0; i < sizeof(pagings) / sizeof(pagings[0]); i++) {
+	for (size_t i = 0; i < sizeof(pagings) / sizeof(pagings[0]); i++)
 		if (strncmp(root.arch, pagings[i].arch, sizeof(root.arch)) == 0)
 			c->paging = &pagings[i];
-	}
 	c->tables = root.tables;
 	*va = root.self;
 	return kernel == NULL || kernel_is(c, kernel, root.build, err, errlen);
@@ -391,10 +390,9 @@ texts_told(struct core *c, char *err, size_t errlen)
 		if (!read_kernel(c, r->sites + n * sizeof(site), &site, sizeof(site)))
 			continue;
 		read++;
-		for (unsigned i = 0; i < KTR_IMAGE_TEXTS; i++) {
+		for (unsigned i = 0; i < KTR_IMAGE_TEXTS; i++)
 			if ((uintptr_t)site.fmt - r->texts[i].start < r->texts[i].size)
 				return true;
-		}
 	}
 	if (read > 0)
 		snprintf(err, errlen,

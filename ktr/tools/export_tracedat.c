@@ -214,10 +214,9 @@ tracedat_event(void *arg, const struct export_event *ev, char *err, size_t errle
 		return true;
 	}
 	bool replaced = false;
-	for (unsigned i = 0; i < ev->count; i++) {
+	for (unsigned i = 0; i < ev->count; i++)
 		if (!put_activity(x, ev, &ev->activities[i], &replaced, err, errlen))
 			return false;
-	}
 	if (replaced)
 		return true;
 	const struct export_class *class = export_class_of(&x->classes, e, &number, &is_new);
@@ -369,12 +368,7 @@ tracedat_close(void *arg, bool complete, char *err, size_t errlen)
 }
 
 const struct export_format export_tracedat = {
-    .name = "tracedat",
+    EXPORT_FORMAT(tracedat),
     .what = "a trace.dat, version 6: trace-cmd, KernelShark",
-    .open = tracedat_open,
-    .begin = tracedat_begin,
-    .event = tracedat_event,
-    .gap = tracedat_gap,
     .gone = tracedat_gone,
-    .close = tracedat_close,
 };

@@ -91,10 +91,9 @@ put_linux(FILE *f, const struct ktr_format_out *out, const struct linux_class *c
 	};
 	unsigned at = TRACEDAT_COMMON;
 	unsigned first = c->print != NULL ? 0 : 1; /* a system call's number is not printed */
-	for (unsigned i = 0; i < c->nfields; i++) {
+	for (unsigned i = 0; i < c->nfields; i++)
 		if (c->fields[i].name != NULL)
 			ktr_format_field(out, c->fields[i].type, c->fields[i].name, &at);
-	}
 	fprintf(f, "\nprint fmt: \"%s", c->print != NULL ? c->print : "");
 	for (unsigned i = first; i < c->nfields && c->print == NULL; i++)
 		fprintf(f, "%s%s: %s", i > first ? ", " : "", c->fields[i].name,
@@ -170,10 +169,9 @@ put_system(FILE *out, const struct tracedat_head *h, const char *system)
 	fwrite(system, 1, strlen(system) + 1, out);
 	put_u32(out, count);
 	bool good = !own || put_class(out, NULL, 0, NULL);
-	for (size_t n = 0; n < h->class_count && good; n++) {
+	for (size_t n = 0; n < h->class_count && good; n++)
 		if (is_of(&h->classes[n], system))
 			good = put_class(out, &h->classes[n], n, &names);
-	}
 	tdestroy(names, free);
 	return good;
 }

@@ -104,10 +104,9 @@ dump_diff(const struct dump_options *o)
 				    .named = o->diff.named,
 				    .grep = o->diff.grep,
 				    .limit = o->diff.limit};
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++)
 		if (!dump_output_fits(o, o->diff.inputs[i].name))
 			return DUMP_USAGE;
-	}
 	int status = run_side(o, &runs[0], 0, &state);
 	int second = status == DUMP_USAGE ? DUMP_USAGE : run_side(o, &runs[1], 1, &state);
 	status = second > status ? second : status;

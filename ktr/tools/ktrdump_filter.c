@@ -23,10 +23,9 @@ dump_parse_time(const char *text, int64_t *ns)
 	while ((*unit >= '0' && *unit <= '9') || *unit == '.')
 		unit++;
 	uint64_t scale = 0;
-	for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+	for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (strcmp(unit, units[i].name) == 0)
 			scale = units[i].ns;
-	}
 	if (scale == 0 || digits == unit)
 		return false;
 	uint64_t sum = 0;

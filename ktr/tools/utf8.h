@@ -13,10 +13,9 @@ utf8_length(const unsigned char *p)
 		   : p[0] < 0xf0 ? 3
 		   : p[0] < 0xf5 ? 4
 				 : 0;
-	for (size_t i = 1; i < n; i++) {
+	for (size_t i = 1; i < n; i++)
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-	}
 	/* Not shortest, surrogates, above U+10FFFF. */
 	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
 	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))

@@ -58,10 +58,9 @@ open_console(void)
 
 	if (fd < 0)
 		return; /* no console: nowhere to print an error */
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 3; i++)
 		if (fd != i)
 			dup2(fd, i);
-	}
 	if (fd > 2)
 		close(fd);
 }

@@ -41,41 +41,12 @@ arch_pte_table(uint64_t pa)
 	return pa | A64_PTE_VALID | A64_PTE_TABLE;
 }
 
-static inline bool
-arch_pte_present(uint64_t pte)
-{
-	return pte & A64_PTE_VALID;
-}
-
-static inline bool
-arch_pte_block(uint64_t pte)
-{
-	return !(pte & A64_PTE_TABLE);
-}
-
-static inline uint64_t
-arch_pte_pa(uint64_t pte)
-{
-	return pte & A64_PTE_PA;
-}
-
-static inline bool
-arch_pte_writable(uint64_t pte)
-{
-	return !(pte & A64_PTE_RDONLY);
-}
-
-static inline bool
-arch_pte_executable(uint64_t pte)
-{
-	return (pte & (A64_PTE_PXN | A64_PTE_UXN)) != (A64_PTE_PXN | A64_PTE_UXN);
-}
-
-static inline bool
-arch_pte_device(uint64_t pte)
-{
-	return pte & A64_PTE_DEVICE;
-}
+ARCH_PTE_IS(bool, present, (pte & A64_PTE_VALID))
+ARCH_PTE_IS(bool, block, !(pte & A64_PTE_TABLE))
+ARCH_PTE_IS(uint64_t, pa, (pte & A64_PTE_PA))
+ARCH_PTE_IS(bool, writable, !(pte & A64_PTE_RDONLY))
+ARCH_PTE_IS(bool, executable, (pte & (A64_PTE_PXN | A64_PTE_UXN)) != (A64_PTE_PXN | A64_PTE_UXN))
+ARCH_PTE_IS(bool, device, (pte & A64_PTE_DEVICE))
 
 static inline void
 arch_mmu_sync(void)

@@ -30,41 +30,12 @@ arch_pte_table(uint64_t pa)
 	return pa | X86_PTE_P | X86_PTE_W | X86_PTE_U;
 }
 
-static inline bool
-arch_pte_present(uint64_t pte)
-{
-	return pte & X86_PTE_P;
-}
-
-static inline bool
-arch_pte_block(uint64_t pte)
-{
-	return pte & X86_PTE_PS;
-}
-
-static inline uint64_t
-arch_pte_pa(uint64_t pte)
-{
-	return pte & X86_PTE_PA;
-}
-
-static inline bool
-arch_pte_writable(uint64_t pte)
-{
-	return pte & X86_PTE_W;
-}
-
-static inline bool
-arch_pte_executable(uint64_t pte)
-{
-	return !(pte & X86_PTE_NX);
-}
-
-static inline bool
-arch_pte_device(uint64_t pte)
-{
-	return pte & X86_PTE_PCD;
-}
+ARCH_PTE_IS(bool, present, (pte & X86_PTE_P))
+ARCH_PTE_IS(bool, block, (pte & X86_PTE_PS))
+ARCH_PTE_IS(uint64_t, pa, (pte & X86_PTE_PA))
+ARCH_PTE_IS(bool, writable, (pte & X86_PTE_W))
+ARCH_PTE_IS(bool, executable, !(pte & X86_PTE_NX))
+ARCH_PTE_IS(bool, device, (pte & X86_PTE_PCD))
 
 static inline void
 arch_mmu_sync(void)

@@ -15,29 +15,10 @@ struct arch_trapframe {
 _Static_assert(offsetof(struct arch_trapframe, vector) == 120, "trap.S");
 _Static_assert(sizeof(struct arch_trapframe) == 176, "trap.S; a multiple of 16");
 
-static inline uintptr_t
-arch_tf_pc(const struct arch_trapframe *tf)
-{
-	return tf->rip;
-}
-
-static inline void
-arch_tf_set_pc(struct arch_trapframe *tf, uintptr_t pc)
-{
-	tf->rip = pc;
-}
-
-static inline uintptr_t
-arch_tf_sp(const struct arch_trapframe *tf)
-{
-	return tf->rsp;
-}
-
-static inline void
-arch_tf_set_sp(struct arch_trapframe *tf, uintptr_t sp)
-{
-	tf->rsp = sp;
-}
+ARCH_TF_IS(uintptr_t, pc, tf->rip)
+ARCH_TF_SET(pc, tf->rip)
+ARCH_TF_IS(uintptr_t, sp, tf->rsp)
+ARCH_TF_SET(sp, tf->rsp)
 
 static inline void
 arch_tf_set_tls(struct arch_trapframe *tf, uint64_t tls)
@@ -45,23 +26,9 @@ arch_tf_set_tls(struct arch_trapframe *tf, uint64_t tls)
 	(void)tf, (void)tls; /* FS base */
 }
 
-static inline uint64_t
-arch_tf_tls(const struct arch_trapframe *tf)
-{
-	return 0;
-}
-
-static inline uintptr_t
-arch_tf_fp(const struct arch_trapframe *tf)
-{
-	return tf->rbp;
-}
-
-static inline uintptr_t
-arch_tf_link(const struct arch_trapframe *tf)
-{
-	return 0;
-}
+ARCH_TF_IS(uint64_t, tls, 0)
+ARCH_TF_IS(uintptr_t, fp, tf->rbp)
+ARCH_TF_IS(uintptr_t, link, 0)
 
 static inline void
 arch_tf_set_link(struct arch_trapframe *tf, uintptr_t link)
@@ -69,35 +36,11 @@ arch_tf_set_link(struct arch_trapframe *tf, uintptr_t link)
 	(void)tf, (void)link;
 }
 
-static inline bool
-arch_tf_user(const struct arch_trapframe *tf)
-{
-	return tf->cs & 3;
-}
-
-static inline bool
-arch_tf_irq_on(const struct arch_trapframe *tf)
-{
-	return tf->rflags & (1ul << 9);
-}
-
-static inline uint64_t
-arch_tf_syscall(const struct arch_trapframe *tf)
-{
-	return tf->error; /* trap.S keeps it there, since rax gets the result */
-}
-
-static inline uint64_t
-arch_tf_return(const struct arch_trapframe *tf)
-{
-	return tf->rax;
-}
-
-static inline bool
-arch_tf_in_syscall(const struct arch_trapframe *tf)
-{
-	return tf->vector == VEC_SYSCALL;
-}
+ARCH_TF_IS(bool, user, tf->cs & 3)
+ARCH_TF_IS(bool, irq_on, tf->rflags &(1ul << 9))
+ARCH_TF_IS(uint64_t, syscall, tf->error) /* trap.S keeps it there, since rax gets the result */
+ARCH_TF_IS(uint64_t, return, tf->rax)
+ARCH_TF_IS(bool, in_syscall, tf->vector == VEC_SYSCALL)
 
 static inline void
 arch_tf_syscall_again(struct arch_trapframe *tf)
@@ -126,8 +69,4 @@ arch_tf_arg(const struct arch_trapframe *tf, unsigned n)
 	}
 }
 
-static inline void
-arch_tf_set_return(struct arch_trapframe *tf, uint64_t v)
-{
-	tf->rax = v;
-}
+ARCH_TF_SET(return, tf->rax)

@@ -68,12 +68,9 @@ virtio_queue_rq(struct gendisk *disk, struct request *rq)
 	r->status = 0xff;
 	add_piece(r, 0, &r->header, sizeof(r->header), VIRTIO_DESC_NEXT);
 	if (rq->op != BIO_FLUSH)
-		list_for_each (l, &rq->bios) {
-			const struct bio *bio = list_entry(l, struct bio, link);
-
+		list_for_each_entry (const struct bio, bio, &rq->bios, link)
 			add_piece(r, n++, bio->data, bio->size,
 				  VIRTIO_DESC_NEXT | (reads ? VIRTIO_DESC_WRITE : 0));
-		}
 	add_piece(r, n++, &r->status, 1, VIRTIO_DESC_WRITE);
 	virtio_ring_give_table(&blk.ring, rq->tag, virt_to_phys(r->desc), n,
 			       (reads ? rq->size : 0) + 1);

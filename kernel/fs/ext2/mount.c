@@ -171,8 +171,8 @@ write_nodes(struct ext2_mount *m)
 {
 	int error = 0;
 
-	list_for_each_safe (l, &m->dirty) {
-		int e = ext2_write_node(list_entry(l, struct ext2_node, dirty));
+	list_for_each_entry_safe (struct ext2_node, n, &m->dirty, dirty) {
+		int e = ext2_write_node(n);
 
 		error = e != 0 ? e : error;
 	}

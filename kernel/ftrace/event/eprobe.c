@@ -116,9 +116,9 @@ eprobe_drop(struct eprobe *e)
 static struct eprobe *
 eprobe_find(const struct kprobe *probe)
 {
-	list_for_each (l, &all)
-		if (list_entry(l, struct eprobe, link)->probe == probe)
-			return list_entry(l, struct eprobe, link);
+	list_for_each_entry (struct eprobe, e, &all, link)
+		if (e->probe == probe)
+			return e;
 	return NULL;
 }
 
@@ -159,9 +159,9 @@ eprobe_attach(void)
 static void
 drop_all(void)
 {
-	list_for_each_safe (l, &all)
-		if (list_entry(l, struct eprobe, link)->goes)
-			eprobe_drop(list_entry(l, struct eprobe, link));
+	list_for_each_entry_safe (struct eprobe, e, &all, link)
+		if (e->goes)
+			eprobe_drop(e);
 }
 
 static void

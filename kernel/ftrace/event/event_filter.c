@@ -31,12 +31,9 @@ struct event_filter {
 static struct event_filter *
 event_filter_find(const struct instance *i, const struct ktr_site *site)
 {
-	list_for_each (l, &i->filters) {
-		struct event_filter *e = list_entry(l, struct event_filter, link);
-
+	list_for_each_entry (struct event_filter, e, &i->filters, link)
 		if (e->site == site)
 			return e;
-	}
 	return NULL;
 }
 
@@ -216,15 +213,10 @@ event_filters_renew(struct instance *i)
 	int result = 0;
 
 	event_filters_clean();
-	list_for_each (l, &i->filters) {
-		struct event_filter *e = list_entry(l, struct event_filter, link);
-
+	list_for_each_entry (struct event_filter, e, &i->filters, link)
 		if (result == 0 && e->consumer != NULL)
 			result = attach(e, e->text, e->users > 0, &e->next, &error);
-	}
-	list_for_each (l, &i->filters) {
-		struct event_filter *e = list_entry(l, struct event_filter, link);
-
+	list_for_each_entry (struct event_filter, e, &i->filters, link) {
 		if (e->next != NULL && result == 0)
 			event_filter_run(e, e->next);
 		else if (e->next != NULL)
@@ -370,12 +362,9 @@ event_filter_clean(struct instance *i, const void *arg)
 	triggers_clean(i); /* they use gates */
 	do {
 		gone = NULL;
-		list_for_each (l, &i->filters) {
-			struct event_filter *e = list_entry(l, struct event_filter, link);
-
+		list_for_each_entry (struct event_filter, e, &i->filters, link)
 			if (event_is_gone(e->site, e->name) && e->users == 0)
 				gone = e;
-		}
 		if (gone != NULL)
 			event_filter_release(gone);
 	} while (gone != NULL);

@@ -296,12 +296,9 @@ struct system_filter {
 static struct system_filter *
 system_filter(const struct instance *i, uintptr_t system)
 {
-	list_for_each (l, &i->system_filters) {
-		struct system_filter *f = list_entry(l, struct system_filter, link);
-
+	list_for_each_entry (struct system_filter, f, &i->system_filters, link)
 		if (f->system == system)
 			return f;
-	}
 	return NULL;
 }
 

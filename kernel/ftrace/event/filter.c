@@ -78,12 +78,11 @@ filter_field(const struct filter_event *event, const char *name, struct filter_f
 					       param->bits};
 		return true;
 	}
-	for (unsigned i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
+	for (unsigned i = 0; i < sizeof(common) / sizeof(common[0]); i++)
 		if (strcmp(common[i].name, name) == 0) {
 			*field = common[i].field;
 			return true;
 		}
-	}
 	*field = (struct filter_field){FIELD_CONSTANT, event->id, false, false, 64};
 	return strcmp(name, "common_type") == 0;
 }

@@ -37,12 +37,9 @@ static const struct type {
 struct synthetic *
 synthetic_find(const char *name)
 {
-	list_for_each (l, &all) {
-		struct synthetic *s = list_entry(l, struct synthetic, link);
-
+	list_for_each_entry (struct synthetic, s, &all, link)
 		if (strcmp(s->name, name) == 0)
 			return s;
-	}
 	return NULL;
 }
 
@@ -320,12 +317,9 @@ synthetic_store(struct instance *i, uintptr_t arg, char *text)
 int
 synthetic_clear(struct instance *i, uintptr_t arg)
 {
-	list_for_each (l, &all) {
-		const struct synthetic *s = list_entry(l, struct synthetic, link);
-
+	list_for_each_entry (const struct synthetic, s, &all, link)
 		if (synthetic_is_used(s))
 			return -EBUSY;
-	}
 	while (!list_empty(&all))
 		synthetic_remove(list_entry(list_first(&all), struct synthetic, link));
 	return 0;
@@ -343,9 +337,7 @@ show_fields(const struct synthetic *s, struct sbuf *out)
 void
 synthetic_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	list_for_each (l, &all) {
-		const struct synthetic *s = list_entry(l, struct synthetic, link);
-
+	list_for_each_entry (const struct synthetic, s, &all, link) {
 		sbuf_printf(out, "%s\t", s->name);
 		show_fields(s, out);
 	}
@@ -354,9 +346,7 @@ synthetic_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 void
 synthetic_show_dynamic(struct sbuf *out)
 {
-	list_for_each (l, &all) {
-		const struct synthetic *s = list_entry(l, struct synthetic, link);
-
+	list_for_each_entry (const struct synthetic, s, &all, link) {
 		sbuf_printf(out, "s:" EVENT_SYNTHETIC "/%s ", s->name);
 		show_fields(s, out);
 	}

@@ -74,13 +74,10 @@ triggers_clean(struct instance *i)
 
 	do {
 		gone = NULL;
-		list_for_each (l, &i->triggers) {
-			struct trigger *t = list_entry(l, struct trigger, link);
-
+		list_for_each_entry (struct trigger, t, &i->triggers, link)
 			if ((t->sites == NULL && event_is_gone(t->site, t->name)) ||
 			    (t->target != NULL && event_is_gone(t->target, t->target_name)))
 				gone = t;
-		}
 		if (gone != NULL)
 			trigger_drop(gone);
 	} while (gone != NULL);
@@ -105,12 +102,9 @@ trigger_same(const struct trigger *a, const struct trigger *b)
 static struct trigger *
 trigger_find_same(const struct trigger *like)
 {
-	list_for_each (l, &like->i->triggers) {
-		struct trigger *t = list_entry(l, struct trigger, link);
-
+	list_for_each_entry (struct trigger, t, &like->i->triggers, link)
 		if (t != like && trigger_same(t, like))
 			return t;
-	}
 	return NULL;
 }
 
@@ -193,12 +187,9 @@ trigger_attach(struct trigger *t, struct filter_error *error)
 bool
 triggers_switch_hists(const struct instance *i, const struct ktr_site *site)
 {
-	list_for_each (l, &i->triggers) {
-		const struct trigger *t = list_entry(l, struct trigger, link);
-
+	list_for_each_entry (const struct trigger, t, &i->triggers, link)
 		if (t->command->kind == TO_HIST && t->target == site)
 			return true;
-	}
 	return false;
 }
 
@@ -217,9 +208,7 @@ triggers_update(struct instance *i, const struct ktr_site *site)
 	struct filter_error error;
 	int result = 0;
 
-	list_for_each (l, &i->triggers) {
-		struct trigger *t = list_entry(l, struct trigger, link);
-
+	list_for_each_entry (struct trigger, t, &i->triggers, link) {
 		if (t->command->kind != TO_HIST || t->target != site)
 			continue;
 		t->limit = trigger_times_left(t);
@@ -410,12 +399,9 @@ trigger_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 	size_t before = out->len;
 
 	event_filters_clean();
-	list_for_each (l, &i->triggers) {
-		const struct trigger *t = list_entry(l, struct trigger, link);
-
+	list_for_each_entry (const struct trigger, t, &i->triggers, link)
 		if (t->sites == NULL && t->site == site)
 			trigger_show_one(t, NULL, out);
-	}
 	hist_show_triggers(i, site, out);
 	if (out->len > before)
 		return;
@@ -429,11 +415,8 @@ trigger_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 bool
 triggers_on(const struct instance *i, const struct ktr_site *site)
 {
-	list_for_each (l, &i->triggers) {
-		const struct trigger *t = list_entry(l, struct trigger, link);
-
+	list_for_each_entry (const struct trigger, t, &i->triggers, link)
 		if (t->sites == NULL && t->site == site)
 			return true;
-	}
 	return hist_next(i, site, NULL) != NULL;
 }

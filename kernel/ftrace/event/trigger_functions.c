@@ -25,12 +25,9 @@ has_function(const struct trigger *t, const struct ktr_site *site)
 static struct trigger *
 find_function(const struct trigger *t, const struct ktr_site *site)
 {
-	list_for_each (l, &t->i->triggers) {
-		struct trigger *there = list_entry(l, struct trigger, link);
-
+	list_for_each_entry (struct trigger, there, &t->i->triggers, link)
 		if (trigger_same(there, t) && has_function(there, site))
 			return there;
-	}
 	return NULL;
 }
 
@@ -102,9 +99,7 @@ trigger_store_function(struct instance *i, char *word)
 void
 triggers_show_functions(const struct instance *i, struct sbuf *out)
 {
-	list_for_each (l, &i->triggers) {
-		const struct trigger *t = list_entry(l, struct trigger, link);
-
+	list_for_each_entry (const struct trigger, t, &i->triggers, link) {
 		for (unsigned n = 0; n < t->nsites; n++) {
 			const char *also = ksym_also(function_address(t->sites[n]));
 

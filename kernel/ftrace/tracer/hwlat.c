@@ -16,20 +16,18 @@
 #include "kernel/sched/thread.h"
 #include "ktr/ring.h"
 
-#define SLICE_NS  10000000u /* a thread looks so often whether it is to end */
+#define REST_NS   10000000u /* so long others have the CPU at least */
 #define THRESH_NS 10000u    /* tracing_thresh meanwhile if it is 0, as in Linux */
+#define US_MAX    60000000u
 
 TRACER_SITE(hwlat_site, 5, "ftrace hwlat: number %lu inner %lu outer %lu time %lu count %lu");
 
-/* The settings, in microseconds: files of hwlat_detector/. */
-enum { WINDOW, WIDTH };
-static uint64_t settings[] = {[WINDOW] = 1000000, [WIDTH] = 500000};
+/* Atomic: files of hwlat_detector/. */
+static uint64_t window_us = 1000000, width_us = 500000;
 enum mode { NONE, ROUND_ROBIN, PER_CPU };
 static const char *const modes[] = {"none", "round-robin", "per-cpu"};
 static unsigned mode = ROUND_ROBIN; /* atomic */
 
-static bool running;      /* atomic */
-static unsigned threads;  /* atomic */
 static uint64_t sequence; /* atomic */
 static uint64_t begun_ns;
 static uint64_t thresh_before; /* tracing_thresh, to which it returns */
@@ -60,62 +58,53 @@ hwlat_sample(uint64_t width_ns, uint64_t thresh_ns)
 }
 
 static void
-detect(void *arg)
+hwlat_run(struct tracer_thread *me)
 {
-	unsigned cpu = (unsigned)(uintptr_t)arg;
-
-	for (uint64_t turn = 0; __atomic_load_n(&running, __ATOMIC_ACQUIRE);) {
-		uint64_t window = __atomic_load_n(&settings[WINDOW], __ATOMIC_RELAXED) * 1000;
-		uint64_t width = __atomic_load_n(&settings[WIDTH], __ATOMIC_RELAXED) * 1000;
+	for (uint64_t turn = 0; tracer_thread_runs(me);) {
+		uint64_t window = __atomic_load_n(&window_us, __ATOMIC_RELAXED) * 1000;
+		uint64_t width = __atomic_load_n(&width_us, __ATOMIC_RELAXED) * 1000, now, next;
 		uint64_t thresh = __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED);
 		unsigned how = __atomic_load_n(&mode, __ATOMIC_RELAXED);
 
-		if (how == PER_CPU || (how == ROUND_ROBIN && turn % ncpus == cpu)) {
+		if (how == PER_CPU || (how == ROUND_ROBIN && turn % ncpus == me->cpu)) {
 			uint64_t irq = arch_irq_save();
 
 			hwlat_sample(width, thresh);
 			arch_irq_restore(irq);
 		}
 		/* Windows that have passed meanwhile are left out, so that others have the CPU. */
-		turn = (clock_ns() - begun_ns) / window + 1;
-		do {
-			thread_sleep_ns(SLICE_NS, 0, "hwlat");
-		} while (clock_ns() < begun_ns + turn * window &&
-			 __atomic_load_n(&running, __ATOMIC_ACQUIRE));
+		now = clock_ns();
+		turn = (now - begun_ns) / window + 1;
+		next = begun_ns + turn * window;
+		tracer_thread_sleep(me, next > now + REST_NS ? next : now + REST_NS);
 	}
-	__atomic_fetch_sub(&threads, 1, __ATOMIC_RELEASE);
 }
+
+static struct tracer_threads threads = {.name = "hwlat",
+					.names = "hwlat",
+					.prio = PRIO_KERN,
+					.run = hwlat_run};
 
 int
 hwlat_start(void)
 {
-	__atomic_store_n(&running, true, __ATOMIC_RELEASE);
+	int error;
+
 	begun_ns = clock_ns();
 	thresh_before = tracer_thresh_ns;
 	if (thresh_before == 0)
 		__atomic_store_n(&tracer_thresh_ns, THRESH_NS, __ATOMIC_RELAXED);
 	sequence = 0;
-	for (unsigned cpu = 0; cpu < ncpus; cpu++) {
-		struct thread *t = thread_alloc("hwlat", PRIO_KERN, detect, (void *)(uintptr_t)cpu);
-
-		if (t == NULL) {
-			hwlat_stop();
-			return -ENOMEM;
-		}
-		t->cpu = cpu;
-		t->cpus = 1ul << t->cpu;
-		__atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
-		sched_start(t);
-	}
-	return 0;
+	error = tracer_threads_start(&threads, UINT64_MAX);
+	if (error != 0)
+		hwlat_stop();
+	return error;
 }
 
 void
 hwlat_stop(void)
 {
-	__atomic_store_n(&running, false, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&threads, __ATOMIC_ACQUIRE) > 0)
-		thread_sleep_ns(SLICE_NS / 10, 0, "hwlat");
+	tracer_threads_stop(&threads);
 	__atomic_store_n(&tracer_thresh_ns, thresh_before, __ATOMIC_RELAXED);
 }
 
@@ -133,28 +122,6 @@ hwlat_print(struct sbuf *out, const struct ktr_entry *e)
 /* ---- hwlat_detector/ ---- */
 
 static void
-setting_show(struct instance *i, uintptr_t arg, struct sbuf *out)
-{
-	sbuf_printf(out, "%lu\n", settings[arg]);
-}
-
-/* The width is below the window. */
-static int
-setting_store(struct instance *i, uintptr_t arg, char *text)
-{
-	uint64_t value;
-	int error = tracefs_number(text, &value);
-
-	if (error != 0)
-		return error;
-	if (value == 0 || value > 60000000 ||
-	    (arg == WIDTH ? value >= settings[WINDOW] : value <= settings[WIDTH]))
-		return -EINVAL;
-	__atomic_store_n(&settings[arg], value, __ATOMIC_RELAXED);
-	return 0;
-}
-
-static void
 mode_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	for (unsigned n = 0; n < sizeof(modes) / sizeof(modes[0]); n++)
@@ -167,25 +134,25 @@ mode_store(struct instance *i, uintptr_t arg, char *text)
 {
 	const char *word = tracefs_word(&text);
 
-	for (unsigned n = 0; n < sizeof(modes) / sizeof(modes[0]); n++) {
+	for (unsigned n = 0; n < sizeof(modes) / sizeof(modes[0]); n++)
 		if (word != NULL && strcmp(word, modes[n]) == 0) {
 			__atomic_store_n(&mode, n, __ATOMIC_RELAXED);
 			return 0;
 		}
-	}
 	return -EINVAL;
 }
 
 static void
 hwlat_fill(struct vnode *dir)
 {
-	static const struct tracefs_file number =
-	    TRACEFS_TEXT(NULL, 0640, setting_show, setting_store, NULL);
+	static const struct tracefs_number numbers[] = {
+	    TRACEFS_NUMBER("window", &window_us, 1, 1, US_MAX, .above = &width_us, .apart = 1),
+	    TRACEFS_NUMBER("width", &width_us, 1, 1, US_MAX, .below = &window_us, .apart = 1),
+	};
 	static const struct tracefs_file how =
 	    TRACEFS_TEXT(NULL, 0640, mode_show, mode_store, NULL);
 
-	tracefs_add(dir, &number, "window", WINDOW);
-	tracefs_add(dir, &number, "width", WIDTH);
+	tracefs_add_numbers(dir, numbers, sizeof(numbers) / sizeof(numbers[0]));
 	tracefs_add(dir, &how, "mode", 0);
 }
 

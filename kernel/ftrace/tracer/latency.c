@@ -7,7 +7,7 @@
  *
  * Interrupts go off and on at irq_push() and irq_pop(), and for an interrupt's handler: there are
  * probes. Locking: each CPU changes its own span, interrupts off; `waker` is a spin lock that only
- * hooks take. ftrace_lock for the rest; `longest_ns` is atomic.
+ * hooks take. ftrace_lock for the rest; `latency_longest_ns` is atomic.
  */
 #include "arch/irq.h"
 #include "arch/pcpu.h"
@@ -34,7 +34,7 @@ TRACER_SITE(latency_switch, 6, "ftrace wakeup: from %lu prio %lu runs %lu to %lu
 
 static const struct ktr_site *irq_disable, *irq_enable, *handler_entry, *handler_exit;
 static const struct ktr_site *woken, *switched;
-static uint64_t longest_ns;
+uint64_t latency_longest_ns;
 
 /* A time with interrupts off. */
 static struct span {
@@ -75,13 +75,13 @@ static void
 report(const struct ktr_firing *f, const uint64_t from[MAX_CPUS], struct latency *l)
 {
 	uint64_t thresh = __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED);
-	uint64_t longest = __atomic_load_n(&longest_ns, __ATOMIC_RELAXED);
+	uint64_t longest = __atomic_load_n(&latency_longest_ns, __ATOMIC_RELAXED);
 
 	if ((thresh != 0 ? l->ns < thresh : l->ns <= longest) || instance_mask(&instance_top) == 0)
 		return;
 	record_stack(&instance_top, f);
 	if (snapshot_keep(&instance_top, from, l))
-		__atomic_store_n(&longest_ns, l->ns, __ATOMIC_RELAXED);
+		__atomic_store_n(&latency_longest_ns, l->ns, __ATOMIC_RELAXED);
 }
 
 static void
@@ -106,7 +106,7 @@ on(const struct ktr_firing *f, struct span *s)
 	say_whose(&l, curthread());
 	s->start_ns = 0;
 	s->by_handler = false;
-	if (l.ns <= __atomic_load_n(&longest_ns, __ATOMIC_RELAXED) &&
+	if (l.ns <= __atomic_load_n(&latency_longest_ns, __ATOMIC_RELAXED) &&
 	    __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED) == 0)
 		return;
 	dtrace_stack(f, at, DEPTH);
@@ -248,7 +248,7 @@ latency_start(void)
 	switched = event_find("sched", "sched_switch");
 	memset(spans, 0, sizeof(spans));
 	waker.tid = 0;
-	longest_ns = 0;
+	latency_longest_ns = 0;
 	instance_top.latency = (struct latency){.ns = 0};
 	if (snapshot_alloc(&instance_top) != 0)
 		return -ENOMEM;
@@ -256,26 +256,7 @@ latency_start(void)
 	return 0;
 }
 
-/* ---- tracing_max_latency, and how it is printed ---- */
-
-void
-latency_show(struct instance *i, uintptr_t arg, struct sbuf *out)
-{
-	sbuf_printf(out, "%lu\n", longest_ns / 1000);
-}
-
-int
-latency_store(struct instance *i, uintptr_t arg, char *text)
-{
-	uint64_t us;
-	int error = tracefs_number(text, &us);
-
-	if (error == 0 && us > UINT64_MAX / 1000)
-		error = -EINVAL;
-	if (error == 0)
-		__atomic_store_n(&longest_ns, us * 1000, __ATOMIC_RELAXED);
-	return error;
-}
+/* ---- how it is printed ---- */
 
 /* The first function that does not belong to the locks, from *n on. */
 static const char *

@@ -23,8 +23,7 @@
 #include "ktr/port.h"
 #include "ktr/sdt.h"
 
-#define SLICE_NS    10000000u /* a thread that sleeps looks so often whether it is to end */
-#define THRESH_NS   5000u     /* if tracing_thresh is 0, as in Linux */
+#define THRESH_NS   5000u /* if tracing_thresh is 0, as in Linux */
 #define INSTANCES   8u
 #define US_MAX      60000000u
 #define TIMERLAT_RT 95 /* as in Linux */
@@ -45,8 +44,7 @@ static uint64_t cpus_wanted = UINT64_MAX;
 static struct instance *recording[INSTANCES]; /* atomic; who records */
 static unsigned users;                        /* … how many */
 static enum tracer current;                   /* of them */
-static bool running;                          /* atomic */
-static unsigned threads;                      /* atomic */
+static struct tracer_threads threads;
 static unsigned owner;
 static const struct ktr_site *handler_entry, *handler_exit, *switched;
 
@@ -135,18 +133,6 @@ osnoise_exceeds(enum osnoise_setting setting, uint64_t ns)
 	return limit != 0 && ns > limit;
 }
 
-bool
-osnoise_runs(void)
-{
-	return __atomic_load_n(&running, __ATOMIC_ACQUIRE);
-}
-
-void
-osnoise_leave(void)
-{
-	__atomic_fetch_sub(&threads, 1, __ATOMIC_RELEASE);
-}
-
 /* The time, and what had come until then. */
 static uint64_t
 osnoise_read(const struct noise *n, uint64_t *irqs, uint64_t *others)
@@ -164,7 +150,7 @@ osnoise_read(const struct noise *n, uint64_t *irqs, uint64_t *others)
 
 /* Reads the clock for so long, and records what it found. */
 static void
-osnoise_sample(struct noise *n, uint64_t runtime_ns)
+osnoise_sample(const struct tracer_thread *me, struct noise *n, uint64_t runtime_ns)
 {
 	uint64_t thresh = __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED);
 	uint64_t first_irqs, first_others, irqs, others, noise = 0, max = 0, hw = 0;
@@ -190,7 +176,7 @@ osnoise_sample(struct noise *n, uint64_t runtime_ns)
 		}
 		seen = irqs + others;
 		last = now;
-	} while (last - begin < runtime_ns && osnoise_runs());
+	} while (last - begin < runtime_ns && tracer_thread_runs(me));
 	__atomic_store_n(&n->tid, 0, __ATOMIC_RELAXED);
 	osnoise_record(&osnoise_site,
 		       (uint64_t[KTR_MAXARGS]){(last - begin) / 1000, noise / 1000, max / 1000, hw,
@@ -199,20 +185,14 @@ osnoise_sample(struct noise *n, uint64_t runtime_ns)
 }
 
 static void
-osnoise_run(void *arg)
+osnoise_run(struct tracer_thread *me)
 {
-	struct noise *n = &noises[(uintptr_t)arg];
+	while (tracer_thread_runs(me)) {
+		uint64_t begin = clock_ns();
 
-	while (osnoise_runs()) {
-		uint64_t begin = clock_ns(), end;
-
-		osnoise_sample(n, osnoise_setting_ns(OSNOISE_RUNTIME));
-		end = begin + osnoise_setting_ns(OSNOISE_PERIOD);
-		for (uint64_t now;
-		     (now = clock_ns()) < end && __atomic_load_n(&running, __ATOMIC_ACQUIRE);)
-			thread_sleep_ns(end - now < SLICE_NS ? end - now : SLICE_NS, 0, "osnoise");
+		osnoise_sample(me, &noises[me->cpu], osnoise_setting_ns(OSNOISE_RUNTIME));
+		tracer_thread_sleep(me, begin + osnoise_setting_ns(OSNOISE_PERIOD));
 	}
-	osnoise_leave();
 }
 
 /* ---- the tracers ---- */
@@ -220,9 +200,7 @@ osnoise_run(void *arg)
 static void
 osnoise_end(void)
 {
-	__atomic_store_n(&running, false, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&threads, __ATOMIC_ACQUIRE) > 0)
-		thread_sleep_ns(SLICE_NS / 10, 0, "osnoise");
+	tracer_threads_stop(&threads);
 	instance_disown(&owner);
 }
 
@@ -230,7 +208,7 @@ static int
 osnoise_begin(void)
 {
 	bool noise = current == TRACER_OSNOISE;
-	int number = noise ? instance_owner(&instance_top, "osnoise", osnoise_fire) : 0;
+	int error, number = noise ? instance_owner(&instance_top, "osnoise", osnoise_fire) : 0;
 
 	if (number < 0)
 		return -EBUSY;
@@ -242,29 +220,14 @@ osnoise_begin(void)
 	switched = event_find("sched", "sched_switch");
 	if (noise)
 		ktr_select_all(owner, osnoise_site_wanted, NULL);
-	__atomic_store_n(&running, true, __ATOMIC_RELEASE);
-	for (unsigned cpu = 0; cpu < ncpus; cpu++) {
-		char name[KTR_THREAD_NAME];
-		struct thread *t;
-
-		if ((cpus_wanted >> cpu & 1) == 0)
-			continue;
-		snprintf(name, sizeof(name), "%s/%u", noise ? "osnoise" : "timerlat", cpu);
-		t = thread_alloc(name, noise ? PRIO_USER : PRIO_RT - TIMERLAT_RT,
-				 noise ? osnoise_run : timerlat_run, (void *)(uintptr_t)cpu);
-		if (t == NULL) {
-			osnoise_end();
-			return -ENOMEM;
-		}
-		if (!noise)
-			t->sched =
-			    (struct sched_params){.policy = SCHED_FIFO, .rt_prio = TIMERLAT_RT};
-		t->cpu = cpu;
-		t->cpus = 1ul << cpu;
-		__atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
-		sched_start(t);
-	}
-	return 0;
+	threads.name = noise ? "osnoise" : "timerlat";
+	threads.names = noise ? "osnoise/%u" : "timerlat/%u";
+	threads.prio = noise ? PRIO_USER : PRIO_RT - TIMERLAT_RT;
+	threads.run = noise ? osnoise_run : timerlat_run;
+	error = tracer_threads_start(&threads, cpus_wanted);
+	if (error != 0)
+		osnoise_end();
+	return error;
 }
 
 int
@@ -335,31 +298,6 @@ osnoise_print(struct sbuf *out, const struct ktr_entry *e)
 
 /* ---- osnoise/ ---- */
 
-static void
-osnoise_show(struct instance *i, uintptr_t arg, struct sbuf *out)
-{
-	sbuf_printf(out, "%lu\n", settings[arg]);
-}
-
-/* The runtime is no longer than the period. */
-static int
-osnoise_store(struct instance *i, uintptr_t arg, char *text)
-{
-	uint64_t us;
-	int error = tracefs_number(text, &us);
-
-	if (error != 0)
-		return error;
-	if (us > (arg < OSNOISE_TIMERLAT_PERIOD ? US_MAX : UINT64_MAX / 1000) ||
-	    (us == 0 && arg < OSNOISE_PRINT_STACK) ||
-	    (arg == OSNOISE_RUNTIME && us > settings[OSNOISE_PERIOD]) ||
-	    (arg == OSNOISE_PERIOD && us < settings[OSNOISE_RUNTIME]) ||
-	    (arg == OSNOISE_TIMERLAT_PERIOD && (us < 100 || us > 1000000)))
-		return -EINVAL;
-	__atomic_store_n(&settings[arg], us, __ATOMIC_RELAXED);
-	return 0;
-}
-
 /* As Linux's cpulist: 0-2,5. */
 static void
 cpus_show(struct instance *i, uintptr_t arg, struct sbuf *out)
@@ -413,21 +351,22 @@ cpus_store(struct instance *i, uintptr_t arg, char *text)
 static void
 osnoise_fill(struct vnode *dir)
 {
-	static const struct tracefs_file number =
-	    TRACEFS_TEXT(NULL, 0640, osnoise_show, osnoise_store, NULL);
 	static const struct tracefs_file cpus =
 	    TRACEFS_TEXT(NULL, 0640, cpus_show, cpus_store, NULL);
-	static const char *const names[OSNOISE_SETTINGS] = {
-	    [OSNOISE_PERIOD] = "period_us",
-	    [OSNOISE_RUNTIME] = "runtime_us",
-	    [OSNOISE_TIMERLAT_PERIOD] = "timerlat_period_us",
-	    [OSNOISE_PRINT_STACK] = "print_stack",
-	    [OSNOISE_STOP] = "stop_tracing_us",
-	    [OSNOISE_STOP_TOTAL] = "stop_tracing_total_us",
+	static const struct tracefs_number numbers[] = {
+	    TRACEFS_NUMBER("period_us", &settings[OSNOISE_PERIOD], 1, 1, US_MAX,
+			   .above = &settings[OSNOISE_RUNTIME]),
+	    TRACEFS_NUMBER("runtime_us", &settings[OSNOISE_RUNTIME], 1, 1, US_MAX,
+			   .below = &settings[OSNOISE_PERIOD]),
+	    TRACEFS_NUMBER("timerlat_period_us", &settings[OSNOISE_TIMERLAT_PERIOD], 1, 100,
+			   1000000),
+	    TRACEFS_NUMBER("print_stack", &settings[OSNOISE_PRINT_STACK], 1, 0, UINT64_MAX / 1000),
+	    TRACEFS_NUMBER("stop_tracing_us", &settings[OSNOISE_STOP], 1, 0, UINT64_MAX / 1000),
+	    TRACEFS_NUMBER("stop_tracing_total_us", &settings[OSNOISE_STOP_TOTAL], 1, 0,
+			   UINT64_MAX / 1000),
 	};
 
-	for (unsigned n = 0; n < OSNOISE_SETTINGS; n++)
-		tracefs_add(dir, &number, names[n], n);
+	tracefs_add_numbers(dir, numbers, sizeof(numbers) / sizeof(numbers[0]));
 	tracefs_add(dir, &cpus, "cpus", 0);
 }
 

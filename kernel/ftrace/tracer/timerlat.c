@@ -3,8 +3,7 @@
  * wakes (Documentation/trace/timerlat-tracer.rst). Each CPU has a real-time thread, which waits for
  * its timer once a period. osnoise.c starts and ends the threads, and says where they record.
  *
- * Locking: a spin lock for each CPU's wait, which the timer takes, too, for `came`. The rest needs
- * none: thread and timer run on that CPU, one after the other.
+ * Locking: none. Thread and timer run on that CPU, one after the other.
  */
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/ftrace/event/event.h"
@@ -17,16 +16,14 @@
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 
-#define FRAMES   24u
-#define SLICE_NS 10000000u /* a thread that waits looks so often whether it is to end */
+#define FRAMES 24u
 
 TRACER_SITE(timerlat_site, 3, "ftrace timerlat: number %lu thread %lu latency %lu");
 
 static struct wait {
-	struct spinlock lock;
+	struct tracer_thread *thread;
 	struct callout callout;
 	uint64_t number, due_ns;
-	bool came; /* lock */
 	unsigned nframes;
 	uint64_t frames[FRAMES]; /* of what the timer interrupted, if that is wanted */
 } waits[MAX_CPUS];
@@ -73,34 +70,15 @@ timerlat_fire(void *arg)
 	w->nframes = 0;
 	if (osnoise_setting_ns(OSNOISE_PRINT_STACK) != 0)
 		timerlat_keep_stack(w);
-	spin_lock(&w->lock);
-	w->came = true;
-	wakeup(w);
-	spin_unlock(&w->lock);
-}
-
-/* False: the tracer ends. */
-static bool
-timerlat_wait(struct wait *w)
-{
-	bool came;
-
-	spin_lock(&w->lock);
-	while (!w->came && osnoise_runs())
-		sleep_on(w, &w->lock, "timerlat", 0, clock_ns() + SLICE_NS);
-	came = w->came;
-	w->came = false;
-	spin_unlock(&w->lock);
-	return came;
+	tracer_thread_wake(w->thread);
 }
 
 void
-timerlat_run(void *arg)
+timerlat_run(struct tracer_thread *me)
 {
-	struct wait *w = &waits[(uintptr_t)arg];
+	struct wait *w = &waits[me->cpu];
 
-	*w = (struct wait){.due_ns = clock_ns()};
-	spin_init(&w->lock, "timerlat");
+	*w = (struct wait){.thread = me, .due_ns = clock_ns()};
 	callout_init(&w->callout, timerlat_fire, w);
 	do {
 		uint64_t period_ns = osnoise_setting_ns(OSNOISE_TIMERLAT_PERIOD);
@@ -112,11 +90,10 @@ timerlat_run(void *arg)
 			w->due_ns += ((now - w->due_ns) / period_ns + 1) * period_ns;
 		w->number++;
 		callout_set(&w->callout, w->due_ns);
-		if (timerlat_wait(w))
+		if (tracer_thread_sleep(me, DEADLINE_NEVER))
 			timerlat_tell(w, true);
-	} while (osnoise_runs());
+	} while (tracer_thread_runs(me));
 	callout_stop(&w->callout);
-	osnoise_leave();
 }
 
 void

@@ -15,8 +15,8 @@
  * is atomic; they take no lock.
  *
  * Files, in reading order: functions.c (the lists), tracer.c (function, function_graph), latency.c
- * (irqsoff, wakeup, …), blk.c, hwlat.c, osnoise.c,
- * timerlat.c, profile.c, stack.c.
+ * (irqsoff, wakeup, …), blk.c, threads.c, hwlat.c,
+ * osnoise.c, timerlat.c, profile.c, stack.c.
  */
 #pragma once
 
@@ -26,6 +26,8 @@
 
 #include "kernel/ftrace/tracefs.h"
 #include "kernel/lib/sbuf.h"
+#include "kernel/sync/pcpu.h"
+#include "kernel/sync/spinlock.h"
 #include "ktr/entry.h"
 #include "ktr/hook.h"
 #include "ktr/ktr.h"
@@ -137,8 +139,7 @@ bool latency_is_on(const struct instance *i);
 /* Is its trace printed in their format? */
 bool latency_layout(const struct instance *i);
 bool latency_wants(const struct ktr_site *site);
-void latency_show(struct instance *i, uintptr_t arg, struct sbuf *out); /* tracing_max_latency */
-int latency_store(struct instance *i, uintptr_t arg, char *text);
+extern uint64_t latency_longest_ns; /* atomic: tracing_max_latency */
 void latency_print_head(struct sbuf *out, const struct instance *i, uint64_t entries,
 			uint64_t written);
 /* What is before an event, if the next one is from that time; an event of these tracers. */
@@ -157,6 +158,36 @@ void blk_print_head(struct sbuf *out);
 bool blk_print(struct sbuf *out, const struct instance *i, const struct ktr_entry *e, unsigned cpu);
 /* Makes the folders /sys/block/DISK/trace. Once, at boot. */
 void blk_make_files(struct vnode *sys);
+
+/* ---- threads.c: threads of a tracer, one a CPU ---- */
+
+struct tracer_thread {
+	struct tracer_threads *all; /* NULL: it never was */
+	unsigned cpu;
+	struct spinlock lock;
+	bool woken, alive; /* lock */
+};
+
+struct tracer_threads {
+	const char *name;  /* what they wait for */
+	const char *names; /* a format with the CPU's number */
+	uint8_t prio;      /* a real-time thread's is SCHED_FIFO */
+	void (*run)(
+	    struct tracer_thread *me); /* returns soon after tracer_thread_runs() is false */
+	bool running;                  /* atomic */
+	struct tracer_thread of[MAX_CPUS];
+};
+
+/* On the CPUs of a mask. 0 or -ENOMEM, and then there are none. ftrace_lock; it may sleep. */
+int tracer_threads_start(struct tracer_threads *all, uint64_t cpus);
+/* Wakes them, and waits until they have ended. Likewise. */
+void tracer_threads_stop(struct tracer_threads *all);
+/* Any context. */
+bool tracer_thread_runs(const struct tracer_thread *me);
+/* Waits for tracer_thread_wake() (true), until then, or for the end. By the thread itself. */
+bool tracer_thread_sleep(struct tracer_thread *me, uint64_t until_ns);
+/* Any context but NMI. */
+void tracer_thread_wake(struct tracer_thread *t);
 
 /* ---- hwlat.c: the tracer of that name ---- */
 
@@ -195,17 +226,14 @@ extern const struct tracefs_file osnoise_dir;
 /*
  * For their threads: calls fn, with interrupts off, for each instance that has the tracer; records
  * an event, or none (NULL), in these, and stops tracing there; a setting, and whether it is not 0
- * and shorter than a time; are they to go on? The last that they call. Any context but NMI.
+ * and shorter than a time. Any context but NMI.
  */
 void osnoise_each(void (*fn)(struct instance *i, const void *arg), const void *arg);
 void osnoise_record(const struct ktr_site *site, const uint64_t args[KTR_MAXARGS], bool stop);
 uint64_t osnoise_setting_ns(enum osnoise_setting setting);
 bool osnoise_exceeds(enum osnoise_setting setting, uint64_t ns);
-bool osnoise_runs(void);
-void osnoise_leave(void);
 
-/* A CPU's thread; its number is the argument. */
-void timerlat_run(void *arg);
+void timerlat_run(struct tracer_thread *me);
 void timerlat_print_head(struct sbuf *out);
 bool timerlat_print(struct sbuf *out, const struct ktr_entry *e);
 extern struct ktr_site osnoise_site, timerlat_site;

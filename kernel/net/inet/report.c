@@ -93,8 +93,7 @@ print_raw(struct sbuf *out)
 {
 	unsigned n = 0;
 
-	list_for_each (l, &inet_raw_sockets) {
-		const struct inet_socket *s = list_entry(l, struct inet_socket, dgram.all);
+	list_for_each_entry (const struct inet_socket, s, &inet_raw_sockets, dgram.all) {
 		const struct raw_pcb *pcb = s->dgram.raw;
 
 		inet_print_row(n++,

@@ -155,10 +155,9 @@ read_exceptions(const char *path)
 static const char *
 exception(const char *name)
 {
-	for (size_t i = 0; i < exception_count; i++) {
+	for (size_t i = 0; i < exception_count; i++)
 		if (strcmp(exceptions[i].name, name) == 0)
 			return exceptions[i].why;
-	}
 	return NULL;
 }
 

@@ -115,12 +115,11 @@ memory_at(Elf *elf, uint64_t address, size_t size)
 	GElf_Phdr h;
 
 	elf_getphdrnum(elf, &headers);
-	for (size_t i = 0; i < headers; i++) {
+	for (size_t i = 0; i < headers; i++)
 		if (gelf_getphdr(elf, (int)i, &h) != NULL && h.p_type == PT_LOAD &&
 		    address >= h.p_vaddr && address - h.p_vaddr <= h.p_filesz &&
 		    size <= h.p_filesz - (address - h.p_vaddr))
 			return file + h.p_offset + (address - h.p_vaddr);
-	}
 	return NULL;
 }
 

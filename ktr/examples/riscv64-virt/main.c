@@ -132,10 +132,9 @@ boot(void)
 	ktr_mask_set(KTR_GEN | KTR_INTR | KTR_PROC);
 	CTR1(KTR_GEN, "boot: %s, no ring yet", info.arch);
 	ktr_info_set(&info);
-	for (unsigned i = 0; i < HARTS; i++) {
+	for (unsigned i = 0; i < HARTS; i++)
 		if (ktr_cpu_init(i) < 0)
 			machine_end(2);
-	}
 	ktr_stream_open(&stream, KTR_STREAM_ACCOUNT);
 	/* release: the other harts find all this done */
 	__atomic_store_n(&harts_go, true, __ATOMIC_RELEASE);
@@ -145,10 +144,9 @@ boot(void)
 static void
 finish(unsigned loops)
 {
-	for (unsigned i = 1; i < HARTS; i++) {
+	for (unsigned i = 1; i < HARTS; i++)
 		while (__atomic_load_n(&harts[i].state, __ATOMIC_ACQUIRE) != HART_DONE)
 			drain();
-	}
 	drain();
 	for (unsigned i = 0; i < BURST; i++)
 		CTR1(KTR_GEN, "burst %u",

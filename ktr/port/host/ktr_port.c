@@ -88,12 +88,11 @@ bool
 ktr_host_enter(void)
 {
 	pthread_mutex_lock(&host_lock);
-	for (unsigned i = 0; i < HOST_THREADS && host_me == NULL; i++) {
+	for (unsigned i = 0; i < HOST_THREADS && host_me == NULL; i++)
 		if (!host_threads[i].used) {
 			host_me = &host_threads[i];
 			host_me->used = true;
 		}
-	}
 	pthread_mutex_unlock(&host_lock);
 	return host_me != NULL;
 }

@@ -492,12 +492,7 @@ chrome_open(const struct export_options *o, char *err, size_t errlen)
 }
 
 const struct export_format export_chrome = {
-    .name = "chrome",
+    EXPORT_FORMAT(chrome),
     .what = "trace event JSON: Perfetto, chrome://tracing, speedscope",
-    .open = chrome_open,
-    .begin = chrome_begin,
-    .event = chrome_event,
-    .gap = chrome_gap,
     .gone = chrome_gone,
-    .close = chrome_close,
 };

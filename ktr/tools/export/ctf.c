@@ -275,10 +275,9 @@ ctf_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 	}
 	if (!put_loss(x, e->cpu, ev->ns, err, errlen))
 		return false;
-	for (unsigned i = 0; i < ev->count; i++) {
+	for (unsigned i = 0; i < ev->count; i++)
 		if (!put_activity(x, ev, &ev->activities[i], err, errlen))
 			return false;
-	}
 	const struct export_class *class = export_class_of(&x->classes, e, &number, &is_new);
 	if (!class_tell(x, class, number, is_new, err, errlen))
 		return false;
@@ -382,12 +381,7 @@ ctf_close(void *arg, bool complete, char *err, size_t errlen)
 }
 
 const struct export_format export_ctf = {
-    .name = "ctf",
+    EXPORT_FORMAT(ctf),
     .what = "a CTF 1.8 directory: babeltrace2, Trace Compass, lttng-analyses",
     .needs_path = true,
-    .open = ctf_open,
-    .begin = ctf_begin,
-    .event = ctf_event,
-    .gap = ctf_gap,
-    .close = ctf_close,
 };

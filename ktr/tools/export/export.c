@@ -25,10 +25,9 @@ export_nth(unsigned n)
 const struct export_format *
 export_find(const char *name)
 {
-	for (unsigned n = 0; export_nth(n) != NULL; n++) {
+	for (unsigned n = 0; export_nth(n) != NULL; n++)
 		if (strcmp(formats[n]->name, name) == 0)
 			return formats[n];
-	}
 	return NULL;
 }
 

@@ -102,6 +102,10 @@ struct export_format {
 	 */
 	bool (*close)(void *arg, bool complete, char *err, size_t errlen);
 };
+/** Begins the description of a format that wants events and gaps: its name, and its functions. */
+#define EXPORT_FORMAT(format)                                                                     \
+	.name = #format, .open = format##_open, .begin = format##_begin, .event = format##_event, \
+	.gap = format##_gap, .close = format##_close
 
 extern const struct export_format export_chrome;     /* chrome.c */
 extern const struct export_format export_ctf;        /* ctf.c */

@@ -317,10 +317,9 @@ fxt_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen)
 	if (gap->thread != NULL && thread == NULL)
 		return false;
 	x->last_ns = gap->from_ns;
-	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost) {
+	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost)
 		if (t->number < x->thread_room && x->threads[t->number].t == t)
 			durations_end(x, &x->threads[t->number], gap->from_ns, 0);
-	}
 	if (thread != NULL)
 		put_switch(x, gap->g->cpu, gap->from_ns, gap->thread, NULL, NULL, NULL, NULL);
 	event_begin(x, FXT_EVENT_INSTANT, thread, gap->from_ns, x->lost, x->lost, "lost", 3);
@@ -407,12 +406,7 @@ fxt_open(const struct export_options *o, char *err, size_t errlen)
 }
 
 const struct export_format export_fxt = {
-    .name = "fxt",
+    EXPORT_FORMAT(fxt),
     .what = "the Fuchsia trace format: Perfetto",
-    .open = fxt_open,
-    .begin = fxt_begin,
-    .event = fxt_event,
-    .gap = fxt_gap,
     .gone = fxt_gone,
-    .close = fxt_close,
 };

@@ -323,13 +323,8 @@ graph_close(void *arg, bool complete, char *err, size_t errlen)
 }
 
 const struct export_format export_graph = {
-    .name = "graph",
+    EXPORT_FORMAT(graph),
     .what = "calls of functions with durations, in the columns of Linux's function_graph",
     .sees_all = true,
     .lines = true,
-    .open = graph_open,
-    .begin = graph_begin,
-    .event = graph_event,
-    .gap = graph_gap,
-    .close = graph_close,
 };

@@ -444,10 +444,9 @@ columns_open(struct html *x)
 	if (x->out->file == NULL)
 		return false;
 	setvbuf(x->out->file, NULL, _IONBF, 0);
-	for (unsigned i = 0; i < HTML_COLUMN_COUNT; i++) {
+	for (unsigned i = 0; i < HTML_COLUMN_COUNT; i++)
 		if (!html_column_open(&x->columns[i], &x->file))
 			return false;
-	}
 	return true;
 }
 
@@ -474,15 +473,10 @@ html_open(const struct export_options *o, char *err, size_t errlen)
 static const struct span_ops html_spans = {.thread = on_thread, .cpu = on_cpu, .irq = on_irq};
 
 const struct export_format export_html = {
-    .name = "html",
+    EXPORT_FORMAT(html),
     .what = "a page to look at in a browser: all events on a timeline, and the reports of any part",
     .sees_all = true,
     .whole = true,
     .spans = &html_spans,
-    .open = html_open,
-    .begin = html_begin,
-    .event = html_event,
-    .gap = html_gap,
     .gone = html_gone,
-    .close = html_close,
 };

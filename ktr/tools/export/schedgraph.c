@@ -239,11 +239,10 @@ schedgraph_gap(void *arg, const struct export_gap *gap, char *err, size_t errlen
 	char text[160];
 	if (!lost_end(x, gap->from_ns, err, errlen))
 		return false;
-	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost) {
+	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost)
 		if (t->told && t->name[0] != '\0' &&
 		    !thread_state(x, t, "unknown", gap->g->cpu, gap->from_ns, err, errlen))
 			return false;
-	}
 	snprintf(text, sizeof(text),
 		 LOST_LINE "state:\"lost\", attributes: events:%" PRIu64 ", until:%" PRIu64,
 		 gap->g->cpu, gap->g->count, gap->to_ns);

@@ -94,10 +94,9 @@ schedgraph_event_text(const struct ktr_decode_event *e, char *text)
 {
 	char cleaned[6][SCHEDGRAPH_CLEAN];
 	struct ktr_decode_event copy = *e;
-	for (unsigned i = 0; i < e->nargs; i++) {
+	for (unsigned i = 0; i < e->nargs; i++)
 		if (e->strings[i] != NULL)
 			copy.strings[i] = schedgraph_clean(e->strings[i], cleaned[i]);
-	}
 	ktr_decode_text(text, SCHEDGRAPH_TEXT, &copy);
 	text[strcspn(text, "\n")] = '\0';
 }

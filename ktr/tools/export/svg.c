@@ -138,10 +138,9 @@ svg_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 	bool good = true;
 	if (ns >= x->filter->since_ns && ns <= x->filter->until_ns) {
 		x->events++;
-		for (unsigned i = 0; i < ev->count && good; i++) {
+		for (unsigned i = 0; i < ev->count && good; i++)
 			if (ev->activities[i].kind == ACTIVITY_WAKE)
 				good = wake_seen(x, &ev->activities[i]);
-		}
 	}
 	return good;
 }

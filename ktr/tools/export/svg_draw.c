@@ -248,12 +248,10 @@ state_bin(struct svg *x, const struct svg_piece *p)
 	sorted.parts = parts;
 	sorted.count = 0;
 	svg_bin_open(x, p, state_name);
-	for (unsigned o = 0; o < sizeof(order) / sizeof(order[0]); o++) {
-		for (size_t i = 0; i < p->count; i++) {
+	for (unsigned o = 0; o < sizeof(order) / sizeof(order[0]); o++)
+		for (size_t i = 0; i < p->count; i++)
 			if (p->parts[i].key == order[o])
 				parts[sorted.count++] = p->parts[i];
-		}
-	}
 	svg_bar(x->f, "zz", p->x, 0, p->width, BAR_THREAD);
 	if (key_ns(p, SVG_STATE + ACTIVITY_SLEEPING) > 0)
 		svg_bar(x->f, "s", p->x, BAR_THREAD / 2 - 1, p->width, 2);
@@ -429,10 +427,9 @@ wakes_draw(struct svg *x)
 	for (size_t i = 0; i < x->wake_count && !svg_is_full(x); i = end) {
 		if (wakes_near(x, i, &end) * x->wakes_every > WAKE_MAX)
 			continue;
-		for (size_t k = i; k < end; k++) {
+		for (size_t k = i; k < end; k++)
 			if (row_of(x, x->wakes[k].woken) != SVG_NONE)
 				wake_draw(x, &x->wakes[k], svg_x(x, x->wakes[k].ns));
-		}
 	}
 }
 

@@ -273,12 +273,10 @@ static uint64_t
 tick_step(const struct svg *x, double label_px)
 {
 	static const unsigned parts[] = {1, 2, 5};
-	for (uint64_t power = 1; power < UINT64_MAX / 100; power *= 10) {
-		for (unsigned i = 0; i < 3; i++) {
+	for (uint64_t power = 1; power < UINT64_MAX / 100; power *= 10)
+		for (unsigned i = 0; i < 3; i++)
 			if ((double)(power * parts[i]) * x->px_per_ns >= label_px + TICK_ROOM)
 				return power * parts[i];
-		}
-	}
 	return UINT64_MAX;
 }
 

@@ -77,10 +77,9 @@ keep_named(struct svg *x)
 		x->threads[x->wakes[i].waker].kept = x->threads[x->wakes[i].woken].kept = true;
 	for (unsigned cpu = 0; cpu < KTR_DECODE_CPUS; cpu++) {
 		const struct lane *runs = &x->cpus[cpu].runs;
-		for (size_t i = 0; i < runs->count; i++) {
+		for (size_t i = 0; i < runs->count; i++)
 			if (runs->parts[i].key >= LANE_KEY)
 				x->threads[runs->parts[i].key - LANE_KEY].kept = true;
-		}
 	}
 }
 

@@ -24,10 +24,9 @@ static bool to_terminal; /* standard error is a terminal, which may show a line 
 static void
 names_remove(void)
 {
-	for (int i = name_count; i-- > 0;) {
+	for (int i = name_count; i-- > 0;)
 		if (unlink(names[i]) != 0)
 			rmdir(names[i]);
-	}
 }
 
 /* All signals are blocked in the handler. */
@@ -56,10 +55,9 @@ signals_catch(void)
 	struct sigaction catch = {.sa_handler = on_signal}, before;
 	sigfillset(&catch.sa_mask);
 	to_terminal = isatty(STDERR_FILENO);
-	for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+	for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 			sigaction(signals[i], &catch, NULL);
-	}
 	signal(SIGXFSZ, SIG_IGN);
 }
 

@@ -271,10 +271,9 @@ void
 activity_threads(const struct activity_model *m,
 		 void (*fn)(void *arg, const struct activity_thread *t), void *arg)
 {
-	for (size_t i = 0; i < m->threads.size; i++) {
+	for (size_t i = 0; i < m->threads.size; i++)
 		if (m->threads.pairs[i].value != NULL)
 			fn(arg, m->threads.pairs[i].value);
-	}
 }
 
 const char *

@@ -382,10 +382,9 @@ mean_fault_how(struct activity_model *m, const struct meaning *mean, struct acti
 {
 	static const char *const how[] = {"zero fill", "cow copy", "cow reuse"};
 	a->kind = ACTIVITY_FAULT_HOW;
-	for (unsigned i = 0; i < sizeof(how) / sizeof(how[0]); i++) {
+	for (unsigned i = 0; i < sizeof(how) / sizeof(how[0]); i++)
 		if (strncmp(mean->site->fmt, how[i], strlen(how[i])) == 0)
 			a->text = how[i];
-	}
 	return a->text != NULL;
 }
 
@@ -453,19 +452,17 @@ meaning_find(struct meaning *mean, const struct ktr_decode_site *s)
 	struct ktr_param params[KTR_PARAM_MAX];
 	mean->site = s;
 	mean->fn = NULL;
-	for (unsigned i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
+	for (unsigned i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
 		if (strncmp(s->fmt, meanings[i].begins, strlen(meanings[i].begins)) == 0)
 			mean->fn = meanings[i].fn;
-	}
 	memset(mean->at, NOWHERE, sizeof(mean->at));
 	ktr_params_scan(s->fmt, params, s->nargs);
 	for (unsigned i = 0; i < s->nargs; i++) {
 		mean->is_signed[i] = params[i].is_signed;
 		mean->bits[i] = params[i].bits;
-		for (unsigned p = 0; p < P_COUNT; p++) {
+		for (unsigned p = 0; p < P_COUNT; p++)
 			if (strcmp(params[i].name, param_names[p]) == 0)
 				mean->at[p] = (uint8_t)i;
-		}
 	}
 	if (mean->fn != mean_sys_enter && mean->fn != mean_sys_exit)
 		return;

@@ -223,10 +223,9 @@ spans_event(struct spans *s, const struct export_event *ev)
 {
 	time_seen(s, ev->ns, ev->ns);
 	cpu_seen(s, ev->e->cpu);
-	for (unsigned i = 0; i < ev->count; i++) {
+	for (unsigned i = 0; i < ev->count; i++)
 		if (!activity_seen(s, &ev->activities[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -263,10 +262,9 @@ bool
 spans_end(struct spans *s)
 {
 	bool good = true;
-	for (size_t i = 0; i < s->room && good; i++) {
+	for (size_t i = 0; i < s->room && good; i++)
 		if (s->threads[i].thread != NULL)
 			good = thread_ends(s, &s->threads[i], s->last_ns);
-	}
 	for (unsigned cpu = 0; cpu < s->cpu_count && good; cpu++)
 		good = irqs_end(s, cpu, s->last_ns) && cpu_runs(s, cpu, NULL, s->last_ns);
 	return good;

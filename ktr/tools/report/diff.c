@@ -55,12 +55,10 @@ threads_number(struct report *r)
 		report_no_memory(r);
 		return;
 	}
-	for (struct report_table *const *t = report_tables; *t != NULL; t++) {
-		for (size_t i = 0; is_compared(*t) && i < (*t)->count; i++) {
+	for (struct report_table *const *t = report_tables; *t != NULL; t++)
+		for (size_t i = 0; is_compared(*t) && i < (*t)->count; i++)
 			if ((*t)->rows[i]->who.serial != 0)
 				rows[count++] = (*t)->rows[i];
-		}
-	}
 	qsort(rows, count, sizeof(struct report_row *), who_compare);
 	for (size_t i = 1; i < count; i++) {
 		const struct report_who *before = &rows[i - 1]->who;
@@ -320,10 +318,9 @@ diff_is_whole(const struct report_head *h)
 void
 diff_row_free(struct diff_row *row)
 {
-	for (unsigned run = 0; run < 2; run++) {
+	for (unsigned run = 0; run < 2; run++)
 		if (row->runs[run] != NULL)
 			report_row_free(row->runs[run]);
-	}
 }
 
 /* Compares and prints the tables of a report. False: all of them are empty. */
@@ -380,10 +377,9 @@ places_say(const struct report *r)
 {
 	const struct report_diff *d = r->diff;
 	bool any = false;
-	for (struct report_table *const *t = report_tables; *t != NULL; t++) {
+	for (struct report_table *const *t = report_tables; *t != NULL; t++)
 		for (size_t i = 0; is_compared(*t) && i < (*t)->count; i++)
 			any |= (*t)->place != PLACE_NONE && (*t)->rows[i]->number != 0;
-	}
 	if (r->symbols == NULL && (any || r->has_unnamed))
 		fprintf(
 		    stderr,

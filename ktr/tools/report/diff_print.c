@@ -18,10 +18,9 @@ columns_make(const struct report_table *t, struct report_column to[REPORT_COLUMN
 	const struct report_column *first = to;
 	const struct report_column *figures[REPORT_COLUMNS];
 	unsigned n = diff_figures(t, figures);
-	for (const struct report_column *c = t->columns; c->format != COLUMN_END; c++) {
+	for (const struct report_column *c = t->columns; c->format != COLUMN_END; c++)
 		if (diff_names_row(c))
 			*to++ = *c;
-	}
 	assert((size_t)(to - first) + 2 * n + 2 <= REPORT_COLUMNS);
 	for (unsigned i = 0; i < n; i++) {
 		*to++ = *figures[i];
@@ -100,10 +99,9 @@ others_make(const struct diff_table *dt, const struct report_table *t, size_t sh
 	for (unsigned run = 0; run < 2; run++) {
 		if (dt->others.runs[run] != NULL)
 			any = diff_row_sum(others, run, dt->others.runs[run]) || any;
-		for (size_t i = shown; i < dt->count; i++) {
+		for (size_t i = shown; i < dt->count; i++)
 			if (dt->rows[i].runs[run] != NULL)
 				any = diff_row_sum(others, run, dt->rows[i].runs[run]) || any;
-		}
 	}
 	diff_row_measure(t, others);
 	return any;
@@ -175,10 +173,9 @@ json_row(struct report *r, const struct report_table *t, const struct diff_row *
 	out_printf(o, "{\"report\":\"%s\",\"table\":\"%s\"", t->report, t->name);
 	if (label != NULL)
 		out_printf(o, ",\"row\":\"%s\"", label);
-	for (const struct report_column *c = t->columns; c->format != COLUMN_END; c++) {
+	for (const struct report_column *c = t->columns; c->format != COLUMN_END; c++)
 		if (diff_names_row(c) && label == NULL)
 			json_label(o, c, row);
-	}
 	out_printf(o, ",\"change\":\"%s\",\"percent\":",
 		   row->runs[0] == NULL   ? "new"
 		   : row->runs[1] == NULL ? "gone"

@@ -68,10 +68,9 @@ report_io_end(void)
 void
 report_io_gone(const struct activity_thread *t)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		if (bios[i].thread == t)
 			bios[i].thread = NULL;
-	}
 }
 
 /* Copies the texts. False: no memory. */

@@ -34,10 +34,9 @@ static void
 locks_forget(void)
 {
 	struct lock *l;
-	for (size_t i = 0; i < by_address.size; i++) {
+	for (size_t i = 0; i < by_address.size; i++)
 		while ((l = by_address.pairs[i].value) != NULL && l->waiters == 0)
 			lock_forget(l);
-	}
 }
 
 /* The lock of an activity; NULL: no memory. */
@@ -137,10 +136,9 @@ wait_ends(struct report *r, struct report_wait *w, bool is_spin, uint64_t ns)
 void
 report_waits_end(struct report *r, struct report_thread *is, uint64_t ns)
 {
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2; i++)
 		if (is->waits[i].name != NULL)
 			wait_ends(r, &is->waits[i], i == 1, ns);
-	}
 }
 
 static void
@@ -178,10 +176,9 @@ lock_changes(struct report *r, const struct activity *a, struct report_thread *i
 	struct lock *l = ktr_map_get(&by_address, a->address);
 	if (l == NULL && (!takes || (l = lock_of(r, a)) == NULL))
 		return;
-	for (unsigned i = 0; i < 2 && takes; i++) {
+	for (unsigned i = 0; i < 2 && takes; i++)
 		if (is->waits[i].name != NULL && is->waits[i].address == a->address)
 			wait_ends(r, &is->waits[i], i == 1, a->ns);
-	}
 	lock_seen(r, l, a->ns);
 	if (!takes && l->waiters == 0)
 		lock_forget(l);

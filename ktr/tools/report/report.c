@@ -347,15 +347,6 @@ report_open(const struct export_options *o, char *err, size_t errlen)
 }
 
 const struct export_format export_report = {
-    .lines = true,
-    .name = "report",
-    .what = "tables",
-    .sees_all = true,
-    .spans = &report_span_ops,
-    .open = report_open,
-    .begin = report_begin,
-    .event = report_event,
-    .gap = report_gap,
-    .gone = report_gone,
-    .close = report_close,
+    EXPORT_FORMAT(report),     .lines = true,       .what = "tables", .sees_all = true,
+    .spans = &report_span_ops, .gone = report_gone,
 };

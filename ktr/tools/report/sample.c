@@ -154,10 +154,9 @@ function_of_call(const char *call)
 	    {"rt_sigaction", "signal"}, {"rt_sigprocmask", "sigprocmask"},
 	    {"nanosleep", "sleep"},     {"machine_shutdown", "poweroff"},
 	};
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(call, names[i][0]) == 0)
 			return names[i][1];
-	}
 	return NULL;
 }
 

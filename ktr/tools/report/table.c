@@ -35,10 +35,9 @@ weight_of(const struct report_table *t, const struct report_row *row)
 void
 report_row_add(struct report_row *sum, const struct report_row *row)
 {
-	for (unsigned i = 0; i < CELLS; i++) {
+	for (unsigned i = 0; i < CELLS; i++)
 		if (i != CELL_MAX && i != CELL_WHEN)
 			sum->cells[i] += row->cells[i];
-	}
 	if (row->cells[CELL_MAX] > sum->cells[CELL_MAX]) {
 		sum->cells[CELL_MAX] = row->cells[CELL_MAX];
 		sum->cells[CELL_WHEN] = row->cells[CELL_WHEN];

@@ -1,7 +1,8 @@
 /* tables.c - what each report shows: its tables, of which samples, and in which columns. */
 #include "ktr/tools/report/report.h"
 
-#define OF(kind) (1u << SAMPLE_##kind)
+#define OF(kind)               (1u << SAMPLE_##kind)
+#define TABLE(of, named, says) .report = of, .name = named, .title = says
 
 #define COLUMN(title, json, format, cell)          \
 	(struct report_column)                     \
@@ -46,9 +47,7 @@ cpus_add(struct report_row *row, const struct report_sample *s)
 }
 
 static struct report_table cpus = {
-    .report = "cpu",
-    .name = "cpus",
-    .title = "what each CPU did",
+    TABLE("cpu", "cpus", "what each CPU did"),
     .of = OF(CPU) | OF(SWITCH),
     .key = KEY_CPU,
     .add = cpus_add,
@@ -59,9 +58,7 @@ static struct report_table cpus = {
 };
 
 static struct report_table runs = {
-    .report = "cpu",
-    .name = "runs",
-    .title = "which thread ran where",
+    TABLE("cpu", "runs", "which thread ran where"),
     .of = OF(RUN),
     .key = KEY_THREAD | KEY_CPU,
     .columns = {THREAD, CPU, MS("ran", CELL_TOTAL), SHARE(CELL_TOTAL), COUNT("times"),
@@ -84,9 +81,7 @@ threads_add(struct report_row *row, const struct report_sample *s)
 }
 
 static struct report_table threads = {
-    .report = "thread",
-    .name = "threads",
-    .title = "what each thread did",
+    TABLE("thread", "threads", "what each thread did"),
     .of = OF(STATE),
     .key = KEY_THREAD,
     .add = threads_add,
@@ -113,9 +108,7 @@ states_add(struct report_row *row, const struct report_sample *s)
 }
 
 static struct report_table states = {
-    .report = "thread",
-    .name = "states",
-    .title = "what threads waited for: a CPU, a lock, something else",
+    TABLE("thread", "states", "what threads waited for: a CPU, a lock, something else"),
     .of = OF(WAIT),
     .key = KEY_THREAD | KEY_TEXT | KEY_MORE,
     .add = states_add,
@@ -129,9 +122,7 @@ static struct report_table states = {
 /* ---- syscall ---- */
 
 static struct report_table calls = {
-    .report = "syscall",
-    .name = "calls",
-    .title = "system calls, and the functions of C that make them",
+    TABLE("syscall", "calls", "system calls, and the functions of C that make them"),
     .of = OF(CALL),
     .key = KEY_TEXT | KEY_MORE,
     .columns = {TEXT("call", "call", 0), TEXT("known as", "known_as", 1), COUNT("count"),
@@ -141,9 +132,7 @@ static struct report_table calls = {
 };
 
 static struct report_table callers = {
-    .report = "syscall",
-    .name = "callers",
-    .title = "system calls by thread",
+    TABLE("syscall", "callers", "system calls by thread"),
     .of = OF(CALL),
     .key = KEY_THREAD | KEY_TEXT,
     .columns = {THREAD, TEXT("call", "call", 0), COUNT("count"), NUMBER("errors", CELL_VALUE),
@@ -162,9 +151,7 @@ place_add(struct report_row *row, const struct report_sample *s)
 }
 
 static struct report_table faults = {
-    .report = "fault",
-    .name = "faults",
-    .title = "page faults by what served them, thread, and place in the kernel",
+    TABLE("fault", "faults", "page faults by what served them, thread, and place in the kernel"),
     .of = OF(FAULT),
     .key = KEY_THREAD | KEY_PC | KEY_TEXT,
     .add = place_add,
@@ -175,9 +162,7 @@ static struct report_table faults = {
 };
 
 static struct report_table traps = {
-    .report = "fault",
-    .name = "traps",
-    .title = "exceptions that ended in a signal or a panic",
+    TABLE("fault", "traps", "exceptions that ended in a signal or a panic"),
     .of = OF(TRAP),
     .key = KEY_THREAD | KEY_PC | KEY_TEXT,
     .add = place_add,
@@ -190,9 +175,7 @@ static struct report_table traps = {
 /* ---- irq ---- */
 
 static struct report_table irqs = {
-    .report = "irq",
-    .name = "interrupts",
-    .title = "interrupts by kind and CPU",
+    TABLE("irq", "interrupts", "interrupts by kind and CPU"),
     .of = OF(IRQ),
     .key = KEY_CPU | KEY_TEXT,
     .columns = {TEXT("interrupt", "name", 0), CPU, COUNT("count"), TOTAL, MEAN, P99, LONGEST,
@@ -202,9 +185,7 @@ static struct report_table irqs = {
 };
 
 static struct report_table timers = {
-    .report = "irq",
-    .name = "timer",
-    .title = "how late timers ran",
+    TABLE("irq", "timer", "how late timers ran"),
     .of = OF(TIMER),
     .key = KEY_CPU,
     .columns = {CPU, COUNT("count"), MEAN, P50, P99, COLUMN("latest us", "longest", US, CELL_MAX),
@@ -216,9 +197,7 @@ static struct report_table timers = {
 /* ---- lock ---- */
 
 static struct report_table locks = {
-    .report = "lock",
-    .name = "locks",
-    .title = "waits for each lock",
+    TABLE("lock", "locks", "waits for each lock"),
     .of = OF(LOCK),
     .key = KEY_TEXT | KEY_MORE,
     .columns = {TEXT("lock", "lock", 0), TEXT("kind", "kind", 1), COUNT("waits"), TOTAL, MEAN, P99,
@@ -239,9 +218,7 @@ holders_add(struct report_row *row, const struct report_sample *s)
 }
 
 struct report_table report_holders = {
-    .report = "lock",
-    .name = "holders",
-    .title = "who had the lock while others waited, and where it was taken",
+    TABLE("lock", "holders", "who had the lock while others waited, and where it was taken"),
     .of = OF(HELD) | OF(TAKEN),
     .key = KEY_THREAD | KEY_PC | KEY_TEXT,
     .add = holders_add,
@@ -254,9 +231,7 @@ struct report_table report_holders = {
 /* ---- wakeup ---- */
 
 static struct report_table wakeups = {
-    .report = "wakeup",
-    .name = "threads",
-    .title = "from the wakeup until the thread ran",
+    TABLE("wakeup", "threads", "from the wakeup until the thread ran"),
     .of = OF(WAKEUP),
     .key = KEY_THREAD,
     .columns = {THREAD, COUNT("wakeups"), TOTAL, MEAN, P50, P99, LONGEST, WHEN("woken at s")},
@@ -265,9 +240,8 @@ static struct report_table wakeups = {
 };
 
 static struct report_table worst = {
-    .report = "wakeup",
-    .name = "worst",
-    .title = "the wakeups that took longest, and the number of the event that ended each",
+    TABLE("wakeup", "worst",
+	  "the wakeups that took longest, and the number of the event that ended each"),
     .of = OF(WAKEUP),
     .key = KEY_EACH | KEY_THREAD | KEY_CPU | KEY_TEXT | KEY_MORE | KEY_COPY,
     .columns = {US("took", CELL_MAX), THREAD, WHEN("woken at s"), TEXT("woken by", "waker", 0),
@@ -294,9 +268,7 @@ connections_add(struct report_row *row, const struct report_sample *s)
 }
 
 struct report_table report_connections = {
-    .report = "net",
-    .name = "connections",
-    .title = "connections of TCP, one row for each end on this machine",
+    TABLE("net", "connections", "connections of TCP, one row for each end on this machine"),
     .of = OF(SENT) | OF(RECEIVED) | OF(ROUND_TRIP),
     .key = KEY_TEXT | KEY_MORE | KEY_COPY,
     .add = connections_add,
@@ -326,9 +298,8 @@ bios_add(struct report_row *row, const struct report_sample *s)
 	    MS("queued", IO_QUEUED), MEAN, P50, P99, LONGEST, BEGAN
 
 struct report_table report_devices = {
-    .report = "io",
-    .name = "devices",
-    .title = "what disks read and wrote, in pieces of files; queued until the driver had them",
+    TABLE("io", "devices",
+	  "what disks read and wrote, in pieces of files; queued until the driver had them"),
     .of = OF(BIO),
     .key = KEY_TEXT | KEY_MORE | KEY_COPY,
     .add = bios_add,
@@ -339,9 +310,7 @@ struct report_table report_devices = {
 };
 
 static struct report_table io_files = {
-    .report = "io",
-    .name = "files",
-    .title = "the same by file; <unknown> is what file systems keep of themselves",
+    TABLE("io", "files", "the same by file; <unknown> is what file systems keep of themselves"),
     .of = OF(BIO_FILE),
     .key = KEY_TEXT | KEY_MORE | KEY_COPY,
     .add = bios_add,
@@ -352,9 +321,7 @@ static struct report_table io_files = {
 };
 
 static struct report_table io_threads = {
-    .report = "io",
-    .name = "threads",
-    .title = "the same by the thread that asked for it",
+    TABLE("io", "threads", "the same by the thread that asked for it"),
     .of = OF(BIO),
     .key = KEY_THREAD,
     .add = bios_add,
@@ -367,9 +334,8 @@ static struct report_table io_threads = {
 /* ---- profile ---- */
 
 static struct report_table samples = {
-    .report = "profile",
-    .name = "functions",
-    .title = "functions of the kernel, and programs, that timer interrupts found running",
+    TABLE("profile", "functions",
+	  "functions of the kernel, and programs, that timer interrupts found running"),
     .of = OF(TIMED),
     .key = KEY_TEXT | KEY_COPY,
     .columns = {TEXT("function", "function", 0), COUNT("samples"), SHARE(CELL_COUNT)},
@@ -377,9 +343,7 @@ static struct report_table samples = {
 };
 
 static struct report_table places = {
-    .report = "profile",
-    .name = "places",
-    .title = "the same by line of the kernel",
+    TABLE("profile", "places", "the same by line of the kernel"),
     .of = OF(TIMED_AT),
     .key = KEY_TEXT | KEY_MORE | KEY_COPY,
     .columns = {TEXT("function", "function", 0), PLACE("line", "place", 1), COUNT("samples"),
@@ -390,9 +354,8 @@ static struct report_table places = {
 /* ---- function ---- */
 
 static struct report_table functions = {
-    .report = "function",
-    .name = "functions",
-    .title = "functions of the kernel; self leaves out the traced functions that they call",
+    TABLE("function", "functions",
+	  "functions of the kernel; self leaves out the traced functions that they call"),
     .of = OF(FUNCTION),
     .key = KEY_TEXT,
     .columns = {TEXT("function", "function", 0), COUNT("count"), TOTAL, MS("self", CELL_VALUE),
@@ -405,27 +368,21 @@ static struct report_table functions = {
 /* ---- events ---- */
 
 struct report_table report_classes = {
-    .report = "events",
-    .name = "classes",
-    .title = "events by class; an event of several classes counts in each",
+    TABLE("events", "classes", "events by class; an event of several classes counts in each"),
     .columns = {TEXT("class", "class", 0), COUNT("events")},
     .weight = CELL_COUNT,
     .overlaps = true,
 };
 
 struct report_table report_sites = {
-    .report = "events",
-    .name = "sites",
-    .title = "events by trace point",
+    TABLE("events", "sites", "events by trace point"),
     .columns = {COUNT("events"), SHARE(CELL_COUNT), PLACE("file and line", "place", 0),
 		TEXT("function", "function", 1), TEXT("format", "fmt", 2)},
     .weight = CELL_COUNT,
 };
 
 struct report_table report_event_cpus = {
-    .report = "events",
-    .name = "cpus",
-    .title = "events by CPU, and what was lost",
+    TABLE("events", "cpus", "events by CPU, and what was lost"),
     .columns = {CPU, COUNT("events"), NUMBER("overwritten", CELL_LOST + KTR_GAP_OVERWRITTEN),
 		NUMBER("corrupt", CELL_LOST + KTR_GAP_CORRUPT),
 		NUMBER("cleared", CELL_LOST + KTR_GAP_CLEARED),

@@ -251,14 +251,12 @@ check(struct btf *btf, uint32_t size)
 {
 	const char *why = index_types(btf, size);
 
-	for (uint32_t n = 1; why == NULL && n < btf->count; n++) {
+	for (uint32_t n = 1; why == NULL && n < btf->count; n++)
 		if (!refers_well(btf, n))
 			why = "a type refers to what is not there";
-	}
-	for (uint32_t n = 1; why == NULL && n < btf->count; n++) {
+	for (uint32_t n = 1; why == NULL && n < btf->count; n++)
 		if (!chain_ends(btf, n))
 			why = "a type is defined by itself";
-	}
 	return why == NULL && !index_names(btf) ? "no memory" : why;
 }
 

@@ -42,11 +42,10 @@ name_of_id(struct place at, const char *text)
 {
 	unsigned long id = strtoul(text, NULL, 10);
 
-	for (struct probe *p = probe_all(); p != NULL; p = p->next) {
+	for (struct probe *p = probe_all(); p != NULL; p = p->next)
 		if (p->p.id == id)
 			return dt_format("%s:%s:%s:%s", p->p.provider, p->p.module, p->p.function,
 					 p->p.name);
-	}
 	dt_error(at, "D_PDESC_INVAL", "there is no probe %s", text);
 }
 

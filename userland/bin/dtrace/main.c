@@ -105,10 +105,9 @@ static void
 print_usage(FILE *to)
 {
 	fputs(usage, to);
-	for (size_t i = 0; i < CHOICES; i++) {
+	for (size_t i = 0; i < CHOICES; i++)
 		if (choices[i].help != NULL)
 			fprintf(to, "\t-%c  %s\n", choices[i].letter, choices[i].help);
-	}
 }
 
 /* What is not compiled, because an option or a file is wrong. */
@@ -245,11 +244,10 @@ read_scripts(void)
 static void
 check_macros(void)
 {
-	for (int n = 1; n < dt_macros.argc && !dt_options.argref; n++) {
+	for (int n = 1; n < dt_macros.argc && !dt_options.argref; n++)
 		if (!dt_macros.used[n])
 			errx(1, "[D_MACRO_UNUSED] extraneous argument '%s' ($%d is not used)",
 			     dt_macros.argv[n], n);
-	}
 }
 
 /* ---- -l ---- */

@@ -31,9 +31,8 @@ op_find(uint32_t op)
 {
 	static const struct op none;
 
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		if (ops[i].op == op)
 			return &ops[i];
-	}
 	return &none;
 }

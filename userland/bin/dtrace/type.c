@@ -164,20 +164,18 @@ is_tagged(enum type_kind kind)
 struct type *
 type_by_name(const char *name)
 {
-	for (struct type *t = names; t != NULL; t = t->next) {
+	for (struct type *t = names; t != NULL; t = t->next)
 		if (!is_tagged(t->kind) && strcmp(t->name, name) == 0)
 			return t;
-	}
 	return type_btf_by_name(T_TYPEDEF, name);
 }
 
 struct type *
 type_by_tag(enum type_kind kind, const char *tag)
 {
-	for (struct type *t = names; t != NULL; t = t->next) {
+	for (struct type *t = names; t != NULL; t = t->next)
 		if (t->kind == kind && strcmp(t->name, tag) == 0)
 			return t;
-	}
 	return type_btf_by_name(kind, tag);
 }
 
@@ -251,13 +249,12 @@ type_enumerator(const char *name, bool declared, struct type **type, int64_t *va
 	for (struct type *t = names; t != NULL; t = t->next) {
 		if (t->kind != T_ENUM || (declared && !t->declared))
 			continue;
-		for (struct member *m = type_members(t); m != NULL; m = m->next) {
+		for (struct member *m = type_members(t); m != NULL; m = m->next)
 			if (strcmp(m->name, name) == 0) {
 				*type = t;
 				*value = m->value;
 				return true;
 			}
-		}
 	}
 	return !declared && type_btf_enumerator(name, type, value);
 }

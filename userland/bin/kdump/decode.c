@@ -348,41 +348,9 @@ static const struct kind {
 	const struct word *words;
 	bool set; /* of bits of an int */
 } kinds[] = {
-    [ARG_AT] = {ats, true},
-    [ARG_CLOCK] = {clocks, false},
-    [ARG_CLOSERANGE] = {close_ranges, true},
-    [ARG_EPOLL] = {epolls, false},
-    [ARG_EVENTFD] = {eventfds, true},
-    [ARG_FCNTL] = {fcntls, false},
-    [ARG_FLOCK] = {flocks, true},
-    [ARG_IOCTL] = {ioctls, false},
-    [ARG_KTRFAC] = {facs, true},
-    [ARG_MADVICE] = {advices, false},
-    [ARG_MAP] = {maps, true},
-    [ARG_MREMAP] = {mremaps, true},
-    [ARG_MSYNC] = {msyncs, true},
-    [ARG_MFD] = {memfds, true},
-    [ARG_MODE] = {modes, true},
-    [ARG_MSG] = {messages, true},
-    [ARG_PRCTL] = {prctls, false},
-    [ARG_RLIMIT] = {rlimits, false},
-    [ARG_RENAME] = {renames, true},
-    [ARG_RWF] = {rwfs, true},
-    [ARG_SCHED] = {scheds, false},
-    [ARG_SHUT] = {shuts, false},
-    [ARG_SHUTDOWN] = {shutdowns, false},
-    [ARG_SIGHOW] = {sighows, false},
-    [ARG_SIGNAL] = {signals, false},
-    [ARG_SOCKFAMILY] = {sock_families, false},
-    [ARG_SOCKLEVEL] = {sock_levels, false},
-    [ARG_SOCKOPT] = {sock_options, false},
-    [ARG_SPLICE] = {splices, true},
-    [ARG_SYSCTL] = {sysctls, false},
-    [ARG_TIMER] = {timers, true},
-    [ARG_WAIT] = {waits, true},
-    [ARG_WAITID] = {waitids, true},
-    [ARG_WAITWHO] = {waitid_kinds, false},
-    [ARG_WHENCE] = {whences, false},
+#define ARG(kind, words, bits) [ARG_##kind] = {words, bits},
+    KDUMP_WORDS(ARG)
+#undef ARG
 };
 
 static void

@@ -8,52 +8,58 @@
 
 #include "kernel/abi/ktrace.h"
 
+/* Words of decode.c, and whether they are bits. */
+#define KDUMP_WORDS(X)                      \
+	X(AT, ats, true)                    \
+	X(CLOCK, clocks, false)             \
+	X(CLOSERANGE, close_ranges, true)   \
+	X(EPOLL, epolls, false)             \
+	X(EVENTFD, eventfds, true)          \
+	X(FCNTL, fcntls, false)             \
+	X(FLOCK, flocks, true)              \
+	X(IOCTL, ioctls, false)             \
+	X(KTRFAC, facs, true)               \
+	X(MADVICE, advices, false)          \
+	X(MAP, maps, true)                  \
+	X(MREMAP, mremaps, true)            \
+	X(MSYNC, msyncs, true)              \
+	X(MFD, memfds, true)                \
+	X(MODE, modes, true)                \
+	X(MSG, messages, true)              \
+	X(PRCTL, prctls, false)             \
+	X(RLIMIT, rlimits, false)           \
+	X(RENAME, renames, true)            \
+	X(RWF, rwfs, true)                  \
+	X(SCHED, scheds, false)             \
+	X(SHUT, shuts, false)               \
+	X(SHUTDOWN, shutdowns, false)       \
+	X(SIGHOW, sighows, false)           \
+	X(SIGNAL, signals, false)           \
+	X(SOCKFAMILY, sock_families, false) \
+	X(SOCKLEVEL, sock_levels, false)    \
+	X(SOCKOPT, sock_options, false)     \
+	X(SPLICE, splices, true)            \
+	X(SYSCTL, sysctls, false)           \
+	X(TIMER, timers, true)              \
+	X(WAIT, waits, true)                \
+	X(WAITID, waitids, true)            \
+	X(WAITWHO, waitid_kinds, false)     \
+	X(WHENCE, whences, false)
+
 enum kdump_arg_kind {
 	ARG_NUMBER,
 	ARG_ACCESS,
 	ARG_SIGNED,
-	ARG_AT,
 	ARG_ATFD,
-	ARG_CLOCK,
 	ARG_CLONE,
-	ARG_CLOSERANGE,
-	ARG_EPOLL,
-	ARG_EVENTFD,
-	ARG_FCNTL,
-	ARG_FLOCK,
 	ARG_FUTEX,
-	ARG_IOCTL,
-	ARG_KTRFAC,
 	ARG_KTROP,
-	ARG_MADVICE,
-	ARG_MAP,
-	ARG_MREMAP,
-	ARG_MSYNC,
-	ARG_MFD,
-	ARG_MODE,
-	ARG_MSG,
 	ARG_OPEN,
-	ARG_PRCTL,
 	ARG_PROT,
-	ARG_RLIMIT,
-	ARG_RENAME,
-	ARG_RWF,
-	ARG_SCHED,
-	ARG_SHUT,
-	ARG_SHUTDOWN,
-	ARG_SIGHOW,
-	ARG_SIGNAL,
-	ARG_SOCKFAMILY,
-	ARG_SOCKLEVEL,
-	ARG_SOCKOPT,
 	ARG_SOCKTYPE,
-	ARG_SPLICE,
-	ARG_SYSCTL,
-	ARG_TIMER,
-	ARG_WAIT,
-	ARG_WAITID,
-	ARG_WAITWHO,
-	ARG_WHENCE,
+#define ARG(kind, words, bits) ARG_##kind,
+	KDUMP_WORDS(ARG)
+#undef ARG
 };
 
 #define KDUMP_ARGS 6

@@ -145,10 +145,9 @@ class_match(const char *glob, char *classes)
 {
 	char *class;
 
-	while ((class = strsep(&classes, ",|")) != NULL) {
+	while ((class = strsep(&classes, ",|")) != NULL)
 		if (strcasecmp(glob, class) == 0 || fnmatch(glob, class, 0) == 0)
 			return true;
-	}
 	return false;
 }
 

@@ -41,8 +41,8 @@ pass(const char *path, bool in, uint64_t seed)
 	return ok;
 }
 
-static bool
-file_work(uint64_t job, uint64_t n, void *arg)
+bool
+load_file(uint64_t job, uint64_t n, void *arg)
 {
 	char path[64];
 	bool ok = true;
@@ -56,10 +56,4 @@ file_work(uint64_t job, uint64_t n, void *arg)
 		}
 	}
 	return ok;
-}
-
-bool
-load_file(uint64_t n, uint64_t jobs)
-{
-	return load_run_jobs(file_work, n, jobs, false, NULL);
 }

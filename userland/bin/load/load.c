@@ -32,21 +32,20 @@ static const char usage[] =
 static char worker_name[16]; /* of the processes that do the work, such as `load:fork` */
 
 const struct load load_table[] = {
-    {"switch", 1000, 1, load_switch},  {"lock", 1000, 2, load_lock},
-    {"fork", 100, 1, load_fork},       {"pipe", 1000, 1, load_pipe},
-    {"fault", 1000, 1, load_fault},    {"syscall", 10000, 1, load_syscall},
-    {"malloc", 10000, 1, load_malloc}, {"mix", 100, 1, load_mix},
-    {"file", 100, 1, load_file},
+    {"switch", 1000, 1, false, load_switch, NULL}, {"lock", 1000, 2, false, NULL, load_lock},
+    {"fork", 100, 1, true, load_fork, NULL},       {"pipe", 1000, 1, false, load_pipe, NULL},
+    {"fault", 1000, 1, true, load_fault, NULL},    {"syscall", 10000, 1, true, load_syscall, NULL},
+    {"malloc", 10000, 1, true, load_malloc, NULL}, {"mix", 100, 1, false, load_mix, NULL},
+    {"file", 100, 1, false, load_file, NULL},
 };
 const unsigned int load_table_len = sizeof(load_table) / sizeof(load_table[0]);
 
 static const struct load *
 load_find(const char *name)
 {
-	for (unsigned int i = 0; i < load_table_len; i++) {
+	for (unsigned int i = 0; i < load_table_len; i++)
 		if (strcmp(load_table[i].name, name) == 0)
 			return &load_table[i];
-	}
 	return NULL;
 }
 
@@ -92,7 +91,7 @@ main(int argc, char **argv)
 	jobs = jobs != 0 ? jobs : load->jobs;
 	ktr_counts_get(counts);
 	start = now_ns();
-	ok = load->run(n, jobs);
+	ok = load_run(load, n, jobs);
 	ns = now_ns() - start;
 	printf("load %s: n=%lu jobs=%lu %s, %lu ms\n", load->name, n, jobs, ok ? "ok" : "FAILED",
 	       ns / 1000000);
@@ -153,6 +152,13 @@ load_run_jobs(bool (*work)(uint64_t job, uint64_t n, void *arg), uint64_t n, uin
 	while (started > 0)
 		ok &= load_expect_exit(pids[--started], 0);
 	return ok;
+}
+
+bool
+load_run(const struct load *load, uint64_t n, uint64_t jobs)
+{
+	return load->run != NULL ? load->run(n, jobs)
+				 : load_run_jobs(load->work, n, jobs, load->split, NULL);
 }
 
 uint32_t

@@ -8,7 +8,11 @@ struct load {
 	const char *name;
 	uint64_t count; /* default of -n */
 	uint64_t jobs;  /* default of -j */
-	/* Runs n times in j processes. False: a check failed, and a message was printed. */
+	/* The jobs share COUNT; else each does all of it. */
+	bool split;
+	/* A job: runs n times. False: a check failed, and a message was printed. */
+	bool (*work)(uint64_t job, uint64_t n, void *arg);
+	/* Instead: runs all jobs, which have something in common. */
 	bool (*run)(uint64_t n, uint64_t jobs);
 };
 
@@ -40,12 +44,14 @@ bool load_check(const void *buf, uint64_t len, uint64_t seed);
 /* A random number generator whose numbers are the same in each run. */
 uint32_t load_random(uint64_t *state);
 
-bool load_switch(uint64_t n, uint64_t jobs);
+bool load_run(const struct load *load, uint64_t n, uint64_t jobs);
+
+bool load_switch(uint64_t job, uint64_t n, void *arg);
 bool load_lock(uint64_t n, uint64_t jobs);
-bool load_fork(uint64_t n, uint64_t jobs);
-bool load_pipe(uint64_t n, uint64_t jobs);
-bool load_fault(uint64_t n, uint64_t jobs);
-bool load_syscall(uint64_t n, uint64_t jobs);
-bool load_malloc(uint64_t n, uint64_t jobs);
-bool load_file(uint64_t n, uint64_t jobs);
-bool load_mix(uint64_t n, uint64_t jobs);
+bool load_fork(uint64_t job, uint64_t n, void *arg);
+bool load_pipe(uint64_t job, uint64_t n, void *arg);
+bool load_fault(uint64_t job, uint64_t n, void *arg);
+bool load_syscall(uint64_t job, uint64_t n, void *arg);
+bool load_malloc(uint64_t job, uint64_t n, void *arg);
+bool load_file(uint64_t job, uint64_t n, void *arg);
+bool load_mix(uint64_t job, uint64_t n, void *arg);

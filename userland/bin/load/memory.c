@@ -58,8 +58,8 @@ pipe_read_blocks(int fd, uint64_t n)
 	return true;
 }
 
-static bool
-pipe_work(uint64_t job, uint64_t n, void *arg)
+bool
+load_pipe(uint64_t job, uint64_t n, void *arg)
 {
 	int fds[2];
 	pid_t pid;
@@ -82,12 +82,6 @@ pipe_work(uint64_t job, uint64_t n, void *arg)
 	ok = pipe_read_blocks(fds[0], n);
 	close(fds[0]); /* a writer that is not finished gets EPIPE instead of waiting for ever */
 	return load_expect_exit(pid, 0) && ok;
-}
-
-bool
-load_pipe(uint64_t n, uint64_t jobs)
-{
-	return load_run_jobs(pipe_work, n, jobs, false, NULL);
 }
 
 /*
@@ -118,13 +112,12 @@ fault_map(uint64_t pages, uint64_t seed)
 			ok = false;
 		}
 	}
-	for (uint64_t i = 0; i < pages && ok; i++) {
+	for (uint64_t i = 0; i < pages && ok; i++)
 		if (p[i * words + i % words] != (seed ^ i)) {
 			warnx("fault: page %lu: found %#lx, expected %#lx", i,
 			      p[i * words + i % words], seed ^ i);
 			ok = false;
 		}
-	}
 	if (munmap((void *)p, len) < 0) {
 		warn("munmap");
 		ok = false;
@@ -132,8 +125,8 @@ fault_map(uint64_t pages, uint64_t seed)
 	return ok;
 }
 
-static bool
-fault_work(uint64_t job, uint64_t n, void *arg)
+bool
+load_fault(uint64_t job, uint64_t n, void *arg)
 {
 	const uint64_t most = 64;
 
@@ -148,13 +141,7 @@ fault_work(uint64_t job, uint64_t n, void *arg)
 }
 
 bool
-load_fault(uint64_t n, uint64_t jobs)
-{
-	return load_run_jobs(fault_work, n, jobs, true, NULL);
-}
-
-static bool
-syscall_work(uint64_t job, uint64_t n, void *arg)
+load_syscall(uint64_t job, uint64_t n, void *arg)
 {
 	pid_t parent = getppid();
 
@@ -167,12 +154,6 @@ syscall_work(uint64_t job, uint64_t n, void *arg)
 		}
 	}
 	return true;
-}
-
-bool
-load_syscall(uint64_t n, uint64_t jobs)
-{
-	return load_run_jobs(syscall_work, n, jobs, true, NULL);
 }
 
 /* Makes the kernel allocate and free: a pipe, its data, and its files. */
@@ -230,8 +211,8 @@ malloc_turn(struct slot *s, uint64_t turn, uint64_t *random)
 	return true;
 }
 
-static bool
-malloc_work(uint64_t job, uint64_t n, void *arg)
+bool
+load_malloc(uint64_t job, uint64_t n, void *arg)
 {
 	struct slot slots[SLOTS] = {0};
 	uint64_t random = job + 1;
@@ -250,36 +231,24 @@ malloc_work(uint64_t job, uint64_t n, void *arg)
 	return ok;
 }
 
-bool
-load_malloc(uint64_t n, uint64_t jobs)
-{
-	return load_run_jobs(malloc_work, n, jobs, true, NULL);
-}
-
 /*
  * Runs all workloads before mix in the table, one after the other. Each job starts with another
  * one, so that they meet.
  */
-static bool
-mix_work(uint64_t job, uint64_t n, void *arg)
+bool
+load_mix(uint64_t job, uint64_t n, void *arg)
 {
 	unsigned int others = 0;
 
-	while (load_table[others].run != load_mix)
+	while (load_table[others].work != load_mix)
 		others++;
 	for (unsigned int i = 0; i < others; i++) {
 		const struct load *l = &load_table[(job + i) % others];
 
-		if (!l->run(n, 1)) {
+		if (!load_run(l, n, 1)) {
 			warnx("mix: job %lu failed in %s", job, l->name);
 			return false;
 		}
 	}
 	return true;
-}
-
-bool
-load_mix(uint64_t n, uint64_t jobs)
-{
-	return load_run_jobs(mix_work, n, jobs, false, NULL);
 }

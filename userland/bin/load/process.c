@@ -65,8 +65,8 @@ switch_ask(int in, int out, uint64_t n)
 	return true;
 }
 
-static bool
-switch_work(uint64_t job, uint64_t n, void *arg)
+bool
+load_switch(uint64_t job, uint64_t n, void *arg)
 {
 	int there[2], back[2];
 	pid_t pid;
@@ -92,12 +92,6 @@ switch_work(uint64_t job, uint64_t n, void *arg)
 	close(there[1]);
 	close(back[0]);
 	return load_expect_exit(pid, 0) && ok;
-}
-
-bool
-load_switch(uint64_t n, uint64_t jobs)
-{
-	return load_run_jobs(switch_work, n, jobs, false, NULL);
 }
 
 struct lock_shared {
@@ -183,8 +177,8 @@ load_lock(uint64_t n, uint64_t jobs)
 	return ok;
 }
 
-static bool
-fork_work(uint64_t job, uint64_t n, void *arg)
+bool
+load_fork(uint64_t job, uint64_t n, void *arg)
 {
 	volatile uint64_t copied = job; /* a change in the child must not appear in the parent */
 
@@ -213,10 +207,4 @@ fork_work(uint64_t job, uint64_t n, void *arg)
 		return false;
 	}
 	return true;
-}
-
-bool
-load_fork(uint64_t n, uint64_t jobs)
-{
-	return load_run_jobs(fork_work, n, jobs, true, NULL);
 }

@@ -80,13 +80,12 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 		dt_error(at, tag != NULL ? tag : "D_PROTO_LEN",
 			 "%s[ ] prototype mismatch: found %u keys, expected %u", what, count(keys),
 			 *key_count);
-	for (m = *known; m != NULL; m = m->next, keys = keys->next, n++) {
+	for (m = *known; m != NULL; m = m->next, keys = keys->next, n++)
 		if (!key_fits(keys, m->type))
 			dt_error(
 			    keys->at, tag != NULL ? tag : "D_PROTO_ARG",
 			    "%s[ ] key #%u is incompatible with its prototype: found %s, expected %s",
 			    what, n, type_text(keys->type), type_text(m->type));
-	}
 }
 
 /* ---- arguments ---- */
@@ -406,12 +405,11 @@ check_aggregate(struct node *n)
 		dt_error(n->at, "D_AGG_REDEF",
 			 "aggregation redefined: @%s: found %s( ), expected %s( ) as on line %u",
 			 l->text, f->name, a->function->name, a->at.line);
-	for (unsigned i = 0; !first && i < 4; i++) {
+	for (unsigned i = 0; !first && i < 4; i++)
 		if (p[i] != a->p[i])
 			dt_error(n->at, limits_of(f)[i].match,
 				 "@%s: found %s %ld, expected %ld as on line %u", l->text,
 				 limits_of(f)[i].name, (long)p[i], (long)a->p[i], a->at.line);
-	}
 	check_keys(n->at, dt_format("@%s", l->text), l->left, &a->keys, &a->key_count, first,
 		   "D_KEY_TYPE");
 	a->function = f;

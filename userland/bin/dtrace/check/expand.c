@@ -35,13 +35,12 @@ clone(const struct node *n, const struct binding *bindings)
 
 	if (n == NULL)
 		return NULL;
-	for (const struct binding *b = bindings; b != NULL && n->kind == N_NAME; b = b->next) {
+	for (const struct binding *b = bindings; b != NULL && n->kind == N_NAME; b = b->next)
 		if (n->scope == SCOPE_GLOBAL && strcmp(b->name, n->text) == 0) {
 			copy = clone(b->value, NULL);
 			copy->next = clone(n->next, bindings);
 			return copy;
 		}
-	}
 	copy = dt_alloc(sizeof(*copy));
 	*copy = *n;
 	copy->left = clone(n->left, bindings);
@@ -125,10 +124,9 @@ expand_check(const struct node *value, const struct member *names, struct type *
 struct inline_def *
 expand_find(const char *name, bool is_array)
 {
-	for (struct inline_def *d = dt_program.inlines; d != NULL; d = d->next) {
+	for (struct inline_def *d = dt_program.inlines; d != NULL; d = d->next)
 		if (d->is_array == is_array && strcmp(d->name, name) == 0)
 			return d;
-	}
 	return NULL;
 }
 
@@ -221,10 +219,9 @@ expand_translator(struct type *from, struct type *to)
 	to = type_base(to);
 	if (to->kind == T_POINTER)
 		to = to->to;
-	for (struct translator *t = dt_program.translators; t != NULL; t = t->next) {
+	for (struct translator *t = dt_program.translators; t != NULL; t = t->next)
 		if (type_same(t->to, to) && type_same(t->from, from))
 			return t;
-	}
 	return NULL;
 }
 

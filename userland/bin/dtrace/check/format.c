@@ -22,10 +22,9 @@ static const struct letters {
 static const struct letters *
 letters_of(char letter)
 {
-	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {
+	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++)
 		if (strchr(letters[i].letters, letter) != NULL)
 			return &letters[i];
-	}
 	return NULL;
 }
 

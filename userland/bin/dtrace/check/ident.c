@@ -191,14 +191,13 @@ find_builtin(const char *name)
 		v = ident_add(SCOPE_GLOBAL, name, type_by_name("int64_t"));
 		v->arg = (uint8_t)(1 + name[3] - '0');
 	}
-	for (size_t i = 0; v == NULL && i < sizeof(builtins) / sizeof(builtins[0]); i++) {
+	for (size_t i = 0; v == NULL && i < sizeof(builtins) / sizeof(builtins[0]); i++)
 		if (strcmp(builtins[i].name, name) == 0) {
 			struct type *type = type_by_text(builtins[i].type);
 
 			v = ident_add(SCOPE_GLOBAL, name, type);
 			v->code = builtins[i].code;
 		}
-	}
 	if (v != NULL)
 		v->builtin = true;
 	return v;
@@ -207,10 +206,9 @@ find_builtin(const char *name)
 struct variable *
 ident_find(enum scope scope, const char *name)
 {
-	for (struct variable *v = dt_variables; v != NULL; v = v->next) {
+	for (struct variable *v = dt_variables; v != NULL; v = v->next)
 		if (v->scope == scope && strcmp(v->name, name) == 0)
 			return v;
-	}
 	return scope == SCOPE_GLOBAL ? find_builtin(name) : NULL;
 }
 
@@ -220,10 +218,9 @@ ident_aggregation(const char *name, struct place at)
 	struct aggregation **last = &dt_aggregations;
 	uint32_t number = 0;
 
-	for (; *last != NULL; last = &(*last)->next, number++) {
+	for (; *last != NULL; last = &(*last)->next, number++)
 		if (strcmp((*last)->name, name) == 0)
 			return *last;
-	}
 	*last = dt_alloc(sizeof(**last));
 	(*last)->name = name;
 	(*last)->number = number;
@@ -234,10 +231,9 @@ ident_aggregation(const char *name, struct place at)
 const struct function *
 ident_function(const char *name)
 {
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
 		if (strcmp(functions[i].name, name) == 0)
 			return &functions[i];
-	}
 	return NULL;
 }
 

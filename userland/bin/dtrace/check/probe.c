@@ -230,10 +230,9 @@ stable_type(const char *type)
 					       {"struct thread *", "lwpsinfo_t *"},
 					       {"struct pcpu *", "cpuinfo_t *"}};
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (strcmp(type, types[i][0]) == 0)
 			return types[i][1];
-	}
 	return NULL;
 }
 

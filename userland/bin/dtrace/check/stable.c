@@ -87,10 +87,9 @@ stable_of_probe(const char *provider, enum stable_part part)
 
 	if (s != NULL)
 		return s->a;
-	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++) {
+	for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
 		if (strstr(providers[i].names, dt_format(" %s ", provider)) != NULL)
 			return providers[i].of[part];
-	}
 	return stable_private;
 }
 
@@ -100,10 +99,9 @@ stable_of_description(const struct dif_probe *spec, const char *provider)
 	const char *const fields[] = {spec->provider, spec->module, spec->function, spec->name};
 	struct attributes a = stable_best;
 
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 4; i++)
 		if (*fields[i] != '\0')
 			a = stable_min(a, stable_of_probe(provider, i));
-	}
 	return a;
 }
 

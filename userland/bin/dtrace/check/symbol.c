@@ -54,7 +54,7 @@ name_of(const struct symbol *s)
 bool
 symbol_find(const char *name, uint64_t *address, struct type **type)
 {
-	for (uint32_t i = 0; i < head.symbols; i++) {
+	for (uint32_t i = 0; i < head.symbols; i++)
 		if (strcmp(name_of(&symbols[i]), name) == 0) {
 			*address = head.base + symbols[i].address;
 			*type = type_function(name);
@@ -62,7 +62,6 @@ symbol_find(const char *name, uint64_t *address, struct type **type)
 				*type = type_variable(name);
 			return true;
 		}
-	}
 	return false;
 }
 

@@ -153,14 +153,12 @@ reserve_flags(struct node *n)
 
 		if (n->kind != N_IF)
 			continue;
-		for (unsigned i = 0; i < 2; i++) {
+		for (unsigned i = 0; i < 2; i++)
 			n->flags[i] =
 			    find_actions(branches[i]) & DO_RECORD ? 1 + record_reserve(n, 1, 1) : 0;
-		}
-		for (unsigned i = 0; i < 2; i++) {
+		for (unsigned i = 0; i < 2; i++)
 			if (n->flags[i] != 0)
 				gen_insn(DIF_REC1, 0, R0, 0, (int32_t)n->flags[i] - 1);
-		}
 		reserve_flags(n->right);
 		reserve_flags(n->third);
 	}

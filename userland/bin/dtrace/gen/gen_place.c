@@ -130,10 +130,9 @@ gen_keys(struct node *keys, unsigned r)
 	unsigned at = r, unused;
 
 	/* All values first: one may need keys for itself. */
-	for (struct node *k = keys; k != NULL; k = k->next) {
+	for (struct node *k = keys; k != NULL; k = k->next)
 		if (type_base(k->type)->kind != T_STACK)
 			gen_value(k, gen_need(k, at++));
-	}
 	unused = at;
 	at = r;
 	for (struct node *k = keys; k != NULL; k = k->next) {

@@ -16,10 +16,9 @@ image_text(const char *text, size_t size)
 	size = strlen(copy); /* what comes after a NUL in it is no part of a string */
 	if (b->size == 0)
 		buffer_add(b, "", 1);
-	for (size_t at = 0; at < b->size; at += strlen((char *)b->data + at) + 1) {
+	for (size_t at = 0; at < b->size; at += strlen((char *)b->data + at) + 1)
 		if (strcmp((char *)b->data + at, copy) == 0)
 			return (uint32_t)at;
-	}
 	memcpy(buffer_add(b, NULL, size + 1), copy, size);
 	return (uint32_t)(b->size - size - 1);
 }

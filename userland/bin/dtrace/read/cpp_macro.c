@@ -49,12 +49,11 @@ find(const char *name, size_t size)
 void
 cpp_undefine(const char *name)
 {
-	for (struct macro **m = &macros; *m != NULL; m = &(*m)->next) {
+	for (struct macro **m = &macros; *m != NULL; m = &(*m)->next)
 		if (strcmp((*m)->name, name) == 0) {
 			*m = (*m)->next;
 			return;
 		}
-	}
 }
 
 const char *

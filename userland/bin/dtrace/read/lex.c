@@ -160,12 +160,11 @@ macro(const char *p, struct place at, const char **end, uint64_t *value, bool *s
 	}
 	size = lex_name_size(p);
 	*end = p + size;
-	for (size_t i = 0; i < sizeof(macros) / sizeof(macros[0]); i++) {
+	for (size_t i = 0; i < sizeof(macros) / sizeof(macros[0]); i++)
 		if (strlen(macros[i].name) == size && strncmp(macros[i].name, p, size) == 0) {
 			*value = macros[i].value;
 			return *string ? dt_format("%ld", (long)*value) : NULL;
 		}
-	}
 	dt_error(at, size > 0 ? "D_MACRO_UNDEF" : "D_SYNTAX",
 		 "$%.*s: there is no such macro variable", (int)size, p);
 }
@@ -204,10 +203,9 @@ operator(struct token *t)
 	const char *op = NULL;
 	size_t size;
 
-	for (size_t i = 0; operators[i] != NULL && op == NULL; i++) {
+	for (size_t i = 0; operators[i] != NULL && op == NULL; i++)
 		if (strncmp(lex.pos, operators[i], strlen(operators[i])) == 0)
 			op = operators[i];
-	}
 	if (op == NULL && strchr(single, *lex.pos) == NULL)
 		dt_error(t->at, "D_SYNTAX", "found the character '%c', which D does not use",
 			 *lex.pos);

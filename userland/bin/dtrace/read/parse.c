@@ -56,13 +56,12 @@ refuse_loops(void)
 	static const char *const words[] = {"for",    "while",  "do",    "goto",
 					    "switch", "return", "break", "continue"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (lex_is_name(words[i]))
 			dt_error(
 			    lex_peek()->at, "D_SYNTAX",
 			    "syntax error near \"%s\": D has if and else, but no loops, jumps or switches",
 			    words[i]);
-	}
 }
 
 /* Up to the closing brace, which is taken. */

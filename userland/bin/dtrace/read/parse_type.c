@@ -21,10 +21,9 @@ static const char *const basic[] = {"void",     "char",     "short",  "int",    
 static bool
 is_one_of(const char *name, const char *const *words)
 {
-	for (; *words != NULL; words++) {
+	for (; *words != NULL; words++)
 		if (strcmp(name, *words) == 0)
 			return true;
-	}
 	return false;
 }
 

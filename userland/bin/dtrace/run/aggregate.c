@@ -40,11 +40,10 @@ find(uint32_t agg, const uint64_t *keys, uint16_t key_words, uint16_t value_word
 {
 	struct agg_entry **bucket = &buckets[hash(agg, keys, key_words) % BUCKETS], *e;
 
-	for (e = *bucket; e != NULL; e = e->next) {
+	for (e = *bucket; e != NULL; e = e->next)
 		if (e->agg == agg && e->key_words == key_words &&
 		    memcmp(e->keys, keys, 8 * (size_t)key_words) == 0)
 			return e;
-	}
 	e = malloc(sizeof(*e) + 8 * ((size_t)key_words + value_words));
 	if (e == NULL)
 		err(1, "memory");
@@ -145,12 +144,10 @@ agg_add(const void *table, size_t size)
 void
 agg_each(uint32_t agg, void (*f)(const struct agg_entry *e))
 {
-	for (unsigned b = 0; b < BUCKETS; b++) {
-		for (struct agg_entry *e = buckets[b]; e != NULL; e = e->next) {
+	for (unsigned b = 0; b < BUCKETS; b++)
+		for (struct agg_entry *e = buckets[b]; e != NULL; e = e->next)
 			if (e->agg == agg)
 				f(e);
-		}
-	}
 }
 
 void
@@ -201,10 +198,9 @@ compare_one_key(const struct rec_field *f, const uint64_t *a, const uint64_t *b)
 	case SHOW_STACK:
 	case SHOW_USTACK:
 		words = a[0] < b[0] ? a[0] : b[0];
-		for (size_t i = 1; i <= words; i++) {
+		for (size_t i = 1; i <= words; i++)
 			if (a[i] != b[i])
 				return a[i] < b[i] ? -1 : 1;
-		}
 		return compare_numbers((int64_t)a[0], (int64_t)b[0]);
 	case SHOW_INT:
 	case SHOW_ENUM:
@@ -246,10 +242,9 @@ struct row {
 static const struct agg_entry *
 any_of(const struct row *r)
 {
-	for (unsigned i = 0; i < r->count; i++) {
+	for (unsigned i = 0; i < r->count; i++)
 		if (r->entries[i] != NULL)
 			return r->entries[i];
-	}
 	return NULL;
 }
 
@@ -335,13 +330,12 @@ static void
 remove_entry(struct agg_entry *gone)
 {
 	for (unsigned b = 0; b < BUCKETS; b++) {
-		for (struct agg_entry **p = &buckets[b]; *p != NULL; p = &(*p)->next) {
+		for (struct agg_entry **p = &buckets[b]; *p != NULL; p = &(*p)->next)
 			if (*p == gone) {
 				*p = gone->next;
 				free(gone);
 				return;
 			}
-		}
 	}
 }
 
@@ -462,8 +456,7 @@ void
 agg_print_rest(void)
 {
 	open_state();
-	for (uint32_t agg = 0; agg < view.agg_count; agg++) {
+	for (uint32_t agg = 0; agg < view.agg_count; agg++)
 		if (!state[agg].printed)
 			agg_print(NULL, &agg, 1);
-	}
 }

@@ -103,10 +103,9 @@ start_command(const char *command)
 
 	if (argv == NULL)
 		err(1, "-c");
-	while (rest != NULL && (word = strsep(&rest, " \t")) != NULL) {
+	while (rest != NULL && (word = strsep(&rest, " \t")) != NULL)
 		if (*word != '\0')
 			argv[argc++] = word;
-	}
 	if (argc == 0)
 		errx(2, "-c: found no command");
 	if (!is_program(argv[0]))

@@ -30,10 +30,9 @@ find_probe(uint32_t id)
 {
 	struct known **bucket = &probes[id % 256], *k;
 
-	for (k = *bucket; k != NULL; k = k->next) {
+	for (k = *bucket; k != NULL; k = k->next)
 		if (k->p.id == id)
 			return &k->p;
-	}
 	k = dt_alloc(sizeof(*k));
 	k->p.id = id;
 	if (!consume_describe(&k->p) || k->p.id != id)

@@ -130,17 +130,15 @@ find(uint32_t number)
 	struct dif_program d = {.program = number};
 	struct executable *p, *first;
 
-	for (p = executables; p != NULL; p = p->next) {
+	for (p = executables; p != NULL; p = p->next)
 		if (p->number == number)
 			return p;
-	}
 	p = dt_alloc(sizeof(*p));
 	p->number = number;
 	p->path = dt_format("%s", consume_program(&d) ? d.path : "");
-	for (first = executables; first != NULL && p->same == NULL; first = first->next) {
+	for (first = executables; first != NULL && p->same == NULL; first = first->next)
 		if (strcmp(first->path, p->path) == 0)
 			p->same = first->same;
-	}
 	if (p->same == NULL) {
 		p->same = p;
 		open_file(p, p->path);
