@@ -105,10 +105,12 @@ close_all(void)
 void
 ktr_cpumask_set(uint64_t cpus)
 {
-	ktr_port_lock();
+	/* Hooks and interrupts call this. No ring is freed while this CPU has interrupts off: that
+	 * takes a ktr_port_exchange(). */
+	uintptr_t irq = ktr_port_irq_save();
 	__atomic_store_n(&ktr_cpumask, cpus, __ATOMIC_SEQ_CST);
 	close_all();
-	ktr_port_unlock();
+	ktr_port_irq_restore(irq);
 	ktr_functions_look();
 }
 

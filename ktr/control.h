@@ -38,6 +38,7 @@ uint64_t ktr_mask_get(void);
 void ktr_mask_set(uint64_t mask);
 /** Changes only the classes `on` and `off`, which have no bit in common. */
 void ktr_mask_change(uint64_t on, uint64_t off);
+/** Takes no lock. Any context. */
 void ktr_cpumask_set(uint64_t cpus);
 /** -EINVAL: not 0, 1 or 2. */
 int ktr_verbose_set(int level);

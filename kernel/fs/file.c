@@ -230,7 +230,7 @@ file_unref(struct file *f)
 	CTR2(KTR_VFS, "release: ino %lu flags %#x", f->vn->ino, f->flags);
 	if (f->flock != 0)
 		flock_end(f);
-	if (f->vn->locks != NULL)
+	if (f->vn->locks != NULL && !(f->flags & O_PATH))
 		record_locks_end(f->vn, f);
 	if (!list_empty(&f->watches))
 		epoll_forget(f);

@@ -320,7 +320,7 @@ filetable_install(struct file *f, int flags)
 static __attribute__((noinline)) void
 filp_close(struct file *f, struct filetable *ft)
 {
-	if (f != NULL && f->vn->locks != NULL)
+	if (f != NULL && f->vn->locks != NULL && !(f->flags & O_PATH))
 		record_locks_end(f->vn, ft);
 	file_unref(f);
 }

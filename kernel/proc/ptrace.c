@@ -318,12 +318,15 @@ call_stop(enum ptrace_call call)
 bool
 ptrace_call_enter(struct arch_trapframe *tf)
 {
+	uint64_t call = arch_tf_syscall(tf);
 	bool go = true;
 
 	spin_lock(&proc_lock);
 	if (ptrace_traced(curlwp()) && curlwp()->ptrace->mode == PTRACE_SYSCALL) {
 		arch_tf_syscall_enter(tf);
 		call_stop(PTRACE_CALL_ENTRY);
+		if (arch_tf_syscall(tf) != call)
+			curlwp()->again_ns = 0;   /* not the call that begins again */
 		go = !is_killed(curlwp(), false); /* its tracer may have killed it for that call */
 	}
 	spin_unlock(&proc_lock);

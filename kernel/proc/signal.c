@@ -448,6 +448,7 @@ run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct sig
 	uint64_t mask = l->sig_restore ? l->sig_saved : l->sig_blocked;
 	bool good;
 
+	l->again_ns = 0; /* the handler's calls come before the one that begins again */
 	l->sig_restore = false;
 	l->sig_blocked |= (act.sa_mask | (act.sa_flags & SA_NODEFER ? 0 : BIT(sig))) & ~UNSTOPPABLE;
 	if (p->pending.set & l->sig_blocked)

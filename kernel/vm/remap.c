@@ -158,7 +158,8 @@ remap(struct vmspace *vm, struct remap *r, uint64_t limit)
 		return -EFAULT;
 	if (r->flags & MREMAP_DONTUNMAP)
 		more = r->size;
-	if (!vm_may_grow(vm, more, r->flags & MREMAP_FIXED ? vm_mapped(vm, r->to, r->size) : 0,
+	if (more > 0 &&
+	    !vm_may_grow(vm, more, r->flags & MREMAP_FIXED ? vm_mapped(vm, r->to, r->size) : 0,
 			 limit))
 		return -ENOMEM;
 	if (r->flags & MREMAP_FIXED)

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -148,6 +149,42 @@ moves_without_areas(void *arg)
 		n++;
 	to = mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE);
 	return n < 1000 ? 2 : to != MAP_FAILED ? 3 : p[0] != 'x' ? 4 : 0;
+}
+
+static int
+shrinks_over_limit(void *arg)
+{
+	size_t size = 1ul << 20;
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rlimit limit = {64ul << 10, 64ul << 10};
+
+	if (setrlimit(RLIMIT_AS, &limit) != 0 || mremap(p, size, size, 0) != p)
+		return 1;
+	return mremap(p, size, PAGE, 0) == p ? 0 : 2;
+}
+
+/* ---- a place in the tree of names is no open file ---- */
+
+static int
+finds_lock(void *fd)
+{
+	struct flock l = {.l_type = F_WRLCK};
+
+	return fcntl(*(int *)fd, F_GETLK, &l) == 0 && l.l_type == F_WRLCK ? 0 : 1;
+}
+
+static bool
+locks_outlive_places(void)
+{
+	struct flock l = {.l_type = F_WRLCK};
+	char path[] = "/tmp/waits-XXXXXX";
+	int fd = mkstemp(path);
+	bool good = fd >= 0 && fcntl(fd, F_SETLK, &l) == 0 && close(open(path, O_PATH)) == 0 &&
+		    in_child(finds_lock, &fd) == 0;
+
+	close(fd);
+	unlink(path);
+	return good;
 }
 
 /* ---- the memory of others ---- */
@@ -430,6 +467,9 @@ test_waits(void)
 	       "a MAP_FIXED that goes over a limit leaves what was there");
 	result(in_child(moves_without_areas, NULL) == 0,
 	       "an mremap without areas leaves the memory where it was");
+	result(in_child(shrinks_over_limit, NULL) == 0,
+	       "over the limit of memory, a map may shrink");
+	result(locks_outlive_places(), "closing a file of O_PATH takes no record lock away");
 	result(rights_hold_for_others(), "process_vm_writev and readv: as the memory's rights are");
 	result(signals_do_no_harm(), "process_vm_readv takes all bytes beside signals");
 	result(clock_never_goes_back(), "threads never see the process's time go back");

@@ -318,6 +318,8 @@ def triggers():
         "cat set_ftrace_filter trace\necho '!sys_kill:stacktrace:count=0' >> set_ftrace_filter\ncat set_ftrace_filter\n"
         "echo 'traceoff if child_pid > 0' > $t\nload fork -n 1 >/dev/null\ncat tracing_on\necho '!traceoff' >> $t\necho 1 > tracing_on\n"
         "echo 'sys_kill:traceoff' >> set_ftrace_filter\nkill -0 $$\ncat tracing_on\necho '!sys_kill:traceoff' >> set_ftrace_filter\necho 1 > tracing_on\n"
+        # Where the kernel holds a lock.
+        "l=$(ls -d events/LOCK/mutex_unlock* | head -n 1)/trigger\necho traceoff > $l\ncat tracing_on\necho '!traceoff' > $l\necho 1 > tracing_on\n"
         "cat set_ftrace_filter\necho =====\n"
         "for x in nosuch traceoff:x enable_event:vfs enable_event:vfs:nosuch 'traceoff if nosuch == 1' enable_hist:vfs:nosuch; do echo \"$x\" >> $t; done\n"
         "echo 'traceoff:7 if child_pid == 0' >> $t\necho traceoff:7 >> $t\ncat $t error_log\necho '!traceoff' >> $t\necho 'nosuchfunction:traceoff' >> set_ftrace_filter\n"
@@ -335,7 +337,7 @@ def triggers():
     head = r"#### all functions enabled ####\n"
     check_match(rf"^sh: .*File exists\n{head}(sys_\w*kill:stacktrace:count=2\n){{3}}{head}sys_kill:stacktrace:count=0\n# tracer", functions, "the list")
     check_eq(len(re.findall(r"<stack trace>\n => sys_kill\n => entry_syscall\n", functions)), 2, "stacks of the function")
-    check_match(r"^#### all functions enabled ####\n0\n0\n#### all functions enabled ####$", functions, "tracing_on after traceoff")
+    check_match(r"^#### all functions enabled ####\n0\n0\n0\n#### all functions enabled ####$", functions, "tracing_on after traceoff")
     check_eq(len(re.findall("^sh: .*Invalid argument$", errors, re.M)), 8, "commands that are refused")
     check_match(r"^sh: .*File exists\ntraceoff:count=7 if child_pid == 0\n\[.*\] event filter parse error: error: Field not found\n  Command: traceoff if nosuch == 1\n {30}\^$", errors, "what is left")
     check_match(r"^0\n$", errors, "programs that are left")

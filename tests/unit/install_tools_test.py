@@ -25,7 +25,8 @@ def installs(tmp, installed, *tiers, apt_get=""):
                        ("id", "echo 0"), ("apt-get", apt_get), ("tee", "cat > /dev/null"), ("chmod", ""), ("rm", ""), ("update-rc.d", "")):
         (tmp / name).write_text(f'#!/bin/sh\n[ "${{0##*/}}" = dpkg-query ] || echo "${{0##*/}} $*" >> {tmp}/log\n{body}\n')
         (tmp / name).chmod(0o755)
-    p = subprocess.run([TOOL, *tiers], env={"PATH": f"{tmp}:{os.environ['PATH']}"}, capture_output=True, text=True,
+    # Whoever runs the tests may ignore signals; a shell keeps that, and has no trap then.
+    p = subprocess.run(["env", "--default-signal=HUP,INT,TERM", TOOL, *tiers], env={"PATH": f"{tmp}:{os.environ['PATH']}"}, capture_output=True, text=True,
                        timeout=DEADLINE_S, check=False)
     return p.returncode, (tmp / "log").read_text()
 

@@ -4,14 +4,17 @@
 Prints TAP. The programs are build/host/ktrdump and build/host/unit/ktr_gen, or $KTRDUMP and $KTR_GEN.
 """
 import base64
+import fcntl
 import json
 import os
 import pathlib
 import re
 import select
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 import ktrace_records
@@ -471,8 +474,10 @@ def a_file_of_ktrace_may_come_in_pieces(_):
     with subprocess.Popen([KTRDUMP, "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
         p.stdin.write(data[:20])
         p.stdin.flush()
-        while int(open(f"/proc/{p.pid}/io").read().split()[1]) < 20:  # until it has read them
-            expect(p.poll() is None, "it has ended before the rest came")
+        left, deadline = 1, time.monotonic() + DEADLINE_S
+        while left > 0:  # until it has read them
+            left = struct.unpack("i", fcntl.ioctl(p.stdin, termios.FIONREAD, bytes(4)))[0]
+            expect(p.poll() is None and time.monotonic() < deadline, "it has not read the first piece")
         out, _ = p.communicate(data[20:], timeout=DEADLINE_S)
     equal((p.returncode, out.decode()), (whole.status, whole.out), "in pieces and at once")
 

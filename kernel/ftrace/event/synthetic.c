@@ -251,15 +251,21 @@ synthetic_is_used(const struct synthetic *s)
 static int
 synthetic_remove(struct synthetic *s)
 {
+	bool busy;
+
 	if (s == NULL)
 		return -ENOENT;
 	if (synthetic_is_used(s))
 		return -EBUSY;
 	event_filter_drop(s->site);
-	list_remove(&s->link);
 	ktr_port_lock();
-	ktr_site_free(s->site);
+	busy = ktr_site_users(s->site) != 0; /* D has switched it on since then */
+	if (!busy)
+		ktr_site_free(s->site);
 	ktr_port_unlock();
+	if (busy)
+		return -EBUSY;
+	list_remove(&s->link);
 	kfree(s);
 	return 0;
 }
@@ -317,12 +323,14 @@ synthetic_store(struct instance *i, uintptr_t arg, char *text)
 int
 synthetic_clear(struct instance *i, uintptr_t arg)
 {
+	int error = 0;
+
 	list_for_each_entry (const struct synthetic, s, &all, link)
 		if (synthetic_is_used(s))
 			return -EBUSY;
-	while (!list_empty(&all))
-		synthetic_remove(list_entry(list_first(&all), struct synthetic, link));
-	return 0;
+	while (error == 0 && !list_empty(&all))
+		error = synthetic_remove(list_entry(list_first(&all), struct synthetic, link));
+	return error;
 }
 
 static void
