@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
@@ -55,6 +56,24 @@ set_registers(pid_t pid, registers *r)
 	struct iovec v = {r, sizeof(*r)};
 
 	return ptrace(PTRACE_SETREGSET, pid, NT_PRSTATUS, &v);
+}
+
+/* The system call at whose entry it stands becomes another one. */
+static long
+set_call(pid_t pid, int nr)
+{
+#ifdef __x86_64__
+	registers r;
+
+	if (get_registers(pid, &r) != 0)
+		return -1;
+	r.orig_rax = (unsigned long)nr;
+	return set_registers(pid, &r);
+#else
+	struct iovec v = {&nr, sizeof(nr)};
+
+	return ptrace(PTRACE_SETREGSET, pid, NT_ARM_SYSTEM_CALL, &v);
+#endif
 }
 
 /* The next status of pid, which is not -1 or 0. */
@@ -152,6 +171,47 @@ calls_stop(void)
 			       (RESULT(r) = 1234) && set_registers(pid, &r) == 0;
 	}
 	return good && found == 1 && status == 5 << 8;
+}
+
+/* Goes on to the next entry of a system call. Its number; -1: there is none. */
+static long
+next_call(pid_t pid)
+{
+	struct __ptrace_syscall_info info = {.op = PTRACE_SYSCALL_INFO_NONE};
+
+	do
+		if (ptrace(PTRACE_SYSCALL, pid, 0, 0) != 0 || !WIFSTOPPED(next(pid)) ||
+		    ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info) <= 0)
+			return -1;
+	while (info.op != PTRACE_SYSCALL_INFO_ENTRY);
+	return (long)info.entry.nr;
+}
+
+static int
+sleeps_twice(void)
+{
+	nanosleep(&(struct timespec){1000000, 0}, NULL);
+	return nanosleep(&(struct timespec){0, MS}, NULL) == 0 ? 5 : 6;
+}
+
+/* A sleep that a signal interrupts begins again, as another call: the next sleep has its own time.
+ */
+static bool
+calls_are_replaced(void)
+{
+	pid_t pid = start(sleeps_twice);
+	bool good = pid > 0 && ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD) == 0;
+	long call = 0;
+
+	while (good && call != -1 && call != SYS_clock_nanosleep && call != SYS_nanosleep)
+		call = next_call(pid);
+	good = good && call != -1 && ptrace(PTRACE_SYSCALL, pid, 0, 0) == 0 &&
+	       await_sleep(pid, 0) && kill(pid, SIGWINCH) == 0 && WIFSTOPPED(next(pid)) &&
+	       next_call(pid) != -1 && set_call(pid, SYS_getpid) == 0 &&
+	       ptrace(PTRACE_CONT, pid, 0, 0) == 0 && next(pid) == 5 << 8;
+	if (!good && pid > 0)
+		kill(pid, SIGKILL);
+	return good;
 }
 
 static volatile sig_atomic_t handled;
@@ -574,6 +634,7 @@ test_ptrace(void)
 {
 	result(memory_changes(), "a debugger reads and writes a program's memory");
 	result(calls_stop(), "each system call stops twice, and its result is changed");
+	result(calls_are_replaced(), "a call that begins again may become another one");
 	result(signals_stop(), "signals are told before they are delivered, and changed");
 	result(breakpoints_stop(), "a breakpoint in the program's code, and steps after it");
 	result(steps_end(), "a program runs to its end step by step");
