@@ -326,7 +326,8 @@ ptrace_call_enter(struct arch_trapframe *tf)
 		arch_tf_syscall_enter(tf);
 		call_stop(PTRACE_CALL_ENTRY);
 		if (arch_tf_syscall(tf) != call)
-			curlwp()->again_ns = 0;   /* not the call that begins again */
+			curlwp()->again_ns = 0; /* not the call that begins again */
+
 		go = !is_killed(curlwp(), false); /* its tracer may have killed it for that call */
 	}
 	spin_unlock(&proc_lock);

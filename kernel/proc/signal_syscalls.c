@@ -4,6 +4,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
+#include "kernel/fs/poll.h"
 #include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
@@ -292,19 +293,17 @@ sys_rt_sigtimedwait(const uint64_t a[6])
 	struct proc *p = curproc();
 	struct lwp *l = curlwp();
 	struct siginfo info;
-	struct timespec ts;
-	uint64_t set, mask = l->sig_blocked, deadline = proc_deadline(DEADLINE_NEVER);
+	uint64_t set, mask = l->sig_blocked, deadline;
 	int64_t r = 0, sig;
+	int error;
 
 	if (a[3] != sizeof(set))
 		return -EINVAL;
-	if (copy_in(&set, a[0], sizeof(set)) != 0 ||
-	    (a[2] != 0 && copy_in(&ts, a[2], sizeof(ts)) != 0))
+	error = poll_take_deadline(a[2], &deadline);
+	if (copy_in(&set, a[0], sizeof(set)) != 0)
 		return -EFAULT;
-	if (a[2] != 0 && (ts.tv_sec < 0 || ts.tv_nsec < 0 || ts.tv_nsec >= 1000000000))
-		return -EINVAL;
-	if (deadline == DEADLINE_NEVER && a[2] != 0 && ts.tv_sec < 1l << 30)
-		deadline = clock_ns() + (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	if (error != 0)
+		return error;
 	set &= ~UNSTOPPABLE;
 	spin_lock(&proc_lock);
 	while ((sig = proc_signal_take(set, &info)) == 0 && r == 0) {

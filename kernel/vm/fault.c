@@ -61,14 +61,20 @@ do_wp_page(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
 }
 
 bool
+vm_allows_locked(const struct vmspace *vm, uint64_t va, unsigned access)
+{
+	const struct area *a = vm_find(vm, va);
+
+	return a != NULL && (a->prot & access) == access;
+}
+
+bool
 vm_allows(struct vmspace *vm, uint64_t va, unsigned access)
 {
-	const struct area *a;
 	bool allows;
 
 	mutex_lock(&vm->lock);
-	a = vm_find(vm, va);
-	allows = a != NULL && (a->prot & access) == access;
+	allows = vm_allows_locked(vm, va, access);
 	mutex_unlock(&vm->lock);
 	return allows;
 }

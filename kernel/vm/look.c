@@ -117,15 +117,6 @@ in_page(uint64_t va, size_t n)
 	return n < part ? n : part;
 }
 
-/* May the space's program do this at va? access 0: nobody asks. */
-static bool
-page_allows(const struct vmspace *vm, uint64_t va, unsigned access)
-{
-	const struct area *a = vm_find(vm, va);
-
-	return access == 0 || (a != NULL && (a->prot & access) == access);
-}
-
 size_t
 vm_peek(struct vmspace *vm, uint64_t va, void *to, size_t n, unsigned access)
 {
@@ -134,7 +125,7 @@ vm_peek(struct vmspace *vm, uint64_t va, void *to, size_t n, unsigned access)
 	mutex_lock(&vm->lock);
 	for (; done < n; done += part) {
 		part = in_page(va + done, n - done);
-		if (!page_allows(vm, va + done, access) ||
+		if (!vm_allows_locked(vm, va + done, access) ||
 		    !peek_page(vm, va + done, (char *)to + done, part))
 			break;
 	}
@@ -151,7 +142,7 @@ vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n, unsigned ac
 	vm_share(vm); /* from now on, what is flushed is flushed on all CPUs that run it */
 	for (; done < n; done += part) {
 		part = in_page(va + done, n - done);
-		if (!page_allows(vm, va + done, access) ||
+		if (!vm_allows_locked(vm, va + done, access) ||
 		    !poke_page(vm, va + done, (const char *)from + done, part))
 			break;
 	}

@@ -99,32 +99,30 @@ move_page(uint64_t *pte, uintptr_t va, void *arg)
 }
 
 /*
- * Moves what is at start to another place, where nothing is, and makes it larger. keep: the old
+ * Moves what is at start to `to`, where nothing is, and makes it larger. MREMAP_DONTUNMAP: the old
  * place stays, and is empty. All that may fail comes before the first page moves.
  */
 static int64_t
-remap_move(struct vmspace *vm, const struct remap *r, uint64_t to)
+remap_move(struct vmspace *vm, const struct remap *r)
 {
-	struct move m = {.vm = vm, .by = to - r->start};
-	struct area_source from;
+	struct move m = {.vm = vm, .by = r->to - r->start};
 	const struct area *a;
 
 	if (vm_split(vm, r->start) != 0 || vm_split(vm, r->start + r->old_size) != 0)
 		return -ENOMEM;
 	a = vm_find(vm, r->start);
-	from = a->from;
-	if (vm_insert(vm, to, to + r->size, a->prot, &from) == NULL)
+	if (vm_insert(vm, r->to, r->to + r->size, a->prot, &a->from) == NULL)
 		return -ENOMEM;
 	pagetable_each(vm->root, r->start, r->start + r->old_size, remap_make_room, &m);
 	if (m.failed) {
-		vm_unmap_locked(vm, to, r->size);
+		vm_unmap_locked(vm, r->to, r->size);
 		return -ENOMEM;
 	}
 	pagetable_each(vm->root, r->start, r->start + r->old_size, move_page, &m);
 	arch_mmu_sync();
 	if (!(r->flags & MREMAP_DONTUNMAP))
 		vm_unmap_locked(vm, r->start, r->old_size);
-	return (int64_t)to;
+	return (int64_t)r->to;
 }
 
 /* Moves it to where the caller wants it, whatever is there. */
@@ -143,7 +141,7 @@ remap_to(struct vmspace *vm, struct remap *r)
 		r->old_size = r->size;
 	}
 	error = vm_unmap_locked(vm, r->to, r->size);
-	return error != 0 ? error : remap_move(vm, r, r->to);
+	return error != 0 ? error : remap_move(vm, r);
 }
 
 static int64_t
@@ -176,7 +174,7 @@ remap(struct vmspace *vm, struct remap *r, uint64_t limit)
 		return (int64_t)r->start;
 	}
 	r->to = vm_find_free(vm, r->flags & MREMAP_DONTUNMAP ? r->to : 0, r->size);
-	return (r->flags & MREMAP_MAYMOVE) && r->to != 0 ? remap_move(vm, r, r->to) : -ENOMEM;
+	return (r->flags & MREMAP_MAYMOVE) && r->to != 0 ? remap_move(vm, r) : -ENOMEM;
 }
 
 int64_t

@@ -60,6 +60,8 @@ int vm_split(struct vmspace *vm, uint64_t va);
 void vm_set_end(struct vmspace *vm, struct area *a, uint64_t end);
 /* Is there a page at va, in an area; or can one be made? The space's lock held. */
 bool vm_bring(struct vmspace *vm, uint64_t va);
+/* vm_allows() with the lock held. */
+bool vm_allows_locked(const struct vmspace *vm, uint64_t va, unsigned access);
 /* vm_write() with the lock held. */
 int vm_write_locked(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
 /* vm_map() with the lock held, of pages that come from `from`, which may be NULL. */
