@@ -85,10 +85,10 @@ dtrace -q -n 'io:::start /args[2]->fi_pathname == "/mnt/later"/ {{ printf("%s %d
 echo 'while true; do echo again > /mnt/loop; sync; done' > /tmp/loop.sh
 dtrace -q -n 'io:::wait-start {{ self->buf = arg0; }} io:::wait-done /self->buf == arg0 && args[2]->fi_name == "loop"/ {{ printf("%s waits for %s\\n", execname, args[2]->fi_pathname); exit(0); }}' -c 'sh /tmp/loop.sh'
 echo =====
-{again()}dtrace -s /tmp/snoop.d -c 'cat /mnt/deep/read' | grep -v '^[0-9]*$'
-{again()}dtrace -s /tmp/time.d -c 'cat /mnt/deep/read' | grep -v '^[0-9]*$'
+{again()}dtrace -s /tmp/snoop.d -c 'md5sum /mnt/deep/read'
+{again()}dtrace -s /tmp/time.d -c 'md5sum /mnt/deep/read'
 echo =====
-{again()}dtrace -n 'io:::start {{ @size[execname] = quantize(args[0]->b_bcount); }}' -c 'cat /mnt/deep/read' | grep -v '^[0-9]*$'
+{again()}dtrace -n 'io:::start {{ @size[execname] = quantize(args[0]->b_bcount); }}' -c 'md5sum /mnt/deep/read'
 dtrace -q -n 'syscall::read:entry /execname == "wc" && fds[arg0].fi_name == "written"/ {{ printf("fds %s %s %s\\n", fds[arg0].fi_fs, fds[arg0].fi_mount, fds[arg0].fi_pathname); exit(0); }}' -c 'wc -c /mnt/written'
 echo =====
 """, smp=smp, options=["--disk", str(disk)]).expect().out.replace("\r", "")
@@ -111,7 +111,7 @@ echo =====
     check_match(r"^ +vda +/mnt/deep/read  R$", snoop, "iosnoop.d")
     check_match(r"^ +DEVICE +FILE RW +MS$", snoop, "iotime.d's head")
     check_match(r"^ +vda +/mnt/deep/read  R +\d+\.\d{3}$", snoop, "iotime.d")
-    check_match(r"^  cat +\n +value  -+ Distribution -+ count +\n(.*\n)* +1024 \|@+ +\d+ +$", bite, "bitesize.d")
+    check_match(r"^  md5sum +\n +value  -+ Distribution -+ count +\n(.*\n)* +1024 \|@+ +\d+ +$", bite, "bitesize.d")
     check_match(r"^fds ext2 /mnt /mnt/written$", bite, "fds[]")
 
 

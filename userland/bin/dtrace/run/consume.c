@@ -94,6 +94,14 @@ is_program(const char *name)
 	return false;
 }
 
+/* What -c has started does not outlive dtrace. */
+static void
+end_command(void)
+{
+	if (child > 0 && kill(child, SIGKILL) == 0)
+		waitpid(child, NULL, 0);
+}
+
 static void
 start_command(const char *command)
 {
@@ -121,6 +129,7 @@ start_command(const char *command)
 		_exit(127);
 	}
 	close(go_pipe[0]);
+	atexit(end_command);
 }
 
 void
