@@ -4,7 +4,7 @@
  */
 #include "ktr/glob.h"
 
-#include <stddef.h>
+#include "ktr/fmt.h"
 
 /* Matches c with the set that begins after '['. Returns the address after its ']'; NULL: there is
  * no ']'. */
@@ -83,6 +83,16 @@ ktr_glob(const char *p, const char *text)
 	while (*p == '*')
 		p++;
 	return *p == '\0';
+}
+
+void
+ktr_glob_inside(char *pattern, size_t size, const char *inside)
+{
+	size_t n = 0, slashes = 0;
+	for (; inside[n] != '\0'; n++)
+		slashes = inside[n] == '\\' ? slashes + 1 : 0;
+	/* A \ at the end means itself; it must not quote the * that is added. */
+	fmt_snprintf(pattern, size, "*%s%s*", inside, slashes % 2 != 0 ? "\\" : "");
 }
 
 bool

@@ -5,9 +5,14 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /** True: the whole text matches. A '[' without its ']' is an ordinary character. */
 bool ktr_glob(const char *pattern, const char *text);
+
+/** Writes the pattern of all texts that have the given one inside. size: the room at `pattern`, at
+ * least the text's length and 4. */
+void ktr_glob_inside(char *pattern, size_t size, const char *inside);
 
 /** True: the pattern has a character with a meaning: *, ?, [ or \. */
 bool ktr_glob_is_pattern(const char *pattern);

@@ -49,7 +49,11 @@ devtree_add_memory(uint64_t start, uint64_t size)
 {
 	uint64_t end = start + size;
 
-	if (end < start || end > BOOT_REACH) {
+	if (end < start) {
+		devtree_warn("memory that ends before it begins is not used");
+		return;
+	}
+	if (end > BOOT_REACH) {
 		devtree_warn("memory above 512 GiB is not used");
 		end = BOOT_REACH;
 	}

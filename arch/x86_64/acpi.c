@@ -28,23 +28,31 @@ struct rsdp {
 	uint32_t rsdt;
 	uint32_t length;
 	uint64_t xsdt;
+	uint8_t extended_checksum, reserved[3];
 } __attribute__((packed));
+
+static bool
+sums_to_zero(const void *at, uint32_t size)
+{
+	uint8_t sum = 0;
+
+	for (uint32_t i = 0; i < size; i++)
+		sum += ((const uint8_t *)at)[i];
+	return sum == 0;
+}
 
 /* Maps a table and verifies its checksum. NULL: it is damaged. */
 static const struct sdt *
 table(uint64_t pa)
 {
 	const struct sdt *t = entry_map_firmware(pa, sizeof(*t));
-	uint8_t sum = 0;
 
 	if (t == NULL || t->length < sizeof(*t) || t->length > (16u << 20))
 		return NULL;
 	t = entry_map_firmware(pa, t->length);
 	if (t == NULL)
 		return NULL;
-	for (uint32_t i = 0; i < t->length; i++)
-		sum += ((const uint8_t *)t)[i];
-	if (sum != 0) {
+	if (!sums_to_zero(t, t->length)) {
 		warnk("acpi: table %.4s at %#lx: bad checksum, not used\n", t->signature, pa);
 		return NULL;
 	}
@@ -68,6 +76,8 @@ read_madt(const struct sdt *t)
 {
 	const uint8_t *p = (const uint8_t *)t;
 
+	if (t->length < 44)
+		return;
 	acpi.lapic_pa = *(const uint32_t *)(p + 36);
 	for (uint32_t off = 44; off + 2 <= t->length && p[off + 1] >= 2; off += p[off + 1]) {
 		const uint8_t *e = p + off;
@@ -146,8 +156,10 @@ acpi_init(uint64_t rsdp_pa)
 
 	for (unsigned i = 0; i < 16; i++)
 		acpi.isa[i].gsi = i;
-	if (r == NULL || memcmp(r->signature, "RSD PTR ", 8) != 0) {
-		warnk("acpi: no RSDP from the loader; one CPU, no interrupts from devices\n");
+	/* The first 20 bytes have a sum of their own (5.2.5.3). */
+	if (r == NULL || memcmp(r->signature, "RSD PTR ", 8) != 0 || !sums_to_zero(r, 20) ||
+	    (r->revision >= 2 && !sums_to_zero(r, sizeof(*r)))) {
+		warnk("acpi: no valid RSDP from the loader; one CPU, no interrupts from devices\n");
 		return;
 	}
 	width = r->revision >= 2 && r->xsdt != 0 ? 8 : 4;

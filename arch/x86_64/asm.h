@@ -11,6 +11,9 @@
 #define TF_RSP    (20 * 8)
 #define TF_SIZE   (22 * 8)
 
+/* DR7 without points: bit 10 reads as 1 (SDM vol. 3B, 17.2.4). */
+#define DR7_OFF 0x400
+
 #define KERNEL_BASE 0xffffffff80000000
 
 /* Selectors of boot.S's own segments. */

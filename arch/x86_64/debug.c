@@ -7,7 +7,6 @@
 
 #define POINTS    4
 #define DR6_STEP  (1ul << 14)
-#define DR7_FIXED (1ul << 10) /* reads as 1 */
 #define RFLAGS_TF (1ul << 8)
 #define PUSHF     0x9c
 #define CR8_ALL   15ul /* task priority above that of every interrupt */
@@ -43,7 +42,7 @@ arch_points_set(const struct arch_point *p, unsigned n)
 	/* R/W and LEN fields (17.2.4); a length of 8 is encoded as 2. */
 	static const uint8_t rw[] = {
 	    [ARCH_POINT_EXEC] = 0, [ARCH_POINT_WRITE] = 1, [ARCH_POINT_ACCESS] = 3};
-	uint64_t dr7 = DR7_FIXED;
+	uint64_t dr7 = DR7_OFF;
 
 	__asm__ volatile("mov %0, %%dr7" : : "r"(dr7));
 	if (n > POINTS)
@@ -119,10 +118,9 @@ address(unsigned n)
 void
 x86_debug_exception(struct arch_trapframe *tf)
 {
-	uint64_t dr6, dr7;
+	uint64_t dr6, dr7 = tf->error; /* as it was: debug_entry has turned the points off */
 
 	__asm__ volatile("mov %%dr6, %0" : "=r"(dr6));
-	__asm__ volatile("mov %%dr7, %0" : "=r"(dr7));
 	__asm__ volatile("mov %0, %%dr6" : : "r"(0ul));
 	for (unsigned i = 0; !(dr6 & DR6_STEP) && i < POINTS; i++) {
 		if (!(dr6 >> i & 1))

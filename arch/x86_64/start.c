@@ -130,9 +130,13 @@ read_pvh(const struct pvh_start_info *si)
 		boot_reserve(si->cmdline_pa, strlen(bi->cmdline) + 1);
 	}
 	const struct pvh_module *mods = phys_to_virt(si->modlist_pa);
-	for (uint32_t i = 0; i < si->nr_modules; i++)
+	for (uint32_t i = 0; i < si->nr_modules; i++) {
+		if (mods[i].cmdline_pa != 0)
+			boot_reserve(mods[i].cmdline_pa,
+				     strlen(phys_to_virt(mods[i].cmdline_pa)) + 1);
 		boot_add_module(mods[i].cmdline_pa ? phys_to_virt(mods[i].cmdline_pa) : "",
 				mods[i].pa, mods[i].size);
+	}
 	const struct mb2_mmap_entry *map = phys_to_virt(si->memmap_pa); /* same layout as PVH's */
 	if (si->version >= 1)
 		for (uint32_t i = 0; i < si->memmap_entries; i++)

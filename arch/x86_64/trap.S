@@ -146,14 +146,25 @@ breakpoint_return:
 	ret
 
 	/*
-	 * A debug exception from user mode: a program steps itself. The thread may be switched out before it returns,
-	 * and then another thread may use this CPU's debug stack. So the frame is copied to the thread's own stack.
+	 * A debug exception. In the kernel, no instruction from here on may meet a point: the next exception would begin
+	 * at the same top of the debug stack. So the points are turned off, and DR7 as it was takes the place of an error
+	 * code; the debugger turns them on when it goes on.
+	 *
+	 * From user mode: a program steps itself. The thread may be switched out before it returns, and then another
+	 * thread may use this CPU's debug stack. So the frame is copied to the thread's own stack.
 	 */
 	.balign 16
 debug_entry:
 	testb $3, 24(%rsp)
-	jz paranoid_entry
-	swapgs
+	jnz 1f
+	push %rax
+	mov %dr7, %rax
+	mov %rax, 16(%rsp)
+	mov $DR7_OFF, %eax
+	mov %rax, %dr7
+	pop %rax
+	jmp paranoid_entry
+1:	swapgs
 	push %rax
 	push %rbx
 	mov %gs:8, %rax

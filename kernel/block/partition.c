@@ -86,8 +86,10 @@ partition_parse(uint64_t disk, read_fn *read, void *arg, struct partition part[D
 	for (unsigned i = 0; i < MBR_ENTRIES; i++) {
 		const uint8_t *e = b + MBR_TABLE + i * MBR_ENTRY;
 
-		if (e[4] == MBR_GPT)
+		if (e[4] == MBR_GPT) {
+			memset(part, 0, DISK_PARTS_MAX * sizeof(part[0]));
 			return parse_gpt(disk, read, arg, part);
+		}
 		if (e[4] == 0 || (e[0] & 0x7f) != 0 || !fits(disk, le(e + 8, 4), le(e + 12, 4)) ||
 		    overlaps(part, n, le(e + 8, 4), le(e + 12, 4)))
 			continue;

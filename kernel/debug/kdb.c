@@ -35,7 +35,7 @@ kdb_stop_machine(struct arch_trapframe *tf)
 {
 	if (stop_inside())
 		return;         /* a panic inside the debugger: all CPUs are stopped already */
-	kdb_points_load(false); /* first, since the code below may contain a breakpoint */
+	kdb_points_load(false); /* the code below may contain a breakpoint */
 	stop_claim(tf);
 	ktr_ring_close(arch_cpu()); /* effective because ktr_port_suppressed() asks stop_inside() */
 	ktr_flush_settle();

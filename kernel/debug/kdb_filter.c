@@ -73,7 +73,8 @@ parse_pattern(const char *command, char **args, struct kdb_filter *f)
 		kdb_printf("%s: //: expected text between the slashes\n", command);
 		return false;
 	}
-	snprintf(f->pattern, sizeof(f->pattern), "*%.*s*", (int)len, text);
+	text[len] = '\0';
+	ktr_glob_inside(f->pattern, sizeof(f->pattern), text);
 	return true;
 }
 

@@ -14,7 +14,7 @@ struct kdb_filter {
 	enum { KDB_FILTER_ANY, KDB_FILTER_TID, KDB_FILTER_NAME } thread;
 	uint64_t tid;
 	char name[KDB_NAMELEN];         /* a glob */
-	char pattern[KDB_LINE_MAX + 2]; /* a glob for the text; empty: any text */
+	char pattern[KDB_LINE_MAX + 3]; /* a glob for the text; empty: any text */
 	uint64_t count;
 	bool from_place; /* -p: begin at the event of search or mark */
 	bool newer;      /* -f: go to newer events */

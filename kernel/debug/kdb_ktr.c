@@ -378,6 +378,8 @@ kdb_print_events(unsigned count)
 	uint64_t n = 0;
 	int cpu;
 
+	if (count == 0)
+		return;
 	kdb_events_start(false);
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
 		struct cursor *c = &cursors[i];

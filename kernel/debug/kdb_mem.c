@@ -120,6 +120,8 @@ kdb_x_format(const char *mod, struct x_format *f)
 		case 'u':
 		case 'o':
 			f->kind = *mod;
+			if (f->size == 0) /* after an s */
+				f->size = 8;
 			break;
 		default:
 			if (*mod < '0' || *mod > '9' || f->count > X_COUNT_MAX) {

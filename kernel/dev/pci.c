@@ -65,11 +65,14 @@ pci_write(const struct pci_function *f, unsigned reg, uint32_t v)
 static uint32_t
 pci_bar_bits(const struct pci_function *f, unsigned reg)
 {
-	uint32_t old = pci_read(f, reg), bits;
+	uint32_t command = pci_read(f, PCI_COMMAND) & 0xffffu, old = pci_read(f, reg), bits;
 
+	/* Meanwhile it answers to no address. */
+	pci_write(f, PCI_COMMAND, command & ~(PCI_COMMAND_IO | PCI_COMMAND_MEMORY));
 	pci_write(f, reg, ~0u);
 	bits = pci_read(f, reg);
 	pci_write(f, reg, old);
+	pci_write(f, PCI_COMMAND, command);
 	return bits;
 }
 
@@ -90,7 +93,6 @@ pci_enable_16550(const struct pci_function *f, uint16_t *port)
 	const struct arch_pci_host *md = &f->host.md;
 	uint32_t size, at;
 
-	pci_write(f, PCI_COMMAND, pci_read(f, PCI_COMMAND) & 0xffffu & ~PCI_COMMAND_IO);
 	size = pci_io_size(f);
 	if (size < 8) {
 		warnk("pci: %02x:%02x.%u: a 16550 without 8 I/O ports, not used\n", f->bus,
@@ -98,15 +100,14 @@ pci_enable_16550(const struct pci_function *f, uint16_t *port)
 		return false;
 	}
 	at = pci_read(f, PCI_BAR0) & PCI_BAR_IO_MASK;
-	if (at == 0) { /* not assigned by firmware: port 0 is never valid */
+	if (at == 0) /* not assigned by firmware: port 0 is never valid */
 		at = (md->io_first == 0 ? size : md->io_first + size - 1) & ~(size - 1);
-		if (at + size > md->io_first + md->io_size || at + size > 65536) {
-			warnk("pci: %02x:%02x.%u: no I/O ports left for a 16550\n", f->bus,
-			      f->device, f->function);
-			return false;
-		}
-		pci_write(f, PCI_BAR0, at);
+	if (at < md->io_first || at + size > md->io_first + md->io_size || at + size > 65536) {
+		warnk("pci: %02x:%02x.%u: no I/O ports for a 16550\n", f->bus, f->device,
+		      f->function);
+		return false;
 	}
+	pci_write(f, PCI_BAR0, at);
 	pci_write(f, PCI_COMMAND, (pci_read(f, PCI_COMMAND) & 0xffffu) | PCI_COMMAND_IO);
 	printk("pci: %02x:%02x.%u: 16550 serial port, I/O ports %#x to %#x\n", f->bus, f->device,
 	       f->function, at, at + size - 1);

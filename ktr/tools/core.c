@@ -21,7 +21,7 @@
 #include "ktr/image_read.h"
 #include "ktr/persist.h"
 
-#define SEGMENTS_MAX 64u
+#define SEGMENTS_MAX 256u /* a dump of gdb has one a CPU's ring, and a few more */
 #define ID_MAX       20u
 _Static_assert(CORE_BUILD_ID == 2 * ID_MAX + 1, "in hexadecimal");
 
@@ -121,9 +121,15 @@ dump_open(struct core *c, const char *path, char *err, size_t errlen)
 		return false;
 	uint64_t end = fstat(c->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 	elf_getphdrnum(elf, &n);
-	for (size_t i = 0; i < n && c->count < SEGMENTS_MAX; i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (gelf_getphdr(elf, (int)i, &ph) == NULL || ph.p_type != PT_LOAD)
 			continue;
+		if (c->count == SEGMENTS_MAX) {
+			snprintf(err, errlen, "%s: found more than %u segments", path,
+				 SEGMENTS_MAX);
+			elf_end(elf);
+			return false;
+		}
 		uint64_t room = ph.p_offset < end ? end - ph.p_offset : 0;
 		uint64_t size = ph.p_filesz < room ? ph.p_filesz : room;
 		c->cut |= size < ph.p_filesz;

@@ -71,13 +71,9 @@ bool
 dump_match_text(const char *want, const char *text)
 {
 	char pattern[DUMP_GREP_MAX + 4];
-	size_t n = strlen(want), slashes = 0;
 	if (!ktr_glob_is_pattern(want))
 		return strstr(text, want) != NULL;
-	while (slashes < n && want[n - 1 - slashes] == '\\')
-		slashes++;
-	/* A \ at the end means itself; it must not quote the * that is added. */
-	snprintf(pattern, sizeof(pattern), "*%s%s*", want, slashes % 2 ? "\\" : "");
+	ktr_glob_inside(pattern, sizeof(pattern), want);
 	return ktr_glob(pattern, text);
 }
 

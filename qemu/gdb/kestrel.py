@@ -290,7 +290,7 @@ def state_of(t):
     state = str(t["state"])
     if state == "THREAD_SLEEPING":
         return ("blocked", text(t["lockname"])) if int(t["lockname"]) else ("sleep", text(t["wmesg"]))
-    return {"THREAD_RUNNABLE": "ready", "THREAD_RUNNING": "run", "THREAD_DEAD": "dead"}.get(state, "?"), "-"
+    return {"THREAD_RUNNABLE": "ready", "THREAD_RUNNING": "run", "THREAD_MOVING": "moving", "THREAD_DEAD": "dead"}.get(state, "?"), "-"
 
 
 class Ps(gdb.Command):

@@ -47,11 +47,14 @@ def silent(disk, way):
 
 
 def partition_table(kind, *parts):
-    """The first sectors of a disk with partitions: pairs of their first sector and their size."""
+    """The first sectors of a disk with partitions: pairs of their first sector and their size. hybrid: the MBR has the first,
+    the GPT the others."""
     entry = lambda kind, start, sectors: struct.pack("<8BII", 0, 0, 0, 0, kind, 0, 0, 0, start, sectors)
-    entries = [entry(0xee, 1, 0xffffffff)] if kind == "gpt" else [entry(0x83, *part) for part in parts]
+    entries = [entry(0x83, *part) for part in parts[:1 if kind == "hybrid" else 0 if kind == "gpt" else None]]
+    entries += [entry(0xee, 1, 0xffffffff)] if kind != "dos" else []
     mbr = bytes(446) + b"".join(entries).ljust(64, b"\0") + b"\x55\xaa"
     gpt = b"EFI PART".ljust(72, b"\0") + struct.pack("<QII", 2, 128, 128)
     linux = bytes.fromhex("af3dc60f838472478e793d69d8477de4")
-    table = b"".join((linux + os.urandom(16) + struct.pack("<QQ", start, start + size - 1)).ljust(128, b"\0") for start, size in parts)
-    return mbr + (gpt.ljust(512, b"\0") + table if kind == "gpt" else b"")
+    table = bytes(128 if kind == "hybrid" else 0)
+    table += b"".join((linux + os.urandom(16) + struct.pack("<QQ", start, start + size - 1)).ljust(128, b"\0") for start, size in parts[kind == "hybrid":])
+    return mbr + (gpt.ljust(512, b"\0") + table if kind != "dos" else b"")

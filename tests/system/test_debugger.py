@@ -220,15 +220,17 @@ def break_in_record():
     with guest(smp=4) as c:
         shell(c, "sysctl debug.ktr.mask=all")
         stopped_by_request(c)
-        check_match("^breakpoint 1", db(c, "break ktr_record2"), "break")
-        c.sendline("continue")
-        for _ in range(10):
-            c.expect(r"breakpoint 1 on cpu \d, at ktr_record2\+0")
-            c.expect(DB)
+        # The second is what a debug exception records itself.
+        for n, record in enumerate(("ktr_record2", "ktr_record3"), 1):
+            check_match(f"^breakpoint {n}", db(c, f"break {record}"), "break")
             c.sendline("continue")
-        c.expect("breakpoint 1")
-        c.expect(DB)
-        db(c, "delete all")
+            for _ in range(10):
+                c.expect(rf"breakpoint {n} on cpu \d, at {record}\+0")
+                c.expect(DB)
+                c.sendline("continue")
+            c.expect(f"breakpoint {n}")
+            c.expect(DB)
+            db(c, "delete all")
         c.sendline("continue")
         prompt(c)
         shell(c, "sysctl debug.ktr.mask=0")

@@ -179,8 +179,10 @@ def synced(smp, how):
     fsck(disk)
     check(contents(disk, "/e/seq") == "".join(f"{n}\n" for n in range(1, 200001)).encode(), "the file is not there, or another, after the reset")
     check_eq(contents(disk, "/last"), b"end\n", "the last file")
-    out = on_disk("ls /mnt /mnt/e; tail -n 1 /mnt/e/seq\n", disk)
+    out = on_disk("ls /mnt /mnt/e; tail -n 1 /mnt/e/seq; dmesg | grep ext2\n", disk)
     check_match(r"^200000$", out, "the file, in the next boot")
+    check_match(r"^\S* *ext2: vda: it was not clean: e2fsck should check it$", out, "the next boot's messages")
+    check_match(r"^Filesystem state: +not clean$", tool("dumpe2fs", "-h", disk), "the state after a power-off of what was not clean")
 
 
 for _smp in cpus("what was synced"):
@@ -209,6 +211,26 @@ def clean():
         check_eq(contents(disk, "/ktrace")[-68:-66], b"\x0b\0", f"the type of the ktrace's last record, {last}: KTR_PROCDTOR")
         check_match(r"^Filesystem state: +clean$", tool("dumpe2fs", "-h", disk), f"the state after {last}")
         check_eq(contents(disk, "/open"), b"some\n", f"a file that was open at {last}")
+
+
+@portable_test("what was found broken stays so until it is checked; a file of 3 GiB that is a hole tells its feature; a directory does not lose its name")
+def kept():
+    disk = make("8M", "-b", "1024", "-O", "^large_file")
+    tool("debugfs", "-w", "-R", "set_super_value state 3", disk)
+    with guest("--disk", str(disk), smp=1) as c:
+        check_match(r"it was not clean", shell(c, "dmesg | grep ext2"), "the message")
+        shell(c, "touch /mnt/f; sync; truncate -s 3G /mnt/f; sync")
+        killed(c)
+    fsck(disk)
+    on_disk("true\n", disk)
+    check_match(r"^Filesystem state: .*with errors$", tool("dumpe2fs", "-h", disk), "the state")
+    disk = make("8M", "-b", "1024")
+    on_disk("mkdir -p /mnt/d/sub\n", disk)
+    tool("debugfs", "-w", "-R", "set_inode_field /d links_count 2", disk)
+    out = on_disk("rmdir /mnt/d/sub; dmesg | grep ext2:; ls /mnt\n", disk)
+    check_match(r"ext2: vda: a directory with more directories than it counts is wrong: \d+; it is read-only now", out, "the message")
+    check_match(r"^d\b", out, "the directory")
+    check_match(r"Links: [12] ", tool("debugfs", "-R", "stat /d", disk), "its links")
 
 
 @portable_test("files without names that are open at power-off are freed; until they are closed, their disk does not become read-only")
@@ -441,6 +463,18 @@ def partitions():
         part.write_bytes(disk.read_bytes()[2048 * 512:2048 * 512 + (4 << 20)])
         fsck(part)
         check_eq(contents(part, "/f"), b"newer\n", "the file")
+
+
+@portable_test("a GPT beside an MBR with partitions of its own is what counts; a disk with blocks of 4096 bytes is refused with a message")
+def odd_disks():
+    disk = scratch_file(".img")
+    disk.write_bytes(partition_table("hybrid", (2048, 8192), (12288, 2048)).ljust(16 << 20, b"\0"))
+    device = ["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+    check_eq(boot("echo /dev/vda*\n", options=device).expect().out.split(), ["/dev/vda", "/dev/vda2"], "the devices")
+    device[-1] += ",logical_block_size=4096,physical_block_size=4096"
+    out = boot("echo /dev/vda*; dmesg | grep virtio-blk\n", options=device).expect().out
+    check_match(r"its blocks are not of 512 bytes", out, "4096 bytes")
+    check_match(r"^/dev/vda\*", out, "4096 bytes")
 
 
 @portable_test("--disk makes a disk, mounts it at another place, and says what it expected")

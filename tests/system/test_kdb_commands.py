@@ -101,6 +101,7 @@ def filters():
 
         shows("show ktr -c 1", [e for e in every if e[2] == "1"])
         shows("show ktr /fork: parent/", [e for e in every if "fork: parent" in e[5]])
+        check_match("^no event is what was asked for$", db(c, "show ktr /fork: parent\\"), "a \\ at the end")
         shows("show ktr -m SYSC -n 30", [e for e in every if e[5].startswith(("syscall ", "sysret "))][:30])
         tid = next(e[1] for e in every if "fork: parent" in e[5])
         shows(f"show ktr -t {tid} -c 0 /sys*:/",
@@ -238,7 +239,7 @@ def values():
                              ("call strlen 0x10", "page fault, .*in the debugger"),
                              ("call panic arch_name", "in the debugger"), ("call sched_yield", "nobody else runs"),
                              ("call kdb_request 0", "breakpoint, in the debugger"),
-                             ("x/s arch_name", '"'), ("p $zork", "no register"), ("p *0x10", "not readable"),
+                             ("x/s arch_name", '"'), ("x/sx arch_name 1", r"arch_name\S*: +0x[0-9a-f]{16}\s"), ("p $zork", "no register"), ("p *0x10", "not readable"),
                              ("show thread init", "^thread 1 at "), ("bt init", "^#0 "), ("bt ktr", "no symbol|unknown|expected"),
                              ("help show ktr", r"\Ahelp show ktr\r?\nshow ktr\[(?:(?!show lock)[^$])*\Z"),
                              ("show thread 99999", "no thread"), ("show proc 2", "is a kernel thread"), ("show map 99999", "no thread"),

@@ -224,6 +224,8 @@ virtio_line_raised(void *arg)
 	/* Reading the register lowers the line of a pin (4.1.4.5). */
 	if (!v->msix && v->cfg[VIRTIO_ISR][0] == 0)
 		return;
+	/* acquire: the rings are read after it */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	v->interrupt(v->arg);
 }
 
@@ -262,6 +264,10 @@ virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool inter
 	set16(v, QUEUE_SIZE, (uint16_t)r->size);
 	if (v->msix)
 		set16(v, QUEUE_VECTOR, interrupts ? 0 : NO_VECTOR);
+	if (v->msix && interrupts && get16(v, QUEUE_VECTOR) != 0) { /* 4.1.5.1.2.2 */
+		virtio_stop(v, "it has no interrupt for a ring");
+		return false;
+	}
 	r->avail->flags = !interrupts;
 	set64(v, QUEUE_DESC, virt_to_phys(r->desc));
 	set64(v, QUEUE_DRIVER, virt_to_phys(r->avail));
@@ -284,5 +290,7 @@ virtio_start(struct virtio *v)
 void
 virtio_notify(const struct virtio *v, unsigned i)
 {
+	/* seq_cst: a store to the device is not ordered after a release */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*(volatile uint16_t *)(v->cfg[VIRTIO_NOTIFY] + v->notify_at[i]) = (uint16_t)i;
 }

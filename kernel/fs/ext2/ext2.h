@@ -79,6 +79,7 @@ _Static_assert(sizeof(struct ext2_disk_inode) == 128, "inode");
 struct ext2_fs {
 	bool read_only;         /* atomic */
 	bool must_be_read_only; /* it has features that only allow to read */
+	bool unchecked;         /* it was not clean: only e2fsck makes it clean again */
 	bool broken;            /* ext2_set_broken() was called, */
 	bool lost;              /* when it could be written to: what was not, is lost */
 	bool filetype;          /* names have the types of files */

@@ -112,7 +112,8 @@ ext2_write_inode(struct ext2_fs *fs, struct ext2_inode *ip)
 	d->size = (uint32_t)ip->size;
 	if (S_ISREG(ip->mode)) {
 		d->size_high = (uint32_t)(ip->size >> 32);
-		fs->large_file |= ip->size >> 31 != 0;
+		if (ip->size >> 31 != 0 && !fs->large_file)
+			fs->large_file = fs->super_dirty = true;
 	}
 	d->blocks = ip->sectors;
 	d->flags = ip->flags;

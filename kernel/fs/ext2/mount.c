@@ -277,6 +277,8 @@ open_mount(struct ext2_mount *m, bool read_only, int *err)
 	if (*err != 0)
 		return NULL;
 	m->fs.read_only = true;
+	if (m->fs.unchecked)
+		warnk("ext2: %s: it was not clean: e2fsck should check it\n", m->bdev->name);
 	if (!read_only && (m->fs.must_be_read_only || m->bdev->disk->readonly)) {
 		*err = -EROFS;
 		return NULL;
@@ -366,10 +368,16 @@ static int
 ext2_remount(struct vnode *root, bool read_only)
 {
 	struct ext2_mount *m = ext2_node(root)->m;
+	int error;
 
 	if (vnode_read_only(root) == read_only)
 		return 0;
-	return read_only ? make_clean(m) : make_writable(m);
+	if (!read_only)
+		return make_writable(m);
+	error = make_clean(m);
+	if (error != 0 && vnode_read_only(root)) /* nothing could be written, or not all */
+		make_writable(m);
+	return error;
 }
 
 /* As vfs_type.statfs. */

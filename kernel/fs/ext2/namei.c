@@ -91,7 +91,11 @@ count_link(struct ext2_node *node, int step)
 static void
 count_subdir(struct ext2_node *dir, int step)
 {
-	dir->i.links = (uint16_t)(dir->i.links + step);
+	if (step < 0 && dir->i.links <= 2) /* its name, and its own entry */
+		ext2_error(&dir->m->fs, "a directory with more directories than it counts",
+			   dir->i.ino);
+	else
+		dir->i.links = (uint16_t)(dir->i.links + step);
 	touch(dir);
 }
 

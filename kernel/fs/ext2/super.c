@@ -67,6 +67,7 @@ ext2_parse_super(struct ext2_fs *fs, const struct ext2_super *sb, uint64_t bytes
 	fs->inodes = sb->inodes_count;
 	fs->reserved_blocks = sb->r_blocks_count;
 	fs->first_data_block = sb->first_data_block;
+	fs->unchecked = (sb->state & (EXT2_STATE_VALID | EXT2_STATE_ERROR)) != EXT2_STATE_VALID;
 	fs->blocks_per_group = sb->blocks_per_group;
 	fs->inodes_per_group = sb->inodes_per_group;
 	*why = check_geometry(fs, bytes);
@@ -187,8 +188,8 @@ ext2_write_super(struct ext2_fs *fs, bool mounted)
 	sb->free_blocks_count = fs->free_blocks;
 	sb->free_inodes_count = fs->free_inodes;
 	sb->wtime = ext2_seconds();
-	sb->state = (uint16_t)(sb->state & ~(EXT2_STATE_VALID | EXT2_STATE_ERROR));
-	if (!mounted && !fs->broken)
+	sb->state = (uint16_t)(sb->state & ~EXT2_STATE_VALID);
+	if (!mounted && !fs->broken && !fs->unchecked)
 		sb->state |= EXT2_STATE_VALID;
 	if (fs->broken)
 		sb->state |= EXT2_STATE_ERROR;

@@ -364,6 +364,10 @@ ext2_writepage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors, st
 	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
 	int error = fs->broken ? -EROFS : 0;
 
+	/* Nobody reads what a file had whose last name is gone, when nothing is changed any more.
+	 */
+	if (fs->read_only && node->i.links == 0)
+		return error;
 	for (size_t at = 0; at < PAGE_SIZE && error == 0; at += fs->block_size) {
 		uint32_t block;
 
