@@ -256,7 +256,8 @@ struct dif_load {
 	0x4404 /* struct dif_status *. A sign of life, and it cleans speculations \
 		*/
 /* Takes the records, or the aggregations, of a CPU. Returns bytes. EINVAL: too little room for all
- * of them (bufsize and aggsize are enough), no such CPU, or DIF_RING before DIF_IOC_STOP. */
+ * of them (bufsize and aggsize are enough), no such CPU, or DIF_RING or DIF_FILL before
+ * DIF_IOC_STOP. */
 #define DIF_IOC_RECORDS 0x4405 /* struct dif_read * */
 #define DIF_IOC_AGGS    0x4406
 struct dif_read {

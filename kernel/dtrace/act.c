@@ -23,6 +23,7 @@
 
 static struct {
 	unsigned count;
+	bool sending; /* what is noted by that would be sent by it, without end */
 	struct {
 		uint32_t pid;
 		int sig;
@@ -35,7 +36,7 @@ note(int sig)
 	unsigned cpu = arch_cpu();
 	const struct proc *p = curthread()->proc;
 
-	if (p == NULL)
+	if (p == NULL || noted[cpu].sending)
 		return;
 	/* A signal that is noted for the process is not noted again; so there are few at a time. */
 	for (unsigned i = 0; i < noted[cpu].count; i++)
@@ -55,6 +56,7 @@ send_noted(void)
 {
 	unsigned cpu = arch_cpu();
 
+	noted[cpu].sending = true;
 	while (noted[cpu].count > 0) {
 		uint32_t pid;
 		struct proc *p;
@@ -69,6 +71,7 @@ send_noted(void)
 			proc_signal_locked(p, sig);
 		spin_unlock(&proc_lock);
 	}
+	noted[cpu].sending = false;
 }
 HOOK(resched, send_noted);
 

@@ -39,6 +39,7 @@ typedef void dtrace_upcall(const struct ktr_firing *f, int32_t imm, const uint64
 struct dtrace_consumer {
 	struct list link;
 	struct dif d;
+	bool starved;        /* atomic: a probe has ended it, for want of a sign of life */
 	uint64_t alive_ns;   /* atomic: the last sign of life; dtrace_machine_ns() */
 	uint64_t ran_ns;     /* CPU time of its process when that was last looked at */
 	uint32_t pid;        /* of the process that asked last */

@@ -191,8 +191,11 @@ is_alive(struct dtrace_consumer *consumer, struct dif_cpu *c)
 	uint64_t alive = __atomic_load_n(&consumer->alive_ns, __ATOMIC_RELAXED);
 
 	/* It may have shown up on another CPU since the clock was read. */
-	if (now > alive && now - alive > consumer->d.h.options.deadman_ns)
+	if (now > alive && now - alive > consumer->d.h.options.deadman_ns) {
+		if (consumer->d.state == DIF_ACTIVE)
+			__atomic_store_n(&consumer->starved, true, __ATOMIC_RELAXED);
 		dif_drain(&consumer->d, 0);
+	}
 	/* dif_drain() may run on another CPU: it sets the limit to 0, for good. */
 	return limit != 0 &&
 	       __atomic_compare_exchange_n(&c->limit, &limit, c->fired + CHECK_ALIVE, false,
@@ -381,15 +384,22 @@ dtrace_go(struct dtrace_consumer *c)
 	if (c->d.state != DIF_LOADED)
 		return -EINVAL;
 	c->alive_ns = dtrace_machine_ns();
-	for (unsigned i = 0; i < c->d.cpus && !c->waits; i++)
-		dtrace_admit(c, i);
 	__atomic_store_n(&c->d.state, DIF_ACTIVE, __ATOMIC_RELEASE);
 	enable(c, PART_OWN);
 	c->enabled = true;
 	fire_for(own[BEGIN], c);
+	/* Before, no other probe runs: those that were made for it are there already. */
+	for (unsigned i = 0; i < c->d.cpus && !c->waits && c->d.state == DIF_ACTIVE; i++)
+		dtrace_admit(c, i);
+	/* seq_cst: one that has ended it meanwhile has set the limits before they are looked at, or
+	 * its state is seen here */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (c->d.state == DIF_ACTIVE) {
 		enable(c, PART_REST);
 		ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
+	} else {
+		for (unsigned i = 0; i < c->d.cpus; i++)
+			c->d.cpu[i].limit = 0;
 	}
 	return 0;
 }
@@ -399,6 +409,7 @@ dtrace_stop(struct dtrace_consumer *c, bool killed)
 {
 	if (!c->enabled || (c->d.state == DIF_LOADED && !killed))
 		return;
+	killed |= __atomic_load_n(&c->starved, __ATOMIC_RELAXED);
 	dif_drain(&c->d, 0);
 	smp_call_all(barrier, NULL); /* END comes after all others */
 	if (!killed)

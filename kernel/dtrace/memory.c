@@ -104,10 +104,9 @@ byte_at(struct dif_run *r, uint64_t addr)
 int
 dif_compare(struct dif_run *r, uint64_t a, uint64_t b)
 {
-	if (a == 0 || b == 0) /* no string comes before all strings */
-		return (a != 0) - (b != 0);
+	/* Address 0 is an empty string, as in illumos. */
 	for (uint32_t i = 0; i < r->d->h.options.strsize; i++) {
-		int x = byte_at(r, a + i), y = byte_at(r, b + i);
+		int x = a != 0 ? byte_at(r, a + i) : 0, y = b != 0 ? byte_at(r, b + i) : 0;
 
 		if (x < 0 || y < 0)
 			return -2;

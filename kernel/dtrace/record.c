@@ -163,13 +163,14 @@ dif_speculation(struct dif_run *r)
 		struct dif_spec *s = &r->d->specs[i];
 		uint64_t state = __atomic_load_n(&s->state, __ATOMIC_RELAXED);
 
-		if (state % 4 == DIF_SPEC_FREE &&
-		    __atomic_compare_exchange_n(&s->state, &state, state + 4 + DIF_SPEC_ACTIVE,
-						false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-			__atomic_store_n(&s->cpus, 0, __ATOMIC_RELAXED);
-			return i + 1;
+		if (state % 4 != DIF_SPEC_FREE) {
+			busy |= state % 4 > DIF_SPEC_ACTIVE;
+			continue;
 		}
-		busy |= state % 4 > DIF_SPEC_ACTIVE;
+		__atomic_store_n(&s->cpus, 0, __ATOMIC_RELAXED);
+		if (__atomic_compare_exchange_n(&s->state, &state, state + 4 + DIF_SPEC_ACTIVE,
+						false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+			return i + 1;
 	}
 	r->c->spec_none++;
 	r->c->spec_busy += busy;
@@ -195,7 +196,12 @@ dif_speculate(struct dif_run *r, uint64_t spec)
 		b->life = (uint32_t)(state >> 2);
 		b->head = 0;
 	}
-	__atomic_or_fetch(&s->cpus, 1ul << (r->c - r->d->cpu), __ATOMIC_RELAXED);
+	/* seq_cst: who ends it sees this CPU, or this CPU sees that it has ended */
+	__atomic_or_fetch(&s->cpus, 1ul << (r->c - r->d->cpu), __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->state, __ATOMIC_SEQ_CST) != state) {
+		r->spec = NULL;
+		r->c->spec_drops++;
+	}
 	return true;
 }
 

@@ -3,9 +3,9 @@
  * Those of threads and the elements of arrays share a hash table of chunks of one size, which all
  * CPUs use.
  *
- * Locking: each bucket has a lock, a word. It is held with interrupts off for a few instructions
- * that cannot fault, and a CPU never asks for one while it has one. The wait is bounded all the
- * same; who waits in vain counts a drop.
+ * Locking: each bucket has a lock, a word. It is held with interrupts off while the chain is
+ * searched and a value copied, which cannot fault, and a CPU never asks for one while it has one.
+ * The wait is bounded all the same; who waits in vain counts a drop.
  */
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/port.h"

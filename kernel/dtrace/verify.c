@@ -139,6 +139,8 @@ check_call(struct pass *p, const struct state *s, const struct dif_insn *i)
 		p->cost += (uint64_t)strsize * strsize / 4;
 	if (sub == DIF_SUB_PROGENYOF)
 		p->cost += DIF_MOST_WALK;
+	if (sub == DIF_SUB_BCOPY || sub == DIF_SUB_COPYINTO)
+		p->cost += p->d->globals_size;
 	p->cost += sub == DIF_SUB_COPYOUT ? DIF_MAX_RECORD : p->d->h.options.scratch + 4 * strsize;
 }
 
@@ -337,7 +339,7 @@ dif_verify(const struct dif *d, uint32_t clause, void *work, struct dif_refusal 
 			check_insn(&p, n);
 	}
 	if (p.cost > DIF_MAX_COST)
-		dif_refuse(&p, "touches too much memory");
+		dif_refuse(&p, "touches too much memory; strsize, scratch and specsize count");
 	why->error = p.error;
 	return p.error != NULL ? -EINVAL : 0;
 }

@@ -28,7 +28,7 @@ def cases():
 def run_cases(commands):
     """The output of each command, standard error included."""
     script = "".join(f"echo {MARK}\n{{ {command}; }} 2>&1\n" for command in commands)
-    out = boot(script, options=["--icount"]).expect().out
+    out = boot(script + "true\n", options=["--icount"]).expect().out
     return [part.removeprefix("\n") for part in out.split(MARK)[1:]]
 
 

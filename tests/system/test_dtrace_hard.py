@@ -66,6 +66,9 @@ cat /tmp/locks
 echo ==
 dtrace -ln fbt:::entry | awk 'NR > 1 && NR <= 1 + NAMES {printf "%s%s:%s:%s:%s", sep, $2, $3, $4, $5; sep = ",\\n"} END {print " {n++;}"}' > /tmp/names.d
 (ulimit -v 48000; dtrace -s /tmp/names.d -n 'BEGIN { exit(0); }' 2>&1 | grep matched)
+echo ==
+dtrace -wqn 'BEGIN { chill(100000000); began = 1; } profile-997 /!began/ { early++; } profile-997 /began/ { printf("early %d\\n", early); exit(0); }'
+dtrace -wqn 'proc:::signal-send /args[2] == 18/ { raise(18); n++; } proc:::exit /pid == $target/ { printf("sent %d\\n", n); exit(0); }' -c 'busybox kill -18 1'
 """
 
 
@@ -111,6 +114,16 @@ def scripts():
              "dtrace: failed to compile script /tmp/too_many.d: [D_CLAUSES] /tmp/too_many.d, line 1: found 4097 clauses, expected at most 4095\n"
              "status 1\ndtrace: failed to compile script /tmp/too_long.d: [D_CODE_SIZE] /tmp/too_long.d, line 1: the clause has 18001 "
              "instructions, expected at most 16384\nstatus 1\n", "output")
+
+
+@test("no probe fires before BEGIN has ended, on whatever CPU", shared="parts")
+def begin():
+    check_match(r"^early 0$", parts()[7], "probes that fired earlier")
+
+
+@test("raise() at a probe that its own signal fires sends one", shared="parts")
+def raised():
+    check_match(r"^sent 2$", parts()[7], "signals: the program's, and the action's")
 
 
 @test("a clause that names 1,000 probes takes 48 MB at most to compile", shared="parts")

@@ -70,6 +70,15 @@ def time():
     out, _ = dtrace(run.trace, "-n", r'ktr:::exec { printf("%d %s %s\n", arg0, stringof(arg1), stringof(arg4)); }')
     found = [" ".join(re.match(r"exec: pid (\d+) name (\S+) .* args (.*)", e["text"]).groups()) for e in run.events if e["text"].startswith("exec: ")]
     check_eq(out.splitlines()[:-1], found, "texts")
+    cpus_of = [e["cpu"] for e in run.events if e["text"].startswith(("syscall ", "sysret "))]
+    busiest = max(set(cpus_of), key=cpus_of.count)
+    out, _ = dtrace(run.trace, "-x", f"cpu={busiest}", "-n", 'syscall::: { @[cpu] = count(); @rand["rand", rand() == rand()] = count(); } tick-10ms { @n["tick"] = count(); }')
+    check_match(rf"^ +{busiest} +{cpus_of.count(busiest)}$", out, "calls and returns of one CPU")
+    check_match(rf"^  rand +0 +{cpus_of.count(busiest)}$", out, "rand() twice")
+    check_match(r"^ +tick +[1-9]", out, "ticks, which are of no CPU")
+    for stdin in (open(run.trace, "rb"), subprocess.Popen(["cat", run.trace], stdout=subprocess.PIPE).stdout):
+        done = subprocess.run([DTRACE, "-q", "-r", "-", "-n", "syscall:::entry { @ = count(); }"], stdin=stdin, capture_output=True, timeout=120, env={"PATH": "/usr/bin:/bin", "KESTREL_ARCH": ARCH}, check=True)
+        check_eq(done.stdout.split(), [str(len(calls)).encode()], "standard input")
     out, _ = dtrace(run.trace, "-n", "syscall::exit*:entry { exit(7); } syscall:::entry { @ = count(); }", status=7)
     check(0 < int(out) < len(calls), f"calls until the first exit: {out}")
 
@@ -90,6 +99,9 @@ def lost():
         fbt:::entry { self->at[probefunc] = timestamp; }
         fbt:::return /self->at[probefunc] && self->at[probefunc] < until[cpu]/ { @ = count(); }""")
     check_eq(out.split(), [], "calls that began before a loss and ended after it")
+    out, _ = dtrace(run.trace, "-n", "uint64_t last, n; syscall::: { n += timestamp < last; last = timestamp; } ktr:::lost, tick-1ms { n += timestamp < last || errno != 0; last = timestamp; } "
+                    "END { trace(n); }")
+    check_eq(out.split(), ["0"], "probes that fire before the one before, or with an errno of another")
 
 
 @portable_test("a file of ktrace is a trace, too")

@@ -109,6 +109,14 @@ device_wants(uint32_t probe)
 	return probes[probe].count > 0;
 }
 
+bool
+device_traces(unsigned cpu)
+{
+	uint32_t only = DIF_CPU(d.h.flags);
+
+	return only == 0 || only == cpu + 1;
+}
+
 /* By exit() or a full buffer. */
 static bool
 has_ended(void)

@@ -22,6 +22,8 @@ uint32_t device_add(const struct dif_probe *p);
 const struct dif_probe *device_probe(uint32_t id);
 /* Are there clauses at the probe? After the image was loaded. */
 bool device_wants(uint32_t probe);
+/* Does -x cpu=N name it, or nothing? */
+bool device_traces(unsigned cpu);
 /* Runs them, unless the tracing has ended; dif_host says who fires. False: it has ended. */
 bool device_fire(uint32_t probe, unsigned cpu, const struct ktr_firing *f);
 /* Is half of a CPU's room for records or aggregations used? It is time to read them. */

@@ -26,7 +26,8 @@ extern _Thread_local struct dif_host {
 	uint64_t stack[DIF_HOST_STACK], ustack[DIF_HOST_STACK], pid;
 	unsigned frames, uframes;
 	uint64_t mutex, owner; /* the one mutex */
-	uint64_t random;
+	uint64_t random;       /* what rand() gives; changes: it is another number each time */
+	bool random_changes;
 	unsigned acts; /* actions so far, and the last one */
 	enum dif_op act;
 	uint64_t act_arg;
@@ -36,5 +37,6 @@ extern _Thread_local struct dif_host {
 	uint64_t upcall_arg; /* … and its first register */
 	/* ERROR; NULL: nothing fires */
 	void (*fault)(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f);
-	int alloc_left; /* allocations that still succeed; -1: all */
+	size_t alloc_most; /* bytes of an allocation; 0: all */
+	int alloc_left;    /* allocations that still succeed; -1: all */
 } dif_host;

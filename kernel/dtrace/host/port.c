@@ -5,16 +5,14 @@
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/host/host.h"
 
-#define MOST (64ul << 20) /* bytes of an allocation */
-
-_Thread_local struct dif_host dif_host = {.alloc_left = -1};
+_Thread_local struct dif_host dif_host = {.alloc_left = -1, .alloc_most = 64ul << 20};
 struct dif_port_range dif_port_direct[DIF_PORT_DIRECT], dif_port_quick_range;
 
 void *
 dif_port_alloc(size_t size)
 {
 	size = (size + 63) & ~63ul;
-	if (dif_host.alloc_left == 0 || size > MOST)
+	if (dif_host.alloc_left == 0 || (dif_host.alloc_most != 0 && size > dif_host.alloc_most))
 		return NULL;
 	if (dif_host.alloc_left > 0)
 		dif_host.alloc_left--;
@@ -139,7 +137,10 @@ dif_port_progenyof(uint64_t pid)
 uint64_t
 dif_port_rand(void)
 {
-	return dif_host.random;
+	/* Knuth's linear congruential generator, of which the upper bits are the good ones. */
+	if (dif_host.random_changes)
+		dif_host.random = dif_host.random * 6364136223846793005u + 1442695040888963407u;
+	return dif_host.random_changes ? dif_host.random ^ dif_host.random >> 32 : dif_host.random;
 }
 
 bool

@@ -11,6 +11,8 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/host/device.h"
@@ -411,6 +413,14 @@ read_with(const struct export_format *format)
 
 /* ---- the second reading ---- */
 
+static void
+set_no_thread(void)
+{
+	dif_host.thread = dif_host.pid = 0;
+	dif_host.builtin[DIF_B_ERRNO] = 0;
+	snprintf(texts.execname, sizeof(texts.execname), NOT_KNOWN);
+}
+
 /* Fires the rates that are due before a time. False: the tracing has ended. */
 static bool
 fire_rates(uint64_t until_ns)
@@ -427,8 +437,7 @@ fire_rates(uint64_t until_ns)
 		if (next == NULL)
 			return true;
 		dif_host.time = next->due_ns;
-		dif_host.thread = dif_host.pid = 0;
-		snprintf(texts.execname, sizeof(texts.execname), NOT_KNOWN);
+		set_no_thread();
 		next->due_ns += next->period_ns;
 	} while (device_fire(next->probe, 0, &f) && trace.drain());
 	return false;
@@ -476,7 +485,7 @@ fire_event(void *arg, const struct export_event *ev, char *why, size_t size)
 	}
 	if (k != NULL && k->tells != NULL && k->tells->name > 0)
 		rename_thread(ev->e, k->tells);
-	if (k == NULL || k->probe == 0 || !device_wants(k->probe))
+	if (k == NULL || k->probe == 0 || !device_wants(k->probe) || !device_traces(ev->e->cpu))
 		return true;
 	dif_host.time = ev->ns;
 	set_thread(ev->e);
@@ -500,12 +509,40 @@ fire_gap(void *arg, const struct export_gap *gap, char *why, size_t size)
 		thread(gap->thread->tid)->lives++;
 	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost)
 		thread(t->tid)->lives++;
-	if (trace.ended)
+	if (trace.ended || (nrates > 0 && !fire_rates(gap->from_ns))) {
+		trace.ended = true;
 		return true;
-	dif_host.time = gap->to_ns;
-	dif_host.thread = dif_host.pid = 0;
-	trace.ended = !device_fire(trace.lost, g->cpu, &f);
+	}
+	if (!device_traces(g->cpu))
+		return true;
+	dif_host.time = gap->from_ns;
+	set_no_thread();
+	trace.ended =
+	    !device_fire(trace.lost, g->cpu, &f) || (device_is_full(g->cpu) && !trace.drain());
 	return true;
+}
+
+/* Standard input is read twice: by a name of its file, or of a copy. */
+static const char *
+input_path(void)
+{
+	static char path[32];
+	char part[65536];
+	struct stat st;
+	size_t n;
+	FILE *copy;
+
+	if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode))
+		return "/proc/self/fd/0";
+	copy = tmpfile();
+	if (copy == NULL)
+		err(1, "standard input: no file for a copy");
+	while ((n = fread(part, 1, sizeof(part), stdin)) > 0)
+		fwrite(part, 1, n, copy);
+	if (ferror(stdin) || fflush(copy) != 0)
+		err(1, "standard input");
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(copy));
+	return path;
 }
 
 bool
@@ -524,7 +561,9 @@ recorded_open(const char *path)
 	    .types = {"int", "uint64_t", "uint64_t", "uint64_t"},
 	};
 
-	trace.path = path;
+	trace.path = strcmp(path, "-") == 0 ? input_path() : path;
+	dif_host.random_changes = true;
+	dif_host.alloc_most = 0;
 	trace.by_text = ktr_map_make(memory_realloc, memory_seed());
 	trace.threads = ktr_map_make(memory_realloc, memory_seed());
 	device_plug(1);
@@ -559,5 +598,6 @@ recorded_run(bool (*drain)(void))
 	if (!trace.ended)
 		fire_rates(trace.last_ns);
 	dif_host.time = trace.last_ns;
+	set_no_thread();
 	return status;
 }

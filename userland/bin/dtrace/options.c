@@ -212,6 +212,29 @@ add_cpp(char letter, const char *value)
 	return true;
 }
 
+/* NULL: the number is one that the option takes. */
+static const char *
+out_of_range(const char *name, uint64_t number)
+{
+	static const struct {
+		const char *name;
+		uint64_t least, most;
+	} ranges[] = {{"cpu", 0, 63},
+		      {"nspec", 0, 64},
+		      {"stackframes", 0, DIF_MAX_FRAMES},
+		      {"ustackframes", 0, DIF_MAX_FRAMES}};
+
+	if (strcmp(name, "strsize") == 0 && number < 2) /* a large one is cut */
+		return dt_format("strsize: found %lu, expected at least 2", (unsigned long)number);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (strcmp(ranges[i].name, name) == 0 &&
+		    (number < ranges[i].least || number > ranges[i].most))
+			return dt_format("%s: found %lu, expected %lu to %lu", name,
+					 (unsigned long)number, (unsigned long)ranges[i].least,
+					 (unsigned long)ranges[i].most);
+	return NULL;
+}
+
 const char *
 option_set(const char *name, const char *value)
 {
@@ -229,6 +252,7 @@ option_set(const char *name, const char *value)
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		char *at = (char *)&dt_options + options[i].offset;
+		const char *why;
 		uint64_t number = 0;
 
 		if (strcmp(options[i].name, name) != 0)
@@ -241,19 +265,14 @@ option_set(const char *name, const char *value)
 					 value != NULL ? "\"" : "",
 					 value != NULL ? value : "no value",
 					 value != NULL ? "\"" : "", expected[options[i].kind]);
-		else if (options[i].kind < AMIN)
+		why = out_of_range(name, number);
+		if (why != NULL)
+			return why;
+		if (options[i].kind != TEXT && options[i].kind < AMIN)
 			memcpy(at, &number, sizeof(number));
 		if (options[i].offset == offsetof(struct dt_options, cpu) &&
 		    options[i].kind == NUMBER)
 			dt_options.cpu++;
-		if (dt_options.cpu > 64)
-			return dt_format("cpu: found %s, expected 0 to 63", value);
-		if (dt_options.strsize < 2)
-			return dt_format("strsize: found %lu, expected at least 2",
-					 (unsigned long)dt_options.strsize);
-		if (dt_options.nspec > 64)
-			return dt_format("nspec: found %lu, expected at most 64",
-					 (unsigned long)dt_options.nspec);
 		dt_strsize = dt_options.strsize < DIF_MAX_STRSIZE ? (uint32_t)dt_options.strsize
 								  : DIF_MAX_STRSIZE - 1;
 		dt_stackframes = (unsigned)dt_options.stackframes;

@@ -5,6 +5,7 @@
 
 #include "kernel/abi/dif.h"
 #include "userland/bin/dtrace/check/check.h"
+#include "userland/bin/dtrace/record.h"
 
 static unsigned
 count(const struct node *list)
@@ -47,8 +48,17 @@ static bool
 key_fits(struct node *key, struct type *type)
 {
 	if (type_base(type)->kind == T_STACK)
-		return type_base(key->type)->kind == T_STACK;
+		return key->type == type; /* the kernel's, or the process's */
+	if (type_is_text(key->type) != type_is_text(type)) /* bytes, or an address */
+		return false;
 	return check_fits(key, type) || (type_is_scalar(key->type) && type_is_scalar(type));
+}
+
+/* An address with its program: two keys of the engine. */
+static bool
+is_user_symbol(const struct node *n)
+{
+	return n->kind == N_CALL && n->function->show >= SHOW_USYM;
 }
 
 void
@@ -62,7 +72,7 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 		enum type_kind kind = type_base(k->type)->kind;
 
 		if (kind == T_VOID || k->kind == N_XLATE || kind == T_FUNCTION ||
-		    (tag == NULL ? kind == T_STACK : type_is_struct(k->type)))
+		    (tag == NULL ? kind == T_STACK || is_user_symbol(k) : type_is_struct(k->type)))
 			dt_error(k->at, "D_KEY_TYPE", "%s[ ]: a value of type %s cannot be a key",
 				 what, type_text(k->type));
 	}

@@ -403,7 +403,7 @@ check_assign(struct node *n)
 			 "operator =: an array cannot be assigned as a whole");
 	n->type = l->type;
 	if (n->op != 0) {
-		/* x op= y is x = x op y; a place is found twice, and has no other effect. */
+		/* x op= y is x = x op y: what finds the place is done twice. */
 		n->right = r = node_op(N_BINARY, n->op, n->at, l, r);
 		check_expression(r);
 	}

@@ -236,6 +236,8 @@ gen_call(struct node *n, unsigned r)
 		at++;
 	}
 	gen_insn(DIF_CALL, r, arguments[n->function->code] != 0 ? r : 0, 0, n->function->code);
+	if (n->function->code == DIF_SUB_RAND)
+		gen_cut(n->type, r);
 }
 
 /* A comparison: jumps if it is `when`. */

@@ -76,8 +76,7 @@ gen_variable(struct variable *v)
 
 		for (; words > 0; words--)
 			d.keys =
-			    DIF_KEYS_AND(d.keys, type_base(m->type)->kind == T_STRING ? DIF_K_STR
-										      : DIF_K_INT);
+			    DIF_KEYS_AND(d.keys, type_is_text(m->type) ? DIF_K_STR : DIF_K_INT);
 	}
 	buffer_add(&gen_image.vars, &d, sizeof(d));
 	v->code = (uint32_t)(gen_image.vars.size / sizeof(d));
@@ -131,14 +130,18 @@ gen_keys(struct node *keys, unsigned r)
 
 	/* All values first: one may need keys for itself. */
 	for (struct node *k = keys; k != NULL; k = k->next)
-		if (type_base(k->type)->kind != T_STACK)
-			gen_value(k, gen_need(k, at++));
+		if (type_base(k->type)->kind != T_STACK) {
+			gen_value(k, gen_need(k, at));
+			if (!is_cut(k))
+				gen_cut(k->type, at);
+			at++;
+		}
 	unused = at;
 	at = r;
 	for (struct node *k = keys; k != NULL; k = k->next) {
 		if (record_symbol_of(k) >= SHOW_USYM) {
-			gen_insn(DIF_BUILTIN, gen_need(k, DIF_REGS - 1), 0, 0, DIF_B_PROGRAM);
-			gen_insn(DIF_KEY, 0, DIF_REGS - 1, 0, 0);
+			gen_insn(DIF_BUILTIN, gen_need(k, unused), 0, 0, DIF_B_PROGRAM);
+			gen_insn(DIF_KEY, 0, unused, 0, 0);
 		}
 		push_key(k, at, unused);
 		at += type_base(k->type)->kind != T_STACK;

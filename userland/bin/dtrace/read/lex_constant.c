@@ -91,7 +91,7 @@ escape(const char *p, char **to)
 		*(*to)++ = (char)value;
 		return p;
 	}
-	if (strchr("\"\\", *p) == NULL && (*p == '\0' || found == NULL))
+	if (strchr("\"\\'?", *p) == NULL && (*p == '\0' || found == NULL))
 		*(*to)++ = '\\'; /* it stands for itself */
 	*(*to)++ = *p != '\0' && found != NULL ? meant[found - from] : *p;
 	return p + (*p != '\0');

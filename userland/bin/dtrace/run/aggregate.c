@@ -264,20 +264,22 @@ compare_values(const struct row *a, const struct row *b)
 	return 0;
 }
 
+static bool truncating; /* rows are sorted by their values, whatever the options say */
+
 static int
 compare_rows(const void *one, const void *other)
 {
 	const struct row *a = one, *b = other;
 	int c;
 
-	if (dt_options.aggsortkey) {
+	if (dt_options.aggsortkey && !truncating) {
 		c = compare_keys(any_of(a), any_of(b));
 		c = c != 0 ? c : compare_values(a, b);
 	} else {
 		c = compare_values(a, b);
 		c = c != 0 ? c : compare_keys(any_of(a), any_of(b));
 	}
-	return dt_options.aggsortrev ? -c : c;
+	return dt_options.aggsortrev && !truncating ? -c : c;
 }
 
 /* The entries of the aggregations, those with the same keys in one row; sorted. */
@@ -343,8 +345,12 @@ void
 agg_trunc(uint32_t agg, int64_t keep)
 {
 	size_t count;
-	struct row *rows = make_rows(&agg, 1, &count);
+	struct row *rows;
 	uint64_t left = (uint64_t)(keep < 0 ? -keep : keep);
+
+	truncating = true;
+	rows = make_rows(&agg, 1, &count);
+	truncating = false;
 
 	/* Rows ascend: the largest are the last. */
 	for (size_t i = 0; i < count; i++) {

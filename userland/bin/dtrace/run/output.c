@@ -158,7 +158,10 @@ do_system(const struct rec_action *a, const uint8_t *data)
 	pid = fork();
 	if (pid == 0) {
 		char *argv[] = {"sh", "-c", command, NULL};
+		sigset_t none;
 
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
 		execv("/bin/sh", argv);
 		_exit(127);
 	}

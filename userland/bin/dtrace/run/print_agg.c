@@ -50,6 +50,38 @@ quantize_value(unsigned bucket)
 	return bucket == 63 ? 0 : (int64_t)(1ull << (bucket - 64));
 }
 
+static uint64_t
+power(uint64_t base, uint64_t exponent)
+{
+	uint64_t p = 1;
+
+	while (exponent-- > 0)
+		p *= base;
+	return p;
+}
+
+/* Where a bucket begins; the first one of those with ends: where the next one does. */
+static int64_t
+bucket_value(const struct dif_agg *a, unsigned b)
+{
+	uint64_t f = (uint64_t)a->p[0], m, at = 1, steps, next;
+
+	if (a->func == DIF_QUANTIZE)
+		return quantize_value(b);
+	if (a->func == DIF_LQUANTIZE)
+		return a->p[0] + (b == 0 ? 0 : (int64_t)b - 1) * a->p[2];
+	if (b == 0)
+		return (int64_t)power(f, (uint64_t)a->p[1]);
+	for (m = (uint64_t)a->p[1]; m <= (uint64_t)a->p[2]; m++) {
+		next = power(f, m + 1);
+		steps = (uint64_t)a->p[3] < next ? (uint64_t)a->p[3] : next;
+		if (b - at < steps - steps / f)
+			return (int64_t)(power(f, m) + (b - at) * (next / steps));
+		at += steps - steps / f;
+	}
+	return (int64_t)power(f, m);
+}
+
 __int128
 agg_number(uint32_t agg, const struct agg_entry *e)
 {
@@ -70,7 +102,7 @@ agg_number(uint32_t agg, const struct agg_entry *e)
 	case DIF_LQUANTIZE:
 	case DIF_LLQUANTIZE:
 		for (unsigned i = 0; i < e->value_words; i++) {
-			__int128 value = a->func == DIF_QUANTIZE ? quantize_value(i) : (int64_t)i;
+			__int128 value = bucket_value(a, i);
 
 			value *= (int64_t)e->values[i];
 			if (__builtin_add_overflow(sum, value, &sum))
@@ -146,47 +178,18 @@ print_bar(int64_t count, const struct scale *s)
 	fprintf(print_out, " %-9ld\n", (long)(count / (int64_t)s->normal));
 }
 
-static uint64_t
-power(uint64_t base, uint64_t exponent)
-{
-	uint64_t p = 1;
-
-	while (exponent-- > 0)
-		p *= base;
-	return p;
-}
-
 /* The text before bucket `b` of n. */
 static const char *
 label(const struct dif_agg *a, unsigned b, unsigned n)
 {
 	static char text[40];
-	uint64_t f = (uint64_t)a->p[0], m, at = 1, steps, next;
+	bool ends = a->func != DIF_QUANTIZE;
 
-	if (a->func == DIF_QUANTIZE) {
-		snprintf(text, sizeof(text), "%ld", (long)quantize_value(b));
-	} else if (a->func == DIF_LQUANTIZE) {
-		snprintf(text, sizeof(text),
-			 b == 0       ? "< %ld"
-			 : b == n - 1 ? ">= %ld"
-				      : "%ld",
-			 (long)(a->p[0] + (b == 0 ? 0 : (int64_t)b - 1) * a->p[2]));
-	} else if (b == 0) {
-		snprintf(text, sizeof(text), "< %lu", (unsigned long)power(f, (uint64_t)a->p[1]));
-	} else {
-		for (m = (uint64_t)a->p[1]; m <= (uint64_t)a->p[2]; m++) {
-			next = power(f, m + 1);
-			steps = (uint64_t)a->p[3] < next ? (uint64_t)a->p[3] : next;
-			if (b - at < steps - steps / f) {
-				snprintf(text, sizeof(text), "%lu",
-					 (unsigned long)(power(f, m) + (b - at) * (next / steps)));
-				return text;
-			}
-			at += steps - steps / f;
-		}
-		snprintf(text, sizeof(text), ">= %lu",
-			 (unsigned long)power(f, (uint64_t)a->p[2] + 1));
-	}
+	snprintf(text, sizeof(text), "%s%ld",
+		 ends && b == 0       ? "< "
+		 : ends && b == n - 1 ? ">= "
+				      : "",
+		 (long)bucket_value(a, b));
 	return text;
 }
 

@@ -292,6 +292,10 @@ print_printa(const char *format, struct agg_entry *const *entries, const uint32_
 				set_width(&c, (int)*key);
 				key += agg_key_words(&view.fields[r->first + keys++], key);
 			}
+			if (c.spec.star_precision && keys + 1 < r->count) {
+				c.spec.precision = (int)*key;
+				key += agg_key_words(&view.fields[r->first + keys++], key);
+			}
 			put_key(&c, &view.fields[r->first + keys], key);
 			key += agg_key_words(&view.fields[r->first + keys], key);
 			keys++;
