@@ -48,6 +48,35 @@ SYSCTL_INT_CALL(kern_dtrace_consumers, "kern.dtrace.consumers", 0, consumer_coun
 SYSCTL_U64_CALL(kern_dtrace_refused, "kern.dtrace.refused", 0, dtrace_refused, NULL,
 		"firings that came within a firing, since the boot");
 
+/* Its programs do not run any more. */
+static void
+check_law(const struct dtrace_consumer *c)
+{
+	struct dif_status s;
+	uint64_t ended;
+
+	dif_status(&c->d, &s);
+	ended = s.predicate_false + s.completed + s.faulted + s.dropped;
+	if (s.fired != ended)
+		panic("dtrace: %lu clauses fired, %lu ended", (unsigned long)s.fired,
+		      (unsigned long)ended);
+}
+
+/* Frees all but the consumer itself. */
+static void
+dtrace_unload(struct dtrace_consumer *c)
+{
+	dtrace_stop(c, true);
+	check_law(c);
+	kmap_free(c->ecbs);
+	kfree(c->probes);
+	c->ecbs = NULL;
+	c->probes = NULL;
+	c->error = NULL;
+	c->necbs = c->nprobes = 0;
+	dif_unload(&c->d);
+}
+
 /* A process that has run since the last call shows that the machine answers, whatever it does. */
 static void
 consumer_look(struct dtrace_consumer *c)

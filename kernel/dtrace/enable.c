@@ -226,7 +226,6 @@ hook(const struct ktr_firing *f)
 {
 	uintptr_t first = __atomic_load_n(first_of(f->site), __ATOMIC_ACQUIRE);
 	const struct dtrace_ecb *e = (const struct dtrace_ecb *)first;
-
 	struct dif_cpu *c;
 
 	if (__builtin_expect((first & SLOW) != 0, 0))
@@ -376,6 +375,9 @@ dtrace_admit(struct dtrace_consumer *c, unsigned cpu)
 	uint32_t only = DIF_CPU(c->d.h.flags);
 
 	c->d.cpu[cpu].limit = only == 0 || only == cpu + 1 ? CHECK_ALIVE : 0;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* dif_drain() sets the state, then the limits */
+	if (c->d.state != DIF_ACTIVE)
+		c->d.cpu[cpu].limit = 0;
 }
 
 int
@@ -388,18 +390,12 @@ dtrace_go(struct dtrace_consumer *c)
 	enable(c, PART_OWN);
 	c->enabled = true;
 	fire_for(own[BEGIN], c);
-	/* Before, no other probe runs: those that were made for it are there already. */
-	for (unsigned i = 0; i < c->d.cpus && !c->waits && c->d.state == DIF_ACTIVE; i++)
+	/* Not before: probes that were made for it are there already. */
+	for (unsigned i = 0; i < c->d.cpus && !c->waits; i++)
 		dtrace_admit(c, i);
-	/* seq_cst: one that has ended it meanwhile has set the limits before they are looked at, or
-	 * its state is seen here */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (c->d.state == DIF_ACTIVE) {
 		enable(c, PART_REST);
 		ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
-	} else {
-		for (unsigned i = 0; i < c->d.cpus; i++)
-			c->d.cpu[i].limit = 0;
 	}
 	return 0;
 }
@@ -548,34 +544,6 @@ dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t err
 	}
 	ktr_port_unlock();
 	return error != 0 ? error : dtrace_hold_site(c, err, errlen);
-}
-
-/* Of a consumer whose programs do not run any more. */
-static void
-check_law(const struct dtrace_consumer *c)
-{
-	struct dif_status s;
-	uint64_t ended;
-
-	dif_status(&c->d, &s);
-	ended = s.predicate_false + s.completed + s.faulted + s.dropped;
-	if (s.fired != ended)
-		panic("dtrace: %lu clauses fired, %lu ended", (unsigned long)s.fired,
-		      (unsigned long)ended);
-}
-
-void
-dtrace_unload(struct dtrace_consumer *c)
-{
-	dtrace_stop(c, true);
-	check_law(c);
-	kmap_free(c->ecbs);
-	kfree(c->probes);
-	c->ecbs = NULL;
-	c->probes = NULL;
-	c->error = NULL;
-	c->necbs = c->nprobes = 0;
-	dif_unload(&c->d);
 }
 
 /* What curcpu points to (userland/root/usr/lib/dtrace/procfs.d). */

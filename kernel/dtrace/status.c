@@ -11,7 +11,8 @@ dif_drain(struct dif *d, int32_t status)
 		return;
 	d->exit_status = status;
 	for (unsigned i = 0; i < d->cpus; i++)
-		__atomic_store_n(&d->cpu[i].limit, 0, __ATOMIC_RELAXED);
+		/* release: after the state */
+		__atomic_store_n(&d->cpu[i].limit, 0, __ATOMIC_RELEASE);
 }
 
 void

@@ -375,7 +375,8 @@ what_is_not_right_is_refused_with_a_reason(void **state)
 	for (unsigned i = 2; i < 999; i++)
 		m.code[i] = (struct dif_insn){DIF_CALL, 3, 1, 0, DIF_SUB_STRSTR};
 	m.code[999] = (struct dif_insn){DIF_RET, 0, 0, 0, 0};
-	assert_string_equal(load_made(&m, &d, 1, &why), "touches too much memory; strsize, scratch and specsize count");
+	assert_string_equal(load_made(&m, &d, 1, &why),
+			    "touches too much memory; strsize, scratch and specsize count");
 }
 
 static void

@@ -535,12 +535,10 @@ input_path(void)
 	if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode))
 		return "/proc/self/fd/0";
 	copy = tmpfile();
-	if (copy == NULL)
-		err(1, "standard input: no file for a copy");
-	while ((n = fread(part, 1, sizeof(part), stdin)) > 0)
+	while (copy != NULL && (n = fread(part, 1, sizeof(part), stdin)) > 0)
 		fwrite(part, 1, n, copy);
-	if (ferror(stdin) || fflush(copy) != 0)
-		err(1, "standard input");
+	if (copy == NULL || ferror(stdin) || fflush(copy) != 0)
+		err(1, "standard input, or the copy of it");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(copy));
 	return path;
 }

@@ -163,40 +163,6 @@ exception(const char *name)
 
 /* ---- functions and their returns ---- */
 
-/* A function's name in the image. */
-struct symbol {
-	Dwarf_Addr at;
-	size_t place; /* in the table */
-	const char *name;
-};
-static struct symbol *symbols; /* by address, then by place */
-static size_t symbol_count;
-
-static int
-by_value(const void *a, const void *b)
-{
-	const struct symbol *s = a, *t = b;
-	return s->at != t->at ? (s->at < t->at ? -1 : 1)
-			      : (s->place < t->place ? -1 : s->place > t->place);
-}
-
-static void
-read_symbols(void)
-{
-	GElf_Shdr header;
-	Elf_Data *table = section(".symtab", &header);
-	for (size_t i = 0; i < header.sh_size / header.sh_entsize; i++) {
-		GElf_Sym sym;
-		if (gelf_getsym(table, (int)i, &sym) == NULL ||
-		    GELF_ST_TYPE(sym.st_info) != STT_FUNC)
-			continue;
-		symbols = grow(symbols, symbol_count, sizeof(*symbols));
-		symbols[symbol_count++] =
-		    (struct symbol){sym.st_value, i, elf_strptr(elf, header.sh_link, sym.st_name)};
-	}
-	qsort(symbols, symbol_count, sizeof(*symbols), by_value);
-}
-
 /*
  * The symbol of a function; if there are several, the one with the name in the source. (The
  * compiler calls a specialised copy NAME.constprop.0, and merges functions that have the same
@@ -205,19 +171,18 @@ read_symbols(void)
 static const char *
 symbol(Dwarf_Addr at, const char *in_source)
 {
+	GElf_Shdr header;
+	Elf_Data *symbols = section(".symtab", &header);
 	const char *found = NULL;
-	size_t low = 0, high = symbol_count; /* below `low` all have smaller addresses */
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (symbols[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
+	for (size_t i = 0; i < header.sh_size / header.sh_entsize; i++) {
+		GElf_Sym sym;
+		if (gelf_getsym(symbols, (int)i, &sym) == NULL || sym.st_value != at ||
+		    GELF_ST_TYPE(sym.st_info) != STT_FUNC)
+			continue;
+		const char *name = elf_strptr(elf, header.sh_link, sym.st_name);
+		if (found == NULL || (in_source != NULL && strcmp(name, in_source) == 0))
+			found = name;
 	}
-	for (; low < symbol_count && symbols[low].at == at; low++)
-		if (found == NULL ||
-		    (in_source != NULL && strcmp(symbols[low].name, in_source) == 0))
-			found = symbols[low].name;
 	return found;
 }
 
@@ -259,7 +224,7 @@ static void
 put_exceptions(void)
 {
 	GElf_Shdr header;
-	Elf_Data *table = section(".symtab", &header);
+	Elf_Data *symbols = section(".symtab", &header);
 	printf(".section .rodata.fbt, \"a\", @progbits\n");
 	for (size_t i = 0; i < function_count; i++)
 		if (functions[i].skip != NULL)
@@ -267,7 +232,7 @@ put_exceptions(void)
 	for (size_t i = 0; i < header.sh_size / header.sh_entsize; i++) {
 		GElf_Sym sym;
 		size_t f = 0;
-		if (gelf_getsym(table, (int)i, &sym) == NULL ||
+		if (gelf_getsym(symbols, (int)i, &sym) == NULL ||
 		    sym.st_value - text_address >= text->d_size || sym.st_value < text_address ||
 		    (GELF_ST_TYPE(sym.st_info) != STT_NOTYPE &&
 		     GELF_ST_TYPE(sym.st_info) != STT_FUNC))
@@ -575,7 +540,6 @@ main(int argc, char **argv)
 	if (!fusing)
 		read_exceptions(argv[2]);
 
-	read_symbols();
 	Dwarf_Off offset = 0, next;
 	size_t cu_header;
 	while (dwarf_nextcu(dwarf, offset, &next, &cu_header, NULL, NULL, NULL) == 0) {

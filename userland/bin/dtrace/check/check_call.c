@@ -48,7 +48,7 @@ static bool
 key_fits(struct node *key, struct type *type)
 {
 	if (type_base(type)->kind == T_STACK)
-		return key->type == type; /* the kernel's, or the process's */
+		return key->type == type;                  /* the kernel's, or the process's */
 	if (type_is_text(key->type) != type_is_text(type)) /* bytes, or an address */
 		return false;
 	return check_fits(key, type) || (type_is_scalar(key->type) && type_is_scalar(type));
