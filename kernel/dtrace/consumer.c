@@ -9,6 +9,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/hook.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
@@ -62,8 +63,7 @@ check_law(const struct dtrace_consumer *c)
 		      (unsigned long)ended);
 }
 
-/* Frees all but the consumer itself. */
-static void
+void
 dtrace_unload(struct dtrace_consumer *c)
 {
 	dtrace_stop(c, true);

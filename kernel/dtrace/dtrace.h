@@ -87,6 +87,8 @@ int dtrace_go(struct dtrace_consumer *c);
 void dtrace_admit(struct dtrace_consumer *c, unsigned cpu);
 /* The probes off, and END unless `killed`. Returns when no CPU runs its programs any more. */
 void dtrace_stop(struct dtrace_consumer *c, bool killed);
+/* Frees all but the consumer itself. */
+void dtrace_unload(struct dtrace_consumer *c);
 /* Runs fn(arg) on a CPU, while no program runs there. */
 void dtrace_on_cpu(unsigned cpu, void (*fn)(struct dtrace_consumer *c, unsigned cpu, void *arg),
 		   struct dtrace_consumer *c, void *arg);

@@ -529,13 +529,12 @@ input_path(void)
 	static char path[32];
 	char part[65536];
 	struct stat st;
-	size_t n;
 	FILE *copy;
 
 	if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode))
 		return "/proc/self/fd/0";
 	copy = tmpfile();
-	while (copy != NULL && (n = fread(part, 1, sizeof(part), stdin)) > 0)
+	for (size_t n; copy != NULL && (n = fread(part, 1, sizeof(part), stdin)) > 0;)
 		fwrite(part, 1, n, copy);
 	if (copy == NULL || ferror(stdin) || fflush(copy) != 0)
 		err(1, "standard input, or the copy of it");
