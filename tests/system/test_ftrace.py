@@ -90,7 +90,7 @@ def other_names():
 
 @portable_test("trace is whole while the tracer of all functions is on: who reads it overwrites little")
 def whole():
-    out = ftrace("echo function > current_tracer\nload mix -n 100 > /dev/null\ncat trace > /tmp/copy\necho 0 > tracing_on\nwc -l < /tmp/copy\ncat trace | wc -l\n", smp=1)[0]
+    out = ftrace("echo function > current_tracer\nload mix -n 100 > /dev/null\ncat trace > /tmp/copy\necho 0 > tracing_on\nwc -l < /tmp/copy\ncat trace | wc -l\n", smp=1, options=["--icount"])[0]
     live, still = map(int, re.findall(r"^ *(\d+)$", out, re.M))
     check(live > 0.7 * still > 40000, f"{live} lines, {still} when tracing is off")
 
