@@ -14,6 +14,9 @@
 /* DR7 without points: bit 10 reads as 1 (SDM vol. 3B, 17.2.4). */
 #define DR7_OFF 0x400
 
+#define PCPU_DR7      72
+#define PCPU_IN_DEBUG 80
+
 #define KERNEL_BASE 0xffffffff80000000
 
 /* Selectors of boot.S's own segments. */

@@ -42,9 +42,11 @@ arch_points_set(const struct arch_point *p, unsigned n)
 	/* R/W and LEN fields (17.2.4); a length of 8 is encoded as 2. */
 	static const uint8_t rw[] = {
 	    [ARCH_POINT_EXEC] = 0, [ARCH_POINT_WRITE] = 1, [ARCH_POINT_ACCESS] = 3};
+	struct arch_pcpu *x = arch_this_pcpu();
 	uint64_t dr7 = DR7_OFF;
 
 	__asm__ volatile("mov %0, %%dr7" : : "r"(dr7));
+	x->dr7 = dr7;
 	if (n > POINTS)
 		return false;
 	for (unsigned i = 0; i < n; i++) {
@@ -55,7 +57,9 @@ arch_points_set(const struct arch_point *p, unsigned n)
 		set_address(i, p[i].addr);
 		dr7 |= 2ul << 2 * i | (uint64_t)(rw[p[i].kind] | len << 2) << (16 + 4 * i);
 	}
-	__asm__ volatile("mov %0, %%dr7" : : "r"(dr7));
+	x->dr7 = dr7;
+	if (!x->in_debug) /* else they are on from its return */
+		__asm__ volatile("mov %0, %%dr7" : : "r"(dr7));
 	return true;
 }
 
@@ -118,7 +122,7 @@ address(unsigned n)
 void
 x86_debug_exception(struct arch_trapframe *tf)
 {
-	uint64_t dr6, dr7 = tf->error; /* as it was: debug_entry has turned the points off */
+	uint64_t dr6, dr7 = tf->error; /* as it was: paranoid_entry has turned the points off */
 
 	__asm__ volatile("mov %%dr6, %0" : "=r"(dr6));
 	__asm__ volatile("mov %0, %%dr6" : : "r"(0ul));

@@ -146,25 +146,14 @@ breakpoint_return:
 	ret
 
 	/*
-	 * A debug exception. In the kernel, no instruction from here on may meet a point: the next exception would begin
-	 * at the same top of the debug stack. So the points are turned off, and DR7 as it was takes the place of an error
-	 * code; the debugger turns them on when it goes on.
-	 *
-	 * From user mode: a program steps itself. The thread may be switched out before it returns, and then another
-	 * thread may use this CPU's debug stack. So the frame is copied to the thread's own stack.
+	 * A debug exception from user mode: a program steps itself. The thread may be switched out before it returns,
+	 * and then another thread may use this CPU's debug stack. So the frame is copied to the thread's own stack.
 	 */
 	.balign 16
 debug_entry:
 	testb $3, 24(%rsp)
-	jnz 1f
-	push %rax
-	mov %dr7, %rax
-	mov %rax, 16(%rsp)
-	mov $DR7_OFF, %eax
-	mov %rax, %dr7
-	pop %rax
-	jmp paranoid_entry
-1:	swapgs
+	jz paranoid_entry
+	swapgs
 	push %rax
 	push %rbx
 	mov %gs:8, %rax
@@ -194,12 +183,30 @@ paranoid_entry:
 	js 1f
 	swapgs
 	inc %ebx
+1:	cmpq $1, TF_VECTOR(%rsp)
+	jne 1f
+	/*
+	 * A debug exception of the kernel: what handles it must not meet a point, since the next such exception would
+	 * begin at the same top of the debug stack. So the points are off until the return: arch_points_set() only notes
+	 * them here. DR7 as it was takes the place of an error code.
+	 */
+	movb $1, %gs:PCPU_IN_DEBUG
+	mov %dr7, %rax
+	mov %rax, TF_ERROR(%rsp)
+	mov %rax, %gs:PCPU_DR7
+	mov $DR7_OFF, %eax
+	mov %rax, %dr7
 1:	CFI_TRAP
 	mov %rsp, %rdi
 	call x86_trap
 	.globl paranoid_return
 paranoid_return:
-	mov %r12, %cr2
+	cmpq $1, TF_VECTOR(%rsp)
+	jne 1f
+	movb $0, %gs:PCPU_IN_DEBUG
+	mov %gs:PCPU_DR7, %rax
+	mov %rax, %dr7
+1:	mov %r12, %cr2
 	test %ebx, %ebx			/* callee-saved */
 	jz 1f
 	swapgs

@@ -102,7 +102,8 @@ pci_enable_16550(const struct pci_function *f, uint16_t *port)
 	at = pci_read(f, PCI_BAR0) & PCI_BAR_IO_MASK;
 	if (at == 0) /* not assigned by firmware: port 0 is never valid */
 		at = (md->io_first == 0 ? size : md->io_first + size - 1) & ~(size - 1);
-	if (at < md->io_first || at + size > md->io_first + md->io_size || at + size > 65536) {
+	if (at + size > 65536 ||
+	    (md->io_size != 0 && (at < md->io_first || at + size > md->io_first + md->io_size))) {
 		warnk("pci: %02x:%02x.%u: no I/O ports for a 16550\n", f->bus, f->device,
 		      f->function);
 		return false;

@@ -83,7 +83,7 @@ extern struct dtrace_cpu dtrace_cpus[];
 int dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t errlen);
 /* BEGIN, and then the probes. */
 int dtrace_go(struct dtrace_consumer *c);
-/* Lets its programs run on a CPU, which runs no other one meanwhile. */
+/* Lets its programs run on a CPU, unless it has ended. */
 void dtrace_admit(struct dtrace_consumer *c, unsigned cpu);
 /* The probes off, and END unless `killed`. Returns when no CPU runs its programs any more. */
 void dtrace_stop(struct dtrace_consumer *c, bool killed);

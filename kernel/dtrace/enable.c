@@ -373,6 +373,8 @@ dtrace_admit(struct dtrace_consumer *c, unsigned cpu)
 {
 	uint32_t only = DIF_CPU(c->d.h.flags);
 
+	if (c->d.state != DIF_ACTIVE)
+		return;
 	c->d.cpu[cpu].limit = only == 0 || only == cpu + 1 ? CHECK_ALIVE : 0;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* dif_drain() sets the state, then the limits */
 	if (c->d.state != DIF_ACTIVE)

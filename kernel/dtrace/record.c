@@ -167,7 +167,6 @@ dif_speculation(struct dif_run *r)
 			busy |= state % 4 > DIF_SPEC_ACTIVE;
 			continue;
 		}
-		__atomic_store_n(&s->cpus, 0, __ATOMIC_RELAXED);
 		if (__atomic_compare_exchange_n(&s->state, &state, state + 4 + DIF_SPEC_ACTIVE,
 						false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			return i + 1;
@@ -223,7 +222,8 @@ finish(struct dif *d, unsigned cpu, struct dif_spec *s, uint64_t state)
 		}
 	}
 	b->head = 0;
-	if (__atomic_and_fetch(&s->cpus, ~(1ul << cpu), __ATOMIC_RELAXED) == 0)
+	/* seq_cst: as in dif_speculate() */
+	if (__atomic_and_fetch(&s->cpus, ~(1ul << cpu), __ATOMIC_SEQ_CST) == 0)
 		__atomic_compare_exchange_n(&s->state, &state, state & ~3ul, false,
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
@@ -239,7 +239,7 @@ dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how)
 	state = s != NULL ? __atomic_load_n(&s->state, __ATOMIC_RELAXED) : 0;
 	if (state % 4 == DIF_SPEC_ACTIVE &&
 	    __atomic_compare_exchange_n(&s->state, &state, (state & ~3ul) | how, false,
-					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
 		finish(r->d, (unsigned)(r->c - r->d->cpu), s, (state & ~3ul) | how);
 	return true;
 }

@@ -10,9 +10,9 @@ dif_drain(struct dif *d, int32_t status)
 					 __ATOMIC_RELAXED))
 		return;
 	d->exit_status = status;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in dtrace_admit() */
 	for (unsigned i = 0; i < d->cpus; i++)
-		/* release: after the state */
-		__atomic_store_n(&d->cpu[i].limit, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&d->cpu[i].limit, 0, __ATOMIC_RELAXED);
 }
 
 void

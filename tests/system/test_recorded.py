@@ -99,7 +99,7 @@ def lost():
         fbt:::entry { self->at[probefunc] = timestamp; }
         fbt:::return /self->at[probefunc] && self->at[probefunc] < until[cpu]/ { @ = count(); }""")
     check_eq(out.split(), [], "calls that began before a loss and ended after it")
-    out, _ = dtrace(run.trace, "-n", "uint64_t last, n; syscall::: { n += timestamp < last; last = timestamp; } ktr:::lost, tick-1ms { n += timestamp < last || errno != 0; last = timestamp; } "
+    out, _ = dtrace(run.trace, "-n", "uint64_t last, n; BEGIN { last = timestamp; } syscall::: { n += timestamp < last; last = timestamp; } ktr:::lost, tick-1ms { n += timestamp < last || errno != 0; last = timestamp; } "
                     "END { trace(n); }")
     check_eq(out.split(), ["0"], "probes that fire before the one before, or with an errno of another")
 

@@ -377,6 +377,16 @@ what_is_not_right_is_refused_with_a_reason(void **state)
 	m.code[999] = (struct dif_insn){DIF_RET, 0, 0, 0, 0};
 	assert_string_equal(load_made(&m, &d, 1, &why),
 			    "touches too much memory; strsize, scratch and specsize count");
+	/* So are 99 copies, if the variables that they may write have 64 KiB. */
+	for (unsigned i = 2; i < 999; i++)
+		m.code[i] = (struct dif_insn){i < 101 ? DIF_CALL : DIF_OR, 3, 1, 0,
+					      i < 101 ? DIF_SUB_BCOPY : 0};
+	assert_null(load_made(&m, &d, 1, &why));
+	dif_unload(&d);
+	for (unsigned i = 0; i < 16; i++)
+		put_var(&m, DIF_GLOBAL, DIF_BYTES, 4096, 0);
+	assert_string_equal(load_made(&m, &d, 1, &why),
+			    "touches too much memory; strsize, scratch and specsize count");
 }
 
 static void

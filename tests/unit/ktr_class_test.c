@@ -265,6 +265,13 @@ glob_matches_as_the_shell_does(void **state)
 			fail_msg("\"%s\" on \"%s\": expected %d", cases[i].pattern, cases[i].text,
 				 cases[i].match);
 	}
+	char inside[16];
+	ktr_glob_inside(inside, sizeof(inside), "b\\");
+	assert_true(ktr_glob(inside, "ab\\c") && !ktr_glob(inside, "ab*"));
+	ktr_glob_inside(inside, sizeof(inside), "b\\\\");
+	assert_true(ktr_glob(inside, "ab\\c") && !ktr_glob(inside, "abc"));
+	ktr_glob_inside(inside, sizeof(inside), "[bc]");
+	assert_true(ktr_glob(inside, "ac.") && !ktr_glob(inside, "ad."));
 	/* Quadratic in the worst case, not exponential. */
 	char text[2001];
 	memset(text, 'a', 2000);

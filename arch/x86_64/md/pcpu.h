@@ -1,4 +1,4 @@
-/* md/pcpu.h - x86_64: GS points to the per-CPU block. trap.S knows the first three offsets. */
+/* md/pcpu.h - x86_64: GS points to the per-CPU block. trap.S knows some offsets. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,10 +19,15 @@ struct arch_pcpu {
 	bool ktr_in_hook; /* of ktr/hook.c */
 	uint32_t apic_id;
 	struct x86_cpu *x86; /* descriptor tables and fault stacks */
+	/* While a debug exception of the kernel is handled: DR7, as it will be afterwards. */
+	uint64_t dr7;
+	bool in_debug;
 };
 
 _Static_assert(offsetof(struct arch_pcpu, kstack_top) == 8, "trap.S");
 _Static_assert(offsetof(struct arch_pcpu, user_sp) == 16, "trap.S");
+_Static_assert(offsetof(struct arch_pcpu, dr7) == 72, "asm.h");
+_Static_assert(offsetof(struct arch_pcpu, in_debug) == 80, "asm.h");
 
 #define X86_GS_READ(v, member) \
 	__asm__ volatile("mov %%gs:%c1, %0" : "=r"(v) : "i"(offsetof(struct arch_pcpu, member)))

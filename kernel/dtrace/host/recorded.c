@@ -509,13 +509,11 @@ fire_gap(void *arg, const struct export_gap *gap, char *why, size_t size)
 		thread(gap->thread->tid)->lives++;
 	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost)
 		thread(t->tid)->lives++;
-	if (trace.ended || (nrates > 0 && !fire_rates(gap->from_ns))) {
-		trace.ended = true;
+	trace.ended = trace.ended || (nrates > 0 && !fire_rates(gap->from_ns));
+	if (trace.ended || !device_traces(g->cpu))
 		return true;
-	}
-	if (!device_traces(g->cpu))
-		return true;
-	dif_host.time = gap->from_ns;
+	/* A loss at the beginning is older than the first event. */
+	dif_host.time = gap->from_ns > trace.first_ns ? gap->from_ns : trace.first_ns;
 	set_no_thread();
 	trace.ended =
 	    !device_fire(trace.lost, g->cpu, &f) || (device_is_full(g->cpu) && !trace.drain());
@@ -536,7 +534,7 @@ input_path(void)
 	copy = tmpfile();
 	for (size_t n; copy != NULL && (n = fread(part, 1, sizeof(part), stdin)) > 0;)
 		fwrite(part, 1, n, copy);
-	if (copy == NULL || ferror(stdin) || fflush(copy) != 0)
+	if (copy == NULL || ferror(stdin) || fflush(copy) != 0 || ferror(copy))
 		err(1, "standard input, or the copy of it");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(copy));
 	return path;

@@ -74,7 +74,8 @@ struct member {
 	struct member *next;
 	const char *name; /* "": an anonymous struct or union, whose members count */
 	struct type *type;
-	uint32_t offset; /* bytes; for a bit-field, of the unit that holds it */
+	uint32_t offset; /* bytes; for a bit-field, of the unit that holds it; keys: is it an
+			  * address with its program? */
 	uint8_t bits;    /* of a bit-field; 0: none */
 	uint8_t shift;   /* of a bit-field: its lowest bit in the unit */
 	int64_t value;   /* enumerators */

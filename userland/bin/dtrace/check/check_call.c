@@ -19,6 +19,13 @@ count(const struct node *list)
 
 /* ---- keys ---- */
 
+/* An address with its program: two keys of the engine. */
+static bool
+is_user_symbol(const struct node *n)
+{
+	return n->kind == N_CALL && n->function->show >= SHOW_USYM;
+}
+
 static struct member *
 keys_of(struct node *keys)
 {
@@ -28,6 +35,7 @@ keys_of(struct node *keys)
 		*last = dt_alloc(sizeof(**last));
 		(*last)->name = "";
 		(*last)->type = type_is_text(keys->type) ? type_string : check_held(keys);
+		(*last)->offset = is_user_symbol(keys);
 		last = &(*last)->next;
 	}
 	return first;
@@ -52,13 +60,6 @@ key_fits(struct node *key, struct type *type)
 	if (type_is_text(key->type) != type_is_text(type)) /* bytes, or an address */
 		return false;
 	return check_fits(key, type) || (type_is_scalar(key->type) && type_is_scalar(type));
-}
-
-/* An address with its program: two keys of the engine. */
-static bool
-is_user_symbol(const struct node *n)
-{
-	return n->kind == N_CALL && n->function->show >= SHOW_USYM;
 }
 
 void
@@ -91,7 +92,7 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 			 "%s[ ] prototype mismatch: found %u keys, expected %u", what, count(keys),
 			 *key_count);
 	for (m = *known; m != NULL; m = m->next, keys = keys->next, n++)
-		if (!key_fits(keys, m->type))
+		if (!key_fits(keys, m->type) || m->offset != is_user_symbol(keys))
 			dt_error(
 			    keys->at, tag != NULL ? tag : "D_PROTO_ARG",
 			    "%s[ ] key #%u is incompatible with its prototype: found %s, expected %s",

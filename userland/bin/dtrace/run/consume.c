@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -94,7 +95,7 @@ is_program(const char *name)
 	return false;
 }
 
-/* What -c has started does not outlive dtrace. */
+/* The command of -c does not outlive dtrace. */
 static void
 end_command(void)
 {
@@ -121,6 +122,7 @@ start_command(const char *command)
 	if (pipe2(go_pipe, O_CLOEXEC) < 0 || (child = fork()) < 0)
 		err(1, "-c %s", command);
 	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* also if dtrace is killed */
 		close(go_pipe[1]);
 		if (read(go_pipe[0], &c, 1) == 0) /* its end says that nothing will be traced */
 			_exit(1);
