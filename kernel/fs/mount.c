@@ -9,6 +9,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/sbuf.h"
@@ -190,6 +191,17 @@ is_busy(const struct vnode *root, uint32_t own)
 	return false;
 }
 
+/* Ends all watches in what is unmounted. vfs_lock held. */
+static void
+unmount_notify(struct vnode *root)
+{
+	if (!fsnotify_active())
+		return;
+	fsnotify_end(root, IN_UNMOUNT | IN_ISDIR);
+	for (const struct vname *n = NULL; (n = dir_next_below(root, n)) != NULL;)
+		fsnotify_end(n->vn, IN_UNMOUNT | (S_ISDIR(n->vn->mode) ? IN_ISDIR : 0));
+}
+
 int
 vfs_unmount(struct vnode *root, bool detach)
 {
@@ -210,6 +222,7 @@ vfs_unmount(struct vnode *root, bool detach)
 		covered->cover = NULL;
 		root->name = NULL;
 		root->parent = NULL;
+		unmount_notify(root);
 		dir_empty(root, &gone);
 		list_remove(&m->link);
 	}
@@ -258,8 +271,10 @@ name_is_idle(const struct vname *n)
 {
 	const struct vnode *vn = n->vn;
 
+	/* acquire: who adds a watch has a reference until it is there */
 	return list_empty(&vn->children) && vn->cover == NULL &&
-	       __atomic_load_n(&vn->refs, __ATOMIC_RELAXED) == vn->links;
+	       __atomic_load_n(&vn->refs, __ATOMIC_ACQUIRE) == vn->links &&
+	       __atomic_load_n(&vn->marks, __ATOMIC_RELAXED) == NULL;
 }
 
 void

@@ -29,6 +29,7 @@
 struct bio_batch;
 struct boot_module;
 struct file;
+struct fsnotify_mark;
 struct record_lock;
 struct sbuf;
 struct stat;
@@ -181,6 +182,9 @@ struct vnode {
 
 	uint32_t links;     /* [v] how many names it has */
 	struct vname *name; /* [v] the newest one; NULL: it never had one, or that one is removed */
+	struct vname *gone; /* [v] its last one, removed while it was open (fsnotify_keep_name()) */
+	struct fsnotify_mark
+	    *marks; /* who watches it (inotify.c: inotify_lock); [a] to ask if any */
 	/*
 	 * [v] directory: NULL once it is removed. The root is its own parent. Holds no reference,
 	 * but in a vnode that is not in the tree: a directory with children is never removed.
@@ -378,6 +382,8 @@ int vnode_write_begin(struct vnode *vn);
 void vnode_write_end(struct vnode *vn);
 int vnode_execute_begin(struct vnode *vn);
 void vnode_execute_end(struct vnode *vn);
+/* A program is loaded from it: tells who watches it. */
+void vnode_execute_notify(struct vnode *vn);
 /* Size of a regular file in bytes. */
 uint64_t vnode_size(struct vnode *vn);
 

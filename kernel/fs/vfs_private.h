@@ -85,8 +85,10 @@ int walk_end(struct walk *w, bool follow, struct vnode **vn);
 void walk_done(struct walk *w);
 /* May the user add and remove names in w->dir? vfs_lock held. */
 int vfs_may_change(const struct walk *w);
-/* Calls an operation of w->dir, if the user may use it. vfs_lock held; not while it is called. */
-int vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name));
+/* Calls an operation of w->dir, if the user may use it. event: what it is, IN_… vfs_lock held; not
+ * while it is called. */
+int vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name),
+		  uint32_t event);
 
 /* The `link` operation of a symbolic link. */
 int vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to);

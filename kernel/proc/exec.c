@@ -394,6 +394,7 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 		vnode_unref(vn);
 		return r;
 	}
+	vnode_execute_notify(vn);
 	head_size = vnode_read(vn, head, sizeof(head) - 1, 0);
 	if (head_size > 2 && head[0] == '#' && head[1] == '!') {
 		proc_exe_drop(vn);
