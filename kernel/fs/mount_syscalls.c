@@ -1,6 +1,5 @@
 /*
- * mount_syscalls.c - system calls on file systems: mount, umount2, statfs; and extended attributes,
- * which no file has. Locking: none here.
+ * mount_syscalls.c - system calls on file systems: mount, umount2, statfs. Locking: none here.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -124,22 +123,3 @@ sys_fstatfs(const uint64_t a[6])
 
 	return f != NULL ? give_statfs(vnode_ref(f->vn), a[1]) : -EBADF;
 }
-
-#define NO_ATTRIBUTES(call)               \
-	int64_t call(const uint64_t a[6]) \
-	{                                 \
-		(void)a;                  \
-		return -EOPNOTSUPP;       \
-	}
-NO_ATTRIBUTES(sys_getxattr)
-NO_ATTRIBUTES(sys_lgetxattr)
-NO_ATTRIBUTES(sys_fgetxattr)
-NO_ATTRIBUTES(sys_setxattr)
-NO_ATTRIBUTES(sys_lsetxattr)
-NO_ATTRIBUTES(sys_fsetxattr)
-NO_ATTRIBUTES(sys_listxattr)
-NO_ATTRIBUTES(sys_llistxattr)
-NO_ATTRIBUTES(sys_flistxattr)
-NO_ATTRIBUTES(sys_removexattr)
-NO_ATTRIBUTES(sys_lremovexattr)
-NO_ATTRIBUTES(sys_fremovexattr)

@@ -39,6 +39,7 @@ struct vm_pager;
 struct vname;
 struct vnode;
 struct vnode_kind;
+struct xattr;
 
 /* The pages of a file, by number: nodes of 64 pointers (pagecache.c). */
 struct pagetree {
@@ -178,6 +179,7 @@ struct vnode {
 	const struct vnode_disk_ops *disk; /* [c] NULL: it is on none, or a disk itself */
 	void *node;                        /* [c] what a file system on a disk knows of it */
 	struct pagetree pages;             /* pages_lock */
+	struct xattr *xattrs;              /* [d] of a file in memory, in order (xattr.c) */
 	uint64_t rdev;                     /* [c] device number, 0 none */
 
 	uint32_t links;     /* [v] how many names it has */

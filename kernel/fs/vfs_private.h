@@ -105,6 +105,8 @@ struct vnode *vfs_change_root(struct vnode *vn);
  */
 size_t vnode_path_peek(const struct vnode *vn, char *buf, size_t size);
 
+/* Frees the extended attributes of a vnode that nobody uses. */
+void xattr_free_all(struct vnode *vn);
 /* Frees a vnode from vnode_alloc(). */
 void vnode_free(struct vnode *vn);
 

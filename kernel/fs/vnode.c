@@ -140,6 +140,7 @@ vnode_evict(struct vnode *vn)
 		vn->ops->destroy(vn);
 	if (vn->disk != NULL)
 		vn->disk->destroy(vn);
+	xattr_free_all(vn);
 	dir = free_name(vn->nameless ? vn->name : vn->gone);
 	vnode_free(vn);
 	return dir;

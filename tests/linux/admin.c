@@ -22,7 +22,6 @@
 #include <sys/timerfd.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -288,25 +287,6 @@ as_stranger(void *arg)
 		   : 2;
 }
 
-static bool
-no_attributes(void)
-{
-	char value[8];
-
-	return fails(getxattr("/", "user.x", value, 8), EOPNOTSUPP) &&
-	       fails(lgetxattr("/", "user.x", value, 8), EOPNOTSUPP) &&
-	       fails(fgetxattr(0, "user.x", value, 8), EOPNOTSUPP) &&
-	       fails(listxattr("/", value, 8), EOPNOTSUPP) &&
-	       fails(llistxattr("/", value, 8), EOPNOTSUPP) &&
-	       fails(flistxattr(0, value, 8), EOPNOTSUPP) &&
-	       fails(setxattr("/", "user.x", "", 0, 0), EOPNOTSUPP) &&
-	       fails(lsetxattr("/", "user.x", "", 0, 0), EOPNOTSUPP) &&
-	       fails(fsetxattr(0, "user.x", "", 0, 0), EOPNOTSUPP) &&
-	       fails(removexattr("/", "user.x"), EOPNOTSUPP) &&
-	       fails(lremovexattr("/", "user.x"), EOPNOTSUPP) &&
-	       fails(fremovexattr(0, "user.x"), EOPNOTSUPP);
-}
-
 #define DAY 86400
 
 static int64_t
@@ -474,5 +454,4 @@ test_admin(void)
 	result(fails(syscall(SYS_reboot, 1, 2, RB_AUTOBOOT, 0), EINVAL) &&
 		   fails(reboot(0x12345678), EINVAL) && reboot(RB_DISABLE_CAD) == 0,
 	       "reboot wants its magic numbers");
-	result(no_attributes(), "extended attributes: EOPNOTSUPP");
 }

@@ -105,6 +105,9 @@ int inotify_as_executed(void);
 /* mounts.c: the same on Linux. */
 void test_mounts(void);
 
+/* xattrs.c: the same on Linux. */
+void test_xattrs(void);
+
 /* waits.c: the same on Linux. */
 void test_waits(void);
 int waits_as_executed(void);
