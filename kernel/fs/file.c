@@ -8,6 +8,7 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/statfs.h"
 #include "kernel/fs/epoll.h"
 #include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs.h"
@@ -48,6 +49,8 @@ check_open(const struct vnode *vn, int flags)
 		return -EISDIR;
 	if ((flags & O_DIRECTORY) && !S_ISDIR(vn->mode))
 		return -ENOTDIR;
+	if ((S_ISCHR(vn->mode) || S_ISBLK(vn->mode)) && (vfs_mount_flags(vn) & MS_NODEV))
+		return -EACCES;
 	if ((flags & O_NOATIME) && !vnode_is_own(vn))
 		return -EPERM;
 	return vnode_access(vn, want);

@@ -50,7 +50,8 @@ sys_mount(const uint64_t a[6])
 	source[sizeof(source) - 1] = '\0'; /* a longer one is cut */
 	if (a[2] != 0 && copy_in_str(type, a[2], sizeof(type)) < 0)
 		return -EINVAL;
-	if (flags & ~(uint64_t)(MS_HARMLESS | MS_REMOUNT | MS_RDONLY))
+	if (flags &
+	    ~(uint64_t)(MS_HARMLESS | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC))
 		return -EINVAL;
 	error = take_options(a[4], &mode);
 	if (error != 0)
@@ -59,9 +60,9 @@ sys_mount(const uint64_t a[6])
 	if (dir == NULL)
 		return error;
 	if (flags & MS_REMOUNT)
-		error = vfs_remount(dir, flags & MS_RDONLY);
+		error = vfs_remount(dir, (unsigned)flags);
 	else
-		error = vfs_mount(dir, type, source, mode, flags & MS_RDONLY);
+		error = vfs_mount(dir, type, source, mode, (unsigned)flags);
 	vnode_unref(dir);
 	return error;
 }

@@ -498,21 +498,9 @@ vfs_make_dir(struct vnode *in, const char *name, uint32_t mode)
 	return vn;
 }
 
-static struct vnode *
-tmpfs_make(uint32_t mode, int *err)
-{
-	struct vnode *vn = vnode_alloc_dir(mode);
-
-	*err = vn != NULL ? 0 : -ENOMEM;
-	return vn;
-}
-
 void
 vfs_init(void)
 {
-	static const struct vfs_type tmpfs = {.name = "tmpfs",
-					      .magic = TMPFS_MAGIC,
-					      .make = tmpfs_make};
 	static const struct vfs_type devtmpfs = {.name = "devtmpfs", .magic = TMPFS_MAGIC};
 	struct vnode *dev, *shm;
 
@@ -520,7 +508,7 @@ vfs_init(void)
 	if (vfs_root == NULL)
 		panic("vfs: no memory for the root directory");
 	vfs_root->parent = vfs_root;
-	vfs_mount_at_boot(vfs_root, &tmpfs);
+	vfs_mount_at_boot(vfs_root, &tmpfs_type);
 	vnode_unref(vfs_make_dir(vfs_root, "tmp", STICKY | 0777));
 	dev = vfs_make_dir(vfs_root, "dev", 0755);
 	dev->fixed = true;
@@ -528,7 +516,7 @@ vfs_init(void)
 	devfs_init(dev);
 	bdev_init(dev);
 	shm = vfs_make_dir(dev, "shm", STICKY | 0777);
-	vfs_mount_at_boot(shm, &tmpfs);
+	vfs_mount_at_boot(shm, &tmpfs_type);
 	vnode_unref(shm);
 	vnode_unref(dev);
 }

@@ -197,12 +197,13 @@ struct vnode {
 	uint64_t next_cookie; /* [v] directory: for the next child */
 	struct vname *listed; /* [v] directory: the last name that a listing gave; NULL: none */
 
-	struct mutex lock;     /* [d] */
-	uint64_t size;         /* [d] */
-	uint64_t size_max;     /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
-	int32_t io_error;      /* [a] what was written, and lost: 0 or -errno */
-	const bool *read_only; /* [c] of its file system, atomic; NULL: never */
-	uint64_t mtime_ns;     /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
+	struct mutex lock; /* [d] */
+	uint64_t size;     /* [d] */
+	uint64_t size_max; /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
+	int32_t io_error;  /* [a] what was written, and lost: 0 or -errno */
+	const bool
+	    *read_only;    /* of its file system, atomic; NULL: never. [c] from its first name on */
+	uint64_t mtime_ns; /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
 };
 
 /* A kind of file system. */
@@ -243,13 +244,17 @@ void vfs_register_type(const struct vfs_type *type);
 /* The directory root, which has no names yet, is a file system of its own. Boot. */
 void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
 /*
- * Mounts a new file system on a directory. -ENODEV: no such type; -EBUSY: there can be only one, or
- * the directory is the kernel's, or covered already; -ENOTDIR, -ENOENT, -ENOMEM.
+ * Mounts a new file system on a directory. flags: MS_RDONLY, and as below. -ENODEV: no such type;
+ * -EBUSY: there can be only one, or the directory is the kernel's, or covered already; -ENOTDIR,
+ * -ENOENT, -ENOMEM.
  */
 int vfs_mount(struct vnode *dir, const char *type, const char *source, uint32_t mode,
-	      bool read_only);
-/* Changes whether the file system with this root can be written to. -EINVAL: it is no root. */
-int vfs_remount(struct vnode *root, bool read_only);
+	      unsigned flags);
+/* Changes the flags of the file system with this root. -EINVAL: it is no root; -EBUSY: it is to be
+ * read-only, and written. */
+int vfs_remount(struct vnode *root, unsigned flags);
+/* MS_NOSUID, MS_NODEV, MS_NOEXEC: what is not done with the files of the file system vn is in. */
+unsigned vfs_mount_flags(const struct vnode *vn);
 /* Tells how full the file system is that vn is in, if it knows. */
 void vfs_statfs(struct vnode *vn, struct statfs *s);
 /*
@@ -271,8 +276,8 @@ int vfs_sync(void);
 int vnode_sync(struct vnode *vn);
 /* The type of the file system that vn is in. NULL: in none. */
 const struct vfs_type *vfs_type_of(const struct vnode *vn);
-/* Prints all, as /proc/mounts does. 0 or -ENOMEM. */
-int vfs_print_mounts(struct sbuf *out);
+/* Prints all, as /proc/mounts does; info: as /proc/PID/mountinfo. 0 or -ENOMEM. */
+int vfs_print_mounts(struct sbuf *out, bool info);
 
 /* Makes the root, /tmp, and /dev with its devices and /dev/shm. Once, at boot. */
 void vfs_init(void);
@@ -400,7 +405,7 @@ int vnode_access_real(const struct vnode *vn, unsigned want);
 int vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want);
 /* Is the user the file's owner, or has its rights? Any context. */
 bool vnode_is_own(const struct vnode *vn);
-/* 0; or -EACCES: not a regular file, or the user may not execute it. Any context. */
+/* 0; or -EACCES: not a regular file, or the user may not execute it, or nobody (MS_NOEXEC). */
 int vnode_may_execute(const struct vnode *vn);
 
 /*

@@ -7,6 +7,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/stat.h"
+#include "kernel/abi/statfs.h"
 #include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/clock.h"
@@ -141,6 +142,7 @@ vnode_evict(struct vnode *vn)
 	if (vn->disk != NULL)
 		vn->disk->destroy(vn);
 	xattr_free_all(vn);
+	tmpfs_leave(vn);
 	dir = free_name(vn->nameless ? vn->name : vn->gone);
 	vnode_free(vn);
 	return dir;
@@ -224,6 +226,7 @@ dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 	vn->name = n;
 	if (S_ISDIR(vn->mode))
 		vn->parent = dir;
+	tmpfs_join(vn, dir);
 	return 0;
 }
 
@@ -324,7 +327,9 @@ vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want)
 int
 vnode_may_execute(const struct vnode *vn)
 {
-	return S_ISREG(vn->mode) ? vnode_access(vn, VNODE_EXEC) : -EACCES;
+	return S_ISREG(vn->mode) && !(vfs_mount_flags(vn) & MS_NOEXEC)
+		   ? vnode_access(vn, VNODE_EXEC)
+		   : -EACCES;
 }
 
 int64_t

@@ -131,7 +131,7 @@ mounts_cover(void)
 	if (umount(PLACE "/m") != 0 || access(PLACE "/m/under", F_OK) != 0 ||
 	    !fails(umount(PLACE "/m"), EINVAL) || !fails(umount("/proc"), EBUSY) ||
 	    !fails(mount("x", PLACE "/m", "nosuch", 0, NULL), ENODEV) ||
-	    !fails(mount("x", PLACE "/m", "tmpfs", MS_RDONLY, NULL), EINVAL) ||
+	    !fails(mount("x", PLACE "/m", "proc", MS_RDONLY, NULL), EINVAL) ||
 	    !fails(mount("x", PLACE "/m", "tmpfs", 0, "size=1"), EINVAL) ||
 	    !fails(mount("x", PLACE "/none", "tmpfs", 0, NULL), ENOENT) ||
 	    !fails(mount("x", "/dev", "tmpfs", 0, NULL), EBUSY) ||

@@ -104,6 +104,7 @@ int inotify_as_executed(void);
 
 /* mounts.c: the same on Linux. */
 void test_mounts(void);
+int mounts_as_executed(void);
 
 /* xattrs.c: the same on Linux. */
 void test_xattrs(void);

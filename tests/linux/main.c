@@ -152,6 +152,8 @@ main(int argc, char *argv[])
 		return signals_as_executed();
 	if (argc == 2 && strcmp(argv[1], "timers-executed") == 0)
 		return timers_as_executed();
+	if (argc == 2 && strcmp(argv[1], "mounts-executed") == 0)
+		return mounts_as_executed();
 	if (argc == 2 && strcmp(argv[1], "inotify-executed") == 0)
 		return inotify_as_executed();
 	if (argc == 2 && strcmp(argv[1], "wait") == 0)
