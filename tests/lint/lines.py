@@ -42,7 +42,7 @@ BUDGETS = {
     "kernel/net/inet": 3700,
     "kernel/probe": 4125,
     "kernel/probe/host": 900,
-    "kernel/proc": 9500,
+    "kernel/proc": 9750,
     "kernel/procfs": 1825,
     "kernel/sched": 3100,
     "kernel/sync": 770,
