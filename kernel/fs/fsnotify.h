@@ -54,6 +54,9 @@ fsnotify_name(struct vnode *dir, const char *name, uint32_t mode, uint32_t mask)
 		fsnotify_tell(dir, mask | (S_ISDIR(mode) ? IN_ISDIR : 0), name);
 }
 
+/* For /proc/PID/fdinfo: if vn is a file of inotify, prints a line for each of its watches. */
+void inotify_show_fdinfo(const struct vnode *vn, struct sbuf *out);
+
 /* A vnode moved from one name to another; old: what had that, or NULL. vfs_lock held. */
 void fsnotify_move(struct vnode *vn, struct vnode *from, const char *name, struct vnode *to,
 		   const char *new_name, struct vnode *old);

@@ -19,6 +19,7 @@
 #include "kernel/fs/fsnotify.h"
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs_private.h"
+#include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/uaccess.h"
@@ -365,6 +366,21 @@ static const struct vnode_ops inotify_ops = {
     .ioctl = inotify_ioctl,
     .destroy = file_unnamed_destroy,
 };
+
+void
+inotify_show_fdinfo(const struct vnode *vn, struct sbuf *out)
+{
+	const struct inotify *g = vn->data;
+
+	if (vn->ops != &inotify_ops)
+		return;
+	mutex_lock(&inotify_lock);
+	if (g->ui != NULL) /* it is complete */
+		list_for_each_entry (const struct fsnotify_mark, m, &g->marks, in_group)
+			sbuf_printf(out, "inotify wd:%x ino:%lx sdev:%x mask:%x ignored_mask:0 \n",
+				    m->wd, m->vn->ino, m->vn->dev, m->mask);
+	mutex_unlock(&inotify_lock);
+}
 
 /* ---- system calls ---- */
 

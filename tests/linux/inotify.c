@@ -284,6 +284,25 @@ forgets_deep_directories(void)
 	return end(good && TELLS("1D/:s"));
 }
 
+/* Has the file's fdinfo such a line? */
+static bool
+fdinfo_says(int wd, unsigned mask)
+{
+	char path[64], line[256], start[64], has[64];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", in);
+	snprintf(start, sizeof(start), "inotify wd:%x ino:", (unsigned)wd);
+	snprintf(has, sizeof(has), " mask:%x ignored_mask:0 ", mask);
+	f = fopen(path, "r");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		found |= strncmp(line, start, strlen(start)) == 0 && strstr(line, has) != NULL;
+	if (f != NULL)
+		fclose(f);
+	return found;
+}
+
 static bool
 changes_watches(void)
 {
@@ -298,6 +317,8 @@ changes_watches(void)
 	good = good && inotify_add_watch(in, S, IN_ALL_EVENTS | IN_DONT_FOLLOW) == 2 &&
 	       FAILS(inotify_add_watch(in, F, IN_OPEN | IN_ONLYDIR), ENOTDIR) &&
 	       inotify_add_watch(in, DIR_NAME, IN_DELETE | IN_ONLYDIR | IN_ONESHOT) == 3;
+	good = good && fdinfo_says(1, IN_MODIFY | IN_ATTRIB) && fdinfo_says(2, IN_ALL_EVENTS) &&
+	       fdinfo_says(3, IN_DELETE | IN_ONESHOT) && !fdinfo_says(4, IN_OPEN);
 	good = good && unlink(S) == 0 && TELLS("2ATTR 2DS 2IGN 3D:s 3IGN") && make(G) &&
 	       unlink(G) == 0 && TELLS("");
 	good = good && inotify_rm_watch(in, 1) == 0 && TELLS("1IGN") && chmod(F, 0600) == 0 &&
