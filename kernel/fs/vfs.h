@@ -294,6 +294,11 @@ void vfs_unpack(const struct boot_module *m);
 struct vnode *vnode_lookup(struct vnode *cwd, const char *path, int *err);
 /* The same; if the path's last part is a symbolic link, that link. */
 struct vnode *vnode_lookup_link(struct vnode *cwd, const char *path, int *err);
+/*
+ * The vnode of a path from the user, relative to dirfd, with a reference. flags: AT_EMPTY_PATH
+ * means dirfd itself, AT_SYMLINK_NOFOLLOW a symbolic link itself. NULL: *error.
+ */
+struct vnode *vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error);
 /* The directory of its newest name, a reference; or NULL. Takes vfs_lock. */
 struct vnode *vnode_dir(const struct vnode *vn);
 /*

@@ -122,10 +122,5 @@ void vnode_free(struct vnode *vn);
 /* "." and ".." come before all children. */
 #define DIR_COOKIE_FIRST 3
 
-/*
- * fs_syscalls.c: the vnode of a path from the user, relative to dirfd, with a reference. flags:
- * AT_EMPTY_PATH means dirfd itself, AT_SYMLINK_NOFOLLOW a symbolic link itself. NULL: *error.
- */
-struct vnode *vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error);
 /* bdev.c: disks have files in dir, which is /dev, from now on. */
 void bdev_init(struct vnode *dir);

@@ -106,6 +106,10 @@ int inotify_as_executed(void);
 void test_mounts(void);
 int mounts_as_executed(void);
 
+/* pidfds.c: the same on Linux. */
+void test_pidfds(void);
+int pidfds_as_executed(void);
+
 /* xattrs.c: the same on Linux. */
 void test_xattrs(void);
 

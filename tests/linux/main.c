@@ -102,15 +102,16 @@ static const struct {
 	     {"streams", test_streams}, {"datagrams", test_datagrams},
 	     {"events", test_events},   {"inotify", test_inotify},
 	     {"mounts", test_mounts},   {"xattrs", test_xattrs},
-	     {"waits", test_waits},     {"moves", test_moves},
-	     {"locks", test_locks},     {"ptys", test_ptys},
-	     {"devs", test_devs},       {"ptrace", test_ptrace},
-	     {"pipes", test_pipes},     {"sockets", test_sockets},
-	     {"texts", test_texts},     {"nodes", test_nodes},
-	     {"ids", test_ids},         {"timers", test_timers},
-	     {"proc", test_proc},       {"admin", test_admin},
-	     {"sched", test_sched},     {"rt", test_rt},
-	     {"threads", test_threads}, {"floods", test_floods}};
+	     {"pidfds", test_pidfds},   {"waits", test_waits},
+	     {"moves", test_moves},     {"locks", test_locks},
+	     {"ptys", test_ptys},       {"devs", test_devs},
+	     {"ptrace", test_ptrace},   {"pipes", test_pipes},
+	     {"sockets", test_sockets}, {"texts", test_texts},
+	     {"nodes", test_nodes},     {"ids", test_ids},
+	     {"timers", test_timers},   {"proc", test_proc},
+	     {"admin", test_admin},     {"sched", test_sched},
+	     {"rt", test_rt},           {"threads", test_threads},
+	     {"floods", test_floods}};
 
 /* Runs the parts that are named, or all but the floods. */
 static int
@@ -154,6 +155,8 @@ main(int argc, char *argv[])
 		return timers_as_executed();
 	if (argc == 2 && strcmp(argv[1], "mounts-executed") == 0)
 		return mounts_as_executed();
+	if (argc == 2 && strcmp(argv[1], "pidfds-executed") == 0)
+		return pidfds_as_executed();
 	if (argc == 2 && strcmp(argv[1], "inotify-executed") == 0)
 		return inotify_as_executed();
 	if (argc == 2 && strcmp(argv[1], "wait") == 0)
