@@ -208,6 +208,10 @@ fsnotify_parent(struct vnode *vn, uint32_t mask)
 {
 	const struct vname *n;
 
+	/* A pipe or a socket has no name, and never gets one. */
+	if (__atomic_load_n(&vn->dev, __ATOMIC_RELAXED) == 0 &&
+	    __atomic_load_n(&vn->marks, __ATOMIC_RELAXED) == NULL)
+		return;
 	if (S_ISDIR(vn->mode))
 		mask |= IN_ISDIR;
 	mutex_lock(&vfs_lock);
