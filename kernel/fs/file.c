@@ -285,8 +285,8 @@ vfs_read(struct file *f, struct uio *u, uint64_t *off)
 	if (vn->ops->read == NULL)
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
 	n = file_move_bytes(f, u, off, vn->ops->read);
-	if (n > 0)
-		fsnotify(vn, IN_ACCESS);
+	if (fsnotify_active() && n > 0)
+		fsnotify_parent(vn, IN_ACCESS);
 	SDT_CTR3(vfs, , , read, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop read: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;
@@ -307,8 +307,8 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 	if ((vn->mode & (S_ISUID | S_ISGID)) && !capable(CAP_FSETID))
 		vnode_drop_set_ids(vn);
 	n = file_move_bytes(f, u, off, vn->ops->write);
-	if (n > 0)
-		fsnotify(vn, IN_MODIFY);
+	if (fsnotify_active() && n > 0)
+		fsnotify_parent(vn, IN_MODIFY);
 	SDT_CTR3(vfs, , , write, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;
