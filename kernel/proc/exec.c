@@ -466,7 +466,7 @@ exec_image(struct proc *p, const char *path, char *const argv[], char *const env
  * room before it, or one by the descriptor. 0 or -errno.
  */
 static int
-take_target(struct target *to, uint64_t dirfd, uint64_t upath, char *path, uint64_t flags)
+exec_take_target(struct target *to, uint64_t dirfd, uint64_t upath, char *path, uint64_t flags)
 {
 	int error = 0;
 
@@ -502,7 +502,7 @@ do_execveat(uint64_t dirfd, uint64_t upath, uint64_t uargv, uint64_t uenvp, uint
 	if (s != NULL && path != NULL) {
 		r = copy_in_str(path + FD_NAME, upath, PATH_MAX);
 		if (r >= 0)
-			r = take_target(&to, dirfd, upath, path + FD_NAME, flags);
+			r = exec_take_target(&to, dirfd, upath, path + FD_NAME, flags);
 		if (r == 0)
 			r = args_copy_in(s, uargv, &s->argc);
 		if (r == 0 && s->argc == 0) /* a program may rely on its name */
