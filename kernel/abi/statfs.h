@@ -24,10 +24,14 @@ _Static_assert(sizeof(struct statfs) == 120, "Linux's struct statfs");
 
 #define MS_MGC_VAL 0xc0ed0000ul
 #define MS_MGC_MSK 0xffff0000ul
-#define MS_RDONLY  0x1
+#define MS_RDONLY  0x1 /* this and the next three are flags of statfs(), too */
+#define MS_NOSUID  0x2
+#define MS_NODEV   0x4
+#define MS_NOEXEC  0x8
 #define MS_REMOUNT 0x20
-/* NOSUID, NODEV, NOATIME, NODIRATIME, SILENT, RELATIME, STRICTATIME, LAZYTIME: nothing to do. */
-#define MS_HARMLESS (0x2 | 0x4 | 0x400 | 0x800 | 0x8000 | 1 << 21 | 1 << 24 | 1 << 25)
+/* NOATIME, NODIRATIME, SILENT, RELATIME, STRICTATIME, LAZYTIME: nothing to do. */
+#define MS_HARMLESS (0x400 | 0x800 | 0x8000 | 1 << 21 | 1 << 24 | 1 << 25)
+#define ST_VALID    0x20 /* statfs() has flags */
 
 #define MNT_DETACH      2
 #define UMOUNT_NOFOLLOW 8

@@ -36,6 +36,23 @@ struct tms { /* times(): in 1/CLK_TCK seconds */
 	int64_t tms_utime, tms_stime, tms_cutime, tms_cstime;
 };
 
+#define ADJ_OFFSET_SS_READ 0xa001 /* of timex: nothing is set */
+#define STA_UNSYNC         0x40
+#define TIME_ERROR         5 /* what the call returns: no other clock corrects this one */
+
+struct timex {
+	uint32_t modes;
+	int64_t offset, freq, maxerror, esterror;
+	int32_t status;
+	int64_t constant, precision, tolerance;
+	struct timeval time;
+	int64_t tick; /* us */
+	int64_t rest[8];
+	int32_t tai, pad[11];
+};
+
+_Static_assert(sizeof(struct timex) == 208, "Linux's struct timex");
+
 struct timespec {
 	int64_t tv_sec;
 	int64_t tv_nsec; /* 0 to 999,999,999 */

@@ -13,9 +13,10 @@
 #define WCLONE    ((int)0x80000000)
 
 /* which children waitid() waits for */
-#define P_ALL  0
-#define P_PID  1
-#define P_PGID 2
+#define P_ALL   0
+#define P_PID   1
+#define P_PIDFD 3
+#define P_PGID  2
 
 #define WAIT_CONTINUED 0xffff
 

@@ -5,6 +5,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/time.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/clock.h"
@@ -50,9 +51,14 @@ chown_vnode(struct vnode *vn, uint64_t ids)
 static int
 truncate_vnode(struct vnode *vn, uint64_t size)
 {
+	int error;
+
 	if ((int64_t)size < 0 || vn->ops->truncate == NULL)
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
-	return vnode_truncate(vn, size);
+	error = vnode_truncate(vn, size);
+	if (error == 0)
+		fsnotify(vn, IN_MODIFY);
+	return error;
 }
 
 int64_t
@@ -119,17 +125,25 @@ sys_truncate(const uint64_t a[6])
 	return attr_change(vn, error, truncate_vnode, a[1]);
 }
 
-/* The file's time from two timespecs, of which the second counts. 0: leave it; or -errno. */
+/*
+ * The file's time from two timespecs, of which the second counts. 0: leave it; or -errno. *event:
+ * what watches are told, IN_… or 0.
+ */
 static int
-take_mtime(uint64_t utimes, uint64_t *real_ns)
+take_mtime(uint64_t utimes, uint64_t *real_ns, uint32_t *event)
 {
 	struct timespec t[2];
 
 	*real_ns = clock_real_now_ns();
+	*event = IN_ATTRIB;
 	if (utimes == 0)
 		return 1;
 	if (copy_in(t, utimes, sizeof(t)) != 0)
 		return -EFAULT;
+	if (t[0].tv_nsec == UTIME_OMIT)
+		*event = t[1].tv_nsec == UTIME_OMIT ? 0 : IN_MODIFY;
+	else if (t[1].tv_nsec == UTIME_OMIT)
+		*event = IN_ACCESS;
 	if (t[1].tv_nsec == UTIME_OMIT)
 		return 0;
 	if (t[1].tv_nsec == UTIME_NOW)
@@ -144,7 +158,8 @@ int64_t
 sys_utimensat(const uint64_t a[6])
 {
 	uint64_t time;
-	int wanted = take_mtime(a[2], &time), error;
+	uint32_t event;
+	int wanted = take_mtime(a[2], &time, &event), error;
 	struct vnode *vn;
 
 	if (wanted < 0)
@@ -156,6 +171,8 @@ sys_utimensat(const uint64_t a[6])
 	if (wanted != 0)
 		error = a[2] == 0 && vnode_access(vn, VNODE_WRITE) == 0 ? vnode_touch(vn)
 									: vnode_set_mtime(vn, time);
+	if (error == 0 && event != 0 && (wanted != 0 || vnode_is_own(vn)))
+		fsnotify(vn, event);
 	vnode_unref(vn);
 	return error;
 }

@@ -8,7 +8,9 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/statfs.h"
 #include "kernel/fs/epoll.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
@@ -47,6 +49,8 @@ check_open(const struct vnode *vn, int flags)
 		return -EISDIR;
 	if ((flags & O_DIRECTORY) && !S_ISDIR(vn->mode))
 		return -ENOTDIR;
+	if ((S_ISCHR(vn->mode) || S_ISBLK(vn->mode)) && (vfs_mount_flags(vn) & MS_NODEV))
+		return -EACCES;
 	if ((flags & O_NOATIME) && !vnode_is_own(vn))
 		return -EPERM;
 	return vnode_access(vn, want);
@@ -177,7 +181,7 @@ open_place(struct vnode *vn, struct file *f, int flags)
 int
 file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, struct file **out)
 {
-	bool made;
+	bool made, cut;
 	int error;
 	struct file *f;
 	struct vnode *vn;
@@ -194,8 +198,9 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 	error = made || (flags & O_PATH) ? 0 : check_open(vn, flags);
 	if (error == 0 && (flags & O_CREAT) && S_ISDIR(vn->mode))
 		error = -EISDIR;
-	if (error == 0 && !made && (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY &&
-	    vn->ops->truncate != NULL)
+	cut = error == 0 && !made && (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY &&
+	      vn->ops->truncate != NULL;
+	if (cut)
 		error = vnode_truncate(vn, 0);
 	if (error == 0)
 		error = flags & O_PATH ? open_place(vn, f, flags) : vfs_open(vn, f, flags);
@@ -205,6 +210,10 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 		vnode_unref(vn);
 	} else {
 		*out = f;
+		if (!(flags & O_PATH))
+			fsnotify(vn, IN_OPEN);
+		if (cut)
+			fsnotify(vn, IN_MODIFY);
 	}
 	return error;
 }
@@ -228,6 +237,9 @@ file_unref(struct file *f)
 	if (f == NULL || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	CTR2(KTR_VFS, "release: ino %lu flags %#x", f->vn->ino, f->flags);
+	if (!(f->flags & O_PATH))
+		fsnotify(f->vn,
+			 (f->flags & O_ACCMODE) != O_RDONLY ? IN_CLOSE_WRITE : IN_CLOSE_NOWRITE);
 	if (f->flock != 0)
 		flock_end(f);
 	if (f->vn->locks != NULL && !(f->flags & O_PATH))
@@ -273,6 +285,8 @@ vfs_read(struct file *f, struct uio *u, uint64_t *off)
 	if (vn->ops->read == NULL)
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
 	n = file_move_bytes(f, u, off, vn->ops->read);
+	if (fsnotify_active() && n > 0)
+		fsnotify_parent(vn, IN_ACCESS);
 	SDT_CTR3(vfs, , , read, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop read: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;
@@ -293,6 +307,8 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 	if ((vn->mode & (S_ISUID | S_ISGID)) && !capable(CAP_FSETID))
 		vnode_drop_set_ids(vn);
 	n = file_move_bytes(f, u, off, vn->ops->write);
+	if (fsnotify_active() && n > 0)
+		fsnotify_parent(vn, IN_MODIFY);
 	SDT_CTR3(vfs, , , write, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);
 	return n;

@@ -14,6 +14,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/signal.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
@@ -106,6 +107,8 @@ vnode_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 	if (error == 0)
 		error = resize_end(vn, vn->ops->allocate(vn, off, len));
 	mutex_unlock(&vn->lock);
+	if (error == 0)
+		fsnotify(vn, IN_MODIFY);
 	return error;
 }
 

@@ -4,6 +4,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/stat.h"
+#include "kernel/abi/statfs.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/fs/vfs_private.h"
@@ -455,6 +456,9 @@ do_faccessat(uint64_t dirfd, uint64_t upath, uint64_t want, uint64_t flags)
 	/* Linux's R_OK, W_OK, X_OK are VNODE_… */
 	error = flags & AT_EACCESS ? vnode_access(vn, (unsigned)want)
 				   : vnode_access_real(vn, (unsigned)want);
+	if (error == 0 && (want & VNODE_EXEC) && S_ISREG(vn->mode) &&
+	    (vfs_mount_flags(vn) & MS_NOEXEC))
+		error = -EACCES;
 	vnode_unref(vn);
 	return error;
 }

@@ -9,6 +9,8 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/statfs.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/sbuf.h"
@@ -24,12 +26,14 @@ struct mount {
 	uint32_t dev;          /* of all its vnodes */
 	struct vnode *root;    /* a reference */
 	struct vnode *covered; /* a reference; NULL: the kernel has mounted it */
+	unsigned flags;        /* atomic: those of vfs_mount_flags() */
 	char source[SOURCE_MAX];
 };
 
 static struct mutex mounts_lock = MUTEX_INIT("mounts");
 static struct list mounts = LIST_INIT(mounts);
-static uint32_t last_dev; /* vfs_lock */
+static uint32_t last_dev;   /* vfs_lock */
+static unsigned flags_seen; /* atomic: flags that a mount has, or had */
 #define TYPES_MAX 8
 static const struct vfs_type *types[TYPES_MAX]; /* that only mount() mounts; constant after boot */
 
@@ -73,7 +77,8 @@ vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type)
 {
 	struct mount *m = mount_alloc(vnode_ref(root), type, type->name);
 
-	if (m == NULL)
+	tmpfs_leave(root); /* that of the directory which it was */
+	if (m == NULL || (type == &tmpfs_type && tmpfs_begin(root) != 0))
 		panic("no memory to mount %s", type->name);
 	mounts_begin();
 	mount_join(m);
@@ -135,11 +140,35 @@ cover(struct vnode *dir, struct mount *m)
 	return 0;
 }
 
+static void
+mount_set_flags(struct mount *m, unsigned flags)
+{
+	flags &= MS_NOSUID | MS_NODEV | MS_NOEXEC;
+	__atomic_fetch_or(&flags_seen, flags, __ATOMIC_RELAXED);
+	__atomic_store_n(&m->flags, flags, __ATOMIC_RELAXED);
+}
+
+unsigned
+vfs_mount_flags(const struct vnode *vn)
+{
+	const struct mount *m;
+	unsigned flags;
+
+	if (__atomic_load_n(&flags_seen, __ATOMIC_RELAXED) == 0)
+		return 0;
+	mutex_lock(&vfs_lock);
+	m = mount_of(vn);
+	flags = m != NULL ? m->flags : 0;
+	mutex_unlock(&vfs_lock);
+	return flags;
+}
+
 int
 vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t mode,
-	  bool read_only)
+	  unsigned flags)
 {
 	const struct vfs_type *type = find_type(type_name);
+	bool read_only = flags & MS_RDONLY;
 	struct vnode *root;
 	struct mount *m;
 	int error = 0;
@@ -148,14 +177,17 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t
 		return -ENODEV;
 	if (type->make == NULL && type->mount == NULL)
 		return -EBUSY; /* there is one, and it is mounted */
-	if (read_only && type->mount == NULL)
+	if (read_only && type->remount == NULL)
 		return -EINVAL;
 	root =
 	    type->mount != NULL ? type->mount(source, read_only, &error) : type->make(mode, &error);
 	if (root == NULL)
 		return error;
+	if (type->mount == NULL && read_only)
+		type->remount(root, true);
 	m = mount_alloc(root, type, source);
 	if (m != NULL) {
+		mount_set_flags(m, flags);
 		mounts_begin();
 		error = cover(dir, m);
 		mounts_end();
@@ -190,6 +222,17 @@ is_busy(const struct vnode *root, uint32_t own)
 	return false;
 }
 
+/* Ends all watches in what is unmounted. vfs_lock held. */
+static void
+unmount_notify(struct vnode *root)
+{
+	if (!fsnotify_active())
+		return;
+	fsnotify_end(root, IN_UNMOUNT | IN_ISDIR);
+	for (const struct vname *n = NULL; (n = dir_next_below(root, n)) != NULL;)
+		fsnotify_end(n->vn, IN_UNMOUNT | (S_ISDIR(n->vn->mode) ? IN_ISDIR : 0));
+}
+
 int
 vfs_unmount(struct vnode *root, bool detach)
 {
@@ -210,6 +253,7 @@ vfs_unmount(struct vnode *root, bool detach)
 		covered->cover = NULL;
 		root->name = NULL;
 		root->parent = NULL;
+		unmount_notify(root);
 		dir_empty(root, &gone);
 		list_remove(&m->link);
 	}
@@ -225,9 +269,10 @@ vfs_unmount(struct vnode *root, bool detach)
 }
 
 int
-vfs_remount(struct vnode *root, bool read_only)
+vfs_remount(struct vnode *root, unsigned flags)
 {
-	const struct mount *m;
+	bool read_only = flags & MS_RDONLY;
+	struct mount *m;
 	int error = -EINVAL;
 
 	mutex_lock(&mounts_lock);
@@ -236,6 +281,8 @@ vfs_remount(struct vnode *root, bool read_only)
 		error = m->type->remount != NULL ? m->type->remount(root, read_only)
 			: read_only              ? -EINVAL
 						 : 0;
+	if (error == 0)
+		mount_set_flags(m, flags);
 	mutex_unlock(&mounts_lock);
 	return error;
 }
@@ -249,6 +296,8 @@ vfs_statfs(struct vnode *vn, struct statfs *s)
 	m = mount_of(vn);
 	if (m != NULL && m->type->statfs != NULL)
 		m->type->statfs(m->root, s);
+	if (m != NULL)
+		s->f_flags = ST_VALID | m->flags | (vnode_read_only(m->root) ? MS_RDONLY : 0);
 	mutex_unlock(&mounts_lock);
 }
 
@@ -258,8 +307,10 @@ name_is_idle(const struct vname *n)
 {
 	const struct vnode *vn = n->vn;
 
+	/* acquire: who adds a watch has a reference until it is there */
 	return list_empty(&vn->children) && vn->cover == NULL &&
-	       __atomic_load_n(&vn->refs, __ATOMIC_RELAXED) == vn->links;
+	       __atomic_load_n(&vn->refs, __ATOMIC_ACQUIRE) == vn->links &&
+	       __atomic_load_n(&vn->marks, __ATOMIC_RELAXED) == NULL;
 }
 
 void
@@ -320,8 +371,30 @@ print_name(struct sbuf *out, const char *name)
 	}
 }
 
+static void
+mount_print_flags(struct sbuf *out, const struct mount *m)
+{
+	sbuf_printf(out, "%s%s%s%s", vnode_read_only(m->root) ? "ro" : "rw",
+		    m->flags & MS_NOSUID ? ",nosuid" : "", m->flags & MS_NODEV ? ",nodev" : "",
+		    m->flags & MS_NOEXEC ? ",noexec" : "");
+}
+
+/* A line of mountinfo. vfs_lock held. */
+static void
+mount_print_info(struct sbuf *out, const struct mount *m, const char *path)
+{
+	sbuf_printf(out, "%u %u 0:%u / ", m->dev, m->root == vfs_root ? 0 : m->root->parent->dev,
+		    m->dev);
+	print_name(out, path);
+	sbuf_putc(out, ' ');
+	mount_print_flags(out, m);
+	sbuf_printf(out, " - %s ", m->type->name);
+	print_name(out, m->source);
+	sbuf_printf(out, " %s\n", vnode_read_only(m->root) ? "ro" : "rw");
+}
+
 int
-vfs_print_mounts(struct sbuf *out)
+vfs_print_mounts(struct sbuf *out, bool info)
 {
 	char *path = kmalloc(PATH_MAX);
 
@@ -333,11 +406,16 @@ vfs_print_mounts(struct sbuf *out)
 
 		if (vnode_path_locked(m->root, path, PATH_MAX, &outside) < 0 || outside)
 			continue;
+		if (info) {
+			mount_print_info(out, m, path);
+			continue;
+		}
 		print_name(out, m->source);
 		sbuf_putc(out, ' ');
 		print_name(out, path);
-		sbuf_printf(out, " %s %s 0 0\n", m->type->name,
-			    vnode_read_only(m->root) ? "ro" : "rw");
+		sbuf_printf(out, " %s ", m->type->name);
+		mount_print_flags(out, m);
+		sbuf_puts(out, " 0 0\n");
 	}
 	mutex_unlock(&vfs_lock);
 	kfree(path);

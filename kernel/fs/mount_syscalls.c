@@ -1,6 +1,5 @@
 /*
- * mount_syscalls.c - system calls on file systems: mount, umount2, statfs; and extended attributes,
- * which no file has. Locking: none here.
+ * mount_syscalls.c - system calls on file systems: mount, umount2, statfs. Locking: none here.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -51,7 +50,8 @@ sys_mount(const uint64_t a[6])
 	source[sizeof(source) - 1] = '\0'; /* a longer one is cut */
 	if (a[2] != 0 && copy_in_str(type, a[2], sizeof(type)) < 0)
 		return -EINVAL;
-	if (flags & ~(uint64_t)(MS_HARMLESS | MS_REMOUNT | MS_RDONLY))
+	if (flags &
+	    ~(uint64_t)(MS_HARMLESS | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC))
 		return -EINVAL;
 	error = take_options(a[4], &mode);
 	if (error != 0)
@@ -60,9 +60,9 @@ sys_mount(const uint64_t a[6])
 	if (dir == NULL)
 		return error;
 	if (flags & MS_REMOUNT)
-		error = vfs_remount(dir, flags & MS_RDONLY);
+		error = vfs_remount(dir, (unsigned)flags);
 	else
-		error = vfs_mount(dir, type, source, mode, flags & MS_RDONLY);
+		error = vfs_mount(dir, type, source, mode, (unsigned)flags);
 	vnode_unref(dir);
 	return error;
 }
@@ -124,22 +124,3 @@ sys_fstatfs(const uint64_t a[6])
 
 	return f != NULL ? give_statfs(vnode_ref(f->vn), a[1]) : -EBADF;
 }
-
-#define NO_ATTRIBUTES(call)               \
-	int64_t call(const uint64_t a[6]) \
-	{                                 \
-		(void)a;                  \
-		return -EOPNOTSUPP;       \
-	}
-NO_ATTRIBUTES(sys_getxattr)
-NO_ATTRIBUTES(sys_lgetxattr)
-NO_ATTRIBUTES(sys_fgetxattr)
-NO_ATTRIBUTES(sys_setxattr)
-NO_ATTRIBUTES(sys_lsetxattr)
-NO_ATTRIBUTES(sys_fsetxattr)
-NO_ATTRIBUTES(sys_listxattr)
-NO_ATTRIBUTES(sys_llistxattr)
-NO_ATTRIBUTES(sys_flistxattr)
-NO_ATTRIBUTES(sys_removexattr)
-NO_ATTRIBUTES(sys_lremovexattr)
-NO_ATTRIBUTES(sys_fremovexattr)

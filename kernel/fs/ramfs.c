@@ -136,7 +136,7 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	mutex_lock(&vn->lock);
 	if (f != NULL && (f->flags & O_APPEND))
 		*off = vn->size;
-	error = vnode_limit_write(u, *off, RAMFS_SIZE_MAX);
+	error = vnode_read_only(vn) ? -EROFS : vnode_limit_write(u, *off, RAMFS_SIZE_MAX);
 	start = u->resid;
 	if (error == 0 && *off + start > vn->size)
 		ramfs_clear_tail(vn);

@@ -11,6 +11,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/statfs.h"
 #include "kernel/fs/devfs.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/panic.h"
@@ -179,15 +180,17 @@ create_locked(const struct walk *w, const struct vnode_kind *kind, struct vnode 
 	error = dir_link(w->dir, *vn, w->name);
 	if (error < 0 && w->dir->ops->load != NULL)
 		w->dir->missing = true; /* it is on the disk */
-	if (error == 0)
-		vnode_ref(*vn);
-	else
+	if (error < 0) {
 		vnode_unref(*vn);
-	return error < 0 ? -ENOSPC : 0;
+		return -ENOSPC;
+	}
+	vnode_ref(*vn);
+	fsnotify_name(w->dir, w->name, mode, IN_CREATE);
+	return 0;
 }
 
 int
-vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name))
+vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name), uint32_t event)
 {
 	struct vnode *dir = vnode_ref(w->dir);
 	int error = vnode_access(dir, VNODE_WRITE | VNODE_EXEC);
@@ -197,6 +200,8 @@ vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *nam
 	mutex_unlock(&vfs_lock);
 	if (error == 0)
 		error = op(dir, w->name);
+	if (error == 0)
+		fsnotify_name(dir, w->name, S_IFDIR, event);
 	vnode_unref(dir);
 	mutex_lock(&vfs_lock);
 	return error;
@@ -212,7 +217,7 @@ vfs_create(struct vnode *cwd, const char *path, const struct vnode_kind *kind, i
 	mutex_lock(&vfs_lock);
 	*err = path_walk(cwd, path, &w);
 	if (*err == 0 && S_ISDIR(mode) && w.dir->ops->mkdir != NULL) {
-		*err = vfs_change_by(&w, w.dir->ops->mkdir);
+		*err = vfs_change_by(&w, w.dir->ops->mkdir, IN_CREATE);
 		if (*err == 0)
 			*err = path_walk(cwd, path, &w);
 		if (*err == 0)
@@ -269,8 +274,11 @@ link_locked(const struct walk *w, struct vnode *vn)
 	if (error < 0) {
 		w->dir->missing |= w->dir->ops->load != NULL;
 		vnode_unref(vn);
+		return -ENOSPC;
 	}
-	return error < 0 ? -ENOSPC : 0;
+	fsnotify_inode(vn, IN_ATTRIB);
+	fsnotify_name(w->dir, w->name, vn->mode, IN_CREATE);
+	return 0;
 }
 
 int
@@ -347,8 +355,10 @@ vnode_add(struct vnode *dir, const char *name, uint32_t mode, const struct vnode
 
 	mutex_lock(&vfs_lock);
 	vn = add_locked(dir, name, mode, ops, data, err);
-	if (vn != NULL)
+	if (vn != NULL) {
 		vnode_ref(vn);
+		fsnotify_name(dir, name, mode, IN_CREATE);
+	}
 	mutex_unlock(&vfs_lock);
 	return vn;
 }
@@ -360,8 +370,10 @@ vnode_remove_name(struct vnode *vn)
 
 	mutex_lock(&vfs_lock);
 	named = vn->name != NULL;
-	if (named)
+	if (named) {
+		fsnotify_name(vn->name->dir, vn->name->text, vn->mode, IN_DELETE);
 		dir_unlink(vn->name);
+	}
 	mutex_unlock(&vfs_lock);
 	if (named)
 		vnode_unref(vn);
@@ -486,21 +498,9 @@ vfs_make_dir(struct vnode *in, const char *name, uint32_t mode)
 	return vn;
 }
 
-static struct vnode *
-tmpfs_make(uint32_t mode, int *err)
-{
-	struct vnode *vn = vnode_alloc_dir(mode);
-
-	*err = vn != NULL ? 0 : -ENOMEM;
-	return vn;
-}
-
 void
 vfs_init(void)
 {
-	static const struct vfs_type tmpfs = {.name = "tmpfs",
-					      .magic = TMPFS_MAGIC,
-					      .make = tmpfs_make};
 	static const struct vfs_type devtmpfs = {.name = "devtmpfs", .magic = TMPFS_MAGIC};
 	struct vnode *dev, *shm;
 
@@ -508,7 +508,7 @@ vfs_init(void)
 	if (vfs_root == NULL)
 		panic("vfs: no memory for the root directory");
 	vfs_root->parent = vfs_root;
-	vfs_mount_at_boot(vfs_root, &tmpfs);
+	vfs_mount_at_boot(vfs_root, &tmpfs_type);
 	vnode_unref(vfs_make_dir(vfs_root, "tmp", STICKY | 0777));
 	dev = vfs_make_dir(vfs_root, "dev", 0755);
 	dev->fixed = true;
@@ -516,7 +516,7 @@ vfs_init(void)
 	devfs_init(dev);
 	bdev_init(dev);
 	shm = vfs_make_dir(dev, "shm", STICKY | 0777);
-	vfs_mount_at_boot(shm, &tmpfs);
+	vfs_mount_at_boot(shm, &tmpfs_type);
 	vnode_unref(shm);
 	vnode_unref(dev);
 }

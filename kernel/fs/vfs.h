@@ -29,6 +29,7 @@
 struct bio_batch;
 struct boot_module;
 struct file;
+struct fsnotify_mark;
 struct record_lock;
 struct sbuf;
 struct stat;
@@ -38,6 +39,7 @@ struct vm_pager;
 struct vname;
 struct vnode;
 struct vnode_kind;
+struct xattr;
 
 /* The pages of a file, by number: nodes of 64 pointers (pagecache.c). */
 struct pagetree {
@@ -177,10 +179,14 @@ struct vnode {
 	const struct vnode_disk_ops *disk; /* [c] NULL: it is on none, or a disk itself */
 	void *node;                        /* [c] what a file system on a disk knows of it */
 	struct pagetree pages;             /* pages_lock */
+	struct xattr *xattrs;              /* [d] of a file in memory, in order (xattr.c) */
 	uint64_t rdev;                     /* [c] device number, 0 none */
 
 	uint32_t links;     /* [v] how many names it has */
 	struct vname *name; /* [v] the newest one; NULL: it never had one, or that one is removed */
+	struct vname *gone; /* [v] its last one, removed while it was open (fsnotify_keep_name()) */
+	struct fsnotify_mark
+	    *marks; /* who watches it (inotify.c: inotify_lock); [a] to ask if any */
 	/*
 	 * [v] directory: NULL once it is removed. The root is its own parent. Holds no reference,
 	 * but in a vnode that is not in the tree: a directory with children is never removed.
@@ -191,12 +197,13 @@ struct vnode {
 	uint64_t next_cookie; /* [v] directory: for the next child */
 	struct vname *listed; /* [v] directory: the last name that a listing gave; NULL: none */
 
-	struct mutex lock;     /* [d] */
-	uint64_t size;         /* [d] */
-	uint64_t size_max;     /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
-	int32_t io_error;      /* [a] what was written, and lost: 0 or -errno */
-	const bool *read_only; /* [c] of its file system, atomic; NULL: never */
-	uint64_t mtime_ns;     /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
+	struct mutex lock; /* [d] */
+	uint64_t size;     /* [d] */
+	uint64_t size_max; /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
+	int32_t io_error;  /* [a] what was written, and lost: 0 or -errno */
+	const bool
+	    *read_only;    /* of its file system, atomic; NULL: never. [c] from its first name on */
+	uint64_t mtime_ns; /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
 };
 
 /* A kind of file system. */
@@ -237,13 +244,17 @@ void vfs_register_type(const struct vfs_type *type);
 /* The directory root, which has no names yet, is a file system of its own. Boot. */
 void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
 /*
- * Mounts a new file system on a directory. -ENODEV: no such type; -EBUSY: there can be only one, or
- * the directory is the kernel's, or covered already; -ENOTDIR, -ENOENT, -ENOMEM.
+ * Mounts a new file system on a directory. flags: MS_RDONLY, and as below. -ENODEV: no such type;
+ * -EBUSY: there can be only one, or the directory is the kernel's, or covered already; -ENOTDIR,
+ * -ENOENT, -ENOMEM.
  */
 int vfs_mount(struct vnode *dir, const char *type, const char *source, uint32_t mode,
-	      bool read_only);
-/* Changes whether the file system with this root can be written to. -EINVAL: it is no root. */
-int vfs_remount(struct vnode *root, bool read_only);
+	      unsigned flags);
+/* Changes the flags of the file system with this root. -EINVAL: it is no root; -EBUSY: it is to be
+ * read-only, and written. */
+int vfs_remount(struct vnode *root, unsigned flags);
+/* MS_NOSUID, MS_NODEV, MS_NOEXEC: what is not done with the files of the file system vn is in. */
+unsigned vfs_mount_flags(const struct vnode *vn);
 /* Tells how full the file system is that vn is in, if it knows. */
 void vfs_statfs(struct vnode *vn, struct statfs *s);
 /*
@@ -265,8 +276,8 @@ int vfs_sync(void);
 int vnode_sync(struct vnode *vn);
 /* The type of the file system that vn is in. NULL: in none. */
 const struct vfs_type *vfs_type_of(const struct vnode *vn);
-/* Prints all, as /proc/mounts does. 0 or -ENOMEM. */
-int vfs_print_mounts(struct sbuf *out);
+/* Prints all, as /proc/mounts does; info: as /proc/PID/mountinfo. 0 or -ENOMEM. */
+int vfs_print_mounts(struct sbuf *out, bool info);
 
 /* Makes the root, /tmp, and /dev with its devices and /dev/shm. Once, at boot. */
 void vfs_init(void);
@@ -283,6 +294,11 @@ void vfs_unpack(const struct boot_module *m);
 struct vnode *vnode_lookup(struct vnode *cwd, const char *path, int *err);
 /* The same; if the path's last part is a symbolic link, that link. */
 struct vnode *vnode_lookup_link(struct vnode *cwd, const char *path, int *err);
+/*
+ * The vnode of a path from the user, relative to dirfd, with a reference. flags: AT_EMPTY_PATH
+ * means dirfd itself, AT_SYMLINK_NOFOLLOW a symbolic link itself. NULL: *error.
+ */
+struct vnode *vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error);
 /* The directory of its newest name, a reference; or NULL. Takes vfs_lock. */
 struct vnode *vnode_dir(const struct vnode *vn);
 /*
@@ -378,6 +394,8 @@ int vnode_write_begin(struct vnode *vn);
 void vnode_write_end(struct vnode *vn);
 int vnode_execute_begin(struct vnode *vn);
 void vnode_execute_end(struct vnode *vn);
+/* A program is loaded from it: tells who watches it. */
+void vnode_execute_notify(struct vnode *vn);
 /* Size of a regular file in bytes. */
 uint64_t vnode_size(struct vnode *vn);
 
@@ -392,7 +410,7 @@ int vnode_access_real(const struct vnode *vn, unsigned want);
 int vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want);
 /* Is the user the file's owner, or has its rights? Any context. */
 bool vnode_is_own(const struct vnode *vn);
-/* 0; or -EACCES: not a regular file, or the user may not execute it. Any context. */
+/* 0; or -EACCES: not a regular file, or the user may not execute it, or nobody (MS_NOEXEC). */
 int vnode_may_execute(const struct vnode *vn);
 
 /*

@@ -10,6 +10,7 @@
 #include "kernel/abi/dirent.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/task.h"
@@ -123,6 +124,7 @@ vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie)
 		*cookie = p.cookie;
 		done += (int64_t)p.len;
 	} while (p.full && !proc_signal_pending());
+	fsnotify(dir, IN_ACCESS);
 	CTR3(KTR_VFS, "readdir: ino %lu bytes %ld cookie %lu", dir->ino, done, *cookie);
 	return done > 0 ? done : error;
 }

@@ -85,8 +85,10 @@ int walk_end(struct walk *w, bool follow, struct vnode **vn);
 void walk_done(struct walk *w);
 /* May the user add and remove names in w->dir? vfs_lock held. */
 int vfs_may_change(const struct walk *w);
-/* Calls an operation of w->dir, if the user may use it. vfs_lock held; not while it is called. */
-int vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name));
+/* Calls an operation of w->dir, if the user may use it. event: what it is, IN_… vfs_lock held; not
+ * while it is called. */
+int vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name),
+		  uint32_t event);
 
 /* The `link` operation of a symbolic link. */
 int vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to);
@@ -103,16 +105,22 @@ struct vnode *vfs_change_root(struct vnode *vn);
  */
 size_t vnode_path_peek(const struct vnode *vn, char *buf, size_t size);
 
+/*
+ * tmpfs.c: a new file system in memory begins with its root (0 or -ENOMEM); a vnode that gets a
+ * name in dir belongs to the same, if that is one; and no longer. vfs_lock held, or nobody else has
+ * it.
+ */
+int tmpfs_begin(struct vnode *root);
+void tmpfs_join(struct vnode *vn, const struct vnode *dir);
+void tmpfs_leave(struct vnode *vn);
+extern const struct vfs_type tmpfs_type;
+/* Frees the extended attributes of a vnode that nobody uses. */
+void xattr_free_all(struct vnode *vn);
 /* Frees a vnode from vnode_alloc(). */
 void vnode_free(struct vnode *vn);
 
 /* "." and ".." come before all children. */
 #define DIR_COOKIE_FIRST 3
 
-/*
- * fs_syscalls.c: the vnode of a path from the user, relative to dirfd, with a reference. flags:
- * AT_EMPTY_PATH means dirfd itself, AT_SYMLINK_NOFOLLOW a symbolic link itself. NULL: *error.
- */
-struct vnode *vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error);
 /* bdev.c: disks have files in dir, which is /dev, from now on. */
 void bdev_init(struct vnode *dir);

@@ -5,6 +5,7 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
@@ -41,6 +42,8 @@ find_removable(struct walk *w, int dot, struct vname **n)
 		return -EBUSY; /* the root */
 	if (name_is_dot(w->name))
 		return dot;
+	if (vnode_read_only(w->dir)) /* whether there is such a name or not, as Linux */
+		return -EROFS;
 	w->want_dir = false; /* also with a slash, a symbolic link is itself removed */
 	error = walk_end(w, false, &vn);
 	if (error == 0 && want_dir && !S_ISDIR(vn->mode))
@@ -73,7 +76,7 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 	mutex_lock(&vfs_lock);
 	error = path_walk(cwd, path, &w);
 	if (error == 0 && dir && w.dir->ops->rmdir != NULL) {
-		error = vfs_change_by(&w, w.dir->ops->rmdir);
+		error = vfs_change_by(&w, w.dir->ops->rmdir, IN_DELETE);
 		mutex_unlock(&vfs_lock);
 		walk_done(&w);
 		return error;
@@ -94,8 +97,10 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 		error = must_be_empty(vn);
 	if (error == 0 && w.dir->ops->leave != NULL)
 		error = w.dir->ops->leave(w.dir, w.name, vn);
-	if (error == 0)
+	if (error == 0) {
 		dir_unlink(n);
+		fsnotify_delete(vn, w.dir, w.name);
+	}
 	mutex_unlock(&vfs_lock);
 	walk_done(&w);
 	SDT_CTR2(vfs, , , remove,
@@ -147,6 +152,8 @@ exchange(struct vname *a, struct vname *b)
 	if (S_ISDIR(b->vn->mode))
 		b->vn->parent = b->dir;
 	a->dir->mtime_ns = b->dir->mtime_ns = clock_real_now_ns();
+	fsnotify_move(vn, a->dir, a->text, b->dir, b->text, NULL);
+	fsnotify_move(a->vn, b->dir, b->text, a->dir, a->text, NULL);
 	return 0;
 }
 
@@ -221,6 +228,7 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		gone[1] = old->vn;
 		dir_unlink(old);
 	}
+	fsnotify_move(vn, from->dir, from->name, to->dir, to->name, gone[1]);
 	return 0;
 }
 

@@ -7,6 +7,8 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/stat.h"
+#include "kernel/abi/statfs.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
@@ -95,6 +97,8 @@ vnode_make_nameless(struct vnode *dir, const char *name, uint32_t mode, const st
 	}
 	memcpy(n->text, name, len);
 	n->dir = dir;
+	n->vn = vn;
+	n->ui = vn->ui;
 	vn->name = n;
 	vn->parent = vnode_ref(dir);
 	vn->nameless = vn->fixed = true;
@@ -103,11 +107,15 @@ vnode_make_nameless(struct vnode *dir, const char *name, uint32_t mode, const st
 	return vn;
 }
 
-static void
-free_name(struct vnode *vn)
+/* A name that is not in the tree. Returns its directory, with the reference. */
+static struct vnode *
+free_name(struct vname *n)
 {
-	vnode_unref(vn->parent);
-	uidinfo_free(vn->ui, vn->name);
+	struct vnode *dir = n != NULL ? n->dir : NULL;
+
+	if (n != NULL)
+		uidinfo_free(n->ui, n);
+	return dir;
 }
 
 int
@@ -118,22 +126,34 @@ vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to)
 	return vn->ops->link != NULL ? vn->ops->link(vn, text, to) : 0;
 }
 
-void
-vnode_unref(struct vnode *vn)
+/* Frees a vnode without references. Returns the directory of a name that was its own, or NULL. */
+static struct vnode *
+vnode_evict(struct vnode *vn)
 {
-	/* release and acquire: all users' accesses come before the vnode is freed */
-	if (vn == NULL || __atomic_sub_fetch(&vn->refs, 1, __ATOMIC_ACQ_REL) != 0)
-		return;
+	struct vnode *dir;
+
 	if (vn->links != 0 || !list_empty(&vn->children))
 		panic("vnode %lu: its last reference is dropped, but it is in the tree", vn->ino);
 	CTR2(KTR_VOP, "vnode free: ino %lu mode %#o", vn->ino, vn->mode);
+	if (__atomic_load_n(&vn->marks, __ATOMIC_ACQUIRE) != NULL)
+		fsnotify_end(vn, IN_DELETE_SELF);
 	if (vn->ops->destroy != NULL)
 		vn->ops->destroy(vn);
 	if (vn->disk != NULL)
 		vn->disk->destroy(vn);
-	if (vn->nameless)
-		free_name(vn);
+	xattr_free_all(vn);
+	tmpfs_leave(vn);
+	dir = free_name(vn->nameless ? vn->name : vn->gone);
 	vnode_free(vn);
+	return dir;
+}
+
+void
+vnode_unref(struct vnode *vn)
+{
+	/* release and acquire: all users' accesses come before the vnode is freed */
+	while (vn != NULL && __atomic_sub_fetch(&vn->refs, 1, __ATOMIC_ACQ_REL) == 0)
+		vn = vnode_evict(vn);
 }
 
 /*
@@ -206,6 +226,7 @@ dir_link(struct vnode *dir, struct vnode *vn, const char *name)
 	vn->name = n;
 	if (S_ISDIR(vn->mode))
 		vn->parent = dir;
+	tmpfs_join(vn, dir);
 	return 0;
 }
 
@@ -234,7 +255,8 @@ void
 dir_unlink(struct vname *n)
 {
 	dir_take(n);
-	uidinfo_free(n->ui, n);
+	if (!fsnotify_keep_name(n))
+		uidinfo_free(n->ui, n);
 }
 
 struct vname *
@@ -305,7 +327,9 @@ vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want)
 int
 vnode_may_execute(const struct vnode *vn)
 {
-	return S_ISREG(vn->mode) ? vnode_access(vn, VNODE_EXEC) : -EACCES;
+	return S_ISREG(vn->mode) && !(vfs_mount_flags(vn) & MS_NOEXEC)
+		   ? vnode_access(vn, VNODE_EXEC)
+		   : -EACCES;
 }
 
 int64_t
@@ -356,6 +380,14 @@ void
 vnode_execute_end(struct vnode *vn)
 {
 	__atomic_fetch_add(&vn->writers, 1, __ATOMIC_ACQ_REL);
+}
+
+void
+vnode_execute_notify(struct vnode *vn)
+{
+	fsnotify(vn, IN_OPEN);
+	fsnotify(vn, IN_ACCESS);
+	fsnotify(vn, IN_CLOSE_NOWRITE);
 }
 
 uint64_t
@@ -442,6 +474,8 @@ vnode_chmod(struct vnode *vn, uint32_t mode)
 		error = 0;
 	}
 	mutex_unlock(&vn->lock);
+	if (error == 0)
+		fsnotify(vn, IN_ATTRIB);
 	return error;
 }
 
@@ -478,6 +512,8 @@ vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid)
 	mutex_lock(&vn->lock);
 	error = chown_locked(vn, uid, gid);
 	mutex_unlock(&vn->lock);
+	if (error == 0 && (uid != UINT32_MAX || gid != UINT32_MAX))
+		fsnotify(vn, IN_ATTRIB);
 	return error;
 }
 

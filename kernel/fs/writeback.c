@@ -196,7 +196,7 @@ vnode_sync(struct vnode *vn)
 	const struct block_device *bdev = bdev_of(vn);
 	int error, e, f;
 
-	if (vn->read_only == NULL && !S_ISBLK(vn->mode))
+	if (vn->disk == NULL && !S_ISBLK(vn->mode))
 		return 0;
 	error = vfs_sync();
 	/* The error of a device that is mounted is for its file system, too, which takes it. */

@@ -19,6 +19,7 @@
 #include "kernel/abi/time.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/random.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
@@ -332,7 +333,11 @@ struct target {
 	const char *path;
 	const char *name; /* what was asked for: the first script's path, or the same */
 	unsigned scripts; /* that led to it */
+	struct vnode *vn; /* what is at `path`, which leads there only while it runs; NULL: look */
+	bool unreachable; /* not even then: an interpreter could not open it */
 };
+
+#define FD_NAME 24 /* bytes of "/dev/fd/N/" */
 
 static int do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 			      struct arch_trapframe *tf);
@@ -384,7 +389,7 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	int r;
 
 	SDT_FIRE(proc, , , exec, SDT_ARGS_DATA0(path, strlen(path)));
-	vn = vnode_lookup(proc_cwd(), path, &r);
+	vn = to->vn != NULL ? vnode_ref(to->vn) : vnode_lookup(proc_cwd(), path, &r);
 	if (vn == NULL)
 		return r;
 	r = vnode_may_execute(vn);
@@ -394,9 +399,12 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 		vnode_unref(vn);
 		return r;
 	}
+	vnode_execute_notify(vn);
 	head_size = vnode_read(vn, head, sizeof(head) - 1, 0);
 	if (head_size > 2 && head[0] == '#' && head[1] == '!') {
 		proc_exe_drop(vn);
+		if (to->unreachable)
+			return -ENOENT;
 		head[head_size] = '\0';
 		return exec_script(p, to, head + 2, s, tf);
 	}
@@ -448,36 +456,71 @@ exec_image(struct proc *p, const char *path, char *const argv[], char *const env
 	while (r == 0 && envp[s->envc] != NULL)
 		r = args_add(s, &s->envc, envp[s->envc]);
 	if (r == 0)
-		r = do_execveat_common(p, &(struct target){path, path, 0}, s, tf);
+		r = do_execveat_common(p, &(struct target){.path = path, .name = path}, s, tf);
 	args_destroy(s);
 	return r;
 }
 
-int64_t
-sys_execve(const uint64_t a[6])
+/*
+ * Finds what execveat() is to execute, and its name: that of the path, which has FD_NAME bytes of
+ * room before it, or one by the descriptor. 0 or -errno.
+ */
+static int
+exec_take_target(struct target *to, uint64_t dirfd, uint64_t upath, char *path, uint64_t flags)
+{
+	int error = 0;
+
+	to->path = to->name = path;
+	if (flags & ~(uint64_t)(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
+		return -EINVAL;
+	if (flags == 0 && (int)dirfd == AT_FDCWD)
+		return 0;
+	to->vn = vnode_of_user(dirfd, upath, flags, &error);
+	if (to->vn != NULL && S_ISLNK(to->vn->mode))
+		error = -ELOOP;
+	if (error == 0 && (int)dirfd != AT_FDCWD && *path != '/') {
+		char name[FD_NAME];
+		int n = snprintf(name, sizeof(name), "/dev/fd/%d%s", (int)dirfd,
+				 *path != '\0' ? "/" : "");
+
+		to->path = to->name = memcpy(path - n, name, (size_t)n);
+		to->unreachable = filetable_is_cloexec(curproc()->files, (unsigned)dirfd);
+	}
+	return error;
+}
+
+static int64_t
+do_execveat(uint64_t dirfd, uint64_t upath, uint64_t uargv, uint64_t uenvp, uint64_t flags)
 {
 	struct arch_trapframe *tf = arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
 	struct args *s = args_create();
 	struct uidinfo *ui = curproc()->ui;
-	char *path = uidinfo_alloc(ui, PATH_MAX);
+	char *path = uidinfo_alloc(ui, FD_NAME + PATH_MAX);
+	struct target to = {0};
 	int r = -ENOMEM;
 
 	if (s != NULL && path != NULL) {
-		r = copy_in_str(path, a[0], PATH_MAX);
+		r = copy_in_str(path + FD_NAME, upath, PATH_MAX);
 		if (r >= 0)
-			r = args_copy_in(s, a[1], &s->argc);
+			r = exec_take_target(&to, dirfd, upath, path + FD_NAME, flags);
+		if (r == 0)
+			r = args_copy_in(s, uargv, &s->argc);
 		if (r == 0 && s->argc == 0) /* a program may rely on its name */
 			r = args_add(s, &s->argc, "");
 		if (r == 0)
-			r = args_copy_in(s, a[2], &s->envc);
+			r = args_copy_in(s, uenvp, &s->envc);
 		if (r == 0) {
-			r = do_execveat_common(curproc(), &(struct target){path, path, 0}, s, tf);
+			r = do_execveat_common(curproc(), &to, s, tf);
 			if (r != 0)
 				SDT_PROBE1(proc, , , exec_failure, -r);
 		}
 	}
+	vnode_unref(to.vn);
 	uidinfo_free(ui, path);
 	if (s != NULL)
 		args_destroy(s);
 	return r;
 }
+
+SYSCALL_IS(execve, do_execveat((uint64_t)AT_FDCWD, a[0], a[1], a[2], 0))
+SYSCALL_IS(execveat, do_execveat(a[0], a[1], a[2], a[3], (uint32_t)a[4]))

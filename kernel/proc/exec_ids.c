@@ -4,6 +4,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/statfs.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/string.h"
@@ -27,11 +28,11 @@ void
 exec_ids_get(struct vnode *vn, struct exec_ids *ids)
 {
 	const struct proc *p = curproc();
-	bool gains;
+	bool gains, never = vfs_mount_flags(vn) & MS_NOSUID;
 
 	mutex_lock(&vn->lock); /* its owner and its bits, of one moment */
 	spin_lock(&proc_lock);
-	gains = may_gain();
+	gains = may_gain() && !never;
 	*ids = (struct exec_ids){p->uid, p->gid, .was = {p->ruid, p->uid, p->rgid, p->gid}};
 	spin_unlock(&proc_lock);
 	if (gains && (vn->mode & S_ISUID))

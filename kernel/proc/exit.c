@@ -8,10 +8,13 @@
 #include <abi_md.h>
 
 #include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/poll.h"
 #include "kernel/abi/ptrace.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/wait.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
@@ -234,6 +237,7 @@ exit_process(struct proc *p)
 	p->nthreads = 0;
 	p->thread = NULL;
 	p->state = PROC_ZOMBIE;
+	poll_notify(&proc_end_news, POLLIN);
 	curthread()->proc = NULL;
 	curthread()->lwp = NULL;
 	curthread()->user_work = 0;
@@ -443,19 +447,47 @@ take_wanted(uint32_t which, int64_t id, int64_t *want)
 	return which == P_ALL || (which == P_PID && id > 0) || (which == P_PGID && id >= 0);
 }
 
+/* The same for the process of a file of pidfd_open(). 0 or -errno. */
+static int
+take_wanted_file(uint64_t fd, int64_t *want, int *options)
+{
+	const struct file *f = pidfd_get((uint32_t)fd);
+	const struct proc *p;
+
+	if ((int32_t)fd < 0)
+		return -EINVAL;
+	if (f == NULL)
+		return -EBADF;
+	if (f->flags & O_NONBLOCK)
+		*options |= WNOHANG;
+	spin_lock(&proc_lock);
+	p = pidfd_proc(f);
+	if (p != NULL)
+		*want = p->pid;
+	spin_unlock(&proc_lock);
+	return p != NULL ? 0 : -ECHILD;
+}
+
 int64_t
 sys_waitid(const uint64_t a[6])
 {
 	const int what = WEXITED | WSTOPPED | WCONTINUED;
-	int options = (int)a[3], error;
+	int options = (int)a[3], error = 0;
 	struct siginfo info = {0};
 	struct waited w;
 	int64_t want;
 
 	if ((options & ~(what | WNOHANG | WNOWAIT | WNOTHREAD | WALL | WCLONE)) ||
-	    !(options & what) || !take_wanted((uint32_t)a[0], (int32_t)a[1], &want))
+	    !(options & what))
 		return -EINVAL;
-	error = wait_child(want, options, &w);
+	if ((uint32_t)a[0] == P_PIDFD)
+		error = take_wanted_file(a[1], &want, &options);
+	else if (!take_wanted((uint32_t)a[0], (int32_t)a[1], &want))
+		error = -EINVAL;
+	if (error == 0)
+		error = wait_child(want, options, &w);
+	if (error == 0 && w.pid == 0 && !((int)a[3] & WNOHANG))
+		error = -EAGAIN; /* the file is O_NONBLOCK */
 	if (error != 0)
 		return error;
 	if (w.pid != 0) {

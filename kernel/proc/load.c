@@ -125,6 +125,7 @@ load_interpreter(struct vmspace *vm, struct vnode *program, struct program *to)
 		vnode_unref(vn);
 		return r;
 	}
+	vnode_execute_notify(vn);
 	r = read_headers(vn, &img);
 	if (r == 0 && img.interp_size != 0)
 		r = -ENOEXEC;

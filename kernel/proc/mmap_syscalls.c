@@ -5,6 +5,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/mman.h"
+#include "kernel/abi/statfs.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/area.h"
@@ -48,6 +49,9 @@ file_source(uint64_t fd, uint64_t prot, struct area_source *from)
 		return 0; /* new pages */
 	if (f->vn->ops->page == NULL)
 		return -ENODEV;
+	from->no_exec = vfs_mount_flags(f->vn) & MS_NOEXEC;
+	if (from->no_exec && (prot & PROT_EXEC))
+		return -EPERM;
 	from->read_only = from->shared && how != O_RDWR;
 	from->writes = from->shared && f->writes;
 	from->object = f->vn;

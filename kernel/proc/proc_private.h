@@ -8,6 +8,7 @@
 #include "kernel/proc/proc.h"
 
 struct arch_trapframe;
+struct file;
 struct itimer;
 struct itimer_left;
 struct kernel_sigaction;
@@ -179,6 +180,11 @@ void sigpending_drop(struct proc *p, struct sigpending *from, uint64_t set);
  * none. proc_lock held.
  */
 int proc_signal_take(uint64_t set, struct siginfo *info);
+/* pidfd.c: the open file of that descriptor, if it is one of pidfd_open(). NULL: it is none. */
+struct file *pidfd_get(uint64_t fd);
+/* Its process, also a zombie. NULL: that is gone. proc_lock held. */
+struct proc *pidfd_proc(const struct file *f);
+extern struct poll_source proc_end_news;    /* counts processes that ended */
 extern struct poll_source proc_signal_news; /* counts signals that became pending, of all */
 /* Forgets handlers, and their stack: a new program has none. */
 void proc_signals_exec(struct proc *p);

@@ -4,6 +4,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
+#include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
 #include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
@@ -158,6 +159,33 @@ sys_rt_tgsigqueueinfo(const uint64_t a[6])
 	if (error == 0 && (int32_t)a[0] <= 0)
 		error = -EINVAL;
 	return error != 0 ? error : kill_thread((int32_t)a[0], (int32_t)a[1], &info);
+}
+
+int64_t
+sys_pidfd_send_signal(const uint64_t a[6])
+{
+	const struct file *f = pidfd_get(a[0]);
+	struct siginfo info = from_self(a[1], SI_USER);
+	int64_t r = -ESRCH;
+	struct proc *p;
+
+	if (a[3] != 0 || (int)a[1] < 0 || (int)a[1] > NSIG)
+		return -EINVAL;
+	if (f == NULL)
+		return -EBADF;
+	if (a[2] != 0 && copy_in(&info, a[2], sizeof(info)) != 0)
+		return -EFAULT;
+	if (info.si_signo != (int)a[1])
+		return -EINVAL;
+	spin_lock(&proc_lock);
+	p = pidfd_proc(f);
+	if (p != NULL && p != curproc() && a[2] != 0 &&
+	    (info.si_code >= 0 || info.si_code == SI_TKILL))
+		r = -EPERM;
+	else if (p != NULL)
+		r = kill_send(p, NULL, &info);
+	spin_unlock(&proc_lock);
+	return r;
 }
 
 int64_t

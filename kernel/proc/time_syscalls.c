@@ -213,6 +213,30 @@ set_real(const struct timespec *t)
 	return 0;
 }
 
+/* Linux's numbers of a clock that nobody has corrected. None can be set. */
+static int64_t
+adjtimex_read(uint64_t utimex)
+{
+	uint64_t now = clock_real_now_ns();
+	struct timex t = {.maxerror = 16000000,
+			  .esterror = 16000000,
+			  .status = STA_UNSYNC,
+			  .constant = 2,
+			  .precision = 1,
+			  .tolerance = 32768000,
+			  .time = {(int64_t)(now / 1000000000), (int64_t)(now % 1000000000 / 1000)},
+			  .tick = 1000000 / CLK_TCK};
+
+	if (copy_in(&t.modes, utimex, sizeof(t.modes)) != 0)
+		return -EFAULT;
+	if (t.modes != 0 && t.modes != ADJ_OFFSET_SS_READ)
+		return capable(CAP_SYS_TIME) ? -EOPNOTSUPP : -EPERM;
+	return copy_out(utimex, &t, sizeof(t)) != 0 ? -EFAULT : TIME_ERROR;
+}
+
+SYSCALL_IS(adjtimex, adjtimex_read(a[0]))
+SYSCALL_IS(clock_adjtime, (uint32_t)a[0] == CLOCK_REALTIME ? adjtimex_read(a[1]) : -EOPNOTSUPP)
+
 int64_t
 sys_clock_settime(const uint64_t a[6])
 {

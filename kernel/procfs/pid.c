@@ -294,6 +294,7 @@ static const struct procfs_file pid_files[] = {
     {.name = "maps", .mode = S_IFREG | 0444, .private = true, .show = procfs_maps},
     {.name = "limits", .mode = S_IFREG | 0444, .show = limits_show},
     {.name = "wchan", .mode = S_IFREG | 0444, .show = wchan_show},
+    {.name = "mountinfo", .mode = S_IFREG | 0444, .show = procfs_mountinfo},
     {.name = "mounts", .mode = S_IFREG | 0444, .show = procfs_mounts},
     {.name = "cwd", .mode = S_IFLNK | 0777, .link = procfs_place_link},
     {.name = "exe", .mode = S_IFLNK | 0777, .link = procfs_place_link},

@@ -5,6 +5,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
@@ -120,6 +121,7 @@ fdinfo_show(const struct procfs_node *n, struct sbuf *out)
 		return error;
 	sbuf_printf(out, "pos:\t%lu\nflags:\t0%o\nmnt_id:\t1\nino:\t%lu\n", o.off,
 		    (unsigned)o.flags, o.vn->ino);
+	inotify_show_fdinfo(o.vn, out);
 	vnode_unref(o.vn);
 	return 0;
 }

@@ -105,6 +105,7 @@ int procfs_statm(const struct procfs_node *n, struct sbuf *out);
 /* ---- system.c, sys.c: what is not a process's ---- */
 
 int procfs_mounts(const struct procfs_node *n, struct sbuf *out);
+int procfs_mountinfo(const struct procfs_node *n, struct sbuf *out);
 
 #define PROCFS_SYSTEM_FILES 16
 extern const struct procfs_file procfs_system_files[PROCFS_SYSTEM_FILES];

@@ -264,7 +264,13 @@ filesystems_show(const struct procfs_node *n, struct sbuf *out)
 int
 procfs_mounts(const struct procfs_node *n, struct sbuf *out)
 {
-	return vfs_print_mounts(out);
+	return vfs_print_mounts(out, false);
+}
+
+int
+procfs_mountinfo(const struct procfs_node *n, struct sbuf *out)
+{
+	return vfs_print_mounts(out, true);
 }
 
 static void

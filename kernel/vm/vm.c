@@ -431,7 +431,8 @@ protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 		struct area *a = vm_find(vm, at);
 		if (a == NULL)
 			return -ENOMEM;
-		if ((prot & MMU_WRITE) && a->from.read_only)
+		if (((prot & MMU_WRITE) && a->from.read_only) ||
+		    ((prot & MMU_EXEC) && a->from.no_exec))
 			return -EACCES;
 		at = a->end;
 	}

@@ -98,6 +98,21 @@ int watch(int set, int op, int fd, uint32_t events, uint64_t data);
 /* What epoll_wait() tells now: the events of the only file, 0: nothing, UINT32_MAX: several. */
 uint32_t told(int set);
 
+/* inotify.c: the same on Linux. */
+void test_inotify(void);
+int inotify_as_executed(void);
+
+/* mounts.c: the same on Linux. */
+void test_mounts(void);
+int mounts_as_executed(void);
+
+/* pidfds.c: the same on Linux. */
+void test_pidfds(void);
+int pidfds_as_executed(void);
+
+/* xattrs.c: the same on Linux. */
+void test_xattrs(void);
+
 /* waits.c: the same on Linux. */
 void test_waits(void);
 int waits_as_executed(void);

@@ -100,7 +100,9 @@ static const struct {
 	     {"misc", test_misc},       {"files", test_files},
 	     {"links", test_links},     {"inet", test_inet},
 	     {"streams", test_streams}, {"datagrams", test_datagrams},
-	     {"events", test_events},   {"waits", test_waits},
+	     {"events", test_events},   {"inotify", test_inotify},
+	     {"mounts", test_mounts},   {"xattrs", test_xattrs},
+	     {"pidfds", test_pidfds},   {"waits", test_waits},
 	     {"moves", test_moves},     {"locks", test_locks},
 	     {"ptys", test_ptys},       {"devs", test_devs},
 	     {"ptrace", test_ptrace},   {"pipes", test_pipes},
@@ -151,6 +153,12 @@ main(int argc, char *argv[])
 		return signals_as_executed();
 	if (argc == 2 && strcmp(argv[1], "timers-executed") == 0)
 		return timers_as_executed();
+	if (argc == 2 && strcmp(argv[1], "mounts-executed") == 0)
+		return mounts_as_executed();
+	if (argc == 2 && strcmp(argv[1], "pidfds-executed") == 0)
+		return pidfds_as_executed();
+	if (argc == 2 && strcmp(argv[1], "inotify-executed") == 0)
+		return inotify_as_executed();
 	if (argc == 2 && strcmp(argv[1], "wait") == 0)
 		return waits_as_executed();
 	if (argc == 2 && strcmp(argv[1], "workers") == 0)

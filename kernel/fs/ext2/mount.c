@@ -396,7 +396,6 @@ ext2_statfs(struct vnode *root, struct statfs *s)
 	    fs->free_blocks > fs->reserved_blocks ? fs->free_blocks - fs->reserved_blocks : 0;
 	s->f_files = fs->inodes;
 	s->f_ffree = fs->free_inodes;
-	s->f_flags = fs->read_only ? MS_RDONLY : 0;
 	mutex_unlock(&m->lock);
 }
 
@@ -449,9 +448,9 @@ ext2_boot(void)
 	strlcpy(path, colon + 1, sizeof(path));
 	dir = make_path(path, &error);
 	if (dir != NULL)
-		error = vfs_mount(dir, "ext2", source, 0, false);
+		error = vfs_mount(dir, "ext2", source, 0, 0);
 	if (dir != NULL && error == -EROFS)
-		error = vfs_mount(dir, "ext2", source, 0, true);
+		error = vfs_mount(dir, "ext2", source, 0, MS_RDONLY);
 	vnode_unref(dir);
 	if (error != 0)
 		warnk("vfs.mountfrom=%s: error %d\n", text, -error);

@@ -1,0 +1,71 @@
+/*
+ * fsnotify.h - what happens to files is told here, once for all file systems; inotify.c asks for
+ * it.
+ *
+ * An event has a mask of one IN_… (kernel/abi/inotify.h), and IN_ISDIR where the name that goes
+ * with it is a directory's. While nobody watches anything, each costs a load and a branch. Thread
+ * context, may sleep; the lock that is taken comes after those of the tree of names and of vnodes.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/inotify.h"
+#include "kernel/fs/vfs.h"
+
+struct vname;
+
+extern uint32_t fsnotify_watches; /* atomic: how many there are */
+
+static inline bool
+fsnotify_active(void)
+{
+	return __builtin_expect(__atomic_load_n(&fsnotify_watches, __ATOMIC_RELAXED) != 0, false);
+}
+
+/* These do what the functions below say, which call them when there are watches. */
+void fsnotify_parent(struct vnode *vn, uint32_t mask);
+void fsnotify_tell(struct vnode *vn, uint32_t mask, const char *name);
+
+/* Something has happened to vn: for watches of it and of its directory. vfs_lock is not held. */
+static inline void
+fsnotify(struct vnode *vn, uint32_t mask)
+{
+	if (fsnotify_active())
+		fsnotify_parent(vn, mask);
+}
+
+/* The same, for watches of it only. */
+static inline void
+fsnotify_inode(struct vnode *vn, uint32_t mask)
+{
+	if (fsnotify_active())
+		fsnotify_tell(vn, mask, NULL);
+}
+
+/* A vnode of that mode has a new name in a directory (IN_CREATE), or lost it (IN_DELETE). */
+static inline void
+fsnotify_name(struct vnode *dir, const char *name, uint32_t mode, uint32_t mask)
+{
+	if (fsnotify_active())
+		fsnotify_tell(dir, mask | (S_ISDIR(mode) ? IN_ISDIR : 0), name);
+}
+
+/* For /proc/PID/fdinfo: if vn is a file of inotify, prints a line for each of its watches. */
+void inotify_show_fdinfo(const struct vnode *vn, struct sbuf *out);
+
+/* A vnode moved from one name to another; old: what had that, or NULL. vfs_lock held. */
+void fsnotify_move(struct vnode *vn, struct vnode *from, const char *name, struct vnode *to,
+		   const char *new_name, struct vnode *old);
+/* vn lost that name in dir. The caller has the name's reference still. vfs_lock held. */
+void fsnotify_delete(struct vnode *vn, struct vnode *dir, const char *name);
+/* vn goes: IN_DELETE_SELF, IN_UNMOUNT. Its watches end. */
+void fsnotify_end(struct vnode *vn, uint32_t mask);
+/*
+ * The name n was taken from its directory. If its vnode is open, events of that still have the name
+ * for watches of the directory: then true, and the vnode keeps it. vfs_lock held.
+ */
+bool fsnotify_keep_name(struct vname *n);

@@ -1,0 +1,104 @@
+/*
+ * tmpfs.c - file systems in memory: whether one can be written to.
+ *
+ * All vnodes of one share that, and each has a reference to it: an open file may live longer than
+ * the mount. Locking: vfs_lock for changes; readers need none.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/statfs.h"
+#include "kernel/fs/vfs_private.h"
+#include "kernel/mm/heap.h"
+
+struct tmpfs {
+	uint32_t refs;  /* atomic */
+	bool read_only; /* atomic; vn->read_only points here */
+};
+
+static struct tmpfs *
+tmpfs_of(const struct vnode *vn)
+{
+	return vn->disk == NULL && vn->read_only != NULL
+		   ? (struct tmpfs *)((uintptr_t)vn->read_only - offsetof(struct tmpfs, read_only))
+		   : NULL;
+}
+
+int
+tmpfs_begin(struct vnode *root)
+{
+	struct tmpfs *t = kzalloc(sizeof(*t));
+
+	if (t == NULL)
+		return -ENOMEM;
+	t->refs = 1;
+	root->read_only = &t->read_only;
+	return 0;
+}
+
+void
+tmpfs_join(struct vnode *vn, const struct vnode *dir)
+{
+	struct tmpfs *t = tmpfs_of(dir);
+
+	if (t == NULL || vn->read_only != NULL)
+		return;
+	__atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
+	vn->read_only = &t->read_only;
+}
+
+void
+tmpfs_leave(struct vnode *vn)
+{
+	struct tmpfs *t = tmpfs_of(vn);
+
+	if (t == NULL)
+		return;
+	vn->read_only = NULL;
+	if (__atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL) == 0)
+		kfree(t);
+}
+
+static struct vnode *
+tmpfs_make(uint32_t mode, int *err)
+{
+	struct vnode *vn = vnode_alloc_dir(mode);
+
+	*err = vn != NULL ? tmpfs_begin(vn) : -ENOMEM;
+	if (*err == 0 || vn == NULL)
+		return vn;
+	vnode_unref(vn);
+	return NULL;
+}
+
+/* Is a file of it open for writing? vfs_lock held. */
+static bool
+tmpfs_is_written(const struct vnode *root)
+{
+	for (const struct vname *n = NULL; (n = dir_next_below(root, n)) != NULL;)
+		if (n->vn->dev == root->dev &&
+		    __atomic_load_n(&n->vn->writers, __ATOMIC_SEQ_CST) > 0)
+			return true;
+	return false;
+}
+
+static int
+tmpfs_remount(struct vnode *root, bool read_only)
+{
+	struct tmpfs *t = tmpfs_of(root);
+	bool was = t->read_only;
+	int error = 0;
+
+	mutex_lock(&vfs_lock);
+	/* First this: who opens a file from now on is refused, or seen. */
+	__atomic_store_n(&t->read_only, read_only, __ATOMIC_SEQ_CST);
+	if (read_only && tmpfs_is_written(root)) {
+		error = -EBUSY;
+		__atomic_store_n(&t->read_only, was, __ATOMIC_SEQ_CST);
+	}
+	mutex_unlock(&vfs_lock);
+	return error;
+}
+
+const struct vfs_type tmpfs_type = {.name = "tmpfs",
+				    .magic = TMPFS_MAGIC,
+				    .make = tmpfs_make,
+				    .remount = tmpfs_remount};

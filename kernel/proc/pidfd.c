@@ -1,0 +1,92 @@
+/*
+ * pidfd.c - files that stand for a process: pidfd_open. One has no reference to its process: that
+ * is found by its number and its start, so a process that gets the number later is not it. Locking:
+ * proc_lock.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/poll.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/poll.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
+
+struct poll_source proc_end_news;
+
+struct pidfd {
+	uint32_t pid;
+	uint64_t start_ns;
+};
+
+static int
+pidfd_file_open(struct file *f)
+{
+	f->news = &proc_end_news;
+	return 0;
+}
+
+struct proc *
+pidfd_proc(const struct file *f)
+{
+	const struct pidfd *d = f->vn->data;
+	struct proc *p = proc_find(d->pid);
+
+	return p != NULL && p->start_ns == d->start_ns ? p : NULL;
+}
+
+static unsigned
+pidfd_poll(struct file *f)
+{
+	const struct proc *p;
+	bool ended;
+
+	spin_lock(&proc_lock);
+	p = pidfd_proc(f);
+	ended = p == NULL || p->state == PROC_ZOMBIE;
+	spin_unlock(&proc_lock);
+	return ended ? POLLIN : 0;
+}
+
+static const struct vnode_ops pidfd_ops = {
+    .open = pidfd_file_open,
+    .poll = pidfd_poll,
+    .destroy = file_unnamed_destroy,
+};
+
+struct file *
+pidfd_get(uint64_t fd)
+{
+	int error;
+
+	return filetable_get_kind(fd, &pidfd_ops, &error);
+}
+
+int64_t
+sys_pidfd_open(const uint64_t a[6])
+{
+	int32_t pid = (int32_t)a[0];
+	const struct proc *p;
+	struct pidfd *d;
+	struct file *f;
+	int error = -ESRCH;
+
+	if (((uint32_t)a[1] & ~(uint32_t)O_NONBLOCK) || pid <= 0)
+		return -EINVAL;
+	f = file_open_unnamed(&pidfd_ops, sizeof(*d), (int)a[1], &error);
+	if (f == NULL)
+		return error;
+	d = f->vn->data;
+	d->pid = (uint32_t)pid;
+	spin_lock(&proc_lock);
+	p = proc_find(d->pid);
+	if (p != NULL)
+		d->start_ns = p->start_ns;
+	spin_unlock(&proc_lock);
+	if (p != NULL)
+		return filetable_install(f, O_CLOEXEC);
+	file_unref(f);
+	return -ESRCH;
+}

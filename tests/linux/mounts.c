@@ -1,0 +1,236 @@
+/* mounts.c - file systems that a program mounts. On the host in a space of their own, if it may. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define PLACE "/tmp/linux_mounts"
+
+/* May this process mount, and nobody else see it? */
+static bool
+may_mount(void)
+{
+	struct utsname u;
+
+	if (uname(&u) == 0 && strcmp(u.sysname, "Kestrel") == 0)
+		return true;
+	return unshare(CLONE_NEWNS) == 0 &&
+	       mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+static bool
+ends_watches(void)
+{
+	int in = inotify_init1(IN_NONBLOCK);
+	struct inotify_event e[16];
+	bool good = mount("x", PLACE, "tmpfs", 0, NULL) == 0 && mkdir(PLACE "/d", 0700) == 0 &&
+		    mkdir(PLACE "/d/e", 0700) == 0 && inotify_add_watch(in, PLACE, IN_OPEN) == 1 &&
+		    inotify_add_watch(in, PLACE "/d/e", IN_CREATE) == 2 && umount(PLACE) == 0;
+	unsigned unmounted = 0, ignored = 0;
+
+	good = good && read(in, e, sizeof(e)) == 4 * 16;
+	for (int i = 0; good && i < 4; i++) {
+		unmounted |= e[i].mask == (IN_UNMOUNT | IN_ISDIR) ? 1u << e[i].wd : 0;
+		ignored |= e[i].mask == IN_IGNORED ? 1u << e[i].wd : 0;
+	}
+	close(in);
+	return good && unmounted == 6 && ignored == 6;
+}
+
+/* Has a line of the file these words, of the mount at PLACE? options: up to a comma or a blank. */
+static bool
+says(const char *file, const char *format, const char *options)
+{
+	char line[512], start[128], *at;
+	bool found = false;
+	FILE *f = fopen(file, "r");
+
+	snprintf(start, sizeof(start), format, options);
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		found |=
+		    (at = strstr(line, start)) != NULL && strchr(", ", at[strlen(start)]) != NULL;
+	if (f != NULL)
+		fclose(f);
+	if (!found)
+		printf("# no \"%s\" in %s\n", start, file);
+	return found;
+}
+
+static bool
+mounted(unsigned long flags, const char *options)
+{
+	struct statvfs s;
+
+	return statvfs(PLACE, &s) == 0 && (s.f_flag & 15) == flags &&
+	       says("/proc/mounts", PLACE " tmpfs %s", options) &&
+	       says("/proc/self/mountinfo", " / " PLACE " %s", options);
+}
+
+static bool
+remount(unsigned long flags)
+{
+	return mount("x", PLACE, "tmpfs", MS_REMOUNT | flags, NULL) == 0;
+}
+
+static bool
+copies_itself(const char *path)
+{
+	int from = open(linux_test_path(), O_RDONLY), to = open(path, O_WRONLY | O_CREAT, 0755);
+	ssize_t n;
+
+	while ((n = sendfile(to, from, NULL, 1 << 20)) > 0)
+		;
+	return close(from) == 0 && close(to) == 0 && n == 0;
+}
+
+/* Executes the copy of this program. Its exit status; 100 + errno. */
+static int
+executes(void *arg)
+{
+	execl(PLACE "/p", "p", "mounts-executed", NULL);
+	return 100 + errno;
+}
+
+static int
+executes_as_other(void *arg)
+{
+	if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
+		return 1;
+	return executes(arg);
+}
+
+int
+mounts_as_executed(void)
+{
+	return geteuid() == 0 ? 50 : 60;
+}
+
+static bool
+executes_nothing(void)
+{
+	bool good = mount("x", PLACE, "tmpfs", MS_NOEXEC | MS_NOSUID, "mode=755") == 0 &&
+		    mounted(MS_NOEXEC | MS_NOSUID, "rw,nosuid,noexec") && copies_itself(PLACE "/p");
+	int fd = open(PLACE "/p", O_RDONLY), script = open(PLACE "/s", O_WRONLY | O_CREAT, 0755);
+	void *at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	good = good && in_child(executes, NULL) == 100 + EACCES && access(PLACE, X_OK) == 0 &&
+	       FAILS(access(PLACE "/p", X_OK), EACCES) && access(PLACE "/p", R_OK) == 0;
+	good = good && mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED &&
+	       errno == EPERM && at != MAP_FAILED &&
+	       FAILS(mprotect(at, 4096, PROT_READ | PROT_EXEC), EACCES) &&
+	       mprotect(at, 4096, PROT_READ | PROT_WRITE) == 0;
+	good = good && write(script, "#!/bin/true\n", 12) == 12 && close(script) == 0;
+	/* Then it may; what was mapped before still may not. */
+	good = good && remount(0) && mounted(0, "rw") && in_child(executes, NULL) == 50 &&
+	       FAILS(mprotect(at, 4096, PROT_READ | PROT_EXEC), EACCES) && munmap(at, 4096) == 0;
+	at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	good = good && at != MAP_FAILED && munmap(at, 4096) == 0;
+	close(fd);
+	return good && umount(PLACE) == 0;
+}
+
+static bool
+gives_no_ids(void)
+{
+	bool good = mount("x", PLACE, "tmpfs", 0, "mode=755") == 0 && copies_itself(PLACE "/p") &&
+		    chmod(PLACE "/p", 04755) == 0;
+
+	good = good && in_child(executes_as_other, NULL) == 50 && remount(MS_NOSUID) &&
+	       mounted(MS_NOSUID, "rw,nosuid") && in_child(executes_as_other, NULL) == 60;
+	return good && umount(PLACE) == 0;
+}
+
+static bool
+opens_no_devices(void)
+{
+	bool good = mount("x", PLACE, "tmpfs", MS_NODEV, NULL) == 0 &&
+		    mounted(MS_NODEV, "rw,nodev") &&
+		    mknod(PLACE "/null", S_IFCHR | 0666, makedev(1, 3)) == 0;
+	int fd;
+
+	good = good && FAILS(open(PLACE "/null", O_RDWR), EACCES) &&
+	       access(PLACE "/null", R_OK) == 0 && (fd = open(PLACE "/null", O_PATH)) >= 0 &&
+	       close(fd) == 0;
+	good = good && remount(0) && (fd = open(PLACE "/null", O_RDWR)) >= 0 &&
+	       write(fd, "a", 1) == 1 && close(fd) == 0;
+	return good && umount(PLACE) == 0;
+}
+
+static bool
+changes_nothing(void)
+{
+	bool good = mount("x", PLACE, "tmpfs", 0, NULL) == 0 && mkdir(PLACE "/d", 0700) == 0;
+	int fd = open(PLACE "/f", O_RDWR | O_CREAT, 0644);
+	char *at;
+
+	/* Not while a file is open for writing, or mapped so. */
+	good = good && write(fd, "text", 4) == 4 && !remount(MS_RDONLY) && errno == EBUSY;
+	at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	good = good && close(fd) == 0 && at != MAP_FAILED && !remount(MS_RDONLY) &&
+	       errno == EBUSY && munmap(at, 4096) == 0 && mounted(0, "rw") && remount(MS_RDONLY) &&
+	       mounted(MS_RDONLY, "ro");
+	good = good && FAILS(open(PLACE "/g", O_RDWR | O_CREAT, 0600), EROFS) &&
+	       FAILS(open(PLACE "/f", O_RDWR), EROFS) && FAILS(mkdir(PLACE "/e", 0700), EROFS) &&
+	       FAILS(mkdir(PLACE "/d", 0700), EEXIST) && FAILS(rmdir(PLACE "/d"), EROFS) &&
+	       FAILS(unlink(PLACE "/f"), EROFS) && FAILS(unlink(PLACE "/none"), EROFS) &&
+	       FAILS(rename(PLACE "/f", PLACE "/g"), EROFS) &&
+	       FAILS(link(PLACE "/f", PLACE "/g"), EROFS) && FAILS(symlink("f", PLACE "/g"), EROFS);
+	good = good && FAILS(chmod(PLACE "/f", 0600), EROFS) &&
+	       FAILS(truncate(PLACE "/f", 1), EROFS) && FAILS(chown(PLACE "/f", 1, 1), EROFS) &&
+	       FAILS(utimensat(AT_FDCWD, PLACE "/f", NULL, 0), EROFS) &&
+	       FAILS(setxattr(PLACE "/f", "trusted.a", "x", 1, 0), EROFS) &&
+	       FAILS(access(PLACE "/f", W_OK), EROFS) && FAILS(access(PLACE, W_OK), EROFS);
+	fd = open(PLACE "/f", O_RDONLY | O_CREAT, 0600);
+	good = good && fd >= 0 && fchmod(fd, 0600) == -1 && errno == EROFS && close(fd) == 0;
+	good = good && remount(0) && mounted(0, "rw") && unlink(PLACE "/f") == 0;
+	good = good && umount(PLACE) == 0 && mount("x", PLACE, "tmpfs", MS_RDONLY, NULL) == 0 &&
+	       mounted(MS_RDONLY, "ro") && FAILS(mkdir(PLACE "/d", 0700), EROFS);
+	/* A file that is open outlives the mount, and what that says of it. */
+	fd = open(PLACE, O_RDONLY);
+	return good && umount2(PLACE, MNT_DETACH) == 0 && fchmod(fd, 0700) == -1 &&
+	       errno == EROFS && close(fd) == 0;
+}
+
+static const struct {
+	bool (*test)(void);
+	const char *promise;
+} mounts[] = {
+    {executes_nothing, "MS_NOEXEC: no program is executed or mapped to be"},
+    {gives_no_ids, "MS_NOSUID: a program does not get its file's owner"},
+    {opens_no_devices, "MS_NODEV: no device is opened"},
+    {changes_nothing, "MS_RDONLY: a file system in memory is not changed"},
+    {ends_watches, "what is unmounted is not watched any more, and inotify says so"},
+};
+
+static int
+mount_alone(void *arg)
+{
+	if (!may_mount())
+		return 0;
+	return !mounts[*(const unsigned *)arg].test();
+}
+
+void
+test_mounts(void)
+{
+	mkdir(PLACE, 0755);
+	for (unsigned i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++)
+		result(in_child(mount_alone, &i) == 0, mounts[i].promise);
+	rmdir(PLACE);
+}
