@@ -23,7 +23,7 @@ BUDGETS = {
     "kernel": 700,
     "kernel/abi": 2600,
     "kernel/block": 1050,
-    "kernel/debug": 4300,
+    "kernel/debug": 4325,
     "kernel/dev": 2900,
     "kernel/dev/virtio": 975,
     "kernel/dtrace": 5725,
