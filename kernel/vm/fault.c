@@ -40,7 +40,7 @@ do_wp_page(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
 	void *old = phys_to_virt(arch_pte_pa(*pte)), *new = old;
 
 	if (page_refs(old) > 1) {
-		new = page_alloc(0);
+		new = page_alloc(0, PAGE_ANON);
 		if (new == NULL)
 			return VM_FAULT_MEMORY;
 		memcpy(new, old, PAGE_SIZE);
@@ -112,7 +112,7 @@ static enum vm_fault
 zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
 {
 	uint64_t *pte = vm_make_entry(vm, va, 1);
-	void *page = pte != NULL ? page_alloc_zero() : NULL;
+	void *page = pte != NULL ? page_alloc_zero(PAGE_ANON) : NULL;
 
 	if (page == NULL) {
 		if (pte != NULL)

@@ -482,6 +482,43 @@ the_dead_tell_nothing(void)
 	return good;
 }
 
+/* Kilobytes in a row of /proc/meminfo. */
+static long
+meminfo(const char *row)
+{
+	char text[4096] = "";
+	const char *value;
+
+	if (slurp("/proc/meminfo", text, sizeof(text)) <= 0)
+		return -1;
+	value = value_of(text, row);
+	return value != NULL ? strtol(value, NULL, 10) : -1;
+}
+
+/* Memory of this program is in AnonPages, with the tables that map it in PageTables. */
+static bool
+meminfo_tells_whose(void)
+{
+	enum { KB = 8192 };
+	const long anon = meminfo("AnonPages"), tables = meminfo("PageTables");
+	const long stacks = meminfo("KernelStack"), mapped = meminfo("VmallocUsed");
+	long more_anon, more_tables;
+	char *p =
+	    mmap(NULL, KB * 1024l, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	memset(p, 1, KB * 1024l);
+	more_anon = meminfo("AnonPages") - anon;
+	more_tables = meminfo("PageTables") - tables;
+	munmap(p, KB * 1024l);
+	printf("# %d kB written: AnonPages %+ld kB, PageTables %+ld kB\n", KB, more_anon,
+	       more_tables);
+	return anon > 0 && tables > 0 && stacks > 0 && mapped >= stacks && more_anon >= KB &&
+	       more_anon < KB + 1024 && more_tables >= KB / 2048 * 4 - 4 && more_tables < 256 &&
+	       meminfo("AnonPages") - anon < KB / 2;
+}
+
 static bool
 machine_tells(void)
 {
@@ -634,6 +671,9 @@ test_proc(void)
 	result(in_child(as_stranger, NULL) == 0,
 	       "of others' processes a user sees what Linux shows");
 	result(the_dead_tell_nothing(), "files of a process that has ended fail with ESRCH");
+	result(
+	    meminfo_tells_whose(),
+	    "/proc/meminfo tells which memory is programs', page tables, stacks and the kernel's");
 	result(machine_tells(),
 	       "/proc/stat, meminfo, uptime, loadavg, cpuinfo and mounts are well-formed");
 	result(all_is_read_while_processes_end(),
