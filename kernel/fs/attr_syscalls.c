@@ -50,7 +50,7 @@ chown_vnode(struct vnode *vn, uint64_t ids)
 static int
 truncate_vnode(struct vnode *vn, uint64_t size)
 {
-	if ((int64_t)size < 0 || vn->ops->truncate == NULL)
+	if ((int64_t)size < 0 || !vnode_can_truncate(vn))
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
 	return vnode_truncate(vn, size);
 }
