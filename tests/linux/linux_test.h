@@ -206,6 +206,17 @@ uint64_t frame_pc(const void *context);
 /* A breakpoint instruction, and what goes on after it. */
 void breakpoint(void);
 void skip_breakpoint(void *context);
+/* A system call of three arguments, made by the function at `code`, into which this puts it. */
+void code_of_call(void *code);
+long call_at(const void *code, long nr, uint64_t a, uint64_t b, uint64_t c);
+/* Faults that a program can make, and what their handlers must get. make NULL: the end. */
+struct port_fault {
+	void (*make)(void);
+	int sig, code;
+	bool placed;   /* si_addr is the instruction's address, else 0 */
+	bool may_miss; /* QEMU's TCG does not make it */
+};
+extern const struct port_fault port_faults[];
 /* Has this process rights that frame_take_rights() asked for? */
 bool has_rights(void);
 /* Calls rt_sigreturn() with the stack pointer in the middle of 1024 words. */
