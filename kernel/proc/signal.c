@@ -449,13 +449,11 @@ run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct sig
 	uint64_t mask = l->sig_restore ? l->sig_saved : l->sig_blocked;
 	bool good;
 
-	/*
-	 * A call is about to begin again, until its old deadline: as on Linux, the handler ends it
-	 * instead. The handler's own calls come before.
+	/* A call that is about to begin again, until its old deadline, fails instead, as on Linux.
 	 */
 	if (l->again_ns != 0 && arch_tf_pc(tf) == l->again_pc)
 		arch_tf_set_next_call(tf, NR_restart_syscall);
-	l->again_ns = 0;
+	l->again_ns = 0; /* the handler's own calls come first */
 	l->sig_restore = false;
 	l->sig_blocked |= (act.sa_mask | (act.sa_flags & SA_NODEFER ? 0 : BIT(sig))) & ~UNSTOPPABLE;
 	if (p->pending.set & l->sig_blocked)
