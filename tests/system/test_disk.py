@@ -546,7 +546,7 @@ def subdirectories():
     (tree / "full/f").write_text("f")
     disk = make("4M", "-b", "1024", folder=tree)
     tool("debugfs", "-w", "-R", "sif /full links_count 32000", disk)
-    out = on_disk("cd /mnt; for i in 'd/s full/f' 'full/f d/s' 'd/s full/e'; do linux_test exchange $i; done; mv d/t full 2>&1 | grep -o 'Too many links'; mv -T d/t full/other; ls d full\n",
+    out = on_disk("cd /mnt; for i in 'd/s full/f' 'full/f d/s' 'd/s full/e'; do linux_test exchange $i; done; mv d/t full 2>&1 | grep -o 'Too many links'; mv -T d/t full/other; ls -1 d full\n",
                   disk, *LINUX_TEST)
     check_eq(out.split("\n"), ["EMLINK", "EMLINK", "exchanged", "Too many links", "d:", "s", "", "full:", "e", "f", "other", ""], "what is said")
     tool("debugfs", "-w", "-R", "sif /full links_count 4", disk)
