@@ -14,8 +14,7 @@ struct arch_regs;   /* Linux's struct user_regs_struct, or user_pt_regs: NT_PRST
 struct arch_fpregs; /* NT_PRFPREG */
 
 /*
- * Also defines ARCH_AUDIT, AUDIT_ARCH_… of the machine; ARCH_PTRACE_REGS: it has GETREGS; and
- * ARCH_BREAK_CODE, si_code of a breakpoint.
+ * Also defines ARCH_AUDIT, AUDIT_ARCH_… of the machine; and ARCH_PTRACE_REGS: it has GETREGS.
  */
 #include <md/regset.h>
 

@@ -32,6 +32,8 @@ static inline uint64_t arch_tf_return(const struct arch_trapframe *tf);
 static inline bool arch_tf_in_syscall(const struct arch_trapframe *tf);
 /* If so: makes the program call again, with the same arguments. */
 static inline void arch_tf_syscall_again(struct arch_trapframe *tf);
+/* The pc is at a system call, which becomes another one. */
+static inline void arch_tf_set_next_call(struct arch_trapframe *tf, uint64_t nr);
 
 /* For the port: defines arch_tf_NAME(), an expression of tf, and arch_tf_set_NAME(), of a place. */
 #define ARCH_TF_IS(type, name, ...)                                        \

@@ -203,7 +203,7 @@ raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, 
 	spin_lock(&proc_lock);
 	if (p->pid == 1)
 		panic("process 1: %s at %#lx, address %#lx", what, arch_tf_pc(tf), va);
-	if (va == 0 && sig != SIGSEGV)
+	if (va == 0 && code != SI_KERNEL)
 		va = arch_tf_pc(tf);
 	proc_signal_fault_locked(p, &(struct siginfo){sig, .si_code = code, .si_addr = va});
 	spin_unlock(&proc_lock);
@@ -232,9 +232,9 @@ entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 }
 
 void
-entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va)
+entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, int code)
 {
-	raise_fault(tf, sig, what, va, sig == SIGTRAP ? ARCH_BREAK_CODE : FAULT_CODE);
+	raise_fault(tf, sig, what, va, code);
 }
 
 void
@@ -261,7 +261,7 @@ entry_fpu_off(struct arch_trapframe *tf, int sig, const char *what)
 	if (arch_tf_user(tf) && !curthread()->fpu_used)
 		thread_fpu_start();
 	else
-		entry_fault(tf, sig, what, 0);
+		entry_fault(tf, sig, what, 0, FAULT_CODE);
 }
 
 void

@@ -50,10 +50,10 @@ void entry_syscall(struct arch_trapframe *tf);
  */
 void entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access);
 /*
- * Handles any other fault. From user mode: sends sig. In the kernel: continues at the instruction's
- * fix-up (arch/fixup.h), or enters the debugger. what is read-only data.
+ * Handles any other fault. From user mode: sends sig, with si_code `code`. In the kernel: continues
+ * at the instruction's fix-up (arch/fixup.h), or enters the debugger. what is read-only data.
  */
-void entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va);
+void entry_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, int code);
 /* The program has executed an instruction, after which it traps: arch_user_step(). */
 void entry_step(struct arch_trapframe *tf);
 /*

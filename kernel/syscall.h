@@ -21,7 +21,7 @@
 
 /* What a system call does that a signal has interrupted. */
 enum syscall_restart {
-	RESTART_NOT,    /* no such call */
+	RESTART_NOT,    /* it does not; or there is no such call */
 	RESTART_FINAL,  /* it ends with EINTR */
 	RESTART_WAITED, /* for a handler: it begins again if there was none */
 	RESTART_TIMED,  /* like Linux: WAITED with a timeout, the fourth argument, else AGAIN */

@@ -25,6 +25,7 @@ enum { /* exception classes that are handled specially here */
        EC_SVC64 = 0x15,
        EC_IABORT_EL0 = 0x20,
        EC_IABORT = 0x21,
+       EC_PC_ALIGNMENT = 0x22,
        EC_DABORT_EL0 = 0x24,
        EC_DABORT = 0x25,
        EC_BREAKPT_EL0 = 0x30, /* to 0x35: hardware breakpoint, step, watchpoint */
@@ -85,13 +86,13 @@ memory_abort(struct arch_trapframe *tf, unsigned ec)
 		entry_page_fault(tf, tf->far, access);
 		return;
 	case 0x20:
-		entry_fault(tf, SIGBUS, "alignment", tf->far);
+		entry_fault(tf, SIGBUS, "alignment", tf->far, FAULT_CODE);
 		return;
 	case 0x00: /* an address outside all tables: like an unmapped one */
-		entry_fault(tf, SIGSEGV, "address size", tf->far);
+		entry_fault(tf, SIGSEGV, "address size", tf->far, FAULT_CODE);
 		return;
 	}
-	entry_fault(tf, SIGBUS, classes[ec].name, tf->far);
+	entry_fault(tf, SIGBUS, classes[ec].name, tf->far, FAULT_CODE);
 }
 
 static void
@@ -140,8 +141,10 @@ synchronous(struct arch_trapframe *tf)
 		entry_debug(tf, ENTRY_WATCH, tf->far);
 		return;
 	}
+	/* Of these, only this one sets FAR. */
 	entry_fault(tf, classes[ec].sig != 0 ? classes[ec].sig : SIGILL,
-		    classes[ec].name != NULL ? classes[ec].name : "reserved exception", tf->far);
+		    classes[ec].name != NULL ? classes[ec].name : "reserved exception",
+		    ec == EC_PC_ALIGNMENT ? tf->far : 0, FAULT_CODE);
 }
 
 /*

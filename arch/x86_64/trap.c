@@ -30,19 +30,28 @@ struct gate { /* SDM vol. 3A, 6.14.1 */
 
 static struct gate idt[256];
 
+/* code: si_code, as Linux gives it. */
 static const struct {
 	const char *name;
-	int sig;
+	int sig, code;
 } exceptions[32] = {
-    [0] = {"divide error", SIGFPE},          [1] = {"debug", SIGTRAP},
-    [3] = {"breakpoint", SIGTRAP},           [4] = {"overflow", SIGSEGV},
-    [5] = {"bound range exceeded", SIGSEGV}, [6] = {"invalid opcode", SIGILL},
-    [7] = {"device not available", SIGILL},  [8] = {"double fault", 0},
-    [10] = {"invalid TSS", SIGSEGV},         [11] = {"segment not present", SIGBUS},
-    [12] = {"stack-segment fault", SIGBUS},  [13] = {"general protection", SIGSEGV},
-    [14] = {"page fault", SIGSEGV},          [16] = {"x87 error", SIGFPE},
-    [17] = {"alignment check", SIGBUS},      [18] = {"machine check", 0},
-    [19] = {"SIMD floating-point", SIGFPE},
+    [0] = {"divide error", SIGFPE, FAULT_CODE},
+    [1] = {"debug", SIGTRAP, FAULT_CODE},
+    [3] = {"breakpoint", SIGTRAP, SI_KERNEL},
+    [4] = {"overflow", SIGSEGV, SI_KERNEL},
+    [5] = {"bound range exceeded", SIGSEGV, SI_KERNEL},
+    [6] = {"invalid opcode", SIGILL, ILL_ILLOPN},
+    [7] = {"device not available", SIGILL, FAULT_CODE},
+    [8] = {"double fault", 0, 0},
+    [10] = {"invalid TSS", SIGSEGV, SI_KERNEL},
+    [11] = {"segment not present", SIGBUS, SI_KERNEL},
+    [12] = {"stack-segment fault", SIGBUS, SI_KERNEL},
+    [13] = {"general protection", SIGSEGV, SI_KERNEL},
+    [14] = {"page fault", SIGSEGV, FAULT_CODE},
+    [16] = {"x87 error", SIGFPE, FAULT_CODE},
+    [17] = {"alignment check", SIGBUS, FAULT_CODE},
+    [18] = {"machine check", 0, 0},
+    [19] = {"SIMD floating-point", SIGFPE, FAULT_CODE},
 };
 
 void
@@ -95,6 +104,22 @@ nmi(struct arch_trapframe *tf)
 	x->tss.ist[IST_NMI - 1] = top;
 }
 
+/* Which exceptions of those that the program does not mask have come (SDM vol. 1, 8.1 and 10.2). */
+static int
+float_code(unsigned v)
+{
+	uint32_t mxcsr, came;
+	uint16_t status, control;
+
+	__asm__("fnstsw %0\n\tfnstcw %1\n\tstmxcsr %2" : "=m"(status), "=m"(control), "=m"(mxcsr));
+	came = v == VEC_XM ? mxcsr & ~(mxcsr >> 7) : status & ~(uint32_t)control;
+	return came & 1      ? FPE_FLTINV
+	       : came & 4    ? FPE_FLTDIV
+	       : came & 8    ? FPE_FLTOVF
+	       : came & 0x12 ? FPE_FLTUND /* also a denormal operand */
+			     : FPE_FLTRES;
+}
+
 static void
 exception(struct arch_trapframe *tf)
 {
@@ -133,7 +158,9 @@ exception(struct arch_trapframe *tf)
 		entry_dead(tf, exceptions[v].name, tf->rsp);
 	}
 	entry_fault(tf, exceptions[v].sig ? exceptions[v].sig : SIGILL,
-		    exceptions[v].name ? exceptions[v].name : "reserved exception", 0);
+		    exceptions[v].name ? exceptions[v].name : "reserved exception", 0,
+		    arch_tf_user(tf) && (v == VEC_MF || v == VEC_XM) ? float_code(v)
+								     : exceptions[v].code);
 }
 
 static void

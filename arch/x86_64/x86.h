@@ -21,7 +21,9 @@
 #define VEC_NM       7
 #define VEC_DF       8
 #define VEC_PF       14
+#define VEC_MF       16
 #define VEC_MC       18
+#define VEC_XM       19
 #define VEC_GSI      0x30 /* + line number */
 #define VEC_GSI_END  0xe0
 #define VEC_TIMER    0xf0

@@ -41,6 +41,12 @@
 #define SI_TKILL      (-6) /* tgkill() */
 #define FAULT_CODE    1    /* of a fault: SEGV_MAPERR, FPE_INTDIV, BUS_ADRALN, ... */
 #define TRAP_TRACE    2    /* SIGTRAP: a single step */
+#define ILL_ILLOPN    2    /* SIGILL: an operand */
+#define FPE_FLTDIV    3    /* SIGFPE: of floating-point numbers: a division by 0 */
+#define FPE_FLTOVF    4    /* ... too large */
+#define FPE_FLTUND    5    /* ... too small */
+#define FPE_FLTRES    6    /* ... not exact */
+#define FPE_FLTINV    7    /* ... no result */
 #define SEGV_ACCERR   2    /* the address is mapped, but not for this access */
 #define CLD_EXITED    1    /* SIGCHLD: what happened to the child */
 #define CLD_KILLED    2

@@ -64,7 +64,7 @@ static void
 scan_partitions(struct gendisk *disk)
 {
 	struct partition part[DISK_PARTS_MAX];
-	struct scan s = {&disk->whole, page_alloc(0)};
+	struct scan s = {&disk->whole, page_alloc(0, PAGE_OTHER)};
 
 	if (s.page == NULL)
 		return;

@@ -72,11 +72,12 @@ kdb_show_map(char *args)
 	}
 }
 
+static const char *const owners[PAGE_OWNERS] = {"other", "slab",    "heap", "mapped",
+						"table", "program", "file"};
+
 static void
 print_page(const void *va)
 {
-	static const char *const kinds[] = {
-	    [PAGE_PLAIN] = "plain", [PAGE_SLAB] = "slab of the heap", [PAGE_LARGE] = "large, heap"};
 	struct page *at = page_of(va), p;
 
 	if (at == NULL || !arch_probe_copy(&p, at, sizeof(p))) {
@@ -85,8 +86,8 @@ print_page(const void *va)
 	}
 	kdb_printf("  descriptor %p: %s, order %u, references %u, %s\n", at,
 		   p.free ? "free" : "in use", p.order, p.refs,
-		   p.kind < sizeof(kinds) / sizeof(kinds[0]) ? kinds[p.kind] : "?");
-	if (p.kind == PAGE_SLAB && !p.free)
+		   p.owner < PAGE_OWNERS ? owners[p.owner] : "?");
+	if (p.owner == PAGE_SLAB && !p.free)
 		kdb_printf("  size class %u, objects in use %u, first free %p\n", p.class, p.used,
 			   p.objects);
 }
@@ -125,6 +126,8 @@ kdb_show_page(char *args)
 
 	if (!kdb_more_words(&text)) {
 		kdb_printf("%lu pages, %lu free\n", page_count_total(), page_count_free());
+		for (unsigned i = 0; i < PAGE_OWNERS; i++)
+			kdb_printf("%8lu %s\n", page_count_of(i), owners[i]);
 	} else if (kdb_expr(&text, &va)) {
 		show_translation(va);
 	}

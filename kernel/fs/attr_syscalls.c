@@ -53,7 +53,7 @@ truncate_vnode(struct vnode *vn, uint64_t size)
 {
 	int error;
 
-	if ((int64_t)size < 0 || vn->ops->truncate == NULL)
+	if ((int64_t)size < 0 || !vnode_can_truncate(vn))
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
 	error = vnode_truncate(vn, size);
 	if (error == 0)

@@ -199,7 +199,7 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 	if (error == 0 && (flags & O_CREAT) && S_ISDIR(vn->mode))
 		error = -EISDIR;
 	cut = error == 0 && !made && (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY &&
-	      vn->ops->truncate != NULL;
+	      vnode_can_truncate(vn);
 	if (cut)
 		error = vnode_truncate(vn, 0);
 	if (error == 0)

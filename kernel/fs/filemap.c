@@ -82,9 +82,14 @@ vnode_shrink(struct vnode *vn, uint64_t size)
 int
 vnode_truncate(struct vnode *vn, uint64_t size)
 {
-	int error = vnode_write_begin(vn);
+	int error;
 	uint64_t was;
 
+	if (vn->ops->clear != NULL) {
+		error = size == 0 ? vn->ops->clear(vn) : 0;
+		return error == 0 ? vnode_touch(vn) : error;
+	}
+	error = vnode_write_begin(vn);
 	if (error != 0)
 		return error;
 	if (!capable(CAP_FSETID))

@@ -293,7 +293,7 @@ add_page(struct vnode *vn, uint64_t index, void **page)
 		;
 	/* A device's pages are needed to write those of files, and free memory so. */
 	if (S_ISBLK(vn->mode) || !uidinfo_memory_short())
-		new = page_alloc(0);
+		new = page_alloc(0, PAGE_FILE);
 	if (new == NULL)
 		return -ENOMEM;
 	error = pagecache_insert(vn, index, new, true, page);

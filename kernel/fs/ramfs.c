@@ -38,7 +38,7 @@ ramfs_get_page(struct vnode *vn, uint64_t index, bool ref, void **page)
 	/* A file stays until it is removed. So keep some memory free, even from user 0. */
 	if (uidinfo_memory_short() || !uidinfo_charge(vn->ui, UIDINFO_DATA, 1))
 		return -ENOSPC;
-	new = page_alloc_zero();
+	new = page_alloc_zero(PAGE_FILE);
 	if (new != NULL)
 		error = pagecache_insert(vn, index, new, ref, page);
 	if (new != NULL && (error != 0 || *page != new))

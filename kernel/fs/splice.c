@@ -124,7 +124,7 @@ page_to_file(struct end *in, struct end *out, char *page, size_t want, bool nowa
 static int64_t
 through_page(struct end *in, struct end *out, size_t len, bool nowait)
 {
-	char *page = page_alloc(0);
+	char *page = page_alloc(0, PAGE_OTHER);
 	int64_t n = 0;
 	size_t done = 0;
 

@@ -9,7 +9,9 @@
  * Locking legend of struct vnode:
  *   [c] constant after creation
  *   [v] vfs_lock, one sleep mutex for the whole tree
- *   [d] the vnode's own mutex `lock`, for the data; taken after vfs_lock
+ *   [d] the vnode's own mutex `lock`, for the data; taken after vfs_lock. Files of text, and those
+ * of tracefs, do nothing under it: what they show has locks of its own, which are taken before
+ *       vfs_lock (ftrace_lock)
  *   [a] atomic
  *
  * Unless said otherwise, all functions: thread context, may sleep, no lock of this file held. Paths
@@ -91,6 +93,12 @@ struct vnode_ops {
 	int64_t (*write)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 	/* Sets the size, which may be so: bytes are cut off, or zeroes added. vn->lock held. */
 	int (*truncate)(struct vnode *vn, uint64_t size);
+	/*
+	 * Instead, for a file whose contents are no bytes that it keeps: it is truncated to
+	 * nothing, perhaps while it is opened. Another size changes nothing. No lock is held. 0 or
+	 * -errno.
+	 */
+	int (*clear)(struct vnode *vn);
 	/* Makes all bytes of the range be there: the file grows. -ENOSPC. vn->lock held. */
 	int (*allocate)(struct vnode *vn, uint64_t off, uint64_t len);
 	/* What it is ready for now, POLL… (kernel/abi/poll.h). NULL: always for everything. */
@@ -437,10 +445,16 @@ vnode_read_only(const struct vnode *vn)
 int vnode_touch(struct vnode *vn);
 void vnode_stat(struct vnode *vn, struct stat *st);
 /*
- * Sets the size of a file whose ops have `truncate`; makes the bytes of a range be there, whose ops
- * have `allocate`. -ETXTBSY: it is executed (truncate); -EFBIG, -EROFS; or as the operation says.
+ * Sets the size of a file whose ops have `truncate` or `clear`; makes the bytes of a range be
+ * there, whose ops have `allocate`. -ETXTBSY: it is executed (truncate); -EFBIG, -EROFS; or as the
+ * operation says.
  */
 int vnode_truncate(struct vnode *vn, uint64_t size);
+static inline bool
+vnode_can_truncate(const struct vnode *vn)
+{
+	return vn->ops->truncate != NULL || vn->ops->clear != NULL;
+}
 int vnode_allocate(struct vnode *vn, uint64_t off, uint64_t len);
 /*
  * For `truncate`: the file has no more than `size` bytes. First the size: faults that begin later

@@ -19,6 +19,7 @@
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
 
 #define BATCH      32           /* pages that are written together */
@@ -71,10 +72,15 @@ collect(struct written *w, bool device, unsigned long *left)
 	spin_unlock(&pages_lock);
 }
 
-/* The pages are not busy any more. */
+/*
+ * The pages are not busy any more. Of those that programs map, it is noticed again when they are
+ * written: the file gets the time of that.
+ */
 static void
 let_go(struct written *w)
 {
+	const struct vnode *cleaned = NULL;
+
 	for (unsigned i = 0; i < w->n; i++) {
 		void *page = page_address(w->page[i]);
 
@@ -85,7 +91,15 @@ let_go(struct written *w)
 		wakeup(page);
 		if (w->again[i] != 0)
 			pagecache_dirty(page, w->again[i]);
-		page_unref(page);
+	}
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct vnode *vn = w->page[i]->vnode;
+
+		if (w->again[i] == ALL_SECTORS && vn != NULL && vn != cleaned) {
+			vm_clean_object(vn);
+			cleaned = vn;
+		}
+		page_unref(page_address(w->page[i]));
 	}
 }
 

@@ -1,7 +1,8 @@
 /*
  * tracefs.c - files of text and directories of /sys/kernel/tracing (tracefs.h).
  *
- * Locking: ftrace_lock, around show and store.
+ * Locking: ftrace_lock, around show, store and clear. It is taken before vfs_lock, for paths of
+ * uprobes, and so before all locks of vnodes.
  */
 #include "kernel/ftrace/tracefs.h"
 
@@ -144,12 +145,12 @@ text_release(struct file *f)
 }
 
 static int
-text_truncate(struct vnode *vn, uint64_t size)
+text_clear(struct vnode *vn)
 {
 	const struct tracefs_node *node = node_of(vn);
 	int error;
 
-	if (size != 0 || node->file->clear == NULL)
+	if (node->file->clear == NULL)
 		return 0;
 	error = tracefs_begin(vn);
 	if (error == 0) {
@@ -170,7 +171,7 @@ static const struct vnode_ops text_ops = {
     .release = text_release,
     .read = textfile_read,
     .write = textfile_write,
-    .truncate = text_truncate,
+    .clear = text_clear,
     .show = tracefs_show_text,
     .store = tracefs_store_text,
     .parts = true,
@@ -216,6 +217,7 @@ tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name
 		return NULL;
 	}
 	vn->stream = file->stream;
+	vn->lock.innermost = true; /* ftrace_lock is taken before it */
 	vn->uid = dir->uid;
 	return vn;
 }

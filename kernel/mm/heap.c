@@ -61,14 +61,13 @@ heap_init(void)
 static struct page *
 new_slab(unsigned c)
 {
-	char *va = page_alloc(0);
+	char *va = page_alloc(0, PAGE_SLAB);
 	size_t size = (size_t)1 << (c + MIN_SHIFT);
 	struct page *p;
 
 	if (va == NULL)
 		return NULL;
 	p = page_of(va);
-	p->kind = PAGE_SLAB;
 	p->class = (uint8_t)c;
 	p->used = 0;
 	p->objects = NULL;
@@ -111,21 +110,17 @@ static void *
 alloc_large(size_t size)
 {
 	unsigned order = 0;
-	void *va;
 
 	while (PAGE_SIZE << order < size)
 		if (++order > PAGE_MAX_ORDER)
 			return NULL;
-	va = page_alloc(order);
-	if (va != NULL)
-		page_of(va)->kind = PAGE_LARGE;
-	return va;
+	return page_alloc(order, PAGE_LARGE);
 }
 
 static size_t
 block_size(const struct page *p)
 {
-	return p->kind == PAGE_SLAB ? (size_t)1 << (p->class + MIN_SHIFT) : PAGE_SIZE << p->order;
+	return p->owner == PAGE_SLAB ? (size_t)1 << (p->class + MIN_SHIFT) : PAGE_SIZE << p->order;
 }
 
 static void *
@@ -200,19 +195,17 @@ kfree(void *va)
 	if (va == NULL)
 		return;
 	p = page_of((void *)page_round_down((uint64_t)va));
-	if (p == NULL || p->free || p->kind == PAGE_PLAIN ||
+	if (p == NULL || p->free || (p->owner != PAGE_SLAB && p->owner != PAGE_LARGE) ||
 	    ((uint64_t)va & (block_size(p) < PAGE_SIZE ? block_size(p) - 1 : PAGE_SIZE - 1)))
 		panic("kfree: %p is not from kmalloc", va);
 	SDT_CTR3(kmem, , , kfree, SDT_ARGS2(__builtin_return_address(0), va), KTR_MALLOC,
 		 "free: addr %p size %lu caller %p", va, block_size(p),
 		 __builtin_return_address(0));
 	__atomic_fetch_sub(&bytes_used, block_size(p), __ATOMIC_RELAXED);
-	if (p->kind == PAGE_SLAB) {
+	if (p->owner == PAGE_SLAB)
 		free_small(p, va);
-	} else {
-		p->kind = PAGE_PLAIN;
+	else
 		page_free(va, p->order);
-	}
 }
 
 size_t

@@ -103,7 +103,7 @@ map_direct(uint64_t start, uint64_t end)
 void
 kmap_init(const struct boot_info *bi)
 {
-	void *top = page_alloc_zero();
+	void *top = page_alloc_zero(PAGE_TABLE);
 	unsigned made = 0;
 
 	if (top == NULL)
@@ -239,7 +239,7 @@ kmap_alloc(size_t size)
 	if (a == NULL)
 		return NULL;
 	for (uintptr_t va = a->start; va < a->end; va += PAGE_SIZE) {
-		void *page = page_alloc_zero();
+		void *page = page_alloc_zero(PAGE_MAPPED);
 		int r = -1;
 
 		if (page != NULL) {

@@ -32,6 +32,7 @@ static struct page *pages; /* one descriptor for each page from page_base to pag
 static uint64_t page_base,
     page_top; /* number of the first page of memory, and of the first after it */
 static uint64_t total_pages, free_pages; /* page_lock */
+static uint64_t owned[PAGE_OWNERS];      /* page_lock; pages of each owner */
 
 static struct page *
 page_at(uint64_t n)
@@ -74,7 +75,7 @@ free_block(uint64_t n, unsigned order)
 }
 
 void *
-page_alloc(unsigned order)
+page_alloc(unsigned order, enum page_owner owner)
 {
 	struct page *p = NULL;
 	unsigned o;
@@ -97,9 +98,10 @@ page_alloc(unsigned order)
 		}
 		p->order = (uint8_t)order;
 		p->refs = 1;
-		p->kind = PAGE_PLAIN;
+		p->owner = (uint8_t)owner;
 		p->marked = false;
 		free_pages -= 1ul << order;
+		owned[owner] += 1ul << order;
 	}
 	spin_unlock(&page_lock);
 	if (p == NULL) {
@@ -112,9 +114,9 @@ page_alloc(unsigned order)
 }
 
 void *
-page_alloc_zero(void)
+page_alloc_zero(enum page_owner owner)
 {
-	void *va = page_alloc(0);
+	void *va = page_alloc(0, owner);
 
 	return va != NULL ? memset(va, 0, PAGE_SIZE) : NULL;
 }
@@ -131,6 +133,7 @@ page_free(void *va, unsigned order)
 		 KTR_VM, "page_free: order %u page %p", order, va);
 	spin_lock(&page_lock);
 	p->refs = 0;
+	owned[p->owner] -= 1ul << order;
 	free_block(page_base + (uint64_t)(p - pages), order);
 	free_pages += 1ul << order;
 	spin_unlock(&page_lock);
@@ -178,6 +181,12 @@ uint64_t
 page_count_free(void)
 {
 	return __atomic_load_n(&free_pages, __ATOMIC_RELAXED);
+}
+
+uint64_t
+page_count_of(enum page_owner owner)
+{
+	return __atomic_load_n(&owned[owner], __ATOMIC_RELAXED);
 }
 
 uint64_t

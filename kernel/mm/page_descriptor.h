@@ -7,8 +7,6 @@
 
 #include "kernel/lib/list.h"
 
-enum page_kind { PAGE_PLAIN, PAGE_SLAB, PAGE_LARGE };
-
 struct page {
 	struct list link; /* free list (page.c), partial pages (heap.c), or cache (pagecache.c) */
 	union {
@@ -34,9 +32,9 @@ struct page {
 			bool shared : 1; /* programs that map it may have changed it */
 		};
 	};
-	uint8_t kind; /* enum page_kind */
-	bool free;    /* first page of a free block */
-	bool marked;  /* page_mark() */
+	uint8_t owner; /* enum page_owner; of an allocated block's first page */
+	bool free;     /* first page of a free block */
+	bool marked;   /* page_mark() */
 };
 
 _Static_assert(sizeof(struct page) == 40, "there is one for each page of memory");

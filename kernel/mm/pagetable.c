@@ -25,7 +25,7 @@ pagetable_entry(uint64_t root, uintptr_t va, unsigned level, unsigned *made)
 		uint64_t *pte = &table[pagetable_index(va, l)];
 
 		if (!arch_pte_present(*pte)) {
-			void *page = made != NULL ? page_alloc_zero() : NULL;
+			void *page = made != NULL ? page_alloc_zero(PAGE_TABLE) : NULL;
 			if (page == NULL)
 				return NULL;
 			(*made)++;

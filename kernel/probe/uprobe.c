@@ -372,7 +372,7 @@ uprobe_run(struct hit *h)
 	copy = vm_code_add(curproc()->vm, &c);
 	arch_irq_disable();
 	if (copy == 0) {
-		entry_fault(h->tf, SIGBUS, "no memory for a probed instruction", va);
+		entry_fault(h->tf, SIGBUS, "no memory for a probed instruction", va, FAULT_CODE);
 		return;
 	}
 	l->step.copy = copy;

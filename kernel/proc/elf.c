@@ -18,7 +18,7 @@ add_segment(struct elf_image *img, const struct elf64_phdr *ph, uint64_t file_si
 
 	if (img->count == ELF_MAX_SEGMENTS || ph->filesz > ph->memsz || ph->offset > file_size ||
 	    ph->filesz > file_size - ph->offset || ph->vaddr >= ARCH_USER_END ||
-	    ph->memsz > ARCH_USER_END - ph->vaddr || (ph->flags & (PF_W | PF_X)) == (PF_W | PF_X))
+	    ph->memsz > ARCH_USER_END - ph->vaddr)
 		return -ENOEXEC;
 	for (unsigned i = 0; i < img->count; i++) {
 		const struct elf_segment *o = &img->segments[i];

@@ -31,8 +31,7 @@ struct elf_image {
 /*
  * Checks the headers, in the first `size` bytes of a file of file_size bytes. machine: a value of
  * e_machine. 0; or -ENOEXEC: not an executable for that machine, or malformed: segments
- * overlap, lie outside user space or the file, or are writable and executable; headers lie beyond
- * `size`. Any context.
+ * overlap, or lie outside user space or the file; headers lie beyond `size`. Any context.
  */
 int elf_check(const void *data, uint64_t size, uint64_t file_size, unsigned machine,
 	      struct elf_image *img);

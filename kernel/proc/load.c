@@ -27,7 +27,7 @@ clear_rest(struct vmspace *vm, uint64_t start, uint64_t end)
 
 	if (start >= end)
 		return 0;
-	zeroes = page_alloc_zero();
+	zeroes = page_alloc_zero(PAGE_OTHER);
 	if (zeroes == NULL)
 		return -ENOMEM;
 	r = vm_write(vm, start, zeroes, end - start);
@@ -64,7 +64,7 @@ load_segment(struct vmspace *vm, struct vnode *vn, const struct elf_segment *seg
 static int
 read_headers(struct vnode *vn, struct elf_image *img)
 {
-	void *page = page_alloc(0);
+	void *page = page_alloc(0, PAGE_OTHER);
 	int64_t n;
 	int r;
 

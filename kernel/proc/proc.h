@@ -83,6 +83,7 @@ struct lwp {
 	bool sig_restore;         /* [t] */
 	bool call_final;          /* [t] proc_call_final() */
 	uint64_t again_ns;        /* [t] proc_deadline(): of the call that begins again; 0: none */
+	uint64_t again_pc;        /* [t] where it does */
 	bool sig_stops;           /* [p] neither SIGCONT nor SIGKILL came since it took a signal */
 	uint64_t set_tid;         /* [c] where it stores its number first; 0: nowhere */
 	struct proc *vfork_child; /* [p] it waits until that process executes or ends; NULL: none */

@@ -10,6 +10,7 @@
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/poll.h"
+#include "kernel/abi/syscall.h"
 #include "kernel/abi/wait.h"
 #include "kernel/fs/poll.h"
 #include "kernel/lib/string.h"
@@ -448,7 +449,11 @@ run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct sig
 	uint64_t mask = l->sig_restore ? l->sig_saved : l->sig_blocked;
 	bool good;
 
-	l->again_ns = 0; /* the handler's calls come before the one that begins again */
+	/* A call that is about to begin again, until its old deadline, fails instead, as on Linux.
+	 */
+	if (l->again_ns != 0 && arch_tf_pc(tf) == l->again_pc)
+		arch_tf_set_next_call(tf, NR_restart_syscall);
+	l->again_ns = 0; /* the handler's own calls come first */
 	l->sig_restore = false;
 	l->sig_blocked |= (act.sa_mask | (act.sa_flags & SA_NODEFER ? 0 : BIT(sig))) & ~UNSTOPPABLE;
 	if (p->pending.set & l->sig_blocked)
@@ -556,8 +561,10 @@ proc_deliver_signals(struct arch_trapframe *tf)
 	    (call == RESTART_FINAL && !any)) {
 		arch_tf_syscall_again(tf);
 		if ((call == RESTART_WAITED || call == RESTART_FINAL) && !l->call_final &&
-		    l->thread->interrupted_ns != DEADLINE_NEVER)
+		    l->thread->interrupted_ns != DEADLINE_NEVER) {
 			l->again_ns = l->thread->interrupted_ns;
+			l->again_pc = arch_tf_pc(tf);
+		}
 	}
 	l->thread->interrupted_ns = 0;
 	if (l->sig_restore)

@@ -351,3 +351,10 @@ sys_rt_sigtimedwait(const uint64_t a[6])
 	CTR2(KTR_SIG, "signal taken: pid %u sig %d", p->pid, (int)sig);
 	return a[1] != 0 && copy_out(a[1], &info, sizeof(info)) != 0 ? -EFAULT : sig;
 }
+
+/* What has become of a call that was to begin again, but that a handler ran before. */
+int64_t
+sys_restart_syscall(const uint64_t a[6])
+{
+	return -EINTR;
+}

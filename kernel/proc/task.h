@@ -91,7 +91,8 @@ void proc_signals_mask(uint64_t mask);
 void proc_signals_unmask(void);
 /*
  * Until when a system call waits that may wait for ns, DEADLINE_NEVER: without end. A call that
- * begins again, because no handler ran, waits until its old deadline. Whoever waits in a call that
+ * begins again, because no handler ran, waits until its old deadline; if one runs just before it
+ * does, the call fails with -EINTR. Whoever waits in a call that
  * is WAITED, TIMED or FINAL (kernel/syscall.h) asks once, before anything can fail. Thread context.
  */
 uint64_t proc_deadline(uint64_t ns);

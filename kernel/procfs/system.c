@@ -11,7 +11,6 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/mm/boot_info.h"
-#include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/net/inet/report.h"
@@ -200,9 +199,14 @@ meminfo_show(const struct procfs_node *n, struct sbuf *out)
 		    "Buffers:        %8u kB\nCached:         %8lu kB\nShmem:          %8lu kB\n", 0,
 		    files + clean + dirty, files);
 	sbuf_printf(out, "Dirty:          %8lu kB\n", dirty);
+	sbuf_printf(out, "SwapTotal:      %8u kB\nSwapFree:       %8u kB\n", 0, 0);
+	sbuf_printf(out, "AnonPages:      %8lu kB\nSlab:           %8lu kB\n",
+		    page_count_of(PAGE_ANON) * kb,
+		    (page_count_of(PAGE_SLAB) + page_count_of(PAGE_LARGE)) * kb);
 	sbuf_printf(out,
-		    "SwapTotal:      %8u kB\nSwapFree:       %8u kB\nSlab:           %8lu kB\n", 0,
-		    0, heap_bytes_used() / 1024);
+		    "KernelStack:    %8lu kB\nPageTables:     %8lu kB\nVmallocUsed:    %8lu kB\n",
+		    thread_stack_bytes() / 1024, page_count_of(PAGE_TABLE) * kb,
+		    page_count_of(PAGE_MAPPED) * kb);
 	return 0;
 }
 

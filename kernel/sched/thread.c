@@ -40,6 +40,7 @@ static struct list dead = LIST_INIT(dead);
 static uint32_t next_tid = 2; /* atomic; 1 is reserved for process 1 */
 static void *stack_cache[STACK_CACHE];
 static unsigned stacks_cached; /* threads_lock */
+static uint64_t stacks;        /* atomic; of threads, and those that are kept */
 static uint64_t switches_gone; /* threads_lock; of threads that were freed */
 static unsigned gone_waiters;  /* threads_lock; of thread_await_gone() */
 
@@ -52,7 +53,25 @@ stack_alloc(void)
 	if (stacks_cached > 0)
 		stack = stack_cache[--stacks_cached];
 	spin_unlock(&threads_lock);
-	return stack != NULL ? stack : kmap_alloc(KSTACK_SIZE);
+	if (stack != NULL)
+		return stack;
+	stack = kmap_alloc(KSTACK_SIZE);
+	if (stack != NULL)
+		__atomic_fetch_add(&stacks, 1, __ATOMIC_RELAXED);
+	return stack;
+}
+
+static void
+free_stacks(void *const *stack, unsigned n)
+{
+	kmap_free_all(stack, n);
+	__atomic_fetch_sub(&stacks, n, __ATOMIC_RELAXED);
+}
+
+uint64_t
+thread_stack_bytes(void)
+{
+	return __atomic_load_n(&stacks, __ATOMIC_RELAXED) * KSTACK_SIZE;
 }
 
 /* Keeps a stack for a later thread. False: enough are kept; the caller frees it. */
@@ -159,7 +178,7 @@ thread_discard(struct thread *t)
 	ktr_thread_gone(t->tid);
 	void *stack = thread_dissolve(t);
 	if (!stack_keep(stack))
-		kmap_free(stack);
+		free_stacks(&stack, 1);
 }
 
 void
@@ -199,7 +218,7 @@ next_dead(bool wait)
 static void
 reaper(void *arg)
 {
-	static void *stacks[64]; /* collected, and freed by one kmap_free_all() */
+	static void *gone[64]; /* stacks, collected, and freed by one kmap_free_all() */
 	unsigned n = 0;
 
 	for (;;) {
@@ -211,9 +230,9 @@ reaper(void *arg)
 		void *stack = t != NULL ? thread_dissolve(t) : NULL;
 
 		if (stack != NULL && !stack_keep(stack))
-			stacks[n++] = stack;
-		if (n == sizeof(stacks) / sizeof(stacks[0]) || (t == NULL && n > 0)) {
-			kmap_free_all(stacks, n);
+			gone[n++] = stack;
+		if (n == sizeof(gone) / sizeof(gone[0]) || (t == NULL && n > 0)) {
+			free_stacks(gone, n);
 			n = 0;
 		}
 	}

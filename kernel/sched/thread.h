@@ -178,6 +178,8 @@ struct cpu_time thread_time(const struct thread *t);
 /* Switches to threads since boot; how many threads there have been. Both may be a little old. */
 uint64_t thread_switches(void);
 uint32_t thread_count_made(void);
+/* Bytes of the kernel stacks of threads, and of those that are kept for new ones. Any context. */
+uint64_t thread_stack_bytes(void);
 /* The thread after t. NULL starts, and ends. Takes no lock: for the debugger only. */
 struct thread *thread_next_unlocked(struct thread *t);
 

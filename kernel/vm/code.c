@@ -45,7 +45,7 @@ vm_code_page(const struct vmspace *vm, const struct area *a, uint64_t va, void *
 
 	if (vm_code_patch == NULL || !is_code(a) || !vm_code_patch(vm, a->from.object, index, NULL))
 		return page;
-	copy = page_alloc(0);
+	copy = page_alloc(0, PAGE_ANON);
 	if (copy != NULL) {
 		memcpy(copy, page, PAGE_SIZE);
 		vm_code_patch(vm, a->from.object, index, copy);

@@ -40,7 +40,7 @@ do_wp_page(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
 	void *old = phys_to_virt(arch_pte_pa(*pte)), *new = old;
 
 	if (page_refs(old) > 1) {
-		new = page_alloc(0);
+		new = page_alloc(0, PAGE_ANON);
 		if (new == NULL)
 			return VM_FAULT_MEMORY;
 		memcpy(new, old, PAGE_SIZE);
@@ -112,7 +112,7 @@ static enum vm_fault
 zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
 {
 	uint64_t *pte = vm_make_entry(vm, va, 1);
-	void *page = pte != NULL ? page_alloc_zero() : NULL;
+	void *page = pte != NULL ? page_alloc_zero(PAGE_ANON) : NULL;
 
 	if (page == NULL) {
 		if (pte != NULL)
@@ -217,26 +217,38 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 	return why;
 }
 
+struct cleaning {
+	const struct vmspace *vm;
+	bool any; /* an entry was changed */
+};
+
 static void
 clean_page(uint64_t *pte, uintptr_t va, void *arg)
 {
-	const struct vmspace *vm = arg;
-	const struct area *a = vm_find(vm, va);
+	struct cleaning *c = arg;
+	const struct area *a = vm_find(c->vm, va);
 
 	if (!a->from.shared || !arch_pte_writable(*pte))
 		return;
 	*pte = arch_pte_leaf(arch_pte_pa(*pte), (a->prot & ~(unsigned)MMU_WRITE) | MMU_USER, 0);
-	if (!vm->shared)
-		arch_tlb_flush_page(va);
+	c->any = true;
+}
+
+void
+vm_clean_locked(struct vmspace *vm, uint64_t start, uint64_t end)
+{
+	struct cleaning c = {.vm = vm};
+
+	pagetable_each(vm->root, start, end, clean_page, &c);
+	if (c.any)
+		vm_flush_all(vm);
 }
 
 void
 vm_clean(struct vmspace *vm, uint64_t start, uint64_t size)
 {
 	mutex_lock(&vm->lock);
-	pagetable_each(vm->root, start, start + page_round_up(size), clean_page, vm);
-	if (vm->shared)
-		vm_flush_all(vm);
+	vm_clean_locked(vm, start, start + page_round_up(size));
 	mutex_unlock(&vm->lock);
 }
 

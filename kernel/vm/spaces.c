@@ -115,3 +115,36 @@ vm_cut_object(const void *object, uint64_t size)
 	CTR2(KTR_VM, "cut: object %p size %#lx", object, size);
 	vm_spaces_each(cut_space, &c);
 }
+
+/* Where programs write to an object. */
+struct writable {
+	const void *object;
+	struct vmspace *vm;
+};
+
+static void
+clean_area(struct area *a, void *arg)
+{
+	const struct writable *w = arg;
+
+	if (a->from.object == w->object && a->from.shared)
+		vm_clean_locked(w->vm, a->start, a->end);
+}
+
+static void
+clean_space(struct vmspace *vm, void *arg)
+{
+	struct writable *w = arg;
+
+	w->vm = vm;
+	area_each(vm->areas, clean_area, w);
+}
+
+void
+vm_clean_object(const void *object)
+{
+	struct writable w = {.object = object};
+
+	CTR1(KTR_VM, "clean: object %p", object);
+	vm_spaces_each(clean_space, &w);
+}

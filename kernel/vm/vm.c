@@ -49,7 +49,7 @@ vm_create(struct uidinfo *ui)
 	uint64_t *table = NULL;
 
 	if (vm != NULL && uidinfo_charge(ui, UIDINFO_PAGE, 1)) {
-		table = page_alloc_zero();
+		table = page_alloc_zero(PAGE_TABLE);
 		if (table == NULL)
 			uidinfo_release(ui, UIDINFO_PAGE, 1);
 	}

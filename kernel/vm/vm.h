@@ -38,8 +38,7 @@ struct vm_pager {
 	uint64_t (*id)(const void *object);
 	/*
 	 * A page of it, which is mapped shared, is about to be written for the first time in this
-	 * space, or since its vm_clean(). Later writes are not told: what is written back takes no
-	 * right away.
+	 * space, or since its vm_clean(), or since vm_clean_object(). Later writes are not told.
 	 */
 	void (*written)(void *object);
 };
@@ -78,6 +77,11 @@ int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
  * copies, too. No space's lock held.
  */
 void vm_cut_object(const void *object, uint64_t size);
+/*
+ * From now on the object's pager is told again, in all spaces, of pages that are written. The
+ * object may be gone. No space's lock held, and no page of it busy.
+ */
+void vm_clean_object(const void *object);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */
 enum vm_place { VM_ANYWHERE, VM_IF_FREE, VM_REPLACE };
 /*

@@ -14,6 +14,14 @@ USER = 1000
 # What rounds may leave once the cache of stacks is full: page tables of the kernel, and heap pages that are used in
 # part. A leak grows from round to round.
 PAGES_KEPT = 200
+STEP = 20  # pages; who has them is kept from round to round
+# What is set in tracefs, but for numbers.
+SET = ("cd /sys/kernel/tracing; (ls instances; for i in set_* stack_trace_filter [dksu]*_events current_tracer $(find events -name trigger -o -name filter); do "
+       "grep -v '^#' $i /dev/null; done) | grep -v ':none$\\|:no pid$\\|:nop$'; cd /")
+
+
+def changes(before, now):
+    return ", ".join(f"{name} {now[name] - n:+d} kB" for name, n in before.items() if now[name] != n)
 
 
 class Machine:
@@ -27,7 +35,7 @@ class Machine:
         self.console = Patient(str(BOOT), words, encoding="utf-8", codec_errors="replace", timeout=ANSWER_S,
                                logfile=self.log)
         self.console.delaybeforesend = None
-        self.rounds, self.most = 0, 0
+        self.rounds, self.most, self.now, self.last, self.steps = 0, {}, {}, {}, []
         self.expect(PROMPT)
         self.shell("sysctl debug.ktr.mask=PROC,SYSC,SIG > /dev/null")
         self.shell("find /sys > /dev/null")  # names of tracefs are made when somebody looks for them, and stay
@@ -50,9 +58,6 @@ class Machine:
         self.expect(PROMPT)
         return out
 
-    def number(self, name):
-        return int(check_match(r"^(\d+)$", self.shell(f"sysctl -n {name}"), name).group(1))
-
     def hog(self, what):
         """The user takes all of one resource; root's programs must still run. A program of root's that needs memory when
         none is left has the user's largest process killed: where the hog takes pages, that may be the hog itself."""
@@ -60,11 +65,30 @@ class Machine:
         self.expect(f"full: {what}", *(["Killed"] if what not in HAS_A_LIMIT else []))
         self.shell("load fork -n 2")
 
+    def account(self):
+        """Who has how many kilobytes of memory."""
+        out = self.shell("cat /proc/meminfo; sysctl vm.heap.used")
+        rows = {name: int(n) for name, n in re.findall(r"^(\w+): +(\d+) kB$", out, re.M)}
+        rows["the heap's objects"] = int(check_match(r"^vm.heap.used: (\d+)$", out, "vm.heap.used").group(1)) // 1024
+        return rows
+
     def lost(self):
         """How many pages were free at some time, and are not now."""
-        free = self.number("vm.pages.free")
-        self.most = max(self.most, free)
-        return self.most - free
+        self.now = self.account()
+        if not self.most or self.now["MemFree"] > self.most["MemFree"]:
+            self.most = self.now
+        return (self.most["MemFree"] - self.now["MemFree"]) // 4
+
+    def is_set_back(self):
+        """Nothing is set in tracefs."""
+        found = self.shell(f"echo set-$((1 + 1)); {SET}").split("set-2\n", 1)[1]
+        check(not found.strip(), f"still set in tracefs:\n{found}")
+
+    def step(self, what):
+        """Remembers who has the pages that a round has left, if they are many."""
+        before, self.last = self.last or self.now, self.now
+        if before["MemFree"] - self.now["MemFree"] >= 4 * STEP:
+            self.steps.append(f"{what} left: {changes(before, self.now)}")
 
     def held(self):
         """The rows of kern.uidinfo, if the user holds anything, or root more than 4 processes or 15 open files."""
@@ -89,7 +113,10 @@ class Machine:
         lost, deadline = self.lost(), time.monotonic() + ANSWER_S
         while lost >= PAGES_KEPT and time.monotonic() < deadline:
             lost = self.lost()
-        check(lost < PAGES_KEPT, f"{what}: {lost} pages are not back")
+        self.step(what)
+        if lost >= PAGES_KEPT:
+            steps = "".join(f"{step}\n" for step in self.steps)
+            raise Failed(f"{what}: {lost} pages are not back: {changes(self.most, self.now)}\n{steps}{self.shell(f'{SET}; ps; find /tmp')}")
 
     def finish(self):
         """Powers the machine off. Its stream must be whole."""

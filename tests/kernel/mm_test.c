@@ -23,7 +23,7 @@ KTEST(page_alloc_gives_aligned_blocks_that_do_not_overlap)
 
 	for (unsigned i = 0; i < N; i++) {
 		unsigned order = i % 5;
-		blocks[i] = page_alloc(order);
+		blocks[i] = page_alloc(order, PAGE_OTHER);
 		KT_ASSERT(blocks[i] != NULL);
 		KT_EQ((uint64_t)blocks[i] & ((PAGE_SIZE << order) - 1), 0);
 		memset(blocks[i], (int)i + 1, PAGE_SIZE << order);
@@ -41,13 +41,13 @@ KTEST(page_alloc_of_all_memory_fails_and_everything_comes_back)
 	uint64_t before = page_count_free(), taken = 0;
 	void *chain = NULL, *p;
 
-	while ((p = page_alloc(4)) != NULL) {
+	while ((p = page_alloc(4, PAGE_OTHER)) != NULL) {
 		*(void **)p = chain;
 		chain = p;
 		taken++;
 	}
 	KT_ASSERT(taken > 0);
-	KT_ASSERT(page_alloc(PAGE_MAX_ORDER + 1) == NULL);
+	KT_ASSERT(page_alloc(PAGE_MAX_ORDER + 1, PAGE_OTHER) == NULL);
 	while (chain != NULL) {
 		p = chain;
 		chain = *(void **)p;
@@ -55,7 +55,7 @@ KTEST(page_alloc_of_all_memory_fails_and_everything_comes_back)
 	}
 	KT_EQ(page_count_free(), before);
 	/* Buddies were joined again, so a large block is available. */
-	p = page_alloc(8);
+	p = page_alloc(8, PAGE_OTHER);
 	KT_ASSERT(p != NULL);
 	page_free(p, 8);
 }
@@ -83,7 +83,7 @@ KTEST(kmap_phys_without_memory_leaves_nothing)
 		blocks[i] = kmalloc(64);
 		KT_ASSERT(blocks[i] != NULL);
 	}
-	while ((p = page_alloc(0)) != NULL) {
+	while ((p = page_alloc(0, PAGE_OTHER)) != NULL) {
 		*(void **)p = chain;
 		chain = p;
 	}
@@ -101,10 +101,33 @@ KTEST(kmap_phys_without_memory_leaves_nothing)
 	KT_EQ(heap_bytes_used(), used);
 }
 
+KTEST(page_alloc_counts_for_whom_each_page_is)
+{
+	const uint64_t large = page_count_of(PAGE_LARGE), mapped = page_count_of(PAGE_MAPPED);
+	const uint64_t other = page_count_of(PAGE_OTHER);
+	uint64_t in_use = 0;
+	void *block = page_alloc(3, PAGE_OTHER), *heap = kmalloc(9 * PAGE_SIZE);
+	void *map = kmap_alloc(5 * PAGE_SIZE);
+
+	KT_ASSERT(block != NULL && heap != NULL && map != NULL);
+	KT_EQ(page_count_of(PAGE_OTHER), other + 8);
+	KT_EQ(page_count_of(PAGE_LARGE), large + 16);
+	KT_EQ(page_count_of(PAGE_MAPPED), mapped + 5);
+	for (unsigned i = 0; i < PAGE_OWNERS; i++)
+		in_use += page_count_of(i);
+	KT_EQ(in_use, page_count_total() - page_count_free());
+	page_free(block, 3);
+	kfree(heap);
+	kmap_free(map);
+	KT_EQ(page_count_of(PAGE_OTHER), other);
+	KT_EQ(page_count_of(PAGE_LARGE), large);
+	KT_EQ(page_count_of(PAGE_MAPPED), mapped);
+}
+
 KTEST(page_unref_frees_with_the_last_reference)
 {
 	uint64_t before = page_count_free();
-	void *p = page_alloc(0);
+	void *p = page_alloc(0, PAGE_OTHER);
 
 	KT_ASSERT(p != NULL);
 	page_ref(p);

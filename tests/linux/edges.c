@@ -2,6 +2,7 @@
  * edges.c - edges of calls that programs rely on. The same on Linux (word "edges").
  */
 #define _GNU_SOURCE
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,8 +18,10 @@
 #include <sys/personality.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
@@ -382,6 +385,140 @@ new_files_keep_bits(void *arg)
 		   : 4;
 }
 
+/* ---- faults ---- */
+
+static sigjmp_buf after_fault;
+static siginfo_t fault_info;
+static uintptr_t fault_pc;
+
+static void
+on_fault(int sig, siginfo_t *info, void *context)
+{
+	(void)sig;
+	fault_info = *info;
+	fault_pc = frame_pc(context);
+	siglongjmp(after_fault, 1);
+}
+
+static void __attribute__((noinline)) fault(const struct port_fault *f)
+{
+	if (sigsetjmp(after_fault, 1) == 0)
+		f->make();
+}
+
+static int
+faults_tell_why(void *arg)
+{
+	const struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+	int bad = 0;
+
+	(void)arg;
+	for (const struct port_fault *f = port_faults; f->make != NULL; f++) {
+		uintptr_t at;
+
+		memset(&fault_info, 0, sizeof(fault_info));
+		sigaction(f->sig, &act, NULL);
+		fault(f);
+		at = (uintptr_t)fault_info.si_addr;
+		if (f->may_miss && fault_info.si_signo == 0)
+			continue;
+		if (fault_info.si_signo == f->sig && fault_info.si_code == f->code &&
+		    at == (f->placed ? fault_pc : 0))
+			continue;
+		bad = 1;
+		printf("# fault %td: signal %d code %d at %#lx, pc %#lx\n", f - port_faults,
+		       fault_info.si_signo, fault_info.si_code, at, fault_pc);
+		fflush(stdout);
+	}
+	return bad;
+}
+
+/* ---- a call that is to begin again ---- */
+
+static void *call_code;
+static volatile sig_atomic_t repaired;
+
+static void
+repair_code(int sig, siginfo_t *info, void *context)
+{
+	struct timespec moment = {0, 1000};
+
+	(void)sig, (void)info, (void)context;
+	repaired =
+	    nanosleep(&moment, NULL) == 0 && mprotect(call_code, PAGE, PROT_READ | PROT_EXEC) == 0;
+}
+
+static void *
+stop_the_sleeper(void *arg)
+{
+	pid_t pid = getpid();
+
+	(void)arg;
+	await_sleep(pid, 0);
+	mprotect(call_code, PAGE, PROT_NONE);
+	kill(pid, SIGSTOP);
+	return NULL;
+}
+
+/* Is stopped while it sleeps. The instruction of the call, which is to begin again, faults then. */
+static int
+sleeps_on(void *arg)
+{
+	const struct sigaction act = {.sa_sigaction = repair_code,
+				      .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct timespec span = {0, 300 * MS};
+	pthread_t t;
+	long r;
+
+	(void)arg;
+	call_code = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	code_of_call(call_code);
+	mprotect(call_code, PAGE, PROT_READ | PROT_EXEC);
+	__builtin___clear_cache(call_code, (char *)call_code + PAGE);
+	sigaction(SIGSEGV, &act, NULL);
+	pthread_create(&t, NULL, stop_the_sleeper, NULL);
+	r = call_at(call_code, SYS_nanosleep, (uint64_t)&span, 0, 0);
+	pthread_join(t, NULL);
+	return repaired ? r == -EINTR ? 0 : 1 : 2;
+}
+
+static bool
+handler_ends_a_call_that_begins_again(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(sleeps_on(NULL));
+	return waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status) &&
+	       kill(pid, SIGCONT) == 0 && waitpid(pid, &status, 0) == pid && status == 0 &&
+	       FAILS(syscall(SYS_restart_syscall), EINTR);
+}
+
+/* ---- programs ---- */
+
+/* A copy of this program, whose code can be written. */
+static int
+code_is_writable(void *arg)
+{
+	static char bytes[16 << 20];
+	int from = open(linux_test_path(), O_RDONLY), to;
+	ssize_t n = read(from, bytes, sizeof(bytes));
+	const Elf64_Ehdr *h = (const void *)bytes;
+	Elf64_Phdr *ph = (void *)(bytes + h->e_phoff);
+
+	(void)arg;
+	for (unsigned i = 0; i < h->e_phnum; i++) {
+		if (ph[i].p_type == PT_LOAD && ph[i].p_flags & PF_X)
+			ph[i].p_flags |= PF_W;
+	}
+	to = open(DIR "/writable", O_CREAT | O_WRONLY, 0755);
+	if (n <= 0 || n == sizeof(bytes) || write(to, bytes, (size_t)n) != n || close(to) != 0)
+		return 1;
+	execl(DIR "/writable", DIR "/writable", "nothing", NULL);
+	return 2;
+}
+
 static bool
 make_directories(void)
 {
@@ -398,7 +535,7 @@ remove_all(void)
 {
 	static const char *const names[] = {"plain",       "link", "fifo",     "map",
 					    "holes",       "send", "open/new", "group/new",
-					    "group/newer", "open", "group"};
+					    "group/newer", "open", "group",    "writable"};
 	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -430,5 +567,9 @@ test_edges(void)
 	result(make_directories() && in_child(new_files_keep_bits, NULL) == 0,
 	       "new files have the set-group-id bit that they should");
 	result(sendfile_stores_its_offset(), "sendfile() stores its offset, also after no byte");
+	result(in_child(faults_tell_why, NULL) == 0, "handlers of faults get Linux's si_code");
+	result(handler_ends_a_call_that_begins_again(),
+	       "a handler that runs just before a call begins again ends it");
+	result(in_child(code_is_writable, NULL) == 0, "a program's code may be writable");
 	remove_all();
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -297,7 +299,11 @@ map_is_noticed(void)
 	bool good = p != MAP_FAILED && ftruncate(fd, 2 * PAGE) == 0 && map_changes_time(fd, p) &&
 		    msync(p, PAGE, MS_SYNC) == 0 && map_changes_time(fd, p) &&
 		    map_changes_time(fd, p + PAGE) && p[0] == 2 && p[PAGE] == 1;
+	struct statfs fs;
 
+	/* A disk's file is written back. */
+	good = good && fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type != EXT2_SUPER_MAGIC || (fsync(fd) == 0 && map_changes_time(fd, p)));
 	return munmap(p, 2 * PAGE) == 0 && close(fd) == 0 && unlink(FILE_NAME) == 0 && good;
 }
 

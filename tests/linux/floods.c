@@ -26,14 +26,13 @@ struct syn {
 static long
 heap(void)
 {
-	char text[1024] = "";
-	FILE *f = fopen("/proc/meminfo", "r");
+	char text[32] = "";
+	FILE *f = fopen("/proc/sys/vm/heap/used", "r");
 	size_t n = f != NULL ? fread(text, 1, sizeof(text) - 1, f) : 0;
-	const char *at = strstr(text, "Slab:");
 
 	if (f != NULL)
 		fclose(f);
-	return n > 0 && at != NULL ? atol(at + 5) : -1;
+	return n > 0 ? atol(text) / 1024 : -1;
 }
 
 static uint16_t

@@ -75,9 +75,10 @@ int workers_compute(double seconds);
 
 /* maps.c: makes a directory, and prints what happens there. An exit status. */
 int maps_are(const char *dir);
-int maps_holes(long size);           /* makes the files "holes" and "room" */
-int moves_dsync(const char *path);   /* 0: a write with RWF_DSYNC says that the disk fails */
-int maps_unlinked(const char *path); /* 0: the file is unlinked, and then unmapped */
+int maps_holes(long size);         /* makes the files "holes" and "room" */
+int moves_dsync(const char *path); /* 0: a write with RWF_DSYNC says that the disk fails */
+int moves_exchange(const char *a, const char *b); /* prints what RENAME_EXCHANGE says */
+int maps_unlinked(const char *path);              /* 0: the file is unlinked, and then unmapped */
 
 /* probed.c: exit statuses. */
 int probed_run(const char *count);
@@ -141,6 +142,7 @@ void test_ptys(void);
 void test_sockets(void);
 void test_socket_names(void);
 void test_socket_rights(void);
+int socket_rights_crowd(void); /* tries 300 times more to send files than it may */
 void test_socket_threads(void);
 
 /* pipes.c */
@@ -219,6 +221,17 @@ uint64_t frame_pc(const void *context);
 /* A breakpoint instruction, and what goes on after it. */
 void breakpoint(void);
 void skip_breakpoint(void *context);
+/* A system call of three arguments, made by the function at `code`, into which this puts it. */
+void code_of_call(void *code);
+long call_at(const void *code, long nr, uint64_t a, uint64_t b, uint64_t c);
+/* Faults that a program can make, and what their handlers must get. make NULL: the end. */
+struct port_fault {
+	void (*make)(void);
+	int sig, code;
+	bool placed;   /* si_addr is the instruction's address, else 0 */
+	bool may_miss; /* QEMU's TCG does not make it */
+};
+extern const struct port_fault port_faults[];
 /* Has this process rights that frame_take_rights() asked for? */
 bool has_rights(void);
 /* Calls rt_sigreturn() with the stack pointer in the middle of 1024 words. */

@@ -408,6 +408,15 @@ closes_ranges(void *arg)
 	return FAILS(close_range(5, 4, 0), EINVAL) && FAILS(close_range(3, 4, 8), EINVAL) ? 0 : 4;
 }
 
+int
+moves_exchange(const char *a, const char *b)
+{
+	int r = renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+
+	puts(r == 0 ? "exchanged" : strerrorname_np(errno));
+	return 0;
+}
+
 static bool
 exchanges_names(void)
 {

@@ -482,6 +482,45 @@ the_dead_tell_nothing(void)
 	return good;
 }
 
+/* Kilobytes in a row of /proc/meminfo. */
+static long
+meminfo(const char *row)
+{
+	char text[4096] = "";
+	const char *value;
+
+	if (slurp("/proc/meminfo", text, sizeof(text)) <= 0)
+		return -1;
+	value = value_of(text, row);
+	return value != NULL ? strtol(value, NULL, 10) : -1;
+}
+
+/* A page in each of many tables: in AnonPages and in PageTables. */
+static bool
+meminfo_tells_whose(void)
+{
+	enum { TABLES = 64, KB = 4 * TABLES };
+	const size_t apart = 2 << 20, size = TABLES * apart;
+	const long anon = meminfo("AnonPages"), tables = meminfo("PageTables");
+	const long stacks = meminfo("KernelStack"), mapped = meminfo("VmallocUsed");
+	long more_anon, more_tables;
+	char *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return false;
+	for (size_t at = 0; at < size; at += apart)
+		p[at] = 1;
+	more_anon = meminfo("AnonPages") - anon;
+	more_tables = meminfo("PageTables") - tables;
+	munmap(p, size);
+	printf("# %d kB written: AnonPages %+ld kB, PageTables %+ld kB\n", KB, more_anon,
+	       more_tables);
+	return anon > 0 && tables > 0 && stacks > 0 && mapped >= stacks && more_anon >= KB &&
+	       more_anon < 2 * KB && more_tables > KB / 2 && more_tables < 2 * KB &&
+	       meminfo("AnonPages") - anon < KB / 2;
+}
+
 static bool
 machine_tells(void)
 {
@@ -634,6 +673,9 @@ test_proc(void)
 	result(in_child(as_stranger, NULL) == 0,
 	       "of others' processes a user sees what Linux shows");
 	result(the_dead_tell_nothing(), "files of a process that has ended fail with ESRCH");
+	result(
+	    meminfo_tells_whose(),
+	    "/proc/meminfo tells which memory is programs', page tables, stacks and the kernel's");
 	result(machine_tells(),
 	       "/proc/stat, meminfo, uptime, loadavg, cpuinfo and mounts are well-formed");
 	result(all_is_read_while_processes_end(),

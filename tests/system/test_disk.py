@@ -572,6 +572,21 @@ def unlinked():
     fsck(disk)
 
 
+@portable_test("a directory gets no more subdirectories than ext2 allows, however they come")
+def subdirectories():
+    tree = scratch_file("")
+    for path in ("full/e", "full/other", "d/s", "d/t"):
+        (tree / path).mkdir(parents=True)
+    (tree / "full/f").write_text("f")
+    disk = make("4M", "-b", "1024", folder=tree)
+    tool("debugfs", "-w", "-R", "sif /full links_count 32000", disk)
+    out = on_disk("cd /mnt; for i in 'd/s full/f' 'full/f d/s' 'd/s full/e'; do linux_test exchange $i; done; mv d/t full 2>&1 | grep -o 'Too many links'; mv -T d/t full/other; ls -1 d full\n",
+                  disk, *LINUX_TEST)
+    check_eq(out.split("\n"), ["EMLINK", "EMLINK", "exchanged", "Too many links", "d:", "s", "", "full:", "e", "f", "other", ""], "what is said")
+    tool("debugfs", "-w", "-R", "sif /full links_count 4", disk)
+    fsck(disk)
+
+
 @portable_test("a directory of more names than memory has room for is refused, and takes no memory from others; programs come before the cache")
 def crowd():
     tree = scratch_file("")

@@ -378,9 +378,10 @@ what_is_not_right_is_refused_with_a_reason(void **state)
 	assert_string_equal(load_made(&m, &d, 1, &why),
 			    "touches too much memory; strsize, scratch and specsize count");
 	/* So are 99 copies, if the variables that they may write have 64 KiB. */
-	for (unsigned i = 2; i < 999; i++)
-		m.code[i] = (struct dif_insn){i < 101 ? DIF_CALL : DIF_OR, 3, 1, 0,
-					      i < 101 ? DIF_SUB_BCOPY : 0};
+	m.code[2] = (struct dif_insn){DIF_OR, 3, 0, 0, 0};
+	for (unsigned i = 3; i < 999; i++)
+		m.code[i] =
+		    i < 102 ? (struct dif_insn){DIF_CALL, 3, 1, 0, DIF_SUB_BCOPY} : m.code[2];
 	assert_null(load_made(&m, &d, 1, &why));
 	dif_unload(&d);
 	for (unsigned i = 0; i < 16; i++)

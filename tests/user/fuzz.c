@@ -123,6 +123,18 @@ sleep_ms(unsigned ms)
 }
 
 static pid_t tester; /* the process that starts the rounds */
+static bool by_root; /* it is user 0's; what it starts may become another one's, with its rights */
+
+/*
+ * Kills what a round has begun, as all processes younger than the tester. Others may come here with
+ * a worker's stack, which a clone shares, and meet nobody else.
+ */
+static void
+end(pid_t pid)
+{
+	if (tester > 1 && (pid > tester || pid < -tester))
+		kill(pid, SIGKILL);
+}
 
 /* Processes that user 0 may signal: this one, and victims() of its own. */
 #define VICTIMS 3
@@ -226,7 +238,7 @@ tame(long nr, uint64_t a[6])
 	const struct described call = described(nr);
 	const unsigned processes = processes_in(call.arguments);
 	const pid_t whom = own[below(VICTIMS + 1)];
-	const bool root = getuid() == 0;
+	const bool root = by_root;
 	const char *value;
 	bool signals;
 
@@ -238,6 +250,8 @@ tame(long nr, uint64_t a[6])
 	if (nr == NR_tgkill || nr == NR_rt_tgsigqueueinfo)
 		a[1] = a[0]; /* the thread of a process has its number */
 	signals = strstr(call.name, "kill") || strstr(call.name, "sigqueueinfo");
+	if (root && whom <= tester)
+		return false; /* the list was overwritten */
 	for (unsigned i = 0; i < 6; i++) {
 		if (!(processes >> i & 1))
 			continue;
@@ -479,7 +493,7 @@ one_round(void (*fn)(void), uint64_t number)
 	killer = worker > 0 ? fork() : -1;
 	if (killer == 0) {
 		sleep_ms(ROUND_MS);
-		kill(worker, SIGKILL);
+		end(worker);
 		_exit(0);
 	}
 	if (killer < 0)
@@ -487,16 +501,15 @@ one_round(void (*fn)(void), uint64_t number)
 	if (worker < 0)
 		return false;
 	if (killer < 0)
-		kill(worker, SIGKILL);
+		end(worker);
 	while (waitpid(worker, &status, 0) < 0 && errno == EINTR)
 		;
-	/* Also ends what it left: in its group; and of a user, in any other, which it may join. A
-	 * worker whose stack a clone shares may come here, too. */
-	kill(-worker, SIGKILL);
-	if (getuid() != 0 && getpid() == tester)
+	/* Also ends what it left: in its group; and of a user, in any other, which it may join. */
+	end(-worker);
+	if (!by_root && getuid() != 0 && getpid() == tester)
 		kill(-1, SIGKILL);
 	if (killer > 0) {
-		kill(killer, SIGKILL);
+		end(killer);
 		while (waitpid(killer, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
@@ -543,6 +556,7 @@ fuzz_main(int argc, char **argv)
 		return 1;
 	}
 	tester = getpid();
+	by_root = getuid() == 0;
 	seed = strtoul(argv[2], NULL, 10);
 	for (rounds = 0; rounds < strtoul(argv[3], NULL, 10); rounds++)
 		ended += one_round(kinds[kind].fn, rounds);

@@ -3,7 +3,6 @@
 
 #define ARCH_AUDIT       0xc00000b7u
 #define ARCH_PTRACE_REGS 0
-#define ARCH_BREAK_CODE  1 /* TRAP_BRKPT */
 
 struct arch_regs {
 	uint64_t x[31], sp, pc, pstate;

@@ -40,6 +40,7 @@ arch_tf_syscall_again(struct arch_trapframe *tf)
 }
 
 ARCH_TF_IS(uint64_t, syscall, tf->x[8])
+ARCH_TF_SET(next_call, tf->x[8])
 
 static inline uint64_t
 arch_tf_arg(const struct arch_trapframe *tf, unsigned n)

@@ -3,7 +3,6 @@
 
 #define ARCH_AUDIT       0xc000003eu
 #define ARCH_PTRACE_REGS 1
-#define ARCH_BREAK_CODE  0x80 /* SI_KERNEL */
 
 struct arch_regs {
 	uint64_t r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8;

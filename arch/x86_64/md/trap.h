@@ -49,6 +49,8 @@ arch_tf_syscall_again(struct arch_trapframe *tf)
 	tf->rip -= 2; /* SYSCALL's bytes */
 }
 
+ARCH_TF_SET(next_call, tf->rax)
+
 static inline uint64_t
 arch_tf_arg(const struct arch_trapframe *tf, unsigned n)
 {

@@ -144,7 +144,7 @@ make_requests(unsigned depth)
 
 	for (unsigned i = 0; i < depth; i++) {
 		if (i % 2 == 0)
-			page = page_alloc_zero();
+			page = page_alloc_zero(PAGE_OTHER);
 		if (page == NULL)
 			return false;
 		blk.request[i] = (struct blk_request *)(page + i % 2 * (PAGE_SIZE / 2));

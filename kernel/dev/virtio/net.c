@@ -36,7 +36,7 @@ make_buffers(struct virtio_ring *r, char **buffer, bool writes)
 
 	for (unsigned i = 0; i < r->size; i++) {
 		if (i % 2 == 0)
-			page = page_alloc_zero();
+			page = page_alloc_zero(PAGE_OTHER);
 		if (page == NULL)
 			return false;
 		buffer[i] = page + i % 2 * BUFFER;

@@ -254,9 +254,9 @@ virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool inter
 		virtio_stop(v, "a ring's size is not a power of two");
 		return false;
 	}
-	r->desc = page_alloc_zero();
-	r->avail = page_alloc_zero();
-	r->used = page_alloc_zero();
+	r->desc = page_alloc_zero(PAGE_OTHER);
+	r->avail = page_alloc_zero(PAGE_OTHER);
+	r->used = page_alloc_zero(PAGE_OTHER);
 	if (r->desc == NULL || r->avail == NULL || r->used == NULL) {
 		virtio_stop(v, "no memory for its rings");
 		return false;

@@ -245,6 +245,18 @@ find_up(struct ext2_node *node, const struct ext2_node *from, const struct ext2_
 						   : 0;
 }
 
+/*
+ * Will `to` have one subdirectory more than it may? It gets `vn`, and loses `gone` or, if that is
+ * NULL, nothing.
+ */
+static bool
+is_full_of_dirs(const struct ext2_node *to, const struct ext2_node *vn,
+		const struct ext2_node *gone)
+{
+	return S_ISDIR(vn->i.mode) && !(gone != NULL && S_ISDIR(gone->i.mode)) &&
+	       to->i.links >= EXT2_LINK_MAX;
+}
+
 /* What has that "..", if there is one, has come from one to another. */
 static void
 move_dir(struct ext2_node *node, struct ext2_walk *up, struct ext2_node *from, struct ext2_node *to)
@@ -269,8 +281,8 @@ rename_node(struct ext2_node *from, const char *name, struct ext2_node *node, st
 	struct ext2_walk at[2] = {0}, up[2] = {0}; /* of the node; of old */
 	int error = ext2_dir_find(fs, &from->i, name, &at[0]);
 
-	if (error == 0 && !exchange && S_ISDIR(node->i.mode) && from != to &&
-	    to->i.links >= EXT2_LINK_MAX)
+	if (error == 0 && from != to &&
+	    (is_full_of_dirs(to, node, old) || (exchange && is_full_of_dirs(from, old, node))))
 		error = -EMLINK;
 	if (error == 0)
 		error = find_up(node, from, to, &up[0]);

@@ -391,7 +391,7 @@ trace_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 }
 
 static int
-trace_truncate(struct vnode *vn, uint64_t size)
+trace_clear(struct vnode *vn)
 {
 	struct instance *i = tracefs_instance(vn);
 	int error = tracefs_begin(vn);
@@ -428,7 +428,7 @@ const struct vnode_ops trace_ops = {
     .release = trace_release,
     .read = trace_read,
     .write = trace_write,
-    .truncate = trace_truncate,
+    .clear = trace_clear,
     .destroy = tracefs_destroy,
 };
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tests/linux/linux_test.h"
 
+#include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 
@@ -55,6 +56,40 @@ frame_pc(const void *context)
 {
 	return ((const ucontext_t *)context)->uc_mcontext.pc;
 }
+
+void
+code_of_call(void *code)
+{
+	static const uint32_t text[] = {0xd4000001, 0xd65f03c0}; /* svc #0; ret */
+
+	memcpy(code, text, sizeof(text));
+}
+
+long
+call_at(const void *code, long nr, uint64_t a, uint64_t b, uint64_t c)
+{
+	register uint64_t x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c;
+	register uint64_t x8 __asm__("x8") = (uint64_t)nr;
+
+	__asm__ volatile("blr %[code]"
+			 : "+r"(x0), "+r"(x8)
+			 : [code] "r"(code), "r"(x1), "r"(x2)
+			 : "x30", "memory", "cc");
+	return (long)x0;
+}
+
+static void
+odd_pc(void)
+{
+	__asm__ volatile("adr x9, .; add x9, x9, #2; br x9" : : : "x9");
+}
+
+const struct port_fault port_faults[] = {
+    {undefined_instruction, SIGILL, ILL_ILLOPC, true, false},
+    {odd_pc, SIGBUS, BUS_ADRALN, true, false},
+    {breakpoint, SIGTRAP, TRAP_BRKPT, true, false},
+    {0},
+};
 
 void
 breakpoint(void)

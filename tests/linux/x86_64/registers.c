@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tests/linux/linux_test.h"
 
+#include <string.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 
@@ -63,6 +64,87 @@ frame_pc(const void *context)
 {
 	return (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 }
+
+void
+code_of_call(void *code)
+{
+	memcpy(code, "\x0f\x05\xc3", 3); /* syscall; ret */
+}
+
+long
+call_at(const void *code, long nr, uint64_t a, uint64_t b, uint64_t c)
+{
+	__asm__ volatile("call *%[code]"
+			 : "+a"(nr)
+			 : [code] "r"(code), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory", "cc");
+	return nr;
+}
+
+static void
+divide(void)
+{
+	uint32_t low = 1;
+
+	__asm__ volatile("xor %%edx, %%edx; xor %%ecx, %%ecx; div %%ecx"
+			 : "+a"(low)
+			 :
+			 : "ecx", "edx", "cc");
+}
+
+/* x87's exceptions are masked by the lowest bits of the control word. */
+#define X87(name, unmasked, code)                                            \
+	static void name(void)                                               \
+	{                                                                    \
+		uint16_t control = 0x37f & ~(unmasked);                      \
+		__asm__ volatile("fninit; fldcw %0; " code "; fwait; fninit" \
+				 :                                           \
+				 : "m"(control)                              \
+				 : "memory");                                \
+	}
+
+X87(x87_divide, 4, "fld1; fldz; fdivrp")
+X87(x87_invalid, 1, "fldz; fldz; fdivrp")
+X87(x87_inexact, 0x20, "fld1; fldpi; fdivrp")
+
+static void
+sse_divide(void)
+{
+	uint32_t control = 0x1f80 & ~0x200u, old = 0x1f80;
+
+	__asm__ volatile("ldmxcsr %0; mov $1, %%eax; cvtsi2ss %%eax, %%xmm0; xorps %%xmm1, %%xmm1; "
+			 "divss %%xmm1, %%xmm0; ldmxcsr %1"
+			 :
+			 : "m"(control), "m"(old)
+			 : "eax", "xmm0", "xmm1");
+}
+
+static void
+halt(void)
+{
+	__asm__ volatile("hlt");
+}
+
+static void
+no_address_at_all(void)
+{
+	uint64_t at = 0x8000000000000000u, value;
+
+	__asm__ volatile("mov (%1), %0" : "=r"(value) : "r"(at));
+}
+
+const struct port_fault port_faults[] = {
+    {divide, SIGFPE, FPE_INTDIV, true, false},
+    {x87_divide, SIGFPE, FPE_FLTDIV, true, false},
+    {x87_invalid, SIGFPE, FPE_FLTINV, true, false},
+    {x87_inexact, SIGFPE, FPE_FLTRES, true, false},
+    {sse_divide, SIGFPE, FPE_FLTDIV, true, true},
+    {halt, SIGSEGV, SI_KERNEL, false, false},
+    {no_address_at_all, SIGSEGV, SI_KERNEL, false, false},
+    {undefined_instruction, SIGILL, ILL_ILLOPN, true, false},
+    {breakpoint, SIGTRAP, SI_KERNEL, false, false},
+    {0},
+};
 
 void
 breakpoint(void)
