@@ -37,7 +37,7 @@ kdb_stop_machine(struct arch_trapframe *tf)
 		return;         /* a panic inside the debugger: all CPUs are stopped already */
 	kdb_points_load(false); /* the code below may contain a breakpoint */
 	stop_claim(tf);
-	kdb_points_load(false); /* an NMI may have come while another CPU had the machine */
+	kdb_points_load(false);     /* an NMI may have come while another CPU had the machine */
 	ktr_ring_close(arch_cpu()); /* effective because ktr_port_suppressed() asks stop_inside() */
 	ktr_flush_settle();
 	kdb.stopped = ncpus > 1 ? stop_others() : 0;
