@@ -18,7 +18,7 @@ BUDGETS = {
     "arch": 750,
     "arch/aarch64": 3300,
     "arch/aarch64/md": 650,
-    "arch/x86_64": 3650,
+    "arch/x86_64": 3700,
     "arch/x86_64/md": 625,
     "kernel": 700,
     "kernel/abi": 2700,
