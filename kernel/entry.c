@@ -203,7 +203,7 @@ raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, 
 	spin_lock(&proc_lock);
 	if (p->pid == 1)
 		panic("process 1: %s at %#lx, address %#lx", what, arch_tf_pc(tf), va);
-	if (va == 0 && code != SI_KERNEL)
+	if (va == 0 && sig != SIGSEGV && code != SI_KERNEL)
 		va = arch_tf_pc(tf);
 	proc_signal_fault_locked(p, &(struct siginfo){sig, .si_code = code, .si_addr = va});
 	spin_unlock(&proc_lock);

@@ -24,7 +24,7 @@
 #define KTR_PERSIST_WINDOWS 6u
 #define KTR_PERSIST_TEXTS   2u    /* windows of ktr_persist_make()'s caller */
 #define KTR_PERSIST_BLOCK   4096u /* bytes under one checksum */
-#define KTR_PERSIST_BLOCKS  256u  /* in all windows: 1 MiB of sites and texts */
+#define KTR_PERSIST_BLOCKS  512u  /* in all windows: 2 MiB of sites and texts */
 /** Bytes at a region's start that contain both headers; the second begins in the middle. */
 #define KTR_PERSIST_HEAD 4096u
 /** Regions begin at a multiple of it. */

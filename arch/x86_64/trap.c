@@ -160,7 +160,8 @@ exception(struct arch_trapframe *tf)
 	entry_fault(tf, exceptions[v].sig ? exceptions[v].sig : SIGILL,
 		    exceptions[v].name ? exceptions[v].name : "reserved exception", 0,
 		    arch_tf_user(tf) && (v == VEC_MF || v == VEC_XM) ? float_code(v)
-								     : exceptions[v].code);
+		    : exceptions[v].name != NULL                     ? exceptions[v].code
+								     : FAULT_CODE);
 }
 
 static void

@@ -99,6 +99,11 @@ vfs_open(struct vnode *vn, struct file *f, int flags)
 	f->priv = vn->data;
 	if (S_ISREG(vn->mode) && (flags & O_ACCMODE) != O_RDONLY) {
 		error = vnode_write_begin(vn);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in tmpfs_remount() */
+		if (error == 0 && vnode_read_only(vn)) { /* it became so just now */
+			vnode_write_end(vn);
+			error = -EROFS;
+		}
 		f->writes = error == 0;
 	}
 	if (error == 0 && vn->ops->open != NULL)

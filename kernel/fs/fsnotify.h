@@ -4,7 +4,8 @@
  *
  * An event has a mask of one IN_… (kernel/abi/inotify.h), and IN_ISDIR where the name that goes
  * with it is a directory's. While nobody watches anything, each costs a load and a branch. Thread
- * context, may sleep; the lock that is taken comes after those of the tree of names and of vnodes.
+ * context, may sleep. inotify_lock comes after vfs_lock and the locks of vnodes; fsnotify() takes
+ * vfs_lock, too, before which no lock of a vnode is held.
  */
 #pragma once
 
@@ -30,7 +31,8 @@ fsnotify_active(void)
 void fsnotify_parent(struct vnode *vn, uint32_t mask);
 void fsnotify_tell(struct vnode *vn, uint32_t mask, const char *name);
 
-/* Something has happened to vn: for watches of it and of its directory. vfs_lock is not held. */
+/* Something has happened to vn: for watches of it and of its directory. vfs_lock is not held, nor
+ * is the lock of a vnode. */
 static inline void
 fsnotify(struct vnode *vn, uint32_t mask)
 {

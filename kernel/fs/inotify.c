@@ -2,8 +2,8 @@
  * inotify.c - files that tell what happens to other files: inotify_init, inotify_add_watch.
  *
  * A watch (a mark, in Linux's word) is on the list of its vnode and on that of its open file, the
- * group, which has a queue of events. It has no reference to its vnode, but to one that is not in
- * the tree of names: a vnode that goes ends its watches. What is watched is not forgotten, so that
+ * group, which has a queue of events. It has no reference to its vnode, but to a nameless one of
+ * /proc: a vnode that goes ends its watches. What is watched is not forgotten, so that
  * it is the same vnode when it is found again on a disk.
  *
  * Locking: one mutex, inotify_lock, guards all lists and queues. It comes after vfs_lock and the
@@ -63,13 +63,17 @@ struct fsnotify_mark {
 	struct list in_group;
 	struct fsnotify_mark *next; /* of the same vnode */
 	struct inotify *group;
-	struct vnode *vn; /* a reference, if it is not in the tree */
+	struct vnode *vn;   /* a reference, if it is nameless */
+	struct uidinfo *ui; /* to whom it is counted */
+	uint32_t slot;      /* of watched[] */
 	int32_t wd;
 	uint32_t mask; /* events, and WATCH_FLAGS */
 };
 
 static struct mutex inotify_lock = MUTEX_INIT("inotify");
-static uint32_t last_cookie; /* inotify_lock */
+static uint32_t last_cookie;       /* inotify_lock */
+static struct fsnotify_mark *dead; /* inotify_lock: inotify_unlock() frees them */
+static uint32_t watched[64];       /* atomic: watches, by the `dev` of what they watch */
 uint32_t fsnotify_watches;
 
 /* ---- the queue; inotify_lock is held ---- */
@@ -155,18 +159,41 @@ static void
 inotify_free_mark(struct fsnotify_mark *m)
 {
 	struct fsnotify_mark **at = &m->vn->marks;
-	struct uidinfo *ui = m->group->ui;
-	struct vnode *held = m->vn->nameless ? m->vn : NULL;
 
 	while (*at != m)
 		at = &(*at)->next;
 	/* release: who finds none may free or forget the vnode: vnode_evict(), name_is_idle() */
 	__atomic_store_n(at, m->next, __ATOMIC_RELEASE);
 	list_remove(&m->in_group);
-	vnode_unref(held);
 	__atomic_fetch_sub(&fsnotify_watches, 1, __ATOMIC_RELAXED);
-	__atomic_fetch_sub(&ui->inotify_watches, 1, __ATOMIC_RELAXED);
-	uidinfo_free(ui, m);
+	__atomic_fetch_sub(&watched[m->slot], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_sub(&m->ui->inotify_watches, 1, __ATOMIC_RELAXED);
+	if (m->vn->nameless) {
+		m->next = dead;
+		dead = m;
+	} else {
+		uidinfo_free(m->ui, m);
+	}
+}
+
+/*
+ * The lock is given up, and then the references of watches that have ended: the last one of a link
+ * of /proc ends other watches.
+ */
+static void
+inotify_unlock(void)
+{
+	struct fsnotify_mark *m = dead, *next;
+
+	dead = NULL;
+	mutex_unlock(&inotify_lock);
+	for (; m != NULL; m = next) {
+		struct vnode *vn = m->vn;
+
+		next = m->next;
+		uidinfo_free(m->ui, m);
+		vnode_unref(vn);
+	}
 }
 
 /* A watch ends, and the program is told. */
@@ -200,7 +227,7 @@ fsnotify_tell(struct vnode *vn, uint32_t mask, const char *name)
 		mask |= IN_ISDIR;
 	mutex_lock(&inotify_lock);
 	tell_marks(vn, mask, 0, name, false);
-	mutex_unlock(&inotify_lock);
+	inotify_unlock();
 }
 
 void
@@ -208,8 +235,8 @@ fsnotify_parent(struct vnode *vn, uint32_t mask)
 {
 	const struct vname *n;
 
-	/* A pipe or a socket has no name, and never gets one. */
-	if (__atomic_load_n(&vn->dev, __ATOMIC_RELAXED) == 0 &&
+	/* Its directory, of which it may be told, is on the same file system. */
+	if (__atomic_load_n(&watched[vn->dev % 64], __ATOMIC_RELAXED) == 0 &&
 	    __atomic_load_n(&vn->marks, __ATOMIC_RELAXED) == NULL)
 		return;
 	if (S_ISDIR(vn->mode))
@@ -220,7 +247,7 @@ fsnotify_parent(struct vnode *vn, uint32_t mask)
 	if (n != NULL && n->vn == vn) /* the root of a mount has the name of what it covers */
 		tell_marks(n->dir, mask, 0, n->text, n == vn->gone);
 	tell_marks(vn, mask, 0, NULL, false);
-	mutex_unlock(&inotify_lock);
+	inotify_unlock();
 	mutex_unlock(&vfs_lock);
 }
 
@@ -239,7 +266,7 @@ fsnotify_move(struct vnode *vn, struct vnode *from, const char *name, struct vno
 	if (old != NULL)
 		tell_marks(old, IN_ATTRIB | dir, 0, NULL, false);
 	tell_marks(vn, IN_MOVE_SELF, 0, NULL, false);
-	mutex_unlock(&inotify_lock);
+	inotify_unlock();
 }
 
 void
@@ -253,7 +280,7 @@ fsnotify_end(struct vnode *vn, uint32_t mask)
 			inotify_handle_event(m->group, m->wd, mask, 0, NULL);
 		inotify_ignore(m);
 	}
-	mutex_unlock(&inotify_lock);
+	inotify_unlock();
 }
 
 void
@@ -263,7 +290,7 @@ fsnotify_delete(struct vnode *vn, struct vnode *dir, const char *name)
 		return;
 	if (!S_ISDIR(vn->mode))
 		fsnotify_tell(vn, IN_ATTRIB, NULL);
-	if (vn->links == 0 && __atomic_load_n(&vn->refs, __ATOMIC_ACQUIRE) == 1)
+	if (vnode_is_gone(vn) && __atomic_load_n(&vn->refs, __ATOMIC_ACQUIRE) == 1)
 		fsnotify_end(vn, IN_DELETE_SELF);
 	fsnotify_name(dir, name, vn->mode, IN_DELETE);
 }
@@ -271,7 +298,7 @@ fsnotify_delete(struct vnode *vn, struct vnode *dir, const char *name)
 bool
 fsnotify_keep_name(struct vname *n)
 {
-	if (!fsnotify_active() || n->vn->links != 0 ||
+	if (!fsnotify_active() || !vnode_is_gone(n->vn) ||
 	    __atomic_load_n(&n->vn->refs, __ATOMIC_ACQUIRE) == 1)
 		return false;
 	vnode_ref(n->dir);
@@ -304,7 +331,7 @@ inotify_release(struct file *f)
 		inotify_free_mark(list_entry(g->marks.next, struct fsnotify_mark, in_group));
 	while ((q = inotify_take_event(g, SIZE_MAX, &error)) != NULL)
 		inotify_free_event(g, q);
-	mutex_unlock(&inotify_lock);
+	inotify_unlock();
 	__atomic_fetch_sub(&g->ui->inotify_instances, 1, __ATOMIC_RELAXED);
 }
 
@@ -442,10 +469,13 @@ inotify_new_watch(struct inotify *g, struct vnode *vn, uint32_t mask)
 	*m = (struct fsnotify_mark){.next = vn->marks,
 				    .group = g,
 				    .vn = vn->nameless ? vnode_ref(vn) : vn,
+				    .ui = g->ui,
+				    .slot = vn->dev % 64,
 				    .wd = ++g->last_wd,
 				    .mask = mask & (IN_ALL_EVENTS | WATCH_FLAGS)};
 	list_append(&g->marks, &m->in_group);
 	__atomic_store_n(&vn->marks, m, __ATOMIC_RELEASE); /* for name_is_idle() */
+	__atomic_fetch_add(&watched[m->slot], 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&fsnotify_watches, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&g->ui->inotify_watches, 1, __ATOMIC_RELAXED);
 	return m->wd;
@@ -514,6 +544,6 @@ sys_inotify_rm_watch(const uint64_t a[6])
 		inotify_ignore(m);
 		error = 0;
 	}
-	mutex_unlock(&inotify_lock);
+	inotify_unlock();
 	return error;
 }

@@ -158,7 +158,8 @@ vfs_mount_flags(const struct vnode *vn)
 		return 0;
 	mutex_lock(&vfs_lock);
 	m = mount_of(vn);
-	flags = m != NULL ? m->flags : 0;
+	/* What is open still of a mount that was detached: any mount's. Pipes have no `dev`. */
+	flags = m != NULL ? m->flags : vn->dev != 0 ? flags_seen : 0;
 	mutex_unlock(&vfs_lock);
 	return flags;
 }
@@ -383,8 +384,9 @@ mount_print_flags(struct sbuf *out, const struct mount *m)
 static void
 mount_print_info(struct sbuf *out, const struct mount *m, const char *path)
 {
-	sbuf_printf(out, "%u %u 0:%u / ", m->dev, m->root == vfs_root ? 0 : m->root->parent->dev,
-		    m->dev);
+	/* The device as stat has it: Linux's major and minor number of st_dev. */
+	sbuf_printf(out, "%u %u %u:%u / ", m->dev, m->covered != NULL ? m->covered->dev : 0,
+		    m->dev >> 8 & 0xfff, (m->dev & 0xff) | (m->dev >> 12 & 0xfff00));
 	print_name(out, path);
 	sbuf_putc(out, ' ');
 	mount_print_flags(out, m);

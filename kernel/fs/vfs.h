@@ -155,6 +155,8 @@ struct vnode_disk_ops {
 	void (*changed)(struct vnode *vn);
 	/* Corrects what the VFS does not know. */
 	void (*stat)(struct vnode *vn, struct stat *st);
+	/* Has it names on the disk? */
+	bool (*linked)(const struct vnode *vn);
 	/* 0, or what its file system as a whole has lost since it was mounted, or now: -errno. */
 	int (*failed)(struct vnode *vn);
 	/* The last reference is dropped: frees vn->node. */

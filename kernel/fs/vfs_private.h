@@ -12,7 +12,13 @@ extern struct mutex vfs_lock;
  * -EIO and others of a disk: some are missing. vfs_lock held.
  */
 int dir_fill(struct vnode *dir);
-/* A name: an entry of a directory. It holds a reference to its vnode. [v] as in vfs.h, all. */
+/* Has it no name, not even on its disk one that is not in the tree? vfs_lock held. */
+bool vnode_is_gone(const struct vnode *vn);
+/*
+ * A name: an entry of a directory, which holds a reference to its vnode. One that is kept
+ * (vnode.gone), or that a nameless vnode has, holds one to its directory instead. [v] as in vfs.h,
+ * all.
+ */
 struct vname {
 	struct vnode *dir;
 	struct vnode *vn;

@@ -126,6 +126,12 @@ vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to)
 	return vn->ops->link != NULL ? vn->ops->link(vn, text, to) : 0;
 }
 
+bool
+vnode_is_gone(const struct vnode *vn)
+{
+	return vn->links == 0 && (vn->disk == NULL || !vn->disk->linked(vn));
+}
+
 /* Frees a vnode without references. Returns the directory of a name that was its own, or NULL. */
 static struct vnode *
 vnode_evict(struct vnode *vn)
@@ -136,7 +142,7 @@ vnode_evict(struct vnode *vn)
 		panic("vnode %lu: its last reference is dropped, but it is in the tree", vn->ino);
 	CTR2(KTR_VOP, "vnode free: ino %lu mode %#o", vn->ino, vn->mode);
 	if (__atomic_load_n(&vn->marks, __ATOMIC_ACQUIRE) != NULL)
-		fsnotify_end(vn, IN_DELETE_SELF);
+		fsnotify_end(vn, vnode_is_gone(vn) ? IN_DELETE_SELF : 0);
 	if (vn->ops->destroy != NULL)
 		vn->ops->destroy(vn);
 	if (vn->disk != NULL)
@@ -186,6 +192,8 @@ dir_find(const struct vnode *dir, const char *name)
 
 	while (n != NULL && (n->hash != hash || n->dir != dir || strcmp(n->text, name) != 0))
 		n = n->next;
+	if (n != NULL && n->vn->name == NULL) /* its newest name was removed: this one is as good */
+		n->vn->name = n;
 	return n;
 }
 

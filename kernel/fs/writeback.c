@@ -72,6 +72,9 @@ collect(struct written *w, bool device, unsigned long *left)
 	spin_unlock(&pages_lock);
 }
 
+/* A file of which that is still to be done; compared only. Lock: `writing`. */
+static const struct vnode *to_clean;
+
 /*
  * The pages are not busy any more. Of those that programs map, it is noticed again when they are
  * written: the file gets the time of that.
@@ -79,8 +82,6 @@ collect(struct written *w, bool device, unsigned long *left)
 static void
 let_go(struct written *w)
 {
-	const struct vnode *cleaned = NULL;
-
 	for (unsigned i = 0; i < w->n; i++) {
 		void *page = page_address(w->page[i]);
 
@@ -95,9 +96,10 @@ let_go(struct written *w)
 	for (unsigned i = 0; i < w->n; i++) {
 		const struct vnode *vn = w->page[i]->vnode;
 
-		if (w->again[i] == ALL_SECTORS && vn != NULL && vn != cleaned) {
-			vm_clean_object(vn);
-			cleaned = vn;
+		if (w->again[i] == ALL_SECTORS && vn != NULL && vn != to_clean) {
+			if (to_clean != NULL)
+				vm_clean_object(to_clean);
+			to_clean = vn;
 		}
 		page_unref(page_address(w->page[i]));
 	}
@@ -154,6 +156,9 @@ write_dirty(bool device)
 		write_pages(&w);
 		let_go(&w);
 	}
+	if (to_clean != NULL)
+		vm_clean_object(to_clean);
+	to_clean = NULL;
 }
 
 static int

@@ -134,6 +134,7 @@ page_free(void *va, unsigned order)
 	spin_lock(&page_lock);
 	p->refs = 0;
 	owned[p->owner] -= 1ul << order;
+	p->owner = PAGE_OTHER; /* kfree() finds who frees it twice */
 	free_block(page_base + (uint64_t)(p - pages), order);
 	free_pages += 1ul << order;
 	spin_unlock(&page_lock);

@@ -119,8 +119,8 @@ fdinfo_show(const struct procfs_node *n, struct sbuf *out)
 
 	if (error != 0)
 		return error;
-	sbuf_printf(out, "pos:\t%lu\nflags:\t0%o\nmnt_id:\t1\nino:\t%lu\n", o.off,
-		    (unsigned)o.flags, o.vn->ino);
+	sbuf_printf(out, "pos:\t%lu\nflags:\t0%o\nmnt_id:\t%u\nino:\t%lu\n", o.off,
+		    (unsigned)o.flags, o.vn->dev, o.vn->ino);
 	inotify_show_fdinfo(o.vn, out);
 	vnode_unref(o.vn);
 	return 0;

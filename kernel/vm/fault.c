@@ -226,29 +226,32 @@ static void
 clean_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	struct cleaning *c = arg;
-	const struct area *a = vm_find(c->vm, va);
+	const struct area *a;
 
-	if (!a->from.shared || !arch_pte_writable(*pte))
+	if (!arch_pte_writable(*pte))
+		return;
+	a = vm_find(c->vm, va);
+	if (!a->from.shared)
 		return;
 	*pte = arch_pte_leaf(arch_pte_pa(*pte), (a->prot & ~(unsigned)MMU_WRITE) | MMU_USER, 0);
 	c->any = true;
 }
 
-void
+bool
 vm_clean_locked(struct vmspace *vm, uint64_t start, uint64_t end)
 {
 	struct cleaning c = {.vm = vm};
 
 	pagetable_each(vm->root, start, end, clean_page, &c);
-	if (c.any)
-		vm_flush_all(vm);
+	return c.any;
 }
 
 void
 vm_clean(struct vmspace *vm, uint64_t start, uint64_t size)
 {
 	mutex_lock(&vm->lock);
-	vm_clean_locked(vm, start, start + page_round_up(size));
+	if (vm_clean_locked(vm, start, start + page_round_up(size)))
+		vm_flush_all(vm);
 	mutex_unlock(&vm->lock);
 }
 

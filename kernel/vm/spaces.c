@@ -120,15 +120,16 @@ vm_cut_object(const void *object, uint64_t size)
 struct writable {
 	const void *object;
 	struct vmspace *vm;
+	bool any; /* an entry was changed */
 };
 
 static void
 clean_area(struct area *a, void *arg)
 {
-	const struct writable *w = arg;
+	struct writable *w = arg;
 
 	if (a->from.object == w->object && a->from.shared)
-		vm_clean_locked(w->vm, a->start, a->end);
+		w->any |= vm_clean_locked(w->vm, a->start, a->end);
 }
 
 static void
@@ -147,4 +148,6 @@ vm_clean_object(const void *object)
 
 	CTR1(KTR_VM, "clean: object %p", object);
 	vm_spaces_each(clean_space, &w);
+	if (w.any)
+		vm_flush_everywhere(); /* the spaces are not those of this CPU */
 }

@@ -78,8 +78,9 @@ int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
  */
 void vm_cut_object(const void *object, uint64_t size);
 /*
- * From now on the object's pager is told again, in all spaces, of pages that are written. The
- * object may be gone. No space's lock held, and no page of it busy.
+ * From now on the object's pager is told again, in all spaces, of pages that are written, but
+ * for those that are written while this runs. The object may be gone. No space's lock held, and no
+ * page of it busy.
  */
 void vm_clean_object(const void *object);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */

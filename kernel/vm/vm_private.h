@@ -60,8 +60,8 @@ int vm_split(struct vmspace *vm, uint64_t va);
 void vm_set_end(struct vmspace *vm, struct area *a, uint64_t end);
 /* Is there a page at va, in an area; or can one be made? The space's lock held. */
 bool vm_bring(struct vmspace *vm, uint64_t va);
-/* vm_clean() with the lock held. */
-void vm_clean_locked(struct vmspace *vm, uint64_t start, uint64_t end);
+/* vm_clean() with the lock held, and without a flush: true, one is needed. */
+bool vm_clean_locked(struct vmspace *vm, uint64_t start, uint64_t end);
 /* vm_allows() with the lock held. */
 bool vm_allows_locked(const struct vmspace *vm, uint64_t va, unsigned access);
 /* vm_write() with the lock held. */

@@ -22,7 +22,7 @@
 static volatile sig_atomic_t seen, blocked_inside;
 static volatile siginfo_t last;
 static sigjmp_buf back;
-static volatile char *volatile nowhere = (volatile char *)16;
+static volatile char *volatile nowhere = (volatile char *)16, *volatile nothing;
 static volatile unsigned depth_left = 1000000;
 
 static void
@@ -292,6 +292,11 @@ faults_are_handled(void)
 		*nowhere = 1;
 	if (seen != 1 || last.si_addr != (void *)nowhere || last.si_code != SEGV_MAPERR ||
 	    blocked(SIGSEGV))
+		return false;
+	seen = 0;
+	if (sigsetjmp(back, 1) == 0)
+		*nothing = 1;
+	if (seen != 1 || last.si_addr != NULL || last.si_code != SEGV_MAPERR)
 		return false;
 	seen = 0;
 	if (sigsetjmp(back, 1) == 0)

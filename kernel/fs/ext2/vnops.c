@@ -86,14 +86,15 @@ read_text(struct ext2_fs *fs, struct ext2_inode *i, int *err)
 static void ext2_destroy(struct vnode *vn);
 static void ext2_changed(struct vnode *vn);
 static void ext2_stat(struct vnode *vn, struct stat *st);
+static bool ext2_linked(const struct vnode *vn);
 static int ext2_failed(struct vnode *vn);
 
 /* What the vnode has of the inode. */
 static void
 fill_vnode(struct vnode *vn, struct ext2_mount *m, const struct ext2_inode *i)
 {
-	static const struct vnode_disk_ops disk_ops = {"ext2", ext2_changed, ext2_stat, ext2_failed,
-						       ext2_destroy};
+	static const struct vnode_disk_ops disk_ops = {"ext2",      ext2_changed, ext2_stat,
+						       ext2_linked, ext2_failed,  ext2_destroy};
 
 	vn->ino = i->ino;
 	vn->uid = i->uid;
@@ -265,6 +266,12 @@ ext2_changed(struct vnode *vn)
 	node->i.dirty = true;
 	ext2_note_dirty(node);
 	mutex_unlock(&node->m->lock);
+}
+
+static bool
+ext2_linked(const struct vnode *vn)
+{
+	return ext2_node(vn)->i.links != 0;
 }
 
 static int
