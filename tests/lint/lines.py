@@ -28,7 +28,7 @@ BUDGETS = {
     "kernel/dev/virtio": 975,
     "kernel/dtrace": 5750,
     "kernel/dtrace/host": 1225,
-    "kernel/fs": 11125,
+    "kernel/fs": 11200,
     "kernel/fs/ext2": 2525,
     "kernel/ftrace": 2200,
     "kernel/ftrace/buffer": 2150,
