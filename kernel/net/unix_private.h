@@ -231,8 +231,3 @@ void unix_rights_free(struct unix_rights *r);
 void unix_collect(void);
 /* A socket is closed: perhaps there are such files now. No lock held. */
 void unix_rights_closed(void);
-/*
- * Who may not send for the files in flight collects. False: that is left to the thread, since
- * somebody has done it so short a time ago. No lock held.
- */
-bool unix_collect_at_limit(void);

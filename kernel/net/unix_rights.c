@@ -6,8 +6,8 @@
  * more. unix_collect() finds these: what holds all references to their files are messages, and
  * these are in queues of such sockets only. A thread does it, with a share of one CPU, when a
  * socket of AF_UNIX was closed or a process has ended; so does who may not send for their sake,
- * since a socket whose file is in flight is closed unseen, but then it leaves the next ones to the
- * thread for a while. There is a thread while sockets are in flight.
+ * since a socket whose file is in flight is closed unseen. There is a thread while sockets are in
+ * flight.
  *
  * Locking: unix_lock guards all that is said of flight. A message with files enters a queue, and
  * leaves it, under unix_lock, together with its counts. So while unix_collect() looks, each
@@ -16,7 +16,6 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
-#include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/net/unix_private.h"
@@ -399,19 +398,3 @@ unix_rights_closed(void)
 	}
 }
 HOOK(proc_exit, unix_rights_closed);
-
-bool
-unix_collect_at_limit(void)
-{
-	static uint64_t rests; /* atomic: until then; DEADLINE_NEVER: somebody collects */
-	uint64_t start = clock_ns(), until = __atomic_load_n(&rests, __ATOMIC_RELAXED);
-
-	if (start < until || !__atomic_compare_exchange_n(&rests, &until, DEADLINE_NEVER, false,
-							  __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-		unix_rights_closed();
-		return false;
-	}
-	unix_collect();
-	__atomic_store_n(&rests, clock_ns() + (clock_ns() - start) * IDLE_SHARE, __ATOMIC_RELAXED);
-	return true;
-}

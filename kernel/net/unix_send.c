@@ -123,7 +123,10 @@ deliver(const struct unix_socket *us, struct unix_socket *to, struct unix_messag
 {
 	int error = try_deliver(us, to, msg);
 
-	return error == -ETOOMANYREFS && unix_collect_at_limit() ? try_deliver(us, to, msg) : error;
+	if (error != -ETOOMANYREFS)
+		return error;
+	unix_collect();
+	return try_deliver(us, to, msg);
 }
 
 /* ---- streams ---- */

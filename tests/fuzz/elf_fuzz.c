@@ -22,7 +22,6 @@ check_segment(const struct elf_image *img, unsigned i, uint64_t file_size)
 		   (uintmax_t)s->vaddr);
 	FUZZ_CHECK(s->offset <= file_size && s->filesz <= file_size - s->offset, "%#jx",
 		   (uintmax_t)s->offset);
-	FUZZ_CHECK((s->prot & (MMU_WRITE | MMU_EXEC)) != (MMU_WRITE | MMU_EXEC), "%#x", s->prot);
 	FUZZ_CHECK((s->prot & ~(unsigned)(MMU_READ | MMU_WRITE | MMU_EXEC)) == 0, "%#x", s->prot);
 	for (unsigned k = 0; k < i; k++) {
 		const struct elf_segment *o = &img->segments[k];

@@ -142,7 +142,6 @@ void test_ptys(void);
 void test_sockets(void);
 void test_socket_names(void);
 void test_socket_rights(void);
-int socket_rights_crowd(void); /* tries 300 times more to send files than it may */
 void test_socket_threads(void);
 
 /* pipes.c */

@@ -179,8 +179,6 @@ main(int argc, char *argv[])
 		return moves_dsync(argv[2]);
 	if (argc == 4 && strcmp(argv[1], "exchange") == 0)
 		return moves_exchange(argv[2], argv[3]);
-	if (argc == 2 && strcmp(argv[1], "crowd") == 0)
-		return socket_rights_crowd();
 	if (argc == 3 && strcmp(argv[1], "unlinked") == 0)
 		return maps_unlinked(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "compute") == 0)

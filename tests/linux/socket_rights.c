@@ -223,39 +223,6 @@ sends_too_many(void *arg)
 	return errno == ETOOMANYREFS && n >= 64 && n <= 66 ? 0 : 2;
 }
 
-/* Has 1000 sockets in flight, and sends more than it may. */
-static int
-crowd_flies(void *arg)
-{
-	enum { PART = 250, SOCKETS = 1000, TRIES = 300 };
-	int s[SOCKETS], n = 0;
-
-	(void)arg;
-	if (setuid(4321) != 0)
-		return 1;
-	for (int i = 0; i < SOCKETS; i += 2) {
-		if (socketpair(AF_UNIX, SOCK_STREAM, 0, s + i) != 0)
-			return 2;
-	}
-	for (int i = 0; i < SOCKETS; i += PART) {
-		if (send_control(s[0], SCM_RIGHTS, s + i, PART * sizeof(int)) != 1)
-			return 3;
-	}
-	while (n < 1000 && send_file(s[0], s[0]))
-		n++;
-	for (int i = 0; i < TRIES; i++) {
-		if (send_file(s[0], s[0]) || errno != ETOOMANYREFS)
-			return 4;
-	}
-	return 0;
-}
-
-int
-socket_rights_crowd(void)
-{
-	return in_child(crowd_flies, NULL);
-}
-
 /* ---- who sends ---- */
 
 static bool

@@ -89,14 +89,6 @@ def missing():
     check_eq(set(re.findall(r"`(\w+)`", said)) & calls, set(), "which are there")
 
 
-@portable_test("who sends more files than allowed makes the kernel look for lost sockets as rarely as its thread does")
-def crowd():
-    run = boot("linux_test crowd && echo refused\n", smp=1, options=["--icount", *FILE], mask="NET", trace=True).expect()
-    check_match(r"^refused\r?$", run.out, "300 tries")
-    looked = sum(e["text"].startswith("unix collect:") for e in run.events)
-    check(0 < looked <= 60, f"the kernel has looked {looked} times")
-
-
 @portable_test("Debian's script records what a program does in a terminal of its own")
 def script():
     need_package("bsdutils")

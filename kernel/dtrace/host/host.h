@@ -37,6 +37,6 @@ extern _Thread_local struct dif_host {
 	uint64_t upcall_arg; /* … and its first register */
 	/* ERROR; NULL: nothing fires */
 	void (*fault)(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f);
-	size_t alloc_most; /* bytes of an allocation; 0: all */
+	size_t alloc_most; /* bytes of an allocation; 0: 64 MiB */
 	int alloc_left;    /* allocations that still succeed; -1: all */
 } dif_host;

@@ -5,14 +5,15 @@
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/host/host.h"
 
-_Thread_local struct dif_host dif_host = {.alloc_left = -1, .alloc_most = 64ul << 20};
+_Thread_local struct dif_host dif_host = {.alloc_left = -1};
 struct dif_port_range dif_port_direct[DIF_PORT_DIRECT], dif_port_quick_range;
 
 void *
 dif_port_alloc(size_t size)
 {
 	size = (size + 63) & ~63ul;
-	if (dif_host.alloc_left == 0 || (dif_host.alloc_most != 0 && size > dif_host.alloc_most))
+	if (dif_host.alloc_left == 0 ||
+	    size > (dif_host.alloc_most != 0 ? dif_host.alloc_most : 64ul << 20))
 		return NULL;
 	if (dif_host.alloc_left > 0)
 		dif_host.alloc_left--;

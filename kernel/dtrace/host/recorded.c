@@ -558,7 +558,7 @@ recorded_open(const char *path)
 
 	trace.path = strcmp(path, "-") == 0 ? input_path() : path;
 	dif_host.random_changes = true;
-	dif_host.alloc_most = 0;
+	dif_host.alloc_most = SIZE_MAX;
 	trace.by_text = ktr_map_make(memory_realloc, memory_seed());
 	trace.threads = ktr_map_make(memory_realloc, memory_seed());
 	device_plug(1);
