@@ -93,14 +93,15 @@ divide(void)
 }
 
 /* x87's exceptions are masked by the lowest bits of the control word. */
-#define X87(name, unmasked, code)                                            \
-	static void name(void)                                               \
-	{                                                                    \
-		uint16_t control = 0x37f & ~(unmasked);                      \
-		__asm__ volatile("fninit; fldcw %0; " code "; fwait; fninit" \
-				 :                                           \
-				 : "m"(control)                              \
-				 : "memory");                                \
+/* The nop: objdump, with which unit/insn_test compares, takes fwait and fninit for one. */
+#define X87(name, unmasked, code)                                                 \
+	static void name(void)                                                    \
+	{                                                                         \
+		uint16_t control = 0x37f & ~(unmasked);                           \
+		__asm__ volatile("fninit; fldcw %0; " code "; fwait; nop; fninit" \
+				 :                                                \
+				 : "m"(control)                                   \
+				 : "memory");                                     \
 	}
 
 X87(x87_divide, 4, "fld1; fldz; fdivrp")
