@@ -12,6 +12,10 @@ struct statx_time {
 	uint32_t tv_nsec, pad;
 };
 
+/* The numbers of which st_dev and st_rdev are made. */
+#define STAT_MAJOR(dev) ((uint32_t)((dev) >> 8 & 0xfff))
+#define STAT_MINOR(dev) ((uint32_t)(((dev)&0xff) | ((dev) >> 12 & 0xfff00)))
+
 struct statx {
 	uint32_t stx_mask; /* which fields are valid */
 	uint32_t stx_blksize;

@@ -15,9 +15,8 @@
 
 #define CWD ((uint64_t)AT_FDCWD)
 
-/* The vnode of an open file, with a reference. NULL: -EBADF. */
-static struct vnode *
-of_fd(uint64_t fd, int *error)
+struct vnode *
+vnode_of_fd(uint64_t fd, int *error)
 {
 	const struct file *f = filetable_get(proc_files(), (uint32_t)fd);
 
@@ -65,7 +64,7 @@ int64_t
 sys_fchmod(const uint64_t a[6])
 {
 	int error;
-	struct vnode *vn = of_fd(a[0], &error);
+	struct vnode *vn = vnode_of_fd(a[0], &error);
 
 	return attr_change(vn, error, chmod_vnode, a[1]);
 }
@@ -85,7 +84,7 @@ int64_t
 sys_fchown(const uint64_t a[6])
 {
 	int error;
-	struct vnode *vn = of_fd(a[0], &error);
+	struct vnode *vn = vnode_of_fd(a[0], &error);
 
 	return attr_change(vn, error, chown_vnode, (uint32_t)a[1] | a[2] << 32);
 }
@@ -164,7 +163,7 @@ sys_utimensat(const uint64_t a[6])
 
 	if (wanted < 0)
 		return wanted;
-	vn = a[1] == 0 ? of_fd(a[0], &error) : vnode_of_user(a[0], a[1], a[3], &error);
+	vn = a[1] == 0 ? vnode_of_fd(a[0], &error) : vnode_of_user(a[0], a[1], a[3], &error);
 	if (vn == NULL)
 		return error;
 	/* Who may write to a file may also make it new. */

@@ -210,8 +210,8 @@ sys_statx(const uint64_t a[6])
 	    .stx_atime = to_statx_time((uint64_t)st.st_atime, st.st_atime_nsec),
 	    .stx_ctime = to_statx_time((uint64_t)st.st_ctime, st.st_ctime_nsec),
 	    .stx_mtime = to_statx_time((uint64_t)st.st_mtime, st.st_mtime_nsec),
-	    .stx_rdev_major = (uint32_t)(st.st_rdev >> 8 & 0xfff),
-	    .stx_rdev_minor = (uint32_t)((st.st_rdev & 0xff) | (st.st_rdev >> 12 & 0xfff00)),
+	    .stx_rdev_major = STAT_MAJOR(st.st_rdev),
+	    .stx_rdev_minor = STAT_MINOR(st.st_rdev),
 	    .stx_dev_minor = (uint32_t)st.st_dev,
 	};
 	return copy_out(a[4], &sx, sizeof(sx));

@@ -9,6 +9,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/stat.h"
 #include "kernel/abi/statfs.h"
 #include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs_private.h"
@@ -384,9 +385,8 @@ mount_print_flags(struct sbuf *out, const struct mount *m)
 static void
 mount_print_info(struct sbuf *out, const struct mount *m, const char *path)
 {
-	/* The device as stat has it: Linux's major and minor number of st_dev. */
 	sbuf_printf(out, "%u %u %u:%u / ", m->dev, m->covered != NULL ? m->covered->dev : 0,
-		    m->dev >> 8 & 0xfff, (m->dev & 0xff) | (m->dev >> 12 & 0xfff00));
+		    STAT_MAJOR(m->dev), STAT_MINOR(m->dev));
 	print_name(out, path);
 	sbuf_putc(out, ' ');
 	mount_print_flags(out, m);

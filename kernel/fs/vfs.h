@@ -309,6 +309,8 @@ struct vnode *vnode_lookup_link(struct vnode *cwd, const char *path, int *err);
  * means dirfd itself, AT_SYMLINK_NOFOLLOW a symbolic link itself. NULL: *error.
  */
 struct vnode *vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error);
+/* The vnode of the program's open file, with a reference. NULL: *error is -EBADF. */
+struct vnode *vnode_of_fd(uint64_t fd, int *error);
 /* The directory of its newest name, a reference; or NULL. Takes vfs_lock. */
 struct vnode *vnode_dir(const struct vnode *vn);
 /*

@@ -208,15 +208,6 @@ xattr_list(struct vnode *vn, const char *none, void *buf, size_t size)
 
 /* ---- system calls: each has a vnode, whose reference is dropped. NULL: error says why ---- */
 
-static struct vnode *
-xattr_of_fd(uint64_t fd, int *error)
-{
-	const struct file *f = filetable_get(proc_files(), (uint32_t)fd);
-
-	*error = f != NULL ? 0 : -EBADF;
-	return f != NULL ? vnode_ref(f->vn) : NULL;
-}
-
 /* Copies a name. 0 or -errno. */
 static int
 xattr_take_name(char name[XATTR_NAME_MAX + 1], uint64_t uname)
@@ -310,7 +301,7 @@ do_removexattr(struct vnode *vn, int error, uint64_t uname)
 	int64_t sys_f##call(const uint64_t a[6])                                          \
 	{                                                                                 \
 		int error;                                                                \
-		struct vnode *vn = xattr_of_fd(a[0], &error);                             \
+		struct vnode *vn = vnode_of_fd(a[0], &error);                             \
                                                                                           \
 		return __VA_ARGS__;                                                       \
 	}

@@ -48,7 +48,7 @@ has(const char *path, const char *name, const char *value)
 	       memcmp(buf, value, strlen(value)) == 0;
 }
 
-/* Has it these names, and no other? In any order; each with a blank behind. */
+/* Has it these names, and no other? In any order; each with a blank after it. */
 static bool
 lists(const char *path, const char *names)
 {

@@ -88,6 +88,8 @@ struct type *check_common(struct type *a, struct type *b);
 bool check_is_string(struct node *n);
 /* A string becomes a pointer to its characters. */
 void check_characters(struct node **n);
+/* Is it an address with its program, as of usym()? The engine has two keys for it. */
+bool check_is_user_symbol(const struct node *n);
 /* Is it the constant 0, as a number or a pointer? */
 bool check_is_null(struct node *n);
 /* The type of a variable that holds the value. */

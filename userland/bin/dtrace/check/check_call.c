@@ -19,9 +19,8 @@ count(const struct node *list)
 
 /* ---- keys ---- */
 
-/* An address with its program: two keys of the engine. */
-static bool
-is_user_symbol(const struct node *n)
+bool
+check_is_user_symbol(const struct node *n)
 {
 	return n->kind == N_CALL && n->function->show >= SHOW_USYM;
 }
@@ -35,7 +34,7 @@ keys_of(struct node *keys)
 		*last = dt_alloc(sizeof(**last));
 		(*last)->name = "";
 		(*last)->type = type_is_text(keys->type) ? type_string : check_held(keys);
-		(*last)->offset = is_user_symbol(keys);
+		(*last)->offset = check_is_user_symbol(keys);
 		last = &(*last)->next;
 	}
 	return first;
@@ -73,7 +72,8 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 		enum type_kind kind = type_base(k->type)->kind;
 
 		if (kind == T_VOID || k->kind == N_XLATE || kind == T_FUNCTION ||
-		    (tag == NULL ? kind == T_STACK || is_user_symbol(k) : type_is_struct(k->type)))
+		    (tag == NULL ? kind == T_STACK || check_is_user_symbol(k)
+				 : type_is_struct(k->type)))
 			dt_error(k->at, "D_KEY_TYPE", "%s[ ]: a value of type %s cannot be a key",
 				 what, type_text(k->type));
 	}
@@ -92,7 +92,7 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 			 "%s[ ] prototype mismatch: found %u keys, expected %u", what, count(keys),
 			 *key_count);
 	for (m = *known; m != NULL; m = m->next, keys = keys->next, n++)
-		if (!key_fits(keys, m->type) || m->offset != is_user_symbol(keys))
+		if (!key_fits(keys, m->type) || m->offset != check_is_user_symbol(keys))
 			dt_error(
 			    keys->at, tag != NULL ? tag : "D_PROTO_ARG",
 			    "%s[ ] key #%u is incompatible with its prototype: found %s, expected %s",

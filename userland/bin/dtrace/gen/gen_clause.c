@@ -95,7 +95,7 @@ define_aggregation(struct aggregation *a, struct node *keys)
 			f.show = k->type == type_stack ? SHOW_STACK : SHOW_USTACK;
 		if (record_symbol_of(k) != SHOW_INT)
 			f.show = record_symbol_of(k);
-		if (record_symbol_of(k) >= SHOW_USYM)
+		if (check_is_user_symbol(k))
 			d.keys = DIF_KEYS_AND(d.keys, DIF_K_INT);
 		if (type->kind == T_ARRAY && f.show != SHOW_STRING)
 			f.show = SHOW_HEX, f.size = 8;

@@ -139,7 +139,7 @@ gen_keys(struct node *keys, unsigned r)
 	unused = at;
 	at = r;
 	for (struct node *k = keys; k != NULL; k = k->next) {
-		if (record_symbol_of(k) >= SHOW_USYM) {
+		if (check_is_user_symbol(k)) {
 			gen_insn(DIF_BUILTIN, gen_need(k, unused), 0, 0, DIF_B_PROGRAM);
 			gen_insn(DIF_KEY, 0, unused, 0, 0);
 		}

@@ -138,7 +138,7 @@ record_integer(struct node *n, struct rec_field f)
 static void
 record_symbol(struct node *n)
 {
-	bool user = record_symbol_of(n) >= SHOW_USYM;
+	bool user = check_is_user_symbol(n);
 	struct rec_field f = {.show = record_symbol_of(n), .size = user ? 16 : 8};
 
 	f.offset = record_reserve(n, f.size, 8);
