@@ -172,22 +172,20 @@ void
 wake_up_process(struct thread *t)
 {
 	struct runq *last = &runqs[t->cpu], *rq;
-	struct thread *self = curthread();
+	bool refused;
 
-	irq_push(); /* while its identity is changed */
+	irq_push(); /* while `refused` is not what the thread wants */
 	/* It gives up its lock only when switched out. Nobody else queues it. */
 	rq = lock_place(t);
 	/* Record t's wakeup even if the waker's own events are suppressed. */
-	if (self->ktr_suppress)
-		ktr_port_set_thread(self->tid, false);
+	refused = ktr_port_refuse(KTR_REFUSE_THREAD, false);
 	fair_detach(&t->fair);
 	SDT_CTR3(sched, , , wakeup, SDT_ARGS3(t, t->proc, t->tid), KTR_SCHED,
 		 KTR_POINT_FORMAT("thread", KTR_ATTR_LINKED), curthread()->ident, "wokeup",
 		 t->ident);
 	SDT_PROBE4(sched, , , sched_waking, sched_comm(t), t->tid, t->prio, rq->cpu);
 	ttwu_do_wakeup(rq, t, false);
-	if (self->ktr_suppress)
-		sched_set_thread(self);
+	ktr_port_refuse(KTR_REFUSE_THREAD, refused);
 	unlock_both(last, rq);
 	irq_pop();
 }
@@ -227,7 +225,7 @@ static void
 leave_more(struct thread *t)
 {
 	if (t->ktr_suppress)
-		ktr_port_refuse(false);
+		ktr_port_refuse(KTR_REFUSE_THREAD, false);
 	if (t->fpu_used) {
 		arch_fpu_save(&t->fpu);
 		arch_fpu_off();
@@ -240,7 +238,7 @@ static void
 resume_more(const struct thread *t)
 {
 	if (t->ktr_suppress)
-		ktr_port_refuse(true);
+		ktr_port_refuse(KTR_REFUSE_THREAD, true);
 	if (t->fpu_used) {
 		arch_fpu_on();
 		arch_fpu_load(&t->fpu);

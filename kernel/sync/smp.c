@@ -50,13 +50,13 @@ _Static_assert(MAX_CPUS <= 64, "post() keeps a set of CPUs in one word");
 static void
 wait_released(uint64_t g)
 {
-	bool suppressed = ktr_port_refuse(true);
+	bool suppressed = ktr_port_refuse(KTR_REFUSE_STOP, true);
 
 	/* release: pairs with the acquire in smp_wait() */
 	__atomic_store_n(&this_pcpu()->call_done, g, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&call.released, __ATOMIC_ACQUIRE) < g)
 		arch_relax();
-	ktr_port_refuse(suppressed);
+	ktr_port_refuse(KTR_REFUSE_STOP, suppressed);
 }
 
 /* Takes part in the call in progress, once. Interrupts off. */
@@ -228,9 +228,9 @@ smp_stop_run(void (*fn)(void *), void *arg)
 
 	begin();
 	smp_post(UINT64_MAX, CALL_STOP, NULL, NULL);
-	suppressed = ktr_port_refuse(true);
+	suppressed = ktr_port_refuse(KTR_REFUSE_STOP, true);
 	fn(arg);
-	ktr_port_refuse(suppressed);
+	ktr_port_refuse(KTR_REFUSE_STOP, suppressed);
 	__atomic_store_n(&call.released, call.generation, __ATOMIC_RELEASE);
 	end();
 }

@@ -21,7 +21,7 @@
 extern const char __rodata_start[], __rodata_end[];
 
 bool ktr_port_final;
-bool ktr_port_refused[KTR_PORT_MAXCPU];
+uint8_t ktr_port_refused[KTR_PORT_MAXCPU];
 
 static struct mutex control_lock = MUTEX_INIT("ktr control");
 
@@ -96,5 +96,5 @@ ktr_port_string_ok(const char *p)
 bool
 ktr_port_suppressed(void)
 {
-	return stop_inside() || ktr_port_refused[arch_cpu()];
+	return stop_inside() || ktr_port_refused[arch_cpu()] != 0;
 }

@@ -2,8 +2,8 @@
  * ktr_port.h - ktr's port header for this kernel (ktr/port.h), over arch/ktr.h.
  *
  * The pointer to a CPU's ring and the id of its thread are in its arch_pcpu. ktr_port_refused[n]
- * says that CPU n's events are refused, because of its thread (the flush thread) or of the
- * debugger. Locking: none.
+ * says why CPU n's events are refused: its thread reads them (the flush thread), or the machine is
+ * stopped. Locking: none.
  */
 #pragma once
 
@@ -43,7 +43,11 @@ int profile_make_named(const char *spec, char *err, size_t errlen);
 #define KTR_PORT_PARAMETERS arch_ktr_parameters
 #define KTR_PORT_IN_HOOK    ARCH_KTR_IN_HOOK
 
-extern bool ktr_port_refused[KTR_PORT_MAXCPU]; /* by CPU; each CPU writes its own */
+enum ktr_refusal {
+	KTR_REFUSE_THREAD = 1, /* the thread that runs has ktr_suppress; its interrupts lift it */
+	KTR_REFUSE_STOP = 2,   /* rings are exchanged; NMIs do not lift it */
+};
+extern uint8_t ktr_port_refused[KTR_PORT_MAXCPU]; /* by CPU; each CPU writes its own */
 
 extern const char __ktr_record_start[], __ktr_record_end[];
 
@@ -83,28 +87,31 @@ ktr_port_irq_restore(uintptr_t saved)
 
 #define KTR_PORT_RING_OF(n) ((n) < MAX_CPUS && pcpus[n] != NULL ? &pcpus[n]->md.ktr_ring : NULL)
 
-/* Sets whether this CPU's events are refused, NMIs' too. Returns the old value. Interrupts off. */
+/*
+ * Sets whether this CPU's events are refused for this reason. Returns whether they were: who sets
+ * it for a while sets that again, since it may itself have been called meanwhile. Interrupts off.
+ */
 static inline bool
-ktr_port_refuse(bool refuse)
+ktr_port_refuse(enum ktr_refusal why, bool refuse)
 {
 	unsigned cpu = arch_cpu();
-	bool before = ktr_port_refused[cpu];
+	uint8_t before = ktr_port_refused[cpu];
 
-	*(volatile bool *)&ktr_port_refused[cpu] = refuse;
+	*(volatile uint8_t *)&ktr_port_refused[cpu] = refuse ? before | why : before & ~why;
 	if (refuse) /* as ktr_ring_close() does for any CPU */
 		__atomic_store_n(&arch_this_pcpu()->ktr_ring->limit, 0, __ATOMIC_RELAXED);
-	return before;
+	return (before & why) != 0;
 }
 
 /*
  * Sets the thread that runs on this CPU now, and whether its events are refused. The scheduler
- * calls it at a switch, and interrupts do on entry and exit. Interrupts off.
+ * calls it at a switch. Interrupts off.
  */
 static inline void
 ktr_port_set_thread(uint32_t tid, bool refuse)
 {
 	arch_ktr_set_tid(tid);
-	ktr_port_refuse(refuse);
+	ktr_port_refuse(KTR_REFUSE_THREAD, refuse);
 }
 
 /* Is this an address of the record text, in which all restartable sequences are? Any context. */

@@ -7,7 +7,9 @@
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
+#include "kernel/sched/callout.h"
 #include "kernel/sched/sched.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sysctl/registry.h"
@@ -164,6 +166,69 @@ KTEST(ktr_suppressed_threads_record_nothing_and_are_counted)
 	ktr_mask_set(0);
 	ktr_test_sum(&after);
 	KT_EQ(after.recorded, before.recorded);
+	KT_EQ(after.suppressed - before.suppressed, SITE_EVENTS);
+	ktr_test_end();
+}
+
+static struct {
+	struct callout callout;
+	unsigned calls;
+	bool woke; /* atomic */
+} interrupting;
+
+static bool
+nothing_woke(void *arg)
+{
+	return !__atomic_load_n(&interrupting.woke, __ATOMIC_ACQUIRE);
+}
+
+/* From the timer interrupt: it wakes who sleeps, and records before and after. */
+static void
+wake_between(void *arg)
+{
+	CTR0(KTR_SPARE2, "test: before the wakeup");
+	if (wakeup(&interrupting) == 1)
+		__atomic_store_n(&interrupting.woke, true, __ATOMIC_RELEASE);
+	else
+		callout_set(&interrupting.callout, clock_ns() + 1000000);
+	interrupting.calls++;
+	CTR0(KTR_SPARE2, "test: after the wakeup");
+}
+
+static void
+interrupted_thread(void *arg)
+{
+	callout_set(&interrupting.callout, clock_ns() + 1000000);
+	while (nothing_woke(NULL)) {
+	}
+	suppressed_thread(NULL);
+}
+
+KTEST(ktr_interrupts_of_suppressed_threads_record_all_that_they_do)
+{
+	struct ktr_stats before, after;
+	struct thread *t;
+
+	ktr_test_begin(1024);
+	ktr_mask_set(KTR_SPARE2);
+	suppressed_done = false;
+	interrupting.calls = 0;
+	interrupting.woke = false;
+	callout_init(&interrupting.callout, wake_between, NULL);
+	ktr_test_sum(&before);
+	t = thread_alloc("interrupted", PRIO_KERN, interrupted_thread, NULL);
+	KT_ASSERT(t != NULL);
+	t->ktr_suppress = true;
+	sched_start(t);
+	while (nothing_woke(NULL))
+		sleepq_wait(&(struct sleep_request){.chan = &interrupting,
+						    .still = nothing_woke,
+						    .wmesg = "ktest",
+						    .deadline_ns = clock_ns() + 10000000});
+	KT_ASSERT(ktest_wait(suppressed_is_done, NULL));
+	ktr_mask_set(0);
+	ktr_test_sum(&after);
+	KT_EQ(after.recorded - before.recorded, 2 * interrupting.calls);
 	KT_EQ(after.suppressed - before.suppressed, SITE_EVENTS);
 	ktr_test_end();
 }
