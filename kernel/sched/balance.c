@@ -80,9 +80,12 @@ balance_take(struct runq *from, struct thread *t, unsigned to)
 	t->cpu = to;
 }
 
-/* Takes a real-time thread from a CPU where it waits for a better one. rq->lock held. */
+/*
+ * Takes a real-time thread from a CPU where it waits for a better one; if `running` keeps this CPU
+ * until it is preempted, one that preempts it. rq->lock held.
+ */
 static void
-pull_rt(struct runq *rq)
+pull_rt(struct runq *rq, const struct thread *running)
 {
 	struct thread *t = NULL;
 
@@ -93,6 +96,8 @@ pull_rt(struct runq *rq)
 		    !spin_trylock(&from->lock))
 			continue;
 		t = from->throttled ? NULL : runq_best_rt_for(from, rq->cpu);
+		if (t != NULL && running != NULL && !runq_prefers(rq, t, running, 0))
+			t = NULL;
 		if (t != NULL) {
 			balance_take(from, t, rq->cpu);
 			runq_join(rq, t);
@@ -103,13 +108,13 @@ pull_rt(struct runq *rq)
 }
 
 struct thread *
-balance_best(struct runq *rq)
+balance_best(struct runq *rq, const struct thread *running)
 {
 	struct thread *best = runq_best(rq);
 
 	if (rq->throttled || (best != NULL && best->prio < PRIO_RT) || !rt_waits())
 		return best;
-	pull_rt(rq);
+	pull_rt(rq, running);
 	return runq_best(rq);
 }
 

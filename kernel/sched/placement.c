@@ -102,10 +102,12 @@ set_params_running(struct runq *rq, struct thread *t, const struct sched_params 
 	sched_request(rq->cpu); /* somebody may be better now */
 }
 
+/* Is the place in the queue the same? Of a real-time thread niceness is only remembered. */
 static bool
 same_order(const struct sched_params *a, const struct sched_params *b)
 {
-	return a->policy == b->policy && a->rt_prio == b->rt_prio && a->nice == b->nice;
+	return a->policy == b->policy && a->rt_prio == b->rt_prio &&
+	       (a->rt_prio != 0 || a->nice == b->nice);
 }
 
 void
@@ -118,7 +120,7 @@ sched_set_params(struct thread *t, const struct sched_params *p)
 	KTR_POINT3(KTR_SCHED, "thread", t->ident, "params", "policy:%u", p->policy, "rt_prio:%u",
 		   p->rt_prio, "nice:%d", p->nice);
 	if (same_order(&t->sched, p)) {
-		t->sched.reset_on_fork = p->reset_on_fork;
+		t->sched = *p;
 		spin_unlock(&rq->lock);
 		return;
 	}

@@ -113,9 +113,8 @@ ttwu_do_wakeup(struct runq *rq, struct thread *t, bool front)
 	t->cpu = rq->cpu;
 	runq_join(rq, t);
 	rq->probed = t;
-	SDT_CTR4(sched, , , sched_wakeup, SDT_ARGS4(sched_comm(t), t->tid, t->prio, rq->cpu),
-		 KTR_SCHED, KTR_STATE_FORMAT("thread", "prio:%d, " KTR_ATTR_LINKED), t->ident,
-		 "runq add", t->prio, curthread()->ident);
+	CTR4(KTR_SCHED, KTR_STATE_FORMAT("thread", "prio:%d, " KTR_ATTR_LINKED), t->ident,
+	     "runq add", t->prio, curthread()->ident);
 	runq_insert(rq, t, front);
 	if (rq->idle || runq_prefers(rq, t, rq->cur, RUNQ_MARGIN_NS))
 		sched_request(rq->cpu);
@@ -160,16 +159,20 @@ void
 sched_place(struct thread *t, bool front)
 {
 	struct runq *last = &runqs[t->cpu], *rq;
+	bool refused;
 
 	irq_push(); /* stay on this CPU until it is asked to reschedule */
 	rq = lock_place(t);
+	refused = ktr_port_refuse(KTR_REFUSE_THREAD, false); /* of the thread that places it */
 	ttwu_do_wakeup(rq, t, front);
+	ktr_port_refuse(KTR_REFUSE_THREAD, refused);
 	unlock_both(last, rq);
 	irq_pop();
 }
 
-void
-wake_up_process(struct thread *t)
+/* Makes a thread that slept, or has never run, runnable. */
+static void
+ttwu_queue(struct thread *t, bool first)
 {
 	struct runq *last = &runqs[t->cpu], *rq;
 	bool refused;
@@ -183,11 +186,22 @@ wake_up_process(struct thread *t)
 	SDT_CTR3(sched, , , wakeup, SDT_ARGS3(t, t->proc, t->tid), KTR_SCHED,
 		 KTR_POINT_FORMAT("thread", KTR_ATTR_LINKED), curthread()->ident, "wokeup",
 		 t->ident);
-	SDT_PROBE4(sched, , , sched_waking, sched_comm(t), t->tid, t->prio, rq->cpu);
+	if (!first)
+		SDT_PROBE4(sched, , , sched_waking, sched_comm(t), t->tid, t->prio, rq->cpu);
 	ttwu_do_wakeup(rq, t, false);
+	if (first)
+		SDT_PROBE4(sched, , , sched_wakeup_new, sched_comm(t), t->tid, t->prio, rq->cpu);
+	else
+		SDT_PROBE4(sched, , , sched_wakeup, sched_comm(t), t->tid, t->prio, rq->cpu);
 	ktr_port_refuse(KTR_REFUSE_THREAD, refused);
 	unlock_both(last, rq);
 	irq_pop();
+}
+
+void
+wake_up_process(struct thread *t)
+{
+	ttwu_queue(t, false);
 }
 
 void
@@ -197,8 +211,7 @@ sched_start(struct thread *t)
 	if (runq_may_run(t, arch_cpu()))
 		t->cpu = arch_cpu();
 	irq_pop();
-	SDT_PROBE4(sched, , , sched_wakeup_new, sched_comm(t), t->tid, t->prio, t->cpu);
-	wake_up_process(t);
+	ttwu_queue(t, true);
 }
 
 void
@@ -274,13 +287,18 @@ finish_switch(void)
 	prev = rq->prev;
 	state = prev->state;
 	rq->prev = NULL;
-	spin_unlock(&rq->lock);
-	if (state < THREAD_DEAD)
+	if (state < THREAD_DEAD) {
+		spin_unlock(&rq->lock);
 		return;
+	}
+	/* Nothing preempts this thread while it alone knows of prev. */
+	irq_push();
+	spin_unlock(&rq->lock);
 	if (state == THREAD_DEAD)
 		thread_reap(prev);
 	else
 		sched_place(prev, thread_is_rt(prev));
+	irq_pop();
 }
 
 /* Locks this CPU's queue, and counts the time of the current thread. Returns the time. */
@@ -315,7 +333,7 @@ static void
 switch_out(struct runq *rq, uint64_t now)
 {
 	struct pcpu *pc = this_pcpu();
-	struct thread *prev = rq->cur, *next = balance_best(rq);
+	struct thread *prev = rq->cur, *next = balance_best(rq, NULL);
 	bool irq_was_on = pc->irq_was_on;
 
 	/* Only rq->lock may keep interrupts off, or they would stay off in the next thread. */

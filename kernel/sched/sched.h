@@ -51,8 +51,8 @@ void sched_inherit(struct thread *to);
 /* For how long a thread runs before another of its priority: nanoseconds; 0: until it blocks. */
 uint64_t sched_slice_ns(const struct thread *t);
 /*
- * For hooks of the probes sched_switch and sched_wakeup: the thread that gets the CPU, or is queued
- * there.
+ * For hooks of the probes sched_switch, sched_wakeup and sched_wakeup_new: the thread that gets the
+ * CPU, or is queued there.
  */
 const struct thread *sched_probed(unsigned cpu);
 /*

@@ -47,9 +47,10 @@ unsigned balance_choose(const struct thread *t);
 unsigned balance_worst(const struct thread *t);
 /*
  * The best thread for rq's CPU, which stays queued there: perhaps one of real time that waited
- * elsewhere. NULL: none. rq->lock held.
+ * elsewhere, if it is better than `running`, which keeps the CPU until it is preempted (NULL: none
+ * does). NULL: none. rq->lock held.
  */
-struct thread *balance_best(struct runq *rq);
+struct thread *balance_best(struct runq *rq, const struct thread *running);
 /*
  * Moves a thread from the longest queue that has one that may run here to rq's CPU, where it is on
  * no queue yet. NULL: none. rq->lock held.

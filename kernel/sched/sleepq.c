@@ -160,6 +160,7 @@ sleepq_wake(const void *chan, unsigned max)
 	struct list woken = LIST_INIT(woken);
 	unsigned n = 0;
 
+	irq_push();
 	spin_lock(&q->lock);
 	list_for_each_safe (l, &q->threads) {
 		struct thread *t = list_entry(l, struct thread, sleepq);
@@ -170,10 +171,12 @@ sleepq_wake(const void *chan, unsigned max)
 		}
 	}
 	spin_unlock(&q->lock);
+	/* These are on no queue: nobody else would wake them if this thread were preempted. */
 	list_for_each_safe (l, &woken) {
 		list_remove(l);
 		wake_up_process(list_entry(l, struct thread, sleepq));
 	}
+	irq_pop();
 	return n;
 }
 

@@ -93,7 +93,7 @@ scheduler_tick(uint64_t now_ns)
 		tick_fair(rq, t);
 	else if (t != pc->idle)
 		tick_ordered(rq, t);
-	best = balance_best(rq);
+	best = balance_best(rq, t);
 	if (best != NULL && thread_is_rt(best) && runq_prefers(rq, best, t, 0))
 		sched_request(rq->cpu); /* its queue was locked when this CPU looked last */
 	spin_unlock(&rq->lock);

@@ -48,11 +48,14 @@ void
 irq_pop(void)
 {
 	struct pcpu *pc = this_pcpu();
+	bool on = pc->irq_was_on;
 
 	if (arch_irq_enabled() || pc->irq_depth < 1)
 		panic("irq_pop: depth %d, interrupts %s", pc->irq_depth,
 		      arch_irq_enabled() ? "on" : "off");
-	if (--pc->irq_depth == 0 && pc->irq_was_on) {
+	/* An NMI whose handler locks something changes irq_was_on from here on: it sees depth 0. */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (--pc->irq_depth == 0 && on) {
 		SDT_PROBE1(preemptirq, , , irq_enable, __builtin_return_address(0));
 		arch_irq_enable();
 	}

@@ -135,7 +135,10 @@ struct flush_tries {
 static bool
 flush_try_again(struct flush_tries *t)
 {
-	clock_delay_ns(FINISH_TRY_NS);
+	if (stop_inside())
+		clock_delay_ns(FINISH_TRY_NS);
+	else
+		thread_sleep_ns(FINISH_TRY_NS, 0, "ktrline");
 	return ++t->stalled < FINISH_STALL && ++t->all < FINISH_TRIES;
 }
 

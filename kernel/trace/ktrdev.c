@@ -51,7 +51,7 @@ static int64_t
 ktrdev_read(struct file *f, struct uio *u)
 {
 	struct ktr_reader *r = f->priv;
-	size_t start = u->resid, n;
+	size_t start = u->resid, before, n;
 	const uint8_t *bytes;
 	int error = 0;
 
@@ -68,9 +68,9 @@ ktrdev_read(struct file *f, struct uio *u)
 			break;
 		}
 		n = n < u->resid ? n : u->resid;
+		before = u->resid;
 		error = uio_put(u, bytes, n);
-		if (error == 0)
-			ktr_stream_taken(&r->stream, n);
+		ktr_stream_taken(&r->stream, before - u->resid); /* also if a page is missing */
 	}
 	r->bytes += start - u->resid;
 	mutex_unlock(&r->lock);

@@ -34,6 +34,7 @@ struct prev_reader {
 	struct ktr_persist_reader region;
 	struct ktr_image image;
 	uint8_t piece[READER_PIECE];
+	size_t at, n; /* bytes of the piece: which have been read, and all */
 };
 
 /* Opens the log. prev_lock held, prev is not NULL. */
@@ -78,16 +79,21 @@ static int64_t
 prevdev_read(struct file *f, struct uio *u)
 {
 	struct prev_reader *r = f->priv;
-	size_t start = u->resid, n;
+	size_t start = u->resid, before, n;
 	int error = 0;
 
 	mutex_lock(&prev_lock); /* two threads may read one file */
 	while (u->resid > 0 && error == 0 && !proc_signal_pending()) {
-		n = ktr_image_stream(&r->image, r->piece,
-				     u->resid < READER_PIECE ? u->resid : READER_PIECE);
-		if (n == 0)
+		if (r->at == r->n) {
+			r->at = 0;
+			r->n = ktr_image_stream(&r->image, r->piece, READER_PIECE);
+		}
+		if (r->n == 0)
 			break;
-		error = uio_put(u, r->piece, n);
+		before = u->resid;
+		n = r->n - r->at < before ? r->n - r->at : before;
+		error = uio_put(u, r->piece + r->at, n);
+		r->at += before - u->resid; /* also if a page is missing */
 	}
 	mutex_unlock(&prev_lock);
 	if (start != u->resid)

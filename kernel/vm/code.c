@@ -210,8 +210,9 @@ code_make_room(struct vmspace *vm, const struct vm_code *c)
 	uint64_t from = c->near > ROOM_BELOW ? c->near - ROOM_BELOW : 0;
 	uint64_t at = vm_gap(vm, from, ROOM_SIZE);
 
-	return at != 0 && vm_insert(vm, at, at + ROOM_SIZE, MMU_READ | MMU_EXEC, &code) != NULL ? at
-												: 0;
+	if (at == 0 || at - c->near + ROOM_REACH >= 2 * ROOM_REACH)
+		return 0; /* else the next instruction would not find the room again */
+	return vm_insert(vm, at, at + ROOM_SIZE, MMU_READ | MMU_EXEC, &code) != NULL ? at : 0;
 }
 
 static uint64_t

@@ -174,6 +174,14 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 	return shared || access != MMU_WRITE ? VM_FAULT_SERVED : do_wp_page(vm, pte, va, prot);
 }
 
+/* Makes the page at va, which has none. */
+static enum vm_fault
+fill_page(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access)
+{
+	return a->from.pager != NULL ? file_fill(vm, a, va, access)
+				     : zero_fill(vm, va, access, a->prot);
+}
+
 static enum vm_fault
 vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 {
@@ -189,8 +197,7 @@ vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 	prot = a->prot;
 	pte = pagetable_entry(vm->root, va, 0, NULL);
 	if (pte == NULL || *pte == 0)
-		return a->from.pager != NULL ? file_fill(vm, a, va, access)
-					     : zero_fill(vm, va, access, a->prot);
+		return fill_page(vm, a, va, access);
 	if (access == MMU_WRITE && !arch_pte_writable(*pte) && !a->from.shared)
 		return do_wp_page(vm, pte, va, a->prot);
 	/*
@@ -261,9 +268,12 @@ vm_bring(struct vmspace *vm, uint64_t va)
 	const struct area *a = vm_find(vm, va);
 	const uint64_t *entry = pagetable_entry(vm->root, page_round_down(va), 0, NULL);
 
-	return (entry != NULL && *entry != 0) ||
-	       vm_fault_serve(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot) ==
-		   VM_FAULT_SERVED;
+	if (entry != NULL && *entry != 0)
+		return true;
+	if (a->prot == 0)
+		return fill_page(vm, a, page_round_down(va), MMU_READ) == VM_FAULT_SERVED;
+	return vm_fault_serve(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot) ==
+	       VM_FAULT_SERVED;
 }
 
 /* The page at va, made if there is none, which nobody else has. */

@@ -19,10 +19,9 @@ vm_forget(struct vmspace *vm, uint64_t start, uint64_t size)
 	if (!vm_good_range(start, size))
 		return -EINVAL;
 	mutex_lock(&vm->lock);
-	if (vm_mapped(vm, start, size) == size)
-		vm_drop_pages(vm, start, start + size);
-	else
-		r = -ENOMEM;
+	vm_drop_pages(vm, start, start + size);
+	if (vm_mapped(vm, start, size) != size)
+		r = -ENOMEM; /* as in Linux, it has forgotten what there was */
 	mutex_unlock(&vm->lock);
 	return r;
 }
@@ -152,7 +151,13 @@ remap(struct vmspace *vm, struct remap *r, uint64_t limit)
 	struct area *a = vm_find(vm, r->start);
 	int error;
 
-	if (a == NULL || a->end < end)
+	if (a == NULL)
+		return -EFAULT;
+	if (r->size <= r->old_size && !(r->flags & (MREMAP_FIXED | MREMAP_DONTUNMAP))) {
+		error = vm_unmap_locked(vm, r->start + r->size, r->old_size - r->size);
+		return error != 0 ? error : (int64_t)r->start;
+	}
+	if (a->end < end)
 		return -EFAULT;
 	if (r->flags & MREMAP_DONTUNMAP)
 		more = r->size;
@@ -162,12 +167,6 @@ remap(struct vmspace *vm, struct remap *r, uint64_t limit)
 		return -ENOMEM;
 	if (r->flags & MREMAP_FIXED)
 		return remap_to(vm, r);
-	if (r->size < r->old_size) {
-		error = vm_unmap_locked(vm, r->start + r->size, r->old_size - r->size);
-		return error != 0 ? error : (int64_t)r->start;
-	}
-	if (more == 0)
-		return (int64_t)r->start;
 	if (!(r->flags & MREMAP_DONTUNMAP) && a->end == end && vm_good_range(r->start, r->size) &&
 	    !vm_overlaps(vm, end, r->start + r->size)) {
 		vm_set_end(vm, a, r->start + r->size);

@@ -116,6 +116,10 @@ vm_flush_page(const struct vmspace *vm, uint64_t va)
 {
 	struct flush f = {vm->root, va, 0};
 
+	if (curthread()->root != vm->root) { /* a CPU that has left the space may go on with it */
+		vm_flush_everywhere();
+		return;
+	}
 	irq_push();
 	f.cpu = arch_cpu();
 	arch_tlb_flush_page(va); /* and before another CPU runs the space again */
@@ -417,8 +421,9 @@ static int
 protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 {
 	struct protection p = {vm, prot};
-	uint64_t at = start;
+	uint64_t end = start;
 	struct area *taken;
+	int error = 0;
 
 	if (start % PAGE_SIZE != 0)
 		return -EINVAL;
@@ -427,25 +432,29 @@ protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	size = page_round_up(size);
 	if (!vm_good_range(start, size))
 		return -ENOMEM; /* nothing is mapped there */
-	while (at < start + size) {
-		struct area *a = vm_find(vm, at);
+	while (end < start + size && error == 0) {
+		struct area *a = vm_find(vm, end);
+
 		if (a == NULL)
-			return -ENOMEM;
-		if (((prot & MMU_WRITE) && a->from.read_only) ||
-		    ((prot & MMU_EXEC) && a->from.no_exec))
-			return -EACCES;
-		at = a->end;
+			error = -ENOMEM;
+		else if (((prot & MMU_WRITE) && a->from.read_only) ||
+			 ((prot & MMU_EXEC) && a->from.no_exec))
+			error = -EACCES;
+		else
+			end = a->end < start + size ? a->end : start + size;
 	}
-	if (vm_split(vm, start) != 0 || vm_split(vm, start + size) != 0)
+	if (end == start)
+		return error;
+	if (vm_split(vm, start) != 0 || vm_split(vm, end) != 0)
 		return -ENOMEM;
-	taken = area_take(&vm->areas, start, start + size);
+	taken = area_take(&vm->areas, start, end);
 	area_each(taken, set_prot, &p);
 	area_put(&vm->areas, taken);
-	pagetable_each(vm->root, start, start + size, protect_page, &p);
+	pagetable_each(vm->root, start, end, protect_page, &p);
 	if (vm->shared)
 		vm_flush_all(vm); /* once, and not for each page */
-	CTR3(KTR_VM, "protect: start %#lx size %#lx prot %#x", start, size, prot);
-	return 0;
+	CTR3(KTR_VM, "protect: start %#lx size %#lx prot %#x", start, end - start, prot);
+	return error;
 }
 
 int

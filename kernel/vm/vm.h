@@ -70,7 +70,10 @@ uint64_t vm_root(const struct vmspace *vm);
 int vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
 /* Removes all pages and areas in the range. An area may be cut. -EINVAL, -ENOMEM. */
 int vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size);
-/* Changes the protection. -EINVAL; -ENOMEM: a part is not mapped, or out of memory; -EACCES. */
+/*
+ * Changes the protection. -EINVAL; -ENOMEM: a part is not mapped; -EACCES: a part may not have it;
+ * what is before that part is changed. Or -ENOMEM: out of memory.
+ */
 int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
 /*
  * An object has size bytes now: what was mapped after them is taken out of all spaces, and private
@@ -100,11 +103,14 @@ struct remap {
 };
 /*
  * Gives the range another size or place. limit: as above. Its address; or nothing has changed and:
- * -EINVAL; -EFAULT: it is not one area; -ENOMEM, after which MREMAP_FIXED may have unmapped what
- * was in the way.
+ * -EINVAL; -EFAULT: it is not one area, but has to grow or move; -ENOMEM, after which MREMAP_FIXED
+ * may have unmapped what was in the way, and what becomes too much.
  */
 int64_t vm_remap(struct vmspace *vm, struct remap r, uint64_t limit);
-/* Forgets what private pages hold: they are new, or the file's, again. -EINVAL, -ENOMEM. */
+/*
+ * Forgets what private pages hold: they are new, or the file's, again. -EINVAL; -ENOMEM: a part is
+ * not mapped, and the rest is forgotten.
+ */
 int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size);
 /* What a copy of the space has of a range. */
 enum vm_inherit { VM_INHERIT, VM_INHERIT_NOTHING, VM_WIPE, VM_WIPE_NOT };

@@ -171,6 +171,43 @@ pages_are_made_before(void)
 	return good;
 }
 
+/* Of a range with a hole, what is there is forgotten, and what is before it gets its rights. */
+static bool
+a_hole_does_not_protect_the_rest(void)
+{
+	char *p = new_pages(4);
+	bool good;
+
+	p[0] = p[PAGE] = p[3 * PAGE] = 1;
+	good = munmap(p + 2 * PAGE, PAGE) == 0 &&
+	       FAILS(madvise(p + PAGE, 3 * PAGE, MADV_DONTNEED), ENOMEM) && p[PAGE] == 0 &&
+	       p[3 * PAGE] == 0 && p[0] == 1 && FAILS(mprotect(p, 4 * PAGE, PROT_NONE), ENOMEM) &&
+	       FAILS(write(-1, p, 1), EBADF) && FAILS(access(p, F_OK), EFAULT) &&
+	       FAILS(access(p + PAGE, F_OK), EFAULT) && FAILS(access(p + 3 * PAGE, F_OK), ENOENT);
+	/* what becomes smaller may be several maps */
+	good = good && mprotect(p, PAGE, RW) == 0 && mremap(p, 4 * PAGE, PAGE, 0) == p &&
+	       p[0] == 1 && !mapped(p + PAGE, 1) && !mapped(p + 3 * PAGE, 1);
+	munmap(p, PAGE);
+	return good;
+}
+
+/* A debugger writes where the program may not, whether or not there is a page. */
+static bool
+a_debugger_writes_what_the_program_may_not(void)
+{
+	char *p = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open("/proc/self/mem", O_RDWR);
+	char got = 0;
+	bool good = pwrite(fd, "x", 1, (off_t)(uintptr_t)p + 5) == 1 &&
+		    pread(fd, &got, 1, (off_t)(uintptr_t)p + 5) == 1 && got == 'x' &&
+		    FAILS(access(p, F_OK), EFAULT) && mprotect(p, 2 * PAGE, RW) == 0 &&
+		    p[5] == 'x' && p[0] == 0 && p[PAGE] == 0;
+
+	close(fd);
+	munmap(p, 2 * PAGE);
+	return good;
+}
+
 struct inherited {
 	char *p;
 	bool there;
@@ -319,5 +356,8 @@ test_memory(void)
 	result(code_is_written_where_it_runs(), "memory can be written and executed at once");
 	result(advice_changes_what_a_child_has(), "madvise() says what a child has of maps");
 	result(pages_are_made_before(), "MADV_POPULATE_READ and _WRITE make pages");
+	result(a_hole_does_not_protect_the_rest(),
+	       "madvise() and mprotect() of a range with a hole");
+	result(a_debugger_writes_what_the_program_may_not(), "/proc/self/mem writes PROT_NONE");
 	result(in_child(limited, NULL) == 0, "MAP_FIXED counts what it replaces, and unmaps last");
 }

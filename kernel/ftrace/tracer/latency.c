@@ -33,7 +33,7 @@ TRACER_SITE(latency_point, DEPTH, "ftrace interrupts: %#lx %#lx %#lx %#lx %#lx %
 TRACER_SITE(latency_switch, 6, "ftrace wakeup: from %lu prio %lu runs %lu to %lu prio %lu name %s");
 
 static const struct ktr_site *irq_disable, *irq_enable, *handler_entry, *handler_exit;
-static const struct ktr_site *woken, *switched;
+static const struct ktr_site *woken, *woken_new, *switched;
 uint64_t latency_longest_ns;
 
 /* A time with interrupts off. */
@@ -199,7 +199,7 @@ wakeup_fire(const struct ktr_firing *f)
 		return;
 	while (__atomic_exchange_n(&waker.lock, 1, __ATOMIC_ACQUIRE) != 0)
 		arch_relax();
-	if (f->site == woken)
+	if (f->site == woken || f->site == woken_new)
 		latency_wake(f->args);
 	else if (waker.tid != 0 && f->args[5] == waker.tid)
 		woke(f);
@@ -234,7 +234,7 @@ latency_wants(const struct ktr_site *site)
 	return instance_top.tracer <= TRACER_PREEMPTIRQSOFF
 		   ? site == irq_disable || site == irq_enable || site == handler_entry ||
 			 site == handler_exit || site == switched
-		   : site == woken || site == switched;
+		   : site == woken || site == woken_new || site == switched;
 }
 
 int
@@ -245,6 +245,7 @@ latency_start(void)
 	handler_entry = event_find("irq", "irq_handler_entry");
 	handler_exit = event_find("irq", "irq_handler_exit");
 	woken = event_find("sched", "sched_wakeup");
+	woken_new = event_find("sched", "sched_wakeup_new");
 	switched = event_find("sched", "sched_switch");
 	memset(spans, 0, sizeof(spans));
 	waker.tid = 0;
