@@ -104,8 +104,7 @@ void
 entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 {
 	/* If the flush thread was interrupted: the interrupt's events are recorded all the same. */
-	bool refused =
-	    ktr_port_refused[arch_cpu()] != 0 && ktr_port_refuse(KTR_REFUSE_THREAD, false);
+	bool lifted = ktr_port_lift();
 
 	SDT_CTR4(irq, , , irq_handler_entry, SDT_ARGS2(vector, irq_name(what, number)), KTR_INTR,
 		 "interrupt enter: vector %#x name %s pc %#lx user %d", vector,
@@ -114,8 +113,7 @@ entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct ar
 	SDT_CTR1(irq, , , irq_handler_exit,
 		 SDT_ARGS2(vector, what == ENTRY_IRQ_STRAY ? "unhandled" : "handled"), KTR_INTR,
 		 "interrupt exit: vector %#x", vector);
-	if (refused)
-		ktr_port_refuse(KTR_REFUSE_THREAD, true);
+	ktr_port_restore(lifted);
 	/* A return to user mode checks this in entry_user_return(). */
 	if (!arch_tf_user(tf) && preemptible(tf) &&
 	    __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED))

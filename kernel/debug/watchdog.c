@@ -56,10 +56,10 @@ watchdog_watch(unsigned n, unsigned passed)
 	pc->watch_stuck += passed;
 	if (before < limit && pc->watch_stuck >= limit) {
 		/* it may be the flush thread that waits */
-		bool refused = ktr_port_refuse(KTR_REFUSE_THREAD, false);
+		bool lifted = ktr_port_lift();
 
 		CTR2(KTR_GEN, "watchdog: cpu %u took no timer interrupt for %d s", n, seconds);
-		ktr_port_refuse(KTR_REFUSE_THREAD, refused);
+		ktr_port_restore(lifted);
 		__atomic_store_n(&pcpus[n]->watch_wanted, true, __ATOMIC_RELEASE);
 		arch_nmi_send(n);
 	} else if (pc->watch_stuck >= limit + HZ) {

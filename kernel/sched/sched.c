@@ -159,13 +159,13 @@ void
 sched_place(struct thread *t, bool front)
 {
 	struct runq *last = &runqs[t->cpu], *rq;
-	bool refused;
+	bool lifted;
 
 	irq_push(); /* stay on this CPU until it is asked to reschedule */
 	rq = lock_place(t);
-	refused = ktr_port_refuse(KTR_REFUSE_THREAD, false); /* of the thread that places it */
+	lifted = ktr_port_lift(); /* of the thread that places it */
 	ttwu_do_wakeup(rq, t, front);
-	ktr_port_refuse(KTR_REFUSE_THREAD, refused);
+	ktr_port_restore(lifted);
 	unlock_both(last, rq);
 	irq_pop();
 }
@@ -175,13 +175,13 @@ static void
 ttwu_queue(struct thread *t, bool first)
 {
 	struct runq *last = &runqs[t->cpu], *rq;
-	bool refused;
+	bool lifted;
 
-	irq_push(); /* while `refused` is not what the thread wants */
+	irq_push(); /* while a refusal is lifted */
 	/* It gives up its lock only when switched out. Nobody else queues it. */
 	rq = lock_place(t);
 	/* Record t's wakeup even if the waker's own events are suppressed. */
-	refused = ktr_port_refuse(KTR_REFUSE_THREAD, false);
+	lifted = ktr_port_lift();
 	fair_detach(&t->fair);
 	SDT_CTR3(sched, , , wakeup, SDT_ARGS3(t, t->proc, t->tid), KTR_SCHED,
 		 KTR_POINT_FORMAT("thread", KTR_ATTR_LINKED), curthread()->ident, "wokeup",
@@ -193,7 +193,7 @@ ttwu_queue(struct thread *t, bool first)
 		SDT_PROBE4(sched, , , sched_wakeup_new, sched_comm(t), t->tid, t->prio, rq->cpu);
 	else
 		SDT_PROBE4(sched, , , sched_wakeup, sched_comm(t), t->tid, t->prio, rq->cpu);
-	ktr_port_refuse(KTR_REFUSE_THREAD, refused);
+	ktr_port_restore(lifted);
 	unlock_both(last, rq);
 	irq_pop();
 }

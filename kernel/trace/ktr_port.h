@@ -89,7 +89,7 @@ ktr_port_irq_restore(uintptr_t saved)
 
 /*
  * Sets whether this CPU's events are refused for this reason. Returns whether they were: who sets
- * it for a while sets that again, since it may itself have been called meanwhile. Interrupts off.
+ * it for a while sets that again, since it may run in an interrupt of another one. Interrupts off.
  */
 static inline bool
 ktr_port_refuse(enum ktr_refusal why, bool refuse)
@@ -101,6 +101,23 @@ ktr_port_refuse(enum ktr_refusal why, bool refuse)
 	if (refuse) /* as ktr_ring_close() does for any CPU */
 		__atomic_store_n(&arch_this_pcpu()->ktr_ring->limit, 0, __ATOMIC_RELAXED);
 	return (before & why) != 0;
+}
+
+/*
+ * Who records for others than the thread that runs lifts its refusal for a while. Returns what
+ * ktr_port_restore() then gets. Interrupts off.
+ */
+static inline bool
+ktr_port_lift(void)
+{
+	return ktr_port_refused[arch_cpu()] != 0 && ktr_port_refuse(KTR_REFUSE_THREAD, false);
+}
+
+static inline void
+ktr_port_restore(bool lifted)
+{
+	if (lifted)
+		ktr_port_refuse(KTR_REFUSE_THREAD, true);
 }
 
 /*
