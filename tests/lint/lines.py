@@ -48,7 +48,7 @@ BUDGETS = {
     "kernel/sync": 770,
     "kernel/sysctl": 1125,
     "kernel/trace": 2050,
-    "kernel/vm": 2100,
+    "kernel/vm": 2120,
     "ktr": 10950,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
