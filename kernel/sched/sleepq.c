@@ -157,26 +157,18 @@ static unsigned
 sleepq_wake(const void *chan, unsigned max)
 {
 	struct sleepq *q = queue_of(chan);
-	struct list woken = LIST_INIT(woken);
 	unsigned n = 0;
 
-	irq_push();
 	spin_lock(&q->lock);
 	list_for_each_safe (l, &q->threads) {
 		struct thread *t = list_entry(l, struct thread, sleepq);
 		if (t->chan == chan && n < max) {
 			dequeue(t, 0);
-			list_append(&woken, &t->sleepq);
+			wake_up_process(t);
 			n++;
 		}
 	}
 	spin_unlock(&q->lock);
-	/* These are on no queue: nobody else would wake them if this thread were preempted. */
-	list_for_each_safe (l, &woken) {
-		list_remove(l);
-		wake_up_process(list_entry(l, struct thread, sleepq));
-	}
-	irq_pop();
 	return n;
 }
 

@@ -13,6 +13,7 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/sched/thread.h"
 #include "kernel/vm/vm_private.h"
 #include "ktr/sdt.h"
 
@@ -51,7 +52,10 @@ do_wp_page(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
 	}
 	if (new != old) {
 		*pte = 0;
-		vm_flush_page(vm, va);
+		if (vm->shared && curthread()->root != vm->root)
+			vm_flush_everywhere(); /* a CPU that has left the space may go on with it */
+		else
+			vm_flush_page(vm, va);
 	}
 	enter_page(pte, new, prot);
 	arch_tlb_flush_page(va); /* elsewhere, a stale entry only faults */
@@ -176,7 +180,7 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 
 /* Makes the page at va, which has none. */
 static enum vm_fault
-fill_page(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access)
+vm_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access)
 {
 	return a->from.pager != NULL ? file_fill(vm, a, va, access)
 				     : zero_fill(vm, va, access, a->prot);
@@ -197,7 +201,7 @@ vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 	prot = a->prot;
 	pte = pagetable_entry(vm->root, va, 0, NULL);
 	if (pte == NULL || *pte == 0)
-		return fill_page(vm, a, va, access);
+		return vm_fill(vm, a, va, access);
 	if (access == MMU_WRITE && !arch_pte_writable(*pte) && !a->from.shared)
 		return do_wp_page(vm, pte, va, a->prot);
 	/*
@@ -271,7 +275,7 @@ vm_bring(struct vmspace *vm, uint64_t va)
 	if (entry != NULL && *entry != 0)
 		return true;
 	if (a->prot == 0)
-		return fill_page(vm, a, page_round_down(va), MMU_READ) == VM_FAULT_SERVED;
+		return vm_fill(vm, a, page_round_down(va), MMU_READ) == VM_FAULT_SERVED;
 	return vm_fault_serve(vm, va, a->prot & MMU_WRITE ? MMU_WRITE : a->prot & -a->prot) ==
 	       VM_FAULT_SERVED;
 }

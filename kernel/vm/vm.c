@@ -116,10 +116,6 @@ vm_flush_page(const struct vmspace *vm, uint64_t va)
 {
 	struct flush f = {vm->root, va, 0};
 
-	if (curthread()->root != vm->root) { /* a CPU that has left the space may go on with it */
-		vm_flush_everywhere();
-		return;
-	}
 	irq_push();
 	f.cpu = arch_cpu();
 	arch_tlb_flush_page(va); /* and before another CPU runs the space again */

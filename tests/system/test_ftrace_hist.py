@@ -16,7 +16,7 @@ def other_fields():
             "echo 'waking u64 lat; pid_t pid; int prio; char comm[16]; pid_t by; int cpu' > synthetic_events\n"
             f"echo '{wake}' > events/sched/sched_waking/trigger\necho '{switch}' > events/sched/sched_switch/trigger\n"
             "for e in sched/sched_waking sched/sched_switch synthetic/waking; do echo 1 > events/$e/enable; done\n"
-            "load lock -n 50 -j 3 >/dev/null\necho 0 > events/enable\ncat trace\necho =====\n"
+            "load fork -n 8 >/dev/null\necho 0 > events/enable\ncat trace\necho =====\n"
             f"cat events/sched/sched_waking/hist\necho '!{wake}' >> events/sched/sched_waking/trigger\necho > events/sched/sched_waking/trigger\necho =====\n"
             f"echo '!{switch}' >> events/sched/sched_switch/trigger\ncat events/sched/sched_waking/trigger\necho '!{wake}' >> events/sched/sched_waking/trigger\n"
             "cat events/sched/*/trigger | grep -v '^#'\necho > synthetic_events\nsysctl -n kern.dtrace.consumers\n", smp=smp, options=["--icount"] if smp == 1 else [])
