@@ -227,7 +227,7 @@ def word(folder):
 def job(folder):
     """What a run that worked calls, and the one that failed does not; and what had been written when the file was not there."""
     good, bad = (Trace(folder / f"{n}.ktr") for n in (2000, 50000))
-    calls = [Counter(e["text"].split()[1] for e in trace.of("syscall ")) for trace in (good, bad)]
+    calls = [Counter(e["text"].split()[1].rstrip(":") for e in trace.of("syscall ")) for trace in (good, bad)]
     [gone] = set(calls[0]) - set(calls[1])
     who = next(e["thread"] for e in good.of("syscall ") if e["text"].startswith(f"syscall {gone}:"))
     looked = max(e["ns"] for e in bad.of("sysret ") if e["thread"] == "sh" and e["text"].startswith("sysret newfstatat: ret -2"))
