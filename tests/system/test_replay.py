@@ -74,18 +74,21 @@ def replayed():
             ("kestrel previous-event fork", fork), ("kestrel next-event 'syscall wait4:*'", call)]
     out = gdb(f"kestrel replay {folder}", *(word for command, n in tour for word in (command, here, *(["kestrel next-event"] if n == last else []))), "stepi", "printf \"then %d\\n\", pcpus[0]->md.ktr_ring->head / 64", "reverse-stepi", "watch pcpus[0]->md.ktr_ring->head",
               "reverse-continue", "delete", "kestrel next-event", here, "kestrel previous-event nosuch",
-              "kestrel at 123456789", "kestrel at x", f"source {interrupts}", f"kestrel at {first}",
-              f"python kestrel_replay.RUN.rows[{first}]['line'] += 1", f"kestrel at {first}")
+              f"python kestrel_replay.RUN.texts.pop({first + 1})", f"kestrel at {first + 1}", "kestrel at x", f"source {interrupts}", f"kestrel at {first}",
+              f"python kestrel_replay.RUN.rows[{first}]['line'] += 1", f"kestrel at {first}", f"python kestrel_replay.RUN.texts = {{{first}: 'the last one'}}",
+              f"kestrel at {fork}", here)
     found = re.findall(r"^stands (\d+) (\d+) (.*)$", out, re.M)
     # The last write of the head before event `call` made the event before; the next one is `call` again.
-    check_eq([(int(n), int(line), fmt) for n, line, fmt in found][:-1],
+    check_eq([(int(n), int(line), fmt) for n, line, fmt in found][:-2],
              [(n, events[n]["line"], events[n]["fmt"]) for _, n in tour], f"where gdb stands in:\n{out}")
     check_match(rf"^then {call + 1}$", out, "the number of events after the next instruction")
-    check_eq(int(found[-1][0]), call, "where gdb stands after it has gone back to the last write, and on to the next event")
+    check_eq(int(found[-1][0]), fork, "where gdb stands at an event that came too late for the trace")
+    check_eq(int(found[-2][0]), call, "where gdb stands after it has gone back to the last write, and on to the next event")
     check_match(rf"^event {fork} at instruction \d+: {re.escape(events[fork]['text'])}$", out, "what gdb says of the event")
     check_match(r"^no earlier event that matches nosuch$", out, "a glob that matches nothing")
     check_match(r"^no later event$", out, "after the last event")
-    check_match(rf"^event 123456789 is not in the trace: expected {first} to {last}$", out, "an event that is not there")
+    check_match(rf"^event {first + 1} is not in the trace, which has {first} to {last} ", out, "an event that is not there")
+    check_match(rf"^event {fork} at instruction \d+$", out, "an event whose text is not known")
     check_match(r"^kestrel at: expected the number of an event", out, "no number")
     check_match(rf"(?s)Quit.*event {first} at instruction", out, "after an interrupted command")
     check_match(rf"^event {first} is .* of line {events[first]['line']} here, and .* of line {events[first]['line'] + 1} in the trace: it is not the recorded run$",
