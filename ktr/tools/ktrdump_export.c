@@ -105,9 +105,9 @@ static bool
 begun(struct dump *d, const struct ktr_decode_header *h)
 {
 	struct dump_export *x = d->export;
-	char err[ERR_BYTES] = NO_MEMORY;
 	if (h == x->header)
 		return true;
+	char err[ERR_BYTES] = NO_MEMORY;
 	if (x->header != NULL && memcmp(h->boot_id, x->header->boot_id, sizeof(h->boot_id)) != 0) {
 		failed(d, "the stream has more than one boot, whose times overlap: expected one");
 		return false;
@@ -135,13 +135,17 @@ dump_export_event(struct dump *d, const struct ktr_decode_event *e, uint64_t ind
 {
 	struct dump_export *x = d->export;
 	struct activity activities[ACTIVITY_MAX];
-	char err[ERR_BYTES] = NO_MEMORY;
+	char err[ERR_BYTES];
 	if (!begun(d, e->header))
 		return;
-	const struct activity_thread *thread;
-	int n = activity_event(x->model, e, activities, &thread);
+	const struct activity_thread *thread = NULL;
+	int n = 0;
+	if (x->format->plain)
+		activity_pass(x->model, e);
+	else
+		n = activity_event(x->model, e, activities, &thread);
 	if (n < 0) {
-		failed(d, err);
+		failed(d, NO_MEMORY);
 		return;
 	}
 	const struct export_event ev = {
@@ -155,6 +159,8 @@ dump_export_event(struct dump *d, const struct ktr_decode_event *e, uint64_t ind
 	};
 	if ((!passes && !x->format->sees_all) || d->failed)
 		return;
+	memcpy(err, NO_MEMORY,
+	       sizeof(NO_MEMORY)); /* all of err would be much to do for each event */
 	if ((x->format->event != NULL && !x->format->event(x->x, &ev, err, sizeof(err))) ||
 	    (x->spans != NULL && !spans_event(x->spans, &ev)))
 		failed(d, err);

@@ -13,7 +13,7 @@ from harness import ROOT, check, check_eq, decode, main, scratch_file, test  # n
 from listing import page, parse  # noqa: E402
 
 LABS = ROOT / "doc" / "labs.md"
-COUNT = 11
+COUNT = 13
 _solvers = {}
 
 
@@ -210,6 +210,31 @@ def turns(folder):
     return ["deadline", str(round(max(turn.values()) / 1000)), str(round(max(ahead) / 1000)), "dtrace"]
 
 
+@lab(12)
+def word(folder):
+    """The statement is in the source; who executed it, and who made that thread, is in the trace."""
+    lines = (ROOT / "kernel/debug/deaths.c").read_text().splitlines()
+    at = next(n for n, line in enumerate(lines) if line.endswith("= (volatile uint32_t *)16;"))
+    function = next(line for line in reversed(lines[:at]) if line.endswith("(void)"))
+    events = Trace(folder / "word.ktr")
+    panic = events.of("panic: ")[0]
+    fork = next(e for e in reversed(events.of("fork: ")) if e["args"][1] == panic["tid"])
+    return [re.search(r"(\w+) =", lines[at])[1], str(at + 1), function.removesuffix("(void)"), "reverse-continue", str(panic["tid"]), panic["thread"],
+            str(fork["args"][0])]
+
+
+@lab(13)
+def job(folder):
+    """What a run that worked calls, and the one that failed does not; and what had been written when the file was not there."""
+    good, bad = (Trace(folder / f"{n}.ktr") for n in (2000, 50000))
+    calls = [Counter(e["text"].split()[1].rstrip(":") for e in trace.of("syscall ")) for trace in (good, bad)]
+    [gone] = set(calls[0]) - set(calls[1])
+    who = next(e["thread"] for e in good.of("syscall ") if e["text"].startswith(f"syscall {gone}:"))
+    looked = max(e["ns"] for e in bad.of("sysret ") if e["thread"] == "sh" and e["text"].startswith("sysret newfstatat: ret -2"))
+    wrote = sum(e["ns"] < looked and e["thread"] == "seq" and e["text"].startswith("sysret write:") for e in bad.events)
+    return ["write", gone, who, "seq", "write", str(wrote)]
+
+
 _page = []
 
 
@@ -227,7 +252,7 @@ def solved():
     return _page
 
 
-@test("doc/labs.md: what each listing shows is what happens; each of eleven labs has a question, commands, and an answer")
+@test("doc/labs.md: what each listing shows is what happens; each of thirteen labs has a question, commands, and an answer")
 def listings():
     _, answers = solved()
     check_eq(sorted(answers), list(range(1, COUNT + 1)), "labs with an answer")

@@ -41,6 +41,25 @@ print("stands", before, *said)
 """.strip()
 
 
+# How many instructions QEMU executes, and how often it loads a saved machine, for each command from now on.
+COUNTS = """python
+import kestrel_replay
+run, seek, go, told = kestrel_replay.RUN, kestrel_replay.RUN.seek, kestrel_replay.RUN.go, [0, 0]
+def counted(instruction):
+    now, saved = run.now(), max((at for at in run.saved if at <= instruction), default=0)
+    loads = not saved <= now <= instruction
+    told[0] += instruction - (saved if loads else now)
+    told[1] += loads
+    seek(instruction)
+def tell(n, near=None):
+    told[:] = [0, 0]
+    go(n, near)
+    print("step" if near else "jump", *told)
+run.seek, run.go = counted, tell
+""".strip()
+STEP_INSTRUCTIONS, STEP_LOADS = 10_000_000, 12  # at most, to a neighbour: one or two seconds
+
+
 # The next command to QEMU is interrupted, as by ^C.
 INTERRUPTS = """python
 import kestrel_replay
@@ -65,6 +84,8 @@ def replayed():
     events, here = {e["seq"]: e for e in run.events}, stands(scratch_file(".gdb"))
     interrupts = scratch_file(".gdb")
     interrupts.write_text(INTERRUPTS + "\nend\n")
+    counts = scratch_file(".gdb")
+    counts.write_text(COUNTS + "\nend\n")
     numbers = sorted(events)
     first, last, middle = numbers[0], numbers[-1], numbers[len(numbers) * 2 // 3]  # among calls that have no parts
     fork = max(n for n, e in events.items() if n < middle and e["text"].startswith("fork: "))
@@ -72,20 +93,25 @@ def replayed():
     tour = [(f"kestrel at {middle}", middle), ("kestrel previous-event", middle - 1), ("kestrel previous-event", middle - 2),
             ("kestrel next-event", middle - 1), (f"kestrel at {last}", last), (f"kestrel at {first}", first), (f"kestrel at {middle}", middle),
             ("kestrel previous-event fork", fork), ("kestrel next-event 'syscall wait4:*'", call)]
-    out = gdb(f"kestrel replay {folder}", *(word for command, n in tour for word in (command, here, *(["kestrel next-event"] if n == last else []))), "stepi", "printf \"then %d\\n\", pcpus[0]->md.ktr_ring->head / 64", "reverse-stepi", "watch pcpus[0]->md.ktr_ring->head",
+    out = gdb(f"kestrel replay {folder}", f"source {counts}", *(word for command, n in tour for word in (command, here, *(["kestrel next-event"] if n == last else []))), "stepi", "printf \"then %d\\n\", pcpus[0]->md.ktr_ring->head / 64", "reverse-stepi", "watch pcpus[0]->md.ktr_ring->head",
               "reverse-continue", "delete", "kestrel next-event", here, "kestrel previous-event nosuch",
-              "kestrel at 123456789", "kestrel at x", f"source {interrupts}", f"kestrel at {first}",
-              f"python kestrel_replay.RUN.rows[{first}]['line'] += 1", f"kestrel at {first}")
+              f"python kestrel_replay.RUN.texts.pop({first + 1})", f"kestrel at {first + 1}", "kestrel at x", f"source {interrupts}", f"kestrel at {first}",
+              f"python kestrel_replay.RUN.rows[{first}]['line'] += 1", f"kestrel at {first}", f"python kestrel_replay.RUN.texts = {{{first}: 'the last one'}}",
+              f"kestrel at {fork}", here)
     found = re.findall(r"^stands (\d+) (\d+) (.*)$", out, re.M)
     # The last write of the head before event `call` made the event before; the next one is `call` again.
-    check_eq([(int(n), int(line), fmt) for n, line, fmt in found][:-1],
+    check_eq([(int(n), int(line), fmt) for n, line, fmt in found][:-2],
              [(n, events[n]["line"], events[n]["fmt"]) for _, n in tour], f"where gdb stands in:\n{out}")
+    steps = [(int(n), int(loads)) for n, loads in re.findall(r"^step (\d+) (\d+)$", out, re.M)]
+    check_eq((len(steps), [s for s in steps if s[0] > STEP_INSTRUCTIONS or s[1] > STEP_LOADS]), (4, []), "steps to neighbours, and those that execute too much")
     check_match(rf"^then {call + 1}$", out, "the number of events after the next instruction")
-    check_eq(int(found[-1][0]), call, "where gdb stands after it has gone back to the last write, and on to the next event")
+    check_eq(int(found[-1][0]), fork, "where gdb stands at an event that came too late for the trace")
+    check_eq(int(found[-2][0]), call, "where gdb stands after it has gone back to the last write, and on to the next event")
     check_match(rf"^event {fork} at instruction \d+: {re.escape(events[fork]['text'])}$", out, "what gdb says of the event")
     check_match(r"^no earlier event that matches nosuch$", out, "a glob that matches nothing")
     check_match(r"^no later event$", out, "after the last event")
-    check_match(rf"^event 123456789 is not in the trace: expected {first} to {last}$", out, "an event that is not there")
+    check_match(rf"^event {first + 1} is not in the trace, which has {first} to {last} ", out, "an event that is not there")
+    check_match(rf"^event {fork} at instruction \d+$", out, "an event whose text is not known")
     check_match(r"^kestrel at: expected the number of an event", out, "no number")
     check_match(rf"(?s)Quit.*event {first} at instruction", out, "after an interrupted command")
     check_match(rf"^event {first} is .* of line {events[first]['line']} here, and .* of line {events[first]['line'] + 1} in the trace: it is not the recorded run$",

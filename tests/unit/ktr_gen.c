@@ -334,6 +334,8 @@ gen_entries(unsigned long rounds)
 			file_read(n);
 		if (n % 40 == 39)
 			gen_switch(7 + n / 40 % 2, 20);
+		if (n % 2048 == 2047)
+			gen_drain();
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kernel/dtrace/port.h"
 
@@ -40,3 +41,11 @@ extern _Thread_local struct dif_host {
 	size_t alloc_most; /* bytes of an allocation; 0: 64 MiB */
 	int alloc_left;    /* allocations that still succeed; -1: all */
 } dif_host;
+
+/** Copies a text, or as much of it as there is room for; much faster than snprintf(). */
+static inline void
+dif_host_text(char *to, const char *from, size_t size)
+{
+	if (memccpy(to, from, '\0', size) == NULL)
+		to[size - 1] = '\0';
+}

@@ -63,8 +63,9 @@ static struct {
 	struct ktr_map threads; /* struct known by tid */
 	unsigned cpus;
 	uint64_t first_ns, last_ns;
-	bool any;
-	uint32_t lost; /* the probe ktr:::lost */
+	bool any, lossy;
+	uint32_t lives; /* losses that were not there at the first reading: about any thread */
+	uint32_t lost;  /* the probe ktr:::lost */
 	bool (*drain)(void);
 	bool ended;
 } trace;
@@ -318,10 +319,8 @@ rename_thread(const struct ktr_decode_event *e, const struct tells *t)
 }
 
 static const char *
-name_of(const struct ktr_decode_event *e)
+name_of(const struct ktr_decode_event *e, const struct known *t)
 {
-	const struct known *t = thread(e->tid);
-
 	for (unsigned i = t->exec; t->name != NULL && e->thread != NULL && i < t->nexecs; i++)
 		if (strcmp(e->thread, t->execs[i]) == 0)
 			return t->name;
@@ -334,15 +333,13 @@ name_of(const struct ktr_decode_event *e)
  * kernel's.
  */
 static uint32_t
-process_of(uint32_t tid)
+process_of(uint32_t tid, struct known *t)
 {
-	struct known *t = thread(tid);
-
 	if (t->pid == 0 && t->calls && t->maker != 0 && t->maker != tid) {
 		uint32_t maker = t->maker;
 
 		t->maker = 0;
-		t->pid = process_of(maker);
+		t->pid = process_of(maker, thread(maker));
 	}
 	if (t->pid == 0 && t->calls)
 		t->pid = tid;
@@ -393,6 +390,7 @@ survey_event(void *arg, const struct export_event *ev, char *why, size_t size)
 static bool
 survey_gap(void *arg, const struct export_gap *gap, char *why, size_t size)
 {
+	trace.lossy = true;
 	return count_cpu(gap->g->cpu, "a loss", why, size);
 }
 
@@ -447,9 +445,11 @@ fire_rates(uint64_t until_ns)
 static void
 set_thread(const struct ktr_decode_event *e)
 {
-	dif_host.thread = (uint64_t)thread(e->tid)->lives << 32 | e->tid;
-	dif_host.pid = process_of(e->tid);
-	snprintf(texts.execname, sizeof(texts.execname), "%s", name_of(e));
+	struct known *t = thread(e->tid);
+
+	dif_host.thread = (uint64_t)(t->lives + trace.lives) << 32 | e->tid;
+	dif_host.pid = process_of(e->tid, t);
+	dif_host_text(texts.execname, name_of(e, t), sizeof(texts.execname));
 }
 
 /* The arguments as a program sees them: a text's is its address. */
@@ -460,7 +460,7 @@ set_arguments(const struct ktr_decode_event *e, const struct kind *k, uint64_t a
 	for (unsigned i = 0; i < e->nargs && i < KTR_PARAM_MAX; i++) {
 		if (e->strings[i] == NULL)
 			continue;
-		snprintf(texts.of[i], sizeof(texts.of[i]) / 2, "%s", e->strings[i]);
+		dif_host_text(texts.of[i], e->strings[i], sizeof(texts.of[i]) / 2);
 		args[i] = (uintptr_t)texts.of[i];
 	}
 	dif_host.builtin[DIF_B_ERRNO] = 0;
@@ -507,6 +507,7 @@ fire_gap(void *arg, const struct export_gap *gap, char *why, size_t size)
 
 	if (gap->thread != NULL)
 		thread(gap->thread->tid)->lives++;
+	trace.lives += !trace.lossy;
 	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost)
 		thread(t->tid)->lives++;
 	trace.ended = trace.ended || (nrates > 0 && !fire_rates(gap->from_ns));
@@ -545,16 +546,15 @@ recorded_open(const char *path)
 {
 	static const struct export_format survey = {.name = "dtrace",
 						    .sees_all = true,
+						    .plain = true,
 						    .open = begin,
 						    .event = survey_event,
 						    .gap = survey_gap,
 						    .close = done};
-	static const struct dif_probe lost = {
-	    .nargs = 4,
-	    .provider = "ktr",
-	    .name = "lost",
-	    .types = {"int", "uint64_t", "uint64_t", "uint64_t"},
-	};
+	static const struct dif_probe lost = {.nargs = 4,
+					      .provider = "ktr",
+					      .name = "lost",
+					      .types = {"int", "uint64_t", "uint64_t", "uint64_t"}};
 
 	trace.path = strcmp(path, "-") == 0 ? input_path() : path;
 	dif_host.random_changes = true;
@@ -580,12 +580,14 @@ recorded_open(const char *path)
 int
 recorded_run(bool (*drain)(void))
 {
-	static const struct export_format fire = {.name = "dtrace",
-						  .sees_all = true,
-						  .open = begin,
-						  .event = fire_event,
-						  .gap = fire_gap,
-						  .close = done};
+	/* What losses are about, the model says, which takes as long as all else. */
+	const struct export_format fire = {.name = "dtrace",
+					   .sees_all = true,
+					   .plain = !trace.lossy,
+					   .open = begin,
+					   .event = fire_event,
+					   .gap = fire_gap,
+					   .close = done};
 	int status;
 
 	trace.drain = drain;

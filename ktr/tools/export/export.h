@@ -81,6 +81,7 @@ struct export_format {
 	bool sees_all;  /* what the filter keeps out, too */
 	bool whole;     /* has all threads and CPUs: the filter chooses times alone */
 	bool lines;     /* text, for people: written to options->out. In the guest, too */
+	bool plain; /* wants no model: events have no thread and no activities, gaps no threads */
 	const struct span_ops *spans; /* are told all spans, with the same arg. NULL: none */
 	/**
 	 * Begins an export. The output has a temporary name until it is complete. NULL: it cannot

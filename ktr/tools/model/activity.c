@@ -248,6 +248,12 @@ activity_gap(struct activity_model *m, const struct ktr_decode_gap *g,
 	return lost;
 }
 
+void
+activity_pass(struct activity_model *m, const struct ktr_decode_event *e)
+{
+	m->last_ns = activity_ns(m, e->header, e->ticks);
+}
+
 uint64_t
 activity_now(const struct activity_model *m)
 {

@@ -150,6 +150,9 @@ int activity_event(struct activity_model *m, const struct ktr_decode_event *e,
 const struct activity_thread *activity_gap(struct activity_model *m, const struct ktr_decode_gap *g,
 					   const struct activity_thread **ran);
 
+/** The time of an event of which the meaning is not asked: in place of activity_event(). */
+void activity_pass(struct activity_model *m, const struct ktr_decode_event *e);
+
 /** The time of the last event, nanoseconds since boot. */
 uint64_t activity_now(const struct activity_model *m);
 /** Nanoseconds since boot; never less than the time of the last event. */

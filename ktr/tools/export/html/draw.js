@@ -259,7 +259,9 @@ class Timeline {
     let drawn = 0;
     for (const gap of cpu.gaps) {
       const x = Math.max(this.x(gap.from), drawn), width = Math.max(this.x(gap.from) + 3, this.x(gap.to)) - x;
-      if (gap.to < this.from || gap.from > this.to || width < 1) continue;
+      if (gap.to < this.from || gap.from > this.to) continue;
+      this.shown.lost++;
+      if (width < 1) continue; // those before it cover it
       drawn = x + width;
       for (const ink of [inks.ground, inks.hatch_lost]) {
         c.fillStyle = ink;
@@ -267,7 +269,6 @@ class Timeline {
       }
       c.strokeStyle = inks.lost;
       c.strokeRect(x + 0.5, top + 0.5, width - 1, BAR - 1);
-      this.shown.lost++;
     }
   }
 
