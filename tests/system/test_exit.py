@@ -142,7 +142,7 @@ def terminal():
 @portable_test("a script is not run if the kernel refuses a parameter: the status is 2; with --lenient it is run")
 def strict():
     for options, why in ((["--mask", "NOPE"], 'no class "NOPE"'), (["--set", "debug.ktr.entriez=5"], "did you mean debug.ktr.entries?"),
-                         (["--set", "debug.ktr.entries=zz"], "debug.ktr.entries: "), (["--set", "trace_event=no:such"], "trace_event=no:such: "),
+                         (["--set", "debug.ktr.entries=zz"], "debug.ktr.entries: "), (["--append", "ftrace=zz"], "ftrace=zz: error 22; it is a tracer of available_tracers"),
                          (["--set", "vfs.mountfrom=garbage"], "vfs.mountfrom=garbage: expected ext2:")):
         run = boot("echo it runs\n", options=options).expect(2)
         check(why in run.out and "init.script is not run" in run.out and "it runs" not in run.out, run.out)
