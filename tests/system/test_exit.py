@@ -88,6 +88,7 @@ def usage():
             (["--firmware", "none", "--iso", "x"], "expected --firmware bios or uefi"), (["--arch", "vax"], "aarch64"),
             (["--arch", "aarch64", "--firmware", "uefi"], "--firmware uefi: expected none with --arch aarch64"),
             ([], "no terminal, and no commands on standard input"), (["--mem", "8M"], "--mem 8M: the kernel and its programs need at least 16M"),
+            (["--mem", "9Q"], r"\Ausage: .*\nqemu/boot: error: --mem 9Q: expected MiB, or a number with k, M, G or T$"),
             (["--arch", "x86_64", "--firmware", "uefi", "--mem", "48M"], "--mem 48M: UEFI firmware needs at least 64M"),
             (["--arch", "x86_64", "--firmware", "uefi", "--mem", "63"], "--mem 63: UEFI firmware needs at least 64M"),
             (["--kernel", f"/nonexistent/{ARCH}/kestrel", "--timeout", "1"], f"not built; run make ARCH={ARCH}$")):
