@@ -207,13 +207,13 @@ dump_open(struct dump *d)
 	return true;
 }
 
-/* A table that the terminal has wrapped is hard to read. */
+/* A table that the terminal has wrapped is hard to read. Without job control, a script has it. */
 static void
 say_width(const struct out *o)
 {
 	struct winsize size;
-	if (ioctl(fileno(o->file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 &&
-	    size.ws_col < o->widest)
+	if (getpgrp() != getpgid(getppid()) && ioctl(fileno(o->file), TIOCGWINSZ, &size) == 0 &&
+	    size.ws_col > 0 && size.ws_col < o->widest)
 		fprintf(
 		    stderr,
 		    "ktrdump: lines of %zu characters, terminal of %u: | less -S does not wrap them\n",

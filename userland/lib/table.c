@@ -61,8 +61,9 @@ tool_say_width(size_t widest)
 {
 	struct winsize size;
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0 ||
-	    size.ws_col >= widest)
+	/* Without job control it is a script that has the terminal. */
+	if (getpgrp() == getpgid(getppid()) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 ||
+	    size.ws_col == 0 || size.ws_col >= widest)
 		return;
 	fflush(stdout);
 	warnx("lines of %zu characters, terminal of %u: | less -S does not wrap them", widest,
