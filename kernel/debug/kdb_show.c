@@ -143,8 +143,10 @@ kdb_command_show(char *mod, char *args)
 			shows[i].fn(args);
 			return;
 		}
-	kdb_printf("show%s%s%s? Expected ktr, ktr stats", what != NULL ? ": no \"" : " what",
-		   what != NULL ? what : "", what != NULL ? "\"" : "");
+	if (what != NULL)
+		kdb_printf("show: no \"%s\"; expected ktr, ktr stats", what);
+	else
+		kdb_printf("show what? Expected ktr, ktr stats");
 	for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++)
 		kdb_printf(", %s", shows[i].name);
 	kdb_printf("\n");

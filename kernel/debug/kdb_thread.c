@@ -57,8 +57,10 @@ kdb_thread_find(const char *command, const char *word)
 			   of_name, word);
 		return NULL;
 	}
-	if (!kdb_expr(&word, &n))
+	if (!kdb_expr(&word, &n)) {
+		kdb_printf("%s: expected a thread; ps lists their names and numbers\n", command);
 		return NULL;
+	}
 	for (unsigned i = 0; i < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; i++)
 		if (copy.tid == n || (uintptr_t)t == n)
 			return t;

@@ -128,6 +128,8 @@ tty_wait(struct tty *t, const struct file *f, size_t n)
 		size_t ready = ldisc_ready(&t->ldisc);
 
 		want = raw ? set->c_cc[VMIN] : 1;
+		if (want == 0 && set->c_cc[VTIME] > 0)
+			want = 1; /* or none, when the time is over */
 		if (ready >= (want < n ? want : n))
 			return 0;
 		if (t->hung)
@@ -142,7 +144,7 @@ tty_wait(struct tty *t, const struct file *f, size_t n)
 			if (ready != seen)
 				started = clock_ns();
 			seen = ready;
-			if (want == 0 || ready > 0)
+			if (set->c_cc[VMIN] == 0 || ready > 0)
 				deadline = started + set->c_cc[VTIME] * VTIME_NS;
 		}
 		error = sleep_on(t, &t->lock, "ttyin", SLEEP_INTR, deadline);

@@ -13,7 +13,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sysctl/tunable.h"
 
-TUNABLE(ftrace, "ftrace", "the current tracer");
+TUNABLE(ftrace, "ftrace", "a tracer of available_tracers");
 TUNABLE(ftrace_filter, "ftrace_filter", "functions for set_ftrace_filter, with commas between");
 TUNABLE(ftrace_notrace, "ftrace_notrace", "functions for set_ftrace_notrace");
 TUNABLE(ftrace_graph_filter, "ftrace_graph_filter", "functions for set_graph_function");
@@ -21,7 +21,7 @@ TUNABLE(ftrace_graph_notrace, "ftrace_graph_notrace", "functions for set_graph_n
 TUNABLE(trace_event, "trace_event", "events that are enabled, with commas between");
 TUNABLE(kprobe_event, "kprobe_event", "kprobes: commas for blanks, semicolons between");
 TUNABLE(trace_options, "trace_options", "options, with commas between");
-TUNABLE(trace_clock, "trace_clock", "the clock");
+TUNABLE(trace_clock, "trace_clock", "a clock of trace_clock");
 TUNABLE(trace_buf_size, "trace_buf_size", "bytes of each CPU's buffer, or with K, M or G");
 TUNABLE(alloc_snapshot, "alloc_snapshot", "gives the snapshot its memory");
 TUNABLE(trace_instance, "trace_instance", "an instance, and after commas its events");

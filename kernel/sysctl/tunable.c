@@ -98,6 +98,7 @@ declared_find(const char *name)
 void
 tunable_refuse(const char *name, const char *fmt, ...)
 {
+	const struct tunable *declared = declared_find(name);
 	const char *value = tunable_get(name);
 	char text[256];
 	va_list ap;
@@ -105,7 +106,8 @@ tunable_refuse(const char *name, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	warnk("%s=%s: %s\n", name, value != NULL ? value : "", text);
+	warnk("%s=%s: %s; it is %s\n", name, value != NULL ? value : "", text,
+	      declared != NULL ? declared->descr : "not declared");
 	refused++;
 }
 

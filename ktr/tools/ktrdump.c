@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -206,6 +207,19 @@ dump_open(struct dump *d)
 	return true;
 }
 
+/* A table that the terminal has wrapped is hard to read. Without job control, a script has it. */
+static void
+say_width(const struct out *o)
+{
+	struct winsize size;
+	if (getpgrp() != getpgid(getppid()) && ioctl(fileno(o->file), TIOCGWINSZ, &size) == 0 &&
+	    size.ws_col > 0 && size.ws_col < o->widest)
+		fprintf(
+		    stderr,
+		    "ktrdump: lines of %zu characters, terminal of %u: | less -S does not wrap them\n",
+		    o->widest, size.ws_col);
+}
+
 int
 dump_run(struct dump *d)
 {
@@ -224,7 +238,8 @@ dump_run(struct dump *d)
 		failed(d, error == ENOMEM ? "not enough memory"
 					  : "cannot keep the events that wait in a temporary file");
 	dump_export_close(d, status != DUMP_USAGE);
-	if (status == DUMP_CLEAN && d->status == DUMP_CLEAN && d->shown == 0 && !d->opts.stream) {
+	if (status == DUMP_CLEAN && d->status == DUMP_CLEAN && d->shown == 0 && !d->opts.stream &&
+	    !d->empty) {
 		dump_why_nothing(d);
 		d->empty = true;
 	}
@@ -232,6 +247,7 @@ dump_run(struct dump *d)
 	rows_end(d);
 	out_flush(&d->out);
 	bool written = fflush(d->out.file) == 0 && ferror(d->out.file) == 0;
+	say_width(&d->out);
 	if (d->out.file != stdout)
 		written = fclose(d->out.file) == 0 && written;
 	if (!written && errno != EPIPE) {

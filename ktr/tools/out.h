@@ -19,8 +19,9 @@
 
 struct out {
 	FILE *file;
-	size_t line; /* characters of this line that are not in buf any more; see out_column() */
-	size_t used; /* of buf */
+	size_t line;   /* characters of this line that are not in buf any more; see out_column() */
+	size_t used;   /* of buf */
+	size_t widest; /* characters of the widest line of a table so far */
 	char buf[OUT_BUFFER];
 };
 

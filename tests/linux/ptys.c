@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
@@ -131,6 +132,37 @@ raw_works(void)
 	t.c_iflag = IGNCR | INLCR;
 	good = good && tcsetattr(slave, TCSANOW, &t) == 0 && put(master, "a\rb\n") &&
 	       get(slave, "ab\r");
+	close(master);
+	close(slave);
+	return good;
+}
+
+/* VMIN 0 with VTIME: a read waits for the first byte, for so many tenths of a second. */
+static bool
+reads_are_timed(void)
+{
+	struct timespec from, to;
+	struct termios t;
+	char byte;
+	int master, slave;
+	bool good = open_pair(&master, &slave) && tcgetattr(slave, &t) == 0;
+	pid_t child;
+
+	cfmakeraw(&t);
+	t.c_cc[VMIN] = 0;
+	t.c_cc[VTIME] = 1;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	good = good && tcsetattr(slave, TCSANOW, &t) == 0 && read(slave, &byte, 1) == 0;
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	good =
+	    good && (to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec - from.tv_nsec >= 100000000;
+	t.c_cc[VTIME] = 255;
+	good = good && tcsetattr(slave, TCSANOW, &t) == 0;
+	child = fork();
+	if (child == 0)
+		_exit(write(master, "x", 1) != 1);
+	good = good && read(slave, &byte, 1) == 1 && byte == 'x';
+	waitpid(child, NULL, 0);
 	close(master);
 	close(slave);
 	return good;
@@ -445,6 +477,7 @@ test_ptys(void)
 	result(line_works(),
 	       "what is typed into its master is edited, echoed and read line by line");
 	result(raw_works(), "raw mode changes nothing");
+	result(reads_are_timed(), "with VMIN 0, a read waits for a byte as long as VTIME says");
 	result(ends_fill(), "both ends fill up, and go on when the other one has read");
 	result(slave_closes(), "each end learns that the other one is closed");
 	result(sessions_have_terminals(),

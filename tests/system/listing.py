@@ -22,8 +22,8 @@ Output is compared line by line, by `mask()`:
   - `...` as a line matches any lines; within a line, any text
 
 With KESTREL_REFRESH=1 (`make docs-refresh`) the page gets what was printed. A line that agrees but for numbers gets the
-new ones: all of them if the machine was booted with --icount, and otherwise only if a count differs, because times
-differ each time. What `...` stands for stays left out. Output without a line `...` may have other words and lines,
+new ones: all of them if the machine was booted with --icount, and otherwise only if a count in the command's output
+differs, because times differ each time. What `...` stands for stays left out. Output without a line `...` may have other words and lines,
 too; with one, other words are an error as ever. Output of `make test` is kept: here it runs one item.
 """
 import contextlib
@@ -219,7 +219,9 @@ def renewed(expected, found, repeats):
             pattern = line_pattern(line)
             ways = {n + 1: lines + [renewed_line(line, found[n], repeats)] for n, lines in ways.items()
                     if n < len(found) and pattern.fullmatch(mask(found[n]))}
-    return ways[len(found)]
+    new = ways[len(found)]
+    # All numbers of a command's output are of one run.
+    return new if repeats or new == expected else renewed(expected, found, True)
 
 
 def plain(text):

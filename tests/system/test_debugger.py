@@ -59,8 +59,8 @@ def show_ktr():
 def wrong():
     cases = (("bogus", "no such command"), ("x", r"expected x"), ("x 0x10", "not readable"),
              ("x/q 0", "format"), ("x 0xffff900000000000 4", "not readable"), ("print zork", "no symbol"),
-             ("print 1+", "expected a number"), ("bt 99999", "no thread"), ("bt cpu 63", "no cpu"),
-             ("show", "show what"), ("show pcpu 64", "expected a cpu"), ("show ktr/z", "modifier"),
+             ("print 1+", "expected a number"), ("bt 99999", "no thread"), ("bt zork", "bt: expected a thread; ps lists"), ("bt cpu 63", "no cpu"),
+             ("show", "show what"), ("show zork", 'show: no "zork"; expected ktr, '), ("show pcpu 64", "expected a cpu"), ("show ktr/z", "modifier"),
              ("show ktr -n", "expected a number"), ("show ktr -c 63", "no cpu"), ("poweroff x", "expected 0 to 63"), ("poweroff 64", "expected 0 to 63"),
              ("sysctl no.such", "no variable"), ("sysctl debug.ktr.version=1", "read-only"),
              ("sysctl kern.quiet=7", "expected 0 to 1"))

@@ -64,7 +64,8 @@ def refreshed():
         page_of = "```console\n$ qemu/boot() {{ :; }}; qemu/boot {}; printf '%s\\n' 'a 3 0.5' 'b 3 0x1f of 7' 'c 1'\n{}\n```\nText, a 1.\n"
         for option, before, now in (
                 ("--icount", "a 3 0.4\n...\n\nc 1", "a 3 0.5\n...\n\nc 1"), ("--smp 1", "a 3 0.4\n...\nc 1", "a 3 0.4\n...\nc 1"),
-                ("--smp 1", "a 2 0.4\n...\nc 2", "a 3 0.5\n...\nc 1"), ("--icount", "a 3 0.4\nb ... of 6\nc 1", "a 3 0.5\nb ... of 7\nc 1"),
+                ("--smp 1", "a 2 0.4\n...\nc 2", "a 3 0.5\n...\nc 1"),
+                ("--smp 1", "a 3 0.4\n...\nc 2", "a 3 0.5\n...\nc 1"), ("--icount", "a 3 0.4\nb ... of 6\nc 1", "a 3 0.5\nb ... of 7\nc 1"),
                 ("--icount", "d 3 0.4", "a 3 0.5\nb 3 0x1f of 7\nc 1")):
             path = written(page_of.format(option, before))
             typed(path)

@@ -88,6 +88,7 @@ def usage():
             (["--firmware", "none", "--iso", "x"], "expected --firmware bios or uefi"), (["--arch", "vax"], "aarch64"),
             (["--arch", "aarch64", "--firmware", "uefi"], "--firmware uefi: expected none with --arch aarch64"),
             ([], "no terminal, and no commands on standard input"), (["--mem", "8M"], "--mem 8M: the kernel and its programs need at least 16M"),
+            (["--mem", "9Q"], r"\Ausage: .*\nqemu/boot: error: --mem 9Q: expected MiB, or a number with k, M, G or T$"),
             (["--arch", "x86_64", "--firmware", "uefi", "--mem", "48M"], "--mem 48M: UEFI firmware needs at least 64M"),
             (["--arch", "x86_64", "--firmware", "uefi", "--mem", "63"], "--mem 63: UEFI firmware needs at least 64M"),
             (["--kernel", f"/nonexistent/{ARCH}/kestrel", "--timeout", "1"], f"not built; run make ARCH={ARCH}$")):
@@ -142,7 +143,7 @@ def terminal():
 @portable_test("a script is not run if the kernel refuses a parameter: the status is 2; with --lenient it is run")
 def strict():
     for options, why in ((["--mask", "NOPE"], 'no class "NOPE"'), (["--set", "debug.ktr.entriez=5"], "did you mean debug.ktr.entries?"),
-                         (["--set", "debug.ktr.entries=zz"], "debug.ktr.entries: "), (["--set", "trace_event=no:such"], "trace_event=no:such: "),
+                         (["--set", "debug.ktr.entries=zz"], "debug.ktr.entries: "), (["--append", "ftrace=zz"], "ftrace=zz: error 22; it is a tracer of available_tracers"),
                          (["--set", "vfs.mountfrom=garbage"], "vfs.mountfrom=garbage: expected ext2:")):
         run = boot("echo it runs\n", options=options).expect(2)
         check(why in run.out and "init.script is not run" in run.out and "it runs" not in run.out, run.out)

@@ -345,7 +345,7 @@ def rights():
     refusals = [line.strip() for line in run.out.splitlines() if re.match(r"ktrace: (?!/tmp/taken)", line)]
     check_eq(refusals, ["ktrace: /tmp/u: Operation not permitted", "ktrace: /etc/motd: Permission denied", "ktrace: /tmp/theirs: Permission denied",
                         "ktrace: /tmp/p: Operation not permitted",
-                        "ktrace: ktrace: Operation not permitted", "ktrace: /tmp/x: No such process",
+                        "ktrace: ktrace: Operation not permitted", "ktrace: process 99999: No such process",
                         'ktrace: -t: found "q", expected some of cfinpstuwy+', "ktrace: nosuch: No such file or directory"] +
              ["ktrace: only one of -c and -C, expected once"] * 2 + ["ktrace: only one of -p and -g, expected once"] * 2 +
              ["ktrace: -C ends all tracing: expected neither -p nor -g"] * 2, "refusals")

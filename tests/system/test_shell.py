@@ -8,7 +8,7 @@ import select
 import pexpect
 
 from console import Patient
-from harness import ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, boot, check, check_eq, check_match, cpus, main, portable_test, test
+from harness import ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, ROOT, boot, check, check_eq, check_match, cpus, main, portable_test, test
 
 PROMPT = "kestrel# "
 CTRL_C, CTRL_D, CTRL_A, CTRL_K, CTRL_U = "\x03", "\x04", "\x01\x01", "\x0b", "\x15"  # ^A is QEMU's own key, so it is doubled
@@ -101,17 +101,39 @@ def size():
         leave(c, 5)
 
 
-@portable_test("help names our programs, and says more of each; the examples work")
+@portable_test("resize asks the terminal for its size, and says so if that does not answer; a table that is too wide says how wide it is")
+def resized():
+    with terminal("--firmware", "none", smp=1) as c:
+        c.setwinsize(30, 60)
+        c.send("resize\r")
+        c.expect_exact("\x1b[999;999H\x1b[6n")
+        c.send("\x1b[30;60R")
+        ask(c, "stty size", r"30 60\r")
+        ask(c, "load syscall -n 1; ktr profile 'sys_*' true", r"ktr: lines of \d\d+ characters, terminal of 60: \| less -S does not wrap them\r")
+        ask(c, "ktr classes", r"ktr: lines of \d\d+ characters, terminal of 60: ")
+        ask(c, "ktr on PROC; ktrdump report events", r"ktrdump: lines of \d\d+ characters, terminal of 60: ")
+        ask(c, "ktrdump report events | tail -1; echo $((6 * 7))", r"(?<!less -S does not wrap them\r\n)42\r")
+        c.send("resize\r")
+        c.expect_exact("\x1b[6n")
+        c.expect_exact("resize: the terminal does not say how large it is")
+        c.expect_exact(PROMPT)
+        ask(c, "stty size", r"30 60\r")
+        leave(c, 5)
+
+
+@portable_test("help names our programs, and says more of each, with its page; man, too; the examples work")
 def helps():
-    ours = sorted(p.name for p in (BUILD / "root/bin").iterdir() if p.name != "init")
+    ours = sorted({p.name for folder in (BUILD / "root/bin", ROOT / "userland/root/bin") for p in folder.iterdir()} - {"init"})
     out = boot("help\necho ----\n" + "".join(f"help {name} > /tmp/out || echo failed\ngrep -c 'usage: {name}' /tmp/out\n" for name in ours) +
-               "echo ----\nhelp sed | grep -c Usage\nhelp nosuch\necho ----\n"
+               "echo ----\nhelp sed | grep -c Usage\nhelp nosuch\nhelp s.d\nman ktr | head -1\necho ----\n"
                "sed -n 's/^\t//p' /etc/help > /tmp/examples\n"
                "while read -r line; do eval \"$line\" < /dev/null > /dev/null || echo \"failed: $line\"; echo tried; done < /tmp/examples\n").expect(0).out
     names, more, others, tried = out.split("----\n")
     check_eq(sorted(re.findall(r"^(\w+) +\S.*", names, re.M)[:len(ours)]), ours, "programs that help names")
     check_eq(more, "1\n" * len(ours), "usages")
-    check_match(r"^1\nnosuch: applet not found$", others, "help of others")
+    check_match(r"^1\nhelp: nosuch: no such program; .*\nhelp: s\.d: no such program; .*\nktr  +switches ", others, "help of others")
+    for page in set(re.findall(r"doc/[\w.]+", (ROOT / "userland/root/etc/help").read_text())):
+        check((ROOT / page).is_file(), f"{page}: named by help, and not there")
     check("failed" not in tried and tried.count("tried") > 15, tried)
 
 
@@ -122,6 +144,16 @@ def meant():
                     r"^sysctl: debug\.ktr\.mas: no such sysctl; did you mean debug\.ktr\.mask\?\n"
                     r"sysctl: zzz\.zzz: no such sysctl; sysctl -a lists all\nsysctl: debug\.ktr\.mas: no such sysctl; sysctl -a lists all$"):
         check_match(pattern, out, "messages")
+
+
+@portable_test("ktr graph and ktr profile say so if no function was called; a wrong option or depth is refused before the command runs")
+def nothing_called():
+    out = boot("ktr graph ramfs_write true; echo $?\nktr profile ramfs_write true; echo $?\nktr graph ramfs_read nosuch; echo $?\n"
+               "ktr graph -d x ramfs_read echo ran; echo $?\nktr graph -z ramfs_read echo ran 2>&1 | head -1\n").out
+    check_match(r"ktrdump: no call of ramfs_write was recorded\n1\nktr: no function was called\n1\n"
+                r"ktr: nosuch: No such file or directory\n(# .*\n)*ktrdump: no call of ramfs_read was recorded\n127\n"
+                r'ktr: DEPTH: found "x", expected a number\n2\nktr graph: unrecognized option: z', out, "messages")
+    check("ran\n" not in out, out)
 
 
 @portable_test("^D ends a program's input at the terminal")

@@ -41,8 +41,11 @@ struct request {
 static void
 call(const char *file, int ops, uint32_t points, pid_t pid)
 {
-	if (ktrace(file, ops, points, pid) < 0)
-		err(1, "%s", ops == KTROP_CLEARFILE || KTROP(ops) == KTROP_SET ? file : "ktrace");
+	if (ktrace(file, ops, points, pid) >= 0)
+		return;
+	if (errno == ESRCH)
+		err(1, "%s %d", pid < 0 ? "process group" : "process", abs(pid));
+	err(1, "%s", ops == KTROP_CLEARFILE || KTROP(ops) == KTROP_SET ? file : "ktrace");
 }
 
 /* Makes the file, and empties it unless it is appended to. */

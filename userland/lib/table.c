@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <tool.h>
+#include <unistd.h>
 
 #define COLUMNS_MAX 16
 
@@ -40,21 +42,39 @@ row_measure(struct table *t, char **word, bool head)
 	}
 }
 
-static void
+/* Returns how many characters it has printed. */
+static size_t
 row_print(const struct table *t, char **word)
 {
 	size_t last = t->columns - 1;
+	int n = 0;
 
 	for (size_t i = 0; i < last; i++)
-		printf("%*s ", (t->text[i] ? -1 : 1) * (int)t->width[i], word[i]);
-	printf("%*s\n", t->text[last] ? 0 : (int)t->width[last], word[last]);
+		n += printf("%*s ", (t->text[i] ? -1 : 1) * (int)t->width[i], word[i]);
+	n += printf("%*s", t->text[last] ? 0 : (int)t->width[last], word[last]);
+	putchar('\n');
+	return n > 0 ? (size_t)n : 0;
+}
+
+void
+tool_say_width(size_t widest)
+{
+	struct winsize size;
+
+	/* Without job control it is a script that has the terminal. */
+	if (getpgrp() == getpgid(getppid()) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 ||
+	    size.ws_col == 0 || size.ws_col >= widest)
+		return;
+	fflush(stdout);
+	warnx("lines of %zu characters, terminal of %u: | less -S does not wrap them", widest,
+	      size.ws_col);
 }
 
 void
 tool_table(const char *heads, char *text)
 {
 	struct table t = {.columns = 1};
-	size_t rows = 1, n = 1;
+	size_t rows = 1, n = 1, widest = 0;
 	char *copy = strdup(heads), *line, **words;
 
 	for (const char *p = heads; *p != '\0'; p++)
@@ -72,8 +92,12 @@ tool_table(const char *heads, char *text)
 		row_split(&t, line, words + n * t.columns);
 		row_measure(&t, words + n++ * t.columns, false);
 	}
-	for (size_t i = 0; i < n; i++)
-		row_print(&t, words + i * t.columns);
+	for (size_t i = 0; i < n; i++) {
+		size_t wide = row_print(&t, words + i * t.columns);
+
+		widest = wide > widest ? wide : widest;
+	}
+	tool_say_width(widest);
 	free(words);
 	free(copy);
 }

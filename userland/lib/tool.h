@@ -25,3 +25,6 @@ int write_all(int fd, const void *buf, size_t len);
  * the right when all are numbers. The last column is the rest of its line. Cuts `text` up.
  */
 void tool_table(const char *heads, char *text);
+/* After a table: a message, if stdout is a terminal that has wrapped lines of so many characters.
+ */
+void tool_say_width(size_t widest);

@@ -43,6 +43,8 @@ struct graph {
 	struct out *out;
 	const char *function; /* a glob: only its calls, and calls in them, are shown; NULL: all */
 	unsigned depth;       /* calls deeper than this are not shown; 0: all are */
+	bool any;             /* there was a line of a function */
+	bool *empty;          /* becomes true if there was none */
 	uint32_t tid[KTR_DECODE_CPUS]; /* of the CPU's last line, plus 1; 0: no line yet */
 	char thread[KTR_DECODE_CPUS][ACTIVITY_NAME];
 	uint64_t first, end; /* numbers of the lines that wait */
@@ -209,6 +211,7 @@ on_call(struct graph *g, const struct export_event *ev, const struct activity *a
 	open_innermost(g, t, t->depth - 1);
 	if (depth < 0 || !ev->passes)
 		return;
+	g->any = true;
 	line_add(g, ev, LINE_CALL, (unsigned)depth)->name = a->text;
 	call->mark = MARK(g->end - 1, mark_is_root(call->mark));
 }
@@ -235,6 +238,7 @@ on_return(struct graph *g, const struct export_event *ev, const struct activity 
 	} else {
 		if (depth < 0)
 			depth = 0; /* it is g->function */
+		g->any = true;
 		own = line_add(g, ev, LINE_CLOSE, (unsigned)depth);
 		own->name = a->call.name == NULL ? a->text : NULL;
 	}
@@ -270,6 +274,7 @@ graph_open(const struct export_options *o, char *err, size_t errlen)
 	g->out = o->out;
 	g->function = o->function;
 	g->depth = o->depth;
+	g->empty = o->empty;
 	return g;
 }
 
@@ -318,6 +323,10 @@ graph_close(void *arg, bool complete, char *err, size_t errlen)
 	struct graph *g = arg;
 	put_all_lines(g);
 	out_flush(g->out);
+	if (complete && g->function != NULL && !g->any) {
+		fprintf(stderr, "ktrdump: no call of %s was recorded\n", g->function);
+		*g->empty = true;
+	}
 	free(g);
 	return true;
 }

@@ -120,6 +120,8 @@ report_lines_print(struct report *r, const struct report_column *columns,
 			}
 			end += width[i] + 2;
 		}
+		size_t wide = out_column(r->out);
+		r->out->widest = wide > r->out->widest ? wide : r->out->widest;
 		out_char(r->out, '\n');
 	}
 }

@@ -94,7 +94,7 @@ profile_print(void)
 {
 	struct function *functions;
 	char *text = sysctl_get_text("debug.fbt.profile");
-	size_t n;
+	size_t n, widest = 0;
 
 	if (text == NULL)
 		err(1, "debug.fbt.profile");
@@ -110,10 +110,15 @@ profile_print(void)
 		const struct function *f = &functions[i];
 		char total[48], self[48], mean[48], square[48];
 
-		printf("  %-32s %10llu %15s %12s %12s %16s\n", f->name, (unsigned long long)f->hits,
-		       thousandths(total, f->ns), thousandths(self, f->self_ns),
-		       thousandths(mean, f->timed > 0 ? f->ns / f->timed : 0),
-		       thousandths(square, variance(f) / 1000));
+		int wide = printf("  %-32s %10llu %15s %12s %12s %16s\n", f->name,
+				  (unsigned long long)f->hits, thousandths(total, f->ns),
+				  thousandths(self, f->self_ns),
+				  thousandths(mean, f->timed > 0 ? f->ns / f->timed : 0),
+				  thousandths(square, variance(f) / 1000)) -
+			   1;
+		if (wide > 0 && (size_t)wide > widest)
+			widest = (size_t)wide;
 	}
+	tool_say_width(widest);
 	return tool_finish(0);
 }

@@ -26,8 +26,9 @@ struct session {
 	bool graph; /* or profile */
 	int fd;
 	const char *function; /* a glob over names, or a SPEC of probes */
-	const char *exclude, *depth;
-	pid_t pid; /* 0: the command's */
+	const char *exclude;
+	char depth[8]; /* "": all */
+	pid_t pid;     /* 0: the command's */
 };
 
 /* Switches probes of functions: of a SPEC, or a glob. Does not return when that fails. */
@@ -131,16 +132,16 @@ function_glob(const char *function)
 }
 
 static int
-print_graph(const struct session *s, const struct timespec *from)
+print_graph(struct session *s, const struct timespec *from)
 {
 	char since[32];
 	char *argv[] = {"ktrdump", "--format", "graph", "--function", function_glob(s->function),
 			"--since", since,      NULL,    NULL,         NULL};
 
 	snprintf(since, sizeof(since), "%lld.%09ld", (long long)from->tv_sec, from->tv_nsec);
-	if (s->depth != NULL) {
+	if (s->depth[0] != '\0') {
 		argv[7] = "--depth";
-		argv[8] = (char *)s->depth;
+		argv[8] = s->depth;
 	}
 	return finish(start(argv, NULL));
 }
@@ -153,7 +154,8 @@ take_options(struct session *s, int argc, char **argv, const char *usage)
 
 	while ((c = tool_getopt(argc, argv, s->graph ? "+d:p:x:" : "+p:x:", usage)) != -1) {
 		if (c == 'd')
-			s->depth = optarg;
+			snprintf(s->depth, sizeof(s->depth), "%lu",
+				 tool_number("DEPTH", optarg, 1, 1000));
 		else if (c == 'x')
 			s->exclude = optarg;
 		else
@@ -168,6 +170,7 @@ session_main(int argc, char **argv, const char *usage)
 	struct timespec from;
 	int status, shown;
 
+	argv[0] = s.graph ? "ktr graph" : "ktr profile"; /* in messages about options */
 	optind = 1;
 	take_options(&s, argc, argv, usage);
 	if (optind == argc)
