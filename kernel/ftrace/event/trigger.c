@@ -272,8 +272,8 @@ trigger_parse(struct trigger *t, char *text, bool remove)
 		event = rest != NULL ? trigger_split(rest, ':') : NULL;
 		count = event != NULL ? trigger_split(event, ':') : NULL;
 		t->target = event != NULL ? event_find(rest, event) : NULL;
-		if (t->target == NULL || (t->command->kind == TO_EVENT &&
-					  strcmp(event_system(t->target), EVENT_MARK) == 0))
+		if (t->target == NULL ||
+		    (t->command->kind == TO_EVENT && event_is_in(t->target, EVENT_MARK)))
 			return -EINVAL;
 		event_name(t->target, t->target_name);
 	}
