@@ -203,8 +203,6 @@ void triggers_clean(struct instance *i);
 void triggers_stop(struct instance *i);
 /* Has the event triggers? */
 bool triggers_on(const struct instance *i, const struct ktr_site *site);
-/* Do triggers of any event switch the histograms of this one? */
-bool triggers_switch_hists(const struct instance *i, const struct ktr_site *site);
 /* Another histogram is there, or one less: makes the programs of these triggers anew. 0 or -errno.
  */
 int triggers_update(struct instance *i, const struct ktr_site *site);
