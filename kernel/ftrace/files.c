@@ -85,9 +85,7 @@ cpumask_store(struct instance *i, uintptr_t arg, char *text)
 		return -EINVAL;
 	if ((mask & online()) == 0)
 		return -EINVAL;
-	__atomic_store_n(&i->cpus, mask, __ATOMIC_RELAXED);
-	if (instance_mask(i) != 0)
-		instance_set_mask(i, mask);
+	instance_set_cpus(i, mask);
 	return 0;
 }
 
@@ -108,6 +106,7 @@ size_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 int
 instance_resize_kb(struct instance *i, uint64_t kb)
 {
+	unsigned before = instance_entries(i);
 	int error;
 
 	if (kb == 0)
@@ -120,7 +119,10 @@ instance_resize_kb(struct instance *i, uint64_t kb)
 	if (error != 0 || !i->snapshot_there)
 		return error;
 	snapshot_free(i); /* has the size of the rings */
-	return snapshot_alloc(i);
+	error = snapshot_alloc(i);
+	if (error != 0 && instance_resize(i, before) == 0)
+		snapshot_alloc(i); /* triggers need it */
+	return error;
 }
 
 static int

@@ -158,11 +158,13 @@ def numbers():
 
 @portable_test("options: pause-on-trace stops tracing while trace is read, printk-msg-only shows marks alone, record-cmd takes the names away; enabled_functions")
 def more_options():
-    out = ftrace("echo 1 > options/pause-on-trace\nexec 3< trace\ncat tracing_on\nexec 3<&-\ncat tracing_on\necho 0 > options/pause-on-trace\n"
+    out = ftrace("echo 1 > options/pause-on-trace\nexec 3< trace\ncat tracing_on\nexec 3<&-\ncat tracing_on\n"
+                 "exec 3< trace\necho 0 > tracing_on\nexec 3<&-\ncat tracing_on\necho 1 > tracing_on\nexec 3< trace\nexec 4< trace\nexec 3<&-\ncat tracing_on\nexec 4<&-\ncat tracing_on\n"
+                 "echo 0 > options/pause-on-trace\n"
                  "exec 3< trace\ncat tracing_on\nexec 3<&-\necho a mark > trace_marker\necho printk-msg-only > trace_options\ntail -n 1 trace\n"
                  "echo noprintk-msg-only > trace_options\necho 0 > options/record-cmd\ntail -n 1 trace\necho do_exit sys_read > set_ftrace_filter\n"
                  "echo function > current_tracer\ncat enabled_functions\necho nop > current_tracer\ncat enabled_functions\n", smp=1)[0]
-    check_match(r"\A0\n1\n1\na mark\n +<\.\.\.>-\d+ .* tracing_mark_write: a mark\n(?:do_exit \(1\)\nsys_read \(1\)\n|sys_read \(1\)\ndo_exit \(1\)\n)\Z", out, "what is seen")
+    check_match(r"\A0\n1\n0\n0\n1\n1\na mark\n +<\.\.\.>-\d+ .* tracing_mark_write: a mark\n(?:do_exit \(1\)\nsys_read \(1\)\n|sys_read \(1\)\ndo_exit \(1\)\n)\Z", out, "what is seen")
 
 
 BOOT = ("ftrace=function ftrace_filter=do_exit,sys_read ftrace_notrace=sys_read ftrace_graph_filter=sys_open ftrace_graph_notrace=sys_close trace_event=sched:sched_switch,vfs:lookup "
@@ -197,10 +199,10 @@ def lives():
     check(set(mine) <= set(ran), f"who ran: {ran}")
 
 
-@portable_test("preemptoff and preemptirqsoff see what irqsoff sees, and say so")
+@portable_test("preemptoff and preemptirqsoff see what irqsoff sees, and say so, also while trace_pipe is open")
 def preempt():
     for name, out in zip(("preemptoff", "preemptirqsoff"), ftrace(
-            "echo 0 > options/function-trace\nfor t in preemptoff preemptirqsoff; do\necho $t > current_tracer\nload mix -n 1 >/dev/null\ncat trace tracing_max_latency\n"
+            "exec 3< trace_pipe\necho 0 > options/function-trace\nfor t in preemptoff preemptirqsoff; do\necho $t > current_tracer\nload mix -n 1 >/dev/null\ncat trace tracing_max_latency\n"
             "echo nop > current_tracer\necho 0 > tracing_max_latency\necho =====\ndone\n", smp=1)):
         check_match(rf"^# tracer: {name}\n#\n# {name} latency trace v1.1.5 on Kestrel\n(?:#.*\n)*#  only where interrupts are off, no thread is preempted: see irqsoff\n#  => started at: \w+\n", out, name)
         check_match(r"^[1-9]\d*\n\Z", out, "the maximum")
