@@ -104,7 +104,8 @@ void
 entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 {
 	/* If the flush thread was interrupted: the interrupt's events are recorded all the same. */
-	bool refused = ktr_port_refused[arch_cpu()] != 0 && ktr_port_refuse(KTR_REFUSE_THREAD, false);
+	bool refused =
+	    ktr_port_refused[arch_cpu()] != 0 && ktr_port_refuse(KTR_REFUSE_THREAD, false);
 
 	SDT_CTR4(irq, , , irq_handler_entry, SDT_ARGS2(vector, irq_name(what, number)), KTR_INTR,
 		 "interrupt enter: vector %#x name %s pc %#lx user %d", vector,
