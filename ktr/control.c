@@ -102,16 +102,26 @@ close_all(void)
 		ktr_ring_close(cpu);
 }
 
-void
-ktr_cpumask_set(uint64_t cpus)
+bool
+ktr_cpumask_replace(uint64_t seen, uint64_t cpus)
 {
 	/* Hooks and interrupts call this. No ring is freed while this CPU has interrupts off: that
 	 * takes a ktr_port_exchange(). */
 	uintptr_t irq = ktr_port_irq_save();
-	__atomic_store_n(&ktr_cpumask, cpus, __ATOMIC_SEQ_CST);
-	close_all();
+	bool same = __atomic_compare_exchange_n(&ktr_cpumask, &seen, cpus, false, __ATOMIC_SEQ_CST,
+						__ATOMIC_RELAXED);
+	if (same)
+		close_all();
 	ktr_port_irq_restore(irq);
 	ktr_functions_look();
+	return same;
+}
+
+void
+ktr_cpumask_set(uint64_t cpus)
+{
+	while (!ktr_cpumask_replace(__atomic_load_n(&ktr_cpumask, __ATOMIC_RELAXED), cpus))
+		;
 }
 
 int

@@ -40,6 +40,8 @@ void ktr_mask_set(uint64_t mask);
 void ktr_mask_change(uint64_t on, uint64_t off);
 /** Takes no lock. Any context. */
 void ktr_cpumask_set(uint64_t cpus);
+/** The same if they are `seen` now. False: they are not, and stay. */
+bool ktr_cpumask_replace(uint64_t seen, uint64_t cpus);
 /** -EINVAL: not 0, 1 or 2. */
 int ktr_verbose_set(int level);
 

@@ -117,11 +117,12 @@ textfile_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
  * lines, or words, that are whole are taken: the program writes the rest again.
  */
 static size_t
-whole_words(const char *text, size_t n)
+whole_parts(const char *text, size_t n, char separator)
 {
 	size_t whole = n;
 
-	while (n >= WRITE_BLOCK && whole > 0 && !textfile_is_blank(text[whole - 1]))
+	while (n >= WRITE_BLOCK && whole > 0 && text[whole - 1] != '\n' &&
+	       (separator == '\n' || !textfile_is_blank(text[whole - 1])))
 		whole--;
 	return whole > 0 ? whole : n;
 }
@@ -136,8 +137,8 @@ textfile_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	if (text == NULL)
 		return -ENOMEM;
 	error = uio_take(u, text, n);
-	if (vn->ops->parts)
-		n = whole_words(text, n);
+	if (vn->ops->parts != 0)
+		n = whole_parts(text, n, vn->ops->parts);
 	text[n] = '\0';
 	if (n > 0 && text[n - 1] == '\n')
 		text[n - 1] = '\0';

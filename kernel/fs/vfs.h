@@ -114,7 +114,9 @@ struct vnode_ops {
 	 * at its end, and may change it. No lock is held. 0 or -errno. */
 	int (*show)(struct vnode *vn, struct sbuf *out);
 	int (*store)(struct vnode *vn, char *text);
-	bool parts; /* what is written is a list, of which a block may be a part */
+	/* What is written is a list of lines ('\n') or words (' '), of which a block may be a part.
+	 * 0: it is one thing. */
+	char parts;
 	/* The last reference is dropped: frees vn->data. */
 	void (*destroy)(struct vnode *vn);
 

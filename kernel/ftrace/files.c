@@ -85,9 +85,7 @@ cpumask_store(struct instance *i, uintptr_t arg, char *text)
 		return -EINVAL;
 	if ((mask & online()) == 0)
 		return -EINVAL;
-	__atomic_store_n(&i->cpus, mask, __ATOMIC_RELAXED);
-	if (instance_mask(i) != 0)
-		instance_set_mask(i, mask);
+	instance_set_cpus(i, mask);
 	return 0;
 }
 
@@ -108,6 +106,7 @@ size_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 int
 instance_resize_kb(struct instance *i, uint64_t kb)
 {
+	unsigned before = instance_entries(i);
 	int error;
 
 	if (kb == 0)
@@ -120,7 +119,10 @@ instance_resize_kb(struct instance *i, uint64_t kb)
 	if (error != 0 || !i->snapshot_there)
 		return error;
 	snapshot_free(i); /* has the size of the rings */
-	return snapshot_alloc(i);
+	error = snapshot_alloc(i);
+	if (error != 0 && instance_resize(i, before) == 0)
+		snapshot_alloc(i); /* triggers need it */
+	return error;
 }
 
 static int
@@ -355,7 +357,7 @@ fill_common(struct vnode *dir)
 	    TRACEFS_TEXT("buffer_total_size_kb", 0440, total_show, NULL, NULL),
 	    TRACEFS_TEXT("current_tracer", 0640, tracer_show, tracer_store, NULL),
 	    TRACEFS_TEXT("error_log", 0640, error_log_show, error_log_store, error_log_clear),
-	    TRACEFS_TEXT("set_event", 0640, events_show_set, events_store_set, events_clear_set),
+	    TRACEFS_WORDS("set_event", 0640, events_show_set, events_store_set, events_clear_set),
 	    {.name = "snapshot", .mode = 0640, .ops = &snapshot_ops},
 	    {.name = "trace", .mode = 0640, .ops = &trace_ops},
 	    TRACEFS_TEXT("trace_clock", 0640, clock_show, clock_store, NULL),
@@ -368,7 +370,7 @@ fill_common(struct vnode *dir)
 	    TRACEFS_TEXT("tracing_on", 0640, on_show, on_store, NULL),
 	};
 	static const struct tracefs_file pids =
-	    TRACEFS_TEXT(NULL, 0640, pids_show, pids_store, pids_clear);
+	    TRACEFS_WORDS(NULL, 0640, pids_show, pids_store, pids_clear);
 	static const char *const lists[PID_LISTS] = {"set_ftrace_pid", "set_ftrace_notrace_pid",
 						     "set_event_pid", "set_event_notrace_pid"};
 	static const struct tracefs_file *const dirs[] = {&events_dir, &options_dir, &per_cpu};
@@ -385,7 +387,7 @@ static void
 fill_lists(struct vnode *dir, unsigned n)
 {
 	static const struct tracefs_file list =
-	    TRACEFS_TEXT(NULL, 0640, functions_show, functions_store, functions_clear);
+	    TRACEFS_WORDS(NULL, 0640, functions_show, functions_store, functions_clear);
 	static const char *const lists[] = {
 	    [FUNCTIONS_FILTER] = "set_ftrace_filter",
 	    [FUNCTIONS_NOTRACE] = "set_ftrace_notrace",
@@ -412,7 +414,8 @@ tracefs_fill_root(struct vnode *dir)
 	    TRACEFS_TEXT("README", 0440, readme_show, NULL, NULL),
 	    TRACEFS_TEXT("available_events", 0440, events_show_all, NULL, NULL),
 	    TRACEFS_TEXT("available_filter_functions", 0440, functions_show_all, NULL, NULL),
-	    TRACEFS_TEXT("dynamic_events", 0640, dynamic_show, dynamic_events_store, dynamic_clear),
+	    TRACEFS_LINES("dynamic_events", 0640, dynamic_show, dynamic_events_store,
+			  dynamic_clear),
 	    TRACEFS_TEXT("enabled_functions", 0440, functions_show_enabled, NULL, NULL),
 	    TRACEFS_TEXT("function_profile_enabled", 0640, profile_show_enabled,
 			 profile_store_enabled, NULL),
@@ -423,15 +426,15 @@ tracefs_fill_root(struct vnode *dir)
 	    TRACEFS_TEXT("saved_tgids", 0440, tgids_show, NULL, NULL),
 	    TRACEFS_TEXT("stack_max_size", 0640, stack_show_size, stack_store_size, NULL),
 	    TRACEFS_TEXT("stack_trace", 0440, stack_show, NULL, NULL),
-	    TRACEFS_TEXT("synthetic_events", 0640, synthetic_show, synthetic_store,
-			 synthetic_clear),
+	    TRACEFS_LINES("synthetic_events", 0640, synthetic_show, synthetic_store,
+			  synthetic_clear),
 	};
 	static const struct tracefs_file kprobes[] = {
-	    TRACEFS_TEXT("kprobe_events", 0640, kprobes_show, kprobes_store, kprobes_clear),
+	    TRACEFS_LINES("kprobe_events", 0640, kprobes_show, kprobes_store, kprobes_clear),
 	    TRACEFS_TEXT("kprobe_profile", 0440, kprobes_show_profile, NULL, NULL),
 	};
 	static const struct tracefs_file uprobes[] = {
-	    TRACEFS_TEXT("uprobe_events", 0640, kprobes_show, kprobes_store, kprobes_clear),
+	    TRACEFS_LINES("uprobe_events", 0640, kprobes_show, kprobes_store, kprobes_clear),
 	    TRACEFS_TEXT("uprobe_profile", 0440, kprobes_show_profile, NULL, NULL),
 	};
 	static const struct tracefs_number numbers[] = {

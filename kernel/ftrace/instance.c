@@ -47,25 +47,68 @@ instance_mask(const struct instance *i)
 	return __atomic_load_n(instance_mask_at(i), __ATOMIC_RELAXED);
 }
 
-void
-instance_set_mask(struct instance *i, uint64_t mask)
+/* Triggers switch tracing at any time: who changes the mask says which one it has seen. False: it
+ * is another one by now. */
+static bool
+replace_mask(struct instance *i, uint64_t seen, uint64_t mask)
 {
-	if (i == &instance_top)
-		ktr_cpumask_set(mask);
-	else
-		__atomic_store_n(&i->mask, mask, __ATOMIC_SEQ_CST);
-	ktr_functions_look();
+	bool same = i == &instance_top
+			? ktr_cpumask_replace(seen, mask)
+			: __atomic_compare_exchange_n(&i->mask, &seen, mask, false,
+						      __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+
+	if (same)
+		ktr_functions_look();
+	return same;
+}
+
+void
+instance_set_cpus(struct instance *i, uint64_t cpus)
+{
+	uint64_t now;
+
+	do
+		now = instance_mask(i);
+	while (now != 0 && !replace_mask(i, now, cpus));
+	__atomic_store_n(&i->cpus, cpus, __ATOMIC_RELAXED);
+}
+
+/* Switches tracing; does it, unless somebody else has done so. */
+static bool
+turn(struct instance *i, bool on)
+{
+	uint64_t now;
+
+	do {
+		now = instance_mask(i);
+		if (on == (now != 0))
+			return false;
+		if (!on)
+			__atomic_store_n(&i->cpus, now, __ATOMIC_RELAXED);
+	} while (!replace_mask(i, now, on ? __atomic_load_n(&i->cpus, __ATOMIC_RELAXED) : 0));
+	return true;
 }
 
 void
 instance_switch(struct instance *i, bool on)
 {
-	uint64_t now = instance_mask(i);
+	__atomic_store_n(&i->resumes, false, __ATOMIC_SEQ_CST);
+	turn(i, on);
+}
 
-	if (!on && now != 0)
-		__atomic_store_n(&i->cpus, now, __ATOMIC_RELAXED);
-	if (on != (now != 0))
-		instance_set_mask(i, on ? __atomic_load_n(&i->cpus, __ATOMIC_RELAXED) : 0);
+void
+instance_pause(struct instance *i, bool pause)
+{
+	if (pause) {
+		i->pauses++;
+		if (instance_mask(i) == 0)
+			return;
+		__atomic_store_n(&i->resumes, true, __ATOMIC_SEQ_CST);
+		if (!turn(i, false)) /* a trigger was first */
+			__atomic_store_n(&i->resumes, false, __ATOMIC_SEQ_CST);
+	} else if (--i->pauses == 0 && __atomic_exchange_n(&i->resumes, false, __ATOMIC_SEQ_CST)) {
+		turn(i, true);
+	}
 }
 
 /* The main log looks for itself. */

@@ -58,6 +58,8 @@ struct instance {
 	bool snapshot_there;
 	uint64_t mask, cpus; /* atomic: CPUs that record, but for the top; and while it is on */
 	uint32_t options;    /* atomic; bit N: option N is not as by default */
+	unsigned pauses;     /* instance_pause() */
+	bool resumes;        /* … afterwards tracing is on again; atomic */
 	unsigned entries;    /* of a ring of its own */
 	enum tracer tracer;
 	unsigned clock;                      /* trace_clock, see clock.c */
@@ -109,12 +111,16 @@ instance_of(const struct ktr_firing *f)
 	return instance_owners[f->owner];
 }
 
-/* The CPUs that record; 0: tracing is off. Sets them; switches tracing. Any context. */
+/* The CPUs that record; 0: tracing is off. Switches tracing. Any context. */
 uint64_t instance_mask(const struct instance *i);
 /* Where it is; atomic. */
 const uint64_t *instance_mask_at(const struct instance *i);
-void instance_set_mask(struct instance *i, uint64_t mask);
 void instance_switch(struct instance *i, bool on);
+/* The CPUs that record, now or when tracing is on again. */
+void instance_set_cpus(struct instance *i, uint64_t cpus);
+/* One more, or one less, who wants tracing to be off for a while. When the last one goes, it is on
+ * again if it was on before, unless somebody has switched it meanwhile. */
+void instance_pause(struct instance *i, bool pause);
 /* buffer_size_kb. 0 or -errno. Another size empties a log that is not the main one. */
 int instance_resize(struct instance *i, unsigned entries);
 unsigned instance_entries(const struct instance *i);

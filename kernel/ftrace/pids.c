@@ -7,6 +7,7 @@
 #include "kernel/ftrace/instance.h"
 #include "kernel/sched/thread.h"
 
+#define IDLE    ((uint32_t)INT32_MAX) /* a list's 0: the CPUs' idle threads, as in Linux */
 #define LEAVING 0x80000000u /* with a number: the thread ends; files do not show it any more */
 
 static unsigned
@@ -27,7 +28,7 @@ has(const struct pids *p, uint32_t pid)
 bool
 pids_have(const struct instance *i, enum pid_list list)
 {
-	uint32_t pid = curthread()->tid;
+	uint32_t pid = curthread()->prio == PRIO_IDLE ? IDLE : curthread()->tid;
 
 	return (count(&i->pids[list]) == 0 || has(&i->pids[list], pid)) &&
 	       !has(&i->pids[list + 1], pid);
@@ -123,7 +124,10 @@ pids_follow(struct instance *i)
 static int
 changed(struct instance *i, uintptr_t list)
 {
-	return list >= PIDS_EVENT ? events_pids_changed(i) : 0;
+	if (list >= PIDS_EVENT)
+		return events_pids_changed(i);
+	tracer_forget_calls(i); /* a thread's returns may not have been seen */
+	return 0;
 }
 
 void
@@ -135,7 +139,15 @@ pids_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 		sbuf_puts(out, "no pid\n");
 	for (unsigned n = 0; n < p->n; n++)
 		if (p->pid[n] != 0 && (p->pid[n] & LEAVING) == 0)
-			sbuf_printf(out, "%u\n", p->pid[n]);
+			sbuf_printf(out, "%u\n", p->pid[n] != IDLE ? p->pid[n] : 0);
+}
+
+static void
+pids_empty(struct pids *p)
+{
+	__atomic_store_n(&p->n, 0, __ATOMIC_RELEASE);
+	for (unsigned n = 0; n < PIDS_MAX; n++)
+		__atomic_store_n(&p->pid[n], 0, __ATOMIC_RELAXED);
 }
 
 int
@@ -149,26 +161,24 @@ pids_store(struct instance *i, uintptr_t arg, char *text)
 	while ((word = tracefs_word(&text)) != NULL) {
 		uint64_t pid;
 
-		if (tracefs_number(word, &pid) != 0 || pid > INT32_MAX)
+		if (tracefs_number(word, &pid) != 0 || pid >= INT32_MAX)
 			return -EINVAL;
 		if (n == PIDS_MAX)
 			return -ENOSPC;
-		pids[n++] = (uint32_t)pid;
+		pids[n++] = pid != 0 ? (uint32_t)pid : IDLE;
 	}
-	bool room = true;
+	bool room = true, empty = count(p) == 0;
 	for (const uint32_t *pid = pids; pid < pids + n && room; pid++)
 		room = pids_add(p, *pid);
 	int error = changed(i, arg);
+	if (error != 0 && empty) /* a list that others are in stays longer by these */
+		pids_empty(p);
 	return room ? error : -ENOSPC;
 }
 
 int
 pids_clear(struct instance *i, uintptr_t arg)
 {
-	struct pids *p = &i->pids[arg];
-
-	__atomic_store_n(&p->n, 0, __ATOMIC_RELEASE);
-	for (unsigned n = 0; n < PIDS_MAX; n++)
-		__atomic_store_n(&p->pid[n], 0, __ATOMIC_RELAXED);
+	pids_empty(&i->pids[arg]);
 	return changed(i, arg);
 }

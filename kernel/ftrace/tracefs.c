@@ -166,17 +166,23 @@ tracefs_destroy(struct vnode *vn)
 	kfree(vn->data);
 }
 
-static const struct vnode_ops text_ops = {
-    .open = tracefs_text_open,
-    .release = text_release,
-    .read = textfile_read,
-    .write = textfile_write,
-    .clear = text_clear,
-    .show = tracefs_show_text,
-    .store = tracefs_store_text,
-    .parts = true,
-    .destroy = tracefs_destroy,
-};
+#define TEXT_OPS(separator)                                                                   \
+	{                                                                                     \
+		.open = tracefs_text_open, .release = text_release, .read = textfile_read,    \
+		.write = textfile_write, .clear = text_clear, .show = tracefs_show_text,      \
+		.store = tracefs_store_text, .parts = (separator), .destroy = tracefs_destroy \
+	}
+
+static const struct vnode_ops text_ops = TEXT_OPS(0), words_ops = TEXT_OPS(' '),
+			      lines_ops = TEXT_OPS('\n');
+
+static const struct vnode_ops *
+tracefs_ops_of(const struct tracefs_file *file)
+{
+	if (file->ops != NULL)
+		return file->ops;
+	return file->parts == ' ' ? &words_ops : file->parts == '\n' ? &lines_ops : &text_ops;
+}
 
 /* ---- names ---- */
 
@@ -209,9 +215,9 @@ tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name
 		return NULL;
 	}
 	*node = (struct tracefs_node){file, arg, parent != NULL ? parent->instance : &instance_top};
-	vn = file->fill != NULL ? tracefs_create_dir(name, dir, file, node)
-				: vnode_fill(dir, name, S_IFREG | file->mode,
-					     file->ops != NULL ? file->ops : &text_ops, node);
+	vn = file->fill != NULL
+		 ? tracefs_create_dir(name, dir, file, node)
+		 : vnode_fill(dir, name, S_IFREG | file->mode, tracefs_ops_of(file), node);
 	if (vn == NULL) {
 		kfree(node);
 		return NULL;

@@ -35,6 +35,7 @@ struct tracefs_file {
 	int (*store)(struct instance *i, uintptr_t arg, char *text);
 	/* The file was opened with O_TRUNC (the shell's >). 0 or -errno. NULL: nothing to do. */
 	int (*clear)(struct instance *i, uintptr_t arg);
+	char parts; /* of what is written; see struct vnode_ops */
 	/* Not a file of text: these operations instead, whose `destroy` is tracefs_destroy(). */
 	const struct vnode_ops *ops;
 	bool stream; /* see struct vnode */
@@ -46,6 +47,15 @@ struct tracefs_file {
 #define TRACEFS_TEXT(file, bits, shows, stores, clears)                                     \
 	{                                                                                   \
 		.name = file, .mode = bits, .show = shows, .store = stores, .clear = clears \
+	}
+
+/* The same; what is written is a list of words, of lines. */
+#define TRACEFS_WORDS(...) TRACEFS_LIST(' ', __VA_ARGS__)
+#define TRACEFS_LINES(...) TRACEFS_LIST('\n', __VA_ARGS__)
+#define TRACEFS_LIST(separator, file, bits, shows, stores, clears)                           \
+	{                                                                                    \
+		.name = file, .mode = bits, .show = shows, .store = stores, .clear = clears, \
+		.parts = separator                                                           \
 	}
 
 /* A file that is a number, which hooks and threads read at any time. */

@@ -5,15 +5,21 @@
 
 static bool used;
 /* The number of this use. A thread's calls of another one, or before a nap, are forgotten. */
-static uint32_t run;
+static uint32_t run; /* atomic */
 
 bool
 calls_start(void)
 {
 	if (__atomic_exchange_n(&used, true, __ATOMIC_ACQUIRE))
 		return false;
-	run++;
+	calls_forget();
 	return true;
+}
+
+void
+calls_forget(void)
+{
+	__atomic_fetch_add(&run, 1, __ATOMIC_RELAXED);
 }
 
 void
@@ -26,7 +32,8 @@ struct thread_calls *
 calls_mine(void)
 {
 	struct thread *t = curthread();
-	uint32_t now = run + __atomic_load_n(&ktr_functions_naps, __ATOMIC_RELAXED);
+	uint32_t now = __atomic_load_n(&run, __ATOMIC_RELAXED) +
+		       __atomic_load_n(&ktr_functions_naps, __ATOMIC_RELAXED);
 
 	if (t == NULL)
 		return NULL;

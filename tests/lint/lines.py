@@ -31,7 +31,7 @@ BUDGETS = {
     "kernel/fs": 11200,
     "kernel/fs/ext2": 2525,
     "kernel/ftrace": 2200,
-    "kernel/ftrace/buffer": 2150,
+    "kernel/ftrace/buffer": 2200,
     "kernel/ftrace/event": 3925,
     "kernel/ftrace/hist": 2750,
     "kernel/ftrace/tracer": 2800,

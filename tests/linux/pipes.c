@@ -188,6 +188,17 @@ is_killed(pid_t pid)
 	       WIFSIGNALED(status);
 }
 
+/* While tracing is off an empty pipe that was read has ended, but for who does not wait. */
+static bool
+is_at_its_end(int pipe)
+{
+	int on = open(TRACING "tracing_on", O_WRONLY);
+	bool good = on >= 0 && write(on, "0", 1) == 1 && fcntl(pipe, F_SETFL, O_NONBLOCK) == 0;
+
+	good = good && FAILS(read(pipe, found, 8), EAGAIN) && fcntl(pipe, F_SETFL, 0) == 0;
+	return close(on) == 0 && good && read(pipe, found, 8) == 0;
+}
+
 static bool
 trace_is_polled(void)
 {
@@ -210,7 +221,7 @@ trace_is_polled(void)
 	pid = again_and_again(-1, raw);
 	good = good && read(raw, found, SIZE) == 0;
 	good &= is_killed(pid);
-	good = good && FAILS(ioctl(raw, 1, 0), ENOTTY);
+	good = good && FAILS(ioctl(raw, 1, 0), ENOTTY) && is_at_its_end(lines.fd);
 	return close(raw) == 0 && close(lines.fd) == 0 && close(mark) == 0 && good;
 }
 

@@ -95,10 +95,17 @@ def whole():
     check(live > 0.7 * still > 40000, f"{live} lines, {still} when tracing is off")
 
 
-@portable_test("function_graph: calls that were open when tracing stopped are forgotten when it goes on")
+@portable_test("function_graph: calls that were open when tracing stopped, or when the functions or threads changed, are forgotten")
 def nap():
-    out = ftrace("echo function_graph > current_tracer\necho 0 > tracing_on\necho > trace\necho 1 > tracing_on\necho 0 > tracing_on\ncat trace\n", smp=1)[0]
-    check_eq(CALL.search(out)[4], "", f"the indent of the first call in {out}")
+    out = ftrace("echo function_graph > current_tracer\necho 0 > tracing_on\necho > trace\necho 1 > tracing_on\necho 0 > tracing_on\ncat trace\necho =====\n"
+                 # The shell is within sys_write when that leaves the list.
+                 "echo nop > current_tracer\necho 1 > tracing_on\necho sys_write > set_ftrace_filter\necho function_graph > current_tracer\necho sys_openat >> set_ftrace_filter\n"
+                 "echo '!sys_write' >> set_ftrace_filter\necho > trace\n: > /tmp/x\ncat trace\necho =====\n"
+                 "echo nop > current_tracer\necho sys_write > set_ftrace_filter\necho function_graph > current_tracer\necho $$ > set_ftrace_notrace_pid\n: > set_ftrace_notrace_pid\n"
+                 "echo > trace\necho x > /tmp/x\ncat trace\n", smp=1)
+    check_eq(CALL.search(out[0])[4], "", f"the indent of the first call in {out[0]}")
+    check_eq({m[3] for m in CALL.findall(out[1])}, {""}, f"indents when a function left the list in which the thread was: {out[1]}")
+    check_eq({m[3] for m in CALL.findall(out[2])}, {""}, f"indents when the thread left and came back: {out[2]}")
 
 
 @portable_test("function_graph: without sleep-time, the time in which the thread had no CPU does not count")

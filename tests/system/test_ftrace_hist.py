@@ -127,6 +127,30 @@ def marks():
     check_match(r"^0\n(?:sh: .*Invalid argument\n){2}format +hist +id +trigger\n# Available.*\n#.*\n0\n$", rest, "the files")
 
 
+@portable_test("a hidden histogram that another one names keeps the one it was made for; each onmatch has the variables of its own event; pause forgets none; a full table keeps its rows")
+def keeps():
+    b = "hist:keys=next_pid:onmatch(sched.sched_waking).trace(syn,prio)"
+    t, last = "events/ftrace/print/trigger", "hist:keys=common_cpu:l=common_pid:onmax($l).save(comm)"
+    hidden, matches, paused, full = ftrace(
+        "cd events/sched\necho 'syn u64 a' > ../../synthetic_events\necho 'hist:keys=pid' > sched_waking/trigger\n"
+        f"echo '{b}' > sched_switch/trigger\necho 'hist:keys=pid:x=$synthetic_prio' > sched_process_exit/trigger\necho '!{b}' >> sched_switch/trigger\n"
+        f"echo '!hist:keys=pid:x=$synthetic_prio' >> sched_process_exit/trigger\necho '!{b}' >> sched_switch/trigger\ngrep -c next_pid sched_switch/trigger\necho > sched_waking/trigger\necho =====\n"
+        "echo 'hist:keys=pid:v=7' > sched_process_exec/trigger\necho 'hist:keys=child_pid:v=9' > sched_process_fork/trigger\n"
+        "echo 'hist:keys=pid:onmatch(sched.sched_process_exec).syn($v):onmatch(sched.sched_process_fork).syn($v) if comm == cat' > sched_process_exit/trigger\n"
+        "grep -c -e onmatch sched_process_exit/trigger\necho 1 > ../synthetic/syn/enable\n/bin/cat /dev/null\ngrep -o 'syn: a=.*' ../../trace\n"
+        "for e in exit exec fork; do echo > sched_process_$e/trigger; done\necho 'hist:keys=pid:onmatch(sched.sched_process_*).syn(pid)' > sched_switch/trigger\n"
+        "echo 'enable_event:sched:sched_*' > sched_switch/trigger\ncd ../..\necho =====\n"
+        f"echo '{last}' > {t}\necho one > trace_marker\necho '{last}:pause' >> {t}\necho two > trace_marker\ncat events/ftrace/print/hist\necho '{last}:cont' >> {t}\necho three > trace_marker\n"
+        f"cat events/ftrace/print/hist\necho > {t}\necho =====\n"
+        f"echo 'hist:keys=buf:size=128' > {t}\nn=100\nwhile test $n -lt 228; do echo k$n > trace_marker; n=$((n+1)); done\ntail -n 3 events/ftrace/print/hist\n"
+        "echo a > trace_marker\necho k227 > trace_marker\ngrep -e 'a ' -e k227 events/ftrace/print/hist\ntail -n 3 events/ftrace/print/hist\n")
+    check_match(r"^sh: .*busy\n0\n\Z", hidden, "what is used stays")
+    check_match(r"^1\nsyn: a=7\nsyn: a=9\nsh: .*Invalid argument\nsh: .*Invalid argument\n\Z", matches, "each event's variable; names that are globs")
+    check_eq([int(n) for n in re.findall(r"hitcount: +(\d+)", paused)], [1, 2], "hits, paused and after it")
+    check_eq([comm for _, comm in re.findall(r"max: +([1-9]\d*)  comm: (\w+)", paused)], ["sh", "sh"], f"what is saved: {paused}")
+    check_match(r"^    Hits: 128\n    Entries: 128\n    Dropped: 0\n{ buf: k227 +} hitcount: +2\n    Hits: 130\n    Entries: 128\n    Dropped: 1\n", full, "a full table")
+
+
 @portable_test("synthetic_events: several fields before a semicolon, as before Linux 5.11; what is wrong, in Linux's words, with its place; sort= likewise")
 def syntax():
     good = {"a u64 var1": "u64 var1", "b u64 var1; u64 var2;": "u64 var1; u64 var2", "c u64 var1 ; u64 var2 ;": "u64 var1; u64 var2", "d u64 var1 ;u64 var2": "u64 var1; u64 var2",

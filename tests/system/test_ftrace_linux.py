@@ -158,11 +158,13 @@ def numbers():
 
 @portable_test("options: pause-on-trace stops tracing while trace is read, printk-msg-only shows marks alone, record-cmd takes the names away; enabled_functions")
 def more_options():
-    out = ftrace("echo 1 > options/pause-on-trace\nexec 3< trace\ncat tracing_on\nexec 3<&-\ncat tracing_on\necho 0 > options/pause-on-trace\n"
+    out = ftrace("echo 1 > options/pause-on-trace\nexec 3< trace\ncat tracing_on\nexec 3<&-\ncat tracing_on\n"
+                 "exec 3< trace\necho 0 > tracing_on\nexec 3<&-\ncat tracing_on\necho 1 > tracing_on\nexec 3< trace\nexec 4< trace\nexec 3<&-\ncat tracing_on\nexec 4<&-\ncat tracing_on\n"
+                 "echo 0 > options/pause-on-trace\n"
                  "exec 3< trace\ncat tracing_on\nexec 3<&-\necho a mark > trace_marker\necho printk-msg-only > trace_options\ntail -n 1 trace\n"
                  "echo noprintk-msg-only > trace_options\necho 0 > options/record-cmd\ntail -n 1 trace\necho do_exit sys_read > set_ftrace_filter\n"
                  "echo function > current_tracer\ncat enabled_functions\necho nop > current_tracer\ncat enabled_functions\n", smp=1)[0]
-    check_match(r"\A0\n1\n1\na mark\n +<\.\.\.>-\d+ .* tracing_mark_write: a mark\n(?:do_exit \(1\)\nsys_read \(1\)\n|sys_read \(1\)\ndo_exit \(1\)\n)\Z", out, "what is seen")
+    check_match(r"\A0\n1\n0\n0\n1\n1\na mark\n +<\.\.\.>-\d+ .* tracing_mark_write: a mark\n(?:do_exit \(1\)\nsys_read \(1\)\n|sys_read \(1\)\ndo_exit \(1\)\n)\Z", out, "what is seen")
 
 
 BOOT = ("ftrace=function ftrace_filter=do_exit,sys_read ftrace_notrace=sys_read ftrace_graph_filter=sys_open ftrace_graph_notrace=sys_close trace_event=sched:sched_switch,vfs:lookup "
@@ -182,6 +184,23 @@ def parameters():
                 r"p:kprobes/one do_exit\nr:kprobes/two sys_read arg1=\$retval\nlocal? ?\[global\] .*\n1024\n1\n0\n.*\n.*allocated.*\nearly\nsched:sched_waking\n", out, "the files")
 
 
+@portable_test("a long filter, or line of kprobe_events, is taken whole in one write; 0 in set_event_pid means the idle threads; without an owner to be had a filter changes nothing")
+def writes():
+    fork = "events/sched/sched_process_fork"
+    long, idle, owners = ftrace(
+        f"printf 'common_pid !=%600s' 1 > {fork}/filter\ntr -s ' ' < {fork}/filter\nprintf 'p:one kernel_clone\\np:two kernel_clone%600s' 'a=$arg1' > kprobe_events\ncat kprobe_events\n"
+        f"echo > kprobe_events\necho 0 > {fork}/filter\necho =====\n"
+        "echo 0 > set_event_pid\necho 1 > events/sched/sched_switch/enable\nsleep 0.01\necho 0 > events/enable\ncat set_event_pid trace\necho > set_event_pid\necho =====\n"
+        f"mkdir instances/j\necho 'enable_event:sched:sched_switch' > instances/j/{fork}/trigger\n/bin/cat /dev/null\ncat instances/j/events/sched/sched_switch/enable\n"
+        "n=0\nwhile test $n -lt 12; do\nmkdir instances/$n\ncd instances/$n\necho 64 > buffer_size_kb\necho sys_kill > set_ftrace_filter\necho function > current_tracer\necho 1 > options/event-fork\n"
+        f"echo 1 > {fork}/enable\ncd ../..\nn=$((n+1))\ndone 2> /dev/null\ncd instances/j/events/sched/sched_switch\n"
+        "echo 'prev_prio == 1' > filter\ncat filter enable\necho 0 > filter\ncat filter\n")
+    check_match(r"\Acommon_pid != 1\np:kprobes/one kernel_clone\np:kprobes/two kernel_clone a=\$arg1\n\Z", long, "what is written at once")
+    check_match(r"\A0\n", idle, "the file")
+    check_eq({(name, tid) for name, tid, *_ in rows(idle)}, {("<idle>", 0)}, "whose events")
+    check_match(r"\A1\*\nsh: .*busy\nnone\n1\*\n(?:sh: .*busy\n)?none\n\Z", owners, "a filter that there is no owner for")
+
+
 @portable_test("each thread that is made has sched_wakeup_new and sched_process_free, once, and sched_stat_runtime adds up to what it ran")
 def lives():
     out = ftrace("echo 'hist:keys=pid:vals=runtime' > events/sched/sched_stat_runtime/trigger\nfor e in wakeup_new process_exit process_free process_fork; do echo 1 > events/sched/sched_$e/enable; done\n"
@@ -197,10 +216,10 @@ def lives():
     check(set(mine) <= set(ran), f"who ran: {ran}")
 
 
-@portable_test("preemptoff and preemptirqsoff see what irqsoff sees, and say so")
+@portable_test("preemptoff and preemptirqsoff see what irqsoff sees, and say so, also while trace_pipe is open")
 def preempt():
     for name, out in zip(("preemptoff", "preemptirqsoff"), ftrace(
-            "echo 0 > options/function-trace\nfor t in preemptoff preemptirqsoff; do\necho $t > current_tracer\nload mix -n 1 >/dev/null\ncat trace tracing_max_latency\n"
+            "exec 3< trace_pipe\necho 0 > options/function-trace\nfor t in preemptoff preemptirqsoff; do\necho $t > current_tracer\nload mix -n 1 >/dev/null\ncat trace tracing_max_latency\n"
             "echo nop > current_tracer\necho 0 > tracing_max_latency\necho =====\ndone\n", smp=1)):
         check_match(rf"^# tracer: {name}\n#\n# {name} latency trace v1.1.5 on Kestrel\n(?:#.*\n)*#  only where interrupts are off, no thread is preempted: see irqsoff\n#  => started at: \w+\n", out, name)
         check_match(r"^[1-9]\d*\n\Z", out, "the maximum")

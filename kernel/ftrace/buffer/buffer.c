@@ -4,7 +4,8 @@
  * Reading takes nothing out of the log: other readers see all of it. `shown` says for each CPU from
  * which entry on the files of this folder show it.
  *
- * Locking: ftrace_lock guards `shown`; snapshots change `from` without it. The control lock keeps
+ * Locking: ftrace_lock guards `shown`; snapshots change `from` without it, and so it only grows
+ * (buffer_show_from()) while the log has the same rings. The control lock keeps
  * the main log's rings (ktr/ring.h). A struct trace_reader has a lock of its own.
  */
 #include "kernel/ftrace/buffer/buffer.h"
@@ -137,10 +138,8 @@ buffer_take(struct buffer_reader *r, unsigned cpu, uint64_t seq)
 
 	c->seq = seq + 1;
 	c->valid = false;
-	if (r->consume && shown_from(r->b, cpu) < c->seq) {
+	if (r->consume && buffer_show_from(r->b, cpu, c->seq))
 		r->b->shown[cpu].lost += c->lost;
-		__atomic_store_n(&r->b->shown[cpu].from, c->seq, __ATOMIC_RELAXED);
-	}
 	c->lost = 0;
 }
 
@@ -167,7 +166,7 @@ buffer_clear(struct buffer *b, unsigned cpu)
 
 		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
 			continue;
-		__atomic_store_n(&b->shown[i].from, head, __ATOMIC_RELAXED);
+		buffer_show_from(b, i, head);
 		b->shown[i].cleared = head;
 		b->shown[i].lost = 0;
 	}
@@ -179,11 +178,12 @@ buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *
 {
 	*entries = *written = 0;
 	for (unsigned i = 0; i < MAX_CPUS; i++) {
-		uint64_t tail, head;
+		uint64_t tail, head, from;
 
 		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
 			continue;
-		*entries += head - buffer_later(tail, shown_from(b, i));
+		from = buffer_later(tail, shown_from(b, i));
+		*entries += head > from ? head - from : 0; /* a snapshot may just have been taken */
 		*written += head - b->shown[i].cleared;
 	}
 }
@@ -203,7 +203,8 @@ struct trace_reader {
 	struct mutex lock;
 	struct buffer_reader r;
 	bool snapshot;   /* of the file of that name */
-	bool keeps;      /* reads the snapshot, which stays as it is */
+	bool keeps;      /* reads the snapshot */
+	bool holds;      /* … which stays as it is; lock */
 	bool raw;        /* pages instead of lines */
 	bool pauses;     /* the option pause-on-trace: tracing is off as long as it is open */
 	bool begun;      /* the head was printed; trace_pipe: something was read */
@@ -222,29 +223,35 @@ tell_pollers(void *arg)
 	poll_notify(&((struct trace_reader *)arg)->news, POLLIN);
 }
 
+/* The snapshot stays as it is from now on, or no more. */
+static void
+reader_hold(const struct vnode *vn, struct trace_reader *t, bool hold)
+{
+	if (hold != t->holds)
+		snapshot_hold(tracefs_instance(vn), hold);
+	t->holds = hold;
+}
+
+/* keeps: what is read is the snapshot. Who may write, too, holds it when the reading begins. */
 static int
-reader_open(struct file *f, bool snapshot)
+reader_open(struct file *f, bool keeps)
 {
 	struct trace_reader *t;
-	bool latency;
 	int error = tracefs_hold(f->vn);
 
 	f->priv = NULL;
 	if (error != 0 || (f->flags & O_ACCMODE) == O_WRONLY)
 		return error; /* to clear it, or take one */
-	latency = latency_is_on(tracefs_instance(f->vn));
-	t = snapshot && latency ? NULL : kmap_alloc(sizeof(*t));
+	t = kmap_alloc(sizeof(*t));
 	if (t == NULL) {
 		tracefs_release(f->vn);
-		return snapshot && latency ? -EBUSY : -ENOMEM;
+		return -ENOMEM;
 	}
 	mutex_init(&t->lock, "trace reader");
 	callout_init(&t->look_again, tell_pollers, t);
 	f->news = &t->news;
-	t->snapshot = snapshot;
-	t->keeps = snapshot || latency;
-	if (t->keeps)
-		snapshot_hold(tracefs_instance(f->vn), true);
+	t->keeps = keeps;
+	reader_hold(f->vn, t, keeps && (f->flags & O_ACCMODE) == O_RDONLY);
 	f->priv = t;
 	return 0;
 }
@@ -253,14 +260,14 @@ static int
 trace_open(struct file *f)
 {
 	struct instance *i = tracefs_instance(f->vn);
-	int error = reader_open(f, false);
+	int error = reader_open(f, latency_is_on(i));
 	struct trace_reader *t = f->priv;
 
 	if (error != 0 || t == NULL || !option_on(i, OPTION_PAUSE))
 		return error;
 	tracefs_begin(f->vn);
-	t->pauses = instance_mask(i) != 0;
-	instance_switch(i, false);
+	t->pauses = true;
+	instance_pause(i, true);
 	tracefs_end();
 	return 0;
 }
@@ -268,7 +275,12 @@ trace_open(struct file *f)
 static int
 snapshot_open(struct file *f)
 {
-	return reader_open(f, true);
+	bool reads = (f->flags & O_ACCMODE) != O_WRONLY;
+	int error = reads && latency_is_on(tracefs_instance(f->vn)) ? -EBUSY : reader_open(f, true);
+
+	if (error == 0 && reads)
+		((struct trace_reader *)f->priv)->snapshot = true;
+	return error;
 }
 
 /* Makes the next line. False: there is none. ftrace_lock and control lock held. */
@@ -369,6 +381,7 @@ trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		return -EINVAL;
 	sched_suppress_events(true);
 	mutex_lock(&t->lock);
+	reader_hold(vn, t, t->keeps);
 	if (*off == 0 || *off != t->pos)
 		error = trace_seek(vn, t, *off);
 	if (error == 0) {
@@ -411,10 +424,10 @@ trace_release(struct file *f)
 
 	if (t != NULL && t->silent == curthread()->tid)
 		sched_suppress_events(false);
-	if (t != NULL && t->keeps)
-		snapshot_hold(tracefs_instance(f->vn), false);
+	if (t != NULL)
+		reader_hold(f->vn, t, false);
 	if (t != NULL && t->pauses && tracefs_begin(f->vn) == 0) {
-		instance_switch(tracefs_instance(f->vn), true);
+		instance_pause(tracefs_instance(f->vn), false);
 		tracefs_end();
 	}
 	if (t != NULL)
@@ -435,6 +448,7 @@ const struct vnode_ops trace_ops = {
 static int64_t
 snapshot_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
+	struct trace_reader *t = f != NULL ? f->priv : NULL;
 	char text[24] = "";
 	size_t n = u->resid, taken = n < sizeof(text) ? n : sizeof(text) - 1;
 	uint64_t command;
@@ -442,6 +456,11 @@ snapshot_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 
 	if (error == 0)
 		error = tracefs_number(text, &command);
+	if (t != NULL && error == 0) { /* its own reading does not keep it from that */
+		mutex_lock(&t->lock);
+		reader_hold(vn, t, false);
+		mutex_unlock(&t->lock);
+	}
 	if (error == 0)
 		error = tracefs_begin(vn);
 	if (error != 0)
@@ -511,13 +530,14 @@ trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		mutex_unlock(&t->lock);
 		if (error != 0 || u->resid != start)
 			break;
+		if (f->flags & O_NONBLOCK)
+			return -EAGAIN;
 		/* As in Linux: the end, if there will be no more for the time being. */
 		if (t->begun && instance_mask(tracefs_instance(vn)) == 0)
 			break;
 		if (wakes != __atomic_load_n(&t->wakes, __ATOMIC_RELAXED))
 			break;
-		error = f->flags & O_NONBLOCK ? -EAGAIN
-					      : thread_sleep_ns(WAIT_NS, SLEEP_INTR, "tracepipe");
+		error = thread_sleep_ns(WAIT_NS, SLEEP_INTR, "tracepipe");
 	}
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }

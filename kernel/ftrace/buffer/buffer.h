@@ -39,7 +39,7 @@ struct latency;
 struct buffer {
 	struct ktr_log *log;
 	struct {
-		uint64_t from;    /* atomic: the first that is shown */
+		uint64_t from;    /* atomic: the first that is shown; buffer_show_from() */
 		uint64_t cleared; /* the first after the last clearing */
 		uint64_t lost;    /* since then: overwritten before they were consumed */
 	} shown[MAX_CPUS];
@@ -78,6 +78,18 @@ void buffer_take(struct buffer_reader *r, unsigned cpu, uint64_t seq);
  */
 bool buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry,
 		      uint64_t *seq);
+/* Only entries from seq on are shown. False: that is so already. Any context, for snapshots. */
+static inline bool
+buffer_show_from(struct buffer *b, unsigned cpu, uint64_t seq)
+{
+	uint64_t from = __atomic_load_n(&b->shown[cpu].from, __ATOMIC_RELAXED);
+
+	while (from < seq)
+		if (__atomic_compare_exchange_n(&b->shown[cpu].from, &from, seq, false,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}
 /* `> trace`: what is there now is not shown any more. */
 void buffer_clear(struct buffer *b, unsigned cpu);
 /* The log has new rings. */
@@ -155,7 +167,7 @@ int snapshot_alloc(struct instance *i);
 void snapshot_free(struct instance *i);
 /* A reader comes or goes. */
 void snapshot_hold(struct instance *i, bool hold);
-/* What is written to the file. 0 or -errno. */
+/* What is written to the file. 0 or -errno; -EBUSY: somebody reads it. */
 int snapshot_store(struct instance *i, uint64_t command, unsigned cpu);
 /* Locks as of print_head(). */
 bool snapshot_is_empty(const struct instance *i, unsigned cpu);

@@ -3,6 +3,7 @@
  * holds ftrace_lock.
  */
 #include "kernel/abi/errno.h"
+#include "kernel/fs/file.h"
 #include "kernel/fs/uio.h"
 #include "kernel/ftrace/buffer/buffer.h"
 #include "kernel/ftrace/instance.h"
@@ -63,7 +64,22 @@ raw_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return error == 0 ? (int64_t)n : error;
 }
 
-const struct vnode_ops trace_marker_raw_ops = {.write = raw_write, .destroy = tracefs_destroy};
+static int
+marker_open(struct file *f)
+{
+	return tracefs_hold(f->vn);
+}
+
+static void
+marker_release(struct file *f)
+{
+	tracefs_release(f->vn);
+}
+
+const struct vnode_ops trace_marker_raw_ops = {.open = marker_open,
+					       .release = marker_release,
+					       .write = raw_write,
+					       .destroy = tracefs_destroy};
 
 /* Linux's name: it is what readers of trace_pipe_raw show. */
 static int64_t
@@ -85,4 +101,7 @@ tracing_mark_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *of
 	return error == 0 ? (int64_t)n : error;
 }
 
-const struct vnode_ops trace_marker_ops = {.write = tracing_mark_write, .destroy = tracefs_destroy};
+const struct vnode_ops trace_marker_ops = {.open = marker_open,
+					   .release = marker_release,
+					   .write = tracing_mark_write,
+					   .destroy = tracefs_destroy};

@@ -85,12 +85,10 @@ snapshot_take_here(void *arg)
 
 	snapshot_instance_lock(i);
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
-		uint64_t *from = &i->trace.shown[cpu].from;
-
 		if (!i->snapshot_there || i->snapshot_readers > 0 ||
 		    (w->cpu != BUFFER_ALL && w->cpu != cpu))
 			continue;
-		__atomic_store_n(from, copy_ring(i, cpu, *from), __ATOMIC_RELAXED);
+		buffer_show_from(&i->trace, cpu, copy_ring(i, cpu, i->trace.shown[cpu].from));
 	}
 	snapshot_instance_unlock(i);
 }
@@ -173,13 +171,11 @@ snapshot_store(struct instance *i, uint64_t command, unsigned cpu)
 	struct work w = {.i = i, .cpu = cpu};
 	int error = 0;
 
-	if (latency_is_on(i))
+	if (latency_is_on(i) || (command <= 1 && i->snapshot_readers > 0))
 		return -EBUSY;
 	if (command == 0) {
 		if (cpu != BUFFER_ALL)
 			return -EINVAL;
-		if (i->snapshot_readers > 0)
-			return -EBUSY;
 		snapshot_free(i);
 	} else if (command == 1) {
 		error = snapshot_alloc(i);

@@ -47,12 +47,8 @@ static const struct ktr_site *
 find_target(const char *system, const char *event)
 {
 	const struct ktr_site *site = event_find(system, event);
-	char name[EVENT_NAME];
 
-	if (site == NULL || strcmp(event_system(site), system) != 0) /* it takes globs */
-		return NULL;
-	event_name(site, name);
-	if (strcmp(name, event) != 0 || strcmp(system, EVENT_MARK) == 0)
+	if (site == NULL || strcmp(system, EVENT_MARK) == 0)
 		return NULL;
 	return site->kind == KTR_SITE_MADE && strcmp(site->sdt->provider, "eprobe") == 0 ? NULL
 											 : site;

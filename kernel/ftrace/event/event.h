@@ -53,11 +53,15 @@ struct program;
 #define EVENT_MARK "ftrace"
 /* The directory of a site's event. NULL: it is none. */
 const char *event_system(const struct ktr_site *site);
+/* Is it that directory? Who tests it and its name asks once: probes go at any time. */
+bool event_is_in(const struct ktr_site *site, const char *system);
 /* Is the event the entry of one system call, or its return? Which number has the call? */
 bool event_is_call(const struct ktr_site *site);
 uint64_t event_call_number(const struct ktr_site *site);
 /* What Linux's files call the event of a site. */
 void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
+/* The event of these names, which are no globs; NULL: there is none. */
+struct ktr_site *event_find(const char *system, const char *event);
 /*
  * Its printf format, and how many parameters that has; as_recorded: of what is in the log, where
  * the last two of seven are one text, and what a system call returned has no name.
@@ -86,6 +90,9 @@ unsigned event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
 bool event_is_enabled(const struct instance *i, const struct ktr_site *site);
 /* Does anybody have it on, or does any instance have triggers for it? Then it cannot be removed. */
 bool event_is_used(const struct ktr_site *site);
+/* Gives the instance an owner of events, if it has none. 0 or -EBUSY. After that, event_enable() of
+ * an event with a program does not fail. */
+int events_own(struct instance *i);
 /* Disables all, and forgets the owner. */
 void events_stop(struct instance *i);
 /* Does the log record an instance's events as they are: all threads', without stacks? */
@@ -97,8 +104,6 @@ void events_record(struct instance *i, const struct ktr_firing *f);
 int events_pids_changed(struct instance *i);
 /* Makes the log, or its program, record it. */
 int event_enable(struct instance *i, const struct ktr_site *site);
-/* The event of these names; NULL: there is none. */
-struct ktr_site *event_find(const char *system, const char *event);
 extern const struct tracefs_file events_dir;
 void events_show_all(struct instance *i, uintptr_t arg, struct sbuf *out); /* available_events */
 void events_show_set(struct instance *i, uintptr_t arg, struct sbuf *out); /* set_event */
@@ -119,7 +124,8 @@ int event_filters_renew(struct instance *i);
 /* Gives a site a filter, in the place of the one it has; NULL: none. -EINVAL: *error says why. */
 int event_filter_set(struct instance *i, const struct ktr_site *site, const char *text,
 		     struct filter_error *error);
-/* One trigger more, or one less (-1), switches the event by *gate, a word of 1 or 0. */
+/* One trigger more, or one less (-1), switches the event by *gate, a word of 1 or 0. 0 or -errno;
+ * one less always counts. */
 int event_filter_use(struct instance *i, const struct ktr_site *site, int more, uint32_t **gate);
 /* Notes in the instance that the event was enabled, if it may be removed. */
 void event_note_on(struct instance *i, const struct ktr_site *site);
@@ -197,8 +203,6 @@ void triggers_clean(struct instance *i);
 void triggers_stop(struct instance *i);
 /* Has the event triggers? */
 bool triggers_on(const struct instance *i, const struct ktr_site *site);
-/* Do triggers of any event switch the histograms of this one? */
-bool triggers_switch_hists(const struct instance *i, const struct ktr_site *site);
 /* Another histogram is there, or one less: makes the programs of these triggers anew. 0 or -errno.
  */
 int triggers_update(struct instance *i, const struct ktr_site *site);

@@ -110,9 +110,7 @@ program_gate(struct program *p, const uint32_t *gate)
 void
 program_instance(struct program *p, const struct instance *i, const struct ktr_site *site)
 {
-	const char *system = site != NULL ? event_system(site) : NULL;
-
-	if (system == NULL || strcmp(system, EVENT_MARK) != 0)
+	if (site == NULL || !event_is_in(site, EVENT_MARK))
 		return; /* it happens in all */
 	/* Who writes a text holds ftrace_lock. */
 	program_constant(p, 1, (uintptr_t)&marker_instance);
@@ -243,7 +241,10 @@ event_filter_change(struct instance *i, const struct ktr_site *site, char *text,
 		return -ENOMEM;
 	bool wanted = on || users > 0;
 
-	if (text != NULL || users > 0)
+	/* From here on the event may be enabled, and then nothing may fail that comes after it. */
+	if (on)
+		result = events_own(i);
+	if (result == 0 && (text != NULL || users > 0))
 		result = attach(e, text, users > 0, wanted ? &consumer : NULL, error);
 	if (result != 0) {
 		if (made != NULL)
@@ -252,17 +253,21 @@ event_filter_change(struct instance *i, const struct ktr_site *site, char *text,
 	}
 	if (text == NULL && users == 0) {
 		list_remove(&e->link);
-		result = on ? event_enable(i, site) : 0; /* before its program goes: none is lost */
+		if (on)
+			event_enable(i, site); /* before its program goes: none is lost */
 		event_filter_free(e);
-		return result;
+		return 0;
 	}
 	if (e->text != text)
 		kfree(e->text);
 	e->text = text;
 	e->users = users;
-	__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
+	if (made != NULL) /* triggers switch one that was there, at any time */
+		__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
 	event_filter_run(e, consumer);
-	return on ? event_enable(i, site) : 0;
+	if (on)
+		event_enable(i, site);
+	return 0;
 }
 
 int
@@ -315,6 +320,8 @@ event_filter_use(struct instance *i, const struct ktr_site *site, int more, uint
 					 (e != NULL ? e->users : 0) + (unsigned)more, &error);
 
 	e = event_filter_find(i, site);
+	if (result != 0 && more < 0 && e != NULL)
+		e->users += (unsigned)more; /* its program keeps a gate that nobody switches */
 	if (result == 0 && more > 0)
 		event_note_on(i, site);
 	if (result == 0 && gate != NULL)

@@ -55,6 +55,14 @@ event_system(const struct ktr_site *site)
 	return NULL;
 }
 
+bool
+event_is_in(const struct ktr_site *site, const char *system)
+{
+	const char *found = event_system(site);
+
+	return found != NULL && strcmp(found, system) == 0;
+}
+
 /* A system call's name, without "sys_enter_"; NULL: the event is none of a system call. */
 static const char *
 call_of(const struct ktr_site *site, struct ktr_probe_name *probe)
@@ -122,6 +130,23 @@ call_format(const char *call, bool enter, bool as_recorded, char fmt[EVENT_FORMA
 		sbuf_printf(&out, "%s%s: %%lx", n > 0 ? ", " : "", names[n]);
 	sbuf_putc(&out, ')');
 	return n;
+}
+
+struct ktr_site *
+event_find(const char *system, const char *event)
+{
+	char name[EVENT_NAME];
+
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		struct ktr_site *site = ktr_site_get(n);
+
+		if (!event_is_in(site, system))
+			continue;
+		event_name(site, name);
+		if (strcmp(name, event) == 0)
+			return site;
+	}
+	return NULL;
 }
 
 unsigned

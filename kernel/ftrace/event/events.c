@@ -31,7 +31,6 @@ struct scope {
 	struct instance *i;
 	const char *system, *event;  /* globs; NULL: any */
 	const struct ktr_site *site; /* this one only; NULL: any */
-	bool marks;                  /* and EVENT_MARK, which cannot be enabled */
 	bool on;
 	unsigned found, found_on;
 };
@@ -45,7 +44,7 @@ in_scope(const struct ktr_site *site, const struct scope *s)
 	if (s->site != NULL)
 		return site == s->site && system != NULL;
 	if (system == NULL || (s->system != NULL && !ktr_glob(s->system, system)) ||
-	    (!s->marks && strcmp(system, EVENT_MARK) == 0))
+	    strcmp(system, EVENT_MARK) == 0) /* it cannot be enabled */
 		return false;
 	if (s->event == NULL)
 		return true;
@@ -128,20 +127,28 @@ events_pids_changed(struct instance *i)
 	return error;
 }
 
+int
+events_own(struct instance *i)
+{
+	int n = i->events_owner == 0 ? own(i) : 0;
+
+	if (n < 0)
+		return -EBUSY;
+	if (n > 0)
+		i->events_owner = (unsigned)n;
+	return 0;
+}
+
 /* Switches all events of a scope. -EINVAL: it has none. */
 static int
 scope_switch(struct scope *s, bool on)
 {
-	int error = 0;
+	int error;
 
 	event_filters_clean();
-	if (s->i->events_owner == 0) {
-		int n = own(s->i);
-
-		if (n < 0)
-			return -EBUSY;
-		s->i->events_owner = (unsigned)n;
-	}
+	error = events_own(s->i);
+	if (error != 0)
+		return error;
 	s->on = on;
 	s->found = 0;
 	for (unsigned n = 0; n < ktr_site_count() && error == 0; n++) {
@@ -164,17 +171,6 @@ event_enable(struct instance *i, const struct ktr_site *site)
 	struct scope one = {.i = i, .site = site};
 
 	return scope_switch(&one, true);
-}
-
-struct ktr_site *
-event_find(const char *system, const char *event)
-{
-	const struct scope s = {.system = system, .event = event, .marks = true};
-
-	for (unsigned n = 0; n < ktr_site_count(); n++)
-		if (in_scope(ktr_site_get(n), &s))
-			return ktr_site_get(n);
-	return NULL;
 }
 
 static void
@@ -479,8 +475,7 @@ event_gone(const struct vnode *vn, const char *name)
 	if (!S_ISDIR(vn->mode))
 		return false;
 	event_name(site, now);
-	return event_system(site) == NULL || strcmp(now, name) != 0 ||
-	       strcmp(event_system(site), (const char *)tracefs_arg(vn->parent)) != 0;
+	return !event_is_in(site, (const char *)tracefs_arg(vn->parent)) || strcmp(now, name) != 0;
 }
 
 /* Is it a system whose events are made and removed? */
@@ -507,9 +502,8 @@ system_add_events(struct vnode *dir)
 
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		struct ktr_site *site = ktr_site_get(n);
-		const char *system = event_system(site);
 
-		if (system == NULL || strcmp(system, (const char *)tracefs_arg(dir)) != 0)
+		if (!event_is_in(site, (const char *)tracefs_arg(dir)))
 			continue;
 		event_name(site, name);
 		tracefs_add(dir, &event_dir, name, (uintptr_t)site);

@@ -62,8 +62,6 @@ trigger_drop(struct trigger *t)
 		dump_use(-1);
 	if (t->command->kind == TO_EVENT)
 		event_filter_use(t->i, t->target, -1, NULL);
-	if (t->command->kind == TO_HIST)
-		hists_update(t->i, t->target);
 	trigger_destroy(t);
 }
 
@@ -184,15 +182,6 @@ trigger_attach(struct trigger *t, struct filter_error *error)
 			      of_event ? 1 : t->nsites, &t->consumer);
 }
 
-bool
-triggers_switch_hists(const struct instance *i, const struct ktr_site *site)
-{
-	list_for_each_entry (const struct trigger, t, &i->triggers, link)
-		if (t->command->kind == TO_HIST && t->target == site)
-			return true;
-	return false;
-}
-
 uint64_t
 trigger_times_left(const struct trigger *t)
 {
@@ -235,10 +224,7 @@ trigger_add(struct trigger *t, struct filter_error *error)
 		return result;
 	}
 	list_append(&t->i->triggers, &t->link);
-	if (t->command->kind == TO_HIST)
-		result = hists_update(t->i, t->target);
-	if (result == 0)
-		result = trigger_attach(t, error);
+	result = trigger_attach(t, error);
 	if (result != 0)
 		trigger_drop(t);
 	return result;
@@ -272,8 +258,8 @@ trigger_parse(struct trigger *t, char *text, bool remove)
 		event = rest != NULL ? trigger_split(rest, ':') : NULL;
 		count = event != NULL ? trigger_split(event, ':') : NULL;
 		t->target = event != NULL ? event_find(rest, event) : NULL;
-		if (t->target == NULL || (t->command->kind == TO_EVENT &&
-					  strcmp(event_system(t->target), EVENT_MARK) == 0))
+		if (t->target == NULL ||
+		    (t->command->kind == TO_EVENT && event_is_in(t->target, EVENT_MARK)))
 			return -EINVAL;
 		event_name(t->target, t->target_name);
 	}

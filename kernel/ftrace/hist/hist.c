@@ -38,15 +38,24 @@ use_events(const struct hist *h, int more)
 			h->actions[i].event->users += (unsigned)more;
 }
 
-/* Do others name its variables? */
+/* Do others than `user` name its variables, or those of its hidden ones, which go with it? */
 static bool
-hist_is_used(const struct hist *h)
+has_users(const struct hist *h, const struct hist *user)
 {
 	for (struct hist *o = NULL; (o = hist_next(h->i, NULL, o)) != NULL;)
 		for (unsigned i = 0; i < o->nothers; i++)
-			if (o != h && o->others[i].of == h)
+			if (o != user && o->others[i].of == h)
 				return true;
+	for (unsigned i = 0; i < h->nhidden; i++)
+		if (has_users(h->hidden[i], user))
+			return true;
 	return false;
+}
+
+static bool
+hist_is_used(const struct hist *h)
+{
+	return has_users(h, h);
 }
 
 /* Another one that has the rows gives them to the next of its name. */
@@ -238,7 +247,7 @@ hist_change(struct hist *h, const struct hist_commands *c)
 	if (!c->pause && !c->go_on)
 		return c->clear ? 0 : -EEXIST;
 	__atomic_store_n(&h->gate, c->go_on, __ATOMIC_RELAXED);
-	return hist_reattach(h);
+	return 0;
 }
 
 int

@@ -90,6 +90,7 @@ struct hist_variable {
 	struct hist_slice written;    /* another's: how it is named here */
 	struct hist *of;
 	unsigned index; /* … its number there */
+	uint32_t where; /* … bit N: that is how action N - 1 names it; bit 0: what is no action */
 	bool once;      /* … it is used up: an expression has read it */
 };
 
@@ -112,6 +113,7 @@ struct hist_action {
 
 struct hist_row {
 	uint32_t key_words;
+	bool stays; /* it was in the table before */
 	uint64_t values[HIST_VALUES];
 	uint64_t keys[];
 };
@@ -156,6 +158,7 @@ struct hist_commands {
 
 struct hist_parser {
 	struct hist *h;
+	unsigned action; /* the number of the action that is read, + 1; 0: none is */
 	struct filter_error *error;
 	struct hist_commands *commands;
 	bool keys;                                  /* were given */
@@ -209,6 +212,7 @@ unsigned hist_action_vars(const struct hist_action *a);
 struct hist_emitter {
 	struct program *p;
 	struct hist *h;
+	unsigned action; /* as in the parser */
 	struct filter_error *error;
 };
 
@@ -238,9 +242,7 @@ void hists_clean(struct instance *i);
 void hists_stop(struct instance *i);
 void hist_show(struct instance *i, uintptr_t arg, struct sbuf *out); /* arg: the event's site */
 void hist_show_triggers(const struct instance *i, const struct ktr_site *site, struct sbuf *out);
-/* Makes the programs of the event's histograms anew. 0 or -errno. */
-int hists_update(struct instance *i, const struct ktr_site *site);
-/* While triggers switch the histogram, a word of 1 or 0: it counts. */
+/* A word of 1 or 0, which triggers switch: it counts. */
 uint32_t *hist_gate(struct hist *h);
 /* All that an instance has: the next one after h at a site (NULL: at any). */
 struct hist *hist_next(const struct instance *i, const struct ktr_site *site, const struct hist *h);
@@ -254,12 +256,10 @@ uint64_t hist_read(const struct hist *h, unsigned var, const struct hist_row *ro
 void hist_take(struct hist *h);
 void hist_take_linked(struct instance *i);
 void hist_forget_rows(struct hist *h);
-/* Attaches the program of a histogram that is in the list, in the place of the one it has. Those
- * with variables have one together. 0 or -errno and what is wrong. */
+/* Attaches the program of a histogram that is in the list. Those with variables have one together,
+ * which is made anew. 0 or -errno and what is wrong. */
 int hist_attach(struct hist *h, struct filter_error *error);
 int hist_attach_linked(struct instance *i, struct filter_error *error);
-/* The same, and what was counted is taken first. */
-int hist_reattach(struct hist *h);
 
 /* ---- hist_show.c ---- */
 

@@ -90,9 +90,32 @@ hist_find_reference(const struct hist_parser *p, const struct reference *r, unsi
 		site = event_find(r->system, r->event);
 		return site != NULL ? find_at(p, site, r->name, index, unique) : NULL;
 	}
+	if (p->action != 0 && p->h->actions[p->action - 1].when == HIST_ONMATCH)
+		found = find_at(p, p->match[p->h->actions[p->action - 1].match], r->name, index,
+				unique);
 	for (unsigned i = 0; i < p->nmatch && found == NULL; i++)
 		found = find_at(p, p->match[i], r->name, index, unique);
 	return found != NULL ? found : find_at(p, NULL, r->name, index, unique);
+}
+
+/* Is the variable of the event's histogram (NULL: any) known by this text? Then it is here, too. */
+static bool
+know_other(struct hist_parser *p, struct hist_slice written, const struct ktr_site *site,
+	   const struct hist *of)
+{
+	struct hist *h = p->h;
+
+	for (unsigned i = 0; i < h->nothers; i++) {
+		struct hist_variable *v = &h->others[i];
+
+		if (v->written.n != written.n ||
+		    strncmp(h->text + v->written.at, h->text + written.at, written.n) != 0 ||
+		    v->of->site != site || (of != NULL && v->of != of))
+			continue;
+		v->where |= 1u << p->action;
+		return true;
+	}
+	return false;
 }
 
 static bool
@@ -100,15 +123,14 @@ add_other(struct hist_parser *p, struct hist_slice written, struct hist *of, uns
 {
 	struct hist *h = p->h;
 
-	for (unsigned i = 0; i < h->nothers; i++)
-		if (h->others[i].written.n == written.n &&
-		    strncmp(h->text + h->others[i].written.at, h->text + written.at, written.n) ==
-			0)
-			return true;
+	if (know_other(p, written, of->site, of))
+		return true;
 	if (h->nown + h->nothers == HIST_NAMED)
 		return hist_fail(p->error, written.at, "Too many variables defined");
-	h->others[h->nothers++] =
-	    (struct hist_variable){.written = written, .of = of, .index = index};
+	h->others[h->nothers++] = (struct hist_variable){.written = written,
+							 .of = of,
+							 .index = index,
+							 .where = 1u << p->action};
 	return true;
 }
 
@@ -236,7 +258,7 @@ read_param(struct hist_parser *p, struct hist_action *a, struct hist_slice s)
 		site = p->match[a->match];
 	if (site == own || !hist_has_field(p, site, r.name))
 		return hist_fail(p->error, r.name.at, "Couldn't find field");
-	return hide(p, site, &r);
+	return know_other(p, s, site, NULL) || hide(p, site, &r);
 }
 
 /* save(PARAM,…), snapshot() */
@@ -386,9 +408,13 @@ hist_read_action(struct hist_parser *p, struct hist_slice s, struct hist_slice o
 		return hist_fail(p->error, of.at, "No closing paren found");
 	if (of.n < inside.n + 2 || p->h->text[of.at + inside.n + 1] != '.')
 		return hist_fail(p->error, of.at + inside.n, "No action found");
-	if (!read_handler(p, a, inside) ||
-	    !read_call(p, a, (struct hist_slice){of.at + inside.n + 2, of.n - inside.n - 2}))
+	if (!read_handler(p, a, inside))
 		return false;
+	p->action = p->h->nactions + 1;
+	inside = (struct hist_slice){of.at + inside.n + 2, of.n - inside.n - 2};
+	if (!read_call(p, a, inside))
+		return false;
+	p->action = 0;
 	p->h->nactions++;
 	return true;
 }

@@ -311,19 +311,18 @@ int
 hist_emit(struct program *p, struct hist *h, struct filter_error *error)
 {
 	struct hist_emitter e = {.p = p, .h = h, .error = error};
-	bool gated = triggers_switch_hists(h->i, h->site) ||
-		     __atomic_load_n(&h->gate, __ATOMIC_RELAXED) == 0;
 	bool good;
 
 	*error = (struct filter_error){"Too many actions", 0, 0};
 	program_instance(p, h->i, h->site);
-	if (gated)
-		program_gate(p, &h->gate);
+	program_gate(p, &h->gate);
 	good = emit_filter(&e);
 	emit_others(&e);
 	good = good && emit_own(&e) && emit_values(&e);
-	for (unsigned i = 0; i < h->nactions && good; i++)
+	for (unsigned i = 0; i < h->nactions && good; i++) {
+		e.action = i + 1;
 		good = emit_action(&e, &h->actions[i]);
+	}
 	if (good && program_end(p))
 		return 0;
 	return error->number != 0 ? error->number : -EINVAL;

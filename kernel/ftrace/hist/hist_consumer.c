@@ -78,26 +78,40 @@ add_entries(const void *entries, size_t size, void *arg)
 	}
 }
 
-/* Rows with the same keys become one. */
+static void
+add_to_row(const struct hist *h, struct hist_row *to, struct hist_row *row)
+{
+	for (unsigned v = 0; v < h->nvalues; v++)
+		to->values[v] += row->values[v];
+	to->stays |= row->stays;
+	kfree(row);
+}
+
+/* Rows with the same keys become one. Those that were there stay; of new ones, so many as fit. */
 static void
 merge(struct hist *h)
 {
-	unsigned n = 0;
+	unsigned n = 0, room = h->size;
 
+	for (unsigned i = 0; i < h->nrows; i++)
+		room -= h->rows[i]->stays;
 	hist_sort(h, h->rows, h->nrows, hist_compare_keys);
-	for (unsigned i = 0; i < h->nrows; i++) {
+	for (unsigned i = 0, next; i < h->nrows; i = next) {
 		struct hist_row *row = h->rows[i];
-		bool same = n > 0 && hist_compare_keys(h, h->rows[n - 1], row) == 0;
 
-		if (!same && n < h->size) {
-			h->rows[n++] = row;
-			continue;
+		for (next = i + 1; next < h->nrows; next++) {
+			if (hist_compare_keys(h, row, h->rows[next]) != 0)
+				break;
+			add_to_row(h, row, h->rows[next]);
 		}
-		for (unsigned v = 0; same && v < h->nvalues; v++)
-			h->rows[n - 1]->values[v] += row->values[v];
-		if (!same)
+		if (row->stays || room > 0) {
+			room -= !row->stays;
+			row->stays = true;
+			h->rows[n++] = row;
+		} else {
 			h->dropped += row->values[0];
-		kfree(row);
+			kfree(row);
+		}
 	}
 	h->nrows = n;
 }
@@ -286,29 +300,5 @@ hist_attach_linked(struct instance *i, struct filter_error *error)
 int
 hist_attach(struct hist *h, struct filter_error *error)
 {
-	if (h->linked)
-		return hist_attach_linked(h->i, error);
-	if (h->consumer != NULL)
-		dtrace_detach(h->consumer);
-	h->consumer = NULL;
-	return attach_alone(h, error);
-}
-
-int
-hist_reattach(struct hist *h)
-{
-	struct filter_error error;
-
-	hist_take(h);
-	return hist_attach(h, &error);
-}
-
-int
-hists_update(struct instance *i, const struct ktr_site *site)
-{
-	int error = 0;
-
-	for (struct hist *h = NULL; (h = hist_next(i, site, h)) != NULL && error == 0;)
-		error = hist_reattach(h);
-	return error;
+	return h->linked ? hist_attach_linked(h->i, error) : attach_alone(h, error);
 }

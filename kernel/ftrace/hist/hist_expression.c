@@ -74,7 +74,7 @@ hist_take_name(struct hist_emitter *e, struct hist_slice s, unsigned d, struct h
 	for (unsigned i = 0; i < h->nothers; i++) {
 		struct hist_variable *v = &h->others[i];
 
-		if (!hist_same_text(h, v->written, s))
+		if (!hist_same_text(h, v->written, s) || (v->where >> e->action & 1) == 0)
 			continue;
 		v->once |= once;
 		*is = v->of->own[v->index].is;

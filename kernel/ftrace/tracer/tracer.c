@@ -169,6 +169,14 @@ tracer_update(struct instance *i)
 {
 	if (i->tracer_owner != 0)
 		ktr_select_all(i->tracer_owner, tracer_site_wanted, i);
+	tracer_forget_calls(i);
+}
+
+void
+tracer_forget_calls(const struct instance *i)
+{
+	if (i->tracer == TRACER_GRAPH)
+		calls_forget();
 }
 
 void
@@ -205,6 +213,8 @@ tracer_start(struct instance *i, enum tracer t)
 	if (n < 0) {
 		if (t == TRACER_GRAPH)
 			calls_stop();
+		if (tracer_is_latency(t))
+			snapshot_free(i);
 		return -EBUSY;
 	}
 	if (t == TRACER_FUNCTION || t == TRACER_GRAPH)

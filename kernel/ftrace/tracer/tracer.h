@@ -81,6 +81,8 @@ const char *tracer_name(const struct instance *i);
 void tracer_stop(struct instance *i);
 /* A list of functions has changed. */
 void tracer_update(struct instance *i);
+/* What is traced has changed: the graph tracer forgets which functions are entered. */
+void tracer_forget_calls(const struct instance *i);
 void tracer_show_all(struct instance *i, uintptr_t arg, struct sbuf *out); /* available_tracers */
 void tracer_show(struct instance *i, uintptr_t arg, struct sbuf *out);     /* current_tracer */
 int tracer_store(struct instance *i, uintptr_t arg, char *text);
