@@ -253,7 +253,7 @@ socket_file_attach(struct file *f, struct socket *so)
 struct socket *
 socket_of(const struct file *f)
 {
-	return f->vn->ops == &socket_file_ops ? f->vn->data : NULL;
+	return f->vn->ops == &socket_file_ops && !(f->flags & O_PATH) ? f->vn->data : NULL;
 }
 
 struct socket *

@@ -132,7 +132,10 @@ struct socket {
 
 /* The operations of a socket's file. */
 extern const struct vnode_ops socket_file_ops;
-/* The socket of a file; NULL: the file is none. Any context. */
+/*
+ * The socket of a file; NULL: the file is none, or of O_PATH, which is a place and keeps no socket.
+ * Any context.
+ */
 struct socket *socket_of(const struct file *f);
 /* The socket of a descriptor of the current process, as filetable_get(). NULL: -EBADF, -ENOTSOCK.
  */

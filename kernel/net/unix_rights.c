@@ -30,8 +30,7 @@ static uint32_t flying;                        /* written under unix_lock; atomi
 static struct unix_socket *
 unix_of_file(const struct file *f)
 {
-	/* A file of O_PATH is a place; it keeps no socket open. */
-	struct socket *so = f->flags & O_PATH ? NULL : socket_of(f);
+	struct socket *so = socket_of(f);
 
 	return so != NULL && so->family == &unix_family ? unix_of(so) : NULL;
 }

@@ -154,6 +154,32 @@ files_outlive_senders(void)
 	return good;
 }
 
+/* A place in /proc/self/fd, in a message that is dropped when the socket there has gone, and others
+ * have its memory. */
+static bool
+places_are_sent(void)
+{
+	struct linger l = {1, 7}, now;
+	socklen_t len = sizeof(now);
+	int gone = socket(AF_UNIX, SOCK_STREAM, 0), s[2], other[64], place;
+	char path[64];
+	bool good = socketpair(AF_UNIX, SOCK_DGRAM, 0, s) == 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", gone);
+	place = open(path, O_PATH);
+	good = good && place >= 0 && send_file(s[0], place) && close(place) == 0 &&
+	       close(s[0]) == 0 && close(gone) == 0;
+	for (int i = 0; i < 64; i++) {
+		other[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+		good = setsockopt(other[i], SOL_SOCKET, SO_LINGER, &l, sizeof(l)) == 0 && good;
+	}
+	good = close(s[1]) == 0 && good;
+	for (int i = 0; i < 64; i++)
+		good = getsockopt(other[i], SOL_SOCKET, SO_LINGER, &now, &len) == 0 &&
+		       now.l_onoff == 1 && close(other[i]) == 0 && good;
+	return good;
+}
+
 /* Bytes of a stream before and after files are not read together with those of others. */
 static bool
 files_divide_streams(void)
@@ -448,6 +474,7 @@ test_socket_rights(void)
 	result(files_are_sent(SOCK_DGRAM), "files are sent in datagrams");
 	result(files_are_sent(SOCK_SEQPACKET), "files are sent in packets");
 	result(files_outlive_senders(), "a file in flight outlives its sender");
+	result(places_are_sent(), "a file of O_PATH is sent, which keeps no socket");
 	result(files_divide_streams(), "files divide a stream");
 	result(files_are_limited(),
 	       "a message has 253 files at most, a receiver what it has room for");
