@@ -73,9 +73,9 @@ unix_rights_take(const struct unix_control *c, int *err)
 int
 unix_rights_fly(struct unix_rights *r)
 {
-	uint64_t mine = __atomic_add_fetch(&r->ui->in_flight, r->count, __ATOMIC_RELAXED);
+	uint64_t before = __atomic_fetch_add(&r->ui->in_flight, r->count, __ATOMIC_RELAXED);
 
-	if (mine > proc_limit(RLIMIT_NOFILE) && !capable(CAP_SYS_RESOURCE) &&
+	if (before > proc_limit(RLIMIT_NOFILE) && !capable(CAP_SYS_RESOURCE) &&
 	    !capable(CAP_SYS_ADMIN)) {
 		__atomic_fetch_sub(&r->ui->in_flight, r->count, __ATOMIC_RELAXED);
 		return -ETOOMANYREFS;
