@@ -61,7 +61,7 @@ socket_create(unsigned domain, unsigned type, unsigned protocol, int *err)
 {
 	const struct socket_family *family = family_find(domain);
 
-	*err = domain < AF_MAX && (type == 0 || type > TYPE_MAX) ? -EINVAL : -EAFNOSUPPORT;
+	*err = domain < AF_MAX && type > TYPE_MAX ? -EINVAL : -EAFNOSUPPORT;
 	if (family == NULL || *err == -EINVAL)
 		return NULL;
 	*err = -EPROTONOSUPPORT;

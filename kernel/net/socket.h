@@ -87,7 +87,7 @@ struct socket_ops {
 	int64_t (*ioctl)(struct socket *so, unsigned request, uint64_t arg); /* NULL: -ENOTTY */
 	/* Is it waiting for connections (SO_ACCEPTCONN)? NULL: no. */
 	bool (*is_listening)(struct socket *so);
-	/* Options of other levels than SOL_SOCKET. NULL: -ENOPROTOOPT. */
+	/* Options of other levels than SOL_SOCKET. */
 	int (*set_option)(struct socket *so, int level, int name, uint64_t uvalue, uint32_t len);
 	int (*get_option)(struct socket *so, int level, int name, uint64_t uvalue, uint64_t ulen);
 	/* An option of SOL_SOCKET, which the layer keeps, has changed. NULL: nothing to do. */

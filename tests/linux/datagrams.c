@@ -208,6 +208,7 @@ kinds(void)
 	return FAILS(socket(AF_INET, SOCK_STREAM, IPPROTO_UDP), EPROTONOSUPPORT) &&
 	       FAILS(socket(AF_INET, SOCK_DGRAM, IPPROTO_TCP), EPROTONOSUPPORT) &&
 	       FAILS(socket(AF_INET, SOCK_SEQPACKET, 0), ESOCKTNOSUPPORT) &&
+	       FAILS(socket(AF_INET, 0, 0), ESOCKTNOSUPPORT) &&
 	       (geteuid() != 0 || FAILS(socket(AF_INET, SOCK_RAW, 0), EPROTONOSUPPORT));
 }
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -63,6 +64,7 @@ sockets_are_files(void)
 		    FAILS(socket(AF_UNIX, SOCK_RDM, 0), ESOCKTNOSUPPORT) &&
 		    FAILS(socket(AF_UNIX, SOCK_STREAM | 0x100, 0), EINVAL) &&
 		    FAILS(socket(AF_UNIX, 15, 0), EINVAL) &&
+		    FAILS(socket(AF_UNIX, 0, 0), ESOCKTNOSUPPORT) &&
 		    FAILS(socket(AF_UNIX, SOCK_STREAM, 77), EPROTONOSUPPORT) &&
 		    FAILS(socketpair(AF_UNIX, SOCK_STREAM, 0, NOWHERE), EFAULT) &&
 		    FAILS(listen(other, 1), ENOTSOCK) && FAILS(shutdown(63, 0), EBADF) &&
@@ -276,6 +278,8 @@ options_are_kept(void)
 	       FAILS(setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, &l, 3), EINVAL) &&
 	       FAILS(setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, NOWHERE, 4), EFAULT) &&
 	       FAILS(setsockopt(fd[0], SOL_SOCKET, 999, &l, 4), ENOPROTOOPT) &&
+	       FAILS(setsockopt(fd[0], SOL_TCP, 1, &l, 4), EOPNOTSUPP) &&
+	       FAILS(getsockopt(fd[0], SOL_TCP, 1, &l, &len), EOPNOTSUPP) &&
 	       FAILS(getsockopt(fd[0], SOL_SOCKET, 999, &l, &len), ENOPROTOOPT);
 	return close_pair(fd) && good;
 }
