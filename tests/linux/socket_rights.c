@@ -107,6 +107,7 @@ static bool
 files_are_sent(int type)
 {
 	int s[2], fd = open("/dev/null", O_RDWR), got[4], flags, before = open_count();
+	struct packet p;
 	bool good = socketpair(AF_UNIX, type, 0, s) == 0 && send_file(s[0], fd) &&
 		    receive_files(s[1], got, 4, 0, &flags) == 1 && flags == 0 && got[0] != fd &&
 		    same_file(got[0], fd) && fcntl(got[0], F_GETFD) == 0 && close(got[0]) == 0;
@@ -116,6 +117,12 @@ files_are_sent(int type)
 	       same_file(got[0], fd) && close(got[0]) == 0 &&
 	       receive_files(s[1], got, 4, MSG_CMSG_CLOEXEC, &flags) == 1 &&
 	       flags == MSG_CMSG_CLOEXEC && fcntl(got[0], F_GETFD) == FD_CLOEXEC &&
+	       close(got[0]) == 0;
+	/* Who fails gets none. */
+	packet_init(&p, CMSG_SPACE(sizeof(int)));
+	p.v.iov_base = NOWHERE;
+	good = good && send_file(s[0], fd) && FAILS(recvmsg(s[1], &p.m, MSG_PEEK), EFAULT) &&
+	       open_count() == before + 2 && receive_files(s[1], got, 4, 0, &flags) == 1 &&
 	       close(got[0]) == 0;
 	/* Without room it is closed. */
 	good = good && send_file(s[0], fd) && receive_files(s[1], got, 0, 0, &flags) == 0 &&

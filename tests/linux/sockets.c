@@ -135,6 +135,23 @@ sends_slowly(void *arg)
 	return 0;
 }
 
+/* More than a sender may have on the way: what was read makes room for the rest. */
+static bool
+waits_for_much(void)
+{
+	struct timeval t = {20, 0};
+	int fd[2], status;
+	bool good =
+	    pair(SOCK_STREAM, fd) && setsockopt(fd[1], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) == 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(write(fd[0], big, sizeof(big)) != sizeof(big));
+	good = good && recv(fd[1], big, sizeof(big), MSG_WAITALL) == sizeof(big);
+	close_pair(fd);
+	return waitpid(pid, &status, 0) == pid && status == 0 && good;
+}
+
 /* MSG_WAITALL waits for all bytes; what is there at the end of the stream is enough. */
 static bool
 waits_for_all(void)
@@ -461,6 +478,7 @@ test_sockets(void)
 	result(sockets_are_files(), "sockets are files without a name");
 	result(streams_move_bytes(), "a stream moves bytes, and peeks");
 	result(waits_for_all(), "MSG_WAITALL waits for all bytes");
+	result(waits_for_much(), "MSG_WAITALL waits for more than fits into a queue");
 	result(streams_end(), "the end of a stream: shutdown, EPIPE, ECONNRESET");
 	result(datagrams_keep_bounds(), "datagrams and SOCK_SEQPACKET keep the bounds of messages");
 	result(options_are_kept(), "options of sockets are kept");
