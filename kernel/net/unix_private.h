@@ -152,6 +152,15 @@ unix_connects(const struct unix_socket *us)
 	return us->so.type != SOCK_DGRAM;
 }
 
+/* ---- unix.c ---- */
+
+/*
+ * Who a datagram socket talks to from now on, with a reference; NULL: nobody. What it has not read
+ * is lost if it had another peer, and that one is told if it talks to us. 0, -EPERM. unix_lock
+ * held, but for some time.
+ */
+int unix_change_peer(struct unix_socket *us, struct unix_socket *to);
+
 /* ---- unix_name.c ---- */
 
 /* Gives it a name. 0, -EINVAL, -EADDRINUSE, or an error of the path. */
