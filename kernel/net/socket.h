@@ -65,6 +65,9 @@ struct socket_message {
 	size_t control_len;
 };
 
+/* Whose name? ACCEPTED: the peer's, also if the connection has ended since it was made. */
+enum socket_end { SOCKET_OWN, SOCKET_PEER, SOCKET_ACCEPTED };
+
 /*
  * What a family does. Results are 0, or what is said, or -errno; an operation that is NULL fails
  * with -EOPNOTSUPP. Those that wait do it with SLEEP_INTR until socket_deadline() of the
@@ -78,7 +81,7 @@ struct socket_ops {
 	/* A connection's socket, with a reference that becomes its file's. NULL and *err. */
 	struct socket *(*accept)(struct socket *so, bool nowait, int *err);
 	/* The name of the socket or, -ENOTCONN, of its peer. */
-	int (*getname)(struct socket *so, struct socket_name *name, bool peer);
+	int (*getname)(struct socket *so, struct socket_name *name, enum socket_end end);
 	/* Bytes moved. -EPIPE of a stream also sends SIGPIPE (socket_send()). */
 	int64_t (*send)(struct socket *so, struct socket_message *m);
 	int64_t (*receive)(struct socket *so, struct socket_message *m);

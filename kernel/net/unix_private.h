@@ -172,7 +172,7 @@ int unix_autobind(struct unix_socket *us);
  * -ECONNREFUSED, -EPROTOTYPE, -EACCES, or an error of the path. unix_lock held.
  */
 struct unix_socket *unix_find(const struct socket_name *name, uint16_t type, int *err);
-int unix_getname(struct socket *so, struct socket_name *name, bool peer);
+int unix_getname(struct socket *so, struct socket_name *name, enum socket_end end);
 /* Stores the name of a socket. */
 void unix_name_copy(const struct unix_socket *us, struct socket_name *name);
 struct unix_name *unix_name_ref(struct unix_name *name);

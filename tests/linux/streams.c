@@ -2,6 +2,7 @@
  * same on Linux. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -205,6 +206,53 @@ options_stay(void)
 	return (close(l) == 0) & (close(s) == 0) & (close(a) == 0) & good;
 }
 
+static bool
+reset(int s)
+{
+	struct linger none = {1, 0};
+
+	return setsockopt(s, SOL_SOCKET, SO_LINGER, &none, sizeof(none)) == 0 && close(s) == 0;
+}
+
+/* A connection that its peer has reset is one, with what was not read, until it is given up. */
+static bool
+resets_stay(void)
+{
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+	struct sockaddr_in name = inet_local(0);
+	int end[2];
+	bool good = inet_connected(end) && write(end[1], "x", 1) == 1 && reset(end[1]);
+
+	while (good && !(inet_polled(end[0], 5000) & POLLHUP))
+		;
+	return good && FAILS(connect(end[0], (void *)&name, sizeof(name)), EISCONN) &&
+	       FAILS(listen(end[0], 1), EINVAL) && connect(end[0], &none, sizeof(none)) == 0 &&
+	       listen(end[0], 1) == 0 && recv(end[0], bytes, 1, MSG_DONTWAIT) < 0 &&
+	       close(end[0]) == 0;
+}
+
+/* Connections wait for accept() after their peers have reset them, but not more than others. */
+static bool
+resets_are_accepted(void)
+{
+	struct sockaddr_in name, from;
+	socklen_t len = sizeof(from);
+	int l = inet_bound(SOCK_STREAM, 1, &name), found = 0, a;
+	bool good = fcntl(l, F_SETFL, O_NONBLOCK) == 0;
+
+	for (unsigned i = 0; good && i < 20; i++) {
+		int s = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+		good = FAILS(connect(s, (void *)&name, sizeof(name)), EINPROGRESS) &&
+		       (i > 0 || inet_polled(s, 5000) == POLLOUT) && reset(s);
+	}
+	for (; good && (a = accept(l, (void *)&from, &len)) >= 0; found++)
+		good = from.sin_addr.s_addr == name.sin_addr.s_addr && from.sin_port != 0 &&
+		       FAILS(getpeername(a, (void *)&from, &len), ENOTCONN) &&
+		       FAILS(read(a, bytes, 1), ECONNRESET) && close(a) == 0;
+	return good && errno == EAGAIN && found >= 1 && found <= 2 && close(l) == 0;
+}
+
 void
 test_streams(void)
 {
@@ -216,4 +264,6 @@ test_streams(void)
 	result(readers_and_new_connections(),
 	       "streams: a socket that somebody reads from is connected anew");
 	result(options_stay(), "streams: options that are set before a connection");
+	result(resets_stay(), "streams: a connection that was reset is one until it is given up");
+	result(resets_are_accepted(), "streams: accept() takes connections that were reset");
 }

@@ -325,8 +325,9 @@ inet_datagram_connect(struct socket *so, const struct socket_name *name, bool no
 }
 
 static int
-inet_datagram_getname(struct socket *so, struct socket_name *name, bool peer)
+inet_datagram_getname(struct socket *so, struct socket_name *name, enum socket_end end)
 {
+	bool peer = end != SOCKET_OWN;
 	const struct inet_socket *s = inet_of(so);
 	struct sockaddr_in in;
 	int error = 0;
