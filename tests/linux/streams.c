@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,9 +16,10 @@
 
 #include "tests/linux/linux_test.h"
 
-#define WINDOW  61440 /* of Kestrel's streams */
-#define AMOUNT  (1u << 20)
-#define READERS 4
+#define WINDOW    61440 /* of Kestrel's streams */
+#define AMOUNT    (1u << 20)
+#define READERS   4
+#define SMALL_MAX (4 * WINDOW / 129) /* segments of a byte that Kestrel keeps for a reader */
 
 static char bytes[WINDOW];
 
@@ -253,6 +255,25 @@ resets_are_accepted(void)
 	return good && errno == EAGAIN && found >= 1 && found <= 2 && close(l) == 0;
 }
 
+/* The last segment of a stream, whose reader has read none of many small ones, and ends it too,
+ * before or after. */
+static bool
+ends_are_kept(bool before)
+{
+	int end[2], yes = 1;
+	bool good = inet_connected(end) &&
+		    setsockopt(end[0], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) == 0 &&
+		    (!before || shutdown(end[1], SHUT_WR) == 0);
+
+	for (unsigned i = 0; good && i < SMALL_MAX; i++)
+		good = write(end[0], "s", 1) == 1;
+	good = good && send(end[0], "the end", 7, MSG_MORE) == 7 &&
+	       shutdown(end[0], SHUT_WR) == 0 && (before || shutdown(end[1], SHUT_WR) == 0) &&
+	       drain(end[1], SMALL_MAX + 7) == SMALL_MAX + 7 &&
+	       (inet_polled(end[1], 5000) & POLLRDHUP) && read(end[1], bytes, 1) == 0;
+	return (close(end[0]) == 0) & (close(end[1]) == 0) & good;
+}
+
 void
 test_streams(void)
 {
@@ -266,4 +287,6 @@ test_streams(void)
 	result(options_stay(), "streams: options that are set before a connection");
 	result(resets_stay(), "streams: a connection that was reset is one until it is given up");
 	result(resets_are_accepted(), "streams: accept() takes connections that were reset");
+	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
+	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");
 }

@@ -9,6 +9,7 @@
 #include "kernel/fs/uio.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/net/inet/inet_private.h"
 #include "kernel/proc/proc.h"
 
@@ -16,6 +17,17 @@
 #define FEW        256           /* bytes that need no heap */
 #define PIECE      4096
 #define QUEUE_FULL (TCP_SND_QUEUELEN - 16)
+
+/*
+ * The peer has sent its end, perhaps with the last bytes. lwIP offers these no second time if the
+ * connection ends meanwhile.
+ */
+static bool
+peer_has_ended(const struct tcp_pcb *pcb)
+{
+	return pcb->state == CLOSE_WAIT || pcb->state == CLOSING || pcb->state == LAST_ACK ||
+	       pcb->state == TIME_WAIT;
+}
 
 err_t
 inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
@@ -40,7 +52,9 @@ inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
 		return ERR_OK;
 	}
 	n = p->tot_len + PACKET_OVERHEAD * pbuf_clen(p);
-	if (s->tcp.held + n > HELD_MAX || !inet_charge(s, n))
+	if (peer_has_ended(pcb))
+		uidinfo_charge_anyway(s->so.ui, UIDINFO_KMEM, n); /* a window's bytes at most */
+	else if (s->tcp.held + n > HELD_MAX || !inet_charge(s, n))
 		return ERR_MEM; /* lwIP tries again later */
 	s->tcp.held += n;
 	s->tcp.unread += p->tot_len;
