@@ -274,6 +274,19 @@ ends_are_kept(bool before)
 	return (close(end[0]) == 0) & (close(end[1]) == 0) & good;
 }
 
+/* A call that fails for another reason does not take what the connection has to say. */
+static bool
+errors_are_told(void)
+{
+	int end[2];
+	bool good =
+	    inet_connected(end) && reset(end[0]) && (inet_polled(end[1], 5000) & POLLERR) &&
+	    send(end[1], NOWHERE, 5, MSG_NOSIGNAL) < 0 &&
+	    (errno == ECONNRESET || (errno == EFAULT && FAILS(read(end[1], bytes, 1), ECONNRESET)));
+
+	return close(end[1]) == 0 && good;
+}
+
 void
 test_streams(void)
 {
@@ -289,4 +302,5 @@ test_streams(void)
 	result(resets_are_accepted(), "streams: accept() takes connections that were reset");
 	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
 	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");
+	result(errors_are_told(), "streams: an error is told by a call that fails for it");
 }

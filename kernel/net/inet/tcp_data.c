@@ -355,6 +355,7 @@ inet_tcp_send(struct socket *so, struct socket_message *m)
 	uint64_t deadline = socket_deadline(so->sndtimeo);
 	size_t start = m->uio->resid, size = start <= FEW ? FEW : PIECE, done = 0;
 	char few[FEW], *piece = few;
+	int32_t told;
 	int r = 0;
 
 	if (m->flags & MSG_OOB)
@@ -373,7 +374,10 @@ inet_tcp_send(struct socket *so, struct socket_message *m)
 	}
 	if (piece != few)
 		kfree(piece);
+	/* If it is the socket's error, it is told now. */
+	told = -r;
 	if (done == 0 && r < 0)
-		socket_take_error(so); /* it is told now */
+		__atomic_compare_exchange_n(&so->error, &told, 0, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
 	return done > 0 ? (int64_t)done : r;
 }
