@@ -37,6 +37,7 @@ messages(void)
 	good =
 	    good && inet_polled(s[0], 5000) == (POLLIN | POLLOUT) &&
 	    ioctl(s[0], FIONREAD, &n) == 0 && n == 3 && recv(s[0], data, 9, MSG_PEEK) == 3 &&
+	    FAILS(recv(s[0], data, 9, MSG_ERRQUEUE), EAGAIN) &&
 	    recvfrom(s[0], data, 9, 0, (void *)&from, &len) == 3 && memcmp(data, "one", 3) == 0 &&
 	    len == sizeof(from) && from.sin_port == mine.sin_port && recv(s[0], data, 9, 0) == 0 &&
 	    recv(s[0], data, 2, MSG_TRUNC) == 5 && FAILS(recv(s[0], data, 2, MSG_DONTWAIT), EAGAIN);

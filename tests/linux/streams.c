@@ -7,11 +7,13 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
@@ -287,6 +289,42 @@ errors_are_told(void)
 	return close(end[1]) == 0 && good;
 }
 
+static int
+writes_when_read(void *arg)
+{
+	return !await_sleep(getppid(), 0) || write(*(int *)arg, "cd", 2) != 2;
+}
+
+static bool
+peeks(void)
+{
+	static char seen[20000];
+	int end[2], status;
+	bool good;
+	pid_t pid;
+
+	for (size_t i = 0; i < sizeof(seen); i++)
+		bytes[i] = (char)(i * 31 % 251);
+	good = inet_connected(end) && write(end[0], bytes, 20000) == 20000 &&
+	       recv(end[1], seen, 20000, MSG_PEEK | MSG_WAITALL) == 20000 &&
+	       memcmp(seen, bytes, 20000) == 0 && recv(end[1], NULL, 15000, MSG_TRUNC) == 15000 &&
+	       recv(end[1], seen, 5000, MSG_PEEK) == 5000 &&
+	       memcmp(seen, bytes + 15000, 5000) == 0 &&
+	       FAILS(recv(end[1], seen, 1, MSG_ERRQUEUE), EAGAIN) &&
+	       recv(end[1], seen, 5000, MSG_WAITALL) == 5000 &&
+	       FAILS(recv(end[1], seen, 1, MSG_DONTWAIT), EAGAIN) && write(end[0], "ab", 2) == 2;
+	pid = fork();
+	if (pid == 0)
+		_exit(writes_when_read(&end[0]));
+	good = good && recv(end[1], seen, 4, MSG_PEEK | MSG_WAITALL) == 4 &&
+	       memcmp(seen, "abcd", 4) == 0 && shutdown(end[0], SHUT_WR) == 0 &&
+	       recv(end[1], seen, 9, MSG_PEEK | MSG_WAITALL) == 4 && read(end[1], seen, 9) == 4;
+	if (!good)
+		kill(pid, SIGKILL);
+	return waitpid(pid, &status, 0) == pid && status == 0 && good && close(end[0]) == 0 &&
+	       close(end[1]) == 0;
+}
+
 void
 test_streams(void)
 {
@@ -303,4 +341,5 @@ test_streams(void)
 	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
 	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");
 	result(errors_are_told(), "streams: an error is told by a call that fails for it");
+	result(peeks(), "streams: MSG_PEEK shows all, MSG_TRUNC drops, MSG_ERRQUEUE has nothing");
 }

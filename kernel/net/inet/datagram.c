@@ -470,6 +470,8 @@ inet_datagram_receive(struct socket *so, struct socket_message *m)
 	struct packet *k, seen;
 	int64_t n;
 
+	if (m->flags & MSG_ERRQUEUE)
+		return -EAGAIN; /* there is never anything */
 	if (m->flags & MSG_OOB)
 		return -EOPNOTSUPP;
 	inet_lock();
