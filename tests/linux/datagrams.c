@@ -203,6 +203,27 @@ echo(void)
 	       from.sin_addr.s_addr == htonl(INADDR_LOOPBACK) && close(s) == 0;
 }
 
+/* A socket for echo requests has a number, once, and an answer comes from no port. */
+static bool
+pings(void)
+{
+	struct sockaddr_in name = inet_local(htons(4242)), from;
+	struct icmphdr ask = {.type = ICMP_ECHO}, answer;
+	socklen_t len = sizeof(from);
+	int s = socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP);
+	bool good;
+
+	if (s < 0)
+		return errno == EACCES; /* Linux's net.ipv4.ping_group_range */
+	good = bind(s, (void *)&name, sizeof(name)) == 0 &&
+	       FAILS(bind(s, (void *)&name, sizeof(name)), EINVAL) &&
+	       sendto(s, &ask, sizeof(ask), 0, (void *)&name, sizeof(name)) == sizeof(ask) &&
+	       recvfrom(s, &answer, sizeof(answer), 0, (void *)&from, &len) == sizeof(answer) &&
+	       answer.type == ICMP_ECHOREPLY && answer.un.echo.id == htons(4242) &&
+	       from.sin_addr.s_addr == htonl(INADDR_LOOPBACK) && from.sin_port == 0;
+	return close(s) == 0 && good;
+}
+
 static bool
 kinds(void)
 {
@@ -224,5 +245,6 @@ test_datagrams(void)
 	result(flood(), "datagrams: what nobody reads is dropped");
 	result(raw_flood(), "datagrams: what nobody reads of a raw socket is dropped");
 	result(echo(), "datagrams: a raw socket asks for an echo");
+	result(pings(), "datagrams: a socket for echo requests hears the answers");
 	result(kinds(), "datagrams: a protocol that is not of the type is refused");
 }

@@ -139,7 +139,7 @@ raw_arrived(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *ip)
 		return 0;
 	if (is_ping(s)) /* its header of IP goes */
 		pbuf_remove_header(copy, IPH_HL_BYTES((const struct ip_hdr *)copy->payload));
-	enqueue(s, copy, ip, is_ping(s) ? lwip_ntohs(s->dgram.ping_id) : 0);
+	enqueue(s, copy, ip, 0);
 	return 0;
 }
 
@@ -249,6 +249,8 @@ datagram_bind_locked(struct inet_socket *s, const ip_addr_t *ip, uint16_t port)
 	if (is_udp(s))
 		return s->dgram.udp->local_port != 0 ? -EINVAL
 						     : inet_errno(udp_bind(s->dgram.udp, ip, port));
+	if (is_ping(s) && s->dgram.ping_id != 0)
+		return -EINVAL;
 	if (is_ping(s))
 		ping_bind(s, port);
 	return inet_errno(raw_bind(s->dgram.raw, ip));
