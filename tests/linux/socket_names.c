@@ -331,8 +331,7 @@ static bool
 peers_change(void)
 {
 	struct address to = address("@peer_a");
-	struct sockaddr none = {.sa_family = AF_UNSPEC};
-	int a = opens(SOCK_DGRAM), b = opens(SOCK_DGRAM), c = opens(SOCK_DGRAM), n = 0;
+	int a = opens(SOCK_DGRAM), b = opens(SOCK_DGRAM), c = opens(SOCK_DGRAM);
 	char buf[8];
 	bool good = binds(a, "@peer_a") == 0 && binds(b, "@peer_b") == 0 &&
 		    binds(c, "@peer_c") == 0 && connects(a, "@peer_b") == 0 &&
@@ -347,15 +346,32 @@ peers_change(void)
 	good = good && sendto(c, "lost", 4, 0, (struct sockaddr *)&to.un, to.len) == 4 &&
 	       close(c) == 0 && FAILS(send(a, "x", 1, 0), ECONNREFUSED) &&
 	       FAILS(recv(a, buf, 8, MSG_DONTWAIT), EAGAIN);
-	/* Who waits for room in its queue is told of its end, or that another queue counts. */
-	c = epoll_create1(0);
-	while (good && n < 1000 && send(b, "x", 1, MSG_DONTWAIT) == 1)
+	return (close(a) == 0) & (close(b) == 0) & good;
+}
+
+/* Who waits for room in a peer's queue is told when another queue counts, and when that one ends.
+ */
+static bool
+room_is_told(void)
+{
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+	int to = opens(SOCK_DGRAM), s[2], set[2], n = 0;
+	bool good = binds(to, "@full") == 0;
+
+	for (int i = 0; i < 2; i++) {
+		s[i] = opens(SOCK_DGRAM | SOCK_NONBLOCK);
+		set[i] = epoll_create1(0);
+		good = connects(s[i], "@full") == 0 &&
+		       watch(set[i], EPOLL_CTL_ADD, s[i], EPOLLOUT | EPOLLET, 1) == 0 &&
+		       told(set[i]) == EPOLLOUT && good;
+	}
+	while (good && n < 1000 && send(s[0], "x", 1, 0) == 1)
 		n++;
-	good = good && n < 1000 && watch(c, EPOLL_CTL_ADD, b, EPOLLOUT | EPOLLET, 1) == 0 &&
-	       told(c) == 0 && connect(b, &none, sizeof(none)) == 0 && told(c) == EPOLLOUT &&
-	       connects(b, "@peer_a") == 0 && told(c) == 0 && close(a) == 0 && told(c) == EPOLLOUT;
-	close(b);
-	close(c);
+	good = good && n < 1000 && FAILS(send(s[1], "x", 1, 0), EAGAIN) && told(set[0]) == 0 &&
+	       connect(s[0], &none, sizeof(none)) == 0 && told(set[0]) == EPOLLOUT &&
+	       told(set[1]) == 0 && close(to) == 0 && told(set[1]) == EPOLLOUT;
+	for (int i = 0; i < 2; i++)
+		good = close(s[i]) == 0 && close(set[i]) == 0 && good;
 	return good;
 }
 
@@ -419,6 +435,8 @@ test_socket_names(void)
 	result(connections_wait(), "connections wait for accept, as many as the backlog says");
 	result(listeners_are_polled(), "poll tells of connections; SO_ACCEPTCONN, SO_PEERCRED");
 	result(datagrams_have_names(), "datagrams go to names, and tell whose they are");
+	result(room_is_told(),
+	       "who waits for room in a queue is told that another one counts, or of its end");
 	result(peers_change(),
 	       "a datagram socket has another peer, and what waits for the one before is lost");
 	result(proc_lists_them(), "/proc/net/unix lists sockets");
