@@ -168,20 +168,26 @@ places_are_sent(void)
 {
 	struct linger l = {1, 7}, now;
 	socklen_t len = sizeof(now);
-	int gone = socket(AF_UNIX, SOCK_STREAM, 0), s[2], other[64], place;
+	int gone = -1, s[2], other[400], place;
 	char path[64];
 	bool good = socketpair(AF_UNIX, SOCK_DGRAM, 0, s) == 0;
 
+	/* They take what is free before, and its neighbours' memory. */
+	for (int i = 0; i < 200; i++) {
+		other[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+		if (i == 190)
+			gone = socket(AF_UNIX, SOCK_STREAM, 0);
+	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", gone);
 	place = open(path, O_PATH);
 	good = good && place >= 0 && send_file(s[0], place) && close(place) == 0 &&
 	       close(s[0]) == 0 && close(gone) == 0;
-	for (int i = 0; i < 64; i++) {
-		other[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+	for (int i = 0; i < 400; i++) {
+		other[i] = i < 200 ? other[i] : socket(AF_UNIX, SOCK_STREAM, 0);
 		good = setsockopt(other[i], SOL_SOCKET, SO_LINGER, &l, sizeof(l)) == 0 && good;
 	}
 	good = close(s[1]) == 0 && good;
-	for (int i = 0; i < 64; i++)
+	for (int i = 0; i < 400; i++)
 		good = getsockopt(other[i], SOL_SOCKET, SO_LINGER, &now, &len) == 0 &&
 		       now.l_onoff == 1 && close(other[i]) == 0 && good;
 	return good;
