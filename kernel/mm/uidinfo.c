@@ -100,6 +100,13 @@ uidinfo_charge(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n)
 }
 
 void
+uidinfo_charge_anyway(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n)
+{
+	__atomic_fetch_add(&total[kind], n, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&ui->held[kind], n, __ATOMIC_RELAXED);
+}
+
+void
 uidinfo_release(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n)
 {
 	__atomic_fetch_sub(&total[kind], n, __ATOMIC_RELAXED);

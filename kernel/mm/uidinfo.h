@@ -50,6 +50,8 @@ struct uidinfo *uidinfo_enter(uint32_t uid);
 void uidinfo_leave(struct uidinfo *ui);
 /* Counts n more. False: a limit is reached or memory is short, and nothing is counted. */
 bool uidinfo_charge(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n);
+/* Counts n more, whatever the limits are. */
+void uidinfo_charge_anyway(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n);
 /* Counts n less. */
 void uidinfo_release(struct uidinfo *ui, enum uidinfo_kind kind, uint64_t n);
 /* How much the user holds now. Any context. */

@@ -150,7 +150,7 @@ socket_set_option(struct socket *so, int level, int name, uint64_t uvalue, uint3
 	if (level != SOL_SOCKET)
 		return so->ops->set_option != NULL
 			   ? so->ops->set_option(so, level, name, uvalue, len)
-			   : -ENOPROTOOPT;
+			   : -EOPNOTSUPP;
 	error = set_generic(so, name, uvalue, len);
 	if (error == 0 && so->ops->option_changed != NULL)
 		so->ops->option_changed(so, name);

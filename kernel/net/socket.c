@@ -61,7 +61,7 @@ socket_create(unsigned domain, unsigned type, unsigned protocol, int *err)
 {
 	const struct socket_family *family = family_find(domain);
 
-	*err = domain < AF_MAX && (type == 0 || type > TYPE_MAX) ? -EINVAL : -EAFNOSUPPORT;
+	*err = domain < AF_MAX && type > TYPE_MAX ? -EINVAL : -EAFNOSUPPORT;
 	if (family == NULL || *err == -EINVAL)
 		return NULL;
 	*err = -EPROTONOSUPPORT;
@@ -253,7 +253,7 @@ socket_file_attach(struct file *f, struct socket *so)
 struct socket *
 socket_of(const struct file *f)
 {
-	return f->vn->ops == &socket_file_ops ? f->vn->data : NULL;
+	return f->vn->ops == &socket_file_ops && !(f->flags & O_PATH) ? f->vn->data : NULL;
 }
 
 struct socket *

@@ -65,6 +65,9 @@ struct socket_message {
 	size_t control_len;
 };
 
+/* Whose name? ACCEPTED: the peer's, also if the connection has ended since it was made. */
+enum socket_end { SOCKET_OWN, SOCKET_PEER, SOCKET_ACCEPTED };
+
 /*
  * What a family does. Results are 0, or what is said, or -errno; an operation that is NULL fails
  * with -EOPNOTSUPP. Those that wait do it with SLEEP_INTR until socket_deadline() of the
@@ -78,7 +81,7 @@ struct socket_ops {
 	/* A connection's socket, with a reference that becomes its file's. NULL and *err. */
 	struct socket *(*accept)(struct socket *so, bool nowait, int *err);
 	/* The name of the socket or, -ENOTCONN, of its peer. */
-	int (*getname)(struct socket *so, struct socket_name *name, bool peer);
+	int (*getname)(struct socket *so, struct socket_name *name, enum socket_end end);
 	/* Bytes moved. -EPIPE of a stream also sends SIGPIPE (socket_send()). */
 	int64_t (*send)(struct socket *so, struct socket_message *m);
 	int64_t (*receive)(struct socket *so, struct socket_message *m);
@@ -87,7 +90,7 @@ struct socket_ops {
 	int64_t (*ioctl)(struct socket *so, unsigned request, uint64_t arg); /* NULL: -ENOTTY */
 	/* Is it waiting for connections (SO_ACCEPTCONN)? NULL: no. */
 	bool (*is_listening)(struct socket *so);
-	/* Options of other levels than SOL_SOCKET. NULL: -ENOPROTOOPT. */
+	/* Options of other levels than SOL_SOCKET. */
 	int (*set_option)(struct socket *so, int level, int name, uint64_t uvalue, uint32_t len);
 	int (*get_option)(struct socket *so, int level, int name, uint64_t uvalue, uint64_t ulen);
 	/* An option of SOL_SOCKET, which the layer keeps, has changed. NULL: nothing to do. */
@@ -132,7 +135,10 @@ struct socket {
 
 /* The operations of a socket's file. */
 extern const struct vnode_ops socket_file_ops;
-/* The socket of a file; NULL: the file is none. Any context. */
+/*
+ * The socket of a file; NULL: the file is none, or of O_PATH, which is a place and keeps no socket.
+ * Any context.
+ */
 struct socket *socket_of(const struct file *f);
 /* The socket of a descriptor of the current process, as filetable_get(). NULL: -EBADF, -ENOTSOCK.
  */

@@ -139,7 +139,7 @@ accept_into(struct file *f, struct socket *so, bool nowait, uint64_t uname, uint
 	CTR2(KTR_NET, "accept: socket %p by %p", new, so);
 	if (uname == 0)
 		return 0;
-	error = new->ops->getname(new, &name, true);
+	error = new->ops->getname(new, &name, SOCKET_ACCEPTED);
 	return error == 0 ? socket_name_give(&name, uname, ulen) : -ECONNABORTED;
 }
 
@@ -171,7 +171,7 @@ SYSCALL_IS(accept, do_accept(a, 0))
 SYSCALL_IS(accept4, do_accept(a, (int)a[3]))
 
 static int64_t
-give_name_of(const uint64_t a[6], bool peer)
+give_name_of(const uint64_t a[6], enum socket_end end)
 {
 	struct socket_name name;
 	struct file *f;
@@ -180,12 +180,12 @@ give_name_of(const uint64_t a[6], bool peer)
 
 	if (so == NULL)
 		return error;
-	error = so->ops->getname(so, &name, peer);
+	error = so->ops->getname(so, &name, end);
 	return error == 0 ? socket_name_give(&name, a[1], a[2]) : error;
 }
 
-SYSCALL_IS(getsockname, give_name_of(a, false))
-SYSCALL_IS(getpeername, give_name_of(a, true))
+SYSCALL_IS(getsockname, give_name_of(a, SOCKET_OWN))
+SYSCALL_IS(getpeername, give_name_of(a, SOCKET_PEER))
 
 SOCKET_CALL(shutdown)
 {

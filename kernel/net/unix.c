@@ -23,6 +23,54 @@ unix_own_cred(void)
 	return (struct ucred){proc_pid(), proc_user(), proc_group()};
 }
 
+/* ---- what ends ---- */
+
+/* Adds bits to `shut`, and an error; everyone who waits looks again. unix_lock held. */
+static void
+shut_down(struct unix_socket *us, uint8_t how, int error)
+{
+	mutex_lock(&us->so.lock);
+	__atomic_store_n(&us->shut, us->shut | how, __ATOMIC_SEQ_CST);
+	if (error != 0)
+		socket_set_error(&us->so, error);
+	cond_broadcast(&us->readable);
+	mutex_unlock(&us->so.lock);
+	cond_broadcast(&us->connected);
+	cond_broadcast(&us->accepted);
+	unix_wake_senders(us);
+	poll_notify(&us->so.news, POLLIN | POLLOUT);
+}
+
+/* What a socket leaves that nobody uses any more, or of a peer that it had. */
+struct remains {
+	struct unix_queue queue;
+	struct unix_socket *peer; /* a reference, or NULL */
+	bool was_full;            /* somebody may poll for room in the queue */
+};
+
+/* Takes what us has not read; its files are no longer in flight. unix_lock and so.lock held. */
+static void
+take_unread(struct unix_socket *us, struct remains *r)
+{
+	r->queue = us->queue;
+	r->was_full = !unix_connects(us) && us->messages > UNIX_MESSAGES_MAX;
+	us->queue = (struct unix_queue){0};
+	us->bytes = us->messages = 0;
+	for (struct unix_message *msg = r->queue.head; msg != NULL; msg = msg->next)
+		if (msg->rights != NULL)
+			unix_rights_land(msg->rights);
+}
+
+/* No lock is held. */
+static void
+drop_remains(const struct unix_socket *us, struct remains *r)
+{
+	if (r->was_full)
+		unix_queue_has_room(us);
+	unix_queue_free(&r->queue);
+	unix_unref(r->peer);
+}
+
 /* ---- connections ---- */
 
 /* us has this peer, to which the caller gives a reference. unix_lock held. */
@@ -144,26 +192,32 @@ connect_stream(struct unix_socket *us, const struct socket_name *name, bool nowa
 	return error;
 }
 
-/* Who a datagram socket talks to from now on, with a reference; NULL: nobody. */
-static int
-change_peer(struct unix_socket *us, struct unix_socket *to)
+int
+unix_change_peer(struct unix_socket *us, struct unix_socket *to)
 {
-	struct unix_socket *old = to;
-	int error = 0;
+	struct remains r = {.peer = to};
+	bool changes = to == NULL || to->peer == NULL || to->peer == us;
 
 	mutex_lock(&us->so.lock);
-	if (to != NULL && to->peer != NULL && to->peer != us) {
-		error = -EPERM;
-	} else {
-		old = us->peer;
+	if (changes) {
+		r.peer = us->peer;
 		us->peer = to;
 		us->state = to != NULL ? UNIX_CONNECTED : UNIX_FRESH;
+		if (r.peer != NULL && r.peer != to)
+			take_unread(us, &r);
 	}
 	mutex_unlock(&us->so.lock);
+	if (r.queue.head != NULL) {
+		unix_wake_senders(us);
+		if (!r.peer->dead && r.peer->peer == us)
+			shut_down(r.peer, 0, ECONNRESET);
+	}
 	mutex_unlock(&unix_lock);
-	unix_unref(old);
+	drop_remains(us, &r);
+	if (changes)
+		poll_notify(&us->so.news, POLLOUT);
 	mutex_lock(&unix_lock);
-	return error;
+	return changes ? 0 : -EPERM;
 }
 
 static int
@@ -180,7 +234,7 @@ connect_datagram(struct unix_socket *us, const struct socket_name *name)
 	if (name->family != AF_UNSPEC)
 		to = unix_find(name, us->so.type, &error);
 	if (error == 0)
-		error = change_peer(us, to);
+		error = unix_change_peer(us, to);
 	mutex_unlock(&unix_lock);
 	return error;
 }
@@ -247,22 +301,6 @@ unix_accept(struct socket *so, bool nowait, int *err)
 
 /* ---- the end ---- */
 
-/* Adds bits to `shut`, and an error; everyone who waits looks again. unix_lock held. */
-static void
-shut_down(struct unix_socket *us, uint8_t how, int error)
-{
-	mutex_lock(&us->so.lock);
-	__atomic_store_n(&us->shut, us->shut | how, __ATOMIC_SEQ_CST);
-	if (error != 0)
-		socket_set_error(&us->so, error);
-	cond_broadcast(&us->readable);
-	mutex_unlock(&us->so.lock);
-	cond_broadcast(&us->connected);
-	cond_broadcast(&us->accepted);
-	unix_wake_senders(us);
-	poll_notify(&us->so.news, POLLIN | POLLOUT);
-}
-
 static int
 unix_shutdown(struct socket *so, int how)
 {
@@ -278,12 +316,6 @@ unix_shutdown(struct socket *so, int how)
 	return 0;
 }
 
-/* What a socket leaves that nobody uses any more. */
-struct remains {
-	struct unix_queue queue;
-	struct unix_socket *peer; /* a reference, or NULL */
-};
-
 /* Nobody will use us: its peer learns of that. unix_lock held. */
 static void
 bury(struct unix_socket *us, struct remains *r)
@@ -293,27 +325,15 @@ bury(struct unix_socket *us, struct remains *r)
 	unix_name_forget(us);
 	mutex_lock(&us->so.lock);
 	__atomic_store_n(&us->dead, true, __ATOMIC_SEQ_CST);
-	*r = (struct remains){us->queue, us->peer};
-	us->queue = (struct unix_queue){0};
-	us->bytes = us->messages = 0;
+	take_unread(us, r);
+	r->peer = us->peer;
 	us->peer = NULL;
-	for (struct unix_message *msg = r->queue.head; msg != NULL; msg = msg->next)
-		if (msg->rights != NULL)
-			unix_rights_land(msg->rights);
 	mutex_unlock(&us->so.lock);
 	shut_down(us, UNIX_SHUT_BOTH, 0);
 	/* Bytes are lost, or the connection is, which was not accepted. */
 	reset = r->queue.head != NULL || us->so.ino == 0;
 	if (unix_connects(us) && r->peer != NULL)
 		shut_down(r->peer, UNIX_SHUT_BOTH, reset ? ECONNRESET : 0);
-}
-
-/* No lock is held. */
-static void
-drop_remains(struct remains *r)
-{
-	unix_queue_free(&r->queue);
-	unix_unref(r->peer);
 }
 
 /* Drops the connections that nobody will accept. unix_lock held. */
@@ -326,7 +346,7 @@ reset_pending(struct unix_socket *us)
 
 		bury(new, &r);
 		mutex_unlock(&unix_lock);
-		drop_remains(&r);
+		drop_remains(new, &r);
 		unix_unref(new);
 		mutex_lock(&unix_lock);
 	}
@@ -343,7 +363,7 @@ unix_release(struct socket *so)
 	if (us->state == UNIX_LISTENING)
 		reset_pending(us);
 	mutex_unlock(&unix_lock);
-	drop_remains(&r);
+	drop_remains(us, &r);
 	CTR1(KTR_NET, "unix close: socket %p", us);
 	unix_rights_closed();
 }

@@ -282,8 +282,9 @@ unix_name_copy(const struct unix_socket *us, struct socket_name *to)
 }
 
 int
-unix_getname(struct socket *so, struct socket_name *name, bool peer)
+unix_getname(struct socket *so, struct socket_name *name, enum socket_end end)
 {
+	bool peer = end != SOCKET_OWN;
 	struct unix_socket *us = unix_of(so);
 	int error = 0;
 

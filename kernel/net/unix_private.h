@@ -152,6 +152,15 @@ unix_connects(const struct unix_socket *us)
 	return us->so.type != SOCK_DGRAM;
 }
 
+/* ---- unix.c ---- */
+
+/*
+ * Who a datagram socket talks to from now on, with a reference; NULL: nobody. What it has not read
+ * is lost if it had another peer, and that one is told if it talks to us. 0, -EPERM. unix_lock
+ * held, but for some time.
+ */
+int unix_change_peer(struct unix_socket *us, struct unix_socket *to);
+
 /* ---- unix_name.c ---- */
 
 /* Gives it a name. 0, -EINVAL, -EADDRINUSE, or an error of the path. */
@@ -163,7 +172,7 @@ int unix_autobind(struct unix_socket *us);
  * -ECONNREFUSED, -EPROTOTYPE, -EACCES, or an error of the path. unix_lock held.
  */
 struct unix_socket *unix_find(const struct socket_name *name, uint16_t type, int *err);
-int unix_getname(struct socket *so, struct socket_name *name, bool peer);
+int unix_getname(struct socket *so, struct socket_name *name, enum socket_end end);
 /* Stores the name of a socket. */
 void unix_name_copy(const struct unix_socket *us, struct socket_name *name);
 struct unix_name *unix_name_ref(struct unix_name *name);

@@ -86,8 +86,8 @@ await_first(struct unix_socket *us, bool nowait, uint64_t deadline, bool *all, i
 }
 
 /* Takes note of a message of which something is read. */
-static int
-found_note(struct found *f, struct unix_message *msg, const struct socket_message *m)
+static void
+found_note(struct found *f, struct unix_message *msg, struct socket_message *m)
 {
 	if (!f->any) {
 		f->any = true;
@@ -95,15 +95,16 @@ found_note(struct found *f, struct unix_message *msg, const struct socket_messag
 		f->from = m->name != NULL ? unix_ref(msg->from) : NULL;
 	}
 	if (msg->rights == NULL)
-		return 0;
+		return;
 	if (m->flags & MSG_PEEK) {
 		f->rights = unix_rights_copy(msg->rights);
-		return f->rights != NULL ? 0 : -ENOMEM;
+		if (f->rights == NULL)
+			m->told_flags |= MSG_CTRUNC;
+		return;
 	}
 	unix_rights_land(msg->rights);
 	f->rights = msg->rights;
 	msg->rights = NULL;
-	return 0;
 }
 
 /* Tells the receiver what was found. No lock is held. */
@@ -169,6 +170,7 @@ static int
 peek_all(struct unix_socket *us, struct unix_message *msg, struct socket_message *m,
 	 struct found *f)
 {
+	size_t before;
 	int error = 0;
 
 	for (; msg != NULL && m->uio->resid > 0 && error == 0; msg = msg->next) {
@@ -176,9 +178,10 @@ peek_all(struct unix_socket *us, struct unix_message *msg, struct socket_message
 		    ((socket_has(&us->so, SO_PASSCRED) && !same_sender(&f->cred, &msg->cred)) ||
 		     msg->rights != NULL))
 			break;
-		error = found_note(f, msg, m);
-		if (error == 0)
-			error = unix_message_copy(msg, 0, m->uio);
+		before = m->uio->resid;
+		error = unix_message_copy(msg, 0, m->uio);
+		if (m->uio->resid < before)
+			found_note(f, msg, m);
 	}
 	return error;
 }
@@ -213,6 +216,7 @@ unix_stream_receive(struct socket *so, struct socket_message *m)
 		else
 			r = read_first(us, msg, m, &f, &n);
 		unlock_all(us, all);
+		unix_queue_free(&f.read); /* the sender may have to go on */
 	}
 	found_tell(us, &f, m);
 	CTR3(KTR_NET, "unix receive: socket %p bytes %lu result %d", so, start - m->uio->resid, r);
@@ -229,10 +233,9 @@ read_datagram(struct unix_socket *us, struct unix_message *msg, struct socket_me
 	size_t room = m->uio->resid, len = msg->left;
 	int error = unix_message_copy(msg, 0, m->uio);
 
-	if (error == 0)
-		error = found_note(f, msg, m);
 	if (error != 0)
 		return error;
+	found_note(f, msg, m);
 	if (len > room)
 		m->told_flags |= MSG_TRUNC;
 	if (!(m->flags & MSG_PEEK)) {

@@ -30,8 +30,7 @@ static uint32_t flying;                        /* written under unix_lock; atomi
 static struct unix_socket *
 unix_of_file(const struct file *f)
 {
-	/* A file of O_PATH is a place; it keeps no socket open. */
-	struct socket *so = f->flags & O_PATH ? NULL : socket_of(f);
+	struct socket *so = socket_of(f);
 
 	return so != NULL && so->family == &unix_family ? unix_of(so) : NULL;
 }
@@ -74,9 +73,9 @@ unix_rights_take(const struct unix_control *c, int *err)
 int
 unix_rights_fly(struct unix_rights *r)
 {
-	uint64_t mine = __atomic_add_fetch(&r->ui->in_flight, r->count, __ATOMIC_RELAXED);
+	uint64_t before = __atomic_fetch_add(&r->ui->in_flight, r->count, __ATOMIC_RELAXED);
 
-	if (mine > proc_limit(RLIMIT_NOFILE) && !capable(CAP_SYS_RESOURCE) &&
+	if (before > proc_limit(RLIMIT_NOFILE) && !capable(CAP_SYS_RESOURCE) &&
 	    !capable(CAP_SYS_ADMIN)) {
 		__atomic_fetch_sub(&r->ui->in_flight, r->count, __ATOMIC_RELAXED);
 		return -ETOOMANYREFS;

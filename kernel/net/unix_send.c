@@ -222,19 +222,10 @@ receiver(struct unix_socket *us, const struct socket_message *m, int *err)
 static void
 disconnect(struct unix_socket *us, struct unix_socket *peer)
 {
-	bool was;
-
 	mutex_lock(&unix_lock);
-	mutex_lock(&us->so.lock);
-	was = us->peer == peer;
-	if (was) {
-		us->peer = NULL;
-		us->state = UNIX_FRESH;
-	}
-	mutex_unlock(&us->so.lock);
+	if (us->peer == peer)
+		unix_change_peer(us, NULL);
 	mutex_unlock(&unix_lock);
-	if (was)
-		unix_unref(peer);
 }
 
 /* Delivers a datagram, and waits for room. Whatever happens, the message is not the caller's. */

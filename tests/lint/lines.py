@@ -39,7 +39,7 @@ BUDGETS = {
     "kernel/lib": 2800,
     "kernel/mm": 2100,
     "kernel/net": 3950,
-    "kernel/net/inet": 3700,
+    "kernel/net/inet": 3750,
     "kernel/probe": 4125,
     "kernel/probe/host": 900,
     "kernel/proc": 9800,

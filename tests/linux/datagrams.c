@@ -37,6 +37,7 @@ messages(void)
 	good =
 	    good && inet_polled(s[0], 5000) == (POLLIN | POLLOUT) &&
 	    ioctl(s[0], FIONREAD, &n) == 0 && n == 3 && recv(s[0], data, 9, MSG_PEEK) == 3 &&
+	    FAILS(recv(s[0], data, 9, MSG_ERRQUEUE), EAGAIN) &&
 	    recvfrom(s[0], data, 9, 0, (void *)&from, &len) == 3 && memcmp(data, "one", 3) == 0 &&
 	    len == sizeof(from) && from.sin_port == mine.sin_port && recv(s[0], data, 9, 0) == 0 &&
 	    recv(s[0], data, 2, MSG_TRUNC) == 5 && FAILS(recv(s[0], data, 2, MSG_DONTWAIT), EAGAIN);
@@ -202,12 +203,34 @@ echo(void)
 	       from.sin_addr.s_addr == htonl(INADDR_LOOPBACK) && close(s) == 0;
 }
 
+/* A socket for echo requests has a number, once, and an answer comes from no port. */
+static bool
+pings(void)
+{
+	struct sockaddr_in name = inet_local(htons(4242)), from;
+	struct icmphdr ask = {.type = ICMP_ECHO}, answer;
+	socklen_t len = sizeof(from);
+	int s = socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP);
+	bool good;
+
+	if (s < 0)
+		return errno == EACCES; /* Linux's net.ipv4.ping_group_range */
+	good = bind(s, (void *)&name, sizeof(name)) == 0 &&
+	       FAILS(bind(s, (void *)&name, sizeof(name)), EINVAL) &&
+	       sendto(s, &ask, sizeof(ask), 0, (void *)&name, sizeof(name)) == sizeof(ask) &&
+	       recvfrom(s, &answer, sizeof(answer), 0, (void *)&from, &len) == sizeof(answer) &&
+	       answer.type == ICMP_ECHOREPLY && answer.un.echo.id == htons(4242) &&
+	       from.sin_addr.s_addr == htonl(INADDR_LOOPBACK) && from.sin_port == 0;
+	return close(s) == 0 && good;
+}
+
 static bool
 kinds(void)
 {
 	return FAILS(socket(AF_INET, SOCK_STREAM, IPPROTO_UDP), EPROTONOSUPPORT) &&
 	       FAILS(socket(AF_INET, SOCK_DGRAM, IPPROTO_TCP), EPROTONOSUPPORT) &&
 	       FAILS(socket(AF_INET, SOCK_SEQPACKET, 0), ESOCKTNOSUPPORT) &&
+	       FAILS(socket(AF_INET, 0, 0), ESOCKTNOSUPPORT) &&
 	       (geteuid() != 0 || FAILS(socket(AF_INET, SOCK_RAW, 0), EPROTONOSUPPORT));
 }
 
@@ -222,5 +245,6 @@ test_datagrams(void)
 	result(flood(), "datagrams: what nobody reads is dropped");
 	result(raw_flood(), "datagrams: what nobody reads of a raw socket is dropped");
 	result(echo(), "datagrams: a raw socket asks for an echo");
+	result(pings(), "datagrams: a socket for echo requests hears the answers");
 	result(kinds(), "datagrams: a protocol that is not of the type is refused");
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -325,6 +326,55 @@ datagrams_have_names(void)
 	return good;
 }
 
+/* What a socket has not read of its old peer is lost, and that one is told. */
+static bool
+peers_change(void)
+{
+	struct address to = address("@peer_a");
+	int a = opens(SOCK_DGRAM), b = opens(SOCK_DGRAM), c = opens(SOCK_DGRAM);
+	char buf[8];
+	bool good = binds(a, "@peer_a") == 0 && binds(b, "@peer_b") == 0 &&
+		    binds(c, "@peer_c") == 0 && connects(a, "@peer_b") == 0 &&
+		    connects(b, "@peer_a") == 0 && send(b, "lost", 4, 0) == 4 &&
+		    connects(a, "@peer_c") == 0 && FAILS(recv(a, buf, 8, MSG_DONTWAIT), EAGAIN) &&
+		    FAILS(recv(b, buf, 8, MSG_DONTWAIT), ECONNRESET);
+
+	/* The same peer once more: nothing is lost. */
+	good = good && sendto(c, "kept", 4, 0, (struct sockaddr *)&to.un, to.len) == 4 &&
+	       connects(a, "@peer_c") == 0 && recv(a, buf, 8, MSG_DONTWAIT) == 4;
+	/* It has gone, which a send finds out. */
+	good = good && sendto(c, "lost", 4, 0, (struct sockaddr *)&to.un, to.len) == 4 &&
+	       close(c) == 0 && FAILS(send(a, "x", 1, 0), ECONNREFUSED) &&
+	       FAILS(recv(a, buf, 8, MSG_DONTWAIT), EAGAIN);
+	return (close(a) == 0) & (close(b) == 0) & good;
+}
+
+/* Who waits for room in a peer's queue is told when another queue counts, and when that one ends.
+ */
+static bool
+room_is_told(void)
+{
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+	int to = opens(SOCK_DGRAM), s[2], set[2], n = 0;
+	bool good = binds(to, "@full") == 0;
+
+	for (int i = 0; i < 2; i++) {
+		s[i] = opens(SOCK_DGRAM | SOCK_NONBLOCK);
+		set[i] = epoll_create1(0);
+		good = connects(s[i], "@full") == 0 &&
+		       watch(set[i], EPOLL_CTL_ADD, s[i], EPOLLOUT | EPOLLET, 1) == 0 &&
+		       told(set[i]) == EPOLLOUT && good;
+	}
+	while (good && n < 1000 && send(s[0], "x", 1, 0) == 1)
+		n++;
+	good = good && n < 1000 && FAILS(send(s[1], "x", 1, 0), EAGAIN) && told(set[0]) == 0 &&
+	       connect(s[0], &none, sizeof(none)) == 0 && told(set[0]) == EPOLLOUT &&
+	       told(set[1]) == 0 && close(to) == 0 && told(set[1]) == EPOLLOUT;
+	for (int i = 0; i < 2; i++)
+		good = close(s[i]) == 0 && close(set[i]) == 0 && good;
+	return good;
+}
+
 /* /proc/net/unix lists them. */
 static bool
 proc_lists_them(void)
@@ -385,6 +435,10 @@ test_socket_names(void)
 	result(connections_wait(), "connections wait for accept, as many as the backlog says");
 	result(listeners_are_polled(), "poll tells of connections; SO_ACCEPTCONN, SO_PEERCRED");
 	result(datagrams_have_names(), "datagrams go to names, and tell whose they are");
+	result(room_is_told(),
+	       "who waits for room in a queue is told that another one counts, or of its end");
+	result(peers_change(),
+	       "a datagram socket has another peer, and what waits for the one before is lost");
 	result(proc_lists_them(), "/proc/net/unix lists sockets");
 	result(children_inherit(), "a child has its parent's sockets");
 	rmdir(PLACE);

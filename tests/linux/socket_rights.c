@@ -107,6 +107,7 @@ static bool
 files_are_sent(int type)
 {
 	int s[2], fd = open("/dev/null", O_RDWR), got[4], flags, before = open_count();
+	struct packet p;
 	bool good = socketpair(AF_UNIX, type, 0, s) == 0 && send_file(s[0], fd) &&
 		    receive_files(s[1], got, 4, 0, &flags) == 1 && flags == 0 && got[0] != fd &&
 		    same_file(got[0], fd) && fcntl(got[0], F_GETFD) == 0 && close(got[0]) == 0;
@@ -116,6 +117,12 @@ files_are_sent(int type)
 	       same_file(got[0], fd) && close(got[0]) == 0 &&
 	       receive_files(s[1], got, 4, MSG_CMSG_CLOEXEC, &flags) == 1 &&
 	       flags == MSG_CMSG_CLOEXEC && fcntl(got[0], F_GETFD) == FD_CLOEXEC &&
+	       close(got[0]) == 0;
+	/* Who fails gets none. */
+	packet_init(&p, CMSG_SPACE(sizeof(int)));
+	p.v.iov_base = NOWHERE;
+	good = good && send_file(s[0], fd) && FAILS(recvmsg(s[1], &p.m, MSG_PEEK), EFAULT) &&
+	       open_count() == before + 2 && receive_files(s[1], got, 4, 0, &flags) == 1 &&
 	       close(got[0]) == 0;
 	/* Without room it is closed. */
 	good = good && send_file(s[0], fd) && receive_files(s[1], got, 0, 0, &flags) == 0 &&
@@ -151,6 +158,38 @@ files_outlive_senders(void)
 	       read(p[0], &c, 1) == 1 && c == 'y' && close(got[0]) == 0 && read(p[0], &c, 1) == 0;
 	close(s[1]);
 	close(p[0]);
+	return good;
+}
+
+/* A place in /proc/self/fd, in a message that is dropped when the socket there has gone, and others
+ * have its memory. */
+static bool
+places_are_sent(void)
+{
+	struct linger l = {1, 7}, now;
+	socklen_t len = sizeof(now);
+	int gone = -1, s[2], other[400], place;
+	char path[64];
+	bool good = socketpair(AF_UNIX, SOCK_DGRAM, 0, s) == 0;
+
+	/* They take what is free before, and its neighbours' memory. */
+	for (int i = 0; i < 200; i++) {
+		other[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+		if (i == 190)
+			gone = socket(AF_UNIX, SOCK_STREAM, 0);
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", gone);
+	place = open(path, O_PATH);
+	good = good && place >= 0 && send_file(s[0], place) && close(place) == 0 &&
+	       close(s[0]) == 0 && close(gone) == 0;
+	for (int i = 0; i < 400; i++) {
+		other[i] = i < 200 ? other[i] : socket(AF_UNIX, SOCK_STREAM, 0);
+		good = setsockopt(other[i], SOL_SOCKET, SO_LINGER, &l, sizeof(l)) == 0 && good;
+	}
+	good = close(s[1]) == 0 && good;
+	for (int i = 0; i < 400; i++)
+		good = getsockopt(other[i], SOL_SOCKET, SO_LINGER, &now, &len) == 0 &&
+		       now.l_onoff == 1 && close(other[i]) == 0 && good;
 	return good;
 }
 
@@ -208,7 +247,7 @@ files_are_limited(void)
 	return good;
 }
 
-/* An ordinary user has as many files in flight as it may have open. */
+/* An ordinary user may send while it has not more files in flight than it may have open. */
 static int
 sends_too_many(void *arg)
 {
@@ -220,7 +259,7 @@ sends_too_many(void *arg)
 		return 1;
 	while (n < 1000 && send_file(s[0], s[0]))
 		n++;
-	return errno == ETOOMANYREFS && n >= 64 && n <= 66 ? 0 : 2;
+	return errno == ETOOMANYREFS && n == 65 ? 0 : 2;
 }
 
 /* ---- who sends ---- */
@@ -448,6 +487,7 @@ test_socket_rights(void)
 	result(files_are_sent(SOCK_DGRAM), "files are sent in datagrams");
 	result(files_are_sent(SOCK_SEQPACKET), "files are sent in packets");
 	result(files_outlive_senders(), "a file in flight outlives its sender");
+	result(places_are_sent(), "a file of O_PATH is sent, which keeps no socket");
 	result(files_divide_streams(), "files divide a stream");
 	result(files_are_limited(),
 	       "a message has 253 files at most, a receiver what it has room for");

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -63,6 +64,7 @@ sockets_are_files(void)
 		    FAILS(socket(AF_UNIX, SOCK_RDM, 0), ESOCKTNOSUPPORT) &&
 		    FAILS(socket(AF_UNIX, SOCK_STREAM | 0x100, 0), EINVAL) &&
 		    FAILS(socket(AF_UNIX, 15, 0), EINVAL) &&
+		    FAILS(socket(AF_UNIX, 0, 0), ESOCKTNOSUPPORT) &&
 		    FAILS(socket(AF_UNIX, SOCK_STREAM, 77), EPROTONOSUPPORT) &&
 		    FAILS(socketpair(AF_UNIX, SOCK_STREAM, 0, NOWHERE), EFAULT) &&
 		    FAILS(listen(other, 1), ENOTSOCK) && FAILS(shutdown(63, 0), EBADF) &&
@@ -131,6 +133,23 @@ sends_slowly(void *arg)
 		sched_yield();
 	}
 	return 0;
+}
+
+/* More than a sender may have on the way: what was read makes room for the rest. */
+static bool
+waits_for_much(void)
+{
+	struct timeval t = {20, 0};
+	int fd[2], status;
+	bool good =
+	    pair(SOCK_STREAM, fd) && setsockopt(fd[1], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) == 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(write(fd[0], big, sizeof(big)) != sizeof(big));
+	good = good && recv(fd[1], big, sizeof(big), MSG_WAITALL) == sizeof(big);
+	close_pair(fd);
+	return waitpid(pid, &status, 0) == pid && status == 0 && good;
 }
 
 /* MSG_WAITALL waits for all bytes; what is there at the end of the stream is enough. */
@@ -276,6 +295,8 @@ options_are_kept(void)
 	       FAILS(setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, &l, 3), EINVAL) &&
 	       FAILS(setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, NOWHERE, 4), EFAULT) &&
 	       FAILS(setsockopt(fd[0], SOL_SOCKET, 999, &l, 4), ENOPROTOOPT) &&
+	       FAILS(setsockopt(fd[0], SOL_TCP, 1, &l, 4), EOPNOTSUPP) &&
+	       FAILS(getsockopt(fd[0], SOL_TCP, 1, &l, &len), EOPNOTSUPP) &&
 	       FAILS(getsockopt(fd[0], SOL_SOCKET, 999, &l, &len), ENOPROTOOPT);
 	return close_pair(fd) && good;
 }
@@ -457,6 +478,7 @@ test_sockets(void)
 	result(sockets_are_files(), "sockets are files without a name");
 	result(streams_move_bytes(), "a stream moves bytes, and peeks");
 	result(waits_for_all(), "MSG_WAITALL waits for all bytes");
+	result(waits_for_much(), "MSG_WAITALL waits for more than fits into a queue");
 	result(streams_end(), "the end of a stream: shutdown, EPIPE, ECONNRESET");
 	result(datagrams_keep_bounds(), "datagrams and SOCK_SEQPACKET keep the bounds of messages");
 	result(options_are_kept(), "options of sockets are kept");

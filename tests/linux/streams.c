@@ -2,21 +2,26 @@
  * same on Linux. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
 
-#define WINDOW  61440 /* of Kestrel's streams */
-#define AMOUNT  (1u << 20)
-#define READERS 4
+#define WINDOW    61440 /* of Kestrel's streams */
+#define AMOUNT    (1u << 20)
+#define READERS   4
+#define SMALL_MAX (4 * WINDOW / 129) /* segments of a byte that Kestrel keeps for a reader */
 
 static char bytes[WINDOW];
 
@@ -205,6 +210,121 @@ options_stay(void)
 	return (close(l) == 0) & (close(s) == 0) & (close(a) == 0) & good;
 }
 
+static bool
+reset(int s)
+{
+	struct linger none = {1, 0};
+
+	return setsockopt(s, SOL_SOCKET, SO_LINGER, &none, sizeof(none)) == 0 && close(s) == 0;
+}
+
+/* A connection that its peer has reset is one, with what was not read, until it is given up. */
+static bool
+resets_stay(void)
+{
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+	struct sockaddr_in name = inet_local(0);
+	int end[2];
+	bool good = inet_connected(end) && write(end[1], "x", 1) == 1 && reset(end[1]);
+
+	while (good && !(inet_polled(end[0], 5000) & POLLHUP))
+		;
+	return good && FAILS(connect(end[0], (void *)&name, sizeof(name)), EISCONN) &&
+	       FAILS(listen(end[0], 1), EINVAL) && connect(end[0], &none, sizeof(none)) == 0 &&
+	       listen(end[0], 1) == 0 && recv(end[0], bytes, 1, MSG_DONTWAIT) < 0 &&
+	       close(end[0]) == 0;
+}
+
+/* Connections wait for accept() after their peers have reset them, but not more than others. */
+static bool
+resets_are_accepted(void)
+{
+	struct sockaddr_in name, from;
+	socklen_t len = sizeof(from);
+	int l = inet_bound(SOCK_STREAM, 1, &name), found = 0, a;
+	bool good = fcntl(l, F_SETFL, O_NONBLOCK) == 0;
+
+	for (unsigned i = 0; good && i < 20; i++) {
+		int s = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+		good = FAILS(connect(s, (void *)&name, sizeof(name)), EINPROGRESS) &&
+		       (i > 0 || inet_polled(s, 5000) == POLLOUT) && reset(s);
+	}
+	for (; good && (a = accept(l, (void *)&from, &len)) >= 0; found++)
+		good = from.sin_addr.s_addr == name.sin_addr.s_addr && from.sin_port != 0 &&
+		       FAILS(getpeername(a, (void *)&from, &len), ENOTCONN) &&
+		       FAILS(read(a, bytes, 1), ECONNRESET) && close(a) == 0;
+	return good && errno == EAGAIN && found >= 1 && found <= 2 && close(l) == 0;
+}
+
+/* The last segment of a stream, whose reader has read none of many small ones, and ends it too,
+ * before or after. */
+static bool
+ends_are_kept(bool before)
+{
+	int end[2], yes = 1;
+	bool good = inet_connected(end) &&
+		    setsockopt(end[0], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) == 0 &&
+		    (!before || shutdown(end[1], SHUT_WR) == 0);
+
+	for (unsigned i = 0; good && i < SMALL_MAX; i++)
+		good = write(end[0], "s", 1) == 1;
+	good = good && send(end[0], "the end", 7, MSG_MORE) == 7 &&
+	       shutdown(end[0], SHUT_WR) == 0 && (before || shutdown(end[1], SHUT_WR) == 0) &&
+	       drain(end[1], SMALL_MAX + 7) == SMALL_MAX + 7 &&
+	       (inet_polled(end[1], 5000) & POLLRDHUP) && read(end[1], bytes, 1) == 0;
+	return (close(end[0]) == 0) & (close(end[1]) == 0) & good;
+}
+
+/* A call that fails for another reason does not take what the connection has to say. */
+static bool
+errors_are_told(void)
+{
+	int end[2];
+	bool good =
+	    inet_connected(end) && reset(end[0]) && (inet_polled(end[1], 5000) & POLLERR) &&
+	    send(end[1], NOWHERE, 5, MSG_NOSIGNAL) < 0 &&
+	    (errno == ECONNRESET || (errno == EFAULT && FAILS(read(end[1], bytes, 1), ECONNRESET)));
+
+	return close(end[1]) == 0 && good;
+}
+
+static int
+writes_when_read(void *arg)
+{
+	return !await_sleep(getppid(), 0) || write(*(int *)arg, "cd", 2) != 2;
+}
+
+static bool
+peeks(void)
+{
+	static char seen[20000];
+	int end[2], status;
+	bool good;
+	pid_t pid;
+
+	for (size_t i = 0; i < sizeof(seen); i++)
+		bytes[i] = (char)(i * 31 % 251);
+	good = inet_connected(end) && write(end[0], bytes, 20000) == 20000 &&
+	       recv(end[1], seen, 20000, MSG_PEEK | MSG_WAITALL) == 20000 &&
+	       memcmp(seen, bytes, 20000) == 0 && recv(end[1], NULL, 15000, MSG_TRUNC) == 15000 &&
+	       recv(end[1], seen, 5000, MSG_PEEK) == 5000 &&
+	       memcmp(seen, bytes + 15000, 5000) == 0 &&
+	       FAILS(recv(end[1], seen, 1, MSG_ERRQUEUE), EAGAIN) &&
+	       recv(end[1], seen, 5000, MSG_WAITALL) == 5000 &&
+	       FAILS(recv(end[1], seen, 1, MSG_DONTWAIT), EAGAIN) && write(end[0], "ab", 2) == 2;
+	pid = fork();
+	if (pid == 0)
+		_exit(writes_when_read(&end[0]));
+	good = good && recv(end[1], seen, 4, MSG_PEEK | MSG_WAITALL) == 4 &&
+	       memcmp(seen, "abcd", 4) == 0 && shutdown(end[0], SHUT_WR) == 0 &&
+	       recv(end[1], seen, 9, MSG_PEEK | MSG_WAITALL) == 4 && read(end[1], seen, 9) == 4;
+	if (!good)
+		kill(pid, SIGKILL);
+	return waitpid(pid, &status, 0) == pid && status == 0 && good && close(end[0]) == 0 &&
+	       close(end[1]) == 0;
+}
+
 void
 test_streams(void)
 {
@@ -216,4 +336,10 @@ test_streams(void)
 	result(readers_and_new_connections(),
 	       "streams: a socket that somebody reads from is connected anew");
 	result(options_stay(), "streams: options that are set before a connection");
+	result(resets_stay(), "streams: a connection that was reset is one until it is given up");
+	result(resets_are_accepted(), "streams: accept() takes connections that were reset");
+	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
+	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");
+	result(errors_are_told(), "streams: an error is told by a call that fails for it");
+	result(peeks(), "streams: MSG_PEEK shows all, MSG_TRUNC drops, MSG_ERRQUEUE has nothing");
 }

@@ -139,7 +139,7 @@ raw_arrived(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *ip)
 		return 0;
 	if (is_ping(s)) /* its header of IP goes */
 		pbuf_remove_header(copy, IPH_HL_BYTES((const struct ip_hdr *)copy->payload));
-	enqueue(s, copy, ip, is_ping(s) ? lwip_ntohs(s->dgram.ping_id) : 0);
+	enqueue(s, copy, ip, 0);
 	return 0;
 }
 
@@ -249,6 +249,8 @@ datagram_bind_locked(struct inet_socket *s, const ip_addr_t *ip, uint16_t port)
 	if (is_udp(s))
 		return s->dgram.udp->local_port != 0 ? -EINVAL
 						     : inet_errno(udp_bind(s->dgram.udp, ip, port));
+	if (is_ping(s) && s->dgram.ping_id != 0)
+		return -EINVAL;
 	if (is_ping(s))
 		ping_bind(s, port);
 	return inet_errno(raw_bind(s->dgram.raw, ip));
@@ -325,8 +327,9 @@ inet_datagram_connect(struct socket *so, const struct socket_name *name, bool no
 }
 
 static int
-inet_datagram_getname(struct socket *so, struct socket_name *name, bool peer)
+inet_datagram_getname(struct socket *so, struct socket_name *name, enum socket_end end)
 {
+	bool peer = end != SOCKET_OWN;
 	const struct inet_socket *s = inet_of(so);
 	struct sockaddr_in in;
 	int error = 0;
@@ -469,6 +472,8 @@ inet_datagram_receive(struct socket *so, struct socket_message *m)
 	struct packet *k, seen;
 	int64_t n;
 
+	if (m->flags & MSG_ERRQUEUE)
+		return -EAGAIN; /* there is never anything */
 	if (m->flags & MSG_OOB)
 		return -EOPNOTSUPP;
 	inet_lock();

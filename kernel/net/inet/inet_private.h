@@ -45,6 +45,7 @@ struct inet_tcp {
 	uint32_t held;     /* memory of `in` */
 	uint32_t unacked;  /* bytes that are counted for the user, and not acknowledged */
 	struct list queue; /* listening: connections that wait for accept() */
+	uint32_t queued;   /* in that queue */
 	struct list link;  /* in that queue */
 	struct sockaddr_in local, peer;
 	bool bound; /* to a port of its user's choice: `local` stays after a connection */

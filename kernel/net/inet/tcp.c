@@ -112,6 +112,9 @@ tcp_arrived(void *arg, struct tcp_pcb *pcb, err_t err)
 	if (pcb == NULL || err != ERR_OK)
 		return ERR_VAL;
 	inet_tcp_look(pcb);
+	/* lwIP's own count forgets those that were reset while they waited. */
+	if (s->tcp.queued >= pcb->listener->backlog)
+		return ERR_MEM;
 	so = socket_create_like(&s->so, &error);
 	if (so == NULL)
 		return ERR_MEM;
@@ -131,6 +134,7 @@ tcp_arrived(void *arg, struct tcp_pcb *pcb, err_t err)
 	tcp_begin(new, pcb);
 	tcp_backlog_delayed(pcb);
 	list_append(&s->tcp.queue, &new->tcp.link);
+	s->tcp.queued++;
 	inet_changed(s, POLLIN);
 	return ERR_OK;
 }
@@ -318,8 +322,8 @@ tcp_connect_locked(struct inet_socket *s, const ip_addr_t *ip, uint16_t port, bo
 		return -EISCONN;
 	if (s->tcp.untold)
 		return connect_end(s, nowait);
-	if (s->tcp.connected && s->tcp.pcb != NULL)
-		return -EISCONN;
+	if (s->tcp.connected)
+		return -EISCONN; /* also after its end: what was not read is still there */
 	error = connect_begin(s, ip, port);
 	if (error != 0)
 		return error;
@@ -347,6 +351,17 @@ inet_tcp_connect(struct socket *so, const struct socket_name *name, bool nowait)
 	return error;
 }
 
+/* Takes the first connection that waits for accept(). */
+static struct inet_socket *
+take_first(struct inet_socket *s)
+{
+	struct inet_socket *new = list_entry(s->tcp.queue.next, struct inet_socket, tcp.link);
+
+	list_remove(&new->tcp.link);
+	s->tcp.queued--;
+	return new;
+}
+
 static struct socket *
 inet_tcp_accept(struct socket *so, bool nowait, int *err)
 {
@@ -360,8 +375,7 @@ inet_tcp_accept(struct socket *so, bool nowait, int *err)
 	if (!s->tcp.listening) {
 		*err = -EINVAL;
 	} else if (!list_empty(&s->tcp.queue)) {
-		new = list_entry(s->tcp.queue.next, struct inet_socket, tcp.link);
-		list_remove(&new->tcp.link);
+		new = take_first(s);
 		if (new->tcp.pcb != NULL)
 			tcp_backlog_accepted(new->tcp.pcb);
 	}
@@ -374,16 +388,16 @@ inet_tcp_accept(struct socket *so, bool nowait, int *err)
 }
 
 static int
-inet_tcp_getname(struct socket *so, struct socket_name *name, bool peer)
+inet_tcp_getname(struct socket *so, struct socket_name *name, enum socket_end end)
 {
 	struct inet_socket *s = inet_of(so);
 	struct sockaddr_in in = {.sin_family = AF_INET};
 	int error = 0;
 
 	inet_lock();
-	if (peer && (!s->tcp.connected || s->tcp.pcb == NULL))
+	if (end != SOCKET_OWN && (!s->tcp.connected || (end == SOCKET_PEER && s->tcp.pcb == NULL)))
 		error = -ENOTCONN;
-	else if (peer)
+	else if (end != SOCKET_OWN)
 		in = s->tcp.peer;
 	else if (s->tcp.local.sin_port != 0)
 		in = s->tcp.local;
@@ -397,10 +411,8 @@ static void
 listen_end(struct inet_socket *s)
 {
 	while (!list_empty(&s->tcp.queue)) {
-		struct inet_socket *new =
-		    list_entry(s->tcp.queue.next, struct inet_socket, tcp.link);
+		struct inet_socket *new = take_first(s);
 
-		list_remove(&new->tcp.link);
 		if (new->tcp.pcb != NULL)
 			tcp_cut(new);
 		inet_tcp_discard(new);

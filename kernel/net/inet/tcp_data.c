@@ -9,6 +9,7 @@
 #include "kernel/fs/uio.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/net/inet/inet_private.h"
 #include "kernel/proc/proc.h"
 
@@ -16,6 +17,17 @@
 #define FEW        256           /* bytes that need no heap */
 #define PIECE      4096
 #define QUEUE_FULL (TCP_SND_QUEUELEN - 16)
+
+/*
+ * The peer has sent its end, perhaps with the last bytes. lwIP offers these no second time if the
+ * connection ends meanwhile.
+ */
+static bool
+peer_has_ended(const struct tcp_pcb *pcb)
+{
+	return pcb->state == CLOSE_WAIT || pcb->state == CLOSING || pcb->state == LAST_ACK ||
+	       pcb->state == TIME_WAIT;
+}
 
 err_t
 inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
@@ -40,7 +52,9 @@ inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
 		return ERR_OK;
 	}
 	n = p->tot_len + PACKET_OVERHEAD * pbuf_clen(p);
-	if (s->tcp.held + n > HELD_MAX || !inet_charge(s, n))
+	if (peer_has_ended(pcb))
+		uidinfo_charge_anyway(s->so.ui, UIDINFO_KMEM, n); /* a window's bytes at most */
+	else if (s->tcp.held + n > HELD_MAX || !inet_charge(s, n))
 		return ERR_MEM; /* lwIP tries again later */
 	s->tcp.held += n;
 	s->tcp.unread += p->tot_len;
@@ -147,11 +161,13 @@ drop_read(struct inet_socket *s, uint32_t n)
 
 /*
  * Copies what is there to the reader, without the lock: its memory may have to be made first. While
- * it is `reading`, others only append to `in`. 0 or -EFAULT.
+ * it is `reading`, others only append to `in`. MSG_PEEK: leaves it there; MSG_TRUNC: counts only. 0
+ * or -EFAULT.
  */
 static int
-tcp_take(struct inet_socket *s, struct uio *u)
+tcp_take(struct inet_socket *s, struct uio *u, unsigned flags)
 {
+	bool peek = flags & MSG_PEEK;
 	uint32_t unread = s->tcp.unread, bytes = 0;
 	const struct pbuf *p = s->tcp.in;
 	int error = 0;
@@ -159,17 +175,21 @@ tcp_take(struct inet_socket *s, struct uio *u)
 	s->tcp.reading = true;
 	inet_unlock();
 	while (error == 0 && u->resid > 0 && bytes < unread) {
-		size_t before = u->resid;
+		size_t before = u->resid, n = p->len < before ? p->len : before;
 
-		error = uio_put(u, p->payload, p->len < before ? p->len : before);
+		if (flags & MSG_TRUNC)
+			u->resid -= n; /* in the whole call, nothing is copied */
+		else
+			error = uio_put(u, p->payload, n);
 		bytes += (uint32_t)(before - u->resid);
 		if (bytes < unread)
 			p = p->next;
 	}
 	inet_lock();
 	s->tcp.reading = false;
-	drop_read(s, bytes);
-	inet_changed(s, s->tcp.unread > 0 ? POLLIN : 0);
+	if (!peek)
+		drop_read(s, bytes);
+	inet_changed(s, s->tcp.unread > 0 && !peek ? POLLIN : 0);
 	return error;
 }
 
@@ -183,58 +203,36 @@ inet_tcp_readers_end(struct inet_socket *s)
 	return error;
 }
 
-/* The same, and leaves it there: a page at most. */
+/* Why is there not more to read? 0: it is the end; 1: more may come; or -errno. */
 static int
-tcp_peek(struct inet_socket *s, struct uio *u)
+why_no_more(struct inet_socket *s, bool nowait)
 {
-	char *page = kmalloc(PIECE);
-	size_t n = 0;
-	int error;
+	int error = s->tcp.unread == 0 ? socket_take_error(&s->so) : 0;
 
-	if (page == NULL)
-		return -ENOMEM;
-	for (const struct pbuf *p = s->tcp.in; p != NULL && n < PIECE; p = p->next) {
-		size_t part = p->len < PIECE - n ? p->len : PIECE - n;
-
-		memcpy(page + n, p->payload, part);
-		n += part;
-	}
-	inet_unlock();
-	error = uio_put(u, page, n < u->resid ? n : u->resid);
-	kfree(page);
-	inet_lock();
-	return error;
+	if (error != 0)
+		return error;
+	if (s->tcp.eof || s->tcp.shut_read || (s->tcp.connected && s->tcp.pcb == NULL))
+		return 0;
+	if (!s->tcp.connected && !s->tcp.connecting)
+		return -ENOTCONN;
+	return nowait ? -EAGAIN : 1;
 }
 
-/* Waits for something to read. 1; 0 at the end; -errno. */
+/* Waits for that many bytes. 1: they are there, or some and no more come; 0 at the end; -errno. */
 static int
-await_data(struct inet_socket *s, bool nowait, uint64_t deadline)
+await_data(struct inet_socket *s, size_t want, bool nowait, uint64_t deadline)
 {
-	int error;
+	int r = 1, error = 0;
 
-	while (s->tcp.unread == 0 || s->tcp.reading) {
-		if (s->tcp.reading) {
+	while (r == 1 && error == 0 && (s->tcp.unread < want || s->tcp.reading)) {
+		if (s->tcp.reading)
 			error = inet_tcp_readers_end(s);
-			if (error != 0)
-				return error;
-			continue;
-		}
-		error = socket_take_error(&s->so);
-		if (error != 0)
-			return error;
-		if (s->tcp.eof || s->tcp.shut_read)
-			return 0;
-		if (!s->tcp.connected && !s->tcp.connecting)
-			return -ENOTCONN;
-		if (s->tcp.connected && s->tcp.pcb == NULL)
-			return 0;
-		if (nowait)
-			return -EAGAIN;
-		error = inet_wait(&s->changed, "tcprecv", deadline);
-		if (error != 0)
-			return error == -ETIMEDOUT ? -EAGAIN : error;
+		else if ((r = why_no_more(s, nowait)) == 1)
+			error = inet_wait(&s->changed, "tcprecv", deadline);
 	}
-	return 1;
+	if (s->tcp.unread > 0 && !s->tcp.reading)
+		return 1;
+	return error == 0 ? r : error == -ETIMEDOUT ? -EAGAIN : error;
 }
 
 int64_t
@@ -242,21 +240,25 @@ inet_tcp_receive(struct socket *so, struct socket_message *m)
 {
 	struct inet_socket *s = inet_of(so);
 	uint64_t deadline = socket_deadline(so->rcvtimeo);
-	size_t start = m->uio->resid;
-	bool peek = m->flags & MSG_PEEK;
+	size_t start = m->uio->resid, want = 1;
+	bool all = m->flags & MSG_WAITALL, peek = m->flags & MSG_PEEK;
 	int r;
 
+	if (m->flags & MSG_ERRQUEUE)
+		return -EAGAIN; /* there is never anything */
 	if (m->flags & MSG_OOB)
 		return -EINVAL;
+	if (peek && all)
+		want = start < TCP_WND ? start : TCP_WND; /* what is not read ends at the window */
 	inet_lock();
 	do {
-		r = await_data(s, m->nowait, deadline);
+		r = await_data(s, want, m->nowait, deadline);
 		if (r > 0) {
-			int error = (peek ? tcp_peek : tcp_take)(s, m->uio);
+			int error = tcp_take(s, m->uio, m->flags);
 
 			r = error != 0 ? error : r;
 		}
-	} while (r > 0 && (m->flags & MSG_WAITALL) && !peek && m->uio->resid > 0);
+	} while (r > 0 && all && !peek && m->uio->resid > 0);
 	inet_unlock();
 	return start != m->uio->resid ? (int64_t)(start - m->uio->resid) : r < 0 ? r : 0;
 }
@@ -341,6 +343,7 @@ inet_tcp_send(struct socket *so, struct socket_message *m)
 	uint64_t deadline = socket_deadline(so->sndtimeo);
 	size_t start = m->uio->resid, size = start <= FEW ? FEW : PIECE, done = 0;
 	char few[FEW], *piece = few;
+	int32_t told;
 	int r = 0;
 
 	if (m->flags & MSG_OOB)
@@ -359,7 +362,10 @@ inet_tcp_send(struct socket *so, struct socket_message *m)
 	}
 	if (piece != few)
 		kfree(piece);
+	/* If it is the socket's error, it is told now. */
+	told = -r;
 	if (done == 0 && r < 0)
-		socket_take_error(so); /* it is told now */
+		__atomic_compare_exchange_n(&so->error, &told, 0, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
 	return done > 0 ? (int64_t)done : r;
 }
