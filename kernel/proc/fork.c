@@ -239,7 +239,7 @@ clone_thread(const struct fork_args *f)
 		return error != 0 ? error : -EAGAIN;
 	}
 	l = uidinfo_alloc(ui, sizeof(*l));
-	t = l != NULL ? thread_alloc(curthread()->name, PRIO_USER, fork_return, p) : NULL;
+	t = l != NULL ? thread_alloc_program(curthread()->name, fork_return, p) : NULL;
 	if (t == NULL) {
 		uidinfo_free(ui, l);
 		uidinfo_leave(ui);
