@@ -124,7 +124,7 @@ proc_vfork_done(struct proc *p)
 static bool
 too_many(const struct proc *p)
 {
-	return p->ruid != 0 && !capable(CAP_SYS_RESOURCE) &&
+	return p->ruid != 0 && !capable(CAP_SYS_RESOURCE) && !capable(CAP_SYS_ADMIN) &&
 	       uidinfo_held(p->ui, UIDINFO_PROC) >= proc_limit(RLIMIT_NPROC);
 }
 
