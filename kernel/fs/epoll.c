@@ -258,6 +258,7 @@ epoll_add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 			    .fresh = true};
 	list_append(&e->items, &it->in_set);
 	list_append(&f->watches, &it->in_file);
+	f->watched = true; /* before the caller gives back its reference: file_unref() sees it */
 	return 0;
 }
 

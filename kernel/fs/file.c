@@ -249,7 +249,8 @@ file_unref(struct file *f)
 		flock_end(f);
 	if (f->vn->locks != NULL && !(f->flags & O_PATH))
 		record_locks_end(f->vn, f);
-	if (!list_empty(&f->watches))
+	/* Not whether it is in one: a set that ends may be about to take it out of its list. */
+	if (f->watched)
 		epoll_forget(f);
 	if (f->vn->ops->release != NULL && !(f->flags & O_PATH))
 		f->vn->ops->release(f);

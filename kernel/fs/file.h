@@ -40,6 +40,7 @@ struct file {
 	struct uidinfo *ui;       /* [c] the user to whom it is counted */
 	struct poll_source *news; /* [c] the driver's counts of events; NULL: it has none */
 	struct list watches;      /* [e] its places in sets of epoll */
+	bool watched;             /* [e] it has been in a set of epoll; it stays set */
 	bool writes;              /* [c] it counts in vn->writers */
 	uint8_t flock;            /* LOCK_SH, LOCK_EX or 0 (flock.c: flock_mutex) */
 };

@@ -278,9 +278,12 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
-/* Waits until `room` bytes fit. 0 or -errno. */
+/*
+ * Waits until `room` bytes fit. moved: the call has written some already. 0 or -errno; -EINTR also
+ * if there is room, but a signal, and some have moved.
+ */
 static int
-pipe_wait_room(struct vnode *vn, bool nowait, size_t room)
+pipe_wait_room(struct vnode *vn, bool nowait, size_t room, bool moved)
 {
 	struct pipe *p = vn->data;
 	int error;
@@ -291,7 +294,7 @@ pipe_wait_room(struct vnode *vn, bool nowait, size_t room)
 		/*
 		 * With a fast reader there is always room: check here that a killed writer stops.
 		 */
-		if (proc_signal_pending())
+		if (moved && proc_signal_pending())
 			return -EINTR;
 		if (pipe_room(p) >= room)
 			return 0;
@@ -333,7 +336,7 @@ pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		error = pipe_wait_room(vn,
 				       u->nowait || (f->flags & O_NONBLOCK) ||
 					   (u->part && u->resid < start),
-				       together);
+				       together, u->resid < start);
 		if (error == 0)
 			error = pipe_fill(p, u);
 		cond_broadcast(&p->can_read);
@@ -360,7 +363,7 @@ pipe_keep_room(const struct file *f, size_t n, bool nowait)
 	int r;
 
 	mutex_lock(&f->vn->lock);
-	r = pipe_wait_room(f->vn, nowait || (f->flags & O_NONBLOCK), 1);
+	r = pipe_wait_room(f->vn, nowait || (f->flags & O_NONBLOCK), 1, false);
 	if (r == 0) {
 		n = n < pipe_room(p) ? n : pipe_room(p);
 		p->kept += n;

@@ -282,14 +282,11 @@ dir_next_below(const struct vnode *root, const struct vname *n)
 	return next != &dir->children ? list_entry(next, struct vname, sibling) : NULL;
 }
 
-/* caps: the rights of who asks. */
+/* caps: the rights of who asks. in_group: is he in the file's group? */
 static int
-access(const struct vnode *vn, uint32_t user, uint64_t caps, bool (*in_group)(uint32_t gid),
-       unsigned want)
+access(const struct vnode *vn, uint32_t user, uint64_t caps, bool in_group, unsigned want)
 {
-	uint32_t bits = user == vn->uid     ? vn->mode >> 6
-			: in_group(vn->gid) ? vn->mode >> 3
-					    : vn->mode;
+	uint32_t bits = user == vn->uid ? vn->mode >> 6 : in_group ? vn->mode >> 3 : vn->mode;
 	bool is_dir = S_ISDIR(vn->mode);
 
 	if (vn->root_only && !(caps & 1ul << CAP_SYS_ADMIN))
@@ -311,25 +308,19 @@ access(const struct vnode *vn, uint32_t user, uint64_t caps, bool (*in_group)(ui
 int
 vnode_access(const struct vnode *vn, unsigned want)
 {
-	return access(vn, proc_user(), proc_caps(), proc_in_group, want);
+	return access(vn, proc_user(), proc_caps(), proc_in_group(vn->gid), want);
 }
 
 int
 vnode_access_real(const struct vnode *vn, unsigned want)
 {
-	return access(vn, proc_real_user(), proc_real_caps(), proc_in_real_group, want);
-}
-
-static bool
-in_no_group(uint32_t gid)
-{
-	return false;
+	return access(vn, proc_real_user(), proc_real_caps(), proc_in_real_group(vn->gid), want);
 }
 
 int
-vnode_access_of(const struct vnode *vn, uint32_t user, unsigned want)
+vnode_access_of(const struct vnode *vn, uint32_t user, uint32_t group, uint64_t caps, unsigned want)
 {
-	return access(vn, user, user == 0 ? CAP_ALL : 0, in_no_group, want);
+	return access(vn, user, caps, group == vn->gid, want);
 }
 
 int

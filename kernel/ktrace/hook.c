@@ -364,7 +364,8 @@ ktrace_hook(const struct ktr_firing *f)
 
 	if (t == NULL || t->facs == 0 || th->lwp->trace.busy)
 		return;
-	if (__builtin_expect(p->nthreads > 1, 0))
+	/* acquire: pairs with the release in do_exit(); what other threads put in comes before */
+	if (__builtin_expect(__atomic_load_n(&p->nthreads, __ATOMIC_ACQUIRE) > 1, 0))
 		record_locked(t, f);
 	else
 		ktrace_record_firing(t, th, f);

@@ -173,21 +173,23 @@ set_one(struct request *q, struct proc *p)
 		return;
 	}
 	if (!inherit || spare != NULL)
-		__atomic_store_n(&t->facs,
-				 t->facs | q->facs | ALWAYS |
-				     (capable(CAP_SYS_PTRACE) ? KTRFAC_ROOT : 0),
-				 __ATOMIC_SEQ_CST);
+		__atomic_fetch_or(&t->facs,
+				  q->facs | ALWAYS | (capable(CAP_SYS_PTRACE) ? KTRFAC_ROOT : 0),
+				  __ATOMIC_SEQ_CST);
 }
 
-/* ktrace_lock held. */
+/* ktrace_lock held. Its parent's hook may change it meanwhile: ktrace_inherit(). */
 static void
 clear_one(const struct request *q, struct ktrace *t)
 {
-	uint32_t facs = t->facs & ~(q->facs & ~ALWAYS);
+	uint32_t facs, old = __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST);
 
-	if (!(facs & KTRFAC_MASK & ~ALWAYS))
-		facs = 0;
-	__atomic_store_n(&t->facs, facs, __ATOMIC_SEQ_CST);
+	do {
+		facs = old & ~(q->facs & ~ALWAYS);
+		if (!(facs & KTRFAC_MASK & ~ALWAYS))
+			facs = 0;
+	} while (!__atomic_compare_exchange_n(&t->facs, &old, facs, false, __ATOMIC_SEQ_CST,
+					      __ATOMIC_SEQ_CST));
 }
 
 /*
@@ -311,6 +313,8 @@ open_io(uint64_t upath, struct ktrace_io **out)
 	io->refs = 1;
 	io->limit = proc_limit(RLIMIT_FSIZE);
 	io->uid = curproc()->uid;
+	io->gid = proc_in_group(io->f->vn->gid) ? io->f->vn->gid : UINT32_MAX;
+	io->caps = proc_caps();
 	strlcpy(io->path, path, sizeof(io->path));
 	*out = io;
 	return 0;
@@ -381,10 +385,13 @@ ktrace_inherit(struct ktrace *t, const struct proc *parent, struct proc *child)
 		return;
 	}
 	t->spare = NULL;
-	__atomic_store_n(&s->facs, facs, __ATOMIC_SEQ_CST);
-	/* Whoever clears the parent's bits looks for the child afterwards, or has done so before.
+	__atomic_fetch_or(&s->facs, facs, __ATOMIC_SEQ_CST);
+	/*
+	 * Who clears the parent's bits clears the child's afterwards. If that came before the child
+	 * had them, the parent has lost them by now. None is set here again.
 	 */
-	__atomic_store_n(&s->facs, __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
+	facs &= ~__atomic_load_n(&t->facs, __ATOMIC_SEQ_CST);
+	__atomic_fetch_and(&s->facs, ~facs, __ATOMIC_SEQ_CST);
 }
 
 /* Makes the spare struct ktrace of a process whose children are traced. ktrace_lock held. */

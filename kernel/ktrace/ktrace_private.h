@@ -28,7 +28,12 @@ struct uidinfo;
 struct ktrace_io {
 	unsigned refs;  /* [l] */
 	struct file *f; /* [c] */
-	uint32_t uid;   /* [c] who set the tracing, and must be allowed to write at each write */
+	/*
+	 * [c] Who set the tracing, and must be allowed to write at each write: the user; the file's
+	 * group then, if he was in it, or UINT32_MAX; his rights.
+	 */
+	uint32_t uid, gid;
+	uint64_t caps;
 	uint64_t limit; /* [c] bytes that the file may have: RLIMIT_FSIZE of who set the tracing */
 	bool dead;      /* [l] a record could not be written */
 	struct ktrace_io *next; /* [l] of those that nobody uses */

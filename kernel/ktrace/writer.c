@@ -90,7 +90,8 @@ flush(void)
 	int64_t n = (int64_t)used;
 
 	if (used > 0 && !buf_io->dead) {
-		if (vnode_access_of(buf_io->f->vn, buf_io->uid, VNODE_WRITE) < 0)
+		if (vnode_access_of(buf_io->f->vn, buf_io->uid, buf_io->gid, buf_io->caps,
+				    VNODE_WRITE) < 0)
 			n = -EACCES;
 		else if (used > buf_io->limit || vnode_size(buf_io->f->vn) > buf_io->limit - used)
 			n = -EFBIG;

@@ -386,6 +386,7 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	struct vnode *vn;
 	uint64_t sp = 0;
 	uint32_t old_tid;
+	bool alone;
 	int r;
 
 	SDT_FIRE(proc, , , exec, SDT_ARGS_DATA0(path, strlen(path)));
@@ -417,13 +418,18 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	if (r == 0)
 		r = vdso_map(vm);
 	exec_ids_get(vn, &ids);
+	ids.unreadable = r == 0 && program.unreadable;
 	if (r == 0)
 		r = build_stack(vm, name, s, &program, &ids, &sp);
+	alone = p->nthreads == 1;
 	if (r == 0)
 		r = proc_single();
 	old_tid = curthread()->tid;
-	if (r == 0)
+	if (r == 0) {
 		r = exec_ids_hold(&ids);
+		if (r != 0 && !alone)
+			proc_signal_self(SIGKILL); /* the old program is no more */
+	}
 	if (r != 0) {
 		proc_exe_drop(vn);
 		vm_destroy(vm);

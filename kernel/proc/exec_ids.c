@@ -81,7 +81,7 @@ exec_ids_take(const struct exec_ids *ids)
 	c->permitted = ids->uid != 0 && p->ruid != 0 ? 0 : gains ? all : all & had;
 	c->effective = ids->uid == 0 ? c->permitted : 0;
 	c->keep = false;
-	p->undumpable = ids->secure || (c->permitted & ~had) != 0;
+	p->undumpable = ids->secure || ids->unreadable || (c->permitted & ~had) != 0;
 	if (other || p->undumpable)
 		HOOK_RUN(exec_gains);
 }

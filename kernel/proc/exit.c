@@ -276,7 +276,8 @@ do_exit(int wait_status)
 		list_remove(&l->sibling);
 		proc_signals_drop_thread(l);
 		ptrace_thread_ends(l, p->exiting ? p->exit_status : wait_status);
-		p->nthreads--;
+		/* release: pairs with the acquire in ktrace_hook() */
+		__atomic_fetch_sub(&p->nthreads, 1, __ATOMIC_RELEASE);
 		cpu_time_add(&p->threads_time, thread_time(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;
 		curthread()->proc = NULL;

@@ -124,7 +124,7 @@ proc_vfork_done(struct proc *p)
 static bool
 too_many(const struct proc *p)
 {
-	return p->ruid != 0 && !capable(CAP_SYS_RESOURCE) &&
+	return p->ruid != 0 && !capable(CAP_SYS_RESOURCE) && !capable(CAP_SYS_ADMIN) &&
 	       uidinfo_held(p->ui, UIDINFO_PROC) >= proc_limit(RLIMIT_NPROC);
 }
 
@@ -239,7 +239,7 @@ clone_thread(const struct fork_args *f)
 		return error != 0 ? error : -EAGAIN;
 	}
 	l = uidinfo_alloc(ui, sizeof(*l));
-	t = l != NULL ? thread_alloc(curthread()->name, PRIO_USER, fork_return, p) : NULL;
+	t = l != NULL ? thread_alloc_program(curthread()->name, fork_return, p) : NULL;
 	if (t == NULL) {
 		uidinfo_free(ui, l);
 		uidinfo_leave(ui);

@@ -324,6 +324,19 @@ sys_setsid(const uint64_t a[6])
 	return r;
 }
 
+uint32_t
+proc_group_session(uint32_t pgid)
+{
+	uint32_t sid = 0;
+
+	spin_lock(&proc_lock);
+	for_each_proc (p)
+		if (p->pgid == pgid)
+			sid = p->sid;
+	spin_unlock(&proc_lock);
+	return sid;
+}
+
 /* Is gid `own`, or one of the supplementary groups? The kernel's threads are in group 0. */
 static bool
 in_group(const struct proc *p, uint32_t own, uint32_t gid)
@@ -332,7 +345,7 @@ in_group(const struct proc *p, uint32_t own, uint32_t gid)
 
 	if (p == NULL || own == gid)
 		return gid == 0 || p != NULL;
-	n = __atomic_load_n(&p->ngroups, __ATOMIC_RELAXED);
+	n = __atomic_load_n(&p->ngroups, __ATOMIC_ACQUIRE);
 	for (unsigned i = 0; i < n; i++)
 		if (p->groups[i] == gid)
 			return true;
@@ -420,8 +433,12 @@ sys_getgroups(const uint64_t a[6])
 int64_t
 sys_setgroups(const uint64_t a[6])
 {
-	uint32_t groups[GROUPS_MAX] = {0}, n = (uint32_t)a[0];
+	uint32_t groups[GROUPS_MAX], n = (uint32_t)a[0];
 	struct proc *p = curproc();
+
+	/* Other threads may still see the old number: the rest names no group. */
+	for (unsigned i = 0; i < GROUPS_MAX; i++)
+		groups[i] = KEEP;
 
 	if (!capable(CAP_SETGID))
 		return -EPERM;
@@ -432,7 +449,7 @@ sys_setgroups(const uint64_t a[6])
 	CTR2(KTR_PROC, "setgroups: pid %u groups %u", p->pid, n);
 	spin_lock(&proc_lock);
 	memcpy(p->groups, groups, sizeof(groups));
-	__atomic_store_n(&p->ngroups, n, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->ngroups, n, __ATOMIC_RELEASE); /* pairs with in_group() */
 	spin_unlock(&proc_lock);
 	return 0;
 }

@@ -19,7 +19,8 @@ expire(void *arg)
 	bool due;
 
 	spin_lock(&t->lock);
-	due = t->due = t->deadline_ns != 0; /* it may be about to be stopped */
+	/* It may be about to be stopped; or it was moved just now, and the callout is set again. */
+	due = t->due = t->deadline_ns != 0 && t->deadline_ns <= clock_ns();
 	spin_unlock(&t->lock);
 	if (due)
 		t->fn(t);

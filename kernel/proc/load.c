@@ -126,6 +126,7 @@ load_interpreter(struct vmspace *vm, struct vnode *program, struct program *to)
 		return r;
 	}
 	vnode_execute_notify(vn);
+	to->unreadable |= vnode_access(vn, VNODE_READ) != 0;
 	r = read_headers(vn, &img);
 	if (r == 0 && img.interp_size != 0)
 		r = -ENOEXEC;
@@ -147,6 +148,7 @@ program_load(struct vmspace *vm, struct vnode *vn, struct program *to)
 	if (r == 0)
 		r = load_segments(vm, vn, &to->img, ELF_PROGRAM_BASE, &end);
 	to->interp_base = 0;
+	to->unreadable = vnode_access(vn, VNODE_READ) != 0;
 	to->start = to->img.entry;
 	if (r == 0 && to->img.interp_size != 0)
 		r = load_interpreter(vm, vn, to);

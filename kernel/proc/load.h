@@ -1,6 +1,7 @@
 /* load.h - brings an executable into a new address space. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernel/proc/elf.h"
@@ -12,6 +13,7 @@ struct vnode;
 struct program {
 	struct elf_image img;
 	uint64_t interp_base; /* 0: it has no interpreter */
+	bool unreadable;      /* the process may not read it, or the interpreter */
 	uint64_t start;       /* where it starts: in the interpreter if it has one */
 };
 

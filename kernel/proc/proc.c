@@ -306,7 +306,7 @@ proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
 		return NULL;
 	p->uid = p->ruid = p->suid = uid;
 	p->ui = ui;
-	p->thread = thread_alloc(name, PRIO_USER, fn, p);
+	p->thread = thread_alloc_program(name, fn, p);
 	if (p->thread == NULL) {
 		proc_free(p);
 		return NULL;

@@ -171,7 +171,8 @@ struct proc {
 	uint32_t next_timer;      /* the number of the next one (posix_timers.c: timer_mutex) */
 	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
 	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or
-			   * the parent, has executed a program; or the real ones are others */
+			   * the parent, has executed a program; or the real ones are others; or
+			   * he may execute the program, but not read it */
 	bool execing;     /* [p] exec_ids_hold(): who wants to attach to it waits */
 	bool membarrier;  /* [t] it has registered for membarrier() */
 	bool subreaper;   /* [t] PR_SET_CHILD_SUBREAPER */

@@ -13,7 +13,7 @@
 static int
 print_kernel_thread(struct thread *t, void *arg)
 {
-	if (t->proc == NULL && t->state != THREAD_DEAD)
+	if (!t->program && t->state != THREAD_DEAD)
 		sbuf_printf(arg, "%u %u 0 0 0 %s %u %u %lu %s %s\n", t->tid, t->tid,
 			    t->state == THREAD_SLEEPING  ? "sleep"
 			    : t->state == THREAD_RUNNING ? "run"

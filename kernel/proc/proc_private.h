@@ -100,6 +100,7 @@ struct exec_ids {
 	uint32_t uid, gid;
 	uint32_t was[4]; /* real and effective user, then group, that it had */
 	bool secure;     /* the program has rights that its user has not: AT_SECURE */
+	bool unreadable; /* the user may not read the program, or its interpreter */
 };
 /* Takes the vnode's lock, then proc_lock. */
 void exec_ids_get(struct vnode *vn, struct exec_ids *ids);
@@ -109,8 +110,8 @@ void exec_ids_get(struct vnode *vn, struct exec_ids *ids);
  */
 int exec_ids_hold(const struct exec_ids *ids);
 /*
- * It is that one from now on. If it gets other ids or rights, the hooks exec_gains run. proc_lock
- * held.
+ * It is that one from now on. If it gets other ids or rights, or its user may not look into
+ * it, the hooks exec_gains run. proc_lock held.
  */
 void exec_ids_take(const struct exec_ids *ids);
 /* Gives them to a new process, which does not run yet. */
@@ -135,6 +136,11 @@ void lwp_free(struct lwp *l);
 void proc_signals_update(struct proc *p);
 /* The same of one thread, whose mask has changed. */
 void proc_signals_update_thread(struct proc *p, struct lwp *l);
+/*
+ * The current thread blocks these signals from now on, but SIGKILL and SIGSTOP. What is pending and
+ * it does not take any more, others may: they are woken. Takes proc_lock.
+ */
+void proc_signals_block(uint64_t mask);
 /*
  * Ends the sleep of a thread for each signal of the process that is pending, since the one that was
  * chosen has ended. proc_lock held.

@@ -31,8 +31,11 @@ ptrace_space_of(uint32_t pid, bool stopped, int *error)
 	spin_lock(&proc_lock);
 	pt = stopped ? ptrace_find_stopped(pid) : NULL;
 	p = !stopped ? proc_find(pid) : pt != NULL ? pt->lwp->thread->proc : NULL;
-	*error = p == NULL ? -ESRCH : -EPERM;
-	if (p != NULL && p->vm != NULL && (stopped || p == curproc() || ptrace_may_attach(p)))
+	*error = p == NULL ? -ESRCH : stopped ? -EIO : -EPERM;
+	/* The tracer of a program that nobody may look into was there before. */
+	if (p != NULL && p->vm != NULL &&
+	    (stopped ? !p->undumpable || capable(CAP_SYS_PTRACE)
+		     : p == curproc() || ptrace_may_attach(p)))
 		vm = vm_ref(p->vm);
 	spin_unlock(&proc_lock);
 	return vm;

@@ -121,12 +121,16 @@ static int64_t
 trace_me(void)
 {
 	struct ptrace *pt = ptrace_alloc();
-	int error;
+	const struct caps *own = &curproc()->caps, *tracer;
+	int error = -EPERM;
 
 	if (pt == NULL)
 		return -ENOMEM;
 	spin_lock(&proc_lock);
-	error = curproc()->pid == 1 ? -EPERM : take_record(&pt, curproc()->parent, curlwp());
+	tracer = &curproc()->parent->caps;
+	if (curproc()->pid != 1 && ((own->permitted & ~tracer->permitted) == 0 ||
+				    (tracer->effective >> CAP_SYS_PTRACE & 1)))
+		error = take_record(&pt, curproc()->parent, curlwp());
 	spin_unlock(&proc_lock);
 	ptrace_free(pt);
 	return error;
@@ -480,7 +484,10 @@ sys_ptrace(const uint64_t a[6])
 	case PTRACE_SETREGSET:
 		return regset(tid, request, at, data);
 	case PTRACE_GETSIGMASK:
-		return at == 8 ? read_area(tid, request, 0, data, at) > 0 ? 0 : -ESRCH : -EINVAL;
+		if (at != 8)
+			return -EINVAL;
+		at = read_area(tid, request, 0, data, at);
+		return (int64_t)at < 0 ? (int64_t)at : 0;
 	case PTRACE_SETSIGMASK:
 		return at == 8 ? write_area(tid, request, 0, data, at) : -EINVAL;
 	case PTRACE_SETSIGINFO:

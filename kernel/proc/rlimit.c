@@ -76,7 +76,8 @@ rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct 
 		error = -ESRCH;
 	} else if (!capable(CAP_SYS_RESOURCE) && target != self &&
 		   (self->ruid != target->ruid || self->ruid != target->uid ||
-		    self->ruid != target->suid)) {
+		    self->ruid != target->suid || self->rgid != target->rgid ||
+		    self->rgid != target->gid || self->rgid != target->sgid)) {
 		error = -EPERM;
 	} else {
 		struct rlimit *limit = &target->limits[resource];

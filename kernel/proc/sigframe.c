@@ -80,10 +80,7 @@ sys_rt_sigreturn(const uint64_t a[6])
 		spin_unlock(&proc_lock);
 		return -EFAULT;
 	}
-	spin_lock(&proc_lock);
-	curlwp()->sig_blocked = s.mask;
-	proc_signals_update(p);
-	spin_unlock(&proc_lock);
+	proc_signals_block(s.mask);
 	if (s.has_fpu)
 		thread_fpu_load(&s.fpu);
 	else

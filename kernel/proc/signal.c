@@ -142,7 +142,10 @@ is_traced(const struct proc *p, const struct lwp *to, int sig)
 	return false;
 }
 
-/* Ends the sleep of a thread that will take sig: the current one, if it can, or the oldest. */
+/*
+ * Ends the sleep of a thread that will take sig: the current one, if it can, or the oldest. One
+ * that its tracer has stopped would not take it soon.
+ */
 static void
 interrupt_one(struct proc *p, int sig)
 {
@@ -153,6 +156,7 @@ interrupt_one(struct proc *p, int sig)
 		if (BIT(sig) & UNSTOPPABLE)
 			sleepq_interrupt(l->thread);
 		else if (!(l->sig_blocked & BIT(sig)) &&
+			 !(l->ptrace != NULL && l->ptrace->inside) &&
 			 (chosen == NULL || l->thread == curthread()))
 			chosen = l;
 	}
@@ -310,19 +314,6 @@ proc_signal_one(uint32_t pid, int sig)
 	if (p != NULL)
 		proc_signal_locked(p, sig);
 	spin_unlock(&proc_lock);
-}
-
-uint32_t
-proc_group_session(uint32_t pgid)
-{
-	uint32_t sid = 0;
-
-	spin_lock(&proc_lock);
-	for_each_proc (p)
-		if (p->pgid == pgid)
-			sid = p->sid;
-	spin_unlock(&proc_lock);
-	return sid;
 }
 
 void
@@ -488,6 +479,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 	call = interrupted_call(tf);
 	if (call == RESTART_NOT && !proc_signal_pending()) {
 		curthread()->interrupted_ns = 0;
+		l->call_final = false;
 		return;
 	}
 	spin_lock(&proc_lock);
@@ -524,6 +516,11 @@ proc_deliver_signals(struct arch_trapframe *tf)
 				call = RESTART_NOT;
 			if (sig == 0 || p->exiting || l->dying)
 				continue;
+			/* The tracer may have chosen another one, or another mask. */
+			if (l->sig_blocked & BIT(sig) & ~UNSTOPPABLE) {
+				proc_signal_send(p, l, &info, NULL);
+				continue;
+			}
 		}
 		if (proc_signal_ignored(p, sig))
 			continue;

@@ -222,9 +222,8 @@ sys_rt_sigaction(const uint64_t a[6])
 	return a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0 ? -EFAULT : 0;
 }
 
-/* What the thread blocks from now on, another one may have to take. */
-static void
-set_mask(uint64_t mask)
+void
+proc_signals_block(uint64_t mask)
 {
 	struct proc *p = curproc();
 	struct lwp *self = curlwp();
@@ -250,7 +249,9 @@ sys_rt_sigprocmask(const uint64_t a[6])
 			return -EFAULT;
 		if (a[0] > SIG_SETMASK)
 			return -EINVAL;
-		set_mask(a[0] == SIG_BLOCK ? old | set : a[0] == SIG_UNBLOCK ? old & ~set : set);
+		proc_signals_block(a[0] == SIG_BLOCK     ? old | set
+				   : a[0] == SIG_UNBLOCK ? old & ~set
+							 : set);
 	}
 	return a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0 ? -EFAULT : 0;
 }
@@ -302,7 +303,7 @@ proc_signals_mask(uint64_t mask)
 
 	l->sig_saved = l->sig_blocked;
 	l->sig_restore = true;
-	set_mask(mask);
+	proc_signals_block(mask);
 }
 
 void
@@ -311,7 +312,7 @@ proc_signals_unmask(void)
 	struct lwp *l = curlwp();
 
 	if (l->sig_restore)
-		set_mask(l->sig_saved);
+		proc_signals_block(l->sig_saved);
 	l->sig_restore = false;
 }
 

@@ -394,7 +394,8 @@ sys_alarm(const uint64_t a[6])
 {
 	uint64_t left = set_alarm((uint32_t)a[0] * (uint64_t)NS_PER_S, 0).left_ns;
 
-	return (int64_t)((left + NS_PER_S - 1) / NS_PER_S);
+	/* The nearest second, but not 0 before it expires. */
+	return (int64_t)(left > 0 && left < NS_PER_S ? 1 : (left + NS_PER_S / 2) / NS_PER_S);
 }
 
 int64_t

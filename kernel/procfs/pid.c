@@ -21,7 +21,7 @@
 static bool
 is_kernel_thread(const struct thread *t)
 {
-	return t->proc == NULL && t->state != THREAD_DEAD && t->prio != PRIO_IDLE;
+	return !t->program && t->state != THREAD_DEAD && t->prio != PRIO_IDLE;
 }
 
 static int

@@ -71,7 +71,7 @@ take_kernel_thread(struct thread *t, void *arg)
 {
 	struct facts *f = arg;
 
-	if (t->tid != f->pid || t->proc != NULL || t->state == THREAD_DEAD)
+	if (t->tid != f->pid || t->program || t->state == THREAD_DEAD)
 		return 0;
 	take_thread(f, t);
 	f->threads = 1;

@@ -107,8 +107,8 @@ thread_rename(struct thread *t, const char *name)
 	ktr_thread_name(t->tid, t->name);
 }
 
-struct thread *
-thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
+static struct thread *
+thread_make(const char *name, uint8_t prio, void (*fn)(void *), void *arg, bool program)
 {
 	struct thread *t = kzalloc(sizeof(*t));
 
@@ -123,6 +123,7 @@ thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 		t->tid = __atomic_fetch_add(&next_tid, 1, __ATOMIC_RELAXED) & 0x3fffffff;
 	while (t->tid < 2);
 	t->prio = prio;
+	t->program = program;
 	t->cpus = UINT64_MAX;
 	t->slice = SCHED_RR_SLICE;
 	t->groups = uidinfo_root.groups;
@@ -142,6 +143,18 @@ thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 	SDT_CTR2(proc, , , lwp_create, SDT_ARGS2(t, t->tid), KTR_PROC,
 		 "thread create: tid %u name %s", t->tid, ktr_intern(t->name));
 	return t;
+}
+
+struct thread *
+thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
+{
+	return thread_make(name, prio, fn, arg, false);
+}
+
+struct thread *
+thread_alloc_program(const char *name, void (*fn)(void *), void *arg)
+{
+	return thread_make(name, PRIO_USER, fn, arg, true);
 }
 
 struct thread *

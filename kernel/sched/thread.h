@@ -86,6 +86,7 @@ struct thread {
 		};
 		uint16_t user_work; /* not 0: to be done before a return to user mode */
 	};
+	bool program;              /* [c] it is a process's, also while `proc` is NULL */
 	bool traced;               /* [t] a debugger may want to know of its system calls */
 	uint64_t root;             /* [t] physical address of its page table */
 	enum thread_state state;   /* [r] */
@@ -160,6 +161,8 @@ void thread_init(void);
 struct thread *thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
 /* The same, but not runnable yet: then call sched_start() or thread_discard(). */
 struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
+/* A thread of a process, which is not runnable yet, either. */
+struct thread *thread_alloc_program(const char *name, void (*fn)(void *), void *arg);
 void thread_discard(struct thread *t);
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);

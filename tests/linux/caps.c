@@ -15,10 +15,12 @@
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -223,6 +225,123 @@ set_ids_count(void *arg)
 	if (!copy_self(0, USER + 1, 02745) || in_child(execute_as_user, (void *)PLAIN) != 8)
 		return 4;
 	unlink(NAME);
+	return 0;
+}
+
+#ifdef __x86_64__
+#define SP 19
+#else
+#define SP 31
+#endif
+
+/* A user's debugger of a file that it may execute: does it see the memory? 0: no. 1: yes. */
+static int
+debugs_as_user(void *arg)
+{
+	uint64_t regs[64];
+	struct iovec v = {regs, sizeof(regs)};
+	int status, seen;
+	pid_t pid;
+
+	if (setgid(USER) != 0 || setuid(USER) != 0)
+		return 2;
+	pid = fork();
+	if (pid == 0) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		execl(NAME, NAME, "caps-executed", NULL);
+		_exit(1);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status) ||
+	    ptrace(PTRACE_GETREGSET, pid, 1, &v) != 0)
+		return 3;
+	errno = 0;
+	ptrace(PTRACE_PEEKDATA, pid, regs[SP], 0);
+	seen = errno == 0 ? 1 : errno == EIO ? 0 : 4;
+	kill(pid, SIGKILL);
+	return waitpid(pid, &status, 0) == pid ? seen : 5;
+}
+
+/* Who may only execute a file does not read it in the memory of its process. */
+static int
+unreadable_are_hidden(void *arg)
+{
+	if (getuid() != 0)
+		return 0;
+	if (!copy_self(0, 0, 0755) || in_child(execute_as_user, (void *)PLAIN) != 8 ||
+	    in_child(debugs_as_user, NULL) != 1)
+		return 1;
+	if (!copy_self(0, 0, 0711) || in_child(execute_as_user, (void *)PLAIN) != 8 + 32 ||
+	    in_child(debugs_as_user, NULL) != 0)
+		return 2;
+	unlink(NAME);
+	return 0;
+}
+
+/* User 4711, of a group, sees the limits of one that has its group. */
+static int
+asks_for_limits(void *pid)
+{
+	struct rlimit r;
+
+	if (setgid(USER) != 0 || setuid(USER) != 0)
+		return 3;
+	if (prlimit(*(pid_t *)pid, RLIMIT_NOFILE, NULL, &r) == 0)
+		return 0;
+	return errno == EPERM ? 1 : 2;
+}
+
+static int
+limits_of(gid_t gid)
+{
+	int ends[2], r;
+	char c;
+	pid_t pid = pipe(ends) == 0 ? fork() : -1;
+
+	if (pid == 0) {
+		if (setgid(gid) == 0 && setuid(USER) == 0)
+			write(ends[1], "", 1);
+		for (;;)
+			pause();
+	}
+	r = read(ends[0], &c, 1) == 1 ? in_child(asks_for_limits, &pid) : 4;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return r;
+}
+
+/* Who is not over the limit of processes though he has none left? */
+static int
+forks_with(void *cap)
+{
+	struct sets s = {0};
+	pid_t pid;
+
+	s.d[0].permitted = s.d[0].effective = (uint32_t)(uintptr_t)cap;
+	if (prctl(PR_SET_KEEPCAPS, 1) != 0 || setgid(USER) != 0 || setuid(USER) != 0 ||
+	    set(&s) != 0 || setrlimit(RLIMIT_NPROC, &(struct rlimit){0, 0}) != 0)
+		return 2;
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	if (pid < 0)
+		return errno == EAGAIN ? 1 : 3;
+	return waitpid(pid, NULL, 0) == pid ? 0 : 4;
+}
+
+static int
+limits_have_rights(void *arg)
+{
+	struct sets s;
+
+	if (getuid() != 0)
+		return 0;
+	if (limits_of(USER) != 0 || limits_of(USER + 1) != 1)
+		return 1;
+	if (in_child(forks_with, 0) != 1)
+		return 2;
+	if (get(0, &s) == 0 && (s.d[0].permitted & LOW(CAP_SYS_ADMIN)) &&
+	    in_child(forks_with, (void *)(uintptr_t)LOW(CAP_SYS_ADMIN)) != 0)
+		return 3;
 	return 0;
 }
 
@@ -534,6 +653,10 @@ test_caps(void)
 	       "exec gives user 0 its rights, but not with PR_SET_NO_NEW_PRIVS");
 	result(in_child(set_ids_count, NULL) == 0,
 	       "exec honours set-id bits, but not with PR_SET_NO_NEW_PRIVS");
+	result(in_child(unreadable_are_hidden, NULL) == 0,
+	       "a file that may only be executed is not read in memory");
+	result(in_child(limits_have_rights, NULL) == 0,
+	       "limits are those of the same user and group, and of who has rights");
 	result(in_child(set_ids_go, NULL) == 0,
 	       "set-id bits are kept, until others change the file");
 	result(in_child(directories_give_groups, NULL) == 0,

@@ -202,6 +202,10 @@ timers_fire(void)
 	alarm(100);
 	if (alarm(0) != 100)
 		return false;
+	/* It tells the nearest second. */
+	if (setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {100, 400000}}, NULL) != 0 ||
+	    alarm(0) != 100)
+		return false;
 	every.it_value.tv_usec = 1000000;
 	return setitimer(ITIMER_REAL, &every, NULL) == -1 && errno == EINVAL &&
 	       in_child(dies_of_alarm, NULL) == 128 + SIGALRM;

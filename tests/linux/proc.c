@@ -652,6 +652,24 @@ all_is_read_while_processes_end(void)
 	return bad == 0;
 }
 
+/* A child that was waited for is not in /proc, also while its thread is still ending. */
+static bool
+the_gone_are_gone(void)
+{
+	char path[64];
+	bool good = true;
+
+	for (unsigned i = 0; good && i < how_often(400); i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		snprintf(path, sizeof(path), "/proc/%d", pid);
+		good = waitpid(pid, NULL, 0) == pid && FAILS(access(path, F_OK), ENOENT);
+	}
+	return good;
+}
+
 void
 test_proc(void)
 {
@@ -673,6 +691,7 @@ test_proc(void)
 	result(in_child(as_stranger, NULL) == 0,
 	       "of others' processes a user sees what Linux shows");
 	result(the_dead_tell_nothing(), "files of a process that has ended fail with ESRCH");
+	result(the_gone_are_gone(), "a process that was waited for is gone");
 	result(
 	    meminfo_tells_whose(),
 	    "/proc/meminfo tells which memory is programs', page tables, stacks and the kernel's");

@@ -250,6 +250,108 @@ signals_stop(void)
 	return good && next(pid) == 5 << 8;
 }
 
+static int
+blocks_one(void)
+{
+	sigset_t set;
+
+	signal(SIGUSR1, handle);
+	signal(SIGUSR2, handle);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise(SIGUSR1);
+	return handled == 0 && sigpending(&set) == 0 && sigismember(&set, SIGUSR2) == 1 ? 5 : 6;
+}
+
+/* Instead of a signal the tracer gives one that the thread blocks: that waits. */
+static bool
+blocked_ones_wait(void)
+{
+	pid_t pid = start(blocks_one);
+	bool good = pid > 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 && is_stop(next(pid), SIGUSR1);
+	sigset_t set;
+
+	good = good && ptrace(PTRACE_GETSIGMASK, pid, 8, &set) == 0 &&
+	       sigismember(&set, SIGUSR2) == 1 &&
+	       FAILS(ptrace(PTRACE_GETSIGMASK, pid, 8, NOWHERE), EFAULT);
+	return good && ptrace(PTRACE_CONT, pid, 0, SIGUSR2) == 0 && next(pid) == 5 << 8;
+}
+
+/* Sets a handler of SIGUSR1 that ends calls. */
+static void
+end_calls(void)
+{
+	sigaction(SIGUSR1, &(struct sigaction){.sa_handler = handle}, NULL);
+}
+
+static int
+writes_a_byte(void)
+{
+	int ends[2];
+
+	end_calls();
+	return pipe(ends) == 0 && write(ends[1], "x", 1) == 1 && handled == SIGUSR1 ? 5 : 6;
+}
+
+/* A signal that comes when a write has begun does not end it while the pipe has room. */
+static bool
+write_has_room(void)
+{
+	pid_t pid = start(writes_a_byte);
+	bool good = pid > 0 && ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD) == 0;
+	long call = 0;
+
+	while (good && call != -1 && call != SYS_write)
+		call = next_call(pid);
+	return good && call == SYS_write && kill(pid, SIGUSR1) == 0 &&
+	       ptrace(PTRACE_CONT, pid, 0, 0) == 0 && is_stop(next(pid), SIGUSR1) &&
+	       ptrace(PTRACE_CONT, pid, 0, SIGUSR1) == 0 && next(pid) == 5 << 8;
+}
+
+static int tell[2], empty[2];
+
+static void *
+sleeps(void *arg)
+{
+	pid_t tid = (pid_t)syscall(SYS_gettid);
+	char c;
+
+	write(tell[1], &tid, sizeof(tid));
+	read(empty[0], &c, 1);
+	_exit(handled == SIGUSR1 ? 5 : 6);
+}
+
+static int
+has_a_sleeper(void)
+{
+	pthread_t t;
+
+	end_calls();
+	if (pthread_create(&t, NULL, sleeps, NULL) != 0)
+		return 1;
+	raise(SIGSTOP);
+	for (;;)
+		pause();
+}
+
+/* A process's signal wakes a thread that can take it, and not one that its tracer has stopped. */
+static bool
+sleepers_are_woken(void)
+{
+	bool good = pipe(tell) == 0 && pipe(empty) == 0;
+	pid_t pid = start(has_a_sleeper), tid;
+
+	good = good && pid > 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 &&
+	       is_stop(next(pid), SIGSTOP) && read(tell[0], &tid, sizeof(tid)) == sizeof(tid) &&
+	       await_sleep(pid, tid) && kill(pid, SIGUSR1) == 0 && next(pid) == 5 << 8;
+	for (int i = 0; i < 2; i++) {
+		close(tell[i]);
+		close(empty[i]);
+	}
+	return good;
+}
+
 int __attribute__((noinline)) ptraced_sum(int a, int b)
 {
 	__asm__ volatile("" : "+r"(a));
@@ -618,6 +720,25 @@ groups_count(void)
 	return waitpid(own, NULL, 0) == own && waitpid(other, NULL, 0) == other && good;
 }
 
+/* Who has fewer rights than its child does not become its tracer. */
+static int
+child_has_more(void *arg)
+{
+	int ends[2], status;
+	pid_t pid = pipe(ends) == 0 ? fork() : -1;
+	char c;
+
+	if (pid == 0) {
+		close(ends[1]);
+		read(ends[0], &c, 1); /* until the parent has dropped its rights */
+		_exit(FAILS(ptrace(PTRACE_TRACEME, 0, 0, 0), EPERM) ? 5 : 6);
+	}
+	if (setuid(1000) != 0)
+		return 2;
+	close(ends[1]);
+	return waitpid(pid, &status, 0) == pid && status == 5 << 8 ? 0 : 1;
+}
+
 static bool
 others_are_refused(void)
 {
@@ -636,6 +757,11 @@ test_ptrace(void)
 	result(calls_stop(), "each system call stops twice, and its result is changed");
 	result(calls_are_replaced(), "a call that begins again may become another one");
 	result(signals_stop(), "signals are told before they are delivered, and changed");
+	result(blocked_ones_wait(),
+	       "a signal that the thread blocks waits, also if it is the tracer's");
+	result(write_has_room(), "a signal does not end a write to a pipe that has room");
+	result(sleepers_are_woken(),
+	       "a signal wakes a thread that sleeps, not one that is stopped");
 	result(breakpoints_stop(), "a breakpoint in the program's code, and steps after it");
 	result(steps_end(), "a program runs to its end step by step");
 	result(in_child(await_events, NULL) == 0, "threads, children, exec and ends are events");
@@ -648,6 +774,9 @@ test_ptrace(void)
 	result(stop_is_called_off(), "SIGCONT calls off a stop that the tracer holds");
 	result(in_child(awaits_its_own, NULL) == 0,
 	       "a tracer that ignores SIGCHLD awaits its child");
+	if (getuid() == 0)
+		result(in_child(child_has_more, NULL) == 0,
+		       "a child that has more rights than its parent is not traced by it");
 	result(others_are_refused(), "what is not traced is refused");
 	if (getuid() == 0 && access("/proc/sys/kernel/yama/ptrace_scope", F_OK) != 0)
 		result(groups_count(), "a user traces what has his user and group");

@@ -330,7 +330,9 @@ def gains():
 def rights():
     run = boot("user_test ktrace refused\nuser_test ktrace dropped\nkdump -f /tmp/dropped\nsu 1000 ktrace -f /tmp/u -p 1\necho\n"
                "su 1000 ktrace -f /etc/motd true\nsu 1000 touch /tmp/theirs\nsu 1001 ktrace -a -f /tmp/theirs true\n"
-               "su 1000 ktrace -C\nsu 1000 ktrace -t c -f /tmp/own true\nkdump -f /tmp/own | tail -1\nktrace -t y -f /tmp/y sysctl kern.hz\nkdump -f /tmp/y\n"
+               "su 1000 ktrace -C\nsu 1000 ktrace -t c -f /tmp/own true\nkdump -f /tmp/own | tail -1\n"
+               "touch /tmp/groups\nchown 0:1000 /tmp/groups\nchmod 664 /tmp/groups\nsu 1000 ktrace -a -t c -f /tmp/groups true\n"
+               "kdump -f /tmp/groups | grep -c exit_group\nktrace -t y -f /tmp/y sysctl kern.hz\nkdump -f /tmp/y\n"
                "/bin/su 1000 user_test ktrace count 0 &\npid=$!\nsu 1001 ktrace -f /tmp/p -p $pid\n"
                "until su 1000 ktrace -t u -f /tmp/taken -p $pid 2> /dev/null; do :; done\nsu 1000 chmod 400 /tmp/taken\nuntil dmesg | grep taken; do :; done\n"
                "kdump --jsonl -f /tmp/taken > /tmp/j\necho taken $?\nktrace -f /tmp/r -p $pid\n"
@@ -350,6 +352,7 @@ def rights():
              ["ktrace: only one of -c and -C, expected once"] * 2 + ["ktrace: only one of -p and -g, expected once"] * 2 +
              ["ktrace: -C ends all tracing: expected neither -p nor -g"] * 2, "refusals")
     check_match(r"CALL  exit_group\(0\)", run.out, "a user's own trace")
+    check_match(r"^1\r?$", run.out, "the trace in a file of the user's group")
     check_match(r'sysctl +SCTL  "kern.hz"', run.out, "a sysctl's name")
     check_match(r"^usage: ktrace", run.out, "usage")
     check_eq(re.findall(r"^status (\d+)", run.out, re.M), ["2", "127"] + ["2"] * 6, "statuses")
