@@ -15,6 +15,7 @@
 #define O_APPEND   02000
 #define O_NONBLOCK 04000
 #define O_DSYNC    010000
+#define O_ASYNC    020000
 #define O_SYNC     04010000
 #define O_NOATIME  01000000
 #define O_CLOEXEC  02000000
@@ -60,7 +61,22 @@ struct open_how { /* of openat2() */
 #define F_GETLK    5
 #define F_SETLK    6
 #define F_SETLKW   7
+#define F_SETOWN   8
+#define F_GETOWN   9
+#define F_SETSIG   10
+#define F_GETSIG   11
 #define FD_CLOEXEC 1
+
+#define F_SETOWN_EX 15
+#define F_GETOWN_EX 16
+
+#define F_OWNER_TID  0 /* f_owner_ex.type */
+#define F_OWNER_PID  1
+#define F_OWNER_PGRP 2
+
+struct f_owner_ex {
+	int32_t type, pid;
+};
 
 #define F_OFD_GETLK  36
 #define F_OFD_SETLK  37

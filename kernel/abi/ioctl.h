@@ -21,6 +21,7 @@
 #define TIOCGSID    0x5429
 #define FIONCLEX    0x5450
 #define FIOCLEX     0x5451
+#define FIOASYNC    0x5452
 #define TIOCGPTPEER 0x5441
 #define TIOCGPTN    0x80045430
 #define TIOCSPTLCK  0x40045431

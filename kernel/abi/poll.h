@@ -11,6 +11,7 @@
 #define POLLNVAL   0x020  /* always told: no open file */
 #define POLLRDNORM 0x040  /* as POLLIN */
 #define POLLWRNORM 0x100  /* as POLLOUT */
+#define POLLWRBAND 0x200  /* only in si_band */
 #define POLLRDHUP  0x2000 /* the peer sends no more */
 
 struct pollfd {

@@ -30,6 +30,7 @@
 #define SIGXCPU  24
 #define SIGXFSZ  25
 #define SIGWINCH 28
+#define SIGIO    29
 #define SIGSYS   31
 #define SIGRTMIN 32 /* from here on, each one that is sent is kept */
 #define NSIG     64
@@ -48,6 +49,8 @@
 #define FPE_FLTRES    6    /* ... not exact */
 #define FPE_FLTINV    7    /* ... no result */
 #define SEGV_ACCERR   2    /* the address is mapped, but not for this access */
+#define POLL_IN       1    /* with F_SETSIG: more to read */
+#define POLL_OUT      2    /* ... more room */
 #define CLD_EXITED    1    /* SIGCHLD: what happened to the child */
 #define CLD_KILLED    2
 #define CLD_TRAPPED   4
@@ -90,6 +93,10 @@ struct siginfo {
 		struct { /* SI_TIMER */
 			int32_t si_tid, si_overrun;
 			uint64_t si_value;
+		};
+		struct {                  /* POLL_IN, POLL_OUT */
+			uint64_t si_band; /* POLL… */
+			int32_t si_fd;
 		};
 		uint8_t si_bytes[112];
 	};

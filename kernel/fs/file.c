@@ -10,6 +10,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/statfs.h"
 #include "kernel/fs/epoll.h"
+#include "kernel/fs/fasync.h"
 #include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/uidinfo.h"
@@ -252,6 +253,8 @@ file_unref(struct file *f)
 	/* Not whether it is in one: a set that ends may be about to take it out of its list. */
 	if (f->watched)
 		epoll_forget(f);
+	if (f->async != NULL)
+		fasync_end(f);
 	if (f->vn->ops->release != NULL && !(f->flags & O_PATH))
 		f->vn->ops->release(f);
 	if (f->writes)

@@ -18,6 +18,7 @@
 #include "kernel/sched/mutex.h"
 #include "kernel/sync/spinlock.h"
 
+struct fasync;
 struct poll_source;
 struct uidinfo;
 struct uio;
@@ -40,6 +41,7 @@ struct file {
 	struct uidinfo *ui;       /* [c] the user to whom it is counted */
 	struct poll_source *news; /* [c] the driver's counts of events; NULL: it has none */
 	struct list watches;      /* [e] its places in sets of epoll */
+	struct fasync *async;     /* [a] who is told its news (fasync.c); NULL: nobody ever was */
 	bool watched;             /* [e] it has been in a set of epoll; it stays set */
 	bool writes;              /* [c] it counts in vn->writers */
 	uint8_t flock;            /* LOCK_SH, LOCK_EX or 0 (flock.c: flock_mutex) */

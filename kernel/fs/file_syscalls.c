@@ -4,6 +4,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/ioctl.h"
+#include "kernel/fs/fasync.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/fs/vfs.h"
@@ -367,12 +368,14 @@ sys_dup3(const uint64_t a[6])
 }
 
 static int64_t
-set_status(struct file *f, int flags)
+set_status(struct file *f, int fd, int flags)
 {
 	int change = O_APPEND | O_NONBLOCK;
-	int keep = __atomic_load_n(&f->flags, __ATOMIC_RELAXED) & ~change;
 
-	__atomic_store_n(&f->flags, keep | (flags & change), __ATOMIC_RELAXED);
+	__atomic_fetch_or(&f->flags, flags & change, __ATOMIC_RELAXED);
+	__atomic_fetch_and(&f->flags, flags | ~change, __ATOMIC_RELAXED);
+	if (((flags ^ f->flags) & O_ASYNC) && f->news != NULL)
+		return fasync_set(f, fd, flags & O_ASYNC);
 	return 0;
 }
 
@@ -400,7 +403,7 @@ sys_fcntl(const uint64_t a[6])
 	case F_GETFL:
 		return f->flags;
 	case F_SETFL:
-		return set_status(f, (int)a[2]);
+		return set_status(f, (int)a[0], (int)a[2]);
 	case F_GETPIPE_SZ:
 		return is_pipe(f) ? (int64_t)PIPE_SIZE : -EBADF;
 	case F_SETPIPE_SZ: /* each has room for the most that one can have */
@@ -409,6 +412,13 @@ sys_fcntl(const uint64_t a[6])
 		return (int32_t)a[2] < 0            ? -EINVAL
 		       : (uint32_t)a[2] > PIPE_SIZE ? -EPERM
 						    : (int64_t)PIPE_SIZE;
+	case F_SETOWN:
+	case F_GETOWN:
+	case F_SETSIG:
+	case F_GETSIG:
+	case F_SETOWN_EX:
+	case F_GETOWN_EX:
+		return fasync_fcntl(f, (int)a[1], a[2]);
 	case F_GETLK:
 	case F_SETLK:
 	case F_SETLKW:
@@ -434,6 +444,10 @@ sys_ioctl(const uint64_t a[6])
 	case FIONCLEX:
 		filetable_set_cloexec(proc_files(), (unsigned)a[0], (unsigned)a[1] == FIOCLEX);
 		return 0;
+	case FIOASYNC:
+		if (copy_in(&on, a[2], sizeof(on)) != 0)
+			return -EFAULT;
+		return fasync_set(f, (int)a[0], on != 0);
 	case FIONBIO:
 		if (copy_in(&on, a[2], sizeof(on)) != 0)
 			return -EFAULT;

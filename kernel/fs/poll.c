@@ -13,6 +13,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/time.h"
+#include "kernel/fs/fasync.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
@@ -27,7 +28,7 @@
 #define FEW      64   /* files that need no heap */
 #define SET_BITS 1024 /* of a select: descriptors at most */
 
-static uint32_t pollers; /* atomic: waits, and sets of epoll */
+static uint32_t pollers; /* atomic: waits, sets of epoll, and files whose owner gets a signal */
 static uint64_t changes; /* atomic: counts poll_notify() while there are pollers */
 
 void
@@ -41,6 +42,8 @@ poll_notify(struct poll_source *s, unsigned events)
 		__atomic_fetch_add(&s->out, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&changes, 1, __ATOMIC_SEQ_CST);
 	wakeup(&changes);
+	if (__atomic_load_n(&fasync_files, __ATOMIC_SEQ_CST) != 0)
+		fasync_notify(s, events);
 }
 
 void

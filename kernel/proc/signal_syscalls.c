@@ -2,6 +2,7 @@
  * signal_syscalls.c - system calls on signals, with the semantics of Linux. Locking: proc_lock.
  */
 #include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
 #include "kernel/fs/file.h"
@@ -92,6 +93,56 @@ kill_thread(int32_t tgid, int32_t tid, const struct siginfo *info)
 		if (tgid != 0 && p->pid != (uint32_t)tgid)
 			continue;
 		for_each_lwp(l, p) if (l->thread->tid == (uint32_t)tid) r = kill_send(p, l, info);
+	}
+	spin_unlock(&proc_lock);
+	return r;
+}
+
+/* Does o mean this thread of p? Of a process or group, it is asked of the first thread only. */
+static bool
+is_owner(const struct task_owner *o, const struct proc *p, const struct lwp *l)
+{
+	if (o->kind == F_OWNER_TID)
+		return l->thread->tid == o->pid;
+	return l == lwp_next(p, NULL) && (o->kind == F_OWNER_PID ? p->pid : p->pgid) == o->pid;
+}
+
+/* As Linux's sigio_perm(). */
+static bool
+owner_may(const struct task_owner *o, const struct proc *p)
+{
+	return o->user == 0 || o->user == p->suid || o->user == p->ruid ||
+	       o->real_user == p->suid || o->real_user == p->ruid;
+}
+
+bool
+task_owner_set(struct task_owner *o)
+{
+	bool found = false;
+
+	o->user = curproc()->uid;
+	o->real_user = curproc()->ruid;
+	spin_lock(&proc_lock);
+	for_each_proc (p)
+		for_each_lwp(l, p) found |= is_owner(o, p, l);
+	spin_unlock(&proc_lock);
+	return found;
+}
+
+int
+task_signal_owner(const struct task_owner *o, const struct siginfo *info)
+{
+	int r = 0;
+
+	spin_lock(&proc_lock);
+	for_each_proc (p) {
+		for_each_lwp(l, p)
+		{
+			if (!is_owner(o, p, l) || !owner_may(o, p))
+				continue;
+			if (proc_signal_send(p, o->kind == F_OWNER_TID ? l : NULL, info, NULL) != 0)
+				r = -EAGAIN;
+		}
 	}
 	spin_unlock(&proc_lock);
 	return r;

@@ -18,6 +18,7 @@
 
 struct file;
 struct filetable;
+struct siginfo;
 struct uidinfo;
 struct vnode;
 
@@ -80,6 +81,19 @@ struct vnode *proc_root(void);
  */
 struct vnode *proc_change_root(struct vnode *vn);
 
+/* Who is told by a signal: F_OWNER_TID, _PID or _PGRP, and its number; and who has said so. */
+struct task_owner {
+	int32_t kind;
+	uint32_t pid, user, real_user; /* pid 0: nobody */
+};
+
+/* The current process makes itself the one who has said so. False: there is no such owner. */
+bool task_owner_set(struct task_owner *o);
+/*
+ * Signals the owner, if who has said so may. -EAGAIN: a thread or process has too many that wait.
+ * Any context but NMI; proc_lock is not held.
+ */
+int task_signal_owner(const struct task_owner *o, const struct siginfo *info);
 /* Signals the current thread (SIGPIPE, SIGXFSZ). Thread context; a kernel thread gets none. */
 void proc_signal_self(int sig);
 /*

@@ -193,6 +193,9 @@ int inet_error(int s);
 /* Two ends of a connection; the first one connected. */
 bool inet_connected(int end[2]);
 
+/* fasync.c: the same on Linux. */
+void test_fasync(void);
+
 /* streams.c: the same on Linux. */
 void test_streams(void);
 /* datagrams.c: the same on Linux. */

@@ -111,7 +111,7 @@ static const struct {
 	     {"timers", test_timers},   {"proc", test_proc},
 	     {"admin", test_admin},     {"sched", test_sched},
 	     {"rt", test_rt},           {"threads", test_threads},
-	     {"floods", test_floods}};
+	     {"fasync", test_fasync},   {"floods", test_floods}};
 
 /* Runs the parts that are named, or all but the floods. */
 static int

@@ -1,0 +1,235 @@
+/*
+ * fasync.c - signals for files that have news.
+ *
+ * poll_notify() is called with locks held, also that of the processes, so it only puts the file
+ * into a list. A callout sends the signals at once, from the timer interrupt.
+ *
+ * Locking: fasync_lock guards both lists and what is in struct fasync. It is taken after the locks
+ * of drivers and proc_lock, and before that of the callouts.
+ */
+#include "kernel/fs/fasync.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/poll.h"
+#include "kernel/abi/signal.h"
+#include "kernel/fs/file.h"
+#include "kernel/fs/poll.h"
+#include "kernel/lib/clock.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/proc/task.h"
+#include "kernel/sched/callout.h"
+#include "kernel/sync/spinlock.h"
+
+struct fasync {
+	struct list link; /* in `files` while the owner is told, else alone */
+	struct list due;  /* in `waiting` while there are news to tell, else alone */
+	unsigned news;    /* POLLIN, POLLOUT */
+	const struct poll_source *source;
+	struct task_owner owner;
+	int sig; /* 0: SIGIO, of which no reason is told */
+	int fd;
+	unsigned wants; /* POLLIN, POLLOUT: how the file is open */
+	struct uidinfo *ui;
+};
+
+uint32_t fasync_files;
+
+static struct spinlock fasync_lock = SPINLOCK_INIT("fasync");
+static struct list files = LIST_INIT(files), waiting = LIST_INIT(waiting);
+
+static void send_all(void *arg);
+static struct callout sender = {.fn = send_all, .cpu = -1};
+
+/* The first file that waits, which leaves the list. False: there is none. */
+static bool
+take_due(struct fasync *taken)
+{
+	struct fasync *a = NULL;
+
+	spin_lock(&fasync_lock);
+	if (!list_empty(&waiting)) {
+		a = list_entry(list_first(&waiting), struct fasync, due);
+		list_remove(&a->due);
+		*taken = *a;
+		a->news = 0;
+	}
+	spin_unlock(&fasync_lock);
+	return a != NULL;
+}
+
+static void
+send_news(const struct fasync *a, unsigned news, int code, uint64_t band)
+{
+	struct siginfo info = {.si_signo = a->sig, .si_code = code, .si_band = band};
+
+	if (!(a->news & news))
+		return;
+	info.si_fd = a->fd;
+	/* As in Linux: if no more can be queued, SIGIO says that something was lost. */
+	if (a->sig == 0 || task_signal_owner(&a->owner, &info) == -EAGAIN)
+		task_signal_owner(&a->owner,
+				  &(struct siginfo){.si_signo = SIGIO, .si_code = SI_KERNEL});
+}
+
+static void
+send_all(void *arg)
+{
+	struct fasync a;
+
+	while (take_due(&a)) {
+		send_news(&a, POLLIN, POLL_IN, POLLIN | POLLRDNORM);
+		send_news(&a, POLLOUT, POLL_OUT, POLLOUT | POLLWRNORM | POLLWRBAND);
+	}
+}
+
+void
+fasync_notify(const struct poll_source *s, unsigned events)
+{
+	spin_lock(&fasync_lock);
+	list_for_each (l, &files) {
+		struct fasync *a = list_entry(l, struct fasync, link);
+
+		if (a->source != s || (events & a->wants) == 0 || a->owner.pid == 0)
+			continue;
+		a->news |= events & a->wants;
+		if (list_empty(&a->due))
+			list_append(&waiting, &a->due);
+	}
+	if (!list_empty(&waiting))
+		callout_set(&sender, clock_ns());
+	spin_unlock(&fasync_lock);
+}
+
+/* What is kept of the file, made if there is nothing. NULL: no memory. */
+static struct fasync *
+fasync_of(struct file *f)
+{
+	struct uidinfo *ui = curuidinfo();
+	struct fasync *a = __atomic_load_n(&f->async, __ATOMIC_ACQUIRE), *new;
+	int mode = f->flags & O_ACCMODE;
+
+	if (a != NULL)
+		return a;
+	new = uidinfo_alloc(ui, sizeof(*new));
+	if (new == NULL)
+		return NULL;
+	*new = (struct fasync){.source = f->news,
+			       .ui = ui,
+			       .wants = (mode != O_WRONLY ? POLLIN : 0) |
+					(mode != O_RDONLY ? POLLOUT : 0)};
+	list_init(&new->link);
+	list_init(&new->due);
+	if (__atomic_compare_exchange_n(&f->async, &a, new, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return new;
+	uidinfo_free(ui, new);
+	return a;
+}
+
+int
+fasync_set(struct file *f, int fd, bool on)
+{
+	struct fasync *a;
+
+	if (f->news == NULL)
+		return -ENOTTY;
+	a = fasync_of(f);
+	if (a == NULL)
+		return -ENOMEM;
+	spin_lock(&fasync_lock);
+	a->fd = fd;
+	if (on == list_empty(&a->link)) {
+		poll_watch(on);
+		__atomic_fetch_add(&fasync_files, on ? 1 : -1, __ATOMIC_SEQ_CST);
+		list_remove(&a->link);
+		if (on)
+			list_append(&files, &a->link);
+	}
+	if (on)
+		__atomic_fetch_or(&f->flags, O_ASYNC, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(&f->flags, ~O_ASYNC, __ATOMIC_RELAXED);
+	spin_unlock(&fasync_lock);
+	return 0;
+}
+
+/* F_SETOWN's number as an owner. */
+static struct task_owner
+owner_of_number(int32_t number)
+{
+	return (struct task_owner){.kind = number < 0 ? F_OWNER_PGRP : F_OWNER_PID,
+				   .pid = (uint32_t)(number < 0 ? -number : number)};
+}
+
+static int
+set_owner(struct fasync *a, struct task_owner o)
+{
+	if (o.pid != 0 && !task_owner_set(&o))
+		return -ESRCH;
+	spin_lock(&fasync_lock);
+	a->owner = o;
+	spin_unlock(&fasync_lock);
+	return 0;
+}
+
+static int
+set_owner_ex(struct fasync *a, uint64_t from)
+{
+	struct f_owner_ex ex;
+
+	if (copy_in(&ex, from, sizeof(ex)) != 0)
+		return -EFAULT;
+	if (ex.type < F_OWNER_TID || ex.type > F_OWNER_PGRP)
+		return -EINVAL;
+	return set_owner(a, (struct task_owner){.kind = ex.type, .pid = (uint32_t)ex.pid});
+}
+
+int64_t
+fasync_fcntl(struct file *f, int command, uint64_t arg)
+{
+	struct fasync *a = fasync_of(f), now;
+	int32_t number = (int32_t)arg;
+	struct f_owner_ex ex;
+
+	if (a == NULL)
+		return -ENOMEM;
+	spin_lock(&fasync_lock);
+	now = *a;
+	spin_unlock(&fasync_lock);
+	switch (command) {
+	case F_SETOWN:
+		return number == INT32_MIN ? -EINVAL : set_owner(a, owner_of_number(number));
+	case F_GETOWN:
+		number = (int32_t)now.owner.pid;
+		return now.owner.kind == F_OWNER_PGRP ? -number : number;
+	case F_SETOWN_EX:
+		return set_owner_ex(a, arg);
+	case F_GETOWN_EX:
+		ex = (struct f_owner_ex){now.owner.kind, (int32_t)now.owner.pid};
+		return copy_out(arg, &ex, sizeof(ex)) != 0 ? -EFAULT : 0;
+	case F_SETSIG:
+		if (arg > NSIG)
+			return -EINVAL;
+		spin_lock(&fasync_lock);
+		a->sig = (int)arg;
+		spin_unlock(&fasync_lock);
+		return 0;
+	default: /* F_GETSIG */
+		return now.sig;
+	}
+}
+
+void
+fasync_end(struct file *f)
+{
+	struct fasync *a = f->async;
+
+	if (f->flags & O_ASYNC)
+		fasync_set(f, a->fd, false);
+	spin_lock(&fasync_lock);
+	list_remove(&a->due);
+	spin_unlock(&fasync_lock);
+	uidinfo_free(a->ui, a);
+}

@@ -1,0 +1,28 @@
+/*
+ * fasync.h - files whose news are told by a signal: O_ASYNC, F_SETOWN, F_SETSIG (fcntl(2), section
+ * "Managing signals"). A file can be one if its driver counts its news (struct file: news).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct file;
+struct poll_source;
+
+extern uint32_t fasync_files; /* atomic: how many there are */
+
+/*
+ * Tells the owner from now on, or no longer; fd: the number that it is told. 0; -ENOTTY: the file
+ * cannot; -ENOMEM. Thread context of a process, no lock held.
+ */
+int fasync_set(struct file *f, int fd, bool on);
+/*
+ * fcntl() with F_SETOWN, F_GETOWN, F_SETOWN_EX, F_GETOWN_EX, F_SETSIG or F_GETSIG. What it returns,
+ * or -errno. Context as above.
+ */
+int64_t fasync_fcntl(struct file *f, int command, uint64_t arg);
+/* More to read, or more room: POLLIN, POLLOUT. For poll_notify(). Any context but NMI. */
+void fasync_notify(const struct poll_source *s, unsigned events);
+/* The file ends. Thread context. */
+void fasync_end(struct file *f);

@@ -1,0 +1,183 @@
+/*
+ * fasync.c - files whose news are told by a signal: O_ASYNC, FIOASYNC, F_SETOWN, F_SETSIG. The same
+ * on Linux (word "fasync").
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define SIG      (SIGRTMIN + 3)
+#define WAIT_S   60
+#define NO_GROUP 999999
+
+/* Waits for one of the two signals, which are blocked. False: none came, or another one. */
+static bool
+came(int sig, siginfo_t *info)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	sigaddset(&set, SIG);
+	return sigtimedwait(&set, info, &(struct timespec){WAIT_S, 0}) == sig;
+}
+
+/* Are there none? What was done before has sent its signals if one that was sent later is there. */
+static bool
+none_came(void)
+{
+	siginfo_t info;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	sigaddset(&set, SIG);
+	return sigtimedwait(&set, &info, &(struct timespec){0, 0}) == -1 && errno == EAGAIN;
+}
+
+static void
+block_both(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	sigaddset(&set, SIG);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static int
+owner_is_told(void *arg)
+{
+	int p[2], on = 1;
+	siginfo_t info;
+	bool good;
+
+	(void)arg;
+	block_both();
+	good = pipe(p) == 0 && fcntl(p[0], F_GETOWN) == 0 && fcntl(p[0], F_GETSIG) == 0 &&
+	       fcntl(p[0], F_SETOWN, getpid()) == 0 && fcntl(p[0], F_GETOWN) == getpid() &&
+	       !(fcntl(p[0], F_GETFL) & O_ASYNC) && ioctl(p[0], FIOASYNC, &on) == 0 &&
+	       (fcntl(p[0], F_GETFL) & O_ASYNC) && write(p[1], "a", 1) == 1 && came(SIGIO, &info) &&
+	       info.si_code == SI_KERNEL;
+	/* with a signal of its own, it is told why; and each time */
+	good = good && fcntl(p[0], F_SETSIG, SIG) == 0 && fcntl(p[0], F_GETSIG) == SIG &&
+	       write(p[1], "b", 1) == 1 && came(SIG, &info) && info.si_code == POLL_IN &&
+	       info.si_fd == p[0] && info.si_band == (POLLIN | POLLRDNORM) &&
+	       write(p[1], "c", 1) == 1 && came(SIG, &info);
+	/* no longer */
+	on = 0;
+	good = good && fcntl(p[0], F_SETFL, 0) == 0 && !(fcntl(p[0], F_GETFL) & O_ASYNC) &&
+	       write(p[1], "d", 1) == 1 && fcntl(p[0], F_SETFL, O_ASYNC | O_NONBLOCK) == 0 &&
+	       (fcntl(p[0], F_GETFL) & (O_ASYNC | O_NONBLOCK)) == (O_ASYNC | O_NONBLOCK) &&
+	       write(p[1], "e", 1) == 1 && came(SIG, &info) && none_came() &&
+	       ioctl(p[0], FIOASYNC, &on) == 0 && !(fcntl(p[0], F_GETFL) & O_ASYNC);
+	return good && close(p[0]) == 0 && close(p[1]) == 0 ? 0 : 1;
+}
+
+static int
+room_is_told(void *arg)
+{
+	static char much[65536];
+	siginfo_t info;
+	int p[2];
+	bool good;
+
+	(void)arg;
+	block_both();
+	good = pipe(p) == 0 && write(p[1], much, sizeof(much)) == sizeof(much) &&
+	       fcntl(p[1], F_SETOWN, getpid()) == 0 && fcntl(p[1], F_SETSIG, SIG) == 0 &&
+	       fcntl(p[1], F_SETFL, O_ASYNC) == 0 &&
+	       read(p[0], much, sizeof(much)) == sizeof(much) && came(SIG, &info) &&
+	       info.si_code == POLL_OUT && info.si_fd == p[1] &&
+	       info.si_band == (POLLOUT | POLLWRNORM | POLLWRBAND);
+	return good ? 0 : 1;
+}
+
+/* A group, a thread, and who is not there. */
+static int
+owners(void *arg)
+{
+	struct f_owner_ex ex = {F_OWNER_TID, (pid_t)syscall(SYS_gettid)}, got;
+	siginfo_t info;
+	int s[2];
+	bool good;
+
+	(void)arg;
+	block_both();
+	good = setpgid(0, 0) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, s) == 0 &&
+	       fcntl(s[0], F_SETOWN, -getpid()) == 0 && fcntl(s[0], F_GETOWN) == -getpid() &&
+	       fcntl(s[0], F_GETOWN_EX, &got) == 0 && got.type == F_OWNER_PGRP &&
+	       got.pid == getpid() && fcntl(s[0], F_SETFL, O_ASYNC) == 0 &&
+	       write(s[1], "x", 1) == 1 && came(SIGIO, &info);
+	good = good && fcntl(s[0], F_SETOWN_EX, &ex) == 0 && fcntl(s[0], F_GETOWN) == ex.pid &&
+	       fcntl(s[0], F_SETSIG, SIG) == 0 && write(s[1], "y", 1) == 1 && came(SIG, &info) &&
+	       info.si_fd == s[0];
+	good = good && FAILS(fcntl(s[0], F_SETOWN, NO_GROUP), ESRCH) &&
+	       FAILS(fcntl(s[0], F_SETOWN, -NO_GROUP), ESRCH) && fcntl(s[0], F_GETOWN) == ex.pid;
+	ex.type = 3;
+	good = good && FAILS(fcntl(s[0], F_SETOWN_EX, &ex), EINVAL) &&
+	       FAILS(fcntl(s[0], F_SETOWN_EX, NOWHERE), EFAULT) &&
+	       FAILS(fcntl(s[0], F_GETOWN_EX, NOWHERE), EFAULT) &&
+	       FAILS(fcntl(s[0], F_SETSIG, 65), EINVAL) && fcntl(s[0], F_SETOWN, 0) == 0 &&
+	       fcntl(s[0], F_GETOWN) == 0 && close(s[0]) == 0 && close(s[1]) == 0;
+	return good ? 0 : 1;
+}
+
+/* What a user may not signal gets nothing. */
+static int
+stranger(void *arg)
+{
+	siginfo_t info;
+	int p[2], ready[2];
+	bool good;
+	pid_t user;
+	char c;
+
+	(void)arg;
+	block_both();
+	good = pipe(p) == 0 && pipe(ready) == 0;
+	user = fork();
+	if (user == 0) {
+		good = setuid(7) == 0 && fcntl(p[0], F_SETSIG, SIG) == 0 &&
+		       fcntl(p[0], F_SETOWN, getppid()) == 0 &&
+		       fcntl(p[0], F_SETFL, O_ASYNC) == 0 &&
+		       write(ready[1], good ? "g" : "b", 1) == 1;
+		_exit(good ? 0 : 1);
+	}
+	good = good && read(ready[0], &c, 1) == 1 && c == 'g' && write(p[1], "a", 1) == 1 &&
+	       fcntl(p[0], F_SETOWN, getpid()) == 0 && write(p[1], "b", 1) == 1 &&
+	       came(SIG, &info) && none_came();
+	return waitpid(user, &(int){0}, 0) == user && good ? 0 : 1;
+}
+
+static bool
+others_cannot(void)
+{
+	int on = 1, fd = open("/", O_RDONLY | O_DIRECTORY);
+	bool good = FAILS(ioctl(fd, FIOASYNC, &on), ENOTTY) && fcntl(fd, F_SETFL, O_ASYNC) == 0 &&
+		    !(fcntl(fd, F_GETFL) & O_ASYNC) && FAILS(ioctl(fd, FIOASYNC, NOWHERE), EFAULT);
+
+	return close(fd) == 0 && good;
+}
+
+void
+test_fasync(void)
+{
+	result(in_child(owner_is_told, NULL) == 0, "O_ASYNC tells the owner by SIGIO or F_SETSIG");
+	result(in_child(room_is_told, NULL) == 0, "who writes is told of room");
+	result(in_child(owners, NULL) == 0, "F_SETOWN: a group, a thread, nobody; wrong ones");
+	result(geteuid() != 0 || in_child(stranger, NULL) == 0,
+	       "F_SETOWN signals whom its user may");
+	result(others_cannot(), "a directory is not O_ASYNC");
+}
