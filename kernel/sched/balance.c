@@ -2,8 +2,8 @@
  * balance.c - which CPU's queue a thread is on: where it goes, and what a CPU takes from others.
  *
  * What is read of other CPUs' queues without their locks may be old by then. An idle CPU looks
- * again at each interrupt, and every CPU takes waiting real-time threads at its ticks.
- * Locking: run-queue locks (runq.h).
+ * again at each interrupt. Every CPU takes at its ticks a waiting real-time thread that preempts
+ * what runs there. Locking: run-queue locks (runq.h).
  */
 #include "kernel/sched/runq.h"
 #include "kernel/sched/sched_private.h"

@@ -22,6 +22,7 @@
 #include "ktr/ktr.h"
 
 #define QUEUES 64
+#define BATCH  16u /* threads that are woken with interrupts off */
 
 static struct sleepq {
 	struct spinlock lock;
@@ -153,22 +154,45 @@ sleep_on(const void *chan, struct spinlock *lk, const char *wmesg, int flags, ui
 	    .chan = chan, .lk = lk, .wmesg = wmesg, .flags = flags, .deadline_ns = deadline_ns});
 }
 
+/* Wakes up to max of those who sleep on chan. Returns how many; *left: how many sleep on. */
 static unsigned
-sleepq_wake(const void *chan, unsigned max)
+wake_batch(const void *chan, unsigned max, unsigned *left)
 {
 	struct sleepq *q = queue_of(chan);
 	unsigned n = 0;
 
+	*left = 0;
 	spin_lock(&q->lock);
 	list_for_each_safe (l, &q->threads) {
 		struct thread *t = list_entry(l, struct thread, sleepq);
-		if (t->chan == chan && n < max) {
+
+		if (t->chan != chan)
+			continue;
+		if (n < max) {
 			dequeue(t, 0);
 			wake_up_process(t);
 			n++;
+		} else {
+			++*left;
 		}
 	}
 	spin_unlock(&q->lock);
+	return n;
+}
+
+/* Wakes with interrupts on between batches. Who sleeps again meanwhile is not woken twice. */
+static unsigned
+sleepq_wake(const void *chan, unsigned max)
+{
+	unsigned left, rest, more, n = wake_batch(chan, max < BATCH ? max : BATCH, &left);
+
+	left = left < max - n ? left : max - n;
+	for (; left > 0; left -= more) {
+		more = wake_batch(chan, left < BATCH ? left : BATCH, &rest);
+		if (more == 0)
+			break;
+		n += more;
+	}
 	return n;
 }
 

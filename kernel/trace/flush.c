@@ -34,8 +34,9 @@
 
 #define FLUSH_PIECE      4096u     /* bytes written with the lock held once, or a few more */
 #define FINISH_TRY_NS    100000ull /* between two tries at a busy line */
-#define FINISH_STALL     10000u    /* failed tries in a row after which a line is dead: 1 s */
-#define FINISH_TRIES     600000u   /* failed tries in all: one minute */
+#define FINISH_STALL     10000u  /* failed tries in a row after which a line is dead: 1 s or more */
+#define FINISH_TRIES     600000u /* failed tries in all: one minute or more */
+#define SLEEP_TRIES      10u     /* for so many a thread sleeps, which waits for its CPU, too */
 #define FLUSH_DEPTH_INIT 1024
 
 static struct {
@@ -135,11 +136,15 @@ struct flush_tries {
 static bool
 flush_try_again(struct flush_tries *t)
 {
-	if (stop_inside())
+	unsigned tries = stop_inside() ? 1 : SLEEP_TRIES;
+
+	if (tries == 1)
 		clock_delay_ns(FINISH_TRY_NS);
-	else
-		thread_sleep_ns(FINISH_TRY_NS, 0, "ktrline");
-	return ++t->stalled < FINISH_STALL && ++t->all < FINISH_TRIES;
+	else /* more often, its switches would be more than the line takes */
+		thread_sleep_ns(tries * FINISH_TRY_NS, 0, "ktrline");
+	t->stalled += tries;
+	t->all += tries;
+	return t->stalled < FINISH_STALL && t->all < FINISH_TRIES;
 }
 
 /*

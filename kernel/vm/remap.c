@@ -154,9 +154,13 @@ remap(struct vmspace *vm, struct remap *r, uint64_t limit)
 	if (a == NULL)
 		return -EFAULT;
 	if (r->size <= r->old_size && !(r->flags & (MREMAP_FIXED | MREMAP_DONTUNMAP))) {
-		error = vm_unmap_locked(vm, r->start + r->size, r->old_size - r->size);
+		error = r->size == r->old_size
+			    ? 0
+			    : vm_unmap_locked(vm, r->start + r->size, r->old_size - r->size);
 		return error != 0 ? error : (int64_t)r->start;
 	}
+	if (r->flags & MREMAP_FIXED && !(r->flags & MREMAP_DONTUNMAP) && r->size < r->old_size)
+		end = r->start + r->size; /* the rest only goes */
 	if (a->end < end)
 		return -EFAULT;
 	if (r->flags & MREMAP_DONTUNMAP)

@@ -103,7 +103,7 @@ struct remap {
 };
 /*
  * Gives the range another size or place. limit: as above. Its address; or nothing has changed and:
- * -EINVAL; -EFAULT: it is not one area, but has to grow or move; -ENOMEM, after which MREMAP_FIXED
+ * -EINVAL; -EFAULT: what has to grow or move is not one area; -ENOMEM, after which MREMAP_FIXED
  * may have unmapped what was in the way, and what becomes too much.
  */
 int64_t vm_remap(struct vmspace *vm, struct remap r, uint64_t limit);

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -139,10 +140,34 @@ scripts_nest(void)
 	       run_script(5, out, sizeof(out)) == ELOOP;
 }
 
+/* A read whose second piece is not mapped says how much it moved, and the next one goes on there.
+ */
+static bool
+the_log_is_read_in_pieces(void)
+{
+	static char whole[1 << 16], pieces[1 << 16];
+	struct iovec v[2] = {{pieces, 100}, {NOWHERE, 100}};
+	int a = open("/dev/ktr", O_RDONLY), b = open("/dev/ktr", O_RDONLY);
+	ssize_t n = read(a, whole, 1000), m;
+
+	if (access("/dev/ktr", F_OK) != 0)
+		return true;
+	m = readv(b, v, 2);
+	while (m > 0 && m < n) {
+		ssize_t more = read(b, pieces + m, (size_t)(n - m));
+
+		m = more > 0 ? m + more : -1;
+	}
+	close(a);
+	close(b);
+	return n > 200 && m == n && memcmp(whole, pieces, (size_t)n) == 0;
+}
+
 void
 test_devs(void)
 {
 	result(descriptors_open(), "/dev/fd, stdin, stdout and stderr lead to a process's files");
 	result(memory_is_shared(), "/dev/shm has memory and semaphores with names");
+	result(the_log_is_read_in_pieces(), "/dev/ktr loses nothing if a page is missing");
 	result(scripts_nest(), "a script's interpreter may be a script, five deep");
 }

@@ -185,8 +185,9 @@ a_hole_does_not_protect_the_rest(void)
 	       FAILS(write(-1, p, 1), EBADF) && FAILS(access(p, F_OK), EFAULT) &&
 	       FAILS(access(p + PAGE, F_OK), EFAULT) && FAILS(access(p + 3 * PAGE, F_OK), ENOENT);
 	/* what becomes smaller may be several maps */
-	good = good && mprotect(p, PAGE, RW) == 0 && mremap(p, 4 * PAGE, PAGE, 0) == p &&
-	       p[0] == 1 && !mapped(p + PAGE, 1) && !mapped(p + 3 * PAGE, 1);
+	good = good && mprotect(p, PAGE, RW) == 0 && mremap(p, PAGE, PAGE, 0) == p &&
+	       mremap(p, 4 * PAGE, PAGE, 0) == p && p[0] == 1 && !mapped(p + PAGE, 1) &&
+	       !mapped(p + 3 * PAGE, 1);
 	munmap(p, PAGE);
 	return good;
 }
