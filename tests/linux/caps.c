@@ -297,12 +297,16 @@ limits_of(gid_t gid)
 	char c;
 	pid_t pid = pipe(ends) == 0 ? fork() : -1;
 
+	if (pid < 0)
+		return 5;
 	if (pid == 0) {
-		if (setgid(gid) == 0 && setuid(USER) == 0)
-			write(ends[1], "", 1);
+		if (setgid(gid) != 0 || setuid(USER) != 0)
+			_exit(1);
+		write(ends[1], "", 1);
 		for (;;)
 			pause();
 	}
+	close(ends[1]);
 	r = read(ends[0], &c, 1) == 1 ? in_child(asks_for_limits, &pid) : 4;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

@@ -139,14 +139,16 @@ sends_slowly(void *arg)
 static bool
 waits_for_much(void)
 {
-	struct timeval t = {20, 0};
+	struct timeval t = {60, 0};
 	int fd[2], status;
 	bool good =
 	    pair(SOCK_STREAM, fd) && setsockopt(fd[1], SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) == 0;
 	pid_t pid = fork();
 
-	if (pid == 0)
+	if (pid == 0) {
+		close(fd[1]);
 		_exit(write(fd[0], big, sizeof(big)) != sizeof(big));
+	}
 	good = good && recv(fd[1], big, sizeof(big), MSG_WAITALL) == sizeof(big);
 	close_pair(fd);
 	return waitpid(pid, &status, 0) == pid && status == 0 && good;

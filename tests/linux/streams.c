@@ -227,8 +227,7 @@ resets_stay(void)
 	int end[2];
 	bool good = inet_connected(end) && write(end[1], "x", 1) == 1 && reset(end[1]);
 
-	while (good && !(inet_polled(end[0], 5000) & POLLHUP))
-		;
+	good = good && poll(&(struct pollfd){.fd = end[0]}, 1, 60000) == 1; /* POLLHUP */
 	return good && FAILS(connect(end[0], (void *)&name, sizeof(name)), EISCONN) &&
 	       FAILS(listen(end[0], 1), EINVAL) && connect(end[0], &none, sizeof(none)) == 0 &&
 	       listen(end[0], 1) == 0 && recv(end[0], bytes, 1, MSG_DONTWAIT) < 0 &&
@@ -295,6 +294,26 @@ writes_when_read(void *arg)
 	return !await_sleep(getppid(), 0) || write(*(int *)arg, "cd", 2) != 2;
 }
 
+/* Who peeks for more than the system keeps does not wait for what cannot come. */
+static bool
+peeks_at_the_limit(void)
+{
+	int end[2], yes = 1;
+	ssize_t n = 0;
+	bool good = inet_connected(end) &&
+		    setsockopt(end[0], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) == 0;
+
+	for (unsigned i = 0; good && i < SMALL_MAX + 20; i++)
+		good = write(end[0], "s", 1) == 1;
+	good = good && shutdown(end[0], SHUT_WR) == 0;
+	if (good)
+		n = recv(end[1], bytes, SMALL_MAX + 40, MSG_PEEK | MSG_WAITALL);
+	good = good && n > SMALL_MAX / 2 &&
+	       recv(end[1], bytes, SMALL_MAX + 40, MSG_WAITALL) == SMALL_MAX + 20 &&
+	       read(end[1], bytes, 1) == 0;
+	return (close(end[0]) == 0) & (close(end[1]) == 0) & good;
+}
+
 static bool
 peeks(void)
 {
@@ -316,10 +335,10 @@ peeks(void)
 	pid = fork();
 	if (pid == 0)
 		_exit(writes_when_read(&end[0]));
-	good = good && recv(end[1], seen, 4, MSG_PEEK | MSG_WAITALL) == 4 &&
+	good = good && pid > 0 && recv(end[1], seen, 4, MSG_PEEK | MSG_WAITALL) == 4 &&
 	       memcmp(seen, "abcd", 4) == 0 && shutdown(end[0], SHUT_WR) == 0 &&
 	       recv(end[1], seen, 9, MSG_PEEK | MSG_WAITALL) == 4 && read(end[1], seen, 9) == 4;
-	if (!good)
+	if (!good && pid > 0)
 		kill(pid, SIGKILL);
 	return waitpid(pid, &status, 0) == pid && status == 0 && good && close(end[0]) == 0 &&
 	       close(end[1]) == 0;
@@ -341,5 +360,6 @@ test_streams(void)
 	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
 	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");
 	result(errors_are_told(), "streams: an error is told by a call that fails for it");
+	result(peeks_at_the_limit(), "streams: MSG_PEEK with MSG_WAITALL at the limit of memory");
 	result(peeks(), "streams: MSG_PEEK shows all, MSG_TRUNC drops, MSG_ERRQUEUE has nothing");
 }

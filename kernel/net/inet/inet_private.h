@@ -55,6 +55,7 @@ struct inet_tcp {
 	bool eof;     /* the peer sends no more, or the connection has failed */
 	bool shut_read, shut_write;
 	bool answers; /* it has sent something since the last bytes arrived */
+	bool refused; /* what has come waits in lwIP until something is read */
 	bool cork, nodelay;
 	uint8_t ttl, tos;                              /* of its pcbs; ttl 0: the default */
 	uint32_t keep_idle, keep_interval, keep_count; /* seconds; 0: the default */

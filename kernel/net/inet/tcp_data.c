@@ -29,6 +29,16 @@ peer_has_ended(const struct tcp_pcb *pcb)
 	       pcb->state == TIME_WAIT;
 }
 
+/* Who peeks for more gets what there is: nothing comes until something is read. */
+static err_t
+refuse(struct inet_socket *s)
+{
+	if (!s->tcp.refused)
+		inet_changed(s, POLLIN);
+	s->tcp.refused = true;
+	return ERR_MEM; /* lwIP tries again later */
+}
+
 err_t
 inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
 {
@@ -53,9 +63,10 @@ inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
 	}
 	n = p->tot_len + PACKET_OVERHEAD * pbuf_clen(p);
 	if (peer_has_ended(pcb))
-		uidinfo_charge_anyway(s->so.ui, UIDINFO_KMEM, n); /* a window's bytes at most */
+		uidinfo_charge_anyway(s->so.ui, UIDINFO_KMEM, n); /* a window's segments at most */
 	else if (s->tcp.held + n > HELD_MAX || !inet_charge(s, n))
-		return ERR_MEM; /* lwIP tries again later */
+		return refuse(s);
+	s->tcp.refused = false;
 	s->tcp.held += n;
 	s->tcp.unread += p->tot_len;
 	if (s->tcp.in == NULL)
@@ -154,6 +165,7 @@ drop_read(struct inet_socket *s, uint32_t n)
 		buffers++;
 	}
 	s->tcp.unread -= n;
+	s->tcp.refused = false;
 	unhold(s, n, buffers);
 	for (left = n; left > 0 && s->tcp.pcb != NULL; left -= left < TCP_WND ? left : TCP_WND)
 		tcp_recved(s->tcp.pcb, (uint16_t)(left < TCP_WND ? left : TCP_WND));
@@ -225,6 +237,8 @@ await_data(struct inet_socket *s, size_t want, bool nowait, uint64_t deadline)
 	int r = 1, error = 0;
 
 	while (r == 1 && error == 0 && (s->tcp.unread < want || s->tcp.reading)) {
+		if (s->tcp.refused && s->tcp.unread > 0 && !s->tcp.reading)
+			break;
 		if (s->tcp.reading)
 			error = inet_tcp_readers_end(s);
 		else if ((r = why_no_more(s, nowait)) == 1)
