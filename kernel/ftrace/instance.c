@@ -92,8 +92,9 @@ turn(struct instance *i, bool on)
 void
 instance_switch(struct instance *i, bool on)
 {
-	__atomic_store_n(&i->resumes, false, __ATOMIC_SEQ_CST);
 	turn(i, on);
+	if (!on) /* after it: who pauses meanwhile sees that it is off */
+		__atomic_store_n(&i->resumes, false, __ATOMIC_SEQ_CST);
 }
 
 void

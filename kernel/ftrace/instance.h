@@ -119,7 +119,7 @@ void instance_switch(struct instance *i, bool on);
 /* The CPUs that record, now or when tracing is on again. */
 void instance_set_cpus(struct instance *i, uint64_t cpus);
 /* One more, or one less, who wants tracing to be off for a while. When the last one goes, it is on
- * again if it was on before, unless somebody has switched it meanwhile. */
+ * again if it was on before, unless instance_switch() has switched it off meanwhile. */
 void instance_pause(struct instance *i, bool pause);
 /* buffer_size_kb. 0 or -errno. Another size empties a log that is not the main one. */
 int instance_resize(struct instance *i, unsigned entries);

@@ -247,7 +247,8 @@ dump_run(struct dump *d)
 	rows_end(d);
 	out_flush(&d->out);
 	bool written = fflush(d->out.file) == 0 && ferror(d->out.file) == 0;
-	say_width(&d->out);
+	if (written) /* else errno says why not */
+		say_width(&d->out);
 	if (d->out.file != stdout)
 		written = fclose(d->out.file) == 0 && written;
 	if (!written && errno != EPIPE) {

@@ -4,8 +4,8 @@
  * Reading takes nothing out of the log: other readers see all of it. `shown` says for each CPU from
  * which entry on the files of this folder show it.
  *
- * Locking: ftrace_lock guards `shown`; snapshots change `from` without it, and so it only grows
- * (buffer_show_from()) while the log has the same rings. The control lock keeps
+ * Locking: ftrace_lock guards `shown`; snapshots change `from` without it, and so that of the
+ * trace only grows (buffer_show_from()) while the log has the same rings. The control lock keeps
  * the main log's rings (ktr/ring.h). A struct trace_reader has a lock of its own.
  */
 #include "kernel/ftrace/buffer/buffer.h"
@@ -199,6 +199,9 @@ buffer_overrun(const struct buffer *b, unsigned cpu)
 
 /* ---- trace, snapshot, trace_pipe ---- */
 
+/* Files. Of a latency tracer SHOWS_TRACE is the snapshot, and SHOWS_SNAPSHOT is refused. */
+enum shows { SHOWS_TRACE, SHOWS_PIPE, SHOWS_SNAPSHOT };
+
 struct trace_reader {
 	struct mutex lock;
 	struct buffer_reader r;
@@ -232,26 +235,29 @@ reader_hold(const struct vnode *vn, struct trace_reader *t, bool hold)
 	t->holds = hold;
 }
 
-/* keeps: what is read is the snapshot. Who may write, too, holds it when the reading begins. */
+/* Who may write, too, holds the snapshot when the reading begins. */
 static int
-reader_open(struct file *f, bool keeps)
+reader_open(struct file *f, enum shows shows)
 {
-	struct trace_reader *t;
+	struct trace_reader *t = NULL;
 	int error = tracefs_hold(f->vn);
+	bool latency = error == 0 && latency_is_on(tracefs_instance(f->vn));
 
 	f->priv = NULL;
 	if (error != 0 || (f->flags & O_ACCMODE) == O_WRONLY)
 		return error; /* to clear it, or take one */
-	t = kmap_alloc(sizeof(*t));
+	if (shows != SHOWS_SNAPSHOT || !latency)
+		t = kmap_alloc(sizeof(*t));
 	if (t == NULL) {
 		tracefs_release(f->vn);
-		return -ENOMEM;
+		return shows == SHOWS_SNAPSHOT && latency ? -EBUSY : -ENOMEM;
 	}
 	mutex_init(&t->lock, "trace reader");
 	callout_init(&t->look_again, tell_pollers, t);
 	f->news = &t->news;
-	t->keeps = keeps;
-	reader_hold(f->vn, t, keeps && (f->flags & O_ACCMODE) == O_RDONLY);
+	t->snapshot = shows == SHOWS_SNAPSHOT;
+	t->keeps = t->snapshot || (shows == SHOWS_TRACE && latency);
+	reader_hold(f->vn, t, t->keeps && (f->flags & O_ACCMODE) == O_RDONLY);
 	f->priv = t;
 	return 0;
 }
@@ -260,7 +266,7 @@ static int
 trace_open(struct file *f)
 {
 	struct instance *i = tracefs_instance(f->vn);
-	int error = reader_open(f, latency_is_on(i));
+	int error = reader_open(f, SHOWS_TRACE);
 	struct trace_reader *t = f->priv;
 
 	if (error != 0 || t == NULL || !option_on(i, OPTION_PAUSE))
@@ -275,12 +281,7 @@ trace_open(struct file *f)
 static int
 snapshot_open(struct file *f)
 {
-	bool reads = (f->flags & O_ACCMODE) != O_WRONLY;
-	int error = reads && latency_is_on(tracefs_instance(f->vn)) ? -EBUSY : reader_open(f, true);
-
-	if (error == 0 && reads)
-		((struct trace_reader *)f->priv)->snapshot = true;
-	return error;
+	return reader_open(f, SHOWS_SNAPSHOT);
 }
 
 /* Makes the next line. False: there is none. ftrace_lock and control lock held. */
@@ -484,7 +485,7 @@ trace_pipe_open(struct file *f)
 {
 	struct instance *i = tracefs_instance(f->vn);
 	struct trace_reader *t;
-	int error = (f->flags & O_ACCMODE) == O_RDONLY ? reader_open(f, false) : -EINVAL;
+	int error = (f->flags & O_ACCMODE) == O_RDONLY ? reader_open(f, SHOWS_PIPE) : -EINVAL;
 
 	if (error != 0)
 		return error;

@@ -39,7 +39,7 @@ struct latency;
 struct buffer {
 	struct ktr_log *log;
 	struct {
-		uint64_t from;    /* atomic: the first that is shown; buffer_show_from() */
+		uint64_t from; /* atomic: the first that is shown; buffer_show_from(), or a copy */
 		uint64_t cleared; /* the first after the last clearing */
 		uint64_t lost;    /* since then: overwritten before they were consumed */
 	} shown[MAX_CPUS];

@@ -265,7 +265,7 @@ event_filter_change(struct instance *i, const struct ktr_site *site, char *text,
 	if (made != NULL) /* triggers switch one that was there, at any time */
 		__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
 	event_filter_run(e, consumer);
-	if (on)
+	if (on && made != NULL)
 		event_enable(i, site);
 	return 0;
 }

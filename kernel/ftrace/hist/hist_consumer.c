@@ -91,10 +91,12 @@ add_to_row(const struct hist *h, struct hist_row *to, struct hist_row *row)
 static void
 merge(struct hist *h)
 {
-	unsigned n = 0, room = h->size;
+	unsigned n = 0, stay = 0, room;
 
 	for (unsigned i = 0; i < h->nrows; i++)
-		room -= h->rows[i]->stays;
+		stay += h->rows[i]->stays;
+	/* There may be more: those of a larger one whose name it has. */
+	room = stay < h->size ? h->size - stay : 0;
 	hist_sort(h, h->rows, h->nrows, hist_compare_keys);
 	for (unsigned i = 0, next; i < h->nrows; i = next) {
 		struct hist_row *row = h->rows[i];

@@ -197,6 +197,7 @@ tracer_stop(struct instance *i)
 static int
 tracer_start(struct instance *i, enum tracer t)
 {
+	bool snapshot_was_there = i->snapshot_there; /* of triggers */
 	int n = t >= TRACER_OSNOISE ? osnoise_start(i, t) : 0;
 
 	if (n != 0)
@@ -213,7 +214,7 @@ tracer_start(struct instance *i, enum tracer t)
 	if (n < 0) {
 		if (t == TRACER_GRAPH)
 			calls_stop();
-		if (tracer_is_latency(t))
+		if (tracer_is_latency(t) && !snapshot_was_there)
 			snapshot_free(i);
 		return -EBUSY;
 	}

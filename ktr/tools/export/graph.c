@@ -43,8 +43,9 @@ struct graph {
 	struct out *out;
 	const char *function; /* a glob: only its calls, and calls in them, are shown; NULL: all */
 	unsigned depth;       /* calls deeper than this are not shown; 0: all are */
+	bool passed, seen;    /* an event passed the filter; any had a call of `function` */
 	bool any;             /* there was a line of a function */
-	bool *empty;          /* becomes true if there was none */
+	bool *empty;          /* becomes true if there was none; NULL: a stream */
 	uint32_t tid[KTR_DECODE_CPUS]; /* of the CPU's last line, plus 1; 0: no line yet */
 	char thread[KTR_DECODE_CPUS][ACTIVITY_NAME];
 	uint64_t first, end; /* numbers of the lines that wait */
@@ -205,6 +206,7 @@ on_call(struct graph *g, const struct export_event *ev, const struct activity *a
 	const struct activity_thread *t = ev->thread;
 	struct activity_call *call = &t->calls[t->depth - 1];
 	call->mark = g->function != NULL && ktr_glob(g->function, a->text);
+	g->seen |= call->mark != 0;
 	int depth = depth_shown(g, t, t->depth - 1);
 	if (is_too_deep(g, depth))
 		return;
@@ -292,6 +294,7 @@ graph_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 {
 	struct graph *g = arg;
 	bool call = false, done = true;
+	g->passed |= ev->passes;
 	for (unsigned i = 0; i < ev->count; i++) {
 		const struct activity *a = &ev->activities[i];
 		if (a->kind == ACTIVITY_CALL)
@@ -323,8 +326,10 @@ graph_close(void *arg, bool complete, char *err, size_t errlen)
 	struct graph *g = arg;
 	put_all_lines(g);
 	out_flush(g->out);
-	if (complete && g->function != NULL && !g->any) {
-		fprintf(stderr, "ktrdump: no call of %s was recorded\n", g->function);
+	/* If no event passed, ktrdump_why.c says why. */
+	if (complete && g->function != NULL && g->passed && !g->any && g->empty != NULL) {
+		fprintf(stderr, "ktrdump: no call of %s %s\n", g->function,
+			g->seen ? "is what was asked for" : "was recorded");
 		*g->empty = true;
 	}
 	free(g);
