@@ -76,7 +76,7 @@ dump_export_open(struct dump *d)
 	    .rows = d->opts.rows,
 	    .json = d->opts.json,
 	    .parts = &d->parts,
-	    .empty = d->opts.stream ? NULL : &d->empty,
+	    .empty = &d->empty,
 	    .status = &d->status,
 	    .diff = d->opts.diff.state,
 	};

@@ -131,7 +131,7 @@ def marks():
 def keeps():
     b = "hist:keys=next_pid:onmatch(sched.sched_waking).trace(syn,prio)"
     t, last = "events/ftrace/print/trigger", "hist:keys=common_cpu:l=common_pid:onmax($l).save(comm)"
-    hidden, matches, paused, full = ftrace(
+    hidden, matches, paused, full, heir = ftrace(
         "cd events/sched\necho 'syn u64 a' > ../../synthetic_events\necho 'hist:keys=pid' > sched_waking/trigger\n"
         f"echo '{b}' > sched_switch/trigger\necho 'hist:keys=pid:x=$synthetic_prio' > sched_process_exit/trigger\necho '!{b}' >> sched_switch/trigger\n"
         f"echo '!hist:keys=pid:x=$synthetic_prio' >> sched_process_exit/trigger\necho '!{b}' >> sched_switch/trigger\ngrep -c next_pid sched_switch/trigger\necho > sched_waking/trigger\necho =====\n"
@@ -143,12 +143,18 @@ def keeps():
         f"echo '{last}' > {t}\necho one > trace_marker\necho '{last}:pause' >> {t}\necho two > trace_marker\ncat events/ftrace/print/hist\necho '{last}:cont' >> {t}\necho three > trace_marker\n"
         f"cat events/ftrace/print/hist\necho > {t}\necho =====\n"
         f"echo 'hist:keys=buf:size=128' > {t}\nn=100\nwhile test $n -lt 228; do echo k$n > trace_marker; n=$((n+1)); done\ntail -n 3 events/ftrace/print/hist\n"
-        "echo a > trace_marker\necho k227 > trace_marker\ngrep -e 'a ' -e k227 events/ftrace/print/hist\ntail -n 3 events/ftrace/print/hist\n")
+        "echo a > trace_marker\necho k227 > trace_marker\ngrep -e 'a ' -e k227 events/ftrace/print/hist\ntail -n 3 events/ftrace/print/hist\necho > events/ftrace/print/trigger\necho =====\n"
+        "cd events/sched\necho 'hist:keys=pid:name=n:size=2048' > sched_process_exit/trigger\necho 'hist:keys=pid:name=n:size=128' > sched_process_free/trigger\n"
+        "load fork -n 150 -j 2 > /dev/null\ncat sched_process_exit/hist > /dev/null\necho '!hist:keys=pid:name=n' >> sched_process_exit/trigger\n"
+        "tail -n 3 sched_process_free/hist\nload fork -n 150 -j 2 > /dev/null\ntail -n 3 sched_process_free/hist\n")
     check_match(r"^sh: .*busy\n0\n\Z", hidden, "what is used stays")
     check_match(r"^1\nsyn: a=7\nsyn: a=9\nsh: .*Invalid argument\nsh: .*Invalid argument\n\Z", matches, "each event's variable; names that are globs")
     check_eq([int(n) for n in re.findall(r"hitcount: +(\d+)", paused)], [1, 2], "hits, paused and after it")
     check_eq([comm for _, comm in re.findall(r"max: +([1-9]\d*)  comm: (\w+)", paused)], ["sh", "sh"], f"what is saved: {paused}")
     check_match(r"^    Hits: 128\n    Entries: 128\n    Dropped: 0\n{ buf: k227 +} hitcount: +2\n    Hits: 130\n    Entries: 128\n    Dropped: 1\n", full, "a full table")
+    before, after = (int(n) for n in re.findall(r"Entries: (\d+)", heir))
+    check(before > 128, f"{before} entries of a larger table of the same name")
+    check_eq(after, before, "a table with more than fit gets no more")
 
 
 @portable_test("synthetic_events: several fields before a semicolon, as before Linux 5.11; what is wrong, in Linux's words, with its place; sort= likewise")

@@ -407,6 +407,9 @@ def full_output_has_status_2(tmp):
     r = Run("-o", "/dev/full", str(path))
     equal(r.status, 2, "status")
     expect("cannot write: No space left" in r.err, r.err)
+    with open("/dev/full", "wb") as full:  # a job of its own, as in a shell at a terminal
+        p = subprocess.run([KTRDUMP, str(path)], stdout=full, stderr=subprocess.PIPE, start_new_session=True, timeout=DEADLINE_S, check=False)
+    equal((p.returncode, p.stderr), (2, b"ktrdump: cannot write: No space left on device\n"), "in a job of its own")
 
 
 def follows_a_file_that_grows(tmp):

@@ -58,7 +58,7 @@ struct export_options {
 	void (*sample)(void *arg, const struct report_sample *s);
 	void *sample_arg;
 	const int *status; /* DUMP_CLEAN: the trace has no damage so far */
-	bool *empty;       /* becomes true when what was asked for has nothing to show; or NULL */
+	bool *empty;       /* becomes true when what was asked for has nothing to show */
 };
 
 /** The thread that an event of Linux belongs to. A switch belongs to the thread that ran before. */

@@ -45,7 +45,7 @@ struct graph {
 	unsigned depth;       /* calls deeper than this are not shown; 0: all are */
 	bool passed, seen;    /* an event passed the filter; any had a call of `function` */
 	bool any;             /* there was a line of a function */
-	bool *empty;          /* becomes true if there was none; NULL: a stream */
+	bool *empty;          /* becomes true if there was none */
 	uint32_t tid[KTR_DECODE_CPUS]; /* of the CPU's last line, plus 1; 0: no line yet */
 	char thread[KTR_DECODE_CPUS][ACTIVITY_NAME];
 	uint64_t first, end; /* numbers of the lines that wait */
@@ -327,7 +327,7 @@ graph_close(void *arg, bool complete, char *err, size_t errlen)
 	put_all_lines(g);
 	out_flush(g->out);
 	/* If no event passed, ktrdump_why.c says why. */
-	if (complete && g->function != NULL && g->passed && !g->any && g->empty != NULL) {
+	if (complete && g->function != NULL && g->passed && !g->any) {
 		fprintf(stderr, "ktrdump: no call of %s %s\n", g->function,
 			g->seen ? "is what was asked for" : "was recorded");
 		*g->empty = true;
