@@ -4,17 +4,19 @@
  * poll_notify() is called with locks held, also that of the processes, so it only puts the file
  * into a list. A callout sends the signals at once, from the timer interrupt.
  *
- * Locking: fasync_lock guards both lists and what is in struct fasync. It is taken after the locks
+ * Locking: fasync_lock guards the lists and what is in struct fasync. It is taken after the locks
  * of drivers and proc_lock, and before that of the callouts.
  */
 #include "kernel/fs/fasync.h"
 
+#include "arch/irq.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/signal.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/poll.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
@@ -23,10 +25,11 @@
 #include "kernel/sync/spinlock.h"
 
 struct fasync {
-	struct list link; /* in `files` while the owner is told, else alone */
-	struct list due;  /* in `waiting` while there are news to tell, else alone */
-	unsigned news;    /* POLLIN, POLLOUT */
-	const struct poll_source *source;
+	struct fasync *next; /* of the same source; while `on` */
+	struct list due; /* in `waiting`, or with the sender, while there are news; else alone */
+	unsigned news;   /* POLLIN, POLLOUT */
+	bool on;         /* the owner is told */
+	struct poll_source *source;
 	struct task_owner owner;
 	int sig; /* 0: SIGIO, of which no reason is told */
 	int fd;
@@ -34,23 +37,22 @@ struct fasync {
 	struct uidinfo *ui;
 };
 
-uint32_t fasync_files;
-
 static struct spinlock fasync_lock = SPINLOCK_INIT("fasync");
-static struct list files = LIST_INIT(files), waiting = LIST_INIT(waiting);
+static struct list waiting = LIST_INIT(waiting);
+static uint32_t senders; /* atomic: CPUs that send */
 
 static void send_all(void *arg);
 static struct callout sender = {.fn = send_all, .cpu = -1};
 
-/* The first file that waits, which leaves the list. False: there is none. */
+/* The first file of a list, which it leaves. False: there is none. */
 static bool
-take_due(struct fasync *taken)
+take_due(struct list *from, struct fasync *taken)
 {
 	struct fasync *a = NULL;
 
 	spin_lock(&fasync_lock);
-	if (!list_empty(&waiting)) {
-		a = list_entry(list_first(&waiting), struct fasync, due);
+	if (!list_empty(from)) {
+		a = list_entry(list_first(from), struct fasync, due);
 		list_remove(&a->due);
 		*taken = *a;
 		a->news = 0;
@@ -67,37 +69,47 @@ send_news(const struct fasync *a, unsigned news, int code, uint64_t band)
 	if (!(a->news & news))
 		return;
 	info.si_fd = a->fd;
-	/* As in Linux: if no more can be queued, SIGIO says that something was lost. */
-	if (a->sig == 0 || task_signal_owner(&a->owner, &info) == -EAGAIN)
-		task_signal_owner(&a->owner,
-				  &(struct siginfo){.si_signo = SIGIO, .si_code = SI_KERNEL});
+	if (a->sig == 0)
+		info = (struct siginfo){.si_signo = SIGIO, .si_code = SI_KERNEL};
+	task_signal_owner(&a->owner, &info);
 }
 
 static void
 send_all(void *arg)
 {
+	struct list due = LIST_INIT(due);
 	struct fasync a;
 
-	while (take_due(&a)) {
+	/* What waits from here on has another call of this: nobody keeps this CPU here. */
+	spin_lock(&fasync_lock);
+	__atomic_fetch_add(&senders, 1, __ATOMIC_RELAXED);
+	list_for_each_safe (l, &waiting) {
+		list_remove(l);
+		list_append(&due, l);
+	}
+	spin_unlock(&fasync_lock);
+	while (take_due(&due, &a)) {
 		send_news(&a, POLLIN, POLL_IN, POLLIN | POLLRDNORM);
 		send_news(&a, POLLOUT, POLL_OUT, POLLOUT | POLLWRNORM | POLLWRBAND);
 	}
+	__atomic_fetch_sub(&senders, 1, __ATOMIC_RELEASE);
 }
 
 void
-fasync_notify(const struct poll_source *s, unsigned events)
+fasync_notify(struct poll_source *s, unsigned events)
 {
-	spin_lock(&fasync_lock);
-	list_for_each (l, &files) {
-		struct fasync *a = list_entry(l, struct fasync, link);
+	bool pending;
 
-		if (a->source != s || (events & a->wants) == 0 || a->owner.pid == 0)
+	spin_lock(&fasync_lock);
+	pending = !list_empty(&waiting);
+	for (struct fasync *a = s->async; a != NULL; a = a->next) {
+		if ((events & a->wants) == 0 || a->owner.pid == 0)
 			continue;
 		a->news |= events & a->wants;
 		if (list_empty(&a->due))
 			list_append(&waiting, &a->due);
 	}
-	if (!list_empty(&waiting))
+	if (!pending && !list_empty(&waiting))
 		callout_set(&sender, clock_ns());
 	spin_unlock(&fasync_lock);
 }
@@ -119,7 +131,6 @@ fasync_of(struct file *f)
 			       .ui = ui,
 			       .wants = (mode != O_WRONLY ? POLLIN : 0) |
 					(mode != O_RDONLY ? POLLOUT : 0)};
-	list_init(&new->link);
 	list_init(&new->due);
 	if (__atomic_compare_exchange_n(&f->async, &a, new, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE))
@@ -128,30 +139,57 @@ fasync_of(struct file *f)
 	return a;
 }
 
+/* Puts it into the list of its source, or takes it out. fasync_lock held. */
+static void
+fasync_switch(struct fasync *a, bool on)
+{
+	struct fasync **at = &a->source->async;
+
+	if (a->on == on)
+		return;
+	poll_watch(on);
+	a->on = on;
+	if (!on) {
+		while (*at != a)
+			at = &(*at)->next;
+		list_remove(&a->due);
+		a->news = 0;
+	}
+	if (on)
+		a->next = *at;
+	__atomic_store_n(at, on ? a : a->next, __ATOMIC_SEQ_CST);
+}
+
+/* As in Linux, signalfd, pidfd and their like cannot: their news may be others', too. */
+static bool
+fasync_can(const struct file *f)
+{
+	uint32_t mode = f->vn->mode;
+
+	return f->news != NULL && (S_ISFIFO(mode) || S_ISSOCK(mode) || S_ISCHR(mode));
+}
+
 int
 fasync_set(struct file *f, int fd, bool on)
 {
 	struct fasync *a;
 
-	if (f->news == NULL)
+	if (!fasync_can(f))
 		return -ENOTTY;
 	a = fasync_of(f);
 	if (a == NULL)
 		return -ENOMEM;
 	spin_lock(&fasync_lock);
 	a->fd = fd;
-	if (on == list_empty(&a->link)) {
-		poll_watch(on);
-		__atomic_fetch_add(&fasync_files, on ? 1 : -1, __ATOMIC_SEQ_CST);
-		list_remove(&a->link);
-		if (on)
-			list_append(&files, &a->link);
-	}
+	fasync_switch(a, on);
 	if (on)
 		__atomic_fetch_or(&f->flags, O_ASYNC, __ATOMIC_RELAXED);
 	else
 		__atomic_fetch_and(&f->flags, ~O_ASYNC, __ATOMIC_RELAXED);
 	spin_unlock(&fasync_lock);
+	/* acquire: what a CPU that sends has taken before is sent */
+	while (!on && __atomic_load_n(&senders, __ATOMIC_ACQUIRE) != 0)
+		arch_relax();
 	return 0;
 }
 
@@ -228,8 +266,5 @@ fasync_end(struct file *f)
 
 	if (f->flags & O_ASYNC)
 		fasync_set(f, a->fd, false);
-	spin_lock(&fasync_lock);
-	list_remove(&a->due);
-	spin_unlock(&fasync_lock);
 	uidinfo_free(a->ui, a);
 }

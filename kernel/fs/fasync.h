@@ -1,6 +1,7 @@
 /*
  * fasync.h - files whose news are told by a signal: O_ASYNC, F_SETOWN, F_SETSIG (fcntl(2), section
- * "Managing signals"). A file can be one if its driver counts its news (struct file: news).
+ * "Managing signals"). Pipes, sockets and terminals can, whose drivers count their news (struct
+ * file: news).
  */
 #pragma once
 
@@ -9,8 +10,6 @@
 
 struct file;
 struct poll_source;
-
-extern uint32_t fasync_files; /* atomic: how many there are */
 
 /*
  * Tells the owner from now on, or no longer; fd: the number that it is told. 0; -ENOTTY: the file
@@ -23,6 +22,6 @@ int fasync_set(struct file *f, int fd, bool on);
  */
 int64_t fasync_fcntl(struct file *f, int command, uint64_t arg);
 /* More to read, or more room: POLLIN, POLLOUT. For poll_notify(). Any context but NMI. */
-void fasync_notify(const struct poll_source *s, unsigned events);
-/* The file ends. Thread context. */
+void fasync_notify(struct poll_source *s, unsigned events);
+/* The file ends; nothing more is told. Thread context, no spin lock held. */
 void fasync_end(struct file *f);

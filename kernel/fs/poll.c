@@ -42,7 +42,7 @@ poll_notify(struct poll_source *s, unsigned events)
 		__atomic_fetch_add(&s->out, 1, __ATOMIC_SEQ_CST);
 	__atomic_fetch_add(&changes, 1, __ATOMIC_SEQ_CST);
 	wakeup(&changes);
-	if (__atomic_load_n(&fasync_files, __ATOMIC_SEQ_CST) != 0)
+	if (s != NULL && __atomic_load_n(&s->async, __ATOMIC_SEQ_CST) != NULL)
 		fasync_notify(s, events);
 }
 

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct fasync;
 struct file;
 
 /*
@@ -13,6 +14,8 @@ struct file;
 struct poll_source {
 	uint32_t in;  /* atomic: how often there was more to read */
 	uint32_t out; /* atomic: how often there was more room */
+	struct fasync
+	    *async; /* atomic: the first file whose owner is told; NULL: none (fasync.c) */
 };
 
 /*

@@ -129,10 +129,11 @@ task_owner_set(struct task_owner *o)
 	return found;
 }
 
-int
+void
 task_signal_owner(const struct task_owner *o, const struct siginfo *info)
 {
-	int r = 0;
+	struct lwp *to;
+	static const struct siginfo lost = {.si_signo = SIGIO, .si_code = SI_KERNEL};
 
 	spin_lock(&proc_lock);
 	for_each_proc (p) {
@@ -140,12 +141,12 @@ task_signal_owner(const struct task_owner *o, const struct siginfo *info)
 		{
 			if (!is_owner(o, p, l) || !owner_may(o, p))
 				continue;
-			if (proc_signal_send(p, o->kind == F_OWNER_TID ? l : NULL, info, NULL) != 0)
-				r = -EAGAIN;
+			to = o->kind == F_OWNER_TID ? l : NULL;
+			if (proc_signal_send(p, to, info, NULL) != 0)
+				proc_signal_send(p, to, &lost, NULL);
 		}
 	}
 	spin_unlock(&proc_lock);
-	return r;
 }
 
 static struct siginfo

@@ -70,6 +70,10 @@ full(const struct siginfo *from)
 	if (from->si_code == SI_TIMER) {
 		to.ssi_tid = (uint32_t)from->si_tid;
 		to.ssi_overrun = (uint32_t)from->si_overrun;
+	} else if (from->si_signo != SIGCHLD &&
+		   (from->si_code == POLL_IN || from->si_code == POLL_OUT)) {
+		to.ssi_band = (uint32_t)from->si_band;
+		to.ssi_fd = from->si_fd;
 	} else {
 		to.ssi_pid = from->si_pid;
 		to.ssi_uid = from->si_uid;

@@ -154,14 +154,16 @@ sleep_on(const void *chan, struct spinlock *lk, const char *wmesg, int flags, ui
 	    .chan = chan, .lk = lk, .wmesg = wmesg, .flags = flags, .deadline_ns = deadline_ns});
 }
 
-/* Wakes up to max of those who sleep on chan. Returns how many; *left: how many sleep on. */
+/* Wakes up to max of those who sleep on chan. Returns how many; *left, if not NULL: how many sleep
+ * on. */
 static unsigned
 wake_batch(const void *chan, unsigned max, unsigned *left)
 {
 	struct sleepq *q = queue_of(chan);
 	unsigned n = 0;
 
-	*left = 0;
+	if (left != NULL)
+		*left = 0;
 	spin_lock(&q->lock);
 	list_for_each_safe (l, &q->threads) {
 		struct thread *t = list_entry(l, struct thread, sleepq);
@@ -172,8 +174,10 @@ wake_batch(const void *chan, unsigned max, unsigned *left)
 			dequeue(t, 0);
 			wake_up_process(t);
 			n++;
-		} else {
+		} else if (left != NULL) {
 			++*left;
+		} else {
+			break;
 		}
 	}
 	spin_unlock(&q->lock);
@@ -184,11 +188,11 @@ wake_batch(const void *chan, unsigned max, unsigned *left)
 static unsigned
 sleepq_wake(const void *chan, unsigned max)
 {
-	unsigned left, rest, more, n = wake_batch(chan, max < BATCH ? max : BATCH, &left);
+	unsigned left, more, n = wake_batch(chan, max < BATCH ? max : BATCH, &left);
 
 	left = left < max - n ? left : max - n;
 	for (; left > 0; left -= more) {
-		more = wake_batch(chan, left < BATCH ? left : BATCH, &rest);
+		more = wake_batch(chan, left < BATCH ? left : BATCH, NULL);
 		if (more == 0)
 			break;
 		n += more;

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -59,8 +60,10 @@ block_both(void)
 static int
 owner_is_told(void *arg)
 {
-	int p[2], on = 1;
+	struct signalfd_siginfo told;
+	int p[2], on = 1, sfd;
 	siginfo_t info;
+	sigset_t set;
 	bool good;
 
 	(void)arg;
@@ -75,6 +78,13 @@ owner_is_told(void *arg)
 	       write(p[1], "b", 1) == 1 && came(SIG, &info) && info.si_code == POLL_IN &&
 	       info.si_fd == p[0] && info.si_band == (POLLIN | POLLRDNORM) &&
 	       write(p[1], "c", 1) == 1 && came(SIG, &info);
+	/* a signalfd has the same */
+	sigemptyset(&set);
+	sigaddset(&set, SIG);
+	sfd = signalfd(-1, &set, 0);
+	good = good && write(p[1], "s", 1) == 1 && read(sfd, &told, sizeof(told)) == sizeof(told) &&
+	       told.ssi_signo == (uint32_t)SIG && told.ssi_code == POLL_IN && told.ssi_fd == p[0] &&
+	       told.ssi_band == (POLLIN | POLLRDNORM) && close(sfd) == 0;
 	/* no longer */
 	on = 0;
 	good = good && fcntl(p[0], F_SETFL, 0) == 0 && !(fcntl(p[0], F_GETFL) & O_ASYNC) &&
@@ -164,9 +174,18 @@ stranger(void *arg)
 static bool
 others_cannot(void)
 {
-	int on = 1, fd = open("/", O_RDONLY | O_DIRECTORY);
-	bool good = FAILS(ioctl(fd, FIOASYNC, &on), ENOTTY) && fcntl(fd, F_SETFL, O_ASYNC) == 0 &&
-		    !(fcntl(fd, F_GETFL) & O_ASYNC) && FAILS(ioctl(fd, FIOASYNC, NOWHERE), EFAULT);
+	int on = 1, fd = open("/", O_RDONLY | O_DIRECTORY), sfd;
+	sigset_t set;
+	bool good;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIG);
+	sfd = signalfd(-1, &set, 0);
+	good = FAILS(ioctl(sfd, FIOASYNC, &on), ENOTTY) && fcntl(sfd, F_SETFL, O_ASYNC) == 0 &&
+	       !(fcntl(sfd, F_GETFL) & O_ASYNC) && close(sfd) == 0;
+	good = good && FAILS(ioctl(fd, FIOASYNC, &on), ENOTTY) &&
+	       fcntl(fd, F_SETFL, O_ASYNC) == 0 && !(fcntl(fd, F_GETFL) & O_ASYNC) &&
+	       FAILS(ioctl(fd, FIOASYNC, NOWHERE), EFAULT);
 
 	return close(fd) == 0 && good;
 }
@@ -179,5 +198,5 @@ test_fasync(void)
 	result(in_child(owners, NULL) == 0, "F_SETOWN: a group, a thread, nobody; wrong ones");
 	result(geteuid() != 0 || in_child(stranger, NULL) == 0,
 	       "F_SETOWN signals whom its user may");
-	result(others_cannot(), "a directory is not O_ASYNC");
+	result(others_cannot(), "a directory and a signalfd are not O_ASYNC");
 }
