@@ -90,8 +90,8 @@ struct task_owner {
 /* The current process makes itself the one who has said so. False: there is no such owner. */
 bool task_owner_set(struct task_owner *o);
 /*
- * Signals the owner, if who has said so may. As in Linux, SIGIO says to whoever has too many signals
- * that wait that one was lost. Any context but NMI; proc_lock is not held.
+ * Signals the owner, if who has said so may. As in Linux, SIGIO says to whoever has too many
+ * signals that wait that one was lost. Any context but NMI; proc_lock is not held.
  */
 void task_signal_owner(const struct task_owner *o, const struct siginfo *info);
 /* Signals the current thread (SIGPIPE, SIGXFSZ). Thread context; a kernel thread gets none. */
