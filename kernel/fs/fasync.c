@@ -9,7 +9,6 @@
  */
 #include "kernel/fs/fasync.h"
 
-#include "arch/irq.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/poll.h"
@@ -22,6 +21,7 @@
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
 #include "kernel/sched/callout.h"
+#include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 
 struct fasync {
@@ -39,7 +39,6 @@ struct fasync {
 
 static struct spinlock fasync_lock = SPINLOCK_INIT("fasync");
 static struct list waiting = LIST_INIT(waiting);
-static uint32_t senders; /* atomic: CPUs that send */
 
 static void send_all(void *arg);
 static struct callout sender = {.fn = send_all, .cpu = -1};
@@ -82,7 +81,6 @@ send_all(void *arg)
 
 	/* What waits from here on has another call of this: nobody keeps this CPU here. */
 	spin_lock(&fasync_lock);
-	__atomic_fetch_add(&senders, 1, __ATOMIC_RELAXED);
 	list_for_each_safe (l, &waiting) {
 		list_remove(l);
 		list_append(&due, l);
@@ -92,7 +90,6 @@ send_all(void *arg)
 		send_news(&a, POLLIN, POLL_IN, POLLIN | POLLRDNORM);
 		send_news(&a, POLLOUT, POLL_OUT, POLLOUT | POLLWRNORM | POLLWRBAND);
 	}
-	__atomic_fetch_sub(&senders, 1, __ATOMIC_RELEASE);
 }
 
 void
@@ -187,9 +184,9 @@ fasync_set(struct file *f, int fd, bool on)
 	else
 		__atomic_fetch_and(&f->flags, ~O_ASYNC, __ATOMIC_RELAXED);
 	spin_unlock(&fasync_lock);
-	/* acquire: what a CPU that sends has taken before is sent */
-	while (!on && __atomic_load_n(&senders, __ATOMIC_ACQUIRE) != 0)
-		arch_relax();
+	/* A CPU that sends what it took before has its interrupts off. */
+	if (!on)
+		smp_call_all(NULL, NULL);
 	return 0;
 }
 
