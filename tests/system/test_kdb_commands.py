@@ -250,7 +250,7 @@ def values():
                              ("show lock nosuch", "no symbol \"nosuch\""),
                              ("show thread", r"holds mutex sysctl"), ("show proc", "^process"), ("show map", "rw-"),
                              ("show map kernel", "r-x .*text"), ("show sleepq", "init tid 1"), ("show runq", "^cpu 0: runs sysctl"),
-                             ("show callout", "^CPU"), ("show page", r"pages, \d+ free\s+\d+ other\s+[1-9]\d* slab\s[^$]*[1-9]\d* program\s"), ("show zork", "Expected ktr")):
+                             ("show callout", "^CPU"), ("show page", r"pages, \d+ free\s+\d+ other\s+[1-9]\d* slab\s[^$]*[1-9]\d* program\s"), ("show zork", "expected ktr")):
             check_match(answer, db(c, line), line)
         c.sendline("continue")
         prompt(c)
