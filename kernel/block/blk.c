@@ -170,18 +170,6 @@ take_bio(struct list *bios)
 	return bio;
 }
 
-/* Moves all of one list to another, which is empty. */
-static void
-take_list(struct list *from, struct list *to)
-{
-	list_init(to);
-	if (list_empty(from))
-		return;
-	*to = *from;
-	to->next->prev = to->prev->next = to;
-	list_init(from);
-}
-
 void
 blk_mq_end_request(struct gendisk *disk, struct request *rq, int error)
 {
@@ -201,7 +189,7 @@ blk_mq_end_request(struct gendisk *disk, struct request *rq, int error)
 	if (error != 0)
 		SDT_PROBE5(block, , , block_rq_error, block_dev(&disk->whole), request_rwbs(rq),
 			   rq->sector, rq->size / SECTOR_SIZE, error);
-	take_list(&rq->bios, &bios);
+	list_move_all(&rq->bios, &bios);
 	rq->used = false;
 	disk->queue.busy--;
 	blk_mq_run_hw_queue(disk);
@@ -219,7 +207,7 @@ blk_mark_disk_dead(struct gendisk *disk, bool stopped)
 
 	spin_lock(&q->lock);
 	q->dead = true;
-	take_list(&q->waiting, &bios);
+	list_move_all(&q->waiting, &bios);
 	spin_unlock(&q->lock);
 	while ((bio = take_bio(&bios)) != NULL)
 		bio_fail(bio);

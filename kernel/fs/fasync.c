@@ -74,22 +74,24 @@ send_news(const struct fasync *a, unsigned news, int code, uint64_t band)
 }
 
 static void
+send_due(const struct fasync *a)
+{
+	send_news(a, POLLIN, POLL_IN, POLLIN | POLLRDNORM);
+	send_news(a, POLLOUT, POLL_OUT, POLLOUT | POLLWRNORM | POLLWRBAND);
+}
+
+static void
 send_all(void *arg)
 {
-	struct list due = LIST_INIT(due);
+	struct list due;
 	struct fasync a;
 
 	/* What waits from here on has another call of this: nobody keeps this CPU here. */
 	spin_lock(&fasync_lock);
-	list_for_each_safe (l, &waiting) {
-		list_remove(l);
-		list_append(&due, l);
-	}
+	list_move_all(&waiting, &due);
 	spin_unlock(&fasync_lock);
-	while (take_due(&due, &a)) {
-		send_news(&a, POLLIN, POLL_IN, POLLIN | POLLRDNORM);
-		send_news(&a, POLLOUT, POLL_OUT, POLLOUT | POLLWRNORM | POLLWRBAND);
-	}
+	while (take_due(&due, &a))
+		send_due(&a);
 }
 
 void
@@ -146,14 +148,14 @@ fasync_switch(struct fasync *a, bool on)
 		return;
 	poll_watch(on);
 	a->on = on;
-	if (!on) {
+	if (on) {
+		a->next = *at;
+	} else {
 		while (*at != a)
 			at = &(*at)->next;
 		list_remove(&a->due);
 		a->news = 0;
 	}
-	if (on)
-		a->next = *at;
 	__atomic_store_n(at, on ? a : a->next, __ATOMIC_SEQ_CST);
 }
 
@@ -198,14 +200,21 @@ owner_of_number(int32_t number)
 				   .pid = (uint32_t)(number < 0 ? -number : number)};
 }
 
+/* What waits is the old owner's. */
 static int
 set_owner(struct fasync *a, struct task_owner o)
 {
+	struct fasync old;
+
 	if (o.pid != 0 && !task_owner_set(&o))
 		return -ESRCH;
 	spin_lock(&fasync_lock);
+	old = *a;
+	list_remove(&a->due);
+	a->news = 0;
 	a->owner = o;
 	spin_unlock(&fasync_lock);
+	send_due(&old);
 	return 0;
 }
 

@@ -56,6 +56,18 @@ list_append(struct list *l, struct list *e)
 	list_insert_after(l->prev, e);
 }
 
+/* Moves all elements of l to `to`, in their order; what `to` was before does not matter. */
+static inline void
+list_move_all(struct list *l, struct list *to)
+{
+	list_init(to);
+	if (list_empty(l))
+		return;
+	*to = *l;
+	to->next->prev = to->prev->next = to;
+	list_init(l);
+}
+
 /* Removes e and makes it an empty list, so that removing it again is harmless. */
 static inline void
 list_remove(struct list *e)
