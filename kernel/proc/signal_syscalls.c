@@ -20,6 +20,13 @@
 #define BIT(sig)    (1ul << ((sig)-1))
 #define UNSTOPPABLE (BIT(SIGKILL) | BIT(SIGSTOP))
 
+/* May who has these ids, effective and real, signal p? */
+static bool
+ids_may_signal(uint32_t user, uint32_t real_user, const struct proc *p)
+{
+	return user == p->ruid || user == p->suid || real_user == p->ruid || real_user == p->suid;
+}
+
 /* May the caller send p this signal? A shell continues all of its session. */
 static bool
 allowed(const struct proc *p, int sig)
@@ -27,8 +34,7 @@ allowed(const struct proc *p, int sig)
 	const struct proc *self = curproc();
 
 	return (sig == SIGCONT && self->sid == p->sid) || capable(CAP_KILL) ||
-	       self->uid == p->ruid || self->uid == p->suid || self->ruid == p->ruid ||
-	       self->ruid == p->suid;
+	       ids_may_signal(self->uid, self->ruid, p);
 }
 
 /* Sends what info tells of, if its signal is not 0, to p or its thread l. proc_lock held. */
@@ -111,8 +117,7 @@ is_owner(const struct task_owner *o, const struct proc *p, const struct lwp *l)
 static bool
 owner_may(const struct task_owner *o, const struct proc *p)
 {
-	return o->user == 0 || o->user == p->suid || o->user == p->ruid ||
-	       o->real_user == p->suid || o->real_user == p->ruid;
+	return o->user == 0 || ids_may_signal(o->user, o->real_user, p);
 }
 
 bool
