@@ -28,7 +28,7 @@ BUDGETS = {
     "kernel/dev/virtio": 975,
     "kernel/dtrace": 5750,
     "kernel/dtrace/host": 1225,
-    "kernel/fs": 11500,
+    "kernel/fs": 11520,
     "kernel/fs/ext2": 2525,
     "kernel/ftrace": 2200,
     "kernel/ftrace/buffer": 2200,
