@@ -9,11 +9,15 @@
 
 static uint64_t calls;
 
-/* So short that it is often interrupted at its first or last instructions. */
+/*
+ * So short that it is often interrupted at its first or last instructions. The numbers are those
+ * of Knuth's MMIX generator (The Art of Computer Programming, 3.3.4): the top bit of what follows
+ * is random.
+ */
 __attribute__((noipa)) static uint64_t
 chain_leaf(uint64_t v)
 {
-	return v * 5 + 1;
+	return v * 6364136223846793005 + 1442695040888963407;
 }
 
 __attribute__((noipa)) static uint64_t
@@ -21,11 +25,15 @@ chain_inner(uint64_t n)
 {
 	uint64_t v = 0;
 
-	/* Turns of several lengths: else all samples might fall on one instruction, by --icount. */
+	/*
+	 * Every other turn, by chance, has a second call: else all turns were of one length, and
+	 * all samples might fall on one instruction, by --icount. A mere sum would not do: it
+	 * becomes a conditional move.
+	 */
 	for (; n > 0; n--) {
-		v += chain_leaf(v);
-		if (v >> 40 & 1)
-			v ^= n;
+		v = chain_leaf(v);
+		if (v >> 63)
+			v ^= chain_leaf(n);
 	}
 	return v;
 }
