@@ -238,7 +238,8 @@ dump_run(struct dump *d)
 		failed(d, error == ENOMEM ? "not enough memory"
 					  : "cannot keep the events that wait in a temporary file");
 	dump_export_close(d, status != DUMP_USAGE);
-	if (status == DUMP_CLEAN && d->status == DUMP_CLEAN && d->shown == 0 && !d->opts.stream) {
+	if (d->no_calls != NULL ||
+	    (status == DUMP_CLEAN && d->status == DUMP_CLEAN && d->shown == 0 && !d->opts.stream)) {
 		dump_why_nothing(d);
 		d->empty = true;
 	}

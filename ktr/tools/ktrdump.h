@@ -93,7 +93,8 @@ struct dump {
 	struct ktr_decoder *decoder;
 	struct merge *merge;
 	struct dump_export *export; /* of opts.format; NULL: none */
-	bool empty;                 /* a report that was asked for has nothing to show */
+	bool empty;                 /* what was asked for has nothing to show */
+	const char *no_calls; /* what is true of no call of opts.function; NULL: one is shown */
 	const struct ktr_decode_header *header; /* the first; NULL: none yet */
 	uint64_t masks;   /* classes of the masks that the stream tells, together */
 	bool mask_told;   /* it tells one */

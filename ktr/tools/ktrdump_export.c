@@ -77,6 +77,7 @@ dump_export_open(struct dump *d)
 	    .json = d->opts.json,
 	    .parts = &d->parts,
 	    .empty = &d->empty,
+	    .no_calls = &d->no_calls,
 	    .status = &d->status,
 	    .diff = d->opts.diff.state,
 	};

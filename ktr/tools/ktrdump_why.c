@@ -103,10 +103,15 @@ dump_why_nothing(const struct dump *d)
 		nothing_recorded(d);
 		return;
 	}
-	fprintf(stderr,
-		outside ? "ktrdump: %s: no events between --since and --until (the trace is "
-			: "ktrdump: %s: no event is what was asked for (the trace is ",
-		d->name);
+	fprintf(stderr, "ktrdump: %s: ", d->name);
+	if (d->no_calls != NULL) {
+		fprintf(stderr, "no call of %s %s", d->opts.function, d->no_calls);
+	} else {
+		fputs(outside ? "no events between --since and --until"
+			      : "no event is what was asked for",
+		      stderr);
+	}
+	fputs(" (the trace is ", stderr);
 	put_time(d->first_ns);
 	fputs(" to ", stderr);
 	put_time(d->last_ns);

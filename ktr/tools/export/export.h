@@ -58,7 +58,8 @@ struct export_options {
 	void (*sample)(void *arg, const struct report_sample *s);
 	void *sample_arg;
 	const int *status; /* DUMP_CLEAN: the trace has no damage so far */
-	bool *empty;       /* becomes true when what was asked for has nothing to show */
+	bool *empty;       /* becomes true when the report that was asked for has nothing to show */
+	const char **no_calls; /* of a graph: becomes what is true of no call of `function` */
 };
 
 /** The thread that an event of Linux belongs to. A switch belongs to the thread that ran before. */

@@ -41,11 +41,11 @@ struct line {
 
 struct graph {
 	struct out *out;
-	const char *function; /* a glob: only its calls, and calls in them, are shown; NULL: all */
-	unsigned depth;       /* calls deeper than this are not shown; 0: all are */
-	bool passed, seen;    /* an event passed the filter; any had a call of `function` */
-	bool any;             /* there was a line of a function */
-	bool *empty;          /* becomes true if there was none */
+	const char *function;  /* a glob: only its calls, and calls in them, are shown; NULL: all */
+	unsigned depth;        /* calls deeper than this are not shown; 0: all are */
+	bool seen;             /* a call of `function`, whether it passed the filter or not */
+	bool any;              /* there was a line of a function */
+	const char **no_calls; /* see export_options */
 	uint32_t tid[KTR_DECODE_CPUS]; /* of the CPU's last line, plus 1; 0: no line yet */
 	char thread[KTR_DECODE_CPUS][ACTIVITY_NAME];
 	uint64_t first, end; /* numbers of the lines that wait */
@@ -276,7 +276,7 @@ graph_open(const struct export_options *o, char *err, size_t errlen)
 	g->out = o->out;
 	g->function = o->function;
 	g->depth = o->depth;
-	g->empty = o->empty;
+	g->no_calls = o->no_calls;
 	return g;
 }
 
@@ -294,7 +294,6 @@ graph_event(void *arg, const struct export_event *ev, char *err, size_t errlen)
 {
 	struct graph *g = arg;
 	bool call = false, done = true;
-	g->passed |= ev->passes;
 	for (unsigned i = 0; i < ev->count; i++) {
 		const struct activity *a = &ev->activities[i];
 		if (a->kind == ACTIVITY_CALL)
@@ -326,12 +325,8 @@ graph_close(void *arg, bool complete, char *err, size_t errlen)
 	struct graph *g = arg;
 	put_all_lines(g);
 	out_flush(g->out);
-	/* If no event passed, ktrdump_why.c says why. */
-	if (complete && g->function != NULL && g->passed && !g->any) {
-		fprintf(stderr, "ktrdump: no call of %s %s\n", g->function,
-			g->seen ? "is what was asked for" : "was recorded");
-		*g->empty = true;
-	}
+	if (complete && g->function != NULL && !g->any)
+		*g->no_calls = g->seen ? "is what was asked for" : "was recorded";
 	free(g);
 	return true;
 }
