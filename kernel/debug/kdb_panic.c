@@ -15,6 +15,7 @@
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/stop.h"
@@ -49,13 +50,13 @@ static _Noreturn void
 panic_stop(const struct kdb_place *place, const char *fmt, va_list ap)
 {
 	int none = KDB_NO_CPU, cpu;
+	char text[sizeof(panic_text)];
 
 	arch_irq_disable();
 	cpu = (int)arch_cpu();
-	if (stop_inside()) {
-		vsnprintf(panic_text, sizeof(panic_text), fmt, ap);
-		kdb_recover(panic_text, place->pc);
-	}
+	vsnprintf(text, sizeof(text), fmt, ap);
+	if (stop_inside())
+		kdb_recover(text, place->pc);
 	if (!__atomic_compare_exchange_n(&panic_cpu, &none, cpu, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED)) {
 		if (none == cpu) {
@@ -67,7 +68,7 @@ panic_stop(const struct kdb_place *place, const char *fmt, va_list ap)
 		for (;;)
 			arch_relax();
 	}
-	vsnprintf(panic_text, sizeof(panic_text), fmt, ap);
+	strlcpy(panic_text, text, sizeof(panic_text));
 	CTR1(KTR_GEN | KTR_TRAP | KTR_PROC | KTR_SCHED, "panic: %s", ktr_intern(panic_text));
 	kdb_stop_machine(place->tf);
 	kdb.place = *place;

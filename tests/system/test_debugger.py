@@ -326,6 +326,24 @@ def steps():
             check_eq(ended(c), 0, "exit status")
 
 
+@portable_test("a fault in a single step is a panic with its own text")
+def faulting_step():
+    with guest() as c:
+        stopped_by_request(c)
+        db(c, "break death_trap")
+        c.sendline("continue")
+        prompt(c)
+        c.sendline("sysctl debug.kdb.trap=1")
+        c.expect("breakpoint 1 on cpu")
+        c.expect(DB)
+        c.sendline("step 100")
+        c.expect(r"panic: [\w ,()]*, address 0x10\r")
+        c.expect(DB)
+        check_match(r"death_trap\+", db(c, "bt"), "where")
+        c.sendline("poweroff 0")
+        check_eq(ended(c), 0, "exit status")
+
+
 @portable_test("break, watch, delete and step reject bad arguments with a reason")
 def bad_points():
     with guest(smp=2) as c:
