@@ -38,6 +38,7 @@ static const struct call_struct {
 	uint32_t size;
 } structs[] = {
     {"stat", 1, "stat", sizeof(struct stat)},
+    {"lstat", 1, "stat", sizeof(struct stat)},
     {"fstat", 1, "stat", sizeof(struct stat)},
     {"newfstatat", 2, "stat", sizeof(struct stat)},
     {"clock_gettime", 1, "timespec", sizeof(struct timespec)},

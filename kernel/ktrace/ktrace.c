@@ -81,18 +81,28 @@ ktrace_destroy(struct ktrace *t)
 		return;
 	list_remove(&t->all);
 	ktrace_io_drop(t->io);
+	ktrace_io_drop(t->next_io);
 	uidinfo_free(t->ui, t->buf);
 	uidinfo_free(t->ui, t);
 }
 
+/* In a file where tracing has begun its end is written first: by the writer's next pass. */
 static void
 set_io(struct ktrace *t, struct ktrace_io *io)
 {
-	if (t->io == io)
+	struct ktrace_io **place = &t->io;
+
+	if (t->begun && t->io->f->vn != io->f->vn) {
+		place = &t->next_io;
+	} else {
+		ktrace_io_drop(t->next_io);
+		t->next_io = NULL;
+	}
+	if (*place == io)
 		return;
 	io->refs++;
-	ktrace_io_drop(t->io);
-	t->io = io;
+	ktrace_io_drop(*place);
+	*place = io;
 }
 
 /* Takes a struct ktrace that was made beforehand. NULL: there is none left, which is counted. */
@@ -155,6 +165,8 @@ set_one(struct request *q, struct proc *p)
 		spare = ktrace_take(q);
 		__atomic_store_n(&t->spare, spare, __ATOMIC_RELEASE);
 	}
+	if (inherit && spare == NULL && !fresh)
+		return; /* nothing has changed, if there is no memory for it */
 	if (t->facs == 0) {
 		t->pid = p->pid;
 		t->parent = p->parent->pid;
@@ -202,7 +214,8 @@ is_named(const struct request *q, struct proc *p, uint32_t change)
 	bool named;
 
 	if (q->vn != NULL)
-		return p->trace != NULL && p->trace->io != NULL && p->trace->io->f->vn == q->vn;
+		return p->trace != NULL && ktrace_target(p->trace) != NULL &&
+		       ktrace_target(p->trace)->f->vn == q->vn;
 	named = q->pid > 0 ? p->pid == (uint32_t)q->pid : p->pgid == (uint32_t)-q->pid;
 	named |= q->descend && p->parent->trace_change == change;
 	if (named)
@@ -301,7 +314,8 @@ open_io(uint64_t upath, struct ktrace_io **out)
 	io = kzalloc(sizeof(*io));
 	if (io == NULL)
 		return -ENOMEM;
-	error = file_open(path, O_WRONLY | O_APPEND, 0, &io->f);
+	/* As FreeBSD: not through a link that somebody else may have put there. */
+	error = file_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0, &io->f);
 	if (error == 0 && !S_ISREG(io->f->vn->mode)) {
 		file_unref(io->f);
 		error = -EACCES;
@@ -398,14 +412,15 @@ ktrace_inherit(struct ktrace *t, const struct proc *parent, struct proc *child)
 static void
 make_spare(struct ktrace *t, struct proc *p)
 {
-	struct ktrace *s = t->io != NULL ? ktrace_create(p->ui) : NULL;
+	struct ktrace_io *io = ktrace_target(t);
+	struct ktrace *s = io != NULL ? ktrace_create(p->ui) : NULL;
 
 	t->no_spare = s == NULL;
 	if (s == NULL) {
 		printk("ktrace: no memory: children of process %u are not traced\n", p->pid);
 		return;
 	}
-	set_io(s, t->io);
+	set_io(s, io);
 	__atomic_store_n(&t->spare, s, __ATOMIC_RELEASE);
 }
 

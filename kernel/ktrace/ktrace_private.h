@@ -69,10 +69,12 @@ struct ktrace {
 
 	struct list all;      /* [l] */
 	struct ktrace_io *io; /* [l] a reference, or NULL */
-	struct uidinfo *ui;   /* [c] to whom this memory is counted */
-	uint64_t limit;       /* [l] `head` when the thread ktrace began its pass */
-	bool begun;           /* [l] KTR_PROCCTOR was written, and no KTR_PROCDTOR after it */
-	bool exited;          /* [l] */
+	/* [l] Takes its place when KTR_PROCDTOR stands in `io`'s file: a reference, or NULL. */
+	struct ktrace_io *next_io;
+	struct uidinfo *ui; /* [c] to whom this memory is counted */
+	uint64_t limit;     /* [l] `head` when the thread ktrace began its pass */
+	bool begun;         /* [l] KTR_PROCCTOR was written, and no KTR_PROCDTOR after it */
+	bool exited;        /* [l] */
 	/* Before `facs` is set for the first time: */
 	uint32_t pid; /* the process; 0: none yet */
 	uint32_t parent;
@@ -155,5 +157,7 @@ void ktrace_close_unused(void);
  * locks may be held.
  */
 void ktrace_io_drop(struct ktrace_io *io);
+/* The file of what the process does from now on. NULL: none. ktrace_lock held. */
+struct ktrace_io *ktrace_target(const struct ktrace *t);
 /* Switches probes to what all processes need now. ktrace_lock held. */
 void ktrace_select_needed(void);

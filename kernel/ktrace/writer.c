@@ -62,6 +62,12 @@ ktrace_close_unused(void)
 	}
 }
 
+struct ktrace_io *
+ktrace_target(const struct ktrace *t)
+{
+	return t->next_io != NULL ? t->next_io : t->io;
+}
+
 void
 ktrace_select_needed(void)
 {
@@ -79,7 +85,7 @@ give_up(struct ktrace_io *io, int error)
 	printk("ktrace: %s: error %d, tracing to it ends\n", io->path, error);
 	io->dead = true;
 	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
-		if (t->io == io)
+		if (ktrace_target(t) == io)
 			__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
 	ktrace_select_needed();
 }
@@ -186,6 +192,25 @@ add_life(struct ktrace *t, bool begins, const char *comm)
 	t->begun = begins;
 }
 
+/* Does tracing to the file end, with the records of this pass? */
+static bool
+ktrace_file_ends(struct ktrace *t)
+{
+	if (t->next_io != NULL && !t->exited)
+		return true;
+	return (t->exited || __atomic_load_n(&t->facs, __ATOMIC_RELAXED) == 0) &&
+	       t->tail == __atomic_load_n(&t->head, __ATOMIC_ACQUIRE);
+}
+
+static void
+ktrace_swap_io(struct ktrace *t)
+{
+	ktrace_io_drop(t->io);
+	t->io = t->next_io;
+	t->next_io = NULL;
+	t->begin_ticks = arch_clock_read();
+}
+
 static void
 pass(void)
 {
@@ -211,14 +236,17 @@ pass(void)
 				 __ATOMIC_RELEASE);
 	}
 	list_for_each_entry (struct ktrace, t, &ktrace_all, all) {
-		if (t->begun && (t->exited || __atomic_load_n(&t->facs, __ATOMIC_RELAXED) == 0) &&
-		    t->tail == __atomic_load_n(&t->head, __ATOMIC_ACQUIRE)) {
+		if (t->begun && ktrace_file_ends(t)) {
 			add_life(t, false, t->comm);
 			if (t->exited) /* nothing begins again */
 				__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
 		}
 	}
 	flush();
+	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
+		if (t->next_io != NULL && !t->begun)
+			ktrace_swap_io(t);
+	ktrace_close_unused();
 }
 
 static bool

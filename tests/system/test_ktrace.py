@@ -252,6 +252,21 @@ def attach():
         last = number
 
 
+@test("traced to another file, what a process does ends in the one file and begins in the other; no link is followed to it")
+def moved_on():
+    files = "abab"
+    run = boot("user_test ktrace count 0 &\npid=$!\n" + "".join(f"ktrace -a -t u -f /tmp/{f} -p $pid\nsleep 0.05\n" for f in files) +
+               "kill -9 $pid\nwait\nfor f in a b; do kdump --jsonl -f /tmp/$f > /tmp/j; echo status $?; kdump -l -f /tmp/$f > /dev/null\n"
+               "grep -B1 -A1 TOR /tmp/j | grep -v ^--; done\nln -s a /tmp/link; ktrace -f /tmp/link true || echo refused\n",
+               smp=2, sets=[KEPT], mem="1G", options=USER_TEST).expect()
+    found = sorted(rows(run.out), key=lambda r: r["time"])
+    check_eq([r["type"] for r in found if r["type"] != "USER"], ["CTOR", "DTOR"] * len(files), "beginnings and ends")
+    numbers = [int(bytes.fromhex(r["data"])) for r in found if r["type"] == "USER"]
+    check_eq(numbers[2:-1:2], [n + 1 for n in numbers[1:-2:2]], f"what follows in the other file: {numbers}")
+    check_eq(run.out.count("status 0"), 2, "files that are whole")
+    check_match(r"^ktrace: /tmp/link: Symbolic link loop\r?\nrefused", run.out, "a link")
+
+
 @test("tracing of a whole tree begins and ends while its processes fork and exit, on four CPUs")
 def storm():
     run = boot("load fork -n 1500 -j 4 &\npid=$!\nfor n in $(seq 8); do ktrace -a -i -d -t c -f /tmp/k -p $pid; ktrace -C; done 2> /dev/null\n"
