@@ -40,8 +40,6 @@ check_open(const struct vnode *vn, int flags)
 			: how == O_WRONLY ? VNODE_WRITE
 					  : VNODE_READ | VNODE_WRITE;
 
-	if (how == O_ACCMODE)
-		return -EINVAL;
 	if (S_ISLNK(vn->mode))
 		return -ELOOP; /* O_NOFOLLOW */
 	if ((vn->mode & S_IFMT) == 0 || S_ISSOCK(vn->mode))
@@ -194,6 +192,8 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 
 	if (flags & O_PATH)
 		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW;
+	else if ((flags & O_ACCMODE) == O_ACCMODE)
+		return -EINVAL;
 	f = file_alloc(flags, &error); /* first: no file is made in vain */
 	vn = f != NULL ? open_vnode(cwd, path, flags, mode, &made, &error) : NULL;
 	if (vn == NULL) {

@@ -37,8 +37,8 @@ procfs_user(uint32_t pid, uint32_t *uid)
 
 	spin_lock(&proc_lock);
 	p = proc_find(pid);
-	*uid =
-	    p != NULL && !p->undumpable ? p->uid : 0; /* as ktrace: until it executes a program */
+	/* As ktrace: until it executes a program. It may look at itself, as in Linux. */
+	*uid = p != NULL && (!p->undumpable || p == curproc()) ? p->uid : 0;
 	spin_unlock(&proc_lock);
 	return p != NULL || thread_each(is_that, &pid) != 0;
 }

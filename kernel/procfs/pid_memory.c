@@ -39,6 +39,7 @@ procfs_strings(const struct procfs_node *n, struct sbuf *out)
 	char piece[256];
 	bool environ = n->file->private;
 	size_t size;
+	uint32_t uid;
 	int error = 0;
 
 	if (environ)
@@ -46,7 +47,7 @@ procfs_strings(const struct procfs_node *n, struct sbuf *out)
 	else
 		vm = pid_space_of(n->pid);
 	if (vm == NULL)
-		return error;
+		return error == 0 && !procfs_user(n->pid, &uid) ? -ESRCH : error;
 	vm_info_get(vm, &info);
 	from = environ ? info.args_end : info.args;
 	to = environ ? info.env_end : info.args_end;
@@ -110,7 +111,7 @@ procfs_maps(const struct procfs_node *n, struct sbuf *out)
 	return path != NULL ? error : -ENOMEM;
 }
 
-/* mem: the space that the process had when it was opened. */
+/* mem: the space that the process had when it was opened, as long as a process has it. */
 static int
 mem_open(struct file *f)
 {
@@ -118,7 +119,10 @@ mem_open(struct file *f)
 	struct vmspace *vm = NULL;
 	int error = procfs_may_look(n->pid, &vm);
 
-	f->priv = vm;
+	if (vm != NULL) {
+		f->priv = vm_hold(vm);
+		vm_destroy(vm);
+	}
 	return error;
 }
 
@@ -126,7 +130,7 @@ static void
 mem_release(struct file *f)
 {
 	if (f->priv != NULL)
-		vm_destroy(f->priv);
+		vm_unhold(f->priv);
 }
 
 /* Reads or writes a piece. Bytes, 0: all is done; -EIO: nothing is there. */
@@ -148,13 +152,17 @@ mem_piece(struct vmspace *vm, struct uio *u, uint64_t off, bool write)
 static int64_t
 mem_move(struct file *f, struct uio *u, uint64_t *off, bool write)
 {
+	struct vmspace *vm = f->priv;
 	int64_t done = 0, n = 0;
 
-	while (f->priv != NULL && !proc_signal_pending() &&
-	       (n = mem_piece(f->priv, u, *off, write)) > 0) {
-		*off += (uint64_t)n;
-		done += n;
-	}
+	if (vm == NULL || !vm_enter(vm))
+		return 0;
+	do {
+		n = mem_piece(vm, u, *off, write);
+		*off += n > 0 ? (uint64_t)n : 0;
+		done += n > 0 ? n : 0;
+	} while (n > 0 && !proc_signal_pending());
+	vm_destroy(vm);
 	return done > 0 ? done : n;
 }
 

@@ -194,6 +194,7 @@ dir_lookup(struct vnode *dir, const char *name, int *err)
 		kfree(n);
 		return NULL;
 	}
+	n->syslog = capable(CAP_SYSLOG);
 	if (n->file->link != NULL)
 		n->error = n->file->link(n);
 	vn = vnode_make_nameless(dir, name, n->file->mode,

@@ -31,6 +31,7 @@ struct procfs_node {
 	char *text;       /* of kmalloc(): a symbolic link's, or the name of a sysctl */
 	struct vnode *to; /* where a link leads, with a reference; NULL: where the text says */
 	int error;        /* of who follows the link */
+	bool syslog;      /* who looked it up may know addresses of the kernel */
 };
 
 struct procfs_file {

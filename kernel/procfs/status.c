@@ -155,7 +155,7 @@ status_take(const struct procfs_node *n, struct facts *f)
 		take_process(f, p);
 	else if (that != NULL)
 		take_thread(f, that->thread);
-	if (p->state == PROC_STOPPED)
+	if (p->state == PROC_STOPPED && f->state != '\0')
 		f->state = 'T';
 	with_tty = !p->no_tty;
 	if (pt != NULL && pt->tracer != NULL) {
@@ -228,9 +228,14 @@ procfs_status(const struct procfs_node *n, struct sbuf *out)
 
 	if (error != 0)
 		return error;
-	sbuf_printf(out,
-		    "Name:\t%s\nUmask:\t%04o\nState:\t%c (%s)\nTgid:\t%u\nNgid:\t0\nPid:\t%u\n",
-		    f.name, f.umask, f.state, state_word(f.state), f.pid, f.tid);
+	sbuf_puts(out, "Name:\t");
+	for (const char *c = f.name; *c != '\0'; c++) /* a name adds no lines */
+		if (*c == '\n' || *c == '\\')
+			sbuf_puts(out, *c == '\n' ? "\\n" : "\\\\");
+		else
+			sbuf_putc(out, *c);
+	sbuf_printf(out, "\nUmask:\t%04o\nState:\t%c (%s)\nTgid:\t%u\nNgid:\t0\nPid:\t%u\n",
+		    f.umask, f.state, state_word(f.state), f.pid, f.tid);
 	sbuf_printf(out, "PPid:\t%u\nTracerPid:\t%u\nUid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n",
 		    f.ppid, f.tracer, f.ruid, f.uid, f.suid, f.uid, f.rgid, f.gid, f.sgid, f.gid);
 	sbuf_printf(out, "FDSize:\t%u\nGroups:\t", f.fd_size);

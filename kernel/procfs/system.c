@@ -248,12 +248,12 @@ kallsyms_type(uintptr_t at, const char *name)
 static int
 kallsyms_show(const struct procfs_node *n, struct sbuf *out)
 {
-	bool root = capable(CAP_SYSLOG);
 	uintptr_t at;
 	const char *name;
 
 	for (uint32_t i = 0; (name = ksym_at(i, &at)) != NULL; i++)
-		sbuf_printf(out, "%016lx %c %s\n", root ? at : 0, kallsyms_type(at, name), name);
+		sbuf_printf(out, "%016lx %c %s\n", n->syslog ? at : 0, kallsyms_type(at, name),
+			    name);
 	return 0;
 }
 

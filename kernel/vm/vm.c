@@ -59,7 +59,7 @@ vm_create(struct uidinfo *ui)
 	}
 	arch_mmu_user_root(table, phys_to_virt(kmap_root()));
 	vm->root = virt_to_phys(table);
-	vm->refs = 1;
+	vm->refs = vm->holds = 1;
 	mutex_init(&vm->lock, "vm");
 	vm->lock.innermost = true;
 	vm->tables = 1;
@@ -558,7 +558,32 @@ vm_destroy(struct vmspace *vm)
 	release_areas(vm, vm->gone);
 	pagetable_destroy_user(vm->root);
 	uidinfo_release(vm->ui, UIDINFO_PAGE, vm->tables);
-	uidinfo_free(vm->ui, vm);
+	vm_unhold(vm);
+}
+
+struct vmspace *
+vm_hold(struct vmspace *vm)
+{
+	__atomic_fetch_add(&vm->holds, 1, __ATOMIC_RELAXED);
+	return vm;
+}
+
+bool
+vm_enter(struct vmspace *vm)
+{
+	uint32_t refs = __atomic_load_n(&vm->refs, __ATOMIC_RELAXED);
+
+	while (refs != 0 && !__atomic_compare_exchange_n(&vm->refs, &refs, refs + 1, false,
+							 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		;
+	return refs != 0;
+}
+
+void
+vm_unhold(struct vmspace *vm)
+{
+	if (__atomic_sub_fetch(&vm->holds, 1, __ATOMIC_ACQ_REL) == 0)
+		uidinfo_free(vm->ui, vm);
 }
 
 bool

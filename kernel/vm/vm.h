@@ -55,6 +55,12 @@ struct vmspace *vm_ref(struct vmspace *vm);
  * table.
  */
 void vm_destroy(struct vmspace *vm);
+/* Keeps the struct, but not the memory, which goes with the last reference. Any context. */
+struct vmspace *vm_hold(struct vmspace *vm);
+/* A reference to a space that the caller holds. False: its memory has gone. Any context. */
+bool vm_enter(struct vmspace *vm);
+/* Ends a vm_hold(). Any context. */
+void vm_unhold(struct vmspace *vm);
 /* A copy, counted for ui. Both share all pages until one of them writes. NULL: as vm_create(). */
 struct vmspace *vm_fork(struct vmspace *vm, struct uidinfo *ui);
 /* The user to whom all of it is counted: who made it. */

@@ -11,7 +11,8 @@ struct area;
 #define MMAP_BASE     0x0000700000000000ul
 
 struct vmspace {
-	uint32_t refs; /* atomic */
+	uint32_t refs;  /* atomic: who uses the memory */
+	uint32_t holds; /* atomic: of the struct; all users together have one */
 	/* Flushes go to all CPUs that run it: several threads may, or vm_poke() has written to it.
 	 * It is never cleared. */
 	bool shared;

@@ -147,6 +147,9 @@ void test_socket_threads(void);
 /* pipes.c */
 void test_pipes(void);
 
+/* looks.c: the same on Linux. */
+void test_looks(void);
+
 /* texts.c */
 void test_texts(void);
 int texts_stay(void);
