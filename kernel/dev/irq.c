@@ -21,6 +21,8 @@ static struct {
 int
 irq_register(unsigned gsi, void (*fn)(void *), void *arg, const char *name)
 {
+	int error;
+
 	if (ncpus > 1)
 		panic("line %u: drivers register before other CPUs start", gsi);
 	if (gsi >= IRQ_LINES)
@@ -30,10 +32,16 @@ irq_register(unsigned gsi, void (*fn)(void *), void *arg, const char *name)
 	lines[gsi].arg = arg;
 	lines[gsi].name = name;
 	lines[gsi].counts = kzalloc(MAX_CPUS * sizeof(uint64_t));
-	/* release: the interrupt may arrive on another CPU at once */
+	/* release: pairs with irq_line_raised(), which may follow on any CPU */
 	__atomic_store_n(&lines[gsi].fn, fn, __ATOMIC_RELEASE);
 	CTR2(KTR_DEV, "irq register: line %u name %s", gsi, name);
-	return arch_irq_unmask(gsi);
+	error = arch_irq_unmask(gsi);
+	if (error != 0) {
+		__atomic_store_n(&lines[gsi].fn, NULL, __ATOMIC_RELAXED);
+		kfree(lines[gsi].counts);
+		lines[gsi].counts = NULL;
+	}
+	return error;
 }
 
 void
