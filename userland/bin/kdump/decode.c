@@ -40,13 +40,13 @@ static const struct word eventfds[] = {{1, "EFD_SEMAPHORE"},
 				       {O_NONBLOCK, "EFD_NONBLOCK"},
 				       {O_CLOEXEC, "EFD_CLOEXEC"},
 				       END};
-static const struct word fcntls[] = {W(F_DUPFD),      W(F_GETFD),
-				     W(F_SETFD),      W(F_GETFL),
-				     W(F_SETFL),      W(F_GETLK),
-				     W(F_SETLK),      W(F_SETLKW),
-				     W(F_OFD_GETLK),  W(F_OFD_SETLK),
-				     W(F_OFD_SETLKW), W(F_DUPFD_CLOEXEC),
-				     W(F_GETPIPE_SZ), END};
+static const struct word fcntls[] = {W(F_DUPFD),      W(F_GETFD),      W(F_SETFD),
+				     W(F_GETFL),      W(F_SETFL),      W(F_GETLK),
+				     W(F_SETLK),      W(F_SETLKW),     W(F_OFD_GETLK),
+				     W(F_OFD_SETLK),  W(F_OFD_SETLKW), W(F_DUPFD_CLOEXEC),
+				     W(F_GETPIPE_SZ), W(F_SETPIPE_SZ), W(F_SETOWN),
+				     W(F_GETOWN),     W(F_SETSIG),     W(F_GETSIG),
+				     W(F_SETOWN_EX),  W(F_GETOWN_EX),  END};
 static const struct word futexes[] = {W(FUTEX_WAIT),
 				      W(FUTEX_WAKE),
 				      W(FUTEX_REQUEUE),
@@ -60,7 +60,24 @@ static const struct word ioctls[] = {
     W(FIONBIO),    W(TIOCNOTTY),  W(TIOCGSID),   W(FIONCLEX), W(FIOCLEX),   W(TIOCGPTPEER),
     W(TIOCGPTN),   W(TIOCSPTLCK), W(TIOCGPTLCK), END};
 static const struct word ktrops[] = {W(KTROP_SET), W(KTROP_CLEAR), W(KTROP_CLEARFILE), END};
-static const struct word prctls[] = {W(PR_SET_NAME), W(PR_GET_NAME), END};
+static const struct word prctls[] = {W(PR_SET_NAME),
+				     W(PR_GET_NAME),
+				     W(PR_SET_PDEATHSIG),
+				     W(PR_GET_PDEATHSIG),
+				     W(PR_GET_DUMPABLE),
+				     W(PR_SET_DUMPABLE),
+				     W(PR_GET_KEEPCAPS),
+				     W(PR_SET_KEEPCAPS),
+				     W(PR_CAPBSET_READ),
+				     W(PR_CAPBSET_DROP),
+				     W(PR_GET_SECUREBITS),
+				     W(PR_SET_TIMERSLACK),
+				     W(PR_GET_TIMERSLACK),
+				     W(PR_SET_CHILD_SUBREAPER),
+				     W(PR_GET_CHILD_SUBREAPER),
+				     W(PR_SET_NO_NEW_PRIVS),
+				     W(PR_GET_NO_NEW_PRIVS),
+				     END};
 static const struct word rlimits[] = {W(RLIMIT_CPU),
 				      W(RLIMIT_FSIZE),
 				      W(RLIMIT_DATA),
@@ -121,7 +138,7 @@ static const struct word signals[] = {W(SIGHUP),  W(SIGINT),  W(SIGQUIT), W(SIGI
 				      W(SIGSEGV), W(SIGUSR2), W(SIGPIPE), W(SIGALRM), W(SIGTERM),
 				      W(SIGCHLD), W(SIGCONT), W(SIGSTOP), W(SIGTSTP), W(SIGTTIN),
 				      W(SIGTTOU), W(SIGURG),  W(SIGXCPU), W(SIGXFSZ), W(SIGWINCH),
-				      W(SIGSYS),  END};
+				      W(SIGIO),   W(SIGSYS),  END};
 static const struct word sysctls[] = {W(SYSCTL_GET), W(SYSCTL_SET), W(SYSCTL_NEXT), W(SYSCTL_INFO),
 				      END};
 static const struct word timers[] = {W(TIMER_ABSTIME), END};
@@ -133,7 +150,8 @@ static const struct word renames[] = {W(RENAME_NOREPLACE), W(RENAME_EXCHANGE), E
 static const struct word rwfs[] = {W(RWF_HIPRI), W(RWF_DSYNC), W(RWF_SYNC), W(RWF_NOWAIT), END};
 static const struct word splices[] = {
     {1, "SPLICE_F_MOVE"}, W(SPLICE_F_NONBLOCK), {4, "SPLICE_F_MORE"}, {8, "SPLICE_F_GIFT"}, END};
-static const struct word whences[] = {W(SEEK_SET), W(SEEK_CUR), W(SEEK_END), END};
+static const struct word whences[] = {W(SEEK_SET),  W(SEEK_CUR),  W(SEEK_END),
+				      W(SEEK_DATA), W(SEEK_HOLE), END};
 
 static const struct word accesses[] = {{4, "R_OK"}, {2, "W_OK"}, {1, "X_OK"}, END};
 static const struct word ats[] = {W(AT_SYMLINK_NOFOLLOW), W(AT_REMOVEDIR),  W(AT_SYMLINK_FOLLOW),
@@ -183,7 +201,8 @@ static const struct word modes[] = {{0400, "S_IRUSR"},
 				    END};
 /* O_DIRECTORY and O_NOFOLLOW are the machine's. */
 static const struct word opens[] = {W(O_CREAT),  W(O_EXCL),     W(O_NOCTTY),  W(O_TRUNC),
-				    W(O_APPEND), W(O_NONBLOCK), W(O_CLOEXEC), END};
+				    W(O_APPEND), W(O_NONBLOCK), W(O_CLOEXEC), W(O_DSYNC),
+				    W(O_ASYNC),  W(O_NOATIME),  W(O_PATH),    END};
 static const struct word messages[] = {W(MSG_OOB),        W(MSG_PEEK),         W(MSG_DONTROUTE),
 				       W(MSG_CTRUNC),     W(MSG_TRUNC),        W(MSG_DONTWAIT),
 				       W(MSG_EOR),        W(MSG_WAITALL),      W(MSG_CONFIRM),
@@ -197,7 +216,7 @@ static const struct word waits[] = {W(WNOHANG),       W(WUNTRACED),
 static const struct word waitids[] = {W(WNOHANG),       W(WSTOPPED), W(WEXITED),
 				      W(WCONTINUED),    W(WNOWAIT),  {WNOTHREAD, "__WNOTHREAD"},
 				      {WALL, "__WALL"}, END};
-static const struct word waitid_kinds[] = {W(P_ALL), W(P_PID), W(P_PGID), END};
+static const struct word waitid_kinds[] = {W(P_ALL), W(P_PID), W(P_PGID), W(P_PIDFD), END};
 
 static const char *
 find(const struct word *words, uint64_t v)

@@ -24,9 +24,10 @@ struct function {
 static u128
 variance(const struct function *f)
 {
-	if (f->timed < 2)
-		return 0;
-	return (f->square - (u128)f->ns * f->ns / f->timed) / (f->timed - 1);
+	u128 least = f->timed > 0 ? (u128)f->ns * f->ns / f->timed : 0;
+
+	/* A CPU may have been in the middle of a change: its sum of squares is the last. */
+	return f->timed > 1 && f->square > least ? (f->square - least) / (f->timed - 1) : 0;
 }
 
 /* Reads the next word of the row as a number. */

@@ -116,19 +116,20 @@ finish(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The glob over names of functions: the third part of a SPEC, where there is one. */
+/* The glob over names of functions: the last part of a SPEC but one, where there is one. */
 static char *
 function_glob(const char *function)
 {
-	char *copy = strdup(function), *rest = copy, *part = copy;
+	const char *last = strrchr(function, ':'), *end = last != NULL ? last : strchr(function, 0);
+	const char *start = end;
+	char *glob;
 
-	if (copy == NULL)
+	while (start > function && start[-1] != ':')
+		start--;
+	glob = start < end ? strndup(start, (size_t)(end - start)) : strdup("*");
+	if (glob == NULL)
 		err(1, "%s", function);
-	if (strchr(function, ':') == NULL)
-		return copy;
-	for (int i = 0; i < 3; i++)
-		part = strsep(&rest, ":");
-	return part != NULL && *part != '\0' ? part : "*";
+	return glob;
 }
 
 static int
