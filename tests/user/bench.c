@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <kestrel.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,45 +132,86 @@ bench_calls(void)
 	return 0;
 }
 
-/* A byte goes to another process and back, n times. 0, or -1. */
-static int
-ping_pong(int out, int in, unsigned n)
-{
-	char c = 'x';
+#define BULK 65536u
 
-	while (n-- > 0)
-		if (write(out, &c, 1) != 1 || read(in, &c, 1) != 1)
-			return -1;
-	return 0;
+static char bulk[BULK];
+
+/* Reads, or writes, all of n bytes. False: it cannot. */
+static bool
+read_all(int fd, size_t n)
+{
+	for (ssize_t got; n > 0; n -= (size_t)got)
+		if ((got = read(fd, bulk, n)) <= 0)
+			return false;
+	return true;
 }
 
-/* The shortest of several rounds. fd: the parent's two, then those of the child, which echoes. */
+static bool
+write_all(int fd, size_t n)
+{
+	for (ssize_t put; n > 0; n -= (size_t)put)
+		if ((put = write(fd, bulk, n)) <= 0)
+			return false;
+	return true;
+}
+
+/*
+ * Bytes go to another process, which answers with one byte: the shortest of several rounds of n.
+ * fd: the parent's two, then those of the child.
+ */
 static int
-bench_echo(const char *name, const int fd[4])
+bench_answer(const char *name, const int fd[4], size_t bytes, unsigned n)
 {
 	uint64_t best = UINT64_MAX;
 	pid_t pid = fork();
-	char c;
 
 	if (pid == 0) {
 		close(fd[0]);
-		while (read(fd[3], &c, 1) == 1 && write(fd[2], &c, 1) == 1)
+		while (read_all(fd[3], bytes) && write_all(fd[2], 1))
 			;
 		_exit(0);
 	}
 	for (unsigned round = 0; pid > 0 && round < ROUNDS; round++) {
 		uint64_t start = now_ns(), took;
 
-		if (ping_pong(fd[0], fd[1], CALLS / 10) != 0)
-			return 1;
+		for (unsigned i = 0; i < n; i++)
+			if (!write_all(fd[0], bytes) || !read_all(fd[1], 1))
+				return 1;
 		took = now_ns() - start;
 		best = took < best ? took : best;
 	}
 	kill(pid, SIGKILL);
 	if (waitpid(pid, NULL, 0) != pid)
 		return 1;
-	print_row(name, best, CALLS / 10);
+	print_row(name, best, n);
 	return 0;
+}
+
+static int
+bench_echo(const char *name, const int fd[4])
+{
+	return bench_answer(name, fd, 1, CALLS / 10);
+}
+
+/* Two ends of a TCP connection over the loopback. False: errno says why not. */
+static bool
+tcp_pair(int s[2])
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t len = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+	bool done = listener >= 0 && bind(listener, (struct sockaddr *)&at, len) == 0 &&
+		    listen(listener, 1) == 0 &&
+		    getsockname(listener, (struct sockaddr *)&at, &len) == 0 &&
+		    (s[0] = socket(AF_INET, SOCK_STREAM, 0)) >= 0 &&
+		    connect(s[0], (struct sockaddr *)&at, len) == 0 &&
+		    (s[1] = accept(listener, NULL, NULL)) >= 0;
+
+	for (unsigned i = 0; done && i < 2; i++)
+		done = setsockopt(s[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) == 0;
+	if (listener >= 0)
+		close(listener);
+	return done;
 }
 
 static int
@@ -181,8 +225,15 @@ bench_echoes(void)
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, s) != 0 ||
 	    bench_echo("stream_echo", (int[]){s[0], s[0], s[1], s[1]}))
 		return 1;
-	return socketpair(AF_UNIX, SOCK_DGRAM, 0, s) != 0 ||
-	       bench_echo("datagram_echo", (int[]){s[0], s[0], s[1], s[1]});
+	if (bench_answer("stream_64k", (int[]){s[0], s[0], s[1], s[1]}, BULK, 10))
+		return 1;
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, s) != 0 ||
+	    bench_echo("datagram_echo", (int[]){s[0], s[0], s[1], s[1]}))
+		return 1;
+	if (!tcp_pair(s))
+		return errno != EAFNOSUPPORT; /* a kernel without lwIP has no such rows */
+	return bench_echo("tcp_echo", (int[]){s[0], s[0], s[1], s[1]}) ||
+	       bench_answer("tcp_64k", (int[]){s[0], s[0], s[1], s[1]}, BULK, 10);
 }
 
 /* A process whose calls and returns are traced, against one that is not. */
