@@ -156,6 +156,8 @@ LINK_TOOLS := $(LDSCRIPT) kernel/sections.ld kernel/debug/mksyms.py $H/mkfbt ker
 $B/kestrel: $(KERNEL_OBJS) $B/vdso.o $(LINK_TOOLS)
 	$(link_kernel)
 
+# Allocations of its kernel can be made to fail: tests/kernel/fail_alloc.c.
+$B/kestrel-test: KERNEL_LDFLAGS += --wrap=kmalloc --wrap=kzalloc
 $B/kestrel-test: $(KERNEL_OBJS) $B/vdso.o $(KTEST_OBJS) $(LINK_TOOLS)
 	$(link_kernel)
 

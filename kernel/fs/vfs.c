@@ -473,7 +473,7 @@ dir_fill(struct vnode *dir)
 	dir->missing = false;
 	if (fill != NULL)
 		fill(dir);
-	return 0;
+	return dir->missing ? -ENOMEM : 0;
 }
 
 int

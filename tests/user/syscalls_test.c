@@ -23,6 +23,7 @@
 #include "tests/user/crowd.h"
 #include "tests/user/deeds.h"
 #include "tests/user/dtrace.h"
+#include "tests/user/failing.h"
 #include "tests/user/faults.h"
 #include "tests/user/fuzz.h"
 #include "tests/user/ktraced.h"
@@ -414,6 +415,8 @@ main(int argc, char **argv)
 		return fuzz_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "ktrace") == 0)
 		return ktraced_main(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "failing") == 0)
+		return failing_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "do") == 0)
 		return deed_main(argc - 1, argv + 1);
 	if (argc > 1 && strcmp(argv[1], "claim") == 0)

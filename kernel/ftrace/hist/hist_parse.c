@@ -336,7 +336,9 @@ hist_check(struct hist_parser *p)
 	int error = program != NULL ? hist_emit(program, p->h, p->error) : -ENOMEM;
 
 	program_free(program);
-	return error == 0 || (error == -ENOMEM && hist_fail(p->error, 0, "No memory"));
+	if (error == -ENOMEM)
+		p->error->number = error;
+	return error == 0;
 }
 
 int

@@ -1,0 +1,67 @@
+/*
+ * fail_alloc.c - an allocation that fails: the sysctl debug.ktest.fail_alloc=N lets the Nth one
+ * fail that the process which set it, or a child of it, makes from then on, and reads 0 when that
+ * has happened. kestrel-test is linked so that all calls of the heap from other files come here
+ * (ld's --wrap).
+ *
+ * Locking: none is needed: `left` and `owner` are atomic.
+ */
+#include <stddef.h>
+
+#include "arch/pcpu.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/proc/proc.h"
+
+void *__real_kmalloc(size_t size);
+void *__real_kzalloc(size_t size);
+void *__wrap_kmalloc(size_t size);
+void *__wrap_kzalloc(size_t size);
+
+static uint64_t left;
+static uint32_t owner;
+
+static bool
+alloc_fails(void)
+{
+	const struct proc *p;
+	uint32_t by;
+
+	if (__atomic_load_n(&left, __ATOMIC_RELAXED) == 0)
+		return false;
+	p = curproc();
+	if (p == NULL)
+		return false;
+	by = __atomic_load_n(&owner, __ATOMIC_RELAXED);
+	return (p->pid == by || p->parent->pid == by) &&
+	       __atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED) == 0;
+}
+
+void *
+__wrap_kmalloc(size_t size)
+{
+	return alloc_fails() ? NULL : __real_kmalloc(size);
+}
+
+void *
+__wrap_kzalloc(size_t size)
+{
+	return alloc_fails() ? NULL : __real_kzalloc(size);
+}
+
+static uint64_t
+fail_alloc_left(void)
+{
+	return __atomic_load_n(&left, __ATOMIC_RELAXED);
+}
+
+static int
+fail_alloc_set(int64_t n, char *err, size_t errlen)
+{
+	(void)err, (void)errlen;
+	__atomic_store_n(&owner, curproc()->pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&left, (uint64_t)n, __ATOMIC_RELAXED);
+	return 0;
+}
+
+SYSCTL_U64_CALL(debug_ktest_fail_alloc, "debug.ktest.fail_alloc", SYSCTL_WR, fail_alloc_left,
+		fail_alloc_set, "which allocation of the process that sets this fails; 0: none");
