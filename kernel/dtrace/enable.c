@@ -332,8 +332,9 @@ ecb_change(struct dtrace_ecb *e, bool insert)
 	}
 	if (list != &first)
 		return;
-	slow = first == NULL || first->next != NULL || e->at.probe < OWN || e->probe->sysret ||
-	       e->probe->texts != 0;
+	/* The first one's: of the same site another consumer may want to know less. */
+	slow = first == NULL || first->next != NULL || first->at.probe < OWN ||
+	       first->probe->sysret || first->probe->texts != 0;
 	__atomic_store_n(at_site, (uintptr_t)first | slow, __ATOMIC_RELEASE);
 }
 
