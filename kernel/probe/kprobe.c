@@ -90,7 +90,7 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 	}
 	__atomic_fetch_add(&p->hits, 1, __ATOMIC_RELAXED);
 	if (in.faults != 0)
-		__atomic_fetch_add(&p->faults, in.faults, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&p->faults, (uint64_t)in.faults, __ATOMIC_RELAXED);
 	ktr_fire(
 	    &(struct ktr_firing){.site = p->site,
 				 .args = args,

@@ -42,12 +42,13 @@
 #include "ktr/port.h"
 
 #define BUCKETS   256u
-#define FETCHES   32  /* how often memory is brought in for the arguments at one hit */
+#define FETCHES   32  /* how often memory is brought in for the arguments of a probe */
 #define BACK_SIZE 128 /* bytes before an instruction that tell whether a probe may be there */
 
 static struct spinlock table_lock = SPINLOCK_INIT("uprobes");
 static struct uprobe *buckets[BUCKETS]; /* by file and page */
 static uint32_t changes;                /* atomic; of the table */
+static uint64_t last_number;            /* table_lock; of the probe that came last */
 
 static struct uprobe **
 uprobe_bucket(const void *object, uint64_t index)
@@ -126,6 +127,7 @@ link_probe(struct uprobe *u)
 
 	spin_lock(&table_lock);
 	u->on = true;
+	u->number = ++last_number;
 	u->next = *at;
 	__atomic_store_n(at, u, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&changes, 1, __ATOMIC_RELEASE);
@@ -180,9 +182,11 @@ struct hit {
 	uint64_t offset;
 	uintptr_t at;      /* the instruction, or the function that returns */
 	uintptr_t ret;     /* where it returns to; 0: it does not return now */
-	unsigned done;     /* so many have fired */
+	uint64_t before;   /* those have fired, or came later, that have this number or more */
+	unsigned tries;    /* how often memory was brought in for the next one */
 	unsigned others;   /* probes of the other kind */
-	bool found, final; /* there is one; memory that is missing now is missing for good */
+	unsigned given_up; /* so many memories that are missing for it are so for good, */
+	bool found, final; /* or all; there is a probe */
 	uint8_t insn[ARCH_INSN_MAX];
 };
 
@@ -202,14 +206,18 @@ returns_to(const struct arch_trapframe *tf)
 static bool
 fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
 {
-	struct kfetching in = {.tf = h->tf, .definition = k->text, .file = h->at - h->offset};
+	struct kfetching in = {.tf = h->tf,
+			       .definition = k->text,
+			       .file = h->at - h->offset,
+			       .faults = -(int64_t)h->given_up};
 	uint64_t args[KTR_MAXARGS];
 	unsigned n = kprobe_fetch_values(&k->def, &in, args);
 
-	if (in.faults != 0 && !h->final && in.missing < ARCH_USER_END) {
+	if (in.faults > 0 && !h->final) {
 		*missing = in.missing;
 		return false;
 	}
+	in.faults += h->given_up;
 	/* Where it was comes after what the format shows, if there is room. */
 	if (n < KTR_MAXARGS)
 		args[n++] = h->at;
@@ -217,7 +225,7 @@ fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
 		args[n++] = h->ret;
 	__atomic_fetch_add(&k->hits, 1, __ATOMIC_RELAXED);
 	if (in.faults != 0)
-		__atomic_fetch_add(&k->faults, in.faults, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&k->faults, (uint64_t)in.faults, __ATOMIC_RELAXED);
 	ktr_fire(&(struct ktr_firing){.site = k->site,
 				      .args = args,
 				      .nargs = (uint16_t)n,
@@ -225,12 +233,13 @@ fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
 	return true;
 }
 
-/* Fires what has not fired yet. False: as above. Interrupts off. */
+/*
+ * Fires what has not fired yet. False: as above. Interrupts off. The list may have changed since
+ * the last call: a probe that comes is the first, so the numbers fall along it.
+ */
 static bool
 fire_some(struct hit *h, uintptr_t *missing)
 {
-	unsigned n = 0;
-
 	h->others = 0;
 	for (struct uprobe *u = NULL; (u = next_at(u, h->object, h->offset)) != NULL;) {
 		h->found = true;
@@ -239,10 +248,11 @@ fire_some(struct hit *h, uintptr_t *missing)
 			continue;
 		if (u->probe->def.is_return != (h->ret != 0)) {
 			h->others++;
-		} else if (n++ >= h->done) {
+		} else if (u->number < h->before) {
 			if (!fire_one(u->probe, h, missing))
 				return false;
-			h->done++;
+			h->before = u->number;
+			h->tries = h->given_up = 0;
 			h->final = false;
 		}
 	}
@@ -253,17 +263,19 @@ static void
 uprobe_fire(struct hit *h)
 {
 	uintptr_t missing;
+	uint8_t byte;
+	bool all;
 
-	for (unsigned tries = 0;; tries++) {
-		bool all;
-		uint8_t byte;
-
+	h->before = UINT64_MAX;
+	for (;;) {
 		arch_irq_disable();
 		all = fire_some(h, &missing);
 		arch_irq_enable();
 		if (all)
 			break;
-		h->final = tries == FETCHES || copy_in(&byte, missing, 1) != 0;
+		if (copy_in(&byte, missing, 1) != 0)
+			h->given_up++;
+		h->final = ++h->tries > FETCHES;
 	}
 }
 
