@@ -493,7 +493,8 @@ make_named(struct dtrace_consumer *c, char *err, size_t errlen)
 
 #ifdef KTR_PORT_MAKE_NAMED
 	for (uint32_t i = 0; i < c->d.h.clauses.count && error == 0; i++)
-		error = KTR_PORT_MAKE_NAMED(c->d.strings + c->d.clauses[i].probes, err, errlen);
+		error =
+		    KTR_PORT_MAKE_NAMED(c->d.strings + c->d.clauses[i].probes, i == 0, err, errlen);
 #endif
 	return error;
 }
