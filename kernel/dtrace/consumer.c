@@ -156,9 +156,14 @@ dtrace_consumer_load(struct dtrace_consumer *c, struct dif_load *l, const uint8_
 {
 	struct dif_refusal why = {UINT32_MAX, 0, NULL};
 	uint32_t *matches = NULL;
-	int error = image != NULL ? dif_load(&c->d, image, size, cpu_count(), &why)
-				  : dif_load_arrays(&c->d, cpu_count(), &why);
+	int error = -EINVAL;
 
+	if (image != NULL && size >= sizeof(struct dif_header) &&
+	    (((const struct dif_header *)image)->flags & DIF_KERNEL) != 0)
+		why.error = "no such flag";
+	else
+		error = image != NULL ? dif_load(&c->d, image, size, cpu_count(), &why)
+				      : dif_load_arrays(&c->d, cpu_count(), &why);
 	l->clause = why.clause;
 	l->insn = why.insn;
 	if (why.error != NULL)

@@ -51,11 +51,6 @@ request_load(struct dtrace_consumer *c, uint64_t arg)
 		return -ENOMEM;
 	l.error[0] = '\0';
 	error = copy_in(image, l.image, l.size);
-	if (error == 0 && l.size >= sizeof(struct dif_header) &&
-	    (((const struct dif_header *)image)->flags & DIF_KERNEL) != 0) {
-		strlcpy(l.error, "no such flag", sizeof(l.error));
-		error = -EINVAL;
-	}
 	if (error == 0)
 		error = dtrace_consumer_load(c, &l, image, l.size);
 	kmap_free(image);
