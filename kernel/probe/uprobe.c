@@ -313,12 +313,11 @@ await_return(const struct hit *h)
 	/* A call that was left by a jump, and whose room on the stack is used again. */
 	while ((call = lwp_call_find(l, sp)) != NULL && ret != call->returner)
 		lwp_call_end(l, call);
-	call = returner != 0 ? lwp_call_begin(l) : NULL;
+	call = returner != 0 ? lwp_call_begin(l, sp) : NULL;
 	if (call == NULL) {
 		miss(h);
 		return;
 	}
-	call->sp = sp;
 	call->ret = ret;
 	call->returner = returner;
 	call->function = h->at;
