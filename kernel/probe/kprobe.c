@@ -375,8 +375,10 @@ kprobe_make_site(const struct kprobe *k, char *err, size_t errlen)
 static int
 eprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, struct kprobe **made)
 {
-	*made = kprobe_new(d, text, 0);
-	return *made != NULL ? 0 : -ENOMEM;
+	int error = kprobe_events->check(d->target, d->filter != 0 ? text + d->filter : NULL);
+
+	*made = error == 0 ? kprobe_new(d, text, 0) : NULL;
+	return error != 0 ? error : *made != NULL ? 0 : -ENOMEM;
 }
 
 static int

@@ -201,6 +201,8 @@ kprobes_make(char *line, enum kprobe_kind kind)
 			kprobes_each(appears, NULL);
 		return error;
 	}
+	if (err[0] == '\0')
+		return error; /* it has been said */
 	at = kprobes_error_place(&message);
 	error_log_add(systems[kind], linux_words(message), line, at);
 	return error;
