@@ -267,8 +267,10 @@ dtrace_consumer_claim(struct dtrace_consumer **by)
 	uprobe_in_free(&c->pids);
 	kmap_free(c);
 	*by = anonymous;
-	anonymous->alive_ns = dtrace_machine_ns();
-	anonymous->d.h.options.deadman_ns = anonymous_deadman_ns;
+	__atomic_store_n(&anonymous->alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
+	/* release: pairs with the acquire in is_alive(), which must not see its old sign of life */
+	__atomic_store_n(&anonymous->d.h.options.deadman_ns, anonymous_deadman_ns,
+			 __ATOMIC_RELEASE);
 	anonymous = NULL;
 	return 0;
 }

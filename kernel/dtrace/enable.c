@@ -187,10 +187,12 @@ static __attribute__((noinline)) bool
 is_alive(struct dtrace_consumer *consumer, struct dif_cpu *c)
 {
 	uint64_t limit = __atomic_load_n(&c->limit, __ATOMIC_RELAXED), now = dtrace_machine_ns();
+	/* acquire: pairs with the release in dtrace_consumer_claim() */
+	uint64_t most = __atomic_load_n(&consumer->d.h.options.deadman_ns, __ATOMIC_ACQUIRE);
 	uint64_t alive = __atomic_load_n(&consumer->alive_ns, __ATOMIC_RELAXED);
 
 	/* It may have shown up on another CPU since the clock was read. */
-	if (now > alive && now - alive > consumer->d.h.options.deadman_ns) {
+	if (now > alive && now - alive > most) {
 		if (consumer->d.state == DIF_ACTIVE)
 			__atomic_store_n(&consumer->starved, true, __ATOMIC_RELAXED);
 		dif_drain(&consumer->d, 0);
@@ -392,7 +394,9 @@ dtrace_go(struct dtrace_consumer *c)
 	enable(c, PART_OWN);
 	c->enabled = true;
 	fire_for(own[BEGIN], c);
-	/* Not before: probes that were made for it are there already. */
+	/* Not before: probes that were made for it are there already. All CPUs see what BEGIN did.
+	 */
+	smp_call_all(barrier, NULL);
 	for (unsigned i = 0; i < c->d.cpus && !c->waits; i++)
 		dtrace_admit(c, i);
 	if (c->d.state == DIF_ACTIVE) {
