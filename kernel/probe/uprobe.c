@@ -464,8 +464,10 @@ uprobe_open(struct uprobe *u, const char *path, struct ktold *t)
 
 	vm_code_patch = patch_page;
 	u->vn = vnode_lookup(proc_cwd(), path, &error);
-	if (u->vn == NULL)
-		return kprobe_refuse(t->err, t->errlen, t->at, "no file \"%.60s\"", path);
+	if (u->vn == NULL) {
+		kprobe_refuse(t->err, t->errlen, t->at, "no file \"%.60s\"", path);
+		return error;
+	}
 	if (!S_ISREG(u->vn->mode) || u->vn->ops->page == NULL)
 		error = kprobe_refuse(t->err, t->errlen, t->at, "\"%.60s\" is no program", path);
 	else
