@@ -327,6 +327,9 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	if (name == NULL)
 		return kprobe_refuse(t->err, t->errlen, t->at, "no function is at that address");
 	function -= offset;
+	if (d->is_return && offset != 0)
+		return kprobe_refuse(t->err, t->errlen, t->at,
+				     "a return has no offset: expected the start of a function");
 	error = kplace_check(t, name, function, offset, &place);
 	if (error != 0)
 		return error;
