@@ -45,9 +45,9 @@ consumer_count(void)
 	return n;
 }
 SYSCTL_INT_CALL(kern_dtrace_consumers, "kern.dtrace.consumers", 0, consumer_count, NULL, 0,
-		INT32_MAX, "open files of /dev/dtrace");
+		INT32_MAX, "open files of /dev/dtrace, and what traces without one");
 SYSCTL_U64_CALL(kern_dtrace_refused, "kern.dtrace.refused", 0, dtrace_refused, NULL,
-		"firings that came within a firing, since the boot");
+		"firings that came within a firing, since the first of these consumers");
 
 /* Its programs do not run any more. */
 static void
