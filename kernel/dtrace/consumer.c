@@ -95,7 +95,23 @@ consumer_look(struct dtrace_consumer *c)
 	__atomic_store_n(&c->alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
 }
 
-/* The dead-man: takes the probes from consumers that gave no sign of life, while there are some. */
+static void
+dtrace_consumer_clean(struct dtrace_consumer *c, unsigned cpu, void *arg)
+{
+	dif_spec_clean(&c->d, cpu);
+}
+
+void
+dtrace_clean(struct dtrace_consumer *c)
+{
+	for (unsigned cpu = 0; dif_spec_waits(&c->d) && cpu < c->d.cpus; cpu++)
+		dtrace_on_cpu(cpu, dtrace_consumer_clean, c, NULL);
+}
+
+/*
+ * The dead-man: takes the probes from consumers that gave no sign of life, while there are some.
+ * And it cleans the speculations of one that nobody asks how it is.
+ */
 static void
 watch(void *arg)
 {
@@ -110,7 +126,10 @@ watch(void *arg)
 			if (c->enabled &&
 			    dtrace_machine_ns() - c->alive_ns > c->d.h.options.deadman_ns)
 				dtrace_stop(c, true);
-			any |= c->enabled && c->d.h.options.deadman_ns != UINT64_MAX;
+			if (c == anonymous)
+				dtrace_clean(c);
+			any |= c->enabled && (c->d.h.options.deadman_ns != UINT64_MAX ||
+					      (c == anonymous && c->d.h.options.nspec > 0));
 		}
 		watching = any;
 		mutex_unlock(&dtrace_lock);
@@ -259,7 +278,7 @@ dtrace_consumer_claim(struct dtrace_consumer **by)
 
 	if (c->d.state != DIF_EMPTY)
 		return -EBUSY;
-	/* There was nothing to watch until now. */
+	/* There was no dead-man's limit until now. */
 	error = anonymous != NULL ? watch_begin() : -ENOENT;
 	if (error != 0)
 		return error;
@@ -309,6 +328,8 @@ begin_anonymous(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *im
 		c->d.h.options.deadman_ns = UINT64_MAX;
 		error = dtrace_go(c);
 	}
+	if (error == 0 && c->d.h.options.nspec > 0)
+		error = watch_begin();
 	if (error == 0) {
 		anonymous = c;
 	} else {

@@ -430,3 +430,5 @@ bool dif_speculate(struct dif_run *r, uint64_t spec);
 bool dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how);
 /* Commits and discards on this CPU what has ended on another one. Interrupts off, no program. */
 void dif_spec_clean(struct dif *d, unsigned cpu);
+/* Are there any to be committed or discarded? */
+bool dif_spec_waits(const struct dif *d);
