@@ -278,7 +278,7 @@ ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *foun
 	}
 	ktr_port_lock();
 #ifdef KTR_PORT_MAKE_NAMED
-	int made = on && ktr_probe_is_name(spec) ? KTR_PORT_MAKE_NAMED(spec, err, errlen) : 0;
+	int made = on && ktr_probe_is_name(spec) ? KTR_PORT_MAKE_NAMED(spec, true, err, errlen) : 0;
 	if (made != 0) {
 		ktr_port_unlock();
 		return made;

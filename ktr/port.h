@@ -46,10 +46,10 @@
  *	KTR_PORT_PARAMETERS(frame)
  *	                  for hooks: where the six parameters of a function that is entered are in
  *	                  memory; of firing->frame
- *	KTR_PORT_MAKE_NAMED(spec, err, errlen)
+ *	KTR_PORT_MAKE_NAMED(spec, first, err, errlen)
  *	                  before probes are switched on by name: makes those that exist when they
- *	                  are first named. 0, or a negative errno value and a sentence in err.
- *	                  Control lock held
+ *	                  are first named, and keeps those that the calls since one with `first`
+ *have named. 0, or a negative errno value and a sentence in err. Control lock held from that one on
  *
  * The functions below are the port's as well. A record calls none of them, but for the two that
  * its slow path asks.

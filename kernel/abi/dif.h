@@ -206,8 +206,10 @@ struct dif_status {
 	uint64_t completed;
 	uint64_t faulted;
 	uint64_t dropped; /* no room for a record */
-	/* Since the boot, and no firings of this consumer: probes that fired while the CPU was in a
-	 * firing, because an NMI came, or because the engine met a probe. */
+	/* Since the first of the consumers that are there now, and no firings of this one: probes
+	 * that fired while the CPU was in a firing, because an NMI came, or because the engine met
+	 * a probe.
+	 */
 	uint64_t refused;
 	uint64_t buf_drops; /* records without room, in a buffer */
 	uint64_t agg_drops;
@@ -235,7 +237,10 @@ struct dif_status {
  * that happens, its probes go off and its memory is freed. Requests return 0 or more, or -errno.
  */
 
-/* Loads an image. EINVAL: refused, and why and where; ENOMEM; EBUSY: there is one already. */
+/*
+ * Loads an image. EINVAL: refused, and why and where; ENOMEM; EBUSY: there is one already; ENOSPC:
+ * no room for probes that it makes; EAGAIN: one of these has gone meanwhile.
+ */
 #define DIF_IOC_LOAD 0x4401 /* struct dif_load * */
 struct dif_load {
 	uint64_t image; /* address */
@@ -245,7 +250,7 @@ struct dif_load {
 	uint32_t matched; /* out: clauses at probes */
 	uint64_t
 	    matches; /* address of uint32_t for each clause, or 0: receives the probes it matches */
-	char error[96]; /* out, EINVAL: a sentence */
+	char error[96]; /* out, EINVAL, ENOSPC, EAGAIN: a sentence */
 };
 /* Fires BEGIN on this CPU, then switches the probes on. EINVAL: no image, or not for the first
  * time. */
@@ -305,7 +310,8 @@ struct dif_drops {
 #define DIF_PROGRAM_PATH 256
 /*
  * Makes a probe pidPID:MODULE:FUNCTION:NAME in a process, which the file keeps. It has to be there
- * before an image that names it is loaded. EINVAL: not there, and why; ENOSPC: too many; ESRCH.
+ * before an image that names it is loaded. EINVAL: not there, and why; ENOSPC: too many; ESRCH; or
+ * the error of looking up the path.
  */
 #define DIF_IOC_PID 0x440d /* struct dif_pid * */
 enum { DIF_PID_ENTRY, DIF_PID_RETURN, DIF_PID_OFFSET, DIF_PID_PROGRAM };
@@ -316,7 +322,7 @@ struct dif_pid {
 	uint64_t start;  /* an instruction at or before it: none may be cut in two */
 	char path[DIF_PROGRAM_PATH]; /* of the file */
 	char module[64], function[128], name[32];
-	char error[96]; /* out, EINVAL or ENOSPC: a sentence */
+	char error[96]; /* out: a sentence, or "" */
 };
 struct dif_program {
 	uint32_t program; /* in: the upper half of DIF_B_PROGRAM */

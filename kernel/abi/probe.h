@@ -10,7 +10,7 @@
 /**
  * arg is a process id. From now on, probes of this session fire only for that process and for those
  * that it makes from now on. ESRCH: no such process. EBUSY: another session follows it, or this is
- * not the session's first request.
+ * not the session's first request. EAGAIN: 2^32 sessions have followed one since the boot.
  */
 #define PROBE_FOLLOW 0x6b01
 

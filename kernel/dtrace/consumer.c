@@ -45,9 +45,9 @@ consumer_count(void)
 	return n;
 }
 SYSCTL_INT_CALL(kern_dtrace_consumers, "kern.dtrace.consumers", 0, consumer_count, NULL, 0,
-		INT32_MAX, "open files of /dev/dtrace");
+		INT32_MAX, "open files of /dev/dtrace, and what traces without one");
 SYSCTL_U64_CALL(kern_dtrace_refused, "kern.dtrace.refused", 0, dtrace_refused, NULL,
-		"firings that came within a firing, since the boot");
+		"firings that came within a firing, since the first of these consumers");
 
 /* Its programs do not run any more. */
 static void
@@ -95,7 +95,23 @@ consumer_look(struct dtrace_consumer *c)
 	__atomic_store_n(&c->alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
 }
 
-/* The dead-man: takes the probes from consumers that gave no sign of life, while there are some. */
+static void
+dtrace_consumer_clean(struct dtrace_consumer *c, unsigned cpu, void *arg)
+{
+	dif_spec_clean(&c->d, cpu);
+}
+
+void
+dtrace_clean(struct dtrace_consumer *c)
+{
+	for (unsigned cpu = 0; dif_spec_waits(&c->d) && cpu < c->d.cpus; cpu++)
+		dtrace_on_cpu(cpu, dtrace_consumer_clean, c, NULL);
+}
+
+/*
+ * The dead-man: takes the probes from consumers that gave no sign of life, while there are some.
+ * And it cleans the speculations of one that nobody asks how it is.
+ */
 static void
 watch(void *arg)
 {
@@ -110,7 +126,10 @@ watch(void *arg)
 			if (c->enabled &&
 			    dtrace_machine_ns() - c->alive_ns > c->d.h.options.deadman_ns)
 				dtrace_stop(c, true);
-			any |= c->enabled && c->d.h.options.deadman_ns != UINT64_MAX;
+			if (c == anonymous)
+				dtrace_clean(c);
+			any |= c->enabled && (c->d.h.options.deadman_ns != UINT64_MAX ||
+					      (c == anonymous && c->d.h.options.nspec > 0));
 		}
 		watching = any;
 		mutex_unlock(&dtrace_lock);
@@ -156,9 +175,14 @@ dtrace_consumer_load(struct dtrace_consumer *c, struct dif_load *l, const uint8_
 {
 	struct dif_refusal why = {UINT32_MAX, 0, NULL};
 	uint32_t *matches = NULL;
-	int error = image != NULL ? dif_load(&c->d, image, size, cpu_count(), &why)
-				  : dif_load_arrays(&c->d, cpu_count(), &why);
+	int error = -EINVAL;
 
+	if (image != NULL && size >= sizeof(struct dif_header) &&
+	    (((const struct dif_header *)image)->flags & DIF_KERNEL) != 0)
+		why.error = "no such flag";
+	else
+		error = image != NULL ? dif_load(&c->d, image, size, cpu_count(), &why)
+				      : dif_load_arrays(&c->d, cpu_count(), &why);
 	l->clause = why.clause;
 	l->insn = why.insn;
 	if (why.error != NULL)
@@ -254,7 +278,7 @@ dtrace_consumer_claim(struct dtrace_consumer **by)
 
 	if (c->d.state != DIF_EMPTY)
 		return -EBUSY;
-	/* There was nothing to watch until now. */
+	/* There was no dead-man's limit until now. */
 	error = anonymous != NULL ? watch_begin() : -ENOENT;
 	if (error != 0)
 		return error;
@@ -262,8 +286,10 @@ dtrace_consumer_claim(struct dtrace_consumer **by)
 	uprobe_in_free(&c->pids);
 	kmap_free(c);
 	*by = anonymous;
-	anonymous->alive_ns = dtrace_machine_ns();
-	anonymous->d.h.options.deadman_ns = anonymous_deadman_ns;
+	__atomic_store_n(&anonymous->alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
+	/* release: pairs with the acquire in is_alive(), which must not see its old sign of life */
+	__atomic_store_n(&anonymous->d.h.options.deadman_ns, anonymous_deadman_ns,
+			 __ATOMIC_RELEASE);
 	anonymous = NULL;
 	return 0;
 }
@@ -302,6 +328,8 @@ begin_anonymous(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *im
 		c->d.h.options.deadman_ns = UINT64_MAX;
 		error = dtrace_go(c);
 	}
+	if (error == 0 && c->d.h.options.nspec > 0)
+		error = watch_begin();
 	if (error == 0) {
 		anonymous = c;
 	} else {

@@ -90,7 +90,7 @@ static void
 decode_clause(struct dif *d, const struct dif_clause *c)
 {
 	struct dif_step *begin = &d->steps[c->code], *end = begin + c->length;
-	bool ring = d->h.options.policy == DIF_RING, keeps = false, more = ring;
+	bool ring = d->h.options.policy == DIF_RING, keeps = false, more = ring, holds = false;
 
 	if (is_predicate(begin, end))
 		begin->op += DIF_OWN_IF - DIF_OWN_BUILTIN;
@@ -98,11 +98,15 @@ decode_clause(struct dif *d, const struct dif_clause *c)
 		keeps |= (i->op >= DIF_KEY && i->op <= DIF_KEY_USTACK) || i->op == DIF_REC;
 		more |= i->op == DIF_CALL || i->op == DIF_ARGSTR || i->op == DIF_SPECULATE;
 		ring |= i->op == DIF_SPECULATE;
+		holds |= i->op == DIF_LDV && (uint32_t)i->imm < d->h.vars.count &&
+			 d->variables[i->imm].dynamic && d->vars[i->imm].kind != DIF_INT;
 	}
 	for (struct dif_step *i = begin; i < end; i++) {
 		if (i->op == DIF_LOG && i + 1 < end && i[1].op == DIF_RET && i[1].imm == 0 &&
-		    !more && !keeps)
+		    !more && !keeps && !holds)
 			i->op = DIF_OWN_LOG_DONE;
+		else if (i->op == DIF_RET && holds)
+			i->op = DIF_OWN_RET_HELD;
 		else if (i->op == DIF_RET && more)
 			i->op = DIF_OWN_RET_RESET;
 		else if (i->op == DIF_RET && keeps)

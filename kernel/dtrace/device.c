@@ -51,21 +51,10 @@ request_load(struct dtrace_consumer *c, uint64_t arg)
 		return -ENOMEM;
 	l.error[0] = '\0';
 	error = copy_in(image, l.image, l.size);
-	if (error == 0 && l.size >= sizeof(struct dif_header) &&
-	    (((const struct dif_header *)image)->flags & DIF_KERNEL) != 0) {
-		strlcpy(l.error, "no such flag", sizeof(l.error));
-		error = -EINVAL;
-	}
 	if (error == 0)
 		error = dtrace_consumer_load(c, &l, image, l.size);
 	kmap_free(image);
 	return copy_out(arg, &l, sizeof(l)) != 0 ? -EFAULT : error;
-}
-
-static void
-dtrace_consumer_clean(struct dtrace_consumer *c, unsigned cpu, void *arg)
-{
-	dif_spec_clean(&c->d, cpu);
 }
 
 static int
@@ -74,9 +63,7 @@ request_status(struct dtrace_consumer *c, uint64_t arg)
 	struct dif_status s;
 
 	__atomic_store_n(&c->alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
-	for (unsigned cpu = 0; c->d.cpu != NULL && c->d.h.options.nspec > 0 && cpu < c->d.cpus;
-	     cpu++)
-		dtrace_on_cpu(cpu, dtrace_consumer_clean, c, NULL);
+	dtrace_clean(c);
 	dif_status(&c->d, &s);
 	s.sites = c->enabled ? c->nprobes : 0;
 	s.refused = dtrace_refused();

@@ -116,6 +116,8 @@ int dtrace_consumer_load(struct dtrace_consumer *c, struct dif_load *l, const ui
 			 size_t size);
 /* dtrace_go(), and it is stopped when it gives no sign of life. 0 or -errno. */
 int dtrace_consumer_go(struct dtrace_consumer *c);
+/* Commits and discards what other CPUs have ended, on all CPUs. */
+void dtrace_clean(struct dtrace_consumer *c);
 /* Frees *by, which has no image, for the one that began with the boot. 0, -ENOENT or -errno. */
 int dtrace_consumer_claim(struct dtrace_consumer **by);
 /* Begins with what the boot image brought, for whoever claims it. */

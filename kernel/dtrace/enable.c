@@ -187,10 +187,12 @@ static __attribute__((noinline)) bool
 is_alive(struct dtrace_consumer *consumer, struct dif_cpu *c)
 {
 	uint64_t limit = __atomic_load_n(&c->limit, __ATOMIC_RELAXED), now = dtrace_machine_ns();
+	/* acquire: pairs with the release in dtrace_consumer_claim() */
+	uint64_t most = __atomic_load_n(&consumer->d.h.options.deadman_ns, __ATOMIC_ACQUIRE);
 	uint64_t alive = __atomic_load_n(&consumer->alive_ns, __ATOMIC_RELAXED);
 
 	/* It may have shown up on another CPU since the clock was read. */
-	if (now > alive && now - alive > consumer->d.h.options.deadman_ns) {
+	if (now > alive && now - alive > most) {
 		if (consumer->d.state == DIF_ACTIVE)
 			__atomic_store_n(&consumer->starved, true, __ATOMIC_RELAXED);
 		dif_drain(&consumer->d, 0);
@@ -332,8 +334,9 @@ ecb_change(struct dtrace_ecb *e, bool insert)
 	}
 	if (list != &first)
 		return;
-	slow = first == NULL || first->next != NULL || e->at.probe < OWN || e->probe->sysret ||
-	       e->probe->texts != 0;
+	/* The first one's: of the same site another consumer may want to know less. */
+	slow = first == NULL || first->next != NULL || first->at.probe < OWN ||
+	       first->probe->sysret || first->probe->texts != 0;
 	__atomic_store_n(at_site, (uintptr_t)first | slow, __ATOMIC_RELEASE);
 }
 
@@ -391,7 +394,9 @@ dtrace_go(struct dtrace_consumer *c)
 	enable(c, PART_OWN);
 	c->enabled = true;
 	fire_for(own[BEGIN], c);
-	/* Not before: probes that were made for it are there already. */
+	/* Not before: probes that were made for it are there already. All CPUs see what BEGIN did.
+	 */
+	smp_call_all(barrier, NULL);
 	for (unsigned i = 0; i < c->d.cpus && !c->waits; i++)
 		dtrace_admit(c, i);
 	if (c->d.state == DIF_ACTIVE) {
@@ -492,7 +497,8 @@ make_named(struct dtrace_consumer *c, char *err, size_t errlen)
 
 #ifdef KTR_PORT_MAKE_NAMED
 	for (uint32_t i = 0; i < c->d.h.clauses.count && error == 0; i++)
-		error = KTR_PORT_MAKE_NAMED(c->d.strings + c->d.clauses[i].probes, err, errlen);
+		error =
+		    KTR_PORT_MAKE_NAMED(c->d.strings + c->d.clauses[i].probes, i == 0, err, errlen);
 #endif
 	return error;
 }

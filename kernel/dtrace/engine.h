@@ -103,6 +103,8 @@ struct dif_cpu {
 	char *text[2];  /* copies of strings that are being worked on: strsize each */
 	uint64_t *keys; /* that have been pushed: DIF_MAX_KEY bytes */
 	struct dif_last_fault fault;
+	/* The program that runs may have addresses of elements (variable.c). atomic */
+	uint32_t holds;
 	struct dif_run run;
 } __attribute__((aligned(64)));
 
@@ -124,8 +126,13 @@ struct dif_variable {
 struct dif_dynamic {
 	struct dif_bucket *buckets;
 	uint8_t *chunks;
-	uint64_t free;             /* atomic: the list of freed chunks */
-	uint32_t unused;           /* atomic: chunks from here on were never used */
+	uint64_t free;   /* atomic: the list of freed chunks */
+	uint32_t unused; /* atomic: chunks from here on were never used */
+	uint32_t lock;   /* atomic; of: */
+	struct dif_aside {
+		uint32_t first; /* of a list of chunks that some programs may still use, */
+		uint64_t cpus;  /* on these CPUs */
+	} aside, older;
 	uint32_t count, mask;      /* chunks; buckets - 1 */
 	uint32_t size, value_size; /* of a chunk; of the value in it */
 };
@@ -222,6 +229,7 @@ enum dif_own_op {
 	/* Of one that does: keys, or a record; more */
 	DIF_OWN_RET_RECORD,
 	DIF_OWN_RET_RESET,
+	DIF_OWN_RET_HELD, /* of one that may have addresses of elements */
 	/* The first instructions of a clause: DIF_OWN_BUILTIN, and a DIF_OWN_JNE of what it gave,
 	 * which leads to DIF_OWN_FALSE: + enum dif_builtin */
 	DIF_OWN_IF = 224,
@@ -340,6 +348,13 @@ void dif_dynamic_init(struct dif_dynamic *t, void *memory, size_t size, uint32_t
 uint32_t dif_dynamic_chunk(uint32_t key_size, uint32_t value_size);
 uint64_t dif_var_load(struct dif_run *r, uint32_t var);
 bool dif_var_store(struct dif_run *r, uint32_t var, uint64_t value);
+/* The program on this CPU has ended, or uses no address any more that dif_var_load() has given. */
+static inline void
+dif_var_release(struct dif_cpu *c)
+{
+	/* release: pairs with the acquire in variable.c, whose CPU may use the chunk again */
+	__atomic_store_n(&c->holds, 0, __ATOMIC_RELEASE);
+}
 /*
  * For who looks from outside: the value of a variable of scope DIF_GLOBAL, as DIF_LDV has it; of an
  * array the element of these keys. A text may change meanwhile. While no hook can run on this CPU.
@@ -428,5 +443,7 @@ void dif_record_take(struct dif *d, unsigned cpu, void *piece[2], uint32_t size[
 uint64_t dif_speculation(struct dif_run *r);
 bool dif_speculate(struct dif_run *r, uint64_t spec);
 bool dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how);
+/* Are there any to be committed or discarded? */
+bool dif_spec_waits(const struct dif *d);
 /* Commits and discards on this CPU what has ended on another one. Interrupts off, no program. */
 void dif_spec_clean(struct dif *d, unsigned cpu);

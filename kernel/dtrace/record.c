@@ -244,6 +244,15 @@ dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how)
 	return true;
 }
 
+bool
+dif_spec_waits(const struct dif *d)
+{
+	for (uint32_t i = 0; i < d->h.options.nspec; i++)
+		if (__atomic_load_n(&d->specs[i].state, __ATOMIC_RELAXED) % 4 > DIF_SPEC_ACTIVE)
+			return true;
+	return false;
+}
+
 void
 dif_spec_clean(struct dif *d, unsigned cpu)
 {

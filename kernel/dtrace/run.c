@@ -125,6 +125,7 @@ OP(fault)
 	    (struct dif_last_fault){why, at->epid, at->probe, (uint32_t)(i - at->code), R->addr};
 	__atomic_store_n(&at->d->fault_cpu, (unsigned)(c - at->d->cpu), __ATOMIC_RELAXED);
 	dif_run_reset(R);
+	dif_var_release(c);
 	dif_port_fault(at, c, f);
 }
 
@@ -257,6 +258,12 @@ OP(ret_reset)
 {
 	dif_run_reset(R);
 	GO(ret);
+}
+
+OP(ret_held)
+{
+	dif_var_release(c);
+	GO(ret_reset);
 }
 
 ALU(add, uint64_t, +)
@@ -393,6 +400,7 @@ OP(rec)
 	if (!dif_record_open(R, (uint16_t)i->imm)) {
 		c->dropped++;
 		dif_run_reset(R);
+		dif_var_release(c);
 		return;
 	}
 	NEXT();
@@ -437,6 +445,7 @@ OP(speculate)
 	if (R->spec == NULL) {
 		c->ended[0]++;
 		dif_run_reset(R);
+		dif_var_release(c);
 		return;
 	}
 	NEXT();
@@ -460,6 +469,7 @@ dif_operation *const dif_operations[256] = {
     [DIF_OWN_LOG_DONE] = op_log_done,
     [DIF_OWN_RET_RECORD] = op_ret_record,
     [DIF_OWN_RET_RESET] = op_ret_reset,
+    [DIF_OWN_RET_HELD] = op_ret_held,
     [DIF_OWN_JEQ] = op_jeq_imm,
     [DIF_OWN_JNE] = op_jne_imm,
     [DIF_OWN_KEY_STR] = op_key_str_quick,

@@ -97,10 +97,17 @@ find_last_index(const char *s, const char *what, int64_t start)
 	return n == 0 ? 0 : -1;
 }
 
+static bool
+is_among(const uint64_t map[4], char c)
+{
+	return (map[(uint8_t)c / 64] >> (uint8_t)c % 64 & 1) != 0;
+}
+
 /* The next token of the copy that the first call made. */
 static bool
 token(struct dif_run *r, uint64_t addr, const char *separators, uint64_t *v)
 {
+	uint64_t separates[4] = {1}; /* bit N % 64 of word N / 64: character N, as NUL */
 	size_t n;
 
 	if (addr != 0) {
@@ -111,9 +118,11 @@ token(struct dif_run *r, uint64_t addr, const char *separators, uint64_t *v)
 	}
 	if (r->token == NULL)
 		return dif_fail(r, DIF_FAULT_BADADDR, 0);
-	while (*r->token != '\0' && strchr(separators, *r->token) != NULL)
+	for (; *separators != '\0'; separators++)
+		separates[(uint8_t)*separators / 64] |= 1ul << (uint8_t)*separators % 64;
+	while (*r->token != '\0' && is_among(separates, *r->token))
 		r->token++;
-	for (n = 0; r->token[n] != '\0' && strchr(separators, r->token[n]) == NULL;)
+	for (n = 0; !is_among(separates, r->token[n]);)
 		n++;
 	*v = 0;
 	if (n > 0 && !dif_string_result(r, r->token, n, v))
@@ -292,18 +301,20 @@ json_step(const char *p, const char *name, size_t size, bool array)
 	if (*p != (array ? '[' : '{'))
 		return NULL;
 	do {
-		const char *key = json_blank(p + 1);
+		const char *key = json_blank(p + 1), *end = NULL;
 
 		p = key;
 		if (!array) {
-			p = json_blank(json_skip(key));
+			end = json_skip(key);
+			p = json_blank(end);
 			if (*key != '"' || *p != ':')
 				return NULL;
 			p = json_blank(p + 1);
 		}
 		if (*p == '\0' || *p == ']' || *p == '}')
 			return NULL;
-		if (array ? left == 0 : strncmp(key + 1, name, size) == 0 && key[size + 1] == '"')
+		if (array ? left == 0
+			  : (size_t)(end - key) == size + 2 && memcmp(key + 1, name, size) == 0)
 			return p;
 		left--;
 		p = json_blank(json_skip(p));

@@ -6,6 +6,10 @@
  * Locking: each bucket has a lock, a word. It is held with interrupts off while the chain is
  * searched and a value copied, which cannot fault, and a CPU never asks for one while it has one.
  * The wait is bounded all the same; who waits in vain counts a drop.
+ *
+ * A program may have the address of an element's bytes or text when another CPU removes the
+ * element. Its CPU has then said so (dif_cpu.holds) before it has unlocked the bucket. The chunk is
+ * set aside until each such CPU has been seen between two such programs.
  */
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/port.h"
@@ -77,6 +81,78 @@ chunk_free(struct dif_dynamic *t, uint32_t number)
 					      __ATOMIC_RELAXED));
 }
 
+static bool
+dif_dynamic_lock(uint32_t *lock)
+{
+	uint32_t spins = 0;
+
+	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE) != 0)
+		if (++spins == SPINS)
+			return false;
+	return true;
+}
+
+static void
+dif_dynamic_unlock(uint32_t *lock)
+{
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+/* CPUs whose programs may have addresses of elements. */
+static uint64_t
+dif_holders(const struct dif *d)
+{
+	uint64_t cpus = 0;
+
+	for (unsigned i = 0; i < d->cpus; i++)
+		if (__atomic_load_n(&d->cpu[i].holds, __ATOMIC_ACQUIRE) != 0)
+			cpus |= 1ul << i;
+	return cpus;
+}
+
+static bool
+has_aside(const struct dif_dynamic *t)
+{
+	return (__atomic_load_n(&t->aside.first, __ATOMIC_RELAXED) |
+		__atomic_load_n(&t->older.first, __ATOMIC_RELAXED)) != NONE;
+}
+
+/* Frees what has been set aside and is used by nobody any more. Its lock is held. */
+static void
+aside_free(struct dif *d)
+{
+	struct dif_dynamic *t = &d->dynamic;
+
+	for (unsigned i = 0; i < 2; i++) {
+		t->older.cpus &= dif_holders(d);
+		if (t->older.cpus != 0)
+			return;
+		for (uint32_t next; t->older.first != NONE; t->older.first = next) {
+			next = chunk_at(t, t->older.first)->next;
+			chunk_free(t, t->older.first);
+		}
+		t->older = t->aside;
+		t->aside = (struct dif_aside){NONE, 0};
+	}
+}
+
+/* Frees a chunk that had an address, and is in no chain any more. */
+static void
+chunk_retire(struct dif_run *r, uint32_t number)
+{
+	struct dif_dynamic *t = &r->d->dynamic;
+	uint64_t cpus = dif_holders(r->d) & ~(1ul << (r->c - r->d->cpu));
+
+	if (cpus == 0) {
+		chunk_free(t, number);
+	} else if (dif_dynamic_lock(&t->lock)) {
+		chunk_at(t, number)->next = t->aside.first;
+		t->aside = (struct dif_aside){number, t->aside.cpus | cpus};
+		aside_free(r->d);
+		dif_dynamic_unlock(&t->lock);
+	}
+}
+
 static uint32_t
 chunk_alloc(struct dif_dynamic *t)
 {
@@ -126,7 +202,6 @@ static bool
 search(struct dif_run *r, uint32_t var, struct search *s)
 {
 	struct dif_dynamic *t = &r->d->dynamic;
-	uint32_t spins = 0;
 
 	if (t->count == 0) {
 		r->c->dynvar_drops++;
@@ -136,11 +211,10 @@ search(struct dif_run *r, uint32_t var, struct search *s)
 	s->key_words = r->d->vars[var].keys != 0 ? r->key_words : 0;
 	s->hash = dif_hash(s->thread * 31 + var + 1, r->c->keys, s->key_words);
 	s->bucket = &t->buckets[s->hash & t->mask];
-	while (__atomic_exchange_n(&s->bucket->lock, 1, __ATOMIC_ACQUIRE) != 0)
-		if (++spins == SPINS) {
-			r->c->dynvar_drops++;
-			return false;
-		}
+	if (!dif_dynamic_lock(&s->bucket->lock)) {
+		r->c->dynvar_drops++;
+		return false;
+	}
 	s->link = &s->bucket->head;
 	while (*s->link != NONE && !is_it(r, s, var, chunk_at(t, *s->link)))
 		s->link = &chunk_at(t, *s->link)->next;
@@ -150,7 +224,7 @@ search(struct dif_run *r, uint32_t var, struct search *s)
 static void
 search_end(struct search *s)
 {
-	__atomic_store_n(&s->bucket->lock, 0, __ATOMIC_RELEASE);
+	dif_dynamic_unlock(&s->bucket->lock);
 }
 
 /* A new chunk at the chain's end; NULL: no memory. */
@@ -161,6 +235,11 @@ dynamic_add(struct dif_run *r, uint32_t var, struct search *s)
 	uint32_t number = chunk_alloc(t);
 	struct chunk *k;
 
+	if (number == NONE && has_aside(t) && dif_dynamic_lock(&t->lock)) {
+		aside_free(r->d);
+		dif_dynamic_unlock(&t->lock);
+		number = chunk_alloc(t);
+	}
 	if (number == NONE)
 		return NULL;
 	k = chunk_at(t, number);
@@ -175,6 +254,7 @@ dynamic_load(struct dif_run *r, uint32_t var)
 {
 	struct dif_dynamic *t = &r->d->dynamic;
 	bool bytes = r->d->vars[var].kind == DIF_BYTES;
+	bool bytes_or_text = r->d->vars[var].kind != DIF_INT;
 	struct search s;
 	uint64_t v = 0;
 
@@ -193,20 +273,25 @@ dynamic_load(struct dif_run *r, uint32_t var)
 	if (*s.link != NONE) {
 		uint8_t *value = dif_dynamic_value(t, chunk_at(t, *s.link));
 
-		v = r->d->vars[var].kind == DIF_INT ? *(uint64_t *)value : (uintptr_t)value;
+		v = bytes_or_text ? (uintptr_t)value : *(uint64_t *)value;
+		if (bytes_or_text) /* before the bucket is unlocked */
+			__atomic_store_n(&r->c->holds, 1, __ATOMIC_RELAXED);
 	}
 	search_end(&s);
 	return v;
 }
 
 static void
-dynamic_remove(struct dif_run *r, struct search *s)
+dynamic_remove(struct dif_run *r, uint32_t var, struct search *s)
 {
 	struct dif_dynamic *t = &r->d->dynamic;
 	uint32_t number = *s->link;
 
 	*s->link = chunk_at(t, number)->next;
-	chunk_free(t, number);
+	if (r->d->vars[var].kind == DIF_INT)
+		chunk_free(t, number);
+	else
+		chunk_retire(r, number);
 }
 
 /* value NULL: removes it. */
@@ -221,7 +306,7 @@ dif_dynamic_store(struct dif_run *r, uint32_t var, const void *value, size_t siz
 		return;
 	if (value == NULL) {
 		if (*s.link != NONE)
-			dynamic_remove(r, &s);
+			dynamic_remove(r, var, &s);
 	} else {
 		k = *s.link != NONE ? chunk_at(t, *s.link) : dynamic_add(r, var, &s);
 		if (k != NULL)

@@ -90,7 +90,7 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 	}
 	__atomic_fetch_add(&p->hits, 1, __ATOMIC_RELAXED);
 	if (in.faults != 0)
-		__atomic_fetch_add(&p->faults, in.faults, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&p->faults, (uint64_t)in.faults, __ATOMIC_RELAXED);
 	ktr_fire(
 	    &(struct ktr_firing){.site = p->site,
 				 .args = args,
@@ -327,6 +327,9 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	if (name == NULL)
 		return kprobe_refuse(t->err, t->errlen, t->at, "no function is at that address");
 	function -= offset;
+	if (d->is_return && offset != 0)
+		return kprobe_refuse(t->err, t->errlen, t->at,
+				     "a return has no offset: expected the start of a function");
 	error = kplace_check(t, name, function, offset, &place);
 	if (error != 0)
 		return error;
@@ -375,8 +378,10 @@ kprobe_make_site(const struct kprobe *k, char *err, size_t errlen)
 static int
 eprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, struct kprobe **made)
 {
-	*made = kprobe_new(d, text, 0);
-	return *made != NULL ? 0 : -ENOMEM;
+	int error = kprobe_events->check(d->target, d->filter != 0 ? text + d->filter : NULL);
+
+	*made = error == 0 ? kprobe_new(d, text, 0) : NULL;
+	return error != 0 ? error : *made != NULL ? 0 : -ENOMEM;
 }
 
 static int

@@ -83,8 +83,8 @@ struct kprobe_info {
 	uint64_t hits, misses;
 };
 
-/* Removes one. As above. */
-void kprobe_drop(struct kprobe *probe);
+/* Removes one. 0; -EBUSY, as above. */
+int kprobe_drop(struct kprobe *probe);
 /* Evaluates the arguments of an event probe, with those fields of its event. Returns how many there
  * are. In hooks. */
 unsigned kprobe_fetch_all(struct kprobe *probe, const uint64_t *fields, uint64_t *args);
@@ -103,13 +103,16 @@ const char *kprobe_group_at(unsigned n);
 /* Set by ftrace: has an event of no kprobe this name? In thread context, control lock held. */
 extern bool (*kprobe_name_taken)(const char *group, const char *name);
 
-/* What ftrace knows of events; set by it. */
+/* What ftrace knows of events; set by it. In thread context, control lock held. */
 struct kprobe_events {
 	/* The event of these names; NULL: none, or none that may have probes. */
 	const struct ktr_site *(*find)(const char *system, const char *event);
 	/* False: it has no such field. Otherwise its number; is it a text? */
 	bool (*field)(const struct ktr_site *event, const char *name, unsigned *number,
 		      bool *is_text);
+	/* Can the event have a probe with that filter, or NULL? 0; -errno, and it has been said
+	 * why. */
+	int (*check)(const struct ktr_site *event, const char *filter);
 };
 extern const struct kprobe_events *kprobe_events;
 

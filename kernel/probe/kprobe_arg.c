@@ -405,6 +405,8 @@ kread_argument(struct reader *r, struct kdefinition *d)
 	} else if (f->base == KFETCH_FIELD && f->derefs == 0 && f->print == KFETCH_STRING) {
 		take_address(f);
 	}
+	if (d->kind == KPROBE_USER) /* who chooses its addresses must not read the kernel's */
+		f->user = UINT16_MAX;
 	f->at = (uint16_t)(start - r->text);
 	f->len = (uint16_t)n;
 	return *r->at == '\0' || *r->at == ' ' ||

@@ -312,13 +312,20 @@ unmark(void)
 		k->gone = false;
 }
 
-void
+int
 kprobe_drop(struct kprobe *probe)
 {
+	const char *user;
+
 	ktr_port_lock();
 	probe->gone = true;
-	kprobe_remove_marked();
+	user = user_of_marked();
+	if (user == NULL)
+		kprobe_remove_marked();
+	else
+		probe->gone = false;
 	ktr_port_unlock();
+	return user != NULL ? -EBUSY : 0;
 }
 
 int

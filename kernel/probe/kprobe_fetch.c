@@ -24,10 +24,8 @@ read_page(void *to, uintptr_t from, size_t n, bool user, struct kfetching *in)
 			? arch_copy_user(to, (const void *)from, n)
 			: !user && kmap_is_ram(from) && arch_probe_copy(to, (const void *)from, n);
 
-	if (!good) {
-		in->faults++;
+	if (!good && ++in->faults == 1)
 		in->missing = from;
-	}
 	return good;
 }
 
@@ -256,6 +254,6 @@ kprobe_fetch_all(struct kprobe *k, const uint64_t *fields, uint64_t *args)
 
 	__atomic_fetch_add(&k->hits, 1, __ATOMIC_RELAXED);
 	if (in.faults != 0)
-		__atomic_fetch_add(&k->faults, in.faults, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&k->faults, (uint64_t)in.faults, __ATOMIC_RELAXED);
 	return n;
 }

@@ -98,8 +98,8 @@ struct kfetching {
 	};
 	const char *definition;
 	uintptr_t file;    /* where byte 0 of the file would be */
-	uint64_t faults;   /* how often memory could not be read, */
-	uintptr_t missing; /* and the last such address */
+	int64_t faults;    /* how often memory could not be read; if it begins below 0, */
+	uintptr_t missing; /* this is the address of the fault that makes it 1 */
 };
 /* The value for the log. Any context, interrupts off. */
 uint64_t kprobe_fetch(const struct kfetch *f, struct kfetching *in);
@@ -136,6 +136,7 @@ struct uprobe {
 	struct vnode *vn; /* NULL: the probe is in the kernel */
 	uint64_t offset;
 	uint32_t pid;                /* it fires in that process; 0: in all */
+	uint64_t number;             /* in the order in which they came into the table */
 	bool on;                     /* atomic: its breakpoint is wanted */
 	bool entry;                  /* it is known to be at the start of a function */
 	struct kprobe *mine;         /* the next one of the same owner, if pid is not 0 */

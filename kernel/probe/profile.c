@@ -31,8 +31,10 @@ static struct profile {
 	struct ktr_site *site; /* atomic; NULL: none */
 	uint64_t period_ns;
 	bool tick;              /* on CPU 0 only */
+	uint64_t request;       /* that named it last; control lock */
 	uint64_t due[MAX_CPUS]; /* each CPU's own; 0: the probe was off when it last looked */
 } profiles[SLOTS];
+static uint64_t request; /* the one that goes on; control lock */
 
 static void
 profile_fire(const struct ktr_site *site, const struct arch_trapframe *tf)
@@ -85,7 +87,7 @@ profile_run(void)
 }
 HOOK(profile_due, profile_run);
 
-/* Frees a slot: one that was never used, or whose probe is off. NULL: all are on. */
+/* Frees a slot: one that was never used, or whose probe is off. NULL: all are on, or will be. */
 static struct profile *
 take_slot(void)
 {
@@ -95,7 +97,7 @@ take_slot(void)
 	for (unsigned i = 0; i < SLOTS; i++) {
 		struct ktr_site *site = profiles[i].site;
 
-		if (site->owners != 0)
+		if (site->owners != 0 || profiles[i].request == request)
 			continue;
 		__atomic_store_n(&profiles[i].site, NULL, __ATOMIC_RELAXED);
 		ktr_port_sync(); /* no CPU uses it any more */
@@ -127,7 +129,8 @@ profile_make(const char *name, const char *after, char *err, size_t errlen)
 		return -EINVAL;
 	p = take_slot();
 	if (p == NULL) {
-		snprintf(err, errlen, "%d probes of profile are on: expected at most as many",
+		snprintf(err, errlen,
+			 "%d probes of profile are on or asked for: expected at most as many",
 			 SLOTS);
 		return -ENOSPC;
 	}
@@ -137,6 +140,7 @@ profile_make(const char *name, const char *after, char *err, size_t errlen)
 		return -ENOSPC;
 	p->period_ns = period;
 	p->tick = name[0] == 't';
+	p->request = request;
 	memset(p->due, 0, sizeof(p->due));
 	/* release: pairs with the acquire of profile_one() */
 	__atomic_store_n(&p->site, site, __ATOMIC_RELEASE);
@@ -158,16 +162,19 @@ profile_make_spec(const char *spec, size_t n, char *err, size_t errlen)
 	    ktr_glob_is_pattern(name))
 		return 0;
 	for (unsigned i = 0; i < SLOTS; i++)
-		if (profiles[i].site != NULL && strcmp(profiles[i].site->sdt->name, name) == 0)
+		if (profiles[i].site != NULL && strcmp(profiles[i].site->sdt->name, name) == 0) {
+			profiles[i].request = request;
 			return 0;
+		}
 	return profile_make(name, strchr(name, '-') + 1, err, errlen);
 }
 
 int
-profile_make_named(const char *spec, char *err, size_t errlen)
+profile_make_named(const char *spec, bool first, char *err, size_t errlen)
 {
 	int error = 0;
 
+	request += first;
 	while (error == 0) {
 		size_t n = 0;
 

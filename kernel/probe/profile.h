@@ -8,10 +8,13 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
  * Makes the probes that spec names, several with commas between, if they are of this provider and
- * not there yet. 0, or -errno and one sentence in err. Control lock.
+ * not there yet. A request may name more in several calls, of which the first one says so: none of
+ * its probes makes room for another. 0, or -errno and one sentence in err. Control lock, held from
+ * the first one on.
  */
-int profile_make_named(const char *spec, char *err, size_t errlen);
+int profile_make_named(const char *spec, bool first, char *err, size_t errlen);

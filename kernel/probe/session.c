@@ -41,7 +41,7 @@ struct session {
 static struct mutex sessions_lock = MUTEX_INIT("probe sessions");
 static struct session *sessions[KTR_OWNER_MAX]; /* by owner */
 static struct list all_sessions = LIST_INIT(all_sessions);
-static uint32_t last_follow; /* numbers are not used again: 2^32 are enough */
+static uint32_t last_follow; /* of 2^32 numbers, which are not used again */
 
 /* ---- hooks ---- */
 
@@ -75,6 +75,42 @@ session_register(struct session *s)
 	return 0;
 }
 
+/* The opposite: its probes are off, and it does not count. */
+static void
+session_unregister(struct session *s)
+{
+	if (s->owner != 0) {
+		int error = ktr_owner_unregister(s->owner);
+
+		if (error != 0)
+			panic("probe session: error %d", error);
+		sessions[s->owner] = NULL;
+		s->owner = 0;
+	}
+	if (s->counts)
+		funcprof_stop();
+	s->counts = false;
+}
+
+/* For its first probes. */
+static int
+session_begin(struct session *s, struct probe_request *r, bool counts)
+{
+	int error = counts ? funcprof_start() : 0;
+
+	if (error == -EBUSY)
+		snprintf(r->err, sizeof(r->err), "somebody else is counting");
+	if (error != 0)
+		return error;
+	s->counts = counts;
+	error = session_register(s);
+	if (error != 0) {
+		snprintf(r->err, sizeof(r->err), "too many sessions");
+		session_unregister(s);
+	}
+	return error;
+}
+
 static bool
 follow_is_used(uint32_t follow)
 {
@@ -89,51 +125,39 @@ session_follow(struct session *s, uint64_t pid, bool at_exec)
 {
 	if (s->owner != 0 || s->follow != 0)
 		return -EBUSY;
-	if (++last_follow == 0)
-		panic("2^32 sessions of probes");
-	int error = proc_follow(pid, last_follow, at_exec, follow_is_used);
+	if (last_follow == UINT32_MAX)
+		return -EAGAIN;
+	int error = proc_follow(pid, last_follow + 1, at_exec, follow_is_used);
 	if (error == 0)
-		s->follow = last_follow;
+		s->follow = ++last_follow;
 	return error;
 }
 
 static int
 session_switch(struct session *s, struct probe_request *r, unsigned request)
 {
-	bool on = request != PROBE_OFF;
-	int error = 0, n;
+	bool on = request != PROBE_OFF, begins = s->owner == 0;
+	int n;
 
 	if (request == PROBE_COUNT && !ktr_probe_is_name(r->spec)) {
 		snprintf(r->err, sizeof(r->err),
 			 "\"%.60s\": expected provider:module:function:name", r->spec);
 		return -EINVAL;
 	}
-	if (s->owner == 0 && !on) {
+	if (begins && !on) {
 		snprintf(r->err, sizeof(r->err), "nothing is on");
 		return -EINVAL;
 	}
-	if (on && s->owner != 0 && s->counts != (request == PROBE_COUNT)) {
+	if (on && !begins && s->counts != (request == PROBE_COUNT)) {
 		snprintf(r->err, sizeof(r->err), "a session counts, or records, but not both");
 		return -EBUSY;
 	}
-	if (s->owner == 0 && request == PROBE_COUNT) {
-		error = funcprof_start();
-		if (error == -EBUSY)
-			snprintf(r->err, sizeof(r->err), "somebody else is counting");
-		s->counts = error == 0;
-	}
-	if (error == 0 && s->owner == 0) {
-		error = session_register(s);
-		if (error != 0)
-			snprintf(r->err, sizeof(r->err), "too many sessions");
-		if (error != 0 && s->counts) {
-			funcprof_stop();
-			s->counts = false;
-		}
-	}
-	if (error != 0)
-		return error;
+	n = begins ? session_begin(s, r, request == PROBE_COUNT) : 0;
+	if (n != 0)
+		return n;
 	n = ktr_select(s->owner, r->spec, on, NULL, r->err, sizeof(r->err));
+	if (n < 0 && begins)
+		session_unregister(s);
 	return n;
 }
 
@@ -191,15 +215,7 @@ session_release(struct file *f)
 	struct session *s = f->priv;
 
 	mutex_lock(&sessions_lock);
-	if (s->owner != 0) {
-		int error = ktr_owner_unregister(s->owner);
-
-		if (error != 0)
-			panic("probe session: error %d", error);
-		sessions[s->owner] = NULL;
-	}
-	if (s->counts)
-		funcprof_stop();
+	session_unregister(s);
 	list_remove(&s->all);
 	mutex_unlock(&sessions_lock);
 	kfree(s);

@@ -42,12 +42,13 @@
 #include "ktr/port.h"
 
 #define BUCKETS   256u
-#define FETCHES   32  /* how often memory is brought in for the arguments at one hit */
+#define FETCHES   32  /* how often memory is brought in for the arguments of a probe */
 #define BACK_SIZE 128 /* bytes before an instruction that tell whether a probe may be there */
 
 static struct spinlock table_lock = SPINLOCK_INIT("uprobes");
 static struct uprobe *buckets[BUCKETS]; /* by file and page */
 static uint32_t changes;                /* atomic; of the table */
+static uint64_t last_number;            /* table_lock; of the probe that came last */
 
 static struct uprobe **
 uprobe_bucket(const void *object, uint64_t index)
@@ -126,6 +127,7 @@ link_probe(struct uprobe *u)
 
 	spin_lock(&table_lock);
 	u->on = true;
+	u->number = ++last_number;
 	u->next = *at;
 	__atomic_store_n(at, u, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&changes, 1, __ATOMIC_RELEASE);
@@ -180,9 +182,11 @@ struct hit {
 	uint64_t offset;
 	uintptr_t at;      /* the instruction, or the function that returns */
 	uintptr_t ret;     /* where it returns to; 0: it does not return now */
-	unsigned done;     /* so many have fired */
+	uint64_t before;   /* those have fired, or came later, that have this number or more */
+	unsigned tries;    /* how often memory was brought in for the next one */
 	unsigned others;   /* probes of the other kind */
-	bool found, final; /* there is one; memory that is missing now is missing for good */
+	unsigned given_up; /* so many memories that are missing for it are so for good, */
+	bool found, final; /* or all; there is a probe */
 	uint8_t insn[ARCH_INSN_MAX];
 };
 
@@ -202,14 +206,18 @@ returns_to(const struct arch_trapframe *tf)
 static bool
 fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
 {
-	struct kfetching in = {.tf = h->tf, .definition = k->text, .file = h->at - h->offset};
+	struct kfetching in = {.tf = h->tf,
+			       .definition = k->text,
+			       .file = h->at - h->offset,
+			       .faults = -(int64_t)h->given_up};
 	uint64_t args[KTR_MAXARGS];
 	unsigned n = kprobe_fetch_values(&k->def, &in, args);
 
-	if (in.faults != 0 && !h->final && in.missing < ARCH_USER_END) {
+	if (in.faults > 0 && !h->final) {
 		*missing = in.missing;
 		return false;
 	}
+	in.faults += h->given_up;
 	/* Where it was comes after what the format shows, if there is room. */
 	if (n < KTR_MAXARGS)
 		args[n++] = h->at;
@@ -217,7 +225,7 @@ fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
 		args[n++] = h->ret;
 	__atomic_fetch_add(&k->hits, 1, __ATOMIC_RELAXED);
 	if (in.faults != 0)
-		__atomic_fetch_add(&k->faults, in.faults, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&k->faults, (uint64_t)in.faults, __ATOMIC_RELAXED);
 	ktr_fire(&(struct ktr_firing){.site = k->site,
 				      .args = args,
 				      .nargs = (uint16_t)n,
@@ -225,12 +233,13 @@ fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
 	return true;
 }
 
-/* Fires what has not fired yet. False: as above. Interrupts off. */
+/*
+ * Fires what has not fired yet. False: as above. Interrupts off. The list may have changed since
+ * the last call: a probe that comes is the first, so the numbers fall along it.
+ */
 static bool
 fire_some(struct hit *h, uintptr_t *missing)
 {
-	unsigned n = 0;
-
 	h->others = 0;
 	for (struct uprobe *u = NULL; (u = next_at(u, h->object, h->offset)) != NULL;) {
 		h->found = true;
@@ -239,10 +248,11 @@ fire_some(struct hit *h, uintptr_t *missing)
 			continue;
 		if (u->probe->def.is_return != (h->ret != 0)) {
 			h->others++;
-		} else if (n++ >= h->done) {
+		} else if (u->number < h->before) {
 			if (!fire_one(u->probe, h, missing))
 				return false;
-			h->done++;
+			h->before = u->number;
+			h->tries = h->given_up = 0;
 			h->final = false;
 		}
 	}
@@ -253,17 +263,19 @@ static void
 uprobe_fire(struct hit *h)
 {
 	uintptr_t missing;
+	uint8_t byte;
+	bool all;
 
-	for (unsigned tries = 0;; tries++) {
-		bool all;
-		uint8_t byte;
-
+	h->before = UINT64_MAX;
+	for (;;) {
 		arch_irq_disable();
 		all = fire_some(h, &missing);
 		arch_irq_enable();
 		if (all)
 			break;
-		h->final = tries == FETCHES || copy_in(&byte, missing, 1) != 0;
+		if (copy_in(&byte, missing, 1) != 0)
+			h->given_up++;
+		h->final = ++h->tries > FETCHES;
 	}
 }
 
@@ -301,12 +313,11 @@ await_return(const struct hit *h)
 	/* A call that was left by a jump, and whose room on the stack is used again. */
 	while ((call = lwp_call_find(l, sp)) != NULL && ret != call->returner)
 		lwp_call_end(l, call);
-	call = returner != 0 ? lwp_call_begin(l) : NULL;
+	call = returner != 0 ? lwp_call_begin(l, sp) : NULL;
 	if (call == NULL) {
 		miss(h);
 		return;
 	}
-	call->sp = sp;
 	call->ret = ret;
 	call->returner = returner;
 	call->function = h->at;
@@ -453,8 +464,10 @@ uprobe_open(struct uprobe *u, const char *path, struct ktold *t)
 
 	vm_code_patch = patch_page;
 	u->vn = vnode_lookup(proc_cwd(), path, &error);
-	if (u->vn == NULL)
-		return kprobe_refuse(t->err, t->errlen, t->at, "no file \"%.60s\"", path);
+	if (u->vn == NULL) {
+		kprobe_refuse(t->err, t->errlen, t->at, "no file \"%.60s\"", path);
+		return error;
+	}
 	if (!S_ISREG(u->vn->mode) || u->vn->ops->page == NULL)
 		error = kprobe_refuse(t->err, t->errlen, t->at, "\"%.60s\" is no program", path);
 	else

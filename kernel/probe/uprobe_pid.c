@@ -93,7 +93,7 @@ uprobe_pid_make(const struct uprobe_in *in, struct kdefinition *def, struct kpro
 {
 	struct ktold told = {.err = err, .errlen = errlen};
 	struct kprobe *k;
-	char text[512];
+	char text[512], words[sizeof(text)];
 	int error;
 
 	if ((size_t)snprintf(text, sizeof(text), "%c %s:%#lx%s",
@@ -102,7 +102,11 @@ uprobe_pid_make(const struct uprobe_in *in, struct kdefinition *def, struct kpro
 		return -ENAMETOOLONG;
 	if (uprobe_in_is_there(in, text, *to))
 		return 0;
-	error = kprobe_parse(text, KPROBE_USER, def, err, errlen);
+	strlcpy(words, text, sizeof(words));
+	for (char *c = words + 2; c < words + 2 + strlen(in->path); c++)
+		if (*c == ' ') /* in the language of definitions, it would end the path */
+			*c = '_';
+	error = kprobe_parse(words, KPROBE_USER, def, err, errlen);
 	if (error == 0)
 		error = uprobe_make(def, text, &told, &k);
 	if (error != 0)

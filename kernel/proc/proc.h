@@ -263,8 +263,11 @@ bool lwp_stepping(const struct arch_trapframe *tf);
 /* The last call with that stack pointer; NULL: none. */
 struct lwp_call *lwp_call_find(struct lwp *l, uintptr_t sp);
 void lwp_call_end(struct lwp *l, struct lwp_call *call);
-/* NULL: too many, or no memory. */
-struct lwp_call *lwp_call_begin(struct lwp *l);
+/*
+ * A call begins with that stack pointer. NULL: too many, or no memory. Those that were left by
+ * jumps give their room when it is needed.
+ */
+struct lwp_call *lwp_call_begin(struct lwp *l, uintptr_t sp);
 void lwp_calls_forget(struct lwp *l);
 /* For a child, which will return from them, too. 0 or -ENOMEM. */
 int lwp_calls_copy(struct lwp *to, const struct lwp *from);

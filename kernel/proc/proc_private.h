@@ -199,6 +199,8 @@ void proc_signals_exec(struct proc *p);
  * the current thread. proc_lock held.
  */
 void proc_signals_fork(struct proc *p, const struct proc *parent, bool clear);
+/* Is that stack pointer in the stack of sigaltstack()? */
+bool sigframe_on_stack(const struct sigaltstack *s, uint64_t sp);
 /*
  * Makes the current process run a handler when it returns to user mode. mask: to be restored after
  * that. False: its stack has no room for that, or the handler is not an address.

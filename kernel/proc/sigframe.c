@@ -18,8 +18,8 @@
 #include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
-static bool
-on_signal_stack(const struct sigaltstack *s, uint64_t sp)
+bool
+sigframe_on_stack(const struct sigaltstack *s, uint64_t sp)
 {
 	return !(s->ss_flags & SS_DISABLE) && sp - s->ss_sp <= s->ss_size && sp != s->ss_sp;
 }
@@ -37,7 +37,7 @@ sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
 	struct arch_sigframe frame;
 	const struct sigaltstack *stack = &curlwp()->sig_stack;
 	uintptr_t sp = arch_tf_sp(tf), at;
-	bool on_it = on_signal_stack(stack, sp);
+	bool on_it = sigframe_on_stack(stack, sp);
 
 	if (s.handler >= ARCH_USER_END)
 		return false;
@@ -52,7 +52,7 @@ sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
 	}
 	at = arch_sigframe_place(sp);
 	/* Below a stack for signals lies memory of another kind. */
-	if (on_it && !on_signal_stack(stack, at))
+	if (on_it && !sigframe_on_stack(stack, at))
 		return false;
 	s.has_fpu = thread_fpu_save(&s.fpu);
 	arch_sigframe_fill(&frame, at, tf, &s);
@@ -94,7 +94,7 @@ sys_sigaltstack(const uint64_t a[6])
 	const struct arch_trapframe *tf =
 	    arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
 	struct sigaltstack *own = &curlwp()->sig_stack, old = *own, new;
-	bool on_it = on_signal_stack(own, arch_tf_sp(tf));
+	bool on_it = sigframe_on_stack(own, arch_tf_sp(tf));
 
 	if (a[0] != 0) {
 		if (copy_in(&new, a[0], sizeof(new)) != 0)

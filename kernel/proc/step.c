@@ -7,6 +7,7 @@
 #include "kernel/abi/signal.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
 
 /* Is the current thread's program in the copy? Jumps and returns leave it by themselves. */
 static bool
@@ -62,13 +63,31 @@ lwp_call_end(struct lwp *l, struct lwp_call *call)
 	kfree(call);
 }
 
-struct lwp_call *
-lwp_call_begin(struct lwp *l)
+/* Was the call left by a jump? With that stack pointer a function begins. */
+static bool
+was_left(const struct lwp *l, const struct lwp_call *c, uintptr_t sp)
 {
-	struct lwp_call *c = l->ncalls < LWP_CALLS ? kzalloc(sizeof(*c)) : NULL;
+	bool handler = sigframe_on_stack(&l->sig_stack, sp);
 
+	if (sigframe_on_stack(&l->sig_stack, c->sp) != handler)
+		return !handler; /* the handler's calls; what it has interrupted goes on later */
+	return c->sp < sp;
+}
+
+struct lwp_call *
+lwp_call_begin(struct lwp *l, uintptr_t sp)
+{
+	struct lwp_call *c = l->ncalls == LWP_CALLS ? l->calls : NULL, *next;
+
+	for (; c != NULL; c = next) {
+		next = c->next;
+		if (was_left(l, c, sp))
+			lwp_call_end(l, c);
+	}
+	c = l->ncalls < LWP_CALLS ? kzalloc(sizeof(*c)) : NULL;
 	if (c == NULL)
 		return NULL;
+	c->sp = sp;
 	c->next = l->calls;
 	l->calls = c;
 	l->ncalls++;

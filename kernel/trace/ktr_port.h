@@ -22,7 +22,7 @@
 #define KTR_DYNAMIC_SITES 512
 
 /* kernel/probe/profile.h */
-int profile_make_named(const char *spec, char *err, size_t errlen);
+int profile_make_named(const char *spec, bool first, char *err, size_t errlen);
 #define KTR_PORT_MAKE_NAMED profile_make_named
 
 /*

@@ -63,7 +63,7 @@ find_field(const struct ktr_site *event, const char *name, unsigned *number, boo
 }
 
 const char *const kprobe_groups[] = {"kprobes", "uprobes", "eprobes"};
-static const struct kprobe_events events = {find_event, find_field};
+static const struct kprobe_events events = {find_event, find_field, NULL}; /* it only parses */
 const struct kprobe_events *kprobe_events = &events;
 
 /* ---- promises ---- */

@@ -434,6 +434,29 @@ KTEST(dtrace_exit_and_end)
 	end();
 }
 
+/* Of a file, by whatever way it comes. */
+KTEST(dtrace_image_of_the_kernels_own_kind_is_refused)
+{
+	struct dif_load l = {0};
+	uint32_t size;
+	uint8_t *image;
+
+	begin();
+	m.h.flags = DIF_KERNEL;
+	CLAUSE(&m, {DIF_UPCALL, 0, 0, 0, 0}, RET);
+	at("fbt::dtrace_inner:entry");
+	image = make_image(&m, &size);
+	KT_ASSERT(image != NULL);
+	a = (struct dtrace_consumer){0};
+	mutex_lock(&dtrace_lock);
+	KT_EQ(dtrace_consumer_load(&a, &l, image, size), -EINVAL);
+	mutex_unlock(&dtrace_lock);
+	KT_STR_EQ(l.error, "no such flag");
+	KT_EQ(a.d.state, DIF_EMPTY);
+	dif_port_free(image);
+	end();
+}
+
 /* Each may stand any number of times. */
 #define MOST_PARTS 3u
 static const struct dif_insn parts[][MOST_PARTS] = {

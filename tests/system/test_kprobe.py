@@ -74,6 +74,8 @@ def language():
 
 @portable_test("what cannot be is refused: a mark shows the place, and nothing is left of it")
 def refused():
+    nm = subprocess.run(["nm", BUILD / "kestrel"], capture_output=True, text=True, check=True).stdout
+    inside = int(re.search(r"^(\w+) T sys_read$", nm, re.M)[1], 16) + 4
     bad = {
         "q:x sys_read": (1, "expected p:NAME or r:NAME"),
         "p:x": (4, "expected a place"),
@@ -108,6 +110,7 @@ def refused():
         "p:x sys_read a=$retval": (16, "only a probe r: has it"),
         "r:x sys_read a=$arg1": (16, "only a probe at the start of a function"),
         "r:x sys_read+8": (5, "a return has no offset"),
+        f"r:x {inside:#x}": (5, "a return has no offset"),
         "p:x sys_read a=$arg99": (16, "expected $arg1 to"),
         "p:x sys_read a=@nothing_there": (16, "no symbol"),
         f"p:x sys_read a={'+1(' * 14}%sp{')' * 14}": (16, "more than 13 offsets"),

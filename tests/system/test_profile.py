@@ -55,15 +55,19 @@ def names():
     good = ["profile-5000", "profile-1hz", "tick-200us", "tick-1000d", "tick-3min", "tick-2h", "tick-1hour", "tick-250000ns"]
     script = [f"ktr on 'profile:::{name}'" for name in bad] + [f"ktr on 'profile:::{name}' && ktr off" for name in good]
     script += ["i=1; while [ $i -le 100 ]; do ktr on profile:::profile-$i >/dev/null && ktr off >/dev/null; i=$((i + 1)); done",
-               "ktr probes -c profile:::", "i=1", "while [ $i -le 32 ]; do ktr on profile:::tick-${i}s >/dev/null; i=$((i + 1)); done",
-               "ktr on profile:::tick-33s", "ktr probes -c profile:::", "ktr on 'profile:::tick-[1-3]s'", ""]
+               "ktr on 'profile:::tick-41s,profile:::profile-43'", "ktr off > /dev/null",
+               "dtrace -qn 'tick-1ms { a++; } profile-89 { b++; } tick-91ms /a > 5 && b > 1/ { printf(\"all\\n\"); exit(0); } tick-20s { exit(0); }'",
+               "ktr probes -c profile:::", "i=1", "while [ $i -le 31 ]; do ktr on profile:::tick-${i}s >/dev/null; i=$((i + 1)); done",
+               "ktr on 'profile:::tick-32s,profile:::tick-34s'", "ktr on profile:::tick-32s > /dev/null", "ktr on profile:::tick-33s", "ktr probes -c profile:::", "ktr on 'profile:::tick-[1-3]s'", ""]
     run = boot("\n".join(script)).expect()
     for name, why in bad.items():
         text = name.split("-", 1)[1]
         check_match(rf'^ktr: "{text}": .*{re.escape(why)}', run.out, name)
     check_eq(run.out.count("1 trace point switched on\n"), len(good), "rates that were taken")
     check_eq(re.findall(r"^profile +(\d+ +\d+)$", run.out, re.M), ["32  0", "32 32"], "probes of profile")
-    check_match(r"^ktr: 32 probes of profile are on", run.out, "one too many")
+    check_eq(len(re.findall(r"^ktr: 32 probes of profile are on", run.out, re.M)), 2, "one too many, alone or with another one")
+    check_match(r"^2 trace points switched on$", run.out, "what a request names makes no room for the rest of it")
+    check_match(r"^all$", run.out, "the same in D")
     check_match(r"^0 trace points switched on; 3 were on$", run.out, "a glob names those that are there")
 
 

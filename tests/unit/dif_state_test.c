@@ -83,6 +83,56 @@ an_array_without_memory_drops_and_its_memory_comes_back(void **state)
 	}
 }
 
+static uint32_t on_other_cpu[2]; /* clauses, in the midst of one on CPU 0 */
+
+static void
+other_cpu(void)
+{
+	ok(1, on_other_cpu[0]);
+	ok(1, on_other_cpu[1]);
+}
+
+static void
+a_text_stays_as_long_as_a_program_may_have_its_address(void **state)
+{
+	uint32_t array, copy, room;
+
+	m.h.options.dynvarsize = 4096;
+	m.h.options.strsize = 16;
+	array = put_var(&m, DIF_GLOBAL, DIF_STR, 0, DIF_K_INT);
+	copy = put_var(&m, DIF_GLOBAL, DIF_STR, 0, 0);
+	struct dif_insn first = TEXT(1, "first"), other = TEXT(1, "other");
+	uint32_t set = CLAUSE(&m, first, SET(2, 1), KEY(2), STV(array, 1), RET);
+	uint32_t use =
+	    CLAUSE(&m, SET(2, 1), KEY(2), LDV(1, array), {DIF_LOG, 0, 0, 0, 0}, STV(copy, 1), RET);
+	uint32_t fault = CLAUSE(&m, SET(2, 1), KEY(2), LDV(1, array), {DIF_LOG, 0, 0, 0, 0},
+				{DIF_LD8, 1, 0, 0, 8}, RET);
+	uint32_t full = CLAUSE(&m, SET(2, 1), KEY(2), LDV(1, array), {DIF_LOG, 0, 0, 0, 0},
+			       REC(put_layout(&m, 8000)), RET);
+	uint32_t again = CLAUSE(&m, other, SET(2, 2), KEY(2), STV(array, 1), RET);
+	on_other_cpu[0] = CLAUSE(&m, SET(2, 1), KEY(2), STV(array, 0), RET);
+	on_other_cpu[1] = CLAUSE(&m, other, SET(2, 2), KEY(2), STV(array, 1), SET(2, 2), KEY(2),
+				 STV(array, 0), RET);
+	load_it(2);
+	room = d.dynamic.count;
+	assert_in_range(room, 50, 100);
+	/* However the program ends, the memory comes back. */
+	for (unsigned i = 0; i < 1000; i++) {
+		dif_host.log = NULL;
+		ok(0, set);
+		dif_host.log = other_cpu;
+		if (i % 3 == 0)
+			ok(0, use);
+		else
+			fire(&d, 0, i % 3 == 1 ? fault : full);
+		assert_string_equal(global_str(copy), "first");
+	}
+	assert_int_equal(status().dynvar_drops, 0);
+	assert_int_equal(status().dropped, 333);
+	assert_int_equal(status().faulted, 333);
+	ok(0, again);
+}
+
 static void
 values_by_address_may_be_no_address(void **state)
 {
@@ -296,6 +346,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(variables_of_threads_and_elements_of_arrays),
 	    TEST(an_array_without_memory_drops_and_its_memory_comes_back),
+	    TEST(a_text_stays_as_long_as_a_program_may_have_its_address),
 	    TEST(values_by_address_may_be_no_address),
 	    TEST(bytes_of_all_kinds_of_variables_are_written_in_place),
 	    TEST(each_function_of_aggregations),

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "kernel/abi/dif.h"
+#include "kernel/abi/probe.h"
 
 #define BUFSIZE 65536u
 #define RET                         \
@@ -173,6 +174,35 @@ records(int fd, unsigned layout, void *data, size_t size)
 		}
 	}
 	return n;
+}
+
+static int
+probe(int fd, unsigned what, const char *spec)
+{
+	struct probe_request r = {.spec = ""};
+
+	strcpy(r.spec, spec);
+	return request(fd, what, &r);
+}
+
+/* What has failed has not begun anything. */
+static void
+sessions(void)
+{
+	int one = open("/dev/probe", O_RDWR), other = open("/dev/probe", O_RDWR);
+
+	check("probe: none is counted", probe(one, PROBE_COUNT, "fbt::nothing_such:"), -ENOENT);
+	check("probe: who has nothing on is free to record", probe(one, PROBE_ON, "nothing_such"),
+	      -ENOENT);
+	check("probe: and to follow", request(one, PROBE_FOLLOW, (void *)(uintptr_t)getpid()), 0);
+	check("probe: no process", request(other, PROBE_FOLLOW, (void *)99999), -ESRCH);
+	check("probe: nobody else counts", probe(other, PROBE_COUNT, "fbt::sys_getppid:"), 0);
+	check("probe: now somebody does", probe(one, PROBE_COUNT, "fbt::sys_getppid:"), -EBUSY);
+	check("probe: who counts goes on", probe(other, PROBE_COUNT, "fbt::nothing_such:"),
+	      -ENOENT);
+	close(other);
+	check("probe: nobody any more", probe(one, PROBE_COUNT, "fbt::sys_getppid:"), 0);
+	close(one);
 }
 
 static void
@@ -480,6 +510,7 @@ dtrace_try(void (*is)(const char *what, long found, long expected))
 {
 	check = is;
 	requests();
+	sessions();
 	see_this_process();
 	act();
 	lose();

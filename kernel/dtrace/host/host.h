@@ -34,6 +34,7 @@ extern _Thread_local struct dif_host {
 	uint64_t act_arg;
 	uint64_t chill_max; /* a longer DIF_CHILL is refused */
 	unsigned logged, upcalls;
+	void (*log)(void);   /* DIF_LOG; or NULL */
 	int32_t upcall;      /* the last one */
 	uint64_t upcall_arg; /* … and its first register */
 	/* ERROR; NULL: nothing fires */

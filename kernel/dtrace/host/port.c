@@ -200,4 +200,6 @@ void
 dif_port_log(const struct ktr_firing *f)
 {
 	dif_host.logged++;
+	if (dif_host.log != NULL)
+		dif_host.log();
 }

@@ -85,19 +85,32 @@ eprobe_emit(struct program *p, const struct eprobe *e, unsigned fields)
 	program_emit(p, DIF_UPCALL, 0, FIELDS_AT - 1, 1 + fields, UPCALL_EPROBE);
 }
 
+/* to NULL: only checks that it can be. What is wrong with the filter is said. */
 static int
-attach_at_event(struct eprobe *e, const char *filter, unsigned fields, struct filter_error *error)
+attach_at_event(const struct eprobe *e, const char *filter, unsigned fields,
+		struct dtrace_consumer **to)
 {
 	struct program *p = program_new();
+	struct filter_error wrong = {NULL, 0, 0};
 	int result = 0;
 
 	if (p == NULL)
 		return -ENOMEM;
 	program_gate(p, &e->site->owners);
 	if (filter != NULL)
-		result = filter_compile_for(p, e->target, filter, error);
+		result = filter_compile_for(p, e->target, filter, &wrong);
+	if (wrong.message != NULL)
+		error_log_add("event filter parse error", wrong.message, filter, wrong.at);
 	eprobe_emit(p, e, fields);
-	return program_finish(p, result, &e->target, 1, &e->consumer);
+	return program_finish(p, result, &e->target, 1, to);
+}
+
+/* Nobody has seen the probe yet: later it may be on. */
+static int
+check_filter(const struct ktr_site *event, const char *filter)
+{
+	return attach_at_event(&(struct eprobe){.site = event, .target = event}, filter,
+			       KTR_SDT_ARGS, NULL);
 }
 
 static void
@@ -130,7 +143,6 @@ eprobe_attach(void)
 {
 	struct kprobe_info k = {0};
 	struct eprobe *e = kzalloc(sizeof(*e));
-	struct filter_error wrong = {NULL, 0, 0};
 	int error = -ENOMEM;
 
 	ktr_port_lock();
@@ -139,16 +151,14 @@ eprobe_attach(void)
 	if (e != NULL) {
 		*e = (struct eprobe){.probe = k.probe, .site = k.site, .target = k.target};
 		list_append(&all, &e->link);
-		error = attach_at_event(e, k.filter, k.fields, &wrong);
+		error = attach_at_event(e, k.filter, k.fields, &e->consumer);
 	}
 	if (error == 0)
 		return 0;
-	if (wrong.message != NULL)
-		error_log_add("event filter parse error", wrong.message, k.filter, wrong.at);
 	if (e != NULL)
 		eprobe_drop(e);
-	kprobe_drop(k.probe);
-	return error;
+	/* If somebody has switched it on meanwhile, it stays, and does not fire. */
+	return kprobe_drop(k.probe) != 0 ? -EBUSY : error;
 }
 
 /* Drops those that go. */
@@ -181,7 +191,7 @@ eprobes_detach(const char *which)
 static void
 eprobes_init(void)
 {
-	static const struct kprobe_events events = {find_target, find_field};
+	static const struct kprobe_events events = {find_target, find_field, check_filter};
 
 	kprobe_events = &events;
 }

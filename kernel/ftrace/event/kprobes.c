@@ -123,13 +123,13 @@ linux_words(const char *message)
 	    {"expected ) after the offset*", "Reference counter brace is not closed"},
 	    {"expected a space after the counter", "Reference counter has wrong suffix"},
 	    {"expected the offset of a counter", "Invalid reference counter offset"},
+	    {"a return has no offset*", "Retprobe address must be an function entry"},
 	    {"*no*function*", "Invalid probed address or symbol"},
 	    {"*a function*", "Invalid probed address or symbol"},
 	    {"expected a place*", "Invalid probed address or symbol"},
 	    {"expected the * of an instruction*", "Invalid probed address or symbol"},
 	    {"* cannot be probed*", "Invalid probed address or symbol"},
 	    {"expected a space after the place", "Invalid probed address suffix"},
-	    {"a return has no offset*", "Retprobe address must be an function entry"},
 	    {"* is inside an instruction*", "Probe point is not an instruction boundary"},
 	    {"no type*", "Unknown type is specified"},
 	    {"*the name of a type*", "Unknown type is specified"},
@@ -201,6 +201,8 @@ kprobes_make(char *line, enum kprobe_kind kind)
 			kprobes_each(appears, NULL);
 		return error;
 	}
+	if (err[0] == '\0')
+		return error; /* it has been said */
 	at = kprobes_error_place(&message);
 	error_log_add(systems[kind], linux_words(message), line, at);
 	return error;

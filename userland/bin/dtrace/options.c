@@ -219,7 +219,12 @@ out_of_range(const char *name, uint64_t number)
 	static const struct {
 		const char *name;
 		uint64_t least, most;
-	} ranges[] = {{"cpu", 0, 63},
+	} ranges[] = {{"aggsize", 0, 1ul << 31},
+		      {"bufsize", 0, 1ul << 31},
+		      {"dynvarsize", 0, 1ul << 31},
+		      {"scratch", 0, 1ul << 31},
+		      {"specsize", 0, 1ul << 31},
+		      {"cpu", 0, 63},
 		      {"nspec", 0, 64},
 		      {"stackframes", 0, DIF_MAX_FRAMES},
 		      {"ustackframes", 0, DIF_MAX_FRAMES}};
