@@ -204,7 +204,7 @@ walk_on(struct walk *w, const char *path, char *buf)
 			error = walk_step(w, w->name, &to);
 		if (n < 0 || error < 0) {
 			error = n < 0 ? n : error;
-		} else if (S_ISLNK(to->mode)) {
+		} else if (S_ISLNK(to->mode) && w->name[0] != '\0') {
 			error = enter_link(w, to, path - n - 1, &buf);
 			path = buf;
 		} else {
@@ -243,7 +243,8 @@ walk_end(struct walk *w, bool follow, struct vnode **vn)
 		w->last = true;
 		if (w->name[0] != '\0')
 			error = walk_step(w, w->name, vn);
-		if (error == 0 && S_ISLNK((*vn)->mode) && (follow || w->want_dir)) {
+		if (error == 0 && S_ISLNK((*vn)->mode) && w->name[0] != '\0' &&
+		    (follow || w->want_dir)) {
 			w->last = false;
 			error = enter_link(w, *vn, w->want_dir ? "/" : "", &buf);
 			if (error == 0)
