@@ -318,8 +318,6 @@ name_is_idle(const struct vname *n)
 void
 dir_forget(struct vnode *dir, struct list *gone)
 {
-	uint64_t mtime_ns = dir->mtime_ns;
-
 	list_for_each_entry_safe (struct vname, n, &dir->children, sibling) {
 		if (!name_is_idle(n))
 			continue;
@@ -327,7 +325,6 @@ dir_forget(struct vnode *dir, struct list *gone)
 		list_append(gone, &n->sibling);
 		dir->missing = true;
 	}
-	dir->mtime_ns = mtime_ns; /* nothing has changed */
 }
 
 void

@@ -137,7 +137,8 @@ struct vnode_ops {
 	int (*cut)(struct vnode *vn, uint64_t size);
 	/*
 	 * A directory: the tree gets the names that it lacks, by vnode_enter(). vfs_lock held, as
-	 * for all below: they change the directory on the disk, before the tree is changed.
+	 * for all below: they change the directory on the disk, and its mtime_ns, before the tree
+	 * is changed, which then cannot fail.
 	 */
 	int (*load)(struct vnode *dir);
 	/* Makes a vnode, as `kind` says, and its name. NULL and *err. */
@@ -374,7 +375,8 @@ bool vnode_has(const struct vnode *dir, const char *name);
  * kernel has made, which is freed soon. vfs_lock held.
  */
 void vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const char *name));
-/* For `load`: gives a vnode a name, and takes over its reference. -ENOMEM: it does not. */
+/* Gives a vnode a name, as `load` does, and takes over its reference. -ENOMEM: it does not.
+ * vfs_lock held. */
 int vnode_enter(struct vnode *dir, const char *name, struct vnode *vn);
 /*
  * For `lookup`: makes a vnode that is found by a name in dir, but is not in the tree. It lives as

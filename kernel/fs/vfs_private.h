@@ -33,10 +33,16 @@ struct vname {
 /* Finds a name, not "." or "..". NULL: there is none. vfs_lock held. */
 struct vname *dir_find(const struct vnode *dir, const char *name);
 /*
- * Gives a vnode a name in dir, which takes over the caller's reference to the vnode. 0; -ENOMEM:
- * nothing has changed. vfs_lock held.
+ * A name is made in two steps, so that all that may fail comes before a disk is changed: a name for
+ * dir, which nobody finds yet (NULL: no memory); then it is a vnode's, and has the caller's
+ * reference to that. vfs_lock held.
  */
-int dir_link(struct vnode *dir, struct vnode *vn, const char *name);
+struct vname *vname_alloc(struct vnode *dir, const char *name);
+void vname_enter(struct vname *n, struct vnode *vn);
+/* Frees a name that is not in the tree. NULL is allowed. */
+void vname_free(struct vname *n);
+/* The directory has other names than before: its mtime is now, but on a disk, where it was set. */
+void dir_touch(struct vnode *dir);
 /* Removes a name. The caller gets its reference to the vnode. vfs_lock held. */
 void dir_unlink(struct vname *n);
 /* The same, but the name is the caller's, too: to free by uidinfo_free(). vfs_lock held. */

@@ -7,7 +7,6 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs_private.h"
-#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/task.h"
 #include "ktr/sdt.h"
@@ -151,26 +150,10 @@ exchange(struct vname *a, struct vname *b)
 		a->vn->parent = a->dir;
 	if (S_ISDIR(b->vn->mode))
 		b->vn->parent = b->dir;
-	a->dir->mtime_ns = b->dir->mtime_ns = clock_real_now_ns();
+	dir_touch(a->dir);
+	dir_touch(b->dir);
 	fsnotify_move(vn, a->dir, a->text, b->dir, b->text, NULL);
 	fsnotify_move(a->vn, b->dir, b->text, a->dir, a->text, NULL);
-	return 0;
-}
-
-/*
- * The new name is on the disk, but there is no memory for it in the tree: it is found there when
- * somebody looks for it. Both vnodes lose the names that they had. vfs_lock held.
- */
-static int
-rename_on_disk_only(struct vname *n, struct vname *old, struct vnode *to, struct vnode *gone[2])
-{
-	vnode_unref(n->vn); /* the one for the new name; that of the old one is gone[0]'s */
-	dir_unlink(n);
-	if (old != NULL) {
-		gone[1] = old->vn;
-		dir_unlink(old);
-	}
-	to->missing = true;
 	return 0;
 }
 
@@ -180,7 +163,7 @@ rename_on_disk_only(struct vname *n, struct vname *old, struct vnode *to, struct
 static int
 rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *gone[2])
 {
-	struct vname *n, *old;
+	struct vname *n, *old, *new;
 	struct vnode *vn;
 	int error = find_removable(from, -EBUSY, &n);
 
@@ -212,17 +195,20 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		return 0;
 	if (old != NULL && (error = may_replace(vn, old->vn)) == 0)
 		error = may_remove(to, old->vn);
-	if (error == 0 && n->dir->ops->rename != NULL)
-		error = n->dir->ops->rename(n->dir, n->text, vn, to->dir, to->name,
-					    old != NULL ? old->vn : NULL, false);
 	if (error < 0)
 		return error;
-	error = dir_link(to->dir, vnode_ref(vn), to->name);
-	gone[0] = vn;
-	if (error < 0 && n->dir->ops->load != NULL)
-		return rename_on_disk_only(n, old, to->dir, gone);
-	if (error < 0)
+	new = vname_alloc(to->dir, to->name);
+	if (new == NULL)
 		return -ENOSPC;
+	if (n->dir->ops->rename != NULL)
+		error = n->dir->ops->rename(n->dir, n->text, vn, to->dir, to->name,
+					    old != NULL ? old->vn : NULL, false);
+	if (error < 0) {
+		vname_free(new);
+		return error;
+	}
+	vname_enter(new, vnode_ref(vn));
+	gone[0] = vn;
 	dir_unlink(n);
 	if (old != NULL) {
 		gone[1] = old->vn;

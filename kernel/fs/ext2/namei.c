@@ -6,6 +6,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/ext2/node.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/task.h"
@@ -72,6 +73,14 @@ touch(struct ext2_node *node)
 	node->i.ctime = ext2_seconds();
 	node->i.dirty = true;
 	ext2_note_dirty(node);
+}
+
+/* The directory's names have changed. Its time is set before a pass can write it. */
+static void
+touch_dir(struct ext2_node *node)
+{
+	__atomic_store_n(&node->vn->mtime_ns, clock_real_now_ns(), __ATOMIC_RELAXED);
+	touch(node);
 }
 
 /* A name of the node's file is added, step 1, or removed, -1. A directory has its own entry, too.
@@ -175,7 +184,10 @@ make_file(struct ext2_node *dir, const char *name, const struct vnode_kind *kind
 	else if (S_ISDIR(kind->mode))
 		count_subdir(dir, 1);
 	touch(node);
-	touch(dir);
+	if (*err == 0)
+		touch_dir(dir);
+	else
+		touch(dir);
 	return node;
 }
 
@@ -209,7 +221,7 @@ ext2_enter(struct vnode *dir, const char *name, struct vnode *vn)
 		error = ext2_dir_add(&d->m->fs, &d->i, name, node->i.ino, vn->mode);
 	if (error == 0) {
 		count_link(node, 1);
-		touch(d);
+		touch_dir(d);
 	}
 	mutex_unlock(&d->m->lock);
 	return error;
@@ -230,7 +242,7 @@ ext2_leave(struct vnode *dir, const char *name, struct vnode *vn)
 		if (S_ISDIR(vn->mode))
 			count_subdir(d, -1);
 		count_link(node, -1);
-		touch(d);
+		touch_dir(d);
 	}
 	mutex_unlock(&d->m->lock);
 	return error;
@@ -328,8 +340,8 @@ ext2_rename(struct vnode *from, const char *name, struct vnode *vn, struct vnode
 	}
 	error = rename_node(f, name, ext2_node(vn), t, new, o, exchange);
 	if (error == 0) {
-		touch(f);
-		touch(t);
+		touch_dir(f);
+		touch_dir(t);
 		touch(ext2_node(vn));
 	}
 	mutex_unlock(&f->m->lock);
