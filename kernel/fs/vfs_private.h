@@ -79,13 +79,13 @@ struct walk {
 	bool want_dir;           /* the path ends with a slash */
 	unsigned links;          /* symbolic links that it led through */
 	bool last;               /* walk_end() has looked for the last part, there or not */
-	struct vnode *held[2];   /* references: to dir, and what was found in it */
+	struct vnode *held[2];   /* references: to dir, and what was found in it, where needed */
 	char name[NAME_MAX + 1]; /* "" if the path is the root itself */
 };
 
 /*
  * Walks all parts of the path but the last. vfs_lock held. What it leads to needs no reference
- * before walk_done().
+ * until another directory is filled, as by another walk: then walk_hold().
  */
 int path_walk(struct vnode *cwd, const char *path, struct walk *w);
 /*
@@ -93,6 +93,8 @@ int path_walk(struct vnode *cwd, const char *path, struct walk *w);
  * if there is nothing (-ENOENT). vfs_lock held.
  */
 int walk_end(struct walk *w, bool follow, struct vnode **vn);
+/* The walk takes over a reference to vn, beside the one to w->dir, if it has that. */
+void walk_hold(struct walk *w, struct vnode *vn);
 /* Ends a walk. vfs_lock is not held. */
 void walk_done(struct walk *w);
 /* May the user add and remove names in w->dir? vfs_lock held. */

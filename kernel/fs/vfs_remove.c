@@ -170,6 +170,7 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 	if (error < 0)
 		return error;
 	vn = n->vn;
+	walk_hold(from, vnode_ref(vn)); /* nor is its name forgotten now */
 	if (vn->dev != to->dir->dev)
 		return -EXDEV;
 	if (flags & RENAME_EXCHANGE) {
@@ -228,8 +229,10 @@ vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, con
 
 	mutex_lock(&vfs_lock);
 	error = path_walk(cwd_from, from, &a);
-	if (error == 0)
+	if (error == 0) {
+		walk_hold(&a, vnode_ref(a.dir)); /* the second walk may make the kernel remove it */
 		error = path_walk(cwd_to, to, &b);
+	}
 	if (error == 0)
 		error = rename_locked(&a, &b, flags, gone);
 	mutex_unlock(&vfs_lock);

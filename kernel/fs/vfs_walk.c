@@ -2,8 +2,12 @@
  * vfs_walk.c - walks a path part by part, through symbolic links.
  *
  * A link in the middle of a path is replaced by its text: the walk goes on with that text and what
- * is left of the path. Locking: vfs_lock is held for the whole walk, so vnodes of the tree stay.
- * The walk holds references to those that are not in it.
+ * is left of the path. Only a link that was found by its name is followed: one of /proc may lead to
+ * a link that is open as a place (O_PATH), and the walk ends there.
+ *
+ * Locking: vfs_lock is held for the whole walk. Vnodes of the tree stay meanwhile, but for those in
+ * a directory that is filled (dir_fill()): what is not there any more goes, or what nobody uses,
+ * since memory is short. The walk holds references to those that are not in the tree.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -69,8 +73,7 @@ walk_root(struct walk *w)
 	return w->resolve & RESOLVE_IN_ROOT ? w->start : walk_user_root();
 }
 
-/* Keeps the reference to vn, and the one to w->dir. */
-static void
+void
 walk_hold(struct walk *w, struct vnode *vn)
 {
 	unsigned i = w->held[0] == w->dir;
