@@ -110,13 +110,13 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 	return error;
 }
 
-/* May `from` replace `to`? */
+/* May vn replace `old`, which `to` leads to? It must be empty, too. */
 static int
-may_replace(const struct vnode *from, struct vnode *to)
+may_replace(const struct vnode *vn, const struct walk *to, const struct vnode *old)
 {
-	if (S_ISDIR(from->mode) != S_ISDIR(to->mode))
-		return S_ISDIR(to->mode) ? -EISDIR : -ENOTDIR;
-	return must_be_empty(to);
+	if (S_ISDIR(vn->mode) != S_ISDIR(old->mode))
+		return S_ISDIR(old->mode) ? -EISDIR : -ENOTDIR;
+	return may_remove(to, old);
 }
 
 /* Is dir the directory vn, or in it? vfs_lock held. */
@@ -128,20 +128,37 @@ is_below(const struct vnode *dir, const struct vnode *vn)
 	return dir == vn;
 }
 
+/*
+ * A directory that gets another parent is written to, as it has a "..". old: what changes its place
+ * with vn, or NULL. vfs_lock held.
+ */
+static int
+may_move(const struct vnode *vn, const struct vnode *old, const struct vnode *from,
+	 const struct vnode *to)
+{
+	int error = 0;
+
+	if (from != to && S_ISDIR(vn->mode))
+		error = vnode_access(vn, VNODE_WRITE);
+	if (error == 0 && from != to && old != NULL && S_ISDIR(old->mode))
+		error = vnode_access(old, VNODE_WRITE);
+	return error;
+}
+
 /* The vnodes of two names change places. vfs_lock held. */
 static int
 exchange(struct vname *a, struct vname *b)
 {
 	struct vnode *vn = a->vn;
+	int error;
 
 	if (is_below(a->dir, b->vn) || is_below(b->dir, vn))
 		return -EINVAL;
-	if (a->dir->ops->rename != NULL) {
-		int error = a->dir->ops->rename(a->dir, a->text, vn, b->dir, b->text, b->vn, true);
-
-		if (error != 0)
-			return error;
-	}
+	error = may_move(vn, b->vn, a->dir, b->dir);
+	if (error == 0 && a->dir->ops->rename != NULL)
+		error = a->dir->ops->rename(a->dir, a->text, vn, b->dir, b->text, b->vn, true);
+	if (error != 0)
+		return error;
 	a->vn = b->vn;
 	b->vn = vn;
 	a->vn->name = a;
@@ -194,8 +211,12 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		return -EEXIST;
 	if (old != NULL && old->vn == vn)
 		return 0;
-	if (old != NULL && (error = may_replace(vn, old->vn)) == 0)
-		error = may_remove(to, old->vn);
+	if (old != NULL)
+		error = may_replace(vn, to, old->vn);
+	if (error == 0)
+		error = may_move(vn, NULL, n->dir, to->dir);
+	if (error == 0 && old != NULL)
+		error = must_be_empty(old->vn);
 	if (error < 0)
 		return error;
 	new = vname_alloc(to->dir, to->name);
