@@ -239,6 +239,9 @@ struct vfs_type {
 	 */
 	int (*remount)(struct vnode *root, bool read_only);
 	void (*statfs)(struct vnode *root, struct statfs *s);
+	/* Does somebody use what is not in the tree: open files, directories, that lost their last
+	 * name? vfs_lock held. NULL: nobody. */
+	bool (*in_use)(const struct vnode *root);
 	/* Has the tree so many of its names that vfs_trim() should forget some? */
 	bool (*crowded)(const struct vnode *root);
 };

@@ -121,11 +121,12 @@ size_t vnode_path_peek(const struct vnode *vn, char *buf, size_t size);
 
 /*
  * tmpfs.c: a new file system in memory begins with its root (0 or -ENOMEM); a vnode that gets a
- * name in dir belongs to the same, if that is one; and no longer. vfs_lock held, or nobody else has
- * it.
+ * name in dir belongs to the same, if that is one; it has lost its last name; and belongs to it no
+ * longer. vfs_lock held, or nobody else has it.
  */
 int tmpfs_begin(struct vnode *root);
 void tmpfs_join(struct vnode *vn, const struct vnode *dir);
+void tmpfs_lose_name(const struct vnode *vn);
 void tmpfs_leave(struct vnode *vn);
 extern const struct vfs_type tmpfs_type;
 /* Frees the extended attributes of a vnode that nobody uses. */

@@ -273,7 +273,8 @@ dir_take(struct vname *n)
 	if (n->dir->listed == n)
 		n->dir->listed = NULL;
 	list_remove(&n->sibling);
-	vn->links--;
+	if (--vn->links == 0)
+		tmpfs_lose_name(vn);
 	if (vn->name == n) { /* not when a rename has just given it another one */
 		vn->name = NULL;
 		vn->parent = NULL;

@@ -139,6 +139,21 @@ is_used(const struct ext2_mount *m)
 	return false;
 }
 
+/* As vfs_type.in_use. */
+static bool
+ext2_in_use(const struct vnode *root)
+{
+	struct ext2_mount *m = ext2_node(root)->m;
+	bool found = false;
+
+	mutex_lock(&m->lock);
+	for (unsigned i = 0; i < EXT2_BUCKETS && !found; i++)
+		for (const struct ext2_node *n = m->bucket[i]; n != NULL; n = n->next)
+			found |= n->vn->links == 0 && n->vn != root;
+	mutex_unlock(&m->lock);
+	return found;
+}
+
 /* Frees the files without names, which are open. */
 static int
 delete_nameless(struct ext2_mount *m)
@@ -429,6 +444,7 @@ ext2_boot(void)
 					     .mount = ext2_mount,
 					     .remount = ext2_remount,
 					     .statfs = ext2_statfs,
+					     .in_use = ext2_in_use,
 					     .crowded = ext2_crowded};
 	const char *text = tunable_get("vfs.mountfrom"), *colon;
 	char source[64], path[256];
