@@ -249,18 +249,28 @@ sync_mount(struct ext2_mount *m)
 	return e != 0 ? e : error;
 }
 
+static void
+set_ending(struct ext2_mount *m, bool ending)
+{
+	mutex_lock(&m->lock);
+	m->ending = ending;
+	mutex_unlock(&m->lock);
+}
+
 /* From now on nothing is written to it, and it is clean. -EBUSY: it is used. Lock not held. */
 static int
 make_clean(struct ext2_mount *m)
 {
 	int error;
 
-	m->ending = true;
+	set_ending(m, true);
 	error = sync_mount(m);
-	m->ending = false;
+	set_ending(m, false);
 	if (error == 0)
 		error = m->fs.read_only ? sync_mount(m) : -EBUSY;
+	mutex_lock(&m->lock);
 	m->frozen = false;
+	mutex_unlock(&m->lock);
 	return error;
 }
 
@@ -270,15 +280,19 @@ make_writable(struct ext2_mount *m)
 {
 	int error;
 
-	if (m->fs.must_be_read_only || m->fs.broken || m->bdev->disk->readonly)
+	if (m->fs.must_be_read_only || m->bdev->disk->readonly)
 		return -EROFS;
 	mutex_lock(&m->lock);
-	error = ext2_write_super(&m->fs, true);
+	error = m->fs.broken ? -EROFS : ext2_write_super(&m->fs, true);
 	mutex_unlock(&m->lock);
 	if (error == 0)
 		error = sync_mount(m);
+	mutex_lock(&m->lock);
+	if (error == 0 && m->fs.broken) /* it was found to be meanwhile */
+		error = -EROFS;
 	if (error == 0)
 		__atomic_store_n(&m->fs.read_only, false, __ATOMIC_RELAXED);
+	mutex_unlock(&m->lock);
 	return error;
 }
 

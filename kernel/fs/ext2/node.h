@@ -1,9 +1,9 @@
 /*
  * node.h - mounted ext2, and its files as vnodes.
  *
- * Locking: the lock of a mount guards all that ext2.h works on, the table of nodes and the list of
- * dirty ones. It comes after vfs_lock, vnodes' locks and those of spaces, since a fault reads pages
- * by it; nobody holds it who copies to or from user memory, or drops a reference to a vnode.
+ * Locking: the lock of a mount guards all that is not constant in it and in its nodes, all that
+ * ext2.h works on. It comes after vfs_lock, vnodes' locks and those of spaces, since a fault reads
+ * pages by it; nobody holds it who copies to or from user memory, or drops a reference to a vnode.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct ext2_mount {
 	struct ext2_node *bucket[EXT2_BUCKETS];
 	struct list dirty; /* nodes */
 	int error;         /* of the last pass */
-	bool ending;       /* atomic; the next pass makes it read-only, */
+	bool ending;       /* the next pass makes it read-only, */
 	bool frozen;       /* and the one after that clean */
 	uint32_t nodes;    /* in the table: the last one that goes ends the mount */
 };
