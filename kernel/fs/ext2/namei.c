@@ -141,6 +141,8 @@ new_inode(struct ext2_node *dir, const struct vnode_kind *kind, struct ext2_inod
 	bool is_dir = S_ISDIR(kind->mode);
 	int error = ext2_new_inode(fs, dir->i.ino, is_dir, &i->ino);
 
+	if (error == 0 && ext2_find_node(dir->m, i->ino) != NULL)
+		error = ext2_error(fs, "an inode in use that is said to be free", i->ino);
 	if (error != 0)
 		return error;
 	i->mode = (uint16_t)kind->mode;

@@ -45,8 +45,9 @@ ext2_node(const struct vnode *vn)
 	return vn->node;
 }
 
-/* The vnode of an inode, with a reference. NULL and *err. The mount's lock held, as for all here.
- */
+/* The node of an inode, if it is in memory, or NULL. The mount's lock held, as for all here. */
+struct ext2_node *ext2_find_node(const struct ext2_mount *m, uint32_t ino);
+/* The vnode of an inode, with a reference. NULL and *err. */
 struct vnode *ext2_iget(struct ext2_mount *m, uint32_t ino, int *err);
 /* Makes the node of a new inode, of what node->i says. NULL: no memory. */
 struct ext2_node *ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err);
