@@ -12,6 +12,7 @@
 #include "kernel/fs/epoll.h"
 #include "kernel/fs/fasync.h"
 #include "kernel/fs/fsnotify.h"
+#include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
@@ -98,6 +99,7 @@ vfs_open(struct vnode *vn, struct file *f, int flags)
 
 	f->vn = vn;
 	f->priv = vn->data;
+	f->io_heard = writeback_sample(vn);
 	if (S_ISREG(vn->mode) && (flags & O_ACCMODE) != O_RDONLY) {
 		error = vnode_write_begin(vn);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in tmpfs_remount() */

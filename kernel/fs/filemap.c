@@ -241,7 +241,7 @@ filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	vnode_changed(vn);
 	mutex_unlock(&vn->lock);
 	if (start != u->resid)
-		error = u->sync || (f != NULL && (f->flags & O_DSYNC)) ? vnode_sync(vn) : 0;
+		error = f != NULL && (u->sync || (f->flags & O_DSYNC)) ? file_sync(f) : 0;
 	return error == 0 ? (int64_t)(start - u->resid) : error;
 }
 

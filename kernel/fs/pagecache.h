@@ -96,8 +96,13 @@ struct writeback_client {
 void writeback_start(void);
 void writeback_join(struct writeback_client *c);
 void writeback_leave(struct writeback_client *c);
-/* Takes the error of what was written of vn since the last time: 0 or -errno. */
-int writeback_error(struct vnode *vn);
+/*
+ * Each that uses a file hears once that something written to it was lost: 0 or -errno. *since is
+ * what it has heard; at first writeback_sample(), by which a newcomer, too, hears what nobody has
+ * heard yet. Any context.
+ */
+uint32_t writeback_sample(const struct vnode *vn);
+int writeback_error(struct vnode *vn, uint32_t *since);
 
 /* ---- filemap.c: read, write, map, for the ops of vnodes on disks ---- */
 

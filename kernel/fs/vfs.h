@@ -213,7 +213,7 @@ struct vnode {
 	struct mutex lock; /* [d] */
 	uint64_t size;     /* [d] */
 	uint64_t size_max; /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
-	int32_t io_error;  /* [a] what was written, and lost: 0 or -errno */
+	uint32_t io_error; /* [a] what was written, and lost (writeback_error()); 0: nothing */
 	const bool
 	    *read_only;    /* of its file system, atomic; NULL: never. [c] from its first name on */
 	uint64_t mtime_ns; /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
@@ -287,9 +287,11 @@ int vfs_unmount(struct vnode *root, bool detach);
 int vfs_sync(void);
 /*
  * The same for who has written to vn: also what was lost of it, or of what its file system needs,
- * before. Nothing for one in memory.
+ * before, unless somebody was told. Nothing for one in memory.
  */
 int vnode_sync(struct vnode *vn);
+/* The same for an open file: what was lost since it was opened, and it was not told yet. */
+int file_sync(struct file *f);
 /* The type of the file system that vn is in. NULL: in none. */
 const struct vfs_type *vfs_type_of(const struct vnode *vn);
 /* Prints all, as /proc/mounts does; info: as /proc/PID/mountinfo. 0 or -ENOMEM. */

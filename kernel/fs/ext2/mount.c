@@ -111,7 +111,7 @@ ext2_warn(struct ext2_fs *fs, const char *what, uint64_t number)
 static void
 check_device(struct ext2_mount *m)
 {
-	if (writeback_error(m->bdev->vn) != 0 && ext2_set_broken(&m->fs))
+	if (writeback_error(m->bdev->vn, &m->io_heard) != 0 && ext2_set_broken(&m->fs))
 		warnk("ext2: %s: a write failed; it is read-only now\n", m->bdev->name);
 }
 
@@ -354,6 +354,7 @@ mount_device(struct block_device *bdev, bool read_only, int *err)
 	mutex_init(&m->lock, "ext2");
 	m->lock.below = true;
 	m->bdev = bdev;
+	m->io_heard = writeback_sample(bdev->vn);
 	m->client.sync = ext2_sync;
 	list_init(&m->dirty);
 	root = open_mount(m, read_only, err);

@@ -24,6 +24,7 @@ struct ext2_mount {
 	struct writeback_client client;
 	struct ext2_node *bucket[EXT2_BUCKETS];
 	struct list dirty; /* nodes */
+	uint32_t io_heard; /* of the device's errors (writeback_error()) */
 	int error;         /* of the last pass */
 	bool ending;       /* the next pass makes it read-only, */
 	bool frozen;       /* and the one after that clean */

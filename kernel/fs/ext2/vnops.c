@@ -231,11 +231,12 @@ static void
 write_last_pages(struct vnode *vn)
 {
 	const struct ext2_mount *m = ext2_node(vn)->m;
+	uint32_t since = writeback_sample(vn);
 	int error = 0;
 
 	for (unsigned i = 0; i == 0 || (error == -ENOMEM && i < WRITE_TRIES); i++) {
 		vfs_sync();
-		error = writeback_error(vn);
+		error = writeback_error(vn, &since);
 	}
 	if (error != 0 && !m->fs.broken)
 		warnk("ext2: %s: error %d, what was written to a file is lost: %lu\n",
