@@ -52,9 +52,13 @@ sys_flock(const uint64_t a[6])
 	if (op != LOCK_SH && op != LOCK_EX && op != LOCK_UN)
 		return -EINVAL;
 	mutex_lock(&flock_mutex);
-	if (f->flock != op)
-		flock_unlock(f); /* as in Linux, others may come before the change */
+	if (op == LOCK_UN)
+		flock_unlock(f);
 	while (r == 0 && op != LOCK_UN && f->flock != op) {
+		/* As in Linux, others may come before the change. Another thread may have given it
+		 * the lock while this one was waiting. */
+		if (f->flock != 0)
+			flock_unlock(f);
 		if (op == LOCK_SH ? f->vn->flocks >= 0 : f->vn->flocks == 0) {
 			f->vn->flocks = op == LOCK_SH ? f->vn->flocks + 1 : -1;
 			f->flock = (uint8_t)op;
