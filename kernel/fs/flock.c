@@ -318,8 +318,10 @@ record_lock_fcntl(struct filetable *ft, uint64_t fd, int command, uint64_t ufloc
 	error = set_lock(f->vn, &want, u.l_type == F_UNLCK,
 			 command == F_SETLKW || command == F_OFD_SETLKW);
 	/* Another thread may have closed the descriptor meanwhile, before there was the lock. */
-	if (error == 0 && !ofd && filetable_get(ft, fd) != f)
+	if (error == 0 && !ofd && u.l_type != F_UNLCK && filetable_get(ft, fd) != f) {
 		record_locks_end(f->vn, ft);
+		error = -EBADF;
+	}
 	CTR6(KTR_VFS, "record lock: fd %d command %d type %d start %lu end %lu result %d", (int)fd,
 	     command, u.l_type, want.start, want.end, error);
 	return error;
