@@ -318,7 +318,7 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 	if ((vn->mode & (S_ISUID | S_ISGID)) && !capable(CAP_FSETID))
 		vnode_drop_set_ids(vn);
 	n = file_move_bytes(f, u, off, vn->ops->write);
-	if (fsnotify_active() && n > 0)
+	if (fsnotify_active() && n > 0 && !u->untold)
 		fsnotify_parent(vn, IN_MODIFY);
 	SDT_CTR3(vfs, , , write, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);

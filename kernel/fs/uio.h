@@ -31,6 +31,7 @@ struct uio {
 	bool nowait; /* as O_NONBLOCK, for pipes */
 	bool sync;   /* as O_DSYNC, for files on disks */
 	bool part;   /* a pipe may take a part of what is otherwise written together */
+	bool untold; /* who writes tells fsnotify() himself: he holds the lock of a vnode */
 };
 
 /* Describes one piece. *u keeps a pointer to *v. */
