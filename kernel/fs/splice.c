@@ -72,6 +72,13 @@ end_close(const struct end *e, int64_t r)
 	return r;
 }
 
+/* Is it a regular file with offsets? */
+static bool
+is_plain(const struct end *e)
+{
+	return e->at && S_ISREG(e->f->vn->mode);
+}
+
 static int64_t
 end_read(const struct end *e, void *page, size_t n, bool nowait)
 {
@@ -267,7 +274,7 @@ sys_sendfile(const uint64_t a[6])
 
 	if (r == 0)
 		r = end_open(&out, a[0], 0, true);
-	if (r == 0 && (!in.at || !S_ISREG(in.f->vn->mode) || (out.f->flags & O_APPEND)))
+	if (r == 0 && (!is_plain(&in) || (out.f->flags & O_APPEND)))
 		r = -EINVAL;
 	if (r == 0)
 		r = through_page(&in, &out, a[3] < UIO_MAX ? a[3] : UIO_MAX, false);
@@ -289,7 +296,7 @@ sys_copy_file_range(const uint64_t a[6])
 		r = end_open(&out, a[2], a[3], true);
 	if (r == 0 && (S_ISDIR(in.f->vn->mode) || S_ISDIR(out.f->vn->mode)))
 		r = -EISDIR;
-	if (r == 0 && (!in.at || !out.at))
+	if (r == 0 && (!is_plain(&in) || !is_plain(&out)))
 		r = -EINVAL;
 	if (r == 0 && (out.f->flags & O_APPEND))
 		r = -EBADF;
