@@ -26,6 +26,7 @@ SDT_PROBE_DEFINE_TEXT(vfs, , , write, "write", ": vnode %p uio %p result %ld", 3
 
 #define SEEKABLE (1u << (S_IFREG >> 12) | 1u << (S_IFDIR >> 12) | 1u << (S_IFBLK >> 12))
 
+/* Has it an offset, which its reads and writes move? */
 static bool
 is_seekable(const struct file *f)
 {
@@ -289,7 +290,7 @@ vfs_read(struct file *f, struct uio *u, uint64_t *off)
 	struct vnode *vn = f->vn;
 	int64_t n;
 
-	if (off != NULL && !is_seekable(f))
+	if (off != NULL && !is_seekable(f) && !f->vn->any_off)
 		return -ESPIPE;
 	if ((f->flags & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
@@ -309,7 +310,7 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 	struct vnode *vn = f->vn;
 	int64_t n;
 
-	if (off != NULL && !is_seekable(f))
+	if (off != NULL && !is_seekable(f) && !f->vn->any_off)
 		return -ESPIPE;
 	if ((f->flags & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
@@ -374,6 +375,8 @@ file_seek(struct file *f, int64_t off, int whence)
 {
 	int64_t to = 0, base = 0, size = 0;
 
+	if (f->vn->any_off)
+		return whence < SEEK_SET || whence > SEEK_HOLE ? -EINVAL : 0;
 	if (!is_seekable(f))
 		return -ESPIPE;
 	mutex_lock(&f->lock);

@@ -181,6 +181,7 @@ struct vnode {
 	int32_t writers;
 	uint32_t maps; /* [a] how many areas of programs its pages are mapped in */
 	bool stream;   /* [c] regular file without offsets: reads may wait, as a pipe's do */
+	bool any_off;  /* [c] device that is the same at any offset; its own is always 0 */
 	/* [v] directory: adds its names by vnode_fill(), when somebody looks for one while names
 	 * are `missing`. */
 	void (*fill)(struct vnode *dir);
