@@ -136,7 +136,7 @@ filemap_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		error = uio_put(u, (char *)page + in_page, piece);
 		page_unref(page);
 		*off += before - u->resid;
-		if (error == 0 && u->resid > 0 && proc_signal_pending())
+		if (error == 0 && u->resid > 0 && proc_signal_kills())
 			error = -EINTR;
 	}
 	mutex_unlock(&vn->lock);
@@ -232,7 +232,7 @@ filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	while (u->resid > 0 && error == 0) {
 		error = write_page(vn, u, off);
 		writeback_throttle();
-		if (error == 0 && u->resid > 0 && proc_signal_pending())
+		if (error == 0 && u->resid > 0 && proc_signal_kills())
 			error = -EINTR;
 	}
 	if (error != 0 && vn->ops->cut != NULL)

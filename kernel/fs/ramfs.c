@@ -64,11 +64,11 @@ ramfs_map_page(struct vnode *vn, uint64_t index, bool make, int *err)
 	return page;
 }
 
-/* Is a signal pending? Checks once in RAMFS_SIG_PAGES pages. */
+/* Is it time to look for a signal? */
 static bool
-ramfs_interrupted(unsigned pages)
+ramfs_looks(uint64_t pages)
 {
-	return pages % RAMFS_SIG_PAGES == 0 && pages > 0 && proc_signal_pending();
+	return pages % RAMFS_SIG_PAGES == 0 && pages > 0;
 }
 
 static int64_t
@@ -83,7 +83,7 @@ ramfs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		size_t piece = PAGE_SIZE - in_page, before = u->resid;
 		const char *page = pagecache_find(vn, *off / PAGE_SIZE, false);
 
-		if (ramfs_interrupted(n)) {
+		if (ramfs_looks(n) && proc_signal_kills()) {
 			error = -EINTR;
 			break;
 		}
@@ -141,7 +141,8 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	if (error == 0 && *off + start > vn->size)
 		ramfs_clear_tail(vn);
 	for (unsigned n = 0; u->resid > 0 && error == 0; n++)
-		error = ramfs_interrupted(n) ? -EINTR : ramfs_write_page(vn, u, off);
+		error =
+		    ramfs_looks(n) && proc_signal_kills() ? -EINTR : ramfs_write_page(vn, u, off);
 	vn->mtime_ns = clock_real_now_ns();
 	mutex_unlock(&vn->lock);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
@@ -182,8 +183,9 @@ ramfs_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 	if (end > vn->size)
 		ramfs_clear_tail(vn);
 	for (uint64_t i = off / PAGE_SIZE, n = 0; i * PAGE_SIZE < end && error == 0; i++, n++)
-		error =
-		    ramfs_interrupted((unsigned)n) ? -EINTR : ramfs_get_page(vn, i, false, &page);
+		error = ramfs_looks(n) && proc_signal_pending()
+			    ? -EINTR
+			    : ramfs_get_page(vn, i, false, &page);
 	if (error == 0 && end > vn->size)
 		__atomic_store_n(&vn->size, end, __ATOMIC_RELAXED);
 	return error;
