@@ -316,8 +316,6 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 		return -EBADF;
 	if (vn->ops->write == NULL)
 		return -EINVAL;
-	if ((vn->mode & (S_ISUID | S_ISGID)) && !capable(CAP_FSETID))
-		vnode_drop_set_ids(vn);
 	n = file_move_bytes(f, u, off, vn->ops->write);
 	if (fsnotify_active() && n > 0 && !u->untold)
 		fsnotify_parent(vn, IN_MODIFY);
