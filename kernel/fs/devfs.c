@@ -135,6 +135,7 @@ devfs_register(const char *name, const struct dev_ops *ops, void *arg)
 		return error;
 	}
 	vn->root_only = ops->root_only;
+	vn->any_off = ops->any_off;
 	vn->rdev = d->number;
 	d->next = __atomic_load_n(&devices, __ATOMIC_RELAXED);
 	/* release: pairs with the acquire in devfs_make_node() */
@@ -174,6 +175,7 @@ devfs_make_node(struct vnode *vn)
 	vn->data = d;
 	vn->ops = d != NULL ? &dev_vnode_ops : &none;
 	vn->root_only = d != NULL && d->ops->root_only;
+	vn->any_off = d != NULL && d->ops->any_off;
 }
 
 static int64_t
@@ -257,15 +259,35 @@ devfs_init(struct vnode *dir)
 		struct dev_ops ops;
 	} first[] = {
 	    {"null",
-	     {.read = null_read, .write = null_write, .mode = 0666, .device = DEVICE(1, 3)}},
+	     {.read = null_read,
+	      .write = null_write,
+	      .mode = 0666,
+	      .device = DEVICE(1, 3),
+	      .any_off = true}},
 	    {"zero",
-	     {.read = zero_read, .write = null_write, .mode = 0666, .device = DEVICE(1, 5)}},
+	     {.read = zero_read,
+	      .write = null_write,
+	      .mode = 0666,
+	      .device = DEVICE(1, 5),
+	      .any_off = true}},
 	    {"full",
-	     {.read = zero_read, .write = full_write, .mode = 0666, .device = DEVICE(1, 7)}},
+	     {.read = zero_read,
+	      .write = full_write,
+	      .mode = 0666,
+	      .device = DEVICE(1, 7),
+	      .any_off = true}},
 	    {"random",
-	     {.read = random_read, .write = null_write, .mode = 0666, .device = DEVICE(1, 8)}},
+	     {.read = random_read,
+	      .write = null_write,
+	      .mode = 0666,
+	      .device = DEVICE(1, 8),
+	      .any_off = true}},
 	    {"urandom",
-	     {.read = random_read, .write = null_write, .mode = 0666, .device = DEVICE(1, 9)}},
+	     {.read = random_read,
+	      .write = null_write,
+	      .mode = 0666,
+	      .device = DEVICE(1, 9),
+	      .any_off = true}},
 	};
 
 	devfs_dir = dir;

@@ -12,6 +12,7 @@
 #include "kernel/fs/epoll.h"
 #include "kernel/fs/fasync.h"
 #include "kernel/fs/fsnotify.h"
+#include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
@@ -25,6 +26,7 @@ SDT_PROBE_DEFINE_TEXT(vfs, , , write, "write", ": vnode %p uio %p result %ld", 3
 
 #define SEEKABLE (1u << (S_IFREG >> 12) | 1u << (S_IFDIR >> 12) | 1u << (S_IFBLK >> 12))
 
+/* Has it an offset, which its reads and writes move? */
 static bool
 is_seekable(const struct file *f)
 {
@@ -96,6 +98,7 @@ vfs_open(struct vnode *vn, struct file *f, int flags)
 
 	f->vn = vn;
 	f->priv = vn->data;
+	f->io_heard = writeback_sample(vn);
 	if (S_ISREG(vn->mode) && (flags & O_ACCMODE) != O_RDONLY) {
 		error = vnode_write_begin(vn);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in tmpfs_remount() */
@@ -287,7 +290,7 @@ vfs_read(struct file *f, struct uio *u, uint64_t *off)
 	struct vnode *vn = f->vn;
 	int64_t n;
 
-	if (off != NULL && !is_seekable(f))
+	if (off != NULL && !is_seekable(f) && !f->vn->any_off)
 		return -ESPIPE;
 	if ((f->flags & O_ACCMODE) == O_WRONLY)
 		return -EBADF;
@@ -307,16 +310,14 @@ vfs_write(struct file *f, struct uio *u, uint64_t *off)
 	struct vnode *vn = f->vn;
 	int64_t n;
 
-	if (off != NULL && !is_seekable(f))
+	if (off != NULL && !is_seekable(f) && !f->vn->any_off)
 		return -ESPIPE;
 	if ((f->flags & O_ACCMODE) == O_RDONLY)
 		return -EBADF;
 	if (vn->ops->write == NULL)
 		return -EINVAL;
-	if ((vn->mode & (S_ISUID | S_ISGID)) && !capable(CAP_FSETID))
-		vnode_drop_set_ids(vn);
 	n = file_move_bytes(f, u, off, vn->ops->write);
-	if (fsnotify_active() && n > 0)
+	if (fsnotify_active() && n > 0 && !u->untold)
 		fsnotify_parent(vn, IN_MODIFY);
 	SDT_CTR3(vfs, , , write, SDT_ARGS3(vn, u, n), KTR_VOP,
 		 "vop write: ino %lu left %lu result %ld", vn->ino, u->resid, n);
@@ -372,6 +373,8 @@ file_seek(struct file *f, int64_t off, int whence)
 {
 	int64_t to = 0, base = 0, size = 0;
 
+	if (f->vn->any_off)
+		return whence < SEEK_SET || whence > SEEK_HOLE ? -EINVAL : 0;
 	if (!is_seekable(f))
 		return -ESPIPE;
 	mutex_lock(&f->lock);

@@ -44,6 +44,7 @@ struct file {
 	struct fasync *async;     /* [a] who is told its news (fasync.c); NULL: nobody ever was */
 	bool watched;             /* [e] it has been in a set of epoll; it stays set */
 	bool writes;              /* [c] it counts in vn->writers */
+	uint32_t io_heard;        /* [a] of vn->io_error (writeback_error()) */
 	uint8_t flock;            /* LOCK_SH, LOCK_EX or 0 (flock.c: flock_mutex) */
 };
 

@@ -166,13 +166,13 @@ SYSCALL_IS(pwritev2, move_pieces_at(a, true, true))
 int64_t
 sys_fsync(const uint64_t a[6])
 {
-	const struct file *f = fd_get_file(a[0]);
+	struct file *f = fd_get_file(a[0]);
 
 	if (f == NULL)
 		return -EBADF;
 	if (!S_ISREG(f->vn->mode) && !S_ISDIR(f->vn->mode) && !S_ISBLK(f->vn->mode))
 		return -EINVAL;
-	return vnode_sync(f->vn);
+	return file_sync(f);
 }
 
 SYSCALL_IS(fdatasync, sys_fsync(a))

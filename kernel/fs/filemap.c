@@ -25,19 +25,40 @@
 #include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
 
-int
+/* Shortens a write by the user's limit. */
+static int
 vnode_limit_write(struct uio *u, uint64_t off, uint64_t max)
 {
 	uint64_t limit = proc_limit(RLIMIT_FSIZE);
 
 	if (off >= max || u->resid > max - off)
 		return -EFBIG;
-	if (u->resid > 0 && off >= limit) {
+	if (off >= limit) {
 		proc_signal_self(SIGXFSZ);
 		return -EFBIG;
 	}
 	if (u->resid > limit - off)
 		u->resid = limit - off; /* the part that the limit allows */
+	return 0;
+}
+
+/* Who has not written the file's bytes, and changes them, takes its set-id bits. */
+static void
+disown(struct vnode *vn)
+{
+	if ((vn->mode & (S_ISUID | S_ISGID)) && !capable(CAP_FSETID))
+		vnode_drop_set_ids(vn);
+}
+
+int
+vnode_check_write(struct vnode *vn, struct uio *u, uint64_t off, uint64_t max)
+{
+	int error = vnode_read_only(vn) ? -EROFS : vnode_limit_write(u, off, max);
+
+	if (error != 0)
+		return error;
+	disown(vn);
+	vn->mtime_ns = clock_real_now_ns();
 	return 0;
 }
 
@@ -66,7 +87,8 @@ resize_begin(struct vnode *vn, uint64_t size)
 static int
 resize_end(struct vnode *vn, int error)
 {
-	vn->mtime_ns = clock_real_now_ns();
+	if (error == 0)
+		vn->mtime_ns = clock_real_now_ns();
 	vnode_changed(vn);
 	return error;
 }
@@ -92,12 +114,12 @@ vnode_truncate(struct vnode *vn, uint64_t size)
 	error = vnode_write_begin(vn);
 	if (error != 0)
 		return error;
-	if (!capable(CAP_FSETID))
-		vnode_drop_set_ids(vn);
 	error = resize_begin(vn, size);
 	was = vn->size;
-	if (error == 0)
+	if (error == 0) {
+		disown(vn);
 		error = resize_end(vn, vn->ops->truncate(vn, size));
+	}
 	mutex_unlock(&vn->lock);
 	CTR4(KTR_VOP, "truncate: ino %lu size %lu to %lu error %d", vn->ino, was, size, -error);
 	vnode_write_end(vn);
@@ -133,10 +155,10 @@ filemap_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		error = pagecache_get(vn, *off / PAGE_SIZE, ALL_SECTORS, &page);
 		if (error != 0)
 			break;
-		error = uio_put(u, (char *)page + in_page, piece);
+		error = uio_put_most(u, (char *)page + in_page, piece);
 		page_unref(page);
 		*off += before - u->resid;
-		if (error == 0 && u->resid > 0 && proc_signal_pending())
+		if (error == 0 && u->resid > 0 && proc_signal_kills())
 			error = -EINTR;
 	}
 	mutex_unlock(&vn->lock);
@@ -202,12 +224,14 @@ write_page(struct vnode *vn, struct uio *u, uint64_t *off)
 	piece = piece < before ? piece : before;
 	if (vn->ops->write_begin != NULL)
 		error = vn->ops->write_begin(vn, page, *off, piece);
-	if (error == 0)
-		error = uio_take(u, (char *)page + in_page, piece);
-	done = before - u->resid;
-	*off += done;
-	grow_to(vn, done > 0 ? *off : 0);
-	pagecache_dirty(page, pagecache_sectors(in_page, done));
+	if (error == 0) {
+		error = uio_take_most(u, (char *)page + in_page, piece);
+		done = before - u->resid;
+		*off += done;
+		grow_to(vn, done > 0 ? *off : 0);
+		/* all of it: a copy that failed may have changed more than it has moved */
+		pagecache_dirty(page, pagecache_sectors(in_page, piece));
+	}
 	page_unref(page);
 	return error;
 }
@@ -218,10 +242,12 @@ filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	size_t start;
 	int error;
 
+	if (u->resid == 0)
+		return 0;
 	mutex_lock(&vn->lock);
 	if (f != NULL && (f->flags & O_APPEND))
 		*off = vn->size;
-	error = vnode_read_only(vn) ? -EROFS : vnode_limit_write(u, *off, vn->size_max);
+	error = vnode_check_write(vn, u, *off, vn->size_max);
 	start = u->resid;
 	if (error != 0) {
 		mutex_unlock(&vn->lock);
@@ -232,16 +258,17 @@ filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	while (u->resid > 0 && error == 0) {
 		error = write_page(vn, u, off);
 		writeback_throttle();
-		if (error == 0 && u->resid > 0 && proc_signal_pending())
+		if (error == 0 && u->resid > 0 && proc_signal_kills())
 			error = -EINTR;
 	}
-	if (error != 0 && vn->ops->cut != NULL)
-		vn->ops->cut(vn, vn->size); /* what was made for bytes that did not come */
-	vn->mtime_ns = clock_real_now_ns();
+	if (error != 0 && vn->ops->cut != NULL) { /* what was made for bytes that did not come */
+		pagecache_drop(vn, (vn->size + PAGE_SIZE - 1) / PAGE_SIZE);
+		vn->ops->cut(vn, vn->size);
+	}
 	vnode_changed(vn);
 	mutex_unlock(&vn->lock);
 	if (start != u->resid)
-		error = u->sync || (f != NULL && (f->flags & O_DSYNC)) ? vnode_sync(vn) : 0;
+		error = f != NULL && (u->sync || (f->flags & O_DSYNC)) ? file_sync(f) : 0;
 	return error == 0 ? (int64_t)(start - u->resid) : error;
 }
 

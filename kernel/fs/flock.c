@@ -52,9 +52,13 @@ sys_flock(const uint64_t a[6])
 	if (op != LOCK_SH && op != LOCK_EX && op != LOCK_UN)
 		return -EINVAL;
 	mutex_lock(&flock_mutex);
-	if (f->flock != op)
-		flock_unlock(f); /* as in Linux, others may come before the change */
+	if (op == LOCK_UN)
+		flock_unlock(f);
 	while (r == 0 && op != LOCK_UN && f->flock != op) {
+		/* As in Linux, others may come before the change. Another thread may have given it
+		 * the lock while this one was waiting. */
+		if (f->flock != 0)
+			flock_unlock(f);
 		if (op == LOCK_SH ? f->vn->flocks >= 0 : f->vn->flocks == 0) {
 			f->vn->flocks = op == LOCK_SH ? f->vn->flocks + 1 : -1;
 			f->flock = (uint8_t)op;
@@ -314,8 +318,10 @@ record_lock_fcntl(struct filetable *ft, uint64_t fd, int command, uint64_t ufloc
 	error = set_lock(f->vn, &want, u.l_type == F_UNLCK,
 			 command == F_SETLKW || command == F_OFD_SETLKW);
 	/* Another thread may have closed the descriptor meanwhile, before there was the lock. */
-	if (error == 0 && !ofd && filetable_get(ft, fd) != f)
+	if (error == 0 && !ofd && u.l_type != F_UNLCK && filetable_get(ft, fd) != f) {
 		record_locks_end(f->vn, ft);
+		error = -EBADF;
+	}
 	CTR6(KTR_VFS, "record lock: fd %d command %d type %d start %lu end %lu result %d", (int)fd,
 	     command, u.l_type, want.start, want.end, error);
 	return error;

@@ -130,9 +130,9 @@ sys_fadvise64(const uint64_t a[6])
 int64_t
 sys_syncfs(const uint64_t a[6])
 {
-	const struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
+	struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
 
-	return f != NULL ? vnode_sync(f->vn) : -EBADF;
+	return f != NULL ? file_sync(f) : -EBADF;
 }
 
 static int64_t

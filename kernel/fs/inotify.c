@@ -159,16 +159,18 @@ static void
 inotify_free_mark(struct fsnotify_mark *m)
 {
 	struct fsnotify_mark **at = &m->vn->marks;
+	bool has_vnode = m->vn->nameless;
 
 	while (*at != m)
 		at = &(*at)->next;
-	/* release: who finds none may free or forget the vnode: vnode_evict(), name_is_idle() */
+	/* release: who finds none frees or forgets a vnode without a reference of ours, perhaps at
+	 * once: vnode_evict(), name_is_idle() */
 	__atomic_store_n(at, m->next, __ATOMIC_RELEASE);
 	list_remove(&m->in_group);
 	__atomic_fetch_sub(&fsnotify_watches, 1, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&watched[m->slot], 1, __ATOMIC_RELAXED);
 	__atomic_fetch_sub(&m->ui->inotify_watches, 1, __ATOMIC_RELAXED);
-	if (m->vn->nameless) {
+	if (has_vnode) {
 		m->next = dead;
 		dead = m;
 	} else {

@@ -212,11 +212,14 @@ has_mount(const struct mount *m)
 	return false;
 }
 
-/* Does somebody use root, of which we have `own` references, or a vnode of the tree below it? */
+/* Does somebody use the root, of which we have `own` references, or another vnode? */
 static bool
-is_busy(const struct vnode *root, uint32_t own)
+is_busy(const struct mount *m, uint32_t own)
 {
-	if (__atomic_load_n(&root->refs, __ATOMIC_RELAXED) != own)
+	const struct vnode *root = m->root;
+
+	if (__atomic_load_n(&root->refs, __ATOMIC_RELAXED) != own ||
+	    (m->type->in_use != NULL && m->type->in_use(root)))
 		return true;
 	for (const struct vname *n = NULL; (n = dir_next_below(root, n)) != NULL;)
 		if (__atomic_load_n(&n->vn->refs, __ATOMIC_RELAXED) != n->vn->links)
@@ -248,7 +251,7 @@ vfs_unmount(struct vnode *root, bool detach)
 	if (m == NULL || m->root != root) {
 		error = -EINVAL;
 	} else if (m->covered == NULL || has_mount(m) ||
-		   (!detach && is_busy(root, 2))) { /* ours, the caller's */
+		   (!detach && is_busy(m, 2))) { /* ours, the caller's */
 		error = -EBUSY;
 	} else {
 		covered = m->covered;
@@ -318,8 +321,6 @@ name_is_idle(const struct vname *n)
 void
 dir_forget(struct vnode *dir, struct list *gone)
 {
-	uint64_t mtime_ns = dir->mtime_ns;
-
 	list_for_each_entry_safe (struct vname, n, &dir->children, sibling) {
 		if (!name_is_idle(n))
 			continue;
@@ -327,7 +328,6 @@ dir_forget(struct vnode *dir, struct list *gone)
 		list_append(gone, &n->sibling);
 		dir->missing = true;
 	}
-	dir->mtime_ns = mtime_ns; /* nothing has changed */
 }
 
 void
@@ -335,7 +335,7 @@ vfs_trim(void)
 {
 	struct list gone = LIST_INIT(gone);
 
-	mutex_lock(&vfs_lock);
+	mounts_begin();
 	list_for_each_entry (const struct mount, m, &mounts, link) {
 		if (m->type->crowded == NULL || !m->type->crowded(m->root))
 			continue;
@@ -345,7 +345,8 @@ vfs_trim(void)
 				dir_forget(n->vn, &gone);
 	}
 	mutex_unlock(&vfs_lock);
-	names_free(&gone);
+	names_free(&gone); /* with mounts_lock: nobody who unmounts takes them for in use */
+	mutex_unlock(&mounts_lock);
 }
 
 const struct vfs_type *

@@ -96,8 +96,13 @@ struct writeback_client {
 void writeback_start(void);
 void writeback_join(struct writeback_client *c);
 void writeback_leave(struct writeback_client *c);
-/* Takes the error of what was written of vn since the last time: 0 or -errno. */
-int writeback_error(struct vnode *vn);
+/*
+ * Each that uses a file hears once that something written to it was lost: 0 or -errno. *since is
+ * what it has heard; at first writeback_sample(), by which a newcomer, too, hears what nobody has
+ * heard yet. Any context.
+ */
+uint32_t writeback_sample(const struct vnode *vn);
+int writeback_error(struct vnode *vn, uint32_t *since);
 
 /* ---- filemap.c: read, write, map, for the ops of vnodes on disks ---- */
 
@@ -106,5 +111,9 @@ int64_t filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t 
 int filemap_truncate(struct vnode *vn, uint64_t size);
 int filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len);
 void *filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err);
-/* Shortens a write by the user's limit. 0, or -EFBIG with a signal. max: of the file, in bytes. */
-int vnode_limit_write(struct uio *u, uint64_t off, uint64_t max);
+/*
+ * May these bytes, which are not none, be written? Then the file has its new time, and no set-id
+ * bits, whether bytes will move or not. The user's limit may shorten the write. 0, -EROFS; -EFBIG,
+ * perhaps with a signal. max: of the file, in bytes. vn->lock held.
+ */
+int vnode_check_write(struct vnode *vn, struct uio *u, uint64_t off, uint64_t max);

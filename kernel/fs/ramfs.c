@@ -16,7 +16,6 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
@@ -64,11 +63,11 @@ ramfs_map_page(struct vnode *vn, uint64_t index, bool make, int *err)
 	return page;
 }
 
-/* Is a signal pending? Checks once in RAMFS_SIG_PAGES pages. */
+/* Is it time to look for a signal? */
 static bool
-ramfs_interrupted(unsigned pages)
+ramfs_looks(uint64_t pages)
 {
-	return pages % RAMFS_SIG_PAGES == 0 && pages > 0 && proc_signal_pending();
+	return pages % RAMFS_SIG_PAGES == 0 && pages > 0;
 }
 
 static int64_t
@@ -83,12 +82,13 @@ ramfs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		size_t piece = PAGE_SIZE - in_page, before = u->resid;
 		const char *page = pagecache_find(vn, *off / PAGE_SIZE, false);
 
-		if (ramfs_interrupted(n)) {
+		if (ramfs_looks(n) && proc_signal_kills()) {
 			error = -EINTR;
 			break;
 		}
 		piece = piece < left ? piece : left;
-		error = page != NULL ? uio_put(u, page + in_page, piece) : uio_put_zero(u, piece);
+		error =
+		    page != NULL ? uio_put_most(u, page + in_page, piece) : uio_put_zero(u, piece);
 		*off += before - u->resid;
 	}
 	mutex_unlock(&vn->lock);
@@ -120,31 +120,11 @@ ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)
 
 	if (error < 0)
 		return error;
-	error = uio_take(u, (char *)page + in_page, PAGE_SIZE - in_page);
+	error = uio_take_most(u, (char *)page + in_page, PAGE_SIZE - in_page);
 	*off += before - u->resid;
 	if (before != u->resid && *off > vn->size)
 		vn->size = *off;
 	return error;
-}
-
-static int64_t
-ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
-{
-	size_t start;
-	int error;
-
-	mutex_lock(&vn->lock);
-	if (f != NULL && (f->flags & O_APPEND))
-		*off = vn->size;
-	error = vnode_read_only(vn) ? -EROFS : vnode_limit_write(u, *off, RAMFS_SIZE_MAX);
-	start = u->resid;
-	if (error == 0 && *off + start > vn->size)
-		ramfs_clear_tail(vn);
-	for (unsigned n = 0; u->resid > 0 && error == 0; n++)
-		error = ramfs_interrupted(n) ? -EINTR : ramfs_write_page(vn, u, off);
-	vn->mtime_ns = clock_real_now_ns();
-	mutex_unlock(&vn->lock);
-	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
 /* Frees the pages from index on. */
@@ -159,6 +139,37 @@ ramfs_free_pages(struct vnode *vn, uint64_t index)
 	}
 }
 
+/* The file has no pages after its end, as of what failed. vn->lock held. */
+static void
+ramfs_free_rest(struct vnode *vn)
+{
+	ramfs_free_pages(vn, (vn->size + PAGE_SIZE - 1) / PAGE_SIZE);
+}
+
+static int64_t
+ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
+{
+	size_t start;
+	int error;
+
+	if (u->resid == 0)
+		return 0;
+	mutex_lock(&vn->lock);
+	if (f != NULL && (f->flags & O_APPEND))
+		*off = vn->size;
+	error = vnode_check_write(vn, u, *off, RAMFS_SIZE_MAX);
+	start = u->resid;
+	if (error == 0 && *off + start > vn->size)
+		ramfs_clear_tail(vn);
+	for (unsigned n = 0; u->resid > 0 && error == 0; n++)
+		error =
+		    ramfs_looks(n) && proc_signal_kills() ? -EINTR : ramfs_write_page(vn, u, off);
+	if (error != 0)
+		ramfs_free_rest(vn);
+	mutex_unlock(&vn->lock);
+	return start != u->resid ? (int64_t)(start - u->resid) : error;
+}
+
 static int
 ramfs_truncate(struct vnode *vn, uint64_t size)
 {
@@ -167,7 +178,7 @@ ramfs_truncate(struct vnode *vn, uint64_t size)
 		vnode_shrink(vn, size);
 	else
 		__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST);
-	ramfs_free_pages(vn, (size + PAGE_SIZE - 1) / PAGE_SIZE);
+	ramfs_free_rest(vn);
 	ramfs_clear_tail(vn);
 	return 0;
 }
@@ -182,10 +193,13 @@ ramfs_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 	if (end > vn->size)
 		ramfs_clear_tail(vn);
 	for (uint64_t i = off / PAGE_SIZE, n = 0; i * PAGE_SIZE < end && error == 0; i++, n++)
-		error =
-		    ramfs_interrupted((unsigned)n) ? -EINTR : ramfs_get_page(vn, i, false, &page);
+		error = ramfs_looks(n) && proc_signal_pending()
+			    ? -EINTR
+			    : ramfs_get_page(vn, i, false, &page);
 	if (error == 0 && end > vn->size)
 		__atomic_store_n(&vn->size, end, __ATOMIC_RELAXED);
+	if (error != 0)
+		ramfs_free_rest(vn);
 	return error;
 }
 

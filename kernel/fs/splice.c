@@ -7,11 +7,12 @@
  * already; and what a device does not take goes back.
  *
  * Locking: whoever takes the locks of two pipes holds two_pipes. All but what is said above goes
- * through a page, and no lock is held.
+ * through a page, and no lock is held. Who watches the file is told when the pipe's lock is free.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/fsnotify.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/page.h"
@@ -69,6 +70,13 @@ end_close(const struct end *e, int64_t r)
 		return copy_out(e->uoff, &e->off, sizeof(e->off)) != 0 ? -EFAULT : r;
 	file_seek(e->f, (int64_t)e->off, SEEK_SET);
 	return r;
+}
+
+/* Is it a regular file with offsets? */
+static bool
+is_plain(const struct end *e)
+{
+	return e->at && S_ISREG(e->f->vn->mode);
 }
 
 static int64_t
@@ -151,8 +159,19 @@ through_page(struct end *in, struct end *out, size_t len, bool nowait)
 static int64_t
 splice_sink(void *end, struct uio *u)
 {
-	u->nowait = u->part = true;
+	u->nowait = u->part = u->untold = true;
 	return end_write(end, u);
+}
+
+/* From a pipe to another end, as pipe_give(). */
+static int64_t
+splice_give(const struct end *in, struct end *out, size_t len, bool nowait, bool take)
+{
+	int64_t r = pipe_give(in->f, len, nowait, take, splice_sink, out);
+
+	if (r > 0)
+		fsnotify(out->f->vn, IN_MODIFY);
+	return r;
 }
 
 /* Moves or copies bytes of a pipe to another. */
@@ -169,7 +188,7 @@ pipe_to_pipe(struct end *in, struct end *out, size_t len, bool nowait, bool copy
 		if (r <= 0)
 			return r;
 		mutex_lock(&two_pipes);
-		r = pipe_give(in->f, len, true, !copy, splice_sink, out);
+		r = splice_give(in, out, len, true, !copy);
 		mutex_unlock(&two_pipes);
 	} while (r == -EAGAIN && !nowait); /* others were faster */
 	return r;
@@ -182,7 +201,7 @@ pipe_to_file(struct end *in, struct end *out, size_t len, bool nowait)
 
 	if (!out->at)
 		return through_page(in, out, len, nowait);
-	r = pipe_give(in->f, len, nowait, true, splice_sink, out);
+	r = splice_give(in, out, len, nowait, true);
 	if (r > 0)
 		out->off += (uint64_t)r;
 	return r;
@@ -255,7 +274,7 @@ sys_sendfile(const uint64_t a[6])
 
 	if (r == 0)
 		r = end_open(&out, a[0], 0, true);
-	if (r == 0 && (!in.at || !S_ISREG(in.f->vn->mode) || (out.f->flags & O_APPEND)))
+	if (r == 0 && (!is_plain(&in) || (out.f->flags & O_APPEND)))
 		r = -EINVAL;
 	if (r == 0)
 		r = through_page(&in, &out, a[3] < UIO_MAX ? a[3] : UIO_MAX, false);
@@ -277,7 +296,7 @@ sys_copy_file_range(const uint64_t a[6])
 		r = end_open(&out, a[2], a[3], true);
 	if (r == 0 && (S_ISDIR(in.f->vn->mode) || S_ISDIR(out.f->vn->mode)))
 		r = -EISDIR;
-	if (r == 0 && (!in.at || !out.at))
+	if (r == 0 && (!is_plain(&in) || !is_plain(&out)))
 		r = -EINVAL;
 	if (r == 0 && (out.f->flags & O_APPEND))
 		r = -EBADF;

@@ -1,5 +1,6 @@
 /*
- * tmpfs.c - file systems in memory: whether one can be written to.
+ * tmpfs.c - file systems in memory: whether one can be written to, and whether vnodes without a
+ * name are in use.
  *
  * All vnodes of one share that, and each has a reference to it: an open file may live longer than
  * the mount. Locking: vfs_lock for changes; readers need none.
@@ -10,8 +11,9 @@
 #include "kernel/mm/heap.h"
 
 struct tmpfs {
-	uint32_t refs;  /* atomic */
-	bool read_only; /* atomic; vn->read_only points here */
+	uint32_t refs;     /* atomic */
+	uint32_t nameless; /* atomic: vnodes that lost their last name, and the root */
+	bool read_only;    /* atomic; vn->read_only points here */
 };
 
 static struct tmpfs *
@@ -29,7 +31,7 @@ tmpfs_begin(struct vnode *root)
 
 	if (t == NULL)
 		return -ENOMEM;
-	t->refs = 1;
+	t->refs = t->nameless = 1;
 	root->read_only = &t->read_only;
 	return 0;
 }
@@ -46,12 +48,23 @@ tmpfs_join(struct vnode *vn, const struct vnode *dir)
 }
 
 void
+tmpfs_lose_name(const struct vnode *vn)
+{
+	struct tmpfs *t = tmpfs_of(vn);
+
+	if (t != NULL)
+		__atomic_fetch_add(&t->nameless, 1, __ATOMIC_RELAXED);
+}
+
+void
 tmpfs_leave(struct vnode *vn)
 {
 	struct tmpfs *t = tmpfs_of(vn);
 
 	if (t == NULL)
 		return;
+	if (vn->links == 0)
+		__atomic_fetch_sub(&t->nameless, 1, __ATOMIC_RELAXED);
 	vn->read_only = NULL;
 	if (__atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL) == 0)
 		kfree(t);
@@ -67,6 +80,13 @@ tmpfs_make(uint32_t mode, int *err)
 		return vn;
 	vnode_unref(vn);
 	return NULL;
+}
+
+/* As vfs_type.in_use. */
+static bool
+tmpfs_in_use(const struct vnode *root)
+{
+	return __atomic_load_n(&tmpfs_of(root)->nameless, __ATOMIC_RELAXED) > 1;
 }
 
 /* Is a file of it open for writing? vfs_lock held. */
@@ -90,7 +110,7 @@ tmpfs_remount(struct vnode *root, bool read_only)
 	mutex_lock(&vfs_lock);
 	/* First this: who opens a file from now on is refused, or seen. */
 	__atomic_store_n(&t->read_only, read_only, __ATOMIC_SEQ_CST);
-	if (read_only && tmpfs_is_written(root)) {
+	if (read_only && (tmpfs_is_written(root) || tmpfs_in_use(root))) {
 		error = -EBUSY;
 		__atomic_store_n(&t->read_only, was, __ATOMIC_SEQ_CST);
 	}
@@ -101,4 +121,5 @@ tmpfs_remount(struct vnode *root, bool read_only)
 const struct vfs_type tmpfs_type = {.name = "tmpfs",
 				    .magic = TMPFS_MAGIC,
 				    .make = tmpfs_make,
-				    .remount = tmpfs_remount};
+				    .remount = tmpfs_remount,
+				    .in_use = tmpfs_in_use};

@@ -8,6 +8,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
+#include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 
 void
@@ -115,6 +116,36 @@ uio_take(struct uio *u, void *dst, size_t n)
 	return uio_move(u, dst, n, TAKE);
 }
 
+/* Moves what is before the page that is missing in the current piece. -EFAULT. */
+static int
+move_part(struct uio *u, char *kernel, size_t n, enum direction dir)
+{
+	size_t part;
+
+	n = n < u->resid ? n : u->resid;
+	n = n < u->vec->len - u->at ? n : u->vec->len - u->at;
+	while ((part = PAGE_SIZE - (u->vec->base + u->at) % PAGE_SIZE) < n &&
+	       move_piece(u, kernel, part, dir) == 0) {
+		u->at += part;
+		u->resid -= part;
+		kernel += part;
+		n -= part;
+	}
+	return -EFAULT;
+}
+
+int
+uio_put_part(struct uio *u, const void *src, size_t n)
+{
+	return move_part(u, (char *)(uintptr_t)src, n, PUT);
+}
+
+int
+uio_take_part(struct uio *u, void *dst, size_t n)
+{
+	return move_part(u, dst, n, TAKE);
+}
+
 int
 uio_put_zero(struct uio *u, size_t n)
 {
@@ -124,7 +155,7 @@ uio_put_zero(struct uio *u, size_t n)
 		n = u->resid;
 	while (n > 0) {
 		size_t piece = n < sizeof(zeroes) ? n : sizeof(zeroes);
-		int error = uio_put(u, zeroes, piece);
+		int error = uio_put_most(u, zeroes, piece);
 
 		if (error < 0)
 			return error;

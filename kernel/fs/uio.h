@@ -31,6 +31,7 @@ struct uio {
 	bool nowait; /* as O_NONBLOCK, for pipes */
 	bool sync;   /* as O_DSYNC, for files on disks */
 	bool part;   /* a pipe may take a part of what is otherwise written together */
+	bool untold; /* who writes tells fsnotify() himself: he holds the lock of a vnode */
 };
 
 /* Describes one piece. *u keeps a pointer to *v. */
@@ -44,10 +45,35 @@ int uio_import(struct uio *u, struct uio_vec few[UIO_FEW], uint64_t uvec, uint64
 void uio_release(const struct uio *u, const struct uio_vec few[UIO_FEW]);
 /*
  * Copies n bytes from kernel memory to the reader, or fewer when its buffer ends. 0 or -EFAULT;
- * u->resid says how far it came.
+ * u->resid says how far it came: a piece moves as a whole, or not.
  */
 int uio_put(struct uio *u, const void *src, size_t n);
 /* Copies n bytes from the writer to kernel memory; otherwise as uio_put(). */
 int uio_take(struct uio *u, void *dst, size_t n);
-/* As uio_put(), with zeroes. */
+/* After that has failed, of the bytes that are left: what is before the page that is missing.
+ * -EFAULT. */
+int uio_put_part(struct uio *u, const void *src, size_t n);
+int uio_take_part(struct uio *u, void *dst, size_t n);
+/* Both, for files: all that is there moves. */
+static inline int
+uio_put_most(struct uio *u, const void *src, size_t n)
+{
+	size_t before = u->resid, moved;
+
+	if (uio_put(u, src, n) == 0)
+		return 0;
+	moved = before - u->resid;
+	return uio_put_part(u, (const char *)src + moved, n - moved);
+}
+static inline int
+uio_take_most(struct uio *u, void *dst, size_t n)
+{
+	size_t before = u->resid, moved;
+
+	if (uio_take(u, dst, n) == 0)
+		return 0;
+	moved = before - u->resid;
+	return uio_take_part(u, (char *)dst + moved, n - moved);
+}
+/* As uio_put_most(), with zeroes. */
 int uio_put_zero(struct uio *u, size_t n);

@@ -160,6 +160,7 @@ create_locked(const struct walk *w, const struct vnode_kind *kind, struct vnode 
 {
 	uint32_t mode = kind->mode;
 	int error = may_create(w);
+	struct vname *n;
 
 	if (error < 0)
 		return error;
@@ -167,24 +168,19 @@ create_locked(const struct walk *w, const struct vnode_kind *kind, struct vnode 
 		return kind->to_open ? -EISDIR : -ENOENT;
 	if ((S_ISCHR(mode) || S_ISBLK(mode)) && !capable(CAP_MKNOD))
 		return -EPERM;
-	if (w->dir->ops->create != NULL) {
-		*vn = w->dir->ops->create(w->dir, w->name, kind, &error);
-		if (*vn == NULL)
-			return error;
-	} else {
-		*vn = make_vnode(kind);
-		if (*vn == NULL)
-			return -ENOSPC;
+	error = -ENOSPC;
+	n = vname_alloc(w->dir, w->name); /* first: what is on a disk then, the tree has, too */
+	if (n == NULL)
+		return error;
+	*vn = w->dir->ops->create != NULL ? w->dir->ops->create(w->dir, w->name, kind, &error)
+					  : make_vnode(kind);
+	if (*vn == NULL) {
+		vname_free(n);
+		return error;
+	}
+	if (w->dir->ops->create == NULL)
 		vnode_inherit(*vn, w->dir);
-	}
-	error = dir_link(w->dir, *vn, w->name);
-	if (error < 0 && w->dir->ops->load != NULL)
-		w->dir->missing = true; /* it is on the disk */
-	if (error < 0) {
-		vnode_unref(*vn);
-		return -ENOSPC;
-	}
-	vnode_ref(*vn);
+	vname_enter(n, vnode_ref(*vn));
 	fsnotify_name(w->dir, w->name, mode, IN_CREATE);
 	return 0;
 }
@@ -260,22 +256,22 @@ link_locked(const struct walk *w, struct vnode *vn)
 		    vn->ops->readpage != NULL;
 	bool other = !ours || w->dir->fixed || w->dir->dev != vn->dev;
 	int error = S_ISDIR(vn->mode) ? -EPERM : other ? -EXDEV : may_create(w);
+	struct vname *n;
 
 	if (error < 0)
 		return error;
 	if (vn->links == 0 || w->want_dir)
 		return -ENOENT;
-	if (w->dir->ops->enter != NULL) {
-		error = w->dir->ops->enter(w->dir, w->name, vn);
-		if (error < 0)
-			return error;
-	}
-	error = dir_link(w->dir, vnode_ref(vn), w->name);
-	if (error < 0) {
-		w->dir->missing |= w->dir->ops->load != NULL;
-		vnode_unref(vn);
+	n = vname_alloc(w->dir, w->name);
+	if (n == NULL)
 		return -ENOSPC;
+	if (w->dir->ops->enter != NULL)
+		error = w->dir->ops->enter(w->dir, w->name, vn);
+	if (error < 0) {
+		vname_free(n);
+		return error;
 	}
+	vname_enter(n, vnode_ref(vn));
 	fsnotify_inode(vn, IN_ATTRIB);
 	fsnotify_name(w->dir, w->name, vn->mode, IN_CREATE);
 	return 0;
@@ -330,6 +326,17 @@ vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode, bool 
 	return error == 0 ? vn : NULL;
 }
 
+int
+vnode_enter(struct vnode *dir, const char *name, struct vnode *vn)
+{
+	struct vname *n = vname_alloc(dir, name);
+
+	if (n == NULL)
+		return -ENOMEM;
+	vname_enter(n, vn);
+	return 0;
+}
+
 /* Makes a vnode with a name. vfs_lock held. */
 static struct vnode *
 add_locked(struct vnode *dir, const char *name, uint32_t mode, const struct vnode_ops *ops,
@@ -340,7 +347,7 @@ add_locked(struct vnode *dir, const char *name, uint32_t mode, const struct vnod
 	*err = -ENOMEM;
 	if (vn == NULL)
 		return NULL;
-	*err = dir_find(dir, name) != NULL ? -EEXIST : dir_link(dir, vn, name);
+	*err = dir_find(dir, name) != NULL ? -EEXIST : vnode_enter(dir, name, vn);
 	if (*err == 0)
 		return vn;
 	vnode_free(vn);
@@ -429,7 +436,7 @@ names_free(struct list *gone)
 {
 	list_for_each_entry_safe (struct vname, n, gone, sibling) {
 		vnode_unref(n->vn);
-		uidinfo_free(n->ui, n);
+		vname_free(n);
 	}
 }
 
@@ -474,16 +481,6 @@ dir_fill(struct vnode *dir)
 	if (fill != NULL)
 		fill(dir);
 	return dir->missing ? -ENOMEM : 0;
-}
-
-int
-vnode_enter(struct vnode *dir, const char *name, struct vnode *vn)
-{
-	uint64_t mtime_ns = dir->mtime_ns;
-	int error = dir_link(dir, vn, name);
-
-	dir->mtime_ns = mtime_ns; /* nothing has changed */
-	return error;
 }
 
 /* Makes a directory with the kernel's choice of mode, before archives are unpacked. */

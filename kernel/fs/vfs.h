@@ -137,7 +137,8 @@ struct vnode_ops {
 	int (*cut)(struct vnode *vn, uint64_t size);
 	/*
 	 * A directory: the tree gets the names that it lacks, by vnode_enter(). vfs_lock held, as
-	 * for all below: they change the directory on the disk, before the tree is changed.
+	 * for all below: they change the directory on the disk, and its mtime_ns, before the tree
+	 * is changed, which then cannot fail.
 	 */
 	int (*load)(struct vnode *dir);
 	/* Makes a vnode, as `kind` says, and its name. NULL and *err. */
@@ -180,6 +181,7 @@ struct vnode {
 	int32_t writers;
 	uint32_t maps; /* [a] how many areas of programs its pages are mapped in */
 	bool stream;   /* [c] regular file without offsets: reads may wait, as a pipe's do */
+	bool any_off;  /* [c] device that is the same at any offset; its own is always 0 */
 	/* [v] directory: adds its names by vnode_fill(), when somebody looks for one while names
 	 * are `missing`. */
 	void (*fill)(struct vnode *dir);
@@ -212,7 +214,7 @@ struct vnode {
 	struct mutex lock; /* [d] */
 	uint64_t size;     /* [d] */
 	uint64_t size_max; /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
-	int32_t io_error;  /* [a] what was written, and lost: 0 or -errno */
+	uint32_t io_error; /* [a] what was written, and lost (writeback_error()); 0: nothing */
 	const bool
 	    *read_only;    /* of its file system, atomic; NULL: never. [c] from its first name on */
 	uint64_t mtime_ns; /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
@@ -238,6 +240,9 @@ struct vfs_type {
 	 */
 	int (*remount)(struct vnode *root, bool read_only);
 	void (*statfs)(struct vnode *root, struct statfs *s);
+	/* Does somebody use what is not in the tree: open files, directories, that lost their last
+	 * name? vfs_lock held. NULL: nobody. */
+	bool (*in_use)(const struct vnode *root);
 	/* Has the tree so many of its names that vfs_trim() should forget some? */
 	bool (*crowded)(const struct vnode *root);
 };
@@ -283,9 +288,11 @@ int vfs_unmount(struct vnode *root, bool detach);
 int vfs_sync(void);
 /*
  * The same for who has written to vn: also what was lost of it, or of what its file system needs,
- * before. Nothing for one in memory.
+ * before, unless somebody was told. Nothing for one in memory.
  */
 int vnode_sync(struct vnode *vn);
+/* The same for an open file: what was lost since it was opened, and it was not told yet. */
+int file_sync(struct file *f);
 /* The type of the file system that vn is in. NULL: in none. */
 const struct vfs_type *vfs_type_of(const struct vnode *vn);
 /* Prints all, as /proc/mounts does; info: as /proc/PID/mountinfo. 0 or -ENOMEM. */
@@ -374,7 +381,8 @@ bool vnode_has(const struct vnode *dir, const char *name);
  * kernel has made, which is freed soon. vfs_lock held.
  */
 void vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const char *name));
-/* For `load`: gives a vnode a name, and takes over its reference. -ENOMEM: it does not. */
+/* Gives a vnode a name, as `load` does, and takes over its reference. -ENOMEM: it does not.
+ * vfs_lock held. */
 int vnode_enter(struct vnode *dir, const char *name, struct vnode *vn);
 /*
  * For `lookup`: makes a vnode that is found by a name in dir, but is not in the tree. It lives as

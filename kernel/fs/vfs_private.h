@@ -33,10 +33,16 @@ struct vname {
 /* Finds a name, not "." or "..". NULL: there is none. vfs_lock held. */
 struct vname *dir_find(const struct vnode *dir, const char *name);
 /*
- * Gives a vnode a name in dir, which takes over the caller's reference to the vnode. 0; -ENOMEM:
- * nothing has changed. vfs_lock held.
+ * A name is made in two steps, so that all that may fail comes before a disk is changed: a name for
+ * dir, which nobody finds yet (NULL: no memory); then it is a vnode's, and has the caller's
+ * reference to that. vfs_lock held.
  */
-int dir_link(struct vnode *dir, struct vnode *vn, const char *name);
+struct vname *vname_alloc(struct vnode *dir, const char *name);
+void vname_enter(struct vname *n, struct vnode *vn);
+/* Frees a name that is not in the tree. NULL is allowed. */
+void vname_free(struct vname *n);
+/* The directory has other names than before: its mtime is now, but on a disk, where it was set. */
+void dir_touch(struct vnode *dir);
 /* Removes a name. The caller gets its reference to the vnode. vfs_lock held. */
 void dir_unlink(struct vname *n);
 /* The same, but the name is the caller's, too: to free by uidinfo_free(). vfs_lock held. */
@@ -73,13 +79,13 @@ struct walk {
 	bool want_dir;           /* the path ends with a slash */
 	unsigned links;          /* symbolic links that it led through */
 	bool last;               /* walk_end() has looked for the last part, there or not */
-	struct vnode *held[2];   /* references: to dir, and what was found in it */
+	struct vnode *held[2];   /* references: to dir, and what was found in it, where needed */
 	char name[NAME_MAX + 1]; /* "" if the path is the root itself */
 };
 
 /*
  * Walks all parts of the path but the last. vfs_lock held. What it leads to needs no reference
- * before walk_done().
+ * until another directory is filled, as by another walk: then walk_hold().
  */
 int path_walk(struct vnode *cwd, const char *path, struct walk *w);
 /*
@@ -87,6 +93,8 @@ int path_walk(struct vnode *cwd, const char *path, struct walk *w);
  * if there is nothing (-ENOENT). vfs_lock held.
  */
 int walk_end(struct walk *w, bool follow, struct vnode **vn);
+/* The walk takes over a reference to vn, beside the one to w->dir, if it has that. */
+void walk_hold(struct walk *w, struct vnode *vn);
 /* Ends a walk. vfs_lock is not held. */
 void walk_done(struct walk *w);
 /* May the user add and remove names in w->dir? vfs_lock held. */
@@ -113,11 +121,12 @@ size_t vnode_path_peek(const struct vnode *vn, char *buf, size_t size);
 
 /*
  * tmpfs.c: a new file system in memory begins with its root (0 or -ENOMEM); a vnode that gets a
- * name in dir belongs to the same, if that is one; and no longer. vfs_lock held, or nobody else has
- * it.
+ * name in dir belongs to the same, if that is one; it has lost its last name; and belongs to it no
+ * longer. vfs_lock held, or nobody else has it.
  */
 int tmpfs_begin(struct vnode *root);
 void tmpfs_join(struct vnode *vn, const struct vnode *dir);
+void tmpfs_lose_name(const struct vnode *vn);
 void tmpfs_leave(struct vnode *vn);
 extern const struct vfs_type tmpfs_type;
 /* Frees the extended attributes of a vnode that nobody uses. */

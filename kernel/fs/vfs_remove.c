@@ -7,7 +7,6 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs_private.h"
-#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/task.h"
 #include "ktr/sdt.h"
@@ -111,13 +110,13 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 	return error;
 }
 
-/* May `from` replace `to`? */
+/* May vn replace `old`, which `to` leads to? It must be empty, too. */
 static int
-may_replace(const struct vnode *from, struct vnode *to)
+may_replace(const struct vnode *vn, const struct walk *to, const struct vnode *old)
 {
-	if (S_ISDIR(from->mode) != S_ISDIR(to->mode))
-		return S_ISDIR(to->mode) ? -EISDIR : -ENOTDIR;
-	return must_be_empty(to);
+	if (S_ISDIR(vn->mode) != S_ISDIR(old->mode))
+		return S_ISDIR(old->mode) ? -EISDIR : -ENOTDIR;
+	return may_remove(to, old);
 }
 
 /* Is dir the directory vn, or in it? vfs_lock held. */
@@ -129,20 +128,37 @@ is_below(const struct vnode *dir, const struct vnode *vn)
 	return dir == vn;
 }
 
+/*
+ * A directory that gets another parent is written to, as it has a "..". old: what changes its place
+ * with vn, or NULL. vfs_lock held.
+ */
+static int
+may_move(const struct vnode *vn, const struct vnode *old, const struct vnode *from,
+	 const struct vnode *to)
+{
+	int error = 0;
+
+	if (from != to && S_ISDIR(vn->mode))
+		error = vnode_access(vn, VNODE_WRITE);
+	if (error == 0 && from != to && old != NULL && S_ISDIR(old->mode))
+		error = vnode_access(old, VNODE_WRITE);
+	return error;
+}
+
 /* The vnodes of two names change places. vfs_lock held. */
 static int
 exchange(struct vname *a, struct vname *b)
 {
 	struct vnode *vn = a->vn;
+	int error;
 
 	if (is_below(a->dir, b->vn) || is_below(b->dir, vn))
 		return -EINVAL;
-	if (a->dir->ops->rename != NULL) {
-		int error = a->dir->ops->rename(a->dir, a->text, vn, b->dir, b->text, b->vn, true);
-
-		if (error != 0)
-			return error;
-	}
+	error = may_move(vn, b->vn, a->dir, b->dir);
+	if (error == 0 && a->dir->ops->rename != NULL)
+		error = a->dir->ops->rename(a->dir, a->text, vn, b->dir, b->text, b->vn, true);
+	if (error != 0)
+		return error;
 	a->vn = b->vn;
 	b->vn = vn;
 	a->vn->name = a;
@@ -151,26 +167,10 @@ exchange(struct vname *a, struct vname *b)
 		a->vn->parent = a->dir;
 	if (S_ISDIR(b->vn->mode))
 		b->vn->parent = b->dir;
-	a->dir->mtime_ns = b->dir->mtime_ns = clock_real_now_ns();
+	dir_touch(a->dir);
+	dir_touch(b->dir);
 	fsnotify_move(vn, a->dir, a->text, b->dir, b->text, NULL);
 	fsnotify_move(a->vn, b->dir, b->text, a->dir, a->text, NULL);
-	return 0;
-}
-
-/*
- * The new name is on the disk, but there is no memory for it in the tree: it is found there when
- * somebody looks for it. Both vnodes lose the names that they had. vfs_lock held.
- */
-static int
-rename_on_disk_only(struct vname *n, struct vname *old, struct vnode *to, struct vnode *gone[2])
-{
-	vnode_unref(n->vn); /* the one for the new name; that of the old one is gone[0]'s */
-	dir_unlink(n);
-	if (old != NULL) {
-		gone[1] = old->vn;
-		dir_unlink(old);
-	}
-	to->missing = true;
 	return 0;
 }
 
@@ -180,13 +180,14 @@ rename_on_disk_only(struct vname *n, struct vname *old, struct vnode *to, struct
 static int
 rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *gone[2])
 {
-	struct vname *n, *old;
+	struct vname *n, *old, *new;
 	struct vnode *vn;
 	int error = find_removable(from, -EBUSY, &n);
 
 	if (error < 0)
 		return error;
 	vn = n->vn;
+	walk_hold(from, vnode_ref(vn)); /* nor is its name forgotten now */
 	if (vn->dev != to->dir->dev)
 		return -EXDEV;
 	if (flags & RENAME_EXCHANGE) {
@@ -210,19 +211,26 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		return -EEXIST;
 	if (old != NULL && old->vn == vn)
 		return 0;
-	if (old != NULL && (error = may_replace(vn, old->vn)) == 0)
-		error = may_remove(to, old->vn);
-	if (error == 0 && n->dir->ops->rename != NULL)
-		error = n->dir->ops->rename(n->dir, n->text, vn, to->dir, to->name,
-					    old != NULL ? old->vn : NULL, false);
+	if (old != NULL)
+		error = may_replace(vn, to, old->vn);
+	if (error == 0)
+		error = may_move(vn, NULL, n->dir, to->dir);
+	if (error == 0 && old != NULL)
+		error = must_be_empty(old->vn);
 	if (error < 0)
 		return error;
-	error = dir_link(to->dir, vnode_ref(vn), to->name);
-	gone[0] = vn;
-	if (error < 0 && n->dir->ops->load != NULL)
-		return rename_on_disk_only(n, old, to->dir, gone);
-	if (error < 0)
+	new = vname_alloc(to->dir, to->name);
+	if (new == NULL)
 		return -ENOSPC;
+	if (n->dir->ops->rename != NULL)
+		error = n->dir->ops->rename(n->dir, n->text, vn, to->dir, to->name,
+					    old != NULL ? old->vn : NULL, false);
+	if (error < 0) {
+		vname_free(new);
+		return error;
+	}
+	vname_enter(new, vnode_ref(vn));
+	gone[0] = vn;
 	dir_unlink(n);
 	if (old != NULL) {
 		gone[1] = old->vn;
@@ -242,8 +250,10 @@ vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, con
 
 	mutex_lock(&vfs_lock);
 	error = path_walk(cwd_from, from, &a);
-	if (error == 0)
+	if (error == 0) {
+		walk_hold(&a, vnode_ref(a.dir)); /* the second walk may make the kernel remove it */
 		error = path_walk(cwd_to, to, &b);
+	}
 	if (error == 0)
 		error = rename_locked(&a, &b, flags, gone);
 	mutex_unlock(&vfs_lock);

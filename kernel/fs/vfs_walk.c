@@ -2,8 +2,12 @@
  * vfs_walk.c - walks a path part by part, through symbolic links.
  *
  * A link in the middle of a path is replaced by its text: the walk goes on with that text and what
- * is left of the path. Locking: vfs_lock is held for the whole walk, so vnodes of the tree stay.
- * The walk holds references to those that are not in it.
+ * is left of the path. Only a link that was found by its name is followed: one of /proc may lead to
+ * a link that is open as a place (O_PATH), and the walk ends there.
+ *
+ * Locking: vfs_lock is held for the whole walk. Vnodes of the tree stay meanwhile, but for those in
+ * a directory that is filled (dir_fill()): what is not there any more goes, or what nobody uses,
+ * since memory is short. The walk holds references to those that are not in the tree.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -69,8 +73,7 @@ walk_root(struct walk *w)
 	return w->resolve & RESOLVE_IN_ROOT ? w->start : walk_user_root();
 }
 
-/* Keeps the reference to vn, and the one to w->dir. */
-static void
+void
 walk_hold(struct walk *w, struct vnode *vn)
 {
 	unsigned i = w->held[0] == w->dir;
@@ -204,7 +207,7 @@ walk_on(struct walk *w, const char *path, char *buf)
 			error = walk_step(w, w->name, &to);
 		if (n < 0 || error < 0) {
 			error = n < 0 ? n : error;
-		} else if (S_ISLNK(to->mode)) {
+		} else if (S_ISLNK(to->mode) && w->name[0] != '\0') {
 			error = enter_link(w, to, path - n - 1, &buf);
 			path = buf;
 		} else {
@@ -243,7 +246,8 @@ walk_end(struct walk *w, bool follow, struct vnode **vn)
 		w->last = true;
 		if (w->name[0] != '\0')
 			error = walk_step(w, w->name, vn);
-		if (error == 0 && S_ISLNK((*vn)->mode) && (follow || w->want_dir)) {
+		if (error == 0 && S_ISLNK((*vn)->mode) && w->name[0] != '\0' &&
+		    (follow || w->want_dir)) {
 			w->last = false;
 			error = enter_link(w, *vn, w->want_dir ? "/" : "", &buf);
 			if (error == 0)

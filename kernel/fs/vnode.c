@@ -113,8 +113,7 @@ free_name(struct vname *n)
 {
 	struct vnode *dir = n != NULL ? n->dir : NULL;
 
-	if (n != NULL)
-		uidinfo_free(n->ui, n);
+	vname_free(n);
 	return dir;
 }
 
@@ -205,37 +204,59 @@ check_vfs_lock(const char *name)
 		panic("the name %s is made or removed without vfs_lock", name);
 }
 
-int
-dir_link(struct vnode *dir, struct vnode *vn, const char *name)
+struct vname *
+vname_alloc(struct vnode *dir, const char *name)
 {
 	bool on_disk = dir->ops->load != NULL;
 	struct uidinfo *ui = on_disk ? dir->ui : curuidinfo();
 	size_t len = strlen(name) + 1;
-	struct vname *n = NULL, **bucket;
+	struct vname *n = NULL;
 
-	check_vfs_lock(name);
 	if (!on_disk || !uidinfo_memory_short()) /* those of a disk are a cache */
 		n = uidinfo_alloc(ui, sizeof(*n) + len);
 	if (n == NULL)
-		return -ENOMEM;
+		return NULL;
 	memcpy(n->text, name, len);
 	n->dir = dir;
-	n->vn = vn;
 	n->ui = ui;
-	n->hash = name_hash(dir, name);
+	return n;
+}
+
+void
+vname_free(struct vname *n)
+{
+	if (n != NULL)
+		uidinfo_free(n->ui, n);
+}
+
+void
+dir_touch(struct vnode *dir)
+{
+	if (dir->ops->load == NULL)
+		dir->mtime_ns = clock_real_now_ns();
+}
+
+void
+vname_enter(struct vname *n, struct vnode *vn)
+{
+	struct vnode *dir = n->dir;
+	struct vname **bucket;
+
+	check_vfs_lock(n->text);
+	n->vn = vn;
+	n->hash = name_hash(dir, n->text);
 	bucket = &names[n->hash % NAME_BUCKETS];
 	n->next = *bucket;
 	*bucket = n;
 	n->cookie = DIR_COOKIE_FIRST + dir->next_cookie++;
 	list_append(&dir->children, &n->sibling);
-	dir->mtime_ns = clock_real_now_ns();
+	dir_touch(dir);
 	vn->links++;
 	vn->dev = dir->dev;
 	vn->name = n;
 	if (S_ISDIR(vn->mode))
 		vn->parent = dir;
 	tmpfs_join(vn, dir);
-	return 0;
 }
 
 void
@@ -248,11 +269,12 @@ dir_take(struct vname *n)
 	while (*at != n)
 		at = &(*at)->next;
 	*at = n->next;
-	n->dir->mtime_ns = clock_real_now_ns();
+	dir_touch(n->dir);
 	if (n->dir->listed == n)
 		n->dir->listed = NULL;
 	list_remove(&n->sibling);
-	vn->links--;
+	if (--vn->links == 0)
+		tmpfs_lose_name(vn);
 	if (vn->name == n) { /* not when a rename has just given it another one */
 		vn->name = NULL;
 		vn->parent = NULL;
@@ -264,7 +286,7 @@ dir_unlink(struct vname *n)
 {
 	dir_take(n);
 	if (!fsnotify_keep_name(n))
-		uidinfo_free(n->ui, n);
+		vname_free(n);
 }
 
 struct vname *

@@ -9,7 +9,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/block/bio.h"
-#include "kernel/fs/bdev.h"
+#include "kernel/fs/file.h"
 #include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
@@ -25,6 +25,11 @@
 #define BATCH      32           /* pages that are written together */
 #define DELAY_NS   5000000000ul /* from the first dirty page to its writing */
 #define DIRTY_PART 16           /* of all memory: more makes writers wait */
+
+/* vnode.io_error: the last error, whether somebody has heard of it, and a number of its own. */
+#define IO_ERRNO 0xfffu
+#define IO_HEARD 0x1000u
+#define IO_NEXT  0x2000u
 
 static struct mutex writing = MUTEX_INIT("writeback");
 static struct list clients = LIST_INIT(clients); /* writing */
@@ -110,9 +115,15 @@ static void
 note_error(const struct page *p, int error)
 {
 	struct vnode *vn = p->vnode;
+	uint32_t old = __atomic_load_n(&vn->io_error, __ATOMIC_RELAXED), new;
 
 	failed = true;
-	__atomic_store_n(&vn->io_error, error, __ATOMIC_RELAXED);
+	do {
+		new = (old & ~(IO_ERRNO | IO_HEARD)) | (uint32_t)-error;
+		if (old & IO_HEARD)
+			new += IO_NEXT;
+	} while (!__atomic_compare_exchange_n(&vn->io_error, &old, new, true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	CTR3(KTR_BUF, "writeback error: ino %lu page %u error %d", vn->ino, p->index, -error);
 }
 
@@ -203,28 +214,51 @@ writeback_leave(struct writeback_client *c)
 	mutex_unlock(&writing);
 }
 
-int
-writeback_error(struct vnode *vn)
+uint32_t
+writeback_sample(const struct vnode *vn)
 {
-	return __atomic_exchange_n(&vn->io_error, 0, __ATOMIC_RELAXED);
+	uint32_t now = __atomic_load_n(&vn->io_error, __ATOMIC_RELAXED);
+
+	return now & IO_HEARD ? now : 0;
 }
 
 int
-vnode_sync(struct vnode *vn)
+writeback_error(struct vnode *vn, uint32_t *since)
 {
-	const struct block_device *bdev = bdev_of(vn);
+	uint32_t now = __atomic_load_n(&vn->io_error, __ATOMIC_RELAXED);
+
+	if (now == __atomic_load_n(since, __ATOMIC_RELAXED))
+		return 0;
+	now = __atomic_or_fetch(&vn->io_error, IO_HEARD, __ATOMIC_RELAXED);
+	__atomic_store_n(since, now, __ATOMIC_RELAXED);
+	return -(int)(now & IO_ERRNO);
+}
+
+static int
+sync_since(struct vnode *vn, uint32_t *since)
+{
 	int error, e, f;
 
 	if (vn->disk == NULL && !S_ISBLK(vn->mode))
 		return 0;
 	error = vfs_sync();
-	/* The error of a device that is mounted is for its file system, too, which takes it. */
-	if (bdev != NULL && __atomic_load_n(&bdev->holder, __ATOMIC_RELAXED) != NULL)
-		e = __atomic_load_n(&vn->io_error, __ATOMIC_RELAXED);
-	else
-		e = writeback_error(vn);
+	e = writeback_error(vn, since);
 	f = vn->disk != NULL ? vn->disk->failed(vn) : 0;
 	return e != 0 ? e : f != 0 ? f : error;
+}
+
+int
+vnode_sync(struct vnode *vn)
+{
+	uint32_t since = writeback_sample(vn);
+
+	return sync_since(vn, &since);
+}
+
+int
+file_sync(struct file *f)
+{
+	return sync_since(f->vn, &f->io_heard);
 }
 
 /* ---- the thread ---- */

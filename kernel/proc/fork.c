@@ -163,7 +163,7 @@ kernel_clone(const struct fork_args *f)
 	fork_thread(p->thread, p->vm, f);
 
 	spin_lock(&proc_lock);
-	if (proc_signal_ends()) { /* it may be the group's, which then has no new member */
+	if (proc_signal_ends(true)) { /* it may be the group's, which then has no new member */
 		spin_unlock(&proc_lock);
 		lwp_calls_forget(p->thread->lwp);
 		proc_discard(p);

@@ -229,6 +229,19 @@ proc_umask(void)
 	return p != NULL ? p->umask : 022;
 }
 
+bool
+proc_signal_kills(void)
+{
+	bool kills;
+
+	if (!proc_signal_pending())
+		return false;
+	spin_lock(&proc_lock);
+	kills = proc_signal_ends(false);
+	spin_unlock(&proc_lock);
+	return kills;
+}
+
 struct uidinfo *
 curuidinfo(void)
 {

@@ -147,7 +147,7 @@ void proc_signals_block(uint64_t mask);
  */
 void proc_signals_retarget(struct proc *p);
 /* Will the current process end, or stop, when it returns from its system call? proc_lock held. */
-bool proc_signal_ends(void);
+bool proc_signal_ends(bool or_stops);
 /*
  * Is the group orphaned? It is if no member but the process `except` (0: none) has a parent, other
  * than process 1, in another group of the session. Such a parent could continue it. proc_lock held.

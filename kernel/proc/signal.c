@@ -333,13 +333,13 @@ proc_signal_pending(void)
 }
 
 bool
-proc_signal_ends(void)
+proc_signal_ends(bool or_stops)
 {
 	const struct proc *p = curproc();
 	const struct lwp *l = curlwp();
+	uint64_t set = deliverable(p, l) & ~p->sig_caught & ~(or_stops ? 0 : STOP_SIGNALS);
 
-	return p->exiting || l->dying || is_stopped(p, l) ||
-	       (deliverable(p, l) & ~p->sig_caught) != 0;
+	return p->exiting || l->dying || (or_stops && is_stopped(p, l)) || set != 0;
 }
 
 bool

@@ -115,3 +115,8 @@ uint64_t proc_deadline(uint64_t ns);
 void proc_call_final(void);
 /* Is there a signal to act on? Long kernel loops and sleeps call this. */
 bool proc_signal_pending(void);
+/*
+ * Is there one that ends the process? A read or write of a regular file asks this: others wait for
+ * its end. Any context but NMI; proc_lock is not held.
+ */
+bool proc_signal_kills(void);

@@ -313,7 +313,7 @@ KTEST(devices_null_and_zero)
 
 	KT_EQ(file_write(f, buf, sizeof(buf)), sizeof(buf));
 	KT_EQ(file_read(f, buf, sizeof(buf)), 0);
-	KT_EQ(file_seek(f, 0, SEEK_SET), -ESPIPE);
+	KT_EQ(file_seek(f, 7, SEEK_CUR), 0);
 	file_unref(f);
 	f = opened("/dev/zero", O_RDWR);
 	memset(buf, 1, sizeof(buf));

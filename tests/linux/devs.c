@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -140,6 +141,39 @@ scripts_nest(void)
 	       run_script(5, out, sizeof(out)) == ELOOP;
 }
 
+/* Where a device's bytes are the same everywhere, an offset is taken, and is always 0. */
+static bool
+offsets_mean_nothing(void)
+{
+	static const char *const any[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
+					  "/dev/urandom"};
+	char c[8] = "";
+	bool good = true;
+
+	for (unsigned i = 0; i < sizeof(any) / sizeof(any[0]); i++) {
+		int fd = open(any[i], O_RDWR);
+
+		good &= fd >= 0 && lseek(fd, 5, SEEK_SET) == 0 && lseek(fd, 0, SEEK_END) == 0 &&
+			pread(fd, c, 4, 1000) == (i == 0 ? 0 : 4) && lseek(fd, 0, SEEK_CUR) == 0 &&
+			FAILS(lseek(fd, 0, 99), EINVAL) &&
+			(i == 2 ? FAILS(pwrite(fd, c, 4, 7), ENOSPC) : pwrite(fd, c, 4, 7) == 4) &&
+			FAILS(pread(fd, c, 4, -1), EINVAL);
+		close(fd);
+	}
+	int fd = open("/dev/ptmx", O_RDWR | O_NOCTTY);
+	good &=
+	    fd >= 0 && FAILS(lseek(fd, 0, SEEK_SET), ESPIPE) && FAILS(pread(fd, c, 4, 0), ESPIPE);
+	close(fd);
+	/* one more node of the device */
+	if (mknod("/tmp/linux_zero", S_IFCHR | 0600, makedev(1, 5)) == 0) {
+		fd = open("/tmp/linux_zero", O_RDWR);
+		good &= fd < 0 || (pread(fd, c, 4, 1 << 20) == 4 && lseek(fd, 3, SEEK_SET) == 0);
+		close(fd);
+		unlink("/tmp/linux_zero");
+	}
+	return good;
+}
+
 /* A read whose second piece is not mapped says how much it moved, and the next one goes on there.
  */
 static bool
@@ -168,6 +202,7 @@ test_devs(void)
 {
 	result(descriptors_open(), "/dev/fd, stdin, stdout and stderr lead to a process's files");
 	result(memory_is_shared(), "/dev/shm has memory and semaphores with names");
+	result(offsets_mean_nothing(), "/dev/null, zero, full and random are read at any offset");
 	result(the_log_is_read_in_pieces(), "/dev/ktr loses nothing if a page is missing");
 	result(scripts_nest(), "a script's interpreter may be a script, five deep");
 }

@@ -222,11 +222,15 @@ static bool
 tells_of_copies(void)
 {
 	bool good = begin() && make(F) && make(G) && truncate(F, 100) == 0;
-	int from = open(F, O_RDONLY), to = open(G, O_WRONLY);
+	int from = open(F, O_RDONLY), to = open(G, O_WRONLY), ends[2];
 
 	good = good && inotify_add_watch(in, DIR_NAME, IN_ACCESS | IN_MODIFY) == 1 &&
 	       sendfile(to, from, NULL, 50) == 50 && TELLS("1A:f 1M:g");
 	good = good && copy_file_range(from, NULL, to, NULL, 50, 0) == 50 && TELLS("1A:f 1M:g");
+	good = good && pipe(ends) == 0 && write(ends[1], "abc", 3) == 3 &&
+	       splice(ends[0], NULL, to, NULL, 3, 0) == 3 && TELLS("1M:g");
+	close(ends[0]);
+	close(ends[1]);
 	close(from);
 	close(to);
 	return end(good);

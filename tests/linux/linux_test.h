@@ -62,6 +62,10 @@ int edges_nameless(int argc, char *argv[]);
 /* misc.c: the same on Linux. */
 void test_misc(void);
 
+/* names.c, bytes.c: the same on Linux. */
+void test_names(void);
+void test_bytes(void);
+
 /* threads.c */
 void test_threads(void);
 int threads_as_executed(const char *pid);

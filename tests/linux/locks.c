@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/wait.h>
@@ -261,6 +262,70 @@ no_lock_is_left_behind(void)
 	return good;
 }
 
+/* What a thread does with a file, and what it was told. */
+struct taker {
+	int fd, command, error;
+	pid_t tid;
+};
+
+static void *
+takes(void *arg)
+{
+	struct taker *t = arg;
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	__atomic_store_n(&t->tid, gettid(), __ATOMIC_RELEASE);
+	t->error =
+	    (t->command == F_SETLKW ? fcntl(t->fd, F_SETLKW, &l) : flock(t->fd, t->command)) == 0
+		? 0
+		: errno;
+	return NULL;
+}
+
+/* Starts it; true: it waits. */
+static bool
+starts_to_wait(struct taker *t, pthread_t *thread)
+{
+	if (pthread_create(thread, NULL, takes, t) != 0)
+		return false;
+	while (__atomic_load_n(&t->tid, __ATOMIC_ACQUIRE) == 0)
+		sched_yield();
+	return await_sleep(getpid(), t->tid);
+}
+
+/* A descriptor that another thread closes meanwhile gets no lock. */
+static bool
+closed_files_get_no_lock(void)
+{
+	int fd = open(NAME, O_RDWR), other = open(NAME, O_RDWR);
+	struct taker t = {.fd = fd, .command = F_SETLKW};
+	pthread_t thread;
+	bool good = lock(other, F_OFD_SETLK, F_WRLCK, 0, 0) == 0 && starts_to_wait(&t, &thread) &&
+		    close(fd) == 0 && lock(other, F_OFD_SETLK, F_UNLCK, 0, 0) == 0 &&
+		    pthread_join(thread, NULL) == 0 && t.error == EBADF && is_free(0, 0);
+
+	close(other);
+	return good;
+}
+
+/* The lock that an open file has is never in its way, whichever thread has taken it. */
+static bool
+threads_change_one_lock(void)
+{
+	int fd = open(NAME, O_RDWR), other = open(NAME, O_RDWR);
+	struct taker t = {.fd = fd, .command = LOCK_EX};
+	pthread_t thread;
+	bool good = flock(other, LOCK_SH) == 0 && starts_to_wait(&t, &thread) &&
+		    flock(fd, LOCK_SH) == 0 && flock(other, LOCK_UN) == 0 &&
+		    pthread_join(thread, NULL) == 0 && t.error == 0 &&
+		    FAILS(flock(other, LOCK_SH | LOCK_NB), EWOULDBLOCK) &&
+		    flock(fd, LOCK_UN) == 0 && flock(other, LOCK_EX | LOCK_NB) == 0;
+
+	close(fd);
+	close(other);
+	return good;
+}
+
 static int
 opens_many(void *unused)
 {
@@ -368,6 +433,8 @@ test_locks(void)
 	result(belongs_to_open_file(), "locks of an open file end with its last descriptor");
 	result(no_lock_is_left_behind(),
 	       "no record lock is left of a file that is closed meanwhile");
+	result(closed_files_get_no_lock(), "a descriptor that is closed meanwhile gets no lock");
+	result(threads_change_one_lock(), "an open file's lock is not in its own way");
 	result(in_child(opens_many, NULL) == 0,
 	       "a process has thousands of descriptors, and polls them");
 	result(selects_far(), "select() takes descriptors up to 1023");

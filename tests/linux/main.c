@@ -93,19 +93,27 @@ execute_self(const char *word)
 static const struct {
 	const char *word;
 	void (*test)(void);
-} parts[] = {{"fpu", test_fpu},         {"calls", test_calls},         {"signals", test_signals},
-	     {"queue", test_queue},     {"caps", test_caps},           {"vdso", test_vdso},
-	     {"memory", test_memory},   {"edges", test_edges},         {"misc", test_misc},
-	     {"files", test_files},     {"links", test_links},         {"inet", test_inet},
-	     {"streams", test_streams}, {"datagrams", test_datagrams}, {"events", test_events},
-	     {"inotify", test_inotify}, {"mounts", test_mounts},       {"xattrs", test_xattrs},
-	     {"pidfds", test_pidfds},   {"waits", test_waits},         {"moves", test_moves},
-	     {"locks", test_locks},     {"ptys", test_ptys},           {"devs", test_devs},
-	     {"ptrace", test_ptrace},   {"pipes", test_pipes},         {"sockets", test_sockets},
-	     {"texts", test_texts},     {"looks", test_looks},         {"nodes", test_nodes},
-	     {"ids", test_ids},         {"timers", test_timers},       {"proc", test_proc},
-	     {"admin", test_admin},     {"sched", test_sched},         {"rt", test_rt},
-	     {"threads", test_threads}, {"fasync", test_fasync},       {"floods", test_floods}};
+} parts[] = {{"fpu", test_fpu},         {"calls", test_calls},
+	     {"signals", test_signals}, {"queue", test_queue},
+	     {"caps", test_caps},       {"vdso", test_vdso},
+	     {"memory", test_memory},   {"edges", test_edges},
+	     {"misc", test_misc},       {"files", test_files},
+	     {"links", test_links},     {"names", test_names},
+	     {"bytes", test_bytes},     {"inet", test_inet},
+	     {"streams", test_streams}, {"datagrams", test_datagrams},
+	     {"events", test_events},   {"inotify", test_inotify},
+	     {"mounts", test_mounts},   {"xattrs", test_xattrs},
+	     {"pidfds", test_pidfds},   {"waits", test_waits},
+	     {"moves", test_moves},     {"locks", test_locks},
+	     {"ptys", test_ptys},       {"devs", test_devs},
+	     {"ptrace", test_ptrace},   {"pipes", test_pipes},
+	     {"sockets", test_sockets}, {"texts", test_texts},
+	     {"nodes", test_nodes},     {"ids", test_ids},
+	     {"timers", test_timers},   {"proc", test_proc},
+	     {"admin", test_admin},     {"sched", test_sched},
+	     {"rt", test_rt},           {"threads", test_threads},
+	     {"fasync", test_fasync},   {"looks", test_looks},
+	     {"floods", test_floods}};
 
 /* Runs the parts that are named, or all but the floods. */
 static int

@@ -207,6 +207,29 @@ changes_nothing(void)
 	       errno == EROFS && close(fd) == 0;
 }
 
+/* What has no name any more is in use, too: an open file, a directory that somebody stands in. */
+static bool
+is_busy_without_names(void)
+{
+	bool good = mount("x", PLACE, "tmpfs", 0, NULL) == 0 && mkdir(PLACE "/d", 0700) == 0;
+	int fd = open(PLACE "/f", O_RDONLY | O_CREAT, 0600), here = open("/", O_PATH);
+
+	good = good && fd >= 0 && unlink(PLACE "/f") == 0 && FAILS(umount(PLACE), EBUSY) &&
+	       !remount(MS_RDONLY) && errno == EBUSY && close(fd) == 0 && remount(MS_RDONLY) &&
+	       remount(0);
+	good = good && chdir(PLACE "/d") == 0 && rmdir(PLACE "/d") == 0 &&
+	       FAILS(umount(PLACE), EBUSY) && !remount(MS_RDONLY) && errno == EBUSY &&
+	       fchdir(here) == 0;
+	/* one of two names is enough */
+	fd = open(PLACE "/f", O_RDONLY | O_CREAT, 0600);
+	good = good && link(PLACE "/f", PLACE "/g") == 0 && unlink(PLACE "/f") == 0 &&
+	       remount(MS_RDONLY) && remount(0) && FAILS(umount(PLACE), EBUSY) && close(fd) == 0 &&
+	       rename(PLACE "/g", PLACE "/h") == 0 && mkdir(PLACE "/e", 0700) == 0 &&
+	       mkdir(PLACE "/i", 0700) == 0 && rename(PLACE "/i", PLACE "/e") == 0;
+	close(here);
+	return umount(PLACE) == 0 && good;
+}
+
 static const struct {
 	bool (*test)(void);
 	const char *promise;
@@ -215,6 +238,7 @@ static const struct {
     {gives_no_ids, "MS_NOSUID: a program does not get its file's owner"},
     {opens_no_devices, "MS_NODEV: no device is opened"},
     {changes_nothing, "MS_RDONLY: a file system in memory is not changed"},
+    {is_busy_without_names, "what is open without a name keeps a file system in use"},
     {ends_watches, "what is unmounted is not watched any more, and inotify says so"},
 };
 

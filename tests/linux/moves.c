@@ -290,11 +290,15 @@ moves_pieces_at(void)
 int
 moves_dsync(const char *path)
 {
-	int fd = open(path, O_WRONLY);
+	int fd = open(path, O_WRONLY), other = open(path, O_RDONLY), late;
 	const struct iovec w = {text, 10};
 	bool good = fd >= 0 && pwritev2(fd, &w, 1, 0, 0) == 10 &&
 		    FAILS(pwritev2(fd, &w, 1, 0, RWF_DSYNC), EIO);
 
+	/* Each file that was open then hears of it once. */
+	late = open(path, O_RDONLY);
+	good = good && fsync(fd) == 0 && FAILS(fsync(other), EIO) && fsync(other) == 0 &&
+	       fsync(late) == 0;
 	puts(good ? "ok" : "not ok");
 	return good ? 0 : 1;
 }

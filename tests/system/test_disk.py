@@ -154,7 +154,7 @@ def maps():
 @portable_test("a static program over glibc gets what Linux promises, with /tmp on a disk")
 def linux():
     disk = make("64M")
-    out = boot("chmod 1777 /tmp\nlinux_test brief calls misc files links events moves locks pipes texts nodes ids\n", smp=4, options=["--disk", f"{disk}:/tmp", *LINUX_TEST]).expect().out
+    out = boot("chmod 1777 /tmp\nlinux_test brief calls misc files links names bytes events moves locks pipes texts nodes ids\n", smp=4, options=["--disk", f"{disk}:/tmp", *LINUX_TEST]).expect().out
     passed = len(re.findall(r"^ok ", out, re.M))
     check(passed > 60 and "not ok" not in out and f"1..{passed}" in out, out)
     fsck(disk)
@@ -233,14 +233,48 @@ def kept():
     check_match(r"Links: [12] ", tool("debugfs", "-R", "stat /d", disk), "its links")
 
 
-@portable_test("files without names that are open at power-off are freed; until they are closed, their disk does not become read-only")
+@portable_test("files without names that are open at power-off are freed; until they are closed, their disk is neither unmounted nor read-only")
 def nameless():
-    for last in ("poweroff", "mount -o remount,ro /mnt 2> /dev/null || echo busy; exec 6<&-; mount -o remount,ro /mnt; reboot"):
+    # Of the last file, nobody has looked for the other name.
+    for last in ("poweroff", "mount -o remount,ro /mnt 2> /dev/null || echo busy; umount /mnt 2> /dev/null || echo used; exec 6<&-; mount -o remount,ro /mnt\n"
+                 "mount -o remount,rw /mnt; mkdir /mnt/d; echo > /mnt/g; ln /mnt/g /mnt/d/g; umount /mnt; mount -t ext2 /dev/vda /mnt; exec 6< /mnt/g; rm /mnt/g\n"
+                 "umount /mnt 2> /dev/null || echo open; exec 6<&-; umount /mnt; reboot"):
         disk = make()
         out = boot(f"seq 100000 > /mnt/f; exec 6< /mnt/f; rm /mnt/f; {last}\n", options=["--disk", str(disk)]).out.replace("\r", "")
-        check_eq(out.split(), ["busy"] if "busy" in last else [], "what remount says")
+        check_eq(out.split(), ["busy", "used", "open"] if "busy" in last else [], "what remount and umount say")
         fsck(disk)
         check_match(r"^Filesystem state: +clean$", tool("dumpe2fs", "-h", disk), f"the state after {last}")
+
+
+@portable_test("the inode of an open file is not made anew, though the bitmap says that it is free")
+def taken():
+    folder = scratch() / "taken"
+    folder.mkdir()
+    (folder / "f").write_text("old")
+    disk = make("8M", "-b", "1024", folder=folder)
+    tool("debugfs", "-w", "-R", "freei /f", disk)
+    out = boot("exec 5< /mnt/f; echo new > /mnt/g; cat <&5; echo; dmesg | grep ext2:\n", options=["--disk", str(disk)]).out.replace("\r", "")
+    check_match(r"Structure needs cleaning\nold\n.*ext2: vda: an inode in use that is said to be free is wrong: 12; it is read-only now$", out, "a new file")
+
+
+@portable_test("a file system that is found broken while it is remounted does not become writable")
+def broken_meanwhile():
+    folder, socket = scratch() / "meanwhile", scratch_file(".qmp")
+    (folder / "d").mkdir(parents=True)
+    (folder / "d/bad").write_text("bad")
+    disk = make("8M", "-b", "1024", folder=folder)
+    tool("debugfs", "-w", "-R", "sif /d/bad mode 0170000", disk)
+    with guest("--qmp", str(socket), "--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on", smp=1) as c:
+        qmp = Qmp(socket)
+        throttle = lambda bps: qmp.command("block_set_io_throttle", device="d", bps=0, bps_rd=0, bps_wr=bps, iops=0, iops_rd=0, iops_wr=0)
+        throttle(1)
+        shell(c, "mkdir /mnt; head -c 512 /dev/vda > /tmp/b; dd if=/tmp/b of=/dev/vda conv=notrunc,fsync 2> /dev/null; mount -o ro -t ext2 /dev/vda /mnt")
+        # What comes after the first write waits.
+        shell(c, "(mount -o remount,rw /mnt; echo status $? > /tmp/s) 2> /dev/null & until grep -q biowait /proc/[0-9]*/wchan 2> /dev/null; do :; done")
+        check_match(r"is wrong", shell(c, "ls /mnt/d; dmesg | grep ext2:"), "the error")
+        throttle(0)
+        check_match(r"(?s)status [1-9].*Read-only file system", shell(c, "wait; cat /tmp/s; touch /mnt/x"), "the remount, and a new file")
+        qmp.close()
 
 
 @portable_test("a file system that is mounted to be read stays as it is, also when it is found broken")

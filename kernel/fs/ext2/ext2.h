@@ -175,7 +175,7 @@ uint64_t ext2_size_max(const struct ext2_fs *fs);
 
 /* ---- inode.c ---- */
 
-/* -ENOENT: the inode is free. */
+/* -EUCLEAN: the inode is free, or what it says is wrong. */
 int ext2_read_inode(struct ext2_fs *fs, uint32_t ino, struct ext2_inode *ip);
 int ext2_write_inode(struct ext2_fs *fs, struct ext2_inode *ip);
 /* A new inode has nothing of the one that was there. */

@@ -111,7 +111,7 @@ ext2_warn(struct ext2_fs *fs, const char *what, uint64_t number)
 static void
 check_device(struct ext2_mount *m)
 {
-	if (writeback_error(m->bdev->vn) != 0 && ext2_set_broken(&m->fs))
+	if (writeback_error(m->bdev->vn, &m->io_heard) != 0 && ext2_set_broken(&m->fs))
 		warnk("ext2: %s: a write failed; it is read-only now\n", m->bdev->name);
 }
 
@@ -137,6 +137,21 @@ is_used(const struct ext2_mount *m)
 			    __atomic_load_n(&n->vn->writers, __ATOMIC_RELAXED) > 0)
 				return true;
 	return false;
+}
+
+/* As vfs_type.in_use. */
+static bool
+ext2_in_use(const struct vnode *root)
+{
+	struct ext2_mount *m = ext2_node(root)->m;
+	bool found = false;
+
+	mutex_lock(&m->lock);
+	for (unsigned i = 0; i < EXT2_BUCKETS && !found; i++)
+		for (const struct ext2_node *n = m->bucket[i]; n != NULL; n = n->next)
+			found |= n->vn->links == 0 && n->vn != root;
+	mutex_unlock(&m->lock);
+	return found;
 }
 
 /* Frees the files without names, which are open. */
@@ -234,18 +249,28 @@ sync_mount(struct ext2_mount *m)
 	return e != 0 ? e : error;
 }
 
+static void
+set_ending(struct ext2_mount *m, bool ending)
+{
+	mutex_lock(&m->lock);
+	m->ending = ending;
+	mutex_unlock(&m->lock);
+}
+
 /* From now on nothing is written to it, and it is clean. -EBUSY: it is used. Lock not held. */
 static int
 make_clean(struct ext2_mount *m)
 {
 	int error;
 
-	m->ending = true;
+	set_ending(m, true);
 	error = sync_mount(m);
-	m->ending = false;
+	set_ending(m, false);
 	if (error == 0)
 		error = m->fs.read_only ? sync_mount(m) : -EBUSY;
+	mutex_lock(&m->lock);
 	m->frozen = false;
+	mutex_unlock(&m->lock);
 	return error;
 }
 
@@ -255,15 +280,19 @@ make_writable(struct ext2_mount *m)
 {
 	int error;
 
-	if (m->fs.must_be_read_only || m->fs.broken || m->bdev->disk->readonly)
+	if (m->fs.must_be_read_only || m->bdev->disk->readonly)
 		return -EROFS;
 	mutex_lock(&m->lock);
-	error = ext2_write_super(&m->fs, true);
+	error = m->fs.broken ? -EROFS : ext2_write_super(&m->fs, true);
 	mutex_unlock(&m->lock);
 	if (error == 0)
 		error = sync_mount(m);
+	mutex_lock(&m->lock);
+	if (error == 0 && m->fs.broken) /* it was found to be meanwhile */
+		error = -EROFS;
 	if (error == 0)
 		__atomic_store_n(&m->fs.read_only, false, __ATOMIC_RELAXED);
+	mutex_unlock(&m->lock);
 	return error;
 }
 
@@ -325,6 +354,7 @@ mount_device(struct block_device *bdev, bool read_only, int *err)
 	mutex_init(&m->lock, "ext2");
 	m->lock.below = true;
 	m->bdev = bdev;
+	m->io_heard = writeback_sample(bdev->vn);
 	m->client.sync = ext2_sync;
 	list_init(&m->dirty);
 	root = open_mount(m, read_only, err);
@@ -429,6 +459,7 @@ ext2_boot(void)
 					     .mount = ext2_mount,
 					     .remount = ext2_remount,
 					     .statfs = ext2_statfs,
+					     .in_use = ext2_in_use,
 					     .crowded = ext2_crowded};
 	const char *text = tunable_get("vfs.mountfrom"), *colon;
 	char source[64], path[256];

@@ -6,6 +6,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/ext2/node.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/task.h"
@@ -74,6 +75,14 @@ touch(struct ext2_node *node)
 	ext2_note_dirty(node);
 }
 
+/* The directory's names have changed. Its time is set before a pass can write it. */
+static void
+touch_dir(struct ext2_node *node)
+{
+	__atomic_store_n(&node->vn->mtime_ns, clock_real_now_ns(), __ATOMIC_RELAXED);
+	touch(node);
+}
+
 /* A name of the node's file is added, step 1, or removed, -1. A directory has its own entry, too.
  */
 static void
@@ -132,6 +141,8 @@ new_inode(struct ext2_node *dir, const struct vnode_kind *kind, struct ext2_inod
 	bool is_dir = S_ISDIR(kind->mode);
 	int error = ext2_new_inode(fs, dir->i.ino, is_dir, &i->ino);
 
+	if (error == 0 && ext2_find_node(dir->m, i->ino) != NULL)
+		error = ext2_error(fs, "an inode in use that is said to be free", i->ino);
 	if (error != 0)
 		return error;
 	i->mode = (uint16_t)kind->mode;
@@ -175,7 +186,10 @@ make_file(struct ext2_node *dir, const char *name, const struct vnode_kind *kind
 	else if (S_ISDIR(kind->mode))
 		count_subdir(dir, 1);
 	touch(node);
-	touch(dir);
+	if (*err == 0)
+		touch_dir(dir);
+	else
+		touch(dir);
 	return node;
 }
 
@@ -209,7 +223,7 @@ ext2_enter(struct vnode *dir, const char *name, struct vnode *vn)
 		error = ext2_dir_add(&d->m->fs, &d->i, name, node->i.ino, vn->mode);
 	if (error == 0) {
 		count_link(node, 1);
-		touch(d);
+		touch_dir(d);
 	}
 	mutex_unlock(&d->m->lock);
 	return error;
@@ -230,7 +244,7 @@ ext2_leave(struct vnode *dir, const char *name, struct vnode *vn)
 		if (S_ISDIR(vn->mode))
 			count_subdir(d, -1);
 		count_link(node, -1);
-		touch(d);
+		touch_dir(d);
 	}
 	mutex_unlock(&d->m->lock);
 	return error;
@@ -328,8 +342,8 @@ ext2_rename(struct vnode *from, const char *name, struct vnode *vn, struct vnode
 	}
 	error = rename_node(f, name, ext2_node(vn), t, new, o, exchange);
 	if (error == 0) {
-		touch(f);
-		touch(t);
+		touch_dir(f);
+		touch_dir(t);
 		touch(ext2_node(vn));
 	}
 	mutex_unlock(&f->m->lock);

@@ -1,9 +1,9 @@
 /*
  * node.h - mounted ext2, and its files as vnodes.
  *
- * Locking: the lock of a mount guards all that ext2.h works on, the table of nodes and the list of
- * dirty ones. It comes after vfs_lock, vnodes' locks and those of spaces, since a fault reads pages
- * by it; nobody holds it who copies to or from user memory, or drops a reference to a vnode.
+ * Locking: the lock of a mount guards all that is not constant in it and in its nodes, all that
+ * ext2.h works on. It comes after vfs_lock, vnodes' locks and those of spaces, since a fault reads
+ * pages by it; nobody holds it who copies to or from user memory, or drops a reference to a vnode.
  */
 #pragma once
 
@@ -24,8 +24,9 @@ struct ext2_mount {
 	struct writeback_client client;
 	struct ext2_node *bucket[EXT2_BUCKETS];
 	struct list dirty; /* nodes */
+	uint32_t io_heard; /* of the device's errors (writeback_error()) */
 	int error;         /* of the last pass */
-	bool ending;       /* atomic; the next pass makes it read-only, */
+	bool ending;       /* the next pass makes it read-only, */
 	bool frozen;       /* and the one after that clean */
 	uint32_t nodes;    /* in the table: the last one that goes ends the mount */
 };
@@ -45,8 +46,9 @@ ext2_node(const struct vnode *vn)
 	return vn->node;
 }
 
-/* The vnode of an inode, with a reference. NULL and *err. The mount's lock held, as for all here.
- */
+/* The node of an inode, if it is in memory, or NULL. The mount's lock held, as for all here. */
+struct ext2_node *ext2_find_node(const struct ext2_mount *m, uint32_t ino);
+/* The vnode of an inode, with a reference. NULL and *err. */
 struct vnode *ext2_iget(struct ext2_mount *m, uint32_t ino, int *err);
 /* Makes the node of a new inode, of what node->i says. NULL: no memory. */
 struct ext2_node *ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err);

@@ -170,14 +170,22 @@ ref_live(struct vnode *vn)
 	return n != 0;
 }
 
+struct ext2_node *
+ext2_find_node(const struct ext2_mount *m, uint32_t ino)
+{
+	struct ext2_node *node = m->bucket[ino % EXT2_BUCKETS];
+
+	while (node != NULL && node->i.ino != ino)
+		node = node->next;
+	return node;
+}
+
 struct vnode *
 ext2_iget(struct ext2_mount *m, uint32_t ino, int *err)
 {
 	struct ext2_inode i;
-	struct ext2_node *node = *node_bucket(m, ino);
+	struct ext2_node *node = ext2_find_node(m, ino);
 
-	while (node != NULL && node->i.ino != ino)
-		node = node->next;
 	if (node != NULL) {
 		*err = ref_live(node->vn) ? 0 : -EAGAIN;
 		return *err == 0 ? node->vn : NULL;
@@ -223,11 +231,12 @@ static void
 write_last_pages(struct vnode *vn)
 {
 	const struct ext2_mount *m = ext2_node(vn)->m;
+	uint32_t since = writeback_sample(vn);
 	int error = 0;
 
 	for (unsigned i = 0; i == 0 || (error == -ENOMEM && i < WRITE_TRIES); i++) {
 		vfs_sync();
-		error = writeback_error(vn);
+		error = writeback_error(vn, &since);
 	}
 	if (error != 0 && !m->fs.broken)
 		warnk("ext2: %s: error %d, what was written to a file is lost: %lu\n",
