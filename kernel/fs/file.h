@@ -71,8 +71,8 @@ int file_open(const char *path, int flags, uint32_t mode, struct file **out);
 /* The same, relative to the directory cwd (NULL: the root). */
 int file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, struct file **out);
 /*
- * Opens a vnode and takes over its reference. On error (the driver's, -ENFILE, -ENOMEM) the caller
- * keeps the reference.
+ * Opens a vnode and takes over its reference; with O_PATH as a place only, of which its driver does
+ * not hear. On error (the driver's, -ENFILE, -ENOMEM) the caller keeps the reference.
  */
 int file_open_vnode(struct vnode *vn, int flags, struct file **out);
 /*
