@@ -148,6 +148,11 @@ int filetable_reserve(void);
 /* Stores f there and takes over its reference. NULL: the descriptor is free again. */
 void filetable_fill(unsigned fd, struct file *f, int flags);
 /*
+ * Both files become descriptors, whose numbers, fd, are stored at ufds before anybody can use them.
+ * 0; -EMFILE, -ENOMEM, -EFAULT: the references are dropped.
+ */
+int filetable_give_pair(struct file *f[2], int fd[2], uint64_t ufds, int flags);
+/*
  * Stores f at fd, takes over its reference, and closes the file that was there. fd < FILES_MAX.
  * 0, -EBUSY: it is reserved, or -ENOMEM; then the caller keeps the reference.
  */
