@@ -60,6 +60,8 @@ await_sleep(pid_t pid, pid_t tid)
 		if (n <= 0)
 			return false;
 		text[n] = '\0';
+		if (strstr(text, ") Z ") != NULL)
+			return false;
 		sched_yield();
 	}
 	return true;
@@ -111,7 +113,8 @@ static const struct {
 	     {"timers", test_timers},   {"proc", test_proc},
 	     {"admin", test_admin},     {"sched", test_sched},
 	     {"rt", test_rt},           {"threads", test_threads},
-	     {"fasync", test_fasync},   {"floods", test_floods}};
+	     {"fasync", test_fasync},   {"ttys", test_ttys},
+	     {"floods", test_floods}};
 
 /* Runs the parts that are named, or all but the floods. */
 static int
