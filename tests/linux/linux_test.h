@@ -143,6 +143,9 @@ bool ptys_pair(int *master, int *slave);
 /* ttys.c: the same on Linux. */
 void test_ttys(void);
 
+/* ways.c: the same on Linux. */
+void test_ways(void);
+
 /* sockets.c, socket_names.c, socket_rights.c, socket_threads.c: the same on Linux. */
 void test_sockets(void);
 void test_socket_names(void);

@@ -114,7 +114,7 @@ static const struct {
 	     {"admin", test_admin},     {"sched", test_sched},
 	     {"rt", test_rt},           {"threads", test_threads},
 	     {"fasync", test_fasync},   {"ttys", test_ttys},
-	     {"floods", test_floods}};
+	     {"ways", test_ways},       {"floods", test_floods}};
 
 /* Runs the parts that are named, or all but the floods. */
 static int
