@@ -10,11 +10,14 @@
 
 #include "arch/irq.h"
 #include "arch/pcpu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
 #include "kernel/dev/pty.h"
 #include "kernel/dev/serial_dev.h"
 #include "kernel/dev/tty.h"
 #include "kernel/dev/uart.h"
 #include "kernel/fs/devfs.h"
+#include "kernel/fs/file.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
@@ -229,9 +232,12 @@ tty_echo_console(struct tty *t, const char *text, size_t n)
 	console_echo(text, n);
 }
 
-/* Sends all of text, and sleeps while the line is full. 0, or -EINTR with *done bytes sent. */
+/*
+ * Sends all of text, and sleeps while the line is full. 0, or with *done bytes sent: -EINTR, or
+ * -EAGAIN if it is not to wait.
+ */
 static int
-console_send(const char *text, size_t n, size_t *done)
+console_send(const char *text, size_t n, bool nowait, size_t *done)
 {
 	int error = 0;
 
@@ -240,7 +246,9 @@ console_send(const char *text, size_t n, size_t *done)
 		size_t some = console_write_some(text + *done, n - *done);
 
 		*done += some;
-		if (some == 0)
+		if (some == 0 && nowait)
+			error = -EAGAIN;
+		else if (some == 0)
 			error = thread_sleep_ns(RETRY_NS, SLEEP_INTR, "ttyout");
 	}
 	return error;
@@ -258,12 +266,13 @@ tty_write_console(struct tty *t, const struct file *f, const char *text, size_t 
 		spin_lock(&t->lock);
 		made = ldisc_output(&t->ldisc, text + used, &now, out, sizeof(out));
 		spin_unlock(&t->lock);
-		*error = console_send(out, made, &sent);
-		if (*error == 0)
-			used += now;
-		else
-			used +=
-			    sent < now ? sent : now; /* an estimate, never more than was begun */
+		*error = console_send(out, made, f->flags & O_NONBLOCK, &sent);
+		if (*error != 0) { /* how much that was: a return without its newline is none */
+			spin_lock(&t->lock);
+			ldisc_output(&t->ldisc, text + used, &now, out, sent);
+			spin_unlock(&t->lock);
+		}
+		used += now;
 	}
 	return used;
 }

@@ -4,8 +4,10 @@
 #include "kernel/dev/ldisc.h"
 
 #include "kernel/abi/signal.h"
+#include "kernel/lib/string.h"
 
 #define CTRL(c)   ((c)&0x1f)
+#define EOF_MARK  '\0' /* in the buffer, with the bit of an end: VEOF, whatever key that was */
 #define CS8       0000060
 #define CREAD     0000200
 #define B115200   0010002
@@ -146,10 +148,12 @@ canonical_input(struct ldisc *l, char c, bool *wake)
 	} else if (is_key(l, c, VWERASE) && (l->t.c_lflag & IEXTEN)) {
 		erase_word(l);
 	} else if (is_key(l, c, VEOF) || is_key(l, c, VEOL) || c == '\n') {
+		bool eof = is_key(l, c, VEOF);
+
 		/* Other characters leave one byte free, so the end of a line always fits. */
-		if (!ldisc_store(l, c, 0))
+		if (!ldisc_store(l, eof ? EOF_MARK : c, 0))
 			return;
-		if (!is_key(l, c, VEOF))
+		if (!eof)
 			echo(l, c);
 		set_end(l, l->edit - 1, true);
 		l->committed = l->edit;
@@ -198,22 +202,28 @@ ldisc_input(struct ldisc *l, char c, bool *wake)
 	return 0;
 }
 
+/* Is at this place an end of file, rather than text? */
+static bool
+is_eof(const struct ldisc *l, uint64_t at)
+{
+	return is_end(l, at) && l->buf[at % LDISC_SIZE] == EOF_MARK;
+}
+
 size_t
 ldisc_read(struct ldisc *l, char *buf, size_t n)
 {
-	bool canonical = l->t.c_lflag & ICANON;
+	bool end = false;
 	size_t done = 0;
 
-	while (done < n && l->read != l->committed) {
-		bool end = canonical && is_end(l, l->read);
-		char c = *slot(l, l->read++);
-
+	while (done < n && l->read != l->committed && !end) {
 		/* ^D ends the text before it; alone, it is the end of the file. */
-		if (!end || !is_key(l, c, VEOF))
-			buf[done++] = c;
-		if (end)
-			break;
+		if (!is_eof(l, l->read))
+			buf[done++] = *slot(l, l->read);
+		end = is_end(l, l->read++);
 	}
+	/* It is not left alone by a buffer that is full. */
+	if (done == n && !end && l->read != l->committed && is_eof(l, l->read))
+		l->read++;
 	return done;
 }
 
@@ -221,6 +231,16 @@ size_t
 ldisc_ready(const struct ldisc *l)
 {
 	return l->committed - l->read;
+}
+
+size_t
+ldisc_text(const struct ldisc *l)
+{
+	size_t n = 0;
+
+	for (uint64_t at = l->read; at != l->committed; at++)
+		n += !is_eof(l, at);
+	return n;
 }
 
 bool
@@ -239,10 +259,16 @@ ldisc_flush(struct ldisc *l)
 void
 ldisc_set(struct ldisc *l, const struct termios *t)
 {
+	bool other = (l->t.c_lflag ^ t->c_lflag) & ICANON;
+
 	l->t = *t;
+	if (!other)
+		return;
 	l->literal = false;
-	if (!(t->c_lflag & ICANON))
-		l->committed = l->edit;
+	l->committed = l->edit;
+	memset(l->ends, 0, sizeof(l->ends));
+	if ((t->c_lflag & ICANON) && l->read != l->edit)
+		set_end(l, l->edit - 1, true);
 }
 
 size_t

@@ -34,15 +34,23 @@ struct ldisc {
 void ldisc_init(struct ldisc *l, void (*echo)(void *, const char *, size_t), void *arg);
 /* Handles a received character. Returns the signal that it causes, or 0. *wake: wake readers. */
 int ldisc_input(struct ldisc *l, char c, bool *wake);
-/* Reads at most n bytes, in canonical mode from one line. Returns how many; 0: end of file. */
+/*
+ * Reads at most n bytes, in canonical mode from one line. Returns how many; 0: end of file. One
+ * that follows the last byte for which there is room is taken with it.
+ */
 size_t ldisc_read(struct ldisc *l, char *buf, size_t n);
-/* Bytes committed and not yet read. */
+/* Bytes committed and not yet read; in canonical mode, an end of file is one. */
 size_t ldisc_ready(const struct ldisc *l);
+/* The same without these. */
+size_t ldisc_text(const struct ldisc *l);
 /* Would one more character be taken, or fall off a line that is too long? If not, it is lost. */
 bool ldisc_room(const struct ldisc *l);
 /* Drops all input. */
 void ldisc_flush(struct ldisc *l);
-/* Changes the settings. When canonical mode ends, the unfinished line becomes readable. */
+/*
+ * Changes the settings. When canonical mode ends, the unfinished line becomes readable; when it
+ * begins, what was not read is a line.
+ */
 void ldisc_set(struct ldisc *l, const struct termios *t);
 /*
  * Output processing: converts at most *n bytes of text into at most size bytes for the line. Sets

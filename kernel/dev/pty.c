@@ -284,15 +284,19 @@ ptmx_type(const struct file *f, const char *text, size_t n, int *error)
 	struct tty *t = &p->tty;
 
 	for (size_t i = 0; i < n; i++) {
+		struct tty_key k;
+
 		spin_lock(&t->lock);
 		while (!ldisc_room(&t->ldisc) && *error == 0)
 			*error = f->flags & O_NONBLOCK
 				     ? -EAGAIN
 				     : sleep_on(p, &t->lock, "ptmxout", SLEEP_INTR, DEADLINE_NEVER);
+		if (*error == 0)
+			k = tty_take_key(t, text[i]);
 		spin_unlock(&t->lock);
 		if (*error != 0)
 			return i;
-		tty_input(t, text[i]);
+		tty_tell_key(t, &k);
 	}
 	return n;
 }

@@ -15,6 +15,7 @@
 #include "kernel/fs/uio.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/sched/sleepq.h"
@@ -42,27 +43,39 @@ tty_init(struct tty *t, const struct tty_line *line)
 	ldisc_init(&t->ldisc, tty_echo, t);
 }
 
-void
-tty_input(struct tty *t, char c)
+struct tty_key
+tty_take_key(struct tty *t, char c)
 {
-	bool wake;
-	uint32_t pgid;
-	int sig;
+	struct tty_key k = {.c = c, .pgid = t->fg_pgid};
 
-	spin_lock(&t->lock);
-	sig = ldisc_input(&t->ldisc, c, &wake);
-	pgid = t->fg_pgid;
-	spin_unlock(&t->lock);
-	CTR3(KTR_BUF, "tty input: char %#x wake %d sig %d", (uint8_t)c, wake, sig);
-	if (wake) {
+	k.sig = ldisc_input(&t->ldisc, c, &k.wake);
+	return k;
+}
+
+void
+tty_tell_key(struct tty *t, const struct tty_key *k)
+{
+	CTR3(KTR_BUF, "tty input: char %#x wake %d sig %d", (uint8_t)k->c, k->wake, k->sig);
+	if (k->wake) {
 		wakeup(t);
 		poll_notify(&t->news, POLLIN);
 	}
-	if (sig != 0 && pgid != 0) {
-		unsigned n = proc_signal_group(pgid, sig);
+	if (k->sig != 0 && k->pgid != 0) {
+		unsigned n = proc_signal_group(k->pgid, k->sig);
 
-		CTR3(KTR_SIG, "tty signal: sig %d pgid %u processes %u", sig, pgid, n);
+		CTR3(KTR_SIG, "tty signal: sig %d pgid %u processes %u", k->sig, k->pgid, n);
 	}
+}
+
+void
+tty_input(struct tty *t, char c)
+{
+	struct tty_key k;
+
+	spin_lock(&t->lock);
+	k = tty_take_key(t, c);
+	spin_unlock(&t->lock);
+	tty_tell_key(t, &k);
 }
 
 int
@@ -114,13 +127,14 @@ tty_release(struct file *f)
 static int
 tty_wait(struct tty *t, const struct file *f, size_t n)
 {
-	uint64_t started = clock_ns(), deadline = DEADLINE_NEVER;
+	uint64_t started = clock_ns();
 	size_t seen = 0, want;
 	int error;
 
 	for (;;) {
 		const struct termios *set = &t->ldisc.t;
 		bool raw = !(set->c_lflag & ICANON);
+		uint64_t deadline = DEADLINE_NEVER; /* what was there may be gone */
 
 		/* Check each time: the foreground may have changed during the sleep. */
 		if (!tty_foreground(t))
@@ -155,17 +169,13 @@ tty_wait(struct tty *t, const struct file *f, size_t n)
 	}
 }
 
-int64_t
-tty_read(struct file *f, struct uio *u)
+/* Waits, and takes at most n bytes at once: no other reader gets a part of the line. */
+static int64_t
+tty_read_some(struct tty *t, const struct file *f, char *buf, size_t n)
 {
-	struct tty *t = f->priv;
-	char buf[TTY_PIECE];
-	size_t n = u->resid < sizeof(buf) ? u->resid : sizeof(buf);
 	size_t got = 0;
-	int64_t error;
+	int error;
 
-	if (n == 0 || t->hung)
-		return 0;
 	do {
 		error = tty_await_foreground(t, SIGTTIN);
 		if (error != 0)
@@ -176,12 +186,34 @@ tty_read(struct file *f, struct uio *u)
 			got = ldisc_read(&t->ldisc, buf, n);
 		spin_unlock(&t->lock);
 	} while (error == TTY_BACKGROUND);
-	CTR2(KTR_BUF, "tty read: bytes %lu error %d", got, (int)-error);
-	if (got > 0)
-		tell_line(t);
-	if (error == 0)
-		error = uio_put(u, buf, got);
-	return error < 0 ? error : (int64_t)got;
+	CTR2(KTR_BUF, "tty read: bytes %lu error %d", got, -error);
+	if (error != 0)
+		return error;
+	tell_line(t); /* also of an end of file, which made room */
+	return (int64_t)got;
+}
+
+int64_t
+tty_read(struct file *f, struct uio *u)
+{
+	struct tty *t = f->priv;
+	size_t n = u->resid < LDISC_SIZE ? u->resid : LDISC_SIZE;
+	char *buf;
+	int64_t got;
+
+	if (n == 0 || t->hung)
+		return 0;
+	buf = kmalloc(n);
+	if (buf == NULL)
+		return -ENOMEM;
+	got = tty_read_some(t, f, buf, n);
+	if (got > 0) {
+		int error = uio_put(u, buf, (size_t)got);
+
+		got = error < 0 ? error : got;
+	}
+	kfree(buf);
+	return got;
 }
 
 static size_t
@@ -210,6 +242,16 @@ tty_write(struct file *f, struct uio *u)
 	return done > 0 ? (int64_t)done : error;
 }
 
+/* Would a read that asks for enough return? t->lock held. */
+static bool
+is_readable(const struct tty *t)
+{
+	const struct termios *set = &t->ldisc.t;
+	bool counts = !(set->c_lflag & ICANON) && set->c_cc[VTIME] == 0 && set->c_cc[VMIN] > 0;
+
+	return ldisc_ready(&t->ldisc) >= (counts ? set->c_cc[VMIN] : 1u);
+}
+
 unsigned
 tty_poll(struct file *f)
 {
@@ -219,7 +261,7 @@ tty_poll(struct file *f)
 	spin_lock(&t->lock);
 	if (t->line->room == NULL || t->line->room(t))
 		found |= POLLOUT;
-	if (ldisc_ready(&t->ldisc) > 0)
+	if (is_readable(t))
 		found |= POLLIN;
 	if (t->hung)
 		found |= POLLIN | POLLOUT | POLLERR | POLLHUP;
@@ -243,6 +285,7 @@ tty_set(struct tty *t, unsigned request, uint64_t arg)
 	ldisc_set(&t->ldisc, &set);
 	spin_unlock(&t->lock);
 	wakeup(t); /* a reader waits by the old settings */
+	poll_notify(&t->news, POLLIN | POLLOUT);
 	tell_line(t);
 	CTR2(KTR_BUF, "tty set: lflag %#o iflag %#o", set.c_lflag, set.c_iflag);
 	return 0;
@@ -296,7 +339,7 @@ tty_request(struct tty *t, bool master, unsigned request, uint64_t arg)
 	spin_lock(&t->lock);
 	set = t->ldisc.t;
 	size = t->size;
-	ready = (int32_t)ldisc_ready(&t->ldisc);
+	ready = request == FIONREAD ? (int32_t)ldisc_text(&t->ldisc) : 0;
 	spin_unlock(&t->lock);
 	switch (request) {
 	case TCGETS:

@@ -25,7 +25,7 @@ struct file;
 struct tty;
 struct uio;
 
-#define TTY_PIECE 256 /* bytes moved at once */
+#define TTY_PIECE 256 /* bytes that a writer moves at once */
 
 /* What is at the other end. */
 struct tty_line {
@@ -73,6 +73,16 @@ struct tty {
 void tty_init(struct tty *t, const struct tty_line *line);
 /* Handles a received character. Any context but NMI. */
 void tty_input(struct tty *t, char c);
+/* What a character has done. */
+struct tty_key {
+	char c;
+	bool wake;     /* there is something to read */
+	int sig;       /* it is this signal for the foreground; 0: none */
+	uint32_t pgid; /* which is that */
+};
+/* The two halves of tty_input(): t->lock held; and then without it. Any context but NMI. */
+struct tty_key tty_take_key(struct tty *t, char c);
+void tty_tell_key(struct tty *t, const struct tty_key *k);
 /* The operations of an open file, f->priv of which is the terminal: as of struct dev_ops. */
 int tty_open(struct file *f);
 void tty_release(struct file *f);

@@ -216,27 +216,39 @@ tty_may_change(struct tty *t)
 	return capable(CAP_SYS_ADMIN) || p->uid == t->fg_uid ? 0 : -EPERM;
 }
 
-/* The terminal must be the session's own. */
+/* Is t the terminal of the current process's session? t->lock held. */
+static bool
+is_own(const struct tty *t)
+{
+	return t->sid != 0 && t->sid == own_session();
+}
+
 static int64_t
 set_group(struct tty *t, uint64_t arg)
 {
 	int error = tty_may_change(t);
 	uint32_t sid;
 	int32_t pgid;
+	bool own;
 
 	if (error < 0)
-		return error;
+		return error == -EIO ? -ENOTTY : error; /* its group is orphaned */
 	if (copy_in(&pgid, arg, sizeof(pgid)) < 0)
 		return -EFAULT;
-	if (pgid <= 0)
+	if (pgid < 0)
 		return -EINVAL;
 	sid = proc_group_session((uint32_t)pgid);
-	if (sid != own_session())
-		return sid == 0 ? -ESRCH : -EPERM;
 	spin_lock(&t->lock);
-	t->fg_pgid = (uint32_t)pgid;
-	t->fg_uid = curproc()->uid;
+	/* At this time: the leader may have ended, and another session have the terminal now. */
+	own = is_own(t);
+	error = !own ? -ENOTTY : sid == t->sid ? 0 : sid == 0 ? -ESRCH : -EPERM;
+	if (error == 0) {
+		t->fg_pgid = (uint32_t)pgid;
+		t->fg_uid = curproc()->uid;
+	}
 	spin_unlock(&t->lock);
+	if (error != 0)
+		return error;
 	wakeup(t); /* a reader may now be in the background */
 	CTR1(KTR_BUF, "tty foreground: pgid %d", pgid);
 	return 0;
@@ -246,16 +258,21 @@ int64_t
 tty_job_request(struct tty *t, bool master, unsigned request, uint64_t arg)
 {
 	struct proc *p = curproc();
-	bool own = t->sid != 0 && t->sid == own_session();
+	uint32_t sid, pgid;
+	bool own;
 
+	spin_lock(&t->lock);
+	own = is_own(t);
+	sid = t->sid;
+	pgid = t->fg_pgid;
+	spin_unlock(&t->lock);
 	switch (request) {
 	case TIOCGPGRP:
+		return own || master ? copy_out(arg, &pgid, sizeof(pgid)) : -ENOTTY;
 	case TIOCGSID:
-		if (!own && !master)
-			return -ENOTTY;
-		return copy_out(arg, request == TIOCGSID ? &t->sid : &t->fg_pgid, sizeof(t->sid));
+		return own || (master && sid != 0) ? copy_out(arg, &sid, sizeof(sid)) : -ENOTTY;
 	case TIOCSPGRP:
-		return own ? set_group(t, arg) : -ENOTTY;
+		return set_group(t, arg);
 	case TIOCSCTTY:
 		return take_tty(t, arg == 1);
 	case TIOCNOTTY:

@@ -116,6 +116,17 @@ vfs_open(struct vnode *vn, struct file *f, int flags)
 	return error;
 }
 
+/* O_PATH: f is a place in the tree of names, whatever is there; nothing happens to that. */
+static int
+open_place(struct vnode *vn, struct file *f, int flags)
+{
+	if ((flags & O_DIRECTORY) && !S_ISDIR(vn->mode))
+		return -ENOTDIR;
+	f->vn = vn;
+	f->priv = vn->data;
+	return 0;
+}
+
 int
 file_open_vnode(struct vnode *vn, int flags, struct file **out)
 {
@@ -124,7 +135,7 @@ file_open_vnode(struct vnode *vn, int flags, struct file **out)
 
 	if (f == NULL)
 		return error;
-	error = vfs_open(vn, f, flags);
+	error = flags & O_PATH ? open_place(vn, f, flags) : vfs_open(vn, f, flags);
 	if (error < 0)
 		file_free(f);
 	else
@@ -172,17 +183,6 @@ open_vnode(struct vnode *cwd, const char *path, int flags, uint32_t mode, bool *
 	vn = vnode_create(cwd, path, mode, err);
 	*made = vn != NULL;
 	return vn;
-}
-
-/* O_PATH: f is a place in the tree of names, whatever is there; nothing happens to that. */
-static int
-open_place(struct vnode *vn, struct file *f, int flags)
-{
-	if ((flags & O_DIRECTORY) && !S_ISDIR(vn->mode))
-		return -ENOTDIR;
-	f->vn = vn;
-	f->priv = vn->data;
-	return 0;
 }
 
 int

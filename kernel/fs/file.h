@@ -72,8 +72,8 @@ int file_open(const char *path, int flags, uint32_t mode, struct file **out);
 /* The same, relative to the directory cwd (NULL: the root). */
 int file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, struct file **out);
 /*
- * Opens a vnode and takes over its reference. On error (the driver's, -ENFILE, -ENOMEM) the caller
- * keeps the reference.
+ * Opens a vnode and takes over its reference; with O_PATH as a place only, of which its driver does
+ * not hear. On error (the driver's, -ENFILE, -ENOMEM) the caller keeps the reference.
  */
 int file_open_vnode(struct vnode *vn, int flags, struct file **out);
 /*
@@ -148,6 +148,11 @@ int filetable_install(struct file *f, int flags);
 int filetable_reserve(void);
 /* Stores f there and takes over its reference. NULL: the descriptor is free again. */
 void filetable_fill(unsigned fd, struct file *f, int flags);
+/*
+ * Both files become descriptors, whose numbers, fd, are stored at ufds before anybody can use them.
+ * 0; -EMFILE, -ENOMEM, -EFAULT: the references are dropped.
+ */
+int filetable_give_pair(struct file *f[2], int fd[2], uint64_t ufds, int flags);
 /*
  * Stores f at fd, takes over its reference, and closes the file that was there. fd < FILES_MAX.
  * 0, -EBUSY: it is reserved, or -ENOMEM; then the caller keeps the reference.

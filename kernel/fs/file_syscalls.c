@@ -284,7 +284,6 @@ sys_getdents64(const uint64_t a[6])
 static int64_t
 pipe_to_user(uint64_t ufds, int flags)
 {
-	struct filetable *ft = proc_files();
 	struct file *end[2];
 	int fd[2], error;
 
@@ -293,22 +292,8 @@ pipe_to_user(uint64_t ufds, int flags)
 	error = pipe_create(flags & O_NONBLOCK, end);
 	if (error < 0)
 		return error;
-	fd[0] = filetable_add(ft, end[0], 0, flags);
-	fd[1] = fd[0] < 0 ? fd[0] : filetable_add(ft, end[1], 0, flags);
+	error = filetable_give_pair(end, fd, ufds, flags);
 	CTR3(KTR_VFS, "pipe: reader %d writer %d flags %#x", fd[0], fd[1], flags);
-	if (fd[1] < 0) {
-		if (fd[0] >= 0)
-			close_fd((unsigned)fd[0], ft);
-		else
-			file_unref(end[0]);
-		file_unref(end[1]);
-		return fd[1];
-	}
-	error = copy_out(ufds, fd, sizeof(fd));
-	if (error < 0) {
-		close_fd((unsigned)fd[0], ft);
-		close_fd((unsigned)fd[1], ft);
-	}
 	return error;
 }
 

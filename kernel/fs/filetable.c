@@ -8,6 +8,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
+#include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
 #include "kernel/sched/thread.h"
@@ -314,6 +315,23 @@ filetable_install(struct file *f, int flags)
 	if (fd < 0)
 		file_unref(f);
 	return fd;
+}
+
+int
+filetable_give_pair(struct file *f[2], int fd[2], uint64_t ufds, int flags)
+{
+	int error;
+
+	fd[0] = filetable_reserve();
+	fd[1] = fd[0] < 0 ? fd[0] : filetable_reserve();
+	error = fd[1] < 0 ? fd[1] : copy_out(ufds, fd, 2 * sizeof(fd[0]));
+	for (unsigned i = 0; i < 2; i++) {
+		if (error != 0)
+			file_unref(f[i]);
+		if (fd[i] >= 0)
+			filetable_fill((unsigned)fd[i], error == 0 ? f[i] : NULL, flags);
+	}
+	return error;
 }
 
 /* Closes the file of a descriptor that the table had. NULL is allowed. */

@@ -38,7 +38,7 @@ set_switch(struct socket *so, int name, bool on)
 static uint32_t
 option_buffer_size(int32_t asked, uint32_t min, bool force)
 {
-	uint32_t size = (uint32_t)asked;
+	uint32_t size = force && asked < 0 ? 0 : (uint32_t)asked;
 
 	if (!force && size > BUFFER_MAX)
 		size = BUFFER_MAX;

@@ -123,7 +123,7 @@ struct socket {
 	struct uidinfo *ui;                 /* [c] the user to whom it is counted */
 	struct poll_source news;
 	struct mutex lock;
-	uint64_t ino; /* its file's; 0: it has none yet. Constant from then on */
+	uint64_t ino; /* [a] its file's; 0: it has none yet, or (AF_INET) any more */
 	/* Of SOL_SOCKET. */
 	int32_t error;               /* [a] what SO_ERROR gives, an errno; 0: none */
 	uint64_t options;            /* [a] bit n: the option number n, which is yes or no, is on */

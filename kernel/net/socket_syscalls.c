@@ -50,34 +50,12 @@ sys_socket(const uint64_t a[6])
 	return f != NULL ? filetable_install(f, (int)a[1]) : error;
 }
 
-/* Two files become descriptors, which the program gets. 0, or -errno: they are closed. */
-static int
-give_pair(struct file *f[2], uint64_t ufds, int flags)
-{
-	struct filetable *ft = proc_files();
-	int fd[2], error;
-
-	fd[0] = filetable_install(f[0], flags);
-	if (fd[0] < 0) {
-		file_unref(f[1]);
-		return fd[0];
-	}
-	fd[1] = filetable_install(f[1], flags);
-	error = fd[1] < 0 ? fd[1] : copy_out(ufds, fd, sizeof(fd));
-	if (error == 0)
-		return 0;
-	close_fd((unsigned)fd[0], ft);
-	if (fd[1] >= 0)
-		close_fd((unsigned)fd[1], ft);
-	return error;
-}
-
 int64_t
 sys_socketpair(const uint64_t a[6])
 {
 	struct file *f[2];
 	struct socket *so;
-	int error;
+	int fd[2], error;
 
 	f[0] = open_socket(a, &error);
 	if (f[0] == NULL)
@@ -88,7 +66,7 @@ sys_socketpair(const uint64_t a[6])
 		error = so->ops->pair != NULL ? so->ops->pair(so, socket_of(f[1])) : -EOPNOTSUPP;
 	}
 	if (error == 0)
-		return give_pair(f, a[3], (int)a[1]);
+		return filetable_give_pair(f, fd, a[3], (int)a[1]);
 	file_unref(f[0]);
 	file_unref(f[1]);
 	return error;

@@ -66,7 +66,6 @@ syn_from(unsigned i, uint16_t port)
 	uint32_t pseudo = (s.ip.saddr & 0xffff) + (s.ip.saddr >> 16) + (s.ip.daddr & 0xffff) +
 			  (s.ip.daddr >> 16) + htons(IPPROTO_TCP) + htons(sizeof(s.tcp));
 
-	s.ip.check = sum(&s.ip, sizeof(s.ip), 0);
 	s.tcp.check = sum(&s.tcp, sizeof(s.tcp), pseudo);
 	return s;
 }

@@ -141,6 +141,14 @@ int ptraced_sum(int a, int b);
 
 /* ptys.c: the same on Linux. */
 void test_ptys(void);
+/* A pair, unlocked. The slave is not opened as anybody's terminal. False: there is none. */
+bool ptys_pair(int *master, int *slave);
+
+/* ttys.c: the same on Linux. */
+void test_ttys(void);
+
+/* ways.c: the same on Linux. */
+void test_ways(void);
 
 /* sockets.c, socket_names.c, socket_rights.c, socket_threads.c: the same on Linux. */
 void test_sockets(void);

@@ -60,6 +60,8 @@ await_sleep(pid_t pid, pid_t tid)
 		if (n <= 0)
 			return false;
 		text[n] = '\0';
+		if (strstr(text, ") Z ") != NULL)
+			return false;
 		sched_yield();
 	}
 	return true;
@@ -113,6 +115,7 @@ static const struct {
 	     {"admin", test_admin},     {"sched", test_sched},
 	     {"rt", test_rt},           {"threads", test_threads},
 	     {"fasync", test_fasync},   {"looks", test_looks},
+	     {"ttys", test_ttys},       {"ways", test_ways},
 	     {"floods", test_floods}};
 
 /* Runs the parts that are named, or all but the floods. */

@@ -20,9 +20,8 @@
 
 static char found[70000];
 
-/* A pair, unlocked. The slave is not opened as anybody's terminal. False: there is none. */
-static bool
-open_pair(int *master, int *slave)
+bool
+ptys_pair(int *master, int *slave)
 {
 	*master = posix_openpt(O_RDWR | O_NOCTTY);
 	if (*master < 0 || unlockpt(*master) != 0)
@@ -99,7 +98,7 @@ static bool
 line_works(void)
 {
 	int master, slave, n;
-	bool good = open_pair(&master, &slave);
+	bool good = ptys_pair(&master, &slave);
 
 	good = good && put(master, "on\177\177two wrong\027words\r") && get(slave, "two words\n") &&
 	       put(slave, "out\n") &&
@@ -123,7 +122,7 @@ raw_works(void)
 {
 	struct termios t;
 	int master, slave;
-	bool good = open_pair(&master, &slave) && tcgetattr(master, &t) == 0;
+	bool good = ptys_pair(&master, &slave) && tcgetattr(master, &t) == 0;
 
 	cfmakeraw(&t);
 	good = good && tcsetattr(slave, TCSANOW, &t) == 0 && put(master, "\003\r\n\004\027") &&
@@ -145,7 +144,7 @@ reads_are_timed(void)
 	struct termios t;
 	char byte;
 	int master, slave;
-	bool good = open_pair(&master, &slave) && tcgetattr(slave, &t) == 0;
+	bool good = ptys_pair(&master, &slave) && tcgetattr(slave, &t) == 0;
 	pid_t child;
 
 	cfmakeraw(&t);
@@ -176,7 +175,7 @@ ends_fill(void)
 	int master, slave;
 	size_t in = 0, out = 0;
 	ssize_t n;
-	bool good = open_pair(&master, &slave) && tcgetattr(slave, &t) == 0;
+	bool good = ptys_pair(&master, &slave) && tcgetattr(slave, &t) == 0;
 
 	cfmakeraw(&t);
 	good = good && tcsetattr(slave, TCSANOW, &t) == 0 &&
@@ -207,7 +206,7 @@ static bool
 slave_closes(void)
 {
 	int master, slave;
-	bool good = open_pair(&master, &slave) && put(slave, "last");
+	bool good = ptys_pair(&master, &slave) && put(slave, "last");
 
 	close(slave);
 	good = good && (events(master) & (POLLIN | POLLHUP)) == (POLLIN | POLLHUP) &&
@@ -240,7 +239,7 @@ has_terminal(void *arg)
 	own = open("/dev/tty", O_RDWR);
 	good = good && own >= 0 && put(own, "by its name") && get(master, "by its name");
 	/* It is the session's only one. */
-	good = good && open_pair(&other, &foreign) && FAILS(ioctl(foreign, TIOCSCTTY, 0), EPERM) &&
+	good = good && ptys_pair(&other, &foreign) && FAILS(ioctl(foreign, TIOCSCTTY, 0), EPERM) &&
 	       FAILS(tcgetpgrp(foreign), ENOTTY) && FAILS(tcsetpgrp(foreign, getpid()), ENOTTY);
 	/* Nor is it for a group of another session, or one that is not there. */
 	good = good && FAILS(tcsetpgrp(slave, getpgid(getppid())), EPERM) &&
@@ -281,11 +280,11 @@ static bool
 sessions_have_terminals(void)
 {
 	int master, slave;
-	bool good = open_pair(&master, &slave) && in_child(has_terminal, &master) == 0;
+	bool good = ptys_pair(&master, &slave) && in_child(has_terminal, &master) == 0;
 
 	close(slave);
 	close(master);
-	good = good && open_pair(&master, &slave) && in_child(has_no_terminal, &master) == 0;
+	good = good && ptys_pair(&master, &slave) && in_child(has_no_terminal, &master) == 0;
 	close(slave);
 	close(master);
 	return good;
@@ -392,7 +391,7 @@ static bool
 foreground_is_told(void)
 {
 	int master, slave, end[2], got = 0;
-	bool good = open_pair(&master, &slave) && pipe(end) == 0;
+	bool good = ptys_pair(&master, &slave) && pipe(end) == 0;
 	pid_t leader = fork();
 
 	if (leader == 0) {
@@ -463,7 +462,7 @@ static bool
 background_reads(void)
 {
 	int master, slave;
-	bool good = open_pair(&master, &slave) && in_child(background_stops, &master) == 0;
+	bool good = ptys_pair(&master, &slave) && in_child(background_stops, &master) == 0;
 
 	close(slave);
 	close(master);

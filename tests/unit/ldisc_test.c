@@ -164,6 +164,53 @@ end_of_file_ends_a_read(void **state)
 }
 
 static void
+an_end_of_file_is_taken_with_the_last_byte_that_fits(void **state)
+{
+	char buf[8];
+
+	type("ab\x04next\n");
+	assert_int_equal(ldisc_read(&l, buf, 1), 1);
+	assert_int_equal(ldisc_read(&l, buf, 1), 1);
+	reads("next\n");
+	type("ab\x04\x04");
+	assert_int_equal(ldisc_read(&l, buf, 2), 2);
+	assert_int_equal(ldisc_read(&l, buf, 2), 0); /* the second one is another file's end */
+	assert_int_equal(ldisc_ready(&l), 0);
+	type("a\n\x04"); /* the line has ended already */
+	assert_int_equal(ldisc_read(&l, buf, 2), 2);
+	assert_int_equal(ldisc_ready(&l), 1);
+	reads("");
+}
+
+static void
+what_was_typed_stays_what_it_was_when_settings_change(void **state)
+{
+	struct termios canonical = l.t, raw = l.t;
+
+	type("ab\x04");
+	assert_int_equal(ldisc_ready(&l), 3);
+	assert_int_equal(ldisc_text(&l), 2);
+	l.t.c_cc[VEOF] = 5;
+	reads("ab");
+	raw.c_lflag &= ~ICANON;
+	ldisc_set(&l, &raw);
+	type("raw");
+	ldisc_set(&l, &canonical);
+	type("line\n");
+	reads("raw");
+	reads("line\n");
+	type("a\nb\nc");
+	ldisc_set(&l, &raw);
+	ldisc_set(&l, &canonical);
+	reads("a\nb\nc");
+	assert_int_equal(ldisc_ready(&l), 0);
+	type("\x16"); /* other settings of the same mode */
+	ldisc_set(&l, &canonical);
+	type("\x04\n");
+	reads("\x04\n");
+}
+
+static void
 keys_mean_signals_and_drop_the_input(void **state)
 {
 	assert_int_equal(type("line\npart\x03"), SIGINT);
@@ -243,6 +290,8 @@ main(void)
 	    cmocka_unit_test_setup(returns_and_newlines_are_translated, setup),
 	    cmocka_unit_test_setup(there_is_room_unless_something_was_not_read, setup),
 	    cmocka_unit_test_setup(end_of_file_ends_a_read, setup),
+	    cmocka_unit_test_setup(an_end_of_file_is_taken_with_the_last_byte_that_fits, setup),
+	    cmocka_unit_test_setup(what_was_typed_stays_what_it_was_when_settings_change, setup),
 	    cmocka_unit_test_setup(keys_mean_signals_and_drop_the_input, setup),
 	    cmocka_unit_test_setup(raw_mode_gives_every_byte_at_once, setup),
 	    cmocka_unit_test_setup(a_full_buffer_still_takes_the_end_of_the_line, setup),

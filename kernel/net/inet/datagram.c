@@ -1,6 +1,6 @@
 /*
- * datagram.c - UDP, raw IP, and echo requests of ICMP (SOCK_DGRAM of IPPROTO_ICMP). Locking:
- * inet_private.h.
+ * datagram.c - UDP, raw IP, and echo requests of ICMP (SOCK_DGRAM of IPPROTO_ICMP). What the last
+ * two need besides is in raw.c. Locking: inet_private.h.
  */
 #include <lwip/icmp.h>
 #include <lwip/inet_chksum.h>
@@ -28,8 +28,6 @@ SDT_PROBE_DECLARE(udp, , , udp_fail_queue_rcv_skb);
 #define RAW_MAX      (65535 - IP_HLEN)
 #define HEADERS_MAX  160 /* of an error of ICMP: twice IP with options, ICMP, UDP */
 
-struct list inet_raw_sockets = LIST_INIT(inet_raw_sockets);
-
 struct packet {
 	struct list link;
 	struct pbuf *p;
@@ -43,12 +41,6 @@ is_udp(const struct inet_socket *s)
 	return s->so.protocol == IPPROTO_UDP && s->so.type == SOCK_DGRAM;
 }
 
-static bool
-is_ping(const struct inet_socket *s)
-{
-	return s->so.type == SOCK_DGRAM && !is_udp(s);
-}
-
 /* ---- what arrives ---- */
 
 /* The memory that a packet takes in a queue. */
@@ -58,13 +50,14 @@ size_of(const struct pbuf *p)
 	return p->tot_len + PACKET_OVERHEAD + (uint32_t)sizeof(struct packet);
 }
 
-/* Does the socket take a packet? A full queue is told. */
+/* Does the socket take a packet, however large, since its queue is not full? If it is, that is
+ * told. */
 static bool
 takes(const struct inet_socket *s, const struct pbuf *p)
 {
 	if (s->dgram.shut_read)
 		return false;
-	if (s->dgram.held + size_of(p) <= s->so.rcvbuf)
+	if (s->dgram.held < s->so.rcvbuf)
 		return true;
 	if (is_udp(s))
 		SDT_PROBE2(udp, , , udp_fail_queue_rcv_skb, -ENOMEM, s->dgram.udp->local_port);
@@ -114,17 +107,6 @@ udp_arrived(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *ip,
 		pbuf_free(p);
 }
 
-/* Is it an answer to what the socket has sent? */
-static bool
-ping_wants(const struct inet_socket *s, const struct pbuf *p)
-{
-	uint16_t hlen = IPH_HL_BYTES((const struct ip_hdr *)p->payload);
-	const struct icmp_echo_hdr *echo = (const void *)((const char *)p->payload + hlen);
-
-	return p->len >= hlen + sizeof(*echo) && echo->type == ICMP_ER &&
-	       echo->id == s->dgram.ping_id;
-}
-
 /* Each raw socket gets a copy, and so does the rest of lwIP. */
 static u8_t
 raw_arrived(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *ip)
@@ -132,12 +114,12 @@ raw_arrived(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *ip)
 	struct inet_socket *s = arg;
 	struct pbuf *copy;
 
-	if ((is_ping(s) && !ping_wants(s, p)) || !takes(s, p))
+	if ((inet_is_ping(s) && !inet_ping_wants(s, p)) || !takes(s, p))
 		return 0;
 	copy = pbuf_clone(PBUF_RAW, PBUF_RAM, p);
 	if (copy == NULL)
 		return 0;
-	if (is_ping(s)) /* its header of IP goes */
+	if (inet_is_ping(s)) /* its header of IP goes */
 		pbuf_remove_header(copy, IPH_HL_BYTES((const struct ip_hdr *)copy->payload));
 	enqueue(s, copy, ip, 0);
 	return 0;
@@ -229,16 +211,6 @@ inet_datagram_create(struct inet_socket *s)
 	return error;
 }
 
-/* The number of a socket's echo requests; 0: any. */
-static void
-ping_bind(struct inet_socket *s, uint16_t id)
-{
-	while (id == 0)
-		id = (uint16_t)inet_random();
-	if (s->dgram.ping_id == 0)
-		s->dgram.ping_id = lwip_htons(id);
-}
-
 static int
 datagram_bind_locked(struct inet_socket *s, const ip_addr_t *ip, uint16_t port)
 {
@@ -249,17 +221,23 @@ datagram_bind_locked(struct inet_socket *s, const ip_addr_t *ip, uint16_t port)
 	if (is_udp(s))
 		return s->dgram.udp->local_port != 0 ? -EINVAL
 						     : inet_errno(udp_bind(s->dgram.udp, ip, port));
-	if (is_ping(s) && s->dgram.ping_id != 0)
+	if (inet_is_ping(s) && s->dgram.ping_id != 0)
 		return -EINVAL;
-	if (is_ping(s))
-		ping_bind(s, port);
-	return inet_errno(raw_bind(s->dgram.raw, ip));
+	if (inet_is_ping(s))
+		error = inet_ping_bind(s, port);
+	return error != 0 ? error : inet_errno(raw_bind(s->dgram.raw, ip));
 }
 
 static int
 inet_datagram_bind(struct socket *so, const struct socket_name *name)
 {
 	return inet_bind(so, name, datagram_bind_locked);
+}
+
+static const ip_addr_t *
+local_of(const struct inet_socket *s)
+{
+	return is_udp(s) ? &s->dgram.udp->local_ip : &s->dgram.raw->local_ip;
 }
 
 /* Gives up the source that connect() has chosen. */
@@ -290,13 +268,13 @@ datagram_connect_locked(struct inet_socket *s, ip_addr_t ip, uint16_t port)
 
 	if (ip_addr_isany(&ip))
 		ip_addr_set_loopback(false, &ip);
-	source = inet_source(&ip);
-	if (ip_addr_isany(&source))
-		return -ENETUNREACH;
-	error = inet_errno(is_udp(s) ? udp_connect(s->dgram.udp, &ip, port)
-				     : raw_connect(s->dgram.raw, &ip));
+	error = inet_check_way(s->dgram.sourced ? IP4_ADDR_ANY : local_of(s), &ip);
+	if (error == 0)
+		error = inet_errno(is_udp(s) ? udp_connect(s->dgram.udp, &ip, port)
+					     : raw_connect(s->dgram.raw, &ip));
 	if (error != 0)
 		return error;
+	source = inet_source(&ip);
 	s->dgram.connected = true;
 	forget_source(s);
 	if (is_udp(s) && ip_addr_isany(&s->dgram.udp->local_ip)) {
@@ -342,51 +320,59 @@ inet_datagram_getname(struct socket *so, struct socket_name *name, enum socket_e
 			  : inet_name(&s->dgram.udp->local_ip, s->dgram.udp->local_port);
 	else
 		in = inet_name(peer ? &s->dgram.raw->remote_ip : &s->dgram.raw->local_ip,
-			       is_ping(s) ? lwip_ntohs(s->dgram.ping_id) : so->protocol);
+			       inet_is_ping(s) ? lwip_ntohs(s->dgram.ping_id) : so->protocol);
 	inet_unlock();
 	if (error == 0)
 		inet_name_set(name, &in);
 	return error;
 }
 
-/* Makes an echo request of what a program gave: number and checksum. */
-static int
-ping_finish(struct inet_socket *s, struct pbuf *p)
+/* lwIP's udp_sendto() sends from no address but that of the interface. */
+static err_t
+udp_send_from(struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *to, uint16_t port)
 {
-	struct icmp_echo_hdr *echo = p->payload;
+	if (ip_addr_isany(&pcb->local_ip))
+		return udp_sendto(pcb, p, to, port);
+	return udp_sendto_if_src(pcb, p, to, port, ip4_route(to), &pcb->local_ip);
+}
 
-	if (p->len < sizeof(*echo) || echo->type != ICMP_ECHO || echo->code != 0)
-		return -EINVAL;
-	ping_bind(s, 0);
-	echo->id = s->dgram.ping_id;
-	echo->chksum = 0;
-	echo->chksum = inet_chksum_pbuf(p);
-	return 0;
+/* What a program gave becomes what is sent. 0 or -errno. */
+static int
+datagram_finish(struct inet_socket *s, struct pbuf *p, const ip_addr_t *to)
+{
+	int error = inet_check_way(local_of(s), to);
+
+	if (error != 0)
+		return error;
+	return is_udp(s) ? 0 : inet_raw_finish(s, p, to);
 }
 
 /* ip: where to; NULL: to whom it is connected. */
 static int
-datagram_send_locked(struct inet_socket *s, struct pbuf *p, ip_addr_t *ip, uint16_t port)
+datagram_send_locked(struct inet_socket *s, struct pbuf *p, const ip_addr_t *ip, uint16_t port)
 {
 	int error = socket_take_error(&s->so);
+	ip_addr_t to;
 	err_t err;
 
 	if (error == 0 && s->dgram.shut_write)
 		error = -EPIPE;
 	if (error == 0 && ip == NULL && !s->dgram.connected)
 		error = -EDESTADDRREQ;
-	if (error == 0 && is_ping(s))
-		error = ping_finish(s, p);
 	if (error != 0)
 		return error;
-	if (ip != NULL && ip_addr_isany(ip))
-		ip_addr_set_loopback(false, ip);
+	to = ip != NULL ? *ip : is_udp(s) ? s->dgram.udp->remote_ip : s->dgram.raw->remote_ip;
+	if (ip_addr_isany(&to))
+		ip_addr_set_loopback(false, &to);
+	error = datagram_finish(s, p, &to);
+	if (error != 0)
+		return error;
 	inet_udp_sends(is_udp(s) ? s->dgram.udp : NULL);
 	if (is_udp(s))
-		err =
-		    ip == NULL ? udp_send(s->dgram.udp, p) : udp_sendto(s->dgram.udp, p, ip, port);
+		err = udp_send_from(s->dgram.udp, p, &to,
+				    ip != NULL ? port : s->dgram.udp->remote_port);
 	else
-		err = ip == NULL ? raw_send(s->dgram.raw, p) : raw_sendto(s->dgram.raw, p, ip);
+		err = raw_sendto(s->dgram.raw, p, &to);
 	inet_udp_sends(NULL);
 	/* lwIP calls a broadcast without SO_BROADCAST a wrong value. */
 	return err == ERR_VAL ? -EACCES : err == ERR_MEM ? -ENOBUFS : inet_errno(err);

@@ -95,10 +95,22 @@ inet_check_local(const ip_addr_t *ip, uint16_t port)
 		return 0;
 	NETIF_FOREACH(netif)
 	{
-		if (ip_addr_cmp(ip, netif_ip_addr4(netif)))
+		const ip_addr_t *own = netif_ip_addr4(netif);
+
+		if (ip_addr_cmp(ip, own) || (ip_addr_isloopback(ip) && ip_addr_isloopback(own)))
 			return 0;
 	}
 	return -EADDRNOTAVAIL;
+}
+
+int
+inet_check_way(const ip_addr_t *from, const ip_addr_t *to)
+{
+	if (ip4_route(to) == NULL)
+		return -ENETUNREACH;
+	if (inet_check_local(from, 0) != 0) /* its interface has another one by now */
+		return -EINVAL;
+	return ip_addr_isloopback(from) && inet_check_local(to, 0) != 0 ? -EINVAL : 0;
 }
 
 ip_addr_t

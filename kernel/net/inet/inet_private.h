@@ -4,9 +4,9 @@
  * In:  the operations of sockets (family.c, which shares them out), and lwIP's callbacks.
  * Out: lwIP's raw interface (tcp_write(), udp_sendto() …).
  *
- * To read, in order: core.c, the lock; family.c; tcp.c and tcp_data.c, streams; datagram.c, UDP and
- * raw IP; option.c; interface.c and report.c, what ifconfig, route and netstat do and read;
- * probe.c and tcp_probe.c, what is told of it all.
+ * To read, in order: core.c, the lock; family.c; tcp.c and tcp_data.c, streams; datagram.c and
+ * raw.c, UDP and raw IP; option.c; interface.c and report.c, what ifconfig, route and netstat do
+ * and read; probe.c and tcp_probe.c, what is told of it all.
  *
  * Locking: all of a struct inet_socket but its struct socket is guarded by the lock of core.h. The
  * callbacks of lwIP run with it.
@@ -88,6 +88,12 @@ struct inet_socket {
 extern const struct socket_ops inet_tcp_ops, inet_datagram_ops;
 extern struct list inet_raw_sockets; /* lwIP shows nobody its own list */
 
+static inline bool
+inet_is_ping(const struct inet_socket *s)
+{
+	return s->so.type == SOCK_DGRAM && s->so.protocol == IPPROTO_ICMP;
+}
+
 static inline struct inet_socket *
 inet_of(struct socket *so)
 {
@@ -109,13 +115,27 @@ int inet_bind(struct socket *so, const struct socket_name *name,
 	      int (*bind)(struct inet_socket *s, const ip_addr_t *ip, uint16_t port));
 struct sockaddr_in inet_name(const ip_addr_t *ip, uint16_t port);
 void inet_name_set(struct socket_name *name, const struct sockaddr_in *from);
-/* May the user bind to it? 0, -EACCES, -EADDRNOTAVAIL: it is not this machine's. Lock held. */
+/*
+ * May the user bind to it? 0, -EACCES, -EADDRNOTAVAIL: it is not this machine's. All of 127/8 are.
+ * Lock held.
+ */
 int inet_check_local(const ip_addr_t *ip, uint16_t port);
+/*
+ * Can packets from there (any: from whatever address) go to `to`? 0; -ENETUNREACH; -EINVAL: `from`
+ * is not this machine's, or is the loopback's, and `to` is another machine's. Lock held.
+ */
+int inet_check_way(const ip_addr_t *from, const ip_addr_t *to);
 /* This machine's address for packets to ip. Any: there is none. Lock held. */
 ip_addr_t inet_source(const ip_addr_t *ip);
 
 /* datagram.c: makes the pcb. 0 or -errno. */
 int inet_datagram_create(struct inet_socket *s);
+/* raw.c: of inet_is_ping(): is it an answer to what the socket has sent? Lock held. */
+bool inet_ping_wants(const struct inet_socket *s, const struct pbuf *p);
+/* Gives its echo requests a number; 0: any that is free. 0 or -EADDRINUSE. Lock held. */
+int inet_ping_bind(struct inet_socket *s, uint16_t id);
+/* Of what is not UDP: what a program gave becomes what is sent to `to`. 0 or -errno. Lock held. */
+int inet_raw_finish(struct inet_socket *s, struct pbuf *p, const ip_addr_t *to);
 /* option.c: gives a pcb of a stream the socket's options. Lock held. */
 void inet_tcp_apply(struct inet_socket *s);
 /* The number that Linux gives the state of a pcb. NULL: it has ended. */

@@ -14,6 +14,7 @@
 #include <lwip/ip.h>
 #include <lwip/ip4_frag.h>
 #include <lwip/netif.h>
+#include <lwip/prot/ethernet.h>
 #include <lwip/prot/tcp.h>
 #include <lwip/prot/udp.h>
 #include <lwip/udp.h>
@@ -82,16 +83,23 @@ interface_of(const struct netif *netif)
 	return netif == inet_loopback ? "lo" : "eth0";
 }
 
+/* The bytes of a frame: those of Linux's loopback begin with a header of Ethernet, too. */
+static uint32_t
+frame_bytes(const struct netif *netif, const struct pbuf *p)
+{
+	return p->tot_len + (netif == inet_loopback ? SIZEOF_ETH_HDR : 0);
+}
+
 void
 inet_dev_queue(const struct netif *netif, const struct pbuf *p)
 {
-	SDT_PROBE3(net, , , net_dev_queue, interface_of(netif), p, p->tot_len);
+	SDT_PROBE3(net, , , net_dev_queue, interface_of(netif), p, frame_bytes(netif, p));
 }
 
 void
 inet_dev_xmit(const struct netif *netif, const struct pbuf *p, int rc)
 {
-	SDT_PROBE4(net, , , net_dev_xmit, interface_of(netif), p, p->tot_len, rc);
+	SDT_PROBE4(net, , , net_dev_xmit, interface_of(netif), p, frame_bytes(netif, p), rc);
 }
 
 void

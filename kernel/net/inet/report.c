@@ -13,7 +13,7 @@
 
 #define UNCONNECTED 7 /* Linux's TCP_CLOSE, which datagrams have, too */
 
-/* One row of a table of sockets. s NULL: nobody has it open. */
+/* One row of a table of sockets. s NULL: lwIP alone has it. */
 struct row {
 	const struct inet_socket *s;
 	struct sockaddr_in local, peer;
@@ -25,14 +25,14 @@ static void
 inet_print_row(unsigned n, const struct row *r, struct sbuf *out)
 {
 	const struct socket *so = r->s != NULL ? &r->s->so : NULL;
+	uint64_t ino = so != NULL ? __atomic_load_n(&so->ino, __ATOMIC_RELAXED) : 0;
 
 	sbuf_printf(
 	    out,
 	    "%4u: %08X:%04X %08X:%04X %02X %08X:%08X 00:00000000 00000000 %5u %8u %lu %u %016x\n",
 	    n, r->local.sin_addr, lwip_ntohs(r->local.sin_port), r->peer.sin_addr,
-	    lwip_ntohs(r->peer.sin_port), r->state, r->out, r->in, so != NULL ? so->ui->uid : 0, 0,
-	    so != NULL ? __atomic_load_n(&so->ino, __ATOMIC_RELAXED) : 0,
-	    so != NULL ? __atomic_load_n(&so->refs, __ATOMIC_RELAXED) : 0, 0);
+	    lwip_ntohs(r->peer.sin_port), r->state, r->out, r->in, ino != 0 ? so->ui->uid : 0, 0,
+	    ino, so != NULL ? __atomic_load_n(&so->refs, __ATOMIC_RELAXED) : 0, 0);
 }
 
 /* Prints the streams of a list of lwIP's; n: how many rows there are already. How many then. */

@@ -273,7 +273,9 @@ connect_begin(struct inet_socket *s, const ip_addr_t *to, uint16_t port)
 		ip_addr_set_loopback(false, &ip); /* as Linux does */
 	if (port == 0 || ip_addr_ismulticast(&ip))
 		return port == 0 ? -ECONNREFUSED : -ENETUNREACH;
-	error = inet_errno(tcp_connect(s->tcp.pcb, &ip, port, tcp_established));
+	error = inet_check_way(&s->tcp.pcb->local_ip, &ip);
+	if (error == 0)
+		error = inet_errno(tcp_connect(s->tcp.pcb, &ip, port, tcp_established));
 	if (error != 0)
 		return error == -EADDRINUSE ? -EADDRNOTAVAIL : error;
 	s->tcp.connecting = s->tcp.untold = true;
@@ -528,6 +530,7 @@ inet_tcp_release(struct socket *so)
 	else
 		close_connection(s, how);
 	inet_tcp_discard(s);
+	__atomic_store_n(&so->ino, 0, __ATOMIC_RELAXED);
 	inet_unlock();
 }
 

@@ -23,6 +23,13 @@ uint32_t *inet_tcp_sends(const struct tcp_pcb *pcb, uint32_t *options);
 err_t inet_loop_output(struct netif *netif, struct pbuf *p);
 err_t inet_frag(struct pbuf *p, struct netif *netif, const ip4_addr_t *to);
 
+#ifdef LWIP_HDR_RAW_PRIV_H /* ip4.c asks what an interface accepts besides its own address */
+#undef LWIP_AUTOIP
+#define LWIP_AUTOIP 1
+#define autoip_accept_packet(netif, to) \
+	(ip4_addr_isloopback(to) && ip4_addr_isloopback(netif_ip4_addr(netif)))
+#endif
+
 #define LWIP_HOOK_IP4_INPUT(p, netif) (inet_ip_received(p, netif), 0)
 #define LWIP_HOOK_TCP_INPACKET_PCB(pcb, h, optlen, opt1len, opt2, p) \
 	(inet_tcp_heard(pcb, h, p), ERR_OK)
