@@ -24,6 +24,7 @@ BUDGETS = {
     "kernel/abi": 2700,
     "kernel/block": 1050,
     "kernel/debug": 4335,
+    "kernel/debug/host": 600,
     "kernel/dev": 2900,
     "kernel/dev/virtio": 975,
     "kernel/dtrace": 5750,
