@@ -132,10 +132,10 @@ define link_kernel
 	$Q$H/mkfbt $@.1 kernel/probe/noprobe >$@.fbt.S
 	$Q$(CC) $(ARCH_CFLAGS) -c $@.fbt.S -o $@.fbt.o
 	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.2 $(filter %.o,$^) $@.fbt.o
-	$Qkernel/debug/mksyms.py '$(CROSS)' $@.2 $@.ksyms $(SYSCALL_PREFIX)
+	$Q$H/mksyms $@.2 $@.ksyms $(SYSCALL_PREFIX)
 	$Qprintf '.section .ksyms,"a"\n.incbin "%s"\n' $@.ksyms | $(CC) $(ARCH_CFLAGS) -x assembler -c - -o $@.ksyms.o
 	$Q$(LD) $(KERNEL_LDFLAGS) -o $@.3 $(filter %.o,$^) $@.fbt.o $@.ksyms.o
-	$Qkernel/debug/mksyms.py --check '$(CROSS)' $@.2 $@.3
+	$Q$H/mksyms --check $@.2 $@.3
 	$Q$H/mkfbt $@.3 kernel/probe/noprobe | cmp - $@.fbt.S
 	$Q$H/mkfbt --fuse $@.3
 	@rm -f $@.1 $@.2 $@.fbt.o $@.ksyms $@.ksyms.o
@@ -151,7 +151,7 @@ $B/vdso.so: kernel/proc/vdso/vdso.c kernel/proc/vdso/vdso.ld kernel/proc/vdso/da
 $B/vdso.o: $B/vdso.so
 	$Qprintf '.section .rodata\n.globl vdso_image\nvdso_image:\n.incbin "%s"\n.org vdso_image + 4096\n' $< | $(CC) $(ARCH_CFLAGS) -x assembler -c - -o $@
 
-LINK_TOOLS := $(LDSCRIPT) kernel/sections.ld kernel/debug/mksyms.py $H/mkfbt kernel/probe/noprobe
+LINK_TOOLS := $(LDSCRIPT) kernel/sections.ld $H/mksyms $H/mkfbt kernel/probe/noprobe
 
 $B/kestrel: $(KERNEL_OBJS) $B/vdso.o $(LINK_TOOLS)
 	$(link_kernel)
@@ -165,10 +165,16 @@ $B/kestrel-test: $(KERNEL_OBJS) $B/vdso.o $(KTEST_OBJS) $(LINK_TOOLS)
 $B/kestrel-without-inet: $(filter-out $B/obj/kernel/net/inet/% $B/obj/lwip/%,$(KERNEL_OBJS)) $B/vdso.o $(LINK_TOOLS)
 	$(link_kernel)
 
-$H/mkfbt $H/mkvars: $H/%: kernel/probe/host/%.c
+define compile_link_tool
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$Q$(HOSTCC) $(HOST_CFLAGS) -D_GNU_SOURCE -o $@ $< -ldw -lelf
+endef
+$H/mkfbt $H/mkvars: $H/%: kernel/probe/host/%.c kernel/probe/host/symbols.h
+	$(compile_link_tool)
+
+$H/mksyms: kernel/debug/host/mksyms.c kernel/lib/ksyms.h
+	$(compile_link_tool)
 
 # What dtrace knows of the kernel: its types (BTF) and, for the host, its symbols.
 $B/%.btf: $B/%
@@ -388,7 +394,7 @@ TEST_ARCHS := $(if $(filter file,$(origin ARCH)),$(ARCHS),$(ARCH))
 GUESTS_BUILT := $(TEST_ARCHS:%=guests-of-%)
 .PHONY: $(GUESTS_BUILT)
 
-$(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump $H/dtrace $H/mkfbt $H/mkvars unit-tests
+$(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump $H/dtrace $H/mkfbt $H/mksyms $H/mkvars unit-tests
 	@$(MAKE) --no-print-directory ARCH=$* test-guests
 
 test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $B/kestrel-without-inet$(IMAGE_SUFFIX) $(if $(HAVE_USERLAND),$B/user_test) $B/linux_test $B/linux_test_dynamic

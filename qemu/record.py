@@ -26,7 +26,7 @@ NOT_RECORDED = {"net": "--net", "disk": "--disk", "iso": "--iso", "reboot": "--r
 AT_REPLAY = ("gdb", "qmp", "qemu_args")  # of these, what a replay may have
 SAVED = {"arch": str, "cpu": (str, type(None)), "mem": str, "timeout": (int, float, type(None))}
 # QEMU's options that make the machine. The others are about files and sockets of one run.
-MACHINE = ("-machine", "-cpu", "-smp", "-m", "-accel", "-seed", "-rtc", "-serial", "-device", "-semihosting-config", "-global")
+MACHINE = ("-machine", "-bios", "-cpu", "-smp", "-m", "-accel", "-seed", "-rtc", "-serial", "-device", "-semihosting-config", "-global")
 
 
 class Refused(Exception):

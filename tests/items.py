@@ -3,11 +3,13 @@ import fnmatch
 import json
 import os
 import pathlib
+import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TESTS, BUILD = ROOT / "tests", ROOT / "build"
 ARCHS = ("x86_64", "aarch64")
 KERNEL_SMP = (1, 2, 4, 8)
+KERNEL_TURNS = {"x86_64": (2, 8), "aarch64": (1, 4)}  # with how many CPUs a port's kernel is tested in a run of everything
 ONCE = ("test_cross", "test_docs", "test_embed", "test_labs")  # of tests/system: files that cover all architectures
 DEADLINE_S = 1800  # of qemu/deadline.py; it ends what hangs
 STRESS_TIMES = 6  # times KESTREL_STRESS_SECONDS, for test_stress
@@ -97,6 +99,12 @@ def lacks_userland(item):
     once = ARCHS if item.name.removeprefix("system/") in ONCE and item.name != "system/test_embed" else ()
     return next((arch for arch in ([item.arch] if item.arch else once)
                  if not all((BUILD / "guest" / arch / name).exists() for name in ("busybox", "musl/lib/libc.a"))), None)
+
+
+def waits_for_soak(item):
+    """Is it a test of the kernel that in a run of everything the other port makes? make soak makes it on both."""
+    number = re.fullmatch(rf"{item.arch}/kernel/smp(\d+)", item.name)
+    return number is not None and int(number[1]) not in KERNEL_TURNS[item.arch] and not os.environ.get("KESTREL_WHOLE")
 
 
 def figures():

@@ -53,6 +53,14 @@ clock_sample(void)
 	return best;
 }
 
+/* Lets some microseconds pass. A look at a clock takes long where the machine is virtual. */
+static void
+clock_pass(void)
+{
+	for (unsigned i = 0; i < 4096; i++)
+		__asm__ volatile("");
+}
+
 /* Starts counter 2 from 65535. False: it does not count. */
 static bool
 pit_start(void)
@@ -87,9 +95,10 @@ sample_near(struct sample *a, struct sample *b)
 			panic("the interval timer does not count");
 		lapic_timer_start(UINT32_MAX);
 		*a = clock_sample();
-		do
+		do {
+			clock_pass();
 			*b = clock_sample();
-		while (a->pit - b->pit < PIT_HZ / 1000 && !pit_wrapped());
+		} while (a->pit - b->pit < PIT_HZ / 1000 && !pit_wrapped());
 		if (!pit_wrapped())
 			return;
 	}
@@ -106,9 +115,9 @@ arch_clock_init(void)
 		sample_near(&a, &b);
 		tsc = b.tsc - a.tsc;
 		pit = a.pit - b.pit;
-		do
-			b = clock_sample();
-		while (b.tsc - a.tsc < 25 * tsc);
+		while (arch_clock_read() - a.tsc < 25 * tsc)
+			clock_pass();
+		b = clock_sample();
 		about = (b.tsc - a.tsc) * pit / tsc;
 	} while (about > 2 * PIT_HZ); /* too long to say how often it wrapped */
 	lapic_timer_start(0);

@@ -7,8 +7,6 @@
 
 extern const char __ksyms_start[], __ksyms_end[];
 
-#define KSYMS_MAX 16384 /* mksyms.py sees to it */
-
 struct tables {
 	const struct ksyms_header *h;
 	const struct ksyms_sym *syms;

@@ -1,8 +1,8 @@
 /*
  * ksyms.h - the kernel's own symbols, lines and frames.
  *
- * After a first link, kernel/debug/mksyms.py writes them into section .ksyms. The final link puts
- * this section after all others, so no address changes. Any context; no locks: the data is
+ * After a first link, kernel/debug/host/mksyms.c writes them into section .ksyms. The final link
+ * puts this section after all others, so no address changes. Any context; no locks: the data is
  * constant, but for which of two names a function was last asked for.
  *
  * The section, little-endian: struct ksyms_header; syms (by address; of two names of one function,
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #define KSYMS_MAGIC 0x324d534bu /* "KSM2" */
+#define KSYMS_MAX   16384u      /* symbols; mksyms.c sees to it */
 
 struct ksyms_header {
 	uint32_t magic, sym_count, line_count, frame_count, file_count, reserved;

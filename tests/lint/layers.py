@@ -29,7 +29,8 @@ LAYERS = [
     ("arch/*/", ["arch/", "kernel/entry.h", "kernel/mm/boot_info.h", "kernel/lib/", "kernel/abi/",
                  "kernel/sync/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
     ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
-    ("kernel/probe/host/", [], None),  # a program of the build
+    ("kernel/probe/host/", ["kernel/probe/host/"], None),  # programs of the build
+    ("kernel/debug/host/", ["kernel/lib/ksyms.h"], None),
     # dtrace(1) and the engine on the host, over what a test or a trace (ktr/tools/) says
     ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/", "kernel/probe/rate.h", "ktr/", "userland/bin/dtrace/"], None),
     # lwIP, which qemu/fetch-guest gets; lwip/ has what it includes of its kernel.

@@ -24,6 +24,7 @@ BUDGETS = {
     "kernel/abi": 2725,
     "kernel/block": 1050,
     "kernel/debug": 4335,
+    "kernel/debug/host": 600,
     "kernel/dev": 3000,
     "kernel/dev/virtio": 975,
     "kernel/dtrace": 5950,

@@ -10,5 +10,5 @@ soak: $(GUESTS_BUILT) sanitized-tests ## everything about the log at once for MI
 	KTR_TEST_ALL=1 KTR_TEST_ROUNDS=20000 $H-restart/unit/ktr_inject_test
 	KTR_TEST_ALL=1 KTR_TEST_ROUNDS=20000 $H-asan/unit/ktr_inject_test
 	KTR_TEST_ALL=1 KTR_TEST_ROUNDS=6000 $H-asan/unit/ktr_image_test
-	KESTREL_WHOLE=1 tests/run $(TEST_ARCHS:%=--arch %) $(WHOLE_TESTS)
+	KESTREL_WHOLE=1 tests/run $(TEST_ARCHS:%=--arch %) $(WHOLE_TESTS) 'kernel/*'
 	tests/soak/run --minutes $(MINUTES) $(TEST_ARCHS:%=--arch %) $(if $(SEED),--seed $(SEED))

@@ -105,7 +105,8 @@ def _load_boot():
     return module
 
 
-MACHINES = _load_boot().MACHINES
+_boot = _load_boot()
+MACHINES = _boot.MACHINES
 MACHINE = MACHINES[ARCH]
 FIRMWARE = MACHINE.firmware  # what starts an image first
 # What `user_test do hog` takes until its user has no more of it, long before all pages are taken.
@@ -237,6 +238,38 @@ def scratch_file(suffix):
     return scratch() / f"{_count}{suffix}"
 
 
+def run_boot(words, data):
+    """Runs qemu/boot in a child of this program, which has read it already: another Python would take as much time as the
+    kernel takes to boot. Returns its (status, stdout, stderr)."""
+    files = [open(os.memfd_create(name), "w+b", buffering=0) for name in ("stdin", "stdout", "stderr")]
+    files[0].write(data)
+    files[0].seek(0)
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            for fd, file in enumerate(files):
+                os.dup2(file.fileno(), fd)
+            sys.stdin, sys.stdout, sys.stderr = open(0, encoding="utf-8"), open(1, "w", encoding="utf-8"), open(2, "w", encoding="utf-8")
+            status = _boot.main(words)
+        except SystemExit as e:
+            status = e.code
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status or 0)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    out = []
+    for file in files:
+        file.seek(0)
+        out.append(file.read())
+        file.close()
+    return status, *out[1:]
+
+
 def boot(script=None, *, firmware="none", smp=1, mem="256M", mask=None, sets=(), trace=False, timeout=DEADLINE_S,
          options=(), raw_script=None, arch=ARCH):
     """Runs a script in a guest and returns a Run. Without a script, options say what runs."""
@@ -256,9 +289,8 @@ def boot(script=None, *, firmware="none", smp=1, mem="256M", mask=None, sets=(),
         data = raw_script if raw_script is not None else script.encode()
     command += options
     start = time.monotonic()
-    p = subprocess.run(command, input=data, capture_output=True)
-    return Run(command, p.returncode, p.stdout.decode(errors="replace"), p.stderr.decode(errors="replace"), path,
-               time.monotonic() - start)
+    status, out, err = run_boot([os.fspath(word) for word in command[1:]], data)
+    return Run(command, status, out.decode(errors="replace"), err.decode(errors="replace"), path, time.monotonic() - start)
 
 
 def listens(path):

@@ -17,7 +17,7 @@ def enter_continue():
         c.expect(DB)
         out = db(c, "bt")
         for name in ("kdb_request", "sys_sysctl", "entry_syscall"):
-            check_match(rf"^#\d+ +0x[0-9a-f]{{16}} {name}\+0x[0-9a-f]+ \(.*\.[ch]:\d+\)$", out, "bt")
+            check_match(rf"^#\d+ +0x[0-9a-f]{{16}} {name}\+0x[0-9a-f]+ \(.*\.(?:c|h|def):\d+\)$", out, "bt")
         out = db(c, "show pcpu")
         check_eq(len(re.findall(r"^cpu \d.*(?:stopped|in the debugger)$", out, re.M)), 4, "CPUs that stand")
         out = db(c, "ps")

@@ -440,9 +440,10 @@ def threads():
 
 def example(harts, patch, options=""):
     """Runs the example, and checks its stream."""
-    make("ktr-example")
+    program = f"build/ktr/riscv64-virt-{harts}-{patch}"
+    make(program)
     trace = scratch() / f"riscv64-{harts}-{patch}-{len(options)}.ktr"
-    run(f"{QEMU} -smp {harts} {options} -serial file:{trace} -kernel {KTR}/riscv64-virt-{harts}-{patch}")
+    run(f"{QEMU} -smp {harts} {options} -serial file:{trace} -kernel {program}")
     r = decoded(trace)
     check_eq({e["cpu"] for e in r.events}, set(range(harts)), "CPUs with events")
     check_eq(r.events[0]["text"], "boot: riscv64, no ring yet", "the first event, which the boot ring held")
@@ -482,7 +483,8 @@ def hart(cpu, mine, missing, loops, ticks):
     check(between >= 1 or (cpu and missing), f"hart {cpu}: found no timer interrupt between events of its loop")
 
 
-for _harts, _patch in itertools.product((1, 4), (0, 1)):
+# On one hart with text patching, on four without: each has the log compiled for it, which takes longer than the test.
+for _harts, _patch in itertools.product((1, 4), (0, 1)) if WHOLE else ((1, 1), (4, 0)):
     test(f"a bare-metal riscv64 program records from its loop and from the timer interrupt: {_harts} harts, "
          f"{'with' if _patch else 'without'} text patching")(lambda harts=_harts, patch=_patch: example(harts, patch) and None)
 

@@ -81,7 +81,7 @@ nosuch; cat /nothing; sh -c 'kill -9 $$'; sh -c 'kill -STOP $$' & sleep 0.1; kil
 cd /mnt; mkdir d e; seq 30000 > d/f; ln d/f g; ln -s d/f s; ln -s {long} l; cat s g | tail -1; mv g e/h; echo >> e/h; mv d e; cp /bin/busybox b; ./b true; truncate -s 5 e/h
 chmod 600 e/h; chown 1 e/h; mkfifo p; mknod n c 1 3; ls -lR; sync; dd if=/dev/null of=e/h conv=fsync; df /mnt; head -c 9 /dev/vda; blockdev --getsize64 /dev/vda; seq 5000 | dd of=big seek=80000; rm -r e b p n l big; linux_test maps /mnt/maps
 fallocate -l 9000 a; mount -o remount,ro /mnt; mount -o remount,rw /mnt; cd /; umount /mnt; mount -t ext2 /dev/vda /mnt; ls /mnt/lost+found; mount -t ext2 /dev/null /tmp/d
-linux_test brief; linux_test maps /tmp/maps; ifconfig; ifconfig lo up; httpd -p 8080; netstat -an; route
+sysctl vm.max_map_count=2000; linux_test brief; linux_test maps /tmp/maps; ifconfig; ifconfig lo up; httpd -p 8080; netstat -an; route
 cat /proc/[a-z]* /proc/$$/* /proc/$$/task/$$/* /proc/$$/fdinfo/* /proc/sys/kernel/* /proc/sys/kernel/random/* | tail -1; ls -l /proc /proc/$$/fd; cat /proc/4/stat | wc
 for f in hostname domainname; do echo name > /proc/sys/kernel/$f; sysctl kernel.$f=0123456789012345678901234567890123456789012345678901234567890123456789; done
 cd /sys/kernel/tracing
@@ -122,7 +122,7 @@ echo 1 > options/blk_classic; head -5 trace; echo 0 > options/blk_classic; echo 
 echo 1 > events/sched/sched_process_fork/enable; echo snapshot > events/sched/sched_process_exec/trigger; echo sys_kill:dump >> set_ftrace_filter; kill -0 $$; cat snapshot; sleep 0.1
 echo '!snapshot' > events/sched/sched_process_exec/trigger; echo '!sys_kill:dump' >> set_ftrace_filter; echo 1 > tracing_on; echo 1 > snapshot; echo 2 > per_cpu/cpu0/snapshot; cat snapshot; echo 0 > snapshot; echo > set_event
 mkdir instances/i; echo 1 > instances/i/events/sched/enable; echo 'error == 0' > instances/i/events/vfs/lookup/filter; echo 1 > instances/i/events/vfs/lookup/enable; echo 128 > instances/i/buffer_size_kb
-ls -R instances; echo 0 > instances/i/tracing_on; echo 1 > instances/i/tracing_on; echo text > instances/i/trace_marker; cat instances/i/trace; rmdir instances/i
+ls instances instances/i instances/i/events instances/i/events/sched; echo 0 > instances/i/tracing_on; echo 1 > instances/i/tracing_on; echo text > instances/i/trace_marker; cat instances/i/trace; rmdir instances/i
 echo sys_kill > stack_trace_filter; sysctl kernel.stack_tracer_enabled=1; echo 0 > stack_max_size; kill -0 $$; sysctl kernel.stack_tracer_enabled=0; cat stack_trace stack_max_size; echo > stack_trace_filter
 echo sys_kill > set_ftrace_filter; echo irqsoff > current_tracer; load mix -n 1; cat trace; echo 0 > tracing_max_latency; echo wakeup > current_tracer; sleep 0.1; echo wakeup_rt > current_tracer; cat trace tracing_max_latency; echo nop > current_tracer; echo > set_ftrace_filter
 echo 'hist:keys=id:r=ret:onmax($r).save(comm):onchange($r).snapshot()' > events/raw_syscalls/sys_exit/trigger; cat events/raw_syscalls/sys_exit/hist; echo > events/raw_syscalls/sys_exit/trigger

@@ -61,9 +61,7 @@ def profile():
     places = {row["place"] for row in rows if row.get("table") == "places" and "row" not in row}
     lines = subprocess.run(["addr2line", "-e", str(kernel), *map(hex, pcs)], capture_output=True, text=True, check=True).stdout
     right = {os.path.normpath(line.split(" (")[0].split(str(ROOT) + "/")[-1]) for line in lines.splitlines()}
-    # A line of a table that is included stands with the name of another file.
-    included = {r.rpartition(":")[2] for r in right if ".def:" in r}
-    wrong = {p for p in places if p and p not in right and p.rpartition(":")[2] not in included}
+    wrong = {p for p in places if p and p not in right}
     check_eq(sorted(wrong), [], f"lines that addr2line does not name; it names {sorted(right)}")
     total = next(row for row in rows if row.get("table") == "functions" and row.get("row") == "total")
     check_eq(total["count"], sum(functions.values()), "total")

@@ -2,9 +2,13 @@
 """run_test.py - tests/run takes the items that are asked for, and refuses a name that none has. Prints TAP."""
 import os
 import re
+import sys
 
 import export_help as x
 from export_help import equal, expect
+
+sys.path.insert(0, str(x.ROOT / "tests"))
+import items as suite  # noqa: E402
 
 RUN = x.ROOT / "tests/run"
 
@@ -37,6 +41,16 @@ def failures_keep_the_beginning_of_what_was_found(_):
     sources = [*(x.ROOT / "tests/system").glob("*.py"), x.ROOT / "tests/model/run", x.ROOT / "tests/mutants/run"]
     expect(len(sources) > 30, f"{sources}")
     equal([f"{p.name}: {cut}" for p in sources for cut in re.findall(r".*\[-\d{3,}:\].*", p.read_text())], [], "outputs that are cut")
+
+
+def kernel_is_tested_with_each_number_of_cpus(_):
+    """In a run of everything, on some port; with WHOLE on both."""
+    waits = [i.name for i in suite.find_items(suite.ARCHS) if suite.waits_for_soak(i)]
+    equal(sorted(n for port in suite.KERNEL_TURNS.values() for n in port), sorted(suite.KERNEL_SMP), "numbers of CPUs")
+    equal(sorted(waits), ["aarch64/kernel/smp2", "aarch64/kernel/smp8", "x86_64/kernel/smp1", "x86_64/kernel/smp4"], "items that wait for make soak")
+    os.environ["KESTREL_WHOLE"] = "1"
+    equal([i.name for i in suite.find_items(suite.ARCHS) if suite.waits_for_soak(i)], [], "with KESTREL_WHOLE")
+    del os.environ["KESTREL_WHOLE"]
 
 
 def check_takes_what_is_short(_):
@@ -104,5 +118,5 @@ sys.exit(runner.main(sys.argv[1:]))
 
 
 if __name__ == "__main__":
-    x.main([globs_choose_items, glob_without_an_item_is_refused, check_takes_what_is_short, since_takes_what_a_change_concerns,
+    x.main([globs_choose_items, glob_without_an_item_is_refused, kernel_is_tested_with_each_number_of_cpus, check_takes_what_is_short, since_takes_what_a_change_concerns,
             an_item_is_a_line_and_failures_say_what_they_found, failures_keep_the_beginning_of_what_was_found])

@@ -31,6 +31,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernel/probe/host/symbols.h"
+
 #define REGISTERS 6    /* that carry parameters, in both ABIs */
 #define FORMAT    1023 /* KTR_WIRE_FMT_MAX */
 
@@ -99,17 +101,6 @@ static size_t function_count, slot_count, tail_count;
 static Dwarf_Addr text_address; /* __ktr_record_start: .text begins with it */
 static Elf_Data *text;
 
-static void *
-grow(void *array, size_t count, size_t size)
-{
-	if ((count & (count - 1)) != 0) /* only at powers of two */
-		return array;
-	array = realloc(array, (count == 0 ? 1 : 2 * count) * size);
-	if (array == NULL)
-		err(1, "realloc");
-	return array;
-}
-
 static Elf_Data *
 section(const char *name, GElf_Shdr *header)
 {
@@ -163,29 +154,6 @@ exception(const char *name)
 
 /* ---- functions and their returns ---- */
 
-/*
- * The symbol of a function; if there are several, the one with the name in the source. (The
- * compiler calls a specialised copy NAME.constprop.0, and merges functions that have the same
- * code.)
- */
-static const char *
-symbol(Dwarf_Addr at, const char *in_source)
-{
-	GElf_Shdr header;
-	Elf_Data *symbols = section(".symtab", &header);
-	const char *found = NULL;
-	for (size_t i = 0; i < header.sh_size / header.sh_entsize; i++) {
-		GElf_Sym sym;
-		if (gelf_getsym(symbols, (int)i, &sym) == NULL || sym.st_value != at ||
-		    GELF_ST_TYPE(sym.st_info) != STT_FUNC)
-			continue;
-		const char *name = elf_strptr(elf, header.sh_link, sym.st_name);
-		if (found == NULL || (in_source != NULL && strcmp(name, in_source) == 0))
-			found = name;
-	}
-	return found;
-}
-
 static bool
 has_slot(Dwarf_Addr at)
 {
@@ -224,7 +192,7 @@ static void
 put_exceptions(void)
 {
 	GElf_Shdr header;
-	Elf_Data *symbols = section(".symtab", &header);
+	Elf_Data *all = section(".symtab", &header);
 	printf(".section .rodata.fbt, \"a\", @progbits\n");
 	for (size_t i = 0; i < function_count; i++)
 		if (functions[i].skip != NULL)
@@ -232,7 +200,7 @@ put_exceptions(void)
 	for (size_t i = 0; i < header.sh_size / header.sh_entsize; i++) {
 		GElf_Sym sym;
 		size_t f = 0;
-		if (gelf_getsym(symbols, (int)i, &sym) == NULL ||
+		if (gelf_getsym(all, (int)i, &sym) == NULL ||
 		    sym.st_value - text_address >= text->d_size || sym.st_value < text_address ||
 		    (GELF_ST_TYPE(sym.st_info) != STT_NOTYPE &&
 		     GELF_ST_TYPE(sym.st_info) != STT_FUNC))
@@ -539,6 +507,7 @@ main(int argc, char **argv)
 	text_address = text_header.sh_addr;
 	if (!fusing)
 		read_exceptions(argv[2]);
+	read_symbols(elf);
 
 	Dwarf_Off offset = 0, next;
 	size_t cu_header;
