@@ -5,6 +5,8 @@ A recording is a folder:
   machines   the machine at some instants, which QEMU goes back to (a qcow2 image; the first is from the start)
   kernel     the kernel; kernel.img is its image, if QEMU loads that
   initrd     the initial RAM disk
+  disk       the disk of --disk as it was at the start
+  disk.now   what has been written to it since (a qcow2 image over it, with its state at each of the machines)
   run.json   the machine, the kernel's command line, the digests of these files, and how the run ended
   trace      what --trace wrote
   events.json  what gdb has found of where events are (qemu/gdb/kestrel_replay.py)
@@ -19,9 +21,10 @@ import struct
 import subprocess
 
 CLUSTER = 65536
-FILES = ("log", "machines", "kernel", "kernel.img", "initrd", "run.json", "trace", "events.json")
-# What a recording does not have. QEMU records no other input than the serial lines' and the clock's.
-NOT_RECORDED = {"net": "--net", "disk": "--disk", "iso": "--iso", "reboot": "--reboot", "console_socket": "--console-socket", "gdb": "--gdb",
+FILES = ("log", "machines", "kernel", "kernel.img", "initrd", "disk", "disk.now", "run.json", "trace", "events.json")
+# What a recording does not have. QEMU records the input of serial lines, the clock and a disk. Of a network card, too, but QEMU 7.2
+# gives packets to a replayed machine some instructions earlier or later, or waits for them without end.
+NOT_RECORDED = {"net": "--net", "iso": "--iso", "reboot": "--reboot", "console_socket": "--console-socket", "gdb": "--gdb",
                 "qmp": "--qmp", "machine": "--machine", "qemu_args": "--"}
 AT_REPLAY = ("gdb", "qmp", "qemu_args")  # of these, what a replay may have
 SAVED = {"arch": str, "cpu": (str, type(None)), "mem": str, "timeout": (int, float, type(None))}
@@ -84,7 +87,7 @@ def check_record(args):
 
 def check_replay(args):
     """Only what a replay can choose is given."""
-    for name, word in (*NOT_RECORDED.items(), ("record", "--record"), ("script", "--script"), ("mask", "--mask"), ("set", "--set"),
+    for name, word in (*NOT_RECORDED.items(), ("disk", "--disk"), ("record", "--record"), ("script", "--script"), ("mask", "--mask"), ("set", "--set"),
                        ("append", "--append"), ("smp", "--smp"), ("cpu", "--cpu"), ("mem", "--mem"), ("arch", "--arch"), ("firmware", "--firmware"),
                        ("lenient", "--lenient"), ("file", "--file"), ("program", "--program"), ("loader_conf", "--loader-conf"), ("kernel", "--kernel"),
                        ("initrd", "--initrd")):
@@ -120,20 +123,29 @@ def version(binary):
         raise Refused(f"{binary}: {e.strerror}; run qemu/install-tools") from e
 
 
-def empty_image():
-    """A qcow2 image, version 2, of 1 MiB without contents: header, table of reference counts, the counts, L1 table."""
-    head = struct.pack(">4sIQIIQIIQQIIQ", b"QFI\xfb", 2, 0, 0, 16, 1 << 20, 0, 1, 3 * CLUSTER, CLUSTER, 1, 0, 0)
+def empty_image(size=1 << 20, over=""):
+    """A qcow2 image, version 2, without contents: header, table of reference counts, the counts, L1 table. over: the name of a
+    raw image in its folder that has what is not in it."""
+    kind = struct.pack(">II8sII", 0xe2792aca, 3, b"raw", 0, 0) if over else b""  # an extension of the header: the format of the other
+    tables = -(-size // (CLUSTER * CLUSTER // 8))
+    if tables > CLUSTER // 8:
+        raise Refused(f"--record: found a disk of {size} bytes, expected at most 4 TiB")
+    head = struct.pack(">4sIQIIQIIQQIIQ", b"QFI\xfb", 2, 72 + len(kind) if over else 0, len(over), 16, size, 0, tables, 3 * CLUSTER, CLUSTER, 1, 0, 0)
+    head += kind + over.encode()
     counts = struct.pack(">4H", 1, 1, 1, 1)
     return b"".join(part.ljust(CLUSTER, b"\0") for part in (head, struct.pack(">Q", 2 * CLUSTER), counts, b""))
 
 
-def begin(args, medium, binary, suffix):
-    """Makes the folder of a recording. medium: QEMU's options for what is booted. suffix: of the kernel's image."""
+def begin(args, medium, binary, suffix, disk):
+    """Makes the folder of a recording. medium: QEMU's options for what is booted. suffix: of the kernel's image. disk: the file
+    of --disk."""
     folder = pathlib.Path(args.record)
     words = dict(zip(medium[::2], medium[1::2]))
     copies = {"initrd": words["-initrd"], "kernel": words["-kernel"].removesuffix(suffix)}
     if suffix:
         copies["kernel.img"] = words["-kernel"]
+    if args.disk is not None:
+        copies["disk"] = disk
     for source in copies.values():
         if pathlib.Path(source).resolve().parent == folder.resolve():
             raise Refused(f"--record {folder}: {source} is in it, and would be replaced: expected another folder")
@@ -143,6 +155,9 @@ def begin(args, medium, binary, suffix):
         folder.mkdir(parents=True, exist_ok=True)
         for name, source in copies.items():
             shutil.copy(source, folder / name)
+        if args.disk is not None:
+            (folder / "disk").chmod(0o644)
+            (folder / "disk.now").write_bytes(empty_image((folder / "disk").stat().st_size, "disk"))
         (folder / "machines").write_bytes(empty_image())
         run = {"words": words["-append"], "trace": bool(args.trace), "qemu": version(binary), "digests": {name: digest(folder / name) for name in copies},
                "machine": [], "options": {name: getattr(args, name) for name in SAVED}}
@@ -201,6 +216,8 @@ def load(args, binaries):
         raise Refused(f"--replay {folder}: found {found}, expected {run['qemu']}, which has recorded it")
     if args.trace and not run["trace"]:
         raise Refused(f"--replay {folder}: --trace: the recorded run had none")
+    if "disk" in run["digests"] and not (folder / "disk.now").is_file():
+        raise Refused(f"--replay {folder}: no file disk.now in it: record again")
     for name in SAVED:
         if name != "timeout" or args.timeout is None:
             setattr(args, name, run["options"][name])
@@ -232,9 +249,15 @@ def medium(args, run):
     return ["-kernel", f"{args.replay}/{'kernel.img' if 'kernel.img' in run['digests'] else 'kernel'}", "-initrd", f"{args.replay}/initrd", "-append", run["words"]]
 
 
-def options(folder, mode, arch):
-    """QEMU's options for a recording (mode record), or a replay. QEMU 7.2 cannot go back to a machine whose vapic is on:
+def disk(folder):
+    """QEMU's options for the disk of a recording."""
+    return ["-drive", f"file={path_value(folder)}/disk.now,format=qcow2,if=none,id=changes", "-drive", "driver=blkreplay,if=none,image=changes,id=disk"]
+
+
+def options(folder, mode, arch, disk):
+    """QEMU's options for a recording (mode record), or a replay. disk: the machine has one. Then its clock goes as the host's
+    does while it is idle: otherwise a request to the disk would take seconds of its time. QEMU 7.2 cannot go back to a machine whose vapic is on:
     loading it waits for the CPU, which waits for the load."""
     name = path_value(folder)
-    return ["-icount", f"shift=0,sleep=off,rr={mode},rrfile={name}/log,rrsnapshot=init", "-drive", f"file={name}/machines,if=none,id=rr",
+    return ["-icount", f"shift=0,sleep={'on' if disk else 'off'},rr={mode},rrfile={name}/log,rrsnapshot=init", "-drive", f"file={name}/machines,if=none,id=rr",
             *(["-global", "apic.vapic=off"] if arch == "x86_64" else [])]

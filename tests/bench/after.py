@@ -15,7 +15,6 @@ from growth import GENERATOR, KTRDUMP, cpu_time
 from rows import HOST, ROOT, BenchError, Row
 
 sys.path[:0] = [str(ROOT / "tests" / "viewers")]
-from page import Page  # noqa: E402
 
 DTRACE = ROOT / "build" / "host" / "dtrace"
 COUNT = ("-q", "-n", "fbt:::entry { @[probefunc] = count(); }")
@@ -123,7 +122,7 @@ def frames(page, start):
     """CPU seconds of a frame, while the page moves on by a hundredth of what it shows."""
     page.ask(f"(() => {{ const t = page.timeline; {start} }})()")
     page.frame()
-    before = family_cpu(page.browser.pid)
+    before = family_cpu(page.browser)
     page.ask(f"""new Promise((good) => {{
       let left = {FRAMES};
       const step = () => {{
@@ -134,7 +133,7 @@ def frames(page, start):
       }};
       step();
     }})""")
-    return (family_cpu(page.browser.pid) - before) / FRAMES
+    return (family_cpu(page.browser) - before) / FRAMES
 
 
 def page_rows(folder):
@@ -144,18 +143,22 @@ def page_rows(folder):
         cpu_time([GENERATOR, "mix", str(EVENTS)], stdout=out)
     cpu_time([KTRDUMP, "--format", "html", "-o", path, "-i", trace])
     rows = [Row("page_bytes", HOST, path.stat().st_size / EVENTS, "bytes", f"an event in the page of {EVENTS:,} events, its script included")]
-    if shutil.which("chromium") is None:
-        return [*rows, Row("page_open", HOST, None, "s", "not measured: chromium is not installed")]
+    try:
+        from page import Page
+    except ImportError:
+        return [*rows, Row("page_open", HOST, None, "s", "not measured: python3-selenium is not installed")]
+    if shutil.which("chromedriver") is None:
+        return [*rows, Row("page_open", HOST, None, "s", "not measured: chromium-driver is not installed")]
     with open(empty, "wb") as out, open(folder / "few.ktr", "w+b") as few:
         cpu_time([GENERATOR, "mix", "8"], stdout=few)
         cpu_time([KTRDUMP, "--format", "html", "-i", few.name], stdout=out)
     with Page(f"file://{empty}") as page:
         opened = []
         for _ in range(ROUNDS):
-            before = family_cpu(page.browser.pid)
+            before = family_cpu(page.browser)
             page.go(f"file://{path}")
             page.frame()
-            opened.append(family_cpu(page.browser.pid) - before)
+            opened.append(family_cpu(page.browser) - before)
         whole, part = (frames(page, f"t.view(t.first, t.first + (t.last - t.first) * {share})") for share in (1, 0.01))
     return [*rows,
             Row("page_open", HOST, min(opened), "s", f"CPU time of Chromium until a page of {EVENTS:,} events is shown; the least of {ROUNDS} rounds"),

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
+import disks  # noqa: E402
 from console import gdb  # noqa: E402
 from harness import ARCH, BOOT, DEADLINE_S, BUILD, ROOT, boot, check, check_eq, check_match, main, portable_test, scratch_file, test  # noqa: E402
 
@@ -221,12 +222,46 @@ def deaths():
     damaged(folder)
 
 
+DISK = """cat /mnt/before; sort -n /mnt/lines > /mnt/sorted; sync; md5sum < /mnt/sorted
+umount /mnt; mount -t ext2 /dev/vda /mnt; cat /mnt/sorted | md5sum
+"""
+
+
+@portable_test("a run with a disk is replayed exactly when the disk is gone, and gdb goes back in it; recording leaves the disk as it is")
+def disk():
+    files, folder, again = scratch_file(""), scratch_file(".rr"), scratch_file(".ktr")
+    files.mkdir()
+    (files / "before").write_text("from the disk\n")
+    (files / "lines").write_text("".join(f"{n}\n" for n in range(5000, 0, -1)))
+    image = disks.make(folder=files)
+    kept = image.read_bytes()
+    run = boot(DISK, smp=1, mask="SYSC,PROC", trace=True, options=["--record", str(folder), "--disk", str(image)]).expect()
+    said = run.out.splitlines()
+    check_eq((said[0], said[1] == said[2]), ("from the disk", True), f"a file of the disk, and two readings of another, in {said}")
+    check(image.read_bytes() == kept, "the disk has changed")
+    image.unlink()
+    done = replay(folder, "--trace", again)
+    check_eq((done.returncode, done.stdout, done.stderr), (0, run.out, ""), "status, console and messages of the replay")
+    check(again.read_bytes() == run.trace.read_bytes(), f"the trace of the replay, {again}, is not that of the run, {run.trace}")
+    events = {e["seq"]: e["text"] for e in run.events}
+    last = max(n for n, text in events.items() if text.startswith("syscall mount"))
+    before = max(n for n, text in events.items() if n < last and text.startswith("syscall sync"))
+    for _ in range(2):  # the second time there are saved machines, and the disk as it was then
+        out = gdb(f"kestrel replay {folder}", f"kestrel at {last}", "kestrel previous-event 'syscall sync*'", f"kestrel at {last}")
+        check_eq([int(n) for n in re.findall(r"^event (\d+) at instruction \d+: syscall", out, re.M)], [last, before, last], f"events in:\n{out}")
+    (folder / "disk").write_bytes(kept[:-1] + b"x")
+    check_match("disk is not the recorded one", refusal(folder), "another disk")
+    (folder / "disk").write_bytes(kept)
+    (folder / "disk.now").unlink()
+    check_match("no file disk.now in it: record again", refusal(folder), "without what was written")
+
+
 @portable_test("what QEMU does not record is refused by name")
 def refused():
     script = scratch_file("")
     script.write_text("true\n")
     given = ["--arch", ARCH, "--record", scratch_file(""), "--script", script]
-    for options, why in ((["--smp", "2"], "found --smp 2, expected 1"), (["--net"], "--net is not recorded"), (["--disk", "d"], "--disk is not recorded"),
+    for options, why in ((["--smp", "2"], "found --smp 2, expected 1"), (["--net"], "--net is not recorded"),
                          (["--reboot"], "--reboot is not recorded"), (["--gdb"], "--gdb is not recorded"), (["--qmp", "q"], "--qmp is not recorded"), (["--trace", "tcp::5555"], "expected a file"),
                          (["--machine", "pc"], "--machine is not recorded"), (["--", "-device", "x"], "-- is not recorded")):
         done = subprocess.run([BOOT, *given, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)

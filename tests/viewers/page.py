@@ -1,108 +1,81 @@
-"""page.py - a page in headless Chromium, by the DevTools protocol over pipes: keys, the pointer, what the page's own state is.
+"""page.py - a page of ktrdump's in headless Chromium, by Selenium: keys, the pointer, what the page's own state is.
 """
-import base64
-import json
-import os
-import select
-import subprocess
-import tempfile
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.actions.action_builder import ActionBuilder
+from selenium.webdriver.common.actions.interaction import POINTER_MOUSE
+from selenium.webdriver.common.actions.pointer_input import PointerInput
+from selenium.webdriver.common.keys import Keys
 
-WORDS = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-         "--window-size=1400,900", "--remote-debugging-pipe", "--no-first-run"]
+WORDS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--window-size=1400,900"]
 SILENT_S = 60
+KEYS = {"ArrowDown": Keys.ARROW_DOWN, "Enter": Keys.ENTER, "Escape": Keys.ESCAPE}
 
 
 class Page:
     """A page that is shown: `with Page(url) as page`."""
 
     def __init__(self, url, dark=False):
-        self.home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # Chromium's children may write still
-        theirs, self.to = os.pipe()
-        self.back, ours = os.pipe()
-
-        def wire():  # Chromium reads descriptor 3, and writes 4
-            a, b = os.dup(theirs), os.dup(ours)
-            os.dup2(a, 3)
-            os.dup2(b, 4)
-        self.browser = subprocess.Popen([*WORDS, f"--user-data-dir={self.home.name}", "about:blank"], close_fds=False, preexec_fn=wire,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        os.close(theirs)
-        os.close(ours)
-        self.number, self.read, self.session, self.said = 0, b"", None, []
-        target = next(t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
-            self.call(f"{domain}.enable")
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        options = webdriver.ChromeOptions()
+        options.binary_location = "/usr/bin/chromium"
+        for word in WORDS:
+            options.add_argument(word)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(service=webdriver.chrome.service.Service("/usr/bin/chromedriver"), options=options)
+        self.browser = self.driver.capabilities["goog:processID"]
+        self.driver.set_script_timeout(SILENT_S)
+        self.driver.set_page_load_timeout(SILENT_S)
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
         self.go(url)
 
     def go(self, url):
         """Opens a page, and waits until it is there."""
-        self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url=url)
-        self.ask("new Promise((good, bad) => { const look = () => typeof page !== 'undefined' && page ? good(1) : setTimeout(look, 20); look(); })")
+        self.driver.get("about:blank")
+        self.driver.get(url)
+        self.ask("new Promise((good) => { const look = () => typeof page !== 'undefined' && page ? good(1) : setTimeout(look, 20); look(); })")
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.browser.kill()
-        self.browser.wait()
-        os.close(self.to)
-        os.close(self.back)
-        self.home.cleanup()
+        self.driver.quit()
 
-    def message(self):
-        while b"\0" not in self.read:
-            if not select.select([self.back], [], [], SILENT_S)[0]:
-                raise AssertionError(f"Chromium says nothing for {SILENT_S} s; before: {self.said}")
-            more = os.read(self.back, 1 << 20)
-            if not more:
-                raise AssertionError("Chromium has gone")
-            self.read += more
-        one, self.read = self.read.split(b"\0", 1)
-        return json.loads(one)
-
-    def call(self, method, **params):
-        self.number += 1
-        said = {"id": self.number, "method": method, "params": params, **({"sessionId": self.session} if self.session else {})}
-        os.write(self.to, json.dumps(said).encode() + b"\0")
-        while True:
-            answer = self.message()
-            if answer.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
-                self.said.append(answer["params"])
-            if answer.get("id") == self.number:
-                if "error" in answer:
-                    raise AssertionError(f"{method}: {answer['error']}")
-                return answer["result"]
+    def said(self):
+        """What Chromium says of the page since it was asked before: exceptions, and messages of the script."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def ask(self, expression):
         """The value of an expression of the page's script; of a promise, what it keeps."""
-        answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
-        if "exceptionDetails" in answer:
-            raise AssertionError(f"{expression}: {answer['exceptionDetails']}")
-        return answer["result"].get("value")
+        return self.driver.execute_script(f"return ({expression})")
 
     def key(self, key, shift=False):
-        text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, modifiers=8 * shift, **(text if kind == "keyDown" else {}))
+        keys = ActionChains(self.driver, duration=0)
+        if shift:
+            keys.key_down(Keys.SHIFT)
+        keys.send_keys(KEYS.get(key, key))
+        if shift:
+            keys.key_up(Keys.SHIFT)
+        keys.perform()
         self.frame()
 
     def type(self, text):
-        self.call("Input.insertText", text=text)
+        ActionChains(self.driver, duration=0).send_keys(text).perform()
 
-    def mouse(self, kind, x, y, **options):
-        """kind: Pressed, Moved, Released, Wheel; x and y are those of the canvas."""
+    def pointer(self, *steps):
+        """steps: (x, y) of the canvas to move to, or `down` or `up`: the left button."""
         top = self.ask("document.getElementById('timeline').getBoundingClientRect().top")
-        self.call("Input.dispatchMouseEvent", type=f"mouse{kind}", x=x, y=y + top, **options)
+        actions = ActionBuilder(self.driver, mouse=PointerInput(POINTER_MOUSE, "mouse"), duration=0)
+        for step in steps:
+            if step == "down":
+                actions.pointer_action.pointer_down()
+            elif step == "up":
+                actions.pointer_action.pointer_up()
+            else:
+                actions.pointer_action.move_to_location(round(step[0]), round(step[1] + top))
+        actions.perform()
 
-    def drag(self, x, to, y, **options):
-        self.mouse("Moved", x, y)
-        self.mouse("Pressed", x, y, button="left", buttons=1, clickCount=1, **options)
-        for at in ((x + to) // 2, to):
-            self.mouse("Moved", at, y, button="left", buttons=1, **options)
-        self.mouse("Released", to, y, button="left", clickCount=1, **options)
+    def drag(self, x, to, y):
+        self.pointer((x, y), "down", ((x + to) // 2, y), (to, y), "up")
         self.frame()
 
     def frame(self):
@@ -110,4 +83,4 @@ class Page:
         self.ask("new Promise((good) => requestAnimationFrame(() => requestAnimationFrame(good)))")
 
     def picture(self, path):
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))
+        self.driver.save_screenshot(str(path))
