@@ -143,9 +143,9 @@ chunk_retire(struct dif_run *r, uint32_t number)
 	struct dif_dynamic *t = &r->d->dynamic;
 	uint64_t cpus = dif_holders(r->d) & ~(1ul << (r->c - r->d->cpu));
 
-	if (cpus == 0) {
-		chunk_free(t, number);
-	} else if (dif_dynamic_lock(&t->lock)) {
+	if (cpus == 0 || !dif_dynamic_lock(&t->lock)) {
+		chunk_free(t, number); /* at the latest now: else it were lost */
+	} else {
 		chunk_at(t, number)->next = t->aside.first;
 		t->aside = (struct dif_aside){number, t->aside.cpus | cpus};
 		aside_free(r->d);

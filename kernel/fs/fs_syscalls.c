@@ -132,7 +132,7 @@ sys_syncfs(const uint64_t a[6])
 {
 	struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
 
-	return f != NULL ? file_sync(f) : -EBADF;
+	return f != NULL ? vnode_sync(f->vn) : -EBADF; /* fsync() of it tells what was lost, too */
 }
 
 static int64_t

@@ -2,9 +2,9 @@
  * splice.c - bytes that go from one file to another, and no program sees them: sendfile, splice,
  * tee, vmsplice, copy_file_range.
  *
- * No byte is lost: a pipe's bytes go to a regular file or to another pipe under the lock of the
- * pipe, so they leave it exactly when they have arrived. Into a pipe goes what has its room there
- * already; and what a device does not take goes back.
+ * No byte is lost: a pipe's bytes go to a file that has offsets, or to another pipe, under the lock
+ * of the pipe, so they leave it exactly when they have arrived. Into a pipe goes what has its room
+ * there already; and what a device does not take goes back.
  *
  * Locking: whoever takes the locks of two pipes holds two_pipes. All but what is said above goes
  * through a page, and no lock is held. Who watches the file is told when the pipe's lock is free.
@@ -26,7 +26,7 @@ static struct mutex two_pipes = MUTEX_INIT("two pipes");
 /* Where bytes come from, or go to. */
 struct end {
 	struct file *f;
-	bool pipe, at; /* at: the file has offsets */
+	bool pipe, at; /* at: the file has offsets, or takes any */
 	uint64_t uoff; /* address of the program's offset; 0: the file's own counts */
 	uint64_t off, begin;
 };

@@ -386,6 +386,12 @@ vnode_remove_name(struct vnode *vn)
 		vnode_unref(vn);
 }
 
+void
+vnode_fill_failed(struct vnode *dir)
+{
+	dir->missing = dir->no_memory = true;
+}
+
 struct vnode *
 vnode_fill(struct vnode *dir, const char *name, uint32_t mode, const struct vnode_ops *ops,
 	   void *data)
@@ -394,7 +400,7 @@ vnode_fill(struct vnode *dir, const char *name, uint32_t mode, const struct vnod
 	struct vnode *vn = add_locked(dir, name, mode, ops, data, &error);
 
 	if (vn == NULL && error == -ENOMEM)
-		dir->missing = true;
+		vnode_fill_failed(dir);
 	return vn;
 }
 
@@ -477,10 +483,10 @@ dir_fill(struct vnode *dir)
 		}
 		return error;
 	}
-	dir->missing = false;
+	dir->missing = dir->no_memory = false;
 	if (fill != NULL)
 		fill(dir);
-	return dir->missing ? -ENOMEM : 0;
+	return dir->no_memory ? -ENOMEM : 0;
 }
 
 /* Makes a directory with the kernel's choice of mode, before archives are unpacked. */

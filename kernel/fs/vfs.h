@@ -186,6 +186,7 @@ struct vnode {
 	 * are `missing`. */
 	void (*fill)(struct vnode *dir);
 	bool missing;
+	bool no_memory;              /* [v] `fill` had none for a name */
 	uint64_t ino;                /* [c] */
 	uint32_t dev;                /* [v] its file system's number; 0: it is in none */
 	const struct vnode_ops *ops; /* [c] */
@@ -268,7 +269,7 @@ void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
 int vfs_mount(struct vnode *dir, const char *type, const char *source, uint32_t mode,
 	      unsigned flags);
 /* Changes the flags of the file system with this root. -EINVAL: it is no root; -EBUSY: it is to be
- * read-only, and written. */
+ * read-only, and a file is open for writing, or something without a name is in use. */
 int vfs_remount(struct vnode *root, unsigned flags);
 /* MS_NOSUID, MS_NODEV, MS_NOEXEC: what is not done with the files of the file system vn is in. */
 unsigned vfs_mount_flags(const struct vnode *vn);
@@ -374,6 +375,8 @@ void vnode_remove_name(struct vnode *vn);
  */
 struct vnode *vnode_fill(struct vnode *dir, const char *name, uint32_t mode,
 			 const struct vnode_ops *ops, void *data);
+/* For `fill`: there was no memory for a name; it is called again when somebody looks. */
+void vnode_fill_failed(struct vnode *dir);
 /* For `fill`: has the directory that name? */
 bool vnode_has(const struct vnode *dir, const char *name);
 /*

@@ -9,7 +9,7 @@ extern struct mutex vfs_lock;
 
 /*
  * Adds the names that only the kernel gives, or those on the disk, if that was not done yet. 0;
- * -EIO and others of a disk: some are missing. vfs_lock held.
+ * -ENOMEM, -EIO and others of a disk: some are missing. vfs_lock held.
  */
 int dir_fill(struct vnode *dir);
 /* Has it no name, not even on its disk one that is not in the tree? vfs_lock held. */

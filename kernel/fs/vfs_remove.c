@@ -254,8 +254,11 @@ vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, con
 		walk_hold(&a, vnode_ref(a.dir)); /* the second walk may make the kernel remove it */
 		error = path_walk(cwd_to, to, &b);
 	}
-	if (error == 0)
+	if (error == 0) {
+		walk_hold(&b,
+			  vnode_ref(b.dir)); /* rename_locked() looks for the first name again */
 		error = rename_locked(&a, &b, flags, gone);
+	}
 	mutex_unlock(&vfs_lock);
 	walk_done(&a);
 	walk_done(&b);

@@ -211,7 +211,7 @@ tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name
 		return NULL;
 	node = kmalloc(sizeof(*node));
 	if (node == NULL) {
-		dir->missing = true;
+		vnode_fill_failed(dir);
 		return NULL;
 	}
 	*node = (struct tracefs_node){file, arg, parent != NULL ? parent->instance : &instance_top};

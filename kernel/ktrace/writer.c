@@ -219,8 +219,15 @@ pass(void)
 	list_for_each_entry (struct ktrace, t, &ktrace_all, all) {
 		/* acquire: pairs with the release of whoever puts records in, or makes it begin */
 		t->limit = __atomic_load_n(&t->head, __ATOMIC_ACQUIRE);
-		if (!t->begun && t->io != NULL && __atomic_load_n(&t->facs, __ATOMIC_ACQUIRE) != 0)
+		if (!t->begun && t->io != NULL &&
+		    __atomic_load_n(&t->facs, __ATOMIC_ACQUIRE) != 0) {
+			const struct ktrace_record *r = front(t);
+
+			/* What it did since it was moved to this file comes after its beginning. */
+			if (r != NULL && r->ticks < t->begin_ticks)
+				t->begin_ticks = r->ticks;
 			add_life(t, true, t->comm);
+		}
 	}
 	while ((next = oldest()) != NULL) {
 		struct ktrace_record *r = front(next);

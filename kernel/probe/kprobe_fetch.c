@@ -144,13 +144,17 @@ array_at(const struct kfetch *f, uintptr_t from, bool user, struct kfetching *in
 {
 	char buf[KTR_STRING_MAX];
 	struct sbuf out;
+	bool good = true;
 
 	sbuf_init(&out, buf, sizeof(buf));
 	for (unsigned i = 0; i < f->count && !sbuf_is_cut(&out); i++) {
 		uint64_t v = 0;
 
 		sbuf_putc(&out, i == 0 ? '{' : ',');
-		if (!kfetch_read_memory(&v, from + i * f->size, f->size, user, in))
+		/* After the first that cannot be read the rest is not tried: each try takes time.
+		 */
+		good = good && kfetch_read_memory(&v, from + i * f->size, f->size, user, in);
+		if (!good)
 			v = 0;
 		print_element(&out, f, kfetch_cut(f, v), user, in);
 	}

@@ -337,8 +337,12 @@ proc_signal_ends(bool or_stops)
 {
 	const struct proc *p = curproc();
 	const struct lwp *l = curlwp();
-	uint64_t set = deliverable(p, l) & ~p->sig_caught & ~(or_stops ? 0 : STOP_SIGNALS);
+	uint64_t set = deliverable(p, l) & ~p->sig_caught;
 
+	/* Those that end nothing wait for a tracer, or for who asks for them. */
+	if (!or_stops)
+		set &=
+		    ptrace_traced(l) ? BIT(SIGKILL) : ~(STOP_SIGNALS | p->sig_ignored | NO_ACTION);
 	return p->exiting || l->dying || (or_stops && is_stopped(p, l)) || set != 0;
 }
 

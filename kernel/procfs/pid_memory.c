@@ -119,10 +119,9 @@ mem_open(struct file *f)
 	struct vmspace *vm = NULL;
 	int error = procfs_may_look(n->pid, &vm);
 
-	if (vm != NULL) {
-		f->priv = vm_hold(vm);
+	f->priv = vm != NULL ? vm_hold(vm) : NULL;
+	if (vm != NULL)
 		vm_destroy(vm);
-	}
 	return error;
 }
 

@@ -1,6 +1,6 @@
 /*
  * fail_alloc.c - an allocation that fails: the sysctl debug.ktest.fail_alloc=N lets the Nth one
- * fail that the process which set it, or a child of it, makes from then on, and reads 0 when that
+ * fail that the group of processes of who set it makes from then on, and reads 0 when that
  * has happened. kestrel-test is linked so that all calls of the heap from other files come here
  * (ld's --wrap).
  *
@@ -32,8 +32,7 @@ alloc_fails(void)
 	if (p == NULL)
 		return false;
 	by = __atomic_load_n(&owner, __ATOMIC_RELAXED);
-	return (p->pid == by || p->parent->pid == by) &&
-	       __atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED) == 0;
+	return p->pgid == by && __atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED) == 0;
 }
 
 void *
@@ -58,10 +57,11 @@ static int
 fail_alloc_set(int64_t n, char *err, size_t errlen)
 {
 	(void)err, (void)errlen;
-	__atomic_store_n(&owner, curproc()->pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&owner, curproc()->pgid, __ATOMIC_RELAXED);
 	__atomic_store_n(&left, (uint64_t)n, __ATOMIC_RELAXED);
 	return 0;
 }
 
 SYSCTL_U64_CALL(debug_ktest_fail_alloc, "debug.ktest.fail_alloc", SYSCTL_WR, fail_alloc_left,
-		fail_alloc_set, "which allocation of the process that sets this fails; 0: none");
+		fail_alloc_set,
+		"which allocation of the process group that sets this fails; 0: none");

@@ -70,6 +70,27 @@ ended_memory(void)
 	       pread(mem, &c, 1, (off_t)(uintptr_t)path) == 0 && close(mem) == 0;
 }
 
+/* One that has ended, but is still waited for, has none. */
+static bool
+ended_unwaited(void)
+{
+	siginfo_t info;
+	char path[64], c;
+	pid_t pid = fork();
+	int mem;
+	bool good;
+
+	if (pid == 0)
+		_exit(0);
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	good = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) == 0;
+	mem = open(path, O_RDONLY);
+	good = good && (mem < 0 || pread(mem, &c, 1, (off_t)(uintptr_t)path) == 0);
+	if (mem >= 0)
+		close(mem);
+	return waitpid(pid, NULL, 0) == pid && good;
+}
+
 void
 test_looks(void)
 {
@@ -77,5 +98,6 @@ test_looks(void)
 	if (geteuid() == 0)
 		result(in_child(own_files, NULL) == 1,
 		       "who has changed its ids may look at its own files");
+	result(ended_unwaited(), "mem of a process that nobody has waited for is empty");
 	result(ended_memory(), "an open mem of a process that has ended is empty");
 }

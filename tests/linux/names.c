@@ -78,14 +78,17 @@ directories_move_by_their_owners(void)
 		    make_owned(ROOM "/a/locked", 0500) && make_owned(ROOM "/a/free", 0700) &&
 		    make_owned(ROOM "/b/locked", 0500) && make_owned(ROOM "/b/full", 0700) &&
 		    make_owned(ROOM "/b/full/in", 0700);
-	int fd = open(ROOM "/a/file", O_WRONLY | O_CREAT | O_EXCL, 0400);
+	int fd = good ? open(ROOM "/a/file", O_WRONLY | O_CREAT | O_EXCL, 0400) : -1;
 
 	good = good && close(fd) == 0 && chown(ROOM "/a/file", 4711, 4711) == 0 &&
 	       chmod(ROOM, 0755) == 0 && in_child(moves_as_another, NULL) == 0;
-	return rmdir(ROOM "/b/full/in") == 0 && rmdir(ROOM "/b/full") == 0 &&
-	       rmdir(ROOM "/b/locked") == 0 && unlink(ROOM "/b/file") == 0 &&
-	       rmdir(ROOM "/b") == 0 && rmdir(ROOM "/a/locked") == 0 && rmdir(ROOM "/a") == 0 &&
-	       good;
+	for (const char *const *p =
+		 (const char *const[]){ROOM "/b/full/in", ROOM "/b/full", ROOM "/b/locked",
+				       ROOM "/b/file", ROOM "/b", ROOM "/a/locked", ROOM "/a",
+				       NULL};
+	     *p != NULL; p++)
+		good = remove(*p) == 0 && good;
+	return good;
 }
 
 void
@@ -93,7 +96,8 @@ test_names(void)
 {
 	mkdir(ROOM, 0755);
 	result(links_that_are_open_are_ends(), "a link that is open as a place is not followed");
-	result(directories_move_by_their_owners(),
-	       "a directory gets another parent by who may write to it");
+	if (geteuid() == 0)
+		result(directories_move_by_their_owners(),
+		       "a directory gets another parent by who may write to it");
 	rmdir(ROOM);
 }

@@ -52,7 +52,8 @@ call(const char *file, int ops, uint32_t points, pid_t pid)
 static void
 make_file(const struct request *r)
 {
-	int fd = open(r->file, O_CREAT | O_WRONLY | (r->append ? 0 : O_TRUNC), 0600);
+	int flags = O_CREAT | O_WRONLY | O_NOFOLLOW | O_NONBLOCK | (r->append ? 0 : O_TRUNC);
+	int fd = open(r->file, flags, 0600);
 
 	if (fd < 0)
 		err(1, "%s", r->file);
