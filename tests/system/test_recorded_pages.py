@@ -14,7 +14,7 @@ from collections import namedtuple
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
 import disks  # noqa: E402
-from harness import ARCH, ROOT, Failed, boot, check, check_eq, ktrdump, main, portable_test, scratch_file  # noqa: E402
+from harness import ARCH, ROOT, Failed, boot, check, check_eq, ktrdump, main, scratch_file, test  # noqa: E402
 from listing import File, parse  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "tests/unit"))
@@ -199,7 +199,8 @@ def compare(programs, seen=(), entries=1 << 16):
     return trace
 
 
-@portable_test("each program of the pages finds after the fact what it finds live, or is refused and told why")
+@test("each program of the pages finds after the fact what it finds live, or is refused and told why",
+      arch=("x86_64", "the listings of the pages are of x86_64, whose system calls they name"))
 def pages():
     programs = {p[1:]: p for path in PAGES for p in programs_of(path)}.values()
     check(len(programs) > 20, f"{len(programs)} programs: {programs}")
