@@ -340,10 +340,11 @@ $H/unit/%: $H/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) $(LINK_FLAGS) -o $@ $^ -lcmocka -lpthread
 
+RECORDED_SRCS := $(addprefix kernel/dtrace/host/,recorded.c recorded_input.c)
 DTRACE_DEVICE_SRCS := $(DTRACE_SRCS) $(DIF_HOST_SRCS) kernel/dtrace/host/device.c
 DTRACE_LDFLAGS := -Wl,--wrap=open,--wrap=ioctl
-$(patsubst %,$H/obj/%.o,$(DTRACE_DEVICE_SRCS) tests/unit/dtrace_hosted.c kernel/dtrace/host/recorded.c): HOST_CFLAGS += -D_GNU_SOURCE
-DTRACE_OBJS := $(patsubst %,$H/obj/%.o,$(sort $(DTRACE_DEVICE_SRCS) kernel/dtrace/host/recorded.c kernel/probe/rate.c \
+$(patsubst %,$H/obj/%.o,$(DTRACE_DEVICE_SRCS) tests/unit/dtrace_hosted.c $(RECORDED_SRCS)): HOST_CFLAGS += -D_GNU_SOURCE
+DTRACE_OBJS := $(patsubst %,$H/obj/%.o,$(sort $(DTRACE_DEVICE_SRCS) $(RECORDED_SRCS) kernel/probe/rate.c \
 	$(filter-out %/ktrdump_main.c,$(KTR_TOOL_SRCS)) $(KTR_TOOL_HOST_SRCS) $(KTR_HOST_SRCS)))
 $H/dtrace: $(DTRACE_OBJS)
 	$(call say,HOSTCC)

@@ -90,6 +90,10 @@ static bool ktr_in_hook[KTR_PORT_MAXCPU]; /* each CPU writes its own, interrupts
 #define KTR_PORT_IN_HOOK() (&ktr_in_hook[ktr_port_cpu()])
 #endif
 
+#ifndef KTR_PORT_IN_NMI
+#define KTR_PORT_IN_NMI() false
+#endif
+
 static inline uint32_t
 owners_of(const struct ktr_site *site)
 {
@@ -117,12 +121,28 @@ ktr_fire_once(const struct ktr_firing *f)
 		ktr_fire_record(f);
 }
 
+/* Records an event. Its time, which is that of the firing for all hooks; 0: the log has refused it.
+ */
+static uint64_t
+record_now(const struct ktr_firing *f)
+{
+	struct ktr_ring **at = KTR_PORT_RING_OF(ktr_port_cpu());
+	const struct ktr_ring *ring = at != NULL && *at != NULL ? *at : &ktr_ring_none;
+	uint64_t before = ktr_ring_head(ring), head;
+	const struct ktr_entry *e;
+	ktr_fire_record(f);
+	head = ktr_ring_head(ring);
+	if (head == before || ring->entries == 0)
+		return 0;
+	e = ktr_ring_slot(ring, head - 1);
+	return e->site == (uint32_t)(uintptr_t)f->site ? e->ticks : 0;
+}
+
 void
 ktr_fire_within(struct ktr_firing *f)
 {
 	f->owners = owners_of(f->site);
-	if (ktr_firing_logged(f))
-		ktr_fire_record(f);
+	f->ticks = ktr_firing_logged(f) ? record_now(f) : 0;
 }
 
 void
@@ -144,11 +164,21 @@ call_all(const struct ktr_firing *f)
 	uint32_t owners = owners_of(f->site), log = logged(owners);
 	struct ktr_firing one = *f;
 	one.owners = owners;
+	one.ticks = log != 0 ? record_now(f) : 0;
 	for (one.owner = 0; one.owner < KTR_OWNER_MAX; one.owner++)
 		if (((owners & ~log) >> one.owner & 1) != 0)
 			ktr_hooks[one.owner](&one);
-	if (log != 0)
-		ktr_fire_record(f);
+}
+
+/*
+ * What a hook calls is the hook's doing, as what the log calls is the log's: a recorded trace has
+ * the functions that hooks are told of, and no others.
+ */
+static bool
+is_own_call(const struct ktr_site *site)
+{
+	return (site->kind == KTR_SITE_ENTRY || site->kind == KTR_SITE_RETURN) &&
+	       !KTR_PORT_IN_NMI();
 }
 
 /* The CPU is in a hook: only the log takes more. */
@@ -159,7 +189,9 @@ hook_refuse(const struct ktr_firing *f)
 	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++)
 		if (((owners & ~log) >> owner & 1) != 0)
 			__atomic_fetch_add(&ktr_hooks_refused[owner], 1, __ATOMIC_RELAXED);
-	if (log != 0)
+	if (log != 0 && is_own_call(f->site))
+		__atomic_fetch_add(&ktr_main.cpu[ktr_port_cpu()].suppressed, 1, __ATOMIC_RELAXED);
+	else if (log != 0)
 		ktr_fire_record(f);
 }
 

@@ -8,7 +8,7 @@
  * A hook is called with interrupts off, in any context, also in an NMI. It takes no lock, does not
  * wait, allocates nothing, and touches only memory that is mapped. While a CPU is in a hook, it
  * calls no other one: a probe that fires then, in the hook itself or in an NMI, is refused and
- * counted.
+ * counted. The log records it nevertheless, unless it is of a function that the hook has called.
  *
  * A trace point that is only logged does not pay for this: it calls the function that records its
  * event through a pointer in its site, which points to another function while the site has an owner
@@ -46,6 +46,7 @@ struct ktr_firing {
 	const void *data;       /* has_data: the text */
 	uint32_t len;           /* has_data: its bytes */
 	uint32_t owner;         /* whose hook is called */
+	uint64_t ticks;         /* owners not 0: of the event that the log has of it; 0: none */
 	struct ktr_where where; /* frame NULL: what ktr_firing_where() says */
 };
 

@@ -38,6 +38,8 @@
  *	KTR_PORT_IN_HOOK()
  *	                  for hooks (ktr/hook.h), to make them faster: a pointer to a bool of
  *	                  this CPU, at first false, with interrupts off
+ *	KTR_PORT_IN_NMI()
+ *	                  for hooks: is the CPU in an NMI, or in what it calls? With interrupts off
  *	KTR_PORT_WHERE(firing, where)
  *	                  for hooks: sets the members of a struct ktr_where that are known.
  *	                  firing->frame is the frame pointer of the function that the trace

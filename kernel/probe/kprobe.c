@@ -64,6 +64,7 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 	uint8_t *mine = &busy[arch_cpu()][this_pcpu()->nmi != 0];
 	struct kfetching in; /* `file` is of programs; `missing` counts if there are faults */
 	uint64_t args[KTR_MAXARGS];
+	struct ktr_firing f;
 	unsigned nargs = p->nargs;
 
 	if (*mine != 0) {
@@ -91,12 +92,18 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 	__atomic_fetch_add(&p->hits, 1, __ATOMIC_RELAXED);
 	if (in.faults != 0)
 		__atomic_fetch_add(&p->faults, (uint64_t)in.faults, __ATOMIC_RELAXED);
-	ktr_fire(
-	    &(struct ktr_firing){.site = p->site,
-				 .args = args,
-				 .nargs = (uint16_t)nargs,
-				 .where = {arch_tf_pc(tf), p->frameless ? return_address(tf) : 0,
-					   arch_tf_fp(tf), tf}});
+	/* One by one: an initialiser would clear the others. */
+	f.site = p->site;
+	f.args = args;
+	f.frame = NULL;
+	f.nargs = (uint16_t)nargs;
+	f.has_data = 0;
+	f.owners = 0;
+	f.where.pc = arch_tf_pc(tf);
+	f.where.ret = p->frameless ? return_address(tf) : 0;
+	f.where.fp = arch_tf_fp(tf);
+	f.where.regs = tf;
+	ktr_fire(&f);
 	*(volatile uint8_t *)mine = 0;
 }
 

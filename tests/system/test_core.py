@@ -16,6 +16,7 @@ from harness import (BUILD, DEADLINE_S, KTRDUMP, ROOT, Failed, check, check_eq, 
 from qmp import Qmp  # noqa: E402
 from tracecheck import by_number, same_events  # noqa: E402
 
+DTRACE = ROOT / "build/host/dtrace"
 KERNEL = BUILD / "kestrel"
 CLASSES = "GEN,SCHED,PROC,SYSC,LOCK"
 BUSY = "load mix -n 200 -j 4 > /dev/null &"
@@ -75,6 +76,9 @@ def live():
             check_eq(ended(c), 0, "exit status")
             found = same_as_line(core, trace)
             check_eq({cpu for cpu, _ in found}, {0, 1, 2, 3}, "CPUs with events")
+            counted = subprocess.run([DTRACE, "-q", "-r", core, "-n", "ktr:::fork { @ = count(); }"], capture_output=True, text=True, check=False)
+            forks = sum(e.get("text", "").startswith("fork: ") for e in core_events(core))
+            check_eq((counted.stdout.split(), counted.stderr), ([str(forks)], ""), "forks that dtrace -r counts in the dump")
 
 
 @test("the dump of a machine stopped at db> has exactly the events of show ktr, on 1 CPU or 4")

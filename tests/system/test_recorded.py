@@ -76,8 +76,15 @@ def time():
     check_match(rf"^ +{busiest} +{cpus_of.count(busiest)}$", out, "calls and returns of one CPU")
     check_match(rf"^  rand +0 +{cpus_of.count(busiest)}$", out, "rand() twice")
     check_match(r"^ +tick +[1-9]", out, "ticks, which are of no CPU")
-    for stdin in (open(run.trace, "rb"), subprocess.Popen(["cat", run.trace], stdout=subprocess.PIPE).stdout):
-        done = subprocess.run([DTRACE, "-q", "-r", "-", "-n", "syscall:::entry { @ = count(); }"], stdin=stdin, capture_output=True, timeout=120, env={"PATH": "/usr/bin:/bin", "KESTREL_ARCH": ARCH}, check=True)
+    since, until = (run.events[len(run.events) * share // 4]["ns"] for share in (1, 3))
+    out, _ = dtrace(run.trace, "-x", f"since={since}ns", "-x", f"until={until}ns", "-n", r"""BEGIN, END { printf("%d ", timestamp); }
+        syscall:::entry { @n = count(); } tick-10ms { @t = count(); } ktr:::exec { @e[execname] = count(); } END { printa("%@d ", @n); printa("%@d ", @t); }""")
+    inside = [e for e in run.events if since <= e["ns"] <= until]
+    check_eq(out.split()[:4], [str(n) for n in (since, until, sum(e["text"].startswith("syscall ") for e in inside), (until - since) // 10 ** 7)], "a stretch of the trace")
+    for given, why in (("since=soon", 'found "soon", expected a time such as 1.5'), ("until=1ns", "no time of the trace is between: it is from"), ("since=9999999", "no time of the trace")):
+        check(why in dtrace(run.trace, "-x", given, "-n", "BEGIN", status=1)[1], f"-x {given}")
+    for name, stdin in (("-", open(run.trace, "rb")), *((name, subprocess.Popen(["cat", run.trace], stdout=subprocess.PIPE).stdout) for name in ("-", "/dev/stdin"))):
+        done = subprocess.run([DTRACE, "-q", "-r", name, "-n", "syscall:::entry { @ = count(); }"], stdin=stdin, capture_output=True, timeout=120, env={"PATH": "/usr/bin:/bin", "KESTREL_ARCH": ARCH}, check=True)
         check_eq(done.stdout.split(), [str(len(calls)).encode()], "standard input")
     out, _ = dtrace(run.trace, "-n", "syscall::exit*:entry { exit(7); } syscall:::entry { @ = count(); }", status=7)
     check(0 < int(out) < len(calls), f"calls until the first exit: {out}")
@@ -122,6 +129,8 @@ REFUSED = [
     ("syscall::execve:entry { trace(args[0]); }", r"\[D_RECORDED\] .*args\[0\] is char \*, and what it points to is not in a recorded trace: arg0 is the address"),
     ("BEGIN { trace(`ticks); }", r"\[D_SYM_NOTYPES\]"),
     ("profile-97 { @ = count(); }", r'"profile-97": a trace has no CPUs to sample, expected tick-N'),
+    ("syscall:::entry /pid == $target/ { }", r"\[D_RECORDED\] .*\$target is not in a recorded trace: expected the number of a process"),
+    ("pid1:::entry { }", r"\[D_RECORDED\] .*pid1:::entry: what a program calls is not in a recorded trace"),
     ("tick-3parsecs { }", r'"3parsecs": expected a rate in Hz, or an interval with one of the units'),
     ("syscall::nosuch:entry { }", r"\[D_PDESC_ZERO\]"),
 ]
@@ -151,8 +160,9 @@ def refused():
     done = subprocess.run([link, "-q", "-r", run.trace, "-n", "syscall:::entry /curpsinfo->pr_pid == pid/ { @ = count(); exit(0); }"], capture_output=True, text=True,
                           timeout=120, env={"PATH": "/usr/bin:/bin", "KESTREL_ARCH": ARCH}, check=False)
     check("failed to resolve curpsinfo" not in done.stderr, f"by a link, it does not find its library: {done.stderr}")
-    out = boot("dtrace -r /dev/ktr -l; echo $?\n").expect().out
+    out = boot("dtrace -r /dev/ktr -l; echo $?; dtrace -x since=1ms -n BEGIN\n").expect(2).out
     check_match(r"^dtrace: -r: the host's dtrace reads recorded traces, this one traces\r?\n2", out, "in the guest")
+    check_match(r"^dtrace: -x since, until: they choose of a recorded trace: expected -r", out, "a stretch, in the guest")
 
 
 if __name__ == "__main__":

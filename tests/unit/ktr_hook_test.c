@@ -176,6 +176,31 @@ a_hook_does_not_take_the_log_s_events(void **state)
 }
 
 static void
+a_hook_and_the_log_have_one_time_of_a_firing(void **state)
+{
+	struct ktr_entry entry;
+	select_for(owner, "hook:::shared", true);
+	fire_shared(1);
+	assert_int_equal(seen.owners, 0); /* the log has no time of it */
+	select_for(KTR_OWNER_COMMAND, "hook:::shared", true);
+	fire_shared(2);
+	assert_int_equal(ktr_ring_read(0, head() - 1, &entry), KTR_READ_OK);
+	assert_int_equal(seen.ticks, entry.ticks);
+	ktr_host_refuse = true;
+	ktr_ring_close(0);
+	fire_shared(3);
+	ktr_host_refuse = false;
+	assert_int_equal(seen_args[0], 3);
+	assert_int_equal(seen.ticks, 0);
+	select_for(KTR_OWNER_COMMAND, "point data*", true);
+	select_for(owner, "point data*", true);
+	fire_points();
+	assert_string_equal(seen_data, "abc");
+	assert_int_equal(ktr_ring_read(0, head() - 1, &entry), KTR_READ_OK);
+	assert_int_equal(seen.ticks, entry.ticks);
+}
+
+static void
 a_trace_point_and_a_probe_in_one_place_have_their_own_hooks(void **state)
 {
 	uint64_t before = head();
@@ -375,6 +400,8 @@ main(void)
 	    cmocka_unit_test_setup_teardown(a_hook_has_long_data, begin, end),
 	    cmocka_unit_test_setup_teardown(a_hook_has_seven_arguments_of_a_probe, begin, end),
 	    cmocka_unit_test_setup_teardown(a_hook_does_not_take_the_log_s_events, begin, end),
+	    cmocka_unit_test_setup_teardown(a_hook_and_the_log_have_one_time_of_a_firing, begin,
+					    end),
 	    cmocka_unit_test_setup_teardown(
 		a_trace_point_and_a_probe_in_one_place_have_their_own_hooks, begin, end),
 	    cmocka_unit_test_setup_teardown(a_hook_does_not_interrupt_a_hook, begin, end),

@@ -11,12 +11,11 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/host/device.h"
 #include "kernel/dtrace/host/host.h"
+#include "kernel/dtrace/host/recorded_input.h"
 #include "kernel/probe/rate.h"
 #include "ktr/map.h"
 #include "ktr/probe.h"
@@ -52,6 +51,7 @@ struct known {
 
 static struct {
 	const char *path;
+	bool is_core; /* a memory dump */
 	struct dump dump;
 	struct kind *kinds;
 	size_t count, room;
@@ -62,7 +62,8 @@ static struct {
 	} recent[65536];        /* by the site's number */
 	struct ktr_map threads; /* struct known by tid */
 	unsigned cpus;
-	uint64_t first_ns, last_ns;
+	uint64_t first_ns, last_ns; /* from recorded_limit() on: of the stretch */
+	uint64_t until_ns;
 	bool any, lossy;
 	uint32_t lives; /* losses that were not there at the first reading: about any thread */
 	uint32_t lost;  /* the probe ktr:::lost */
@@ -397,7 +398,7 @@ survey_gap(void *arg, const struct export_gap *gap, char *why, size_t size)
 static int
 read_with(const struct export_format *format)
 {
-	char *argv[] = {"dtrace", "-i", (char *)trace.path, NULL};
+	char *argv[] = {"dtrace", trace.is_core ? "-M" : "-i", (char *)trace.path, NULL};
 	struct dump *d = &trace.dump;
 
 	memset(d, 0, sizeof(*d));
@@ -479,13 +480,16 @@ fire_event(void *arg, const struct export_event *ev, char *why, size_t size)
 	uint64_t args[KTR_PARAM_MAX];
 	struct ktr_firing f = {.args = args, .nargs = (uint16_t)ev->e->nargs};
 
-	if (trace.ended || (nrates > 0 && !fire_rates(ev->ns))) {
+	if (trace.ended || ev->ns > trace.until_ns)
+		return true;
+	if (nrates > 0 && !fire_rates(ev->ns)) {
 		trace.ended = true;
 		return true;
 	}
 	if (k != NULL && k->tells != NULL && k->tells->name > 0)
 		rename_thread(ev->e, k->tells);
-	if (k == NULL || k->probe == 0 || !device_wants(k->probe) || !device_traces(ev->e->cpu))
+	if (ev->ns < trace.first_ns || k == NULL || k->probe == 0 || !device_wants(k->probe) ||
+	    !device_traces(ev->e->cpu))
 		return true;
 	dif_host.time = ev->ns;
 	set_thread(ev->e);
@@ -510,6 +514,8 @@ fire_gap(void *arg, const struct export_gap *gap, char *why, size_t size)
 	trace.lives += !trace.lossy;
 	for (const struct activity_thread *t = gap->lost; t != NULL; t = t->next_lost)
 		thread(t->tid)->lives++;
+	if (gap->to_ns < trace.first_ns || gap->from_ns > trace.until_ns)
+		return true;
 	trace.ended = trace.ended || (nrates > 0 && !fire_rates(gap->from_ns));
 	if (trace.ended || !device_traces(g->cpu))
 		return true;
@@ -519,26 +525,6 @@ fire_gap(void *arg, const struct export_gap *gap, char *why, size_t size)
 	trace.ended =
 	    !device_fire(trace.lost, g->cpu, &f) || (device_is_full(g->cpu) && !trace.drain());
 	return true;
-}
-
-/* Standard input is read twice: by a name of its file, or of a copy. */
-static const char *
-input_path(void)
-{
-	static char path[32];
-	char part[65536];
-	struct stat st;
-	FILE *copy;
-
-	if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode))
-		return "/proc/self/fd/0";
-	copy = tmpfile();
-	for (size_t n; copy != NULL && (n = fread(part, 1, sizeof(part), stdin)) > 0;)
-		fwrite(part, 1, n, copy);
-	if (copy == NULL || ferror(stdin) || fflush(copy) != 0 || ferror(copy))
-		err(1, "standard input, or the copy of it");
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(copy));
-	return path;
 }
 
 bool
@@ -556,7 +542,8 @@ recorded_open(const char *path)
 					      .name = "lost",
 					      .types = {"int", "uint64_t", "uint64_t", "uint64_t"}};
 
-	trace.path = strcmp(path, "-") == 0 ? input_path() : path;
+	trace.path = recorded_input_path(path);
+	trace.is_core = recorded_is_core(trace.path);
 	dif_host.random_changes = true;
 	dif_host.alloc_most = SIZE_MAX;
 	trace.by_text = ktr_map_make(memory_realloc, memory_seed());
@@ -571,10 +558,23 @@ recorded_open(const char *path)
 		return false;
 	}
 	device_plug(trace.cpus);
-	dif_host.time = trace.first_ns;
 	dif_host.builtin[DIF_B_EXECNAME] = (uintptr_t)texts.execname;
 	dif_port_direct[1] = (struct dif_port_range){(uintptr_t)&texts, sizeof(texts)};
 	return true;
+}
+
+void
+recorded_limit(void)
+{
+	uint64_t since, until;
+
+	recorded_stretch(trace.first_ns, trace.last_ns, &since, &until);
+	if (since > trace.first_ns)
+		trace.first_ns = since;
+	if (until < trace.last_ns)
+		trace.last_ns = until;
+	trace.until_ns = until;
+	dif_host.time = trace.first_ns;
 }
 
 int

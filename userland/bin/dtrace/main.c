@@ -363,6 +363,7 @@ use_recorded(void)
 	if (run.command != NULL || run.process != NULL || run.claim || run.anonymous)
 		errx(2, "-r: found -a, -A, -c or -p too, which trace a kernel that runs");
 	dt_recorded = true;
+	dt_macros.no_target = true;
 	type_variables("");
 	consume_recorded(run.recorded);
 }

@@ -18,6 +18,7 @@ struct dt_options {
 	uint64_t aggzoom, agghist, aggpack;
 	uint64_t ascii; /* encoding=ascii: aggpack draws with letters */
 	const char *libdir;
+	const char *since, *until; /* the stretch of a recorded trace; NULL: all of it */
 	uint64_t nolibs;
 };
 extern struct dt_options dt_options;

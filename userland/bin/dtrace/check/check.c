@@ -195,6 +195,10 @@ check_member(struct node *n)
 	}
 	type = type_base(n->left->type);
 	if (n->op == '>') {
+		if (dt_recorded && n->left->kind == N_CAST && type_is_integer(type))
+			dt_error(n->at, "D_RECORDED",
+				 "-> %s: found %s, and no structure of it is in a recorded trace",
+				 n->text, type_text(n->left->type));
 		if (type->kind != T_POINTER && type->kind != T_ARRAY)
 			dt_error(n->at, "D_OP_PTR", "-> %s: found %s before it, expected a pointer",
 				 n->text, type_text(n->left->type));

@@ -97,6 +97,12 @@ check_argument(struct place at, uint64_t number, const char **xlate)
 		if (!probe_is_meant(current->probes, &p->p))
 			continue;
 		type = probe_argument(&p->p, number, &x);
+		if (type == NULL && dt_recorded && number < p->p.nargs)
+			dt_error(
+			    at, "D_RECORDED",
+			    "args[%u] of %s:%s:%s:%s is a pointer, and what it points to is not in a recorded trace: arg%u is the address",
+			    (unsigned)number, p->p.provider, p->p.module, p->p.function, p->p.name,
+			    (unsigned)number);
 		if (type == NULL)
 			dt_error(
 			    at, "D_ARGS_IDX",

@@ -163,6 +163,10 @@ macro(const char *p, struct place at, const char **end, uint64_t *value, bool *s
 	for (size_t i = 0; i < sizeof(macros) / sizeof(macros[0]); i++)
 		if (strlen(macros[i].name) == size && strncmp(macros[i].name, p, size) == 0) {
 			*value = macros[i].value;
+			if (i == 0 && dt_macros.no_target)
+				dt_error(
+				    at, "D_RECORDED",
+				    "$target is not in a recorded trace: expected the number of a process");
 			return *string ? dt_format("%ld", (long)*value) : NULL;
 		}
 	dt_error(at, size > 0 ? "D_MACRO_UNDEF" : "D_SYNTAX",

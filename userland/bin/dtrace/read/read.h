@@ -44,6 +44,7 @@ struct dt_macros {
 	char **argv;
 	bool *used;       /* one for each of argv */
 	bool defaultargs; /* those that are not given are 0 and "" */
+	bool no_target;   /* $target is an error: a recorded trace has none */
 	uint64_t target, pid, ppid, pgid, sid, uid, euid, gid, egid;
 };
 extern struct dt_macros dt_macros;

@@ -563,7 +563,11 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 		errx(1, "the image is not this program's");
 	if (no_matches)
 		option_set_text(view.options);
-	else
+	if (recorded == NULL && (dt_options.since != NULL || dt_options.until != NULL))
+		errx(2, "-x since, until: they choose of a recorded trace: expected -r");
+	if (recorded != NULL)
+		recorded_limit();
+	if (!no_matches)
 		load(image, sources);
 	if (!no_matches && ioctl(device, DIF_IOC_GO) < 0)
 		err(1, "could not enable tracing");

@@ -101,6 +101,9 @@ pid_probes(struct place at, const char *full, const char *command)
 	if (*end != '\0')
 		dt_error(at, "D_PROC_BADPROV", "%s: expected pid and the number of a process",
 			 full);
+	if (dt_recorded)
+		dt_error(at, "D_RECORDED", "%s: what a program calls is not in a recorded trace",
+			 full);
 	w.pid.kind = DIF_PID_PROGRAM;
 	if (command != NULL && w.pid.pid == dt_macros.target)
 		snprintf(w.pid.path, sizeof(w.pid.path), "%s", command);

@@ -39,10 +39,12 @@ uint32_t consume_probe_of(uint32_t epid);
 void consume_recorded(const char *path);
 /*
  * Of the host's program; NULL in the guest's. recorded_open(): false if it cannot be read, which it
- * has said. recorded_run() fires all events, and calls drain() when it is time to read what the
+ * has said. recorded_limit(), once options are known, takes the stretch of -x since and until.
+ * recorded_run() fires all events, and calls drain() when it is time to read what the
  * programs have recorded, which says whether it goes on; ktrdump's exit status.
  */
 __attribute__((weak)) bool recorded_open(const char *path);
+__attribute__((weak)) void recorded_limit(void);
 __attribute__((weak)) int recorded_run(bool (*drain)(void));
 /* Starts the command, which waits, or finds the process: $target. NULL: none. */
 void consume_target(const char *command, const char *process);
