@@ -377,8 +377,10 @@ dump_options_parse(struct dump_options *o, int argc, char **argv)
 	    (o->reports == NULL || strcmp(o->reports, "events") != 0) &&
 	    (o->filter.classes != KTR_ALL || o->filter.grep != NULL))
 		return usage_error(
-		    "what is asked for shows times, not events: expected --cpu, --thread, "
-		    "--since, --until in place of --class and --grep",
+		    o->format->whole ? "what is asked for shows times, not events: expected "
+				       "--since, --until in place of --class and --grep"
+				     : "what is asked for shows times, not events: expected --cpu, "
+				       "--thread, --since, --until in place of --class and --grep",
 		    NULL);
 	bool whole = o->format != NULL && o->format->whole;
 	if (whole && (o->filter.thread != NULL || o->filter.cpus != ~(uint64_t)0))

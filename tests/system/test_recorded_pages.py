@@ -154,7 +154,7 @@ def folder_of_disk():
 
 
 def run(live, seen, entries):
-    """Runs programs live while their probes are recorded, and of others only their commands: what the former print; the
+    """Of the programs `seen` runs the commands only, while no file has been read yet; then runs programs live. What these print; the
     trace; and the times between which each ran."""
     options, lines = [], ["mkdir -p /d; ktr on dtrace:::BEGIN,dtrace:::END > /dev/null"]
 
@@ -165,7 +165,7 @@ def run(live, seen, entries):
         options.extend(["--file", f"/d/{path.name}={path}"])
         return f"/d/{path.name}"
 
-    for program in [*live, *seen]:
+    for program in [*seen, *live]:
         command = "sh " + put(program.command) if "\n" in (program.command or "") else program.command or "true"
         words = [f"-{letter} {put(text) if letter == 's' else shlex.quote(text)}" for letter, text in program.sources]
         lines += ["rm -rf /tmp/*"]
@@ -175,7 +175,7 @@ def run(live, seen, entries):
             lines += [f"dtrace -q {' '.join(program.options)} -o /d/out {' '.join(words)} -c {shlex.quote(command)} > /dev/null 2>&1"]
         else:
             lines += [f"timeout 0.1 {command} > /dev/null 2>&1"]
-        lines += [f"ktr off {shlex.quote(specs)} > /dev/null"] if specs and program != [*live, *seen][-1] else []
+        lines += [f"ktr off {shlex.quote(specs)} > /dev/null"] if specs and program != [*seen, *live][-1] else []
         lines += ["echo begins; cat /d/out; rm /d/out; echo ends"] if program in live else []
     done = boot("\n".join([*lines, "true"]) + "\n", smp=1, mask="PROC", trace=True, sets=[f"debug.ktr.entries={entries}"], options=["--icount", "--disk", str(disks.make(folder=folder_of_disk())), *options]).expect()
     shown = re.findall(r"^begins\n(.*?)^ends$", done.out.replace("\r", ""), re.M | re.S)

@@ -308,7 +308,7 @@ def bad_input_says_what_was_expected(tmp):
         equal((status, out), (2, ""), "status and output of a missing file")
         expect(err.startswith(f"ktrdump: {tmp}/no: "), err)
     status, _, err = x.ktrdump("diff", "lock,syscall", a, a)
-    expect(status == 1 and "report lock: nothing to show; it is made from events of class LOCK" in err and "syscall" not in err, err)
+    expect(status == 1 and "report lock: nothing to show: it needs events of class LOCK" in err and "syscall" not in err, err)
     equal(x.ktrdump("diff", a, a, "-o", "/dev/full")[0], 2, "status of a full device")
     damaged = tmp / "damaged"
     damaged.write_bytes(a.read_bytes()[:-9])

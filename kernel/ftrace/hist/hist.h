@@ -25,8 +25,6 @@
  */
 #pragma once
 
-#include <limits.h>
-
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/event/filter.h"
 #include "kernel/ftrace/instance.h"

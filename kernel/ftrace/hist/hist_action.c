@@ -47,7 +47,7 @@ find_own(const struct hist *h, const struct hist *in, struct hist_slice name)
 	for (unsigned i = 0; i < in->nown; i++)
 		if (hist_slice_is(h, name, in->own[i].name))
 			return i;
-	return UINT_MAX;
+	return UINT32_MAX;
 }
 
 /* May a histogram with the keys of h name variables of `of`? Its own first keys are used. */
@@ -67,7 +67,7 @@ find_at(const struct hist_parser *p, const struct ktr_site *site, struct hist_sl
 	for (struct hist *h = NULL; (h = hist_next(p->h->i, site, h)) != NULL;) {
 		unsigned i = find_own(p->h, h, name);
 
-		if (i == UINT_MAX || !keys_fit(p->h, h))
+		if (i == UINT32_MAX || !keys_fit(p->h, h))
 			continue;
 		*unique &= found == NULL || found->site == h->site;
 		if (found == NULL) {
@@ -142,7 +142,7 @@ refer(struct hist_parser *p, const struct reference *r, const char *missing)
 	bool unique;
 	struct hist *of;
 
-	if (find_own(p->h, p->h, r->name) != UINT_MAX &&
+	if (find_own(p->h, p->h, r->name) != UINT32_MAX &&
 	    (!r->qualified || event_find(r->system, r->event) == p->h->site))
 		return true;
 	of = hist_find_reference(p, r, &index, &unique);
@@ -384,7 +384,7 @@ read_handler(struct hist_parser *p, struct hist_action *a, struct hist_slice ins
 	if (inside.n == 0 || p->h->text[inside.at] != '$')
 		return hist_fail(p->error, inside.at,
 				 "For onmax(x) or onchange(x), x must be a variable");
-	if (find_own(p->h, p->h, (struct hist_slice){inside.at + 1, inside.n - 1}) == UINT_MAX)
+	if (find_own(p->h, p->h, (struct hist_slice){inside.at + 1, inside.n - 1}) == UINT32_MAX)
 		return hist_fail(p->error, inside.at, "Couldn't find onmax or onchange variable");
 	return true;
 }

@@ -286,7 +286,7 @@ read_sort_key(struct hist_parser *p, struct hist_slice part)
 {
 	struct hist_slice rest = part, name;
 	char text[HIST_NAME];
-	unsigned n = p->h->nsorts, found = UINT_MAX;
+	unsigned n = p->h->nsorts, found = UINT32_MAX;
 
 	hist_slice_next(p->h, &rest, '.', &name);
 	hist_slice_copy(p->h, name, text);
@@ -296,7 +296,7 @@ read_sort_key(struct hist_parser *p, struct hist_slice part)
 	for (unsigned i = 0; i < p->h->nkeys; i++)
 		if (strcmp(p->h->keys[i].name, text) == 0)
 			found = i;
-	if (found == UINT_MAX)
+	if (found == UINT32_MAX)
 		return hist_fail(p->error, part.at, "Sort field must be a key or a val");
 	p->h->sorts[n].key = found;
 	p->h->sorts[n].descending = hist_slice_is(p->h, rest, "descending");

@@ -57,7 +57,7 @@ order(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/* Compares key number `key`, or all: UINT_MAX. */
+/* Compares key number `key`, or all: UINT32_MAX. */
 static int
 compare_keys(const struct hist *h, const struct hist_row *a, const struct hist_row *b, unsigned key)
 {
@@ -75,7 +75,7 @@ compare_keys(const struct hist *h, const struct hist_row *a, const struct hist_r
 				break;
 			result = order(x[n], y[n]);
 		}
-		if ((key == UINT_MAX && result != 0) || key == i)
+		if ((key == UINT32_MAX && result != 0) || key == i)
 			return result;
 		x += nx;
 		y += ny;
@@ -86,7 +86,7 @@ compare_keys(const struct hist *h, const struct hist_row *a, const struct hist_r
 int
 hist_compare_keys(const struct hist *h, const struct hist_row *a, const struct hist_row *b)
 {
-	return compare_keys(h, a, b, UINT_MAX);
+	return compare_keys(h, a, b, UINT32_MAX);
 }
 
 /* By what the histogram is sorted, and then by the keys. */

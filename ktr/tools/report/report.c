@@ -246,8 +246,8 @@ report_say_nothing(const char *name)
 	for (size_t i = 0; i < REPORTS; i++) {
 		if (strcmp(reports[i].name, name) == 0)
 			fprintf(stderr,
-				"ktrdump: report %s: nothing to show; it is made from events of "
-				"class %s with the formats of ktr/README.md\n",
+				"ktrdump: report %s: nothing to show: it needs events of "
+				"class %s, in the formats of ktr/README.md\n",
 				name, reports[i].needs);
 	}
 }
