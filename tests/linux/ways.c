@@ -242,7 +242,8 @@ pipes_break(void)
 	       in_child(sends_after_end, &packets) == 0;
 }
 
-static _Atomic int first; /* the lowest free descriptor; -1: the end */
+static int lowest[2]; /* descriptors that are free */
+static atomic_bool over;
 
 /* Looks for descriptors that nobody was told of. How many there were. */
 static void *
@@ -250,8 +251,8 @@ look_for_files(void *arg)
 {
 	intptr_t n = 0;
 
-	for (int fd; (fd = first) >= 0;)
-		n += fcntl(fd, F_GETFD) >= 0 || fcntl(fd + 1, F_GETFD) >= 0;
+	while (!over)
+		n += fcntl(lowest[0], F_GETFD) >= 0 || fcntl(lowest[1], F_GETFD) >= 0;
 	return (void *)n;
 }
 
@@ -264,13 +265,14 @@ faults(void)
 	void *seen = NULL;
 	bool good;
 
-	first = dup(0);
-	close(first);
-	good = pthread_create(&thread, NULL, look_for_files, NULL) == 0;
+	lowest[0] = dup(0);
+	lowest[1] = dup(0);
+	good = close(lowest[0]) == 0 && close(lowest[1]) == 0 &&
+	       pthread_create(&thread, NULL, look_for_files, NULL) == 0;
 	for (unsigned i = 0; good && i < n; i++)
 		good = FAILS(socketpair(AF_UNIX, SOCK_STREAM, 0, NOWHERE), EFAULT) &&
 		       FAILS(pipe(NOWHERE), EFAULT);
-	first = -1;
+	over = true;
 	return pthread_join(thread, &seen) == 0 && good && seen == NULL;
 }
 
