@@ -9,7 +9,6 @@
 #include "kernel/abi/stat.h"
 #include "kernel/abi/statfs.h"
 #include "kernel/fs/fsnotify.h"
-#include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
@@ -215,11 +214,8 @@ vname_alloc(struct vnode *dir, const char *name)
 
 	if (!on_disk || !uidinfo_memory_short()) /* those of a disk are a cache */
 		n = uidinfo_alloc(ui, sizeof(*n) + len);
-	if (n == NULL) {
-		if (on_disk)
-			writeback_hurry(); /* names that nobody uses go then */
+	if (n == NULL)
 		return NULL;
-	}
 	memcpy(n->text, name, len);
 	n->dir = dir;
 	n->ui = ui;

@@ -339,8 +339,7 @@ proc_signal_ends(bool or_stops)
 	const struct lwp *l = curlwp();
 	uint64_t set = deliverable(p, l) & ~p->sig_caught;
 
-	/* Those that end nothing wait for a tracer, or for who asks for them. */
-	if (!or_stops)
+	if (!or_stops) /* nor what a tracer, or who asks for it, waits for */
 		set &=
 		    ptrace_traced(l) ? BIT(SIGKILL) : ~(STOP_SIGNALS | p->sig_ignored | NO_ACTION);
 	return p->exiting || l->dying || (or_stops && is_stopped(p, l)) || set != 0;

@@ -36,7 +36,7 @@ BUDGETS = {
     "kernel/ftrace/event": 3925,
     "kernel/ftrace/hist": 2750,
     "kernel/ftrace/tracer": 2800,
-    "kernel/ktrace": 1615,
+    "kernel/ktrace": 1620,
     "kernel/lib": 2800,
     "kernel/mm": 2100,
     "kernel/net": 3950,
