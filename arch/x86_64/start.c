@@ -121,13 +121,15 @@ read_multiboot2(const uint8_t *info)
 static void
 read_pvh(const struct pvh_start_info *si)
 {
+	static char cmdline[4096]; /* QEMU takes no longer ones */
 	struct boot_info *bi = &boot_info;
 
 	bi->loader = "PVH";
 	bi->firmware = si->rsdp_pa;
+	/* It may stand in memory that the firmware does not tell of, which is not mapped later. */
 	if (si->cmdline_pa != 0) {
-		bi->cmdline = phys_to_virt(si->cmdline_pa);
-		boot_reserve(si->cmdline_pa, strlen(bi->cmdline) + 1);
+		strlcpy(cmdline, phys_to_virt(si->cmdline_pa), sizeof(cmdline));
+		bi->cmdline = cmdline;
 	}
 	const struct pvh_module *mods = phys_to_virt(si->modlist_pa);
 	for (uint32_t i = 0; i < si->nr_modules; i++) {

@@ -5,7 +5,7 @@ import time
 
 import pexpect
 import tracecheck as tc
-from console import Patient
+from console import Patient, close
 from harness import BOOT, HAS_A_LIMIT, KTRDUMP, ROOT, Failed, check, check_eq, check_match, dynamic_program, ktr_stats  # noqa: F401
 
 PROMPT = "kestrel# "
@@ -127,5 +127,5 @@ class Machine:
         check_eq(self.console.exitstatus, 7, "exit status")
 
     def close(self):
-        self.console.close(force=True)
+        close(self.console)
         self.log.close()

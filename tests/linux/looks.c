@@ -91,9 +91,21 @@ ended_unwaited(void)
 	return waitpid(pid, NULL, 0) == pid && good;
 }
 
+/* The words that the machine was started with. */
+static bool
+command_line(void)
+{
+	char text[4096];
+	int fd = open("/proc/cmdline", O_RDONLY);
+	ssize_t n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
+
+	return n > 0 && text[n - 1] == '\n' && close(fd) == 0;
+}
+
 void
 test_looks(void)
 {
+	result(command_line(), "/proc/cmdline has a line");
 	result(in_child(named, NULL) == 1, "a process's name adds no lines to its status");
 	if (geteuid() == 0)
 		result(in_child(own_files, NULL) == 1,

@@ -47,6 +47,13 @@ class Patient(pexpect.spawn):
                     return found
 
 
+def close(c):
+    """Ends a program in a terminal. pexpect gives it a tenth of a second to die of SIGKILL, which a loaded host may not have."""
+    with contextlib.suppress(pexpect.ExceptionPexpect):
+        c.close(force=True)
+    c.wait()
+
+
 @contextlib.contextmanager
 def guest(*options, smp=4, deadline=("--timeout", str(4 * DEADLINE_S))):
     """Boots a guest and waits for the shell's prompt."""
@@ -58,7 +65,7 @@ def guest(*options, smp=4, deadline=("--timeout", str(4 * DEADLINE_S))):
         prompt(c)
         yield c
     finally:
-        c.close(force=True)
+        close(c)
 
 
 def prompt(c, text=PROMPT):

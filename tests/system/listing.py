@@ -34,6 +34,7 @@ import subprocess
 
 import pexpect
 
+from console import close
 from harness import DEADLINE_S, ROOT, Failed, check, check_eq
 
 PROMPTS = ("$ ", "kestrel# ", "db> ", "(gdb) ", "(qemu) ")
@@ -296,7 +297,7 @@ class Terminal:
         return output
 
     def close(self):
-        self.child.close(force=True)
+        close(self.child)
 
 
 def link_tree(folder):

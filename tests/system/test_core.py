@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from console import DB, db_events, ended, guest, shell, stopped_by_request, wait_for_flush  # noqa: E402
+from console import DB, close, db_events, ended, guest, shell, stopped_by_request, wait_for_flush  # noqa: E402
 from harness import (BUILD, DEADLINE_S, KTRDUMP, ROOT, Failed, check, check_eq, check_match, cpus, json_lines, ktrdump, main,  # noqa: E402
                      portable_test, scratch_file, test, times)
 from qmp import Qmp  # noqa: E402
@@ -199,7 +199,7 @@ def damage():
     print(f"# KTR_TEST_SEED={seed} {program()}")
     rng = random.Random(seed)
     with machine("--set", "debug.ktr.entries=256", mem="64M", smp=2) as (c, qmp), core_of(qmp) as core:
-        c.close(force=True)
+        close(c)
         core.chmod(0o600)
         whole = survives(core, "the whole dump")
         check(whole > 100, f"{whole} events, expected more than 100")

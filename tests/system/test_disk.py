@@ -11,7 +11,7 @@ import signal
 import subprocess
 
 import pexpect
-from console import guest, shell
+from console import close, guest, shell
 from disks import blkdebug, contents, fsck, make, partition_table, silent, tool
 from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch, scratch_file, test, times
 from qmp import Qmp
@@ -163,7 +163,7 @@ def linux():
 def killed(c):
     """The machine is reset: its memory is gone."""
     c.kill(signal.SIGKILL)
-    c.close(force=True)
+    close(c)
 
 
 def synced(smp, how):

@@ -7,7 +7,7 @@ import sys
 import pexpect
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
-from console import DB, db, guest, recorded, shell, stopped_by_request  # noqa: E402
+from console import DB, close, db, guest, recorded, shell, stopped_by_request  # noqa: E402
 from harness import ARCH, BUILD, DEADLINE_S, ROOT, boot, check, check_eq, check_match, main, scratch_file, test  # noqa: E402
 from qmp import Qmp  # noqa: E402
 
@@ -80,7 +80,7 @@ def machine():
         shell(c, "sysctl debug.ktr.on='nmi: count*'")
         qmp, gdb = Qmp(control), Gdb(socket)
         yield c, gdb, qmp
-        gdb.gdb.close(force=True)
+        close(gdb.gdb)
         qmp.close()
 
 

@@ -7,7 +7,7 @@ import select
 
 import pexpect
 
-from console import Patient
+from console import Patient, close
 from harness import ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, ROOT, boot, check, check_eq, check_match, cpus, main, portable_test, test
 
 PROMPT = "kestrel# "
@@ -28,7 +28,7 @@ def terminal(*options, smp=2):
         c.expect_exact(PROMPT)
         yield c
     finally:
-        c.close(force=True)
+        close(c)
 
 
 def ask(c, line, pattern):

@@ -5,7 +5,7 @@ import contextlib
 
 import pexpect
 
-from console import guest, prompt
+from console import close, guest, prompt
 from harness import DEADLINE_S, Failed, cpus, host_busybox, main, portable_test, scratch_file, test
 from screen import Side, type_alike
 
@@ -33,7 +33,7 @@ def both(smp):
             alike(sides, [("clear" + ENTER, r"\A\$\n<0,2>$")])
             yield sides
     finally:
-        host.close(force=True)
+        close(host)
 
 
 class Torn(Failed):

@@ -256,7 +256,7 @@ def nothing_to_show_says_why(tmp):
     path = x.gen(tmp, "guest 200")
     status, _, err = x.ktrdump("report", "lock,syscall", "-i", path)
     equal(status, 1, "status of a report that has nothing to show")
-    expect("report lock: nothing to show" in err and "LOCK with the formats of ktr/README.md" in err and "syscall" not in err, err)
+    expect("report lock: nothing to show" in err and "LOCK, in the formats of ktr/README.md" in err and "syscall" not in err, err)
     status, _, err = x.ktrdump("report", "-i", path)
     equal((status, err), (0, ""), "all reports, some of which have nothing to show")
     status, _, err = x.ktrdump("report", "-i", x.gen(tmp, "empty"))
