@@ -121,12 +121,11 @@ read_multiboot2(const uint8_t *info)
 static void
 read_pvh(const struct pvh_start_info *si)
 {
-	static char cmdline[4096]; /* QEMU takes no longer ones */
+	static char cmdline[4096]; /* the firmware's memory is not mapped later */
 	struct boot_info *bi = &boot_info;
 
 	bi->loader = "PVH";
 	bi->firmware = si->rsdp_pa;
-	/* It may stand in memory that the firmware does not tell of, which is not mapped later. */
 	if (si->cmdline_pa != 0) {
 		strlcpy(cmdline, phys_to_virt(si->cmdline_pa), sizeof(cmdline));
 		bi->cmdline = cmdline;
