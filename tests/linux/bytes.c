@@ -51,7 +51,7 @@ memory_ends(void)
 	if (!good)
 		return false;
 	memset(end - 2 * PAGE, 'x', 2 * PAGE);
-	/* nothing, far behind the end; newer versions of Linux have made ext4's file larger then */
+	/* nothing, far after the end; newer versions of Linux have made ext4's file larger then */
 	good = FAILS(pwrite(fd, end, 10, 2 * PAGE), EFAULT) && fstat(fd, &st) == 0 &&
 	       st.st_size <= 2 * PAGE;
 	good = good && pwrite(fd, end - 3096, PAGE, 2 * PAGE) == 3096 && fstat(fd, &st) == 0 &&

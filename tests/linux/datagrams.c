@@ -166,8 +166,8 @@ datagrams_told(const char *address)
 	return closed(s, good) && close(raw) == 0 ? 0 : 1;
 }
 
-static uint16_t
-checksum(const void *bytes, size_t n)
+uint16_t
+inet_checksum(const void *bytes, size_t n)
 {
 	const uint16_t *word = bytes;
 	uint32_t sum = 0;
@@ -191,7 +191,7 @@ echo(void)
 
 	if (geteuid() != 0)
 		return FAILS(s, EPERM);
-	ask.checksum = checksum(&ask, sizeof(ask));
+	ask.checksum = inet_checksum(&ask, sizeof(ask));
 	if (sendto(s, &ask, sizeof(ask), 0, (void *)&name, sizeof(name)) != sizeof(ask))
 		return false;
 	do { /* it hears its own request, too */
@@ -199,7 +199,7 @@ echo(void)
 		answer = (void *)(data + (data[0] & 15) * 4);
 	} while (n > 0 && answer->type != ICMP_ECHOREPLY);
 	return n == 28 && answer->un.echo.id == 0x1234 && answer->un.echo.sequence == 7 &&
-	       checksum(data, 20) == 0 && checksum(answer, 8) == 0 &&
+	       inet_checksum(data, 20) == 0 && inet_checksum(answer, 8) == 0 &&
 	       from.sin_addr.s_addr == htonl(INADDR_LOOPBACK) && close(s) == 0;
 }
 

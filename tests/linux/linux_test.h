@@ -203,6 +203,9 @@ struct sockaddr_in inet_local(uint16_t port);
 int inet_bound(int type, int backlog, struct sockaddr_in *name);
 /* What poll() tells of it within ms. */
 short inet_polled(int fd, int ms);
+/* The checksum of the Internet (RFC 1071) of an even number of bytes; 0 of what has its own in it.
+ */
+uint16_t inet_checksum(const void *bytes, size_t n);
 /* SO_ERROR. */
 int inet_error(int s);
 /* Two ends of a connection; the first one connected. */

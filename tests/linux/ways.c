@@ -106,18 +106,6 @@ struct datagram {
 	struct udphdr udp;
 };
 
-static uint16_t
-sum(const void *bytes, size_t n)
-{
-	const uint16_t *word = bytes;
-	uint32_t sum = 0;
-
-	for (size_t i = 0; i < n / 2; i++)
-		sum += word[i];
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t) ~(sum + (sum >> 16));
-}
-
 /* What a raw socket receives to that port. */
 static bool
 heard(int s, uint16_t port, struct datagram *d)
@@ -153,7 +141,7 @@ headers(void)
 		    is_at(&from, "127.0.0.1") && from.sin_port == htons(7) &&
 		    heard(hears, name.sin_port, &heard_d) && heard_d.ip.id == d.ip.id &&
 		    heard_d.ip.tot_len == htons(sizeof(d)) &&
-		    sum(&heard_d.ip, sizeof(heard_d.ip)) == 0;
+		    inet_checksum(&heard_d.ip, sizeof(heard_d.ip)) == 0;
 
 	d.ip.id = 0;
 	d.ip.saddr = at("127.0.0.3", 0).sin_addr.s_addr;
