@@ -199,8 +199,8 @@ endif
 
 # ---- userland ---------------------------------------------------------------------------------
 
-# What our programs share: options with help, tables, Kestrel's own system calls, and two files of the log.
-ULIB_KTR  := ktr/fmt.c ktr/glob.c
+# What our programs share: options with help, tables, Kestrel's own system calls, and three files of the log.
+ULIB_KTR  := ktr/fmt.c ktr/glob.c ktr/word.c
 ULIB_OBJS := $(patsubst %,$B/user/%.o,$(wildcard userland/lib/*.c) $(ULIB_KTR))
 
 # A tool is one file of userland/bin, or a folder of them; ktrdump is the host's, with its guest's default.

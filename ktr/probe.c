@@ -195,12 +195,25 @@ ktr_probe_matches(const struct ktr_site *site, const char *spec)
 	return ktr_probe_name_matches(&name, spec);
 }
 
+/* All probes of a provider, if that is what the word names. */
+static bool
+suggest_provider(const char *word, char *to, size_t len)
+{
+	fmt_snprintf(to, len, "%s:::", word);
+	for (unsigned n = 0; n < ktr_site_count(); n++)
+		if (ktr_probe_matches(ktr_site_get(n), to))
+			return true;
+	return false;
+}
+
 bool
 ktr_probe_suggest(const char *spec, char *to, size_t len)
 {
 	struct fields f;
 	unsigned field = FIELDS, distance = KTR_PROBE_TEXT;
 	char best[KTR_PROBE_TEXT];
+	if (!ktr_probe_is_name(spec))
+		return suggest_provider(spec, to, len);
 	if (!probe_read_fields(&f, spec, ktr_strlen(spec)))
 		return false;
 	for (unsigned n = 0; n < ktr_site_count(); n++) {

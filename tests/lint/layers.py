@@ -37,7 +37,7 @@ LAYERS = [
     ("kernel/net/inet/", ["kernel/", "ktr/"], FREESTANDING | {"lwip/*"}),
     ("kernel/net/lwip/", ["kernel/lib/", "kernel/mm/"], FREESTANDING | {"lwip/*"}),
     ("kernel/", ["kernel/", "arch/*.h", "ktr/"], FREESTANDING | {"ktr_port.h", "abi_md.h", "syscalls.def"}),
-    ("userland/", ["userland/", "kernel/abi/", "ktr/fmt.h", "ktr/glob.h"], None),
+    ("userland/", ["userland/", "kernel/abi/", "ktr/fmt.h", "ktr/glob.h", "ktr/word.h"], None),
     ("tests/", None, None),
 ]
 # The kernel's floors, from the bottom up. A file includes files of its own folder and of lower floors. It calls

@@ -336,6 +336,7 @@ a_misspelt_name_gets_a_suggestion(void **state)
 	    {"unti:::tow", NULL}, /* two fields are wrong */
 	    {"a:b:c:d:e", NULL},
 	    {"two", NULL},
+	    {"unit", "unit:::"}, /* a provider */
 	};
 	char text[128];
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

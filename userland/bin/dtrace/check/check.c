@@ -279,7 +279,8 @@ check_expression(struct node *n)
 	if (n->type == NULL) {
 		if (n->var != NULL && n->var->scope == SCOPE_GLOBAL && !n->var->is_array)
 			dt_error(n->at, "D_IDENT_UNDEF",
-				 "failed to resolve %s: unknown variable name", n->text);
+				 "failed to resolve %s: unknown variable name%s", n->text,
+				 ident_suggest_variable(n->text));
 		if (n->var != NULL)
 			dt_error(n->at, "D_VAR_UNDEF", "%s has not yet been declared or assigned",
 				 ident_text(n->var));

@@ -32,6 +32,10 @@ struct variable *ident_find(enum scope scope, const char *name);
 struct variable *ident_add(enum scope scope, const char *name, struct type *type);
 struct aggregation *ident_aggregation(const char *name, struct place at);
 const struct function *ident_function(const char *name);
+/* "; did you mean NAME?", or "": of D's functions, and of its variables and the program's globals.
+ */
+const char *ident_suggest_function(const char *name);
+const char *ident_suggest_variable(const char *name);
 /* The action that a checked node calls; NULL: it calls none. */
 const struct function *ident_action(const struct node *n);
 /* "self->x" */
@@ -166,6 +170,8 @@ extern bool (*probe_describe)(struct dif_probe *p);
 struct probe *probe_described(void);
 /* Does a description with four fields, which may be globs, or empty, match the probe? */
 bool probe_matches(const char *full, const struct dif_probe *p);
+/* The one field of the description that does not match the probe; -1: more do not, or none. */
+int probe_one_wrong(const char *full, const struct dif_probe *p);
 /* Does one of the names mean it? */
 bool probe_is_meant(const struct probe_spec *names, const struct dif_probe *p);
 /* profile-N or tick-N: a probe that is made when it is named. */
@@ -180,6 +186,13 @@ void probe_split(const char *full, struct dif_probe *p);
 char *probe_full_name(const char *text, unsigned fields);
 /* The type of the argument, NULL: not known. *xlate: the type that D shows instead, or NULL. */
 struct type *probe_argument(const struct dif_probe *p, uint64_t number, const char **xlate);
+
+/* ---- ends of errors about names that nothing has: suggest.c ---- */
+
+/* "; did you mean NAME?", or "": of next(0), next(1) ... up to NULL. */
+const char *suggest_name(const char *wanted, const char *(*next)(size_t i));
+/* The same for a description with four fields, of which all but one match a probe. */
+const char *suggest_probe(const char *full);
 
 /* ---- the kernel's functions and variables: symbol.c ---- */
 

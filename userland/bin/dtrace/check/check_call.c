@@ -292,7 +292,8 @@ check_call(struct node *n)
 		return;
 	}
 	if (f == NULL)
-		dt_error(n->at, "D_FUNC_UNDEF", "undefined function name: %s", n->text);
+		dt_error(n->at, "D_FUNC_UNDEF", "undefined function name: %s%s", n->text,
+			 ident_suggest_function(n->text));
 	if (f->kind == F_AGG)
 		dt_error(n->at, "D_AGG_FUNC",
 			 "%s( ) is an aggregating function: expected @name = %s(...)", f->name,

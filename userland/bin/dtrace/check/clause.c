@@ -121,8 +121,8 @@ check_argument(struct place at, uint64_t number, const char **xlate)
 		*xlate = x;
 	}
 	if (found == NULL)
-		dt_error(at, "D_ARGS_NONE", "args[%u]: no probe matches %s", (unsigned)number,
-			 current->probes->text);
+		dt_error(at, "D_ARGS_NONE", "args[%u]: no probe matches %s%s", (unsigned)number,
+			 current->probes->text, suggest_probe(current->probes->text));
 	if (dt_recorded && type_base(found)->kind == T_POINTER && first->types[number][0] == '\0')
 		dt_error(
 		    at, "D_RECORDED",

@@ -237,6 +237,39 @@ ident_function(const char *name)
 	return NULL;
 }
 
+static const char *
+name_of_function(size_t i)
+{
+	return i < sizeof(functions) / sizeof(functions[0]) ? functions[i].name : NULL;
+}
+
+const char *
+ident_suggest_function(const char *name)
+{
+	return suggest_name(name, name_of_function);
+}
+
+/* D's own, then the program's that have a type. */
+static const char *
+name_of_global(size_t i)
+{
+	const size_t own = sizeof(builtins) / sizeof(builtins[0]);
+	const struct variable *v = dt_variables;
+
+	if (i < own)
+		return builtins[i].name;
+	for (i -= own; v != NULL; v = v->next)
+		if (v->scope == SCOPE_GLOBAL && v->type != NULL && i-- == 0)
+			return v->name;
+	return NULL;
+}
+
+const char *
+ident_suggest_variable(const char *name)
+{
+	return suggest_name(name, name_of_global);
+}
+
 const struct function *
 ident_action(const struct node *n)
 {

@@ -122,6 +122,25 @@ probe_matches(const char *full, const struct dif_probe *p)
 	       field_matches(&full, p->function) && field_matches(&full, p->name);
 }
 
+int
+probe_one_wrong(const char *full, const struct dif_probe *p)
+{
+	const char *const part[] = {p->provider, p->module, p->function, p->name};
+	int wrong = -1;
+
+	for (int i = 0; i < 4; i++) {
+		const char *next = full + strcspn(full, ":");
+
+		if (!field_matches(&full, part[i])) {
+			if (wrong >= 0)
+				return -1;
+			wrong = i;
+		}
+		full = next + (*next == ':');
+	}
+	return wrong;
+}
+
 bool
 probe_is_meant(const struct probe_spec *names, const struct dif_probe *p)
 {

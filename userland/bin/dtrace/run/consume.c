@@ -207,11 +207,14 @@ say_matches(struct source *s, const uint32_t *matches)
 			const char *names = view.strings + c[n].probes;
 
 			s->matched += matches[n];
-			if (matches[n] != 0)
-				names = strchr(names, ',') != NULL ? find_unknown(names) : NULL;
+			if (strchr(names, ',') != NULL)
+				names = find_unknown(names);
+			else if (matches[n] != 0)
+				names = NULL;
 			if (names != NULL && !dt_options.zdefs)
 				dt_error((struct place){0}, "D_PDESC_ZERO",
-					 "probe description %s does not match any probes", names);
+					 "probe description %s does not match any probes%s", names,
+					 suggest_probe(names));
 		}
 		if (!dt_options.quiet)
 			warnx("%s '%s' matched %u probe%s",
