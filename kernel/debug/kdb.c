@@ -79,7 +79,7 @@ kdb_loop(void)
 	while (!kdb.leave) {
 		kdb.quit = kdb.pager = kdb.running = false;
 		kdb_readline("db> ", line);
-		kdb.row = 0;
+		kdb.row = kdb.column = 0;
 		kdb.pager = kdb.running = true;
 		kdb_run(line);
 	}

@@ -19,7 +19,7 @@
 
 static uint8_t typed[KDB_TYPED];
 static unsigned typed_in, typed_out; /* totals; never wrap */
-static unsigned rows = 24;           /* of a page; 0: no paging */
+static int lines_set = -1;           /* of a page; 0: no paging, -1: the terminal's */
 
 static char history[KDB_HISTORY][KDB_LINE_MAX];
 static unsigned history_count; /* lines kept since the boot; line n is at n % KDB_HISTORY */
@@ -73,9 +73,21 @@ kdb_keys_back(void)
 		console_unread(keys, n);
 }
 
+/* The lines of a page; 0: no paging. A terminal of one or two lines has no room for a page. */
+static unsigned
+page_rows(void)
+{
+	unsigned rows, columns;
+
+	if (lines_set >= 0)
+		return (unsigned)lines_set;
+	console_size(&rows, &columns);
+	return rows < 3 ? 0 : rows;
+}
+
 /* How many lines a key at --More-- asks for, as in FreeBSD's ddb. 0: none; -1: another key. */
 static int
-more_lines(int c)
+more_lines(int c, unsigned rows)
 {
 	switch (c) {
 	case ' ':
@@ -100,14 +112,14 @@ more_lines(int c)
 }
 
 static void
-kdb_more(void)
+kdb_more(unsigned rows)
 {
 	static const char keys[] =
 	    "--More-- space: a page, d: half of it, return: a line, q: the end";
 	int lines;
 
 	kdb_puts("--More--");
-	while ((lines = more_lines(kdb_getc())) < 0) {
+	while ((lines = more_lines(kdb_getc(), rows)) < 0) {
 		kdb_puts("\r");
 		kdb_puts(keys);
 	}
@@ -119,20 +131,41 @@ kdb_more(void)
 	kdb.quit |= lines == 0;
 }
 
+/* A line of the terminal is full, or the text's line has ended. */
+static void
+next_row(bool full)
+{
+	unsigned rows = page_rows();
+
+	kdb.column = 0;
+	if (!kdb.pager || kdb.quit || rows == 0 || ++kdb.row < rows - 1)
+		return;
+	if (full) /* the terminal would go to its next line with the next character */
+		console_putc('\n');
+	kdb_more(rows);
+}
+
 static void
 kdb_put(char c)
 {
+	unsigned rows, columns;
+
 	if (kdb.quit)
 		return;
-	if (c != '\n') {
-		console_putc(c);
+	if (c == '\n') {
+		console_putc('\n');
+		if (kdb.running)
+			kdb_poll();
+		next_row(false);
 		return;
 	}
-	console_putc('\n');
-	if (kdb.running)
-		kdb_poll();
-	if (kdb.pager && !kdb.quit && rows != 0 && ++kdb.row >= rows - 1)
-		kdb_more();
+	console_size(&rows, &columns);
+	if (kdb.column >= columns)
+		next_row(true);
+	if (kdb.quit)
+		return;
+	console_putc(c);
+	kdb.column++;
 }
 
 static void
@@ -241,9 +274,9 @@ kdb_command_lines(char *mod, char *args)
 	uint64_t n;
 
 	if (word == NULL)
-		kdb_printf("%u\n", rows);
+		kdb_printf("%u\n", page_rows());
 	else if (!kdb_number(word, &n) || n > 1000 || (n > 0 && n < 3))
 		kdb_printf("lines: \"%s\": expected 3 to 1000, or 0 for no pager\n", word);
 	else
-		rows = (unsigned)n;
+		lines_set = (int)n;
 }

@@ -32,7 +32,8 @@ struct kdb_state {
 	bool running;     /* a command runs at the prompt */
 	bool quit;        /* the operator wants no more output of this command */
 	bool pager;       /* stop after each screen */
-	unsigned row;     /* lines printed since the last stop */
+	unsigned row;     /* of the terminal's lines: those printed since the last stop */
+	unsigned column;  /* characters in the last of them */
 	unsigned stopped; /* other CPUs that did stop */
 	void *recover[5]; /* __builtin_setjmp: back to the prompt; valid while stop.command */
 	struct kdb_place place;

@@ -32,11 +32,14 @@
 #define CONSOLE_NOBODY (-1)
 #define CTRL(c)        ((c) - '@')
 
+#define CONSOLE_ROWS    24
+#define CONSOLE_COLUMNS 80
+
 #define RETRY_NS 1000000ull /* a FIFO empties within 1.4 ms at 115200 baud */
 
 static struct uart *console_uart; /* constant after boot; NULL: none */
 static struct tty console_tty;
-static int console_rows = 24, console_columns = 80;
+static int console_rows = CONSOLE_ROWS, console_columns = CONSOLE_COLUMNS;
 static int console_owner = CONSOLE_NOBODY; /* atomic: the CPU that holds it */
 
 static struct {
@@ -303,6 +306,17 @@ console_init(void)
 	serial_dev_init();
 	if (console_uart != NULL)
 		uart_listen(console_uart, console_input, NULL, "console");
+}
+
+void
+console_size(unsigned *rows, unsigned *columns)
+{
+	*rows = __atomic_load_n(&console_tty.size.ws_row, __ATOMIC_RELAXED);
+	*columns = __atomic_load_n(&console_tty.size.ws_col, __ATOMIC_RELAXED);
+	if (*rows == 0)
+		*rows = CONSOLE_ROWS;
+	if (*columns == 0)
+		*columns = CONSOLE_COLUMNS;
 }
 
 static uint64_t

@@ -27,6 +27,8 @@ bool console_write(const char *text, size_t len);
 void console_putc(char c);
 /* A received character, or -1. */
 int console_getc_polled(void);
+/* The terminal's size as stty set it, or 24 x 80 where that is 0. Any context. */
+void console_size(unsigned *rows, unsigned *columns);
 
 #define CONSOLE_UNREAD 64
 /*

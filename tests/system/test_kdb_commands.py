@@ -25,11 +25,21 @@ def leave(c, status=0):
 @portable_test("help lists and explains every command; lines sets the pager, and 0 turns it off")
 def help_and_pager():
     with guest(smp=1) as c:
+        shell(c, "stty rows 12 cols 40")
         stopped_by_request(c)
         c.sendline("help")
         c.expect(MORE)
+        # The echo of the command, then the terminal's lines: a line of the text is cut into those of 40 columns.
+        shown = c.before.replace("\r", "").split("\n", 1)[1].rstrip("\n").split("\n")
+        check_eq(sum(max(1, -(-len(line) // 40)) for line in shown), 11, "lines of the terminal before --More--")
+        check(len(shown) < 11, f"no line is longer than the terminal:\n{shown}")
         c.send("q")
         c.expect(DB)
+        check_match(r"^12\r?$", db(c, "lines"), "the terminal's lines")
+        c.sendline("continue")
+        prompt(c)
+        shell(c, "stty rows 24 cols 80")
+        stopped_by_request(c)
         db(c, "lines 5")
         c.sendline("help")
         c.expect(MORE)
