@@ -110,6 +110,7 @@ def resized():
         c.send("\x1b[30;60R")
         ask(c, "stty size", r"30 60\r")
         ask(c, "load syscall -n 1; ktr profile 'sys_*' true", r"ktr: lines of \d\d+ characters, terminal of 60: \| less -S does not wrap them\r")
+        ask(c, "man nosuch; echo $?", r"man: nosuch: no such program; [^\r]*\r+\n1\r")
         ask(c, "ktr classes", r"ktr: lines of \d\d+ characters, terminal of 60: ")
         ask(c, "ktr on PROC; ktrdump report events", r"ktrdump: lines of \d\d+ characters, terminal of 60: ")
         ask(c, "ktrdump report events | tail -1; echo $((6 * 7))", r"(?<!less -S does not wrap them\r\n)42\r")
@@ -139,8 +140,9 @@ def helps():
 
 @portable_test("ktr and sysctl say which command or name was meant, or what a command takes")
 def meant():
-    out = boot("ktr foo\nktr on\nktr probe zz\nsysctl debug.ktr.mas\nsysctl -d zzz.zzz\nsu 1000 sysctl debug.ktr.mas\n").out
-    for pattern in (r"^ktr: foo: no such command; expected status, .*\nusage: ktr on SPEC\.\.\. .*\nusage: ktr probe add ",
+    out = boot("ktr on lockstat\nktr sites --help\nktr foo\nktr on\nktr probe zz\nsysctl debug.ktr.mas\nsysctl -d zzz.zzz\nsu 1000 sysctl debug.ktr.mas\n").out
+    for pattern in (r'^ktr: nothing matches "lockstat"; did you mean lockstat:::\?\nusage: ktr sites \[GLOB\] .*\n +function or format\nktr: foo:',
+                    r"^ktr: foo: no such command; expected status, .*\nusage: ktr on SPEC\.\.\. .*\n +as for probes\nusage: ktr probe add ",
                     r"^sysctl: debug\.ktr\.mas: no such sysctl; did you mean debug\.ktr\.mask\?\n"
                     r"sysctl: zzz\.zzz: no such sysctl; sysctl -a lists all\nsysctl: debug\.ktr\.mas: no such sysctl; sysctl -a lists all$"):
         check_match(pattern, out, "messages")

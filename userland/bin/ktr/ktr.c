@@ -19,22 +19,29 @@
 static const char usage[] =
     "ktr status          show what is switched on, and the state of each CPU's ring\n"
     "       ktr classes         list event classes and their values\n"
-    "       ktr sites [GLOB]    list trace points; GLOB matches class, file:line, function or format\n"
-    "       ktr probes [SPEC]   list trace points, system calls and functions; SPEC is PROVIDER:MODULE:FUNCTION:NAME\n"
+    "       ktr sites [GLOB]    list trace points; GLOB matches class, file:line,\n"
+    "                           function or format\n"
+    "       ktr probes [SPEC]   list trace points, system calls and functions;\n"
+    "                           SPEC is PROVIDER:MODULE:FUNCTION:NAME\n"
     "       ktr probes -c [SPEC]  count them by provider\n"
     "       ktr probes -x       list functions without probes, with the reason\n"
     "       ktr probe add 'p:NAME FUNCTION[+OFFSET] [NAME=FETCH[:TYPE]]...'\n"
-    "                           make a probe at an instruction; r: at the returns of FUNCTION\n"
+    "                           make a probe at an instruction; r: at the returns\n"
+    "                           of FUNCTION\n"
     "       ktr probe del NAME  remove it\n"
     "       ktr probe list      list them with what they have counted\n"
     "       ktr graph [-p PID] [-d DEPTH] [-x GLOB] FUNCTION [--] COMMAND...\n"
-    "                           run COMMAND; print what FUNCTION (a glob, or a SPEC) calls for it and its\n"
-    "                           children, with durations; at most DEPTH calls deep, without the\n"
-    "                           functions of GLOB; of process PID instead, while COMMAND runs\n"
+    "                           run COMMAND; print what FUNCTION (a glob, or a\n"
+    "                           SPEC) calls for it and its children, with\n"
+    "                           durations; at most DEPTH calls deep, without the\n"
+    "                           functions of GLOB; of process PID instead, while\n"
+    "                           COMMAND runs\n"
     "       ktr profile [-p PID] [-x GLOB] FUNCTION [--] COMMAND...\n"
-    "                           run COMMAND; print how often FUNCTION (a glob, or a SPEC) ran for it and its\n"
-    "                           children, or for process PID, and how long\n"
-    "       ktr on SPEC...      switch on: classes, a GLOB as for sites, or a SPEC as for probes\n"
+    "                           run COMMAND; print how often FUNCTION (a glob, or\n"
+    "                           a SPEC) ran for it and its children, or for\n"
+    "                           process PID, and how long\n"
+    "       ktr on SPEC...      switch on: classes, a GLOB as for sites, or a SPEC\n"
+    "                           as for probes\n"
     "       ktr off [SPEC...]   switch off, whoever switched on; without SPEC, all\n"
     "       ktr clear           drop all recorded events\n";
 
@@ -393,6 +400,10 @@ main(int argc, char **argv)
 	verb = argv[optind++];
 	args = argc - optind;
 	arg = args > 0 ? argv[optind] : NULL;
+	if (args > 0 && (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0)) {
+		printf("usage: %s", usage_of(verb));
+		return tool_finish(0);
+	}
 	if (strcmp(verb, "status") == 0 && args == 0)
 		return tool_finish(print_status());
 	if (strcmp(verb, "classes") == 0 && args == 0) {
