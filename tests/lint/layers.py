@@ -32,7 +32,8 @@ LAYERS = [
     ("kernel/probe/host/", ["kernel/probe/host/"], None),  # programs of the build
     ("kernel/debug/host/", ["kernel/lib/ksyms.h"], None),
     # dtrace(1) and the engine on the host, over what a test or a trace (ktr/tools/) says
-    ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/", "kernel/probe/rate.h", "ktr/", "userland/bin/dtrace/"], None),
+    ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/", "kernel/probe/rate.h", "ktr/", "userland/bin/dtrace/",
+                             "userland/lib/array.h"], None),
     # lwIP, which qemu/fetch-guest gets; lwip/ has what it includes of its kernel.
     ("kernel/net/inet/", ["kernel/", "ktr/"], FREESTANDING | {"lwip/*"}),
     ("kernel/net/lwip/", ["kernel/lib/", "kernel/mm/"], FREESTANDING | {"lwip/*"}),
