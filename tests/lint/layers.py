@@ -29,8 +29,7 @@ LAYERS = [
     ("arch/*/", ["arch/", "kernel/entry.h", "kernel/mm/boot_info.h", "kernel/lib/", "kernel/abi/",
                  "kernel/sync/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
     ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
-    ("kernel/probe/host/", ["kernel/probe/host/"], None),  # programs of the build
-    ("kernel/debug/host/", ["kernel/lib/ksyms.h"], None),
+    ("kernel/host/", ["kernel/host/", "kernel/lib/ksyms.h", "userland/lib/array.h"], None),  # programs of the build
     # dtrace(1) and the engine on the host, over what a test or a trace (ktr/tools/) says
     ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/", "kernel/probe/rate.h", "ktr/", "userland/bin/dtrace/",
                              "userland/lib/array.h"], None),
