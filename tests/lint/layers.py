@@ -3,11 +3,12 @@
 
 usage: tests/lint/layers.py [ROOT]
 
-Checks: who may include whom (LAYERS); no file of the kernel includes one of a higher floor (FLOORS); quoted
-includes are rooted at the repository and exist; headers begin with `#pragma once`; `NAME_private.h` is included
-from its own folder only; headers do not include each
-other in a circle; no `#if` on an architecture outside the ports; a file begins with a comment.
+Checks: who may include whom (LAYERS); no file of the kernel includes one of a higher floor (FLOORS), and
+doc/structure.md lists the same floors; quoted includes are rooted at the repository and exist; headers begin with
+`#pragma once`; `NAME_private.h` is included from its own folder only; headers do not include each other in a circle; no
+`#if` on an architecture outside the ports; a file begins with a comment.
 """
+import itertools
 import os
 import re
 import subprocess
@@ -74,6 +75,7 @@ NEIGHBOURS = [
     ("kernel/dev/", "kernel/proc/proc.h"),
     ("kernel/trace/", "kernel/probe/kprobe.h"),  # what is patched when probes are switched
 ]
+PAGE = "doc/structure.md"
 NOT_KTR_TOOLS = ("ktr/tools/", "ktr/port/host/")
 ARCH_WORDS = re.compile(r"__x86_64__|__amd64__|__i386__|__aarch64__|__arm__|__arm64__|__riscv|ARCH_X86|ARCH_AARCH")
 ARCH_FOLDERS = re.compile(r"^(arch/[^/]+/|kernel/abi/[^/]+/|ktr/port/|tests/)")
@@ -148,9 +150,22 @@ def circles(graph):
     return found
 
 
+def wrong_floors(root):
+    """Floors that doc/structure.md does not list as FLOORS has them."""
+    with open(os.path.join(root, PAGE), encoding="utf-8") as f:
+        items = re.findall(r"^\d+\. ((?:`[^`\n]+`(?:, )?)+):", f.read(), re.M)
+    said = [sorted(re.findall(r"`([^`]+)`", item)) for item in items]
+    top = [f for f in os.listdir(os.path.join(root, "kernel")) if f.endswith(".c")]
+    floors = [sorted([p.removeprefix("kernel/").rstrip("/") for p in patterns] if patterns != ["kernel/"] else top)
+              for patterns in FLOORS]
+    return [f"{PAGE}: floor {n}: found {' '.join(a) or 'none'}, expected {' '.join(b) or 'none'}"
+            for n, (a, b) in enumerate(itertools.zip_longest(said, floors, fillvalue=[]), 1) if a != b]
+
+
 def examine(root):
     bad = {"layers": [], "floors": [], "includes are rooted and exist": [], "private headers": [], "pragma once": [],
            "no include circles": [], "no architecture #if outside the ports": [], "files open with a comment": []}
+    bad["the page has the same floors"] = wrong_floors(root)
     graph = {}
     for path in sources(root):
         with open(os.path.join(root, path), encoding="utf-8") as f:
