@@ -19,7 +19,7 @@ FREESTANDING = {"stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", 
 # Longest prefix first: (folder, quoted includes allowed, angle includes allowed; None: any).
 # A pattern ends in "/" (a folder), or is one file.
 LAYERS = [
-    ("ktr/tools/ktrace.c", ["ktr/", "kernel/abi/"], None),  # reads what a kernel's ktrace has written
+    ("ktr/tools/ktrace_file.c", ["ktr/", "kernel/abi/"], None),  # reads what a kernel's ktrace has written
     ("ktr/tools/linux.c", ["ktr/", "kernel/abi/"], None),  # Linux's system calls, and their numbers
     ("ktr/tools/", ["ktr/"], None),
     ("ktr/port/host/", ["ktr/"], None),
