@@ -83,7 +83,7 @@ INET_SRCS := $(wildcard kernel/net/inet/*.c)
 
 # ---- the kernel -------------------------------------------------------------------------------
 
-KERNEL_SRCS := $(wildcard kernel/*.c kernel/*/*.c kernel/ftrace/*/*.c kernel/dev/virtio/*.c kernel/fs/ext2/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S) $(KTR_KERNEL_SRCS) $(KTR_FORMAT_SRCS)
+KERNEL_SRCS := $(filter-out kernel/host/%,$(wildcard kernel/*.c kernel/*/*.c)) $(wildcard kernel/ftrace/*/*.c kernel/dev/virtio/*.c kernel/fs/ext2/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S) $(KTR_KERNEL_SRCS) $(KTR_FORMAT_SRCS)
 KERNEL_OBJS := $(KERNEL_SRCS:%=$B/obj/%.o)
 ifneq ($(wildcard $(LWIP)/src),)
 KERNEL_OBJS += $(INET_SRCS:%=$B/obj/%.o) $(LWIP_SRCS:$(LWIP)/%=$B/obj/lwip/%.o)
@@ -170,10 +170,7 @@ define compile_link_tool
 	$(call say,CC)
 	$Q$(HOSTCC) $(HOST_CFLAGS) -D_GNU_SOURCE -o $@ $< -ldw -lelf
 endef
-$H/mkfbt $H/mkvars: $H/%: kernel/probe/host/%.c kernel/probe/host/symbols.h
-	$(compile_link_tool)
-
-$H/mksyms: kernel/debug/host/mksyms.c kernel/lib/ksyms.h
+$H/mkfbt $H/mksyms $H/mkvars: $H/%: kernel/host/%.c kernel/host/elf.h kernel/host/symbols.h kernel/lib/ksyms.h userland/lib/array.h
 	$(compile_link_tool)
 
 # What dtrace knows of the kernel: its types (BTF) and, for the host, its symbols.

@@ -226,7 +226,8 @@ missing(const struct fmt_spec *s)
 				: "0";
 }
 
-/* Writes the format; or, if args is set, what is printed by it. */
+/* Writes the text with its conversions, as Linux's programs take them; or, if args is set, an
+ * expression for each conversion: REC->NAME. */
 static void
 put_print_fmt(const struct ktr_format_out *out, const char *fmt, const struct ktr_param *params,
 	      unsigned nargs, bool args)

@@ -51,7 +51,7 @@ KTR_DECODE_SRCS := \
 KTR_TOOL_SRCS := \
 	$(KTR_DECODE_SRCS) \
 	ktr/tools/export/graph.c \
-	ktr/tools/ktrace.c \
+	ktr/tools/ktrace_file.c \
 	ktr/tools/ktrdump.c \
 	ktr/tools/ktrdump_armor.c \
 	ktr/tools/ktrdump_export.c \
@@ -111,9 +111,9 @@ KTR_TOOL_HOST_SRCS := \
 	ktr/tools/export/svg_thread.c \
 	ktr/tools/export/temp.c \
 	ktr/tools/export/timeline.c \
-	ktr/tools/export_tracedat.c \
-	ktr/tools/export_tracedat_comm.c \
-	ktr/tools/export_tracedat_head.c \
+	ktr/tools/export/tracedat.c \
+	ktr/tools/export/tracedat_comm.c \
+	ktr/tools/export/tracedat_head.c \
 	ktr/tools/linux.c
 
 # Everything but the programs, for unit tests and other hosted users: with -Iktr/port/host.

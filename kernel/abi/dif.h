@@ -233,8 +233,9 @@ struct dif_status {
 /*
  * ---- /dev/dtrace -------------------------------------------------------------------------------
  *
- * Only user 0 may open it. Each open file is a consumer; when its last descriptor closes, however
- * that happens, its probes go off and its memory is freed. Requests return 0 or more, or -errno.
+ * Whoever opens it needs CAP_SYS_ADMIN, whatever its mode. Each open file is a consumer; when its
+ * last descriptor closes, however that happens, its probes go off and its memory is freed. Requests
+ * return 0 or more, or -errno.
  */
 
 /*
@@ -293,9 +294,9 @@ struct dif_epid {
 /* Copies the image: returns its size; stores nothing if `size` is less. EINVAL: there is none. */
 #define DIF_IOC_IMAGE 0x4409 /* struct dif_read * */
 /*
- * Makes the tracing of the file /boot/dtrace.dif, an image that the kernel loads before the other
- * CPUs start, this consumer's: its probes are on. EBUSY: it has an image; ENOENT: there is
- * none.
+ * Before the other CPUs start, the kernel loads the image /boot/dtrace.dif, if there is one, and
+ * switches its probes on. This request makes that tracing the consumer's, with all that it has
+ * recorded. EBUSY: the consumer has an image; ENOENT: nothing was loaded, or another one has it.
  */
 #define DIF_IOC_ANON 0x440a
 /* What a CPU has counted. EINVAL: no image, or no such CPU. */

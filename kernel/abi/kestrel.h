@@ -7,15 +7,15 @@
  *   and the full length returned, so that a caller can come again with room. Text that is stored
  *   whole is followed by a NUL when there is room for it.
  *     SYSCTL_GET   value of `name` into buf
- *     SYSCTL_SET   sets `name` to val[0..vallen). Only user 0, else EPERM. When it fails, buf gets
- *                  a sentence that says what was expected, NUL-terminated, and the call returns the
- *                  errno: ENOENT no such name, EPERM read-only or not user 0, EINVAL wrong type or
- *                  text, ERANGE out of range, others as the variable says (ENOMEM, ENOENT, …).
+ *     SYSCTL_SET   sets `name` to val[0..vallen). When it fails, buf gets a sentence that says what
+ *                  was expected, NUL-terminated, and the call returns the errno: ENOENT no such
+ *                  name, EPERM read-only or no CAP_SYS_ADMIN, EINVAL wrong type or text, ERANGE out
+ *                  of range, others as the variable says (ENOMEM, ENOENT, …).
  *     SYSCTL_NEXT  name that follows `name` in order ("" starts) into buf; ENOENT after the last
  *     SYSCTL_INFO  "TYPE FLAGS DESCRIPTION" into buf: TYPE int|u64|text, FLAGS of r w t (tunable)
  *
  * machine_shutdown(how, status)
- *   Ends the machine in good order: the trace stream gets its end record. Only user 0, else EPERM.
+ *   Ends the machine in good order: the trace stream gets its end record. EPERM: no CAP_SYS_BOOT.
  *     SHUTDOWN_POWEROFF  with exit status 0..63 (else EINVAL) where the machine can give one
  *     SHUTDOWN_REBOOT
  */

@@ -10,12 +10,12 @@
  *     KTROP_CLEARFILE  no process is traced to path any more; pid and facs are not used
  *   With KTRFLAG_DESCEND: also for all present descendants of the process. With KTRFAC_INHERIT in
  *   `facs`: children made later are traced likewise. pid > 0 names a process, pid < 0 the process
- *   group -pid. Only processes of the caller's user are traced, and all by user 0; those that have
- *   changed their user since they executed a program, only by user 0. What user 0 has set, only
- *   user 0 changes. Returns after all records of the past are in the file. Errors: ESRCH
- *   no such process, EPERM no process may be traced, EACCES the file is not the caller's to write
- *   or is not a regular file, EINVAL bad ops or facs, ENOMEM, EAGAIN too
- *   many tracers of other kinds, and those of opening the file.
+ *   group -pid. Who has CAP_SYS_PTRACE traces all processes, and others those of their user that
+ *   have not changed it, nor got more rights, since they executed a program. What was set with
+ *   CAP_SYS_PTRACE is changed with it only. Returns after all records of the past are in the file.
+ *   Errors: ESRCH no such process, EPERM no process may be traced, EACCES the file is not the
+ *   caller's to write or is not a regular file, EINVAL bad ops or facs, ENOMEM, EAGAIN too many
+ *   tracers of other kinds, and those of opening the file.
  *
  *   Tracing to a file ends, with a line on the console, when a record cannot be written, or when
  *   the user who began it may not write the file any more.
@@ -166,5 +166,5 @@ struct ktr_faultend {
 #define KTRFAC_PROCDTOR (1u << KTR_PROCDTOR)
 #define KTRFAC_FAULT    (1u << KTR_FAULT)
 #define KTRFAC_FAULTEND (1u << KTR_FAULTEND)
-#define KTRFAC_ROOT     0x80000000u /* user 0 has set it */
+#define KTRFAC_ROOT     0x80000000u /* set with CAP_SYS_PTRACE */
 #define KTRFAC_INHERIT  0x40000000u /* children made later are traced, too */

@@ -1,7 +1,7 @@
 /*
  * probe.h - requests of /dev/probe (ioctl). Who opens the device has a session: probes that it
  * switches on are on until it switches them off, or the last descriptor of the open file is closed,
- * however its process ends. Only user 0 may open it.
+ * however its process ends. Whoever opens it needs CAP_SYS_ADMIN, whatever its mode.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
  * resource.h - limits of a process, with Linux's numbers (include/uapi/asm-generic/resource.h).
+ * RLIMIT_NPROC is no limit for root, nor with CAP_SYS_RESOURCE or CAP_SYS_ADMIN.
  */
 #pragma once
 
@@ -11,15 +12,15 @@
 #define RLIMIT_STACK      3
 #define RLIMIT_CORE       4
 #define RLIMIT_RSS        5
-#define RLIMIT_NPROC      6 /* processes of the user at a fork: EAGAIN; not for user 0 */
+#define RLIMIT_NPROC      6 /* processes of the user at a fork: EAGAIN */
 #define RLIMIT_NOFILE     7 /* open files, one more than the highest descriptor: EMFILE */
 #define RLIMIT_MEMLOCK    8
 #define RLIMIT_AS         9 /* bytes of the address space at mmap and brk: ENOMEM */
 #define RLIMIT_LOCKS      10
 #define RLIMIT_SIGPENDING 11
 #define RLIMIT_MSGQUEUE   12
-#define RLIMIT_NICE       13 /* 20 less the best niceness that others than user 0 set */
-#define RLIMIT_RTPRIO     14 /* the best real-time priority that they set */
+#define RLIMIT_NICE       13 /* 20 less the best niceness that is set without CAP_SYS_NICE */
+#define RLIMIT_RTPRIO     14 /* the best real-time priority that is set without it */
 #define RLIMIT_RTTIME     15
 #define RLIMIT_NLIMITS    16
 
@@ -52,5 +53,5 @@ struct rusage { /* the times are known; what is not counted is 0 */
 
 struct rlimit {
 	unsigned long rlim_cur; /* counts */
-	unsigned long rlim_max; /* up to which rlim_cur may be raised; only user 0 raises it */
+	unsigned long rlim_max; /* of rlim_cur; CAP_SYS_RESOURCE raises it */
 };

@@ -5,8 +5,16 @@
  * submitted a batch at a time: neighbours in a batch become requests, which go into the queues of
  * their disks, and to the drivers. A bio is its owner's again when its done() is called.
  *
+ *	bio_batch_add() ──► bio_batch_wait() ──► waiting ──► struct request ──► ops->queue_rq()
+ *	  a file system                          bios             ▲                  the driver
+ *	done() ◄── blk_mq_end_request() ◄─────────────────────────┼───────────── its interrupt
+ *	                                     ops->timeout() ◄── a callout: too late
+ *
  * Locking: one spin lock a queue, inside. Submitting: thread context. done(): interrupt or thread
  * context, no lock held.
+ *
+ * Files, in reading order: blk.c (queues, what becomes of a request), disk.c (the disks),
+ * partition.c (their tables), probe.c with probe.h (what is told of requests).
  */
 #pragma once
 

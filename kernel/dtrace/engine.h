@@ -2,9 +2,23 @@
  * engine.h - the program engine: verifies images (kernel/abi/dif.h) and runs their programs. It
  * knows no language, and of the kernel only port.h; unit tests and fuzz targets run it on the host.
  *
+ * In: an image; then firings of probes. Out: records, aggregations, what has been counted.
+ *
+ *	image ──► load.c ──► verify.c ──► decode.c ──► struct dif_at, at its probes (enable.c)
+ *	                                                    │ a probe fires
+ *	buffers of the CPU ◄── record.c ◄──┐                ▼
+ *	tables of the CPU ◄── aggregate.c ◄┼──────────── run.c ◄──► memory.c, subr.c, string.c
+ *	variables ◄────────► variable.c ◄──┤                ▲
+ *	the system ◄───────────── act.c ◄──┘                └── port.h: what the kernel says
+ *
  * Locking: programs run with interrupts off, and on a CPU one at a time, which the caller sees to.
  * What is per CPU is written by that CPU's programs only. The functions that read, clean or free it
- * say what must be true.
+ * say what must be true. In the kernel, dtrace_lock is around each request of a consumer.
+ *
+ * Files, in reading order: port.h (what the engine asks), load.c, verify.c, decode.c, run.c,
+ * memory.c, subr.c, string.c, variable.c, aggregate.c, record.c, act.c, status.c; then, of this
+ * kernel: dtrace.h, consumer.c (who traces), device.c (/dev/dtrace), enable.c (clauses at probes),
+ * place.c and quick.h (what port.h asks). host/ has all but those, for dtrace -r and for tests.
  */
 #pragma once
 

@@ -115,7 +115,7 @@ int64_t record_lock_fcntl(struct filetable *ft, uint64_t fd, int command, uint64
 
 /* An empty table, counted for ui. NULL: no memory, or the user's limit. */
 struct filetable *filetable_create(struct uidinfo *ui);
-/* A table with the same open files, counted for ui. NULL: as above. */
+/* A table with the same open files, counted for ui. NULL: no memory, or the user's limit. */
 struct filetable *filetable_clone(struct filetable *ft, struct uidinfo *ui);
 /* Closes all files and frees the table. */
 void filetable_destroy(struct filetable *ft);

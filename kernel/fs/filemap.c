@@ -62,7 +62,7 @@ vnode_check_write(struct vnode *vn, struct uio *u, uint64_t off, uint64_t max)
 	return 0;
 }
 
-/* May a file of `was` bytes have `size`? Likewise; one that becomes no larger has no limit. */
+/* May a file of `was` bytes have `size`? If it becomes no larger, it may. 0 or -errno. */
 static int
 vnode_limit_size(uint64_t was, uint64_t size, uint64_t max)
 {
@@ -185,7 +185,8 @@ clear_tail(struct vnode *vn, uint64_t next)
 
 /*
  * The file has at least `size` bytes. After this the caller makes dirty what is new, though
- * write_begin() has: what is after the size is passed over, and clean then. vn->lock held.
+ * write_begin() has done so: a pass that came between has taken that for bytes after the end of the
+ * file, which are not written and count as clean. vn->lock held.
  */
 static void
 grow_to(struct vnode *vn, uint64_t size)

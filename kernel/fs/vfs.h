@@ -411,8 +411,8 @@ void vnode_unref(struct vnode *vn);
  */
 int64_t vnode_read(struct vnode *vn, void *buf, size_t len, uint64_t off);
 /*
- * Somebody writes to a regular file, or executes it, until ..._end(). 0; -ETXTBSY: it is executed,
- * or written to. What is executed or written to already may begin again, and has no error then. Any
+ * Somebody writes to a regular file, until vnode_write_end(), or executes it, until
+ * vnode_execute_end(). Any number may do the same at a time. -ETXTBSY: others do the opposite. Any
  * context but NMI.
  */
 int vnode_write_begin(struct vnode *vn);

@@ -1,10 +1,16 @@
 /*
  * instance.h - what belongs to a log: buffers, tracer, options, lists of threads, filters,
- * triggers, histograms. The files of tracefs are in files.c, and how such a file is read and
- * written is in tracefs.h.
+ * triggers, histograms.
  *
- * Folders: buffer/ shows entries, tracer/ records functions, event/ has the events, hist/ the
- * histograms. Guarded by ftrace_lock unless said otherwise.
+ * In: what is written to files of tracefs; firings of probes, by the hooks of the instance's owners
+ * (instance_owner()). Out: events in its log, which the files of buffer/ show.
+ *
+ * Guarded by ftrace_lock unless said otherwise.
+ *
+ * Files, in reading order: tracefs.c (how a file is read and written), files.c (which there are),
+ * instance.c, pids.c (of which threads), options.c, clock.c, error_log.c, readme.c, boot.c (Linux's
+ * boot parameters). Folders: buffer/ shows entries, tracer/ records functions, event/ has the
+ * events, hist/ the histograms.
  */
 #pragma once
 
@@ -79,11 +85,13 @@ struct instance {
 
 extern struct instance instance_top;
 
+/* Was it not removed? i may be the address of one that is gone. ftrace_lock. */
 bool instance_is_there(const struct instance *i);
 /* Calls f(i, arg) for each instance until it is true. */
 bool instances_any(bool (*f)(struct instance *i, const void *arg), const void *arg);
 extern const struct tracefs_file instances_dir;
 /* clock.c */
+/* Its clock's name: read-only data. */
 const char *clock_name(const struct instance *i);
 /* The number of the clock of this name, or -EINVAL. */
 int clock_find(const char *name, size_t len);

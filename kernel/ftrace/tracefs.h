@@ -3,7 +3,8 @@
  * formats, errors and end-of-file behaviour (Documentation/trace/ftrace.rst).
  *
  * A file of text is a row of a table: a function prints all of it, another takes what is written.
- * Directories fill themselves when somebody first looks into them. All files are root's.
+ * Directories fill themselves when somebody first looks into them. Files begin as root's, with the
+ * mode that the table says; what chown and chmod change of one stays.
  *
  * Locking: show and store are called with ftrace_lock held, which guards everything that the files
  * control. They may sleep.
@@ -92,8 +93,8 @@ void tracefs_end(void);
 int tracefs_hold(const struct vnode *vn);
 void tracefs_release(const struct vnode *vn);
 
-/* Adds a file, or a directory if file->fill is not NULL. For `fill`. NULL: it is there; no memory.
- */
+/* Adds a file, or a directory if file->fill is not NULL. For `fill`. The directory owns it, until
+ * tracefs removes it. NULL: it is there; no memory. */
 struct vnode *tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name,
 			  uintptr_t arg);
 /* Makes a directory outside, or finds it. It has a reference. NULL: no memory. At boot. */

@@ -9,7 +9,6 @@
 #include "ktr/hook.h"
 
 #include "arch/clock.h"
-#include "arch/irq.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/resource.h"
 #include "kernel/abi/stat.h"
@@ -334,26 +333,13 @@ record_again(struct ktrace *t, const struct ktr_firing *f)
 	ktrace_record_firing(t, curthread(), f);
 }
 
-/* Several threads: one at a time. Interrupts are off, and a CPU that is in a hook gets no other. */
-static void
-ktrace_hook_lock(struct ktrace *t)
-{
-	while (__atomic_exchange_n(&t->locked, true, __ATOMIC_ACQUIRE))
-		arch_relax();
-}
-
-static void
-ktrace_hook_unlock(struct ktrace *t)
-{
-	__atomic_store_n(&t->locked, false, __ATOMIC_RELEASE);
-}
-
+/* Several threads: one at a time. A CPU that is in a hook gets no other. */
 static __attribute__((noinline)) void
 record_locked(struct ktrace *t, const struct ktr_firing *f)
 {
-	ktrace_hook_lock(t);
+	hook_lock(&t->locked);
 	ktrace_record_firing(t, curthread(), f);
-	ktrace_hook_unlock(t);
+	hook_unlock(&t->locked);
 }
 
 void
@@ -381,9 +367,9 @@ ktrace_put(unsigned type, const void *data, size_t len)
 	irq_push();
 	t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE);
 	if (t != NULL) {
-		ktrace_hook_lock(t);
+		hook_lock(&t->locked);
 		ktrace_hook_put(t, type, data, len);
-		ktrace_hook_unlock(t);
+		hook_unlock(&t->locked);
 	}
 	irq_pop();
 }

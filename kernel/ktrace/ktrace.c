@@ -447,7 +447,8 @@ HOOK(user_return, ktrace_work);
 
 /*
  * A program begins that has other rights: who traced the one before may not see what this one does,
- * unless that was user 0. proc_lock held, as when `facs` is set: who asks afterwards is refused.
+ * unless it had CAP_SYS_PTRACE. proc_lock held, as when `facs` is set: who asks afterwards is
+ * refused.
  */
 static void
 ktrace_exec_gains(void)

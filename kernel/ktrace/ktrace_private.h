@@ -63,7 +63,7 @@ struct ktrace {
 	uint64_t checked;     /* [t] up to here there is room, without a look at `tail` */
 	uint64_t mask;        /* [c] the size of buf, a power of two, less 1 */
 	uint8_t *buf;         /* [c] */
-	bool locked;          /* [a] of several threads, one puts a record in */
+	uint32_t locked;      /* [a] of several threads, one puts a record in */
 	struct ktrace *spare; /* [a] for the next child, if it inherits */
 	bool no_spare;        /* [t] there was no memory for one */
 

@@ -1,7 +1,7 @@
 /*
  * ksyms.h - the kernel's own symbols, lines and frames.
  *
- * After a first link, kernel/debug/host/mksyms.c writes them into section .ksyms. The final link
+ * After a first link, kernel/host/mksyms.c writes them into section .ksyms. The final link
  * puts this section after all others, so no address changes. Any context; no locks: the data is
  * constant, but for which of two names a function was last asked for.
  *

@@ -55,7 +55,8 @@ enum kprobe_kind {
  */
 int kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t errlen);
 /*
- * Removes the probes that `which` means: [GROUP/][NAME][ PLACE[ ARGUMENT...]]; NULL: all. As above.
+ * Removes the probes that `which` means: [GROUP/][NAME][ PLACE[ ARGUMENT...]]; NULL: all. 0, or
+ * -errno and a sentence. Thread context; not for the debugger.
  * -EBUSY: a registered owner (ktr/control.h) has an event on that would go; then none is removed.
  * After the user has removed some by the sysctl, the hooks of the list kprobe_removed run
  * (kernel/lib/hook.h), in thread context, without locks.
@@ -83,7 +84,7 @@ struct kprobe_info {
 	uint64_t hits, misses;
 };
 
-/* Removes one. 0; -EBUSY, as above. */
+/* Removes one. 0; -EBUSY: its event is on. Thread context. */
 int kprobe_drop(struct kprobe *probe);
 /* Evaluates the arguments of an event probe, with those fields of its event. Returns how many there
  * are. In hooks. */

@@ -1,4 +1,26 @@
-/* kprobe_private.h - between the files of kprobes: definitions, places, probes. */
+/*
+ * kprobe_private.h - between the files of kprobes and uprobes: definitions, places, probes.
+ *
+ * In: definitions (kprobe.h, uprobe.h). Out: events, which fire into the log, hooks and D.
+ *
+ *	text ──► kprobe_parse.c, kprobe_arg.c ──► struct kdefinition ──► struct kprobe
+ *	                                                                     │ on: breakpoints
+ *	ktr_fire() ◄── kprobe_fetch.c ◄──┬── kprobe.c, in the kernel ◄───────┤ one is hit
+ *	                                 └── uprobe.c, in a program  ◄───────┘
+ *
+ * Then the instruction in whose place the breakpoint stands is emulated, or runs from a copy.
+ *
+ * Locking: the control lock guards definitions and lists, and who is on. Handlers of breakpoints
+ * read without it, with interrupts off. So what they may read is freed after each CPU has taken an
+ * interrupt. uprobe.c has a lock for its table.
+ *
+ * Files, in reading order: kprobe_parse.c and kprobe_arg.c with kprobe_reader.h (texts),
+ * kprobe_place.c (where one may be), kprobe.c (what is made, armed, hit), kprobe_fetch.c (values),
+ * kprobe_event.c (probes of one event), kprobe_sysctl.c (sites, debug.kprobe.*), uprobe.c,
+ * uprobe_pid.c (in one process). Of the folder's others, fbt.c, calls.c and funcprof.c are about
+ * functions; profile.c and rate.c about probes at a rate; sdt.c about the kernel's own; session.c
+ * is /dev/probe.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -113,7 +135,7 @@ kprobe_first(const struct kdefinition *d)
 {
 	return d->nargs > KTR_MAXARGS ? KPROBE_FIRST : d->nargs;
 }
-/* That text. As above. */
+/* That text. Any context, interrupts off. */
 uint64_t kprobe_fetch_rest(const struct kdefinition *d, struct kfetching *in);
 /* All values for the log. Returns how many. */
 unsigned kprobe_fetch_values(const struct kdefinition *d, struct kfetching *in,

@@ -3,8 +3,8 @@
  *
  * A child inherits them, and exec keeps them. NOFILE, FSIZE, NPROC, AS, MEMLOCK, NICE, RTPRIO and
  * SIGPENDING are checked where their resource is taken. CPU, DATA, STACK and RTTIME cannot be
- * changed. The kernel has nothing that the others limit (core files, message queues, ...), so they
- * take any value.
+ * changed. The others take any value: here are no core files and message queues, and LOCKS and RSS
+ * limit nothing on Linux either.
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */

@@ -143,7 +143,7 @@ find_best(const struct proc *p, struct thread *t, int *best)
 	return 0;
 }
 
-/* May p's threads be as nice as that, without user 0? */
+/* May p's threads be as nice as that, without CAP_SYS_NICE? */
 static bool
 nice_allowed(const struct proc *p, int nice)
 {
@@ -218,7 +218,7 @@ has_priorities(int policy)
 	}
 }
 
-/* May others than user 0 change a thread of p so? sched(7), "Privileges and resource limits". */
+/* Without CAP_SYS_NICE, may a thread of p be changed so? sched(7), "Privileges and …". */
 static bool
 change_allowed(const struct proc *p, const struct sched_params *old, const struct sched_params *new)
 {

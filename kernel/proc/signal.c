@@ -144,7 +144,7 @@ is_traced(const struct proc *p, const struct lwp *to, int sig)
 
 /*
  * Ends the sleep of a thread that will take sig: the current one, if it can, or the oldest. One
- * that its tracer has stopped would not take it soon.
+ * that its tracer has stopped would not take it soon. UNSTOPPABLE signals wake all threads.
  */
 static void
 interrupt_one(struct proc *p, int sig)

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/irq.h"
+
 struct spinlock {
 	int32_t owner;    /* CPU that holds it, -1 none; atomic */
 	const char *name; /* read-only data, recorded by %s */
@@ -35,6 +37,24 @@ void spin_unlock(struct spinlock *l);
  * a command. Interrupts off.
  */
 void spin_abandon(unsigned keep);
+
+/*
+ * A lock that hooks take (ktr/hook.h), which may run while this CPU has any spin lock: a word that
+ * is 0 at first, and no trace point. Interrupts are off, and its holder meets no hook that takes
+ * it.
+ */
+static inline __attribute__((always_inline)) void
+hook_lock(uint32_t *lock)
+{
+	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE) != 0)
+		arch_relax();
+}
+
+static inline __attribute__((always_inline)) void
+hook_unlock(uint32_t *lock)
+{
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
 
 /* Nest like locks: interrupts are off from the first push to the last pop. */
 void irq_push(void);

@@ -108,9 +108,9 @@ struct remap {
 	uint64_t to; /* with MREMAP_FIXED, where it goes; with MREMAP_DONTUNMAP, if that is free */
 };
 /*
- * Gives the range another size or place. limit: as above. Its address; or nothing has changed and:
- * -EINVAL; -EFAULT: what has to grow or move is not one area; -ENOMEM, after which MREMAP_FIXED
- * may have unmapped what was in the way, and what becomes too much.
+ * Gives the range another size or place. limit: as of vm_map_any(). Its address; or nothing has
+ * changed and: -EINVAL; -EFAULT: what has to grow or move is not one area; -ENOMEM, after which
+ * MREMAP_FIXED may have unmapped what was in the way, and what becomes too much.
  */
 int64_t vm_remap(struct vmspace *vm, struct remap r, uint64_t limit);
 /*
@@ -120,7 +120,8 @@ int64_t vm_remap(struct vmspace *vm, struct remap r, uint64_t limit);
 int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size);
 /* What a copy of the space has of a range. */
 enum vm_inherit { VM_INHERIT, VM_INHERIT_NOTHING, VM_WIPE, VM_WIPE_NOT };
-/* Changes that, but for what of it is not mapped: -ENOMEM. -EINVAL: only new pages are wiped. */
+/* Sets that for a range. -ENOMEM: some of it is not mapped, and the rest is set. -EINVAL: VM_WIPE,
+ * and some of it is of a file. */
 int vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inherit how);
 /* From now on its pagers are told again of pages in the range that are written. */
 void vm_clean(struct vmspace *vm, uint64_t start, uint64_t size);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "ktr/tools/core.h"
-#include "ktr/tools/ktrace.h"
+#include "ktr/tools/ktrace_file.h"
 #include "ktr/tools/ktrdump.h"
 #include "ktr/tools/memory.h"
 

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "ktr/tools/ktrace.h"
+#include "ktr/tools/ktrace_file.h"
 #include "tests/fuzz/fuzz.h"
 #include "userland/bin/kdump/kdump.h"
 #include "userland/bin/kdump/points.h"

@@ -3,11 +3,12 @@
 
 usage: tests/lint/layers.py [ROOT]
 
-Checks: who may include whom (LAYERS); no file of the kernel includes one of a higher floor (FLOORS); quoted
-includes are rooted at the repository and exist; headers begin with `#pragma once`; `NAME_private.h` is included
-from its own folder only; headers do not include each
-other in a circle; no `#if` on an architecture outside the ports; a file begins with a comment.
+Checks: who may include whom (LAYERS); no file of the kernel includes one of a higher floor (FLOORS), and
+doc/structure.md lists the same floors; quoted includes are rooted at the repository and exist; headers begin with
+`#pragma once`; `NAME_private.h` is included from its own folder only; headers do not include each other in a circle; no
+`#if` on an architecture outside the ports; a file begins with a comment.
 """
+import itertools
 import os
 import re
 import subprocess
@@ -18,7 +19,7 @@ FREESTANDING = {"stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", 
 # Longest prefix first: (folder, quoted includes allowed, angle includes allowed; None: any).
 # A pattern ends in "/" (a folder), or is one file.
 LAYERS = [
-    ("ktr/tools/ktrace.c", ["ktr/", "kernel/abi/"], None),  # reads what a kernel's ktrace has written
+    ("ktr/tools/ktrace_file.c", ["ktr/", "kernel/abi/"], None),  # reads what a kernel's ktrace has written
     ("ktr/tools/linux.c", ["ktr/", "kernel/abi/"], None),  # Linux's system calls, and their numbers
     ("ktr/tools/", ["ktr/"], None),
     ("ktr/port/host/", ["ktr/"], None),
@@ -29,10 +30,10 @@ LAYERS = [
     ("arch/*/", ["arch/", "kernel/entry.h", "kernel/mm/boot_info.h", "kernel/lib/", "kernel/abi/",
                  "kernel/sync/pcpu.h", "kernel/sched/thread.h", "ktr/"], FREESTANDING | {"md/*"}),
     ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
-    ("kernel/probe/host/", ["kernel/probe/host/"], None),  # programs of the build
-    ("kernel/debug/host/", ["kernel/lib/ksyms.h"], None),
+    ("kernel/host/", ["kernel/host/", "kernel/lib/ksyms.h", "userland/lib/array.h"], None),  # programs of the build
     # dtrace(1) and the engine on the host, over what a test or a trace (ktr/tools/) says
-    ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/", "kernel/probe/rate.h", "ktr/", "userland/bin/dtrace/"], None),
+    ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/", "kernel/probe/rate.h", "ktr/", "userland/bin/dtrace/",
+                             "userland/lib/array.h"], None),
     # lwIP, which qemu/fetch-guest gets; lwip/ has what it includes of its kernel.
     ("kernel/net/inet/", ["kernel/", "ktr/"], FREESTANDING | {"lwip/*"}),
     ("kernel/net/lwip/", ["kernel/lib/", "kernel/mm/"], FREESTANDING | {"lwip/*"}),
@@ -74,6 +75,7 @@ NEIGHBOURS = [
     ("kernel/dev/", "kernel/proc/proc.h"),
     ("kernel/trace/", "kernel/probe/kprobe.h"),  # what is patched when probes are switched
 ]
+PAGE = "doc/structure.md"
 NOT_KTR_TOOLS = ("ktr/tools/", "ktr/port/host/")
 ARCH_WORDS = re.compile(r"__x86_64__|__amd64__|__i386__|__aarch64__|__arm__|__arm64__|__riscv|ARCH_X86|ARCH_AARCH")
 ARCH_FOLDERS = re.compile(r"^(arch/[^/]+/|kernel/abi/[^/]+/|ktr/port/|tests/)")
@@ -148,9 +150,22 @@ def circles(graph):
     return found
 
 
+def wrong_floors(root):
+    """Floors that doc/structure.md does not list as FLOORS has them."""
+    with open(os.path.join(root, PAGE), encoding="utf-8") as f:
+        items = re.findall(r"^\d+\. ((?:`[^`\n]+`(?:, )?)+):", f.read(), re.M)
+    said = [sorted(re.findall(r"`([^`]+)`", item)) for item in items]
+    top = [f for f in os.listdir(os.path.join(root, "kernel")) if f.endswith(".c")]
+    floors = [sorted([p.removeprefix("kernel/").rstrip("/") for p in patterns] if patterns != ["kernel/"] else top)
+              for patterns in FLOORS]
+    return [f"{PAGE}: floor {n}: found {' '.join(a) or 'none'}, expected {' '.join(b) or 'none'}"
+            for n, (a, b) in enumerate(itertools.zip_longest(said, floors, fillvalue=[]), 1) if a != b]
+
+
 def examine(root):
     bad = {"layers": [], "floors": [], "includes are rooted and exist": [], "private headers": [], "pragma once": [],
            "no include circles": [], "no architecture #if outside the ports": [], "files open with a comment": []}
+    bad["the page has the same floors"] = wrong_floors(root)
     graph = {}
     for path in sources(root):
         with open(os.path.join(root, path), encoding="utf-8") as f:

@@ -22,9 +22,10 @@ Output is compared line by line, by `mask()`:
   - `...` as a line matches any lines; within a line, any text
 
 With KESTREL_REFRESH=1 (`make docs-refresh`) the page gets what was printed. A line that agrees but for numbers gets the
-new ones: all of them if the machine was booted with --icount, and otherwise only if a count in the command's output
-differs, because times differ each time. What `...` stands for stays left out. Output without a line `...` may have other words and lines,
-too; with one, other words are an error as ever. Output of `make test` is kept: here it runs one item.
+new ones: all of them if the machine was booted with --icount, --record or --replay, and otherwise only if a count in
+the command's output differs, or the address of a function, because times and other addresses differ each time. What
+`...` stands for stays left out. Output without a line `...` may have other words and lines, too; with one, other words
+are an error as ever. Output of `make test` is kept: here it runs one item.
 """
 import contextlib
 import os
@@ -63,7 +64,7 @@ class Step:
     def __init__(self, line, terminal, prompt, text, keys=False, exact=False):
         self.line, self.terminal, self.prompt, self.text, self.keys, self.exact = line, terminal, prompt, text, keys, exact
         self.output = []
-        self.repeats = False  # the machine of which the output tells was booted with --icount
+        self.repeats = False  # the machine of which the output tells was booted with --icount, --record or --replay
         self.next_prompt = None  # in the same terminal
         self.interrupted = False  # the next step presses keys while this command runs
 
@@ -140,7 +141,7 @@ def parse(path):
     repeats = False
     for i, step in enumerate(steps):
         if re.search(r"\bqemu/boot |\bmake (run|debug)\b", step.text):
-            repeats = "--icount" in step.text
+            repeats = re.search(r" --(icount|record|replay)\b", step.text) is not None
         step.repeats = repeats
         later = [s for s in steps[i + 1:] if s.terminal == step.terminal]
         step.next_prompt = next((s.prompt for s in later if not s.keys), None)
@@ -150,8 +151,8 @@ def parse(path):
     return found
 
 
-def mask(line, exact=False):
-    """The part of a line that is compared."""
+def mask(line, exact=False, text=False):
+    """The part of a line that is compared. text: addresses of the kernel's text are, too."""
     line = line.strip()
     if re.fullmatch(r"\d+", line):
         return line
@@ -159,15 +160,16 @@ def mask(line, exact=False):
     line = re.sub(r'"(seq|cpu|ns|tid)":\d+', r'"\1":#', line)
     line = re.sub(r"(\bcpu ?|\bCPU ?|\b(?:idle|swapper)/|^\S+ +\[)\d+", r"\1#", line)
     line = re.sub(r"(?<![\w.])(\d[\d,]*)(?= ?(?:ns|us|ms|s|min|minutes|seconds|%)(?!\w))|\d+\.\d+", "#", line)
-    line = re.sub(r"0x0*[1-9a-f][0-9a-f]*", "0x#", line)
-    line = re.sub(r"\b[0-9a-f]{12,}\b", "#", line)
+    of_text = "(?!ffffffff8[0-9a-f]{7}\\b)" if text else ""
+    line = re.sub(rf"0x{of_text}0*[1-9a-f][0-9a-f]*", "0x#", line)
+    line = re.sub(rf"\b{of_text}[0-9a-f]{{12,}}\b", "#", line)
     if not exact:
         line = re.sub(r"\d[\d,]*", lambda m: "0" if not m[0].strip("0,") else "#", line)
     return re.sub(r"-{3,}", "---", re.sub(r"\s+", " ", line))
 
 
-def line_pattern(line, exact=False):
-    return re.compile(".*".join(re.escape(part) for part in mask(line.replace("...", "\0"), exact).split("\0")))
+def line_pattern(line, exact=False, text=False):
+    return re.compile(".*".join(re.escape(part) for part in mask(line.replace("...", "\0"), exact, text).split("\0")))
 
 
 NOTHING = {"", *(prompt.strip() for prompt in PROMPTS)}  # lines that do not count
@@ -194,7 +196,7 @@ def difference(expected, found, exact=False):
 
 def renewed_line(line, found, repeats):
     """A line of a listing with the numbers of the line that was found, if they are to be renewed."""
-    if "...." in line or not repeats and line_pattern(line, exact=True).fullmatch(mask(found, exact=True)):
+    if "...." in line or not repeats and line_pattern(line, True, True).fullmatch(mask(found, True, True)):
         return line
     number = r"0x[0-9a-f]+|\b[0-9a-f]{12,}\b|\d[\d.,]*"
     parts = [re.sub(rf"({number})|(\s+)|(-{{3,}})|(.)", lambda m: rf"(?:{number})" if m[1] else r"\s*" if m[2] else "-+" if m[3] else

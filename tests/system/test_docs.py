@@ -70,6 +70,15 @@ def refreshed():
             path = written(page_of.format(option, before))
             typed(path)
             check_eq(path.read_text(), page_of.format(option, now), f"the page with {option}")
+        page_of = "```console\n$ qemu/boot() {{ :; }}; qemu/boot {}; echo 'f at ffffffff80187842, 0x1f'\n{}\n```\n"
+        for option, before, now in (
+                ("--smp 1", "f at ffffffff80187000, 0x20", "f at ffffffff80187842, 0x1f"),
+                ("--smp 1", "f at ffffffff80187842, 0x20", "f at ffffffff80187842, 0x20"),
+                ("--record r", "f at ffffffff80187842, 0x20", "f at ffffffff80187842, 0x1f"),
+                ("--replay r", "f at ffffffff80187842, 0x20", "f at ffffffff80187842, 0x1f")):
+            path = written(page_of.format(option, before))
+            typed(path)
+            check_eq(path.read_text(), page_of.format(option, now), f"the page with {option}")
         path = written(page_of.format("--icount", "d 3 0.4\n..."))
         try:
             typed(path)

@@ -88,6 +88,8 @@ def usage():
             (["--firmware", "none", "--iso", "x"], "expected --firmware bios or uefi"), (["--arch", "vax"], "aarch64"),
             (["--arch", "aarch64", "--firmware", "uefi"], "--firmware uefi: expected none with --arch aarch64"),
             ([], "no terminal, and no commands on standard input"), (["--mem", "8M"], "--mem 8M: the kernel and its programs need at least 16M"),
+            (["--mask", "SCHD,PROC", "--trace", "none.ktr"], '--mask SCHD,PROC: no class "SCHD"; did you mean SCHED?'),
+            (["--mask", "SCHED,NOPE"], 'no class "NOPE"; expected names such as SCHED,PROC, a number, ALL or NONE'),
             (["--mem", "9Q"], r"\Ausage: .*\nqemu/boot: error: --mem 9Q: expected MiB, or a number with k, M, G or T$"),
             (["--arch", "x86_64", "--firmware", "uefi", "--mem", "48M"], "--mem 48M: UEFI firmware needs at least 64M"),
             (["--arch", "x86_64", "--firmware", "uefi", "--mem", "63"], "--mem 63: UEFI firmware needs at least 64M"),

@@ -128,6 +128,14 @@ def mounted():
     check_match(r"^mounted\n(\d+)\ni\np:kprobes/x sys_read\n0\n0\nempty\n\1\n", out, "what is seen at both places")
 
 
+@portable_test("files of tracefs are root's until chgrp and chmod let others in, whatever events come after it")
+def shared():
+    write = "su 1000 sh -c 'echo 0 > tracing_on' && echo written\n"
+    out = ftrace("chmod 755 .\nls -ln tracing_on\n" + write + "chgrp 1000 tracing_on events\nchmod 660 tracing_on\n"
+                 "echo 'p:x sys_read' > kprobe_events\nls events/kprobes | grep x\n" + write + "cat tracing_on\nls -ln tracing_on\nls -lnd events\n")[0]
+    check_match(r"^-rw-r----- .* 0 +0 .*\nsh: .*Permission denied\nx\nwritten\n0\n-rw-rw---- .* 0 +1000 .*\ndrwxr-x--- .* 0 +1000 ", out, "the files")
+
+
 @portable_test("buffer_size_kb that is too large is ENOMEM; that of one CPU is that of all; tracing_thresh is 10 while hwlat has no other")
 def sizes():
     out = ftrace("echo 99999999999 > buffer_size_kb\necho 128 > buffer_size_kb\necho 64 > per_cpu/cpu0/buffer_size_kb\ncat buffer_size_kb\n"

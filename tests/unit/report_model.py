@@ -94,6 +94,9 @@ class Run(span_model.Spans):
             other = self.ident(arg.get("linkedto"))
             if other is not None and other.state != "running":
                 self.woken.setdefault(other.tid, self.now)
+        if arg.get("state") == "thread exit" and t is not None and t.tid in self.open_calls:
+            name, begin = self.open_calls.pop(t.tid)  # as exit_group, which does not return
+            self.calls.append((name, t.tid, cpu, begin, self.now, False))
         return super().graph(cpu, t, arg)
 
     def means(self, cpu, t, fmt, arg, graph):

@@ -13,6 +13,7 @@
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/host/host.h"
 #include "userland/bin/dtrace/check/check.h"
+#include "userland/lib/array.h"
 
 #define DEVICE 1000 /* a descriptor */
 
@@ -40,11 +41,7 @@ static void fire_error(const struct dif_at *at, struct dif_cpu *c, const struct 
 uint32_t
 device_add(const struct dif_probe *p)
 {
-	if ((nprobes & (nprobes - 1)) == 0) {
-		probes = realloc(probes, (2 * (size_t)nprobes + 1) * sizeof(*probes));
-		if (probes == NULL)
-			err(1, "memory");
-	}
+	probes = array_grow(probes, nprobes, sizeof(*probes));
 	probes[nprobes] = (struct at_probe){.p = *p};
 	probes[nprobes].p.id = nprobes;
 	return nprobes++;

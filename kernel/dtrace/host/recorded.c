@@ -23,6 +23,7 @@
 #include "ktr/tools/ktrdump.h"
 #include "ktr/tools/memory.h"
 #include "userland/bin/dtrace/run/run.h"
+#include "userland/lib/array.h"
 
 #define NOT_KNOWN "<...>" /* a thread's name, as Linux shows it */
 
@@ -54,7 +55,7 @@ static struct {
 	bool is_core; /* a memory dump */
 	struct dump dump;
 	struct kind *kinds;
-	size_t count, room;
+	size_t count;
 	struct ktr_map by_text; /* kind's index + 1 by a hash */
 	struct {
 		const struct ktr_decode_site *site;
@@ -181,11 +182,10 @@ find_kind(const struct ktr_decode_site *s)
 		    strcmp(k->func, s->func) == 0 && strcmp(k->file, s->file) == 0)
 			return k;
 	}
-	if (trace.count == trace.room) {
-		trace.room = 2 * trace.room + 64;
-		trace.kinds = need(realloc(trace.kinds, trace.room * sizeof(*k)));
-		memset(trace.recent, 0, sizeof(trace.recent)); /* they have moved */
-	}
+	k = trace.kinds;
+	trace.kinds = array_grow(k, trace.count, sizeof(*k));
+	if (trace.kinds != k) /* they have moved */
+		memset(trace.recent, 0, sizeof(trace.recent));
 	k = &trace.kinds[trace.count++];
 	*k = (struct kind){.file = need(strdup(s->file)),
 			   .func = need(strdup(s->func)),
@@ -231,7 +231,7 @@ make_rate(const char *name, char *why, size_t size)
 			 name);
 		return false;
 	}
-	rates = need(realloc(rates, (nrates + 1) * sizeof(*rates)));
+	rates = array_grow(rates, nrates, sizeof(*rates));
 	r = &rates[nrates];
 	r->period_ns = rate_period(name + 5, why, size);
 	if (r->period_ns == 0)
@@ -301,7 +301,7 @@ learn(const struct ktr_decode_event *e, const struct kind *k)
 		struct known *self = thread(e->tid);
 		const char *name = e->strings[t->name - 1];
 
-		self->execs = need(realloc(self->execs, (self->nexecs + 1) * sizeof(name)));
+		self->execs = array_grow(self->execs, self->nexecs, sizeof(name));
 		self->execs[self->nexecs++] = need(strdup(name != NULL ? name : NOT_KNOWN));
 	}
 }

@@ -27,9 +27,10 @@ struct ext2_mount {
 	struct list dirty; /* nodes */
 	uint32_t io_heard; /* of the device's errors (writeback_error()) */
 	int error;         /* of the last pass */
-	bool ending;       /* the next pass makes it read-only, */
-	bool frozen;       /* and the one after that clean */
-	uint32_t nodes;    /* in the table: the last one that goes ends the mount */
+	/* It becomes read-only: if nothing is used, the next pass of writing sets `frozen`, and the
+	 * one after that says on the disk that it is clean. */
+	bool ending, frozen;
+	uint32_t nodes; /* in the table: the last one that goes ends the mount */
 };
 
 struct ext2_node {

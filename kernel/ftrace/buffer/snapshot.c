@@ -10,24 +10,10 @@
  * hooks may take it, too. Whoever reads the snapshot keeps it as it is, but for a
  * tracer that ends, which frees it.
  */
-#include "arch/irq.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/buffer/buffer.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
-
-static void
-snapshot_instance_lock(struct instance *i)
-{
-	while (__atomic_exchange_n(&i->snapshot_lock, 1, __ATOMIC_ACQUIRE) != 0)
-		arch_relax();
-}
-
-static void
-snapshot_instance_unlock(struct instance *i)
-{
-	__atomic_store_n(&i->snapshot_lock, 0, __ATOMIC_RELEASE);
-}
 
 static uint64_t
 snapshot_later(uint64_t a, uint64_t b)
@@ -83,14 +69,14 @@ snapshot_take_here(void *arg)
 	const struct work *w = arg;
 	struct instance *i = w->i;
 
-	snapshot_instance_lock(i);
+	hook_lock(&i->snapshot_lock);
 	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
 		if (!i->snapshot_there || i->snapshot_readers > 0 ||
 		    (w->cpu != BUFFER_ALL && w->cpu != cpu))
 			continue;
 		buffer_show_from(&i->trace, cpu, copy_ring(i, cpu, i->trace.shown[cpu].from));
 	}
-	snapshot_instance_unlock(i);
+	hook_unlock(&i->snapshot_lock);
 }
 
 void
@@ -106,13 +92,13 @@ snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct la
 {
 	bool kept;
 
-	snapshot_instance_lock(i);
+	hook_lock(&i->snapshot_lock);
 	kept = i->snapshot_there && i->snapshot_readers == 0;
 	for (unsigned cpu = 0; cpu < MAX_CPUS && kept; cpu++)
 		copy_ring(i, cpu, from[cpu]);
 	if (kept)
 		i->latency = *l;
-	snapshot_instance_unlock(i);
+	hook_unlock(&i->snapshot_lock);
 	return kept;
 }
 
@@ -121,11 +107,11 @@ snapshot_change(void *arg)
 {
 	const struct work *w = arg;
 
-	snapshot_instance_lock(w->i);
+	hook_lock(&w->i->snapshot_lock);
 	w->i->snapshot_readers += (unsigned)w->readers;
 	if (w->is_new != NULL)
 		w->i->snapshot_there = *w->is_new;
-	snapshot_instance_unlock(w->i);
+	hook_unlock(&w->i->snapshot_lock);
 }
 
 void

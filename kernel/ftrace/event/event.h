@@ -60,7 +60,8 @@ bool event_is_call(const struct ktr_site *site);
 uint64_t event_call_number(const struct ktr_site *site);
 /* What Linux's files call the event of a site. */
 void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
-/* The event of these names, which are no globs; NULL: there is none. */
+/* The event of these names, which are no globs; NULL: there is none. That of an event that was
+ * made stays until the event is removed, which the control lock prevents; others stay for ever. */
 struct ktr_site *event_find(const char *system, const char *event);
 /*
  * Its printf format, and how many parameters that has; as_recorded: of what is in the log, where
@@ -112,6 +113,7 @@ int events_clear_set(struct instance *i, uintptr_t arg);
 
 /* ---- event_filter.c ---- */
 
+/* Does a program record the event there, since it has a filter, or triggers switch it? */
 bool event_filter_has(const struct instance *i, const struct ktr_site *site);
 /* Does a site have a filter or triggers that switch it, and is it on? */
 bool event_filter_on(const struct instance *i, const struct ktr_site *site);
@@ -178,7 +180,7 @@ const char *stack_next(const char *text, uintptr_t *at);
 
 extern struct ktr_site trigger_stack; /* of the entries of `stacktrace` */
 
-/* NULL: no memory. */
+/* The caller's, until program_free(). NULL: no memory. */
 struct program *program_new(void);
 void program_free(struct program *p);
 /* Runs the program: clause N of it at sites[N]. 0 or -errno. dtrace_detach() ends it. */
@@ -194,6 +196,7 @@ int program_finish(struct program *p, int error, const struct ktr_site *const *s
 
 /* ---- trigger.c ---- */
 
+/* The file `trigger`: the event's triggers, or which commands there are. */
 void trigger_show(struct instance *i, uintptr_t arg, struct sbuf *out); /* arg: the event's site */
 int trigger_store(struct instance *i, uintptr_t arg, char *text);
 int trigger_clear(struct instance *i, uintptr_t arg);
@@ -214,6 +217,7 @@ void triggers_show_functions(const struct instance *i, struct sbuf *out);
 
 enum { PROBES_KERNEL, PROBES_USER, PROBES_EVENT, PROBES_ALL }; /* as enum kprobe_kind */
 
+/* kprobe_events, uprobe_events, dynamic_events: the definitions. */
 void kprobes_show(struct instance *i, uintptr_t arg,
 		  struct sbuf *out); /* kprobe_events, dynamic_events, … */
 int kprobes_store(struct instance *i, uintptr_t arg, char *text);
@@ -260,7 +264,7 @@ struct synthetic {
 	} fields[KTR_MAXARGS];
 };
 
-/* NULL: there is none. */
+/* NULL: there is none. It stays until it is removed, which ftrace_lock prevents, and users do. */
 struct synthetic *synthetic_find(const char *name);
 /* Records the event, and runs its triggers, in a firing. Texts: their addresses. In hooks. */
 void synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const uint64_t *values);

@@ -240,9 +240,10 @@ void hists_clean(struct instance *i);
 void hists_stop(struct instance *i);
 void hist_show(struct instance *i, uintptr_t arg, struct sbuf *out); /* arg: the event's site */
 void hist_show_triggers(const struct instance *i, const struct ktr_site *site, struct sbuf *out);
-/* A word of 1 or 0, which triggers switch: it counts. */
+/* A word of 1 or 0, which triggers switch: it counts. It goes with the histogram. */
 uint32_t *hist_gate(struct hist *h);
-/* All that an instance has: the next one after h at a site (NULL: at any). */
+/* All that an instance has: the next one after h (NULL begins, and ends) at a site (NULL: at any).
+ * It stays until it is removed: while ftrace_lock is held. */
 struct hist *hist_next(const struct instance *i, const struct ktr_site *site, const struct hist *h);
 /* ---- hist_consumer.c ---- */
 

@@ -9,7 +9,6 @@
  * probes. Locking: each CPU changes its own span, interrupts off; `waker` is a spin lock that only
  * hooks take. ftrace_lock for the rest; `latency_longest_ns` is atomic.
  */
-#include "arch/irq.h"
 #include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/dtrace/dtrace.h"
@@ -197,13 +196,12 @@ wakeup_fire(const struct ktr_firing *f)
 	}
 	if (f->site == switched && (tid == 0 || f->args[5] != tid))
 		return;
-	while (__atomic_exchange_n(&waker.lock, 1, __ATOMIC_ACQUIRE) != 0)
-		arch_relax();
+	hook_lock(&waker.lock);
 	if (f->site == woken || f->site == woken_new)
 		latency_wake(f->args);
 	else if (waker.tid != 0 && f->args[5] == waker.tid)
 		woke(f);
-	__atomic_store_n(&waker.lock, 0, __ATOMIC_RELEASE);
+	hook_unlock(&waker.lock);
 }
 
 /* ---- the tracers ---- */

@@ -4,7 +4,6 @@
  * kernel.stack_tracer_enabled is 1. Locking: ftrace_lock; `deepest` has a spin lock that is held
  * where no hook can run.
  */
-#include "arch/irq.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/instance.h"
@@ -27,19 +26,6 @@ static struct {
 		uint64_t depth; /* bytes of the stack, with the function's own */
 	} frames[FRAMES];
 } deepest;
-
-static void
-stack_lock(void)
-{
-	while (__atomic_exchange_n(&deepest.lock, 1, __ATOMIC_ACQUIRE) != 0)
-		arch_relax();
-}
-
-static void
-stack_unlock(void)
-{
-	__atomic_store_n(&deepest.lock, 0, __ATOMIC_RELEASE);
-}
 
 static void
 stack_add_place(uintptr_t pc, uint64_t depth)
@@ -84,12 +70,12 @@ stack_fire(const struct ktr_firing *f)
 
 	if (depth > KSTACK_SIZE || depth <= __atomic_load_n(&deepest.size, __ATOMIC_RELAXED))
 		return;
-	stack_lock();
+	hook_lock(&deepest.lock);
 	if (depth > deepest.size) {
 		__atomic_store_n(&deepest.size, depth, __ATOMIC_RELAXED);
 		stack_walk(f, top);
 	}
-	stack_unlock();
+	hook_unlock(&deepest.lock);
 }
 
 static bool
@@ -113,9 +99,9 @@ stack_update(void)
 static void
 stack_forget(void *size)
 {
-	stack_lock();
+	hook_lock(&deepest.lock);
 	__atomic_store_n(&deepest.size, *(const uint64_t *)size, __ATOMIC_RELAXED);
-	stack_unlock();
+	hook_unlock(&deepest.lock);
 }
 
 void
@@ -138,9 +124,9 @@ stack_store_size(struct instance *i, uintptr_t arg, char *text)
 static void
 stack_copy(void *to)
 {
-	stack_lock();
+	hook_lock(&deepest.lock);
 	*(__typeof__(deepest) *)to = deepest;
-	stack_unlock();
+	hook_unlock(&deepest.lock);
 }
 
 void

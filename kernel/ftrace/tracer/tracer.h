@@ -75,7 +75,7 @@ function_address(const struct ktr_site *entry)
 /* Records a function's entry. */
 void tracer_record_function(struct instance *i, const struct ktr_firing *f);
 
-/* The name of an instance's current tracer. */
+/* The name of an instance's current tracer: read-only data. */
 const char *tracer_name(const struct instance *i);
 /* It becomes nop. */
 void tracer_stop(struct instance *i);
@@ -112,7 +112,7 @@ struct functions {
 
 /* Is it the entry of a function that has a name of that form? See ksym_ask(). */
 bool function_is(const struct ktr_site *site, const char *glob);
-/* The name by which the function of an entry's site is shown. */
+/* The name by which the function of an entry's site is shown: read-only data. */
 const char *function_name(const struct ktr_site *entry);
 /* Are there names in a list? Any context. */
 bool functions_any(const struct functions *f, enum function_list list);
@@ -152,7 +152,9 @@ bool latency_print(struct sbuf *out, const struct ktr_entry *e, unsigned cpu);
 /* ---- blk.c: the tracer of that name ---- */
 
 ktr_hook_fn blk_fire;
+/* Finds the events. ftrace_lock, before blk_wants(). */
 void blk_start(void);
+/* Is it one of the events that the tracer prints? Any context. */
 bool blk_wants(const struct ktr_site *site);
 /* The head of its trace, and what is before an event, with the option blk_classic. */
 void blk_print_head(struct sbuf *out);
@@ -182,7 +184,7 @@ struct tracer_threads {
 
 /* On the CPUs of a mask. 0 or -ENOMEM, and then there are none. ftrace_lock; it may sleep. */
 int tracer_threads_start(struct tracer_threads *all, uint64_t cpus);
-/* Wakes them, and waits until they have ended. Likewise. */
+/* Wakes them, and waits until they have ended. ftrace_lock; it may sleep. */
 void tracer_threads_stop(struct tracer_threads *all);
 /* Any context. */
 bool tracer_thread_runs(const struct tracer_thread *me);
@@ -235,6 +237,7 @@ void osnoise_record(const struct ktr_site *site, const uint64_t args[KTR_MAXARGS
 uint64_t osnoise_setting_ns(enum osnoise_setting setting);
 bool osnoise_exceeds(enum osnoise_setting setting, uint64_t ns);
 
+/* What a thread of the tracer does: waits for its timer, and says how late both were. */
 void timerlat_run(struct tracer_thread *me);
 void timerlat_print_head(struct sbuf *out);
 bool timerlat_print(struct sbuf *out, const struct ktr_entry *e);

@@ -59,8 +59,8 @@ SDT_PROBE_DEFINE_TEXT_XLATE(
     ("void *", "struct inet_tcp_info *", "void *", "struct inet_tcp_info *", "void *", "int"),
     ("void *", "csinfo_t *", "void *", "tcpsinfo_t *", "void *", "tcplsinfo_t *"));
 
-/* Linux's lines (include/trace/events/sock.h, tcp.h) without IPv6; the fields are what they show.
- */
+/* Linux's events (include/trace/events/sock.h, tcp.h), with those fields that their lines show, and
+ * without IPv6. */
 SDT_PROVIDER_DECLARE(sock);
 SDT_PROBE_DEFINE_TEXT(sock, , , inet_sock_set_state, "inet_sock_set_state",
 		      ": family=AF_INET protocol=IPPROTO_TCP sport=%hu dport=%hu saddr=%pI4 "

@@ -8,14 +8,15 @@
  *
  *	events --> ktrdump_export.c --> a struct export_format --> temp.c --> a file
  *	                 |                chrome, ctf, folded, fxt, graph, html, schedgraph, svg
- *	              model/
+ *	              model/               tracedat
  *
  * In reading order: export.c (the table, files, classes of events), temp.c (names until complete);
  * folded.c, the shortest format; graph.c; timeline.c (what chrome and fxt share), chrome.c and
  * chrome_entry.c, fxt.c, fxt_known.c and fxt_record.c; ctf.c and ctf_head.c; schedgraph.c,
  * schedgraph_line.c and schedgraph_source.c; lane.c (bounded memory), svg.c and svg_*.c; html.c,
- * html_column.c, html_page.c, and the page's script in html/. The files of trace.dat and linux.c,
- * which says what Linux would call an event, are in the folder above. One thread, no locks.
+ * html_column.c, html_page.c, and the page's script in html/; tracedat.c, tracedat_head.c and
+ * tracedat_comm.c. What Linux would call an event is in the folder above, in linux.c. One thread,
+ * no locks.
  */
 #pragma once
 
@@ -43,7 +44,7 @@ struct export_options {
 	unsigned width;                     /* of a picture, pixels; 0: the format's own */
 	const struct activity_model *model; /* the model; it outlives the exporter, which may ask it
 					       for threads at the end */
-	const struct spans *spans;          /* likewise; NULL: the format has no span_ops */
+	const struct spans *spans;          /* it, too; NULL: the format has no span_ops */
 	/* Of a report (report/report.h): where it goes, which ones, rows to show, jsonl, and
 	 * symbols. */
 	struct out *out;
@@ -118,7 +119,7 @@ extern const struct export_format export_html;       /* html.c */
 extern const struct export_format export_report;     /* report/report.c; not of --format */
 extern const struct export_format export_schedgraph; /* schedgraph.c */
 extern const struct export_format export_svg;        /* svg.c */
-extern const struct export_format export_tracedat;   /* export_tracedat.c */
+extern const struct export_format export_tracedat;   /* tracedat.c */
 
 /** NULL: no such format. */
 const struct export_format *export_find(const char *name);

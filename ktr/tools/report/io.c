@@ -93,15 +93,9 @@ bio_begins(struct report *r, const struct export_event *ev, const struct io_even
 {
 	if (count == BIOS_MAX)
 		report_io_lost();
-	if (count == room) {
-		size_t more = room == 0 ? 64 : 2 * room;
-		struct io_bio *larger = realloc(bios, more * sizeof(*bios));
-		if (larger == NULL) {
-			report_no_memory(r);
-			return;
-		}
-		bios = larger;
-		room = more;
+	if (!MEMORY_ROOM(bios, room, count)) {
+		report_no_memory(r);
+		return;
 	}
 	struct io_bio *b = &bios[count];
 	*b = (struct io_bio){.thread = ev->thread,

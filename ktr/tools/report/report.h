@@ -14,8 +14,8 @@
  *
  * In reading order: tables.c declares what each table shows of which samples; sample.c, lock.c,
  * net.c and io.c find out what lasted from when to when, events.c counts; table.c keeps rows, and
- *finishes them; print.c prints them; report.c runs it all. Memory is bounded by the threads that
- *live, and by REPORT_ROWS_MAX rows a table. One thread, no locks.
+ * finishes them; print.c prints them; report.c runs it all. Memory is bounded by the threads that
+ * live, and by REPORT_ROWS_MAX rows a table. One thread, no locks.
  *
  * All times are nanoseconds. Something that began before --since counts from --since on. Something
  * that ends after --until does not count, except that a thread's state counts until --until.
@@ -150,7 +150,7 @@ struct report_row {
 /* What a table has a row for: each thread, and each … of it. */
 #define KEY_THREAD 0x01u
 #define KEY_CPU    0x02u /* it becomes the row's number */
-#define KEY_PC     0x04u /* likewise */
+#define KEY_PC     0x04u /* this, too */
 #define KEY_TEXT   0x08u /* it becomes text 0 */
 #define KEY_MORE   0x10u /* it becomes text 1 */
 #define KEY_COPY   0x20u /* texts are copied: they are no texts of the decoder */

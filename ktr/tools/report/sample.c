@@ -160,13 +160,14 @@ function_of_call(const char *call)
 	return NULL;
 }
 
+/* A call returns, or ends with its thread, as exit_group does. */
 static void
-on_call_end(struct report *r, const struct activity *a, struct report_thread *is)
+on_call_end(struct report *r, const struct activity *a, struct report_thread *is, const char *call)
 {
-	struct report_sample s = {.kind = SAMPLE_CALL, .from_ns = is->call_ns, .text = a->text};
-	s.more = function_of_call(a->text);
-	s.value = a->value < 0 && a->value > -4096;
-	if (is->call != NULL && strcmp(is->call, a->text) == 0) /* else its begin was lost */
+	struct report_sample s = {.kind = SAMPLE_CALL, .from_ns = is->call_ns, .text = call};
+	s.more = function_of_call(call);
+	s.value = a->kind == ACTIVITY_SYS_EXIT && a->value < 0 && a->value > -4096;
+	if (is->call != NULL && strcmp(is->call, call) == 0) /* else its begin was lost */
 		sample_ends(r, a, s);
 	is->call = NULL;
 }
@@ -248,6 +249,8 @@ report_activity(struct report *r, const struct export_event *ev, const struct ac
 		break;
 	case ACTIVITY_STATE:
 		is->woken &= a->thread->state == ACTIVITY_RUNNABLE;
+		if (a->thread->state == ACTIVITY_DEAD && is->call != NULL)
+			on_call_end(r, a, is, is->call);
 		break;
 	case ACTIVITY_WAKE:
 		if (is->woken || a->thread->state == ACTIVITY_RUNNING)
@@ -261,7 +264,7 @@ report_activity(struct report *r, const struct export_event *ev, const struct ac
 		is->call_ns = a->ns;
 		break;
 	case ACTIVITY_SYS_EXIT:
-		on_call_end(r, a, is);
+		on_call_end(r, a, is, a->text);
 		break;
 	case ACTIVITY_FAULT:
 		is->faults = true;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userland/lib/array.h"
+
 #define MAGIC     0xeb9f
 #define MAX_TYPES 1000000u
 #define MAX_CHAIN 64 /* types of which each is defined by the next */
@@ -163,8 +165,6 @@ btf_close(struct btf *btf)
 static const char *
 index_types(struct btf *btf, uint32_t size)
 {
-	uint32_t room = 0;
-
 	btf->count = 1;
 	for (uint32_t at = 0; at < size;) {
 		struct record r;
@@ -183,15 +183,7 @@ index_types(struct btf *btf, uint32_t size)
 			return "a name is not among its names";
 		if (btf->count >= MAX_TYPES)
 			return "too many types";
-		if (btf->count >= room) {
-			uint32_t *start;
-
-			room = room == 0 ? 4096 : 2 * room;
-			start = realloc(btf->start, room * sizeof(*start));
-			if (start == NULL)
-				return "no memory";
-			btf->start = start;
-		}
+		btf->start = array_grow(btf->start, btf->count, sizeof(*btf->start));
 		btf->start[btf->count++] = at;
 		at += need;
 	}

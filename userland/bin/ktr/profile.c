@@ -11,6 +11,7 @@
 #include <tool.h>
 
 #include "userland/bin/ktr/ktr.h"
+#include "userland/lib/array.h"
 
 typedef unsigned __int128 u128;
 
@@ -51,7 +52,7 @@ by_time(const void *a, const void *b)
 static size_t
 read_rows(char *rows, struct function **found)
 {
-	size_t n = 0, room = 0;
+	size_t n = 0;
 	struct function *functions = NULL;
 	char *row;
 
@@ -61,12 +62,7 @@ read_rows(char *rows, struct function **found)
 
 		(void)number(&row); /* the CPU; a function's rows are together */
 		if (n == 0 || strcmp(functions[n - 1].name, name) != 0) {
-			if (n == room) {
-				room = room * 2 + 64;
-				functions = realloc(functions, room * sizeof(*functions));
-				if (functions == NULL)
-					err(1, "memory");
-			}
+			functions = array_grow(functions, n, sizeof(*functions));
 			functions[n++] = (struct function){.name = name};
 		}
 		struct function *f = &functions[n - 1];

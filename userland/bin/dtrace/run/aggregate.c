@@ -7,6 +7,7 @@
 
 #include "userland/bin/dtrace/options.h"
 #include "userland/bin/dtrace/run/run.h"
+#include "userland/lib/array.h"
 
 #define BUCKETS 8192u
 
@@ -287,7 +288,6 @@ static struct row *
 make_rows(const uint32_t *aggs, unsigned count, size_t *rows)
 {
 	struct row *list = NULL;
-	size_t room = 0;
 
 	*rows = 0;
 	for (unsigned b = 0; b < BUCKETS * count; b++) {
@@ -313,12 +313,7 @@ make_rows(const uint32_t *aggs, unsigned count, size_t *rows)
 			}
 			if (earlier)
 				continue;
-			if (*rows == room) {
-				room = room == 0 ? 64 : 2 * room;
-				list = realloc(list, room * sizeof(*list));
-				if (list == NULL)
-					err(1, "memory");
-			}
+			list = array_grow(list, *rows, sizeof(*list));
 			list[(*rows)++] = r;
 		}
 	}

@@ -1,4 +1,4 @@
-/* export_tracedat_comm.c - the names of all threads of a trace, including those that are gone. */
+/* tracedat_comm.c - the names of all threads of a trace, including those that are gone. */
 #define _GNU_SOURCE /* tdestroy() */
 #include <inttypes.h>
 #include <search.h>
@@ -7,7 +7,7 @@
 
 #include "ktr/tools/memory.h"
 
-#include "ktr/tools/export_tracedat.h"
+#include "ktr/tools/export/tracedat.h"
 
 struct name {
 	uint32_t number;

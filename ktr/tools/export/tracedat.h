@@ -1,5 +1,5 @@
 /*
- * export_tracedat.h - what the files of the trace.dat writer share. The head of a trace.dat lists
+ * tracedat.h - what the files of the trace.dat writer share. The head of a trace.dat lists
  * what its events have, so it is made last. Host only.
  */
 #pragma once

@@ -1,5 +1,5 @@
 /*
- * export_tracedat_head.c - the head of a trace.dat, version 6 (trace-cmd.dat.v6(5)): formats of the
+ * tracedat_head.c - the head of a trace.dat, version 6 (trace-cmd.dat.v6(5)): formats of the
  * events, names of the threads, options. All numbers are little-endian.
  *
  * Classes are called as ktr/event_format.h says. Linux's classes are in Linux's
@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "ktr/event_format.h"
-#include "ktr/tools/export_tracedat.h"
+#include "ktr/tools/export/tracedat.h"
 
 #define NAME_BYTES     (KTR_EVENT_NAME + 24u)
 #define OPTION_CPUSTAT 2u

@@ -20,10 +20,6 @@
  * be between two of the five when they are changed.
  */
 #include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <err.h>
-#include <fcntl.h>
-#include <gelf.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,7 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernel/probe/host/symbols.h"
+#include "kernel/host/symbols.h"
 
 #define REGISTERS 6    /* that carry parameters, in both ABIs */
 #define FORMAT    1023 /* KTR_WIRE_FMT_MAX */
@@ -92,7 +88,6 @@ static const struct machine machines[] = {
      NULL},
 };
 
-static Elf *elf;
 static const struct machine *machine;
 static struct function *functions;
 static struct slot *slots;
@@ -100,18 +95,6 @@ static struct tail *tails;
 static size_t function_count, slot_count, tail_count;
 static Dwarf_Addr text_address; /* __ktr_record_start: .text begins with it */
 static Elf_Data *text;
-
-static Elf_Data *
-section(const char *name, GElf_Shdr *header)
-{
-	size_t names;
-	elf_getshdrstrndx(elf, &names);
-	for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s)) != NULL;)
-		if (gelf_getshdr(s, header) != NULL &&
-		    strcmp(elf_strptr(elf, names, header->sh_name), name) == 0)
-			return elf_getdata(s, NULL);
-	errx(1, "no section %s in the image", name);
-}
 
 /* ---- the list of functions without probes ---- */
 
@@ -135,7 +118,7 @@ read_exceptions(const char *path)
 			continue;
 		if (why == NULL)
 			errx(1, "%s: %s: expected a reason after the name", path, name);
-		exceptions = grow(exceptions, exception_count, sizeof(*exceptions));
+		exceptions = array_grow(exceptions, exception_count, sizeof(*exceptions));
 		exceptions[exception_count++] =
 		    (struct exception){strdup(name), strdup(why + strspn(why, " \t"))};
 	}
@@ -182,7 +165,7 @@ add_function(Dwarf_Die *die, void *arg)
 	if (f.file != NULL && strncmp(f.file, "./", 2) == 0)
 		f.file += 2;
 	dwarf_decl_line(die, &f.line);
-	functions = grow(functions, function_count, sizeof(*functions));
+	functions = array_grow(functions, function_count, sizeof(*functions));
 	functions[function_count++] = f;
 	return DWARF_CB_OK;
 }
@@ -191,21 +174,18 @@ add_function(Dwarf_Die *die, void *arg)
 static void
 put_exceptions(void)
 {
-	GElf_Shdr header;
-	Elf_Data *all = section(".symtab", &header);
+	GElf_Sym sym;
+	const char *name;
 	printf(".section .rodata.fbt, \"a\", @progbits\n");
 	for (size_t i = 0; i < function_count; i++)
 		if (functions[i].skip != NULL)
 			printf(".ascii \"%s %s\\n\"\n", functions[i].name, functions[i].skip);
-	for (size_t i = 0; i < header.sh_size / header.sh_entsize; i++) {
-		GElf_Sym sym;
+	for (size_t i = 0; (name = elf_symbol(i, &sym)) != NULL; i++) {
 		size_t f = 0;
-		if (gelf_getsym(all, (int)i, &sym) == NULL ||
-		    sym.st_value - text_address >= text->d_size || sym.st_value < text_address ||
+		if (sym.st_value - text_address >= text->d_size || sym.st_value < text_address ||
 		    (GELF_ST_TYPE(sym.st_info) != STT_NOTYPE &&
 		     GELF_ST_TYPE(sym.st_info) != STT_FUNC))
 			continue;
-		const char *name = elf_strptr(elf, header.sh_link, sym.st_name);
 		while (f < function_count && functions[f].entry != sym.st_value)
 			f++;
 		if (f == function_count && *name != '$' && strncmp(name, "__", 2) != 0 &&
@@ -234,7 +214,7 @@ by_address(const void *a, const void *b)
 static void
 add_slot(Dwarf_Addr at, size_t function, size_t kind)
 {
-	slots = grow(slots, slot_count, sizeof(*slots));
+	slots = array_grow(slots, slot_count, sizeof(*slots));
 	slots[slot_count++] = (struct slot){at, function, kind};
 }
 
@@ -284,7 +264,7 @@ add_tail(size_t function, Dwarf_Addr to)
 	for (size_t i = 0; i < tail_count; i++)
 		if (tails[i].function == function && tails[i].to == to)
 			return SLOT_TAIL + i;
-	tails = grow(tails, tail_count, sizeof(*tails));
+	tails = array_grow(tails, tail_count, sizeof(*tails));
 	tails[tail_count] = (struct tail){function, to};
 	return SLOT_TAIL + tail_count++;
 }
@@ -293,7 +273,7 @@ static void
 add_slots(void)
 {
 	GElf_Shdr header;
-	Elf_Data *returns = section("fbt_return", &header);
+	Elf_Data *returns = elf_section("fbt_return", &header);
 	for (size_t i = 0; i < function_count; i++)
 		if (functions[i].skip == NULL)
 			add_slot(functions[i].entry, i, SLOT_ENTRY);
@@ -487,36 +467,26 @@ main(int argc, char **argv)
 {
 	GElf_Ehdr header;
 	GElf_Shdr text_header;
-	int fd;
 	if (argc != 3)
 		errx(2, "usage: mkfbt IMAGE LIST >fbt.S, or mkfbt --fuse IMAGE");
 	bool fusing = strcmp(argv[1], "--fuse") == 0;
 	const char *image = fusing ? argv[2] : argv[1];
-	fd = open(image, fusing ? O_RDWR : O_RDONLY);
-	Dwarf *dwarf = fd < 0 ? NULL : dwarf_begin(fd, DWARF_C_READ);
-	if (dwarf == NULL)
-		errx(1, "%s: cannot read its debug information", image);
-	elf = dwarf_getelf(dwarf);
+	int fd = elf_open(image, fusing ? O_RDWR : O_RDONLY);
 	gelf_getehdr(elf, &header);
 	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
 		if (machines[i].elf == header.e_machine)
 			machine = &machines[i];
 	if (machine == NULL)
 		errx(1, "%s: machine %u is unknown", image, header.e_machine);
-	text = section(".text", &text_header);
+	text = elf_section(".text", &text_header);
 	text_address = text_header.sh_addr;
 	if (!fusing)
 		read_exceptions(argv[2]);
-	read_symbols(elf);
+	read_symbols();
 
-	Dwarf_Off offset = 0, next;
-	size_t cu_header;
-	while (dwarf_nextcu(dwarf, offset, &next, &cu_header, NULL, NULL, NULL) == 0) {
-		Dwarf_Die cu;
-		if (dwarf_offdie(dwarf, offset + cu_header, &cu) != NULL)
-			dwarf_getfuncs(&cu, add_function, NULL, 0);
-		offset = next;
-	}
+	Dwarf_Die unit;
+	for (Dwarf_CU *cu = NULL; dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0;)
+		dwarf_getfuncs(&unit, add_function, NULL, 0);
 	if (fusing) {
 		fuse(fd, (off_t)text_header.sh_offset);
 		return 0;

@@ -5,10 +5,6 @@
  *        mksyms --check ONE OTHER    fails when a symbol moved between two links
  */
 #include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <err.h>
-#include <fcntl.h>
-#include <gelf.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,11 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernel/host/elf.h"
 #include "kernel/lib/ksyms.h"
+#include "userland/lib/array.h"
 
-/* Array that grows. */
-#define ADD(array, count, ...) \
-	((array) = grow((array), (count), sizeof(*(array))), (array)[(count)++] = (__VA_ARGS__))
+#define ADD(array, count, ...)                                     \
+	((array) = array_grow((array), (count), sizeof(*(array))), \
+	 (array)[(count)++] = (__VA_ARGS__))
 
 struct symbol {
 	uint64_t addr;
@@ -41,37 +39,12 @@ struct frame {
 	bool end;                /* of a function: another one that begins there counts */
 };
 
-static Dwarf *dwarf;
-static Elf *elf;
 static GElf_Ehdr header;
-
-static void *
-grow(void *array, size_t count, size_t size)
-{
-	if ((count & (count - 1)) != 0) /* only at powers of two */
-		return array;
-	array = realloc(array, (count == 0 ? 1 : 2 * count) * size);
-	if (array == NULL)
-		err(1, "realloc");
-	return array;
-}
 
 static int
 ascending(uint64_t a, uint64_t b)
 {
 	return a < b ? -1 : a > b;
-}
-
-static void
-open_image(const char *path)
-{
-	int fd = open(path, O_RDONLY);
-
-	dwarf = fd < 0 ? NULL : dwarf_begin(fd, DWARF_C_READ);
-	if (dwarf == NULL)
-		errx(1, "%s: cannot read its debug information", path);
-	elf = dwarf_getelf(dwarf);
-	gelf_getehdr(elf, &header);
 }
 
 /* ---- symbols ---- */
@@ -115,19 +88,12 @@ read_symbols(struct symbol **found)
 {
 	struct symbol *all = NULL;
 	size_t count = 0, kept = 0;
+	GElf_Sym sym;
+	const char *name;
 
-	for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s)) != NULL;) {
-		GElf_Shdr table;
-		if (gelf_getshdr(s, &table) == NULL || table.sh_type != SHT_SYMTAB)
-			continue;
-		for (size_t i = 0; i < table.sh_size / table.sh_entsize; i++) {
-			GElf_Sym sym;
-			gelf_getsym(elf_getdata(s, NULL), (int)i, &sym);
-			const char *name = elf_strptr(elf, table.sh_link, sym.st_name);
-			if (name != NULL && counts(&sym, name))
-				ADD(all, count, (struct symbol){sym.st_value, name, false});
-		}
-	}
+	for (size_t i = 0; (name = elf_symbol(i, &sym)) != NULL; i++)
+		if (counts(&sym, name))
+			ADD(all, count, (struct symbol){sym.st_value, name, false});
 	if (all == NULL)
 		errx(1, "no symbols in the image");
 	qsort(all, count, sizeof(*all), by_address);
@@ -241,14 +207,11 @@ static size_t
 read_lines(struct line **found)
 {
 	struct line *rows = NULL;
-	size_t count = 0, kept = 0, size;
-	Dwarf_Off offset = 0, next;
+	size_t count = 0, kept = 0;
+	Dwarf_Die unit;
 
-	for (; dwarf_nextcu(dwarf, offset, &next, &size, NULL, NULL, NULL) == 0; offset = next) {
-		Dwarf_Die unit;
-		if (dwarf_offdie(dwarf, offset + size, &unit) != NULL)
-			read_unit(&unit, &rows, &count);
-	}
+	for (Dwarf_CU *cu = NULL; dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0;)
+		read_unit(&unit, &rows, &count);
 	qsort(rows, count, sizeof(*rows), by_line);
 	for (size_t i = 0; i < count; i++)
 		if ((i == 0 || rows[i - 1].addr != rows[i].addr) &&
@@ -318,26 +281,12 @@ by_frame(const void *a, const void *b)
 	return r != 0 ? r : f->end - g->end;
 }
 
-static Elf_Data *
-section(const char *name)
-{
-	size_t names;
-
-	elf_getshdrstrndx(elf, &names);
-	for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s)) != NULL;) {
-		GElf_Shdr h;
-		if (gelf_getshdr(s, &h) != NULL &&
-		    strcmp(elf_strptr(elf, names, h.sh_name), name) == 0)
-			return elf_getdata(s, NULL);
-	}
-	errx(1, "no section %s in the image", name);
-}
-
 /* By address, one for each where the rule changes. */
 static size_t
 read_frames(struct frame **found)
 {
-	Elf_Data *data = section(".debug_frame");
+	GElf_Shdr of_section;
+	Elf_Data *data = elf_section(".debug_frame", &of_section);
 	Dwarf_CFI *cfi = dwarf_getcfi(dwarf);
 	struct frame *rows = NULL;
 	Dwarf_CFI_Entry entry;
@@ -523,7 +472,7 @@ make_tables(const char *output, const char *prefix)
 static size_t
 fixed_symbols(const char *image, struct symbol **found)
 {
-	open_image(image);
+	elf_open(image, O_RDONLY);
 	size_t count = read_symbols(found);
 
 	return count > 0 && strcmp((*found)[count - 1].name, "__kernel_end") == 0 ? count - 1
@@ -551,7 +500,8 @@ main(int argc, char **argv)
 		check(argv[2], argv[3]);
 		return 0;
 	}
-	open_image(argv[1]);
+	elf_open(argv[1], O_RDONLY);
+	gelf_getehdr(elf, &header);
 	make_tables(argv[2], argv[3]);
 	return 0;
 }

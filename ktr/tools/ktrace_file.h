@@ -1,6 +1,6 @@
 /*
- * ktrace.h - reads a file of ktrace (kernel/abi/ktrace.h), and tells its records as a decoder tells
- * events. So all reports and formats apply to them.
+ * ktrace_file.h - reads a file of ktrace (kernel/abi/ktrace.h), and tells its records as a decoder
+ * tells events. So all reports and formats apply to them.
  */
 #pragma once
 

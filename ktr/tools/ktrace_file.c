@@ -1,9 +1,10 @@
 /*
- * ktrace.c - the records of ktrace as events, with the formats that model/activity_meaning.c knows.
+ * ktrace_file.c - the records of ktrace as events, with the formats that model/activity_meaning.c
+ * knows.
  *
  * After a process has lost the CPU, a thread called "untraced" has it.
  */
-#include "ktr/tools/ktrace.h"
+#include "ktr/tools/ktrace_file.h"
 
 #include <errno.h>
 #include <stdio.h>

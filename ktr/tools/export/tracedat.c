@@ -1,5 +1,5 @@
 /*
- * export_tracedat.c - trace.dat version 6 (trace-cmd.dat.v6(5); pages and records as in Linux's
+ * tracedat.c - trace.dat version 6 (trace-cmd.dat.v6(5); pages and records as in Linux's
  * include/linux/ring_buffer.h), for trace-cmd and KernelShark.
  *
  * A site is an event class. Its fields are the site's parameters under their names (ktr/param.h),
@@ -12,7 +12,7 @@
  * A page's header says how many events were lost before it, so a gap ends a page; the option
  * CPUSTAT has the sums. If events were lost after the last event of a CPU, one more record says so
  * and makes a page. The head of the file names all classes, so pages are kept in a nameless file
- * for each CPU until the end. export_tracedat_head.c writes the head.
+ * for each CPU until the end. tracedat_head.c writes the head.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "ktr/tools/export/export.h"
-#include "ktr/tools/export_tracedat.h"
+#include "ktr/tools/export/tracedat.h"
 
 /* Of a page, for records; the count of lost events follows. */
 #define PAGE_ROOM  (TRACEDAT_PAGE - TRACEDAT_PAGE_HEAD - 8)

@@ -4,21 +4,17 @@
  * usage: mkvars IMAGE
  *
  * It prints a line for each variable at file level: NAME TYPE, as C writes the type without the
- * name
- * ("struct list *", "unsigned int [4]"). A type without a name is left out.
+ * name ("struct list *", "unsigned int [4]"). A type without a name is left out.
  *
  * It also prints a line for each probe of SDT (ktr/site.h), with the types of its arguments, and
  * those that D makes of them: :PROVIDER:MODULE:FUNCTION:NAME TYPE>TYPE;TYPE;
  */
 #include <dwarf.h>
-#include <elfutils/libdw.h>
-#include <err.h>
-#include <fcntl.h>
-#include <gelf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "kernel/host/elf.h"
 
 #define TEXT 256
 
@@ -108,7 +104,7 @@ struct sdt { /* struct ktr_sdt */
 
 /* What the kernel has in `size` bytes at this address; NULL: nothing. */
 static const void *
-memory_at(Elf *elf, uint64_t address, size_t size)
+memory_at(uint64_t address, size_t size)
 {
 	size_t headers = 0, file_size;
 	const char *file = elf_rawfile(elf, &file_size);
@@ -124,9 +120,9 @@ memory_at(Elf *elf, uint64_t address, size_t size)
 }
 
 static const char *
-text_at(Elf *elf, uint64_t address)
+text_at(uint64_t address)
 {
-	const char *text = address != 0 ? memory_at(elf, address, 1) : NULL;
+	const char *text = address != 0 ? memory_at(address, 1) : NULL;
 
 	return text != NULL ? text : "";
 }
@@ -144,7 +140,7 @@ print_folder(const char *file)
 }
 
 static void
-list_probe(Dwarf_Die *unit, Dwarf_Die *die, Elf *elf)
+list_probe(Dwarf_Die *unit, Dwarf_Die *die)
 {
 	Dwarf_Attribute a;
 	Dwarf_Op *op;
@@ -155,25 +151,25 @@ list_probe(Dwarf_Die *unit, Dwarf_Die *die, Elf *elf)
 	if (dwarf_attr(die, DW_AT_location, &a) == NULL ||
 	    dwarf_getlocation(&a, &op, &count) != 0 || count == 0 || op->atom != DW_OP_addr)
 		errx(1, "%s: where is it?", dwarf_diename(die));
-	at = memory_at(elf, op->number, sizeof(s));
+	at = memory_at(op->number, sizeof(s));
 	if (at != NULL)
 		memcpy(&s, at, sizeof(s));
 	else
 		errx(1, "%s: it is not in the file", dwarf_diename(die));
 	for (unsigned i = 0; i < 4; i++) {
-		printf(":%s", text_at(elf, s.name[i]));
-		if (i == 1 && *text_at(elf, s.name[i]) == '\0')
+		printf(":%s", text_at(s.name[i]));
+		if (i == 1 && *text_at(s.name[i]) == '\0')
 			print_folder(dwarf_diename(unit));
 	}
 	printf(" ");
 	for (unsigned i = 0; i < SDT_ARGS && s.types[i] != 0; i++)
-		printf("%s%s%s;", text_at(elf, s.types[i]), s.xlate[i] != 0 ? ">" : "",
-		       text_at(elf, s.xlate[i]));
+		printf("%s%s%s;", text_at(s.types[i]), s.xlate[i] != 0 ? ">" : "",
+		       text_at(s.xlate[i]));
 	printf("\n");
 }
 
 static void
-list_unit(Dwarf_Die *unit, Elf *elf)
+list_unit(Dwarf_Die *unit)
 {
 	Dwarf_Die die, type;
 	char text[TEXT];
@@ -186,7 +182,7 @@ list_unit(Dwarf_Die *unit, Elf *elf)
 		    type_text(&type, text)) {
 			printf("%s %s\n", dwarf_diename(&die), text);
 			if (strcmp(text, "struct ktr_sdt") == 0)
-				list_probe(unit, &die, elf);
+				list_probe(unit, &die);
 		}
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
@@ -194,21 +190,12 @@ list_unit(Dwarf_Die *unit, Elf *elf)
 int
 main(int argc, char **argv)
 {
-	Dwarf_Off offset = 0, next;
-	size_t header;
-	int fd;
+	Dwarf_Die unit;
 
 	if (argc != 2)
 		errx(2, "usage: mkvars IMAGE");
-	fd = open(argv[1], O_RDONLY);
-	Dwarf *dwarf = fd < 0 ? NULL : dwarf_begin(fd, DWARF_C_READ);
-	if (dwarf == NULL)
-		errx(1, "%s: cannot read its debug information", argv[1]);
-	for (; dwarf_nextcu(dwarf, offset, &next, &header, NULL, NULL, NULL) == 0; offset = next) {
-		Dwarf_Die unit;
-
-		if (dwarf_offdie(dwarf, offset + header, &unit) != NULL)
-			list_unit(&unit, dwarf_getelf(dwarf));
-	}
+	elf_open(argv[1], O_RDONLY);
+	for (Dwarf_CU *cu = NULL; dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0;)
+		list_unit(&unit);
 	return fflush(stdout) != 0;
 }

@@ -3,23 +3,10 @@
  */
 #pragma once
 
-#include <elfutils/libdw.h>
-#include <err.h>
-#include <gelf.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* An array with room for one more element. */
-static void *
-grow(void *array, size_t count, size_t size)
-{
-	if ((count & (count - 1)) != 0) /* only at powers of two */
-		return array;
-	array = realloc(array, (count == 0 ? 1 : 2 * count) * size);
-	if (array == NULL)
-		err(1, "realloc");
-	return array;
-}
+#include "kernel/host/elf.h"
+#include "userland/lib/array.h"
 
 struct symbol {
 	Dwarf_Addr at;
@@ -39,23 +26,15 @@ by_symbol(const void *a, const void *b)
 }
 
 static void
-read_symbols(Elf *elf)
+read_symbols(void)
 {
-	for (Elf_Scn *s = NULL; (s = elf_nextscn(elf, s)) != NULL;) {
-		GElf_Shdr header;
-		if (gelf_getshdr(s, &header) == NULL || header.sh_type != SHT_SYMTAB)
+	GElf_Sym sym;
+	const char *name;
+	for (size_t i = 0; (name = elf_symbol(i, &sym)) != NULL; i++) {
+		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC)
 			continue;
-		Elf_Data *all = elf_getdata(s, NULL);
-		for (size_t i = 0; i < header.sh_size / header.sh_entsize; i++) {
-			GElf_Sym sym;
-			if (gelf_getsym(all, (int)i, &sym) == NULL ||
-			    GELF_ST_TYPE(sym.st_info) != STT_FUNC)
-				continue;
-			symbols = grow(symbols, symbol_count, sizeof(*symbols));
-			symbols[symbol_count++] =
-			    (struct symbol){sym.st_value,
-					    elf_strptr(elf, header.sh_link, sym.st_name), i};
-		}
+		symbols = array_grow(symbols, symbol_count, sizeof(*symbols));
+		symbols[symbol_count++] = (struct symbol){sym.st_value, name, i};
 	}
 	if (symbols == NULL)
 		errx(1, "no functions in the image");

@@ -1,0 +1,24 @@
+/*
+ * array.h - arrays that grow, in programs that end when there is no memory; also in those of the
+ * build.
+ */
+#pragma once
+
+#include <err.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/*
+ * An array of `count` elements of `size` bytes, with room for one more; NULL: it has none yet. It
+ * may have moved. The caller frees it.
+ */
+static inline void *
+array_grow(void *array, size_t count, size_t size)
+{
+	if ((count & (count - 1)) != 0) /* only at powers of two */
+		return array;
+	array = realloc(array, (count == 0 ? 1 : 2 * count) * size);
+	if (array == NULL)
+		err(1, "memory");
+	return array;
+}
