@@ -141,6 +141,16 @@ cover(struct vnode *dir, struct mount *m)
 	return 0;
 }
 
+/* Both locks held. */
+static int
+replace_root(struct mount *m)
+{
+	m->root->parent = m->root;
+	mount_join(m);
+	vfs_root = m->root;
+	return 0;
+}
+
 static void
 mount_set_flags(struct mount *m, unsigned flags)
 {
@@ -191,7 +201,7 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t
 	if (m != NULL) {
 		mount_set_flags(m, flags);
 		mounts_begin();
-		error = cover(dir, m);
+		error = dir != NULL ? cover(dir, m) : replace_root(m);
 		mounts_end();
 	}
 	CTR2(KTR_VFS, "mount: type %s error %d", type->name, m != NULL ? -error : ENOMEM);
@@ -279,6 +289,24 @@ vfs_remount(struct vnode *root, unsigned flags)
 	bool read_only = flags & MS_RDONLY;
 	struct mount *m;
 	int error = -EINVAL;
+void
+vfs_drop_first_root(struct vnode *root)
+{
+	struct list gone = LIST_INIT(gone);
+	struct mount *m;
+
+	mounts_begin();
+	m = mount_of(root);
+	root->parent = NULL;
+	dir_empty(root, &gone);
+	list_remove(&m->link);
+	mounts_end();
+	names_free(&gone);
+	kfree(m);
+	vnode_unref(root); /* the mount's, */
+	vnode_unref(root); /* and vfs_init()'s */
+}
+
 
 	mutex_lock(&mounts_lock);
 	m = mount_of(root);
