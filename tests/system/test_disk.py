@@ -596,6 +596,26 @@ def larger():
     fsck(disk)
 
 
+@portable_test("a file larger than memory is written through a shared map, and nobody is killed")
+def mapped():
+    disk = make("48M", "-b", "4096")
+    out = on_disk("linux_test fill /mnt/f 41943040; dmesg | grep -e killed -e 'no memory' || true\n", disk, *LINUX_TEST, mem="32M", smp=2)
+    check(out.endswith("\n0 wrong\n") or out == "0 wrong\n", f"the words that are wrong, and messages:\n{out}")
+    fsck(disk)
+
+
+@portable_test("programs that write a lot wait: no more than a sixteenth of memory is dirty, whether they write or map")
+def bound():
+    disk = make("64M", "-b", "4096")
+    out = on_disk("awk '/MemTotal/ {print $2}' /proc/meminfo\n"
+                  "watch() { while [ -d /proc/$1 ]; do awk '/^Dirty/ {print $2}' /proc/meminfo; done | sort -n | tail -n 1; }\n"
+                  "dd if=/dev/zero of=/mnt/a bs=64k count=200 2> /dev/null & watch $!; wait; linux_test fill /mnt/b 12582912 & watch $!; wait\n", disk, *LINUX_TEST, mem="64M", smp=2)
+    total, wrote, _, _, mapped = re.fullmatch(r"(\d+)\n(\d+)\n(?:(0) (wrong)\n)?(\d+)\n(?:0 wrong\n)?", out).groups()
+    for most in (int(wrote), int(mapped)):
+        check(1000 < most < int(total) / 16 + 400, f"dirty: {most} kB of {total} kB")
+    fsck(disk)
+
+
 @portable_test("a file that is unlinked while it is mapped goes with its last map, and stays if it has a name that nobody has looked for")
 def unlinked():
     disk = make("16M", "-b", "1024")
