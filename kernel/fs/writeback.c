@@ -2,9 +2,19 @@
  * writeback.c - dirty pages of files and disks are written (pagecache.h): by a thread, some seconds
  * after they became dirty, or sooner when there are many; and by sync.
  *
- * First pages of files, which may change what a file system keeps on its device; then the file
- * systems put what they have into pages of the device; then those pages; then the disks are told to
- * keep all.
+ * The order of a pass is what a reset in the middle of it leaves:
+ *
+ * 1. Pages of files. Blocks are found for them, which changes bitmaps and tables of blocks.
+ * 2. What the file systems have in pages of the device: bitmaps, tables of blocks, directories.
+ *    The disks are told to keep all that.
+ * 3. The file systems put their inodes and superblocks into pages of the device, and these are
+ *    written. The disks are told to keep all.
+ *
+ * So no inode on the disk has a table of blocks, or a block, that is not there yet: e2fsck would
+ * take the garbage in its place for blocks of others, and clear a file of which all else was synced
+ * long ago. What a reset leaves after 2 are names of inodes that are not used, blocks that nobody
+ * has, and files that have lost their names; e2fsck removes, frees and names them anew
+ * (lost+found). Within one step, the disk chooses the order.
  *
  * Pages that programs map and change may be dirty anew as soon as they are written. Where too much
  * is dirty, or memory is short, they are taken out of the maps: the next pass finds them at rest.
@@ -197,17 +207,22 @@ writeback_is_late(void)
 static int
 sync_all(bool by_thread)
 {
-	int error;
+	int error = 0, e;
 
 	mutex_lock(&writing);
 	failed = false;
 	background = by_thread;
 	crowded = writeback_is_late() || uidinfo_memory_short();
 	write_dirty(false);
+	if (!list_empty(&clients) && pagecache_count_dirty(true) > 0) {
+		write_dirty(true);
+		error = blkdev_issue_flush();
+	}
 	list_for_each_entry (struct writeback_client, c, &clients, link)
 		failed |= c->sync(c, __atomic_load_n(&ending, __ATOMIC_RELAXED)) != 0;
 	write_dirty(true);
-	error = blkdev_issue_flush();
+	e = blkdev_issue_flush();
+	error = error != 0 ? error : e;
 	if (failed && __atomic_load_n(&ending, __ATOMIC_RELAXED))
 		warnk("not all that was written is on the disks\n");
 	mutex_unlock(&writing);
