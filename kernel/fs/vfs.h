@@ -263,7 +263,8 @@ void vfs_register_type(const struct vfs_type *type);
 void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
 /*
  * Mounts a new file system on a directory, or, for dir NULL, in place of the root, which is then
- * the caller's to drop (boot). flags: MS_RDONLY, and as below. -ENODEV: no such type;
+ * the caller's to drop (boot). source: NULL if the type wants none. flags: MS_RDONLY, and as below.
+ * -EINVAL: a source is wanted; -ENODEV: no such type;
  * -EBUSY: there can be only one, or the directory is the kernel's, or covered already; -ENOTDIR,
  * -ENOENT, -ENOMEM.
  */
@@ -282,7 +283,8 @@ void vfs_mount_from(void);
 /* Changes the flags of the file system with this root. -EINVAL: it is no root; -EBUSY: it is to be
  * read-only, and a file is open for writing, or something without a name is in use. */
 int vfs_remount(struct vnode *root, unsigned flags);
-/* MS_NOSUID, MS_NODEV, MS_NOEXEC: what is not done with the files of the file system vn is in. */
+/* MS_NOSUID, MS_NODEV, MS_NOEXEC: what is not done with the files of the file system vn is in; and
+ * others. */
 unsigned vfs_mount_flags(const struct vnode *vn);
 /* Tells how full the file system is that vn is in, if it knows. */
 void vfs_statfs(struct vnode *vn, struct statfs *s);
