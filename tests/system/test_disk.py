@@ -511,6 +511,16 @@ def odd_disks():
     check_match(r"^/dev/vda\*", out, "4096 bytes")
 
 
+@portable_test("a transitional disk or card of virtio is not used, and a line says what is expected")
+def transitional():
+    disk = make("8M")
+    out = boot("ls /dev/vda; dmesg | grep virtio\n", options=["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=off",
+                                                              "-device", "virtio-net-pci,disable-legacy=off,romfile="], sets=["net.address=10.0.2.15/24"]).expect().out.replace("\r", "")
+    for name in ("blk", "net"):
+        check_match(rf"virtio-{name}: found a transitional device, expected a modern one: QEMU's option disable-legacy=on$", out, "the message")
+    check_match(r"^ls: /dev/vda: No such file or directory$", out, "the disk")
+
+
 @portable_test("--disk makes a disk, mounts it at another place, and says what it expected")
 def option():
     disk = scratch_file(".img")
