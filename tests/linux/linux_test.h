@@ -257,3 +257,7 @@ extern const struct port_fault port_faults[];
 bool has_rights(void);
 /* Calls rt_sigreturn() with the stack pointer in the middle of 1024 words. */
 void return_by_frame(uint64_t words[1024]);
+
+/* synced.c: they write until the machine is reset. */
+int synced_write(const char *dir, unsigned id);
+int synced_scribble(const char *path, unsigned seed);
