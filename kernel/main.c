@@ -63,6 +63,15 @@ read_tunables(void)
 	tunable_init(conf, size, boot_info.cmdline);
 }
 
+/* Into the root, which is in memory, or on a disk. */
+static void
+unpack_modules(void)
+{
+	for (unsigned i = 0; i < boot_info.module_count; i++)
+		if (strcmp(boot_info.modules[i].name, "loader.conf") != 0)
+			vfs_unpack(&boot_info.modules[i]);
+}
+
 /* The rest of the boot is a thread, which can sleep. The first context becomes the idle thread. */
 static void
 boot_thread(void *arg)
@@ -73,9 +82,8 @@ boot_thread(void *arg)
 	trace_rings_init(cpu_count());
 	vfs_init();
 	console_init();
-	for (unsigned i = 0; i < boot_info.module_count; i++)
-		if (strcmp(boot_info.modules[i].name, "loader.conf") != 0)
-			vfs_unpack(&boot_info.modules[i]);
+	if (!vfs_has_root_device())
+		unpack_modules();
 	HOOK_RUN(unpacked);
 	cpu_start_all();
 	ktr_trace_init();
@@ -85,6 +93,12 @@ boot_thread(void *arg)
 	CTR0(KTR_INIT, "boot: kernel is up");
 	printk("up after %lu ms\n", clock_ns() / 1000000);
 	HOOK_RUN(booted);
+	if (vfs_has_root_device()) {
+		vfs_mount_root_device();
+		if (!vnode_read_only(vfs_root))
+			unpack_modules();
+	}
+	vfs_mount_from();
 	if (strict != NULL && strcmp(strict, "0") != 0 && tunable_refused() > 0) {
 		warnk("boot: a loader parameter was refused: init.script is not run\n");
 		shutdown_poweroff(STATUS_USAGE);

@@ -1,7 +1,7 @@
 /* fcntl.h - open flags, file modes, seek and *at constants: Linux's asm-generic values. */
 #pragma once
 
-#include <abi_md.h> /* O_DIRECTORY, O_NOFOLLOW: they differ by architecture */
+#include <abi_md.h> /* O_DIRECT, O_DIRECTORY, O_NOFOLLOW: they differ by architecture */
 #include <stdint.h>
 
 #define O_RDONLY   0

@@ -22,16 +22,22 @@ struct statfs {
 
 _Static_assert(sizeof(struct statfs) == 120, "Linux's struct statfs");
 
-#define MS_MGC_VAL 0xc0ed0000ul
-#define MS_MGC_MSK 0xffff0000ul
-#define MS_RDONLY  0x1 /* this and the next three are flags of statfs(), too */
-#define MS_NOSUID  0x2
-#define MS_NODEV   0x4
-#define MS_NOEXEC  0x8
-#define MS_REMOUNT 0x20
-/* NOATIME, NODIRATIME, SILENT, RELATIME, STRICTATIME, LAZYTIME: nothing to do. */
-#define MS_HARMLESS (0x400 | 0x800 | 0x8000 | 1 << 21 | 1 << 24 | 1 << 25)
-#define ST_VALID    0x20 /* statfs() has flags */
+#define MS_MGC_VAL     0xc0ed0000ul
+#define MS_MGC_MSK     0xffff0000ul
+#define MS_RDONLY      0x1 /* this and the next three are flags of statfs(), too */
+#define MS_NOSUID      0x2
+#define MS_NODEV       0x4
+#define MS_NOEXEC      0x8
+#define MS_REMOUNT     0x20
+#define MS_NOATIME     0x400 /* and this, and the next; they are kept, and change nothing */
+#define MS_NODIRATIME  0x800
+#define MS_SILENT      0x8000 /* nothing to do */
+#define MS_RELATIME    (1 << 21)
+#define MS_STRICTATIME (1 << 24)
+#define MS_LAZYTIME    (1 << 25) /* nothing to do */
+#define MS_ATIMES      (MS_NOATIME | MS_NODIRATIME | MS_RELATIME)
+#define ST_RELATIME    0x1000
+#define ST_VALID       0x20 /* statfs() has flags */
 
 #define MNT_DETACH      2
 #define UMOUNT_NOFOLLOW 8

@@ -207,16 +207,29 @@ pci_find_16550(uint16_t *port)
 	return pci_scan(&f, pci_is_16550, port);
 }
 
+struct wanted {
+	uint32_t id, other;
+	bool has_other;
+};
+
 static bool
-pci_has_id(const struct pci_function *f, void *id)
+pci_has_id(const struct pci_function *f, void *arg)
 {
-	return pci_read(f, PCI_ID) == *(uint32_t *)id;
+	struct wanted *w = arg;
+	uint32_t id = pci_read(f, PCI_ID);
+
+	w->has_other |= id == w->other;
+	return id == w->id;
 }
 
 bool
-pci_find(uint32_t id, struct pci_function *f)
+pci_find(uint32_t id, struct pci_function *f, uint32_t other, bool *has_other)
 {
-	return pci_scan(f, pci_has_id, &id);
+	struct wanted w = {id, other, false};
+	bool found = pci_scan(f, pci_has_id, &w);
+
+	*has_other = w.has_other;
+	return found;
 }
 
 /* Assigns addresses to a BAR: the next of the window. 0: none are left. */

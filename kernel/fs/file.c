@@ -207,6 +207,8 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 	error = made || (flags & O_PATH) ? 0 : check_open(vn, flags);
 	if (error == 0 && (flags & O_CREAT) && S_ISDIR(vn->mode))
 		error = -EISDIR;
+	if (error == 0 && (flags & O_DIRECT))
+		error = -EINVAL; /* all files are read and written through the cache */
 	cut = error == 0 && !made && (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY &&
 	      vnode_can_truncate(vn);
 	if (cut)

@@ -357,6 +357,8 @@ set_status(struct file *f, int fd, int flags)
 {
 	int change = O_APPEND | O_NONBLOCK;
 
+	if (flags & O_DIRECT)
+		return -EINVAL;
 	__atomic_fetch_or(&f->flags, flags & change, __ATOMIC_RELAXED);
 	__atomic_fetch_and(&f->flags, flags | ~change, __ATOMIC_RELAXED);
 	if (((flags ^ f->flags) & O_ASYNC) && fasync_set(f, fd, flags & O_ASYNC) == -ENOMEM)

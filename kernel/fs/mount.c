@@ -27,7 +27,7 @@ struct mount {
 	uint32_t dev;          /* of all its vnodes */
 	struct vnode *root;    /* a reference */
 	struct vnode *covered; /* a reference; NULL: the kernel has mounted it */
-	unsigned flags;        /* atomic: those of vfs_mount_flags() */
+	unsigned flags;        /* atomic: those of vfs_mount_flags(), and MS_ATIMES */
 	char source[SOURCE_MAX];
 };
 
@@ -141,12 +141,27 @@ cover(struct vnode *dir, struct mount *m)
 	return 0;
 }
 
+/* Both locks held. */
+static int
+replace_root(struct mount *m)
+{
+	m->root->parent = m->root;
+	mount_join(m);
+	vfs_root = m->root;
+	return 0;
+}
+
 static void
 mount_set_flags(struct mount *m, unsigned flags)
 {
-	flags &= MS_NOSUID | MS_NODEV | MS_NOEXEC;
-	__atomic_fetch_or(&flags_seen, flags, __ATOMIC_RELAXED);
-	__atomic_store_n(&m->flags, flags, __ATOMIC_RELAXED);
+	unsigned kept = flags & (MS_NOSUID | MS_NODEV | MS_NOEXEC);
+
+	__atomic_fetch_or(&flags_seen, kept, __ATOMIC_RELAXED);
+	if (flags & (MS_ATIMES | MS_STRICTATIME))
+		kept |= flags & MS_STRICTATIME ? flags & MS_NODIRATIME : flags & MS_ATIMES;
+	else /* a remount that says nothing of it */
+		kept |= m->flags & MS_ATIMES;
+	__atomic_store_n(&m->flags, kept, __ATOMIC_RELAXED);
 }
 
 unsigned
@@ -179,7 +194,8 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t
 		return -ENODEV;
 	if (type->make == NULL && type->mount == NULL)
 		return -EBUSY; /* there is one, and it is mounted */
-	if (read_only && type->remount == NULL)
+	if ((read_only && type->remount == NULL) ||
+	    (type->mount != NULL && (source == NULL || *source == '\0')))
 		return -EINVAL;
 	root =
 	    type->mount != NULL ? type->mount(source, read_only, &error) : type->make(mode, &error);
@@ -187,11 +203,11 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t
 		return error;
 	if (type->mount == NULL && read_only)
 		type->remount(root, true);
-	m = mount_alloc(root, type, source);
+	m = mount_alloc(root, type, source != NULL ? source : "none");
 	if (m != NULL) {
 		mount_set_flags(m, flags);
 		mounts_begin();
-		error = cover(dir, m);
+		error = dir != NULL ? cover(dir, m) : replace_root(m);
 		mounts_end();
 	}
 	CTR2(KTR_VFS, "mount: type %s error %d", type->name, m != NULL ? -error : ENOMEM);
@@ -273,6 +289,24 @@ vfs_unmount(struct vnode *root, bool detach)
 	return lost;
 }
 
+void
+vfs_drop_first_root(struct vnode *root)
+{
+	struct list gone = LIST_INIT(gone);
+	struct mount *m;
+
+	mounts_begin();
+	m = mount_of(root);
+	root->parent = NULL;
+	dir_empty(root, &gone);
+	list_remove(&m->link);
+	mounts_end();
+	names_free(&gone);
+	kfree(m);
+	vnode_unref(root); /* the mount's, */
+	vnode_unref(root); /* and vfs_init()'s */
+}
+
 int
 vfs_remount(struct vnode *root, unsigned flags)
 {
@@ -302,7 +336,9 @@ vfs_statfs(struct vnode *vn, struct statfs *s)
 	if (m != NULL && m->type->statfs != NULL)
 		m->type->statfs(m->root, s);
 	if (m != NULL)
-		s->f_flags = ST_VALID | m->flags | (vnode_read_only(m->root) ? MS_RDONLY : 0);
+		s->f_flags = ST_VALID | (m->flags & ~(unsigned)MS_RELATIME) |
+			     (m->flags & MS_RELATIME ? ST_RELATIME : 0) |
+			     (vnode_read_only(m->root) ? MS_RDONLY : 0);
 	mutex_unlock(&mounts_lock);
 }
 
@@ -377,9 +413,17 @@ print_name(struct sbuf *out, const char *name)
 static void
 mount_print_flags(struct sbuf *out, const struct mount *m)
 {
-	sbuf_printf(out, "%s%s%s%s", vnode_read_only(m->root) ? "ro" : "rw",
-		    m->flags & MS_NOSUID ? ",nosuid" : "", m->flags & MS_NODEV ? ",nodev" : "",
-		    m->flags & MS_NOEXEC ? ",noexec" : "");
+	static const struct {
+		unsigned flag;
+		const char *text;
+	} flags[] = {{MS_NOSUID, ",nosuid"},         {MS_NODEV, ",nodev"},
+		     {MS_NOEXEC, ",noexec"},         {MS_NOATIME, ",noatime"},
+		     {MS_NODIRATIME, ",nodiratime"}, {MS_RELATIME, ",relatime"}};
+
+	sbuf_puts(out, vnode_read_only(m->root) ? "ro" : "rw");
+	for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (m->flags & flags[i].flag)
+			sbuf_puts(out, flags[i].text);
 }
 
 /* A line of mountinfo. vfs_lock held. */

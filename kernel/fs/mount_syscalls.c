@@ -17,15 +17,46 @@
 #define TEXT_MAX  64
 #define MNT_FORCE 1
 
-/* The mode in "mode=755,…". Nothing else can be chosen. */
+#define MS_KNOWN                                                                                  \
+	(MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_ATIMES | MS_STRICTATIME | \
+	 MS_SILENT | MS_LAZYTIME)
+
+/* The strings of mount(); "": none, or an empty one. */
+struct mount_text {
+	char type[TEXT_MAX], source[TEXT_MAX], options[TEXT_MAX];
+	bool has_source, cut; /* cut: type or options are too long */
+};
+
+/* -EFAULT. */
 static int
-take_options(uint64_t udata, uint32_t *mode)
+take_text(char *text, uint64_t utext, bool *cut)
 {
-	char text[TEXT_MAX] = "", *at = text;
-	int n = udata != 0 ? copy_in_str(text, udata, sizeof(text)) : 0;
+	int n = utext != 0 ? copy_in_str(text, utext, TEXT_MAX) : 0;
 
 	if (n < 0)
-		return n == -EFAULT ? n : -EINVAL;
+		*cut = true;
+	text[TEXT_MAX - 1] = '\0';
+	return n == -EFAULT ? n : 0;
+}
+
+static int
+take_texts(struct mount_text *t, const uint64_t a[6])
+{
+	bool ignored;
+	int error = take_text(t->type, a[2], &t->cut);
+
+	if (error == 0)
+		error = take_text(t->source, a[0], &ignored); /* a longer one is cut */
+	if (error == 0)
+		error = take_text(t->options, a[4], &t->cut);
+	t->has_source = a[0] != 0;
+	return error;
+}
+
+/* The mode in "mode=755,…". Nothing else can be chosen. */
+static int
+parse_options(const char *at, uint32_t *mode)
+{
 	if (strncmp(at, "mode=", 5) == 0) {
 		*mode = 0;
 		for (at += 5; *at >= '0' && *at <= '7'; at++)
@@ -34,35 +65,34 @@ take_options(uint64_t udata, uint32_t *mode)
 	return *at == '\0' ? 0 : -EINVAL;
 }
 
+static int
+mount_on(struct vnode *dir, uint64_t flags, const struct mount_text *t)
+{
+	uint32_t mode = 01777;
+	int error = parse_options(t->options, &mode);
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (error != 0 || t->cut || (flags & ~(uint64_t)MS_KNOWN))
+		return -EINVAL;
+	if (flags & MS_REMOUNT)
+		return vfs_remount(dir, (unsigned)flags);
+	if (t->type[0] == '\0')
+		return -EINVAL;
+	return vfs_mount(dir, t->type, t->has_source ? t->source : NULL, mode, (unsigned)flags);
+}
+
 int64_t
 sys_mount(const uint64_t a[6])
 {
 	uint64_t flags = (a[3] & MS_MGC_MSK) == MS_MGC_VAL ? a[3] & ~MS_MGC_MSK : a[3];
-	char source[TEXT_MAX] = "none", type[TEXT_MAX] = "";
-	uint32_t mode = 01777;
-	struct vnode *dir;
-	int error = 0;
+	struct mount_text t = {0};
+	int error = take_texts(&t, a);
+	struct vnode *dir = error == 0 ? vnode_of_user(CWD, a[1], 0, &error) : NULL;
 
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	if (a[0] != 0 && copy_in_str(source, a[0], sizeof(source)) == -EFAULT)
-		return -EFAULT;
-	source[sizeof(source) - 1] = '\0'; /* a longer one is cut */
-	if (a[2] != 0 && copy_in_str(type, a[2], sizeof(type)) < 0)
-		return -EINVAL;
-	if (flags &
-	    ~(uint64_t)(MS_HARMLESS | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC))
-		return -EINVAL;
-	error = take_options(a[4], &mode);
-	if (error != 0)
-		return error;
-	dir = vnode_of_user(CWD, a[1], 0, &error);
 	if (dir == NULL)
 		return error;
-	if (flags & MS_REMOUNT)
-		error = vfs_remount(dir, (unsigned)flags);
-	else
-		error = vfs_mount(dir, type, source, mode, (unsigned)flags);
+	error = mount_on(dir, flags, &t);
 	vnode_unref(dir);
 	return error;
 }

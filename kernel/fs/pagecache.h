@@ -23,6 +23,7 @@ struct bio_batch;
 struct file;
 struct page;
 struct uio;
+struct vmspace;
 struct vnode;
 
 #define PAGE_SECTORS 8
@@ -83,6 +84,15 @@ void writeback_hurry(void);
  * the thread never takes; none of a file system.
  */
 void writeback_throttle(void);
+/* The same for who has changed a page that it maps, if va is one of a file on a disk. */
+void writeback_throttle_map(struct vmspace *vm, uintptr_t va);
+/* Is too much dirty? Any context. */
+bool writeback_is_late(void);
+/*
+ * Memory is out: writes what is dirty, takes pages out of the maps that share them, and gives up
+ * some. False: there are none. Locks as for writeback_throttle().
+ */
+bool writeback_reclaim(void);
 /* What a file system writes of itself into pages of its device, between files and devices. */
 struct writeback_client {
 	struct list link;

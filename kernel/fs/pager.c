@@ -1,9 +1,11 @@
 /*
  * pager.c - vnodes whose pages programs map (struct vm_pager, kernel/vm/vm.h). Locking: vfs.h.
  */
+#include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
+#include "kernel/mm/page.h"
 #include "kernel/vm/vm.h"
 
 static void *
@@ -61,3 +63,19 @@ pager_written(void *object)
 }
 
 const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref, pager_id, pager_written};
+
+void
+writeback_throttle_map(struct vmspace *vm, uintptr_t va)
+{
+	struct vm_range r = {.end = page_round_down(va)};
+	const struct vnode *vn;
+	bool dirties;
+
+	if (!writeback_is_late() || !vm_range_next(vm, &r) || r.object == NULL)
+		return;
+	vn = r.object;
+	dirties = r.start <= va && r.shared && vn->ops->readpage != NULL;
+	vnode_pager.unref(r.object, false);
+	if (dirties)
+		writeback_throttle();
+}

@@ -262,16 +262,29 @@ void vfs_register_type(const struct vfs_type *type);
 /* The directory root, which has no names yet, is a file system of its own. Boot. */
 void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
 /*
- * Mounts a new file system on a directory. flags: MS_RDONLY, and as below. -ENODEV: no such type;
+ * Mounts a new file system on a directory, or, for dir NULL, in place of the root, which is then
+ * the caller's to drop (boot). source: NULL if the type wants none. flags: MS_RDONLY, and as below.
+ * -EINVAL: a source is wanted; -ENODEV: no such type;
  * -EBUSY: there can be only one, or the directory is the kernel's, or covered already; -ENOTDIR,
  * -ENOENT, -ENOMEM.
  */
 int vfs_mount(struct vnode *dir, const char *type, const char *source, uint32_t mode,
 	      unsigned flags);
+/* Ends the file system in memory that was the root until then. Boot. */
+void vfs_drop_first_root(struct vnode *root);
+/*
+ * The loader parameters root= and vfs.mountfrom=. Is the root one on a disk? It is mounted, with
+ * /dev, /proc, /sys and /tmp; panics if that is not possible. What else is to be mounted. Boot, in
+ * this order.
+ */
+bool vfs_has_root_device(void);
+void vfs_mount_root_device(void);
+void vfs_mount_from(void);
 /* Changes the flags of the file system with this root. -EINVAL: it is no root; -EBUSY: it is to be
  * read-only, and a file is open for writing, or something without a name is in use. */
 int vfs_remount(struct vnode *root, unsigned flags);
-/* MS_NOSUID, MS_NODEV, MS_NOEXEC: what is not done with the files of the file system vn is in. */
+/* MS_NOSUID, MS_NODEV, MS_NOEXEC: what is not done with the files of the file system vn is in; and
+ * others. */
 unsigned vfs_mount_flags(const struct vnode *vn);
 /* Tells how full the file system is that vn is in, if it knows. */
 void vfs_statfs(struct vnode *vn, struct statfs *s);
@@ -499,7 +512,7 @@ const char *vfs_trace_name(const char *path);
 
 /* Pages of vnodes whose ops have `page`: the object is a struct vnode. */
 extern const struct vm_pager vnode_pager;
-extern struct vnode *vfs_root; /* constant after vfs_init() */
+extern struct vnode *vfs_root; /* constant once there are processes */
 /* ramfs.c: regular files. */
 extern const struct vnode_ops ramfs_file_ops;
 #define RAMFS_SIZE_MAX (1ull << 30)

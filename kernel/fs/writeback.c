@@ -2,9 +2,24 @@
  * writeback.c - dirty pages of files and disks are written (pagecache.h): by a thread, some seconds
  * after they became dirty, or sooner when there are many; and by sync.
  *
- * First pages of files, which may change what a file system keeps on its device; then the file
- * systems put what they have into pages of the device; then those pages; then the disks are told to
- * keep all. Locking: `writing` is held for a whole pass, so no page is on its way twice.
+ * The order of a pass is what a reset in the middle of it leaves:
+ *
+ * 1. Pages of files. Blocks are found for them, which changes bitmaps and tables of blocks.
+ * 2. What the file systems have in pages of the device: bitmaps, tables of blocks, directories.
+ *    The disks are told to keep all that.
+ * 3. The file systems put their inodes and superblocks into pages of the device, and these are
+ *    written. The disks are told to keep all.
+ *
+ * So no inode on the disk has a table of blocks, or a block, that is not there yet: e2fsck would
+ * take the garbage in its place for blocks of others, and clear a file of which all else was synced
+ * long ago. What a reset leaves after 2 are names of inodes that are not used, blocks that nobody
+ * has, and files that have lost their names; e2fsck removes, frees and names them anew
+ * (lost+found). Within one step, the disk chooses the order.
+ *
+ * Pages that programs map and change may be dirty anew as soon as they are written. Where too much
+ * is dirty, or memory is short, they are taken out of the maps: the next pass finds them at rest.
+ *
+ * Locking: `writing` is held for a whole pass, so no page is on its way twice.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -17,6 +32,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/page_descriptor.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/vm/vm.h"
@@ -25,6 +41,7 @@
 #define BATCH      32           /* pages that are written together */
 #define DELAY_NS   5000000000ul /* from the first dirty page to its writing */
 #define DIRTY_PART 16           /* of all memory: more makes writers wait */
+#define RECLAIM    3            /* passes: one begun, one that cleans maps, one that writes */
 
 /* vnode.io_error: the last error, whether somebody has heard of it, and a number of its own. */
 #define IO_ERRNO 0xfffu
@@ -36,9 +53,10 @@ static struct list clients = LIST_INIT(clients); /* writing */
 static struct bio bios[BATCH * PAGE_SECTORS];    /* writing */
 static bool failed;                              /* writing: something of this pass */
 static bool background;                          /* writing: nobody waits for this pass */
-static bool started;                             /* constant after boot: the thread */
-static bool wanted, urgent, ending;              /* atomic */
-static uint64_t passes;                          /* atomic */
+static bool crowded;                /* writing: maps have to let go of what this pass writes */
+static bool started;                /* constant after boot: the thread */
+static bool wanted, urgent, ending; /* atomic */
+static uint64_t passes;             /* atomic */
 
 struct written {
 	struct page *page[BATCH];
@@ -80,6 +98,16 @@ collect(struct written *w, bool device, unsigned long *left)
 /* A file of which that is still to be done; compared only. Lock: `writing`. */
 static const struct vnode *to_clean;
 
+static void
+clean_maps(void)
+{
+	if (to_clean != NULL && crowded)
+		vm_drop_object(to_clean);
+	else if (to_clean != NULL)
+		vm_clean_object(to_clean);
+	to_clean = NULL;
+}
+
 /*
  * The pages are not busy any more. Of those that programs map, it is noticed again when they are
  * written: the file gets the time of that.
@@ -102,8 +130,7 @@ let_go(struct written *w)
 		const struct vnode *vn = w->page[i]->vnode;
 
 		if (w->again[i] == ALL_SECTORS && vn != NULL && vn != to_clean) {
-			if (to_clean != NULL)
-				vm_clean_object(to_clean);
+			clean_maps();
 			to_clean = vn;
 		}
 		page_unref(page_address(w->page[i]));
@@ -167,24 +194,35 @@ write_dirty(bool device)
 		write_pages(&w);
 		let_go(&w);
 	}
-	if (to_clean != NULL)
-		vm_clean_object(to_clean);
-	to_clean = NULL;
+	clean_maps();
+}
+
+bool
+writeback_is_late(void)
+{
+	return pagecache_count_dirty(false) + pagecache_count_dirty(true) >=
+	       page_count_total() / DIRTY_PART;
 }
 
 static int
 sync_all(bool by_thread)
 {
-	int error;
+	int error = 0, e;
 
 	mutex_lock(&writing);
 	failed = false;
 	background = by_thread;
+	crowded = writeback_is_late() || uidinfo_memory_short();
 	write_dirty(false);
+	if (!list_empty(&clients) && pagecache_count_dirty(true) > 0) {
+		write_dirty(true);
+		error = blkdev_issue_flush();
+	}
 	list_for_each_entry (struct writeback_client, c, &clients, link)
 		failed |= c->sync(c, __atomic_load_n(&ending, __ATOMIC_RELAXED)) != 0;
 	write_dirty(true);
-	error = blkdev_issue_flush();
+	e = blkdev_issue_flush();
+	error = error != 0 ? error : e;
 	if (failed && __atomic_load_n(&ending, __ATOMIC_RELAXED))
 		warnk("not all that was written is on the disks\n");
 	mutex_unlock(&writing);
@@ -325,14 +363,12 @@ is_same_pass(void *arg)
 	return __atomic_load_n(&passes, __ATOMIC_ACQUIRE) == *(uint64_t *)arg;
 }
 
-void
-writeback_throttle(void)
+/* Waits until the thread has ended a pass, which may have begun before. */
+static void
+await_pass(void)
 {
 	uint64_t pass = __atomic_load_n(&passes, __ATOMIC_ACQUIRE);
 
-	if (pagecache_count_dirty(false) + pagecache_count_dirty(true) <
-	    page_count_total() / DIRTY_PART)
-		return;
 	if (!started) {
 		vfs_sync();
 		return;
@@ -344,6 +380,29 @@ writeback_throttle(void)
 						    .arg = &pass,
 						    .wmesg = "dirty",
 						    .deadline_ns = DEADLINE_NEVER});
+}
+
+void
+writeback_throttle(void)
+{
+	if (writeback_is_late())
+		await_pass();
+}
+
+bool
+writeback_reclaim(void)
+{
+	if (!started)
+		return false;
+	vm_drop_object(NULL);
+	for (unsigned i = 0; i < RECLAIM; i++) {
+		if (vfs_give_up_pages())
+			return true;
+		if (pagecache_count_dirty(false) + pagecache_count_dirty(true) == 0)
+			return false;
+		await_pass();
+	}
+	return vfs_give_up_pages();
 }
 
 void

@@ -9,6 +9,7 @@
  * Locking: proc_lock. A process's vm changes only under it, so its size may be read under it.
  */
 #include "kernel/abi/signal.h"
+#include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/printf.h"
 #include "kernel/mm/page.h"
@@ -83,7 +84,7 @@ proc_out_of_memory(void)
 
 	if (uidinfo_is_full(ui))
 		return kill_one(ui->uid);
-	if (vfs_give_up_pages())
+	if (vfs_give_up_pages() || writeback_reclaim())
 		return true;
 	greediest = uidinfo_greediest(LARGE_USER_SHARE);
 	return kill_one(greediest != 0 ? greediest : ui->uid);

@@ -58,8 +58,9 @@ vm_flush_everywhere(void)
 
 /* Pages that have left a space; until the flush a CPU may still use them. */
 struct cut {
-	const void *object;
+	const void *object; /* NULL, for vm_drop_object(): each */
 	uint64_t size;
+	void (*area)(struct area *a, void *arg);
 	struct vmspace *vm;
 	unsigned n;
 	void *pages[CUTS];
@@ -103,16 +104,35 @@ cut_space(struct vmspace *vm, void *arg)
 	struct cut *c = arg;
 
 	c->vm = vm;
-	area_each(vm->areas, cut_area, c);
+	area_each(vm->areas, c->area, c);
 	flush_cut(c);
 }
 
 void
 vm_cut_object(const void *object, uint64_t size)
 {
-	struct cut c = {.object = object, .size = page_round_up(size)};
+	struct cut c = {.object = object, .size = page_round_up(size), .area = cut_area};
 
 	CTR2(KTR_VM, "cut: object %p size %#lx", object, size);
+	vm_spaces_each(cut_space, &c);
+}
+
+static void
+drop_area(struct area *a, void *arg)
+{
+	struct cut *c = arg;
+
+	if (a->from.shared && a->from.object != NULL && !(a->prot & MMU_EXEC) &&
+	    (c->object == NULL || a->from.object == c->object))
+		pagetable_each(c->vm->root, a->start, a->end, cut_page, c);
+}
+
+void
+vm_drop_object(const void *object)
+{
+	struct cut c = {.object = object, .area = drop_area};
+
+	CTR1(KTR_VM, "drop: object %p", object);
 	vm_spaces_each(cut_space, &c);
 }
 

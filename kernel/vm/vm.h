@@ -92,6 +92,11 @@ void vm_cut_object(const void *object, uint64_t size);
  * page of it busy.
  */
 void vm_clean_object(const void *object);
+/*
+ * The object's pages (NULL: those of all) are taken out of all spaces that share them, but for
+ * code, so that they can be given up. They come back when they are used. Under the same conditions.
+ */
+void vm_drop_object(const void *object);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */
 enum vm_place { VM_ANYWHERE, VM_IF_FREE, VM_REPLACE };
 /*

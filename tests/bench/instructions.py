@@ -12,7 +12,7 @@ import sys
 from rows import ROOT, BenchError, Row
 
 sys.path.insert(0, str(ROOT / "tests" / "system"))
-from harness import boot  # noqa: E402
+from harness import boot, scratch_file  # noqa: E402
 
 KERNEL = "icount; difference of two loops of 163,840 rounds, 40 turns of the ring"
 HOW = {
@@ -57,6 +57,9 @@ HOW = {
     "tcp_echo": "the same through a connection of TCP over 127.0.0.1; Linux 6.1: 30357",
     "stream_64k": "icount; 64 KiB go to another process through socketpair(AF_UNIX, SOCK_STREAM), which answers with a byte; Linux 6.1: 224343",
     "tcp_64k": "the same through a connection of TCP over 127.0.0.1; Linux 6.1: 212385",
+    "pread_tmpfs": "icount; pread() of 4 KiB of a file in /tmp, in a loop of 1,000, the best of 64; Linux 6.1: 1809, and 5389 where the CPU has ERMS, since QEMU counts each byte of its copy",
+    "pread_ext2": "the same of a file of ext2 on a disk, which is in the cache; Linux 6.1: 1917, and 5497",
+    "doorbell": "icount; the best of 200 reads of 4 KiB of a disk: from the entry of bio_batch_wait() to that of virtio_notify(), with recording the first",
     "ktrace_off": "icount; getppid() in a loop of 1,000, the best of 64, no process traced by ktrace",
     "ktrace_on": "the same in loops of 100 by a process whose calls and returns go to a file",
     "ktrace_delta": "ktrace_on less ktrace_off: two records, with calling the hook for each; without writing them to the file",
@@ -84,6 +87,9 @@ dtrace -qn 'BEGIN {{ exit(0); }} syscall::read:entry {{ @[execname] = count(); }
 # In this order, after the time without a tracer.
 TRACERS = {"mix_function": "echo function > current_tracer", "mix_function_off": "echo 0 > tracing_on",
            "mix_graph_off": "echo function_graph > current_tracer", "mix_graph": "echo 1 > tracing_on"}
+# While the machine is idle, its time is the host's: it would wait for a disk for seconds of its own time.
+IDLE_AS_HOST = ("--", "-icount", "shift=0,sleep=on")
+OF_DISKS = ("pread_tmpfs", "pread_ext2", "doorbell")
 LINE = re.compile(r"^bench (\w+) (\d+\.\d\d) instructions\r?$", re.M)
 QEMU_RISCV64 = "qemu-system-riscv64 -M virt -bios none -display none -monitor none -nodefaults -icount shift=0 -serial stdio -kernel"
 DEADLINE_S = 600
@@ -118,14 +124,34 @@ def tracers(arch):
     return {name: round(ms / found[0], 2) for name, ms in zip(TRACERS, found[1:])}
 
 
+def doorbell(arch, disk):
+    """From a request to where the device is told."""
+    run = boot("ktr on fbt:block:bio_batch_wait:entry > /dev/null; ktr on fbt:virtio:virtio_notify:entry > /dev/null\n"
+               "dd if=/dev/vda of=/dev/null bs=4096 skip=1000 count=200 2> /dev/null; ktr off > /dev/null\n", arch=arch, trace=True,
+               options=["--icount", "--disk", disk, *IDLE_AS_HOST])
+    calls = [(e["func"], e["ns"]) for e in run.events if e.get("func") in ("bio_batch_wait", "virtio_notify")]
+    took = [b[1] - a[1] for a, b in zip(calls, calls[1:]) if (a[0], b[0]) == ("bio_batch_wait", "virtio_notify")]
+    if run.status != 0 or len(took) < 100:
+        raise BenchError(f"status {run.status}, {len(took)} requests; {run.err}\n{run.out[-2000:]}")
+    return {"doorbell": min(took)}
+
+
+def files(arch):
+    """{name: value} of the rows that need a disk."""
+    disk = str(scratch_file(".img"))  # qemu/boot makes it
+    run = boot("user_test bench file /tmp/file pread_tmpfs; user_test bench file /mnt/file pread_ext2\n", arch=arch,
+               options=["--icount", "--disk", disk, "--file", f"/bin/user_test={ROOT}/build/{arch}/user_test", *IDLE_AS_HOST], timeout=DEADLINE_S)
+    return guest_lines(run, ("pread_tmpfs", "pread_ext2")) | doorbell(arch, disk)
+
+
 def measure(arch):
     """All rows of an architecture, counted by its kernel and its programs."""
     build = ROOT / "build" / arch
     user = boot(SCRIPT, arch=arch, sets=["debug.ktr.entries=262144"],
                 options=["--icount", "--file", f"/bin/user_test={build}/user_test"], timeout=DEADLINE_S)
     of_kernel = [n for n in HOW if n.startswith(("site", "ctr", "fbt", "kprobe", "hook", "dtrace", "ftrace", "switch")) and n not in DELTAS]
-    of_user = [n for n in HOW if n not in of_kernel and n not in DELTAS and n not in TRACERS]
-    values = in_kernel(arch, "bench_*", expected=of_kernel) | guest_lines(user, of_user) | tracers(arch)
+    of_user = [n for n in HOW if n not in of_kernel and n not in DELTAS and n not in TRACERS and n not in OF_DISKS]
+    values = in_kernel(arch, "bench_*", expected=of_kernel) | guest_lines(user, of_user) | tracers(arch) | files(arch)
     for name, (on, off) in DELTAS.items():
         values[name] = round(values[on] - values[off], 2)
     return [Row(name, arch, values[name], "times" if name in TRACERS else "instructions", how) for name, how in HOW.items()]

@@ -285,6 +285,7 @@ KTEST(ramfs_open_flags_do_what_they_say)
 	make_file("/tmp/o", "one");
 	KT_EQ(file_open("/tmp/o", O_WRONLY | O_CREAT | O_EXCL, 0644, &f), -EEXIST);
 	KT_EQ(file_open("/tmp/o", O_RDONLY | O_DIRECTORY, 0, &f), -ENOTDIR);
+	KT_EQ(file_open("/tmp/o", O_RDWR | O_TRUNC | O_DIRECT, 0, &f), -EINVAL);
 	KT_EQ(file_open("/tmp", O_WRONLY, 0, &f), -EISDIR);
 	KT_EQ(file_open("/tmp/none", O_RDONLY, 0, &f), -ENOENT);
 	f = opened("/tmp/o", O_WRONLY | O_APPEND);

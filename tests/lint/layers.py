@@ -70,6 +70,7 @@ NEIGHBOURS = [
     ("kernel/proc/", "kernel/fs/file.h"),  # a process has open files and a working directory
     ("kernel/proc/", "kernel/fs/vfs.h"),
     ("kernel/proc/", "kernel/fs/uio.h"),
+    ("kernel/proc/", "kernel/fs/pagecache.h"),  # memory that is out is looked for in files
     ("kernel/proc/", "kernel/fs/poll.h"),  # timers and signals are files to wait for
     ("kernel/dev/", "kernel/fs/"),         # devices are files
     ("kernel/dev/", "kernel/proc/proc.h"),

@@ -112,6 +112,20 @@ as_another(void *arg)
 	return FAILS(open("/dev/null", O_RDONLY | O_NOATIME), EPERM) ? 0 : 3;
 }
 
+/* Where nothing can go around the cache, nobody is told that it does. */
+static bool
+direct_is_refused(void)
+{
+	int fd = open("/proc/self/comm", O_RDWR);
+	bool good = FAILS(open("/dev/null", O_WRONLY | O_TRUNC | O_DIRECT), EINVAL) &&
+		    FAILS(open("/proc/self/comm", O_RDONLY | O_DIRECT), EINVAL) &&
+		    FAILS(fcntl(fd, F_SETFL, O_DIRECT | O_NONBLOCK), EINVAL) &&
+		    !(fcntl(fd, F_GETFL) & (O_DIRECT | O_NONBLOCK));
+	int place = open("/dev/null", O_PATH | O_DIRECT);
+
+	return good && place >= 0 && close(place) == 0 && close(fd) == 0;
+}
+
 /* A signal that is ignored and blocked waits, for sigwait() or a handler. */
 static bool
 ignored_signals_wait(void)
@@ -552,6 +566,7 @@ test_edges(void)
 	mkdir(DIR, 0755);
 	result(paths_are_opened(), "O_PATH opens a place, whatever is there");
 	result(in_child(as_another, NULL) == 0, "O_PATH needs no right; O_NOATIME is the owner's");
+	result(direct_is_refused(), "O_DIRECT is refused where there is no such thing");
 	result(ignored_signals_wait(), "a signal that is ignored and blocked waits");
 	result(bad_stacks_are_handled(), "no stack for a handler: SIGSEGV's runs");
 	result(lengths_are_checked(), "process_vm_readv() refuses negative lengths");

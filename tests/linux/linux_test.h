@@ -79,7 +79,8 @@ int workers_compute(double seconds);
 
 /* maps.c: makes a directory, and prints what happens there. An exit status. */
 int maps_are(const char *dir);
-int maps_holes(long size);         /* makes the files "holes" and "room" */
+int maps_holes(long size);
+int maps_fill(const char *path, size_t size); /* makes the files "holes" and "room" */
 int moves_dsync(const char *path); /* 0: a write with RWF_DSYNC says that the disk fails */
 int moves_exchange(const char *a, const char *b); /* prints what RENAME_EXCHANGE says */
 int maps_unlinked(const char *path);              /* 0: the file is unlinked, and then unmapped */
@@ -256,3 +257,7 @@ extern const struct port_fault port_faults[];
 bool has_rights(void);
 /* Calls rt_sigreturn() with the stack pointer in the middle of 1024 words. */
 void return_by_frame(uint64_t words[1024]);
+
+/* synced.c: they write until the machine is reset. */
+int synced_write(const char *dir, unsigned id);
+int synced_scribble(const char *path, unsigned seed);

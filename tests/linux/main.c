@@ -180,6 +180,12 @@ main(int argc, char *argv[])
 		return maps_are(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "holes") == 0)
 		return maps_holes(atol(argv[2]));
+	if (argc == 4 && strcmp(argv[1], "fill") == 0)
+		return maps_fill(argv[2], (size_t)atol(argv[3]));
+	if (argc == 4 && strcmp(argv[1], "synced") == 0)
+		return synced_write(argv[2], (unsigned)atoi(argv[3]));
+	if (argc == 4 && strcmp(argv[1], "scribble") == 0)
+		return synced_scribble(argv[2], (unsigned)atoi(argv[3]));
 	if (argc == 3 && strcmp(argv[1], "dsync") == 0)
 		return moves_dsync(argv[2]);
 	if (argc == 4 && strcmp(argv[1], "exchange") == 0)

@@ -340,3 +340,27 @@ maps_holes(long size)
 	puts(good ? "ok" : "not ok");
 	return good ? 0 : 1;
 }
+
+/* Writes to each page of a map of a new file, which may be larger than memory; then reads them. */
+int
+maps_fill(const char *path, size_t size)
+{
+	int fd = open(path, O_CREAT | O_RDWR, 0644);
+	size_t bad = 0;
+	uint64_t word;
+	char *at;
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
+		return 1;
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return 2;
+	for (size_t i = 0; i < size; i += 4096)
+		*(uint64_t *)(at + i + i / 4096 % 512 * 8) = i + 1;
+	for (size_t i = 0; i < size; i += 4096)
+		bad += *(uint64_t *)(at + i + i / 4096 % 512 * 8) != i + 1;
+	for (size_t i = 0; i < size; i += 4096)
+		bad += pread(fd, &word, 8, (off_t)(i + i / 4096 % 512 * 8)) != 8 || word != i + 1;
+	printf("%zu wrong\n", bad);
+	return bad != 0 || munmap(at, size) != 0 || close(fd) != 0;
+}

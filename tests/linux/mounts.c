@@ -230,6 +230,54 @@ is_busy_without_names(void)
 	return umount(PLACE) == 0 && good;
 }
 
+static bool
+keeps_atimes(void)
+{
+	struct statvfs s;
+	bool good =
+	    mount("x", PLACE, "tmpfs", MS_NOATIME | MS_NODIRATIME, NULL) == 0 &&
+	    mounted(0, "rw,noatime,nodiratime") && statvfs(PLACE, &s) == 0 &&
+	    (s.f_flag & (ST_NOATIME | ST_NODIRATIME | ST_RELATIME)) == (ST_NOATIME | ST_NODIRATIME);
+
+	good = good && remount(MS_NOSUID) && mounted(MS_NOSUID, "rw,nosuid,noatime,nodiratime");
+	good = good && remount(MS_RELATIME) && mounted(0, "rw,relatime") &&
+	       statvfs(PLACE, &s) == 0 &&
+	       (s.f_flag & (ST_NOATIME | ST_NODIRATIME | ST_RELATIME)) == ST_RELATIME;
+	good = good && remount(MS_STRICTATIME) && mounted(0, "rw") && statvfs(PLACE, &s) == 0 &&
+	       (s.f_flag & (ST_NOATIME | ST_NODIRATIME | ST_RELATIME)) == 0;
+	return umount(PLACE) == 0 && good;
+}
+
+static int
+mounts_as_other(void *arg)
+{
+	if (setresgid(65534, 65534, 65534) != 0 || setresuid(65534, 65534, 65534) != 0)
+		return 1;
+	return FAILS(mount("x", PLACE, "tmpfs", 0, NULL), EPERM) &&
+		       FAILS(mount("x", PLACE "/none", "tmpfs", 0, NULL), ENOENT) &&
+		       FAILS(mount("x", PLACE, NOWHERE, 0, NULL), EFAULT)
+		   ? 0
+		   : 2;
+}
+
+static bool
+says_what_is_wrong(void)
+{
+	return FAILS(mount("x", PLACE, NOWHERE, 0, NULL), EFAULT) &&
+	       FAILS(mount(NOWHERE, PLACE, "tmpfs", 0, NULL), EFAULT) &&
+	       FAILS(mount("x", PLACE, "tmpfs", 0, NOWHERE), EFAULT) &&
+	       FAILS(mount("x", NOWHERE, "tmpfs", 0, NULL), EFAULT) &&
+	       FAILS(mount("x", PLACE, NULL, 0, NULL), EINVAL) &&
+	       FAILS(mount("x", PLACE, "no such type", 0, NULL), ENODEV) &&
+	       FAILS(mount(NULL, PLACE, "ext2", 0, NULL), EINVAL) &&
+	       FAILS(mount("", PLACE, "ext2", 0, NULL), EINVAL) &&
+	       FAILS(mount("/none", PLACE, "ext2", 0, NULL), ENOENT) &&
+	       FAILS(mount("/dev/null", PLACE, "ext2", 0, NULL), ENOTBLK) &&
+	       FAILS(mount("x", PLACE "/none", NULL, 0, NULL), ENOENT) &&
+	       in_child(mounts_as_other, NULL) == 0 && mount(NULL, PLACE, "tmpfs", 0, NULL) == 0 &&
+	       says("/proc/mounts", "none %s", PLACE) && umount(PLACE) == 0;
+}
+
 static const struct {
 	bool (*test)(void);
 	const char *promise;
@@ -239,6 +287,8 @@ static const struct {
     {opens_no_devices, "MS_NODEV: no device is opened"},
     {changes_nothing, "MS_RDONLY: a file system in memory is not changed"},
     {is_busy_without_names, "what is open without a name keeps a file system in use"},
+    {keeps_atimes, "MS_NOATIME, MS_NODIRATIME and MS_RELATIME are told, and a remount keeps them"},
+    {says_what_is_wrong, "mount() says what is wrong with its arguments"},
     {ends_watches, "what is unmounted is not watched any more, and inotify says so"},
 };
 

@@ -511,6 +511,16 @@ def odd_disks():
     check_match(r"^/dev/vda\*", out, "4096 bytes")
 
 
+@portable_test("a transitional disk or card of virtio is not used, and a line says what is expected")
+def transitional():
+    disk = make("8M")
+    out = boot("ls /dev/vda; dmesg | grep virtio\n", options=["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=off",
+                                                              "-device", "virtio-net-pci,disable-legacy=off,romfile="], sets=["net.address=10.0.2.15/24"]).expect().out.replace("\r", "")
+    for name in ("blk", "net"):
+        check_match(rf"virtio-{name}: found a transitional device, expected a modern one: QEMU's option disable-legacy=on$", out, "the message")
+    check_match(r"^ls: /dev/vda: No such file or directory$", out, "the disk")
+
+
 @portable_test("--disk makes a disk, mounts it at another place, and says what it expected")
 def option():
     disk = scratch_file(".img")
@@ -593,6 +603,26 @@ def larger():
     check_eq(sums(out), [hashlib.md5(b"k" * (24 << 20)).hexdigest()], "sum")
     check_match(rf"^0\n{24 << 20}\nMemFree: +(\d+)", out, "the file")
     check(int(re.search(r"MemFree: +(\d+)", out)[1]) > 16000, out)
+    fsck(disk)
+
+
+@portable_test("a file larger than memory is written through a shared map, and nobody is killed")
+def mapped():
+    disk = make("48M", "-b", "4096")
+    out = on_disk("linux_test fill /mnt/f 41943040; dmesg | grep -e killed -e 'no memory' || true\n", disk, *LINUX_TEST, mem="32M", smp=2)
+    check(out.endswith("\n0 wrong\n") or out == "0 wrong\n", f"the words that are wrong, and messages:\n{out}")
+    fsck(disk)
+
+
+@portable_test("programs that write a lot wait: no more than a sixteenth of memory is dirty, whether they write or map")
+def bound():
+    disk = make("64M", "-b", "4096")
+    out = on_disk("awk '/MemTotal/ {print $2}' /proc/meminfo\n"
+                  "watch() { while [ -d /proc/$1 ]; do awk '/^Dirty/ {print $2}' /proc/meminfo; done | sort -n | tail -n 1; }\n"
+                  "dd if=/dev/zero of=/mnt/a bs=64k count=200 2> /dev/null & watch $!; wait; linux_test fill /mnt/b 12582912 & watch $!; wait\n", disk, *LINUX_TEST, mem="64M", smp=2)
+    total, wrote, _, _, mapped = re.fullmatch(r"(\d+)\n(\d+)\n(?:(0) (wrong)\n)?(\d+)\n(?:0 wrong\n)?", out).groups()
+    for most in (int(wrote), int(mapped)):
+        check(1000 < most < int(total) / 16 + 400, f"dirty: {most} kB of {total} kB")
     fsck(disk)
 
 

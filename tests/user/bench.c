@@ -94,6 +94,32 @@ bench_syscall(void)
 	return 0;
 }
 
+static int file;
+
+static void
+call_pread(void)
+{
+	char page[4096];
+
+	if (pread(file, page, sizeof(page), 0) != sizeof(page))
+		abort();
+}
+
+/* Reads a page of a file that is in memory. */
+static int
+bench_file(const char *path, const char *row)
+{
+	static const char page[4096];
+
+	file = open(path, O_RDWR | O_CREAT, 0644);
+	if (file < 0 || write(file, page, sizeof(page)) != sizeof(page)) {
+		fprintf(stderr, "bench: %s: %s\n", path, strerror(errno));
+		return 1;
+	}
+	print_row(row, round_of_calls(CALLS, call_pread), CALLS);
+	return 0;
+}
+
 #define ENTRIES 8000u
 
 /* Lists a large directory. Returns how long that took; 0: it cannot. */
@@ -368,12 +394,14 @@ bench_main(int argc, char **argv)
 		return bench_calls() != 0 || bench_syscall() != 0;
 	if (argc == 2 && strcmp(argv[1], "echo") == 0)
 		return bench_echoes();
+	if (argc == 4 && strcmp(argv[1], "file") == 0)
+		return bench_file(argv[2], argv[3]);
 	if (argc == 2 && strcmp(argv[1], "ktrace") == 0)
 		return bench_ktrace();
 	if (argc == 2 && strcmp(argv[1], "encode") == 0)
 		return bench_encode();
 	if (argc == 2 && strcmp(argv[1], "maps") == 0)
 		return bench_maps();
-	fprintf(stderr, "usage: user_test bench syscall|echo|ktrace|encode|maps\n");
+	fprintf(stderr, "usage: user_test bench syscall|echo|file PATH ROW|ktrace|encode|maps\n");
 	return 2;
 }

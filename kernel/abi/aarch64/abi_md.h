@@ -9,6 +9,7 @@
 #define CLONE_ARG_TLS       3
 #define CLONE_ARG_CHILD_TID 4
 
+#define O_DIRECT    0200000
 #define O_DIRECTORY 040000 /* Linux arch/arm64/include/uapi/asm/fcntl.h */
 #define O_NOFOLLOW  0100000
 

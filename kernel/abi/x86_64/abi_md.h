@@ -9,6 +9,7 @@
 #define CLONE_ARG_TLS       4
 #define CLONE_ARG_CHILD_TID 3
 
+#define O_DIRECT    040000
 #define O_DIRECTORY 0200000
 #define O_NOFOLLOW  0400000
 

@@ -15,16 +15,15 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 
-#define DEVICE_TYPE 2
-#define F_SEG_MAX   (1ul << 2)
-#define F_RO        (1ul << 5)
-#define F_BLK_SIZE  (1ul << 6)
-#define F_FLUSH     (1ul << 9)
-#define CAPACITY    0 /* of the device's registers (5.2.4): sectors */
-#define SEG_MAX     12
-#define REGISTERS   16
-#define BLK_SIZE    20
-#define MAJOR       254 /* as Linux has it when nobody else is there */
+#define F_SEG_MAX  (1ul << 2)
+#define F_RO       (1ul << 5)
+#define F_BLK_SIZE (1ul << 6)
+#define F_FLUSH    (1ul << 9)
+#define CAPACITY   0 /* of the device's registers (5.2.4): sectors */
+#define SEG_MAX    12
+#define REGISTERS  16
+#define BLK_SIZE   20
+#define MAJOR      254 /* as Linux has it when nobody else is there */
 
 enum { VIRTIO_BLK_T_IN, VIRTIO_BLK_T_OUT, VIRTIO_BLK_T_FLUSH = 4 };
 
@@ -158,7 +157,7 @@ blk_open(struct virtio *v)
 	struct request_queue *q = &blk.disk.queue;
 	uint64_t most = REQUEST_BIOS;
 
-	if (!virtio_open(v, DEVICE_TYPE, "virtio-blk",
+	if (!virtio_open(v, VIRTIO_BLK, "virtio-blk",
 			 F_SEG_MAX | F_RO | F_BLK_SIZE | F_FLUSH | VIRTIO_F_INDIRECT))
 		return false;
 	if (!(v->features & VIRTIO_F_INDIRECT) || v->device_length < REGISTERS) {

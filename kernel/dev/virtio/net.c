@@ -10,12 +10,11 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 
-#define DEVICE_TYPE 1
-#define F_MAC       (1ul << 5)
-#define HEADER      12 /* struct virtio_net_hdr (5.1.6); zeroes: nothing is offloaded */
-#define BUFFER      2048
-#define RX          0
-#define TX          1
+#define F_MAC  (1ul << 5)
+#define HEADER 12 /* struct virtio_net_hdr (5.1.6); zeroes: nothing is offloaded */
+#define BUFFER 2048
+#define RX     0
+#define TX     1
 
 _Static_assert(HEADER + VIRTIO_NET_FRAME <= BUFFER, "a frame and its header are one buffer");
 
@@ -57,7 +56,7 @@ virtio_net_open(uint8_t mac[6], void (*arrived)(void *))
 {
 	struct virtio *v = &card.dev;
 
-	if (!virtio_open(v, DEVICE_TYPE, "virtio-net", F_MAC))
+	if (!virtio_open(v, VIRTIO_NET, "virtio-net", F_MAC))
 		return false;
 	if (!(v->features & F_MAC)) {
 		virtio_stop(v, "it has no address");

@@ -4,6 +4,7 @@
 #include "kernel/dev/virtio/virtio.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/boot_info.h"
 #include "kernel/mm/page.h"
 #include "kernel/sync/spinlock.h"
 
@@ -198,14 +199,33 @@ use_msix(struct virtio *v, const struct virtio_caps *caps)
 	return true;
 }
 
+/*
+ * There is no modern device. A transitional one is what QEMU makes where nobody asks for another;
+ * also the disk from which GRUB has started, which is not worth a word.
+ */
+static void
+complain_transitional(const struct virtio *v, unsigned n)
+{
+	if (n != VIRTIO_BLK || strncmp(boot_info.loader, "GRUB", 4) != 0)
+		warnk("%s: found a transitional device, expected a modern one: QEMU's option "
+		      "disable-legacy=on\n",
+		      v->name);
+}
+
 bool
 virtio_open(struct virtio *v, unsigned n, const char *name, uint64_t wanted)
 {
 	struct virtio_caps caps;
+	bool transitional;
 
 	memset(v, 0, sizeof(*v));
 	v->name = name;
-	if (!pci_find(VIRTIO_ID(n), &v->pci) || !map_registers(v, &caps) || !negotiate(v, wanted))
+	if (!pci_find(VIRTIO_ID(n), &v->pci, VIRTIO_TRANSITIONAL_ID(n), &transitional)) {
+		if (transitional)
+			complain_transitional(v, n);
+		return false;
+	}
+	if (!map_registers(v, &caps) || !negotiate(v, wanted))
 		return false;
 	if (!use_msix(v, &caps))
 		v->line =

@@ -15,9 +15,14 @@
 #include "kernel/dev/virtio/caps.h"
 #include "kernel/dev/virtio/ring.h"
 
-#define VIRTIO_VENDOR   0x1af4u
-#define VIRTIO_ID(n)    ((0x1040u + (n)) << 16 | VIRTIO_VENDOR) /* PCI_ID of device type n */
-#define VIRTIO_RINGS    2                                       /* of a device at most */
+#define VIRTIO_VENDOR 0x1af4u
+#define VIRTIO_ID(n)  ((0x1040u + (n)) << 16 | VIRTIO_VENDOR) /* PCI_ID of device type n */
+#define VIRTIO_TRANSITIONAL_ID(n)                                       \
+	((0x0fffu + (n)) << 16 | VIRTIO_VENDOR) /* of 1 and 2 (4.1.2.1) \
+						 */
+#define VIRTIO_NET      1
+#define VIRTIO_BLK      2
+#define VIRTIO_RINGS    2 /* of a device at most */
 #define VIRTIO_F_MODERN (1ul << 32)
 
 struct virtio {

@@ -12,11 +12,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/proc/task.h"
-#include "kernel/sysctl/tunable.h"
 #include "ktr/ktr.h"
-
-TUNABLE(vfs_mountfrom, "vfs.mountfrom",
-	"TYPE:DEVICE:DIRECTORY to mount at boot, as ext2:/dev/vda:/mnt");
 
 static struct ext2_mount *
 mount_of_fs(struct ext2_fs *fs)
@@ -436,21 +432,6 @@ ext2_crowded(const struct vnode *root)
 	return ext2_is_crowded(ext2_node(root)->m);
 }
 
-/* Makes a directory and those above it. NULL and *err. */
-static struct vnode *
-make_path(char *path, int *err)
-{
-	for (char *p = path + 1; *p != '\0'; p++)
-		if (*p == '/') {
-			*p = '\0';
-			vnode_unref(vnode_create(NULL, path, S_IFDIR | 0755, err));
-			*p = '/';
-		}
-	vnode_unref(vnode_create(NULL, path, S_IFDIR | 0755, err));
-	return vnode_lookup(NULL, path, err);
-}
-
-/* Mounts what the loader parameter says. */
 static void
 ext2_boot(void)
 {
@@ -461,30 +442,8 @@ ext2_boot(void)
 					     .statfs = ext2_statfs,
 					     .in_use = ext2_in_use,
 					     .crowded = ext2_crowded};
-	const char *text = tunable_get("vfs.mountfrom"), *colon;
-	char source[64], path[256];
-	struct vnode *dir;
-	int error;
 
 	vfs_register_type(&type);
-	if (text == NULL)
-		return;
-	colon = strncmp(text, "ext2:/", 6) == 0 ? strchr(text + 5, ':') : NULL;
-	if (colon == NULL || colon[1] != '/' || strlen(colon) > sizeof(path) ||
-	    (size_t)(colon - text - 5) >= sizeof(source)) {
-		tunable_refuse("vfs.mountfrom", "expected ext2:/DEVICE:/DIRECTORY");
-		return;
-	}
-	strlcpy(source, text + 5, (size_t)(colon - text - 5) + 1);
-	strlcpy(path, colon + 1, sizeof(path));
-	dir = make_path(path, &error);
-	if (dir != NULL)
-		error = vfs_mount(dir, "ext2", source, 0, 0);
-	if (dir != NULL && error == -EROFS)
-		error = vfs_mount(dir, "ext2", source, 0, MS_RDONLY);
-	vnode_unref(dir);
-	if (error != 0)
-		warnk("vfs.mountfrom=%s: error %d\n", text, -error);
 }
 
 HOOK(booted, ext2_boot);
