@@ -76,6 +76,8 @@ def check_record(args):
         raise Refused(f"--record: found --firmware {args.firmware}, expected none")
     if args.script is None:
         raise Refused("--record: expected --script, or commands from a pipe: a terminal is not recorded")
+    if args.trace_line == "virtio":
+        raise Refused("--record: found --trace-line virtio, expected serial: QEMU 7.2 does not replay a port of virtio-serial")
     if (args.trace or "").startswith("tcp:"):
         raise Refused(f"--record: found --trace {args.trace}, expected a file")
     folder = pathlib.Path(args.record)
@@ -90,7 +92,7 @@ def check_replay(args):
     for name, word in (*NOT_RECORDED.items(), ("disk", "--disk"), ("record", "--record"), ("script", "--script"), ("mask", "--mask"), ("set", "--set"),
                        ("append", "--append"), ("smp", "--smp"), ("cpu", "--cpu"), ("mem", "--mem"), ("arch", "--arch"), ("firmware", "--firmware"),
                        ("lenient", "--lenient"), ("file", "--file"), ("program", "--program"), ("loader_conf", "--loader-conf"), ("kernel", "--kernel"),
-                       ("initrd", "--initrd")):
+                       ("initrd", "--initrd"), ("trace_line", "--trace-line")):
         if name not in AT_REPLAY and given(args, name):
             raise Refused(f"--replay: found {word}: the recording says it")
     if args.at is not None and (args.at < 0 or args.gdb or args.qmp or args.trace or args.qemu_args):

@@ -13,6 +13,9 @@
 #include "kernel/mm/boot_info.h"
 #include "kernel/sched/thread.h"
 
+#define PCI_MEM_FIRST 0xfd000000ul
+#define PCI_MEM_END   0xfec00000ul
+
 void
 arch_machine_init(void)
 {
@@ -41,8 +44,13 @@ arch_uart(unsigned n)
 bool
 arch_pci_host(struct arch_pci_host *h)
 {
-	/* Firmware has assigned all addresses. */
-	*h = (struct arch_pci_host){.ports = true, .bus_last = 255};
+	/* Firmware has assigned all addresses, or none: that of microvm. Then those below the I/O
+	 * APIC's are free, where no PC has memory. */
+	*h = (struct arch_pci_host){.ports = true,
+				    .bus_last = 255,
+				    .mem_first = PCI_MEM_FIRST,
+				    .mem_size = PCI_MEM_END - PCI_MEM_FIRST,
+				    .mem_pa = PCI_MEM_FIRST};
 	return true;
 }
 

@@ -5,7 +5,6 @@
 #include "kernel/abi/errno.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
-#include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/trace/trace_private.h"
 
@@ -14,8 +13,8 @@ enable_set(int64_t on, char *err, size_t errlen)
 {
 	int error = flush_set_enabled(on == 1);
 
-	if (error == -ENXIO && strcmp(flush_file(), TRACE_SINK_SERIAL) == 0)
-		snprintf(err, errlen, "%s: this machine has no second serial line", flush_file());
+	if (error == -ENXIO && trace_sink_missing(flush_file()) != NULL)
+		snprintf(err, errlen, "%s: %s", flush_file(), trace_sink_missing(flush_file()));
 	else if (error == -ENOMEM)
 		snprintf(err, errlen, "no memory for a buffer of %u entries", flush_depth());
 	else if (error < 0)
@@ -38,8 +37,8 @@ file_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 		snprintf(err, errlen,
 			 "\"%s\": expected an absolute path of less than %d characters", val,
 			 TRACE_PATH_MAX);
-	else if (error == -ENXIO && strcmp(val, TRACE_SINK_SERIAL) == 0)
-		snprintf(err, errlen, "%s: this machine has no second serial line", val);
+	else if (error == -ENXIO && trace_sink_missing(val) != NULL)
+		snprintf(err, errlen, "%s: %s", val, trace_sink_missing(val));
 	else if (error < 0)
 		snprintf(err, errlen, "cannot open %s (error %d); the stream stays with %s", val,
 			 -error, flush_file());

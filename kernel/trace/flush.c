@@ -49,9 +49,9 @@ static struct {
 	unsigned depth;         /* [l] entries, for the next buffer */
 	uint64_t base_failed;   /* written under [l]; events overwritten before the stream began */
 	uint64_t base_lost;     /* [l] events lost before it began */
-	char path[TRACE_PATH_MAX]; /* [l] */
+	char path[TRACE_PATH_MAX]; /* [l] empty: the machine's line to the host */
 	struct ktr_stream stream;  /* [l] */
-} flush = {.lock = MUTEX_INIT("ktr flush"), .depth = FLUSH_DEPTH_INIT, .path = TRACE_SINK_SERIAL};
+} flush = {.lock = MUTEX_INIT("ktr flush"), .depth = FLUSH_DEPTH_INIT};
 
 static void
 flush_sums(uint64_t *failed, uint64_t *lost)
@@ -95,7 +95,7 @@ flush_say_losses(void)
 	flush.said = true;
 	printk("ktr: events are lost, since %s takes them too slowly; larger rings keep more: "
 	       "debug.ktr.entries=%u\n",
-	       flush.path, ktr_entries_get() * 2);
+	       flush_file(), ktr_entries_get() * 2);
 }
 
 /* Gives the sink a piece of the stream. FLUSH_IDLE: a pass is over. Lock held, or machine stopped.
@@ -179,7 +179,7 @@ flush_end(void)
 	     flush_failed());
 	ktr_stream_close(&flush.stream, !whole);
 	if (!whole)
-		warnk("ktr: %s did not take %llu events\n", flush.path,
+		warnk("ktr: %s did not take %llu events\n", flush_file(),
 		      (unsigned long long)ktr_stream_pending(&flush.stream));
 	/* Finishes a frame that is half written, and writes the END frame. */
 	flush_drain();
@@ -240,7 +240,7 @@ flush_set_enabled(bool on)
 
 	mutex_lock(&flush.lock);
 	if (on && !flush.on) {
-		error = flush_begin(flush.path);
+		error = flush_begin(flush_file());
 	} else if (!on && flush.on) {
 		flush_end();
 		trace_sink_close(&flush.sink);
@@ -289,7 +289,7 @@ flush_set_file(const char *path)
 const char *
 flush_file(void)
 {
-	return flush.path;
+	return flush.path[0] != '\0' ? flush.path : trace_sink_default();
 }
 
 void
@@ -316,7 +316,7 @@ flush_work(void)
 		flush_say_losses();
 		if (r == FLUSH_FAILED) {
 			warnk("ktr: %s does not take the stream any more; the flush ends\n",
-			      flush.path);
+			      flush_file());
 			flush.on = false;
 			trace_sink_close(&flush.sink);
 		} else if (flush_max() != 0 && flush_written() >= flush_max()) {
@@ -345,7 +345,7 @@ ktr_flush_finish(void)
 		return;
 	}
 	ktr_port_final = true;
-	if (flush.sink.uart == NULL)
+	if (!trace_sink_is_line(&flush.sink))
 		return; /* a file would need threads, and ends with the machine */
 	/* The flush thread was stopped while it made frames: make these again, in a new stream. */
 	if (__atomic_load_n(&flush.stream.making, __ATOMIC_ACQUIRE))

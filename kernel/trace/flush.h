@@ -32,6 +32,6 @@ void ktr_flush_settle(void);
 /*
  * Before the machine ends: writes the remaining events, within a bounded time, and closes the
  * stream. Thread context. When the debugger or a panic has stopped the machine, any context; then
- * it polls, and only writes to a serial line.
+ * it polls, and only writes to a line to the host.
  */
 void ktr_flush_finish(void);

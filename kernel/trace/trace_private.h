@@ -8,17 +8,29 @@
 struct file;
 struct ktr_stream;
 struct uart;
+struct vport;
 
 /*
- * Where the stream is written. The second serial line is driven directly, so that it works without
- * threads and never waits. Everything else is a file. At most one of the two is set.
+ * Where the stream is written. A line to the host, a port of virtio-serial or the second serial
+ * line, is driven directly, so that it works without threads and never waits. Everything else is a
+ * file. At most one of the three is set.
  */
 struct trace_sink {
+	struct vport *port;
 	struct uart *uart;
 	struct file *file;
 };
 
-#define TRACE_SINK_SERIAL "/dev/ttyS1"
+/*
+ * The line to the host that this machine has: the port of virtio-serial with the name `trace`, or
+ * else the second serial line, which may be missing. Any context, after the boot's hooks
+ * `unpacked`.
+ */
+const char *trace_sink_default(void);
+/* Why a line cannot be opened (-ENXIO); NULL: path is no line. */
+const char *trace_sink_missing(const char *path);
+/* Is it a line to the host? Any context. */
+bool trace_sink_is_line(const struct trace_sink *k);
 
 /* Opens path for appending; a file is made. 0, or -ENXIO, -ENOENT, … Thread context. */
 int trace_sink_open(struct trace_sink *k, const char *path);
@@ -27,7 +39,7 @@ void trace_sink_close(struct trace_sink *k);
 /*
  * Writes as many of the len bytes from ktr_stream_peek(s) as possible without waiting, and tells
  * the stream (ktr_stream_taken()). Returns how many; 0: the line is busy or dead; -errno. Thread
- * context; any context if the sink is the serial line.
+ * context; any context if the sink is a line.
  */
 int64_t trace_sink_write(struct trace_sink *k, struct ktr_stream *s, const uint8_t *bytes,
 			 size_t len);

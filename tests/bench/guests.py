@@ -1,5 +1,5 @@
-"""guests.py - the bytes of a trace on its serial line, and the rate of the flush thread: guests with four CPUs, in
-real time.
+"""guests.py - the bytes of a trace on its line, and the rate of the flush thread: guests with four CPUs, in real time; and what
+an event costs the guest on each line: a guest with one CPU that counts instructions.
 """
 import re
 
@@ -31,6 +31,16 @@ TO_FILE = """
 sysctl debug.ktr.alq_file=/tmp/bench.ktr > /dev/null
 sysctl debug.ktr.alq_enable=1 > /dev/null
 """
+LINES = ("virtio", "serial")
+# All events wait in the ring, until the flush is switched on and off.
+LINE_SCRIPT = f"""
+sysctl debug.ktr.mask={MIX} > /dev/null
+load mix -n 30 -j 2 > /dev/null
+sysctl debug.ktr.mask=NONE > /dev/null
+dtrace -qn 'fbt::flush_end:entry, fbt::flush_work:entry {{ self->t = vtimestamp; }} fbt::flush_end:return, fbt::flush_work:return /self->t/ {{ @ = sum(vtimestamp - self->t); self->t = 0; }} END {{ printa("took %@d\\n", @); }}' -c 'sysctl -q debug.ktr.alq_enable=1 debug.ktr.alq_enable=0'
+sysctl debug.ktr.alq_cnt debug.ktr.alq_failed
+"""
+TOOK = re.compile(r"^took (\d+)\s+debug\.ktr\.alq_cnt: (\d+)\s+debug\.ktr\.alq_failed: 0$", re.M)
 STATS = re.compile(r"^\d+ (\d+) \d+ 0 (\d+) \d+ \d+$", re.M)  # the flush suppresses its own events
 UPTIME = re.compile(r"^(\d+\.\d\d) \d+\.\d\d$", re.M)
 FLUSH_TIME_MS = re.compile(r" (\d+) \S+ ktrflush$", re.M)
@@ -53,12 +63,24 @@ class Guest:
         self.seconds, self.flush_seconds = end - begin, int(flush[0]) / 1000
 
 
+def line_row(arch, line):
+    """What the flush takes for an event, encoding included."""
+    run = boot(LINE_SCRIPT, arch=arch, smp=1, trace=True, sets=["debug.ktr.alq_enable=0"], options=["--icount", "--trace-line", line])
+    found = TOOK.search(run.out)
+    if run.status != 0 or not found:
+        raise BenchError(f"status {run.status}, expected 0 and a time and a count without losses; {run.err}\n{run.out[-2000:]}")
+    took, events = map(int, found.groups())
+    return Row(f"line_{line}", arch, took / events, "instructions", f"icount; `load mix -n 30 -j 2` with {MIX} on, {events:,} events, encoding included: "
+               f"the flush with --trace-line {line}")
+
+
 def measure(arch):
     line = Guest(arch, 100, trace=True)
     file = Guest(arch, 400, before=TO_FILE)
     mix = f"`load mix` with {MIX} on, {CPUS} CPUs, {{:,}} events, none lost"
-    return [Row("bytes_per_event", arch, line.run.trace.stat().st_size / line.events, "bytes",
-                mix.format(line.events) + ": the stream on the serial line, metadata included"),
+    return [*(line_row(arch, name) for name in LINES),
+            Row("bytes_per_event", arch, line.run.trace.stat().st_size / line.events, "bytes",
+                mix.format(line.events) + ": the stream on the line, metadata included"),
             Row("flush", arch, file.events / file.seconds, "events/s",
                 mix.format(file.events) + f", into a file in the guest, from the first to the last written; ktrflush takes "
                 f"{file.flush_seconds / file.seconds:.0%} of a CPU; QEMU without -icount, as fast as this host lets it")]

@@ -6,7 +6,7 @@ FUZZ_CC      := clang-14
 F            := build/fuzz
 FUZZ_SRCS    := $(wildcard tests/fuzz/*_fuzz.c)
 FUZZ_TARGETS := $(FUZZ_SRCS:tests/fuzz/%.c=$F/%)
-FUZZ_LIB_SRCS := $(KTR_HOST_SRCS) kernel/dev/virtio/caps.c kernel/dev/virtio/ring.c kernel/fs/cpio.c kernel/lib/fdt.c kernel/lib/fdt_bus.c kernel/net/control.c kernel/proc/elf.c \
+FUZZ_LIB_SRCS := $(KTR_HOST_SRCS) kernel/dev/virtio/caps.c kernel/dev/virtio/control.c kernel/dev/virtio/ring.c kernel/fs/cpio.c kernel/lib/fdt.c kernel/lib/fdt_bus.c kernel/net/control.c kernel/proc/elf.c \
 	kernel/sysctl/loader_conf.c kernel/sysctl/value.c ktr/tools/ktrace_file.c ktr/tools/ktrdump_filter.c $(DIF_HOST_SRCS) \
 	$(filter-out %/kdump.c %/tool.c,$(KDUMP_SRCS)) $(filter-out %/main.c,$(DTRACE_SRCS))
 $F/obj/userland/bin/dtrace/%.o: FUZZ_CFLAGS += -D_GNU_SOURCE

@@ -1,11 +1,14 @@
 /*
- * virtio_fuzz.c - a device of virtio that writes whatever it likes: configuration space, and used
- * rings. Promises: a place of registers is within 32 bits and its BAR one of six; a buffer that is
- * taken was the device's, with no more bytes than it has; a broken ring stays so.
+ * virtio_fuzz.c - a device of virtio that writes whatever it likes: configuration space, used
+ * rings, and messages of a console's control queue. Promises: a place of registers is within 32
+ * bits and its BAR one of six; a buffer that is taken was the device's, with no more bytes than it
+ * has; a broken ring stays so; a message that is not about a new port is about one that there may
+ * be, and a name is printable and ends.
  */
 #include <string.h>
 
 #include "kernel/dev/virtio/caps.h"
+#include "kernel/dev/virtio/control.h"
 #include "kernel/dev/virtio/ring.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -86,6 +89,22 @@ check_ring(struct fuzz_input *in)
 	}
 }
 
+static void
+check_control(const uint8_t *data, size_t size)
+{
+	struct virtio_control m = {0};
+	char name[VIRTIO_PORT_NAME];
+	unsigned ports = size > 0 ? data[size - 1] % 5 : 0;
+	bool good = virtio_control_read(data, (uint32_t)size, ports, &m, name);
+
+	FUZZ_CHECK(!good || size >= sizeof(m), "a message of %zu bytes", size);
+	FUZZ_CHECK(!good || m.event == VIRTIO_CONSOLE_DEVICE_ADD || m.port < ports,
+		   "event %u of port %u of %u", m.event, m.port, ports);
+	FUZZ_CHECK(memchr(name, '\0', sizeof(name)) != NULL, "a name without an end");
+	for (const char *c = name; *c != '\0'; c++)
+		FUZZ_CHECK(*c >= ' ' && *c <= '~', "character %d of a name", *c);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -93,5 +112,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	check_caps(data, size);
 	check_ring(&in);
+	check_control(data, size);
 	return 0;
 }

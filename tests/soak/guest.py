@@ -5,7 +5,7 @@ Each loop runs until /tmp/over exists, and then reports in /tmp/NAME.over.
 CLASSES = "GEN LOCK SMP PMAP MALLOC TRAP INTR SIG PROC SYSC INIT EVH VFS VM RUNQ CALLOUT SCHED".split()
 SITES = ("fork: *", "*: *", "s*", "switch_out", "entry_*", "kernel/fs/*", "kernel/sched/sched.c:*", "KTRGRAPH*", "*:1*", "*")
 COMMANDS = 60  # of one loop, until it starts again
-SERIAL = "/dev/ttyS1"
+SERIAL = "/dev/vport0p1"
 
 LOOP = """
 while [ ! -e /tmp/over ]; do

@@ -9,7 +9,7 @@ import time
 
 from console import DB, db, ended, guest, prompt, shell, stopped_by_request
 import harness
-from harness import DEADLINE_S, FIRMWARE, MACHINE, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, portable_test as test
+from harness import DEADLINE_S, FIRMWARE, MACHINE, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, times, portable_test as test
 
 
 def boot(script, options=(), **how):
@@ -206,21 +206,31 @@ def no_second_port():
     check(int(check_match(r"^(\d+)$", run.out, "a count of forks").group(1)) >= 3, "the forks are not in the ring")
 
 
+# The lines: the function that tries one, and how many system calls fill a socket at its other end, which holds 200 KiB, but not
+# many pieces of a byte each.
+TRIES = {"virtio": ("vport_send", 30000), "serial": ("uart_write_some", 3000)}
+
+
 @contextlib.contextmanager
-def slow_line():
-    """A listening socket for the trace's serial line, and the options for QEMU. Nobody reads, so it fills up soon."""
+def slow_line(line):
+    """A listening socket for the trace's line, virtio or serial, and the options for QEMU. Nobody reads, so it fills up soon."""
     path = str(scratch_file(".sock"))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(1)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        yield listener, ["--", "-chardev", f"socket,id=trace,path={path}", *MACHINE.trace_device]
+        yield listener, ["--", "-chardev", f"socket,id=trace,path={path}", *MACHINE.trace_device[line]]
 
 
-@test("a reader of the serial port that is slow or gone never stops the guest; loss is counted")
+@test("a reader of the line that is slow or gone never stops the guest; loss is counted")
 def slow_reader():
-    with slow_line() as (_, words):
-        run = boot("load syscall -n 3000\nload mix -n 5\nsysctl debug.ktr.stats\nexit 5\n", smp=2,
+    for line in TRIES:
+        slow_reader_of(line)
+
+
+def slow_reader_of(line):
+    with slow_line(line) as (_, words):
+        run = boot(f"load syscall -n {TRIES[line][1]}\nload mix -n 5\nsysctl debug.ktr.stats\nexit 5\n", smp=2,
                    sets=["debug.ktr.entries=256", "debug.ktr.alq_enable=1"], mask="SYSC,SCHED", options=words)
     run.expect(5)
     check_match(r"^load mix: n=5 jobs=1 ok", run.out, "the workload")
@@ -238,13 +248,13 @@ def stopped_at(c, function):
     return cpu
 
 
-def line_is_tried(c, cpu):
+def line_is_tried(c, cpu, function):
     """Continues until the CPU has tried the line without success, and is about to try again."""
     db(c, "delete all")
-    db(c, "break uart_write_some")
+    db(c, f"break {function}")
     for _ in range(2):
         c.sendline("continue")
-        check_eq(stopped_at(c, "uart_write_some"), cpu, "the CPU that tries the line")
+        check_eq(stopped_at(c, function), cpu, "the CPU that tries the line")
     db(c, "delete all")
 
 
@@ -261,15 +271,21 @@ def other_cpus_stop(c, cpu, times):
 
 @test("the debugger, entered by other CPUs while one ends the flush on a slow line, costs the stream nothing")
 def stopped_flush():
+    for line in times(("virtio",), tuple(TRIES)):
+        stopped_flush_on(line)
+
+
+def stopped_flush_on(name):
     read = bytearray()
+    function, calls = TRIES[name]
 
     def reader(line):
         while data := line.recv(65536):
             read.extend(data)
 
-    with slow_line() as (listener, words), guest("--set", "debug.ktr.alq_enable=1", "--mask", "SYSC,SCHED", *words) as c:
+    with slow_line(name) as (listener, words), guest("--set", "debug.ktr.alq_enable=1", "--mask", "SYSC,SCHED", *words) as c:
         line, _ = listener.accept()
-        shell(c, "load syscall -n 3000")
+        shell(c, f"load syscall -n {calls}")
         shell(c, "sysctl debug.ktr.mask=NONE")
         stopped_by_request(c)
         db(c, "break flush_end")
@@ -278,10 +294,10 @@ def stopped_flush():
         c.logfile_read = io.StringIO()
         c.sendline("sysctl debug.ktr.alq_enable=0")
         ends = stopped_at(c, "flush_end")
-        line_is_tried(c, ends)
+        line_is_tried(c, ends, function)
         other_cpus_stop(c, ends, 4)
         db(c, "call clock_delay_ns 2000000000")  # twice as long as the line may be silent
-        line_is_tried(c, ends)
+        line_is_tried(c, ends, function)
         thread = threading.Thread(target=reader, args=(line,), daemon=True)
         thread.start()
         deadline = time.monotonic() + DEADLINE_S

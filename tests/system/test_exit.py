@@ -56,9 +56,9 @@ def panic():
 
 @portable_test("a panic at any moment of the flush leaves a trace without damage")
 def busy_panic():
-    for smp in (1, 2, 4, 2, 4, 2, 4):
+    for smp, line in zip((1, 2, 4, 2, 4, 2, 4), "vvvsvsv"):
         run = boot("load mix -n 3 -j 2 > /tmp/out &\nsysctl debug.kdb.panic=1\n", smp=smp, mask="SYSC,PROC,SCHED,LOCK",
-                   trace=True).expect(101)
+                   trace=True, options=["--trace-line", "virtio" if line == "v" else "serial"]).expect(101)
         check(any(e["text"].startswith("panic: ") for e in run.events), "no panic in the trace")
 
 
@@ -191,7 +191,7 @@ def script_file():
         check_eq((p.returncode, p.stdout), (4, b"<a  b>\n"), f"status and output of {name}")
 
 
-@portable_test("without --trace the machine has no second serial port; with it, the flush is on")
+@portable_test("without --trace the flush is off; with it, it is on")
 def second_port():
     run = boot("sysctl -n debug.ktr.alq_enable\n").expect()
     check_eq(run.out.strip(), "0", "debug.ktr.alq_enable without --trace")
@@ -200,10 +200,10 @@ def second_port():
     check(run.trace.stat().st_size > 0, "the trace file is empty, expected a header and an end")
 
 
-@portable_test("a program's bytes never mix with the stream: /dev/ttyS1 is busy while the flush has the line")
+@portable_test("a program's bytes never mix with the stream: /dev/vport0p1 is busy while the flush has the line")
 def one_writer():
-    run = boot("(for i in 1 2 3 4 5 6 7 8; do echo mixed > /dev/ttyS1 || echo refused $i; done) &\nload mix -n 2\nwait\n"
-               "sysctl debug.ktr.alq_enable=0\necho alone > /dev/ttyS1 && echo taken\n", smp=4, mask="SCHED,SYSC",
+    run = boot("(for i in 1 2 3 4 5 6 7 8; do echo mixed > /dev/vport0p1 || echo refused $i; done) &\nload mix -n 2\nwait\n"
+               "sysctl debug.ktr.alq_enable=0\necho alone > /dev/vport0p1 && echo taken\n", smp=4, mask="SCHED,SYSC",
                trace=True).expect()
     check_eq(run.out.count("refused"), 8, f"writes that were refused in:\n{run.out}")
     check_match("^taken$", run.out, "the console")

@@ -179,7 +179,7 @@ load mix -n 1 -j 2 > /dev/null
 reboot
 sleep 60
 fi
-cat /dev/ktr.prev > /dev/ttyS1
+cat /dev/ktr.prev > /dev/vport0p1
 poweroff 7
 """
 

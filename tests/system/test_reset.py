@@ -29,7 +29,7 @@ load mix -n 2 -j 2 > /dev/null
 sleep 60
 fi
 sysctl debug.ktr.prev
-cat /dev/ktr.prev > /dev/ttyS1
+cat /dev/ktr.prev > /dev/vport0p1
 poweroff 7
 """
 
@@ -213,7 +213,7 @@ def other_build():
     ram = Ram()
     ram.boot(RECORD + "reboot\n").expect(125)
     trace = scratch_file(".ktr")
-    r = ram.boot("sysctl debug.ktr.prev\ncat /dev/ktr.prev > /dev/ttyS1\n",
+    r = ram.boot("sysctl debug.ktr.prev\ncat /dev/ktr.prev > /dev/vport0p1\n",
                  options=["--kernel", str(BUILD / "kestrel-test"), "--trace", str(trace), "--set",
                           "debug.ktr.alq_enable=0"]).expect(0)
     check(found_events(r) > 1000, f"{found_events(r)} events, expected more than 1,000")

@@ -54,7 +54,7 @@ class Death:
         if reset:
             self.qmp.reset()
         prompt(self.c)
-        shell(self.c, "cat /dev/ktr.prev > /dev/ttyS1")
+        shell(self.c, "cat /dev/ktr.prev > /dev/vport0p1")
         parts = streams(self.trace)
         return self.read("reset", "-i", parts[-1]), read_boot(parts[:-1])
 
@@ -142,7 +142,7 @@ def power_cut():
         with dying(smp) as death:
             shell(death.c, "sysctl debug.ktr.mask=NONE > /dev/null")
             shell(death.c, "sysctl debug.ktr.alq_enable=0 > /dev/null")  # returns when everything is written
-            shell(death.c, "cat /dev/ktr > /dev/ttyS1")
+            shell(death.c, "cat /dev/ktr > /dev/vport0p1")
             dumped = death.dumped()
             death.qmp.command("quit")
             death.c.expect(pexpect.EOF)

@@ -280,7 +280,7 @@ def losses():
             rf"^{where} (\d+) of (\d+) events so far; debug\.ktr\.entries=(\d+) holds them$", small.out, where).groups())
         check(0 < lost < of and of >= 6000, f"{where}: {lost} of {of}")
         check_eq(entries, 8192, where)
-    check_match(r"^ktr: events are lost, since /dev/ttyS1 .*debug\.ktr\.entries=512$", small.out, "the console")
+    check_match(r"^ktr: events are lost, since /dev/vport0p1 .*debug\.ktr\.entries=512$", small.out, "the console")
     check_match(r"^1$", small.out, "how often the console said it")
     lost, of = (int(n.replace(",", "")) for n in check_match(
         r"^boot: ([\d,]+) of ([\d,]+) events lost: --set debug\.ktr\.entries=8192$", small.err, "qemu/boot").groups())

@@ -34,6 +34,14 @@ virtio_ring_give_table(struct virtio_ring *r, unsigned i, uint64_t table, unsign
 	ring_give(r, i, most);
 }
 
+void
+virtio_ring_listen(struct virtio_ring *r, bool on)
+{
+	__atomic_store_n(&r->avail->flags, !on, __ATOMIC_RELAXED);
+	/* seq_cst: what it returned before is seen after this, or raises an interrupt */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 int
 virtio_ring_take(struct virtio_ring *r, uint32_t *length)
 {

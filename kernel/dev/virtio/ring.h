@@ -59,6 +59,8 @@ void virtio_ring_give(struct virtio_ring *r, unsigned i, uint32_t length);
 /* The same for a buffer that is a table of n pieces, of which the device writes `most` bytes. */
 void virtio_ring_give_table(struct virtio_ring *r, unsigned i, uint64_t table, unsigned n,
 			    uint32_t most);
+/* Whether the device is to raise interrupts when it returns buffers of the ring. */
+void virtio_ring_listen(struct virtio_ring *r, bool on);
 /*
  * Takes back a buffer. Its number, and in *length how many bytes the device has written, no more
  * than the buffer has; -1: none; -2: the device is broken, and stays so.

@@ -32,6 +32,15 @@ enum { /* bits of DEVICE_STATUS (2.1) */
        FEATURES_OK = 8,
 };
 
+/* The parts of a ring, at addresses of which each is a multiple as it must be (2.7). */
+struct ring_page {
+	_Alignas(16) struct virtio_desc desc[VIRTIO_RING_MAX];
+	_Alignas(64) struct virtio_avail avail;
+	_Alignas(64) struct virtio_used used;
+};
+
+_Static_assert(sizeof(struct ring_page) <= PAGE_SIZE, "a ring is a page");
+
 #define NO_VECTOR   0xffff
 #define MSIX_ENABLE (1u << 31)
 #define MSIX_MASKED (1u << 30)
@@ -264,6 +273,7 @@ virtio_interrupt(struct virtio *v, void (*fn)(void *), void *arg)
 bool
 virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool interrupts)
 {
+	struct ring_page *page;
 	unsigned size;
 
 	memset(r, 0, sizeof(*r));
@@ -274,13 +284,14 @@ virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool inter
 		virtio_stop(v, "a ring's size is not a power of two");
 		return false;
 	}
-	r->desc = page_alloc_zero(PAGE_OTHER);
-	r->avail = page_alloc_zero(PAGE_OTHER);
-	r->used = page_alloc_zero(PAGE_OTHER);
-	if (r->desc == NULL || r->avail == NULL || r->used == NULL) {
+	page = page_alloc_zero(PAGE_OTHER);
+	if (page == NULL) {
 		virtio_stop(v, "no memory for its rings");
 		return false;
 	}
+	r->desc = &page->desc[0];
+	r->avail = &page->avail;
+	r->used = &page->used;
 	set16(v, QUEUE_SIZE, (uint16_t)r->size);
 	if (v->msix)
 		set16(v, QUEUE_VECTOR, interrupts ? 0 : NO_VECTOR);

@@ -2,8 +2,8 @@
  * virtio.h - devices of virtio on PCI, by the modern transport (Virtio 1.2, 4.1): features, rings,
  * interrupts.
  *
- * Reading order: caps.h, ring.h, transport.c, net.c, blk.c. Functions: boot, one CPU, but for
- * virtio_notify() and virtio_stop().
+ * Reading order: caps.h, ring.h, transport.c, net.c, blk.c, serial.h. Functions: boot, one CPU, but
+ * for virtio_notify() and virtio_stop().
  */
 #pragma once
 
@@ -17,13 +17,13 @@
 
 #define VIRTIO_VENDOR 0x1af4u
 #define VIRTIO_ID(n)  ((0x1040u + (n)) << 16 | VIRTIO_VENDOR) /* PCI_ID of device type n */
-#define VIRTIO_TRANSITIONAL_ID(n)                                       \
-	((0x0fffu + (n)) << 16 | VIRTIO_VENDOR) /* of 1 and 2 (4.1.2.1) \
-						 */
-#define VIRTIO_NET      1
-#define VIRTIO_BLK      2
-#define VIRTIO_RINGS    2 /* of a device at most */
-#define VIRTIO_F_MODERN (1ul << 32)
+/* The same of a transitional device of type 1, 2, 3 or 9 (4.1.2.1). */
+#define VIRTIO_TRANSITIONAL_ID(n) ((0x1000u + (n) - ((n) < 3)) << 16 | VIRTIO_VENDOR)
+#define VIRTIO_NET                1
+#define VIRTIO_BLK                2
+#define VIRTIO_CONSOLE            3
+#define VIRTIO_RINGS              10 /* of a device at most */
+#define VIRTIO_F_MODERN           (1ul << 32)
 
 struct virtio {
 	struct pci_function pci;

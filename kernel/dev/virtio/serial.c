@@ -1,0 +1,499 @@
+/* serial.c - a console of virtio: the device, its control queues, its ports (serial.h). */
+#include "kernel/dev/virtio/serial.h"
+
+#include "arch/mmu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/poll.h"
+#include "kernel/dev/virtio/virtio.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/page.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sync/stop.h"
+
+#define F_MULTIPORT     (1ul << 1)
+#define MAX_PORTS       4 /* of the device's registers (5.3.4) */
+#define REGISTERS       8
+#define CONTROL_RX      2
+#define CONTROL_TX      3
+#define CONTROL_BUFFERS 16
+#define CONTROL_BYTES   (PAGE_SIZE / CONTROL_BUFFERS)
+#define WAIT_NS         20000000ull /* for the first port, at boot; QEMU may need a moment */
+
+static struct {
+	struct virtio dev;
+	struct spinlock lock;        /* [s] */
+	struct virtio_ring rx, tx;   /* [s] of control */
+	char *rx_buffer, *tx_buffer; /* [s] a page each, CONTROL_BYTES a buffer */
+	unsigned tx_used;            /* [s] buffers of tx that the driver has used once at least */
+	bool broken;                 /* atomic: it is not used any more */
+	bool complained;             /* [s] of a wrong message */
+	unsigned ports;              /* constant */
+	struct vport port[VPORT_MAX];
+} serial = {.lock = SPINLOCK_INIT("virtio-serial")};
+
+/* The rings of a port (5.3.2). */
+static unsigned
+rx_ring(unsigned port)
+{
+	return port == 0 ? 0 : 2 + 2 * port;
+}
+
+static unsigned
+tx_ring(unsigned port)
+{
+	return rx_ring(port) + 1;
+}
+
+_Static_assert(2 + 2 * VPORT_MAX <= VIRTIO_RINGS, "all rings have a place for notifications");
+
+/* Who waits for the port looks again. */
+static void
+tell_users(struct vport *p)
+{
+	__atomic_fetch_add(&p->events, 1, __ATOMIC_SEQ_CST);
+	wakeup(p);
+	poll_notify(&p->news, POLLIN | POLLOUT);
+}
+
+/* Sets the device aside. */
+static void
+serial_break(void)
+{
+	if (__atomic_exchange_n(&serial.broken, true, __ATOMIC_SEQ_CST) || stop_inside())
+		return; /* nobody else runs, who could be told */
+	virtio_stop(&serial.dev, "it broke a ring");
+	for (unsigned i = 0; i < serial.ports; i++)
+		tell_users(&serial.port[i]);
+}
+
+static bool
+is_lost(const struct vport *p)
+{
+	return __atomic_load_n(&serial.broken, __ATOMIC_RELAXED) ||
+	       !__atomic_load_n(&p->there, __ATOMIC_ACQUIRE);
+}
+
+bool
+vport_is_open(const struct vport *p)
+{
+	return __atomic_load_n(&p->host_open, __ATOMIC_ACQUIRE);
+}
+
+/* ---- control ---- */
+
+/* Says once what is wrong, however often it is. The spin lock held. */
+static void
+complain(const char *what)
+{
+	if (!serial.complained)
+		warnk("virtio-serial: %s\n", what);
+	serial.complained = true;
+}
+
+/* Sends a message. The spin lock held. */
+static void
+send_control(uint32_t port, enum virtio_control_event event, uint16_t value)
+{
+	const struct virtio_control m = {port, (uint16_t)event, value};
+	unsigned most = serial.tx.size < CONTROL_BUFFERS ? serial.tx.size : CONTROL_BUFFERS;
+	uint32_t length;
+	int i = virtio_ring_take(&serial.tx, &length);
+
+	if (i == -1 && serial.tx_used < most)
+		i = (int)serial.tx_used++;
+	if (i == -2)
+		serial_break();
+	else if (i < 0)
+		complain("it does not take control messages");
+	if (i < 0)
+		return;
+	memcpy(serial.tx_buffer + (unsigned)i * CONTROL_BYTES, &m, sizeof(m));
+	virtio_ring_describe(&serial.tx, (unsigned)i,
+			     virt_to_phys(serial.tx_buffer + (unsigned)i * CONTROL_BYTES),
+			     sizeof(m), false);
+	virtio_ring_give(&serial.tx, (unsigned)i, sizeof(m));
+	virtio_notify(&serial.dev, CONTROL_TX);
+}
+
+/* The port's memory. False: there is none left. */
+static bool
+make_port_buffers(struct vport *p)
+{
+	for (unsigned i = 0; i < VPORT_TX_BUFFERS; i++) {
+		if (p->tx_buffer[i] == NULL)
+			p->tx_buffer[i] = page_alloc_zero(PAGE_OTHER);
+		if (p->tx_buffer[i] == NULL)
+			return false;
+		if (i < p->tx.size)
+			virtio_ring_describe(&p->tx, i, virt_to_phys(p->tx_buffer[i]), PAGE_SIZE,
+					     false);
+	}
+	for (unsigned i = 0; i < VPORT_RX_BUFFERS; i++) {
+		bool made = p->rx_buffer[i] != NULL;
+
+		if (!made)
+			p->rx_buffer[i] = page_alloc_zero(PAGE_OTHER);
+		if (p->rx_buffer[i] == NULL)
+			return false;
+		if (made || i >= p->rx.size)
+			continue;
+		virtio_ring_describe(&p->rx, i, virt_to_phys(p->rx_buffer[i]), PAGE_SIZE, true);
+		virtio_ring_give(&p->rx, i, PAGE_SIZE);
+	}
+	return true;
+}
+
+/* The device has a port. The spin lock held. */
+static void
+add_port(uint32_t number)
+{
+	struct vport *p = number < serial.ports ? &serial.port[number] : NULL;
+	bool good = p != NULL && !p->there && make_port_buffers(p);
+
+	if (!good)
+		complain(p == NULL  ? "the number of a port is too high"
+			 : p->there ? "a port is there already"
+				    : "no memory for a port");
+	if (p != NULL && p->there)
+		return;
+	send_control(number, VIRTIO_CONSOLE_PORT_READY, good);
+	if (!good)
+		return;
+	__atomic_store_n(&p->there, true, __ATOMIC_RELEASE);
+	virtio_notify(&serial.dev, rx_ring(number));
+}
+
+/* The spin lock held. */
+static void
+handle_message(const struct virtio_control *m, const char *name)
+{
+	struct vport *p = m->port < serial.ports ? &serial.port[m->port] : NULL;
+
+	if (m->event == VIRTIO_CONSOLE_DEVICE_ADD)
+		add_port(m->port);
+	if (p == NULL)
+		return;
+	switch (m->event) {
+	case VIRTIO_CONSOLE_DEVICE_REMOVE:
+		p->name[0] = '\0';
+		__atomic_store_n(&p->host_open, false, __ATOMIC_RELEASE);
+		__atomic_store_n(&p->there, false, __ATOMIC_RELEASE);
+		break;
+	case VIRTIO_CONSOLE_PORT_OPEN:
+		__atomic_store_n(&p->host_open, m->value != 0, __ATOMIC_RELEASE);
+		break;
+	case VIRTIO_CONSOLE_PORT_NAME:
+		strlcpy(p->name, name, sizeof(p->name));
+		break;
+	default: /* consoles and their sizes */
+		break;
+	}
+	tell_users(p);
+}
+
+/* Takes the messages that have come, a ring of them at most. */
+static void
+take_messages(void)
+{
+	bool broken = false;
+
+	spin_lock(&serial.lock);
+	for (unsigned n = 0; n < CONTROL_BUFFERS && !serial.broken; n++) {
+		struct virtio_control m;
+		char name[VIRTIO_PORT_NAME];
+		uint32_t length;
+		int i = virtio_ring_take(&serial.rx, &length);
+
+		broken = i == -2;
+		if (i < 0)
+			break;
+		if (virtio_control_read(serial.rx_buffer + (unsigned)i * CONTROL_BYTES, length,
+					serial.ports, &m, name))
+			handle_message(&m, name);
+		else
+			complain("a message is too short, or of no port");
+		virtio_ring_give(&serial.rx, (unsigned)i, CONTROL_BYTES);
+		virtio_notify(&serial.dev, CONTROL_RX);
+	}
+	spin_unlock(&serial.lock);
+	if (broken)
+		serial_break();
+}
+
+static void
+serial_interrupt(void *arg)
+{
+	take_messages();
+	for (unsigned i = 0; i < serial.ports; i++) {
+		struct vport *p = &serial.port[i];
+
+		if (!__atomic_load_n(&p->there, __ATOMIC_ACQUIRE))
+			continue;
+		virtio_ring_listen(&p->tx, false); /* who still waits for room asks again */
+		tell_users(p);
+	}
+}
+
+/* ---- ports ---- */
+
+struct vport *
+vport_get(unsigned n)
+{
+	return n < serial.ports ? &serial.port[n] : NULL;
+}
+
+struct vport *
+vport_find_file(const char *file)
+{
+	for (unsigned i = 0; i < serial.ports; i++)
+		if (serial.port[i].there && strcmp(serial.port[i].file, file) == 0)
+			return &serial.port[i];
+	return NULL;
+}
+
+struct vport *
+vport_find_name(const char *name)
+{
+	for (unsigned i = 0; i < serial.ports; i++)
+		if (serial.port[i].there && strcmp(serial.port[i].name, name) == 0)
+			return &serial.port[i];
+	return NULL;
+}
+
+/* Tells the host whether somebody in the guest has it open. */
+static void
+tell_host(const struct vport *p, bool open)
+{
+	spin_lock(&serial.lock);
+	if (!is_lost(p))
+		send_control(p->number, VIRTIO_CONSOLE_PORT_OPEN, open);
+	spin_unlock(&serial.lock);
+}
+
+void
+vport_opened(struct vport *p)
+{
+	if (p->opens++ == 0)
+		tell_host(p, true);
+}
+
+void
+vport_closed(struct vport *p)
+{
+	if (--p->opens == 0)
+		tell_host(p, false);
+}
+
+void
+vport_take(struct vport *p)
+{
+	mutex_lock(&p->lock);
+	p->taken = true;
+	p->tx_batch = 0; /* what the device still has is of others, or of a stream that has ended */
+	vport_opened(p);
+	mutex_unlock(&p->lock);
+}
+
+void
+vport_give(struct vport *p)
+{
+	mutex_lock(&p->lock);
+	p->taken = false;
+	p->tx_batch = 0;
+	vport_closed(p);
+	mutex_unlock(&p->lock);
+}
+
+/* Takes back the buffers that the device has sent. False: it broke the ring. */
+static bool
+take_back(struct vport *p)
+{
+	uint32_t length;
+	int i = -1;
+
+	while (p->tx_out > 0 && (i = virtio_ring_take(&p->tx, &length)) >= 0)
+		p->tx_out--;
+	return i != -2;
+}
+
+/* Gives the device the first of the bytes. Returns how many. */
+static size_t
+give_bytes(struct vport *p, const char *bytes, size_t len)
+{
+	unsigned most = p->tx.size < VPORT_TX_BUFFERS ? p->tx.size : VPORT_TX_BUFFERS;
+	size_t done = 0;
+
+	for (unsigned i = 0; i < most && done < len; i++) {
+		size_t n = len - done < PAGE_SIZE ? len - done : PAGE_SIZE;
+
+		memcpy(p->tx_buffer[i], bytes + done, n);
+		virtio_ring_give(&p->tx, i, (uint32_t)n);
+		done += n;
+		p->tx_out++;
+	}
+	virtio_notify(&serial.dev, tx_ring(p->number));
+	return done;
+}
+
+int64_t
+vport_send(struct vport *p, const void *bytes, size_t len)
+{
+	size_t sent;
+	bool good;
+
+	if (is_lost(p))
+		return -EIO;
+	good = take_back(p);
+	if (good && p->tx_out == 0 && p->tx_batch == 0 && len > 0 && vport_is_open(p)) {
+		p->tx_batch = give_bytes(p, bytes, len);
+		good = take_back(p);
+	}
+	if (!good) {
+		serial_break();
+		return -EIO;
+	}
+	if (p->tx_out > 0)
+		return 0;
+	sent = p->tx_batch;
+	p->tx_batch = 0;
+	return (int64_t)(sent < len ? sent : len);
+}
+
+bool
+vport_await_room(struct vport *p)
+{
+	virtio_ring_listen(&p->tx, true);
+	if (is_lost(p) || !take_back(p))
+		return true; /* vport_send() will say it */
+	return p->tx_out == 0 && vport_is_open(p);
+}
+
+int64_t
+vport_peek(struct vport *p, const char **bytes)
+{
+	uint32_t length;
+
+	while (p->rx_at < 0) {
+		int i = is_lost(p) ? -2 : virtio_ring_take(&p->rx, &length);
+
+		if (i == -2 && !is_lost(p))
+			serial_break();
+		if (i < 0)
+			return i == -2 ? -EIO : 0;
+		p->rx_at = i;
+		p->rx_pos = 0;
+		p->rx_end = length;
+		if (length == 0)
+			vport_received(p, 0);
+	}
+	*bytes = p->rx_buffer[p->rx_at] + p->rx_pos;
+	return p->rx_end - p->rx_pos;
+}
+
+void
+vport_received(struct vport *p, size_t n)
+{
+	p->rx_pos += (uint32_t)n;
+	if (p->rx_pos < p->rx_end)
+		return;
+	if (!is_lost(p)) {
+		virtio_ring_give(&p->rx, (unsigned)p->rx_at, PAGE_SIZE);
+		virtio_notify(&serial.dev, rx_ring(p->number));
+	}
+	p->rx_at = -1;
+}
+
+/* ---- boot ---- */
+
+static bool
+make_control(void)
+{
+	serial.rx_buffer = page_alloc_zero(PAGE_OTHER);
+	serial.tx_buffer = page_alloc_zero(PAGE_OTHER);
+	if (serial.rx_buffer == NULL || serial.tx_buffer == NULL) {
+		virtio_stop(&serial.dev, "no memory for its buffers");
+		return false;
+	}
+	for (unsigned i = 0; i < CONTROL_BUFFERS && i < serial.rx.size; i++) {
+		virtio_ring_describe(&serial.rx, i,
+				     virt_to_phys(serial.rx_buffer + i * CONTROL_BYTES),
+				     CONTROL_BYTES, true);
+		virtio_ring_give(&serial.rx, i, CONTROL_BYTES);
+	}
+	return true;
+}
+
+static bool
+make_port(struct vport *p, unsigned number)
+{
+	struct virtio *v = &serial.dev;
+
+	p->number = number;
+	p->rx_at = -1;
+	mutex_init(&p->lock, "vport");
+	snprintf(p->file, sizeof(p->file), "vport0p%u", number);
+	if (!virtio_ring_open(v, rx_ring(number), &p->rx, true) ||
+	    !virtio_ring_open(v, tx_ring(number), &p->tx, true))
+		return false;
+	virtio_ring_listen(&p->tx, false);
+	return true;
+}
+
+static bool
+find_console(struct virtio *v)
+{
+	uint32_t ports;
+
+	if (!virtio_open(v, VIRTIO_CONSOLE, "virtio-serial", F_MULTIPORT))
+		return false;
+	if (!(v->features & F_MULTIPORT) || v->device_length < REGISTERS) {
+		virtio_stop(v, "it has no ports");
+		return false;
+	}
+	ports = *(const volatile uint32_t *)(v->cfg[VIRTIO_DEVICE] + MAX_PORTS);
+	ports = ports < VPORT_MAX ? ports : VPORT_MAX;
+	if (!virtio_interrupt(v, serial_interrupt, NULL) ||
+	    !virtio_ring_open(v, CONTROL_RX, &serial.rx, true) ||
+	    !virtio_ring_open(v, CONTROL_TX, &serial.tx, false) || !make_control())
+		return false;
+	for (unsigned i = 0; i < ports; i++)
+		if (!make_port(&serial.port[i], i))
+			return false;
+	serial.ports = ports;
+	return true;
+}
+
+/* Is there a port at whose other end somebody is? */
+static bool
+has_open_port(void)
+{
+	for (unsigned i = 0; i < serial.ports; i++)
+		if (vport_is_open(&serial.port[i]))
+			return true;
+	return false;
+}
+
+static void
+serial_boot(void)
+{
+	uint64_t start_ns;
+
+	if (!find_console(&serial.dev))
+		return;
+	virtio_start(&serial.dev);
+	virtio_notify(&serial.dev, CONTROL_RX);
+	spin_lock(&serial.lock);
+	send_control(0, VIRTIO_CONSOLE_DEVICE_READY, 1);
+	spin_unlock(&serial.lock);
+	start_ns = clock_ns();
+	do
+		take_messages();
+	while (!has_open_port() && clock_ns() - start_ns < WAIT_NS);
+	printk("virtio-serial: %u ports, line %d\n", serial.ports, serial.dev.line);
+	vport_make_files(serial.ports);
+}
+
+HOOK(unpacked, serial_boot);

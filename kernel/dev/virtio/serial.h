@@ -1,0 +1,86 @@
+/*
+ * serial.h - a console of virtio with several ports (Virtio 1.2, 5.3): lines to the host that take
+ * many bytes at once. The first device only. Port M of it is the file /dev/vport0pM, as on Linux
+ * (vport.c); the trace's stream goes to the one that the host names `trace` (kernel/trace/sink.c).
+ *
+ * The driver waits for nothing. What is sent lies in the port's buffers, whose bytes count when the
+ * device has returned all of them: so what a host did not read is known to be not sent.
+ *
+ * Locking: the queues of a port have one user at a time, its lock or vport_take() says who. The
+ * control queues, and what is there, have a spin lock; interrupts use these only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/dev/virtio/control.h"
+#include "kernel/dev/virtio/ring.h"
+#include "kernel/fs/poll.h"
+#include "kernel/sched/mutex.h"
+
+#define VPORT_MAX        4  /* ports */
+#define VPORT_TX_BUFFERS 16 /* pages */
+#define VPORT_RX_BUFFERS 4
+
+struct vport {
+	unsigned number;
+	char file[12];               /* "vport0p1"; constant */
+	char name[VIRTIO_PORT_NAME]; /* [s] the host's */
+	bool there;                  /* [s] atomic: the device has it */
+	bool host_open;              /* [s] atomic: somebody is at the other end */
+	bool taken;                  /* [m] the kernel sends */
+	unsigned opens;              /* [m] of the guest's side */
+	unsigned events;             /* atomic: counts what happened to it */
+	struct mutex lock;           /* [m] */
+	struct virtio_ring rx, tx;   /* of who has the port */
+	char *rx_buffer[VPORT_RX_BUFFERS],
+	    *tx_buffer[VPORT_TX_BUFFERS]; /* NULL before it is there */
+	unsigned tx_out;                  /* buffers of tx that the device has */
+	size_t tx_batch;                  /* bytes in them that the sender has not been told of */
+	int rx_at;                        /* the buffer that is being read; -1: none */
+	uint32_t rx_pos, rx_end;
+	struct poll_source news;
+};
+
+/* Port n, or NULL: the device has no such number, or there is no device. Any context. */
+struct vport *vport_get(unsigned n);
+/* The port /dev/FILE; NULL: it is not there. Any context, after the boot's hooks `unpacked`. */
+struct vport *vport_find_file(const char *file);
+/* The first port that the host has given this name. NULL: none. As vport_find_file(). */
+struct vport *vport_find_name(const char *name);
+
+/*
+ * Takes the sending side for the kernel's own bytes: until vport_give(), programs that write to the
+ * port get -EBUSY. One user. Thread context; both may sleep.
+ */
+void vport_take(struct vport *p);
+void vport_give(struct vport *p);
+
+/* Is somebody at the other end? Any context. */
+bool vport_is_open(const struct vport *p);
+/* One more, or one less, in the guest has opened the port. Thread context; its lock held. */
+void vport_opened(struct vport *p);
+void vport_closed(struct vport *p);
+
+/*
+ * Sends the first of len bytes. Returns how many of them the device has sent, at once; 0: it still
+ * has some, or nobody is at the other end: call it again, with the same bytes first; -EIO: the port
+ * or the device is lost. Never waits. Who has the port; any context.
+ */
+int64_t vport_send(struct vport *p, const void *bytes, size_t len);
+/*
+ * Bytes that have come: *bytes of them; 0: none; -EIO. vport_received() then says how many have
+ * been read, no more than that. Who has the port's lock.
+ */
+int64_t vport_peek(struct vport *p, const char **bytes);
+void vport_received(struct vport *p, size_t n);
+/*
+ * True: vport_send() can send now, or fails. False: it can not; `events` changes when it is worth
+ * another try. Who has the port's lock.
+ */
+bool vport_await_room(struct vport *p);
+
+/* vport.c: makes the files. Boot. */
+void vport_make_files(unsigned ports);

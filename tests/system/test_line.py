@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+"""test_line.py - the line on which a trace leaves the guest: a port of virtio-serial, or the second serial line; and the
+ports as files. How each kind of death leaves it, test_exit, test_reset and test_routes say."""
+import contextlib
+import hashlib
+import json
+import socket
+import subprocess
+import threading
+
+from console import ended, gdb, guest, shell, wait_for_flush
+from harness import (ARCH, BOOT, DEADLINE_S, MACHINE, boot, check, check_eq, check_match, decode, ktr_stats, ktrdump, main,
+                     portable_test, scratch_file, wait_for)
+
+VIRTIO = MACHINE.trace_device["virtio"]
+
+
+@portable_test("`load mix -j 4` with all classes and the rings as they are loses nothing, and each event is in the file")
+def nothing_lost():
+    run = boot("load mix -j 4\nsysctl debug.ktr.stats\n", smp=4, mask="ALL", trace=True).expect()
+    check_eq(run.err, "", "what qemu/boot says")
+    check_match(r"^load mix: n=100 jobs=4 ok", run.out, "the workload")
+    stats = ktr_stats(run.out)
+    for cpu, s in stats.items():
+        check_eq((s["delivered"] + s["resident"], s["overwritten"]), (s["recorded"], 0), f"cpu {cpu}: delivered or resident, and overwritten")
+    status, out, err = ktrdump("report", "events", "--format", "jsonl", "--rows", "0", run.trace)
+    check_eq((status, err), (0, ""), "ktrdump report")
+    rows = {r["cpu"]: r for r in map(json.loads, out.splitlines()) if r.get("table") == "cpus" and "cpu" in r}
+    check_eq(sum(r["overwritten"] for r in rows.values()), 0, "events that are lost in the file")
+    check(sum(r["count"] for r in rows.values()) >= 100_000, f"few events: {rows}")
+    for cpu, s in stats.items():
+        check(rows[cpu]["count"] + 4 >= s["recorded"], f"cpu {cpu}: {rows[cpu]} in the file, {s} in the kernel")  # 4: parts of long data
+
+
+@portable_test("--trace-line serial is the second serial line, as is a machine without a port; then there is no port, and the other way round")
+def either():
+    script = "sysctl -n debug.ktr.alq_file\necho /dev/vport*\ncat /dev/null > /dev/ttyS1\nsysctl debug.ktr.alq_file=/dev/vport0p3\nload fork -n 3\n"
+    for line, file, ports, other in (("virtio", "/dev/vport0p1", "/dev/vport0p0 /dev/vport0p1 /dev/vport0p2 /dev/vport0p3", "can't create /dev/ttyS1"),
+                                     ("serial", "/dev/ttyS1", "/dev/vport*", "alq_file: /dev/vport0p3: this machine has no such port of virtio-serial")):
+        run = boot(script, mask="PROC", trace=True, options=["--trace-line", line]).expect()
+        check_eq(run.out.splitlines()[:2], [file, ports], f"the file of the flush, and the ports, with {line}")
+        check(other in run.out, f"no `{other}` in\n{run.out}")
+        check(sum(e["text"].startswith("fork: ") for e in run.events) >= 3, f"forks in the trace by {line}")
+
+
+@portable_test("--trace-line says what cannot be; without it, a machine without PCI has the serial line")
+def usage():
+    def dry(*options):
+        return subprocess.run([BOOT, "--arch", "x86_64", "--dry-run", "--script", "/dev/null", *options], capture_output=True, text=True,
+                              timeout=DEADLINE_S, check=False)
+
+    for options, words in ((["--trace-line", "virtio"], "--trace-line virtio: expected --trace"),
+                           (["--trace", "x", "--trace-line", "parallel"], "invalid choice"),
+                           (["--trace", "x", "--trace-line", "virtio", "--machine", "microvm,rtc=on"], "found --machine microvm,rtc=on, expected one with PCI, or serial"),
+                           (["--trace", "x", "--trace-line", "virtio", "--record", "/nonexistent/r"], "found --trace-line virtio, expected serial")):
+        p = dry(*options)
+        check_eq(p.returncode, 2, f"status with {options}")
+        check(words in p.stderr, f"{options}: {p.stderr}")
+    for options, device in (([], "virtserialport"), (["--machine", "microvm"], "-serial chardev:trace"), (["--record", "/nonexistent/r"], "-serial chardev:trace")):
+        check(device in dry("--trace", "x", *options).stdout, f"no {device} with {options}")
+
+
+@portable_test("with --icount the trace by virtio-serial repeats, byte by byte")
+def repeats():
+    traces = [boot("load mix -n 2 -j 2\n", smp=2, mask="SCHED,PROC,SYSC", trace=True, options=["--icount"]).expect().trace.read_bytes() for _ in range(2)]
+    check(len(traces[0]) > 10_000 and traces[0] == traces[1], f"traces of {len(traces[0])} and {len(traces[1])} bytes")
+
+
+class Reader(threading.Thread):
+    """Reads what comes from a socket until its end."""
+
+    def __init__(self, path):
+        super().__init__(daemon=True)
+        self.socket, self.data = socket.socket(socket.AF_UNIX), bytearray()
+        self.socket.connect(str(path))
+        self.start()
+
+    def run(self):
+        with contextlib.suppress(OSError):
+            while data := self.socket.recv(65536):
+                self.data.extend(data)
+
+    def hang_up(self):
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.join(DEADLINE_S)
+        self.socket.close()
+
+
+def to_socket(path, name):
+    """QEMU's options for a character device that anybody may connect to, now or later."""
+    return ["-chardev", f"socket,id={name},path={path},server=on,wait=off"]
+
+
+def delivered(c):
+    return sum(s["delivered"] for s in ktr_stats(shell(c, "sysctl debug.ktr.stats")).values())
+
+
+@portable_test("while nobody is at the other end, nothing is sent, and nothing is lost in silence; power-off says what was not taken")
+def nobody_there():
+    path = scratch_file(".sock")
+    with guest("--set", "debug.ktr.alq_enable=1", "--mask", "SYSC", "--", *to_socket(path, "trace"), *VIRTIO, smp=2) as c:
+        shell(c, "load syscall -n 300")
+        check_eq(delivered(c), 0, "events that count as delivered, with nobody there")
+        reader = Reader(path)
+        wait_for_flush(c, 600)
+        shell(c, "sysctl debug.ktr.alq_enable=0")
+        file = scratch_file(".ktr")
+        wait_for(lambda: file.write_bytes(reader.data) and ktrdump("-i", file)[0] == 0, "whole stream")
+        calls = [e for e in decode(file) if e.get("text", "").startswith("syscall ")]
+        check(len(calls) >= 300, f"{len(calls)} system calls came, expected 300 or more")
+        reader.hang_up()
+        shell(c, "sysctl debug.ktr.alq_enable=1")
+        before = delivered(c)
+        shell(c, "load syscall -n 300")
+        check_eq(delivered(c), before, "events that count as delivered, with nobody there any more")
+        c.sendline("poweroff")
+        c.expect(r"ktr: /dev/vport0p1 did not take (\d+) events")
+        check(int(c.match[1]) >= 600, f"only {c.match[1]} events are said to be lost")
+        ended(c)
+
+
+@portable_test("a port is a file: what one end writes the other reads; who waits for the other end can be interrupted")
+def port_file():
+    path = scratch_file(".sock")
+    with guest("--trace", str(scratch_file(".ktr")), "--", *to_socket(path, "other"), "-device", "virtserialport,nr=2,chardev=other,name=other", smp=2) as c:
+        check_match(r"^0\r*$", shell(c, "wc -c < /dev/vport0p2"), "what is read with nobody there")
+        shell(c, "echo early > /dev/vport0p2 &")
+        shell(c, "kill $!; wait $!")
+        check_match(r"No such device", shell(c, "cat /dev/vport0p3"), "a port that is not there")
+        check_match(r"esource busy", shell(c, "echo x > /dev/vport0p1"), "the port of the trace")
+        reader = Reader(path)
+        shell(c, "seq 20000 > /dev/vport0p2")
+        numbers = b"".join(b"%d\n" % n for n in range(1, 20001))
+        wait_for(lambda: len(reader.data) >= len(numbers), "108894 bytes")
+        check(bytes(reader.data) == numbers, f"{len(reader.data)} bytes, others than were written")
+        c.sendline(f"head -c {len(numbers)} /dev/vport0p2 | md5sum; cat /dev/vport0p2; echo at the end")
+        reader.socket.sendall(numbers)
+        c.expect("([0-9a-f]{32}) ")
+        check_eq(c.match[1], hashlib.md5(numbers).hexdigest(), "the sum of what the guest has read")
+        reader.hang_up()
+        c.expect("at the end")
+        c.sendline("poweroff 3")
+        ended(c)
+
+
+@portable_test("a device that breaks a ring is set aside: the flush ends with a message, and the machine goes on")
+def broken_ring():
+    path = scratch_file(".gdb")
+    with guest("--trace", str(scratch_file(".ktr")), "--", "-gdb", f"unix:{path},server=on,wait=off", smp=1) as c:
+        # QEMU would write a good index over a bad one: instead, the driver takes a good one for bad.
+        gdb("set var 'serial.c'::serial.port[1].tx.seen -= 200", "detach", socket=path)
+        shell(c, "sysctl debug.ktr.mask=SYSC")
+        out = shell(c, "until dmesg | grep 'the flush ends'; do :; done; dmesg | grep 'virtio-serial:'; sysctl -n debug.ktr.alq_enable")
+        check_match(r"ktr: /dev/vport0p1 does not take the stream any more; the flush ends", out, "the message of the flush")
+        check_match(r"virtio-serial: it broke a ring; it is no longer used", out, "the message of the driver")
+        check_match(r"^0\r*$", out, "debug.ktr.alq_enable")
+        check_match(r"No such device|Input/output error", shell(c, "echo x > /dev/vport0p1"), "a write")
+        c.sendline("poweroff")
+        ended(c)
+
+
+if __name__ == "__main__":
+    main()
