@@ -207,6 +207,22 @@ pci_find_16550(uint16_t *port)
 	return pci_scan(&f, pci_is_16550, port);
 }
 
+static struct pci_function known[PCI_DEVICES]; /* what a scan has found */
+static uint32_t known_id[PCI_DEVICES];
+
+static bool
+pci_remember(const struct pci_function *f, void *arg)
+{
+	unsigned *found = arg;
+
+	if (*found < PCI_DEVICES) {
+		known_id[*found] = pci_read(f, PCI_ID);
+		known[*found] = *f;
+	}
+	++*found;
+	return false;
+}
+
 static bool
 pci_has_id(const struct pci_function *f, void *id)
 {
@@ -216,7 +232,16 @@ pci_has_id(const struct pci_function *f, void *id)
 bool
 pci_find(uint32_t id, struct pci_function *f)
 {
-	return pci_scan(f, pci_has_id, &id);
+	static unsigned found;
+
+	if (found == 0) /* one scan, however many drivers ask */
+		pci_scan(f, pci_remember, &found);
+	for (unsigned i = 0; i < found && i < PCI_DEVICES; i++)
+		if (known_id[i] == id) {
+			*f = known[i];
+			return true;
+		}
+	return found > PCI_DEVICES && pci_scan(f, pci_has_id, &id);
 }
 
 /* Assigns addresses to a BAR: the next of the window. 0: none are left. */
