@@ -207,29 +207,41 @@ pci_find_16550(uint16_t *port)
 	return pci_scan(&f, pci_is_16550, port);
 }
 
-struct wanted {
-	uint32_t id, other;
-	bool has_other;
-};
+static struct pci_function known[PCI_DEVICES]; /* what a scan has found */
+static uint32_t known_id[PCI_DEVICES];
 
 static bool
-pci_has_id(const struct pci_function *f, void *arg)
+pci_remember(const struct pci_function *f, void *arg)
 {
-	struct wanted *w = arg;
-	uint32_t id = pci_read(f, PCI_ID);
+	unsigned *found = arg;
 
-	w->has_other |= id == w->other;
-	return id == w->id;
+	if (*found < PCI_DEVICES) {
+		known_id[*found] = pci_read(f, PCI_ID);
+		known[*found] = *f;
+	}
+	++*found;
+	return false;
+}
+
+static bool
+pci_has_id(const struct pci_function *f, void *id)
+{
+	return pci_read(f, PCI_ID) == *(uint32_t *)id;
 }
 
 bool
-pci_find(uint32_t id, struct pci_function *f, uint32_t other, bool *has_other)
+pci_find(uint32_t id, struct pci_function *f)
 {
-	struct wanted w = {id, other, false};
-	bool found = pci_scan(f, pci_has_id, &w);
+	static unsigned found;
 
-	*has_other = w.has_other;
-	return found;
+	if (found == 0) /* one scan, however many drivers ask */
+		pci_scan(f, pci_remember, &found);
+	for (unsigned i = 0; i < found && i < PCI_DEVICES; i++)
+		if (known_id[i] == id) {
+			*f = known[i];
+			return true;
+		}
+	return found > PCI_DEVICES && pci_scan(f, pci_has_id, &id);
 }
 
 /* Assigns addresses to a BAR: the next of the window. 0: none are left. */

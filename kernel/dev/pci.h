@@ -43,11 +43,8 @@ struct pci_function {
 
 uint32_t pci_read(const struct pci_function *f, unsigned reg);
 void pci_write(const struct pci_function *f, unsigned reg, uint32_t v);
-/*
- * Finds the first function with this PCI_ID: the device's number in the upper half. False: none.
- * *has_other: one with the ID `other` was seen before, or at all.
- */
-bool pci_find(uint32_t id, struct pci_function *f, uint32_t other, bool *has_other);
+/* Finds the first function with this PCI_ID: the device's number in the upper half. False: none. */
+bool pci_find(uint32_t id, struct pci_function *f);
 /*
  * Maps the memory of a BAR, 0 to 5; assigns addresses if firmware did not. *size: bytes. NULL,
  * after a message: it is no memory, none is left, or it has more than 16 MiB.

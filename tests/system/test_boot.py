@@ -71,7 +71,8 @@ exit 5
 
 
 def boots(firmware, machine, mib, cpu, smp):
-    run = boot(SCRIPT, firmware=firmware, smp=smp, mem=f"{mib}M", options=["--machine", machine, "--cpu", cpu],
+    line = "serial" if smp in (1, 8) else "virtio"
+    run = boot(SCRIPT, firmware=firmware, smp=smp, mem=f"{mib}M", options=["--machine", machine, "--cpu", cpu, "--trace-line", line],
                trace=True, mask="PROC,SCHED", sets=["debug.ktr.entries=8192"], timeout=600).expect(5)
     check_eq(run.out.splitlines()[0], str(smp), "CPUs that run")
     physmem = int(check_match(r"^hw\.physmem: (\d+)$", run.out, "memory").group(1))

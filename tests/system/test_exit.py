@@ -203,9 +203,9 @@ def second_port():
 @portable_test("a program's bytes never mix with the stream: /dev/vport0p1 is busy while the flush has the line")
 def one_writer():
     run = boot("(for i in 1 2 3 4 5 6 7 8; do echo mixed > /dev/vport0p1 || echo refused $i; done) &\nload mix -n 2\nwait\n"
-               "sysctl debug.ktr.alq_enable=0\necho alone > /dev/vport0p1 && echo taken\n", smp=4, mask="SCHED,SYSC",
+               "sysctl debug.ktr.alq_file=/dev/vport0p1 > /dev/null\necho mixed > /dev/vport0p1 || echo refused\nsysctl debug.ktr.alq_enable=0\necho alone > /dev/vport0p1 && echo taken\n", smp=4, mask="SCHED,SYSC",
                trace=True).expect()
-    check_eq(run.out.count("refused"), 8, f"writes that were refused in:\n{run.out}")
+    check_eq(run.out.count("refused"), 9, f"writes that were refused in:\n{run.out}")
     check_match("^taken$", run.out, "the console")
     data = run.trace.read_bytes()
     check(data.endswith(b"alone\n") and b"mixed" not in data, f"the line's end: {data[-20:]}")

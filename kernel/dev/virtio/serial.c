@@ -291,8 +291,8 @@ void
 vport_take(struct vport *p)
 {
 	mutex_lock(&p->lock);
-	p->taken = true;
-	p->tx_batch = 0; /* what the device still has is of others, or of a stream that has ended */
+	if (p->taken++ == 0)
+		p->tx_batch = 0; /* what the device still has is a program's */
 	vport_opened(p);
 	mutex_unlock(&p->lock);
 }
@@ -301,8 +301,8 @@ void
 vport_give(struct vport *p)
 {
 	mutex_lock(&p->lock);
-	p->taken = false;
-	p->tx_batch = 0;
+	p->taken--;
+	p->tx_batch = 0; /* what the device still has is of a stream that has ended */
 	vport_closed(p);
 	mutex_unlock(&p->lock);
 }

@@ -30,7 +30,7 @@ struct vport {
 	char name[VIRTIO_PORT_NAME]; /* [s] the host's */
 	bool there;                  /* [s] atomic: the device has it */
 	bool host_open;              /* [s] atomic: somebody is at the other end */
-	bool taken;                  /* [m] the kernel sends */
+	unsigned taken;              /* [m] vport_take() calls without vport_give() */
 	unsigned opens;              /* [m] of the guest's side */
 	unsigned events;             /* atomic: counts what happened to it */
 	struct mutex lock;           /* [m] */
@@ -52,8 +52,9 @@ struct vport *vport_find_file(const char *file);
 struct vport *vport_find_name(const char *name);
 
 /*
- * Takes the sending side for the kernel's own bytes: until vport_give(), programs that write to the
- * port get -EBUSY. One user. Thread context; both may sleep.
+ * Takes the sending side for the kernel's own bytes: until each vport_take() is matched by a
+ * vport_give(), programs that write to the port get -EBUSY. One sends at a time; who takes it while
+ * another has it sends after the other has given it. Thread context; both may sleep.
  */
 void vport_take(struct vport *p);
 void vport_give(struct vport *p);

@@ -225,12 +225,11 @@ bool
 virtio_open(struct virtio *v, unsigned n, const char *name, uint64_t wanted)
 {
 	struct virtio_caps caps;
-	bool transitional;
 
 	memset(v, 0, sizeof(*v));
 	v->name = name;
-	if (!pci_find(VIRTIO_ID(n), &v->pci, VIRTIO_TRANSITIONAL_ID(n), &transitional)) {
-		if (transitional)
+	if (!pci_find(VIRTIO_ID(n), &v->pci)) {
+		if (pci_find(VIRTIO_TRANSITIONAL_ID(n), &v->pci))
 			complain_transitional(v, n);
 		return false;
 	}

@@ -93,7 +93,7 @@ send_some(const struct file *f, const char *buf, size_t n, int *error)
 		int64_t some;
 
 		mutex_lock(&p->lock);
-		some = p->taken ? -EBUSY : vport_send(p, buf + done, n - done);
+		some = p->taken > 0 ? -EBUSY : vport_send(p, buf + done, n - done);
 		if (some == 0 && p->tx_batch > 0) { /* they are copied, and on their way */
 			some = (int64_t)p->tx_batch;
 			p->tx_batch = 0;
@@ -183,7 +183,7 @@ vport_poll(struct file *f)
 	there = vport_peek(p, &bytes);
 	found =
 	    (there > 0 ? POLLIN : 0) | (there < 0 ? POLLERR : 0) | (vport_is_open(p) ? 0 : POLLHUP);
-	if (!p->taken && vport_await_room(p))
+	if (p->taken == 0 && vport_await_room(p))
 		found |= POLLOUT;
 	mutex_unlock(&p->lock);
 	return found;
