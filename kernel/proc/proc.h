@@ -217,6 +217,8 @@ void proc_signal_one(uint32_t pid, int sig);
 uint32_t proc_group_session(uint32_t pgid);
 /*
  * Job control: sends sig, which stops, to the current process's group. -EINTR: it is sent, and the
+/* Is in that group a process of the current one's user, or a child of it, or none at all? */
+bool proc_group_own(uint32_t pgid);
  * system call ends with this error; it begins again when the process is continued. 1: the process
  * ignores or blocks sig. -EIO: the group is orphaned, so nobody would continue it. Thread context
  * of a process, no lock held.
