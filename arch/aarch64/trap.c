@@ -20,22 +20,6 @@ _Static_assert(offsetof(struct arch_trapframe, esr) == TF_ESR, "asm.h");
 _Static_assert(offsetof(struct arch_trapframe, tls) == TF_TLS, "asm.h");
 _Static_assert(sizeof(struct arch_trapframe) == TF_SIZE, "asm.h");
 
-enum { /* exception classes that are handled specially here */
-       EC_FP = 0x07,
-       EC_SVC64 = 0x15,
-       EC_IABORT_EL0 = 0x20,
-       EC_IABORT = 0x21,
-       EC_PC_ALIGNMENT = 0x22,
-       EC_DABORT_EL0 = 0x24,
-       EC_DABORT = 0x25,
-       EC_BREAKPT_EL0 = 0x30, /* to 0x35: hardware breakpoint, step, watchpoint */
-       EC_BREAKPT = 0x31,
-       EC_STEP_EL0 = 0x32,
-       EC_STEP = 0x33,
-       EC_WATCHPT = 0x35,
-       EC_BRK64 = 0x3c,
-};
-
 #define ISS_WNR   (1u << 6) /* data abort caused by a write */
 #define ISS_CM    (1u << 8) /* caused by cache maintenance, which counts as a read */
 #define BRK_BYTES 4
@@ -166,7 +150,6 @@ trap_interrupt(struct arch_trapframe *tf)
 	uint32_t token;
 	unsigned intid = intc_ack(&token);
 
-	tf->esr = 0; /* an interrupt does not change ESR_EL1: this is not a system call's frame */
 	leave_slot(tf);
 
 	if (intid >= 1020) /* spurious, or no longer pending */
@@ -194,6 +177,13 @@ fast_interrupt(struct arch_trapframe *tf)
 	intc_eoi_fiq(token);
 	entry_nmi(tf);
 }
+/* An interrupt changes neither register: this is not a system call's frame, nor a fault's. */
+static void
+forget_exception(struct arch_trapframe *tf)
+{
+	tf->esr = tf->far = 0;
+}
+
 
 void
 aarch64_trap(struct arch_trapframe *tf, unsigned kind)
@@ -214,10 +204,12 @@ aarch64_trap(struct arch_trapframe *tf, unsigned kind)
 		entry_dead(tf, "kernel stack overflow", tf->far);
 	case TRAP_SERROR:
 		entry_dead(tf, "SError", tf->far);
+		forget_exception(tf);
 	default:
 		entry_dead(tf, "exception from a state that the kernel never uses", tf->far);
 	}
 	if (!arch_tf_user(tf))
+		forget_exception(tf);
 		entry_kernel_return(tf);
 	else if (kind != TRAP_FIQ)
 		entry_user_return(tf);

@@ -273,6 +273,7 @@ proc_signals_exec(struct proc *p)
 {
 	reset_handlers(p);
 	curlwp()->sig_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
+	curlwp()->fault_regs = (struct arch_fault){0};
 }
 
 void
