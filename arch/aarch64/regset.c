@@ -72,9 +72,10 @@ arch_user_step_switch(bool on)
 	}
 }
 
-void
+bool
 arch_user_step(struct arch_trapframe *tf, bool on)
 {
 	tf->pstate = on ? tf->pstate | PSTATE_SS : tf->pstate & ~PSTATE_SS;
 	arch_user_step_switch(on);
+	return true;
 }
