@@ -7,11 +7,13 @@
 #include "arch/insn.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
+#include "arch/regset.h"
 #include "arch/smp.h"
 #include "kernel/abi/signal.h"
 #include "kernel/entry.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/sched/thread.h"
 
 _Static_assert(offsetof(struct arch_trapframe, x[30]) == TF_X30, "asm.h");
 _Static_assert(offsetof(struct arch_trapframe, sp) == TF_SP, "asm.h");
@@ -84,8 +86,13 @@ synchronous(struct arch_trapframe *tf)
 {
 	unsigned ec = tf->esr >> 26 & 0x3f;
 
-	/* Handlers of debug exceptions in the kernel run with debug exceptions masked. */
-	if (arch_tf_user(tf) || (!(ec >= EC_BREAKPT_EL0 && ec <= EC_WATCHPT) && ec != EC_BRK64))
+	/*
+	 * Handlers of debug exceptions in the kernel run with debug exceptions masked. So does that
+	 * of a fault of the instruction that the debugger steps (SPSR.SS is still set): the step
+	 * would go on in the handler.
+	 */
+	if (arch_tf_user(tf) || (!(ec >= EC_BREAKPT_EL0 && ec <= EC_WATCHPT) && ec != EC_BRK64 &&
+				 !(tf->pstate & PSTATE_SS)))
 		__asm__ volatile("msr daifclr, #8" ::: "memory");
 	switch (ec) {
 	case EC_SVC64:
@@ -116,7 +123,10 @@ synchronous(struct arch_trapframe *tf)
 		entry_debug(tf, ENTRY_POINT, tf->pc);
 		return;
 	case EC_STEP_EL0:
-		entry_step(tf);
+		if (curthread()->stepped)
+			entry_step(tf);
+		else /* an NMI in the midst of a switch has set the bit once more */
+			arch_user_step_switch(false);
 		return;
 	case EC_STEP:
 		entry_debug(tf, ENTRY_STEP, 0);
@@ -167,6 +177,13 @@ trap_interrupt(struct arch_trapframe *tf)
 		entry_interrupt(intid, ENTRY_IRQ_LINE, intid, tf);
 }
 
+/* An interrupt changes neither register: this is not a system call's frame, nor a fault's. */
+static void
+forget_exception(struct arch_trapframe *tf)
+{
+	tf->esr = tf->far = 0;
+}
+
 static void
 fast_interrupt(struct arch_trapframe *tf)
 {
@@ -177,13 +194,6 @@ fast_interrupt(struct arch_trapframe *tf)
 	intc_eoi_fiq(token);
 	entry_nmi(tf);
 }
-/* An interrupt changes neither register: this is not a system call's frame, nor a fault's. */
-static void
-forget_exception(struct arch_trapframe *tf)
-{
-	tf->esr = tf->far = 0;
-}
-
 
 void
 aarch64_trap(struct arch_trapframe *tf, unsigned kind)
@@ -194,22 +204,22 @@ aarch64_trap(struct arch_trapframe *tf, unsigned kind)
 		synchronous(tf);
 		break;
 	case TRAP_IRQ:
+		forget_exception(tf);
 		__asm__ volatile("msr daifclr, #13" ::: "memory"); /* and debug */
 		trap_interrupt(tf);
 		break;
 	case TRAP_FIQ:
+		forget_exception(tf);
 		fast_interrupt(tf);
 		break;
 	case TRAP_STACK:
 		entry_dead(tf, "kernel stack overflow", tf->far);
 	case TRAP_SERROR:
 		entry_dead(tf, "SError", tf->far);
-		forget_exception(tf);
 	default:
 		entry_dead(tf, "exception from a state that the kernel never uses", tf->far);
 	}
 	if (!arch_tf_user(tf))
-		forget_exception(tf);
 		entry_kernel_return(tf);
 	else if (kind != TRAP_FIQ)
 		entry_user_return(tf);
