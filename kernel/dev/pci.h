@@ -1,8 +1,8 @@
 /*
  * pci.h - devices on PCI: finding them, their registers, their memory.
  *
- * Boot, after arch_machine_init(), one CPU: no locks. Only what ends the machine writes a register
- * later.
+ * Boot, after arch_machine_init(), one CPU: no locks. Later only a driver writes a register of its
+ * own device: virtio_stop().
  */
 #pragma once
 
