@@ -31,8 +31,8 @@ void arch_tf_set_syscall(struct arch_trapframe *tf, uint64_t nr);
 /*
  * On: the return to tf, the current program's frame, executes one instruction, and then traps
  * (SIGTRAP). Interrupts off: tf is not left before that by another way than
- * arch_user_step_switch().
+ * arch_user_step_switch(). False: nothing is changed, since the program has itself done the same.
  */
-void arch_user_step(struct arch_trapframe *tf, bool on);
+bool arch_user_step(struct arch_trapframe *tf, bool on);
 /* A thread that steps is switched to (on), or from. Interrupts off. */
 void arch_user_step_switch(bool on);

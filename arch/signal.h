@@ -13,6 +13,7 @@
 #include "kernel/abi/signal.h"
 
 struct arch_sigframe; /* defined by the port: the part that is written */
+struct arch_fault;    /* the same: what a frame tells of the thread's last fault; 0: none */
 
 #include <md/signal.h>
 
@@ -24,10 +25,13 @@ struct arch_signal {
 	uint64_t mask;     /* to be restored */
 	struct siginfo info;
 	struct sigaltstack stack;
+	struct arch_fault fault;
 	bool has_fpu; /* has the thread FPU registers? */
 	struct arch_fpu fpu;
 };
 
+/* The program of the frame tf has made a fault, by an access to va if that is one of memory. */
+void arch_fault_note(struct arch_fault *f, const struct arch_trapframe *tf, uintptr_t va);
 /* Where a frame lies whose stack ends at sp. */
 uintptr_t arch_sigframe_place(uintptr_t sp);
 /* Fills a frame that will lie at `at`: the registers in tf, and what the handler gets. */

@@ -32,6 +32,10 @@ static inline uint64_t arch_tf_return(const struct arch_trapframe *tf);
 static inline bool arch_tf_in_syscall(const struct arch_trapframe *tf);
 /* If so: makes the program call again, with the same arguments. */
 static inline void arch_tf_syscall_again(struct arch_trapframe *tf);
+/*
+ * Also defines ARCH_CALL_REWOUND. 1: a debugger sees a call that is to begin again as such a frame.
+ * 0: it sees the call's end, and what it makes of that counts.
+ */
 /* The pc is at a system call, which becomes another one. */
 static inline void arch_tf_set_next_call(struct arch_trapframe *tf, uint64_t nr);
 

@@ -196,6 +196,7 @@ raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, 
 	if (!arch_tf_user(tf))
 		panic_trap(tf, "%s, address %#lx", what, va);
 	SDT_PROBE3(proc, , , fault, sig, va, arch_tf_pc(tf));
+	arch_fault_note(&curlwp()->fault_regs, tf, va);
 	if (!(p->sig_caught & 1ul << (sig - 1)) && curlwp()->ptrace == NULL)
 		printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
 		       arch_tf_pc(tf), va, sig);

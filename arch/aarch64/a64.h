@@ -23,6 +23,25 @@
 #define ISB()       __asm__ volatile("isb" ::: "memory")
 #define DSB(domain) __asm__ volatile("dsb " #domain ::: "memory")
 
+/* ESR_EL1.EC, bits 31:26, where a class is handled specially. */
+enum {
+	EC_FP = 0x07,
+	EC_SVC64 = 0x15,
+	EC_IABORT_EL0 = 0x20,
+	EC_IABORT = 0x21,
+	EC_PC_ALIGNMENT = 0x22,
+	EC_DABORT_EL0 = 0x24,
+	EC_DABORT = 0x25,
+	EC_BREAKPT_EL0 = 0x30, /* to 0x35: hardware breakpoint, step, watchpoint */
+	EC_BREAKPT = 0x31,
+	EC_STEP_EL0 = 0x32,
+	EC_STEP = 0x33,
+	EC_WATCHPT = 0x35,
+	EC_BRK64 = 0x3c,
+};
+
+#define PSTATE_SS (1ul << 21) /* the next instruction is the one that is stepped */
+
 #define MPIDR_AFFINITY 0xff00fffffful /* Aff3 to Aff0 */
 
 /* Numbers of software generated interrupts (GIC), for interrupts between CPUs. */

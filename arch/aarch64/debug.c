@@ -6,6 +6,7 @@
  */
 #include "arch/debug.h"
 #include "arch/aarch64/a64.h"
+#include "kernel/sched/thread.h"
 
 #define REGISTERS 4  /* used at most, of each kind; every CPU has at least 2 */
 #define LOOP_MAX  16 /* instructions of a loop with exclusive accesses, at most */
@@ -13,7 +14,6 @@
 #define MDSCR_SS  (1ul << 0)
 #define MDSCR_KDE (1ul << 13)
 #define MDSCR_MDE (1ul << 15)
-#define PSTATE_SS (1ul << 21)
 #define CR_ENABLE 1ul
 #define CR_EL1    (1ul << 1)   /* PMC, PAC */
 #define BCR_WORD  (0xful << 5) /* BAS: a whole instruction */
@@ -59,6 +59,15 @@ byte_select(const struct arch_point *p)
 	return ((1ul << p->size) - 1) << (p->addr & 7) << 5;
 }
 
+/* Without points and steps of the kernel: does the current thread's program go step by step? */
+static uint64_t
+idle_mdscr(void)
+{
+	const struct thread *t = curthread();
+
+	return t != NULL && t->stepped ? MDSCR_SS : 0;
+}
+
 bool
 arch_points_set(const struct arch_point *p, unsigned n)
 {
@@ -85,8 +94,7 @@ arch_points_set(const struct arch_point *p, unsigned n)
 					 (p[i].kind == ARCH_POINT_WRITE ? WCR_STORE : WCR_BOTH),
 				     p[i].addr & ~7ul);
 	}
-	if (n > 0)
-		WRITE_SYSREG(mdscr_el1, MDSCR_KDE | MDSCR_MDE);
+	WRITE_SYSREG(mdscr_el1, n > 0 ? MDSCR_KDE | MDSCR_MDE : idle_mdscr());
 	ISB();
 	return true;
 }
@@ -135,7 +143,7 @@ debug_step(struct arch_trapframe *tf, bool on, const struct arch_point *exits, u
 	if (!arch_points_set(exits, n))
 		n = 0;
 	if (n == 0)
-		WRITE_SYSREG(mdscr_el1, on ? MDSCR_SS | MDSCR_KDE : 0);
+		WRITE_SYSREG(mdscr_el1, on ? MDSCR_SS | MDSCR_KDE : idle_mdscr());
 	ISB();
 	tf->pstate = on && n == 0 ? tf->pstate | PSTATE_SS : tf->pstate & ~PSTATE_SS;
 }

@@ -7,7 +7,6 @@
 #include "kernel/lib/string.h"
 
 #define PSTATE_NZCV 0xf0000000ul
-#define PSTATE_SS   (1ul << 21)
 #define MDSCR_SS    (1ul << 0)
 #define MDSCR_KDE   (1ul << 13)
 
@@ -63,18 +62,20 @@ arch_user_step_switch(bool on)
 {
 	uint64_t mdscr = READ_SYSREG(mdscr_el1);
 
-	/* The kernel would step, too, while the debugger's breakpoints are set: then nothing steps.
+	/*
+	 * The kernel would step, too, while the debugger's breakpoints are set: then nothing steps.
+	 * And while the debugger steps the kernel, the bit is its own.
 	 */
-	on &= !(mdscr & MDSCR_KDE);
-	if ((mdscr & MDSCR_SS) != on) {
+	if (!(mdscr & MDSCR_KDE) && (mdscr & MDSCR_SS) != on) {
 		WRITE_SYSREG(mdscr_el1, mdscr ^ MDSCR_SS);
 		ISB();
 	}
 }
 
-void
+bool
 arch_user_step(struct arch_trapframe *tf, bool on)
 {
 	tf->pstate = on ? tf->pstate | PSTATE_SS : tf->pstate & ~PSTATE_SS;
 	arch_user_step_switch(on);
+	return true;
 }

@@ -3,11 +3,22 @@
  */
 #include "arch/signal.h"
 
+#include "arch/aarch64/a64.h"
 #include "kernel/lib/string.h"
 
 #define PSTATE_NZCV 0xf0000000ul
 
 const bool arch_sigreturn_in_vdso = true;
+
+void
+arch_fault_note(struct arch_fault *f, const struct arch_trapframe *tf, uintptr_t va)
+{
+	unsigned ec = tf->esr >> 26 & 0x3f;
+
+	(void)va;
+	/* FAR_EL1 is of the last abort, whoever made it; only this one is the program's. */
+	f->va = ec == EC_IABORT_EL0 || ec == EC_DABORT_EL0 ? tf->far : 0;
+}
 
 uintptr_t
 arch_sigframe_place(uintptr_t sp)
@@ -22,7 +33,7 @@ arch_sigframe_fill(struct arch_sigframe *f, uintptr_t at, const struct arch_trap
 	*f = (struct arch_sigframe){.info = s->info,
 				    .uc_stack = s->stack,
 				    .uc_sigmask = s->mask,
-				    .fault_address = tf->far,
+				    .fault_address = s->fault.va,
 				    .sp = tf->sp,
 				    .pc = tf->pc,
 				    .pstate = tf->pstate,

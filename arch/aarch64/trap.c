@@ -7,11 +7,13 @@
 #include "arch/insn.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"
+#include "arch/regset.h"
 #include "arch/smp.h"
 #include "kernel/abi/signal.h"
 #include "kernel/entry.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/sched/thread.h"
 
 _Static_assert(offsetof(struct arch_trapframe, x[30]) == TF_X30, "asm.h");
 _Static_assert(offsetof(struct arch_trapframe, sp) == TF_SP, "asm.h");
@@ -19,22 +21,6 @@ _Static_assert(offsetof(struct arch_trapframe, pc) == TF_PC, "asm.h");
 _Static_assert(offsetof(struct arch_trapframe, esr) == TF_ESR, "asm.h");
 _Static_assert(offsetof(struct arch_trapframe, tls) == TF_TLS, "asm.h");
 _Static_assert(sizeof(struct arch_trapframe) == TF_SIZE, "asm.h");
-
-enum { /* exception classes that are handled specially here */
-       EC_FP = 0x07,
-       EC_SVC64 = 0x15,
-       EC_IABORT_EL0 = 0x20,
-       EC_IABORT = 0x21,
-       EC_PC_ALIGNMENT = 0x22,
-       EC_DABORT_EL0 = 0x24,
-       EC_DABORT = 0x25,
-       EC_BREAKPT_EL0 = 0x30, /* to 0x35: hardware breakpoint, step, watchpoint */
-       EC_BREAKPT = 0x31,
-       EC_STEP_EL0 = 0x32,
-       EC_STEP = 0x33,
-       EC_WATCHPT = 0x35,
-       EC_BRK64 = 0x3c,
-};
 
 #define ISS_WNR   (1u << 6) /* data abort caused by a write */
 #define ISS_CM    (1u << 8) /* caused by cache maintenance, which counts as a read */
@@ -100,8 +86,13 @@ synchronous(struct arch_trapframe *tf)
 {
 	unsigned ec = tf->esr >> 26 & 0x3f;
 
-	/* Handlers of debug exceptions in the kernel run with debug exceptions masked. */
-	if (arch_tf_user(tf) || (!(ec >= EC_BREAKPT_EL0 && ec <= EC_WATCHPT) && ec != EC_BRK64))
+	/*
+	 * Handlers of debug exceptions in the kernel run with debug exceptions masked. So does that
+	 * of a fault of the instruction that the debugger steps (SPSR.SS is still set): the step
+	 * would go on in the handler.
+	 */
+	if (arch_tf_user(tf) || (!(ec >= EC_BREAKPT_EL0 && ec <= EC_WATCHPT) && ec != EC_BRK64 &&
+				 !(tf->pstate & PSTATE_SS)))
 		__asm__ volatile("msr daifclr, #8" ::: "memory");
 	switch (ec) {
 	case EC_SVC64:
@@ -132,7 +123,10 @@ synchronous(struct arch_trapframe *tf)
 		entry_debug(tf, ENTRY_POINT, tf->pc);
 		return;
 	case EC_STEP_EL0:
-		entry_step(tf);
+		if (curthread()->stepped)
+			entry_step(tf);
+		else /* an NMI in the midst of a switch has set the bit once more */
+			arch_user_step_switch(false);
 		return;
 	case EC_STEP:
 		entry_debug(tf, ENTRY_STEP, 0);
@@ -166,7 +160,6 @@ trap_interrupt(struct arch_trapframe *tf)
 	uint32_t token;
 	unsigned intid = intc_ack(&token);
 
-	tf->esr = 0; /* an interrupt does not change ESR_EL1: this is not a system call's frame */
 	leave_slot(tf);
 
 	if (intid >= 1020) /* spurious, or no longer pending */
@@ -182,6 +175,13 @@ trap_interrupt(struct arch_trapframe *tf)
 		entry_interrupt(intid, ENTRY_IRQ_NMI, 0, tf);
 	else
 		entry_interrupt(intid, ENTRY_IRQ_LINE, intid, tf);
+}
+
+/* An interrupt changes neither register: this is not a system call's frame, nor a fault's. */
+static void
+forget_exception(struct arch_trapframe *tf)
+{
+	tf->esr = tf->far = 0;
 }
 
 static void
@@ -204,10 +204,12 @@ aarch64_trap(struct arch_trapframe *tf, unsigned kind)
 		synchronous(tf);
 		break;
 	case TRAP_IRQ:
+		forget_exception(tf);
 		__asm__ volatile("msr daifclr, #13" ::: "memory"); /* and debug */
 		trap_interrupt(tf);
 		break;
 	case TRAP_FIQ:
+		forget_exception(tf);
 		fast_interrupt(tf);
 		break;
 	case TRAP_STACK:

@@ -19,6 +19,9 @@ bool x86_smap, x86_smep;
 struct x86_cpu x86_boot_cpu;
 const char arch_name[] = "x86_64";
 
+/* CPUID.1:ECX: FMA, XSAVE, AVX, F16C. */
+#define ECX_XSAVE (1u << 12 | 1u << 26 | 1u << 28 | 1u << 29)
+
 extern struct pcpu x86_boot_pcpu;
 
 /* Set statically: even the first instruction of C may record an event. */
@@ -194,6 +197,7 @@ arch_cpu_describe(struct sbuf *out)
 
 	cpuid(0, 0, vendor);
 	cpuid(1, 0, id);
+	id[2] &= ~ECX_XSAVE; /* CR4.OSXSAVE is clear: programs cannot use them */
 	cpu_brand(brand);
 	sbuf_puts(out, "vendor_id\t: ");
 	sbuf_write(out, &vendor[1], 4);

@@ -43,6 +43,13 @@ arch_regs_get(struct arch_regs *r, const struct arch_trapframe *tf, uint64_t tls
 bool
 arch_regs_set(const struct arch_regs *r, struct arch_trapframe *tf, uint64_t *tls)
 {
+	uint64_t vector = tf->vector;
+
+	/* The debugger says whether it is a call, which may begin again, as on Linux. */
+	if ((int64_t)r->orig_rax >= 0)
+		vector = VEC_SYSCALL;
+	else if (vector == VEC_SYSCALL)
+		vector = 0;
 	if (r->rip >= ARCH_USER_END || r->fs_base >= ARCH_USER_END)
 		return false;
 	*tf = (struct arch_trapframe){.r15 = r->r15,
@@ -60,15 +67,13 @@ arch_regs_set(const struct arch_regs *r, struct arch_trapframe *tf, uint64_t *tl
 				      .rdx = r->rdx,
 				      .rsi = r->rsi,
 				      .rdi = r->rdi,
-				      .vector = tf->vector,
+				      .vector = vector,
 				      .error = r->orig_rax,
 				      .rip = r->rip,
 				      .cs = SEL_UCODE,
 				      .rflags = (r->eflags & FLAGS_USER) | FLAGS_ALWAYS,
 				      .rsp = r->rsp,
 				      .ss = SEL_UDATA};
-	if ((int64_t)r->orig_rax < 0 && arch_tf_in_syscall(tf))
-		tf->vector = 0; /* that call is not to begin again */
 	*tls = r->fs_base;
 	return true;
 }
@@ -98,10 +103,13 @@ arch_tf_set_syscall(struct arch_trapframe *tf, uint64_t nr)
 	tf->error = nr;
 }
 
-void
+bool
 arch_user_step(struct arch_trapframe *tf, bool on)
 {
+	bool other = !(tf->rflags & FLAGS_TF) == on;
+
 	tf->rflags = on ? tf->rflags | FLAGS_TF : tf->rflags & ~FLAGS_TF;
+	return other;
 }
 
 void

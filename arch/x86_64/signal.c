@@ -15,7 +15,21 @@
 #define FLAGS_TF_RF  0x10100ul
 #define FLAGS_DF     0x400ul
 
+#define ERROR_PRESENT 1ul /* of a page fault: the page is there */
+
 const bool arch_sigreturn_in_vdso = false;
+
+void
+arch_fault_note(struct arch_fault *f, const struct arch_trapframe *tf, uintptr_t va)
+{
+	f->vector = tf->vector;
+	f->error = tf->error;
+	if (tf->vector != VEC_PF)
+		return;
+	f->va = va;
+	if (va >= ARCH_USER_END) /* where the kernel has pages is not told */
+		f->error |= ERROR_PRESENT;
+}
 
 uintptr_t
 arch_sigframe_place(uintptr_t sp)
@@ -52,9 +66,10 @@ arch_sigframe_fill(struct arch_sigframe *f, uintptr_t at, const struct arch_trap
 					  .rflags = tf->rflags,
 					  .cs = (uint16_t)tf->cs,
 					  .ss = (uint16_t)tf->ss,
-					  .error = tf->error,
-					  .vector = tf->vector,
-					  .mask = s->mask};
+					  .error = s->fault.error,
+					  .vector = s->fault.vector,
+					  .mask = s->mask,
+					  .cr2 = s->fault.va};
 	if (s->has_fpu) {
 		f->regs.fpu = at + offsetof(struct arch_sigframe, fpu);
 		memcpy(f->fpu, &s->fpu, sizeof(f->fpu));

@@ -121,8 +121,10 @@ trap_return:				/* interrupts are off */
 	add $16, %rsp
 	iretq
 1:	cmpq $3, TF_VECTOR(%rsp)
-	je breakpoint_return
-	RESTORE_REGS
+	jne 1f
+	testb $1, TF_RFLAGS + 1(%rsp)	/* TF: the debugger steps from here */
+	jz breakpoint_return
+1:	RESTORE_REGS
 	add $16, %rsp
 	iretq
 
@@ -130,7 +132,8 @@ trap_return:				/* interrupts are off */
 	 * A breakpoint in the kernel may be a trace site that is being patched, and an NMI handler may have run
 	 * into it. IRET would allow the next NMI before that handler is done (SDM vol. 3A, 6.7.1). So this returns
 	 * by RET: flags and return address are stored below the top of the interrupted stack. Nothing is there,
-	 * since the kernel is compiled without a red zone.
+	 * since the kernel is compiled without a red zone. Not so with TF set: that would trap after RET, before the
+	 * instruction that is to be stepped. An NMI that comes too early then has a stack of its own (nmi()).
 	 */
 breakpoint_return:
 	mov TF_RSP(%rsp), %rax

@@ -47,6 +47,8 @@ static struct {
 	unsigned n; /* atomic */
 } unread;           /* keys that the debugger has not used */
 
+static bool keys_busy; /* atomic: a CPU handles keys, with interrupts off */
+
 enum console_claim { CONSOLE_BUSY, CONSOLE_TAKEN, CONSOLE_IGNORED };
 
 static enum console_claim
@@ -98,9 +100,9 @@ console_early_init(void)
 /*
  * The keys Return ~ ^B enter the debugger. A ~ after Return is held until the next key shows
  * whether it is part of this sequence, so the reading program never sees a part of it. Interrupt
- * context; only one CPU at a time serves the console line.
+ * context, keys_busy held. True: the caller enters the debugger, when it holds that no more.
  */
-static void
+static bool
 console_key(char c)
 {
 	static enum { NOTHING, RETURN, TILDE } seen;
@@ -109,38 +111,61 @@ console_key(char c)
 	if (held && c == CTRL('B')) {
 		seen = NOTHING;
 		CTR0(KTR_DEV, "console: key chord");
-		panic_ask("key chord");
-		return;
+		return true;
 	}
 	if (seen == RETURN && c == '~') {
 		seen = TILDE;
-		return;
+		return false;
 	}
 	if (held)
 		tty_input(&console_tty, '~');
 	tty_input(&console_tty, c);
 	seen = c == '\r' || c == '\n' ? RETURN : NOTHING;
+	return false;
+}
+
+static void
+keys_claim(void)
+{
+	while (__atomic_exchange_n(&keys_busy, true, __ATOMIC_ACQUIRE))
+		arch_relax();
+}
+
+static void
+keys_release(void)
+{
+	__atomic_store_n(&keys_busy, false, __ATOMIC_RELEASE);
 }
 
 /*
- * Gives the terminal what console_unread() has kept. Two CPUs may come here, from the timer and
- * from the line: one gives, and the other, whose key is a later one, waits for it. Interrupts off.
+ * Gives the terminal what console_unread() has kept. keys_busy held, until the key that has come
+ * meanwhile, a later one, is given, too. True: as console_key().
  */
+static bool
+console_give_kept(void)
+{
+	unsigned n = __atomic_load_n(&unread.n, __ATOMIC_ACQUIRE);
+	bool ask = false;
+
+	for (unsigned i = 0; i < n; i++)
+		ask |= console_key((char)unread.keys[i]);
+	if (n != 0)
+		__atomic_store_n(&unread.n, 0, __ATOMIC_RELEASE);
+	return ask;
+}
+
 static void
 console_read_again(void)
 {
-	static bool busy; /* atomic */
-	unsigned n;
+	bool ask;
 
 	if (__atomic_load_n(&unread.n, __ATOMIC_ACQUIRE) == 0)
 		return;
-	while (__atomic_exchange_n(&busy, true, __ATOMIC_ACQUIRE))
-		arch_relax();
-	n = __atomic_load_n(&unread.n, __ATOMIC_ACQUIRE);
-	for (unsigned i = 0; i < n; i++)
-		console_key((char)unread.keys[i]);
-	__atomic_store_n(&unread.n, 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&busy, false, __ATOMIC_RELEASE);
+	keys_claim();
+	ask = console_give_kept();
+	keys_release();
+	if (ask)
+		panic_ask("key chord");
 }
 
 HOOK(clock_tick, console_read_again);
@@ -157,12 +182,18 @@ console_unread(const uint8_t *keys, unsigned n)
 static void
 console_input(void *arg, uint8_t c, bool brk)
 {
-	console_read_again();
+	bool ask;
+
+	keys_claim();
+	ask = console_give_kept();
+	if (!brk)
+		ask |= console_key((char)c);
+	keys_release();
 	if (brk) {
 		CTR0(KTR_DEV, "console: break");
 		panic_ask("serial break");
-	} else {
-		console_key((char)c);
+	} else if (ask) {
+		panic_ask("key chord");
 	}
 }
 
@@ -265,16 +296,15 @@ tty_write_console(struct tty *t, const struct file *f, const char *text, size_t 
 
 	while (used < n && *error == 0) {
 		size_t now = n - used, made, sent;
+		struct termios set;
 
 		spin_lock(&t->lock);
-		made = ldisc_output(&t->ldisc, text + used, &now, out, sizeof(out));
+		set = t->ldisc.t; /* they may change while the line is full */
 		spin_unlock(&t->lock);
+		made = ldisc_output(&set, text + used, &now, out, sizeof(out));
 		*error = console_send(out, made, f->flags & O_NONBLOCK, &sent);
-		if (*error != 0) { /* how much that was: a return without its newline is none */
-			spin_lock(&t->lock);
-			ldisc_output(&t->ldisc, text + used, &now, out, sent);
-			spin_unlock(&t->lock);
-		}
+		if (*error != 0) /* how much that was: a return without its newline is none */
+			ldisc_output(&set, text + used, &now, out, sent);
 		used += now;
 	}
 	return used;

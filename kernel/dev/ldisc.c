@@ -139,7 +139,7 @@ ldisc_store(struct ldisc *l, char c, unsigned reserve)
 static void
 canonical_input(struct ldisc *l, char c, bool *wake)
 {
-	if (is_key(l, c, VERASE) || c == '\b') {
+	if (is_key(l, c, VERASE)) {
 		if (l->edit != l->committed)
 			erase_char(l);
 	} else if (is_key(l, c, VKILL)) {
@@ -272,9 +272,9 @@ ldisc_set(struct ldisc *l, const struct termios *t)
 }
 
 size_t
-ldisc_output(const struct ldisc *l, const char *text, size_t *n, char *out, size_t size)
+ldisc_output(const struct termios *t, const char *text, size_t *n, char *out, size_t size)
 {
-	bool cook = (l->t.c_oflag & OPOST) && (l->t.c_oflag & ONLCR);
+	bool cook = (t->c_oflag & OPOST) && (t->c_oflag & ONLCR);
 	size_t used = 0, made = 0;
 
 	while (used < *n) {

@@ -53,7 +53,7 @@ void ldisc_flush(struct ldisc *l);
  */
 void ldisc_set(struct ldisc *l, const struct termios *t);
 /*
- * Output processing: converts at most *n bytes of text into at most size bytes for the line. Sets
- * *n to the bytes consumed, and returns the bytes produced.
+ * Output processing with these settings: converts at most *n bytes of text into at most size bytes
+ * for the line. Sets *n to the bytes consumed, and returns the bytes produced.
  */
-size_t ldisc_output(const struct ldisc *l, const char *text, size_t *n, char *out, size_t size);
+size_t ldisc_output(const struct termios *t, const char *text, size_t *n, char *out, size_t size);

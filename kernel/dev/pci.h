@@ -1,8 +1,8 @@
 /*
  * pci.h - devices on PCI: finding them, their registers, their memory.
  *
- * Boot, after arch_machine_init(), one CPU: no locks. Later a register is written only by
- * virtio_stop(), under a lock of its own, and by what ends the machine.
+ * Boot, after arch_machine_init(), one CPU: no locks. Later only a driver writes a register of its
+ * own device, under a lock of its own: virtio_stop().
  */
 #pragma once
 

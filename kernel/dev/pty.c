@@ -91,7 +91,7 @@ pty_send(struct tty *t, const struct file *f, const char *text, size_t n, int *e
 	spin_lock(&t->lock);
 	while (used < n && *error == 0) {
 		size_t now = n - used, room = pty_ring_room(p);
-		size_t made = ldisc_output(&t->ldisc, text + used, &now, out,
+		size_t made = ldisc_output(&t->ldisc.t, text + used, &now, out,
 					   room < sizeof(out) ? room : sizeof(out));
 
 		if (t->hung) {

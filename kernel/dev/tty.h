@@ -7,9 +7,10 @@
  * O_NOCTTY, or that it asks for. In that session, only the foreground group may read. A read from
  * the background stops the reader's group with SIGTTIN; where that is impossible, it is EIO. Writes
  * from the background are allowed unless TOSTOP is set. Settings may be changed by the foreground
- * group, by the user who chose the present foreground group, by other sessions, and with
- * CAP_SYS_ADMIN; others get EPERM. When the session's leader ends, the foreground group gets
- * SIGHUP. A new size is SIGWINCH for the foreground.
+ * group, with CAP_SYS_ADMIN, by the user who chose the present foreground group or has a process in
+ * it, by the parent of one, by all if that group is empty, and by other sessions; others get EPERM.
+ * (On Linux all may who ignore or block SIGTTOU.) When the session's leader ends, the foreground
+ * group gets SIGHUP. A new size is SIGWINCH for the foreground.
  */
 #pragma once
 

@@ -209,11 +209,16 @@ int
 tty_may_change(struct tty *t)
 {
 	int error = tty_await_foreground(t, SIGTTOU);
-	struct proc *p = curproc();
+	uint32_t pgid, uid;
 
 	if (error != 1)
 		return error;
-	return capable(CAP_SYS_ADMIN) || p->uid == t->fg_uid ? 0 : -EPERM;
+	spin_lock(&t->lock);
+	pgid = t->fg_pgid;
+	uid = t->fg_uid;
+	spin_unlock(&t->lock);
+	/* A shell that another user's has started, or that goes on after one it has started. */
+	return capable(CAP_SYS_ADMIN) || curproc()->uid == uid || proc_group_own(pgid) ? 0 : -EPERM;
 }
 
 /* Is t the terminal of the current process's session? t->lock held. */

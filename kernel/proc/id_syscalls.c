@@ -337,6 +337,23 @@ proc_group_session(uint32_t pgid)
 	return sid;
 }
 
+bool
+proc_group_own(uint32_t pgid)
+{
+	const struct proc *self = curproc();
+	bool any = false, own = false;
+
+	spin_lock(&proc_lock);
+	for_each_proc (p) {
+		if (p->pgid != pgid || p->state == PROC_ZOMBIE)
+			continue;
+		any = true;
+		own |= p->uid == self->uid || p->parent == self;
+	}
+	spin_unlock(&proc_lock);
+	return own || !any;
+}
+
 /* Is gid `own`, or one of the supplementary groups? The kernel's threads are in group 0. */
 static bool
 in_group(const struct proc *p, uint32_t own, uint32_t gid)

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/signal.h"
 #include "kernel/abi/resource.h"
 #include "kernel/abi/signal.h"
 #include "kernel/lib/list.h"
@@ -89,9 +90,10 @@ struct lwp {
 	struct proc *vfork_child; /* [p] it waits until that process executes or ends; NULL: none */
 	uint64_t clear_tid;       /* [t] where it stores 0 when it ends; 0: nowhere */
 	uint64_t robust;          /* [t] its list of robust mutexes; 0: none */
-	struct sigpending pending; /* [p] for this thread */
-	struct sigqueue fault;     /* [p] why it has caused one */
-	uint64_t sig_blocked;      /* [p] */
+	struct sigpending pending;    /* [p] for this thread */
+	struct sigqueue fault;        /* [p] why it has caused one */
+	struct arch_fault fault_regs; /* [t] of the last one */
+	uint64_t sig_blocked;         /* [p] */
 	uint64_t sig_awaited; /* [p] by sigtimedwait: sent even if its default is to do nothing */
 	uint64_t sig_saved;   /* [t] if sig_restore, sig_blocked after the next delivery */
 	uint16_t ioprio;      /* [p] ioprio_set()'s: stored and reported; no effect */
@@ -215,6 +217,8 @@ unsigned proc_signal_group(uint32_t pgid, int sig);
 void proc_signal_one(uint32_t pid, int sig);
 /* The session of a process group. 0: there is no such group. */
 uint32_t proc_group_session(uint32_t pgid);
+/* Is in that group a process of the current one's user, or a child of it, or none at all? */
+bool proc_group_own(uint32_t pgid);
 /*
  * Job control: sends sig, which stops, to the current process's group. -EINTR: it is sent, and the
  * system call ends with this error; it begins again when the process is continued. 1: the process

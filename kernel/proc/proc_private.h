@@ -6,6 +6,7 @@
 
 #include "kernel/abi/resource.h"
 #include "kernel/proc/proc.h"
+#include "kernel/syscall.h"
 
 struct arch_trapframe;
 struct file;
@@ -213,5 +214,23 @@ bool sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
  * Thread context, no lock held.
  */
 bool proc_reclaim(void);
+/* ---- restart.c: a system call that a signal has interrupted ---- */
+
+struct interrupted {
+	enum syscall_restart how; /* RESTART_NOT: there is no such call, or no more */
+	bool rewound;             /* its frame is as of its next beginning, which is at `again` */
+	uintptr_t pc, again;
+};
+
+/* Is tf, the frame of the current program, that of one? */
+struct interrupted interrupted_find(const struct arch_trapframe *tf);
+/* Before a stop for a tracer, and after it: that sees the call as on Linux, and may change it. */
+void interrupted_show(struct interrupted *c, struct arch_trapframe *tf);
+void interrupted_look(struct interrupted *c, const struct arch_trapframe *tf);
+/* A handler is about to run. restarts: it has SA_RESTART. */
+void interrupted_handler(struct interrupted *c, struct arch_trapframe *tf, bool restarts);
+/* No more handler runs. any: there was a signal. */
+void interrupted_end(struct interrupted *c, struct arch_trapframe *tf, bool any);
+
 /* Acts on pending signals of the current process before it returns to user mode by tf. */
 void proc_deliver_signals(struct arch_trapframe *tf);

@@ -178,7 +178,8 @@ ptrace_stop(int status, int sig, bool dying)
 	if (is_killed(l, dying))
 		return 0;
 	irq_push();
-	arch_user_step(tf, false);
+	if (curthread()->stepped) /* else the program steps itself */
+		arch_user_step(tf, false);
 	curthread()->stepped = false;
 	irq_pop();
 	pt->has_fpu = thread_fpu_save(&pt->fpu);
@@ -360,8 +361,8 @@ ptrace_return(struct arch_trapframe *tf)
 	spin_lock(&proc_lock);
 	pt = curlwp()->ptrace;
 	if (pt != NULL && pt->tracer != NULL && pt->mode == PTRACE_SINGLESTEP) {
-		arch_user_step(tf, true);
-		curthread()->stepped = true;
+		if (arch_user_step(tf, true))
+			curthread()->stepped = true;
 	}
 	spin_unlock(&proc_lock);
 }

@@ -33,7 +33,8 @@ sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
 				.restorer = act->sa_restorer,
 				.mask = mask,
 				.info = *info,
-				.stack = curlwp()->sig_stack};
+				.stack = curlwp()->sig_stack,
+				.fault = curlwp()->fault_regs};
 	struct arch_sigframe frame;
 	const struct sigaltstack *stack = &curlwp()->sig_stack;
 	uintptr_t sp = arch_tf_sp(tf), at;

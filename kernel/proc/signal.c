@@ -273,6 +273,7 @@ proc_signals_exec(struct proc *p)
 {
 	reset_handlers(p);
 	curlwp()->sig_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
+	curlwp()->fault_regs = (struct arch_fault){0};
 }
 
 void
@@ -374,28 +375,6 @@ stop_all(struct proc *p, int sig)
 	}
 }
 
-static enum syscall_restart
-interrupted_call(const struct arch_trapframe *tf)
-{
-	enum syscall_restart how;
-
-	if (!arch_tf_in_syscall(tf) || arch_tf_return(tf) != (uint64_t)-EINTR)
-		return RESTART_NOT;
-	how = syscall_find(arch_tf_syscall(tf))->restart;
-	if (curlwp()->call_final)
-		return RESTART_FINAL;
-	if (how == RESTART_TIMED)
-		return arch_tf_arg(tf, 3) != 0 ? RESTART_WAITED : RESTART_AGAIN;
-	return how;
-}
-
-/* Has its tracer changed the registers, so that the call is not to begin again? */
-static bool
-is_elsewhere(const struct arch_trapframe *tf, uint64_t pc, enum syscall_restart call)
-{
-	return call != RESTART_NOT && (arch_tf_pc(tf) != pc || interrupted_call(tf) != call);
-}
-
 /* The first signal of those of the thread, then of its process. 0: none. */
 static int
 first_signal(uint64_t own, uint64_t shared)
@@ -473,14 +452,12 @@ proc_deliver_signals(struct arch_trapframe *tf)
 {
 	struct proc *p = curproc();
 	struct lwp *l = curlwp();
-	enum syscall_restart call;
+	struct interrupted call = interrupted_find(tf);
 	struct siginfo info;
 	bool any = false;
-	uint64_t pc = arch_tf_pc(tf);
 	int sig;
 
-	call = interrupted_call(tf);
-	if (call == RESTART_NOT && !proc_signal_pending()) {
+	if (call.how == RESTART_NOT && !proc_signal_pending()) {
 		curthread()->interrupted_ns = 0;
 		l->call_final = false;
 		return;
@@ -491,16 +468,18 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			spin_unlock(&proc_lock);
 			do_exit(0); /* the process has its status */
 		}
-		if (is_elsewhere(tf, pc, call))
-			call = RESTART_NOT;
+		if (ptrace_traced(l))
+			interrupted_show(&call, tf);
 		if (ptrace_traced(l) && l->ptrace->interrupt) {
 			ptrace_interrupted();
+			interrupted_look(&call, tf);
 			continue;
 		}
 		if (p->state == PROC_STOPPED && ptrace_traced(l)) {
 			if (!l->ptrace->passed) {
 				any = true;
 				ptrace_group_stop(WSTOPSIG(p->wait_status));
+				interrupted_look(&call, tf);
 				continue;
 			}
 		} else if (p->state == PROC_STOPPED) {
@@ -515,8 +494,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		l->sig_stops = true;
 		if (ptrace_traced(l) && sig != SIGKILL) {
 			sig = ptrace_signal(sig, &info);
-			if (is_elsewhere(tf, pc, call))
-				call = RESTART_NOT;
+			interrupted_look(&call, tf);
 			if (sig == 0 || p->exiting || l->dying)
 				continue;
 			/* The tracer may have chosen another one, or another mask. */
@@ -528,11 +506,8 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		if (proc_signal_ignored(p, sig))
 			continue;
 		if (p->sig_caught & BIT(sig)) {
-			if (call == RESTART_ALWAYS ||
-			    (call == RESTART_AGAIN &&
-			     (p->sig_action[sig - 1].sa_flags & SA_RESTART)))
-				arch_tf_syscall_again(tf);
-			call = RESTART_NOT;
+			interrupted_handler(&call, tf,
+					    p->sig_action[sig - 1].sa_flags & SA_RESTART);
 			if (run_handler(p, tf, sig, &info)) {
 				ptrace_handler();
 				continue;
@@ -556,16 +531,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		SDT_PROBE5(signal, , , signal_deliver, sig, 0, info.si_code, (uint64_t)SIG_DFL, 0);
 		do_group_exit(sig);
 	}
-	/* Another thread may have taken the signal: nothing has happened to the call. */
-	if (call == RESTART_AGAIN || call == RESTART_ALWAYS || call == RESTART_WAITED ||
-	    (call == RESTART_FINAL && !any)) {
-		arch_tf_syscall_again(tf);
-		if ((call == RESTART_WAITED || call == RESTART_FINAL) && !l->call_final &&
-		    l->thread->interrupted_ns != DEADLINE_NEVER) {
-			l->again_ns = l->thread->interrupted_ns;
-			l->again_pc = arch_tf_pc(tf);
-		}
-	}
+	interrupted_end(&call, tf, any);
 	l->thread->interrupted_ns = 0;
 	if (l->sig_restore)
 		l->sig_blocked = l->sig_saved;

@@ -239,6 +239,8 @@ void undefined_instruction(void);
 void frame_take_rights(void *context);
 void frame_set_pc(void *context, uint64_t pc);
 uint64_t frame_pc(const void *context);
+/* Does it tell of a write to that address, as the thread's last fault? */
+bool frame_tells_fault(const void *context, uintptr_t at);
 /* A breakpoint instruction, and what goes on after it. */
 void breakpoint(void);
 void skip_breakpoint(void *context);

@@ -545,6 +545,10 @@ machine_tells(void)
 	       sscanf(text, "%lf %lf %lf %*u/%*u %*u\n", &loads[0], &loads[1], &loads[2]) == 3 &&
 	       slurp("/proc/cpuinfo", text, sizeof(text)) > 0 &&
 	       strncmp(text, "processor\t: 0\n", 14) == 0 &&
+	       /* What needs XSAVE is there where the kernel has switched that on. */
+	       (strstr(text, " osxsave") != NULL ||
+		(strstr(text, " xsave") == NULL && strstr(text, " avx") == NULL &&
+		 strstr(text, " fma") == NULL && strstr(text, " f16c") == NULL)) &&
 	       slurp("/proc/mounts", text, sizeof(text)) > 0 &&
 	       strstr(text, " /proc proc ") != NULL &&
 	       slurp("/proc/filesystems", text, sizeof(text)) > 0 &&

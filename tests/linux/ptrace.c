@@ -311,6 +311,93 @@ write_has_room(void)
 
 static int tell[2], empty[2];
 
+static int
+reads_a_byte(void)
+{
+	char c = 99;
+
+	sigaction(SIGUSR2, &(struct sigaction){.sa_handler = handle, .sa_flags = SA_RESTART}, NULL);
+	end_calls();
+	return read(empty[0], &c, 1) == -1 && errno == EINTR ? 6 : c;
+}
+
+/* At the stop for a signal: is the call that it has interrupted shown as on Linux? */
+static bool
+shows_call(pid_t pid, const registers *r)
+{
+#ifdef __x86_64__
+	return r->orig_rax == SYS_read && (long)r->rax < 0;
+#else
+	return r->regs[0] == (unsigned long)empty[0] && r->regs[8] == SYS_read &&
+	       (int)ptrace(PTRACE_PEEKTEXT, pid, r->pc, 0) == (int)0xd4000001; /* svc #0 */
+#endif
+}
+
+/* A signal interrupts a call; the debugger calls a function before that begins again, or ends. */
+static bool
+functions_are_called(int sig, int status)
+{
+	bool good = pipe(empty) == 0;
+	pid_t pid = start(reads_a_byte);
+	registers own, r;
+
+	good = good && pid > 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 && await_sleep(pid, 0) &&
+	       kill(pid, SIGUSR2) == 0 && is_stop(next(pid), SIGUSR2) &&
+	       get_registers(pid, &own) == 0 && shows_call(pid, &own);
+	r = own;
+	PC(r) = (uintptr_t)breakpoint;
+	SP(r) = (SP(r) - 256) & ~15ul;
+#ifdef __x86_64__
+	r.orig_rax = -1ul;
+#endif
+	good = good && set_registers(pid, &r) == 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 &&
+	       is_stop(next(pid), SIGTRAP) && set_registers(pid, &own) == 0;
+	/* Without a function: a handler ends it. */
+	if (sig == SIGUSR1)
+		good = good && ptrace(PTRACE_CONT, pid, 0, 0) == 0 && await_sleep(pid, 0) &&
+		       kill(pid, SIGUSR1) == 0 && is_stop(next(pid), SIGUSR1) &&
+		       get_registers(pid, &own) == 0 && shows_call(pid, &own);
+	good = good && ptrace(PTRACE_CONT, pid, 0, sig) == 0;
+	if (sig == 0 || sig == SIGUSR2)
+		good = good && write(empty[1], "\5", 1) == 1;
+	good = good && next(pid) == status << 8;
+	if (!good && pid > 0)
+		kill(pid, SIGKILL);
+	close(empty[0]);
+	close(empty[1]);
+	return good;
+}
+
+#ifdef __x86_64__
+#define TF 0x100ul
+
+static int
+steps_itself(void)
+{
+	__asm__ volatile(
+	    "lea -128(%%rsp), %%rsp; pushf; orq %0, (%%rsp); popf; nop; nop; nop; pushf; "
+	    "andq %1, (%%rsp); popf; lea 128(%%rsp), %%rsp"
+	    :
+	    : "i"(TF), "i"(~TF)
+	    : "memory", "cc");
+	return 5;
+}
+
+/* A program that has set its own TF keeps it at the stops for its tracer. */
+static bool
+own_steps_go_on(void)
+{
+	pid_t pid = start(steps_itself);
+	bool good = pid > 0;
+	int steps = 0, status = 0;
+	registers r;
+
+	while (good && ptrace(PTRACE_CONT, pid, 0, 0) == 0 && is_stop(status = next(pid), SIGTRAP))
+		good = get_registers(pid, &r) == 0 && (++steps == 6 || (r.eflags & TF));
+	return good && steps == 6 && status == 5 << 8;
+}
+#endif
+
 static void *
 sleeps(void *arg)
 {
@@ -762,6 +849,12 @@ test_ptrace(void)
 	result(write_has_room(), "a signal does not end a write to a pipe that has room");
 	result(sleepers_are_woken(),
 	       "a signal wakes a thread that sleeps, not one that is stopped");
+	result(functions_are_called(0, 5) && functions_are_called(SIGUSR2, 5) &&
+		   functions_are_called(SIGUSR1, 6),
+	       "a debugger calls a function while a call is interrupted, which then begins again");
+#ifdef __x86_64__
+	result(own_steps_go_on(), "a program that steps itself does so under a tracer, too");
+#endif
 	result(breakpoints_stop(), "a breakpoint in the program's code, and steps after it");
 	result(steps_end(), "a program runs to its end step by step");
 	result(in_child(await_events, NULL) == 0, "threads, children, exec and ends are events");

@@ -316,6 +316,35 @@ faults_are_handled(void)
 	       sigaltstack(&stack, NULL) == 0 && munmap(page, 4096) == 0;
 }
 
+static void
+look_for_fault(int sig, siginfo_t *info, void *context)
+{
+	seen += frame_tells_fault(context, (uintptr_t)nowhere);
+	if (sig == SIGSEGV)
+		siglongjmp(back, 1);
+}
+
+/* The frame of a fault, and of any later signal, tells of the thread's last fault, and not of the
+ * faults that the kernel has served meanwhile. */
+static bool
+frames_tell_faults(void)
+{
+	volatile char *page =
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	handle(SIGSEGV, look_for_fault, 0);
+	if (page == MAP_FAILED)
+		return false;
+	if (sigsetjmp(back, 1) == 0)
+		*nowhere = 1;
+	if (seen != 1)
+		return false;
+	handle(SIGUSR1, look_for_fault, 0);
+	*page = 1;
+	raise(SIGUSR1);
+	return seen == 1 && munmap((void *)page, 4096) == 0;
+}
+
 static int
 overflows_without_a_stack(void *arg)
 {
@@ -615,6 +644,7 @@ test_signals(void)
 	result(calls_are_interrupted(), "calls end with EINTR, or begin again with SA_RESTART");
 	result(handlers_have_own_registers(), "a handler's vector registers are its own");
 	result(faults_are_handled(), "faults have handlers, with address and a stack of their own");
+	result(frames_tell_faults(), "each handler's frame tells of the thread's last fault");
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGILL, SIG_DFL);
 	result(in_child(overflows_without_a_stack, NULL) == 128 + SIGSEGV,

@@ -278,6 +278,69 @@ changes_groups(void *arg)
 	return good ? 0 : 1;
 }
 
+/* The group of the current process is in the foreground. */
+static int
+comes_forward(void *slave)
+{
+	return setpgid(0, 0) == 0 && tcsetpgrp(*(int *)slave, getpgrp()) == 0 ? 0 : 1;
+}
+
+static int
+user_comes_forward(void *slave)
+{
+	return setuid(1000) == 0 ? comes_forward(slave) : 2;
+}
+
+/* Root's shell starts another user's, which chooses a group itself. */
+static int
+user_has_a_shell(void *slave)
+{
+	return comes_forward(slave) == 0 && setuid(1000) == 0 ? in_child(comes_forward, slave) : 2;
+}
+
+/* The user's shell goes on while a job that it has started as root has stopped. */
+static int
+user_goes_on(void *slave)
+{
+	int end[2];
+	char c;
+	pid_t pid = pipe(end) == 0 ? fork() : -1;
+	bool good;
+
+	if (pid == 0) {
+		close(end[1]);
+		return (int)read(end[0], &c, 1);
+	}
+	good = setpgid(pid, pid) == 0 && tcsetpgrp(*(int *)slave, pid) == 0 &&
+	       user_comes_forward(slave) == 0;
+	close(end[1]);
+	return good && waitpid(pid, NULL, 0) == pid ? 0 : 1;
+}
+
+/* In a session whose terminal the slave is. The last one: a group of root's has ended. */
+static int
+users_share(void *arg)
+{
+	int slave = setsid() > 0 ? open(ptsname(*(int *)arg), O_RDWR) : -1;
+
+	signal(SIGTTOU, SIG_IGN);
+	return slave >= 0 && in_child(user_has_a_shell, &slave) == 0 &&
+		       in_child(user_goes_on, &slave) == 0 &&
+		       in_child(comes_forward, &slave) == 0 &&
+		       in_child(user_comes_forward, &slave) == 0
+		   ? 0
+		   : 1;
+}
+
+static bool
+users(void)
+{
+	int master, slave;
+	bool good = ptys_pair(&master, &slave) && in_child(users_share, &master) == 0;
+
+	return closed(master, slave, good);
+}
+
 static bool
 groups(void)
 {
@@ -300,5 +363,7 @@ test_ttys(void)
 	result(poll_counts(), "ttys: poll counts the bytes for which VMIN waits");
 	result(settings_are_told(), "ttys: settings that make a line readable wake poll");
 	result(many_write(), "ttys: writers to a master lose nothing");
+	if (getuid() == 0)
+		result(users(), "ttys: the shells of several users hand a terminal to each other");
 	result(groups(), "ttys: a group is chosen by whose session the terminal is");
 }

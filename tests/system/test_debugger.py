@@ -4,7 +4,7 @@ import io
 import re
 
 from console import BREAK, DB, MORE, db, ended, guest, prompt, recorded, shell, stopped_by_request
-from harness import ARCH, boot, check, check_eq, check_match, cpus, ktr_stats, ktrdump, main, portable_test, scratch_file, test
+from harness import ARCH, BUILD, boot, check, check_eq, check_match, cpus, ktr_stats, ktrdump, main, portable_test, scratch_file, test
 CLAIM_HITS = 20
 FIRST_BYTES = {"x86_64": 9, "aarch64": 4}  # size of the first instruction of a record
 
@@ -298,6 +298,11 @@ def steps():
     for smp in cpus():
         with guest(smp=smp) as c:
             stopped_by_request(c)
+            places = [check_match(r"^, at (\S+) \(", c.before, "where it stands").group(1)]
+            c.sendline("step")
+            c.expect(r"single step on cpu \d, at (\S+) \(")
+            check(c.match.group(1) != places[0], f"a step where it was entered on request, at {places[0]}, executes nothing")
+            c.expect(DB)
             db(c, "break sys_getcwd")
             c.sendline("continue")
             prompt(c)
@@ -326,7 +331,7 @@ def steps():
             check_eq(ended(c), 0, "exit status")
 
 
-@test("a fault in a single step is a panic with its own text", arch=("x86_64", "on Arm the steps go on into the handler of the fault"))
+@test("a fault in a single step is a panic with its own text")
 def faulting_step():
     with guest() as c:
         stopped_by_request(c)
@@ -342,6 +347,26 @@ def faulting_step():
         check_match(r"death_trap\+", db(c, "bt"), "where")
         c.sendline("poweroff 0")
         check_eq(ended(c), 0, "exit status")
+
+
+@test("a program goes on step by step though the machine has stopped within a step, also after a breakpoint was deleted",
+      arch=("aarch64", "the step is a flag of the thread on x86_64"))
+def stop_in_a_step():
+    program = ("fbt::vm_fault:entry /!found && curthread->stepped/ { found = 1; self->here = 1; breakpoint(); } "
+               "fbt::entry_step:entry /self->here/ { printf(\"taken\\n\"); exit(0); } "
+               "syscall:::entry /self->here/ { printf(\"lost\\n\"); exit(0); }")
+    with guest("--file", f"/bin/linux_test={BUILD}/linux_test", smp=2) as c:
+        stopped_by_request(c)
+        db(c, "break sys_getcwd")
+        db(c, "delete 1")
+        c.sendline("continue")
+        prompt(c)
+        c.sendline(f"dtrace -wqn '{program}' -c 'busybox taskset 2 /bin/linux_test brief ptrace'")
+        c.expect("dtrace: breakpoint action on cpu")
+        c.expect(DB)
+        c.sendline("continue")
+        c.expect(r"\n(taken|lost)\r")
+        check_eq(c.match.group(1), "taken", "the step")
 
 
 @portable_test("break, watch, delete and step reject bad arguments with a reason")

@@ -81,6 +81,16 @@ def foreground():
         c.expect_exact("kestrel$ ")
         c.sendline("exit")
         prompt(c)
+        # A shell whose group root's shell has chosen chooses one itself.
+        c.sendline("su 1000 sh -c 'sh; echo it ended'")
+        c.expect_exact("kestrel$ ")
+        c.sendline("user_test do read")
+        c.sendline("typed")
+        c.expect_exact("read: typed")
+        c.expect_exact("kestrel$ ")
+        c.sendline("exit")
+        c.expect_exact("\nit ended")
+        prompt(c)
         alive(c)
 
 

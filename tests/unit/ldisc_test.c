@@ -97,6 +97,12 @@ erase_and_kill_edit_the_line_but_not_the_one_before(void **state)
 	setup(NULL);
 	type("\xc3\xa4\x7f!\n"); /* two bytes, one character */
 	reads("!\n");
+	/* Only the key that is set erases. */
+	type("a\bb\n");
+	reads("a\bb\n");
+	l.t.c_cc[VERASE] = '\b';
+	type("a\x7f\b\bb\n");
+	reads("b\n");
 }
 
 static void
@@ -267,15 +273,15 @@ output_gets_carriage_returns_and_fits(void **state)
 	char out[4];
 	size_t n = 4;
 
-	assert_int_equal(ldisc_output(&l, "a\nb\n", &n, out, sizeof(out)), 4);
+	assert_int_equal(ldisc_output(&l.t, "a\nb\n", &n, out, sizeof(out)), 4);
 	assert_int_equal(n, 3);
 	assert_memory_equal(out, "a\r\nb", 4);
 	n = 1; /* a pair is not split */
-	assert_int_equal(ldisc_output(&l, "\n", &n, out, 1), 0);
+	assert_int_equal(ldisc_output(&l.t, "\n", &n, out, 1), 0);
 	assert_int_equal(n, 0);
 	l.t.c_oflag = 0;
 	n = 2;
-	assert_int_equal(ldisc_output(&l, "a\n", &n, out, sizeof(out)), 2);
+	assert_int_equal(ldisc_output(&l.t, "a\n", &n, out, sizeof(out)), 2);
 	assert_memory_equal(out, "a\n", 2);
 }
 

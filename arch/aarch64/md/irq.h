@@ -1,6 +1,6 @@
 /*
- * md/irq.h - aarch64: PSTATE.I. FIQ stays unmasked in the kernel, except in the first and last
- * instructions of an exception, since it is the NMI (intc.c).
+ * md/irq.h - aarch64: PSTATE.I. FIQ stays unmasked in the kernel, except in its own handler and in
+ * the first and last instructions of an exception, since it is the NMI (intc.c).
  */
 #pragma once
 

@@ -5,6 +5,10 @@
 
 #define AARCH64_FPSIMD_MAGIC 0x46508001u
 
+struct arch_fault {
+	uint64_t va; /* of an abort */
+};
+
 struct aarch64_fpsimd {
 	uint32_t magic, size, fpsr, fpcr;
 	uint64_t v[64];

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#define ARCH_CALL_REWOUND 1
+
 struct arch_trapframe {
 	uint64_t x[31];
 	uint64_t sp; /* of the interrupted context; from user mode, SP_EL0 */
@@ -37,6 +39,7 @@ arch_tf_syscall_again(struct arch_trapframe *tf)
 {
 	tf->x[0] = tf->x0;
 	tf->pc -= 4;
+	tf->esr = 0; /* not twice */
 }
 
 ARCH_TF_IS(uint64_t, syscall, tf->x[8])

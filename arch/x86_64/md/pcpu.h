@@ -10,7 +10,8 @@ struct x86_cpu;
 
 struct arch_pcpu {
 	struct arch_pcpu *self;
-	uint64_t kstack_top; /* top of the current thread's kernel stack, for SYSCALL */
+	uint64_t kstack_top; /* top of the current thread's kernel stack: for SYSCALL, and a
+				program's steps */
 	uint64_t user_sp;    /* scratch of the SYSCALL entry */
 	struct thread *curthread;
 	struct ktr_ring *ktr_ring; /* of the main log; changed by ktr/size.c */

@@ -4,6 +4,11 @@
 
 #define ARCH_MINSIGSTKSZ 2048
 
+struct arch_fault {
+	uint64_t va; /* of the last page fault */
+	uint64_t error, vector;
+};
+
 struct x86_sigcontext {
 	uint64_t r8, r9, r10, r11, r12, r13, r14, r15;
 	uint64_t rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, rflags;

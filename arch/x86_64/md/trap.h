@@ -5,6 +5,8 @@
 
 #include "arch/x86_64/asm.h"
 
+#define ARCH_CALL_REWOUND 0
+
 struct arch_trapframe {
 	uint64_t r15, r14, r13, r12, r11, r10, r9, r8;
 	uint64_t rbp, rdi, rsi, rdx, rcx, rbx, rax;

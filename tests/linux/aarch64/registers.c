@@ -57,6 +57,12 @@ frame_pc(const void *context)
 	return ((const ucontext_t *)context)->uc_mcontext.pc;
 }
 
+bool
+frame_tells_fault(const void *context, uintptr_t at)
+{
+	return ((const ucontext_t *)context)->uc_mcontext.fault_address == at;
+}
+
 void
 code_of_call(void *code)
 {

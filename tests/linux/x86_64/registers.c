@@ -65,6 +65,14 @@ frame_pc(const void *context)
 	return (uint64_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 }
 
+bool
+frame_tells_fault(const void *context, uintptr_t at)
+{
+	const greg_t *r = ((const ucontext_t *)context)->uc_mcontext.gregs;
+
+	return r[REG_CR2] == (greg_t)at && r[REG_TRAPNO] == 14 && r[REG_ERR] == 6;
+}
+
 void
 code_of_call(void *code)
 {
