@@ -117,6 +117,11 @@ struct agg_entry {
 
 /* How many words a key takes, of that kind, at `key`. */
 size_t agg_key_words(const struct rec_field *f, const uint64_t *key);
+/*
+ * How the key is shown: as the aggregation's first use has it, unless it is a number of a later use
+ * that does not fit into that type.
+ */
+struct rec_field agg_key_field(const struct rec_field *f, const uint64_t *key);
 /* Prints by a format; fields begin with the first argument. `data` is the record's. */
 void print_printf(const char *format, const struct rec_field *f, uint32_t count,
 		  const uint8_t *data);
