@@ -72,7 +72,6 @@ complete_names(struct clause *c, unsigned fields)
 				 fields < 4 ? fields - 1 : 3);
 		p->text = full;
 		pid_probes(p->at, full, consume_command);
-		fields = 4;
 	}
 }
 
