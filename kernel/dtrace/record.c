@@ -97,13 +97,15 @@ dif_record_str(struct dif_run *r, uint8_t *to, uint64_t addr, uint32_t size)
 {
 	long n = addr == 0 ? 0 : dif_copy_str(r, (char *)to, addr, size);
 	size_t at = (size_t)(to - (uint8_t *)r->record), needed;
+	bool last; /* nothing comes after its room but what rounds the layout up */
 
 	if (n < 0)
 		return false;
 	to[n] = '\0';
 	needed = (at + (size_t)n + 8) / 8;
-	if (needed < r->record->words &&
-	    at + size == sizeof(struct dif_record) + r->d->layouts[r->record->layout])
+	last = (at + size + 7) / 8 ==
+	       sizeof(struct dif_record) / 8 + (r->d->layouts[r->record->layout] + 7) / 8;
+	if (last && needed < r->record->words)
 		record_cut(r, (uint32_t)needed);
 	return true;
 }

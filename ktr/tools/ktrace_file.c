@@ -99,8 +99,10 @@ ktrace_is(const uint8_t *bytes, size_t n)
 static const struct ktr_decode_site *
 site_get(unsigned number, const struct kind *kind, const char *call)
 {
-	static struct ktr_decode_site *sites[SITE_CALL + 2 * CALLS];
-	struct ktr_decode_site *s = sites[number];
+	/* Of each machine: its calls have numbers of their own. */
+	static struct ktr_decode_site
+	    *sites[sizeof(machines) / sizeof(machines[0])][SITE_CALL + 2 * CALLS];
+	struct ktr_decode_site **place = &sites[machine - machines][number], *s = *place;
 	if (s != NULL)
 		return s;
 	s = calloc(1, sizeof(*s) + TEXT_MAX);
@@ -116,7 +118,7 @@ site_get(unsigned number, const struct kind *kind, const char *call)
 		s->nargs += *c == '%';
 	s->strings = ktr_event_strings(fmt);
 	ktr_event_plan(&s->plan, fmt);
-	return sites[number] = s;
+	return *place = s;
 }
 
 static int
@@ -286,6 +288,7 @@ ktrace_read(const struct ktr_decoder_ops *to, void *arg, const uint8_t *bytes, s
 	header.arch = machine->name;
 	header.build = "ktrace";
 	header.hz = 1000000000;
+	header.ncpu = 0; /* scan() counts them */
 	for (unsigned i = 0; i < ktr_class_count; i++)
 		header.classes[__builtin_ctzll(ktr_classes[i].bit)] = ktr_classes[i].name;
 	count = scan(records, bytes, n);

@@ -66,7 +66,7 @@ BUDGETS = {
     "userland/bin/dtrace/check": 3200,
     "userland/bin/dtrace/gen": 1600,
     "userland/bin/dtrace/read": 2500,
-    "userland/bin/dtrace/run": 2850,
+    "userland/bin/dtrace/run": 2975,
     "userland/bin/kdump": 1975,
     "userland/bin/ktr": 825,
     "userland/bin/load": 875,

@@ -169,6 +169,22 @@ ERRORS = [
     ("inline int x = x; BEGIN { trace(x); }", "D_IDENT_UNDEF"),
     ("BEGIN { trace(args[0]); }", "D_ARGS_IDX", "dtrace:::BEGIN"),
     ("BEGIN { trace(" + "(" * 1000 + "1" + ")" * 1000 + "); }", "D_SYNTAX", "nested"),
+    ("struct {" * 300 + "int x; " + "} y; " * 300, "D_SYNTAX", "nested"),
+    ("int x" + "[1]" * 300 + ";", "D_SYNTAX", "nested"),
+    ("int " + "*" * 300 + "x;", "D_SYNTAX", "nested"),
+    ("BEGIN { trace(" + "(" * 60 + "pid" + (")" + "+ pid" * 20) * 60 + "); }", "D_SYNTAX", "nested"),
+    ("inline int a0 = pid; " + "".join(f"inline int a{i} = a{i - 1}{' + pid' * 900}; " for i in range(1, 9)) + "BEGIN { trace(a8); }", "D_SYNTAX", "nested"),
+    ("BEGIN { if (pid) { trace(1); } else { speculate(1); trace(2); } }", None),
+    ("BEGIN { if (pid) { commit(1); } else { trace(1); } trace(2); }", "D_DREC_COMM"),
+    ("BEGIN { if (pid) { trace(1); } else { x = 1; } speculate(1); }", "D_SPEC_DREC"),
+    ("int a[int]; int a[string];", "D_DECL_IDRED"),
+    ("int a[int]; int a[int, int];", "D_DECL_IDRED"),
+    ("int a[int, string]; int a[int, string]; BEGIN", None),
+    ("struct s { char c[136]; }; int a[struct s];", "D_KEY_TYPE"),
+    ("struct s { char c[128]; }; int a[struct s]; BEGIN", None),
+    ("BEGIN { @[" + ", ".join(["usym(1)"] * 9) + "] = count(); }", "D_KEY_TYPE", "too large"),
+    ("BEGIN { 1 ? 1 : 2; }", "D_EXPR_NULL"),
+    ("BEGIN { trace(0 && 1 / 0); }", "D_DIV_ZERO"),
     ("BEGIN { trace(" + "".join(f"arg{i % 10} + (" for i in range(40)) + "1" + ")" * 40 + "); }", "D_NOREG"),
     ('BEGIN { printf("%?d", 1, 2); }', "D_PRINTF_ARG_EXTRA"),
     ('BEGIN { printf("%*d"); }', "D_PRINTF_DYN_PROTO"),
@@ -263,6 +279,7 @@ VALUES = [
     ("!5", 0), ("5 && 0", 0), ("5 || 0", 1), ("5 ^^ 3", 0), ("5 ^ 3", 6), ("6 & 3", 2), ("0xffffffff + 1", 1 << 32), ("0xffffffffL + 1", 1 << 32),
     ("sizeof(int)", 4), ("sizeof(struct list)", 16), ("sizeof(char *)", 8), ("sizeof(\"abc\")", 4), ("(char)257", 1), ("(unsigned char)-1", 255),
     ("offsetof(struct list, prev)", 8), ("THREAD_SLEEPING", 2), ("EIO", 5), ("SIGKILL", 9), ("1 == 1 != 0", 1), ("2147483647 + 1", 1 << 31), ("5 * 1000000000", 5000000000), ("-(1 << 40) / 2", -(1 << 39)), ("0x80000000", 0x80000000),
+    ("0 ? 5 : 0xffffffff", 0xffffffff), ("1 ? -1 : 2u", 0xffffffff), ("(char *)-1 < (char *)1", 0), ("(void *)-1 >= NULL", 1),
     ("1 - 2 - 3", -4), ("100 / 10 / 5", 2), ("1 << 2 + 1", 8), ("3 > 2 == 1", 1), ("1 | 6 ^ 2 & 3", 5),
 ]
 
@@ -350,6 +367,7 @@ def arguments_are_macros():
     check(dtrace("-en", "BEGIN { trace($1); trace($$2); trace($$0); }", "5", "a b")[0] == 0, "$1 $$2 $0")
     check("D_MACRO_UNUSED" in dtrace("-en", "BEGIN", "5")[2], "an argument too much")
     check(dtrace("-x", "defaultargs", "-en", "BEGIN { trace($1); }")[0] == 0, "defaultargs")
+    check("D_PDESC_INVAL" in dtrace("-e", "-P", "x,a:b")[2] and dtrace("-e", "-m", "a,b:c")[0] == 0, "-P and -m of several names")
     check("stv       %r1 zero" in dtrace("-eSn", "BEGIN { $1 = 3; }", "zero")[1], "a name")
 
 
@@ -359,12 +377,15 @@ CPP = [
     (["#!/usr/sbin/dtrace -Cs", "#include \"a.h\"", "#include <a.h>", "BEGIN { trace(SQUARE(2 + 1)); }"], ["or        %r1 %r0 9"]),
     (["#include \"a.h\"", "BEGIN { CAT(tra, ce)(XSTR(SQUARE(2))); trace(STR(a  \"b\\n\")); }"], ['string    %r1 "((2) * (2))"', 'string    %r1 "a  "b\\n""']),
     (["#define LOG(format, ...) printf(format, __VA_ARGS__)", "BEGIN { LOG(\"%d %d\", (1, 2), 3); }"], ["%r0 1", "%r0 2", "%r0 3"]),
-    (["#define MAX(a, b) ((a) > (b) ? (a) : (b))", "BEGIN { trace(MAX(1,", "MAX(2, 3))); }"], ["%r0 2", "%r0 3"]),
+    (["#define MAX(a, b) ((a) > (b) ? (a) : (b))", "BEGIN { trace(MAX(1,", "MAX(2, 3))); }"], ["or        %r1 %r0 3"]),
     (["#define one_x two_x", "#define two_x one_x", "BEGIN { one_x = 1; trace(one_x); }"], ["stv       %r1 one_x"]),
     (["#if 0", "#if 1", "bad", "#else", "bad", "#endif", "#elif 2 > 1 && !defined(X)", "BEGIN { trace(1); }", "#elif 1", "bad", "#else", "bad", "#endif"], ["%r0 1"]),
     (["#define N 3 /* three", "*/ + 4 // and four", "#define LONG 1 + \\", " 2", "BEGIN { trace(N); trace(LONG); }"], ["%r0 7", "%r0 3"]),
     (["#if 1 << 40 == 1099511627776 && -1 < 0 && NOTHING == 0", "BEGIN { trace(__SUNW_D); }", "#endif"], ["%r0 1"]),
     (["#define N 1", "#undef N", "#ifndef N", "#pragma D option strsize=16", "BEGIN { trace(sizeof(execname)); trace(__LINE__); }", "#endif"], ["%r0 16", "%r0 5"]),
+    (["#if 0 && 1 / 0 || 1 ? 1 : 1 / 0", "#if 1 || 1 / 0", "BEGIN { trace(7); }", "#endif", "#endif"], ["%r0 7"]),
+    (["#if 1 && 1 / 0", "#endif"], "D_DIV_ZERO", "line 1"),
+    (["int* p;", "int*", "/pid/", "{}", "char*b;", "BEGIN { p = NULL; b = NULL; trace(7); }"], ["%r0 7"]),
     (["", "#if 1", "BEGIN"], "D_CPP_ERR", "line 4: found the end of the file, expected #endif"),
     (["#else"], "D_CPP_ERR", "line 1: found no #if before #else"),
     (["#if 1", "#else", "#else", "#endif"], "D_CPP_ERR", "found #else before #else"),

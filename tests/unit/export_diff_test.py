@@ -6,6 +6,7 @@ import subprocess
 
 import export_help as x
 import export_report_test
+import ktrace_records
 import ktrdump_core_test
 import wire
 from export_help import equal, expect
@@ -205,6 +206,22 @@ def what_changed_most_is_first(tmp):
     expect('no row has "nobody" in it' in err, err)
 
 
+def all_of_a_name_counts_for_grep(tmp):
+    path = tmp / "long"
+    path.write_bytes(wire.stream(wire.site(0, "point " + "x" * 80 + " end %u", 1), wire.batch(0, 0, 1000, 1, [(0, 10, (1,))])))
+    rows = diff("events", path, path, "--grep", "end")
+    equal([row["count"] for row in rows if "fmt" in row], [[1, 1]], "rows whose name ends so")
+
+
+def calls_have_the_names_of_their_machines(tmp):
+    """Of two files of ktrace: call 63 of x86_64 is uname, and of aarch64 read. What one is about is not left for the other."""
+    for machine, cpu in (("x86_64", 2), ("aarch64", 0)):
+        (tmp / machine).write_bytes(ktrace_records.call(63, machine=machine, cpu=cpu) + ktrace_records.ret(63, 0, machine=machine, time=(1000, 500), cpu=cpu))
+    rows = diff("syscall", tmp / "x86_64", tmp / "aarch64")
+    equal({(row["call"], row["change"]) for row in rows if row.get("table") == "calls" and "call" in row}, {("uname", "gone"), ("read", "new")}, "calls")
+    equal([row["cpus"] for row in rows[:2]], [3, 1], "CPUs")
+
+
 def fail_above_has_a_status(tmp):
     a = calls(tmp / "a", [(1, "t", [(0, 2000)] * 40)])
     b = calls(tmp / "b", [(1, "t", [(0, 2000)] * 42)])
@@ -324,5 +341,5 @@ def bad_input_says_what_was_expected(tmp):
 if __name__ == "__main__":
     x.main([a_trace_and_itself_are_equal_exactly, every_row_is_that_of_two_reports, a_trace_point_that_moved_is_the_same, others_are_compared_too,
             threads_are_matched_by_name_and_order, names_are_those_of_threads, places_without_names_are_told,
-            what_changed_most_is_first, fail_above_has_a_status, percentiles_change_by_what_is_certain, losses_are_told,
+            what_changed_most_is_first, all_of_a_name_counts_for_grep, calls_have_the_names_of_their_machines, fail_above_has_a_status, percentiles_change_by_what_is_certain, losses_are_told,
             masks_that_differ_are_told, inputs_are_files_pipes_and_dumps, many_rows_take_bounded_memory, bad_input_says_what_was_expected])

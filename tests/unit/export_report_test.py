@@ -179,6 +179,20 @@ def a_wait_ends_with_its_thread(tmp):
     equal(found["thread", "threads"][3,]["unknown_ns"], 0, "time of which it is not known what thread 3 did")
 
 
+def a_request_of_a_thread_that_has_gone_is_still_its_own(tmp):
+    """Its end is lost, and another thread's request for the same sector is done."""
+    sites = ('KTRGRAPH group:"thread", id:"%s", state:"%s", attributes: prio:%d', "bio start: device %s rwbs %s sector %lu bytes %u file %s",
+             "request start: device %s tag %u rwbs %s sector %lu bytes %u", "request done: device %s tag %u sector %lu error %d")
+    texts = {1: "vda", 2: "R", 3: "/bin/sh", 4: "thread exit", 5: "running", 0x7a5c << 48 | 5: "t5 tid 5", 0x7a5c << 48 | 6: "t6 tid 6"}
+    first = [(1, 0, (1, 2, 8, 512, 3)), (0, 10, (0x7a5c << 48 | 5, 4, 0)), (0, 10, (0x7a5c << 48 | 6, 5, 0))]
+    second = [(1, 10, (1, 2, 8, 512, 3)), (2, 10, (1, 7, 2, 8, 512)), (3, 10, (1, 7, 8, 0))]
+    path = tmp / "gone.ktr"
+    path.write_bytes(wire.stream(*(wire.site(n, fmt, fmt.count("%")) for n, fmt in enumerate(sites)), *(wire.string(n, t) for n, t in texts.items()),
+                                 wire.thread(5, "t5"), wire.thread(6, "t6"), wire.batch(0, 0, 1000, 5, first), wire.batch(0, 3, 2000, 6, second)))
+    rows = [row for row in report(path, "io") if row.get("table") == "threads" and "row" not in row]
+    equal({row["thread"]: row["count"] for row in rows}, {"t5": 1, "t6": 1}, "pieces of each thread")
+
+
 def a_wait_lasts_until_the_trace_ends(tmp):
     """A thread spins on CPU 0 for a lock that thread 2 has, and the last of the trace is a loss on CPU 1."""
     path = tmp / "lasts.ktr"
@@ -302,7 +316,8 @@ def lttngs_analyses_agree(tmp):
 
 
 if __name__ == "__main__":
-    x.main([every_stream_is_as_the_model_says, filters_choose, any_order_of_events_adds_up, a_cpu_has_no_time_before_it_starts, a_wait_ends_with_its_thread, a_wait_lasts_until_the_trace_ends,
+    x.main([every_stream_is_as_the_model_says, filters_choose, any_order_of_events_adds_up, a_cpu_has_no_time_before_it_starts, a_wait_ends_with_its_thread,
+            a_request_of_a_thread_that_has_gone_is_still_its_own, a_wait_lasts_until_the_trace_ends,
             rows_say_whom_they_are_about, threads_that_come_and_go_take_bounded_memory,
             text_has_what_jsonl_has, shares_are_of_the_total, nothing_to_show_says_why, page_has_a_question_for_each_report,
             lttngs_analyses_agree])

@@ -22,7 +22,7 @@
  *	sample.ns     how long it took
  *	sample.who, .text, .more, .place    lines of `who`, `string`, `place`, from 1; 0: none
  *	sample.flags  1 untimed, 2 preempted, 4 moved
- *	sample.value  of a state: its number
+ *	sample.value  what report.h says of the kind
  *	sample.kind, .cpu, .queued
  * Of each loss, gap.from and gap.ns (signed), gap.cpu, .reason, .count. Of each wakeup:
  *	wake.at       events since the wakeup before

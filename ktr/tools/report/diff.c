@@ -97,16 +97,19 @@ key_of(const struct report_table *t, const struct report_row *row)
 static bool
 is_wanted(const struct report_diff *d, const struct report_table *t, const struct report_row *row)
 {
-	char text[REPORT_CELL];
+	char number[REPORT_CELL];
 	bool wanted = d->grep == NULL;
 	for (const struct report_column *c = t->columns; c->format != COLUMN_END && !wanted; c++) {
+		const char *text = number;
 		if (!diff_names_row(c))
 			continue;
-		if (c->format != COLUMN_THREAD)
-			report_cell_text(c, row, &nothing, text);
-		/* A thread's id is no name. */
-		wanted =
-		    dump_match_text(d->grep, c->format == COLUMN_THREAD ? row->who.name : text);
+		if (c->format == COLUMN_THREAD) /* its id is no name */
+			text = row->who.name;
+		else if (c->format == COLUMN_NUMBER)
+			report_cell_text(c, row, &nothing, number);
+		else /* all of it: a cell may show less */
+			text = row->texts[c->cell];
+		wanted = text != NULL && dump_match_text(d->grep, text);
 	}
 	return wanted;
 }

@@ -30,6 +30,7 @@ struct io_event {
 
 struct io_bio {
 	const struct activity_thread *thread; /* NULL: not known, or gone */
+	struct report_who who;                /* in its place then */
 	uint32_t cpu;
 	bool counts, issued;
 	uint64_t ns, issued_ns, sector, bytes;
@@ -104,6 +105,7 @@ bio_begins(struct report *r, const struct export_event *ev, const struct io_even
 			     .ns = ev->ns,
 			     .sector = e->sector,
 			     .bytes = e->bytes};
+	b->who = ev->thread != NULL ? report_who(r, ev->thread) : report_not_known;
 	if (copy_texts(b, e))
 		count++;
 	else
@@ -139,6 +141,7 @@ bio_ends(struct report *r, const struct io_bio *b, uint64_t ns)
 {
 	struct report_sample s = {.kind = SAMPLE_BIO,
 				  .thread = b->thread,
+				  .who = b->thread == NULL ? &b->who : NULL,
 				  .cpu = b->cpu,
 				  .from_ns = b->ns,
 				  .to_ns = ns,

@@ -17,7 +17,8 @@ struct lock {
 	uint64_t pc; /* where the holder took it; 0: not known */
 };
 
-static const struct report_who not_known = {.name = "(not known)"}, nobody = {.name = "(nobody)"};
+const struct report_who report_not_known = {.name = REPORT_NOT_KNOWN};
+static const struct report_who nobody = {.name = "(nobody)"};
 
 static struct ktr_map by_address;
 static bool takes_are_told; /* LOCK_TAKE came; without it, the ends of waits are not known */
@@ -59,7 +60,7 @@ lock_of(struct report *r, const struct activity *a)
 	l->address = a->address;
 	l->name = a->text;
 	l->seen_ns = a->ns;
-	l->holder = not_known;
+	l->holder = report_not_known;
 	return l;
 }
 
@@ -212,7 +213,7 @@ report_locks_lost(struct report *r, const struct export_gap *gap)
 		if (l == NULL)
 			continue;
 		lock_seen(r, l, gap->from_ns);
-		l->holder = not_known;
+		l->holder = report_not_known;
 		l->pc = 0;
 	}
 }

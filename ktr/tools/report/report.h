@@ -329,6 +329,8 @@ struct report {
 /** What the thread is doing. Never NULL. Valid until the next call. */
 struct report_thread *report_thread_of(struct report *r, const struct activity_thread *t);
 struct report_who report_who(struct report *r, const struct activity_thread *t);
+/** Stands for a thread that is not known. */
+extern const struct report_who report_not_known;
 /** Do --thread and --cpu select what t does on that CPU? t NULL: the thread is not known. */
 bool report_wants(const struct report *r, const struct activity_thread *t, uint32_t cpu);
 /** Cuts off the time before --since. False: to_ns is not between --since and --until. */

@@ -71,8 +71,7 @@ complete_names(struct clause *c, unsigned fields)
 				 "%s: found too many colons, expected at most %u", p->text,
 				 fields < 4 ? fields - 1 : 3);
 		p->text = full;
-		pid_probes(p->at, full, consume_command);
-		fields = 4;
+		pid_probes(p->at, full, target_command);
 	}
 }
 

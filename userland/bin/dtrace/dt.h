@@ -214,6 +214,7 @@ struct node {
 	uint64_t value;
 	struct node *left, *right, *third;
 	struct node *next; /* in a list of statements, arguments or keys */
+	unsigned depth;    /* of the tree below it, as it was read */
 	struct type *type; /* N_CAST, N_SIZEOF, N_XLATE: as written; after checking: of the value */
 	/* What checking finds. */
 	bool checked, constant;

@@ -391,7 +391,7 @@ main(int argc, char **argv)
 	}
 	read_scripts();
 	if (!run.claim)
-		consume_target(run.command, run.process);
+		target_open(run.command, run.process);
 	if (run.list)
 		return list_probes();
 	if (!run.claim) {

@@ -295,6 +295,21 @@ option_set(const char *name, const char *value)
 }
 
 const char *
+option_change(const char *name, const char *value)
+{
+	static const char dynamic[] =
+	    " aggpack agghist aggrate aggsortkey aggsortkeypos aggsortpos aggsortrev aggzoom "
+	    "droptags encoding flowindent quiet rawbytes stackindent statusrate switchrate ";
+	bool known = is_one_of(name, ignored);
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		known |= strcmp(options[i].name, name) == 0;
+	if (known && !is_one_of(name, dynamic) && !is_one_of(name, ignored))
+		return dt_format("%s: it cannot be changed while it traces", name);
+	return option_set(name, value);
+}
+
+const char *
 option_text(void)
 {
 	return text;

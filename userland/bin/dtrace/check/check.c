@@ -5,6 +5,10 @@
 
 #include "userland/bin/dtrace/check/check.h"
 
+#define MAX_DEPTH 2000 /* of a tree once inlines and translators are what they stand for */
+
+unsigned check_depth;
+
 /* ---- names ---- */
 
 void
@@ -263,6 +267,11 @@ check_place(struct node *n)
 
 	if (n->checked)
 		return;
+	if (++check_depth > MAX_DEPTH)
+		dt_error(n->at, "D_SYNTAX",
+			 "more than %d operators are nested here, with those of "
+			 "inlines and translators",
+			 MAX_DEPTH);
 	n->checked = true;
 	n->constant |= n->kind == N_INT;
 	if (n->kind == N_STRING)
@@ -270,6 +279,7 @@ check_place(struct node *n)
 	else if (n->kind != N_INT)
 		checks[n->kind](n);
 	n->checked = true;
+	check_depth--;
 }
 
 void

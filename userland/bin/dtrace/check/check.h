@@ -92,6 +92,8 @@ struct type *check_common(struct type *a, struct type *b);
 bool check_is_string(struct node *n);
 /* A string becomes a pointer to its characters. */
 void check_characters(struct node **n);
+/* D_KEY_TYPE if the engine takes no keys of these types: they are too many for it. */
+void check_key_size(struct place at, const char *what, const struct member *keys);
 /* Is it an address with its program, as of usym()? The engine has two keys for it. */
 bool check_is_user_symbol(const struct node *n);
 /* Is it the constant 0, as a number or a pointer? */
@@ -124,6 +126,10 @@ void expand_xlate(struct node *n);
 /* A member of what a translator makes: the translator's expression for it. */
 void expand_member(struct node *n);
 
+/* How many expressions that are being checked contain each other. */
+extern unsigned check_depth;
+/* What is checked is an #if of the preprocessor. */
+extern bool check_in_if;
 /* The operator as it is written. */
 const char *check_op_text(uint32_t op);
 bool check_is_pointer(struct node *n); /* or an array */
@@ -196,7 +202,7 @@ const char *suggest_probe(const char *full);
 
 /* ---- the kernel's functions and variables: symbol.c ---- */
 
-/* Uses the kernel's symbols (kernel/debug/ksyms.h), which stay. NULL: they are good, else why not.
+/* Uses the kernel's symbols (kernel/lib/ksyms.h), which stay. NULL: they are good, else why not.
  */
 const char *symbol_open(const void *data, size_t size);
 /* The address of a symbol of the kernel, and its type; *type NULL: it is not known. */

@@ -40,15 +40,16 @@ keys_of(struct node *keys)
 	return first;
 }
 
-/* Words of the engine: a struct is as many integers as it has room for. */
-static unsigned
-key_words(const struct member *m)
+/* The engine's keys: a struct is as many as it has words, an address of a program two. */
+void
+check_key_size(struct place at, const char *what, const struct member *m)
 {
 	unsigned n = 0;
 
 	for (; m != NULL; m = m->next)
-		n += type_is_struct(m->type) ? (type_base(m->type)->size + 7) / 8 : 1;
-	return n;
+		n += type_is_struct(m->type) ? (type_base(m->type)->size + 7) / 8 : 1 + m->offset;
+	if (n > DIF_MAX_KEYS)
+		dt_error(at, "D_KEY_TYPE", "%s[ ]: the keys are too large", what);
 }
 
 static bool
@@ -83,8 +84,7 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 	if (first) {
 		*known = keys_of(keys);
 		*key_count = count(keys);
-		if (key_words(*known) > DIF_MAX_KEYS)
-			dt_error(at, "D_KEY_TYPE", "%s[ ]: the keys are too large", what);
+		check_key_size(at, what, *known);
 		return;
 	}
 	if (count(keys) != *key_count)

@@ -5,6 +5,8 @@
 
 #include "userland/bin/dtrace/check/check.h"
 
+bool check_in_if;
+
 const char *
 check_op_text(uint32_t op)
 {
@@ -208,6 +210,31 @@ check_additive(struct node *n)
 	       "integers, or a pointer and an integer");
 }
 
+/*
+ * The operand that decides leaves out the other one, which need not have a value: `0 && 1 / 0`.
+ * Only the preprocessor's #if has it so. True: that is done.
+ */
+static bool
+check_short(struct node *n)
+{
+	bool truth;
+
+	check_expression(n->left);
+	if (!n->left->constant)
+		return false;
+	truth = n->left->value != 0;
+	if (n->kind == N_COND) {
+		n->left = truth ? n->right : n->third;
+		check_expression(n->left);
+		check_replace(n, n->left);
+		return true;
+	}
+	if (truth != (n->op == OP2('|', '|')) || n->op == OP2('^', '^'))
+		return false;
+	check_constant(n, type_int, truth);
+	return true;
+}
+
 void
 check_binary(struct node *n)
 {
@@ -218,6 +245,8 @@ check_binary(struct node *n)
 	if (l->kind == N_AGG || r->kind == N_AGG)
 		dt_error(n->at, "D_OP_INCOMPAT", "operator %s: an aggregation has no value",
 			 check_op_text(n->op));
+	if (check_in_if && o->kind == OP_LOGIC && check_short(n))
+		return;
 	check_expression(l);
 	check_expression(r);
 	integers = type_is_integer(l->type) && type_is_integer(r->type);
@@ -239,9 +268,9 @@ check_binary(struct node *n)
 		dt_error(n->at, "D_DIV_ZERO", "expression contains division by zero");
 	if (!l->constant || !r->constant || !type_is_integer(n->type))
 		return;
-	is_signed =
-	    type_base(integers && o->kind == OP_COMPARE ? check_common(l->type, r->type) : n->type)
-		->is_signed;
+	is_signed = type_base(n->type)->is_signed;
+	if (o->kind == OP_COMPARE) /* addresses have no sign */
+		is_signed = integers && type_base(check_common(l->type, r->type))->is_signed;
 	check_computed(n, n->type, compute(o, is_signed, l->value, r->value));
 }
 
@@ -281,6 +310,8 @@ check_condition(struct node *n)
 {
 	struct node *yes = n->right, *no = n->third;
 
+	if (check_in_if && check_short(n))
+		return;
 	check_expression(n->left);
 	check_expression(yes);
 	check_expression(no);
@@ -305,6 +336,9 @@ check_condition(struct node *n)
 			 type_text(yes->type), type_text(no->type));
 	if (type_base(n->type)->kind == T_STACK || type_base(n->type)->kind == T_VOID)
 		dt_error(n->at, "D_OP_ACT", "operator ?: an action has no value");
+	yes = n->left->value != 0 ? yes : no;
+	if (n->left->constant && yes->constant && type_is_integer(n->type))
+		check_constant(n, n->type, yes->value);
 }
 
 void

@@ -14,6 +14,15 @@ struct node *dt_destroys;
 
 static unsigned done; /* what the statements so far have done: bits DO_ */
 
+static bool
+same_keys(const struct member *a, const struct member *b)
+{
+	for (; a != NULL && b != NULL; a = a->next, b = b->next)
+		if (!type_same(a->type, b->type))
+			return false;
+	return a == NULL && b == NULL;
+}
+
 void
 check_declare(struct place at, enum scope scope, const char *name, struct type *type,
 	      struct member *keys, bool is_array)
@@ -42,6 +51,7 @@ check_declare(struct place at, enum scope scope, const char *name, struct type *
 	if (is_array && (n == 0 || n > DIF_MAX_KEYS))
 		dt_error(at, "D_DECL_ARRNULL", "%s[ ]: found %u types of keys, expected 1 to %u",
 			 name, n, DIF_MAX_KEYS);
+	check_key_size(at, name, keys);
 	if (v == NULL) {
 		v = ident_add(scope, name, type);
 		v->is_array = is_array;
@@ -50,6 +60,8 @@ check_declare(struct place at, enum scope scope, const char *name, struct type *
 	} else if (v->type != NULL && (!type_same(v->type, type) || v->is_array != is_array)) {
 		dt_error(at, "D_DECL_IDRED", "identifier redeclared: %s: found %s, expected %s",
 			 name, type_text(type), type_text(v->type));
+	} else if (v->type != NULL && !same_keys(v->keys, keys)) {
+		dt_error(at, "D_DECL_IDRED", "identifier redeclared: %s[ ] has other keys", name);
 	}
 }
 
@@ -217,11 +229,16 @@ check_statements(struct node *n)
 {
 	for (; n != NULL; n = n->next) {
 		struct node *e = n->left;
+		unsigned before, after;
 
 		if (n->kind == N_IF) {
 			check_truth(n->left, "if");
+			before = done;
 			check_statements(n->right);
+			after = done; /* of the other branch nothing has been done before */
+			done = before;
 			check_statements(n->third);
+			done |= after;
 			continue;
 		}
 		if (e->kind == N_AGG)
@@ -293,6 +310,8 @@ check_init(void)
 {
 	current = NULL;
 	dt_destroys = NULL;
+	check_in_if = false;
+	check_depth = 0;
 	expand_init();
 }
 

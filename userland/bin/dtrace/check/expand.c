@@ -28,26 +28,36 @@ expand_init(void)
 
 /* ---- copies ---- */
 
+static struct node *clone(const struct node *n, const struct binding *bindings);
+
 static struct node *
-clone(const struct node *n, const struct binding *bindings)
+clone_one(const struct node *n, const struct binding *bindings)
 {
 	struct node *copy;
 
-	if (n == NULL)
-		return NULL;
 	for (const struct binding *b = bindings; b != NULL && n->kind == N_NAME; b = b->next)
-		if (n->scope == SCOPE_GLOBAL && strcmp(b->name, n->text) == 0) {
-			copy = clone(b->value, NULL);
-			copy->next = clone(n->next, bindings);
-			return copy;
-		}
+		if (n->scope == SCOPE_GLOBAL && strcmp(b->name, n->text) == 0)
+			return clone(b->value, NULL);
 	copy = dt_alloc(sizeof(*copy));
 	*copy = *n;
 	copy->left = clone(n->left, bindings);
 	copy->right = clone(n->right, bindings);
 	copy->third = clone(n->third, bindings);
-	copy->next = clone(n->next, bindings);
 	return copy;
+}
+
+/* And those that follow it in its list, which may be long. */
+static struct node *
+clone(const struct node *n, const struct binding *bindings)
+{
+	struct node *first = NULL, **last = &first;
+
+	for (; n != NULL; n = n->next) {
+		*last = clone_one(n, bindings);
+		last = &(*last)->next;
+	}
+	*last = NULL;
+	return first;
 }
 
 struct node *
@@ -144,8 +154,13 @@ bind(const struct binding *bindings, const char *name, const struct node *value,
 	b->next = bindings;
 	b->name = name;
 	b->value = check_clone(value);
-	if (value->kind == N_INT || value->kind == N_STRING || value->kind == N_NAME)
+	if (value->kind == N_STRING)
 		return b;
+	if (value->kind == N_INT || value->kind == N_NAME) {
+		if (type_is_scalar(type))
+			b->value = node_typed(N_CAST, type, check_clone(value));
+		return b;
+	}
 	variable = node_name(dt_format("%s#%u", name, temporaries++), value->at);
 	variable->scope = SCOPE_THIS;
 	ident_add(SCOPE_THIS, variable->text, type);

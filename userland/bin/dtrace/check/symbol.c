@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* As kernel/debug/ksyms.h describes: the header, and the table that follows it. */
+/* As kernel/lib/ksyms.h describes: the header, and the table that follows it. */
 #define MAGIC 0x324d534bu
 
 static struct {

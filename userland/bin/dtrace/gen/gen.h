@@ -74,8 +74,8 @@ void gen_value_as(struct node *n, struct type *type, unsigned r);
 void gen_jump(struct node *n, unsigned r, bool when, struct buffer *jumps);
 void gen_always(struct buffer *jumps);
 void gen_land(struct buffer *jumps);
-/* Pushes keys; uses registers from r on. */
-void gen_keys(struct node *keys, unsigned r);
+/* Pushes keys, converted to the array's types (NULL: as they are); uses registers from r on. */
+void gen_keys(struct node *keys, const struct member *types, unsigned r);
 /* The number of the DIF variable. */
 uint32_t gen_variable(struct variable *v);
 /*

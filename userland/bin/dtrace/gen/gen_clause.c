@@ -2,8 +2,8 @@
  * gen_clause.c - the program of a clause: predicate, statements, records.
  *
  * All that a clause records is one record, so that its output stays together. What an `if` may
- * leave out has a byte in the record that says whether it is there. Only after speculate(),
- * commit() or discard() in an `if` does another record begin.
+ * leave out has a byte in the record that says whether it is there. Only an `if` with speculate()
+ * or commit() in it has records of its own for each branch.
  */
 #include <string.h>
 
@@ -123,7 +123,7 @@ gen_aggregate(struct node *n)
 		gen_value(value, 1);
 	if (weight != NULL)
 		gen_value(weight, 2);
-	gen_keys(n->left->left, 3);
+	gen_keys(n->left->left, NULL, 3);
 	gen_insn(DIF_AGG, 0, value != NULL ? 1 : R0, weight != NULL ? 2 : R0, (int32_t)a->number);
 }
 

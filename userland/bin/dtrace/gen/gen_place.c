@@ -124,18 +124,20 @@ push_key(struct node *key, unsigned r, unsigned unused)
 }
 
 void
-gen_keys(struct node *keys, unsigned r)
+gen_keys(struct node *keys, const struct member *types, unsigned r)
 {
 	unsigned at = r, unused;
 
 	/* All values first: one may need keys for itself. */
-	for (struct node *k = keys; k != NULL; k = k->next)
+	for (struct node *k = keys; k != NULL; k = k->next) {
 		if (type_base(k->type)->kind != T_STACK) {
-			gen_value(k, gen_need(k, at));
-			if (!is_cut(k))
-				gen_cut(k->type, at);
+			bool typed = types != NULL && type_is_scalar(types->type);
+
+			gen_value_as(k, typed ? types->type : k->type, gen_need(k, at));
 			at++;
 		}
+		types = types != NULL ? types->next : NULL;
+	}
 	unused = at;
 	at = r;
 	for (struct node *k = keys; k != NULL; k = k->next) {
@@ -162,7 +164,7 @@ gen_load_variable(struct node *n, unsigned r)
 		gen_insn(DIF_BUILTIN, r, 0, 0, (int32_t)v->code);
 	} else {
 		if (v->is_array)
-			gen_keys(n->right, r);
+			gen_keys(n->right, v->keys, r);
 		gen_insn(DIF_LDV, r, 0, 0, (int32_t)gen_variable(v));
 	}
 }
@@ -215,6 +217,17 @@ gen_load(struct type *type, unsigned r, unsigned address, int32_t offset)
 		gen_insn(DIF_OR, r, R0, address, 0);
 }
 
+/* Has it a sign? An enum does if one of its values is below 0. */
+static bool
+is_signed_field(struct type *type)
+{
+	struct member *m = type->kind == T_ENUM ? type_members(type) : NULL;
+
+	while (m != NULL && m->value >= 0)
+		m = m->next;
+	return type->kind == T_ENUM ? m != NULL : !gen_is_unsigned(type);
+}
+
 void
 gen_member(struct node *n, unsigned r)
 {
@@ -225,7 +238,7 @@ gen_member(struct node *n, unsigned r)
 	gen_load(m->type, r, r, offset);
 	if (m->bits != 0) {
 		gen_insn(DIF_SHL | DIF_IMM, r, r, 0, 64 - m->bits - m->shift);
-		gen_insn((gen_is_unsigned(unit) ? DIF_SHR : DIF_SAR) | DIF_IMM, r, r, 0,
+		gen_insn((is_signed_field(unit) ? DIF_SAR : DIF_SHR) | DIF_IMM, r, r, 0,
 			 64 - m->bits);
 	}
 }
@@ -272,7 +285,7 @@ gen_store(struct node *n, unsigned value, unsigned r)
 {
 	if ((n->kind == N_NAME || n->kind == N_INDEX) && n->var != NULL) {
 		if (n->var->is_array)
-			gen_keys(n->right, r);
+			gen_keys(n->right, n->var->keys, r);
 		gen_insn(DIF_STV, 0, value, 0, (int32_t)gen_variable(n->var));
 	} else {
 		gen_store_memory(n, value, r);

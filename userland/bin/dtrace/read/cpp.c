@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userland/bin/dtrace/check/check.h"
 #include "userland/bin/dtrace/files.h"
 
 #define MAX_DEPTH 32u /* of #include, and of #if */
@@ -86,7 +87,9 @@ condition(const char *text)
 	}
 	buffer_add(&named, "", 1);
 	lex_open((char *)named.data, at);
+	check_in_if = true;
 	value = parse_constant("#if", "D_SYNTAX") != 0;
+	check_in_if = false;
 	if (lex_peek()->kind != TOKEN_END)
 		lex_expected("the end of the line");
 	return value;

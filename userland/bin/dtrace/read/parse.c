@@ -95,6 +95,18 @@ parse_statements(void)
 	return first;
 }
 
+/*
+ * Of `int* p;`, not `int*` as a pattern: in a script a clause has a predicate or a body, and a
+ * declaration neither, but a semicolon.
+ */
+static bool
+is_pointer_declared(const struct token *t)
+{
+	const char *end = t->end + strcspn(t->end, ":;{/");
+
+	return t->at.file != NULL && *t->end == '*' && *end == ';';
+}
+
 /* Is the text at the beginning of a clause a declaration? A probe's name may look like a type. */
 static bool
 at_declaration(void)
@@ -103,7 +115,7 @@ at_declaration(void)
 
 	if (t->kind != TOKEN_NAME || !parse_begins_declaration(t->text))
 		return false;
-	if (strchr(":*?-", *t->end) != NULL && *t->end != '\0')
+	if (strchr(":*?-", *t->end) != NULL && *t->end != '\0' && !is_pointer_declared(t))
 		return false;
 	t = lex_peek2();
 	return t->kind == TOKEN_NAME || t->kind == TOKEN_EXTERN ||

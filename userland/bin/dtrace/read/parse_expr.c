@@ -7,7 +7,7 @@
 #include "userland/bin/dtrace/read/read.h"
 
 #define MAX_DEPTH 200  /* of nested expressions and statements */
-#define MAX_CHAIN 1000 /* operators of one level */
+#define MAX_TREE  1000 /* a chain of operators is as deep as it is long */
 
 static unsigned depth;
 
@@ -21,6 +21,29 @@ node_new(enum node_kind kind, struct place at)
 	return n;
 }
 
+static unsigned
+depth_of(const struct node *list)
+{
+	unsigned most = 0;
+
+	for (; list != NULL; list = list->next)
+		most = list->depth > most ? list->depth : most;
+	return most;
+}
+
+/* How deep it is, once what is in it is complete: all that walks a tree calls itself so often. */
+static void
+measure(struct node *n)
+{
+	unsigned left = depth_of(n->left), right = depth_of(n->right), third = depth_of(n->third);
+
+	n->depth = 1 + (left > right ? left : right);
+	n->depth = third >= n->depth ? 1 + third : n->depth;
+	if (n->depth > MAX_TREE)
+		dt_error(n->at, "D_SYNTAX",
+			 "more than %d operators follow each other, or are nested, here", MAX_TREE);
+}
+
 struct node *
 node_op(enum node_kind kind, uint32_t op, struct place at, struct node *left, struct node *right)
 {
@@ -29,6 +52,7 @@ node_op(enum node_kind kind, uint32_t op, struct place at, struct node *left, st
 	n->op = op;
 	n->left = left;
 	n->right = right;
+	measure(n);
 	return n;
 }
 
@@ -72,15 +96,6 @@ parse_reset(void)
 
 static struct node *parse_unary(void);
 
-/* A chain of operators is as deep as it is long. */
-static void
-count_link(unsigned *links)
-{
-	if (++*links > MAX_CHAIN)
-		dt_error(lex_peek()->at, "D_SYNTAX",
-			 "more than %d operators follow each other here", MAX_CHAIN);
-}
-
 /* Expressions with commas between, up to the closing token, which is taken. */
 static struct node *
 parse_list(uint32_t closing)
@@ -117,7 +132,7 @@ parse_type_operand(struct place at)
 	return n;
 }
 
-/* offsetof(type, member.member[3]...) is a constant of its own: it needs no more than the type. */
+/* offsetof(type, member.member...) is a constant of its own: it needs no more than the type. */
 static struct node *
 parse_offsetof(struct place at)
 {
@@ -252,12 +267,10 @@ static struct node *
 parse_postfix(void)
 {
 	struct node *n = parse_primary();
-	unsigned links = 0;
 
 	for (;;) {
 		struct token t = *lex_peek();
 
-		count_link(&links);
 		if (lex_take('[')) {
 			n = node_op(N_INDEX, 0, t.at, n, parse_list(']'));
 			if (n->right == NULL)
@@ -321,6 +334,7 @@ parse_unary(void)
 	} else {
 		n = parse_postfix();
 	}
+	measure(n);
 	parse_ascend();
 	return n;
 }
@@ -335,12 +349,11 @@ static struct node *
 parse_binary(unsigned lowest)
 {
 	struct node *n = parse_unary();
-	unsigned level, links = 0;
+	unsigned level;
 
 	while ((level = level_of(lex_peek())) >= lowest && level != 0) {
 		struct token t = lex_next();
 
-		count_link(&links);
 		n = node_op(N_BINARY, t.op, t.at, n, parse_binary(level + 1));
 	}
 	return n;
@@ -381,6 +394,7 @@ parse_list_item(void)
 		lex_expect(':');
 		n = node_op(N_COND, 0, t.at, n, yes);
 		n->third = parse_list_item();
+		measure(n);
 	}
 	parse_ascend();
 	return n;
@@ -390,12 +404,10 @@ struct node *
 parse_expression(void)
 {
 	struct node *n = parse_list_item();
-	unsigned links = 0;
 
 	while (lex_is(',')) {
 		struct token t = lex_next();
 
-		count_link(&links);
 		n = node_op(N_COMMA, 0, t.at, n, parse_list_item());
 	}
 	return n;

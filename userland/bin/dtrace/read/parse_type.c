@@ -57,6 +57,7 @@ parse_members(struct type *type)
 	struct member **last = &type->members;
 	uint64_t bit = 0, size = 0, align = 1;
 
+	parse_descend();
 	while (!lex_take('}')) {
 		struct type *base = parse_specifiers();
 
@@ -111,6 +112,7 @@ parse_members(struct type *type)
 		} while (lex_take(','));
 		lex_expect(';');
 	}
+	parse_ascend();
 	type->size = (uint32_t)((size + align - 1) / align * align);
 	type->complete = true;
 }
@@ -352,6 +354,8 @@ function_type(struct type *returned, struct member *parameters)
 static struct type *
 parse_suffixes(struct type *base, struct declarator *d)
 {
+	struct type *type;
+
 	if (lex_is('(')) {
 		lex_next();
 		return function_type(base, parse_parameters(')'));
@@ -363,9 +367,11 @@ parse_suffixes(struct type *base, struct declarator *d)
 		d->keys = parse_parameters(']');
 		return base;
 	}
+	parse_descend();
 	if (lex_take(']')) {
-		struct type *array = type_array(parse_suffixes(base, d), 0);
-		return array;
+		type = type_array(parse_suffixes(base, d), 0);
+		parse_ascend();
+		return type;
 	}
 	struct place at = lex_peek()->at;
 	int64_t count = parse_constant("the size of an array", "D_DECL_ARRSUB");
@@ -374,16 +380,20 @@ parse_suffixes(struct type *base, struct declarator *d)
 		dt_error(at, count < 0 ? "D_DECL_ARRSUB" : "D_DECL_ARRBIG",
 			 "found size %ld of an array", (long)count);
 	lex_expect(']');
-	return type_array(parse_suffixes(base, d), (uint32_t)count);
+	type = type_array(parse_suffixes(base, d), (uint32_t)count);
+	parse_ascend();
+	return type;
 }
 
 static struct declarator
 parse_declarator(struct type *base)
 {
 	struct declarator d = {.type = base, .at = lex_peek()->at};
+	unsigned stars = 0;
 
 	parse_descend();
-	while (lex_take('*')) {
+	for (; lex_take('*'); stars++) {
+		parse_descend();
 		base = type_pointer(base);
 		while (lex_take_name("const") || lex_take_name("volatile") ||
 		       lex_take_name("restrict"))
@@ -410,6 +420,8 @@ parse_declarator(struct type *base)
 			d.name = lex_next().text;
 		d.type = parse_suffixes(base, &d);
 	}
+	for (; stars > 0; stars--)
+		parse_ascend();
 	parse_ascend();
 	return d;
 }

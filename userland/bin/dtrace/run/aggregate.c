@@ -206,7 +206,13 @@ compare_one_key(const struct rec_field *f, const uint64_t *a, const uint64_t *b)
 	case SHOW_INT:
 	case SHOW_ENUM:
 		return compare_numbers((int64_t)a[0], (int64_t)b[0]);
+	case SHOW_UINT:
+		if (f->size < 8) /* another use may have a sign: agg_key_field() */
+			return compare_numbers((int64_t)a[0], (int64_t)b[0]);
+		return compare_numbers(a[0], b[0]);
 	default:
+		if (print_is_user(f) && a[0] == b[0])
+			return compare_numbers(a[1], b[1]);
 		return compare_numbers(a[0], b[0]);
 	}
 }
@@ -369,7 +375,7 @@ is_number(const struct rec_field *f)
 static void
 print_key(const struct rec_field *f, const uint64_t *key, bool packed)
 {
-	struct rec_field whole = *f;
+	struct rec_field whole = agg_key_field(f, key);
 
 	switch (f->show) {
 	case SHOW_STRING:
@@ -384,7 +390,7 @@ print_key(const struct rec_field *f, const uint64_t *key, bool packed)
 	case SHOW_UINT:
 	case SHOW_HEX:
 	case SHOW_ENUM:
-		print_number(f, (const uint8_t *)key, true);
+		print_number(&whole, (const uint8_t *)key, true);
 		return;
 	default:
 		fprintf(print_out, "  %-50s",

@@ -13,9 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,8 +24,6 @@
 #define POLL_NS 50000000u /* how often it looks whether the tracing has ended; sooner at first */
 
 static int device = -1;
-static pid_t child, process; /* -c, -p */
-static int go_pipe[2];       /* the child waits for its end */
 
 /* What was read of a CPU and is not printed yet. */
 struct queue {
@@ -69,108 +65,6 @@ consume_probe_of(uint32_t epid)
 	struct dif_epid e = {.epid = epid};
 
 	return ioctl(device, DIF_IOC_EPID, &e) >= 0 ? e.probe : 0;
-}
-
-/* ---- $target ---- */
-
-const char *consume_command;
-
-static bool
-is_program(const char *name)
-{
-	const char *path = getenv("PATH");
-
-	consume_command = name;
-	if (strchr(name, '/') != NULL)
-		return access(name, X_OK) == 0;
-	for (path = path != NULL ? path : "/bin"; *path != '\0';) {
-		int size = (int)strcspn(path, ":");
-
-		consume_command = dt_format("%.*s/%s", size, path, name);
-		if (access(consume_command, X_OK) == 0)
-			return true;
-		path += size + (path[size] == ':');
-	}
-	errno = ENOENT;
-	return false;
-}
-
-/* The command of -c does not outlive dtrace. */
-static void
-end_command(void)
-{
-	if (child > 0 && kill(child, SIGKILL) == 0)
-		waitpid(child, NULL, 0);
-}
-
-static void
-start_command(const char *command)
-{
-	char **argv = calloc(strlen(command) / 2 + 2, sizeof(*argv)), *rest = strdup(command);
-	char *word, c;
-	int argc = 0;
-
-	if (argv == NULL)
-		err(1, "-c");
-	while (rest != NULL && (word = strsep(&rest, " \t")) != NULL)
-		if (*word != '\0')
-			argv[argc++] = word;
-	if (argc == 0)
-		errx(2, "-c: found no command");
-	if (!is_program(argv[0]))
-		err(1, "failed to execute %s", argv[0]);
-	if (pipe2(go_pipe, O_CLOEXEC) < 0 || (child = fork()) < 0)
-		err(1, "-c %s", command);
-	if (child == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* also if dtrace is killed */
-		close(go_pipe[1]);
-		if (read(go_pipe[0], &c, 1) == 0) /* its end says that nothing will be traced */
-			_exit(1);
-		execvp(argv[0], argv);
-		warn("failed to execute %s", argv[0]);
-		_exit(127);
-	}
-	close(go_pipe[0]);
-	atexit(end_command);
-}
-
-void
-consume_target(const char *command, const char *process_text)
-{
-	char *end;
-
-	if (command != NULL) {
-		start_command(command);
-		dt_macros.target = (uint64_t)child;
-	}
-	if (process_text != NULL) {
-		process = (pid_t)strtol(process_text, &end, 10);
-		if (*end != '\0' || process <= 0)
-			errx(2, "-p: found %s, expected the number of a process", process_text);
-		if (kill(process, 0) < 0)
-			err(1, "failed to grab process %d", process);
-		dt_macros.target = (uint64_t)process;
-	}
-}
-
-static bool
-target_has_ended(void)
-{
-	int status;
-
-	if (child > 0 && waitpid(child, &status, WNOHANG) == child) {
-		child = 0;
-		if (!dt_options.quiet)
-			warnx("pid %lu has exited", (unsigned long)dt_macros.target);
-		return true;
-	}
-	if (process > 0 && kill(process, 0) < 0 && errno == ESRCH) {
-		process = 0;
-		if (!dt_options.quiet)
-			warnx("pid %lu has exited", (unsigned long)dt_macros.target);
-		return true;
-	}
-	return false;
 }
 
 /* ---- loading ---- */
@@ -458,13 +352,15 @@ now_ns(void)
 static bool
 trace(const sigset_t *signals)
 {
-	uint64_t rate =
-	    dt_options.switchrate < dt_options.aggrate ? dt_options.switchrate : dt_options.aggrate;
-	uint64_t next = now_ns() + rate, next_status = now_ns() + dt_options.statusrate;
-	uint64_t poll = POLL_NS / 64;
+	uint64_t last = now_ns(), last_status = last, poll = POLL_NS / 64;
 	bool ring = view.image->options.policy != DIF_SWITCH;
 
 	for (;;) {
+		/* setopt() may have changed them. */
+		uint64_t next =
+		    last + (dt_options.switchrate < dt_options.aggrate ? dt_options.switchrate
+								       : dt_options.aggrate);
+		uint64_t next_status = last_status + dt_options.statusrate;
 		uint64_t now = now_ns(), until = next < next_status ? next : next_status;
 		uint64_t sleep = until > now ? until - now : 1000;
 		struct dif_status s;
@@ -477,11 +373,11 @@ trace(const sigset_t *signals)
 			return false;
 		if (now_ns() >= next) {
 			work(s.cpus, !ring);
-			next = now_ns() + rate;
+			last = now_ns();
 		}
 		if (now_ns() >= next_status) {
 			say_losses(&s);
-			next_status = now_ns() + dt_options.statusrate;
+			last_status = now_ns();
 		}
 	}
 }
@@ -554,7 +450,6 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 		errx(2, "-o %s: it is an input: expected another file", output);
 	if (output != NULL && (print_out = fopen(output, "w")) == NULL)
 		err(1, "failed to open %s", output);
-	output_path = output != NULL ? output : "";
 	sigemptyset(&signals);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		sigaddset(&signals, ends[i]);
@@ -576,8 +471,7 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 		err(1, "could not enable tracing");
 	if (dt_destructive && !dt_options.quiet)
 		warnx("allowing destructive actions");
-	if (child > 0 && (write(go_pipe[1], "g", 1) != 1 || close(go_pipe[1]) < 0))
-		err(1, "-c");
+	target_go();
 	if (recorded != NULL ? replay(&signals) : (!no_matches || !leave) && trace(&signals))
 		fprintf(print_out, "\n"); /* after the ^C */
 	ioctl(device, DIF_IOC_STOP);
@@ -590,6 +484,8 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 		warn("output");
 		return 1;
 	}
+	if (output_failed)
+		return 1;
 	if (s.state == DIF_KILLED)
 		warnx("processing aborted: abort due to systemic unresponsiveness");
 	return s.state == DIF_KILLED || (damaged && s.exit_status == 0) ? 1 : s.exit_status;

@@ -18,7 +18,7 @@ static struct {
 	struct dif_record last;
 } flow[MAX_CPUS];
 
-const char *output_path = "";
+bool output_failed;
 
 static struct known {
 	struct known *next;
@@ -169,22 +169,38 @@ do_system(const struct rec_action *a, const uint8_t *data)
 		warn("system(\"%s\")", command);
 }
 
-/* "": standard output. */
+/* Adds to a file; "": to that of -o, or standard output, as before. */
 static void
 do_reopen(const char *path)
 {
-	FILE *f;
+	static FILE *first;
+	static char name[1024];
+	FILE *f = first;
+	bool failed;
 
-	fflush(print_out);
-	f = *path != '\0' ? fopen(path, "w") : stdout;
-	if (f == NULL) {
+	if (first == NULL)
+		f = first = print_out;
+	if (*path != '\0' && (f = fopen(path, "a")) == NULL) {
 		warn("%s", path);
 		return;
 	}
-	if (print_out != stdout)
-		fclose(print_out);
+	if (print_out != first) {
+		failed = ferror(print_out) != 0;
+		if (fclose(print_out) != 0 || failed) {
+			warn("%s", name);
+			output_failed = true;
+		}
+	}
 	print_out = f;
-	output_path = strdup(path);
+	snprintf(name, sizeof(name), "%s", path);
+}
+
+static void
+do_ftruncate(void)
+{
+	fflush(print_out);
+	if (ftruncate(fileno(print_out), 0) == 0) /* a terminal keeps what it shows */
+		rewind(print_out);
 }
 
 static void
@@ -201,8 +217,8 @@ static void
 do_setopt(const struct rec_action *a, const uint8_t *data)
 {
 	const struct rec_field *f = &view.fields[a->first];
-	const char *why = option_set((const char *)data + f[0].offset,
-				     a->count > 1 ? (const char *)data + f[1].offset : NULL);
+	const char *why = option_change((const char *)data + f[0].offset,
+					a->count > 1 ? (const char *)data + f[1].offset : NULL);
 
 	if (why != NULL)
 		warnx("setopt: %s", why);
@@ -254,7 +270,7 @@ do_action(const struct rec_action *a, const uint8_t *data)
 		do_freopen(a, data);
 		break;
 	case ACT_FTRUNCATE:
-		do_reopen(output_path);
+		do_ftruncate();
 		break;
 	case ACT_SYSTEM:
 		do_system(a, data);

@@ -216,7 +216,9 @@ print_member(const struct rec_field *f, const uint8_t *record)
 
 	switch (f->show) {
 	case SHOW_ENUM:
-		if (print_enumerator(view.strings + f->names, (int64_t)print_integer(f, data)))
+		if (f->bits != 0 && strstr(view.strings + f->names, "=-") != NULL)
+			whole.show = SHOW_INT;
+		if (print_enumerator(view.strings + f->names, (int64_t)print_integer(&whole, data)))
 			break;
 		/* fall through */
 	case SHOW_INT:

@@ -82,22 +82,38 @@ bucket_value(const struct dif_agg *a, unsigned b)
 	return (int64_t)power(f, m);
 }
 
+/* Of a distribution; 0: the aggregation is a number. */
+static uint16_t
+bucket_count(const struct dif_agg *a)
+{
+	uint64_t count = 2, steps;
+
+	if (a->func == DIF_QUANTIZE)
+		return 127;
+	if (a->func == DIF_LQUANTIZE)
+		return (uint16_t)((a->p[1] - a->p[0]) / a->p[2] + 2);
+	for (int64_t m = a->p[1]; a->func == DIF_LLQUANTIZE && m <= a->p[2]; m++) {
+		steps = power((uint64_t)a->p[0], (uint64_t)m + 1);
+		steps = (uint64_t)a->p[3] < steps ? (uint64_t)a->p[3] : steps;
+		count += steps - steps / (uint64_t)a->p[0];
+	}
+	return a->func == DIF_LLQUANTIZE ? (uint16_t)count : 0;
+}
+
 __int128
 agg_number(uint32_t agg, const struct agg_entry *e)
 {
 	const struct dif_agg *a = &view.aggs[agg];
-	uint64_t normal = agg_normal(agg);
-	__int128 sum = 0;
+	__int128 normal = (int64_t)agg_normal(agg), sum = 0;
 
 	if (e == NULL || e->value_words == 0)
 		return 0;
 	switch (a->func) {
 	case DIF_AVG:
-		return e->values[0] == 0
-			   ? 0
-			   : (int64_t)e->values[1] / (int64_t)normal / (int64_t)e->values[0];
+		return e->values[0] == 0 ? 0
+					 : (int64_t)e->values[1] / normal / (int64_t)e->values[0];
 	case DIF_STDDEV:
-		return deviation(e->values, normal);
+		return deviation(e->values, (uint64_t)normal);
 	case DIF_QUANTIZE: /* what all values add up to; beyond 127 bits the largest number */
 	case DIF_LQUANTIZE:
 	case DIF_LLQUANTIZE:
@@ -110,7 +126,7 @@ agg_number(uint32_t agg, const struct agg_entry *e)
 		}
 		return sum;
 	default:
-		return (int64_t)e->values[0] / (int64_t)normal;
+		return (int64_t)e->values[0] / normal;
 	}
 }
 
@@ -175,7 +191,7 @@ print_bar(int64_t count, const struct scale *s)
 		print_part('@', count <= 0 ? 0 : bar);
 		print_part(' ', BAR / 2 - (count <= 0 ? 0 : bar));
 	}
-	fprintf(print_out, " %-9ld\n", (long)(count / (int64_t)s->normal));
+	fprintf(print_out, " %-9ld\n", (long)((__int128)count / (int64_t)s->normal));
 }
 
 /* The text before bucket `b` of n. */
@@ -353,11 +369,7 @@ print_agg_value(uint32_t agg, const struct agg_entry *e)
 {
 	const struct dif_agg *a = &view.aggs[agg];
 	/* Of keys that it does not have: a distribution of nothing. */
-	struct agg_entry none = {.agg = agg,
-				 .value_words = (uint16_t)(a->func == DIF_QUANTIZE ? 127
-							   : a->func == DIF_LQUANTIZE
-							       ? (a->p[1] - a->p[0]) / a->p[2] + 2
-							       : 0)};
+	struct agg_entry none = {.agg = agg, .value_words = bucket_count(a)};
 
 	if (e == NULL && none.value_words != 0) {
 		none.values = dt_alloc(none.value_words * sizeof(*none.values));

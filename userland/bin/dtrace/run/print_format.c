@@ -243,10 +243,23 @@ agg_key_words(const struct rec_field *f, const uint64_t *key)
 	return print_is_user(f) ? 2 : 1;
 }
 
+struct rec_field
+agg_key_field(const struct rec_field *f, const uint64_t *key)
+{
+	struct rec_field whole = *f;
+	bool number = f->show == SHOW_INT || f->show == SHOW_UINT || f->show == SHOW_ENUM;
+
+	if (number && f->size < 8 && print_integer(f, (const uint8_t *)key) != *key) {
+		whole.show = SHOW_INT;
+		whole.size = 8;
+	}
+	return whole;
+}
+
 static void
 put_key(const struct conversion *c, const struct rec_field *f, const uint64_t *key)
 {
-	struct rec_field whole = *f;
+	struct rec_field whole = agg_key_field(f, key);
 
 	if (f->show == SHOW_STRING)
 		whole.size = (uint32_t)strlen((const char *)key) + 1;

@@ -4,10 +4,10 @@
  *	comes in:	an image, or the wish to claim that of the boot: consume()
  *	goes out:	text on standard output, -o or freopen()'s file; the exit status
  *
- * In reading order: consume.c starts the command, loads, waits, and reads each CPU's records and
- * aggregations; output.c prints a record, action by action; print.c prints values, print_format.c
- * printf()'s; aggregate.c adds aggregations up and sorts them, print_agg.c prints their values.
- * usymbol.c names addresses of programs, pid.c makes the probes of the provider pid.
+ * In reading order: target.c starts the command; consume.c loads, waits, and reads each CPU's
+ * records and aggregations; output.c prints a record, action by action; print.c prints values,
+ * print_format.c printf()'s; aggregate.c adds aggregations up and sorts them, print_agg.c prints
+ * their values. usymbol.c names addresses of programs, pid.c makes the probes of the provider pid.
  *
  * All that it needs to know of the program is in the image's section `consumer` (record.h), so
  * it prints as well what another dtrace has compiled for the boot.
@@ -46,15 +46,22 @@ void consume_recorded(const char *path);
 __attribute__((weak)) bool recorded_open(const char *path);
 __attribute__((weak)) void recorded_limit(void);
 __attribute__((weak)) int recorded_run(bool (*drain)(void));
-/* Starts the command, which waits, or finds the process: $target. NULL: none. */
-void consume_target(const char *command, const char *process);
-/* The path of the command; NULL: there is none. */
-extern const char *consume_command;
 /*
  * Traces until the program, the command, the process or the user ends it. The exit status. Image
  * NULL: what has been traced since the boot; with `leave` only that.
  */
 int consume(const void *image, struct source *sources, const char *output, bool leave);
+
+/* ---- target.c ---- */
+
+/* Starts the command, which waits, or finds the process: $target. NULL: none. */
+void target_open(const char *command, const char *process);
+/* The path of the command; NULL: there is none. */
+extern const char *target_command;
+/* Lets the command begin. */
+void target_go(void);
+/* Has the command, or the process, ended? Says so, and is true only once. */
+bool target_has_ended(void);
 
 /* ---- output.c ---- */
 
@@ -62,8 +69,8 @@ int consume(const void *image, struct source *sources, const char *output, bool 
 
 /* next: what the CPU recorded after it; NULL: nothing yet. */
 void output_record(uint32_t cpu, const struct dif_record *r, const struct dif_record *next);
-/* The file of -o or freopen(); "": standard output. */
-extern const char *output_path;
+/* Something for a file of freopen() was not written, as a message says. */
+extern bool output_failed;
 
 /* ---- print.c, print_format.c, print_agg.c ---- */
 
@@ -117,6 +124,11 @@ struct agg_entry {
 
 /* How many words a key takes, of that kind, at `key`. */
 size_t agg_key_words(const struct rec_field *f, const uint64_t *key);
+/*
+ * How the key is shown: as the aggregation's first use has it, unless it is a number of a later use
+ * that does not fit into that type.
+ */
+struct rec_field agg_key_field(const struct rec_field *f, const uint64_t *key);
 /* Prints by a format; fields begin with the first argument. `data` is the record's. */
 void print_printf(const char *format, const struct rec_field *f, uint32_t count,
 		  const uint8_t *data);
