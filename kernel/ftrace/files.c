@@ -61,7 +61,8 @@ static void
 cpumask_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	uint64_t now = instance_mask(i);
-	uint64_t mask = (now != 0 ? now : i->cpus) & online();
+	uint64_t cpus = __atomic_load_n(&i->cpus, __ATOMIC_RELAXED);
+	uint64_t mask = (now != 0 ? now : cpus) & online();
 
 	if (mask >> 32 != 0)
 		sbuf_printf(out, "%lx,%08lx\n", mask >> 32, mask & UINT32_MAX);

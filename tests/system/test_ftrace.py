@@ -158,9 +158,9 @@ def graph():
 
 @portable_test("set_ftrace_pid: only these threads")
 def pids():
-    out = ftrace("cat set_ftrace_pid\necho $$ > set_ftrace_pid\ncat set_ftrace_pid\necho 'sys_*' > set_ftrace_filter\necho function > current_tracer\n"
+    out = ftrace("cat set_ftrace_pid\necho $$ > set_ftrace_pid\necho $$ $$ >> set_ftrace_pid\ncat set_ftrace_pid\necho 'sys_*' > set_ftrace_filter\necho function > current_tracer\n"
                  "cat /etc/motd >/dev/null\necho > /tmp/x\ncat trace\n")[0]
-    pid = int(check_match(r"^no pid\n(\d+)$", out, "the list before and after")[1])
+    pid = int(check_match(r"^no pid\n(\d+)\n(?!\d+\n)", out, "the list before, and after: a thread is in it once")[1])
     found = {tid for _, tid, *_ in rows(out)}
     check_eq(found, {pid}, "threads")
 

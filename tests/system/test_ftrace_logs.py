@@ -71,13 +71,15 @@ def triggers():
     check_match(r"----\n0\n$", held, "what is left")
 
 
-@test("FUNCTION:dump and FUNCTION:cpudump: the trace comes out on the console, and tracing is off; the thread that prints ends")
+@test("FUNCTION:dump and FUNCTION:cpudump: the trace comes out on the console, and tracing is off; that of each instance that asks for it; the thread that prints ends")
 def dumps():
     for smp in cpus():
         out = ftrace(
             FORK + "echo sys_kill:dump:1 >> set_ftrace_filter\nload fork -n 5 -j 3 >/dev/null\nkill -0 $$\nuntil test $(dmesg | grep -c -e '^[^a-z]*----') = 2; do sleep 0.01; done\n"
             "cat tracing_on set_ftrace_filter trace\necho =====\ndmesg\necho =====\necho '!sys_kill:dump' >> set_ftrace_filter\necho 'sys_kill:cpudump:1' >> set_ftrace_filter\n"
             "echo > trace\necho 1 > tracing_on\necho > set_event\nload fork -n 1 >/dev/null\nkill -0 $$\nuntil dmesg | grep 'buffer empty' >/dev/null; do sleep 0.01; done\n"
+            "mkdir instances/a\necho 'sys_kill:cpudump' >> instances/a/set_ftrace_filter\necho '!sys_kill:cpudump' >> set_ftrace_filter\necho 'sys_kill:cpudump' >> set_ftrace_filter\n"
+            "kill -0 $$\nuntil test $(dmesg | grep -c 'buffer empty') = 3; do sleep 0.01; done\necho '!sys_kill:cpudump' >> instances/a/set_ftrace_filter\nrmdir instances/a\n"
             "echo '!sys_kill:cpudump' >> set_ftrace_filter\nwhile ps | grep -v grep | grep ftracedump >/dev/null; do sleep 0.01; done\ncat set_ftrace_filter\n", smp=smp)
         trace, console, rest = out
         check_match(r"^0\n#### all functions enabled ####\nsys_kill:dump:count=0$", trace, "the state after it")

@@ -175,7 +175,7 @@ void snapshot_print_help(struct sbuf *out, const struct instance *i, unsigned cp
 
 /* ---- dump.c: the trace on the console ---- */
 
-/* Prints the instance's entries of a CPU, or of all, soon after; no more are recorded. Any context,
+/* Prints the instance's entries of a CPU, or of all, soon after; no more are recorded. In hooks,
  * while somebody uses it. */
 void dump_ask(struct instance *i, unsigned cpu);
 /* One user more, or one less (-1). 0 or -ENOMEM. */

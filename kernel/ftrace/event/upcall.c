@@ -57,7 +57,7 @@ event_upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
 	switch ((enum upcall)what) {
 	case UPCALL_ON:
 	case UPCALL_OFF:
-		instance_switch(i, what == UPCALL_ON);
+		instance_switch_in_hook(i, what == UPCALL_ON);
 		break;
 	case UPCALL_STACK:
 		record_stack(i, f);
