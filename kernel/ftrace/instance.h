@@ -221,8 +221,10 @@ extern const struct tracefs_file options_dir;
 
 /* ---- error_log.c ---- */
 
-/* A command was refused: which part of ftrace says what about it, and about which character. */
-void error_log_add(const char *system, const char *message, const char *command, size_t at);
+/* A command to the instance was refused: which part of ftrace says what about it, and about which
+ * character. */
+void error_log_add(struct instance *i, const char *system, const char *message, const char *command,
+		   size_t at);
 void error_log_show(struct instance *i, uintptr_t arg, struct sbuf *out);
 int error_log_store(struct instance *i, uintptr_t arg, char *text);
 int error_log_clear(struct instance *i, uintptr_t arg);

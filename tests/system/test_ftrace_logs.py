@@ -105,7 +105,7 @@ def instances():
             "cat trace ../../set_ftrace_filter\necho hwlat > current_tracer\necho function > ../../current_tracer\n(echo $$; kill -0 $$)\necho nop > ../../current_tracer\n"
             "echo function_graph > ../b/current_tracer\necho function_graph > current_tracer\ncat current_tracer\necho nop > ../b/current_tracer\n"
             "echo function_graph > current_tracer\ncat /etc/motd >/dev/null\nhead -n 8 trace\necho nop > current_tracer\necho =====\n"
-            "t=events/sched/sched_process_fork/trigger\necho 'traceoff if child_comm == load' > $t\necho 'hist:keys=child_comm:n=parent_pid:onmax($n).nosuch(n)' >> $t\necho 'hist:keys=comm' >> $t\ncat $t ../b/$t ../../$t\n"
+            "t=events/sched/sched_process_fork/trigger\necho 'traceoff if child_comm == load' > $t\necho 'hist:keys=child_comm:n=parent_pid:onmax($n).nosuch(n)' >> $t\necho 'hist:keys=comm' >> $t\ncat $t ../b/$t ../../$t\nfor d in . ../b ../..; do grep -c error: $d/error_log; done\n"
             "load fork -n 1 >/dev/null\ncat tracing_on ../../tracing_on events/sched/sched_process_fork/hist\n"
             "mkdir ../c\n(cd ../c; ls > /dev/null; rmdir ../c; cat trace; cat snapshot)\nexec 3< trace\ncd ../..\nrmdir instances/a\nexec 3<&-\nexec 3> instances/a/trace_marker\nrmdir instances/a\nexec 3> instances/a/trace_marker_raw\nrmdir instances/a\nexec 3>&-\nrmdir instances/a\nrmdir instances/b\nls instances\nsysctl -n kern.dtrace.consumers\nktr probes -c | grep -v ' 0$'\n", smp=smp)
         check_match(r"^mkdir: .*'instances/a': File exists\na  b\n", names, "the directory")
@@ -129,7 +129,7 @@ def instances():
         check_match(r"^#### all functions enabled ####\nsh: .*Invalid argument\n", tracer, "hwlat is the top's")
         check_match(r"^sh: .*Device or resource busy\nfunction\n", tracer, "one graph at a time")
         check_match(r"^ +\d\) .*ramfs_read\(\);$", tracer, "the graph")
-        check_match(r"^sh: .*Invalid argument\ntraceoff:unlimited if child_comm == load\nhist:keys=comm:vals=hitcount:sort=hitcount:size=2048 \[active\]\n# Available.*\n#.*\n# Available.*\n#.*\n0\n1\n", rest, "triggers")
+        check_match(r"^sh: .*Invalid argument\ntraceoff:unlimited if child_comm == load\nhist:keys=comm:vals=hitcount:sort=hitcount:size=2048 \[active\]\n# Available.*\n#.*\n# Available.*\n#.*\n1\n0\n0\n0\n1\n", rest, "triggers, errors")
         check_match(r"^{ comm: load +} hitcount: +1$", rest, "a histogram")
         check_match(r"^cat: .*trace.*: No such device\ncat: .*snapshot.*: No such device\n", rest, "who is in a folder that is gone")
         check_match(r"^(?:rmdir: 'instances/a': Device or resource busy\n){3}0\nprovider +probes on\n(?:ktr .*\n)?$", rest, "what is left")

@@ -100,7 +100,8 @@ attach_at_event(const struct eprobe *e, const char *filter, unsigned fields,
 	if (filter != NULL)
 		result = filter_compile_for(p, e->target, filter, &wrong);
 	if (wrong.message != NULL)
-		error_log_add("event filter parse error", wrong.message, filter, wrong.at);
+		error_log_add(&instance_top, "event filter parse error", wrong.message, filter,
+			      wrong.at);
 	eprobe_emit(p, e, fields);
 	return program_finish(p, result, &e->target, 1, to);
 }

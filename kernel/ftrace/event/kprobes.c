@@ -204,7 +204,7 @@ kprobes_make(char *line, enum kprobe_kind kind)
 	if (err[0] == '\0')
 		return error; /* it has been said */
 	at = kprobes_error_place(&message);
-	error_log_add(systems[kind], linux_words(message), line, at);
+	error_log_add(&instance_top, systems[kind], linux_words(message), line, at);
 	return error;
 }
 

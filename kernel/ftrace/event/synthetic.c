@@ -229,7 +229,7 @@ synthetic_add(struct reading *r, char *text)
 	if (!synthetic_read_event(r, text)) {
 		is_there = synthetic_find(s->name) != NULL;
 		kfree(s);
-		error_log_add("synthetic_events", r->message, r->command, r->at);
+		error_log_add(&instance_top, "synthetic_events", r->message, r->command, r->at);
 		return is_there ? -EEXIST : -EINVAL;
 	}
 	s->site = synthetic_make_site(s);
@@ -309,8 +309,8 @@ synthetic_command_dynamic(char *text)
 		return synthetic_make(text, sizeof(group) - 1);
 	if (slash == NULL || (blank != NULL && blank < slash))
 		return synthetic_make(text, 2);
-	error_log_add("synthetic_events", FORM "s or -:[synthetic/]<name> field[;field] ...", text,
-		      0);
+	error_log_add(&instance_top, "synthetic_events",
+		      FORM "s or -:[synthetic/]<name> field[;field] ...", text, 0);
 	return -EINVAL;
 }
 

@@ -345,7 +345,7 @@ trigger_store(struct instance *i, uintptr_t arg, char *text)
 	else
 		error = carry_out(t, remove, &wrong);
 	if (error == -EINVAL && wrong.message != NULL)
-		error_log_add("event filter parse error", wrong.message, command, at + wrong.at);
+		error_log_add(i, "event filter parse error", wrong.message, command, at + wrong.at);
 	return error;
 }
 

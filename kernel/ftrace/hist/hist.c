@@ -277,7 +277,7 @@ hist_store(struct instance *i, const struct ktr_site *site, char *text, bool rem
 	if (error != 0 && wrong.message != NULL) {
 		event_name(site, name);
 		snprintf(system, sizeof(system), "hist:%s:%s", event_system(site), name);
-		error_log_add(system, wrong.message, text, wrong.at);
+		error_log_add(i, system, wrong.message, text, wrong.at);
 	}
 	return error;
 }
