@@ -304,11 +304,14 @@ dynamic_events_store(struct instance *i, uintptr_t arg, char *text)
 	return tracefs_lines(text, dynamic_command);
 }
 
+/* Event probes go first, which use the others. None goes if one has to stay. */
 static int
 dynamic_clear(struct instance *i, uintptr_t arg)
 {
-	int error = kprobes_clear(i, PROBES_EVENT);
+	int error = kprobes_any_used() || synthetic_any_used() ? -EBUSY : 0;
 
+	if (error == 0)
+		error = kprobes_clear(i, PROBES_EVENT);
 	if (error == 0)
 		error = synthetic_clear(i, arg);
 	if (error == 0)

@@ -164,7 +164,7 @@ def syntax():
     wrong = [("myevent ^chr arg", "Invalid type"), ("myevent ^unsigned arg", "Incomplete type"), ("myevent char ^str]; int v", "Illegal name"), ("^mye-vent char str[]", "Illegal name"),
              ("myevent char ^st-r[]", "Illegal name"), ("myevent char str;^[]", "Invalid field"), ("myevent char str; ^int", "Invalid field"), ("myevent u64 a ^pid_t", "Invalid field"),
              ("myevent char ^str[; int v", "Invalid array specification"), ("myevent char ^str[kdjdk]", "Invalid array specification"), ("myevent char ^str[257]", "Invalid array specification"),
-             ("myevent u64 a; u32 ^a", "Duplicate field name"), ("^myevent u8 a u8 b u8 c; u8 d u8 e u8 f u8 g", "Too many fields"), ("^a u64 v", "Event already exists"),
+             ("myevent u64 a; u32 ^a", "Duplicate field name"), ("^myevent u8 a u8 b u8 c; u8 d u8 e u8 f u8 g", "Too many fields"), ("^a u64 v", "Event already exists"), ("^probed u64 v", "Event already exists"),
              ] + [(text, "Command must be of the form: <name> field[;field] ...") for text in
                   ("^mye;vent char str[]", "^myevent ; char str[]", "^myevent; char str[]", "^myevent ;char str[]", "^; char str[]", "^;myevent char str[]", "^myevent")]
     dynamic = [("^s:junk/myevent char str[", "Command must be of the form: s or -:[synthetic/]<name> field[;field] ..."), ("s:synthetic/new u64 ^b-c", "Illegal name")]
@@ -172,7 +172,7 @@ def syntax():
     sorts = [(keys + ":sort=common_pid,^junk", "Sort field must be a key or a val"), (keys + ":^sort=", "Empty assignment"), (keys + ":^sort=common_pid,", "Empty sort field"),
              (keys + ":sort=common_pid.^junk", "Invalid sort modifier"), (keys + ",bytes_alloc:^sort=common_pid,bytes_req,bytes_alloc", "Too many sort fields (Max = 2)")]
     made, refused, other, orders = ftrace(
-        "".join(f"echo '{text}' >> synthetic_events\n" for text in good) + "cat synthetic_events\necho =====\n" + errors_of("synthetic_events", wrong) + "echo =====\n" +
+        "echo 'p:synthetic/probed kernel_clone' > kprobe_events\n" + "".join(f"echo '{text}' >> synthetic_events\n" for text in good) + "cat synthetic_events\necho =====\n" + errors_of("synthetic_events", wrong) + "echo =====\n" +
         errors_of("dynamic_events", dynamic) + "echo '!e u64 lat pid_t pid' >> synthetic_events\necho 's:synthetic/g s32 x' >> dynamic_events\ntail -n 2 synthetic_events\necho =====\n" +
         errors_of("events/kmem/kmalloc/trigger", sorts))
     check_eq(made.splitlines(), [f"{text[0]}\t{fields}" for text, fields in good.items()], "events")

@@ -162,6 +162,21 @@ eprobe_attach(void)
 	return kprobe_drop(k.probe) != 0 ? -EBUSY : error;
 }
 
+static bool
+is_on(struct instance *i, const void *site)
+{
+	return event_is_enabled(i, site) || event_filter_soft(i, site) || triggers_on(i, site);
+}
+
+bool
+eprobes_apart_used(const struct ktr_site *site)
+{
+	list_for_each_entry (const struct eprobe, e, &all, link)
+		if (e->target == site)
+			return instances_any(is_on, site);
+	return event_is_used(site);
+}
+
 /* Drops those that go. */
 static void
 drop_all(void)

@@ -218,6 +218,8 @@ void kprobes_show(struct instance *i, uintptr_t arg,
 		  struct sbuf *out); /* kprobe_events, dynamic_events, … */
 int kprobes_store(struct instance *i, uintptr_t arg, char *text);
 int kprobes_clear(struct instance *i, uintptr_t arg);
+/* Does anybody use an event of any kind, apart from event probes? */
+bool kprobes_any_used(void);
 /* Takes a line: makes a probe, or removes some, of all only with PROBES_ALL. 0 or -errno. */
 int kprobes_command(uintptr_t of, char *line);
 void kprobes_show_profile(struct instance *i, uintptr_t arg, struct sbuf *out);
@@ -242,6 +244,9 @@ struct eprobe;
 void eprobe_fire(const struct eprobe *e, const struct ktr_firing *f, const uint64_t *fields);
 /* Gives the event probe that was made its program. 0; or -errno, and it is removed. */
 int eprobe_attach(void);
+/* event_is_used(), apart from event probes that are at the event; what D does at such a one is not
+ * known. */
+bool eprobes_apart_used(const struct ktr_site *site);
 /* Takes their programs from those of kprobe_del(), which go. */
 void eprobes_detach(const char *which);
 
@@ -267,6 +272,8 @@ void synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const
 void synthetic_show(struct instance *i, uintptr_t arg, struct sbuf *out);
 int synthetic_store(struct instance *i, uintptr_t arg, char *text);
 int synthetic_clear(struct instance *i, uintptr_t arg);
+/* As kprobes_any_used(). */
+bool synthetic_any_used(void);
 /* NAME FIELDS; or !NAME, which removes it. 0 or -errno. */
 int synthetic_command(char *text);
 /* s:[synthetic/]NAME FIELDS */

@@ -309,6 +309,21 @@ kprobes_clear(struct instance *i, uintptr_t arg)
 }
 
 static void
+kprobe_is_used(const struct kprobe_info *k, void *used)
+{
+	*(bool *)used |= eprobes_apart_used(k->site);
+}
+
+bool
+kprobes_any_used(void)
+{
+	bool used = false;
+
+	kprobes_each(kprobe_is_used, &used);
+	return used;
+}
+
+static void
 kprobe_gone(void)
 {
 	mutex_lock(&ftrace_lock);
