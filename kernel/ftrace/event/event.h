@@ -32,6 +32,7 @@
 #include "ktr/entry.h"
 #include "ktr/event_format.h"
 #include "ktr/hook.h"
+#include "ktr/intern.h"
 #include "ktr/param.h"
 #include "ktr/site.h"
 
@@ -39,6 +40,7 @@ struct dif_clause;
 struct dtrace_consumer;
 struct filter_error;
 struct instance;
+struct ktr_log;
 struct program;
 
 /* ---- event_name.c ---- */
@@ -173,6 +175,10 @@ void record_stack(struct instance *i, const struct ktr_firing *f);
 /* The same, of these return addresses. */
 void record_frames(struct instance *i, const uint64_t *pcs, unsigned n);
 
+/* The text of such an entry: of one whose data was overwritten in part, the places that are left.
+ * Locks as of print_entry(). */
+const char *stack_text(const struct ktr_log *log, unsigned cpu, uint64_t seq, uint64_t word,
+		       char text[KTR_STRING_MAX]);
 /* The next place of such a text; returns where the one after it is. */
 const char *stack_next(const char *text, uintptr_t *at);
 
