@@ -101,19 +101,20 @@ snapshot_take(struct instance *i, unsigned cpu)
 	snapshot_take_here(&w);
 }
 
-bool
+void
 snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l)
 {
-	bool kept;
+	bool kept; /* not if another CPU has kept a longer one since it was seen that this counts */
 
 	snapshot_instance_lock(i);
-	kept = i->snapshot_there && i->snapshot_readers == 0;
+	kept = i->snapshot_there && i->snapshot_readers == 0 && latency_counts(l);
 	for (unsigned cpu = 0; cpu < MAX_CPUS && kept; cpu++)
 		copy_ring(i, cpu, from[cpu]);
-	if (kept)
+	if (kept) {
 		i->latency = *l;
+		__atomic_store_n(&latency_longest_ns, l->ns, __ATOMIC_RELAXED);
+	}
 	snapshot_instance_unlock(i);
-	return kept;
 }
 
 static void
