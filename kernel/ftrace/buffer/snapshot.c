@@ -45,7 +45,7 @@ copy_slot(const struct ktr_ring *from, struct ktr_ring *to, uint64_t seq)
 		b[n] = __atomic_load_n(&a[n], __ATOMIC_RELAXED);
 }
 
-/* From entry `least` on. Returns the number of the entry after the last. */
+/* From entry `least` on. Returns the number of the entry after the last; 0: there is no ring. */
 static uint64_t
 copy_ring(struct instance *i, unsigned cpu, uint64_t least)
 {
@@ -54,7 +54,7 @@ copy_ring(struct instance *i, unsigned cpu, uint64_t least)
 	uint64_t head, first, fit, tail;
 
 	if (from == NULL || to == NULL)
-		return least;
+		return 0;
 	head = ktr_ring_head(from);
 	first = snapshot_later(ktr_ring_tail(from, head), least < head ? least : head);
 	fit = to->entries - KTR_RING_SPARE;
