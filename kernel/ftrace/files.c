@@ -73,17 +73,22 @@ cpumask_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 static int
 cpumask_store(struct instance *i, uintptr_t arg, char *text)
 {
-	char *word = tracefs_word(&text);
-	uint64_t mask;
-	size_t n = 0;
+	const char *word = tracefs_word(&text);
+	uint64_t mask = 0, group;
 
 	if (word == NULL)
 		return -EINVAL;
-	for (const char *p = word; *p != '\0'; p++)
-		if (*p != ',')
-			word[n++] = *p;
-	if (ktr_number(word, n, 16, &mask) != KTR_NUMBER_OK)
-		return -EINVAL;
+	while (*word != '\0') {
+		const char *comma = strchr(word, ',');
+		size_t n = comma != NULL ? (size_t)(comma - word) : strlen(word);
+
+		if (n > 8 || mask >> 32 != 0)
+			return -EOVERFLOW;
+		if (n > 0 && ktr_number(word, n, 16, &group) != KTR_NUMBER_OK)
+			return -EINVAL;
+		mask = n > 0 ? mask << 32 | group : mask;
+		word += n + (comma != NULL);
+	}
 	if ((mask & online()) == 0)
 		return -EINVAL;
 	instance_set_cpus(i, mask);

@@ -128,12 +128,15 @@ def mounted():
     check_match(r"^mounted\n(\d+)\ni\np:kprobes/x sys_read\n0\n0\nempty\n\1\n", out, "what is seen at both places")
 
 
-@portable_test("buffer_size_kb that is too large is ENOMEM; that of one CPU is that of all; tracing_thresh is 10 while hwlat has no other")
+@portable_test("buffer_size_kb that is too large is ENOMEM; that of one CPU is that of all; tracing_thresh is 10 while hwlat has no other, or what it was then; groups of tracing_cpumask")
 def sizes():
     out = ftrace("echo 99999999999 > buffer_size_kb\necho 128 > buffer_size_kb\necho 64 > per_cpu/cpu0/buffer_size_kb\ncat buffer_size_kb\n"
                  "cat tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho nop > current_tracer\ncat tracing_thresh\n"
-                 "echo 77 > tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho nop > current_tracer\ncat tracing_thresh\n")[0]
-    check_match(r"\Ash: write error: (Cannot allocate memory|Out of memory)\n64\n0\n10\n0\n77\n77\n", out, "the answers")
+                 "echo 77 > tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho 60000000 > tracing_thresh\necho nop > current_tracer\ncat tracing_thresh\n"
+                 "echo 0 > tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho nop > current_tracer\n"
+                 "for m in 1,0 123456789 1,0,1 7,00000003; do echo $m > tracing_cpumask; done\ncat tracing_cpumask\n", smp=5)[0]
+    check_match(r"\Ash: write error: (Cannot allocate memory|Out of memory)\n64\n0\n10\n0\n77\n77\n60000000\n"
+                r"sh: .*Invalid argument\n(?:sh: .*Value too large.*\n){2}3\n", out, "the answers")
 
 
 @portable_test("sched_switch: idle has priority 120, states are letters")
