@@ -73,6 +73,7 @@ def expressions():
              ("hist:keys=pid:p=pid:onmatch(sched.sched_process_fork).calc(sched.nosuch.^pid,$p,$p,$p,$p,$p)", "Event file not found"),
              ("hist:keys=comm:p=pid:onmatch(sched.sched_process_fork).calc(^child_pid,$p,$p,$p,$p,$p)", "Matching event histogram not found"),
              ("hist:keys=pid:p=pid:onmatch(sched.sched_process_fork).calc(^comm,$p,$p,$p,$p,$p)", "Param type doesn't match synthetic event field type"),
+             ("hist:keys=pid:a=$x1,b=$x2,c=$x3,d=1,^e=$x4,f=1,g=1,h=1,i=1", "Too many variables defined"),
              ("hist:keys=pid:p=pid:onmax(^$q).save(pid)", "Couldn't find onmax or onchange variable")]
     t = "events/sched/sched_process_exit/trigger"
     folded, run, refused = ftrace(
@@ -81,6 +82,7 @@ def expressions():
         "echo 'hist:keys=pid:vals=pid-prio,$a:a=prio+pid*3-7,b=pid/prio*10,c=-(pid):z=pid-pid,seven=3+4:d=1000/$seven,e=pid/$z,f=pid.log2+common_pid.hex:"
         f"onchange($a).calc($a,$b,$c,$d,$e,$f) if comm == load' > {t}\nload fork -n 5 >/dev/null\necho 0 > events/enable\ncat events/sched/sched_process_exit/hist trace\n"
         f"echo > {t}\necho =====\nfor e in exec fork; do echo 'hist:keys=pid:both=pid' | sed s/fork/exec/ > events/sched/sched_process_$e/trigger; done 2>/dev/null\n"
+        "echo 'hist:keys=pid:x1=1,x2=2,x3=3,x4=4' >> events/sched/sched_process_exec/trigger\n"
         "echo 'hist:keys=parent_pid:both=child_pid' > events/sched/sched_process_fork/trigger\n" + errors_of(t, wrong) +
         f"grep -v '^#' {t}\necho > events/sched/sched_process_fork/trigger\necho > events/sched/sched_process_exec/trigger\necho 'hist:keys=pid:z=0' > {t}\n"
         f"echo 'hist:keys=pid:x=8/$z' >> {t}\necho > {t}\necho 0 > events/synthetic/calc/enable\necho > synthetic_events\nsysctl -n kern.dtrace.consumers\n")

@@ -177,6 +177,12 @@ hist_fail(struct filter_error *error, unsigned at, const char *message)
 	*error = (struct filter_error){message, at, 0};
 	return false;
 }
+/* Is there no register left for one more variable? */
+static inline bool
+hist_names_full(const struct hist *h)
+{
+	return h->nown + h->nothers >= HIST_NAMED;
+}
 /* Is the slice this word? */
 bool hist_slice_is(const struct hist *h, struct hist_slice s, const char *word);
 void hist_slice_copy(const struct hist *h, struct hist_slice s, char to[HIST_NAME]);

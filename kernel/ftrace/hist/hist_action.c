@@ -125,7 +125,7 @@ add_other(struct hist_parser *p, struct hist_slice written, struct hist *of, uns
 
 	if (know_other(p, written, of->site, of))
 		return true;
-	if (h->nown + h->nothers == HIST_NAMED)
+	if (hist_names_full(h))
 		return hist_fail(p->error, written.at, "Too many variables defined");
 	h->others[h->nothers++] = (struct hist_variable){.written = written,
 							 .of = of,

@@ -198,7 +198,7 @@ read_variables(struct hist_parser *p, struct hist_slice s)
 		hist_slice_next(p->h, &rest, '=', &name);
 		if (name.n == 0 || rest.n == 0)
 			return hist_fail(p->error, part.at, "Empty assignment");
-		if (p->h->nown + p->h->nothers == HIST_NAMED)
+		if (hist_names_full(p->h))
 			return hist_fail(p->error, part.at, "Too many variables defined");
 		*v = (struct hist_variable){.expression = rest};
 		hist_slice_copy(p->h, name, v->name);
@@ -207,6 +207,8 @@ read_variables(struct hist_parser *p, struct hist_slice s)
 				return hist_fail(p->error, part.at, "Variable already defined");
 		if (!hist_read_references(p, rest))
 			return false;
+		if (hist_names_full(p->h)) /* by those that it names */
+			return hist_fail(p->error, part.at, "Too many variables defined");
 		p->h->nown++;
 	}
 	return true;
