@@ -376,9 +376,11 @@ read_handler(struct hist_parser *p, struct hist_action *a, struct hist_slice ins
 			return hist_fail(p->error, at == 0 ? inside.at : at,
 					 at == 0 ? "Missing subsystem"
 						 : "Invalid subsystem or event name");
-		while (p->match[a->match] != site)
+		while (a->match < p->nmatch && p->match[a->match] != site)
 			a->match++;
-		return true;
+		/* At the end: it was made, or took the name, since hist_read_match(). */
+		return a->match < p->nmatch ||
+		       hist_fail(p->error, at, "Invalid subsystem or event name");
 	}
 	a->variable = inside;
 	if (inside.n == 0 || p->h->text[inside.at] != '$')

@@ -40,9 +40,9 @@ hist_emit_field(struct program *p, unsigned d, const struct hist_field *f)
 		program_emit(p, DIF_BUILTIN, d, 0, 0, DIF_B_TIMESTAMP);
 		if (f->modifier == HIST_USECS)
 			program_emit(p, DIF_UDIV | DIF_IMM, d, d, 0, 1000);
-		return;
+	} else {
+		filter_emit_field(p, d, &f->field);
 	}
-	filter_emit_field(p, d, &f->field);
 	if (f->modifier == HIST_LOG2)
 		emit_log2(p, d);
 	if (f->modifier != HIST_BUCKETS)

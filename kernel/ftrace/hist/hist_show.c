@@ -57,6 +57,12 @@ order(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
+static int
+order_signed(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
 /* Compares key number `key`, or all: UINT32_MAX. */
 static int
 compare_keys(const struct hist *h, const struct hist_row *a, const struct hist_row *b, unsigned key)
@@ -73,7 +79,9 @@ compare_keys(const struct hist *h, const struct hist_row *a, const struct hist_r
 		for (unsigned n = 0; f->kind != HIST_FIELD || !f->field.string; n++) {
 			if (n == nx || n == ny || result != 0)
 				break;
-			result = order(x[n], y[n]);
+			result = f->kind == HIST_FIELD && f->field.is_signed
+				     ? order_signed((int64_t)x[n], (int64_t)y[n])
+				     : order(x[n], y[n]);
 		}
 		if ((key == UINT32_MAX && result != 0) || key == i)
 			return result;
