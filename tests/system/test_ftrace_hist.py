@@ -159,6 +159,29 @@ def keeps():
     check_eq(after, before, "a table with more than fit gets no more")
 
 
+@portable_test("one that is refused leaves the variables of the others; modifiers of common_timestamp, signed keys, percentages of large numbers, long names, tables of one name")
+def tables():
+    t, long = "events/ftrace/print/trigger", "l" * 60
+    first, last = (f"hist:keys=common_pid:{v} if buf == {buf}" for v, buf in (("ts0=common_timestamp.usecs", "start"), ("lat=common_timestamp.usecs-$ts0", "end")))
+    seven, whole = ",".join(["common_pid"] * 7), "0x10000000000000+common_pid+common_pid+common_pid"
+    refused, counted, named = ftrace(
+        f"for h in '{first}' '{last}'; do echo \"$h\" >> {t}; done\nfor n in 1 2 3 4 5 6; do\ntest $n = 6 && echo start > trace_marker\necho \"hist:keys=common_pid:vals={seven}:z$n=1\" >> {t}\ndone\n"
+        f"echo end > trace_marker\ngrep -A 3 'lat=' events/ftrace/print/hist\ngrep -c 'z[1-6]=1' {t}\necho '!{last}' >> {t}\necho > {t}\necho =====\n"
+        "cd events/raw_syscalls/sys_exit\nfor h in keys=ret:sort=ret keys=common_timestamp.log2 keys=common_timestamp.buckets=1000000000 'keys=common_pid:vals=ret.percent,ret.graph if ret == -2' "
+        f"keys=comm:vals={whole}; do\necho \"hist:$h\" | sed '/ if /!s/$/ if comm == cat/' >> trigger\ndone\n/bin/cat /nosuch\ngrep -A 3 '^{{' hist\necho > trigger\ncd ../../..\necho =====\n"
+        f"echo 'hist:keys=common_pid:name=n' > {t}\necho 'hist:keys=common_cpu:name=n' >> {t}\necho 'hist:keys=common_pid:vals=common_cpu:name=n' >> {t}\necho > {t}\n"
+        f"echo '{long} u64 x' > synthetic_events\necho 'p:{long} kernel_clone' > kprobe_events\necho 'hist:keys=common_pid:onmatch(kprobes.{long}).{long}(common_pid)' > {t}\ngrep -c {long} {t}\n"
+        f"echo > {t}\necho > synthetic_events\nsysctl -n kern.dtrace.consumers\n", smp=1)
+    check_match(r"^sh: .*Invalid argument\n# trigger info: .*\n#\n\n{ common_pid: +\d+ } hitcount: +1$", refused, "a variable after another one was refused")
+    check_match(r"^5\n\Z", refused, "those that were added")
+    check_match(r"^{ ret: (?:1844674407\d{10} } hitcount: .*\n{ ret: +)+[0-9]{1,3} } hitcount", counted, "signed keys in their order")
+    check_match(r"^{ common_timestamp: ~ 2\^[23]\d } hitcount", counted, "log2 of a time")
+    check_match(r"^{ common_timestamp: ~ (?:0|\d+0{9})-\d*9{9} } hitcount", counted, "a time in buckets")
+    check_match(r"^{ common_pid: +\d+ } hitcount: +\d+  ret \(%\): 100\.00  ret: #{20}$", counted, "the whole of a large number")
+    check_match(rf"^{{ comm: cat +}} hitcount: +\d+  {re.escape(whole)}: +\d+$", counted, "a long expression")
+    check_match(r"\A(?:sh: .*Invalid argument\n){2}1\n0\n\Z", named, "other columns in a table of that name; long names")
+
+
 @portable_test("synthetic_events: several fields before a semicolon, as before Linux 5.11; what is wrong, in Linux's words, with its place; sort= likewise")
 def syntax():
     good = {"a u64 var1": "u64 var1", "b u64 var1; u64 var2;": "u64 var1; u64 var2", "c u64 var1 ; u64 var2 ;": "u64 var1; u64 var2", "d u64 var1 ;u64 var2": "u64 var1; u64 var2",
