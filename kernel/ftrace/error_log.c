@@ -1,22 +1,14 @@
-/* error_log.c - error_log: what was wrong with the last commands, and where. Locking: ftrace_lock.
- */
+/* error_log.c - error_log: what was wrong with an instance's last commands, and where. What makes
+ * events is the top's. Locking: ftrace_lock. */
 #include "kernel/ftrace/instance.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 
-#define ERRORS 8 /* as in Linux */
-
-static struct logged {
-	uint64_t ns;
-	char system[128], message[128], command[256];
-	size_t at;
-} errors[ERRORS];
-static unsigned count; /* since it was cleared */
-
 void
-error_log_add(const char *system, const char *message, const char *command, size_t at)
+error_log_add(struct instance *i, const char *system, const char *message, const char *command,
+	      size_t at)
 {
-	struct logged *e = &errors[count++ % ERRORS];
+	struct error_logged *e = &i->errors.last[i->errors.count++ % ERROR_LOG];
 
 	e->ns = clock_ns();
 	strlcpy(e->system, system, sizeof(e->system));
@@ -28,8 +20,10 @@ error_log_add(const char *system, const char *message, const char *command, size
 void
 error_log_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	for (unsigned n = count > ERRORS ? count - ERRORS : 0; n < count; n++) {
-		const struct logged *e = &errors[n % ERRORS];
+	unsigned count = i->errors.count;
+
+	for (unsigned n = count > ERROR_LOG ? count - ERROR_LOG : 0; n < count; n++) {
+		const struct error_logged *e = &i->errors.last[n % ERROR_LOG];
 		uint64_t us = e->ns / 1000;
 
 		sbuf_printf(out, "[%5lu.%06lu] %s: error: %s\n  Command: %s\n", us / 1000000,
@@ -47,6 +41,6 @@ error_log_store(struct instance *i, uintptr_t arg, char *text)
 int
 error_log_clear(struct instance *i, uintptr_t arg)
 {
-	count = 0;
+	i->errors.count = 0;
 	return 0;
 }

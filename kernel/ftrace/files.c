@@ -61,7 +61,8 @@ static void
 cpumask_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	uint64_t now = instance_mask(i);
-	uint64_t mask = (now != 0 ? now : i->cpus) & online();
+	uint64_t cpus = __atomic_load_n(&i->cpus, __ATOMIC_RELAXED);
+	uint64_t mask = (now != 0 ? now : cpus) & online();
 
 	if (mask >> 32 != 0)
 		sbuf_printf(out, "%lx,%08lx\n", mask >> 32, mask & UINT32_MAX);
@@ -72,17 +73,22 @@ cpumask_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 static int
 cpumask_store(struct instance *i, uintptr_t arg, char *text)
 {
-	char *word = tracefs_word(&text);
-	uint64_t mask;
-	size_t n = 0;
+	const char *word = tracefs_word(&text);
+	uint64_t mask = 0, group;
 
 	if (word == NULL)
 		return -EINVAL;
-	for (const char *p = word; *p != '\0'; p++)
-		if (*p != ',')
-			word[n++] = *p;
-	if (ktr_number(word, n, 16, &mask) != KTR_NUMBER_OK)
-		return -EINVAL;
+	while (*word != '\0') {
+		const char *comma = strchr(word, ',');
+		size_t n = comma != NULL ? (size_t)(comma - word) : strlen(word);
+
+		if (n > 8 || mask >> 32 != 0)
+			return -EOVERFLOW;
+		if (n > 0 && ktr_number(word, n, 16, &group) != KTR_NUMBER_OK)
+			return -EINVAL;
+		mask = n > 0 ? mask << 32 | group : mask;
+		word += n + (comma != NULL);
+	}
 	if ((mask & online()) == 0)
 		return -EINVAL;
 	instance_set_cpus(i, mask);
@@ -303,11 +309,14 @@ dynamic_events_store(struct instance *i, uintptr_t arg, char *text)
 	return tracefs_lines(text, dynamic_command);
 }
 
+/* Event probes go first, which use the others. None goes if one has to stay. */
 static int
 dynamic_clear(struct instance *i, uintptr_t arg)
 {
-	int error = kprobes_clear(i, PROBES_EVENT);
+	int error = kprobes_any_used() || synthetic_any_used() ? -EBUSY : 0;
 
+	if (error == 0)
+		error = kprobes_clear(i, PROBES_EVENT);
 	if (error == 0)
 		error = synthetic_clear(i, arg);
 	if (error == 0)

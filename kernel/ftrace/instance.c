@@ -3,9 +3,11 @@
  *
  * The main log's trace points record by themselves. For another log a hook does (ktr/hook.h): its
  * owner's number says for which instance. Locking: ftrace_lock; `guard` for the list, which the
- * directory is made of, and which is the last lock.
+ * directory is made of, and which is the last lock; an instance's `lock` for what hooks change,
+ * too.
  */
 #include "kernel/ftrace/instance.h"
+#include "arch/irq.h"
 #include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/buffer/buffer.h"
@@ -47,8 +49,7 @@ instance_mask(const struct instance *i)
 	return __atomic_load_n(instance_mask_at(i), __ATOMIC_RELAXED);
 }
 
-/* Triggers switch tracing at any time: who changes the mask says which one it has seen. False: it
- * is another one by now. */
+/* Who changes the mask says which one it has seen. False: it is another one by now. */
 static bool
 replace_mask(struct instance *i, uint64_t seen, uint64_t mask)
 {
@@ -63,53 +64,129 @@ replace_mask(struct instance *i, uint64_t seen, uint64_t mask)
 }
 
 void
-instance_set_cpus(struct instance *i, uint64_t cpus)
+instance_lock(struct instance *i)
 {
-	uint64_t now;
-
-	do
-		now = instance_mask(i);
-	while (now != 0 && !replace_mask(i, now, cpus));
-	__atomic_store_n(&i->cpus, cpus, __ATOMIC_RELAXED);
+	while (__atomic_exchange_n(&i->lock, 1, __ATOMIC_ACQUIRE) != 0)
+		arch_relax();
 }
 
-/* Switches tracing; does it, unless somebody else has done so. */
-static bool
-turn(struct instance *i, bool on)
+void
+instance_unlock(struct instance *i)
 {
-	uint64_t now;
+	__atomic_store_n(&i->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* The mask becomes what `next` makes of it. Others change that of the main log at any time. Returns
+ * what it was. [lock] */
+static uint64_t
+change_mask(struct instance *i, uint64_t (*next)(const struct instance *i, uint64_t now))
+{
+	uint64_t now, to;
 
 	do {
 		now = instance_mask(i);
-		if (on == (now != 0))
-			return false;
-		if (!on)
-			__atomic_store_n(&i->cpus, now, __ATOMIC_RELAXED);
-	} while (!replace_mask(i, now, on ? __atomic_load_n(&i->cpus, __ATOMIC_RELAXED) : 0));
-	return true;
+		to = next(i, now);
+	} while (to != now && !replace_mask(i, now, to));
+	return now;
+}
+
+static uint64_t
+mask_on(const struct instance *i, uint64_t now)
+{
+	return now != 0 ? now : i->cpus;
+}
+
+static uint64_t
+mask_off(const struct instance *i, uint64_t now)
+{
+	return 0;
+}
+
+static uint64_t
+mask_of_cpus(const struct instance *i, uint64_t now)
+{
+	return now != 0 ? i->cpus : 0;
+}
+
+/* Switches tracing. Was it on? [lock] */
+static bool
+turn(struct instance *i, bool on)
+{
+	uint64_t before = change_mask(i, on ? mask_on : mask_off);
+
+	if (before != 0)
+		__atomic_store_n(&i->cpus, before, __ATOMIC_RELAXED);
+	return before != 0;
+}
+
+void
+instance_switch_in_hook(struct instance *i, bool on)
+{
+	instance_lock(i);
+	turn(i, on);
+	i->resumes &= on;
+	instance_unlock(i);
+}
+
+/* What is to be done under the lock, in thread context. */
+struct switching {
+	struct instance *i;
+	bool on;
+	uint64_t cpus;
+};
+
+static void
+switch_here(void *arg)
+{
+	const struct switching *s = arg;
+
+	instance_switch_in_hook(s->i, s->on);
 }
 
 void
 instance_switch(struct instance *i, bool on)
 {
-	turn(i, on);
-	if (!on) /* after it: who pauses meanwhile sees that it is off */
-		__atomic_store_n(&i->resumes, false, __ATOMIC_SEQ_CST);
+	ktr_hook_without(switch_here, &(struct switching){.i = i, .on = on});
+}
+
+static void
+set_cpus_here(void *arg)
+{
+	const struct switching *s = arg;
+
+	instance_lock(s->i);
+	__atomic_store_n(&s->i->cpus, s->cpus, __ATOMIC_RELAXED);
+	change_mask(s->i, mask_of_cpus);
+	instance_unlock(s->i);
+}
+
+void
+instance_set_cpus(struct instance *i, uint64_t cpus)
+{
+	ktr_hook_without(set_cpus_here, &(struct switching){.i = i, .cpus = cpus});
+}
+
+static void
+pause_here(void *arg)
+{
+	const struct switching *s = arg;
+	struct instance *i = s->i;
+
+	instance_lock(i);
+	if (!s->on)
+		i->resumes |= turn(i, false);
+	else if (i->resumes)
+		turn(i, true);
+	i->resumes &= !s->on;
+	instance_unlock(i);
 }
 
 void
 instance_pause(struct instance *i, bool pause)
 {
-	if (pause) {
-		i->pauses++;
-		if (instance_mask(i) == 0)
-			return;
-		__atomic_store_n(&i->resumes, true, __ATOMIC_SEQ_CST);
-		if (!turn(i, false)) /* a trigger was first */
-			__atomic_store_n(&i->resumes, false, __ATOMIC_SEQ_CST);
-	} else if (--i->pauses == 0 && __atomic_exchange_n(&i->resumes, false, __ATOMIC_SEQ_CST)) {
-		turn(i, true);
-	}
+	i->pauses += pause ? 1u : -1u;
+	if (pause || i->pauses == 0)
+		ktr_hook_without(pause_here, &(struct switching){.i = i, .on = !pause});
 }
 
 /* The main log looks for itself. */

@@ -5,7 +5,7 @@
  * In: what is written to files of tracefs; firings of probes, by the hooks of the instance's owners
  * (instance_owner()). Out: events in its log, which the files of buffer/ show.
  *
- * Guarded by ftrace_lock unless said otherwise.
+ * Guarded by ftrace_lock unless said otherwise; [lock]: by the instance's own.
  *
  * Files, in reading order: tracefs.c (how a file is read and written), files.c (which there are),
  * instance.c, pids.c (of which threads), options.c, clock.c, error_log.c, readme.c, boot.c (Linux's
@@ -38,6 +38,7 @@ struct dtrace_consumer;
 /* Lists of threads; each is followed by that of those who are left out. */
 enum pid_list { PIDS_FUNCTION, PIDS_FUNCTION_NOT, PIDS_EVENT, PIDS_EVENT_NOT, PID_LISTS };
 #define PIDS_MAX      64
+#define ERROR_LOG     8 /* entries, as in Linux */
 #define INSTANCE_NAME 64
 
 /*
@@ -62,19 +63,30 @@ struct instance {
 	uint32_t snapshot_lock; /* see snapshot.c */
 	unsigned snapshot_readers;
 	bool snapshot_there;
-	uint64_t mask, cpus; /* atomic: CPUs that record, but for the top; and while it is on */
-	uint32_t options;    /* atomic; bit N: option N is not as by default */
-	unsigned pauses;     /* instance_pause() */
-	bool resumes;        /* … afterwards tracing is on again; atomic */
-	unsigned entries;    /* of a ring of its own */
+	uint32_t lock; /* a spin lock, taken by hooks and where none can run */
+	uint64_t mask,
+	    cpus; /* CPUs that record, but for the top; and while it is on; atomic, [lock] */
+	uint32_t options; /* atomic; bit N: option N is not as by default */
+	unsigned pauses;  /* instance_pause() */
+	bool resumes;     /* … afterwards tracing is on again; [lock] */
+	unsigned dump;    /* atomic: what is asked for, see dump.c */
+	unsigned entries; /* of a ring of its own */
 	enum tracer tracer;
 	unsigned clock;                      /* trace_clock, see clock.c */
 	unsigned tracer_owner, events_owner; /* of its probes; 0: none */
 	unsigned fork_owner;                 /* of those that change its lists of threads */
 	struct pids {
-		uint32_t pid[PIDS_MAX]; /* atomic */
-		unsigned n;             /* atomic */
+		uint32_t pid[PIDS_MAX]; /* atomic; changed under [lock] */
+		unsigned n;             /* … */
 	} pids[PID_LISTS];
+	struct error_log {
+		unsigned count; /* since it was cleared */
+		struct error_logged {
+			uint64_t ns;
+			char system[128], message[128], command[256];
+			size_t at;
+		} last[ERROR_LOG];
+	} errors;
 	struct functions functions;
 	struct list filters, triggers, hists;
 	struct list system_filters; /* texts that were written to events/SYSTEM/filter */
@@ -119,11 +131,17 @@ instance_of(const struct ktr_firing *f)
 	return instance_owners[f->owner];
 }
 
-/* The CPUs that record; 0: tracing is off. Switches tracing. Any context. */
+/* i->lock, for what hooks change, too. In hooks, and within ktr_hook_without(). */
+void instance_lock(struct instance *i);
+void instance_unlock(struct instance *i);
+
+/* The CPUs that record; 0: tracing is off. Any context. */
 uint64_t instance_mask(const struct instance *i);
 /* Where it is; atomic. */
 const uint64_t *instance_mask_at(const struct instance *i);
+/* Switches tracing: anywhere but in hooks; in hooks. */
 void instance_switch(struct instance *i, bool on);
+void instance_switch_in_hook(struct instance *i, bool on);
 /* The CPUs that record, now or when tracing is on again. */
 void instance_set_cpus(struct instance *i, uint64_t cpus);
 /* One more, or one less, who wants tracing to be off for a while. When the last one goes, it is on
@@ -211,8 +229,10 @@ extern const struct tracefs_file options_dir;
 
 /* ---- error_log.c ---- */
 
-/* A command was refused: which part of ftrace says what about it, and about which character. */
-void error_log_add(const char *system, const char *message, const char *command, size_t at);
+/* A command to the instance was refused: which part of ftrace says what about it, and about which
+ * character. */
+void error_log_add(struct instance *i, const char *system, const char *message, const char *command,
+		   size_t at);
 void error_log_show(struct instance *i, uintptr_t arg, struct sbuf *out);
 int error_log_store(struct instance *i, uintptr_t arg, char *text);
 int error_log_clear(struct instance *i, uintptr_t arg);

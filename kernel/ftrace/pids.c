@@ -1,6 +1,7 @@
 /*
  * pids.c - set_ftrace_pid, set_event_pid, and their opposites: of which threads functions, or
- * events, are recorded. Locking: ftrace_lock; hooks read a list while it changes.
+ * events, are recorded. Locking: ftrace_lock; an instance's lock, since hooks change its lists,
+ * too. Hooks read a list while it changes.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/event/event.h"
@@ -34,41 +35,37 @@ pids_have(const struct instance *i, enum pid_list list)
 	       !has(&i->pids[list + 1], pid);
 }
 
-/* Any context. False: there is no room. */
+/* False: there is no room. [lock] */
 static bool
 pids_add(struct pids *p, uint32_t pid)
 {
-	for (unsigned i = 0; i < PIDS_MAX; i++) {
-		uint32_t none = 0;
-		unsigned n = count(p);
+	unsigned i = 0, n = count(p);
 
-		if (!__atomic_compare_exchange_n(&p->pid[i], &none, pid, false, __ATOMIC_RELAXED,
-						 __ATOMIC_RELAXED))
-			continue;
-		while (n <= i && !__atomic_compare_exchange_n(&p->n, &n, i + 1, false,
-							      __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-			;
+	if (has(p, pid))
 		return true;
-	}
-	return false;
+	while (i < PIDS_MAX && p->pid[i] != 0)
+		i++;
+	if (i == PIDS_MAX)
+		return false;
+	__atomic_store_n(&p->pid[i], pid, __ATOMIC_RELAXED);
+	__atomic_store_n(&p->n, n > i ? n : i + 1, __ATOMIC_RELEASE);
+	return true;
 }
 
+/* [lock] */
 static void
 pids_replace(struct pids *p, uint32_t pid, uint32_t by)
 {
-	for (unsigned i = count(p); i-- > 0;) {
-		uint32_t found = pid;
-
-		__atomic_compare_exchange_n(&p->pid[i], &found, by, false, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED);
-	}
+	for (unsigned i = count(p); i-- > 0;)
+		if (p->pid[i] == pid)
+			__atomic_store_n(&p->pid[i], by, __ATOMIC_RELAXED);
 }
 
 /* ---- the options event-fork and function-fork ---- */
 
 static const struct ktr_site *forks, *exits, *ends;
 
-/* What a thread does after sched_process_exit belongs to it, too: for example SIGCHLD. */
+/* What a thread does after sched_process_exit belongs to it, too: for example SIGCHLD. [lock] */
 static void
 pids_follow_firing(struct pids *p, const struct ktr_firing *f)
 {
@@ -87,9 +84,11 @@ fork_fire(const struct ktr_firing *f)
 {
 	struct instance *i = instance_of(f);
 
+	instance_lock(i);
 	for (unsigned list = 0; list < PID_LISTS; list++)
 		if (option_on(i, list < PIDS_EVENT ? OPTION_FUNCTION_FORK : OPTION_EVENT_FORK))
 			pids_follow_firing(&i->pids[list], f);
+	instance_unlock(i);
 }
 
 static bool
@@ -142,43 +141,68 @@ pids_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 			sbuf_printf(out, "%u\n", p->pid[n] != IDLE ? p->pid[n] : 0);
 }
 
+/* What is written to a list. */
+struct writing {
+	struct instance *i;
+	struct pids *p;
+	uint32_t pids[PIDS_MAX];
+	unsigned n;
+	bool room, was_empty;
+};
+
 static void
-pids_empty(struct pids *p)
+pids_add_here(void *arg)
 {
-	__atomic_store_n(&p->n, 0, __ATOMIC_RELEASE);
+	struct writing *w = arg;
+
+	instance_lock(w->i);
+	w->room = true;
+	w->was_empty = count(w->p) == 0;
+	for (unsigned n = 0; n < w->n && w->room; n++)
+		w->room = pids_add(w->p, w->pids[n]);
+	instance_unlock(w->i);
+}
+
+static void
+pids_empty_here(void *arg)
+{
+	struct writing *w = arg;
+
+	instance_lock(w->i);
+	__atomic_store_n(&w->p->n, 0, __ATOMIC_RELEASE);
 	for (unsigned n = 0; n < PIDS_MAX; n++)
-		__atomic_store_n(&p->pid[n], 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&w->p->pid[n], 0, __ATOMIC_RELAXED);
+	instance_unlock(w->i);
 }
 
 int
 pids_store(struct instance *i, uintptr_t arg, char *text)
 {
-	struct pids *p = &i->pids[arg];
-	uint32_t pids[PIDS_MAX];
-	unsigned n = 0;
+	struct writing w = {.i = i, .p = &i->pids[arg]};
 	char *word;
+	int error;
 
 	while ((word = tracefs_word(&text)) != NULL) {
 		uint64_t pid;
 
 		if (tracefs_number(word, &pid) != 0 || pid >= INT32_MAX)
 			return -EINVAL;
-		if (n == PIDS_MAX)
+		if (w.n == PIDS_MAX)
 			return -ENOSPC;
-		pids[n++] = pid != 0 ? (uint32_t)pid : IDLE;
+		w.pids[w.n++] = pid != 0 ? (uint32_t)pid : IDLE;
 	}
-	bool room = true, empty = count(p) == 0;
-	for (const uint32_t *pid = pids; pid < pids + n && room; pid++)
-		room = pids_add(p, *pid);
-	int error = changed(i, arg);
-	if (error != 0 && empty) /* a list that others are in stays longer by these */
-		pids_empty(p);
-	return room ? error : -ENOSPC;
+	ktr_hook_without(pids_add_here, &w);
+	error = changed(i, arg);
+	if (error != 0 && w.was_empty) /* a list that others are in stays longer by these */
+		ktr_hook_without(pids_empty_here, &w);
+	return w.room ? error : -ENOSPC;
 }
 
 int
 pids_clear(struct instance *i, uintptr_t arg)
 {
-	pids_empty(&i->pids[arg]);
+	struct writing w = {.i = i, .p = &i->pids[arg]};
+
+	ktr_hook_without(pids_empty_here, &w);
 	return changed(i, arg);
 }

@@ -158,9 +158,9 @@ def graph():
 
 @portable_test("set_ftrace_pid: only these threads")
 def pids():
-    out = ftrace("cat set_ftrace_pid\necho $$ > set_ftrace_pid\ncat set_ftrace_pid\necho 'sys_*' > set_ftrace_filter\necho function > current_tracer\n"
+    out = ftrace("cat set_ftrace_pid\necho $$ > set_ftrace_pid\necho $$ $$ >> set_ftrace_pid\ncat set_ftrace_pid\necho 'sys_*' > set_ftrace_filter\necho function > current_tracer\n"
                  "cat /etc/motd >/dev/null\necho > /tmp/x\ncat trace\n")[0]
-    pid = int(check_match(r"^no pid\n(\d+)$", out, "the list before and after")[1])
+    pid = int(check_match(r"^no pid\n(\d+)\n(?!\d+\n)", out, "the list before, and after: a thread is in it once")[1])
     found = {tid for _, tid, *_ in rows(out)}
     check_eq(found, {pid}, "threads")
 
@@ -317,7 +317,7 @@ def filters():
 def triggers():
     shown, traced, functions, errors = ftrace(
         "t=events/sched/sched_process_fork/trigger\ncat $t\necho 'stacktrace:2 if comm == load' > $t\necho 'enable_event:vfs:lookup:1 if comm == load' >> $t\n"
-        "cat $t events/vfs/lookup/enable\nload fork -n 3\ncat $t events/vfs/lookup/enable\necho 'disable_event:vfs:lookup if comm == load' >> $t\nload fork -n 1\n"
+        "cat $t events/vfs/lookup/enable\nload fork -n 3\ncat $t events/vfs/lookup/enable\nfor i in 1 2; do echo 'disable_event:vfs:lookup if comm == load' >> $t || echo '!enable_event:vfs:lookup' >> $t; done 2>&1\nload fork -n 1\n"
         "cat events/vfs/lookup/enable\necho 'name ~ \"mo*\"' > events/vfs/lookup/filter\necho 1 > events/vfs/lookup/enable\ncat /etc/motd /etc/passwd >/dev/null 2>&1\n"
         "cat events/vfs/lookup/enable\nfor x in 'stacktrace' 'enable_event:vfs:lookup' 'disable_event:vfs:lookup'; do echo \"!$x\" >> $t; done\n"
         "cat $t events/vfs/lookup/enable\necho 0 > events/vfs/lookup/enable\necho =====\ncat trace\necho =====\necho > trace\n"
@@ -330,12 +330,12 @@ def triggers():
         "l=$(ls -d events/LOCK/mutex_unlock* | head -n 1)/trigger\necho traceoff > $l\ncat tracing_on\necho '!traceoff' > $l\necho 1 > tracing_on\n"
         "cat set_ftrace_filter\necho =====\n"
         "for x in nosuch traceoff:x enable_event:vfs enable_event:vfs:nosuch 'traceoff if nosuch == 1' enable_hist:vfs:nosuch; do echo \"$x\" >> $t; done\n"
-        "echo 'traceoff:7 if child_pid == 0' >> $t\necho traceoff:7 >> $t\ncat $t error_log\necho '!traceoff' >> $t\necho 'nosuchfunction:traceoff' >> set_ftrace_filter\n"
-        "echo 'sys_brk:nosuch' >> set_ftrace_filter\nsysctl -n kern.dtrace.consumers\n", smp=1)
+        "echo 'traceoff:7 if child_pid == 0' >> $t\nfor x in traceoff:7 traceon; do echo $x >> $t; done\ncat $t error_log\necho '!traceoff' >> $t\necho 'nosuchfunction:traceoff' >> set_ftrace_filter\n"
+        "echo 'sys_brk:nosuch' >> set_ftrace_filter\necho '!sys_brk:traceoff' >> set_ftrace_filter\nsysctl -n kern.dtrace.consumers\n", smp=1)
     available = "# Available triggers:\n# traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist\n"
     check_eq(re.sub(r"load fork: .*\n", "", shown), available +
              "stacktrace:count=2 if comm == load\nenable_event:vfs:lookup:count=1 if comm == load\n0*\nstacktrace:count=0 if comm == load\nenable_event:vfs:lookup:count=0 if comm == load\n1*\n"
-             "0*\n1*\n" + available + "1\n", "the files")
+             "sh: write error: File exists\n0*\n1*\n" + available + "1\n", "the files")
     stacks = re.findall(r"<stack trace>\n((?: => \w+\n)+)", traced)
     check_eq(len(stacks), 2, "stacks")
     check(all("=> sys_clone\n" in s and "=> entry_syscall\n" in s for s in stacks), f"{stacks}")
@@ -346,8 +346,8 @@ def triggers():
     check_match(rf"^sh: .*File exists\n{head}(sys_\w*kill:stacktrace:count=2\n){{3}}{head}sys_kill:stacktrace:count=0\n# tracer", functions, "the list")
     check_eq(len(re.findall(r"<stack trace>\n => sys_kill\n => entry_syscall\n", functions)), 2, "stacks of the function")
     check_match(r"^#### all functions enabled ####\n0\n0\n0\n#### all functions enabled ####$", functions, "tracing_on after traceoff")
-    check_eq(len(re.findall("^sh: .*Invalid argument$", errors, re.M)), 8, "commands that are refused")
-    check_match(r"^sh: .*File exists\ntraceoff:count=7 if child_pid == 0\n\[.*\] event filter parse error: error: Field not found\n  Command: traceoff if nosuch == 1\n {30}\^$", errors, "what is left")
+    check_eq(len(re.findall("^sh: .*Invalid argument$", errors, re.M)), 9, "commands that are refused")
+    check_match(r"^(?:sh: .*File exists\n){2}traceoff:count=7 if child_pid == 0\n\[.*\] event filter parse error: error: Field not found\n  Command: traceoff if nosuch == 1\n {30}\^$", errors, "what is left")
     check_match(r"^0\n$", errors, "programs that are left")
 
 
@@ -414,9 +414,9 @@ def hist_errors():
         "e=events/signal/signal_generate\nd=events/signal/signal_deliver\necho 'hist:keys=sig:name=both' > $e/trigger\necho 'hist:keys=sig:name=both' > $d/trigger\n"
         "sh -c 'kill -9 $$'\ncat $e/hist\necho '!hist:keys=sig:name=both' >> $e/trigger\ncat $e/hist $d/hist\necho 'hist:keys=sig,code:name=both' >> $e/trigger\n"
         "echo '!hist:keys=sig:name=both' >> $d/trigger\necho =====\n"
-        "t=events/sched/sched_process_fork/trigger\necho 'enable_hist:signal:signal_generate:1' > $t\necho 'hist:keys=sig:pause' > $e/trigger\n"
-        "(sh -c 'kill -9 $$')\necho 'disable_hist:signal:signal_generate' >> $t\n(sh -c 'kill -9 $$')\ncat $e/hist $t\necho '!hist:keys=sig' >> $e/trigger\ncat $e/trigger\n"
-        "echo '!enable_hist:signal:signal_generate' >> $t\necho '!disable_hist:signal:signal_generate' >> $t\necho > $e/trigger\necho =====\n" +
+        "t=events/sched/sched_process_fork/trigger\nu=events/sched/sched_wakeup_new/trigger\necho 'enable_hist:signal:signal_generate:1' > $t\necho 'hist:keys=sig:pause' > $e/trigger\n"
+        "(sh -c 'kill -9 $$')\nfor x in $t $u; do echo 'disable_hist:signal:signal_generate' >> $x; done\n(sh -c 'kill -9 $$')\ncat $e/hist $t $u\necho '!hist:keys=sig' >> $e/trigger\ncat $e/trigger\n"
+        "echo '!enable_hist:signal:signal_generate' >> $t\necho '!disable_hist:signal:signal_generate' >> $u\necho > $e/trigger\necho =====\n" +
         "".join(f"echo > error_log\necho \"{text}\" > events/raw_syscalls/sys_exit/trigger\ncat error_log\n" for text, *_ in wrong) +
         "cat events/raw_syscalls/sys_exit/trigger\necho 'hist:keys=id' > events/raw_syscalls/sys_exit/trigger\n"
         "echo 'hist:keys=id' >> events/raw_syscalls/sys_exit/trigger\necho 'hist:keys=ret:continue' >> events/raw_syscalls/sys_exit/trigger\n"

@@ -76,7 +76,10 @@ def removal():
                  "echo '-:other' >> dynamic_events\necho '-:two kprobes.mine' >> dynamic_events\necho > events/sched/sched_process_exit/trigger\n"
                  "(echo > kprobe_events); (echo > synthetic_events); echo '-:mine' >> kprobe_events; grep -c . dynamic_events\n"
                  "echo 1 > events/eprobes/two/enable; (echo > dynamic_events); echo 0 > events/eprobes/enable\ngrep -c . dynamic_events\necho > dynamic_events; grep -c . dynamic_events\n"
-                 "echo > events/sched/sched_process_fork/trigger\necho =====\n"
+                 "echo > events/sched/sched_process_fork/trigger\n"
+                 # that one kind is used keeps all kinds; its event probe alone does not
+                 "echo 'p:q kernel_clone' > kprobe_events\necho 's:z u64 x' >> dynamic_events\necho 'e:y synthetic.z' >> dynamic_events\necho 1 > events/kprobes/q/enable\n"
+                 "(echo > dynamic_events); echo 0 > events/kprobes/q/enable; grep -c . dynamic_events\necho > dynamic_events; grep -c . dynamic_events\necho =====\n"
                  # its events have stacks as all others; the sysctl does not remove it either
                  f"echo 'p:mine ramfs_read vn=$arg1' > kprobe_events\necho '{define}' >> dynamic_events\necho 1 > options/stacktrace\necho 1 > events/g1/enable\n"
                  "head -n 1 /etc/motd > /tmp/x\necho 0 > options/stacktrace\ngrep -q '<stack trace>' trace && echo stack\nsysctl debug.kprobe.del=mine 2> /dev/null || echo stays\n"
@@ -86,7 +89,8 @@ def removal():
         check_eq(text, "ls: events/g1: No such file or directory\n", way)
     check_eq(re.sub(r"^.*?(write error|can't create \w+): ", "", out[-2], flags=re.M).splitlines(),
              ["Invalid argument", "File exists", "File exists", "File exists", "No such file or directory", "No such file or directory",
-              "Device or resource busy", "Device or resource busy", "Device or resource busy", "4", "Device or resource busy", "4", "0"], out[-2])
+              "Device or resource busy", "Device or resource busy", "Device or resource busy", "4", "Device or resource busy", "4", "0",
+              "Device or resource busy", "3", "0"], out[-2])
     check_eq(out[-1].splitlines()[:4], ["stack", "stays", "0", "0"], f"its stacks, and after its event went: {out[-1]}")
 
 

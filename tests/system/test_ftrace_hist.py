@@ -73,6 +73,7 @@ def expressions():
              ("hist:keys=pid:p=pid:onmatch(sched.sched_process_fork).calc(sched.nosuch.^pid,$p,$p,$p,$p,$p)", "Event file not found"),
              ("hist:keys=comm:p=pid:onmatch(sched.sched_process_fork).calc(^child_pid,$p,$p,$p,$p,$p)", "Matching event histogram not found"),
              ("hist:keys=pid:p=pid:onmatch(sched.sched_process_fork).calc(^comm,$p,$p,$p,$p,$p)", "Param type doesn't match synthetic event field type"),
+             ("hist:keys=pid:a=$x1,b=$x2,c=$x3,d=1,^e=$x4,f=1,g=1,h=1,i=1", "Too many variables defined"),
              ("hist:keys=pid:p=pid:onmax(^$q).save(pid)", "Couldn't find onmax or onchange variable")]
     t = "events/sched/sched_process_exit/trigger"
     folded, run, refused = ftrace(
@@ -81,6 +82,7 @@ def expressions():
         "echo 'hist:keys=pid:vals=pid-prio,$a:a=prio+pid*3-7,b=pid/prio*10,c=-(pid):z=pid-pid,seven=3+4:d=1000/$seven,e=pid/$z,f=pid.log2+common_pid.hex:"
         f"onchange($a).calc($a,$b,$c,$d,$e,$f) if comm == load' > {t}\nload fork -n 5 >/dev/null\necho 0 > events/enable\ncat events/sched/sched_process_exit/hist trace\n"
         f"echo > {t}\necho =====\nfor e in exec fork; do echo 'hist:keys=pid:both=pid' | sed s/fork/exec/ > events/sched/sched_process_$e/trigger; done 2>/dev/null\n"
+        "echo 'hist:keys=pid:x1=1,x2=2,x3=3,x4=4' >> events/sched/sched_process_exec/trigger\n"
         "echo 'hist:keys=parent_pid:both=child_pid' > events/sched/sched_process_fork/trigger\n" + errors_of(t, wrong) +
         f"grep -v '^#' {t}\necho > events/sched/sched_process_fork/trigger\necho > events/sched/sched_process_exec/trigger\necho 'hist:keys=pid:z=0' > {t}\n"
         f"echo 'hist:keys=pid:x=8/$z' >> {t}\necho > {t}\necho 0 > events/synthetic/calc/enable\necho > synthetic_events\nsysctl -n kern.dtrace.consumers\n")
@@ -157,6 +159,29 @@ def keeps():
     check_eq(after, before, "a table with more than fit gets no more")
 
 
+@portable_test("one that is refused leaves the variables of the others; modifiers of common_timestamp, signed keys, percentages of large numbers, long names, tables of one name")
+def tables():
+    t, long = "events/ftrace/print/trigger", "l" * 60
+    first, last = (f"hist:keys=common_pid:{v} if buf == {buf}" for v, buf in (("ts0=common_timestamp.usecs", "start"), ("lat=common_timestamp.usecs-$ts0", "end")))
+    seven, whole = ",".join(["common_pid"] * 7), "0x10000000000000+common_pid+common_pid+common_pid"
+    refused, counted, named = ftrace(
+        f"for h in '{first}' '{last}'; do echo \"$h\" >> {t}; done\nfor n in 1 2 3 4 5 6; do\ntest $n = 6 && echo start > trace_marker\necho \"hist:keys=common_pid:vals={seven}:z$n=1\" >> {t}\ndone\n"
+        f"echo end > trace_marker\ngrep -A 3 'lat=' events/ftrace/print/hist\ngrep -c 'z[1-6]=1' {t}\necho '!{last}' >> {t}\necho > {t}\necho =====\n"
+        "cd events/raw_syscalls/sys_exit\nfor h in keys=ret:sort=ret keys=common_timestamp.log2 keys=common_timestamp.buckets=1000000000 'keys=common_pid:vals=ret.percent,ret.graph if ret == -2' "
+        f"keys=comm:vals={whole}; do\necho \"hist:$h\" | sed '/ if /!s/$/ if comm == cat/' >> trigger\ndone\n/bin/cat /nosuch\ngrep -A 3 '^{{' hist\necho > trigger\ncd ../../..\necho =====\n"
+        f"echo 'hist:keys=common_pid:name=n' > {t}\necho 'hist:keys=common_cpu:name=n' >> {t}\necho 'hist:keys=common_pid:vals=common_cpu:name=n' >> {t}\necho > {t}\n"
+        f"echo '{long} u64 x' > synthetic_events\necho 'p:{long} kernel_clone' > kprobe_events\necho 'hist:keys=common_pid:onmatch(kprobes.{long}).{long}(common_pid)' > {t}\ngrep -c {long} {t}\n"
+        f"echo > {t}\necho > synthetic_events\nsysctl -n kern.dtrace.consumers\n", smp=1)
+    check_match(r"^sh: .*Invalid argument\n# trigger info: .*\n#\n\n{ common_pid: +\d+ } hitcount: +1$", refused, "a variable after another one was refused")
+    check_match(r"^5\n\Z", refused, "those that were added")
+    check_match(r"^{ ret: (?:1844674407\d{10} } hitcount: .*\n{ ret: +)+[0-9]{1,3} } hitcount", counted, "signed keys in their order")
+    check_match(r"^{ common_timestamp: ~ 2\^[23]\d } hitcount", counted, "log2 of a time")
+    check_match(r"^{ common_timestamp: ~ (?:0|\d+0{9})-\d*9{9} } hitcount", counted, "a time in buckets")
+    check_match(r"^{ common_pid: +\d+ } hitcount: +\d+  ret \(%\): 100\.00  ret: #{20}$", counted, "the whole of a large number")
+    check_match(rf"^{{ comm: cat +}} hitcount: +\d+  {re.escape(whole)}: +\d+$", counted, "a long expression")
+    check_match(r"\A(?:sh: .*Invalid argument\n){2}1\n0\n\Z", named, "other columns in a table of that name; long names")
+
+
 @portable_test("synthetic_events: several fields before a semicolon, as before Linux 5.11; what is wrong, in Linux's words, with its place; sort= likewise")
 def syntax():
     good = {"a u64 var1": "u64 var1", "b u64 var1; u64 var2;": "u64 var1; u64 var2", "c u64 var1 ; u64 var2 ;": "u64 var1; u64 var2", "d u64 var1 ;u64 var2": "u64 var1; u64 var2",
@@ -164,7 +189,7 @@ def syntax():
     wrong = [("myevent ^chr arg", "Invalid type"), ("myevent ^unsigned arg", "Incomplete type"), ("myevent char ^str]; int v", "Illegal name"), ("^mye-vent char str[]", "Illegal name"),
              ("myevent char ^st-r[]", "Illegal name"), ("myevent char str;^[]", "Invalid field"), ("myevent char str; ^int", "Invalid field"), ("myevent u64 a ^pid_t", "Invalid field"),
              ("myevent char ^str[; int v", "Invalid array specification"), ("myevent char ^str[kdjdk]", "Invalid array specification"), ("myevent char ^str[257]", "Invalid array specification"),
-             ("myevent u64 a; u32 ^a", "Duplicate field name"), ("^myevent u8 a u8 b u8 c; u8 d u8 e u8 f u8 g", "Too many fields"), ("^a u64 v", "Event already exists"),
+             ("myevent u64 a; u32 ^a", "Duplicate field name"), ("^myevent u8 a u8 b u8 c; u8 d u8 e u8 f u8 g", "Too many fields"), ("^a u64 v", "Event already exists"), ("^probed u64 v", "Event already exists"),
              ] + [(text, "Command must be of the form: <name> field[;field] ...") for text in
                   ("^mye;vent char str[]", "^myevent ; char str[]", "^myevent; char str[]", "^myevent ;char str[]", "^; char str[]", "^;myevent char str[]", "^myevent")]
     dynamic = [("^s:junk/myevent char str[", "Command must be of the form: s or -:[synthetic/]<name> field[;field] ..."), ("s:synthetic/new u64 ^b-c", "Illegal name")]
@@ -172,7 +197,7 @@ def syntax():
     sorts = [(keys + ":sort=common_pid,^junk", "Sort field must be a key or a val"), (keys + ":^sort=", "Empty assignment"), (keys + ":^sort=common_pid,", "Empty sort field"),
              (keys + ":sort=common_pid.^junk", "Invalid sort modifier"), (keys + ",bytes_alloc:^sort=common_pid,bytes_req,bytes_alloc", "Too many sort fields (Max = 2)")]
     made, refused, other, orders = ftrace(
-        "".join(f"echo '{text}' >> synthetic_events\n" for text in good) + "cat synthetic_events\necho =====\n" + errors_of("synthetic_events", wrong) + "echo =====\n" +
+        "echo 'p:synthetic/probed kernel_clone' > kprobe_events\n" + "".join(f"echo '{text}' >> synthetic_events\n" for text in good) + "cat synthetic_events\necho =====\n" + errors_of("synthetic_events", wrong) + "echo =====\n" +
         errors_of("dynamic_events", dynamic) + "echo '!e u64 lat pid_t pid' >> synthetic_events\necho 's:synthetic/g s32 x' >> dynamic_events\ntail -n 2 synthetic_events\necho =====\n" +
         errors_of("events/kmem/kmalloc/trigger", sorts))
     check_eq(made.splitlines(), [f"{text[0]}\t{fields}" for text, fields in good.items()], "events")

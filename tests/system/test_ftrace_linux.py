@@ -108,9 +108,10 @@ def cmdlines():
 def long_hists():
     keys = "hist:keys=common_pid:" + ":".join(f"{'v' * 60}{n}=common_timestamp" for n in range(8)) + ":sort=hitcount"
     out = ftrace(f"echo '{keys}' > events/sched/sched_process_exit/trigger\necho '{keys}.descending' >> events/sched/sched_process_exit/trigger && echo taken\n"
-                 f"echo '{keys}' >> events/sched/sched_process_fork/trigger\necho '{keys}' >> events/sched/sched_process_fork/trigger || echo refused\ncat error_log\n")[0]
-    check_match(r"^refused$", out, "the same once more")
-    check("Variable already defined" in out or "taken" in out, f"another one is not taken for the same: {out}")
+                 f"echo '{keys}' >> events/sched/sched_process_fork/trigger\necho '{keys}' >> events/sched/sched_process_fork/trigger || echo refused\n"
+                 "for e in exit fork; do grep -c v7= events/sched/sched_process_$e/trigger; done\ncat error_log\n")[0]
+    check_match(r"^refused\n1\n1$", out, "the same once more")
+    check("Variable already defined" in out, f"another one is not taken for the same: {out}")
 
 
 @portable_test("events/SYSTEM/filter shows what was written to it; a system without it says what it is for")
@@ -136,12 +137,15 @@ def shared():
     check_match(r"^-rw-r----- .* 0 +0 .*\nsh: .*Permission denied\nx\nwritten\n0\n-rw-rw---- .* 0 +1000 .*\ndrwxr-x--- .* 0 +1000 ", out, "the files")
 
 
-@portable_test("buffer_size_kb that is too large is ENOMEM; that of one CPU is that of all; tracing_thresh is 10 while hwlat has no other")
+@portable_test("buffer_size_kb that is too large is ENOMEM; that of one CPU is that of all; tracing_thresh is 10 while hwlat has no other, or what it was then; groups of tracing_cpumask")
 def sizes():
     out = ftrace("echo 99999999999 > buffer_size_kb\necho 128 > buffer_size_kb\necho 64 > per_cpu/cpu0/buffer_size_kb\ncat buffer_size_kb\n"
                  "cat tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho nop > current_tracer\ncat tracing_thresh\n"
-                 "echo 77 > tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho nop > current_tracer\ncat tracing_thresh\n")[0]
-    check_match(r"\Ash: write error: (Cannot allocate memory|Out of memory)\n64\n0\n10\n0\n77\n77\n", out, "the answers")
+                 "echo 77 > tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho 60000000 > tracing_thresh\necho nop > current_tracer\ncat tracing_thresh\n"
+                 "echo 0 > tracing_thresh\necho hwlat > current_tracer\ncat tracing_thresh\necho nop > current_tracer\n"
+                 "for m in 1,0 123456789 1,0,1 7,00000003; do echo $m > tracing_cpumask; done\ncat tracing_cpumask\n", smp=5)[0]
+    check_match(r"\Ash: write error: (Cannot allocate memory|Out of memory)\n64\n0\n10\n0\n77\n77\n60000000\n"
+                r"sh: .*Invalid argument\n(?:sh: .*Value too large.*\n){2}3\n", out, "the answers")
 
 
 @portable_test("sched_switch: idle has priority 120, states are letters")
@@ -226,9 +230,13 @@ def lives():
 
 @portable_test("preemptoff and preemptirqsoff see what irqsoff sees, and say so, also while trace_pipe is open")
 def preempt():
-    for name, out in zip(("preemptoff", "preemptirqsoff"), ftrace(
+    *parts, functions = ftrace(
             "exec 3< trace_pipe\necho 0 > options/function-trace\nfor t in preemptoff preemptirqsoff; do\necho $t > current_tracer\nload mix -n 1 >/dev/null\ncat trace tracing_max_latency\n"
-            "echo nop > current_tracer\necho 0 > tracing_max_latency\necho =====\ndone\n", smp=1)):
+            "echo nop > current_tracer\necho 0 > tracing_max_latency\necho =====\ndone\n"
+            "echo 1 > options/function-trace\nfor on in 0 1; do sysctl kernel.ftrace_enabled=$on >/dev/null; echo irqsoff > current_tracer\nload mix -n 1 >/dev/null\n"
+            "grep -c ' <-' trace\necho nop > current_tracer\ndone\n", smp=1)
+    check_match(r"^2\n[1-9]\d+\n\Z", functions, "lines in the trace of irqsoff, without and with kernel.ftrace_enabled: where they were off and on, and functions")
+    for name, out in zip(("preemptoff", "preemptirqsoff"), parts):
         check_match(rf"^# tracer: {name}\n#\n# {name} latency trace v1.1.5 on Kestrel\n(?:#.*\n)*#  only where interrupts are off, no thread is preempted: see irqsoff\n#  => started at: \w+\n", out, name)
         check_match(r"^[1-9]\d*\n\Z", out, "the maximum")
 

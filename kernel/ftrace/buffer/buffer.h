@@ -160,8 +160,8 @@ extern const struct tracefs_file raw_tracers_dir; /* events/ftrace */
 
 /* Takes one, if there is memory for it and nobody reads the last one. Any context. */
 void snapshot_take(struct instance *i, unsigned cpu);
-/* The same of the entries from these numbers on, which belong to a latency. False: none. */
-bool snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l);
+/* The same of the entries from these numbers on, which belong to a latency, if that counts. */
+void snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l);
 /* Gives the instance memory for a snapshot. 0 or -ENOMEM. */
 int snapshot_alloc(struct instance *i);
 void snapshot_free(struct instance *i);
@@ -175,7 +175,7 @@ void snapshot_print_help(struct sbuf *out, const struct instance *i, unsigned cp
 
 /* ---- dump.c: the trace on the console ---- */
 
-/* Prints the instance's entries of a CPU, or of all, soon after; no more are recorded. Any context,
+/* Prints the instance's entries of a CPU, or of all, soon after; no more are recorded. In hooks,
  * while somebody uses it. */
 void dump_ask(struct instance *i, unsigned cpu);
 /* One user more, or one less (-1). 0 or -ENOMEM. */

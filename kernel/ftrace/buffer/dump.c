@@ -3,7 +3,8 @@
  * the console, as Linux's ftrace_dump() prints it.
  *
  * A hook must not print. It stops the recording, so that the entries stay, and asks a thread, which
- * is there while there are such triggers. Locking: ftrace_lock; `wanted` is atomic.
+ * is there while there are such triggers. Each instance has a word that says what is asked for.
+ * Locking: ftrace_lock; the word is atomic.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/buffer/buffer.h"
@@ -15,22 +16,22 @@
 
 #define LINE_BYTES 1024
 #define LOOK_NS    10000000u /* the thread looks so often whether it is wanted */
-#define NOBODY     (BUFFER_ALL - 1)
 
-static struct instance *whose;
-static unsigned wanted = NOBODY; /* atomic: the entries of that CPU; or BUFFER_ALL */
+/* What an instance's word says: the entries of no CPU, of all, of CPU N: DUMP_CPU + N. */
+enum { DUMP_NONE, DUMP_ALL, DUMP_CPU };
+
 static unsigned users;
 static bool running; /* there is a thread */
 
 void
 dump_ask(struct instance *i, unsigned cpu)
 {
-	unsigned nobody = NOBODY;
+	unsigned nobody = DUMP_NONE;
 
-	instance_switch(i, false);
-	whose = i; /* the same for all, but for a moment in which both are right */
-	__atomic_compare_exchange_n(&wanted, &nobody, cpu, false, __ATOMIC_RELEASE,
-				    __ATOMIC_RELAXED);
+	instance_switch_in_hook(i, false);
+	__atomic_compare_exchange_n(&i->dump, &nobody,
+				    cpu == BUFFER_ALL ? DUMP_ALL : DUMP_CPU + cpu, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 /* Prints the next lines. False: there are none. */
@@ -70,17 +71,23 @@ print_all(struct instance *i, unsigned cpu)
 	kmap_free(r);
 }
 
+static bool
+dump_wanted(struct instance *i, const void *arg)
+{
+	unsigned what = __atomic_exchange_n(&i->dump, DUMP_NONE, __ATOMIC_ACQUIRE);
+
+	if (what != DUMP_NONE)
+		print_all(i, what == DUMP_ALL ? BUFFER_ALL : what - DUMP_CPU);
+	return false;
+}
+
 static void
 dump_thread(void *arg)
 {
 	for (bool more = true; more;) {
-		unsigned cpu;
-
 		thread_sleep_ns(LOOK_NS, 0, "ftracedump");
 		mutex_lock(&ftrace_lock);
-		cpu = __atomic_exchange_n(&wanted, NOBODY, __ATOMIC_ACQUIRE);
-		if (cpu != NOBODY && instance_is_there(whose))
-			print_all(whose, cpu);
+		instances_any(dump_wanted, NULL);
 		running = more = users > 0;
 		mutex_unlock(&ftrace_lock);
 	}

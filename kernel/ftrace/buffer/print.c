@@ -17,6 +17,7 @@
 #include "ktr/event.h"
 #include "ktr/intern.h"
 #include "ktr/ring.h"
+#include "ktr/wire.h"
 #include "ktr/word.h"
 
 #define COMM_GRAPH 7  /* characters of a thread's name in funcgraph-proc */
@@ -118,6 +119,19 @@ trace_print_symbol(struct sbuf *out, const struct buffer_reader *r, uintptr_t at
 }
 
 const char *
+stack_text(const struct ktr_log *log, unsigned cpu, uint64_t seq, uint64_t word,
+	   char text[KTR_STRING_MAX])
+{
+	uint32_t n = ktr_data_bytes(log, cpu, seq, word, text, KTR_STRING_MAX - 1);
+
+	if (n < ktr_data_middle(word)) /* the rest was overwritten: of the last place, too */
+		while (n > 0 && text[--n] != ' ')
+			;
+	text[n] = '\0';
+	return text;
+}
+
+const char *
 stack_next(const char *text, uintptr_t *at)
 {
 	char name[KTR_STRING_MAX];
@@ -201,7 +215,7 @@ trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct 
 	    latency_print(out, e, cpu) || blk_print(out, r->i, e, cpu))
 		return;
 	if (site == &trigger_stack) {
-		trace_print_stack(out, r, ktr_data_text(r->b->log, cpu, seq, e->args[0], buf));
+		trace_print_stack(out, r, stack_text(r->b->log, cpu, seq, e->args[0], buf));
 		return;
 	}
 	if (site == NULL) {

@@ -173,7 +173,7 @@ make_bytes(struct making *m)
 static void
 make_frames(struct making *m)
 {
-	const char *text = text_of(m, m->e->args[0]);
+	const char *text = stack_text(m->r->b->log, m->cpu, m->seq, m->e->args[0], m->text);
 
 	while (*text != '\0')
 		text = stack_next(text, &m->frames[m->nframes++]);

@@ -31,7 +31,7 @@ copy_slot(const struct ktr_ring *from, struct ktr_ring *to, uint64_t seq)
 		b[n] = __atomic_load_n(&a[n], __ATOMIC_RELAXED);
 }
 
-/* From entry `least` on. Returns the number of the entry after the last. */
+/* From entry `least` on. Returns the number of the entry after the last; 0: there is no ring. */
 static uint64_t
 copy_ring(struct instance *i, unsigned cpu, uint64_t least)
 {
@@ -40,7 +40,7 @@ copy_ring(struct instance *i, unsigned cpu, uint64_t least)
 	uint64_t head, first, fit, tail;
 
 	if (from == NULL || to == NULL)
-		return least;
+		return 0;
 	head = ktr_ring_head(from);
 	first = snapshot_later(ktr_ring_tail(from, head), least < head ? least : head);
 	fit = to->entries - KTR_RING_SPARE;
@@ -87,19 +87,20 @@ snapshot_take(struct instance *i, unsigned cpu)
 	snapshot_take_here(&w);
 }
 
-bool
+void
 snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l)
 {
-	bool kept;
+	bool kept; /* not if another CPU has kept a longer one since it was seen that this counts */
 
 	hook_lock(&i->snapshot_lock);
-	kept = i->snapshot_there && i->snapshot_readers == 0;
+	kept = i->snapshot_there && i->snapshot_readers == 0 && latency_counts(l);
 	for (unsigned cpu = 0; cpu < MAX_CPUS && kept; cpu++)
 		copy_ring(i, cpu, from[cpu]);
-	if (kept)
+	if (kept) {
 		i->latency = *l;
+		__atomic_store_n(&latency_longest_ns, l->ns, __ATOMIC_RELAXED);
+	}
 	hook_unlock(&i->snapshot_lock);
-	return kept;
 }
 
 static void

@@ -100,7 +100,8 @@ attach_at_event(const struct eprobe *e, const char *filter, unsigned fields,
 	if (filter != NULL)
 		result = filter_compile_for(p, e->target, filter, &wrong);
 	if (wrong.message != NULL)
-		error_log_add("event filter parse error", wrong.message, filter, wrong.at);
+		error_log_add(&instance_top, "event filter parse error", wrong.message, filter,
+			      wrong.at);
 	eprobe_emit(p, e, fields);
 	return program_finish(p, result, &e->target, 1, to);
 }
@@ -159,6 +160,21 @@ eprobe_attach(void)
 		eprobe_drop(e);
 	/* If somebody has switched it on meanwhile, it stays, and does not fire. */
 	return kprobe_drop(k.probe) != 0 ? -EBUSY : error;
+}
+
+static bool
+is_on(struct instance *i, const void *site)
+{
+	return event_is_enabled(i, site) || event_filter_soft(i, site) || triggers_on(i, site);
+}
+
+bool
+eprobes_apart_used(const struct ktr_site *site)
+{
+	list_for_each_entry (const struct eprobe, e, &all, link)
+		if (e->target == site)
+			return instances_any(is_on, site);
+	return event_is_used(site);
 }
 
 /* Drops those that go. */

@@ -32,6 +32,7 @@
 #include "ktr/entry.h"
 #include "ktr/event_format.h"
 #include "ktr/hook.h"
+#include "ktr/intern.h"
 #include "ktr/param.h"
 #include "ktr/site.h"
 
@@ -39,6 +40,7 @@ struct dif_clause;
 struct dtrace_consumer;
 struct filter_error;
 struct instance;
+struct ktr_log;
 struct program;
 
 /* ---- event_name.c ---- */
@@ -175,6 +177,10 @@ void record_stack(struct instance *i, const struct ktr_firing *f);
 /* The same, of these return addresses. */
 void record_frames(struct instance *i, const uint64_t *pcs, unsigned n);
 
+/* The text of such an entry: of one whose data was overwritten in part, the places that are left.
+ * Locks as of print_entry(). */
+const char *stack_text(const struct ktr_log *log, unsigned cpu, uint64_t seq, uint64_t word,
+		       char text[KTR_STRING_MAX]);
 /* The next place of such a text; returns where the one after it is. */
 const char *stack_next(const char *text, uintptr_t *at);
 
@@ -222,6 +228,8 @@ void kprobes_show(struct instance *i, uintptr_t arg,
 		  struct sbuf *out); /* kprobe_events, dynamic_events, … */
 int kprobes_store(struct instance *i, uintptr_t arg, char *text);
 int kprobes_clear(struct instance *i, uintptr_t arg);
+/* Does anybody use an event of any kind, apart from event probes? */
+bool kprobes_any_used(void);
 /* Takes a line: makes a probe, or removes some, of all only with PROBES_ALL. 0 or -errno. */
 int kprobes_command(uintptr_t of, char *line);
 void kprobes_show_profile(struct instance *i, uintptr_t arg, struct sbuf *out);
@@ -246,6 +254,9 @@ struct eprobe;
 void eprobe_fire(const struct eprobe *e, const struct ktr_firing *f, const uint64_t *fields);
 /* Gives the event probe that was made its program. 0; or -errno, and it is removed. */
 int eprobe_attach(void);
+/* event_is_used(), apart from event probes that are at the event; what D does at such a one is not
+ * known. */
+bool eprobes_apart_used(const struct ktr_site *site);
 /* Takes their programs from those of kprobe_del(), which go. */
 void eprobes_detach(const char *which);
 
@@ -271,6 +282,8 @@ void synthetic_fire(const struct synthetic *s, const struct ktr_firing *f, const
 void synthetic_show(struct instance *i, uintptr_t arg, struct sbuf *out);
 int synthetic_store(struct instance *i, uintptr_t arg, char *text);
 int synthetic_clear(struct instance *i, uintptr_t arg);
+/* As kprobes_any_used(). */
+bool synthetic_any_used(void);
 /* NAME FIELDS; or !NAME, which removes it. 0 or -errno. */
 int synthetic_command(char *text);
 /* s:[synthetic/]NAME FIELDS */

@@ -272,7 +272,7 @@ filter_set(struct scope s, const char *text)
 	if (set > 0)
 		return 0;
 	if (error == -EINVAL)
-		error_log_add("event filter parse error", wrong.message, text, wrong.at);
+		error_log_add(s.i, "event filter parse error", wrong.message, text, wrong.at);
 	return error;
 }
 

@@ -204,7 +204,7 @@ kprobes_make(char *line, enum kprobe_kind kind)
 	if (err[0] == '\0')
 		return error; /* it has been said */
 	at = kprobes_error_place(&message);
-	error_log_add(systems[kind], linux_words(message), line, at);
+	error_log_add(&instance_top, systems[kind], linux_words(message), line, at);
 	return error;
 }
 
@@ -306,6 +306,21 @@ kprobes_clear(struct instance *i, uintptr_t arg)
 	int error = remove_probes(arg, NULL);
 
 	return error == -ENOENT ? 0 : error;
+}
+
+static void
+kprobe_is_used(const struct kprobe_info *k, void *used)
+{
+	*(bool *)used |= eprobes_apart_used(k->site);
+}
+
+bool
+kprobes_any_used(void)
+{
+	bool used = false;
+
+	kprobes_each(kprobe_is_used, &used);
+	return used;
 }
 
 static void

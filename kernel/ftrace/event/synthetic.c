@@ -190,6 +190,13 @@ synthetic_has_field(const char *text)
 	return words >= 3;
 }
 
+/* Probes may be of this group, too. */
+static bool
+synthetic_is_taken(const char *name)
+{
+	return synthetic_find(name) != NULL || event_find(EVENT_SYNTHETIC, name) != NULL;
+}
+
 /* NAME TYPE FIELD[; TYPE FIELD]… */
 static bool
 synthetic_read_event(struct reading *r, char *text)
@@ -202,7 +209,7 @@ synthetic_read_event(struct reading *r, char *text)
 	strlcpy(r->s->name, name, sizeof(r->s->name));
 	if (!synthetic_is_name(name) || strlen(name) >= sizeof(r->s->name))
 		return synthetic_fail(r, name, "Illegal name");
-	if (synthetic_find(name) != NULL)
+	if (synthetic_is_taken(name))
 		return synthetic_fail(r, name, "Event already exists");
 	while (text != NULL) {
 		char *end = strchr(text, ';');
@@ -227,9 +234,9 @@ synthetic_add(struct reading *r, char *text)
 		return -ENOMEM;
 	r->s = s;
 	if (!synthetic_read_event(r, text)) {
-		is_there = synthetic_find(s->name) != NULL;
+		is_there = synthetic_is_taken(s->name);
 		kfree(s);
-		error_log_add("synthetic_events", r->message, r->command, r->at);
+		error_log_add(&instance_top, "synthetic_events", r->message, r->command, r->at);
 		return is_there ? -EEXIST : -EINVAL;
 	}
 	s->site = synthetic_make_site(s);
@@ -309,8 +316,8 @@ synthetic_command_dynamic(char *text)
 		return synthetic_make(text, sizeof(group) - 1);
 	if (slash == NULL || (blank != NULL && blank < slash))
 		return synthetic_make(text, 2);
-	error_log_add("synthetic_events", FORM "s or -:[synthetic/]<name> field[;field] ...", text,
-		      0);
+	error_log_add(&instance_top, "synthetic_events",
+		      FORM "s or -:[synthetic/]<name> field[;field] ...", text, 0);
 	return -EINVAL;
 }
 
@@ -318,6 +325,15 @@ int
 synthetic_store(struct instance *i, uintptr_t arg, char *text)
 {
 	return tracefs_lines(text, synthetic_command);
+}
+
+bool
+synthetic_any_used(void)
+{
+	list_for_each_entry (const struct synthetic, s, &all, link)
+		if (s->users > 0 || eprobes_apart_used(s->site))
+			return true;
+	return false;
 }
 
 int

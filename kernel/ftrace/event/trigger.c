@@ -90,11 +90,21 @@ triggers_stop(struct instance *i)
 	hists_stop(i);
 }
 
+/* Linux's type of an event's command: what switches on and what switches off are of one type, so
+ * that only one of them may be there, and either removes it. */
+static int32_t
+trigger_type(const struct trigger_command *c)
+{
+	return c->kind != TO_UPCALL ? -(int32_t)c->kind : c->arg == UPCALL_OFF ? UPCALL_ON : c->arg;
+}
+
 bool
 trigger_same(const struct trigger *a, const struct trigger *b)
 {
-	return a->command == b->command && a->target == b->target &&
-	       (a->sites != NULL) == (b->sites != NULL) && a->site == b->site;
+	return (a->sites != NULL) == (b->sites != NULL) && a->site == b->site &&
+	       a->target == b->target &&
+	       (a->sites != NULL ? a->command == b->command
+				 : trigger_type(a->command) == trigger_type(b->command));
 }
 
 static struct trigger *
@@ -345,7 +355,7 @@ trigger_store(struct instance *i, uintptr_t arg, char *text)
 	else
 		error = carry_out(t, remove, &wrong);
 	if (error == -EINVAL && wrong.message != NULL)
-		error_log_add("event filter parse error", wrong.message, command, at + wrong.at);
+		error_log_add(i, "event filter parse error", wrong.message, command, at + wrong.at);
 	return error;
 }
 

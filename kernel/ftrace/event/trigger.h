@@ -40,7 +40,8 @@ void trigger_destroy(struct trigger *t);
 int trigger_parse(struct trigger *t, char *text, bool remove);
 /* Ends the word at a character, and returns what comes after it, or NULL. */
 char *trigger_split(char *text, char at);
-/* Do they do the same? */
+/* Are they at the same place, and of one kind? Then only one of them may be there: at events, on
+ * and off are of one kind. */
 bool trigger_same(const struct trigger *a, const struct trigger *b);
 /* Adds a trigger, which is wholly described, or frees it. 0 or -errno. */
 int trigger_add(struct trigger *t, struct filter_error *error);

@@ -31,12 +31,14 @@ find_function(const struct trigger *t, const struct ktr_site *site)
 	return NULL;
 }
 
-/* Takes the functions of `gone` from the triggers that do the same; each is programmed anew. */
+/* Takes the functions of `gone` from the triggers that do the same; each is programmed anew.
+ * -EINVAL: there are none. */
 static int
 trigger_leave(const struct trigger *gone)
 {
 	struct filter_error wrong;
 	struct trigger *t;
+	bool found = false;
 	int error = 0;
 
 	for (unsigned i = 0; i < gone->nsites && error == 0; i++) {
@@ -45,6 +47,7 @@ trigger_leave(const struct trigger *gone)
 		t = find_function(gone, gone->sites[i]);
 		if (t == NULL)
 			continue;
+		found = true;
 		for (unsigned j = 0; j < t->nsites; j++)
 			if (!has_function(gone, t->sites[j]))
 				t->sites[n++] = t->sites[j];
@@ -57,7 +60,7 @@ trigger_leave(const struct trigger *gone)
 		trigger_detach(t);
 		error = trigger_attach(t, &wrong);
 	}
-	return error;
+	return found ? error : -EINVAL;
 }
 
 /* A count belongs to all functions of a command together. */

@@ -16,6 +16,7 @@
 #include "kernel/mm/kmap.h"
 #include "ktr/intern.h"
 #include "ktr/ring.h"
+#include "ktr/wire.h"
 
 #define STRING_SIZE  256u
 #define STACK_FRAMES 32u
@@ -25,7 +26,8 @@ TRACER_SITE(trigger_stack, 1, "ftrace stack: frames %s");
 void
 record_frames(struct instance *i, const uint64_t *pcs, unsigned n)
 {
-	char text[KTR_STRING_MAX];
+	/* So much ktrdump shows of a text: none is cut. */
+	char text[KTR_STRING_MAX - KTR_DATA_CUT_MAX + 1];
 	struct sbuf out;
 
 	sbuf_init(&out, text, sizeof(text));
@@ -57,7 +59,7 @@ event_upcall(const struct ktr_firing *f, int32_t what, const uint64_t *args)
 	switch ((enum upcall)what) {
 	case UPCALL_ON:
 	case UPCALL_OFF:
-		instance_switch(i, what == UPCALL_ON);
+		instance_switch_in_hook(i, what == UPCALL_ON);
 		break;
 	case UPCALL_STACK:
 		record_stack(i, f);

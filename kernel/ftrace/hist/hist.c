@@ -9,7 +9,6 @@
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
-#include "kernel/mm/kmap.h"
 
 struct hist *
 hist_next(const struct instance *i, const struct ktr_site *site, const struct hist *h)
@@ -105,34 +104,43 @@ update_triggers(const struct hist *h)
 	return result;
 }
 
-/* Frees what was counted, and them. */
 static void
-hist_destroy(struct hist *h)
+set_leaving(struct hist *h, bool leaves)
 {
 	for (unsigned i = 0; i < h->nhidden; i++)
-		hist_destroy(h->hidden[i]);
-	hist_forget_rows(h);
-	kmap_free(h->rows);
-	kfree(h);
+		set_leaving(h->hidden[i], leaves);
+	h->leaves = leaves;
+}
+
+/* It does not count any more, and its rows have what it counted. */
+static void
+hist_end(struct hist *h)
+{
+	struct filter_error error;
+
+	if (!h->linked) {
+		__atomic_store_n(&h->gate, 0, __ATOMIC_RELAXED); /* nothing after what is taken */
+		hist_take(h);
+		dtrace_detach(h->consumer);
+		return;
+	}
+	set_leaving(h, true);
+	if (hist_attach_linked(h->i, &error) == 0)
+		return;
+	/* There is no memory for two programs at a time. */
+	hist_detach_linked(h->i);
+	hist_attach_linked(h->i, &error);
 }
 
 static void
 hist_drop(struct hist *h)
 {
-	struct filter_error error;
-
-	hist_take(h);
-	if (h->consumer != NULL)
-		dtrace_detach(h->consumer);
+	hist_end(h);
 	enlist(h, false);
 	update_triggers(h);
-	if (h->linked) {
-		hist_take_linked(h->i);
-		hist_attach_linked(h->i, &error);
-	}
 	hand_over(h);
 	use_events(h, -1);
-	hist_destroy(h);
+	hist_free(h);
 }
 
 /* Users come after what they use. */
@@ -143,24 +151,36 @@ hists_stop(struct instance *i)
 		hist_drop(list_entry(i->hists.prev, struct hist, link));
 }
 
-/* Do they count the same? */
+static void
+print_whole(const struct hist *h, struct sbuf *out)
+{
+	hist_print_spec(h, out, false);
+}
+
+static void
+print_columns(const struct hist *h, struct sbuf *out)
+{
+	hist_print_keys(h, out);
+	sbuf_putc(out, ':');
+	hist_print_values(h, out);
+}
+
+/* Is the same printed of them? False, too: there is no memory. */
 static bool
-same(const struct hist *a, const struct hist *b)
+prints_same(const struct hist *a, const struct hist *b,
+	    void (*print)(const struct hist *h, struct sbuf *out))
 {
 	const size_t size = 4096; /* of what can be written */
+	char *text = kmalloc(2 * size);
 	struct sbuf one, two;
-	char *text;
 	bool is_same;
 
-	if (a->site != b->site || strcmp(a->name, b->name) != 0)
-		return false;
-	text = kmalloc(2 * size);
 	if (text == NULL)
 		return false;
 	sbuf_init(&one, text, size);
-	hist_print_spec(a, &one, false);
+	print(a, &one);
 	sbuf_init(&two, text + size, size);
-	hist_print_spec(b, &two, false);
+	print(b, &two);
 	is_same = strcmp(one.buf, two.buf) == 0;
 	kfree(text);
 	return is_same;
@@ -171,9 +191,17 @@ hist_find_same(const struct hist *like)
 {
 	struct hist *h = NULL;
 
-	while ((h = hist_next(like->i, like->site, h)) != NULL && !same(h, like))
+	while ((h = hist_next(like->i, like->site, h)) != NULL &&
+	       (strcmp(h->name, like->name) != 0 || !prints_same(h, like, print_whole)))
 		;
 	return h;
+}
+
+/* May they share one table? */
+static bool
+tables_fit(const struct hist *a, const struct hist *b)
+{
+	return hist_key_kinds(a) == hist_key_kinds(b) && prints_same(a, b, print_columns);
 }
 
 /* A variable belongs to one histogram of its event. */
@@ -182,12 +210,10 @@ defines_again(const struct hist *h, const struct hist *other, struct filter_erro
 {
 	for (unsigned i = 0; i < h->nown; i++) {
 		for (unsigned n = 0; n < other->nown; n++) {
-			if (strcmp(h->own[i].name, other->own[n].name) != 0)
+			if (!hist_slice_same(h, h->own[i].name, other, other->own[n].name))
 				continue;
-			*error = (struct filter_error){"Variable already defined",
-						       h->own[i].expression.at -
-							   (unsigned)strlen(h->own[i].name) - 1,
-						       0};
+			*error =
+			    (struct filter_error){"Variable already defined", h->own[i].name.at, 0};
 			return true;
 		}
 	}
@@ -197,7 +223,6 @@ defines_again(const struct hist *h, const struct hist *other, struct filter_erro
 static int
 hist_add(struct hist *h, struct filter_error *error)
 {
-	struct filter_error again;
 	int result;
 
 	for (struct hist *o = NULL; (o = hist_next(h->i, h->site, o)) != NULL;)
@@ -205,7 +230,7 @@ hist_add(struct hist *h, struct filter_error *error)
 			return -EINVAL;
 	for (struct hist *o = NULL; (o = hist_next(h->i, NULL, o)) != NULL;)
 		if (h->name[0] != '\0' && strcmp(o->name, h->name) == 0) {
-			if (hist_key_kinds(o) != hist_key_kinds(h) || o->nvalues != h->nvalues) {
+			if (!tables_fit(o, h)) {
 				*error =
 				    (struct filter_error){"Named trigger doesn't match existing "
 							  "named trigger (includes variables)",
@@ -217,22 +242,20 @@ hist_add(struct hist *h, struct filter_error *error)
 	for (unsigned i = 0; i < h->nactions; i++)
 		if (h->actions[i].what == HIST_SNAPSHOT && snapshot_alloc(h->i) != 0)
 			return -ENOMEM;
-	if (h->nown + h->nothers > 0)
-		hist_take_linked(h->i);
 	enlist(h, true);
 	result = hist_attach(h, error);
-	if (result == 0)
-		result = update_triggers(h);
-	if (result == 0) {
-		use_events(h, 1);
-		return 0;
+	if (result != 0) {
+		enlist(h, false);
+		return result;
 	}
-	if (h->consumer != NULL)
-		dtrace_detach(h->consumer);
-	enlist(h, false);
-	update_triggers(h);
-	if (h->linked)
-		hist_attach_linked(h->i, &again);
+	use_events(h, 1);
+	result = update_triggers(h);
+	if (result != 0) {
+		hist_end(h);
+		enlist(h, false);
+		use_events(h, -1);
+		update_triggers(h);
+	}
 	return result;
 }
 
@@ -277,7 +300,7 @@ hist_store(struct instance *i, const struct ktr_site *site, char *text, bool rem
 	if (error != 0 && wrong.message != NULL) {
 		event_name(site, name);
 		snprintf(system, sizeof(system), "hist:%s:%s", event_system(site), name);
-		error_log_add(system, wrong.message, text, wrong.at);
+		error_log_add(i, system, wrong.message, text, wrong.at);
 	}
 	return error;
 }

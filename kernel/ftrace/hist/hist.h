@@ -64,7 +64,7 @@ extern const char *const hist_modifiers[]; /* their names; of HIST_PLAIN none */
 
 /* A field with a modifier. */
 struct hist_field {
-	char name[HIST_NAME]; /* as it is printed, without the modifier */
+	char name[HIST_NAME]; /* as it is printed, without the modifier; of an expression: "" */
 	enum { HIST_FIELD, HIST_TIME, HIST_STACK, HIST_HITCOUNT, HIST_EXPRESSION } kind;
 	struct filter_field field;
 	enum hist_modifier modifier;
@@ -80,11 +80,9 @@ struct hist_operand {
 
 /* A variable: its own, or one of another histogram. */
 struct hist_variable {
-	char name[HIST_NAME];         /* its own */
+	struct hist_slice name;       /* its own */
 	struct hist_slice expression; /* … */
 	struct hist_operand is;       /* … what it is */
-	bool used;                    /* … others name it */
-	unsigned number;              /* … in the program */
 	struct hist_slice written;    /* another's: how it is named here */
 	struct hist *of;
 	unsigned index; /* … its number there */
@@ -101,12 +99,21 @@ struct hist_action {
 	unsigned n;
 	struct hist_slice params[HIST_PARAMS];
 	struct hist_slice text;
-	/* The numbers of variables. */
-	unsigned last;                /* ONMAX, ONCHANGE: the last value + 1, by keys */
-	unsigned saved[HIST_PARAMS];  /* SAVE: by keys */
-	bool is_text[HIST_PARAMS];    /* … what they are */
-	unsigned most, count, number; /* SNAPSHOT: the last value + 1 of all keys; how many; by
-				       * keys the number of the last one */
+	bool is_text[HIST_PARAMS]; /* SAVE: what they are */
+};
+
+/* The numbers that what it has got in a program. */
+struct hist_numbers {
+	unsigned agg; /* of its first aggregation */
+	unsigned own[HIST_NAMED];
+	bool used[HIST_NAMED]; /* others name the variable, so that it has a number */
+	/* Variables of its actions. */
+	struct hist_action_numbers {
+		unsigned last;                /* ONMAX, ONCHANGE: the last value + 1, by keys */
+		unsigned saved[HIST_PARAMS];  /* SAVE: by keys */
+		unsigned most, count, number; /* SNAPSHOT: the last value + 1 of all keys; how many;
+					       * by keys the number of the last one */
+	} actions[HIST_ACTIONS];
 };
 
 struct hist_row {
@@ -136,10 +143,11 @@ struct hist {
 	struct hist *hidden[HIST_HIDDEN];
 	unsigned nhidden;
 	bool no_hitcount, times, linked;
+	bool leaves; /* the program of all that is made comes without it */
 	struct hist_slice filter;
 	uint32_t gate;                    /* atomic: it is not paused */
 	struct dtrace_consumer *consumer; /* not linked */
-	unsigned agg;                     /* the number of the first aggregation in the program */
+	struct hist_numbers made, in;     /* in the program that is made, or was last; that runs */
 	/* what was added so far */
 	struct hist_row **rows;
 	unsigned nrows, room;
@@ -168,7 +176,7 @@ struct hist_parser {
 /* Reads "hist:…". 0 and *to; or -errno and what is wrong. */
 int hist_parse(struct instance *i, const struct ktr_site *site, const char *text, struct hist **to,
 	       struct hist_commands *commands, struct filter_error *error);
-/* Frees one that was parsed and is in no list, and its hidden ones. */
+/* Frees one that is in no list, what it has counted, and its hidden ones. */
 void hist_free(struct hist *h);
 /* Says what is wrong. Is false. */
 static inline bool
@@ -177,9 +185,19 @@ hist_fail(struct filter_error *error, unsigned at, const char *message)
 	*error = (struct filter_error){message, at, 0};
 	return false;
 }
+/* Is there no register left for one more variable? */
+static inline bool
+hist_names_full(const struct hist *h)
+{
+	return h->nown + h->nothers >= HIST_NAMED;
+}
 /* Is the slice this word? */
 bool hist_slice_is(const struct hist *h, struct hist_slice s, const char *word);
-void hist_slice_copy(const struct hist *h, struct hist_slice s, char to[HIST_NAME]);
+/* Are they the same text? */
+bool hist_slice_same(const struct hist *h, struct hist_slice s, const struct hist *other,
+		     struct hist_slice t);
+/* Copies it. False: there is no room for so many bytes with a NUL. */
+bool hist_slice_copy(const struct hist *h, struct hist_slice s, char *to, size_t room);
 /* Takes what comes before the separator, which is not within parentheses. False: no more. */
 bool hist_slice_next(const struct hist *h, struct hist_slice *rest, char separator,
 		     struct hist_slice *s);
@@ -251,21 +269,24 @@ struct hist *hist_next(const struct instance *i, const struct ktr_site *site, co
 uint64_t hist_drops(const struct hist *h);
 /* The value of one of its variables, by the keys of a row; NULL: it has none. */
 uint64_t hist_read(const struct hist *h, unsigned var, const struct hist_row *row);
-/* Adds what the engine's tables have to the rows: of it, of all that have variables. */
+/* Adds what the engine's tables have to the rows. */
 void hist_take(struct hist *h);
-void hist_take_linked(struct instance *i);
 void hist_forget_rows(struct hist *h);
 /* Attaches the program of a histogram that is in the list. Those with variables have one together,
- * which is made anew. 0 or -errno and what is wrong. */
+ * which is made anew: no event is missed, and what was counted so far is in the rows. 0 or -errno
+ * and what is wrong; then all run as before. */
 int hist_attach(struct hist *h, struct filter_error *error);
 int hist_attach_linked(struct instance *i, struct filter_error *error);
+/* Ends the program of those with variables. */
+void hist_detach_linked(struct instance *i);
 
 /* ---- hist_show.c ---- */
 
-/* Prints the rows, which have been added up; "hist:keys=…" with its state; "KEY,…". */
+/* Prints the rows, which have been added up; "hist:keys=…" with its state; "KEY,…"; "VALUE,…". */
 void hist_print(struct hist *h, struct sbuf *out);
 void hist_print_spec(const struct hist *h, struct sbuf *out, bool state);
 void hist_print_keys(const struct hist *h, struct sbuf *out);
+void hist_print_values(const struct hist *h, struct sbuf *out);
 /* Sorts pointers. */
 void hist_sort(struct hist *h, struct hist_row **rows, unsigned n,
 	       int (*compare)(const struct hist *h, const struct hist_row *a,

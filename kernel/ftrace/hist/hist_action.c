@@ -12,10 +12,10 @@
 struct reference {
 	struct hist_slice written, name;
 	bool variable, qualified;
-	char system[HIST_NAME], event[EVENT_NAME];
+	char system[EVENT_NAME], event[EVENT_NAME];
 };
 
-/* False: it has one dot, or more than two. */
+/* False: it has one dot, or more than two, or is too long for an event. */
 static bool
 read_reference(const struct hist *h, struct hist_slice s, struct reference *r)
 {
@@ -29,12 +29,9 @@ read_reference(const struct hist *h, struct hist_slice s, struct reference *r)
 		return false;
 	r->name = part[n - 1];
 	r->qualified = n == 3;
-	if (r->qualified) {
-		unsigned most = EVENT_NAME - 1 < part[1].n ? EVENT_NAME - 1 : part[1].n;
-
-		hist_slice_copy(h, part[0], r->system);
-		memcpy(r->event, h->text + part[1].at, most);
-	}
+	if (r->qualified && (!hist_slice_copy(h, part[0], r->system, sizeof(r->system)) ||
+			     !hist_slice_copy(h, part[1], r->event, sizeof(r->event))))
+		return false;
 	r->variable = r->name.n > 0 && h->text[r->name.at] == '$';
 	if (r->variable)
 		r->name = (struct hist_slice){r->name.at + 1, r->name.n - 1};
@@ -45,7 +42,7 @@ static unsigned
 find_own(const struct hist *h, const struct hist *in, struct hist_slice name)
 {
 	for (unsigned i = 0; i < in->nown; i++)
-		if (hist_slice_is(h, name, in->own[i].name))
+		if (hist_slice_same(h, name, in, in->own[i].name))
 			return i;
 	return UINT32_MAX;
 }
@@ -108,9 +105,8 @@ know_other(struct hist_parser *p, struct hist_slice written, const struct ktr_si
 	for (unsigned i = 0; i < h->nothers; i++) {
 		struct hist_variable *v = &h->others[i];
 
-		if (v->written.n != written.n ||
-		    strncmp(h->text + v->written.at, h->text + written.at, written.n) != 0 ||
-		    v->of->site != site || (of != NULL && v->of != of))
+		if (!hist_slice_same(h, v->written, h, written) || v->of->site != site ||
+		    (of != NULL && v->of != of))
 			continue;
 		v->where |= 1u << p->action;
 		return true;
@@ -125,7 +121,7 @@ add_other(struct hist_parser *p, struct hist_slice written, struct hist *of, uns
 
 	if (know_other(p, written, of->site, of))
 		return true;
-	if (h->nown + h->nothers == HIST_NAMED)
+	if (hist_names_full(h))
 		return hist_fail(p->error, written.at, "Too many variables defined");
 	h->others[h->nothers++] = (struct hist_variable){.written = written,
 							 .of = of,
@@ -207,7 +203,7 @@ hide(struct hist_parser *p, const struct ktr_site *site, const struct reference 
 		return hist_fail(p->error, r->name.at, "Matching event histogram not found");
 	if (p->h->nhidden == HIST_HIDDEN)
 		return hist_fail(p->error, r->name.at, "Too many field variables defined");
-	hist_slice_copy(p->h, r->name, field);
+	hist_slice_copy(p->h, r->name, field, sizeof(field));
 	sbuf_init(&out, text, sizeof(text));
 	sbuf_puts(&out, "hist:keys=");
 	hist_print_keys(alike, &out);
@@ -228,7 +224,8 @@ hist_has_field(const struct hist_parser *p, const struct ktr_site *site, struct 
 	struct filter_field field;
 	char text[HIST_NAME];
 
-	hist_slice_copy(p->h, name, text);
+	if (!hist_slice_copy(p->h, name, text, sizeof(text)))
+		return false;
 	return strcmp(text, "common_timestamp") == 0 || hist_field_find(site, text, &field);
 }
 
@@ -290,7 +287,7 @@ static bool
 read_call(struct hist_parser *p, struct hist_action *a, struct hist_slice call)
 {
 	struct hist_slice name = {call.at, 0}, list, part;
-	char text[HIST_NAME];
+	char text[sizeof(a->event->name)];
 
 	while (name.n < call.n && p->h->text[call.at + name.n] != '(')
 		name.n++;
@@ -301,7 +298,8 @@ read_call(struct hist_parser *p, struct hist_action *a, struct hist_slice call)
 	if (hist_slice_is(p->h, name, "trace") &&
 	    (!hist_slice_next(p->h, &list, ',', &name) || name.n == 0))
 		return hist_fail(p->error, call.at, "Couldn't find synthetic event");
-	hist_slice_copy(p->h, name, text);
+	if (!hist_slice_copy(p->h, name, text, sizeof(text)))
+		return hist_fail(p->error, name.at, "Couldn't find synthetic event");
 	if (strcmp(text, "save") == 0 || strcmp(text, "snapshot") == 0) {
 		a->what = text[1] == 'a' ? HIST_SAVE : HIST_SNAPSHOT;
 		return read_params(p, a, name, list);
@@ -337,16 +335,17 @@ inside_of(const struct hist *h, struct hist_slice of, struct hist_slice *inside)
 static const struct ktr_site *
 find_match(const struct hist *h, struct hist_slice inside, unsigned *at)
 {
-	char system[HIST_NAME], event[HIST_NAME];
+	char system[EVENT_NAME], event[EVENT_NAME];
 	struct hist_slice rest = inside, word;
 
 	hist_slice_next(h, &rest, '.', &word);
 	*at = rest.at;
 	if (rest.at == 0)
 		return NULL;
-	hist_slice_copy(h, word, system);
-	hist_slice_copy(h, rest, event);
-	return event_find(system, event);
+	return hist_slice_copy(h, word, system, sizeof(system)) &&
+		       hist_slice_copy(h, rest, event, sizeof(event))
+		   ? event_find(system, event)
+		   : NULL;
 }
 
 void
@@ -376,9 +375,11 @@ read_handler(struct hist_parser *p, struct hist_action *a, struct hist_slice ins
 			return hist_fail(p->error, at == 0 ? inside.at : at,
 					 at == 0 ? "Missing subsystem"
 						 : "Invalid subsystem or event name");
-		while (p->match[a->match] != site)
+		while (a->match < p->nmatch && p->match[a->match] != site)
 			a->match++;
-		return true;
+		/* At the end: it was made, or took the name, since hist_read_match(). */
+		return a->match < p->nmatch ||
+		       hist_fail(p->error, at, "Invalid subsystem or event name");
 	}
 	a->variable = inside;
 	if (inside.n == 0 || p->h->text[inside.at] != '$')

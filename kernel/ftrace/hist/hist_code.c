@@ -40,9 +40,9 @@ hist_emit_field(struct program *p, unsigned d, const struct hist_field *f)
 		program_emit(p, DIF_BUILTIN, d, 0, 0, DIF_B_TIMESTAMP);
 		if (f->modifier == HIST_USECS)
 			program_emit(p, DIF_UDIV | DIF_IMM, d, d, 0, 1000);
-		return;
+	} else {
+		filter_emit_field(p, d, &f->field);
 	}
-	filter_emit_field(p, d, &f->field);
 	if (f->modifier == HIST_LOG2)
 		emit_log2(p, d);
 	if (f->modifier != HIST_BUCKETS)
@@ -134,9 +134,9 @@ emit_others(struct hist_emitter *e)
 	unsigned d = HIST_FIRST_NAMED + e->h->nown;
 
 	for (unsigned i = 0; i < e->h->nothers; i++) {
-		const struct hist_variable *v = &e->h->others[i], *own = &v->of->own[v->index];
+		const struct hist_variable *v = &e->h->others[i];
 
-		emit_load(e, d + i, v->of->nkeys, own->number);
+		emit_load(e, d + i, v->of->nkeys, v->of->made.own[v->index]);
 		program_fail(e->p, DIF_JEQ, d + i, 0);
 	}
 	for (unsigned i = 0; i < e->h->nothers; i++) {
@@ -147,7 +147,7 @@ emit_others(struct hist_emitter *e)
 		else
 			emit_flip(e->p, d + i, d + i);
 		if (v->once)
-			emit_store(e, 0, v->of->nkeys, own->number);
+			emit_store(e, 0, v->of->nkeys, v->of->made.own[v->index]);
 	}
 }
 
@@ -160,11 +160,11 @@ emit_own(struct hist_emitter *e)
 
 		if (!hist_emit_expression(e, v->expression, d, &v->is))
 			return false;
-		if (!v->used)
+		if (!e->h->made.used[i])
 			continue;
 		if (v->is.kind != HIST_TEXT)
 			emit_flip(e->p, from = 4, d);
-		emit_store(e, from, e->h->nkeys, v->number);
+		emit_store(e, from, e->h->nkeys, e->h->made.own[i]);
 	}
 	return true;
 }
@@ -179,7 +179,7 @@ emit_values(struct hist_emitter *e)
 		struct hist_operand is = {HIST_NUMBER, 0, false};
 
 		if (i == 0)
-			e->h->agg = agg;
+			e->h->made.agg = agg;
 		else if (f->kind != HIST_EXPRESSION)
 			hist_emit_field(e->p, 4, f);
 		else if (!hist_emit_expression(e, e->h->value_texts[i], 4, &is))
@@ -219,37 +219,46 @@ hist_action_vars(const struct hist_action *a)
 					  : 1;
 }
 
+static struct hist_action_numbers *
+action_numbers(struct hist_emitter *e)
+{
+	return &e->h->made.actions[e->action - 1];
+}
+
 static bool
 emit_save(struct hist_emitter *e, struct hist_action *a)
 {
 	for (unsigned i = 0; i < a->n; i++) {
 		struct hist_operand is;
 
-		a->saved[i] = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
+		unsigned var = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
+
+		action_numbers(e)->saved[i] = var;
 		if (!hist_emit_atom(e, a->params[i], 4, &is))
 			return false;
 		a->is_text[i] = is.kind == HIST_TEXT;
 		if (a->is_text[i])
-			e->p->vars[a->saved[i]].kind = DIF_STR;
-		emit_store(e, 4, e->h->nkeys, a->saved[i]);
+			e->p->vars[var].kind = DIF_STR;
+		emit_store(e, 4, e->h->nkeys, var);
 	}
 	return true;
 }
 
 /* Where its action looks at one key, this looks at the last value of all. */
 static void
-emit_snapshot(struct hist_emitter *e, struct hist_action *a)
+emit_snapshot(struct hist_emitter *e, const struct hist_action *a)
 {
+	struct hist_action_numbers *n = action_numbers(e);
 	unsigned branch;
 
-	a->most = program_var(e->p, DIF_GLOBAL, 0);
-	a->count = program_var(e->p, DIF_GLOBAL, 0);
-	a->number = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
-	branch = emit_condition(e, a, 0, a->most);
-	emit_load(e, 4, 0, a->count);
+	n->most = program_var(e->p, DIF_GLOBAL, 0);
+	n->count = program_var(e->p, DIF_GLOBAL, 0);
+	n->number = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
+	branch = emit_condition(e, a, 0, n->most);
+	emit_load(e, 4, 0, n->count);
 	program_emit(e->p, DIF_ADD | DIF_IMM, 4, 4, 0, 1);
-	emit_store(e, 4, 0, a->count);
-	emit_store(e, 4, e->h->nkeys, a->number);
+	emit_store(e, 4, 0, n->count);
+	emit_store(e, 4, e->h->nkeys, n->number);
 	program_upcall(e->p, e->h->i, UPCALL_SNAPSHOT);
 	program_land(e->p, branch);
 }
@@ -279,11 +288,13 @@ emit_action(struct hist_emitter *e, struct hist_action *a)
 	unsigned branch = 0;
 
 	if (!always) {
-		a->last = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
+		unsigned last = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
+
+		action_numbers(e)->last = last;
 		if (!hist_emit_atom(e, a->variable, 5, &is) || is.kind == HIST_TEXT)
 			return false;
 		program_emit(e->p, DIF_ADD | DIF_IMM, 5, 5, 0, 1);
-		branch = emit_condition(e, a, e->h->nkeys, a->last);
+		branch = emit_condition(e, a, e->h->nkeys, last);
 	}
 	if (a->what == HIST_SNAPSHOT)
 		emit_snapshot(e, a);

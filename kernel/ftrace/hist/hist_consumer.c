@@ -72,9 +72,9 @@ add_entries(const void *entries, size_t size, void *arg)
 
 		at += sizeof(*e) + 8ul * (e->key_words + e->value_words);
 		for (struct hist *h = NULL; (h = hist_next(t->i, NULL, h)) != NULL;)
-			if (consumer_of(h) == t->c && e->agg >= h->agg &&
-			    e->agg < h->agg + h->nvalues)
-				add_row(h->data, e->agg - h->agg, e);
+			if (consumer_of(h) == t->c && e->agg >= h->in.agg &&
+			    e->agg < h->in.agg + h->nvalues)
+				add_row(h->data, e->agg - h->in.agg, e);
 	}
 }
 
@@ -129,12 +129,6 @@ take_consumer(struct instance *i, struct dtrace_consumer *c)
 	for (struct hist *h = NULL; (h = hist_next(i, NULL, h)) != NULL;)
 		if (consumer_of(h) == c)
 			merge(h->data);
-}
-
-void
-hist_take_linked(struct instance *i)
-{
-	take_consumer(i, i->linked);
 }
 
 void
@@ -215,7 +209,7 @@ add_sizes(struct program *p, const struct hist *h)
 
 	p->aggsize += h->size * h->nvalues * (entry + entry / 8) + 4096;
 	for (unsigned i = 0; i < h->nown; i++)
-		p->dynvarsize += h->own[i].used ? h->size * 128ul : 0;
+		p->dynvarsize += h->made.used[i] ? h->size * 128ul : 0;
 	for (unsigned i = 0; i < h->nactions; i++)
 		p->dynvarsize += hist_action_vars(&h->actions[i]) * h->size * 128ul;
 	for (unsigned i = 0; i < p->nvars; i++)
@@ -240,37 +234,53 @@ attach_alone(struct hist *h, struct filter_error *error)
 		add_sizes(p, h);
 		result = hist_run(p, &(struct dif_clause){.length = p->count}, &h->site, 1,
 				  &h->consumer);
+		h->in = h->made;
 	}
 	program_free(p);
 	return result;
 }
 
+/* The next one that has a part in the program of all. */
+static struct hist *
+next_linked(const struct instance *i, const struct hist *h)
+{
+	struct hist *next = hist_next(i, NULL, h);
+
+	while (next != NULL && (!next->linked || next->leaves))
+		next = hist_next(i, NULL, next);
+	return next;
+}
+
+/* Gives the variables that others name their numbers. */
+static void
+number_variables(struct program *p, const struct instance *of)
+{
+	for (struct hist *h = NULL; (h = next_linked(of, h)) != NULL;)
+		memset(h->made.used, 0, sizeof(h->made.used));
+	for (struct hist *h = NULL; (h = next_linked(of, h)) != NULL;)
+		for (unsigned i = 0; i < h->nothers; i++)
+			h->others[i].of->made.used[h->others[i].index] = true;
+	for (struct hist *h = NULL; (h = next_linked(of, h)) != NULL;) {
+		for (unsigned i = 0; i < h->nown; i++) {
+			if (!h->made.used[i])
+				continue;
+			h->made.own[i] = program_var(p, DIF_GLOBAL, hist_key_kinds(h));
+			if (h->own[i].is.kind == HIST_TEXT)
+				p->vars[h->made.own[i]].kind = DIF_STR;
+		}
+	}
+}
+
 static int
-emit_linked(struct program *p, struct instance *of, struct dif_clause *clauses,
+emit_linked(struct program *p, const struct instance *of, struct dif_clause *clauses,
 	    const struct ktr_site **sites, unsigned *n, struct filter_error *error)
 {
 	int result = 0;
 
-	for (struct hist *h = NULL; (h = hist_next(of, NULL, h)) != NULL;)
-		for (unsigned i = 0; i < h->nown && h->linked; i++)
-			h->own[i].used = false;
-	for (struct hist *h = NULL; (h = hist_next(of, NULL, h)) != NULL;)
-		for (unsigned i = 0; i < h->nothers; i++)
-			h->others[i].of->own[h->others[i].index].used = true;
-	for (struct hist *h = NULL; (h = hist_next(of, NULL, h)) != NULL;) {
-		for (unsigned i = 0; i < h->nown; i++) {
-			if (!h->own[i].used)
-				continue;
-			h->own[i].number = program_var(p, DIF_GLOBAL, hist_key_kinds(h));
-			if (h->own[i].is.kind == HIST_TEXT)
-				p->vars[h->own[i].number].kind = DIF_STR;
-		}
-	}
-	for (struct hist *h = NULL; (h = hist_next(of, NULL, h)) != NULL && result == 0;) {
+	number_variables(p, of);
+	for (struct hist *h = NULL; (h = next_linked(of, h)) != NULL && result == 0;) {
 		unsigned begin = p->count;
 
-		if (!h->linked)
-			continue;
 		if (*n == LINKED_MAX)
 			return -ENOSPC;
 		result = hist_emit(p, h, error);
@@ -281,22 +291,43 @@ emit_linked(struct program *p, struct instance *of, struct dif_clause *clauses,
 	return result;
 }
 
+void
+hist_detach_linked(struct instance *i)
+{
+	if (i->linked == NULL)
+		return;
+	take_consumer(i, i->linked);
+	for (struct hist *h = NULL; (h = hist_next(i, NULL, h)) != NULL;)
+		if (h->linked && h->data == h)
+			h->dropped += hist_drops(h);
+	dtrace_detach(i->linked);
+	i->linked = NULL;
+}
+
 int
 hist_attach_linked(struct instance *i, struct filter_error *error)
 {
 	struct dif_clause clauses[LINKED_MAX];
 	const struct ktr_site *sites[LINKED_MAX];
+	struct dtrace_consumer *made = NULL;
 	struct program *p = program_new();
 	unsigned n = 0;
 	int result = p != NULL ? emit_linked(p, i, clauses, sites, &n, error) : -ENOMEM;
 
-	if (i->linked != NULL)
-		dtrace_detach(i->linked);
-	i->linked = NULL;
-	if (result == 0 && n > 0)
-		result = hist_run(p, clauses, sites, n, &i->linked);
+	if (result == 0 && n > 0) {
+		p->waits = true;
+		result = hist_run(p, clauses, sites, n, &made);
+	}
 	program_free(p);
-	return result;
+	if (result != 0)
+		return result;
+	if (made != NULL) /* a firing runs the old one, or this */
+		dtrace_exchange(i->linked, made);
+	hist_detach_linked(i);
+	i->linked = made;
+	for (struct hist *h = NULL; (h = next_linked(i, h)) != NULL;)
+		h->in = h->made;
+	return 0;
 }
 
 int

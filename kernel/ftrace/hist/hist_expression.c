@@ -46,12 +46,6 @@ hist_is_expression(const struct hist *h, struct hist_slice s)
 	return last_operator(h, s, &at) != '\0';
 }
 
-static bool
-hist_same_text(const struct hist *h, struct hist_slice a, struct hist_slice b)
-{
-	return a.n == b.n && strncmp(h->text + a.at, h->text + b.at, a.n) == 0;
-}
-
 /* Code for a value that is in register `from`, or a constant. */
 static void
 hist_take_value(struct hist_emitter *e, unsigned d, unsigned from, const struct hist_operand *is)
@@ -74,7 +68,7 @@ hist_take_name(struct hist_emitter *e, struct hist_slice s, unsigned d, struct h
 	for (unsigned i = 0; i < h->nothers; i++) {
 		struct hist_variable *v = &h->others[i];
 
-		if (!hist_same_text(h, v->written, s) || (v->where >> e->action & 1) == 0)
+		if (!hist_slice_same(h, v->written, h, s) || (v->where >> e->action & 1) == 0)
 			continue;
 		v->once |= once;
 		*is = v->of->own[v->index].is;
@@ -85,7 +79,7 @@ hist_take_name(struct hist_emitter *e, struct hist_slice s, unsigned d, struct h
 		if (h->text[s.at + i] == '$')
 			name = (struct hist_slice){s.at + i + 1, s.n - i - 1};
 	for (unsigned i = 0; i < h->nown && name.at != s.at; i++) {
-		if (!hist_slice_is(h, name, h->own[i].name))
+		if (!hist_slice_same(h, name, h, h->own[i].name))
 			continue;
 		*is = h->own[i].is;
 		hist_take_value(e, d, from + i, is);
@@ -102,7 +96,8 @@ hist_take_field(struct hist_emitter *e, struct hist_slice s, unsigned d, struct 
 	struct hist_slice rest = s, name;
 
 	hist_slice_next(e->h, &rest, '.', &name);
-	hist_slice_copy(e->h, name, f.name);
+	if (!hist_slice_copy(e->h, name, f.name, sizeof(f.name)))
+		return hist_fail(e->error, s.at, "Couldn't find field");
 	if (strcmp(f.name, "common_timestamp") == 0) {
 		f.kind = HIST_TIME;
 		e->h->times = true;

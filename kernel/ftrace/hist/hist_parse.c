@@ -3,6 +3,7 @@
 #include "kernel/ftrace/hist/hist.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
+#include "kernel/mm/kmap.h"
 #include "ktr/word.h"
 
 #define HIST_AT    5u   /* where the text after "hist:" is */
@@ -13,6 +14,13 @@ bool
 hist_slice_is(const struct hist *h, struct hist_slice s, const char *word)
 {
 	return strlen(word) == s.n && strncmp(h->text + s.at, word, s.n) == 0;
+}
+
+bool
+hist_slice_same(const struct hist *h, struct hist_slice s, const struct hist *other,
+		struct hist_slice t)
+{
+	return s.n == t.n && strncmp(h->text + s.at, other->text + t.at, s.n) == 0;
 }
 
 /* If the part begins with the word, *rest is what comes after it. */
@@ -48,13 +56,14 @@ hist_slice_next(const struct hist *h, struct hist_slice *rest, char separator, s
 	return true;
 }
 
-void
-hist_slice_copy(const struct hist *h, struct hist_slice s, char to[HIST_NAME])
+bool
+hist_slice_copy(const struct hist *h, struct hist_slice s, char *to, size_t room)
 {
-	unsigned n = s.n < HIST_NAME - 1 ? s.n : HIST_NAME - 1;
+	size_t n = s.n < room ? s.n : 0;
 
 	memcpy(to, h->text + s.at, n);
 	to[n] = '\0';
+	return s.n < room;
 }
 
 static bool
@@ -103,7 +112,8 @@ hist_read_field(struct hist_parser *p, struct hist_slice s, struct hist_field *f
 
 	*f = (struct hist_field){.kind = HIST_FIELD};
 	hist_slice_next(p->h, &rest, '.', &name);
-	hist_slice_copy(p->h, name, f->name);
+	if (!hist_slice_copy(p->h, name, f->name, sizeof(f->name)))
+		return hist_fail(p->error, s.at, "Couldn't find field");
 	if (hist_slice_is(p->h, name, "common_timestamp"))
 		f->kind = HIST_TIME;
 	else if (hist_slice_is(p->h, name, "stacktrace") ||
@@ -169,7 +179,6 @@ read_values(struct hist_parser *p, struct hist_slice s)
 			continue;
 		if (is_expression(p->h, part)) {
 			*f = (struct hist_field){.kind = HIST_EXPRESSION};
-			hist_slice_copy(p->h, part, f->name);
 			if (!hist_read_references(p, part))
 				return false;
 		} else if (!hist_read_field(p, part, f)) {
@@ -198,15 +207,16 @@ read_variables(struct hist_parser *p, struct hist_slice s)
 		hist_slice_next(p->h, &rest, '=', &name);
 		if (name.n == 0 || rest.n == 0)
 			return hist_fail(p->error, part.at, "Empty assignment");
-		if (p->h->nown + p->h->nothers == HIST_NAMED)
+		if (hist_names_full(p->h))
 			return hist_fail(p->error, part.at, "Too many variables defined");
-		*v = (struct hist_variable){.expression = rest};
-		hist_slice_copy(p->h, name, v->name);
+		*v = (struct hist_variable){.name = name, .expression = rest};
 		for (unsigned n = 0; n < p->h->nown; n++)
-			if (strcmp(p->h->own[n].name, v->name) == 0)
+			if (hist_slice_same(p->h, p->h->own[n].name, p->h, name))
 				return hist_fail(p->error, part.at, "Variable already defined");
 		if (!hist_read_references(p, rest))
 			return false;
+		if (hist_names_full(p->h)) /* by those that it names */
+			return hist_fail(p->error, part.at, "Too many variables defined");
 		p->h->nown++;
 	}
 	return true;
@@ -230,6 +240,13 @@ read_size(struct hist_parser *p, struct hist_slice s)
 enum pass { KEYS, VARIABLES, REST, PASSES };
 
 static bool
+read_name(struct hist_parser *p, struct hist_slice s)
+{
+	return hist_slice_copy(p->h, s, p->h->name, sizeof(p->h->name)) ||
+	       hist_fail(p->error, s.at, "Invalid expression");
+}
+
+static bool
 read_command(struct hist_parser *p, struct hist_slice s)
 {
 	if (hist_slice_is(p->h, s, "pause"))
@@ -241,7 +258,7 @@ read_command(struct hist_parser *p, struct hist_slice s)
 	else if (hist_slice_is(p->h, s, "nohitcount") || hist_slice_is(p->h, s, "NOHC"))
 		p->h->no_hitcount = true;
 	else if (s.at == HIST_AT) /* as it is listed: hist:NAME:keys=... */
-		hist_slice_copy(p->h, s, p->h->name);
+		return read_name(p, s);
 	else
 		return hist_fail(p->error, s.at, "Invalid expression");
 	return true;
@@ -268,10 +285,8 @@ read_part(struct hist_parser *p, struct hist_slice s, enum pass pass)
 		return true;
 	if (hist_skip_word(p->h, s, "size=", &rest))
 		return read_size(p, rest);
-	if (hist_skip_word(p->h, s, "name=", &rest)) {
-		hist_slice_copy(p->h, rest, p->h->name);
-		return true;
-	}
+	if (hist_skip_word(p->h, s, "name=", &rest))
+		return read_name(p, rest);
 	if (hist_skip_word(p->h, s, "clock=", &rest))
 		return clock_find(p->h->text + rest.at, rest.n) >= 0 ||
 		       hist_fail(p->error, rest.at, "Couldn't set trace_clock");
@@ -285,16 +300,16 @@ static bool
 read_sort_key(struct hist_parser *p, struct hist_slice part)
 {
 	struct hist_slice rest = part, name;
-	char text[HIST_NAME];
 	unsigned n = p->h->nsorts, found = UINT32_MAX;
 
 	hist_slice_next(p->h, &rest, '.', &name);
-	hist_slice_copy(p->h, name, text);
 	for (unsigned i = 0; i < p->h->nvalues; i++)
-		if (strcmp(p->h->values[i].name, text) == 0)
+		if (p->h->values[i].kind == HIST_EXPRESSION
+			? hist_slice_same(p->h, p->h->value_texts[i], p->h, name)
+			: hist_slice_is(p->h, name, p->h->values[i].name))
 			found = HIST_KEYS + i;
 	for (unsigned i = 0; i < p->h->nkeys; i++)
-		if (strcmp(p->h->keys[i].name, text) == 0)
+		if (hist_slice_is(p->h, name, p->h->keys[i].name))
 			found = i;
 	if (found == UINT32_MAX)
 		return hist_fail(p->error, part.at, "Sort field must be a key or a val");
@@ -363,6 +378,7 @@ hist_parse(struct instance *i, const struct ktr_site *site, const char *text, st
 	h->size = HIST_SIZE;
 	h->gate = 1;
 	h->data = h;
+	h->in.agg = UINT32_MAX; /* it is in no program yet */
 	h->values[h->nvalues++] = (struct hist_field){"hitcount", .kind = HIST_HITCOUNT};
 	all = (struct hist_slice){HIST_AT, (unsigned)n - HIST_AT};
 	if (filter != NULL) {
@@ -391,5 +407,7 @@ hist_free(struct hist *h)
 {
 	for (unsigned i = 0; i < h->nhidden; i++)
 		hist_free(h->hidden[i]);
+	hist_forget_rows(h);
+	kmap_free(h->rows);
 	kfree(h);
 }

@@ -57,6 +57,12 @@ order(uint64_t a, uint64_t b)
 	return a < b ? -1 : a > b;
 }
 
+static int
+order_signed(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
 /* Compares key number `key`, or all: UINT32_MAX. */
 static int
 compare_keys(const struct hist *h, const struct hist_row *a, const struct hist_row *b, unsigned key)
@@ -73,7 +79,9 @@ compare_keys(const struct hist *h, const struct hist_row *a, const struct hist_r
 		for (unsigned n = 0; f->kind != HIST_FIELD || !f->field.string; n++) {
 			if (n == nx || n == ny || result != 0)
 				break;
-			result = order(x[n], y[n]);
+			result = f->kind == HIST_FIELD && f->field.is_signed
+				     ? order_signed((int64_t)x[n], (int64_t)y[n])
+				     : order(x[n], y[n]);
 		}
 		if ((key == UINT32_MAX && result != 0) || key == i)
 			return result;
@@ -195,29 +203,15 @@ print_keys(const struct hist *h, const struct hist_row *row, struct sbuf *out)
 	sbuf_puts(out, lines ? "}" : " }");
 }
 
-static void
-hist_print_value(const struct hist_field *f, uint64_t v, uint64_t total, uint64_t most,
-		 struct sbuf *out)
-{
-	uint64_t part;
+#define WHOLE 10000u /* in hundredths of a percent */
 
-	switch (f->modifier) {
-	case HIST_PERCENT:
-		part = total > 0 ? v * 10000 / total : 0;
-		sbuf_printf(out, " %s (%%): %3lu.%02lu", f->name, part / 100, part % 100);
-		break;
-	case HIST_GRAPH:
-		sbuf_printf(out, " %s: ", f->name);
-		part = most > 0 ? (v * GRAPH_WIDTH + most / 2) / most : 0;
-		for (unsigned i = 0; i < GRAPH_WIDTH; i++)
-			sbuf_putc(out, i < part ? '#' : ' ');
-		break;
-	case HIST_HEX:
-		sbuf_printf(out, " %s: %10lx", f->name, v);
-		break;
-	default:
-		sbuf_printf(out, " %s: %10lu", f->name, v);
-	}
+/* Which part of the total v is, in these. As in Linux, of large numbers the total is divided. */
+static uint64_t
+hist_part(uint64_t v, uint64_t total)
+{
+	if (v < UINT64_MAX / WHOLE)
+		return total > 0 ? v * WHOLE / total : 0;
+	return total >= WHOLE ? v / (total / WHOLE) : 0;
 }
 
 static void
@@ -226,17 +220,55 @@ print_slice(const struct hist *h, struct hist_slice s, struct sbuf *out)
 	sbuf_write(out, h->text + s.at, s.n);
 }
 
+static void
+print_value_name(const struct hist *h, unsigned value, struct sbuf *out)
+{
+	if (h->values[value].kind == HIST_EXPRESSION)
+		print_slice(h, h->value_texts[value], out);
+	else
+		sbuf_puts(out, h->values[value].name);
+}
+
+/* Value number n of a row. */
+static void
+hist_print_value(const struct hist *h, unsigned n, uint64_t v, uint64_t total, uint64_t most,
+		 struct sbuf *out)
+{
+	uint64_t part;
+
+	sbuf_putc(out, ' ');
+	print_value_name(h, n, out);
+	switch (h->values[n].modifier) {
+	case HIST_PERCENT:
+		part = hist_part(v, total);
+		sbuf_printf(out, " (%%): %3lu.%02lu", part / 100, part % 100);
+		break;
+	case HIST_GRAPH:
+		sbuf_puts(out, ": ");
+		part = (hist_part(v, most) * GRAPH_WIDTH + WHOLE / 2) / WHOLE;
+		for (unsigned i = 0; i < GRAPH_WIDTH; i++)
+			sbuf_putc(out, i < part ? '#' : ' ');
+		break;
+	case HIST_HEX:
+		sbuf_printf(out, ": %10lx", v);
+		break;
+	default:
+		sbuf_printf(out, ": %10lu", v);
+	}
+}
+
 /* What an action keeps for these keys. */
 static void
-print_kept(const struct hist *h, const struct hist_action *a, const struct hist_row *row,
-	   struct sbuf *out)
+print_kept(const struct hist *h, unsigned action, const struct hist_row *row, struct sbuf *out)
 {
-	uint64_t last = hist_read(h, a->last, row);
+	const struct hist_action_numbers *in = &h->in.actions[action];
+	const struct hist_action *a = &h->actions[action];
+	uint64_t last = hist_read(h, in->last, row);
 
 	sbuf_printf(out, "\n\t%s: %10lu", a->when == HIST_ONMAX ? "max" : "changed",
 		    last > 0 ? last - 1 : 0);
 	for (unsigned i = 0; i < a->n && a->what == HIST_SAVE; i++) {
-		uint64_t v = hist_read(h, a->saved[i], row);
+		uint64_t v = hist_read(h, in->saved[i], row);
 
 		sbuf_puts(out, "  ");
 		print_slice(h, a->params[i], out);
@@ -249,19 +281,21 @@ print_kept(const struct hist *h, const struct hist_action *a, const struct hist_
 
 /* Which row has taken the last snapshot. */
 static void
-print_snapshot(const struct hist *h, const struct hist_action *a, struct sbuf *out)
+print_snapshot(const struct hist *h, unsigned action, struct sbuf *out)
 {
-	uint64_t count = hist_read(h, a->count, NULL);
+	const struct hist_action_numbers *in = &h->in.actions[action];
+	const struct hist_action *a = &h->actions[action];
+	uint64_t count = hist_read(h, in->count, NULL);
 
 	for (unsigned i = 0; i < h->data->nrows && count > 0; i++) {
-		if (hist_read(h, a->number, h->data->rows[i]) != count)
+		if (hist_read(h, in->number, h->data->rows[i]) != count)
 			continue;
 		sbuf_puts(out, "\nSnapshot taken (see tracing/snapshot).  Details:\n\ttriggering "
 			       "value { ");
 		sbuf_puts(out, a->when == HIST_ONMAX ? "onmax(" : "onchange(");
 		print_slice(h, a->variable, out);
 		sbuf_printf(out, ") }: %10lu\ttriggered by event with key: ",
-			    hist_read(h, a->most, NULL) - 1);
+			    hist_read(h, in->most, NULL) - 1);
 		print_keys(h, h->data->rows[i], out);
 		sbuf_putc(out, '\n');
 	}
@@ -287,17 +321,16 @@ hist_print(struct hist *h, struct sbuf *out)
 		for (unsigned v = h->no_hitcount; v < h->nvalues; v++) {
 			if (v > 0)
 				sbuf_putc(out, ' ');
-			hist_print_value(&h->values[v], data->rows[i]->values[v], total[v], most[v],
-					 out);
+			hist_print_value(h, v, data->rows[i]->values[v], total[v], most[v], out);
 		}
 		for (unsigned n = 0; n < h->nactions; n++)
 			if (h->actions[n].when != HIST_ONMATCH)
-				print_kept(h, &h->actions[n], data->rows[i], out);
+				print_kept(h, n, data->rows[i], out);
 		sbuf_putc(out, '\n');
 	}
 	for (unsigned n = 0; n < h->nactions; n++)
 		if (h->actions[n].what == HIST_SNAPSHOT)
-			print_snapshot(h, &h->actions[n], out);
+			print_snapshot(h, n, out);
 	sbuf_printf(out, "\nTotals:\n    Hits: %lu\n    Entries: %u\n    Dropped: %lu\n",
 		    data->hits, data->nrows, data->dropped + hist_drops(h));
 }
@@ -323,6 +356,24 @@ hist_print_keys(const struct hist *h, struct sbuf *out)
 	}
 }
 
+static void
+print_value(const struct hist *h, unsigned value, struct sbuf *out)
+{
+	if (h->values[value].kind == HIST_EXPRESSION)
+		print_slice(h, h->value_texts[value], out);
+	else
+		print_field(&h->values[value], out);
+}
+
+void
+hist_print_values(const struct hist *h, struct sbuf *out)
+{
+	for (unsigned i = 0; i < h->nvalues; i++) {
+		sbuf_puts(out, i > 0 ? "," : "");
+		print_value(h, i, out);
+	}
+}
+
 void
 hist_print_spec(const struct hist *h, struct sbuf *out, bool state)
 {
@@ -332,15 +383,11 @@ hist_print_spec(const struct hist *h, struct sbuf *out, bool state)
 	sbuf_puts(out, "keys=");
 	hist_print_keys(h, out);
 	sbuf_puts(out, ":vals=");
-	for (unsigned i = 0; i < h->nvalues; i++) {
-		sbuf_puts(out, i > 0 ? "," : "");
-		if (h->values[i].kind == HIST_EXPRESSION)
-			print_slice(h, h->value_texts[i], out);
-		else
-			print_field(&h->values[i], out);
-	}
+	hist_print_values(h, out);
 	for (unsigned i = 0; i < h->nown; i++) {
-		sbuf_printf(out, ":%s=", h->own[i].name);
+		sbuf_putc(out, ':');
+		print_slice(h, h->own[i].name, out);
+		sbuf_putc(out, '=');
 		if (h->own[i].is.kind == HIST_CONSTANT)
 			sbuf_printf(out, "%lu", h->own[i].is.constant);
 		else
@@ -351,7 +398,10 @@ hist_print_spec(const struct hist *h, struct sbuf *out, bool state)
 		unsigned key = h->sorts[i].key;
 
 		sbuf_puts(out, i > 0 ? "," : "");
-		print_field(key < HIST_KEYS ? &h->keys[key] : &h->values[key - HIST_KEYS], out);
+		if (key < HIST_KEYS)
+			print_field(&h->keys[key], out);
+		else
+			print_value(h, key - HIST_KEYS, out);
 		sbuf_puts(out, h->sorts[i].descending ? ".descending" : "");
 	}
 	sbuf_printf(out, ":size=%u", h->size);

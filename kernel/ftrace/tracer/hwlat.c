@@ -16,9 +16,8 @@
 #include "kernel/sched/thread.h"
 #include "ktr/ring.h"
 
-#define REST_NS   10000000u /* so long others have the CPU at least */
-#define THRESH_NS 10000u    /* tracing_thresh meanwhile if it is 0, as in Linux */
-#define US_MAX    60000000u
+#define REST_NS 10000000u /* so long others have the CPU at least */
+#define US_MAX  60000000u
 
 TRACER_SITE(hwlat_site, 5, "ftrace hwlat: number %lu inner %lu outer %lu time %lu count %lu");
 
@@ -30,7 +29,8 @@ static unsigned mode = ROUND_ROBIN; /* atomic */
 
 static uint64_t sequence; /* atomic */
 static uint64_t begun_ns;
-static uint64_t thresh_before; /* tracing_thresh, to which it returns */
+static uint64_t thresh_before;       /* tracing_thresh, to which it returns */
+static uint64_t thresh_last = 10000; /* … what it was meanwhile, if it was 0; as in Linux */
 
 /* Looks for holes for so long. Interrupts off. */
 static void
@@ -93,7 +93,7 @@ hwlat_start(void)
 	begun_ns = clock_ns();
 	thresh_before = tracer_thresh_ns;
 	if (thresh_before == 0)
-		__atomic_store_n(&tracer_thresh_ns, THRESH_NS, __ATOMIC_RELAXED);
+		__atomic_store_n(&tracer_thresh_ns, thresh_last, __ATOMIC_RELAXED);
 	sequence = 0;
 	error = tracer_threads_start(&threads, UINT64_MAX);
 	if (error != 0)
@@ -105,6 +105,7 @@ void
 hwlat_stop(void)
 {
 	tracer_threads_stop(&threads);
+	thresh_last = tracer_thresh_ns;
 	__atomic_store_n(&tracer_thresh_ns, thresh_before, __ATOMIC_RELAXED);
 }
 

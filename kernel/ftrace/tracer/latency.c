@@ -7,7 +7,8 @@
  *
  * Interrupts go off and on at irq_push() and irq_pop(), and for an interrupt's handler: there are
  * probes. Locking: each CPU changes its own span, interrupts off; `waker` is a spin lock that only
- * hooks take. ftrace_lock for the rest; `latency_longest_ns` is atomic.
+ * hooks take. ftrace_lock for the rest; `latency_longest_ns` is atomic, and hooks change it under
+ * the lock of the snapshot.
  */
 #include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
@@ -69,18 +70,23 @@ say_whose(struct latency *l, const struct thread *t)
 	l->sched = t->sched;
 }
 
+bool
+latency_counts(const struct latency *l)
+{
+	uint64_t thresh = __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED);
+
+	return thresh != 0 ? l->ns >= thresh
+			   : l->ns > __atomic_load_n(&latency_longest_ns, __ATOMIC_RELAXED);
+}
+
 /* Keeps what was recorded from these entries on, if it is the longest so far. */
 static void
 report(const struct ktr_firing *f, const uint64_t from[MAX_CPUS], struct latency *l)
 {
-	uint64_t thresh = __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED);
-	uint64_t longest = __atomic_load_n(&latency_longest_ns, __ATOMIC_RELAXED);
-
-	if ((thresh != 0 ? l->ns < thresh : l->ns <= longest) || instance_mask(&instance_top) == 0)
+	if (!latency_counts(l) || instance_mask(&instance_top) == 0)
 		return;
 	record_stack(&instance_top, f);
-	if (snapshot_keep(&instance_top, from, l))
-		__atomic_store_n(&latency_longest_ns, l->ns, __ATOMIC_RELAXED);
+	snapshot_keep(&instance_top, from, l);
 }
 
 static void

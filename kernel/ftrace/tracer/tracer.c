@@ -156,11 +156,13 @@ tracer_site_wanted(const struct ktr_site *site, void *arg)
 {
 	const struct instance *i = arg;
 
+	if (!functions_enabled && (site->kind == KTR_SITE_ENTRY || site->kind == KTR_SITE_RETURN))
+		return false;
 	if (latency_is_on(i))
 		return latency_wants(site);
 	if (i->tracer == TRACER_BLK)
 		return blk_wants(site);
-	return functions_enabled && functions_traced(&i->functions, site) &&
+	return functions_traced(&i->functions, site) &&
 	       (i->tracer == TRACER_GRAPH || site->kind == KTR_SITE_ENTRY);
 }
 

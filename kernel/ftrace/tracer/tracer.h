@@ -34,6 +34,7 @@
 #include "ktr/site.h"
 
 struct instance;
+struct latency;
 
 /* ---- tracer.c: the current tracer ---- */
 
@@ -142,6 +143,8 @@ bool latency_is_on(const struct instance *i);
 bool latency_layout(const struct instance *i);
 bool latency_wants(const struct ktr_site *site);
 extern uint64_t latency_longest_ns; /* atomic: tracing_max_latency */
+/* Is it the longest so far, or as long as tracing_thresh? Any context. */
+bool latency_counts(const struct latency *l);
 void latency_print_head(struct sbuf *out, const struct instance *i, uint64_t entries,
 			uint64_t written);
 /* What is before an event, if the next one is from that time; an event of these tracers. */
