@@ -120,6 +120,62 @@ KTEST(a_stopped_callout_does_not_run)
 	KT_EQ(__atomic_load_n(&flag, __ATOMIC_ACQUIRE), 0);
 }
 
+/* Waits with interrupts off for what another CPU does, but not for ever: it may have to wait. */
+static void
+wait_a_little(const uint32_t *event)
+{
+	uint64_t start = clock_ns();
+
+	while (__atomic_load_n(event, __ATOMIC_ACQUIRE) == 0 && clock_ns() - start < 20 * MS)
+		arch_relax();
+}
+
+static struct {
+	struct callout c;
+	bool sets_itself;
+	uint32_t begun, ended, never; /* atomic */
+} slow;
+
+static void
+run_slowly(void *arg)
+{
+	__atomic_store_n(&slow.begun, 1, __ATOMIC_RELEASE);
+	wait_a_little(&slow.never);
+	if (slow.sets_itself)
+		callout_set(&slow.c, clock_ns() + 1000000 * MS);
+	__atomic_fetch_add(&slow.ended, 1, __ATOMIC_RELEASE);
+}
+
+/* CPU 0 runs the callout; CPU 1 stops it meanwhile, and may have set it again. */
+static void
+run_or_stop(unsigned cpu, void *arg)
+{
+	if (cpu == 0) {
+		callout_set(&slow.c, clock_ns());
+		return;
+	}
+	while (__atomic_load_n(&slow.begun, __ATOMIC_ACQUIRE) == 0)
+		arch_relax();
+	if (!slow.sets_itself)
+		callout_set(&slow.c, clock_ns() + 1000000 * MS);
+	KT_EQ(callout_stop(&slow.c), !slow.sets_itself);
+	KT_EQ(__atomic_load_n(&slow.ended, __ATOMIC_ACQUIRE), 1);
+	KT_ASSERT(!callout_stop(&slow.c));
+}
+
+KTEST(a_stopped_callout_does_not_run_any_more_and_is_not_set)
+{
+	if (ncpus == 1)
+		ktest_skip("one CPU runs the callout, and another stops it");
+	for (unsigned i = 0; i < 2; i++) {
+		slow.sets_itself = i > 0;
+		slow.begun = slow.ended = 0;
+		callout_init(&slow.c, run_slowly, NULL);
+		ktest_start(2, true, run_or_stop, NULL);
+		ktest_join();
+	}
+}
+
 static uint32_t visited[MAX_CPUS];
 
 static void
