@@ -14,6 +14,8 @@
 #include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
+#include "ktr/control.h"
+#include "ktr/hook.h"
 #include "tests/kernel/ktest.h"
 
 #define MS 1000000ul
@@ -404,4 +406,70 @@ KTEST(a_thread_that_is_woken_is_queued_where_it_may_run_now)
 	ktest_join();
 	__atomic_store_n(&spin_on, false, __ATOMIC_RELEASE);
 	KT_ASSERT(wait_flag(MOVED));
+}
+
+/* A new thread starts on CPU 1, while one on CPU 0 keeps it to CPU 0. */
+static struct {
+	struct thread *thread;          /* atomic */
+	uint32_t setting, set, placing; /* atomic */
+} birth;
+
+/* It is about to set the CPUs, with the lock of the queue that it has found. */
+static void
+hold_setting(const struct ktr_firing *f)
+{
+	if (arch_cpu() != 0 || __atomic_load_n(&birth.thread, __ATOMIC_ACQUIRE) == NULL)
+		return;
+	__atomic_store_n(&birth.setting, 1, __ATOMIC_RELEASE);
+	wait_a_little(&birth.placing);
+}
+
+/* CPU 1 has chosen a CPU for the thread. */
+static void
+hold_placing(const struct ktr_firing *f)
+{
+	if (f->args[1] != (uintptr_t)__atomic_load_n(&birth.thread, __ATOMIC_ACQUIRE))
+		return;
+	__atomic_store_n(&birth.placing, 1, __ATOMIC_RELEASE);
+	wait_a_little(&birth.set);
+}
+
+static void
+start_or_set(unsigned cpu, void *arg)
+{
+	struct thread *t = arg;
+
+	if (cpu == 1) {
+		while (__atomic_load_n(&birth.setting, __ATOMIC_ACQUIRE) == 0)
+			sched_yield();
+		sched_start(t);
+		return;
+	}
+	__atomic_store_n(&birth.thread, t, __ATOMIC_RELEASE);
+	sched_set_cpus(t, 1);
+	__atomic_store_n(&birth.set, 1, __ATOMIC_RELEASE);
+}
+
+/* Likewise. */
+KTEST(a_thread_that_starts_is_queued_where_it_may_run_now)
+{
+	int setting, placing;
+	struct thread *t;
+
+	if (ncpus == 1)
+		ktest_skip("it may run on two CPUs");
+	setting = ktr_owner_register("setting", hold_setting);
+	placing = ktr_owner_register("placing", hold_placing);
+	t = thread_alloc("new", PRIO_USER, raise_flag, NULL);
+	KT_ASSERT(setting > 0 && placing > 0 && t != NULL);
+	flag = 0;
+	sched_set_cpus(t, 3);
+	KT_EQ(ktr_select((unsigned)setting, "*\"thread\"*cpus:*", true, NULL, NULL, 0), 1);
+	KT_EQ(ktr_select((unsigned)placing, "fbt::ttwu_do_wakeup:entry", true, NULL, NULL, 0), 1);
+	ktest_start(2, true, start_or_set, t);
+	ktest_join();
+	KT_ASSERT(wait_flag(1));
+	KT_EQ(birth.setting + birth.placing, 2);
+	KT_EQ(ktr_owner_unregister((unsigned)placing), 0);
+	KT_EQ(ktr_owner_unregister((unsigned)setting), 0);
 }
