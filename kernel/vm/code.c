@@ -90,6 +90,7 @@ vm_code_unmark(struct vmspace *vm, const struct area *a, uint64_t va)
 	page = a->from.pager->page(a->from.object, code_index(a, va), false, &error);
 	if (page == NULL)
 		return false;
+	arch_icache_sync(page, PAGE_SIZE); /* it may never have been executed */
 	*pte = 0;
 	vm_flush_everywhere(); /* its threads may run the copy, on other CPUs */
 	*pte = arch_pte_leaf(virt_to_phys(page), MMU_READ | MMU_EXEC | MMU_USER, 0);
