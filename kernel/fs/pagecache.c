@@ -185,6 +185,8 @@ pagecache_insert(struct vnode *vn, uint64_t index, void *new, bool ref, void **p
 {
 	void **slot, **spare = NULL;
 
+	if (index >= FILE_SIZE_MAX / PAGE_SIZE)
+		return -EFBIG;
 	for (;;) {
 		spin_lock(&pages_lock);
 		slot = tree_make_slot(&vn->pages, index, &spare);
@@ -299,7 +301,7 @@ add_page(struct vnode *vn, uint64_t index, void **page)
 	error = pagecache_insert(vn, index, new, true, page);
 	if (error != 0 || *page != new)
 		page_free(new, 0);
-	return error != 0 ? -ENOMEM : 0;
+	return error == -ENOSPC ? -ENOMEM : error;
 }
 
 static int

@@ -35,7 +35,8 @@ extern struct spinlock pages_lock;
 void *pagecache_find(const struct vnode *vn, uint64_t index, bool ref);
 /*
  * Stores a page, which becomes the file's; or finds that there is one already, which *page is then.
- * ref: *page has a reference more. -ENOSPC: no memory. Spin locks only.
+ * ref: *page has a reference more. -ENOSPC: no memory; -EFBIG: the number is too large. Spin locks
+ * only.
  */
 int pagecache_insert(struct vnode *vn, uint64_t index, void *new, bool ref, void **page);
 /*
@@ -47,8 +48,8 @@ void *pagecache_take(struct vnode *vn, uint64_t *index);
 /* ---- of disks. Thread context, no spin lock held ---- */
 
 /*
- * The page, with a reference, of which the sectors `want` are valid. -EIO, -ENOMEM, and what
- * `readpage` returns.
+ * The page, with a reference, of which the sectors `want` are valid. -EIO, -ENOMEM, -EFBIG,
+ * and what `readpage` returns.
  */
 int pagecache_get(struct vnode *vn, uint64_t index, uint8_t want, void **page);
 /* The same, but nothing is read: the sectors become zeroes, valid and dirty. */

@@ -241,22 +241,36 @@ uidinfo_free(struct uidinfo *ui, void *p)
 }
 
 static void
+uidinfo_print(struct sbuf *out, const struct uidinfo *ui)
+{
+	sbuf_printf(out, "%u %lu %lu %lu %lu %lu\n", ui->uid, ui->held[UIDINFO_PROC],
+		    ui->held[UIDINFO_FILE], ui->held[UIDINFO_PAGE], ui->held[UIDINFO_DATA],
+		    (ui->held[UIDINFO_KMEM] + 1023) / 1024);
+}
+
+/* In batches: what is printed may need memory. No user leaves the list, and new ones come last. */
+static void
 get_uidinfo(const struct sysctl *s, struct sbuf *out)
 {
-	struct uidinfo rows[32];
-	unsigned n = 0;
+	struct uidinfo rows[16];
+	unsigned seen = 0, n = 1, i;
 
-	rows[n++] = uidinfo_root;
-	spin_lock(&users_lock);
-	list_for_each_entry (const struct uidinfo, ui, &users, link)
-		if (n < sizeof(rows) / sizeof(rows[0]) && !is_unused(ui))
-			rows[n++] = *ui;
-	spin_unlock(&users_lock);
-	for (unsigned i = 0; i < n; i++)
-		sbuf_printf(out, "%u %lu %lu %lu %lu %lu\n", rows[i].uid,
-			    rows[i].held[UIDINFO_PROC], rows[i].held[UIDINFO_FILE],
-			    rows[i].held[UIDINFO_PAGE], rows[i].held[UIDINFO_DATA],
-			    (rows[i].held[UIDINFO_KMEM] + 1023) / 1024);
+	for (rows[0] = uidinfo_root; n > 0;) {
+		for (i = 0; i < n; i++)
+			uidinfo_print(out, &rows[i]);
+		n = i = 0;
+		spin_lock(&users_lock);
+		list_for_each_entry (const struct uidinfo, ui, &users, link) {
+			if (i++ < seen)
+				continue;
+			if (!is_unused(ui))
+				rows[n++] = *ui;
+			seen = i;
+			if (n == sizeof(rows) / sizeof(rows[0]))
+				break;
+		}
+		spin_unlock(&users_lock);
+	}
 }
 SYSCTL_TEXT(kern_uidinfo, "kern.uidinfo", 0, get_uidinfo, NULL,
 	    "what users hold: UID PROCESSES FILES PAGES DATA_PAGES KERNEL_KIB");

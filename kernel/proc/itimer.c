@@ -73,10 +73,7 @@ itimer_set(struct itimer *t, uint64_t deadline_ns, uint64_t interval_ns)
 	t->deadline_ns = t->interval_ns = 0;
 	t->due = false;
 	spin_unlock(&t->lock);
-	/* It may expire now, and itimer_take() may have set it again: the last call waits for that.
-	 */
-	while (callout_stop(&t->callout))
-		;
+	callout_stop(&t->callout);
 	if (deadline_ns != 0) {
 		spin_lock(&t->lock);
 		t->deadline_ns = deadline_ns;

@@ -74,16 +74,19 @@ mmap_map(const uint64_t a[6], struct area_source *from)
 	return vm_map_any(curproc()->vm, a[0], a[1], prot, place, from, proc_limit(RLIMIT_AS));
 }
 
-/* Memory that processes share has pages of a file without a name. */
+/* Memory that processes share has pages of a file without a name, as many as one can have. */
 static int64_t
 map_shared_memory(const uint64_t a[6], struct area_source *from)
 {
-	struct vnode *vn = vnode_alloc(S_IFREG, &ramfs_file_ops, NULL);
+	uint64_t size = page_round_up(a[1]);
+	struct vnode *vn = NULL;
 	int64_t r;
 
+	if (size <= FILE_SIZE_MAX)
+		vn = vnode_alloc(S_IFREG, &ramfs_file_ops, NULL);
 	if (vn == NULL)
 		return -ENOMEM;
-	vn->size = page_round_up(a[1]);
+	vn->size = size;
 	from->object = vn;
 	r = mmap_map(a, from);
 	vnode_unref(vn);

@@ -113,9 +113,11 @@ callout_stop(struct callout *c)
 
 	SDT_CTR3(timer, , , timer_cancel, SDT_ARGS1(c), KTR_CALLOUT,
 		 "callout stop: func %p arg %p pending %d", c->fn, c->arg, stopped);
-	for (unsigned i = 0; !stopped && i < ncpus; i++)
-		while (__atomic_load_n(&queues[i].running, __ATOMIC_ACQUIRE) == c)
-			arch_relax();
+	do { /* what runs may have set it again */
+		for (unsigned i = 0; i < ncpus; i++)
+			while (__atomic_load_n(&queues[i].running, __ATOMIC_ACQUIRE) == c)
+				arch_relax();
+	} while (callout_remove(c));
 	return stopped;
 }
 

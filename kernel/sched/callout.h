@@ -24,9 +24,9 @@ void callout_init(struct callout *c, void (*fn)(void *), void *arg);
 /* Calls fn once, at deadline_ns of clock_ns() or soon after; moves a pending one. Not in NMI. */
 void callout_set(struct callout *c, uint64_t deadline_ns);
 /*
- * Cancels a callout. True: it was pending and will not run. False: it was not pending; if another
- * CPU was running it, it has finished by now. Do not call from the callout itself, nor while
- * holding a lock that its function takes. Not in NMI.
+ * Cancels a callout. It may be pending while another CPU runs it: when this returns it is neither,
+ * unless somebody but its function sets it meanwhile. Was it pending? Do not call from the callout
+ * itself, nor while holding a lock that its function takes. Not in NMI.
  */
 bool callout_stop(struct callout *c);
 /* The pending callout of a CPU after c; NULL starts and ends. No lock: for the debugger only. */

@@ -204,12 +204,19 @@ wake_up_process(struct thread *t)
 	ttwu_queue(t, false);
 }
 
+/* Others may know the thread already, and set its CPUs meanwhile. Nobody else changes its cpu. */
 void
 sched_start(struct thread *t)
 {
+	struct runq *first, *here;
+
 	irq_push();
-	if (runq_may_run(t, arch_cpu()))
-		t->cpu = arch_cpu();
+	first = &runqs[t->cpu];
+	here = this_runq();
+	lock_both(first, here);
+	if (runq_may_run(t, here->cpu))
+		t->cpu = here->cpu;
+	unlock_both(first, here);
 	irq_pop();
 	ttwu_queue(t, true);
 }

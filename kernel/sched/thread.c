@@ -342,20 +342,17 @@ thread_time(const struct thread *t)
 	return (struct cpu_time){user, all - user};
 }
 
-static int
-add_switches(struct thread *t, void *sum)
-{
-	*(uint64_t *)sum += t->switches;
-	return 0;
-}
-
 uint64_t
 thread_switches(void)
 {
-	uint64_t sum = 0;
+	uint64_t sum;
 
-	thread_each(add_switches, &sum);
-	return sum + __atomic_load_n(&switches_gone, __ATOMIC_RELAXED);
+	spin_lock(&threads_lock); /* a thread is counted by itself, or with those that have gone */
+	sum = switches_gone;
+	list_for_each_entry (const struct thread, t, &threads, all)
+		sum += __atomic_load_n(&t->switches, __ATOMIC_RELAXED);
+	spin_unlock(&threads_lock);
+	return sum;
 }
 
 uint32_t

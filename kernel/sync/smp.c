@@ -5,7 +5,7 @@
  * never block each other. call_asked of a CPU's pcpu is the last call that it was asked to take
  * part in, and call_done the last one that it has: it acknowledges by the latter.
  *
- * Locking: call_busy guards `call` and call_asked.
+ * Locking: call_busy guards `call` and call_asked. A CPU joins between calls.
  */
 #include "kernel/sync/smp.h"
 
@@ -84,9 +84,10 @@ smp_join(void)
 {
 	struct pcpu *pc = this_pcpu();
 
-	if (__atomic_load_n(&call_busy, __ATOMIC_ACQUIRE))
-		panic("CPU %u joins while others make a call", arch_cpu());
+	while (__atomic_exchange_n(&call_busy, true, __ATOMIC_ACQUIRE))
+		arch_relax(); /* the call does not wait for this CPU */
 	__atomic_store_n(&pc->online, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&call_busy, false, __ATOMIC_RELEASE);
 }
 
 bool

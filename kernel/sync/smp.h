@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /*
- * This CPU joins: it takes part in calls, and may be stopped and get threads. Interrupts off; no
- * call is in progress, since the thread that starts CPUs waits, and no other makes calls then.
+ * This CPU joins: it takes part in calls, and may be stopped and get threads. Waits for a call in
+ * progress, which other threads than the one that starts CPUs may make. Interrupts off.
  */
 void smp_join(void);
 /* Is n another CPU, and has it joined? Interrupts off. */

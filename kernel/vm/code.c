@@ -45,9 +45,8 @@ vm_code_page(const struct vmspace *vm, const struct area *a, uint64_t va, void *
 
 	if (vm_code_patch == NULL || !is_code(a) || !vm_code_patch(vm, a->from.object, index, NULL))
 		return page;
-	copy = page_alloc(0, PAGE_ANON);
+	copy = vm_copy_page(vm, page);
 	if (copy != NULL) {
-		memcpy(copy, page, PAGE_SIZE);
 		vm_code_patch(vm, a->from.object, index, copy);
 		page_mark(copy);
 		CTR3(KTR_VM, "code copy: va %#lx from %p to %p", va, page, copy);
@@ -91,6 +90,7 @@ vm_code_unmark(struct vmspace *vm, const struct area *a, uint64_t va)
 	page = a->from.pager->page(a->from.object, code_index(a, va), false, &error);
 	if (page == NULL)
 		return false;
+	arch_icache_sync(page, PAGE_SIZE); /* it may never have been executed */
 	*pte = 0;
 	vm_flush_everywhere(); /* its threads may run the copy, on other CPUs */
 	*pte = arch_pte_leaf(virt_to_phys(page), MMU_READ | MMU_EXEC | MMU_USER, 0);

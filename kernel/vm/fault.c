@@ -34,6 +34,18 @@ enter_page(uint64_t *pte, void *page, unsigned prot)
 			 __ATOMIC_RELEASE);
 }
 
+void *
+vm_copy_page(const struct vmspace *vm, const void *page)
+{
+	void *copy = NULL;
+
+	if (vm->ui == &uidinfo_root || !uidinfo_memory_short())
+		copy = page_alloc(0, PAGE_ANON);
+	if (copy != NULL)
+		memcpy(copy, page, PAGE_SIZE);
+	return copy;
+}
+
 /* A write to a read-only page: copies the page if it is shared, otherwise makes it writable. */
 static enum vm_fault
 do_wp_page(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
@@ -41,10 +53,9 @@ do_wp_page(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
 	void *old = phys_to_virt(arch_pte_pa(*pte)), *new = old;
 
 	if (page_refs(old) > 1) {
-		new = page_alloc(0, PAGE_ANON);
+		new = vm_copy_page(vm, old);
 		if (new == NULL)
 			return VM_FAULT_MEMORY;
-		memcpy(new, old, PAGE_SIZE);
 		SDT_CTR3(vminfo, , , cow_fault, SDT_ARGS2(1, va), KTR_VM,
 			 "cow copy: va %#lx from %p to %p", va, old, new);
 	} else {

@@ -43,6 +43,8 @@ struct area *vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigne
 		       const struct area_source *from);
 /* Makes the page tables for va. Counts them, and n pages more, for the user. */
 uint64_t *vm_make_entry(struct vmspace *vm, uint64_t va, unsigned n);
+/* A copy of a page for the space, which is counted already. NULL: none is left for its user. */
+void *vm_copy_page(const struct vmspace *vm, const void *page);
 /* Can a program have this range? */
 bool vm_good_range(uint64_t start, uint64_t size);
 /* Is a part of it mapped? */

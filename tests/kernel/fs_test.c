@@ -9,11 +9,14 @@
 #include "kernel/fs/pagecache.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/fs/vfs_private.h"
+#include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/sysctl/registry.h"
 #include "tests/kernel/ktest.h"
 
 static struct file *
@@ -493,13 +496,37 @@ KTEST(uidinfo_counts_what_a_user_holds_until_nothing_is_left)
 	KT_ASSERT(heap_bytes_used() <= before);
 }
 
+KTEST(kern_uidinfo_shows_each_of_many_users)
+{
+	static char text[8192];
+	struct uidinfo *ui[50];
+	struct sbuf out;
+	unsigned rows = 0;
+
+	for (unsigned i = 0; i < 50; i++)
+		KT_ASSERT((ui[i] = uidinfo_enter(5000 + i)) != NULL);
+	sbuf_init(&out, text, sizeof(text));
+	sysctl_get_text(sysctl_find("kern.uidinfo"), &out);
+	KT_ASSERT(!sbuf_is_cut(&out));
+	for (unsigned i = 0; i < 50; i++) {
+		char row[24];
+
+		snprintf(row, sizeof(row), "\n%u 1 0 0 0 0\n", 5000 + i);
+		rows += strstr(text, row) != NULL;
+		uidinfo_leave(ui[i]);
+	}
+	KT_EQ(rows, 50);
+}
+
 KTEST(pages_of_a_sparse_file_are_where_they_were_written_and_leave_no_node)
 {
 	static const uint64_t at[] = {200000, 0, 63, 64, 4095, 4096, 261000};
 	struct file *f = opened("/tmp/sparse", O_RDWR | O_CREAT | O_TRUNC);
 	size_t used = heap_bytes_used();
 	uint64_t found;
+	void *page;
 
+	KT_EQ(pagecache_insert(f->vn, FILE_SIZE_MAX / PAGE_SIZE, &found, false, &page), -EFBIG);
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < 7; i++) {
 			KT_EQ(file_seek(f, (int64_t)(at[i] * PAGE_SIZE), SEEK_SET),

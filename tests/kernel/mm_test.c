@@ -337,6 +337,37 @@ KTEST(vm_fork_shares_until_one_side_writes)
 	KT_EQ(page_count_free(), before);
 }
 
+/* What user 0 may use when memory is short, others do not get by writing to what they share. */
+KTEST(vm_copies_on_write_leave_the_reserve_of_pages_free)
+{
+	struct uidinfo *ui = uidinfo_enter(4712), *of[] = {&uidinfo_root, ui};
+	void *chain = NULL, **p;
+
+	KT_ASSERT(ui != NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		struct vmspace *a = vm_create(of[i]), *b;
+
+		KT_ASSERT(a != NULL);
+		KT_EQ(vm_map(a, 0x200000, 0x4000, MMU_READ | MMU_WRITE), 0);
+		KT_EQ(vm_write(a, 0x200000, "one", 3), 0);
+		b = vm_fork(a, of[i]);
+		KT_ASSERT(b != NULL);
+		while (!uidinfo_memory_short() && (p = page_alloc(6, PAGE_OTHER)) != NULL) {
+			*p = chain;
+			chain = p;
+		}
+		KT_EQ(vm_fault(b, 0x200000, MMU_WRITE), i == 0 ? VM_FAULT_SERVED : VM_FAULT_MEMORY);
+		while ((p = chain) != NULL) {
+			chain = *p;
+			page_free(p, 6);
+		}
+		KT_EQ(vm_fault(b, 0x200000, MMU_WRITE), VM_FAULT_SERVED);
+		vm_destroy(b);
+		vm_destroy(a);
+	}
+	uidinfo_leave(ui);
+}
+
 KTEST(vm_denied_pages_are_kept_and_freed)
 {
 	uint64_t before = page_count_free();

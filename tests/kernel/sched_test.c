@@ -14,6 +14,8 @@
 #include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
+#include "ktr/control.h"
+#include "ktr/hook.h"
 #include "tests/kernel/ktest.h"
 
 #define MS 1000000ul
@@ -118,6 +120,62 @@ KTEST(a_stopped_callout_does_not_run)
 	KT_ASSERT(!callout_stop(&c));
 	thread_sleep_ns(40 * MS, 0, "test");
 	KT_EQ(__atomic_load_n(&flag, __ATOMIC_ACQUIRE), 0);
+}
+
+/* Waits with interrupts off for what another CPU does, but not for ever: it may have to wait. */
+static void
+wait_a_little(const uint32_t *event)
+{
+	uint64_t start = clock_ns();
+
+	while (__atomic_load_n(event, __ATOMIC_ACQUIRE) == 0 && clock_ns() - start < 20 * MS)
+		arch_relax();
+}
+
+static struct {
+	struct callout c;
+	bool sets_itself;
+	uint32_t begun, ended, never; /* atomic */
+} slow;
+
+static void
+run_slowly(void *arg)
+{
+	__atomic_store_n(&slow.begun, 1, __ATOMIC_RELEASE);
+	wait_a_little(&slow.never);
+	if (slow.sets_itself)
+		callout_set(&slow.c, clock_ns() + 1000000 * MS);
+	__atomic_fetch_add(&slow.ended, 1, __ATOMIC_RELEASE);
+}
+
+/* CPU 0 runs the callout; CPU 1 stops it meanwhile, and may have set it again. */
+static void
+run_or_stop(unsigned cpu, void *arg)
+{
+	if (cpu == 0) {
+		callout_set(&slow.c, clock_ns());
+		return;
+	}
+	while (__atomic_load_n(&slow.begun, __ATOMIC_ACQUIRE) == 0)
+		arch_relax();
+	if (!slow.sets_itself)
+		callout_set(&slow.c, clock_ns() + 1000000 * MS);
+	KT_EQ(callout_stop(&slow.c), !slow.sets_itself);
+	KT_EQ(__atomic_load_n(&slow.ended, __ATOMIC_ACQUIRE), 1);
+	KT_ASSERT(!callout_stop(&slow.c));
+}
+
+KTEST(a_stopped_callout_does_not_run_any_more_and_is_not_set)
+{
+	if (ncpus == 1)
+		ktest_skip("one CPU runs the callout, and another stops it");
+	for (unsigned i = 0; i < 2; i++) {
+		slow.sets_itself = i > 0;
+		slow.begun = slow.ended = 0;
+		callout_init(&slow.c, run_slowly, NULL);
+		ktest_start(2, true, run_or_stop, NULL);
+		ktest_join();
+	}
 }
 
 static uint32_t visited[MAX_CPUS];
@@ -348,4 +406,70 @@ KTEST(a_thread_that_is_woken_is_queued_where_it_may_run_now)
 	ktest_join();
 	__atomic_store_n(&spin_on, false, __ATOMIC_RELEASE);
 	KT_ASSERT(wait_flag(MOVED));
+}
+
+/* A new thread starts on CPU 1, while one on CPU 0 keeps it to CPU 0. */
+static struct {
+	struct thread *thread;          /* atomic */
+	uint32_t setting, set, placing; /* atomic */
+} birth;
+
+/* It is about to set the CPUs, with the lock of the queue that it has found. */
+static void
+hold_setting(const struct ktr_firing *f)
+{
+	if (arch_cpu() != 0 || __atomic_load_n(&birth.thread, __ATOMIC_ACQUIRE) == NULL)
+		return;
+	__atomic_store_n(&birth.setting, 1, __ATOMIC_RELEASE);
+	wait_a_little(&birth.placing);
+}
+
+/* CPU 1 has chosen a CPU for the thread. */
+static void
+hold_placing(const struct ktr_firing *f)
+{
+	if (f->args[1] != (uintptr_t)__atomic_load_n(&birth.thread, __ATOMIC_ACQUIRE))
+		return;
+	__atomic_store_n(&birth.placing, 1, __ATOMIC_RELEASE);
+	wait_a_little(&birth.set);
+}
+
+static void
+start_or_set(unsigned cpu, void *arg)
+{
+	struct thread *t = arg;
+
+	if (cpu == 1) {
+		while (__atomic_load_n(&birth.setting, __ATOMIC_ACQUIRE) == 0)
+			sched_yield();
+		sched_start(t);
+		return;
+	}
+	__atomic_store_n(&birth.thread, t, __ATOMIC_RELEASE);
+	sched_set_cpus(t, 1);
+	__atomic_store_n(&birth.set, 1, __ATOMIC_RELEASE);
+}
+
+/* Likewise. */
+KTEST(a_thread_that_starts_is_queued_where_it_may_run_now)
+{
+	int setting, placing;
+	struct thread *t;
+
+	if (ncpus == 1)
+		ktest_skip("it may run on two CPUs");
+	setting = ktr_owner_register("setting", hold_setting);
+	placing = ktr_owner_register("placing", hold_placing);
+	t = thread_alloc("new", PRIO_USER, raise_flag, NULL);
+	KT_ASSERT(setting > 0 && placing > 0 && t != NULL);
+	flag = 0;
+	sched_set_cpus(t, 3);
+	KT_EQ(ktr_select((unsigned)setting, "*\"thread\"*cpus:*", true, NULL, NULL, 0), 1);
+	KT_EQ(ktr_select((unsigned)placing, "fbt::ttwu_do_wakeup:entry", true, NULL, NULL, 0), 1);
+	ktest_start(2, true, start_or_set, t);
+	ktest_join();
+	KT_ASSERT(wait_flag(1));
+	KT_EQ(birth.setting + birth.placing, 2);
+	KT_EQ(ktr_owner_unregister((unsigned)placing), 0);
+	KT_EQ(ktr_owner_unregister((unsigned)setting), 0);
 }

@@ -107,6 +107,23 @@ maps_move_and_leave_their_place(void)
 	return good;
 }
 
+/* Shared memory of 16 TiB and more is refused; or each of its pages is its own, and goes with it.
+ */
+static bool
+huge_shared_memory_has_its_pages(void)
+{
+	const uint64_t far = 1ul << 44;
+	char *p = mmap((void *)(1ul << 40), far + 2 * PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	bool good;
+
+	if (p == MAP_FAILED)
+		return errno == ENOMEM;
+	p[far] = 'f';
+	p[far + PAGE] = 'g';
+	good = p[0] == 0 && p[PAGE] == 0 && p[far] == 'f';
+	return munmap(p, far + 2 * PAGE) == 0 && good;
+}
+
 /* Puts a function that returns n there. */
 static void
 make_code(void *at, uint16_t n)
@@ -354,6 +371,7 @@ test_memory(void)
 	result(bad_moves_change_nothing(), "what mremap() refuses changes nothing");
 	result(maps_move_and_leave_their_place(), "MREMAP_DONTUNMAP leaves an empty map");
 	result(a_move_that_fails_loses_nothing(), "an mremap() without memory loses no page");
+	result(huge_shared_memory_has_its_pages(), "shared memory may be too large");
 	result(code_is_written_where_it_runs(), "memory can be written and executed at once");
 	result(advice_changes_what_a_child_has(), "madvise() says what a child has of maps");
 	result(pages_are_made_before(), "MADV_POPULATE_READ and _WRITE make pages");
