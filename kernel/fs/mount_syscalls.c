@@ -13,19 +13,39 @@
 #include "kernel/proc/task.h"
 #include "kernel/syscall.h"
 
-#define CWD       ((uint64_t)AT_FDCWD)
-#define TEXT_MAX  64
-#define MNT_FORCE 1
+#define CWD         ((uint64_t)AT_FDCWD)
+#define TEXT_MAX    64
+#define OPTIONS_MAX 256
+#define MNT_FORCE   1
 
-/* The mode in "mode=755,…". Nothing else can be chosen. */
+/* Are all words, between commas, options of the type? */
 static int
-take_options(uint64_t udata, uint32_t *mode)
+mount_check_options(const struct vfs_type *type, char *at)
 {
-	char text[TEXT_MAX] = "", *at = text;
+	while (at != NULL && *at != '\0') {
+		char *comma = strchr(at, ',');
+
+		if (comma != NULL)
+			*comma = '\0';
+		if (!type->option(at))
+			return -EINVAL;
+		at = comma != NULL ? comma + 1 : NULL;
+	}
+	return 0;
+}
+
+/* The mode in "mode=755,…", or what the type knows. Nothing else can be chosen. */
+static int
+take_options(uint64_t udata, const char *type_name, uint32_t *mode)
+{
+	char text[OPTIONS_MAX] = "", *at = text;
 	int n = udata != 0 ? copy_in_str(text, udata, sizeof(text)) : 0;
+	const struct vfs_type *type = vfs_find_type(type_name);
 
 	if (n < 0)
 		return n == -EFAULT ? n : -EINVAL;
+	if (type != NULL && type->option != NULL)
+		return mount_check_options(type, at);
 	if (strncmp(at, "mode=", 5) == 0) {
 		*mode = 0;
 		for (at += 5; *at >= '0' && *at <= '7'; at++)
@@ -53,7 +73,7 @@ sys_mount(const uint64_t a[6])
 	if (flags &
 	    ~(uint64_t)(MS_HARMLESS | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC))
 		return -EINVAL;
-	error = take_options(a[4], &mode);
+	error = take_options(a[4], type, &mode);
 	if (error != 0)
 		return error;
 	dir = vnode_of_user(CWD, a[1], 0, &error);

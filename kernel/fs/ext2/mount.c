@@ -436,20 +436,6 @@ ext2_crowded(const struct vnode *root)
 	return ext2_is_crowded(ext2_node(root)->m);
 }
 
-/* Makes a directory and those above it. NULL and *err. */
-static struct vnode *
-make_path(char *path, int *err)
-{
-	for (char *p = path + 1; *p != '\0'; p++)
-		if (*p == '/') {
-			*p = '\0';
-			vnode_unref(vnode_create(NULL, path, S_IFDIR | 0755, err));
-			*p = '/';
-		}
-	vnode_unref(vnode_create(NULL, path, S_IFDIR | 0755, err));
-	return vnode_lookup(NULL, path, err);
-}
-
 /* Mounts what the loader parameter says. */
 static void
 ext2_boot(void)
@@ -463,7 +449,6 @@ ext2_boot(void)
 					     .crowded = ext2_crowded};
 	const char *text = tunable_get("vfs.mountfrom"), *colon;
 	char source[64], path[256];
-	struct vnode *dir;
 	int error;
 
 	vfs_register_type(&type);
@@ -477,12 +462,9 @@ ext2_boot(void)
 	}
 	strlcpy(source, text + 5, (size_t)(colon - text - 5) + 1);
 	strlcpy(path, colon + 1, sizeof(path));
-	dir = make_path(path, &error);
-	if (dir != NULL)
-		error = vfs_mount(dir, "ext2", source, 0, 0);
-	if (dir != NULL && error == -EROFS)
-		error = vfs_mount(dir, "ext2", source, 0, MS_RDONLY);
-	vnode_unref(dir);
+	error = vfs_mount_path(path, "ext2", source, 0);
+	if (error == -EROFS)
+		error = vfs_mount_path(path, "ext2", source, MS_RDONLY);
 	if (error != 0)
 		warnk("vfs.mountfrom=%s: error %d\n", text, -error);
 }
