@@ -43,6 +43,7 @@ TUNABLE(init_strict, "init.strict",
 HOOK_LIST(unpacked);
 /* Functions to run before process 1: the tests of the test kernel, which do not return. */
 HOOK_LIST(booted);
+HOOK_LIST(mounting);
 
 /* Reads loader.conf from its own module, or else from the archive. */
 static void
@@ -98,7 +99,7 @@ boot_thread(void *arg)
 		if (!vnode_read_only(vfs_root))
 			unpack_modules();
 	}
-	vfs_mount_from();
+	HOOK_RUN(mounting);
 	if (strict != NULL && strcmp(strict, "0") != 0 && tunable_refused() > 0) {
 		warnk("boot: a loader parameter was refused: init.script is not run\n");
 		shutdown_poweroff(STATUS_USAGE);

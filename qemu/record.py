@@ -24,7 +24,8 @@ CLUSTER = 65536
 FILES = ("log", "machines", "kernel", "kernel.img", "initrd", "disk", "disk.now", "run.json", "trace", "events.json")
 # What a recording does not have. QEMU records the input of serial lines, the clock and a disk. Of a network card, too, but QEMU 7.2
 # gives packets to a replayed machine some instructions earlier or later, or waits for them without end.
-NOT_RECORDED = {"net": "--net", "root": "--root", "iso": "--iso", "reboot": "--reboot", "console_socket": "--console-socket", "gdb": "--gdb",
+# Nor what a folder of the host has.
+NOT_RECORDED = {"net": "--net", "share": "--share", "root": "--root", "iso": "--iso", "reboot": "--reboot", "console_socket": "--console-socket", "gdb": "--gdb",
                 "qmp": "--qmp", "machine": "--machine", "qemu_args": "--"}
 AT_REPLAY = ("gdb", "qmp", "qemu_args")  # of these, what a replay may have
 SAVED = {"arch": str, "cpu": (str, type(None)), "mem": str, "timeout": (int, float, type(None))}

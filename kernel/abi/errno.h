@@ -42,6 +42,7 @@
 #define ENOTEMPTY       39
 #define ELOOP           40
 #define ENODATA         61
+#define EPROTO          71
 #define EOVERFLOW       75
 #define ENOTSOCK        88
 #define EDESTADDRREQ    89

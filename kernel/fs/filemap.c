@@ -89,7 +89,7 @@ resize_end(struct vnode *vn, int error)
 {
 	if (error == 0)
 		vn->mtime_ns = clock_real_now_ns();
-	vnode_changed(vn);
+	vnode_changed(vn, VNODE_DATA);
 	return error;
 }
 
@@ -266,7 +266,7 @@ filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		pagecache_drop(vn, (vn->size + PAGE_SIZE - 1) / PAGE_SIZE);
 		vn->ops->cut(vn, vn->size);
 	}
-	vnode_changed(vn);
+	vnode_changed(vn, VNODE_DATA);
 	mutex_unlock(&vn->lock);
 	if (start != u->resid)
 		error = f != NULL && (u->sync || (f->flags & O_DSYNC)) ? file_sync(f) : 0;

@@ -106,8 +106,8 @@ vfs_register_type(const struct vfs_type *type)
 	types[i] = type;
 }
 
-static const struct vfs_type *
-find_type(const char *name)
+const struct vfs_type *
+vfs_find_type(const char *name)
 {
 	const struct vfs_type *type = NULL;
 
@@ -184,7 +184,7 @@ int
 vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t mode,
 	  unsigned flags)
 {
-	const struct vfs_type *type = find_type(type_name);
+	const struct vfs_type *type = vfs_find_type(type_name);
 	bool read_only = flags & MS_RDONLY;
 	struct vnode *root;
 	struct mount *m;
@@ -216,6 +216,28 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t
 	kfree(m);
 	vnode_unref(root);
 	return error != 0 ? error : -ENOMEM;
+}
+
+int
+vfs_mount_path(const char *path, const char *type, const char *source, unsigned flags)
+{
+	char at[PATH_MAX];
+	struct vnode *dir;
+	int error;
+
+	for (const char *p = path; p != NULL;) {
+		p = strchr(p + 1, '/');
+		strlcpy(at, path,
+			p == NULL || (size_t)(p - path) >= sizeof(at) ? sizeof(at)
+								      : (size_t)(p - path) + 1);
+		vnode_unref(vnode_create(NULL, at, S_IFDIR | 0755, &error));
+	}
+	dir = vnode_lookup(NULL, path, &error);
+	if (dir == NULL)
+		return error;
+	error = vfs_mount(dir, type, source, 0, flags);
+	vnode_unref(dir);
+	return error;
 }
 
 /* Is something mounted on a directory of m? */
@@ -376,7 +398,7 @@ vfs_trim(void)
 		if (m->type->crowded == NULL || !m->type->crowded(m->root))
 			continue;
 		for (const struct vname *n = NULL; (n = dir_next_below(m->root, n)) != NULL;)
-			if (S_ISDIR(n->vn->mode) && n->vn->ops->load != NULL &&
+			if (S_ISDIR(n->vn->mode) && vnode_is_cache(n->vn) &&
 			    __atomic_load_n(&n->vn->refs, __ATOMIC_RELAXED) == n->vn->links)
 				dir_forget(n->vn, &gone);
 	}

@@ -13,9 +13,10 @@
 #include "kernel/proc/task.h"
 #include "kernel/syscall.h"
 
-#define CWD       ((uint64_t)AT_FDCWD)
-#define TEXT_MAX  64
-#define MNT_FORCE 1
+#define CWD         ((uint64_t)AT_FDCWD)
+#define TEXT_MAX    64
+#define OPTIONS_MAX 256
+#define MNT_FORCE   1
 
 #define MS_KNOWN                                                                                  \
 	(MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_ATIMES | MS_STRICTATIME | \
@@ -23,19 +24,19 @@
 
 /* The strings of mount(); "": none, or an empty one. */
 struct mount_text {
-	char type[TEXT_MAX], source[TEXT_MAX], options[TEXT_MAX];
+	char type[TEXT_MAX], source[TEXT_MAX], options[OPTIONS_MAX];
 	bool has_source, cut; /* cut: type or options are too long */
 };
 
 /* -EFAULT. */
 static int
-take_text(char *text, uint64_t utext, bool *cut)
+take_text(char *text, size_t size, uint64_t utext, bool *cut)
 {
-	int n = utext != 0 ? copy_in_str(text, utext, TEXT_MAX) : 0;
+	int n = utext != 0 ? copy_in_str(text, utext, size) : 0;
 
 	if (n < 0)
 		*cut = true;
-	text[TEXT_MAX - 1] = '\0';
+	text[size - 1] = '\0';
 	return n == -EFAULT ? n : 0;
 }
 
@@ -43,20 +44,41 @@ static int
 take_texts(struct mount_text *t, const uint64_t a[6])
 {
 	bool ignored;
-	int error = take_text(t->type, a[2], &t->cut);
+	int error = take_text(t->type, sizeof(t->type), a[2], &t->cut);
 
 	if (error == 0)
-		error = take_text(t->source, a[0], &ignored); /* a longer one is cut */
+		error = take_text(t->source, sizeof(t->source), a[0], &ignored); /* a longer one is cut */
 	if (error == 0)
-		error = take_text(t->options, a[4], &t->cut);
+		error = take_text(t->options, sizeof(t->options), a[4], &t->cut);
 	t->has_source = a[0] != 0;
 	return error;
 }
 
-/* The mode in "mode=755,…". Nothing else can be chosen. */
+/* Are all words, between commas, options of the type? */
 static int
-parse_options(const char *at, uint32_t *mode)
+mount_check_options(const struct vfs_type *type, char *at)
 {
+	while (at != NULL && *at != '\0') {
+		char *comma = strchr(at, ',');
+
+		if (comma != NULL)
+			*comma = '\0';
+		if (!type->option(at))
+			return -EINVAL;
+		at = comma != NULL ? comma + 1 : NULL;
+	}
+	return 0;
+}
+
+/* The mode in "mode=755,…", or what the type knows. Nothing else can be chosen. */
+static int
+parse_options(struct mount_text *t, uint32_t *mode)
+{
+	const struct vfs_type *type = vfs_find_type(t->type);
+	const char *at = t->options;
+
+	if (type != NULL && type->option != NULL)
+		return mount_check_options(type, t->options);
 	if (strncmp(at, "mode=", 5) == 0) {
 		*mode = 0;
 		for (at += 5; *at >= '0' && *at <= '7'; at++)
@@ -66,10 +88,10 @@ parse_options(const char *at, uint32_t *mode)
 }
 
 static int
-mount_on(struct vnode *dir, uint64_t flags, const struct mount_text *t)
+mount_on(struct vnode *dir, uint64_t flags, struct mount_text *t)
 {
 	uint32_t mode = 01777;
-	int error = parse_options(t->options, &mode);
+	int error = parse_options(t, &mode);
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;

@@ -59,7 +59,7 @@ pager_written(void *object)
 
 	__atomic_store_n(&vn->mtime_ns, now, __ATOMIC_RELAXED);
 	if (now / 1000000000 != was / 1000000000) /* what a disk keeps */
-		vnode_changed(vn);
+		vnode_changed(vn, VNODE_DATA);
 }
 
 const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref, pager_id, pager_written};

@@ -6,6 +6,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/statfs.h"
 #include "kernel/fs/vfs_private.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sysctl/tunable.h"
@@ -20,15 +21,6 @@ bool
 vfs_has_root_device(void)
 {
 	return tunable_get("root") != NULL;
-}
-
-/* dir NULL: in place of the root. What cannot be written to is mounted all the same. */
-static int
-mount_device_at(struct vnode *dir, const char *source, unsigned flags)
-{
-	int error = vfs_mount(dir, "ext2", source, 0, flags);
-
-	return error == -EROFS ? vfs_mount(dir, "ext2", source, 0, MS_RDONLY) : error;
 }
 
 /* A directory of the root, which is made if it is missing. NULL: there is none. */
@@ -71,8 +63,11 @@ vfs_mount_root_device(void)
 {
 	const char *device = tunable_get("root");
 	struct vnode *first = vfs_root, *tmp;
-	int error = mount_device_at(NULL, device, tunable_get("ro") != NULL ? MS_RDONLY : 0);
+	unsigned flags = tunable_get("ro") != NULL ? MS_RDONLY : 0;
+	int error = vfs_mount(NULL, "ext2", device, 0, flags);
 
+	if (error == -EROFS) /* what cannot be written to is mounted all the same */
+		error = vfs_mount(NULL, "ext2", device, 0, MS_RDONLY);
 	if (error != 0)
 		panic("root=%s: %s, error %d", device,
 		      error == -ENOENT ? "there is no such device" : "it cannot be mounted",
@@ -89,26 +84,11 @@ vfs_mount_root_device(void)
 	       vnode_read_only(vfs_root) ? ", read-only: nothing is unpacked there" : "");
 }
 
-/* Makes a directory and those above it. NULL and *err. */
-static struct vnode *
-make_path(char *path, int *err)
-{
-	for (char *p = path + 1; *p != '\0'; p++)
-		if (*p == '/') {
-			*p = '\0';
-			vnode_unref(vnode_create(NULL, path, S_IFDIR | 0755, err));
-			*p = '/';
-		}
-	vnode_unref(vnode_create(NULL, path, S_IFDIR | 0755, err));
-	return vnode_lookup(NULL, path, err);
-}
-
-void
+static void
 vfs_mount_from(void)
 {
 	const char *text = tunable_get("vfs.mountfrom"), *colon;
 	char source[64], path[256];
-	struct vnode *dir;
 	int error;
 
 	if (text == NULL)
@@ -121,10 +101,11 @@ vfs_mount_from(void)
 	}
 	strlcpy(source, text + 5, (size_t)(colon - text - 5) + 1);
 	strlcpy(path, colon + 1, sizeof(path));
-	dir = make_path(path, &error);
-	if (dir != NULL)
-		error = mount_device_at(dir, source, 0);
-	vnode_unref(dir);
+	error = vfs_mount_path(path, "ext2", source, 0);
+	if (error == -EROFS)
+		error = vfs_mount_path(path, "ext2", source, MS_RDONLY);
 	if (error != 0)
 		warnk("vfs.mountfrom=%s: error %d\n", text, -error);
 }
+
+HOOK(mounting, vfs_mount_from);

@@ -120,7 +120,7 @@ may_create(const struct walk *w)
 		return -EEXIST;
 	if (error == -ENOTDIR || error == -ENOENT)
 		return error;
-	filled = dir_fill(w->dir);
+	filled = dir_look(w->dir, w->name);
 	if (filled != 0)
 		return filled;
 	return dir_find(w->dir, w->name) != NULL ? -EEXIST : error;
@@ -416,6 +416,14 @@ vnode_has(const struct vnode *dir, const char *name)
 	return dir_find(dir, name) != NULL;
 }
 
+struct vnode *
+vnode_child(const struct vnode *dir, const char *name)
+{
+	const struct vname *n = dir_find(dir, name);
+
+	return n != NULL ? n->vn : NULL;
+}
+
 /* Removes a name, and all below it, what is deepest first. vfs_lock held. */
 static void
 remove_all(struct vname *top, struct list *gone)
@@ -462,6 +470,42 @@ vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const char 
 		if (stale(n->vn, n->text))
 			remove_all(n, &gone);
 	names_free(&gone);
+}
+
+bool
+vnode_keeps_names(const struct vnode *dir)
+{
+	for (const struct vname *n = NULL; (n = dir_next_below(dir, n)) != NULL;)
+		if (n->vn->cover != NULL)
+			return true;
+	return dir->cover != NULL;
+}
+
+void
+vnode_forget(struct vnode *dir, const char *name)
+{
+	struct list gone = LIST_INIT(gone);
+	struct vname *n = name != NULL ? dir_find(dir, name) : NULL;
+
+	if (name == NULL)
+		dir_empty(dir, &gone);
+	else if (n != NULL)
+		remove_all(n, &gone);
+	names_free(&gone);
+}
+
+void
+vnode_forget_dir(struct vnode *dir)
+{
+	vnode_forget(dir->name->dir, dir->name->text);
+}
+
+int
+dir_look(struct vnode *dir, const char *name)
+{
+	int error = dir->ops->revalidate != NULL ? dir->ops->revalidate(dir, name) : dir_fill(dir);
+
+	return error == -ENOENT && dir->ops->revalidate != NULL ? 0 : error;
 }
 
 int

@@ -76,6 +76,8 @@ struct vnode_ops {
 	struct vnode *(*lookup)(struct vnode *dir, const char *name, int *err);
 	/* Calls add for its names after the one with cookie `from`; 0: from the first on. */
 	void (*list)(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg);
+	/* The same where the tree has only some of the names. 0 or -errno. No lock is held. */
+	int (*readdir)(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg);
 	/*
 	 * A symbolic link: its text; and *to, with a reference, if it leads there whatever the text
 	 * says. 0 or -errno. With vfs_lock held, or not. NULL: the text is vn->data.
@@ -141,6 +143,11 @@ struct vnode_ops {
 	 * is changed, which then cannot fail.
 	 */
 	int (*load)(struct vnode *dir);
+	/*
+	 * Instead: others change the directory, too. The tree gets this name as it is now, by
+	 * vnode_enter(), or loses it, by vnode_forget(). 0; -ENOENT: there is none; or -errno.
+	 */
+	int (*revalidate)(struct vnode *dir, const char *name);
 	/* Makes a vnode, as `kind` says, and its name. NULL and *err. */
 	struct vnode *(*create)(struct vnode *dir, const char *name, const struct vnode_kind *kind,
 				int *err);
@@ -154,8 +161,9 @@ struct vnode_ops {
 /* What a file system on a disk does for all vnodes, also for its pipes and devices. */
 struct vnode_disk_ops {
 	const char *type; /* of the file system, as mount() has it; read-only data */
-	/* Size, time, rights or owner have changed. */
-	void (*changed)(struct vnode *vn);
+	/* What has changed: VNODE_DATA…, vn->lock held but for VNODE_DATA. -errno: it could not be,
+	 * and vn has what it had. */
+	int (*changed)(struct vnode *vn, unsigned what);
 	/* Corrects what the VFS does not know. */
 	void (*stat)(struct vnode *vn, struct stat *st);
 	/* Has it names on the disk? */
@@ -235,6 +243,8 @@ struct vfs_type {
 	 * -EROFS: only read_only; -EINVAL: it is none, or has features that are not known.
 	 */
 	struct vnode *(*mount)(const char *source, bool read_only, int *err);
+	/* May mount() have this option? NULL: only "mode=". */
+	bool (*option)(const char *word);
 	/*
 	 * May it be written to? May wait for the disk, while names are changed. -EBUSY: files are
 	 * open for writing; -EROFS: no.
@@ -270,16 +280,17 @@ void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
  */
 int vfs_mount(struct vnode *dir, const char *type, const char *source, uint32_t mode,
 	      unsigned flags);
+/* The same at boot, on a directory that is made, with those above it, if it is missing. */
+int vfs_mount_path(const char *path, const char *type, const char *source, unsigned flags);
 /* Ends the file system in memory that was the root until then. Boot. */
 void vfs_drop_first_root(struct vnode *root);
 /*
- * The loader parameters root= and vfs.mountfrom=. Is the root one on a disk? It is mounted, with
- * /dev, /proc, /sys and /tmp; panics if that is not possible. What else is to be mounted. Boot, in
- * this order.
+ * The loader parameter root=. Is the root one on a disk? It is mounted, with /dev, /proc, /sys and
+ * /tmp; panics if that is not possible. Boot, before the functions of the list `mounting` (hook.h),
+ * which mount what other parameters say.
  */
 bool vfs_has_root_device(void);
 void vfs_mount_root_device(void);
-void vfs_mount_from(void);
 /* Changes the flags of the file system with this root. -EINVAL: it is no root; -EBUSY: it is to be
  * read-only, and a file is open for writing, or something without a name is in use. */
 int vfs_remount(struct vnode *root, unsigned flags);
@@ -397,6 +408,15 @@ bool vnode_has(const struct vnode *dir, const char *name);
  * kernel has made, which is freed soon. vfs_lock held.
  */
 void vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const char *name));
+/*
+ * For `revalidate`: the vnode that has a name in dir, without a reference, or NULL; removes a name
+ * (NULL: all names in dir), or that of a directory, and all below it, for which vnode_keeps_names()
+ * says why not: something is mounted there. vfs_lock held.
+ */
+struct vnode *vnode_child(const struct vnode *dir, const char *name);
+bool vnode_keeps_names(const struct vnode *dir);
+void vnode_forget(struct vnode *dir, const char *name);
+void vnode_forget_dir(struct vnode *dir);
 /* Gives a vnode a name, as `load` does, and takes over its reference. -ENOMEM: it does not.
  * vfs_lock held. */
 int vnode_enter(struct vnode *dir, const char *name, struct vnode *vn);
@@ -416,6 +436,17 @@ struct vnode *vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data
 
 /* Adds a reference and returns vn. Any context but NMI. */
 struct vnode *vnode_ref(struct vnode *vn);
+/* The same, if there is one: else, false, the vnode is about to go. */
+static inline bool
+vnode_ref_live(struct vnode *vn)
+{
+	uint32_t n = __atomic_load_n(&vn->refs, __ATOMIC_RELAXED);
+
+	while (n != 0 && !__atomic_compare_exchange_n(&vn->refs, &n, n + 1, true, __ATOMIC_RELAXED,
+						      __ATOMIC_RELAXED))
+		;
+	return n != 0;
+}
 /* Drops a reference; the last one frees the vnode. May sleep. NULL is allowed. */
 void vnode_unref(struct vnode *vn);
 
@@ -464,8 +495,19 @@ int vnode_set_mtime(struct vnode *vn, uint64_t real_ns);
 void vnode_drop_set_ids(struct vnode *vn);
 /* A new vnode in dir: in a directory with S_ISGID, it is of the directory's group. */
 void vnode_inherit(struct vnode *vn, const struct vnode *dir);
-/* Tells the file system that size, time, rights or owner are new. */
-void vnode_changed(struct vnode *vn);
+#define VNODE_DATA     0 /* its bytes, and so its size and time */
+#define VNODE_MODE     1
+#define VNODE_OWNER    2
+#define VNODE_TIME     4
+#define VNODE_TIME_NOW 8
+/* Tells the file system what is new. 0, or -errno: it could not be. */
+int vnode_changed(struct vnode *vn, unsigned what);
+/* Is a directory's part of the tree only a cache of what a disk, or the host, has? */
+static inline bool
+vnode_is_cache(const struct vnode *dir)
+{
+	return dir->ops->load != NULL || dir->ops->revalidate != NULL;
+}
 /* Can nothing of it be changed? */
 static inline bool
 vnode_read_only(const struct vnode *vn)
@@ -487,6 +529,12 @@ vnode_can_truncate(const struct vnode *vn)
 	return vn->ops->truncate != NULL || vn->ops->clear != NULL;
 }
 int vnode_allocate(struct vnode *vn, uint64_t off, uint64_t len);
+/* Does what programs write into its pages become the file's? Not with files of the host. */
+static inline bool
+vnode_keeps_pages(const struct vnode *vn)
+{
+	return vn->ops->readpage == NULL || vn->ops->writepage != NULL;
+}
 /*
  * For `truncate`: the file has no more than `size` bytes. First the size: faults that begin later
  * bring nothing after it. Then it waits for those that go by the old size, which hold the lock of

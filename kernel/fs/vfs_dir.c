@@ -88,7 +88,9 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 	if (dir->ops->list != NULL && !p->full)
 		dir->ops->list(dir, p->cookie < DIR_COOKIE_FIRST ? 0 : p->cookie - 2,
 			       piece_add_listed, p);
-	if (dir->listed != NULL && dir->listed->cookie == p->cookie)
+	if (dir->ops->readdir != NULL)
+		l = dir->children.prev; /* it tells them itself, without the lock */
+	else if (dir->listed != NULL && dir->listed->cookie == p->cookie)
 		l = &dir->listed->sibling;
 	while (!p->full && (l = l->next) != &dir->children) {
 		struct vname *n = list_entry(l, struct vname, sibling);
@@ -98,6 +100,9 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 			dir->listed = n;
 	}
 	mutex_unlock(&vfs_lock);
+	if (dir->ops->readdir != NULL && !p->full)
+		error = dir->ops->readdir(dir, p->cookie < DIR_COOKIE_FIRST ? 0 : p->cookie - 2,
+					  piece_add_listed, p);
 	return error;
 }
 

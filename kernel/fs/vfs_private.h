@@ -12,6 +12,8 @@ extern struct mutex vfs_lock;
  * -ENOMEM, -EIO and others of a disk: some are missing. vfs_lock held.
  */
 int dir_fill(struct vnode *dir);
+/* The same, if only this name is wanted. vfs_lock held. */
+int dir_look(struct vnode *dir, const char *name);
 /* Has it no name, not even on its disk one that is not in the tree? vfs_lock held. */
 bool vnode_is_gone(const struct vnode *vn);
 /*
@@ -129,6 +131,8 @@ void tmpfs_join(struct vnode *vn, const struct vnode *dir);
 void tmpfs_lose_name(const struct vnode *vn);
 void tmpfs_leave(struct vnode *vn);
 extern const struct vfs_type tmpfs_type;
+/* mount.c: the type of that name; NULL: there is none. */
+const struct vfs_type *vfs_find_type(const char *name);
 /* Frees the extended attributes of a vnode that nobody uses. */
 void xattr_free_all(struct vnode *vn);
 /* Frees a vnode from vnode_alloc(). */

@@ -61,6 +61,8 @@ must_be_empty(struct vnode *vn)
 {
 	int error = dir_fill(vn);
 
+	if (vn->ops->revalidate != NULL)
+		return 0; /* the tree has names that are gone, and lacks some: who removes knows */
 	return error == 0 && !list_empty(&vn->children) ? -ENOTEMPTY : error;
 }
 
@@ -192,6 +194,9 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		return -EXDEV;
 	if (flags & RENAME_EXCHANGE) {
 		error = find_removable(to, -EBUSY, &old);
+		n = dir_find(from->dir, from->name);
+		if (error == 0 && (n == NULL || n->vn != vn))
+			error = -ENOENT;
 		return error == 0 ? exchange(n, old) : error;
 	}
 	if (to->name[0] == '\0' || name_is_dot(to->name))
@@ -203,7 +208,10 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		return -ENOTDIR;
 	if (is_below(to->dir, vn))
 		return -EINVAL; /* a directory cannot move into itself */
-	error = dir_fill(to->dir);
+	error = dir_look(to->dir, to->name);
+	n = dir_find(from->dir, from->name); /* it may have gone meanwhile */
+	if (error == 0 && (n == NULL || n->vn != vn))
+		error = -ENOENT;
 	if (error < 0)
 		return error;
 	old = dir_find(to->dir, to->name);

@@ -116,10 +116,10 @@ walk_step(struct walk *w, const char *name, struct vnode **to)
 	} else {
 		const struct vname *n;
 
-		error = dir_fill(dir);
+		error = dir_look(dir, name);
 		n = dir_find(dir, name);
 		*to = n != NULL ? n->vn : NULL;
-		if (n == NULL && error != 0)
+		if (error != 0 && (n == NULL || dir->ops->revalidate != NULL))
 			return error;
 	}
 	while (*to != NULL && (*to)->cover != NULL)

@@ -207,7 +207,7 @@ check_vfs_lock(const char *name)
 struct vname *
 vname_alloc(struct vnode *dir, const char *name)
 {
-	bool on_disk = dir->ops->load != NULL;
+	bool on_disk = vnode_is_cache(dir);
 	struct uidinfo *ui = on_disk ? dir->ui : curuidinfo();
 	size_t len = strlen(name) + 1;
 	struct vname *n = NULL;
@@ -232,7 +232,7 @@ vname_free(struct vname *n)
 void
 dir_touch(struct vnode *dir)
 {
-	if (dir->ops->load == NULL)
+	if (!vnode_is_cache(dir))
 		dir->mtime_ns = clock_real_now_ns();
 }
 
@@ -442,11 +442,10 @@ own_group_only(uint32_t mode, uint32_t gid)
 	return proc_in_group(gid) || capable(CAP_FSETID) ? mode : mode & ~S_ISGID;
 }
 
-void
-vnode_changed(struct vnode *vn)
+int
+vnode_changed(struct vnode *vn, unsigned what)
 {
-	if (vn->disk != NULL)
-		vn->disk->changed(vn);
+	return vn->disk != NULL ? vn->disk->changed(vn, what) : 0;
 }
 
 /* The set-id bits that the file has. */
@@ -464,7 +463,7 @@ vnode_drop_set_ids(struct vnode *vn)
 	if (bits == 0)
 		return;
 	__atomic_fetch_and(&vn->mode, ~bits, __ATOMIC_RELAXED);
-	vnode_changed(vn);
+	vnode_changed(vn, VNODE_MODE);
 }
 
 void
@@ -491,8 +490,7 @@ vnode_chmod(struct vnode *vn, uint32_t mode)
 		mode = own_group_only(mode & 07777, vn->gid);
 		CTR2(KTR_VFS, "chmod: ino %lu mode %#o", vn->ino, mode);
 		__atomic_store_n(&vn->mode, (vn->mode & S_IFMT) | mode, __ATOMIC_RELAXED);
-		vnode_changed(vn);
-		error = 0;
+		error = vnode_changed(vn, VNODE_MODE);
 	}
 	mutex_unlock(&vn->lock);
 	if (error == 0)
@@ -521,8 +519,7 @@ chown_locked(struct vnode *vn, uint32_t uid, uint32_t gid)
 	CTR3(KTR_VFS, "chown: ino %lu uid %u gid %u", vn->ino, uid, gid);
 	__atomic_store_n(&vn->uid, uid, __ATOMIC_RELAXED);
 	__atomic_store_n(&vn->gid, gid, __ATOMIC_RELAXED);
-	vnode_changed(vn);
-	return 0;
+	return vnode_changed(vn, VNODE_OWNER);
 }
 
 int
@@ -541,25 +538,27 @@ vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid)
 int
 vnode_set_mtime(struct vnode *vn, uint64_t real_ns)
 {
-	if (vnode_read_only(vn))
-		return -EROFS;
-	if (!owns(vn))
-		return -EPERM;
+	int error;
+
+	if (vnode_read_only(vn) || !owns(vn))
+		return vnode_read_only(vn) ? -EROFS : -EPERM;
 	mutex_lock(&vn->lock);
 	vn->mtime_ns = real_ns;
-	vnode_changed(vn);
+	error = vnode_changed(vn, VNODE_TIME);
 	mutex_unlock(&vn->lock);
-	return 0;
+	return error;
 }
 
 int
 vnode_touch(struct vnode *vn)
 {
+	int error;
+
 	mutex_lock(&vn->lock);
 	vn->mtime_ns = clock_real_now_ns();
-	vnode_changed(vn);
+	error = vnode_changed(vn, VNODE_TIME_NOW);
 	mutex_unlock(&vn->lock);
-	return 0;
+	return error;
 }
 
 static uint64_t

@@ -52,8 +52,10 @@ file_source(uint64_t fd, uint64_t prot, struct area_source *from)
 	from->no_exec = vfs_mount_flags(f->vn) & MS_NOEXEC;
 	if (from->no_exec && (prot & PROT_EXEC))
 		return -EPERM;
-	from->read_only = from->shared && how != O_RDWR;
-	from->writes = from->shared && f->writes;
+	from->read_only = from->shared && (how != O_RDWR || !vnode_keeps_pages(f->vn));
+	from->writes = from->shared && f->writes && !from->read_only;
+	if (from->read_only && (prot & PROT_WRITE))
+		return -EINVAL;
 	from->object = f->vn;
 	return 0;
 }

@@ -261,7 +261,7 @@ static int
 filesystems_show(const struct procfs_node *n, struct sbuf *out)
 {
 	sbuf_puts(out, "nodev\ttmpfs\nnodev\tdevtmpfs\nnodev\tproc\nnodev\tsysfs\nnodev\tdevpts\n"
-		       "nodev\tdebugfs\nnodev\ttracefs\n\text2\n");
+		       "nodev\tdebugfs\nnodev\ttracefs\nnodev\t9p\n\text2\n");
 	return 0;
 }
 

@@ -31,6 +31,9 @@ $(FUZZ_TARGETS): $F/%: $F/obj/tests/fuzz/%.c.o $(FUZZ_LIB_SRCS:%=$F/obj/%.o)
 # The target makes up the symbols of a kernel.
 $F/kprobe_fuzz: $F/obj/kernel/probe/kprobe_parse.c.o $F/obj/kernel/probe/kprobe_arg.c.o
 
+# The target is the host.
+$F/9p_fuzz: $F/obj/kernel/fs/9p/protocol.c.o
+
 # The target is the disk.
 $F/ext2_fuzz: $(patsubst %,$F/obj/kernel/fs/ext2/%.c.o,super balloc bmap inode dir) $F/obj/kernel/block/partition.c.o
 

@@ -178,6 +178,8 @@ main(int argc, char *argv[])
 		return workers_unmap();
 	if (argc == 3 && strcmp(argv[1], "maps") == 0)
 		return maps_are(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "maps-of-host") == 0)
+		return maps_of_host(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "holes") == 0)
 		return maps_holes(atol(argv[2]));
 	if (argc == 4 && strcmp(argv[1], "fill") == 0)

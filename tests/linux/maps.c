@@ -313,6 +313,39 @@ maps_are(const char *dir)
 	return 0;
 }
 
+int
+maps_of_host(const char *dir)
+{
+	struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+	int fd;
+	char *p, *q;
+
+	sigaction(SIGBUS, &act, NULL);
+	if (chdir(dir) != 0 || (fd = make("maps")) < 0)
+		return 1;
+	TELL(map(PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+	p = map(3 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	q = map(3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	TELL(mprotect(p, PAGE, PROT_READ | PROT_WRITE));
+	show("pages", p + PAGE - 2, 4);
+	show("after the end", p + 2 * PAGE + PAGE / 2 - 1, 2);
+	q[0] = '!';
+	show_file(fd, 0);
+	if (pwrite(fd, "written", 7, PAGE - 3) != 7)
+		printf("not written\n");
+	show("what was written", p + PAGE - 4, 9);
+	show("its own page", q, 2);
+	TELL(ftruncate(fd, PAGE + 2));
+	printf("cut off: %d\n", touch(p + 2 * PAGE, false));
+	show("the last page", p + PAGE, 4);
+	TELL(unlink("maps"));
+	TELL(map(PAGE, PROT_READ, MAP_PRIVATE, fd, PAGE));
+	show_file(fd, PAGE - 3);
+	printf("appended: %zd\n", pwrite(fd, "end", 3, 2 * PAGE));
+	show_file(fd, 2 * PAGE);
+	return 0;
+}
+
 /* A file that is unlinked goes when its last map does, which may have to wait for a disk. */
 int
 maps_unlinked(const char *path)

@@ -84,7 +84,7 @@ read_text(struct ext2_fs *fs, struct ext2_inode *i, int *err)
 }
 
 static void ext2_destroy(struct vnode *vn);
-static void ext2_changed(struct vnode *vn);
+static int ext2_changed(struct vnode *vn, unsigned what);
 static void ext2_stat(struct vnode *vn, struct stat *st);
 static bool ext2_linked(const struct vnode *vn);
 static int ext2_failed(struct vnode *vn);
@@ -158,18 +158,6 @@ ext2_make_node(struct ext2_mount *m, const struct ext2_inode *i, int *err)
 	return node;
 }
 
-/* Adds a reference, if there is one: else the vnode is about to go. */
-static bool
-ref_live(struct vnode *vn)
-{
-	uint32_t n = __atomic_load_n(&vn->refs, __ATOMIC_RELAXED);
-
-	while (n != 0 && !__atomic_compare_exchange_n(&vn->refs, &n, n + 1, true, __ATOMIC_RELAXED,
-						      __ATOMIC_RELAXED))
-		;
-	return n != 0;
-}
-
 struct ext2_node *
 ext2_find_node(const struct ext2_mount *m, uint32_t ino)
 {
@@ -187,7 +175,7 @@ ext2_iget(struct ext2_mount *m, uint32_t ino, int *err)
 	struct ext2_node *node = ext2_find_node(m, ino);
 
 	if (node != NULL) {
-		*err = ref_live(node->vn) ? 0 : -EAGAIN;
+		*err = vnode_ref_live(node->vn) ? 0 : -EAGAIN;
 		return *err == 0 ? node->vn : NULL;
 	}
 	*err = ext2_read_inode(&m->fs, ino, &i);
@@ -265,8 +253,8 @@ ext2_destroy(struct vnode *vn)
 		ext2_end_mount(m);
 }
 
-static void
-ext2_changed(struct vnode *vn)
+static int
+ext2_changed(struct vnode *vn, unsigned what)
 {
 	struct ext2_node *node = ext2_node(vn);
 
@@ -275,6 +263,7 @@ ext2_changed(struct vnode *vn)
 	node->i.dirty = true;
 	ext2_note_dirty(node);
 	mutex_unlock(&node->m->lock);
+	return 0;
 }
 
 static bool

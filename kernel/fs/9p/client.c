@@ -1,0 +1,509 @@
+/* client.c - requests of 9P2000.L, and fids (client.h). */
+#include "kernel/fs/9p/client.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/stat.h"
+#include "kernel/lib/clock.h"
+#include "kernel/lib/string.h"
+#include "kernel/mm/heap.h"
+#include "kernel/proc/task.h"
+#include "kernel/sched/sleepq.h"
+#include "ktr/ktr.h"
+
+#define SMALL   1024 /* bytes of a message without a path or data */
+#define PATHS   8192
+#define KILL_NS 50000000 /* who was woken by a signal asks so often whether one ends it */
+
+static struct p9_trans_module *trans; /* constant after boot */
+
+void
+v9fs_register_trans(struct p9_trans_module *t)
+{
+	trans = t;
+}
+
+struct p9_req_t *
+p9_req_alloc(uint32_t tsize, uint32_t rsize)
+{
+	struct p9_req_t *req = kzalloc(sizeof(*req));
+
+	if (req == NULL)
+		return NULL;
+	req->tc.sdata = kmalloc(tsize);
+	req->rc.sdata = kmalloc(rsize);
+	req->tc.capacity = tsize;
+	req->rc.capacity = rsize;
+	if (req->tc.sdata != NULL && req->rc.sdata != NULL)
+		return req;
+	p9_req_free(req);
+	return NULL;
+}
+
+void
+p9_req_free(struct p9_req_t *req)
+{
+	/* A device that is not reset may still write to it. */
+	if (req->status == REQ_STATUS_SENT)
+		return;
+	kfree(req->tc.sdata);
+	kfree(req->rc.sdata);
+	kfree(req);
+}
+
+void
+p9_client_cb(struct p9_req_t *req, uint32_t length)
+{
+	req->length = length;
+	req->status = REQ_STATUS_RCVD;
+	wakeup(req);
+}
+
+static bool
+is_waiting(const struct p9_req_t *req)
+{
+	return req->status == REQ_STATUS_SENT && !trans->broken;
+}
+
+/*
+ * Sleeps on a channel of the transport, whose lock is held. killable: -EINTR if the process is to
+ * end. *told: it has had a signal that does not end it; then it asks now and then.
+ */
+static int
+p9_sleep(const void *chan, bool killable, bool *told)
+{
+	int error = sleep_on(chan, &trans->lock, "9p", killable && !*told ? SLEEP_INTR : 0,
+			     killable && *told ? clock_ns() + KILL_NS : DEADLINE_NEVER);
+	bool killed;
+
+	if (error == 0)
+		return 0;
+	*told = true;
+	spin_unlock(&trans->lock);
+	killed = proc_signal_kills();
+	spin_lock(&trans->lock);
+	return killed ? -EINTR : 0;
+}
+
+/* Takes a free tag of those in `mask`. Lock held. */
+static int
+p9_tag_get(struct p9_client *c, struct p9_req_t *req, uint32_t mask, bool killable)
+{
+	bool told = false;
+
+	while ((c->tags & mask) == 0 && !trans->broken) {
+		int error = p9_sleep(&c->tags, killable, &told);
+
+		if (error != 0)
+			return error;
+	}
+	if (trans->broken)
+		return -EIO;
+	req->tag = (uint16_t)__builtin_ctz(c->tags & mask);
+	c->tags &= ~(1u << req->tag);
+	return 0;
+}
+
+/* Tells the host to give up a request, and waits until it has: then its buffers are ours. */
+static void
+p9_client_flush(struct p9_client *c, struct p9_req_t *old)
+{
+	struct p9_req_t *req = p9_req_alloc(SMALL, SMALL);
+	bool told = false;
+
+	CTR1(KTR_VOP, "9p flush: tag %u", old->tag);
+	if (req != NULL)
+		p9pdu_prepare(&req->tc, P9_TFLUSH, 0);
+	spin_lock(&trans->lock);
+	if (req != NULL && p9_tag_get(c, req, 1, false) == 0) {
+		p9pdu_writef(&req->tc, "w", (uint32_t)old->tag);
+		p9pdu_finalize(&req->tc);
+		req->status = REQ_STATUS_SENT;
+		trans->request(req);
+		while (is_waiting(req))
+			p9_sleep(req, false, &told);
+		c->tags |= 1;
+		wakeup(&c->tags);
+	}
+	while (is_waiting(old))
+		p9_sleep(old, false, &told);
+	spin_unlock(&trans->lock);
+	if (req != NULL)
+		p9_req_free(req);
+}
+
+/* Sends a request, and waits for its reply, of which p9pdu_readf() then takes the rest. */
+static int
+p9_client_send(struct p9_client *c, struct p9_req_t *req, uint8_t type)
+{
+	bool killable = type != P9_TCLUNK, told = false;
+	int error;
+
+	p9pdu_finalize(&req->tc);
+	spin_lock(&trans->lock);
+	error = p9_tag_get(c, req, ~1u, killable);
+	if (error != 0) {
+		spin_unlock(&trans->lock);
+		return error;
+	}
+	req->tc.sdata[5] = (uint8_t)req->tag;
+	req->tc.sdata[6] = 0;
+	if (type == P9_TVERSION)
+		req->tc.sdata[5] = req->tc.sdata[6] = 0xff;
+	req->status = REQ_STATUS_SENT;
+	trans->request(req);
+	while (is_waiting(req) && error == 0)
+		error = p9_sleep(req, killable, &told);
+	if (is_waiting(req)) {
+		spin_unlock(&trans->lock);
+		p9_client_flush(c, req);
+		spin_lock(&trans->lock);
+	}
+	c->tags |= 1u << req->tag;
+	wakeup(&c->tags);
+	spin_unlock(&trans->lock);
+	if (req->status != REQ_STATUS_RCVD)
+		return -EIO;
+	if (error != -EINTR || req->length != 0) /* it was not given up */
+		error = p9_check_reply(&req->rc, req->length, type,
+				       type == P9_TVERSION ? (uint16_t)P9_NOTAG : req->tag);
+	CTR4(KTR_VOP, "9p: type %u tag %u bytes %u error %d", type, req->tag, req->length, -error);
+	return error;
+}
+
+/* Makes a request and sends it. The reply, to be freed; NULL and *err. */
+static struct p9_req_t *
+p9_client_rpc(struct p9_client *c, int *err, uint8_t type, const char *fmt, ...)
+{
+	bool long_text = type == P9_TSYMLINK || type == P9_TREADLINK;
+	struct p9_req_t *req = p9_req_alloc(long_text ? PATHS : SMALL, long_text ? PATHS : SMALL);
+	va_list ap;
+	bool fits;
+
+	*err = -ENOMEM;
+	if (req == NULL)
+		return NULL;
+	p9pdu_prepare(&req->tc, type, 0);
+	va_start(ap, fmt);
+	fits = p9pdu_vwritef(&req->tc, fmt, ap);
+	va_end(ap);
+	*err = fits ? p9_client_send(c, req, type) : -ENAMETOOLONG;
+	if (*err == 0)
+		return req;
+	p9_req_free(req);
+	return NULL;
+}
+
+/* The same, if nothing of the reply is wanted. */
+#define p9_client_do(c, ...)                                                  \
+	({                                                                    \
+		int err_;                                                     \
+		struct p9_req_t *req_ = p9_client_rpc(c, &err_, __VA_ARGS__); \
+                                                                              \
+		if (req_ != NULL)                                             \
+			p9_req_free(req_);                                    \
+		err_;                                                         \
+	})
+
+/* Takes the rest of a reply, which is freed. */
+#define p9_client_take(req, err, ...)                                       \
+	do {                                                                \
+		if ((req) != NULL && !p9pdu_readf(&(req)->rc, __VA_ARGS__)) \
+			*(err) = -EPROTO;                                   \
+		if ((req) != NULL)                                          \
+			p9_req_free(req);                                   \
+	} while (0)
+
+struct p9_client *
+p9_client_create(const char *tag, int *err)
+{
+	char version[16] = "";
+	struct p9_client *c;
+	struct p9_req_t *req;
+
+	*err = -ENOENT;
+	if (trans == NULL || strcmp(trans->tag, tag) != 0)
+		return NULL;
+	*err = -ENOMEM;
+	c = kzalloc(sizeof(*c));
+	if (c == NULL)
+		return NULL;
+	spin_lock(&trans->lock);
+	*err = trans->broken ? -EIO : trans->used ? -EBUSY : 0;
+	if (*err == 0)
+		trans->used = true;
+	spin_unlock(&trans->lock);
+	if (*err != 0) {
+		kfree(c);
+		return NULL;
+	}
+	c->trans = trans;
+	c->tags = (uint32_t)((1ull << trans->requests) - 1);
+	req = p9_client_rpc(c, err, P9_TVERSION, "ds", (uint32_t)P9_MSIZE, "9P2000.L");
+	p9_client_take(req, err, "ds", &c->msize, version, sizeof(version));
+	if (*err == 0 &&
+	    (strcmp(version, "9P2000.L") != 0 || c->msize > P9_MSIZE || c->msize < PATHS / 2))
+		*err = -EPROTO;
+	if (*err == 0)
+		return c;
+	p9_client_destroy(c);
+	return NULL;
+}
+
+void
+p9_client_destroy(struct p9_client *c)
+{
+	spin_lock(&trans->lock);
+	trans->used = false;
+	spin_unlock(&trans->lock);
+	kfree(c);
+}
+
+/* ---- fids ---- */
+
+/* NULL: *err is -ENFILE or -ENOMEM. */
+static struct p9_fid *
+p9_fid_create(struct p9_client *c, int *err)
+{
+	struct p9_fid *fid = kzalloc(sizeof(*fid));
+	unsigned n = 0;
+
+	*err = -ENOMEM;
+	if (fid == NULL)
+		return NULL;
+	*err = -ENFILE;
+	spin_lock(&trans->lock);
+	for (; n < P9_FIDS / 64 && *err != 0; n++) {
+		uint64_t *word = &c->fids[c->next_fid / 64];
+
+		if (*word == UINT64_MAX) {
+			c->next_fid = (c->next_fid + 64) % P9_FIDS;
+			continue;
+		}
+		fid->fid = c->next_fid / 64 * 64 + (uint32_t)__builtin_ctzll(~*word);
+		*word |= 1ul << fid->fid % 64;
+		*err = 0;
+	}
+	spin_unlock(&trans->lock);
+	fid->clnt = c;
+	fid->refs = 1;
+	if (*err == 0)
+		return fid;
+	kfree(fid);
+	return NULL;
+}
+
+struct p9_fid *
+p9_fid_get(struct p9_fid *fid)
+{
+	__atomic_fetch_add(&fid->refs, 1, __ATOMIC_RELAXED);
+	return fid;
+}
+
+/* Frees a fid; the host does not have it. */
+static void
+p9_fid_destroy(struct p9_fid *fid)
+{
+	spin_lock(&trans->lock);
+	fid->clnt->fids[fid->fid / 64] &= ~(1ul << fid->fid % 64);
+	spin_unlock(&trans->lock);
+	kfree(fid);
+}
+
+void
+p9_fid_put(struct p9_fid *fid)
+{
+	if (fid == NULL || __atomic_sub_fetch(&fid->refs, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	p9_client_do(fid->clnt, P9_TCLUNK, "d", fid->fid);
+	p9_fid_destroy(fid);
+}
+
+struct p9_fid *
+p9_client_attach(struct p9_client *c, struct p9_qid *qid, int *err)
+{
+	struct p9_fid *fid = p9_fid_create(c, err);
+	struct p9_req_t *req;
+
+	if (fid == NULL)
+		return NULL;
+	req = p9_client_rpc(c, err, P9_TATTACH, "ddssd", fid->fid, P9_NOFID, "root", "", 0u);
+	p9_client_take(req, err, "Q", qid);
+	if (*err == 0)
+		return fid;
+	p9_fid_destroy(fid);
+	return NULL;
+}
+
+struct p9_fid *
+p9_client_walk(struct p9_fid *dir, const char *name, int *err)
+{
+	struct p9_fid *fid = p9_fid_create(dir->clnt, err);
+	struct p9_req_t *req;
+	uint16_t n = 0;
+
+	if (fid == NULL)
+		return NULL;
+	if (name != NULL)
+		req = p9_client_rpc(dir->clnt, err, P9_TWALK, "ddws", dir->fid, fid->fid, 1u, name);
+	else
+		req = p9_client_rpc(dir->clnt, err, P9_TWALK, "ddw", dir->fid, fid->fid, 0u);
+	p9_client_take(req, err, "w", &n);
+	if (*err == 0 && n != (name != NULL))
+		*err = -EPROTO;
+	if (*err == 0)
+		return fid;
+	if (*err == -EINTR || *err == -EPROTO) /* the host may have it, or not */
+		p9_fid_put(fid);
+	else
+		p9_fid_destroy(fid);
+	return NULL;
+}
+
+/* ---- requests ---- */
+
+int
+p9_client_open(struct p9_fid *fid, unsigned flags)
+{
+	return p9_client_do(fid->clnt, P9_TLOPEN, "dd", fid->fid, flags & O_ACCMODE);
+}
+
+int
+p9_client_create_dotl(struct p9_fid *fid, const char *name, uint32_t mode, uint32_t gid)
+{
+	return p9_client_do(fid->clnt, P9_TLCREATE, "dsddd", fid->fid, name,
+			    (uint32_t)(O_RDWR | P9_DOTL_CREATE | P9_DOTL_EXCL), mode, gid);
+}
+
+int
+p9_client_mkdir_dotl(struct p9_fid *dir, const char *name, uint32_t mode, uint32_t gid)
+{
+	return p9_client_do(dir->clnt, P9_TMKDIR, "dsdd", dir->fid, name, mode, gid);
+}
+
+int
+p9_client_symlink(struct p9_fid *dir, const char *name, const char *to, uint32_t gid)
+{
+	return p9_client_do(dir->clnt, P9_TSYMLINK, "dssd", dir->fid, name, to, gid);
+}
+
+int
+p9_client_mknod_dotl(struct p9_fid *dir, const char *name, uint32_t mode, uint64_t rdev,
+		     uint32_t gid)
+{
+	return p9_client_do(dir->clnt, P9_TMKNOD, "dsdddd", dir->fid, name, mode, STAT_MAJOR(rdev),
+			    STAT_MINOR(rdev), gid);
+}
+
+int
+p9_client_link(struct p9_fid *dir, struct p9_fid *old, const char *name)
+{
+	return p9_client_do(dir->clnt, P9_TLINK, "dds", dir->fid, old->fid, name);
+}
+
+int
+p9_client_renameat(struct p9_fid *from, const char *name, struct p9_fid *to, const char *new)
+{
+	return p9_client_do(from->clnt, P9_TRENAMEAT, "dsds", from->fid, name, to->fid, new);
+}
+
+int
+p9_client_unlinkat(struct p9_fid *dir, const char *name, bool is_dir)
+{
+	return p9_client_do(dir->clnt, P9_TUNLINKAT, "dsd", dir->fid, name,
+			    is_dir ? (uint32_t)P9_DOTL_AT_REMOVEDIR : 0u);
+}
+
+int
+p9_client_readlink(struct p9_fid *fid, char *text, size_t size)
+{
+	int error;
+	struct p9_req_t *req = p9_client_rpc(fid->clnt, &error, P9_TREADLINK, "d", fid->fid);
+
+	p9_client_take(req, &error, "s", text, size);
+	return error;
+}
+
+int
+p9_client_getattr_dotl(struct p9_fid *fid, struct p9_stat_dotl *st)
+{
+	int error;
+	struct p9_req_t *req =
+	    p9_client_rpc(fid->clnt, &error, P9_TGETATTR, "dq", fid->fid, P9_STATS_BASIC);
+
+	p9_client_take(req, &error, "A", st);
+	return error;
+}
+
+int
+p9_client_setattr(struct p9_fid *fid, const struct p9_iattr_dotl *a)
+{
+	return p9_client_do(fid->clnt, P9_TSETATTR, "dddddqqqqq", fid->fid, a->valid, a->mode,
+			    a->uid, a->gid, a->size, 0ul, 0ul, a->mtime_sec, a->mtime_nsec);
+}
+
+int
+p9_client_statfs(struct p9_fid *fid, struct p9_rstatfs *st)
+{
+	int error;
+	struct p9_req_t *req = p9_client_rpc(fid->clnt, &error, P9_TSTATFS, "d", fid->fid);
+
+	p9_client_take(req, &error, "ddqqqqqqd", &st->type, &st->bsize, &st->blocks, &st->bfree,
+		       &st->bavail, &st->files, &st->ffree, &st->fsid, &st->namelen);
+	return error;
+}
+
+int
+p9_client_fsync(struct p9_fid *fid)
+{
+	return p9_client_do(fid->clnt, P9_TFSYNC, "dd", fid->fid, 0u);
+}
+
+/* Asks for `count` bytes, which the reply then has at *data. Returns how many, or -errno. */
+static int64_t
+p9_client_fetch(struct p9_fid *fid, uint8_t type, uint64_t off, uint32_t count,
+		struct p9_req_t *req, const uint8_t **data)
+{
+	uint32_t n;
+	int error;
+
+	p9pdu_prepare(&req->tc, type, 0);
+	p9pdu_writef(&req->tc, "dqd", fid->fid, off, count);
+	error = p9_client_send(fid->clnt, req, type);
+	if (error == 0 && (!p9pdu_readf(&req->rc, "dr", &n, data) || n > count))
+		error = -EPROTO;
+	return error != 0 ? error : (int64_t)n;
+}
+
+int
+p9_client_readdir(struct p9_fid *fid, uint64_t off, uint32_t count, struct p9_req_t *req)
+{
+	const uint8_t *data;
+	int64_t n = p9_client_fetch(fid, P9_TREADDIR, off, count, req, &data);
+
+	if (n >= 0) /* what comes after them is not theirs */
+		req->rc.size = req->rc.offset + (uint32_t)n;
+	return n < 0 ? (int)n : 0;
+}
+
+int64_t
+p9_client_read(struct p9_fid *fid, uint64_t off, uint32_t count, struct p9_req_t *req,
+	       const uint8_t **data)
+{
+	return p9_client_fetch(fid, P9_TREAD, off, count, req, data);
+}
+
+int64_t
+p9_client_write(struct p9_fid *fid, uint64_t off, uint32_t count, struct p9_req_t *req)
+{
+	uint32_t n;
+	int error;
+
+	p9pdu_prepare(&req->tc, P9_TWRITE, 0);
+	p9pdu_writef(&req->tc, "dqd", fid->fid, off, count);
+	req->tc.size += count;
+	error = p9_client_send(fid->clnt, req, P9_TWRITE);
+	if (error == 0 && (!p9pdu_readf(&req->rc, "d", &n) || n > count))
+		error = -EPROTO;
+	return error != 0 ? error : (int64_t)n;
+}

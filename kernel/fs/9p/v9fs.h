@@ -1,0 +1,73 @@
+/*
+ * v9fs.h - a mounted folder of the host, and its files as vnodes.
+ *
+ * The host changes files, too. So each look-up of a name asks the host what is there now: the tree
+ * of names only keeps what somebody uses, or has used. Sizes, times and rights are those of the
+ * last look-up or stat(). read() and write() go to the host. Only pages that programs map, or
+ * execute, are kept: until a look-up finds that the file has changed, and nobody maps it.
+ *
+ * Locking: the spin lock of a session guards its table, and which fids a node has. vfs_lock is held
+ * where names are looked up and changed; a vnode's lock, where its size and its times are. Requests
+ * are made with them held, but for the spin lock. Reading order: vfs_super.c, vfs_inode.c,
+ * vfs_dir.c, vfs_file.c.
+ */
+#pragma once
+
+#include "kernel/fs/9p/client.h"
+#include "kernel/fs/vfs.h"
+
+#define V9FS_BUCKETS 256 /* a power of two */
+#define V9FS_MAGIC   0x01021997
+
+struct v9fs_inode;
+
+struct v9fs_session_info {
+	struct p9_client *clnt;
+	struct spinlock lock;
+	struct v9fs_inode *bucket[V9FS_BUCKETS];
+	uint32_t nodes; /* the last one that goes ends the session */
+	bool read_only; /* atomic */
+};
+
+struct v9fs_inode {
+	struct v9fs_session_info *ses; /* constant */
+	struct vnode *vn;              /* constant */
+	struct v9fs_inode *next;       /* in its bucket */
+	bool hashed;
+	struct p9_fid *fid;        /* the newest by which it was found */
+	struct p9_fid *reader;     /* open for reading, for mapped pages and listings; or NULL */
+	struct p9_fid *created;    /* open for who has made it, and will open it; or NULL */
+	struct p9_stat_dotl known; /* what the host said last. vn->lock */
+	bool stale;                /* its pages are of an older version. vn->lock */
+	char *text;                /* constant; of a symbolic link */
+};
+
+static inline struct v9fs_inode *
+v9fs_inode(const struct vnode *vn)
+{
+	return vn->node;
+}
+
+/* ---- vfs_inode.c ---- */
+
+/* The vnode of what a fid leads to, which this takes over, with a reference. NULL and *err. */
+struct vnode *v9fs_get_inode(struct v9fs_session_info *ses, struct p9_fid *fid,
+			     const struct p9_stat_dotl *st, int *err);
+/* Is the file that st is of the one that the vnode was made for? */
+bool v9fs_is_same(const struct vnode *vn, const struct p9_stat_dotl *st);
+/* The vnode gets what the host says of it. vn->lock held. */
+void v9fs_stat2inode(struct vnode *vn, const struct p9_stat_dotl *st);
+/* Its newest fid, with a reference; and the one that is open for reading: NULL and *err. */
+struct p9_fid *v9fs_fid_get(struct v9fs_inode *node);
+struct p9_fid *v9fs_reader_get(struct v9fs_inode *node, int *err);
+/* From now on it is found by this fid, which is taken over. */
+void v9fs_fid_set(struct v9fs_inode *node, struct p9_fid *fid);
+/* Takes the fid that is open for who has made the file. NULL: there is none. */
+struct p9_fid *v9fs_created_take(struct v9fs_inode *node);
+
+/* ---- vfs_super.c ---- */
+
+/* The last node has gone. */
+void v9fs_session_close(struct v9fs_session_info *ses);
+
+extern const struct vnode_ops v9fs_dir_ops, v9fs_file_ops; /* vfs_dir.c, vfs_file.c */
