@@ -47,7 +47,8 @@ take_texts(struct mount_text *t, const uint64_t a[6])
 	int error = take_text(t->type, sizeof(t->type), a[2], &t->cut);
 
 	if (error == 0)
-		error = take_text(t->source, sizeof(t->source), a[0], &ignored); /* a longer one is cut */
+		error = take_text(t->source, sizeof(t->source), a[0],
+				  &ignored); /* a longer one is cut */
 	if (error == 0)
 		error = take_text(t->options, sizeof(t->options), a[4], &t->cut);
 	t->has_source = a[0] != 0;
