@@ -173,7 +173,7 @@ sys_madvise(const uint64_t a[6])
 	switch (a[2]) {
 	case MADV_DONTNEED:
 	case MADV_FREE:
-		return vm_forget(vm, a[0], a[1]);
+		return vm_forget(vm, a[0], a[1], a[2] == MADV_DONTNEED);
 	case MADV_REMOVE: /* no file has holes made */
 		return -EINVAL;
 	case MADV_DONTFORK:

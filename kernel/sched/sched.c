@@ -187,7 +187,7 @@ ttwu_queue(struct thread *t, bool first)
 		 KTR_POINT_FORMAT("thread", KTR_ATTR_LINKED), curthread()->ident, "wokeup",
 		 t->ident);
 	if (!first)
-		SDT_PROBE4(sched, , , sched_waking, sched_comm(t), t->tid, t->prio, rq->cpu);
+		SDT_PROBE4(sched, , , sched_waking, sched_comm(t), t->tid, t->prio, t->cpu);
 	ttwu_do_wakeup(rq, t, false);
 	if (first)
 		SDT_PROBE4(sched, , , sched_wakeup_new, sched_comm(t), t->tid, t->prio, rq->cpu);

@@ -10,17 +10,39 @@
 #include "kernel/vm/vm_private.h"
 #include "ktr/ktr.h"
 
-int
-vm_forget(struct vmspace *vm, uint64_t start, uint64_t size)
+/* The end of a range, as far as programs may have something there. */
+static uint64_t
+end_of(uint64_t start, uint64_t size)
 {
+	return start + size < ARCH_USER_END ? start + size : ARCH_USER_END;
+}
+
+/* Where the first area of a file begins in a range; its end: nowhere. */
+static uint64_t
+first_file(const struct vmspace *vm, uint64_t start, uint64_t end)
+{
+	const struct area *a = area_find(vm->areas, start);
+
+	while (a != NULL && a->start < end && a->from.pager == NULL)
+		a = area_find(vm->areas, a->end);
+	return a == NULL || a->start >= end ? end : a->start > start ? a->start : start;
+}
+
+int
+vm_forget(struct vmspace *vm, uint64_t start, uint64_t size, bool files)
+{
+	uint64_t end, stop;
 	int r = 0;
 
 	size = page_round_up(size);
-	if (!vm_good_range(start, size))
-		return -EINVAL;
+	end = end_of(start, size);
 	mutex_lock(&vm->lock);
-	vm_drop_pages(vm, start, start + size);
-	if (vm_mapped(vm, start, size) != size)
+	stop = files ? end : first_file(vm, start, end);
+	if (start < stop)
+		vm_drop_pages(vm, start, stop);
+	if (stop != end)
+		r = -EINVAL;
+	else if (vm_mapped(vm, start, size) != size)
 		r = -ENOMEM; /* as in Linux, it has forgotten what there was */
 	mutex_unlock(&vm->lock);
 	return r;
@@ -52,15 +74,17 @@ vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inheri
 {
 	bool file = false, whole;
 	struct area *taken;
+	uint64_t end;
 	int error = -ENOMEM;
 
 	size = page_round_up(size);
-	if (!vm_good_range(start, size))
-		return -EINVAL;
+	end = end_of(start, size);
+	if (start >= end)
+		return -ENOMEM;
 	mutex_lock(&vm->lock);
 	whole = vm_mapped(vm, start, size) == size;
-	if (vm_split(vm, start) == 0 && vm_split(vm, start + size) == 0) {
-		taken = area_take(&vm->areas, start, start + size);
+	if (vm_split(vm, start) == 0 && vm_split(vm, end) == 0) {
+		taken = area_take(&vm->areas, start, end);
 		if (how == VM_WIPE)
 			area_each(taken, find_file, &file);
 		if (!file)
@@ -69,7 +93,8 @@ vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inheri
 		vm->has_odd_areas = true;
 		error = file ? -EINVAL : whole ? 0 : -ENOMEM;
 	}
-	mutex_unlock(&vm->lock);
+	vm_join_areas(vm, start, end);
+	vm_unlock(vm);
 	return error;
 }
 
@@ -128,10 +153,10 @@ remap_move(struct vmspace *vm, const struct remap *r)
 static int64_t
 remap_to(struct vmspace *vm, struct remap *r)
 {
+	uint64_t last = r->start + (r->old_size != 0 ? r->old_size - 1 : 0);
 	int error;
 
-	if (!vm_good_range(r->to, r->size) ||
-	    (r->to < r->start + r->old_size && r->start < r->to + r->size))
+	if (!vm_good_range(r->to, r->size) || (r->to <= last && r->start < r->to + r->size))
 		return -EINVAL;
 	if (r->size < r->old_size) {
 		error = vm_unmap_locked(vm, r->start + r->size, r->old_size - r->size);
@@ -153,6 +178,8 @@ remap(struct vmspace *vm, struct remap *r, uint64_t limit)
 
 	if (a == NULL)
 		return -EFAULT;
+	if (r->old_size == 0 && !a->from.shared)
+		return -EINVAL;
 	if (r->size <= r->old_size && !(r->flags & (MREMAP_FIXED | MREMAP_DONTUNMAP))) {
 		error = r->size == r->old_size
 			    ? 0
@@ -163,6 +190,8 @@ remap(struct vmspace *vm, struct remap *r, uint64_t limit)
 		end = r->start + r->size; /* the rest only goes */
 	if (a->end < end)
 		return -EFAULT;
+	if (a->from.offset + (r->start - a->start) + r->size < a->from.offset)
+		return -EINVAL; /* a file has no such bytes */
 	if (r->flags & MREMAP_DONTUNMAP)
 		more = r->size;
 	if (more > 0 &&
@@ -191,10 +220,17 @@ vm_remap(struct vmspace *vm, struct remap r, uint64_t limit)
 	    ((r.flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) && !(r.flags & MREMAP_MAYMOVE)) ||
 	    ((r.flags & MREMAP_DONTUNMAP) && r.old_size != r.size))
 		return -EINVAL;
-	if (!vm_good_range(r.start, r.old_size) || r.size == 0 || r.size >= ARCH_USER_END)
+	if (r.start % PAGE_SIZE != 0 || r.size == 0 || r.size >= ARCH_USER_END)
+		return -EINVAL;
+	if (r.start >= ARCH_USER_END)
+		return -EFAULT;
+	if (r.old_size > ARCH_USER_END - r.start)
 		return -EINVAL;
 	mutex_lock(&vm->lock);
 	result = remap(vm, &r, limit);
+	vm_join_areas(vm, r.start, r.start + r.old_size); /* what it has cut, also in vain */
+	if (result >= 0)
+		vm_join_areas(vm, (uint64_t)result, (uint64_t)result + r.size);
 	vm_unlock(vm);
 	CTR4(KTR_VM, "remap: start %#lx old %#lx to %#lx size %#lx", r.start, r.old_size, result,
 	     r.size);

@@ -1,5 +1,6 @@
 /*
- * spaces.c - the list of all address spaces, for what becomes of an object's pages in each of them.
+ * spaces.c - the list of all address spaces, for what becomes of an object's pages in each of them;
+ * and who flushes its TLB.
  * Locking: spaces_lock is taken before a space's lock.
  */
 #include "arch/mmu.h"
@@ -7,7 +8,9 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/sched/thread.h"
 #include "kernel/sync/smp.h"
+#include "kernel/sync/spinlock.h"
 #include "kernel/vm/vm_private.h"
 #include "ktr/ktr.h"
 
@@ -42,6 +45,56 @@ vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg)
 		mutex_unlock(&vm->lock);
 	}
 	mutex_unlock(&spaces_lock);
+}
+
+/* What each CPU that runs on the space flushes. */
+struct flush {
+	uint64_t root;
+	uint64_t va;  /* 0: everything */
+	unsigned cpu; /* has done it */
+};
+
+static void
+vm_flush_here(void *arg)
+{
+	const struct flush *f = arg;
+
+	if (curthread()->root != f->root || arch_cpu() == f->cpu)
+		return;
+	if (f->va != 0)
+		arch_tlb_flush_page(f->va);
+	else
+		arch_tlb_flush_all();
+}
+
+void
+vm_flush_all(const struct vmspace *vm)
+{
+	struct flush f = {vm->root, 0, 0};
+
+	/*
+	 * On one CPU, or this CPU would count as flushed when only a page was: all of it here, and
+	 * what runs the space later elsewhere flushes before.
+	 */
+	irq_push();
+	f.cpu = arch_cpu();
+	arch_tlb_flush_all();
+	arch_tlb_flush_page(VM_LOWEST);
+	irq_pop();
+	smp_call_users(vm->root, vm_flush_here, &f);
+}
+
+void
+vm_flush_page(const struct vmspace *vm, uint64_t va)
+{
+	struct flush f = {vm->root, va, 0};
+
+	irq_push();
+	f.cpu = arch_cpu();
+	arch_tlb_flush_page(va); /* and before another CPU runs the space again */
+	irq_pop();
+	if (vm->shared)
+		smp_call_users(vm->root, vm_flush_here, &f);
 }
 
 static void

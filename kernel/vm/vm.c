@@ -10,13 +10,11 @@
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/sched/mutex.h"
-#include "kernel/sched/thread.h"
-#include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/vm/vm_private.h"
 #include "ktr/ktr.h"
 
-#define VM_LOWEST 0x10000ul /* the lowest pages stay unmapped, so that null pointers fault */
+#define MMAP_LOW (ARCH_USER_END / 3) /* where Linux, too, looks for what finds no other room */
 
 _Static_assert(VM_STACK_TOP + 2 * PAGE_SIZE <= ARCH_USER_END, "the vDSO is above the stack");
 
@@ -74,56 +72,6 @@ vm_share(struct vmspace *vm)
 	vm->shared = true;
 }
 
-/* What each CPU that runs on the space flushes. */
-struct flush {
-	uint64_t root;
-	uint64_t va;  /* 0: everything */
-	unsigned cpu; /* has done it */
-};
-
-static void
-vm_flush_here(void *arg)
-{
-	const struct flush *f = arg;
-
-	if (curthread()->root != f->root || arch_cpu() == f->cpu)
-		return;
-	if (f->va != 0)
-		arch_tlb_flush_page(f->va);
-	else
-		arch_tlb_flush_all();
-}
-
-void
-vm_flush_all(const struct vmspace *vm)
-{
-	struct flush f = {vm->root, 0, 0};
-
-	/*
-	 * On one CPU, or this CPU would count as flushed when only a page was: all of it here, and
-	 * what runs the space later elsewhere flushes before.
-	 */
-	irq_push();
-	f.cpu = arch_cpu();
-	arch_tlb_flush_all();
-	arch_tlb_flush_page(VM_LOWEST);
-	irq_pop();
-	smp_call_users(vm->root, vm_flush_here, &f);
-}
-
-void
-vm_flush_page(const struct vmspace *vm, uint64_t va)
-{
-	struct flush f = {vm->root, va, 0};
-
-	irq_push();
-	f.cpu = arch_cpu();
-	arch_tlb_flush_page(va); /* and before another CPU runs the space again */
-	irq_pop();
-	if (vm->shared)
-		smp_call_users(vm->root, vm_flush_here, &f);
-}
-
 struct area *
 vm_find(const struct vmspace *vm, uint64_t va)
 {
@@ -140,11 +88,18 @@ vm_overlaps(const struct vmspace *vm, uint64_t start, uint64_t end)
 	return a != NULL && a->start < end;
 }
 
+/* Is it some whole pages below the kernel's half? */
+static bool
+is_range(uint64_t start, uint64_t size)
+{
+	return size != 0 && (start & (PAGE_SIZE - 1)) == 0 && start < ARCH_USER_END &&
+	       size <= ARCH_USER_END - start;
+}
+
 bool
 vm_good_range(uint64_t start, uint64_t size)
 {
-	return size != 0 && (start & (PAGE_SIZE - 1)) == 0 && start >= VM_LOWEST &&
-	       start < ARCH_USER_END && size <= ARCH_USER_END - start;
+	return is_range(start, size) && start >= VM_LOWEST;
 }
 
 /* An area that is in no space yet; NULL: there are too many, or no memory. */
@@ -308,6 +263,37 @@ vm_drop_page(uint64_t *pte, uintptr_t va, void *arg)
 	page_unref(page);
 }
 
+/* Would the two, of which b is the next one after a, be the same as one? */
+static bool
+areas_agree(const struct area *a, const struct area *b)
+{
+	const struct area_source *f = &a->from, *g = &b->from;
+
+	return a->end == b->start && a->prot == b->prot && f->pager == g->pager &&
+	       f->object == g->object &&
+	       (f->pager == NULL || f->offset + (a->end - a->start) == g->offset) &&
+	       f->shared == g->shared && f->read_only == g->read_only && f->no_exec == g->no_exec &&
+	       f->writes == g->writes && f->stays == g->stays && f->wiped == g->wiped && !f->code &&
+	       !g->code;
+}
+
+void
+vm_join_areas(struct vmspace *vm, uint64_t start, uint64_t end)
+{
+	struct area *a = area_find(vm->areas, start - 1), *b;
+
+	while (a != NULL && a->end <= end && (b = area_find(vm->areas, a->end)) != NULL) {
+		uint64_t both = b->end;
+
+		if (areas_agree(a, b)) {
+			area_drop(area_take(&vm->areas, b->start, both), forget_area, vm);
+			vm_set_end(vm, a, both);
+		} else {
+			a = b;
+		}
+	}
+}
+
 #define DROPS 64
 
 /* Pages that have left a space which threads share; until its flush a CPU may still use them. */
@@ -362,7 +348,7 @@ int
 vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size)
 {
 	size = page_round_up(size);
-	if (!vm_good_range(start, size))
+	if (!is_range(start, size))
 		return -EINVAL;
 	if (vm_split(vm, start) != 0 || vm_split(vm, start + size) != 0)
 		return -ENOMEM;
@@ -447,6 +433,7 @@ protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	area_each(taken, set_prot, &p);
 	area_put(&vm->areas, taken);
 	pagetable_each(vm->root, start, end, protect_page, &p);
+	vm_join_areas(vm, start, end);
 	if (vm->shared)
 		vm_flush_all(vm); /* once, and not for each page */
 	CTR3(KTR_VM, "protect: start %#lx size %#lx prot %#x", start, end - start, prot);
@@ -460,7 +447,7 @@ vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 
 	mutex_lock(&vm->lock);
 	r = protect(vm, start, size, prot);
-	mutex_unlock(&vm->lock);
+	vm_unlock(vm);
 	return r;
 }
 
@@ -476,9 +463,12 @@ vm_gap(const struct vmspace *vm, uint64_t from, uint64_t size)
 uint64_t
 vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size)
 {
+	uint64_t at;
+
 	if (vm_good_range(hint, size) && !vm_overlaps(vm, hint, hint + size))
 		return hint;
-	return vm_gap(vm, MMAP_BASE, size);
+	at = vm_gap(vm, MMAP_BASE, size);
+	return at != 0 ? at : vm_gap(vm, MMAP_LOW, size);
 }
 
 uint64_t
@@ -535,6 +525,8 @@ vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enu
 		r = -ENOMEM;
 	else
 		r = vm_map_area(vm, start, size, prot, from);
+	if (r == 0)
+		vm_join_areas(vm, start, start + size);
 	vm_unlock(vm);
 	return r != 0 ? r : (int64_t)start;
 }

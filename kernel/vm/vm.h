@@ -107,7 +107,8 @@ int64_t vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned p
 		   enum vm_place place, const struct area_source *from, uint64_t limit);
 /* What is asked of mremap(). */
 struct remap {
-	uint64_t start, old_size; /* one area, or a part of one */
+	uint64_t start,
+	    old_size; /* one area, or a part of one; 0: what is shared stays there, too */
 	uint64_t size;
 	unsigned flags; /* MREMAP_… */
 	uint64_t to; /* with MREMAP_FIXED, where it goes; with MREMAP_DONTUNMAP, if that is free */
@@ -119,10 +120,11 @@ struct remap {
  */
 int64_t vm_remap(struct vmspace *vm, struct remap r, uint64_t limit);
 /*
- * Forgets what private pages hold: they are new, or the file's, again. -EINVAL; -ENOMEM: a part is
- * not mapped, and the rest is forgotten.
+ * Forgets what private pages hold, of whole pages: they are new, or the file's, again. -ENOMEM: a
+ * part is not mapped, and the rest is forgotten. files false: -EINVAL at the first area that maps
+ * an object; what is before it is forgotten.
  */
-int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size);
+int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size, bool files);
 /* What a copy of the space has of a range. */
 enum vm_inherit { VM_INHERIT, VM_INHERIT_NOTHING, VM_WIPE, VM_WIPE_NOT };
 /* Sets that for a range. -ENOMEM: some of it is not mapped, and the rest is set. -EINVAL: VM_WIPE,

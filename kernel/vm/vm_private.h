@@ -9,6 +9,7 @@ struct area;
 
 #define VM_CODE_ROOMS 4
 #define MMAP_BASE     0x0000700000000000ul
+#define VM_LOWEST     0x10000ul /* the lowest pages stay unmapped, so that null pointers fault */
 
 struct vmspace {
 	uint32_t refs;  /* atomic: who uses the memory */
@@ -41,6 +42,9 @@ struct area *vm_find(const struct vmspace *vm, uint64_t va);
  */
 struct area *vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
 		       const struct area_source *from);
+/* Makes one area of neighbours that differ in nothing, in the range and at its edges. vm_unlock()!
+ */
+void vm_join_areas(struct vmspace *vm, uint64_t start, uint64_t end);
 /* Makes the page tables for va. Counts them, and n pages more, for the user. */
 uint64_t *vm_make_entry(struct vmspace *vm, uint64_t va, unsigned n);
 /* A copy of a page for the space, which is counted already. NULL: none is left for its user. */

@@ -107,6 +107,111 @@ maps_move_and_leave_their_place(void)
 	return good;
 }
 
+/* Maps that differ in nothing are one: it can grow, also when its parts were not the same before.
+ */
+static bool
+neighbours_become_one_map(void)
+{
+	char *p = new_pages(6), *q;
+	int fd = open("/proc/self/exe", O_RDONLY);
+	bool good;
+
+	memcpy(p + 2 * PAGE, "second", 7);
+	good = mprotect(p, PAGE, PROT_READ) == 0 && mprotect(p + 2 * PAGE, PAGE, PROT_NONE) == 0 &&
+	       FAILS((long)mremap(p + PAGE, 2 * PAGE, 8 * PAGE, MREMAP_MAYMOVE), EFAULT) &&
+	       mprotect(p, 3 * PAGE, RW) == 0 && madvise(p + PAGE, PAGE, MADV_DONTFORK) == 0 &&
+	       madvise(p + PAGE, PAGE, MADV_DOFORK) == 0;
+	q = good ? mremap(p + PAGE, 2 * PAGE, 64 * PAGE, MREMAP_MAYMOVE) : MAP_FAILED;
+	good = good && q != MAP_FAILED && strcmp(q + PAGE, "second") == 0;
+	munmap(q, 64 * PAGE);
+	/* a hole is filled; and a file's next pages come */
+	good &= mmap(p + PAGE, 2 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+		    p + PAGE &&
+		mremap(p, 6 * PAGE, 5 * PAGE, MREMAP_MAYMOVE) == p;
+	q = mremap(p, 5 * PAGE, 64 * PAGE, MREMAP_MAYMOVE);
+	good &= q != MAP_FAILED && mmap(q, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == q &&
+		mmap(q + PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, PAGE) == q + PAGE &&
+		mremap(q, 2 * PAGE, 3 * PAGE, 0) == MAP_FAILED && errno == ENOMEM &&
+		FAILS((long)mremap(q + PAGE, 2 * PAGE, 3 * PAGE, 0), EFAULT);
+	munmap(q, 64 * PAGE);
+	close(fd);
+	return good;
+}
+
+/* MADV_FREE may lose what memory holds; but not that of a file, or what is shared. */
+static bool
+only_private_memory_is_freed(void)
+{
+	char *p = new_pages(2), *s = mmap(NULL, PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd = open("/proc/self/exe", O_RDONLY);
+	char *file = mmap(NULL, PAGE, RW, MAP_PRIVATE, fd, 0);
+	bool good;
+
+	p[0] = 'p';
+	s[0] = 's';
+	file[0] = 'f';
+	good = madvise(p, 2 * PAGE, MADV_FREE) == 0 && FAILS(madvise(s, PAGE, MADV_FREE), EINVAL) &&
+	       FAILS(madvise(file, PAGE, MADV_FREE), EINVAL) && s[0] == 's' && file[0] == 'f' &&
+	       madvise(file, PAGE, MADV_DONTNEED) == 0 && file[0] == 0x7f;
+	munmap(p, 2 * PAGE);
+	munmap(s, PAGE);
+	munmap(file, PAGE);
+	close(fd);
+	return good;
+}
+
+/* Where no map can be, there is none. */
+static bool
+nothing_is_where_nothing_can_be(void)
+{
+	static void *volatile nowhere;
+	char *high = (char *)(1ul << 62);
+
+	return munmap(nowhere, PAGE) == 0 && FAILS(munmap(high, PAGE), EINVAL) &&
+	       FAILS(madvise(nowhere, PAGE, MADV_DONTNEED), ENOMEM) &&
+	       FAILS(madvise(nowhere, PAGE, MADV_DONTFORK), ENOMEM) &&
+	       FAILS(madvise(high, PAGE, MADV_DONTNEED), ENOMEM) &&
+	       FAILS(madvise(high, PAGE, MADV_DONTFORK), ENOMEM) &&
+	       FAILS((long)mremap(nowhere, PAGE, 2 * PAGE, MREMAP_MAYMOVE), EFAULT) &&
+	       FAILS((long)mremap(high, PAGE, 2 * PAGE, MREMAP_MAYMOVE), EFAULT);
+}
+
+/* With a size of 0, mremap() maps what is shared a second time. */
+static bool
+shared_memory_is_mapped_again(void)
+{
+	char *p = mmap(NULL, 3 * PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0), *q, *r;
+	char *alone = new_pages(1);
+	bool good;
+
+	q = mremap(p + PAGE, 0, 2 * PAGE, MREMAP_MAYMOVE);
+	r = new_pages(1);
+	if (q == MAP_FAILED || mremap(p, 0, PAGE, TO, r) != r)
+		return false;
+	p[PAGE] = 'p';
+	q[PAGE] = 'q';
+	r[0] = 'r';
+	good = q[0] == 'p' && p[2 * PAGE] == 'q' && p[0] == 'r' &&
+	       FAILS((long)mremap(p, 0, PAGE, 0), ENOMEM) &&
+	       FAILS((long)mremap(alone, 0, PAGE, MREMAP_MAYMOVE), EINVAL) &&
+	       (long)mremap(p, 0, PAGE, TO, p) == -1;
+	munmap(q, 2 * PAGE);
+	good &= munmap(r, PAGE) == 0 && p[PAGE] == 'p';
+	munmap(p, 3 * PAGE);
+	munmap(alone, PAGE);
+	return good;
+}
+
+static bool
+there_is_room_for_20_tib(void)
+{
+	const size_t size = 20ul << 40;
+	char *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p != MAP_FAILED && mprotect(p + size - PAGE, PAGE, RW) == 0 &&
+	       (p[size - 1] = 'x') == 'x' && munmap(p, size) == 0;
+}
+
 /* Shared memory of 16 TiB and more is refused; or each of its pages is its own, and goes with it.
  */
 static bool
@@ -346,7 +451,7 @@ a_move_that_fails_loses_nothing(void)
 
 	/* fewer areas cannot be the limit */
 	for (int i = 0; i < 16; i++)
-		mprotect(new_pages(1), PAGE, PROT_READ);
+		mprotect(new_pages(1), PAGE, i % 2 == 0 ? PROT_READ : PROT_NONE);
 	n = areas();
 	if (access("/proc/sys/debug/ktr", F_OK) != 0)
 		return true;
@@ -371,6 +476,11 @@ test_memory(void)
 	result(bad_moves_change_nothing(), "what mremap() refuses changes nothing");
 	result(maps_move_and_leave_their_place(), "MREMAP_DONTUNMAP leaves an empty map");
 	result(a_move_that_fails_loses_nothing(), "an mremap() without memory loses no page");
+	result(neighbours_become_one_map(), "neighbours that differ in nothing become one map");
+	result(only_private_memory_is_freed(), "MADV_FREE is for private memory of no file");
+	result(nothing_is_where_nothing_can_be(), "munmap() and so on where no map can be");
+	result(shared_memory_is_mapped_again(), "mremap() of 0 bytes maps what is shared again");
+	result(there_is_room_for_20_tib(), "mmap() finds room for 20 TiB");
 	result(huge_shared_memory_has_its_pages(), "shared memory may be too large");
 	result(code_is_written_where_it_runs(), "memory can be written and executed at once");
 	result(advice_changes_what_a_child_has(), "madvise() says what a child has of maps");

@@ -221,6 +221,7 @@ def linux_events():
           [t for _, name, t in got if name == "signal_deliver" and t.startswith("sig=9 ")], "signal 9")
     names = {}
     running = {}
+    last = {}
     for _, tid, cpu, _, what in rows(busy):
         name, text = what.split(": ", 1)
         names.setdefault(name, []).append(text)
@@ -229,6 +230,10 @@ def linux_events():
             check_eq(int(m[2]), running.get(cpu, int(m[2])), "the thread that ran before")
             check(m[2] != "0" or m[1] == f"swapper/{cpu}", text)
             running[cpu] = int(m[4])
+            last[m[2]] = last[m[4]] = cpu
+        elif name == "sched_waking":
+            m = check_match(r"^comm=.+ pid=(\d+) prio=\d+ target_cpu=(\d+)$", text, "a waking")
+            check_eq(int(m[2]), int(last.get(m[1], m[2])), f"the CPU where thread {m[1]} has run, to which sched_waking says that it goes")
     for name in ("sched_switch", "sched_waking", "sched_wakeup", "timer_start", "timer_expire_entry", "timer_expire_exit", "irq_handler_entry", "irq_handler_exit",
                  "kmalloc", "kfree", "mm_page_alloc", "mm_page_free", "page_fault_user", "contention_begin", "contention_end"):
         check(name in names, f"no {name}: {sorted(names)}")
