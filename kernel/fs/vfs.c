@@ -500,6 +500,15 @@ vnode_forget_dir(struct vnode *dir)
 	vnode_forget(dir->name->dir, dir->name->text);
 }
 
+void
+vnode_forget_idle(struct vnode *dir)
+{
+	struct list gone = LIST_INIT(gone);
+
+	dir_forget(dir, &gone);
+	names_free(&gone);
+}
+
 int
 dir_look(struct vnode *dir, const char *name)
 {
@@ -519,12 +528,8 @@ dir_fill(struct vnode *dir)
 	if (dir->ops->load != NULL) {
 		error = dir->ops->load(dir);
 		dir->missing = error != 0;
-		if (error == -ENOMEM) {
-			struct list gone = LIST_INIT(gone);
-
-			dir_forget(dir, &gone); /* others need the memory */
-			names_free(&gone);
-		}
+		if (error == -ENOMEM)
+			vnode_forget_idle(dir); /* others need the memory */
 		return error;
 	}
 	dir->missing = dir->no_memory = false;

@@ -18,6 +18,7 @@
 
 #define V9FS_BUCKETS 256 /* a power of two */
 #define V9FS_MAGIC   0x01021997
+#define V9FS_CROWDED (P9_FIDS / 4) /* nodes; each has a fid, or two, or three */
 
 struct v9fs_inode;
 

@@ -5,6 +5,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/9p/v9fs.h"
+#include "kernel/fs/pagecache.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/task.h"
 #include "ktr/ktr.h"
@@ -60,6 +61,7 @@ enter_name(struct vnode *dir, const char *name, struct vnode *vn)
 static int
 v9fs_revalidate(struct vnode *dir, const char *name)
 {
+	struct v9fs_session_info *ses = v9fs_inode(dir)->ses;
 	struct vnode *vn = vnode_child(dir, name);
 	bool kept = vn != NULL && S_ISDIR(vn->mode) && vnode_keeps_names(vn);
 	struct p9_stat_dotl st;
@@ -68,6 +70,10 @@ v9fs_revalidate(struct vnode *dir, const char *name)
 
 	if (error != 0)
 		return error;
+	if (vn == NULL && __atomic_load_n(&ses->nodes, __ATOMIC_RELAXED) > V9FS_CROWDED) {
+		vnode_forget_idle(dir);
+		writeback_hurry(); /* which forgets those of other directories */
+	}
 	fid = find_name(dir, name, &st, &error);
 	if (error == 0 && vn != NULL && v9fs_is_same(vn, &st)) {
 		v9fs_fid_set(v9fs_inode(vn), fid);
@@ -84,7 +90,7 @@ v9fs_revalidate(struct vnode *dir, const char *name)
 		vnode_forget(dir, name);
 	if (error != 0)
 		return error;
-	vn = v9fs_get_inode(v9fs_inode(dir)->ses, fid, &st, &error);
+	vn = v9fs_get_inode(ses, fid, &st, &error);
 	return vn != NULL ? enter_name(dir, name, vn) : error;
 }
 

@@ -11,8 +11,6 @@
 #include "kernel/sysctl/tunable.h"
 #include "ktr/ktr.h"
 
-#define CROWDED (P9_FIDS / 4) /* nodes; each has a fid, or two */
-
 TUNABLE(vfs_share, "vfs.share",
 	"TAG:DIRECTORY[,ro]: the host's folder TAG is mounted there at boot");
 
@@ -125,7 +123,7 @@ v9fs_remount(struct vnode *root, bool read_only)
 static bool
 v9fs_crowded(const struct vnode *root)
 {
-	return __atomic_load_n(&v9fs_inode(root)->ses->nodes, __ATOMIC_RELAXED) > CROWDED;
+	return __atomic_load_n(&v9fs_inode(root)->ses->nodes, __ATOMIC_RELAXED) > V9FS_CROWDED;
 }
 
 /* As vfs_type.statfs. */
