@@ -14,7 +14,6 @@
 #include "kernel/mm/page.h"
 #include "kernel/sched/sleepq.h"
 
-#define DEVICE_TYPE 9
 #define F_MOUNT_TAG (1ul << 0)
 #define TAG_MAX     32 /* QEMU's limit */
 
@@ -96,7 +95,7 @@ p9_virtio_probe(void)
 	struct virtio *v = &chan.dev;
 	struct p9_trans_module *t = &chan.trans;
 
-	if (!virtio_open(v, DEVICE_TYPE, "virtio-9p", F_MOUNT_TAG | VIRTIO_F_INDIRECT))
+	if (!virtio_open(v, VIRTIO_9P, "virtio-9p", F_MOUNT_TAG | VIRTIO_F_INDIRECT))
 		return;
 	if (!(v->features & VIRTIO_F_INDIRECT) || !read_tag(v)) {
 		virtio_stop(v, "it has no indirect descriptors, or no name");

@@ -22,6 +22,7 @@
 #define VIRTIO_NET                1
 #define VIRTIO_BLK                2
 #define VIRTIO_CONSOLE            3
+#define VIRTIO_9P                 9
 #define VIRTIO_RINGS              10 /* of a device at most */
 #define VIRTIO_F_MODERN           (1ul << 32)
 
