@@ -391,10 +391,10 @@ def bad_flush():
 def no_answer():
     disk = make("8M")
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt && echo mounted; sysctl kern.geom.timeout=1; echo x > /mnt/x; cat /proc/uptime; (sync; echo synced) & ls /mnt; wait\n"
-               "dd if=/dev/null of=/mnt/x conv=fsync,notrunc 2>&1 || echo failed; echo y > /mnt/y 2>&1; cat /dev/vda 2>&1 > /dev/null | head -n 1\n"
+               "sync /mnt/x 2>&1 || echo failed; echo y > /mnt/y 2>&1; cat /dev/vda 2>&1 > /dev/null | head -n 1\n"
                "umount /mnt 2> /dev/null || echo not all; dmesg | grep virtio-blk; echo on; sysctl kern.geom.timeout=0 2>&1; sysctl kern.geom.timeout=9\n",
                options=silent(disk, "write"), smp=2).expect().out.replace("\r", "")
-    check_match(r"^mounted\n(.*\n)*synced\n(.*\n)*dd: .*Input/output error\n(.*\n)*failed\n(.*\n)*.*/mnt/y: Read-only file system\n.*Input/output error$", out, "the end of waiting")
+    check_match(r"^mounted\n(.*\n)*synced\n(.*\n)*sync: .*Input/output error\n(.*\n)*failed\n(.*\n)*.*/mnt/y: Read-only file system\n.*Input/output error$", out, "the end of waiting")
     since = float(check_match(r"^(\d+\.\d\d) \d", out, "the time before")[1])
     told = float(check_match(r"^\[ *(\d+\.\d+)\] virtio-blk: it has not done a request in time; it is no longer used$", out, "the message")[1])
     check(1 <= told - since + 0.01 < 30, f"seconds until the message: {told - since}")
