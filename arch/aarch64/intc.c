@@ -2,9 +2,10 @@
  * intc.c - the Generic Interrupt Controller, version 2 (IHI 0048) and 3 (IHI 0069).
  *
  * Interrupts are in group 1 and come as IRQ. One software generated interrupt is in group 0 and
- * comes as FIQ, which the kernel never masks: it is this port's NMI. (Priority masking could
- * provide an NMI, too, but then every irq_push() would write to the controller.) If group 0 is not
- * available (a GIC with two security states), that interrupt is an ordinary IRQ.
+ * comes as FIQ, which is masked only in its own handler and in the first and last instructions of
+ * an exception: it is this port's NMI. (Priority masking could provide an NMI, too, but then every
+ * irq_push() would write to the controller.) If group 0 is not available (a GIC with two security
+ * states), that interrupt is an ordinary IRQ.
  *
  * Locking: only a CPU itself uses its CPU interface and, on version 3, its redistributor. The boot
  * CPU sets up the distributor. Afterwards only arch_irq_unmask() uses it, and each interrupt has

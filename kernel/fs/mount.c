@@ -223,18 +223,20 @@ vfs_mount_path(const char *path, const char *type, const char *source, unsigned 
 {
 	char at[PATH_MAX];
 	struct vnode *dir;
-	int error;
+	int made = 0, error;
 
 	for (const char *p = path; p != NULL;) {
 		p = strchr(p + 1, '/');
 		strlcpy(at, path,
 			p == NULL || (size_t)(p - path) >= sizeof(at) ? sizeof(at)
 								      : (size_t)(p - path) + 1);
+		error = 0;
 		vnode_unref(vnode_create(NULL, at, S_IFDIR | 0755, &error));
+		made = error != 0 && error != -EEXIST ? error : made;
 	}
 	dir = vnode_lookup(NULL, path, &error);
 	if (dir == NULL)
-		return error;
+		return made != 0 ? made : error;
 	error = vfs_mount(dir, type, source, 0, flags);
 	vnode_unref(dir);
 	return error;

@@ -566,7 +566,7 @@ extern struct vnode *vfs_root; /* constant once there are processes */
 /* ramfs.c: regular files. */
 extern const struct vnode_ops ramfs_file_ops;
 #define RAMFS_SIZE_MAX (1ull << 30)
-/* No file is larger: its pages have numbers of 32 bits (kernel/mm/page_descriptor.h). */
+/* No page of a file after this is kept: pages have numbers of 32 bits (page_descriptor.h). */
 #define FILE_SIZE_MAX (1ull << 44)
 /* devfs.c: fills dir, which is /dev. */
 void devfs_init(struct vnode *dir);

@@ -14,7 +14,8 @@ struct page {
 		void *vnode;   /* of a file's page: the file */
 	};
 	uint32_t refs;
-	uint32_t index; /* of a file's page: its number in the file, which has no larger one */
+	uint32_t
+	    index; /* of a file's page: its number in the file; those after 2^32 are not kept */
 	union {
 		uint16_t used; /* heap: objects in use */
 		/* Of a page of a disk: bit n says that sector n is as on the disk or newer; newer.

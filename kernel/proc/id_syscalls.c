@@ -345,7 +345,7 @@ proc_group_own(uint32_t pgid)
 
 	spin_lock(&proc_lock);
 	for_each_proc (p) {
-		if (p->pgid != pgid || p->state == PROC_ZOMBIE)
+		if (p->pgid != pgid || p->sid != self->sid || p->state == PROC_ZOMBIE)
 			continue;
 		any = true;
 		own |= p->uid == self->uid || p->parent == self;

@@ -217,7 +217,7 @@ unsigned proc_signal_group(uint32_t pgid, int sig);
 void proc_signal_one(uint32_t pid, int sig);
 /* The session of a process group. 0: there is no such group. */
 uint32_t proc_group_session(uint32_t pgid);
-/* Is in that group a process of the current one's user, or a child of it, or none at all? */
+/* Is in that group of the current process's session one of its user, or a child, or none at all? */
 bool proc_group_own(uint32_t pgid);
 /*
  * Job control: sends sig, which stops, to the current process's group. -EINTR: it is sent, and the

@@ -19,6 +19,13 @@
 static struct mutex spaces_lock = MUTEX_INIT("vm spaces");
 static struct list spaces = LIST_INIT(spaces);
 
+struct vmspace *
+vm_ref(struct vmspace *vm)
+{
+	__atomic_fetch_add(&vm->refs, 1, __ATOMIC_RELAXED);
+	return vm;
+}
+
 void
 vm_spaces_join(struct vmspace *vm)
 {

@@ -344,13 +344,23 @@ vm_drop_pages(struct vmspace *vm, uint64_t start, uint64_t end)
 	flush_drops(&d);
 }
 
+/* Splits at both places, or nowhere. The mutex held. 0 or -ENOMEM. */
+static int
+split_both(struct vmspace *vm, uint64_t start, uint64_t end)
+{
+	if (vm_split(vm, start) == 0 && vm_split(vm, end) == 0)
+		return 0;
+	vm_join_areas(vm, start, end);
+	return -ENOMEM;
+}
+
 int
 vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size)
 {
 	size = page_round_up(size);
 	if (!is_range(start, size))
 		return -EINVAL;
-	if (vm_split(vm, start) != 0 || vm_split(vm, start + size) != 0)
+	if (split_both(vm, start, start + size) != 0)
 		return -ENOMEM;
 	area_drop(area_take(&vm->areas, start, start + size), forget_area, vm);
 	vm_drop_pages(vm, start, start + size);
@@ -427,7 +437,7 @@ protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	}
 	if (end == start)
 		return error;
-	if (vm_split(vm, start) != 0 || vm_split(vm, end) != 0)
+	if (split_both(vm, start, end) != 0)
 		return -ENOMEM;
 	taken = area_take(&vm->areas, start, end);
 	area_each(taken, set_prot, &p);
@@ -499,10 +509,14 @@ vm_replace(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 
 	if (!vm_good_range(start, size))
 		return -EINVAL;
-	if (!vm_may_grow(vm, size, vm_mapped(vm, start, size), limit) || vm_split(vm, start) != 0 ||
-	    vm_split(vm, start + size) != 0 ||
-	    (a = vm_area_alloc(vm, start, start + size, prot, from)) == NULL)
+	if (!vm_may_grow(vm, size, vm_mapped(vm, start, size), limit) ||
+	    split_both(vm, start, start + size) != 0)
 		return -ENOMEM;
+	a = vm_area_alloc(vm, start, start + size, prot, from);
+	if (a == NULL) {
+		vm_join_areas(vm, start, start + size);
+		return -ENOMEM;
+	}
 	vm_unmap_locked(vm, start, size); /* it has nothing to split, so it cannot fail */
 	vm_area_put(vm, a);
 	CTR3(KTR_VM, "map: start %#lx size %#lx prot %#x", start, size, prot);
@@ -529,13 +543,6 @@ vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enu
 		vm_join_areas(vm, start, start + size);
 	vm_unlock(vm);
 	return r != 0 ? r : (int64_t)start;
-}
-
-struct vmspace *
-vm_ref(struct vmspace *vm)
-{
-	__atomic_fetch_add(&vm->refs, 1, __ATOMIC_RELAXED);
-	return vm;
 }
 
 void
