@@ -438,6 +438,18 @@ vport_send(struct vport *p, const void *bytes, size_t len)
 	return (int64_t)(sent < len ? sent : len);
 }
 
+size_t
+vport_let_go(struct vport *p)
+{
+	size_t n;
+
+	if (!is_lost(p) && !take_back(p))
+		serial_break();
+	n = is_lost(p) ? 0 : p->tx_batch;
+	p->tx_batch = 0;
+	return n;
+}
+
 bool
 vport_await_room(struct vport *p)
 {

@@ -78,6 +78,11 @@ void vport_closed(struct vport *p);
  */
 int64_t vport_send(struct vport *p, const void *bytes, size_t len);
 /*
+ * Lets go of the bytes that the device still has. Returns how many of the last call's it may yet
+ * send; the next call's may be others. As vport_send().
+ */
+size_t vport_let_go(struct vport *p);
+/*
  * Bytes that have come: *bytes of them; 0: none; -EIO. vport_received() then says how many have
  * been read, no more than that. Who has the port's lock.
  */
