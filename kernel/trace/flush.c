@@ -7,8 +7,8 @@
  * slow disk may make a piece wait, and who changes the flush with it. The thread's
  * own events are refused (ktr_suppress), but for its switches.
  *
- * Only events that the sink has taken count as delivered. Others are still in the ring for the next
- * stream, or count as overwritten.
+ * Only events that the sink has taken count as delivered, and at the end of a stream those that the
+ * line still has. Others are in the ring for the next stream, or count as overwritten.
  *
  * Locking: [l] flush.lock, a sleep mutex, taken before ktr's control lock. After a panic, and in
  * the debugger, only one CPU runs and no lock is taken.
@@ -32,7 +32,7 @@
 #include "ktr/ring.h"
 #include "ktr/stream.h"
 
-#define FLUSH_PIECE      4096u     /* bytes written with the lock held once, or a few more */
+#define FLUSH_PIECE      4096u /* with the lock held once: bytes after which no more are written */
 #define FINISH_TRY_NS    100000ull /* between two tries at a busy line */
 #define FINISH_STALL     10000u  /* failed tries in a row after which a line is dead: 1 s or more */
 #define FINISH_TRIES     600000u /* failed tries in all: one minute or more */
@@ -177,6 +177,8 @@ flush_end(void)
 
 	CTR3(KTR_SUBSYS, "ktr flush off: whole %d written %lu failed %lu", whole, flush_written(),
 	     flush_failed());
+	if (!whole) /* else the stream would drop frames that the line may yet send */
+		trace_sink_let_go(&flush.sink, &flush.stream);
 	ktr_stream_close(&flush.stream, !whole);
 	if (!whole)
 		warnk("ktr: %s did not take %llu events\n", flush_file(),

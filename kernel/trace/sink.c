@@ -126,6 +126,20 @@ trace_sink_write(struct trace_sink *k, struct ktr_stream *s, const uint8_t *byte
 }
 
 void
+trace_sink_let_go(struct trace_sink *k, struct ktr_stream *s)
+{
+	if (k->port == NULL)
+		return;
+	irq_push();
+	__atomic_store_n(&burst, true, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in trace_sink_write() */
+	if (!stop_active() || stop_inside())
+		ktr_stream_taken(s, vport_let_go(k->port));
+	__atomic_store_n(&burst, false, __ATOMIC_RELEASE);
+	irq_pop();
+}
+
+void
 ktr_flush_settle(void)
 {
 	uint64_t start_ns = clock_ns();

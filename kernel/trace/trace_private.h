@@ -43,6 +43,11 @@ void trace_sink_close(struct trace_sink *k);
  */
 int64_t trace_sink_write(struct trace_sink *k, struct ktr_stream *s, const uint8_t *bytes,
 			 size_t len);
+/*
+ * Tells the stream that it has bytes which the line has not sent yet, but may: what it writes next
+ * need not begin with them. Thread context; any context if the sink is a line.
+ */
+void trace_sink_let_go(struct trace_sink *k, struct ktr_stream *s);
 
 /* Settings of the flush, for alq.c; thread context, or boot. Results are 0 or -errno. */
 #define TRACE_PATH_MAX 128

@@ -44,7 +44,7 @@ for _number, (_name, (_, _pattern)) in enumerate(STEPS.items()):
     test(_name)(lambda number=_number, pattern=_pattern: step(number, pattern))
 
 
-@test("the trace of it on the serial line is whole, and in the order of time")
+@test("the trace of it on the line is whole, and in the order of time")
 def traced():
     run, said = parts()
     check_eq(len(said), len(STEPS), "steps that ran")

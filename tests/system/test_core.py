@@ -54,7 +54,7 @@ def same_as_db(c, core):
 
 
 def same_as_line(core, trace, at_least=100):
-    """Equal to the stream on the serial line wherever both have an event."""
+    """Equal to the stream on the line wherever both have an event."""
     found = by_number(core_events(core))
     status, out, err = ktrdump("--format", "jsonl", "-i", trace)
     check(status in (0, 1), f"ktrdump: status {status}: {err}")  # 1: the line was cut
@@ -66,7 +66,7 @@ def same_as_line(core, trace, at_least=100):
     return found
 
 
-@test("the dump of a busy machine with 4 CPUs has the same events as its serial line")
+@test("the dump of a busy machine with 4 CPUs has the same events as its trace line")
 def live():
     trace = scratch_file(".ktr")
     with machine("--trace", str(trace)) as (c, qmp):

@@ -143,6 +143,22 @@ def port_file():
         ended(c)
 
 
+@portable_test("the other end of a full port hangs up, and comes again: who writes goes on")
+def hang_up():
+    path = scratch_file(".sock")
+    with guest("--", "-device", "virtio-serial-pci,disable-legacy=on,ioeventfd=off,max_ports=4", *to_socket(path, "other"), "-device", "virtserialport,nr=2,chardev=other,name=other", smp=2) as c:
+        silent = socket.socket(socket.AF_UNIX)
+        silent.connect(str(path))
+        shell(c, "(head -c 600000 /dev/zero > /dev/vport0p2; echo all is written) & until grep -q vportout /proc/[0-9]*/wchan 2> /dev/null; do :; done")
+        silent.close()
+        reader = Reader(path)
+        c.expect("all is written")
+        reader.hang_up()
+        check("broke a ring" not in shell(c, "dmesg"), "the device counts as broken")
+        c.sendline("poweroff")
+        ended(c)
+
+
 @portable_test("a device that breaks a ring is set aside: the flush ends with a message, and the machine goes on")
 def broken_ring():
     path = scratch_file(".gdb")

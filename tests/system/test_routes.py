@@ -2,7 +2,7 @@
 """test_routes.py - however the kernel dies or hangs, each way to its last events shows the same events.
 
 The ways are: db> (its `capture`, over the console), a memory dump (ktrdump -M), the boot after a reset
-(/dev/ktr.prev), and the serial line, which has what was flushed before. Each test prints a row of the table in
+(/dev/ktr.prev), and the trace line, which has what was flushed before. Each test prints a row of the table in
 doc/crashes.md.
 """
 import contextlib

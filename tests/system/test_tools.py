@@ -343,7 +343,7 @@ def sites():
     check_eq(odd, [], "places that are no file:line")
 
 
-@test("the stream goes to a RAM file as well as to the serial port, and decodes on the host")
+@test("the stream goes to a RAM file as well as to the line, and decodes on the host")
 def ram_file():
     run = boot("""
 sysctl debug.ktr.alq_file=/tmp/log > /dev/null

@@ -35,6 +35,12 @@ virtio_ring_give_table(struct virtio_ring *r, unsigned i, uint64_t table, unsign
 }
 
 void
+virtio_ring_forget(struct virtio_ring *r, unsigned i)
+{
+	r->device_has[i] = false;
+}
+
+void
 virtio_ring_listen(struct virtio_ring *r, bool on)
 {
 	__atomic_store_n(&r->avail->flags, !on, __ATOMIC_RELAXED);

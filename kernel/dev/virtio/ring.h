@@ -59,6 +59,8 @@ void virtio_ring_give(struct virtio_ring *r, unsigned i, uint32_t length);
 /* The same for a buffer that is a table of n pieces, of which the device writes `most` bytes. */
 void virtio_ring_give_table(struct virtio_ring *r, unsigned i, uint64_t table, unsigned n,
 			    uint32_t most);
+/* Buffer i, which the device has, is the driver's: the device has forgotten it. */
+void virtio_ring_forget(struct virtio_ring *r, unsigned i);
 /* Whether the device is to raise interrupts when it returns buffers of the ring. */
 void virtio_ring_listen(struct virtio_ring *r, bool on);
 /*

@@ -54,6 +54,8 @@ static void
 tell_users(struct vport *p)
 {
 	__atomic_fetch_add(&p->events, 1, __ATOMIC_SEQ_CST);
+	if (stop_inside())
+		return; /* nobody else runs */
 	wakeup(p);
 	poll_notify(&p->news, POLLIN | POLLOUT);
 }
@@ -172,7 +174,7 @@ handle_message(const struct virtio_control *m, const char *name)
 {
 	struct vport *p = m->port < serial.ports ? &serial.port[m->port] : NULL;
 
-	if (m->event == VIRTIO_CONSOLE_DEVICE_ADD)
+	if (m->event == VIRTIO_CONSOLE_DEVICE_ADD && !stop_inside())
 		add_port(m->port);
 	if (p == NULL)
 		return;
@@ -181,8 +183,11 @@ handle_message(const struct virtio_control *m, const char *name)
 		p->name[0] = '\0';
 		__atomic_store_n(&p->host_open, false, __ATOMIC_RELEASE);
 		__atomic_store_n(&p->there, false, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&p->closings, 1, __ATOMIC_RELEASE);
 		break;
 	case VIRTIO_CONSOLE_PORT_OPEN:
+		if (m->value == 0)
+			__atomic_fetch_add(&p->closings, 1, __ATOMIC_RELEASE);
 		__atomic_store_n(&p->host_open, m->value != 0, __ATOMIC_RELEASE);
 		break;
 	case VIRTIO_CONSOLE_PORT_NAME:
@@ -200,7 +205,10 @@ take_messages(void)
 {
 	bool broken = false;
 
-	spin_lock(&serial.lock);
+	if (!stop_inside())
+		spin_lock(&serial.lock);
+	else if (!spin_trylock(&serial.lock))
+		return; /* its holder has stopped */
 	for (unsigned n = 0; n < CONTROL_BUFFERS && !serial.broken; n++) {
 		struct virtio_control m;
 		char name[VIRTIO_PORT_NAME];
@@ -307,16 +315,82 @@ vport_give(struct vport *p)
 	mutex_unlock(&p->lock);
 }
 
-/* Takes back the buffers that the device has sent. False: it broke the ring. */
+/* Takes back the buffers that the device has returned. False: it broke the ring. */
+static bool
+take_buffers(struct vport *p)
+{
+	uint32_t length;
+	int i;
+
+	while ((i = virtio_ring_take(&p->tx, &length)) >= 0) {
+		bool ours = (unsigned)i < VPORT_TX_BUFFERS && !p->tx_old[i];
+
+		if ((unsigned)i < VPORT_TX_BUFFERS)
+			p->tx_old[i] = false;
+		p->tx_out -= ours;
+	}
+	return i != -2;
+}
+
+/* The device has gone on to later buffers than the old ones that it has not returned. */
+static void
+forget_old(struct vport *p)
+{
+	for (unsigned i = 0; i < VPORT_TX_BUFFERS; i++) {
+		if (p->tx_old[i])
+			virtio_ring_forget(&p->tx, i);
+		p->tx_old[i] = false;
+	}
+}
+
+/*
+ * The other end was closed: the batch is not sent, though the device has returned most of it. What
+ * it has not returned it has forgotten, or else returns it later: then the end was opened again,
+ * and the batch given, before the closing was seen. So these buffers are not used for now.
+ */
+static void
+end_batch(struct vport *p)
+{
+	if (p->tx_out > 0) {
+		forget_old(p);
+		for (unsigned i = 0; i < VPORT_TX_BUFFERS && i < p->tx.size; i++)
+			p->tx_old[i] = p->tx.device_has[i];
+	}
+	p->tx_out = 0;
+	p->tx_batch = 0;
+}
+
+/* Takes messages that have come. A look without the lock, since mostly there are none. */
+static void
+look_at_control(void)
+{
+	if (__atomic_load_n(&serial.rx.used->index, __ATOMIC_ACQUIRE) !=
+	    __atomic_load_n(&serial.rx.seen, __ATOMIC_RELAXED))
+		take_messages();
+}
+
+/*
+ * Takes back the buffers that the device has returned, and looks whether it has sent them or was
+ * closed. False: it broke the ring.
+ */
 static bool
 take_back(struct vport *p)
 {
-	uint32_t length;
-	int i = -1;
+	unsigned out = p->tx_out, closings;
+	bool good = take_buffers(p);
 
-	while (p->tx_out > 0 && (i = virtio_ring_take(&p->tx, &length)) >= 0)
-		p->tx_out--;
-	return i != -2;
+	if (out > 0 && p->tx_out == 0) /* it answers when its message is there that it was closed */
+		(void)*(const volatile uint32_t *)(serial.dev.cfg[VIRTIO_DEVICE] + MAX_PORTS);
+	look_at_control();
+	closings = __atomic_load_n(&p->closings, __ATOMIC_ACQUIRE);
+	if (good && closings != p->tx_closings) {
+		good = take_buffers(p); /* it had returned them before it said so */
+		end_batch(p);
+		p->tx_closings = closings;
+	} else if (good && out > 0 && p->tx_out == 0) {
+		forget_old(p);
+	}
+	return good;
 }
 
 /* Gives the device the first of the bytes. Returns how many. */
@@ -329,6 +403,8 @@ give_bytes(struct vport *p, const char *bytes, size_t len)
 	for (unsigned i = 0; i < most && done < len; i++) {
 		size_t n = len - done < PAGE_SIZE ? len - done : PAGE_SIZE;
 
+		if (p->tx_old[i])
+			continue;
 		memcpy(p->tx_buffer[i], bytes + done, n);
 		virtio_ring_give(&p->tx, i, (uint32_t)n);
 		done += n;
@@ -360,6 +436,18 @@ vport_send(struct vport *p, const void *bytes, size_t len)
 	sent = p->tx_batch;
 	p->tx_batch = 0;
 	return (int64_t)(sent < len ? sent : len);
+}
+
+size_t
+vport_let_go(struct vport *p)
+{
+	size_t n;
+
+	if (!is_lost(p) && !take_back(p))
+		serial_break();
+	n = is_lost(p) ? 0 : p->tx_batch;
+	p->tx_batch = 0;
+	return n;
 }
 
 bool
@@ -399,7 +487,7 @@ vport_received(struct vport *p, size_t n)
 	p->rx_pos += (uint32_t)n;
 	if (p->rx_pos < p->rx_end)
 		return;
-	if (!is_lost(p)) {
+	if (!__atomic_load_n(&serial.broken, __ATOMIC_RELAXED)) { /* it may be there again */
 		virtio_ring_give(&p->rx, (unsigned)p->rx_at, PAGE_SIZE);
 		virtio_notify(&serial.dev, rx_ring(p->number));
 	}

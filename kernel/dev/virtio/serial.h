@@ -4,7 +4,8 @@
  * (vport.c); the trace's stream goes to the one that the host names `trace` (kernel/trace/sink.c).
  *
  * The driver waits for nothing. What is sent lies in the port's buffers, whose bytes count when the
- * device has returned all of them: so what a host did not read is known to be not sent.
+ * device has returned all of them, and the other end was not closed meanwhile: a device that is
+ * closed returns what it did not send, too, and QEMU forgets the buffer that it has sent a part of.
  *
  * Locking: the queues of a port have one user at a time, its lock or vport_take() says who. The
  * control queues, and what is there, have a spin lock; interrupts use these only.
@@ -33,13 +34,17 @@ struct vport {
 	unsigned taken;              /* [m] vport_take() calls without vport_give() */
 	unsigned opens;              /* [m] of the guest's side */
 	unsigned events;             /* atomic: counts what happened to it */
+	unsigned closings;           /* [s] atomic: of the host's end */
 	struct mutex lock;           /* [m] */
 	struct virtio_ring rx, tx;   /* of who has the port */
 	char *rx_buffer[VPORT_RX_BUFFERS],
 	    *tx_buffer[VPORT_TX_BUFFERS]; /* NULL before it is there */
-	unsigned tx_out;                  /* buffers of tx that the device has */
+	unsigned tx_out;                  /* buffers of the batch that the device has */
 	size_t tx_batch;                  /* bytes in them that the sender has not been told of */
-	int rx_at;                        /* the buffer that is being read; -1: none */
+	unsigned tx_closings;             /* up to which the buffers of tx are looked through */
+	bool
+	    tx_old[VPORT_TX_BUFFERS]; /* a closing fell upon it; the device may have forgotten it */
+	int rx_at;                    /* the buffer that is being read; -1: none */
 	uint32_t rx_pos, rx_end;
 	struct poll_source news;
 };
@@ -67,10 +72,16 @@ void vport_closed(struct vport *p);
 
 /*
  * Sends the first of len bytes. Returns how many of them the device has sent, at once; 0: it still
- * has some, or nobody is at the other end: call it again, with the same bytes first; -EIO: the port
- * or the device is lost. Never waits. Who has the port; any context.
+ * has some, or nobody is at the other end, or it was closed before the device had sent all: call it
+ * again, with the same bytes first; -EIO: the port or the device is lost. Never waits. Who has the
+ * port; any context.
  */
 int64_t vport_send(struct vport *p, const void *bytes, size_t len);
+/*
+ * Lets go of the bytes that the device still has. Returns how many of the last call's it may yet
+ * send; the next call's may be others. As vport_send().
+ */
+size_t vport_let_go(struct vport *p);
 /*
  * Bytes that have come: *bytes of them; 0: none; -EIO. vport_received() then says how many have
  * been read, no more than that. Who has the port's lock.
