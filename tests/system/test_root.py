@@ -53,6 +53,8 @@ def read_only():
         check_match(r"Read-only file system", shell(c, "touch /x"), "a file")
         check_match(r"\nfine", shell(c, "echo fine > /tmp/x; cat /tmp/x"), "a file in /tmp")
         shell(c, "sync")
+    run = boot("echo new\n", options=["--root", str(disk), "--append", "ro"]).expect(2)
+    check_match(r"boot: the root is read-only: /boot/script.sh is not unpacked, and not run$", run.out.replace("\r", ""), "a script")
     check(disk.read_bytes() == before, "the disk has changed")
     tool("debugfs", "-w", "-f", "-", disk, text="rmdir /sys\nsymlink /sys bin\n")
     with guest("--root", str(disk), smp=1) as c:
