@@ -104,7 +104,9 @@ boot_thread(void *arg)
 	ktr_trace_init();
 	if (ksyms_dev_init() < 0)
 		warnk("ksyms: /dev/ksyms could not be made\n");
-	tunable_apply_late();
+	/* A file that they name is one of the root that stays. */
+	if (!vfs_has_root_device())
+		tunable_apply_late();
 	CTR0(KTR_INIT, "boot: kernel is up");
 	printk("up after %lu ms\n", clock_ns() / 1000000);
 	HOOK_RUN(booted);
@@ -117,6 +119,7 @@ boot_thread(void *arg)
 			      script);
 			shutdown_poweroff(STATUS_USAGE);
 		}
+		tunable_apply_late();
 	}
 	HOOK_RUN(mounting);
 	if (strict != NULL && strcmp(strict, "0") != 0 && tunable_refused() > 0) {

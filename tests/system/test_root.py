@@ -62,6 +62,13 @@ def read_only():
         check_match(r"busybox", shell(c, "ls /sys/"), "what the link leads to")
 
 
+@portable_test("a trace file that loader parameters name is one of the disk")
+def trace_file():
+    disk = scratch_file(".img")
+    boot("true\n", options=["--root", str(disk)], sets=["debug.ktr.mask=PROC", "debug.ktr.alq_file=/t.ktr", "debug.ktr.alq_enable=1"]).expect()
+    check(contents(disk, "/t.ktr")[:4] != b"", "the file of the trace is empty")
+
+
 @portable_test("a partition can be the root, and what the loader has is unpacked there")
 def partition():
     disk, part = scratch_file(".img"), make("24M")
