@@ -73,11 +73,25 @@ unpack_modules(void)
 			vfs_unpack(&boot_info.modules[i]);
 }
 
+/* Would the script be unpacked? Then one that stands on a disk is of a boot before. */
+static bool
+modules_have(const char *script)
+{
+	const char *data;
+	size_t size;
+
+	for (unsigned i = 0; script != NULL && script[0] == '/' && i < boot_info.module_count; i++)
+		if (cpio_find(boot_info.modules[i].data, boot_info.modules[i].size, script + 1,
+			      &data, &size))
+			return true;
+	return false;
+}
+
 /* The rest of the boot is a thread, which can sleep. The first context becomes the idle thread. */
 static void
 boot_thread(void *arg)
 {
-	const char *strict = tunable_get("init.strict");
+	const char *strict = tunable_get("init.strict"), *script = tunable_get("init.script");
 
 	thread_init();
 	trace_rings_init(cpu_count());
@@ -90,21 +104,29 @@ boot_thread(void *arg)
 	ktr_trace_init();
 	if (ksyms_dev_init() < 0)
 		warnk("ksyms: /dev/ksyms could not be made\n");
-	tunable_apply_late();
+	/* A file that they name is one of the root that stays. */
+	if (!vfs_has_root_device())
+		tunable_apply_late();
 	CTR0(KTR_INIT, "boot: kernel is up");
 	printk("up after %lu ms\n", clock_ns() / 1000000);
 	HOOK_RUN(booted);
 	if (vfs_has_root_device()) {
 		vfs_mount_root_device();
-		if (!vnode_read_only(vfs_root))
+		if (!vnode_read_only(vfs_root)) {
 			unpack_modules();
+		} else if (modules_have(script)) {
+			warnk("boot: the root is read-only: %s is not unpacked, and not run\n",
+			      script);
+			shutdown_poweroff(STATUS_USAGE);
+		}
+		tunable_apply_late();
 	}
 	HOOK_RUN(mounting);
 	if (strict != NULL && strcmp(strict, "0") != 0 && tunable_refused() > 0) {
 		warnk("boot: a loader parameter was refused: init.script is not run\n");
 		shutdown_poweroff(STATUS_USAGE);
 	}
-	proc_start_init(tunable_get("init.script"));
+	proc_start_init(script);
 }
 
 void

@@ -10,11 +10,13 @@
  * 3. The file systems put their inodes and superblocks into pages of the device, and these are
  *    written. The disks are told to keep all.
  *
- * So no inode on the disk has a table of blocks, or a block, that is not there yet: e2fsck would
- * take the garbage in its place for blocks of others, and clear a file of which all else was synced
- * long ago. What a reset leaves after 2 are names of inodes that are not used, blocks that nobody
- * has, and files that have lost their names; e2fsck removes, frees and names them anew
- * (lost+found). Within one step, the disk chooses the order.
+ * So of what was dirty when the pass began, no inode on the disk has a table of blocks, or a block,
+ * that is not there yet: e2fsck would take the garbage in its place for blocks of others, and clear
+ * a file of which all else was synced long ago. A file that is written while the pass runs has no
+ * such promise: its inode, as it is in 3, may have blocks and tables that the next pass writes.
+ * What a reset leaves after 2 are names of inodes that are not used, blocks that nobody has, and
+ * files that have lost their names; e2fsck removes, frees and names them anew (lost+found). Within
+ * one step, the disk chooses the order.
  *
  * Pages that programs map and change may be dirty anew as soon as they are written. Where too much
  * is dirty, or memory is short, they are taken out of the maps: the next pass finds them at rest.

@@ -236,7 +236,8 @@ sys_msync(const uint64_t a[6])
 }
 
 /*
- * No page that is mapped is taken away to make room, so pages that are there are locked. limit: of
+ * A page of this program alone is never taken away to make room, so it is locked once it is there.
+ * One of a file that is mapped shared is not: it may be, and comes back when it is used. limit: of
  * bytes, for a user without CAP_IPC_LOCK.
  */
 static int64_t

@@ -182,7 +182,8 @@ drop_area(struct area *a, void *arg)
 {
 	struct cut *c = arg;
 
-	if (a->from.shared && a->from.object != NULL && !(a->prot & MMU_EXEC) &&
+	if (a->from.shared && a->from.object != NULL &&
+	    (a->prot & (MMU_EXEC | MMU_WRITE)) != MMU_EXEC &&
 	    (c->object == NULL || a->from.object == c->object))
 		pagetable_each(c->vm->root, a->start, a->end, cut_page, c);
 }

@@ -183,7 +183,9 @@ main(int argc, char *argv[])
 	if (argc == 3 && strcmp(argv[1], "holes") == 0)
 		return maps_holes(atol(argv[2]));
 	if (argc == 4 && strcmp(argv[1], "fill") == 0)
-		return maps_fill(argv[2], (size_t)atol(argv[3]));
+		return maps_fill(argv[2], (size_t)atol(argv[3]), false);
+	if (argc == 4 && strcmp(argv[1], "fill-code") == 0)
+		return maps_fill(argv[2], (size_t)atol(argv[3]), true);
 	if (argc == 4 && strcmp(argv[1], "synced") == 0)
 		return synced_write(argv[2], (unsigned)atoi(argv[3]));
 	if (argc == 4 && strcmp(argv[1], "scribble") == 0)

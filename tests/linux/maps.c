@@ -376,7 +376,7 @@ maps_holes(long size)
 
 /* Writes to each page of a map of a new file, which may be larger than memory; then reads them. */
 int
-maps_fill(const char *path, size_t size)
+maps_fill(const char *path, size_t size, bool code)
 {
 	int fd = open(path, O_CREAT | O_RDWR, 0644);
 	size_t bad = 0;
@@ -385,7 +385,7 @@ maps_fill(const char *path, size_t size)
 
 	if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
 		return 1;
-	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE | (code ? PROT_EXEC : 0), MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return 2;
 	for (size_t i = 0; i < size; i += 4096)

@@ -53,11 +53,20 @@ def read_only():
         check_match(r"Read-only file system", shell(c, "touch /x"), "a file")
         check_match(r"\nfine", shell(c, "echo fine > /tmp/x; cat /tmp/x"), "a file in /tmp")
         shell(c, "sync")
+    run = boot("echo new\n", options=["--root", str(disk), "--append", "ro"]).expect(2)
+    check_match(r"boot: the root is read-only: /boot/script.sh is not unpacked, and not run$", run.out.replace("\r", ""), "a script")
     check(disk.read_bytes() == before, "the disk has changed")
     tool("debugfs", "-w", "-f", "-", disk, text="rmdir /sys\nsymlink /sys bin\n")
     with guest("--root", str(disk), smp=1) as c:
         check_match(r"root: it has no directory /sys, and that cannot be made", shell(c, "dmesg | grep root:"), "the message")
         check_match(r"busybox", shell(c, "ls /sys/"), "what the link leads to")
+
+
+@portable_test("a trace file that loader parameters name is one of the disk")
+def trace_file():
+    disk = scratch_file(".img")
+    boot("true\n", options=["--root", str(disk)], sets=["debug.ktr.mask=PROC", "debug.ktr.alq_file=/t.ktr", "debug.ktr.alq_enable=1"]).expect()
+    check(contents(disk, "/t.ktr")[:4] != b"", "the file of the trace is empty")
 
 
 @portable_test("a partition can be the root, and what the loader has is unpacked there")
