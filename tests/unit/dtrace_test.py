@@ -245,6 +245,8 @@ ERRORS = [
     ("inline int x = 1; inline int x = 2;", "D_DECL_IDRED"),
     ("inline int rand = 7;", "D_DECL_IDRED"),
     ('inline int x = "a";', "D_OP_INCOMPAT"),
+    ("inline int f[psinfo_t *p] = p->pr_pid; BEGIN { trace(f[curpsinfo]); }", None),
+    ("BEGIN { trace(((psinfo_t *)curpsinfo)->pr_pid); }", None),
     ('BEGIN { copyin("1", 2); }', "D_PROTO_ARG"),
     ("BEGIN { copyinto(1, 2, 3); }", "D_PROTO_ARG"),
     ("BEGIN { stack(0); }", "D_STACK_SIZE"),
