@@ -393,7 +393,7 @@ CPP = [
     (["#define N 1", "#undef N", "#ifndef N", "#pragma D option strsize=16", "BEGIN { trace(sizeof(execname)); trace(__LINE__); }", "#endif"], ["%r0 16", "%r0 5"]),
     (["#if 0 && 1 / 0 || 1 ? 1 : 1 / 0", "#if 1 || 1 / 0", "BEGIN { trace(7); }", "#endif", "#endif"], ["%r0 7"]),
     (["#if 1 && 1 / 0", "#endif"], "D_DIV_ZERO", "line 1"),
-    (["int* p;", "int*", "/pid/", "{}", "char*b;", "BEGIN { p = NULL; b = NULL; trace(7); }"], ["%r0 7"]),
+    (["int* p;", "int*", "/pid/", "{}", "char*b;", "int* /* of: { it */ c;", "BEGIN { p = NULL; b = NULL; trace(7); }"], ["%r0 7"]),
     (["", "#if 1", "BEGIN"], "D_CPP_ERR", "line 4: found the end of the file, expected #endif"),
     (["#else"], "D_CPP_ERR", "line 1: found no #if before #else"),
     (["#if 1", "#else", "#else", "#endif"], "D_CPP_ERR", "found #else before #else"),
