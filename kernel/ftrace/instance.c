@@ -16,6 +16,7 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
+#include "kernel/sync/spinlock.h"
 #include "ktr/control.h"
 #include "ktr/event.h"
 #include "ktr/port.h"
@@ -66,14 +67,13 @@ replace_mask(struct instance *i, uint64_t seen, uint64_t mask)
 void
 instance_lock(struct instance *i)
 {
-	while (__atomic_exchange_n(&i->lock, 1, __ATOMIC_ACQUIRE) != 0)
-		arch_relax();
+	hook_lock(&i->lock);
 }
 
 void
 instance_unlock(struct instance *i)
 {
-	__atomic_store_n(&i->lock, 0, __ATOMIC_RELEASE);
+	hook_unlock(&i->lock);
 }
 
 /* The mask becomes what `next` makes of it. Others change that of the main log at any time. Returns

@@ -159,6 +159,16 @@ def keeps():
     check_eq(after, before, "a table with more than fit gets no more")
 
 
+@portable_test("a histogram that joins others does not have what they have dropped")
+def joins():
+    old, new = ftrace(
+        "cd events/sched\necho 'hist:keys=common_timestamp:ts0=common_pid:size=128' > sched_switch/trigger\n"
+        "echo 'hist:keys=common_timestamp:x=$ts0' > sched_waking/trigger\nload fork -n 100 > /dev/null\n"
+        "echo 'hist:keys=common_timestamp:y=$ts0 if pid == 0' > sched_process_exit/trigger\ntail -n 1 sched_switch/hist\necho =====\ntail -n 3 sched_process_exit/hist\n", smp=1)
+    check_match(r"^    Dropped: [1-9]\d*\n\Z", old, "those of a full table")
+    check_eq(old and new, "    Hits: 0\n    Entries: 0\n    Dropped: 0\n", "those of the new one")
+
+
 @portable_test("one that is refused leaves the variables of the others; modifiers of common_timestamp, signed keys, percentages of large numbers, long names, tables of one name")
 def tables():
     t, long = "events/ftrace/print/trigger", "l" * 60

@@ -234,7 +234,7 @@ def preempt():
             "exec 3< trace_pipe\necho 0 > options/function-trace\nfor t in preemptoff preemptirqsoff; do\necho $t > current_tracer\nload mix -n 1 >/dev/null\ncat trace tracing_max_latency\n"
             "echo nop > current_tracer\necho 0 > tracing_max_latency\necho =====\ndone\n"
             "echo 1 > options/function-trace\nfor on in 0 1; do sysctl kernel.ftrace_enabled=$on >/dev/null; echo irqsoff > current_tracer\nload mix -n 1 >/dev/null\n"
-            "grep -c ' <-' trace\necho nop > current_tracer\ndone\n", smp=1)
+            "grep -c ' <-' trace\necho nop > current_tracer\ndone\n", smp=1, options=["--icount"])
     check_match(r"^2\n[1-9]\d+\n\Z", functions, "lines in the trace of irqsoff, without and with kernel.ftrace_enabled: where they were off and on, and functions")
     for name, out in zip(("preemptoff", "preemptirqsoff"), parts):
         check_match(rf"^# tracer: {name}\n#\n# {name} latency trace v1.1.5 on Kestrel\n(?:#.*\n)*#  only where interrupts are off, no thread is preempted: see irqsoff\n#  => started at: \w+\n", out, name)

@@ -298,7 +298,7 @@ hist_detach_linked(struct instance *i)
 		return;
 	take_consumer(i, i->linked);
 	for (struct hist *h = NULL; (h = hist_next(i, NULL, h)) != NULL;)
-		if (h->linked && h->data == h)
+		if (h->linked && h->data == h && h->in.agg != UINT32_MAX) /* in that program */
 			h->dropped += hist_drops(h);
 	dtrace_detach(i->linked);
 	i->linked = NULL;

@@ -280,8 +280,10 @@ check_cast(struct node *n)
 	struct node *l = n->left;
 
 	check_expression(l);
-	if (l->kind == N_XLATE && type_same(l->type, n->type))
+	if (l->kind == N_XLATE && type_same(l->type, n->type)) {
+		check_replace(n, l);
 		return;
+	}
 	if (l->kind == N_XLATE)
 		dt_error(n->at, "D_CAST_INVAL", "what a translator makes cannot be cast");
 	if (type_base(n->type)->kind == T_STRING) {

@@ -140,6 +140,15 @@ expand_find(const char *name, bool is_array)
 	return NULL;
 }
 
+/* What was given, checked, must be of the type: a cast to it makes an address of no number. */
+static void
+check_given(struct node *given, struct type *type)
+{
+	if (!check_fits(given, type))
+		dt_error(given->at, "D_PROTO_ARG", "found %s as an argument, expected %s",
+			 type_text(given->type), type_text(type));
+}
+
 /*
  * Binds a name to an expression that has not been checked. Unless it is simple, it is computed
  * once, into a variable of the clause: `first` is the list of these assignments.
@@ -157,7 +166,11 @@ bind(const struct binding *bindings, const char *name, const struct node *value,
 	if (value->kind == N_STRING)
 		return b;
 	if (value->kind == N_INT || value->kind == N_NAME) {
-		if (type_is_scalar(type))
+		struct node *given = check_clone(value);
+
+		check_expression(given);
+		check_given(given, type);
+		if (type_is_scalar(type) && given->kind != N_XLATE)
 			b->value = node_typed(N_CAST, type, check_clone(value));
 		return b;
 	}
@@ -189,9 +202,13 @@ expand_after(struct node *n, const struct node *assignments, const struct node *
 {
 	struct node *inner, *all;
 
-	for (const struct node *a = assignments; a != NULL; a = a->next)
-		check_expression(
-		    check_clone(a)); /* what is wrong with what was given is said here */
+	/* What is wrong with what was given is said here. */
+	for (const struct node *a = assignments; a != NULL; a = a->next) {
+		struct node *assign = check_clone(a), *given = assign->right->left;
+
+		check_expression(assign);
+		check_given(given, a->right->type);
+	}
 	expand(n, value, bindings, type, "D_OP_INCOMPAT");
 	if (n->kind == N_XLATE) {
 		n->xlated = after(assignments, n->xlated);

@@ -104,6 +104,10 @@ is_pointer_declared(const struct token *t)
 {
 	const char *end = t->end + strcspn(t->end, ":;{/");
 
+	while (end[0] == '/' && end[1] == '*' && strstr(end + 2, "*/") != NULL) {
+		end = strstr(end + 2, "*/") + 2;
+		end += strcspn(end, ":;{/");
+	}
 	return t->at.file != NULL && *t->end == '*' && *end == ';';
 }
 

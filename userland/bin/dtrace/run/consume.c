@@ -313,7 +313,7 @@ work(uint32_t cpus, bool records)
 	for (uint32_t cpu = 0; cpu < cpus && view.agg_count > 0 && aggsize > 0; cpu++)
 		agg_add(table, read_cpu(DIF_IOC_AGGS, cpu, table, aggsize));
 	print_queues(queues, cpus);
-	fflush(print_out);
+	output_flush();
 	for (uint32_t cpu = 0; cpu < cpus; cpu++)
 		free(queues[cpu].data);
 	free(queues);
@@ -480,10 +480,7 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 	say_losses(&s);
 	fprintf(print_out, "\n");
 	agg_print_rest();
-	if (fflush(print_out) != 0 || ferror(print_out)) {
-		warn("output");
-		return 1;
-	}
+	output_flush();
 	if (output_failed)
 		return 1;
 	if (s.state == DIF_KILLED)

@@ -20,6 +20,12 @@ static struct {
 
 bool output_failed;
 
+static struct {
+	FILE *first;     /* standard output, or that of -o */
+	char name[1024]; /* of freopen(); "": it is the first */
+	bool said;       /* that something was not written */
+} out;
+
 static struct known {
 	struct known *next;
 	struct dif_probe p;
@@ -41,6 +47,28 @@ find_probe(uint32_t id)
 	k->next = *bucket;
 	*bucket = k;
 	return &k->p;
+}
+
+/* ---- where it goes ---- */
+
+/* Says so once, until freopen() goes elsewhere. */
+static void
+say_not_written(void)
+{
+	if (!out.said)
+		warn("%s", out.name[0] != '\0' ? out.name : "output");
+	out.said = output_failed = true;
+}
+
+void
+output_flush(void)
+{
+	bool failed = ferror(print_out) != 0;
+
+	if (fflush(print_out) == 0 && !failed)
+		return;
+	say_not_written();
+	clearerr(print_out);
 }
 
 /* ---- the beginning of a row ---- */
@@ -126,7 +154,7 @@ say_error(const struct rec_field *f, const uint8_t *data)
 		snprintf(address, sizeof(address), " (0x%lx)", (unsigned long)v[4]);
 	if (v[1] != 0)
 		snprintf(place, sizeof(place), "action #%lu", (unsigned long)v[1]);
-	fflush(print_out);
+	output_flush();
 	warnx("error on enabled probe ID %lu (ID %u: %s:%s:%s:%s): %s%s in %s at DIF offset %lu",
 	      (unsigned long)v[0], p->id, p->provider, p->module, p->function, p->name,
 	      faults[v[3] < sizeof(faults) / sizeof(faults[0]) ? v[3] : 0], address, place,
@@ -154,7 +182,7 @@ do_system(const struct rec_action *a, const uint8_t *data)
 
 	print_to_text(command, sizeof(command), view.strings + a->format, &view.fields[a->first],
 		      a->count, data);
-	fflush(print_out);
+	output_flush();
 	pid = fork();
 	if (pid == 0) {
 		char *argv[] = {"sh", "-c", command, NULL};
@@ -173,32 +201,26 @@ do_system(const struct rec_action *a, const uint8_t *data)
 static void
 do_reopen(const char *path)
 {
-	static FILE *first;
-	static char name[1024];
-	FILE *f = first;
-	bool failed;
+	FILE *f = out.first;
 
-	if (first == NULL)
-		f = first = print_out;
+	if (f == NULL)
+		f = out.first = print_out;
+	output_flush(); /* what others write to the files comes after it */
 	if (*path != '\0' && (f = fopen(path, "a")) == NULL) {
 		warn("%s", path);
 		return;
 	}
-	if (print_out != first) {
-		failed = ferror(print_out) != 0;
-		if (fclose(print_out) != 0 || failed) {
-			warn("%s", name);
-			output_failed = true;
-		}
-	}
+	if (print_out != out.first && fclose(print_out) != 0)
+		say_not_written();
 	print_out = f;
-	snprintf(name, sizeof(name), "%s", path);
+	out.said = false;
+	snprintf(out.name, sizeof(out.name), "%s", path);
 }
 
 static void
 do_ftruncate(void)
 {
-	fflush(print_out);
+	output_flush();
 	if (ftruncate(fileno(print_out), 0) == 0) /* a terminal keeps what it shows */
 		rewind(print_out);
 }

@@ -69,7 +69,9 @@ bool target_has_ended(void);
 
 /* next: what the CPU recorded after it; NULL: nothing yet. */
 void output_record(uint32_t cpu, const struct dif_record *r, const struct dif_record *next);
-/* Something for a file of freopen() was not written, as a message says. */
+/* Writes what was printed. */
+void output_flush(void);
+/* Something was not written, as a message says. */
 extern bool output_failed;
 
 /* ---- print.c, print_format.c, print_agg.c ---- */
