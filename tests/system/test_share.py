@@ -80,6 +80,13 @@ map(PAGE, PROT_READ, MAP_PRIVATE, fd, PAGE): good
 file: w r i t t
 appended: 3
 file: e n d
+ftruncate(old, 0): No such file or directory
+fchmod(old, 0600): No such file or directory
+futimens(old, NULL): No such file or directory
+fsync(old): good
+its page: o l d
+file: n e w
+the other one: 644 3
 """
 
 

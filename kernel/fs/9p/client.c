@@ -363,9 +363,14 @@ p9_client_walk(struct p9_fid *dir, const char *name, int *err)
 /* ---- requests ---- */
 
 int
-p9_client_open(struct p9_fid *fid, unsigned flags)
+p9_client_open(struct p9_fid *fid, unsigned flags, struct p9_qid *qid)
 {
-	return p9_client_do(fid->clnt, P9_TLOPEN, "dd", fid->fid, flags & O_ACCMODE);
+	int error;
+	struct p9_req_t *req = p9_client_rpc(fid->clnt, &error, P9_TLOPEN, "dd", fid->fid,
+					     (uint32_t)(flags & O_ACCMODE));
+
+	p9_client_take(req, &error, "Q", qid);
+	return error;
 }
 
 int

@@ -224,13 +224,13 @@ v9fs_link(struct vnode *dir, const char *name, struct vnode *vn)
 	return error;
 }
 
-/* A name of vn is about to be removed: who maps its pages needs a fid. */
+/* A name of vn is about to be removed: who has it open, and then maps it, needs a fid. */
 static void
 keep_reader(struct vnode *vn)
 {
 	int error;
 
-	if (S_ISREG(vn->mode) && __atomic_load_n(&vn->maps, __ATOMIC_RELAXED) > 0)
+	if (S_ISREG(vn->mode) && __atomic_load_n(&vn->refs, __ATOMIC_RELAXED) > vn->links)
 		p9_fid_put(v9fs_reader_get(v9fs_inode(vn), &error));
 }
 

@@ -13,22 +13,13 @@ static int
 v9fs_open(struct file *f)
 {
 	struct v9fs_inode *node = v9fs_inode(f->vn);
-	struct p9_fid *fid = v9fs_created_take(node), *from;
+	struct p9_fid *fid = v9fs_created_take(node);
 	int error = 0;
 
-	if (fid == NULL) {
-		from = v9fs_fid_get(node);
-		fid = p9_client_walk(from, NULL, &error);
-		p9_fid_put(from);
-		if (fid != NULL)
-			error = p9_client_open(fid, (unsigned)f->flags);
-		if (error != 0) {
-			p9_fid_put(fid);
-			return error;
-		}
-	}
+	if (fid == NULL)
+		fid = v9fs_fid_open(node, (unsigned)f->flags, &error);
 	f->priv = fid;
-	return 0;
+	return error;
 }
 
 static void
@@ -183,9 +174,12 @@ static int
 v9fs_truncate(struct vnode *vn, uint64_t size)
 {
 	struct p9_iattr_dotl a = {.valid = P9_ATTR_SIZE, .size = size};
-	struct p9_fid *fid = v9fs_fid_get(v9fs_inode(vn));
-	int error = p9_client_setattr(fid, &a);
+	int error;
+	struct p9_fid *fid = v9fs_fid_check(vn, &error);
 	char *page;
+
+	if (fid != NULL)
+		error = p9_client_setattr(fid, &a);
 
 	p9_fid_put(fid);
 	if (error != 0)
