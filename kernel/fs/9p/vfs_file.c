@@ -68,6 +68,8 @@ v9fs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		*off += before - u->resid;
 		if (n < (int64_t)want)
 			break;
+		if (error == 0 && u->resid > 0 && proc_signal_kills())
+			error = -EINTR;
 	}
 	if (req != NULL)
 		p9_req_free(req);
@@ -145,8 +147,11 @@ v9fs_write_all(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off, u
 	req = error == 0 ? io_alloc(fid, u->resid, true, &most) : NULL;
 	if (error == 0 && req == NULL)
 		error = -ENOMEM;
-	while (error == 0 && u->resid > 0)
+	while (error == 0 && u->resid > 0) {
 		error = v9fs_write_piece(vn, fid, u, off, req, most);
+		if (error == 0 && u->resid > 0 && proc_signal_kills())
+			error = -EINTR;
+	}
 	if (req != NULL)
 		p9_req_free(req);
 	*done = *off - start;
