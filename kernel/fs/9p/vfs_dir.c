@@ -38,18 +38,28 @@ is_inside(const struct vnode *dir, const struct vnode *vn)
 	return dir == vn;
 }
 
-/* Gives a name to a vnode, whose reference this takes over. A directory has one name at most. */
+/* A directory has one name at most. If this one, which dir gets, had one, the host has changed it.
+ */
+static int
+forget_old_name(struct vnode *dir, struct vnode *vn)
+{
+	if (!S_ISDIR(vn->mode))
+		return 0;
+	if (is_inside(dir, vn))
+		return -ELOOP;
+	if (vn->links > 0 && vnode_keeps_names(vn))
+		return -EBUSY;
+	if (vn->links > 0)
+		vnode_forget_dir(vn);
+	return 0;
+}
+
+/* Gives a name to a vnode, whose reference this takes over. */
 static int
 enter_name(struct vnode *dir, const char *name, struct vnode *vn)
 {
-	int error = 0;
+	int error = forget_old_name(dir, vn);
 
-	if (S_ISDIR(vn->mode) && is_inside(dir, vn))
-		error = -ELOOP;
-	else if (S_ISDIR(vn->mode) && vn->links > 0 && vnode_keeps_names(vn))
-		error = -EBUSY;
-	else if (S_ISDIR(vn->mode) && vn->links > 0)
-		vnode_forget_dir(vn); /* the host has renamed it */
 	if (error == 0)
 		error = vnode_enter(dir, name, vn);
 	if (error != 0)
@@ -192,10 +202,11 @@ v9fs_create(struct vnode *dir, const char *name, const struct vnode_kind *kind, 
 		p9_client_getattr_dotl(fid, &st);
 	if (fid != NULL)
 		vn = v9fs_get_inode(d->ses, fid, &st, err);
-	if (vn != NULL && S_ISDIR(vn->mode) && vn->links > 0) { /* a number of another one */
+	if (vn != NULL)
+		*err = forget_old_name(dir, vn);
+	if (vn != NULL && *err != 0) {
 		vnode_unref(vn);
 		vn = NULL;
-		*err = -EPROTO;
 	}
 	if (vn != NULL && created != NULL) {
 		struct v9fs_inode *node = v9fs_inode(vn);
