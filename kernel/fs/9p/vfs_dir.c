@@ -73,7 +73,6 @@ v9fs_revalidate(struct vnode *dir, const char *name)
 {
 	struct v9fs_session_info *ses = v9fs_inode(dir)->ses;
 	struct vnode *vn = vnode_child(dir, name);
-	bool kept = vn != NULL && S_ISDIR(vn->mode) && vnode_keeps_names(vn);
 	struct p9_stat_dotl st;
 	struct p9_fid *fid;
 	int error = dir->parent == NULL ? -ENOENT : 0; /* it was removed */
@@ -92,7 +91,7 @@ v9fs_revalidate(struct vnode *dir, const char *name)
 		mutex_unlock(&vn->lock);
 		return 0;
 	}
-	if (kept) {
+	if (vn != NULL && S_ISDIR(vn->mode) && vnode_keeps_names(vn)) {
 		p9_fid_put(fid);
 		return 0;
 	}
