@@ -134,16 +134,22 @@ v9fs_readdir(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg)
 	struct p9_req_t *req = p9_req_alloc(P9_IOHDRSZ, P9_HDRSZ + 4 + LIST_SIZE);
 	struct p9_fid *fid;
 	int error = req == NULL ? -ENOMEM : 0;
-	bool some = false, more = error == 0;
+	bool more = error == 0;
+	unsigned nameless = 0;
 
 	fid = more ? v9fs_reader_get(v9fs_inode(dir), &error) : NULL;
-	for (unsigned i = 0; error == 0 && more; i++) {
+	while (error == 0 && more) {
+		bool some = false;
+
 		error = p9_client_readdir(fid, from, LIST_SIZE, req);
 		if (error != 0 || req->rc.offset == req->rc.size)
 			break;
 		more = list_reply(&req->rc, &from, add, arg, &error, &some);
-		if (more && !some && i == LIST_TRIES)
+		nameless = some ? 0 : nameless + 1;
+		if (more && nameless > LIST_TRIES)
 			error = -EPROTO;
+		else if (more && proc_signal_kills())
+			error = -EINTR;
 	}
 	p9_fid_put(fid);
 	if (req != NULL)
