@@ -315,8 +315,10 @@ p9_fid_put(struct p9_fid *fid)
 {
 	if (fid == NULL || __atomic_sub_fetch(&fid->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
-	p9_client_do(fid->clnt, P9_TCLUNK, "d", fid->fid);
-	p9_fid_destroy(fid);
+	if (p9_client_do(fid->clnt, P9_TCLUNK, "d", fid->fid) == -ENOMEM)
+		kfree(fid); /* the host still has it: nobody gets its number */
+	else
+		p9_fid_destroy(fid);
 }
 
 struct p9_fid *
