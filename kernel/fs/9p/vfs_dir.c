@@ -235,8 +235,11 @@ v9fs_link(struct vnode *dir, const char *name, struct vnode *vn)
 
 	p9_fid_put(fid);
 	p9_fid_put(to);
-	if (error == 0)
+	if (error == 0) {
+		mutex_lock(&vn->lock);
 		v9fs_inode(vn)->known.nlink++;
+		mutex_unlock(&vn->lock);
+	}
 	return error;
 }
 
@@ -256,8 +259,10 @@ lose_name(struct vnode *vn)
 {
 	struct v9fs_inode *node = v9fs_inode(vn);
 
+	mutex_lock(&vn->lock);
 	if (node->known.nlink > 0)
 		node->known.nlink = S_ISDIR(vn->mode) ? 0 : node->known.nlink - 1;
+	mutex_unlock(&vn->lock);
 	if (S_ISDIR(vn->mode))
 		vnode_forget(vn, NULL);
 }
