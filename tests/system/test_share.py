@@ -106,7 +106,7 @@ def big():
         check((path / name).read_bytes() == data, f"{name} is another")
 
 
-@portable_test("what the host changes is seen at the next look: contents, sizes, names, kinds, what is executed and mapped")
+@portable_test("what the host changes is seen at the next look: contents, sizes, names, kinds, scripts that are executed")
 def host_changes():
     path = folder()
     (path / "run").write_text("#!/bin/sh\necho old\n")
@@ -142,7 +142,7 @@ def traces():
     check(int((path / "out").read_text().split()[-1]) >= 50, (path / "out").read_text())
 
 
-@portable_test("the host's errors are those of the guest: EACCES, EROFS, EXDEV, EFBIG, ENOTEMPTY, names that are too long; ,ro is read only")
+@portable_test("errors have the numbers of Linux: EACCES by the guest's own check, EROFS, EXDEV, EFBIG, ENOTEMPTY, names that are too long; ,ro is read only")
 def errors():
     path = folder()
     (path / "f").write_text("f\n")
