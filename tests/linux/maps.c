@@ -313,6 +313,28 @@ maps_are(const char *dir)
 	return 0;
 }
 
+/* An open file, whose name another file has now, is that file's no more. */
+static void
+replaced_file(void)
+{
+	int old = open("f", O_CREAT | O_RDWR, 0644), new = open("g", O_CREAT | O_RDWR, 0644);
+	struct stat st;
+
+	if (write(old, "old", 3) != 3 || write(new, "new", 3) != 3 || rename("g", "f") != 0)
+		printf("not replaced\n");
+	TELL(ftruncate(old, 0));
+	TELL(fchmod(old, 0600));
+	TELL(futimens(old, NULL));
+	TELL(fsync(old));
+	show("its page", map(PAGE, PROT_READ, MAP_PRIVATE, old, 0), 3);
+	show_file(new, 0);
+	fstat(new, &st);
+	printf("the other one: %o %ld\n", st.st_mode & 0777, (long)st.st_size);
+	unlink("f");
+	close(old);
+	close(new);
+}
+
 int
 maps_of_host(const char *dir)
 {
@@ -343,6 +365,7 @@ maps_of_host(const char *dir)
 	show_file(fd, PAGE - 3);
 	printf("appended: %zd\n", pwrite(fd, "end", 3, 2 * PAGE));
 	show_file(fd, 2 * PAGE);
+	replaced_file();
 	return 0;
 }
 

@@ -315,8 +315,10 @@ p9_fid_put(struct p9_fid *fid)
 {
 	if (fid == NULL || __atomic_sub_fetch(&fid->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
-	p9_client_do(fid->clnt, P9_TCLUNK, "d", fid->fid);
-	p9_fid_destroy(fid);
+	if (p9_client_do(fid->clnt, P9_TCLUNK, "d", fid->fid) == -ENOMEM)
+		kfree(fid); /* the host still has it: nobody gets its number */
+	else
+		p9_fid_destroy(fid);
 }
 
 struct p9_fid *
@@ -363,9 +365,14 @@ p9_client_walk(struct p9_fid *dir, const char *name, int *err)
 /* ---- requests ---- */
 
 int
-p9_client_open(struct p9_fid *fid, unsigned flags)
+p9_client_open(struct p9_fid *fid, unsigned flags, struct p9_qid *qid)
 {
-	return p9_client_do(fid->clnt, P9_TLOPEN, "dd", fid->fid, flags & O_ACCMODE);
+	int error;
+	struct p9_req_t *req = p9_client_rpc(fid->clnt, &error, P9_TLOPEN, "dd", fid->fid,
+					     (uint32_t)(flags & O_ACCMODE));
+
+	p9_client_take(req, &error, "Q", qid);
+	return error;
 }
 
 int

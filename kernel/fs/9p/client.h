@@ -70,8 +70,8 @@ void p9_fid_put(struct p9_fid *fid);
 struct p9_fid *p9_client_attach(struct p9_client *c, struct p9_qid *qid, int *err);
 /* A new fid of a name in a directory; NULL: of the same file. */
 struct p9_fid *p9_client_walk(struct p9_fid *dir, const char *name, int *err);
-/* flags: O_RDONLY, O_WRONLY or O_RDWR. */
-int p9_client_open(struct p9_fid *fid, unsigned flags);
+/* flags: O_RDONLY, O_WRONLY or O_RDWR. *qid: of what it has opened. */
+int p9_client_open(struct p9_fid *fid, unsigned flags, struct p9_qid *qid);
 /* Makes a file in a directory, of which the fid then is, open for reading and writing. */
 int p9_client_create_dotl(struct p9_fid *fid, const char *name, uint32_t mode, uint32_t gid);
 int p9_client_mkdir_dotl(struct p9_fid *dir, const char *name, uint32_t mode, uint32_t gid);

@@ -61,6 +61,13 @@ void v9fs_stat2inode(struct vnode *vn, const struct p9_stat_dotl *st);
 /* Its newest fid, with a reference; and the one that is open for reading: NULL and *err. */
 struct p9_fid *v9fs_fid_get(struct v9fs_inode *node);
 struct p9_fid *v9fs_reader_get(struct v9fs_inode *node, int *err);
+/*
+ * The host follows the path of a fid that is not open, which may lead to another file since. A new
+ * fid that is open; and the newest one, with a reference, which leads to the vnode, whose lock is
+ * held, at least a moment ago. NULL: *err is -ENOENT if it is another file.
+ */
+struct p9_fid *v9fs_fid_open(struct v9fs_inode *node, unsigned flags, int *err);
+struct p9_fid *v9fs_fid_check(struct vnode *vn, int *err);
 /* From now on it is found by this fid, which is taken over. */
 void v9fs_fid_set(struct v9fs_inode *node, struct p9_fid *fid);
 /* Takes the fid that is open for who has made the file. NULL: there is none. */

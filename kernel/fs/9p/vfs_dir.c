@@ -38,18 +38,28 @@ is_inside(const struct vnode *dir, const struct vnode *vn)
 	return dir == vn;
 }
 
-/* Gives a name to a vnode, whose reference this takes over. A directory has one name at most. */
+/* A directory has one name at most. If this one, which dir gets, had one, the host has changed it.
+ */
+static int
+forget_old_name(struct vnode *dir, struct vnode *vn)
+{
+	if (!S_ISDIR(vn->mode))
+		return 0;
+	if (is_inside(dir, vn))
+		return -ELOOP;
+	if (vn->links > 0 && vnode_keeps_names(vn))
+		return -EBUSY;
+	if (vn->links > 0)
+		vnode_forget_dir(vn);
+	return 0;
+}
+
+/* Gives a name to a vnode, whose reference this takes over. */
 static int
 enter_name(struct vnode *dir, const char *name, struct vnode *vn)
 {
-	int error = 0;
+	int error = forget_old_name(dir, vn);
 
-	if (S_ISDIR(vn->mode) && is_inside(dir, vn))
-		error = -ELOOP;
-	else if (S_ISDIR(vn->mode) && vn->links > 0 && vnode_keeps_names(vn))
-		error = -EBUSY;
-	else if (S_ISDIR(vn->mode) && vn->links > 0)
-		vnode_forget_dir(vn); /* the host has renamed it */
 	if (error == 0)
 		error = vnode_enter(dir, name, vn);
 	if (error != 0)
@@ -63,7 +73,6 @@ v9fs_revalidate(struct vnode *dir, const char *name)
 {
 	struct v9fs_session_info *ses = v9fs_inode(dir)->ses;
 	struct vnode *vn = vnode_child(dir, name);
-	bool kept = vn != NULL && S_ISDIR(vn->mode) && vnode_keeps_names(vn);
 	struct p9_stat_dotl st;
 	struct p9_fid *fid;
 	int error = dir->parent == NULL ? -ENOENT : 0; /* it was removed */
@@ -82,7 +91,7 @@ v9fs_revalidate(struct vnode *dir, const char *name)
 		mutex_unlock(&vn->lock);
 		return 0;
 	}
-	if (kept) {
+	if (vn != NULL && S_ISDIR(vn->mode) && vnode_keeps_names(vn)) {
 		p9_fid_put(fid);
 		return 0;
 	}
@@ -125,16 +134,22 @@ v9fs_readdir(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg)
 	struct p9_req_t *req = p9_req_alloc(P9_IOHDRSZ, P9_HDRSZ + 4 + LIST_SIZE);
 	struct p9_fid *fid;
 	int error = req == NULL ? -ENOMEM : 0;
-	bool some = false, more = error == 0;
+	bool more = error == 0;
+	unsigned nameless = 0;
 
 	fid = more ? v9fs_reader_get(v9fs_inode(dir), &error) : NULL;
-	for (unsigned i = 0; error == 0 && more; i++) {
+	while (error == 0 && more) {
+		bool some = false;
+
 		error = p9_client_readdir(fid, from, LIST_SIZE, req);
 		if (error != 0 || req->rc.offset == req->rc.size)
 			break;
 		more = list_reply(&req->rc, &from, add, arg, &error, &some);
-		if (more && !some && i == LIST_TRIES)
+		nameless = some ? 0 : nameless + 1;
+		if (more && nameless > LIST_TRIES)
 			error = -EPROTO;
+		else if (more && proc_signal_kills())
+			error = -EINTR;
 	}
 	p9_fid_put(fid);
 	if (req != NULL)
@@ -192,10 +207,11 @@ v9fs_create(struct vnode *dir, const char *name, const struct vnode_kind *kind, 
 		p9_client_getattr_dotl(fid, &st);
 	if (fid != NULL)
 		vn = v9fs_get_inode(d->ses, fid, &st, err);
-	if (vn != NULL && S_ISDIR(vn->mode) && vn->links > 0) { /* a number of another one */
+	if (vn != NULL)
+		*err = forget_old_name(dir, vn);
+	if (vn != NULL && *err != 0) {
 		vnode_unref(vn);
 		vn = NULL;
-		*err = -EPROTO;
 	}
 	if (vn != NULL && created != NULL) {
 		struct v9fs_inode *node = v9fs_inode(vn);
@@ -219,18 +235,21 @@ v9fs_link(struct vnode *dir, const char *name, struct vnode *vn)
 
 	p9_fid_put(fid);
 	p9_fid_put(to);
-	if (error == 0)
+	if (error == 0) {
+		mutex_lock(&vn->lock);
 		v9fs_inode(vn)->known.nlink++;
+		mutex_unlock(&vn->lock);
+	}
 	return error;
 }
 
-/* A name of vn is about to be removed: who maps its pages needs a fid. */
+/* A name of vn is about to be removed: who has it open, and then maps it, needs a fid. */
 static void
 keep_reader(struct vnode *vn)
 {
 	int error;
 
-	if (S_ISREG(vn->mode) && __atomic_load_n(&vn->maps, __ATOMIC_RELAXED) > 0)
+	if (S_ISREG(vn->mode) && __atomic_load_n(&vn->refs, __ATOMIC_RELAXED) > vn->links)
 		p9_fid_put(v9fs_reader_get(v9fs_inode(vn), &error));
 }
 
@@ -240,8 +259,10 @@ lose_name(struct vnode *vn)
 {
 	struct v9fs_inode *node = v9fs_inode(vn);
 
+	mutex_lock(&vn->lock);
 	if (node->known.nlink > 0)
 		node->known.nlink = S_ISDIR(vn->mode) ? 0 : node->known.nlink - 1;
+	mutex_unlock(&vn->lock);
 	if (S_ISDIR(vn->mode))
 		vnode_forget(vn, NULL);
 }

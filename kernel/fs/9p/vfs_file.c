@@ -13,22 +13,13 @@ static int
 v9fs_open(struct file *f)
 {
 	struct v9fs_inode *node = v9fs_inode(f->vn);
-	struct p9_fid *fid = v9fs_created_take(node), *from;
+	struct p9_fid *fid = v9fs_created_take(node);
 	int error = 0;
 
-	if (fid == NULL) {
-		from = v9fs_fid_get(node);
-		fid = p9_client_walk(from, NULL, &error);
-		p9_fid_put(from);
-		if (fid != NULL)
-			error = p9_client_open(fid, (unsigned)f->flags);
-		if (error != 0) {
-			p9_fid_put(fid);
-			return error;
-		}
-	}
+	if (fid == NULL)
+		fid = v9fs_fid_open(node, (unsigned)f->flags, &error);
 	f->priv = fid;
-	return 0;
+	return error;
 }
 
 static void
@@ -77,6 +68,8 @@ v9fs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		*off += before - u->resid;
 		if (n < (int64_t)want)
 			break;
+		if (error == 0 && u->resid > 0 && proc_signal_kills())
+			error = -EINTR;
 	}
 	if (req != NULL)
 		p9_req_free(req);
@@ -154,8 +147,11 @@ v9fs_write_all(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off, u
 	req = error == 0 ? io_alloc(fid, u->resid, true, &most) : NULL;
 	if (error == 0 && req == NULL)
 		error = -ENOMEM;
-	while (error == 0 && u->resid > 0)
+	while (error == 0 && u->resid > 0) {
 		error = v9fs_write_piece(vn, fid, u, off, req, most);
+		if (error == 0 && u->resid > 0 && proc_signal_kills())
+			error = -EINTR;
+	}
 	if (req != NULL)
 		p9_req_free(req);
 	*done = *off - start;
@@ -183,9 +179,12 @@ static int
 v9fs_truncate(struct vnode *vn, uint64_t size)
 {
 	struct p9_iattr_dotl a = {.valid = P9_ATTR_SIZE, .size = size};
-	struct p9_fid *fid = v9fs_fid_get(v9fs_inode(vn));
-	int error = p9_client_setattr(fid, &a);
+	int error;
+	struct p9_fid *fid = v9fs_fid_check(vn, &error);
 	char *page;
+
+	if (fid != NULL)
+		error = p9_client_setattr(fid, &a);
 
 	p9_fid_put(fid);
 	if (error != 0)

@@ -59,9 +59,41 @@ v9fs_created_take(struct v9fs_inode *node)
 }
 
 struct p9_fid *
+v9fs_fid_open(struct v9fs_inode *node, unsigned flags, int *err)
+{
+	struct p9_fid *from = v9fs_fid_get(node), *fid = p9_client_walk(from, NULL, err);
+	struct p9_qid qid;
+
+	p9_fid_put(from);
+	if (fid != NULL)
+		*err = p9_client_open(fid, flags, &qid);
+	if (*err == 0 && qid.path != node->vn->ino)
+		*err = -ENOENT;
+	if (*err == 0)
+		return fid;
+	p9_fid_put(fid);
+	return NULL;
+}
+
+struct p9_fid *
+v9fs_fid_check(struct vnode *vn, int *err)
+{
+	struct p9_fid *fid = v9fs_fid_get(v9fs_inode(vn));
+	struct p9_stat_dotl now;
+
+	*err = p9_client_getattr_dotl(fid, &now);
+	if (*err == 0 && !v9fs_is_same(vn, &now))
+		*err = -ENOENT;
+	if (*err == 0)
+		return fid;
+	p9_fid_put(fid);
+	return NULL;
+}
+
+struct p9_fid *
 v9fs_reader_get(struct v9fs_inode *node, int *err)
 {
-	struct p9_fid *fid = NULL, *from, *extra;
+	struct p9_fid *fid = NULL, *extra;
 
 	spin_lock(&node->ses->lock);
 	if (node->reader != NULL)
@@ -70,15 +102,9 @@ v9fs_reader_get(struct v9fs_inode *node, int *err)
 	*err = 0;
 	if (fid != NULL)
 		return fid;
-	from = v9fs_fid_get(node);
-	fid = p9_client_walk(from, NULL, err);
-	p9_fid_put(from);
-	if (fid != NULL)
-		*err = p9_client_open(fid, O_RDONLY);
-	if (*err != 0) {
-		p9_fid_put(fid);
+	fid = v9fs_fid_open(node, O_RDONLY, err);
+	if (fid == NULL)
 		return NULL;
-	}
 	spin_lock(&node->ses->lock);
 	extra = node->reader;
 	if (extra == NULL)
@@ -183,10 +209,13 @@ v9fs_changed(struct vnode *vn, unsigned what)
 		a.valid |= P9_ATTR_MTIME | P9_ATTR_ATIME;
 	if (a.valid == 0)
 		return 0; /* the host knows of sizes */
-	fid = v9fs_fid_get(node);
-	error = p9_client_setattr(fid, &a);
-	if (error != 0 || p9_client_getattr_dotl(fid, &now) != 0 || !v9fs_is_same(vn, &now))
+	fid = v9fs_fid_check(vn, &error);
+	if (fid != NULL)
+		error = p9_client_setattr(fid, &a);
+	if (error != 0 || p9_client_getattr_dotl(fid, &now) != 0 || !v9fs_is_same(vn, &now)) {
 		now = node->known;
+		now.size = vn->size; /* that of the last write */
+	}
 	v9fs_stat2inode(vn, &now);
 	p9_fid_put(fid);
 	return error;
