@@ -94,7 +94,8 @@ void vm_cut_object(const void *object, uint64_t size);
 void vm_clean_object(const void *object);
 /*
  * The object's pages (NULL: those of all) are taken out of all spaces that share them, but for
- * code that nobody writes, so that they can be given up. They come back when they are used. Under the same conditions.
+ * code that nobody writes, so that they can be given up. They come back when they are used. Under
+ * the same conditions.
  */
 void vm_drop_object(const void *object);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */

@@ -62,7 +62,7 @@ struct p9_fid *
 v9fs_fid_open(struct v9fs_inode *node, unsigned flags, int *err)
 {
 	struct p9_fid *from = v9fs_fid_get(node), *fid = p9_client_walk(from, NULL, err);
-	struct p9_qid qid;
+	struct p9_qid qid = {0};
 
 	p9_fid_put(from);
 	if (fid != NULL)
