@@ -31,7 +31,7 @@ BUDGETS = {
     "kernel/dtrace": 5950,
     "kernel/dtrace/host": 1325,
     "kernel/fs": 12275,
-    "kernel/fs/9p": 2200,
+    "kernel/fs/9p": 2250,
     "kernel/fs/ext2": 2600,
     "kernel/ftrace": 2350,
     "kernel/ftrace/buffer": 2250,
