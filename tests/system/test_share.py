@@ -175,18 +175,20 @@ def at_once():
             check((path / f"d{i}/f{j}").read_bytes() == lines(i * j * 1000), f"d{i}/f{j} is another")
 
 
-@portable_test("a signal that ends a program ends its wait for a slow host, which gives up the request; another mount by hand goes on")
+@portable_test("a signal that ends a program ends its wait for a slow host, which gives up the request; nobody else waits for it, and another mount by hand goes on")
 def flushed():
     path = folder()
     (path / "big").write_bytes(bytes(200_000))
     (path / "f").write_text("fine\n")
-    slow = ["--", "-fsdev", f"local,id=s,path={path},security_model=mapped-xattr,throttling.bps-read=20000", "-device", "virtio-9p-pci,fsdev=s,mount_tag=slow,disable-legacy=on"]
+    slow = ["--", "-fsdev", f"local,id=s,path={path},security_model=mapped-xattr,throttling.bps-read=20000,throttling.bps-write=20000", "-device", "virtio-9p-pci,fsdev=s,mount_tag=slow,disable-legacy=on"]
     run = boot("mkdir /mnt; mount -t 9p slow /mnt; sysctl -q debug.ktr.mask=VOP; (exec dd if=/mnt/big of=/dev/null bs=50000 2> /dev/null) & p=$!\n"
                "until grep -q '[^0-9]50000$' /proc/$p/fdinfo/0 && grep -q '^9p' /proc/$p/wchan; do :; done; kill -USR2 $p; wait $p; echo status $?\n"
                "(exec dd if=/mnt/big of=/dev/null bs=200000 2> /dev/null) & p=$!\n"
                "until grep -q '^9p' /proc/$p/wchan; do :; done; kill -KILL $p; wait $p 2> /dev/null; echo status $?; sysctl -q debug.ktr.mask=NONE; ktrdump -q | grep -c '9p flush: tag'\n"
+               "(exec dd if=/dev/zero of=/mnt/w bs=2000000 count=1 2> /dev/null) & p=$!\n"
+               "until echo /mnt/* | grep -q /mnt/w && grep -q '^9p' /proc/$p/wchan; do :; done; ls -l /mnt/w > /dev/null & cat /mnt/f; kill -0 $p && echo still; kill -KILL $p; wait 2> /dev/null\n"
                "cat /mnt/f; umount /mnt; mount -t 9p slow /mnt; ln -s a /mnt/l; readlink /mnt/l\n", options=slow).expect()
-    check_match(r"status 140\n(Killed\n)?status 137\n[12]\nfine\na\n$", run.out.replace("\r", ""), "what the commands print")
+    check_match(r"status 140\n(Killed\n)?status 137\n[12]\nfine\nstill\n(Killed\n)?fine\na\n$", run.out.replace("\r", ""), "what the commands print")
     check(not (path / "l").is_symlink(), "mapped: the host has a link")
 
 

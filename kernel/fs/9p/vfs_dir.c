@@ -17,10 +17,12 @@
 static struct p9_fid *
 find_name(struct vnode *dir, const char *name, struct p9_stat_dotl *st, int *err)
 {
+	struct v9fs_session_info *ses = v9fs_inode(dir)->ses;
 	struct p9_fid *from = v9fs_fid_get(v9fs_inode(dir));
 	struct p9_fid *fid = p9_client_walk(from, name, err);
 
 	p9_fid_put(from);
+	ses->asked = __atomic_load_n(&ses->clock, __ATOMIC_SEQ_CST);
 	if (fid != NULL)
 		*err = p9_client_getattr_dotl(fid, st);
 	if (*err == 0)
@@ -86,9 +88,7 @@ v9fs_revalidate(struct vnode *dir, const char *name)
 	fid = find_name(dir, name, &st, &error);
 	if (error == 0 && vn != NULL && v9fs_is_same(vn, &st)) {
 		v9fs_fid_set(v9fs_inode(vn), fid);
-		mutex_lock(&vn->lock);
-		v9fs_stat2inode(vn, &st);
-		mutex_unlock(&vn->lock);
+		v9fs_learn(vn, &st);
 		return 0;
 	}
 	if (vn != NULL && S_ISDIR(vn->mode) && vnode_keeps_names(vn)) {

@@ -167,7 +167,10 @@ v9fs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	if (u->resid == 0)
 		return 0;
 	mutex_lock(&vn->lock);
+	__atomic_store_n(&v9fs_inode(vn)->writing, true, __ATOMIC_SEQ_CST);
 	error = v9fs_write_all(vn, f, u, off, &done);
+	v9fs_note_change(vn);
+	__atomic_store_n(&v9fs_inode(vn)->writing, false, __ATOMIC_SEQ_CST);
 	mutex_unlock(&vn->lock);
 	if (done > 0)
 		error = u->sync || (f->flags & O_DSYNC) ? file_sync(f) : 0;
@@ -185,10 +188,10 @@ v9fs_truncate(struct vnode *vn, uint64_t size)
 
 	if (fid != NULL)
 		error = p9_client_setattr(fid, &a);
-
 	p9_fid_put(fid);
 	if (error != 0)
 		return error;
+	v9fs_note_change(vn);
 	if (size >= vn->size) {
 		__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST);
 		return 0;

@@ -159,6 +159,36 @@ v9fs_stat2inode(struct vnode *vn, const struct p9_stat_dotl *st)
 	}
 }
 
+void
+v9fs_note_change(struct vnode *vn)
+{
+	struct v9fs_inode *node = v9fs_inode(vn);
+
+	__atomic_store_n(&node->changed_at,
+			 __atomic_add_fetch(&node->ses->clock, 1, __ATOMIC_SEQ_CST),
+			 __ATOMIC_SEQ_CST);
+}
+
+static bool
+is_older(const struct v9fs_inode *node)
+{
+	return __atomic_load_n(&node->writing, __ATOMIC_SEQ_CST) ||
+	       __atomic_load_n(&node->changed_at, __ATOMIC_SEQ_CST) > node->ses->asked;
+}
+
+void
+v9fs_learn(struct vnode *vn, const struct p9_stat_dotl *st)
+{
+	struct v9fs_inode *node = v9fs_inode(vn);
+
+	if (is_older(node))
+		return;
+	mutex_lock(&vn->lock);
+	if (!is_older(node))
+		v9fs_stat2inode(vn, st);
+	mutex_unlock(&vn->lock);
+}
+
 /* As vnode_disk_ops.stat. vn->lock held. */
 static void
 v9fs_stat(struct vnode *vn, struct stat *st)
@@ -217,6 +247,7 @@ v9fs_changed(struct vnode *vn, unsigned what)
 		now.size = vn->size; /* that of the last write */
 	}
 	v9fs_stat2inode(vn, &now);
+	v9fs_note_change(vn);
 	p9_fid_put(fid);
 	return error;
 }
@@ -394,9 +425,7 @@ v9fs_get_inode(struct v9fs_session_info *ses, struct p9_fid *fid, const struct p
 	*err = 0;
 	if (vn != NULL) {
 		v9fs_fid_set(v9fs_inode(vn), fid);
-		mutex_lock(&vn->lock);
-		v9fs_stat2inode(vn, st);
-		mutex_unlock(&vn->lock);
+		v9fs_learn(vn, st);
 		return vn;
 	}
 	vn = v9fs_make_node(ses, fid, st, err);
