@@ -140,10 +140,16 @@ expand_find(const char *name, bool is_array)
 	return NULL;
 }
 
-/* What was given, checked, must be of the type: a cast to it makes an address of no number. */
+/*
+ * What is given must be of the type: a cast to it makes an address of no number. What stability it
+ * has is seen where it is used.
+ */
 static void
-check_given(struct node *given, struct type *type)
+check_given(struct node *n, struct node *given, struct type *type)
 {
+	stable_hidden++;
+	check_expression(n);
+	stable_hidden--;
 	if (!check_fits(given, type))
 		dt_error(given->at, "D_PROTO_ARG", "found %s as an argument, expected %s",
 			 type_text(given->type), type_text(type));
@@ -168,8 +174,7 @@ bind(const struct binding *bindings, const char *name, const struct node *value,
 	if (value->kind == N_INT || value->kind == N_NAME) {
 		struct node *given = check_clone(value);
 
-		check_expression(given);
-		check_given(given, type);
+		check_given(given, given, type);
 		if (type_is_scalar(type) && given->kind != N_XLATE)
 			b->value = node_typed(N_CAST, type, check_clone(value));
 		return b;
@@ -204,10 +209,9 @@ expand_after(struct node *n, const struct node *assignments, const struct node *
 
 	/* What is wrong with what was given is said here. */
 	for (const struct node *a = assignments; a != NULL; a = a->next) {
-		struct node *assign = check_clone(a), *given = assign->right->left;
+		struct node *assign = check_clone(a);
 
-		check_expression(assign);
-		check_given(given, a->right->type);
+		check_given(assign, assign->right->left, a->right->type);
 	}
 	expand(n, value, bindings, type, "D_OP_INCOMPAT");
 	if (n->kind == N_XLATE) {
