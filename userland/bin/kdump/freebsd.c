@@ -103,7 +103,7 @@ errno_of(int32_t error)
 	    {ENOLCK, 77},          {ENAMETOOLONG, 63},
 	    {ENOSYS, 78},          {ENOTEMPTY, 66},
 	    {ELOOP, 62},           {EOVERFLOW, 84},
-	    {ENODATA, 87}, /* ENOATTR */
+	    {EPROTO, 92},          {ENODATA, 87}, /* ENOATTR */
 	    {ENOTSOCK, 38},        {EDESTADDRREQ, 39},
 	    {EMSGSIZE, 40},        {EPROTOTYPE, 41},
 	    {ENOPROTOOPT, 42},     {EPROTONOSUPPORT, 43},
