@@ -224,16 +224,10 @@ ktr_probe_suggest(const char *spec, char *to, size_t len)
 		ktr_probe_name(site, &name);
 		const char *part[FIELDS] = {name.provider, name.module, name.function, name.name};
 		for (unsigned i = 0; i < FIELDS; i++) {
-			struct ktr_suggestion s;
-			if (f.glob[i][0] == '\0' || !matches_but(&f, part, i))
-				continue;
-			ktr_suggest_init(&s, f.glob[i], ktr_strlen(f.glob[i]));
-			s.distance = s.distance < distance ? s.distance : distance;
-			ktr_suggest_try(&s, part[i]);
-			if (s.best == NULL)
+			if (f.glob[i][0] == '\0' || !matches_but(&f, part, i) ||
+			    !ktr_suggest_nearer(f.glob[i], part[i], &distance))
 				continue;
 			field = i;
-			distance = s.distance;
 			copy_part(best, part[i], part[i] + ktr_strlen(part[i]));
 		}
 	}

@@ -101,3 +101,17 @@ ktr_suggest_try(struct ktr_suggestion *s, const char *name)
 		s->best = name;
 	}
 }
+
+bool
+ktr_suggest_nearer(const char *wanted, const char *name, unsigned *distance)
+{
+	struct ktr_suggestion s;
+
+	ktr_suggest_init(&s, wanted, ktr_strlen(wanted));
+	s.distance = word_min(s.distance, *distance);
+	ktr_suggest_try(&s, name);
+	if (s.best == NULL)
+		return false;
+	*distance = s.distance;
+	return true;
+}

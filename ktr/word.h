@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,3 +28,6 @@ struct ktr_suggestion {
 void ktr_suggest_init(struct ktr_suggestion *s, const char *wanted, size_t len);
 /** name must stay valid as long as s is used. */
 void ktr_suggest_try(struct ktr_suggestion *s, const char *name);
+/** Is name near enough to a misspelt word, and nearer than *distance, which then becomes its own?
+ */
+bool ktr_suggest_nearer(const char *wanted, const char *name, unsigned *distance);

@@ -38,16 +38,9 @@ suggest_probe(const char *full)
 	for (const struct probe *p = probe_all(); p != NULL; p = p->next) {
 		const char *const is[] = {p->p.provider, p->p.module, p->p.function, p->p.name};
 		int i = probe_one_wrong(full, &p->p);
-		struct ktr_suggestion s;
 
-		if (i < 0)
+		if (i < 0 || !ktr_suggest_nearer(want[i], is[i], &distance))
 			continue;
-		ktr_suggest_init(&s, want[i], strlen(want[i]));
-		s.distance = s.distance < distance ? s.distance : distance;
-		ktr_suggest_try(&s, is[i]);
-		if (s.best == NULL)
-			continue;
-		distance = s.distance;
 		memcpy(best, want, sizeof(best));
 		best[i] = is[i];
 		found = dt_format("%s:%s:%s:%s", best[0], best[1], best[2], best[3]);
