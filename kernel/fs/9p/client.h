@@ -65,6 +65,15 @@ void p9_req_free(struct p9_req_t *req);
 struct p9_fid *p9_fid_get(struct p9_fid *fid);
 /* The last one makes the host forget it. NULL is allowed. */
 void p9_fid_put(struct p9_fid *fid);
+/* The fid; or, if there is an error, NULL, and it is put. */
+static inline struct p9_fid *
+p9_fid_unless(int error, struct p9_fid *fid)
+{
+	if (error == 0)
+		return fid;
+	p9_fid_put(fid);
+	return NULL;
+}
 
 /* The root. NULL and *err, as for the next. */
 struct p9_fid *p9_client_attach(struct p9_client *c, struct p9_qid *qid, int *err);

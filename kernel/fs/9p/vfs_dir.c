@@ -25,10 +25,7 @@ find_name(struct vnode *dir, const char *name, struct p9_stat_dotl *st, int *err
 	ses->asked = __atomic_load_n(&ses->clock, __ATOMIC_SEQ_CST);
 	if (fid != NULL)
 		*err = p9_client_getattr_dotl(fid, st);
-	if (*err == 0)
-		return fid;
-	p9_fid_put(fid);
-	return NULL;
+	return p9_fid_unless(*err, fid);
 }
 
 /* Is dir in the directory vn, or vn itself? */
@@ -165,10 +162,7 @@ create_file(struct p9_fid *dir, const char *name, uint32_t mode, uint32_t gid, i
 
 	if (fid != NULL)
 		*err = p9_client_create_dotl(fid, name, mode, gid);
-	if (*err == 0)
-		return fid;
-	p9_fid_put(fid);
-	return NULL;
+	return p9_fid_unless(*err, fid);
 }
 
 static int

@@ -69,10 +69,7 @@ v9fs_fid_open(struct v9fs_inode *node, unsigned flags, int *err)
 		*err = p9_client_open(fid, flags, &qid);
 	if (*err == 0 && qid.path != node->vn->ino)
 		*err = -ENOENT;
-	if (*err == 0)
-		return fid;
-	p9_fid_put(fid);
-	return NULL;
+	return p9_fid_unless(*err, fid);
 }
 
 struct p9_fid *
@@ -84,10 +81,7 @@ v9fs_fid_check(struct vnode *vn, int *err)
 	*err = p9_client_getattr_dotl(fid, &now);
 	if (*err == 0 && !v9fs_is_same(vn, &now))
 		*err = -ENOENT;
-	if (*err == 0)
-		return fid;
-	p9_fid_put(fid);
-	return NULL;
+	return p9_fid_unless(*err, fid);
 }
 
 struct p9_fid *
@@ -318,11 +312,8 @@ v9fs_fill_vnode(struct vnode *vn, struct v9fs_inode *node, const struct p9_stat_
 
 	vn->node = node;
 	vn->ino = st->qid.path;
-	vn->uid = st->uid;
-	vn->gid = st->gid;
-	vn->size = st->size < INT64_MAX ? st->size : INT64_MAX;
 	vn->size_max = INT64_MAX;
-	vn->mtime_ns = st->mtime_sec * NS + st->mtime_nsec % NS;
+	v9fs_stat2inode(vn, st); /* nobody else has it yet */
 	vn->rdev = st->rdev;
 	vn->read_only = &node->ses->read_only;
 	vn->disk = &disk_ops;
