@@ -64,18 +64,6 @@ replace_mask(struct instance *i, uint64_t seen, uint64_t mask)
 	return same;
 }
 
-void
-instance_lock(struct instance *i)
-{
-	hook_lock(&i->lock);
-}
-
-void
-instance_unlock(struct instance *i)
-{
-	hook_unlock(&i->lock);
-}
-
 /* The mask becomes what `next` makes of it. Others change that of the main log at any time. Returns
  * what it was. [lock] */
 static uint64_t
@@ -122,10 +110,10 @@ turn(struct instance *i, bool on)
 void
 instance_switch_in_hook(struct instance *i, bool on)
 {
-	instance_lock(i);
+	hook_lock(&i->lock);
 	turn(i, on);
 	i->resumes &= on;
-	instance_unlock(i);
+	hook_unlock(&i->lock);
 }
 
 /* What is to be done under the lock, in thread context. */
@@ -154,10 +142,10 @@ set_cpus_here(void *arg)
 {
 	const struct switching *s = arg;
 
-	instance_lock(s->i);
+	hook_lock(&s->i->lock);
 	__atomic_store_n(&s->i->cpus, s->cpus, __ATOMIC_RELAXED);
 	change_mask(s->i, mask_of_cpus);
-	instance_unlock(s->i);
+	hook_unlock(&s->i->lock);
 }
 
 void
@@ -172,13 +160,13 @@ pause_here(void *arg)
 	const struct switching *s = arg;
 	struct instance *i = s->i;
 
-	instance_lock(i);
+	hook_lock(&i->lock);
 	if (!s->on)
 		i->resumes |= turn(i, false);
 	else if (i->resumes)
 		turn(i, true);
 	i->resumes &= !s->on;
-	instance_unlock(i);
+	hook_unlock(&i->lock);
 }
 
 void

@@ -63,7 +63,7 @@ struct instance {
 	uint32_t snapshot_lock; /* see snapshot.c */
 	unsigned snapshot_readers;
 	bool snapshot_there;
-	uint32_t lock; /* a spin lock, taken by hooks and where none can run */
+	uint32_t lock; /* hook_lock(), in hooks and within ktr_hook_without() */
 	uint64_t mask,
 	    cpus; /* CPUs that record, but for the top; and while it is on; atomic, [lock] */
 	uint32_t options; /* atomic; bit N: option N is not as by default */
@@ -130,10 +130,6 @@ instance_of(const struct ktr_firing *f)
 {
 	return instance_owners[f->owner];
 }
-
-/* i->lock, for what hooks change, too. In hooks, and within ktr_hook_without(). */
-void instance_lock(struct instance *i);
-void instance_unlock(struct instance *i);
 
 /* The CPUs that record; 0: tracing is off. Any context. */
 uint64_t instance_mask(const struct instance *i);

@@ -7,6 +7,7 @@
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/spinlock.h"
 
 #define IDLE    ((uint32_t)INT32_MAX) /* a list's 0: the CPUs' idle threads, as in Linux */
 #define LEAVING 0x80000000u /* with a number: the thread ends; files do not show it any more */
@@ -84,11 +85,11 @@ fork_fire(const struct ktr_firing *f)
 {
 	struct instance *i = instance_of(f);
 
-	instance_lock(i);
+	hook_lock(&i->lock);
 	for (unsigned list = 0; list < PID_LISTS; list++)
 		if (option_on(i, list < PIDS_EVENT ? OPTION_FUNCTION_FORK : OPTION_EVENT_FORK))
 			pids_follow_firing(&i->pids[list], f);
-	instance_unlock(i);
+	hook_unlock(&i->lock);
 }
 
 static bool
@@ -155,12 +156,12 @@ pids_add_here(void *arg)
 {
 	struct writing *w = arg;
 
-	instance_lock(w->i);
+	hook_lock(&w->i->lock);
 	w->room = true;
 	w->was_empty = count(w->p) == 0;
 	for (unsigned n = 0; n < w->n && w->room; n++)
 		w->room = pids_add(w->p, w->pids[n]);
-	instance_unlock(w->i);
+	hook_unlock(&w->i->lock);
 }
 
 static void
@@ -168,11 +169,11 @@ pids_empty_here(void *arg)
 {
 	struct writing *w = arg;
 
-	instance_lock(w->i);
+	hook_lock(&w->i->lock);
 	__atomic_store_n(&w->p->n, 0, __ATOMIC_RELEASE);
 	for (unsigned n = 0; n < PIDS_MAX; n++)
 		__atomic_store_n(&w->p->pid[n], 0, __ATOMIC_RELAXED);
-	instance_unlock(w->i);
+	hook_unlock(&w->i->lock);
 }
 
 int
