@@ -199,11 +199,16 @@ write_dirty(bool device)
 	clean_maps();
 }
 
+static unsigned long
+count_dirty(void)
+{
+	return pagecache_count_dirty(false) + pagecache_count_dirty(true);
+}
+
 bool
 writeback_is_late(void)
 {
-	return pagecache_count_dirty(false) + pagecache_count_dirty(true) >=
-	       page_count_total() / DIRTY_PART;
+	return count_dirty() >= page_count_total() / DIRTY_PART;
 }
 
 static int
@@ -400,7 +405,7 @@ writeback_reclaim(void)
 	for (unsigned i = 0; i < RECLAIM; i++) {
 		if (vfs_give_up_pages())
 			return true;
-		if (pagecache_count_dirty(false) + pagecache_count_dirty(true) == 0)
+		if (count_dirty() == 0)
 			return false;
 		await_pass();
 	}

@@ -97,10 +97,27 @@ send_burst(struct trace_sink *k, const uint8_t *bytes, size_t len)
 }
 
 /*
- * To a line it writes a burst. The machine must not stop between writing characters and counting
- * them, or the stream would go on at a wrong byte. So whoever stops the machine waits for the end
- * of the burst.
+ * Before a burst to a line. The machine must not stop between writing characters and counting them,
+ * or the stream would go on at a wrong byte. So whoever stops the machine waits for the end of the
+ * burst. False: somebody stops it already, and nothing is to be written.
  */
+static bool
+burst_begin(void)
+{
+	irq_push();
+	__atomic_store_n(&burst, true, __ATOMIC_RELAXED);
+	/* pairs with the fence in ktr_flush_settle(): one of the two at least sees the other */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return !stop_active() || stop_inside();
+}
+
+static void
+burst_end(void)
+{
+	__atomic_store_n(&burst, false, __ATOMIC_RELEASE);
+	irq_pop();
+}
+
 int64_t
 trace_sink_write(struct trace_sink *k, struct ktr_stream *s, const uint8_t *bytes, size_t len)
 {
@@ -112,16 +129,11 @@ trace_sink_write(struct trace_sink *k, struct ktr_stream *s, const uint8_t *byte
 			ktr_stream_taken(s, (size_t)n);
 		return n == -EAGAIN ? 0 : n;
 	}
-	irq_push();
-	__atomic_store_n(&burst, true, __ATOMIC_RELAXED);
-	/* pairs with the fence in ktr_flush_settle(): one of the two at least sees the other */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (!stop_active() || stop_inside())
+	if (burst_begin())
 		n = send_burst(k, bytes, len);
 	if (n > 0)
 		ktr_stream_taken(s, (size_t)n);
-	__atomic_store_n(&burst, false, __ATOMIC_RELEASE);
-	irq_pop();
+	burst_end();
 	return n;
 }
 
@@ -130,13 +142,9 @@ trace_sink_let_go(struct trace_sink *k, struct ktr_stream *s)
 {
 	if (k->port == NULL)
 		return;
-	irq_push();
-	__atomic_store_n(&burst, true, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in trace_sink_write() */
-	if (!stop_active() || stop_inside())
+	if (burst_begin())
 		ktr_stream_taken(s, vport_let_go(k->port));
-	__atomic_store_n(&burst, false, __ATOMIC_RELEASE);
-	irq_pop();
+	burst_end();
 }
 
 void
@@ -144,7 +152,7 @@ ktr_flush_settle(void)
 {
 	uint64_t start_ns = clock_ns();
 
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in trace_sink_write() */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with the one in burst_begin() */
 	while (__atomic_load_n(&burst, __ATOMIC_ACQUIRE) && clock_ns() - start_ns < SETTLE_NS)
 		arch_relax();
 }
