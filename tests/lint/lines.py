@@ -52,7 +52,7 @@ BUDGETS = {
     "kernel/sysctl": 1125,
     "kernel/trace": 2075,
     "kernel/vm": 2310,
-    "ktr": 11000,
+    "ktr": 11025,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
     "ktr/tools": 4735,
