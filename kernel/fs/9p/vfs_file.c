@@ -242,10 +242,6 @@ v9fs_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
 static void *
 v9fs_fault(struct vnode *vn, uint64_t index, bool make, int *err)
 {
-	if (index > UINT32_MAX) { /* the cache has no more pages */
-		*err = -EFAULT;
-		return NULL;
-	}
 	return filemap_fault(vn, index, false, err);
 }
 
