@@ -124,6 +124,10 @@ ERRORS = [
     ("struct s { int a:3; }; this struct s x; BEGIN { trace(&this->x.a); }", "D_ADDROF_BITFIELD"),
     ("struct s { int a:3; }; BEGIN { trace(offsetof(struct s, a)); }", "D_OFFSETOF_BITFIELD"),
     ("BEGIN { trace(offsetof(int, a)); }", "D_OFFSETOF_TYPE"),
+    ("struct s { int a; int b; }; BEGIN { x = offsetof(struct D`s, b); y = (D`uint8_t)1; z = (struct kernel`proc *)0; }", None),
+    ("union u { int a; }; BEGIN { x = sizeof(union C`u); }", None),
+    ("struct D`s { int a; };", "D_SYNTAX", "expected a tag"),
+    ("BEGIN { x = sizeof(struct nothing`s); }", "D_DECL_SCOPE", "expected D, C or kernel"),
     ("struct s { int a:33; };", "D_DECL_BFSIZE"),
     ("struct s { int a; }; struct s { int a; };", "D_DECL_TYPERED"),
     ("typedef int t; typedef long t;", "D_DECL_IDRED"),
@@ -278,6 +282,9 @@ ERRORS = [
     ("#pragma D \nBEGIN", "D_PRAGMA_INVAL"),
     ("#pragma D option nspec=2 * 2\nBEGIN", "D_PRAGMA_MALFORM"),
     ("#pragma D attributes wrong x\nBEGIN", "D_PRAGMA_INVAL"),
+    ("#pragma D attributes Stable/Stable/Common nothing\nBEGIN", "D_PRAGMA_UNUSED", "named nothing"),
+    ("#pragma D attributes Stable/Stable/Common x\nBEGIN { x = 1; }", None),
+    ("#pragma D option ldpath=/tmp\nBEGIN", "D_PRAGMA_OPTSET", "-x ldpath"),
 ]
 
 # A constant expression, and its value.

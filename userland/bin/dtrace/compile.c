@@ -168,6 +168,7 @@ compile_sources(struct source *sources, bool list)
 		}
 		s->statements = stable_used;
 	}
+	stable_check_pragmas();
 	c = dt_program.clauses;
 	gen_plan_times(c);
 	for (struct source *s = sources; s != NULL; s = s->next) {

@@ -118,6 +118,8 @@ struct type *type_by_name(const char *name);
 struct type *type_by_text(const char *text);
 /* A struct, union or enum by its tag; NULL: there is none. */
 struct type *type_by_tag(enum type_kind kind, const char *tag);
+/* The name in D`name, C`name and kernel`name, whose types are one list; NULL: of another scope. */
+const char *type_unscoped(const char *text);
 struct type *type_new(enum type_kind kind, const char *name, uint32_t size);
 /* Makes another name of a type. */
 void type_typedef(const char *name, struct type *to);

@@ -51,7 +51,8 @@ static const struct {
     OPTION(FLAG, grabanon),        OPTION(TEXT, libdir),
     OPTION(FLAG, nolibs),          OPTION(NUMBER, nspec),
     OPTION(FLAG, quiet),           OPTION(FLAG, rawbytes),
-    OPTION(SIZE, scratch),         OPTION(SIZE, specsize),
+    OPTION(SIZE, scratch),         {"scratchsize", SIZE, offsetof(struct dt_options, scratch)},
+    OPTION(NUMBER, maxframes),     OPTION(SIZE, specsize),
     OPTION(NUMBER, stackframes),   OPTION(NUMBER, stackindent),
     OPTION(TEXT, since),           OPTION(RATE, statusrate),
     OPTION(SIZE, strsize),         OPTION(RATE, switchrate),
@@ -73,6 +74,9 @@ static const char ignored[] =
     "jstackstrsize kdefs knodefs late lazyload ldpath linkmode linktype modpath pgmax preallocate procfspath "
     "stdc strip syslibdir temporal tree tregs udefs unodefs ";
 
+/* What a program cannot set: it is read when this has its meaning. */
+static const char compiler[] = " cppargs cpppath ctypes dtypes ldpath modpath syslibdir ";
+
 void
 option_init(void)
 {
@@ -82,6 +86,7 @@ option_init(void)
 	    .dynvarsize = 1 << 20,
 	    .specsize = 32 << 10,
 	    .nspec = 1,
+	    .maxframes = DIF_MAX_FRAMES,
 	    .strsize = 256,
 	    .stackframes = 20,
 	    .ustackframes = 20,
@@ -224,6 +229,7 @@ out_of_range(const char *name, uint64_t number)
 		      {"bufsize", 0, 1ul << 31},
 		      {"dynvarsize", 0, 1ul << 31},
 		      {"scratch", 0, 1ul << 31},
+		      {"scratchsize", 0, 1ul << 31},
 		      {"specsize", 0, 1ul << 31},
 		      {"cpu", 0, 63},
 		      {"nspec", 0, 64},
@@ -346,7 +352,7 @@ lex_pragma(char *line, struct place at)
 		return; /* about versions and other libraries: there is one */
 	if (strcmp(word, "attributes") == 0) {
 		name = strpbrk(line, " \t") == NULL ? NULL : line;
-		if (name == NULL || !stable_pragma(line))
+		if (name == NULL || !stable_pragma(line, at))
 			dt_error(
 			    at, name == NULL ? "D_PRAGMA_MALFORM" : "D_PRAGMA_INVAL",
 			    "expected #pragma D attributes NAMES/DATA/CLASS NAME, or provider PROVIDER PART");
@@ -362,7 +368,9 @@ lex_pragma(char *line, struct place at)
 			 *name == '\0' ? "" : " and more");
 	line = name;
 	name = strsep(&line, "=");
-	why = option_set(name, line);
+	why = is_one_of(name, compiler)
+		  ? dt_format("%s: it is for the command line, as -x %s=…", name, name)
+		  : option_set(name, line);
 	if (why != NULL)
 		dt_error(at, "D_PRAGMA_OPTSET", "%s", why);
 }

@@ -14,6 +14,7 @@ struct dt_options {
 	uint64_t switchrate, statusrate, aggrate, cleanrate; /* ns */
 	uint64_t cpu; /* 1 + the CPU that is traced; 0: all */
 	uint64_t stackframes, ustackframes, stackindent;
+	uint64_t maxframes; /* of any stack, whatever it asks for */
 	uint64_t aggsortkey, aggsortkeypos, aggsortpos, aggsortrev;
 	uint64_t aggzoom, agghist, aggpack;
 	uint64_t ascii; /* encoding=ascii: aggpack draws with letters */

@@ -179,6 +179,17 @@ type_by_tag(enum type_kind kind, const char *tag)
 	return type_btf_by_name(kind, tag);
 }
 
+const char *
+type_unscoped(const char *text)
+{
+	const char *tick = strrchr(text, '`');
+	const char *scope = tick != NULL ? dt_format(" %.*s ", (int)(tick - text), text) : "";
+
+	if (tick == NULL)
+		return text;
+	return strstr(" D C kernel unix genunix vmlinux ", scope) != NULL ? tick + 1 : NULL;
+}
+
 struct type *
 type_pointer(struct type *to)
 {

@@ -87,8 +87,11 @@ void check_constant(struct node *n, struct type *type, uint64_t value);
 void check_computed(struct node *n, struct type *type, uint64_t value);
 /* The value, cut and extended as the type says. */
 uint64_t check_cut(struct type *type, uint64_t value);
-/* The type of an operation with two integers: C's usual conversions. */
+/* The type of an operation with two integers: the wider one's; of two the same, the unsigned one.
+ */
 struct type *check_common(struct type *a, struct type *b);
+/* Are two integers compared as signed ones? As in C, where the small ones are int. */
+bool check_compares_signed(struct type *a, struct type *b);
 bool check_is_string(struct node *n);
 /* A string becomes a pointer to its characters. */
 void check_characters(struct node **n);
@@ -241,5 +244,7 @@ void stable_use(struct place at, const char *what, struct attributes a);
 /* -x amin. false: the text is not of the form Stable/Private/Common. */
 bool stable_set_minimum(const char *text);
 /* #pragma D attributes A/B/C NAME, or A/B/C provider PROVIDER PART. false: it has not this form. */
-bool stable_pragma(char *text);
+bool stable_pragma(char *text, struct place at);
+/* D_PRAGMA_UNUSED if one of the program is about a name that nothing has. */
+void stable_check_pragmas(void);
 void stable_print(FILE *to, const char *heading, struct attributes a);

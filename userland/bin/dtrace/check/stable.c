@@ -51,6 +51,7 @@ static struct said {
 	struct said *next;
 	const char *name;
 	struct attributes a;
+	struct place at; /* line 0: a provider's, or a library's, which need not be there */
 } * said;
 
 void
@@ -168,7 +169,7 @@ stable_set_minimum(const char *text)
 }
 
 bool
-stable_pragma(char *text)
+stable_pragma(char *text, struct place at)
 {
 	struct said *s = dt_alloc(sizeof(*s));
 	const char *words[4];
@@ -191,10 +192,26 @@ stable_pragma(char *text)
 	} else if (count != 2) {
 		return false;
 	}
-	s->name = count == 2 ? words[1] : dt_format("%s %s", words[2], words[3]);
+	if (count == 2) {
+		s->name = words[1];
+		s->at = dt_program.in_library ? (struct place){0} : at;
+	} else {
+		s->name = dt_format("%s %s", words[2], words[3]);
+	}
 	s->next = said;
 	said = s;
 	return true;
+}
+
+void
+stable_check_pragmas(void)
+{
+	for (const struct said *s = said; s != NULL; s = s->next)
+		if (s->at.line != 0 && ident_find(SCOPE_GLOBAL, s->name) == NULL &&
+		    ident_function(s->name) == NULL && expand_find(s->name, false) == NULL &&
+		    expand_find(s->name, true) == NULL)
+			dt_error(s->at, "D_PRAGMA_UNUSED",
+				 "unused #pragma D attributes: nothing here is named %s", s->name);
 }
 
 void

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "userland/bin/dtrace/gen/gen.h"
+#include "userland/bin/dtrace/options.h"
 
 struct gen_record gen_record;
 
@@ -118,6 +119,8 @@ gen_frames(const struct node *call)
 	if (call->left != NULL)
 		frames = call->left->value < DIF_MAX_FRAMES ? (unsigned)call->left->value
 							    : DIF_MAX_FRAMES;
+	if (frames > dt_options.maxframes)
+		frames = (unsigned)dt_options.maxframes;
 	return frames > 0 ? frames : 1;
 }
 

@@ -328,8 +328,7 @@ parse_unary(void)
 	} else if (lex_is_name("stringof")) {
 		lex_next();
 		n = node_op(N_STRINGOF, 0, t.at, parse_unary(), NULL);
-	} else if (lex_is('(') && lex_peek2()->kind == TOKEN_NAME &&
-		   parse_is_type(lex_peek2()->text)) {
+	} else if (lex_is('(') && parse_begins_type(lex_peek2())) {
 		n = parse_cast(t.at);
 	} else {
 		n = parse_postfix();

@@ -27,16 +27,31 @@ is_one_of(const char *name, const char *const *words)
 	return false;
 }
 
-bool
-parse_is_type(const char *name)
+static bool
+is_type(const char *name)
 {
 	return is_one_of(name, basic) || type_by_name(name) != NULL;
+}
+
+/* The type that a name with a scope stands for; NULL: none. */
+static struct type *
+scoped_type(const struct token *t)
+{
+	const char *name = t->kind == TOKEN_EXTERN ? type_unscoped(t->text) : NULL;
+
+	return name != NULL && strchr(t->text, '`') != NULL ? type_by_name(name) : NULL;
+}
+
+bool
+parse_begins_type(const struct token *t)
+{
+	return t->kind == TOKEN_NAME ? is_type(t->text) : scoped_type(t) != NULL;
 }
 
 bool
 parse_at_type(void)
 {
-	return lex_peek()->kind == TOKEN_NAME && parse_is_type(lex_peek()->text);
+	return parse_begins_type(lex_peek());
 }
 
 bool
@@ -45,7 +60,7 @@ parse_begins_declaration(const char *name)
 	static const char *const words[] = {"typedef", "extern", "static", "register",   "auto",
 					    "inline",  "self",   "this",   "translator", NULL};
 
-	return is_one_of(name, words) || parse_is_type(name);
+	return is_one_of(name, words) || is_type(name);
 }
 
 static struct declarator parse_declarator(struct type *base);
@@ -161,10 +176,18 @@ parse_tagged(enum type_kind kind)
 	struct place at = lex_peek()->at;
 
 	lex_next();
-	if (lex_peek()->kind == TOKEN_NAME)
+	if (lex_peek()->kind == TOKEN_EXTERN &&
+	    !(lex_peek2()->kind == TOKEN_OP && lex_peek2()->op == '{')) {
+		tag = type_unscoped(lex_peek()->text);
+		if (tag == NULL)
+			dt_error(at, "D_DECL_SCOPE", "%s: expected D, C or kernel before the `",
+				 lex_peek()->text);
+		lex_next();
+	} else if (lex_peek()->kind == TOKEN_NAME) {
 		tag = lex_next().text;
-	else if (!lex_is('{'))
+	} else if (!lex_is('{')) {
 		lex_expected("a tag or '{'");
+	}
 	if (tag != NULL)
 		type = type_by_tag(kind, tag);
 	if (!lex_is('{')) {
@@ -287,6 +310,8 @@ parse_specifiers(void)
 							       : T_ENUM);
 	else if (lex_peek()->kind == TOKEN_NAME && type_by_name(lex_peek()->text) != NULL)
 		type = type_by_name(lex_next().text);
+	else if (scoped_type(lex_peek()) != NULL)
+		type = scoped_type(lex_peek()), lex_next();
 	else if (class != NULL)
 		type = type_int;
 	if (type == NULL)

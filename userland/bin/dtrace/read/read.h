@@ -98,9 +98,9 @@ bool parse_program(const char *text, struct place at);
 /* An expression with assignments but without commas; with them. */
 struct node *parse_expression(void);
 struct node *parse_list_item(void);
-/* Does a type come next? May it begin with this name? */
+/* Does a type come next? May it begin with this token? */
 bool parse_at_type(void);
-bool parse_is_type(const char *name);
+bool parse_begins_type(const struct token *t);
 /* Nesting has a limit: between these two. */
 void parse_descend(void);
 void parse_ascend(void);
