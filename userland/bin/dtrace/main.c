@@ -385,7 +385,7 @@ main(int argc, char **argv)
 	if (run.recorded != NULL)
 		use_recorded();
 	probe_describe = consume_describe;
-	if (run.sources == NULL && !run.list && !run.claim && !run.anonymous) {
+	if (run.sources == NULL && !run.list && !run.claim && !run.anonymous && !run.compile_only) {
 		print_usage(stderr);
 		return 2;
 	}

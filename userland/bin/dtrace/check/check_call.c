@@ -73,8 +73,7 @@ check_keys(struct place at, const char *what, struct node *keys, struct member *
 		enum type_kind kind = type_base(k->type)->kind;
 
 		if (kind == T_VOID || k->kind == N_XLATE || kind == T_FUNCTION ||
-		    (tag == NULL ? kind == T_STACK || check_is_user_symbol(k)
-				 : type_is_struct(k->type)))
+		    (tag == NULL && (kind == T_STACK || check_is_user_symbol(k))))
 			dt_error(k->at, "D_KEY_TYPE", "%s[ ]: a value of type %s cannot be a key",
 				 what, type_text(k->type));
 	}

@@ -1,5 +1,5 @@
 /*
- * check_op.c - the types of operators, as in C; constants are computed.
+ * check_op.c - the types of operators; constants are computed.
  */
 #include <string.h>
 
@@ -48,14 +48,12 @@ check_cut(struct type *type, uint64_t value)
 			       : value << bits >> bits;
 }
 
-/* After C's promotion to int. */
+/* D promotes no integers: char + char is a char. Only an enum becomes an int. */
 struct type *
 check_promoted(struct type *type)
 {
 	type = type_base(type);
-	if (type->kind == T_ENUM || type->size < 4)
-		return type_int;
-	return type;
+	return type->kind == T_ENUM ? type_int : type;
 }
 
 struct type *
@@ -66,6 +64,14 @@ check_common(struct type *a, struct type *b)
 	if (a->size != b->size)
 		return a->size > b->size ? a : b;
 	return a->is_signed ? b : a;
+}
+
+bool
+check_compares_signed(struct type *a, struct type *b)
+{
+	struct type *common = check_common(a, b);
+
+	return common->is_signed || common->size < type_int->size;
 }
 
 /* ---- constants ---- */
@@ -129,7 +135,8 @@ check_computed(struct node *n, struct type *type, uint64_t value)
 {
 	bool is_signed = type_base(type)->is_signed;
 
-	if (check_cut(type, value) != value && (is_signed || (int64_t)value > 0))
+	if (type_base(type)->size >= type_int->size && check_cut(type, value) != value &&
+	    (is_signed || (int64_t)value > 0))
 		type = is_signed ? type_long : type_ulong;
 	check_constant(n, type, value);
 }
@@ -270,7 +277,7 @@ check_binary(struct node *n)
 		return;
 	is_signed = type_base(n->type)->is_signed;
 	if (o->kind == OP_COMPARE) /* addresses have no sign */
-		is_signed = integers && type_base(check_common(l->type, r->type))->is_signed;
+		is_signed = integers && check_compares_signed(l->type, r->type);
 	check_computed(n, n->type, compute(o, is_signed, l->value, r->value));
 }
 

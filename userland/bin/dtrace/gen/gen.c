@@ -258,7 +258,7 @@ gen_compare(struct node *n, unsigned r, bool when, struct buffer *jumps)
 		b = R0;
 	} else {
 		if (type_is_integer(l->type) && type_is_integer(rt->type))
-			is_unsigned = gen_is_unsigned(check_common(l->type, rt->type));
+			is_unsigned = !check_compares_signed(l->type, rt->type);
 		if (rt->kind == N_INT && rt->value == 0)
 			b = R0;
 		else

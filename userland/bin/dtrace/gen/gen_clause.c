@@ -99,7 +99,8 @@ define_aggregation(struct aggregation *a, struct node *keys)
 			d.keys = DIF_KEYS_AND(d.keys, DIF_K_INT);
 		if (type->kind == T_ARRAY && f.show != SHOW_STRING)
 			f.show = SHOW_HEX, f.size = 8;
-		d.keys = DIF_KEYS_AND(d.keys, agg_key_kind(k));
+		for (uint32_t at = 0; at == 0 || (type_is_struct(type) && at < type->size); at += 8)
+			d.keys = DIF_KEYS_AND(d.keys, agg_key_kind(k));
 		buffer_add(&gen_image.rec_fields, &f, sizeof(f));
 	}
 	all[a->number] = d;

@@ -84,8 +84,8 @@ gen_variable(struct variable *v)
 }
 
 /*
- * A struct is as many integers as it has words, the last one perhaps not whole. Registers from
- * `unused` on have no value.
+ * A struct is as many integers as it has words, the last one filled up with 0: its bytes in their
+ * order. Registers from `unused` on have no value.
  */
 static void
 push_struct(struct node *key, unsigned r, unsigned unused)
@@ -100,8 +100,8 @@ push_struct(struct node *key, unsigned r, unsigned unused)
 			gen_insn(DIF_LD8, word, r, 0, (int32_t)at);
 		else
 			gen_constant(0, word);
-		for (uint32_t i = 0; left < 8 && i < left; i++) {
-			gen_insn(DIF_LD1, part, r, 0, (int32_t)(at + i));
+		for (uint32_t i = left; left < 8 && i > 0; i--) {
+			gen_insn(DIF_LD1, part, r, 0, (int32_t)(at + i - 1));
 			gen_insn(DIF_SHL | DIF_IMM, word, word, 0, 8);
 			gen_insn(DIF_OR, word, word, part, 0);
 		}

@@ -203,6 +203,8 @@ compare_one_key(const struct rec_field *f, const uint64_t *a, const uint64_t *b)
 			if (a[i] != b[i])
 				return a[i] < b[i] ? -1 : 1;
 		return compare_numbers((int64_t)a[0], (int64_t)b[0]);
+	case SHOW_BYTES:
+		return memcmp(a, b, f->size);
 	case SHOW_INT:
 	case SHOW_ENUM:
 		return compare_numbers((int64_t)a[0], (int64_t)b[0]);
@@ -385,6 +387,9 @@ print_key(const struct rec_field *f, const uint64_t *key, bool packed)
 	case SHOW_USTACK:
 		whole.size = (uint32_t)key[0] * 8;
 		print_stack(&whole, key + 1, (unsigned)dt_options.stackindent);
+		return;
+	case SHOW_BYTES:
+		print_bytes((const uint8_t *)key, f->size);
 		return;
 	case SHOW_INT:
 	case SHOW_UINT:

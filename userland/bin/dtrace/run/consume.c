@@ -144,6 +144,20 @@ check_sizes(const struct dif_header *h)
 		errx(1, "could not enable tracing: Enabling exceeds size of buffer");
 }
 
+/* Where a clause of the image is, for a message. */
+static const char *
+clause_text(uint32_t number)
+{
+	const struct clause *c = dt_program.clauses;
+
+	for (; c != NULL && number > 0; number--)
+		c = c->next;
+	if (c == NULL || c->at.line == 0)
+		return "";
+	return dt_format("%s%sthe clause of line %u, ", c->at.file != NULL ? c->at.file : "",
+			 c->at.file != NULL ? ": " : "", c->at.line);
+}
+
 static void
 load(const void *image, struct source *sources)
 {
@@ -161,8 +175,8 @@ load(const void *image, struct source *sources)
 		if (l.error[0] != '\0' && l.clause == UINT32_MAX)
 			errx(1, "failed to enable: %s", l.error);
 		if (errno == EINVAL && l.error[0] != '\0')
-			errx(1, "failed to enable: clause %u, instruction %u: %s", l.clause, l.insn,
-			     l.error);
+			errx(1, "failed to enable: %sinstruction %u: %s", clause_text(l.clause),
+			     l.insn, l.error);
 		err(1, "failed to enable");
 	}
 	say_matches(sources, matches);

@@ -130,7 +130,7 @@ put_value(const struct conversion *c, const struct rec_field *f, uint64_t value,
 
 	switch (c->letter) {
 	case 's':
-		put_text(c, c->spec.precision >= 0 ? c->spec.precision : (int)f->size, string);
+		put_text(c, c->spec.precision > 0 ? c->spec.precision : (int)f->size, string);
 		break;
 	case 'S':
 		put_escaped(c, string, f->size);
@@ -240,6 +240,8 @@ agg_key_words(const struct rec_field *f, const uint64_t *key)
 		return strlen((const char *)key) / 8 + 1;
 	if (f->show == SHOW_STACK || f->show == SHOW_USTACK)
 		return 1 + key[0];
+	if (f->show == SHOW_BYTES)
+		return (f->size + 7) / 8;
 	return print_is_user(f) ? 2 : 1;
 }
 
