@@ -28,7 +28,7 @@ BUDGETS = {
     "kernel/debug": 4335,
     "kernel/dev": 3075,
     "kernel/dev/virtio": 2125,
-    "kernel/dtrace": 5950,
+    "kernel/dtrace": 6050,
     "kernel/dtrace/host": 1325,
     "kernel/fs": 12275,
     "kernel/fs/9p": 2250,
