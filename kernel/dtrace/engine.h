@@ -117,7 +117,8 @@ struct dif_cpu {
 	char *text[2];  /* copies of strings that are being worked on: strsize each */
 	uint64_t *keys; /* that have been pushed: DIF_MAX_KEY bytes */
 	struct dif_last_fault fault;
-	/* The program that runs may have addresses of elements (variable.c). atomic */
+	/* Odd: the program that runs may have addresses of elements (variable.c). Counts how often
+	 * that began and ended. atomic */
 	uint32_t holds;
 	struct dif_run run;
 } __attribute__((aligned(64)));
@@ -144,8 +145,9 @@ struct dif_dynamic {
 	uint32_t unused; /* atomic: chunks from here on were never used */
 	uint32_t lock;   /* atomic; of: */
 	struct dif_aside {
-		uint32_t first; /* of a list of chunks that some programs may still use, */
-		uint64_t cpus;  /* on these CPUs */
+		uint32_t first;     /* of a list of chunks that some programs may still use, */
+		uint64_t cpus;      /* on these CPUs, */
+		uint32_t holds[64]; /* whose dif_cpu.holds was this */
 	} aside, older;
 	uint32_t count, mask;      /* chunks; buckets - 1 */
 	uint32_t size, value_size; /* of a chunk; of the value in it */
@@ -366,8 +368,10 @@ bool dif_var_store(struct dif_run *r, uint32_t var, uint64_t value);
 static inline void
 dif_var_release(struct dif_cpu *c)
 {
+	uint32_t holds = __atomic_load_n(&c->holds, __ATOMIC_RELAXED);
+
 	/* release: pairs with the acquire in variable.c, whose CPU may use the chunk again */
-	__atomic_store_n(&c->holds, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->holds, (holds + 1) & ~1u, __ATOMIC_RELEASE);
 }
 /*
  * For who looks from outside: the value of a variable of scope DIF_GLOBAL, as DIF_LDV has it; of an

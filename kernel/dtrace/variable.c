@@ -8,8 +8,8 @@
  * The wait is bounded all the same; who waits in vain counts a drop.
  *
  * A program may have the address of an element's bytes or text when another CPU removes the
- * element. Its CPU has then said so (dif_cpu.holds) before it has unlocked the bucket. The chunk is
- * set aside until each such CPU has been seen between two such programs.
+ * element; or the program itself removes it. Its CPU has then said so (dif_cpu.holds) before it has
+ * unlocked the bucket. The chunk is set aside until that program has ended on each such CPU.
  */
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/port.h"
@@ -98,16 +98,38 @@ dif_dynamic_unlock(uint32_t *lock)
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
 
-/* CPUs whose programs may have addresses of elements. */
-static uint64_t
-dif_holders(const struct dif *d)
+/* May some program have addresses of elements? */
+static bool
+dif_any_holds(const struct dif *d)
 {
-	uint64_t cpus = 0;
+	unsigned i = 0;
 
+	while (i < d->cpus && __atomic_load_n(&d->cpu[i].holds, __ATOMIC_ACQUIRE) % 2 == 0)
+		i++;
+	return i < d->cpus;
+}
+
+/* Adds the CPUs whose programs may have addresses of elements. */
+static void
+dif_add_holders(const struct dif *d, struct dif_aside *a)
+{
+	for (unsigned i = 0; i < d->cpus; i++) {
+		uint32_t holds = __atomic_load_n(&d->cpu[i].holds, __ATOMIC_ACQUIRE);
+
+		if (holds % 2 != 0) {
+			a->cpus |= 1ul << i;
+			a->holds[i] = holds;
+		}
+	}
+}
+
+/* Takes out those whose program has ended since. */
+static void
+dif_drop_holders(const struct dif *d, struct dif_aside *a)
+{
 	for (unsigned i = 0; i < d->cpus; i++)
-		if (__atomic_load_n(&d->cpu[i].holds, __ATOMIC_ACQUIRE) != 0)
-			cpus |= 1ul << i;
-	return cpus;
+		if (__atomic_load_n(&d->cpu[i].holds, __ATOMIC_ACQUIRE) != a->holds[i])
+			a->cpus &= ~(1ul << i);
 }
 
 static bool
@@ -124,7 +146,7 @@ aside_free(struct dif *d)
 	struct dif_dynamic *t = &d->dynamic;
 
 	for (unsigned i = 0; i < 2; i++) {
-		t->older.cpus &= dif_holders(d);
+		dif_drop_holders(d, &t->older);
 		if (t->older.cpus != 0)
 			return;
 		for (uint32_t next; t->older.first != NONE; t->older.first = next) {
@@ -132,7 +154,8 @@ aside_free(struct dif *d)
 			chunk_free(t, t->older.first);
 		}
 		t->older = t->aside;
-		t->aside = (struct dif_aside){NONE, 0};
+		t->aside.first = NONE;
+		t->aside.cpus = 0;
 	}
 }
 
@@ -141,16 +164,16 @@ static void
 chunk_retire(struct dif_run *r, uint32_t number)
 {
 	struct dif_dynamic *t = &r->d->dynamic;
-	uint64_t cpus = dif_holders(r->d) & ~(1ul << (r->c - r->d->cpu));
 
-	if (cpus == 0 || !dif_dynamic_lock(&t->lock)) {
+	if (!dif_any_holds(r->d) || !dif_dynamic_lock(&t->lock)) {
 		chunk_free(t, number); /* at the latest now: else it were lost */
-	} else {
-		chunk_at(t, number)->next = t->aside.first;
-		t->aside = (struct dif_aside){number, t->aside.cpus | cpus};
-		aside_free(r->d);
-		dif_dynamic_unlock(&t->lock);
+		return;
 	}
+	chunk_at(t, number)->next = t->aside.first;
+	t->aside.first = number;
+	dif_add_holders(r->d, &t->aside);
+	aside_free(r->d);
+	dif_dynamic_unlock(&t->lock);
 }
 
 static uint32_t
@@ -275,7 +298,7 @@ dynamic_load(struct dif_run *r, uint32_t var)
 
 		v = bytes_or_text ? (uintptr_t)value : *(uint64_t *)value;
 		if (bytes_or_text) /* before the bucket is unlocked */
-			__atomic_store_n(&r->c->holds, 1, __ATOMIC_RELAXED);
+			__atomic_store_n(&r->c->holds, r->c->holds | 1, __ATOMIC_RELAXED);
 	}
 	search_end(&s);
 	return v;

@@ -133,6 +133,30 @@ a_text_stays_as_long_as_a_program_may_have_its_address(void **state)
 	ok(0, again);
 }
 
+/* Whenever it is looked at, a program has an address: but each time another one. */
+static void
+texts_come_back_while_one_program_after_the_other_has_an_address(void **state)
+{
+	uint32_t array;
+
+	m.h.options.dynvarsize = 4096;
+	m.h.options.strsize = 16;
+	array = put_var(&m, DIF_GLOBAL, DIF_STR, 0, DIF_K_INT);
+	struct dif_insn first = TEXT(1, "first");
+	uint32_t set = CLAUSE(&m, first, SET(2, 1), KEY(2), STV(array, 1), RET);
+	uint32_t use = CLAUSE(&m, SET(2, 1), KEY(2), LDV(1, array), {DIF_LOG, 0, 0, 0, 0}, RET);
+	on_other_cpu[0] = CLAUSE(&m, SET(2, 1), KEY(2), STV(array, 0), RET);
+	on_other_cpu[1] = CLAUSE(&m, first, SET(2, 1), KEY(2), STV(array, 1), RET);
+	load_it(2);
+	assert_in_range(d.dynamic.count, 50, 100);
+	dif_host.log = NULL;
+	ok(0, set);
+	dif_host.log = other_cpu;
+	for (unsigned i = 0; i < 1000; i++)
+		ok(0, use);
+	assert_int_equal(status().dynvar_drops, 0);
+}
+
 static void
 values_by_address_may_be_no_address(void **state)
 {
@@ -346,6 +370,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(variables_of_threads_and_elements_of_arrays),
 	    TEST(an_array_without_memory_drops_and_its_memory_comes_back),
+	    TEST(texts_come_back_while_one_program_after_the_other_has_an_address),
 	    TEST(a_text_stays_as_long_as_a_program_may_have_its_address),
 	    TEST(values_by_address_may_be_no_address),
 	    TEST(bytes_of_all_kinds_of_variables_are_written_in_place),
