@@ -19,6 +19,8 @@ static inline void arch_ktr_probed(const uintptr_t *frame, bool entry, uintptr_t
 				   uintptr_t *fp);
 /* Of such a frame at an entry: the parameters of the probed function that came in registers. */
 static inline const uint64_t *arch_ktr_parameters(const uintptr_t *frame);
+/* And its parameter n, 6 to 9: where it is, in a register or on the stack. */
+static inline const uint64_t *arch_ktr_parameter(const uintptr_t *frame, unsigned n);
 
 /*
  * md/ktr.h also defines ARCH_KTR_IN_HOOK(), a pointer to the ktr_in_hook of this CPU's

@@ -4,6 +4,8 @@
  * Memory is found by the page tables and read through the direct map, so that no read can fault.
  * Nothing here takes a lock: what changes meanwhile is read as it was or as it is, but from RAM.
  */
+#include "arch/insn.h"
+#include "arch/ktr.h"
 #include "arch/mmu.h"
 #include "arch/trap.h"
 #include "kernel/dtrace/dtrace.h"
@@ -224,6 +226,13 @@ return_of(const struct lwp_call **calls, uintptr_t pc)
 	return pc;
 }
 
+/* Is it a probe at a program's function, which has no frame yet? */
+static bool
+is_user_entry(const struct ktr_firing *f)
+{
+	return f->frame == NULL && f->where.pc == 0 && f->where.ret != 0;
+}
+
 unsigned
 dtrace_ustack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 {
@@ -235,8 +244,7 @@ dtrace_ustack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 	if (tf == NULL || max == 0)
 		return 0;
 	stack_put_pc(pcs, n++, lwp_pc(curlwp(), tf));
-	/* a program's function that has no frame yet */
-	if (f->frame == NULL && f->where.pc == 0 && f->where.ret != 0 && n < max)
+	if (is_user_entry(f) && n < max)
 		stack_put_pc(pcs, n++, return_of(&calls, f->where.ret));
 	fp = arch_tf_fp(tf);
 	while (n < max && fp != 0 && fp % 8 == 0 && dif_port_user_load(frame, fp, 16) &&
@@ -402,6 +410,33 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 	default:
 		return dif_port_quick(at, what);
 	}
+}
+
+uint64_t
+dif_port_argument(const struct ktr_firing *f, unsigned n)
+{
+	static const char *const registers[] = ARCH_ARG_REGISTERS;
+	const unsigned count = sizeof(registers) / sizeof(registers[0]);
+	const struct arch_trapframe *tf = user_frame();
+	uint64_t v = 0;
+
+	if (n < 6)
+		return 0;
+	if (f->frame != NULL)
+		return f->site->kind == KTR_SITE_ENTRY &&
+			       f->args == arch_ktr_parameters(f->frame) &&
+			       dif_port_load(&v, (uintptr_t)arch_ktr_parameter(f->frame, n),
+					     sizeof(v))
+			   ? v
+			   : 0;
+	if (!is_user_entry(f) || tf == NULL)
+		return 0;
+	if (n < count)
+		return arch_tf_register(tf, registers[n], &v) ? v : 0;
+	return dif_port_user_load(&v, arch_tf_sp(tf) + ARCH_CALL_PUSHES + 8 * (n - count),
+				  sizeof(v))
+		   ? v
+		   : 0;
 }
 
 bool

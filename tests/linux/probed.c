@@ -47,6 +47,14 @@ probed_alone(unsigned long a)
 	return (a ^ a >> 7) * 5 + 1;
 }
 
+/* More parameters than registers have room for. */
+NOIPA static unsigned long
+probed_ten(unsigned long a, unsigned long b, unsigned long c, unsigned long d, unsigned long e,
+	   unsigned long f, unsigned long g, unsigned long h, unsigned long i, unsigned long j)
+{
+	return a + b * c + d * e + f * g + h * i + j;
+}
+
 /* Alone in its page, which is first touched by a child that shares the memory. */
 NOIPA static __attribute__((aligned(4096))) unsigned long
 probed_shared(unsigned long a)
@@ -305,6 +313,7 @@ probed_run(const char *count)
 	for (unsigned i = 1; i <= DEPTH; i++)
 		deep = deep * 3 + i;
 	good &= expect(probed_recurse(DEPTH) == deep, "recursion");
+	good &= expect(probed_ten(1, 2, 3, 4, 5, 6, 7, 8, 9, 10) == 151, "ten parameters");
 	for (volatile unsigned i = 0; i < 5; i++)
 		if (sigsetjmp(back, 1) == 0)
 			probed_jump(10 + i);

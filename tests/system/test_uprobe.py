@@ -229,6 +229,7 @@ def pid_provider():
         "dtrace -qn 'pid$target::probed_leaf:entry { @[\"leaf\"] = count(); } pid$target:linux_test:probed_sum:entry { @[\"sum\"] = count(); self->n = arg0; "
         "@[arg0 == 40 ? \"abc\" : \"other\"] = count(); } "
         f"pid$target:a.out:probed_leaf:{third:x} {{ @[\"third\"] = count(); }} pid$target::probed_le*:entry {{ @[\"once\"] = count(); }} pid$target::probed_sum:return /self->n == 40 && arg1 != 0/ {{ @[\"back\"] = count(); }} "
+        "pid$target::probed_ten:entry { @t[arg5, arg6, arg7, arg8, arg9] = count(); } "
         "pid$target::probed_recurse:return { @[\"rec\"] = count(); } pid$target::probed_shared:entry { @[\"shared\"] = count(); } "
         "pid$target::probed_tail:entry, pid$target::probed_alone:entry { @s[ustack(2)] = count(); }' -c 'linux_test probed 1'\nwait\ncat /tmp/other\necho =====\n"
         "dtrace -ln 'pid$target::probed_l*:' -c 'linux_test'\necho =====\n"
@@ -244,6 +245,7 @@ def pid_provider():
     leaf, sums = int(m[1]) - 8, int(m[2]) - 1
     check_eq((found.pop("rec") != "0", found), (True, {"leaf": str(leaf), "once": str(leaf), "shared": "2", "third": str(leaf), **{n: str(sums) for n in ("sum", "abc", "back")}}), counted)
     check_match(r"^ *\d+ +pid\d+ +linux_test +probed_leaf entry\n *\d+ +pid\d+ +linux_test +probed_leaf return\n", listed, "the list")
+    check_match(r"^ +6 +7 +8 +9 +10 +1$", counted, "arguments on the stack")
     check_match(r"^ +linux_test`probed_alone\n +linux_test`(?:maps|probed_run)\+0x", counted, "the caller of a function that has no frame yet")
     check_match(r"^ +linux_test`probed_tail\n +linux_test`probed_sum\+0x", counted, "the same")
     for probe, why in refusals.items():

@@ -33,3 +33,9 @@ arch_ktr_parameters(const uintptr_t *frame)
 {
 	return (const uintptr_t *)frame[0] + 2;
 }
+
+static inline const uint64_t *
+arch_ktr_parameter(const uintptr_t *frame, unsigned n)
+{
+	return arch_ktr_parameters(frame) + n + (n < 8 ? 0 : 2); /* above x8 and FBT_AT (fbt.S) */
+}

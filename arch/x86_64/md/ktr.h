@@ -40,3 +40,9 @@ arch_ktr_parameters(const uintptr_t *frame)
 {
 	return frame + 4;
 }
+
+static inline const uint64_t *
+arch_ktr_parameter(const uintptr_t *frame, unsigned n)
+{
+	return arch_ktr_parameters(frame) + n + 2; /* above two return addresses */
+}

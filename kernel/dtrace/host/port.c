@@ -96,6 +96,12 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 	}
 }
 
+uint64_t
+dif_port_argument(const struct ktr_firing *f, unsigned n)
+{
+	return 0;
+}
+
 bool
 dif_port_uregister(uint64_t n, uint64_t *v)
 {
