@@ -56,6 +56,7 @@ dif_status(const struct dif *d, struct dif_status *s)
 		s->spec_drops += c->spec_drops;
 		s->spec_none += c->spec_none;
 		s->spec_busy += c->spec_busy;
+		s->fullest = c->buf.head > s->fullest ? c->buf.head : s->fullest;
 	}
 	if (d->cpu == NULL)
 		return; /* nothing is loaded */

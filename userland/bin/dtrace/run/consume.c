@@ -362,7 +362,10 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Until the tracing ends; true: the user has ended it. */
+/*
+ * Until the tracing ends; true: the user has ended it. Buffers are read at the rates that are set,
+ * and sooner if one is half full.
+ */
 static bool
 trace(const sigset_t *signals)
 {
@@ -385,9 +388,12 @@ trace(const sigset_t *signals)
 		s = status();
 		if (s.state != DIF_ACTIVE || target_has_ended())
 			return false;
-		if (now_ns() >= next) {
+		bool half = !ring && s.fullest > view.image->options.bufsize / 2;
+
+		if (now_ns() >= next || half) {
 			work(s.cpus, !ring);
-			last = now_ns();
+			last = half ? last : now_ns();
+			poll = half ? POLL_NS / 8 : poll;
 		}
 		if (now_ns() >= next_status) {
 			say_losses(&s);
