@@ -4,6 +4,7 @@ ktr/README.md shows, and the bare-metal example. All code in that README is comp
 """
 import functools
 import itertools
+import json
 import os
 import re
 import shlex
@@ -203,6 +204,13 @@ def memory(folder, options=""):
         run(f"{freestanding(COMPILERS['riscv64'], folder)} {options} -O0 -c {source} -o {scratch()}/memory.o")
         sizes += [int(n) for n in run(f"{BINUTILS['riscv64']}size {scratch()}/memory.o")[0].decode().splitlines()[1].split()[1:3]]
     return sizes[0], sizes[1], sizes[3]
+
+
+@test("the README's instructions of an event are those of the budgets of make bench")
+def cost():
+    budgets = json.loads((ROOT / "tests/bench/budgets.json").read_text())["ctr6"]
+    said = check_match(r"takes (\d+) instructions on x86_64 and (\d+) on aarch64[^.]*?and (\d+) on riscv64", README.read_text(), "the costs")
+    check_eq([int(n) for n in said.groups()], [int(budgets[arch]) for arch in ("x86_64", "aarch64", "riscv64")], "instructions")
 
 
 @test("the log takes as much memory as the README says, nearly all of it zeroes; with KTR_SMALL less than 16 KiB in all")
