@@ -29,8 +29,8 @@
 #include "ktr/sdt.h"
 
 SDT_PROVIDER_DECLARE(proc);
-SDT_PROBE_DEFINE_TEXT(proc, , , create, "create", ": proc %p pid %u parent %u", 3, "struct proc *",
-		      "pid_t", "pid_t");
+SDT_PROBE_DEFINE_TEXT(proc, , , create, "create", ": proc %p parent %p flags %#x", 3,
+		      "struct proc *", "struct proc *", "int");
 SDT_PROBE_DECLARE(proc, , , start);
 SDT_PROVIDER_DECLARE(sched);
 SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_fork, "sched_process_fork",
@@ -192,7 +192,7 @@ kernel_clone(const struct fork_args *f)
 	proc_join(p);
 	ptrace_child_attach(pt, &p->first);
 	spin_unlock(&proc_lock);
-	SDT_CTR3(proc, , , create, SDT_ARGS3(p, p->pid, parent->pid), KTR_PROC,
+	SDT_CTR3(proc, , , create, SDT_ARGS3(p, parent, (int)f->flags), KTR_PROC,
 		 "fork: parent %u child %u name %s", parent->pid, p->pid, ktr_intern(p->name));
 	SDT_PROBE4(sched, , , sched_process_fork, ktr_intern(curthread()->name), curthread()->tid,
 		   ktr_intern(p->name), p->pid);

@@ -22,6 +22,7 @@ typedef struct psinfo {
 	uintptr_t pr_addr; /* of the kernel's struct */
 	string pr_fname;   /* the program's name */
 	string pr_psargs;  /* the beginning of its arguments */
+	uint_t pr_arglen;  /* bytes of that, with its NUL */
 	int pr_wstat;      /* a zombie's status */
 	char pr_dmodel;    /* 2: pointers have 64 bits */
 	dev_t pr_ttydev;   /* and what is not known, or not there, in this kernel: 0 */
@@ -45,6 +46,7 @@ translator psinfo_t < struct proc *P > {
 	pr_addr = (uintptr_t)P;
 	pr_fname = P == NULL ? "kernel" : stringof(P->name);
 	pr_psargs = P == NULL ? "kernel" : stringof(P->psargs);
+	pr_arglen = 1 + strlen(P == NULL ? "kernel" : stringof(P->psargs));
 	pr_wstat = P == NULL ? 0 : P->wait_status;
 	pr_dmodel = 2;
 	pr_ttydev = 0;
@@ -108,6 +110,7 @@ translator psinfo_t < struct thread *T > {
 	pr_addr = xlate <psinfo_t *> (T->proc)->pr_addr;
 	pr_fname = xlate <psinfo_t *> (T->proc)->pr_fname;
 	pr_psargs = xlate <psinfo_t *> (T->proc)->pr_psargs;
+	pr_arglen = xlate <psinfo_t *> (T->proc)->pr_arglen;
 	pr_wstat = xlate <psinfo_t *> (T->proc)->pr_wstat;
 	pr_dmodel = xlate <psinfo_t *> (T->proc)->pr_dmodel;
 	pr_ttydev = xlate <psinfo_t *> (T->proc)->pr_ttydev;
