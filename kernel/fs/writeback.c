@@ -18,8 +18,10 @@
  * files that have lost their names; e2fsck removes, frees and names them anew (lost+found). Within
  * one step, the disk chooses the order.
  *
- * Pages that programs map and change may be dirty anew as soon as they are written. Where too much
- * is dirty, or memory is short, they are taken out of the maps: the next pass finds them at rest.
+ * Pages that programs map and change may be dirty anew as soon as they are written. The maps are
+ * made read-only after that, so that the next change is noticed (pager_written()): the next pass
+ * writes them once more, and then only those that were changed. Where too much is dirty, or memory
+ * is short, they are taken out of the maps: the next pass finds them at rest.
  *
  * Locking: `writing` is held for a whole pass, so no page is on its way twice.
  */
@@ -91,38 +93,37 @@ collect(struct written *w, bool device, unsigned long *left)
 		/* Programs may change it further; two references are the file's and ours. */
 		w->again[w->n++] = p->shared && page_refs(page) > 2 ? ALL_SECTORS : 0;
 		p->busy = true;
-		p->shared = false;
+		p->shared = false; /* … until it is written through a map anew */
 		pagecache_clean(p);
 	}
 	spin_unlock(&pages_lock);
 }
 
-/* A file of which that is still to be done; compared only. Lock: `writing`. */
-static const struct vnode *to_clean;
-
+/*
+ * Who maps bytes of the file is noticed again when it writes them. Before the next pages are
+ * collected: `shared` says of those which a map may change unnoticed.
+ */
 static void
-clean_maps(void)
+clean_maps(const struct vnode *vn, uint64_t from, uint64_t to)
 {
-	if (to_clean != NULL && crowded)
-		vm_drop_object(to_clean);
-	else if (to_clean != NULL)
-		vm_clean_object(to_clean);
-	to_clean = NULL;
+	if (vn != NULL && crowded)
+		vm_drop_object(vn, from, to);
+	else if (vn != NULL)
+		vm_clean_object(vn, from, to);
 }
 
-/*
- * The pages are not busy any more. Of those that programs map, it is noticed again when they are
- * written: the file gets the time of that.
- */
+/* The pages are not busy any more. Those that programs map may have changed meanwhile. */
 static void
 let_go(struct written *w)
 {
+	const struct vnode *mapped = NULL; /* compared only */
+	uint64_t from = 0, to = 0;
+
 	for (unsigned i = 0; i < w->n; i++) {
 		void *page = page_address(w->page[i]);
 
 		spin_lock(&pages_lock);
 		w->page[i]->busy = false;
-		w->page[i]->shared |= w->again[i] == ALL_SECTORS;
 		spin_unlock(&pages_lock);
 		wakeup(page);
 		if (w->again[i] != 0)
@@ -130,13 +131,20 @@ let_go(struct written *w)
 	}
 	for (unsigned i = 0; i < w->n; i++) {
 		const struct vnode *vn = w->page[i]->vnode;
+		uint64_t at = w->page[i]->index * PAGE_SIZE;
 
-		if (w->again[i] == ALL_SECTORS && vn != NULL && vn != to_clean) {
-			clean_maps();
-			to_clean = vn;
+		if (w->again[i] == ALL_SECTORS && vn != NULL) {
+			if (vn != mapped) {
+				clean_maps(mapped, from, to);
+				mapped = vn;
+				from = to = at;
+			}
+			from = at < from ? at : from;
+			to = at + PAGE_SIZE > to ? at + PAGE_SIZE : to;
 		}
 		page_unref(page_address(w->page[i]));
 	}
+	clean_maps(mapped, from, to);
 }
 
 /* The file has lost what was written to it; for lack of memory it is tried again. */
@@ -196,7 +204,6 @@ write_dirty(bool device)
 		write_pages(&w);
 		let_go(&w);
 	}
-	clean_maps();
 }
 
 static unsigned long
@@ -401,7 +408,7 @@ writeback_reclaim(void)
 {
 	if (!started)
 		return false;
-	vm_drop_object(NULL);
+	vm_drop_object(NULL, 0, UINT64_MAX);
 	for (unsigned i = 0; i < RECLAIM; i++) {
 		if (vfs_give_up_pages())
 			return true;

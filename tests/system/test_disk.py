@@ -628,6 +628,16 @@ def bound():
     fsck(disk)
 
 
+@portable_test("a page that is only read through a map is not written, and one that was written through it twice at most, however often it is synced")
+def resting():
+    disk = make("16M", "-b", "4096")
+    out = on_disk("seq 9000 > /mnt/f; sync\n"
+                  "dtrace -q -n 'io:::start /args[2]->fi_name == \"f\" && args[0]->b_flags & B_WRITE/ { @[args[2]->fi_offset / 4096] = count(); } END { printa(\"page %d: %@d\\n\", @); }'"
+                  " -c 'linux_test resting /mnt/f 6'\ncut -c 1 /mnt/f | grep -c x\n", disk, *LINUX_TEST, smp=2)
+    check_eq([line for line in out.splitlines() if line], ["ok", "page 0: 2", "page 3: 2", "2"], "how often pages are written")
+    fsck(disk)
+
+
 @portable_test("a file that is unlinked while it is mapped goes with its last map, and stays if it has a name that nobody has looked for")
 def unlinked():
     disk = make("16M", "-b", "1024")
