@@ -37,6 +37,7 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/proc/task.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/vm/vm.h"
@@ -46,6 +47,8 @@
 #define DELAY_NS   5000000000ul /* from the first dirty page to its writing */
 #define DIRTY_PART 16           /* of all memory: more makes writers wait */
 #define RECLAIM    3            /* passes: one begun, one that cleans maps, one that writes */
+#define LOOK_NS    500000000ul  /* who waits for a pass looks so often whether he has to end */
+#define LOOKS_MAX  6            /* … and whether anything was written: memory is wanted */
 
 /* vnode.io_error: the last error, whether somebody has heard of it, and a number of its own. */
 #define IO_ERRNO 0xfffu
@@ -60,7 +63,7 @@ static bool background;                          /* writing: nobody waits for th
 static bool crowded;                /* writing: maps have to let go of what this pass writes */
 static bool started;                /* constant after boot: the thread */
 static bool wanted, urgent, ending; /* atomic */
-static uint64_t passes;             /* atomic */
+static uint64_t passes, batches;    /* atomic: that have ended */
 
 struct written {
 	struct page *page[BATCH];
@@ -145,6 +148,7 @@ let_go(struct written *w)
 		page_unref(page_address(w->page[i]));
 	}
 	clean_maps(mapped, from, to);
+	__atomic_fetch_add(&batches, 1, __ATOMIC_RELAXED);
 }
 
 /* The file has lost what was written to it; for lack of memory it is tried again. */
@@ -377,36 +381,51 @@ is_same_pass(void *arg)
 	return __atomic_load_n(&passes, __ATOMIC_ACQUIRE) == *(uint64_t *)arg;
 }
 
-/* Waits until the thread has ended a pass, which may have begun before. */
-static void
-await_pass(void)
+/*
+ * Waits until the thread has ended a pass, which may have begun before, or the process is to end.
+ * False, unless patient: nothing was written for long, as to a disk that does not answer.
+ */
+static bool
+await_pass(bool patient)
 {
-	uint64_t pass = __atomic_load_n(&passes, __ATOMIC_ACQUIRE);
+	uint64_t pass = __atomic_load_n(&passes, __ATOMIC_ACQUIRE), before, now;
+	unsigned looks = 0;
 
 	if (!started) {
 		vfs_sync();
-		return;
+		return true;
 	}
 	writeback_hurry();
-	while (is_same_pass(&pass))
+	before = __atomic_load_n(&batches, __ATOMIC_RELAXED);
+	while (is_same_pass(&pass) && !proc_signal_kills()) {
+		if (!patient && looks == LOOKS_MAX)
+			return false;
 		sleepq_wait(&(struct sleep_request){.chan = &passes,
 						    .still = is_same_pass,
 						    .arg = &pass,
 						    .wmesg = "dirty",
-						    .deadline_ns = DEADLINE_NEVER});
+						    .deadline_ns = clock_ns() + LOOK_NS});
+		now = __atomic_load_n(&batches, __ATOMIC_RELAXED);
+		looks = now == before ? looks + 1 : 0;
+		before = now;
+	}
+	return true;
 }
 
 void
 writeback_throttle(void)
 {
 	if (writeback_is_late())
-		await_pass();
+		await_pass(true);
 }
 
 bool
 writeback_reclaim(void)
 {
-	if (!started)
+	static uint64_t stuck = UINT64_MAX; /* atomic: nothing is written since so many batches */
+
+	if (!started || __atomic_load_n(&stuck, __ATOMIC_RELAXED) ==
+			    __atomic_load_n(&batches, __ATOMIC_RELAXED))
 		return false;
 	vm_drop_object(NULL, 0, UINT64_MAX);
 	for (unsigned i = 0; i < RECLAIM; i++) {
@@ -414,7 +433,11 @@ writeback_reclaim(void)
 			return true;
 		if (count_dirty() == 0)
 			return false;
-		await_pass();
+		if (!await_pass(false)) {
+			__atomic_store_n(&stuck, __atomic_load_n(&batches, __ATOMIC_RELAXED),
+					 __ATOMIC_RELAXED);
+			return false;
+		}
 	}
 	return vfs_give_up_pages();
 }

@@ -404,6 +404,16 @@ def no_answer():
     check_match(r"^mount: .*Input/output error\n(.*\n)*dd: .*Input/output error\n(.*\n)*on$", out, "a disk that is not read")
 
 
+@portable_test("when memory is out, and the disk does not answer, a process is killed before the disk is given up")
+def out_of_memory():
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; sysctl -q kern.geom.timeout=20\n"
+               "dd if=/dev/zero of=/mnt/x bs=64k count=80 2> /dev/null & until grep -q dirty /proc/$!/wchan; do :; done\n"
+               "awk 'BEGIN { s = \"x\"; while (1) s = s s }'; echo status $?; kill -9 $!; wait; echo end; dmesg\n",
+               options=silent(make("16M"), "write"), mem="48M", smp=2).expect().out.replace("\r", "")
+    check_match(r"status 137\n(.*\n)*end\n(.*\n)*.*out of memory: awk", out, "what is killed")
+    check("] virtio-blk: it has not done" not in out, f"the disk was waited for: {out}")
+
+
 @portable_test("while a remount waits for its disk, paths are walked")
 def remount_waits():
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; sysctl -q kern.geom.timeout=2; echo x > /mnt/x; mount -o remount,ro /mnt 2> /dev/null & p=$!\n"
