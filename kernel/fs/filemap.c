@@ -324,14 +324,5 @@ filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err)
 		*err = pagecache_get(vn, index, ALL_SECTORS, &page);
 	if (*err != 0 && *err != -ENOMEM)
 		*err = -EFAULT; /* SIGBUS */
-	if (*err != 0)
-		return NULL;
-	/* Only who may write to the file maps it so that it can be written. */
-	if (make && __atomic_load_n(&vn->writers, __ATOMIC_RELAXED) > 0) {
-		spin_lock(&pages_lock);
-		page_of(page)->shared = true;
-		spin_unlock(&pages_lock);
-		pagecache_dirty(page, ALL_SECTORS);
-	}
-	return page;
+	return *err == 0 ? page : NULL;
 }

@@ -378,35 +378,52 @@ name_is_idle(const struct vname *n)
 	       __atomic_load_n(&vn->marks, __ATOMIC_RELAXED) == NULL;
 }
 
-void
-dir_forget(struct vnode *dir, struct list *gone)
+unsigned
+dir_forget(struct vnode *dir, struct list *gone, unsigned most)
 {
+	unsigned some = 0;
+
 	list_for_each_entry_safe (struct vname, n, &dir->children, sibling) {
+		if (some == most)
+			break;
 		if (!name_is_idle(n))
 			continue;
 		dir_take(n);
 		list_append(gone, &n->sibling);
 		dir->missing = true;
+		some++;
 	}
+	return some;
 }
 
-void
-vfs_trim(void)
+/* Forgets some names. False: there are no more. */
+static bool
+trim_some(void)
 {
 	struct list gone = LIST_INIT(gone);
+	unsigned some = 0;
 
 	mounts_begin();
 	list_for_each_entry (const struct mount, m, &mounts, link) {
 		if (m->type->crowded == NULL || !m->type->crowded(m->root))
 			continue;
-		for (const struct vname *n = NULL; (n = dir_next_below(m->root, n)) != NULL;)
+		for (const struct vname *n = NULL;
+		     some < NAMES_AT_ONCE && (n = dir_next_below(m->root, n)) != NULL;)
 			if (S_ISDIR(n->vn->mode) && vnode_is_cache(n->vn) &&
 			    __atomic_load_n(&n->vn->refs, __ATOMIC_RELAXED) == n->vn->links)
-				dir_forget(n->vn, &gone);
+				some += dir_forget(n->vn, &gone, NAMES_AT_ONCE - some);
 	}
 	mutex_unlock(&vfs_lock);
 	names_free(&gone); /* with mounts_lock: nobody who unmounts takes them for in use */
 	mutex_unlock(&mounts_lock);
+	return some == NAMES_AT_ONCE;
+}
+
+void
+vfs_trim(void)
+{
+	while (trim_some()) /* others mount, and ask how full it is, meanwhile */
+		;
 }
 
 const struct vfs_type *

@@ -21,6 +21,7 @@
 #define NODE_SLOTS (1u << NODE_BITS)
 #define LEVELS     9 /* for 2^54 pages */
 #define SCAN_MAX   64
+#define ADD_TRIES  8  /* to give up one, when another is added */
 #define GIVE_UP    64 /* pages at a time, when memory is short */
 #define CACHE_PART 4  /* pages of disks: a quarter of memory at most */
 
@@ -291,8 +292,9 @@ add_page(struct vnode *vn, uint64_t index, void **page)
 	void *new = NULL;
 	int error;
 
-	while (cache_full() && give_up_any())
-		;
+	/* Not all are tried: of a cache full of pages that programs map, none can be given up. */
+	for (unsigned i = 0; i < ADD_TRIES && cache_full(); i++)
+		give_up_page();
 	/* A device's pages are needed to write those of files, and free memory so. */
 	if (S_ISBLK(vn->mode) || !uidinfo_memory_short())
 		new = page_alloc(0, PAGE_FILE);
@@ -399,14 +401,15 @@ pagecache_sectors(size_t from, size_t size)
 	return size == 0 ? 0 : (uint8_t)((1u << end) - (1u << from / 512));
 }
 
-void
-pagecache_dirty(void *page, uint8_t sectors)
+static void
+page_dirty(void *page, uint8_t sectors, bool by_map)
 {
 	struct page *p = page_of(page);
 	struct vnode *vn;
 
 	spin_lock(&pages_lock);
 	vn = p->vnode;
+	p->shared |= by_map;
 	if (vn != NULL && p->dirty == 0 && sectors != 0) {
 		unsigned device = S_ISBLK(vn->mode);
 
@@ -421,6 +424,18 @@ pagecache_dirty(void *page, uint8_t sectors)
 	}
 	spin_unlock(&pages_lock);
 	writeback_want();
+}
+
+void
+pagecache_dirty(void *page, uint8_t sectors)
+{
+	page_dirty(page, sectors, false);
+}
+
+void
+pagecache_dirty_map(void *page)
+{
+	page_dirty(page, ALL_SECTORS, true);
 }
 
 void

@@ -58,6 +58,8 @@ int pagecache_get_zero(struct vnode *vn, uint64_t index, uint8_t sectors, void *
 uint8_t pagecache_sectors(size_t from, size_t size);
 /* They are newer than the disk; what they hold is valid. */
 void pagecache_dirty(void *page, uint8_t sectors);
+/* A program is about to write to it through a map; until the map is clean, at any time. */
+void pagecache_dirty_map(void *page);
 /* What they hold is of no use: it is not written. */
 void pagecache_forget(struct vnode *vn, uint64_t index, uint8_t sectors);
 /* Takes all pages from a size on, which waits for those that are being read or written. */

@@ -51,15 +51,16 @@ pager_id(const void *object)
 
 /* Without the vnode's lock, which a read holds that faults. */
 static void
-pager_written(void *object)
+pager_written(void *object, void *page)
 {
 	struct vnode *vn = object;
-
 	uint64_t now = clock_real_now_ns(), was = vn->mtime_ns;
 
 	__atomic_store_n(&vn->mtime_ns, now, __ATOMIC_RELAXED);
 	if (now / 1000000000 != was / 1000000000) /* what a disk keeps */
 		vnode_changed(vn, VNODE_DATA);
+	if (vn->ops->readpage != NULL)
+		pagecache_dirty_map(page);
 }
 
 const struct vm_pager vnode_pager = {pager_page, pager_ref, pager_unref, pager_id, pager_written};

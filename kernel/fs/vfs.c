@@ -501,11 +501,11 @@ vnode_forget_dir(struct vnode *dir)
 }
 
 void
-vnode_forget_idle(struct vnode *dir)
+vnode_forget_idle(struct vnode *dir, unsigned most)
 {
 	struct list gone = LIST_INIT(gone);
 
-	dir_forget(dir, &gone);
+	dir_forget(dir, &gone, most);
 	names_free(&gone);
 }
 
@@ -529,7 +529,7 @@ dir_fill(struct vnode *dir)
 		error = dir->ops->load(dir);
 		dir->missing = error != 0;
 		if (error == -ENOMEM)
-			vnode_forget_idle(dir); /* others need the memory */
+			vnode_forget_idle(dir, UINT32_MAX); /* others need the memory */
 		return error;
 	}
 	dir->missing = dir->no_memory = false;

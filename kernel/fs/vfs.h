@@ -417,8 +417,10 @@ struct vnode *vnode_child(const struct vnode *dir, const char *name);
 bool vnode_keeps_names(const struct vnode *dir);
 void vnode_forget(struct vnode *dir, const char *name);
 void vnode_forget_dir(struct vnode *dir);
-/* Removes the names in dir, whose tree is a cache, that nobody uses. vfs_lock held. */
-void vnode_forget_idle(struct vnode *dir);
+/* Removes names in dir, whose tree is a cache, that nobody uses: at most so many. vfs_lock held. */
+void vnode_forget_idle(struct vnode *dir, unsigned most);
+/* So many, where each may need an answer of the host, or of a disk. */
+#define NAMES_AT_ONCE 64
 /* Gives a vnode a name, as `load` does, and takes over its reference. -ENOMEM: it does not.
  * vfs_lock held. */
 int vnode_enter(struct vnode *dir, const char *name, struct vnode *vn);

@@ -55,8 +55,9 @@ void dir_take(struct vname *n);
  */
 void dir_empty(struct vnode *dir, struct list *gone);
 void names_free(struct list *gone);
-/* The same of names in a directory on a disk that nobody uses: they are `missing` from now on. */
-void dir_forget(struct vnode *dir, struct list *gone);
+/* The same of names in a directory on a disk that nobody uses, at most so many: they are `missing`
+ * from now on. Returns how many. */
+unsigned dir_forget(struct vnode *dir, struct list *gone, unsigned most);
 
 /*
  * The name after n of the tree below root, each directory before what is in it; NULL begins, and

@@ -17,6 +17,7 @@ SDT_PROVIDER_DECLARE(vfs);
 SDT_PROBE_DEFINE_TEXT(vfs, , , remove, "remove", ": vnode %p name %s error %d", 3, "struct vnode *",
 		      "char *", "int");
 
+/* The orders of checks, which decide the error, are Linux's. */
 static int
 may_remove(const struct walk *w, const struct vnode *vn)
 {
@@ -25,6 +26,12 @@ may_remove(const struct walk *w, const struct vnode *vn)
 	if ((w->dir->mode & STICKY) && user != vn->uid && user != w->dir->uid &&
 	    !capable(CAP_FOWNER))
 		return -EPERM;
+	return 0;
+}
+
+static int
+must_be_idle(const struct walk *w, const struct vnode *vn)
+{
 	return vn->fixed || vn->cover != NULL || vn->dev != w->dir->dev ? -EBUSY : 0;
 }
 
@@ -94,7 +101,9 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 		error = -ENOTDIR;
 	else if (error == 0 && !dir && S_ISDIR(vn->mode))
 		error = -EISDIR;
-	else if (error == 0)
+	if (error == 0)
+		error = must_be_idle(&w, vn);
+	if (error == 0)
 		error = must_be_empty(vn);
 	if (error == 0 && w.dir->ops->leave != NULL)
 		error = w.dir->ops->leave(w.dir, w.name, vn);
@@ -116,9 +125,11 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 static int
 may_replace(const struct vnode *vn, const struct walk *to, const struct vnode *old)
 {
-	if (S_ISDIR(vn->mode) != S_ISDIR(old->mode))
-		return S_ISDIR(old->mode) ? -EISDIR : -ENOTDIR;
-	return may_remove(to, old);
+	int error = may_remove(to, old);
+
+	if (error == 0 && S_ISDIR(vn->mode) != S_ISDIR(old->mode))
+		error = S_ISDIR(old->mode) ? -EISDIR : -ENOTDIR;
+	return error != 0 ? error : must_be_idle(to, old);
 }
 
 /* Is dir the directory vn, or in it? vfs_lock held. */
@@ -186,6 +197,8 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 	struct vnode *vn;
 	int error = find_removable(from, -EBUSY, &n);
 
+	if (error == 0)
+		error = must_be_idle(from, n->vn);
 	if (error < 0)
 		return error;
 	vn = n->vn;
@@ -194,6 +207,8 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		return -EXDEV;
 	if (flags & RENAME_EXCHANGE) {
 		error = find_removable(to, -EBUSY, &old);
+		if (error == 0)
+			error = must_be_idle(to, old->vn);
 		n = dir_find(from->dir, from->name);
 		if (error == 0 && (n == NULL || n->vn != vn))
 			error = -ENOENT;

@@ -18,8 +18,10 @@
  * files that have lost their names; e2fsck removes, frees and names them anew (lost+found). Within
  * one step, the disk chooses the order.
  *
- * Pages that programs map and change may be dirty anew as soon as they are written. Where too much
- * is dirty, or memory is short, they are taken out of the maps: the next pass finds them at rest.
+ * Pages that programs map and change may be dirty anew as soon as they are written. The maps are
+ * made read-only after that, so that the next change is noticed (pager_written()): the next pass
+ * writes them once more, and then only those that were changed. Where too much is dirty, or memory
+ * is short, they are taken out of the maps: the next pass finds them at rest.
  *
  * Locking: `writing` is held for a whole pass, so no page is on its way twice.
  */
@@ -35,6 +37,7 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/proc/task.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/vm/vm.h"
@@ -44,6 +47,8 @@
 #define DELAY_NS   5000000000ul /* from the first dirty page to its writing */
 #define DIRTY_PART 16           /* of all memory: more makes writers wait */
 #define RECLAIM    3            /* passes: one begun, one that cleans maps, one that writes */
+#define LOOK_NS    500000000ul  /* who waits for a pass looks so often whether he has to end */
+#define LOOKS_MAX  6            /* … and whether anything was written: memory is wanted */
 
 /* vnode.io_error: the last error, whether somebody has heard of it, and a number of its own. */
 #define IO_ERRNO 0xfffu
@@ -58,7 +63,7 @@ static bool background;                          /* writing: nobody waits for th
 static bool crowded;                /* writing: maps have to let go of what this pass writes */
 static bool started;                /* constant after boot: the thread */
 static bool wanted, urgent, ending; /* atomic */
-static uint64_t passes;             /* atomic */
+static uint64_t passes, batches;    /* atomic: that have ended */
 
 struct written {
 	struct page *page[BATCH];
@@ -91,38 +96,37 @@ collect(struct written *w, bool device, unsigned long *left)
 		/* Programs may change it further; two references are the file's and ours. */
 		w->again[w->n++] = p->shared && page_refs(page) > 2 ? ALL_SECTORS : 0;
 		p->busy = true;
-		p->shared = false;
+		p->shared = false; /* … until it is written through a map anew */
 		pagecache_clean(p);
 	}
 	spin_unlock(&pages_lock);
 }
 
-/* A file of which that is still to be done; compared only. Lock: `writing`. */
-static const struct vnode *to_clean;
-
+/*
+ * Who maps bytes of the file is noticed again when it writes them. Before the next pages are
+ * collected: `shared` says of those which a map may change unnoticed.
+ */
 static void
-clean_maps(void)
+clean_maps(const struct vnode *vn, uint64_t from, uint64_t to)
 {
-	if (to_clean != NULL && crowded)
-		vm_drop_object(to_clean);
-	else if (to_clean != NULL)
-		vm_clean_object(to_clean);
-	to_clean = NULL;
+	if (vn != NULL && crowded)
+		vm_drop_object(vn, from, to);
+	else if (vn != NULL)
+		vm_clean_object(vn, from, to);
 }
 
-/*
- * The pages are not busy any more. Of those that programs map, it is noticed again when they are
- * written: the file gets the time of that.
- */
+/* The pages are not busy any more. Those that programs map may have changed meanwhile. */
 static void
 let_go(struct written *w)
 {
+	const struct vnode *mapped = NULL; /* compared only */
+	uint64_t from = 0, to = 0;
+
 	for (unsigned i = 0; i < w->n; i++) {
 		void *page = page_address(w->page[i]);
 
 		spin_lock(&pages_lock);
 		w->page[i]->busy = false;
-		w->page[i]->shared |= w->again[i] == ALL_SECTORS;
 		spin_unlock(&pages_lock);
 		wakeup(page);
 		if (w->again[i] != 0)
@@ -130,13 +134,21 @@ let_go(struct written *w)
 	}
 	for (unsigned i = 0; i < w->n; i++) {
 		const struct vnode *vn = w->page[i]->vnode;
+		uint64_t at = w->page[i]->index * PAGE_SIZE;
 
-		if (w->again[i] == ALL_SECTORS && vn != NULL && vn != to_clean) {
-			clean_maps();
-			to_clean = vn;
+		if (w->again[i] == ALL_SECTORS && vn != NULL) {
+			if (vn != mapped) {
+				clean_maps(mapped, from, to);
+				mapped = vn;
+				from = to = at;
+			}
+			from = at < from ? at : from;
+			to = at + PAGE_SIZE > to ? at + PAGE_SIZE : to;
 		}
 		page_unref(page_address(w->page[i]));
 	}
+	clean_maps(mapped, from, to);
+	__atomic_fetch_add(&batches, 1, __ATOMIC_RELAXED);
 }
 
 /* The file has lost what was written to it; for lack of memory it is tried again. */
@@ -196,7 +208,6 @@ write_dirty(bool device)
 		write_pages(&w);
 		let_go(&w);
 	}
-	clean_maps();
 }
 
 static unsigned long
@@ -370,44 +381,63 @@ is_same_pass(void *arg)
 	return __atomic_load_n(&passes, __ATOMIC_ACQUIRE) == *(uint64_t *)arg;
 }
 
-/* Waits until the thread has ended a pass, which may have begun before. */
-static void
-await_pass(void)
+/*
+ * Waits until the thread has ended a pass, which may have begun before, or the process is to end.
+ * False, unless patient: nothing was written for long, as to a disk that does not answer.
+ */
+static bool
+await_pass(bool patient)
 {
-	uint64_t pass = __atomic_load_n(&passes, __ATOMIC_ACQUIRE);
+	uint64_t pass = __atomic_load_n(&passes, __ATOMIC_ACQUIRE), before, now;
+	unsigned looks = 0;
 
 	if (!started) {
 		vfs_sync();
-		return;
+		return true;
 	}
 	writeback_hurry();
-	while (is_same_pass(&pass))
+	before = __atomic_load_n(&batches, __ATOMIC_RELAXED);
+	while (is_same_pass(&pass) && !proc_signal_kills()) {
+		if (!patient && looks == LOOKS_MAX)
+			return false;
 		sleepq_wait(&(struct sleep_request){.chan = &passes,
 						    .still = is_same_pass,
 						    .arg = &pass,
 						    .wmesg = "dirty",
-						    .deadline_ns = DEADLINE_NEVER});
+						    .deadline_ns = clock_ns() + LOOK_NS});
+		now = __atomic_load_n(&batches, __ATOMIC_RELAXED);
+		looks = now == before ? looks + 1 : 0;
+		before = now;
+	}
+	return true;
 }
 
 void
 writeback_throttle(void)
 {
 	if (writeback_is_late())
-		await_pass();
+		await_pass(true);
 }
 
 bool
 writeback_reclaim(void)
 {
-	if (!started)
+	static uint64_t stuck = UINT64_MAX; /* atomic: nothing is written since so many batches */
+
+	if (!started || __atomic_load_n(&stuck, __ATOMIC_RELAXED) ==
+			    __atomic_load_n(&batches, __ATOMIC_RELAXED))
 		return false;
-	vm_drop_object(NULL);
+	vm_drop_object(NULL, 0, UINT64_MAX);
 	for (unsigned i = 0; i < RECLAIM; i++) {
 		if (vfs_give_up_pages())
 			return true;
 		if (count_dirty() == 0)
 			return false;
-		await_pass();
+		if (!await_pass(false)) {
+			__atomic_store_n(&stuck, __atomic_load_n(&batches, __ATOMIC_RELAXED),
+					 __ATOMIC_RELAXED);
+			return false;
+		}
 	}
 	return vfs_give_up_pages();
 }

@@ -151,11 +151,11 @@ page_index(const struct area *a, uint64_t va)
 
 /* The rights of a shared page when the program comes to it: it is seen when it writes first. */
 static unsigned
-shared_prot(const struct area *a, unsigned access)
+shared_prot(const struct area *a, void *page, unsigned access)
 {
 	if (access != MMU_WRITE)
 		return a->prot & ~(unsigned)MMU_WRITE;
-	a->from.pager->written(a->from.object);
+	a->from.pager->written(a->from.object, page);
 	return a->prot;
 }
 
@@ -182,7 +182,7 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 		return VM_FAULT_MEMORY;
 	}
 	CTR4(KTR_VM, "file page: va %#lx access %u page %p shared %d", va, access, page, shared);
-	enter_page(pte, page, shared ? shared_prot(a, access) : prot & ~(unsigned)MMU_WRITE);
+	enter_page(pte, page, shared ? shared_prot(a, page, access) : prot & ~(unsigned)MMU_WRITE);
 	arch_mmu_sync();
 	vm->resident++;
 	/* A page that cannot be copied now is copied, or fails, at the next fault. */
@@ -220,7 +220,7 @@ vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 	 * Write the entry again and flush it.
 	 */
 	if (a->from.shared && !arch_pte_writable(*pte))
-		prot = shared_prot(a, access);
+		prot = shared_prot(a, phys_to_virt(arch_pte_pa(*pte)), access);
 	else if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*pte))) > 1)
 		prot &= ~(unsigned)MMU_WRITE;
 	*pte = arch_pte_leaf(arch_pte_pa(*pte), prot | MMU_USER, 0);
@@ -304,7 +304,7 @@ own_page(struct vmspace *vm, uint64_t va, uint64_t *pte)
 		return -ENOMEM;
 	entry = pagetable_entry(vm->root, va, 0, NULL);
 	if (a->from.shared && !arch_pte_writable(*entry))
-		a->from.pager->written(a->from.object);
+		a->from.pager->written(a->from.object, phys_to_virt(arch_pte_pa(*entry)));
 	if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*entry))) > 1 &&
 	    do_wp_page(vm, entry, va, a->prot) != VM_FAULT_SERVED)
 		return -ENOMEM;

@@ -120,6 +120,7 @@ vm_flush_everywhere(void)
 struct cut {
 	const void *object; /* NULL, for vm_drop_object(): each */
 	uint64_t size;
+	uint64_t from, to; /* of the object, for vm_drop_object() */
 	void (*area)(struct area *a, void *arg);
 	struct vmspace *vm;
 	unsigned n;
@@ -177,6 +178,15 @@ vm_cut_object(const void *object, uint64_t size)
 	vm_spaces_each(cut_space, &c);
 }
 
+/* Where the area has a byte of its object, or the next one that it has. */
+static uint64_t
+area_place(const struct area *a, uint64_t at)
+{
+	uint64_t in = at > a->from.offset ? at - a->from.offset : 0;
+
+	return in < a->end - a->start ? a->start + in : a->end;
+}
+
 static void
 drop_area(struct area *a, void *arg)
 {
@@ -185,13 +195,14 @@ drop_area(struct area *a, void *arg)
 	if (a->from.shared && a->from.object != NULL &&
 	    (a->prot & (MMU_EXEC | MMU_WRITE)) != MMU_EXEC &&
 	    (c->object == NULL || a->from.object == c->object))
-		pagetable_each(c->vm->root, a->start, a->end, cut_page, c);
+		pagetable_each(c->vm->root, area_place(a, c->from), area_place(a, c->to), cut_page,
+			       c);
 }
 
 void
-vm_drop_object(const void *object)
+vm_drop_object(const void *object, uint64_t from, uint64_t to)
 {
-	struct cut c = {.object = object, .area = drop_area};
+	struct cut c = {.object = object, .from = from, .to = to, .area = drop_area};
 
 	CTR1(KTR_VM, "drop: object %p", object);
 	vm_spaces_each(cut_space, &c);
@@ -200,6 +211,7 @@ vm_drop_object(const void *object)
 /* Where programs write to an object. */
 struct writable {
 	const void *object;
+	uint64_t from, to; /* of it */
 	struct vmspace *vm;
 	bool any; /* an entry was changed */
 };
@@ -210,7 +222,7 @@ clean_area(struct area *a, void *arg)
 	struct writable *w = arg;
 
 	if (a->from.object == w->object && a->from.shared)
-		w->any |= vm_clean_locked(w->vm, a->start, a->end);
+		w->any |= vm_clean_locked(w->vm, area_place(a, w->from), area_place(a, w->to));
 }
 
 static void
@@ -223,9 +235,9 @@ clean_space(struct vmspace *vm, void *arg)
 }
 
 void
-vm_clean_object(const void *object)
+vm_clean_object(const void *object, uint64_t from, uint64_t to)
 {
-	struct writable w = {.object = object};
+	struct writable w = {.object = object, .from = from, .to = to};
 
 	CTR1(KTR_VM, "clean: object %p", object);
 	vm_spaces_each(clean_space, &w);

@@ -39,8 +39,9 @@ struct vm_pager {
 	/*
 	 * A page of it, which is mapped shared, is about to be written for the first time in this
 	 * space, or since its vm_clean(), or since vm_clean_object(). Later writes are not told.
+	 * The space's lock is held until it is written, or its entry can be.
 	 */
-	void (*written)(void *object);
+	void (*written)(void *object, void *page);
 };
 
 #define VM_STACK_SIZE (8ul << 20)
@@ -87,17 +88,17 @@ int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
  */
 void vm_cut_object(const void *object, uint64_t size);
 /*
- * From now on the object's pager is told again, in all spaces, of pages that are written, but
- * for those that are written while this runs. The object may be gone. No space's lock held, and no
- * page of it busy.
+ * From now on the object's pager is told again, in all spaces, of those of its bytes from `from` to
+ * `to` that are written, but for those that are written while this runs. The object may be gone. No
+ * space's lock held, and no page of it busy.
  */
-void vm_clean_object(const void *object);
+void vm_clean_object(const void *object, uint64_t from, uint64_t to);
 /*
- * The object's pages (NULL: those of all) are taken out of all spaces that share them, but for
- * code that nobody writes, so that they can be given up. They come back when they are used. Under
- * the same conditions.
+ * The pages with these bytes of the object (NULL: of all) are taken out of all spaces that share
+ * them, but for code that nobody writes, so that they can be given up. They come back when they are
+ * used. Under the same conditions.
  */
-void vm_drop_object(const void *object);
+void vm_drop_object(const void *object, uint64_t from, uint64_t to);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */
 enum vm_place { VM_ANYWHERE, VM_IF_FREE, VM_REPLACE };
 /*

@@ -429,6 +429,55 @@ set_ids_go(void *arg)
 	return unlink(NAME) == 0 ? 0 : 9;
 }
 
+#define STICKY DIR ".sticky/"
+
+/* Who may not remove a name hears of that first, and not of what else is wrong. */
+static int
+remove_as_user(void *arg)
+{
+	int mine;
+
+	if (setgid(USER) != 0 || setuid(USER) != 0)
+		return 1;
+	mine = open(STICKY "mine", O_CREAT | O_RDWR, 0600);
+	if (mine < 0 || close(mine) != 0 || mkdir(STICKY "mydir", 0700) != 0)
+		return 2;
+	if (!FAILS(unlink(STICKY "none"), ENOENT) || !FAILS(rmdir(STICKY "none"), ENOENT) ||
+	    !FAILS(unlink(STICKY "file"), EPERM) || !FAILS(rmdir(STICKY "file"), EPERM) ||
+	    !FAILS(unlink(STICKY "full"), EPERM) || !FAILS(rmdir(STICKY "full"), EPERM) ||
+	    !FAILS(unlink(STICKY "file/"), ENOTDIR))
+		return 3;
+	if (!FAILS(rename(STICKY "file", STICKY "new"), EPERM) ||
+	    !FAILS(rename(STICKY "mine", STICKY "file"), EPERM) ||
+	    !FAILS(rename(STICKY "mine", STICKY "full"), EPERM) ||
+	    !FAILS(rename(STICKY "mydir", STICKY "file"), EPERM) ||
+	    !FAILS(rename(STICKY "mydir", STICKY "full"), EPERM) ||
+	    !FAILS(rename(STICKY "mine", STICKY "mydir"), EISDIR) ||
+	    !FAILS(rename(STICKY "mydir", STICKY "mine"), ENOTDIR))
+		return 4;
+	return unlink(STICKY "mine") == 0 && rmdir(STICKY "mydir") == 0 ? 0 : 5;
+}
+
+static int
+sticky_comes_first(void *arg)
+{
+	int fd, failed;
+
+	umask(0);
+	if (getuid() != 0)
+		return 0;
+	if (mkdir(STICKY, 01777) != 0 || mkdir(STICKY "full", 0777) != 0 ||
+	    mkdir(STICKY "full/of", 0777) != 0)
+		return 1;
+	fd = open(STICKY "file", O_CREAT | O_RDWR, 0666);
+	close(fd);
+	failed = in_child(remove_as_user, NULL);
+	return failed == 0 && unlink(STICKY "file") == 0 && rmdir(STICKY "full/of") == 0 &&
+		       rmdir(STICKY "full") == 0 && rmdir(STICKY) == 0
+		   ? 0
+		   : 10 + failed;
+}
+
 static int
 directories_give_groups(void *arg)
 {
@@ -663,6 +712,8 @@ test_caps(void)
 	       "limits are those of the same user and group, and of who has rights");
 	result(in_child(set_ids_go, NULL) == 0,
 	       "set-id bits are kept, until others change the file");
+	result(in_child(sticky_comes_first, NULL) == 0,
+	       "a sticky directory's EPERM comes before other reasons why a name stays");
 	result(in_child(directories_give_groups, NULL) == 0,
 	       "in a directory with the set-group-id bit, new files have its group");
 	result(in_child(options_are_kept, NULL) == 0,

@@ -196,6 +196,8 @@ main(int argc, char *argv[])
 		return moves_exchange(argv[2], argv[3]);
 	if (argc == 3 && strcmp(argv[1], "unlinked") == 0)
 		return maps_unlinked(argv[2]);
+	if (argc == 4 && strcmp(argv[1], "resting") == 0)
+		return maps_resting(argv[2], atoi(argv[3]));
 	if (argc == 3 && strcmp(argv[1], "compute") == 0)
 		return workers_compute(atof(argv[2]));
 	if (argc == 2 && strcmp(argv[1], "rt-naps") == 0)

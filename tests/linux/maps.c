@@ -382,6 +382,26 @@ maps_unlinked(const char *path)
 	return good ? 0 : 1;
 }
 
+/* All pages of a file are read by a map through which it may be written, and two are written; then
+ * it is synced, so often. */
+int
+maps_resting(const char *path, int syncs)
+{
+	int fd = open(path, O_RDWR);
+	off_t size = lseek(fd, 0, SEEK_END);
+	volatile char *p = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	bool good = fd >= 0 && p != MAP_FAILED;
+
+	for (off_t at = 0; good && at < size; at += PAGE)
+		good &= p[at] != '\0';
+	for (int i = 0; good && i < 2; i++)
+		p[i * 3 * PAGE] = 'x';
+	for (int i = 0; i < syncs; i++)
+		good &= fsync(fd) == 0;
+	puts(good ? "ok" : "not ok");
+	return good ? 0 : 1;
+}
+
 /* Makes files of zeroes: writes that fail in holes, and room of `size` bytes; blocks of a disk. */
 int
 maps_holes(long size)

@@ -404,6 +404,16 @@ def no_answer():
     check_match(r"^mount: .*Input/output error\n(.*\n)*dd: .*Input/output error\n(.*\n)*on$", out, "a disk that is not read")
 
 
+@portable_test("when memory is out, and the disk does not answer, a process is killed before the disk is given up")
+def out_of_memory():
+    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; sysctl -q kern.geom.timeout=20\n"
+               "dd if=/dev/zero of=/mnt/x bs=64k count=80 2> /dev/null & until grep -q dirty /proc/$!/wchan; do :; done\n"
+               "awk 'BEGIN { s = \"x\"; while (1) s = s s }'; echo status $?; kill -9 $!; wait; echo end; dmesg\n",
+               options=silent(make("16M"), "write"), mem="48M", smp=2).expect().out.replace("\r", "")
+    check_match(r"status 137\n(.*\n)*end\n(.*\n)*.*out of memory: awk", out, "what is killed")
+    check("] virtio-blk: it has not done" not in out, f"the disk was waited for: {out}")
+
+
 @portable_test("while a remount waits for its disk, paths are walked")
 def remount_waits():
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; sysctl -q kern.geom.timeout=2; echo x > /mnt/x; mount -o remount,ro /mnt 2> /dev/null & p=$!\n"
@@ -625,6 +635,16 @@ def bound():
     check_eq(len(each), 3, f"programs in {out!r}")
     for most in each:
         check(1000 < most < int(total) / 16 + 400, f"dirty: {most} kB of {total} kB")
+    fsck(disk)
+
+
+@portable_test("a page that is only read through a map is not written, and one that was written through it twice at most, however often it is synced")
+def resting():
+    disk = make("16M", "-b", "4096")
+    out = on_disk("seq 9000 > /mnt/f; sync\n"
+                  "dtrace -q -n 'io:::start /args[2]->fi_name == \"f\" && args[0]->b_flags & B_WRITE/ { @[args[2]->fi_offset / 4096] = count(); } END { printa(\"page %d: %@d\\n\", @); }'"
+                  " -c 'linux_test resting /mnt/f 6'\ncut -c 1 /mnt/f | grep -c x\n", disk, *LINUX_TEST, smp=2)
+    check_eq([line for line in out.splitlines() if line], ["ok", "page 0: 2", "page 3: 2", "2"], "how often pages are written")
     fsck(disk)
 
 

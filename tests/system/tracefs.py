@@ -3,8 +3,10 @@ import re
 
 from harness import boot, check
 
-# A command that is traced begins when a recorder of each CPU waits: trace-cmd records nothing where it comes too late.
-READY = "until test $(/bin/ps | grep -c tracepipe) -ge $(nproc); do sleep 0.02; done; "
+# A command that is traced begins when a recorder of each CPU has waited for events: one that is told to end before has
+# recorded nothing. trace-cmd's recorders wait in poll(); whose number was seen is kept, since events wake them.
+READY = ("until for p in $(grep -l poll /proc/[0-9]*/wchan); do ls -l ${p%wchan}fd | grep -q trace_pipe_raw && mkdir -p /tmp/ready${p%/wchan}; done 2>/dev/null; "
+         "test $(ls /tmp/ready/proc 2>/dev/null | wc -l) -ge $(nproc); do sleep 0.02; done; rm -r /tmp/ready; ")
 CD = "cd /sys/kernel/tracing\n"
 ENTRIES = "debug.ktr.entries=65536"
 # A line of `trace`: name, thread, CPU, microseconds, text.

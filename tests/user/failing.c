@@ -51,14 +51,20 @@
 
 static uint64_t left; /* allocations that were not made until the one that was to fail */
 
-/* The nth allocation fails. 0: none. False: it cannot. */
 static bool
-fail_at(unsigned n)
+fail_by(const char *name, unsigned n)
 {
 	char text[16], why[128];
 
 	snprintf(text, sizeof(text), "%u", n);
-	return sysctl_set("debug.ktest.fail_alloc", text, why, sizeof(why)) >= 0;
+	return sysctl_set(name, text, why, sizeof(why)) >= 0;
+}
+
+/* The nth allocation fails. 0: none. False: it cannot. */
+static bool
+fail_at(unsigned n)
+{
+	return fail_by("debug.ktest.fail_alloc", n);
 }
 
 /* From here on nothing fails: what takes back an act whose calls allocate. */
@@ -722,6 +728,71 @@ act_try(const struct act *a)
 	return left > 0;
 }
 
+/* ---- histograms that go ---- */
+
+#define COUNTS TRACING "events/syscalls/sys_enter_getpgid/"
+#define GOES   TRACING "events/syscalls/sys_enter_getsid/"
+
+/* What the histogram of COUNTS has counted. */
+static unsigned long
+hist_hits(void)
+{
+	static char text[65536];
+	int fd = open(COUNTS "hist", O_RDONLY);
+	ssize_t n = 0, got = 0;
+	const char *at;
+
+	while (fd >= 0 && (got = read(fd, text + n, sizeof(text) - 1 - (size_t)n)) > 0)
+		n += got;
+	close_if(fd);
+	text[n] = '\0';
+	at = strstr(text, "    Hits: ");
+	return at != NULL ? strtoul(at + 10, NULL, 10) : 0;
+}
+
+/*
+ * Two histograms have one program, since they have variables. All allocations from the nth on fail
+ * when one of them is removed: the other one counts on, or who wrote that has heard of it.
+ */
+static bool
+hist_goes(unsigned n, uint64_t *more)
+{
+	static const char text[] = "!hist:keys=common_pid:t1=common_timestamp";
+	bool good = put(COUNTS "trigger", "hist:keys=common_pid:t0=common_timestamp") == 0 &&
+		    put(GOES "trigger", text + 1) == 0;
+	int fd = open(GOES "trigger", O_WRONLY | O_APPEND), error;
+	unsigned long before;
+
+	good &= fd >= 0 && fail_by("debug.ktest.fail_allocs", n);
+	error = write(fd, text, strlen(text)) < 0 ? errno : 0;
+	setpgid(0, getpgid(getppid())); /* for whom none fails */
+	sysctl_get_u64("debug.ktest.fail_allocs", more);
+	fail_at(0);
+	setpgid(0, 0);
+	close_if(fd);
+	before = hist_hits();
+	getpgid(0);
+	if (!good || (error == 0 && hist_hits() <= before) || !is_want(error)) {
+		printf("# allocation %u and later: %s, %s\n", n, strerror(error),
+		       hist_hits() > before ? "it counts" : "it does not count");
+		good = false;
+	}
+	put(GOES "trigger", text);
+	put(COUNTS "trigger", "!hist:keys=common_pid:t0=common_timestamp");
+	return good;
+}
+
+static bool
+hists_go(void)
+{
+	uint64_t more = 1;
+	bool good = true;
+
+	for (unsigned n = 1; n < TURNS && good && more == 1; n++)
+		good = hist_goes(n, &more);
+	return good && more > 1;
+}
+
 int
 failing_main(int argc, char **argv)
 {
@@ -738,6 +809,13 @@ failing_main(int argc, char **argv)
 		failures += !good;
 	}
 	rmdir(ROOM);
+	if (argc == 1) {
+		bool good = hists_go();
+
+		printf("%sok %u - a histogram that goes stops no other unheard\n",
+		       good ? "" : "not ", ++n);
+		failures += !good;
+	}
 	printf("1..%u\n", n);
 	return failures != 0;
 }

@@ -79,7 +79,7 @@ v9fs_revalidate(struct vnode *dir, const char *name)
 	if (error != 0)
 		return error;
 	if (vn == NULL && __atomic_load_n(&ses->nodes, __ATOMIC_RELAXED) > V9FS_CROWDED) {
-		vnode_forget_idle(dir);
+		vnode_forget_idle(dir, NAMES_AT_ONCE);
 		writeback_hurry(); /* which forgets those of other directories */
 	}
 	fid = find_name(dir, name, &st, &error);

@@ -238,19 +238,12 @@ v9fs_readpage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors)
 	return error;
 }
 
-/* As vnode_ops.page. Nothing is written by it: mmap() sees to that. */
-static void *
-v9fs_fault(struct vnode *vn, uint64_t index, bool make, int *err)
-{
-	return filemap_fault(vn, index, false, err);
-}
-
 const struct vnode_ops v9fs_file_ops = {
     .open = v9fs_open,
     .release = v9fs_release,
     .read = v9fs_read,
     .write = v9fs_write,
     .truncate = v9fs_truncate,
-    .page = v9fs_fault,
+    .page = filemap_fault, /* nothing is written by it: mmap() sees to that */
     .readpage = v9fs_readpage,
 };

@@ -112,8 +112,9 @@ set_leaving(struct hist *h, bool leaves)
 	h->leaves = leaves;
 }
 
-/* It does not count any more, and its rows have what it counted. */
-static void
+/* It does not count any more, and its rows have what it counted. An error: nor do others that have
+ * variables. */
+static int
 hist_end(struct hist *h)
 {
 	struct filter_error error;
@@ -122,25 +123,28 @@ hist_end(struct hist *h)
 		__atomic_store_n(&h->gate, 0, __ATOMIC_RELAXED); /* nothing after what is taken */
 		hist_take(h);
 		dtrace_detach(h->consumer);
-		return;
+		return 0;
 	}
 	set_leaving(h, true);
 	if (hist_attach_linked(h->i, &error) == 0)
-		return;
+		return 0;
 	/* There is no memory for two programs at a time. */
 	hist_detach_linked(h->i);
-	hist_attach_linked(h->i, &error);
+	return hist_attach_linked(h->i, &error);
 }
 
-static void
+/* It is gone, also with an error: that of hist_end(). */
+static int
 hist_drop(struct hist *h)
 {
-	hist_end(h);
+	int error = hist_end(h);
+
 	enlist(h, false);
 	update_triggers(h);
 	hand_over(h);
 	use_events(h, -1);
 	hist_free(h);
+	return error;
 }
 
 /* Users come after what they use. */
@@ -293,7 +297,7 @@ hist_store(struct instance *i, const struct ktr_site *site, char *text, bool rem
 		else
 			error = commands.go_on || commands.clear ? -ENOENT : hist_add(h, &wrong);
 		if (remove && error == 0 && there != NULL)
-			hist_drop(there);
+			error = hist_drop(there);
 		if (remove || there != NULL || error != 0)
 			hist_free(h);
 	}
@@ -309,13 +313,16 @@ int
 hist_clear(struct instance *i, const struct ktr_site *site)
 {
 	struct hist *h;
+	int error = 0, e;
 
 	for (h = NULL; (h = hist_next(i, site, h)) != NULL;)
 		if (hist_is_used(h))
 			return -EBUSY;
-	while ((h = hist_next(i, site, NULL)) != NULL)
-		hist_drop(h);
-	return 0;
+	while ((h = hist_next(i, site, NULL)) != NULL) {
+		e = hist_drop(h); /* when the next one goes, the others may be attached again */
+		error = e;
+	}
+	return error;
 }
 
 void
