@@ -200,6 +200,7 @@ PERF_TOOLS = (
     ("iosnoop 1", r"^COMM +PID +TYPE +DEV +BLOCK +BYTES +LATms *\n(?:.*\n)*dd +\d+ +WS +254,0 +\d+ +4096 +\d+\.\d\d$"),
     ("iosnoop -Q -d 254,0 -i '*W*' 1", r"^dd +\d+ +WS +254,0 +\d+ +4096 +\d+\.\d\d$"),
     ("iolatency 1 1", r"^ +0 -> 1 +: \d+ +\|#* *\|$"),
+    ("execsnoop -d 1", r"^ *PID +PPID ARGS\n(?:.*\n)* *\d+ +\d+ "),
     ("reset-ftrace", r"^current_tracer, after:\n +1\tnop$"),
 )
 
