@@ -111,5 +111,14 @@ def files():
     check(f"{at} T sys_kill" in out, "its address")
 
 
+@portable_test("who reads trace is not traced: with the function tracer on, it takes at most 3.5 times as long")
+def reading():
+    out = ftrace("echo function > current_tracer\nload mix -n 1 > /dev/null\necho 0 > tracing_on\n"
+                 "time cat trace > /dev/null\necho 1 > tracing_on\ntime cat trace > /dev/null\n",
+                 options=["--icount"])[0]
+    off, on = (float(s) for s in re.findall(r"^real\s+0m ?([\d.]+)s$", out, re.M))
+    check(0.05 < off < on < 3.5 * off, f"{off} s, and {on} s while functions are traced")
+
+
 if __name__ == "__main__":
     main()

@@ -17,6 +17,7 @@
 #include "kernel/probe/calls.h"
 #include "kernel/sched/thread.h"
 #include "ktr/control.h"
+#include "ktr/port.h"
 #include "ktr/ring.h"
 
 TRACER_SITE(tracer_function, 3, "ftrace function: func %s parent %#lx ip %#lx");
@@ -68,8 +69,10 @@ function_fire(const struct ktr_firing *f)
 {
 	struct instance *i = instance_of(f);
 
-	/* What is cheap comes first: tracing may be off for long. */
-	if ((instance_mask(i) >> arch_cpu() & 1) == 0 || !pids_want(i, PIDS_FUNCTION))
+	/* What is cheap comes first: tracing may be off for long, and who reads `trace` is not
+	 * traced. */
+	if ((instance_mask(i) >> arch_cpu() & 1) == 0 || ktr_port_suppressed() ||
+	    !pids_want(i, PIDS_FUNCTION))
 		return;
 	if (option_on(i, OPTION_FUNC_NO_REPEATS) && function_repeats(i, f))
 		return;
