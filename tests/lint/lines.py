@@ -35,7 +35,7 @@ BUDGETS = {
     "kernel/fs/ext2": 2600,
     "kernel/ftrace": 2375,
     "kernel/ftrace/buffer": 2325,
-    "kernel/ftrace/event": 4025,
+    "kernel/ftrace/event": 4050,
     "kernel/ftrace/hist": 2900,
     "kernel/ftrace/tracer": 2850,
     "kernel/host": 1400,
