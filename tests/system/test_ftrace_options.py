@@ -120,5 +120,14 @@ def reading():
     check(0.05 < off < on < 3.5 * off, f"{off} s, and {on} s while functions are traced")
 
 
+@portable_test("__syscall_nr is a field for filters and histograms of a system call's events")
+def numbers():
+    out = ftrace("cd events/syscalls/sys_enter_getppid\necho 'hist:keys=__syscall_nr' > trigger\n"
+                 "echo '__syscall_nr == 99999' > filter\necho 1 > enable\nload syscall -n 5 > /dev/null\n"
+                 "grep -c getppid ../../../trace\ngrep -v '^#' hist\necho '__syscall_nr < 99999' > filter\n"
+                 "load syscall -n 5 > /dev/null\ngrep -c getppid ../../../trace\n")[0]
+    check_match(r"\A0\n(?:.*\n)*\{ __syscall_nr: +(110|173) \} hitcount: +6\n(?:.*\n)*6\n\Z", out, "what was counted")
+
+
 if __name__ == "__main__":
     main()
