@@ -12,6 +12,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sysctl/tunable.h"
+#include "ktr/control.h"
 
 TUNABLE(ftrace, "ftrace", "a tracer of available_tracers");
 TUNABLE(ftrace_filter, "ftrace_filter", "functions for set_ftrace_filter, with commas between");
@@ -24,6 +25,7 @@ TUNABLE(trace_options, "trace_options", "options, with commas between");
 TUNABLE(trace_clock, "trace_clock", "a clock of trace_clock");
 TUNABLE(trace_buf_size, "trace_buf_size", "bytes of each CPU's buffer, or with K, M or G");
 TUNABLE(alloc_snapshot, "alloc_snapshot", "gives the snapshot its memory");
+TUNABLE(tp_printk, "tp_printk", "events on the console: see debug.ktr.verbose");
 TUNABLE(trace_instance, "trace_instance", "an instance, and after commas its events");
 
 /* Bytes, as Linux's memparse() takes them. */
@@ -84,6 +86,15 @@ store_instance(struct instance *i, uintptr_t arg, char *text)
 	return error == 0 ? events_store_set(made, arg, text) : error;
 }
 
+static int
+store_verbose(struct instance *i, uintptr_t arg, char *text)
+{
+	bool on;
+	int error = tracefs_bool(text, &on);
+
+	return error == 0 ? ktr_verbose_set(on) : error;
+}
+
 /* In the order in which they are applied: what chooses comes before what it chooses from. */
 static const struct {
 	const char *name;
@@ -99,6 +110,7 @@ static const struct {
     {"ftrace_graph_filter", functions_store, FUNCTIONS_GRAPH},
     {"ftrace_graph_notrace", functions_store, FUNCTIONS_GRAPH_NOTRACE},
     {"kprobe_event", store_kprobes, PROBES_KERNEL},
+    {"tp_printk", store_verbose, 0},
     {"trace_event", events_store_set, 0},
     {"trace_instance", store_instance, 0},
     {"ftrace", tracer_store, 0},

@@ -164,6 +164,7 @@ stats_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 		     ? clock_ns_of(e.ticks) / 1000
 		     : 0;
 	ktr_port_unlock();
+	stats.dropped += __atomic_load_n(&i->trace.shown[cpu].dropped, __ATOMIC_RELAXED);
 	sbuf_printf(out,
 		    "entries: %lu\noverrun: %lu\ncommit overrun: 0\nbytes: %lu\n"
 		    "oldest event ts: %5lu.%06lu\nnow ts: %5lu.%06lu\ndropped events: %lu\n"
@@ -239,7 +240,8 @@ tgids_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 	proc_print_threads(out);
 }
 
-/* The kernel has no trace_printk(), whose formats this would be. */
+/* The kernel has no trace_printk(), whose formats this would be; nor words in events' formats,
+ * whose numbers these would be. */
 static void
 nothing_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
@@ -362,6 +364,7 @@ fill_common(struct vnode *dir)
 						    .fill = per_cpu_fill};
 	static const struct tracefs_file files[] = {
 	    TRACEFS_TEXT("available_tracers", 0440, tracer_show_all, NULL, NULL),
+	    TRACEFS_TEXT("buffer_percent", 0640, percent_show, percent_store, NULL),
 	    TRACEFS_TEXT("buffer_size_kb", 0640, size_show, size_store, NULL),
 	    TRACEFS_TEXT("buffer_total_size_kb", 0440, total_show, NULL, NULL),
 	    TRACEFS_TEXT("current_tracer", 0640, tracer_show, tracer_store, NULL),
@@ -425,7 +428,9 @@ tracefs_fill_root(struct vnode *dir)
 	    TRACEFS_TEXT("available_filter_functions", 0440, functions_show_all, NULL, NULL),
 	    TRACEFS_LINES("dynamic_events", 0640, dynamic_show, dynamic_events_store,
 			  dynamic_clear),
+	    TRACEFS_TEXT("dyn_ftrace_total_info", 0440, functions_show_total, NULL, NULL),
 	    TRACEFS_TEXT("enabled_functions", 0440, functions_show_enabled, NULL, NULL),
+	    TRACEFS_TEXT("eval_map", 0440, nothing_show, NULL, NULL),
 	    TRACEFS_TEXT("function_profile_enabled", 0640, profile_show_enabled,
 			 profile_store_enabled, NULL),
 	    TRACEFS_TEXT("printk_formats", 0440, nothing_show, NULL, NULL),

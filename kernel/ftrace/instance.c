@@ -177,12 +177,26 @@ instance_pause(struct instance *i, bool pause)
 		ktr_hook_without(pause_here, &(struct switching){.i = i, .on = !pause});
 }
 
+/* Without the option overwrite: is there no room for so many entries on this CPU? */
+static bool
+has_no_room(struct instance *i, uint64_t entries)
+{
+	unsigned cpu = arch_cpu();
+	uint64_t from = __atomic_load_n(&i->trace.shown[cpu].from, __ATOMIC_RELAXED), tail, head;
+
+	if (option_on(i, OPTION_OVERWRITE) || !ktr_log_window(&i->own, cpu, &tail, &head) ||
+	    head + entries + KTR_RING_SPARE <= from + i->entries)
+		return false;
+	__atomic_fetch_add(&i->trace.shown[cpu].dropped, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
 /* The main log looks for itself. */
 static bool
-admits(const struct instance *i)
+admits(struct instance *i, uint64_t entries)
 {
-	return i == &instance_top ||
-	       ((instance_mask(i) >> arch_cpu() & 1) != 0 && !ktr_port_suppressed());
+	return i == &instance_top || ((instance_mask(i) >> arch_cpu() & 1) != 0 &&
+				      !ktr_port_suppressed() && !has_no_room(i, entries));
 }
 
 void
@@ -191,7 +205,7 @@ instance_record(struct instance *i, const struct ktr_site *site, const uint64_t 
 	if (i == &instance_top)
 		ktr_record6(site, args[0], args[1], args[2], args[3],
 			    (struct ktr_pair){args[4], args[5]});
-	else if (admits(i))
+	else if (admits(i, 1))
 		ktr_log_record(i->trace.log, site, args);
 }
 
@@ -199,7 +213,8 @@ bool
 instance_record_data(struct instance *i, const struct ktr_site *site,
 		     const uint64_t args[KTR_MAXARGS], const void *data, size_t len)
 {
-	return admits(i) && ktr_log_record_data(i->trace.log, site, args, data, len);
+	return admits(i, 2 + len / KTR_ENTRY_BYTES * 2) &&
+	       ktr_log_record_data(i->trace.log, site, args, data, len);
 }
 
 void

@@ -88,6 +88,12 @@ struct instance {
 		} last[ERROR_LOG];
 	} errors;
 	struct functions functions;
+	struct function_repeats {
+		const struct ktr_site *site; /* the function that was called last on this CPU */
+		uint64_t parent, last_ns;    /* by whom, and when it was called again */
+		uint64_t n;                  /* so often again */
+	} repeats[MAX_CPUS];                 /* its CPU's hook: the option func-no-repeats */
+	unsigned percent;                    /* atomic: buffer_percent */
 	struct list filters, triggers, hists;
 	struct list system_filters; /* texts that were written to events/SYSTEM/filter */
 	/* Events of ktr_dynamic_sites that were enabled since their definition. */
@@ -185,28 +191,35 @@ int pids_clear(struct instance *i, uintptr_t arg);
 
 /* Name, text, and is it on at first? */
 #define TRACE_OPTIONS(X)                              \
+	X(ANNOTATE, "annotate", true)                 \
 	X(BLK_CLASSIC, "blk_classic", false)          \
 	X(CONTEXT_INFO, "context-info", true)         \
 	X(EVENT_FORK, "event-fork", false)            \
+	X(FUNC_NO_REPEATS, "func-no-repeats", false)  \
 	X(FUNC_STACK, "func_stack_trace", false)      \
 	X(FUNCTION_FORK, "function-fork", false)      \
 	X(FUNCTION_TRACE, "function-trace", true)     \
+	X(GRAPH_TIME, "graph-time", true)             \
 	X(IRQ_INFO, "irq-info", true)                 \
 	X(LATENCY_FORMAT, "latency-format", false)    \
 	X(MARKERS, "markers", true)                   \
+	X(OVERWRITE, "overwrite", true)               \
 	X(PAUSE, "pause-on-trace", false)             \
 	X(PRINT_PARENT, "print-parent", true)         \
 	X(PRINTK_MSG_ONLY, "printk-msg-only", false)  \
 	X(RECORD_CMD, "record-cmd", true)             \
+	X(RECORD_TGID, "record-tgid", false)          \
 	X(SLEEP_TIME, "sleep-time", true)             \
 	X(STACKTRACE, "stacktrace", false)            \
 	X(SYM_ADDR, "sym-addr", false)                \
 	X(SYM_OFFSET, "sym-offset", false)            \
+	X(USER_STACK, "userstacktrace", false)        \
 	X(GRAPH_ABSTIME, "funcgraph-abstime", false)  \
 	X(GRAPH_CPU, "funcgraph-cpu", true)           \
 	X(GRAPH_DURATION, "funcgraph-duration", true) \
 	X(GRAPH_IRQS, "funcgraph-irqs", true)         \
 	X(GRAPH_OVERHEAD, "funcgraph-overhead", true) \
+	X(GRAPH_OVERRUN, "funcgraph-overrun", false)  \
 	X(GRAPH_PROC, "funcgraph-proc", false)        \
 	X(GRAPH_TAIL, "funcgraph-tail", false)
 

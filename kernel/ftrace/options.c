@@ -28,13 +28,15 @@ option_set(struct instance *i, enum trace_option option, bool on)
 	uint32_t bit = 1u << option, now = i->options;
 	int error = 0;
 
+	if (option == OPTION_OVERWRITE && !on && i == &instance_top)
+		return -EINVAL; /* who else reads the main log wants what is new */
 	__atomic_store_n(&i->options, options[option].on != on ? now | bit : now & ~bit,
 			 __ATOMIC_RELAXED);
 	if (option == OPTION_BLK_CLASSIC) /* its lines have what the context tells */
 		return option_set(i, OPTION_CONTEXT_INFO, !on);
 	if (option == OPTION_FUNCTION_TRACE)
 		tracer_update(i);
-	else if (option == OPTION_STACKTRACE)
+	else if (option == OPTION_STACKTRACE || option == OPTION_USER_STACK)
 		error = events_pids_changed(i);
 	else if (option == OPTION_EVENT_FORK || option == OPTION_FUNCTION_FORK)
 		error = pids_follow(i);

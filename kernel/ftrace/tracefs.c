@@ -11,6 +11,7 @@
 #include "kernel/abi/statfs.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/textfile.h"
+#include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
@@ -392,6 +393,18 @@ make_tracing(struct vnode *parent)
 }
 
 static void
+make_kprobes(struct vnode *debug)
+{
+	struct vnode *dir = tracefs_make_dir(debug, "kprobes", 0755);
+
+	if (dir != NULL) {
+		dir->fill = kprobes_fill;
+		dir->missing = true;
+	}
+	vnode_unref(dir);
+}
+
+static void
 tracefs_init(void)
 {
 	static const struct vfs_type sysfs = {.name = "sysfs", .magic = SYSFS_MAGIC};
@@ -407,6 +420,7 @@ tracefs_init(void)
 		vfs_mount_at_boot(debug, &debugfs);
 		make_tracing(kernel);
 		make_tracing(debug);
+		make_kprobes(debug);
 		blk_make_files(sys);
 	} else {
 		warnk("cannot make /sys/kernel/tracing\n");

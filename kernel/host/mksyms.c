@@ -112,6 +112,7 @@ read_symbols(struct symbol **found)
 static const char *const linux_names[][2] = {
     {"callout_set", "hrtimer_start_range_ns"},
     {"callout_stop", "hrtimer_cancel"},
+    {"inet_tcp_accept", "inet_csk_accept"},
     {"kmalloc", "__kmalloc"},
     {"page_alloc", "alloc_pages"},
     {"vm_fault", "handle_mm_fault"},

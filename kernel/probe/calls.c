@@ -39,7 +39,7 @@ calls_mine(void)
 		return NULL;
 	if (t->calls.run != now) {
 		t->calls.run = now;
-		t->calls.depth = 0;
+		t->calls.depth = t->calls.lost = 0;
 	}
 	return &t->calls;
 }
@@ -47,8 +47,10 @@ calls_mine(void)
 struct thread_call *
 calls_enter(struct thread_calls *calls, uint32_t function)
 {
-	if (calls->depth++ >= THREAD_CALLS)
+	if (calls->depth++ >= THREAD_CALLS) {
+		calls->lost++;
 		return NULL;
+	}
 	struct thread_call *call = &calls->call[calls->depth - 1];
 
 	*call = (struct thread_call){.function = function, .start_ns = clock_ns()};

@@ -193,10 +193,25 @@ lwp_next(const struct proc *p, const struct lwp *l)
 	return next != &p->lwps ? list_entry(next, struct lwp, sibling) : NULL;
 }
 
-/* Makes t a thread of p. Its lwp is zeroed. */
+/* Of the last threads, each at its number: that number << 32 | the process's. Atomic. */
+static uint64_t numbers[1024];
+#define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
+
+uint32_t
+proc_number_of(uint32_t tid)
+{
+	uint64_t number = __atomic_load_n(&numbers[tid % NUMBERS], __ATOMIC_RELAXED);
+
+	return number >> 32 == tid ? (uint32_t)number : 0;
+}
+
+/* Makes t a thread of p, or its first one, before p has a number. Its lwp is zeroed. */
 void
 lwp_init(struct lwp *l, struct proc *p, struct thread *t)
 {
+	__atomic_store_n(&numbers[t->tid % NUMBERS],
+			 (uint64_t)t->tid << 32 | (p->pid != 0 ? p->pid : t->tid),
+			 __ATOMIC_RELAXED);
 	l->thread = t;
 	t->lwp = l;
 	t->proc = p;

@@ -208,6 +208,8 @@ void proc_follow_executed(void);
 
 /* Prints a line for each thread of a program: its number, and that of its process. */
 void proc_print_threads(struct sbuf *out);
+/* The process that a thread is, or was, of; 0: a kernel's thread, or forgotten. Any context. */
+uint32_t proc_number_of(uint32_t tid);
 /* The path of what a process executes, from the root. False: there is no such process. */
 bool proc_program(uint32_t pid, char path[PROC_PROGRAM]);
 

@@ -264,13 +264,18 @@ sys_settimeofday(const uint64_t a[6])
 	return set_real(&(struct timespec){t.tv_sec, t.tv_usec * 1000});
 }
 
-/* Sleeps until a time of clock_ns(). 0 or -EINTR. */
+/* Linux's numbers of what a sleeper's time counts from: since boot, from now on. */
+enum hrtimer_mode { HRTIMER_MODE_ABS, HRTIMER_MODE_REL };
+
+/* Sleeps until then, which becomes a time of clock_ns(). 0 or -EINTR. */
 static __attribute__((noinline)) int
-do_nanosleep(uint64_t end)
+do_nanosleep(uint64_t *ns, enum hrtimer_mode mode)
 {
 	uint64_t now = clock_ns();
 
-	return now < end ? thread_sleep_ns(end - now, SLEEP_INTR, "nanslp") : 0;
+	if (mode == HRTIMER_MODE_REL)
+		*ns += now;
+	return now < *ns ? thread_sleep_ns(*ns - now, SLEEP_INTR, "nanslp") : 0;
 }
 
 /*
@@ -280,9 +285,10 @@ do_nanosleep(uint64_t end)
 static int64_t
 hrtimer_nanosleep(uint64_t again, uint64_t ns, uint64_t urest)
 {
-	uint64_t end = again != DEADLINE_NEVER ? again : clock_ns() + ns, now;
+	bool is_rest = again != DEADLINE_NEVER;
+	uint64_t end = is_rest ? again : ns, now;
 	struct timespec rest;
-	int r = do_nanosleep(end);
+	int r = do_nanosleep(&end, is_rest ? HRTIMER_MODE_ABS : HRTIMER_MODE_REL);
 
 	if (r != -EINTR || urest == 0)
 		return r;
@@ -331,7 +337,9 @@ sys_clock_nanosleep(const uint64_t a[6])
 		return hrtimer_nanosleep(again, ns, a[3]);
 	if (a[0] == CLOCK_REALTIME)
 		return sleep_until_real(ns);
-	return ns <= now ? 0 : hrtimer_nanosleep(again, ns - now, 0);
+	if (ns <= now)
+		return 0;
+	return hrtimer_nanosleep(again != DEADLINE_NEVER ? again : clock_ns() + (ns - now), 0, 0);
 }
 
 static struct cpu_time

@@ -58,6 +58,7 @@ struct thread_call {
 
 struct thread_calls {
 	uint32_t run, depth; /* depth may be more than THREAD_CALLS */
+	uint32_t lost;       /* calls for which there was no room */
 	struct thread_call call[THREAD_CALLS];
 };
 

@@ -280,6 +280,8 @@ SYSCTL_TEXT(debug_ktr_cpumask, "debug.ktr.cpumask", SYSCTL_WR | SYSCTL_TUN, cpum
 SYSCTL_INT_CALL(debug_ktr_verbose, "debug.ktr.verbose", SYSCTL_WR | SYSCTL_TUN, verbose,
 		verbose_set, 0, 2,
 		"print events on the console: 1 cpu and message, 2 also file and line");
+SYSCTL_INT_CALL(kernel_tracepoint_printk, "kernel.tracepoint_printk", SYSCTL_WR, verbose,
+		verbose_set, 0, 1, "Linux's name of debug.ktr.verbose");
 SYSCTL_COMMAND(debug_ktr_clear, "debug.ktr.clear", clear, "write 1 to empty the rings");
 SYSCTL_TEXT(debug_ktr_stats, "debug.ktr.stats", 0, stats_get, NULL,
 	    "events by CPU: recorded = delivered + resident + overwritten; and lost");

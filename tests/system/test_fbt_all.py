@@ -89,7 +89,7 @@ for f in *; do test $f = trace_pipe || test $f = events || cat $f; done 2>/dev/n
 echo 'sys_r*' > set_ftrace_filter; echo sys_read > set_graph_function; echo $$ > set_ftrace_pid; echo function > current_tracer; cat /etc/motd
 head -20 trace; cat set_ftrace_pid; echo > set_ftrace_pid; echo function_graph > current_tracer; cat /etc/motd; head -20 trace; echo 1 > options/funcgraph-proc; head -30 trace; echo nop > current_tracer
 echo 'sys_*' > set_ftrace_filter; echo 1 > function_profile_enabled; cat /etc/motd; cat trace_stat/function*; echo 0 > function_profile_enabled; cat trace_stat/function0
-echo 'p:y sys_openat $arg1 name=+0(+8($arg1)):string' > kprobe_events; echo 1 > events/kprobes/y/enable; cat events/kprobes/y/*; cat kprobe_events kprobe_profile error_log; cat /etc/motd; tail -3 trace; echo 0 > events/kprobes/enable; echo > kprobe_events; ls events/kprobes
+echo 'p:y sys_openat $arg1 name=+0(+8($arg1)):string' > kprobe_events; echo 1 > events/kprobes/y/enable; cat events/kprobes/y/*; cat kprobe_events kprobe_profile error_log /sys/kernel/debug/kprobes/list; cat /etc/motd; tail -3 trace; echo 0 > events/kprobes/enable; echo > kprobe_events; ls events/kprobes
 echo 'p:g/e sys_openat b=+0(+8($arg1)):char[2] c=\\"text" d=\\-1 $stack0:b4@4/8 s=@ncpus:symbol[1]' > kprobe_events; echo 'p:g/e sys_read b=+0(+8($arg1)):char[2] c=\\"text" d=\\-1 $stack0:b4@4/8 s=@ncpus:symbol[1]' >> kprobe_events
 echo 'r:g/e sys_read' >> kprobe_events; echo 'p:g/e sys_read x=%sp' >> kprobe_events; echo 1 > events/g/enable; cat /etc/motd; tail -3 trace; echo '-:g/e sys_read' >> kprobe_events; echo 0 > events/g/enable; echo '!p:g/' >> dynamic_events; ls events events/g
 echo 'p:u /bin/linux_test:@probed_sum $comm f=@+0' > uprobe_events; echo 'r /bin/linux_test:@probed_recurse $retval' >> uprobe_events; echo 'p:v /bin/no:1' >> uprobe_events
@@ -131,6 +131,7 @@ echo 5 > saved_cmdlines_size; cat saved_cmdlines_size saved_cmdlines saved_tgids
 echo > trace; ktr on fbt::sys_getpid:entry; echo mark > trace_marker; echo abcdef > trace_marker_raw; echo 'stacktrace:1' > events/sched/sched_process_exec/trigger; sh -c /bin/true; ktr off; for c in 0 1 2 3; do timeout 1 head -c 4096 per_cpu/cpu$c/trace_pipe_raw | tail -c 1; done; echo '!stacktrace' > events/sched/sched_process_exec/trigger
 for o in event-fork stacktrace sym-offset latency-format; do echo 1 > options/$o; done; echo $$ > set_event_pid; echo 1 > events/sched/sched_process_exec/enable; sh -c /bin/true; tail -n 3 trace
 for o in event-fork stacktrace sym-offset latency-format; do echo 0 > options/$o; done; echo > set_event_pid; echo > set_event
+echo 0 > buffer_percent; echo 1 > options/record-tgid; tail -n 1 trace; echo 0 > options/record-tgid
 echo > trace; ls /sys/kernel/debug/tracing; cd /; mkdir /tmp/t; mount -t tracefs nodev /tmp/t; ls /tmp/t; umount /tmp/t
 """
 

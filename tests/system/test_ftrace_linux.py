@@ -2,7 +2,7 @@
 """test_ftrace_linux.py - /sys/kernel/tracing: what programs of Linux rely on beside the files' contents."""
 import re
 
-from harness import ARCH, ROOT, check, check_eq, check_match, main, portable_test
+from harness import ARCH, ROOT, check, check_eq, check_match, main, need_lwip, portable_test
 from tracefs import ftrace, rows
 
 
@@ -106,12 +106,57 @@ def cmdlines():
 
 @portable_test("two histograms that differ after their first 512 characters are two")
 def long_hists():
-    keys = "hist:keys=common_pid:" + ":".join(f"{'v' * 60}{n}=common_timestamp" for n in range(8)) + ":sort=hitcount"
-    out = ftrace(f"echo '{keys}' > events/sched/sched_process_exit/trigger\necho '{keys}.descending' >> events/sched/sched_process_exit/trigger && echo taken\n"
-                 f"echo '{keys}' >> events/sched/sched_process_fork/trigger\necho '{keys}' >> events/sched/sched_process_fork/trigger || echo refused\n"
-                 "for e in exit fork; do grep -c v7= events/sched/sched_process_$e/trigger; done\ncat error_log\n")[0]
-    check_match(r"^refused\n1\n1$", out, "the same once more")
-    check("Variable already defined" in out, f"another one is not taken for the same: {out}")
+    same = " && ".join(f"common_pid != {10 ** 17 + n}" for n in range(20))
+    keys, at = f"hist:keys=common_pid if {same} && common_pid != ", "events/sched/sched_process_"
+    out = ftrace(f"echo '{keys}1' > {at}exit/trigger\necho '{keys}2' >> {at}exit/trigger && echo taken\n"
+                 f"echo '{keys}1' >> {at}fork/trigger\necho '{keys}1' >> {at}fork/trigger || echo refused\n"
+                 f"for e in exit fork; do grep -c keys=common_pid {at}$e/trigger; done\n")[0]
+    check_match(r"^taken\n(?:.*\n)*refused\n2\n1$", out, "another one, and the same once more")
+
+
+@portable_test("do_nanosleep has Linux's arguments: the second one is 1 for a time from now on, and 0 after a signal")
+def nanosleep_mode():
+    out = ftrace("echo 'p:nap do_nanosleep hrtimer_sleeper=$arg1 hrtimer_mode=$arg2' > kprobe_events\ncd events/kprobes/nap\n"
+                 "echo 1 > enable\necho 'hrtimer_mode != 1' > filter\nsleep 0.01\ncd ../../..\ngrep -c nap: trace\n"
+                 "echo 0 > events/kprobes/nap/filter\nsleep 0.3 &\nuntil grep -q nap: trace; do :; done\n"
+                 "kill -STOP $!\nkill -CONT $!\nwait $!\ngrep -o 'hrtimer_mode=.*' trace\n")[0]
+    check_match(r"\A0\nhrtimer_mode=0x1\nhrtimer_mode=0x0\n\Z", out, "the calls")
+
+
+@portable_test("the function that takes a connection is found by Linux's name")
+def accepts():
+    need_lwip()
+    out = ftrace("echo 'r4:taken inet_csk_accept' > kprobe_events\ncat kprobe_events\n"
+                 "grep -c -w inet_csk_accept available_filter_functions\n")[0]
+    check_match(r"\Ar4:kprobes/taken inet_csk_accept\n1\n", out, "a probe of that name")
+
+
+@portable_test("a probe past a function's end is in the function that is there, and is shown there")
+def past_the_end():
+    out = ftrace("set -- $(grep -A 2 -w 'T sys_getppid' /proc/kallsyms)\nwhile test $1 = $4; do shift 3; done\n"
+                 "echo \"p:next sys_getppid+$((0x$4 - 0x$1))\" > kprobe_events && echo $6 && cat kprobe_events\n")[0]
+    check_match(r"\A(\w+)\np:kprobes/next \1\n\Z", out, "the probe")
+
+
+@portable_test("tp_printk, kernel.tracepoint_printk: events on the console; ftrace_dump_on_oops: a panic shows all")
+def printk():
+    names = "kernel.tracepoint_printk debug.ktr.verbose kernel.ftrace_dump_on_oops debug.panic.events"
+    out = ftrace(f"echo a mark > trace_marker\nsysctl kernel.tracepoint_printk=0\necho another > trace_marker\nsysctl {names}\n"
+                 "sysctl kernel.ftrace_dump_on_oops=0\nsysctl debug.panic.events\n",
+                 options=["--append", "tp_printk ftrace_dump_on_oops"])[0]
+    check_match(r"^cpu0 .*a mark$", out, "an event on the console")
+    check("another" not in out, f"no more: {out}")
+    values = zip(names.split(), (0, 0, 1, 1000000))
+    check("\n".join(f"{name}: {value}" for name, value in values) in out, f"the sysctls: {out}")
+    check_match(r"^kernel.ftrace_dump_on_oops: 1 -> 0\ndebug.panic.events: 100\n", out, "as before")
+
+
+@portable_test("kernel.ftrace_enabled=0: the tracers see no function until it is 1 again")
+def enabled():
+    out = ftrace("echo sys_getppid sys_kill > set_ftrace_filter\nfor t in function function_graph; do\n"
+                 "echo $t > current_tracer\nfor on in 1 0 1; do\nsysctl kernel.ftrace_enabled=$on > /dev/null\n"
+                 "echo > trace\nkill -0 $$\ngrep -c sys_kill trace\ndone\ndone\n")[0]
+    check_match(r"\A1\n0\n1\n[12]\n0\n[12]\n\Z", out, "lines of the function that was called")
 
 
 @portable_test("events/SYSTEM/filter shows what was written to it; a system without it says what it is for")

@@ -301,8 +301,8 @@ def names():
         "echo 0 > saved_cmdlines_size\necho 99 > saved_cmdlines_size\ncat saved_cmdlines_size\n")
     modes = {name: mode for mode, name in re.findall(r"^([-d][-rwx]{9}) .* (\S+)$", listed, re.M)}
     kinds = {"-r--r-----": "README enabled_functions available_events available_filter_functions available_tracers buffer_total_size_kb kprobe_profile printk_formats saved_cmdlines "
-                           "saved_tgids stack_trace timestamp_mode trace_pipe uprobe_profile stats trace_pipe_raw format id hist",
-             "-rw-r-----": "buffer_size_kb current_tracer dynamic_events error_log function_profile_enabled kprobe_events max_graph_depth saved_cmdlines_size "
+                           "dyn_ftrace_total_info eval_map saved_tgids stack_trace timestamp_mode trace_pipe uprobe_profile stats trace_pipe_raw format id hist",
+             "-rw-r-----": "buffer_percent buffer_size_kb current_tracer dynamic_events error_log function_profile_enabled kprobe_events max_graph_depth saved_cmdlines_size "
                            "set_event set_event_notrace_pid set_event_pid set_ftrace_filter set_ftrace_notrace set_ftrace_notrace_pid set_ftrace_pid "
                            "set_graph_function set_graph_notrace snapshot stack_max_size stack_trace_filter synthetic_events trace trace_clock trace_options "
                            "tracing_cpumask tracing_max_latency tracing_on tracing_thresh uprobe_events enable filter trigger",

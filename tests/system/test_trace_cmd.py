@@ -106,6 +106,23 @@ def threads():
     check_match(r"function: +sys_kill.*\n.*kernel_stack: +<stack trace ?>\n(?:=> .*\n)*=> entry_syscall \(", report, "the stack of a function")
 
 
+@test("trace-cmd record --proc-map -F ends with its command, which it follows by ptrace()")
+def proc_map():
+    report, _ = on_host(guest(record("-e syscalls:sys_enter_clone --proc-map -F", "load fork -n 2"), smp=2)[0])
+    check_match(r"^ +load-\d+ .* sys_enter_clone: ", report, "calls of the command")
+
+
+@test("perf ftrace traces functions, and shows how long they last, as it is")
+def perf():
+    run = boot("cd /tmp\nperf ftrace trace -T do_nanosleep -- sleep 0.1 2>&1\nperf ftrace latency -T do_nanosleep -- sleep 0.1 2>&1\n",
+               options=["--mem", "512M", "--program", "linux-perf"], smp=1)
+    if run.status == 2 and "linux-perf" in run.err:
+        raise Skipped("no package linux-perf: there is no network")
+    out = run.expect().out
+    check_match(r"^ +sleep-\d+ +\[\d{3}\] .* do_nanosleep <-hrtimer_nanosleep\r?$", out, "perf ftrace trace")
+    check_match(r"^ +\d+ - \d+ +ms \| +1 \| #+ \|\r?$", out, "perf ftrace latency")
+
+
 @test("trace-cmd profile: it ends, and tells of the command's threads")
 def profile():
     """With a ring of 16 KiB, which a recorder's pipe takes as a whole: trace-cmd waits for recorders whose pipes it reads no more
@@ -200,6 +217,7 @@ PERF_TOOLS = (
     ("iosnoop 1", r"^COMM +PID +TYPE +DEV +BLOCK +BYTES +LATms *\n(?:.*\n)*dd +\d+ +WS +254,0 +\d+ +4096 +\d+\.\d\d$"),
     ("iosnoop -Q -d 254,0 -i '*W*' 1", r"^dd +\d+ +WS +254,0 +\d+ +4096 +\d+\.\d\d$"),
     ("iolatency 1 1", r"^ +0 -> 1 +: \d+ +\|#* *\|$"),
+    ("execsnoop -d 1", r"^ *PID +PPID ARGS\n(?:.*\n)* *\d+ +\d+ "),
     ("reset-ftrace", r"^current_tracer, after:\n +1\tnop$"),
 )
 

@@ -14,7 +14,7 @@ static const struct ktr_param params[] = {{"size", false, false, 64},
 					  {"delta", false, true, 32},
 					  {"name", true, false, 64},
 					  {"flags", false, false, 8}};
-static const struct filter_event event = {77, 4, params};
+static const struct filter_event event = {.id = 77, .nparams = 4, .params = params};
 static struct maker m;
 static struct dif d;
 

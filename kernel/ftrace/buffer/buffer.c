@@ -169,6 +169,7 @@ buffer_clear(struct buffer *b, unsigned cpu)
 		buffer_show_from(b, i, head);
 		b->shown[i].cleared = head;
 		b->shown[i].lost = 0;
+		__atomic_store_n(&b->shown[i].dropped, 0, __ATOMIC_RELAXED);
 	}
 	ktr_port_unlock();
 }
@@ -208,7 +209,6 @@ struct trace_reader {
 	bool snapshot;   /* of the file of that name */
 	bool keeps;      /* reads the snapshot */
 	bool holds;      /* … which stays as it is; lock */
-	bool raw;        /* pages instead of lines */
 	bool pauses;     /* the option pause-on-trace: tracing is off as long as it is open */
 	bool begun;      /* the head was printed; trace_pipe: something was read */
 	size_t at, len;  /* what is left of the line */
@@ -293,7 +293,7 @@ next_line(struct trace_reader *t, bool head)
 	bool more = true;
 
 	t->at = 0;
-	if (t->raw) {
+	if (t->r.raw) {
 		t->len = raw_page((uint8_t *)t->line, &t->r) ? RAW_PAGE : 0;
 		return t->len > 0;
 	}
@@ -502,7 +502,7 @@ raw_open(struct file *f)
 	int error = trace_pipe_open(f);
 
 	if (error == 0)
-		((struct trace_reader *)f->priv)->raw = true;
+		((struct trace_reader *)f->priv)->r.raw = true;
 	return error;
 }
 
@@ -527,7 +527,8 @@ trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	}
 	while (error == 0 && u->resid == start && start > 0) {
 		mutex_lock(&t->lock);
-		error = read_lines(vn, t, u);
+		if ((f->flags & O_NONBLOCK) || t->at < t->len || percent_is_reached(vn, &t->r))
+			error = read_lines(vn, t, u);
 		mutex_unlock(&t->lock);
 		if (error != 0 || u->resid != start)
 			break;
@@ -552,7 +553,7 @@ trace_pipe_poll(struct file *f)
 
 	mutex_lock(&t->lock);
 	ready = t->at < t->len;
-	if (!ready) {
+	if (!ready && percent_is_reached(f->vn, &t->r)) {
 		unsigned cpu;
 		uint64_t lost;
 

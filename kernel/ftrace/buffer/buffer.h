@@ -12,7 +12,8 @@
  * counted as lost. snapshot.c has a lock of its own, since hooks take snapshots.
  *
  * Files, in reading order: buffer.c (the readers, and the files), print.c (lines), raw.c (pages),
- * raw_tracers.c (events/ftrace), marker.c (trace_marker), snapshot.c, dump.c.
+ * raw_tracers.c (events/ftrace), marker.c (trace_marker), percent.c, snapshot.c,
+ * dump.c.
  */
 #pragma once
 
@@ -42,6 +43,7 @@ struct buffer {
 		uint64_t from; /* atomic: the first that is shown; buffer_show_from(), or a copy */
 		uint64_t cleared; /* the first after the last clearing */
 		uint64_t lost;    /* since then: overwritten before they were consumed */
+		uint64_t dropped; /* … not recorded without the option overwrite; atomic */
 	} shown[MAX_CPUS];
 	unsigned rings; /* how often the log got new rings */
 };
@@ -54,6 +56,9 @@ struct buffer_reader {
 	struct buffer *b;
 	unsigned cpu;              /* that CPU's only; or BUFFER_ALL */
 	bool consume;              /* what is read is read for all (trace_pipe) */
+	bool raw;                  /* … in pages instead of lines (trace_pipe_raw) */
+	bool annotates, annotated; /* for print.c: the option annotate; an entry was printed */
+	uint64_t started;          /* … CPUs of which one was */
 	unsigned rings;            /* b->rings of the cursors */
 	bool keeps_last[MAX_CPUS]; /* for print.c: last[] is known */
 	uint32_t last[MAX_CPUS];   /* … the thread whose calls were printed last */
@@ -172,6 +177,14 @@ int snapshot_store(struct instance *i, uint64_t command, unsigned cpu);
 /* Locks as of print_head(). */
 bool snapshot_is_empty(const struct instance *i, unsigned cpu);
 void snapshot_print_help(struct sbuf *out, const struct instance *i, unsigned cpu);
+
+/* ---- percent.c: buffer_percent ---- */
+
+void percent_show(struct instance *i, uintptr_t arg, struct sbuf *out);
+int percent_store(struct instance *i, uintptr_t arg, char *text);
+/* Has a CPU that is read as much as that; is tracing off; or are there no pages? Takes ftrace_lock.
+ */
+bool percent_is_reached(const struct vnode *vn, const struct buffer_reader *r);
 
 /* ---- dump.c: the trace on the console ---- */
 

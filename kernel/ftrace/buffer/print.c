@@ -13,6 +13,7 @@
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/proc/proc.h"
 #include "kernel/sync/pcpu.h"
 #include "ktr/event.h"
 #include "ktr/intern.h"
@@ -22,6 +23,32 @@
 
 #define COMM_GRAPH 7  /* characters of a thread's name in funcgraph-proc */
 #define PROC_WIDTH 14 /* … and of name and number */
+
+/* What the columns of a line are: with flags, with the number of the process? */
+static void
+print_column_heads(struct sbuf *out, bool flags, bool tgid)
+{
+	static const char *const arrows[] = {"  _-----=> irqs-off/BH-disabled",
+					     " / _----=> need-resched",
+					     "| / _---=> hardirq/softirq",
+					     "|| / _--=> preempt-depth",
+					     "||| / _-=> migrate-disable",
+					     "|||| /     delay"};
+	int wide = tgid ? 12 : 2;
+
+	for (unsigned n = 0; flags && n < sizeof(arrows) / sizeof(arrows[0]); n++)
+		sbuf_printf(out, "#%28s%*s%s\n", "", wide, "", arrows[n]);
+	if (flags)
+		sbuf_printf(out,
+			    "#           TASK-PID  %.*s CPU#  |||||  TIMESTAMP  FUNCTION\n"
+			    "#              | |    %.*s   |   |||||     |         |\n",
+			    wide, "     TGID   ", wide, "       |    ");
+	else
+		sbuf_printf(out,
+			    "#           TASK-PID    %s CPU#     TIMESTAMP  FUNCTION\n"
+			    "#              | |      %s   |         |         |\n",
+			    tgid ? "   TGID   " : "", tgid ? "     |    " : "");
+}
 
 void
 print_head(struct sbuf *out, const struct buffer_reader *r)
@@ -60,17 +87,8 @@ print_head(struct sbuf *out, const struct buffer_reader *r)
 		    written, ncpus);
 	if (!option_on(r->i, OPTION_CONTEXT_INFO))
 		return;
-	sbuf_puts(out, option_on(r->i, OPTION_IRQ_INFO)
-			   ? "#                                _-----=> irqs-off/BH-disabled\n"
-			     "#                               / _----=> need-resched\n"
-			     "#                              | / _---=> hardirq/softirq\n"
-			     "#                              || / _--=> preempt-depth\n"
-			     "#                              ||| / _-=> migrate-disable\n"
-			     "#                              |||| /     delay\n"
-			     "#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION\n"
-			     "#              | |         |   |||||     |         |\n"
-			   : "#           TASK-PID     CPU#     TIMESTAMP  FUNCTION\n"
-			     "#              | |         |         |         |\n");
+	print_column_heads(out, option_on(r->i, OPTION_IRQ_INFO),
+			   option_on(r->i, OPTION_RECORD_TGID));
 }
 
 uint32_t
@@ -98,8 +116,14 @@ print_context(struct sbuf *out, const struct buffer_reader *r, const struct ktr_
 	uint32_t tid = print_thread(e, name);
 	uint64_t us = time_us(e);
 
-	sbuf_printf(out, "%16s-%-7u [%03u] %s%5lu.%06lu: ",
-		    option_on(r->i, OPTION_RECORD_CMD) || tid == 0 ? name : "<...>", tid, cpu,
+	sbuf_printf(out, "%16s-%-7u ",
+		    option_on(r->i, OPTION_RECORD_CMD) || tid == 0 ? name : "<...>", tid);
+	if (option_on(r->i, OPTION_RECORD_TGID)) {
+		uint32_t tgid = proc_number_of(tid);
+
+		sbuf_printf(out, tgid != 0 ? "(%7u) " : "(-------) ", tgid);
+	}
+	sbuf_printf(out, "[%03u] %s%5lu.%06lu: ", cpu,
 		    option_on(r->i, OPTION_IRQ_INFO) ? "X.... " : "", us / 1000000, us % 1000000);
 }
 
@@ -162,6 +186,30 @@ trace_print_stack(struct sbuf *out, const struct buffer_reader *r, const char *t
 	}
 }
 
+/* Addresses in a program, whose names the kernel does not know. */
+static void
+trace_print_user_stack(struct sbuf *out, const char *text)
+{
+	sbuf_puts(out, "<user stack trace>");
+	for (size_t n; *text != '\0'; text += n + (text[n] == ' ')) {
+		for (n = 0; text[n] != '\0' && text[n] != ' '; n++)
+			;
+		sbuf_printf(out, "\n =>  <%.*s>", (int)n, text);
+	}
+}
+
+/* The option annotate: after entries were lost, a line says where those of a CPU begin. */
+static void
+print_start(struct sbuf *out, struct buffer_reader *r, unsigned cpu)
+{
+	for (unsigned i = 0; i < ncpus && !r->annotated && !r->consume; i++)
+		r->annotates |= option_on(r->i, OPTION_ANNOTATE) && buffer_overrun(r->b, i) > 0;
+	if (r->annotates && r->annotated && (r->started >> cpu & 1) == 0)
+		sbuf_printf(out, "##### CPU %u buffer started ####\n", cpu);
+	r->annotated = true;
+	r->started |= 1ull << cpu;
+}
+
 /* Is it a mark, of which the option printk-msg-only shows the text alone? */
 static bool
 is_bare(const struct buffer_reader *r, const struct ktr_entry *e)
@@ -199,6 +247,16 @@ trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct 
 		}
 		return;
 	}
+	if (site == &tracer_repeats) {
+		uint64_t us = e->args[4] / 1000;
+
+		trace_print_symbol(out, r, e->args[2]);
+		sbuf_puts(out, " <-");
+		trace_print_symbol(out, r, e->args[1]);
+		sbuf_printf(out, " (repeats: %lu, last_ts:%5lu.%06lu)", e->args[3], us / 1000000,
+			    us % 1000000);
+		return;
+	}
 	if (site == &tracer_mark) {
 		char text[MARK_MAX + 1];
 
@@ -216,6 +274,10 @@ trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct 
 		return;
 	if (site == &trigger_stack) {
 		trace_print_stack(out, r, stack_text(r->b->log, cpu, seq, e->args[0], buf));
+		return;
+	}
+	if (site == &user_stack) {
+		trace_print_user_stack(out, stack_text(r->b->log, cpu, seq, e->args[0], buf));
 		return;
 	}
 	if (site == NULL) {
@@ -402,6 +464,8 @@ print_call(struct sbuf *out, const struct buffer_reader *r, unsigned cpu, const 
 		sbuf_printf(out, "} /* %s */\n", name);
 	else
 		sbuf_puts(out, "}\n");
+	if (!entry && option_on(r->i, OPTION_GRAPH_OVERRUN))
+		sbuf_printf(out, " (Overruns: %lu)\n", e->args[5]);
 }
 
 /* ---- */
@@ -441,6 +505,7 @@ print_entry(struct sbuf *out, struct buffer_reader *r)
 		sbuf_putc(out, '\n');
 		return true;
 	} else {
+		print_start(out, r, cpu);
 		if (option_on(r->i, OPTION_CONTEXT_INFO) && !is_bare(r, &e))
 			print_context(out, r, &e, cpu);
 		trace_print_event(out, r, &e, cpu, seq);

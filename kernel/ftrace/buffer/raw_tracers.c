@@ -59,7 +59,7 @@ static const struct event {
      "REC->calltime, REC->rettime, REC->depth",
      {{"func", KTR_FIELD_ULONG, ARG4},
       {"depth", KTR_FIELD_INT, ARG1},
-      {"overrun", KTR_FIELD_UINT, ZERO},
+      {"overrun", KTR_FIELD_UINT, ARG5},
       {"calltime", KTR_FIELD_U64, ARG2},
       {"rettime", KTR_FIELD_U64, ARG3}}},
     {&tracer_raw,

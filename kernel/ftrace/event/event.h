@@ -174,6 +174,8 @@ void program_upcall(struct program *p, const struct instance *i, enum upcall wha
 
 /* Records FUNCTION+OFFSET from the probe on, the innermost first, with blanks between. In hooks. */
 void record_stack(struct instance *i, const struct ktr_firing *f);
+/* … and where the program is, if there is one. */
+void record_user_stack(struct instance *i, const struct ktr_firing *f);
 /* The same, of these return addresses. */
 void record_frames(struct instance *i, const uint64_t *pcs, unsigned n);
 
@@ -185,6 +187,7 @@ const char *stack_text(const struct ktr_log *log, unsigned cpu, uint64_t seq, ui
 const char *stack_next(const char *text, uintptr_t *at);
 
 extern struct ktr_site trigger_stack; /* of the entries of `stacktrace` */
+extern struct ktr_site user_stack;    /* … and of the option userstacktrace */
 
 /* The caller's, until program_free(). NULL: no memory. */
 struct program *program_new(void);
@@ -233,6 +236,8 @@ bool kprobes_any_used(void);
 /* Takes a line: makes a probe, or removes some, of all only with PROBES_ALL. 0 or -errno. */
 int kprobes_command(uintptr_t of, char *line);
 void kprobes_show_profile(struct instance *i, uintptr_t arg, struct sbuf *out);
+/* Fills /sys/kernel/debug/kprobes. */
+void kprobes_fill(struct vnode *dir);
 /* FUNCTION+OFFSET/SIZE. */
 void print_address(struct sbuf *out, uintptr_t at);
 /* The format of such an event as kprobes_print() prints it, without the place. False: it is another

@@ -89,8 +89,10 @@ filter_compile_for(struct program *p, const struct ktr_site *site, const char *t
 		   struct filter_error *error)
 {
 	struct ktr_param params[KTR_SDT_ARGS];
+	const bool is_call = event_is_call(site);
 	const struct filter_event event = {ktr_site_number(site) + 1, event_params(site, params),
-					   params};
+					   params, is_call,
+					   is_call ? (unsigned)event_call_number(site) : 0};
 	unsigned start = p->count;
 	int result = filter_compile(p, &event, text, error);
 

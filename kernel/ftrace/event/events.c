@@ -90,6 +90,8 @@ events_record(struct instance *i, const struct ktr_firing *f)
 		instance_fire(i, f);
 	if (option_on(i, OPTION_STACKTRACE) && pids_want(i, PIDS_EVENT))
 		record_stack(i, f);
+	if (option_on(i, OPTION_USER_STACK) && pids_want(i, PIDS_EVENT))
+		record_user_stack(i, f);
 }
 
 static void
@@ -101,7 +103,8 @@ events_fire(const struct ktr_firing *f)
 bool
 events_log_itself(const struct instance *i)
 {
-	return i == &instance_top && !pids_any(i, PIDS_EVENT) && !option_on(i, OPTION_STACKTRACE);
+	return i == &instance_top && !pids_any(i, PIDS_EVENT) && !option_on(i, OPTION_STACKTRACE) &&
+	       !option_on(i, OPTION_USER_STACK);
 }
 
 static int

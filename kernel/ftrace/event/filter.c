@@ -83,6 +83,10 @@ filter_field(const struct filter_event *event, const char *name, struct filter_f
 			*field = common[i].field;
 			return true;
 		}
+	if (event->is_call && strcmp(name, "__syscall_nr") == 0) {
+		*field = (struct filter_field){FIELD_CONSTANT, event->call, false, true, 64};
+		return true;
+	}
 	*field = (struct filter_field){FIELD_CONSTANT, event->id, false, false, 64};
 	return strcmp(name, "common_type") == 0;
 }

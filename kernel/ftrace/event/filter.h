@@ -26,6 +26,8 @@ struct filter_event {
 	unsigned id; /* common_type */
 	unsigned nparams;
 	const struct ktr_param *params;
+	bool is_call;  /* of a system call */
+	unsigned call; /* … of this number */
 };
 
 /* What a field is. */

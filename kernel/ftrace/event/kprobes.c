@@ -9,6 +9,7 @@
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/lib/hook.h"
+#include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
 #include "kernel/probe/kprobe.h"
 #include "ktr/dynamic.h"
@@ -67,6 +68,31 @@ void
 kprobes_show_profile(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	kprobes_each(arg == PROBES_USER ? profile_user : profile_kernel, out);
+}
+
+/* As Linux's report_probe() prints it. */
+static void
+kprobes_list_one(const struct kprobe_info *k, void *out)
+{
+	if (k->kind == KPROBE_KERNEL)
+		sbuf_printf(out, "%lx  %c  %s+0x%lx    %s\n", ksym_address(k->function) + k->offset,
+			    k->is_return ? 'r' : 'k', k->function, k->offset,
+			    k->site->owners == 0 ? "[DISABLED]" : "");
+}
+
+static void
+kprobes_show_list(struct instance *i, uintptr_t arg, struct sbuf *out)
+{
+	kprobes_each(kprobes_list_one, out);
+}
+
+void
+kprobes_fill(struct vnode *dir)
+{
+	static const struct tracefs_file list =
+	    TRACEFS_TEXT("list", 0400, kprobes_show_list, NULL, NULL);
+
+	tracefs_add(dir, &list, list.name, 0);
 }
 
 /* The place in the definition of which the message is about: "character 8: no function …". */

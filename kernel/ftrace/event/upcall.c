@@ -20,8 +20,10 @@
 
 #define STRING_SIZE  256u
 #define STACK_FRAMES 32u
+#define USER_FRAMES  8u /* as in Linux */
 
 TRACER_SITE(trigger_stack, 1, "ftrace stack: frames %s");
+TRACER_SITE(user_stack, 1, "ftrace user stack: frames %s");
 
 void
 record_frames(struct instance *i, const uint64_t *pcs, unsigned n)
@@ -49,6 +51,21 @@ record_stack(struct instance *i, const struct ktr_firing *f)
 	unsigned n = dtrace_stack(f, pcs, STACK_FRAMES);
 
 	record_frames(i, pcs, n);
+}
+
+void
+record_user_stack(struct instance *i, const struct ktr_firing *f)
+{
+	uint64_t pcs[USER_FRAMES];
+	unsigned n = dtrace_ustack(f, pcs, USER_FRAMES);
+	char text[USER_FRAMES * sizeof("0123456789abcdef")];
+	struct sbuf out;
+
+	sbuf_init(&out, text, sizeof(text));
+	for (unsigned k = 0; k < n && pcs[k] != 0; k++)
+		sbuf_printf(&out, "%s%016lx", k > 0 ? " " : "", pcs[k]);
+	if (out.len > 0)
+		instance_record_data(i, &user_stack, (uint64_t[KTR_MAXARGS]){0}, text, out.len);
 }
 
 static void

@@ -9,8 +9,10 @@ bool
 hist_field_find(const struct ktr_site *site, const char *name, struct filter_field *field)
 {
 	struct ktr_param params[KTR_SDT_ARGS];
+	const bool is_call = event_is_call(site);
 	const struct filter_event event = {ktr_site_number(site) + 1, event_params(site, params),
-					   params};
+					   params, is_call,
+					   is_call ? (unsigned)event_call_number(site) : 0};
 
 	return filter_field(&event, name, field);
 }

@@ -11,6 +11,7 @@
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
+#include "kernel/mm/page.h"
 #include "kernel/probe/calls.h"
 #include "ktr/glob.h"
 #include "ktr/probe.h"
@@ -132,6 +133,18 @@ functions_show_all(struct instance *i, uintptr_t arg, struct sbuf *out)
 			sbuf_printf(out, lines > 1 ? "%s\n%s\n" : "%s\n", site->func,
 				    ksym_alias(function_address(site)));
 	}
+}
+
+/* How many there are, and the pages that tell where; they are one group. */
+void
+functions_show_total(struct instance *i, uintptr_t arg, struct sbuf *out)
+{
+	unsigned functions = 0, sites = ktr_site_count();
+
+	for (unsigned n = 0; n < sites; n++)
+		functions += ktr_site_get(n)->kind == KTR_SITE_ENTRY;
+	sbuf_printf(out, "%u pages:%lu groups: 1\n", functions,
+		    (sites * sizeof(struct ktr_site) + PAGE_SIZE - 1) / PAGE_SIZE);
 }
 
 /* Those whose entry is a probe that is on, and how many want it. */

@@ -54,10 +54,19 @@ copy_rows(unsigned cpu, struct row *to, unsigned room)
 	return n < room || to == NULL ? n : room;
 }
 
+/* Without the option graph-time, the time of what a function calls does not count. */
+static uint64_t
+profile_ns(const struct funcprof *p)
+{
+	return option_on(&instance_top, OPTION_GRAPH_TIME) ? p->ns : p->self_ns;
+}
+
 static bool
 is_before(const struct row *a, const struct row *b)
 {
-	return a->p.ns != b->p.ns ? a->p.ns > b->p.ns : a->p.hits > b->p.hits;
+	uint64_t an = profile_ns(&a->p), bn = profile_ns(&b->p);
+
+	return an != bn ? an > bn : a->p.hits > b->p.hits;
 }
 
 /* Heap sort, first half: rows[i] is no later than those under it. */
@@ -210,9 +219,9 @@ profile_stat_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 		const struct funcprof *p = &r.rows[n].p;
 
 		sbuf_printf(out, "  %-30.30s  %10lu    ", r.rows[n].name, p->hits);
-		print_duration(out, p->ns);
+		print_duration(out, profile_ns(p));
 		sbuf_puts(out, "    ");
-		print_duration(out, p->timed > 0 ? p->ns / p->timed : 0);
+		print_duration(out, p->timed > 0 ? profile_ns(p) / p->timed : 0);
 		sbuf_puts(out, "    ");
 		print_duration(out, variance(p));
 		sbuf_putc(out, '\n');

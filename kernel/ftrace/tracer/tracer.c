@@ -17,12 +17,15 @@
 #include "kernel/probe/calls.h"
 #include "kernel/sched/thread.h"
 #include "ktr/control.h"
+#include "ktr/port.h"
 #include "ktr/ring.h"
 
 TRACER_SITE(tracer_function, 3, "ftrace function: func %s parent %#lx ip %#lx");
+TRACER_SITE(tracer_repeats, 5,
+	    "ftrace function: func %s parent %#lx ip %#lx repeats %lu last ns %lu");
 TRACER_SITE(tracer_graph_entry, 3, "ftrace graph entry: func %s depth %lu ip %#lx");
-TRACER_SITE(tracer_graph_return, 5,
-	    "ftrace graph return: func %s depth %lu calltime %lu rettime %lu ip %#lx");
+TRACER_SITE(tracer_graph_return, 6,
+	    "ftrace graph return: func %s depth %lu calltime %lu rettime %lu ip %#lx lost %lu");
 TRACER_SITE(tracer_mark, 1, "ftrace mark: text %s");
 TRACER_SITE(tracer_raw, 2, "ftrace raw: id %#x data %s");
 
@@ -40,13 +43,38 @@ tracer_record_function(struct instance *i, const struct ktr_firing *f)
 						function_address(f->site)});
 }
 
+/* Is it the call that was the last one, too? Records, of others, how often that came again. */
+static bool
+function_repeats(struct instance *i, const struct ktr_firing *f)
+{
+	struct function_repeats *r = &i->repeats[arch_cpu()];
+	uint64_t parent = ktr_firing_where(f).ret;
+
+	if (r->site == f->site && r->parent == parent) {
+		r->n++;
+		r->last_ns = clock_ns();
+		return true;
+	}
+	if (r->n > 0)
+		instance_record(i, &tracer_repeats,
+				(uint64_t[KTR_MAXARGS]){(uintptr_t)r->site->func, r->parent,
+							function_address(r->site), r->n,
+							r->last_ns});
+	*r = (struct function_repeats){.site = f->site, .parent = parent};
+	return false;
+}
+
 static void
 function_fire(const struct ktr_firing *f)
 {
 	struct instance *i = instance_of(f);
 
-	/* What is cheap comes first: tracing may be off for long. */
-	if ((instance_mask(i) >> arch_cpu() & 1) == 0 || !pids_want(i, PIDS_FUNCTION))
+	/* What is cheap comes first: tracing may be off for long, and who reads `trace` is not
+	 * traced. */
+	if ((instance_mask(i) >> arch_cpu() & 1) == 0 || ktr_port_suppressed() ||
+	    !pids_want(i, PIDS_FUNCTION))
+		return;
+	if (option_on(i, OPTION_FUNC_NO_REPEATS) && function_repeats(i, f))
 		return;
 	tracer_record_function(i, f);
 	if (option_on(i, OPTION_FUNC_STACK))
@@ -108,7 +136,7 @@ graph_leave(struct instance *i, struct thread_calls *calls, const struct ktr_sit
 		return;
 	instance_record(i, &tracer_graph_return,
 			(uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, calls->depth, start_ns,
-						now_ns, function_address(function)});
+						now_ns, function_address(function), calls->lost});
 }
 
 static void
@@ -222,6 +250,7 @@ tracer_start(struct instance *i, enum tracer t)
 	}
 	if (t == TRACER_FUNCTION || t == TRACER_GRAPH)
 		ktr_hook_sleeps((unsigned)n, instance_mask_at(i));
+	memset(i->repeats, 0, sizeof(i->repeats));
 	i->tracer_owner = (unsigned)n;
 	i->tracer = t;
 	tracer_update(i);

@@ -49,7 +49,7 @@ struct latency;
 
 /* The sites of the events that tracers record. */
 extern struct ktr_site tracer_function, tracer_graph_entry, tracer_graph_return, tracer_mark;
-extern struct ktr_site tracer_raw;
+extern struct ktr_site tracer_raw, tracer_repeats;
 
 enum tracer {
 	TRACER_NOP,
@@ -129,6 +129,8 @@ int functions_clear(struct instance *i, uintptr_t arg);
 /* available_filter_functions, enabled_functions. */
 void functions_show_all(struct instance *i, uintptr_t arg, struct sbuf *out);
 void functions_show_enabled(struct instance *i, uintptr_t arg, struct sbuf *out);
+/* dyn_ftrace_total_info */
+void functions_show_total(struct instance *i, uintptr_t arg, struct sbuf *out);
 
 /* ---- latency.c: the tracers irqsoff, wakeup and wakeup_rt ---- */
 
