@@ -15,6 +15,7 @@
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
 #include "ktr/ktr.h"
 
 #define NODE_BITS  6
@@ -332,6 +333,7 @@ fill_page(struct vnode *vn, struct page *p, uint8_t want)
 
 	p->busy = true;
 	spin_unlock(&pages_lock);
+	curthread()->page_reads++;
 	error = vn->ops->readpage(vn, p->index, page, missing);
 	spin_lock(&pages_lock);
 	p->busy = false;

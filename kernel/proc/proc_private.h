@@ -42,8 +42,8 @@ bool clock_has_timers(uint32_t clock);
 int take_itimerspec(uint64_t from, uint32_t clock, bool absolute, struct itimer_when *when);
 /* Stores one. 0 or -EFAULT. */
 int give_itimerspec(uint64_t to, const struct itimer_left *left);
-/* Stores Linux's struct rusage of what had a CPU for so long. 0 or -EFAULT. */
-int rusage_give(uint64_t to, struct cpu_time time);
+/* Stores Linux's struct rusage. 0 or -EFAULT. */
+int rusage_give(uint64_t to, struct usage u);
 /* The limits of process 1. */
 void rlimit_init(struct rlimit limits[RLIMIT_NLIMITS]);
 /* Loads a new image into the current process, and fills tf. On error the old one is intact. */

@@ -2,9 +2,10 @@
  * rlimit.c - limits of a process: prlimit64, and its older forms.
  *
  * A child inherits them, and exec keeps them. NOFILE, FSIZE, NPROC, AS, MEMLOCK, NICE, RTPRIO and
- * SIGPENDING are checked where their resource is taken. CPU, DATA, STACK and RTTIME cannot be
- * changed. The others take any value: here are no core files and message queues, and LOCKS and RSS
- * limit nothing on Linux either.
+ * SIGPENDING are checked where their resource is taken; DATA limits the heap of brk(); STACK is how
+ * large the stack is from the next exec on. CPU and RTTIME cannot be changed. The others take any
+ * value: here are no core files and message queues, and LOCKS and RSS limit nothing on Linux
+ * either.
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */
@@ -20,7 +21,7 @@
 #include "kernel/vm/vm.h"
 
 #define NOFILE_CUR 1024 /* as Linux; select() knows no more */
-#define FIXED      (1u << RLIMIT_CPU | 1u << RLIMIT_DATA | 1u << RLIMIT_STACK | 1u << RLIMIT_RTTIME)
+#define FIXED      (1u << RLIMIT_CPU | 1u << RLIMIT_RTTIME)
 
 void
 rlimit_init(struct rlimit limits[RLIMIT_NLIMITS])
@@ -28,7 +29,7 @@ rlimit_init(struct rlimit limits[RLIMIT_NLIMITS])
 	for (unsigned i = 0; i < RLIMIT_NLIMITS; i++)
 		limits[i] = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
 	limits[RLIMIT_NOFILE] = (struct rlimit){NOFILE_CUR, FILES_MAX};
-	limits[RLIMIT_STACK] = (struct rlimit){VM_STACK_SIZE, VM_STACK_SIZE};
+	limits[RLIMIT_STACK].rlim_cur = VM_STACK_SIZE;
 	limits[RLIMIT_NICE] = limits[RLIMIT_RTPRIO] = (struct rlimit){0, 0};
 	limits[RLIMIT_SIGPENDING].rlim_cur = page_count_total() / 64; /* as Linux */
 	limits[RLIMIT_SIGPENDING].rlim_max = page_count_total() / 64;

@@ -27,6 +27,17 @@ vm_ref(struct vmspace *vm)
 }
 
 void
+vm_unshare(struct vmspace *vm)
+{
+	mutex_lock(&vm->lock);
+	/* Whoever shares it again has a reference first; and a CPU that ran it flushes when it
+	 * leaves. */
+	if (__atomic_load_n(&vm->refs, __ATOMIC_ACQUIRE) == 1)
+		vm->shared = false;
+	mutex_unlock(&vm->lock);
+}
+
+void
 vm_spaces_join(struct vmspace *vm)
 {
 	mutex_lock(&spaces_lock);
@@ -142,7 +153,7 @@ cut_page(uint64_t *pte, uintptr_t va, void *arg)
 
 	c->pages[c->n++] = phys_to_virt(arch_pte_pa(*pte));
 	*pte = 0;
-	c->vm->resident--;
+	vm_count_gone(c->vm);
 	uidinfo_release(c->vm->ui, UIDINFO_PAGE, 1);
 	if (c->n == CUTS)
 		flush_cut(c);
