@@ -158,6 +158,7 @@ page_join(struct page *p, struct vnode *vn, uint64_t index)
 	p->index = (uint32_t)index;
 	p->used = 0;  /* nothing is valid or dirty, */
 	p->class = 0; /* nor busy, recent or shared */
+	vn->page_count++;
 	if (on_disk(vn)) {
 		list_append(&kept, &p->link);
 		kept_count++;
@@ -177,6 +178,7 @@ page_leave(struct page *p)
 		kept_count--;
 	}
 	*tree_slot(&vn->pages, p->index) = NULL;
+	vn->page_count--;
 	tree_trim(vn, p->index);
 	p->vnode = NULL;
 }

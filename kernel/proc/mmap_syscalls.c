@@ -95,6 +95,21 @@ map_shared_memory(const uint64_t a[6], struct area_source *from)
 	return r;
 }
 
+/* A file may have seals. */
+static int64_t
+map_shared_file(const uint64_t a[6], struct area_source *from)
+{
+	struct vnode *vn = from->object;
+	int64_t r = memfd_map_begin(vn, a[2] & PROT_WRITE, &from->read_only);
+
+	if (r == 0) {
+		from->writes &= !from->read_only;
+		r = mmap_map(a, from);
+	}
+	memfd_map_end(vn);
+	return r;
+}
+
 int64_t
 sys_mmap(const uint64_t a[6])
 {
@@ -119,8 +134,9 @@ sys_mmap(const uint64_t a[6])
 		return r;
 	if (from.object == NULL)
 		from.offset = 0;
-	return from.object == NULL && from.shared ? map_shared_memory(a, &from)
-						  : mmap_map(a, &from);
+	if (from.object == NULL && from.shared)
+		return map_shared_memory(a, &from);
+	return from.shared ? map_shared_file(a, &from) : mmap_map(a, &from);
 }
 
 SYSCALL_IS(munmap, vm_unmap(curproc()->vm, a[0], a[1]))

@@ -243,3 +243,26 @@ vm_clean_object(const void *object)
 	if (w.any)
 		vm_flush_everywhere(); /* the spaces are not those of this CPU */
 }
+
+static void
+find_written(struct area *a, void *arg)
+{
+	struct writable *w = arg;
+
+	w->any |= a->from.object == w->object && a->from.shared && !a->from.read_only;
+}
+
+static void
+find_written_space(struct vmspace *vm, void *arg)
+{
+	area_each(vm->areas, find_written, arg);
+}
+
+bool
+vm_object_is_written(const void *object)
+{
+	struct writable w = {.object = object};
+
+	vm_spaces_each(find_written_space, &w);
+	return w.any;
+}

@@ -100,6 +100,8 @@ void vm_clean_object(const void *object);
  * the same conditions.
  */
 void vm_drop_object(const void *object);
+/* Does a space map the object shared, so that it is, or may be, written? No space's lock held. */
+bool vm_object_is_written(const void *object);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */
 enum vm_place { VM_ANYWHERE, VM_IF_FREE, VM_REPLACE };
 /*
