@@ -408,6 +408,7 @@ tracefs_init(void)
 		make_tracing(kernel);
 		make_tracing(debug);
 		blk_make_files(sys);
+		cpus_make_files(sys);
 	} else {
 		warnk("cannot make /sys/kernel/tracing\n");
 	}
