@@ -126,6 +126,13 @@ struct caps {
 #define PROC_ARGS    80  /* bytes of a program's arguments that are kept for dtrace, */
 #define PROC_PROGRAM 128 /* and of its path */
 
+/* A timer of the time that the process has a CPU (cpu_timers.c). */
+enum { CPU_TIMER_VIRTUAL, CPU_TIMER_PROF, CPU_TIMERS };
+struct cpu_timer {
+	uint64_t deadline_ns; /* of that time; 0: it does not run */
+	uint64_t interval_ns;
+};
+
 struct proc {
 	uint32_t pid;                /* [c] also its first thread's tid */
 	uint32_t pgid;               /* [p] */
@@ -170,9 +177,11 @@ struct proc {
 	int wait_status;         /* [p] as wait4 reports */
 	struct usage children_usage; /* [p] of children that were waited for, with their own */
 	struct itimer alarm;         /* SIGALRM */
-	struct list timers;          /* [p] of timer_create() */
-	uint32_t next_timer;         /* the number of the next one (posix_timers.c: timer_mutex) */
-	struct lwp *vfork_waiter;    /* [p] waits until this process executes or ends; NULL: none */
+	struct cpu_timer cpu_timers[CPU_TIMERS]; /* [p] */
+	bool cpu_timed;                          /* atomic: it has one, or RLIMIT_CPU */
+	struct list timers;                      /* [p] of timer_create() */
+	uint32_t next_timer;      /* the number of the next one (posix_timers.c: timer_mutex) */
+	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
 	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or
 			   * the parent, has executed a program; or the real ones are others; or
 			   * he may execute the program, but not read it */

@@ -3,9 +3,9 @@
  *
  * A child inherits them, and exec keeps them. NOFILE, FSIZE, NPROC, AS, MEMLOCK, NICE, RTPRIO and
  * SIGPENDING are checked where their resource is taken; DATA limits the heap of brk(); STACK is how
- * large the stack is from the next exec on. CPU and RTTIME cannot be changed. The others take any
- * value: here are no core files and message queues, and LOCKS and RSS limit nothing on Linux
- * either.
+ * large the stack is from the next exec on. cpu_timers.c has CPU. RTTIME cannot be changed. The
+ * others take any value: here are no core files and message queues, and LOCKS and RSS limit nothing
+ * on Linux either.
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */
@@ -21,7 +21,6 @@
 #include "kernel/vm/vm.h"
 
 #define NOFILE_CUR 1024 /* as Linux; select() knows no more */
-#define FIXED      (1u << RLIMIT_CPU | 1u << RLIMIT_RTTIME)
 
 void
 rlimit_init(struct rlimit limits[RLIMIT_NLIMITS])
@@ -55,7 +54,7 @@ rlimit_check(unsigned resource, const struct rlimit *old, const struct rlimit *n
 		return -EPERM;
 	if (resource == RLIMIT_NOFILE && new->rlim_max > FILES_MAX)
 		return -EPERM;
-	if ((FIXED >> resource & 1) != 0 &&
+	if (resource == RLIMIT_RTTIME &&
 	    (new->rlim_cur != old->rlim_cur || new->rlim_max != old->rlim_max))
 		return -EINVAL;
 	return 0;
@@ -89,6 +88,7 @@ rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct 
 		if (new != NULL && error == 0) {
 			limit->rlim_max = new->rlim_max;
 			__atomic_store_n(&limit->rlim_cur, new->rlim_cur, __ATOMIC_RELAXED);
+			cpu_limit_changed(target);
 		}
 	}
 	spin_unlock(&proc_lock);

@@ -298,6 +298,68 @@ stack_limit_can_be_raised(void)
 	       r.rlim_max == RLIM_INFINITY;
 }
 
+/* ---- timers of CPU time ---- */
+
+static volatile sig_atomic_t timer_signals;
+
+static void
+count_signal(int sig)
+{
+	timer_signals++;
+}
+
+/* Computes until the handler has run n times. */
+static bool
+compute_until(int sig, int n)
+{
+	struct sigaction act = {.sa_handler = count_signal};
+
+	timer_signals = 0;
+	sigaction(sig, &act, NULL);
+	for (unsigned i = 0; i < 2000000000 && timer_signals < n; i++)
+		;
+	return timer_signals >= n;
+}
+
+static int
+timer_runs(void *arg)
+{
+	const int which = *(const int *)arg;
+	const struct itimerval often = {{0, 1000}, {0, 1000}}, once = {{0, 0}, {1000, 0}};
+	const struct timespec nap = {0, 20 * MS};
+	struct itimerval left;
+	pid_t pid;
+	int status;
+
+	if (setitimer(which, &often, NULL) != 0 ||
+	    !compute_until(which == ITIMER_PROF ? SIGPROF : SIGVTALRM, 3))
+		return 1;
+	if (setitimer(which, &once, &left) != 0 || left.it_interval.tv_usec != 1000)
+		return 2;
+	/* Who sleeps has no CPU. */
+	if (getitimer(which, &left) != 0 || nanosleep(&nap, NULL) != 0 ||
+	    setitimer(which, &(struct itimerval){0}, &left) != 0 || left.it_value.tv_sec < 999 ||
+	    (left.it_value.tv_sec == 999 && left.it_value.tv_usec < 900000))
+		return 3;
+	setitimer(which, &once, NULL);
+	pid = fork();
+	if (pid == 0)
+		_exit(getitimer(which, &left) != 0 || left.it_value.tv_sec != 0);
+	return waitpid(pid, &status, 0) != pid || status != 0 ||
+	       !FAILS(setitimer(3, &once, NULL), EINVAL);
+}
+
+static int
+time_is_limited(void *arg)
+{
+	const struct rlimit none = {0, 5};
+	struct rlimit now;
+
+	if (setrlimit(RLIMIT_CPU, &none) != 0 || !compute_until(SIGXCPU, 1))
+		return 1;
+	return getrlimit(RLIMIT_CPU, &now) != 0 || now.rlim_cur != 1 || now.rlim_max != 5;
+}
+
 /* ---- memory that grows ---- */
 
 static sigjmp_buf *volatile back;
@@ -393,6 +455,11 @@ test_usage(void)
 	result(in_child(limits_are_kept, NULL) == 0,
 	       "limits are kept by fork and exec; the stack is as large");
 	result(in_child(heap_has_a_limit, NULL) == 0, "RLIMIT_DATA limits the heap");
+	result(in_child(timer_runs, &(int){ITIMER_VIRTUAL}) == 0,
+	       "ITIMER_VIRTUAL counts the time in the program");
+	result(in_child(timer_runs, &(int){ITIMER_PROF}) == 0, "ITIMER_PROF the time on a CPU");
+	result(in_child(time_is_limited, NULL) == 0,
+	       "RLIMIT_CPU sends SIGXCPU, and another one a second later");
 	result(memory_grows_down(),
 	       "MAP_GROWSDOWN: an area grows down to what is used, but not near others");
 	result(in_child(slack_has_a_default, NULL) == 0,
