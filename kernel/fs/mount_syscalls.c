@@ -132,7 +132,7 @@ mount_on(struct vnode *dir, uint64_t flags, struct mount_text *t)
 	if (error != 0 || t->cut || (flags & ~(uint64_t)MS_KNOWN))
 		return -EINVAL;
 	if (flags & MS_REMOUNT)
-		return vfs_remount(dir, (unsigned)flags);
+		return options.pages != 0 ? -EINVAL : vfs_remount(dir, (unsigned)flags);
 	if (t->type[0] == '\0')
 		return -EINVAL;
 	return vfs_mount(dir, t->type, t->has_source ? t->source : NULL, &options, (unsigned)flags);
