@@ -158,6 +158,14 @@ def strace():
     check_match(r"^--- SIGTERM \{si_signo=SIGTERM, si_code=SI_USER, .*\n\+\+\+ killed by SIGTERM \+\+\+$", out, "the end of the program that is attached to")
 
 
+@portable_test("/sys tells which CPUs there are, and /proc in which namespaces a process is")
+def cpus_and_namespaces():
+    out = boot("cd /sys/devices/system/cpu; cat online possible present offline kernel_max\nls -d cpu[0-9]*\ncat cpu2/topology/*\n"
+               "ls /proc/self/ns | wc -l\nreadlink /proc/self/ns/mnt\nreadlink /proc/1/ns/pid_for_children\ncat /proc/sys/kernel/ngroups_max\n", smp=4).expect().out.replace("\r", "")
+    cores = ["4", "2", "2", "f", "0-3", "f", "0-3", "0", "4", "2"]
+    check_eq(out.split(), ["0-3", "0-3", "0-3", "63", "cpu0", "cpu1", "cpu2", "cpu3", *cores, "10", "mnt:[4026531841]", "pid:[4026531836]", "16"], "what is told")
+
+
 @portable_test("Debian's chrt sets and tells policies and priorities")
 def chrt():
     need_package("util-linux")
