@@ -2,6 +2,7 @@
  * main.c - the boot, in order. Each step needs only what the steps before it made.
  */
 #include "arch/machine.h"
+#include "arch/mmu.h"
 #include "kernel/debug/kdb.h"
 #include "kernel/dev/console.h"
 #include "kernel/entry.h"
@@ -68,9 +69,17 @@ read_tunables(void)
 static void
 unpack_modules(void)
 {
-	for (unsigned i = 0; i < boot_info.module_count; i++)
-		if (strcmp(boot_info.modules[i].name, "loader.conf") != 0)
-			vfs_unpack(&boot_info.modules[i]);
+	for (unsigned i = 0; i < boot_info.module_count; i++) {
+		const struct boot_module *m = &boot_info.modules[i];
+		uint64_t start = page_round_up(virt_to_phys(m->data));
+		uint64_t end = page_round_down(virt_to_phys(m->data) + m->size);
+
+		if (strcmp(m->name, "loader.conf") != 0)
+			vfs_unpack(m);
+		if (start < end)
+			page_add(start, end); /* what is kept of it is copied */
+	}
+	boot_info.module_count = 0;
 }
 
 /* Would the script be unpacked? Then one that stands on a disk is of a boot before. */

@@ -94,6 +94,8 @@ struct flock {
 
 #define F_DUPFD_CLOEXEC 1030
 #define F_SETPIPE_SZ    1031
+#define F_ADD_SEALS     1033
+#define F_GET_SEALS     1034
 #define F_GETPIPE_SZ    1032
 
 #define S_IFMT   0170000
@@ -125,6 +127,17 @@ struct flock {
 #define LOCK_EX 2
 #define LOCK_NB 4
 #define LOCK_UN 8
+
+/* Seals of a memfd. */
+#define F_SEAL_SEAL         1u
+#define F_SEAL_SHRINK       2u
+#define F_SEAL_GROW         4u
+#define F_SEAL_WRITE        8u
+#define F_SEAL_FUTURE_WRITE 16u
+#define F_ALL_SEALS         31u
+
+#define FALLOC_FL_KEEP_SIZE  1u
+#define FALLOC_FL_PUNCH_HOLE 2u
 
 #define MFD_CLOEXEC       1u
 #define MFD_ALLOW_SEALING 2u

@@ -16,6 +16,7 @@
 #define MAP_TYPE            0x0f
 #define MAP_FIXED           0x10
 #define MAP_ANONYMOUS       0x20
+#define MAP_GROWSDOWN       0x100
 #define MAP_DENYWRITE       0x800
 #define MAP_NORESERVE       0x4000
 #define MAP_POPULATE        0x8000

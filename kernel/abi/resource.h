@@ -46,9 +46,13 @@
 #define RUSAGE_CHILDREN (-1)
 #define RUSAGE_THREAD   1
 
-struct rusage { /* the times are known; what is not counted is 0 */
+struct rusage { /* what is not counted is 0 */
 	struct timeval ru_utime, ru_stime;
-	long ru_counts[14];
+	long ru_maxrss; /* KiB */
+	long ru_ixrss, ru_idrss, ru_isrss;
+	long ru_minflt, ru_majflt; /* page faults without a disk, and with one */
+	long ru_nswap, ru_inblock, ru_oublock, ru_msgsnd, ru_msgrcv, ru_nsignals;
+	long ru_nvcsw, ru_nivcsw; /* switches: it waited, and it could have gone on */
 };
 
 struct rlimit {

@@ -25,7 +25,9 @@ struct timeval {
 	int64_t tv_usec; /* 0 to 999,999 */
 };
 
-#define ITIMER_REAL 0
+#define ITIMER_REAL    0
+#define ITIMER_VIRTUAL 1 /* of time in the program: SIGVTALRM */
+#define ITIMER_PROF    2 /* of time on a CPU: SIGPROF */
 
 struct itimerval {
 	struct timeval it_interval; /* 0: once */

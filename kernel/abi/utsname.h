@@ -1,6 +1,6 @@
 /*
- * utsname.h - struct utsname, Linux's layout. The system is "Kestrel"; its release is that of the
- * Linux whose system calls it has, because programs compare it.
+ * utsname.h - struct utsname, Linux's layout. Programs compare the names: so the system is "Linux",
+ * and its release begins with that of the Linux whose system calls it has, and ends in "-kestrel".
  */
 #pragma once
 

@@ -82,12 +82,12 @@ static void
 consumer_look(struct dtrace_consumer *c)
 {
 	const struct proc *p;
-	struct cpu_time t = {0};
+	struct usage t = {0};
 
 	spin_lock(&proc_lock);
 	p = proc_find(c->pid);
 	if (p != NULL)
-		t = proc_time(p);
+		t = proc_usage(p);
 	spin_unlock(&proc_lock);
 	if (t.user_ns + t.system_ns == c->ran_ns)
 		return;

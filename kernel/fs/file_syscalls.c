@@ -13,8 +13,6 @@
 #include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
-#define MFD_NAME_MAX 249 /* bytes of the name of memfd_create(), which nobody shows */
-
 static struct file *
 fd_get_file(uint64_t fd)
 {
@@ -207,47 +205,28 @@ sys_close_range(const uint64_t a[6])
 }
 
 int64_t
-sys_memfd_create(const uint64_t a[6])
-{
-	const uint32_t known = MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL | MFD_EXEC;
-	uint32_t flags = (uint32_t)a[1];
-	char name[MFD_NAME_MAX + 1];
-	struct vnode *vn;
-	struct file *f;
-	int r = copy_in_str(name, a[0], sizeof(name));
-
-	if ((flags & ~known) || r == -ENAMETOOLONG)
-		return -EINVAL;
-	if (r < 0)
-		return r;
-	vn = vnode_alloc(S_IFREG | (flags & MFD_NOEXEC_SEAL ? 0666 : 0777), &ramfs_file_ops, NULL);
-	if (vn == NULL)
-		return -ENOMEM;
-	r = file_open_vnode(vn, O_RDWR, &f);
-	if (r < 0) {
-		vnode_unref(vn);
-		return r;
-	}
-	vnode_write_end(vn); /* as Linux: it can be executed while it is open */
-	f->writes = false;
-	return filetable_install(f, flags & MFD_CLOEXEC ? O_CLOEXEC : 0);
-}
-
-int64_t
 sys_fallocate(const uint64_t a[6])
 {
 	const struct file *f = fd_get_file(a[0]);
 	int64_t off = (int64_t)a[2], len = (int64_t)a[3], end;
+	uint32_t mode = (uint32_t)a[1];
 
-	if (f == NULL || (f->flags & O_ACCMODE) == O_RDONLY)
+	if (f == NULL)
 		return -EBADF;
 	if (off < 0 || len <= 0)
 		return -EINVAL;
-	if (a[1] != 0) /* nothing but allocation */
+	if (mode != 0 && mode != FALLOC_FL_KEEP_SIZE &&
+	    mode != (FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE))
 		return -EOPNOTSUPP;
+	if ((f->flags & O_ACCMODE) == O_RDONLY)
+		return -EBADF;
 	if (f->vn->ops->allocate == NULL)
 		return S_ISFIFO(f->vn->mode) ? -ESPIPE : -ENODEV;
-	return __builtin_add_overflow(off, len, &end) ? -EFBIG : vnode_allocate(f->vn, a[2], a[3]);
+	if (__builtin_add_overflow(off, len, &end))
+		return -EFBIG;
+	if ((mode & FALLOC_FL_PUNCH_HOLE) && f->vn->ops->punch == NULL)
+		return -EOPNOTSUPP;
+	return vnode_allocate(f->vn, a[2], a[3], mode);
 }
 
 int64_t
@@ -392,13 +371,11 @@ sys_fcntl(const uint64_t a[6])
 	case F_SETFL:
 		return set_status(f, (int)a[0], (int)a[2]);
 	case F_GETPIPE_SZ:
-		return is_pipe(f) ? (int64_t)PIPE_SIZE : -EBADF;
-	case F_SETPIPE_SZ: /* each has room for the most that one can have */
-		if (!is_pipe(f))
-			return -EBADF;
-		return (int32_t)a[2] < 0            ? -EINVAL
-		       : (uint32_t)a[2] > PIPE_SIZE ? -EPERM
-						    : (int64_t)PIPE_SIZE;
+	case F_SETPIPE_SZ:
+		return pipe_fcntl(f, (int)a[1] == F_SETPIPE_SZ, a[2]);
+	case F_ADD_SEALS:
+	case F_GET_SEALS:
+		return memfd_fcntl(f, (int)a[1] == F_ADD_SEALS, a[2]);
 	case F_SETOWN:
 	case F_GETOWN:
 	case F_SETSIG:

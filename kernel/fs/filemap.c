@@ -127,12 +127,14 @@ vnode_truncate(struct vnode *vn, uint64_t size)
 }
 
 int
-vnode_allocate(struct vnode *vn, uint64_t off, uint64_t len)
+vnode_allocate(struct vnode *vn, uint64_t off, uint64_t len, uint32_t mode)
 {
-	int error = resize_begin(vn, off + len);
+	bool punches = mode & FALLOC_FL_PUNCH_HOLE;
+	int error = resize_begin(vn, punches ? 0 : off + len);
 
 	if (error == 0)
-		error = resize_end(vn, vn->ops->allocate(vn, off, len));
+		error = resize_end(vn, punches ? vn->ops->punch(vn, off, len)
+					       : vn->ops->allocate(vn, off, len, mode != 0));
 	mutex_unlock(&vn->lock);
 	if (error == 0)
 		fsnotify(vn, IN_MODIFY);
@@ -285,10 +287,10 @@ filemap_truncate(struct vnode *vn, uint64_t size)
 }
 
 int
-filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
+filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len, bool keeps_size)
 {
 	uint64_t end = off + len, was = vn->size;
-	int error = end > was ? clear_tail(vn, end) : 0;
+	int error = keeps_size ? -EOPNOTSUPP : end > was ? clear_tail(vn, end) : 0;
 
 	while (off < end && error == 0) {
 		uint64_t piece = PAGE_SIZE - off % PAGE_SIZE;
@@ -308,7 +310,7 @@ filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len)
 		page_unref(page);
 		writeback_throttle();
 	}
-	if (error != 0)
+	if (error != 0 && !keeps_size)
 		shrink_to(vn, was);
 	return error;
 }

@@ -181,8 +181,8 @@ vfs_mount_flags(const struct vnode *vn)
 }
 
 int
-vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t mode,
-	  unsigned flags)
+vfs_mount(struct vnode *dir, const char *type_name, const char *source,
+	  const struct mount_options *options, unsigned flags)
 {
 	const struct vfs_type *type = vfs_find_type(type_name);
 	bool read_only = flags & MS_RDONLY;
@@ -197,8 +197,8 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source, uint32_t
 	if ((read_only && type->remount == NULL) ||
 	    (type->mount != NULL && (source == NULL || *source == '\0')))
 		return -EINVAL;
-	root =
-	    type->mount != NULL ? type->mount(source, read_only, &error) : type->make(mode, &error);
+	root = type->mount != NULL ? type->mount(source, read_only, &error)
+				   : type->make(options, &error);
 	if (root == NULL)
 		return error;
 	if (type->mount == NULL && read_only)
@@ -237,7 +237,7 @@ vfs_mount_path(const char *path, const char *type, const char *source, unsigned 
 	dir = vnode_lookup(NULL, path, &error);
 	if (dir == NULL)
 		return made != 0 ? made : error;
-	error = vfs_mount(dir, type, source, 0, flags);
+	error = vfs_mount(dir, type, source, &(struct mount_options){0}, flags);
 	vnode_unref(dir);
 	return error;
 }

@@ -71,38 +71,71 @@ mount_check_options(const struct vfs_type *type, char *at)
 	return 0;
 }
 
-/* The mode in "mode=755,…", or what the type knows. Nothing else can be chosen. */
+/* A size as Linux's tmpfs has it: a number with k, m, g or %, of memory. In pages. 0: any. */
+static uint64_t
+parse_size(const char **at)
+{
+	static const char units[] = "kmg";
+	uint64_t n = 0;
+	const char *unit;
+
+	for (; **at >= '0' && **at <= '9' && n < UINT64_MAX / 16; (*at)++)
+		n = n * 10 + (uint64_t)(**at - '0');
+	if (**at == '%') {
+		(*at)++;
+		return n < UINT32_MAX ? n * page_count_total() / 100 : 0;
+	}
+	unit = **at != '\0' ? strchr(units, **at | 0x20) : NULL;
+	if (unit != NULL) {
+		unsigned shift = 10 * (unsigned)(unit - units + 1);
+
+		n = n > UINT64_MAX >> shift ? UINT64_MAX : n << shift;
+		(*at)++;
+	}
+	return n / PAGE_SIZE + (n % PAGE_SIZE != 0);
+}
+
+/* "mode=755,size=1m" for file systems in memory, or what the type knows. */
 static int
-parse_options(struct mount_text *t, uint32_t *mode)
+parse_options(struct mount_text *t, struct mount_options *o)
 {
 	const struct vfs_type *type = vfs_find_type(t->type);
 	const char *at = t->options;
 
 	if (type != NULL && type->option != NULL)
 		return mount_check_options(type, t->options);
-	if (strncmp(at, "mode=", 5) == 0) {
-		*mode = 0;
-		for (at += 5; *at >= '0' && *at <= '7'; at++)
-			*mode = (*mode << 3 | (uint32_t)(*at - '0')) & 07777;
+	while (*at != '\0') {
+		if (strncmp(at, "mode=", 5) == 0) {
+			o->mode = 0;
+			for (at += 5; *at >= '0' && *at <= '7'; at++)
+				o->mode = (o->mode << 3 | (uint32_t)(*at - '0')) & 07777;
+		} else if (strncmp(at, "size=", 5) == 0 && type == &tmpfs_type) {
+			at += 5;
+			o->pages = parse_size(&at);
+		}
+		if (*at == ',')
+			at++;
+		else if (*at != '\0')
+			return -EINVAL;
 	}
-	return *at == '\0' ? 0 : -EINVAL;
+	return 0;
 }
 
 static int
 mount_on(struct vnode *dir, uint64_t flags, struct mount_text *t)
 {
-	uint32_t mode = 01777;
-	int error = parse_options(t, &mode);
+	struct mount_options options = {.mode = 01777};
+	int error = parse_options(t, &options);
 
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
 	if (error != 0 || t->cut || (flags & ~(uint64_t)MS_KNOWN))
 		return -EINVAL;
 	if (flags & MS_REMOUNT)
-		return vfs_remount(dir, (unsigned)flags);
+		return options.pages != 0 ? -EINVAL : vfs_remount(dir, (unsigned)flags);
 	if (t->type[0] == '\0')
 		return -EINVAL;
-	return vfs_mount(dir, t->type, t->has_source ? t->source : NULL, mode, (unsigned)flags);
+	return vfs_mount(dir, t->type, t->has_source ? t->source : NULL, &options, (unsigned)flags);
 }
 
 int64_t
@@ -156,6 +189,7 @@ give_statfs(struct vnode *vn, uint64_t ustatfs)
 		s.f_bfree = left;
 		s.f_bavail = left > reserve ? left - reserve : 0;
 	}
+	tmpfs_statfs(vn, &s);
 	vfs_statfs(vn, &s);
 	vnode_unref(vn);
 	return copy_out(ustatfs, &s, sizeof(s));

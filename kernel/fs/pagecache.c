@@ -15,6 +15,7 @@
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/sched/sleepq.h"
+#include "kernel/sched/thread.h"
 #include "ktr/ktr.h"
 
 #define NODE_BITS  6
@@ -158,6 +159,7 @@ page_join(struct page *p, struct vnode *vn, uint64_t index)
 	p->index = (uint32_t)index;
 	p->used = 0;  /* nothing is valid or dirty, */
 	p->class = 0; /* nor busy, recent or shared */
+	vn->page_count++;
 	if (on_disk(vn)) {
 		list_append(&kept, &p->link);
 		kept_count++;
@@ -177,6 +179,7 @@ page_leave(struct page *p)
 		kept_count--;
 	}
 	*tree_slot(&vn->pages, p->index) = NULL;
+	vn->page_count--;
 	tree_trim(vn, p->index);
 	p->vnode = NULL;
 }
@@ -334,6 +337,7 @@ fill_page(struct vnode *vn, struct page *p, uint8_t want)
 
 	p->busy = true;
 	spin_unlock(&pages_lock);
+	curthread()->page_reads++;
 	error = vn->ops->readpage(vn, p->index, page, missing);
 	spin_lock(&pages_lock);
 	p->busy = false;

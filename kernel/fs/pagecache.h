@@ -122,7 +122,7 @@ int writeback_error(struct vnode *vn, uint32_t *since);
 int64_t filemap_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 int64_t filemap_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 int filemap_truncate(struct vnode *vn, uint64_t size);
-int filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len);
+int filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len, bool keeps_size);
 void *filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err);
 /*
  * May these bytes, which are not none, be written? Then the file has its new time, and no set-id

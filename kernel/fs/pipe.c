@@ -1,7 +1,7 @@
 /*
  * pipe.c - pipes: a ring of bytes; reader and writer sleep when they cannot go on.
  *
- * Invariants: tail <= head, and head + kept <= tail + PIPE_SIZE. A reader sleeps only while the
+ * Invariants: tail <= head, and head + kept <= tail + size. A reader sleeps only while the
  * ring is empty and a writer exists. A writer sleeps only while there is too little room and a
  * reader exists. Locking: the vnode's mutex guards everything, also while bytes move to and from
  * user memory.
@@ -18,6 +18,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
+#include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
@@ -25,7 +26,8 @@
 #include "ktr/ktr.h"
 
 struct pipe {
-	char *ring;                /* PIPE_SIZE bytes */
+	char *ring;                /* `size` bytes, */
+	size_t size;               /* a power of two */
 	uint64_t head, tail;       /* total bytes written, read */
 	size_t kept;               /* bytes of room for splice() calls that go on */
 	unsigned readers, writers; /* open files of each kind; O_RDWR is both */
@@ -36,9 +38,9 @@ struct pipe {
 
 static const struct vnode_ops pipe_ops;
 
-static int pipe_max_size = PIPE_SIZE;
-SYSCTL_INT(fs_pipe_max_size, "fs.pipe-max-size", 0, &pipe_max_size, 0, 0,
-	   "bytes that a pipe has room for");
+static int pipe_max_size = PIPE_SIZE_MAX;
+SYSCTL_INT(fs_pipe_max_size, "fs.pipe-max-size", SYSCTL_WR, &pipe_max_size, PAGE_SIZE,
+	   PIPE_SIZE_MAX, "bytes that a pipe may have room for, without CAP_SYS_RESOURCE");
 
 static size_t
 pipe_used(const struct pipe *p)
@@ -49,7 +51,14 @@ pipe_used(const struct pipe *p)
 static size_t
 pipe_room(const struct pipe *p)
 {
-	return PIPE_SIZE - pipe_used(p) - p->kept;
+	return p->size - pipe_used(p) - p->kept;
+}
+
+/* Where a byte is in the ring. */
+static size_t
+pipe_at(const struct pipe *p, uint64_t n)
+{
+	return n & (p->size - 1);
 }
 
 static bool
@@ -77,9 +86,11 @@ pipe_alloc(struct uidinfo *ui)
 {
 	struct pipe *p = uidinfo_alloc(ui, sizeof(*p));
 
-	if (p != NULL)
-		p->ring = uidinfo_alloc(ui, PIPE_SIZE);
-	if (p != NULL && p->ring == NULL) {
+	if (p == NULL)
+		return NULL;
+	p->size = PIPE_SIZE;
+	p->ring = uidinfo_alloc(ui, p->size);
+	if (p->ring == NULL) {
 		pipe_free(ui, p);
 		return NULL;
 	}
@@ -263,7 +274,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		error = 0;
 		/* At most two pieces, since the data may wrap around. */
 		while (error == 0 && u->resid > 0 && pipe_used(p) > 0) {
-			size_t at = p->tail % PIPE_SIZE, n = PIPE_SIZE - at, before = u->resid;
+			size_t at = pipe_at(p, p->tail), n = p->size - at, before = u->resid;
 
 			n = n < pipe_used(p) ? n : pipe_used(p);
 			error = uio_put(u, p->ring + at, n);
@@ -291,9 +302,7 @@ pipe_wait_room(struct vnode *vn, bool nowait, size_t room, bool moved)
 	for (;;) {
 		if (p->readers == 0)
 			return -EPIPE;
-		/*
-		 * With a fast reader there is always room: check here that a killed writer stops.
-		 */
+		/* With a fast reader there is always room: check that a killed writer stops. */
 		if (moved && proc_signal_pending())
 			return -EINTR;
 		if (pipe_room(p) >= room)
@@ -313,7 +322,7 @@ pipe_fill(struct pipe *p, struct uio *u)
 	int error = 0;
 
 	while (error == 0 && u->resid > 0 && pipe_room(p) > 0) {
-		size_t at = p->head % PIPE_SIZE, n = PIPE_SIZE - at, before = u->resid;
+		size_t at = pipe_at(p, p->head), n = p->size - at, before = u->resid;
 
 		n = n < pipe_room(p) ? n : pipe_room(p);
 		error = uio_take(u, p->ring + at, n);
@@ -354,6 +363,51 @@ bool
 is_pipe(const struct file *f)
 {
 	return f->vn->ops == &pipe_ops || f->vn->ops == &fifo_ops;
+}
+
+/* Gives the pipe a ring of this size, a power of two. lock held. */
+static int
+pipe_resize(struct pipe *p, size_t size, struct uidinfo *ui)
+{
+	char *ring = uidinfo_alloc(ui, size);
+
+	if (ring == NULL)
+		return -ENOMEM;
+	if (pipe_used(p) + p->kept > size) {
+		uidinfo_free(ui, ring);
+		return -EBUSY;
+	}
+	for (uint64_t n = p->tail; n < p->head; n++)
+		ring[n & (size - 1)] = p->ring[pipe_at(p, n)];
+	uidinfo_free(ui, p->ring);
+	p->ring = ring;
+	p->size = size;
+	cond_broadcast(&p->can_write);
+	return 0;
+}
+
+int64_t
+pipe_fcntl(const struct file *f, bool set, uint64_t size)
+{
+	struct pipe *p = f->vn->data;
+	size_t whole = PAGE_SIZE;
+	int64_t r = 0;
+
+	if (!is_pipe(f))
+		return -EBADF;
+	while (set && whole < (uint32_t)size)
+		whole *= 2;
+	if (whole > 1ul << 31)
+		return -EINVAL;
+	mutex_lock(&f->vn->lock);
+	if (set && whole > p->size && whole > (uint32_t)pipe_max_size && !capable(CAP_SYS_RESOURCE))
+		r = -EPERM;
+	else if (set && whole != p->size)
+		r = pipe_resize(p, whole, f->vn->ui);
+	r = r != 0 ? r : (int64_t)p->size;
+	mutex_unlock(&f->vn->lock);
+	poll_notify(&p->news, POLLOUT);
+	return r;
 }
 
 int64_t
@@ -426,8 +480,8 @@ pipe_give(const struct file *f, size_t len, bool nowait, bool take,
 	mutex_lock(&vn->lock);
 	r = pipe_wait_data(vn, nowait || (f->flags & O_NONBLOCK));
 	if (r == 1) {
-		size_t at = p->tail % PIPE_SIZE, n = len < pipe_used(p) ? len : pipe_used(p);
-		size_t first = n < PIPE_SIZE - at ? n : PIPE_SIZE - at;
+		size_t at = pipe_at(p, p->tail), n = len < pipe_used(p) ? len : pipe_used(p);
+		size_t first = n < p->size - at ? n : p->size - at;
 		const struct uio_vec v[2] = {{(uintptr_t)p->ring + at, first},
 					     {(uintptr_t)p->ring, n - first}};
 		struct uio u = {.first = v, .vec = v, .resid = n, .space = UIO_KERNEL};
@@ -453,7 +507,7 @@ pipe_take(const struct file *f, void *to, size_t n, bool nowait)
 	mutex_lock(&f->vn->lock);
 	r = pipe_wait_data(f->vn, nowait || (f->flags & O_NONBLOCK));
 	if (r == 1) {
-		size_t at = p->tail % PIPE_SIZE, first = PIPE_SIZE - at;
+		size_t at = pipe_at(p, p->tail), first = p->size - at;
 
 		n = n < pipe_used(p) ? n : pipe_used(p);
 		first = first < n ? first : n;
@@ -475,7 +529,7 @@ pipe_put_back(const struct file *f, const char *from, size_t n, size_t left)
 	mutex_lock(&f->vn->lock);
 	p->kept -= n;
 	for (; left > 0; left--)
-		p->ring[--p->tail % PIPE_SIZE] = from[--n];
+		p->ring[pipe_at(p, --p->tail)] = from[--n];
 	cond_broadcast(&p->can_read);
 	cond_broadcast(&p->can_write);
 	mutex_unlock(&f->vn->lock);

@@ -9,8 +9,9 @@ struct file;
 struct uio;
 struct vnode_ops;
 
-#define PIPE_SIZE 65536u /* bytes that a pipe holds */
-#define PIPE_BUF  4096u  /* a write of up to so many bytes is not mixed with others */
+#define PIPE_SIZE     65536u     /* bytes that a new pipe holds */
+#define PIPE_SIZE_MAX (1u << 20) /* and one that a user has made larger */
+#define PIPE_BUF      4096u      /* a write of up to so many bytes is not mixed with others */
 
 /*
  * Makes a pipe: end[0] to read, end[1] to write, each with a reference. flags: O_NONBLOCK or 0. 0
@@ -22,6 +23,11 @@ int pipe_create(int flags, struct file *end[2]);
 extern const struct vnode_ops fifo_ops;
 
 bool is_pipe(const struct file *f);
+/*
+ * Returns the bytes that the pipe has room for; set: after it has got room for `size`, or somewhat
+ * more. -EBADF: it is none; -EBUSY: it has more now; -EPERM, -EINVAL, -ENOMEM.
+ */
+int64_t pipe_fcntl(const struct file *f, bool set, uint64_t size);
 /* Waits for room. 0; -EAGAIN (nowait), -EPIPE, -EINTR. */
 int pipe_await_room(const struct file *f, bool nowait);
 /* Waits for data. 1; 0 at the end; -EAGAIN (nowait), -EINTR. */

@@ -169,6 +169,21 @@ poll_take_mask(uint64_t umask, uint64_t size)
 	return 0;
 }
 
+/* Stores what is left of a timeout, in seconds and units of so many ns, whatever r is. Returns r.
+ */
+static int64_t
+poll_give_left(int64_t r, uint64_t utimeout, uint64_t deadline, uint64_t unit_ns)
+{
+	uint64_t now = clock_ns(), left = deadline > now ? deadline - now : 0;
+	const uint64_t t[2] = {left / 1000000000, left % 1000000000 / unit_ns};
+
+	if (utimeout == 0 || deadline == DEADLINE_NEVER)
+		return r;
+	if (copy_out(utimeout, t, sizeof(t)) != 0)
+		proc_call_final(); /* as on Linux: it may be in memory that is only read */
+	return r;
+}
+
 int64_t
 poll_end(int64_t r)
 {
@@ -223,7 +238,10 @@ sys_ppoll(const uint64_t a[6])
 
 	if (r == 0)
 		r = poll_take_mask(a[3], a[4]);
-	return r != 0 ? r : poll_end(poll_files(a[0], (uint32_t)a[1], deadline));
+	if (r != 0)
+		return r;
+	return poll_give_left(poll_end(poll_files(a[0], (uint32_t)a[1], deadline)), a[2], deadline,
+			      1);
 }
 
 /* A select's sets: readable, writable, exceptional. */
@@ -327,7 +345,7 @@ sys_select(const uint64_t a[6])
 			deadline = clock_ns() + (uint64_t)t.tv_sec * 1000000000 +
 				   (uint64_t)t.tv_usec * 1000;
 	}
-	return select_files(a, deadline);
+	return poll_give_left(select_files(a, deadline), a[4], deadline, 1000);
 }
 
 int64_t
@@ -340,5 +358,7 @@ sys_pselect6(const uint64_t a[6])
 		r = -EFAULT;
 	if (r == 0)
 		r = poll_take_mask(mask[0], mask[1]);
-	return r != 0 ? r : poll_end(select_files(a, deadline));
+	if (r != 0)
+		return r;
+	return poll_give_left(poll_end(select_files(a, deadline)), a[4], deadline, 1);
 }

@@ -15,14 +15,31 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/pagecache.h"
-#include "kernel/fs/vfs.h"
+#include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"
+#include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
 
 #define RAMFS_SIG_PAGES 16 /* pages moved before the next check for a signal */
+
+/* What a page is counted for. */
+static void
+ramfs_uncharge(const struct vnode *vn)
+{
+	uidinfo_release(vn->ui, UIDINFO_DATA, 1);
+	tmpfs_release(vn);
+}
+
+uint64_t
+ramfs_blocks(const struct vnode *vn)
+{
+	uint64_t pages = __atomic_load_n(&vn->page_count, __ATOMIC_RELAXED);
+
+	return vn->ops == &ramfs_file_ops ? pages * (PAGE_SIZE / 512) : (vn->size + 511) / 512;
+}
 
 /* Finds or allocates a page. */
 static int
@@ -35,15 +52,19 @@ ramfs_get_page(struct vnode *vn, uint64_t index, bool ref, void **page)
 	if (*page != NULL)
 		return 0;
 	/* A file stays until it is removed. So keep some memory free, even from user 0. */
-	if (uidinfo_memory_short() || !uidinfo_charge(vn->ui, UIDINFO_DATA, 1))
+	if (uidinfo_memory_short() || !tmpfs_charge(vn))
 		return -ENOSPC;
+	if (!uidinfo_charge(vn->ui, UIDINFO_DATA, 1)) {
+		tmpfs_release(vn);
+		return -ENOSPC;
+	}
 	new = page_alloc_zero(PAGE_FILE);
 	if (new != NULL)
 		error = pagecache_insert(vn, index, new, ref, page);
 	if (new != NULL && (error != 0 || *page != new))
 		page_free(new, 0);
 	if (error != 0 || *page != new)
-		uidinfo_release(vn->ui, UIDINFO_DATA, 1);
+		ramfs_uncharge(vn);
 	return error;
 }
 
@@ -60,6 +81,8 @@ ramfs_map_page(struct vnode *vn, uint64_t index, bool make, int *err)
 	if (!make)
 		return pagecache_find(vn, index, true);
 	*err = ramfs_get_page(vn, index, true, &page);
+	if (*err == -ENOSPC && tmpfs_is_full(vn))
+		*err = -EFAULT; /* SIGBUS, and not for want of memory */
 	return page;
 }
 
@@ -135,7 +158,7 @@ ramfs_free_pages(struct vnode *vn, uint64_t index)
 
 	while ((gone = pagecache_take(vn, &index)) != NULL) {
 		page_unref(gone);
-		uidinfo_release(vn->ui, UIDINFO_DATA, 1);
+		ramfs_uncharge(vn);
 	}
 }
 
@@ -159,6 +182,8 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		*off = vn->size;
 	error = vnode_check_write(vn, u, *off, RAMFS_SIZE_MAX);
 	start = u->resid;
+	if (error == 0)
+		error = memfd_check(vn, *off + start, true);
 	if (error == 0 && *off + start > vn->size)
 		ramfs_clear_tail(vn);
 	for (unsigned n = 0; u->resid > 0 && error == 0; n++)
@@ -173,6 +198,10 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 static int
 ramfs_truncate(struct vnode *vn, uint64_t size)
 {
+	int error = memfd_check(vn, size, false);
+
+	if (error != 0)
+		return error;
 	ramfs_clear_tail(vn);
 	if (size < vn->size)
 		vnode_shrink(vn, size);
@@ -184,23 +213,60 @@ ramfs_truncate(struct vnode *vn, uint64_t size)
 }
 
 static int
-ramfs_allocate(struct vnode *vn, uint64_t off, uint64_t len)
+ramfs_allocate(struct vnode *vn, uint64_t off, uint64_t len, bool keeps_size)
 {
 	uint64_t end = off + len;
 	void *page;
-	int error = 0;
+	int error = end > vn->size ? memfd_check(vn, end, false) : 0;
 
-	if (end > vn->size)
+	if (error == 0 && end > vn->size)
 		ramfs_clear_tail(vn);
 	for (uint64_t i = off / PAGE_SIZE, n = 0; i * PAGE_SIZE < end && error == 0; i++, n++)
 		error = ramfs_looks(n) && proc_signal_pending()
 			    ? -EINTR
 			    : ramfs_get_page(vn, i, false, &page);
-	if (error == 0 && end > vn->size)
+	if (error == 0 && end > vn->size && !keeps_size)
 		__atomic_store_n(&vn->size, end, __ATOMIC_RELAXED);
 	if (error != 0)
 		ramfs_free_rest(vn);
 	return error;
+}
+
+/* Clears a part of a page, if it is there. */
+static void
+ramfs_clear(const struct vnode *vn, uint64_t from, uint64_t end)
+{
+	char *page = from < end ? pagecache_find(vn, from / PAGE_SIZE, false) : NULL;
+
+	if (page != NULL)
+		memset(page + from % PAGE_SIZE, 0, end - from);
+}
+
+static int
+ramfs_punch(struct vnode *vn, uint64_t off, uint64_t len)
+{
+	uint64_t end = off + len, first = page_round_up(off), last = page_round_down(end);
+	int error = memfd_check(vn, vn->size, true);
+
+	if (error != 0)
+		return error;
+	ramfs_clear(vn, off, first < end ? first : end);
+	if (last >= first)
+		ramfs_clear(vn, last, end);
+	for (uint64_t i = first / PAGE_SIZE; i < last / PAGE_SIZE && vn->page_count > 0; i++) {
+		uint64_t index = i;
+		void *gone =
+		    pagecache_find(vn, i, false) != NULL ? pagecache_take(vn, &index) : NULL;
+
+		if (gone == NULL)
+			continue;
+		page_unref(gone);
+		ramfs_uncharge(vn);
+	}
+	/* Who maps them meets the hole at the next access. */
+	if (__atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
+		vm_drop_object(vn);
+	return 0;
 }
 
 static void
@@ -215,6 +281,7 @@ const struct vnode_ops ramfs_file_ops = {
     .write = ramfs_write,
     .truncate = ramfs_truncate,
     .allocate = ramfs_allocate,
+    .punch = ramfs_punch,
     .destroy = ramfs_destroy,
     .page = ramfs_map_page,
 };

@@ -64,10 +64,10 @@ vfs_mount_root_device(void)
 	const char *device = tunable_get("root");
 	struct vnode *first = vfs_root, *tmp;
 	unsigned flags = tunable_get("ro") != NULL ? MS_RDONLY : 0;
-	int error = vfs_mount(NULL, "ext2", device, 0, flags);
+	int error = vfs_mount(NULL, "ext2", device, &(struct mount_options){0}, flags);
 
 	if (error == -EROFS) /* what cannot be written to is mounted all the same */
-		error = vfs_mount(NULL, "ext2", device, 0, MS_RDONLY);
+		error = vfs_mount(NULL, "ext2", device, &(struct mount_options){0}, MS_RDONLY);
 	if (error != 0)
 		panic("root=%s: %s, error %d", device,
 		      error == -ENOENT ? "there is no such device" : "it cannot be mounted",
@@ -77,7 +77,8 @@ vfs_mount_root_device(void)
 	root_take_mount(first, "/sys");
 	vfs_drop_first_root(first);
 	tmp = root_make_dir("/tmp");
-	if (tmp != NULL && vfs_mount(tmp, "tmpfs", "tmpfs", 01777, 0) != 0)
+	if (tmp != NULL &&
+	    vfs_mount(tmp, "tmpfs", "tmpfs", &(struct mount_options){.mode = 01777}, 0) != 0)
 		warnk("root: no memory for /tmp\n");
 	vnode_unref(tmp);
 	printk("root: %s, ext2%s\n", device,

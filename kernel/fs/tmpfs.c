@@ -1,6 +1,6 @@
 /*
- * tmpfs.c - file systems in memory: whether one can be written to, and whether vnodes without a
- * name are in use.
+ * tmpfs.c - file systems in memory: whether one can be written to, how large its files may be, and
+ * whether vnodes without a name are in use.
  *
  * All vnodes of one share that, and each has a reference to it: an open file may live longer than
  * the mount. Locking: vfs_lock for changes; readers need none.
@@ -14,6 +14,8 @@ struct tmpfs {
 	uint32_t refs;     /* atomic */
 	uint32_t nameless; /* atomic: vnodes that lost their last name, and the root */
 	bool read_only;    /* atomic; vn->read_only points here */
+	uint64_t pages;    /* atomic: of its files; */
+	uint64_t limit;    /* [c] so many at most; 0: any number */
 };
 
 static struct tmpfs *
@@ -71,15 +73,62 @@ tmpfs_leave(struct vnode *vn)
 }
 
 static struct vnode *
-tmpfs_make(uint32_t mode, int *err)
+tmpfs_make(const struct mount_options *options, int *err)
 {
-	struct vnode *vn = vnode_alloc_dir(mode);
+	struct vnode *vn = vnode_alloc_dir(options->mode);
 
 	*err = vn != NULL ? tmpfs_begin(vn) : -ENOMEM;
-	if (*err == 0 || vn == NULL)
+	if (vn == NULL)
+		return NULL;
+	if (*err == 0) {
+		tmpfs_of(vn)->limit = options->pages;
 		return vn;
+	}
 	vnode_unref(vn);
 	return NULL;
+}
+
+bool
+tmpfs_charge(const struct vnode *vn)
+{
+	struct tmpfs *t = tmpfs_of(vn);
+
+	if (t == NULL || __atomic_fetch_add(&t->pages, 1, __ATOMIC_RELAXED) < t->limit ||
+	    t->limit == 0)
+		return true;
+	__atomic_fetch_sub(&t->pages, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+void
+tmpfs_release(const struct vnode *vn)
+{
+	struct tmpfs *t = tmpfs_of(vn);
+
+	if (t != NULL)
+		__atomic_fetch_sub(&t->pages, 1, __ATOMIC_RELAXED);
+}
+
+bool
+tmpfs_is_full(const struct vnode *vn)
+{
+	const struct tmpfs *t = tmpfs_of(vn);
+
+	return t != NULL && t->limit != 0 &&
+	       __atomic_load_n(&t->pages, __ATOMIC_RELAXED) >= t->limit;
+}
+
+void
+tmpfs_statfs(const struct vnode *vn, struct statfs *s)
+{
+	const struct tmpfs *t = tmpfs_of(vn);
+	uint64_t pages;
+
+	if (t == NULL || t->limit == 0)
+		return;
+	pages = __atomic_load_n(&t->pages, __ATOMIC_RELAXED);
+	s->f_blocks = t->limit;
+	s->f_bfree = s->f_bavail = pages < t->limit ? t->limit - pages : 0;
 }
 
 /* As vfs_type.in_use. */

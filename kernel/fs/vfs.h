@@ -101,8 +101,13 @@ struct vnode_ops {
 	 * -errno.
 	 */
 	int (*clear)(struct vnode *vn);
-	/* Makes all bytes of the range be there: the file grows. -ENOSPC. vn->lock held. */
-	int (*allocate)(struct vnode *vn, uint64_t off, uint64_t len);
+	/*
+	 * Makes room for all bytes of the range: the file grows, unless it keeps its size.
+	 * -ENOSPC, -EOPNOTSUPP. vn->lock held.
+	 */
+	int (*allocate)(struct vnode *vn, uint64_t off, uint64_t len, bool keeps_size);
+	/* Takes the bytes of the range out: they are zero. vn->lock held. */
+	int (*punch)(struct vnode *vn, uint64_t off, uint64_t len);
 	/* What it is ready for now, POLL… (kernel/abi/poll.h). NULL: always for everything. */
 	unsigned (*poll)(struct file *f);
 	int64_t (*ioctl)(struct file *f, unsigned request, uint64_t arg);
@@ -187,9 +192,11 @@ struct vnode {
 	/* [a] regular file: how often it is open for writing, or mapped so; negative: how many
 	 * processes execute it */
 	int32_t writers;
-	uint32_t maps; /* [a] how many areas of programs its pages are mapped in */
-	bool stream;   /* [c] regular file without offsets: reads may wait, as a pipe's do */
-	bool any_off;  /* [c] device that is the same at any offset; its own is always 0 */
+	uint32_t maps;    /* [a] how many areas of programs its pages are mapped in */
+	uint32_t sharing; /* [a] of a memfd: how many calls are about to map it shared */
+	uint8_t seals;    /* [d] of a memfd (memfd.c) */
+	bool stream;      /* [c] regular file without offsets: reads may wait, as a pipe's do */
+	bool any_off;     /* [c] device that is the same at any offset; its own is always 0 */
 	/* [v] directory: adds its names by vnode_fill(), when somebody looks for one while names
 	 * are `missing`. */
 	void (*fill)(struct vnode *dir);
@@ -202,6 +209,7 @@ struct vnode {
 	const struct vnode_disk_ops *disk; /* [c] NULL: it is on none, or a disk itself */
 	void *node;                        /* [c] what a file system on a disk knows of it */
 	struct pagetree pages;             /* pages_lock */
+	uint64_t page_count;               /* pages_lock */
 	struct xattr *xattrs;              /* [d] of a file in memory, in order (xattr.c) */
 	uint64_t rdev;                     /* [c] device number, 0 none */
 
@@ -229,15 +237,21 @@ struct vnode {
 	uint64_t mtime_ns; /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
 };
 
+/* What mount() may choose. */
+struct mount_options {
+	uint32_t mode;  /* of the root directory */
+	uint64_t pages; /* that files in memory may have; 0: any number */
+};
+
 /* A kind of file system. */
 struct vfs_type {
 	const char *name; /* as mount() and /proc/mounts have it */
 	uint64_t magic;   /* of statfs() */
 	/*
-	 * Makes the root directory of a new one, with this mode if it has a choice. NULL and *err;
-	 * make NULL: there is only one, which the kernel mounts.
+	 * Makes the root directory of a new one, with these options if it has a choice. NULL and
+	 * *err; make NULL: there is only one, which the kernel mounts.
 	 */
-	struct vnode *(*make)(uint32_t mode, int *err);
+	struct vnode *(*make)(const struct mount_options *o, int *err);
 	/*
 	 * The same of one on a disk, whose file `source` is; `make` is NULL then. -ENOTBLK, -EBUSY,
 	 * -EROFS: only read_only; -EINVAL: it is none, or has features that are not known.
@@ -278,8 +292,8 @@ void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
  * -EBUSY: there can be only one, or the directory is the kernel's, or covered already; -ENOTDIR,
  * -ENOENT, -ENOMEM.
  */
-int vfs_mount(struct vnode *dir, const char *type, const char *source, uint32_t mode,
-	      unsigned flags);
+int vfs_mount(struct vnode *dir, const char *type, const char *source,
+	      const struct mount_options *options, unsigned flags);
 /* The same at boot, on a directory that is made, with those above it, if it is missing. */
 int vfs_mount_path(const char *path, const char *type, const char *source, unsigned flags);
 /* Ends the file system in memory that was the root until then. Boot. */
@@ -523,8 +537,8 @@ int vnode_touch(struct vnode *vn);
 void vnode_stat(struct vnode *vn, struct stat *st);
 /*
  * Sets the size of a file whose ops have `truncate` or `clear`; makes the bytes of a range be
- * there, whose ops have `allocate`. -ETXTBSY: it is executed (truncate); -EFBIG, -EROFS; or as the
- * operation says.
+ * there, or, with FALLOC_FL_PUNCH_HOLE, not be there, whose ops have that. -ETXTBSY: it is executed
+ * (truncate); -EFBIG, -EROFS; or as the operation says.
  */
 int vnode_truncate(struct vnode *vn, uint64_t size);
 static inline bool
@@ -532,7 +546,14 @@ vnode_can_truncate(const struct vnode *vn)
 {
 	return vn->ops->truncate != NULL || vn->ops->clear != NULL;
 }
-int vnode_allocate(struct vnode *vn, uint64_t off, uint64_t len);
+int vnode_allocate(struct vnode *vn, uint64_t off, uint64_t len, uint32_t mode);
+/*
+ * memfd.c: it is about to be mapped shared; writes: so that it can be written. *read_only: may it
+ * never be? 0, or -EPERM: a seal forbids it. In any case memfd_map_end() follows, when it is
+ * mapped.
+ */
+int memfd_map_begin(struct vnode *vn, bool writes, bool *read_only);
+void memfd_map_end(struct vnode *vn);
 /* Does what programs write into its pages become the file's? Not with files of the host. */
 static inline bool
 vnode_keeps_pages(const struct vnode *vn)

@@ -131,7 +131,18 @@ int tmpfs_begin(struct vnode *root);
 void tmpfs_join(struct vnode *vn, const struct vnode *dir);
 void tmpfs_lose_name(const struct vnode *vn);
 void tmpfs_leave(struct vnode *vn);
+/* A file of it has a page more, if there may be one; and a page less. */
+bool tmpfs_charge(const struct vnode *vn);
+void tmpfs_release(const struct vnode *vn);
+/* What statfs() tells of one that has a limit. */
+void tmpfs_statfs(const struct vnode *vn, struct statfs *s);
+/* Has it as many pages as it may have? */
+bool tmpfs_is_full(const struct vnode *vn);
 extern const struct vfs_type tmpfs_type;
+/* ramfs.c: what stat() tells, in units of 512 bytes. vn->lock held. */
+uint64_t ramfs_blocks(const struct vnode *vn);
+/* memfd.c: may the file be written to, or have this end? 0 or -EPERM. vn->lock held. */
+int memfd_check(const struct vnode *vn, uint64_t end, bool writes);
 /* mount.c: the type of that name; NULL: there is none. */
 const struct vfs_type *vfs_find_type(const char *name);
 /* Frees the extended attributes of a vnode that nobody uses. */

@@ -589,7 +589,7 @@ vnode_stat(struct vnode *vn, struct stat *st)
 	st->st_blksize = 4096;
 	mutex_lock(&vn->lock);
 	st->st_size = (int64_t)vn->size;
-	st->st_blocks = (int64_t)((vn->size + 511) / 512);
+	st->st_blocks = (int64_t)ramfs_blocks(vn);
 	mtime = vn->mtime_ns;
 	st->st_mtime = st->st_atime = st->st_ctime = mtime / 1000000000;
 	st->st_mtime_nsec = st->st_atime_nsec = st->st_ctime_nsec = mtime % 1000000000;

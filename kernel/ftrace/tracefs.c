@@ -364,7 +364,7 @@ tracefs_make_dir(struct vnode *parent, const char *name, uint32_t mode)
 /* Makes the root directory of a tracefs that a program mounts. It shows the files of
  * /sys/kernel/tracing. */
 static struct vnode *
-tracefs_make(uint32_t mode, int *err)
+tracefs_make(const struct mount_options *options, int *err)
 {
 	struct vnode *dir = vnode_alloc_dir(0700);
 
@@ -422,6 +422,7 @@ tracefs_init(void)
 		make_tracing(debug);
 		make_kprobes(debug);
 		blk_make_files(sys);
+		cpus_make_files(sys);
 	} else {
 		warnk("cannot make /sys/kernel/tracing\n");
 	}

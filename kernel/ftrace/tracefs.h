@@ -99,6 +99,8 @@ struct vnode *tracefs_add(struct vnode *dir, const struct tracefs_file *file, co
 			  uintptr_t arg);
 /* Makes a directory outside, or finds it. It has a reference. NULL: no memory. At boot. */
 struct vnode *tracefs_make_dir(struct vnode *parent, const char *name, uint32_t mode);
+/* cpus.c: makes /sys/devices/system/cpu. Once, at boot. */
+void cpus_make_files(struct vnode *sys);
 /* In a store: an event was made. After it, the event's directory is there. */
 void tracefs_appears(const char *system, const char *event);
 /* The `destroy` of a file's operations. */

@@ -37,8 +37,10 @@
 #include "kernel/vm/vm.h"
 #include "ktr/sdt.h"
 
-/* Of all strings and the pointers to them, as on Linux: a quarter of the stack, where they go. */
-#define MAX_ARG_BYTES (VM_STACK_SIZE / 4)
+/* Of all strings and the pointers to them, on the stack: as Linux's `_STK_LIM / 4 * 3` and ARG_MAX.
+ */
+#define ARG_BYTES_MAX (VM_STACK_SIZE / 4 * 3)
+#define ARG_BYTES_MIN 131072u
 #define SCRIPTS_MAX   5 /* that a script may lead through, itself included: Linux's limit */
 
 SDT_PROVIDER_DECLARE(proc);
@@ -54,6 +56,7 @@ struct args {               /* copies of the argument and environment strings */
 	unsigned argc, envc;
 	size_t used, args_used; /* bytes of all strings, and of the arguments */
 	size_t room;            /* bytes at strings */
+	size_t limit;           /* of strings and pointers: a quarter of the stack */
 	char *strings;          /* one after the other, each with its NUL */
 };
 
@@ -63,7 +66,7 @@ args_grow(struct args *s)
 {
 	char *more;
 
-	if (s->room >= MAX_ARG_BYTES)
+	if (s->room >= s->limit)
 		return -E2BIG;
 	more = uidinfo_alloc(s->ui, s->room * 2);
 	if (more == NULL)
@@ -83,7 +86,7 @@ args_count(struct args *s, unsigned *count, size_t n)
 	(*count)++;
 	if (count == &s->argc)
 		s->args_used = s->used;
-	return s->used + (s->argc + s->envc) * sizeof(char *) > MAX_ARG_BYTES ? -E2BIG : 0;
+	return s->used + (s->argc + s->envc) * sizeof(char *) > s->limit ? -E2BIG : 0;
 }
 
 /* Adds a string. count: &argc or &envc. */
@@ -275,10 +278,14 @@ args_create(void)
 {
 	struct uidinfo *ui = curproc()->ui; /* another thread may change it meanwhile */
 	struct args *s = uidinfo_alloc(ui, sizeof(*s));
+	uint64_t limit = proc_limit(RLIMIT_STACK) / 4;
 
 	if (s == NULL)
 		return NULL;
 	s->ui = ui;
+	s->limit = limit < ARG_BYTES_MIN   ? ARG_BYTES_MIN
+		   : limit > ARG_BYTES_MAX ? ARG_BYTES_MAX
+					   : limit;
 	s->room = PAGE_SIZE;
 	s->strings = uidinfo_alloc(ui, s->room);
 	if (s->strings == NULL) {

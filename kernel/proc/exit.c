@@ -231,7 +231,7 @@ exit_process(struct proc *p)
 	ptrace_thread_ends(l, wait_status);
 	p->wait_status = wait_status;
 	proc_signals_drop(p, ~0ul);
-	cpu_time_add(&p->threads_time, thread_time(curthread()));
+	usage_add(&p->threads_usage, thread_usage(curthread()));
 	list_for_each_safe (link, &p->lwps)
 		list_remove(link); /* readers' positions, too */
 	p->nthreads = 0;
@@ -278,7 +278,7 @@ do_exit(int wait_status)
 		ptrace_thread_ends(l, p->exiting ? p->exit_status : wait_status);
 		/* release: pairs with the acquire in ktrace_hook() */
 		__atomic_fetch_sub(&p->nthreads, 1, __ATOMIC_RELEASE);
-		cpu_time_add(&p->threads_time, thread_time(curthread()));
+		usage_add(&p->threads_usage, thread_usage(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;
 		curthread()->proc = NULL;
 		curthread()->lwp = NULL;
@@ -366,7 +366,7 @@ struct waited {
 	uint32_t pid, uid;
 	bool traced; /* it is a thread that the waiting process traces */
 	int status;
-	struct cpu_time time; /* of it, and of the children that it has waited for */
+	struct usage usage; /* of it, and of the children that it has waited for */
 };
 
 /*
@@ -403,13 +403,13 @@ wait_child(int64_t want, int options, struct waited *w)
 		spin_unlock(&proc_lock);
 		return 0;
 	}
-	*w = (struct waited){c->pid, c->ruid, false, c->wait_status, proc_time(c)};
-	cpu_time_add(&w->time, c->children_time);
+	*w = (struct waited){c->pid, c->ruid, false, c->wait_status, proc_usage(c)};
+	usage_add(&w->usage, c->children_usage);
 	gone = c->state == PROC_ZOMBIE && !(options & WNOWAIT);
 	if (gone) {
 		list_remove(&c->sibling);
 		proc_leave(c);
-		cpu_time_add(&curproc()->children_time, w->time);
+		usage_add(&curproc()->children_usage, w->usage);
 	} else if (!(options & WNOWAIT)) {
 		c->status_new = false;
 	}
@@ -435,7 +435,7 @@ sys_wait4(const uint64_t a[6])
 		return error;
 	if (a[1] != 0 && copy_out(a[1], &w.status, sizeof(w.status)) != 0)
 		return -EFAULT;
-	if (a[3] != 0 && rusage_give(a[3], w.time) != 0)
+	if (a[3] != 0 && rusage_give(a[3], w.usage) != 0)
 		return -EFAULT;
 	return w.pid;
 }
@@ -501,7 +501,7 @@ sys_waitid(const uint64_t a[6])
 		info.si_pid = w.pid;
 		info.si_uid = w.uid;
 		info.si_status = stopped ? w.status >> 8 : goes_on ? SIGCONT : exit_value(w.status);
-		if (a[4] != 0 && rusage_give(a[4], w.time) != 0)
+		if (a[4] != 0 && rusage_give(a[4], w.usage) != 0)
 			return -EFAULT;
 	}
 	return a[2] != 0 && copy_out(a[2], &info, sizeof(info)) != 0 ? -EFAULT : 0;

@@ -73,7 +73,7 @@ fork_thread(struct thread *t, const struct vmspace *vm, const struct fork_args *
 
 	t->root = vm_root(vm);
 	sched_inherit(t);
-	t->lwp->timer_slack = curlwp()->timer_slack;
+	t->lwp->timer_slack = t->lwp->timer_slack_default = curlwp()->timer_slack;
 	t->lwp->ioprio = curlwp()->ioprio;
 	t->lwp->set_tid = f->flags & CLONE_CHILD_SETTID ? f->child_tid : 0;
 	t->lwp->clear_tid = f->flags & CLONE_CHILD_CLEARTID ? f->child_tid : 0;
@@ -97,6 +97,7 @@ static void
 vfork_wait(struct proc *parent)
 {
 	struct lwp *self = curlwp();
+	bool alone;
 
 	spin_lock(&proc_lock);
 	while (self->vfork_child != NULL && !parent->exiting && !self->dying &&
@@ -105,7 +106,10 @@ vfork_wait(struct proc *parent)
 	if (self->vfork_child != NULL)
 		self->vfork_child->vfork_waiter = NULL;
 	self->vfork_child = NULL;
+	alone = parent->nthreads == 1;
 	spin_unlock(&proc_lock);
+	if (alone)
+		vm_unshare(parent->vm);
 }
 
 void
@@ -181,6 +185,7 @@ kernel_clone(const struct fork_args *f)
 	p->no_tty = parent->no_tty;
 	proc_signals_fork(p, parent, f->flags & CLONE_CLEAR_SIGHAND);
 	memcpy(p->limits, parent->limits, sizeof(p->limits));
+	cpu_limit_changed(p);
 	memcpy(p->psargs, parent->psargs, sizeof(p->psargs));
 	memcpy(p->program, parent->program, sizeof(p->program));
 	p->parent = parent;

@@ -7,6 +7,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/sysctl.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
@@ -17,6 +18,10 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/syscall.h"
 #include "ktr/ktr.h"
+
+static int ngroups_max = GROUPS_MAX;
+SYSCTL_INT(kernel_ngroups_max, "kernel.ngroups_max", 0, &ngroups_max, 0, 0,
+	   "supplementary groups that a process may have");
 
 SYSCALL_IS(getpid, curproc()->pid)
 SYSCALL_IS(gettid, curthread()->tid)

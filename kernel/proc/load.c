@@ -9,14 +9,18 @@
 #include "arch/mmu.h"
 #include "kernel/abi/elf.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/resource.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
+#include "kernel/proc/task.h"
 #include "kernel/vm/vm.h"
 
 /* Where an interpreter is loaded that may be loaded anywhere. */
 #define INTERP_BASE 0x00007f0000000000ul
 #define INTERP_MAX  256 /* bytes of its path */
+#define STACK_MIN   (256ul << 10)
+#define STACK_MAX   (1ul << 30) /* without a limit */
 
 /* Zeroes what a segment's last page of the file holds beyond the segment. */
 static int
@@ -139,10 +143,19 @@ load_interpreter(struct vmspace *vm, struct vnode *program, struct program *to)
 	return r;
 }
 
+/* As large as the limit lets it become on Linux, with room for the arguments. */
+static uint64_t
+stack_size(void)
+{
+	uint64_t limit = page_round_down(proc_limit(RLIMIT_STACK));
+
+	return limit < STACK_MIN ? STACK_MIN : limit > STACK_MAX ? STACK_MAX : limit;
+}
+
 int
 program_load(struct vmspace *vm, struct vnode *vn, struct program *to)
 {
-	uint64_t end = 0;
+	uint64_t end = 0, stack = stack_size();
 	int r = read_headers(vn, &to->img);
 
 	if (r == 0)
@@ -153,7 +166,7 @@ program_load(struct vmspace *vm, struct vnode *vn, struct program *to)
 	if (r == 0 && to->img.interp_size != 0)
 		r = load_interpreter(vm, vn, to);
 	if (r == 0)
-		r = vm_map(vm, VM_STACK_TOP - VM_STACK_SIZE, VM_STACK_SIZE, MMU_READ | MMU_WRITE);
+		r = vm_map(vm, VM_STACK_TOP - stack, stack, MMU_READ | MMU_WRITE);
 	vm_set_brk_start(vm, end);
 	return r == -EEXIST ? -ENOEXEC : r;
 }

@@ -18,10 +18,10 @@
 #define DEV_ZERO 0x105 /* the number of /dev/zero, 1:5 */
 
 /* What mmap() knows, with what has no effect, but for MAP_SYNC. */
-#define MAP_KNOWN                                                                          \
-	(MAP_TYPE | MAP_FIXED | MAP_ANONYMOUS | 0x40 /* 32BIT */ | 0x100 /* GROWSDOWN */ | \
-	 MAP_DENYWRITE | 0x1000 /* EXECUTABLE */ | 0x2000 /* LOCKED */ | MAP_NORESERVE |   \
-	 MAP_POPULATE | 0x10000 /* NONBLOCK */ | MAP_STACK | MAP_FIXED_NOREPLACE)
+#define MAP_KNOWN                                                                                  \
+	(MAP_TYPE | MAP_FIXED | MAP_ANONYMOUS | 0x40 /* 32BIT */ | MAP_GROWSDOWN | MAP_DENYWRITE | \
+	 0x1000 /* EXECUTABLE */ | 0x2000 /* LOCKED */ | MAP_NORESERVE | MAP_POPULATE |            \
+	 0x10000 /* NONBLOCK */ | MAP_STACK | MAP_FIXED_NOREPLACE)
 
 static int
 mmu_prot(uint64_t prot, unsigned *out)
@@ -95,6 +95,21 @@ map_shared_memory(const uint64_t a[6], struct area_source *from)
 	return r;
 }
 
+/* A file may have seals. */
+static int64_t
+map_shared_file(const uint64_t a[6], struct area_source *from)
+{
+	struct vnode *vn = from->object;
+	int64_t r = memfd_map_begin(vn, a[2] & PROT_WRITE, &from->read_only);
+
+	if (r == 0) {
+		from->writes &= !from->read_only;
+		r = mmap_map(a, from);
+	}
+	memfd_map_end(vn);
+	return r;
+}
+
 int64_t
 sys_mmap(const uint64_t a[6])
 {
@@ -108,14 +123,20 @@ sys_mmap(const uint64_t a[6])
 		return -EOVERFLOW;
 	if ((a[3] & MAP_TYPE) == MAP_SHARED_VALIDATE && (a[3] & ~(uint64_t)MAP_KNOWN))
 		return -EOPNOTSUPP;
+	if (a[3] & MAP_GROWSDOWN) { /* new memory of this program alone */
+		if (from.shared || !(a[3] & MAP_ANONYMOUS))
+			return -EINVAL;
+		from.grows_to = proc_limit(RLIMIT_STACK);
+	}
 	if (!(a[3] & MAP_ANONYMOUS))
 		r = file_source(a[4], a[2], &from);
 	if (r != 0)
 		return r;
 	if (from.object == NULL)
 		from.offset = 0;
-	return from.object == NULL && from.shared ? map_shared_memory(a, &from)
-						  : mmap_map(a, &from);
+	if (from.object == NULL && from.shared)
+		return map_shared_memory(a, &from);
+	return from.shared ? map_shared_file(a, &from) : mmap_map(a, &from);
 }
 
 SYSCALL_IS(munmap, vm_unmap(curproc()->vm, a[0], a[1]))
@@ -129,7 +150,20 @@ sys_mprotect(const uint64_t a[6])
 	return r != 0 ? r : vm_protect(curproc()->vm, a[0], a[1], prot);
 }
 
-SYSCALL_IS(brk, (int64_t)vm_brk(curproc()->vm, a[0], proc_limit(RLIMIT_AS)))
+int64_t
+sys_brk(const uint64_t a[6])
+{
+	struct vmspace *vm = curproc()->vm;
+	uint64_t end = a[0], data = proc_limit(RLIMIT_DATA);
+	struct vm_info info;
+
+	if (data != RLIM_INFINITY) {
+		vm_info_get(vm, &info);
+		if (end > info.brk_start && end - info.brk_start > data)
+			end = 0; /* it stays */
+	}
+	return (int64_t)vm_brk(vm, end, proc_limit(RLIMIT_AS));
+}
 
 int64_t
 sys_mremap(const uint64_t a[6])

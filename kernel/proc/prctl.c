@@ -174,7 +174,7 @@ sys_prctl(const uint64_t a[6])
 		__atomic_fetch_and(&p->caps.bounding, ~(1ul << a[1]), __ATOMIC_RELAXED);
 		return 0;
 	case PR_SET_TIMERSLACK:
-		l->timer_slack = a[1] - 1 < INT64_MAX ? a[1] : TIMERSLACK_NS;
+		l->timer_slack = a[1] - 1 < INT64_MAX ? a[1] : l->timer_slack_default;
 		return 0;
 	case PR_GET_TIMERSLACK:
 		return (int64_t)l->timer_slack;

@@ -227,12 +227,14 @@ lwp_join(struct proc *p, struct lwp *l)
 	sched_set_user(l->thread, p->ui->groups);
 }
 
-struct cpu_time
-proc_time(const struct proc *p)
+struct usage
+proc_usage(const struct proc *p)
 {
-	struct cpu_time sum = p->threads_time;
+	struct usage sum = p->threads_usage;
 
-	for_each_lwp(l, p) cpu_time_add(&sum, thread_time(l->thread));
+	for_each_lwp(l, p) usage_add(&sum, thread_usage(l->thread));
+	if (p->vm != NULL)
+		usage_add(&sum, (struct usage){.pages = vm_peak(p->vm)});
 	return sum;
 }
 
@@ -359,6 +361,8 @@ proc_set_space(struct proc *p, struct vmspace *vm)
 {
 	if (p->nthreads != 1)
 		panic("process %u changes its space, but has %u threads", p->pid, p->nthreads);
+	if (p->vm != NULL)
+		usage_add(&p->threads_usage, (struct usage){.pages = vm_peak(p->vm)});
 	p->vm = vm;
 	curthread()->root = vm != NULL ? vm_root(vm) : kmap_root();
 	smp_use_root(curthread()->root);
@@ -462,7 +466,7 @@ proc_start_init(const char *script)
 		panic("no memory for process 1");
 	p->umask = proc_umask();
 	p->caps = (struct caps){CAP_ALL, CAP_ALL, .bounding = CAP_ALL};
-	p->first.timer_slack = TIMERSLACK_NS;
+	p->first.timer_slack = p->first.timer_slack_default = TIMERSLACK_NS;
 	init_proc = p->parent = p;
 	sleepq_register_signals(proc_signal_pending);
 	rlimit_init(p->limits);

@@ -97,7 +97,8 @@ struct lwp {
 	uint64_t sig_awaited; /* [p] by sigtimedwait: sent even if its default is to do nothing */
 	uint64_t sig_saved;   /* [t] if sig_restore, sig_blocked after the next delivery */
 	uint16_t ioprio;      /* [p] ioprio_set()'s: stored and reported; no effect */
-	uint64_t timer_slack; /* [t] ns, as it was set */
+	uint64_t timer_slack; /* [t] ns, as it was set; */
+	uint64_t timer_slack_default; /* and what it was when the thread began */
 	struct sigaltstack sig_stack; /* [t] */
 	struct held held;             /* [t] */
 	struct ktrace_lwp trace;      /* [t] */
@@ -124,6 +125,13 @@ struct caps {
 
 #define PROC_ARGS    80  /* bytes of a program's arguments that are kept for dtrace, */
 #define PROC_PROGRAM 128 /* and of its path */
+
+/* A timer of the time that the process has a CPU (cpu_timers.c). */
+enum { CPU_TIMER_VIRTUAL, CPU_TIMER_PROF, CPU_TIMERS };
+struct cpu_timer {
+	uint64_t deadline_ns; /* of that time; 0: it does not run */
+	uint64_t interval_ns;
+};
 
 struct proc {
 	uint32_t pid;                /* [c] also its first thread's tid */
@@ -156,7 +164,7 @@ struct proc {
 	bool exiting;           /* [p] all threads end, and the process with exit_status */
 	int exit_status;        /* [p] */
 	uint64_t start_ns;      /* [c] in clock_ns() time */
-	struct cpu_time threads_time; /* [p] of threads that have ended */
+	struct usage threads_usage; /* [p] of threads that have ended */
 	struct vmspace *vm;      /* [1] changed under proc_lock, so that others may read its size */
 	struct filetable *files; /* [1] cleared under proc_lock; NULL: the process is ending */
 	struct vnode *cwd;       /* [p] a reference */
@@ -167,9 +175,11 @@ struct proc {
 	uint32_t personality;    /* [t] kept for who asks: addresses are never random */
 	bool executed;           /* [p] it executes a file of its own: since its fork() */
 	int wait_status;         /* [p] as wait4 reports */
-	struct cpu_time children_time; /* [p] of children that were waited for, with their own */
-	struct itimer alarm;           /* SIGALRM */
-	struct list timers;            /* [p] of timer_create() */
+	struct usage children_usage; /* [p] of children that were waited for, with their own */
+	struct itimer alarm;         /* SIGALRM */
+	struct cpu_timer cpu_timers[CPU_TIMERS]; /* [p] */
+	bool cpu_timed;                          /* atomic: it has one, or RLIMIT_CPU */
+	struct list timers;                      /* [p] of timer_create() */
 	uint32_t next_timer;      /* the number of the next one (posix_timers.c: timer_mutex) */
 	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
 	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or
@@ -241,7 +251,7 @@ struct proc *proc_find(uint32_t pid);
 struct lwp *lwp_next(const struct proc *p, const struct lwp *l);
 #define for_each_lwp(l, p) for (struct lwp *l = lwp_next(p, NULL); l != NULL; l = lwp_next(p, l))
 /* The time of all threads of p, also of those that have ended. proc_lock held. */
-struct cpu_time proc_time(const struct proc *p);
+struct usage proc_usage(const struct proc *p);
 /* May the current process look into p, and change it? proc_lock held. */
 bool proc_may_trace(const struct proc *p);
 /* Sends sig to one process. proc_lock held. */

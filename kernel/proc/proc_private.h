@@ -42,8 +42,12 @@ bool clock_has_timers(uint32_t clock);
 int take_itimerspec(uint64_t from, uint32_t clock, bool absolute, struct itimer_when *when);
 /* Stores one. 0 or -EFAULT. */
 int give_itimerspec(uint64_t to, const struct itimer_left *left);
-/* Stores Linux's struct rusage of what had a CPU for so long. 0 or -EFAULT. */
-int rusage_give(uint64_t to, struct cpu_time time);
+/* Sets a timer of the current process, if `new` is not NULL. Returns what was left. */
+struct itimer_left cpu_timer_set(unsigned timer, const struct itimer_left *new);
+/* RLIMIT_CPU of the process is another one. proc_lock held. */
+void cpu_limit_changed(struct proc *p);
+/* Stores Linux's struct rusage. 0 or -EFAULT. */
+int rusage_give(uint64_t to, struct usage u);
 /* The limits of process 1. */
 void rlimit_init(struct rlimit limits[RLIMIT_NLIMITS]);
 /* Loads a new image into the current process, and fills tf. On error the old one is intact. */

@@ -2,9 +2,10 @@
  * rlimit.c - limits of a process: prlimit64, and its older forms.
  *
  * A child inherits them, and exec keeps them. NOFILE, FSIZE, NPROC, AS, MEMLOCK, NICE, RTPRIO and
- * SIGPENDING are checked where their resource is taken. CPU, DATA, STACK and RTTIME cannot be
- * changed. The others take any value: here are no core files and message queues, and LOCKS and RSS
- * limit nothing on Linux either.
+ * SIGPENDING are checked where their resource is taken; DATA limits the heap of brk(); STACK is how
+ * large the stack is from the next exec on. cpu_timers.c has CPU. RTTIME cannot be changed. The
+ * others take any value: here are no core files and message queues, and LOCKS and RSS limit nothing
+ * on Linux either.
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */
@@ -20,7 +21,6 @@
 #include "kernel/vm/vm.h"
 
 #define NOFILE_CUR 1024 /* as Linux; select() knows no more */
-#define FIXED      (1u << RLIMIT_CPU | 1u << RLIMIT_DATA | 1u << RLIMIT_STACK | 1u << RLIMIT_RTTIME)
 
 void
 rlimit_init(struct rlimit limits[RLIMIT_NLIMITS])
@@ -28,7 +28,7 @@ rlimit_init(struct rlimit limits[RLIMIT_NLIMITS])
 	for (unsigned i = 0; i < RLIMIT_NLIMITS; i++)
 		limits[i] = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
 	limits[RLIMIT_NOFILE] = (struct rlimit){NOFILE_CUR, FILES_MAX};
-	limits[RLIMIT_STACK] = (struct rlimit){VM_STACK_SIZE, VM_STACK_SIZE};
+	limits[RLIMIT_STACK].rlim_cur = VM_STACK_SIZE;
 	limits[RLIMIT_NICE] = limits[RLIMIT_RTPRIO] = (struct rlimit){0, 0};
 	limits[RLIMIT_SIGPENDING].rlim_cur = page_count_total() / 64; /* as Linux */
 	limits[RLIMIT_SIGPENDING].rlim_max = page_count_total() / 64;
@@ -54,7 +54,7 @@ rlimit_check(unsigned resource, const struct rlimit *old, const struct rlimit *n
 		return -EPERM;
 	if (resource == RLIMIT_NOFILE && new->rlim_max > FILES_MAX)
 		return -EPERM;
-	if ((FIXED >> resource & 1) != 0 &&
+	if (resource == RLIMIT_RTTIME &&
 	    (new->rlim_cur != old->rlim_cur || new->rlim_max != old->rlim_max))
 		return -EINVAL;
 	return 0;
@@ -88,6 +88,7 @@ rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct 
 		if (new != NULL && error == 0) {
 			limit->rlim_max = new->rlim_max;
 			__atomic_store_n(&limit->rlim_cur, new->rlim_cur, __ATOMIC_RELAXED);
+			cpu_limit_changed(target);
 		}
 	}
 	spin_unlock(&proc_lock);

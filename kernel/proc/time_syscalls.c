@@ -7,6 +7,7 @@
 #include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
 #include "kernel/lib/clock.h"
+#include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/itimer.h"
 #include "kernel/proc/proc.h"
@@ -66,13 +67,13 @@ take_timespec(uint64_t from, uint64_t *ns)
 }
 
 /* The current process's. */
-static struct cpu_time
-own_time(void)
+static struct usage
+own_usage(void)
 {
-	struct cpu_time t;
+	struct usage t;
 
 	spin_lock(&proc_lock);
-	t = proc_time(curproc());
+	t = proc_usage(curproc());
 	spin_unlock(&proc_lock);
 	return t;
 }
@@ -85,7 +86,7 @@ proc_cpu_ns(void)
 	uint64_t sum;
 
 	spin_lock(&proc_lock);
-	sum = p->threads_time.user_ns + p->threads_time.system_ns;
+	sum = p->threads_usage.user_ns + p->threads_usage.system_ns;
 	for_each_lwp(l, p) sum += sched_runtime_ns(l->thread);
 	spin_unlock(&proc_lock);
 	return sum;
@@ -342,13 +343,13 @@ sys_clock_nanosleep(const uint64_t a[6])
 	return hrtimer_nanosleep(again != DEADLINE_NEVER ? again : clock_ns() + (ns - now), 0, 0);
 }
 
-static struct cpu_time
-children_time(void)
+static struct usage
+children_usage(void)
 {
-	struct cpu_time t;
+	struct usage t;
 
 	spin_lock(&proc_lock);
-	t = curproc()->children_time;
+	t = curproc()->children_usage;
 	spin_unlock(&proc_lock);
 	return t;
 }
@@ -357,7 +358,7 @@ int64_t
 sys_times(const uint64_t a[6])
 {
 	const uint64_t unit = NS_PER_S / CLK_TCK;
-	const struct cpu_time own = own_time(), children = children_time();
+	const struct usage own = own_usage(), children = children_usage();
 	struct tms t = {(int64_t)(own.user_ns / unit), (int64_t)(own.system_ns / unit),
 			(int64_t)(children.user_ns / unit), (int64_t)(children.system_ns / unit)};
 
@@ -367,10 +368,15 @@ sys_times(const uint64_t a[6])
 }
 
 int
-rusage_give(uint64_t to, struct cpu_time time)
+rusage_give(uint64_t to, struct usage u)
 {
-	const struct rusage r = {.ru_utime = to_timeval(time.user_ns),
-				 .ru_stime = to_timeval(time.system_ns)};
+	const struct rusage r = {.ru_utime = to_timeval(u.user_ns),
+				 .ru_stime = to_timeval(u.system_ns),
+				 .ru_maxrss = (long)(u.pages * PAGE_SIZE / 1024),
+				 .ru_minflt = (long)u.faults,
+				 .ru_majflt = (long)u.disk_faults,
+				 .ru_nvcsw = (long)u.waits,
+				 .ru_nivcsw = (long)u.interruptions};
 
 	return copy_out(to, &r, sizeof(r));
 }
@@ -378,13 +384,17 @@ rusage_give(uint64_t to, struct cpu_time time)
 int64_t
 sys_getrusage(const uint64_t a[6])
 {
+	struct usage u;
+
 	switch ((int32_t)a[0]) {
 	case RUSAGE_SELF:
-		return rusage_give(a[1], own_time());
+		return rusage_give(a[1], own_usage());
 	case RUSAGE_THREAD:
-		return rusage_give(a[1], thread_time(curthread()));
+		u = thread_usage(curthread());
+		u.pages = own_usage().pages; /* the process's */
+		return rusage_give(a[1], u);
 	case RUSAGE_CHILDREN:
-		return rusage_give(a[1], children_time());
+		return rusage_give(a[1], children_usage());
 	default:
 		return -EINVAL;
 	}
@@ -412,13 +422,15 @@ sys_setitimer(const uint64_t a[6])
 	struct itimerval new = {{0, 0}, {0, 0}}, old;
 	struct itimer_left left;
 
-	if (a[0] != ITIMER_REAL)
+	if (a[0] > ITIMER_PROF)
 		return -EINVAL;
 	if (a[1] != 0 && copy_in(&new, a[1], sizeof(new)) != 0)
 		return -EFAULT;
 	if (!good_timeval(&new.it_interval) || !good_timeval(&new.it_value))
 		return -EINVAL;
-	left = set_alarm(from_timeval(&new.it_value), from_timeval(&new.it_interval));
+	left = (struct itimer_left){from_timeval(&new.it_value), from_timeval(&new.it_interval)};
+	left = a[0] == ITIMER_REAL ? set_alarm(left.left_ns, left.interval_ns)
+				   : cpu_timer_set((unsigned)a[0] - ITIMER_VIRTUAL, &left);
 	old = (struct itimerval){to_timeval(left.interval_ns), to_timeval(left.left_ns)};
 	return a[2] != 0 && copy_out(a[2], &old, sizeof(old)) != 0 ? -EFAULT : 0;
 }
@@ -429,9 +441,10 @@ sys_getitimer(const uint64_t a[6])
 	struct itimer_left left;
 	struct itimerval t;
 
-	if (a[0] != ITIMER_REAL)
+	if (a[0] > ITIMER_PROF)
 		return -EINVAL;
-	left = itimer_left(&curproc()->alarm);
+	left = a[0] == ITIMER_REAL ? itimer_left(&curproc()->alarm)
+				   : cpu_timer_set((unsigned)a[0] - ITIMER_VIRTUAL, NULL);
 	if (left.left_ns > 0 && left.left_ns < 1000)
 		left.left_ns = 1000; /* it runs */
 	t = (struct itimerval){to_timeval(left.interval_ns), to_timeval(left.left_ns)};

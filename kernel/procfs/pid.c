@@ -273,6 +273,46 @@ limits_show(const struct procfs_node *n, struct sbuf *out)
 	return 0;
 }
 
+/* There is one namespace of each kind, with the number that Linux gives its first one. */
+static int
+namespace_link(struct procfs_node *n)
+{
+	static const struct {
+		const char *name, *type;
+		unsigned number;
+	} spaces[] = {
+	    {"ipc", "ipc", 4026531839u},
+	    {"uts", "uts", 4026531838u},
+	    {"user", "user", 4026531837u},
+	    {"pid", "pid", 4026531836u},
+	    {"pid_for_children", "pid", 4026531836u},
+	    {"cgroup", "cgroup", 4026531835u},
+	    {"time", "time", 4026531834u},
+	    {"time_for_children", "time", 4026531834u},
+	    {"mnt", "mnt", 4026531841u},
+	    {"net", "net", 4026531840u},
+	};
+	int error = procfs_may_look(n->pid, NULL);
+
+	for (size_t i = 0; error == 0 && i < sizeof(spaces) / sizeof(spaces[0]); i++)
+		if (strcmp(spaces[i].name, n->file->name) == 0)
+			n->text = procfs_text("%s:[%u]", spaces[i].type, spaces[i].number);
+	return error;
+}
+
+#define NAMESPACE(name_)                                                      \
+	{                                                                     \
+		.name = name_, .mode = S_IFLNK | 0777, .link = namespace_link \
+	}
+
+static const struct procfs_file ns_files[] = {
+    NAMESPACE("cgroup"), NAMESPACE("ipc"),
+    NAMESPACE("mnt"),    NAMESPACE("net"),
+    NAMESPACE("pid"),    NAMESPACE("pid_for_children"),
+    NAMESPACE("time"),   NAMESPACE("time_for_children"),
+    NAMESPACE("user"),   NAMESPACE("uts"),
+};
+
 static const struct procfs_file task_files[] = {
     {.name = "stat", .mode = S_IFREG | 0444, .show = procfs_stat},
     {.name = "status", .mode = S_IFREG | 0444, .show = procfs_status},
@@ -301,6 +341,7 @@ static const struct procfs_file pid_files[] = {
     {.name = "root", .mode = S_IFLNK | 0777, .link = procfs_place_link},
     {.name = "fd", .mode = S_IFDIR | 0500, .find = procfs_fd_find, .list = procfs_fd_list},
     {.name = "fdinfo", .mode = S_IFDIR | 0500, .find = procfs_fd_find, .list = procfs_fd_list},
+    {.name = "ns", .mode = S_IFDIR | 0511, PROCFS_DIR(ns_files)},
     {.name = "task", .mode = S_IFDIR | 0555, .find = find_task, .list = list_tasks},
 };
 

@@ -244,7 +244,7 @@ dir_list(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg)
 
 /* ---- the top ---- */
 
-static struct vnode *procfs_make(uint32_t mode, int *err);
+static struct vnode *procfs_make(const struct mount_options *options, int *err);
 
 static const struct vfs_type proc_type = {.name = "proc", .magic = PROC_MAGIC, .make = procfs_make};
 
@@ -264,7 +264,7 @@ top_node(void)
 
 /* For mount(): one more, wherever somebody wants it. */
 static struct vnode *
-procfs_make(uint32_t mode, int *err)
+procfs_make(const struct mount_options *options, int *err)
 {
 	struct procfs_node *n = top_node();
 	struct vnode *vn = n != NULL ? vnode_alloc(S_IFDIR | 0555, &dir_ops, n) : NULL;

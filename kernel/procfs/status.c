@@ -32,7 +32,7 @@ struct facts {
 	char state; /* R S D T Z */
 	char name[KTR_THREAD_NAME];
 	uint64_t start_ns, switches;
-	struct cpu_time time, children_time;
+	struct usage usage, children_usage;
 	struct caps caps;
 	uint64_t queued, queued_limit, pending, shared_pending, blocked, ignored, caught;
 	uint64_t rss_limit, cpus;
@@ -59,7 +59,7 @@ take_thread(struct facts *f, const struct thread *t)
 	f->sched = t->sched;
 	f->cpu = t->cpu;
 	f->cpus = t->cpus;
-	f->time = thread_time(t);
+	f->usage = thread_usage(t);
 	f->start_ns = t->start_ns;
 	f->switches = t->switches;
 	strlcpy(f->name, t->name, sizeof(f->name));
@@ -89,7 +89,7 @@ take_process(struct facts *f, const struct proc *p)
 		f->state = 'Z';
 	strlcpy(f->name, p->name, sizeof(f->name));
 	f->start_ns = p->start_ns;
-	f->time = proc_time(p);
+	f->usage = proc_usage(p);
 }
 
 /* Drops the space. */
@@ -139,7 +139,7 @@ status_take(const struct procfs_node *n, struct facts *f)
 	f->umask = p->umask;
 	f->fd_size = p->files != NULL ? p->files->size : 0;
 	f->threads = p->nthreads > 0 ? p->nthreads : 1;
-	f->children_time = p->children_time;
+	f->children_usage = p->children_usage;
 	f->queued = __atomic_load_n(&p->ui->signals, __ATOMIC_RELAXED);
 	f->queued_limit = p->limits[RLIMIT_SIGPENDING].rlim_cur;
 	f->caps = p->caps;
@@ -181,13 +181,15 @@ procfs_stat(const struct procfs_node *n, struct sbuf *out)
 	if (error != 0)
 		return error;
 	/* pid comm state ppid pgrp session tty_nr tpgid flags minflt cminflt majflt cmajflt */
-	sbuf_printf(out, "%u (%s) %c %u %u %u %lu %d 0 0 0 0 0 ", f.tid, f.name, f.state, f.ppid,
-		    f.pgid, f.sid, f.tty_nr, f.tpgid);
+	sbuf_printf(out, "%u (%s) %c %u %u %u %lu %d 0 %lu %lu %lu %lu ", f.tid, f.name, f.state,
+		    f.ppid, f.pgid, f.sid, f.tty_nr, f.tpgid, f.usage.faults,
+		    f.children_usage.faults, f.usage.disk_faults, f.children_usage.disk_faults);
 	/* utime stime cutime cstime priority nice num_threads itrealvalue starttime vsize rss
 	 * rsslim */
 	sbuf_printf(out, "%lu %lu %lu %lu %d %d %u 0 %lu %lu %lu %lu ",
-		    f.time.user_ns / NS_PER_TICK, f.time.system_ns / NS_PER_TICK,
-		    f.children_time.user_ns / NS_PER_TICK, f.children_time.system_ns / NS_PER_TICK,
+		    f.usage.user_ns / NS_PER_TICK, f.usage.system_ns / NS_PER_TICK,
+		    f.children_usage.user_ns / NS_PER_TICK,
+		    f.children_usage.system_ns / NS_PER_TICK,
 		    f.sched.rt_prio != 0 ? -1 - f.sched.rt_prio : 20 + f.sched.nice, f.sched.nice,
 		    f.threads, f.start_ns / NS_PER_TICK, f.vm.size, f.vm.resident, f.rss_limit);
 	/* startcode endcode startstack kstkesp kstkeip signal blocked sigignore sigcatch wchan
@@ -243,7 +245,8 @@ procfs_status(const struct procfs_node *n, struct sbuf *out)
 		sbuf_printf(out, "%u ", f.groups[i]);
 	sbuf_puts(out, f.ngroups > 0 ? "\n" : " \n");
 	if (f.has_space)
-		sbuf_printf(out, "VmSize:\t%8lu kB\nVmRSS:\t%8lu kB\n", f.vm.size / 1024,
+		sbuf_printf(out, "VmSize:\t%8lu kB\nVmHWM:\t%8lu kB\nVmRSS:\t%8lu kB\n",
+			    f.vm.size / 1024, f.vm.peak * PAGE_SIZE / 1024,
 			    f.vm.resident * PAGE_SIZE / 1024);
 	sbuf_printf(
 	    out,
@@ -256,7 +259,8 @@ procfs_status(const struct procfs_node *n, struct sbuf *out)
 	sbuf_printf(out, "Cpus_allowed:\t%lx\nCpus_allowed_list:\t",
 		    ncpus < 64 ? f.cpus & ((1ul << ncpus) - 1) : f.cpus);
 	sbuf_bits(out, f.cpus, ncpus);
-	sbuf_putc(out, '\n');
+	sbuf_printf(out, "\nvoluntary_ctxt_switches:\t%lu\nnonvoluntary_ctxt_switches:\t%lu\n",
+		    f.usage.waits, f.usage.interruptions);
 	return 0;
 }
 

@@ -329,8 +329,8 @@ thread_cpu_ns(void)
 	return ns;
 }
 
-struct cpu_time
-thread_time(const struct thread *t)
+struct usage
+thread_usage(const struct thread *t)
 {
 	bool mine = t == curthread();
 	uint64_t user = clock_span_ns(mine ? t->user_ticks : t->user_known);
@@ -339,7 +339,12 @@ thread_time(const struct thread *t)
 	/* They are not read at the same moment; and one clock is rounded more often. */
 	if (user > all)
 		user = all;
-	return (struct cpu_time){user, all - user};
+	return (struct usage){.user_ns = user,
+			      .system_ns = all - user,
+			      .faults = t->faults,
+			      .disk_faults = t->disk_faults,
+			      .waits = t->waits,
+			      .interruptions = t->interruptions};
 }
 
 uint64_t

@@ -120,9 +120,12 @@ struct thread {
 	uint64_t
 	    user_ticks;     /* [t] the part in user mode, up to the last entry; arch_clock_read() */
 	uint64_t user_mark; /* [t] when it last went to user mode */
-	uint64_t user_known; /* [r] user_ticks when runtime_ns was counted */
-	uint64_t switches;   /* [r] */
-	uint64_t start_ns;   /* [c] when it was made, in clock_ns() time */
+	uint64_t user_known;           /* [r] user_ticks when runtime_ns was counted */
+	uint64_t switches;             /* [r] to it */
+	uint64_t waits, interruptions; /* [r] from it, since it slept, and for others */
+	uint64_t faults, disk_faults;  /* [t] page faults, as of struct usage */
+	uint64_t page_reads;           /* [t] pages of files that it has read from a disk */
+	uint64_t start_ns;             /* [c] when it was made, in clock_ns() time */
 
 	void (*fn)(void *); /* [c] kernel thread's function */
 	void *arg;          /* [c] */
@@ -134,16 +137,24 @@ struct thread {
 	struct arch_fpu fpu;       /* [t] while it does not run, and fpu_used */
 };
 
-/* Time on a CPU: in the program, and in the kernel. */
-struct cpu_time {
-	uint64_t user_ns, system_ns;
+/* What a thread, or several, have used. */
+struct usage {
+	uint64_t user_ns, system_ns;   /* time on a CPU: in the program, and in the kernel */
+	uint64_t faults, disk_faults;  /* page faults that were served; which of them read a disk */
+	uint64_t waits, interruptions; /* how often it gave its CPU away, and lost it */
+	uint64_t pages;                /* of a process: the most that were mapped at a time */
 };
 
 static inline void
-cpu_time_add(struct cpu_time *sum, struct cpu_time t)
+usage_add(struct usage *sum, struct usage t)
 {
 	sum->user_ns += t.user_ns;
 	sum->system_ns += t.system_ns;
+	sum->faults += t.faults;
+	sum->disk_faults += t.disk_faults;
+	sum->waits += t.waits;
+	sum->interruptions += t.interruptions;
+	sum->pages = sum->pages > t.pages ? sum->pages : t.pages;
 }
 
 /* The thread that runs here. Any context. */
@@ -177,8 +188,8 @@ void thread_change_tid(uint32_t tid);
 int thread_each(int (*f)(struct thread *, void *), void *arg);
 /* The current thread's time on a CPU. Any context. */
 uint64_t thread_cpu_ns(void);
-/* The time of a thread; if it is not the current one, up to its last switch or tick. */
-struct cpu_time thread_time(const struct thread *t);
+/* What a thread has used; if it is not the current one, up to its last switch or tick. */
+struct usage thread_usage(const struct thread *t);
 /* Switches to threads since boot; how many threads there have been. Both may be a little old. */
 uint64_t thread_switches(void);
 uint32_t thread_count_made(void);

@@ -14,10 +14,10 @@
 #include "kernel/sched/mutex.h"
 
 static struct mutex uts_lock = MUTEX_INIT("uts");
-static struct utsname uts = {.sysname = "Kestrel",
+static struct utsname uts = {.sysname = "Linux",
 			     .nodename = "kestrel",
-			     .release = "6.1.0",
-			     .version = "Linux's system calls",
+			     .release = "6.1.0-kestrel",
+			     .version = "Kestrel, with Linux's system calls",
 			     .domainname = "(none)"};
 
 struct utsname

@@ -121,7 +121,7 @@ reset_area(struct area *a, void *arg)
 	if (!page_marked(page) && !is_files(a, r->index, page))
 		return;
 	*pte = 0;
-	r->vm->resident--;
+	vm_count_gone(r->vm);
 	uidinfo_release(r->vm->ui, UIDINFO_PAGE, 1);
 	vm_flush_everywhere(); /* the space is not that of this CPU */
 	page_unref(page);

@@ -21,7 +21,8 @@ SDT_PROVIDER_DECLARE(vminfo);
 SDT_PROBE_DEFINE_TEXT(vminfo, , , cow_fault, "cow_fault", ": n %d va %#lx", 2, "int", "uintptr_t");
 SDT_PROBE_DEFINE_TEXT(vminfo, , , zfod, "zfod", ": n %d va %#lx", 2, "int", "uintptr_t");
 
-#define VM_FAULT_PAGES 4 /* what one fault may need: a page and three tables */
+#define GROW_GAP       (256 * PAGE_SIZE) /* that stays free below what grows, as on Linux */
+#define VM_FAULT_PAGES 4                 /* what one fault may need: a page and three tables */
 
 /* The instruction cache needs care only for executable pages. */
 static void
@@ -197,6 +198,25 @@ vm_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access)
 				     : zero_fill(vm, va, access, a->prot);
 }
 
+/* Moves the start of an area that grows down to the page at va. NULL: there is none that may. */
+static struct area *
+vm_grow_down(struct vmspace *vm, uint64_t va)
+{
+	struct area *a = area_find(vm->areas, va);
+	uint64_t start = page_round_down(va), old;
+
+	if (a == NULL || a->end - start > a->from.grows_to || start < VM_LOWEST + GROW_GAP ||
+	    vm_overlaps(vm, start - GROW_GAP, start))
+		return NULL;
+	old = a->start;
+	area_take(&vm->areas, old, a->end);
+	a->start = start;
+	area_insert(&vm->areas, a);
+	vm->size += old - start;
+	CTR2(KTR_VM, "grow: start %#lx to %#lx", old, start);
+	return a;
+}
+
 static enum vm_fault
 vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 {
@@ -204,6 +224,8 @@ vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 	uint64_t *pte;
 	unsigned prot;
 
+	if (a == NULL)
+		a = vm_grow_down(vm, va);
 	va = page_round_down(va);
 	if (a == NULL || !(a->prot & access)) {
 		CTR2(KTR_VM, "fault: va %#lx access %u has no area that allows it", va, access);
@@ -231,11 +253,17 @@ vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 enum vm_fault
 vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 {
+	struct thread *t = curthread();
+	uint64_t reads = t->page_reads;
 	enum vm_fault why;
 
 	mutex_lock(&vm->lock);
 	why = vm_fault_serve(vm, va, access);
 	mutex_unlock(&vm->lock);
+	if (why == VM_FAULT_SERVED && t->page_reads != reads)
+		t->disk_faults++;
+	else if (why == VM_FAULT_SERVED)
+		t->faults++;
 	return why;
 }
 

@@ -14,6 +14,14 @@ vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_end)
 	vm->env_end = env_end;
 }
 
+uint64_t
+vm_peak(const struct vmspace *vm)
+{
+	uint64_t now = vm_resident(vm), peak = __atomic_load_n(&vm->peak, __ATOMIC_RELAXED);
+
+	return peak > now ? peak : now;
+}
+
 void
 vm_info_get(struct vmspace *vm, struct vm_info *info)
 {
@@ -26,6 +34,7 @@ vm_info_get(struct vmspace *vm, struct vm_info *info)
 				 .env_end = vm->env_end};
 	mutex_unlock(&vm->lock);
 	info->resident = vm_resident(vm);
+	info->peak = vm_peak(vm);
 }
 
 bool

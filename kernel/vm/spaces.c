@@ -27,6 +27,17 @@ vm_ref(struct vmspace *vm)
 }
 
 void
+vm_unshare(struct vmspace *vm)
+{
+	mutex_lock(&vm->lock);
+	/* Whoever shares it again has a reference first; and a CPU that ran it flushes when it
+	 * leaves. */
+	if (__atomic_load_n(&vm->refs, __ATOMIC_ACQUIRE) == 1)
+		vm->shared = false;
+	mutex_unlock(&vm->lock);
+}
+
+void
 vm_spaces_join(struct vmspace *vm)
 {
 	mutex_lock(&spaces_lock);
@@ -143,7 +154,7 @@ cut_page(uint64_t *pte, uintptr_t va, void *arg)
 
 	c->pages[c->n++] = phys_to_virt(arch_pte_pa(*pte));
 	*pte = 0;
-	c->vm->resident--;
+	vm_count_gone(c->vm);
 	uidinfo_release(c->vm->ui, UIDINFO_PAGE, 1);
 	if (c->n == CUTS)
 		flush_cut(c);
@@ -243,4 +254,27 @@ vm_clean_object(const void *object, uint64_t from, uint64_t to)
 	vm_spaces_each(clean_space, &w);
 	if (w.any)
 		vm_flush_everywhere(); /* the spaces are not those of this CPU */
+}
+
+static void
+find_written(struct area *a, void *arg)
+{
+	struct writable *w = arg;
+
+	w->any |= a->from.object == w->object && a->from.shared && !a->from.read_only;
+}
+
+static void
+find_written_space(struct vmspace *vm, void *arg)
+{
+	area_each(vm->areas, find_written, arg);
+}
+
+bool
+vm_object_is_written(const void *object)
+{
+	struct writable w = {.object = object};
+
+	vm_spaces_each(find_written_space, &w);
+	return w.any;
 }

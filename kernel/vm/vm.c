@@ -246,7 +246,7 @@ vm_forget_page(uint64_t *pte, uintptr_t va, void *arg)
 	uint64_t pa = arch_pte_pa(*pte);
 
 	*pte = 0;
-	vm->resident--;
+	vm_count_gone(vm);
 	uidinfo_release(vm->ui, UIDINFO_PAGE, 1);
 	page_unref(phys_to_virt(pa));
 }
@@ -273,8 +273,8 @@ areas_agree(const struct area *a, const struct area *b)
 	       f->object == g->object &&
 	       (f->pager == NULL || f->offset + (a->end - a->start) == g->offset) &&
 	       f->shared == g->shared && f->read_only == g->read_only && f->no_exec == g->no_exec &&
-	       f->writes == g->writes && f->stays == g->stays && f->wiped == g->wiped && !f->code &&
-	       !g->code;
+	       f->writes == g->writes && f->stays == g->stays && f->wiped == g->wiped &&
+	       f->grows_to == g->grows_to && !f->code && !g->code;
 }
 
 void

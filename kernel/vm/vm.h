@@ -68,6 +68,8 @@ struct vmspace *vm_fork(struct vmspace *vm, struct uidinfo *ui);
 const struct uidinfo *vm_user(const struct vmspace *vm);
 /* From now on several threads may run on the space, or a debugger changes it while one does. */
 void vm_share(struct vmspace *vm);
+/* The current thread is its process's only one: from now on it is alone, if nobody else has it. */
+void vm_unshare(struct vmspace *vm);
 /* Physical address of the page table. */
 uint64_t vm_root(const struct vmspace *vm);
 
@@ -99,6 +101,8 @@ void vm_clean_object(const void *object, uint64_t from, uint64_t to);
  * used. Under the same conditions.
  */
 void vm_drop_object(const void *object, uint64_t from, uint64_t to);
+/* Does a space map the object shared, so that it is, or may be, written? No space's lock held. */
+bool vm_object_is_written(const void *object);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */
 enum vm_place { VM_ANYWHERE, VM_IF_FREE, VM_REPLACE };
 /*
@@ -200,6 +204,7 @@ void vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_
 struct vm_info {
 	uint64_t size;                    /* bytes of all areas */
 	uint64_t resident;                /* pages mapped */
+	uint64_t peak;                    /* the most at a time */
 	uint64_t brk_start, brk_end;      /* the heap */
 	uint64_t args, args_end, env_end; /* vm_set_args() */
 };
@@ -229,3 +234,5 @@ size_t vm_read(struct vmspace *vm, uint64_t va, void *to, size_t n);
 bool vm_shared_at(struct vmspace *vm, uint64_t va, uint64_t *id, uint64_t *offset);
 /* Pages mapped now. Other threads may ask too; then the number may be out of date. */
 uint64_t vm_resident(const struct vmspace *vm);
+/* The most that were at a time. The same holds. */
+uint64_t vm_peak(const struct vmspace *vm);

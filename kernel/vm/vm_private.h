@@ -15,7 +15,7 @@ struct vmspace {
 	uint32_t refs;  /* atomic: who uses the memory */
 	uint32_t holds; /* atomic: of the struct; all users together have one */
 	/* Flushes go to all CPUs that run it: several threads may, or vm_poke() has written to it.
-	 * It is never cleared. */
+	 * Only vm_unshare() clears it. */
 	bool shared;
 	bool has_shared_areas;
 	bool has_odd_areas; /* of which fork() does not copy the pages */
@@ -28,11 +28,20 @@ struct vmspace {
 	uint64_t args, args_end, env_end; /* vm_set_args() */
 	uint64_t size;                    /* bytes of all areas */
 	uint64_t resident;                /* pages mapped */
+	uint64_t peak;                    /* the most before the last one went */
 	uint64_t tables;                  /* pages of the page table */
 	struct uidinfo *ui;               /* the user to whom the memory is counted */
 	struct list all;                  /* spaces.c */
 	uint64_t code[VM_CODE_ROOMS];     /* where it has room for code; 0: nowhere */
 };
+
+/* A page less is mapped. */
+static inline void
+vm_count_gone(struct vmspace *vm)
+{
+	vm->peak = vm->peak > vm->resident ? vm->peak : vm->resident;
+	vm->resident--;
+}
 
 /* The area that contains va, or NULL. lock held, as for all functions here. */
 struct area *vm_find(const struct vmspace *vm, uint64_t va);

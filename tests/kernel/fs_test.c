@@ -138,7 +138,7 @@ KTEST(vfs_unmount_frees_what_is_there_after_the_lock)
 
 	make_dir("/tmp/mnt");
 	dir = vnode_lookup(NULL, "/tmp/mnt", &err);
-	KT_EQ(vfs_mount(dir, "tmpfs", "test", 0755, 0), 0);
+	KT_EQ(vfs_mount(dir, "tmpfs", "test", &(struct mount_options){.mode = 0755}, 0), 0);
 	vnode_unref(dir);
 	make_dir("/tmp/mnt/sub");
 	for (unsigned i = 0; i < 2; i++) {

@@ -217,7 +217,7 @@ KTEST(ramfs_an_allocation_that_fails_leaves_no_pages)
 	KT_EQ(file_open("/tmp/room", O_RDWR | O_CREAT, 0644, &f), 0);
 	KT_EQ(file_write(f, "text", 4), 4);
 	taken = take_memory(64);
-	error = vnode_allocate(f->vn, 0, 4096 * PAGE_SIZE);
+	error = vnode_allocate(f->vn, 0, 4096 * PAGE_SIZE, 0);
 	first = pagecache_find(f->vn, 0, false) != NULL;
 	last = pagecache_find(f->vn, 1, false) != NULL;
 	give_memory(taken);

@@ -132,7 +132,7 @@ mounts_cover(void)
 	    !fails(umount(PLACE "/m"), EINVAL) || !fails(umount("/proc"), EBUSY) ||
 	    !fails(mount("x", PLACE "/m", "nosuch", 0, NULL), ENODEV) ||
 	    !fails(mount("x", PLACE "/m", "proc", MS_RDONLY, NULL), EINVAL) ||
-	    !fails(mount("x", PLACE "/m", "tmpfs", 0, "size=1"), EINVAL) ||
+	    !fails(mount("x", PLACE "/m", "tmpfs", 0, "nosuch=1"), EINVAL) ||
 	    !fails(mount("x", PLACE "/none", "tmpfs", 0, NULL), ENOENT) ||
 	    !fails(mount("x", "/dev", "tmpfs", 0, NULL), EBUSY) ||
 	    !fails(mount("x", PLACE "/m", "tmpfs", MS_REMOUNT, NULL), EINVAL) ||
@@ -435,7 +435,7 @@ test_admin(void)
 {
 	struct utsname u;
 
-	if (uname(&u) != 0 || strcmp(u.sysname, "Kestrel") != 0)
+	if (uname(&u) != 0 || strstr(u.release, "kestrel") == NULL)
 		return;
 	mkdir(PLACE, 0777);
 	chmod(PLACE, 0777);

@@ -168,9 +168,10 @@ names_are_told(void)
 	struct utsname u;
 	char name[16] = "";
 
-	return uname(&u) == 0 && strcmp(u.sysname, "Kestrel") == 0 && u.release[0] != '\0' &&
-	       strchr(u.machine, '6') != NULL && prctl(PR_SET_NAME, "renamed") == 0 &&
-	       prctl(PR_GET_NAME, name) == 0 && strcmp(name, "renamed") == 0;
+	return uname(&u) == 0 && strcmp(u.sysname, "Linux") == 0 &&
+	       strcmp(u.release, "6.1.0-kestrel") == 0 && strchr(u.machine, '6') != NULL &&
+	       prctl(PR_SET_NAME, "renamed") == 0 && prctl(PR_GET_NAME, name) == 0 &&
+	       strcmp(name, "renamed") == 0;
 }
 
 static int

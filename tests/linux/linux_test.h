@@ -41,6 +41,13 @@ int arguments_as_executed(int argc, char *argv[]);
 void test_signals(void);
 int signals_as_executed(void);
 
+/* seals.c: the same on Linux. */
+void test_seals(void);
+
+/* usage.c: the same on Linux. */
+void test_usage(void);
+int usage_as_executed(void);
+
 /* queue.c: the same on Linux. */
 void test_queue(void);
 

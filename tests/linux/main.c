@@ -116,6 +116,7 @@ static const struct {
 	     {"rt", test_rt},           {"threads", test_threads},
 	     {"fasync", test_fasync},   {"looks", test_looks},
 	     {"ttys", test_ttys},       {"ways", test_ways},
+	     {"usage", test_usage},     {"seals", test_seals},
 	     {"floods", test_floods}};
 
 /* Runs the parts that are named, or all but the floods. */
@@ -156,6 +157,8 @@ main(int argc, char *argv[])
 		return arguments_as_executed(argc, argv);
 	if (argc == 2 && strcmp(argv[1], "signals-executed") == 0)
 		return signals_as_executed();
+	if (argc == 2 && strcmp(argv[1], "usage-executed") == 0)
+		return usage_as_executed();
 	if (argc == 2 && strcmp(argv[1], "timers-executed") == 0)
 		return timers_as_executed();
 	if (argc == 2 && strcmp(argv[1], "mounts-executed") == 0)

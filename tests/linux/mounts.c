@@ -28,10 +28,32 @@ may_mount(void)
 {
 	struct utsname u;
 
-	if (uname(&u) == 0 && strcmp(u.sysname, "Kestrel") == 0)
+	if (uname(&u) == 0 && strstr(u.release, "kestrel") != NULL)
 		return true;
 	return unshare(CLONE_NEWNS) == 0 &&
 	       mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+}
+
+/* Of 64 KiB. */
+static bool
+has_a_size(void)
+{
+	char page[4096] = "x";
+	struct statvfs s;
+	bool good = mount("x", PLACE, "tmpfs", 0, "mode=0700,size=64k") == 0;
+	int fd = open(PLACE "/f", O_RDWR | O_CREAT, 0600);
+
+	for (int i = 0; i < 16; i++)
+		good = good && pwrite(fd, page, sizeof(page), 2l * i * 4096) == sizeof(page);
+	good = good && FAILS(pwrite(fd, page, sizeof(page), 1l << 20), ENOSPC) &&
+	       statvfs(PLACE, &s) == 0 && s.f_blocks == 16 && s.f_bavail == 0 &&
+	       pwrite(fd, page, sizeof(page), 0) == sizeof(page) && ftruncate(fd, 4096) == 0 &&
+	       statvfs(PLACE, &s) == 0 && s.f_bfree == 15 &&
+	       pwrite(fd, page, sizeof(page), 1l << 20) == sizeof(page);
+	close(fd);
+	good = good && unlink(PLACE "/f") == 0 && statvfs(PLACE, &s) == 0 && s.f_bfree == 16;
+	good = umount(PLACE) == 0 && good;
+	return good && FAILS(mount("x", PLACE, "tmpfs", 0, "size=12q"), EINVAL);
 }
 
 static bool
@@ -289,6 +311,7 @@ static const struct {
     {is_busy_without_names, "what is open without a name keeps a file system in use"},
     {keeps_atimes, "MS_NOATIME, MS_NODIRATIME and MS_RELATIME are told, and a remount keeps them"},
     {says_what_is_wrong, "mount() says what is wrong with its arguments"},
+    {has_a_size, "a tmpfs with size= takes no more"},
     {ends_watches, "what is unmounted is not watched any more, and inotify says so"},
 };
 

@@ -409,6 +409,29 @@ foreground_is_told(void)
 	return good;
 }
 
+/* Nobody would continue an orphaned group. SIGSTOP stops it nevertheless. */
+static bool
+orphans_are_not_stopped(void)
+{
+	int status;
+	pid_t pid = fork();
+	bool good;
+
+	if (pid == 0) {
+		setsid();
+		raise(SIGTSTP);
+		raise(SIGTTIN);
+		raise(SIGTTOU);
+		raise(SIGSTOP);
+		_exit(7);
+	}
+	good = waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status) &&
+	       WSTOPSIG(status) == SIGSTOP;
+	kill(pid, SIGCONT);
+	return good && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	       WEXITSTATUS(status) == 7;
+}
+
 /* A group that is stopped loses the only parent that could continue it. */
 static bool
 orphans_are_told(void)
@@ -483,6 +506,7 @@ test_ptys(void)
 	       "a session has one terminal: the first, or that it asks for");
 	result(leader_is_told(), "keys, a new size and the master's end are signals");
 	result(foreground_is_told(), "the foreground gets SIGHUP when the session's leader ends");
+	result(orphans_are_not_stopped(), "the terminal's signals do not stop an orphaned group");
 	result(orphans_are_told(), "a stopped group that becomes orphaned gets SIGHUP and SIGCONT");
 	result(background_reads(),
 	       "a read in the background stops, and is EIO in an orphaned group");

@@ -63,6 +63,7 @@ SCRIPT = """
 nproc
 sysctl hw.physmem
 dmesg | head -1
+dmesg | grep -o "memory: .*"
 load fork -n 3
 load mix -n 2 -j 2
 sysctl debug.ktr.stats
@@ -79,6 +80,8 @@ def boots(firmware, machine, mib, cpu, smp):
     # The image uses less than 9 MiB. Firmware and the array of page descriptors use a part; UEFI uses more than the others.
     least = mib * MIB * (7 if firmware == "uefi" else 9) // 10 - 9 * MIB
     check(least <= physmem <= mib * MIB, f"memory: found {physmem} bytes, expected {least} to {mib * MIB}")
+    used = MIB * int(check_match(r"^memory: (\d+) MiB$", run.out, "memory while it boots")[1])
+    check(physmem - used > 3 * MIB, f"found {physmem - used} bytes that came free, expected the initial RAM disk's 4 MiB")
     check_match(LOADER[firmware], run.out, "the loader in the kernel's first message")
     check_match(r"^load fork: n=3 jobs=1 ok", run.out, "load fork")
     check_match(r"^load mix: n=2 jobs=2 ok", run.out, "load mix")

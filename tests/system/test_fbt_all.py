@@ -81,7 +81,7 @@ nosuch; cat /nothing; sh -c 'kill -9 $$'; sh -c 'kill -STOP $$' & sleep 0.1; kil
 cd /mnt; mkdir d e; seq 30000 > d/f; ln d/f g; ln -s d/f s; ln -s {long} l; cat s g | tail -1; mv g e/h; echo >> e/h; mv d e; cp /bin/busybox b; ./b true; truncate -s 5 e/h
 chmod 600 e/h; chown 1 e/h; mkfifo p; mknod n c 1 3; ls -lR; sync; dd if=/dev/null of=e/h conv=fsync; df /mnt; head -c 9 /dev/vda; blockdev --getsize64 /dev/vda; seq 5000 | dd of=big seek=80000; rm -r e b p n l big; linux_test maps /mnt/maps
 fallocate -l 9000 a; mount -o remount,ro /mnt; mount -o remount,rw /mnt; cd /; umount /mnt; mount -t ext2 /dev/vda /mnt; ls /mnt/lost+found; mount -t ext2 /dev/null /tmp/d
-linux_test brief; linux_test maps /tmp/maps; ifconfig; ifconfig lo up; httpd -p 8080; netstat -an; route
+linux_test brief; linux_test maps /tmp/maps; cat /sys/devices/system/cpu/o* /sys/devices/system/cpu/kernel_max /sys/devices/system/cpu/cpu0/topology/*; ls -l /proc/self/ns; ifconfig; ifconfig lo up; httpd -p 8080; netstat -an; route
 cat /proc/[a-z]* /proc/$$/* /proc/$$/task/$$/* /proc/$$/fdinfo/* /proc/sys/kernel/* /proc/sys/kernel/random/* | tail -1; ls -l /proc /proc/$$/fd; cat /proc/4/stat | wc
 for f in hostname domainname; do echo name > /proc/sys/kernel/$f; sysctl kernel.$f=0123456789012345678901234567890123456789012345678901234567890123456789; done
 cd /sys/kernel/tracing

@@ -75,7 +75,7 @@ def on_the_host(word):
 def as_on_the_host():
     if ARCH != platform.machine():
         raise Skipped("a program of the other port does not run on this host")
-    for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso", "memory", "edges", "inotify", "mounts", "xattrs", "pidfds", "misc", "looks", "names", "bytes", "sockets", "inet", "streams", "datagrams", "fasync", "ttys", "ways"):
+    for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso", "memory", "edges", "inotify", "mounts", "xattrs", "pidfds", "misc", "looks", "names", "bytes", "sockets", "inet", "streams", "datagrams", "fasync", "ttys", "ways", "usage", "seals", "events", "files", "links", "moves", "texts", "waits"):
         out = on_the_host(word)
         found = re.findall(r"^((?:not )?ok) \d+ - ", out, re.M)
         check(len(found) > 1 and set(found) == {"ok"}, out)
@@ -156,6 +156,14 @@ def strace():
     check_match(r'^\d+ +write\(1, "one\\n", 4(\) += 4| <unfinished)', out, "a child's call")
     check_eq(len(re.findall(r"^\d+ +\+\+\+ exited with 0 \+\+\+$", out, re.M)), 3, f"ends that are told: {out}")
     check_match(r"^--- SIGTERM \{si_signo=SIGTERM, si_code=SI_USER, .*\n\+\+\+ killed by SIGTERM \+\+\+$", out, "the end of the program that is attached to")
+
+
+@portable_test("/sys tells which CPUs there are, and /proc in which namespaces a process is")
+def cpus_and_namespaces():
+    out = boot("cd /sys/devices/system/cpu; cat online possible present offline kernel_max\nls -d cpu[0-9]*\ncat cpu2/topology/*\n"
+               "ls /proc/self/ns | wc -l\nreadlink /proc/self/ns/mnt\nreadlink /proc/1/ns/pid_for_children\ncat /proc/sys/kernel/ngroups_max\n", smp=4).expect().out.replace("\r", "")
+    cores = ["4", "2", "2", "f", "0-3", "f", "0-3", "0", "4", "2"]
+    check_eq(out.split(), ["0-3", "0-3", "0-3", "63", "cpu0", "cpu1", "cpu2", "cpu3", *cores, "10", "mnt:[4026531841]", "pid:[4026531836]", "16"], "what is told")
 
 
 @portable_test("Debian's chrt sets and tells policies and priorities")

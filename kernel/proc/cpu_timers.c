@@ -1,0 +1,116 @@
+/*
+ * cpu_timers.c - timers of a process's time on a CPU: ITIMER_VIRTUAL, ITIMER_PROF, RLIMIT_CPU.
+ *
+ * Each clock tick of a thread looks whether its process has used so much. So they are as exact as
+ * ticks are, as on Linux. Locking: proc_lock.
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/abi/signal.h"
+#include "kernel/abi/time.h"
+#include "kernel/lib/hook.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
+#include "kernel/sched/thread.h"
+#include "kernel/sched/timer.h"
+#include "kernel/sync/spinlock.h"
+
+#define NS_PER_S 1000000000ul
+
+/* Needs a tick to look? proc_lock held. */
+static void
+update_timed(struct proc *p)
+{
+	const struct rlimit *limit = &p->limits[RLIMIT_CPU];
+	bool timed = limit->rlim_cur != RLIM_INFINITY || limit->rlim_max != RLIM_INFINITY;
+
+	for (unsigned i = 0; i < CPU_TIMERS; i++)
+		timed |= p->cpu_timers[i].deadline_ns != 0;
+	__atomic_store_n(&p->cpu_timed, timed, __ATOMIC_RELAXED);
+}
+
+void
+cpu_limit_changed(struct proc *p)
+{
+	update_timed(p);
+}
+
+/* What the timer counts: time in the program, or all. */
+static uint64_t
+used_ns(struct usage u, unsigned timer)
+{
+	return u.user_ns + (timer == CPU_TIMER_PROF ? u.system_ns : 0);
+}
+
+static struct itimer_left
+cpu_timer_left(const struct cpu_timer *t, uint64_t now)
+{
+	struct itimer_left left = {.interval_ns = t->interval_ns};
+
+	if (t->deadline_ns != 0)
+		left.left_ns = t->deadline_ns > now ? t->deadline_ns - now : 1;
+	return left;
+}
+
+struct itimer_left
+cpu_timer_set(unsigned timer, const struct itimer_left *new)
+{
+	struct proc *p = curproc();
+	struct cpu_timer *t = &p->cpu_timers[timer];
+	struct itimer_left old;
+	uint64_t now;
+
+	spin_lock(&proc_lock);
+	now = used_ns(proc_usage(p), timer);
+	old = cpu_timer_left(t, now);
+	if (new != NULL) {
+		t->deadline_ns = new->left_ns != 0 ? now + new->left_ns : 0;
+		t->interval_ns = new->interval_ns;
+		update_timed(p);
+	}
+	spin_unlock(&proc_lock);
+	return old;
+}
+
+/* Above the soft limit a signal each second, which raises it; at the hard one SIGKILL, as Linux. */
+static void
+check_cpu_limit(struct proc *p, uint64_t ns)
+{
+	struct rlimit *limit = &p->limits[RLIMIT_CPU];
+	uint64_t seconds = ns / NS_PER_S;
+
+	if (limit->rlim_max != RLIM_INFINITY && seconds >= limit->rlim_max) {
+		proc_signal_locked(p, SIGKILL);
+	} else if (limit->rlim_cur != RLIM_INFINITY && seconds >= limit->rlim_cur) {
+		__atomic_store_n(&limit->rlim_cur, seconds + 1, __ATOMIC_RELAXED);
+		proc_signal_locked(p, SIGXCPU);
+	}
+}
+
+static void
+cpu_timers_tick(void)
+{
+	static const int signals[CPU_TIMERS] = {SIGVTALRM, SIGPROF};
+	struct proc *p = curthread()->proc;
+	struct usage u;
+
+	if (p == NULL || !__atomic_load_n(&p->cpu_timed, __ATOMIC_RELAXED))
+		return;
+	spin_lock(&proc_lock);
+	u = proc_usage(p);
+	for (unsigned i = 0; i < CPU_TIMERS; i++) {
+		struct cpu_timer *t = &p->cpu_timers[i];
+		uint64_t now = used_ns(u, i), late = now - t->deadline_ns;
+
+		if (t->deadline_ns == 0 || now < t->deadline_ns)
+			continue;
+		t->deadline_ns =
+		    t->interval_ns == 0
+			? 0
+			: t->deadline_ns + (late / t->interval_ns + 1) * t->interval_ns;
+		proc_signal_locked(p, signals[i]);
+	}
+	check_cpu_limit(p, u.user_ns + u.system_ns);
+	update_timed(p);
+	spin_unlock(&proc_lock);
+}
+HOOK(clock_tick, cpu_timers_tick);
