@@ -192,24 +192,38 @@ room_free(struct pollfd *fds, const struct pollfd few[FEW], struct uidinfo *ui)
 		uidinfo_free(ui, fds);
 }
 
+/* Tells the program what was found: the rest of its array may have changed meanwhile. */
+static int
+put_revents(uint64_t ufds, const struct poll_set *s)
+{
+	int error = 0;
+
+	for (unsigned i = 0; error == 0 && i < s->n; i++)
+		error = copy_out(ufds + i * sizeof(s->fds[0]) + offsetof(struct pollfd, revents),
+				 &s->fds[i].revents, sizeof(s->fds[0].revents));
+	return error;
+}
+
 static int64_t
 poll_files(uint64_t ufds, uint64_t n, uint64_t deadline)
 {
-	struct pollfd few[FEW], *fds;
+	struct pollfd few[FEW];
+	struct poll_set s = {.n = (unsigned)n};
 	struct uidinfo *ui;
 	int64_t r;
 
 	if (n > filetable_limit())
 		return -EINVAL;
-	fds = room_for((unsigned)n, few, &ui);
-	if (fds == NULL)
+	s.fds = room_for(s.n, few, &ui);
+	if (s.fds == NULL)
 		return -ENOMEM;
-	r = copy_in(fds, ufds, n * sizeof(fds[0]));
-	if (r == 0)
-		r = wait_ready(fds, (unsigned)n, deadline);
-	if (r >= 0 && copy_out(ufds, fds, n * sizeof(fds[0])) != 0)
-		r = -EFAULT;
-	room_free(fds, few, ui);
+	r = copy_in(s.fds, ufds, n * sizeof(s.fds[0]));
+	if (r == 0) {
+		r = wait_ready(s.fds, s.n, deadline);
+		if (put_revents(ufds, &s) != 0)
+			r = -EFAULT;
+	}
+	room_free(s.fds, few, ui);
 	return r;
 }
 

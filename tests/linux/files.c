@@ -119,6 +119,30 @@ waits_end(void)
 	return good && select(61, &set, NULL, NULL, NULL) == -1 && errno == EBADF;
 }
 
+/* Another process changes the array while poll() waits. */
+static bool
+poll_writes_revents(void)
+{
+	struct pollfd *p =
+	    mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int ends[2], status = -1;
+	bool good = pipe(ends) == 0;
+	pid_t pid;
+
+	*p = (struct pollfd){ends[0], POLLIN, 0};
+	pid = fork();
+	if (pid == 0)
+		_exit(poll(p, 1, -1) != 1);
+	good = good && await_sleep(pid, 0);
+	p->fd = 77;
+	p->events = POLLPRI;
+	good = good && write(ends[1], "x", 1) == 1 && waitpid(pid, &status, 0) == pid &&
+	       status == 0 && p->fd == 77 && p->events == POLLPRI && p->revents == POLLIN;
+	close(ends[0]);
+	close(ends[1]);
+	return munmap(p, sizeof(*p)) == 0 && good;
+}
+
 static int
 as_another_user(void *arg)
 {
@@ -345,6 +369,7 @@ test_files(void)
 {
 	result(poll_tells(), "poll tells what is ready");
 	result(waits_end(), "poll and select end when a file is ready or a signal comes");
+	result(poll_writes_revents(), "poll writes what it has found, and nothing else");
 	result(attributes_change(), "chmod, chown, truncate and utimensat, for those who may");
 	result(map_is_noticed(), "what is written to a shared map changes the file's time");
 	result(cut_pages_are_gone(), "what was cut off a file is gone, who else touches it");
