@@ -119,6 +119,31 @@ waits_end(void)
 	return good && select(61, &set, NULL, NULL, NULL) == -1 && errno == EBADF;
 }
 
+/* An error is readable; an end is nothing exceptional, and ends no wait for that. */
+static bool
+select_knows_errors(void)
+{
+	struct timeval span = {0, 20000};
+	struct timespec from, to;
+	int ends[2];
+	fd_set set;
+	bool good = pipe(ends) == 0 && close(ends[0]) == 0;
+
+	FD_ZERO(&set);
+	FD_SET(ends[1], &set);
+	good = good && select(ends[1] + 1, &set, NULL, NULL, NULL) == 1 && FD_ISSET(ends[1], &set);
+	close(ends[1]);
+	good = good && pipe(ends) == 0 && close(ends[1]) == 0;
+	FD_ZERO(&set);
+	FD_SET(ends[0], &set);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	good =
+	    good && select(ends[0] + 1, NULL, NULL, &set, &span) == 0 && !FD_ISSET(ends[0], &set);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	close(ends[0]);
+	return good && (to.tv_sec - from.tv_sec) * 1000 * MS + to.tv_nsec - from.tv_nsec >= 20 * MS;
+}
+
 /* Another process changes the array while poll() waits. */
 static bool
 poll_writes_revents(void)
@@ -369,6 +394,7 @@ test_files(void)
 {
 	result(poll_tells(), "poll tells what is ready");
 	result(waits_end(), "poll and select end when a file is ready or a signal comes");
+	result(select_knows_errors(), "select: an error is readable, an end not exceptional");
 	result(poll_writes_revents(), "poll writes what it has found, and nothing else");
 	result(attributes_change(), "chmod, chown, truncate and utimensat, for those who may");
 	result(map_is_noticed(), "what is written to a shared map changes the file's time");
