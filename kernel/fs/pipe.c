@@ -404,11 +404,12 @@ pipe_fill_kept(const struct file *f, const void *from, size_t n, size_t kept)
 	broken = n > 0 && p->readers == 0;
 	if (!broken)
 		pipe_fill(p, &u);
-	cond_broadcast(n > 0 ? &p->can_read : &p->can_write);
+	if (n > 0)
+		cond_broadcast(&p->can_read);
 	if (n < kept)
 		cond_broadcast(&p->can_write);
 	mutex_unlock(&f->vn->lock);
-	poll_notify(&p->news, n > 0 ? POLLIN : POLLOUT);
+	poll_notify(&p->news, (n > 0 ? POLLIN : 0) | (n < kept ? POLLOUT : 0));
 	if (broken)
 		proc_signal_self(SIGPIPE);
 	return broken ? -EPIPE : (int64_t)n;
