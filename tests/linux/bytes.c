@@ -187,6 +187,24 @@ copies_regular_files(void)
 	return close(fd) == 0 && good;
 }
 
+/* Within one file, a copy ends where the file does before it. */
+static bool
+copies_within_a_file(void)
+{
+	off_t from = 0, to = 10, begin = 0, middle = 5;
+	int fd = open(NAME, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char found[32] = "";
+	bool good = write(fd, "0123456789", 10) == 10 &&
+		    copy_file_range(fd, &from, fd, &to, SIZE, 0) == 10 && from == 10 && to == 20 &&
+		    pread(fd, found, sizeof(found), 0) == 20 &&
+		    memcmp(found, "01234567890123456789", 20) == 0;
+
+	good = good && FAILS(copy_file_range(fd, &begin, fd, &middle, SIZE, 0), EINVAL) &&
+	       FAILS(copy_file_range(fd, &middle, fd, &begin, 6, 0), EINVAL) &&
+	       copy_file_range(fd, &to, fd, &begin, 1, 0) == 0;
+	return close(fd) == 0 && good;
+}
+
 /* Returns when the process waits, for whatever, or has ended. */
 static void
 await_rest(pid_t pid)
@@ -254,6 +272,7 @@ test_bytes(void)
 	result(in_child(changes_only_with_bytes, NULL) == 0,
 	       "a write of nothing changes neither time nor set-id bits");
 	result(copies_regular_files(), "copy_file_range copies between regular files only");
+	result(copies_within_a_file(), "copy_file_range within a file ends at its end");
 	result(spliced_bytes_come_back(4), "a pipe's bytes stay in order while some are spliced");
 	result(spliced_bytes_come_back(8), "a pipe has no end while its bytes are spliced");
 	unlink(NAME);
