@@ -519,6 +519,7 @@ static const struct vnode_ops pipe_ops = {
     .release = pipe_release,
     .read = pipe_read,
     .write = pipe_write,
+    .nowait = true,
     .poll = pipe_poll,
     .ioctl = pipe_ioctl,
     .destroy = pipe_destroy,
@@ -529,6 +530,7 @@ const struct vnode_ops fifo_ops = {
     .release = fifo_release,
     .read = pipe_read,
     .write = pipe_write,
+    .nowait = true,
     .poll = pipe_poll,
     .ioctl = pipe_ioctl,
 };

@@ -9,11 +9,14 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -417,6 +420,31 @@ eventfd_counts(void)
 	return good;
 }
 
+/* RWF_NOWAIT: a read that would wait fails; and it is refused where nobody heeds it. */
+static bool
+nothing_is_awaited(void)
+{
+	int event = eventfd(0, 0), timer = timerfd_create(CLOCK_MONOTONIC, 0),
+	    watcher = inotify_init1(0);
+	eventfd_t n = 0;
+	const struct iovec v = {&n, sizeof(n)};
+	bool good;
+
+	on_alarm(0);
+	send_alarms(true);
+	good = FAILS(preadv2(event, &v, 1, -1, RWF_NOWAIT), EAGAIN) &&
+	       preadv2(timer, &v, 1, -1, RWF_NOWAIT) == -1 &&
+	       (errno == EOPNOTSUPP || errno == EAGAIN) && /* since Linux 6.10 */
+	       FAILS(preadv2(watcher, &v, 1, -1, RWF_NOWAIT), EOPNOTSUPP) &&
+	       eventfd_write(event, 3) == 0 && preadv2(event, &v, 1, -1, RWF_NOWAIT) == 8 && n == 3;
+	send_alarms(false);
+	signal(SIGALRM, SIG_DFL);
+	close(event);
+	close(timer);
+	close(watcher);
+	return good;
+}
+
 /* ---- statx ---- */
 
 static bool
@@ -464,5 +492,6 @@ test_events(void)
 	result(untold_events_stay(), "an event that cannot be stored is told again");
 	result(threads_share_sets(), "threads share a set: each event is taken once");
 	result(eventfd_counts(), "eventfd counts, waits and is interrupted");
+	result(nothing_is_awaited(), "RWF_NOWAIT waits for nothing, or is refused");
 	result(statx_tells(), "statx tells what stat does");
 }

@@ -75,7 +75,7 @@ def on_the_host(word):
 def as_on_the_host():
     if ARCH != platform.machine():
         raise Skipped("a program of the other port does not run on this host")
-    for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso", "memory", "edges", "files", "inotify", "mounts", "xattrs", "pidfds", "misc", "looks", "names", "bytes", "sockets", "inet", "streams", "datagrams", "fasync", "ttys", "ways"):
+    for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso", "memory", "edges", "files", "events", "inotify", "mounts", "xattrs", "pidfds", "misc", "looks", "names", "bytes", "sockets", "inet", "streams", "datagrams", "fasync", "ttys", "ways"):
         out = on_the_host(word)
         found = re.findall(r"^((?:not )?ok) \d+ - ", out, re.M)
         check(len(found) > 1 and set(found) == {"ok"}, out)
