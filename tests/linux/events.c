@@ -171,6 +171,42 @@ contains_sets(void)
 	return good;
 }
 
+/* An outer set that wants edges is told of each, while files leave the inner one, and come. */
+static bool
+inner_sets_change(void)
+{
+	int outer = epoll_create1(0), inner = epoll_create1(0);
+	int fd[3] = {eventfd(0, EFD_NONBLOCK), eventfd(0, EFD_NONBLOCK), eventfd(1, EFD_NONBLOCK)};
+	eventfd_t n;
+	bool good = watch(outer, EPOLL_CTL_ADD, inner, EPOLLIN | EPOLLET, 0) == 0 &&
+		    watch(inner, EPOLL_CTL_ADD, fd[0], EPOLLIN, 0) == 0 &&
+		    watch(inner, EPOLL_CTL_ADD, fd[1], EPOLLIN, 0) == 0 && told(outer) == 0 &&
+		    eventfd_write(fd[0], 1) == 0 && told(outer) == EPOLLIN && told(outer) == 0;
+
+	/* One has left after its event; the other one has as many. */
+	good = good && eventfd_read(fd[0], &n) == 0 &&
+	       watch(inner, EPOLL_CTL_DEL, fd[0], 0, 0) == 0 && told(outer) == 0 &&
+	       eventfd_write(fd[1], 1) == 0 && told(outer) == EPOLLIN && told(outer) == 0;
+	/* The same of one that was told, and is not waited for any more. */
+	good = good && eventfd_read(fd[1], &n) == 0 &&
+	       watch(inner, EPOLL_CTL_ADD, fd[0], EPOLLIN, 0) == 0 &&
+	       watch(inner, EPOLL_CTL_MOD, fd[1], EPOLLIN | EPOLLONESHOT, 0) == 0 &&
+	       told(outer) == 0 && eventfd_write(fd[1], 1) == 0 && told(outer) == EPOLLIN &&
+	       told(inner) == EPOLLIN && told(inner) == 0 && told(outer) == 0 &&
+	       eventfd_write(fd[0], 1) == 0 && eventfd_write(fd[0], 1) == 0 &&
+	       told(outer) == EPOLLIN && told(outer) == 0;
+	/* One that is ready comes, or is waited for again. */
+	good = good && watch(inner, EPOLL_CTL_ADD, fd[2], EPOLLIN, 0) == 0 &&
+	       told(outer) == EPOLLIN && told(outer) == 0 &&
+	       watch(inner, EPOLL_CTL_MOD, fd[1], EPOLLIN | EPOLLONESHOT, 0) == 0 &&
+	       told(outer) == EPOLLIN && told(outer) == 0;
+	for (unsigned i = 0; i < 3; i++)
+		close(fd[i]);
+	close(inner);
+	close(outer);
+	return good;
+}
+
 static bool
 epoll_refuses(void)
 {
@@ -486,6 +522,7 @@ test_events(void)
 	result(tells_levels(), "epoll tells what is ready, as long as it is");
 	result(tells_edges(), "epoll tells each event once (EPOLLET), or one (EPOLLONESHOT)");
 	result(contains_sets(), "a set of epoll contains sets; closed files leave it");
+	result(inner_sets_change(), "a set of epoll tells each event of a set that changes");
 	result(epoll_refuses(), "epoll refuses what Linux's does");
 	result(epoll_is_interrupted(),
 	       "signals end waits of epoll; masks and times of epoll_pwait");
