@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -275,6 +277,29 @@ ends_are_kept(bool before)
 	return (close(end[0]) == 0) & (close(end[1]) == 0) & good;
 }
 
+/* SO_LINGER waits for bytes. Here they are acknowledged, but not the end that follows: as many
+ * segments wait for the reader as its system keeps. */
+static bool
+lingers_for_bytes(void)
+{
+	struct linger an_hour = {1, 3600};
+	struct itimerval late = {.it_value = {20, 0}}, never = {.it_value = {0, 0}};
+	int end[2], yes = 1, n = 0;
+	bool good = inet_connected(end) &&
+		    setsockopt(end[0], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) == 0 &&
+		    setsockopt(end[0], SOL_SOCKET, SO_LINGER, &an_hour, sizeof(an_hour)) == 0;
+
+	for (int i = 0; good && n == i && i < 2 * SMALL_MAX; i++)
+		good = write(end[0], "s", 1) == 1 && ioctl(end[1], FIONREAD, &n) == 0;
+	good = good && shutdown(end[0], SHUT_WR) == 0;
+	on_alarm(0);
+	setitimer(ITIMER_REAL, &late, NULL);
+	good = close(end[0]) == 0 && signals_seen == 0 && good;
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_DFL);
+	return close(end[1]) == 0 && good;
+}
+
 /* A call that fails for another reason does not take what the connection has to say. */
 static bool
 errors_are_told(void)
@@ -359,6 +384,7 @@ test_streams(void)
 	result(resets_are_accepted(), "streams: accept() takes connections that were reset");
 	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
 	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");
+	result(lingers_for_bytes(), "streams: close() waits for bytes, if it is to, and no longer");
 	result(errors_are_told(), "streams: an error is told by a call that fails for it");
 	result(peeks_at_the_limit(), "streams: MSG_PEEK with MSG_WAITALL at the limit of memory");
 	result(peeks(), "streams: MSG_PEEK shows all, MSG_TRUNC drops, MSG_ERRQUEUE has nothing");

@@ -484,7 +484,7 @@ inet_tcp_is_listening(struct socket *so)
 	return inet_of(so)->tcp.listening;
 }
 
-/* Waits until the peer has acknowledged all, or for the time of SO_LINGER. */
+/* Waits until the peer has acknowledged all bytes, or for the time of SO_LINGER. */
 static void
 linger(struct inet_socket *s, uint64_t seconds)
 {
@@ -493,7 +493,7 @@ linger(struct inet_socket *s, uint64_t seconds)
 
 	if (s->tcp.pcb != NULL)
 		tcp_output(s->tcp.pcb);
-	while (error == 0 && s->tcp.pcb != NULL && s->tcp.pcb->snd_queuelen > 0)
+	while (error == 0 && s->tcp.pcb != NULL && s->tcp.unacked > 0)
 		error = inet_wait(&s->changed, "linger", deadline);
 }
 
