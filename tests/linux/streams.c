@@ -300,6 +300,33 @@ lingers_for_bytes(void)
 	return close(end[1]) == 0 && good;
 }
 
+/* connect(AF_UNSPEC) and shutdown() of a socket that listens, is bound, or connects. */
+static bool
+attempts_end(void)
+{
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+	struct sockaddr_in name, now;
+	socklen_t len = sizeof(now);
+	int l = inet_bound(SOCK_STREAM, 1, &name), s = socket(AF_INET, SOCK_STREAM, 0), c;
+	bool good = shutdown(l, SHUT_WR) == 0 && connect(s, (void *)&name, sizeof(name)) == 0 &&
+		    connect(l, &none, sizeof(none)) == 0 && FAILS(accept(l, NULL, NULL), EINVAL) &&
+		    (inet_polled(s, 5000) & POLLERR) && inet_error(s) == ECONNRESET;
+
+	good = (close(l) == 0) & (close(s) == 0) & good;
+	/* Who is bound stays so. */
+	s = inet_bound(SOCK_STREAM, -1, &name);
+	good = good && connect(s, &none, sizeof(none)) == 0 && listen(s, 0) == 0 &&
+	       getsockname(s, (void *)&now, &len) == 0 && now.sin_port == name.sin_port;
+	/* One waits for accept(), as many as may, and so another one is not connected. */
+	l = socket(AF_INET, SOCK_STREAM, 0);
+	c = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	good = good && connect(l, (void *)&name, sizeof(name)) == 0 &&
+	       FAILS(connect(c, (void *)&name, sizeof(name)), EINPROGRESS) &&
+	       inet_polled(c, 0) == 0 && shutdown(c, SHUT_WR) == 0 &&
+	       (inet_polled(c, 0) & POLLHUP) && FAILS(shutdown(c, SHUT_WR), ENOTCONN);
+	return (close(l) == 0) & (close(s) == 0) & (close(c) == 0) & good;
+}
+
 /* A call that fails for another reason does not take what the connection has to say. */
 static bool
 errors_are_told(void)
@@ -385,6 +412,7 @@ test_streams(void)
 	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
 	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");
 	result(lingers_for_bytes(), "streams: close() waits for bytes, if it is to, and no longer");
+	result(attempts_end(), "streams: connect(AF_UNSPEC) and shutdown() end what began");
 	result(errors_are_told(), "streams: an error is told by a call that fails for it");
 	result(peeks_at_the_limit(), "streams: MSG_PEEK with MSG_WAITALL at the limit of memory");
 	result(peeks(), "streams: MSG_PEEK shows all, MSG_TRUNC drops, MSG_ERRQUEUE has nothing");
