@@ -300,6 +300,21 @@ lingers_for_bytes(void)
 	return close(end[1]) == 0 && good;
 }
 
+/* What a send() has taken before it fails goes at once. */
+static bool
+short_sends_go(void)
+{
+	char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int end[2];
+	bool good = inet_connected(end) && munmap(p + 4096, 4096) == 0;
+	ssize_t n = good ? send(end[0], p, 8192, 0) : 0;
+
+	/* (Linux takes nothing.) */
+	good = good && (n == -1 ? errno == EFAULT : n == 4096 && inet_polled(end[1], 0) & POLLIN);
+	munmap(p, 4096);
+	return (close(end[0]) == 0) & (close(end[1]) == 0) & good;
+}
+
 /* connect(AF_UNSPEC) and shutdown() of a socket that listens, is bound, or connects. */
 static bool
 attempts_end(void)
@@ -412,6 +427,7 @@ test_streams(void)
 	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
 	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");
 	result(lingers_for_bytes(), "streams: close() waits for bytes, if it is to, and no longer");
+	result(short_sends_go(), "streams: what a send takes before it fails goes at once");
 	result(attempts_end(), "streams: connect(AF_UNSPEC) and shutdown() end what began");
 	result(errors_are_told(), "streams: an error is told by a call that fails for it");
 	result(peeks_at_the_limit(), "streams: MSG_PEEK with MSG_WAITALL at the limit of memory");
