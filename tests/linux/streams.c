@@ -300,6 +300,25 @@ lingers_for_bytes(void)
 	return close(end[1]) == 0 && good;
 }
 
+/* Who has not read all resets the connection, and does not wait. */
+static bool
+lingers_for_no_reset(void)
+{
+	struct linger an_hour = {1, 3600};
+	struct itimerval late = {.it_value = {20, 0}}, never = {.it_value = {0, 0}};
+	int end[2];
+	bool good = inet_connected(end) && write(end[1], "unread", 6) == 6 && fill(end[0]) > 0 &&
+		    setsockopt(end[0], SOL_SOCKET, SO_LINGER, &an_hour, sizeof(an_hour)) == 0;
+
+	on_alarm(0);
+	setitimer(ITIMER_REAL, &late, NULL);
+	good = close(end[0]) == 0 && signals_seen == 0 && good;
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_DFL);
+	good = good && (inet_polled(end[1], 5000) & POLLERR) && inet_error(end[1]) == ECONNRESET;
+	return close(end[1]) == 0 && good;
+}
+
 /* What a send() has taken before it fails goes at once. */
 static bool
 short_sends_go(void)
@@ -427,6 +446,7 @@ test_streams(void)
 	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
 	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");
 	result(lingers_for_bytes(), "streams: close() waits for bytes, if it is to, and no longer");
+	result(lingers_for_no_reset(), "streams: close() does not wait if it resets");
 	result(short_sends_go(), "streams: what a send takes before it fails goes at once");
 	result(attempts_end(), "streams: connect(AF_UNSPEC) and shutdown() end what began");
 	result(errors_are_told(), "streams: an error is told by a call that fails for it");

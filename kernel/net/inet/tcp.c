@@ -500,7 +500,9 @@ linger(struct inet_socket *s, uint64_t seconds)
 static void
 close_connection(struct inet_socket *s, struct linger how)
 {
-	if (how.l_onoff && how.l_linger > 0 && s->tcp.connected && !unix_rights_are_dropped())
+	/* Who has not read all resets the connection, below. */
+	if (how.l_onoff && how.l_linger > 0 && s->tcp.connected && s->tcp.unread == 0 &&
+	    !unix_rights_are_dropped())
 		linger(s, (uint64_t)how.l_linger);
 	if (s->tcp.pcb == NULL)
 		return;
