@@ -37,6 +37,7 @@ struct epoll {
 	uint64_t round;
 	bool ready;
 	uint32_t news;
+	uint32_t more;   /* to be added to these: the sum never falls, and a change is news, too */
 	unsigned levels; /* in the round of a check: how many sets are in each other */
 };
 
@@ -51,7 +52,8 @@ struct item {
 	uint64_t data;
 	uint64_t number; /* of all items, in the order in which they were made */
 	bool fresh;      /* nothing was told since epoll_ctl() */
-	uint32_t seen;   /* with EPOLLET: the news that have been told */
+	uint32_t news;   /* when it was last looked at: a count that grows with each event */
+	uint32_t seen;   /* with EPOLLET: those that have been told */
 };
 
 static struct mutex epoll_lock = MUTEX_INIT("epoll");
@@ -70,55 +72,72 @@ static void look_into(struct epoll *e);
 
 /*
  * Which events the item's file is ready for: those that the item asks for, EPOLLERR and EPOLLHUP.
- * *news: a count that grows with each such event; 0 if the driver counts none.
+ * Counts their news; none if the driver counts none.
  */
 static uint32_t
-item_ready(struct item *it, uint32_t *news)
+item_ready(struct item *it)
 {
 	struct epoll *inner = set_of(it->file);
 	const struct poll_source *s = it->file->news;
 	uint32_t wanted = it->events;
 
-	*news = 0;
+	it->news = 0;
 	if (wanted == 0)
 		return 0;
 	if (inner != NULL) {
 		look_into(inner);
-		*news = inner->news;
+		it->news = inner->news;
 		return inner->ready ? wanted & (EPOLLIN | EPOLLRDNORM) : 0;
 	}
 	/* First the news: what comes in between is told again, and not lost. */
 	if (s != NULL && (!(wanted & WRITES) || (wanted & READS)))
-		*news += __atomic_load_n(&s->in, __ATOMIC_SEQ_CST);
+		it->news += __atomic_load_n(&s->in, __ATOMIC_SEQ_CST);
 	if (s != NULL && (!(wanted & READS) || (wanted & WRITES)))
-		*news += __atomic_load_n(&s->out, __ATOMIC_SEQ_CST);
+		it->news += __atomic_load_n(&s->out, __ATOMIC_SEQ_CST);
 	return poll_ready(it->file) & (wanted | ALWAYS);
 }
 
 /* The same, if the program is to be told. */
 static uint32_t
-item_due(struct item *it, uint32_t *news)
+item_due(struct item *it)
 {
-	uint32_t found = item_ready(it, news);
+	uint32_t found = item_ready(it);
 	bool counts = set_of(it->file) != NULL || it->file->news != NULL;
 
-	return (it->events & EPOLLET) && counts && !it->fresh && *news == it->seen ? 0 : found;
+	return (it->events & EPOLLET) && counts && !it->fresh && it->news == it->seen ? 0 : found;
 }
 
 static void
 look_into(struct epoll *e)
 {
-	uint32_t news;
-
 	if (e->round == round)
 		return;
 	e->round = round;
 	e->ready = false;
-	e->news = 0;
+	e->news = e->more;
 	list_for_each_entry (struct item, it, &e->items, in_set) {
-		e->ready |= item_due(it, &news) != 0;
-		e->news += news;
+		e->ready |= item_due(it) != 0;
+		e->news += it->news;
 	}
+}
+
+/* The item's news so far stay in the sum of its set, whatever becomes of it. */
+static void
+item_keep_news(struct item *it)
+{
+	it->set->more += it->news;
+	it->news = 0;
+}
+
+/* It was added, or has changed: if it is ready, that is news to whoever watches the set. */
+static void
+item_changed(struct item *it)
+{
+	item_keep_news(it);
+	it->fresh = true;
+	round++;
+	if (item_ready(it) != 0)
+		it->set->more++;
 }
 
 static unsigned
@@ -138,6 +157,7 @@ epoll_poll(struct file *f)
 static void
 item_free(struct item *it)
 {
+	item_keep_news(it);
 	list_remove(&it->in_set);
 	list_remove(&it->in_file);
 	uidinfo_free(it->ui, it);
@@ -254,11 +274,11 @@ epoll_add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 			    .fd = fd,
 			    .events = ev->events | ALWAYS,
 			    .data = ev->data,
-			    .number = ++items_made,
-			    .fresh = true};
+			    .number = ++items_made};
 	list_append(&e->items, &it->in_set);
 	list_append(&f->watches, &it->in_file);
 	f->watched = true; /* before the caller gives back its reference: file_unref() sees it */
+	item_changed(it);
 	return 0;
 }
 
@@ -289,7 +309,7 @@ epoll_control(struct epoll *e, int op, struct file *f, int fd, const struct epol
 		return -EINVAL;
 	it->events = ev->events | ALWAYS;
 	it->data = ev->data;
-	it->fresh = true;
+	item_changed(it);
 	return 0;
 }
 
@@ -353,16 +373,18 @@ take_events(struct epoll *e, struct event *event, unsigned max)
 	mutex_lock(&epoll_lock);
 	round++;
 	list_for_each_entry_safe (struct item, it, &e->items, in_set) {
-		uint32_t news, found = n < max ? item_due(it, &news) : 0;
+		uint32_t found = n < max ? item_due(it) : 0;
 
 		if (found == 0)
 			continue;
 		event[n++] =
 		    (struct event){{.events = found, .data = it->data}, it->number, it->events};
-		it->seen = news;
+		it->seen = it->news;
 		it->fresh = false;
-		if (it->events & EPOLLONESHOT)
+		if (it->events & EPOLLONESHOT) {
+			item_keep_news(it);
 			it->events = 0;
+		}
 		list_remove(&it->in_set);
 		list_append(&told, &it->in_set);
 	}

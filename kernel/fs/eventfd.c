@@ -44,11 +44,11 @@ event_poll(struct file *f)
 
 /* Waits until the counter changes. lock held. */
 static int
-event_wait(struct vnode *vn, const struct file *f)
+event_wait(struct vnode *vn, const struct file *f, const struct uio *u)
 {
 	struct event *e = vn->data;
 
-	return f->flags & O_NONBLOCK
+	return u->nowait || (f->flags & O_NONBLOCK)
 		   ? -EAGAIN
 		   : cond_wait(&e->changed, &vn->lock, "eventfd", SLEEP_INTR, DEADLINE_NEVER);
 }
@@ -64,7 +64,7 @@ event_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		return -EINVAL;
 	mutex_lock(&vn->lock);
 	while (error == 0 && e->count == 0)
-		error = event_wait(vn, f);
+		error = event_wait(vn, f, u);
 	n = e->semaphore ? 1 : e->count;
 	if (error == 0) {
 		e->count -= n;
@@ -92,7 +92,7 @@ event_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		return error != 0 ? error : -EINVAL;
 	mutex_lock(&vn->lock);
 	while (error == 0 && n > COUNT_MAX - e->count)
-		error = event_wait(vn, f);
+		error = event_wait(vn, f, u);
 	if (error == 0) {
 		e->count += n;
 		cond_broadcast(&e->changed);
@@ -106,6 +106,7 @@ static const struct vnode_ops event_ops = {
     .open = event_open,
     .read = event_read,
     .write = event_write,
+    .nowait = true,
     .poll = event_poll,
     .destroy = file_unnamed_destroy,
 };

@@ -2,7 +2,7 @@
  * fasync.c - signals for files that have news.
  *
  * poll_notify() is called with locks held, also that of the processes, so it only puts the file
- * into a list. A callout sends the signals at once, from the timer interrupt.
+ * into a list. A callout sends the signals at once, from the timer interrupt, a few in each.
  *
  * Locking: fasync_lock guards the lists and what is in struct fasync. It is taken after the locks
  * of drivers and proc_lock, and before that of the callouts.
@@ -24,11 +24,13 @@
 #include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 
+#define SENT_MAX 16 /* files whose owners one interrupt tells */
+
 struct fasync {
 	struct fasync *next; /* of the same source; while `on` */
-	struct list due; /* in `waiting`, or with the sender, while there are news; else alone */
-	unsigned news;   /* POLLIN, POLLOUT */
-	bool on;         /* the owner is told */
+	struct list due;     /* in `waiting` while there are news; else alone */
+	unsigned news;       /* POLLIN, POLLOUT */
+	bool on;             /* the owner is told */
 	struct poll_source *source;
 	struct task_owner owner;
 	int sig; /* 0: SIGIO, of which no reason is told */
@@ -43,15 +45,15 @@ static struct list waiting = LIST_INIT(waiting);
 static void send_all(void *arg);
 static struct callout sender = {.fn = send_all, .cpu = -1};
 
-/* The first file of a list, which it leaves. False: there is none. */
+/* The first file that waits, which does not any more. False: there is none. */
 static bool
-take_due(struct list *from, struct fasync *taken)
+take_due(struct fasync *taken)
 {
 	struct fasync *a = NULL;
 
 	spin_lock(&fasync_lock);
-	if (!list_empty(from)) {
-		a = list_entry(list_first(from), struct fasync, due);
+	if (!list_empty(&waiting)) {
+		a = list_entry(list_first(&waiting), struct fasync, due);
 		list_remove(&a->due);
 		*taken = *a;
 		a->news = 0;
@@ -83,15 +85,15 @@ send_due(const struct fasync *a)
 static void
 send_all(void *arg)
 {
-	struct list due;
 	struct fasync a;
 
-	/* What waits from here on has another call of this: nobody keeps this CPU here. */
-	spin_lock(&fasync_lock);
-	list_move_all(&waiting, &due);
-	spin_unlock(&fasync_lock);
-	while (take_due(&due, &a))
+	for (unsigned i = 0; i < SENT_MAX && take_due(&a); i++)
 		send_due(&a);
+	/* The rest, and what has come meanwhile, have other interrupts: none keeps its CPU long. */
+	spin_lock(&fasync_lock);
+	if (!list_empty(&waiting))
+		callout_set(&sender, clock_ns());
+	spin_unlock(&fasync_lock);
 }
 
 void

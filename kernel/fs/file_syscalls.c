@@ -103,6 +103,8 @@ syscall_move_pieces(struct file *f, uint64_t uvec, uint64_t count, bool write, i
 
 	if (f == NULL)
 		return -EBADF;
+	if ((flags & RWF_NOWAIT) && !f->vn->ops->nowait)
+		return -EOPNOTSUPP;
 	n = uio_import(&u, few, uvec, count);
 	if (n != 0)
 		return n;

@@ -2,9 +2,9 @@
  * pipe.c - pipes: a ring of bytes; reader and writer sleep when they cannot go on.
  *
  * Invariants: tail <= head, and head + kept <= tail + size. A reader sleeps only while the
- * ring is empty and a writer exists. A writer sleeps only while there is too little room and a
- * reader exists. Locking: the vnode's mutex guards everything, also while bytes move to and from
- * user memory.
+ * ring is empty and a writer exists, or bytes that may come back are taken. A writer sleeps only
+ * while there is too little room and a reader exists. Locking: the vnode's mutex guards everything,
+ * also while bytes move to and from user memory.
  */
 #include "kernel/fs/pipe.h"
 
@@ -30,6 +30,7 @@ struct pipe {
 	size_t size;               /* a power of two */
 	uint64_t head, tail;       /* total bytes written, read */
 	size_t kept;               /* bytes of room for splice() calls that go on */
+	bool taken;                /* the first bytes: pipe_take(); nobody else reads */
 	unsigned readers, writers; /* open files of each kind; O_RDWR is both */
 	uint64_t reads, writes;    /* how often a FIFO was opened for each */
 	struct cond can_read, can_write;
@@ -223,6 +224,16 @@ awaits_first(const struct file *f, const struct pipe *p)
 	return f->vn->ops == &fifo_ops && (uintptr_t)f->priv == p->writes + 1;
 }
 
+/* What a read would not wait for: bytes, the end. */
+static unsigned
+pipe_readable(const struct file *f, const struct pipe *p)
+{
+	if (p->taken)
+		return 0;
+	return (pipe_used(p) > 0 ? POLLIN : 0) |
+	       (p->writers == 0 && !awaits_first(f, p) ? POLLHUP : 0);
+}
+
 static unsigned
 pipe_poll(struct file *f)
 {
@@ -233,8 +244,7 @@ pipe_poll(struct file *f)
 	if (may_write(f))
 		found |= (pipe_room(p) >= PIPE_BUF ? POLLOUT : 0) | (p->readers == 0 ? POLLERR : 0);
 	if (may_read(f))
-		found |= (pipe_used(p) > 0 ? POLLIN : 0) |
-			 (p->writers == 0 && !awaits_first(f, p) ? POLLHUP : 0);
+		found |= pipe_readable(f, p);
 	mutex_unlock(&f->vn->lock);
 	return found;
 }
@@ -246,8 +256,8 @@ pipe_wait_data(struct vnode *vn, bool nowait)
 	struct pipe *p = vn->data;
 	int error;
 
-	while (pipe_used(p) == 0) {
-		if (p->writers == 0)
+	while (p->taken || pipe_used(p) == 0) {
+		if (p->writers == 0 && !p->taken)
 			return 0;
 		if (nowait)
 			return -EAGAIN;
@@ -448,11 +458,12 @@ pipe_fill_kept(const struct file *f, const void *from, size_t n, size_t kept)
 	broken = n > 0 && p->readers == 0;
 	if (!broken)
 		pipe_fill(p, &u);
-	cond_broadcast(n > 0 ? &p->can_read : &p->can_write);
+	if (n > 0)
+		cond_broadcast(&p->can_read);
 	if (n < kept)
 		cond_broadcast(&p->can_write);
 	mutex_unlock(&f->vn->lock);
-	poll_notify(&p->news, n > 0 ? POLLIN : POLLOUT);
+	poll_notify(&p->news, (n > 0 ? POLLIN : 0) | (n < kept ? POLLOUT : 0));
 	if (broken)
 		proc_signal_self(SIGPIPE);
 	return broken ? -EPIPE : (int64_t)n;
@@ -515,6 +526,7 @@ pipe_take(const struct file *f, void *to, size_t n, bool nowait)
 		memcpy((char *)to + first, p->ring, n - first);
 		p->tail += n;
 		p->kept += n;
+		p->taken = true;
 		r = (int64_t)n;
 	}
 	mutex_unlock(&f->vn->lock);
@@ -528,6 +540,7 @@ pipe_put_back(const struct file *f, const char *from, size_t n, size_t left)
 
 	mutex_lock(&f->vn->lock);
 	p->kept -= n;
+	p->taken = false;
 	for (; left > 0; left--)
 		p->ring[pipe_at(p, --p->tail)] = from[--n];
 	cond_broadcast(&p->can_read);
@@ -560,6 +573,7 @@ static const struct vnode_ops pipe_ops = {
     .release = pipe_release,
     .read = pipe_read,
     .write = pipe_write,
+    .nowait = true,
     .poll = pipe_poll,
     .ioctl = pipe_ioctl,
     .destroy = pipe_destroy,
@@ -570,6 +584,7 @@ const struct vnode_ops fifo_ops = {
     .release = fifo_release,
     .read = pipe_read,
     .write = pipe_write,
+    .nowait = true,
     .poll = pipe_poll,
     .ioctl = pipe_ioctl,
 };

@@ -48,8 +48,8 @@ int64_t pipe_keep_room(const struct file *f, size_t n, bool nowait);
  * -EPIPE. */
 int64_t pipe_fill_kept(const struct file *f, const void *from, size_t n, size_t kept);
 /*
- * Waits for data and takes up to n bytes, whose room stays kept; pipe_put_back() must follow. How
- * many; or as pipe_await_data().
+ * Waits for data and takes up to n bytes, whose room stays kept; pipe_put_back() must follow, and
+ * until then others who read wait. How many; or as pipe_await_data().
  */
 int64_t pipe_take(const struct file *f, void *to, size_t n, bool nowait);
 /* Of n bytes from pipe_take(), the last `left` are the first ones of the pipe again. */

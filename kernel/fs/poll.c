@@ -121,11 +121,11 @@ ready_count(void *arg)
 	return count;
 }
 
-/* Waits until one is ready. Returns how many are, 0 at the deadline, or -EINTR. */
+/* As poll_wait(), of n files. */
 static int64_t
-wait_ready(struct pollfd *fds, unsigned n, uint64_t deadline)
+wait_ready(int64_t (*look)(void *arg), void *arg, unsigned n, uint64_t deadline)
 {
-	int64_t r = poll_wait(ready_count, &(struct poll_set){fds, n}, deadline);
+	int64_t r = poll_wait(look, arg, deadline);
 
 	CTR2(KTR_VFS, "poll: files %u ready %ld", n, r);
 	return r;
@@ -207,24 +207,38 @@ room_free(struct pollfd *fds, const struct pollfd few[FEW], struct uidinfo *ui)
 		uidinfo_free(ui, fds);
 }
 
+/* Tells the program what was found: the rest of its array may have changed meanwhile. */
+static int
+put_revents(uint64_t ufds, const struct poll_set *s)
+{
+	int error = 0;
+
+	for (unsigned i = 0; error == 0 && i < s->n; i++)
+		error = copy_out(ufds + i * sizeof(s->fds[0]) + offsetof(struct pollfd, revents),
+				 &s->fds[i].revents, sizeof(s->fds[0].revents));
+	return error;
+}
+
 static int64_t
 poll_files(uint64_t ufds, uint64_t n, uint64_t deadline)
 {
-	struct pollfd few[FEW], *fds;
+	struct pollfd few[FEW];
+	struct poll_set s = {.n = (unsigned)n};
 	struct uidinfo *ui;
 	int64_t r;
 
 	if (n > filetable_limit())
 		return -EINVAL;
-	fds = room_for((unsigned)n, few, &ui);
-	if (fds == NULL)
+	s.fds = room_for(s.n, few, &ui);
+	if (s.fds == NULL)
 		return -ENOMEM;
-	r = copy_in(fds, ufds, n * sizeof(fds[0]));
-	if (r == 0)
-		r = wait_ready(fds, (unsigned)n, deadline);
-	if (r >= 0 && copy_out(ufds, fds, n * sizeof(fds[0])) != 0)
-		r = -EFAULT;
-	room_free(fds, few, ui);
+	r = copy_in(s.fds, ufds, n * sizeof(s.fds[0]));
+	if (r == 0) {
+		r = wait_ready(ready_count, &s, s.n, deadline);
+		if (put_revents(ufds, &s) != 0)
+			r = -EFAULT;
+	}
+	room_free(s.fds, few, ui);
 	return r;
 }
 
@@ -280,22 +294,31 @@ sets_to_fds(const struct sets *s, unsigned nfds, struct pollfd *fds)
 	return (int)n;
 }
 
-/* Makes the sets those of what was found. Returns how many bits they have. */
+struct selection {
+	struct poll_set files;
+	struct sets found;
+};
+
+/* Makes the sets those of what is found. Returns how many bits they have. */
 static int64_t
-fds_to_sets(const struct pollfd *fds, int n, struct sets *s)
+selected_count(void *arg)
 {
+	struct selection *s = arg;
 	int64_t bits = 0;
 
-	*s = (struct sets){0};
-	for (int i = 0; i < n; i++) {
-		/* An end of file is readable, an error is writable. */
-		const bool found[3] = {fds[i].revents & (POLLIN | POLLHUP) &&
-					   fds[i].events & POLLIN,
-				       fds[i].revents & (POLLOUT | POLLERR) &&
-					   fds[i].events & POLLOUT,
-				       fds[i].revents & POLLPRI};
+	ready_count(&s->files);
+	s->found = (struct sets){0};
+	for (unsigned i = 0; i < s->files.n; i++) {
+		const struct pollfd *p = &s->files.fds[i];
+		unsigned r = (unsigned)p->revents, wanted = (unsigned)p->events;
+		/* As in Linux: an error is readable and writable, an end readable only. */
+		const bool found[3] = {(wanted & POLLIN) &&
+					   (r & (POLLIN | POLLHUP | POLLERR | POLLNVAL)),
+				       (wanted & POLLOUT) && (r & (POLLOUT | POLLERR | POLLNVAL)),
+				       (wanted & POLLPRI) && (r & (POLLPRI | POLLNVAL))};
+
 		for (unsigned set = 0; set < 3; set++) {
-			s->word[set][fds[i].fd / 64] |= (uint64_t)found[set] << fds[i].fd % 64;
+			s->found.word[set][p->fd / 64] |= (uint64_t)found[set] << p->fd % 64;
 			bits += found[set];
 		}
 	}
@@ -305,8 +328,8 @@ fds_to_sets(const struct pollfd *fds, int n, struct sets *s)
 static int64_t
 select_files(const uint64_t a[6], uint64_t deadline)
 {
-	struct pollfd few[FEW], *fds;
-	struct sets s = {0};
+	struct pollfd few[FEW];
+	struct selection s = {0};
 	struct uidinfo *ui;
 	unsigned nfds = (unsigned)a[0] < SET_BITS ? (unsigned)a[0] : SET_BITS;
 	size_t size = (nfds + 63) / 64 * 8;
@@ -315,17 +338,16 @@ select_files(const uint64_t a[6], uint64_t deadline)
 
 	if ((int32_t)a[0] < 0)
 		return -EINVAL;
-	fds = room_for(nfds, few, &ui);
-	if (fds == NULL)
+	s.files.fds = room_for(nfds, few, &ui);
+	if (s.files.fds == NULL)
 		return -ENOMEM;
-	r = copy_sets(a, &s, size);
-	n = r == 0 ? sets_to_fds(&s, nfds, fds) : (int)r;
-	r = n < 0 ? n : wait_ready(fds, (unsigned)n, deadline);
-	if (r >= 0)
-		r = fds_to_sets(fds, n, &s);
-	room_free(fds, few, ui);
+	r = copy_sets(a, &s.found, size);
+	n = r == 0 ? sets_to_fds(&s.found, nfds, s.files.fds) : (int)r;
+	s.files.n = n < 0 ? 0 : (unsigned)n;
+	r = n < 0 ? n : wait_ready(selected_count, &s, s.files.n, deadline);
+	room_free(s.files.fds, few, ui);
 	for (unsigned i = 0; r >= 0 && i < 3; i++)
-		if (a[1 + i] != 0 && copy_out(a[1 + i], s.word[i], size) != 0)
+		if (a[1 + i] != 0 && copy_out(a[1 + i], s.found.word[i], size) != 0)
 			r = -EFAULT;
 	return r;
 }

@@ -265,7 +265,7 @@ ramfs_punch(struct vnode *vn, uint64_t off, uint64_t len)
 	}
 	/* Who maps them meets the hole at the next access. */
 	if (__atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
-		vm_drop_object(vn);
+		vm_drop_object(vn, 0, UINT64_MAX);
 	return 0;
 }
 

@@ -72,6 +72,20 @@ end_close(const struct end *e, int64_t r)
 	return r;
 }
 
+/* What is copied within a file ends where it ends now; and it does not overlap. 0 or -EINVAL. */
+static int
+cut_within_file(const struct end *in, const struct end *out, size_t *len)
+{
+	uint64_t size;
+
+	if (in->f->vn != out->f->vn)
+		return 0;
+	size = vnode_size(in->f->vn);
+	size = in->off < size ? size - in->off : 0;
+	*len = *len < size ? *len : size;
+	return in->off < out->off + *len && out->off < in->off + *len ? -EINVAL : 0;
+}
+
 /* Is it a regular file with offsets? */
 static bool
 is_plain(const struct end *e)
@@ -300,8 +314,8 @@ sys_copy_file_range(const uint64_t a[6])
 		r = -EINVAL;
 	if (r == 0 && (out.f->flags & O_APPEND))
 		r = -EBADF;
-	if (r == 0 && in.f->vn == out.f->vn && in.off < out.off + len && out.off < in.off + len)
-		r = -EINVAL;
+	if (r == 0)
+		r = cut_within_file(&in, &out, &len);
 	if (r == 0)
 		r = through_page(&in, &out, len, false);
 	return end_close(&in, end_close(&out, r));

@@ -28,7 +28,7 @@ struct uio {
 	size_t at;                   /* bytes of it already moved */
 	size_t resid;                /* bytes left in all pieces */
 	enum uio_space space;
-	bool nowait; /* as O_NONBLOCK, for pipes */
+	bool nowait; /* as O_NONBLOCK, for those that have vnode_ops.nowait */
 	bool sync;   /* as O_DSYNC, for files on disks */
 	bool part;   /* a pipe may take a part of what is otherwise written together */
 	bool untold; /* who writes tells fsnotify() himself: he holds the lock of a vnode */

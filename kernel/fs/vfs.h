@@ -93,6 +93,7 @@ struct vnode_ops {
 	 */
 	int64_t (*read)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 	int64_t (*write)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
+	bool nowait; /* these heed uio.nowait; without this, RWF_NOWAIT is refused */
 	/* Sets the size, which may be so: bytes are cut off, or zeroes added. vn->lock held. */
 	int (*truncate)(struct vnode *vn, uint64_t size);
 	/*

@@ -220,6 +220,7 @@ const struct vnode_ops socket_file_ops = {
     .release = socket_release,
     .read = socket_read,
     .write = socket_write,
+    .nowait = true,
     .poll = socket_poll,
     .ioctl = socket_ioctl,
 };

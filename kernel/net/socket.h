@@ -217,5 +217,10 @@ int socket_put_option(uint64_t uvalue, uint64_t ulen, const void *value, uint32_
 /* The families; the address of inet_family is NULL in a kernel that was built without lwIP. */
 extern const struct socket_family unix_family;
 extern const struct socket_family inet_family __attribute__((weak));
+/*
+ * Does the current thread drop files of messages that nobody has received? It has not asked for the
+ * SO_LINGER of a socket that it closes so. Any context but NMI.
+ */
+bool unix_rights_are_dropped(void);
 /* Prints all sockets of AF_UNIX, as Linux's /proc/net/unix does. 0 or -ENOMEM. */
 int unix_print(struct sbuf *out);

@@ -146,29 +146,17 @@ dropper_find(void)
 	return found;
 }
 
-/* Who drops a socket has not asked for its SO_LINGER, and does not wait. */
-static void
-never_linger(struct file *f)
+bool
+unix_rights_are_dropped(void)
 {
-	struct socket *so = socket_of(f);
-
-	if (so == NULL || __atomic_load_n(&f->refs, __ATOMIC_ACQUIRE) != 1)
-		return;
-	mutex_lock(&so->lock);
-	if (so->linger.l_linger > 0)
-		so->linger.l_onoff = 0;
-	mutex_unlock(&so->lock);
+	return dropper_find() != NULL;
 }
 
 static void
 drop_files(struct unix_rights *r)
 {
-	while (r->count > 0) {
-		struct file *f = r->files[--r->count];
-
-		never_linger(f);
-		file_unref(f);
-	}
+	while (r->count > 0)
+		file_unref(r->files[--r->count]);
 	uidinfo_free(r->ui, r);
 }
 

@@ -43,7 +43,7 @@ BUDGETS = {
     "kernel/lib": 2800,
     "kernel/mm": 2130,
     "kernel/net": 3950,
-    "kernel/net/inet": 3900,
+    "kernel/net/inet": 3925,
     "kernel/probe": 4200,
     "kernel/proc": 10350,
     "kernel/procfs": 1925,

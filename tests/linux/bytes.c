@@ -3,13 +3,17 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
@@ -183,6 +187,80 @@ copies_regular_files(void)
 	return close(fd) == 0 && good;
 }
 
+/* Within one file, a copy ends where the file does before it. */
+static bool
+copies_within_a_file(void)
+{
+	off_t from = 0, to = 10, begin = 0, middle = 5;
+	int fd = open(NAME, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char found[32] = "";
+	bool good = write(fd, "0123456789", 10) == 10 &&
+		    copy_file_range(fd, &from, fd, &to, SIZE, 0) == 10 && from == 10 && to == 20 &&
+		    pread(fd, found, sizeof(found), 0) == 20 &&
+		    memcmp(found, "01234567890123456789", 20) == 0;
+
+	good = good && FAILS(copy_file_range(fd, &begin, fd, &middle, SIZE, 0), EINVAL) &&
+	       FAILS(copy_file_range(fd, &middle, fd, &begin, 6, 0), EINVAL) &&
+	       copy_file_range(fd, &to, fd, &begin, 1, 0) == 0;
+	return close(fd) == 0 && good;
+}
+
+/* Returns when the process waits, for whatever, or has ended. */
+static void
+await_rest(pid_t pid)
+{
+	char path[64], text[128] = ") R ";
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	while (strstr(text, ") R ") != NULL) {
+		int fd = open(path, O_RDONLY);
+		ssize_t n = read(fd, text, sizeof(text) - 1);
+
+		text[n > 0 ? n : 0] = '\0';
+		close(fd);
+		sched_yield();
+	}
+}
+
+static bool
+fill(int s)
+{
+	static char much[4096];
+
+	for (size_t n = sizeof(much); n > 0; n = n > 1 ? 1 : 0)
+		while (send(s, much, n, MSG_DONTWAIT) > 0)
+			;
+	return errno == EAGAIN;
+}
+
+/*
+ * A splice() of so many of 8 bytes of a pipe waits for room in a socket, and is killed. Who reads
+ * meanwhile gets all 8, in their order, and not the end.
+ */
+static bool
+spliced_bytes_come_back(size_t n)
+{
+	int p[2], s[2], status = -1;
+	char found[8];
+	bool good = pipe(p) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, s) == 0 && fill(s[0]) &&
+		    write(p[1], "abcdefgh", 8) == 8 && close(p[1]) == 0;
+	pid_t splicer, reader;
+
+	splicer = good ? fork() : -1;
+	if (splicer == 0)
+		_exit(splice(p[0], NULL, s[0], NULL, n, 0) < 0);
+	good = good && await_sleep(splicer, 0);
+	reader = good ? fork() : -1;
+	if (reader == 0)
+		_exit(read(p[0], found, 8) != 8 || memcmp(found, "abcdefgh", 8) != 0);
+	if (good)
+		await_rest(reader);
+	good = good && kill(splicer, SIGKILL) == 0 && waitpid(splicer, &status, 0) == splicer &&
+	       WIFSIGNALED(status) && waitpid(reader, &status, 0) == reader && status == 0;
+	close(p[0]);
+	return (close(s[0]) == 0) & (close(s[1]) == 0) & good;
+}
+
 void
 test_bytes(void)
 {
@@ -194,5 +272,8 @@ test_bytes(void)
 	result(in_child(changes_only_with_bytes, NULL) == 0,
 	       "a write of nothing changes neither time nor set-id bits");
 	result(copies_regular_files(), "copy_file_range copies between regular files only");
+	result(copies_within_a_file(), "copy_file_range within a file ends at its end");
+	result(spliced_bytes_come_back(4), "a pipe's bytes stay in order while some are spliced");
+	result(spliced_bytes_come_back(8), "a pipe has no end while its bytes are spliced");
 	unlink(NAME);
 }

@@ -86,6 +86,31 @@ connected(void)
 	return closed(s, good) && close(third) == 0;
 }
 
+/* connect(AF_UNSPEC) gives up a port, but not one that the program has chosen. */
+static bool
+ports_are_given_up(void)
+{
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+	struct sockaddr_in name, own, any = inet_local(0), now;
+	socklen_t len = sizeof(now);
+	int s[2] = {inet_bound(SOCK_DGRAM, -1, &name), socket(AF_INET, SOCK_DGRAM, 0)},
+	    gone = inet_bound(SOCK_DGRAM, -1, &own);
+	bool good = close(gone) == 0;
+
+	for (unsigned i = 0; good && i < 2; i++)
+		good = connect(s[1], (void *)&name, sizeof(name)) == 0 &&
+		       FAILS(bind(s[1], (void *)&any, sizeof(any)), EINVAL) &&
+		       connect(s[1], &none, sizeof(none)) == 0 &&
+		       getsockname(s[1], (void *)&now, &len) == 0 && now.sin_port == 0;
+	good = good && bind(s[1], (void *)&own, sizeof(own)) == 0 &&
+	       connect(s[1], (void *)&name, sizeof(name)) == 0 &&
+	       connect(s[1], &none, sizeof(none)) == 0 &&
+	       FAILS(bind(s[1], (void *)&any, sizeof(any)), EINVAL) &&
+	       sendto(s[0], "here", 4, 0, (void *)&own, sizeof(own)) == 4 &&
+	       inet_polled(s[1], 5000) == (POLLIN | POLLOUT) && recv(s[1], data, 9, 0) == 4;
+	return closed(s, good);
+}
+
 static bool
 refused(void)
 {
@@ -241,6 +266,7 @@ test_datagrams(void)
 	result(cut_off(), "datagrams: what does not fit is cut off, and told");
 	result(connected(),
 	       "datagrams: a connected socket hears its peer only, until it is shut down");
+	result(ports_are_given_up(), "datagrams: who ends a connection gives up its port");
 	result(refused(), "datagrams: a port where nobody listens refuses");
 	result(flood(), "datagrams: what nobody reads is dropped");
 	result(raw_flood(), "datagrams: what nobody reads of a raw socket is dropped");

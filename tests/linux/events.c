@@ -9,11 +9,14 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -165,6 +168,42 @@ contains_sets(void)
 	for (int i = 0; i < 7; i++)
 		close(sets[i]);
 	close(ends[1]);
+	return good;
+}
+
+/* An outer set that wants edges is told of each, while files leave the inner one, and come. */
+static bool
+inner_sets_change(void)
+{
+	int outer = epoll_create1(0), inner = epoll_create1(0);
+	int fd[3] = {eventfd(0, EFD_NONBLOCK), eventfd(0, EFD_NONBLOCK), eventfd(1, EFD_NONBLOCK)};
+	eventfd_t n;
+	bool good = watch(outer, EPOLL_CTL_ADD, inner, EPOLLIN | EPOLLET, 0) == 0 &&
+		    watch(inner, EPOLL_CTL_ADD, fd[0], EPOLLIN, 0) == 0 &&
+		    watch(inner, EPOLL_CTL_ADD, fd[1], EPOLLIN, 0) == 0 && told(outer) == 0 &&
+		    eventfd_write(fd[0], 1) == 0 && told(outer) == EPOLLIN && told(outer) == 0;
+
+	/* One has left after its event; the other one has as many. */
+	good = good && eventfd_read(fd[0], &n) == 0 &&
+	       watch(inner, EPOLL_CTL_DEL, fd[0], 0, 0) == 0 && told(outer) == 0 &&
+	       eventfd_write(fd[1], 1) == 0 && told(outer) == EPOLLIN && told(outer) == 0;
+	/* The same of one that was told, and is not waited for any more. */
+	good = good && eventfd_read(fd[1], &n) == 0 &&
+	       watch(inner, EPOLL_CTL_ADD, fd[0], EPOLLIN, 0) == 0 &&
+	       watch(inner, EPOLL_CTL_MOD, fd[1], EPOLLIN | EPOLLONESHOT, 0) == 0 &&
+	       told(outer) == 0 && eventfd_write(fd[1], 1) == 0 && told(outer) == EPOLLIN &&
+	       told(inner) == EPOLLIN && told(inner) == 0 && told(outer) == 0 &&
+	       eventfd_write(fd[0], 1) == 0 && eventfd_write(fd[0], 1) == 0 &&
+	       told(outer) == EPOLLIN && told(outer) == 0;
+	/* One that is ready comes, or is waited for again. */
+	good = good && watch(inner, EPOLL_CTL_ADD, fd[2], EPOLLIN, 0) == 0 &&
+	       told(outer) == EPOLLIN && told(outer) == 0 &&
+	       watch(inner, EPOLL_CTL_MOD, fd[1], EPOLLIN | EPOLLONESHOT, 0) == 0 &&
+	       told(outer) == EPOLLIN && told(outer) == 0;
+	for (unsigned i = 0; i < 3; i++)
+		close(fd[i]);
+	close(inner);
+	close(outer);
 	return good;
 }
 
@@ -417,6 +456,31 @@ eventfd_counts(void)
 	return good;
 }
 
+/* RWF_NOWAIT: a read that would wait fails; and it is refused where nobody heeds it. */
+static bool
+nothing_is_awaited(void)
+{
+	int event = eventfd(0, 0), timer = timerfd_create(CLOCK_MONOTONIC, 0),
+	    watcher = inotify_init1(0);
+	eventfd_t n = 0;
+	const struct iovec v = {&n, sizeof(n)};
+	bool good;
+
+	on_alarm(0);
+	send_alarms(true);
+	good = FAILS(preadv2(event, &v, 1, -1, RWF_NOWAIT), EAGAIN) &&
+	       preadv2(timer, &v, 1, -1, RWF_NOWAIT) == -1 &&
+	       (errno == EOPNOTSUPP || errno == EAGAIN) && /* since Linux 6.10 */
+	       FAILS(preadv2(watcher, &v, 1, -1, RWF_NOWAIT), EOPNOTSUPP) &&
+	       eventfd_write(event, 3) == 0 && preadv2(event, &v, 1, -1, RWF_NOWAIT) == 8 && n == 3;
+	send_alarms(false);
+	signal(SIGALRM, SIG_DFL);
+	close(event);
+	close(timer);
+	close(watcher);
+	return good;
+}
+
 /* ---- statx ---- */
 
 static bool
@@ -458,11 +522,13 @@ test_events(void)
 	result(tells_levels(), "epoll tells what is ready, as long as it is");
 	result(tells_edges(), "epoll tells each event once (EPOLLET), or one (EPOLLONESHOT)");
 	result(contains_sets(), "a set of epoll contains sets; closed files leave it");
+	result(inner_sets_change(), "a set of epoll tells each event of a set that changes");
 	result(epoll_refuses(), "epoll refuses what Linux's does");
 	result(epoll_is_interrupted(),
 	       "signals end waits of epoll; masks and times of epoll_pwait");
 	result(untold_events_stay(), "an event that cannot be stored is told again");
 	result(threads_share_sets(), "threads share a set: each event is taken once");
 	result(eventfd_counts(), "eventfd counts, waits and is interrupted");
+	result(nothing_is_awaited(), "RWF_NOWAIT waits for nothing, or is refused");
 	result(statx_tells(), "statx tells what stat does");
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
@@ -20,6 +21,7 @@
 #define SIG      (SIGRTMIN + 3)
 #define WAIT_S   60
 #define NO_GROUP 999999
+#define MANY     40
 
 /* Waits for one of the two signals, which are blocked. False: none came, or another one. */
 static bool
@@ -114,6 +116,31 @@ room_is_told(void *arg)
 	return good ? 0 : 1;
 }
 
+/* One event of many files. */
+static int
+many_are_told(void *arg)
+{
+	char path[32];
+	siginfo_t info;
+	int p[2];
+	bool good;
+
+	(void)arg;
+	block_both();
+	good = pipe(p) == 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", p[0]);
+	for (unsigned i = 0; i < MANY; i++) {
+		int fd = open(path, O_RDONLY | O_NONBLOCK);
+
+		good = good && fcntl(fd, F_SETSIG, SIG) == 0 &&
+		       fcntl(fd, F_SETOWN, getpid()) == 0 && fcntl(fd, F_SETFL, O_ASYNC) == 0;
+	}
+	good = good && write(p[1], "a", 1) == 1;
+	for (unsigned i = 0; i < MANY; i++)
+		good = good && came(SIG, &info);
+	return good && none_came() ? 0 : 1;
+}
+
 /* A group, a thread, and who is not there. */
 static int
 owners(void *arg)
@@ -195,6 +222,7 @@ test_fasync(void)
 {
 	result(in_child(owner_is_told, NULL) == 0, "O_ASYNC tells the owner by SIGIO or F_SETSIG");
 	result(in_child(room_is_told, NULL) == 0, "who writes is told of room");
+	result(in_child(many_are_told, NULL) == 0, "many files of one pipe tell their owners");
 	result(in_child(owners, NULL) == 0, "F_SETOWN: a group, a thread, nobody; wrong ones");
 	result(geteuid() != 0 || in_child(stranger, NULL) == 0,
 	       "F_SETOWN signals whom its user may");

@@ -119,6 +119,55 @@ waits_end(void)
 	return good && select(61, &set, NULL, NULL, NULL) == -1 && errno == EBADF;
 }
 
+/* An error is readable; an end is nothing exceptional, and ends no wait for that. */
+static bool
+select_knows_errors(void)
+{
+	struct timeval span = {0, 20000};
+	struct timespec from, to;
+	int ends[2];
+	fd_set set;
+	bool good = pipe(ends) == 0 && close(ends[0]) == 0;
+
+	FD_ZERO(&set);
+	FD_SET(ends[1], &set);
+	good = good && select(ends[1] + 1, &set, NULL, NULL, NULL) == 1 && FD_ISSET(ends[1], &set);
+	close(ends[1]);
+	good = good && pipe(ends) == 0 && close(ends[1]) == 0;
+	FD_ZERO(&set);
+	FD_SET(ends[0], &set);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	good =
+	    good && select(ends[0] + 1, NULL, NULL, &set, &span) == 0 && !FD_ISSET(ends[0], &set);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	close(ends[0]);
+	return good && (to.tv_sec - from.tv_sec) * 1000 * MS + to.tv_nsec - from.tv_nsec >= 20 * MS;
+}
+
+/* Another process changes the array while poll() waits. */
+static bool
+poll_writes_revents(void)
+{
+	struct pollfd *p =
+	    mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int ends[2], status = -1;
+	bool good = pipe(ends) == 0;
+	pid_t pid;
+
+	*p = (struct pollfd){ends[0], POLLIN, 0};
+	pid = fork();
+	if (pid == 0)
+		_exit(poll(p, 1, -1) != 1);
+	good = good && await_sleep(pid, 0);
+	p->fd = 77;
+	p->events = POLLPRI;
+	good = good && write(ends[1], "x", 1) == 1 && waitpid(pid, &status, 0) == pid &&
+	       status == 0 && p->fd == 77 && p->events == POLLPRI && p->revents == POLLIN;
+	close(ends[0]);
+	close(ends[1]);
+	return munmap(p, sizeof(*p)) == 0 && good;
+}
+
 static int
 as_another_user(void *arg)
 {
@@ -345,6 +394,8 @@ test_files(void)
 {
 	result(poll_tells(), "poll tells what is ready");
 	result(waits_end(), "poll and select end when a file is ready or a signal comes");
+	result(select_knows_errors(), "select: an error is readable, an end not exceptional");
+	result(poll_writes_revents(), "poll writes what it has found, and nothing else");
 	result(attributes_change(), "chmod, chown, truncate and utimensat, for those who may");
 	result(map_is_noticed(), "what is written to a shared map changes the file's time");
 	result(cut_pages_are_gone(), "what was cut off a file is gone, who else touches it");

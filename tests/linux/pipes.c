@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -83,6 +84,26 @@ file_into_little_room(void)
 	close(fd);
 	unlink("/tmp/linux_pipes");
 	return end(in, out, good);
+}
+
+/* splice() keeps room for a page, and gives back what it has not filled: that is told. */
+static bool
+room_comes_back(void)
+{
+	int p[2], s[2], set = epoll_create1(0), status = -1;
+	bool good = pipe(p) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, s) == 0 &&
+		    write(p[1], text, SIZE - 5000) == SIZE - 5000 &&
+		    watch(set, EPOLL_CTL_ADD, p[1], EPOLLOUT | EPOLLET, 0) == 0 &&
+		    told(set) == EPOLLOUT && told(set) == 0;
+	pid_t pid = good ? fork() : -1;
+
+	if (pid == 0)
+		_exit(splice(s[0], NULL, p[1], NULL, 4096, 0) != 10);
+	good = good && await_sleep(pid, 0) && poll(&(struct pollfd){p[1], POLLOUT, 0}, 1, 0) == 0 &&
+	       told(set) == 0 && write(s[1], text, 10) == 10 && waitpid(pid, &status, 0) == pid &&
+	       status == 0 && told(set) == EPOLLOUT && told(set) == 0;
+	close(set);
+	return end(p, s, good);
 }
 
 /* An eventfd takes 8 bytes at a time: the others stay in the pipe, in their order. */
@@ -230,6 +251,7 @@ test_pipes(void)
 {
 	result(little_room(), "splice and tee fill the room that a pipe has, and wait for some");
 	result(file_into_little_room(), "splice moves no more of a file than the pipe takes");
+	result(room_comes_back(), "the room that splice does not fill is told to who waits for it");
 	result(nothing_is_lost(), "splice leaves in the pipe what the other file does not take");
 	result(both_ends_in_one(), "a pipe that is opened with O_RDWR is both ends");
 	result(some_open_once(), "an eventfd and its like cannot be opened again: ENXIO");

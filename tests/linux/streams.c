@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -275,6 +277,90 @@ ends_are_kept(bool before)
 	return (close(end[0]) == 0) & (close(end[1]) == 0) & good;
 }
 
+/* SO_LINGER waits for bytes. Here they are acknowledged, but not the end that follows: as many
+ * segments wait for the reader as its system keeps. */
+static bool
+lingers_for_bytes(void)
+{
+	struct linger an_hour = {1, 3600};
+	struct itimerval late = {.it_value = {20, 0}}, never = {.it_value = {0, 0}};
+	int end[2], yes = 1, n = 0;
+	bool good = inet_connected(end) &&
+		    setsockopt(end[0], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) == 0 &&
+		    setsockopt(end[0], SOL_SOCKET, SO_LINGER, &an_hour, sizeof(an_hour)) == 0;
+
+	for (int i = 0; good && n == i && i < 2 * SMALL_MAX; i++)
+		good = write(end[0], "s", 1) == 1 && ioctl(end[1], FIONREAD, &n) == 0;
+	good = good && shutdown(end[0], SHUT_WR) == 0;
+	on_alarm(0);
+	setitimer(ITIMER_REAL, &late, NULL);
+	good = close(end[0]) == 0 && signals_seen == 0 && good;
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_DFL);
+	return close(end[1]) == 0 && good;
+}
+
+/* Who has not read all resets the connection, and does not wait. */
+static bool
+lingers_for_no_reset(void)
+{
+	struct linger an_hour = {1, 3600};
+	struct itimerval late = {.it_value = {20, 0}}, never = {.it_value = {0, 0}};
+	int end[2];
+	bool good = inet_connected(end) && write(end[1], "unread", 6) == 6 && fill(end[0]) > 0 &&
+		    setsockopt(end[0], SOL_SOCKET, SO_LINGER, &an_hour, sizeof(an_hour)) == 0;
+
+	on_alarm(0);
+	setitimer(ITIMER_REAL, &late, NULL);
+	good = close(end[0]) == 0 && signals_seen == 0 && good;
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_DFL);
+	good = good && (inet_polled(end[1], 5000) & POLLERR) && inet_error(end[1]) == ECONNRESET;
+	return close(end[1]) == 0 && good;
+}
+
+/* What a send() has taken before it fails goes at once. */
+static bool
+short_sends_go(void)
+{
+	char *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int end[2];
+	bool good = inet_connected(end) && munmap(p + 4096, 4096) == 0;
+	ssize_t n = good ? send(end[0], p, 8192, 0) : 0;
+
+	/* (Linux takes nothing.) */
+	good = good && (n == -1 ? errno == EFAULT : n == 4096 && inet_polled(end[1], 0) & POLLIN);
+	munmap(p, 4096);
+	return (close(end[0]) == 0) & (close(end[1]) == 0) & good;
+}
+
+/* connect(AF_UNSPEC) and shutdown() of a socket that listens, is bound, or connects. */
+static bool
+attempts_end(void)
+{
+	struct sockaddr none = {.sa_family = AF_UNSPEC};
+	struct sockaddr_in name, now;
+	socklen_t len = sizeof(now);
+	int l = inet_bound(SOCK_STREAM, 1, &name), s = socket(AF_INET, SOCK_STREAM, 0), c;
+	bool good = shutdown(l, SHUT_WR) == 0 && connect(s, (void *)&name, sizeof(name)) == 0 &&
+		    connect(l, &none, sizeof(none)) == 0 && FAILS(accept(l, NULL, NULL), EINVAL) &&
+		    (inet_polled(s, 5000) & POLLERR) && inet_error(s) == ECONNRESET;
+
+	good = (close(l) == 0) & (close(s) == 0) & good;
+	/* Who is bound stays so. */
+	s = inet_bound(SOCK_STREAM, -1, &name);
+	good = good && connect(s, &none, sizeof(none)) == 0 && listen(s, 0) == 0 &&
+	       getsockname(s, (void *)&now, &len) == 0 && now.sin_port == name.sin_port;
+	/* One waits for accept(), as many as may, and so another one is not connected. */
+	l = socket(AF_INET, SOCK_STREAM, 0);
+	c = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	good = good && connect(l, (void *)&name, sizeof(name)) == 0 &&
+	       FAILS(connect(c, (void *)&name, sizeof(name)), EINPROGRESS) &&
+	       inet_polled(c, 0) == 0 && shutdown(c, SHUT_WR) == 0 &&
+	       (inet_polled(c, 0) & POLLHUP) && FAILS(shutdown(c, SHUT_WR), ENOTCONN);
+	return (close(l) == 0) & (close(s) == 0) & (close(c) == 0) & good;
+}
+
 /* A call that fails for another reason does not take what the connection has to say. */
 static bool
 errors_are_told(void)
@@ -359,6 +445,10 @@ test_streams(void)
 	result(resets_are_accepted(), "streams: accept() takes connections that were reset");
 	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
 	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");
+	result(lingers_for_bytes(), "streams: close() waits for bytes, if it is to, and no longer");
+	result(lingers_for_no_reset(), "streams: close() does not wait if it resets");
+	result(short_sends_go(), "streams: what a send takes before it fails goes at once");
+	result(attempts_end(), "streams: connect(AF_UNSPEC) and shutdown() end what began");
 	result(errors_are_told(), "streams: an error is told by a call that fails for it");
 	result(peeks_at_the_limit(), "streams: MSG_PEEK with MSG_WAITALL at the limit of memory");
 	result(peeks(), "streams: MSG_PEEK shows all, MSG_TRUNC drops, MSG_ERRQUEUE has nothing");

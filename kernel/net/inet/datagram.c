@@ -211,21 +211,27 @@ inet_datagram_create(struct inet_socket *s)
 	return error;
 }
 
+/* Its port, or the number of its echo requests. 0: it has none yet. */
+static uint16_t
+port_of(const struct inet_socket *s)
+{
+	return is_udp(s) ? s->dgram.udp->local_port : s->dgram.ping_id;
+}
+
 static int
 datagram_bind_locked(struct inet_socket *s, const ip_addr_t *ip, uint16_t port)
 {
 	int error = inet_check_local(ip, is_udp(s) ? port : 0);
 
-	if (error != 0)
-		return error;
-	if (is_udp(s))
-		return s->dgram.udp->local_port != 0 ? -EINVAL
-						     : inet_errno(udp_bind(s->dgram.udp, ip, port));
-	if (inet_is_ping(s) && s->dgram.ping_id != 0)
-		return -EINVAL;
-	if (inet_is_ping(s))
+	if (error == 0 && port_of(s) != 0)
+		error = -EINVAL;
+	if (error == 0 && inet_is_ping(s))
 		error = inet_ping_bind(s, port);
-	return error != 0 ? error : inet_errno(raw_bind(s->dgram.raw, ip));
+	if (error == 0)
+		error = inet_errno(is_udp(s) ? udp_bind(s->dgram.udp, ip, port)
+					     : raw_bind(s->dgram.raw, ip));
+	s->dgram.bound |= error == 0 && port != 0;
+	return error;
 }
 
 static int
@@ -249,11 +255,29 @@ forget_source(struct inet_socket *s)
 	s->dgram.sourced = false;
 }
 
+/* Gives up the port that its user has not chosen: lwIP's list has those pcbs that have one. */
+static void
+forget_port(struct inet_socket *s)
+{
+	struct udp_pcb **at = &udp_pcbs;
+
+	if (s->dgram.bound)
+		return;
+	s->dgram.ping_id = 0;
+	if (!is_udp(s) || s->dgram.udp->local_port == 0)
+		return;
+	while (*at != s->dgram.udp)
+		at = &(*at)->next;
+	*at = s->dgram.udp->next;
+	s->dgram.udp->local_port = 0;
+}
+
 static void
 datagram_disconnect(struct inet_socket *s)
 {
 	s->dgram.connected = false;
 	forget_source(s);
+	forget_port(s);
 	if (is_udp(s))
 		udp_disconnect(s->dgram.udp);
 	else
@@ -531,14 +555,6 @@ inet_datagram_ioctl(struct socket *so, unsigned request, uint64_t arg)
 }
 
 static void
-packet_drop(struct inet_socket *s, struct packet *k)
-{
-	packet_take(s, k);
-	pbuf_free(k->p);
-	kfree(k);
-}
-
-static void
 inet_datagram_release(struct socket *so)
 {
 	struct inet_socket *s = inet_of(so);
@@ -550,8 +566,13 @@ inet_datagram_release(struct socket *so)
 		raw_remove(s->dgram.raw);
 		list_remove(&s->dgram.all);
 	}
-	while (!list_empty(&s->dgram.packets))
-		packet_drop(s, list_entry(s->dgram.packets.next, struct packet, link));
+	while (!list_empty(&s->dgram.packets)) {
+		struct packet *k = list_entry(s->dgram.packets.next, struct packet, link);
+
+		packet_take(s, k);
+		pbuf_free(k->p);
+		kfree(k);
+	}
 	inet_unlock();
 }
 

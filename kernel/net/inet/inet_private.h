@@ -73,6 +73,7 @@ struct inet_datagram {
 	uint16_t ping_id;    /* SOCK_DGRAM of IPPROTO_ICMP: network order; 0: none yet */
 	bool connected, shut_read, shut_write;
 	bool sourced; /* connect() has chosen its own address */
+	bool bound;   /* to a port, or number, of its user's choice: it stays after a connection */
 };
 
 struct inet_socket {

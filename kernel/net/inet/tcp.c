@@ -283,18 +283,46 @@ connect_begin(struct inet_socket *s, const ip_addr_t *to, uint16_t port)
 	return 0;
 }
 
-/* AF_UNSPEC: the socket is as new. */
-static int
+/* Takes the first connection that waits for accept(). */
+static struct inet_socket *
+take_first(struct inet_socket *s)
+{
+	struct inet_socket *new = list_entry(s->tcp.queue.next, struct inet_socket, tcp.link);
+
+	list_remove(&new->tcp.link);
+	s->tcp.queued--;
+	return new;
+}
+
+/* Waits for no more connections; those that wait are reset. */
+static void
+listen_end(struct inet_socket *s)
+{
+	while (!list_empty(&s->tcp.queue)) {
+		struct inet_socket *new = take_first(s);
+
+		if (new->tcp.pcb != NULL)
+			tcp_cut(new);
+		inet_tcp_discard(new);
+		socket_unref(&new->so);
+	}
+	s->tcp.listening = false;
+	tcp_close(s->tcp.pcb);
+}
+
+/* The socket is as new. One that is only bound stays so. */
+static void
 tcp_disconnect(struct inet_socket *s)
 {
 	if (s->tcp.listening)
-		return -EINVAL;
-	if (s->tcp.pcb != NULL)
+		listen_end(s);
+	else if (!s->tcp.connecting && !s->tcp.connected && !s->tcp.untold)
+		return;
+	else if (s->tcp.pcb != NULL)
 		tcp_cut(s);
 	inet_tcp_discard(s);
 	s->tcp.connecting = s->tcp.connected = s->tcp.untold = false;
 	forget_local(s);
-	return 0;
 }
 
 /* A connection goes on, or is there, or has failed. */
@@ -343,7 +371,7 @@ inet_tcp_connect(struct socket *so, const struct socket_name *name, bool nowait)
 	inet_lock();
 	error = inet_tcp_readers_end(s);
 	if (error == 0 && inet_name_is_unspec(name)) {
-		error = tcp_disconnect(s);
+		tcp_disconnect(s);
 	} else if (error == 0) {
 		error = inet_name_parse(name, &ip, &port);
 		if (error == 0)
@@ -351,17 +379,6 @@ inet_tcp_connect(struct socket *so, const struct socket_name *name, bool nowait)
 	}
 	inet_unlock();
 	return error;
-}
-
-/* Takes the first connection that waits for accept(). */
-static struct inet_socket *
-take_first(struct inet_socket *s)
-{
-	struct inet_socket *new = list_entry(s->tcp.queue.next, struct inet_socket, tcp.link);
-
-	list_remove(&new->tcp.link);
-	s->tcp.queued--;
-	return new;
 }
 
 static struct socket *
@@ -408,22 +425,6 @@ inet_tcp_getname(struct socket *so, struct socket_name *name, enum socket_end en
 	return error;
 }
 
-/* Waits for no more connections; those that wait are reset. */
-static void
-listen_end(struct inet_socket *s)
-{
-	while (!list_empty(&s->tcp.queue)) {
-		struct inet_socket *new = take_first(s);
-
-		if (new->tcp.pcb != NULL)
-			tcp_cut(new);
-		inet_tcp_discard(new);
-		socket_unref(&new->so);
-	}
-	s->tcp.listening = false;
-	tcp_close(s->tcp.pcb);
-}
-
 static int
 inet_tcp_shutdown(struct socket *so, int how)
 {
@@ -431,11 +432,10 @@ inet_tcp_shutdown(struct socket *so, int how)
 	int error = 0;
 
 	inet_lock();
-	if (s->tcp.listening && how != SHUT_WR) {
-		listen_end(s);
-		forget_local(s);
+	if (s->tcp.connecting || (s->tcp.listening && how != SHUT_WR)) {
+		tcp_disconnect(s);
 	} else if (!s->tcp.connected) {
-		error = -ENOTCONN;
+		error = s->tcp.listening ? 0 : -ENOTCONN; /* a listening one writes nothing */
 	} else {
 		if (how != SHUT_WR)
 			s->tcp.shut_read = true;
@@ -484,7 +484,7 @@ inet_tcp_is_listening(struct socket *so)
 	return inet_of(so)->tcp.listening;
 }
 
-/* Waits until the peer has acknowledged all, or for the time of SO_LINGER. */
+/* Waits until the peer has acknowledged all bytes, or for the time of SO_LINGER. */
 static void
 linger(struct inet_socket *s, uint64_t seconds)
 {
@@ -493,14 +493,16 @@ linger(struct inet_socket *s, uint64_t seconds)
 
 	if (s->tcp.pcb != NULL)
 		tcp_output(s->tcp.pcb);
-	while (error == 0 && s->tcp.pcb != NULL && s->tcp.pcb->snd_queuelen > 0)
+	while (error == 0 && s->tcp.pcb != NULL && s->tcp.unacked > 0)
 		error = inet_wait(&s->changed, "linger", deadline);
 }
 
 static void
 close_connection(struct inet_socket *s, struct linger how)
 {
-	if (how.l_onoff && how.l_linger > 0 && s->tcp.connected)
+	/* Who has not read all resets the connection, below. */
+	if (how.l_onoff && how.l_linger > 0 && s->tcp.connected && s->tcp.unread == 0 &&
+	    !unix_rights_are_dropped())
 		linger(s, (uint64_t)how.l_linger);
 	if (s->tcp.pcb == NULL)
 		return;

@@ -327,6 +327,14 @@ write_piece(struct inet_socket *s, const char *piece, uint32_t n, bool more)
 	return (int)n;
 }
 
+/* Sends what is written, unless the program has said that more comes. */
+static void
+send_written(struct inet_socket *s, const struct socket_message *m)
+{
+	if (s->tcp.pcb != NULL && s->tcp.connected && !s->tcp.cork && !(m->flags & MSG_MORE))
+		tcp_output(s->tcp.pcb);
+}
+
 /* Waits for room again and again, until all of a piece is written. How many bytes, or -errno. */
 static int
 send_piece(struct inet_socket *s, const struct socket_message *m, const char *piece, uint32_t n,
@@ -343,9 +351,8 @@ send_piece(struct inet_socket *s, const struct socket_message *m, const char *pi
 			r = write_piece(s, piece + done, n - done, more);
 		done += r > 0 ? (uint32_t)r : 0;
 	}
-	if ((!more || r < 0) && s->tcp.pcb != NULL && s->tcp.connected && !s->tcp.cork &&
-	    !(m->flags & MSG_MORE))
-		tcp_output(s->tcp.pcb);
+	if (!more || r < 0)
+		send_written(s, m);
 	inet_unlock();
 	return done > 0 ? (int)done : r;
 }
@@ -376,6 +383,11 @@ inet_tcp_send(struct socket *so, struct socket_message *m)
 	}
 	if (piece != few)
 		kfree(piece);
+	if (done > 0 && done < start) { /* the next piece does not come */
+		inet_lock();
+		send_written(s, m);
+		inet_unlock();
+	}
 	/* If it is the socket's error, it is told now. */
 	told = -r;
 	if (done == 0 && r < 0)
