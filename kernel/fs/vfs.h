@@ -453,7 +453,8 @@ vnode_ref_live(struct vnode *vn)
 void vnode_unref(struct vnode *vn);
 
 /*
- * Reads a regular file into kernel memory. Bytes, 0 at the end; -EISDIR, -EINVAL for other kinds.
+ * Reads a regular file into kernel memory. Bytes, 0 at the end; -EISDIR, -EINVAL for other kinds,
+ * and for one that cannot be read.
  */
 int64_t vnode_read(struct vnode *vn, void *buf, size_t len, uint64_t off);
 /*

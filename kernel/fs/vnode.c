@@ -359,7 +359,7 @@ vnode_read(struct vnode *vn, void *buf, size_t len, uint64_t off)
 	struct uio_vec v;
 	struct uio u;
 
-	if (!S_ISREG(vn->mode))
+	if (!S_ISREG(vn->mode) || vn->ops->read == NULL)
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
 	uio_init(&u, &v, UIO_KERNEL, buf, len);
 	return vn->ops->read(vn, NULL, &u, &off);

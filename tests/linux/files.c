@@ -23,6 +23,7 @@
 #include "tests/linux/linux_test.h"
 
 #define FILE_NAME "/tmp/linux_files"
+#define MARKER    "/sys/kernel/tracing/trace_marker"
 
 static volatile sig_atomic_t alarms;
 
@@ -168,6 +169,21 @@ attributes_change(void)
 		    errno == EISDIR;
 	close(fd);
 	return good && unlink(FILE_NAME) == 0 && unlink("/tmp/linux_theirs") == 0;
+}
+
+/* A file that cannot be read is no program, and interprets none. */
+static bool
+unreadable_is_no_program(void)
+{
+	static const char script[] = "#!" MARKER "\n";
+	char *const none[] = {NULL};
+	int fd = open(FILE_NAME, O_WRONLY | O_CREAT, 0755);
+	bool good =
+	    write(fd, script, strlen(script)) > 0 && close(fd) == 0 && chmod(MARKER, 0755) == 0;
+
+	good = good && execve(MARKER, none, none) == -1 && errno == EINVAL &&
+	       execve(FILE_NAME, none, none) == -1 && errno == EINVAL;
+	return chmod(MARKER, 0220) == 0 && unlink(FILE_NAME) == 0 && good;
 }
 
 static int
@@ -346,6 +362,7 @@ test_files(void)
 	result(poll_tells(), "poll tells what is ready");
 	result(waits_end(), "poll and select end when a file is ready or a signal comes");
 	result(attributes_change(), "chmod, chown, truncate and utimensat, for those who may");
+	result(unreadable_is_no_program(), "a file that cannot be read is not executed");
 	result(map_is_noticed(), "what is written to a shared map changes the file's time");
 	result(cut_pages_are_gone(), "what was cut off a file is gone, who else touches it");
 	result(timers_fire(), "setitimer and alarm send SIGALRM");
