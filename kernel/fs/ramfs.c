@@ -60,6 +60,9 @@ ramfs_map_page(struct vnode *vn, uint64_t index, bool make, int *err)
 	if (!make)
 		return pagecache_find(vn, index, true);
 	*err = ramfs_get_page(vn, index, true, &page);
+	/* Where only the owner's limit is reached, to kill a process frees nothing: SIGBUS. */
+	if (*err == -ENOSPC)
+		*err = uidinfo_memory_short() ? -ENOMEM : -EFAULT;
 	return page;
 }
 
