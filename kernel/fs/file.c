@@ -1,5 +1,5 @@
 /*
- * file.c - open files: opening, reading, writing, closing.
+ * file.c - open files: opening, reading, writing, closing; and who writes or executes a file.
  * Invariant: no lock of an open pipe, terminal or socket is held while its user waits for data or
  * room. Otherwise a second user would wait for the lock, and no signal could interrupt it. Files
  * and disks are read and written with locks held. Locking: file.h.
@@ -90,6 +90,48 @@ file_alloc(int flags, int *err)
 	return f;
 }
 
+/* Moves vn->writers by `step`, away from 0. -ETXTBSY: it is on the other side. */
+static int
+use_text(struct vnode *vn, int32_t step)
+{
+	int32_t n = __atomic_load_n(&vn->writers, __ATOMIC_RELAXED);
+
+	do
+		if (step > 0 ? n < 0 : n > 0)
+			return -ETXTBSY;
+	while (!__atomic_compare_exchange_n(&vn->writers, &n, n + step, true, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED));
+	return 0;
+}
+
+int
+vnode_write_begin(struct vnode *vn)
+{
+	int error = use_text(vn, 1);
+
+	/* pairs with that in vfs_stop_writing(): one of both sees what the other one has done */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return error;
+}
+
+void
+vnode_write_end(struct vnode *vn)
+{
+	__atomic_fetch_sub(&vn->writers, 1, __ATOMIC_ACQ_REL);
+}
+
+int
+vnode_execute_begin(struct vnode *vn)
+{
+	return use_text(vn, -1);
+}
+
+void
+vnode_execute_end(struct vnode *vn)
+{
+	__atomic_fetch_add(&vn->writers, 1, __ATOMIC_ACQ_REL);
+}
+
 /* Makes f that vnode's. 0; or the driver's error. */
 static int
 vfs_open(struct vnode *vn, struct file *f, int flags)
@@ -101,7 +143,6 @@ vfs_open(struct vnode *vn, struct file *f, int flags)
 	f->io_heard = writeback_sample(vn);
 	if (S_ISREG(vn->mode) && (flags & O_ACCMODE) != O_RDONLY) {
 		error = vnode_write_begin(vn);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in tmpfs_remount() */
 		if (error == 0 && vnode_read_only(vn)) { /* it became so just now */
 			vnode_write_end(vn);
 			error = -EROFS;

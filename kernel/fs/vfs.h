@@ -291,6 +291,12 @@ void vfs_drop_first_root(struct vnode *root);
  */
 bool vfs_has_root_device(void);
 void vfs_mount_root_device(void);
+/*
+ * Makes a file system read-only, for its `remount`: *read_only is what its vnodes point to, which
+ * only the caller changes. False: is_used(arg) says that it cannot be, and it is not. That finds
+ * any file that is open for writing, and is called twice: who opens one after that is refused.
+ */
+bool vfs_stop_writing(bool *read_only, bool (*is_used)(void *arg), void *arg);
 /* Changes the flags of the file system with this root. -EINVAL: it is no root; -EBUSY: it is to be
  * read-only, and a file is open for writing, or something without a name is in use. */
 int vfs_remount(struct vnode *root, unsigned flags);

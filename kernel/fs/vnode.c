@@ -365,44 +365,6 @@ vnode_read(struct vnode *vn, void *buf, size_t len, uint64_t off)
 	return vn->ops->read(vn, NULL, &u, &off);
 }
 
-/* Moves vn->writers by `step`, away from 0. -ETXTBSY: it is on the other side. */
-static int
-use_text(struct vnode *vn, int32_t step)
-{
-	int32_t n = __atomic_load_n(&vn->writers, __ATOMIC_RELAXED);
-
-	do
-		if (step > 0 ? n < 0 : n > 0)
-			return -ETXTBSY;
-	while (!__atomic_compare_exchange_n(&vn->writers, &n, n + step, true, __ATOMIC_ACQ_REL,
-					    __ATOMIC_RELAXED));
-	return 0;
-}
-
-int
-vnode_write_begin(struct vnode *vn)
-{
-	return use_text(vn, 1);
-}
-
-void
-vnode_write_end(struct vnode *vn)
-{
-	__atomic_fetch_sub(&vn->writers, 1, __ATOMIC_ACQ_REL);
-}
-
-int
-vnode_execute_begin(struct vnode *vn)
-{
-	return use_text(vn, -1);
-}
-
-void
-vnode_execute_end(struct vnode *vn)
-{
-	__atomic_fetch_add(&vn->writers, 1, __ATOMIC_ACQ_REL);
-}
-
 void
 vnode_execute_notify(struct vnode *vn)
 {
