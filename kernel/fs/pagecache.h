@@ -81,8 +81,9 @@ void writeback_want(void);
 /* The same at once; and file systems forget names that nobody uses, if they have too many. */
 void writeback_hurry(void);
 /*
- * Who writes a lot calls this, and waits if too much is dirty. Locks of vnodes may be held, which
- * the thread never takes; none of a file system.
+ * Who writes a lot calls this, and waits if too much is dirty. vfs_lock and locks of vnodes may be
+ * held: the thread takes that one between two passes only, and those never. No lock of a file
+ * system may be.
  */
 void writeback_throttle(void);
 /* The same for who has changed a page that it maps, if va is one of a file on a disk. */

@@ -190,11 +190,21 @@ for _smp in cpus("what was synced"):
         lambda smp=_smp: [synced(smp, how) for how in ("sync", "dd if=/dev/null of=/mnt/last conv=fsync,notrunc 2> /dev/null")])
 
 
-@portable_test("the thread that writes after some seconds puts files on the disk without sync")
+# What the thread does after it has looked for names to forget, for which it takes the lock of names.
+AFTER_TRIM = """
+fbt::vfs_trim:return /execname == "syncer"/ { self->after = 1; }
+fbt::wakeup:entry, fbt::sleepq_wait:entry /self->after/ { @[probefunc] = count(); self->after = 0; }
+"""
+
+
+@portable_test("the thread that writes after some seconds puts files on the disk without sync; who waits for it may hold the lock of names")
 def later():
-    disk = make()
-    with guest("--disk", str(disk), smp=2) as c:
-        shell(c, "echo later > /mnt/later; sleep 8")
+    disk, program, script = make(), scratch() / "after.d", scratch() / "later.sh"
+    program.write_text(AFTER_TRIM)
+    script.write_text("echo later > /mnt/later; sleep 8")
+    with guest("--disk", str(disk), "--file", f"/after.d={program}", "--file", f"/later={script}", smp=2) as c:
+        out = shell(c, "dtrace -qs /after.d -c 'sh /later'")
+        check_eq(set(re.findall(r"(\w+) +\d+\r*$", out, re.M)), {"sleepq_wait"}, f"what comes after it, in {out!r}")
         check_eq(contents(disk, "/later"), b"later\n", "a file, some seconds after")
         killed(c)
     fsck(disk)
