@@ -206,7 +206,9 @@ struct vnode {
 	uint64_t rdev;                     /* [c] device number, 0 none */
 
 	uint32_t links;     /* [v] how many names it has */
-	struct vname *name; /* [v] the newest one; NULL: it never had one, or that one is removed */
+	struct list names;  /* [v] those, by their age */
+	struct vname *name; /* [v] the newest one; NULL: it has none; of a root that is mounted,
+			     * that of what it covers */
 	struct vname *gone; /* [v] its last one, removed while it was open (fsnotify_keep_name()) */
 	struct fsnotify_mark
 	    *marks; /* who watches it (inotify.c: inotify_lock); [a] to ask if any */
