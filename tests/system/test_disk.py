@@ -247,11 +247,11 @@ def kept():
 def nameless():
     # Of the last file, nobody has looked for the other name.
     for last in ("poweroff", "mount -o remount,ro /mnt 2> /dev/null || echo busy; umount /mnt 2> /dev/null || echo used; exec 6<&-; mount -o remount,ro /mnt\n"
-                 "mount -o remount,rw /mnt; mkdir /mnt/d; echo > /mnt/g; ln /mnt/g /mnt/d/g; umount /mnt; mount -t ext2 /dev/vda /mnt; exec 6< /mnt/g; rm /mnt/g\n"
+                 "mount -o remount,rw /mnt; mkdir /mnt/d; echo > /mnt/g; ln /mnt/g /mnt/d/g; umount /mnt; mount -t ext2 /dev/vda /mnt; exec 6< /mnt/g; rm /mnt/g; linux_test linked 6 /mnt/h && rm /mnt/h\n"
                  "umount /mnt 2> /dev/null || echo open; exec 6<&-; umount /mnt; reboot"):
         disk = make()
-        out = boot(f"seq 100000 > /mnt/f; exec 6< /mnt/f; rm /mnt/f; {last}\n", options=["--disk", str(disk)]).out.replace("\r", "")
-        check_eq(out.split(), ["busy", "used", "open"] if "busy" in last else [], "what remount and umount say")
+        out = boot(f"seq 100000 > /mnt/f; exec 6< /mnt/f; rm /mnt/f; {last}\n", options=["--disk", str(disk), *LINUX_TEST]).out.replace("\r", "")
+        check_eq(out.split(), ["busy", "used", "linked", "open"] if "busy" in last else [], "what remount and umount say")
         fsck(disk)
         check_match(r"^Filesystem state: +clean$", tool("dumpe2fs", "-h", disk), f"the state after {last}")
 
