@@ -42,11 +42,13 @@ check_open(const struct vnode *vn, int flags)
 			: how == O_WRONLY ? VNODE_WRITE
 					  : VNODE_READ | VNODE_WRITE;
 
+	if (flags & O_TRUNC)
+		want |= VNODE_WRITE;
 	if (S_ISLNK(vn->mode))
 		return -ELOOP; /* O_NOFOLLOW */
 	if ((vn->mode & S_IFMT) == 0 || S_ISSOCK(vn->mode))
 		return -ENXIO; /* what has one file only, by /proc/PID/fd; or a socket's name */
-	if (S_ISDIR(vn->mode) && how != O_RDONLY)
+	if (S_ISDIR(vn->mode) && (want & VNODE_WRITE))
 		return -EISDIR;
 	if ((flags & O_DIRECTORY) && !S_ISDIR(vn->mode))
 		return -ENOTDIR;
@@ -250,8 +252,10 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 		error = -EISDIR;
 	if (error == 0 && (flags & O_DIRECT))
 		error = -EINVAL; /* all files are read and written through the cache */
-	cut = error == 0 && !made && (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY &&
-	      vnode_can_truncate(vn);
+	/* What has no bytes of its own is cleared by writers only. */
+	cut = error == 0 && !made && (flags & O_TRUNC) &&
+	      (vn->ops->truncate != NULL ||
+	       (vn->ops->clear != NULL && (flags & O_ACCMODE) != O_RDONLY));
 	if (cut)
 		error = vnode_truncate(vn, 0);
 	if (error == 0)

@@ -298,7 +298,9 @@ is_another_user(void *arg)
 		return 3;
 	if (time_error(DIR "/shut", NULL) != EACCES || time_error(DIR "/shut", now) != EACCES)
 		return 4;
-	return 0;
+	if (!FAILS(open(DIR "/shut", O_RDONLY | O_TRUNC), EACCES))
+		return 5;
+	return close(open(DIR "/open", O_RDONLY | O_TRUNC)) == 0 ? 0 : 6;
 }
 
 static bool
@@ -327,6 +329,22 @@ times_are_checked(void)
 	return rmdir(DIR) == 0 && good;
 }
 
+static bool
+truncates_for_readers(void)
+{
+	struct stat st;
+	int fd;
+	bool good = mkdir(DIR, 0755) == 0;
+
+	fd = open(DIR "/f", O_RDWR | O_CREAT, 0600);
+	good = good && write(fd, "text", 4) == 4;
+	good = good && close(open(DIR "/f", O_RDONLY | O_TRUNC)) == 0 && fstat(fd, &st) == 0 &&
+	       st.st_size == 0 && FAILS(open(DIR, O_RDONLY | O_TRUNC), EISDIR);
+	close(fd);
+	unlink(DIR "/f");
+	return rmdir(DIR) == 0 && good;
+}
+
 void
 test_misc(void)
 {
@@ -341,4 +359,5 @@ test_misc(void)
 	       "clone3 makes a child, and checks its arguments");
 	result(paths_are_restricted(), "openat2 keeps paths where they are to stay");
 	result(times_are_checked(), "utimensat is for owners, and of the time now for writers");
+	result(truncates_for_readers(), "O_TRUNC is for writers, however the file is opened");
 }
