@@ -125,7 +125,7 @@ int filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len);
 void *filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err);
 /*
  * May these bytes, which are not none, be written? Then the file has its new time, and no set-id
- * bits, whether bytes will move or not. The user's limit may shorten the write. 0, -EROFS; -EFBIG,
- * perhaps with a signal. max: of the file, in bytes. vn->lock held.
+ * bits, whether bytes will move or not. The user's limit, and max, may shorten the write. 0,
+ * -EROFS; -EFBIG, perhaps with a signal. max: of the file, in bytes. vn->lock held.
  */
 int vnode_check_write(struct vnode *vn, struct uio *u, uint64_t off, uint64_t max);

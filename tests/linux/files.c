@@ -186,6 +186,18 @@ unreadable_is_no_program(void)
 	return chmod(MARKER, 0220) == 0 && unlink(FILE_NAME) == 0 && good;
 }
 
+/* A write up to the largest size of a file ends there. */
+static bool
+writes_end_at_the_largest_size(void)
+{
+	const off_t most = 1l << 30;
+	int fd = memfd_create("largest", 0); /* in memory, where that is 1 GiB */
+	bool good = pwrite(fd, "text", 4, most - 3) == 3 && pwrite(fd, "x", 1, most) == -1 &&
+		    errno == EFBIG && pwrite(fd, "x", 1, most - 1) == 1;
+
+	return close(fd) == 0 && good;
+}
+
 static int
 dies_of_alarm(void *arg)
 {
@@ -363,6 +375,7 @@ test_files(void)
 	result(waits_end(), "poll and select end when a file is ready or a signal comes");
 	result(attributes_change(), "chmod, chown, truncate and utimensat, for those who may");
 	result(unreadable_is_no_program(), "a file that cannot be read is not executed");
+	result(writes_end_at_the_largest_size(), "a write ends where a file may not grow");
 	result(map_is_noticed(), "what is written to a shared map changes the file's time");
 	result(cut_pages_are_gone(), "what was cut off a file is gone, who else touches it");
 	result(timers_fire(), "setitimer and alarm send SIGALRM");
