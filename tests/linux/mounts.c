@@ -325,6 +325,47 @@ keeps_paths_below(void)
 	       good;
 }
 
+/* Does /proc tell of a map of that file, by these numbers? */
+static bool
+maps_tell(const char *path, const struct stat *st)
+{
+	int fd = open(path, O_RDONLY);
+	void *at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512], expected[64];
+	bool found = false;
+
+	snprintf(expected, sizeof(expected), " %02x:%02x %lu ", major(st->st_dev),
+		 minor(st->st_dev), (unsigned long)st->st_ino);
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		found |= strstr(line, expected) != NULL;
+	if (f != NULL)
+		fclose(f);
+	close(fd);
+	return at != MAP_FAILED && munmap(at, 4096) == 0 && found;
+}
+
+/* The number has two parts, of which the lower one is a byte in the old calls. */
+static bool
+tells_its_number(void)
+{
+	struct statx sx;
+	struct utsname u;
+	struct stat st;
+	bool good = true;
+	unsigned n = uname(&u) == 0 && strcmp(u.sysname, "Kestrel") == 0 ? 256 : 1;
+
+	for (unsigned i = 0; good && i < n; i++)
+		good = mount("x", PLACE, "tmpfs", 0, NULL) == 0 && stat(PLACE, &st) == 0 &&
+		       statx(AT_FDCWD, PLACE, 0, STATX_BASIC_STATS, &sx) == 0 &&
+		       sx.stx_dev_major == major(st.st_dev) &&
+		       sx.stx_dev_minor == minor(st.st_dev) &&
+		       (i + 1 < n || (close(creat(PLACE "/f", 0600)) == 0 &&
+				      stat(PLACE "/f", &st) == 0 && maps_tell(PLACE "/f", &st))) &&
+		       umount(PLACE) == 0;
+	return good;
+}
+
 static const struct {
 	bool (*test)(void);
 	const char *promise;
@@ -338,6 +379,7 @@ static const struct {
     {says_what_is_wrong, "mount() says what is wrong with its arguments"},
     {keeps_paths_below,
      "a path of openat2() stays below where it begins, and what is mounted there"},
+    {tells_its_number, "stat(), statx() and /proc tell the same number of a file system"},
     {ends_watches, "what is unmounted is not watched any more, and inotify says so"},
 };
 
