@@ -345,6 +345,20 @@ truncates_for_readers(void)
 	return rmdir(DIR) == 0 && good;
 }
 
+static bool
+removed_directories_have_no_list(void)
+{
+	char list[256];
+	int fd;
+	bool good = mkdir(DIR, 0755) == 0;
+
+	fd = open(DIR, O_RDONLY);
+	good = good && syscall(SYS_getdents64, fd, list, sizeof(list)) > 0 &&
+	       lseek(fd, 0, SEEK_SET) == 0 && rmdir(DIR) == 0 &&
+	       FAILS(syscall(SYS_getdents64, fd, list, sizeof(list)), ENOENT);
+	return close(fd) == 0 && good;
+}
+
 void
 test_misc(void)
 {
@@ -360,4 +374,5 @@ test_misc(void)
 	result(paths_are_restricted(), "openat2 keeps paths where they are to stay");
 	result(times_are_checked(), "utimensat is for owners, and of the time now for writers");
 	result(truncates_for_readers(), "O_TRUNC is for writers, however the file is opened");
+	result(removed_directories_have_no_list(), "a directory that was removed has no list");
 }
