@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -333,11 +334,13 @@ static bool
 truncates_for_readers(void)
 {
 	struct stat st;
-	int fd;
+	int fd, left;
 	bool good = mkdir(DIR, 0755) == 0;
 
 	fd = open(DIR "/f", O_RDWR | O_CREAT, 0600);
-	good = good && write(fd, "text", 4) == 4;
+	good = good && write(fd, "text", 4) == 4 && lseek(fd, 1, SEEK_SET) == 1 &&
+	       ioctl(fd, FIONREAD, &left) == 0 && left == 3 && lseek(fd, 6, SEEK_SET) == 6 &&
+	       ioctl(fd, FIONREAD, &left) == 0 && left == -2;
 	good = good && close(open(DIR "/f", O_RDONLY | O_TRUNC)) == 0 && fstat(fd, &st) == 0 &&
 	       st.st_size == 0 && FAILS(open(DIR, O_RDONLY | O_TRUNC), EISDIR);
 	close(fd);
