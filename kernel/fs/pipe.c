@@ -25,9 +25,10 @@
 #include "ktr/ktr.h"
 
 struct pipe {
-	char *ring;                /* PIPE_SIZE bytes */
-	uint64_t head, tail;       /* total bytes written, read */
-	size_t kept;               /* bytes of room for splice() calls that go on */
+	struct uidinfo *ui;  /* who pays for it: who made it, not the owner of a FIFO's name */
+	char *ring;          /* PIPE_SIZE bytes */
+	uint64_t head, tail; /* total bytes written, read */
+	size_t kept;         /* bytes of room for splice() calls that go on */
 	unsigned readers, writers; /* open files of each kind; O_RDWR is both */
 	uint64_t reads, writes;    /* how often a FIFO was opened for each */
 	struct cond can_read, can_write;
@@ -65,22 +66,26 @@ may_write(const struct file *f)
 }
 
 static void
-pipe_free(struct uidinfo *ui, struct pipe *p)
+pipe_free(struct pipe *p)
 {
-	if (p != NULL)
-		uidinfo_free(ui, p->ring);
-	uidinfo_free(ui, p);
+	if (p == NULL)
+		return;
+	uidinfo_free(p->ui, p->ring);
+	uidinfo_free(p->ui, p);
 }
 
 static struct pipe *
-pipe_alloc(struct uidinfo *ui)
+pipe_alloc(void)
 {
+	struct uidinfo *ui = curuidinfo();
 	struct pipe *p = uidinfo_alloc(ui, sizeof(*p));
 
-	if (p != NULL)
-		p->ring = uidinfo_alloc(ui, PIPE_SIZE);
-	if (p != NULL && p->ring == NULL) {
-		pipe_free(ui, p);
+	if (p == NULL)
+		return NULL;
+	p->ui = ui;
+	p->ring = uidinfo_alloc(ui, PIPE_SIZE);
+	if (p->ring == NULL) {
+		pipe_free(p);
 		return NULL;
 	}
 	return p;
@@ -158,7 +163,7 @@ fifo_forget(struct vnode *vn)
 	if (p->readers + p->writers > 0)
 		return;
 	vn->data = NULL;
-	pipe_free(vn->ui, p);
+	pipe_free(p);
 }
 
 static int
@@ -170,7 +175,7 @@ fifo_open(struct file *f)
 
 	mutex_lock(&vn->lock);
 	f->priv = NULL;
-	p = vn->data != NULL ? vn->data : pipe_alloc(vn->ui);
+	p = vn->data != NULL ? vn->data : pipe_alloc();
 	if (p == NULL) {
 		mutex_unlock(&vn->lock);
 		return -ENOMEM;
@@ -498,7 +503,7 @@ pipe_ioctl(struct file *f, unsigned request, uint64_t arg)
 static void
 pipe_destroy(struct vnode *vn)
 {
-	pipe_free(vn->ui, vn->data);
+	pipe_free(vn->data);
 }
 
 static const struct vnode_ops pipe_ops = {
@@ -528,7 +533,7 @@ pipe_create(int flags, struct file *end[2])
 
 	if (vn == NULL)
 		return -ENOMEM;
-	vn->data = pipe_alloc(vn->ui);
+	vn->data = pipe_alloc();
 	if (vn->data != NULL)
 		error = file_open_vnode(vn, O_RDONLY | flags, &end[0]);
 	if (error < 0) {

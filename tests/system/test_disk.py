@@ -317,13 +317,16 @@ def full():
     fsck(disk)
 
 
-@portable_test("the last blocks are root's")
+@portable_test("the last blocks are root's; who opens a FIFO pays for what is in it")
 def reserve():
     disk = make("2M", "-b", "1024", "-m", "20")
-    out = on_disk("chmod 777 /mnt; su 1000 sh -c 'dd if=/dev/zero of=/mnt/u bs=1024' 2>&1; dd if=/dev/zero of=/mnt/r bs=1024 count=100 2>&1\n",
+    out = on_disk("mkfifo -m 666 /mnt/p; for p in /dev/null /mnt/p; do su 1000 sh -c \"exec 5<>$p; sysctl -n kern.uidinfo | grep ^1000\"; done\n"
+                  "chmod 777 /mnt; su 1000 sh -c 'dd if=/dev/zero of=/mnt/u bs=1024' 2>&1; dd if=/dev/zero of=/mnt/r bs=1024 count=100 2>&1\n",
                   disk)
     check_match(r"No space left", out, "the user's")
     check_match(r"^100\+0 records out$", out, "root's")
+    without, kib = (int(n) for n in re.findall(r"^1000 .* (\d+)$", out, re.M))
+    check(kib - without > 50, f"the user's KiB of the kernel's without a pipe and with one:\n{out}")
     fsck(disk)
 
 
