@@ -30,7 +30,7 @@ BUDGETS = {
     "kernel/dev/virtio": 2125,
     "kernel/dtrace": 5950,
     "kernel/dtrace/host": 1325,
-    "kernel/fs": 12275,
+    "kernel/fs": 12375,
     "kernel/fs/9p": 2250,
     "kernel/fs/ext2": 2600,
     "kernel/ftrace": 2350,
