@@ -93,8 +93,11 @@ int64_t
 sys_fchownat(const uint64_t a[6])
 {
 	int error;
-	struct vnode *vn = vnode_of_user(a[0], a[1], a[4], &error);
+	struct vnode *vn;
 
+	if ((uint32_t)a[4] & ~(uint32_t)(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
+		return -EINVAL;
+	vn = vnode_of_user(a[0], a[1], a[4], &error);
 	return attr_change(vn, error, chown_vnode, (uint32_t)a[2] | a[3] << 32);
 }
 
@@ -124,54 +127,74 @@ sys_truncate(const uint64_t a[6])
 	return attr_change(vn, error, truncate_vnode, a[1]);
 }
 
+static bool
+nsec_is_valid(int64_t ns)
+{
+	return ns == UTIME_NOW || ns == UTIME_OMIT || (ns >= 0 && ns < 1000000000);
+}
+
+/* The time as a vnode has it: the nearest one that it can have. */
+static uint64_t
+attr_time(const struct timespec *t)
+{
+	const int64_t max = UINT64_MAX / 1000000000 - 1;
+
+	if (t->tv_nsec == UTIME_NOW)
+		return clock_real_now_ns();
+	if (t->tv_sec < 0)
+		return 0;
+	return (uint64_t)(t->tv_sec < max ? t->tv_sec : max) * 1000000000 + (uint64_t)t->tv_nsec;
+}
+
 /*
- * The file's time from two timespecs, of which the second counts. 0: leave it; or -errno. *event:
- * what watches are told, IN_… or 0.
+ * Gives a file its times, of which the second one counts. t NULL: both are now, which who may
+ * write to the file may do, too.
  */
 static int
-take_mtime(uint64_t utimes, uint64_t *real_ns, uint32_t *event)
+attr_set_times(struct vnode *vn, const struct timespec *t)
 {
-	struct timespec t[2];
+	uint32_t event = IN_ATTRIB;
+	int error = 0;
 
-	*real_ns = clock_real_now_ns();
-	*event = IN_ATTRIB;
-	if (utimes == 0)
-		return 1;
-	if (copy_in(t, utimes, sizeof(t)) != 0)
-		return -EFAULT;
-	if (t[0].tv_nsec == UTIME_OMIT)
-		*event = t[1].tv_nsec == UTIME_OMIT ? 0 : IN_MODIFY;
-	else if (t[1].tv_nsec == UTIME_OMIT)
-		*event = IN_ACCESS;
-	if (t[1].tv_nsec == UTIME_OMIT)
-		return 0;
-	if (t[1].tv_nsec == UTIME_NOW)
-		return 1;
-	if (t[1].tv_nsec < 0 || t[1].tv_nsec >= 1000000000)
+	if (t != NULL && (!nsec_is_valid(t[0].tv_nsec) || !nsec_is_valid(t[1].tv_nsec)))
 		return -EINVAL;
-	*real_ns = (uint64_t)t[1].tv_sec * 1000000000 + (uint64_t)t[1].tv_nsec;
-	return 1;
+	if (t != NULL && t[0].tv_nsec == UTIME_NOW && t[1].tv_nsec == UTIME_NOW)
+		t = NULL;
+	if (t != NULL && t[0].tv_nsec == UTIME_OMIT)
+		event = IN_MODIFY;
+	else if (t != NULL && t[1].tv_nsec == UTIME_OMIT)
+		event = IN_ACCESS;
+	if (vnode_read_only(vn))
+		error = -EROFS;
+	else if (!vnode_is_own(vn))
+		error = t != NULL ? -EPERM : vnode_access(vn, VNODE_WRITE);
+	if (error == 0 && event != IN_ACCESS)
+		error = t != NULL ? vnode_set_mtime(vn, attr_time(&t[1])) : vnode_touch(vn);
+	if (error == 0)
+		fsnotify(vn, event);
+	return error;
 }
 
 int64_t
 sys_utimensat(const uint64_t a[6])
 {
-	uint64_t time;
-	uint32_t event;
-	int wanted = take_mtime(a[2], &time, &event), error;
+	struct timespec t[2];
+	int error;
 	struct vnode *vn;
 
-	if (wanted < 0)
-		return wanted;
-	vn = a[1] == 0 ? vnode_of_fd(a[0], &error) : vnode_of_user(a[0], a[1], a[3], &error);
+	if (a[2] != 0 && copy_in(t, a[2], sizeof(t)) != 0)
+		return -EFAULT;
+	if (a[2] != 0 && t[0].tv_nsec == UTIME_OMIT && t[1].tv_nsec == UTIME_OMIT)
+		return 0; /* whatever the path is */
+	if ((uint32_t)a[3] &
+	    ~(uint32_t)(a[1] != 0 || (int)a[0] == AT_FDCWD ? AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH
+							   : 0))
+		return -EINVAL;
+	vn = a[1] == 0 && (int)a[0] != AT_FDCWD ? vnode_of_fd(a[0], &error)
+						: vnode_of_user(a[0], a[1], a[3], &error);
 	if (vn == NULL)
 		return error;
-	/* Who may write to a file may also make it new. */
-	if (wanted != 0)
-		error = a[2] == 0 && vnode_access(vn, VNODE_WRITE) == 0 ? vnode_touch(vn)
-									: vnode_set_mtime(vn, time);
-	if (error == 0 && event != 0 && (wanted != 0 || vnode_is_own(vn)))
-		fsnotify(vn, event);
+	error = attr_set_times(vn, a[2] != 0 ? t : NULL);
 	vnode_unref(vn);
 	return error;
 }

@@ -1,5 +1,5 @@
 /*
- * file.c - open files: opening, reading, writing, closing.
+ * file.c - open files: opening, reading, writing, closing; and who writes or executes a file.
  * Invariant: no lock of an open pipe, terminal or socket is held while its user waits for data or
  * room. Otherwise a second user would wait for the lock, and no signal could interrupt it. Files
  * and disks are read and written with locks held. Locking: file.h.
@@ -42,11 +42,13 @@ check_open(const struct vnode *vn, int flags)
 			: how == O_WRONLY ? VNODE_WRITE
 					  : VNODE_READ | VNODE_WRITE;
 
+	if (flags & O_TRUNC)
+		want |= VNODE_WRITE;
 	if (S_ISLNK(vn->mode))
 		return -ELOOP; /* O_NOFOLLOW */
 	if ((vn->mode & S_IFMT) == 0 || S_ISSOCK(vn->mode))
 		return -ENXIO; /* what has one file only, by /proc/PID/fd; or a socket's name */
-	if (S_ISDIR(vn->mode) && how != O_RDONLY)
+	if (S_ISDIR(vn->mode) && (want & VNODE_WRITE))
 		return -EISDIR;
 	if ((flags & O_DIRECTORY) && !S_ISDIR(vn->mode))
 		return -ENOTDIR;
@@ -90,6 +92,48 @@ file_alloc(int flags, int *err)
 	return f;
 }
 
+/* Moves vn->writers by `step`, away from 0. -ETXTBSY: it is on the other side. */
+static int
+use_text(struct vnode *vn, int32_t step)
+{
+	int32_t n = __atomic_load_n(&vn->writers, __ATOMIC_RELAXED);
+
+	do
+		if (step > 0 ? n < 0 : n > 0)
+			return -ETXTBSY;
+	while (!__atomic_compare_exchange_n(&vn->writers, &n, n + step, true, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED));
+	return 0;
+}
+
+int
+vnode_write_begin(struct vnode *vn)
+{
+	int error = use_text(vn, 1);
+
+	/* pairs with that in vfs_stop_writing(): one of both sees what the other one has done */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return error;
+}
+
+void
+vnode_write_end(struct vnode *vn)
+{
+	__atomic_fetch_sub(&vn->writers, 1, __ATOMIC_ACQ_REL);
+}
+
+int
+vnode_execute_begin(struct vnode *vn)
+{
+	return use_text(vn, -1);
+}
+
+void
+vnode_execute_end(struct vnode *vn)
+{
+	__atomic_fetch_add(&vn->writers, 1, __ATOMIC_ACQ_REL);
+}
+
 /* Makes f that vnode's. 0; or the driver's error. */
 static int
 vfs_open(struct vnode *vn, struct file *f, int flags)
@@ -101,7 +145,6 @@ vfs_open(struct vnode *vn, struct file *f, int flags)
 	f->io_heard = writeback_sample(vn);
 	if (S_ISREG(vn->mode) && (flags & O_ACCMODE) != O_RDONLY) {
 		error = vnode_write_begin(vn);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in tmpfs_remount() */
 		if (error == 0 && vnode_read_only(vn)) { /* it became so just now */
 			vnode_write_end(vn);
 			error = -EROFS;
@@ -209,8 +252,10 @@ file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, stru
 		error = -EISDIR;
 	if (error == 0 && (flags & O_DIRECT))
 		error = -EINVAL; /* all files are read and written through the cache */
-	cut = error == 0 && !made && (flags & O_TRUNC) && (flags & O_ACCMODE) != O_RDONLY &&
-	      vnode_can_truncate(vn);
+	/* What has no bytes of its own is cleared by writers only. */
+	cut = error == 0 && !made && (flags & O_TRUNC) &&
+	      (vn->ops->truncate != NULL ||
+	       (vn->ops->clear != NULL && (flags & O_ACCMODE) != O_RDONLY));
 	if (cut)
 		error = vnode_truncate(vn, 0);
 	if (error == 0)

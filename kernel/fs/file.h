@@ -159,8 +159,9 @@ int filetable_give_pair(struct file *f[2], int fd[2], uint64_t ufds, int flags);
  */
 int filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags);
 /* Is a descriptor, if it is open, to be closed by exec()? */
+bool filetable_is_cloexec_locked(const struct filetable *ft, unsigned fd); /* ft->lock held */
 void filetable_set_cloexec(struct filetable *ft, unsigned fd, bool on);
-bool filetable_is_cloexec(const struct filetable *ft, unsigned fd);
+bool filetable_is_cloexec(struct filetable *ft, unsigned fd);
 /* The lowest open descriptor from `from` on; FILES_MAX: there is none. Lock held, or alone. */
 unsigned filetable_next(const struct filetable *ft, unsigned from);
 /* 0, or -EBADF. */

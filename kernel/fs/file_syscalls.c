@@ -422,6 +422,11 @@ sys_ioctl(const uint64_t a[6])
 		else
 			__atomic_fetch_and(&f->flags, ~O_NONBLOCK, __ATOMIC_RELAXED);
 		return 0;
+	case FIONREAD:
+		if (!S_ISREG(f->vn->mode))
+			break;
+		on = (int32_t)(vnode_size(f->vn) - f->off);
+		return copy_out(a[2], &on, sizeof(on));
 	}
 	return f->vn->ops->ioctl != NULL ? f->vn->ops->ioctl(f, (unsigned)a[1], a[2]) : -ENOTTY;
 }

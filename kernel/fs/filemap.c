@@ -25,20 +25,19 @@
 #include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
 
-/* Shortens a write by the user's limit. */
+/* Shortens a write by the user's limit, and by the file's. */
 static int
 vnode_limit_write(struct uio *u, uint64_t off, uint64_t max)
 {
 	uint64_t limit = proc_limit(RLIMIT_FSIZE);
 
-	if (off >= max || u->resid > max - off)
-		return -EFBIG;
-	if (off >= limit) {
+	if (off >= limit)
 		proc_signal_self(SIGXFSZ);
+	limit = limit < max ? limit : max;
+	if (off >= limit)
 		return -EFBIG;
-	}
 	if (u->resid > limit - off)
-		u->resid = limit - off; /* the part that the limit allows */
+		u->resid = limit - off; /* the part that is allowed */
 	return 0;
 }
 

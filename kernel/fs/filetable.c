@@ -246,9 +246,20 @@ filetable_set_cloexec(struct filetable *ft, unsigned fd, bool on)
 }
 
 bool
-filetable_is_cloexec(const struct filetable *ft, unsigned fd)
+filetable_is_cloexec_locked(const struct filetable *ft, unsigned fd)
 {
 	return fd < ft->size && is_set(ft->close_on_exec, fd);
+}
+
+bool
+filetable_is_cloexec(struct filetable *ft, unsigned fd)
+{
+	bool is;
+
+	spin_lock(&ft->lock);
+	is = filetable_is_cloexec_locked(ft, fd);
+	spin_unlock(&ft->lock);
+	return is;
 }
 
 /* The lowest free descriptor from min on: ft->size at most. lock held */

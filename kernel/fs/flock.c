@@ -129,6 +129,7 @@ cut_range(struct vnode *vn, const struct record_lock *cut, struct record_lock **
 			at = &l->next;
 		} else if (before && after) {
 			**spare = *l;
+			(*spare)->ui = cut->ui; /* who paid for it; l may be an earlier user's */
 			(*spare)->start = cut->end + 1;
 			l->end = cut->start - 1;
 			link_lock(vn, *spare);

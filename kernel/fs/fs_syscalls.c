@@ -212,7 +212,8 @@ sys_statx(const uint64_t a[6])
 	    .stx_mtime = to_statx_time((uint64_t)st.st_mtime, st.st_mtime_nsec),
 	    .stx_rdev_major = STAT_MAJOR(st.st_rdev),
 	    .stx_rdev_minor = STAT_MINOR(st.st_rdev),
-	    .stx_dev_minor = (uint32_t)st.st_dev,
+	    .stx_dev_major = STAT_MAJOR(st.st_dev),
+	    .stx_dev_minor = STAT_MINOR(st.st_dev),
 	};
 	return copy_out(a[4], &sx, sizeof(sx));
 }

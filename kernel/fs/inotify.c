@@ -300,7 +300,7 @@ fsnotify_delete(struct vnode *vn, struct vnode *dir, const char *name)
 bool
 fsnotify_keep_name(struct vname *n)
 {
-	if (!fsnotify_active() || !vnode_is_gone(n->vn) ||
+	if (!fsnotify_active() || !vnode_is_gone(n->vn) || n->vn->gone != NULL ||
 	    __atomic_load_n(&n->vn->refs, __ATOMIC_ACQUIRE) == 1)
 		return false;
 	vnode_ref(n->dir);

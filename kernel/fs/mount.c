@@ -331,6 +331,23 @@ vfs_drop_first_root(struct vnode *root)
 	vnode_unref(root); /* and vfs_init()'s */
 }
 
+bool
+vfs_stop_writing(bool *read_only, bool (*is_used)(void *arg), void *arg)
+{
+	if (__atomic_load_n(read_only, __ATOMIC_RELAXED))
+		return true;
+	/* Most of them are seen here, and nobody whose write goes on is refused in vain. */
+	if (is_used(arg))
+		return false;
+	__atomic_store_n(read_only, true, __ATOMIC_SEQ_CST);
+	/* pairs with the fence in vnode_write_begin() */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!is_used(arg))
+		return true;
+	__atomic_store_n(read_only, false, __ATOMIC_RELAXED);
+	return false;
+}
+
 int
 vfs_remount(struct vnode *root, unsigned flags)
 {

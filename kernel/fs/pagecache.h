@@ -83,8 +83,9 @@ void writeback_want(void);
 /* The same at once; and file systems forget names that nobody uses, if they have too many. */
 void writeback_hurry(void);
 /*
- * Who writes a lot calls this, and waits if too much is dirty. Locks of vnodes may be held, which
- * the thread never takes; none of a file system.
+ * Who writes a lot calls this, and waits if too much is dirty. vfs_lock and locks of vnodes may be
+ * held: the thread takes that one between two passes only, and those never. No lock of a file
+ * system may be.
  */
 void writeback_throttle(void);
 /* The same for who has changed a page that it maps, if va is one of a file on a disk. */
@@ -126,7 +127,7 @@ int filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len, bool keeps_si
 void *filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err);
 /*
  * May these bytes, which are not none, be written? Then the file has its new time, and no set-id
- * bits, whether bytes will move or not. The user's limit may shorten the write. 0, -EROFS; -EFBIG,
- * perhaps with a signal. max: of the file, in bytes. vn->lock held.
+ * bits, whether bytes will move or not. The user's limit, and max, may shorten the write. 0,
+ * -EROFS; -EFBIG, perhaps with a signal. max: of the file, in bytes. vn->lock held.
  */
 int vnode_check_write(struct vnode *vn, struct uio *u, uint64_t off, uint64_t max);

@@ -26,11 +26,12 @@
 #include "ktr/ktr.h"
 
 struct pipe {
-	char *ring;                /* `size` bytes, */
-	size_t size;               /* a power of two */
-	uint64_t head, tail;       /* total bytes written, read */
-	size_t kept;               /* bytes of room for splice() calls that go on */
-	bool taken;                /* the first bytes: pipe_take(); nobody else reads */
+	struct uidinfo *ui;  /* who pays for it: who made it, not the owner of a FIFO's name */
+	char *ring;          /* `size` bytes, */
+	size_t size;         /* a power of two */
+	uint64_t head, tail; /* total bytes written, read */
+	size_t kept;         /* bytes of room for splice() calls that go on */
+	bool taken;          /* the first bytes: pipe_take(); nobody else reads */
 	unsigned readers, writers; /* open files of each kind; O_RDWR is both */
 	uint64_t reads, writes;    /* how often a FIFO was opened for each */
 	struct cond can_read, can_write;
@@ -75,24 +76,27 @@ may_write(const struct file *f)
 }
 
 static void
-pipe_free(struct uidinfo *ui, struct pipe *p)
+pipe_free(struct pipe *p)
 {
-	if (p != NULL)
-		uidinfo_free(ui, p->ring);
-	uidinfo_free(ui, p);
+	if (p == NULL)
+		return;
+	uidinfo_free(p->ui, p->ring);
+	uidinfo_free(p->ui, p);
 }
 
 static struct pipe *
-pipe_alloc(struct uidinfo *ui)
+pipe_alloc(void)
 {
+	struct uidinfo *ui = curuidinfo();
 	struct pipe *p = uidinfo_alloc(ui, sizeof(*p));
 
 	if (p == NULL)
 		return NULL;
+	p->ui = ui;
 	p->size = PIPE_SIZE;
 	p->ring = uidinfo_alloc(ui, p->size);
 	if (p->ring == NULL) {
-		pipe_free(ui, p);
+		pipe_free(p);
 		return NULL;
 	}
 	return p;
@@ -170,7 +174,7 @@ fifo_forget(struct vnode *vn)
 	if (p->readers + p->writers > 0)
 		return;
 	vn->data = NULL;
-	pipe_free(vn->ui, p);
+	pipe_free(p);
 }
 
 static int
@@ -182,7 +186,7 @@ fifo_open(struct file *f)
 
 	mutex_lock(&vn->lock);
 	f->priv = NULL;
-	p = vn->data != NULL ? vn->data : pipe_alloc(vn->ui);
+	p = vn->data != NULL ? vn->data : pipe_alloc();
 	if (p == NULL) {
 		mutex_unlock(&vn->lock);
 		return -ENOMEM;
@@ -377,19 +381,19 @@ is_pipe(const struct file *f)
 
 /* Gives the pipe a ring of this size, a power of two. lock held. */
 static int
-pipe_resize(struct pipe *p, size_t size, struct uidinfo *ui)
+pipe_resize(struct pipe *p, size_t size)
 {
-	char *ring = uidinfo_alloc(ui, size);
+	char *ring = uidinfo_alloc(p->ui, size);
 
 	if (ring == NULL)
 		return -ENOMEM;
 	if (pipe_used(p) + p->kept > size) {
-		uidinfo_free(ui, ring);
+		uidinfo_free(p->ui, ring);
 		return -EBUSY;
 	}
 	for (uint64_t n = p->tail; n < p->head; n++)
 		ring[n & (size - 1)] = p->ring[pipe_at(p, n)];
-	uidinfo_free(ui, p->ring);
+	uidinfo_free(p->ui, p->ring);
 	p->ring = ring;
 	p->size = size;
 	cond_broadcast(&p->can_write);
@@ -413,7 +417,7 @@ pipe_fcntl(const struct file *f, bool set, uint64_t size)
 	if (set && whole > p->size && whole > (uint32_t)pipe_max_size && !capable(CAP_SYS_RESOURCE))
 		r = -EPERM;
 	else if (set && whole != p->size)
-		r = pipe_resize(p, whole, f->vn->ui);
+		r = pipe_resize(p, whole);
 	r = r != 0 ? r : (int64_t)p->size;
 	mutex_unlock(&f->vn->lock);
 	poll_notify(&p->news, POLLOUT);
@@ -565,7 +569,7 @@ pipe_ioctl(struct file *f, unsigned request, uint64_t arg)
 static void
 pipe_destroy(struct vnode *vn)
 {
-	pipe_free(vn->ui, vn->data);
+	pipe_free(vn->data);
 }
 
 static const struct vnode_ops pipe_ops = {
@@ -597,7 +601,7 @@ pipe_create(int flags, struct file *end[2])
 
 	if (vn == NULL)
 		return -ENOMEM;
-	vn->data = pipe_alloc(vn->ui);
+	vn->data = pipe_alloc();
 	if (vn->data != NULL)
 		error = file_open_vnode(vn, O_RDONLY | flags, &end[0]);
 	if (error < 0) {

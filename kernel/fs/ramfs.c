@@ -81,8 +81,12 @@ ramfs_map_page(struct vnode *vn, uint64_t index, bool make, int *err)
 	if (!make)
 		return pagecache_find(vn, index, true);
 	*err = ramfs_get_page(vn, index, true, &page);
-	if (*err == -ENOSPC && tmpfs_is_full(vn))
-		*err = -EFAULT; /* SIGBUS, and not for want of memory */
+	/*
+	 * Where only a limit of the owner's or of the file system is reached, to kill a process
+	 * frees nothing: SIGBUS.
+	 */
+	if (*err == -ENOSPC)
+		*err = !tmpfs_is_full(vn) && uidinfo_memory_short() ? -ENOMEM : -EFAULT;
 	return page;
 }
 

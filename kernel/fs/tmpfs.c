@@ -138,31 +138,30 @@ tmpfs_in_use(const struct vnode *root)
 	return __atomic_load_n(&tmpfs_of(root)->nameless, __ATOMIC_RELAXED) > 1;
 }
 
-/* Is a file of it open for writing? vfs_lock held. */
+/* For vfs_stop_writing(): is a file of it open for writing, or without a name? vfs_lock held. */
 static bool
-tmpfs_is_written(const struct vnode *root)
+tmpfs_is_written(void *arg)
 {
+	const struct vnode *root = arg;
+
 	for (const struct vname *n = NULL; (n = dir_next_below(root, n)) != NULL;)
 		if (n->vn->dev == root->dev &&
-		    __atomic_load_n(&n->vn->writers, __ATOMIC_SEQ_CST) > 0)
+		    __atomic_load_n(&n->vn->writers, __ATOMIC_RELAXED) > 0)
 			return true;
-	return false;
+	return tmpfs_in_use(root);
 }
 
 static int
 tmpfs_remount(struct vnode *root, bool read_only)
 {
 	struct tmpfs *t = tmpfs_of(root);
-	bool was = t->read_only;
 	int error = 0;
 
 	mutex_lock(&vfs_lock);
-	/* First this: who opens a file from now on is refused, or seen. */
-	__atomic_store_n(&t->read_only, read_only, __ATOMIC_SEQ_CST);
-	if (read_only && (tmpfs_is_written(root) || tmpfs_in_use(root))) {
+	if (!read_only)
+		__atomic_store_n(&t->read_only, false, __ATOMIC_RELAXED);
+	else if (!vfs_stop_writing(&t->read_only, tmpfs_is_written, root))
 		error = -EBUSY;
-		__atomic_store_n(&t->read_only, was, __ATOMIC_SEQ_CST);
-	}
 	mutex_unlock(&vfs_lock);
 	return error;
 }

@@ -260,7 +260,7 @@ link_locked(const struct walk *w, struct vnode *vn)
 
 	if (error < 0)
 		return error;
-	if (vn->links == 0 || w->want_dir)
+	if (vnode_is_gone(vn) || w->want_dir)
 		return -ENOENT;
 	n = vname_alloc(w->dir, w->name);
 	if (n == NULL)

@@ -215,7 +215,9 @@ struct vnode {
 	uint64_t rdev;                     /* [c] device number, 0 none */
 
 	uint32_t links;     /* [v] how many names it has */
-	struct vname *name; /* [v] the newest one; NULL: it never had one, or that one is removed */
+	struct list names;  /* [v] those, by their age */
+	struct vname *name; /* [v] the newest one; NULL: it has none; of a root that is mounted,
+			     * that of what it covers */
 	struct vname *gone; /* [v] its last one, removed while it was open (fsnotify_keep_name()) */
 	struct fsnotify_mark
 	    *marks; /* who watches it (inotify.c: inotify_lock); [a] to ask if any */
@@ -306,6 +308,12 @@ void vfs_drop_first_root(struct vnode *root);
  */
 bool vfs_has_root_device(void);
 void vfs_mount_root_device(void);
+/*
+ * Makes a file system read-only, for its `remount`: *read_only is what its vnodes point to, which
+ * only the caller changes. False: is_used(arg) says that it cannot be, and it is not. That finds
+ * any file that is open for writing, and is called twice: who opens one after that is refused.
+ */
+bool vfs_stop_writing(bool *read_only, bool (*is_used)(void *arg), void *arg);
 /* Changes the flags of the file system with this root. -EINVAL: it is no root; -EBUSY: it is to be
  * read-only, and a file is open for writing, or something without a name is in use. */
 int vfs_remount(struct vnode *root, unsigned flags);
@@ -470,7 +478,8 @@ vnode_ref_live(struct vnode *vn)
 void vnode_unref(struct vnode *vn);
 
 /*
- * Reads a regular file into kernel memory. Bytes, 0 at the end; -EISDIR, -EINVAL for other kinds.
+ * Reads a regular file into kernel memory. Bytes, 0 at the end; -EISDIR, -EINVAL for other kinds,
+ * and for one that cannot be read.
  */
 int64_t vnode_read(struct vnode *vn, void *buf, size_t len, uint64_t off);
 /*

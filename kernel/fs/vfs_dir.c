@@ -79,6 +79,10 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 	int error;
 
 	mutex_lock(&vfs_lock);
+	if (dir->parent == NULL && vnode_is_gone(dir)) {
+		mutex_unlock(&vfs_lock);
+		return -ENOENT; /* it was removed */
+	}
 	up = dir->parent != NULL ? dir->parent : dir;
 	error = dir_fill(dir);
 	if (p->cookie < 1)

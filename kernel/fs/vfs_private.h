@@ -28,6 +28,7 @@ struct vname {
 	uint32_t hash;       /* of directory and text */
 	struct vname *next;  /* in the same bucket */
 	struct list sibling; /* in dir->children; when it is removed, where dir_empty() puts it */
+	struct list same;    /* in vn->names */
 	uint64_t cookie;     /* position in the directory, for getdents64 */
 	char text[];
 };
@@ -41,6 +42,8 @@ struct vname *dir_find(const struct vnode *dir, const char *name);
  */
 struct vname *vname_alloc(struct vnode *dir, const char *name);
 void vname_enter(struct vname *n, struct vnode *vn);
+/* n, whose vnode it was, if any, has let go of it, is vn's newest name. vfs_lock held. */
+void vname_join(struct vname *n, struct vnode *vn);
 /* Frees a name that is not in the tree. NULL is allowed. */
 void vname_free(struct vname *n);
 /* The directory has other names than before: its mtime is now, but on a disk, where it was set. */

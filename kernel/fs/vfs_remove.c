@@ -172,10 +172,10 @@ exchange(struct vname *a, struct vname *b)
 		error = a->dir->ops->rename(a->dir, a->text, vn, b->dir, b->text, b->vn, true);
 	if (error != 0)
 		return error;
-	a->vn = b->vn;
-	b->vn = vn;
-	a->vn->name = a;
-	b->vn->name = b;
+	list_remove(&a->same);
+	list_remove(&b->same);
+	vname_join(a, b->vn);
+	vname_join(b, vn);
 	if (S_ISDIR(a->vn->mode))
 		a->vn->parent = a->dir;
 	if (S_ISDIR(b->vn->mode))

@@ -45,14 +45,19 @@ walk_user_root(void)
 	return root != NULL ? root : vfs_root;
 }
 
+/* Is dir that directory, or the root of what is mounted there? */
+static bool
+walk_is_at(const struct vnode *dir, const struct vnode *place)
+{
+	while (place != dir && place->cover != NULL)
+		place = place->cover;
+	return place == dir;
+}
+
 bool
 vfs_is_user_root(const struct vnode *dir)
 {
-	const struct vnode *root = walk_user_root();
-
-	while (root != dir && root->cover != NULL)
-		root = root->cover;
-	return root == dir;
+	return walk_is_at(dir, walk_user_root());
 }
 
 struct vnode *
@@ -99,11 +104,15 @@ walk_step(struct walk *w, const char *name, struct vnode **to)
 	if (error < 0)
 		return error;
 	if (strcmp(name, ".") == 0) {
-		*to = dir;
-	} else if (strcmp(name, "..") == 0) {
-		if (dir == w->start && (w->resolve & RESOLVE_BENEATH))
+		*to = dir; /* also if something is mounted there: then the walk is below that */
+		return 0;
+	}
+	if (strcmp(name, "..") == 0) {
+		bool start = w->resolve != 0 && walk_is_at(dir, w->start);
+
+		if (start && (w->resolve & RESOLVE_BENEATH))
 			return -EXDEV;
-		*to = vfs_is_user_root(dir) || (dir == w->start && (w->resolve & RESOLVE_IN_ROOT))
+		*to = vfs_is_user_root(dir) || (start && (w->resolve & RESOLVE_IN_ROOT))
 			  ? dir
 			  : dir->parent;
 		if (dir->nameless)

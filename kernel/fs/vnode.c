@@ -55,6 +55,7 @@ vnode_alloc_for(struct uidinfo *ui, uint32_t mode, const struct vnode_ops *ops, 
 	vn->data = data;
 	vn->mtime_ns = clock_real_now_ns();
 	list_init(&vn->children);
+	list_init(&vn->names);
 	mutex_init(&vn->lock, "vnode");
 	return vn;
 }
@@ -191,8 +192,6 @@ dir_find(const struct vnode *dir, const char *name)
 
 	while (n != NULL && (n->hash != hash || n->dir != dir || strcmp(n->text, name) != 0))
 		n = n->next;
-	if (n != NULL && n->vn->name == NULL) /* its newest name was removed: this one is as good */
-		n->vn->name = n;
 	return n;
 }
 
@@ -237,13 +236,20 @@ dir_touch(struct vnode *dir)
 }
 
 void
+vname_join(struct vname *n, struct vnode *vn)
+{
+	n->vn = vn;
+	vn->name = n;
+	list_append(&vn->names, &n->same);
+}
+
+void
 vname_enter(struct vname *n, struct vnode *vn)
 {
 	struct vnode *dir = n->dir;
 	struct vname **bucket;
 
 	check_vfs_lock(n->text);
-	n->vn = vn;
 	n->hash = name_hash(dir, n->text);
 	bucket = &names[n->hash % NAME_BUCKETS];
 	n->next = *bucket;
@@ -253,7 +259,7 @@ vname_enter(struct vname *n, struct vnode *vn)
 	dir_touch(dir);
 	vn->links++;
 	vn->dev = dir->dev;
-	vn->name = n;
+	vname_join(n, vn);
 	if (S_ISDIR(vn->mode))
 		vn->parent = dir;
 	tmpfs_join(vn, dir);
@@ -273,12 +279,14 @@ dir_take(struct vname *n)
 	if (n->dir->listed == n)
 		n->dir->listed = NULL;
 	list_remove(&n->sibling);
+	list_remove(&n->same);
 	if (--vn->links == 0)
 		tmpfs_lose_name(vn);
-	if (vn->name == n) { /* not when a rename has just given it another one */
-		vn->name = NULL;
+	if (vn->name == n) /* not when a rename has just given it another one */
+		vn->name =
+		    list_empty(&vn->names) ? NULL : list_entry(vn->names.prev, struct vname, same);
+	if (vn->name == NULL)
 		vn->parent = NULL;
-	}
 }
 
 void
@@ -359,48 +367,10 @@ vnode_read(struct vnode *vn, void *buf, size_t len, uint64_t off)
 	struct uio_vec v;
 	struct uio u;
 
-	if (!S_ISREG(vn->mode))
+	if (!S_ISREG(vn->mode) || vn->ops->read == NULL)
 		return S_ISDIR(vn->mode) ? -EISDIR : -EINVAL;
 	uio_init(&u, &v, UIO_KERNEL, buf, len);
 	return vn->ops->read(vn, NULL, &u, &off);
-}
-
-/* Moves vn->writers by `step`, away from 0. -ETXTBSY: it is on the other side. */
-static int
-use_text(struct vnode *vn, int32_t step)
-{
-	int32_t n = __atomic_load_n(&vn->writers, __ATOMIC_RELAXED);
-
-	do
-		if (step > 0 ? n < 0 : n > 0)
-			return -ETXTBSY;
-	while (!__atomic_compare_exchange_n(&vn->writers, &n, n + step, true, __ATOMIC_ACQ_REL,
-					    __ATOMIC_RELAXED));
-	return 0;
-}
-
-int
-vnode_write_begin(struct vnode *vn)
-{
-	return use_text(vn, 1);
-}
-
-void
-vnode_write_end(struct vnode *vn)
-{
-	__atomic_fetch_sub(&vn->writers, 1, __ATOMIC_ACQ_REL);
-}
-
-int
-vnode_execute_begin(struct vnode *vn)
-{
-	return use_text(vn, -1);
-}
-
-void
-vnode_execute_end(struct vnode *vn)
-{
-	__atomic_fetch_add(&vn->writers, 1, __ATOMIC_ACQ_REL);
 }
 
 void

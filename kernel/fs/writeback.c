@@ -356,9 +356,9 @@ writeback_thread(void *arg)
 		__atomic_store_n(&wanted, false, __ATOMIC_RELEASE);
 		__atomic_store_n(&urgent, false, __ATOMIC_RELEASE);
 		sync_all(true);
-		vfs_trim();
 		__atomic_fetch_add(&passes, 1, __ATOMIC_RELEASE);
 		wakeup(&passes);
+		vfs_trim(); /* after that: who waits for a pass may hold vfs_lock */
 	}
 }
 

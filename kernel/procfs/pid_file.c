@@ -40,8 +40,9 @@ next_file(uint32_t pid, unsigned *fd, struct open_file *o)
 		f = *fd < FILES_MAX ? ft->files[*fd] : NULL;
 		if (f != NULL)
 			*o = (struct open_file){vnode_ref(f->vn), f->off,
-						f->flags |
-						    (filetable_is_cloexec(ft, *fd) ? O_CLOEXEC : 0),
+						f->flags | (filetable_is_cloexec_locked(ft, *fd)
+								? O_CLOEXEC
+								: 0),
 						!procfs_looks_into(p, pid)};
 		spin_unlock(&ft->lock);
 	}

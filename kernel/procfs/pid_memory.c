@@ -4,6 +4,7 @@
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/stat.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/sbuf.h"
@@ -71,9 +72,11 @@ show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out
 			       r->prot & MMU_EXEC ? 'x' : '-', r->shared ? 's' : 'p', '\0'};
 	bool is_vdso = vdso_is(r->object);
 	struct vnode *vn = is_vdso ? NULL : r->object;
+	uint32_t dev = vn != NULL ? vn->dev : 0;
 
-	sbuf_printf(out, "%08lx-%08lx %s %08lx 00:%02x %lu ", r->start, r->end, rights,
-		    vn != NULL ? r->offset : 0, vn != NULL ? vn->dev : 0, vn != NULL ? vn->ino : 0);
+	sbuf_printf(out, "%08lx-%08lx %s %08lx %02x:%02x %lu ", r->start, r->end, rights,
+		    vn != NULL ? r->offset : 0, STAT_MAJOR(dev), STAT_MINOR(dev),
+		    vn != NULL ? vn->ino : 0);
 	if (vn != NULL)
 		name = vnode_path(vn, path, PATH_MAX, NULL) > 0 ? path : "(deleted)";
 	else if (is_vdso)

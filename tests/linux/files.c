@@ -23,6 +23,7 @@
 #include "tests/linux/linux_test.h"
 
 #define FILE_NAME "/tmp/linux_files"
+#define MARKER    "/sys/kernel/tracing/trace_marker"
 
 static volatile sig_atomic_t alarms;
 
@@ -219,6 +220,33 @@ attributes_change(void)
 	return good && unlink(FILE_NAME) == 0 && unlink("/tmp/linux_theirs") == 0;
 }
 
+/* A file that cannot be read is no program, and interprets none. */
+static bool
+unreadable_is_no_program(void)
+{
+	static const char script[] = "#!" MARKER "\n";
+	char *const none[] = {NULL};
+	int fd = open(FILE_NAME, O_WRONLY | O_CREAT, 0755);
+	bool good =
+	    write(fd, script, strlen(script)) > 0 && close(fd) == 0 && chmod(MARKER, 0755) == 0;
+
+	good = good && execve(MARKER, none, none) == -1 && errno == EINVAL &&
+	       execve(FILE_NAME, none, none) == -1 && errno == EINVAL;
+	return chmod(MARKER, 0220) == 0 && unlink(FILE_NAME) == 0 && good;
+}
+
+/* A write up to the largest size of a file ends there. */
+static bool
+writes_end_at_the_largest_size(void)
+{
+	const off_t most = 1l << 30;
+	int fd = memfd_create("largest", 0); /* in memory, where that is 1 GiB */
+	bool good = pwrite(fd, "text", 4, most - 3) == 3 && pwrite(fd, "x", 1, most) == -1 &&
+		    errno == EFBIG && pwrite(fd, "x", 1, most - 1) == 1;
+
+	return close(fd) == 0 && good;
+}
+
 static int
 dies_of_alarm(void *arg)
 {
@@ -397,6 +425,8 @@ test_files(void)
 	result(select_knows_errors(), "select: an error is readable, an end not exceptional");
 	result(poll_writes_revents(), "poll writes what it has found, and nothing else");
 	result(attributes_change(), "chmod, chown, truncate and utimensat, for those who may");
+	result(unreadable_is_no_program(), "a file that cannot be read is not executed");
+	result(writes_end_at_the_largest_size(), "a write ends where a file may not grow");
 	result(map_is_noticed(), "what is written to a shared map changes the file's time");
 	result(cut_pages_are_gone(), "what was cut off a file is gone, who else touches it");
 	result(timers_fire(), "setitimer and alarm send SIGALRM");

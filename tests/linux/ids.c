@@ -307,6 +307,23 @@ makes_files(void *arg)
 	return pthread_join(t, NULL) == 0 ? 0 : 3;
 }
 
+#define OTHERS 4568 /* another one */
+
+/* Takes the middle out of a lock of bytes, as another user than who locked them. */
+static int
+divides_a_lock(void *arg)
+{
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 30};
+	int fd = memfd_create("locked", 0);
+
+	if (fd < 0 || setresuid(NOBODYS, NOBODYS, 0) != 0 || fcntl(fd, F_SETLK, &l) != 0)
+		return 1;
+	l = (struct flock){.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = 10, .l_len = 10};
+	if (seteuid(0) != 0 || setresuid(OTHERS, OTHERS, 0) != 0)
+		return 2;
+	return fcntl(fd, F_SETLK, &l) == 0 ? 0 : 3;
+}
+
 /* Does a user hold nothing? What a thread holds goes a moment after it. */
 static bool
 holds_nothing(unsigned uid)
@@ -458,6 +475,9 @@ test_ids(void)
 	result(in_child(waits_for_usage, NULL) == 0, "wait tells what a stopped child has used");
 	result(in_child(makes_files, NULL) == 0 && holds_nothing(NOBODYS),
 	       "what was counted to a user is given back to the same one");
+	result(in_child(divides_a_lock, NULL) == 0 && holds_nothing(NOBODYS) &&
+		   holds_nothing(OTHERS),
+	       "each part of a lock is given back to who has paid for it");
 	result(in_child(looks_at_cwd, NULL) == 0, "who may look sees what is there at that time");
 	result(ends_by_memory(), "a user's memory is full: who has some of it ends");
 	result(in_child(waits, NULL) == 0,

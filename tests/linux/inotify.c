@@ -518,6 +518,28 @@ tells_older_names(void)
 	return end(good);
 }
 
+/* The same while it is open by the older one, which nobody looks for meanwhile. */
+static bool
+keeps_older_names(void)
+{
+	char link_name[32], path[64] = "";
+	bool good = begin() && make(F);
+	int fd = open(F, O_WRONLY);
+
+	snprintf(link_name, sizeof(link_name), "/proc/self/fd/%d", fd);
+	good = good && link(F, G) == 0 && unlink(G) == 0 &&
+	       inotify_add_watch(in, DIR_NAME, IN_MODIFY) == 1 && write(fd, "x", 1) == 1 &&
+	       TELLS("1M:f") && readlink(link_name, path, sizeof(path) - 1) > 0 &&
+	       strcmp(path, F) == 0;
+	/* also after its names have changed places with another file's */
+	good = good && link(F, S) == 0 && make(G) &&
+	       renameat2(AT_FDCWD, F, AT_FDCWD, G, RENAME_EXCHANGE) == 0 && unlink(S) == 0 &&
+	       write(fd, "x", 1) == 1 && TELLS("1M:g") && rename(G, F) == 0 &&
+	       write(fd, "x", 1) == 1 && TELLS("1M:f");
+	close(fd);
+	return end(good);
+}
+
 /* ---- many at once ---- */
 
 static volatile bool stop;
@@ -606,6 +628,7 @@ test_inotify(void)
 	result(changes_watches(), "watches are changed, added to, removed, and end with one event");
 	result(ends_with_links(), "watches of links of /proc, and of what they lead to, end");
 	result(tells_older_names(), "a file whose newest name is removed is told by another one");
+	result(keeps_older_names(), "also while it is open");
 	result(refuses_watches(), "inotify refuses what Linux refuses");
 	result(reads_events(), "events come whole, and equal ones once");
 	result(waits_for_events(), "a read waits for an event, or a signal");

@@ -90,9 +90,10 @@ int maps_of_host(const char *dir); /* the same of a file there, of which maps ca
 int maps_holes(long size);         /* makes the files "holes" and "room" */
 int maps_fill(const char *path, size_t size, bool code);
 int moves_dsync(const char *path); /* 0: a write with RWF_DSYNC says that the disk fails */
-int moves_exchange(const char *a, const char *b); /* prints what RENAME_EXCHANGE says */
-int maps_resting(const char *path, int syncs);    /* 0: it is mapped, written, and synced */
-int maps_unlinked(const char *path);              /* 0: the file is unlinked, and then unmapped */
+int moves_exchange(const char *a, const char *b);   /* prints what RENAME_EXCHANGE says */
+int moves_linked(const char *fd, const char *path); /* prints what a link to an open file says */
+int maps_resting(const char *path, int syncs);      /* 0: it is mapped, written, and synced */
+int maps_unlinked(const char *path);                /* 0: the file is unlinked, and then unmapped */
 
 /* probed.c: exit statuses. */
 int probed_run(const char *count);

@@ -197,6 +197,8 @@ main(int argc, char *argv[])
 		return moves_dsync(argv[2]);
 	if (argc == 4 && strcmp(argv[1], "exchange") == 0)
 		return moves_exchange(argv[2], argv[3]);
+	if (argc == 4 && strcmp(argv[1], "linked") == 0)
+		return moves_linked(argv[2], argv[3]);
 	if (argc == 3 && strcmp(argv[1], "unlinked") == 0)
 		return maps_unlinked(argv[2]);
 	if (argc == 4 && strcmp(argv[1], "resting") == 0)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -272,6 +273,95 @@ paths_are_restricted(void)
 	return good;
 }
 
+/* ---- files ---- */
+
+/* What sets times does so with these for a file that is another user's; 0: it does. */
+static int
+time_error(const char *path, const struct timespec *t)
+{
+	return utimensat(AT_FDCWD, path, t, 0) == 0 ? 0 : errno;
+}
+
+static const struct timespec now[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};
+static const struct timespec omit[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_OMIT}};
+static const struct timespec half[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
+static const struct timespec wrong[2] = {{.tv_nsec = 1000000000}, {5, 0}};
+
+/* As a user who may write to DIR/open, and not to DIR/shut. */
+static int
+is_another_user(void *arg)
+{
+	if (setgid(4711) != 0 || setuid(4711) != 0)
+		return 1;
+	if (time_error(DIR "/open", NULL) != 0 || time_error(DIR "/open", now) != 0)
+		return 2;
+	if (time_error(DIR "/open", half) != EPERM || time_error(DIR "/open", omit) != 0)
+		return 3;
+	if (time_error(DIR "/shut", NULL) != EACCES || time_error(DIR "/shut", now) != EACCES)
+		return 4;
+	if (!FAILS(open(DIR "/shut", O_RDONLY | O_TRUNC), EACCES))
+		return 5;
+	return close(open(DIR "/open", O_RDONLY | O_TRUNC)) == 0 ? 0 : 6;
+}
+
+static bool
+times_are_checked(void)
+{
+	const struct timespec old[2] = {{5, 0}, {-1, 0}};
+	struct stat st;
+	int fd;
+	bool good = mkdir(DIR, 0755) == 0;
+
+	umask(0);
+	fd = open(DIR "/open", O_WRONLY | O_CREAT, 0666);
+	good = good && close(fd) == 0 && close(open(DIR "/shut", O_WRONLY | O_CREAT, 0444)) == 0;
+	umask(022);
+	good = good && time_error(DIR "/open", wrong) == EINVAL &&
+	       time_error(DIR "/none", wrong) == ENOENT && time_error(DIR "/none", omit) == 0 &&
+	       time_error(DIR "/shut", now) == 0;
+	good = good && FAILS(utimensat(AT_FDCWD, DIR "/open", now, 0x10000), EINVAL) &&
+	       FAILS(fchownat(AT_FDCWD, DIR "/open", -1, -1, 0x10000), EINVAL) &&
+	       FAILS(syscall(SYS_utimensat, AT_FDCWD, NULL, now, 0), EFAULT);
+	good = good && time_error(DIR "/open", old) == 0 && stat(DIR "/open", &st) == 0 &&
+	       st.st_mtim.tv_sec <= 0;
+	good = good && (geteuid() != 0 || in_child(is_another_user, NULL) == 0);
+	unlink(DIR "/open");
+	unlink(DIR "/shut");
+	return rmdir(DIR) == 0 && good;
+}
+
+static bool
+truncates_for_readers(void)
+{
+	struct stat st;
+	int fd, left;
+	bool good = mkdir(DIR, 0755) == 0;
+
+	fd = open(DIR "/f", O_RDWR | O_CREAT, 0600);
+	good = good && write(fd, "text", 4) == 4 && lseek(fd, 1, SEEK_SET) == 1 &&
+	       ioctl(fd, FIONREAD, &left) == 0 && left == 3 && lseek(fd, 6, SEEK_SET) == 6 &&
+	       ioctl(fd, FIONREAD, &left) == 0 && left == -2;
+	good = good && close(open(DIR "/f", O_RDONLY | O_TRUNC)) == 0 && fstat(fd, &st) == 0 &&
+	       st.st_size == 0 && FAILS(open(DIR, O_RDONLY | O_TRUNC), EISDIR);
+	close(fd);
+	unlink(DIR "/f");
+	return rmdir(DIR) == 0 && good;
+}
+
+static bool
+removed_directories_have_no_list(void)
+{
+	char list[256];
+	int fd;
+	bool good = mkdir(DIR, 0755) == 0;
+
+	fd = open(DIR, O_RDONLY);
+	good = good && syscall(SYS_getdents64, fd, list, sizeof(list)) > 0 &&
+	       lseek(fd, 0, SEEK_SET) == 0 && rmdir(DIR) == 0 &&
+	       FAILS(syscall(SYS_getdents64, fd, list, sizeof(list)), ENOENT);
+	return close(fd) == 0 && good;
+}
+
 void
 test_misc(void)
 {
@@ -285,4 +375,7 @@ test_misc(void)
 	result(in_child(runs_on_its_stack, NULL) == 0,
 	       "clone3 makes a child, and checks its arguments");
 	result(paths_are_restricted(), "openat2 keeps paths where they are to stay");
+	result(times_are_checked(), "utimensat is for owners, and of the time now for writers");
+	result(truncates_for_readers(), "O_TRUNC is for writers, however the file is opened");
+	result(removed_directories_have_no_list(), "a directory that was removed has no list");
 }

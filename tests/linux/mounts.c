@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -300,6 +302,92 @@ says_what_is_wrong(void)
 	       says("/proc/mounts", "none %s", PLACE) && umount(PLACE) == 0;
 }
 
+static int
+opens_below(int dir, const char *path, uint64_t resolve)
+{
+	struct open_how how = {.flags = O_PATH, .resolve = resolve};
+
+	return (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+}
+
+/* Does the path lead to the same file as another one? */
+static bool
+leads_to(int dir, const char *path, uint64_t resolve, const char *other)
+{
+	int fd = opens_below(dir, path, resolve);
+	struct stat a, b;
+	bool good = fd >= 0 && fstat(fd, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+		    a.st_ino == b.st_ino;
+
+	close(fd);
+	return good;
+}
+
+/* Where a path begins stays its root, also when something is mounted there. */
+static bool
+keeps_paths_below(void)
+{
+	int dir;
+	bool good = mkdir(PLACE "/d", 0755) == 0 && mkdir(PLACE "/d/e", 0755) == 0;
+
+	dir = open(PLACE "/d", O_PATH);
+	good = good && mount("x", PLACE "/d", "tmpfs", 0, NULL) == 0 &&
+	       mkdir(PLACE "/d/over", 0755) == 0;
+	good = good && faccessat(dir, "./e", F_OK, 0) == 0 &&
+	       FAILS(faccessat(dir, "over", F_OK, 0), ENOENT) &&
+	       leads_to(dir, "e/../over", 0, PLACE "/d/over");
+	good = good && FAILS(opens_below(dir, "./..", RESOLVE_BENEATH), EXDEV) &&
+	       FAILS(opens_below(dir, "./../..", RESOLVE_BENEATH), EXDEV) &&
+	       FAILS(opens_below(dir, "e/../..", RESOLVE_BENEATH), EXDEV) &&
+	       leads_to(dir, "e/..", RESOLVE_BENEATH, PLACE "/d") &&
+	       leads_to(dir, "e/../..", RESOLVE_IN_ROOT, PLACE "/d") &&
+	       leads_to(dir, "./../../over", RESOLVE_IN_ROOT, PLACE "/d/over");
+	close(dir);
+	return umount(PLACE "/d") == 0 && rmdir(PLACE "/d/e") == 0 && rmdir(PLACE "/d") == 0 &&
+	       good;
+}
+
+/* Does /proc tell of a map of that file, by these numbers? */
+static bool
+maps_tell(const char *path, const struct stat *st)
+{
+	int fd = open(path, O_RDONLY);
+	void *at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512], expected[64];
+	bool found = false;
+
+	snprintf(expected, sizeof(expected), " %02x:%02x %lu ", major(st->st_dev),
+		 minor(st->st_dev), (unsigned long)st->st_ino);
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		found |= strstr(line, expected) != NULL;
+	if (f != NULL)
+		fclose(f);
+	close(fd);
+	return at != MAP_FAILED && munmap(at, 4096) == 0 && found;
+}
+
+/* The number has two parts, of which the lower one is a byte in the old calls. */
+static bool
+tells_its_number(void)
+{
+	struct statx sx;
+	struct utsname u;
+	struct stat st;
+	bool good = true;
+	unsigned n = uname(&u) == 0 && strcmp(u.sysname, "Kestrel") == 0 ? 256 : 1;
+
+	for (unsigned i = 0; good && i < n; i++)
+		good = mount("x", PLACE, "tmpfs", 0, NULL) == 0 && stat(PLACE, &st) == 0 &&
+		       statx(AT_FDCWD, PLACE, 0, STATX_BASIC_STATS, &sx) == 0 &&
+		       sx.stx_dev_major == major(st.st_dev) &&
+		       sx.stx_dev_minor == minor(st.st_dev) &&
+		       (i + 1 < n || (close(creat(PLACE "/f", 0600)) == 0 &&
+				      stat(PLACE "/f", &st) == 0 && maps_tell(PLACE "/f", &st))) &&
+		       umount(PLACE) == 0;
+	return good;
+}
+
 static const struct {
 	bool (*test)(void);
 	const char *promise;
@@ -312,6 +400,9 @@ static const struct {
     {keeps_atimes, "MS_NOATIME, MS_NODIRATIME and MS_RELATIME are told, and a remount keeps them"},
     {says_what_is_wrong, "mount() says what is wrong with its arguments"},
     {has_a_size, "a tmpfs with size= takes no more"},
+    {keeps_paths_below,
+     "a path of openat2() stays below where it begins, and what is mounted there"},
+    {tells_its_number, "stat(), statx() and /proc tell the same number of a file system"},
     {ends_watches, "what is unmounted is not watched any more, and inotify says so"},
 };
 

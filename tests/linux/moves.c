@@ -421,6 +421,18 @@ moves_exchange(const char *a, const char *b)
 	return 0;
 }
 
+int
+moves_linked(const char *fd, const char *path)
+{
+	char from[64];
+
+	snprintf(from, sizeof(from), "/proc/self/fd/%s", fd);
+	puts(linkat(AT_FDCWD, from, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0
+		 ? "linked"
+		 : strerrorname_np(errno));
+	return 0;
+}
+
 static bool
 exchanges_names(void)
 {

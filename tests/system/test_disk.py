@@ -190,11 +190,21 @@ for _smp in cpus("what was synced"):
         lambda smp=_smp: [synced(smp, how) for how in ("sync", "dd if=/dev/null of=/mnt/last conv=fsync,notrunc 2> /dev/null")])
 
 
-@portable_test("the thread that writes after some seconds puts files on the disk without sync")
+# What the thread does after it has looked for names to forget, for which it takes the lock of names.
+AFTER_TRIM = """
+fbt::vfs_trim:return /execname == "syncer"/ { self->after = 1; }
+fbt::wakeup:entry, fbt::sleepq_wait:entry /self->after/ { @[probefunc] = count(); self->after = 0; }
+"""
+
+
+@portable_test("the thread that writes after some seconds puts files on the disk without sync; who waits for it may hold the lock of names")
 def later():
-    disk = make()
-    with guest("--disk", str(disk), smp=2) as c:
-        shell(c, "echo later > /mnt/later; sleep 8")
+    disk, program, script = make(), scratch() / "after.d", scratch() / "later.sh"
+    program.write_text(AFTER_TRIM)
+    script.write_text("echo later > /mnt/later; sleep 8")
+    with guest("--disk", str(disk), "--file", f"/after.d={program}", "--file", f"/later={script}", smp=2) as c:
+        out = shell(c, "dtrace -qs /after.d -c 'sh /later'")
+        check_eq(set(re.findall(r"(\w+) +\d+\r*$", out, re.M)), {"sleepq_wait"}, f"what comes after it, in {out!r}")
         check_eq(contents(disk, "/later"), b"later\n", "a file, some seconds after")
         killed(c)
     fsck(disk)
@@ -237,11 +247,11 @@ def kept():
 def nameless():
     # Of the last file, nobody has looked for the other name.
     for last in ("poweroff", "mount -o remount,ro /mnt 2> /dev/null || echo busy; umount /mnt 2> /dev/null || echo used; exec 6<&-; mount -o remount,ro /mnt\n"
-                 "mount -o remount,rw /mnt; mkdir /mnt/d; echo > /mnt/g; ln /mnt/g /mnt/d/g; umount /mnt; mount -t ext2 /dev/vda /mnt; exec 6< /mnt/g; rm /mnt/g\n"
+                 "mount -o remount,rw /mnt; mkdir /mnt/d; echo > /mnt/g; ln /mnt/g /mnt/d/g; umount /mnt; mount -t ext2 /dev/vda /mnt; exec 6< /mnt/g; rm /mnt/g; linux_test linked 6 /mnt/h && rm /mnt/h\n"
                  "umount /mnt 2> /dev/null || echo open; exec 6<&-; umount /mnt; reboot"):
         disk = make()
-        out = boot(f"seq 100000 > /mnt/f; exec 6< /mnt/f; rm /mnt/f; {last}\n", options=["--disk", str(disk)]).out.replace("\r", "")
-        check_eq(out.split(), ["busy", "used", "open"] if "busy" in last else [], "what remount and umount say")
+        out = boot(f"seq 100000 > /mnt/f; exec 6< /mnt/f; rm /mnt/f; {last}\n", options=["--disk", str(disk), *LINUX_TEST]).out.replace("\r", "")
+        check_eq(out.split(), ["busy", "used", "linked", "open"] if "busy" in last else [], "what remount and umount say")
         fsck(disk)
         check_match(r"^Filesystem state: +clean$", tool("dumpe2fs", "-h", disk), f"the state after {last}")
 
@@ -307,13 +317,16 @@ def full():
     fsck(disk)
 
 
-@portable_test("the last blocks are root's")
+@portable_test("the last blocks are root's; who opens a FIFO pays for what is in it")
 def reserve():
     disk = make("2M", "-b", "1024", "-m", "20")
-    out = on_disk("chmod 777 /mnt; su 1000 sh -c 'dd if=/dev/zero of=/mnt/u bs=1024' 2>&1; dd if=/dev/zero of=/mnt/r bs=1024 count=100 2>&1\n",
+    out = on_disk("mkfifo -m 666 /mnt/p; for p in /dev/null /mnt/p; do su 1000 sh -c \"exec 5<>$p; sysctl -n kern.uidinfo | grep ^1000\"; done\n"
+                  "chmod 777 /mnt; su 1000 sh -c 'dd if=/dev/zero of=/mnt/u bs=1024' 2>&1; dd if=/dev/zero of=/mnt/r bs=1024 count=100 2>&1\n",
                   disk)
     check_match(r"No space left", out, "the user's")
     check_match(r"^100\+0 records out$", out, "root's")
+    without, kib = (int(n) for n in re.findall(r"^1000 .* (\d+)$", out, re.M))
+    check(kib - without > 50, f"the user's KiB of the kernel's without a pipe and with one:\n{out}")
     fsck(disk)
 
 

@@ -249,6 +249,7 @@ sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null && echo user 0: four
 sysctl kern.maxfiles=1000 kern.maxpagesperuid=500 kern.maxdatapagesperuid=50 kern.maxkmemperuid=100 > /dev/null
 {hog_until_full("memory")}
 {hog_until_full("file")}
+{hog_until_full("mapped")}
 {hog_until_full("names")}
 sysctl kern.uidinfo
 user_test do slay 1000
@@ -260,9 +261,11 @@ exit 0
     check(400 < pages <= 500, f"killed with {pages} pages, expected nearly 500")
     check_match(r"^full: memory 9 ", out, "the signal that ended the child")
     check_match(r"^full: file 3 ", out, "blocks of 16 pages")
+    check_match(r"^full: mapped 7 ", out, "the signal that ended who maps a file: SIGBUS")
+    check_eq(len(re.findall("is killed", out)), 1, "processes that were killed for memory")
     names = int(check_match(r"^full: names (\d+) ", out, "names")[1])
     check(50 < names < 500, f"{names} names of 180 bytes, expected about 200 in 100 KiB")
-    check_match(r"^1000 3 1 \d+ 50 (9\d|100)$", out, "kern.uidinfo")
+    check_match(r"^1000 4 1 \d+ 50 (9\d|100)$", out, "kern.uidinfo")
 
 
 @test("a list of 8,000 zombies never keeps interrupts off for long")

@@ -132,6 +132,28 @@ child_touches(void (*how)(size_t step), size_t step)
 	return (unsigned)WTERMSIG(status);
 }
 
+/* Maps a file that has no pages yet. */
+static void
+touch_file(size_t step)
+{
+	int fd = open("/tmp/hog/mapped", O_RDWR | O_CREAT, 0600);
+	char *p = ftruncate(fd, 64 * MIB) == 0
+		      ? mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+		      : MAP_FAILED;
+
+	if (p == MAP_FAILED)
+		_exit(errno);
+	for (size_t at = 0; at < 64 * MIB; at += step)
+		p[at] = 1;
+	_exit(0);
+}
+
+static unsigned
+take_mapped(void)
+{
+	return child_touches(touch_file, 4096);
+}
+
 static unsigned
 take_memory(void)
 {
@@ -326,6 +348,7 @@ hog_main(const char *what)
 		    {"depth", take_depth},
 		    {"file", take_file},
 		    {"holes", take_holes},
+		    {"mapped", take_mapped},
 		    {"memory", take_memory},
 		    {"tables", take_tables},
 		    {"maps", take_maps},

@@ -94,7 +94,14 @@ is_nameless(const struct vnode *vn)
 static bool
 is_written(const struct vnode *vn)
 {
-	return __atomic_load_n(&vn->writers, __ATOMIC_SEQ_CST) > 0;
+	return __atomic_load_n(&vn->writers, __ATOMIC_RELAXED) > 0;
+}
+
+/* For vfs_stop_writing(). */
+static bool
+v9fs_is_written(void *ses)
+{
+	return any_node(ses, is_written);
 }
 
 /* As vfs_type.in_use. The root has a parent. */
@@ -109,14 +116,11 @@ static int
 v9fs_remount(struct vnode *root, bool read_only)
 {
 	struct v9fs_session_info *ses = v9fs_inode(root)->ses;
-	bool was = ses->read_only;
 
-	/* First this: who opens a file from now on is refused, or seen. */
-	__atomic_store_n(&ses->read_only, read_only, __ATOMIC_SEQ_CST);
-	if (!read_only || !any_node(ses, is_written))
-		return 0;
-	__atomic_store_n(&ses->read_only, was, __ATOMIC_SEQ_CST);
-	return -EBUSY;
+	if (read_only)
+		return vfs_stop_writing(&ses->read_only, v9fs_is_written, ses) ? 0 : -EBUSY;
+	__atomic_store_n(&ses->read_only, false, __ATOMIC_RELAXED);
+	return 0;
 }
 
 /* As vfs_type.crowded. */

@@ -123,10 +123,12 @@ ext2_mount_error(struct ext2_mount *m)
 	return error;
 }
 
-/* Is a file open for writing, or without a name? */
+/* For vfs_stop_writing(): is a file open for writing, or without a name? */
 static bool
-is_used(const struct ext2_mount *m)
+is_used(void *arg)
 {
+	const struct ext2_mount *m = arg;
+
 	for (unsigned i = 0; i < EXT2_BUCKETS; i++)
 		for (const struct ext2_node *n = m->bucket[i]; n != NULL; n = n->next)
 			if (n->i.links == 0 ||
@@ -167,12 +169,14 @@ delete_nameless(struct ext2_mount *m)
 static int
 freeze(struct ext2_mount *m, bool last)
 {
-	int error;
+	int error = 0;
 
-	if (!last && is_used(m))
+	if (last) {
+		error = delete_nameless(m);
+		__atomic_store_n(&m->fs.read_only, true, __ATOMIC_RELAXED);
+	} else if (!vfs_stop_writing(&m->fs.read_only, is_used, m)) {
 		return 0;
-	error = delete_nameless(m);
-	__atomic_store_n(&m->fs.read_only, true, __ATOMIC_RELAXED);
+	}
 	m->frozen = error == 0;
 	return error;
 }

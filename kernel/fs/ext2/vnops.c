@@ -32,6 +32,19 @@ ext2_note_dirty(struct ext2_node *node)
 	}
 }
 
+/* The inode gets what the vnode has. */
+static void
+take_attributes(struct ext2_node *node)
+{
+	const struct vnode *vn = node->vn;
+	struct ext2_inode *i = &node->i;
+
+	i->mode = (uint16_t)__atomic_load_n(&vn->mode, __ATOMIC_RELAXED);
+	i->uid = __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
+	i->gid = __atomic_load_n(&vn->gid, __ATOMIC_RELAXED);
+	i->mtime = (uint32_t)(__atomic_load_n(&vn->mtime_ns, __ATOMIC_RELAXED) / 1000000000);
+}
+
 int
 ext2_write_node(struct ext2_node *node)
 {
@@ -44,10 +57,7 @@ ext2_write_node(struct ext2_node *node)
 		i->dirty = false;
 		return node->m->fs.lost ? -EIO : 0;
 	}
-	i->mode = (uint16_t)__atomic_load_n(&vn->mode, __ATOMIC_RELAXED);
-	i->uid = __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
-	i->gid = __atomic_load_n(&vn->gid, __ATOMIC_RELAXED);
-	i->mtime = (uint32_t)(__atomic_load_n(&vn->mtime_ns, __ATOMIC_RELAXED) / 1000000000);
+	take_attributes(node);
 	if (S_ISREG(i->mode))
 		i->size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
 	error = ext2_write_inode(&node->m->fs, i);
@@ -257,13 +267,26 @@ static int
 ext2_changed(struct vnode *vn, unsigned what)
 {
 	struct ext2_node *node = ext2_node(vn);
+	struct ext2_inode *i = &node->i;
+	bool refused;
 
 	mutex_lock(&node->m->lock);
-	node->i.ctime = ext2_seconds();
-	node->i.dirty = true;
-	ext2_note_dirty(node);
+	/* It has become read-only since the VFS has asked: nobody writes what is dirty now. */
+	refused = node->m->fs.read_only && what != VNODE_DATA;
+	if (refused) {
+		__atomic_store_n(&vn->mode, i->mode, __ATOMIC_RELAXED);
+		__atomic_store_n(&vn->uid, i->uid, __ATOMIC_RELAXED);
+		__atomic_store_n(&vn->gid, i->gid, __ATOMIC_RELAXED);
+		if (what & (VNODE_TIME | VNODE_TIME_NOW))
+			vn->mtime_ns = (uint64_t)i->mtime * 1000000000;
+	} else {
+		take_attributes(node);
+		i->ctime = ext2_seconds();
+		i->dirty = true;
+		ext2_note_dirty(node);
+	}
 	mutex_unlock(&node->m->lock);
-	return 0;
+	return refused ? -EROFS : 0;
 }
 
 static bool
