@@ -142,15 +142,29 @@ entry_probe_at(uintptr_t at)
 	return p != NULL;
 }
 
+/* The bytes in whose place a breakpoint stands, or is to stand, as they would be now. */
+static void
+place_text(const struct place *p, uint8_t text[ARCH_BREAK_SIZE])
+{
+	if (p->patch != NULL)
+		arch_patch_code(p->patch, text);
+	else
+		memcpy(text, p->insn, ARCH_BREAK_SIZE);
+}
+
 void
 kprobe_read_text(uintptr_t from, uint8_t *to, size_t n)
 {
+	uint8_t text[ARCH_BREAK_SIZE];
+
 	memcpy(to, (const void *)from, n);
 	for (unsigned b = 0; b < BUCKETS; b++)
-		for (const struct place *p = buckets[b]; p != NULL; p = p->next)
+		for (const struct place *p = buckets[b]; p != NULL; p = p->next) {
+			place_text(p, text);
 			for (size_t i = 0; i < ARCH_BREAK_SIZE; i++)
 				if (p->at + i - from < n)
-					to[p->at + i - from] = p->insn[i];
+					to[p->at + i - from] = text[i];
+		}
 }
 
 /* ---- breakpoints ---- */
@@ -215,10 +229,8 @@ place_switch(struct place *p, bool on)
 	p->armed = on;
 	if (on)
 		memcpy(text, arch_break_insn, sizeof(text));
-	else if (p->patch != NULL)
-		arch_patch_code(p->patch, text);
 	else
-		memcpy(text, p->insn, sizeof(text));
+		place_text(p, text);
 	place_write(p, text);
 }
 
