@@ -335,8 +335,12 @@ sys_ktrace(const uint64_t a[6])
 int64_t
 sys_utrace(const uint64_t a[6])
 {
+	struct ktrace *t = __atomic_load_n(&curproc()->trace, __ATOMIC_ACQUIRE);
 	uint8_t data[KTR_USER_MAXLEN];
 
+	/* As FreeBSD: who is not traced is told no error. */
+	if (t == NULL || !(__atomic_load_n(&t->facs, __ATOMIC_RELAXED) & KTRFAC_USER))
+		return 0;
 	if (a[1] > sizeof(data))
 		return -EINVAL;
 	if (copy_in(data, a[0], a[1]) < 0)

@@ -264,6 +264,10 @@ refused(void)
 	int bad = 0, fd = open(file, O_CREAT | O_WRONLY, 0600);
 
 #define EXPECT(call, error) bad |= expect(#call, (call) < 0 ? errno : 0, error)
+	EXPECT(utrace(big, sizeof(big)), 0); /* it is not traced */
+	EXPECT(ktrace(file, KTROP_SET, KTRFAC_GENIO, getpid()), 0);
+	EXPECT(utrace((void *)8, 1), 0); /* nor is it for this */
+	EXPECT(ktrace(file, KTROP_SET, KTRFAC_USER, getpid()), 0);
 	EXPECT(utrace(big, sizeof(big)), EINVAL);
 	EXPECT(utrace((void *)8, 1), EFAULT);
 	EXPECT(utrace((void *)-1l, 1), EFAULT);
