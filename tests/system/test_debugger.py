@@ -317,10 +317,20 @@ def steps():
                 c.expect(DB)
             check_eq(len(set(places)), 5, f"places of five steps, {places}")
             check(all(p.startswith("sys_getcwd+0x") for p in places), f"places of five steps: {places}")
-            # The steps go through calls, locks and interrupt masking, to where the kernel leaves the thread.
-            c.sendline("step 10000")
-            c.expect(r"single step on cpu \d, at (entry_user_return|arch_context_switch)\+0")
-            c.expect(DB)
+            # The steps go through calls, locks and interrupt masking, to each copy of user memory, and to where the kernel leaves the thread.
+            for copies in range(20):
+                c.sendline("step 10000")
+                c.expect(r"single step on cpu \d, at (arch_copy_user\+0x|entry_user_return\+0|arch_context_switch\+0)")
+                where = c.match.group(1)
+                c.expect(DB)
+                if not where.startswith("arch_copy_user"):
+                    break
+                for line in ("step", "step 2", "next"):
+                    check_match("this instruction copies user memory", db(c, line), line)
+                c.sendline("until")
+                c.expect(r"until on cpu \d, at (?!arch_copy_user)\S+ ")
+                c.expect(DB)
+            check(0 < copies < 19, f"{copies} copies of user memory")
             check_match("about to leave this thread", db(c, "step"), "a step further")
             db(c, "delete all")
             c.sendline("continue")
