@@ -45,7 +45,7 @@ def language():
         f"p:types file_open_at a=+0({ARG[1]}):u8 b=+0({ARG[1]}):char c=+1({ARG[1]}):s16 d=+0({ARG[1]}):x32 e=+0({ARG[1]}):b4@4/8 f=+0({ARG[1]}):u64",
         "p:memory file_open_at v=@ncpus:u32 w=@ncpus+0:u32 i=\\7 caller=" + ("$stack0:symbol" if X86 else "%x30:symbol"),
         "r5:done sys_getppid rv=$retval:s32 $comm",
-        f"p:fault file_open_at a=+0({DEVICE[:0]}@{DEVICE}) b=@0xffff7ff000000000 t=@0xffff7ff000000000:string",
+        f"p:fault file_open_at a=+0({DEVICE[:0]}@{DEVICE}) b=@0xffff7ff000000000 t=@0xffff7ff000000000:string s=@0xffff7ff000000000:string[4]",
     ]
     script = [f"ktr probe add '{p}'" for p in probes] + ["ktr probes kprobe:::", "ktr on 'kprobe:::'", "cat /etc/motd",
                                                          "load syscall -n 3 -j 1", "ktr off", "ktr probe list", ""]
@@ -63,9 +63,9 @@ def language():
     check(all(re.match(r"v 2 w 2 i 0x7 caller do_sys_openat2\+0x[0-9a-f]+$", t) for t in text["memory"]) and text["memory"],
           f"memory is {text['memory']}")
     check("rv 1 arg2 load" in set(text["done"]) or all(re.match(r"rv \d+ arg2 load$", t) for t in text["done"]), f"returns are {text['done']}")
-    check_eq(set(text["fault"]), {"a 0 b 0 t (fault)"}, "memory that is none, or a device's")
+    check_eq(set(text["fault"]), {"a 0 b 0 t (fault) s {(fault),(fault),(fault),(fault)}"}, "memory that is none, or a device's")
     n = len(text["fault"])
-    check_eq(counts(run.out, "fault"), ("off", n, 0, 3 * n), "counts of the probe whose memory is none")
+    check_eq(counts(run.out, "fault"), ("off", n, 0, 4 * n), "counts of the probe whose memory is none")
     check_eq(counts(run.out, "open")[1], len(text["open"]), "hits are events")
     for e in run.events:
         if e["text"].startswith("kprobe:::open"):
