@@ -381,16 +381,19 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	return 0;
 }
 
-/* The event's site. NULL: too many, or texts too long, and err says so. */
-static struct ktr_site *
-kprobe_make_site(const struct kprobe *k, char *err, size_t errlen)
+/* Makes the event's site. 0, or -errno and a sentence. */
+static int
+kprobe_make_site(struct kprobe *k, char *err, size_t errlen)
 {
-	struct ktr_site *site = kprobe_site(k, err, errlen);
+	int error;
 
-	if (site == NULL || kprobe_group_set(site, k->def.group))
-		return site;
-	ktr_site_free(site);
-	return NULL;
+	k->site = kprobe_site(k, err, errlen);
+	if (k->site == NULL)
+		return -ENOSPC;
+	error = kprobe_group_set(k->site, k->def.group, err, errlen);
+	if (error != 0)
+		ktr_site_free(k->site);
+	return error;
 }
 
 /* Makes an event probe, without its site. */
@@ -429,10 +432,13 @@ add_parsed(const struct kdefinition *d, const char *text, char *err, size_t errl
 	error = makers[d->kind](d, text, &told, &k);
 	if (error != 0)
 		return error;
-	k->site = event != NULL ? event->site : kprobe_make_site(k, err, errlen);
-	if (k->site == NULL) {
+	if (event != NULL)
+		k->site = event->site;
+	else
+		error = kprobe_make_site(k, err, errlen);
+	if (error != 0) {
 		kprobe_free(k);
-		return -ENOSPC;
+		return error;
 	}
 	list_append(&kprobes, &k->link);
 	if (event != NULL)

@@ -28,6 +28,7 @@ static const char *groups[KTR_DYNAMIC_SITES];   /* atomic */
 static const char *of_sites[KTR_DYNAMIC_SITES]; /* atomic; of the site of the same index */
 const char *const kprobe_groups[] = {"kprobes", "uprobes", "eprobes"};
 
+/* NULL: there is no room for one more, or no memory. */
 static const char *
 group_find_or_make(const char *group)
 {
@@ -49,13 +50,19 @@ group_find_or_make(const char *group)
 	return copy;
 }
 
-bool
-kprobe_group_set(const struct ktr_site *site, const char *group)
+int
+kprobe_group_set(const struct ktr_site *site, const char *group, char *err, size_t errlen)
 {
 	const char *name = group_find_or_make(group);
 
 	__atomic_store_n(&of_sites[site - ktr_dynamic_sites], name, __ATOMIC_RELEASE);
-	return name != NULL;
+	if (name != NULL)
+		return 0;
+	if (groups[KTR_DYNAMIC_SITES - 1] == NULL)
+		return -ENOMEM;
+	snprintf(err, errlen, "there were %u groups since the boot, and there is no room for more",
+		 KTR_DYNAMIC_SITES);
+	return -ENOSPC;
 }
 
 const char *

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/abi/errno.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
@@ -347,6 +348,31 @@ KTEST(kprobe_and_fbt_at_one_place_leave_the_next_instructions_where_they_are)
 		KT_EQ(kprobe_del("ktin", KPROBE_KERNEL, err, sizeof(err)), 0);
 		KT_EQ(kprobe_del("ktout", KPROBE_KERNEL, err, sizeof(err)), 0);
 	}
+	kprobe_name_taken = taken;
+}
+
+/* Groups stay: no other test may make one afterwards. */
+KTEST(kprobe_groups_have_a_limit_which_is_told)
+{
+	bool (*taken)(const char *, const char *) = kprobe_name_taken;
+	char text[100], which[32];
+	unsigned n = 0;
+	int error;
+
+	if (ncpus != 1)
+		ktest_skip("one CPU is enough");
+	kprobe_name_taken = NULL;
+	do {
+		snprintf(text, sizeof(text), "p:ktgroup%u/x kprobe_victim_calls", n);
+		snprintf(which, sizeof(which), "ktgroup%u/x", n);
+		error = kprobe_add(text, KPROBE_KERNEL, err, sizeof(err));
+	} while (error == 0 && kprobe_del(which, KPROBE_KERNEL, err, sizeof(err)) == 0 &&
+		 ++n <= KTR_DYNAMIC_SITES);
+	KT_EQ(error, -ENOSPC);
+	KT_ASSERT(strstr(err, "groups since the boot") != NULL);
+	KT_EQ(kprobe_add("p:ktgroup0/x kprobe_victim_calls", KPROBE_KERNEL, err, sizeof(err)), 0);
+	KT_EQ(kprobe_del("ktgroup0/x", KPROBE_KERNEL, err, sizeof(err)), 0);
+	KT_EQ(made_sites(), 0);
 	kprobe_name_taken = taken;
 }
 
