@@ -112,6 +112,8 @@ def refused():
         "r:x sys_read+8": (5, "a return has no offset"),
         f"r:x {inside:#x}": (5, "a return has no offset"),
         "p:x sys_read a=$arg99": (16, "expected $arg1 to"),
+        "p:x sys_read a=$stack2049": (16, "the stack has 2048 words"),
+        "p:x sys_read a=$stack99999999999999999999": (16, "expected $argN, $retval"),
         "p:x sys_read a=@nothing_there": (16, "no symbol"),
         f"p:x sys_read a={'+1(' * 14}%sp{')' * 14}": (16, "more than 13 offsets"),
         "p:x sys_read" + " %sp" * 33: (142, "more than 32 arguments"),
@@ -127,7 +129,7 @@ def refused():
               and not re.match("int3", text)]
     check(places, "no instruction is refused")
     script += [f"ktr probe add 'p:y {name}+{at}'" for name, at in places[:100]]
-    script += ["ktr probe add 'p:twice sys_read'", "ktr probe add 'p:twice sys_read'", "ktr probe del x", "ktr probe list", "ktr probe nothing", "true", ""]
+    script += ["ktr probe add 'p:twice sys_read $stack2048'", "ktr probe add 'p:twice sys_read $stack2048'", "ktr probe del x", "ktr probe list", "ktr probe nothing", "true", ""]
     run = boot("\n".join(script)).expect()
     for text, (at, why) in bad.items():
         want = f"ktr: character {at}: "
