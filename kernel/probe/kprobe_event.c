@@ -13,8 +13,6 @@
 #include "ktr/dynamic.h"
 #include "ktr/port.h"
 
-#define LINE 1024 /* room for a definition */
-
 bool (*kprobe_name_taken)(const char *group, const char *name);
 const struct kprobe_events *kprobe_events;
 
@@ -197,6 +195,23 @@ kprobe_print(const struct kprobe_info *info, struct sbuf *out)
 			    k->text + d->args[i].at);
 }
 
+/* The definition as it is listed, for kfree(). NULL: no memory. */
+static char *
+listed(const struct kprobe_info *info)
+{
+	struct sbuf out;
+	char *line;
+
+	sbuf_init(&out, NULL, 0);
+	kprobe_print(info, &out);
+	line = kmalloc(out.len + 1);
+	if (line != NULL) {
+		sbuf_init(&out, line, out.len + 1);
+		kprobe_print(info, &out);
+	}
+	return line;
+}
+
 /* Are all words of `some` the first ones of `all`? */
 static bool
 begins_with(const char *all, const char *some)
@@ -224,9 +239,9 @@ kprobe_matches(const struct kprobe_info *info, const char *which)
 {
 	const struct kdefinition *d = &info->probe->def;
 	const char *name = which, *end = which, *place;
-	char line[LINE];
-	struct sbuf out;
+	char *line;
 	size_t n;
+	bool same;
 
 	if (which == NULL)
 		return true;
@@ -243,12 +258,13 @@ kprobe_matches(const struct kprobe_info *info, const char *which)
 		end++;
 	if (*end == '\0')
 		return true;
-	/* As it was given, or as it is listed. */
-	sbuf_init(&out, line, sizeof(line));
-	kprobe_print(info, &out);
-	place = strchr(line, ' ');
-	return begins_with(info->definition + d->place_at, end) ||
-	       (place != NULL && begins_with(place, end));
+	if (begins_with(info->definition + d->place_at, end))
+		return true;
+	line = listed(info);
+	place = line != NULL ? strchr(line, ' ') : NULL;
+	same = place != NULL && begins_with(place, end);
+	kfree(line);
+	return same;
 }
 
 void

@@ -298,11 +298,14 @@ MANY = (r"path=+0($arg2):string a=\1 b=\2:u8 c=\3 d=$comm e=\5:s16 f=+0($arg2):s
 
 @portable_test("more arguments than an entry has room for: from the sixth on they are one text, in events of kprobes at places and returns, and at events")
 def many_arguments():
-    out, = ftrace(f"echo 'p:many file_open_at {MANY}' > kprobe_events\necho 'p:several file_open_at {MANY}' >> kprobe_events\necho 'p:several ramfs_read {MANY}' >> kprobe_events\n"
+    long = " ".join(f"+{n:055}(%sp)" for n in range(20))
+    out, listed = ftrace(f"echo 'p:many file_open_at {MANY}' > kprobe_events\necho 'p:several file_open_at {MANY}' >> kprobe_events\necho 'p:several ramfs_read {MANY}' >> kprobe_events\n"
                   f"echo 'r:back file_open_at {' '.join(chr(92) + str(n) for n in range(32))}' >> kprobe_events\n"
                   "echo 'e:ev sched.sched_process_exec $filename \\2 \\3 \\4 \\5 \\6:u8 $filename $comm' >> dynamic_events\ncat error_log events/kprobes/many/format events/kprobes/back/format\n"
                   "echo 'common_args ~ \"*f=?/etc/motd? g*\"' > events/kprobes/many/filter\nfor e in kprobes eprobes; do echo 1 > events/$e/enable; done\n"
-                  "load fork -n 1 >/dev/null\nhead -n 1 /etc/motd >/dev/null\necho 0 > events/enable\ncat trace\n", smp=1)
+                  "load fork -n 1 >/dev/null\nhead -n 1 /etc/motd >/dev/null\necho 0 > events/enable\ncat trace\n"
+                  f"echo =====\necho 'p:long file_open_at {long}' >> kprobe_events\ngrep /long kprobe_events | sed s/^p/-/ >> kprobe_events\ngrep -c /long kprobe_events\ntrue\n", smp=1)
+    check_eq(listed, "0\n", "a probe with a long definition that is removed as it is listed")
     for want in ("\tfield:__data_loc char[] common_args;\toffset:", 'print fmt: "(%llx) path=\\"%s\\" a=%#llx b=%llu c=%#llx d=\\"%s\\" %-s", REC->__probe_ip, ', "__get_str(common_args)\n"):
         check(want in out, f"{want}: not in {out}")
     rows = ROW.findall(out)
