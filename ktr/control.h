@@ -71,7 +71,7 @@ int ktr_owner_register(const char *name, ktr_hook_fn *hook);
  * number.
  */
 int ktr_owner_unregister(unsigned owner);
-/** The owner's name, NULL when there is no such owner. */
+/** The owner's name, NULL when there is no such owner. Control lock: so long the name is valid. */
 const char *ktr_owner_name(unsigned owner);
 /** Bits of the registered owners that have the site on: who would miss it. */
 static inline uint32_t

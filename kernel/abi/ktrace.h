@@ -22,7 +22,7 @@
  *
  * utrace(address, length)
  *   Writes up to KTR_USER_MAXLEN bytes as a record KTR_USER, if the process is traced for it.
- *   Errors: EINVAL it is longer, EFAULT.
+ *   Errors, if it is: EINVAL it is longer, EFAULT.
  *
  * The file is a sequence of records: a struct ktr_header and then ktr_len bytes, which the type
  * describes. There is no padding between records. All numbers are little-endian. The records of a

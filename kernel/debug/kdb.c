@@ -156,6 +156,8 @@ kdb_trap(struct arch_trapframe *tf, enum entry_debug why, uintptr_t data)
 	kdb.place = kdb_place_of(tf);
 	switch (kdb_temporary_hit(tf, why, &asked)) {
 	case KDB_TEMPORARY_OTHER:
+		if (kdb_point_hit(tf, why, data) >= 0)
+			break; /* a point of its own is there, too */
 		if (kdb_go_on(tf))
 			kdb_resume_machine();
 		return;

@@ -225,7 +225,8 @@ kdb_step_done(struct arch_trapframe *tf, int *point)
 	else if (why == STEP_NEXT && runs_call(tf)) {
 		kdb_points_load(true);
 		return KDB_STEPPED_GO;
-	}
+	} else if (kdb_may_fault(arch_tf_pc(tf)))
+		steps_left = 0;
 	if (why == STEP_PROMPT && steps_left > 0 && --steps_left > 0) {
 		start_step(tf, STEP_PROMPT);
 		return KDB_STEPPED_AGAIN;

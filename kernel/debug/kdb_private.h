@@ -188,7 +188,7 @@ bool kdb_temporary_set(const struct unwind_frame *at, const char *why);
 void kdb_temporary_clear(void);
 enum kdb_temporary {
 	KDB_TEMPORARY_NO,    /* the trap is not at it */
-	KDB_TEMPORARY_OTHER, /* another thread, or a deeper call, reached it: let it go on */
+	KDB_TEMPORARY_OTHER, /* another thread, or a deeper call: it goes on if no point is there */
 	KDB_TEMPORARY_HIT,
 };
 enum kdb_temporary kdb_temporary_hit(const struct arch_trapframe *tf, enum entry_debug why,

@@ -38,6 +38,18 @@ cannot_step(const char *command)
 	return true;
 }
 
+/* The same for a step of the instruction there. */
+static bool
+cannot_step_here(const char *command)
+{
+	if (cannot_step(command))
+		return true;
+	if (!kdb_may_fault(kdb.place.pc))
+		return false;
+	kdb_printf("%s: this instruction copies user memory; use until, or continue\n", command);
+	return true;
+}
+
 void
 kdb_command_step(char *mod, char *args)
 {
@@ -46,14 +58,14 @@ kdb_command_step(char *mod, char *args)
 
 	if (word != NULL && (!kdb_number(word, &n) || n == 0 || n > STEP_MAX))
 		kdb_printf("step: \"%s\": expected 1 to %d instructions\n", word, STEP_MAX);
-	else if (!cannot_step("step"))
+	else if (!cannot_step_here("step"))
 		kdb_step_want((unsigned)n, false);
 }
 
 void
 kdb_command_next(char *mod, char *args)
 {
-	if (!cannot_step("next"))
+	if (!cannot_step_here("next"))
 		kdb_step_want(0, true);
 }
 

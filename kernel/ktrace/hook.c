@@ -290,7 +290,7 @@ act(struct ktrace *t, struct proc *p, struct ktrace_action a, const struct ktr_f
 	case ON_CPU:
 		put_switch(t, p, a.what == OFF_CPU);
 		/* It may have been to do on another CPU. */
-		if (ktrace_needs_work(t))
+		if (ktrace_is_full(t))
 			this_pcpu()->work = true;
 		break;
 	case FAULT:
@@ -302,10 +302,6 @@ act(struct ktrace *t, struct proc *p, struct ktrace_action a, const struct ktr_f
 		end = (struct ktr_faultend){.ktr_vaddr = f->args[0],
 					    .ktr_served = (uint32_t)f->args[1]};
 		ktrace_hook_put(t, KTR_FAULTEND, &end, sizeof(end));
-		break;
-	case FORK:
-		ktrace_inherit(t, p, (struct proc *)(uintptr_t)f->args[0]);
-		this_pcpu()->work = true;
 		break;
 	case EXIT:
 		t->status = (uint32_t)f->args[1];

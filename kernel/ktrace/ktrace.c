@@ -2,8 +2,9 @@
  * ktrace.c - ktrace(2) and utrace(2), and what the life of a process means for its tracing.
  *
  * A struct ktrace comes to a process with ktrace(2), or from its parent at a fork, and stays until
- * the process exits; `facs` says whether anything is recorded. proc.trace is set under proc_lock by
- * ktrace(2), by the parent before the child runs, and is cleared by the process itself.
+ * the process exits; `facs` says whether anything is recorded. proc.trace is set under ktrace_lock
+ * by ktrace(2), with proc_lock, or by the parent before the child runs, and is cleared by the
+ * process itself.
  *
  * Locking: ktrace_private.h.
  */
@@ -48,7 +49,7 @@ struct request {
 	const struct vnode *vn;  /* KTROP_CLEARFILE */
 	unsigned found, refused; /* processes */
 	unsigned missing;        /* struct ktrace that it needs */
-	struct ktrace *unused;   /* those that it has, linked by `spare` */
+	struct ktrace *unused;   /* those that it has, linked by `next` */
 };
 
 /* A queue, counted for the user. NULL: no memory. ktrace_lock held. */
@@ -115,8 +116,8 @@ ktrace_take(struct request *q)
 		q->missing++;
 		return NULL;
 	}
-	q->unused = t->spare;
-	t->spare = NULL;
+	q->unused = t->next;
+	t->next = NULL;
 	return t;
 }
 
@@ -128,69 +129,33 @@ may_trace(const struct proc *p)
 	       (proc_may_trace(p) && !(p->trace != NULL && (p->trace->facs & KTRFAC_ROOT)));
 }
 
+/* Tracing of a process begins. ktrace_lock held. */
 static void
-give_back(struct request *q, struct ktrace *t)
+ktrace_begins(struct ktrace *t, const struct proc *p, const struct proc *parent)
 {
-	if (t == NULL)
-		return;
-	t->spare = q->unused;
-	q->unused = t;
-}
-
-/* False: the process was made meanwhile by one whose tracing it inherits. */
-static bool
-publish(struct proc *p, struct ktrace *t)
-{
-	struct ktrace *none = NULL;
-
-	return __atomic_compare_exchange_n(&p->trace, &none, t, false, __ATOMIC_RELEASE,
-					   __ATOMIC_RELAXED);
+	t->pid = p->pid;
+	t->parent = parent->pid;
+	t->begin_ticks = arch_clock_read();
+	strlcpy(t->comm, p->name, sizeof(t->comm));
 }
 
 /* ktrace_lock and proc_lock held. */
 static void
 set_one(struct request *q, struct proc *p)
 {
-	struct ktrace *t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE), *spare;
-	bool inherit, fresh = t == NULL;
+	struct ktrace *t = p->trace != NULL ? p->trace : ktrace_take(q);
 
-	if (fresh)
-		t = ktrace_take(q);
 	if (t == NULL)
 		return;
-	inherit = ((t->facs | q->facs) & KTRFAC_INHERIT) != 0;
-	/* A hook may take the spare at any time: then the process asks for another one. */
-	spare = __atomic_load_n(&t->spare, __ATOMIC_ACQUIRE);
-	if (inherit && spare == NULL) {
-		spare = ktrace_take(q);
-		__atomic_store_n(&t->spare, spare, __ATOMIC_RELEASE);
-	}
-	if (inherit && spare == NULL && !fresh)
-		return; /* nothing has changed, if there is no memory for it */
-	if (t->facs == 0) {
-		t->pid = p->pid;
-		t->parent = p->parent->pid;
-		t->begin_ticks = arch_clock_read();
-		t->no_spare = false;
-		strlcpy(t->comm, p->name, sizeof(t->comm));
-	}
+	if (t->facs == 0)
+		ktrace_begins(t, p, p->parent);
 	set_io(t, q->io);
-	if (spare != NULL)
-		set_io(spare, q->io);
-	if (fresh && !publish(p, t)) {
-		give_back(q, spare);
-		t->spare = NULL;
-		give_back(q, t);
-		q->missing++; /* once more, with what it has now */
-		return;
-	}
-	if (!inherit || spare != NULL)
-		__atomic_fetch_or(&t->facs,
-				  q->facs | ALWAYS | (capable(CAP_SYS_PTRACE) ? KTRFAC_ROOT : 0),
-				  __ATOMIC_SEQ_CST);
+	__atomic_store_n(&p->trace, t, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&t->facs, q->facs | ALWAYS | (capable(CAP_SYS_PTRACE) ? KTRFAC_ROOT : 0),
+			  __ATOMIC_SEQ_CST);
 }
 
-/* ktrace_lock held. Its parent's hook may change it meanwhile: ktrace_inherit(). */
+/* ktrace_lock held. */
 static void
 clear_one(const struct request *q, struct ktrace *t)
 {
@@ -233,19 +198,16 @@ change_all(struct request *q)
 	q->found = q->refused = q->missing = 0;
 	spin_lock(&proc_lock);
 	for_each_proc (p) {
-		struct ktrace *t;
-
 		/* One without memory is ending, and its tracing with it. */
 		if (!is_named(q, p, changes) || p->vm == NULL)
 			continue;
 		q->found++;
-		t = __atomic_load_n(&p->trace, __ATOMIC_SEQ_CST);
 		if (!may_trace(p))
 			q->refused++;
 		else if (q->op == KTROP_SET)
 			set_one(q, p);
-		else if (t != NULL)
-			clear_one(q, t);
+		else if (p->trace != NULL)
+			clear_one(q, p->trace);
 	}
 	spin_unlock(&proc_lock);
 }
@@ -259,11 +221,13 @@ make_missing(struct request *q)
 
 		if (t == NULL)
 			return -ENOMEM;
-		t->spare = q->unused;
+		t->next = q->unused;
 		q->unused = t;
 	}
 	return 0;
 }
+
+static void ktrace_fork(struct proc *child);
 
 static int
 init_once(void)
@@ -277,6 +241,7 @@ init_once(void)
 	if (hooked && !writes)
 		error = ktrace_writer_init();
 	writes = hooked && error == 0;
+	__atomic_store_n(&proc_fork_hook, ktrace_fork, __ATOMIC_RELAXED);
 	return error;
 }
 
@@ -370,8 +335,12 @@ sys_ktrace(const uint64_t a[6])
 int64_t
 sys_utrace(const uint64_t a[6])
 {
+	struct ktrace *t = __atomic_load_n(&curproc()->trace, __ATOMIC_ACQUIRE);
 	uint8_t data[KTR_USER_MAXLEN];
 
+	/* As FreeBSD: who is not traced is told no error. */
+	if (t == NULL || !(__atomic_load_n(&t->facs, __ATOMIC_RELAXED) & KTRFAC_USER))
+		return 0;
 	if (a[1] > sizeof(data))
 		return -EINVAL;
 	if (copy_in(data, a[0], a[1]) < 0)
@@ -380,48 +349,33 @@ sys_utrace(const uint64_t a[6])
 	return 0;
 }
 
-void
-ktrace_inherit(struct ktrace *t, const struct proc *parent, struct proc *child)
-{
-	struct ktrace *s = t->spare, *none = NULL;
-	uint32_t facs = __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST);
-
-	if (s == NULL || !(facs & KTRFAC_INHERIT))
-		return;
-	s->pid = child->pid;
-	s->parent = parent->pid;
-	s->begin_ticks = arch_clock_read();
-	strlcpy(s->comm, child->name, sizeof(s->comm));
-	/* ktrace(2) may have come first */
-	if (!__atomic_compare_exchange_n(&child->trace, &none, s, false, __ATOMIC_SEQ_CST,
-					 __ATOMIC_SEQ_CST)) {
-		s->pid = 0;
-		return;
-	}
-	t->spare = NULL;
-	__atomic_fetch_or(&s->facs, facs, __ATOMIC_SEQ_CST);
-	/*
-	 * Who clears the parent's bits clears the child's afterwards. If that came before the child
-	 * had them, the parent has lost them by now. None is set here again.
-	 */
-	facs &= ~__atomic_load_n(&t->facs, __ATOMIC_SEQ_CST);
-	__atomic_fetch_and(&s->facs, ~facs, __ATOMIC_SEQ_CST);
-}
-
-/* Makes the spare struct ktrace of a process whose children are traced. ktrace_lock held. */
+/*
+ * A process makes another one, which does not run yet: it inherits the tracing. Who changes the
+ * parent's with its children's comes before, or finds the child in the list of processes.
+ */
 static void
-make_spare(struct ktrace *t, struct proc *p)
+ktrace_fork(struct proc *child)
 {
-	struct ktrace_io *io = ktrace_target(t);
-	struct ktrace *s = io != NULL ? ktrace_create(p->ui) : NULL;
+	struct proc *p = curproc();
+	struct ktrace *t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE), *c;
 
-	t->no_spare = s == NULL;
-	if (s == NULL) {
-		printk("ktrace: no memory: children of process %u are not traced\n", p->pid);
+	if (t == NULL || !(__atomic_load_n(&t->facs, __ATOMIC_RELAXED) & KTRFAC_INHERIT))
 		return;
+	curlwp()->trace.busy = true;
+	mutex_lock(&ktrace_lock);
+	if ((t->facs & KTRFAC_INHERIT) && child->trace == NULL) {
+		c = ktrace_create(child->ui);
+		if (c != NULL) {
+			ktrace_begins(c, child, p);
+			set_io(c, ktrace_target(t));
+			__atomic_store_n(&c->facs, t->facs, __ATOMIC_RELEASE);
+			__atomic_store_n(&child->trace, c, __ATOMIC_RELEASE);
+		} else {
+			printk("ktrace: no memory: process %u is not traced\n", child->pid);
+		}
 	}
-	set_io(s, io);
-	__atomic_store_n(&t->spare, s, __ATOMIC_RELEASE);
+	mutex_unlock(&ktrace_lock);
+	curlwp()->trace.busy = false;
 }
 
 /* Before a process returns to its program: does what a hook could not. */
@@ -431,12 +385,10 @@ ktrace_work(void)
 	struct proc *p = curproc();
 	struct ktrace *t = p != NULL ? __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE) : NULL;
 
-	if (t == NULL || curlwp()->trace.busy || !ktrace_needs_work(t))
+	if (t == NULL || curlwp()->trace.busy || !ktrace_is_full(t))
 		return;
 	curlwp()->trace.busy = true;
 	mutex_lock(&ktrace_lock);
-	if (t->spare == NULL && (t->facs & KTRFAC_INHERIT))
-		make_spare(t, p);
 	if (ktrace_is_full(t))
 		ktrace_sync();
 	mutex_unlock(&ktrace_lock);
@@ -476,7 +428,6 @@ ktrace_exit(void)
 	ktrace_sync();
 	/* Nobody else looks at it: a process without memory is not found. */
 	__atomic_store_n(&p->trace, NULL, __ATOMIC_RELEASE);
-	ktrace_destroy(t->spare);
 	ktrace_destroy(t);
 	ktrace_close_unused();
 	ktrace_select_needed();
@@ -490,10 +441,8 @@ static void
 ktrace_shutdown(void)
 {
 	mutex_lock(&ktrace_lock);
-	/* again for the child of a fork that had read its parent's, and stands before it */
-	for (unsigned i = 0; i < 2; i++)
-		list_for_each_entry (struct ktrace, t, &ktrace_all, all)
-			__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
+	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
+		__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
 	ktrace_select_needed();
 	if (!list_empty(&ktrace_all))
 		ktrace_sync();

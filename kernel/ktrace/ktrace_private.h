@@ -55,19 +55,19 @@ struct ktrace_record {
 _Static_assert(sizeof(struct ktrace_record) % 8 == 0, "a queue's records are aligned");
 
 struct ktrace {
-	/* [a] KTRFAC_…; 0: not traced now. Set with ktrace_lock and proc_lock, cleared with one. */
+	/* [a] KTRFAC_…; 0: not traced now. Set with ktrace_lock, and proc_lock if the process runs;
+	 * cleared with one. */
 	uint32_t facs;
-	uint32_t dropped;     /* [t] records that had no room since the last one that had */
-	uint64_t head;        /* [a] bytes put in; written by the process */
-	uint64_t tail;        /* [a] bytes taken out; written by the thread ktrace */
-	uint64_t checked;     /* [t] up to here there is room, without a look at `tail` */
-	uint64_t mask;        /* [c] the size of buf, a power of two, less 1 */
-	uint8_t *buf;         /* [c] */
-	uint32_t locked;      /* [a] of several threads, one puts a record in */
-	struct ktrace *spare; /* [a] for the next child, if it inherits */
-	bool no_spare;        /* [t] there was no memory for one */
+	uint32_t dropped; /* [t] records that had no room since the last one that had */
+	uint64_t head;    /* [a] bytes put in; written by the process */
+	uint64_t tail;    /* [a] bytes taken out; written by the thread ktrace */
+	uint64_t checked; /* [t] up to here there is room, without a look at `tail` */
+	uint64_t mask;    /* [c] the size of buf, a power of two, less 1 */
+	uint8_t *buf;     /* [c] */
+	uint32_t locked;  /* [a] of several threads, one puts a record in */
 
 	struct list all;      /* [l] */
+	struct ktrace *next;  /* [l] of those that a request has */
 	struct ktrace_io *io; /* [l] a reference, or NULL */
 	/* [l] Takes its place when KTR_PROCDTOR stands in `io`'s file: a reference, or NULL. */
 	struct ktrace_io *next_io;
@@ -87,7 +87,7 @@ struct ktrace {
 };
 
 extern struct mutex ktrace_lock;
-extern struct list ktrace_all; /* [l] of all struct ktrace, spare ones too */
+extern struct list ktrace_all; /* [l] of all struct ktrace */
 #define KTRACE_GENIO_MAX 65536u
 extern unsigned ktrace_genio;   /* kern.ktrace.genio_size */
 extern unsigned ktrace_request; /* kern.ktrace.request_pool */
@@ -106,7 +106,6 @@ enum what {
 	ON_CPU,
 	FAULT,
 	FAULT_END,
-	FORK,
 	EXIT,
 };
 
@@ -129,8 +128,6 @@ bool ktrace_has_struct(const char *call, uint16_t code);
 int ktrace_hook_init(void);
 /* Switches the probes on that the kinds of records need, and others off. ktrace_lock held. */
 void ktrace_hook_select(uint32_t facs);
-/* Gives the spare of the parent to a new process, which does not run yet. Any context. */
-void ktrace_inherit(struct ktrace *t, const struct proc *parent, struct proc *child);
 /* Records bytes for the current process, if it is traced for the type. Thread context. */
 void ktrace_put(unsigned type, const void *data, size_t len);
 /*
@@ -140,8 +137,6 @@ void ktrace_put(unsigned type, const void *data, size_t len);
 bool ktrace_make_room(struct ktrace *t, size_t total);
 /* Should the process wait for the file, since half of its queue is used? Any context. */
 bool ktrace_is_full(const struct ktrace *t);
-/* Should it, or does it need memory for a child? Any context. */
-bool ktrace_needs_work(const struct ktrace *t);
 
 /* Starts the thread. Once. 0 or -errno. ktrace_lock held. */
 int ktrace_writer_init(void);

@@ -35,11 +35,3 @@ ktrace_is_full(const struct ktrace *t)
 {
 	return t->head - __atomic_load_n(&t->tail, __ATOMIC_RELAXED) > t->mask / 2;
 }
-
-bool
-ktrace_needs_work(const struct ktrace *t)
-{
-	return ktrace_is_full(t) ||
-	       (t->spare == NULL && !t->no_spare &&
-		(__atomic_load_n(&t->facs, __ATOMIC_RELAXED) & KTRFAC_INHERIT));
-}

@@ -10,7 +10,6 @@
 #include "ktr/probe.h"
 #include "ktr/sdt.h"
 
-SDT_PROBE_DECLARE(proc, , , create);
 SDT_PROBE_DECLARE(proc, , , exec);
 SDT_PROBE_DECLARE(proc, , , exit);
 SDT_PROBE_DECLARE(proc, , , signal_handle);
@@ -55,7 +54,6 @@ action_of(const struct ktr_site *site)
 		const struct ktr_site *site;
 		enum what what;
 	} probes[] = {
-	    {&sdt_proc___create, FORK},
 	    {&sdt_proc___exec, EXEC},
 	    {&sdt_proc___exit, EXIT},
 	    {&sdt_proc___signal_handle, SIGNAL},
@@ -110,7 +108,7 @@ static const struct {
 	uint32_t facs;
 	const char *probes;
 } needs[] = {
-    {KTRFAC_MASK, "syscall:::,proc:::create,proc:::exit,sched:::on-cpu"},
+    {KTRFAC_MASK, "syscall:::,proc:::exit,sched:::on-cpu"},
     {KTRFAC_NAMEI, "vfs:namei:lookup:entry,proc:::exec"},
     {KTRFAC_GENIO, "vfs:::read,vfs:::write"},
     {KTRFAC_PSIG, "proc:::signal-handle"},

@@ -142,15 +142,29 @@ entry_probe_at(uintptr_t at)
 	return p != NULL;
 }
 
+/* The bytes in whose place a breakpoint stands, or is to stand, as they would be now. */
+static void
+place_text(const struct place *p, uint8_t text[ARCH_BREAK_SIZE])
+{
+	if (p->patch != NULL)
+		arch_patch_code(p->patch, text);
+	else
+		memcpy(text, p->insn, ARCH_BREAK_SIZE);
+}
+
 void
 kprobe_read_text(uintptr_t from, uint8_t *to, size_t n)
 {
+	uint8_t text[ARCH_BREAK_SIZE];
+
 	memcpy(to, (const void *)from, n);
 	for (unsigned b = 0; b < BUCKETS; b++)
-		for (const struct place *p = buckets[b]; p != NULL; p = p->next)
+		for (const struct place *p = buckets[b]; p != NULL; p = p->next) {
+			place_text(p, text);
 			for (size_t i = 0; i < ARCH_BREAK_SIZE; i++)
 				if (p->at + i - from < n)
-					to[p->at + i - from] = p->insn[i];
+					to[p->at + i - from] = text[i];
+		}
 }
 
 /* ---- breakpoints ---- */
@@ -215,10 +229,8 @@ place_switch(struct place *p, bool on)
 	p->armed = on;
 	if (on)
 		memcpy(text, arch_break_insn, sizeof(text));
-	else if (p->patch != NULL)
-		arch_patch_code(p->patch, text);
 	else
-		memcpy(text, p->insn, sizeof(text));
+		place_text(p, text);
 	place_write(p, text);
 }
 
@@ -369,16 +381,19 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	return 0;
 }
 
-/* The event's site. NULL: too many, or texts too long, and err says so. */
-static struct ktr_site *
-kprobe_make_site(const struct kprobe *k, char *err, size_t errlen)
+/* Makes the event's site. 0, or -errno and a sentence. */
+static int
+kprobe_make_site(struct kprobe *k, char *err, size_t errlen)
 {
-	struct ktr_site *site = kprobe_site(k, err, errlen);
+	int error;
 
-	if (site == NULL || kprobe_group_set(site, k->def.group))
-		return site;
-	ktr_site_free(site);
-	return NULL;
+	k->site = kprobe_site(k, err, errlen);
+	if (k->site == NULL)
+		return -ENOSPC;
+	error = kprobe_group_set(k->site, k->def.group, err, errlen);
+	if (error != 0)
+		ktr_site_free(k->site);
+	return error;
 }
 
 /* Makes an event probe, without its site. */
@@ -417,10 +432,13 @@ add_parsed(const struct kdefinition *d, const char *text, char *err, size_t errl
 	error = makers[d->kind](d, text, &told, &k);
 	if (error != 0)
 		return error;
-	k->site = event != NULL ? event->site : kprobe_make_site(k, err, errlen);
-	if (k->site == NULL) {
+	if (event != NULL)
+		k->site = event->site;
+	else
+		error = kprobe_make_site(k, err, errlen);
+	if (error != 0) {
 		kprobe_free(k);
-		return -ENOSPC;
+		return error;
 	}
 	list_append(&kprobes, &k->link);
 	if (event != NULL)

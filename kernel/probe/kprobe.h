@@ -59,7 +59,7 @@ int kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t 
  * -errno and a sentence. Thread context; not for the debugger.
  * -EBUSY: a registered owner (ktr/control.h) has an event on that would go; then none is removed.
  * After the user has removed some by the sysctl, the hooks of the list kprobe_removed run
- * (kernel/lib/hook.h), in thread context, without locks.
+ * (kernel/lib/hook.h), in thread context, with the lock of sysctls held.
  */
 int kprobe_del(const char *which, enum kprobe_kind kind, char *err, size_t errlen);
 /* A line for each probe, after a heading. */

@@ -11,7 +11,7 @@
 #include "ktr/name.h"
 #include "ktr/word.h"
 
-#define STACK_WORDS 2048 /* $stackN: of a thread's stack in the kernel */
+#define STACK_WORDS 2048u /* $stackN of the kernel: N is at most this, as in Linux */
 
 /* The register of that name: its place in the trap frame. */
 static bool
@@ -51,7 +51,7 @@ take_variable(struct reader *r, struct kfetch *f)
 	static const char *const args[] = ARCH_ARG_REGISTERS;
 	const char *start = r->at++;
 	char name[KPROBE_EVENT];
-	bool is_text;
+	bool is_text, huge;
 	uint64_t n = 0;
 	size_t digits;
 
@@ -60,8 +60,7 @@ take_variable(struct reader *r, struct kfetch *f)
 	digits = strlen(name);
 	while (digits > 0 && kread_is_digit(name[digits - 1]))
 		digits--;
-	if (name[digits] != '\0')
-		ktr_number(name + digits, strlen(name + digits), 10, &n);
+	huge = ktr_number(name + digits, strlen(name + digits), 10, &n) == KTR_NUMBER_HUGE;
 	f->base = KFETCH_REGISTER;
 	if (r->d->kind == KPROBE_AT_EVENT &&
 	    kprobe_events->field(r->d->target, name, &f->reg, &is_text)) {
@@ -82,15 +81,15 @@ take_variable(struct reader *r, struct kfetch *f)
 			return REFUSE(r, start, "$retval: only a probe r: has it");
 		return find_register(ARCH_RETURN_REGISTER, &f->reg);
 	}
-	if (strncmp(name, "stack", 5) == 0 && digits == 5) {
-		if (n >= STACK_WORDS)
+	if (strncmp(name, "stack", 5) == 0 && digits == 5 && !huge) {
+		if (n > STACK_WORDS && r->d->kind == KPROBE_KERNEL)
 			return REFUSE(r, start, "$%s: the stack has %u words", name, STACK_WORDS);
-		if (name[5] != '\0')
-			f->offset[f->derefs++] = (int64_t)n * 8;
+		if (name[5] != '\0') /* as in Linux, N has 32 bits */
+			f->offset[f->derefs++] = (int64_t)(uint32_t)n * 8;
 		f->is_value = true;
 		return find_register(ARCH_STACK_REGISTER, &f->reg);
 	}
-	if (strncmp(name, "arg", 3) == 0 && digits == 3 && name[3] != '\0') {
+	if (strncmp(name, "arg", 3) == 0 && digits == 3 && name[3] != '\0' && !huge) {
 		if (r->d->is_return || (r->d->offset != 0 && r->d->kind != KPROBE_USER))
 			return REFUSE(r, start,
 				      "$%s: only a probe at the start of a function has it", name);

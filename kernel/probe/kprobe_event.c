@@ -13,8 +13,6 @@
 #include "ktr/dynamic.h"
 #include "ktr/port.h"
 
-#define LINE 1024 /* room for a definition */
-
 bool (*kprobe_name_taken)(const char *group, const char *name);
 const struct kprobe_events *kprobe_events;
 
@@ -28,6 +26,7 @@ static const char *groups[KTR_DYNAMIC_SITES];   /* atomic */
 static const char *of_sites[KTR_DYNAMIC_SITES]; /* atomic; of the site of the same index */
 const char *const kprobe_groups[] = {"kprobes", "uprobes", "eprobes"};
 
+/* NULL: there is no room for one more, or no memory. */
 static const char *
 group_find_or_make(const char *group)
 {
@@ -49,13 +48,19 @@ group_find_or_make(const char *group)
 	return copy;
 }
 
-bool
-kprobe_group_set(const struct ktr_site *site, const char *group)
+int
+kprobe_group_set(const struct ktr_site *site, const char *group, char *err, size_t errlen)
 {
 	const char *name = group_find_or_make(group);
 
 	__atomic_store_n(&of_sites[site - ktr_dynamic_sites], name, __ATOMIC_RELEASE);
-	return name != NULL;
+	if (name != NULL)
+		return 0;
+	if (groups[KTR_DYNAMIC_SITES - 1] == NULL)
+		return -ENOMEM;
+	snprintf(err, errlen, "there were %u groups since the boot, and there is no room for more",
+		 KTR_DYNAMIC_SITES);
+	return -ENOSPC;
 }
 
 const char *
@@ -190,6 +195,23 @@ kprobe_print(const struct kprobe_info *info, struct sbuf *out)
 			    k->text + d->args[i].at);
 }
 
+/* The definition as it is listed, for kfree(). NULL: no memory. */
+static char *
+listed(const struct kprobe_info *info)
+{
+	struct sbuf out;
+	char *line;
+
+	sbuf_init(&out, NULL, 0);
+	kprobe_print(info, &out);
+	line = kmalloc(out.len + 1);
+	if (line != NULL) {
+		sbuf_init(&out, line, out.len + 1);
+		kprobe_print(info, &out);
+	}
+	return line;
+}
+
 /* Are all words of `some` the first ones of `all`? */
 static bool
 begins_with(const char *all, const char *some)
@@ -217,9 +239,9 @@ kprobe_matches(const struct kprobe_info *info, const char *which)
 {
 	const struct kdefinition *d = &info->probe->def;
 	const char *name = which, *end = which, *place;
-	char line[LINE];
-	struct sbuf out;
+	char *line;
 	size_t n;
+	bool same;
 
 	if (which == NULL)
 		return true;
@@ -236,12 +258,13 @@ kprobe_matches(const struct kprobe_info *info, const char *which)
 		end++;
 	if (*end == '\0')
 		return true;
-	/* As it was given, or as it is listed. */
-	sbuf_init(&out, line, sizeof(line));
-	kprobe_print(info, &out);
-	place = strchr(line, ' ');
-	return begins_with(info->definition + d->place_at, end) ||
-	       (place != NULL && begins_with(place, end));
+	if (begins_with(info->definition + d->place_at, end))
+		return true;
+	line = listed(info);
+	place = line != NULL ? strchr(line, ' ') : NULL;
+	same = place != NULL && begins_with(place, end);
+	kfree(line);
+	return same;
 }
 
 void

@@ -154,9 +154,10 @@ array_at(const struct kfetch *f, uintptr_t from, bool user, struct kfetching *in
 		/* After the first that cannot be read the rest is not tried: each try takes time.
 		 */
 		good = good && kfetch_read_memory(&v, from + i * f->size, f->size, user, in);
-		if (!good)
-			v = 0;
-		print_element(&out, f, kfetch_cut(f, v), user, in);
+		if (good || f->print != KFETCH_STRING)
+			print_element(&out, f, good ? kfetch_cut(f, v) : 0, user, in);
+		else
+			sbuf_puts(&out, "(fault)");
 	}
 	sbuf_putc(&out, '}');
 	return (uint64_t)(uintptr_t)ktr_intern(buf);

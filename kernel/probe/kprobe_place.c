@@ -59,8 +59,7 @@ exception_of(const char *function, size_t *len)
 	return "it is no C function";
 }
 
-/* Slots are free if their first byte is 0, which begins no copy. Returns KPLACE_NO_SLOT if there is
- * none. */
+/* Slots are free if all their bytes are 0. Returns KPLACE_NO_SLOT if there is none. */
 static uint32_t
 slot_take(void)
 {

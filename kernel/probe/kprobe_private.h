@@ -206,8 +206,8 @@ int kprobe_event_check(const struct kprobe *event, const struct kdefinition *d, 
 		       struct ktold *t);
 /* Removes the probes that are `gone`. */
 void kprobe_remove_marked(void);
-/* Gives a new event's site the group. False: no memory. */
-bool kprobe_group_set(const struct ktr_site *site, const char *group);
+/* Gives a new event's site the group. 0; -ENOSPC, and a sentence; -ENOMEM. */
+int kprobe_group_set(const struct ktr_site *site, const char *group, char *err, size_t errlen);
 
 /* Copies text as it is without the breakpoints of kprobes. Control lock. */
 void kprobe_read_text(uintptr_t from, uint8_t *to, size_t n);

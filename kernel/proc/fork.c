@@ -37,6 +37,8 @@ SDT_PROBE_DEFINE_TEXT(sched, , , sched_process_fork, "sched_process_fork",
 		      ": parent_comm=%s parent_pid=%u child_comm=%s child_pid=%u", 4, "char *",
 		      "pid_t", "char *", "pid_t");
 
+void (*proc_fork_hook)(struct proc *child); /* atomic */
+
 /* A new thread of a program starts here. Its trap frame is a copy, at the top of its stack. */
 static void
 fork_return(void *arg)
@@ -197,6 +199,8 @@ kernel_clone(const struct fork_args *f)
 	proc_join(p);
 	ptrace_child_attach(pt, &p->first);
 	spin_unlock(&proc_lock);
+	if (__atomic_load_n(&proc_fork_hook, __ATOMIC_RELAXED) != NULL)
+		proc_fork_hook(p);
 	SDT_CTR3(proc, , , create, SDT_ARGS3(p, parent, (int)f->flags), KTR_PROC,
 		 "fork: parent %u child %u name %s", parent->pid, p->pid, ktr_intern(p->name));
 	SDT_PROBE4(sched, , , sched_process_fork, ktr_intern(curthread()->name), curthread()->tid,

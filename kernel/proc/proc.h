@@ -202,6 +202,10 @@ struct proc {
 
 _Static_assert(sizeof(struct proc) <= 4096, "a fork takes one page for it");
 
+/* Set once by ktrace: the current process has made a child, which does not run yet. Thread context,
+ * no locks. */
+extern void (*proc_fork_hook)(struct proc *child);
+
 /* The current process; NULL in kernel threads. Any context. */
 struct proc *curproc(void);
 /* The current thread of a process. */

@@ -2,7 +2,7 @@
  * ktr_sysctl.c - debug.ktr.*: masks, CPUs, printing, accounts, and the lists of classes and sites.
  *
  * The variables of the flush, debug.ktr.alq_*, are in alq.c.
- * Locking: ktr's control lock, taken inside its functions; printing takes none.
+ * Locking: ktr's control lock, taken inside its functions, and where names of owners are printed.
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
@@ -17,6 +17,7 @@
 #include "ktr/site.h"
 
 #define MASK_TEXT 512 /* all class names */
+#define KEPT_TEXT 512 /* names of owners */
 
 static int version = KTR_VERSION;
 SYSCTL_INT(debug_ktr_version, "debug.ktr.version", 0, &version, 0, INT32_MAX,
@@ -124,7 +125,7 @@ classes_get(const struct sysctl *s, struct sbuf *out)
 	}
 }
 
-/* Names of the owners that want a site on, with commas; "-" when none does. */
+/* Names of the owners that want a site on, with commas; "-" when none does. Control lock. */
 static void
 print_owners(uint32_t owners, struct sbuf *out)
 {
@@ -161,6 +162,7 @@ print_quoted(const char *text, struct sbuf *out)
 static void
 sites_get(const struct sysctl *s, struct sbuf *out)
 {
+	ktr_port_lock(); /* so that no owner goes meanwhile */
 	sbuf_puts(out, "id state owners class file:line function format");
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
@@ -175,6 +177,7 @@ sites_get(const struct sysctl *s, struct sbuf *out)
 		sbuf_printf(out, " %s:%u %s ", site->file, site->line, site->func);
 		print_quoted(site->fmt, out);
 	}
+	ktr_port_unlock();
 }
 
 /* The types of a probe's arguments, and what D translates them to. */
@@ -195,7 +198,7 @@ probes_get(const struct sysctl *s, struct sbuf *out)
 {
 	struct ktr_probe_name name;
 
-	ktr_port_lock(); /* so that no probe is made or freed meanwhile */
+	ktr_port_lock(); /* so that no probe is made or freed meanwhile, and no owner goes */
 	sbuf_puts(out, "id state owners provider module function name format");
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
@@ -215,9 +218,10 @@ probes_get(const struct sysctl *s, struct sbuf *out)
 	ktr_port_unlock();
 }
 
-/* What debug.ktr.on and debug.ktr.off did last. */
-static struct ktr_selection selected; /* the sysctl mutex */
+/* What debug.ktr.on and debug.ktr.off did last. The sysctl mutex. */
+static struct ktr_selection selected;
 static bool selected_on;
+static char selected_owners[KEPT_TEXT]; /* names: the owners may have gone since */
 
 static void
 select_get(const struct sysctl *s, struct sbuf *out)
@@ -229,16 +233,15 @@ select_get(const struct sysctl *s, struct sbuf *out)
 	sbuf_printf(out, "%u trace point%s switched %s", n, n == 1 ? "" : "s", state);
 	if (before > 0)
 		sbuf_printf(out, "; %u %s %s", before, before == 1 ? "was" : "were", state);
-	if (kept > 0) {
-		sbuf_printf(out, "; %u kept on by ", kept);
-		print_owners(selected.owners, out);
-	}
+	if (kept > 0)
+		sbuf_printf(out, "; %u kept on by %s", kept, selected_owners);
 }
 
 static int
 select_set(const char *val, bool on, char *err, size_t errlen)
 {
 	struct ktr_selection found;
+	struct sbuf names;
 	int n = ktr_select(KTR_OWNER_COMMAND, val, on, &found, err, errlen);
 	uint64_t classes;
 
@@ -248,6 +251,10 @@ select_set(const char *val, bool on, char *err, size_t errlen)
 		sched_trace_running();
 	selected = found;
 	selected_on = on;
+	sbuf_init(&names, selected_owners, sizeof(selected_owners));
+	ktr_port_lock();
+	print_owners(found.owners, &names);
+	ktr_port_unlock();
 	return 0;
 }
 

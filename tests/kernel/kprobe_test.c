@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/abi/errno.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
@@ -297,6 +298,82 @@ KTEST(kprobe_made_switched_and_removed_while_all_cpus_run_there)
 	KT_EQ(made_sites(), 0);
 	ktr_test_accounting();
 	ktr_test_end();
+}
+
+/* Bit N: a probe can be at offset N of the function, where an instruction begins. */
+static uint64_t
+boundaries(const char *function)
+{
+	uint64_t begin = 0;
+	char text[100];
+
+	for (unsigned at = 1; at < 24; at++) {
+		snprintf(text, sizeof(text), "p:ktnext %s+%u", function, at);
+		if (kprobe_add(text, KPROBE_KERNEL, err, sizeof(err)) != 0)
+			continue;
+		kprobe_del("ktnext", KPROBE_KERNEL, err, sizeof(err));
+		begin |= 1ull << at;
+	}
+	return begin;
+}
+
+KTEST(kprobe_and_fbt_at_one_place_leave_the_next_instructions_where_they_are)
+{
+	static const char *const names[] = {"kprobe_victim_branches",
+					    "kprobe_victim_calls",
+					    "twice",
+					    "half",
+					    "sys_getcwd",
+					    "sys_read",
+					    "sys_lseek",
+					    "sys_dup"};
+	bool (*taken)(const char *, const char *) = kprobe_name_taken;
+	char text[100];
+
+	kprobe_name_taken = NULL; /* it takes most of the time */
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		uint64_t before = boundaries(names[i]);
+
+		snprintf(text, sizeof(text), "p:ktin %s", names[i]);
+		KT_EQ(kprobe_add(text, KPROBE_KERNEL, err, sizeof(err)), 0);
+		snprintf(text, sizeof(text), "r:ktout %s", names[i]);
+		KT_EQ(kprobe_add(text, KPROBE_KERNEL, err, sizeof(err)), 0);
+		ktr_select(KTR_OWNER_COMMAND, "kprobe:::kt*", true, NULL, err, sizeof(err));
+		snprintf(text, sizeof(text), "fbt::%s:", names[i]);
+		KT_GT(ktr_select(KTR_OWNER_COMMAND, text, true, NULL, err, sizeof(err)), 1);
+		KT_EQ(boundaries(names[i]), before);
+		ktr_select(KTR_OWNER_COMMAND, text, false, NULL, err, sizeof(err));
+		KT_EQ(boundaries(names[i]), before);
+		ktr_select(KTR_OWNER_COMMAND, "kprobe:::kt*", false, NULL, err, sizeof(err));
+		KT_EQ(kprobe_del("ktin", KPROBE_KERNEL, err, sizeof(err)), 0);
+		KT_EQ(kprobe_del("ktout", KPROBE_KERNEL, err, sizeof(err)), 0);
+	}
+	kprobe_name_taken = taken;
+}
+
+/* Groups stay: no other test may make one afterwards. */
+KTEST(kprobe_groups_have_a_limit_which_is_told)
+{
+	bool (*taken)(const char *, const char *) = kprobe_name_taken;
+	char text[100], which[32];
+	unsigned n = 0;
+	int error;
+
+	if (ncpus != 1)
+		ktest_skip("one CPU is enough");
+	kprobe_name_taken = NULL;
+	do {
+		snprintf(text, sizeof(text), "p:ktgroup%u/x kprobe_victim_calls", n);
+		snprintf(which, sizeof(which), "ktgroup%u/x", n);
+		error = kprobe_add(text, KPROBE_KERNEL, err, sizeof(err));
+	} while (error == 0 && kprobe_del(which, KPROBE_KERNEL, err, sizeof(err)) == 0 &&
+		 ++n <= KTR_DYNAMIC_SITES);
+	KT_EQ(error, -ENOSPC);
+	KT_ASSERT(strstr(err, "groups since the boot") != NULL);
+	KT_EQ(kprobe_add("p:ktgroup0/x kprobe_victim_calls", KPROBE_KERNEL, err, sizeof(err)), 0);
+	KT_EQ(kprobe_del("ktgroup0/x", KPROBE_KERNEL, err, sizeof(err)), 0);
+	KT_EQ(made_sites(), 0);
+	kprobe_name_taken = taken;
 }
 
 KTEST(kprobe_made_and_removed_many_times_leaves_nothing)

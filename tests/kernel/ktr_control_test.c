@@ -16,6 +16,7 @@
 #include "ktr/event.h"
 #include "ktr/intern.h"
 #include "ktr/ktr.h"
+#include "ktr/port.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"
 
@@ -376,4 +377,37 @@ KTEST(ktr_sysctl_lists_have_a_line_for_each)
 			lines += *p == '\n';
 		KT_EQ(lines, expected[i]);
 	}
+}
+
+static bool sites_read; /* atomic */
+
+static void
+read_sites(void *arg)
+{
+	struct sbuf out;
+
+	sbuf_init(&out, NULL, 0);
+	sysctl_get_text(sysctl_find("debug.ktr.sites"), &out);
+	__atomic_store_n(&sites_read, true, __ATOMIC_RELEASE);
+}
+
+/* Owners, whose names are printed, come and go under this lock. */
+KTEST(ktr_names_of_owners_are_read_under_the_control_lock)
+{
+	const struct thread *t;
+	bool early = false;
+
+	sites_read = false;
+	ktr_port_lock();
+	t = thread_create("reader", PRIO_KERN, read_sites, NULL);
+	KT_ASSERT(t != NULL);
+	while (!early && (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) != THREAD_SLEEPING ||
+			  t->lockname == NULL)) {
+		sched_yield();
+		early = __atomic_load_n(&sites_read, __ATOMIC_ACQUIRE);
+	}
+	ktr_port_unlock();
+	while (!__atomic_load_n(&sites_read, __ATOMIC_ACQUIRE))
+		sched_yield();
+	KT_ASSERT(!early);
 }

@@ -205,6 +205,21 @@ def breakpoints():
                 c.sendline("continue")
                 c.expect(r"\n/\r+\n")
                 prompt(c)
+            # The shell's own temporary breakpoint is at the same place as another one: others stop there.
+            stopped_by_request(c)
+            check_match(r"^breakpoint 3 at sys_chdir\+0 ", db(c, "break sys_chdir"), "break")
+            c.sendline("continue")
+            prompt(c)
+            c.sendline("cd /")
+            c.expect(r"breakpoint 3 on cpu \d, at sys_chdir\+0")
+            c.expect(DB)
+            c.sendline("until sys_chdir")
+            prompt(c)
+            c.sendline("sh -c 'cd /'")
+            c.expect(r"breakpoint 3 on cpu \d, at sys_chdir\+0")
+            c.expect(DB)
+            c.sendline("continue")
+            prompt(c)
             stopped_by_request(c)
             db(c, "delete all")
             check_match(r"^none$", db(c, "break"), "the list")
@@ -317,10 +332,20 @@ def steps():
                 c.expect(DB)
             check_eq(len(set(places)), 5, f"places of five steps, {places}")
             check(all(p.startswith("sys_getcwd+0x") for p in places), f"places of five steps: {places}")
-            # The steps go through calls, locks and interrupt masking, to where the kernel leaves the thread.
-            c.sendline("step 10000")
-            c.expect(r"single step on cpu \d, at (entry_user_return|arch_context_switch)\+0")
-            c.expect(DB)
+            # The steps go through calls, locks and interrupt masking, to each copy of user memory, and to where the kernel leaves the thread.
+            for copies in range(20):
+                c.sendline("step 10000")
+                c.expect(r"single step on cpu \d, at (arch_copy_user\+0x|entry_user_return\+0|arch_context_switch\+0)")
+                where = c.match.group(1)
+                c.expect(DB)
+                if not where.startswith("arch_copy_user"):
+                    break
+                for line in ("step", "step 2", "next"):
+                    check_match("this instruction copies user memory", db(c, line), line)
+                c.sendline("until")
+                c.expect(r"until on cpu \d, at (?!arch_copy_user)\S+ ")
+                c.expect(DB)
+            check(0 < copies < 19, f"{copies} copies of user memory")
             check_match("about to leave this thread", db(c, "step"), "a step further")
             db(c, "delete all")
             c.sendline("continue")

@@ -45,7 +45,7 @@ def language():
         f"p:types file_open_at a=+0({ARG[1]}):u8 b=+0({ARG[1]}):char c=+1({ARG[1]}):s16 d=+0({ARG[1]}):x32 e=+0({ARG[1]}):b4@4/8 f=+0({ARG[1]}):u64",
         "p:memory file_open_at v=@ncpus:u32 w=@ncpus+0:u32 i=\\7 caller=" + ("$stack0:symbol" if X86 else "%x30:symbol"),
         "r5:done sys_getppid rv=$retval:s32 $comm",
-        f"p:fault file_open_at a=+0({DEVICE[:0]}@{DEVICE}) b=@0xffff7ff000000000 t=@0xffff7ff000000000:string",
+        f"p:fault file_open_at a=+0({DEVICE[:0]}@{DEVICE}) b=@0xffff7ff000000000 t=@0xffff7ff000000000:string s=@0xffff7ff000000000:string[4]",
     ]
     script = [f"ktr probe add '{p}'" for p in probes] + ["ktr probes kprobe:::", "ktr on 'kprobe:::'", "cat /etc/motd",
                                                          "load syscall -n 3 -j 1", "ktr off", "ktr probe list", ""]
@@ -63,9 +63,9 @@ def language():
     check(all(re.match(r"v 2 w 2 i 0x7 caller do_sys_openat2\+0x[0-9a-f]+$", t) for t in text["memory"]) and text["memory"],
           f"memory is {text['memory']}")
     check("rv 1 arg2 load" in set(text["done"]) or all(re.match(r"rv \d+ arg2 load$", t) for t in text["done"]), f"returns are {text['done']}")
-    check_eq(set(text["fault"]), {"a 0 b 0 t (fault)"}, "memory that is none, or a device's")
+    check_eq(set(text["fault"]), {"a 0 b 0 t (fault) s {(fault),(fault),(fault),(fault)}"}, "memory that is none, or a device's")
     n = len(text["fault"])
-    check_eq(counts(run.out, "fault"), ("off", n, 0, 3 * n), "counts of the probe whose memory is none")
+    check_eq(counts(run.out, "fault"), ("off", n, 0, 4 * n), "counts of the probe whose memory is none")
     check_eq(counts(run.out, "open")[1], len(text["open"]), "hits are events")
     for e in run.events:
         if e["text"].startswith("kprobe:::open"):
@@ -112,6 +112,8 @@ def refused():
         "r:x sys_read+8": (5, "a return has no offset"),
         f"r:x {inside:#x}": (5, "a return has no offset"),
         "p:x sys_read a=$arg99": (16, "expected $arg1 to"),
+        "p:x sys_read a=$stack2049": (16, "the stack has 2048 words"),
+        "p:x sys_read a=$stack99999999999999999999": (16, "expected $argN, $retval"),
         "p:x sys_read a=@nothing_there": (16, "no symbol"),
         f"p:x sys_read a={'+1(' * 14}%sp{')' * 14}": (16, "more than 13 offsets"),
         "p:x sys_read" + " %sp" * 33: (142, "more than 32 arguments"),
@@ -127,7 +129,7 @@ def refused():
               and not re.match("int3", text)]
     check(places, "no instruction is refused")
     script += [f"ktr probe add 'p:y {name}+{at}'" for name, at in places[:100]]
-    script += ["ktr probe add 'p:twice sys_read'", "ktr probe add 'p:twice sys_read'", "ktr probe del x", "ktr probe list", "ktr probe nothing", "true", ""]
+    script += ["ktr probe add 'p:twice sys_read $stack2048'", "ktr probe add 'p:twice sys_read $stack2048'", "ktr probe del x", "ktr probe list", "ktr probe nothing", "true", ""]
     run = boot("\n".join(script)).expect()
     for text, (at, why) in bad.items():
         want = f"ktr: character {at}: "
@@ -296,11 +298,14 @@ MANY = (r"path=+0($arg2):string a=\1 b=\2:u8 c=\3 d=$comm e=\5:s16 f=+0($arg2):s
 
 @portable_test("more arguments than an entry has room for: from the sixth on they are one text, in events of kprobes at places and returns, and at events")
 def many_arguments():
-    out, = ftrace(f"echo 'p:many file_open_at {MANY}' > kprobe_events\necho 'p:several file_open_at {MANY}' >> kprobe_events\necho 'p:several ramfs_read {MANY}' >> kprobe_events\n"
+    long = " ".join(f"+{n:055}(%sp)" for n in range(20))
+    out, listed = ftrace(f"echo 'p:many file_open_at {MANY}' > kprobe_events\necho 'p:several file_open_at {MANY}' >> kprobe_events\necho 'p:several ramfs_read {MANY}' >> kprobe_events\n"
                   f"echo 'r:back file_open_at {' '.join(chr(92) + str(n) for n in range(32))}' >> kprobe_events\n"
                   "echo 'e:ev sched.sched_process_exec $filename \\2 \\3 \\4 \\5 \\6:u8 $filename $comm' >> dynamic_events\ncat error_log events/kprobes/many/format events/kprobes/back/format\n"
                   "echo 'common_args ~ \"*f=?/etc/motd? g*\"' > events/kprobes/many/filter\nfor e in kprobes eprobes; do echo 1 > events/$e/enable; done\n"
-                  "load fork -n 1 >/dev/null\nhead -n 1 /etc/motd >/dev/null\necho 0 > events/enable\ncat trace\n", smp=1)
+                  "load fork -n 1 >/dev/null\nhead -n 1 /etc/motd >/dev/null\necho 0 > events/enable\ncat trace\n"
+                  f"echo =====\necho 'p:long file_open_at {long}' >> kprobe_events\ngrep /long kprobe_events | sed s/^p/-/ >> kprobe_events\ngrep -c /long kprobe_events\ntrue\n", smp=1)
+    check_eq(listed, "0\n", "a probe with a long definition that is removed as it is listed")
     for want in ("\tfield:__data_loc char[] common_args;\toffset:", 'print fmt: "(%llx) path=\\"%s\\" a=%#llx b=%llu c=%#llx d=\\"%s\\" %-s", REC->__probe_ip, ', "__get_str(common_args)\n"):
         check(want in out, f"{want}: not in {out}")
     rows = ROW.findall(out)

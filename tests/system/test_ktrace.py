@@ -194,6 +194,13 @@ def tree():
     check_eq([marks(mine) for mine in whole(without).values()], [["node 1", "leaf 1"]], "without -i")
 
 
+@test("children of a process with several threads are traced, all of them: while another thread waits in vfork, and at the same time")
+def threads():
+    run = boot("ktrace -i -t u -f /tmp/k user_test ktrace threads 4 20\nkdump --jsonl -f /tmp/k\n", smp=4, options=USER_TEST).expect()
+    found = collections.Counter(mark for mine in whole(rows(run.out)).values() for mark in marks(mine))
+    check_eq(found, {"of fork": 1, "of vfork": 1, "of thread": 80}, "marks of children")
+
+
 @test("16 processes on four CPUs into one file: every record of each is there, in order")
 def many():
     run = boot("ktrace -i -t u -f /tmp/k user_test ktrace many 16 400\nkdump --jsonl -f /tmp/k\n", smp=4, sets=[KEPT], mem="1G",

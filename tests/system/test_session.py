@@ -48,13 +48,16 @@ def killed():
 def killed_on(smp):
     run = boot("sysctl -n debug.fbt.text\nktr graph sys_read -- sleep 1000 &\nsession=$!\n"
                "until ktr probes -c | grep '^fbt' | grep -v ' 0$' >/dev/null; do true; done\n"
-               "sysctl -n debug.fbt.text\nktr probes fbt:fs:sys_read:entry\nkill -9 $session\nwait\n"
+               "sysctl -n debug.fbt.text\nktr probes fbt:fs:sys_read:entry\n"
+               "sysctl -n debug.ktr.off=fbt:fs:sys_read:entry\nkill -9 $session\nwait\nktr graph sys_write -- sysctl -n debug.ktr.off\n"
                "ktr probes -c | grep '^fbt'\nsysctl -n debug.fbt.text\n", smp=smp).expect()
     before, during, after = re.findall(r"^[0-9a-f]{8}\r?$", run.out, re.M)
     check(before != during, "the code is the same although functions are traced")
     check_eq(after, before, "checksum of the code")
     check_match(r"^ *\d+ on +ktr/\d+ +fbt", run.out, "the owner's name")
     check_match(r"^fbt +\d+ +0\r?$", run.out, "probes that are on at the end")
+    kept = re.findall(r"1 kept on by (ktr/\d+)", run.out)
+    check(len(kept) == 2 and kept[0] == kept[1], f"who kept the probe on, then, and when another session has his number: {kept}")
 
 
 @portable_test("ktr profile counts every call, and its times add up")

@@ -155,7 +155,8 @@ def refused():
         f"p:x {good} a=%sp:string": (11 + len(good), "String accepts only memory argument"),
         f"p:x {good} a=+8(%sp": (13 + len(good), "Dereference brace is not closed"), f"p:x {good} a=+8%sp": (7 + len(good), "Dereference needs a brace"),
         f"p:x {good} a=+z(%sp)": (7 + len(good), "Invalid dereference offset"), f"p:x {good} a=%sp:b9@0/8": (11 + len(good), "Invalid bitfield"),
-        f"p:x {good} a=$stacks": (7 + len(good), "Invalid $-valiable specified"), f"p:x {good} a=$arg99": (7 + len(good), "Invalid argument number"),
+        f"p:x {good} a=$stacks": (7 + len(good), "Invalid $-valiable specified"),
+        f"p:x {good} a=$stack99999999999999999999": (7 + len(good), "Invalid $-valiable specified"), f"p:x {good} a=$arg99": (7 + len(good), "Invalid argument number"),
         f"p:x {good} a=": (7 + len(good), "No argument expression"), f"p: {good}": (2, "Event name is not specified"),
         f"p:/x {good}": (2, "Group name is not specified"), f"p:{'x' * 64} {good}": (2, "Event name is too long"),
         f"p:{'x' * 64}/x {good}": (2, "Group name is too long"), f"p:g/ax.b {good}": (4, "Event name must follow the same rules as C identifiers"),
@@ -170,14 +171,14 @@ def refused():
         f"p:x {good} a={'+1(' * 14}%sp{')' * 14}": (7 + len(good), "Dereference is too much nested"),
         f"p:twice {good}": (0, "There is already the exact same probe event"), f"p:vfs/lookup {good}": (0, "Given group/event name is already used by another event"),
     }
-    script = f"echo 'p:twice {good}' > uprobe_events\necho 'p:five {good} a=\\5' >> uprobe_events\n" + "".join(f"echo > error_log\necho '{p}' >> uprobe_events\ncat error_log\n" for p in bad)
+    script = f"echo 'p:twice {good}' > uprobe_events\necho 'p:five {good} a=\\5' >> uprobe_events\necho 'p:deep {good} a=$stack5000' >> uprobe_events\n" + "".join(f"echo > error_log\necho '{p}' >> uprobe_events\ncat error_log\n" for p in bad)
     out, rest = ftrace(script + "echo =====\ncat uprobe_events\nls events/uprobes\n", smp=1)
     blocks = re.findall(r"^\[.*\] trace_uprobe: error: (.*)\n  Command: (.*)\n( *)\^$", out, re.M)
     check_eq({c: (len(mark) - 11, why) for why, c, mark in blocks}, bad, "error_log")
     kinds = ("Invalid argument|File exists", "No such file or directory", "Not a directory")
     counted = [len(re.findall(rf"^sh: .*(?:{kind})$", out, re.M)) for kind in kinds]
     check_eq(counted, [len(bad) - 2, 1, 1], f"errors:\n{out}")
-    check_match(r"^p:uprobes/twice .*\np:uprobes/five .*\nenable +filter +five +twice\n$", rest, "what is made")
+    check_match(r"^p:uprobes/twice .*\np:uprobes/five .*\np:uprobes/deep .*\ndeep +enable +filter +five +twice\n$", rest, "what is made")
 
 
 @portable_test("two places of a program, or two functions that return, are one event: filter, hist, counts and removal are of both, or of one place")

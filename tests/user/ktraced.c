@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <kestrel.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -154,6 +155,69 @@ many(unsigned processes, unsigned n)
 	return 0;
 }
 
+static int go[2], has_vforked[2];
+
+/* Its child ends when it is told to. On aarch64, vfork() of this C library is a fork(). */
+static void *
+thread_vforks(void *arg)
+{
+	static char c;
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		write(has_vforked[1], "", 1);
+		read(go[0], &c, 1);
+		utrace("of vfork", 8);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	return NULL;
+}
+
+/* Makes children that leave a mark: without the C library's fork(), which lets one thread fork. */
+static void *
+thread_forks(void *arg)
+{
+	for (unsigned n = *(unsigned *)arg; n > 0; n--) {
+		long pid = SYSCALL4(clone, SIGCHLD, 0, 0, 0);
+
+		if (pid == 0) {
+			utrace("of thread", 9);
+			_exit(0);
+		}
+		waitpid((pid_t)pid, NULL, 0);
+	}
+	return NULL;
+}
+
+/* One thread makes a child while another waits in vfork(); then all make n at the same time. */
+static int
+threads(unsigned count, unsigned n)
+{
+	pthread_t t[8];
+	pid_t pid;
+	char c;
+
+	if (count > 8 || pipe(go) != 0 || pipe(has_vforked) != 0 ||
+	    pthread_create(&t[0], NULL, thread_vforks, NULL) != 0)
+		return 1;
+	read(has_vforked[0], &c, 1);
+	pid = fork();
+	if (pid == 0) {
+		utrace("of fork", 7);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	write(go[1], "", 1);
+	pthread_join(t[0], NULL);
+	for (unsigned i = 0; i < count; i++)
+		if (pthread_create(&t[i], NULL, thread_forks, &n) != 0)
+			return 1;
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(t[i], NULL);
+	return 0;
+}
+
 /* Reads into so many pages that are not there, in one system call. */
 static int
 faults(unsigned pages)
@@ -200,6 +264,10 @@ refused(void)
 	int bad = 0, fd = open(file, O_CREAT | O_WRONLY, 0600);
 
 #define EXPECT(call, error) bad |= expect(#call, (call) < 0 ? errno : 0, error)
+	EXPECT(utrace(big, sizeof(big)), 0); /* it is not traced */
+	EXPECT(ktrace(file, KTROP_SET, KTRFAC_GENIO, getpid()), 0);
+	EXPECT(utrace((void *)8, 1), 0); /* nor is it for this */
+	EXPECT(ktrace(file, KTROP_SET, KTRFAC_USER, getpid()), 0);
 	EXPECT(utrace(big, sizeof(big)), EINVAL);
 	EXPECT(utrace((void *)8, 1), EFAULT);
 	EXPECT(utrace((void *)-1l, 1), EFAULT);
@@ -273,6 +341,8 @@ ktraced_main(int argc, char **argv)
 		count(n);
 	else if (strcmp(what, "many") == 0)
 		return many(n, argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0);
+	else if (strcmp(what, "threads") == 0)
+		return threads(n, argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0);
 	else if (strcmp(what, "faults") == 0)
 		return faults(n);
 	else if (strcmp(what, "caught") == 0)
@@ -284,8 +354,8 @@ ktraced_main(int argc, char **argv)
 	else {
 		fprintf(
 		    stderr,
-		    "usage: user_test ktrace calls|tree N|count N|many P N|faults N|caught|refused|"
-		    "dropped\n");
+		    "usage: user_test ktrace calls|tree N|count N|many P N|threads P N|faults N|caught|"
+		    "refused|dropped\n");
 		return 2;
 	}
 	return 0;
