@@ -290,6 +290,22 @@ proc_leave(struct proc *p)
 		at = &(*at)->same_hash;
 	*at = p->same_hash;
 	list_remove(&p->all);
+	list_remove(&p->group);
+}
+
+void
+proc_set_group(struct proc *p, uint32_t pgid)
+{
+	if (pgid == p->pgid)
+		return;
+	list_remove(&p->group);
+	for_each_proc (member) {
+		if (member->pgid == pgid) {
+			list_append(&member->group, &p->group);
+			break;
+		}
+	}
+	p->pgid = pgid;
 }
 
 /* Frees a process that has no thread and is not in the tree. */
@@ -336,6 +352,7 @@ proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
 	list_init(&p->tracees);
 	list_init(&p->sibling);
 	list_init(&p->all);
+	list_init(&p->group);
 	return p;
 }
 

@@ -149,6 +149,8 @@ struct proc {
 	struct list tracees;    /* [p] the threads that it traces: struct ptrace */
 	struct list sibling;    /* [p] */
 	struct list all;        /* [p] */
+	struct list group;      /* [p] the ring of those with its pgid, also zombies */
+	bool loses_parent;      /* [p] its group may be orphaned: give_children_away() */
 	struct proc *same_hash; /* [p] (proc.c: by_pid) */
 	struct lwp first;       /* its first thread, which may have ended */
 	struct list lwps;       /* [p] the threads that live */
@@ -233,6 +235,10 @@ extern struct spinlock proc_lock;
 /* The process after p in the list of all; NULL starts, and ends. proc_lock held. */
 struct proc *proc_next(const struct proc *p);
 #define for_each_proc(p) for (struct proc *p = proc_next(NULL); p != NULL; p = proc_next(p))
+/* Each process of p's group, p first. proc_lock held. */
+#define for_each_member(m, p)                                     \
+	for (struct proc *m = (p), *m##_end = NULL; m != m##_end; \
+	     m##_end = (p), m = list_entry(m->group.next, struct proc, group))
 /* The process with that number, also a zombie. NULL: there is none. proc_lock held. */
 struct proc *proc_find(uint32_t pid);
 /* The thread of p after l. NULL starts, and ends. proc_lock held. */

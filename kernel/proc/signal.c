@@ -347,15 +347,16 @@ proc_signal_ends(bool or_stops)
 }
 
 bool
-proc_orphaned(uint32_t pgid, uint32_t except)
+proc_may_continue(const struct proc *parent, const struct proc *p)
 {
-	for_each_proc (p) {
-		const struct proc *up = p->parent;
+	return parent->pid != 1 && parent->pgid != p->pgid && parent->sid == p->sid;
+}
 
-		if (p->pgid == pgid && p->pid != except && p->state != PROC_ZOMBIE &&
-		    up->pid != 1 && up->pgid != pgid && up->sid == p->sid)
-			return false;
-	}
+bool
+proc_orphaned(struct proc *p, const struct proc *except)
+{
+	for_each_member(m, p) if (m != except && m->state != PROC_ZOMBIE &&
+				  proc_may_continue(m->parent, m)) return false;
 	return true;
 }
 
@@ -520,7 +521,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			}
 		} else if (BIT(sig) & STOP_SIGNALS) {
 			/* Nobody would continue an orphaned group that the terminal stops. */
-			if (l->sig_stops && (sig == SIGSTOP || !proc_orphaned(p->pgid, 0)))
+			if (l->sig_stops && (sig == SIGSTOP || !proc_orphaned(p, NULL)))
 				stop_all(p, sig);
 			continue;
 		}
@@ -556,7 +557,7 @@ proc_stop_group(int sig)
 	spin_lock(&proc_lock);
 	if (proc_signal_ignored(p, sig) || (curlwp()->sig_blocked & BIT(sig)))
 		r = 1;
-	else if (proc_orphaned(p->pgid, 0))
+	else if (proc_orphaned(p, NULL))
 		r = -EIO;
 	spin_unlock(&proc_lock);
 	if (r != 0)
