@@ -278,6 +278,7 @@ do_exit(int wait_status)
 		smp_use_root(curthread()->root);
 		list_remove(&l->sibling);
 		proc_signals_drop_thread(l);
+		proc_thread_stops(p, l);
 		ptrace_thread_ends(l, p->exiting ? p->exit_status : wait_status);
 		/* release: pairs with the acquire in ktrace_hook() */
 		__atomic_fetch_sub(&p->nthreads, 1, __ATOMIC_RELEASE);

@@ -260,6 +260,8 @@ clone_thread(const struct fork_args *f)
 	t->follow_exec = curthread()->follow_exec;
 	if (!ends) {
 		lwp_join(p, l);
+		l->stops = curlwp()->stops;
+		p->stopping += l->stops;
 		ptrace_child_attach(pt, l);
 	}
 	proc_signals_update(p);

@@ -86,6 +86,7 @@ struct lwp {
 	uint64_t again_ns;        /* [t] proc_deadline(): of the call that begins again; 0: none */
 	uint64_t again_pc;        /* [t] where it does */
 	bool sig_stops;           /* [p] neither SIGCONT nor SIGKILL came since it took a signal */
+	bool stops;               /* [p] it has still to stop, with its process */
 	uint64_t set_tid;         /* [c] where it stores its number first; 0: nowhere */
 	struct proc *vfork_child; /* [p] it waits until that process executes or ends; NULL: none */
 	uint64_t clear_tid;       /* [t] where it stores 0 when it ends; 0: nowhere */
@@ -169,6 +170,7 @@ struct proc {
 	uint32_t personality;    /* [t] kept for who asks: addresses are never random */
 	bool executed;           /* [p] it executes a file of its own: since its fork() */
 	int wait_status;         /* [p] as wait4 reports */
+	unsigned stopping;       /* [p] threads that have still to stop; then the parent is told */
 	struct cpu_time children_time; /* [p] of children that were waited for, with their own */
 	struct itimer alarm;           /* SIGALRM */
 	struct list timers;            /* [p] of timer_create() */

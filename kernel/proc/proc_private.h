@@ -147,6 +147,11 @@ void proc_signals_block(uint64_t mask);
  * chosen has ended. proc_lock held.
  */
 void proc_signals_retarget(struct proc *p);
+/*
+ * The thread l of p, which is stopped, stops or ends. When all have, the parent is told. proc_lock
+ * held.
+ */
+void proc_thread_stops(struct proc *p, struct lwp *l);
 /* Will the current process end, or stop, when it returns from its system call? proc_lock held. */
 bool proc_signal_ends(bool or_stops);
 /*

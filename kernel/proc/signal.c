@@ -200,9 +200,10 @@ proc_signal_send(struct proc *p, struct lwp *l, const struct siginfo *info, stru
 		proc_signals_drop(p, BIT(SIGCONT));
 	if (sig == SIGCONT || sig == SIGKILL) {
 		proc_signals_drop(p, STOP_SIGNALS);
-		for_each_lwp(any, p) any->sig_stops = false;
+		for_each_lwp(any, p) any->sig_stops = any->stops = false;
 		if (p->state == PROC_STOPPED) {
 			p->state = PROC_ALIVE;
+			p->stopping = 0;
 			wakeup(&p->state);
 			p->status_new = false;
 			ptrace_group_goes_on(p);
@@ -364,16 +365,31 @@ proc_orphaned(struct proc *p, const struct proc *except)
 static void
 stop_all(struct proc *p, int sig)
 {
+	bool anew = p->state != PROC_STOPPED; /* else a tracer let this thread go on */
+
 	CTR2(KTR_SIG, "signal stop: pid %u sig %d", p->pid, sig);
 	p->state = PROC_STOPPED;
-	tell_parent(p, sig << 8 | 0x7f);
-	proc_signals_update(p);
+	p->wait_status = sig << 8 | 0x7f;
+	p->status_new &= !anew;
 	for_each_lwp(l, p)
 	{
+		l->stops |= anew;
+		p->stopping += anew;
 		if (l->ptrace != NULL)
 			l->ptrace->passed = false;
+		proc_signals_update_thread(p, l);
 		sleepq_interrupt(l->thread);
 	}
+}
+
+void
+proc_thread_stops(struct proc *p, struct lwp *l)
+{
+	if (!l->stops)
+		return;
+	l->stops = false;
+	if (--p->stopping == 0 && !p->exiting)
+		tell_parent(p, p->wait_status);
 }
 
 /* The first signal of those of the thread, then of its process. 0: none. */
@@ -469,6 +485,8 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			spin_unlock(&proc_lock);
 			do_exit(0); /* the process has its status */
 		}
+		if (p->state == PROC_STOPPED)
+			proc_thread_stops(p, l);
 		if (ptrace_traced(l))
 			interrupted_show(&call, tf);
 		if (ptrace_traced(l) && l->ptrace->interrupt) {
