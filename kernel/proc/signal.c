@@ -17,6 +17,7 @@
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
+#include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/syscall.h"
@@ -80,7 +81,8 @@ proc_signals_update_thread(struct proc *p, struct lwp *l)
 	bool must = deliverable(p, l) != 0 || p->exiting || l->dying || stops;
 
 	/* seq_cst: a thread that goes to sleep looks at it afterwards */
-	__atomic_store_n(&l->thread->signalled, must, __ATOMIC_SEQ_CST);
+	if (!__atomic_exchange_n(&l->thread->signalled, must, __ATOMIC_SEQ_CST) && must)
+		sched_kick(l->thread); /* its program may be running */
 }
 
 void
