@@ -120,7 +120,6 @@ end_threads(struct proc *p, const struct lwp *except)
 {
 	for_each_lwp(l, p) l->dying |= l != except;
 	proc_signals_update(p);
-	for_each_lwp(l, p) wakeup(&l->vfork_child);
 	ptrace_wake(p);
 	wakeup(&p->state);
 	wakeup(&p->nthreads);

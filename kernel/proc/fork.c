@@ -92,15 +92,14 @@ fork_thread(struct thread *t, const struct vmspace *vm, const struct fork_args *
 		arch_tf_set_tls(tf, f->tls);
 }
 
-/* Waits until the child has left the current process's address space. Only SIGKILL ends it. */
+/* Waits until the child has left the current process's address space, or that one has to end. */
 static void
-vfork_wait(struct proc *parent)
+vfork_wait(void)
 {
 	struct lwp *self = curlwp();
 
 	spin_lock(&proc_lock);
-	while (self->vfork_child != NULL && !parent->exiting && !self->dying &&
-	       !((parent->pending.set | self->pending.set) & 1ul << (SIGKILL - 1)))
+	while (self->vfork_child != NULL && !proc_signal_ends(false))
 		sleep_on(&self->vfork_child, &proc_lock, "vfork", 0, DEADLINE_NEVER);
 	if (self->vfork_child != NULL)
 		self->vfork_child->vfork_waiter = NULL;
@@ -145,7 +144,7 @@ kernel_clone(const struct fork_args *f)
 		ptrace_free(pt);
 		return error;
 	}
-	/* A parent that SIGKILL wakes runs on this space beside its child. */
+	/* A parent that has to end runs on this space beside its child. */
 	if (f->flags & CLONE_VM)
 		vm_share(parent->vm);
 	p->vm = f->flags & CLONE_VM ? vm_ref(parent->vm) : vm_fork(parent->vm, p->ui);
@@ -203,7 +202,7 @@ kernel_clone(const struct fork_args *f)
 	sched_start(p->thread);
 	ptrace_event(event, pid);
 	if (vfork) {
-		vfork_wait(parent);
+		vfork_wait();
 		ptrace_event(PTRACE_EVENT_VFORKDONE, pid);
 	}
 	return pid;

@@ -83,6 +83,8 @@ proc_signals_update_thread(struct proc *p, struct lwp *l)
 	/* seq_cst: a thread that goes to sleep looks at it afterwards */
 	if (!__atomic_exchange_n(&l->thread->signalled, must, __ATOMIC_SEQ_CST) && must)
 		sched_kick(l->thread); /* its program may be running */
+	if (must && l->vfork_child != NULL)
+		wakeup(&l->vfork_child);
 }
 
 void
@@ -194,10 +196,8 @@ proc_signal_send(struct proc *p, struct lwp *l, const struct siginfo *info, stru
 		   l != NULL ? l->thread->tid : p->pid);
 	if (p->state == PROC_ZOMBIE)
 		return 0;
-	if (sig == SIGKILL) {
-		for_each_lwp(any, p) wakeup(&any->vfork_child);
+	if (sig == SIGKILL)
 		ptrace_wake(p);
-	}
 	if (BIT(sig) & STOP_SIGNALS)
 		proc_signals_drop(p, BIT(SIGCONT));
 	if (sig == SIGCONT || sig == SIGKILL) {
