@@ -279,7 +279,7 @@ do_exit(int wait_status)
 		proc_signals_drop_thread(l);
 		proc_thread_stops(p, l);
 		ptrace_thread_ends(l, p->exiting ? p->exit_status : wait_status);
-		/* release: pairs with the acquire in ktrace_hook() */
+		/* release: pairs with the acquires in ktrace_hook() and proc_is_threaded() */
 		__atomic_fetch_sub(&p->nthreads, 1, __ATOMIC_RELEASE);
 		cpu_time_add(&p->threads_time, thread_time(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;

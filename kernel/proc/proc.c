@@ -67,7 +67,8 @@ proc_is_threaded(void)
 {
 	const struct proc *p = curproc();
 
-	return p != NULL && p->nthreads > 1;
+	/* acquire: pairs with the release in do_exit(); what a thread that has ended did is seen */
+	return p != NULL && __atomic_load_n(&p->nthreads, __ATOMIC_ACQUIRE) > 1;
 }
 
 struct filetable *
@@ -146,7 +147,7 @@ proc_cwd(void)
 	struct proc *p = curproc();
 	struct held *h;
 
-	if (p == NULL || p->nthreads == 1)
+	if (!proc_is_threaded())
 		return p != NULL ? p->cwd : NULL;
 	h = proc_held();
 	if (h->cwd == NULL) {
