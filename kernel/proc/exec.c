@@ -233,6 +233,7 @@ become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
 	p->membarrier = false;
 	p->executed = true;
 	curlwp()->clear_tid = curlwp()->robust = 0;
+	curlwp()->step.copy = 0; /* of the old program, and perhaps left by a jump */
 	proc_signals_exec(p);
 	thread_fpu_end();
 	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);
