@@ -22,6 +22,7 @@
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/init.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/proc/ptrace.h"
 #include "kernel/proc/vdso.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
@@ -431,6 +432,22 @@ proc_program(uint32_t pid, char path[PROC_PROGRAM])
 	return found;
 }
 
+bool
+proc_has_number(uint32_t n)
+{
+	bool used;
+
+	spin_lock(&proc_lock);
+	used = proc_find(n) != NULL;
+	for_each_proc (p) {
+		used |= p->pgid == n || p->sid == n;
+		list_for_each_entry (const struct ptrace, pt, &p->tracees, link)
+			used |= pt->tid == n;
+	}
+	spin_unlock(&proc_lock);
+	return used;
+}
+
 static void
 init_main(void *arg)
 {
@@ -468,6 +485,7 @@ proc_start_init(const char *script)
 	p->first.timer_slack = TIMERSLACK_NS;
 	init_proc = p->parent = p;
 	sleepq_register_signals(proc_signal_pending);
+	thread_register_numbers(proc_has_number);
 	rlimit_init(p->limits);
 	vdso_init();
 	spin_lock(&proc_lock);
