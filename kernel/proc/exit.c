@@ -270,6 +270,7 @@ do_exit(int wait_status)
 	if (last && !p->exiting) {
 		p->exiting = true;
 		p->exit_status = wait_status;
+		proc_signals_update(p); /* the close of its files waits for nobody */
 	}
 	if (!last) {
 		/* after this, a switch back to us must not load the old space */
