@@ -77,6 +77,7 @@ arch_sigframe_restore(const struct arch_sigframe *f, struct arch_trapframe *tf,
 	tf->pc = f->pc;
 	tf->pstate = f->pstate & PSTATE_NZCV; /* EL0t, nothing masked */
 	tf->esr = 0;
+	s->stack = f->uc_stack;
 	s->mask = f->uc_sigmask;
 	s->has_fpu = f->fpsimd.magic == AARCH64_FPSIMD_MAGIC && f->fpsimd.size == sizeof(f->fpsimd);
 	s->fpu.fpsr = f->fpsimd.fpsr;

@@ -124,6 +124,7 @@ arch_sigframe_restore(const struct arch_sigframe *f, struct arch_trapframe *tf,
 				      .rflags = (r->rflags & FLAGS_USER) | FLAGS_ALWAYS,
 				      .cs = SEL_UCODE,
 				      .ss = SEL_UDATA};
+	s->stack = f->uc_stack;
 	s->mask = f->uc_sigmask;
 	s->has_fpu = r->fpu != 0;
 	memcpy(&s->fpu, f->fpu, sizeof(s->fpu));

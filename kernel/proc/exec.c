@@ -41,7 +41,8 @@
  */
 #define ARG_BYTES_MAX (VM_STACK_SIZE / 4 * 3)
 #define ARG_BYTES_MIN 131072u
-#define SCRIPTS_MAX   5 /* that a script may lead through, itself included: Linux's limit */
+#define SCRIPTS_MAX   5   /* that a script may lead through, itself included: Linux's limit */
+#define HEAD_SIZE     256 /* bytes of a file that are looked at for #!, as on Linux */
 
 SDT_PROVIDER_DECLARE(proc);
 SDT_PROBE_DEFINE_DATA(proc, , , exec, "exec", ": path %s");
@@ -235,6 +236,7 @@ become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
 	p->membarrier = false;
 	p->executed = true;
 	curlwp()->clear_tid = curlwp()->robust = 0;
+	curlwp()->step.copy = 0; /* of the old program, and perhaps left by a jump */
 	proc_signals_exec(p);
 	thread_fpu_end();
 	arch_context_prepare((uintptr_t)curthread()->kstack + KSTACK_SIZE, 0);
@@ -349,22 +351,40 @@ struct target {
 static int do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 			      struct arch_trapframe *tf);
 
+/* Does the first word of a line go on to `end`, where the line may have been cut? */
+static bool
+word_is_cut(const char *line, const char *end)
+{
+	while (*line == ' ' || *line == '\t')
+		line++;
+	while (strchr(" \t\n", *line) == NULL)
+		line++;
+	return line == end;
+}
+
 /*
  * A file that begins with #!: the rest of its first line is the path of the program to execute, and
- * one argument at most. The file's path and the other arguments follow.
+ * one argument at most. The file's path and the other arguments follow. head: HEAD_SIZE bytes, or
+ * all of the file, and a NUL. A path that goes on after them is not executed, an argument is cut.
  */
 static int
-exec_script(struct proc *p, const struct target *script, char *line, struct args *s,
+exec_script(struct proc *p, const struct target *script, char *head, struct args *s,
 	    struct arch_trapframe *tf)
 {
 	struct target to = {.name = script->name, .scripts = script->scripts + 1};
-	struct args *all = to.scripts <= SCRIPTS_MAX ? args_create() : NULL;
-	char *interpreter, *arg;
+	struct args *all;
+	char *line = head + 2, *interpreter, *arg;
 	int r;
 
+	if (to.scripts > SCRIPTS_MAX)
+		return -ELOOP;
+	if (word_is_cut(line, head + HEAD_SIZE))
+		return -ENOEXEC;
+	all = args_create();
 	if (all == NULL)
-		return to.scripts > SCRIPTS_MAX ? -ELOOP : -ENOMEM;
+		return -ENOMEM;
 	interpreter = take_word(&line, " \t");
+	head[HEAD_SIZE - 1] = '\0'; /* Linux's place for a cut argument's */
 	arg = take_word(&line, "");
 	r = *interpreter != '\0' ? args_add(all, &all->argc, interpreter) : -ENOEXEC;
 	if (r == 0 && *arg != '\0')
@@ -385,7 +405,7 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 		   struct arch_trapframe *tf)
 {
 	const char *path = to->path, *name = to->name;
-	char head[128];
+	char head[HEAD_SIZE + 1];
 	int64_t head_size;
 	struct program program;
 	struct vmspace *vm;
@@ -408,13 +428,13 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 		return r;
 	}
 	vnode_execute_notify(vn);
-	head_size = vnode_read(vn, head, sizeof(head) - 1, 0);
+	head_size = vnode_read(vn, head, HEAD_SIZE, 0);
 	if (head_size > 2 && head[0] == '#' && head[1] == '!') {
 		proc_exe_drop(vn);
 		if (to->unreachable)
 			return -ENOENT;
 		head[head_size] = '\0';
-		return exec_script(p, to, head + 2, s, tf);
+		return exec_script(p, to, head, s, tf);
 	}
 	vm = vm_create(p->ui);
 	if (vm == NULL) {

@@ -37,31 +37,26 @@ SDT_PROBE_DEFINE_TEXT(proc, , , exit, "exit", ": reason %d status %#x", 2, "int"
 
 HOOK_LIST(proc_exit);
 
-static bool
-has_stopped(uint32_t pgid)
-{
-	for_each_proc (p)
-		if (p->pgid == pgid && p->state == PROC_STOPPED)
-			return true;
-	return false;
-}
-
 /*
- * p's parent, or p itself if it ends, was the last that could continue p's group: that is told what
- * is stopped in it. proc_lock held.
+ * Somebody who could continue p's group could do so no longer: p's parent, or that of the process
+ * `ends`. If it was the last, and something is stopped in the group, that is told. proc_lock held.
  */
 static void
-tell_orphans(const struct proc *p, const struct proc *parent, bool ends)
+tell_orphans(struct proc *p, const struct proc *ends)
 {
-	/* As proc_orphaned(): process 1 continues nobody, so a child of its own changed nothing. */
-	if (parent->pid == 1 || parent->pgid == p->pgid || parent->sid != p->sid ||
-	    !has_stopped(p->pgid) || !proc_orphaned(p->pgid, ends ? p->pid : 0))
+	bool stopped = false;
+
+	for_each_member(m, p)
+	{
+		m->loses_parent = false;
+		stopped |= m->state == PROC_STOPPED;
+	}
+	if (!stopped || !proc_orphaned(p, ends))
 		return;
-	for_each_proc (member) {
-		if (member->pgid == p->pgid) {
-			proc_signal_locked(member, SIGHUP);
-			proc_signal_locked(member, SIGCONT);
-		}
+	for_each_member(m, p)
+	{
+		proc_signal_locked(m, SIGHUP);
+		proc_signal_locked(m, SIGCONT);
 	}
 }
 
@@ -81,6 +76,7 @@ static void
 give_children_away(struct proc *p)
 {
 	struct proc *to = p->parent;
+	bool any = false;
 
 	while (to != init_proc && (!to->subreaper || to->exiting))
 		to = to->parent;
@@ -94,8 +90,14 @@ give_children_away(struct proc *p)
 					 &(struct siginfo){c->death_signal, .si_code = SI_USER,
 							   .si_pid = p->pid, .si_uid = p->ruid},
 					 NULL);
-		tell_orphans(c, p, false);
+		c->loses_parent = proc_may_continue(p, c);
+		any |= c->loses_parent;
 	}
+	if (!any)
+		return;
+	for_each_proc (c) /* each group once: interrupts are off */
+		if (c->loses_parent)
+			tell_orphans(c, NULL);
 }
 
 /* Nothing dumps core. */
@@ -118,7 +120,6 @@ end_threads(struct proc *p, const struct lwp *except)
 {
 	for_each_lwp(l, p) l->dying |= l != except;
 	proc_signals_update(p);
-	for_each_lwp(l, p) wakeup(&l->vfork_child);
 	ptrace_wake(p);
 	wakeup(&p->state);
 	wakeup(&p->nthreads);
@@ -225,7 +226,8 @@ exit_process(struct proc *p)
 		   curthread()->prio);
 
 	spin_lock(&proc_lock);
-	tell_orphans(p, p->parent, true);
+	if (proc_may_continue(p->parent, p))
+		tell_orphans(p, p);
 	give_children_away(p);
 	ptrace_tracer_ends(p);
 	ptrace_thread_ends(l, wait_status);
@@ -268,6 +270,7 @@ do_exit(int wait_status)
 	if (last && !p->exiting) {
 		p->exiting = true;
 		p->exit_status = wait_status;
+		proc_signals_update(p); /* the close of its files waits for nobody */
 	}
 	if (!last) {
 		/* after this, a switch back to us must not load the old space */
@@ -275,8 +278,9 @@ do_exit(int wait_status)
 		smp_use_root(curthread()->root);
 		list_remove(&l->sibling);
 		proc_signals_drop_thread(l);
+		proc_thread_stops(p, l);
 		ptrace_thread_ends(l, p->exiting ? p->exit_status : wait_status);
-		/* release: pairs with the acquire in ktrace_hook() */
+		/* release: pairs with the acquires in ktrace_hook() and proc_is_threaded() */
 		__atomic_fetch_sub(&p->nthreads, 1, __ATOMIC_RELEASE);
 		usage_add(&p->threads_usage, thread_usage(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;

@@ -94,16 +94,15 @@ fork_thread(struct thread *t, const struct vmspace *vm, const struct fork_args *
 		arch_tf_set_tls(tf, f->tls);
 }
 
-/* Waits until the child has left the current process's address space. Only SIGKILL ends it. */
+/* Waits until the child has left the current process's address space, or that one has to end. */
 static void
-vfork_wait(struct proc *parent)
+vfork_wait(void)
 {
 	struct lwp *self = curlwp();
 	bool alone;
 
 	spin_lock(&proc_lock);
-	while (self->vfork_child != NULL && !parent->exiting && !self->dying &&
-	       !((parent->pending.set | self->pending.set) & 1ul << (SIGKILL - 1)))
+	while (self->vfork_child != NULL && !proc_signal_ends(false))
 		sleep_on(&self->vfork_child, &proc_lock, "vfork", 0, DEADLINE_NEVER);
 	if (self->vfork_child != NULL)
 		self->vfork_child->vfork_waiter = NULL;
@@ -151,7 +150,7 @@ kernel_clone(const struct fork_args *f)
 		ptrace_free(pt);
 		return error;
 	}
-	/* A parent that SIGKILL wakes runs on this space beside its child. */
+	/* A parent that has to end runs on this space beside its child. */
 	if (f->flags & CLONE_VM)
 		vm_share(parent->vm);
 	p->vm = f->flags & CLONE_VM ? vm_ref(parent->vm) : vm_fork(parent->vm, p->ui);
@@ -183,6 +182,7 @@ kernel_clone(const struct fork_args *f)
 	if (p->exe != NULL)
 		vnode_execute_begin(p->exe);
 	p->pgid = parent->pgid;
+	list_append(&parent->group, &p->group);
 	p->sid = parent->sid;
 	p->no_tty = parent->no_tty;
 	proc_signals_fork(p, parent, f->flags & CLONE_CLEAR_SIGHAND);
@@ -211,7 +211,7 @@ kernel_clone(const struct fork_args *f)
 	sched_start(p->thread);
 	ptrace_event(event, pid);
 	if (vfork) {
-		vfork_wait(parent);
+		vfork_wait();
 		ptrace_event(PTRACE_EVENT_VFORKDONE, pid);
 	}
 	return pid;
@@ -268,6 +268,8 @@ clone_thread(const struct fork_args *f)
 	t->follow_exec = curthread()->follow_exec;
 	if (!ends) {
 		lwp_join(p, l);
+		l->stops = curlwp()->stops;
+		p->stopping += l->stops;
 		ptrace_child_attach(pt, l);
 	}
 	proc_signals_update(p);

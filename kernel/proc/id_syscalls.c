@@ -285,7 +285,7 @@ sys_setpgid(const uint64_t a[6])
 	else if (p->sid == p->pid || p->sid != curproc()->sid || (pgid != 0 && !may_join(p, pgid)))
 		r = -EPERM;
 	else
-		p->pgid = pgid != 0 ? pgid : p->pid;
+		proc_set_group(p, pgid != 0 ? pgid : p->pid);
 	spin_unlock(&proc_lock);
 	CTR3(KTR_PROC, "setpgid: pid %u pgid %u error %d", (uint32_t)a[0], pgid, -r);
 	return r;
@@ -321,7 +321,8 @@ sys_setsid(const uint64_t a[6])
 		if (p->pgid == self->pid)
 			r = -EPERM;
 	if (r > 0) {
-		self->sid = self->pgid = self->pid;
+		self->sid = self->pid;
+		proc_set_group(self, self->pid);
 		self->no_tty = false;
 	}
 	spin_unlock(&proc_lock);

@@ -16,7 +16,6 @@
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
-#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
@@ -56,7 +55,10 @@ choose_victim(uint32_t uid)
 	return largest;
 }
 
-/* Kills a process of the user and waits a short time for its end. False: nothing was freed. */
+/*
+ * Kills a process of the user and waits a short time for its end. False: there is none, or the
+ * current process has to die. A signal with a handler is no reason to give up.
+ */
 static bool
 kill_one(uint32_t uid)
 {
@@ -73,7 +75,9 @@ kill_one(uint32_t uid)
 		proc_signal_locked(p, SIGKILL);
 	}
 	spin_unlock(&proc_lock);
-	return p != NULL && thread_sleep_ns(WAIT_NS, SLEEP_INTR, "nomem") == 0;
+	if (p != NULL)
+		thread_sleep_ns(WAIT_NS, 0, "nomem");
+	return p != NULL && !proc_signal_kills();
 }
 
 bool

@@ -22,6 +22,7 @@
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/init.h"
 #include "kernel/proc/proc_private.h"
+#include "kernel/proc/ptrace.h"
 #include "kernel/proc/vdso.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
@@ -67,7 +68,8 @@ proc_is_threaded(void)
 {
 	const struct proc *p = curproc();
 
-	return p != NULL && p->nthreads > 1;
+	/* acquire: pairs with the release in do_exit(); what a thread that has ended did is seen */
+	return p != NULL && __atomic_load_n(&p->nthreads, __ATOMIC_ACQUIRE) > 1;
 }
 
 struct filetable *
@@ -146,7 +148,7 @@ proc_cwd(void)
 	struct proc *p = curproc();
 	struct held *h;
 
-	if (p == NULL || p->nthreads == 1)
+	if (!proc_is_threaded())
 		return p != NULL ? p->cwd : NULL;
 	h = proc_held();
 	if (h->cwd == NULL) {
@@ -307,6 +309,22 @@ proc_leave(struct proc *p)
 		at = &(*at)->same_hash;
 	*at = p->same_hash;
 	list_remove(&p->all);
+	list_remove(&p->group);
+}
+
+void
+proc_set_group(struct proc *p, uint32_t pgid)
+{
+	if (pgid == p->pgid)
+		return;
+	list_remove(&p->group);
+	for_each_proc (member) {
+		if (member->pgid == pgid) {
+			list_append(&member->group, &p->group);
+			break;
+		}
+	}
+	p->pgid = pgid;
 }
 
 /* Frees a process that has no thread and is not in the tree. */
@@ -353,6 +371,7 @@ proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
 	list_init(&p->tracees);
 	list_init(&p->sibling);
 	list_init(&p->all);
+	list_init(&p->group);
 	return p;
 }
 
@@ -432,6 +451,22 @@ proc_program(uint32_t pid, char path[PROC_PROGRAM])
 	return found;
 }
 
+bool
+proc_has_number(uint32_t n)
+{
+	bool used;
+
+	spin_lock(&proc_lock);
+	used = proc_find(n) != NULL;
+	for_each_proc (p) {
+		used |= p->pgid == n || p->sid == n;
+		list_for_each_entry (const struct ptrace, pt, &p->tracees, link)
+			used |= pt->tid == n;
+	}
+	spin_unlock(&proc_lock);
+	return used;
+}
+
 static void
 init_main(void *arg)
 {
@@ -469,6 +504,7 @@ proc_start_init(const char *script)
 	p->first.timer_slack = p->first.timer_slack_default = TIMERSLACK_NS;
 	init_proc = p->parent = p;
 	sleepq_register_signals(proc_signal_pending);
+	thread_register_numbers(proc_has_number);
 	rlimit_init(p->limits);
 	vdso_init();
 	spin_lock(&proc_lock);

@@ -86,6 +86,7 @@ struct lwp {
 	uint64_t again_ns;        /* [t] proc_deadline(): of the call that begins again; 0: none */
 	uint64_t again_pc;        /* [t] where it does */
 	bool sig_stops;           /* [p] neither SIGCONT nor SIGKILL came since it took a signal */
+	bool stops;               /* [p] it has still to stop, with its process */
 	uint64_t set_tid;         /* [c] where it stores its number first; 0: nowhere */
 	struct proc *vfork_child; /* [p] it waits until that process executes or ends; NULL: none */
 	uint64_t clear_tid;       /* [t] where it stores 0 when it ends; 0: nowhere */
@@ -157,6 +158,8 @@ struct proc {
 	struct list tracees;    /* [p] the threads that it traces: struct ptrace */
 	struct list sibling;    /* [p] */
 	struct list all;        /* [p] */
+	struct list group;      /* [p] the ring of those with its pgid, also zombies */
+	bool loses_parent;      /* [p] its group may be orphaned: give_children_away() */
 	struct proc *same_hash; /* [p] (proc.c: by_pid) */
 	struct lwp first;       /* its first thread, which may have ended */
 	struct list lwps;       /* [p] the threads that live */
@@ -175,6 +178,7 @@ struct proc {
 	uint32_t personality;    /* [t] kept for who asks: addresses are never random */
 	bool executed;           /* [p] it executes a file of its own: since its fork() */
 	int wait_status;         /* [p] as wait4 reports */
+	unsigned stopping;       /* [p] threads that have still to stop; then the parent is told */
 	struct usage children_usage; /* [p] of children that were waited for, with their own */
 	struct itimer alarm;         /* SIGALRM */
 	struct cpu_timer cpu_timers[CPU_TIMERS]; /* [p] */
@@ -249,6 +253,10 @@ extern struct spinlock proc_lock;
 /* The process after p in the list of all; NULL starts, and ends. proc_lock held. */
 struct proc *proc_next(const struct proc *p);
 #define for_each_proc(p) for (struct proc *p = proc_next(NULL); p != NULL; p = proc_next(p))
+/* Each process of p's group, p first. proc_lock held. */
+#define for_each_member(m, p)                                     \
+	for (struct proc *m = (p), *m##_end = NULL; m != m##_end; \
+	     m##_end = (p), m = list_entry(m->group.next, struct proc, group))
 /* The process with that number, also a zombie. NULL: there is none. proc_lock held. */
 struct proc *proc_find(uint32_t pid);
 /* The thread of p after l. NULL starts, and ends. proc_lock held. */

@@ -151,13 +151,27 @@ void proc_signals_block(uint64_t mask);
  * chosen has ended. proc_lock held.
  */
 void proc_signals_retarget(struct proc *p);
+/*
+ * The thread l of p, which is stopped, stops or ends. When all have, the parent is told. proc_lock
+ * held.
+ */
+void proc_thread_stops(struct proc *p, struct lwp *l);
 /* Will the current process end, or stop, when it returns from its system call? proc_lock held. */
 bool proc_signal_ends(bool or_stops);
 /*
- * Is the group orphaned? It is if no member but the process `except` (0: none) has a parent, other
- * than process 1, in another group of the session. Such a parent could continue it. proc_lock held.
+ * Has a process, a group, a session, or a thread that a tracer knows, the number n? Takes
+ * proc_lock.
  */
-bool proc_orphaned(uint32_t pgid, uint32_t except);
+bool proc_has_number(uint32_t n);
+/* p leaves its group for that one, which may be new. proc_lock held. */
+void proc_set_group(struct proc *p, uint32_t pgid);
+/*
+ * Could a parent of p continue its group? It could if it is not process 1, which continues nobody,
+ * and in another group of the session. proc_lock held.
+ */
+bool proc_may_continue(const struct proc *parent, const struct proc *p);
+/* Has no member of p's group, but perhaps `except`, a parent that could? proc_lock held. */
+bool proc_orphaned(struct proc *p, const struct proc *except);
 /* Forgets pending signals of the set; all that only the thread l may take. proc_lock held. */
 void proc_signals_drop(struct proc *p, uint64_t set);
 void proc_signals_drop_thread(struct lwp *l);

@@ -453,6 +453,7 @@ ptrace_become_first(struct lwp *first, struct lwp *l)
 
 	if (old != NULL) {
 		list_remove(&old->link);
+		wakeup(old->tracer); /* it may wait for this one */
 		ptrace_free(old);
 	}
 	first->ptrace = l->ptrace;

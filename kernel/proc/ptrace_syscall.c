@@ -254,7 +254,7 @@ get_area(const struct ptrace *pt, uint32_t request, uint64_t which, union area *
 		a->info = pt->info;
 		return pt->has_info ? (int64_t)sizeof(a->info) : -EINVAL;
 	case PTRACE_GETSIGMASK:
-		a->word = pt->lwp->sig_blocked;
+		a->word = pt->lwp->sig_restore ? pt->lwp->sig_saved : pt->lwp->sig_blocked;
 		return sizeof(a->word);
 	case PTRACE_GET_SYSCALL_INFO:
 		get_call(pt, &a->call);
@@ -272,6 +272,7 @@ set_area(struct ptrace *pt, uint32_t request, uint64_t which, const union area *
 
 	if (request == PTRACE_SETSIGMASK) {
 		pt->lwp->sig_blocked = a->word & ~UNSTOPPABLE;
+		pt->lwp->sig_restore = false;
 		proc_signals_update_thread(pt->lwp->thread->proc, pt->lwp);
 		return 0;
 	}

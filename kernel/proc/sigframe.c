@@ -64,6 +64,25 @@ sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
 	return true;
 }
 
+/* Gives the current thread, whose stack pointer is sp, a stack for handlers. 0 or -errno. */
+static int
+set_stack(const struct sigaltstack *new, uint64_t sp)
+{
+	struct sigaltstack *own = &curlwp()->sig_stack;
+
+	if (sigframe_on_stack(own, sp))
+		return -EPERM;
+	if (new->ss_flags & ~(SS_DISABLE | SS_ONSTACK))
+		return -EINVAL;
+	if (new->ss_flags & SS_DISABLE)
+		*own = (struct sigaltstack){.ss_flags = SS_DISABLE};
+	else if (new->ss_size < ARCH_MINSIGSTKSZ)
+		return -ENOMEM;
+	else
+		*own = (struct sigaltstack){.ss_sp = new->ss_sp, .ss_size = new->ss_size};
+	return 0;
+}
+
 int64_t
 sys_rt_sigreturn(const uint64_t a[6])
 {
@@ -81,6 +100,7 @@ sys_rt_sigreturn(const uint64_t a[6])
 		spin_unlock(&proc_lock);
 		return -EFAULT;
 	}
+	set_stack(&s.stack, arch_tf_sp(tf)); /* like Linux, without a check */
 	proc_signals_block(s.mask);
 	if (s.has_fpu)
 		thread_fpu_load(&s.fpu);
@@ -94,22 +114,17 @@ sys_sigaltstack(const uint64_t a[6])
 {
 	const struct arch_trapframe *tf =
 	    arch_user_frame((uintptr_t)curthread()->kstack + KSTACK_SIZE);
-	struct sigaltstack *own = &curlwp()->sig_stack, old = *own, new;
-	bool on_it = sigframe_on_stack(own, arch_tf_sp(tf));
+	struct sigaltstack old = curlwp()->sig_stack, new;
+	uint64_t sp = arch_tf_sp(tf);
+	int error;
 
 	if (a[0] != 0) {
 		if (copy_in(&new, a[0], sizeof(new)) != 0)
 			return -EFAULT;
-		if (on_it)
-			return -EPERM;
-		if (new.ss_flags & ~(SS_DISABLE | SS_ONSTACK))
-			return -EINVAL;
-		if (new.ss_flags & SS_DISABLE)
-			new.ss_sp = new.ss_size = 0;
-		else if (new.ss_size < ARCH_MINSIGSTKSZ)
-			return -ENOMEM;
-		*own = (struct sigaltstack){new.ss_sp, new.ss_flags &SS_DISABLE, 0, new.ss_size};
+		error = set_stack(&new, sp);
+		if (error != 0)
+			return error;
 	}
-	old.ss_flags |= on_it ? SS_ONSTACK : 0;
+	old.ss_flags |= sigframe_on_stack(&old, sp) ? SS_ONSTACK : 0;
 	return a[1] != 0 && copy_out(a[1], &old, sizeof(old)) != 0 ? -EFAULT : 0;
 }

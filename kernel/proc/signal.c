@@ -17,6 +17,7 @@
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
+#include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/syscall.h"
@@ -80,7 +81,10 @@ proc_signals_update_thread(struct proc *p, struct lwp *l)
 	bool must = deliverable(p, l) != 0 || p->exiting || l->dying || stops;
 
 	/* seq_cst: a thread that goes to sleep looks at it afterwards */
-	__atomic_store_n(&l->thread->signalled, must, __ATOMIC_SEQ_CST);
+	if (!__atomic_exchange_n(&l->thread->signalled, must, __ATOMIC_SEQ_CST) && must)
+		sched_kick(l->thread); /* its program may be running */
+	if (must && l->vfork_child != NULL)
+		wakeup(&l->vfork_child);
 }
 
 void
@@ -192,17 +196,16 @@ proc_signal_send(struct proc *p, struct lwp *l, const struct siginfo *info, stru
 		   l != NULL ? l->thread->tid : p->pid);
 	if (p->state == PROC_ZOMBIE)
 		return 0;
-	if (sig == SIGKILL) {
-		for_each_lwp(any, p) wakeup(&any->vfork_child);
+	if (sig == SIGKILL)
 		ptrace_wake(p);
-	}
 	if (BIT(sig) & STOP_SIGNALS)
 		proc_signals_drop(p, BIT(SIGCONT));
 	if (sig == SIGCONT || sig == SIGKILL) {
 		proc_signals_drop(p, STOP_SIGNALS);
-		for_each_lwp(any, p) any->sig_stops = false;
+		for_each_lwp(any, p) any->sig_stops = any->stops = false;
 		if (p->state == PROC_STOPPED) {
 			p->state = PROC_ALIVE;
+			p->stopping = 0;
 			wakeup(&p->state);
 			p->status_new = false;
 			ptrace_group_goes_on(p);
@@ -347,15 +350,16 @@ proc_signal_ends(bool or_stops)
 }
 
 bool
-proc_orphaned(uint32_t pgid, uint32_t except)
+proc_may_continue(const struct proc *parent, const struct proc *p)
 {
-	for_each_proc (p) {
-		const struct proc *up = p->parent;
+	return parent->pid != 1 && parent->pgid != p->pgid && parent->sid == p->sid;
+}
 
-		if (p->pgid == pgid && p->pid != except && p->state != PROC_ZOMBIE &&
-		    up->pid != 1 && up->pgid != pgid && up->sid == p->sid)
-			return false;
-	}
+bool
+proc_orphaned(struct proc *p, const struct proc *except)
+{
+	for_each_member(m, p) if (m != except && m->state != PROC_ZOMBIE &&
+				  proc_may_continue(m->parent, m)) return false;
 	return true;
 }
 
@@ -363,16 +367,31 @@ proc_orphaned(uint32_t pgid, uint32_t except)
 static void
 stop_all(struct proc *p, int sig)
 {
+	bool anew = p->state != PROC_STOPPED; /* else a tracer let this thread go on */
+
 	CTR2(KTR_SIG, "signal stop: pid %u sig %d", p->pid, sig);
 	p->state = PROC_STOPPED;
-	tell_parent(p, sig << 8 | 0x7f);
-	proc_signals_update(p);
+	p->wait_status = sig << 8 | 0x7f;
+	p->status_new &= !anew;
 	for_each_lwp(l, p)
 	{
+		l->stops |= anew;
+		p->stopping += anew;
 		if (l->ptrace != NULL)
 			l->ptrace->passed = false;
+		proc_signals_update_thread(p, l);
 		sleepq_interrupt(l->thread);
 	}
+}
+
+void
+proc_thread_stops(struct proc *p, struct lwp *l)
+{
+	if (!l->stops)
+		return;
+	l->stops = false;
+	if (--p->stopping == 0 && !p->exiting)
+		tell_parent(p, p->wait_status);
 }
 
 /* The first signal of those of the thread, then of its process. 0: none. */
@@ -468,6 +487,8 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			spin_unlock(&proc_lock);
 			do_exit(0); /* the process has its status */
 		}
+		if (p->state == PROC_STOPPED)
+			proc_thread_stops(p, l);
 		if (ptrace_traced(l))
 			interrupted_show(&call, tf);
 		if (ptrace_traced(l) && l->ptrace->interrupt) {
@@ -520,7 +541,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			}
 		} else if (BIT(sig) & STOP_SIGNALS) {
 			/* Nobody would continue an orphaned group that the terminal stops. */
-			if (l->sig_stops && (sig == SIGSTOP || !proc_orphaned(p->pgid, 0)))
+			if (l->sig_stops && (sig == SIGSTOP || !proc_orphaned(p, NULL)))
 				stop_all(p, sig);
 			continue;
 		}
@@ -556,7 +577,7 @@ proc_stop_group(int sig)
 	spin_lock(&proc_lock);
 	if (proc_signal_ignored(p, sig) || (curlwp()->sig_blocked & BIT(sig)))
 		r = 1;
-	else if (proc_orphaned(p->pgid, 0))
+	else if (proc_orphaned(p, NULL))
 		r = -EIO;
 	spin_unlock(&proc_lock);
 	if (r != 0)

@@ -8,11 +8,11 @@
  *	                  ├─► a jump, or a return: the program has left the copy; nothing to do
  *	                  └─► a fault, or a step of its tracer's ──► lwp_step_end(): at lwp_pc()
  *
- * uprobe_run() alone sets `step`; uprobe_trap() and lwp_step_end() end it. After a jump it stays,
- * and means nothing, since in_copy() asks where the program is, too. Whoever shows a program's
- * address asks lwp_pc(), which is `at` inside of the copy and `next` at its end: a stack, a page
- * fault's event, a tracer. Signals but SIGKILL wait for the end (lwp_stepping()), so that no
- * handler returns into a copy.
+ * uprobe_run() alone sets `step`; uprobe_trap(), lwp_step_end() and exec end it. After a jump it
+ * stays, and means nothing, since in_copy() asks where the program is, too. Whoever shows a
+ * program's address asks lwp_pc(), which is `at` inside of the copy and `next` at its end: a
+ * stack, a page fault's event, a tracer. Signals but SIGKILL wait for the end (lwp_stepping()), so
+ * that no handler returns into a copy.
  *
  * A function whose return is awaited returns to a breakpoint. Its struct lwp_call has the true
  * address, by the stack pointer that it returns with; uprobe.c takes it when it is hit.

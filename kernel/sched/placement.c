@@ -2,6 +2,7 @@
  * placement.c - what others set of a thread: the CPUs that it may run on, its policy and priority.
  * Locking: run-queue locks (runq.h).
  */
+#include "arch/smp.h"
 #include "kernel/abi/sched.h"
 #include "kernel/lib/clock.h"
 #include "kernel/sched/runq.h"
@@ -29,6 +30,18 @@ lock_queue_of(const struct thread *t)
 			return rq;
 		spin_unlock(&rq->lock);
 	}
+}
+
+void
+sched_kick(const struct thread *t)
+{
+	struct runq *rq = lock_queue_of(t);
+
+	if (rq->cur == t && rq->cpu != arch_cpu()) {
+		CTR1(KTR_SMP, "ipi send: kick cpu %u", rq->cpu);
+		arch_ipi_send(rq->cpu, IPI_RESCHED);
+	}
+	spin_unlock(&rq->lock);
 }
 
 uint64_t

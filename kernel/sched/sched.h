@@ -33,6 +33,8 @@ void sched_preempt(void);
  * not stay, it moves at the next sched_preempt(). Any context but NMI; it must not end meanwhile.
  */
 void sched_set_cpus(struct thread *t, uint64_t cpus);
+/* If the thread runs on another CPU, that enters the kernel soon. Context and locks as above. */
+void sched_kick(const struct thread *t);
 /* A thread's time on a CPU up to now, wherever it runs. Context and locks as sched_set_cpus(). */
 uint64_t sched_runtime_ns(const struct thread *t);
 /* How a program's thread is scheduled. kernel/abi/sched.h has the policies. */

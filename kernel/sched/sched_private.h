@@ -57,6 +57,9 @@ struct thread *balance_best(struct runq *rq, const struct thread *running);
  */
 struct thread *balance_steal(struct runq *rq);
 
+#define TID_MAX 0x3fffffffu
+/* thread.c: the next thread has the number thread_next & TID_MAX, if that is free. For tests. */
+extern uint64_t thread_next;
 /* thread.c: frees dead threads. */
 void thread_reap(struct thread *t);
 

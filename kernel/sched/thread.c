@@ -37,7 +37,7 @@ SDT_PROBE_DEFINE_TEXT(proc, , , lwp_exit, "lwp-exit", "", 0);
 static struct spinlock threads_lock = SPINLOCK_INIT("threads");
 static struct list threads = LIST_INIT(threads);
 static struct list dead = LIST_INIT(dead);
-static uint32_t next_tid = 2; /* atomic; 1 is reserved for process 1 */
+uint64_t thread_next = 2; /* atomic; 1 is reserved for process 1 */
 static void *stack_cache[STACK_CACHE];
 static unsigned stacks_cached; /* threads_lock */
 static uint64_t stacks;        /* atomic; of threads, and those that are kept */
@@ -107,6 +107,56 @@ thread_rename(struct thread *t, const char *name)
 	ktr_thread_name(t->tid, t->name);
 }
 
+static bool
+no_number(uint32_t n)
+{
+	return false;
+}
+
+static bool (*number_is_used)(uint32_t n) = no_number;
+
+void
+thread_register_numbers(bool (*is_used)(uint32_t n))
+{
+	number_is_used = is_used;
+}
+
+/* threads_lock held. */
+static bool
+tid_is_used(uint32_t tid)
+{
+	list_for_each_entry (struct thread, t, &threads, all)
+		if (t->tid == tid)
+			return true;
+	return false;
+}
+
+/* From the second time round on, numbers may have remained in use. */
+static bool
+tid_is_free(uint32_t tid)
+{
+	bool used;
+
+	spin_lock(&threads_lock);
+	used = tid_is_used(tid);
+	spin_unlock(&threads_lock);
+	return !used && !number_is_used(tid);
+}
+
+/* Not 0 or 1; and positive as a pid_t. */
+static uint32_t
+choose_tid(void)
+{
+	uint64_t n;
+	uint32_t tid;
+
+	do {
+		n = __atomic_fetch_add(&thread_next, 1, __ATOMIC_RELAXED);
+		tid = n & TID_MAX;
+	} while (tid < 2 || (n > TID_MAX && !tid_is_free(tid)));
+	return tid;
+}
+
 static struct thread *
 thread_make(const char *name, uint8_t prio, void (*fn)(void *), void *arg, bool program)
 {
@@ -119,9 +169,7 @@ thread_make(const char *name, uint8_t prio, void (*fn)(void *), void *arg, bool 
 		kfree(t);
 		return NULL;
 	}
-	do /* skip 0 and 1; a tid is positive as a pid_t */
-		t->tid = __atomic_fetch_add(&next_tid, 1, __ATOMIC_RELAXED) & 0x3fffffff;
-	while (t->tid < 2);
+	t->tid = choose_tid();
 	t->prio = prio;
 	t->program = program;
 	t->cpus = UINT64_MAX;
@@ -363,17 +411,7 @@ thread_switches(void)
 uint32_t
 thread_count_made(void)
 {
-	return __atomic_load_n(&next_tid, __ATOMIC_RELAXED) - 1;
-}
-
-/* threads_lock held. */
-static bool
-tid_is_used(uint32_t tid)
-{
-	list_for_each_entry (struct thread, t, &threads, all)
-		if (t->tid == tid)
-			return true;
-	return false;
+	return (uint32_t)__atomic_load_n(&thread_next, __ATOMIC_RELAXED) - 1;
 }
 
 void

@@ -178,6 +178,11 @@ struct thread *thread_alloc_program(const char *name, void (*fn)(void *), void *
 void thread_discard(struct thread *t);
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);
+/*
+ * Registers the function that says whether something else than a thread has the number n, which a
+ * new thread must then not have. Thread context, no lock held. Once, at boot.
+ */
+void thread_register_numbers(bool (*is_used)(uint32_t n));
 /* Waits until no thread with that number is left, dead ones too. Thread context, no lock held. */
 void thread_await_gone(uint32_t tid);
 /* The current thread gets the number, which nobody has. For the log its old one has ended. */

@@ -6,8 +6,11 @@
 #include "arch/smp.h"
 #include "kernel/abi/sched.h"
 #include "kernel/lib/clock.h"
+#include "kernel/proc/proc.h"
+#include "kernel/proc/proc_private.h"
 #include "kernel/sched/callout.h"
 #include "kernel/sched/sched.h"
+#include "kernel/sched/sched_private.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
@@ -474,4 +477,49 @@ KTEST(a_thread_that_starts_is_queued_where_it_may_run_now)
 	KT_EQ(birth.setting + birth.placing, 2);
 	KT_EQ(ktr_owner_unregister((unsigned)placing), 0);
 	KT_EQ(ktr_owner_unregister((unsigned)setting), 0);
+}
+
+/* Makes a thread when the next number is n. Returns the one that it got. */
+static uint32_t
+made_at(uint64_t n)
+{
+	struct thread *t;
+	uint32_t tid;
+
+	__atomic_store_n(&thread_next, n, __ATOMIC_RELAXED);
+	t = thread_alloc("numbered", PRIO_USER, raise_flag, NULL);
+	KT_ASSERT(t != NULL);
+	tid = t->tid;
+	thread_discard(t);
+	return tid;
+}
+
+KTEST(numbers_that_are_in_use_are_not_given_again)
+{
+	uint64_t next = thread_next, round = TID_MAX + 1ul, at = round + 1000000;
+	struct proc *p;
+	int error;
+
+	thread_register_numbers(proc_has_number); /* as at the end of the boot */
+	thread_next = at;
+	p = proc_alloc("numbered", 0, raise_flag, &error);
+	KT_ASSERT(p != NULL);
+	KT_EQ(p->pid, 1000000);
+	p->pgid = p->pid + 1;
+	p->sid = p->pid + 3;
+	spin_lock(&proc_lock);
+	proc_join(p);
+	spin_unlock(&proc_lock);
+	KT_ASSERT(made_at(2 * round) > 2); /* the reaper has 2 */
+	KT_EQ(made_at(at), 1000002);
+	KT_EQ(made_at(at + 3), 1000004);
+	KT_EQ(made_at(round + curthread()->tid) != curthread()->tid, true);
+	spin_lock(&proc_lock);
+	proc_leave(p);
+	spin_unlock(&proc_lock);
+	KT_EQ(made_at(at + 1), 1000001);
+	KT_EQ(made_at(at) != 1000000, true); /* p's thread is still there */
+	proc_discard(p);
+	KT_EQ(made_at(at), 1000000);
+	thread_next = round + next; /* so that those that were made meanwhile are seen */
 }

@@ -47,7 +47,7 @@ BUDGETS = {
     "kernel/probe": 4225,
     "kernel/proc": 10350,
     "kernel/procfs": 1925,
-    "kernel/sched": 3160,
+    "kernel/sched": 3200,
     "kernel/sync": 790,
     "kernel/sysctl": 1125,
     "kernel/trace": 2100,

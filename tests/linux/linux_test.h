@@ -155,6 +155,13 @@ void test_ptys(void);
 /* A pair, unlocked. The slave is not opened as anybody's terminal. False: there is none. */
 bool ptys_pair(int *master, int *slave);
 
+/* stops.c: the same on Linux. */
+void test_stops(void);
+/* Exit statuses. */
+int stops_orphans(unsigned n);
+int stops_answers(unsigned n);
+int stops_shortage(void); /* only in a guest: it takes the memory of the machine */
+
 /* ttys.c: the same on Linux. */
 void test_ttys(void);
 

@@ -117,7 +117,7 @@ static const struct {
 	     {"fasync", test_fasync},   {"looks", test_looks},
 	     {"ttys", test_ttys},       {"ways", test_ways},
 	     {"usage", test_usage},     {"seals", test_seals},
-	     {"floods", test_floods}};
+	     {"stops", test_stops},     {"floods", test_floods}};
 
 /* Runs the parts that are named, or all but the floods. */
 static int
@@ -219,6 +219,12 @@ main(int argc, char *argv[])
 		return threads_as_executed(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "execute") == 0)
 		return threads_execute(atoi(argv[2]));
+	if (argc == 3 && strcmp(argv[1], "orphans") == 0)
+		return stops_orphans((unsigned)atoi(argv[2]));
+	if (argc == 3 && strcmp(argv[1], "answers") == 0)
+		return stops_answers((unsigned)atoi(argv[2]));
+	if (argc == 2 && strcmp(argv[1], "shortage") == 0)
+		return stops_shortage();
 	if (argc == 2 && strcmp(argv[1], "stay") == 0)
 		return texts_stay();
 	if (argc == 2 && strcmp(argv[1], "saved") == 0)

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -826,6 +827,98 @@ child_has_more(void *arg)
 	return waitpid(pid, &status, 0) == pid && status == 5 << 8 ? 0 : 1;
 }
 
+static void
+note_signal(int sig)
+{
+}
+
+/* It waits with another mask for a signal, and then tells the one that it has got meanwhile. */
+static int
+suspends(void)
+{
+	sigset_t set, none, now;
+
+	signal(SIGUSR1, note_signal);
+	sigemptyset(&none);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	if (!FAILS(sigsuspend(&none), EINTR) || sigprocmask(SIG_BLOCK, NULL, &now) != 0)
+		return 1;
+	return sigismember(&now, SIGUSR2) && !sigismember(&now, SIGUSR1) ? 5 : 2;
+}
+
+/* The mask is the one that a call which has its own will leave. */
+static bool
+masks_are_saved(void)
+{
+	uint64_t first = 1ul << (SIGUSR1 - 1), second = 1ul << (SIGUSR2 - 1), mask = 0;
+	pid_t pid = start(suspends);
+	bool good = pid > 0 && ptrace(PTRACE_CONT, pid, 0, 0) == 0 && await_sleep(pid, 0) &&
+		    kill(pid, SIGUSR1) == 0 && is_stop(next(pid), SIGUSR1) &&
+		    ptrace(PTRACE_GETSIGMASK, pid, 8, &mask) == 0 && mask == first &&
+		    ptrace(PTRACE_SETSIGMASK, pid, 8, &second) == 0 &&
+		    ptrace(PTRACE_GETSIGMASK, pid, 8, &mask) == 0 && mask == second;
+
+	return good && ptrace(PTRACE_CONT, pid, 0, SIGUSR1) == 0 && next(pid) == 5 << 8;
+}
+
+static int go_on[2], seized[2];
+
+static void *
+executes_when_told(void *arg)
+{
+	char c;
+
+	read(go_on[0], &c, 1);
+	execl(linux_test_path(), linux_test_path(), "nothing", NULL);
+	return NULL;
+}
+
+static int
+waits_for_thread(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, executes_when_told, NULL) == 0)
+		pthread_join(t, NULL);
+	return 1;
+}
+
+/* It traces the first thread of a process that is not its child. */
+static int
+awaits_first(pid_t pid)
+{
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, pid, 0, 0) != 0 || write(seized[1], "", 1) != 1)
+		return 1;
+	return FAILS(waitpid(-1, &status, __WALL), ECHILD) ? 5 : 2;
+}
+
+/* A tracer whose thread is no more, since another one of its process executed, is told so. */
+static bool
+first_is_replaced(void)
+{
+	pid_t pid, tracer;
+	int status;
+	bool good = pipe(go_on) == 0 && pipe(seized) == 0;
+	char c;
+
+	pid = fork();
+	if (pid == 0)
+		_exit(waits_for_thread());
+	tracer = fork();
+	if (tracer == 0)
+		_exit(awaits_first(pid));
+	good = good && close(seized[1]) == 0 && read(seized[0], &c, 1) == 1 &&
+	       await_sleep(tracer, 0) && write(go_on[1], "", 1) == 1 && next(pid) == 0 &&
+	       poll(&(struct pollfd){.fd = seized[0]}, 1, 60000) == 1; /* it has ended */
+	kill(tracer, SIGKILL);
+	good = good && waitpid(tracer, &status, 0) == tracer && status == 5 << 8;
+	return (close(go_on[0]) == 0) & (close(go_on[1]) == 0) & (close(seized[0]) == 0) & good;
+}
+
 static bool
 others_are_refused(void)
 {
@@ -870,6 +963,9 @@ test_ptrace(void)
 	if (getuid() == 0)
 		result(in_child(child_has_more, NULL) == 0,
 		       "a child that has more rights than its parent is not traced by it");
+	result(masks_are_saved(), "the mask of a call that has its own is not the thread's");
+	result(first_is_replaced(),
+	       "a tracer is told if its thread is replaced by one that executes");
 	result(others_are_refused(), "what is not traced is refused");
 	if (getuid() == 0 && access("/proc/sys/kernel/yama/ptrace_scope", F_OK) != 0)
 		result(groups_count(), "a user traces what has his user and group");

@@ -14,8 +14,10 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
@@ -218,6 +220,41 @@ reset(int s)
 	struct linger none = {1, 0};
 
 	return setsockopt(s, SOL_SOCKET, SO_LINGER, &none, sizeof(none)) == 0 && close(s) == 0;
+}
+
+#define LINGER_S 30
+
+/* Ends with bytes that the peer does not take, and a socket that is to wait for that. */
+static void
+end_full(int s, long call)
+{
+	struct linger l = {1, LINGER_S};
+
+	if (setsockopt(s, SOL_SOCKET, SO_LINGER, &l, sizeof(l)) != 0)
+		_exit(1);
+	while (send(s, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	syscall(call, 0);
+}
+
+/* A process that ends, or whose last thread does, waits for nobody. */
+static bool
+ends_at_once(long call)
+{
+	struct timespec begin, end;
+	int ends[2], status;
+	bool good = inet_connected(ends) && clock_gettime(CLOCK_MONOTONIC, &begin) == 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		close(ends[1]);
+		end_full(ends[0], call);
+	}
+	close(ends[0]);
+	good = good && waitpid(pid, &status, 0) == pid && status == 0 &&
+	       clock_gettime(CLOCK_MONOTONIC, &end) == 0 &&
+	       end.tv_sec - begin.tv_sec < LINGER_S - 1;
+	return (close(ends[1]) == 0) & good;
 }
 
 /* A connection that its peer has reset is one, with what was not read, until it is given up. */
@@ -442,6 +479,8 @@ test_streams(void)
 	       "streams: a socket that somebody reads from is connected anew");
 	result(options_stay(), "streams: options that are set before a connection");
 	result(resets_stay(), "streams: a connection that was reset is one until it is given up");
+	result(ends_at_once(SYS_exit_group) && ends_at_once(SYS_exit),
+	       "streams: a process that ends does not linger");
 	result(resets_are_accepted(), "streams: accept() takes connections that were reset");
 	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
 	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");

@@ -75,7 +75,7 @@ def on_the_host(word):
 def as_on_the_host():
     if ARCH != platform.machine():
         raise Skipped("a program of the other port does not run on this host")
-    for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso", "memory", "edges", "inotify", "mounts", "xattrs", "pidfds", "misc", "looks", "names", "bytes", "sockets", "inet", "streams", "datagrams", "fasync", "ttys", "ways", "usage", "seals", "events", "files", "links", "moves", "texts", "waits"):
+    for word in ("locks", "ptys", "devs", "ptrace", "queue", "caps", "vdso", "memory", "edges", "inotify", "mounts", "xattrs", "pidfds", "misc", "looks", "names", "bytes", "sockets", "inet", "streams", "datagrams", "fasync", "ttys", "ways", "usage", "seals", "events", "files", "links", "moves", "texts", "waits", "stops"):
         out = on_the_host(word)
         found = re.findall(r"^((?:not )?ok) \d+ - ", out, re.M)
         check(len(found) > 1 and set(found) == {"ok"}, out)
@@ -86,6 +86,23 @@ def told_without_locks():
     out = boot("dtrace -qn 'fbt::fsnotify_parent:entry { @[curthread->mutexes > 0 ? stringof(curthread->held->name) : \"none\"] = count(); }' "
                "-c '/bin/linux_test brief inotify'\n", smp=2, options=FILE).expect().out
     check_eq(set(re.findall(r"^ +(\w+) +\d+\r?$", out, re.M)), {"none", "file"}, "the innermost lock")  # the lock of an open directory's offset
+
+
+ENDS = r"""linux_test answers 20
+dtrace -qn 'fbt::do_exit:entry /pid == $target/ { self->ends = 1; } fbt::proc_next:entry /self->ends/ { n++; } END { printf("looked at %d\n", n); }' -c '/bin/linux_test orphans 150'
+linux_test shortage
+"""
+
+
+@portable_test("signals reach a program that computes on another CPU at once; the groups of a process that ends are looked at once; a read waits for memory though signals come")
+def ends():
+    run = boot(ENDS, smp=2, mem="96M", mask="SIG,SMP", trace=True, options=[*FILE, "--icount"]).expect()
+    tc.no_gaps(run)
+    steps = [m[1] for _, m in tc.named(run, r"(signal post: pid \d+ sig 10$|ipi send: kick cpu 1$|signal handle: pid \d+ sig 10 )")]
+    check_eq([step.split(":")[0] for step in steps[:60]], ["signal post", "ipi send", "signal handle"] * 20, "what a signal does")
+    looked = int(check_match(r"^looked at (\d+)\r?$", run.out, "the end of a parent")[1])
+    check(150 <= looked < 2000, f"processes that were looked at when a parent of 150 ended: {looked}")
+    check_match(r"^read 8388608 of 8388608\r?$", run.out, "a read while signals are pending")
 
 
 @test("the calls that doc/running.md says are missing are missing")

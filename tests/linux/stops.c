@@ -1,0 +1,381 @@
+/*
+ * stops.c - what stops and ends a process of several threads, or one that waits for its vfork();
+ * the stack that a handler leaves; scripts with long paths. The same on Linux.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+/* ---- a stop is told when all threads have stopped ---- */
+
+static volatile unsigned long *rounds;
+
+static void *
+compute(void *arg)
+{
+	for (;;)
+		++*rounds;
+	return NULL;
+}
+
+static int
+has_busy_thread(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, compute, NULL) != 0)
+		return 1;
+	for (;;)
+		pause();
+}
+
+static void
+await_more(unsigned long than)
+{
+	while (*rounds == than)
+		sched_yield();
+}
+
+static bool
+stops_are_complete(void)
+{
+	bool good = true;
+	unsigned long seen;
+	int status;
+	pid_t pid;
+
+	rounds = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(has_busy_thread());
+	await_more(0);
+	for (unsigned i = 0; i < how_often(20); i++) {
+		await_sleep(pid, 0);
+		good &= kill(pid, SIGSTOP) == 0 && waitpid(pid, &status, WUNTRACED) == pid &&
+			WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP;
+		seen = *rounds;
+		for (unsigned n = 0; n < 300; n++)
+			sched_yield();
+		good &= seen == *rounds;
+		good &= kill(pid, SIGCONT) == 0;
+		await_more(seen);
+	}
+	kill(pid, SIGKILL);
+	return good && waitpid(pid, &status, 0) == pid && munmap((void *)rounds, 4096) == 0;
+}
+
+static void *
+ends_at_once(void *arg)
+{
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+static int
+makes_threads(void)
+{
+	for (;;) {
+		pthread_t t;
+
+		if (pthread_create(&t, NULL, ends_at_once, NULL) != 0)
+			return 1;
+		pthread_join(t, NULL);
+		++*rounds;
+	}
+}
+
+/* Also if threads begin and end meanwhile. */
+static bool
+stops_among_ends(void)
+{
+	bool good = true;
+	unsigned long seen;
+	int status;
+	pid_t pid;
+
+	rounds = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(makes_threads());
+	await_more(0);
+	for (unsigned i = 0; i < how_often(30); i++) {
+		good &= kill(pid, SIGSTOP) == 0 && waitpid(pid, &status, WUNTRACED) == pid &&
+			WIFSTOPPED(status);
+		seen = *rounds;
+		good &= kill(pid, SIGCONT) == 0 && waitpid(pid, &status, WCONTINUED) == pid &&
+			WIFCONTINUED(status);
+		await_more(seen);
+	}
+	kill(pid, SIGKILL);
+	return good && waitpid(pid, &status, 0) == pid && munmap((void *)rounds, 4096) == 0;
+}
+
+/* ---- what kills ends the wait for a child of vfork() ---- */
+
+static int to_parent[2];
+
+/* The child stays, but not for ever: a parent that waits for it is seen to do so. */
+static void
+stay_in_vfork(void)
+{
+	pid_t self = getpid();
+	struct pollfd nothing = {.fd = -1};
+
+	write(to_parent[1], &self, sizeof(self));
+	poll(&nothing, 1, 20000);
+	write(to_parent[1], &self, sizeof(self));
+	_exit(0);
+}
+
+static void *
+wait_in_vfork(void *arg)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0)
+		stay_in_vfork();
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* threaded: it is another thread that waits; the first one does something else. */
+static bool
+dies_in_vfork(bool threaded)
+{
+	pthread_t t;
+	pid_t pid, child, late;
+	int status;
+	bool good;
+
+	if (pipe(to_parent) != 0)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		signal(SIGTERM, SIG_DFL);
+		if (!threaded || pthread_create(&t, NULL, wait_in_vfork, NULL) != 0)
+			wait_in_vfork(NULL);
+		for (;;)
+			pause();
+	}
+	good = read(to_parent[0], &child, sizeof(child)) == sizeof(child) &&
+	       kill(pid, SIGTERM) == 0 && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+	       WTERMSIG(status) == SIGTERM && fcntl(to_parent[0], F_SETFL, O_NONBLOCK) == 0 &&
+	       FAILS(read(to_parent[0], &late, sizeof(late)), EAGAIN) && kill(child, SIGKILL) == 0;
+	return (close(to_parent[0]) == 0) & (close(to_parent[1]) == 0) & good;
+}
+
+/* ---- a handler's frame has the stack for handlers ---- */
+
+static char handler_stack[65536];
+static stack_t next_stack;
+
+static void
+leave_stack(int sig, siginfo_t *info, void *context)
+{
+	((ucontext_t *)context)->uc_stack = next_stack;
+}
+
+static bool
+stack_is(const void *at, size_t size, int flags)
+{
+	stack_t now;
+
+	return sigaltstack(NULL, &now) == 0 && now.ss_sp == at && now.ss_size == size &&
+	       now.ss_flags == flags;
+}
+
+static bool
+frames_give_stacks(void)
+{
+	struct sigaction act = {.sa_sigaction = leave_stack, .sa_flags = SA_SIGINFO}, old;
+	const size_t size = sizeof(handler_stack);
+	bool good = sigaction(SIGUSR1, &act, &old) == 0;
+
+	next_stack = (stack_t){.ss_sp = handler_stack, .ss_size = size};
+	good = good && raise(SIGUSR1) == 0 && stack_is(handler_stack, size, 0);
+	next_stack.ss_size = 1; /* as sigaltstack() says: too small; nobody is told */
+	good = good && raise(SIGUSR1) == 0 && stack_is(handler_stack, size, 0);
+	next_stack = (stack_t){.ss_flags = SS_DISABLE, .ss_sp = handler_stack, .ss_size = size};
+	good = good && raise(SIGUSR1) == 0 && stack_is(NULL, 0, SS_DISABLE);
+	return sigaction(SIGUSR1, &old, NULL) == 0 && good;
+}
+
+/* ---- the line #! of a script ---- */
+
+/* Executes "#!", a path of so many bytes, and more text. An exit status, or 100 + the error. */
+static int
+run_with_path(int bytes, const char *more)
+{
+	static const char name[] = "/tmp/linux_test_script", program[] = "bin/true";
+	int status, slashes = bytes - (int)strlen(program);
+	FILE *f = fopen(name, "w");
+	pid_t pid;
+
+	if (f == NULL)
+		return -1;
+	fprintf(f, "#!");
+	for (int i = 0; i < slashes; i++)
+		fputc('/', f);
+	fprintf(f, "%s%s", program, more);
+	if (fclose(f) != 0 || chmod(name, 0700) != 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		execl(name, name, NULL);
+		_exit(100 + errno);
+	}
+	status = waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	return unlink(name) == 0 ? status : -1;
+}
+
+/* Linux reads 256 bytes. A path is executed if they contain it, and what follows it. */
+static bool
+paths_are_whole(void)
+{
+	return run_with_path(9, "\n") == 0 && run_with_path(9, "") == 0 &&
+	       run_with_path(200, "\n") == 0 && run_with_path(253, "\n") == 0 &&
+	       run_with_path(253, " and an argument\n") == 0 &&
+	       run_with_path(254, "\n") == 100 + ENOEXEC &&
+	       run_with_path(254, "") == 100 + ENOEXEC && run_with_path(400, "\n") == 100 + ENOEXEC;
+}
+
+void
+test_stops(void)
+{
+	result(stops_are_complete(), "a stop is told when no thread runs any more");
+	result(stops_among_ends(), "a stop is told also if threads begin and end meanwhile");
+	result(dies_in_vfork(false), "a signal that kills ends the wait of vfork()");
+	result(dies_in_vfork(true), "so it does if another thread takes it");
+	result(frames_give_stacks(), "a handler that returns leaves the stack that its frame has");
+	result(paths_are_whole(), "the path in a script's first line is executed whole, or not");
+}
+
+/* ---- for tests/system/test_linux.py ---- */
+
+/* Makes n children, each of its own group, which stay when it ends. */
+int
+stops_orphans(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		pid_t pid = fork();
+
+		if (pid < 0 || setpgid(pid, pid) != 0)
+			return 1;
+		if (pid == 0)
+			for (;;)
+				pause();
+	}
+	return 0;
+}
+
+static int answers[2];
+
+static void
+answer(int sig)
+{
+	write(answers[1], "", 1);
+}
+
+/* A program that computes on another CPU gets n signals; each is awaited. */
+int
+stops_answers(unsigned n)
+{
+	cpu_set_t first, second;
+	pid_t pid;
+	char c;
+
+	CPU_ZERO(&first);
+	CPU_ZERO(&second);
+	CPU_SET(0, &first);
+	CPU_SET(1, &second);
+	if (pipe(answers) != 0 || sched_setaffinity(0, sizeof(first), &first) != 0)
+		return 1;
+	pid = fork();
+	if (pid == 0) {
+		signal(SIGUSR1, answer);
+		if (sched_setaffinity(0, sizeof(second), &second) != 0)
+			_exit(1);
+		answer(0);
+		for (volatile unsigned long i = 0;; i++)
+			;
+	}
+	for (unsigned i = 0; i <= n; i++)
+		if (read(answers[0], &c, 1) != 1 || (i < n && kill(pid, SIGUSR1) != 0))
+			return 2;
+	return kill(pid, SIGKILL);
+}
+
+#define PART (8ul << 20)
+
+static void
+nothing(int sig)
+{
+}
+
+static void
+touch_all(char *at, size_t size)
+{
+	for (size_t i = 0; i < size; i += 4096)
+		at[i] = 1;
+}
+
+/* Takes memory until half a PART is left, and stays. */
+static void
+take_memory(void)
+{
+	struct sysinfo s;
+
+	while (sysinfo(&s) == 0 && s.freeram * s.mem_unit > PART / 2)
+		touch_all(mmap(NULL, PART / 64, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			       -1, 0),
+			  PART / 64);
+	write(answers[1], "", 1);
+	for (;;)
+		pause();
+}
+
+/* Reads into memory that is not there, while signals are pending. The largest process is killed. */
+int
+stops_shortage(void)
+{
+	struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+	char *from = mmap(NULL, PART, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *to = mmap(NULL, PART, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open("/tmp/part", O_RDWR | O_CREAT, 0600), status;
+	ssize_t n;
+	pid_t pid;
+	char c;
+
+	if (pipe(answers) != 0 || write(fd, from, PART) != (ssize_t)PART || munmap(from, PART) != 0)
+		return 1;
+	pid = fork();
+	if (pid == 0)
+		take_memory();
+	signal(SIGALRM, nothing);
+	if (read(answers[0], &c, 1) != 1 || setitimer(ITIMER_REAL, &often, NULL) != 0)
+		return 2;
+	n = pread(fd, to, PART, 0);
+	setitimer(ITIMER_REAL, &never, NULL);
+	printf("read %zd of %lu\n", n, PART);
+	kill(pid, SIGTERM);
+	return waitpid(pid, &status, 0) != pid || status != SIGKILL;
+}
