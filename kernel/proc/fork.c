@@ -107,10 +107,10 @@ vfork_wait(void)
 	if (self->vfork_child != NULL)
 		self->vfork_child->vfork_waiter = NULL;
 	self->vfork_child = NULL;
-	alone = parent->nthreads == 1;
+	alone = curproc()->nthreads == 1;
 	spin_unlock(&proc_lock);
 	if (alone)
-		vm_unshare(parent->vm);
+		vm_unshare(curproc()->vm);
 }
 
 void
