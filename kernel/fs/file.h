@@ -166,6 +166,3 @@ bool filetable_is_cloexec(struct filetable *ft, unsigned fd);
 unsigned filetable_next(const struct filetable *ft, unsigned from);
 /* 0, or -EBADF. */
 int close_fd(uint64_t fd, struct filetable *ft);
-
-/* fcntl(): F_ADD_SEALS, or F_GET_SEALS. Seals, 0 or -errno. */
-int64_t memfd_fcntl(const struct file *f, bool add, uint64_t seals);

@@ -6,6 +6,7 @@
 #include "kernel/abi/ioctl.h"
 #include "kernel/fs/fasync.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/memfd.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/uaccess.h"

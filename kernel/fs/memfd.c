@@ -8,6 +8,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/memfd.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/syscall.h"

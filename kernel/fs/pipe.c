@@ -1,10 +1,5 @@
 /*
  * pipe.c - pipes: a ring of bytes; reader and writer sleep when they cannot go on.
- *
- * Invariants: tail <= head, and head + kept <= tail + size. A reader sleeps only while the
- * ring is empty and a writer exists, or bytes that may come back are taken. A writer sleeps only
- * while there is too little room and a reader exists. Locking: the vnode's mutex guards everything,
- * also while bytes move to and from user memory.
  */
 #include "kernel/fs/pipe.h"
 
@@ -14,6 +9,7 @@
 #include "kernel/abi/poll.h"
 #include "kernel/abi/signal.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/pipe_private.h"
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/string.h"
@@ -25,43 +21,11 @@
 #include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
 
-struct pipe {
-	struct uidinfo *ui;  /* who pays for it: who made it, not the owner of a FIFO's name */
-	char *ring;          /* `size` bytes, */
-	size_t size;         /* a power of two */
-	uint64_t head, tail; /* total bytes written, read */
-	size_t kept;         /* bytes of room for splice() calls that go on */
-	bool taken;          /* the first bytes: pipe_take(); nobody else reads */
-	unsigned readers, writers; /* open files of each kind; O_RDWR is both */
-	uint64_t reads, writes;    /* how often a FIFO was opened for each */
-	struct cond can_read, can_write;
-	struct poll_source news;
-};
-
 static const struct vnode_ops pipe_ops;
 
 static int pipe_max_size = PIPE_SIZE_MAX;
 SYSCTL_INT(fs_pipe_max_size, "fs.pipe-max-size", SYSCTL_WR, &pipe_max_size, PAGE_SIZE,
 	   PIPE_SIZE_MAX, "bytes that a pipe may have room for, without CAP_SYS_RESOURCE");
-
-static size_t
-pipe_used(const struct pipe *p)
-{
-	return p->head - p->tail;
-}
-
-static size_t
-pipe_room(const struct pipe *p)
-{
-	return p->size - pipe_used(p) - p->kept;
-}
-
-/* Where a byte is in the ring. */
-static size_t
-pipe_at(const struct pipe *p, uint64_t n)
-{
-	return n & (p->size - 1);
-}
 
 static bool
 may_read(const struct file *f)
@@ -253,8 +217,7 @@ pipe_poll(struct file *f)
 	return found;
 }
 
-/* Waits for data. 1: there is some. 0: end of file. Or -errno. */
-static int
+int
 pipe_wait_data(struct vnode *vn, bool nowait)
 {
 	struct pipe *p = vn->data;
@@ -303,11 +266,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
-/*
- * Waits until `room` bytes fit. moved: the call has written some already. 0 or -errno; -EINTR also
- * if there is room, but a signal, and some have moved.
- */
-static int
+int
 pipe_wait_room(struct vnode *vn, bool nowait, size_t room, bool moved)
 {
 	struct pipe *p = vn->data;
@@ -330,7 +289,7 @@ pipe_wait_room(struct vnode *vn, bool nowait, size_t room, bool moved)
 	}
 }
 
-static int
+int
 pipe_fill(struct pipe *p, struct uio *u)
 {
 	int error = 0;
@@ -422,135 +381,6 @@ pipe_fcntl(const struct file *f, bool set, uint64_t size)
 	mutex_unlock(&f->vn->lock);
 	poll_notify(&p->news, POLLOUT);
 	return r;
-}
-
-int64_t
-pipe_keep_room(const struct file *f, size_t n, bool nowait)
-{
-	struct pipe *p = f->vn->data;
-	int r;
-
-	mutex_lock(&f->vn->lock);
-	r = pipe_wait_room(f->vn, nowait || (f->flags & O_NONBLOCK), 1, false);
-	if (r == 0) {
-		n = n < pipe_room(p) ? n : pipe_room(p);
-		p->kept += n;
-	}
-	mutex_unlock(&f->vn->lock);
-	if (r == -EPIPE)
-		proc_signal_self(SIGPIPE);
-	return r == 0 ? (int64_t)n : r;
-}
-
-int
-pipe_await_room(const struct file *f, bool nowait)
-{
-	return (int)pipe_keep_room(f, 0, nowait);
-}
-
-int64_t
-pipe_fill_kept(const struct file *f, const void *from, size_t n, size_t kept)
-{
-	struct pipe *p = f->vn->data;
-	struct uio_vec v;
-	struct uio u;
-	bool broken;
-
-	uio_init(&u, &v, UIO_KERNEL, from, n);
-	mutex_lock(&f->vn->lock);
-	p->kept -= kept;
-	broken = n > 0 && p->readers == 0;
-	if (!broken)
-		pipe_fill(p, &u);
-	if (n > 0)
-		cond_broadcast(&p->can_read);
-	if (n < kept)
-		cond_broadcast(&p->can_write);
-	mutex_unlock(&f->vn->lock);
-	poll_notify(&p->news, (n > 0 ? POLLIN : 0) | (n < kept ? POLLOUT : 0));
-	if (broken)
-		proc_signal_self(SIGPIPE);
-	return broken ? -EPIPE : (int64_t)n;
-}
-
-int
-pipe_await_data(const struct file *f, bool nowait)
-{
-	int r;
-
-	mutex_lock(&f->vn->lock);
-	r = pipe_wait_data(f->vn, nowait || (f->flags & O_NONBLOCK));
-	mutex_unlock(&f->vn->lock);
-	return r;
-}
-
-int64_t
-pipe_give(const struct file *f, size_t len, bool nowait, bool take,
-	  int64_t (*sink)(void *arg, struct uio *u), void *arg)
-{
-	struct vnode *vn = f->vn;
-	struct pipe *p = vn->data;
-	int64_t r;
-
-	mutex_lock(&vn->lock);
-	r = pipe_wait_data(vn, nowait || (f->flags & O_NONBLOCK));
-	if (r == 1) {
-		size_t at = pipe_at(p, p->tail), n = len < pipe_used(p) ? len : pipe_used(p);
-		size_t first = n < p->size - at ? n : p->size - at;
-		const struct uio_vec v[2] = {{(uintptr_t)p->ring + at, first},
-					     {(uintptr_t)p->ring, n - first}};
-		struct uio u = {.first = v, .vec = v, .resid = n, .space = UIO_KERNEL};
-
-		r = sink(arg, &u);
-		if (take && r > 0) {
-			p->tail += (uint64_t)r;
-			cond_broadcast(&p->can_write);
-		}
-	}
-	mutex_unlock(&vn->lock);
-	if (take && r > 0)
-		poll_notify(&p->news, POLLOUT);
-	return r;
-}
-
-int64_t
-pipe_take(const struct file *f, void *to, size_t n, bool nowait)
-{
-	struct pipe *p = f->vn->data;
-	int64_t r;
-
-	mutex_lock(&f->vn->lock);
-	r = pipe_wait_data(f->vn, nowait || (f->flags & O_NONBLOCK));
-	if (r == 1) {
-		size_t at = pipe_at(p, p->tail), first = p->size - at;
-
-		n = n < pipe_used(p) ? n : pipe_used(p);
-		first = first < n ? first : n;
-		memcpy(to, p->ring + at, first);
-		memcpy((char *)to + first, p->ring, n - first);
-		p->tail += n;
-		p->kept += n;
-		p->taken = true;
-		r = (int64_t)n;
-	}
-	mutex_unlock(&f->vn->lock);
-	return r;
-}
-
-void
-pipe_put_back(const struct file *f, const char *from, size_t n, size_t left)
-{
-	struct pipe *p = f->vn->data;
-
-	mutex_lock(&f->vn->lock);
-	p->kept -= n;
-	p->taken = false;
-	for (; left > 0; left--)
-		p->ring[pipe_at(p, --p->tail)] = from[--n];
-	cond_broadcast(&p->can_read);
-	cond_broadcast(&p->can_write);
-	mutex_unlock(&f->vn->lock);
-	poll_notify(&p->news, POLLIN | POLLOUT);
 }
 
 static int64_t

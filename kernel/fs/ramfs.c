@@ -14,6 +14,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/memfd.h"
 #include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"

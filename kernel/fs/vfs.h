@@ -557,13 +557,6 @@ vnode_can_truncate(const struct vnode *vn)
 	return vn->ops->truncate != NULL || vn->ops->clear != NULL;
 }
 int vnode_allocate(struct vnode *vn, uint64_t off, uint64_t len, uint32_t mode);
-/*
- * memfd.c: it is about to be mapped shared; writes: so that it can be written. *read_only: may it
- * never be? 0, or -EPERM: a seal forbids it. In any case memfd_map_end() follows, when it is
- * mapped.
- */
-int memfd_map_begin(struct vnode *vn, bool writes, bool *read_only);
-void memfd_map_end(struct vnode *vn);
 /* Does what programs write into its pages become the file's? Not with files of the host. */
 static inline bool
 vnode_keeps_pages(const struct vnode *vn)

@@ -144,8 +144,6 @@ bool tmpfs_is_full(const struct vnode *vn);
 extern const struct vfs_type tmpfs_type;
 /* ramfs.c: what stat() tells, in units of 512 bytes. vn->lock held. */
 uint64_t ramfs_blocks(const struct vnode *vn);
-/* memfd.c: may the file be written to, or have this end? 0 or -EPERM. vn->lock held. */
-int memfd_check(const struct vnode *vn, uint64_t end, bool writes);
 /* mount.c: the type of that name; NULL: there is none. */
 const struct vfs_type *vfs_find_type(const char *name);
 /* Frees the extended attributes of a vnode that nobody uses. */

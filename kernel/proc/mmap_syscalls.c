@@ -7,6 +7,7 @@
 #include "kernel/abi/mman.h"
 #include "kernel/abi/statfs.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/memfd.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
