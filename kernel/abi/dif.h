@@ -222,7 +222,7 @@ struct dif_status {
 	uint32_t fault_probe; /* id */
 	uint32_t fault_insn;  /* index in the clause's program */
 	uint64_t fault_addr;  /* the address, or 0 */
-	uint64_t fullest;     /* bytes of records in the buffer of the CPU that has most */
+	uint64_t fullest;     /* DIF_SWITCH: bytes of the CPU that has most records */
 };
 
 /*

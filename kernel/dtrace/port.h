@@ -44,7 +44,10 @@ uint64_t dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f,
 			  enum dif_builtin what);
 /* The text for which argument n stands, cut to size bytes with its NUL. False: it is none. */
 bool dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size);
-/* Argument n, 6 to 9, of a function that is entered, beyond those of the firing; else 0. */
+/*
+ * Argument n, 6 to 9, of a function that is entered, beyond those of the firing; else 0. The firing
+ * of ERROR is still at that entry, if it is a program's.
+ */
 uint64_t dif_port_argument(const struct ktr_firing *f, unsigned n);
 /* DIF_LOG. */
 void dif_port_log(const struct ktr_firing *f);

@@ -69,6 +69,7 @@ FLOORS = [
 NEIGHBOURS = [
     ("kernel/proc/", "kernel/fs/file.h"),  # a process has open files and a working directory
     ("kernel/proc/", "kernel/fs/vfs.h"),
+    ("kernel/proc/", "kernel/fs/memfd.h"),
     ("kernel/proc/", "kernel/fs/uio.h"),
     ("kernel/proc/", "kernel/fs/pagecache.h"),  # memory that is out is looked for in files
     ("kernel/proc/", "kernel/fs/poll.h"),  # timers and signals are files to wait for

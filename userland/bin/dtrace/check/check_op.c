@@ -139,6 +139,9 @@ check_computed(struct node *n, struct type *type, uint64_t value)
 	    (is_signed || (int64_t)value > 0))
 		type = is_signed ? type_long : type_ulong;
 	check_constant(n, type, value);
+	/* 64 bits, as when it runs: what stores it cuts it. */
+	if (type_base(type)->size < type_int->size)
+		n->value = value;
 }
 
 /* ---- operators with two operands ---- */

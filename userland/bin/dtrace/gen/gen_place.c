@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "userland/bin/dtrace/check/check.h"
 #include "userland/bin/dtrace/gen/gen.h"
 
 /* ---- types ---- */
@@ -28,6 +29,8 @@ gen_cut(struct type *type, unsigned r)
 static bool
 is_cut(const struct node *n)
 {
+	if (n->kind == N_INT)
+		return check_cut(n->type, n->value) == n->value;
 	if (n->kind == N_BINARY)
 		return op_find(n->op)->kind <= OP_COMPARE;
 	return n->kind != N_COND && n->kind != N_COMMA &&
