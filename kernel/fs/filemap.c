@@ -318,7 +318,7 @@ void *
 filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err)
 {
 	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_SEQ_CST);
-	void *page;
+	void *page = NULL;
 
 	*err = index >= (size + PAGE_SIZE - 1) / PAGE_SIZE ? -EFAULT : 0;
 	if (*err == 0)

@@ -5,10 +5,10 @@
  * `sharing` before it looks at the seals, and who seals it sets them before it looks at that, and
  * for maps. Locking: vn->lock for the seals.
  */
+#include "kernel/fs/memfd.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
-#include "kernel/fs/memfd.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/syscall.h"

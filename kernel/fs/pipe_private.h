@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "kernel/fs/poll.h"
-#include "kernel/sched/sleepq.h"
+#include "kernel/sched/mutex.h"
 
 struct uidinfo;
 struct uio;

@@ -358,7 +358,7 @@ proc_may_continue(const struct proc *parent, const struct proc *p)
 bool
 proc_orphaned(struct proc *p, const struct proc *except)
 {
-	for_each_member(m, p) if (m != except && m->state != PROC_ZOMBIE &&
+	for_each_member(m, p) if (m->state != PROC_ZOMBIE && m != except &&
 				  proc_may_continue(m->parent, m)) return false;
 	return true;
 }

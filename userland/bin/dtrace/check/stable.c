@@ -194,7 +194,8 @@ stable_pragma(char *text, struct place at)
 	}
 	if (count == 2) {
 		s->name = words[1];
-		s->at = dt_program.in_library ? (struct place){0} : at;
+		if (!dt_program.in_library)
+			s->at = at;
 	} else {
 		s->name = dt_format("%s %s", words[2], words[3]);
 	}
