@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,6 +64,48 @@ room_is_kept(void)
 
 	close(fd);
 	return good;
+}
+
+static bool
+room_outlives_errors(void)
+{
+	int fd = memfd_create("errors", MFD_ALLOW_SEALING);
+	char byte = 1;
+	bool good = pwrite(fd, "abc", 3, 0) == 3 &&
+		    fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 8 * PAGE) == 0 &&
+		    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0 &&
+		    FAILS(pwrite(fd, "x", 1, 5 * PAGE), EPERM) && blocks_of(fd) == 64 &&
+		    FAILS(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 16 * PAGE), EPERM) &&
+		    blocks_of(fd) == 64 && pread(fd, &byte, 1, 3) == 0;
+
+	close(fd);
+	fd = memfd_create("errors", 0);
+	good = good && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 8 * PAGE) == 0 &&
+	       FAILS(pwrite(fd, NOWHERE, 10, 4 * PAGE), EFAULT) && blocks_of(fd) == 64 &&
+	       ftruncate(fd, 8 * PAGE) == 0 && pread(fd, &byte, 1, 4 * PAGE) == 1 && byte == 0;
+	close(fd);
+	return good;
+}
+
+/* In a tmpfs of 16 pages. */
+static int
+room_is_all_or_nothing(void *arg)
+{
+	const int keep = FALLOC_FL_KEEP_SIZE;
+	char folder[] = "/tmp/seals.XXXXXX", path[64];
+	int r = 1, fd;
+
+	if (mkdtemp(folder) == NULL || mount("none", folder, "tmpfs", 0, "size=64k") != 0)
+		return rmdir(folder) == 0 ? 0 : 1;
+	snprintf(path, sizeof(path), "%s/file", folder);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	if (fd >= 0 && write(fd, "abc", 3) == 3 && fallocate(fd, keep, 4 * PAGE, 4 * PAGE) == 0 &&
+	    blocks_of(fd) == 40 && FAILS(fallocate(fd, keep, 0, 32 * PAGE), ENOSPC) &&
+	    blocks_of(fd) == 40 && fallocate(fd, keep, 4 * PAGE, 12 * PAGE) == 0 &&
+	    blocks_of(fd) == 104)
+		r = 0;
+	close(fd);
+	return umount(folder) != 0 || rmdir(folder) != 0 ? 2 : r;
 }
 
 /* ---- holes ---- */
@@ -269,6 +312,9 @@ test_seals(void)
 {
 	result(blocks_are_pages(), "st_blocks counts the pages that a file has");
 	result(room_is_kept(), "fallocate with KEEP_SIZE makes room beyond the end");
+	result(room_outlives_errors(), "which it keeps when a write, or fallocate, fails");
+	result(geteuid() != 0 || in_child(room_is_all_or_nothing, NULL) == 0,
+	       "fallocate that fails gives back what it took, and no more");
 	result(holes_are_punched(), "and with PUNCH_HOLE a hole, for who maps the file, too");
 	result(seals_are_told(), "a memfd has the seals that it was given, with MFD_ALLOW_SEALING");
 	result(size_is_sealed(), "F_SEAL_GROW and F_SEAL_SHRINK keep its size");
