@@ -297,27 +297,21 @@ ramfs_clear(const struct vnode *vn, uint64_t from, uint64_t end)
 static int
 ramfs_punch(struct vnode *vn, uint64_t off, uint64_t len)
 {
-	uint64_t end = off + len, first = page_round_up(off), last = page_round_down(end);
+	/* No page is after that. */
+	uint64_t end = off + len < RAMFS_SIZE_MAX ? off + len : RAMFS_SIZE_MAX;
+	uint64_t first = page_round_up(off), last = page_round_down(end);
 	int error = memfd_check(vn, vn->size, true);
 
-	if (error != 0)
+	if (error != 0 || off >= end)
 		return error;
 	ramfs_clear(vn, off, first < end ? first : end);
 	if (last >= first)
 		ramfs_clear(vn, last, end);
-	for (uint64_t i = first / PAGE_SIZE; i < last / PAGE_SIZE && vn->page_count > 0; i++) {
-		uint64_t index = i;
-		void *gone =
-		    pagecache_find(vn, i, false) != NULL ? pagecache_take(vn, &index) : NULL;
-
-		if (gone == NULL)
-			continue;
-		page_unref(gone);
-		ramfs_uncharge(vn);
-	}
+	for (uint64_t i = first / PAGE_SIZE; i < last / PAGE_SIZE && vn->page_count > 0; i++)
+		ramfs_free_page(vn, i);
 	/* Who maps them meets the hole at the next access. */
-	if (__atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
-		vm_drop_object(vn, 0, UINT64_MAX);
+	if (first < last && __atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
+		vm_punch_object(vn, first, last);
 	return 0;
 }
 

@@ -101,6 +101,11 @@ void vm_clean_object(const void *object, uint64_t from, uint64_t to);
  * used. Under the same conditions.
  */
 void vm_drop_object(const void *object, uint64_t from, uint64_t to);
+/*
+ * The object has a hole from `from` to `to`, which are whole pages: its pages there are taken out
+ * of all spaces. What a program has changed in private copies stays. Under the same conditions.
+ */
+void vm_punch_object(const void *object, uint64_t from, uint64_t to);
 /* Does a space map the object shared, so that it is, or may be, written? No space's lock held. */
 bool vm_object_is_written(const void *object);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */

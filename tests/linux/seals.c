@@ -115,7 +115,7 @@ holes_are_punched(void)
 {
 	const int punch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 	int fd = memfd_create("holes", 0);
-	char *page = malloc((size_t)PAGE), *shared, *private;
+	char *page = malloc((size_t)PAGE), *shared, *private, *code;
 	bool good = true;
 
 	memset(page, 'x', (size_t)PAGE);
@@ -123,26 +123,34 @@ holes_are_punched(void)
 		good = good && write(fd, page, (size_t)PAGE) == PAGE;
 	shared = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	private = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	code = mmap(NULL, 8 * PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
 	private[3 * PAGE] = 'p';
-	good = good && shared[3 * PAGE] == 'x' && fallocate(fd, punch, PAGE + 100, 4 * PAGE) == 0 &&
-	       size_of(fd) == 8 * PAGE && blocks_of(fd) == 40;
+	good = good && shared[3 * PAGE] == 'x' && private[2 * PAGE] == 'x' &&
+	       private[PAGE] == 'x' && code != MAP_FAILED && code[2 * PAGE] == 'x' &&
+	       fallocate(fd, punch, PAGE + 100, 4 * PAGE) == 0 && size_of(fd) == 8 * PAGE &&
+	       blocks_of(fd) == 40;
 	good = good && shared[PAGE + 99] == 'x' && shared[PAGE + 100] == 0 &&
 	       shared[3 * PAGE] == 0 && shared[5 * PAGE + 99] == 0 &&
-	       shared[5 * PAGE + 100] == 'x' && private[3 * PAGE] == 'p';
+	       shared[5 * PAGE + 100] == 'x' && private[3 * PAGE] == 'p' &&
+	       private[2 * PAGE] == 0 && private[PAGE] == 'x' && code[2 * PAGE] == 0;
 	shared[3 * PAGE] = 'y'; /* the file has it */
-	good = good && pread(fd, page, 1, 3 * PAGE) == 1 && page[0] == 'y' && blocks_of(fd) == 48;
+	good = good && pread(fd, page, 1, 3 * PAGE) == 1 && page[0] == 'y' && blocks_of(fd) == 56;
 	/* Inside one page, and beyond the end. */
 	good = good && fallocate(fd, punch, 6 * PAGE + 10, 10) == 0 &&
 	       shared[6 * PAGE + 9] == 'x' && shared[6 * PAGE + 10] == 0 &&
-	       shared[6 * PAGE + 20] == 'x' && blocks_of(fd) == 48 &&
+	       shared[6 * PAGE + 20] == 'x' && blocks_of(fd) == 56 &&
 	       fallocate(fd, punch, 7 * PAGE, 1000 * PAGE) == 0 && size_of(fd) == 8 * PAGE &&
-	       blocks_of(fd) == 40;
+	       blocks_of(fd) == 48;
 	good = good && FAILS(fallocate(fd, FALLOC_FL_PUNCH_HOLE, 0, PAGE), EOPNOTSUPP) &&
 	       FAILS(fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, PAGE), EOPNOTSUPP) &&
 	       FAILS(fallocate(fd, punch, 0, 0), EINVAL) &&
 	       FAILS(fallocate(fd, punch, -1, 1), EINVAL);
+	good = good && fallocate(fd, punch, PAGE, INT64_MAX - 2 * PAGE) == 0 &&
+	       fallocate(fd, punch, INT64_MAX - PAGE, PAGE) == 0 && blocks_of(fd) == 8 &&
+	       shared[0] == 'x' && shared[PAGE] == 0;
 	munmap(shared, 8 * PAGE);
 	munmap(private, 8 * PAGE);
+	munmap(code, 8 * PAGE);
 	free(page);
 	close(fd);
 	return good;
