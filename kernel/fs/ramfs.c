@@ -198,6 +198,16 @@ ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)
 	return error;
 }
 
+/* As on Linux: of a write beyond the end, where a seal keeps that, the whole pages before it. */
+static void
+ramfs_shorten(const struct vnode *vn, struct uio *u, uint64_t off)
+{
+	uint64_t whole = page_round_down(vn->size);
+
+	if ((vn->seals & F_SEAL_GROW) && off < whole && off + u->resid > vn->size)
+		u->resid = whole - off;
+}
+
 static int64_t
 ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
@@ -210,6 +220,7 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	if (f != NULL && (f->flags & O_APPEND))
 		*off = vn->size;
 	error = vnode_check_write(vn, u, *off, RAMFS_SIZE_MAX);
+	ramfs_shorten(vn, u, *off);
 	start = u->resid;
 	if (error == 0)
 		error = memfd_check(vn, *off + start, true);

@@ -215,6 +215,25 @@ size_is_sealed(void)
 	return good;
 }
 
+/* Of 2 pages and 100 bytes. */
+static bool
+sealed_end_cuts_writes(void)
+{
+	int fd = memfd_create("end", MFD_ALLOW_SEALING);
+	char *bytes = calloc(3, (size_t)PAGE);
+	bool good = pwrite(fd, bytes, 2 * PAGE + 100, 0) == 2 * PAGE + 100 &&
+		    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0 &&
+		    pwrite(fd, bytes, 3 * PAGE, 10) == 2 * PAGE - 10 &&
+		    pwrite(fd, bytes, 2 * PAGE, 100) == 2 * PAGE &&
+		    FAILS(pwrite(fd, bytes, PAGE, 2 * PAGE), EPERM) &&
+		    FAILS(pwrite(fd, bytes, 100, 2 * PAGE + 50), EPERM) &&
+		    pwrite(fd, bytes, 100, 2 * PAGE) == 100 && size_of(fd) == 2 * PAGE + 100;
+
+	free(bytes);
+	close(fd);
+	return good;
+}
+
 static bool
 contents_are_sealed(void)
 {
@@ -326,6 +345,7 @@ test_seals(void)
 	result(holes_are_punched(), "and with PUNCH_HOLE a hole, for who maps the file, too");
 	result(seals_are_told(), "a memfd has the seals that it was given, with MFD_ALLOW_SEALING");
 	result(size_is_sealed(), "F_SEAL_GROW and F_SEAL_SHRINK keep its size");
+	result(sealed_end_cuts_writes(), "a write beyond such an end writes the whole pages");
 	result(contents_are_sealed(), "F_SEAL_WRITE keeps its contents, unless somebody maps it");
 	result(later_writes_are_sealed(), "F_SEAL_FUTURE_WRITE leaves who maps it alone");
 	result(pipes_have_another_size(), "F_SETPIPE_SZ changes what a pipe has room for");
