@@ -101,13 +101,15 @@ static int64_t
 map_shared_file(const uint64_t a[6], struct area_source *from)
 {
 	struct vnode *vn = from->object;
+	bool counted = !from->read_only;
 	int64_t r = memfd_map_begin(vn, a[2] & PROT_WRITE, &from->read_only);
 
 	if (r == 0) {
 		from->writes &= !from->read_only;
 		r = mmap_map(a, from);
 	}
-	memfd_map_end(vn);
+	if (counted)
+		memfd_map_end(vn);
 	return r;
 }
 
