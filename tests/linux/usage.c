@@ -275,6 +275,24 @@ usage_as_executed(void)
 }
 
 static int
+any_stack_leaves_room(void *arg)
+{
+	const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY}, some = {512 * MIB, 512 * MIB};
+
+	if (setrlimit(RLIMIT_STACK, &all) != 0 || setrlimit(RLIMIT_AS, &some) != 0)
+		return 1;
+	return execute_self("usage-room") != 0 ? 2 : 0;
+}
+
+/* As usage_as_executed(), with 512 MiB of memory. */
+int
+room_as_executed(void)
+{
+	return mmap(NULL, 64 * MIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ||
+	       descend(10000) > 10000;
+}
+
+static int
 heap_has_a_limit(void *arg)
 {
 	char *end = sbrk(0);
@@ -454,6 +472,8 @@ test_usage(void)
 	result(stack_limit_can_be_raised(), "RLIMIT_STACK is 8 MiB, and may be more");
 	result(in_child(limits_are_kept, NULL) == 0,
 	       "limits are kept by fork and exec; the stack is as large");
+	result(in_child(any_stack_leaves_room, NULL) == 0,
+	       "a stack without a limit leaves room for a program with RLIMIT_AS");
 	result(in_child(heap_has_a_limit, NULL) == 0, "RLIMIT_DATA limits the heap");
 	result(in_child(timer_runs, &(int){ITIMER_VIRTUAL}) == 0,
 	       "ITIMER_VIRTUAL counts the time in the program");
