@@ -130,6 +130,7 @@ sys_mmap(const uint64_t a[6])
 		if (from.shared || !(a[3] & MAP_ANONYMOUS))
 			return -EINVAL;
 		from.grows_to = proc_limit(RLIMIT_STACK);
+		from.space_max = proc_limit(RLIMIT_AS);
 	}
 	if (!(a[3] & MAP_ANONYMOUS))
 		r = file_source(a[4], a[2], &from);

@@ -214,7 +214,8 @@ vm_grow_down(struct vmspace *vm, uint64_t va)
 	uint64_t start = page_round_down(va), old;
 
 	if (a == NULL || a->end - start > a->from.grows_to || start < VM_LOWEST + GROW_GAP ||
-	    vm_overlaps(vm, start - GROW_GAP, start))
+	    vm_overlaps(vm, start - GROW_GAP, start) ||
+	    !vm_may_grow(vm, a->start - start, 0, a->from.space_max))
 		return NULL;
 	old = a->start;
 	area_take(&vm->areas, old, a->end);

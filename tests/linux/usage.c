@@ -436,6 +436,24 @@ memory_grows_down(void)
 	       errno == EINVAL;
 }
 
+/* With 64 pages more. */
+static int
+growth_is_limited(void *arg)
+{
+	const int how = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *room = mmap(NULL, 4 * MIB, PROT_NONE, how, -1, 0), *top = room + 4 * MIB;
+	struct rlimit r;
+
+	if (munmap(room, 4 * MIB) != 0 || getrlimit(RLIMIT_AS, &r) != 0)
+		return 1;
+	r.rlim_cur = (size_t)number_after("status", "VmSize:") * 1024 + 64 * PAGE;
+	if (setrlimit(RLIMIT_AS, &r) != 0 ||
+	    mmap(top - PAGE, PAGE, PROT_READ | PROT_WRITE, how | MAP_FIXED | MAP_GROWSDOWN, -1,
+		 0) != top - PAGE)
+		return 2;
+	return write_faults(top - 32 * PAGE) || !write_faults(top - 128 * PAGE) ? 3 : 0;
+}
+
 /* ---- the rest ---- */
 
 static int
@@ -482,6 +500,7 @@ test_usage(void)
 	       "RLIMIT_CPU sends SIGXCPU, and another one a second later");
 	result(memory_grows_down(),
 	       "MAP_GROWSDOWN: an area grows down to what is used, but not near others");
+	result(in_child(growth_is_limited, NULL) == 0, "nor beyond RLIMIT_AS");
 	result(in_child(slack_has_a_default, NULL) == 0,
 	       "PR_SET_TIMERSLACK of 0 sets what the parent had");
 }
