@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -323,6 +324,22 @@ pipes_have_another_size(void)
 	return good;
 }
 
+/* Who waits for edges is not told of what has not changed. */
+static bool
+size_is_told_quietly(void)
+{
+	struct epoll_event e = {.events = EPOLLOUT | EPOLLET}, found;
+	int ends[2], ep = epoll_create1(0);
+	bool good = pipe(ends) == 0 && epoll_ctl(ep, EPOLL_CTL_ADD, ends[1], &e) == 0 &&
+		    epoll_wait(ep, &found, 1, 0) == 1 && epoll_wait(ep, &found, 1, 0) == 0 &&
+		    fcntl(ends[0], F_GETPIPE_SZ) == 65536 && epoll_wait(ep, &found, 1, 0) == 0;
+
+	close(ends[0]);
+	close(ends[1]);
+	close(ep);
+	return good;
+}
+
 static int
 pipe_as_user(void *arg)
 {
@@ -349,5 +366,6 @@ test_seals(void)
 	result(contents_are_sealed(), "F_SEAL_WRITE keeps its contents, unless somebody maps it");
 	result(later_writes_are_sealed(), "F_SEAL_FUTURE_WRITE leaves who maps it alone");
 	result(pipes_have_another_size(), "F_SETPIPE_SZ changes what a pipe has room for");
+	result(size_is_told_quietly(), "F_GETPIPE_SZ wakes nobody");
 	result(geteuid() != 0 || in_child(pipe_as_user, NULL) == 0, "users get up to 1 MiB");
 }
