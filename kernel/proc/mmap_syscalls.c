@@ -212,7 +212,7 @@ sys_madvise(const uint64_t a[6])
 	case MADV_DONTNEED:
 	case MADV_FREE:
 		return vm_forget(vm, a[0], a[1], a[2] == MADV_DONTNEED);
-	case MADV_REMOVE: /* no file has holes made */
+	case MADV_REMOVE: /* holes are made by fallocate() only */
 		return -EINVAL;
 	case MADV_DONTFORK:
 		return vm_set_inherit(vm, a[0], a[1], VM_INHERIT_NOTHING);

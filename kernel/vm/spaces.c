@@ -31,8 +31,10 @@ void
 vm_unshare(struct vmspace *vm)
 {
 	mutex_lock(&vm->lock);
-	/* Whoever shares it again has a reference first; and a CPU that ran it flushes when it
-	 * leaves. */
+	/*
+	 * Whoever shares it again has a reference first; and a CPU that ran it uses nothing old
+	 * when it runs it again (arch_mmu_switch()).
+	 */
 	if (__atomic_load_n(&vm->refs, __ATOMIC_ACQUIRE) == 1)
 		vm->shared = false;
 	mutex_unlock(&vm->lock);

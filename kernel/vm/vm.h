@@ -6,7 +6,7 @@
  * take it. It is the innermost of all mutexes, since any copy to or from user memory may take it.
  * When several threads run on a space, whoever takes a page or a right away flushes the TLB of
  * every CPU that runs it before the page is used for something else. All functions: thread context,
- * no spin lock held; but vm_ref(), vm_user() and vm_resident() in any context.
+ * no spin lock held; but vm_ref(), vm_user(), vm_resident() and vm_peak() in any context.
  */
 #pragma once
 

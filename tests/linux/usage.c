@@ -1,6 +1,6 @@
 /*
  * usage.c - what a process has used, and may use: getrusage(), limits, the time that select()
- * leaves, timer slack, vfork(). The same on Linux.
+ * leaves, timer slack. The same on Linux.
  */
 #define _GNU_SOURCE
 #include <errno.h>
