@@ -65,6 +65,21 @@ read_tunables(void)
 	tunable_init(conf, size, boot_info.cmdline);
 }
 
+/* Only what is memory: the loader may have said anything. */
+static void
+free_module(uint64_t start, uint64_t end)
+{
+	for (unsigned i = 0; i < boot_info.range_count; i++) {
+		const struct boot_range *r = &boot_info.ranges[i];
+		uint64_t from = page_round_up(r->start), to = page_round_down(r->end);
+
+		from = from > start ? from : start;
+		to = to < end ? to : end;
+		if (r->kind == BOOT_RAM && from < to)
+			page_add(from, to);
+	}
+}
+
 /* Into the root, which is in memory, or on a disk. */
 static void
 unpack_modules(void)
@@ -76,8 +91,7 @@ unpack_modules(void)
 
 		if (strcmp(m->name, "loader.conf") != 0)
 			vfs_unpack(m);
-		if (start < end)
-			page_add(start, end); /* what is kept of it is copied */
+		free_module(start, end); /* what is kept of it is copied */
 	}
 	boot_info.module_count = 0;
 }

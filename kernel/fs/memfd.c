@@ -1,7 +1,7 @@
 /*
  * memfd.c - files in memory without a name, and their seals: what nobody can do to them any more.
  *
- * A map that could write, and F_SEAL_WRITE, exclude each other: who maps a file counts itself in
+ * A map that could write, and F_SEAL_WRITE, exclude each other: who maps it so counts itself in
  * `sharing` before it looks at the seals, and who seals it sets them before it looks at that, and
  * for maps. Locking: vn->lock for the seals.
  */
@@ -65,9 +65,11 @@ memfd_map_begin(struct vnode *vn, bool writes, bool *read_only)
 {
 	unsigned seals;
 
+	if (*read_only)
+		return 0; /* who can only read keeps no seal away */
 	__atomic_fetch_add(&vn->sharing, 1, __ATOMIC_SEQ_CST);
 	seals = __atomic_load_n(&vn->seals, __ATOMIC_SEQ_CST);
-	if (*read_only || !(seals & NO_WRITES))
+	if (!(seals & NO_WRITES))
 		return 0;
 	if (writes || (seals & F_SEAL_WRITE))
 		return -EPERM;

@@ -13,7 +13,8 @@ int64_t memfd_fcntl(const struct file *f, bool add, uint64_t seals);
 int memfd_check(const struct vnode *vn, uint64_t end, bool writes);
 /*
  * It is about to be mapped shared; writes: so that it can be written. *read_only: may it never be?
- * 0, or -EPERM: a seal forbids it. In any case memfd_map_end() follows, when it is mapped.
+ * 0, or -EPERM: a seal forbids it. In any case memfd_map_end() follows, when it is mapped, but not
+ * if *read_only was true before.
  */
 int memfd_map_begin(struct vnode *vn, bool writes, bool *read_only);
 void memfd_map_end(struct vnode *vn);

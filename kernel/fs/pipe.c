@@ -379,7 +379,8 @@ pipe_fcntl(const struct file *f, bool set, uint64_t size)
 		r = pipe_resize(p, whole);
 	r = r != 0 ? r : (int64_t)p->size;
 	mutex_unlock(&f->vn->lock);
-	poll_notify(&p->news, POLLOUT);
+	if (set && r > 0)
+		poll_notify(&p->news, POLLOUT);
 	return r;
 }
 

@@ -137,24 +137,6 @@ ramfs_clear_tail(const struct vnode *vn)
 		memset(page + from, 0, PAGE_SIZE - from);
 }
 
-/* Writes up to the end of one page at *off. vn->lock held. */
-static int
-ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)
-{
-	uint64_t index = *off / PAGE_SIZE, in_page = *off % PAGE_SIZE;
-	size_t before = u->resid;
-	void *page;
-	int error = ramfs_get_page(vn, index, false, &page);
-
-	if (error < 0)
-		return error;
-	error = uio_take_most(u, (char *)page + in_page, PAGE_SIZE - in_page);
-	*off += before - u->resid;
-	if (before != u->resid && *off > vn->size)
-		vn->size = *off;
-	return error;
-}
-
 /* Frees the pages from index on. */
 static void
 ramfs_free_pages(struct vnode *vn, uint64_t index)
@@ -167,11 +149,63 @@ ramfs_free_pages(struct vnode *vn, uint64_t index)
 	}
 }
 
-/* The file has no pages after its end, as of what failed. vn->lock held. */
+/* Frees one page, if it is there. vn->lock held. */
 static void
-ramfs_free_rest(struct vnode *vn)
+ramfs_free_page(struct vnode *vn, uint64_t index)
 {
-	ramfs_free_pages(vn, (vn->size + PAGE_SIZE - 1) / PAGE_SIZE);
+	void *gone = pagecache_find(vn, index, false) != NULL ? pagecache_take(vn, &index) : NULL;
+
+	if (gone == NULL)
+		return;
+	page_unref(gone);
+	ramfs_uncharge(vn);
+}
+
+/* The first page that has no byte of the file. */
+static uint64_t
+ramfs_end(const struct vnode *vn)
+{
+	return (vn->size + PAGE_SIZE - 1) / PAGE_SIZE;
+}
+
+/*
+ * Writes up to the end of one page at *off. If the copy fails, the file has no page more, and none
+ * less, after its end than before, and what is there is zero. vn->lock held.
+ */
+static int
+ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)
+{
+	uint64_t index = *off / PAGE_SIZE, in_page = *off % PAGE_SIZE, start = *off - in_page;
+	bool had = index < ramfs_end(vn) || pagecache_find(vn, index, false) != NULL;
+	size_t before = u->resid;
+	void *page;
+	int error = ramfs_get_page(vn, index, false, &page);
+
+	if (error < 0)
+		return error;
+	error = uio_take_most(u, (char *)page + in_page, PAGE_SIZE - in_page);
+	*off += before - u->resid;
+	if (before != u->resid && *off > vn->size)
+		vn->size = *off;
+	if (error == 0)
+		return 0;
+	if (!had && index >= ramfs_end(vn)) /* nothing was copied */
+		ramfs_free_page(vn, index);
+	else if (start >= vn->size)
+		memset(page, 0, PAGE_SIZE);
+	else if (start + PAGE_SIZE > vn->size)
+		ramfs_clear_tail(vn);
+	return error;
+}
+
+/* As on Linux: of a write beyond the end, where a seal keeps that, the whole pages before it. */
+static void
+ramfs_shorten(const struct vnode *vn, struct uio *u, uint64_t off)
+{
+	uint64_t whole = page_round_down(vn->size);
+
+	if ((vn->seals & F_SEAL_GROW) && off < whole && off + u->resid > vn->size)
+		u->resid = whole - off;
 }
 
 static int64_t
@@ -186,6 +220,7 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	if (f != NULL && (f->flags & O_APPEND))
 		*off = vn->size;
 	error = vnode_check_write(vn, u, *off, RAMFS_SIZE_MAX);
+	ramfs_shorten(vn, u, *off);
 	start = u->resid;
 	if (error == 0)
 		error = memfd_check(vn, *off + start, true);
@@ -194,8 +229,6 @@ ramfs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	for (unsigned n = 0; u->resid > 0 && error == 0; n++)
 		error =
 		    ramfs_looks(n) && proc_signal_kills() ? -EINTR : ramfs_write_page(vn, u, off);
-	if (error != 0)
-		ramfs_free_rest(vn);
 	mutex_unlock(&vn->lock);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
@@ -212,28 +245,53 @@ ramfs_truncate(struct vnode *vn, uint64_t size)
 		vnode_shrink(vn, size);
 	else
 		__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST);
-	ramfs_free_rest(vn);
+	ramfs_free_pages(vn, ramfs_end(vn));
 	ramfs_clear_tail(vn);
 	return 0;
+}
+
+/* Makes the pages from first to end. made: a bit for each, set if it was not there. */
+static int
+ramfs_make_pages(struct vnode *vn, uint64_t first, uint64_t end, uint64_t *made)
+{
+	int error = 0;
+	void *page;
+
+	for (uint64_t i = first, n = 0; i < end && error == 0; i++, n++) {
+		bool had = pagecache_find(vn, i, false) != NULL;
+
+		error = ramfs_looks(n) && proc_signal_pending()
+			    ? -EINTR
+			    : ramfs_get_page(vn, i, false, &page);
+		if (error == 0 && !had)
+			made[n / 64] |= 1ul << n % 64;
+	}
+	/* A page of the file may be mapped already: it stays. */
+	for (uint64_t i = first, n = 0; i < end && error != 0; i++, n++)
+		if (i >= ramfs_end(vn) && (made[n / 64] >> n % 64 & 1))
+			ramfs_free_page(vn, i);
+	return error;
 }
 
 static int
 ramfs_allocate(struct vnode *vn, uint64_t off, uint64_t len, bool keeps_size)
 {
-	uint64_t end = off + len;
-	void *page;
+	uint64_t end = off + len, first = off / PAGE_SIZE, last = page_round_up(end) / PAGE_SIZE;
+	size_t words = (last - first + 63) / 64;
 	int error = end > vn->size ? memfd_check(vn, end, false) : 0;
+	uint64_t *made;
 
-	if (error == 0 && end > vn->size)
+	if (error != 0)
+		return error;
+	made = uidinfo_alloc(vn->ui, words * sizeof(*made));
+	if (made == NULL)
+		return -ENOSPC;
+	if (end > vn->size)
 		ramfs_clear_tail(vn);
-	for (uint64_t i = off / PAGE_SIZE, n = 0; i * PAGE_SIZE < end && error == 0; i++, n++)
-		error = ramfs_looks(n) && proc_signal_pending()
-			    ? -EINTR
-			    : ramfs_get_page(vn, i, false, &page);
+	error = ramfs_make_pages(vn, first, last, made);
+	uidinfo_free(vn->ui, made);
 	if (error == 0 && end > vn->size && !keeps_size)
 		__atomic_store_n(&vn->size, end, __ATOMIC_RELAXED);
-	if (error != 0)
-		ramfs_free_rest(vn);
 	return error;
 }
 
@@ -250,27 +308,21 @@ ramfs_clear(const struct vnode *vn, uint64_t from, uint64_t end)
 static int
 ramfs_punch(struct vnode *vn, uint64_t off, uint64_t len)
 {
-	uint64_t end = off + len, first = page_round_up(off), last = page_round_down(end);
+	/* No page is after that. */
+	uint64_t end = off + len < RAMFS_SIZE_MAX ? off + len : RAMFS_SIZE_MAX;
+	uint64_t first = page_round_up(off), last = page_round_down(end);
 	int error = memfd_check(vn, vn->size, true);
 
-	if (error != 0)
+	if (error != 0 || off >= end)
 		return error;
 	ramfs_clear(vn, off, first < end ? first : end);
 	if (last >= first)
 		ramfs_clear(vn, last, end);
-	for (uint64_t i = first / PAGE_SIZE; i < last / PAGE_SIZE && vn->page_count > 0; i++) {
-		uint64_t index = i;
-		void *gone =
-		    pagecache_find(vn, i, false) != NULL ? pagecache_take(vn, &index) : NULL;
-
-		if (gone == NULL)
-			continue;
-		page_unref(gone);
-		ramfs_uncharge(vn);
-	}
+	for (uint64_t i = first / PAGE_SIZE; i < last / PAGE_SIZE && vn->page_count > 0; i++)
+		ramfs_free_page(vn, i);
 	/* Who maps them meets the hole at the next access. */
-	if (__atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
-		vm_drop_object(vn, 0, UINT64_MAX);
+	if (first < last && __atomic_load_n(&vn->maps, __ATOMIC_SEQ_CST) > 0)
+		vm_punch_object(vn, first, last);
 	return 0;
 }
 

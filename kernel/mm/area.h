@@ -19,6 +19,7 @@ struct area_source {
 	void *object;                 /* the pager's; a reference */
 	uint64_t offset;              /* of the area's start */
 	uint64_t grows_to;            /* bytes that it may have: faults below move its start; 0 */
+	uint64_t space_max;           /* ... as long as the space has no more bytes then */
 	bool shared;                  /* writes go to the object */
 	bool read_only;               /* ... and are not allowed */
 	bool no_exec;                 /* nobody executes what is there */

@@ -128,7 +128,7 @@ static inline int64_t
 end_call(int64_t r, const uint64_t *timeout)
 {
 	if (r == -EINTR && __atomic_load_n(timeout, __ATOMIC_RELAXED) != 0)
-		proc_call_final();
+		proc_call_final(DEADLINE_NEVER);
 	return r;
 }
 

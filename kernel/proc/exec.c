@@ -441,10 +441,11 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 		proc_exe_drop(vn);
 		return -ENOMEM;
 	}
+	exec_ids_get(vn, &ids);
+	program.secure = ids.secure;
 	r = program_load(vm, vn, &program);
 	if (r == 0)
 		r = vdso_map(vm);
-	exec_ids_get(vn, &ids);
 	ids.unreadable = r == 0 && program.unreadable;
 	if (r == 0)
 		r = build_stack(vm, name, s, &program, &ids, &sp);

@@ -143,19 +143,27 @@ load_interpreter(struct vmspace *vm, struct vnode *program, struct program *to)
 	return r;
 }
 
-/* As large as the limit lets it become on Linux, with room for the arguments. */
+/*
+ * As large as the limit lets it become on Linux, with room for the arguments. All of it counts as
+ * used: a large one leaves room for the rest of the program.
+ */
 static uint64_t
-stack_size(void)
+stack_size(bool secure)
 {
 	uint64_t limit = page_round_down(proc_limit(RLIMIT_STACK));
+	uint64_t max = page_round_down(proc_limit(RLIMIT_AS) / 4);
 
-	return limit < STACK_MIN ? STACK_MIN : limit > STACK_MAX ? STACK_MAX : limit;
+	if (max < VM_STACK_SIZE || secure) /* as Linux */
+		max = VM_STACK_SIZE;
+	if (max > STACK_MAX)
+		max = STACK_MAX;
+	return limit < STACK_MIN ? STACK_MIN : limit > max ? max : limit;
 }
 
 int
 program_load(struct vmspace *vm, struct vnode *vn, struct program *to)
 {
-	uint64_t end = 0, stack = stack_size();
+	uint64_t end = 0, stack = stack_size(to->secure);
 	int r = read_headers(vn, &to->img);
 
 	if (r == 0)

@@ -101,13 +101,15 @@ static int64_t
 map_shared_file(const uint64_t a[6], struct area_source *from)
 {
 	struct vnode *vn = from->object;
+	bool counted = !from->read_only;
 	int64_t r = memfd_map_begin(vn, a[2] & PROT_WRITE, &from->read_only);
 
 	if (r == 0) {
 		from->writes &= !from->read_only;
 		r = mmap_map(a, from);
 	}
-	memfd_map_end(vn);
+	if (counted)
+		memfd_map_end(vn);
 	return r;
 }
 
@@ -128,6 +130,7 @@ sys_mmap(const uint64_t a[6])
 		if (from.shared || !(a[3] & MAP_ANONYMOUS))
 			return -EINVAL;
 		from.grows_to = proc_limit(RLIMIT_STACK);
+		from.space_max = proc_limit(RLIMIT_AS);
 	}
 	if (!(a[3] & MAP_ANONYMOUS))
 		r = file_source(a[4], a[2], &from);
@@ -209,7 +212,7 @@ sys_madvise(const uint64_t a[6])
 	case MADV_DONTNEED:
 	case MADV_FREE:
 		return vm_forget(vm, a[0], a[1], a[2] == MADV_DONTNEED);
-	case MADV_REMOVE: /* no file has holes made */
+	case MADV_REMOVE: /* holes are made by fallocate() only */
 		return -EINVAL;
 	case MADV_DONTFORK:
 		return vm_set_inherit(vm, a[0], a[1], VM_INHERIT_NOTHING);

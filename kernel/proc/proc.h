@@ -262,7 +262,8 @@ struct proc *proc_find(uint32_t pid);
 /* The thread of p after l. NULL starts, and ends. proc_lock held. */
 struct lwp *lwp_next(const struct proc *p, const struct lwp *l);
 #define for_each_lwp(l, p) for (struct lwp *l = lwp_next(p, NULL); l != NULL; l = lwp_next(p, l))
-/* The time of all threads of p, also of those that have ended. proc_lock held. */
+/* What p has used: all threads, also those that have ended, and the largest size. proc_lock held.
+ */
 struct usage proc_usage(const struct proc *p);
 /* May the current process look into p, and change it? proc_lock held. */
 bool proc_may_trace(const struct proc *p);

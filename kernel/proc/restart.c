@@ -75,7 +75,7 @@ interrupted_end(struct interrupted *c, struct arch_trapframe *tf, bool any)
 		return;
 	if (!c->rewound)
 		arch_tf_syscall_again(tf);
-	if ((c->how == RESTART_WAITED || c->how == RESTART_FINAL) && !l->call_final &&
+	if ((c->how == RESTART_WAITED || c->how == RESTART_FINAL) &&
 	    l->thread->interrupted_ns != DEADLINE_NEVER) {
 		l->again_ns = l->thread->interrupted_ns;
 		l->again_pc = arch_tf_pc(tf);

@@ -3,7 +3,9 @@
  *
  * A child inherits them, and exec keeps them. NOFILE, FSIZE, NPROC, AS, MEMLOCK, NICE, RTPRIO and
  * SIGPENDING are checked where their resource is taken; DATA limits the heap of brk(); STACK is how
- * large the stack is from the next exec on. cpu_timers.c has CPU. RTTIME cannot be changed. The
+ * large the stack is from the next exec on, all of which counts for AS: so of a stack of more than
+ * VM_STACK_SIZE it is no more than a quarter. An area that grows down has STACK and AS as they were
+ * when it was mapped. cpu_timers.c has CPU. RTTIME cannot be changed. The
  * others take any value: here are no core files and message queues, and LOCKS and RSS limit nothing
  * on Linux either.
  *

@@ -562,10 +562,12 @@ proc_deliver_signals(struct arch_trapframe *tf)
 }
 
 void
-proc_call_final(void)
+proc_call_final(uint64_t deadline)
 {
-	if (curlwp() != NULL)
-		curlwp()->call_final = true;
+	if (curlwp() == NULL)
+		return;
+	curlwp()->call_final = true;
+	curthread()->interrupted_ns = deadline;
 }
 
 int

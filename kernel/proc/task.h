@@ -110,9 +110,12 @@ void proc_signals_unmask(void);
  * is WAITED, TIMED or FINAL (kernel/syscall.h) asks once, before anything can fail. Thread context.
  */
 uint64_t proc_deadline(uint64_t ns);
-/* The current thread's system call, which a signal has interrupted, does not begin again, whatever
- * its row says. Thread context. */
-void proc_call_final(void);
+/*
+ * The current thread's system call, which a signal has interrupted, does not begin again, whatever
+ * its row says; but if another thread takes the signal, it does, until this deadline: one of
+ * proc_deadline(), or DEADLINE_NEVER. Thread context.
+ */
+void proc_call_final(uint64_t deadline);
 /* Is there a signal to act on? Long kernel loops and sleeps call this. */
 bool proc_signal_pending(void);
 /*

@@ -1,16 +1,17 @@
 /*
  * fault.c - demand-zero pages, pages of files, copy on write, fork. Locking: vm.h.
  *
- * Invariants: a page of a private area that has other users, too (page_refs > 1: spaces, or a
- * file), is mapped read-only; so is one of a shared area until it is first written. A page in an
- * area without any access keeps its entry, marked not present: so the kernel's copies to and from
- * user memory fault there too.
+ * Invariants: a page of a private area that has other users, too (page_refs > 1: spaces), or that
+ * is or was a file's, is mapped read-only; so is one of a shared area until it is first written. A
+ * page in an area without any access keeps its entry, marked not present: so the kernel's copies to
+ * and from user memory fault there too.
  */
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
+#include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/sched/thread.h"
@@ -47,13 +48,20 @@ vm_copy_page(const struct vmspace *vm, const void *page)
 	return copy;
 }
 
+/* Must a private area copy the page before it is written? A file's is one even if it left it. */
+static bool
+is_others(void *page)
+{
+	return page_refs(page) > 1 || page_of(page)->owner == PAGE_FILE;
+}
+
 /* A write to a read-only page: copies the page if it is shared, otherwise makes it writable. */
 static enum vm_fault
 do_wp_page(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
 {
 	void *old = phys_to_virt(arch_pte_pa(*pte)), *new = old;
 
-	if (page_refs(old) > 1) {
+	if (is_others(old)) {
 		new = vm_copy_page(vm, old);
 		if (new == NULL)
 			return VM_FAULT_MEMORY;
@@ -206,7 +214,8 @@ vm_grow_down(struct vmspace *vm, uint64_t va)
 	uint64_t start = page_round_down(va), old;
 
 	if (a == NULL || a->end - start > a->from.grows_to || start < VM_LOWEST + GROW_GAP ||
-	    vm_overlaps(vm, start - GROW_GAP, start))
+	    vm_overlaps(vm, start - GROW_GAP, start) ||
+	    !vm_may_grow(vm, a->start - start, 0, a->from.space_max))
 		return NULL;
 	old = a->start;
 	area_take(&vm->areas, old, a->end);
@@ -243,7 +252,7 @@ vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 	 */
 	if (a->from.shared && !arch_pte_writable(*pte))
 		prot = shared_prot(a, phys_to_virt(arch_pte_pa(*pte)), access);
-	else if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*pte))) > 1)
+	else if (!a->from.shared && is_others(phys_to_virt(arch_pte_pa(*pte))))
 		prot &= ~(unsigned)MMU_WRITE;
 	*pte = arch_pte_leaf(arch_pte_pa(*pte), prot | MMU_USER, 0);
 	arch_tlb_flush_page(va);
@@ -333,7 +342,7 @@ own_page(struct vmspace *vm, uint64_t va, uint64_t *pte)
 	entry = pagetable_entry(vm->root, va, 0, NULL);
 	if (a->from.shared && !arch_pte_writable(*entry))
 		a->from.pager->written(a->from.object, phys_to_virt(arch_pte_pa(*entry)));
-	if (!a->from.shared && page_refs(phys_to_virt(arch_pte_pa(*entry))) > 1 &&
+	if (!a->from.shared && is_others(phys_to_virt(arch_pte_pa(*entry))) &&
 	    do_wp_page(vm, entry, va, a->prot) != VM_FAULT_SERVED)
 		return -ENOMEM;
 	*pte = *entry;

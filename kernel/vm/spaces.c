@@ -6,6 +6,7 @@
 #include "arch/mmu.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
+#include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/sched/thread.h"
@@ -30,8 +31,10 @@ void
 vm_unshare(struct vmspace *vm)
 {
 	mutex_lock(&vm->lock);
-	/* Whoever shares it again has a reference first; and a CPU that ran it flushes when it
-	 * leaves. */
+	/*
+	 * Whoever shares it again has a reference first; and a CPU that ran it uses nothing old
+	 * when it runs it again (arch_mmu_switch()).
+	 */
 	if (__atomic_load_n(&vm->refs, __ATOMIC_ACQUIRE) == 1)
 		vm->shared = false;
 	mutex_unlock(&vm->lock);
@@ -131,7 +134,7 @@ vm_flush_everywhere(void)
 struct cut {
 	const void *object; /* NULL, for vm_drop_object(): each */
 	uint64_t size;
-	uint64_t from, to; /* of the object, for vm_drop_object() */
+	uint64_t from, to; /* of the object, for vm_drop_object() and vm_punch_object() */
 	void (*area)(struct area *a, void *arg);
 	struct vmspace *vm;
 	unsigned n;
@@ -216,6 +219,35 @@ vm_drop_object(const void *object, uint64_t from, uint64_t to)
 	struct cut c = {.object = object, .from = from, .to = to, .area = drop_area};
 
 	CTR1(KTR_VM, "drop: object %p", object);
+	vm_spaces_each(cut_space, &c);
+}
+
+/* Only a page of the file, or a copy of it with breakpoints: a program's own stays. */
+static void
+punch_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	void *page = phys_to_virt(arch_pte_pa(*pte));
+
+	if (page_of(page)->owner == PAGE_FILE || page_marked(page))
+		cut_page(pte, va, arg);
+}
+
+static void
+punch_area(struct area *a, void *arg)
+{
+	struct cut *c = arg;
+
+	if (a->from.object == c->object)
+		pagetable_each(c->vm->root, area_place(a, c->from), area_place(a, c->to),
+			       punch_page, c);
+}
+
+void
+vm_punch_object(const void *object, uint64_t from, uint64_t to)
+{
+	struct cut c = {.object = object, .from = from, .to = to, .area = punch_area};
+
+	CTR3(KTR_VM, "punch: object %p from %#lx to %#lx", object, from, to);
 	vm_spaces_each(cut_space, &c);
 }
 

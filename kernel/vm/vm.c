@@ -274,7 +274,7 @@ areas_agree(const struct area *a, const struct area *b)
 	       (f->pager == NULL || f->offset + (a->end - a->start) == g->offset) &&
 	       f->shared == g->shared && f->read_only == g->read_only && f->no_exec == g->no_exec &&
 	       f->writes == g->writes && f->stays == g->stays && f->wiped == g->wiped &&
-	       f->grows_to == g->grows_to && !f->code && !g->code;
+	       f->grows_to == g->grows_to && f->space_max == g->space_max && !f->code && !g->code;
 }
 
 void

@@ -6,7 +6,7 @@
  * take it. It is the innermost of all mutexes, since any copy to or from user memory may take it.
  * When several threads run on a space, whoever takes a page or a right away flushes the TLB of
  * every CPU that runs it before the page is used for something else. All functions: thread context,
- * no spin lock held; but vm_ref(), vm_user() and vm_resident() in any context.
+ * no spin lock held; but vm_ref(), vm_user(), vm_resident() and vm_peak() in any context.
  */
 #pragma once
 
@@ -101,6 +101,11 @@ void vm_clean_object(const void *object, uint64_t from, uint64_t to);
  * used. Under the same conditions.
  */
 void vm_drop_object(const void *object, uint64_t from, uint64_t to);
+/*
+ * The object has a hole from `from` to `to`, which are whole pages: its pages there are taken out
+ * of all spaces. What a program has changed in private copies stays. Under the same conditions.
+ */
+void vm_punch_object(const void *object, uint64_t from, uint64_t to);
 /* Does a space map the object shared, so that it is, or may be, written? No space's lock held. */
 bool vm_object_is_written(const void *object);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */

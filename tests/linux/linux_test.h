@@ -47,6 +47,7 @@ void test_seals(void);
 /* usage.c: the same on Linux. */
 void test_usage(void);
 int usage_as_executed(void);
+int room_as_executed(void);
 
 /* queue.c: the same on Linux. */
 void test_queue(void);

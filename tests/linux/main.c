@@ -159,6 +159,8 @@ main(int argc, char *argv[])
 		return signals_as_executed();
 	if (argc == 2 && strcmp(argv[1], "usage-executed") == 0)
 		return usage_as_executed();
+	if (argc == 2 && strcmp(argv[1], "usage-room") == 0)
+		return room_as_executed();
 	if (argc == 2 && strcmp(argv[1], "timers-executed") == 0)
 		return timers_as_executed();
 	if (argc == 2 && strcmp(argv[1], "mounts-executed") == 0)

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,6 +67,48 @@ room_is_kept(void)
 	return good;
 }
 
+static bool
+room_outlives_errors(void)
+{
+	int fd = memfd_create("errors", MFD_ALLOW_SEALING);
+	char byte = 1;
+	bool good = pwrite(fd, "abc", 3, 0) == 3 &&
+		    fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 8 * PAGE) == 0 &&
+		    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0 &&
+		    FAILS(pwrite(fd, "x", 1, 5 * PAGE), EPERM) && blocks_of(fd) == 64 &&
+		    FAILS(fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 16 * PAGE), EPERM) &&
+		    blocks_of(fd) == 64 && pread(fd, &byte, 1, 3) == 0;
+
+	close(fd);
+	fd = memfd_create("errors", 0);
+	good = good && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 8 * PAGE) == 0 &&
+	       FAILS(pwrite(fd, NOWHERE, 10, 4 * PAGE), EFAULT) && blocks_of(fd) == 64 &&
+	       ftruncate(fd, 8 * PAGE) == 0 && pread(fd, &byte, 1, 4 * PAGE) == 1 && byte == 0;
+	close(fd);
+	return good;
+}
+
+/* In a tmpfs of 16 pages. */
+static int
+room_is_all_or_nothing(void *arg)
+{
+	const int keep = FALLOC_FL_KEEP_SIZE;
+	char folder[] = "/tmp/seals.XXXXXX", path[64];
+	int r = 1, fd;
+
+	if (mkdtemp(folder) == NULL || mount("none", folder, "tmpfs", 0, "size=64k") != 0)
+		return rmdir(folder) == 0 ? 0 : 1;
+	snprintf(path, sizeof(path), "%s/file", folder);
+	fd = open(path, O_RDWR | O_CREAT, 0600);
+	if (fd >= 0 && write(fd, "abc", 3) == 3 && fallocate(fd, keep, 4 * PAGE, 4 * PAGE) == 0 &&
+	    blocks_of(fd) == 40 && FAILS(fallocate(fd, keep, 0, 32 * PAGE), ENOSPC) &&
+	    blocks_of(fd) == 40 && fallocate(fd, keep, 4 * PAGE, 12 * PAGE) == 0 &&
+	    blocks_of(fd) == 104)
+		r = 0;
+	close(fd);
+	return umount(folder) != 0 || rmdir(folder) != 0 ? 2 : r;
+}
+
 /* ---- holes ---- */
 
 static bool
@@ -72,7 +116,7 @@ holes_are_punched(void)
 {
 	const int punch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 	int fd = memfd_create("holes", 0);
-	char *page = malloc((size_t)PAGE), *shared, *private;
+	char *page = malloc((size_t)PAGE), *shared, *private, *code;
 	bool good = true;
 
 	memset(page, 'x', (size_t)PAGE);
@@ -80,26 +124,34 @@ holes_are_punched(void)
 		good = good && write(fd, page, (size_t)PAGE) == PAGE;
 	shared = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	private = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	code = mmap(NULL, 8 * PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
 	private[3 * PAGE] = 'p';
-	good = good && shared[3 * PAGE] == 'x' && fallocate(fd, punch, PAGE + 100, 4 * PAGE) == 0 &&
-	       size_of(fd) == 8 * PAGE && blocks_of(fd) == 40;
+	good = good && shared[3 * PAGE] == 'x' && private[2 * PAGE] == 'x' &&
+	       private[PAGE] == 'x' && code != MAP_FAILED && code[2 * PAGE] == 'x' &&
+	       fallocate(fd, punch, PAGE + 100, 4 * PAGE) == 0 && size_of(fd) == 8 * PAGE &&
+	       blocks_of(fd) == 40;
 	good = good && shared[PAGE + 99] == 'x' && shared[PAGE + 100] == 0 &&
 	       shared[3 * PAGE] == 0 && shared[5 * PAGE + 99] == 0 &&
-	       shared[5 * PAGE + 100] == 'x' && private[3 * PAGE] == 'p';
+	       shared[5 * PAGE + 100] == 'x' && private[3 * PAGE] == 'p' &&
+	       private[2 * PAGE] == 0 && private[PAGE] == 'x' && code[2 * PAGE] == 0;
 	shared[3 * PAGE] = 'y'; /* the file has it */
-	good = good && pread(fd, page, 1, 3 * PAGE) == 1 && page[0] == 'y' && blocks_of(fd) == 48;
+	good = good && pread(fd, page, 1, 3 * PAGE) == 1 && page[0] == 'y' && blocks_of(fd) == 56;
 	/* Inside one page, and beyond the end. */
 	good = good && fallocate(fd, punch, 6 * PAGE + 10, 10) == 0 &&
 	       shared[6 * PAGE + 9] == 'x' && shared[6 * PAGE + 10] == 0 &&
-	       shared[6 * PAGE + 20] == 'x' && blocks_of(fd) == 48 &&
+	       shared[6 * PAGE + 20] == 'x' && blocks_of(fd) == 56 &&
 	       fallocate(fd, punch, 7 * PAGE, 1000 * PAGE) == 0 && size_of(fd) == 8 * PAGE &&
-	       blocks_of(fd) == 40;
+	       blocks_of(fd) == 48;
 	good = good && FAILS(fallocate(fd, FALLOC_FL_PUNCH_HOLE, 0, PAGE), EOPNOTSUPP) &&
 	       FAILS(fallocate(fd, FALLOC_FL_COLLAPSE_RANGE, 0, PAGE), EOPNOTSUPP) &&
 	       FAILS(fallocate(fd, punch, 0, 0), EINVAL) &&
 	       FAILS(fallocate(fd, punch, -1, 1), EINVAL);
+	good = good && fallocate(fd, punch, PAGE, INT64_MAX - 2 * PAGE) == 0 &&
+	       fallocate(fd, punch, INT64_MAX - PAGE, PAGE) == 0 && blocks_of(fd) == 8 &&
+	       shared[0] == 'x' && shared[PAGE] == 0;
 	munmap(shared, 8 * PAGE);
 	munmap(private, 8 * PAGE);
+	munmap(code, 8 * PAGE);
 	free(page);
 	close(fd);
 	return good;
@@ -161,6 +213,25 @@ size_is_sealed(void)
 	       size_of(shrink) == 21;
 	close(grow);
 	close(shrink);
+	return good;
+}
+
+/* Of 2 pages and 100 bytes. */
+static bool
+sealed_end_cuts_writes(void)
+{
+	int fd = memfd_create("end", MFD_ALLOW_SEALING);
+	char *bytes = calloc(3, (size_t)PAGE);
+	bool good = pwrite(fd, bytes, 2 * PAGE + 100, 0) == 2 * PAGE + 100 &&
+		    fcntl(fd, F_ADD_SEALS, F_SEAL_GROW) == 0 &&
+		    pwrite(fd, bytes, 3 * PAGE, 10) == 2 * PAGE - 10 &&
+		    pwrite(fd, bytes, 2 * PAGE, 100) == 2 * PAGE &&
+		    FAILS(pwrite(fd, bytes, PAGE, 2 * PAGE), EPERM) &&
+		    FAILS(pwrite(fd, bytes, 100, 2 * PAGE + 50), EPERM) &&
+		    pwrite(fd, bytes, 100, 2 * PAGE) == 100 && size_of(fd) == 2 * PAGE + 100;
+
+	free(bytes);
+	close(fd);
 	return good;
 }
 
@@ -253,6 +324,22 @@ pipes_have_another_size(void)
 	return good;
 }
 
+/* Who waits for edges is not told of what has not changed. */
+static bool
+size_is_told_quietly(void)
+{
+	struct epoll_event e = {.events = EPOLLOUT | EPOLLET}, found;
+	int ends[2], ep = epoll_create1(0);
+	bool good = pipe(ends) == 0 && epoll_ctl(ep, EPOLL_CTL_ADD, ends[1], &e) == 0 &&
+		    epoll_wait(ep, &found, 1, 0) == 1 && epoll_wait(ep, &found, 1, 0) == 0 &&
+		    fcntl(ends[0], F_GETPIPE_SZ) == 65536 && epoll_wait(ep, &found, 1, 0) == 0;
+
+	close(ends[0]);
+	close(ends[1]);
+	close(ep);
+	return good;
+}
+
 static int
 pipe_as_user(void *arg)
 {
@@ -269,11 +356,16 @@ test_seals(void)
 {
 	result(blocks_are_pages(), "st_blocks counts the pages that a file has");
 	result(room_is_kept(), "fallocate with KEEP_SIZE makes room beyond the end");
+	result(room_outlives_errors(), "which it keeps when a write, or fallocate, fails");
+	result(geteuid() != 0 || in_child(room_is_all_or_nothing, NULL) == 0,
+	       "fallocate that fails gives back what it took, and no more");
 	result(holes_are_punched(), "and with PUNCH_HOLE a hole, for who maps the file, too");
 	result(seals_are_told(), "a memfd has the seals that it was given, with MFD_ALLOW_SEALING");
 	result(size_is_sealed(), "F_SEAL_GROW and F_SEAL_SHRINK keep its size");
+	result(sealed_end_cuts_writes(), "a write beyond such an end writes the whole pages");
 	result(contents_are_sealed(), "F_SEAL_WRITE keeps its contents, unless somebody maps it");
 	result(later_writes_are_sealed(), "F_SEAL_FUTURE_WRITE leaves who maps it alone");
 	result(pipes_have_another_size(), "F_SETPIPE_SZ changes what a pipe has room for");
+	result(size_is_told_quietly(), "F_GETPIPE_SZ wakes nobody");
 	result(geteuid() != 0 || in_child(pipe_as_user, NULL) == 0, "users get up to 1 MiB");
 }

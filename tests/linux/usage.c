@@ -1,6 +1,6 @@
 /*
  * usage.c - what a process has used, and may use: getrusage(), limits, the time that select()
- * leaves, timer slack, vfork(). The same on Linux.
+ * leaves, timer slack. The same on Linux.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -275,6 +275,24 @@ usage_as_executed(void)
 }
 
 static int
+any_stack_leaves_room(void *arg)
+{
+	const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY}, some = {512 * MIB, 512 * MIB};
+
+	if (setrlimit(RLIMIT_STACK, &all) != 0 || setrlimit(RLIMIT_AS, &some) != 0)
+		return 1;
+	return execute_self("usage-room") != 0 ? 2 : 0;
+}
+
+/* As usage_as_executed(), with 512 MiB of memory. */
+int
+room_as_executed(void)
+{
+	return mmap(NULL, 64 * MIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ||
+	       descend(10000) > 10000;
+}
+
+static int
 heap_has_a_limit(void *arg)
 {
 	char *end = sbrk(0);
@@ -418,6 +436,24 @@ memory_grows_down(void)
 	       errno == EINVAL;
 }
 
+/* With 64 pages more. */
+static int
+growth_is_limited(void *arg)
+{
+	const int how = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *room = mmap(NULL, 4 * MIB, PROT_NONE, how, -1, 0), *top = room + 4 * MIB;
+	struct rlimit r;
+
+	if (munmap(room, 4 * MIB) != 0 || getrlimit(RLIMIT_AS, &r) != 0)
+		return 1;
+	r.rlim_cur = (size_t)number_after("status", "VmSize:") * 1024 + 64 * PAGE;
+	if (setrlimit(RLIMIT_AS, &r) != 0 ||
+	    mmap(top - PAGE, PAGE, PROT_READ | PROT_WRITE, how | MAP_FIXED | MAP_GROWSDOWN, -1,
+		 0) != top - PAGE)
+		return 2;
+	return write_faults(top - 32 * PAGE) || !write_faults(top - 128 * PAGE) ? 3 : 0;
+}
+
 /* ---- the rest ---- */
 
 static int
@@ -454,6 +490,8 @@ test_usage(void)
 	result(stack_limit_can_be_raised(), "RLIMIT_STACK is 8 MiB, and may be more");
 	result(in_child(limits_are_kept, NULL) == 0,
 	       "limits are kept by fork and exec; the stack is as large");
+	result(in_child(any_stack_leaves_room, NULL) == 0,
+	       "a stack without a limit leaves room for a program with RLIMIT_AS");
 	result(in_child(heap_has_a_limit, NULL) == 0, "RLIMIT_DATA limits the heap");
 	result(in_child(timer_runs, &(int){ITIMER_VIRTUAL}) == 0,
 	       "ITIMER_VIRTUAL counts the time in the program");
@@ -462,6 +500,7 @@ test_usage(void)
 	       "RLIMIT_CPU sends SIGXCPU, and another one a second later");
 	result(memory_grows_down(),
 	       "MAP_GROWSDOWN: an area grows down to what is used, but not near others");
+	result(in_child(growth_is_limited, NULL) == 0, "nor beyond RLIMIT_AS");
 	result(in_child(slack_has_a_default, NULL) == 0,
 	       "PR_SET_TIMERSLACK of 0 sets what the parent had");
 }
