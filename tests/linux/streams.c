@@ -394,7 +394,14 @@ attempts_end(void)
 	good = good && connect(l, (void *)&name, sizeof(name)) == 0 &&
 	       FAILS(connect(c, (void *)&name, sizeof(name)), EINPROGRESS) &&
 	       inet_polled(c, 0) == 0 && shutdown(c, SHUT_WR) == 0 &&
-	       (inet_polled(c, 0) & POLLHUP) && FAILS(shutdown(c, SHUT_WR), ENOTCONN);
+	       (inet_polled(c, 0) & (POLLHUP | POLLERR)) == (POLLHUP | POLLERR) &&
+	       FAILS(shutdown(c, SHUT_WR), ENOTCONN);
+	/* It ends with an error, which the next attempt does not have. */
+	good = good && inet_error(c) == ECONNRESET &&
+	       FAILS(connect(c, (void *)&name, sizeof(name)), EINPROGRESS) &&
+	       connect(c, &none, sizeof(none)) == 0 && close(accept(s, NULL, NULL)) == 0 &&
+	       fcntl(c, F_SETFL, 0) == 0 && connect(c, (void *)&name, sizeof(name)) == 0 &&
+	       inet_error(c) == 0;
 	return (close(l) == 0) & (close(s) == 0) & (close(c) == 0) & good;
 }
 

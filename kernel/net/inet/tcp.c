@@ -275,6 +275,8 @@ connect_begin(struct inet_socket *s, const ip_addr_t *to, uint16_t port)
 		return port == 0 ? -ECONNREFUSED : -ENETUNREACH;
 	error = inet_check_way(&s->tcp.pcb->local_ip, &ip);
 	if (error == 0)
+		socket_set_error(&s->so, 0); /* that of the attempt before */
+	if (error == 0)
 		error = inet_errno(tcp_connect(s->tcp.pcb, &ip, port, tcp_established));
 	if (error != 0)
 		return error == -EADDRINUSE ? -EADDRNOTAVAIL : error;
@@ -320,6 +322,8 @@ tcp_disconnect(struct inet_socket *s)
 		return;
 	else if (s->tcp.pcb != NULL)
 		tcp_cut(s);
+	if (s->tcp.connecting)
+		socket_set_error(&s->so, ECONNRESET); /* until the next connect() */
 	inet_tcp_discard(s);
 	s->tcp.connecting = s->tcp.connected = s->tcp.untold = false;
 	forget_local(s);
