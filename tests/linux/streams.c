@@ -337,15 +337,16 @@ lingers_for_bytes(void)
 	return close(end[1]) == 0 && good;
 }
 
-/* Who has not read all resets the connection, and does not wait. */
+/* Who has not read all resets the connection, and does not wait; also if he has ended his side. */
 static bool
-lingers_for_no_reset(void)
+lingers_for_no_reset(bool ended)
 {
 	struct linger an_hour = {1, 3600};
 	struct itimerval late = {.it_value = {20, 0}}, never = {.it_value = {0, 0}};
 	int end[2];
 	bool good = inet_connected(end) && write(end[1], "unread", 6) == 6 && fill(end[0]) > 0 &&
-		    setsockopt(end[0], SOL_SOCKET, SO_LINGER, &an_hour, sizeof(an_hour)) == 0;
+		    setsockopt(end[0], SOL_SOCKET, SO_LINGER, &an_hour, sizeof(an_hour)) == 0 &&
+		    (!ended || shutdown(end[0], SHUT_WR) == 0);
 
 	on_alarm(0);
 	setitimer(ITIMER_REAL, &late, NULL);
@@ -492,7 +493,8 @@ test_streams(void)
 	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
 	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");
 	result(lingers_for_bytes(), "streams: close() waits for bytes, if it is to, and no longer");
-	result(lingers_for_no_reset(), "streams: close() does not wait if it resets");
+	result(lingers_for_no_reset(false) && lingers_for_no_reset(true),
+	       "streams: close() does not wait if it resets");
 	result(short_sends_go(), "streams: what a send takes before it fails goes at once");
 	result(attempts_end(), "streams: connect(AF_UNSPEC) and shutdown() end what began");
 	result(errors_are_told(), "streams: an error is told by a call that fails for it");

@@ -510,7 +510,8 @@ close_connection(struct inet_socket *s, struct linger how)
 		linger(s, (uint64_t)how.l_linger);
 	if (s->tcp.pcb == NULL)
 		return;
-	if (how.l_onoff && how.l_linger == 0 && s->tcp.connected) {
+	/* After shutdown(SHUT_WR), lwIP would end it without a word. */
+	if (s->tcp.connected && (s->tcp.unread > 0 || (how.l_onoff && how.l_linger == 0))) {
 		tcp_cut(s);
 		return;
 	}
