@@ -200,6 +200,9 @@ inner_sets_change(void)
 	       told(outer) == EPOLLIN && told(outer) == 0 &&
 	       watch(inner, EPOLL_CTL_MOD, fd[1], EPOLLIN | EPOLLONESHOT, 0) == 0 &&
 	       told(outer) == EPOLLIN && told(outer) == 0;
+	/* One that is not ready is waited for again, while others still are. */
+	good = good && eventfd_read(fd[0], &n) == 0 &&
+	       watch(inner, EPOLL_CTL_MOD, fd[0], EPOLLIN, 0) == 0 && told(outer) == 0;
 	for (unsigned i = 0; i < 3; i++)
 		close(fd[i]);
 	close(inner);
