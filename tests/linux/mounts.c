@@ -15,7 +15,6 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -28,9 +27,7 @@
 static bool
 may_mount(void)
 {
-	struct utsname u;
-
-	if (uname(&u) == 0 && strstr(u.release, "kestrel") != NULL)
+	if (is_kestrel())
 		return true;
 	return unshare(CLONE_NEWNS) == 0 &&
 	       mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
@@ -372,10 +369,9 @@ static bool
 tells_its_number(void)
 {
 	struct statx sx;
-	struct utsname u;
 	struct stat st;
 	bool good = true;
-	unsigned n = uname(&u) == 0 && strcmp(u.sysname, "Kestrel") == 0 ? 256 : 1;
+	unsigned n = is_kestrel() ? 256 : 1;
 
 	for (unsigned i = 0; good && i < n; i++)
 		good = mount("x", PLACE, "tmpfs", 0, NULL) == 0 && stat(PLACE, &st) == 0 &&
