@@ -128,10 +128,12 @@ cover(struct vnode *dir, struct mount *m)
 {
 	if (!S_ISDIR(dir->mode))
 		return -ENOTDIR;
+	while (dir->cover != NULL) /* a walk to "." has not gone there */
+		dir = dir->cover;
 	if (dir->parent == NULL)
 		return -ENOENT;
 	/* What the kernel has filled stays to be seen. */
-	if (dir->fixed || dir->parent == dir || dir->cover != NULL)
+	if (dir->fixed || dir->parent == dir)
 		return -EBUSY;
 	m->covered = vnode_ref(dir);
 	m->root->name = dir->name;

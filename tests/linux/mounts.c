@@ -384,6 +384,18 @@ tells_its_number(void)
 	return good;
 }
 
+/* In a directory that is covered, "." is what is mounted there. */
+static bool
+stacks_on_dot(void)
+{
+	bool good = chdir(PLACE) == 0 && mount("x", PLACE, "tmpfs", 0, NULL) == 0 &&
+		    close(creat(PLACE "/f", 0600)) == 0 && access("f", F_OK) == -1 &&
+		    mount("x", ".", "tmpfs", 0, NULL) == 0 && access(PLACE "/f", F_OK) == -1 &&
+		    umount(PLACE) == 0 && access(PLACE "/f", F_OK) == 0 && umount(PLACE) == 0;
+
+	return good && FAILS(umount(PLACE), EINVAL);
+}
+
 static const struct {
 	bool (*test)(void);
 	const char *promise;
@@ -399,6 +411,7 @@ static const struct {
     {keeps_paths_below,
      "a path of openat2() stays below where it begins, and what is mounted there"},
     {tells_its_number, "stat(), statx() and /proc tell the same number of a file system"},
+    {stacks_on_dot, "mount() in a directory that is covered covers what is on top"},
     {ends_watches, "what is unmounted is not watched any more, and inotify says so"},
 };
 
