@@ -280,6 +280,15 @@ unmount_notify(struct vnode *root)
 		fsnotify_end(n->vn, IN_UNMOUNT | (S_ISDIR(n->vn->mode) ? IN_ISDIR : 0));
 }
 
+/* Who is in a directory of it still may list it. vfs_lock held. */
+static void
+unmount_mark(struct vnode *root)
+{
+	root->detached = true;
+	for (const struct vname *n = NULL; (n = dir_next_below(root, n)) != NULL;)
+		n->vn->detached = true;
+}
+
 int
 vfs_unmount(struct vnode *root, bool detach)
 {
@@ -301,6 +310,7 @@ vfs_unmount(struct vnode *root, bool detach)
 		root->name = NULL;
 		root->parent = NULL;
 		unmount_notify(root);
+		unmount_mark(root);
 		dir_empty(root, &gone);
 		list_remove(&m->link);
 	}

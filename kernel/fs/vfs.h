@@ -203,6 +203,7 @@ struct vnode {
 	void (*fill)(struct vnode *dir);
 	bool missing;
 	bool no_memory;              /* [v] `fill` had none for a name */
+	bool detached;               /* [v] its file system was unmounted, which took its names */
 	uint64_t ino;                /* [c] */
 	uint32_t dev;                /* [v] its file system's number; 0: it is in none */
 	const struct vnode_ops *ops; /* [c] */

@@ -396,6 +396,23 @@ stacks_on_dot(void)
 	return good && FAILS(umount(PLACE), EINVAL);
 }
 
+/* What is open of a file system that was detached is no directory that was removed. */
+static bool
+lists_what_is_detached(void)
+{
+	char buf[1024];
+	bool good = mount("x", PLACE, "tmpfs", 0, NULL) == 0 && mkdir(PLACE "/d", 0700) == 0 &&
+		    mkdir(PLACE "/gone", 0700) == 0;
+	int root = open(PLACE, O_RDONLY), d = open(PLACE "/d", O_RDONLY),
+	    gone = open(PLACE "/gone", O_RDONLY);
+
+	good = rmdir(PLACE "/gone") == 0 && umount2(PLACE, MNT_DETACH) == 0 && good &&
+	       syscall(SYS_getdents64, root, buf, sizeof(buf)) > 0 &&
+	       syscall(SYS_getdents64, d, buf, sizeof(buf)) > 0 &&
+	       FAILS(syscall(SYS_getdents64, gone, buf, sizeof(buf)), ENOENT);
+	return (close(root) == 0) & (close(d) == 0) & (close(gone) == 0) & good;
+}
+
 static const struct {
 	bool (*test)(void);
 	const char *promise;
@@ -412,6 +429,7 @@ static const struct {
      "a path of openat2() stays below where it begins, and what is mounted there"},
     {tells_its_number, "stat(), statx() and /proc tell the same number of a file system"},
     {stacks_on_dot, "mount() in a directory that is covered covers what is on top"},
+    {lists_what_is_detached, "open directories of what was detached can be listed"},
     {ends_watches, "what is unmounted is not watched any more, and inotify says so"},
 };
 
