@@ -226,9 +226,10 @@ def kept():
     tool("debugfs", "-w", "-R", "set_super_value state 3", disk)
     with guest("--disk", str(disk), smp=1) as c:
         check_match(r"it was not clean", shell(c, "dmesg | grep ext2"), "the message")
-        shell(c, "touch /mnt/f; sync; truncate -s 3G /mnt/f; sync")
+        shell(c, "touch -d @9000000000 /mnt/far; touch /mnt/f; sync; truncate -s 3G /mnt/f; sync")
         killed(c)
     fsck(disk)
+    check_match(r"mtime: 0xffffffff", tool("debugfs", "-R", "stat /far", disk), "a time that is too late for the disk")
     on_disk("true\n", disk)
     check_match(r"^Filesystem state: .*with errors$", tool("dumpe2fs", "-h", disk), "the state")
     disk = make("8M", "-b", "1024")
