@@ -384,6 +384,27 @@ tells_its_number(void)
 	return good;
 }
 
+/* Who has a file open for writing writes on, while remounts are refused. */
+static bool
+refuses_while_written(void)
+{
+	bool good = mount("x", PLACE, "tmpfs", 0, NULL) == 0;
+	int fd = creat(PLACE "/f", 0600), status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		while (pwrite(fd, "x", 1, 0) == 1)
+			;
+		_exit(1);
+	}
+	for (unsigned i = 0; i < 500; i++)
+		good =
+		    good && FAILS(mount("x", PLACE, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL), EBUSY);
+	good = kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+	       good;
+	return close(fd) == 0 && umount(PLACE) == 0 && good;
+}
+
 /* In a directory that is covered, "." is what is mounted there. */
 static bool
 stacks_on_dot(void)
@@ -428,6 +449,7 @@ static const struct {
     {keeps_paths_below,
      "a path of openat2() stays below where it begins, and what is mounted there"},
     {tells_its_number, "stat(), statx() and /proc tell the same number of a file system"},
+    {refuses_while_written, "a remount that is refused disturbs no writes"},
     {stacks_on_dot, "mount() in a directory that is covered covers what is on top"},
     {lists_what_is_detached, "open directories of what was detached can be listed"},
     {ends_watches, "what is unmounted is not watched any more, and inotify says so"},
