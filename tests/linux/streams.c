@@ -230,7 +230,8 @@ end_full(int s, long call)
 {
 	struct linger l = {1, LINGER_S};
 
-	if (setsockopt(s, SOL_SOCKET, SO_LINGER, &l, sizeof(l)) != 0)
+	/* First the parent has closed it: else it would linger there. */
+	if (read(s, bytes, 1) != 1 || setsockopt(s, SOL_SOCKET, SO_LINGER, &l, sizeof(l)) != 0)
 		_exit(1);
 	while (send(s, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
 		;
@@ -251,8 +252,8 @@ ends_at_once(long call)
 		end_full(ends[0], call);
 	}
 	close(ends[0]);
-	good = good && waitpid(pid, &status, 0) == pid && status == 0 &&
-	       clock_gettime(CLOCK_MONOTONIC, &end) == 0 &&
+	good = write(ends[1], "x", 1) == 1 && waitpid(pid, &status, 0) == pid && status == 0 &&
+	       good && clock_gettime(CLOCK_MONOTONIC, &end) == 0 &&
 	       end.tv_sec - begin.tv_sec < LINGER_S - 1;
 	return (close(ends[1]) == 0) & good;
 }
