@@ -98,6 +98,23 @@ static const struct vnode_ops dev_vnode_ops = {
     .ioctl = devfs_ioctl,
 };
 
+/* Of those that never wait. */
+static const struct vnode_ops nowait_vnode_ops = {
+    .open = devfs_open,
+    .release = devfs_release,
+    .read = dev_read,
+    .write = dev_write,
+    .nowait = true,
+    .poll = dev_poll,
+    .ioctl = devfs_ioctl,
+};
+
+static const struct vnode_ops *
+dev_choose_ops(const struct dev *d)
+{
+	return d->ops->nowait ? &nowait_vnode_ops : &dev_vnode_ops;
+}
+
 size_t
 dev_send(struct file *f, struct uio *u,
 	 size_t (*send)(const struct file *f, const char *text, size_t n, int *error), int *error)
@@ -129,7 +146,7 @@ devfs_register(const char *name, const struct dev_ops *ops, void *arg)
 	*d = (struct dev){name, ops, arg, ops->device, NULL};
 	if (d->number == 0)
 		d->number = DEVICE(10, __atomic_add_fetch(&devfs_count, 1, __ATOMIC_RELAXED));
-	vn = vnode_add(devfs_dir, name, S_IFCHR | (ops->mode & 0777), &dev_vnode_ops, d, &error);
+	vn = vnode_add(devfs_dir, name, S_IFCHR | (ops->mode & 0777), dev_choose_ops(d), d, &error);
 	if (vn == NULL) {
 		kfree(d);
 		return error;
@@ -173,7 +190,7 @@ devfs_make_node(struct vnode *vn)
 	while (d != NULL && (!S_ISCHR(vn->mode) || d->number != vn->rdev))
 		d = d->next;
 	vn->data = d;
-	vn->ops = d != NULL ? &dev_vnode_ops : &none;
+	vn->ops = d != NULL ? dev_choose_ops(d) : &none;
 	vn->root_only = d != NULL && d->ops->root_only;
 	vn->any_off = d != NULL && d->ops->any_off;
 }
@@ -263,12 +280,14 @@ devfs_init(struct vnode *dir)
 	      .write = null_write,
 	      .mode = 0666,
 	      .device = DEVICE(1, 3),
+	      .nowait = true,
 	      .any_off = true}},
 	    {"zero",
 	     {.read = zero_read,
 	      .write = null_write,
 	      .mode = 0666,
 	      .device = DEVICE(1, 5),
+	      .nowait = true,
 	      .any_off = true}},
 	    {"full",
 	     {.read = zero_read,
@@ -281,12 +300,14 @@ devfs_init(struct vnode *dir)
 	      .write = null_write,
 	      .mode = 0666,
 	      .device = DEVICE(1, 8),
+	      .nowait = true,
 	      .any_off = true}},
 	    {"urandom",
 	     {.read = random_read,
 	      .write = null_write,
 	      .mode = 0666,
 	      .device = DEVICE(1, 9),
+	      .nowait = true,
 	      .any_off = true}},
 	};
 

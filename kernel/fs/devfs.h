@@ -30,6 +30,7 @@ struct dev_ops {
 	uint32_t mode;   /* permission bits */
 	uint64_t device; /* its number, where Linux's is known; 0: some other */
 	bool root_only;  /* only CAP_SYS_ADMIN may open it; others get -EPERM */
+	bool nowait;     /* read and write never wait: RWF_NOWAIT is no error */
 	bool any_off;    /* see struct vnode */
 };
 

@@ -138,6 +138,7 @@ item_changed(struct item *it)
 	round++;
 	if (item_ready(it) != 0)
 		it->set->more++;
+	it->set->more -= it->news; /* what came before is not new */
 }
 
 static unsigned

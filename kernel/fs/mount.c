@@ -128,10 +128,12 @@ cover(struct vnode *dir, struct mount *m)
 {
 	if (!S_ISDIR(dir->mode))
 		return -ENOTDIR;
+	while (dir->cover != NULL) /* a walk to "." has not gone there */
+		dir = dir->cover;
 	if (dir->parent == NULL)
 		return -ENOENT;
 	/* What the kernel has filled stays to be seen. */
-	if (dir->fixed || dir->parent == dir || dir->cover != NULL)
+	if (dir->fixed || dir->parent == dir)
 		return -EBUSY;
 	m->covered = vnode_ref(dir);
 	m->root->name = dir->name;
@@ -278,6 +280,15 @@ unmount_notify(struct vnode *root)
 		fsnotify_end(n->vn, IN_UNMOUNT | (S_ISDIR(n->vn->mode) ? IN_ISDIR : 0));
 }
 
+/* Who is in a directory of it still may list it. vfs_lock held. */
+static void
+unmount_mark(struct vnode *root)
+{
+	root->detached = true;
+	for (const struct vname *n = NULL; (n = dir_next_below(root, n)) != NULL;)
+		n->vn->detached = true;
+}
+
 int
 vfs_unmount(struct vnode *root, bool detach)
 {
@@ -299,6 +310,7 @@ vfs_unmount(struct vnode *root, bool detach)
 		root->name = NULL;
 		root->parent = NULL;
 		unmount_notify(root);
+		unmount_mark(root);
 		dir_empty(root, &gone);
 		list_remove(&m->link);
 	}

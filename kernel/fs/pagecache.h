@@ -84,8 +84,7 @@ void writeback_want(void);
 void writeback_hurry(void);
 /*
  * Who writes a lot calls this, and waits if too much is dirty. vfs_lock and locks of vnodes may be
- * held: the thread takes that one between two passes only, and those never. No lock of a file
- * system may be.
+ * held, which the thread never takes. No lock of a file system may be.
  */
 void writeback_throttle(void);
 /* The same for who has changed a page that it maps, if va is one of a file on a disk. */

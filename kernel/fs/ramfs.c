@@ -82,12 +82,16 @@ ramfs_map_page(struct vnode *vn, uint64_t index, bool make, int *err)
 	if (!make)
 		return pagecache_find(vn, index, true);
 	*err = ramfs_get_page(vn, index, true, &page);
+	if (*err == -ENOSPC && !uidinfo_memory_short()) /* it may have been, until now */
+		*err = ramfs_get_page(vn, index, true, &page);
 	/*
 	 * Where only a limit of the owner's or of the file system is reached, to kill a process
-	 * frees nothing: SIGBUS.
+	 * frees nothing: SIGBUS. User 0 has none.
 	 */
 	if (*err == -ENOSPC)
-		*err = !tmpfs_is_full(vn) && uidinfo_memory_short() ? -ENOMEM : -EFAULT;
+		*err = !tmpfs_is_full(vn) && (vn->ui == &uidinfo_root || uidinfo_memory_short())
+			   ? -ENOMEM
+			   : -EFAULT;
 	return page;
 }
 

@@ -203,6 +203,7 @@ struct vnode {
 	void (*fill)(struct vnode *dir);
 	bool missing;
 	bool no_memory;              /* [v] `fill` had none for a name */
+	bool detached;               /* [v] its file system was unmounted, which took its names */
 	uint64_t ino;                /* [c] */
 	uint32_t dev;                /* [v] its file system's number; 0: it is in none */
 	const struct vnode_ops *ops; /* [c] */
@@ -292,8 +293,7 @@ void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
  * Mounts a new file system on a directory, or, for dir NULL, in place of the root, which is then
  * the caller's to drop (boot). source: NULL if the type wants none. flags: MS_RDONLY, and as below.
  * -EINVAL: a source is wanted; -ENODEV: no such type;
- * -EBUSY: there can be only one, or the directory is the kernel's, or covered already; -ENOTDIR,
- * -ENOENT, -ENOMEM.
+ * -EBUSY: there can be only one, or the directory is the kernel's; -ENOTDIR, -ENOENT, -ENOMEM.
  */
 int vfs_mount(struct vnode *dir, const char *type, const char *source,
 	      const struct mount_options *options, unsigned flags);

@@ -79,7 +79,7 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 	int error;
 
 	mutex_lock(&vfs_lock);
-	if (dir->parent == NULL && vnode_is_gone(dir)) {
+	if (dir->parent == NULL && !dir->detached && vnode_is_gone(dir)) {
 		mutex_unlock(&vfs_lock);
 		return -ENOENT; /* it was removed */
 	}

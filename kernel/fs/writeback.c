@@ -63,6 +63,7 @@ static bool background;                          /* writing: nobody waits for th
 static bool crowded;                /* writing: maps have to let go of what this pass writes */
 static bool started;                /* constant after boot: the thread */
 static bool wanted, urgent, ending; /* atomic */
+static bool crowd;                  /* atomic: a pass has ended: are there too many names? */
 static uint64_t passes, batches;    /* atomic: that have ended */
 
 struct written {
@@ -317,7 +318,7 @@ file_sync(struct file *f)
 	return sync_since(f->vn, &f->io_heard);
 }
 
-/* ---- the thread ---- */
+/* ---- the threads ---- */
 
 static bool
 is_false(void *arg)
@@ -326,12 +327,12 @@ is_false(void *arg)
 }
 
 static void
-await_true(bool *flag, uint64_t deadline_ns)
+await_true(bool *flag, const char *wmesg, uint64_t deadline_ns)
 {
 	sleepq_wait(&(struct sleep_request){.chan = flag,
 					    .still = is_false,
 					    .arg = flag,
-					    .wmesg = "syncer",
+					    .wmesg = wmesg,
 					    .deadline_ns = deadline_ns});
 }
 
@@ -349,16 +350,32 @@ static void
 writeback_thread(void *arg)
 {
 	for (;;) {
-		await_true(&wanted, DEADLINE_NEVER);
+		await_true(&wanted, "syncer", DEADLINE_NEVER);
 		if (is_false(&wanted))
 			continue;
-		await_true(&urgent, clock_ns() + DELAY_NS);
+		await_true(&urgent, "syncer", clock_ns() + DELAY_NS);
 		__atomic_store_n(&wanted, false, __ATOMIC_RELEASE);
 		__atomic_store_n(&urgent, false, __ATOMIC_RELEASE);
 		sync_all(true);
 		__atomic_fetch_add(&passes, 1, __ATOMIC_RELEASE);
 		wakeup(&passes);
-		vfs_trim(); /* after that: who waits for a pass may hold vfs_lock */
+		set_true(&crowd);
+	}
+}
+
+/*
+ * After each pass, names that nobody uses are forgotten, where there are too many. That takes
+ * vfs_lock, whose holder may wait for the next pass: so it has a thread of its own.
+ */
+static void
+trim_thread(void *arg)
+{
+	for (;;) {
+		await_true(&crowd, "trimmer", DEADLINE_NEVER);
+		if (is_false(&crowd))
+			continue;
+		__atomic_store_n(&crowd, false, __ATOMIC_RELEASE);
+		vfs_trim();
 	}
 }
 
@@ -446,7 +463,8 @@ void
 writeback_start(void)
 {
 	if (!started)
-		started = thread_create("syncer", PRIO_KERN, writeback_thread, NULL) != NULL;
+		started = thread_create("trimmer", PRIO_KERN, trim_thread, NULL) != NULL &&
+			  thread_create("syncer", PRIO_KERN, writeback_thread, NULL) != NULL;
 	if (!started)
 		warnk("no memory for the thread that writes to disks: only sync does\n");
 }

@@ -200,6 +200,9 @@ inner_sets_change(void)
 	       told(outer) == EPOLLIN && told(outer) == 0 &&
 	       watch(inner, EPOLL_CTL_MOD, fd[1], EPOLLIN | EPOLLONESHOT, 0) == 0 &&
 	       told(outer) == EPOLLIN && told(outer) == 0;
+	/* One that is not ready is waited for again, while others still are. */
+	good = good && eventfd_read(fd[0], &n) == 0 &&
+	       watch(inner, EPOLL_CTL_MOD, fd[0], EPOLLIN, 0) == 0 && told(outer) == 0;
 	for (unsigned i = 0; i < 3; i++)
 		close(fd[i]);
 	close(inner);
@@ -461,7 +464,8 @@ static bool
 nothing_is_awaited(void)
 {
 	int event = eventfd(0, 0), timer = timerfd_create(CLOCK_MONOTONIC, 0),
-	    watcher = inotify_init1(0);
+	    watcher = inotify_init1(0), null = open("/dev/null", O_RDWR);
+	int zero = open("/dev/zero", O_RDONLY), full = open("/dev/full", O_RDWR);
 	eventfd_t n = 0;
 	const struct iovec v = {&n, sizeof(n)};
 	bool good;
@@ -473,11 +477,19 @@ nothing_is_awaited(void)
 	       (errno == EOPNOTSUPP || errno == EAGAIN) && /* since Linux 6.10 */
 	       FAILS(preadv2(watcher, &v, 1, -1, RWF_NOWAIT), EOPNOTSUPP) &&
 	       eventfd_write(event, 3) == 0 && preadv2(event, &v, 1, -1, RWF_NOWAIT) == 8 && n == 3;
+	/* Devices that never wait. */
+	good = good && preadv2(null, &v, 1, -1, RWF_NOWAIT) == 0 &&
+	       pwritev2(null, &v, 1, 0, RWF_NOWAIT) == 8 &&
+	       preadv2(zero, &v, 1, 0, RWF_NOWAIT) == 8 && n == 0 &&
+	       FAILS(preadv2(full, &v, 1, 0, RWF_NOWAIT), EOPNOTSUPP);
 	send_alarms(false);
 	signal(SIGALRM, SIG_DFL);
 	close(event);
 	close(timer);
 	close(watcher);
+	close(null);
+	close(zero);
+	close(full);
 	return good;
 }
 

@@ -26,6 +26,8 @@ int execute_self(const char *word);
 /* How often a test does something that it would do n times: less with the word "brief", where each
  * step takes long. */
 unsigned how_often(unsigned n);
+/* Is this Kestrel? Other systems have other limits. */
+bool is_kestrel(void);
 /* This program's path. */
 const char *linux_test_path(void);
 

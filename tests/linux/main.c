@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +72,14 @@ unsigned
 how_often(unsigned n)
 {
 	return brief ? (n + 19) / 20 : n;
+}
+
+bool
+is_kestrel(void)
+{
+	struct utsname u;
+
+	return uname(&u) == 0 && strstr(u.release, "kestrel") != NULL;
 }
 
 const char *

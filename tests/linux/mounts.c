@@ -15,7 +15,6 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -28,9 +27,7 @@
 static bool
 may_mount(void)
 {
-	struct utsname u;
-
-	if (uname(&u) == 0 && strstr(u.release, "kestrel") != NULL)
+	if (is_kestrel())
 		return true;
 	return unshare(CLONE_NEWNS) == 0 &&
 	       mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
@@ -372,10 +369,9 @@ static bool
 tells_its_number(void)
 {
 	struct statx sx;
-	struct utsname u;
 	struct stat st;
 	bool good = true;
-	unsigned n = uname(&u) == 0 && strcmp(u.sysname, "Kestrel") == 0 ? 256 : 1;
+	unsigned n = is_kestrel() ? 256 : 1;
 
 	for (unsigned i = 0; good && i < n; i++)
 		good = mount("x", PLACE, "tmpfs", 0, NULL) == 0 && stat(PLACE, &st) == 0 &&
@@ -386,6 +382,56 @@ tells_its_number(void)
 				      stat(PLACE "/f", &st) == 0 && maps_tell(PLACE "/f", &st))) &&
 		       umount(PLACE) == 0;
 	return good;
+}
+
+/* Who has a file open for writing writes on, while remounts are refused. */
+static bool
+refuses_while_written(void)
+{
+	bool good = mount("x", PLACE, "tmpfs", 0, NULL) == 0;
+	int fd = creat(PLACE "/f", 0600), status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		while (pwrite(fd, "x", 1, 0) == 1)
+			;
+		_exit(1);
+	}
+	for (unsigned i = 0; i < 500; i++)
+		good =
+		    good && FAILS(mount("x", PLACE, "tmpfs", MS_REMOUNT | MS_RDONLY, NULL), EBUSY);
+	good = kill(pid, SIGKILL) == 0 && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
+	       good;
+	return close(fd) == 0 && umount(PLACE) == 0 && good;
+}
+
+/* In a directory that is covered, "." is what is mounted there. */
+static bool
+stacks_on_dot(void)
+{
+	bool good = chdir(PLACE) == 0 && mount("x", PLACE, "tmpfs", 0, NULL) == 0 &&
+		    close(creat(PLACE "/f", 0600)) == 0 && access("f", F_OK) == -1 &&
+		    mount("x", ".", "tmpfs", 0, NULL) == 0 && access(PLACE "/f", F_OK) == -1 &&
+		    umount(PLACE) == 0 && access(PLACE "/f", F_OK) == 0 && umount(PLACE) == 0;
+
+	return good && FAILS(umount(PLACE), EINVAL);
+}
+
+/* What is open of a file system that was detached is no directory that was removed. */
+static bool
+lists_what_is_detached(void)
+{
+	char buf[1024];
+	bool good = mount("x", PLACE, "tmpfs", 0, NULL) == 0 && mkdir(PLACE "/d", 0700) == 0 &&
+		    mkdir(PLACE "/gone", 0700) == 0;
+	int root = open(PLACE, O_RDONLY), d = open(PLACE "/d", O_RDONLY),
+	    gone = open(PLACE "/gone", O_RDONLY);
+
+	good = rmdir(PLACE "/gone") == 0 && umount2(PLACE, MNT_DETACH) == 0 && good &&
+	       syscall(SYS_getdents64, root, buf, sizeof(buf)) > 0 &&
+	       syscall(SYS_getdents64, d, buf, sizeof(buf)) > 0 &&
+	       FAILS(syscall(SYS_getdents64, gone, buf, sizeof(buf)), ENOENT);
+	return (close(root) == 0) & (close(d) == 0) & (close(gone) == 0) & good;
 }
 
 static const struct {
@@ -403,6 +449,9 @@ static const struct {
     {keeps_paths_below,
      "a path of openat2() stays below where it begins, and what is mounted there"},
     {tells_its_number, "stat(), statx() and /proc tell the same number of a file system"},
+    {refuses_while_written, "a remount that is refused disturbs no writes"},
+    {stacks_on_dot, "mount() in a directory that is covered covers what is on top"},
+    {lists_what_is_detached, "open directories of what was detached can be listed"},
     {ends_watches, "what is unmounted is not watched any more, and inotify says so"},
 };
 

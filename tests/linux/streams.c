@@ -230,7 +230,8 @@ end_full(int s, long call)
 {
 	struct linger l = {1, LINGER_S};
 
-	if (setsockopt(s, SOL_SOCKET, SO_LINGER, &l, sizeof(l)) != 0)
+	/* First the parent has closed it: else it would linger there. */
+	if (read(s, bytes, 1) != 1 || setsockopt(s, SOL_SOCKET, SO_LINGER, &l, sizeof(l)) != 0)
 		_exit(1);
 	while (send(s, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
 		;
@@ -251,8 +252,8 @@ ends_at_once(long call)
 		end_full(ends[0], call);
 	}
 	close(ends[0]);
-	good = good && waitpid(pid, &status, 0) == pid && status == 0 &&
-	       clock_gettime(CLOCK_MONOTONIC, &end) == 0 &&
+	good = write(ends[1], "x", 1) == 1 && waitpid(pid, &status, 0) == pid && status == 0 &&
+	       good && clock_gettime(CLOCK_MONOTONIC, &end) == 0 &&
 	       end.tv_sec - begin.tv_sec < LINGER_S - 1;
 	return (close(ends[1]) == 0) & good;
 }
@@ -337,15 +338,16 @@ lingers_for_bytes(void)
 	return close(end[1]) == 0 && good;
 }
 
-/* Who has not read all resets the connection, and does not wait. */
+/* Who has not read all resets the connection, and does not wait; also if he has ended his side. */
 static bool
-lingers_for_no_reset(void)
+lingers_for_no_reset(bool ended)
 {
 	struct linger an_hour = {1, 3600};
 	struct itimerval late = {.it_value = {20, 0}}, never = {.it_value = {0, 0}};
 	int end[2];
 	bool good = inet_connected(end) && write(end[1], "unread", 6) == 6 && fill(end[0]) > 0 &&
-		    setsockopt(end[0], SOL_SOCKET, SO_LINGER, &an_hour, sizeof(an_hour)) == 0;
+		    setsockopt(end[0], SOL_SOCKET, SO_LINGER, &an_hour, sizeof(an_hour)) == 0 &&
+		    (!ended || shutdown(end[0], SHUT_WR) == 0);
 
 	on_alarm(0);
 	setitimer(ITIMER_REAL, &late, NULL);
@@ -394,7 +396,14 @@ attempts_end(void)
 	good = good && connect(l, (void *)&name, sizeof(name)) == 0 &&
 	       FAILS(connect(c, (void *)&name, sizeof(name)), EINPROGRESS) &&
 	       inet_polled(c, 0) == 0 && shutdown(c, SHUT_WR) == 0 &&
-	       (inet_polled(c, 0) & POLLHUP) && FAILS(shutdown(c, SHUT_WR), ENOTCONN);
+	       (inet_polled(c, 0) & (POLLHUP | POLLERR)) == (POLLHUP | POLLERR) &&
+	       FAILS(shutdown(c, SHUT_WR), ENOTCONN);
+	/* It ends with an error, which the next attempt does not have. */
+	good = good && inet_error(c) == ECONNRESET &&
+	       FAILS(connect(c, (void *)&name, sizeof(name)), EINPROGRESS) &&
+	       connect(c, &none, sizeof(none)) == 0 && close(accept(s, NULL, NULL)) == 0 &&
+	       fcntl(c, F_SETFL, 0) == 0 && connect(c, (void *)&name, sizeof(name)) == 0 &&
+	       inet_error(c) == 0;
 	return (close(l) == 0) & (close(s) == 0) & (close(c) == 0) & good;
 }
 
@@ -485,7 +494,8 @@ test_streams(void)
 	result(ends_are_kept(false), "streams: the last bytes stay when the reader ends later");
 	result(ends_are_kept(true), "streams: the last bytes stay when the reader has ended");
 	result(lingers_for_bytes(), "streams: close() waits for bytes, if it is to, and no longer");
-	result(lingers_for_no_reset(), "streams: close() does not wait if it resets");
+	result(lingers_for_no_reset(false) && lingers_for_no_reset(true),
+	       "streams: close() does not wait if it resets");
 	result(short_sends_go(), "streams: what a send takes before it fails goes at once");
 	result(attempts_end(), "streams: connect(AF_UNSPEC) and shutdown() end what began");
 	result(errors_are_told(), "streams: an error is told by a call that fails for it");

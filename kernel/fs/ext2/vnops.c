@@ -38,11 +38,12 @@ take_attributes(struct ext2_node *node)
 {
 	const struct vnode *vn = node->vn;
 	struct ext2_inode *i = &node->i;
+	uint64_t mtime = __atomic_load_n(&vn->mtime_ns, __ATOMIC_RELAXED) / 1000000000;
 
 	i->mode = (uint16_t)__atomic_load_n(&vn->mode, __ATOMIC_RELAXED);
 	i->uid = __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
 	i->gid = __atomic_load_n(&vn->gid, __ATOMIC_RELAXED);
-	i->mtime = (uint32_t)(__atomic_load_n(&vn->mtime_ns, __ATOMIC_RELAXED) / 1000000000);
+	i->mtime = (uint32_t)(mtime < UINT32_MAX ? mtime : UINT32_MAX);
 }
 
 int

@@ -275,6 +275,8 @@ connect_begin(struct inet_socket *s, const ip_addr_t *to, uint16_t port)
 		return port == 0 ? -ECONNREFUSED : -ENETUNREACH;
 	error = inet_check_way(&s->tcp.pcb->local_ip, &ip);
 	if (error == 0)
+		socket_set_error(&s->so, 0); /* that of the attempt before */
+	if (error == 0)
 		error = inet_errno(tcp_connect(s->tcp.pcb, &ip, port, tcp_established));
 	if (error != 0)
 		return error == -EADDRINUSE ? -EADDRNOTAVAIL : error;
@@ -320,6 +322,8 @@ tcp_disconnect(struct inet_socket *s)
 		return;
 	else if (s->tcp.pcb != NULL)
 		tcp_cut(s);
+	if (s->tcp.connecting)
+		socket_set_error(&s->so, ECONNRESET); /* until the next connect() */
 	inet_tcp_discard(s);
 	s->tcp.connecting = s->tcp.connected = s->tcp.untold = false;
 	forget_local(s);
@@ -506,7 +510,8 @@ close_connection(struct inet_socket *s, struct linger how)
 		linger(s, (uint64_t)how.l_linger);
 	if (s->tcp.pcb == NULL)
 		return;
-	if (how.l_onoff && how.l_linger == 0 && s->tcp.connected) {
+	/* After shutdown(SHUT_WR), lwIP would end it without a word. */
+	if (s->tcp.connected && (s->tcp.unread > 0 || (how.l_onoff && how.l_linger == 0))) {
 		tcp_cut(s);
 		return;
 	}
