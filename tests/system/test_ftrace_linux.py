@@ -142,13 +142,14 @@ def past_the_end():
 def printk():
     names = "kernel.tracepoint_printk debug.ktr.verbose kernel.ftrace_dump_on_oops debug.panic.events"
     out = ftrace(f"echo a mark > trace_marker\nsysctl kernel.tracepoint_printk=0\necho another > trace_marker\nsysctl {names}\n"
-                 "sysctl kernel.ftrace_dump_on_oops=0\nsysctl debug.panic.events\n",
+                 "sysctl kernel.ftrace_dump_on_oops=0\nsysctl debug.panic.events\nsysctl debug.panic.events=7\nsysctl kernel.ftrace_dump_on_oops=0\nsysctl debug.panic.events\n",
                  options=["--append", "tp_printk ftrace_dump_on_oops"])[0]
     check_match(r"^cpu0 .*a mark$", out, "an event on the console")
     check("another" not in out, f"no more: {out}")
     values = zip(names.split(), (0, 0, 1, 1000000))
     check("\n".join(f"{name}: {value}" for name, value in values) in out, f"the sysctls: {out}")
     check_match(r"^kernel.ftrace_dump_on_oops: 1 -> 0\ndebug.panic.events: 100\n", out, "as before")
+    check_match(r"^kernel.ftrace_dump_on_oops: 0 -> 0\ndebug.panic.events: 7$", out, "0 once more")
 
 
 @portable_test("kernel.ftrace_enabled=0: the tracers see no function until it is 1 again")
