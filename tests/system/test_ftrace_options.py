@@ -91,7 +91,7 @@ def percent():
     out = ftrace("mkdir instances/i\ncd instances/i\ncat buffer_percent\necho 101 > buffer_percent\n"
                  "echo 50 > buffer_percent\n"
                  "cat buffer_percent\necho 4 > buffer_size_kb\necho one > trace_marker\n"
-                 "(head -c 1 per_cpu/cpu0/trace_pipe_raw > /tmp/got; echo read) &\nsleep 0.1\necho before\n"
+                 "(head -c 1 per_cpu/cpu0/trace_pipe_raw > /tmp/got; echo read) &\nuntil grep -q tracepipe /proc/[0-9]*/wchan 2> /dev/null; do :; done\necho before\n"
                  "n=0\nwhile test $n -lt 16; do echo number $n > trace_marker; n=$((n+1)); done\nwait\necho after\n"
                  "echo 0 > buffer_percent\necho one > trace_marker\n"
                  "head -c 1 per_cpu/cpu0/trace_pipe_raw > /tmp/got\necho at once\n", smp=1)[0]
