@@ -13,7 +13,7 @@ def repeats():
                  "echo 0 > options/func-no-repeats\ncat trace\necho =====\necho > trace\necho 1 > tracing_on\n"
                  "load syscall -n 100 > /dev/null\ngrep -c getppid trace\n")
     check_match(r": sys_getppid <-entry_syscall\n"
-                r".*: sys_getppid <-entry_syscall \(repeats: 100, last_ts: +\d+\.\d{6}\)\n"
+                r".*: sys_getppid <-entry_syscall \(repeats: 100, last_ts: [ \d]{5}\.\d{6}\)\n"
                 r".*: sys_exit_group <-entry_syscall$", out[0], "the calls")
     check_eq(out[1], "101\n", "without the option")
 
