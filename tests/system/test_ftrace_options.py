@@ -74,6 +74,8 @@ def graph_time():
     inner = [t for t in re.findall(r"^  ramfs_read +\d+ +([\d.]+) us ", out, re.M)]
     check_eq(inner[0], inner[1], "of what calls none")
     check(0 < own < whole, f"with and without what it calls: {whole} us, {own} us")
+    squares = re.findall(r"^  vfs_read .* ([\d.]+) us *$", out, re.M)
+    check(len(squares) == 2 and squares[0] != squares[1], f"the variances of both: {squares}")
 
 
 @portable_test("funcgraph-overrun: after the end of a call, how many calls the thread's stack had no room for")
