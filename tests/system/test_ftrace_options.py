@@ -83,9 +83,13 @@ def overruns():
     out = ftrace("echo sys_kill > set_graph_function\necho 1 > options/funcgraph-overrun\n"
                  "echo function_graph > current_tracer\n"
                  "kill -0 1\necho nop > current_tracer\necho function_graph > current_tracer\nkill -0 1\ncat trace\n"
-                 "")[0]
+                 "echo =====\necho nop > current_tracer\necho sys_write > set_graph_function\necho > trace\n"
+                 f"echo function_graph > current_tracer\necho '{'(' * 15}prev_pid == 1{')' * 15}' > events/sched/sched_switch/filter\n"
+                 "echo 0 > tracing_on\ngrep -c '(Overruns: [1-9]' trace\n")
+    out, deep = out
     check_eq(out.count(" (Overruns: 0)\n"), len(re.findall(r"\|  +\}$", out, re.M)), "lines after the ends")
     check_match(r"\|  \}\n \(Overruns: 0\)$", out, "the end of the first call")
+    check(int(deep) > 0, f"lines after deeper calls, of which some have no room: {deep}")
 
 
 @portable_test("buffer_percent: who reads or polls pages waits until a CPU's ring holds so much; 0 to 100")
