@@ -155,7 +155,7 @@ fault_serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 		why = serve_without_memory(p->vm, va, access, arch_tf_user(tf));
 	if (why == VM_FAULT_SERVED)
 		SDT_PROBE2(vminfo, , , as_fault, 1, va);
-	if (why == VM_FAULT_SERVED && arch_tf_user(tf))
+	if (why == VM_FAULT_SERVED && access == MMU_WRITE && arch_tf_user(tf))
 		writeback_throttle_map(p->vm, va);
 	CTR2(KTR_TRAP, "page fault exit: va %#lx served %d", va, why == VM_FAULT_SERVED);
 	return why;

@@ -74,7 +74,8 @@ dump_on_oops(void)
 static int
 dump_on_oops_set(int64_t on, char *err, size_t errlen)
 {
-	kdb_panic_events = on != 0 ? EVENTS_MAX : EVENTS;
+	if ((on != 0) != (dump_on_oops() != 0)) /* else debug.panic.events stays as it is */
+		kdb_panic_events = on != 0 ? EVENTS_MAX : EVENTS;
 	return 0;
 }
 

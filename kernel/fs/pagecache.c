@@ -298,6 +298,9 @@ add_page(struct vnode *vn, uint64_t index, void **page)
 	/* Not all are tried: of a cache full of pages that programs map, none can be given up. */
 	for (unsigned i = 0; i < ADD_TRIES && cache_full(); i++)
 		give_up_page();
+	/* But when memory is short, all are tried: who writes is not asked again. */
+	while (uidinfo_memory_short() && give_up_any())
+		;
 	/* A device's pages are needed to write those of files, and free memory so. */
 	if (S_ISBLK(vn->mode) || !uidinfo_memory_short())
 		new = page_alloc(0, PAGE_FILE);

@@ -93,7 +93,9 @@ void writeback_throttle_map(struct vmspace *vm, uintptr_t va);
 bool writeback_is_late(void);
 /*
  * Memory is out: writes what is dirty, takes pages out of the maps that share them, and gives up
- * some. False: there are none. Locks as for writeback_throttle().
+ * some. False: there are none, or the disk has written nothing for long. It waits for page faults
+ * in spaces that share pages, so also for a disk from which one of them reads. Locks as for
+ * writeback_throttle().
  */
 bool writeback_reclaim(void);
 /* What a file system writes of itself into pages of its device, between files and devices. */

@@ -17,7 +17,12 @@ SDT_PROVIDER_DECLARE(vfs);
 SDT_PROBE_DEFINE_TEXT(vfs, , , remove, "remove", ": vnode %p name %s error %d", 3, "struct vnode *",
 		      "char *", "int");
 
-/* The orders of checks, which decide the error, are Linux's. */
+/*
+ * The order of checks decides the error. That of unlink() and rmdir() is Linux's. That of rename()
+ * is, but for these: a name is looked up before EXDEV and RENAME_NOREPLACE's EEXIST; two names of
+ * one file give 0 after the checks of both directories; ENOTEMPTY, where the target is above the
+ * source, is found as any other.
+ */
 static int
 may_remove(const struct walk *w, const struct vnode *vn)
 {
@@ -197,16 +202,16 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 	struct vnode *vn;
 	int error = find_removable(from, -EBUSY, &n);
 
-	if (error == 0)
-		error = must_be_idle(from, n->vn);
 	if (error < 0)
 		return error;
 	vn = n->vn;
 	walk_hold(from, vnode_ref(vn)); /* nor is its name forgotten now */
-	if (vn->dev != to->dir->dev)
+	if (from->dir->dev != to->dir->dev)
 		return -EXDEV;
 	if (flags & RENAME_EXCHANGE) {
 		error = find_removable(to, -EBUSY, &old);
+		if (error == 0)
+			error = must_be_idle(from, vn);
 		if (error == 0)
 			error = must_be_idle(to, old->vn);
 		n = dir_find(from->dir, from->name);
@@ -238,6 +243,8 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		error = may_replace(vn, to, old->vn);
 	if (error == 0)
 		error = may_move(vn, NULL, n->dir, to->dir);
+	if (error == 0)
+		error = must_be_idle(from, vn);
 	if (error == 0 && old != NULL)
 		error = must_be_empty(old->vn);
 	if (error < 0)

@@ -357,6 +357,7 @@ writeback_thread(void *arg)
 		__atomic_store_n(&wanted, false, __ATOMIC_RELEASE);
 		__atomic_store_n(&urgent, false, __ATOMIC_RELEASE);
 		sync_all(true);
+		__atomic_fetch_add(&batches, 1, __ATOMIC_RELAXED); /* nothing is stuck */
 		__atomic_fetch_add(&passes, 1, __ATOMIC_RELEASE);
 		wakeup(&passes);
 		set_true(&crowd);

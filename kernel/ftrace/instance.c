@@ -21,6 +21,7 @@
 #include "ktr/event.h"
 #include "ktr/port.h"
 #include "ktr/sdt.h"
+#include "ktr/wire.h"
 
 struct instance instance_top = {
     .link = LIST_INIT(instance_top.link),
@@ -191,12 +192,23 @@ has_no_room(struct instance *i, uint64_t entries)
 	return true;
 }
 
-/* The main log looks for itself. */
+/* Not the main log, which looks for itself. */
 static bool
 admits(struct instance *i, uint64_t entries)
 {
-	return i == &instance_top || ((instance_mask(i) >> arch_cpu() & 1) != 0 &&
-				      !ktr_port_suppressed() && !has_no_room(i, entries));
+	return (instance_mask(i) >> arch_cpu() & 1) != 0 && !ktr_port_suppressed() &&
+	       !has_no_room(i, entries);
+}
+
+/* No interrupt takes the room that was found; that an NMI does is rare. */
+static void
+record_if_room(struct instance *i, const struct ktr_site *site, const uint64_t args[KTR_MAXARGS])
+{
+	uintptr_t irq = ktr_port_irq_save();
+
+	if (admits(i, 1))
+		ktr_log_record(i->trace.log, site, args);
+	ktr_port_irq_restore(irq);
 }
 
 void
@@ -205,16 +217,25 @@ instance_record(struct instance *i, const struct ktr_site *site, const uint64_t 
 	if (i == &instance_top)
 		ktr_record6(site, args[0], args[1], args[2], args[3],
 			    (struct ktr_pair){args[4], args[5]});
-	else if (admits(i, 1))
-		ktr_log_record(i->trace.log, site, args);
+	else
+		record_if_room(i, site, args);
 }
 
 bool
 instance_record_data(struct instance *i, const struct ktr_site *site,
 		     const uint64_t args[KTR_MAXARGS], const void *data, size_t len)
 {
-	return admits(i, 2 + len / KTR_ENTRY_BYTES * 2) &&
-	       ktr_log_record_data(i->trace.log, site, args, data, len);
+	size_t kept = len < KTR_DATA_MAX ? len : KTR_DATA_MAX;
+	uint64_t entries = 1 + (kept + KTR_DATA_PART - 1) / KTR_DATA_PART;
+	uintptr_t irq;
+	bool recorded;
+
+	if (i == &instance_top)
+		return ktr_log_record_data(i->trace.log, site, args, data, len);
+	irq = ktr_port_irq_save();
+	recorded = admits(i, entries) && ktr_log_record_data(i->trace.log, site, args, data, len);
+	ktr_port_irq_restore(irq);
+	return recorded;
 }
 
 void

@@ -52,16 +52,23 @@ funcprof_stop(void)
 }
 
 static void
-funcprof_add(struct funcprof *p, uint64_t ns, uint64_t child_ns)
+funcprof_square(uint64_t sum[2], uint64_t ns)
 {
-	unsigned __int128 square = (unsigned __int128)p->square[1] << 64 | p->square[0];
+	unsigned __int128 square = (unsigned __int128)sum[1] << 64 | sum[0];
 
 	square += (unsigned __int128)ns * ns;
+	sum[0] = (uint64_t)square;
+	sum[1] = (uint64_t)(square >> 64);
+}
+
+static void
+funcprof_add(struct funcprof *p, uint64_t ns, uint64_t child_ns)
+{
 	p->timed++;
 	p->ns += ns;
 	p->self_ns += ns - child_ns;
-	p->square[0] = (uint64_t)square;
-	p->square[1] = (uint64_t)(square >> 64);
+	funcprof_square(p->square, ns);
+	funcprof_square(p->self_square, ns - child_ns);
 }
 
 static void

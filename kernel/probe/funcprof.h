@@ -23,8 +23,8 @@ struct funcprof {
 	uint64_t timed;   /* of these: have ended, and their times are known */
 	uint64_t ns;      /* sum of these times */
 	uint64_t self_ns; /* sum of their own times */
-	/* Sum of the squares of the times: square[1] * 2^64 + square[0]. */
-	uint64_t square[2];
+	/* Sums of the squares of the times, and of the own times: [1] * 2^64 + [0]. */
+	uint64_t square[2], self_square[2];
 };
 
 /** Begins with all counters 0. -EBUSY: it runs. -ENOMEM. Thread context. */

@@ -112,6 +112,7 @@ mounts_cover(void)
 
 	mkdir(PLACE "/m", 0700);
 	close(open(PLACE "/m/under", O_CREAT | O_RDWR, 0600));
+	close(open(PLACE "/o", O_CREAT | O_RDWR, 0600));
 	if (mount("name", PLACE "/m", "tmpfs", MS_NOSUID, "mode=750") != 0 ||
 	    stat(PLACE "/m", &a) != 0 || (a.st_mode & 07777) != 0750 || stat(PLACE, &b) != 0 ||
 	    a.st_dev == b.st_dev || access(PLACE "/m/under", F_OK) == 0)
@@ -121,6 +122,9 @@ mounts_cover(void)
 	    !fails(rename(PLACE "/m/f", PLACE "/f"), EXDEV) ||
 	    !fails(link(PLACE "/m/f", PLACE "/f"), EXDEV) || !fails(rmdir(PLACE "/m"), EBUSY) ||
 	    !fails(rename(PLACE "/m", PLACE "/n"), EBUSY) ||
+	    !fails(rename(PLACE "/m", PLACE "/o"), ENOTDIR) ||
+	    !fails(renameat2(AT_FDCWD, PLACE "/m", AT_FDCWD, PLACE "/o", RENAME_EXCHANGE), EBUSY) ||
+	    rename(PLACE "/m", PLACE "/m") != 0 || unlink(PLACE "/o") != 0 ||
 	    !fails(mount("x", PLACE "/m/f", "tmpfs", 0, NULL), ENOTDIR))
 		return false;
 	close(fd);

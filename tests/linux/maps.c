@@ -383,7 +383,7 @@ maps_unlinked(const char *path)
 }
 
 /* All pages of a file are read by a map through which it may be written, and two are written; then
- * it is synced, so often. */
+ * it is synced, so often. One is written once more, and synced twice. */
 int
 maps_resting(const char *path, int syncs)
 {
@@ -398,6 +398,9 @@ maps_resting(const char *path, int syncs)
 		p[i * 3 * PAGE] = 'x';
 	for (int i = 0; i < syncs; i++)
 		good &= fsync(fd) == 0;
+	if (good)
+		p[0] = 'y'; /* noticed, though the page was written before */
+	good &= fsync(fd) == 0 && fsync(fd) == 0;
 	puts(good ? "ok" : "not ok");
 	return good ? 0 : 1;
 }

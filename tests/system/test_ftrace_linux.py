@@ -118,9 +118,9 @@ def long_hists():
 def nanosleep_mode():
     out = ftrace("echo 'p:nap do_nanosleep hrtimer_sleeper=$arg1 hrtimer_mode=$arg2' > kprobe_events\ncd events/kprobes/nap\n"
                  "echo 1 > enable\necho 'hrtimer_mode != 1' > filter\nsleep 0.01\ncd ../../..\ngrep -c nap: trace\n"
-                 "echo 0 > events/kprobes/nap/filter\nsleep 0.3 &\nuntil grep -q nap: trace; do :; done\n"
-                 "kill -STOP $!\nkill -CONT $!\nwait $!\ngrep -o 'hrtimer_mode=.*' trace\n")[0]
-    check_match(r"\A0\nhrtimer_mode=0x1\nhrtimer_mode=0x0\n\Z", out, "the calls")
+                 "echo 0 > events/kprobes/nap/filter\nsleep 30 &\nuntil grep -q nap: trace; do :; done\n"
+                 "kill -STOP $!\nkill -CONT $!\nuntil grep -q 'hrtimer_mode=0x0' trace; do :; done\nkill $!\nwait $!\ngrep -o 'hrtimer_mode=.*' trace\n")[0]
+    check_match(r"\A0\n(?:Terminated\n)?hrtimer_mode=0x1\nhrtimer_mode=0x0\n\Z", out, "the calls")
 
 
 @portable_test("the function that takes a connection is found by Linux's name")
@@ -142,13 +142,14 @@ def past_the_end():
 def printk():
     names = "kernel.tracepoint_printk debug.ktr.verbose kernel.ftrace_dump_on_oops debug.panic.events"
     out = ftrace(f"echo a mark > trace_marker\nsysctl kernel.tracepoint_printk=0\necho another > trace_marker\nsysctl {names}\n"
-                 "sysctl kernel.ftrace_dump_on_oops=0\nsysctl debug.panic.events\n",
+                 "sysctl kernel.ftrace_dump_on_oops=0\nsysctl debug.panic.events\nsysctl debug.panic.events=7\nsysctl kernel.ftrace_dump_on_oops=0\nsysctl debug.panic.events\n",
                  options=["--append", "tp_printk ftrace_dump_on_oops"])[0]
     check_match(r"^cpu0 .*a mark$", out, "an event on the console")
     check("another" not in out, f"no more: {out}")
     values = zip(names.split(), (0, 0, 1, 1000000))
     check("\n".join(f"{name}: {value}" for name, value in values) in out, f"the sysctls: {out}")
     check_match(r"^kernel.ftrace_dump_on_oops: 1 -> 0\ndebug.panic.events: 100\n", out, "as before")
+    check_match(r"^kernel.ftrace_dump_on_oops: 0 -> 0\ndebug.panic.events: 7$", out, "0 once more")
 
 
 @portable_test("kernel.ftrace_enabled=0: the tracers see no function until it is 1 again")

@@ -253,7 +253,7 @@ trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct 
 		trace_print_symbol(out, r, e->args[2]);
 		sbuf_puts(out, " <-");
 		trace_print_symbol(out, r, e->args[1]);
-		sbuf_printf(out, " (repeats: %lu, last_ts:%5lu.%06lu)", e->args[3], us / 1000000,
+		sbuf_printf(out, " (repeats: %lu, last_ts: %5lu.%06lu)", e->args[3], us / 1000000,
 			    us % 1000000);
 		return;
 	}

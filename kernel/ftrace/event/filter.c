@@ -223,7 +223,7 @@ string_term(struct parser *p, const char *op, const char *op_at, const struct fi
 	return true;
 }
 
-static bool
+static __attribute__((noinline)) bool /* not on the stack of each parenthesis */
 term(struct parser *p)
 {
 	static const char *const ops[] = {"==", "!=", "<=", ">=", "<", ">", "&", "~"};

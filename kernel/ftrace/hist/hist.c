@@ -314,13 +314,16 @@ hist_clear(struct instance *i, const struct ktr_site *site)
 {
 	struct hist *h;
 	int error = 0, e;
+	bool linked;
 
 	for (h = NULL; (h = hist_next(i, site, h)) != NULL;)
 		if (hist_is_used(h))
 			return -EBUSY;
 	while ((h = hist_next(i, site, NULL)) != NULL) {
-		e = hist_drop(h); /* when the next one goes, the others may be attached again */
-		error = e;
+		linked = h->linked;
+		e = hist_drop(h);
+		if (linked) /* when the next such one goes, the others may be attached again */
+			error = e;
 	}
 	return error;
 }

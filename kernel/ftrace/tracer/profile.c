@@ -187,13 +187,15 @@ profile_store_enabled(struct instance *i, uintptr_t arg, char *text)
 
 /* ---- trace_stat ---- */
 
-/* The variance of the times, in thousandths of us^2. */
+/* The variance of the times of profile_ns(), in thousandths of us^2. */
 static uint64_t
 variance(const struct funcprof *p)
 {
-	unsigned __int128 square = (unsigned __int128)p->square[1] << 64 | p->square[0];
-	unsigned __int128 mean = p->timed > 0 ? p->ns / p->timed : 0;
-	unsigned __int128 rest = square - mean * p->ns; /* of n * variance, nearly */
+	const uint64_t *sum =
+	    option_on(&instance_top, OPTION_GRAPH_TIME) ? p->square : p->self_square;
+	unsigned __int128 square = (unsigned __int128)sum[1] << 64 | sum[0];
+	unsigned __int128 mean = p->timed > 0 ? profile_ns(p) / p->timed : 0;
+	unsigned __int128 rest = square - mean * profile_ns(p); /* of n * variance, nearly */
 
 	if (p->timed < 2)
 		return 0;
