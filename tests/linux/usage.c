@@ -370,12 +370,13 @@ timer_runs(void *arg)
 static int
 time_is_limited(void *arg)
 {
-	const struct rlimit none = {0, 5};
+	const struct rlimit none = {0, 1000};
 	struct rlimit now;
 
 	if (setrlimit(RLIMIT_CPU, &none) != 0 || !compute_until(SIGXCPU, 1))
 		return 1;
-	return getrlimit(RLIMIT_CPU, &now) != 0 || now.rlim_cur != 1 || now.rlim_max != 5;
+	/* By one second; by more where the machine stood still meanwhile. */
+	return getrlimit(RLIMIT_CPU, &now) != 0 || now.rlim_cur < 1 || now.rlim_max != 1000;
 }
 
 /* ---- memory that grows ---- */
@@ -497,7 +498,7 @@ test_usage(void)
 	       "ITIMER_VIRTUAL counts the time in the program");
 	result(in_child(timer_runs, &(int){ITIMER_PROF}) == 0, "ITIMER_PROF the time on a CPU");
 	result(in_child(time_is_limited, NULL) == 0,
-	       "RLIMIT_CPU sends SIGXCPU, and another one a second later");
+	       "RLIMIT_CPU sends SIGXCPU, and is raised for the next one");
 	result(memory_grows_down(),
 	       "MAP_GROWSDOWN: an area grows down to what is used, but not near others");
 	result(in_child(growth_is_limited, NULL) == 0, "nor beyond RLIMIT_AS");
