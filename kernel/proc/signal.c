@@ -371,8 +371,7 @@ stop_all(struct proc *p, int sig)
 
 	CTR2(KTR_SIG, "signal stop: pid %u sig %d", p->pid, sig);
 	p->state = PROC_STOPPED;
-	p->wait_status = sig << 8 | 0x7f;
-	p->status_new &= !anew;
+	p->stop_sig = sig;
 	for_each_lwp(l, p)
 	{
 		l->stops |= anew;
@@ -391,7 +390,7 @@ proc_thread_stops(struct proc *p, struct lwp *l)
 		return;
 	l->stops = false;
 	if (--p->stopping == 0 && !p->exiting)
-		tell_parent(p, p->wait_status);
+		tell_parent(p, p->stop_sig << 8 | 0x7f);
 }
 
 /* The first signal of those of the thread, then of its process. 0: none. */
@@ -499,7 +498,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		if (p->state == PROC_STOPPED && ptrace_traced(l)) {
 			if (!l->ptrace->passed) {
 				any = true;
-				ptrace_group_stop(WSTOPSIG(p->wait_status));
+				ptrace_group_stop(p->stop_sig);
 				interrupted_look(&call, tf);
 				continue;
 			}

@@ -82,6 +82,62 @@ stops_are_complete(void)
 	return good && waitpid(pid, &status, 0) == pid && munmap((void *)rounds, 4096) == 0;
 }
 
+static int held[2], arrived[2];
+
+/* A thread whose vfork() lasts until `held` is closed. */
+static void *
+wait_for_held(void *arg)
+{
+	char c = 0;
+
+	if (vfork() == 0) {
+		write(arrived[1], &c, 1);
+		read(held[0], &c, 1);
+		_exit(0);
+	}
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static int
+has_waiting_thread(void)
+{
+	pthread_t t;
+
+	if (close(held[1]) != 0 || pthread_create(&t, NULL, wait_for_held, NULL) != 0)
+		return 1;
+	for (;;)
+		pause();
+}
+
+/* One thread cannot stop yet. Until it does, there is no news but the news before. */
+static bool
+last_thread_stops(void)
+{
+	int status;
+	pid_t pid;
+	bool good;
+	char c;
+
+	if (pipe(held) != 0 || pipe(arrived) != 0)
+		return false;
+	pid = fork();
+	if (pid == 0)
+		_exit(has_waiting_thread());
+	good = read(arrived[0], &c, 1) == 1 && await_sleep(pid, 0) && kill(pid, SIGSTOP) == 0 &&
+	       await_state(pid, 0, 'T') && waitpid(pid, &status, WUNTRACED | WNOHANG) == 0 &&
+	       kill(pid, SIGCONT) == 0 && await_sleep(pid, 0) && kill(pid, SIGSTOP) == 0 &&
+	       await_state(pid, 0, 'T') && waitpid(pid, &status, WUNTRACED | WNOHANG) == 0 &&
+	       waitpid(pid, &status, WCONTINUED | WNOHANG) == pid && WIFCONTINUED(status);
+	close(held[1]);
+	good = good && waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status) &&
+	       WSTOPSIG(status) == SIGSTOP;
+	kill(pid, SIGKILL);
+	good &= waitpid(pid, &status, 0) == pid && close(held[0]) == 0;
+	return (close(arrived[0]) == 0) & (close(arrived[1]) == 0) & good;
+}
+
 static void *
 ends_at_once(void *arg)
 {
@@ -262,6 +318,7 @@ void
 test_stops(void)
 {
 	result(stops_are_complete(), "a stop is told when no thread runs any more");
+	result(last_thread_stops(), "a stop is told when the last thread stops, no sooner");
 	result(stops_among_ends(), "a stop is told also if threads begin and end meanwhile");
 	result(dies_in_vfork(false), "a signal that kills ends the wait of vfork()");
 	result(dies_in_vfork(true), "so it does if another thread takes it");
