@@ -336,31 +336,26 @@ proc_signal_pending(void)
 	return __atomic_load_n(&curthread()->signalled, __ATOMIC_SEQ_CST);
 }
 
+/* The signals that kill the current process, whatever else is pending. proc_lock held. */
+static uint64_t
+fatal_signals(const struct proc *p, const struct lwp *l)
+{
+	uint64_t set = deliverable(p, l) & ~p->sig_caught;
+
+	if (p->pid == 1)
+		return 0; /* it has no default actions */
+	return set &
+	       (ptrace_traced(l) ? BIT(SIGKILL) : ~(STOP_SIGNALS | p->sig_ignored | NO_ACTION));
+}
+
 bool
 proc_signal_ends(bool or_stops)
 {
 	const struct proc *p = curproc();
 	const struct lwp *l = curlwp();
-	uint64_t set = deliverable(p, l) & ~p->sig_caught;
+	uint64_t set = or_stops ? deliverable(p, l) & ~p->sig_caught : fatal_signals(p, l);
 
-	if (!or_stops) /* nor what a tracer, or who asks for it, waits for */
-		set &=
-		    ptrace_traced(l) ? BIT(SIGKILL) : ~(STOP_SIGNALS | p->sig_ignored | NO_ACTION);
 	return p->exiting || l->dying || (or_stops && is_stopped(p, l)) || set != 0;
-}
-
-bool
-proc_may_continue(const struct proc *parent, const struct proc *p)
-{
-	return parent->pid != 1 && parent->pgid != p->pgid && parent->sid == p->sid;
-}
-
-bool
-proc_orphaned(struct proc *p, const struct proc *except)
-{
-	for_each_member(m, p) if (m != except && m->state != PROC_ZOMBIE &&
-				  proc_may_continue(m->parent, m)) return false;
-	return true;
 }
 
 /* Stops the threads of the current process until it is continued. proc_lock held. */
@@ -414,6 +409,27 @@ proc_signal_take(uint64_t set, struct siginfo *info)
 		proc_signals_update(p);
 	}
 	return sig;
+}
+
+int
+proc_signal_take_fatal(struct siginfo *info)
+{
+	const struct proc *p = curproc();
+	uint64_t set = fatal_signals(p, curlwp());
+
+	if (p->exiting || curlwp()->dying) /* proc_deliver_signals() ends it first of all */
+		return 0;
+	return proc_signal_take(set & BIT(SIGKILL) ? BIT(SIGKILL) : set, info);
+}
+
+void
+proc_signal_die(int sig, int code)
+{
+	SDT_CTR3(proc, , , signal_handle, SDT_ARGS3(sig, code, (uint64_t)SIG_DFL), KTR_SIG,
+		 "signal deliver: pid %u sig %d name %s", curproc()->pid, sig,
+		 ktr_intern(curproc()->name));
+	SDT_PROBE5(signal, , , signal_deliver, sig, 0, code, (uint64_t)SIG_DFL, 0);
+	do_group_exit(sig);
 }
 
 /* Takes the next signal to act on. 0: none. proc_lock held. */
@@ -545,11 +561,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			continue;
 		}
 		spin_unlock(&proc_lock);
-		SDT_CTR3(proc, , , signal_handle, SDT_ARGS3(sig, info.si_code, (uint64_t)SIG_DFL),
-			 KTR_SIG, "signal deliver: pid %u sig %d name %s", p->pid, sig,
-			 ktr_intern(p->name));
-		SDT_PROBE5(signal, , , signal_deliver, sig, 0, info.si_code, (uint64_t)SIG_DFL, 0);
-		do_group_exit(sig);
+		proc_signal_die(sig, info.si_code);
 	}
 	interrupted_end(&call, tf, any);
 	l->thread->interrupted_ns = 0;
