@@ -85,7 +85,8 @@ static const struct kdb_command commands[] = {
      "Alone: the event that `search' found, or the first that `show ktr' printed.\n",
      kdb_command_mark},
     {"next", "", "executes one instruction, or a whole call (n)",
-     "During a call the whole machine runs. It stops when this thread returns from the call.\n",
+     "During a call the whole machine runs. It stops when this thread returns from the call.\n"
+     "It refuses an instruction that copies user memory.\n",
      kdb_command_next},
     {"poweroff", "[STATUS]", "ends the trace stream and powers off",
      "STATUS: 0 to 63. Without it: 0, or 101 after a panic.\n", kdb_command_poweroff},
@@ -118,7 +119,7 @@ static const struct kdb_command commands[] = {
     {"show", "sleepq", "threads that sleep, and what they wait for", "", kdb_command_show},
     {"show", "thread [THREAD]", "a thread; alone: the current one", "", kdb_command_show},
     {"step", "[N]", "N instructions, with all other CPUs stopped (s)",
-     "Ends early where the kernel leaves this thread.\n", kdb_command_step},
+     "Ends early where the kernel leaves this thread, or copies user memory.\n", kdb_command_step},
     {"sysctl", "NAME[=VALUE]", "reads or sets; a prefix (debug.ktr) lists",
      "A variable that needs a running machine is set when it goes on.\n", kdb_command_sysctl},
     {"until", "[ADDR]", "runs to ADDR; alone: until this function returns", "", kdb_command_until},

@@ -370,7 +370,9 @@ ktrace_fork(struct proc *child)
 			set_io(c, ktrace_target(t));
 			__atomic_store_n(&c->facs, t->facs, __ATOMIC_RELEASE);
 			__atomic_store_n(&child->trace, c, __ATOMIC_RELEASE);
-		} else {
+			t->told = false;
+		} else if (!t->told) { /* once: any user may fork often */
+			t->told = true;
 			printk("ktrace: no memory: process %u is not traced\n", child->pid);
 		}
 	}

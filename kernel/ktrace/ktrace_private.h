@@ -75,6 +75,7 @@ struct ktrace {
 	uint64_t limit;     /* [l] `head` when the thread ktrace began its pass */
 	bool begun;         /* [l] KTR_PROCCTOR was written, and no KTR_PROCDTOR after it */
 	bool exited;        /* [l] */
+	bool told;          /* [l] there was no memory for the last child's */
 	/* Before `facs` is set for the first time: */
 	uint32_t pid; /* the process; 0: none yet */
 	uint32_t parent;

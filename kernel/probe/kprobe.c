@@ -381,7 +381,7 @@ kprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	return 0;
 }
 
-/* Makes the event's site. 0, or -errno and a sentence. */
+/* Makes the event's site. 0; -ENOSPC, and a sentence; -ENOMEM. */
 static int
 kprobe_make_site(struct kprobe *k, char *err, size_t errlen)
 {

@@ -83,7 +83,8 @@ take_variable(struct reader *r, struct kfetch *f)
 	}
 	if (strncmp(name, "stack", 5) == 0 && digits == 5 && !huge) {
 		if (n > STACK_WORDS && r->d->kind == KPROBE_KERNEL)
-			return REFUSE(r, start, "$%s: the stack has %u words", name, STACK_WORDS);
+			return REFUSE(r, start, "$%s: expected at most $stack%u", name,
+				      STACK_WORDS);
 		if (name[5] != '\0') /* as in Linux, N has 32 bits */
 			f->offset[f->derefs++] = (int64_t)(uint32_t)n * 8;
 		f->is_value = true;

@@ -37,6 +37,20 @@ SDT_PROBE_DEFINE_TEXT(proc, , , exit, "exit", ": reason %d status %#x", 2, "int"
 
 HOOK_LIST(proc_exit);
 
+bool
+proc_may_continue(const struct proc *parent, const struct proc *p)
+{
+	return parent->pid != 1 && parent->pgid != p->pgid && parent->sid == p->sid;
+}
+
+bool
+proc_orphaned(struct proc *p, const struct proc *except)
+{
+	for_each_member(m, p) if (m->state != PROC_ZOMBIE && m != except &&
+				  proc_may_continue(m->parent, m)) return false;
+	return true;
+}
+
 /*
  * Somebody who could continue p's group could do so no longer: p's parent, or that of the process
  * `ends`. If it was the last, and something is stopped in the group, that is told. proc_lock held.

@@ -94,21 +94,30 @@ fork_thread(struct thread *t, const struct vmspace *vm, const struct fork_args *
 		arch_tf_set_tls(tf, f->tls);
 }
 
-/* Waits until the child has left the current process's address space, or that one has to end. */
+/*
+ * Waits until the child has left the current process's address space. If a signal kills the process
+ * first, it ends here: a handler of another one would run on the child's stack.
+ */
 static void
 vfork_wait(void)
 {
 	struct lwp *self = curlwp();
+	struct siginfo info;
+	int sig = 0;
 	bool alone;
 
 	spin_lock(&proc_lock);
 	while (self->vfork_child != NULL && !proc_signal_ends(false))
 		sleep_on(&self->vfork_child, &proc_lock, "vfork", 0, DEADLINE_NEVER);
-	if (self->vfork_child != NULL)
+	if (self->vfork_child != NULL) {
 		self->vfork_child->vfork_waiter = NULL;
+		sig = proc_signal_take_fatal(&info);
+	}
 	self->vfork_child = NULL;
 	alone = curproc()->nthreads == 1;
 	spin_unlock(&proc_lock);
+	if (sig != 0)
+		proc_signal_die(sig, info.si_code);
 	if (alone)
 		vm_unshare(curproc()->vm);
 }

@@ -75,9 +75,10 @@ kill_one(uint32_t uid)
 		proc_signal_locked(p, SIGKILL);
 	}
 	spin_unlock(&proc_lock);
-	if (p != NULL)
-		thread_sleep_ns(WAIT_NS, 0, "nomem");
-	return p != NULL && !proc_signal_kills();
+	if (p == NULL || proc_signal_kills())
+		return false; /* at once: others wait for its memory */
+	thread_sleep_ns(WAIT_NS, 0, "nomem");
+	return !proc_signal_kills();
 }
 
 bool

@@ -178,6 +178,7 @@ struct proc {
 	uint32_t personality;    /* [t] kept for who asks: addresses are never random */
 	bool executed;           /* [p] it executes a file of its own: since its fork() */
 	int wait_status;         /* [p] as wait4 reports */
+	int stop_sig;            /* [p] what stopped it last */
 	unsigned stopping;       /* [p] threads that have still to stop; then the parent is told */
 	struct usage children_usage; /* [p] of children that were waited for, with their own */
 	struct itimer alarm;         /* SIGALRM */

@@ -159,6 +159,13 @@ void proc_thread_stops(struct proc *p, struct lwp *l);
 /* Will the current process end, or stop, when it returns from its system call? proc_lock held. */
 bool proc_signal_ends(bool or_stops);
 /*
+ * Takes a signal that is pending and kills the current process, though a lower one may have a
+ * handler. 0: there is none, or the process or thread ends already. proc_lock held.
+ */
+int proc_signal_take_fatal(struct siginfo *info);
+/* Ends the current process by such a signal, of that si_code. Takes proc_lock. */
+_Noreturn void proc_signal_die(int sig, int code);
+/*
  * Has a process, a group, a session, or a thread that a tracer knows, the number n? Takes
  * proc_lock.
  */

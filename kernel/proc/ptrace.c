@@ -241,7 +241,7 @@ ptrace_interrupted(void)
 	struct ptrace *pt = curlwp()->ptrace;
 	const struct proc *p = curproc();
 	bool group = p->state == PROC_STOPPED;
-	int status = STOP_EVENT(group ? WSTOPSIG(p->wait_status) : SIGTRAP, PTRACE_EVENT_STOP);
+	int status = STOP_EVENT(group ? p->stop_sig : SIGTRAP, PTRACE_EVENT_STOP);
 
 	pt->interrupt = false;
 	pt->passed = group;

@@ -336,31 +336,26 @@ proc_signal_pending(void)
 	return __atomic_load_n(&curthread()->signalled, __ATOMIC_SEQ_CST);
 }
 
+/* The signals that kill the current process, whatever else is pending. proc_lock held. */
+static uint64_t
+fatal_signals(const struct proc *p, const struct lwp *l)
+{
+	uint64_t set = deliverable(p, l) & ~p->sig_caught;
+
+	if (p->pid == 1)
+		return 0; /* it has no default actions */
+	return set &
+	       (ptrace_traced(l) ? BIT(SIGKILL) : ~(STOP_SIGNALS | p->sig_ignored | NO_ACTION));
+}
+
 bool
 proc_signal_ends(bool or_stops)
 {
 	const struct proc *p = curproc();
 	const struct lwp *l = curlwp();
-	uint64_t set = deliverable(p, l) & ~p->sig_caught;
+	uint64_t set = or_stops ? deliverable(p, l) & ~p->sig_caught : fatal_signals(p, l);
 
-	if (!or_stops) /* nor what a tracer, or who asks for it, waits for */
-		set &=
-		    ptrace_traced(l) ? BIT(SIGKILL) : ~(STOP_SIGNALS | p->sig_ignored | NO_ACTION);
 	return p->exiting || l->dying || (or_stops && is_stopped(p, l)) || set != 0;
-}
-
-bool
-proc_may_continue(const struct proc *parent, const struct proc *p)
-{
-	return parent->pid != 1 && parent->pgid != p->pgid && parent->sid == p->sid;
-}
-
-bool
-proc_orphaned(struct proc *p, const struct proc *except)
-{
-	for_each_member(m, p) if (m->state != PROC_ZOMBIE && m != except &&
-				  proc_may_continue(m->parent, m)) return false;
-	return true;
 }
 
 /* Stops the threads of the current process until it is continued. proc_lock held. */
@@ -371,8 +366,7 @@ stop_all(struct proc *p, int sig)
 
 	CTR2(KTR_SIG, "signal stop: pid %u sig %d", p->pid, sig);
 	p->state = PROC_STOPPED;
-	p->wait_status = sig << 8 | 0x7f;
-	p->status_new &= !anew;
+	p->stop_sig = sig;
 	for_each_lwp(l, p)
 	{
 		l->stops |= anew;
@@ -391,7 +385,7 @@ proc_thread_stops(struct proc *p, struct lwp *l)
 		return;
 	l->stops = false;
 	if (--p->stopping == 0 && !p->exiting)
-		tell_parent(p, p->wait_status);
+		tell_parent(p, p->stop_sig << 8 | 0x7f);
 }
 
 /* The first signal of those of the thread, then of its process. 0: none. */
@@ -415,6 +409,27 @@ proc_signal_take(uint64_t set, struct siginfo *info)
 		proc_signals_update(p);
 	}
 	return sig;
+}
+
+int
+proc_signal_take_fatal(struct siginfo *info)
+{
+	const struct proc *p = curproc();
+	uint64_t set = fatal_signals(p, curlwp());
+
+	if (p->exiting || curlwp()->dying) /* proc_deliver_signals() ends it first of all */
+		return 0;
+	return proc_signal_take(set & BIT(SIGKILL) ? BIT(SIGKILL) : set, info);
+}
+
+void
+proc_signal_die(int sig, int code)
+{
+	SDT_CTR3(proc, , , signal_handle, SDT_ARGS3(sig, code, (uint64_t)SIG_DFL), KTR_SIG,
+		 "signal deliver: pid %u sig %d name %s", curproc()->pid, sig,
+		 ktr_intern(curproc()->name));
+	SDT_PROBE5(signal, , , signal_deliver, sig, 0, code, (uint64_t)SIG_DFL, 0);
+	do_group_exit(sig);
 }
 
 /* Takes the next signal to act on. 0: none. proc_lock held. */
@@ -499,7 +514,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 		if (p->state == PROC_STOPPED && ptrace_traced(l)) {
 			if (!l->ptrace->passed) {
 				any = true;
-				ptrace_group_stop(WSTOPSIG(p->wait_status));
+				ptrace_group_stop(p->stop_sig);
 				interrupted_look(&call, tf);
 				continue;
 			}
@@ -546,11 +561,7 @@ proc_deliver_signals(struct arch_trapframe *tf)
 			continue;
 		}
 		spin_unlock(&proc_lock);
-		SDT_CTR3(proc, , , signal_handle, SDT_ARGS3(sig, info.si_code, (uint64_t)SIG_DFL),
-			 KTR_SIG, "signal deliver: pid %u sig %d name %s", p->pid, sig,
-			 ktr_intern(p->name));
-		SDT_PROBE5(signal, , , signal_deliver, sig, 0, info.si_code, (uint64_t)SIG_DFL, 0);
-		do_group_exit(sig);
+		proc_signal_die(sig, info.si_code);
 	}
 	interrupted_end(&call, tf, any);
 	l->thread->interrupted_ns = 0;

@@ -221,7 +221,9 @@ probes_get(const struct sysctl *s, struct sbuf *out)
 /* What debug.ktr.on and debug.ktr.off did last. The sysctl mutex. */
 static struct ktr_selection selected;
 static bool selected_on;
-static char selected_owners[KEPT_TEXT]; /* names: the owners may have gone since */
+/* Names: the owners may have gone since. Of one that has gone since ktr_select(): "?", or who has
+ * its number. */
+static char selected_owners[KEPT_TEXT];
 
 static void
 select_get(const struct sysctl *s, struct sbuf *out)

@@ -21,6 +21,8 @@ int in_child(int (*fn)(void *), void *arg);
 /* Returns when that process, or thread of it (0: its first one), waits in the kernel. False: it is
  * gone. */
 bool await_sleep(pid_t pid, pid_t tid);
+/* The same for a state as /proc shows it: 'S', 'T'. */
+bool await_state(pid_t pid, pid_t tid, char state);
 /* Executes this program with one argument. Returns as in_child(). */
 int execute_self(const char *word);
 /* How often a test does something that it would do n times: less with the word "brief", where each

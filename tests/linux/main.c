@@ -47,12 +47,12 @@ in_child(int (*fn)(void *), void *arg)
 }
 
 bool
-await_sleep(pid_t pid, pid_t tid)
+await_state(pid_t pid, pid_t tid, char state)
 {
-	char path[64], text[128] = "";
+	char path[64], text[128] = "", wanted[] = {')', ' ', state, ' ', '\0'};
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid != 0 ? tid : pid);
-	while (strstr(text, ") S ") == NULL) {
+	while (strstr(text, wanted) == NULL) {
 		int fd = open(path, O_RDONLY);
 		ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
 
@@ -66,6 +66,12 @@ await_sleep(pid_t pid, pid_t tid)
 		sched_yield();
 	}
 	return true;
+}
+
+bool
+await_sleep(pid_t pid, pid_t tid)
+{
+	return await_state(pid, tid, 'S');
 }
 
 unsigned

@@ -112,7 +112,7 @@ def refused():
         "r:x sys_read+8": (5, "a return has no offset"),
         f"r:x {inside:#x}": (5, "a return has no offset"),
         "p:x sys_read a=$arg99": (16, "expected $arg1 to"),
-        "p:x sys_read a=$stack2049": (16, "the stack has 2048 words"),
+        "p:x sys_read a=$stack2049": (16, "expected at most $stack2048"),
         "p:x sys_read a=$stack99999999999999999999": (16, "expected $argN, $retval"),
         "p:x sys_read a=@nothing_there": (16, "no symbol"),
         f"p:x sys_read a={'+1(' * 14}%sp{')' * 14}": (16, "more than 13 offsets"),

@@ -173,7 +173,7 @@ linux_words(const char *message)
 	    {"at an event, no register*", "Invalid $-valiable specified"},
 	    {"*register*", "Invalid register name"},
 	    {"$retval*", "$retval is not available on probe"},
-	    {"$stack*: the stack has*", "Invalid stack number"},
+	    {"$stack*: expected at most*", "Invalid stack number"},
 	    {"$*: expected $arg1*", "Invalid argument number"},
 	    {"*variable*", "Invalid $-valiable specified"},
 	    {"$*", "Invalid $-valiable specified"},
