@@ -30,10 +30,10 @@ BUDGETS = {
     "kernel/dev/virtio": 2125,
     "kernel/dtrace": 6050,
     "kernel/dtrace/host": 1325,
-    "kernel/fs": 12800,
+    "kernel/fs": 13100,
     "kernel/fs/9p": 2250,
     "kernel/fs/ext2": 2600,
-    "kernel/ftrace": 2475,
+    "kernel/ftrace": 2550,
     "kernel/ftrace/buffer": 2325,
     "kernel/ftrace/event": 4050,
     "kernel/ftrace/hist": 2900,
@@ -45,13 +45,13 @@ BUDGETS = {
     "kernel/net": 3950,
     "kernel/net/inet": 3925,
     "kernel/probe": 4225,
-    "kernel/proc": 10350,
+    "kernel/proc": 10450,
     "kernel/procfs": 1925,
-    "kernel/sched": 3200,
+    "kernel/sched": 3225,
     "kernel/sync": 790,
     "kernel/sysctl": 1125,
     "kernel/trace": 2100,
-    "kernel/vm": 2400,
+    "kernel/vm": 2450,
     "ktr": 11025,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
@@ -61,7 +61,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1100,
-    "tests": 76000,
+    "tests": 77500,
     "userland/bin": 750,
     "userland/bin/dtrace": 2875,
     "userland/bin/dtrace/check": 3325,
@@ -75,7 +75,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2200  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2230  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 
