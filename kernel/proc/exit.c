@@ -37,7 +37,11 @@ SDT_PROBE_DEFINE_TEXT(proc, , , exit, "exit", ": reason %d status %#x", 2, "int"
 
 HOOK_LIST(proc_exit);
 
-bool
+/*
+ * Could a parent of p continue its group? It could if it is not process 1, which continues nobody,
+ * and in another group of the session. proc_lock held.
+ */
+static bool
 proc_may_continue(const struct proc *parent, const struct proc *p)
 {
 	return parent->pid != 1 && parent->pgid != p->pgid && parent->sid == p->sid;

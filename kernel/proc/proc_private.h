@@ -172,11 +172,6 @@ _Noreturn void proc_signal_die(int sig, int code);
 bool proc_has_number(uint32_t n);
 /* p leaves its group for that one, which may be new. proc_lock held. */
 void proc_set_group(struct proc *p, uint32_t pgid);
-/*
- * Could a parent of p continue its group? It could if it is not process 1, which continues nobody,
- * and in another group of the session. proc_lock held.
- */
-bool proc_may_continue(const struct proc *parent, const struct proc *p);
 /* Has no member of p's group, but perhaps `except`, a parent that could? proc_lock held. */
 bool proc_orphaned(struct proc *p, const struct proc *except);
 /* Forgets pending signals of the set; all that only the thread l may take. proc_lock held. */
