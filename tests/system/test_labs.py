@@ -198,7 +198,9 @@ def turns(folder):
         if m[1] == "insert":
             waiting[who] = deadline
             ahead.append(deadline - time)
-            moved[who] = max(moved[who], time - chosen.pop(who, time))
+            turn = time - chosen.pop(who, time)
+            if deadline - time > 19900:  # a new one: its slice is used up; else another thread has come
+                moved[who] = max(moved[who], turn)
         else:
             waiting.setdefault(who, deadline)  # since before the first line
             check_eq(deadline, min(waiting.values()), f"the earliest deadline of those that waited, at: {line}")
