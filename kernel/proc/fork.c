@@ -102,7 +102,7 @@ static void
 vfork_wait(void)
 {
 	struct lwp *self = curlwp();
-	struct siginfo info;
+	struct siginfo info = {0};
 	int sig = 0;
 	bool alone;
 
