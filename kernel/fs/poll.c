@@ -179,7 +179,7 @@ poll_give_left(int64_t r, uint64_t utimeout, uint64_t deadline, uint64_t unit_ns
 
 	if (utimeout == 0 || deadline == DEADLINE_NEVER)
 		return r;
-	if (copy_out(utimeout, t, sizeof(t)) != 0)
+	if (copy_out(utimeout, t, sizeof(t)) != 0 && r == -EINTR)
 		proc_call_final(deadline); /* as on Linux: it may be in memory that is only read */
 	return r;
 }
