@@ -339,6 +339,8 @@ await_true(bool *flag, const char *wmesg, uint64_t deadline_ns)
 static void
 set_true(bool *flag)
 {
+	/* What the caller made dirty is seen, or the flag is false here: writeback_thread(). */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__atomic_load_n(flag, __ATOMIC_RELAXED))
 		return;
 	/* release: pairs with is_false() */
@@ -356,6 +358,7 @@ writeback_thread(void *arg)
 		await_true(&urgent, "syncer", clock_ns() + DELAY_NS);
 		__atomic_store_n(&wanted, false, __ATOMIC_RELEASE);
 		__atomic_store_n(&urgent, false, __ATOMIC_RELEASE);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with set_true() */
 		sync_all(true);
 		__atomic_fetch_add(&batches, 1, __ATOMIC_RELAXED); /* nothing is stuck */
 		__atomic_fetch_add(&passes, 1, __ATOMIC_RELEASE);
