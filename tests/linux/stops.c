@@ -55,19 +55,37 @@ await_more(unsigned long than)
 		sched_yield();
 }
 
+/* A process that counts rounds, and has begun. */
+static pid_t
+begin_rounds(int (*program)(void))
+{
+	pid_t pid;
+
+	rounds = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(program());
+	await_more(0);
+	return pid;
+}
+
+static bool
+end_rounds(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	return waitpid(pid, &status, 0) == pid && munmap((void *)rounds, 4096) == 0;
+}
+
 static bool
 stops_are_complete(void)
 {
 	bool good = true;
 	unsigned long seen;
 	int status;
-	pid_t pid;
+	pid_t pid = begin_rounds(has_busy_thread);
 
-	rounds = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid = fork();
-	if (pid == 0)
-		_exit(has_busy_thread());
-	await_more(0);
 	for (unsigned i = 0; i < how_often(20); i++) {
 		await_sleep(pid, 0);
 		good &= kill(pid, SIGSTOP) == 0 && waitpid(pid, &status, WUNTRACED) == pid &&
@@ -79,8 +97,7 @@ stops_are_complete(void)
 		good &= kill(pid, SIGCONT) == 0;
 		await_more(seen);
 	}
-	kill(pid, SIGKILL);
-	return good && waitpid(pid, &status, 0) == pid && munmap((void *)rounds, 4096) == 0;
+	return end_rounds(pid) && good;
 }
 
 static int held[2], arrived[2];
@@ -166,13 +183,8 @@ stops_among_ends(void)
 	bool good = true;
 	unsigned long seen;
 	int status;
-	pid_t pid;
+	pid_t pid = begin_rounds(makes_threads);
 
-	rounds = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid = fork();
-	if (pid == 0)
-		_exit(makes_threads());
-	await_more(0);
 	for (unsigned i = 0; i < how_often(30); i++) {
 		good &= kill(pid, SIGSTOP) == 0 && waitpid(pid, &status, WUNTRACED) == pid &&
 			WIFSTOPPED(status);
@@ -181,8 +193,7 @@ stops_among_ends(void)
 			WIFCONTINUED(status);
 		await_more(seen);
 	}
-	kill(pid, SIGKILL);
-	return good && waitpid(pid, &status, 0) == pid && munmap((void *)rounds, 4096) == 0;
+	return end_rounds(pid) && good;
 }
 
 /* ---- what kills ends the wait for a child of vfork() ---- */
