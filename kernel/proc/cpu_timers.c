@@ -16,9 +16,8 @@
 
 #define NS_PER_S 1000000000ul
 
-/* Needs a tick to look? proc_lock held. */
-static void
-update_timed(struct proc *p)
+void
+cpu_timers_update(struct proc *p)
 {
 	const struct rlimit *limit = &p->limits[RLIMIT_CPU];
 	bool timed = limit->rlim_cur != RLIM_INFINITY || limit->rlim_max != RLIM_INFINITY;
@@ -26,12 +25,6 @@ update_timed(struct proc *p)
 	for (unsigned i = 0; i < CPU_TIMERS; i++)
 		timed |= p->cpu_timers[i].deadline_ns != 0;
 	__atomic_store_n(&p->cpu_timed, timed, __ATOMIC_RELAXED);
-}
-
-void
-cpu_limit_changed(struct proc *p)
-{
-	update_timed(p);
 }
 
 /* What the timer counts: time in the program, or all. */
@@ -65,7 +58,7 @@ cpu_timer_set(unsigned timer, const struct itimer_left *new)
 	if (new != NULL) {
 		t->deadline_ns = new->left_ns != 0 ? now + new->left_ns : 0;
 		t->interval_ns = new->interval_ns;
-		update_timed(p);
+		cpu_timers_update(p);
 	}
 	spin_unlock(&proc_lock);
 	return old;
@@ -110,7 +103,7 @@ cpu_timers_tick(void)
 		proc_signal_locked(p, signals[i]);
 	}
 	check_cpu_limit(p, u.user_ns + u.system_ns);
-	update_timed(p);
+	cpu_timers_update(p);
 	spin_unlock(&proc_lock);
 }
 HOOK(clock_tick, cpu_timers_tick);

@@ -196,7 +196,7 @@ kernel_clone(const struct fork_args *f)
 	p->no_tty = parent->no_tty;
 	proc_signals_fork(p, parent, f->flags & CLONE_CLEAR_SIGHAND);
 	memcpy(p->limits, parent->limits, sizeof(p->limits));
-	cpu_limit_changed(p);
+	cpu_timers_update(p);
 	memcpy(p->psargs, parent->psargs, sizeof(p->psargs));
 	memcpy(p->program, parent->program, sizeof(p->program));
 	p->parent = parent;

@@ -44,8 +44,8 @@ int take_itimerspec(uint64_t from, uint32_t clock, bool absolute, struct itimer_
 int give_itimerspec(uint64_t to, const struct itimer_left *left);
 /* Sets a timer of the current process, if `new` is not NULL. Returns what was left. */
 struct itimer_left cpu_timer_set(unsigned timer, const struct itimer_left *new);
-/* RLIMIT_CPU of the process is another one. proc_lock held. */
-void cpu_limit_changed(struct proc *p);
+/* A timer of the process, or RLIMIT_CPU, is another: must ticks look? proc_lock held. */
+void cpu_timers_update(struct proc *p);
 /* Stores Linux's struct rusage. 0 or -EFAULT. */
 int rusage_give(uint64_t to, struct usage u);
 /* The limits of process 1. */

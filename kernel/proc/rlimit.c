@@ -5,9 +5,8 @@
  * SIGPENDING are checked where their resource is taken; DATA limits the heap of brk(); STACK is how
  * large the stack is from the next exec on, all of which counts for AS: so of a stack of more than
  * VM_STACK_SIZE it is no more than a quarter. An area that grows down has STACK and AS as they were
- * when it was mapped. cpu_timers.c has CPU. RTTIME cannot be changed. The
- * others take any value: here are no core files and message queues, and LOCKS and RSS limit nothing
- * on Linux either.
+ * when it was mapped. cpu_timers.c has CPU. RTTIME cannot be changed. The others take any value:
+ * here are no core files and message queues, and LOCKS and RSS limit nothing on Linux either.
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */
@@ -90,7 +89,7 @@ rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct 
 		if (new != NULL && error == 0) {
 			limit->rlim_max = new->rlim_max;
 			__atomic_store_n(&limit->rlim_cur, new->rlim_cur, __ATOMIC_RELAXED);
-			cpu_limit_changed(target);
+			cpu_timers_update(target);
 		}
 	}
 	spin_unlock(&proc_lock);
