@@ -41,9 +41,14 @@ def blkdebug(disk, *rules, more=""):
             "virtio-blk-pci,drive=d,disable-legacy=on"]
 
 
+def throttled(disk, rule):
+    """Options for a disk that QEMU slows down: rule is an option throttling.* of -drive, without this word."""
+    return ["--", "-drive", f"file={disk},format=raw,if=none,id=d,throttling.{rule}", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+
+
 def silent(disk, way):
     """Options for a disk that does its first request of a kind, and then, for an hour, none."""
-    return ["--", "-drive", f"file={disk},format=raw,if=none,id=d,throttling.bps-{way}=1", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+    return throttled(disk, f"bps-{way}=1")
 
 
 def partition_table(kind, *parts):
