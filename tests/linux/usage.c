@@ -326,14 +326,20 @@ count_signal(int sig)
 	timer_signals++;
 }
 
-/* Computes until the handler has run n times. */
-static bool
-compute_until(int sig, int n)
+/* Before a timer is set: its first signal may come at once. */
+static void
+catch_signal(int sig)
 {
 	struct sigaction act = {.sa_handler = count_signal};
 
 	timer_signals = 0;
 	sigaction(sig, &act, NULL);
+}
+
+/* Computes until the handler has run n times. */
+static bool
+compute_until(int n)
+{
 	for (unsigned i = 0; i < 2000000000 && timer_signals < n; i++)
 		;
 	return timer_signals >= n;
@@ -359,8 +365,8 @@ timer_runs(void *arg)
 	pid_t pid;
 	int status;
 
-	if (setitimer(which, &often, NULL) != 0 ||
-	    !compute_until(which == ITIMER_PROF ? SIGPROF : SIGVTALRM, 3))
+	catch_signal(which == ITIMER_PROF ? SIGPROF : SIGVTALRM);
+	if (setitimer(which, &often, NULL) != 0 || !compute_until(3))
 		return 1;
 	before = cpu_ns();
 	if (setitimer(which, &once, &left) != 0 || left.it_interval.tv_usec != 1000)
@@ -386,7 +392,8 @@ time_is_limited(void *arg)
 	const struct rlimit none = {0, 1000};
 	struct rlimit now;
 
-	if (setrlimit(RLIMIT_CPU, &none) != 0 || !compute_until(SIGXCPU, 1))
+	catch_signal(SIGXCPU);
+	if (setrlimit(RLIMIT_CPU, &none) != 0 || !compute_until(1))
 		return 1;
 	/* By one second; by more where the machine stood still meanwhile. */
 	return getrlimit(RLIMIT_CPU, &now) != 0 || now.rlim_cur < 1 || now.rlim_max != 1000;
