@@ -24,7 +24,7 @@ clock_init(void)
 {
 	arch_clock_init();
 	hz = arch_clock_hz();
-	clock_scale.mult = (uint64_t)(((unsigned __int128)1000000000 << 32) / hz);
+	clock_scale_set(&clock_scale, hz);
 	boot_real_ns = arch_rtc_read() * 1000000000;
 	CTR2(KTR_INIT, "clock_init: hz %lu boot ticks %lu", hz, clock_scale.boot_ticks);
 }

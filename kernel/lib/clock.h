@@ -3,17 +3,17 @@
 
 #include <stdint.h>
 
+#include "kernel/lib/clock_scale.h"
+
 /* Nanoseconds since boot. Monotonic, and the same on all CPUs. */
 uint64_t clock_ns(void);
-/* The counter at boot; nanoseconds per tick, with 32 fraction bits. Constant after clock_init(). */
-extern struct clock_scale {
-	uint64_t boot_ticks, mult;
-} clock_scale;
+/* Constant after clock_init(). */
+extern struct clock_scale clock_scale;
 /* The difference of two values of arch_clock_read() in nanoseconds. */
 static inline uint64_t
 clock_span_ns(uint64_t ticks)
 {
-	return (uint64_t)((unsigned __int128)ticks * clock_scale.mult >> 32);
+	return clock_scale_ns(&clock_scale, ticks);
 }
 /* clock_ns() at a value of arch_clock_read(). */
 static inline uint64_t

@@ -37,8 +37,7 @@ vdso_init(void)
 		panic("no memory for the vDSO");
 	page = vdso->ops->page(vdso, 0, false, &error);
 	data = (struct vdso_data *)(page + VDSO_DATA_AT);
-	data->boot_ticks = clock_scale.boot_ticks;
-	data->mult = clock_scale.mult;
+	data->scale = clock_scale;
 	vdso_clock_set();
 }
 

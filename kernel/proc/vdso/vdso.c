@@ -23,10 +23,9 @@ long VDSO_NAME(getcpu)(uint32_t *cpu, uint32_t *node);
 static inline uint64_t
 monotonic_ns(void)
 {
-	uint64_t ticks = vdso_ticks(), boot = vdso_data.boot_ticks;
+	uint64_t ticks = vdso_ticks(), boot = vdso_data.scale.boot_ticks;
 
-	return (uint64_t)((unsigned __int128)(ticks > boot ? ticks - boot : 0) * vdso_data.mult >>
-			  32);
+	return clock_scale_ns(&vdso_data.scale, ticks > boot ? ticks - boot : 0);
 }
 
 static inline uint64_t
