@@ -40,7 +40,7 @@ BUDGETS = {
     "kernel/ftrace/tracer": 2850,
     "kernel/host": 1400,
     "kernel/ktrace": 1620,
-    "kernel/lib": 2800,
+    "kernel/lib": 2820,
     "kernel/mm": 2130,
     "kernel/net": 3950,
     "kernel/net/inet": 3925,
