@@ -14,7 +14,8 @@
  * context, no lock held.
  *
  * Files, in reading order: blk.c (queues, what becomes of a request), disk.c (the disks),
- * partition.c (their tables), probe.c with probe.h (what is told of requests).
+ * partition.c (their tables), stats.c with stats.h (what is counted), probe.c with probe.h (what is
+ * told of requests).
  */
 #pragma once
 
@@ -22,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/block/stats.h"
 #include "kernel/lib/list.h"
 #include "kernel/sched/callout.h"
 #include "kernel/sync/spinlock.h"
@@ -58,6 +60,7 @@ struct bio {
 	uint32_t size;           /* bytes, a multiple of SECTOR_SIZE */
 	int error;               /* 0 or -EIO, when it is done */
 	bool ended;
+	uint64_t start_ns; /* when it came into the queue, by clock_ns() */
 	void (*done)(struct bio *bio);
 	void *owner; /* the submitter's */
 };
@@ -99,7 +102,7 @@ struct request_queue {
 	struct request requests[REQUESTS_MAX];
 };
 
-/* A disk, or a partition of it. All constant but for `holder` and `root`. */
+/* A disk, or a partition of it. All constant but for the last ones. */
 struct block_device {
 	char name[DISK_NAME_MAX];
 	const char *ident; /* the same, as a handle of ktr_intern_keep() */
@@ -109,6 +112,7 @@ struct block_device {
 	struct vnode *vn;   /* of /dev/NAME: its pages are the cache of the device */
 	const void *holder; /* atomic; what is mounted from it; NULL: nothing */
 	struct vnode *root; /* atomic; of the file system on it, for who looks at it; or NULL */
+	struct disk_stats stats; /* the lock of the disk's queue */
 };
 
 struct gendisk {

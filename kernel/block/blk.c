@@ -189,6 +189,7 @@ blk_mq_end_request(struct gendisk *disk, struct request *rq, int error)
 	if (error != 0)
 		SDT_PROBE5(block, , , block_rq_error, block_dev(&disk->whole), request_rwbs(rq),
 			   rq->sector, rq->size / SECTOR_SIZE, error);
+	disk_stats_end(list_entry(list_first(&rq->bios), struct bio, link), rq->size);
 	list_move_all(&rq->bios, &bios);
 	rq->used = false;
 	disk->queue.busy--;
@@ -196,6 +197,15 @@ blk_mq_end_request(struct gendisk *disk, struct request *rq, int error)
 	spin_unlock(&disk->queue.lock);
 	while ((bio = take_bio(&bios)) != NULL)
 		bio_end(bio, error);
+}
+
+/* Those that will not be requests have ended, of no bytes. Lock held. */
+static void
+end_waiting(struct request_queue *q)
+{
+	list_for_each_entry (const struct bio, bio, &q->waiting, link)
+		if (bio->flags & BIO_GETRQ)
+			disk_stats_end(bio, 0);
 }
 
 void
@@ -207,6 +217,7 @@ blk_mark_disk_dead(struct gendisk *disk, bool stopped)
 
 	spin_lock(&q->lock);
 	q->dead = true;
+	end_waiting(q);
 	list_move_all(&q->waiting, &bios);
 	spin_unlock(&q->lock);
 	while ((bio = take_bio(&bios)) != NULL)
@@ -422,6 +433,7 @@ insert_bios(struct bio *first, struct bio *end)
 				continue;
 			if (bio->op == BIO_WRITE)
 				__atomic_store_n(&disk->written, true, __ATOMIC_RELEASE);
+			disk_stats_insert(bio);
 			list_append(&q->waiting, &bio->link);
 		}
 		SDT_FIRE(block, , , block_rq_insert, tell_inserted(ktr_probe_, disk, first, end));

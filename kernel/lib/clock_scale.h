@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Nanoseconds a tick: whole ones, and what is left in 2^-64, rounded up. */
@@ -14,14 +15,22 @@ struct clock_scale {
 	uint64_t whole, fraction;
 };
 
-/* Sets both for hz ticks a second; 1 < hz. */
+/* Sets both for hz ticks a second; 1 < hz < 2^63. */
 static inline void
 clock_scale_set(struct clock_scale *s, uint64_t hz)
 {
 	const uint64_t second = 1000000000;
+	uint64_t left = second % hz;
 
 	s->whole = second / hz;
-	s->fraction = (uint64_t)((((unsigned __int128)(second % hz) << 64) + hz - 1) / hz);
+	s->fraction = 0;
+	for (unsigned bit = 0; bit < 64; bit++) { /* a long division: there is none of 128 bits */
+		bool one = left >= hz - left;
+
+		left = one ? left - (hz - left) : 2 * left;
+		s->fraction = s->fraction << 1 | one;
+	}
+	s->fraction += left > 0;
 }
 
 static inline uint64_t

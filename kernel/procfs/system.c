@@ -23,6 +23,7 @@
 #include "kernel/sysctl/uts.h"
 
 #define NS_PER_S    1000000000ul
+#define NS_PER_MS   1000000ul
 #define NS_PER_TICK (NS_PER_S / CLK_TCK)
 
 static int
@@ -104,8 +105,8 @@ system_stat_show(const struct procfs_node *n, struct sbuf *out)
 	sbuf_printf(out,
 		    "intr %lu\nctxt %lu\nbtime %lu\nprocesses %u\nprocs_running %u\n"
 		    "procs_blocked 0\n",
-		    interrupts, thread_switches(), clock_real_ns(0) / NS_PER_S, thread_count_made(),
-		    sched_runnable());
+		    interrupts, thread_sums().switches, clock_real_ns(0) / NS_PER_S,
+		    thread_count_made(), sched_runnable());
 	return 0;
 }
 
@@ -296,6 +297,62 @@ partitions_show(const struct procfs_node *n, struct sbuf *out)
 	return 0;
 }
 
+/* Of reads, of writes, of what is discarded here never, and flushes: in the order of Linux. */
+static void
+print_disk_stats(struct sbuf *out, const struct block_device *b)
+{
+	struct disk_stats s = disk_stats_read(b);
+	uint64_t ns = s.of[BIO_READ].ns + s.of[BIO_WRITE].ns + s.of[BIO_FLUSH].ns;
+
+	sbuf_printf(out, "%4u %7u %s", (unsigned)(b->number >> 8), (unsigned)(b->number & 255),
+		    b->name);
+	for (enum bio_op op = BIO_READ; op <= BIO_WRITE; op++)
+		sbuf_printf(out, " %lu %lu %lu %lu", s.of[op].requests, s.of[op].merges,
+			    s.of[op].sectors, s.of[op].ns / NS_PER_MS);
+	sbuf_printf(out, " %u %lu %lu 0 0 0 0 %lu %lu\n", s.in_flight, s.busy_ns / NS_PER_MS,
+		    ns / NS_PER_MS, s.of[BIO_FLUSH].requests, s.of[BIO_FLUSH].ns / NS_PER_MS);
+}
+
+static int
+diskstats_show(const struct procfs_node *n, struct sbuf *out)
+{
+	for (const struct gendisk *d = NULL; (d = block_next_disk(d)) != NULL;) {
+		print_disk_stats(out, &d->whole);
+		for (unsigned i = 0; i < d->parts; i++)
+			print_disk_stats(out, &d->part[i]);
+	}
+	return 0;
+}
+
+/* ---- memory and disks, as counts ---- */
+
+static int
+vmstat_show(const struct procfs_node *n, struct sbuf *out)
+{
+	uint64_t dirty = pagecache_count_dirty(false) + pagecache_count_dirty(true);
+	uint64_t files = uidinfo_held_by_all(UIDINFO_DATA), read = 0, written = 0;
+	struct thread_sums sums = thread_sums();
+
+	for (const struct gendisk *d = NULL; (d = block_next_disk(d)) != NULL;) {
+		struct disk_stats s = disk_stats_read(&d->whole);
+
+		read += s.of[BIO_READ].sectors;
+		written += s.of[BIO_WRITE].sectors;
+	}
+	sbuf_printf(out, "nr_free_pages %lu\nnr_anon_pages %lu\nnr_file_pages %lu\nnr_shmem %lu\n",
+		    page_count_free(), page_count_of(PAGE_ANON),
+		    files + pagecache_count_kept() + dirty, files);
+	sbuf_printf(out, "nr_dirty %lu\nnr_slab_unreclaimable %lu\n", dirty,
+		    page_count_of(PAGE_SLAB) + page_count_of(PAGE_LARGE));
+	sbuf_printf(out, "nr_page_table_pages %lu\nnr_kernel_stack %lu\n",
+		    page_count_of(PAGE_TABLE), thread_stack_bytes() / 1024);
+	sbuf_printf(out, "pgpgin %lu\npgpgout %lu\npswpin 0\npswpout 0\n",
+		    read * SECTOR_SIZE / 1024, written * SECTOR_SIZE / 1024);
+	sbuf_printf(out, "pgfault %lu\npgmajfault %lu\n", sums.faults + sums.disk_faults,
+		    sums.disk_faults);
+	return 0;
+}
+
 /* ---- the network ---- */
 
 static int
@@ -338,6 +395,8 @@ const struct procfs_file procfs_system_files[PROCFS_SYSTEM_FILES] = {
     {.name = "kallsyms", .mode = S_IFREG | 0444, .show = kallsyms_show},
     {.name = "filesystems", .mode = S_IFREG | 0444, .show = filesystems_show},
     {.name = "partitions", .mode = S_IFREG | 0444, .show = partitions_show},
+    {.name = "diskstats", .mode = S_IFREG | 0444, .show = diskstats_show},
+    {.name = "vmstat", .mode = S_IFREG | 0444, .show = vmstat_show},
     {.name = "net", .mode = S_IFDIR | 0555, PROCFS_DIR(net_files)},
     {.name = "sys", .mode = S_IFDIR | 0555, .find = procfs_sys_find, .list = procfs_sys_list},
 };

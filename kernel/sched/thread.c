@@ -39,10 +39,10 @@ static struct list threads = LIST_INIT(threads);
 static struct list dead = LIST_INIT(dead);
 uint64_t thread_next = 2; /* atomic; 1 is reserved for process 1 */
 static void *stack_cache[STACK_CACHE];
-static unsigned stacks_cached; /* threads_lock */
-static uint64_t stacks;        /* atomic; of threads, and those that are kept */
-static uint64_t switches_gone; /* threads_lock; of threads that were freed */
-static unsigned gone_waiters;  /* threads_lock; of thread_await_gone() */
+static unsigned stacks_cached;  /* threads_lock */
+static uint64_t stacks;         /* atomic; of threads, and those that are kept */
+static struct thread_sums gone; /* threads_lock; of threads that were freed */
+static unsigned gone_waiters;   /* threads_lock; of thread_await_gone() */
 
 static void *
 stack_alloc(void)
@@ -215,6 +215,14 @@ thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 	return t;
 }
 
+static void
+add_sums(struct thread_sums *sums, const struct thread *t)
+{
+	sums->switches += __atomic_load_n(&t->switches, __ATOMIC_RELAXED);
+	sums->faults += __atomic_load_n(&t->faults, __ATOMIC_RELAXED);
+	sums->disk_faults += __atomic_load_n(&t->disk_faults, __ATOMIC_RELAXED);
+}
+
 /* Frees all of t but its stack, which it returns. */
 static void *
 thread_dissolve(struct thread *t)
@@ -223,7 +231,7 @@ thread_dissolve(struct thread *t)
 	bool awaited;
 
 	spin_lock(&threads_lock);
-	switches_gone += t->switches;
+	add_sums(&gone, t);
 	list_remove(&t->all);
 	awaited = gone_waiters > 0;
 	spin_unlock(&threads_lock);
@@ -395,17 +403,17 @@ thread_usage(const struct thread *t)
 			      .interruptions = t->interruptions};
 }
 
-uint64_t
-thread_switches(void)
+struct thread_sums
+thread_sums(void)
 {
-	uint64_t sum;
+	struct thread_sums sums;
 
 	spin_lock(&threads_lock); /* a thread is counted by itself, or with those that have gone */
-	sum = switches_gone;
+	sums = gone;
 	list_for_each_entry (const struct thread, t, &threads, all)
-		sum += __atomic_load_n(&t->switches, __ATOMIC_RELAXED);
+		add_sums(&sums, t);
 	spin_unlock(&threads_lock);
-	return sum;
+	return sums;
 }
 
 uint32_t

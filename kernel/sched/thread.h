@@ -195,8 +195,12 @@ int thread_each(int (*f)(struct thread *, void *), void *arg);
 uint64_t thread_cpu_ns(void);
 /* What a thread has used; if it is not the current one, up to its last switch or tick. */
 struct usage thread_usage(const struct thread *t);
-/* Switches to threads since boot; how many threads there have been. Both may be a little old. */
-uint64_t thread_switches(void);
+/* Of all threads since boot: switches to them, and their page faults (struct usage). May be a
+ * little old, as is how many threads there have been. */
+struct thread_sums {
+	uint64_t switches, faults, disk_faults;
+};
+struct thread_sums thread_sums(void);
 uint32_t thread_count_made(void);
 /* Bytes of the kernel stacks of threads, and of those that are kept for new ones. Any context. */
 uint64_t thread_stack_bytes(void);

@@ -41,6 +41,11 @@ def blkdebug(disk, *rules, more=""):
             "virtio-blk-pci,drive=d,disable-legacy=on"]
 
 
+def plain(disk):
+    """Options for a disk that is mounted by nobody at boot."""
+    return ["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+
+
 def throttled(disk, rule):
     """Options for a disk that QEMU slows down: rule is an option throttling.* of -drive, without this word."""
     return ["--", "-drive", f"file={disk},format=raw,if=none,id=d,throttling.{rule}", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]

@@ -12,7 +12,7 @@ import subprocess
 
 import pexpect
 from console import close, guest, shell
-from disks import blkdebug, contents, fsck, make, partition_table, silent, tool
+from disks import blkdebug, contents, fsck, make, partition_table, plain, silent, tool
 from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch, scratch_file, test, times
 from qmp import Qmp
 
@@ -107,6 +107,34 @@ def told():
     check_match(r"^nodev\tdevpts$", out, "the file system of terminals")
     cached, available, free, _ = map(int, re.search(r"^(\d+) (\d+) (\d+) (\d+)$", out, re.M).groups())
     check(cached >= 8192 and available >= free + 8000, f"Cached {cached}, MemAvailable {available}, MemFree {free}, with 8 MB of a file in memory")
+
+
+COUNTED = """cd /sys/kernel/tracing; mkdir /mnt; echo 8192 > buffer_size_kb
+echo 1 > events/block/enable; mount -t ext2 /dev/vda1 /mnt; seq 200000 > /mnt/f; cp /mnt/f /mnt/g; sync
+head -c 1000000 /dev/vda > /dev/null; umount /mnt; mount -t ext2 /dev/vda1 /mnt; cat /mnt/f > /dev/null; sync
+cat /proc/diskstats; grep pgpg /proc/vmstat; echo 0 > events/block/enable; grep -E 'rq_complete|backmerge' trace
+"""
+
+
+@portable_test("/proc/diskstats and /proc/vmstat count what the events of the system block tell, of a disk and its partition")
+def counted():
+    disk = scratch_file(".img")
+    head = partition_table("dos", (2048, 30720)).ljust(2048 * 512, b"\0")
+    disk.write_bytes(head + make("15M").read_bytes())
+    out = boot(COUNTED, options=plain(disk)).expect().out.replace("\r", "")
+    told = re.findall(r"block_(rq_complete|bio_backmerge): 254,\d (\w+) (?:\(\) )?(\d+) \+ (\d+)", out)
+    of = lambda letter, wanted: [int(size) for what, rwbs, _, size in told if what == wanted and rwbs[0] == letter]
+    done, merged = (lambda letter: of(letter, "rq_complete")), (lambda letter: len(of(letter, "bio_backmerge")))
+    row = lambda name: [int(n) for n in re.search(rf"^ 254 +\d+ {name} (.*)$", out, re.M)[1].split()]
+    whole, part = row("vda"), row("vda1")
+    boot_reads = 1  # a sector, for the table of partitions
+    reads = (whole[0] - boot_reads, whole[1], whole[2] - boot_reads)
+    check_eq(reads, (len(done("R")), merged("R"), sum(done("R"))), f"reads in\n{out}")
+    check_eq(tuple(whole[4:7]), (len(done("W")), merged("W"), sum(done("W"))), "writes")
+    check_eq((whole[8], whole[15]), (0, len(done("F"))), "requests in flight, and flushes")
+    check(0 < whole[9] <= whole[10] + 1 and len(whole) == 17, f"times {whole}")
+    check(0 < part[0] < whole[0] and part[4:7] == whole[4:7] and part[15] == 0, f"partition {part}, disk {whole}")
+    check_eq(re.findall(r"^pgpg\w+ (\d+)", out, re.M), [str(whole[2] // 2), str(whole[6] // 2)], "KiB in and out")
 
 
 @portable_test("a file's room and its holes are zeroes, whatever was on the disk before, also when a write fails")
@@ -297,7 +325,7 @@ def untouched():
         f.write(b"\xff\xff")
     before = disk.read_bytes()
     out = boot("mkdir /mnt; mount -o ro -t ext2 /dev/vda /mnt; ls /mnt > /dev/null; dmesg | grep ext2:; sync; umount /mnt\n",
-               options=["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]).expect().out
+               options=plain(disk)).expect().out
     check_match(r"is wrong", out, "the inode")
     check(disk.read_bytes() == before, "the disk has changed")
 
@@ -457,17 +485,16 @@ def stood():
 @portable_test("an ext2 with features that are not known is not mounted, or only to be read; what is none says so")
 def features():
     script = "mkdir /mnt; mount -t ext2 /dev/vda /mnt && mount | grep vda; mount -o ro -t ext2 /dev/vda /mnt && mount | grep vda; true\n"
-    device = lambda disk: ["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
     ext4 = scratch_file(".img")
     tool("mke2fs", "-q", "-t", "ext4", ext4, "16M")
-    out = boot(script, options=device(ext4)).expect().out
+    out = boot(script, options=plain(ext4)).expect().out
     check("type ext2" not in out and "Invalid argument" in out, out)
     huge = make("16M", "-O", "huge_file")
-    out = boot(script, options=device(huge)).expect().out
+    out = boot(script, options=plain(huge)).expect().out
     check("type ext2 (ro)" in out and "type ext2 (rw)" not in out, out)
     none = scratch_file(".img")
     none.write_bytes(bytes(1 << 20))
-    out = boot(script + "dmesg | grep ext2\n", options=device(none)).expect().out
+    out = boot(script + "dmesg | grep ext2\n", options=plain(none)).expect().out
     check_match(r"ext2: vda: it has no magic number of ext2", out, "an empty disk")
 
 
@@ -489,7 +516,7 @@ def corrupt():
         patch(disk, *{"block": (inode + 40 + 8, b"\xff\xff\xff\x7f"), "dir": (where("/d") * 1024 + 4, b"\x03\x00"),
                       "inode": (inode, b"\xff\xff"), "group": (2 * 1024, b"\xff\xff\xff\xff")}[what])
         run = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; ls -l /mnt/d; cat /mnt/d/f | wc -c; rm -f /mnt/d/f; echo x > /mnt/x; dmesg | grep ext2:; echo end\n",
-                   options=["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"])
+                   options=plain(disk))
         out = run.expect().out
         check_match(r"ext2: vda: .* is wrong: \d+; it is read-only now", out, what)
         check_match(r"Structure needs cleaning|Read-only file system|No such file", out, what)
@@ -504,7 +531,7 @@ def partitions():
         disk = scratch_file(".img")
         head = partition_table(table, (2048, 8192), (12288, 2048)).ljust(2048 * 512, b"\0")
         disk.write_bytes((head + part.read_bytes()).ljust(16 << 20, b"\0"))
-        device = ["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+        device = plain(disk)
         out = boot("blockdev --getsize64 /dev/vda; blockdev --getsize64 /dev/vda1; blockdev --getsz /dev/vda2; blockdev --getss /dev/vda\n"
                    "ls /dev/vda*; mkdir /mnt; mount -t ext2 /dev/vda1 /mnt; echo in a partition > /mnt/f; mount -t ext2 /dev/vda1 /tmp || echo busy\n"
                    "echo x | dd of=/dev/vda conv=notrunc 2>&1; echo x | dd of=/dev/vda2 conv=notrunc 2> /dev/null && echo other\n"
@@ -524,7 +551,7 @@ def partitions():
 def odd_disks():
     disk = scratch_file(".img")
     disk.write_bytes(partition_table("hybrid", (2048, 8192), (12288, 2048)).ljust(16 << 20, b"\0"))
-    device = ["--", "-drive", f"file={disk},format=raw,if=none,id=d", "-device", "virtio-blk-pci,drive=d,disable-legacy=on"]
+    device = plain(disk)
     check_eq(boot("echo /dev/vda*\n", options=device).expect().out.split(), ["/dev/vda", "/dev/vda2"], "the devices")
     device[-1] += ",logical_block_size=4096,physical_block_size=4096"
     out = boot("echo /dev/vda*; dmesg | grep virtio-blk\n", options=device).expect().out
