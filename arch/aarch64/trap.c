@@ -150,7 +150,9 @@ leave_slot(struct arch_trapframe *tf)
 {
 	extern const char __kprobe_slots[], __kprobe_slots_end[];
 
-	if (tf->pc >= (uintptr_t)__kprobe_slots && tf->pc < (uintptr_t)__kprobe_slots_end)
+	/* A program may have jumped there: the fault is yet to come. */
+	if (!arch_tf_user(tf) && tf->pc >= (uintptr_t)__kprobe_slots &&
+	    tf->pc < (uintptr_t)__kprobe_slots_end)
 		arch_insn_emulate((const uint8_t *)tf->pc, tf->pc, tf, NULL);
 }
 
