@@ -321,9 +321,13 @@ intc_send(unsigned cpu, unsigned sgi, bool group0)
 	/* The other CPU must see what was stored before. */
 	DSB(ishst);
 	if (devtree.gic == 2) {
-		/* NSATT: group 1, if the distinction exists */
+		/*
+		 * NSATT: group 1, if the distinction exists. The filter names this CPU: a GIC with
+		 * one CPU does not say which bit that has (GICD_ITARGETSR reads as zero).
+		 */
 		write32(gicd, GICD_SGIR,
-			(uint32_t)gicv2_target[cpu] << 16 | (group0 ? 0 : 1u << 15) | sgi);
+			(cpu == arch_cpu() ? 2u << 24 : (uint32_t)gicv2_target[cpu] << 16) |
+			    (group0 ? 0 : 1u << 15) | sgi);
 		return;
 	}
 	/* IHI 0069, ICC_SGI1R_EL1: Aff3.Aff2.RS.Aff1, and one of 16 bits for Aff0. */

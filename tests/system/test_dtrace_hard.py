@@ -9,7 +9,7 @@ import re
 import sys
 
 from console import DB, guest, prompt, shell
-from harness import boot, check, check_eq, check_match, main, scratch_file, portable_test as test, times
+from harness import boot, check, check_eq, check_match, main, scratch_file, portable_test as test, test as arch_test, times
 
 STATEMENTS = 500
 LINE = "/* " + "x" * 990 + " */ BEGIN { n++; }\n"
@@ -126,6 +126,22 @@ def begin():
 @test("raise() at a probe that its own signal fires sends one", shared="parts")
 def raised():
     check_match(r"^sent 2$", parts()[7], "signals: the program's, and the action's")
+
+
+RAISED = """cat > /tmp/s <<'END'
+trap 'echo signal; exit' USR2
+: < /etc/motd
+: < /etc/motd
+echo none
+END
+dtrace -wqn 'syscall::openat:entry /pid == $target && copyinstr(arg1) == "/etc/motd"/ { raise(12); }' -c 'sh /tmp/s'
+"""
+
+
+@arch_test("raise() reaches the process with one CPU and the interrupt controller GICv2", arch=("aarch64", "it is Arm's"))
+def raised_on_gicv2():
+    out = boot(RAISED, options=["--machine", "virt,gic-version=2"]).expect().out.split()
+    check_eq(out, ["signal"], "what the program says")
 
 
 @test("a clause that names 1,000 probes takes 48 MB at most to compile", shared="parts")
