@@ -64,7 +64,7 @@ pty_ring_room(const struct pty *p)
 	return RING_SIZE - (p->head - p->tail);
 }
 
-/* Puts as much as there is room for. */
+/* Puts as much as there is room for. Without the lock, the caller tells the master afterwards. */
 static void
 pty_put(struct tty *t, const char *text, size_t n)
 {
@@ -72,7 +72,6 @@ pty_put(struct tty *t, const char *text, size_t n)
 
 	for (size_t i = 0; i < n && pty_ring_room(p) > 0; i++)
 		p->ring[p->head++ % RING_SIZE] = text[i];
-	tell_master(t);
 }
 
 static bool
@@ -102,10 +101,12 @@ pty_send(struct tty *t, const struct file *f, const char *text, size_t n, int *e
 		} else if (f->flags & O_NONBLOCK) {
 			*error = -EAGAIN;
 		} else {
+			tell_master(t);
 			*error = sleep_on(&p->ring, &t->lock, "ttyout", SLEEP_INTR, DEADLINE_NEVER);
 		}
 	}
 	spin_unlock(&t->lock);
+	tell_master(t);
 	return used;
 }
 
@@ -285,17 +286,23 @@ ptmx_type(const struct file *f, const char *text, size_t n, int *error)
 
 	for (size_t i = 0; i < n; i++) {
 		struct tty_key k;
+		uint64_t before;
+		bool echoed;
 
 		spin_lock(&t->lock);
 		while (!ldisc_room(&t->ldisc) && *error == 0)
 			*error = f->flags & O_NONBLOCK
 				     ? -EAGAIN
 				     : sleep_on(p, &t->lock, "ptmxout", SLEEP_INTR, DEADLINE_NEVER);
+		before = p->head;
 		if (*error == 0)
 			k = tty_take_key(t, text[i]);
+		echoed = p->head != before;
 		spin_unlock(&t->lock);
 		if (*error != 0)
 			return i;
+		if (echoed)
+			tell_master(t);
 		tty_tell_key(t, &k);
 	}
 	return n;
