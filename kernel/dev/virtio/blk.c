@@ -180,6 +180,9 @@ blk_open(struct virtio *v)
 	}
 	if (v->features & F_SEG_MAX)
 		most = read_register(SEG_MAX, 1);
+	/* A table, with the header and the status, is not longer than the ring (2.7.5.3.1). */
+	if (most + 2 > blk.ring.size)
+		most = blk.ring.size > 2 ? blk.ring.size - 2u : 1;
 	q->max_bios = most > REQUEST_BIOS ? REQUEST_BIOS : most > 0 ? (unsigned)most : 1;
 	return true;
 }
