@@ -177,6 +177,33 @@ fixup(const struct arch_trapframe *tf, bool user)
 }
 
 /* code: what siginfo says. */
+#define TOLD_FAULTS    10 /* in so many nanoseconds, as on Linux */
+#define TOLD_FAULTS_NS 5000000000ul
+
+/* May another line be printed? A user's programs would fill the console, and dmesg, with them. */
+static bool
+may_tell_fault(void)
+{
+	static struct spinlock lock = SPINLOCK_INIT("faults");
+	static uint64_t since_ns;
+	static unsigned count;
+	uint64_t now = clock_ns();
+	unsigned silent = 0;
+	bool may;
+
+	spin_lock(&lock);
+	if (count == 0 || now - since_ns > TOLD_FAULTS_NS) {
+		silent = count > TOLD_FAULTS ? count - TOLD_FAULTS : 0;
+		since_ns = now;
+		count = 0;
+	}
+	may = count++ < TOLD_FAULTS;
+	spin_unlock(&lock);
+	if (silent > 0)
+		printk("%u more faults of programs were not told\n", silent);
+	return may;
+}
+
 static void
 raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, int code)
 {
@@ -197,7 +224,7 @@ raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, 
 		panic_trap(tf, "%s, address %#lx", what, va);
 	SDT_PROBE3(proc, , , fault, sig, va, arch_tf_pc(tf));
 	arch_fault_note(&curlwp()->fault_regs, tf, va);
-	if (!(p->sig_caught & 1ul << (sig - 1)) && curlwp()->ptrace == NULL)
+	if (!(p->sig_caught & 1ul << (sig - 1)) && curlwp()->ptrace == NULL && may_tell_fault())
 		printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
 		       arch_tf_pc(tf), va, sig);
 	spin_lock(&proc_lock);

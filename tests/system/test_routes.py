@@ -224,7 +224,7 @@ def triple_fault():
 def user_crash():
     for smp in cpus():
         with dying(smp) as death:
-            shell(death.c, "user_test null")
+            shell(death.c, "user_test do crash")
             death.c.sendline("sysctl debug.kdb.enter=1")
             death.c.expect(DB)
             routes = {"dump": death.dumped(), "db>": death.at_db()}

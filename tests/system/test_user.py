@@ -6,11 +6,14 @@ import re
 import subprocess
 import tempfile
 
-from harness import BUILD, ROOT, boot, check, cpus, main, test
+from harness import BUILD, ROOT, boot, check, check_eq, cpus, main, test
+
+
+PROGRAM = ["--file", f"/bin/user_test={BUILD}/user_test"]
 
 
 def run(smp):
-    guest = boot("user_test\nktr probes syscall::getppid:\n", smp=smp, options=["--file", f"/bin/user_test={BUILD}/user_test"])
+    guest = boot("user_test\nktr probes syscall::getppid:\n", smp=smp, options=PROGRAM)
     lines = guest.out.splitlines()
     failed = [line for line in lines if line.startswith("not ok")]
     check(not failed, "in the guest: " + "; ".join(failed))
@@ -26,13 +29,22 @@ for _smp in cpus("bad system calls"):
     test(f"bad system calls get their errno and bad programs their signal, CPUs: {_smp}")(lambda smp=_smp: run(smp))
 
 
+@test("of programs that crash again and again, ten in 5 s are told, and then how many were not")
+def crashes():
+    out = boot("for i in $(seq 30); do user_test do crash; done 2> /dev/null; dmesg | grep -c 'user_test.*signal 11'\n"
+               "sleep 5; user_test do crash; dmesg | grep -c 'user_test.*signal 11'; dmesg | grep -o '[0-9]* more faults.*'\n",
+               options=["--icount", *PROGRAM]).out.replace("\r", "")
+    check_eq(re.findall(r"^\d+$", out, re.M), ["10", "11"], "lines")
+    check_eq(re.findall(r"^(\d+) more faults of programs were not told$", out, re.M)[-1:], ["20"], "the others")
+
+
 @test("tracing by /boot/dtrace.dif begins with the first program, until somebody claims it")
 def anonymous():
     with tempfile.TemporaryDirectory() as folder:
         image = pathlib.Path(folder) / "dtrace.dif"
         gen = subprocess.run([ROOT / "build/host/unit/dif_gen"], check=True, capture_output=True).stdout
         image.write_bytes(gen)
-        options = ["--file", f"/bin/user_test={BUILD}/user_test", "--file", f"/boot/dtrace.dif={image}"]
+        options = [*PROGRAM, "--file", f"/boot/dtrace.dif={image}"]
         guest = boot("/bin/nproc\nuser_test claim\nuser_test claim\n", options=options)
         lines = guest.expect(1).out.splitlines()
         check(not any(line.startswith("not ok") for line in lines), guest.out)

@@ -263,6 +263,8 @@ deed_main(int argc, char **argv)
 		return do_hold(argv[2]);
 	if (strcmp(what, "slay") == 0 && argc > 2)
 		return do_slay(argv[2]);
+	if (strcmp(what, "crash") == 0)
+		return *(volatile int *)NULL;
 	if (strcmp(what, "leaks") == 0)
 		return real_leaks();
 	if (strcmp(what, "leave") == 0)
@@ -271,6 +273,6 @@ deed_main(int argc, char **argv)
 		return 0;
 	fprintf(stderr,
 		"usage: user_test do nonblock|steal|read|join PGID|calls|starve|hold LEFT|slay UID|"
-		"leave|leaks|hog WHAT\n");
+		"crash|leave|leaks|hog WHAT\n");
 	return 2;
 }
