@@ -40,7 +40,12 @@ enum {
 	EC_BRK64 = 0x3c,
 };
 
-#define PSTATE_SS (1ul << 21) /* the next instruction is the one that is stepped */
+#define PSTATE_NZCV 0xf0000000ul /* what a program can set */
+#define PSTATE_SS   (1ul << 21)  /* the next instruction is the one that is stepped */
+
+/* MDSCR_EL1: steps, at EL0; and at EL1. */
+#define MDSCR_SS  (1ul << 0)
+#define MDSCR_KDE (1ul << 13)
 
 #define MPIDR_AFFINITY 0xff00fffffful /* Aff3 to Aff0 */
 

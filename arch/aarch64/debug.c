@@ -11,8 +11,6 @@
 #define REGISTERS 4  /* used at most, of each kind; every CPU has at least 2 */
 #define LOOP_MAX  16 /* instructions of a loop with exclusive accesses, at most */
 
-#define MDSCR_SS  (1ul << 0)
-#define MDSCR_KDE (1ul << 13)
 #define MDSCR_MDE (1ul << 15)
 #define CR_ENABLE 1ul
 #define CR_EL1    (1ul << 1)   /* PMC, PAC */

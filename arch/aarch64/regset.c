@@ -6,10 +6,6 @@
 #include "arch/aarch64/a64.h"
 #include "kernel/lib/string.h"
 
-#define PSTATE_NZCV 0xf0000000ul
-#define MDSCR_SS    (1ul << 0)
-#define MDSCR_KDE   (1ul << 13)
-
 void
 arch_regs_get(struct arch_regs *r, const struct arch_trapframe *tf, uint64_t tls)
 {

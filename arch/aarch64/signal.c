@@ -6,8 +6,6 @@
 #include "arch/aarch64/a64.h"
 #include "kernel/lib/string.h"
 
-#define PSTATE_NZCV 0xf0000000ul
-
 const bool arch_sigreturn_in_vdso = true;
 
 void

@@ -4,10 +4,9 @@
 #include "arch/regset.h"
 
 #include "arch/mmu.h"
+#include "arch/x86_64/x86.h"
 
-#define FLAGS_USER   0x50dd5ul /* AC OF DF TF SF ZF AF PF CF RF */
-#define FLAGS_ALWAYS 0x202ul
-#define FLAGS_TF     0x100ul
+#define FLAGS_TF 0x100ul
 
 /* Linux's selectors of 64-bit programs, by which debuggers know them. */
 #define LINUX_CS 0x33

@@ -9,11 +9,8 @@
 
 #define RED_ZONE 128
 
-/* Flags that a program can set: AC OF DF TF SF ZF AF PF CF and RF; IF and bit 1 are always set. */
-#define FLAGS_USER   0x50dd5ul
-#define FLAGS_ALWAYS 0x202ul
-#define FLAGS_TF_RF  0x10100ul
-#define FLAGS_DF     0x400ul
+#define FLAGS_TF_RF 0x10100ul
+#define FLAGS_DF    0x400ul
 
 #define ERROR_PRESENT 1ul /* of a page fault: the page is there */
 

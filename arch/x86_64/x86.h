@@ -9,6 +9,10 @@
 #include "arch/trap.h"
 #include "arch/x86_64/asm.h"
 
+/* Flags that a program can set: AC OF DF TF SF ZF AF PF CF and RF; IF and bit 1 are always set. */
+#define FLAGS_USER   0x50dd5ul
+#define FLAGS_ALWAYS 0x202ul
+
 /* Segment selectors. SYSRET needs user data below user code (SDM vol. 2B, SYSRET). */
 #define SEL_KCODE 0x08
 #define SEL_KDATA 0x10
