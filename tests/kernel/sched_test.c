@@ -9,6 +9,7 @@
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/sched/callout.h"
+#include "kernel/sched/runq.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/sleepq.h"
@@ -17,6 +18,7 @@
 #include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
+#include "kernel/sysctl/registry.h"
 #include "ktr/control.h"
 #include "ktr/hook.h"
 #include "tests/kernel/ktest.h"
@@ -477,6 +479,50 @@ KTEST(a_thread_that_starts_is_queued_where_it_may_run_now)
 	KT_EQ(birth.setting + birth.placing, 2);
 	KT_EQ(ktr_owner_unregister((unsigned)placing), 0);
 	KT_EQ(ktr_owner_unregister((unsigned)setting), 0);
+}
+
+/* A real-time thread on CPU 0 that sleeps at each clock tick, and runs else. */
+static void
+dodge_ticks(void *arg)
+{
+	while (__atomic_load_n(&spin_on, __ATOMIC_ACQUIRE)) {
+		uint64_t tick;
+
+		irq_push();
+		tick = this_pcpu()->tick_ns;
+		irq_pop();
+		while (clock_ns() + 2 * MS < tick)
+			arch_relax();
+		sleep_on(&flag, NULL, "test", 0, tick + MS / 4);
+	}
+	raise_flag(NULL);
+}
+
+static bool
+is_throttled(void *arg)
+{
+	return __atomic_load_n(&runqs[0].throttled, __ATOMIC_RELAXED);
+}
+
+KTEST(real_time_threads_owe_what_they_run_between_ticks)
+{
+	static const struct sched_params fifo = {.policy = SCHED_FIFO, .rt_prio = 1};
+	struct thread *t = thread_alloc("dodger", PRIO_USER, dodge_ticks, NULL);
+	char err[64];
+	bool throttled;
+
+	KT_ASSERT(t != NULL);
+	KT_EQ(sysctl_set_text("kernel.sched_rt_runtime_us", "400000", err, sizeof(err)), 0);
+	flag = 0;
+	spin_on = true;
+	sched_set_cpus(t, 1);
+	sched_set_params(t, &fifo);
+	sched_start(t);
+	throttled = ktest_wait(is_throttled, NULL);
+	__atomic_store_n(&spin_on, false, __ATOMIC_RELEASE);
+	KT_ASSERT(wait_flag(1));
+	KT_EQ(sysctl_set_text("kernel.sched_rt_runtime_us", "950000", err, sizeof(err)), 0);
+	KT_ASSERT(throttled);
 }
 
 /* Makes a thread when the next number is n. Returns the one that it got. */
