@@ -119,7 +119,8 @@ move_page(uint64_t *pte, uintptr_t va, void *arg)
 
 	*pagetable_entry(m->vm->root, va + m->by, 0, NULL) = *pte;
 	*pte = 0;
-	vm_flush_page(m->vm, va);
+	if (!m->vm->shared)
+		vm_flush_page(m->vm, va);
 }
 
 /*
@@ -144,6 +145,8 @@ remap_move(struct vmspace *vm, const struct remap *r)
 	}
 	pagetable_each(vm->root, r->start, r->start + r->old_size, move_page, &m);
 	arch_mmu_sync();
+	if (vm->shared) /* once, and not for each page: until then an old entry finds its page */
+		vm_flush_all(vm);
 	if (!(r->flags & MREMAP_DONTUNMAP))
 		vm_unmap_locked(vm, r->start, r->old_size);
 	return (int64_t)r->to;
