@@ -350,6 +350,32 @@ inherits(void *arg)
 		   : 2;
 }
 
+static int
+heap_is_kept(void *arg)
+{
+	const char *more = arg;
+
+	return mapped((void *)more, 1) && *more == 'm' ? 0 : 1;
+}
+
+static bool
+advice_is_not_for_what_the_heap_gets(void)
+{
+	char *end = sbrk((intptr_t)((-(uintptr_t)sbrk(0) & (PAGE - 1)) + PAGE)), *p, *more;
+	bool good = end != (void *)-1;
+
+	p = (char *)sbrk(0) - PAGE;
+	for (int advice = 0; advice < 2 && good; advice++) {
+		good = madvise(p, PAGE, advice == 0 ? MADV_DONTFORK : MADV_WIPEONFORK) == 0;
+		more = sbrk(PAGE);
+		*more = 'm';
+		good = good && more == p + PAGE && in_child(heap_is_kept, more) == 0 &&
+		       madvise(p, PAGE, advice == 0 ? MADV_DOFORK : MADV_KEEPONFORK) == 0;
+		p = more;
+	}
+	return good;
+}
+
 static bool
 advice_changes_what_a_child_has(void)
 {
@@ -484,6 +510,8 @@ test_memory(void)
 	result(huge_shared_memory_has_its_pages(), "shared memory may be too large");
 	result(code_is_written_where_it_runs(), "memory can be written and executed at once");
 	result(advice_changes_what_a_child_has(), "madvise() says what a child has of maps");
+	result(advice_is_not_for_what_the_heap_gets(),
+	       "madvise() of the heap's end is not for what brk() adds");
 	result(pages_are_made_before(), "MADV_POPULATE_READ and _WRITE make pages");
 	result(a_hole_does_not_protect_the_rest(),
 	       "madvise() and mprotect() of a range with a hole");
