@@ -2,6 +2,7 @@
 #include "arch/mmu.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/area.h"
+#include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/vm/vm_private.h"
@@ -91,10 +92,7 @@ peek_page(struct vmspace *vm, uint64_t va, void *to, size_t n)
 	if (pte != 0 && page_marked(phys_to_virt(arch_pte_pa(pte))))
 		pte = 0; /* what the program has there, without the probes' breakpoints */
 	if (pte == 0 && a->from.pager != NULL)
-		page = a->from.pager->page(a->from.object,
-					   (a->from.offset + (page_round_down(va) - a->start)) /
-					       PAGE_SIZE,
-					   false, &error);
+		page = a->from.pager->page(a->from.object, area_index(a, va), false, &error);
 	if (pte != 0)
 		memcpy(to, (char *)phys_to_virt(arch_pte_pa(pte)) + off, n);
 	else if (page != NULL)
@@ -155,7 +153,7 @@ vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n, unsigned ac
 		    !poke_page(vm, va + done, (const char *)from + done, part))
 			break;
 	}
-	vm_flush_everywhere(); /* the space is not that of this CPU */
+	kmap_flush_everywhere(); /* the space is not that of this CPU */
 	mutex_unlock(&vm->lock);
 	return done;
 }

@@ -5,6 +5,7 @@
  */
 #include "arch/mmu.h"
 #include "kernel/mm/area.h"
+#include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/pagetable.h"
@@ -118,18 +119,6 @@ vm_flush_page(const struct vmspace *vm, uint64_t va)
 		smp_call_users(vm->root, vm_flush_here, &f);
 }
 
-static void
-spaces_flush_here(void *arg)
-{
-	arch_tlb_flush_all();
-}
-
-__attribute__((noinline)) void
-vm_flush_everywhere(void)
-{
-	smp_call_all(spaces_flush_here, NULL);
-}
-
 /* Pages that have left a space; until the flush a CPU may still use them. */
 struct cut {
 	const void *object; /* NULL, for vm_drop_object(): each */
@@ -145,7 +134,7 @@ static void
 flush_cut(struct cut *c)
 {
 	if (c->n > 0)
-		vm_flush_everywhere();
+		kmap_flush_everywhere();
 	while (c->n > 0)
 		page_unref(c->pages[--c->n]);
 }
@@ -285,7 +274,7 @@ vm_clean_object(const void *object, uint64_t from, uint64_t to)
 	CTR1(KTR_VM, "clean: object %p", object);
 	vm_spaces_each(clean_space, &w);
 	if (w.any)
-		vm_flush_everywhere(); /* the spaces are not those of this CPU */
+		kmap_flush_everywhere(); /* the spaces are not those of this CPU */
 }
 
 static void

@@ -148,12 +148,9 @@ vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
 void
 vm_set_end(struct vmspace *vm, struct area *a, uint64_t end)
 {
-	unsigned prot = a->prot;
-
 	area_take(&vm->areas, a->start, a->end);
 	vm->size += end - a->end;
 	a->end = end;
-	a->prot = prot;
 	area_insert(&vm->areas, a);
 }
 

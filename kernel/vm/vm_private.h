@@ -95,8 +95,6 @@ void vm_drop_pages(struct vmspace *vm, uint64_t start, uint64_t end);
 /* No CPU uses an old entry of the page, or of any page, when it returns. */
 void vm_flush_page(const struct vmspace *vm, uint64_t va);
 void vm_flush_all(const struct vmspace *vm);
-/* No CPU uses an old entry of any space when it returns. */
-void vm_flush_everywhere(void);
 /* The space comes to the list of all, and leaves it. No space's lock held. */
 void vm_spaces_join(struct vmspace *vm);
 void vm_spaces_leave(struct vmspace *vm);
