@@ -2,7 +2,6 @@
 #include "arch/mmu.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/area.h"
-#include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/vm/vm_private.h"
@@ -153,7 +152,6 @@ vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n, unsigned ac
 		    !poke_page(vm, va + done, (const char *)from + done, part))
 			break;
 	}
-	kmap_flush_everywhere(); /* the space is not that of this CPU */
 	mutex_unlock(&vm->lock);
 	return done;
 }

@@ -304,6 +304,28 @@ KTEST(vm_interrupts_no_cpu_that_does_not_run_the_space)
 	vm_destroy(vm);
 }
 
+/* Only a page that is copied takes an entry away. Then all CPUs are asked, as it is not current. */
+KTEST(vm_poke_interrupts_no_cpu_where_it_changes_no_entry)
+{
+	struct vmspace *vm = vm_create(&uidinfo_root);
+	bool quiet = false;
+
+	KT_ASSERT(vm != NULL);
+	KT_EQ(vm_map(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
+	for (unsigned i = 0; i < 100 && !quiet; i++) {
+		uint64_t asked[MAX_CPUS];
+
+		for (unsigned n = 0; n < ncpus; n++)
+			asked[n] = pcpus[n]->call_asked;
+		KT_EQ(vm_poke(vm, 0x100ffe, "four", 4, 0), 4);
+		quiet = true;
+		for (unsigned n = 0; n < ncpus; n++)
+			quiet &= pcpus[n]->call_asked == asked[n];
+	}
+	KT_ASSERT(quiet);
+	vm_destroy(vm);
+}
+
 static uint8_t
 peek(struct vmspace *vm, uint64_t va)
 {
