@@ -14,13 +14,15 @@
  * All members of light weight together weigh no more than one of FAIR_WEIGHT: many get no more than
  * one. What a heavier one has beyond FAIR_WEIGHT is added.
  *
- * A queue is a leftist heap (Crane 1972): joining two takes logarithmic time, and so does all that
- * follows from it. Pure code. Locking: the caller's.
+ * A queue is a heap (kernel/lib/leftist.h): all takes logarithmic time, but for fair_find(), which
+ * looks at one after the other. Pure code. Locking: the caller's.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "kernel/lib/leftist.h"
 
 #define FAIR_WEIGHT   1024     /* the ordinary one */
 #define FAIR_SLICE_NS 20000000 /* of one of ordinary weight */
@@ -28,16 +30,14 @@
 struct fair_group;
 
 struct fair_entry {
-	struct fair_entry *left, *right, *up; /* the heap: a parent's deadline is not later */
-	uint32_t rank;            /* 1 more than of the right child, which has at most the left's */
+	struct leftist node;      /* at: the deadline, virtual */
 	uint32_t weight;          /* of a member: the user's to set while it has not joined */
 	uint64_t time;            /* virtual; of a member without group: relative to its queue's */
-	uint64_t deadline;        /* virtual */
 	struct fair_group *group; /* of a member: where it is, or was last; NULL: nowhere yet */
 };
 
 struct fair_queue {
-	struct fair_entry *first; /* the earliest deadline of those that wait; NULL: nobody does */
+	struct leftist *first; /* the earliest deadline of those that wait; NULL: nobody does */
 	uint64_t time;
 };
 

@@ -110,6 +110,56 @@ KTEST(callouts_run_in_order_and_not_early)
 	KT_ASSERT(clock_ns() >= now + 30 * MS);
 }
 
+#define MANY 200
+
+static struct callout many[MANY];
+static const struct callout *first_run[MANY];
+
+static void
+note_run(void *arg)
+{
+	first_run[flag++] = arg;
+}
+
+/* On a CPU whose interrupts are off. How many in a row are due is what others wait for. */
+KTEST(callouts_that_are_due_together_run_in_order_and_some_at_a_time)
+{
+	uint64_t now, last = 0, random = 1, next;
+	const struct callout *c = NULL;
+	unsigned listed = 0, before = 0, most = 0, runs = 0;
+	bool ascends = true;
+
+	flag = 0;
+	irq_push();
+	now = clock_ns();
+	for (unsigned i = 0; i < MANY; i++) {
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		callout_init(&many[i], note_run, &many[i]);
+		callout_set(&many[i], now - (random >> 33) % MS);
+	}
+	for (unsigned i = 0; i < MANY; i += 7)
+		callout_stop(&many[i]);
+	while ((c = callout_next_unlocked(arch_cpu(), c)) != NULL) {
+		ascends &= c->deadline_ns >= last;
+		last = c->deadline_ns;
+		listed += c->fn == note_run;
+	}
+	do {
+		next = callout_run(now);
+		most = flag - before > most ? flag - before : most;
+		before = flag;
+		runs++;
+	} while (next <= now);
+	irq_pop();
+	KT_ASSERT(ascends);
+	KT_EQ(listed, MANY - (MANY + 6) / 7);
+	KT_EQ(flag, listed);
+	KT_LE(most, 64);
+	KT_GE(runs, 3);
+	for (unsigned i = 1; i < flag; i++)
+		KT_ASSERT(first_run[i - 1]->deadline_ns <= first_run[i]->deadline_ns);
+}
+
 KTEST(a_stopped_callout_does_not_run)
 {
 	static struct callout c;

@@ -293,14 +293,14 @@ find_comes_to_each_that_waits(void **state)
 /* Of a heap of n, the right spine is at most log2(n + 1) long, and no child is before its parent.
  */
 static unsigned
-heap_is_good(const struct fair_entry *e, const struct fair_entry *up)
+heap_is_good(const struct leftist *e, const struct leftist *up)
 {
 	unsigned left, right;
 
 	if (e == NULL)
 		return 0;
 	assert_ptr_equal(e->up, up);
-	assert_true(up == NULL || (int64_t)(e->deadline - up->deadline) >= 0);
+	assert_true(up == NULL || !leftist_earlier(e->at, up->at));
 	left = heap_is_good(e->left, e);
 	right = heap_is_good(e->right, e);
 	assert_int_equal(e->rank, (e->right != NULL ? e->right->rank : 0) + 1);
