@@ -191,10 +191,14 @@ struct fair_entry *
 fair_find(const struct fair_queue *top, bool (*may)(const struct fair_entry *e, const void *arg),
 	  const void *arg)
 {
+	unsigned looks = FAIR_LOOKS;
+
 	for (struct leftist *g = top->first; g != NULL; g = leftist_next(g))
 		for (struct leftist *e = fair_group_of(g)->members.first; e != NULL;
 		     e = leftist_next(e))
-			if (may(fair_entry_of(e), arg))
+			if (looks-- == 0)
+				return NULL;
+			else if (may(fair_entry_of(e), arg))
 				return fair_entry_of(e);
 	return NULL;
 }

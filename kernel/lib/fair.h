@@ -14,8 +14,8 @@
  * All members of light weight together weigh no more than one of FAIR_WEIGHT: many get no more than
  * one. What a heavier one has beyond FAIR_WEIGHT is added.
  *
- * A queue is a heap (kernel/lib/leftist.h): all takes logarithmic time, but for fair_find(), which
- * looks at one after the other. Pure code. Locking: the caller's.
+ * A queue is a heap (kernel/lib/leftist.h), so all takes logarithmic time; fair_find() looks at
+ * FAIR_LOOKS members at most. Pure code. Locking: the caller's.
  */
 #pragma once
 
@@ -26,6 +26,7 @@
 
 #define FAIR_WEIGHT   1024     /* the ordinary one */
 #define FAIR_SLICE_NS 20000000 /* of one of ordinary weight */
+#define FAIR_LOOKS    128
 
 struct fair_group;
 
@@ -60,7 +61,10 @@ void fair_put(struct fair_queue *top, struct fair_entry *e);
 void fair_take(struct fair_queue *top, struct fair_entry *e);
 /* Who goes first of all that wait; NULL: nobody does. */
 struct fair_entry *fair_first(const struct fair_queue *top);
-/* The first of which may(e, arg) is true, or if that is not fair_first(), any. NULL: none. */
+/*
+ * The first of which may(e, arg) is true, or if that is not fair_first(), any. NULL: none, of those
+ * at which it has looked.
+ */
 struct fair_entry *fair_find(const struct fair_queue *top,
 			     bool (*may)(const struct fair_entry *e, const void *arg),
 			     const void *arg);
