@@ -172,3 +172,16 @@ vm_shared_at(struct vmspace *vm, uint64_t va, uint64_t *id, uint64_t *offset)
 	mutex_unlock(&vm->lock);
 	return shared;
 }
+
+bool
+vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot)
+{
+	const struct area *a = area_find(vm->areas, *start);
+
+	if (a == NULL)
+		return false;
+	*start = a->start;
+	*end = a->end;
+	*prot = a->prot;
+	return true;
+}
