@@ -7,12 +7,6 @@
 
 #include "kernel/lib/list.h"
 
-static bool
-earlier(uint64_t a, uint64_t b)
-{
-	return (int64_t)(a - b) < 0;
-}
-
 /* How far one of that weight moves while it has it for ns. */
 static uint64_t
 virtual_ns(uint64_t ns, uint32_t weight)
@@ -20,92 +14,18 @@ virtual_ns(uint64_t ns, uint32_t weight)
 	return ns * FAIR_WEIGHT / weight;
 }
 
-/* ---- the heap ---- */
-
-static uint32_t
-rank(const struct fair_entry *e)
-{
-	return e != NULL ? e->rank : 0;
-}
-
-/* Makes the rank right after a change of a child. True: it is another one. */
-static bool
-fair_settle(struct fair_entry *e)
-{
-	uint32_t old = e->rank;
-
-	if (rank(e->left) < rank(e->right)) {
-		struct fair_entry *l = e->left;
-
-		e->left = e->right;
-		e->right = l;
-	}
-	e->rank = rank(e->right) + 1;
-	return e->rank != old;
-}
-
-/* Of equal deadlines, a's goes first. The depth is at most the sum of the ranks. */
-static struct fair_entry *
-heap_merge(struct fair_entry *a, struct fair_entry *b)
-{
-	if (a == NULL || b == NULL)
-		return a != NULL ? a : b;
-	if (earlier(b->deadline, a->deadline)) {
-		struct fair_entry *first = b;
-
-		b = a;
-		a = first;
-	}
-	a->right = heap_merge(a->right, b);
-	a->right->up = a;
-	fair_settle(a);
-	return a;
-}
-
-static void
-heap_insert(struct fair_queue *q, struct fair_entry *e)
-{
-	e->left = e->right = NULL;
-	e->rank = 1;
-	q->first = heap_merge(q->first, e);
-	q->first->up = NULL;
-}
-
-static void
-heap_remove(struct fair_queue *q, struct fair_entry *e)
-{
-	struct fair_entry *up = e->up, *rest = heap_merge(e->left, e->right);
-
-	if (rest != NULL)
-		rest->up = up;
-	if (up == NULL)
-		q->first = rest;
-	else if (up->left == e)
-		up->left = rest;
-	else
-		up->right = rest;
-	while (up != NULL && fair_settle(up))
-		up = up->up;
-}
-
-/* The one after e, which is after its parent; NULL: e is the last. */
-static struct fair_entry *
-heap_next(const struct fair_entry *e)
-{
-	if (e->left != NULL)
-		return e->left;
-	for (; e->up != NULL; e = e->up)
-		if (e->up->right != NULL && e->up->right != e)
-			return e->up->right;
-	return NULL;
-}
-
 /* ---- groups and members ---- */
 
-static struct fair_group *
-fair_group_of(struct fair_entry *self)
+static struct fair_entry *
+fair_entry_of(struct leftist *node)
 {
-	return container_of(self, struct fair_group, self);
+	return node != NULL ? container_of(node, struct fair_entry, node) : NULL;
+}
+
+static struct fair_group *
+fair_group_of(struct leftist *self)
+{
+	return container_of(self, struct fair_group, self.node);
 }
 
 static uint64_t
@@ -121,9 +41,9 @@ catch_up(const struct fair_queue *q, struct fair_entry *e)
 	uint64_t bonus =
 	    virtual_ns(FAIR_SLICE_NS, e->weight > FAIR_WEIGHT ? e->weight : FAIR_WEIGHT);
 
-	if (earlier(e->time, q->time - bonus))
+	if (leftist_earlier(e->time, q->time - bonus))
 		e->time = q->time - bonus;
-	e->deadline = next_deadline(e);
+	e->node.at = next_deadline(e);
 }
 
 static uint32_t
@@ -135,13 +55,13 @@ light_part(const struct fair_entry *e)
 static bool
 is_due(const struct fair_entry *e)
 {
-	return !earlier(e->time, e->deadline);
+	return !leftist_earlier(e->time, e->node.at);
 }
 
 static void
 begin_slice(const struct fair_queue *q, struct fair_entry *e)
 {
-	e->deadline = next_deadline(e);
+	e->node.at = next_deadline(e);
 }
 
 /* Changes the group's deadline by `begin`. It may wait. */
@@ -152,24 +72,24 @@ begin_group_slice(struct fair_queue *top, struct fair_group *g,
 	bool waits = g->members.first != NULL;
 
 	if (waits)
-		heap_remove(top, &g->self);
+		leftist_remove(&top->first, &g->self.node);
 	begin(top, &g->self);
 	if (waits)
-		heap_insert(top, &g->self);
+		leftist_insert(&top->first, &g->self.node);
 }
 
 static void
 begin_after_first(const struct fair_queue *q, struct fair_entry *e)
 {
 	begin_slice(q, e);
-	if (q->first != NULL && !earlier(q->first->deadline, e->deadline))
-		e->deadline = q->first->deadline + 1;
+	if (q->first != NULL && !leftist_earlier(q->first->at, e->node.at))
+		e->node.at = q->first->at + 1;
 }
 
 static void
 begin_sooner(const struct fair_queue *q, struct fair_entry *e)
 {
-	if (earlier(next_deadline(e), e->deadline))
+	if (leftist_earlier(next_deadline(e), e->node.at))
 		begin_slice(q, e);
 }
 
@@ -247,8 +167,8 @@ fair_put(struct fair_queue *top, struct fair_entry *e)
 	struct fair_group *g = e->group;
 
 	if (g->members.first == NULL)
-		heap_insert(top, &g->self);
-	heap_insert(&g->members, e);
+		leftist_insert(&top->first, &g->self.node);
+	leftist_insert(&g->members.first, &e->node);
 }
 
 void
@@ -256,33 +176,37 @@ fair_take(struct fair_queue *top, struct fair_entry *e)
 {
 	struct fair_group *g = e->group;
 
-	heap_remove(&g->members, e);
+	leftist_remove(&g->members.first, &e->node);
 	if (g->members.first == NULL)
-		heap_remove(top, &g->self);
+		leftist_remove(&top->first, &g->self.node);
 }
 
 struct fair_entry *
 fair_first(const struct fair_queue *top)
 {
-	return top->first != NULL ? fair_group_of(top->first)->members.first : NULL;
+	return top->first != NULL ? fair_entry_of(fair_group_of(top->first)->members.first) : NULL;
 }
 
 struct fair_entry *
 fair_find(const struct fair_queue *top, bool (*may)(const struct fair_entry *e, const void *arg),
 	  const void *arg)
 {
-	for (struct fair_entry *g = top->first; g != NULL; g = heap_next(g))
-		for (struct fair_entry *e = fair_group_of(g)->members.first; e != NULL;
-		     e = heap_next(e))
-			if (may(e, arg))
-				return e;
+	unsigned looks = FAIR_LOOKS;
+
+	for (struct leftist *g = top->first; g != NULL; g = leftist_next(g))
+		for (struct leftist *e = fair_group_of(g)->members.first; e != NULL;
+		     e = leftist_next(e))
+			if (looks-- == 0)
+				return NULL;
+			else if (may(fair_entry_of(e), arg))
+				return fair_entry_of(e);
 	return NULL;
 }
 
 static void
 fair_follow(struct fair_queue *q, const struct fair_entry *e)
 {
-	if (earlier(q->time, e->time))
+	if (leftist_earlier(q->time, e->time))
 		q->time = e->time;
 }
 
@@ -304,8 +228,8 @@ bool
 fair_before(const struct fair_entry *a, const struct fair_entry *b, uint64_t margin)
 {
 	if (a->group != b->group)
-		return earlier(a->group->self.deadline, b->group->self.deadline);
-	return earlier(a->deadline + margin, b->deadline);
+		return leftist_earlier(a->group->self.node.at, b->group->self.node.at);
+	return leftist_earlier(a->node.at + margin, b->node.at);
 }
 
 uint32_t

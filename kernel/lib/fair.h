@@ -14,30 +14,31 @@
  * All members of light weight together weigh no more than one of FAIR_WEIGHT: many get no more than
  * one. What a heavier one has beyond FAIR_WEIGHT is added.
  *
- * A queue is a leftist heap (Crane 1972): joining two takes logarithmic time, and so does all that
- * follows from it. Pure code. Locking: the caller's.
+ * A queue is a heap (kernel/lib/leftist.h), so all takes logarithmic time; fair_find() looks at
+ * FAIR_LOOKS members at most. Pure code. Locking: the caller's.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/lib/leftist.h"
+
 #define FAIR_WEIGHT   1024     /* the ordinary one */
 #define FAIR_SLICE_NS 20000000 /* of one of ordinary weight */
+#define FAIR_LOOKS    128
 
 struct fair_group;
 
 struct fair_entry {
-	struct fair_entry *left, *right, *up; /* the heap: a parent's deadline is not later */
-	uint32_t rank;            /* 1 more than of the right child, which has at most the left's */
+	struct leftist node;      /* at: the deadline, virtual */
 	uint32_t weight;          /* of a member: the user's to set while it has not joined */
 	uint64_t time;            /* virtual; of a member without group: relative to its queue's */
-	uint64_t deadline;        /* virtual */
 	struct fair_group *group; /* of a member: where it is, or was last; NULL: nowhere yet */
 };
 
 struct fair_queue {
-	struct fair_entry *first; /* the earliest deadline of those that wait; NULL: nobody does */
+	struct leftist *first; /* the earliest deadline of those that wait; NULL: nobody does */
 	uint64_t time;
 };
 
@@ -60,7 +61,10 @@ void fair_put(struct fair_queue *top, struct fair_entry *e);
 void fair_take(struct fair_queue *top, struct fair_entry *e);
 /* Who goes first of all that wait; NULL: nobody does. */
 struct fair_entry *fair_first(const struct fair_queue *top);
-/* The first of which may(e, arg) is true, or if that is not fair_first(), any. NULL: none. */
+/*
+ * The first of which may(e, arg) is true, or if that is not fair_first(), any. NULL: none, of those
+ * at which it has looked.
+ */
 struct fair_entry *fair_find(const struct fair_queue *top,
 			     bool (*may)(const struct fair_entry *e, const void *arg),
 			     const void *arg);

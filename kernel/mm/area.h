@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/mm/page.h"
+
 /* Where the pages of an area come from. NULL: they are new, and zero. */
 struct area_source {
 	const struct vm_pager *pager; /* kernel/vm/vm.h */
@@ -37,6 +39,13 @@ struct area {
 	struct area_source from;
 	uint32_t rank; /* at least as high as the ranks of both children */
 };
+
+/* The number of the page at va in what the area's pages come from. */
+static inline uint64_t
+area_index(const struct area *a, uint64_t va)
+{
+	return (a->from.offset + (va - a->start)) / PAGE_SIZE;
+}
 
 /* The first area that ends above va. NULL: there is none. */
 struct area *area_find(struct area *tree, uint64_t va);

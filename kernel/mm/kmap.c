@@ -181,9 +181,15 @@ kmap_forget_page(uint64_t *pte, uintptr_t va, void *arg)
 }
 
 static void
-flush_all(void *arg)
+kmap_flush_here(void *arg)
 {
 	arch_tlb_flush_all();
+}
+
+__attribute__((noinline)) void
+kmap_flush_everywhere(void)
+{
+	smp_call_all(kmap_flush_here, NULL);
 }
 
 /* Unmaps and frees the areas linked by `gone`, with one TLB shoot-down for all of them. */
@@ -200,7 +206,7 @@ release(struct area *list)
 	}
 	spin_unlock(&kmap_lock);
 	CTR1(KTR_PMAP, "tlb shootdown: start %#lx", list->start);
-	smp_call_all(flush_all, NULL);
+	kmap_flush_everywhere();
 	while (list != NULL) {
 		struct area *next = list->gone;
 

@@ -23,6 +23,8 @@ void *kmap_alloc(size_t size);
 void kmap_free(void *va);
 /* Frees what is not NULL of n blocks, with one TLB shoot-down instead of n. */
 void kmap_free_all(void *const *va, unsigned n);
+/* No CPU uses an old entry of any page table when it returns. Thread context, as smp_call_all(). */
+void kmap_flush_everywhere(void);
 /* The first area that ends above *start. False: none. Takes no lock: for the debugger only. */
 bool kmap_next_unlocked(uintptr_t *start, uintptr_t *end);
 /*

@@ -26,6 +26,7 @@
 #include "ktr/ktr.h"
 
 #define BUCKETS    256u
+#define BATCH      16u   /* threads that are woken with interrupts off */
 #define ROBUST_MAX 2048u /* mutexes of a list, which may be a circle */
 
 /* Whose a word is: an object, by its number, and where it is there; or a space, and its address. */
@@ -119,13 +120,30 @@ futex_wait(uint64_t addr, uint32_t op, uint32_t expected, uint32_t bits, struct 
 	return w.woken ? 0 : r;
 }
 
+/* Wakes those on a list. futex_lock held, but not all the time. */
+static void
+futex_wake_list(struct list *woken)
+{
+	for (unsigned n = 1; !list_empty(woken); n++) {
+		struct waiter *w = list_entry(list_first(woken), struct waiter, list);
+
+		list_remove(&w->list); /* it has gone when it takes the lock */
+		wakeup(w);
+		if (n % BATCH == 0) {
+			spin_unlock(&futex_lock);
+			spin_lock(&futex_lock);
+		}
+	}
+}
+
 /*
  * Wakes up to `count` threads, and makes up to `more` others wait at `to`. Returns how many.
- * futex_lock held.
+ * futex_lock held, which is released now and then while they are woken.
  */
 static int64_t
 futex_wake_word(struct word from, uint32_t bits, uint32_t count, struct word to, uint32_t more)
 {
+	struct list woken = LIST_INIT(woken);
 	int64_t n = 0;
 
 	list_for_each_entry_safe (struct waiter, w, bucket(from), list) {
@@ -134,7 +152,7 @@ futex_wake_word(struct word from, uint32_t bits, uint32_t count, struct word to,
 		if (count > 0) {
 			list_remove(&w->list);
 			w->woken = true;
-			wakeup(w);
+			list_append(&woken, &w->list);
 			count--;
 		} else if (more > 0) {
 			list_remove(&w->list);
@@ -146,6 +164,7 @@ futex_wake_word(struct word from, uint32_t bits, uint32_t count, struct word to,
 		}
 		n++;
 	}
+	futex_wake_list(&woken);
 	return n;
 }
 

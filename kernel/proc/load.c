@@ -57,7 +57,7 @@ load_segment(struct vmspace *vm, struct vnode *vn, const struct elf_segment *seg
 		r = vm_map_any(vm, start, mapped - start, seg->prot, VM_IF_FREE, &from, UINT64_MAX);
 	if (r >= 0 && end > mapped)
 		r = vm_map(vm, mapped, end - mapped, seg->prot);
-	if (r == -EEXIST || r == -EINVAL)
+	if (r == -EEXIST || r == -EINVAL || r == -EPERM)
 		r = -ENOEXEC;
 	if (r >= 0 && seg->memsz > seg->filesz)
 		r = clear_rest(vm, data_end, mapped);

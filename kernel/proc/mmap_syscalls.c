@@ -119,10 +119,12 @@ sys_mmap(const uint64_t a[6])
 	struct area_source from = {.offset = a[5], .shared = (a[3] & MAP_TYPE) != MAP_PRIVATE};
 	int r = 0;
 
-	if (a[1] == 0 || page_round_up(a[1]) == 0 || a[5] % PAGE_SIZE != 0 ||
-	    (a[3] & MAP_TYPE) == 0 || (a[3] & MAP_TYPE) > MAP_SHARED_VALIDATE)
+	if (a[1] == 0 || a[5] % PAGE_SIZE != 0 || (a[3] & MAP_TYPE) == 0 ||
+	    (a[3] & MAP_TYPE) > MAP_SHARED_VALIDATE)
 		return -EINVAL;
-	if (a[5] + a[1] < a[5])
+	if (page_round_up(a[1]) == 0)
+		return -ENOMEM;
+	if (!(a[3] & MAP_ANONYMOUS) && a[5] + a[1] < a[5])
 		return -EOVERFLOW;
 	if ((a[3] & MAP_TYPE) == MAP_SHARED_VALIDATE && (a[3] & ~(uint64_t)MAP_KNOWN))
 		return -EOPNOTSUPP;

@@ -1,5 +1,5 @@
 /*
- * callout.c - per-CPU lists of callouts, sorted by deadline, run from the timer interrupt.
+ * callout.c - per-CPU heaps of callouts, by deadline, run from the timer interrupt.
  *
  * Locking: the lock of the CPU's queue. `running` is the callout whose function the CPU is calling;
  * the lock is not held meanwhile.
@@ -8,6 +8,7 @@
 
 #include "arch/irq.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/list.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sync/pcpu.h"
@@ -31,9 +32,11 @@ SDT_PROBE_DEFINE_TEXT(callout_execute, , , callout_start, "callout-start", ": ca
 SDT_PROBE_DEFINE_TEXT(callout_execute, , , callout_end, "callout-end", ": callout %p func %p", 2,
 		      "struct callout *", "void (*)(void *)");
 
+#define AT_ONCE 64 /* callouts that one interrupt runs; other interrupts come before the rest */
+
 static struct queue {
 	struct spinlock lock;
-	struct list pending;
+	struct leftist *first;   /* NULL: none is pending */
 	struct callout *running; /* atomic; cleared with release after the function returned */
 	const char *ident;       /* handle of "callwheel cpu n" */
 } queues[MAX_CPUS];
@@ -46,13 +49,11 @@ callout_init_cpu(unsigned cpu)
 	snprintf(name, sizeof(name), "callwheel cpu %u", cpu);
 	queues[cpu].ident = ktr_intern_keep(name);
 	spin_init(&queues[cpu].lock, "callout");
-	list_init(&queues[cpu].pending);
 }
 
 void
 callout_init(struct callout *c, void (*fn)(void *), void *arg)
 {
-	list_init(&c->link);
 	c->fn = fn;
 	c->arg = arg;
 	c->deadline_ns = 0;
@@ -72,7 +73,7 @@ callout_remove(struct callout *c)
 		spin_lock(&queues[cpu].lock);
 		pending = c->cpu == cpu;
 		if (pending) {
-			list_remove(&c->link);
+			leftist_remove(&queues[cpu].first, &c->node);
 			__atomic_store_n(&c->cpu, -1, __ATOMIC_RELEASE);
 		}
 		spin_unlock(&queues[cpu].lock);
@@ -85,22 +86,19 @@ void
 callout_set(struct callout *c, uint64_t deadline_ns)
 {
 	struct queue *q;
-	struct list *at;
 
 	callout_remove(c);
 	irq_push();
 	q = &queues[arch_cpu()];
 	spin_lock(&q->lock);
 	c->deadline_ns = deadline_ns;
-	at = q->pending.prev; /* search from the end: most deadlines are later than all before */
-	while (at != &q->pending && list_entry(at, struct callout, link)->deadline_ns > deadline_ns)
-		at = at->prev;
-	list_insert_after(at, &c->link);
+	c->node.at = deadline_ns < INT64_MAX ? deadline_ns : INT64_MAX;
+	leftist_insert(&q->first, &c->node);
 	__atomic_store_n(&c->cpu, (int)arch_cpu(), __ATOMIC_RELEASE);
 	SDT_CTR3(timer, , , timer_start,
 		 SDT_ARGS4(c, c->fn, deadline_ns, (int64_t)(deadline_ns - clock_ns())), KTR_CALLOUT,
 		 "callout set: func %p arg %p deadline %lu", c->fn, c->arg, deadline_ns);
-	if (at == &q->pending)
+	if (q->first == &c->node)
 		timer_arm(deadline_ns);
 	spin_unlock(&q->lock);
 	irq_pop();
@@ -126,19 +124,19 @@ callout_run(uint64_t now_ns)
 {
 	struct queue *q = &queues[arch_cpu()];
 	uint64_t next = UINT64_MAX;
-	struct list *l;
+	unsigned left = AT_ONCE;
 
 	spin_lock(&q->lock);
-	while ((l = list_first(&q->pending)) != NULL) {
-		struct callout *c = list_entry(l, struct callout, link);
+	while (q->first != NULL) {
+		struct callout *c = container_of(q->first, struct callout, node);
 		void (*fn)(void *) = c->fn;
 		void *arg = c->arg;
 
-		if (c->deadline_ns > now_ns) {
+		if (c->deadline_ns > now_ns || left-- == 0) {
 			next = c->deadline_ns;
 			break;
 		}
-		list_remove(l);
+		leftist_remove(&q->first, &c->node);
 		__atomic_store_n(&q->running, c, __ATOMIC_RELAXED);
 		__atomic_store_n(&c->cpu, -1, __ATOMIC_RELEASE);
 		SDT_CTR5(callout_execute, , , callout_start, SDT_ARGS2(c, fn), KTR_SCHED,
@@ -158,10 +156,23 @@ callout_run(uint64_t now_ns)
 	return next;
 }
 
+static bool
+callout_precedes(const struct callout *a, const struct callout *b)
+{
+	return a->node.at != b->node.at ? a->node.at < b->node.at : a < b;
+}
+
 const struct callout *
 callout_next_unlocked(unsigned cpu, const struct callout *c)
 {
-	const struct list *head = &queues[cpu].pending, *l = c == NULL ? head->next : c->link.next;
+	const struct callout *next = NULL;
 
-	return l == head || l == NULL ? NULL : list_entry(l, struct callout, link);
+	for (struct leftist *l = queues[cpu].first; l != NULL; l = leftist_next(l)) {
+		const struct callout *other = container_of(l, struct callout, node);
+
+		if ((c == NULL || callout_precedes(c, other)) &&
+		    (next == NULL || callout_precedes(other, next)))
+			next = other;
+	}
+	return next;
 }

@@ -1,5 +1,5 @@
 /*
- * callout.h - functions called at a time, from the timer interrupt.
+ * callout.h - functions called at a time, from the timer interrupt: at most 64 in one.
  * Locking: one spin lock per CPU's queue, inside. A callout lives on the CPU that set it.
  * Trace: class CALLOUT, and SCHED's callwheel states.
  */
@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kernel/lib/list.h"
+#include "kernel/lib/leftist.h"
 
 struct callout {
-	struct list link;
+	struct leftist node;
 	uint64_t deadline_ns;
 	void (*fn)(void *); /* interrupt context, no lock held; must not sleep */
 	void *arg;
@@ -29,5 +29,8 @@ void callout_set(struct callout *c, uint64_t deadline_ns);
  * itself, nor while holding a lock that its function takes. Not in NMI.
  */
 bool callout_stop(struct callout *c);
-/* The pending callout of a CPU after c; NULL starts and ends. No lock: for the debugger only. */
+/*
+ * The pending callout of a CPU after c, in the order of their times; NULL starts and ends. Looks at
+ * all of them. No lock: for the debugger only.
+ */
 const struct callout *callout_next_unlocked(unsigned cpu, const struct callout *c);

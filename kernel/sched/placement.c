@@ -107,6 +107,7 @@ set_params(struct thread *t, const struct sched_params *p)
 static void
 set_params_running(struct runq *rq, struct thread *t, const struct sched_params *p)
 {
+	runq_charge(rq, clock_ns()); /* up to now it ran as what it was */
 	runq_leave(rq, t);
 	fair_detach(&t->fair);
 	set_params(t, p);
@@ -158,10 +159,12 @@ sched_set_user(struct thread *t, struct fair_group *groups)
 	struct runq *rq = lock_queue_of(t);
 	bool queued = t->queued;
 
-	if (queued)
+	if (queued) {
 		withdraw(rq, t);
-	else if (rq->cur == t)
+	} else if (rq->cur == t) {
+		runq_charge(rq, clock_ns());
 		runq_leave(rq, t);
+	}
 	fair_detach(&t->fair);
 	t->groups = groups;
 	if (rq->cur == t)

@@ -186,6 +186,8 @@ runq_charge(struct runq *rq, uint64_t now_ns)
 
 	t->runtime_ns += ns;
 	t->user_known = t->user_ticks;
+	if (thread_is_rt(t))
+		rq->rt_debt_ns += ns;
 	if (!thread_is_fair(t))
 		return;
 	fair_charge(&t->fair, ns);

@@ -45,7 +45,8 @@ struct runq {
 	int cur_prio;            /* [h] its priority */
 	struct thread *prev;     /* switched out by the switch in progress */
 	struct thread *probed;   /* see sched_probed() */
-	unsigned rt_debt_us;     /* what real-time threads have had beyond their share */
+	uint64_t rt_debt_ns;     /* what real-time threads have had beyond their share, */
+	uint64_t rt_counted_ns;  /* at the last tick, and all that they have had since */
 	bool throttled;          /* others go before them */
 	const char *ident;       /* [c] handle of "CPU n load" */
 } __attribute__((aligned(64)));

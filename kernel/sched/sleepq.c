@@ -155,29 +155,27 @@ sleep_on(const void *chan, struct spinlock *lk, const char *wmesg, int flags, ui
 }
 
 /* Wakes up to max of those who sleep on chan. Returns how many; *left, if not NULL: how many sleep
- * on. */
+ * on, for which it looks at all who sleep in the queue. */
 static unsigned
 wake_batch(const void *chan, unsigned max, unsigned *left)
 {
 	struct sleepq *q = queue_of(chan);
 	unsigned n = 0;
 
-	if (left != NULL)
-		*left = 0;
 	spin_lock(&q->lock);
 	list_for_each_safe (l, &q->threads) {
 		struct thread *t = list_entry(l, struct thread, sleepq);
 
+		if (n == max && left == NULL)
+			break;
 		if (t->chan != chan)
 			continue;
 		if (n < max) {
 			dequeue(t, 0);
 			wake_up_process(t);
 			n++;
-		} else if (left != NULL) {
-			++*left;
 		} else {
-			break;
+			++*left;
 		}
 	}
 	spin_unlock(&q->lock);
@@ -188,8 +186,11 @@ wake_batch(const void *chan, unsigned max, unsigned *left)
 static unsigned
 sleepq_wake(const void *chan, unsigned max)
 {
-	unsigned left, more, n = wake_batch(chan, max < BATCH ? max : BATCH, &left);
+	unsigned left = 0, more, n;
 
+	if (max <= BATCH)
+		return wake_batch(chan, max, NULL);
+	n = wake_batch(chan, BATCH, &left);
 	left = left < max - n ? left : max - n;
 	for (; left > 0; left -= more) {
 		more = wake_batch(chan, left < BATCH ? left : BATCH, NULL);

@@ -464,8 +464,8 @@ thread_next_unlocked(struct thread *t)
 int
 thread_sleep_ns(uint64_t ns, int flags, const char *wmesg)
 {
-	static char never_woken;
-	int r = sleep_on(&never_woken, NULL, wmesg, flags, clock_ns() + ns);
+	/* a channel of its own, which nobody wakes: so sleepers are spread over all queues */
+	int r = sleep_on(&curthread()->sleep_timer, NULL, wmesg, flags, clock_ns() + ns);
 
 	return r == -ETIMEDOUT ? 0 : r;
 }

@@ -15,7 +15,8 @@
 #include "ktr/sdt.h"
 
 #define PERIOD_US 1000000
-#define TICK_US   (PERIOD_US / HZ)
+#define PERIOD_NS (PERIOD_US * 1000ul)
+#define TICK_NS   (PERIOD_NS / HZ)
 
 static int rt_runtime_us = 950000;
 SYSCTL_INT(kernel_sched_rt_runtime_us, "kernel.sched_rt_runtime_us", SYSCTL_WR, &rt_runtime_us, -1,
@@ -27,20 +28,25 @@ SDT_PROBE_DEFINE_TEXT(sched, , , tick, "tick", ": thread %p proc %p", 2, "struct
 		      "struct proc *");
 
 /*
- * Real-time threads have the CPU beyond their share by what a tick of theirs is longer than what
- * each tick allows them. When that is two ticks, others go first until it is less than one.
+ * Real-time threads have the CPU beyond their share by what they have run (runq_charge()), less
+ * what the time since the last tick allows them. When that is two ticks, others go first until it
+ * is less than one. What they have run is no sample, or a thread could sleep at each tick and owe
+ * nothing.
  */
 static void
-count_rt(struct runq *rq, const struct thread *t)
+count_rt(struct runq *rq, const struct thread *t, uint64_t now_ns)
 {
 	int runtime_us = __atomic_load_n(&rt_runtime_us, __ATOMIC_RELAXED);
-	unsigned allowed = runtime_us < 0 ? TICK_US : (unsigned)runtime_us / HZ;
-	unsigned debt = rq->rt_debt_us + (thread_is_rt(t) ? TICK_US : 0);
+	uint64_t passed = now_ns - rq->rt_counted_ns, allowed = passed, debt = rq->rt_debt_ns;
 	bool was = rq->throttled;
 
+	if (runtime_us >= 0)
+		allowed =
+		    (passed < PERIOD_NS ? passed : PERIOD_NS) * (unsigned)runtime_us / PERIOD_US;
 	debt = debt > allowed ? debt - allowed : 0;
-	rq->rt_debt_us = debt < 2 * TICK_US ? debt : 2 * TICK_US;
-	rq->throttled = debt >= (was ? TICK_US : 2 * TICK_US);
+	rq->rt_counted_ns = now_ns;
+	rq->rt_debt_ns = debt < 2 * TICK_NS ? debt : 2 * TICK_NS;
+	rq->throttled = debt >= (was ? TICK_NS : 2 * TICK_NS);
 	if (rq->throttled && !was)
 		KTR_POINT1(KTR_SCHED, "thread", t->ident, "throttle", "cpu:%u", rq->cpu);
 }
@@ -88,7 +94,7 @@ scheduler_tick(uint64_t now_ns)
 		 100);
 	pc->ticks++;
 	runq_charge(rq, now_ns);
-	count_rt(rq, t);
+	count_rt(rq, t, now_ns);
 	if (thread_is_fair(t))
 		tick_fair(rq, t);
 	else if (t != pc->idle)

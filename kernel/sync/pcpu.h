@@ -57,6 +57,7 @@ struct pcpu {
 	unsigned late_cpu; /* ... and for which CPU the last time */
 	/* atomic: trap frame while stop_others() has this CPU stopped; NULL while it runs */
 	struct arch_trapframe *stopped;
+	uint64_t stop_round; /* atomic: ... and in which stop (stop.c) */
 };
 
 extern struct pcpu *pcpus[MAX_CPUS]; /* NULL: no such CPU. Filled before the CPU starts */

@@ -2,7 +2,9 @@
  * stop.c - stops the machine by a non-maskable interrupt.
  *
  * Locking: stop.owner is the lock, taken by compare-and-swap. The owner writes the other fields of
- * `stop`, and stop_wanted. A test may stop the others without claiming the machine.
+ * `stop`. A test may stop the others without claiming the machine. Each stop has a number, so that
+ * who claims the machine while it is being released gets a stop of its own: it counts no CPU that
+ * is just leaving the last one, and the last owner waits for none that comes to the new one.
  */
 #include "kernel/sync/stop.h"
 
@@ -23,7 +25,7 @@
 
 struct stop stop = {.owner = STOP_NOBODY};
 
-static bool stop_wanted; /* atomic: while true, a CPU that gets an NMI stops */
+static uint64_t stop_round; /* atomic; odd: a CPU that gets an NMI stops until it is another */
 
 bool
 stop_active(void)
@@ -69,28 +71,48 @@ stop_claim(struct arch_trapframe *tf)
 	}
 }
 
+static bool
+stop_has(unsigned n, uint64_t round)
+{
+	return __atomic_load_n(&pcpus[n]->stop_round, __ATOMIC_ACQUIRE) == round &&
+	       __atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL;
+}
+
+static void
+stop_end_round(uint64_t round)
+{
+	__atomic_compare_exchange_n(&stop_round, &(uint64_t){round}, round + 1, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	for (unsigned n = 0; n < ncpus; n++)
+		while (pcpus[n] != NULL && stop_has(n, round))
+			arch_relax();
+}
+
 void
 stop_release(void)
 {
+	uint64_t round = __atomic_load_n(&stop_round, __ATOMIC_RELAXED);
+
 	/* first: a CPU that resumes must find the machine free */
 	__atomic_store_n(&stop.owner, STOP_NOBODY, __ATOMIC_RELEASE);
-	if (ncpus > 1)
-		stop_resume_others();
+	if (round % 2 != 0)
+		stop_end_round(round);
 	this_pcpu()->resumed_ns = clock_ns();
 }
 
 unsigned
 stop_others(void)
 {
+	uint64_t round = (__atomic_load_n(&stop_round, __ATOMIC_RELAXED) + 1) | 1;
 	unsigned stopped = 0, wait_ms = STOP_WAIT_MS;
 
-	__atomic_store_n(&stop_wanted, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&stop_round, round, __ATOMIC_RELEASE);
 	for (unsigned n = 0; n < ncpus; n++)
 		if (smp_online(n) && arch_nmi_send(n))
 			wait_ms = STOP_WAIT_NMI_MS;
 	for (unsigned n = 0; n < ncpus; n++)
 		for (unsigned i = 0; smp_online(n) && i < wait_ms; i++) {
-			if (__atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL) {
+			if (stop_has(n, round)) {
 				stopped++;
 				break;
 			}
@@ -102,23 +124,25 @@ stop_others(void)
 void
 stop_resume_others(void)
 {
-	__atomic_store_n(&stop_wanted, false, __ATOMIC_RELEASE);
-	for (unsigned n = 0; n < ncpus; n++)
-		while (pcpus[n] != NULL &&
-		       __atomic_load_n(&pcpus[n]->stopped, __ATOMIC_ACQUIRE) != NULL)
-			arch_relax();
+	stop_end_round(__atomic_load_n(&stop_round, __ATOMIC_RELAXED));
 }
 
 bool
 stop_here(struct arch_trapframe *tf)
 {
 	struct pcpu *pc = this_pcpu();
+	uint64_t round = __atomic_load_n(&stop_round, __ATOMIC_ACQUIRE);
 
-	if (!__atomic_load_n(&stop_wanted, __ATOMIC_ACQUIRE))
+	if (round % 2 == 0)
 		return false;
-	__atomic_store_n(&pc->stopped, tf, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&stop_wanted, __ATOMIC_ACQUIRE))
-		arch_relax();
+	__atomic_store_n(&pc->stopped, tf, __ATOMIC_RELAXED);
+	while (round % 2 != 0) {
+		/* release: who finds the round finds the trap frame */
+		__atomic_store_n(&pc->stop_round, round, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&stop_round, __ATOMIC_ACQUIRE) == round)
+			arch_relax();
+		round = __atomic_load_n(&stop_round, __ATOMIC_ACQUIRE);
+	}
 	pc->resumed_ns = clock_ns();
 	__atomic_store_n(&pc->stopped, NULL, __ATOMIC_RELEASE);
 	return true;

@@ -10,6 +10,7 @@
 #include "arch/mmu.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/area.h"
+#include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
@@ -31,16 +32,10 @@ is_code(const struct area *a)
 	       (a->prot & (MMU_EXEC | MMU_WRITE)) == MMU_EXEC;
 }
 
-static uint64_t
-code_index(const struct area *a, uint64_t va)
-{
-	return (a->from.offset + (page_round_down(va) - a->start)) / PAGE_SIZE;
-}
-
 void *
 vm_code_page(const struct vmspace *vm, const struct area *a, uint64_t va, void *page)
 {
-	uint64_t index = code_index(a, va);
+	uint64_t index = area_index(a, va);
 	void *copy;
 
 	if (vm_code_patch == NULL || !is_code(a) || !vm_code_patch(vm, a->from.object, index, NULL))
@@ -73,8 +68,8 @@ vm_code_stale(const struct vmspace *vm, uint64_t va, void *page)
 	const struct area *a = vm_find(vm, va);
 
 	return page_marked(page) || (vm_code_patch != NULL && is_code(a) &&
-				     vm_code_patch(vm, a->from.object, code_index(a, va), NULL) &&
-				     is_files(a, code_index(a, va), page));
+				     vm_code_patch(vm, a->from.object, area_index(a, va), NULL) &&
+				     is_files(a, area_index(a, va), page));
 }
 
 bool
@@ -87,12 +82,12 @@ vm_code_unmark(struct vmspace *vm, const struct area *a, uint64_t va)
 	if (pte == NULL || *pte == 0 || !page_marked(phys_to_virt(arch_pte_pa(*pte))))
 		return true;
 	copy = phys_to_virt(arch_pte_pa(*pte));
-	page = a->from.pager->page(a->from.object, code_index(a, va), false, &error);
+	page = a->from.pager->page(a->from.object, area_index(a, va), false, &error);
 	if (page == NULL)
 		return false;
 	arch_icache_sync(page, PAGE_SIZE); /* it may never have been executed */
 	*pte = 0;
-	vm_flush_everywhere(); /* its threads may run the copy, on other CPUs */
+	kmap_flush_everywhere(); /* its threads may run the copy, on other CPUs */
 	*pte = arch_pte_leaf(virt_to_phys(page), MMU_READ | MMU_EXEC | MMU_USER, 0);
 	page_unref(copy);
 	return true;
@@ -123,7 +118,7 @@ reset_area(struct area *a, void *arg)
 	*pte = 0;
 	vm_count_gone(r->vm);
 	uidinfo_release(r->vm->ui, UIDINFO_PAGE, 1);
-	vm_flush_everywhere(); /* the space is not that of this CPU */
+	kmap_flush_everywhere(); /* the space is not that of this CPU */
 	page_unref(page);
 }
 

@@ -10,6 +10,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/area.h"
+#include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/pagetable.h"
@@ -73,7 +74,8 @@ do_wp_page(const struct vmspace *vm, uint64_t *pte, uint64_t va, unsigned prot)
 	if (new != old) {
 		*pte = 0;
 		if (vm->shared && curthread()->root != vm->root)
-			vm_flush_everywhere(); /* a CPU that has left the space may go on with it */
+			kmap_flush_everywhere(); /* a CPU that has left the space may go on with it
+						  */
 		else
 			vm_flush_page(vm, va);
 	}
@@ -151,13 +153,6 @@ zero_fill(struct vmspace *vm, uint64_t va, unsigned access, unsigned prot)
 	return VM_FAULT_SERVED;
 }
 
-/* The page's number in what the area's pages come from. */
-static uint64_t
-page_index(const struct area *a, uint64_t va)
-{
-	return (a->from.offset + (page_round_down(va) - a->start)) / PAGE_SIZE;
-}
-
 /* The rights of a shared page when the program comes to it: it is seen when it writes first. */
 static unsigned
 shared_prot(const struct area *a, void *page, unsigned access)
@@ -175,7 +170,7 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 	bool shared = a->from.shared;
 	unsigned prot = a->prot;
 	int error = 0;
-	void *page = a->from.pager->page(a->from.object, page_index(a, va), shared, &error);
+	void *page = a->from.pager->page(a->from.object, area_index(a, va), shared, &error);
 	uint64_t *pte;
 
 	if (page == NULL)

@@ -91,10 +91,7 @@ peek_page(struct vmspace *vm, uint64_t va, void *to, size_t n)
 	if (pte != 0 && page_marked(phys_to_virt(arch_pte_pa(pte))))
 		pte = 0; /* what the program has there, without the probes' breakpoints */
 	if (pte == 0 && a->from.pager != NULL)
-		page = a->from.pager->page(a->from.object,
-					   (a->from.offset + (page_round_down(va) - a->start)) /
-					       PAGE_SIZE,
-					   false, &error);
+		page = a->from.pager->page(a->from.object, area_index(a, va), false, &error);
 	if (pte != 0)
 		memcpy(to, (char *)phys_to_virt(arch_pte_pa(pte)) + off, n);
 	else if (page != NULL)
@@ -155,7 +152,6 @@ vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n, unsigned ac
 		    !poke_page(vm, va + done, (const char *)from + done, part))
 			break;
 	}
-	vm_flush_everywhere(); /* the space is not that of this CPU */
 	mutex_unlock(&vm->lock);
 	return done;
 }
@@ -175,4 +171,17 @@ vm_shared_at(struct vmspace *vm, uint64_t va, uint64_t *id, uint64_t *offset)
 	}
 	mutex_unlock(&vm->lock);
 	return shared;
+}
+
+bool
+vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot)
+{
+	const struct area *a = area_find(vm->areas, *start);
+
+	if (a == NULL)
+		return false;
+	*start = a->start;
+	*end = a->end;
+	*prot = a->prot;
+	return true;
 }

@@ -119,7 +119,8 @@ move_page(uint64_t *pte, uintptr_t va, void *arg)
 
 	*pagetable_entry(m->vm->root, va + m->by, 0, NULL) = *pte;
 	*pte = 0;
-	vm_flush_page(m->vm, va);
+	if (!m->vm->shared)
+		vm_flush_page(m->vm, va);
 }
 
 /*
@@ -144,6 +145,8 @@ remap_move(struct vmspace *vm, const struct remap *r)
 	}
 	pagetable_each(vm->root, r->start, r->start + r->old_size, move_page, &m);
 	arch_mmu_sync();
+	if (vm->shared) /* once, and not for each page: until then an old entry finds its page */
+		vm_flush_all(vm);
 	if (!(r->flags & MREMAP_DONTUNMAP))
 		vm_unmap_locked(vm, r->start, r->old_size);
 	return (int64_t)r->to;
@@ -252,15 +255,11 @@ move_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
 	if (end < vm->brk_start || end > MMAP_BASE)
 		return;
 	if (new > old) {
-		struct area *heap = old > vm->brk_start ? vm_find(vm, old - 1) : NULL;
-
-		if (vm_overlaps(vm, old, new) || !vm_may_grow(vm, new - old, 0, limit))
+		if (!vm_may_grow(vm, new - old, 0, limit) ||
+		    vm_map_area(vm, old, new - old, MMU_READ | MMU_WRITE, NULL) != 0)
 			return;
-		if (heap != NULL && heap->end == old && heap->from.pager == NULL &&
-		    heap->prot == (MMU_READ | MMU_WRITE))
-			vm_set_end(vm, heap, new);
-		else if (vm_map_area(vm, old, new - old, MMU_READ | MMU_WRITE, NULL) != 0)
-			return;
+		if (old > vm->brk_start) /* the heap begins as an area of its own */
+			vm_join_areas(vm, old, new);
 	} else if (new < old && vm_unmap_locked(vm, new, old - new) != 0) {
 		return;
 	}

@@ -1,14 +1,17 @@
 /*
  * spaces.c - the list of all address spaces, for what becomes of an object's pages in each of them;
  * and who flushes its TLB.
- * Locking: spaces_lock is taken before a space's lock.
+ * Locking: spaces_lock is not held while a space's lock is, which may wait for a disk: who looks at
+ * the space keeps it on the list meanwhile.
  */
 #include "arch/mmu.h"
 #include "kernel/mm/area.h"
+#include "kernel/mm/kmap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
@@ -19,6 +22,7 @@
 
 static struct mutex spaces_lock = MUTEX_INIT("vm spaces");
 static struct list spaces = LIST_INIT(spaces);
+static struct cond visit_ended; /* spaces_lock */
 
 struct vmspace *
 vm_ref(struct vmspace *vm)
@@ -52,20 +56,48 @@ void
 vm_spaces_leave(struct vmspace *vm)
 {
 	mutex_lock(&spaces_lock);
+	while (vm->visits > 0) /* each ends soon: nobody else uses the space's lock any more */
+		cond_wait(&visit_ended, &spaces_lock, "spaces", 0, DEADLINE_NEVER);
 	list_remove(&vm->all);
 	mutex_unlock(&spaces_lock);
 }
 
+/* The next space after the one whose visit ends, NULL: the first, begins a visit. */
+static struct vmspace *
+next_space(struct vmspace *last)
+{
+	struct list *l = last != NULL ? last->all.next : spaces.next;
+	struct vmspace *vm = NULL;
+
+	if (last != NULL && --last->visits == 0)
+		cond_broadcast(&visit_ended);
+	for (; l != &spaces; l = l->next) {
+		vm = list_entry(l, struct vmspace, all);
+		if (__atomic_load_n(&vm->refs, __ATOMIC_ACQUIRE) != 0)
+			break;
+	}
+	if (l == &spaces)
+		return NULL;
+	vm->visits++;
+	return vm;
+}
+
+/* A copy of a space comes on the list after it, and so is seen with what f has left to it. */
 void
 vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg)
 {
-	mutex_lock(&spaces_lock);
-	list_for_each_entry (struct vmspace, vm, &spaces, all) {
+	struct vmspace *vm = NULL;
+
+	for (;;) {
+		mutex_lock(&spaces_lock);
+		vm = next_space(vm);
+		mutex_unlock(&spaces_lock);
+		if (vm == NULL)
+			return;
 		mutex_lock(&vm->lock);
 		f(vm, arg);
 		mutex_unlock(&vm->lock);
 	}
-	mutex_unlock(&spaces_lock);
 }
 
 /* What each CPU that runs on the space flushes. */
@@ -118,18 +150,6 @@ vm_flush_page(const struct vmspace *vm, uint64_t va)
 		smp_call_users(vm->root, vm_flush_here, &f);
 }
 
-static void
-spaces_flush_here(void *arg)
-{
-	arch_tlb_flush_all();
-}
-
-__attribute__((noinline)) void
-vm_flush_everywhere(void)
-{
-	smp_call_all(spaces_flush_here, NULL);
-}
-
 /* Pages that have left a space; until the flush a CPU may still use them. */
 struct cut {
 	const void *object; /* NULL, for vm_drop_object(): each */
@@ -145,7 +165,7 @@ static void
 flush_cut(struct cut *c)
 {
 	if (c->n > 0)
-		vm_flush_everywhere();
+		kmap_flush_everywhere();
 	while (c->n > 0)
 		page_unref(c->pages[--c->n]);
 }
@@ -285,7 +305,7 @@ vm_clean_object(const void *object, uint64_t from, uint64_t to)
 	CTR1(KTR_VM, "clean: object %p", object);
 	vm_spaces_each(clean_space, &w);
 	if (w.any)
-		vm_flush_everywhere(); /* the spaces are not those of this CPU */
+		kmap_flush_everywhere(); /* the spaces are not those of this CPU */
 }
 
 static void

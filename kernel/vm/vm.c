@@ -148,12 +148,9 @@ vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
 void
 vm_set_end(struct vmspace *vm, struct area *a, uint64_t end)
 {
-	unsigned prot = a->prot;
-
 	area_take(&vm->areas, a->start, a->end);
 	vm->size += end - a->end;
 	a->end = end;
-	a->prot = prot;
 	area_insert(&vm->areas, a);
 }
 
@@ -507,8 +504,6 @@ vm_replace(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 {
 	struct area *a;
 
-	if (!vm_good_range(start, size))
-		return -EINVAL;
 	if (!vm_may_grow(vm, size, vm_mapped(vm, start, size), limit) ||
 	    split_both(vm, start, start + size) != 0)
 		return -ENOMEM;
@@ -523,6 +518,17 @@ vm_replace(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 	return 0;
 }
 
+/* What Linux says of a place that a program cannot have, in its order. 0: it can have it. */
+static int
+vm_check_place(uint64_t start, uint64_t size)
+{
+	if (size > ARCH_USER_END || start > ARCH_USER_END - size)
+		return -ENOMEM;
+	if (start % PAGE_SIZE != 0)
+		return -EINVAL;
+	return start < VM_LOWEST ? -EPERM : 0;
+}
+
 int64_t
 vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enum vm_place place,
 	   const struct area_source *from, uint64_t limit)
@@ -533,12 +539,12 @@ vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enu
 	mutex_lock(&vm->lock);
 	if (place == VM_ANYWHERE)
 		start = vm_find_free(vm, page_round_down(start), size);
-	if (place == VM_REPLACE)
+	r = start == 0 && place == VM_ANYWHERE ? -ENOMEM : vm_check_place(start, size);
+	if (r == 0 && place == VM_REPLACE)
 		r = vm_replace(vm, start, size, prot, from, limit);
-	else if (start == 0 || !vm_may_grow(vm, size, 0, limit))
-		r = -ENOMEM;
-	else
-		r = vm_map_area(vm, start, size, prot, from);
+	else if (r == 0)
+		r = vm_may_grow(vm, size, 0, limit) ? vm_map_area(vm, start, size, prot, from)
+						    : -ENOMEM;
 	if (r == 0)
 		vm_join_areas(vm, start, start + size);
 	vm_unlock(vm);
@@ -583,17 +589,4 @@ vm_unhold(struct vmspace *vm)
 {
 	if (__atomic_sub_fetch(&vm->holds, 1, __ATOMIC_ACQ_REL) == 0)
 		uidinfo_free(vm->ui, vm);
-}
-
-bool
-vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot)
-{
-	const struct area *a = area_find(vm->areas, *start);
-
-	if (a == NULL)
-		return false;
-	*start = a->start;
-	*end = a->end;
-	*prot = a->prot;
-	return true;
 }

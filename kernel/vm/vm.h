@@ -112,7 +112,8 @@ bool vm_object_is_written(const void *object);
 enum vm_place { VM_ANYWHERE, VM_IF_FREE, VM_REPLACE };
 /*
  * Adds an area, whose pages come from `from` (NULL: new ones). limit: bytes that the space may have
- * then. Its address; -EINVAL, -EEXIST, -ENOMEM.
+ * then. Its address; -EINVAL: not of whole pages; -EEXIST; -EPERM: the lowest pages; -ENOMEM, also
+ * for what reaches beyond a program's half.
  */
 int64_t vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 		   enum vm_place place, const struct area_source *from, uint64_t limit);

@@ -32,6 +32,7 @@ struct vmspace {
 	uint64_t tables;                  /* pages of the page table */
 	struct uidinfo *ui;               /* the user to whom the memory is counted */
 	struct list all;                  /* spaces.c */
+	unsigned visits;                  /* spaces.c: it stays on the list until they have ended */
 	uint64_t code[VM_CODE_ROOMS];     /* where it has room for code; 0: nowhere */
 };
 
@@ -95,12 +96,13 @@ void vm_drop_pages(struct vmspace *vm, uint64_t start, uint64_t end);
 /* No CPU uses an old entry of the page, or of any page, when it returns. */
 void vm_flush_page(const struct vmspace *vm, uint64_t va);
 void vm_flush_all(const struct vmspace *vm);
-/* No CPU uses an old entry of any space when it returns. */
-void vm_flush_everywhere(void);
 /* The space comes to the list of all, and leaves it. No space's lock held. */
 void vm_spaces_join(struct vmspace *vm);
 void vm_spaces_leave(struct vmspace *vm);
-/* Calls f for each space, whose lock is held. No space's lock held. */
+/*
+ * Calls f for each space that is used, and was there when this began; its lock is held. No space's
+ * lock held.
+ */
 void vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg);
 /* What is mapped in the place of a file's page, whose reference this takes over. NULL: no memory.
  */

@@ -11,8 +11,9 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
-#include "kernel/vm/vm.h"
+#include "kernel/vm/vm_private.h"
 #include "tests/kernel/ktest.h"
 
 KTEST(page_alloc_gives_aligned_blocks_that_do_not_overlap)
@@ -302,6 +303,91 @@ KTEST(vm_interrupts_no_cpu_that_does_not_run_the_space)
 	}
 	KT_ASSERT(quiet);
 	vm_destroy(vm);
+}
+
+/* Only a page that is copied takes an entry away. Then all CPUs are asked, as it is not current. */
+KTEST(vm_poke_interrupts_no_cpu_where_it_changes_no_entry)
+{
+	struct vmspace *vm = vm_create(&uidinfo_root);
+	bool quiet = false;
+
+	KT_ASSERT(vm != NULL);
+	KT_EQ(vm_map(vm, 0x100000, 0x10000, MMU_READ | MMU_WRITE), 0);
+	for (unsigned i = 0; i < 100 && !quiet; i++) {
+		uint64_t asked[MAX_CPUS];
+
+		for (unsigned n = 0; n < ncpus; n++)
+			asked[n] = pcpus[n]->call_asked;
+		KT_EQ(vm_poke(vm, 0x100ffe, "four", 4, 0), 4);
+		quiet = true;
+		for (unsigned n = 0; n < ncpus; n++)
+			quiet &= pcpus[n]->call_asked == asked[n];
+	}
+	KT_ASSERT(quiet);
+	vm_destroy(vm);
+}
+
+/* One of three holds the lock of a space, one looks at all spaces, and one takes that one away. */
+static struct {
+	struct vmspace *vm;
+	struct thread *destroyer; /* atomic */
+	bool held, release;       /* atomic */
+} visited;
+
+static bool
+is_true(void *flag)
+{
+	return __atomic_load_n((bool *)flag, __ATOMIC_ACQUIRE);
+}
+
+static bool
+visitor_waits(void *arg)
+{
+	return __atomic_load_n(&visited.vm->lock.waiters, __ATOMIC_ACQUIRE) > 0;
+}
+
+static bool
+destroyer_waits(void *arg)
+{
+	const struct thread *t = __atomic_load_n(&visited.destroyer, __ATOMIC_ACQUIRE);
+
+	return t != NULL && __atomic_load_n(&t->chan, __ATOMIC_ACQUIRE) != NULL &&
+	       strcmp(t->wmesg, "spaces") == 0;
+}
+
+static void
+hold_visit_or_destroy(unsigned i, void *arg)
+{
+	if (i == 0) {
+		mutex_lock(&visited.vm->lock);
+		__atomic_store_n(&visited.held, true, __ATOMIC_RELEASE);
+		KT_ASSERT(ktest_wait(is_true, &visited.release));
+		mutex_unlock(&visited.vm->lock);
+	} else if (i == 1) {
+		KT_ASSERT(ktest_wait(is_true, &visited.held));
+		vm_object_is_written(&visited);
+	} else {
+		KT_ASSERT(ktest_wait(visitor_waits, NULL));
+		__atomic_store_n(&visited.destroyer, curthread(), __ATOMIC_RELEASE);
+		vm_destroy(visited.vm);
+	}
+}
+
+KTEST(vm_spaces_come_and_go_while_another_one_waits_for_its_pages)
+{
+	struct vmspace *other;
+
+	visited.vm = vm_create(&uidinfo_root);
+	visited.destroyer = NULL;
+	visited.held = visited.release = false;
+	KT_ASSERT(visited.vm != NULL);
+	ktest_start(3, false, hold_visit_or_destroy, NULL);
+	KT_ASSERT(ktest_wait(destroyer_waits, NULL)); /* the space is there until it is not used */
+	other = vm_create(&uidinfo_root);
+	KT_ASSERT(other != NULL);
+	vm_destroy(other);
+	__atomic_store_n(&visited.release, true, __ATOMIC_RELEASE);
+	ktest_join();
 }
 
 static uint8_t

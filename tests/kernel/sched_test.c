@@ -9,6 +9,7 @@
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/sched/callout.h"
+#include "kernel/sched/runq.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/sched_private.h"
 #include "kernel/sched/sleepq.h"
@@ -17,6 +18,7 @@
 #include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
+#include "kernel/sysctl/registry.h"
 #include "ktr/control.h"
 #include "ktr/hook.h"
 #include "tests/kernel/ktest.h"
@@ -106,6 +108,56 @@ KTEST(callouts_run_in_order_and_not_early)
 	callout_set(&c[1], now + 20 * MS);
 	KT_ASSERT(wait_flag(3));
 	KT_ASSERT(clock_ns() >= now + 30 * MS);
+}
+
+#define MANY 200
+
+static struct callout many[MANY];
+static const struct callout *first_run[MANY];
+
+static void
+note_run(void *arg)
+{
+	first_run[flag++] = arg;
+}
+
+/* On a CPU whose interrupts are off. How many in a row are due is what others wait for. */
+KTEST(callouts_that_are_due_together_run_in_order_and_some_at_a_time)
+{
+	uint64_t now, last = 0, random = 1, next;
+	const struct callout *c = NULL;
+	unsigned listed = 0, before = 0, most = 0, runs = 0;
+	bool ascends = true;
+
+	flag = 0;
+	irq_push();
+	now = clock_ns();
+	for (unsigned i = 0; i < MANY; i++) {
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		callout_init(&many[i], note_run, &many[i]);
+		callout_set(&many[i], now - (random >> 33) % MS);
+	}
+	for (unsigned i = 0; i < MANY; i += 7)
+		callout_stop(&many[i]);
+	while ((c = callout_next_unlocked(arch_cpu(), c)) != NULL) {
+		ascends &= c->deadline_ns >= last;
+		last = c->deadline_ns;
+		listed += c->fn == note_run;
+	}
+	do {
+		next = callout_run(now);
+		most = flag - before > most ? flag - before : most;
+		before = flag;
+		runs++;
+	} while (next <= now);
+	irq_pop();
+	KT_ASSERT(ascends);
+	KT_EQ(listed, MANY - (MANY + 6) / 7);
+	KT_EQ(flag, listed);
+	KT_LE(most, 64);
+	KT_GE(runs, 3);
+	for (unsigned i = 1; i < flag; i++)
+		KT_ASSERT(first_run[i - 1]->deadline_ns <= first_run[i]->deadline_ns);
 }
 
 KTEST(a_stopped_callout_does_not_run)
@@ -477,6 +529,37 @@ KTEST(a_thread_that_starts_is_queued_where_it_may_run_now)
 	KT_EQ(birth.setting + birth.placing, 2);
 	KT_EQ(ktr_owner_unregister((unsigned)placing), 0);
 	KT_EQ(ktr_owner_unregister((unsigned)setting), 0);
+}
+
+/* Runs as a real-time thread between two ticks, and not at the second one. */
+static bool
+owes_between_ticks(void)
+{
+	static const struct sched_params rt = {.policy = SCHED_FIFO, .rt_prio = 1}, other = {0};
+	uint64_t end;
+	unsigned cpu;
+
+	irq_push();
+	cpu = arch_cpu();
+	sched_set_params(curthread(), &rt);
+	end = clock_ns() + 60 * MS;
+	while (clock_ns() < end)
+		arch_relax();
+	sched_set_params(curthread(), &other);
+	irq_pop(); /* here comes the tick */
+	return __atomic_load_n(&runqs[cpu].throttled, __ATOMIC_RELAXED);
+}
+
+KTEST(real_time_threads_owe_what_they_run_between_ticks)
+{
+	char err[64];
+	bool owes = false;
+
+	KT_EQ(sysctl_set_text("kernel.sched_rt_runtime_us", "400000", err, sizeof(err)), 0);
+	for (unsigned i = 0; i < 10 && !owes; i++)
+		owes = owes_between_ticks();
+	KT_EQ(sysctl_set_text("kernel.sched_rt_runtime_us", "950000", err, sizeof(err)), 0);
+	KT_ASSERT(owes);
 }
 
 /* Makes a thread when the next number is n. Returns the one that it got. */

@@ -157,6 +157,45 @@ KTEST(sleep_ends_at_its_deadline)
 	KT_ASSERT(clock_ns() >= before + 20000000);
 }
 
+static struct thread *sleepers[2]; /* atomic */
+
+static void
+sleep_a_moment(void *arg)
+{
+	__atomic_store_n((struct thread **)arg, curthread(), __ATOMIC_RELEASE);
+	while (__atomic_load_n(&counter, __ATOMIC_ACQUIRE) == 0)
+		thread_sleep_ns(1000000, 0, "moment");
+	finished();
+}
+
+static const void *
+channel_of(struct thread *const *t)
+{
+	const struct thread *sleeper = __atomic_load_n(t, __ATOMIC_ACQUIRE);
+
+	return sleeper != NULL ? __atomic_load_n(&sleeper->chan, __ATOMIC_ACQUIRE) : NULL;
+}
+
+/* Of one channel, all would be in one queue, which each wakeup of another channel there walks. */
+KTEST(those_that_sleep_for_a_time_have_channels_of_their_own)
+{
+	const void *found[2] = {NULL, NULL};
+
+	counter = done = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		sleepers[i] = NULL;
+		KT_ASSERT(thread_create("sleeper", PRIO_USER, sleep_a_moment, &sleepers[i]) !=
+			  NULL);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		while ((found[i] = channel_of(&sleepers[i])) == NULL)
+			sched_yield();
+	__atomic_store_n(&counter, 1, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != 2)
+		thread_sleep_ns(1000000, 0, "sleepers");
+	KT_ASSERT(found[0] != found[1]);
+}
+
 static char ping, pong;
 static unsigned ball; /* test_spin */
 

@@ -176,6 +176,31 @@ nothing_is_where_nothing_can_be(void)
 	       FAILS((long)mremap(high, PAGE, 2 * PAGE, MREMAP_MAYMOVE), EFAULT);
 }
 
+#define FAILS_AT(at, size, how, offset, error)                                                  \
+	FAILS((long)mmap(at, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | (how), -1, offset), \
+	      error)
+
+/* The lowest pages are forbidden to who is not root. */
+static int
+maps_fail_where_nothing_can_be(void *arg)
+{
+	static char *volatile lowest;
+	const int how[] = {MAP_FIXED, MAP_FIXED_NOREPLACE};
+	char *high = (char *)(1ul << 62), *p;
+	bool good = setuid(1000) == 0;
+
+	for (unsigned i = 0; i < 2; i++)
+		good = good && FAILS_AT(high, PAGE, how[i], 0, ENOMEM) &&
+		       FAILS_AT(high + 1, PAGE, how[i], 0, ENOMEM) &&
+		       FAILS_AT((char *)PAGE + 1, PAGE, how[i], 0, EINVAL) &&
+		       FAILS_AT((char *)(1ul << 32), 1ul << 60, how[i], 0, ENOMEM) &&
+		       FAILS_AT(lowest, PAGE, how[i], 0, EPERM);
+	good = good && FAILS_AT(NULL, 1ul << 60, 0, 0, ENOMEM) && FAILS_AT(NULL, 0, 0, 0, EINVAL) &&
+	       FAILS_AT(NULL, ~0ul, 0, 0, ENOMEM) && FAILS_AT(NULL, PAGE, 0, 1, EINVAL);
+	p = mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, -(off_t)PAGE);
+	return good && p != MAP_FAILED ? 0 : 1;
+}
+
 /* With a size of 0, mremap() maps what is shared a second time. */
 static bool
 shared_memory_is_mapped_again(void)
@@ -350,6 +375,32 @@ inherits(void *arg)
 		   : 2;
 }
 
+static int
+heap_is_kept(void *arg)
+{
+	const char *more = arg;
+
+	return mapped((void *)more, 1) && *more == 'm' ? 0 : 1;
+}
+
+static bool
+advice_is_not_for_what_the_heap_gets(void)
+{
+	char *end = sbrk((intptr_t)((-(uintptr_t)sbrk(0) & (PAGE - 1)) + PAGE)), *p, *more;
+	bool good = end != (void *)-1;
+
+	p = (char *)sbrk(0) - PAGE;
+	for (int advice = 0; advice < 2 && good; advice++) {
+		good = madvise(p, PAGE, advice == 0 ? MADV_DONTFORK : MADV_WIPEONFORK) == 0;
+		more = sbrk(PAGE);
+		*more = 'm';
+		good = good && more == p + PAGE && in_child(heap_is_kept, more) == 0 &&
+		       madvise(p, PAGE, advice == 0 ? MADV_DOFORK : MADV_KEEPONFORK) == 0;
+		p = more;
+	}
+	return good;
+}
+
 static bool
 advice_changes_what_a_child_has(void)
 {
@@ -479,11 +530,15 @@ test_memory(void)
 	result(neighbours_become_one_map(), "neighbours that differ in nothing become one map");
 	result(only_private_memory_is_freed(), "MADV_FREE is for private memory of no file");
 	result(nothing_is_where_nothing_can_be(), "munmap() and so on where no map can be");
+	result(in_child(maps_fail_where_nothing_can_be, NULL) == 0,
+	       "mmap() where no map can be says why, as on Linux");
 	result(shared_memory_is_mapped_again(), "mremap() of 0 bytes maps what is shared again");
 	result(there_is_room_for_20_tib(), "mmap() finds room for 20 TiB");
 	result(huge_shared_memory_has_its_pages(), "shared memory may be too large");
 	result(code_is_written_where_it_runs(), "memory can be written and executed at once");
 	result(advice_changes_what_a_child_has(), "madvise() says what a child has of maps");
+	result(advice_is_not_for_what_the_heap_gets(),
+	       "madvise() of the heap's end is not for what brk() adds");
 	result(pages_are_made_before(), "MADV_POPULATE_READ and _WRITE make pages");
 	result(a_hole_does_not_protect_the_rest(),
 	       "madvise() and mprotect() of a range with a hole");

@@ -92,8 +92,8 @@ run_along(void *arg)
 }
 
 /*
- * A thread unmaps 512 pages, while three others run on CPUs of their own. They make no system calls
- * then, which would fill the log.
+ * A thread moves 512 pages, and unmaps them, while three others run on CPUs of their own. They make
+ * no system calls then, which would fill the log.
  */
 int
 workers_unmap(void)
@@ -107,7 +107,9 @@ workers_unmap(void)
 	while (r == 0 && running < 3)
 		;
 	memset(p, 1, UNMAPPED);
-	r |= munmap(p, UNMAPPED);
+	p = mremap(p, UNMAPPED, 2 * UNMAPPED, MREMAP_MAYMOVE | MREMAP_FIXED,
+		   mmap(NULL, 2 * UNMAPPED, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	r |= p == MAP_FAILED || p[UNMAPPED - 1] != 1 || munmap(p, UNMAPPED);
 	stop = true;
 	for (unsigned i = 0; i < 3; i++) {
 		void *bad;
