@@ -27,13 +27,36 @@ has(const struct pids *p, uint32_t pid)
 	return false;
 }
 
+static bool
+pids_have_number(const struct instance *i, enum pid_list list, uint32_t pid)
+{
+	return (count(&i->pids[list]) == 0 || has(&i->pids[list], pid)) &&
+	       !has(&i->pids[list + 1], pid);
+}
+
 bool
 pids_have(const struct instance *i, enum pid_list list)
 {
-	uint32_t pid = curthread()->prio == PRIO_IDLE ? IDLE : curthread()->tid;
+	return pids_have_number(i, list, curthread()->prio == PRIO_IDLE ? IDLE : curthread()->tid);
+}
 
-	return (count(&i->pids[list]) == 0 || has(&i->pids[list], pid)) &&
-	       !has(&i->pids[list + 1], pid);
+static const char *const other_names[] = {"sched_switch", "sched_waking", "sched_wakeup",
+					  "sched_wakeup_new"};
+#define OTHERS (sizeof(other_names) / sizeof(other_names[0]))
+static const struct ktr_site *others[OTHERS]; /* events that are of another thread, too */
+
+bool
+pids_have_event(const struct instance *i, const struct ktr_firing *f)
+{
+	bool have = pids_have(i, PIDS_EVENT);
+
+	for (unsigned n = 0; n < OTHERS && !have; n++)
+		if (f->site == others[n]) { /* which has next_pid, or pid; 0: an idle thread */
+			uint32_t pid = (uint32_t)f->args[n == 0 ? 5 : 1];
+
+			have = pids_have_number(i, PIDS_EVENT, pid != 0 ? pid : IDLE);
+		}
+	return have;
 }
 
 /* False: there is no room. [lock] */
@@ -66,7 +89,7 @@ pids_replace(struct pids *p, uint32_t pid, uint32_t by)
 
 static const struct ktr_site *forks, *exits, *ends;
 
-/* What a thread does after sched_process_exit belongs to it, too: for example SIGCHLD. [lock] */
+/* SIGCHLD and the last switch, after sched_process_exit, belong to the thread, too. [lock] */
 static void
 pids_follow_firing(struct pids *p, const struct ktr_firing *f)
 {
@@ -75,7 +98,7 @@ pids_follow_firing(struct pids *p, const struct ktr_firing *f)
 	if (f->site == exits)
 		pids_replace(p, tid, tid | LEAVING);
 	else if (f->site == ends)
-		pids_replace(p, tid | LEAVING, 0);
+		pids_replace(p, (uint32_t)f->args[1] | LEAVING, 0);
 	else if (has(p, tid))
 		pids_add(p, (uint32_t)f->args[3]); /* of the child */
 }
@@ -110,7 +133,7 @@ pids_follow(struct instance *i)
 		return 0;
 	forks = event_find("sched", "sched_process_fork");
 	exits = event_find("sched", "sched_process_exit");
-	ends = event_find("proc", "lwp_exit");
+	ends = event_find("sched", "sched_process_free");
 	n = instance_owner(i, "ftrace fork", fork_fire);
 	if (n < 0)
 		return -EBUSY;
@@ -192,6 +215,8 @@ pids_store(struct instance *i, uintptr_t arg, char *text)
 			return -ENOSPC;
 		w.pids[w.n++] = pid != 0 ? (uint32_t)pid : IDLE;
 	}
+	for (unsigned n = 0; n < OTHERS; n++)
+		others[n] = event_find("sched", other_names[n]);
 	ktr_hook_without(pids_add_here, &w);
 	error = changed(i, arg);
 	if (error != 0 && w.was_empty) /* a list that others are in stays longer by these */

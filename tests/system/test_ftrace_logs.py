@@ -279,6 +279,28 @@ def pids():
     check(pid in {r[1] for r in rows(after)}, "and of this one again")
 
 
+@test("set_event_pid: a thread gets the CPU, or is woken, by others; the last switch of event-fork's child; none between two of set_event_notrace_pid")
+def switches_of_threads():
+    """The idle thread gives the CPU to a child that sleeps, which gives it to the shell when it has ended."""
+    wanted, unwanted = ftrace(
+        "echo 1 > options/event-fork\necho $$ > set_event_pid\n"
+        "for e in switch waking wakeup wakeup_new; do echo 1 > events/sched/sched_$e/enable; done\nsleep 0.001\n"
+        "echo 0 > events/enable\ncat trace\necho $$\necho =====\n"
+        "echo > trace\necho > set_event_pid\necho $$ > set_event_notrace_pid\n"
+        "echo 1 > events/sched/sched_switch/enable\nsleep 0.001\necho 0 > events/enable\ncat trace\n")
+    shell = int(check_match(r"^(\d+)\n$", wanted, "the shell")[1])
+    child = int(check_match(r"sched_wakeup_new: comm=\S+ pid=(\d+)", wanted, "the child")[1])
+    found = re.findall(r"sched_switch: .*prev_pid=(\d+) .*prev_state=(\S).* next_pid=(\d+)", wanted)
+    pairs = [(int(a), int(b)) for a, _, b in found]
+    check((0, child) in pairs and (child, 0) in pairs, f"from the idle thread, and to it: {pairs}")
+    check_eq([pair for pair in pairs if not {shell, child} & set(pair)], [], "switches between others")
+    check([state for pid, state, _ in found if int(pid) == child][-1] in "XZ", f"the child's last switch: {found}")
+    for event in "waking", "wakeup":
+        check_match(rf"<idle>-0 .*sched_{event}: comm=sleep pid={child} ", wanted, "by the timer")
+    check_eq(re.findall(r"prev_comm=(?:sh|sleep) .*next_comm=(?:sh|sleep) .*", unwanted), [], "between two of the list")
+    check_match(r"prev_comm=sleep .*next_comm=swapper/0", unwanted, "to a thread that is not in the list")
+
+
 @test("filters, threads and the option stacktrace of an enabled event change while it fires: it is recorded once each time; it is counted once, while others with variables come and go")
 def changes_of_filters():
     kill = "$d/events/syscalls/sys_enter_kill"
