@@ -17,6 +17,7 @@
 #define CAP_NET_ADMIN        12
 #define CAP_NET_RAW          13
 #define CAP_IPC_LOCK         14 /* locks as much memory as it likes */
+#define CAP_IPC_OWNER        15 /* uses System V IPC of others */
 #define CAP_SYS_CHROOT       18
 #define CAP_SYS_PTRACE       19
 #define CAP_SYS_ADMIN        21 /* mounts, sysctls, devices of the kernel */

@@ -401,19 +401,21 @@ wait_child(int64_t want, int options, struct waited *w)
 	struct proc *c;
 	struct ptrace *pt = NULL;
 	bool any = false, gone;
+	int slept = 0;
 
 	*w = (struct waited){0};
 	spin_lock(&proc_lock);
 	while ((c = find_child(want, options, &any)) == NULL &&
 	       (pt = ptrace_news(wait_is_wanted, want, options, &any)) == NULL) {
-		int r = !any ? -ECHILD : options & WNOHANG ? 0 : 1;
+		int r = !any ? -ECHILD : options & WNOHANG ? 0 : slept != 0 ? slept : 1;
 
+		if (r != 1) {
+			spin_unlock(&proc_lock);
+			return r;
+		}
 		any = false; /* another thread may have waited for it meanwhile */
-		if (r == 1 &&
-		    (r = sleep_on(curproc(), &proc_lock, "wait", SLEEP_INTR, DEADLINE_NEVER)) == 0)
-			continue;
-		spin_unlock(&proc_lock);
-		return r;
+		/* The signal may be SIGCHLD: what has come counts first. */
+		slept = sleep_on(curproc(), &proc_lock, "wait", SLEEP_INTR, DEADLINE_NEVER);
 	}
 	if (c == NULL) {
 		*w = (struct waited){.pid = pt->tid,

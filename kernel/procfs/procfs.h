@@ -108,7 +108,7 @@ int procfs_statm(const struct procfs_node *n, struct sbuf *out);
 int procfs_mounts(const struct procfs_node *n, struct sbuf *out);
 int procfs_mountinfo(const struct procfs_node *n, struct sbuf *out);
 
-#define PROCFS_SYSTEM_FILES 18
+#define PROCFS_SYSTEM_FILES 19
 extern const struct procfs_file procfs_system_files[PROCFS_SYSTEM_FILES];
 bool procfs_sys_find(const struct procfs_node *dir, const char *name, struct procfs_node *child);
 void procfs_sys_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add, void *arg);

@@ -6,6 +6,7 @@
 #include "kernel/block/bio.h"
 #include "kernel/dev/irq.h"
 #include "kernel/fs/pagecache.h"
+#include "kernel/ipc/ipc.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/ksyms.h"
 #include "kernel/lib/printf.h"
@@ -380,6 +381,35 @@ net_show(const struct procfs_node *n, struct sbuf *out)
 	return 0;
 }
 
+/* ---- System V IPC ---- */
+
+static int
+sysvipc_msg_show(const struct procfs_node *n, struct sbuf *out)
+{
+	ipc_print_msg(out);
+	return 0;
+}
+
+static int
+sysvipc_sem_show(const struct procfs_node *n, struct sbuf *out)
+{
+	ipc_print_sem(out);
+	return 0;
+}
+
+static int
+sysvipc_shm_show(const struct procfs_node *n, struct sbuf *out)
+{
+	ipc_print_shm(out);
+	return 0;
+}
+
+static const struct procfs_file sysvipc_files[] = {
+    {.name = "msg", .mode = S_IFREG | 0444, .show = sysvipc_msg_show},
+    {.name = "sem", .mode = S_IFREG | 0444, .show = sysvipc_sem_show},
+    {.name = "shm", .mode = S_IFREG | 0444, .show = sysvipc_shm_show},
+};
+
 const struct procfs_file procfs_system_files[PROCFS_SYSTEM_FILES] = {
     {.name = "self", .mode = S_IFLNK | 0777, .link = self_link},
     {.name = "thread-self", .mode = S_IFLNK | 0777, .link = thread_self_link},
@@ -398,5 +428,6 @@ const struct procfs_file procfs_system_files[PROCFS_SYSTEM_FILES] = {
     {.name = "diskstats", .mode = S_IFREG | 0444, .show = diskstats_show},
     {.name = "vmstat", .mode = S_IFREG | 0444, .show = vmstat_show},
     {.name = "net", .mode = S_IFDIR | 0555, PROCFS_DIR(net_files)},
+    {.name = "sysvipc", .mode = S_IFDIR | 0555, PROCFS_DIR(sysvipc_files)},
     {.name = "sys", .mode = S_IFDIR | 0555, .find = procfs_sys_find, .list = procfs_sys_list},
 };

@@ -33,8 +33,9 @@ unsigned wakeup_one(const void *chan);
 struct sleep_request {
 	const void *chan;
 	struct spinlock *lk;
-	bool (*still)(
-	    void *); /* called under the queue lock; false: do not sleep. NULL: always sleep */
+	/* Called under the queue lock; false: do not sleep, or 0 although a signal has ended the
+	 * sleep, so that the caller looks again first. NULL: always sleep. */
+	bool (*still)(void *);
 	void *arg;
 	const char *wmesg, *lockname;
 	int flags;

@@ -57,7 +57,7 @@ FLOORS = [
     ["kernel/sysctl/"],  # the registry: a handler may sleep
     ["kernel/proc/task.h"],  # what files ask of the current process
     ["kernel/proc/", "kernel/fs/", "kernel/dev/"],
-    ["kernel/net/"],  # sockets, which are files
+    ["kernel/net/", "kernel/ipc/"],  # sockets, which are files; System V IPC
     ["kernel/trace/", "kernel/probe/", "kernel/ktrace/"],
     ["kernel/procfs/"],  # the files of /proc
     ["kernel/dtrace/"],  # programs that run when probes fire

@@ -132,7 +132,8 @@ static const struct {
 	     {"fasync", test_fasync},   {"looks", test_looks},
 	     {"ttys", test_ttys},       {"ways", test_ways},
 	     {"usage", test_usage},     {"seals", test_seals},
-	     {"stops", test_stops},     {"floods", test_floods}};
+	     {"stops", test_stops},     {"sysv", test_sysv},
+	     {"floods", test_floods}};
 
 /* Runs the parts that are named, or all but the floods. */
 static int

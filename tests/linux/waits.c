@@ -454,6 +454,27 @@ membarrier_is_inherited(void)
 	       in_child(uses_membarrier, NULL) == 0;
 }
 
+static void
+handled(int sig)
+{
+}
+
+static bool
+a_child_counts_before_its_signal(void)
+{
+	struct sigaction act = {.sa_handler = handled}, old;
+	bool good = sigaction(SIGCHLD, &act, &old) == 0;
+
+	for (unsigned i = how_often(200); i > 0; i--) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(7);
+		good = good && waitpid(pid, NULL, 0) == pid;
+	}
+	return sigaction(SIGCHLD, &old, NULL) == 0 && good;
+}
+
 void
 test_waits(void)
 {
@@ -482,4 +503,6 @@ test_waits(void)
 	result(groups(), "setpgid after the child's exec, and waitpid for no group, fail");
 	result(futexes(), "futex: a clock without use, and an address without memory");
 	result(membarrier_is_inherited(), "a child has its parent's registration for membarrier");
+	result(a_child_counts_before_its_signal(),
+	       "waitpid: a child that has ended counts before SIGCHLD");
 }

@@ -369,7 +369,7 @@ def a_file_for_freebsds_kdump(tmp):
 
 def freebsds_numbers_of_errors_and_signals(tmp):
     errors = {"EAGAIN": 35, "EDEADLK": 11, "ENOLCK": 77, "ENAMETOOLONG": 63, "ENOSYS": 78, "ENOTEMPTY": 66, "ELOOP": 62, "ENODATA": 87, "EOVERFLOW": 84, "EPROTO": 92, "EOPNOTSUPP": 45, "ETIMEDOUT": 60, "ECANCELED": 85,
-              "ENOTSOCK": 38, "EDESTADDRREQ": 39, "EMSGSIZE": 40, "EPROTOTYPE": 41, "ENOPROTOOPT": 42, "EPROTONOSUPPORT": 43, "ESOCKTNOSUPPORT": 44, "EAFNOSUPPORT": 47, "EADDRINUSE": 48, "EADDRNOTAVAIL": 49, "ENETDOWN": 50, "ENETUNREACH": 51, "ECONNABORTED": 53, "ECONNRESET": 54, "ENOBUFS": 55, "EISCONN": 56, "ENOTCONN": 57, "ETOOMANYREFS": 59, "ECONNREFUSED": 61, "EHOSTUNREACH": 65, "EALREADY": 37, "EINPROGRESS": 36, "EUCLEAN": 97}
+              "ENOTSOCK": 38, "EDESTADDRREQ": 39, "EMSGSIZE": 40, "EPROTOTYPE": 41, "ENOPROTOOPT": 42, "EPROTONOSUPPORT": 43, "ESOCKTNOSUPPORT": 44, "EAFNOSUPPORT": 47, "EADDRINUSE": 48, "EADDRNOTAVAIL": 49, "ENETDOWN": 50, "ENETUNREACH": 51, "ECONNABORTED": 53, "ECONNRESET": 54, "ENOBUFS": 55, "EISCONN": 56, "ENOTCONN": 57, "ETOOMANYREFS": 59, "ECONNREFUSED": 61, "EHOSTUNREACH": 65, "EALREADY": 37, "EINPROGRESS": 36, "EUCLEAN": 97, "EIDRM": 82, "ENOMSG": 83}
     rows = re.findall(r"^#define (E\w+) +(\d+)$", (ROOT / "kernel/abi/errno.h").read_text(), re.M)
     expect(len(rows) > 30 and set(errors) <= {name for name, _ in rows}, f"errno.h: {rows}")
     said = freebsd(tmp, [k.ret(0, -1, int(number)) for _, number in rows])

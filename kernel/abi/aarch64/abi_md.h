@@ -15,6 +15,8 @@
 
 #define EPOLL_EVENT_LAYOUT /* struct epoll_event: 16 bytes */
 
+#define SEMID_TIME_WORDS 1 /* no room after the times of struct semid_ds */
+
 struct stat { /* Linux include/uapi/asm-generic/stat.h */
 	uint64_t st_dev;
 	uint64_t st_ino;

@@ -15,6 +15,8 @@
 
 #define EPOLL_EVENT_LAYOUT __attribute__((packed)) /* struct epoll_event: 12 bytes */
 
+#define SEMID_TIME_WORDS 2 /* struct semid_ds keeps 8 bytes after each time */
+
 struct stat { /* Linux arch/x86/include/uapi/asm/stat.h */
 	uint64_t st_dev;
 	uint64_t st_ino;

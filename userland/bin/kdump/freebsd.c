@@ -116,7 +116,8 @@ errno_of(int32_t error)
 	    {ECONNREFUSED, 61},    {EHOSTUNREACH, 65},
 	    {EALREADY, 37},        {EINPROGRESS, 36},
 	    {EOPNOTSUPP, 45},      {ETIMEDOUT, 60},
-	    {ECANCELED, 85},       {EUCLEAN, 97 /* EINTEGRITY */},
+	    {ECANCELED, 85},       {EIDRM, 82},
+	    {ENOMSG, 83},          {EUCLEAN, 97 /* EINTEGRITY */},
 	};
 
 	return TRANSLATE(errors, error);

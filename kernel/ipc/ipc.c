@@ -1,0 +1,149 @@
+/*
+ * ipc.c - tables of System V IPC's objects, and who may use them. Locking: the lock of each kind.
+ */
+#include "kernel/ipc/ipc.h"
+#include "kernel/abi/errno.h"
+#include "kernel/lib/clock.h"
+#include "kernel/proc/task.h"
+
+#define INDEX_BITS 15 /* of an object's number, as in Linux */
+#define INDEX_MASK ((1 << INDEX_BITS) - 1)
+#define SEQ_MASK   (INT32_MAX >> INDEX_BITS)
+
+_Static_assert(IPC_MAX <= INDEX_MASK + 1, "each slot has a number");
+
+int64_t
+ipc_now(void)
+{
+	return (int64_t)(clock_real_now_ns() / 1000000000);
+}
+
+struct ipc_object *
+ipc_find_key(const struct ipc_table *t, int32_t key)
+{
+	for (unsigned i = 0; i < t->end; i++)
+		if (t->slots[i] != NULL && t->slots[i]->perm.key == key)
+			return t->slots[i];
+	return NULL;
+}
+
+struct ipc_object *
+ipc_at(const struct ipc_table *t, int32_t id)
+{
+	unsigned index = (uint32_t)id & INDEX_MASK;
+
+	return id >= 0 && index < t->end ? t->slots[index] : NULL;
+}
+
+struct ipc_object *
+ipc_find(const struct ipc_table *t, int32_t id)
+{
+	struct ipc_object *o = ipc_at(t, id);
+
+	return o != NULL && o->id == id ? o : NULL;
+}
+
+/* The slot of the next object, and its seq. There is a free one. */
+static unsigned
+ipc_next_slot(struct ipc_table *t, uint16_t *seq)
+{
+	int32_t wanted = t->next_id;
+	unsigned i = (unsigned)wanted & INDEX_MASK;
+
+	t->next_id = -1;
+	if (wanted >= 0 && i < IPC_MAX && t->slots[i] == NULL) {
+		*seq = (uint16_t)(wanted >> INDEX_BITS);
+		return i;
+	}
+	for (i = 0; t->slots[i] != NULL;)
+		i++;
+	*seq = t->seq;
+	t->seq = (t->seq + 1) & SEQ_MASK;
+	return i;
+}
+
+int
+ipc_add(struct ipc_table *t, struct ipc_object *o, int32_t key, uint64_t flags)
+{
+	unsigned i;
+	uint16_t seq;
+
+	if (t->used >= (unsigned)t->max)
+		return -ENOSPC;
+	i = ipc_next_slot(t, &seq);
+	o->perm = (struct ipc_perm){.key = key,
+				    .uid = proc_user(),
+				    .gid = proc_group(),
+				    .cuid = proc_user(),
+				    .cgid = proc_group(),
+				    .mode = (uint32_t)flags & 0777,
+				    .seq = seq};
+	o->id = (int32_t)((uint32_t)seq << INDEX_BITS | i);
+	o->changed = ipc_now();
+	t->slots[i] = o;
+	t->used++;
+	if (i >= t->end)
+		t->end = i + 1;
+	return o->id;
+}
+
+void
+ipc_remove(struct ipc_table *t, struct ipc_object *o)
+{
+	o->perm.key = IPC_PRIVATE;
+	t->slots[o->id & INDEX_MASK] = NULL;
+	t->used--;
+	while (t->end > 0 && t->slots[t->end - 1] == NULL)
+		t->end--;
+}
+
+int
+ipc_may(const struct ipc_object *o, uint32_t access)
+{
+	uint32_t wanted = access >> 6 | access >> 3 | access, granted = o->perm.mode;
+
+	if (proc_user() == o->perm.cuid || proc_user() == o->perm.uid)
+		granted >>= 6;
+	else if (proc_in_group(o->perm.cgid) || proc_in_group(o->perm.gid))
+		granted >>= 3;
+	return (wanted & ~granted & 7) && !capable(CAP_IPC_OWNER) ? -EACCES : 0;
+}
+
+int
+ipc_get(const struct ipc_object *o, uint64_t flags)
+{
+	int error;
+
+	if (o == NULL)
+		return flags & IPC_CREAT ? IPC_MAKE : -ENOENT;
+	if ((flags & IPC_CREAT) && (flags & IPC_EXCL))
+		return -EEXIST;
+	error = ipc_may(o, (uint32_t)flags);
+	return error != 0 ? error : o->id;
+}
+
+int
+ipc_may_change(const struct ipc_object *o)
+{
+	return proc_user() == o->perm.cuid || proc_user() == o->perm.uid || capable(CAP_SYS_ADMIN)
+		   ? 0
+		   : -EPERM;
+}
+
+int
+ipc_set(struct ipc_object *o, const struct ipc_perm *perm)
+{
+	if (perm->uid == UINT32_MAX || perm->gid == UINT32_MAX)
+		return -EINVAL;
+	o->perm.uid = perm->uid;
+	o->perm.gid = perm->gid;
+	o->perm.mode = (o->perm.mode & ~0777u) | (perm->mode & 0777);
+	o->changed = ipc_now();
+	return 0;
+}
+
+int
+ipc_last(const struct ipc_table *t)
+{
+	return t->end > 0 ? (int)t->end - 1 : 0;
+}

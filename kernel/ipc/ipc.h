@@ -1,0 +1,73 @@
+/*
+ * ipc.h - System V IPC: sets of semaphores, queues of messages and segments of shared memory, which
+ * processes find by keys, and which stay until somebody removes them.
+ *
+ * The calls are in sem.c, msg.c and shm.c. ipc.c has what all three have: the table of the objects
+ * of a kind, their numbers, and who may use them. Thread context.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/abi/ipc.h"
+
+struct sbuf;
+struct uidinfo;
+
+#define IPC_MAX 4096 /* objects of a kind */
+
+/* What an object of each kind begins with. */
+struct ipc_object {
+	struct ipc_perm perm; /* of an object that is removed, the key is IPC_PRIVATE */
+	int32_t id;           /* the index in the table, and in the upper bits perm.seq */
+	int64_t changed;      /* when it was made, or its rights were set: seconds since 1970 */
+	struct uidinfo *ui;   /* the user to whom it is counted */
+};
+
+/* Guarded by the lock of its kind. */
+struct ipc_table {
+	struct ipc_object *slots[IPC_MAX];
+	unsigned used, end; /* how many there are; after the last one */
+	uint16_t seq;       /* of the next one */
+	int max;            /* how many there may be (sysctl) */
+	int next_id;        /* the number that the next one wants; -1: any (sysctl) */
+};
+
+/* Seconds since 1970. */
+int64_t ipc_now(void);
+/* The one with that key, not IPC_PRIVATE. NULL: there is none. */
+struct ipc_object *ipc_find_key(const struct ipc_table *t, int32_t key);
+/* The one with that number; with the index in it. NULL: there is none, -EINVAL for who asks. */
+struct ipc_object *ipc_find(const struct ipc_table *t, int32_t id);
+struct ipc_object *ipc_at(const struct ipc_table *t, int32_t id);
+/*
+ * Adds an object, whose `ui` is set, with the key and the rights in `flags`. Its number, or
+ * -ENOSPC.
+ */
+int ipc_add(struct ipc_table *t, struct ipc_object *o, int32_t key, uint64_t flags);
+/* Takes an object out of its table. */
+void ipc_remove(struct ipc_table *t, struct ipc_object *o);
+#define IPC_MAKE INT32_MIN
+/*
+ * Of an object that was found by its key, or NULL: its number; IPC_MAKE: it is to be made; -ENOENT,
+ * -EEXIST, -EACCES.
+ */
+int ipc_get(const struct ipc_object *o, uint64_t flags);
+
+#define IPC_READ  0444
+#define IPC_WRITE 0222
+/* May the current process do that: bits as of a mode? 0 or -EACCES. */
+int ipc_may(const struct ipc_object *o, uint32_t access);
+/* May it change or remove the object? 0 or -EPERM. */
+int ipc_may_change(const struct ipc_object *o);
+/* Sets owner, group and rights. 0 or -EINVAL. */
+int ipc_set(struct ipc_object *o, const struct ipc_perm *perm);
+/* The highest index that is used; 0 too if there is none. */
+int ipc_last(const struct ipc_table *t);
+
+/* Files of /proc/sysvipc. */
+void ipc_print_msg(struct sbuf *out);
+void ipc_print_sem(struct sbuf *out);
+void ipc_print_shm(struct sbuf *out);

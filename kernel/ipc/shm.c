@@ -1,0 +1,466 @@
+/*
+ * shm.c - segments of shared memory. A segment is a file in memory without a name. Who is attached
+ * maps it, and each area counts, as in Linux: an area that is cut counts twice. After IPC_RMID a
+ * segment stays, with its number but without its key, until its last area goes.
+ *
+ * The areas of a segment have a pager of their own, and say that they write (vm_pager.ref), so that
+ * who only looks at an area is not counted.
+ *
+ * Locking: shm_lock, a spin lock, since areas come and go with the lock of their space held.
+ */
+#include "arch/mmu.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
+#include "kernel/abi/mman.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/ipc/ipc.h"
+#include "kernel/lib/sbuf.h"
+#include "kernel/lib/sysctl.h"
+#include "kernel/mm/area.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/page.h"
+#include "kernel/mm/uaccess.h"
+#include "kernel/mm/uidinfo.h"
+#include "kernel/proc/proc.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/syscall.h"
+#include "kernel/vm/vm.h"
+#include "ktr/ktr.h"
+
+struct segment {
+	struct ipc_object ipc;
+	struct vnode *vn; /* [c] a reference; its `data` is the segment */
+	uint64_t size;    /* [c] bytes that were asked for */
+	uint64_t attached;
+	int64_t atime, dtime;
+	uint32_t cpid, lpid;
+};
+
+static struct spinlock shm_lock = SPINLOCK_INIT("shm");
+static struct ipc_table segments = {.max = IPC_MAX, .next_id = -1};
+static uint64_t pages_used; /* as shmall counts them */
+static uint64_t shmmax = FILE_SIZE_MAX, shmall = FILE_SIZE_MAX / PAGE_SIZE;
+
+SYSCTL_INT(kernel_shmmni, "kernel.shmmni", SYSCTL_WR, &segments.max, 0, IPC_MAX,
+	   "segments of shared memory that there may be");
+SYSCTL_INT(kernel_shm_next_id, "kernel.shm_next_id", SYSCTL_WR, &segments.next_id, -1, INT32_MAX,
+	   "number that the next segment of shared memory has, -1: any");
+SYSCTL_U64(kernel_shmmax, "kernel.shmmax", SYSCTL_WR, &shmmax,
+	   "bytes that a segment of shared memory may have");
+SYSCTL_U64(kernel_shmall, "kernel.shmall", SYSCTL_WR, &shmall,
+	   "pages that all segments of shared memory may have");
+
+static struct segment *
+shm_of(struct ipc_object *o)
+{
+	return (struct segment *)o;
+}
+
+static uint64_t
+shm_pages(const struct segment *s)
+{
+	return page_round_up(s->size) / PAGE_SIZE;
+}
+
+static void
+shm_free(struct segment *s)
+{
+	if (s == NULL)
+		return;
+	vnode_unref(s->vn);
+	uidinfo_free(s->ipc.ui, s);
+}
+
+/* It is to go: now, if nobody is attached, and the caller frees it; else with the last one. */
+static bool
+shm_doom(struct segment *s)
+{
+	s->ipc.perm.mode |= SHM_DEST;
+	s->ipc.perm.key = IPC_PRIVATE;
+	if (s->attached > 0)
+		return false;
+	ipc_remove(&segments, &s->ipc);
+	pages_used -= shm_pages(s);
+	return true;
+}
+
+static void
+shm_detach(struct segment *s)
+{
+	bool gone;
+
+	spin_lock(&shm_lock);
+	s->attached--;
+	s->dtime = ipc_now();
+	s->lpid = proc_pid();
+	gone = (s->ipc.perm.mode & SHM_DEST) && shm_doom(s);
+	spin_unlock(&shm_lock);
+	if (gone)
+		shm_free(s);
+}
+
+static void *
+shm_pager_page(void *object, uint64_t index, bool make, int *err)
+{
+	return vnode_pager.page(object, index, make, err);
+}
+
+static void
+shm_pager_ref(void *object, bool writes)
+{
+	struct vnode *vn = object;
+	struct segment *s = vn->data;
+
+	vnode_pager.ref(vn, false);
+	if (!writes)
+		return;
+	spin_lock(&shm_lock);
+	s->attached++;
+	s->atime = ipc_now();
+	s->lpid = proc_pid();
+	spin_unlock(&shm_lock);
+}
+
+static void
+shm_pager_unref(void *object, bool writes)
+{
+	struct vnode *vn = object;
+	struct segment *s = vn->data;
+
+	vnode_pager.unref(vn, false);
+	if (writes)
+		shm_detach(s);
+}
+
+static uint64_t
+shm_pager_id(const void *object)
+{
+	return vnode_pager.id(object);
+}
+
+static void
+shm_pager_written(void *object, void *page)
+{
+	vnode_pager.written(object, page);
+}
+
+static const struct vm_pager shm_pager = {shm_pager_page, shm_pager_ref, shm_pager_unref,
+					  shm_pager_id, shm_pager_written};
+
+/* A segment that is in no table yet. NULL: no memory. */
+static struct segment *
+shm_make(uint64_t size)
+{
+	struct uidinfo *ui = curuidinfo();
+	struct segment *s = uidinfo_alloc(ui, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->ipc.ui = ui;
+	s->size = size;
+	s->cpid = proc_pid();
+	s->vn = vnode_alloc(S_IFREG, &ramfs_file_ops, s);
+	if (s->vn == NULL) {
+		uidinfo_free(ui, s);
+		return NULL;
+	}
+	s->vn->size = page_round_up(size);
+	return s;
+}
+
+/* As ipc_get(). shm_lock held. */
+static int
+shm_find(int32_t key, uint64_t size, uint64_t flags)
+{
+	struct ipc_object *o = key != IPC_PRIVATE ? ipc_find_key(&segments, key) : NULL;
+
+	if (key == IPC_PRIVATE)
+		return IPC_MAKE;
+	if (o != NULL && shm_of(o)->size < size && !((flags & IPC_CREAT) && (flags & IPC_EXCL)))
+		return -EINVAL;
+	return ipc_get(o, flags);
+}
+
+/* shm_lock held. */
+static int
+shm_add(struct segment *s, int32_t key, uint64_t flags)
+{
+	int id;
+
+	if (shm_pages(s) > shmall || pages_used > shmall - shm_pages(s))
+		return -ENOSPC;
+	id = ipc_add(&segments, &s->ipc, key, flags);
+	if (id >= 0)
+		pages_used += shm_pages(s);
+	return id;
+}
+
+int64_t
+sys_shmget(const uint64_t a[6])
+{
+	int32_t key = (int32_t)a[0];
+	struct segment *s;
+	int id;
+	bool made;
+
+	spin_lock(&shm_lock);
+	id = shm_find(key, a[1], a[2]);
+	spin_unlock(&shm_lock);
+	if (id != IPC_MAKE)
+		return id;
+	if (a[1] == 0 || a[1] > shmmax || a[1] > FILE_SIZE_MAX)
+		return -EINVAL;
+	if (a[2] & SHM_HUGETLB)
+		return -ENOSYS;
+	s = shm_make(a[1]);
+	if (s == NULL)
+		return -ENOMEM;
+	spin_lock(&shm_lock);
+	id = shm_find(key, a[1], a[2]); /* another thread may have made it */
+	made = id == IPC_MAKE;
+	if (made)
+		id = shm_add(s, key, a[2]);
+	spin_unlock(&shm_lock);
+	if (!made || id < 0)
+		shm_free(s);
+	CTR3(KTR_PROC, "shmget: key %d bytes %lu id %d", key, a[1], id);
+	return id;
+}
+
+static int64_t
+shm_map(struct segment *s, const uint64_t a[6])
+{
+	bool fixed = a[1] != 0, reads = a[2] & SHM_RDONLY;
+	const struct area_source from = {.pager = &shm_pager,
+					 .object = s->vn,
+					 .shared = true,
+					 .read_only = reads,
+					 .writes = true};
+	int64_t at =
+	    vm_map_any(curproc()->vm, a[1] & ~(PAGE_SIZE - 1), s->vn->size,
+		       MMU_READ | (reads ? 0 : MMU_WRITE) | (a[2] & SHM_EXEC ? MMU_EXEC : 0),
+		       !fixed             ? VM_ANYWHERE
+		       : a[2] & SHM_REMAP ? VM_REPLACE
+					  : VM_IF_FREE,
+		       &from, proc_limit(RLIMIT_AS));
+
+	return at == -EEXIST ? -EINVAL : at;
+}
+
+int64_t
+sys_shmat(const uint64_t a[6])
+{
+	uint32_t access =
+	    IPC_READ | (a[2] & SHM_RDONLY ? 0 : IPC_WRITE) | (a[2] & SHM_EXEC ? 0111 : 0);
+	struct ipc_object *o;
+	int64_t at;
+
+	if ((a[1] % PAGE_SIZE != 0 && !(a[2] & SHM_RND)) ||
+	    (a[1] < PAGE_SIZE && (a[2] & SHM_REMAP)))
+		return -EINVAL;
+	spin_lock(&shm_lock);
+	o = ipc_find(&segments, (int32_t)a[0]);
+	at = o == NULL ? -EINVAL : ipc_may(o, access);
+	if (at == 0)
+		shm_of(o)->attached++; /* it stays meanwhile */
+	spin_unlock(&shm_lock);
+	if (at != 0)
+		return at;
+	at = shm_map(shm_of(o), a);
+	CTR3(KTR_PROC, "shmat: id %d address %p attached %lu", (int)a[0], (void *)at,
+	     shm_of(o)->attached);
+	shm_detach(shm_of(o));
+	return at;
+}
+
+/* The bytes of the segment whose file that is; 0: it is none. Also of one that is to go. */
+static uint64_t
+shm_bytes_of(const struct vnode *vn)
+{
+	uint64_t size = 0;
+
+	spin_lock(&shm_lock);
+	for (unsigned i = 0; vn != NULL && i < segments.end; i++)
+		if (segments.slots[i] != NULL && shm_of(segments.slots[i])->vn == vn)
+			size = vn->size;
+	spin_unlock(&shm_lock);
+	return size;
+}
+
+/*
+ * Unmaps all areas of the segment that was attached at the address. They may be in pieces, with
+ * others between them.
+ */
+int64_t
+sys_shmdt(const uint64_t a[6])
+{
+	struct vmspace *vm = curproc()->vm;
+	struct vm_range r = {.end = a[0]};
+	const struct vnode *vn = NULL;
+	uint64_t size = UINT64_MAX;
+	int error = a[0] % PAGE_SIZE != 0 ? -EINVAL : 0;
+
+	while (error == 0 && vm_range_next(vm, &r) && r.start - a[0] < size) {
+		uint64_t has = r.start - a[0] == r.offset ? shm_bytes_of(r.object) : 0;
+
+		if (has != 0 && (vn == NULL || vn == r.object)) {
+			vn = r.object;
+			size = has;
+			error = vm_unmap(vm, r.start, r.end - r.start);
+		}
+		if (r.object != NULL)
+			vnode_pager.unref(r.object, false);
+	}
+	CTR2(KTR_PROC, "shmdt: address %p found %u", (void *)a[0], vn != NULL);
+	return error != 0 ? error : vn == NULL ? -EINVAL : 0;
+}
+
+/* shm_lock held. */
+static struct shmid_ds
+shm_tell(const struct segment *s)
+{
+	return (struct shmid_ds){.perm = s->ipc.perm,
+				 .segsz = s->size,
+				 .atime = s->atime,
+				 .dtime = s->dtime,
+				 .ctime = s->ipc.changed,
+				 .cpid = s->cpid,
+				 .lpid = s->lpid,
+				 .nattch = s->attached};
+}
+
+/* Pages that are there. shm_lock held. */
+static uint64_t
+shm_resident(void)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < segments.end; i++)
+		if (segments.slots[i] != NULL)
+			n += __atomic_load_n(&shm_of(segments.slots[i])->vn->page_count,
+					     __ATOMIC_RELAXED);
+	return n;
+}
+
+/* IPC_INFO, SHM_INFO. */
+static int64_t
+shm_limits(int command, uint64_t to)
+{
+	struct shminfo limits = {.shmmax = shmmax,
+				 .shmmin = 1,
+				 .shmmni = (uint64_t)segments.max,
+				 .shmseg = (uint64_t)segments.max,
+				 .shmall = shmall};
+	struct shm_info used = {0};
+	int error, last;
+
+	spin_lock(&shm_lock);
+	used.used_ids = (int32_t)segments.used;
+	used.shm_tot = pages_used;
+	used.shm_rss = shm_resident();
+	last = ipc_last(&segments);
+	spin_unlock(&shm_lock);
+	error = command == IPC_INFO ? copy_out(to, &limits, sizeof(limits))
+				    : copy_out(to, &used, sizeof(used));
+	return error != 0 ? error : last;
+}
+
+/* IPC_STAT; SHM_STAT and SHM_STAT_ANY: of an index. */
+static int64_t
+shm_status(int32_t id, int command, uint64_t to)
+{
+	const struct ipc_object *o;
+	struct shmid_ds ds;
+	int r;
+
+	spin_lock(&shm_lock);
+	o = command == IPC_STAT ? ipc_find(&segments, id) : ipc_at(&segments, id);
+	r = o == NULL ? -EINVAL : command == SHM_STAT_ANY ? 0 : ipc_may(o, IPC_READ);
+	if (r == 0) {
+		ds = shm_tell((const struct segment *)o);
+		r = command == IPC_STAT ? 0 : o->id;
+	}
+	spin_unlock(&shm_lock);
+	return r >= 0 && copy_out(to, &ds, sizeof(ds)) != 0 ? -EFAULT : r;
+}
+
+/* May the current process lock it, or unlock it? Its pages always stay in memory. */
+static int
+shm_may_lock(const struct ipc_object *o, bool lock)
+{
+	if (capable(CAP_IPC_LOCK))
+		return 0;
+	if (proc_user() != o->perm.uid && proc_user() != o->perm.cuid)
+		return -EPERM;
+	return lock && proc_limit(RLIMIT_MEMLOCK) == 0 ? -EPERM : 0;
+}
+
+/* What changes a segment, or removes it. shm_lock held. *gone: it is to be freed. */
+static int
+shm_change(struct segment *s, int command, const struct shmid_ds *ds, bool *gone)
+{
+	bool locks = command == SHM_LOCK || command == SHM_UNLOCK;
+	int error = locks ? shm_may_lock(&s->ipc, command == SHM_LOCK) : ipc_may_change(&s->ipc);
+
+	if (error != 0)
+		return error;
+	if (command == IPC_SET)
+		return ipc_set(&s->ipc, &ds->perm);
+	if (command == IPC_RMID)
+		*gone = shm_doom(s);
+	else
+		s->ipc.perm.mode = (s->ipc.perm.mode & ~(uint32_t)SHM_LOCKED) |
+				   (command == SHM_LOCK ? SHM_LOCKED : 0);
+	return 0;
+}
+
+int64_t
+sys_shmctl(const uint64_t a[6])
+{
+	int command = (int)a[1], error;
+	struct shmid_ds ds;
+	struct ipc_object *o;
+	bool gone = false;
+
+	if ((int32_t)a[0] < 0 || command < 0)
+		return -EINVAL;
+	if (command == IPC_INFO || command == SHM_INFO)
+		return shm_limits(command, a[2]);
+	if (command == IPC_STAT || command == SHM_STAT || command == SHM_STAT_ANY)
+		return shm_status((int32_t)a[0], command, a[2]);
+	if (command != IPC_SET && command != IPC_RMID && command != SHM_LOCK &&
+	    command != SHM_UNLOCK)
+		return -EINVAL;
+	if (command == IPC_SET && copy_in(&ds, a[2], sizeof(ds)) != 0)
+		return -EFAULT;
+	spin_lock(&shm_lock);
+	o = ipc_find(&segments, (int32_t)a[0]);
+	error = o == NULL ? -EINVAL : shm_change(shm_of(o), command, &ds, &gone);
+	spin_unlock(&shm_lock);
+	if (gone)
+		shm_free(shm_of(o));
+	return error;
+}
+
+void
+ipc_print_shm(struct sbuf *out)
+{
+	sbuf_puts(
+	    out,
+	    "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  "
+	    "cgid      atime      dtime      ctime                   rss                  swap\n");
+	spin_lock(&shm_lock);
+	for (unsigned i = 0; i < segments.end; i++) {
+		const struct segment *s = shm_of(segments.slots[i]);
+
+		if (s == NULL)
+			continue;
+		sbuf_printf(out, "%10d %10d  %4o %21lu %5u %5u  %5lu %5u %5u %5u %5u ",
+			    s->ipc.perm.key, s->ipc.id, s->ipc.perm.mode, s->size, s->cpid, s->lpid,
+			    s->attached, s->ipc.perm.uid, s->ipc.perm.gid, s->ipc.perm.cuid,
+			    s->ipc.perm.cgid);
+		sbuf_printf(out, "%10ld %10ld %10ld %21lu %21u\n", s->atime, s->dtime,
+			    s->ipc.changed, s->vn->page_count * PAGE_SIZE, 0);
+	}
+	spin_unlock(&shm_lock);
+}

@@ -1,0 +1,397 @@
+/* sysv.c - System V IPC: semaphores, messages, shared memory. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+#define PAGE 4096ul
+#define KEY  0x6b737472
+
+/* A child that runs fn(arg), while the parent goes on. */
+static pid_t
+child(int (*fn)(int), int arg)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(fn(arg));
+	return pid;
+}
+
+static int
+ended(pid_t pid)
+{
+	int status = -1;
+
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status)
+									       : -1;
+}
+
+/* How many of this kind /proc/sysvipc tells with that number. */
+static int
+listed(const char *kind, int id)
+{
+	char path[64], line[512];
+	int n = 0, key, is;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/sysvipc/%s", kind);
+	f = fopen(path, "r");
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		n += sscanf(line, "%d %d", &key, &is) == 2 && is == id;
+	if (f != NULL)
+		fclose(f);
+	return n;
+}
+
+/* ---- shared memory ---- */
+
+static unsigned long
+attached(int id)
+{
+	struct shmid_ds ds;
+
+	return shmctl(id, IPC_STAT, &ds) == 0 ? ds.shm_nattch : 99;
+}
+
+static int
+writes_there(int id)
+{
+	char *p = shmat(id, NULL, 0);
+
+	if (p == (void *)-1 || strcmp(p, "parent") != 0 || attached(id) != 3)
+		return 1;
+	strcpy(p + 2 * PAGE, "child");
+	return 0;
+}
+
+static bool
+segments_are_shared(void)
+{
+	int id = shmget(KEY, 2 * PAGE + 100, IPC_CREAT | IPC_EXCL | 0600);
+	char *p = id >= 0 ? shmat(id, NULL, 0) : (void *)-1;
+	struct shmid_ds ds;
+	bool good = p != (void *)-1 && p[0] == 0 && p[3 * PAGE - 1] == 0;
+
+	if (!good)
+		return false;
+	strcpy(p, "parent");
+	good = ended(child(writes_there, id)) == 0 && strcmp(p + 2 * PAGE, "child") == 0;
+	good = good && shmctl(id, IPC_STAT, &ds) == 0 && ds.shm_nattch == 1 &&
+	       ds.shm_segsz == 2 * PAGE + 100 && ds.shm_cpid == getpid() &&
+	       ds.shm_lpid != getpid() && ds.shm_perm.mode == 0600 && ds.shm_atime != 0;
+	good = good && shmget(KEY, 0, 0) == id && FAILS(shmget(KEY, 4 * PAGE, 0), EINVAL) &&
+	       FAILS(shmget(KEY, 0, IPC_CREAT | IPC_EXCL), EEXIST) && listed("shm", id) == 1;
+	/* removed: no name, but memory, until the last one leaves */
+	good = good && shmctl(id, IPC_RMID, NULL) == 0 && FAILS(shmget(KEY, 0, 0), ENOENT) &&
+	       strcmp(p, "parent") == 0 && shmctl(id, IPC_STAT, &ds) == 0 &&
+	       (ds.shm_perm.mode & SHM_DEST) && ds.shm_perm.__key == IPC_PRIVATE;
+	good = good && shmdt(p) == 0 && FAILS(shmctl(id, IPC_STAT, &ds), EINVAL) &&
+	       FAILS(shmdt(p), EINVAL) && listed("shm", id) == 0;
+	return good;
+}
+
+static bool
+segments_have_places(void)
+{
+	int id = shmget(IPC_PRIVATE, 3 * PAGE, 0600);
+	char *room = mmap(NULL, 8 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p, *q;
+	bool good = id >= 0 && room != MAP_FAILED;
+
+	/* where something is, only with SHM_REMAP; an odd address only with SHM_RND */
+	good = good && shmat(id, room, 0) == (void *)-1 && errno == EINVAL;
+	good = good && shmat(id, room + 1, SHM_REMAP) == (void *)-1 && errno == EINVAL;
+	good = good && shmat(id, NULL, SHM_REMAP) == (void *)-1 && errno == EINVAL;
+	p = good ? shmat(id, room + PAGE + 5, SHM_RND | SHM_REMAP) : NULL;
+	good = good && p == room + PAGE;
+	q = good ? shmat(id, NULL, SHM_RDONLY) : NULL;
+	good = good && q != (void *)-1 && attached(id) == 2;
+	if (!good)
+		return false;
+	p[7] = 'x';
+	good = q[7] == 'x' && FAILS(mprotect(q, PAGE, PROT_READ | PROT_WRITE), EACCES);
+	/* an area in pieces counts often, and goes at once */
+	good = good && munmap(p + PAGE, PAGE) == 0 && attached(id) == 3 && shmdt(p) == 0 &&
+	       attached(id) == 1;
+	good = good && mincore(p + 2 * PAGE, PAGE, (unsigned char[1]){0}) == -1;
+	good = good && shmdt(q) == 0 && attached(id) == 0 && shmctl(id, IPC_RMID, NULL) == 0;
+	return munmap(room, 8 * PAGE) == 0 && good;
+}
+
+static bool
+segments_have_rules(void)
+{
+	struct shminfo limits;
+	struct shm_info used;
+	int id = shmget(IPC_PRIVATE, 1, 0400), last;
+
+	last = shmctl(0, SHM_INFO, (struct shmid_ds *)&used);
+	return id >= 0 && last >= 0 && used.used_ids >= 1 && used.shm_tot >= 1 &&
+	       shmctl(0, IPC_INFO, (struct shmid_ds *)&limits) == last && limits.shmmin == 1 &&
+	       FAILS(shmget(IPC_PRIVATE, 0, 0600), EINVAL) && FAILS(shmctl(id, 77, NULL), EINVAL) &&
+	       FAILS(shmctl(-1, IPC_STAT, NULL), EINVAL) &&
+	       FAILS(shmctl(id, IPC_STAT, (void *)1), EFAULT) && shmctl(id, SHM_LOCK, NULL) == 0 &&
+	       shmctl(id, SHM_UNLOCK, NULL) == 0 && shmctl(id, IPC_RMID, NULL) == 0 &&
+	       shmat(id, NULL, 0) == (void *)-1 && errno == EINVAL;
+}
+
+/* ---- semaphores ---- */
+
+static int
+operate(int id, unsigned short number, short by, short flags)
+{
+	return semop(id, &(struct sembuf){number, by, flags}, 1);
+}
+
+static int
+takes_two(int id)
+{
+	struct sembuf both[] = {{0, -1, 0}, {1, -2, 0}};
+
+	return semop(id, both, 2) == 0 ? 0 : errno;
+}
+
+static int
+waits_for_zero(int id)
+{
+	return operate(id, 1, 0, 0) == 0 ? 0 : errno;
+}
+
+static int
+undoes(int id)
+{
+	return operate(id, 0, 5, SEM_UNDO) == 0 && operate(id, 1, -1, SEM_UNDO) == 0 ? 0 : 1;
+}
+
+/* Waits until somebody waits for the semaphore. */
+static bool
+await_waiter(int id, int number, int how)
+{
+	while (semctl(id, number, how) == 0)
+		sched_yield();
+	return semctl(id, number, how) == 1;
+}
+
+static bool
+semaphores_wait(void)
+{
+	int id = semget(KEY, 2, IPC_CREAT | IPC_EXCL | 0600);
+	unsigned short values[2] = {1, 1};
+	struct semid_ds ds;
+	pid_t pid;
+	bool good = id >= 0 && semctl(id, 0, GETVAL) == 0 && semctl(id, 0, SETALL, values) == 0;
+
+	/* both or none: the second one is not there yet */
+	pid = good ? child(takes_two, id) : -1;
+	good = good && await_waiter(id, 1, GETNCNT) && semctl(id, 0, GETVAL) == 1 &&
+	       operate(id, 1, 1, 0) == 0 && ended(pid) == 0 && semctl(id, 0, GETALL, values) == 0 &&
+	       values[0] == 0 && values[1] == 0 && semctl(id, 1, GETPID) == pid;
+	/* until zero */
+	good = good && semctl(id, 1, SETVAL, 1) == 0;
+	pid = good ? child(waits_for_zero, id) : -1;
+	good =
+	    good && await_waiter(id, 1, GETZCNT) && operate(id, 1, -1, 0) == 0 && ended(pid) == 0;
+	/* what a process leaves is undone */
+	good = good && semctl(id, 1, SETVAL, 3) == 0 && ended(child(undoes, id)) == 0 &&
+	       semctl(id, 0, GETVAL) == 0 && semctl(id, 1, GETVAL) == 3;
+	good = good && semctl(id, 0, IPC_STAT, &ds) == 0 && ds.sem_nsems == 2 &&
+	       ds.sem_otime != 0 && ds.sem_perm.mode == 0600 && listed("sem", id) == 1;
+	/* who waits learns that the set has gone */
+	pid = good ? child(takes_two, id) : -1;
+	good = good && await_waiter(id, 0, GETNCNT) && semctl(id, 0, IPC_RMID) == 0 &&
+	       ended(pid) == EIDRM && listed("sem", id) == 0;
+	return good;
+}
+
+static void
+handled(int sig)
+{
+}
+
+static int
+interrupted_by(int id)
+{
+	struct sigaction act = {.sa_handler = handled, .sa_flags = SA_RESTART};
+
+	return sigaction(SIGUSR1, &act, NULL) == 0 && operate(id, 0, -1, 0) == -1 ? errno : 0;
+}
+
+static bool
+semaphores_have_rules(void)
+{
+	int id = semget(IPC_PRIVATE, 1, 0600);
+	struct sembuf op = {0, -1, 0}, far = {1, 0, 0};
+	struct timespec soon = {0, 1000000};
+	struct seminfo info;
+	pid_t pid;
+	bool good = id >= 0 && FAILS(semtimedop(id, &op, 1, &soon), EAGAIN) &&
+		    FAILS(operate(id, 0, -1, IPC_NOWAIT), EAGAIN) &&
+		    FAILS(semop(id, &far, 1), EFBIG) && FAILS(semop(id, &op, 0), EINVAL) &&
+		    FAILS(semop(id, (void *)1, 1), EFAULT) &&
+		    FAILS(semctl(id, 0, SETVAL, 40000), ERANGE) &&
+		    FAILS(semctl(id, 1, GETVAL), EINVAL) && semctl(id, 0, SETVAL, 32767) == 0 &&
+		    FAILS(operate(id, 0, 1, 0), ERANGE) && semctl(id, 0, SETVAL, 0) == 0;
+
+	good = good && FAILS(semget(IPC_PRIVATE, 0, 0600), EINVAL) &&
+	       FAILS(semget(IPC_PRIVATE, -1, 0600), EINVAL) && semctl(0, 0, SEM_INFO, &info) >= 0 &&
+	       info.semusz >= 1 && info.semvmx == 32767;
+	/* SA_RESTART does not begin it again */
+	pid = good ? child(interrupted_by, id) : -1;
+	good =
+	    good && await_waiter(id, 0, GETNCNT) && kill(pid, SIGUSR1) == 0 && ended(pid) == EINTR;
+	return semctl(id, 0, IPC_RMID) == 0 && good;
+}
+
+/* ---- messages ---- */
+
+struct note {
+	long type;
+	char text[64];
+};
+
+static int
+send_note(int id, long type, const char *text, int flags)
+{
+	struct note n = {.type = type};
+
+	strcpy(n.text, text);
+	return msgsnd(id, &n, strlen(text), flags);
+}
+
+/* Is this what comes? */
+static bool
+comes(int id, long type, int flags, const char *text)
+{
+	struct note n = {0};
+
+	return msgrcv(id, &n, sizeof(n.text), type, flags | IPC_NOWAIT) == (ssize_t)strlen(text) &&
+	       memcmp(n.text, text, strlen(text)) == 0;
+}
+
+static bool
+messages_have_types(void)
+{
+	int id = msgget(KEY, IPC_CREAT | IPC_EXCL | 0600);
+	struct note n;
+	struct msqid_ds ds;
+	bool good = id >= 0 && send_note(id, 3, "three", 0) == 0 &&
+		    send_note(id, 2, "two", 0) == 0 && send_note(id, 5, "five", 0) == 0 &&
+		    send_note(id, 2, "again", 0) == 0;
+
+	good = good && msgctl(id, IPC_STAT, &ds) == 0 && ds.msg_qnum == 4 &&
+	       ds.__msg_cbytes == 17 && ds.msg_lspid == getpid() && ds.msg_stime != 0 &&
+	       listed("msg", id) == 1;
+	good = good && comes(id, -4, 0, "two") && comes(id, 3, MSG_EXCEPT, "five") &&
+	       FAILS(msgrcv(id, &n, 64, 9, IPC_NOWAIT), ENOMSG) &&
+	       FAILS(msgrcv(id, &n, 2, 0, 0), E2BIG) && msgrcv(id, &n, 2, 0, MSG_NOERROR) == 2 &&
+	       n.type == 3 && comes(id, 2, 0, "again");
+	good = good && FAILS(send_note(id, 0, "", 0), EINVAL) &&
+	       FAILS(msgsnd(id, &n, -1, 0), EINVAL) && FAILS(msgsnd(id, (void *)1, 1, 0), EFAULT) &&
+	       send_note(id, 1, "", 0) == 0 && comes(id, 0, 0, "");
+	return msgctl(id, IPC_RMID, NULL) == 0 && good && FAILS(msgget(KEY, 0), ENOENT);
+}
+
+static int
+receives(int id)
+{
+	struct note n;
+
+	return msgrcv(id, &n, sizeof(n.text), 7, 0) == 4 && memcmp(n.text, "soon", 4) == 0 ? 0
+											   : errno;
+}
+
+static int
+sends(int id)
+{
+	return send_note(id, 8, "more", 0) == 0 ? 0 : errno;
+}
+
+static bool
+messages_wait(void)
+{
+	int id = msgget(IPC_PRIVATE, 0600);
+	struct msqid_ds ds;
+	pid_t pid = id >= 0 ? child(receives, id) : -1;
+	bool good = pid > 0 && await_sleep(pid, 0) && send_note(id, 8, "other", 0) == 0 &&
+		    send_note(id, 7, "soon", 0) == 0 && ended(pid) == 0;
+
+	/* a full queue */
+	good = good && msgctl(id, IPC_STAT, &ds) == 0;
+	ds.msg_qbytes = 6;
+	good = good && msgctl(id, IPC_SET, &ds) == 0 &&
+	       FAILS(send_note(id, 8, "more", IPC_NOWAIT), EAGAIN);
+	pid = good ? child(sends, id) : -1;
+	good = good && await_sleep(pid, 0) && comes(id, 8, 0, "other") && ended(pid) == 0 &&
+	       comes(id, 8, 0, "more");
+	/* one that goes */
+	pid = good ? child(receives, id) : -1;
+	good =
+	    good && await_sleep(pid, 0) && msgctl(id, IPC_RMID, NULL) == 0 && ended(pid) == EIDRM;
+	return good;
+}
+
+/* ---- rights ---- */
+
+static int
+may_not(int shm)
+{
+	int sem = semget(KEY, 0, 0), msg = msgget(KEY, 0);
+
+	if (setgid(65534) != 0 || setuid(65534) != 0)
+		return 1;
+	return shmat(shm, NULL, 0) == (void *)-1 && errno == EACCES &&
+		       shmat(shm, NULL, SHM_RDONLY) != (void *)-1 &&
+		       FAILS(shmget(KEY, 0, 0222), EACCES) && shmget(KEY, 0, 0444) == shm &&
+		       FAILS(shmctl(shm, IPC_RMID, NULL), EPERM) && semctl(sem, 0, GETVAL) == 0 &&
+		       FAILS(operate(sem, 0, 1, 0), EACCES) &&
+		       FAILS(semctl(sem, 0, SETVAL, 1), EACCES) &&
+		       FAILS(semctl(sem, 0, IPC_RMID), EPERM) &&
+		       FAILS(send_note(msg, 1, "x", 0), EACCES) &&
+		       FAILS(msgrcv(msg, &(struct note){0}, 4, 0, IPC_NOWAIT), ENOMSG) &&
+		       FAILS(msgctl(msg, IPC_RMID, NULL), EPERM)
+		   ? 0
+		   : 2;
+}
+
+static bool
+rights_hold(void)
+{
+	int shm = shmget(KEY, PAGE, IPC_CREAT | 0644), sem = semget(KEY, 1, IPC_CREAT | 0644);
+	int msg = msgget(KEY, IPC_CREAT | 0644);
+	bool good =
+	    shm >= 0 && sem >= 0 && msg >= 0 && (getuid() != 0 || ended(child(may_not, shm)) == 0);
+
+	return shmctl(shm, IPC_RMID, NULL) == 0 && semctl(sem, 0, IPC_RMID) == 0 &&
+	       msgctl(msg, IPC_RMID, NULL) == 0 && good;
+}
+
+void
+test_sysv(void)
+{
+	result(segments_are_shared(),
+	       "shmget: memory that processes share, until the last one leaves");
+	result(segments_have_places(),
+	       "shmat and shmdt: places, pieces, and memory that is only read");
+	result(segments_have_rules(), "shmctl: limits, and what is wrong");
+	result(semaphores_wait(),
+	       "semop: all or nothing, waiting, what is undone, and sets that go");
+	result(semaphores_have_rules(), "semop and semctl: limits, what is wrong, and signals");
+	result(messages_have_types(), "msgrcv: by type, and with too little room");
+	result(messages_wait(), "msgsnd and msgrcv wait, and learn that a queue has gone");
+	result(rights_hold(), "System V IPC: others may do what the mode says");
+}
