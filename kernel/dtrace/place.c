@@ -11,6 +11,7 @@
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/dtrace/port.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/random.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/unwind.h"
 #include "kernel/mm/boot_info.h"
@@ -162,9 +163,13 @@ dif_port_user_store(uint64_t addr, const void *src, size_t n)
 
 /* The idle threads of all CPUs may have one number. */
 uint64_t
-dif_port_thread(void)
+dif_port_secret(void)
 {
-	const struct thread *t = curthread();
+	uint64_t v;
+
+	random_bytes(&v, sizeof(v));
+	return v;
+}
 
 	return t->tid != 0 ? t->tid : (uintptr_t)t;
 }

@@ -26,10 +26,10 @@ extern _Thread_local struct dif_host {
 	uint64_t builtin[DIF_B_COUNT]; /* of the others */
 	uint64_t stack[DIF_HOST_STACK], ustack[DIF_HOST_STACK], pid;
 	unsigned frames, uframes;
-	uint64_t mutex, owner; /* the one mutex */
-	uint64_t random;       /* what rand() gives; changes: it is another number each time */
-	bool random_changes;
-	unsigned acts; /* actions so far, and the last one */
+	uint64_t mutex, owner;    /* the one mutex */
+	uint64_t random, secrets; /* what rand() gives; how many secrets were given */
+	bool random_changes;      /* rand() gives another number each time */
+	unsigned acts;            /* actions so far, and the last one */
 	enum dif_op act;
 	uint64_t act_arg;
 	uint64_t chill_max; /* a longer DIF_CHILL is refused */

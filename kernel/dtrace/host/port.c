@@ -68,6 +68,12 @@ dif_port_user_store(uint64_t addr, const void *src, size_t n)
 }
 
 uint64_t
+uint64_t
+dif_port_secret(void)
+{
+	return 0x9e3779b97f4a7c15 * ++dif_host.secrets;
+}
+
 dif_port_thread(void)
 {
 	return dif_host.thread;
