@@ -161,7 +161,6 @@ dif_port_user_store(uint64_t addr, const void *src, size_t n)
 	return root != 0;
 }
 
-/* The idle threads of all CPUs may have one number. */
 uint64_t
 dif_port_secret(void)
 {
@@ -171,7 +170,10 @@ dif_port_secret(void)
 	return v;
 }
 
-	return t->tid != 0 ? t->tid : (uintptr_t)t;
+uint64_t
+dif_port_thread(void)
+{
+	return curthread()->serial;
 }
 
 /* ---- stacks ---- */

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from harness import ARCH, ARCHS, ROOT, TURNS, boot, check, check_eq, main, portable_test, scratch_file, test, times
+from harness import ARCH, ARCHS, LINUX_TEST, ROOT, TURNS, boot, check, check_eq, check_match, main, portable_test, scratch_file, test, times
 
 CASES = pathlib.Path(__file__).parent / "dtrace.cases"
 MARK = "== case =="
@@ -122,6 +122,15 @@ def anonymous():
     check("abort due to systemic unresponsiveness" in out.lower(), f"who claimed it and was stopped keeps its probes: {out!r}")
     out = boot("dtrace -A -n BEGIN 2>&1\nls /boot/dtrace.dif\ndtrace -A 2>&1\nls /boot | grep -c dif\n").out
     check_eq(out.splitlines()[2:], ["/boot/dtrace.dif", "dtrace: cleaned up old anonymous enabling in /boot/dtrace.dif", "0"], "in the guest")
+
+
+@portable_test("a thread keeps its variables when it executes, and gets its process's number")
+def executes():
+    program = ("syscall::execve:entry /progenyof($target)/ { self->in = tid; } "
+               "syscall::execve:return /self->in/ { kept++; moved += tid != self->in; self->in = 0; } "
+               'END { printf("kept %d, moved %d\\n", kept, moved); }')
+    out = boot(f"dtrace -qn '{program}' -c 'linux_test execute 2'\n", options=LINUX_TEST).expect().out
+    check_match(r"^kept \d+, moved 1$", out, "programs that were executed, and those of them by a second thread")
 
 
 if __name__ == "__main__":

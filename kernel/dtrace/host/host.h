@@ -32,11 +32,11 @@ extern _Thread_local struct dif_host {
 	unsigned acts;            /* actions so far, and the last one */
 	enum dif_op act;
 	uint64_t act_arg;
-	uint64_t chill_max; /* a longer DIF_CHILL is refused */
-	unsigned logged, upcalls;
-	void (*log)(void);   /* DIF_LOG; or NULL */
-	int32_t upcall;      /* the last one */
-	uint64_t upcall_arg; /* … and its first register */
+	uint64_t chill_max;              /* a longer DIF_CHILL is refused */
+	unsigned logged, upcalls, loads; /* loads: of the kernel's memory */
+	void (*log)(void);               /* DIF_LOG; or NULL */
+	int32_t upcall;                  /* the last one */
+	uint64_t upcall_arg;             /* … and its first register */
 	/* ERROR; NULL: nothing fires */
 	void (*fault)(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f);
 	size_t alloc_most; /* bytes of an allocation; 0: 64 MiB */
