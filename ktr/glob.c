@@ -35,9 +35,12 @@ glob_set(const char *p, char c, bool *hit)
 	return p + 1;
 }
 
-/* Matches one character with one element. Returns the place after the element; NULL: no match. */
+/*
+ * Matches one character with one element. Returns the place after the element; NULL: no match. From
+ * *unclosed on no '[' has its ']': NULL, not known yet. So that is found once, not at each '['.
+ */
 static const char *
-glob_one(const char *p, char c)
+glob_one(const char *p, char c, const char **unclosed)
 {
 	bool hit;
 	const char *end;
@@ -47,9 +50,10 @@ glob_one(const char *p, char c)
 	case '?':
 		return p + 1;
 	case '[':
-		end = glob_set(p + 1, c, &hit);
+		end = *unclosed == NULL || p < *unclosed ? glob_set(p + 1, c, &hit) : NULL;
 		if (end != NULL)
 			return hit ? end : NULL;
+		*unclosed = *unclosed == NULL || p < *unclosed ? p : *unclosed;
 		break;
 	case '\\':
 		if (p[1] != '\0')
@@ -62,14 +66,14 @@ glob_one(const char *p, char c)
 bool
 ktr_glob(const char *p, const char *text)
 {
-	const char *star = NULL, *resume = NULL;
+	const char *star = NULL, *resume = NULL, *unclosed = NULL;
 	while (*text != '\0') {
 		if (*p == '*') {
 			star = ++p;
 			resume = text;
 			continue;
 		}
-		const char *next = glob_one(p, *text);
+		const char *next = glob_one(p, *text, &unclosed);
 		if (next != NULL) {
 			p = next;
 			text++;

@@ -223,6 +223,7 @@ struct dif_status {
 	uint32_t fault_insn;  /* index in the clause's program */
 	uint64_t fault_addr;  /* the address, or 0 */
 	uint64_t fullest;     /* DIF_SWITCH: bytes of the CPU that has most records */
+	uint64_t time;        /* now, as in records: later requests find all that are older */
 };
 
 /*
@@ -335,6 +336,6 @@ _Static_assert(sizeof(struct dif_insn) == 8, "no holes");
 _Static_assert(sizeof(struct dif_options) == 56 && sizeof(struct dif_header) == 136, "no holes");
 _Static_assert(sizeof(struct dif_clause) == 16 && sizeof(struct dif_var) == 16 &&
 		   sizeof(struct dif_agg) == 48 && sizeof(struct dif_record) == 16 &&
-		   sizeof(struct dif_entry) == 16 && sizeof(struct dif_status) == 144 &&
+		   sizeof(struct dif_entry) == 16 && sizeof(struct dif_status) == 152 &&
 		   sizeof(struct dif_load) == 128 && sizeof(struct dif_read) == 24,
 	       "no holes");

@@ -75,7 +75,11 @@ send_noted(void)
 }
 HOOK(resched, send_noted);
 
-/* Waits, for at most half of each second on a CPU, whoever asks. False: that would be longer. */
+/*
+ * Waits, for at most half of each second on a CPU, whoever asks. False: that would be longer. A
+ * second begins with the first wait in it, so the last half of one and the first half of the next
+ * may follow each other.
+ */
 static bool
 chill(uint64_t ns)
 {

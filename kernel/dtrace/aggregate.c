@@ -176,15 +176,18 @@ aggregation_add(const struct dif_agg *a, const struct dif_aggregation *g, uint64
 bool
 dif_key_str(struct dif_run *r, uint64_t addr)
 {
-	uint32_t strsize = r->d->h.options.strsize;
-	char *to = (char *)&r->c->keys[r->key_words];
+	uint32_t strsize = r->d->h.options.strsize, room = 8 * (DIF_KEY_WORDS - r->key_words);
+	char *to = (char *)&r->c->keys[r->key_words], more = '\0';
 	long n;
 
-	if (strsize > 8 * (DIF_KEY_WORDS - r->key_words))
+	if (room == 0)
 		return dif_fail(r, DIF_FAULT_TUPOFLOW, 0);
-	n = addr == 0 ? 0 : dif_copy_str(r, to, addr, strsize);
-	if (n < 0)
+	n = addr == 0 ? 0 : dif_copy_str(r, to, addr, strsize < room ? strsize : room);
+	/* Is it longer than the room, and not only than strsize? */
+	if (n < 0 || (room < strsize && n + 1u == room && !dif_copy(r, &more, addr + room - 1, 1)))
 		return false;
+	if (more != '\0')
+		return dif_fail(r, DIF_FAULT_TUPOFLOW, 0);
 	r->key_words += (uint32_t)n / 8 + 1;
 	r->c->keys[r->key_words - 1] &= (1ul << n % 8 * 8) - 1; /* zeroes after the string */
 	return true;
@@ -247,7 +250,7 @@ new_entry(struct dif_run *r, uint32_t agg, uint32_t key_words, uint32_t hash, ui
 static struct dif_entry *
 find_entry(struct dif_run *r, uint32_t agg)
 {
-	uint32_t hash = dif_hash(agg + 1, r->c->keys, r->key_words);
+	uint32_t hash = dif_hash(r->d, agg + 1, r->c->keys, r->key_words);
 	struct dif_entry *e = dif_agg_find(r->d, r->c, agg, r->key_words, hash);
 
 	return e != NULL ? e

@@ -54,7 +54,11 @@ request_load(struct dtrace_consumer *c, uint64_t arg)
 	if (error == 0)
 		error = dtrace_consumer_load(c, &l, image, l.size);
 	kmap_free(image);
-	return copy_out(arg, &l, sizeof(l)) != 0 ? -EFAULT : error;
+	if (copy_out(arg, &l, sizeof(l)) == 0)
+		return error;
+	if (error == 0)
+		dtrace_unload(c);
+	return -EFAULT;
 }
 
 static int
@@ -70,15 +74,10 @@ request_status(struct dtrace_consumer *c, uint64_t arg)
 	return copy_out(arg, &s, sizeof(s));
 }
 
-struct taken {
-	void *piece[2];
-	uint32_t size[2];
-};
-
 static void
 take_records(struct dtrace_consumer *c, unsigned cpu, void *arg)
 {
-	struct taken *t = arg;
+	struct dtrace_taken *t = arg;
 
 	dif_record_take(&c->d, cpu, t->piece, t->size);
 }
@@ -97,13 +96,13 @@ set_times(uint8_t *piece, uint32_t size)
 static void
 take_aggs(struct dtrace_consumer *c, unsigned cpu, void *arg)
 {
-	struct taken *t = arg;
+	struct dtrace_taken *t = arg;
 
 	t->size[0] = dif_agg_take(&c->d, cpu, &t->piece[0]);
 }
 
 static int64_t
-give(const struct dif_read *r, const struct taken *t)
+give(const struct dif_read *r, const struct dtrace_taken *t)
 {
 	int error = copy_out(r->buf, t->piece[0], t->size[0]);
 
@@ -117,7 +116,7 @@ request_read(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 {
 	bool aggs = request == DIF_IOC_AGGS;
 	const struct dif_options *o = &c->d.h.options;
-	struct taken t = {{NULL, NULL}, {0, 0}};
+	struct dtrace_taken *t;
 	struct dif_read r;
 	int64_t n = copy_in(&r, arg, sizeof(r));
 
@@ -129,10 +128,16 @@ request_read(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 		return -EINVAL;
 	if (r.cpu >= ncpus)
 		return 0; /* it did not start */
-	dtrace_on_cpu(r.cpu, aggs ? take_aggs : take_records, c, &t);
-	for (unsigned i = 0; i < 2 && !aggs; i++)
-		set_times(t.piece[i], t.size[i]);
-	n = give(&r, &t);
+	t = &c->taken[aggs][r.cpu];
+	if (t->size[0] == 0) {
+		dtrace_on_cpu(r.cpu, aggs ? take_aggs : take_records, c, t);
+		for (unsigned i = 0; i < 2 && !aggs; i++)
+			set_times(t->piece[i], t->size[i]);
+	}
+	n = give(&r, t);
+	if (n < 0)
+		return n; /* what was taken is there for the next request */
+	*t = (struct dtrace_taken){0};
 	if (aggs)
 		dif_agg_done(&c->d, r.cpu);
 	return n;
@@ -144,7 +149,7 @@ dtrace_take(struct dtrace_consumer *c, void (*fn)(const void *entries, size_t si
 {
 	mutex_lock(&dtrace_lock);
 	for (unsigned cpu = 0; cpu < c->d.cpus && cpu < ncpus; cpu++) {
-		struct taken t = {{NULL, NULL}, {0, 0}};
+		struct dtrace_taken t = {0};
 
 		dtrace_on_cpu(cpu, take_aggs, c, &t);
 		fn(t.piece[0], t.size[0], arg);

@@ -36,6 +36,12 @@ struct dtrace_ecb {
 /* What DIF_UPCALL calls: interrupts off, any context, no locks. */
 typedef void dtrace_upcall(const struct ktr_firing *f, int32_t imm, const uint64_t *args);
 
+/* What dif_record_take() or dif_agg_take() has taken of a CPU. */
+struct dtrace_taken {
+	void *piece[2];
+	uint32_t size[2];
+};
+
 struct dtrace_consumer {
 	struct list link;
 	struct dif d;
@@ -53,6 +59,7 @@ struct dtrace_consumer {
 	dtrace_upcall *upcall; /* the kernel's own; or NULL */
 	struct dtrace_ecb *ecbs;
 	struct dtrace_probe *probes;
+	struct dtrace_taken taken[2][DIF_CPUS]; /* records, aggregations: not given yet */
 	struct dtrace_ecb *error; /* clauses of ERROR; linked by next like the others */
 };
 

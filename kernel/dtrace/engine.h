@@ -182,6 +182,7 @@ struct dif {
 	struct dif_spec *specs;
 	uint32_t table_slots; /* of each aggregation table: without keys, then the hash table's */
 	uint32_t bucket_mask; /* of the hash table */
+	uint64_t secret[2];   /* constant: what dif_hash() mixes in */
 	unsigned cpus;
 	struct dif_cpu *cpu;
 	unsigned fault_cpu; /* atomic: had the last fault */
@@ -398,17 +399,25 @@ uint32_t dif_agg_take(struct dif *d, unsigned cpu, void **entries);
 void dif_agg_done(struct dif *d, unsigned cpu);
 /* Offset of the first entry in a table. */
 uint32_t dif_table_begin(const struct dif *d);
-/* Hashes words. */
-static inline uint32_t
-dif_hash(uint64_t seed, const uint64_t *w, uint32_t n)
+/* Both halves of a product: each bit of it depends on all of one factor. */
+static inline uint64_t
+dif_hash_fold(uint64_t a, uint64_t b)
 {
-	const uint64_t mix = 0x9e3779b97f4a7c15u;
-	uint64_t h = seed * mix;
+	unsigned __int128 product = (unsigned __int128)a * b;
 
-	for (uint32_t i = 0; i < n; i++) {
-		h = (h ^ w[i]) * mix;
-		h ^= h >> 32;
-	}
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+/*
+ * Hashes words. Keys are chosen by whoever is traced; who does not know the consumer's secret
+ * cannot choose many that fall into one chain, which each firing would walk.
+ */
+static inline uint32_t
+dif_hash(const struct dif *d, uint64_t seed, const uint64_t *w, uint32_t n)
+{
+	uint64_t h = dif_hash_fold(seed ^ d->secret[0], d->secret[1]);
+
+	for (uint32_t i = 0; i < n; i++)
+		h = dif_hash_fold(w[i] ^ d->secret[0], h ^ d->secret[1]);
 	return (uint32_t)h;
 }
 static inline uint64_t *

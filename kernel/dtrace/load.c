@@ -317,6 +317,8 @@ dif_settle(struct dif *d, const struct sizes *z)
 	if (d->memory == NULL)
 		return -ENOMEM;
 	lay_out(d, d->memory, z);
+	for (unsigned i = 0; i < 2; i++)
+		d->secret[i] = dif_port_secret() | 1;
 	dif_decode(d);
 	d->state = DIF_LOADED;
 	return 0;

@@ -92,28 +92,32 @@ dif_copy_str(struct dif_run *r, char *dst, uint64_t addr, size_t size)
 	return (long)n;
 }
 
-/* The byte at addr; -1: DIF_FAULT_BADADDR. */
-static int
-byte_at(struct dif_run *r, uint64_t addr)
+/* How much of a string is there from addr on, for who may not look beyond its NUL. */
+static size_t
+piece_size(uint64_t addr, size_t most)
 {
-	uint8_t v;
+	size_t part = PAGE - addr % PAGE;
 
-	return dif_copy(r, &v, addr, 1) ? v : -1;
+	part = part < PIECE ? part : PIECE;
+	return part < most ? part : most;
 }
 
 int
 dif_compare(struct dif_run *r, uint64_t a, uint64_t b)
 {
-	/* Address 0 is an empty string, as in illumos. */
-	for (uint32_t i = 0; i < r->d->h.options.strsize; i++) {
-		int x = a != 0 ? byte_at(r, a + i) : 0, y = b != 0 ? byte_at(r, b + i) : 0;
+	uint8_t x[PIECE] = {0}, y[PIECE] = {0}; /* address 0 is an empty string, as in illumos */
+	size_t n;
 
-		if (x < 0 || y < 0)
+	for (size_t left = r->d->h.options.strsize; left > 0; left -= n, a += n, b += n) {
+		n = piece_size(b, piece_size(a, left));
+		if ((a != 0 && !dif_copy(r, x, a, n)) || (b != 0 && !dif_copy(r, y, b, n)))
 			return -2;
-		if (x != y)
-			return x < y ? -1 : 1;
-		if (x == 0)
-			return 0;
+		for (size_t i = 0; i < n; i++) {
+			if (x[i] != y[i])
+				return x[i] < y[i] ? -1 : 1;
+			if (x[i] == 0)
+				return 0;
+		}
 	}
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/dtrace/port.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/random.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/unwind.h"
 #include "kernel/mm/boot_info.h"
@@ -160,13 +161,19 @@ dif_port_user_store(uint64_t addr, const void *src, size_t n)
 	return root != 0;
 }
 
-/* The idle threads of all CPUs may have one number. */
+uint64_t
+dif_port_secret(void)
+{
+	uint64_t v;
+
+	random_bytes(&v, sizeof(v));
+	return v;
+}
+
 uint64_t
 dif_port_thread(void)
 {
-	const struct thread *t = curthread();
-
-	return t->tid != 0 ? t->tid : (uintptr_t)t;
+	return curthread()->serial;
 }
 
 /* ---- stacks ---- */

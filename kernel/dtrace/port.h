@@ -38,6 +38,8 @@ bool dif_port_load(void *dst, uint64_t addr, size_t n);
 bool dif_port_user_load(void *dst, uint64_t addr, size_t n);
 bool dif_port_user_store(uint64_t addr, const void *src, size_t n);
 
+/* A number that nobody can predict. Thread context. */
+uint64_t dif_port_secret(void);
 uint64_t dif_port_thread(void); /* tells threads apart: the key of their variables */
 /* The value of a built-in variable; strings: an address that a program may read. */
 uint64_t dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f,

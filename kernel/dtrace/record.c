@@ -212,12 +212,14 @@ finish(struct dif *d, unsigned cpu, struct dif_spec *s, uint64_t state)
 {
 	struct dif_cpu *c = &d->cpu[cpu];
 	struct dif_spec_buffer *b = &c->specs[s - d->specs];
+	uint64_t now = dif_port_stamp(); /* records of a buffer are in the order of time */
 
 	if (state % 4 == DIF_SPEC_COMMITTED && b->life == (uint32_t)(state >> 2)) {
 		for (uint32_t at = 0; at < b->head;) {
-			const struct dif_record *rec = (struct dif_record *)(b->base + at);
+			struct dif_record *rec = (struct dif_record *)(b->base + at);
 			void *to = dif_reserve(d, c, 8u * rec->words);
 
+			rec->time = now;
 			if (to != NULL)
 				memcpy(to, rec, 8u * rec->words);
 			at += 8u * rec->words;

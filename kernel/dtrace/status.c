@@ -1,5 +1,6 @@
 /* status.c - how tracing ends, and what has been counted: faults, firings, waiting. */
 #include "kernel/dtrace/engine.h"
+#include "kernel/dtrace/port.h"
 
 void
 dif_drain(struct dif *d, int32_t status)
@@ -41,7 +42,10 @@ dif_status(const struct dif *d, struct dif_status *s)
 {
 	const struct dif_last_fault *f;
 
-	*s = (struct dif_status){.state = d->state, .exit_status = d->exit_status, .cpus = d->cpus};
+	*s = (struct dif_status){.state = d->state,
+				 .exit_status = d->exit_status,
+				 .cpus = d->cpus,
+				 .time = dif_port_time()};
 	for (unsigned i = 0; d->cpu != NULL && i < d->cpus; i++) {
 		const struct dif_cpu *c = &d->cpu[i];
 

@@ -143,18 +143,14 @@ tid_is_free(uint32_t tid)
 	return !used && !number_is_used(tid);
 }
 
-/* Not 0 or 1; and positive as a pid_t. */
-static uint32_t
-choose_tid(void)
+/* The number: not 0 or 1; and positive as a pid_t. */
+static void
+thread_choose_tid(struct thread *t)
 {
-	uint64_t n;
-	uint32_t tid;
-
 	do {
-		n = __atomic_fetch_add(&thread_next, 1, __ATOMIC_RELAXED);
-		tid = n & TID_MAX;
-	} while (tid < 2 || (n > TID_MAX && !tid_is_free(tid)));
-	return tid;
+		t->serial = __atomic_fetch_add(&thread_next, 1, __ATOMIC_RELAXED);
+		t->tid = t->serial & TID_MAX;
+	} while (t->tid < 2 || (t->serial > TID_MAX && !tid_is_free(t->tid)));
 }
 
 static struct thread *
@@ -169,7 +165,7 @@ thread_make(const char *name, uint8_t prio, void (*fn)(void *), void *arg, bool 
 		kfree(t);
 		return NULL;
 	}
-	t->tid = choose_tid();
+	thread_choose_tid(t);
 	t->prio = prio;
 	t->program = program;
 	t->cpus = UINT64_MAX;

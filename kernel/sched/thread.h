@@ -67,6 +67,7 @@ struct thread {
 	void *kstack; /* [c] lowest address of the kernel stack; a guard page lies below */
 	uint32_t
 	    tid; /* [t] of a process's first thread: equal to the pid. Only exec() changes it */
+	uint64_t serial; /* [c] not 0: no other thread has, or had, the same */
 	union {
 		struct {
 			bool ktr_suppress; /* [t] its events are suppressed: it reads them */

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from harness import ARCH, ARCHS, ROOT, TURNS, boot, check, check_eq, main, portable_test, scratch_file, test, times
+from harness import ARCH, ARCHS, LINUX_TEST, ROOT, TURNS, boot, check, check_eq, check_match, main, portable_test, scratch_file, test, times
 
 CASES = pathlib.Path(__file__).parent / "dtrace.cases"
 MARK = "== case =="
@@ -122,6 +122,40 @@ def anonymous():
     check("abort due to systemic unresponsiveness" in out.lower(), f"who claimed it and was stopped keeps its probes: {out!r}")
     out = boot("dtrace -A -n BEGIN 2>&1\nls /boot/dtrace.dif\ndtrace -A 2>&1\nls /boot | grep -c dif\n").out
     check_eq(out.splitlines()[2:], ["/boot/dtrace.dif", "dtrace: cleaned up old anonymous enabling in /boot/dtrace.dif", "0"], "in the guest")
+
+
+# Two programs, on the CPUs that are read first and last, count in turn. CPU 1 has much to be read between them, of which
+# nothing is printed.
+PING = """
+mkfifo /tmp/a /tmp/b
+busybox taskset 1 sh -c 'while read n && [ $n -lt 3000 ]; do echo $((n + 1)); done < /tmp/a > /tmp/b' &
+busybox taskset 4 sh -c 'while read n; do echo $((n + 1)); done < /tmp/b > /tmp/a' &
+exec 5<> /tmp/a
+echo 0 >&5
+wait %1 %2
+"""
+IN_ORDER = ("int no; syscall::write:entry /progenyof($target) && arg0 == 1/ { printf(\"%s\\n\", copyinstr(arg1, arg2)); } "
+            "profile-997 /cpu == 1/ { if (no) { tracemem(&`boot_info, 60000); } trace(\"\"); }")
+
+
+@test("what several CPUs record is printed in the order of time, whenever each is read")
+def in_order():
+    path = scratch_file(".sh")
+    path.write_text(PING)
+    out = boot(f"dtrace -x bufsize=8m -x switchrate=10ms -qn '{IN_ORDER}' -c 'sh /tmp/ping.sh'\n", smp=3, mem="512M",
+               options=["--file", f"/tmp/ping.sh={path}"]).expect().out
+    found = [int(n) for n in out.split()]
+    check(len(found) >= 3000, f"found {len(found)} numbers")
+    check_eq([n for n, following in zip(found, found[1:]) if following < n], [], "numbers before a lesser one")
+
+
+@portable_test("a thread keeps its variables when it executes, and gets its process's number")
+def executes():
+    program = ("syscall::execve:entry /progenyof($target)/ { self->in = tid; } "
+               "syscall::execve:return /self->in/ { kept++; moved += tid != self->in; self->in = 0; } "
+               'END { printf("kept %d, moved %d\\n", kept, moved); }')
+    out = boot(f"dtrace -qn '{program}' -c 'linux_test execute 2'\n", options=LINUX_TEST).expect().out
+    check_match(r"^kept \d+, moved 1$", out, "programs that were executed, and those of them by a second thread")
 
 
 if __name__ == "__main__":

@@ -364,6 +364,66 @@ keys_weights_and_two_tables(void **state)
 	assert_int_equal(status().agg_drops, agg_full);
 }
 
+/* Keys of which the hash without a secret is 0, by which an aggregation was kept once. */
+static void
+who_chooses_the_keys_does_not_choose_their_chains(void **state)
+{
+	enum { KEYS = 2000 };
+	const uint64_t mix = 0x9e3779b97f4a7c15u;
+	uint64_t inverse = mix;
+
+	while (inverse * mix != 1)
+		inverse *= 2 - mix * inverse;
+	uint32_t count = put_agg(&m, DIF_COUNT, DIF_K_INT);
+	uint32_t key = put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
+	uint32_t array = put_var(&m, DIF_GLOBAL, DIF_INT, 8, DIF_K_INT);
+	m.h.options.aggsize = m.h.options.dynvarsize = 1 << 20;
+	CLAUSE(&m, LDV(1, key), KEY(1), AGG(count, 0, 0), KEY(1), STV(array, 1), RET);
+	load_it(1);
+	for (uint64_t x = 1; x <= KEYS; x++) {
+		*(uint64_t *)(d.globals + d.variables[key].place) =
+		    ((x << 32 | x) * inverse) ^ (count + 1) * mix;
+		ok(0, 0);
+	}
+	assert_int_equal(status().agg_drops, 0);
+	assert_int_equal(status().dynvar_drops, 0);
+	for (uint32_t b = 0; b <= d.bucket_mask; b++) {
+		const uint8_t *table = (const uint8_t *)d.cpu[0].aggs.slots;
+		unsigned length = 0;
+
+		for (uint32_t at = d.cpu[0].aggs.buckets[b]; at != 0;
+		     at = ((const struct dif_entry *)(table + at))->next)
+			length++;
+		assert_in_range(length, 0, 32);
+	}
+}
+
+/* A key takes the room that its string takes, however long strings may be. */
+static void
+a_short_key_of_long_strings_has_room(void **state)
+{
+	static char text[3000];
+
+	m.h.options.strsize = 4096;
+	uint32_t one = put_agg(&m, DIF_COUNT, DIF_K_STR);
+	uint32_t two = put_agg(&m, DIF_COUNT, DIF_KEYS_AND(DIF_K_STR, DIF_K_STR));
+	dif_host.kernel = (struct dif_host_area){0x10000, (uint8_t *)text, sizeof(text)};
+	CLAUSE(&m, SET(1, 0x10000), KEYS(1), AGG(one, 0, 0), RET);
+	CLAUSE(&m, SET(1, 0x10000), KEYS(1), KEYS(1), AGG(two, 0, 0), RET);
+	load_it(1);
+	for (unsigned length = 0; length < 2100; length += length < 1000 ? 333 : 1) {
+		memset(text, 'a', length);
+		text[length] = '\0';
+		assert_int_equal(fire(&d, 0, 0),
+				 length < DIF_MAX_KEY ? DIF_FAULT_NONE : DIF_FAULT_TUPOFLOW);
+		assert_int_equal(fire(&d, 0, 1), 2 * (length / 8 + 1) <= DIF_KEY_WORDS
+						     ? DIF_FAULT_NONE
+						     : DIF_FAULT_TUPOFLOW);
+		if (length < DIF_MAX_KEY)
+			assert_non_null(find_agg(0, one, false, 0));
+	}
+}
+
 int
 main(void)
 {
@@ -376,6 +436,8 @@ main(void)
 	    TEST(bytes_of_all_kinds_of_variables_are_written_in_place),
 	    TEST(each_function_of_aggregations),
 	    TEST(keys_weights_and_two_tables),
+	    TEST(who_chooses_the_keys_does_not_choose_their_chains),
+	    TEST(a_short_key_of_long_strings_has_room),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

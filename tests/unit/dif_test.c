@@ -487,12 +487,48 @@ what_is_never_reached_may_be_any_bytes(void **state)
 	}
 }
 
+/* Memory that is not read directly costs a walk through page tables each time. */
+static void
+strings_are_compared_by_pieces(void **state)
+{
+	static char text[2 * 4096];
+
+	memset(text, 'a', sizeof(text));
+	m.h.options.strsize = 2000;
+	put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
+	CLAUSE(&m, SET(2, 0x10000), SET(3, 0x11000 - 77), {DIF_SCMP, 1, 2, 3, 0}, STORE_1);
+	dif_host.kernel = (struct dif_host_area){0x10000, (uint8_t *)text, sizeof(text)};
+	load_it(1);
+	ok(0, 0);
+	assert_int_equal(global(0), 0);
+	assert_in_range(dif_host.loads, 1, 80);
+	text[4096 - 77 + 1999] = 'b';
+	ok(0, 0);
+	assert_int_equal(global(0), -1ul);
+	text[1998] = '\0';
+	text[4096 - 77 + 1998] = '\0';
+	ok(0, 0);
+	assert_int_equal(global(0), 0);
+	text[1990] = '\0';
+	ok(0, 0);
+	assert_int_equal(global(0), -1ul);
+	/* The end of memory is a fault only for who comes there. */
+	dif_host.kernel.size = 4096;
+	memset(text, 'b', 10);
+	ok(0, 0);
+	assert_int_equal(global(0), 1);
+	memset(text, 'a', 10);
+	assert_int_equal(fire(&d, 0, 0), DIF_FAULT_BADADDR);
+	assert_int_equal(d.cpu[0].fault.addr, 0x11000);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    TEST(arithmetic),
 	    TEST(extensions_and_branches),
+	    TEST(strings_are_compared_by_pieces),
 	    TEST(loads_read_what_they_may_and_else_fault),
 	    TEST(upcalls_get_registers_that_have_values_and_are_the_kernels),
 	    TEST(texts_of_arguments_are_copied_and_events_are_logged),

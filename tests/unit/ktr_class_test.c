@@ -246,6 +246,9 @@ glob_matches_as_the_shell_does(void **state)
 	    {"[!a-c]x", "dx", true},
 	    {"[]]", "]", true},
 	    {"[a", "[a", true},
+	    {"[a]*[b[c", "ax[b[c", true},
+	    {"*[ab[\\]", "x[ab[]", true},
+	    {"*[a][", "[ba[", true},
 	    {"\\*", "*", true},
 	    {"\\*", "x", false},
 	    {"*.c:12", "sched.c:12", true},
@@ -277,6 +280,14 @@ glob_matches_as_the_shell_does(void **state)
 	memset(text, 'a', 2000);
 	text[2000] = '\0';
 	assert_false(ktr_glob("*a*a*a*a*a*a*a*a*a*a*a*a*a*b", text));
+	/* So, too, if each '[' looks for its ']' in vain: the cube would take an hour. */
+	static char open[10000] = "*", opened[2 * sizeof(open)];
+	memset(open + 1, '[', sizeof(open) - 3);
+	open[sizeof(open) - 2] = 'x';
+	memset(opened, '[', sizeof(opened) - 1);
+	assert_false(ktr_glob(open, opened));
+	opened[sizeof(opened) - 2] = 'x';
+	assert_true(ktr_glob(open, opened));
 }
 
 int

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -212,6 +213,11 @@ requests(void)
 	uint32_t matches[4] = {9, 9, 9, 9};
 	struct dif_load l;
 	struct dif_probe p = {.id = 1};
+	union {
+		struct dif_load load;
+		char all[4096];
+	} *page =
+	    mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pid_t child = fork();
 	int wait_status;
 
@@ -223,6 +229,13 @@ requests(void)
 	check("dtrace: records without an image", take(fd, DIF_IOC_RECORDS, 0), -EINVAL);
 	check("dtrace: no such request", request(fd, 0x44ff, NULL), -ENOTTY);
 	check("dtrace: a bad pointer", request(fd, DIF_IOC_LOAD, (void *)8), -EFAULT);
+	make();
+	PUT("syscall::getppid:", 0, RET);
+	page->load = (struct dif_load){.image = (uintptr_t)&image, .size = sizeof(image)};
+	mprotect(page, sizeof(*page), PROT_READ);
+	check("dtrace: no place for the answer", request(fd, DIF_IOC_LOAD, &page->load), -EFAULT);
+	munmap(page, sizeof(*page));
+	check("dtrace: then nothing is loaded", request(fd, DIF_IOC_GO, NULL), -EINVAL);
 	make();
 	PUT("syscall::getppid:entry", 0, {DIF_LD1, 1, 7, 0, 0}, RET);
 	check("dtrace: a program that is refused", load(fd, &l, NULL), -EINVAL);
@@ -253,7 +266,9 @@ see_this_process(void)
 		uint64_t errno_, result;
 		char path[32], name[16];
 	} seen;
+	struct dif_read nowhere = {8, sizeof(buffer), 0, 0};
 	uint64_t sum = 0, begun = 0;
+	unsigned refused = 0;
 	int fd;
 
 	make();
@@ -275,9 +290,14 @@ see_this_process(void)
 	openat(AT_FDCWD, "/no/such/file", O_RDONLY);
 	check("dtrace: stop", request(fd, DIF_IOC_STOP, NULL), 0);
 	getppid();
-	for (uint32_t cpu = 0; cpu < status(fd).cpus; cpu++)
+	for (uint32_t cpu = 0; cpu < status(fd).cpus; cpu++) {
+		nowhere.cpu = cpu;
+		refused += request(fd, DIF_IOC_RECORDS, &nowhere) == -EFAULT;
+		refused += request(fd, DIF_IOC_AGGS, &nowhere) == -EFAULT;
 		if (take(fd, DIF_IOC_AGGS, cpu) == 24)
 			sum += buffer[2];
+	}
+	check("dtrace: to memory that is not there nothing is given", refused > 1, 1);
 	check("dtrace: calls that were counted", (long)sum, 100);
 	check("dtrace: nothing was lost", (long)status(fd).dropped, 0);
 	check("dtrace: records", records(fd, 0, &seen, sizeof(seen)), 2);

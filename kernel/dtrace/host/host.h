@@ -26,17 +26,17 @@ extern _Thread_local struct dif_host {
 	uint64_t builtin[DIF_B_COUNT]; /* of the others */
 	uint64_t stack[DIF_HOST_STACK], ustack[DIF_HOST_STACK], pid;
 	unsigned frames, uframes;
-	uint64_t mutex, owner; /* the one mutex */
-	uint64_t random;       /* what rand() gives; changes: it is another number each time */
-	bool random_changes;
-	unsigned acts; /* actions so far, and the last one */
+	uint64_t mutex, owner;    /* the one mutex */
+	uint64_t random, secrets; /* what rand() gives; how many secrets were given */
+	bool random_changes;      /* rand() gives another number each time */
+	unsigned acts;            /* actions so far, and the last one */
 	enum dif_op act;
 	uint64_t act_arg;
-	uint64_t chill_max; /* a longer DIF_CHILL is refused */
-	unsigned logged, upcalls;
-	void (*log)(void);   /* DIF_LOG; or NULL */
-	int32_t upcall;      /* the last one */
-	uint64_t upcall_arg; /* … and its first register */
+	uint64_t chill_max;              /* a longer DIF_CHILL is refused */
+	unsigned logged, upcalls, loads; /* loads: of the kernel's memory */
+	void (*log)(void);               /* DIF_LOG; or NULL */
+	int32_t upcall;                  /* the last one */
+	uint64_t upcall_arg;             /* … and its first register */
 	/* ERROR; NULL: nothing fires */
 	void (*fault)(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f);
 	size_t alloc_most; /* bytes of an allocation; 0: 64 MiB */

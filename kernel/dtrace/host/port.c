@@ -42,6 +42,7 @@ dif_port_load(void *dst, uint64_t addr, size_t n)
 {
 	const uint8_t *from = find(&dif_host.kernel, addr, n);
 
+	dif_host.loads++;
 	if (from != NULL)
 		memcpy(dst, from, n);
 	return from != NULL;
@@ -65,6 +66,12 @@ dif_port_user_store(uint64_t addr, const void *src, size_t n)
 	if (to != NULL)
 		memcpy(to, src, n);
 	return to != NULL;
+}
+
+uint64_t
+dif_port_secret(void)
+{
+	return 0x9e3779b97f4a7c15 * ++dif_host.secrets;
 }
 
 uint64_t

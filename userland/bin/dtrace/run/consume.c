@@ -25,11 +25,11 @@
 
 static int device = -1;
 
-/* What was read of a CPU and is not printed yet. */
-struct queue {
+/* What was read of each CPU and is not printed yet. */
+static struct queue {
 	uint8_t *data;
 	size_t size, at;
-};
+} queues[MAX_CPUS];
 
 static bool
 open_device(void)
@@ -284,9 +284,27 @@ peek(struct queue *q)
 	return NULL;
 }
 
-/* Prints what all CPUs have recorded, in the order of time. */
+/* Adds what a CPU has recorded since the last time. */
 static void
-print_queues(struct queue *queues, uint32_t cpus)
+fill_queue(struct queue *q, uint32_t cpu, size_t bufsize)
+{
+	size_t kept = q->size - q->at;
+	uint8_t *data = malloc(kept + bufsize + 8);
+
+	if (data == NULL)
+		err(1, "memory");
+	if (kept > 0)
+		memcpy(data, q->data + q->at, kept);
+	free(q->data);
+	*q = (struct queue){data, kept + read_cpu(DIF_IOC_RECORDS, cpu, data + kept, bufsize), 0};
+}
+
+/*
+ * Prints in the order of time what all CPUs have recorded until then. CPUs are read one after the
+ * other, so of what is younger some may have records that were not read yet.
+ */
+static void
+print_queues(uint32_t cpus, uint64_t until)
 {
 	for (;;) {
 		const struct dif_record *first = NULL;
@@ -300,37 +318,31 @@ print_queues(struct queue *queues, uint32_t cpus)
 				of = cpu;
 			}
 		}
-		if (first == NULL)
+		if (first == NULL || first->time > until)
 			return;
 		queues[of].at += 8u * first->words;
 		output_record(of, first, peek(&queues[of]));
 	}
 }
 
+/* Reads and prints, after the status was asked. */
 static void
-work(uint32_t cpus, bool records)
+work(const struct dif_status *s, bool records)
 {
-	struct queue *queues = calloc(cpus, sizeof(*queues));
+	bool ended = s->state == DIF_STOPPED || s->state == DIF_KILLED;
+	uint32_t cpus = s->cpus < MAX_CPUS ? s->cpus : MAX_CPUS;
 	size_t bufsize = view.image->options.bufsize, aggsize = view.image->options.aggsize;
 	void *table = malloc(aggsize + 8);
 
-	if (queues == NULL || table == NULL)
+	if (table == NULL)
 		err(1, "memory");
-	for (uint32_t cpu = 0; cpu < cpus && records; cpu++) {
-		queues[cpu].data = malloc(bufsize + 8);
-		if (queues[cpu].data == NULL)
-			err(1, "memory");
-		queues[cpu].size =
-		    bufsize > 0 ? read_cpu(DIF_IOC_RECORDS, cpu, queues[cpu].data, bufsize) : 0;
-	}
+	for (uint32_t cpu = 0; cpu < cpus && records && bufsize > 0; cpu++)
+		fill_queue(&queues[cpu], cpu, bufsize);
 	/* What was recorded before the aggregations were read finds them as they were, or later. */
 	for (uint32_t cpu = 0; cpu < cpus && view.agg_count > 0 && aggsize > 0; cpu++)
 		agg_add(table, read_cpu(DIF_IOC_AGGS, cpu, table, aggsize));
-	print_queues(queues, cpus);
+	print_queues(cpus, ended ? UINT64_MAX : s->time);
 	output_flush();
-	for (uint32_t cpu = 0; cpu < cpus; cpu++)
-		free(queues[cpu].data);
-	free(queues);
 	free(table);
 }
 
@@ -391,7 +403,7 @@ trace(const sigset_t *signals)
 		bool half = !ring && s.fullest > view.image->options.bufsize / 2;
 
 		if (now_ns() >= next || half) {
-			work(s.cpus, !ring);
+			work(&s, !ring);
 			last = half ? last : now_ns();
 			poll = half ? POLL_NS / 8 : poll;
 		}
@@ -425,7 +437,7 @@ drain(void)
 {
 	struct dif_status s = status();
 
-	work(s.cpus, view.image->options.policy == DIF_SWITCH);
+	work(&s, view.image->options.policy == DIF_SWITCH);
 	say_losses(&s);
 	interrupted = wait_signal(&ends_replay, 0);
 	return !interrupted && s.state == DIF_ACTIVE;
@@ -496,7 +508,7 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 		fprintf(print_out, "\n"); /* after the ^C */
 	ioctl(device, DIF_IOC_STOP);
 	s = status();
-	work(s.cpus, true);
+	work(&s, true);
 	say_losses(&s);
 	fprintf(print_out, "\n");
 	agg_print_rest();
