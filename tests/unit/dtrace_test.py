@@ -469,9 +469,24 @@ def large_and_strange_programs_end_in_an_error_or_an_image():
     check("D_SYNTAX" in dtrace("-e", "-s", "-", stdin="BEGIN { trace(x" + "[1]" * 300000 + "); }")[2], "many indices")
 
 
+def names_of_probes_take_little_memory():
+    """Per name, with what the compiler takes without: 80 bytes and the name, several times; not all names before it."""
+    def kilobytes(count):
+        names = ",".join(f"fbt::function_with_a_name_{n}:entry" for n in range(count))
+        with tempfile.TemporaryFile("w+") as text:
+            text.write(names + " { @[probefunc] = count(); trace(arg0); }")
+            text.seek(0)
+            child = subprocess.Popen([DTRACE, "-e", "-s", "-"], stdin=text, env={**os.environ, "KESTREL_ARCH": "x86_64"})
+            _, child.returncode, used = os.wait4(child.pid, 0)
+        check(child.returncode == 0, f"{count} names")
+        return used.ru_maxrss
+    each = (kilobytes(5000) - kilobytes(1)) / 5000
+    check(each < 1, f"{each:.1f} KB for each name of a probe")
+
+
 TESTS = [wrong_programs_are_refused_by_their_tag, constants_are_computed_as_in_c, programs_compile_to_their_code,
          errors_name_file_and_line, arguments_are_macros, a_script_goes_through_the_preprocessor, options_have_values, both_architectures_compile,
-         large_and_strange_programs_end_in_an_error_or_an_image]
+         large_and_strange_programs_end_in_an_error_or_an_image, names_of_probes_take_little_memory]
 
 
 def main():

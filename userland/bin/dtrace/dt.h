@@ -240,6 +240,7 @@ struct clause {
 	struct clause *next;
 	struct place at;
 	struct probe_spec *probes;
+	struct probe *known;    /* where it may be: known_probes(); NULL: not asked yet, or none */
 	struct node *predicate; /* NULL: none */
 	struct node *body;      /* NULL: nothing in it */
 	bool has_body;          /* { } stood there */

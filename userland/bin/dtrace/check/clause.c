@@ -77,23 +77,24 @@ known_probes(void)
 	bool kernel = probe_all() != NULL;
 	struct probe *list = kernel ? probe_all() : probe_described();
 
+	if (current->known != NULL)
+		return current->known;
 	for (struct probe_spec *s = current->probes; s != NULL; s = s->next) {
-		struct probe *p = dt_alloc(sizeof(*p));
+		struct probe p = {.next = list};
 		bool rate;
 
-		probe_split(s->text, &p->p);
-		rate = probe_is_rate(p->p.name);
+		probe_split(s->text, &p.p);
+		rate = probe_is_rate(p.p.name);
 		if (rate) {
-			strcpy(p->p.provider, "profile");
-			strcpy(p->p.types[0], "uintptr_t");
-			strcpy(p->p.types[1], "uintptr_t");
+			strcpy(p.p.provider, "profile");
+			strcpy(p.p.types[0], "uintptr_t");
+			strcpy(p.p.types[1], "uintptr_t");
 		}
-		p->next = list;
-		if (rate || (!kernel && (strcmp(p->p.provider, "fbt") == 0 ||
-					 strcmp(p->p.provider, "syscall") == 0)))
-			list = p;
+		if (rate || (!kernel && (strcmp(p.p.provider, "fbt") == 0 ||
+					 strcmp(p.p.provider, "syscall") == 0)))
+			list = memcpy(dt_alloc(sizeof(p)), &p, sizeof(p));
 	}
-	return list;
+	return current->known = list;
 }
 
 struct type *

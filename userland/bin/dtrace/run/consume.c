@@ -75,7 +75,6 @@ find_unknown(const char *names)
 {
 	char *rest = dt_format("%s", names), *name;
 
-	probe_forget(); /* the kernel has made some for the image */
 	while ((name = strsep(&rest, ",")) != NULL) {
 		const struct probe *p = probe_all();
 
@@ -94,6 +93,7 @@ say_matches(struct source *s, const uint32_t *matches)
 	    (const void *)((const char *)view.image + view.image->clauses.offset);
 	unsigned total = 0;
 
+	probe_forget(); /* the kernel has made some for the image */
 	for (; s != NULL; s = s->next) {
 		compile_context(s);
 		s->matched = 0;
