@@ -39,10 +39,6 @@ check_declare(struct place at, enum scope scope, const char *name, struct type *
 	if (type_base(type)->kind != T_STRING && type_base(type)->size == 0)
 		dt_error(at, "D_DECL_INCOMPLETE", "%s: %s has no size: it is not defined", name,
 			 type_text(type));
-	if (type_base(type)->size > 4096)
-		dt_error(at, "D_DECL_ARRBIG",
-			 "%s: found %u bytes, expected at most 4096 for a variable", name,
-			 type_base(type)->size);
 	if (is_array && scope == SCOPE_THIS)
 		dt_error(at, "D_DECL_LOCASSC",
 			 "this->%s: variables of a clause cannot be associative arrays", name);
