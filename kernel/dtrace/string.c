@@ -332,7 +332,7 @@ json_step(const char *p, const char *name, size_t size, bool array)
 static bool
 json(struct dif_run *r, const char *text, const char *path, uint64_t *v)
 {
-	const char *p = json_blank(text);
+	const char *whole = json_blank(text), *p = whole;
 	size_t size;
 
 	while (p != NULL && *path != '\0') {
@@ -349,6 +349,8 @@ json(struct dif_run *r, const char *text, const char *path, uint64_t *v)
 	if (p == NULL || *p == '\0')
 		return true;
 	size = (size_t)(json_skip(p) - p);
+	if (p != whole && p[size] == '\0') /* the text was cut within it */
+		return true;
 	if (*p == '"')
 		return dif_string_result(r, p + 1, size >= 2 ? size - 2 : 0, v);
 	return dif_string_result(r, p, size, v);

@@ -215,6 +215,7 @@ ERRORS = [
     ("BEGIN { @ = lquantize(1, 0, 65533); }", None),
     ("BEGIN { @ = llquantize(1, 10, 0, 30, 20); }", "D_LLQUANT_HMAGVAL"),
     ("BEGIN { @ = llquantize(1, 10, 2, 6, 80); }", "D_LLQUANT_STEPVAL"),
+    ("BEGIN { @ = llquantize(1, 2, 0, 60, 32768); }", "D_LLQUANT_STEPVAL", "levels"),
     ("BEGIN { @ = llquantize(0, 10, 0, 6, 20); @ = llquantize(0, 10, 1, 6, 20); }", "D_LLQUANT_MATCHLMAG"),
     ("int x[5]; BEGIN { x[1, 2] = 1; }", "D_ARR_BADREF"),
     ("int x[5]; BEGIN { x[5] = 1; }", "D_ARR_BOUNDS"),
