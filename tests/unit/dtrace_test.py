@@ -388,6 +388,7 @@ def arguments_are_macros():
     check("D_MACRO_UNUSED" in dtrace("-en", "BEGIN", "5")[2], "an argument too much")
     check(dtrace("-x", "defaultargs", "-en", "BEGIN { trace($1); }")[0] == 0, "defaultargs")
     check("D_PDESC_INVAL" in dtrace("-e", "-P", "x,a:b")[2] and dtrace("-e", "-m", "a,b:c")[0] == 0, "-P and -m of several names")
+    check(dtrace("-en", "BEGIN { trace($$1); trace($$2); }", "--", "-e", "-e")[0] == 0, "what follows -- are arguments")
     check("stv       %r1 zero" in dtrace("-eSn", "BEGIN { $1 = 3; }", "zero")[1], "a name")
 
 
@@ -448,9 +449,9 @@ def a_script_goes_through_the_preprocessor():
 
 
 def options_have_values():
-    for option in ("evaltime=exec", "version=1.6", "bufresize=auto", "quiet=0", "quiet=YES", "quiet=Unset", "droptags", "switchrate=10hz", "strsize=64", "strsize=7", "bufsize=59", "cleanrate=1s"):
+    for option in ("evaltime=exec", "version=1.6", "bufresize=auto", "quiet=0", "quiet=YES", "quiet=Unset", "droptags", "switchrate=10hz", "strsize=64", "strsize=7", "stdc=c", "bufsize=59", "cleanrate=1s"):
         check(dtrace("-x", option, "-en", "BEGIN")[0] == 0, option)
-    for option in ("nothing", "version=2.0", "strsize=1", "nspec=65", "bufpolicy=x", "switchrate=1x", "define=", "quiet=x",
+    for option in ("nothing", "version=2.0", "strsize=1", "nspec=65", "bufpolicy=x", "switchrate=1x", "define=", "quiet=x", "stdc=x", "stdc=",
                    "scratch=4g", "bufsize=18446744073709551615", "aggsize=3g", "dynvarsize=1t", "specsize=2147483649"):
         check(dtrace("-x", option, "-en", "BEGIN")[0] == 1, option)
     check("D_MACRO_UNUSED" in dtrace("-en", "BEGIN", "5")[2] and dtrace("-x", "argref", "-en", "BEGIN", "5")[0] == 0, "argref")

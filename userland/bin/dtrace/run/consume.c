@@ -308,7 +308,7 @@ print_queues(struct queue *queues, uint32_t cpus)
 }
 
 static void
-work(uint32_t cpus, bool records)
+work(uint32_t cpus, bool records, bool aggs)
 {
 	struct queue *queues = calloc(cpus, sizeof(*queues));
 	size_t bufsize = view.image->options.bufsize, aggsize = view.image->options.aggsize;
@@ -324,7 +324,7 @@ work(uint32_t cpus, bool records)
 		    bufsize > 0 ? read_cpu(DIF_IOC_RECORDS, cpu, queues[cpu].data, bufsize) : 0;
 	}
 	/* What was recorded before the aggregations were read finds them as they were, or later. */
-	for (uint32_t cpu = 0; cpu < cpus && view.agg_count > 0 && aggsize > 0; cpu++)
+	for (uint32_t cpu = 0; cpu < cpus && aggs && view.agg_count > 0 && aggsize > 0; cpu++)
 		agg_add(table, read_cpu(DIF_IOC_AGGS, cpu, table, aggsize));
 	print_queues(queues, cpus);
 	output_flush();
@@ -362,6 +362,13 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* A rate of up to a second is as fast as it can be; a slower one was asked for, and is kept. */
+static bool
+is_due(uint64_t next, uint64_t rate)
+{
+	return rate <= 1000000000 || now_ns() >= next;
+}
+
 /*
  * Until the tracing ends; true: the user has ended it. Buffers are read at the rates that are set,
  * and sooner if one is half full.
@@ -369,7 +376,7 @@ now_ns(void)
 static bool
 trace(const sigset_t *signals)
 {
-	uint64_t last = now_ns(), last_status = last, poll = POLL_NS / 64;
+	uint64_t last = now_ns(), last_status = last, next_aggs = last, poll = POLL_NS / 64;
 	bool ring = view.image->options.policy != DIF_SWITCH;
 
 	for (;;) {
@@ -386,12 +393,16 @@ trace(const sigset_t *signals)
 			return true;
 		poll = poll < POLL_NS ? 2 * poll : POLL_NS;
 		s = status();
-		if (s.state != DIF_ACTIVE || target_has_ended())
+		if ((s.state != DIF_ACTIVE && is_due(next_status, dt_options.statusrate)) ||
+		    target_has_ended())
 			return false;
 		bool half = !ring && s.fullest > view.image->options.bufsize / 2;
 
 		if (now_ns() >= next || half) {
-			work(s.cpus, !ring);
+			bool aggs = is_due(next_aggs, dt_options.aggrate);
+
+			work(s.cpus, !ring, aggs);
+			next_aggs = aggs ? now_ns() + dt_options.aggrate : next_aggs;
 			last = half ? last : now_ns();
 			poll = half ? POLL_NS / 8 : poll;
 		}
@@ -425,7 +436,7 @@ drain(void)
 {
 	struct dif_status s = status();
 
-	work(s.cpus, view.image->options.policy == DIF_SWITCH);
+	work(s.cpus, view.image->options.policy == DIF_SWITCH, true);
 	say_losses(&s);
 	interrupted = wait_signal(&ends_replay, 0);
 	return !interrupted && s.state == DIF_ACTIVE;
@@ -496,7 +507,7 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 		fprintf(print_out, "\n"); /* after the ^C */
 	ioctl(device, DIF_IOC_STOP);
 	s = status();
-	work(s.cpus, true);
+	work(s.cpus, true, true);
 	say_losses(&s);
 	fprintf(print_out, "\n");
 	agg_print_rest();
