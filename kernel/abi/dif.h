@@ -35,7 +35,7 @@
 #define DIF_MAX_KEYS    16
 #define DIF_MAX_KEY     2048 /* bytes of the keys of one aggregation or element */
 #define DIF_MAX_FRAMES  128
-#define DIF_MAX_LEVELS  65533 /* of lquantize() */
+#define DIF_MAX_LEVELS  65533 /* of lquantize(), llquantize() */
 #define DIF_MAX_STRSIZE 4096
 #define DIF_MAX_RECORD  65520 /* bytes of data in a record */
 #define DIF_MAX_COST                                                                 \
@@ -150,7 +150,7 @@ enum dif_func {
  *	DIF_LLQUANTIZE	factor f = p[0], magnitudes p[1] to p[2], s = p[3] steps. Below f^p[1]; then
  *for each magnitude m: n - n / f buckets of width f^(m+1) / n from f^m on, where n is s, but at
  *most f^(m+1); then from f^(p[2]+1) on. f >= 2, 0 <= p[1] <= p[2], f^(p[2]+1) < 2^63; s is a
- *multiple of f, and n a divisor of f^(m+1); at most 1024 words
+ *multiple of f, and n a divisor of f^(m+1); at most DIF_MAX_LEVELS + 2 words
  */
 struct dif_agg {
 	uint8_t func; /* enum dif_func */

@@ -46,7 +46,7 @@ llquantize_words(const int64_t *p, int64_t *base)
 		if (next % n != 0)
 			return 0;
 		words += (uint64_t)(n - n / p[0]);
-		if (words > 1024)
+		if (words > DIF_MAX_LEVELS + 2)
 			return 0;
 	}
 	return (uint32_t)words;

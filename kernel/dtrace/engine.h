@@ -92,7 +92,6 @@ struct dif_run {
 	struct dif_record *record;    /* the open one [NULL] */
 	struct dif_spec_buffer *spec; /* that records go to; NULL: to the consumer [NULL] */
 	uint8_t *top;                 /* of the scratch memory in use [its beginning] */
-	char *token;                  /* where strtok() goes on [NULL] */
 	struct dif *d;                /* constant */
 	struct dif_cpu *c;            /* constant */
 	/* What the operation that runs needs. */
@@ -114,7 +113,12 @@ struct dif_cpu {
 	struct dif_spec_buffer *specs;
 	uint8_t *locals; /* variables of scope DIF_THIS, and after them the scratch */
 	uint8_t *scratch, *scratch_end;
-	char *text[2];  /* copies of strings that are being worked on: strsize each */
+	char *text[2]; /* copies of strings that are being worked on: strsize each */
+	char *tokens;  /* the copy of strtok()'s string */
+	char *token;   /* where strtok() goes on in it, in the programs of one firing */
+	/* What the program that began it had: the epids of a probe's programs follow each other. */
+	uint64_t token_fired;
+	uint32_t token_probe, token_epid;
 	uint64_t *keys; /* that have been pushed: DIF_MAX_KEY bytes */
 	struct dif_last_fault fault;
 	/* Odd: the program that runs may have addresses of elements (variable.c). Counts how often
@@ -300,7 +304,6 @@ dif_run_reset(struct dif_run *r)
 	r->record = NULL;
 	r->spec = NULL;
 	r->top = r->c->scratch;
-	r->token = NULL;
 }
 
 /* Sets the fault, and returns false. */

@@ -238,6 +238,7 @@ lay_out_cpu(struct dif *d, struct dif_cpu *c, uint8_t *base, size_t *at, uint32_
 	got.locals = carve(base, at, (size_t)locals + o->scratch);
 	got.text[0] = carve(base, at, DIF_MAX_STRSIZE);
 	got.text[1] = carve(base, at, DIF_MAX_STRSIZE);
+	got.tokens = carve(base, at, DIF_MAX_STRSIZE);
 	got.keys = carve(base, at, DIF_MAX_KEY);
 	if (base != NULL) {
 		got.scratch = got.locals + locals;

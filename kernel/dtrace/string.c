@@ -103,31 +103,37 @@ is_among(const uint64_t map[4], char c)
 	return (map[(uint8_t)c / 64] >> (uint8_t)c % 64 & 1) != 0;
 }
 
-/* The next token of the copy that the first call made. */
+/* The next token of the copy that the first call made, in this program or one before it in the
+ * same firing: since then, no other program has run here. */
 static bool
 token(struct dif_run *r, uint64_t addr, const char *separators, uint64_t *v)
 {
 	uint64_t separates[4] = {1}; /* bit N % 64 of word N / 64: character N, as NUL */
+	struct dif_cpu *c = r->c;
+	const struct dif_at *at = r->at;
 	size_t n;
 
 	if (addr != 0) {
-		if (dif_string_copy(r, 0, addr) == NULL ||
-		    !dif_string_result(r, r->c->text[0], strlen(r->c->text[0]), v))
+		if (dif_string_copy(r, 0, addr) == NULL)
 			return false;
-		r->token = (char *)(uintptr_t)*v;
+		c->token = memcpy(c->tokens, c->text[0], strlen(c->text[0]) + 1);
+		c->token_fired = c->fired;
+		c->token_probe = at->probe;
+		c->token_epid = at->epid;
 	}
-	if (r->token == NULL)
+	if (c->token == NULL || at->probe != c->token_probe ||
+	    c->fired - c->token_fired != at->epid - c->token_epid)
 		return dif_fail(r, DIF_FAULT_BADADDR, 0);
 	for (; *separators != '\0'; separators++)
 		separates[(uint8_t)*separators / 64] |= 1ul << (uint8_t)*separators % 64;
-	while (*r->token != '\0' && is_among(separates, *r->token))
-		r->token++;
-	for (n = 0; !is_among(separates, r->token[n]);)
+	while (*c->token != '\0' && is_among(separates, *c->token))
+		c->token++;
+	for (n = 0; !is_among(separates, c->token[n]);)
 		n++;
 	*v = 0;
-	if (n > 0 && !dif_string_result(r, r->token, n, v))
+	if (n > 0 && !dif_string_result(r, c->token, n, v))
 		return false;
-	r->token += n; /* the separator stays: it may be none the next time */
+	c->token += n; /* the separator stays: it may be none the next time */
 	return true;
 }
 
@@ -326,7 +332,7 @@ json_step(const char *p, const char *name, size_t size, bool array)
 static bool
 json(struct dif_run *r, const char *text, const char *path, uint64_t *v)
 {
-	const char *p = json_blank(text);
+	const char *whole = json_blank(text), *p = whole;
 	size_t size;
 
 	while (p != NULL && *path != '\0') {
@@ -343,6 +349,8 @@ json(struct dif_run *r, const char *text, const char *path, uint64_t *v)
 	if (p == NULL || *p == '\0')
 		return true;
 	size = (size_t)(json_skip(p) - p);
+	if (p != whole && p[size] == '\0') /* the text was cut within it */
+		return true;
 	if (*p == '"')
 		return dif_string_result(r, p + 1, size >= 2 ? size - 2 : 0, v);
 	return dif_string_result(r, p, size, v);

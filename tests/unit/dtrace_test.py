@@ -54,6 +54,7 @@ ERRORS = [
     ("BEGIN { exit(1, 2); }", "D_PROTO_LEN"),
     ('BEGIN { exit("x"); }', "D_PROTO_ARG", "argument #1"),
     ("BEGIN { trace(strlen(1)); }", "D_PROTO_ARG"),
+    ("inline int f[int *p] = p != NULL; BEGIN { trace(f(trace(1))); }", "D_PROTO_ARG", "void"),
     ("BEGIN { stack(pid); }", "D_STACK_SIZE", "constant"),
     ("BEGIN { printf(execname); }", "D_PRINTF_ARG_FMT", "a string constant"),
     ('BEGIN { printf("%d"); }', "D_PRINTF_ARG_PROTO"),
@@ -214,12 +215,16 @@ ERRORS = [
     ("BEGIN { @ = lquantize(1, 0, 65533); }", None),
     ("BEGIN { @ = llquantize(1, 10, 0, 30, 20); }", "D_LLQUANT_HMAGVAL"),
     ("BEGIN { @ = llquantize(1, 10, 2, 6, 80); }", "D_LLQUANT_STEPVAL"),
+    ("BEGIN { @ = llquantize(1, 2, 0, 60, 32768); }", "D_LLQUANT_STEPVAL", "levels"),
     ("BEGIN { @ = llquantize(0, 10, 0, 6, 20); @ = llquantize(0, 10, 1, 6, 20); }", "D_LLQUANT_MATCHLMAG"),
     ("int x[5]; BEGIN { x[1, 2] = 1; }", "D_ARR_BADREF"),
     ("int x[5]; BEGIN { x[5] = 1; }", "D_ARR_BOUNDS"),
     ("int x[];", "D_DECL_ARRNULL"),
     ("extern int x[];", None),
     ("int x[88294967295];", "D_DECL_ARRBIG"),
+    ("int x[1025]; BEGIN { x[1] = 1; }", "D_DECL_ARRBIG"),
+    ("extern int x[1025]; BEGIN", None),
+    ("struct big { int a[1025]; }; BEGIN { x = *(struct big *)alloca(8); }", "D_DECL_ARRBIG"),
     ("int x[void, char];", "D_DECL_PROTO_TYPE"),
     ("int f(int, void);", "D_DECL_PROTO_VOID"),
     ("int f(void v);", "D_DECL_PROTO_NAME"),
@@ -383,6 +388,7 @@ def arguments_are_macros():
     check("D_MACRO_UNUSED" in dtrace("-en", "BEGIN", "5")[2], "an argument too much")
     check(dtrace("-x", "defaultargs", "-en", "BEGIN { trace($1); }")[0] == 0, "defaultargs")
     check("D_PDESC_INVAL" in dtrace("-e", "-P", "x,a:b")[2] and dtrace("-e", "-m", "a,b:c")[0] == 0, "-P and -m of several names")
+    check(dtrace("-en", "BEGIN { trace($$1); trace($$2); }", "--", "-e", "-e")[0] == 0, "what follows -- are arguments")
     check("stv       %r1 zero" in dtrace("-eSn", "BEGIN { $1 = 3; }", "zero")[1], "a name")
 
 
@@ -443,9 +449,9 @@ def a_script_goes_through_the_preprocessor():
 
 
 def options_have_values():
-    for option in ("evaltime=exec", "version=1.6", "bufresize=auto", "quiet=0", "quiet=YES", "quiet=Unset", "droptags", "switchrate=10hz", "strsize=64", "strsize=7", "bufsize=59", "cleanrate=1s"):
+    for option in ("evaltime=exec", "version=1.6", "bufresize=auto", "quiet=0", "quiet=YES", "quiet=Unset", "droptags", "switchrate=10hz", "strsize=64", "strsize=7", "stdc=c", "bufsize=59", "cleanrate=1s"):
         check(dtrace("-x", option, "-en", "BEGIN")[0] == 0, option)
-    for option in ("nothing", "version=2.0", "strsize=1", "nspec=65", "bufpolicy=x", "switchrate=1x", "define=", "quiet=x",
+    for option in ("nothing", "version=2.0", "strsize=1", "nspec=65", "bufpolicy=x", "switchrate=1x", "define=", "quiet=x", "stdc=x", "stdc=",
                    "scratch=4g", "bufsize=18446744073709551615", "aggsize=3g", "dynvarsize=1t", "specsize=2147483649"):
         check(dtrace("-x", option, "-en", "BEGIN")[0] == 1, option)
     check("D_MACRO_UNUSED" in dtrace("-en", "BEGIN", "5")[2] and dtrace("-x", "argref", "-en", "BEGIN", "5")[0] == 0, "argref")
@@ -469,9 +475,24 @@ def large_and_strange_programs_end_in_an_error_or_an_image():
     check("D_SYNTAX" in dtrace("-e", "-s", "-", stdin="BEGIN { trace(x" + "[1]" * 300000 + "); }")[2], "many indices")
 
 
+def names_of_probes_take_little_memory():
+    """Per name, with what the compiler takes without: 80 bytes and the name, several times; not all names before it."""
+    def kilobytes(count):
+        names = ",".join(f"fbt::function_with_a_name_{n}:entry" for n in range(count))
+        with tempfile.TemporaryFile("w+") as text:
+            text.write(names + " { @[probefunc] = count(); trace(arg0); }")
+            text.seek(0)
+            child = subprocess.Popen([DTRACE, "-e", "-s", "-"], stdin=text, env={**os.environ, "KESTREL_ARCH": "x86_64"})
+            _, child.returncode, used = os.wait4(child.pid, 0)
+        check(child.returncode == 0, f"{count} names")
+        return used.ru_maxrss
+    each = (kilobytes(5000) - kilobytes(1)) / 5000
+    check(each < 1, f"{each:.1f} KB for each name of a probe")
+
+
 TESTS = [wrong_programs_are_refused_by_their_tag, constants_are_computed_as_in_c, programs_compile_to_their_code,
          errors_name_file_and_line, arguments_are_macros, a_script_goes_through_the_preprocessor, options_have_values, both_architectures_compile,
-         large_and_strange_programs_end_in_an_error_or_an_image]
+         large_and_strange_programs_end_in_an_error_or_an_image, names_of_probes_take_little_memory]
 
 
 def main():

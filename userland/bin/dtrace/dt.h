@@ -157,6 +157,7 @@ bool type_is_stringlike(struct type *type);
 bool type_is_text(struct type *type);
 /* Of a member of this type: bytes. */
 uint32_t type_align(struct type *type);
+uint32_t type_room(struct type *type); /* a string has room for all its characters and the NUL */
 bool type_same(struct type *a, struct type *b);
 
 /* ---- the tree: made by read/, completed by check/ ---- */
@@ -240,6 +241,7 @@ struct clause {
 	struct clause *next;
 	struct place at;
 	struct probe_spec *probes;
+	struct probe *known;    /* where it may be: known_probes(); NULL: not asked yet, or none */
 	struct node *predicate; /* NULL: none */
 	struct node *body;      /* NULL: nothing in it */
 	bool has_body;          /* { } stood there */

@@ -97,7 +97,7 @@ static const struct choice {
     {'6', false, NULL, .flag = &run.model},
     {'4', false, NULL, .flag = &run.model},
     {'G', false, NULL, .option = NULL},
-    {'X', true, NULL, .option = NULL},
+    {'X', true, NULL, .option = "stdc"},
 };
 #define CHOICES (sizeof(choices) / sizeof(choices[0]))
 
@@ -169,9 +169,6 @@ take_option(const struct choice *o)
 		puts("dtrace: Kestrel D 1.0");
 	else if (o->letter == 'h')
 		print_usage(stdout);
-	else if (strlen(optarg) != 1 || strchr("acst", *optarg) == NULL)
-		/* how strictly -C takes the C standard: there is one way here */
-		errx(2, "-X: found %s, expected a, c, s or t", optarg);
 	if (o->letter == 'V' || o->letter == 'h')
 		exit(0);
 }
@@ -193,7 +190,9 @@ read_arguments(int argc, char **argv)
 	dt_macros.used = dt_alloc((size_t)(argc + 1) * sizeof(bool));
 	dt_macros.argv[dt_macros.argc++] = argv[0];
 	while (optind < argc) {
-		while ((c = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+		int at = optind;
+
+		for (; (c = getopt_long(argc, argv, letters, longs, NULL)) != -1; at = optind) {
 			const struct choice *o = choices;
 
 			while (o < choices + CHOICES && o->letter != c)
@@ -204,8 +203,11 @@ read_arguments(int argc, char **argv)
 			}
 			take_option(o);
 		}
-		if (optind < argc)
-			dt_macros.argv[dt_macros.argc++] = argv[optind++];
+		/* What follows `--` are arguments, whatever they look like. */
+		do {
+			if (optind < argc)
+				dt_macros.argv[dt_macros.argc++] = argv[optind++];
+		} while (optind < argc && at < optind - 1 && strcmp(argv[at], "--") == 0);
 	}
 }
 

@@ -25,7 +25,8 @@ enum kind {
 	TEXT,
 	AMIN, /* this and the next ones have no member of dt_options */
 	VERSION,
-	CPP, /* NAME, NAME=BODY or a folder, for the preprocessor; offset: which */
+	STDC, /* a letter of -X */
+	CPP,  /* NAME, NAME=BODY or a folder, for the preprocessor; offset: which */
 };
 
 #define OPTION(kind, name)                                     \
@@ -46,7 +47,7 @@ static const struct {
     OPTION(SIZE, bufsize),         OPTION(RATE, cleanrate),
     OPTION(NUMBER, cpu),           OPTION(FLAG, defaultargs),
     OPTION(FLAG, destructive),     OPTION(FLAG, droptags),
-    OPTION(SIZE, dynvarsize),      {"encoding", ENCODING, offsetof(struct dt_options, ascii)},
+    OPTION(SIZE, dynvarsize),      {"encoding", ENCODING, offsetof(struct dt_options, encoding)},
     OPTION(FLAG, errtags),         OPTION(FLAG, flowindent),
     OPTION(FLAG, grabanon),        OPTION(TEXT, libdir),
     OPTION(FLAG, nolibs),          OPTION(NUMBER, nspec),
@@ -62,7 +63,7 @@ static const struct {
     OPTION(FLAG, cpphdrs),         {"define", CPP, 'D'},
     OPTION(FLAG, empty),           {"incdir", CPP, 'I'},
     {"undef", CPP, 'U'},           OPTION(FLAG, verbose),
-    {"version", VERSION, 0},
+    {"version", VERSION, 0},       {"stdc", STDC, 0},
 };
 
 /*
@@ -72,7 +73,7 @@ static const struct {
 static const char ignored[] =
     " aggpercpu bufresize core cppargs cpppath ctypes debug dtypes evaltime iregs jstackframes "
     "jstackstrsize kdefs knodefs late lazyload ldpath linkmode linktype modpath pgmax preallocate procfspath "
-    "stdc strip syslibdir temporal tree tregs udefs unodefs ";
+    "strip syslibdir temporal tree tregs udefs unodefs ";
 
 /* What a program cannot set: it is read when this has its meaning. */
 static const char compiler[] = " cppargs cpppath ctypes dtypes ldpath modpath syslibdir ";
@@ -95,10 +96,12 @@ option_init(void)
 	    .statusrate = 1000000000,
 	    .aggrate = 1000000000,
 	    .cleanrate = 1000000000,
-	    .ascii = getenv("TERM") != NULL && strcmp(getenv("TERM"), "dumb") == 0,
+	    .encoding = getenv("TERM") != NULL && strcmp(getenv("TERM"), "dumb") == 0
+			    ? ENCODING_ASCII
+			    : ENCODING_NONE,
 	};
 	text = "";
-	cpp_options = (struct cpp_options){0};
+	cpp_options = (struct cpp_options){.stdc = 'a'};
 }
 
 static bool
@@ -181,12 +184,20 @@ read_value(enum kind kind, const char *value, uint64_t *to)
 	case RATE:
 		return value != NULL && option_rate(value, to);
 	case ENCODING:
-		*to = value != NULL && strcmp(value, "ascii") == 0;
-		return *to != 0 || (value != NULL && strcmp(value, "utf8") == 0);
+		*to = value == NULL                 ? ENCODING_NONE
+		      : strcmp(value, "ascii") == 0 ? ENCODING_ASCII
+		      : strcmp(value, "utf8") == 0  ? ENCODING_UTF8
+						    : ENCODING_NONE;
+		return *to != ENCODING_NONE;
 	case AMIN:
 		return value != NULL && stable_set_minimum(value);
 	case VERSION:
 		return value != NULL && (strcmp(value, "1") == 0 || strncmp(value, "1.", 2) == 0);
+	case STDC:
+		if (value == NULL || strlen(value) != 1 || strchr("acst", *value) == NULL)
+			return false;
+		cpp_options.stdc = *value;
+		return true;
 	case POLICY:
 		for (unsigned i = 0; value != NULL && i < sizeof(policies) / sizeof(policies[0]);
 		     i++) {
@@ -260,6 +271,7 @@ option_set(const char *name, const char *value)
 					       [AMIN] =
 						   "NAMES/DATA/CLASS, as Evolving/Stable/Common",
 					       [VERSION] = "1 or 1.N",
+					       [STDC] = "a, c, s or t",
 					       [CPP] = "a name or a folder, of 64 at most"};
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {

@@ -5,6 +5,12 @@
 
 #include "userland/bin/dtrace/dt.h"
 
+enum encoding {
+	ENCODING_NONE,  /* was given: bars are of letters, aggpack draws with blocks */
+	ENCODING_ASCII, /* aggpack, too, draws with letters */
+	ENCODING_UTF8,  /* bars, too, are of blocks and their parts */
+};
+
 /* The values of options; a flag is 0 or 1. */
 struct dt_options {
 	uint64_t quiet, flowindent, rawbytes, destructive, zdefs, defaultargs, grabanon, errtags,
@@ -17,7 +23,7 @@ struct dt_options {
 	uint64_t maxframes; /* of any stack, whatever it asks for */
 	uint64_t aggsortkey, aggsortkeypos, aggsortpos, aggsortrev;
 	uint64_t aggzoom, agghist, aggpack;
-	uint64_t ascii; /* encoding=ascii: aggpack draws with letters */
+	uint64_t encoding; /* enum encoding */
 	const char *libdir;
 	const char *since, *until; /* the stretch of a recorded trace; NULL: all of it */
 	uint64_t nolibs;

@@ -21,6 +21,15 @@ check_constant(struct node *n, struct type *type, uint64_t value)
 	n->left = n->right = n->third = NULL;
 }
 
+void
+check_variable_size(struct place at, const struct variable *v)
+{
+	if (v->type != NULL && type_base(v->type)->size > 4096)
+		dt_error(at, "D_DECL_ARRBIG",
+			 "%s: found %u bytes, expected at most 4096 for a variable", v->name,
+			 type_base(v->type)->size);
+}
+
 static void
 check_name(struct node *n)
 {
@@ -59,6 +68,7 @@ check_name(struct node *n)
 	check_count_time(v);
 	n->var = v;
 	n->type = v->type;
+	check_variable_size(n->at, v);
 }
 
 static void
@@ -177,6 +187,7 @@ check_index(struct node *n)
 				   v->key_count == 0, NULL);
 			n->var = v;
 			n->type = v->type;
+			check_variable_size(n->at, v);
 			return;
 		}
 	}

@@ -53,6 +53,7 @@ void check_init(void);
 void check_expression(struct node *n);
 /* The same for what may be a variable that is not known yet: then it has no type. */
 void check_place(struct node *n);
+void check_variable_size(struct place at, const struct variable *v); /* one that is used */
 /* Checks one clause, whose probes are known (probe.h). */
 void check_clause(struct clause *c);
 /* `type name`, `self type name`, `type name[types of keys]` at the top of a program. */

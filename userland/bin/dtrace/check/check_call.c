@@ -345,7 +345,7 @@ check_levels(struct node *n, const struct function *f, int64_t p[4])
 	struct node *arg = n->left->next;
 	unsigned max = f->code == DIF_LQUANTIZE ? 3 : f->code == DIF_LLQUANTIZE ? 4 : 0;
 	const struct limit *l = limits_of(f);
-	int64_t size = 1;
+	int64_t size = 1, levels = 0;
 
 	p[2] = 1; /* the step of lquantize() */
 	for (unsigned i = 0; i < max && arg != NULL; i++, arg = arg->next, l++) {
@@ -387,7 +387,13 @@ check_levels(struct node *n, const struct function *f, int64_t p[4])
 			    n->at, "D_LLQUANT_STEPVAL",
 			    "llquantize( ): found %ld steps, expected a multiple of the factor %ld that divides its powers",
 			    (long)p[3], (long)p[0]);
+		if (m >= p[1])
+			levels += (size < p[3] ? size : p[3]) / p[0] * (p[0] - 1);
 	}
+	if (levels > DIF_MAX_LEVELS)
+		dt_error(n->at, "D_LLQUANT_STEPVAL",
+			 "llquantize( ): found %ld levels, expected at most %d", (long)levels,
+			 DIF_MAX_LEVELS);
 }
 
 void

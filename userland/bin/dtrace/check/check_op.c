@@ -435,6 +435,7 @@ check_assign(struct node *n)
 		bool null = r->constant && r->text != NULL && strcmp(r->text, "NULL") == 0;
 
 		l->type = l->var->type = null ? type_pointer(type_void) : check_held(r);
+		check_variable_size(l->at, l->var);
 	}
 	check_expression(l);
 	if (!check_is_place(l))

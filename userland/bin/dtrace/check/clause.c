@@ -39,10 +39,6 @@ check_declare(struct place at, enum scope scope, const char *name, struct type *
 	if (type_base(type)->kind != T_STRING && type_base(type)->size == 0)
 		dt_error(at, "D_DECL_INCOMPLETE", "%s: %s has no size: it is not defined", name,
 			 type_text(type));
-	if (type_base(type)->size > 4096)
-		dt_error(at, "D_DECL_ARRBIG",
-			 "%s: found %u bytes, expected at most 4096 for a variable", name,
-			 type_base(type)->size);
 	if (is_array && scope == SCOPE_THIS)
 		dt_error(at, "D_DECL_LOCASSC",
 			 "this->%s: variables of a clause cannot be associative arrays", name);
@@ -77,23 +73,24 @@ known_probes(void)
 	bool kernel = probe_all() != NULL;
 	struct probe *list = kernel ? probe_all() : probe_described();
 
+	if (current->known != NULL)
+		return current->known;
 	for (struct probe_spec *s = current->probes; s != NULL; s = s->next) {
-		struct probe *p = dt_alloc(sizeof(*p));
+		struct probe p = {.next = list};
 		bool rate;
 
-		probe_split(s->text, &p->p);
-		rate = probe_is_rate(p->p.name);
+		probe_split(s->text, &p.p);
+		rate = probe_is_rate(p.p.name);
 		if (rate) {
-			strcpy(p->p.provider, "profile");
-			strcpy(p->p.types[0], "uintptr_t");
-			strcpy(p->p.types[1], "uintptr_t");
+			strcpy(p.p.provider, "profile");
+			strcpy(p.p.types[0], "uintptr_t");
+			strcpy(p.p.types[1], "uintptr_t");
 		}
-		p->next = list;
-		if (rate || (!kernel && (strcmp(p->p.provider, "fbt") == 0 ||
-					 strcmp(p->p.provider, "syscall") == 0)))
-			list = p;
+		if (rate || (!kernel && (strcmp(p.p.provider, "fbt") == 0 ||
+					 strcmp(p.p.provider, "syscall") == 0)))
+			list = memcpy(dt_alloc(sizeof(p)), &p, sizeof(p));
 	}
-	return list;
+	return current->known = list;
 }
 
 struct type *

@@ -148,11 +148,12 @@ static void
 check_given(struct node *n, struct node *given, struct type *type)
 {
 	stable_hidden++;
-	check_expression(n);
-	stable_hidden--;
+	check_expression(given);
 	if (!check_fits(given, type))
 		dt_error(given->at, "D_PROTO_ARG", "found %s as an argument, expected %s",
 			 type_text(given->type), type_text(type));
+	check_expression(n);
+	stable_hidden--;
 }
 
 /*

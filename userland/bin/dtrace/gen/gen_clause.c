@@ -281,12 +281,15 @@ gen_clause(struct clause *c)
 {
 	struct buffer no = {0};
 	struct dif_clause d = {.code = (uint32_t)(gen_image.code.size / sizeof(struct dif_insn))};
-	const char *probes = c->probes->text;
+	struct buffer probes = {0};
 	unsigned does = find_actions(c->body);
 
-	for (struct probe_spec *p = c->probes->next; p != NULL; p = p->next)
-		probes = dt_format("%s,%s", probes, p->text);
-	d.probes = image_text(probes, strlen(probes));
+	for (struct probe_spec *p = c->probes; p != NULL; p = p->next) {
+		buffer_add(&probes, p->text, strlen(p->text));
+		if (p->next != NULL)
+			buffer_add(&probes, ",", 1);
+	}
+	d.probes = image_text((const char *)probes.data, probes.size);
 	memset(&gen_record, 0, sizeof(gen_record));
 	gen_action_number = 0;
 	keep_time(c);

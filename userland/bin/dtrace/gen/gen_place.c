@@ -268,12 +268,17 @@ gen_store_memory(struct node *n, unsigned value, unsigned r)
 		gen_insn(DIF_OR, unit, unit, bits, 0);
 		value = unit;
 	}
-	if (type_is_struct(type)) {
+	if (type_is_struct(type) || type->kind == T_STRING) {
 		unsigned to = gen_need(n, r + 1), size = gen_need(n, r + 2);
 
 		gen_insn(DIF_ADD | DIF_IMM, to, r, 0, offset);
 		gen_insn(DIF_OR, r, R0, value, 0);
 		gen_constant(type->size, size);
+		if (type->kind == T_STRING) { /* it may be longer than its room */
+			gen_insn(DIF_CALL, r, r, 0, DIF_SUB_STRINGOF);
+			gen_insn(DIF_CALL, size, r, 0, DIF_SUB_STRLEN);
+			gen_insn(DIF_ADD | DIF_IMM, size, size, 0, 1);
+		}
 		gen_insn(DIF_CALL, r, r, 0, DIF_SUB_BCOPY);
 		return;
 	}

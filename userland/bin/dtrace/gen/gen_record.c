@@ -241,7 +241,7 @@ static void
 add_print_fields(struct type *type, const char *name, uint32_t offset, const struct member *m)
 {
 	struct type *base = type_base(type);
-	struct rec_field f = {.show = gen_show(base), .offset = offset, .size = base->size};
+	struct rec_field f = {.show = gen_show(base), .offset = offset, .size = type_room(base)};
 
 	f.name = image_text(name, strlen(name));
 	add_print_type(&f, type);

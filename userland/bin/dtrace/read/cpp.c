@@ -314,6 +314,9 @@ cpp_run(const char *file, const char *text)
 	in = (struct input){.file = file};
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
 		cpp_define(own[i]);
+	/* As the guide has it: 1 says that nothing but the standard's is taken. */
+	if (cpp_options.stdc != 's')
+		cpp_define(cpp_options.stdc == 'c' ? "__STDC__ 1" : "__STDC__ 0");
 	for (unsigned i = 0; i < cpp_options.macro_count; i++) {
 		const char *m = cpp_options.macros[i], *equals = strchr(m + 1, '=');
 

@@ -79,7 +79,7 @@ parse_members(struct type *type)
 		do {
 			struct declarator d = {.name = "", .type = base, .at = lex_peek()->at};
 			struct member *m = dt_alloc(sizeof(*m));
-			uint64_t unit;
+			uint64_t unit, room;
 			int64_t bits = -1;
 
 			if (!lex_is(';') && !lex_is(':'))
@@ -96,9 +96,8 @@ parse_members(struct type *type)
 					dt_error(d.at, "D_UNKNOWN", "%s is a member already",
 						 d.name);
 			}
-			/* A string has no room in a struct: only translators make such members. */
-			if (type_base(d.type)->size == 0 && !type_base(d.type)->flexible &&
-			    type_base(d.type)->kind != T_STRING)
+			room = type_room(d.type);
+			if (room == 0 && !type_base(d.type)->flexible)
 				dt_error(d.at, "D_DECL_INCOMPLETE",
 					 "%s has no size: it is not defined", type_text(d.type));
 			if (bits != -1 && !type_is_integer(d.type))
@@ -117,7 +116,7 @@ parse_members(struct type *type)
 			m->type = d.type;
 			m->offset = (uint32_t)(bit / (8 * unit) * unit);
 			m->shift = m->bits != 0 ? (uint8_t)(bit % (8 * unit)) : 0;
-			bit += m->bits != 0 ? m->bits : 8 * (uint64_t)type_base(d.type)->size;
+			bit += m->bits != 0 ? m->bits : 8 * room;
 			size = (bit + 7) / 8 > size ? (bit + 7) / 8 : size;
 			align = unit > align ? unit : align;
 			if (size > INT32_MAX / 8)

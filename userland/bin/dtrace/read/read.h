@@ -122,6 +122,7 @@ extern struct cpp_options {
 	const char *macros[CPP_MAX_OPTIONS];  /* of -D and -U: the letter, and NAME or NAME=BODY */
 	const char *folders[CPP_MAX_OPTIONS]; /* of -I */
 	unsigned macro_count, folder_count;
+	char stdc;      /* -X */
 	bool say_files; /* -H: the path of each file that is included to standard error */
 } cpp_options;
 

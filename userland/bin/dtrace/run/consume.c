@@ -75,7 +75,6 @@ find_unknown(const char *names)
 {
 	char *rest = dt_format("%s", names), *name;
 
-	probe_forget(); /* the kernel has made some for the image */
 	while ((name = strsep(&rest, ",")) != NULL) {
 		const struct probe *p = probe_all();
 
@@ -94,6 +93,7 @@ say_matches(struct source *s, const uint32_t *matches)
 	    (const void *)((const char *)view.image + view.image->clauses.offset);
 	unsigned total = 0;
 
+	probe_forget(); /* the kernel has made some for the image */
 	for (; s != NULL; s = s->next) {
 		compile_context(s);
 		s->matched = 0;
@@ -327,7 +327,7 @@ print_queues(uint32_t cpus, uint64_t until)
 
 /* Reads and prints, after the status was asked. */
 static void
-work(const struct dif_status *s, bool records)
+work(const struct dif_status *s, bool records, bool aggs)
 {
 	bool ended = s->state == DIF_STOPPED || s->state == DIF_KILLED;
 	uint32_t cpus = s->cpus < MAX_CPUS ? s->cpus : MAX_CPUS;
@@ -339,7 +339,7 @@ work(const struct dif_status *s, bool records)
 	for (uint32_t cpu = 0; cpu < cpus && records && bufsize > 0; cpu++)
 		fill_queue(&queues[cpu], cpu, bufsize);
 	/* What was recorded before the aggregations were read finds them as they were, or later. */
-	for (uint32_t cpu = 0; cpu < cpus && view.agg_count > 0 && aggsize > 0; cpu++)
+	for (uint32_t cpu = 0; cpu < cpus && aggs && view.agg_count > 0 && aggsize > 0; cpu++)
 		agg_add(table, read_cpu(DIF_IOC_AGGS, cpu, table, aggsize));
 	print_queues(cpus, ended ? UINT64_MAX : s->time);
 	output_flush();
@@ -374,6 +374,13 @@ now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+/* A rate of up to a second is as fast as it can be; a slower one was asked for, and is kept. */
+static bool
+is_due(uint64_t next, uint64_t rate)
+{
+	return rate <= 1000000000 || now_ns() >= next;
+}
+
 /*
  * Until the tracing ends; true: the user has ended it. Buffers are read at the rates that are set,
  * and sooner if one is half full.
@@ -381,7 +388,7 @@ now_ns(void)
 static bool
 trace(const sigset_t *signals)
 {
-	uint64_t last = now_ns(), last_status = last, poll = POLL_NS / 64;
+	uint64_t last = now_ns(), last_status = last, next_aggs = last, poll = POLL_NS / 64;
 	bool ring = view.image->options.policy != DIF_SWITCH;
 
 	for (;;) {
@@ -398,12 +405,16 @@ trace(const sigset_t *signals)
 			return true;
 		poll = poll < POLL_NS ? 2 * poll : POLL_NS;
 		s = status();
-		if (s.state != DIF_ACTIVE || target_has_ended())
+		if ((s.state != DIF_ACTIVE && is_due(next_status, dt_options.statusrate)) ||
+		    target_has_ended())
 			return false;
 		bool half = !ring && s.fullest > view.image->options.bufsize / 2;
 
 		if (now_ns() >= next || half) {
-			work(&s, !ring);
+			bool aggs = is_due(next_aggs, dt_options.aggrate);
+
+			work(&s, !ring, aggs);
+			next_aggs = aggs ? now_ns() + dt_options.aggrate : next_aggs;
 			last = half ? last : now_ns();
 			poll = half ? POLL_NS / 8 : poll;
 		}
@@ -437,7 +448,7 @@ drain(void)
 {
 	struct dif_status s = status();
 
-	work(&s, view.image->options.policy == DIF_SWITCH);
+	work(&s, view.image->options.policy == DIF_SWITCH, true);
 	say_losses(&s);
 	interrupted = wait_signal(&ends_replay, 0);
 	return !interrupted && s.state == DIF_ACTIVE;
@@ -508,7 +519,7 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 		fprintf(print_out, "\n"); /* after the ^C */
 	ioctl(device, DIF_IOC_STOP);
 	s = status();
-	work(&s, true);
+	work(&s, true, true);
 	say_losses(&s);
 	fprintf(print_out, "\n");
 	agg_print_rest();

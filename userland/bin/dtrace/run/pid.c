@@ -114,7 +114,7 @@ pid_probes(struct place at, const char *full, const char *command)
 	snprintf(w.pid.module, sizeof(w.pid.module), "%.63s", base != NULL ? base + 1 : w.pid.path);
 	if (w.name.module[0] != '\0' && strcmp(w.name.module, "a.out") != 0 &&
 	    !ktr_glob(w.name.module, w.pid.module))
-		dt_error(at, "D_PROC_LIB", "%s: only the program itself, %s, has probes", full,
+		dt_error(at, "D_PDESC_ZERO", "%s: only the program itself, %s, has probes", full,
 			 w.pid.module);
 	if (strcmp(w.name.module, "a.out") == 0)
 		strcpy(w.pid.module, "a.out");

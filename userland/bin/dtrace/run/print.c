@@ -53,8 +53,9 @@ print_integer(const struct rec_field *f, const uint8_t *data)
 	return v;
 }
 
-void
-print_bytes(const uint8_t *data, size_t size)
+/* What comes after the bytes that are known is zero. */
+static void
+print_padded(const uint8_t *data, size_t known, size_t size)
 {
 	fprintf(print_out, "\n           ");
 	for (size_t i = 0; i < 16; i++)
@@ -64,15 +65,22 @@ print_bytes(const uint8_t *data, size_t size)
 		fprintf(print_out, "     %5lx: ", (unsigned long)at);
 		for (size_t i = 0; i < 16; i++) {
 			if (at + i < size)
-				fprintf(print_out, "%02x ", data[at + i]);
+				fprintf(print_out, "%02x ", at + i < known ? data[at + i] : 0);
 			else
 				fprintf(print_out, "   ");
 		}
 		fprintf(print_out, " ");
 		for (size_t i = at; i < at + 16 && i < size; i++)
-			fputc(data[i] >= ' ' && data[i] < 127 ? data[i] : '.', print_out);
+			fputc(i < known && data[i] >= ' ' && data[i] < 127 ? data[i] : '.',
+			      print_out);
 		fprintf(print_out, "\n");
 	}
+}
+
+void
+print_bytes(const uint8_t *data, size_t size)
+{
+	print_padded(data, size, size);
 }
 
 const char *
@@ -159,7 +167,7 @@ print_trace(const struct rec_field *f, const uint8_t *record)
 		break;
 	case SHOW_STRING:
 		if (dt_options.rawbytes)
-			print_bytes(data, strnlen((const char *)data, f->size - 1) + 1);
+			print_padded(data, strnlen((const char *)data, f->size), f->size);
 		else if (dt_options.quiet)
 			fprintf(print_out, "%s", (const char *)data);
 		else

@@ -138,6 +138,7 @@ struct scale {
 	uint64_t most;
 	bool positives, negatives;
 	uint64_t normal;
+	bool whole; /* aggzoom's scale is a whole number, as agghist's is in the original */
 };
 
 static void
@@ -147,17 +148,20 @@ print_part(char c, uint64_t n)
 		fputc(c, print_out);
 }
 
+/* The count's part of the length: to the nearest, or down. */
 static uint64_t
-depth(const struct scale *s, int64_t count, unsigned length)
+depth(const struct scale *s, int64_t count, unsigned length, bool nearest)
 {
 	uint64_t size = count < 0 ? 0 - (uint64_t)count : (uint64_t)count;
-	unsigned __int128 bar = (unsigned __int128)2 * size * length, of = s->total;
+	unsigned __int128 bar = (unsigned __int128)size * length, of = s->total;
 
 	if (dt_options.aggzoom) { /* the longest bar takes 95 % */
 		bar *= 95;
 		of = (unsigned __int128)100 * s->most;
+		if (s->whole)
+			of = of / 95 * 95;
 	}
-	return of == 0 ? 0 : (uint64_t)((bar + of) / (2 * of));
+	return of == 0 ? 0 : (uint64_t)((2 * bar + (nearest ? of : 0)) / (2 * of));
 }
 
 static void
@@ -171,12 +175,26 @@ scale_add(struct scale *s, int64_t count)
 	s->most = size > s->most ? size : s->most;
 }
 
+/* U+2588 is a whole block, U+2589 to U+258f have seven to one eighths of it. */
+static void
+print_blocks(uint64_t eighths)
+{
+	fputc('|', print_out);
+	for (uint64_t n = eighths / 8; n > 0; n--)
+		fputs("\xe2\x96\x88", print_out);
+	if (eighths % 8 != 0)
+		fprintf(print_out, "\xe2\x96%c", (char)(0x90 - eighths % 8));
+	print_part(' ', BAR - (eighths + 7) / 8);
+}
+
 static void
 print_bar(int64_t count, const struct scale *s)
 {
-	uint64_t bar = depth(s, count, s->positives && s->negatives ? BAR / 2 : BAR);
+	uint64_t bar = depth(s, count, s->positives && s->negatives ? BAR / 2 : BAR, true);
 
-	if (!s->negatives) {
+	if (!s->negatives && dt_options.encoding == ENCODING_UTF8) {
+		print_blocks(depth(s, count, 8 * BAR, false));
+	} else if (!s->negatives) {
 		fputc('|', print_out);
 		print_part('@', bar);
 		print_part(' ', BAR - bar);
@@ -284,16 +302,16 @@ number_width(int64_t value)
 {
 	int width = snprintf(NULL, 0, "%ld", (long)value);
 
-	return width > 3 ? width : 3;
+	return width > 4 ? width : 4;
 }
 
 void
 pack_print_heading(uint32_t agg, int width)
 {
 	const struct dif_agg *a = &view.aggs[agg];
-	int min = 8, max = 8;
+	int min = 7, max = 8;
 
-	pack_scale = (struct scale){.normal = agg_normal(agg)};
+	pack_scale = (struct scale){.normal = agg_normal(agg), .whole = is_histogram(agg)};
 	pack_first = UINT32_MAX;
 	pack_last = 0;
 	agg_each(agg, pack_add);
@@ -307,7 +325,7 @@ pack_print_heading(uint32_t agg, int width)
 	} else {
 		if (pack_first > pack_last)
 			pack_first = pack_last = 63;
-		pack_first -= pack_first > 0;
+		pack_first -= pack_first > 0 && pack_first != 63; /* no row below 0 for it alone */
 		pack_last += pack_last < 126;
 		min = number_width(quantize_value(pack_first));
 		max = number_width(quantize_value(pack_last));
@@ -319,12 +337,10 @@ pack_print_heading(uint32_t agg, int width)
 
 /* A bucket as one character: the higher, the more of the entry it has. */
 static void
-print_level(int64_t count, unsigned __int128 total)
+print_level(int64_t count, const struct scale *s)
 {
-	uint64_t size = count < 0 ? 0 - (uint64_t)count : (uint64_t)count;
-	bool utf8 = !dt_options.ascii && count > 0;
-	unsigned levels = utf8 || count > 0 ? 7 : 5,
-		 level = (unsigned)(((unsigned __int128)2 * size * levels + total) / (2 * total));
+	bool utf8 = dt_options.encoding != ENCODING_ASCII && count > 0;
+	unsigned level = (unsigned)depth(s, count, count > 0 ? 7 : 5, true);
 
 	if (utf8) /* U+2581 to U+2588: blocks of one to eight eighths */
 		fprintf(print_out, "\xe2\x96%c", (char)(0x81 + level));
@@ -337,8 +353,8 @@ pack_print_value(uint32_t agg, const struct agg_entry *e)
 {
 	const struct dif_agg *a = &view.aggs[agg];
 	bool linear = a->func == DIF_LQUANTIZE;
-	int min = 8, max = 8;
-	unsigned __int128 total = 0;
+	int min = 7, max = 8;
+	struct scale s = {0};
 	uint64_t count = 0;
 
 	if (is_histogram(agg)) {
@@ -353,13 +369,13 @@ pack_print_value(uint32_t agg, const struct agg_entry *e)
 	fprintf(print_out, " %*s :", min, label(a, pack_first, e->value_words));
 	for (unsigned i = pack_first; i <= pack_last; i++) {
 		count += e->values[i];
-		total += (int64_t)e->values[i] < 0 ? 0 - e->values[i] : e->values[i];
+		scale_add(&s, (int64_t)e->values[i]);
 	}
 	for (unsigned i = pack_first; i <= pack_last; i++) {
 		if (e->values[i] == 0)
 			fputc(' ', print_out);
 		else
-			print_level((int64_t)e->values[i], total);
+			print_level((int64_t)e->values[i], &s);
 	}
 	fprintf(print_out, ": %*s | %ld\n", -max, label(a, pack_last, e->value_words), (long)count);
 }
