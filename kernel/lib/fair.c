@@ -94,6 +94,13 @@ begin_sooner(const struct fair_queue *q, struct fair_entry *e)
 }
 
 static void
+begin_as_ordinary(const struct fair_queue *q, struct fair_entry *e)
+{
+	if (leftist_earlier(e->time + FAIR_SLICE_NS, e->node.at))
+		e->node.at = e->time + FAIR_SLICE_NS;
+}
+
+static void
 weigh(struct fair_group *g)
 {
 	g->self.weight = (g->light < FAIR_WEIGHT ? g->light : FAIR_WEIGHT) + g->extra;
@@ -159,6 +166,16 @@ fair_yield(struct fair_queue *top, struct fair_entry *e)
 {
 	begin_after_first(&e->group->members, e);
 	begin_group_slice(top, e->group, begin_after_first);
+}
+
+void
+fair_hurry(struct fair_queue *top, struct fair_entry *e)
+{
+	const struct leftist *first = e->group->members.first;
+
+	if (first != NULL && !leftist_earlier(e->node.at, first->at))
+		e->node.at = first->at - 1;
+	begin_group_slice(top, e->group, begin_as_ordinary);
 }
 
 void

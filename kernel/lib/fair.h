@@ -76,6 +76,11 @@ void fair_charge(struct fair_entry *e, uint64_t ns);
 void fair_renew(struct fair_queue *top, struct fair_entry *e);
 /* The next slices begin in any case, and the first of those that wait goes before it. */
 void fair_yield(struct fair_queue *top, struct fair_entry *e);
+/*
+ * It goes before the others of its group, which has its turn as soon as one of ordinary weight.
+ * What they have later is less by it. It does not wait.
+ */
+void fair_hurry(struct fair_queue *top, struct fair_entry *e);
 /* Does a go before b? In the same group: by more than margin, in virtual time. */
 bool fair_before(const struct fair_entry *a, const struct fair_entry *b, uint64_t margin);
 /* The weight of a thread: 1.25 times as much for each step of niceness, -20 to 19, less. */

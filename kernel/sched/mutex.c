@@ -5,6 +5,7 @@
 
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
+#include "kernel/sched/sched_private.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/stop.h"
@@ -76,12 +77,19 @@ mutex_abandon(unsigned keep)
 	}
 }
 
+/*
+ * The owner may have been preempted, and its share may be small: it goes first. It is there while
+ * the queue's lock is held, for to let go it wakes the one that waits, which has been counted.
+ */
 static bool
 mutex_is_owned(void *arg)
 {
 	struct mutex *m = arg;
+	struct thread *owner = __atomic_load_n(&m->owner, __ATOMIC_SEQ_CST);
 
-	return __atomic_load_n(&m->owner, __ATOMIC_SEQ_CST) != NULL;
+	if (owner != NULL)
+		sched_hurry(owner);
+	return owner != NULL;
 }
 
 static __attribute__((noinline)) void

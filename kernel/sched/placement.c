@@ -197,6 +197,23 @@ sched_inherit(struct thread *to)
 	set_params(to, &p);
 }
 
+void
+sched_hurry(struct thread *t)
+{
+	struct runq *rq = lock_queue_of(t);
+	bool moves = t->queued && thread_is_fair(t) && !t->hurries;
+
+	t->hurries = true;
+	if (moves) {
+		runq_remove(rq, t);
+		fair_hurry(&rq->users, &t->fair);
+		runq_insert(rq, t, false);
+		if (runq_prefers(rq, t, rq->cur, 0))
+			sched_request(rq->cpu);
+	}
+	spin_unlock(&rq->lock);
+}
+
 uint64_t
 sched_slice_ns(const struct thread *t)
 {

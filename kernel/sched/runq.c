@@ -52,8 +52,27 @@ trace_load(const struct runq *rq)
 void
 runq_join(struct runq *rq, struct thread *t)
 {
-	if (thread_is_fair(t))
-		fair_join(&rq->users, &t->groups[rq->cpu], &t->fair);
+	if (!thread_is_fair(t))
+		return;
+	fair_join(&rq->users, &t->groups[rq->cpu], &t->fair);
+	if (runq_hurries(t))
+		fair_hurry(&rq->users, &t->fair);
+}
+
+/* Others wait for a mutex of a thread until it holds none. */
+bool
+runq_hurries(struct thread *t)
+{
+	t->hurries = t->hurries && t->mutexes > 0;
+	return t->hurries;
+}
+
+void
+runq_renew(struct runq *rq, struct thread *t)
+{
+	fair_renew(&rq->users, &t->fair);
+	if (runq_hurries(t))
+		fair_hurry(&rq->users, &t->fair);
 }
 
 void

@@ -98,6 +98,10 @@ void runq_init(struct runq *rq, unsigned cpu, struct thread *idle);
 void runq_join(struct runq *rq, struct thread *t);
 /* It sleeps, ends, or goes to another CPU. It is not queued. */
 void runq_leave(struct runq *rq, struct thread *t);
+/* Does it hold a mutex for which others wait? */
+bool runq_hurries(struct thread *t);
+/* The next slice of the thread that runs, which has a share, begins if it is due. */
+void runq_renew(struct runq *rq, struct thread *t);
 /* Queues t, which has joined; before PRIO_FAIR as the last of its level, or as the first. */
 void runq_insert(struct runq *rq, struct thread *t, bool front);
 void runq_remove(struct runq *rq, struct thread *t);

@@ -465,8 +465,10 @@ requeue_current(struct runq *rq, bool yields)
 		fair_detach(&t->fair);
 		return;
 	}
-	if (thread_is_fair(t))
-		(yields ? fair_yield : fair_renew)(&rq->users, &t->fair);
+	if (thread_is_fair(t) && yields)
+		fair_yield(&rq->users, &t->fair);
+	else if (thread_is_fair(t))
+		runq_renew(rq, t);
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "runq add", "prio:%d", t->prio);
 	t->state = THREAD_RUNNABLE;
 	runq_insert(rq, t, stays_first(t, yields));

@@ -95,6 +95,7 @@ struct thread {
 	uint8_t prio;              /* [r] of `sched` */
 	struct sched_params sched; /* [r] */
 	bool queued;               /* [r] it is on the run queue of its CPU */
+	bool hurries;              /* [r] others wait for a mutex that it holds, or held */
 	uint8_t slice;             /* [r] of SCHED_RR and the kernel's threads: ticks left */
 	unsigned cpu;              /* [r] CPU it runs on, or ran on last; see runq.h */
 	uint64_t cpus;             /* [r] bit n: it may run on CPU n */

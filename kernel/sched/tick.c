@@ -72,7 +72,7 @@ tick_fair(struct runq *rq, struct thread *t)
 {
 	const struct thread *best;
 
-	fair_renew(&rq->users, &t->fair);
+	runq_renew(rq, t);
 	best = runq_best(rq);
 	if (best != NULL && runq_prefers(rq, best, t, 0))
 		sched_request(rq->cpu);

@@ -4,6 +4,7 @@
 #include "arch/irq.h"
 #include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/sched.h"
 #include "kernel/dev/irq.h"
 #include "kernel/lib/clock.h"
 #include "kernel/sched/cpu_start.h"
@@ -93,6 +94,81 @@ KTEST(mutex_excludes_also_when_its_owner_is_switched_out)
 	run_workers(mutex_worker);
 	KT_EQ(counter, WORKERS * ROUNDS);
 	KT_ASSERT(test_mutex.owner == NULL);
+}
+
+#define HOGS 16
+
+/* The owner has the smallest share beside threads that compute, all of one user on one CPU. */
+static struct {
+	struct thread *owner, *hogs[HOGS];
+	bool has_it, may_end, over; /* atomic */
+} slow;
+
+static void
+hog(void *arg)
+{
+	while (!__atomic_load_n(&slow.over, __ATOMIC_ACQUIRE))
+		arch_relax();
+	finished();
+}
+
+static void
+own_slowly(void *arg)
+{
+	mutex_lock(&test_mutex);
+	__atomic_store_n(&slow.has_it, true, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&slow.may_end, __ATOMIC_ACQUIRE))
+		arch_relax();
+	mutex_unlock(&test_mutex);
+	while (!__atomic_load_n(&slow.over, __ATOMIC_ACQUIRE))
+		thread_sleep_ns(1000000, 0, "over");
+	finished();
+}
+
+static void
+start_on_first_cpu(struct thread **t, void (*fn)(void *))
+{
+	*t = thread_alloc("slow", PRIO_USER, fn, NULL);
+	KT_ASSERT(*t != NULL);
+	sched_set_cpus(*t, 1);
+	sched_start(*t);
+}
+
+static uint64_t
+hogs_ran_ns(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < HOGS; i++)
+		sum += sched_runtime_ns(slow.hogs[i]);
+	return sum;
+}
+
+KTEST(mutex_owner_goes_before_the_others_of_its_user_while_one_waits)
+{
+	static const struct sched_params idle = {.policy = SCHED_IDLE};
+	uint64_t before;
+
+	done = 0;
+	slow.has_it = slow.may_end = slow.over = false;
+	start_on_first_cpu(&slow.owner, own_slowly);
+	while (!__atomic_load_n(&slow.has_it, __ATOMIC_ACQUIRE))
+		thread_sleep_ns(1000000, 0, "owner");
+	for (unsigned i = 0; i < HOGS; i++)
+		start_on_first_cpu(&slow.hogs[i], hog);
+	sched_set_params(slow.owner, &idle);
+	while (!__atomic_load_n(&slow.owner->queued, __ATOMIC_ACQUIRE))
+		thread_sleep_ns(1000000, 0, "hogs");
+	__atomic_store_n(&slow.may_end, true, __ATOMIC_RELEASE);
+	before = hogs_ran_ns();
+	mutex_lock(&test_mutex);
+	before = hogs_ran_ns() - before;
+	mutex_unlock(&test_mutex);
+	__atomic_store_n(&slow.over, true, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != HOGS + 1)
+		thread_sleep_ns(1000000, 0, "hogs");
+	/* By its share, it would have the CPU again after a slice of 6.8 s of each of them. */
+	KT_LT(before, 2000000000ul);
 }
 
 #define MANY 9

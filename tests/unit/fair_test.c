@@ -292,6 +292,27 @@ find_comes_to_each_that_waits_but_looks_at_some_only(void **state)
 	assert_int_equal(visited, FAIR_LOOKS);
 }
 
+static void
+who_is_in_a_hurry_goes_before_its_group_and_pays(void **state)
+{
+	members[0].weight = 3; /* its next turn would come after all have had many */
+	for (unsigned i = 0; i < 8; i++)
+		wake(i, i / 4);
+	fair_take(&top, &members[0]);
+	fair_hurry(&top, &members[0]);
+	fair_put(&top, &members[0]);
+	assert_ptr_equal(groups[0].members.first, &members[0].node);
+	for (unsigned i = 0; now != &members[0]; i++) {
+		assert_true(i < 8); /* the other group has no more than its part before */
+		choose();
+		use(now == &members[0] ? 0 : TICK);
+	}
+	use(MS);
+	assert_true(members[0].time >= 300 * MS);
+	choose();
+	assert_ptr_not_equal(now, &members[0]);
+}
+
 /* Of a heap of n, the right spine is at most log2(n + 1) long, and no child is before its parent.
  */
 static unsigned
@@ -384,6 +405,7 @@ main(void)
 	    TEST(a_detached_member_keeps_its_place),
 	    TEST(who_yields_lets_the_next_one_go),
 	    TEST(find_comes_to_each_that_waits_but_looks_at_some_only),
+	    TEST(who_is_in_a_hurry_goes_before_its_group_and_pays),
 	    TEST(heaps_stay_good_whoever_comes_and_goes),
 	    TEST(time_wraps_around),
 	    TEST(light_ones_wait_their_turn_and_have_it),
