@@ -514,8 +514,7 @@ int vnode_may_execute(const struct vnode *vn);
 
 /*
  * Sets the permission bits; owner and group (UINT32_MAX: as it is); the times of the last use and
- * change, of clock_real_ns() (VNODE_TIME_OMIT: as it is). 0, or -EPERM: the user is neither the
- * owner nor has CAP_FOWNER. Only CAP_CHOWN gives files away, or to a group that is not its own.
+ * change (VNODE_TIME_OMIT: as it is). 0, -EROFS or -EPERM: it is another's, or given away.
  */
 int vnode_chmod(struct vnode *vn, uint32_t mode);
 int vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid);
