@@ -4,12 +4,14 @@
 #include <stdint.h>
 
 /* Bits 0 to 7 are the child's exit signal. A thread: CLONE_VM | FS | FILES | SIGHAND | THREAD.
- * CLONE_VM else only with CLONE_VFORK. */
+ * A process shares none of these but VM and FILES. */
 #define CLONE_VM             0x00000100ul
 #define CLONE_FS             0x00000200ul
 #define CLONE_FILES          0x00000400ul
 #define CLONE_SIGHAND        0x00000800ul
+#define CLONE_PIDFD          0x00001000ul /* a file of the child, as pidfd_open() makes one */
 #define CLONE_VFORK          0x00004000ul /* the parent waits until the child executes or ends */
+#define CLONE_PARENT         0x00008000ul /* the child is the parent's sibling */
 #define CLONE_THREAD         0x00010000ul
 #define CLONE_SYSVSEM        0x00040000ul /* there is nothing to share */
 #define CLONE_SETTLS         0x00080000ul

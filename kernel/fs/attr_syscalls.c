@@ -139,6 +139,8 @@ attr_time(const struct timespec *t)
 {
 	const int64_t max = UINT64_MAX / 1000000000 - 1;
 
+	if (t->tv_nsec == UTIME_OMIT)
+		return VNODE_TIME_OMIT;
 	if (t->tv_nsec == UTIME_NOW)
 		return clock_real_now_ns();
 	if (t->tv_sec < 0)
@@ -146,10 +148,7 @@ attr_time(const struct timespec *t)
 	return (uint64_t)(t->tv_sec < max ? t->tv_sec : max) * 1000000000 + (uint64_t)t->tv_nsec;
 }
 
-/*
- * Gives a file its times, of which the second one counts. t NULL: both are now, which who may
- * write to the file may do, too.
- */
+/* Gives a file its times. t NULL: both are now, which who may write to the file may do, too. */
 static int
 attr_set_times(struct vnode *vn, const struct timespec *t)
 {
@@ -168,8 +167,9 @@ attr_set_times(struct vnode *vn, const struct timespec *t)
 		error = -EROFS;
 	else if (!vnode_is_own(vn))
 		error = t != NULL ? -EPERM : vnode_access(vn, VNODE_WRITE);
-	if (error == 0 && event != IN_ACCESS)
-		error = t != NULL ? vnode_set_mtime(vn, attr_time(&t[1])) : vnode_touch(vn);
+	if (error == 0)
+		error = t != NULL ? vnode_set_times(vn, attr_time(&t[0]), attr_time(&t[1]))
+				  : vnode_touch(vn);
 	if (error == 0)
 		fsnotify(vn, event);
 	return error;

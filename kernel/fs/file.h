@@ -55,6 +55,7 @@ struct filetable {
 	uint64_t *used;          /* bit n: descriptor n is open, or a file is being opened for it */
 	uint64_t *close_on_exec; /* bit n: descriptor n */
 	struct uidinfo *ui;      /* the user to whom the table is counted */
+	uint32_t refs;           /* atomic; processes that have it */
 
 	/* Where the three are at first. */
 	struct file *first_files[FILES_FIRST];

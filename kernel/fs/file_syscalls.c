@@ -191,13 +191,16 @@ int64_t
 sys_close_range(const uint64_t a[6])
 {
 	uint32_t first = (uint32_t)a[0], last = (uint32_t)a[1], flags = (uint32_t)a[2];
-	struct filetable *ft = proc_files();
+	struct filetable *ft;
+	int error = 0;
 
 	if (first > last || (flags & ~(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC)))
 		return -EINVAL;
-	/* Threads share a table, and always. A thread that is alone shares it with nobody. */
-	if ((flags & CLOSE_RANGE_UNSHARE) && proc_is_threaded())
-		return -EINVAL;
+	if (flags & CLOSE_RANGE_UNSHARE)
+		error = proc_unshare_files();
+	if (error != 0)
+		return error;
+	ft = proc_files();
 	for (uint32_t fd = first; fd <= last && fd < ft->size; fd++) {
 		if (flags & CLOSE_RANGE_CLOEXEC)
 			filetable_set_cloexec(ft, fd, true);

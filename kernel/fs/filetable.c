@@ -34,6 +34,7 @@ filetable_create(struct uidinfo *ui)
 	if (ft != NULL) {
 		ft->lock = (struct spinlock)SPINLOCK_INIT("files");
 		ft->ui = ui;
+		ft->refs = 1;
 		ft->size = FILES_FIRST;
 		ft->files = ft->first_files;
 		ft->used = &ft->first_used;
@@ -133,6 +134,8 @@ filetable_clone(struct filetable *ft, struct uidinfo *ui)
 void
 filetable_destroy(struct filetable *ft)
 {
+	if (__atomic_sub_fetch(&ft->refs, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
 	for (unsigned fd = 0; (fd = filetable_next(ft, fd)) < FILES_MAX; fd++)
 		close_fd(fd, ft);
 	if (ft->files != ft->first_files)

@@ -239,6 +239,7 @@ struct vnode {
 	const bool
 	    *read_only;    /* of its file system, atomic; NULL: never. [c] from its first name on */
 	uint64_t mtime_ns; /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
+	uint64_t atime_ns; /* [d] as utimensat() has set it: no read changes it */
 };
 
 /* What mount() may choose. */
@@ -512,13 +513,13 @@ bool vnode_is_own(const struct vnode *vn);
 int vnode_may_execute(const struct vnode *vn);
 
 /*
- * Sets the permission bits; owner and group (UINT32_MAX: as it is); the time of the last change, in
- * ns of clock_real_ns(). 0, or -EPERM: the user is neither the owner nor has CAP_FOWNER. Only
- * CAP_CHOWN gives files away, or to a group that is not its own.
+ * Sets the permission bits; owner and group (UINT32_MAX: as it is); the times of the last use and
+ * change (VNODE_TIME_OMIT: as it is). 0, -EROFS or -EPERM: it is another's, or given away.
  */
 int vnode_chmod(struct vnode *vn, uint32_t mode);
 int vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid);
-int vnode_set_mtime(struct vnode *vn, uint64_t real_ns);
+#define VNODE_TIME_OMIT UINT64_MAX
+int vnode_set_times(struct vnode *vn, uint64_t atime_ns, uint64_t mtime_ns);
 /* The file is no longer what its owner has made: takes its set-id bits. */
 void vnode_drop_set_ids(struct vnode *vn);
 /* A new vnode in dir: in a directory with S_ISGID, it is of the directory's group. */
@@ -527,7 +528,8 @@ void vnode_inherit(struct vnode *vn, const struct vnode *dir);
 #define VNODE_MODE     1
 #define VNODE_OWNER    2
 #define VNODE_TIME     4
-#define VNODE_TIME_NOW 8
+#define VNODE_TIME_NOW 8 /* both times */
+#define VNODE_ATIME    16
 /* Tells the file system what is new. 0, or -errno: it could not be. */
 int vnode_changed(struct vnode *vn, unsigned what);
 /* Is a directory's part of the tree only a cache of what a disk, or the host, has? */

@@ -53,7 +53,7 @@ vnode_alloc_for(struct uidinfo *ui, uint32_t mode, const struct vnode_ops *ops, 
 	vn->ino = __atomic_add_fetch(&vnode_last_ino, 1, __ATOMIC_RELAXED);
 	vn->ops = ops;
 	vn->data = data;
-	vn->mtime_ns = clock_real_now_ns();
+	vn->mtime_ns = vn->atime_ns = clock_real_now_ns();
 	list_init(&vn->children);
 	list_init(&vn->names);
 	mutex_init(&vn->lock, "vnode");
@@ -506,15 +506,20 @@ vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid)
 }
 
 int
-vnode_set_mtime(struct vnode *vn, uint64_t real_ns)
+vnode_set_times(struct vnode *vn, uint64_t atime_ns, uint64_t mtime_ns)
 {
+	unsigned what = (atime_ns != VNODE_TIME_OMIT ? VNODE_ATIME : 0) |
+			(mtime_ns != VNODE_TIME_OMIT ? VNODE_TIME : 0);
 	int error;
 
 	if (vnode_read_only(vn) || !owns(vn))
 		return vnode_read_only(vn) ? -EROFS : -EPERM;
 	mutex_lock(&vn->lock);
-	vn->mtime_ns = real_ns;
-	error = vnode_changed(vn, VNODE_TIME);
+	if (what & VNODE_ATIME)
+		vn->atime_ns = atime_ns;
+	if (what & VNODE_TIME)
+		vn->mtime_ns = mtime_ns;
+	error = vnode_changed(vn, what);
 	mutex_unlock(&vn->lock);
 	return error;
 }
@@ -525,7 +530,7 @@ vnode_touch(struct vnode *vn)
 	int error;
 
 	mutex_lock(&vn->lock);
-	vn->mtime_ns = clock_real_now_ns();
+	vn->mtime_ns = vn->atime_ns = clock_real_now_ns();
 	error = vnode_changed(vn, VNODE_TIME_NOW);
 	mutex_unlock(&vn->lock);
 	return error;
@@ -544,8 +549,6 @@ vnode_links(const struct vnode *dir)
 void
 vnode_stat(struct vnode *vn, struct stat *st)
 {
-	uint64_t mtime;
-
 	memset(st, 0, sizeof(*st));
 	mutex_lock(&vfs_lock);
 	st->st_nlink = S_ISDIR(vn->mode) ? vnode_links(vn) : vn->nameless ? 1 : vn->links;
@@ -560,9 +563,10 @@ vnode_stat(struct vnode *vn, struct stat *st)
 	mutex_lock(&vn->lock);
 	st->st_size = (int64_t)vn->size;
 	st->st_blocks = (int64_t)ramfs_blocks(vn);
-	mtime = vn->mtime_ns;
-	st->st_mtime = st->st_atime = st->st_ctime = mtime / 1000000000;
-	st->st_mtime_nsec = st->st_atime_nsec = st->st_ctime_nsec = mtime % 1000000000;
+	st->st_mtime = st->st_ctime = vn->mtime_ns / 1000000000;
+	st->st_mtime_nsec = st->st_ctime_nsec = vn->mtime_ns % 1000000000;
+	st->st_atime = vn->atime_ns / 1000000000;
+	st->st_atime_nsec = vn->atime_ns % 1000000000;
 	if (vn->disk != NULL)
 		vn->disk->stat(vn, st);
 	mutex_unlock(&vn->lock);

@@ -16,6 +16,7 @@
 #include "kernel/abi/auxvec.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
@@ -235,6 +236,7 @@ become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
 	curthread()->tls = 0;
 	p->membarrier = false;
 	p->executed = true;
+	p->exit_signal = SIGCHLD;
 	curlwp()->clear_tid = curlwp()->robust = 0;
 	curlwp()->step.copy = 0; /* of the old program, and perhaps left by a jump */
 	proc_signals_exec(p);
@@ -452,6 +454,8 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	alone = p->nthreads == 1;
 	if (r == 0)
 		r = proc_single();
+	if (r == 0)
+		r = proc_unshare_files();
 	old_tid = curthread()->tid;
 	if (r == 0) {
 		r = exec_ids_hold(&ids);

@@ -84,6 +84,7 @@ give_child_away(struct proc *c, struct proc *to)
 {
 	list_remove(&c->sibling);
 	c->parent = to;
+	c->exit_signal = SIGCHLD;
 	list_append(&to->children, &c->sibling);
 	if (c->state == PROC_ZOMBIE)
 		wakeup(to);
@@ -201,9 +202,11 @@ proc_tell_end(struct proc *p, bool awaited)
 {
 	struct proc *parent = p->parent;
 
-	proc_signal_child(p, exit_reason(p->wait_status), exit_value(p->wait_status));
+	if (p->exit_signal != 0)
+		proc_signal_child(p, p->exit_signal, exit_reason(p->wait_status),
+				  exit_value(p->wait_status));
 	wakeup(parent);
-	if (!awaited && wants_no_zombies(parent))
+	if (!awaited && p->exit_signal == SIGCHLD && wants_no_zombies(parent))
 		give_child_away(p, init_proc);
 }
 
@@ -369,12 +372,19 @@ has_news(const struct proc *c, int options)
 	       (options & (WIFSTOPPED(c->wait_status) ? WSTOPPED : WCONTINUED));
 }
 
+/* Children that tell their end by another signal, or by none, are asked for in other words. */
+static bool
+wait_is_of_kind(const struct proc *c, int options)
+{
+	return (options & WALL) || (c->exit_signal != SIGCHLD) == ((options & WCLONE) != 0);
+}
+
 /* Finds a child with news. NULL: none. *any: there are such children. proc_lock held. */
 static struct proc *
 find_child(int64_t want, int options, bool *any)
 {
 	list_for_each_entry (struct proc, c, &curproc()->children, sibling) {
-		if (!wait_is_wanted(want, c->pid, c->pgid))
+		if (!wait_is_wanted(want, c->pid, c->pgid) || !wait_is_of_kind(c, options))
 			continue;
 		*any |= c->state != PROC_ZOMBIE || (options & WEXITED);
 		if (has_news(c, options))

@@ -10,6 +10,7 @@
 #include "arch/regset.h"
 #include "arch/trap.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/fcntl.h"
 #include "kernel/abi/ptrace.h"
 #include "kernel/abi/sched.h"
 #include "kernel/abi/signal.h"
@@ -64,6 +65,8 @@ struct fork_args {
 	uint64_t tls;        /* with CLONE_SETTLS */
 	uint64_t parent_tid; /* where the number goes, with CLONE_PARENT_SETTID */
 	uint64_t child_tid;  /* the same in the child's memory, with CLONE_CHILD_SETTID */
+	uint64_t pidfd;      /* where the descriptor goes, with CLONE_PIDFD */
+	uint32_t signal;     /* that the child's end sends */
 };
 
 /* Fills the frame and the thread t, which is new, in the address space vm. */
@@ -142,13 +145,58 @@ too_many(const struct proc *p)
 	       uidinfo_held(p->ui, UIDINFO_PROC) >= proc_limit(RLIMIT_NPROC);
 }
 
+/* A copy of the table of files, or another reference to it. NULL: no memory. */
+static struct filetable *
+fork_files(struct proc *p, struct proc *parent, uint64_t flags)
+{
+	if (!(flags & CLONE_FILES))
+		return filetable_clone(parent->files, p->ui);
+	__atomic_fetch_add(&parent->files->refs, 1, __ATOMIC_RELAXED);
+	parent->shares_files = p->shares_files = true;
+	return parent->files;
+}
+
+/* The file of CLONE_PIDFD, and its descriptor, which is told but not open yet. 0 or -errno. */
+static int
+fork_pidfd(const struct proc *p, uint64_t to, struct file **f, int *fd)
+{
+	int error;
+
+	*f = pidfd_make(p, &error);
+	if (*f == NULL)
+		return error;
+	*fd = filetable_reserve();
+	error = *fd < 0 ? *fd : copy_out(to, fd, sizeof(*fd)) != 0 ? -EFAULT : 0;
+	if (error == 0)
+		return 0;
+	if (*fd >= 0)
+		filetable_fill((unsigned)*fd, NULL, 0);
+	file_unref(*f);
+	*f = NULL;
+	return error;
+}
+
+/* Takes back what a child has got that does not come to be. */
+static void
+fork_discard(struct proc *p, struct ptrace *pt, struct file *f, int fd)
+{
+	if (f != NULL) {
+		filetable_fill((unsigned)fd, NULL, 0);
+		file_unref(f);
+	}
+	lwp_calls_forget(p->thread->lwp);
+	proc_discard(p);
+	ptrace_free(pt);
+}
+
 static int64_t
 kernel_clone(const struct fork_args *f)
 {
 	struct proc *parent = curproc(), *p;
 	struct creds creds;
+	struct file *pidfd = NULL;
 	bool vfork = f->flags & CLONE_VFORK;
-	int error, event = vfork ? PTRACE_EVENT_VFORK : PTRACE_EVENT_FORK;
+	int fd = -1, error, event = vfork ? PTRACE_EVENT_VFORK : PTRACE_EVENT_FORK;
 	struct ptrace *pt = ptrace_child(event, &error);
 
 	if (error == 0 && too_many(parent))
@@ -163,12 +211,15 @@ kernel_clone(const struct fork_args *f)
 	if (f->flags & CLONE_VM)
 		vm_share(parent->vm);
 	p->vm = f->flags & CLONE_VM ? vm_ref(parent->vm) : vm_fork(parent->vm, p->ui);
-	p->files = filetable_clone(parent->files, p->ui);
-	if (p->vm == NULL || p->files == NULL || lwp_calls_copy(p->thread->lwp, curlwp()) != 0) {
-		lwp_calls_forget(p->thread->lwp);
-		proc_discard(p);
-		ptrace_free(pt);
-		return -ENOMEM;
+	p->files = fork_files(p, parent, f->flags);
+	error = 0;
+	if (p->vm == NULL || p->files == NULL || lwp_calls_copy(p->thread->lwp, curlwp()) != 0)
+		error = -ENOMEM;
+	else if (f->flags & CLONE_PIDFD)
+		error = fork_pidfd(p, f->pidfd, &pidfd, &fd);
+	if (error != 0) {
+		fork_discard(p, pt, NULL, fd);
+		return error;
 	}
 	p->umask = parent->umask;
 	p->membarrier = parent->membarrier;
@@ -179,9 +230,7 @@ kernel_clone(const struct fork_args *f)
 	spin_lock(&proc_lock);
 	if (proc_signal_ends(true)) { /* it may be the group's, which then has no new member */
 		spin_unlock(&proc_lock);
-		lwp_calls_forget(p->thread->lwp);
-		proc_discard(p);
-		ptrace_free(pt);
+		fork_discard(p, pt, pidfd, fd);
 		return -EINTR;
 	}
 	p->thread->follow = curthread()->follow;
@@ -199,12 +248,13 @@ kernel_clone(const struct fork_args *f)
 	cpu_timers_update(p);
 	memcpy(p->psargs, parent->psargs, sizeof(p->psargs));
 	memcpy(p->program, parent->program, sizeof(p->program));
-	p->parent = parent;
+	p->parent = f->flags & CLONE_PARENT ? parent->parent : parent;
+	p->exit_signal = f->flags & CLONE_PARENT ? parent->exit_signal : (uint8_t)f->signal;
 	if (vfork) {
 		p->vfork_waiter = curlwp();
 		curlwp()->vfork_child = p;
 	}
-	list_append(&parent->children, &p->sibling);
+	list_append(&p->parent->children, &p->sibling);
 	proc_join(p);
 	ptrace_child_attach(pt, &p->first);
 	spin_unlock(&proc_lock);
@@ -217,6 +267,8 @@ kernel_clone(const struct fork_args *f)
 	uint32_t pid = p->pid; /* the child may run and be freed before we return */
 	if (f->flags & CLONE_PARENT_SETTID)
 		copy_out(f->parent_tid, &pid, sizeof(pid)); /* like Linux, without a check */
+	if (pidfd != NULL)
+		filetable_fill((unsigned)fd, pidfd, O_CLOEXEC);
 	sched_start(p->thread);
 	ptrace_event(event, pid);
 	if (vfork) {
@@ -299,12 +351,12 @@ clone_thread(const struct fork_args *f)
 	return tid;
 }
 
-SYSCALL_IS(fork, kernel_clone(&(struct fork_args){.flags = 0}))
-SYSCALL_IS(vfork, kernel_clone(&(struct fork_args){.flags = CLONE_VM | CLONE_VFORK}))
+SYSCALL_IS(fork, kernel_clone(&(struct fork_args){.signal = SIGCHLD}))
+SYSCALL_IS(vfork,
+	   kernel_clone(&(struct fork_args){.flags = CLONE_VM | CLONE_VFORK, .signal = SIGCHLD}))
 
-/* Flags without a signal. */
 static int64_t
-do_clone(const struct fork_args *f, uint32_t signal)
+do_clone(const struct fork_args *f)
 {
 	const uint64_t ids = CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID |
 			     CLONE_CHILD_SETTID | CLONE_DETACHED;
@@ -316,9 +368,12 @@ do_clone(const struct fork_args *f, uint32_t signal)
 	/* A thread shares everything. */
 	if ((f->flags & ~ids & ~CLONE_SYSVSEM) == (shared & ~CLONE_SYSVSEM))
 		return clone_thread(f);
-	/* A process shares nothing, or memory while its parent waits. */
-	if ((f->flags & ~ids & ~(CLONE_VM | CLONE_VFORK | CLONE_CLEAR_SIGHAND)) ||
-	    signal != SIGCHLD || !(f->flags & CLONE_VM) != !(f->flags & CLONE_VFORK))
+	/* A process shares its memory and its files, if anything. */
+	if ((f->flags & ~ids &
+	     ~(CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_PARENT | CLONE_PIDFD |
+	       CLONE_CLEAR_SIGHAND)) ||
+	    f->signal > NSIG || ((f->flags & CLONE_PIDFD) && (f->flags & CLONE_DETACHED)) ||
+	    ((f->flags & CLONE_PARENT) && curproc() == init_proc))
 		return -EINVAL;
 	return kernel_clone(f);
 }
@@ -326,12 +381,15 @@ do_clone(const struct fork_args *f, uint32_t signal)
 int64_t
 sys_clone(const uint64_t a[6])
 {
+	if ((a[0] & CLONE_PIDFD) && (a[0] & CLONE_PARENT_SETTID))
+		return -EINVAL; /* one argument for both */
 	return do_clone(&(struct fork_args){.flags = (uint32_t)a[0] & ~0xffu,
 					    .sp = a[1],
 					    .parent_tid = a[2],
 					    .child_tid = a[CLONE_ARG_CHILD_TID],
-					    .tls = a[CLONE_ARG_TLS]},
-			a[0] & 0xff);
+					    .pidfd = a[2],
+					    .tls = a[CLONE_ARG_TLS],
+					    .signal = a[0] & 0xff});
 }
 
 int64_t
@@ -343,15 +401,16 @@ sys_clone3(const uint64_t a[6])
 	if (error != 0)
 		return error;
 	if ((c.flags & (0xff | CLONE_DETACHED)) ||
-	    ((c.flags & CLONE_THREAD) && c.exit_signal != 0) || c.exit_signal > NSIG ||
-	    (c.stack == 0) != (c.stack_size == 0) || c.set_tid_size != 0)
+	    ((c.flags & (CLONE_THREAD | CLONE_PARENT)) && c.exit_signal != 0) ||
+	    c.exit_signal > NSIG || (c.stack == 0) != (c.stack_size == 0) || c.set_tid_size != 0)
 		return -EINVAL;
 	return do_clone(&(struct fork_args){.flags = c.flags,
 					    .sp = c.stack + c.stack_size,
 					    .parent_tid = c.parent_tid,
 					    .child_tid = c.child_tid,
-					    .tls = c.tls},
-			(uint32_t)c.exit_signal);
+					    .pidfd = c.pidfd,
+					    .tls = c.tls,
+					    .signal = (uint32_t)c.exit_signal});
 }
 
 /* There are no namespaces; and what else can be shared, threads always share. */
@@ -367,5 +426,7 @@ sys_unshare(const uint64_t a[6])
 		return -EINVAL;
 	if ((a[0] & spaces) && !capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	return (a[0] & spaces) || (a[0] != 0 && curproc()->nthreads > 1) ? -EINVAL : 0;
+	if ((a[0] & spaces) || (a[0] != 0 && curproc()->nthreads > 1))
+		return -EINVAL;
+	return a[0] & CLONE_FILES ? proc_unshare_files() : 0;
 }

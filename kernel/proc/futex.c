@@ -73,6 +73,15 @@ bucket(struct word w)
 	return b;
 }
 
+/* A word that other spaces may have, too, must be there. 0 or -EFAULT. */
+static int
+futex_check_word(uint64_t addr, uint32_t op)
+{
+	uint32_t value;
+
+	return (op & FUTEX_PRIVATE_FLAG) ? 0 : copy_in(&value, addr, sizeof(value));
+}
+
 /* Takes the lock, and reads the word. -EFAULT, -EINVAL: without the lock. */
 static int
 lock_and_read(uint64_t addr, uint32_t *value)
@@ -176,7 +185,7 @@ futex_wake(uint64_t addr, uint32_t op, uint32_t bits, uint32_t count)
 
 	if (bits == 0 || addr % 4 != 0)
 		return -EINVAL;
-	if (addr >= ARCH_USER_END)
+	if (addr >= ARCH_USER_END || futex_check_word(addr, op) != 0)
 		return -EFAULT;
 	spin_lock(&futex_lock);
 	n = futex_wake_word(word, bits, count, word, 0);
@@ -190,10 +199,12 @@ futex_requeue(const uint64_t a[6], bool compare)
 	struct word from = word_at(a[0], (uint32_t)a[1]), to = word_at(a[4], (uint32_t)a[1]);
 	uint32_t value;
 	int r = a[4] % 4 == 0 && (int32_t)a[2] >= 0 && (int32_t)a[3] >= 0
-		    ? lock_and_read(a[0], &value)
+		    ? futex_check_word(a[4], (uint32_t)a[1])
 		    : -EINVAL;
 	int64_t n = -EAGAIN;
 
+	if (r == 0)
+		r = lock_and_read(a[0], &value);
 	if (r != 0)
 		return r;
 	if (!compare || value == (uint32_t)a[5])

@@ -46,8 +46,10 @@ file_source(uint64_t fd, uint64_t prot, struct area_source *from)
 	how = f->flags & O_ACCMODE;
 	if (how == O_WRONLY || (from->shared && (prot & PROT_WRITE) && how != O_RDWR))
 		return -EACCES;
-	if (S_ISCHR(f->vn->mode) && f->vn->rdev == DEV_ZERO)
-		return 0; /* new pages */
+	if (S_ISCHR(f->vn->mode) && f->vn->rdev == DEV_ZERO) { /* new pages */
+		from->read_only = from->shared && how != O_RDWR;
+		return 0;
+	}
 	if (f->vn->ops->page == NULL)
 		return -ENODEV;
 	from->no_exec = vfs_mount_flags(f->vn) & MS_NOEXEC;

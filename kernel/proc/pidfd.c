@@ -64,6 +64,20 @@ pidfd_get(uint64_t fd)
 	return filetable_get_kind(fd, &pidfd_ops, &error);
 }
 
+struct file *
+pidfd_make(const struct proc *p, int *error)
+{
+	struct pidfd *d;
+	struct file *f = file_open_unnamed(&pidfd_ops, sizeof(*d), 0, error);
+
+	if (f == NULL)
+		return NULL;
+	d = f->vn->data;
+	d->pid = p->pid;
+	d->start_ns = p->start_ns;
+	return f;
+}
+
 int64_t
 sys_pidfd_open(const uint64_t a[6])
 {

@@ -69,7 +69,29 @@ proc_is_threaded(void)
 	const struct proc *p = curproc();
 
 	/* acquire: pairs with the release in do_exit(); what a thread that has ended did is seen */
-	return p != NULL && __atomic_load_n(&p->nthreads, __ATOMIC_ACQUIRE) > 1;
+	return p != NULL &&
+	       (__atomic_load_n(&p->nthreads, __ATOMIC_ACQUIRE) > 1 || p->shares_files);
+}
+
+int
+proc_unshare_files(void)
+{
+	struct proc *p = curproc();
+	struct filetable *old = p->files, *copy;
+
+	if (p->nthreads > 1)
+		return -EINVAL;
+	if (!p->shares_files)
+		return 0;
+	copy = filetable_clone(old, p->ui);
+	if (copy == NULL)
+		return -ENOMEM;
+	spin_lock(&proc_lock);
+	p->files = copy;
+	p->shares_files = false;
+	spin_unlock(&proc_lock);
+	filetable_destroy(old);
+	return 0;
 }
 
 struct filetable *

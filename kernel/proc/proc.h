@@ -169,7 +169,9 @@ struct proc {
 	uint64_t start_ns;      /* [c] in clock_ns() time */
 	struct usage threads_usage; /* [p] of threads that have ended */
 	struct vmspace *vm;      /* [1] changed under proc_lock, so that others may read its size */
-	struct filetable *files; /* [1] cleared under proc_lock; NULL: the process is ending */
+	struct filetable *files; /* [1] changed under proc_lock; NULL: the process is ending */
+	bool shares_files;       /* [t] another process has the table, too, or had it */
+	uint8_t exit_signal;     /* [p] that its parent gets when it ends; 0: none */
 	struct vnode *cwd;       /* [p] a reference */
 	struct vnode *root;      /* [p] and vfs_lock; a reference; NULL: that of the machine */
 	struct vnode *exe;       /* [p] the file that it executes, a reference and a

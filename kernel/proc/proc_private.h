@@ -73,7 +73,7 @@ void proc_vfork_done(struct proc *p);
 void proc_tell_end(struct proc *p, bool awaited);
 /* Tells the parent with SIGCHLD what happened to p: CLD_…, and a status or signal. proc_lock held.
  */
-void proc_signal_child(struct proc *p, int code, int status);
+void proc_signal_child(struct proc *p, int sig, int code, int status);
 /* Ends the current process with a wait status: its other threads, too. */
 _Noreturn void do_group_exit(int wait_status);
 /* Ends the current thread; and its process, with that status, if it is the last one. */
@@ -211,6 +211,8 @@ int proc_signal_take(uint64_t set, struct siginfo *info);
 struct file *pidfd_get(uint64_t fd);
 /* Its process, also a zombie. NULL: that is gone. proc_lock held. */
 struct proc *pidfd_proc(const struct file *f);
+/* A file of a process that does not run yet. NULL and *error. Without proc_lock. */
+struct file *pidfd_make(const struct proc *p, int *error);
 extern struct poll_source proc_end_news;    /* counts processes that ended */
 extern struct poll_source proc_signal_news; /* counts signals that became pending, of all */
 /* Forgets handlers, and their stack: a new program has none. */

@@ -94,10 +94,10 @@ proc_signals_update(struct proc *p)
 }
 
 void
-proc_signal_child(struct proc *p, int code, int status)
+proc_signal_child(struct proc *p, int sig, int code, int status)
 {
 	proc_signal_send(p->parent, NULL,
-			 &(struct siginfo){SIGCHLD, .si_code = code, .si_pid = p->pid,
+			 &(struct siginfo){sig, .si_code = code, .si_pid = p->pid,
 					   .si_uid = p->ruid, .si_status = status},
 			 NULL);
 }
@@ -111,7 +111,7 @@ tell_parent(struct proc *p, int wait_status)
 	p->wait_status = wait_status;
 	p->status_new = true;
 	if (!(p->parent->sig_action[SIGCHLD - 1].sa_flags & SA_NOCLDSTOP))
-		proc_signal_child(p, stopped ? CLD_STOPPED : CLD_CONTINUED,
+		proc_signal_child(p, SIGCHLD, stopped ? CLD_STOPPED : CLD_CONTINUED,
 				  stopped ? WSTOPSIG(wait_status) : SIGCONT);
 	wakeup(p->parent);
 }

@@ -68,6 +68,18 @@ kill_many(int64_t pid, const struct siginfo *info)
 	return r;
 }
 
+/* The process with that number, or with a thread that has it. NULL. proc_lock held. */
+static struct proc *
+kill_find(uint32_t tid)
+{
+	struct proc *found = proc_find(tid);
+
+	if (found == NULL)
+		for_each_proc (p)
+			for_each_lwp(l, p) if (l->thread->tid == tid) found = p;
+	return found;
+}
+
 static int64_t
 kill_processes(int32_t pid, const struct siginfo *info)
 {
@@ -77,7 +89,7 @@ kill_processes(int32_t pid, const struct siginfo *info)
 	if (info->si_signo < 0 || info->si_signo > NSIG)
 		return -EINVAL;
 	spin_lock(&proc_lock);
-	p = pid > 0 ? proc_find((uint32_t)pid) : NULL;
+	p = pid > 0 ? kill_find((uint32_t)pid) : NULL;
 	if (pid <= 0)
 		r = kill_many(pid, info);
 	else if (p != NULL)

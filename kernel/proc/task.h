@@ -37,8 +37,11 @@ struct held {
 struct held *proc_held(void);
 /* RESOLVE_…, of the current system call. */
 uint32_t proc_resolve(void);
-/* Has the current process several threads? False in kernel threads. */
+/* Has the current process several threads, or a table of files that another one has, too? False in
+ * kernel threads. */
 bool proc_is_threaded(void);
+/* From now on no other process has its table of files. 0; -EINVAL: its threads have it; -ENOMEM. */
+int proc_unshare_files(void);
 
 /* The current process's files. */
 struct filetable *proc_files(void);

@@ -187,6 +187,32 @@ as_another_user(void *arg)
 		   : 4;
 }
 
+/* Each of the two times alone, and both. */
+static bool
+both_times_change(void)
+{
+	struct timespec used[2] = {{1000, 0}, {0, UTIME_OMIT}},
+			changed[2] = {{0, UTIME_OMIT}, {2000, 0}};
+	struct timespec both[2] = {{3000, 0}, {4000, 0}};
+	int fd = open(FILE_NAME, O_RDWR | O_CREAT | O_TRUNC, 0644);
+	struct stat before, st;
+	bool good = fd >= 0 && fstat(fd, &before) == 0 && futimens(fd, used) == 0 &&
+		    fstat(fd, &st) == 0 && st.st_atim.tv_sec == 1000 &&
+		    st.st_mtim.tv_sec == before.st_mtim.tv_sec;
+
+	good = good && futimens(fd, changed) == 0 && fstat(fd, &st) == 0 &&
+	       st.st_atim.tv_sec == 1000 && st.st_mtim.tv_sec == 2000;
+	good = good && utimensat(AT_FDCWD, FILE_NAME, both, 0) == 0 && fstat(fd, &st) == 0 &&
+	       st.st_atim.tv_sec == 3000 && st.st_mtim.tv_sec == 4000;
+	/* a write changes one of them */
+	good = good && write(fd, "x", 1) == 1 && fstat(fd, &st) == 0 && st.st_atim.tv_sec == 3000 &&
+	       st.st_mtim.tv_sec > 4000;
+	good = good && utimensat(AT_FDCWD, FILE_NAME, NULL, 0) == 0 && fstat(fd, &st) == 0 &&
+	       st.st_atim.tv_sec >= before.st_mtim.tv_sec;
+	close(fd);
+	return unlink(FILE_NAME) == 0 && good;
+}
+
 static bool
 attributes_change(void)
 {
@@ -424,6 +450,8 @@ test_files(void)
 	result(waits_end(), "poll and select end when a file is ready or a signal comes");
 	result(select_knows_errors(), "select: an error is readable, an end not exceptional");
 	result(poll_writes_revents(), "poll writes what it has found, and nothing else");
+	result(both_times_change(),
+	       "utimensat: the time of the last use, and that of the last change");
 	result(attributes_change(), "chmod, chown, truncate and utimensat, for those who may");
 	/* The marker of another system keeps its mode, and its files are larger. */
 	result(!is_kestrel() || unreadable_is_no_program(),

@@ -53,6 +53,9 @@ void test_usage(void);
 int usage_as_executed(void);
 int room_as_executed(void);
 
+/* clones.c: the same on Linux. */
+void test_clones(void);
+
 /* sysv.c: the same on Linux. */
 void test_sysv(void);
 

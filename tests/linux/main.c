@@ -133,7 +133,7 @@ static const struct {
 	     {"ttys", test_ttys},       {"ways", test_ways},
 	     {"usage", test_usage},     {"seals", test_seals},
 	     {"stops", test_stops},     {"sysv", test_sysv},
-	     {"floods", test_floods}};
+	     {"clones", test_clones},   {"floods", test_floods}};
 
 /* Runs the parts that are named, or all but the floods. */
 static int

@@ -10,6 +10,7 @@
 #include <linux/membarrier.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -435,10 +436,68 @@ waits_as_executed(void)
 static bool
 futexes(void)
 {
-	uint32_t word = 0;
+	uint32_t word = 0, *gone = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	bool good = gone != MAP_FAILED && FAILS(futex(gone, FUTEX_WAKE, 1, NULL), EFAULT) &&
+		    futex(gone, FUTEX_WAKE_PRIVATE, 1, NULL) == 0 &&
+		    FAILS(syscall(SYS_futex, &word, FUTEX_CMP_REQUEUE, 1, 1ul, gone, 0), EFAULT) &&
+		    syscall(SYS_futex, &word, FUTEX_CMP_REQUEUE_PRIVATE, 1, 1ul, gone, 0) == 0;
 
-	return FAILS(futex(&word, FUTEX_WAIT | FUTEX_CLOCK_REALTIME, 0, &SPAN), ENOSYS) &&
+	munmap(gone, PAGE);
+	return good && FAILS(futex(&word, FUTEX_WAIT | FUTEX_CLOCK_REALTIME, 0, &SPAN), ENOSYS) &&
 	       FAILS(futex((uint32_t *)(1ul << 62), FUTEX_WAKE_PRIVATE, 1, NULL), EFAULT);
+}
+
+static volatile pid_t thread_number;
+static pthread_mutex_t thread_goes_on = PTHREAD_MUTEX_INITIALIZER;
+
+static void *
+tells_number(void *arg)
+{
+	__atomic_store_n(&thread_number, (pid_t)syscall(SYS_gettid), __ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&thread_goes_on);
+	return NULL;
+}
+
+/* kill() takes the number of any thread, and signals its process. */
+static int
+threads_name_processes(void *arg)
+{
+	siginfo_t info = {.si_signo = SIGUSR1, .si_code = SI_QUEUE}, got;
+	pthread_t other;
+	sigset_t set;
+	bool good;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	pthread_mutex_lock(&thread_goes_on);
+	if (pthread_create(&other, NULL, tells_number, NULL) != 0)
+		return 1;
+	while (__atomic_load_n(&thread_number, __ATOMIC_SEQ_CST) == 0)
+		sched_yield();
+	good = thread_number != getpid() && kill(thread_number, 0) == 0 &&
+	       kill(thread_number, SIGUSR1) == 0 && sigwaitinfo(&set, &got) == SIGUSR1 &&
+	       got.si_code == SI_USER &&
+	       syscall(SYS_rt_sigqueueinfo, thread_number, SIGUSR1, &info) == 0 &&
+	       sigwaitinfo(&set, &got) == SIGUSR1 && got.si_code == SI_QUEUE;
+	pthread_mutex_unlock(&thread_goes_on);
+	pthread_join(other, NULL);
+	return good ? 0 : 2;
+}
+
+/* Who may only read the device cannot write to what it maps of it shared. */
+static bool
+zeroes_are_only_read(void)
+{
+	int fd = open("/dev/zero", O_RDONLY);
+	void *p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	void *q = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	bool good = p != MAP_FAILED && q != MAP_FAILED &&
+		    FAILS(mprotect(p, PAGE, PROT_READ | PROT_WRITE), EACCES) &&
+		    mprotect(q, PAGE, PROT_READ | PROT_WRITE) == 0;
+
+	close(fd);
+	return munmap(p, PAGE) == 0 && munmap(q, PAGE) == 0 && good;
 }
 
 static int
@@ -502,6 +561,9 @@ test_waits(void)
 	result(ranges(), "mprotect, msync and madvise: empty ranges, and ranges with holes");
 	result(groups(), "setpgid after the child's exec, and waitpid for no group, fail");
 	result(futexes(), "futex: a clock without use, and an address without memory");
+	result(in_child(threads_name_processes, NULL) == 0,
+	       "kill: the number of a thread means its process");
+	result(zeroes_are_only_read(), "/dev/zero, mapped shared by who may only read it");
 	result(membarrier_is_inherited(), "a child has its parent's registration for membarrier");
 	result(a_child_counts_before_its_signal(),
 	       "waitpid: a child that has ended counts before SIGCHLD");

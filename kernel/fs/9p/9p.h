@@ -58,6 +58,7 @@ enum p9_msg_t {
 #define P9_ATTR_SIZE      0x8u
 #define P9_ATTR_ATIME     0x10u /* now, if not with ..._SET */
 #define P9_ATTR_MTIME     0x20u
+#define P9_ATTR_ATIME_SET 0x80u
 #define P9_ATTR_MTIME_SET 0x100u
 
 struct p9_qid {
@@ -76,7 +77,7 @@ struct p9_stat_dotl {
 struct p9_iattr_dotl {
 	uint32_t valid; /* P9_ATTR_… */
 	uint32_t mode, uid, gid;
-	uint64_t size, mtime_sec, mtime_nsec;
+	uint64_t size, atime_sec, atime_nsec, mtime_sec, mtime_nsec;
 };
 
 struct p9_rstatfs {

@@ -446,7 +446,8 @@ int
 p9_client_setattr(struct p9_fid *fid, const struct p9_iattr_dotl *a)
 {
 	return p9_client_do(fid->clnt, P9_TSETATTR, "dddddqqqqq", fid->fid, a->valid, a->mode,
-			    a->uid, a->gid, a->size, 0ul, 0ul, a->mtime_sec, a->mtime_nsec);
+			    a->uid, a->gid, a->size, a->atime_sec, a->atime_nsec, a->mtime_sec,
+			    a->mtime_nsec);
 }
 
 int

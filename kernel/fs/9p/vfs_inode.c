@@ -138,6 +138,7 @@ v9fs_stat2inode(struct vnode *vn, const struct p9_stat_dotl *st)
 	__atomic_store_n(&vn->uid, st->uid, __ATOMIC_RELAXED);
 	__atomic_store_n(&vn->gid, st->gid, __ATOMIC_RELAXED);
 	vn->mtime_ns = st->mtime_sec * NS + st->mtime_nsec % NS;
+	vn->atime_ns = st->atime_sec * NS + st->atime_nsec % NS;
 	if (!S_ISREG(vn->mode)) {
 		__atomic_store_n(&vn->size, size, __ATOMIC_RELAXED);
 		return;
@@ -217,6 +218,8 @@ v9fs_changed(struct vnode *vn, unsigned what)
 	struct p9_iattr_dotl a = {.mode = vn->mode & 07777,
 				  .uid = vn->uid,
 				  .gid = vn->gid,
+				  .atime_sec = vn->atime_ns / NS,
+				  .atime_nsec = vn->atime_ns % NS,
 				  .mtime_sec = vn->mtime_ns / NS,
 				  .mtime_nsec = vn->mtime_ns % NS};
 	struct p9_stat_dotl now;
@@ -229,6 +232,8 @@ v9fs_changed(struct vnode *vn, unsigned what)
 		a.valid |= P9_ATTR_UID | P9_ATTR_GID;
 	if (what & VNODE_TIME)
 		a.valid |= P9_ATTR_MTIME | P9_ATTR_MTIME_SET;
+	if (what & VNODE_ATIME)
+		a.valid |= P9_ATTR_ATIME | P9_ATTR_ATIME_SET;
 	if (what & VNODE_TIME_NOW)
 		a.valid |= P9_ATTR_MTIME | P9_ATTR_ATIME;
 	if (a.valid == 0)

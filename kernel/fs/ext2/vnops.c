@@ -39,11 +39,13 @@ take_attributes(struct ext2_node *node)
 	const struct vnode *vn = node->vn;
 	struct ext2_inode *i = &node->i;
 	uint64_t mtime = __atomic_load_n(&vn->mtime_ns, __ATOMIC_RELAXED) / 1000000000;
+	uint64_t atime = __atomic_load_n(&vn->atime_ns, __ATOMIC_RELAXED) / 1000000000;
 
 	i->mode = (uint16_t)__atomic_load_n(&vn->mode, __ATOMIC_RELAXED);
 	i->uid = __atomic_load_n(&vn->uid, __ATOMIC_RELAXED);
 	i->gid = __atomic_load_n(&vn->gid, __ATOMIC_RELAXED);
 	i->mtime = (uint32_t)(mtime < UINT32_MAX ? mtime : UINT32_MAX);
+	i->atime = (uint32_t)(atime < UINT32_MAX ? atime : UINT32_MAX);
 }
 
 int
@@ -113,6 +115,7 @@ fill_vnode(struct vnode *vn, struct ext2_mount *m, const struct ext2_inode *i)
 	vn->size = i->size;
 	vn->size_max = ext2_size_max(&m->fs);
 	vn->mtime_ns = (uint64_t)i->mtime * 1000000000;
+	vn->atime_ns = (uint64_t)i->atime * 1000000000;
 	vn->rdev = i->rdev;
 	vn->read_only = &m->fs.read_only;
 	vn->missing = S_ISDIR(i->mode);
@@ -280,6 +283,8 @@ ext2_changed(struct vnode *vn, unsigned what)
 		__atomic_store_n(&vn->gid, i->gid, __ATOMIC_RELAXED);
 		if (what & (VNODE_TIME | VNODE_TIME_NOW))
 			vn->mtime_ns = (uint64_t)i->mtime * 1000000000;
+		if (what & (VNODE_ATIME | VNODE_TIME_NOW))
+			vn->atime_ns = (uint64_t)i->atime * 1000000000;
 	} else {
 		take_attributes(node);
 		i->ctime = ext2_seconds();
@@ -312,9 +317,8 @@ ext2_stat(struct vnode *vn, struct stat *st)
 		st->st_size = (int64_t)node->i.size;
 	st->st_blocks = node->i.sectors;
 	st->st_blksize = (int)node->m->fs.block_size;
-	st->st_atime = node->i.atime;
 	st->st_ctime = node->i.ctime;
-	st->st_atime_nsec = st->st_ctime_nsec = 0;
+	st->st_ctime_nsec = 0;
 }
 
 /* Makes the bytes of a page that are after the end of the file zeroes. */

@@ -1,0 +1,201 @@
+/* clones.c - processes that clone() makes in other ways than fork() does. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+static volatile int heard; /* the last signal */
+
+static void
+note(int sig)
+{
+	heard = sig;
+}
+
+static long
+clone3_with(uint64_t flags, int signal, int *pidfd)
+{
+	struct clone_args c = {.flags = flags,
+			       .exit_signal = (uint64_t)signal,
+			       .pidfd = (uintptr_t)pidfd};
+
+	return syscall(SYS_clone3, &c, sizeof(c));
+}
+
+/* A child that tells its end by SIGUSR1; one that does not tell it. */
+static bool
+ends_are_told_by_any_signal(void)
+{
+	struct sigaction act = {.sa_handler = note}, old[2];
+	bool good =
+	    sigaction(SIGUSR1, &act, &old[0]) == 0 && sigaction(SIGCHLD, &act, &old[1]) == 0;
+	long pid;
+	int status;
+
+	heard = 0;
+	pid = clone3_with(0, SIGUSR1, NULL);
+	if (pid == 0)
+		_exit(3);
+	/* who waits for children of the other kind does not find it */
+	good = good && pid > 0 && FAILS(waitpid((pid_t)pid, NULL, WNOHANG), ECHILD) &&
+	       waitpid((pid_t)pid, &status, __WCLONE) == pid && WEXITSTATUS(status) == 3 &&
+	       heard == SIGUSR1;
+	heard = 0;
+	pid = clone3_with(0, 0, NULL);
+	if (pid == 0)
+		_exit(4);
+	good = good && pid > 0 && waitpid((pid_t)pid, &status, __WALL) == pid &&
+	       WEXITSTATUS(status) == 4 && heard == 0;
+	/* a program tells its end as all do */
+	pid = clone3_with(0, SIGUSR1, NULL);
+	if (pid == 0) {
+		execl(linux_test_path(), linux_test_path(), "auxv", NULL);
+		_exit(127);
+	}
+	good = good && pid > 0 && waitpid((pid_t)pid, NULL, __WALL) == pid && heard == SIGCHLD;
+	return sigaction(SIGUSR1, &old[0], NULL) == 0 && sigaction(SIGCHLD, &old[1], NULL) == 0 &&
+	       good;
+}
+
+/* A sibling: its parent is its maker's. */
+static bool
+siblings_are_made(void)
+{
+	int ends[2], status;
+	pid_t maker, found = 0, parent = getpid();
+	bool good = pipe(ends) == 0;
+
+	maker = fork();
+	if (maker == 0) {
+		long pid = clone3_with(CLONE_PARENT, 0, NULL);
+
+		if (pid == 0)
+			_exit(getppid() == parent ? 5 : 6);
+		_exit(write(ends[1], &(pid_t){(pid_t)pid}, sizeof(pid_t)) == sizeof(pid_t) &&
+			      FAILS(waitpid((pid_t)pid, NULL, 0), ECHILD)
+			  ? 0
+			  : 1);
+	}
+	good = good && waitpid(maker, &status, 0) == maker && status == 0 &&
+	       read(ends[0], &found, sizeof(found)) == sizeof(found) &&
+	       waitpid(found, &status, 0) == found && WEXITSTATUS(status) == 5;
+	close(ends[0]);
+	close(ends[1]);
+	return good;
+}
+
+static bool
+a_file_stands_for_the_child(void)
+{
+	int fd = -1, status, gate[2];
+	bool good = pipe(gate) == 0;
+	long pid = clone3_with(CLONE_PIDFD, SIGCHLD, &fd);
+	struct pollfd p;
+	siginfo_t info;
+
+	if (pid == 0) {
+		char c;
+
+		close(gate[1]);
+		_exit(fcntl(fd, F_GETFD) == -1 && read(gate[0], &c, 1) == 0 ? 7 : 8);
+	}
+	close(gate[0]);
+	p = (struct pollfd){.fd = fd, .events = POLLIN};
+	good = good && pid > 0 && fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC &&
+	       poll(&p, 1, 0) == 0 && syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) == 0;
+	close(gate[1]);
+	good = good && poll(&p, 1, -1) == 1 && waitid((idtype_t)3, (id_t)fd, &info, WEXITED) == 0 &&
+	       info.si_pid == pid && info.si_status == 7;
+	close(fd);
+	/* no room for the number: no child, and no descriptor is lost */
+	fd = dup(0);
+	close(fd);
+	good = good && FAILS(clone3_with(CLONE_PIDFD, SIGCHLD, no_address), EFAULT) &&
+	       FAILS(waitpid(-1, &status, WNOHANG), ECHILD) && dup(0) == fd;
+	close(fd);
+	/* one argument of clone() for two */
+	return good &&
+	       FAILS(syscall(SYS_clone, CLONE_PIDFD | CLONE_PARENT_SETTID | SIGCHLD, 0, &fd, 0, 0),
+		     EINVAL);
+}
+
+/* What one of the two opens and closes, the other one sees. */
+static bool
+files_are_shared(void)
+{
+	int fd = open("/dev/null", O_RDONLY), status;
+	long pid = clone3_with(CLONE_FILES, SIGCHLD, NULL);
+	bool good = fd >= 0 && pid >= 0;
+
+	if (pid == 0)
+		_exit(close(fd) == 0 && dup2(1, 700) == 700 ? 0 : 1);
+	good = good && waitpid((pid_t)pid, &status, 0) == pid && status == 0 &&
+	       fcntl(fd, F_GETFD) == -1 && close(700) == 0;
+	/* until one of them asks for its own, or executes a program */
+	fd = open("/dev/null", O_RDONLY);
+	pid = clone3_with(CLONE_FILES, SIGCHLD, NULL);
+	if (pid == 0)
+		_exit(unshare(CLONE_FILES) == 0 && close(fd) == 0 ? 0 : 1);
+	good = good && waitpid((pid_t)pid, &status, 0) == pid && status == 0 &&
+	       fcntl(fd, F_GETFD) == 0;
+	pid = clone3_with(CLONE_FILES, SIGCHLD, NULL);
+	if (pid == 0)
+		_exit(close_range((unsigned)fd, ~0u, CLOSE_RANGE_UNSHARE) == 0 &&
+			      fcntl(fd, F_GETFD) == -1
+			  ? 0
+			  : 1);
+	good = good && waitpid((pid_t)pid, &status, 0) == pid && status == 0 &&
+	       fcntl(fd, F_SETFD, FD_CLOEXEC) == 0;
+	pid = clone3_with(CLONE_FILES, SIGCHLD, NULL);
+	if (pid == 0) {
+		execl(linux_test_path(), linux_test_path(), "auxv", NULL);
+		_exit(127);
+	}
+	good = good && pid > 0 && waitpid((pid_t)pid, NULL, 0) == pid &&
+	       fcntl(fd, F_GETFD) == FD_CLOEXEC;
+	close(fd);
+	return good;
+}
+
+static int
+writes_word(void *arg)
+{
+	*(volatile int *)arg = 77;
+	return 9;
+}
+
+/* Memory, while the parent goes on. */
+static bool
+memory_is_shared(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	volatile int word = 0;
+	int status;
+	pid_t pid =
+	    clone(writes_word, stack + sizeof(stack), CLONE_VM | SIGCHLD, (void *)(uintptr_t)&word);
+
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WEXITSTATUS(status) == 9 && word == 77;
+}
+
+void
+test_clones(void)
+{
+	result(ends_are_told_by_any_signal(),
+	       "clone3: a child tells its end by any signal, or by none");
+	result(siblings_are_made(), "CLONE_PARENT: the child is a sibling");
+	result(a_file_stands_for_the_child(), "CLONE_PIDFD: a file that stands for the child");
+	result(files_are_shared(), "CLONE_FILES: two processes have the same descriptors");
+	result(memory_is_shared(), "CLONE_VM: two processes have the same memory");
+}
