@@ -69,6 +69,9 @@ pids_add(struct pids *p, uint32_t pid)
 		return true;
 	while (i < PIDS_MAX && p->pid[i] != 0)
 		i++;
+	if (i == PIDS_MAX) /* of a thread that has ended, and that the reaper does not know yet */
+		for (i = 0; i < PIDS_MAX && (p->pid[i] & LEAVING) == 0; i++)
+			;
 	if (i == PIDS_MAX)
 		return false;
 	__atomic_store_n(&p->pid[i], pid, __ATOMIC_RELAXED);

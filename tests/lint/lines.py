@@ -33,7 +33,7 @@ BUDGETS = {
     "kernel/fs": 13100,
     "kernel/fs/9p": 2250,
     "kernel/fs/ext2": 2600,
-    "kernel/ftrace": 2550,
+    "kernel/ftrace": 2575,
     "kernel/ftrace/buffer": 2325,
     "kernel/ftrace/event": 4050,
     "kernel/ftrace/hist": 2900,
