@@ -57,6 +57,8 @@ void ktr_host_pass(void);
 
 /** Counts calls, for tests of the console printing. */
 extern unsigned ktr_host_verbose_calls;
+/** ktr_port_exchange() is under way. */
+extern bool ktr_host_exchanges;
 /** False: ktr_port_sync() cannot tell. */
 extern bool ktr_host_in_sync;
 /** Not NULL: waits in place of ktr_port_sync(), for tests that schedule writers themselves. */
