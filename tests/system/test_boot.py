@@ -159,6 +159,14 @@ def loader_conf():
         check_eq(run.out.split(), ["SYSC", "8192"], f"mask and entries ({firmware})")
 
 
+@test("GRUB passes on the command line's words as they are, of an image whose name has a comma", arch=GRUB_ONLY)
+def grub_words():
+    image = scratch_file(",a.iso")
+    image.symlink_to(BUILD / "kestrel.iso")
+    run = boot("sysctl -n debug.ktr.mask", firmware="bios", mask="SCHED|PROC", options=["--iso", str(image)]).expect()
+    check_eq(sorted(run.out.strip().split(",")), ["PROC", "SCHED"], "classes")
+
+
 @test("GRUB boots at once: it reads little but kernel and RAM disk, shows no menu, and no card has firmware",
       arch=GRUB_ONLY)
 def grub_at_once():
