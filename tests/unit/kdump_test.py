@@ -319,6 +319,24 @@ def a_live_dump_ends_with_the_last_process(tmp):
         equal(p.wait(DEADLINE_S), 0)
 
 
+def a_live_dump_of_a_child_ends_with_it(tmp):
+    """The end of a process may be missing: the child's, or that of its own child. Who is gone is not awaited."""
+    path, gone = tmp / "cut", 0x7fffffff  # more than any process of Linux has
+    mine = "$!"
+    begun, ended = (k.PROCCTOR, mine), (k.PROCDTOR, mine)
+    other = (k.PROCCTOR, gone), (k.PROCDTOR, gone)
+    command = f"true & echo $!; read line; exec {KDUMP} -l --child $! -f {path}"
+    for records, who in (([], mine), ([begun], mine), ([other[0], begun, ended], gone), ([begun, *other, ended], None)):
+        with subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as p:
+            child = p.stdout.readline().strip()
+            path.write_bytes(b"".join(k.record(kind, struct.pack("<II", 1, 6), pid=int(child) if pid == mine else pid)
+                                      for kind, pid in records))
+            _out, err = p.communicate("go\n", timeout=DEADLINE_S)
+            said = f"kdump: process {child if who == mine else who} has ended, but its last records are missing: "
+            equal((p.returncode, err), (0, "") if who is None else (1, said + "dmesg says why\n"), records)
+
+
 FREEBSD = struct.Struct("<iHhi20sqqqii")  # sys/ktrace.h: struct ktr_header, on machines of 64 bits
 
 
@@ -396,4 +414,4 @@ if __name__ == "__main__":
           signals_switches_and_faults, structs_are_those_of_the_machine, dates_are_those_of_the_calendar, options_choose_records,
           jsonl_says_all_of_a_record, ktrdump_makes_a_timeline_of_it, a_long_file_needs_no_temporary_one, damage_is_told_and_the_rest_is_printed, a_file_for_freebsds_kdump,
           freebsds_numbers_of_errors_and_signals, bad_options_are_told, a_file_for_freebsd_is_not_the_input,
-          a_live_dump_ends_with_the_last_process])
+          a_live_dump_ends_with_the_last_process, a_live_dump_of_a_child_ends_with_it])
