@@ -371,14 +371,17 @@ static void
 encode_thread(struct ktr_encoder *e, uint32_t tid)
 {
 	char name[KTR_THREAD_NAME];
-	uint64_t *sent = &e->threads[tid % KTR_ENCODER_THREADS];
+	/* Two for each slot, for two threads that run in turn. */
+	uint64_t *sent = e->threads[tid % KTR_ENCODER_THREADS];
 	uint64_t number = e->source->thread(e->source_arg, tid, NULL);
-	if (number == 0 || number == *sent)
+	if (number == 0 || number == sent[0] || number == sent[1])
 		return;
 	number = e->source->thread(e->source_arg, tid, name);
 	if (number == 0)
 		return;
-	*sent = number;
+	if (sent[0] >> 32 != tid)
+		sent[1] = sent[0];
+	sent[0] = number;
 	frame_begin(e, KTR_WIRE_THREAD);
 	put_varint(e, tid);
 	encode_text(e, name, sizeof(name) - 1);

@@ -109,7 +109,7 @@ struct ktr_encoder {
 		uint64_t value;
 		uint64_t name; /* number of the name in a thread ident's text; 0: none */
 	} strings[KTR_ENCODER_STRINGS][2];
-	uint64_t threads[KTR_ENCODER_THREADS]; /* numbers of names by thread id; 0: empty */
+	uint64_t threads[KTR_ENCODER_THREADS][2]; /* numbers of names by thread id; 0: empty */
 };
 
 /** Per-CPU numbers of a stream, in its HEADER, TRUNCATED and END frames. */

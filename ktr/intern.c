@@ -248,6 +248,27 @@ thread_victim(uint32_t tid, uint64_t *word)
 	return any;
 }
 
+/*
+ * Two who name one thread at once do not see the name that the other is storing, so it has two. The
+ * later one stays. word: what guards the caller's.
+ */
+static void
+thread_drop_older(uint32_t tid, int way, uint64_t word)
+{
+	uint64_t *set = names->threads[tid & (KTR_THREAD_SETS - 1)];
+	/* pairs with the same one of the other: one of them at least sees both names */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (int i = 0; i < (int)KTR_THREAD_WAYS; i++) {
+		uint64_t other = __atomic_load_n(&set[i], __ATOMIC_RELAXED);
+		if (i == way || !thread_has(other, tid))
+			continue;
+		bool later = (int32_t)((uint32_t)other - (uint32_t)word) > 0;
+		uint64_t *older = later ? &word : &other;
+		__atomic_compare_exchange_n(&set[later ? way : i], older, 0, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	}
+}
+
 void
 ktr_thread_name(uint32_t tid, const char *name)
 {
@@ -264,6 +285,7 @@ ktr_thread_name(uint32_t tid, const char *name)
 	} while (!__atomic_compare_exchange_n(&names->threads[set][way], &word, THREAD_BUSY, false,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	__atomic_thread_fence(__ATOMIC_RELEASE); /* busy before any of the name is seen */
+	KTR_PORT_STEP(KTR_HOST_NAME);
 	char *to = names->thread_names[set][way];
 	for (unsigned i = 0; i < KTR_THREAD_NAME; i++) {
 		char c = i < KTR_THREAD_NAME - 1 ? *name : '\0';
@@ -275,6 +297,7 @@ ktr_thread_name(uint32_t tid, const char *name)
 	word = (uint64_t)tid << 32 | (uint32_t)(number * THREAD_NUMBER);
 	/* release: pairs with the acquire in thread_find() */
 	__atomic_store_n(&names->threads[set][way], word, __ATOMIC_RELEASE);
+	thread_drop_older(tid, way, word);
 }
 
 void

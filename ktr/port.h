@@ -67,6 +67,11 @@
 #include "ktr/ring.h"
 #include "ktr/site.h"
 
+/* Tests of the hosted port step in here, as interrupts and as other CPUs. */
+#ifndef KTR_PORT_STEP
+#define KTR_PORT_STEP(step) ((void)0)
+#endif
+
 /**
  * The functions of this section are the record text, which contains all restartable sequences. What
  * they call of the port's header is inlined (flatten). The compiler must not change their calling

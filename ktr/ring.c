@@ -45,11 +45,6 @@
 
 #define UNLIKELY(c) __builtin_expect((c), 0)
 
-/* Tests of the hosted port step in here, as interrupts and as other CPUs. */
-#ifndef KTR_PORT_STEP
-#define KTR_PORT_STEP(step) ((void)0)
-#endif
-
 /*
  * Words of entries are read and written while others write and read them, each as a whole. Plain
  * volatile accesses do that on every 64-bit machine; atomics would be exchanges on RISC-V (GCC 12).

@@ -75,7 +75,34 @@ ring_free(struct ktr_ring *ring)
 /* The new rings of the main log before an exchange; the old ones after it, or a closed log's. */
 static struct ktr_ring *exchange_rings[KTR_PORT_MAXCPU]; /* [control lock] too big for a stack */
 
-/* Moves the newest events that fit into the new ring. Nobody records. */
+/* [control lock] In the new rings are those events below these numbers that are still there. */
+static uint64_t exchange_copied[KTR_PORT_MAXCPU];
+
+/*
+ * Copies the newest events that fit, from one on, which is returned. Events may be recorded
+ * meanwhile: those that this overwrites are below the tail, when that is looked at again.
+ */
+static uint64_t
+exchange_copy(unsigned cpu, uint64_t tail, uint64_t head)
+{
+	const struct ktr_ring *old = *KTR_PORT_RING_OF(cpu), *ring = exchange_rings[cpu];
+	uint64_t fit = ring->entries - KTR_RING_SPARE;
+	uint64_t first = head - tail > fit ? head - fit : tail;
+	for (uint64_t seq = size_max(first, exchange_copied[cpu]); seq < head; seq++) {
+		const struct ktr_entry *from = ktr_ring_slot(old, seq);
+		struct ktr_entry *to = ktr_ring_slot(ring, seq);
+		KTR_PORT_STEP(KTR_HOST_READ);
+		to->ticks = __atomic_load_n(&from->ticks, __ATOMIC_RELAXED);
+		to->tid = __atomic_load_n(&from->tid, __ATOMIC_RELAXED);
+		to->site = __atomic_load_n(&from->site, __ATOMIC_RELAXED);
+		for (unsigned i = 0; i < KTR_MAXARGS; i++)
+			to->args[i] = __atomic_load_n(&from->args[i], __ATOMIC_RELAXED);
+	}
+	exchange_copied[cpu] = head;
+	return first;
+}
+
+/* Makes the new ring the CPU's, with the newest events that fit. Nobody records. */
 static void
 exchange_ring(unsigned cpu)
 {
@@ -83,8 +110,7 @@ exchange_ring(unsigned cpu)
 	struct ktr_log_cpu *account = &ktr_main.cpu[cpu];
 	uint64_t tail, head;
 	if (ktr_log_window(&ktr_main, cpu, &tail, &head)) {
-		uint64_t fit = ring->entries - KTR_RING_SPARE;
-		uint64_t first = head - tail > fit ? head - fit : tail;
+		uint64_t first = exchange_copy(cpu, tail, head);
 		uint64_t seen = size_max(tail, account->encoded);
 		uint64_t cleared = account->cleared + (first > seen ? first - seen : 0);
 		/* atomic: the debugger reads it without the lock */
@@ -92,8 +118,6 @@ exchange_ring(unsigned cpu)
 		ring->head = old->head;
 		ring->since = ktr_ring_since(old);
 		ring_set_base(ring, size_max(old->base, first), old->start);
-		for (uint64_t seq = first; seq < head; seq++)
-			*ktr_ring_slot(ring, seq) = *ktr_ring_slot(old, seq);
 	}
 	/* release: pairs with the acquire in ktr_log_ring() */
 	__atomic_store_n(at, ring, __ATOMIC_RELEASE);
@@ -117,6 +141,7 @@ exchange_free(void)
 	for (unsigned cpu = KTR_PORT_MAXCPU; cpu-- > 0;) {
 		ring_free(exchange_rings[cpu]);
 		exchange_rings[cpu] = NULL;
+		exchange_copied[cpu] = 0;
 	}
 }
 
@@ -153,6 +178,16 @@ ktr_resize(unsigned entries)
 			continue;
 		exchange_rings[cpu] = ring_alloc(cpu, n, true);
 		ok = exchange_rings[cpu] != NULL;
+	}
+	/*
+	 * No CPU can wait until millions of events are copied: twice while they record, the second
+	 * time what the first one was long enough for; and the little that is left while they wait.
+	 */
+	for (unsigned i = 0; i < 2 * KTR_PORT_MAXCPU && ok; i++) {
+		unsigned cpu = i % KTR_PORT_MAXCPU;
+		uint64_t tail, head;
+		if (exchange_rings[cpu] != NULL && ktr_log_window(&ktr_main, cpu, &tail, &head))
+			exchange_copy(cpu, tail, head);
 	}
 	if (ok) {
 		ktr_port_exchange(exchange_all, NULL);

@@ -100,7 +100,10 @@ struct ktr_stream {
 	} cpu[KTR_PORT_MAXCPU];
 };
 
-/** What HEADER says about the machine; call it again when something becomes known. Any context. */
+/**
+ * What HEADER says about the machine; call it again when something becomes known. Early boot, or
+ * control lock held.
+ */
 void ktr_info_set(const struct ktr_info *info);
 const struct ktr_info *ktr_info_get(void);
 

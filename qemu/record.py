@@ -152,7 +152,9 @@ def begin(args, medium, binary, suffix, disk):
     for source in copies.values():
         if pathlib.Path(source).resolve().parent == folder.resolve():
             raise Refused(f"--record {folder}: {source} is in it, and would be replaced: expected another folder")
+    qemu = version(binary)
     try:
+        changes = empty_image(pathlib.Path(disk).stat().st_size, "disk") if args.disk is not None else None
         for name in FILES:
             (folder / name).unlink(missing_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
@@ -160,9 +162,9 @@ def begin(args, medium, binary, suffix, disk):
             shutil.copy(source, folder / name)
         if args.disk is not None:
             (folder / "disk").chmod(0o644)
-            (folder / "disk.now").write_bytes(empty_image((folder / "disk").stat().st_size, "disk"))
+            (folder / "disk.now").write_bytes(changes)
         (folder / "machines").write_bytes(empty_image())
-        run = {"words": words["-append"], "trace": bool(args.trace), "qemu": version(binary), "digests": {name: digest(folder / name) for name in copies},
+        run = {"words": words["-append"], "trace": bool(args.trace), "qemu": qemu, "digests": {name: digest(folder / name) for name in copies},
                "machine": [], "options": {name: getattr(args, name) for name in SAVED}}
         keep(folder, run)
     except OSError as e:

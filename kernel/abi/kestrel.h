@@ -26,5 +26,8 @@
 #define SYSCTL_NEXT 2
 #define SYSCTL_INFO 3
 
+/* The most that debug.ktr.entries takes, as in ktr/ring.h. */
+#define KTR_ENTRIES_MAX (1u << 24)
+
 #define SHUTDOWN_POWEROFF 0
 #define SHUTDOWN_REBOOT   1

@@ -250,8 +250,10 @@ become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
 	proc_vfork_done(p);
 	proc_timers_end(p);
 	filetable_close_on_exec(p->files);
+	spin_lock(&proc_lock);
 	thread_rename(curthread(), slash != NULL ? slash + 1 : name);
 	strlcpy(p->name, curthread()->name, sizeof(p->name));
+	spin_unlock(&proc_lock);
 }
 
 static void

@@ -109,8 +109,8 @@ rename_self(uint64_t from)
 		if (name[i] == '\0')
 			break;
 	}
-	thread_rename(curthread(), name);
 	spin_lock(&proc_lock);
+	thread_rename(curthread(), name);
 	if (curlwp() == &p->first) /* the process has the name of its first thread */
 		strlcpy(p->name, name, sizeof(p->name));
 	spin_unlock(&proc_lock);

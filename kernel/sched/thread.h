@@ -178,6 +178,7 @@ struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), 
 /* A thread of a process, which is not runnable yet, either. */
 struct thread *thread_alloc_program(const char *name, void (*fn)(void *), void *arg);
 void thread_discard(struct thread *t);
+/* Of a thread that runs, or that others can find: proc_lock held, so that one renames at a time. */
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);
 /*

@@ -4,6 +4,7 @@
  * Locking: ktr's control lock, taken inside its functions.
  */
 #include "kernel/abi/errno.h"
+#include "kernel/abi/kestrel.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/page.h"

@@ -3,17 +3,22 @@
 
 Not all combinations, but a set in which every value meets several values of the others.
 """
+import json
 import os
 import pathlib
 import re
 import select
 import signal
 import subprocess
+import sys
 import time
 
 import tracecheck as tc
 from harness import (ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, GRUB_ONLY, ROOT, boot, check, check_eq, check_match, decode, ktr_stats,
                      ktrdump, main, scratch_file, test)
+
+sys.path.insert(0, str(ROOT / "qemu"))
+import record  # noqa: E402
 
 MIB = 1 << 20
 # firmware, machine, memory in MiB, CPU model, CPUs
@@ -157,6 +162,35 @@ def loader_conf():
         run = boot("sysctl -n debug.ktr.mask debug.ktr.entries", firmware=firmware, mask="SYSC",
                    options=["--loader-conf", str(conf)]).expect()
         check_eq(run.out.split(), ["SYSC", "8192"], f"mask and entries ({firmware})")
+
+
+@test("GRUB passes on the command line's words as they are, of an image whose name has a comma", arch=GRUB_ONLY)
+def grub_words():
+    image = scratch_file(",a.iso")
+    image.symlink_to(BUILD / "kestrel.iso")
+    run = boot("sysctl -n debug.ktr.mask", firmware="bios", mask="SCHED|PROC", options=["--iso", str(image)]).expect()
+    check_eq(sorted(run.out.strip().split(",")), ["PROC", "SCHED"], "classes")
+
+
+@test("what is refused changes no file", arch=GRUB_ONLY)
+def refused_before():
+    folder = scratch_file("")
+    folder.mkdir()
+    (folder / "script").write_text("true\n")
+    options = {name: (kind[0] if isinstance(kind, tuple) else kind)() for name, kind in record.SAVED.items()}
+    run = {"words": "", "trace": False, "qemu": "", "digests": {"kernel": "", "initrd": ""}, "machine": [], "options": options}
+    kept = {"old.ktr": "a trace", "rr/run.json": json.dumps(run), "rr/log": "a log"}
+    (folder / "rr").mkdir()
+    for name, text in kept.items():
+        (folder / name).write_text(text)
+    no_kernel = "--kernel", "/nonexistent"
+    for status, *options in ((2, "--disk", "new.img", *no_kernel), (2, "--root", "new.img", *no_kernel),
+                             (3, "--disk", "new.img", "--trace", "old.ktr"), (3, "--record", "rr")):
+        done = subprocess.run([sys.executable, BOOT, "--script", "script", *options], cwd=folder, check=False,
+                              env={"PATH": "/usr/sbin:/sbin"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        check_eq((done.returncode, done.stdout), (status, b""), f"status and output with {options}: {done.stderr}")
+        check(not list(folder.glob("new.img*")), f"{options}: a disk is made")
+        check_eq({name: (folder / name).read_text() for name in kept}, kept, f"files with {options}")
 
 
 @test("GRUB boots at once: it reads little but kernel and RAM disk, shows no menu, and no card has firmware",

@@ -425,6 +425,14 @@ def live():
         check_match(r"ktrace: /tmp/ktrace\.\d+: File exists\s+kept", out, "a link that stands at the file's place")
 
 
+@test("ktrace -o - ends with what it traces, and says that records are missing, if the kernel could write no more")
+def live_cut():
+    command = "ktrace -i -o - -t c sh -c 'ls -lR /proc/self > /dev/null; true'"
+    run = boot(f"for n in 0 8; do\n(ulimit -f $n; {command}; echo status $?) 2>&1 | tail -2\ndone\n", smp=2).expect()
+    said = r"kdump: process \d+ has ended, but its last records are missing: dmesg says why\nstatus 1\n"
+    check_match(rf"\A({said}){{2}}\Z", run.out.replace("\r", ""), "both")
+
+
 @test("a damaged file in the guest: kdump tells where, and prints the rest")
 def damaged():
     arch = BUILD.name

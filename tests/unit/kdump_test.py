@@ -55,6 +55,9 @@ def calls_have_names_and_flags_of_their_machine(_tmp):
     equal(text(k.call(2, 16, 0o1101, 0o644)), "CALL  open(0x10,0x241<O_WRONLY|O_CREAT|O_TRUNC>,0x1a4<S_IRUSR|S_IWUSR|S_IRGRP|S_IROTH>)")
     equal(text(k.call(1, 1, 0x5000, 28)), "CALL  write(0x1,0x5000,0x1c)")
     equal(text(k.call(1, 1, 0x5000, 28), "-d"), "CALL  write(1,20480,28)")
+    # an int, in whose upper half a compiler has left something
+    equal(text(k.call(16, 1, 0xffffffff80045430, 0x5000)), "CALL  ioctl(0x1,TIOCGPTN,0x5000)")
+    equal(text(k.call(16, 1, 0xffffffff12345678, 0x5000)), "CALL  ioctl(0x1,0xffffffff12345678,0x5000)")
     equal(text(k.call(62, -5, 9)), "CALL  kill(-5,SIGKILL)")
     equal(text(k.call(62, 5, 9), "-n", "-S"), "CALL  kill[62](0x5,0x9)")
     equal(text(k.call(9, 0, 4096, 3, 0x22, -1, 0)), "CALL  mmap(0,0x1000,0x3<PROT_READ|PROT_WRITE>,0x22<MAP_PRIVATE|MAP_ANONYMOUS>,-1,0)")
@@ -316,6 +319,24 @@ def a_live_dump_ends_with_the_last_process(tmp):
         equal(p.wait(DEADLINE_S), 0)
 
 
+def a_live_dump_of_a_child_ends_with_it(tmp):
+    """The end of a process may be missing: the child's, or that of its own child. Who is gone is not awaited."""
+    path, gone = tmp / "cut", 0x7fffffff  # more than any process of Linux has
+    mine = "$!"
+    begun, ended = (k.PROCCTOR, mine), (k.PROCDTOR, mine)
+    other = (k.PROCCTOR, gone), (k.PROCDTOR, gone)
+    command = f"true & echo $!; read line; exec {KDUMP} -l --child $! -f {path}"
+    for records, who in (([], mine), ([begun], mine), ([other[0], begun, ended], gone), ([begun, *other, ended], None)):
+        with subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as p:
+            child = p.stdout.readline().strip()
+            path.write_bytes(b"".join(k.record(kind, struct.pack("<II", 1, 6), pid=int(child) if pid == mine else pid)
+                                      for kind, pid in records))
+            _out, err = p.communicate("go\n", timeout=DEADLINE_S)
+            said = f"kdump: process {child if who == mine else who} has ended, but its last records are missing: "
+            equal((p.returncode, err), (0, "") if who is None else (1, said + "dmesg says why\n"), records)
+
+
 FREEBSD = struct.Struct("<iHhi20sqqqii")  # sys/ktrace.h: struct ktr_header, on machines of 64 bits
 
 
@@ -392,4 +413,5 @@ if __name__ == "__main__":
           every_call_of_every_machine_has_a_name_and_arguments, returns_are_as_in_freebsd, data_is_text_or_hexadecimal,
           signals_switches_and_faults, structs_are_those_of_the_machine, dates_are_those_of_the_calendar, options_choose_records,
           jsonl_says_all_of_a_record, ktrdump_makes_a_timeline_of_it, a_long_file_needs_no_temporary_one, damage_is_told_and_the_rest_is_printed, a_file_for_freebsds_kdump,
-          freebsds_numbers_of_errors_and_signals, bad_options_are_told, a_file_for_freebsd_is_not_the_input, a_live_dump_ends_with_the_last_process])
+          freebsds_numbers_of_errors_and_signals, bad_options_are_told, a_file_for_freebsd_is_not_the_input,
+          a_live_dump_ends_with_the_last_process, a_live_dump_of_a_child_ends_with_it])

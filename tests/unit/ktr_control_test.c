@@ -339,6 +339,48 @@ thread_names_follow_their_threads(void **state)
 	assert_string_equal(ktr_thread_name_get(7, buf), "a name that has more than the 3");
 }
 
+static const char *beside;
+
+/* Another one names thread 9 while its name is being stored. */
+static void
+name_beside(enum ktr_host_step step)
+{
+	const char *name = beside;
+	beside = NULL;
+	if (step == KTR_HOST_NAME && name != NULL)
+		ktr_thread_name(9, name);
+}
+
+static unsigned
+names_of_thread(uint32_t tid)
+{
+	const uint64_t *set = ktr_names_get()->threads[tid % KTR_THREAD_SETS];
+	unsigned n = 0;
+	for (unsigned way = 0; way < KTR_THREAD_WAYS; way++)
+		n += set[way] >> 32 == tid;
+	return n;
+}
+
+static void
+a_thread_that_two_name_at_once_has_one_name(void **state)
+{
+	char buf[KTR_THREAD_NAME];
+	ktr_thread_name(9, "before");
+	for (unsigned i = 0; i < 2; i++) {
+		beside = "second";
+		ktr_host_interrupt = name_beside;
+		ktr_thread_name(9, "first");
+		ktr_host_interrupt = NULL;
+		assert_int_equal(names_of_thread(9), 1);
+		assert_string_equal(ktr_thread_name_get(9, buf), "second");
+	}
+	ktr_thread_gone(9);
+	for (uint32_t tid = 9 + 256; tid <= 9 + 256 * 4; tid += 256)
+		ktr_thread_name(tid, "late");
+	for (uint32_t tid = 9 + 256; tid <= 9 + 256 * 4; tid += 256)
+		assert_string_equal(ktr_thread_name_get(tid, buf), "late");
+}
+
 /* As if a user ran one program after the other, each with another name. */
 #define NAMES 10000u
 
@@ -473,6 +515,7 @@ main(void)
 	    cmocka_unit_test_setup(sites_are_numbered_without_holes, begin),
 	    cmocka_unit_test(interned_strings_are_one_and_resolve),
 	    cmocka_unit_test(thread_names_follow_their_threads),
+	    cmocka_unit_test(a_thread_that_two_name_at_once_has_one_name),
 	    cmocka_unit_test(long_strings_are_cut),
 	    cmocka_unit_test(names_move_and_keep_what_they_held),
 	    cmocka_unit_test_setup(entry_text_prints_an_event_of_this_program, begin),

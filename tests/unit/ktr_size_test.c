@@ -43,6 +43,45 @@ resize_keeps_the_newest_that_fit(void **state)
 	}
 }
 
+/* While resize_copies_beside_writers() copies. */
+static unsigned copied_while_recording, copied_while_waiting, records_left;
+
+static void
+on_copy(enum ktr_host_step step)
+{
+	if (step != KTR_HOST_READ)
+		return;
+	*(ktr_host_exchanges ? &copied_while_waiting : &copied_while_recording) += 1;
+	if (records_left > 0) {
+		records_left--;
+		ring_record(ring_head(0));
+	}
+}
+
+static void
+resize_copies_beside_writers(void **state)
+{
+	assert_int_equal(ktr_resize(64), 0);
+	for (unsigned n = 0; n < 100; n++)
+		ring_record(ring_head(0));
+	uint64_t before = ring_head(0), tail, head;
+	records_left = 50;
+	ktr_host_interrupt = on_copy;
+	assert_int_equal(ktr_resize(128), 0);
+	ktr_host_interrupt = NULL;
+	assert_int_equal(ring_head(0), before + 50);
+	assert_int_equal(copied_while_waiting, 0);
+	assert_true(copied_while_recording >= 64 - KTR_RING_SPARE);
+	ktr_ring_window(0, &tail, &head);
+	assert_int_equal(head - tail, 64 - KTR_RING_SPARE);
+	for (uint64_t seq = tail; seq < head; seq++) {
+		struct ktr_entry e;
+		assert_int_equal(ktr_ring_read(0, seq, &e), KTR_READ_OK);
+		assert_int_equal(e.args[0], seq);
+	}
+	ring_stats(0);
+}
+
 static void
 resize_rounds_up_and_refuses_what_is_out_of_range(void **state)
 {
@@ -95,6 +134,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(resize_keeps_the_newest_that_fit, ring_begin),
+	    cmocka_unit_test_setup(resize_copies_beside_writers, ring_begin),
 	    cmocka_unit_test_setup(resize_rounds_up_and_refuses_what_is_out_of_range, ring_begin),
 	    cmocka_unit_test_setup(resize_without_memory_loses_nothing, ring_begin),
 	    cmocka_unit_test_setup(clear_empties_and_counts, ring_begin),

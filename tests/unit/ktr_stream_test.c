@@ -258,6 +258,32 @@ thread_s_new_name_is_reported(void **state)
 	assert_string_equal(seen.thread, "after");
 }
 
+static unsigned
+stream_count(const char *text)
+{
+	unsigned n = 0;
+	for (size_t at = 0; at + strlen(text) <= stream_len; at++)
+		n += memcmp(stream_buf + at, text, strlen(text)) == 0;
+	return n;
+}
+
+static void
+names_of_threads_that_run_in_turn_come_once(void **state)
+{
+	static const uint32_t tids[] = {5, 5 + KTR_ENCODER_THREADS};
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	ktr_thread_name(tids[0], "the parent");
+	ktr_thread_name(tids[1], "the child");
+	for (unsigned i = 0; i < 1000; i++) {
+		ktr_host_tid = tids[i % 2];
+		ring_record(i);
+		stream_drain(&account, 1000);
+	}
+	ktr_host_tid = 1;
+	assert_int_equal(stream_count("the parent"), 1);
+	assert_int_equal(stream_count("the child"), 1);
+}
+
 #define TEXT_64 "a text that has 64 bytes and none of them is zero, four times o"
 static void
 frame_with_a_long_run_of_bytes_that_are_not_zero_is_read(void **state)
@@ -314,6 +340,7 @@ main(void)
 				   stream_begin),
 	    cmocka_unit_test_setup(mask_is_told, stream_begin),
 	    cmocka_unit_test_setup(thread_s_new_name_is_reported, stream_begin),
+	    cmocka_unit_test_setup(names_of_threads_that_run_in_turn_come_once, stream_begin),
 	    cmocka_unit_test_setup(frame_with_a_long_run_of_bytes_that_are_not_zero_is_read,
 				   stream_begin),
 	    cmocka_unit_test_setup(every_event_of_a_damaged_frame_is_missed, stream_begin),

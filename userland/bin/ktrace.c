@@ -70,8 +70,8 @@ static void __attribute__((noreturn)) run(char *const *command)
 /* Prints what the command does while it runs. */
 static void __attribute__((noreturn)) run_live(const struct request *r, char *const *command)
 {
-	static char *const kdump[] = {"kdump", "-l", "-f", "-", NULL};
-	char path[32];
+	char path[32], child[16];
+	char *const kdump[] = {"kdump", "-l", "--child", child, "-f", "-", NULL};
 	pid_t pid;
 	int fd, status;
 
@@ -93,6 +93,7 @@ static void __attribute__((noreturn)) run_live(const struct request *r, char *co
 		exit(1);
 	}
 	unlink(path);
+	snprintf(child, sizeof(child), "%d", (int)pid);
 	kill(pid, SIGCONT);
 	dup2(fd, STDIN_FILENO);
 	close(fd);

@@ -22,35 +22,20 @@ static const char usage[] =
 
 static bool show_all, describe, bare, quiet;
 
-/* Splits "TYPE FLAGS DESCRIPTION". */
-static int
-read_info(const char *name, char *buf, size_t size, const char **flags, const char **text)
-{
-	char *p;
-
-	if (sysctl_info(name, buf, size) < 0)
-		return -1;
-	p = strchr(buf, ' ');
-	*flags = p != NULL ? p + 1 : "";
-	if (p != NULL)
-		p = strchr(p + 1, ' ');
-	*text = p != NULL ? p + 1 : "";
-	if (p != NULL)
-		*p = '\0';
-	return 0;
-}
-
+/* Of "TYPE FLAGS DESCRIPTION". */
 static int
 print_description(const char *name)
 {
-	char buf[512];
-	const char *flags, *text;
+	char buf[512], *p;
 
-	if (read_info(name, buf, sizeof(buf), &flags, &text) < 0) {
+	if (sysctl_info(name, buf, sizeof(buf)) < 0) {
 		warn("%s", name);
 		return 1;
 	}
-	printf("%s%s%s\n", bare ? "" : name, bare ? "" : ": ", text);
+	p = strchr(buf, ' ');
+	if (p != NULL)
+		p = strchr(p + 1, ' ');
+	printf("%s%s%s\n", bare ? "" : name, bare ? "" : ": ", p != NULL ? p + 1 : "");
 	return 0;
 }
 
@@ -67,20 +52,15 @@ print_value(const char *name, char *value)
 	printf("%s%s%s\n", bare ? "" : name, bare ? "" : gap, value);
 }
 
-/*
- * Prints one line of a list. Write-only variables are skipped; of texts only the size is printed.
- */
+/* Prints one line of a list: of a longer text only the size. */
 static int
 print_listed(const char *name)
 {
-	char buf[512], *value;
-	const char *flags, *text;
+	char *value;
 	size_t lines = 1;
 
 	if (describe)
 		return print_description(name);
-	if (read_info(name, buf, sizeof(buf), &flags, &text) == 0 && strchr(flags, 'r') == NULL)
-		return 0;
 	value = sysctl_get_text(name);
 	if (value == NULL) {
 		warn("%s", name);
@@ -162,10 +142,7 @@ show(const char *name)
 	return 1;
 }
 
-/*
- * Sets `name` and prints the old and new value, unless -q is given. Prints nothing for a command,
- * which has no value.
- */
+/* Sets `name` and prints the old and new value, unless -q is given or both are empty. */
 static int
 set(const char *name, const char *value)
 {

@@ -1,9 +1,10 @@
 /* ktrcounts.c - reads the accounting of events, and says how many were lost. */
-#include <kestrel.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "userland/lib/kestrel.h"
 
 #define COLUMNS (sizeof(struct ktr_counts) / sizeof(uint64_t))
 
@@ -57,7 +58,10 @@ ktr_losses_print(FILE *f, const char *prefix, const struct ktr_counts *before)
 	}
 	while (entries < most + 2) /* two slots are never readable */
 		entries *= 2;
-	if (lost > 0)
-		fprintf(f, "%s%lu of %lu events%s; debug.ktr.entries=%lu holds them\n", prefix,
-			lost, all, file != 0 ? " so far" : "", entries);
+	if (lost == 0)
+		return;
+	fprintf(f, "%s%lu of %lu events%s", prefix, lost, all, file != 0 ? " so far" : "");
+	if (entries <= KTR_ENTRIES_MAX)
+		fprintf(f, "; debug.ktr.entries=%lu holds them", entries);
+	fputc('\n', f);
 }

@@ -26,6 +26,7 @@ _Thread_local unsigned ktr_host_masked;
 unsigned ktr_host_cpus = 1;
 unsigned ktr_host_verbose_calls;
 bool ktr_host_quiet;
+bool ktr_host_exchanges;
 bool ktr_host_in_sync = true;
 void (*ktr_host_wait)(void);
 int ktr_host_alloc_left = -1;
@@ -153,7 +154,9 @@ ktr_port_exchange(void (*fn)(void *), void *arg)
 		while (t->used && t != host_me && !__atomic_load_n(&t->parked, __ATOMIC_SEQ_CST))
 			sched_yield();
 	}
+	ktr_host_exchanges = true;
 	fn(arg);
+	ktr_host_exchanges = false;
 	__atomic_store_n(&host_stop, false, __ATOMIC_SEQ_CST);
 	for (unsigned i = 0; i < HOST_THREADS; i++) {
 		struct host_thread *t = &host_threads[i];

@@ -44,7 +44,8 @@ enum ktr_host_step {
 	KTR_HOST_BEGIN,    /* the head is about to be read */
 	KTR_HOST_SEQUENCE, /* inside a record, after one of its loads or stores */
 	KTR_HOST_PUBLISH,  /* the entry is complete, its head is about to be stored */
-	KTR_HOST_READ      /* a reader is about to load another word */
+	KTR_HOST_READ,     /* a reader is about to load another word */
+	KTR_HOST_NAME      /* a thread's name is about to be stored */
 };
 extern void (*volatile ktr_host_interrupt)(enum ktr_host_step step);
 
@@ -56,6 +57,8 @@ void ktr_host_pass(void);
 
 /** Counts calls, for tests of the console printing. */
 extern unsigned ktr_host_verbose_calls;
+/** ktr_port_exchange() is under way. */
+extern bool ktr_host_exchanges;
 /** False: ktr_port_sync() cannot tell. */
 extern bool ktr_host_in_sync;
 /** Not NULL: waits in place of ktr_port_sync(), for tests that schedule writers themselves. */
@@ -76,7 +79,7 @@ ktr_host_step(enum ktr_host_step step)
 #endif
 }
 
-/* The steps of ktr/ring.c. */
+/* The steps of ktr/ring.c and others. */
 #define KTR_PORT_STEP(step) ktr_host_step(step)
 #define KTR_PORT_PUT(field, value)                                     \
 	do {                                                           \

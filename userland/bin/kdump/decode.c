@@ -233,10 +233,11 @@ kdump_print_number(uint64_t v)
 	printf(kdump_options.decimal ? "%ld" : "%#lx", v);
 }
 
+/* All of these are ints: a program may leave anything in the upper half of the register. */
 static void
 print_choice(const struct word *words, uint64_t v)
 {
-	const char *name = find(words, v);
+	const char *name = find(words, (uint32_t)v);
 
 	if (name != NULL)
 		fputs(name, stdout);

@@ -1,6 +1,7 @@
 /* kdump.c - prints what ktrace has recorded. One source for the guest and for the host. */
 #include <err.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "userland/bin/kdump/points.h"
 
 static const char usage[] =
-    "kdump [-AdEHlnRrSsT] [--jsonl] [--freebsd OUT] [-f FILE] [-m MAX] [-p PID] [-t LETTERS]\n"
+    "kdump [-AdEHlnRrSsT] [--jsonl] [--freebsd OUT] [--child PID] [-f FILE] [-m MAX] [-p PID] [-t LETTERS]\n"
     "  -f FILE     read FILE, - for standard input, instead of ktrace.out\n"
     "  -A          the kind of program: L64, Linux's of 64 bits\n"
     "  -d          numbers are decimal\n"
@@ -26,6 +27,7 @@ static const char usage[] =
     "  -p PID      only this process or thread\n"
     "  -t LETTERS  only some kinds of records\n"
     "  -l          wait for more at the end of the file, while a traced process lives\n"
+    "  --child PID  with -l: do not wait for records of PID, this process's child, once it is gone\n"
     "  --jsonl     each record as a JSON object\n"
     "  --freebsd OUT  writes OUT, a file for FreeBSD's kdump, and prints nothing\n"
     "  -h, --help  this text\n" KTR_POINTS_HELP;
@@ -81,6 +83,9 @@ set_option(int c, const char *arg, const char **file)
 		return;
 	}
 	switch (c) {
+	case 'C':
+		kdump_child((int64_t)tool_number("--child", arg, 1, INT_MAX));
+		break;
 	case 'F':
 		freebsd_path = arg;
 		break;
@@ -110,6 +115,7 @@ int
 main(int argc, char **argv)
 {
 	static const struct option longs[] = {{"help", no_argument, NULL, 'h'},
+					      {"child", required_argument, NULL, 'C'},
 					      {"jsonl", no_argument, NULL, 'J'},
 					      {"freebsd", required_argument, NULL, 'F'},
 					      {NULL, 0, NULL, 0}};

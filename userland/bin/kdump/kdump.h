@@ -102,6 +102,7 @@ struct kdump_options {
 	uint64_t max_data; /* bytes of I/O that are printed */
 	uint32_t points;   /* KTRFAC_… that are printed */
 	int64_t pid;       /* the only process or thread to print; -1: all */
+	int64_t child;     /* --child; 0: none */
 	FILE *freebsd;     /* NULL, or where records are written in FreeBSD's format */
 };
 
@@ -118,8 +119,15 @@ const struct kdump_call *kdump_call(const struct kdump_machine *m, uint32_t code
  */
 int kdump_stream(int64_t (*read)(void *arg, void *buf, size_t len), void *arg);
 
-/* With -l: does a process live that the records so far are of, or was there none yet? */
+/* live.c. A record was read. */
+void kdump_lives(const struct ktr_header *h);
+/* With -l, at the end of the file: does a process live that the records so far are of, or was there
+ * none yet? */
 bool kdump_live(void);
+/* --child: a child of this process, whose records are awaited. */
+void kdump_child(int64_t pid);
+/* With --child: has a process ended without its last records? Says so. */
+bool kdump_misses(void);
 
 /* Prints what a record says after its first columns. The record has been checked. */
 void kdump_text(const struct ktr_header *h, const uint8_t *data);

@@ -149,14 +149,6 @@ print_columns(struct dump *d, const struct ktr_header *h, const char *type)
 		printf("L64  "); /* all programs are Linux's, of 64 bits */
 }
 
-static uint64_t begun, ended; /* tracings of processes */
-
-bool
-kdump_live(void)
-{
-	return kdump_options.live && (begun == 0 || begun > ended);
-}
-
 static bool
 wanted(const struct ktr_header *h)
 {
@@ -262,8 +254,7 @@ kdump_stream(int64_t (*read)(void *arg, void *buf, size_t len), void *arg)
 			      h.ktr_type & KTR_TYPE, why);
 			status = 1;
 		} else {
-			begun += (h.ktr_type & KTR_TYPE) == KTR_PROCCTOR;
-			ended += (h.ktr_type & KTR_TYPE) == KTR_PROCDTOR;
+			kdump_lives(&h);
 			if (wanted(&h))
 				print_record(&d, &h, (const uint8_t *)data);
 		}
@@ -274,5 +265,5 @@ kdump_stream(int64_t (*read)(void *arg, void *buf, size_t len), void *arg)
 		status = 1;
 	}
 	free(data);
-	return status;
+	return kdump_misses() ? 1 : status;
 }

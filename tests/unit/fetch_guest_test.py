@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+"""fetch_guest_test.py - qemu/fetch-guest: two runs at once, and one that is interrupted.
+
+Prints TAP. apt-get, dpkg-deb and flock are replaced by programs that do what a test needs.
+"""
+import os
+import shutil
+import subprocess
+
+from export_help import DEADLINE_S, ROOT, equal, expect, main
+
+UNPACK = """for f in usr/lib/x-linux-musl/libc.a usr/include/x-linux-musl/stdio.h bin/busybox; do
+    mkdir -p "$3/${f%/*}"
+    echo new > "$3/$f"
+    chmod 755 "$3/$f"
+done"""
+MUSL = ("musl/lib/libc.a", "musl/include/stdio.h")
+
+
+def fetch(tmp, **fakes):
+    """The folder of what a run gets, and its status."""
+    shutil.rmtree(tmp / "build", ignore_errors=True)
+    to = tmp / "build/guest/x86_64"
+    (to / "apt/lists").mkdir(parents=True)
+    (to / "apt/lists/a_Packages").write_text("")
+    for folder in ("bin", "qemu"):
+        (tmp / folder).mkdir(exist_ok=True)
+    shutil.copy(ROOT / "qemu/fetch-guest", tmp / "qemu")
+    programs = {"apt-get": "touch a.deb", "dpkg-deb": UNPACK, "flock": "", "cp": 'exec /bin/cp "$@"'}
+    for name, body in (programs | fakes).items():
+        (tmp / "bin" / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp / "bin" / name).chmod(0o755)
+    p = subprocess.run([tmp / "qemu/fetch-guest", "x86_64"], env={"PATH": f"{tmp}/bin:{os.environ['PATH']}"},
+                       capture_output=True, timeout=DEADLINE_S, check=False)
+    return to, p.returncode
+
+
+def it_gets_the_userland(tmp):
+    to, status = fetch(tmp)
+    equal((status, [(to / name).read_text() for name in ("busybox", *MUSL)]), (0, ["new\n"] * 3), "status and files")
+
+
+def what_another_run_got_meanwhile_stays(tmp):
+    other = "; ".join(f"mkdir -p $(dirname {name}); echo theirs > {name}" for name in ("busybox", *MUSL))
+    to, status = fetch(tmp, flock=f"cd build/guest/x86_64; {other}; chmod 755 busybox")
+    equal((status, [(to / name).read_text() for name in ("busybox", *MUSL)]), (0, ["theirs\n"] * 3), "status and files")
+
+
+def what_is_not_whole_is_not_there(tmp):
+    to, _ = fetch(tmp, cp='/bin/cp "$@"; case $* in *busybox*) kill -KILL $PPID;; esac')
+    expect(not (to / "busybox").exists(), "a busybox of which nobody knows whether it is whole")
+
+
+if __name__ == "__main__":
+    main([it_gets_the_userland, what_another_run_got_meanwhile_stays, what_is_not_whole_is_not_there])
