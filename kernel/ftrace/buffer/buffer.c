@@ -213,7 +213,8 @@ struct trace_reader {
 	bool begun;      /* the head was printed; trace_pipe: something was read */
 	size_t at, len;  /* what is left of the line */
 	uint64_t pos;    /* where at is in the file; not of trace_pipe */
-	uint32_t silent; /* trace_pipe: the thread whose events are suppressed, or 0 */
+	uint32_t silent; /* trace_pipe: a thread that has read, or 0; lock */
+	bool silences;   /* … others have, too; lock */
 	uint32_t wakes;  /* trace_pipe_raw: how often ioctl() ended the reads that wait; atomic */
 	struct poll_source news;
 	struct callout look_again; /* trace_pipe: while somebody polls it */
@@ -380,7 +381,8 @@ trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 
 	if (t == NULL)
 		return -EINVAL;
-	sched_suppress_events(true);
+	if (!silent)
+		sched_suppress_events(true);
 	mutex_lock(&t->lock);
 	reader_hold(vn, t, t->keeps);
 	if (*off == 0 || *off != t->pos)
@@ -391,7 +393,8 @@ trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		t->pos = *off;
 	}
 	mutex_unlock(&t->lock);
-	sched_suppress_events(silent);
+	if (!silent)
+		sched_suppress_events(false);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
@@ -423,8 +426,8 @@ trace_release(struct file *f)
 {
 	struct trace_reader *t = f->priv;
 
-	if (t != NULL && t->silent == curthread()->tid)
-		sched_suppress_events(false);
+	if (t != NULL && t->silent != 0)
+		sched_end_silence(t->silences || t->silent != curthread()->tid);
 	if (t != NULL)
 		reader_hold(f->vn, t, false);
 	if (t != NULL && t->pauses && tracefs_begin(f->vn) == 0) {
@@ -507,8 +510,8 @@ raw_open(struct file *f)
 }
 
 /*
- * Waits for entries, and takes them. A thread that reads is not traced from then on, until it is
- * the last who closes the file: else what it does would be something to read.
+ * Waits for entries, and takes them. A thread that reads is not traced from then on, until the file
+ * is closed: else what it does would be something to read.
  */
 static int64_t
 trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
@@ -521,10 +524,11 @@ trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	if (t == NULL)
 		return -EINVAL;
 	wakes = __atomic_load_n(&t->wakes, __ATOMIC_RELAXED);
-	if (t->silent == 0 && !curthread()->ktr_suppress) {
-		sched_suppress_events(true);
-		t->silent = curthread()->tid;
-	}
+	sched_silence();
+	mutex_lock(&t->lock);
+	t->silences |= t->silent != 0 && t->silent != curthread()->tid;
+	t->silent = curthread()->tid;
+	mutex_unlock(&t->lock);
 	while (error == 0 && u->resid == start && start > 0) {
 		mutex_lock(&t->lock);
 		if ((f->flags & O_NONBLOCK) || t->at < t->len || percent_is_reached(vn, &t->r))
