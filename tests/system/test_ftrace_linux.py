@@ -21,6 +21,20 @@ def overrun():
         check(read[0] + read[2] >= 2 and read[1] == 0, f"two marks, of which some were read: {read}")
 
 
+@portable_test("trace_pipe, and trace_pipe_raw, say what was lost before they were opened, and it stays lost")
+def lost_before():
+    out, raw = ftrace("for d in . instances/i; do\nmkdir -p $d\necho 64 > $d/buffer_size_kb\necho > $d/trace\necho 1 > $d/events/vfs/enable\nload file -n 400 >/dev/null\necho 0 > $d/events/vfs/enable\n"
+                      "cat $d/per_cpu/cpu0/stats\nhead -n 1 $d/trace_pipe\ncat $d/per_cpu/cpu0/stats\ndone\n"
+                      "echo 1 > instances/i/events/vfs/enable\nload file -n 400 >/dev/null\necho 0 > instances/i/events/vfs/enable\necho =====\n"
+                      "dd if=instances/i/per_cpu/cpu0/trace_pipe_raw bs=4096 count=1 2>/dev/null | od -v -A n -t x1 | head -n 1\n")
+    told = [int(n) for n in re.findall(r"^CPU:0 \[LOST (\d+) EVENTS\]$", out, re.M)]
+    for n, (before, after) in zip(told, (stats(out)[:2], stats(out)[2:])):
+        check_eq((before[1] > 100, n, after[1]), (True, before[1], before[1]), "what was overwritten")
+        check_eq(after[0] + after[2], before[0], "what was read, or not yet")
+    check_eq(len(told), 2, f"lines that say so: {out}")
+    check(int.from_bytes(bytes.fromhex(raw.replace(" ", ""))[8:16], "little") >> 31 & 1 == 1, f"the first page's flag: {raw}")
+
+
 @portable_test("trace_pipe of an instance goes on after buffer_size_kb")
 def resize():
     out = ftrace("mkdir instances/i\ncd instances/i\nfor n in 1 2 3 4 5; do echo before > trace_marker; done\nexec 3< trace_pipe\nhead -n 5 <&3\n"

@@ -58,6 +58,7 @@ place_cursors(struct buffer_reader *r)
 		    !ktr_log_window(r->b->log, i, &tail, &head))
 			continue;
 		c->seq = buffer_later(tail, shown_from(r->b, i));
+		c->lost = r->consume ? c->seq - shown_from(r->b, i) : 0;
 		c->end = r->consume ? UINT64_MAX : head;
 	}
 }
