@@ -245,7 +245,7 @@ instance_fire(struct instance *i, const struct ktr_firing *f)
 	char text[64];
 	struct sbuf last;
 
-	if (!pids_want(i, PIDS_EVENT))
+	if (!pids_want_event(i, f))
 		return;
 	if (i == &instance_top) {
 		ktr_fire_record(f);

@@ -180,6 +180,13 @@ pids_want(const struct instance *i, enum pid_list list)
 {
 	return !pids_any(i, list) || pids_have(i, list);
 }
+/* Is the firing recorded, as the lists of events say? In a hook. */
+bool pids_have_event(const struct instance *i, const struct ktr_firing *f);
+static inline bool
+pids_want_event(const struct instance *i, const struct ktr_firing *f)
+{
+	return !pids_any(i, PIDS_EVENT) || pids_have_event(i, f);
+}
 /* An option has changed: a list follows those who fork and exit, or not. 0 or -errno. */
 int pids_follow(struct instance *i);
 /* The files: arg is the list. */

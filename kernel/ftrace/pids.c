@@ -27,6 +27,12 @@ has(const struct pids *p, uint32_t pid)
 	return false;
 }
 
+static bool
+has_any(const struct pids *p, uint32_t a, uint32_t b)
+{
+	return has(p, a) || has(p, b);
+}
+
 bool
 pids_have(const struct instance *i, enum pid_list list)
 {
@@ -34,6 +40,30 @@ pids_have(const struct instance *i, enum pid_list list)
 
 	return (count(&i->pids[list]) == 0 || has(&i->pids[list], pid)) &&
 	       !has(&i->pids[list + 1], pid);
+}
+
+/* Events of a second thread: who gets the CPU, who is woken. Looked up when a list is written. */
+static const struct ktr_site *switches, *wakings[3];
+
+static bool
+is_waking(const struct ktr_site *site)
+{
+	return site == wakings[0] || site == wakings[1] || site == wakings[2];
+}
+
+bool
+pids_have_event(const struct instance *i, const struct ktr_firing *f)
+{
+	const struct pids *in = &i->pids[PIDS_EVENT], *out = &i->pids[PIDS_EVENT_NOT];
+	uint32_t pid = f->site == switches || is_waking(f->site) ? (uint32_t)f->args[1] : 0;
+	uint32_t next;
+
+	if (f->site != switches)
+		return pids_have(i, PIDS_EVENT) ||
+		       (pid != 0 && (count(in) == 0 || has(in, pid)) && !has(out, pid));
+	pid = pid != 0 ? pid : IDLE;
+	next = f->args[5] != 0 ? (uint32_t)f->args[5] : IDLE;
+	return (count(in) == 0 || has_any(in, pid, next)) && !(has(out, pid) && has(out, next));
 }
 
 /* False: there is no room. [lock] */
@@ -192,6 +222,10 @@ pids_store(struct instance *i, uintptr_t arg, char *text)
 			return -ENOSPC;
 		w.pids[w.n++] = pid != 0 ? (uint32_t)pid : IDLE;
 	}
+	switches = event_find("sched", "sched_switch");
+	wakings[0] = event_find("sched", "sched_waking");
+	wakings[1] = event_find("sched", "sched_wakeup");
+	wakings[2] = event_find("sched", "sched_wakeup_new");
 	ktr_hook_without(pids_add_here, &w);
 	error = changed(i, arg);
 	if (error != 0 && w.was_empty) /* a list that others are in stays longer by these */

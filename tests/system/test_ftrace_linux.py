@@ -131,6 +131,25 @@ def silence():
     check_match(r"\A1\n0\n(?:Terminated\n)?1\n\Z", other, "a mark; no event; one after the file was closed by another process")
 
 
+@portable_test("set_event_pid, set_event_notrace_pid: sched_switch belongs to both threads, a wakeup to who is woken, too, in every log")
+def second_threads():
+    parts = ftrace("mkdir instances/i\nsh -c 'while true; do sleep 0.01; done' &\nfor d in . instances/i; do\necho $! > $d/set_event_pid\nfor e in switch waking wakeup; do echo 1 > $d/events/sched/sched_$e/enable; done\ndone\n"
+                   "for d in . instances/i; do\nuntil test $(grep -c \"wakeup: .* pid=$! \" $d/trace) -ge 3; do true; done\ndone\necho 0 > events/enable\necho 0 > instances/i/events/enable\n"
+                   "for d in . instances/i; do\necho $!\ncat $d/trace\necho =====\ndone\n"
+                   "for d in . instances/i; do\necho > $d/set_event_pid\necho 0 $! > $d/set_event_notrace_pid\necho > $d/trace\necho 1 > $d/events/sched/sched_switch/enable\nuntil test $(grep -c \"=$! \" $d/trace) -ge 3; do true; done\n"
+                   "echo 0 > $d/events/enable\necho $!\ncat $d/trace\necho =====\ndone\nkill $!\n", smp=1)
+    for part in parts[:2]:
+        pid = int(part.split("\n", 1)[0])
+        found = [what for *_, what in rows(part)]
+        check_eq([what for what in found if not re.search(rf" (prev_pid|next_pid)={pid} | pid=\d+ ", what)], [], "events of others")
+        for event in (rf"sched_switch: .* next_pid={pid} ", rf"sched_switch: .* prev_pid={pid} ", rf"sched_waking: .* pid={pid} ", rf"sched_wakeup: .* pid={pid} "):
+            check(any(re.match(event, what) for what in found), f"{event} in {found}")
+    for part in parts[2:4]:
+        pid = int(part.split("\n", 1)[0])
+        both = [re.search(r" prev_pid=(\d+) .* next_pid=(\d+) ", what).groups() for *_, what in rows(part)]
+        check(both and not any({a, b} <= {"0", str(pid)} for a, b in both), f"switches between two who are left out: {both}")
+
+
 @portable_test("two histograms that differ after their first 512 characters are two")
 def long_hists():
     same = " && ".join(f"common_pid != {10 ** 17 + n}" for n in range(20))
@@ -282,7 +301,8 @@ def writes():
         "echo 'prev_prio == 1' > filter\ncat filter enable\necho 0 > filter\ncat filter\n")
     check_match(r"\Acommon_pid != 1\np:kprobes/one kernel_clone\np:kprobes/two kernel_clone a=\$arg1\n\Z", long, "what is written at once")
     check_match(r"\A0\n", idle, "the file")
-    check_eq({(name, tid) for name, tid, *_ in rows(idle)}, {("<idle>", 0)}, "whose events")
+    for _, tid, *_, what in rows(idle):
+        check(what.startswith("sched_switch: ") and (" prev_pid=0 " in what or " next_pid=0 " in what), f"whose event: {what}")
     check_match(r"\A1\*\nsh: .*busy\nnone\n1\*\n(?:sh: .*busy\n)?none\n\Z", owners, "a filter that there is no owner for")
 
 

@@ -88,9 +88,9 @@ events_record(struct instance *i, const struct ktr_firing *f)
 {
 	if (i != &instance_top || !ktr_firing_logged(f)) /* which does so anyway */
 		instance_fire(i, f);
-	if (option_on(i, OPTION_STACKTRACE) && pids_want(i, PIDS_EVENT))
+	if (option_on(i, OPTION_STACKTRACE) && pids_want_event(i, f))
 		record_stack(i, f);
-	if (option_on(i, OPTION_USER_STACK) && pids_want(i, PIDS_EVENT))
+	if (option_on(i, OPTION_USER_STACK) && pids_want_event(i, f))
 		record_user_stack(i, f);
 }
 
