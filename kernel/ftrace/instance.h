@@ -37,7 +37,7 @@ struct dtrace_consumer;
 
 /* Lists of threads; each is followed by that of those who are left out. */
 enum pid_list { PIDS_FUNCTION, PIDS_FUNCTION_NOT, PIDS_EVENT, PIDS_EVENT_NOT, PID_LISTS };
-#define PIDS_MAX      64
+#define PIDS_MAX      1024
 #define ERROR_LOG     8 /* entries, as in Linux */
 #define INSTANCE_NAME 64
 
@@ -78,6 +78,7 @@ struct instance {
 	struct pids {
 		uint32_t pid[PIDS_MAX]; /* atomic; changed under [lock] */
 		unsigned n;             /* … */
+		unsigned missed;        /* children for whom there was no room; [lock] */
 	} pids[PID_LISTS];
 	struct error_log {
 		unsigned count; /* since it was cleared */

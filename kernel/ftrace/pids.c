@@ -6,6 +6,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/instance.h"
+#include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 
@@ -106,8 +107,8 @@ pids_follow_firing(struct pids *p, const struct ktr_firing *f)
 		pids_replace(p, tid, tid | LEAVING);
 	else if (f->site == ends)
 		pids_replace(p, tid | LEAVING, 0);
-	else if (has(p, tid))
-		pids_add(p, (uint32_t)f->args[3]); /* of the child */
+	else if (has(p, tid) && !pids_add(p, (uint32_t)f->args[3])) /* of the child */
+		p->missed++;
 }
 
 static void
@@ -167,6 +168,8 @@ pids_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 
 	if (p->n == 0 && arg < PIDS_EVENT)
 		sbuf_puts(out, "no pid\n");
+	if (p->missed > 0)
+		sbuf_printf(out, "# no room for %u more\n", p->missed);
 	for (unsigned n = 0; n < p->n; n++)
 		if (p->pid[n] != 0 && (p->pid[n] & LEAVING) == 0)
 			sbuf_printf(out, "%u\n", p->pid[n] != IDLE ? p->pid[n] : 0);
@@ -176,7 +179,7 @@ pids_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 struct writing {
 	struct instance *i;
 	struct pids *p;
-	uint32_t pids[PIDS_MAX];
+	uint32_t *pids; /* so many as a list has room for */
 	unsigned n;
 	bool room, was_empty;
 };
@@ -201,32 +204,48 @@ pids_empty_here(void *arg)
 
 	hook_lock(&w->i->lock);
 	__atomic_store_n(&w->p->n, 0, __ATOMIC_RELEASE);
+	w->p->missed = 0;
 	for (unsigned n = 0; n < PIDS_MAX; n++)
 		__atomic_store_n(&w->p->pid[n], 0, __ATOMIC_RELAXED);
 	hook_unlock(&w->i->lock);
 }
 
-int
-pids_store(struct instance *i, uintptr_t arg, char *text)
+/* The numbers of a text. 0 or -errno. */
+static int
+read_pids(struct writing *w, char *text)
 {
-	struct writing w = {.i = i, .p = &i->pids[arg]};
 	char *word;
-	int error;
 
 	while ((word = tracefs_word(&text)) != NULL) {
 		uint64_t pid;
 
 		if (tracefs_number(word, &pid) != 0 || pid >= INT32_MAX)
 			return -EINVAL;
-		if (w.n == PIDS_MAX)
+		if (w->n == PIDS_MAX)
 			return -ENOSPC;
-		w.pids[w.n++] = pid != 0 ? (uint32_t)pid : IDLE;
+		w->pids[w->n++] = pid != 0 ? (uint32_t)pid : IDLE;
+	}
+	return 0;
+}
+
+int
+pids_store(struct instance *i, uintptr_t arg, char *text)
+{
+	struct writing w = {.i = i, .p = &i->pids[arg]};
+	int error;
+
+	w.pids = kmalloc(sizeof(*w.pids) * PIDS_MAX);
+	error = w.pids != NULL ? read_pids(&w, text) : -ENOMEM;
+	if (error != 0) {
+		kfree(w.pids);
+		return error;
 	}
 	switches = event_find("sched", "sched_switch");
 	wakings[0] = event_find("sched", "sched_waking");
 	wakings[1] = event_find("sched", "sched_wakeup");
 	wakings[2] = event_find("sched", "sched_wakeup_new");
 	ktr_hook_without(pids_add_here, &w);
+	kfree(w.pids);
 	error = changed(i, arg);
 	if (error != 0 && w.was_empty) /* a list that others are in stays longer by these */
 		ktr_hook_without(pids_empty_here, &w);

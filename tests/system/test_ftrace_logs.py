@@ -342,6 +342,15 @@ def options():
     check_match(r"^(\d+)\n\1\n\1\n$", left, "those that have ended are gone")
 
 
+@test("event-fork follows many children that live at once; a list that is full says how many it has no room for")
+def many_children():
+    out = ftrace("mkfifo /tmp/go\nexec 4<> /tmp/go\necho $$ > set_event_pid\necho 1 > options/event-fork\necho 1 > events/syscalls/sys_enter_kill/enable\n"
+                 "n=0\nwhile test $n -lt 80; do (read x <&4; kill -0 $$) &\nn=$((n+1))\ndone\nwhile test $n -gt 0; do echo >&4\nn=$((n-1))\ndone\nwait\ngrep -c 'sys_kill(' trace\n"
+                 "echo > set_event_pid\nlist=$$\nn=1\nwhile test $n -lt 1024; do list=\"$list $((100000 + n))\"\nn=$((n+1))\ndone\necho $list > set_event_pid\ngrep '#' set_event_pid\n"
+                 "echo 99 >> set_event_pid\n(:)\n(:)\ngrep '#' set_event_pid | wc -l\ngrep -c 1 set_event_pid\necho > set_event_pid\ncat set_event_pid\n", smp=1)[0]
+    check_match(r"^80\n# no room for 1 more\nsh: .*No space left on device\n *1\n102[34]\n\Z", out, "who is followed, and who is not")
+
+
 @test("set_event_notrace_pid with event-fork: of the children nothing is recorded, not even the signal that tells that they have ended")
 def notrace_children():
     out, lists = ftrace(
