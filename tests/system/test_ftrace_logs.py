@@ -342,6 +342,16 @@ def options():
     check_match(r"^(\d+)\n\1\n\1\n$", left, "those that have ended are gone")
 
 
+@test("a snapshot that a trigger asks for does not take a latency tracer's trace away, and the log says so")
+def no_snapshot():
+    first, second, said = ftrace(
+        "echo 0 > options/function-trace\necho irqsoff > current_tracer\nload mix -n 1 >/dev/null\necho snapshot > events/sched/sched_process_fork/trigger\necho 9999999999 > tracing_max_latency\n"
+        "cat trace\necho =====\nload fork -n 1 >/dev/null\ncat trace\necho =====\necho 0 > tracing_on\ncat trace_pipe > /tmp/log\ngrep -A 1 LATENCY /tmp/log | head -n 2\n", smp=1)
+    check_match(r"^# irqsoff latency trace", first, "the trace")
+    check_eq(second, first, "the trace after a fork")
+    check_match(r": \*{3} LATENCY TRACER ACTIVE \*{3}\n\*{3} Can not use snapshot \(sorry\) \*{3}$", said, "what the log says")
+
+
 @test("event-fork follows many children that live at once; a list that is full says how many it has no room for")
 def many_children():
     out = ftrace("mkfifo /tmp/go\nexec 4<> /tmp/go\necho $$ > set_event_pid\necho 1 > options/event-fork\necho 1 > events/syscalls/sys_enter_kill/enable\n"

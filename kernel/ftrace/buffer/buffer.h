@@ -163,7 +163,8 @@ extern const struct tracefs_file raw_tracers_dir; /* events/ftrace */
 
 /* ---- snapshot.c: copies of a log ---- */
 
-/* Takes one, if there is memory for it and nobody reads the last one. Any context. */
+/* Takes one, if there is memory for it, nobody reads the last one, and it is no latency tracer's.
+ * Any context. */
 void snapshot_take(struct instance *i, unsigned cpu);
 /* The same of the entries from these numbers on, which belong to a latency, if that counts. */
 void snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l);

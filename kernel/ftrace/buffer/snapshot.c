@@ -79,12 +79,19 @@ snapshot_take_here(void *arg)
 	hook_unlock(&i->snapshot_lock);
 }
 
+/* What a latency tracer keeps stays; who asks reads Linux's words in the trace. */
 void
 snapshot_take(struct instance *i, unsigned cpu)
 {
+	static const char sorry[] = "*** LATENCY TRACER ACTIVE ***\n"
+				    "*** Can not use snapshot (sorry) ***";
 	struct work w = {.i = i, .cpu = cpu};
 
-	snapshot_take_here(&w);
+	if (latency_is_on(i))
+		instance_record_data(i, &tracer_mark, (uint64_t[KTR_MAXARGS]){0}, sorry,
+				     sizeof(sorry) - 1);
+	else
+		snapshot_take_here(&w);
 }
 
 void
