@@ -62,6 +62,7 @@ struct instance {
 	} latency;              /* to which the snapshot belongs; snapshot_lock */
 	uint32_t snapshot_lock; /* see snapshot.c */
 	unsigned snapshot_readers;
+	unsigned snapshot_users; /* triggers and histograms that take some */
 	bool snapshot_there;
 	uint32_t lock; /* hook_lock(), in hooks and within ktr_hook_without() */
 	uint64_t mask,

@@ -352,6 +352,29 @@ def no_snapshot():
     check_match(r": \*{3} LATENCY TRACER ACTIVE \*{3}\n\*{3} Can not use snapshot \(sorry\) \*{3}$", said, "what the log says")
 
 
+@test("a snapshot's memory stays as long as triggers or histograms take snapshots, whatever latency tracer comes and goes")
+def snapshot_users():
+    exec_ = "events/sched/sched_process_exec/trigger"
+    for trigger in ("snapshot:2", "hist:keys=common_pid:p=pid:onchange($p).snapshot()"):
+        out = ftrace(FORK + f"echo '{trigger}' > {exec_}\necho irqsoff > current_tracer\necho nop > current_tracer\nload fork -n 1 >/dev/null\nhead -n 1 snapshot\ncat {exec_}\n"
+                     f"echo 0 > snapshot\nhead -n 1 snapshot\necho '!{trigger}' >> {exec_}\necho 0 > snapshot\nhead -n 2 snapshot\n", smp=1)[0]
+        check_match(r"\A# tracer: nop\n.*(?::count=\d|\[active\])\nsh: .*busy\n# tracer: nop\n#\n# \* Snapshot is freed \*\n", out, "the snapshot")
+
+
+@test("a tracer that is refused changes nothing: the trace, the current tracer, and what a latency tracer has kept")
+def refused_tracers():
+    function, latency, noise = ftrace(
+        "echo sys_kill > set_ftrace_filter\necho function > current_tracer\nkill -0 $$\necho 1 > function_profile_enabled\necho function_graph > current_tracer\ncat current_tracer\n"
+        "kill -0 $$\ngrep -c 'sys_kill <-' trace\necho =====\necho 0 > options/function-trace\necho irqsoff > current_tracer\nload mix -n 1 >/dev/null\n"
+        "echo function_graph > current_tracer\ncat current_tracer tracing_max_latency\ngrep -c '=> started at' trace\necho 0 > function_profile_enabled\necho preemptoff > current_tracer\n"
+        "load mix -n 1 >/dev/null\ngrep -c '=> started at' trace\necho function_graph > current_tracer\ncat current_tracer\nhead -n 2 snapshot | tail -n 1\necho =====\n"
+        "mkdir instances/i\necho osnoise > instances/i/current_tracer\necho osnoise > current_tracer\necho timerlat > current_tracer\ncat current_tracer\necho nop > instances/i/current_tracer\n"
+        "echo timerlat > current_tracer\ncat current_tracer\necho nop > current_tracer\n", smp=1)
+    check_match(r"\Ash: .*busy\nfunction\n2\n\Z", function, "the function tracer")
+    check_match(r"\Ash: .*busy\nirqsoff\n[1-9]\d*\n1\n1\nfunction_graph\n# \* Snapshot is freed \*\n\Z", latency, "irqsoff")
+    check_match(r"\Ash: .*busy\nosnoise\ntimerlat\n\Z", noise, "osnoise")
+
+
 @test("event-fork follows many children that live at once; a list that is full says how many it has no room for")
 def many_children():
     out = ftrace("mkfifo /tmp/go\nexec 4<> /tmp/go\necho $$ > set_event_pid\necho 1 > options/event-fork\necho 1 > events/syscalls/sys_enter_kill/enable\n"

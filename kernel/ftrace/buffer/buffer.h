@@ -171,9 +171,13 @@ void snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const stru
 /* Gives the instance memory for a snapshot. 0 or -ENOMEM. */
 int snapshot_alloc(struct instance *i);
 void snapshot_free(struct instance *i);
+/* The same; it stays until the last user is gone, and somebody frees it. */
+int snapshot_use(struct instance *i);
+void snapshot_unuse(struct instance *i);
 /* A reader comes or goes. */
 void snapshot_hold(struct instance *i, bool hold);
-/* What is written to the file. 0 or -errno; -EBUSY: somebody reads it. */
+/* What is written to the file. 0 or -errno; -EBUSY: somebody reads it, or uses what is
+ * to be freed. */
 int snapshot_store(struct instance *i, uint64_t command, unsigned cpu);
 /* Locks as of print_head(). */
 bool snapshot_is_empty(const struct instance *i, unsigned cpu);

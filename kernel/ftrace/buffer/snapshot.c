@@ -160,6 +160,21 @@ snapshot_free(struct instance *i)
 }
 
 int
+snapshot_use(struct instance *i)
+{
+	int error = snapshot_alloc(i);
+
+	i->snapshot_users += error == 0;
+	return error;
+}
+
+void
+snapshot_unuse(struct instance *i)
+{
+	i->snapshot_users--;
+}
+
+int
 snapshot_store(struct instance *i, uint64_t command, unsigned cpu)
 {
 	struct work w = {.i = i, .cpu = cpu};
@@ -170,6 +185,8 @@ snapshot_store(struct instance *i, uint64_t command, unsigned cpu)
 	if (command == 0) {
 		if (cpu != BUFFER_ALL)
 			return -EINVAL;
+		if (i->snapshot_users > 0)
+			return -EBUSY;
 		snapshot_free(i);
 	} else if (command == 1) {
 		error = snapshot_alloc(i);

@@ -241,7 +241,7 @@ latency_wants(const struct ktr_site *site)
 		   : site == woken || site == woken_new || site == switched;
 }
 
-int
+void
 latency_start(void)
 {
 	irq_disable = event_find("preemptirq", "irq_disable");
@@ -255,10 +255,7 @@ latency_start(void)
 	waker.tid = 0;
 	latency_longest_ns = 0;
 	instance_top.latency = (struct latency){.ns = 0};
-	if (snapshot_alloc(&instance_top) != 0)
-		return -ENOMEM;
 	buffer_clear(&instance_top.snapshot, BUFFER_ALL);
-	return 0;
 }
 
 /* ---- how it is printed ---- */

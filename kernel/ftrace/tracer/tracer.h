@@ -136,8 +136,8 @@ void functions_show_total(struct instance *i, uintptr_t arg, struct sbuf *out);
 
 extern struct ktr_site latency_point, latency_switch;
 ktr_hook_fn irqsoff_fire, wakeup_fire;
-/* 0 or -ENOMEM. */
-int latency_start(void);
+/* Nothing was kept yet. */
+void latency_start(void);
 /* Is one of them the current one? Does it want this site? */
 bool tracer_is_latency(enum tracer t);
 bool latency_is_on(const struct instance *i);
