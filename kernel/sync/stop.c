@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "arch/irq.h"
+#include "arch/ktr.h"
 #include "arch/smp.h"
 #include "kernel/lib/clock.h"
 #include "kernel/sync/pcpu.h"
@@ -23,6 +24,7 @@
 
 struct stop stop = {.owner = STOP_NOBODY};
 
+static bool in_hook; /* the owner was in a hook (ktr/hook.h) when it became it; the owner's */
 static bool stop_wanted; /* atomic: while true, a CPU that gets an NMI stops */
 
 bool
@@ -67,11 +69,16 @@ stop_claim(struct arch_trapframe *tf)
 		if (tf == NULL || !stop_here(tf))
 			arch_relax();
 	}
+	/* A hook may wait for another one's lock, which a CPU that is stopped may have. */
+	in_hook = *ARCH_KTR_IN_HOOK();
+	*ARCH_KTR_IN_HOOK() = true;
 }
 
 void
 stop_release(void)
 {
+	if (!in_hook) /* else a single step may have left it */
+		*ARCH_KTR_IN_HOOK() = false;
 	/* first: a CPU that resumes must find the machine free */
 	__atomic_store_n(&stop.owner, STOP_NOBODY, __ATOMIC_RELEASE);
 	if (ncpus > 1)
