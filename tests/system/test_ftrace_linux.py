@@ -150,6 +150,22 @@ def second_threads():
         check(both and not any({a, b} <= {"0", str(pid)} for a, b in both), f"switches between two who are left out: {both}")
 
 
+@portable_test("events/SYSTEM/enable that fails switches on none of them")
+def none_by_half():
+    out = ftrace("for e in lookup name open create; do echo 'common_pid > 0' > events/vfs/$e/filter; done 2>/dev/null\nn=1\nwhile test $n -le 60; do\n"
+                 "sysctl debug.ktest.fail_alloc=$n >/dev/null\nif echo 1 > events/vfs/enable; then test $n -gt 8 && break; echo 0 > events/vfs/enable; else read x < events/vfs/enable; echo failed $x; fi\n"
+                 "n=$((n+1))\ndone 2>&1\n", smp=1, options=["--kernel", str(ROOT / "build" / ARCH / "kestrel-test")])[0]
+    found = re.findall(r"^failed (\S+)$", out, re.M)
+    check(len(found) > 3 and set(found) == {"0"}, f"what is on after errors: {out}")
+
+
+@portable_test("set_event is emptied, and takes off what triggers have switched on, also where nothing was enabled by hand")
+def soft_off():
+    out = ftrace("mkdir instances/x\ncd instances/x\necho enable_event:vfs:lookup > events/sched/sched_process_exec/trigger\n/bin/cat /dev/null\nread x < events/vfs/lookup/enable\n"
+                 "echo > set_event\nread y < events/vfs/lookup/enable\necho \"$x $y\"\n")[0]
+    check_match(r"\A1\* 0\*\n\Z", out, "the event")
+
+
 @portable_test("two histograms that differ after their first 512 characters are two")
 def long_hists():
     same = " && ".join(f"common_pid != {10 ** 17 + n}" for n in range(20))
