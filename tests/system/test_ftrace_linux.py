@@ -166,6 +166,21 @@ def soft_off():
     check_match(r"\A1\* 0\*\n\Z", out, "the event")
 
 
+@portable_test("a probe may be in the group of synthetic events, and goes by that name; none may be where it would have no folder")
+def groups():
+    out = ftrace("echo 'p:synthetic/foo ramfs_read' >> dynamic_events\necho 's:bar u64 x' >> dynamic_events\ncat dynamic_events\necho '-:synthetic/foo' >> dynamic_events\necho '-:synthetic/bar' >> dynamic_events\n"
+                 "echo '-:synthetic/foo' >> dynamic_events\ncat dynamic_events\nfor g in ftrace enable header_page header_event; do echo \"p:$g/foo ramfs_read\" >> kprobe_events\ndone\ncat kprobe_events\n"
+                 "grep -c 'already used' error_log\n")[0]
+    check_match(r"\Ap:synthetic/foo ramfs_read\ns:synthetic/bar u64 x\nsh: .*No such .*\n(?:sh: .*exists\n){4}4\n\Z", out, "the probes")
+
+
+@portable_test("stats: the oldest event is one that is shown")
+def oldest():
+    out = ftrace("echo 0 > tracing_on\necho 1 > tracing_on\necho a > trace_marker\necho b > trace_marker\ncat trace\nexec 3< trace_pipe\nread x <&3\nexec 3<&-\ncat per_cpu/cpu0/stats\necho > trace\ncat per_cpu/cpu0/stats\n")[0]
+    times = [int(s) * 10 ** 6 + int(us) for s, us in re.findall(r"^oldest event ts: +(\d+)\.(\d{6})$", out, re.M)]
+    check_eq(times, [[time for *_, time, what in rows(out) if what.endswith(": b")][0], 0], "the oldest")
+
+
 @portable_test("two histograms that differ after their first 512 characters are two")
 def long_hists():
     same = " && ".join(f"common_pid != {10 ** 17 + n}" for n in range(20))

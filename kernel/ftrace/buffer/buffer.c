@@ -32,18 +32,6 @@
 #define LINE_BYTES 2048
 #define WAIT_NS    10000000 /* trace_pipe looks so often whether there is more */
 
-static uint64_t
-buffer_later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t
-shown_from(const struct buffer *b, unsigned cpu)
-{
-	return __atomic_load_n(&b->shown[cpu].from, __ATOMIC_RELAXED);
-}
-
 /* Control lock held. */
 static void
 place_cursors(struct buffer_reader *r)
@@ -57,8 +45,8 @@ place_cursors(struct buffer_reader *r)
 		if ((r->cpu != BUFFER_ALL && r->cpu != i) ||
 		    !ktr_log_window(r->b->log, i, &tail, &head))
 			continue;
-		c->seq = buffer_later(tail, shown_from(r->b, i));
-		c->lost = r->consume ? c->seq - shown_from(r->b, i) : 0;
+		c->seq = buffer_later(tail, buffer_from(r->b, i));
+		c->lost = r->consume ? c->seq - buffer_from(r->b, i) : 0;
 		c->end = r->consume ? UINT64_MAX : head;
 	}
 }
@@ -115,8 +103,8 @@ buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost)
 
 		if (c->end == 0)
 			continue; /* it does not read that CPU */
-		if (r->consume && c->seq < shown_from(r->b, i)) {
-			c->seq = shown_from(r->b, i);
+		if (r->consume && c->seq < buffer_from(r->b, i)) {
+			c->seq = buffer_from(r->b, i);
 			c->valid = false;
 			c->lost = 0;
 		}
@@ -173,30 +161,6 @@ buffer_clear(struct buffer *b, unsigned cpu)
 		__atomic_store_n(&b->shown[i].dropped, 0, __ATOMIC_RELAXED);
 	}
 	ktr_port_unlock();
-}
-
-void
-buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written)
-{
-	*entries = *written = 0;
-	for (unsigned i = 0; i < MAX_CPUS; i++) {
-		uint64_t tail, head, from;
-
-		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
-			continue;
-		from = buffer_later(tail, shown_from(b, i));
-		*entries += head > from ? head - from : 0; /* a snapshot may just have been taken */
-		*written += head - b->shown[i].cleared;
-	}
-}
-
-uint64_t
-buffer_overrun(const struct buffer *b, unsigned cpu)
-{
-	uint64_t from = shown_from(b, cpu), tail, head;
-	bool known = ktr_log_window(b->log, cpu, &tail, &head);
-
-	return b->shown[cpu].lost + (known && tail > from ? tail - from : 0);
 }
 
 /* ---- trace, snapshot, trace_pipe ---- */

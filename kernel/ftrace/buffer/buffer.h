@@ -12,7 +12,7 @@
  * counted as lost. snapshot.c has a lock of its own, since hooks take snapshots.
  *
  * Files, in reading order: buffer.c (the readers, and the files), print.c (lines), raw.c (pages),
- * raw_tracers.c (events/ftrace), marker.c (trace_marker), percent.c, snapshot.c,
+ * count.c, raw_tracers.c (events/ftrace), marker.c (trace_marker), percent.c, snapshot.c,
  * dump.c.
  */
 #pragma once
@@ -49,6 +49,19 @@ struct buffer {
 };
 
 #define BUFFER_ALL UINT32_MAX /* instead of a CPU */
+
+/* Of two entries' numbers the later one. */
+static inline uint64_t
+buffer_later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uint64_t
+buffer_from(const struct buffer *b, unsigned cpu)
+{
+	return __atomic_load_n(&b->shown[cpu].from, __ATOMIC_RELAXED);
+}
 
 /* Reads entries, the oldest first. */
 struct buffer_reader {
@@ -99,18 +112,22 @@ buffer_show_from(struct buffer *b, unsigned cpu, uint64_t seq)
 void buffer_clear(struct buffer *b, unsigned cpu);
 /* The log has new rings. */
 void buffer_forget(struct buffer *b);
-/* How many entries `trace` would show, and how many were written since it was cleared. Control
- * lock held, as for the next. */
-void buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written);
-/* How many entries of a CPU were overwritten since then, before anybody consumed them. */
-uint64_t buffer_overrun(const struct buffer *b, unsigned cpu);
-
 extern const struct vnode_ops trace_ops, trace_pipe_ops, trace_pipe_raw_ops, trace_marker_ops;
 extern const struct vnode_ops trace_marker_raw_ops;
 extern const struct vnode_ops snapshot_ops;
 #define MARK_MAX 1024u /* bytes of a text in trace_marker; the rest is cut, as in Linux */
 /* Where the text was written for which the event `print` fires; ftrace_lock. */
 extern struct instance *marker_instance;
+
+/* ---- count.c ---- */
+
+/* How many entries `trace` would show, and how many were written since it was cleared. Control
+ * lock held, as for the next. */
+void buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written);
+/* How many entries of a CPU were overwritten since then, before anybody consumed them. */
+uint64_t buffer_overrun(const struct buffer *b, unsigned cpu);
+/* When the first entry of a CPU that is shown was recorded; 0: there is none. */
+uint64_t buffer_oldest_ns(const struct buffer *b, unsigned cpu);
 
 /* ---- print.c: an entry as Linux prints it ---- */
 

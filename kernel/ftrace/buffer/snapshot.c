@@ -15,12 +15,6 @@
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
 
-static uint64_t
-snapshot_later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static void
 copy_slot(const struct ktr_ring *from, struct ktr_ring *to, uint64_t seq)
 {
@@ -42,15 +36,15 @@ copy_ring(struct instance *i, unsigned cpu, uint64_t least)
 	if (from == NULL || to == NULL)
 		return 0;
 	head = ktr_ring_head(from);
-	first = snapshot_later(ktr_ring_tail(from, head), least < head ? least : head);
+	first = buffer_later(ktr_ring_tail(from, head), least < head ? least : head);
 	fit = to->entries - KTR_RING_SPARE;
-	first = snapshot_later(first, head > fit ? head - fit : 0);
+	first = buffer_later(first, head > fit ? head - fit : 0);
 	for (uint64_t seq = first; seq < head; seq++)
 		copy_slot(from, to, seq);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* as in ktr_ring_copy() */
 	tail = ktr_ring_tail(from, ktr_ring_head(from));
 	/* What was overwritten meanwhile is the oldest. */
-	to->base = tail < head ? snapshot_later(first, tail) : head;
+	to->base = tail < head ? buffer_later(first, tail) : head;
 	to->head = head * KTR_ENTRY_BYTES;
 	i->snapshot.shown[cpu].from = i->snapshot.shown[cpu].cleared = to->base;
 	return head;
