@@ -24,7 +24,7 @@
 
 struct stop stop = {.owner = STOP_NOBODY};
 
-static bool in_hook; /* the owner was in a hook (ktr/hook.h) when it became it; the owner's */
+static bool in_hook;     /* the owner was in a hook (ktr/hook.h) when it became it; the owner's */
 static bool stop_wanted; /* atomic: while true, a CPU that gets an NMI stops */
 
 bool

@@ -244,7 +244,8 @@ tracer_take_own(struct instance *i, enum tracer t)
 static int
 tracer_take(struct instance *i, enum tracer t, unsigned *owner)
 {
-	enum tracer keeps = i->snapshot_there ? TRACER_IRQSOFF : TRACER_NOP; /* also if this fails */
+	enum tracer keeps =
+	    i->snapshot_there ? TRACER_IRQSOFF : TRACER_NOP; /* also if this fails */
 	int n, error = tracer_take_own(i, t);
 
 	*owner = 0;

@@ -12,7 +12,7 @@
  * was the longest so far (snapshot_keep()).
  *
  * Locking: ftrace_lock guards what is switched on. What hooks read changes while they are off, or
- * is atomic; they take no lock.
+ * is atomic; what several of them write has a hook_lock() (latency.c, stack.c).
  *
  * Files, in reading order: functions.c (the lists), tracer.c (function, function_graph), latency.c
  * (irqsoff, wakeup, …), blk.c, threads.c, hwlat.c,
