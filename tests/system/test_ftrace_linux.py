@@ -118,19 +118,6 @@ def cmdlines():
     check_match(r"^same\nother\n2\n *2\n", out, "the file")
 
 
-@portable_test("who reads trace_pipe is not traced, also as the second one of an open file, until that is closed, by whomever; but its trace_marker counts")
-def silence():
-    second, other = ftrace(
-        "echo a > trace_marker\nexec 3< trace_pipe\nhead -n 1 <&3 >/dev/null\necho 1 > events/syscalls/sys_enter_read/enable\ncat <&3 > /tmp/out &\n"
-        "until grep -q sys_read /tmp/out; do sleep 0.01; done\necho b > trace_marker\nuntil grep -q ': b$' /tmp/out; do sleep 0.01; done\nkill $!\nwait $! 2>/dev/null\necho 0 > events/enable\n"
-        "exec 3<&-\necho $!\ncat /tmp/out\necho =====\n"
-        "echo 1 > events/syscalls/sys_enter_kill/enable\necho c > trace_marker\nexec 3< trace_pipe\nread x <&3\nkill -0 $$\necho d > trace_marker\ngrep -c ': d$' trace\ngrep -c 'sys_kill(' trace\n"
-        "sleep 1000 <&3 &\nexec 3<&-\nkill $!\nwait $! 2>/dev/null\nkill -0 $$\ngrep -c 'sys_kill(' trace\n", smp=1)
-    pid, shown = second.split("\n", 1)
-    check_eq([what.split("(")[0] for _, tid, _, _, what in rows(shown) if tid == int(pid)], ["sys_read"], "what the reader did itself, until it read")
-    check_match(r"\A1\n0\n(?:Terminated\n)?1\n\Z", other, "a mark; no event; one after the file was closed by another process")
-
-
 @portable_test("set_event_pid, set_event_notrace_pid: sched_switch belongs to both threads, a wakeup to who is woken, too, in every log")
 def second_threads():
     parts = ftrace("mkdir instances/i\nsh -c 'while true; do sleep 0.01; done' &\nfor d in . instances/i; do\necho $! > $d/set_event_pid\nfor e in switch waking wakeup; do echo 1 > $d/events/sched/sched_$e/enable; done\ndone\n"
@@ -148,6 +135,19 @@ def second_threads():
         pid = int(part.split("\n", 1)[0])
         both = [re.search(r" prev_pid=(\d+) .* next_pid=(\d+) ", what).groups() for *_, what in rows(part)]
         check(both and not any({a, b} <= {"0", str(pid)} for a, b in both), f"switches between two who are left out: {both}")
+
+
+@portable_test("who reads trace_pipe is not traced, also as the second one of an open file, until that is closed, by whomever; but its trace_marker counts")
+def silence():
+    second, other = ftrace(
+        "echo a > trace_marker\nexec 3< trace_pipe\nhead -n 1 <&3 >/dev/null\necho 1 > events/syscalls/sys_enter_read/enable\ncat <&3 > /tmp/out &\n"
+        "until grep -q sys_read /tmp/out; do sleep 0.01; done\necho b > trace_marker\nuntil grep -q ': b$' /tmp/out; do sleep 0.01; done\nkill $!\nwait $! 2>/dev/null\necho 0 > events/enable\n"
+        "exec 3<&-\necho $!\ncat /tmp/out\necho =====\n"
+        "echo 1 > events/syscalls/sys_enter_kill/enable\necho c > trace_marker\nexec 3< trace_pipe\nread x <&3\nkill -0 $$\necho d > trace_marker\ngrep -c ': d$' trace\ngrep -c 'sys_kill(' trace\n"
+        "sleep 1000 <&3 &\nexec 3<&-\nkill $!\nwait $! 2>/dev/null\nkill -0 $$\ngrep -c 'sys_kill(' trace\n", smp=1)
+    pid, shown = second.split("\n", 1)
+    check_eq([what.split("(")[0] for _, tid, _, _, what in rows(shown) if tid == int(pid)], ["sys_read"], "what the reader did itself, until it read")
+    check_match(r"\A1\n0\n(?:Terminated\n)?1\n\Z", other, "a mark; no event; one after the file was closed by another process")
 
 
 @portable_test("events/SYSTEM/enable that fails switches on none of them")

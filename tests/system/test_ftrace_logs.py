@@ -375,6 +375,14 @@ def refused_tracers():
     check_match(r"\Ash: .*busy\nosnoise\ntimerlat\n\Z", noise, "osnoise")
 
 
+@test("while FUNCTION:dump prints, others use ftrace's files; and their instance stays")
+def dump_lets_in():
+    out = ftrace("mkdir instances/i\necho 1 > instances/i/events/raw_syscalls/enable\nload syscall -n 1500 >/dev/null\necho sys_kill:dump:1 >> instances/i/set_ftrace_filter\nsysctl kern.quiet=0 >/dev/null\nkill -0 $$\n"
+                 "until dmesg | grep 'Dumping' >/dev/null; do true; done\necho $(cat instances/i/tracing_on) is off\nrmdir instances/i\n"
+                 "until dmesg | tail -n 1 | grep -e '----' >/dev/null; do sleep 0.1; done\necho the end\nrmdir instances/i\n", smp=2)[0]
+    check_match(r"0 is off\n(?:.*\n)*?.*rmdir: .*busy\n(?:.*\n)*.*-{33}\n(?:.*\n)*the end\n", out, "what was done meanwhile, and afterwards")
+
+
 @test("event-fork follows many children that live at once; a list that is full says how many it has no room for")
 def many_children():
     out = ftrace("mkfifo /tmp/go\nexec 4<> /tmp/go\necho $$ > set_event_pid\necho 1 > options/event-fork\necho 1 > events/syscalls/sys_enter_kill/enable\n"
