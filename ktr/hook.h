@@ -5,8 +5,9 @@
  * on, no event is recorded for it; its hook is called instead. A probe may have several owners at
  * the same time, with and without hooks.
  *
- * A hook is called with interrupts off, in any context, also in an NMI. It takes no lock, does not
- * wait, allocates nothing, and touches only memory that is mapped. While a CPU is in a hook, it
+ * A hook is called with interrupts off, in any context, also in an NMI. It takes no lock but one
+ * that hooks alone take, or who no hook can interrupt, does not sleep, allocates nothing, and
+ * touches only memory that is mapped. While a CPU is in a hook, it
  * calls no other one: a probe that fires then, in the hook itself or in an NMI, is refused and
  * counted. The log records it nevertheless, unless it is of a function that the hook has called.
  *

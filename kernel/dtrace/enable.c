@@ -262,6 +262,8 @@ dtrace_fire_within(struct ktr_firing *f)
 		if (!dif_admit(c) && !is_alive(e->consumer, c))
 			continue;
 		dif_run_reset(&c->run);
+		c->run.top = outer.top; /* its texts, and what it holds, stay */
+		c->run.keeps = c->holds % 2 != 0;
 		ecb_fire(e, c, f);
 		c->run = outer;
 	}

@@ -92,6 +92,7 @@ struct dif_run {
 	struct dif_record *record;    /* the open one [NULL] */
 	struct dif_spec_buffer *spec; /* that records go to; NULL: to the consumer [NULL] */
 	uint8_t *top;                 /* of the scratch memory in use [its beginning] */
+	bool keeps;                   /* the program that has called holds elements [no] */
 	struct dif *d;                /* constant */
 	struct dif_cpu *c;            /* constant */
 	/* What the operation that runs needs. */
@@ -368,12 +369,15 @@ void dif_dynamic_init(struct dif_dynamic *t, void *memory, size_t size, uint32_t
 uint32_t dif_dynamic_chunk(uint32_t key_size, uint32_t value_size);
 uint64_t dif_var_load(struct dif_run *r, uint32_t var);
 bool dif_var_store(struct dif_run *r, uint32_t var, uint64_t value);
-/* The program on this CPU has ended, or uses no address any more that dif_var_load() has given. */
+/* The program on this CPU has ended, or uses no address any more that dif_var_load() has given; the
+ * one that has called it may still use some. */
 static inline void
 dif_var_release(struct dif_cpu *c)
 {
 	uint32_t holds = __atomic_load_n(&c->holds, __ATOMIC_RELAXED);
 
+	if (c->run.keeps)
+		return;
 	/* release: pairs with the acquire in variable.c, whose CPU may use the chunk again */
 	__atomic_store_n(&c->holds, (holds + 1) & ~1u, __ATOMIC_RELEASE);
 }

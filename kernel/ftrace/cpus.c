@@ -8,26 +8,33 @@
 #include "kernel/lib/sbuf.h"
 #include "kernel/sync/pcpu.h"
 
-#define ALL_CPUS (ncpus < 64 ? (1ul << ncpus) - 1 : ~0ul)
+uint64_t
+cpus_online(void)
+{
+	return ncpus < 64 ? (1ul << ncpus) - 1 : ~0ul;
+}
 
 /* arg: the CPUs; 0: all. */
 static void
 cpu_list_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
-	sbuf_bits(out, arg != 0 ? arg : ALL_CPUS, ncpus);
+	sbuf_bits(out, arg != 0 ? arg : cpus_online(), ncpus);
 	sbuf_putc(out, '\n');
 }
 
-/* The same as a number, in groups of 32 bits. */
-static void
-cpu_mask_show(struct instance *i, uintptr_t arg, struct sbuf *out)
+void
+cpus_print_mask(struct sbuf *out, uint64_t mask)
 {
-	uint64_t mask = arg != 0 ? arg : ALL_CPUS;
-
 	if (ncpus > 32)
 		sbuf_printf(out, "%08lx,%08lx\n", mask >> 32, mask & UINT32_MAX);
 	else
 		sbuf_printf(out, "%lx\n", mask);
+}
+
+static void
+cpu_mask_show(struct instance *i, uintptr_t arg, struct sbuf *out)
+{
+	cpus_print_mask(out, arg != 0 ? arg : cpus_online());
 }
 
 static void
@@ -40,13 +47,6 @@ static void
 no_cpus_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	sbuf_putc(out, '\n');
-}
-
-/* The number of a CPU, of its directory. */
-static uintptr_t
-cpu_of(const struct vnode *dir)
-{
-	return ((const struct tracefs_node *)dir->data)->arg;
 }
 
 static void
@@ -69,9 +69,9 @@ fill_topology(struct vnode *dir)
 	    TRACEFS_TEXT("package_cpus", 0444, cpu_mask_show, NULL, NULL),
 	};
 
-	tracefs_add(dir, &core, core.name, cpu_of(dir));
+	tracefs_add(dir, &core, core.name, tracefs_arg(dir));
 	tracefs_add(dir, &socket, socket.name, 0);
-	tracefs_add_all(dir, lists, sizeof(lists) / sizeof(lists[0]), 1ul << cpu_of(dir));
+	tracefs_add_all(dir, lists, sizeof(lists) / sizeof(lists[0]), 1ul << tracefs_arg(dir));
 	tracefs_add_all(dir, whole, sizeof(whole) / sizeof(whole[0]), 0);
 }
 
@@ -80,7 +80,7 @@ fill_cpu(struct vnode *dir)
 {
 	static const struct tracefs_file topology = {.mode = 0755, .fill = fill_topology};
 
-	tracefs_add(dir, &topology, "topology", cpu_of(dir));
+	tracefs_add(dir, &topology, "topology", tracefs_arg(dir));
 }
 
 static void

@@ -50,24 +50,14 @@ on_store(struct instance *i, uintptr_t arg, char *text)
 	return 0;
 }
 
-static uint64_t
-online(void)
-{
-	return ncpus < 64 ? (1ull << ncpus) - 1 : UINT64_MAX;
-}
-
 /* As Linux's bitmap_parse(): hexadecimal, commas between groups of 32 bits. */
 static void
 cpumask_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	uint64_t now = instance_mask(i);
 	uint64_t cpus = __atomic_load_n(&i->cpus, __ATOMIC_RELAXED);
-	uint64_t mask = (now != 0 ? now : cpus) & online();
 
-	if (mask >> 32 != 0)
-		sbuf_printf(out, "%lx,%08lx\n", mask >> 32, mask & UINT32_MAX);
-	else
-		sbuf_printf(out, "%lx\n", mask);
+	cpus_print_mask(out, (now != 0 ? now : cpus) & cpus_online());
 }
 
 static int
@@ -89,7 +79,7 @@ cpumask_store(struct instance *i, uintptr_t arg, char *text)
 		mask = n > 0 ? mask << 32 | group : mask;
 		word += n + (comma != NULL);
 	}
-	if ((mask & online()) == 0)
+	if ((mask & cpus_online()) == 0)
 		return -EINVAL;
 	instance_set_cpus(i, mask);
 	return 0;
@@ -150,19 +140,13 @@ stats_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	unsigned cpu = (unsigned)arg;
 	struct ktr_stats stats = {0};
-	uint64_t entries, written, overrun, oldest, tail, head, now = clock_ns() / 1000;
-	struct ktr_entry e;
+	uint64_t entries, written, overrun, oldest, now = clock_ns() / 1000;
 
-	const struct ktr_log *log = i->trace.log;
-
-	ktr_log_stats(log, cpu, &stats);
+	ktr_log_stats(i->trace.log, cpu, &stats);
 	ktr_port_lock();
 	buffer_count(&i->trace, cpu, &entries, &written);
 	overrun = buffer_overrun(&i->trace, cpu);
-	oldest = ktr_log_window(log, cpu, &tail, &head) &&
-			 ktr_log_read(log, cpu, tail, &e) == KTR_READ_OK
-		     ? clock_ns_of(e.ticks) / 1000
-		     : 0;
+	oldest = buffer_oldest_ns(&i->trace, cpu) / 1000;
 	ktr_port_unlock();
 	stats.dropped += __atomic_load_n(&i->trace.shown[cpu].dropped, __ATOMIC_RELAXED);
 	sbuf_printf(out,
@@ -284,22 +268,19 @@ dynamic_command(char *line)
 {
 	static const char group[] = EVENT_SYNTHETIC "/";
 	bool remove = *line == '-' || *line == '!', is_line = *line == '!';
-	bool mine = strncmp(line + is_line, "s:", 2) == 0;
 	char *name = line + is_line + 2;
 
-	if (!mine && strncmp(line, "-:", 2) != 0)
+	if (strncmp(line + is_line, "s:", 2) != 0 && strncmp(line, "-:", 2) != 0)
 		return kprobes_command(remove            ? PROBES_ALL
 				       : *line == 'e'    ? PROBES_EVENT
 				       : is_uprobe(line) ? PROBES_USER
 							 : PROBES_KERNEL,
 				       line);
-	if (strncmp(name, group, sizeof(group) - 1) == 0) {
-		name += sizeof(group) - 1;
-		mine = true;
-	}
 	if (!remove)
 		return synthetic_command_dynamic(line);
-	if (!mine && synthetic_find(name) == NULL)
+	if (strncmp(name, group, sizeof(group) - 1) == 0)
+		name += sizeof(group) - 1;
+	if (*line == '-' && synthetic_find(name) == NULL)
 		return kprobes_command(PROBES_ALL, line);
 	name[-1] = '!';
 	return synthetic_command(name - 1);

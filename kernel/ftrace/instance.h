@@ -37,7 +37,7 @@ struct dtrace_consumer;
 
 /* Lists of threads; each is followed by that of those who are left out. */
 enum pid_list { PIDS_FUNCTION, PIDS_FUNCTION_NOT, PIDS_EVENT, PIDS_EVENT_NOT, PID_LISTS };
-#define PIDS_MAX      64
+#define PIDS_MAX      1024
 #define ERROR_LOG     8 /* entries, as in Linux */
 #define INSTANCE_NAME 64
 
@@ -62,6 +62,7 @@ struct instance {
 	} latency;              /* to which the snapshot belongs; snapshot_lock */
 	uint32_t snapshot_lock; /* see snapshot.c */
 	unsigned snapshot_readers;
+	unsigned snapshot_users; /* triggers and histograms that take some */
 	bool snapshot_there;
 	uint32_t lock; /* hook_lock(), in hooks and within ktr_hook_without() */
 	uint64_t mask,
@@ -78,6 +79,7 @@ struct instance {
 	struct pids {
 		uint32_t pid[PIDS_MAX]; /* atomic; changed under [lock] */
 		unsigned n;             /* … */
+		unsigned missed;        /* children for whom there was no room; [lock] */
 	} pids[PID_LISTS];
 	struct error_log {
 		unsigned count; /* since it was cleared */
@@ -180,7 +182,7 @@ pids_want(const struct instance *i, enum pid_list list)
 {
 	return !pids_any(i, list) || pids_have(i, list);
 }
-/* PIDS_EVENT: or a thread that this event gives the CPU, or wakes? Any context. */
+/* Is the firing recorded, as the lists of events say? In a hook. */
 bool pids_have_event(const struct instance *i, const struct ktr_firing *f);
 static inline bool
 pids_want_event(const struct instance *i, const struct ktr_firing *f)

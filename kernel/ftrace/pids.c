@@ -6,6 +6,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/event/event.h"
 #include "kernel/ftrace/instance.h"
+#include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/spinlock.h"
 
@@ -28,35 +29,42 @@ has(const struct pids *p, uint32_t pid)
 }
 
 static bool
-pids_have_number(const struct instance *i, enum pid_list list, uint32_t pid)
+has_any(const struct pids *p, uint32_t a, uint32_t b)
 {
-	return (count(&i->pids[list]) == 0 || has(&i->pids[list], pid)) &&
-	       !has(&i->pids[list + 1], pid);
+	return has(p, a) || has(p, b);
 }
 
 bool
 pids_have(const struct instance *i, enum pid_list list)
 {
-	return pids_have_number(i, list, curthread()->prio == PRIO_IDLE ? IDLE : curthread()->tid);
+	uint32_t pid = curthread()->prio == PRIO_IDLE ? IDLE : curthread()->tid;
+
+	return (count(&i->pids[list]) == 0 || has(&i->pids[list], pid)) &&
+	       !has(&i->pids[list + 1], pid);
 }
 
-static const char *const other_names[] = {"sched_switch", "sched_waking", "sched_wakeup",
-					  "sched_wakeup_new"};
-#define OTHERS (sizeof(other_names) / sizeof(other_names[0]))
-static const struct ktr_site *others[OTHERS]; /* events that are of another thread, too */
+/* Events of a second thread: who gets the CPU, who is woken. Looked up when a list is written. */
+static const struct ktr_site *switches, *wakings[3];
+
+static bool
+is_waking(const struct ktr_site *site)
+{
+	return site == wakings[0] || site == wakings[1] || site == wakings[2];
+}
 
 bool
 pids_have_event(const struct instance *i, const struct ktr_firing *f)
 {
-	bool have = pids_have(i, PIDS_EVENT);
+	const struct pids *in = &i->pids[PIDS_EVENT], *out = &i->pids[PIDS_EVENT_NOT];
+	uint32_t pid = f->site == switches || is_waking(f->site) ? (uint32_t)f->args[1] : 0;
+	uint32_t next;
 
-	for (unsigned n = 0; n < OTHERS && !have; n++)
-		if (f->site == others[n]) { /* which has next_pid, or pid; 0: an idle thread */
-			uint32_t pid = (uint32_t)f->args[n == 0 ? 5 : 1];
-
-			have = pids_have_number(i, PIDS_EVENT, pid != 0 ? pid : IDLE);
-		}
-	return have;
+	if (f->site != switches)
+		return pids_have(i, PIDS_EVENT) ||
+		       (pid != 0 && (count(in) == 0 || has(in, pid)) && !has(out, pid));
+	pid = pid != 0 ? pid : IDLE;
+	next = f->args[5] != 0 ? (uint32_t)f->args[5] : IDLE;
+	return (count(in) == 0 || has_any(in, pid, next)) && !(has(out, pid) && has(out, next));
 }
 
 /* False: there is no room. [lock] */
@@ -102,8 +110,8 @@ pids_follow_firing(struct pids *p, const struct ktr_firing *f)
 		pids_replace(p, tid, tid | LEAVING);
 	else if (f->site == ends)
 		pids_replace(p, (uint32_t)f->args[1] | LEAVING, 0);
-	else if (has(p, tid))
-		pids_add(p, (uint32_t)f->args[3]); /* of the child */
+	else if (has(p, tid) && !pids_add(p, (uint32_t)f->args[3])) /* of the child */
+		p->missed++;
 }
 
 static void
@@ -163,6 +171,8 @@ pids_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 
 	if (p->n == 0 && arg < PIDS_EVENT)
 		sbuf_puts(out, "no pid\n");
+	if (p->missed > 0)
+		sbuf_printf(out, "# no room for %u more\n", p->missed);
 	for (unsigned n = 0; n < p->n; n++)
 		if (p->pid[n] != 0 && (p->pid[n] & LEAVING) == 0)
 			sbuf_printf(out, "%u\n", p->pid[n] != IDLE ? p->pid[n] : 0);
@@ -172,7 +182,7 @@ pids_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 struct writing {
 	struct instance *i;
 	struct pids *p;
-	uint32_t pids[PIDS_MAX];
+	uint32_t *pids; /* so many as a list has room for */
 	unsigned n;
 	bool room, was_empty;
 };
@@ -197,30 +207,48 @@ pids_empty_here(void *arg)
 
 	hook_lock(&w->i->lock);
 	__atomic_store_n(&w->p->n, 0, __ATOMIC_RELEASE);
+	w->p->missed = 0;
 	for (unsigned n = 0; n < PIDS_MAX; n++)
 		__atomic_store_n(&w->p->pid[n], 0, __ATOMIC_RELAXED);
 	hook_unlock(&w->i->lock);
 }
 
-int
-pids_store(struct instance *i, uintptr_t arg, char *text)
+/* The numbers of a text. 0 or -errno. */
+static int
+read_pids(struct writing *w, char *text)
 {
-	struct writing w = {.i = i, .p = &i->pids[arg]};
 	char *word;
-	int error;
 
 	while ((word = tracefs_word(&text)) != NULL) {
 		uint64_t pid;
 
 		if (tracefs_number(word, &pid) != 0 || pid >= INT32_MAX)
 			return -EINVAL;
-		if (w.n == PIDS_MAX)
+		if (w->n == PIDS_MAX)
 			return -ENOSPC;
-		w.pids[w.n++] = pid != 0 ? (uint32_t)pid : IDLE;
+		w->pids[w->n++] = pid != 0 ? (uint32_t)pid : IDLE;
 	}
-	for (unsigned n = 0; n < OTHERS; n++)
-		others[n] = event_find("sched", other_names[n]);
+	return 0;
+}
+
+int
+pids_store(struct instance *i, uintptr_t arg, char *text)
+{
+	struct writing w = {.i = i, .p = &i->pids[arg]};
+	int error;
+
+	w.pids = kmalloc(sizeof(*w.pids) * PIDS_MAX);
+	error = w.pids != NULL ? read_pids(&w, text) : -ENOMEM;
+	if (error != 0) {
+		kfree(w.pids);
+		return error;
+	}
+	switches = event_find("sched", "sched_switch");
+	wakings[0] = event_find("sched", "sched_waking");
+	wakings[1] = event_find("sched", "sched_wakeup");
+	wakings[2] = event_find("sched", "sched_wakeup_new");
 	ktr_hook_without(pids_add_here, &w);
+	kfree(w.pids);
 	error = changed(i, arg);
 	if (error != 0 && w.was_empty) /* a list that others are in stays longer by these */
 		ktr_hook_without(pids_empty_here, &w);

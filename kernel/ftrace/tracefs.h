@@ -101,6 +101,10 @@ struct vnode *tracefs_add(struct vnode *dir, const struct tracefs_file *file, co
 struct vnode *tracefs_make_dir(struct vnode *parent, const char *name, uint32_t mode);
 /* cpus.c: makes /sys/devices/system/cpu. Once, at boot. */
 void cpus_make_files(struct vnode *sys);
+/* Bit N: there is CPU N. */
+uint64_t cpus_online(void);
+/* Prints CPUs as a number, in groups of 32 bits, as Linux does. */
+void cpus_print_mask(struct sbuf *out, uint64_t mask);
 /* In a store: an event was made. After it, the event's directory is there. */
 void tracefs_appears(const char *system, const char *event);
 /* The `destroy` of a file's operations. */

@@ -236,6 +236,31 @@ sched_suppress_events(bool suppress)
 	irq_pop();
 }
 
+static uint32_t silences_ended; /* atomic */
+
+void
+sched_silence(void)
+{
+	struct thread *t = curthread();
+
+	t->silence = __atomic_load_n(&silences_ended, __ATOMIC_RELAXED);
+	if (t->ktr_suppress)
+		return;
+	t->silent = true;
+	sched_suppress_events(true);
+}
+
+void
+sched_end_silence(bool all)
+{
+	if (all)
+		__atomic_fetch_add(&silences_ended, 1, __ATOMIC_RELAXED);
+	if (!curthread()->silent)
+		return;
+	curthread()->silent = false;
+	sched_suppress_events(false);
+}
+
 /*
  * A switch is recorded whoever leaves and whoever comes: who reads the trace would take the one
  * thread for the other. So what t does from here to resume_thread() is recorded. And the FPU
@@ -255,8 +280,10 @@ leave_more(struct thread *t)
 }
 
 static void
-resume_more(const struct thread *t)
+resume_more(struct thread *t)
 {
+	if (t->silent && t->silence != __atomic_load_n(&silences_ended, __ATOMIC_RELAXED))
+		t->silent = t->ktr_suppress = false;
 	if (t->ktr_suppress)
 		ktr_port_refuse(KTR_REFUSE_THREAD, true);
 	if (t->fpu_used) {

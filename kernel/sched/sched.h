@@ -78,3 +78,6 @@ void sched_trace_running(void);
  * would read of its own reading. Its switches are recorded all the same. Thread context.
  */
 void sched_suppress_events(bool suppress);
+/* The same, until it ends that: at once, or of all threads, of each when its next turn begins. */
+void sched_silence(void);
+void sched_end_silence(bool all);

@@ -73,9 +73,11 @@ struct thread {
 			bool ktr_suppress; /* [t] its events are suppressed: it reads them */
 			bool fpu_used;     /* [t] its FPU registers are saved at switches */
 			bool stepped;      /* [t] its program runs step by step */
+			bool silent;       /* [t] ktr_suppress until a silence ends */
 		};
 		uint32_t on_switch; /* not 0: a switch from or to it has more to do */
 	};
+	uint32_t silence; /* [t] how many had ended when its own began: see sched_silence() */
 	/* Written by the thread itself. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
 	const char *ident; /* for %s only: prints as "NAME tid N", schedgraph's id */

@@ -53,7 +53,9 @@ struct pcpu {
 	bool watch_wanted; /* atomic: this CPU was found hung and must enter the debugger */
 	uint64_t call_asked, call_done; /* generations of calls (smp.c) */
 	uint64_t root;                  /* atomic: the page table that it uses (smp_use_root()) */
-	uint64_t late;     /* atomic: how often a call of this CPU has waited SMP_CALL_LATE_NS */
+	/* atomic: how often a call of this CPU has waited SMP_CALL_LATE_NS, or it had its
+	 * interrupts off as long, and did not hang */
+	uint64_t late;
 	unsigned late_cpu; /* ... and for which CPU the last time */
 	/* atomic: trap frame while stop_others() has this CPU stopped; NULL while it runs */
 	struct arch_trapframe *stopped;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "arch/irq.h"
+#include "arch/ktr.h"
 #include "arch/smp.h"
 #include "kernel/lib/clock.h"
 #include "kernel/sync/pcpu.h"
@@ -26,6 +27,7 @@
 struct stop stop = {.owner = STOP_NOBODY};
 
 static uint64_t stop_round; /* atomic; odd: a CPU that gets an NMI stops until it is another */
+static bool in_hook; /* the owner was in a hook (ktr/hook.h) when it became it; the owner's */
 
 bool
 stop_active(void)
@@ -69,6 +71,9 @@ stop_claim(struct arch_trapframe *tf)
 		if (tf == NULL || !stop_here(tf))
 			arch_relax();
 	}
+	/* A hook may wait for another one's lock, which a CPU that is stopped may have. */
+	in_hook = *ARCH_KTR_IN_HOOK();
+	*ARCH_KTR_IN_HOOK() = true;
 }
 
 static bool
@@ -93,6 +98,8 @@ stop_release(void)
 {
 	uint64_t round = __atomic_load_n(&stop_round, __ATOMIC_RELAXED);
 
+	if (!in_hook) /* else a single step may have left it */
+		*ARCH_KTR_IN_HOOK() = false;
 	/* first: a CPU that resumes must find the machine free */
 	__atomic_store_n(&stop.owner, STOP_NOBODY, __ATOMIC_RELEASE);
 	if (round % 2 != 0)

@@ -38,7 +38,8 @@ bool stop_must_not_wait(void);
 
 /*
  * Claims the machine for this CPU, which must not have it. If another CPU has it, waits; if tf is
- * not NULL, this CPU counts as stopped at tf meanwhile. Interrupts off.
+ * not NULL, this CPU counts as stopped at tf meanwhile. No hook of a probe runs on it from now on.
+ * Interrupts off.
  */
 void stop_claim(struct arch_trapframe *tf);
 /* Releases the machine: all CPUs continue. */

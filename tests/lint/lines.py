@@ -34,8 +34,8 @@ BUDGETS = {
     "kernel/fs/9p": 2250,
     "kernel/fs/ext2": 2600,
     "kernel/ftrace": 2575,
-    "kernel/ftrace/buffer": 2325,
-    "kernel/ftrace/event": 4050,
+    "kernel/ftrace/buffer": 2395,
+    "kernel/ftrace/event": 4080,
     "kernel/ftrace/hist": 2900,
     "kernel/ftrace/tracer": 2850,
     "kernel/host": 1400,
@@ -76,7 +76,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2230  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2290  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 

@@ -30,6 +30,23 @@ def enter_continue():
         check_eq(ended(c), 9, "exit status")
 
 
+@portable_test("no hook of a probe runs inside the debugger, and all do when it goes on")
+def no_hooks():
+    with guest("--mask", "SCHED") as c:
+        shell(c, "cd /sys/kernel/tracing; echo kdb_printf:traceoff:2 >> set_ftrace_filter; echo sys_kill:traceoff >> set_ftrace_filter")
+        c.sendline("sysctl debug.kdb.enter=1")
+        c.expect(DB)
+        db(c, "ps")
+        c.sendline("continue")
+        prompt(c)
+        out = shell(c, "cat tracing_on set_ftrace_filter").replace("\r", "")
+        check_match(r"^1\n", out, "tracing_on")
+        check_match(r"^kdb_printf:traceoff:count=2$", out, "the trigger of a function of the debugger")
+        check_match(r"^0$", shell(c, "kill -0 $$; cat tracing_on").replace("\r", ""), "after it")
+        c.sendline("poweroff")
+        check_eq(ended(c), 0, "exit status")
+
+
 @portable_test("show ktr prints the newest event first, in FreeBSD's form")
 def show_ktr():
     with guest("--mask", "SCHED,PROC") as c:

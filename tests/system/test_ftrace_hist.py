@@ -58,6 +58,14 @@ def texts():
         check_match(r"^0\n$", out, "what is left")
 
 
+@portable_test("an event that a histogram makes, and a histogram of that one, leave the maker's texts as they are")
+def within():
+    out = ftrace("echo 's1 char a[]' >> synthetic_events\necho 's2 char b[]' >> synthetic_events\necho 'hist:keys=a:y=common_timestamp' > events/synthetic/s1/trigger\n"
+                 "echo 'hist:keys=common_pid:n=buf,x=common_timestamp:onchange($x).trace(s1,comm):onchange($x).trace(s2,$n)' > events/ftrace/print/trigger\n"
+                 "echo 1 > events/synthetic/enable\nfor n in one two three; do echo $n > trace_marker; done\necho 0 > events/enable\ncat trace\n", smp=1)[0]
+    check_eq([what for *_, what in rows(out) if what.startswith("s")], [what for n in ("one", "two", "three") for what in ("s1: a=sh", f"s2: b={n}")], "the events")
+
+
 @portable_test("expressions: * and / before + and -, from left to right; constants become one; what is divided by 0 is -1; three operators at most, in Linux's words")
 def expressions():
     constants = {"123": 123, "16-8-4-2": 2, "64/8/4/2": 1, "16-8+4+2": 14, "4*3/2*2": 12, "4+3*2-2": 8, "4+6/2-2": 5, "0x10*2": 32, "-(3)": 2 ** 64 - 3, "2-5": 2 ** 64 - 3}

@@ -21,6 +21,20 @@ def overrun():
         check(read[0] + read[2] >= 2 and read[1] == 0, f"two marks, of which some were read: {read}")
 
 
+@portable_test("trace_pipe, and trace_pipe_raw, say what was lost before they were opened, and it stays lost")
+def lost_before():
+    out, raw = ftrace("for d in . instances/i; do\nmkdir -p $d\necho 64 > $d/buffer_size_kb\necho > $d/trace\necho 1 > $d/events/vfs/enable\nload file -n 400 >/dev/null\necho 0 > $d/events/vfs/enable\n"
+                      "cat $d/per_cpu/cpu0/stats\nhead -n 1 $d/trace_pipe\ncat $d/per_cpu/cpu0/stats\ndone\n"
+                      "echo 1 > instances/i/events/vfs/enable\nload file -n 400 >/dev/null\necho 0 > instances/i/events/vfs/enable\necho =====\n"
+                      "dd if=instances/i/per_cpu/cpu0/trace_pipe_raw bs=4096 count=1 2>/dev/null | od -v -A n -t x1 | head -n 1\n")
+    told = [int(n) for n in re.findall(r"^CPU:0 \[LOST (\d+) EVENTS\]$", out, re.M)]
+    for n, (before, after) in zip(told, (stats(out)[:2], stats(out)[2:])):
+        check_eq((before[1] > 100, n, after[1]), (True, before[1], before[1]), "what was overwritten")
+        check_eq(after[0] + after[2], before[0], "what was read, or not yet")
+    check_eq(len(told), 2, f"lines that say so: {out}")
+    check(int.from_bytes(bytes.fromhex(raw.replace(" ", ""))[8:16], "little") >> 31 & 1 == 1, f"the first page's flag: {raw}")
+
+
 @portable_test("trace_pipe of an instance goes on after buffer_size_kb")
 def resize():
     out = ftrace("mkdir instances/i\ncd instances/i\nfor n in 1 2 3 4 5; do echo before > trace_marker; done\nexec 3< trace_pipe\nhead -n 5 <&3\n"
@@ -102,6 +116,69 @@ def cmdlines():
                  "test \"$(cat /tmp/one)\" = \"$(cat /tmp/two)\" && echo same\necho 1 > tracing_on\ncat saved_cmdlines > /tmp/three\n"
                  "test \"$(cat /tmp/one)\" = \"$(cat /tmp/three)\" || echo other\necho 2 > saved_cmdlines_size\ncat saved_cmdlines_size\ncat saved_cmdlines | wc -l\n")[0]
     check_match(r"^same\nother\n2\n *2\n", out, "the file")
+
+
+@portable_test("set_event_pid, set_event_notrace_pid: sched_switch belongs to both threads, a wakeup to who is woken, too, in every log")
+def second_threads():
+    parts = ftrace("mkdir instances/i\nsh -c 'while true; do sleep 0.01; done' &\nfor d in . instances/i; do\necho $! > $d/set_event_pid\nfor e in switch waking wakeup; do echo 1 > $d/events/sched/sched_$e/enable; done\ndone\n"
+                   "for d in . instances/i; do\nuntil test $(grep -c \"wakeup: .* pid=$! \" $d/trace) -ge 3; do true; done\ndone\necho 0 > events/enable\necho 0 > instances/i/events/enable\n"
+                   "for d in . instances/i; do\necho $!\ncat $d/trace\necho =====\ndone\n"
+                   "for d in . instances/i; do\necho > $d/set_event_pid\necho 0 $! > $d/set_event_notrace_pid\necho > $d/trace\necho 1 > $d/events/sched/sched_switch/enable\nuntil test $(grep -c \"=$! \" $d/trace) -ge 3; do true; done\n"
+                   "echo 0 > $d/events/enable\necho $!\ncat $d/trace\necho =====\ndone\nkill $!\n", smp=1)
+    for part in parts[:2]:
+        pid = int(part.split("\n", 1)[0])
+        found = [what for *_, what in rows(part)]
+        check_eq([what for what in found if not re.search(rf" (prev_pid|next_pid)={pid} | pid=\d+ ", what)], [], "events of others")
+        for event in (rf"sched_switch: .* next_pid={pid} ", rf"sched_switch: .* prev_pid={pid} ", rf"sched_waking: .* pid={pid} ", rf"sched_wakeup: .* pid={pid} "):
+            check(any(re.match(event, what) for what in found), f"{event} in {found}")
+    for part in parts[2:4]:
+        pid = int(part.split("\n", 1)[0])
+        both = [re.search(r" prev_pid=(\d+) .* next_pid=(\d+) ", what).groups() for *_, what in rows(part)]
+        check(both and not any({a, b} <= {"0", str(pid)} for a, b in both), f"switches between two who are left out: {both}")
+
+
+@portable_test("who reads trace_pipe is not traced, also as the second one of an open file, until that is closed, by whomever; but its trace_marker counts")
+def silence():
+    second, other = ftrace(
+        "echo a > trace_marker\nexec 3< trace_pipe\nhead -n 1 <&3 >/dev/null\necho 1 > events/syscalls/sys_enter_read/enable\ncat <&3 > /tmp/out &\n"
+        "until grep -q sys_read /tmp/out; do sleep 0.01; done\necho b > trace_marker\nuntil grep -q ': b$' /tmp/out; do sleep 0.01; done\nkill $!\nwait $! 2>/dev/null\necho 0 > events/enable\n"
+        "exec 3<&-\necho $!\ncat /tmp/out\necho =====\n"
+        "echo 1 > events/syscalls/sys_enter_kill/enable\necho c > trace_marker\nexec 3< trace_pipe\nread x <&3\nkill -0 $$\necho d > trace_marker\ngrep -c ': d$' trace\ngrep -c 'sys_kill(' trace\n"
+        "sleep 1000 <&3 &\nexec 3<&-\nkill $!\nwait $! 2>/dev/null\nkill -0 $$\ngrep -c 'sys_kill(' trace\n", smp=1)
+    pid, shown = second.split("\n", 1)
+    check_eq([what.split("(")[0] for _, tid, _, _, what in rows(shown) if tid == int(pid)], ["sys_read"], "what the reader did itself, until it read")
+    check_match(r"\A1\n0\n(?:Terminated\n)?1\n\Z", other, "a mark; no event; one after the file was closed by another process")
+
+
+@portable_test("events/SYSTEM/enable that fails switches on none of them")
+def none_by_half():
+    out = ftrace("for e in lookup name open create; do echo 'common_pid > 0' > events/vfs/$e/filter; done 2>/dev/null\nn=1\nwhile test $n -le 60; do\n"
+                 "sysctl debug.ktest.fail_alloc=$n >/dev/null\nif echo 1 > events/vfs/enable; then test $n -gt 8 && break; echo 0 > events/vfs/enable; else read x < events/vfs/enable; echo failed $x; fi\n"
+                 "n=$((n+1))\ndone 2>&1\n", smp=1, options=["--kernel", str(ROOT / "build" / ARCH / "kestrel-test")])[0]
+    found = re.findall(r"^failed (\S+)$", out, re.M)
+    check(len(found) > 3 and set(found) == {"0"}, f"what is on after errors: {out}")
+
+
+@portable_test("set_event is emptied, and takes off what triggers have switched on, also where nothing was enabled by hand")
+def soft_off():
+    out = ftrace("mkdir instances/x\ncd instances/x\necho enable_event:vfs:lookup > events/sched/sched_process_exec/trigger\n/bin/cat /dev/null\nread x < events/vfs/lookup/enable\n"
+                 "echo > set_event\nread y < events/vfs/lookup/enable\necho \"$x $y\"\n")[0]
+    check_match(r"\A1\* 0\*\n\Z", out, "the event")
+
+
+@portable_test("a probe may be in the group of synthetic events, and goes by that name; none may be where it would have no folder")
+def groups():
+    out = ftrace("echo 'p:synthetic/foo ramfs_read' >> dynamic_events\necho 's:bar u64 x' >> dynamic_events\ncat dynamic_events\necho '-:synthetic/foo' >> dynamic_events\necho '-:synthetic/bar' >> dynamic_events\n"
+                 "echo '-:synthetic/foo' >> dynamic_events\ncat dynamic_events\nfor g in ftrace enable header_page header_event; do echo \"p:$g/foo ramfs_read\" >> kprobe_events\ndone\ncat kprobe_events\n"
+                 "grep -c 'already used' error_log\n")[0]
+    check_match(r"\Ap:synthetic/foo ramfs_read\ns:synthetic/bar u64 x\nsh: .*No such .*\n(?:sh: .*exists\n){4}4\n\Z", out, "the probes")
+
+
+@portable_test("stats: the oldest event is one that is shown")
+def oldest():
+    out = ftrace("echo 0 > tracing_on\necho 1 > tracing_on\necho a > trace_marker\necho b > trace_marker\ncat trace\nexec 3< trace_pipe\nread x <&3\nexec 3<&-\ncat per_cpu/cpu0/stats\necho > trace\ncat per_cpu/cpu0/stats\n")[0]
+    times = [int(s) * 10 ** 6 + int(us) for s, us in re.findall(r"^oldest event ts: +(\d+)\.(\d{6})$", out, re.M)]
+    check_eq(times, [[time for *_, time, what in rows(out) if what.endswith(": b")][0], 0], "the oldest")
 
 
 @portable_test("two histograms that differ after their first 512 characters are two")
@@ -255,7 +332,8 @@ def writes():
         "echo 'prev_prio == 1' > filter\ncat filter enable\necho 0 > filter\ncat filter\n")
     check_match(r"\Acommon_pid != 1\np:kprobes/one kernel_clone\np:kprobes/two kernel_clone a=\$arg1\n\Z", long, "what is written at once")
     check_match(r"\A0\n", idle, "the file")
-    check_eq({(name, tid) for name, tid, *_ in rows(idle)}, {("<idle>", 0)}, "whose events")
+    for _, tid, *_, what in rows(idle):
+        check(what.startswith("sched_switch: ") and (" prev_pid=0 " in what or " next_pid=0 " in what), f"whose event: {what}")
     check_match(r"\A1\*\nsh: .*busy\nnone\n1\*\n(?:sh: .*busy\n)?none\n\Z", owners, "a filter that there is no owner for")
 
 

@@ -367,6 +367,56 @@ def options():
     check_match(r"^(\d+)\n\1\n\1\n$", left, "those that have ended are gone")
 
 
+@test("a snapshot that a trigger asks for does not take a latency tracer's trace away, and the log says so")
+def no_snapshot():
+    first, second, said = ftrace(
+        "echo 0 > options/function-trace\necho irqsoff > current_tracer\nload mix -n 1 >/dev/null\necho snapshot > events/sched/sched_process_fork/trigger\necho 9999999999 > tracing_max_latency\n"
+        "cat trace\necho =====\nload fork -n 1 >/dev/null\ncat trace\necho =====\necho 0 > tracing_on\ncat trace_pipe > /tmp/log\ngrep -A 1 LATENCY /tmp/log | head -n 2\n", smp=1)
+    check_match(r"^# irqsoff latency trace", first, "the trace")
+    check_eq(second, first, "the trace after a fork")
+    check_match(r": \*{3} LATENCY TRACER ACTIVE \*{3}\n\*{3} Can not use snapshot \(sorry\) \*{3}$", said, "what the log says")
+
+
+@test("a snapshot's memory stays as long as triggers or histograms take snapshots, whatever latency tracer comes and goes")
+def snapshot_users():
+    exec_ = "events/sched/sched_process_exec/trigger"
+    for trigger in ("snapshot:2", "hist:keys=common_pid:p=pid:onchange($p).snapshot()"):
+        out = ftrace(FORK + f"echo '{trigger}' > {exec_}\necho irqsoff > current_tracer\necho nop > current_tracer\nload fork -n 1 >/dev/null\nhead -n 1 snapshot\ncat {exec_}\n"
+                     f"echo 0 > snapshot\nhead -n 1 snapshot\necho '!{trigger}' >> {exec_}\necho 0 > snapshot\nhead -n 2 snapshot\n", smp=1)[0]
+        check_match(r"\A# tracer: nop\n.*(?::count=\d|\[active\])\nsh: .*busy\n# tracer: nop\n#\n# \* Snapshot is freed \*\n", out, "the snapshot")
+
+
+@test("a tracer that is refused changes nothing: the trace, the current tracer, and what a latency tracer has kept")
+def refused_tracers():
+    function, latency, noise = ftrace(
+        "echo sys_kill > set_ftrace_filter\necho function > current_tracer\nkill -0 $$\necho 1 > function_profile_enabled\necho function_graph > current_tracer\ncat current_tracer\n"
+        "kill -0 $$\ngrep -c 'sys_kill <-' trace\necho =====\necho 0 > options/function-trace\necho irqsoff > current_tracer\nload mix -n 1 >/dev/null\n"
+        "echo function_graph > current_tracer\ncat current_tracer tracing_max_latency\ngrep -c '=> started at' trace\necho 0 > function_profile_enabled\necho preemptoff > current_tracer\n"
+        "load mix -n 1 >/dev/null\ngrep -c '=> started at' trace\necho function_graph > current_tracer\ncat current_tracer\nhead -n 2 snapshot | tail -n 1\necho =====\n"
+        "mkdir instances/i\necho osnoise > instances/i/current_tracer\necho osnoise > current_tracer\necho timerlat > current_tracer\ncat current_tracer\necho nop > instances/i/current_tracer\n"
+        "echo timerlat > current_tracer\ncat current_tracer\necho nop > current_tracer\n", smp=1)
+    check_match(r"\Ash: .*busy\nfunction\n2\n\Z", function, "the function tracer")
+    check_match(r"\Ash: .*busy\nirqsoff\n[1-9]\d*\n1\n1\nfunction_graph\n# \* Snapshot is freed \*\n\Z", latency, "irqsoff")
+    check_match(r"\Ash: .*busy\nosnoise\ntimerlat\n\Z", noise, "osnoise")
+
+
+@test("while FUNCTION:dump prints, others use ftrace's files; and their instance stays")
+def dump_lets_in():
+    out = ftrace("mkdir instances/i\necho 1 > instances/i/events/raw_syscalls/enable\nload syscall -n 1500 >/dev/null\necho sys_kill:dump:1 >> instances/i/set_ftrace_filter\nsysctl kern.quiet=0 >/dev/null\nkill -0 $$\n"
+                 "until dmesg | grep 'Dumping' >/dev/null; do true; done\necho $(cat instances/i/tracing_on) is off\nrmdir instances/i\n"
+                 "until dmesg | tail -n 1 | grep -e '----' >/dev/null; do sleep 0.1; done\necho the end\nrmdir instances/i\n", smp=2)[0]
+    check_match(r"0 is off\n(?:.*\n)*?.*rmdir: .*busy\n(?:.*\n)*.*-{33}\n(?:.*\n)*the end\n", out, "what was done meanwhile, and afterwards")
+
+
+@test("event-fork follows many children that live at once; a list that is full says how many it has no room for")
+def many_children():
+    out = ftrace("mkfifo /tmp/go\nexec 4<> /tmp/go\necho $$ > set_event_pid\necho 1 > options/event-fork\necho 1 > events/syscalls/sys_enter_kill/enable\n"
+                 "n=0\nwhile test $n -lt 80; do (read x <&4; kill -0 $$) &\nn=$((n+1))\ndone\nwhile test $n -gt 0; do echo >&4\nn=$((n-1))\ndone\nwait\ngrep -c 'sys_kill(' trace\n"
+                 "echo > set_event_pid\nlist=$$\nn=1\nwhile test $n -lt 1024; do list=\"$list $((100000 + n))\"\nn=$((n+1))\ndone\necho $list > set_event_pid\ngrep '#' set_event_pid\n"
+                 "echo 99 >> set_event_pid\n(:)\n(:)\ngrep '#' set_event_pid | wc -l\ngrep -c 1 set_event_pid\necho > set_event_pid\ncat set_event_pid\n", smp=1)[0]
+    check_match(r"^80\n# no room for 1 more\nsh: .*No space left on device\n *1\n102[34]\n\Z", out, "who is followed, and who is not")
+
+
 @test("set_event_notrace_pid with event-fork: of the children nothing is recorded, not even the signal that tells that they have ended, or an interrupt after it")
 def notrace_children():
     out, lists = ftrace(

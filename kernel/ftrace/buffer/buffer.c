@@ -32,18 +32,6 @@
 #define LINE_BYTES 2048
 #define WAIT_NS    10000000 /* trace_pipe looks so often whether there is more */
 
-static uint64_t
-buffer_later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-static uint64_t
-shown_from(const struct buffer *b, unsigned cpu)
-{
-	return __atomic_load_n(&b->shown[cpu].from, __ATOMIC_RELAXED);
-}
-
 /* Control lock held. */
 static void
 place_cursors(struct buffer_reader *r)
@@ -57,7 +45,8 @@ place_cursors(struct buffer_reader *r)
 		if ((r->cpu != BUFFER_ALL && r->cpu != i) ||
 		    !ktr_log_window(r->b->log, i, &tail, &head))
 			continue;
-		c->seq = buffer_later(tail, shown_from(r->b, i));
+		c->seq = buffer_later(tail, buffer_from(r->b, i));
+		c->lost = r->consume ? c->seq - buffer_from(r->b, i) : 0;
 		c->end = r->consume ? UINT64_MAX : head;
 	}
 }
@@ -114,8 +103,8 @@ buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost)
 
 		if (c->end == 0)
 			continue; /* it does not read that CPU */
-		if (r->consume && c->seq < shown_from(r->b, i)) {
-			c->seq = shown_from(r->b, i);
+		if (r->consume && c->seq < buffer_from(r->b, i)) {
+			c->seq = buffer_from(r->b, i);
 			c->valid = false;
 			c->lost = 0;
 		}
@@ -174,30 +163,6 @@ buffer_clear(struct buffer *b, unsigned cpu)
 	ktr_port_unlock();
 }
 
-void
-buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written)
-{
-	*entries = *written = 0;
-	for (unsigned i = 0; i < MAX_CPUS; i++) {
-		uint64_t tail, head, from;
-
-		if ((cpu != BUFFER_ALL && cpu != i) || !ktr_log_window(b->log, i, &tail, &head))
-			continue;
-		from = buffer_later(tail, shown_from(b, i));
-		*entries += head > from ? head - from : 0; /* a snapshot may just have been taken */
-		*written += head - b->shown[i].cleared;
-	}
-}
-
-uint64_t
-buffer_overrun(const struct buffer *b, unsigned cpu)
-{
-	uint64_t from = shown_from(b, cpu), tail, head;
-	bool known = ktr_log_window(b->log, cpu, &tail, &head);
-
-	return b->shown[cpu].lost + (known && tail > from ? tail - from : 0);
-}
-
 /* ---- trace, snapshot, trace_pipe ---- */
 
 /* Files. Of a latency tracer SHOWS_TRACE is the snapshot, and SHOWS_SNAPSHOT is refused. */
@@ -213,7 +178,8 @@ struct trace_reader {
 	bool begun;      /* the head was printed; trace_pipe: something was read */
 	size_t at, len;  /* what is left of the line */
 	uint64_t pos;    /* where at is in the file; not of trace_pipe */
-	uint32_t silent; /* trace_pipe: the thread whose events are suppressed, or 0 */
+	uint32_t silent; /* trace_pipe: a thread that has read, or 0; lock */
+	bool silences;   /* … others have, too; lock */
 	uint32_t wakes;  /* trace_pipe_raw: how often ioctl() ended the reads that wait; atomic */
 	struct poll_source news;
 	struct callout look_again; /* trace_pipe: while somebody polls it */
@@ -380,7 +346,8 @@ trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 
 	if (t == NULL)
 		return -EINVAL;
-	sched_suppress_events(true);
+	if (!silent)
+		sched_suppress_events(true);
 	mutex_lock(&t->lock);
 	reader_hold(vn, t, t->keeps);
 	if (*off == 0 || *off != t->pos)
@@ -391,7 +358,8 @@ trace_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		t->pos = *off;
 	}
 	mutex_unlock(&t->lock);
-	sched_suppress_events(silent);
+	if (!silent)
+		sched_suppress_events(false);
 	return start != u->resid ? (int64_t)(start - u->resid) : error;
 }
 
@@ -423,8 +391,8 @@ trace_release(struct file *f)
 {
 	struct trace_reader *t = f->priv;
 
-	if (t != NULL && t->silent == curthread()->tid)
-		sched_suppress_events(false);
+	if (t != NULL && t->silent != 0)
+		sched_end_silence(t->silences || t->silent != curthread()->tid);
 	if (t != NULL)
 		reader_hold(f->vn, t, false);
 	if (t != NULL && t->pauses && tracefs_begin(f->vn) == 0) {
@@ -507,8 +475,8 @@ raw_open(struct file *f)
 }
 
 /*
- * Waits for entries, and takes them. A thread that reads is not traced from then on, until it is
- * the last who closes the file: else what it does would be something to read.
+ * Waits for entries, and takes them. A thread that reads is not traced from then on, until the file
+ * is closed: else what it does would be something to read.
  */
 static int64_t
 trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
@@ -521,10 +489,11 @@ trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	if (t == NULL)
 		return -EINVAL;
 	wakes = __atomic_load_n(&t->wakes, __ATOMIC_RELAXED);
-	if (t->silent == 0 && !curthread()->ktr_suppress) {
-		sched_suppress_events(true);
-		t->silent = curthread()->tid;
-	}
+	sched_silence();
+	mutex_lock(&t->lock);
+	t->silences |= t->silent != 0 && t->silent != curthread()->tid;
+	t->silent = curthread()->tid;
+	mutex_unlock(&t->lock);
 	while (error == 0 && u->resid == start && start > 0) {
 		mutex_lock(&t->lock);
 		if ((f->flags & O_NONBLOCK) || t->at < t->len || percent_is_reached(vn, &t->r))

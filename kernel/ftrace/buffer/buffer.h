@@ -12,7 +12,7 @@
  * counted as lost. snapshot.c has a lock of its own, since hooks take snapshots.
  *
  * Files, in reading order: buffer.c (the readers, and the files), print.c (lines), raw.c (pages),
- * raw_tracers.c (events/ftrace), marker.c (trace_marker), percent.c, snapshot.c,
+ * count.c, raw_tracers.c (events/ftrace), marker.c (trace_marker), percent.c, snapshot.c,
  * dump.c.
  */
 #pragma once
@@ -49,6 +49,19 @@ struct buffer {
 };
 
 #define BUFFER_ALL UINT32_MAX /* instead of a CPU */
+
+/* Of two entries' numbers the later one. */
+static inline uint64_t
+buffer_later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uint64_t
+buffer_from(const struct buffer *b, unsigned cpu)
+{
+	return __atomic_load_n(&b->shown[cpu].from, __ATOMIC_RELAXED);
+}
 
 /* Reads entries, the oldest first. */
 struct buffer_reader {
@@ -99,18 +112,22 @@ buffer_show_from(struct buffer *b, unsigned cpu, uint64_t seq)
 void buffer_clear(struct buffer *b, unsigned cpu);
 /* The log has new rings. */
 void buffer_forget(struct buffer *b);
-/* How many entries `trace` would show, and how many were written since it was cleared. Control
- * lock held, as for the next. */
-void buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written);
-/* How many entries of a CPU were overwritten since then, before anybody consumed them. */
-uint64_t buffer_overrun(const struct buffer *b, unsigned cpu);
-
 extern const struct vnode_ops trace_ops, trace_pipe_ops, trace_pipe_raw_ops, trace_marker_ops;
 extern const struct vnode_ops trace_marker_raw_ops;
 extern const struct vnode_ops snapshot_ops;
 #define MARK_MAX 1024u /* bytes of a text in trace_marker; the rest is cut, as in Linux */
 /* Where the text was written for which the event `print` fires; ftrace_lock. */
 extern struct instance *marker_instance;
+
+/* ---- count.c ---- */
+
+/* How many entries `trace` would show, and how many were written since it was cleared. Control
+ * lock held, as for the next. */
+void buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written);
+/* How many entries of a CPU were overwritten since then, before anybody consumed them. */
+uint64_t buffer_overrun(const struct buffer *b, unsigned cpu);
+/* When the first entry of a CPU that is shown was recorded; 0: there is none. */
+uint64_t buffer_oldest_ns(const struct buffer *b, unsigned cpu);
 
 /* ---- print.c: an entry as Linux prints it ---- */
 
@@ -163,16 +180,21 @@ extern const struct tracefs_file raw_tracers_dir; /* events/ftrace */
 
 /* ---- snapshot.c: copies of a log ---- */
 
-/* Takes one, if there is memory for it and nobody reads the last one. Any context. */
+/* Takes one, if there is memory for it, nobody reads the last one, and it is no latency tracer's.
+ * Any context. */
 void snapshot_take(struct instance *i, unsigned cpu);
 /* The same of the entries from these numbers on, which belong to a latency, if that counts. */
 void snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l);
 /* Gives the instance memory for a snapshot. 0 or -ENOMEM. */
 int snapshot_alloc(struct instance *i);
 void snapshot_free(struct instance *i);
+/* The same; it stays until the last user is gone, and somebody frees it. */
+int snapshot_use(struct instance *i);
+void snapshot_unuse(struct instance *i);
 /* A reader comes or goes. */
 void snapshot_hold(struct instance *i, bool hold);
-/* What is written to the file. 0 or -errno; -EBUSY: somebody reads it. */
+/* What is written to the file. 0 or -errno; -EBUSY: somebody reads it, or uses what is
+ * to be freed. */
 int snapshot_store(struct instance *i, uint64_t command, unsigned cpu);
 /* Locks as of print_head(). */
 bool snapshot_is_empty(const struct instance *i, unsigned cpu);

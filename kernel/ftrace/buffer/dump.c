@@ -15,6 +15,7 @@
 #include "ktr/port.h"
 
 #define LINE_BYTES 1024
+#define RULE       "---------------------------------\n"
 #define LOOK_NS    10000000u /* the thread looks so often whether it is wanted */
 
 /* What an instance's word says: the entries of no CPU, of all, of CPU N: DUMP_CPU + N. */
@@ -34,75 +35,103 @@ dump_ask(struct instance *i, unsigned cpu)
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
-/* Prints the next lines. False: there are none. */
+/* The first lines, and makes ready for the others, if there are any. ftrace_lock held. */
 static bool
-print_next(struct buffer_reader *r)
+dump_begin(struct instance *i, unsigned cpu, struct buffer_reader *r)
 {
-	char line[LINE_BYTES];
-	struct sbuf out;
-	bool more;
-
-	sbuf_init(&out, line, sizeof(line));
-	ktr_port_lock();
-	more = print_entry(&out, r);
-	ktr_port_unlock();
-	if (more)
-		printk("%s", line);
-	return more;
-}
-
-static void
-print_all(struct instance *i, unsigned cpu)
-{
-	static const char rule[] = "---------------------------------\n";
-	struct buffer_reader *r = kmap_alloc(sizeof(*r));
 	uint64_t entries, written;
 
-	if (r == NULL)
-		return;
 	ktr_port_lock();
 	buffer_count(&i->trace, cpu, &entries, &written);
 	ktr_port_unlock();
 	buffer_open(r, i, &i->trace, cpu, false);
-	printk("Dumping ftrace buffer:\n%s", entries > 0 ? rule : "   (ftrace buffer empty)\n");
-	while (print_next(r))
-		;
-	printk("%s", entries > 0 ? rule : "");
-	kmap_free(r);
+	printk("Dumping ftrace buffer:\n%s", entries > 0 ? RULE : "   (ftrace buffer empty)\n");
+	i->users += entries > 0;
+	return entries > 0;
 }
+
+/* Makes the next lines. There are none: prints the last one. ftrace_lock held. */
+static bool
+dump_next(struct instance *i, struct buffer_reader *r, struct sbuf *out)
+{
+	bool more;
+
+	ktr_port_lock();
+	more = print_entry(out, r);
+	ktr_port_unlock();
+	if (more)
+		return true;
+	printk("%s", RULE);
+	i->users--;
+	return false;
+}
+
+/* What an instance has asked for. */
+struct asked {
+	struct instance *i;
+	unsigned cpu;
+};
 
 static bool
 dump_wanted(struct instance *i, const void *arg)
 {
+	struct asked *asked = *(struct asked *const *)arg;
 	unsigned what = __atomic_exchange_n(&i->dump, DUMP_NONE, __ATOMIC_ACQUIRE);
 
-	if (what != DUMP_NONE)
-		print_all(i, what == DUMP_ALL ? BUFFER_ALL : what - DUMP_CPU);
-	return false;
+	*asked = (struct asked){i, what == DUMP_ALL ? BUFFER_ALL : what - DUMP_CPU};
+	return what != DUMP_NONE;
+}
+
+/* Prints the trace of an instance that wants it. Others have ftrace_lock while the console takes a
+ * line. False: there is none. ftrace_lock held. */
+static bool
+dump_one(struct buffer_reader *r)
+{
+	struct asked asked, *to = &asked;
+	char line[LINE_BYTES];
+	struct sbuf out;
+
+	if (!instances_any(dump_wanted, &to))
+		return false;
+	if (!dump_begin(asked.i, asked.cpu, r))
+		return true;
+	while (sbuf_init(&out, line, sizeof(line)), dump_next(asked.i, r, &out)) {
+		mutex_unlock(&ftrace_lock);
+		printk("%s", line);
+		mutex_lock(&ftrace_lock);
+	}
+	return true;
 }
 
 static void
 dump_thread(void *arg)
 {
+	struct buffer_reader *r = arg;
+
 	for (bool more = true; more;) {
 		thread_sleep_ns(LOOK_NS, 0, "ftracedump");
 		mutex_lock(&ftrace_lock);
-		instances_any(dump_wanted, NULL);
+		while (dump_one(r))
+			;
 		running = more = users > 0;
 		mutex_unlock(&ftrace_lock);
 	}
+	kmap_free(r);
 }
 
 int
 dump_use(int more)
 {
+	struct buffer_reader *r;
 	struct thread *t;
 
 	users += (unsigned)more;
 	if (more < 0 || running)
 		return 0;
-	t = thread_alloc("ftracedump", PRIO_KERN, dump_thread, NULL);
+	r = kmap_alloc(sizeof(*r));
+	t = r != NULL ? thread_alloc("ftracedump", PRIO_KERN, dump_thread, r) : NULL;
 	if (t == NULL) {
+		kmap_free(r);
 		users--;
 		return -ENOMEM;
 	}

@@ -9,6 +9,7 @@
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
 #include "kernel/mm/heap.h"
+#include "ktr/port.h"
 #include "ktr/sdt.h"
 
 struct instance *marker_instance;
@@ -26,9 +27,13 @@ record_mark(const struct vnode *vn, const struct ktr_site *site, uint32_t id, co
 	const uint64_t args[KTR_MAXARGS] = {id};
 	struct instance *i = tracefs_instance(vn);
 	int error = tracefs_begin(vn);
+	uintptr_t irq;
+	bool lifted;
 
 	if (error != 0)
 		return error;
+	irq = ktr_port_irq_save();
+	lifted = ktr_port_lift(); /* its words count, also of who reads trace_pipe */
 	if (!option_on(i, OPTION_MARKERS))
 		error = -EINVAL;
 	/* -EBADF is Linux's error while tracing is off. */
@@ -37,6 +42,8 @@ record_mark(const struct vnode *vn, const struct ktr_site *site, uint32_t id, co
 	marker_instance = i;
 	if (error == 0 && site == &tracer_mark)
 		SDT_FIRE(ftrace, , , print, SDT_ARGS_DATA0(text, len));
+	ktr_port_restore(lifted);
+	ktr_port_irq_restore(irq);
 	tracefs_end();
 	return error;
 }

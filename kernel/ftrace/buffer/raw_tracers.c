@@ -240,16 +240,10 @@ raw_tracer_data(struct raw_data *d, const struct buffer_reader *r, const struct 
 /* ---- files ---- */
 
 static void
-put_bytes(void *out, const char *text, size_t n)
-{
-	sbuf_write(out, text, n);
-}
-
-static void
 show_format(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	const struct event *event = (const struct event *)arg;
-	const struct ktr_format_out to = {put_bytes, out};
+	const struct ktr_format_out to = {event_format_put, out};
 	unsigned at = KTR_FORMAT_COMMON;
 
 	ktr_format_begin(&to, event->name, ktr_site_number(event->site) + 1);

@@ -15,12 +15,6 @@
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
 
-static uint64_t
-snapshot_later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static void
 copy_slot(const struct ktr_ring *from, struct ktr_ring *to, uint64_t seq)
 {
@@ -42,15 +36,15 @@ copy_ring(struct instance *i, unsigned cpu, uint64_t least)
 	if (from == NULL || to == NULL)
 		return 0;
 	head = ktr_ring_head(from);
-	first = snapshot_later(ktr_ring_tail(from, head), least < head ? least : head);
+	first = buffer_later(ktr_ring_tail(from, head), least < head ? least : head);
 	fit = to->entries - KTR_RING_SPARE;
-	first = snapshot_later(first, head > fit ? head - fit : 0);
+	first = buffer_later(first, head > fit ? head - fit : 0);
 	for (uint64_t seq = first; seq < head; seq++)
 		copy_slot(from, to, seq);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE); /* as in ktr_ring_copy() */
 	tail = ktr_ring_tail(from, ktr_ring_head(from));
 	/* What was overwritten meanwhile is the oldest. */
-	to->base = tail < head ? snapshot_later(first, tail) : head;
+	to->base = tail < head ? buffer_later(first, tail) : head;
 	to->head = head * KTR_ENTRY_BYTES;
 	i->snapshot.shown[cpu].from = i->snapshot.shown[cpu].cleared = to->base;
 	return head;
@@ -79,12 +73,19 @@ snapshot_take_here(void *arg)
 	hook_unlock(&i->snapshot_lock);
 }
 
+/* What a latency tracer keeps stays; who asks reads Linux's words in the trace. */
 void
 snapshot_take(struct instance *i, unsigned cpu)
 {
+	static const char sorry[] = "*** LATENCY TRACER ACTIVE ***\n"
+				    "*** Can not use snapshot (sorry) ***";
 	struct work w = {.i = i, .cpu = cpu};
 
-	snapshot_take_here(&w);
+	if (latency_is_on(i))
+		instance_record_data(i, &tracer_mark, (uint64_t[KTR_MAXARGS]){0}, sorry,
+				     sizeof(sorry) - 1);
+	else
+		snapshot_take_here(&w);
 }
 
 void
@@ -153,6 +154,21 @@ snapshot_free(struct instance *i)
 }
 
 int
+snapshot_use(struct instance *i)
+{
+	int error = snapshot_alloc(i);
+
+	i->snapshot_users += error == 0;
+	return error;
+}
+
+void
+snapshot_unuse(struct instance *i)
+{
+	i->snapshot_users--;
+}
+
+int
 snapshot_store(struct instance *i, uint64_t command, unsigned cpu)
 {
 	struct work w = {.i = i, .cpu = cpu};
@@ -163,6 +179,8 @@ snapshot_store(struct instance *i, uint64_t command, unsigned cpu)
 	if (command == 0) {
 		if (cpu != BUFFER_ALL)
 			return -EINVAL;
+		if (i->snapshot_users > 0)
+			return -EBUSY;
 		snapshot_free(i);
 	} else if (command == 1) {
 		error = snapshot_alloc(i);

@@ -13,8 +13,9 @@
  * main log, or calls the hook of its instance (events.c).
  *
  * Locking: ftrace_lock guards everything unless said otherwise. It is taken before dtrace_lock and
- * before the control lock, which guards the probes. What programs and hooks call takes no lock:
- * event_upcall(), record_stack(), synthetic_fire(), eprobe_fire().
+ * before the control lock, which guards the probes. What programs and hooks call takes none of
+ * them: event_upcall(), record_stack(), synthetic_fire(), eprobe_fire(); some of it takes a
+ * hook_lock().
  *
  * Files, in reading order: event_name.c (names, formats), events.c (what is enabled),
  * event_filter.c (an event's program), filter.c and program.c (how one is compiled), upcall.c (what
@@ -62,6 +63,8 @@ bool event_is_call(const struct ktr_site *site);
 uint64_t event_call_number(const struct ktr_site *site);
 /* What Linux's files call the event of a site. */
 void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
+/* For struct ktr_format_out: adds to an sbuf. */
+void event_format_put(void *out, const char *text, size_t n);
 /* The event of these names, which are no globs; NULL: there is none. That of an event that was
  * made stays until the event is removed, which the control lock prevents; others stay for ever. */
 struct ktr_site *event_find(const char *system, const char *event);
@@ -121,8 +124,12 @@ bool event_filter_has(const struct instance *i, const struct ktr_site *site);
 bool event_filter_on(const struct instance *i, const struct ktr_site *site);
 /* Do triggers switch it? */
 bool event_filter_soft(const struct instance *i, const struct ktr_site *site);
-/* Switches the event's program on or off. 0 or -errno. Without a filter: nothing. */
-int event_filter_switch(struct instance *i, const struct ktr_site *site, bool on);
+/* Makes the program of an event that will be switched on, or throws those away that were made. 0 or
+ * -errno. */
+int event_filter_prepare(struct instance *i, const struct ktr_site *site);
+void event_filters_unprepare(struct instance *i);
+/* Switches the event's program on, which is prepared, or off. Without a filter: nothing. */
+void event_filter_switch(struct instance *i, const struct ktr_site *site, bool on);
 /* events_log_itself() has changed: the programs that are on are made anew. 0 or -errno. */
 int event_filters_renew(struct instance *i);
 /* Gives a site a filter, in the place of the one it has; NULL: none. -EINVAL: *error says why. */

@@ -21,7 +21,7 @@ struct event_filter {
 	struct instance *i;
 	const struct ktr_site *site;
 	struct dtrace_consumer *consumer; /* while the event is enabled, or triggers switch it */
-	struct dtrace_consumer *next;     /* waits to take its place; event_filters_renew() */
+	struct dtrace_consumer *next;     /* waits to take its place */
 	uint32_t gate;                    /* atomic: 1: it is enabled */
 	unsigned users;                   /* triggers that switch it */
 	char *text;                       /* the filter; NULL: none */
@@ -187,23 +187,39 @@ find_or_make(struct instance *i, const struct ktr_site *site)
 }
 
 int
+event_filter_prepare(struct instance *i, const struct ktr_site *site)
+{
+	struct event_filter *e = event_filter_find(i, site);
+	struct filter_error error;
+
+	if (e == NULL || e->consumer != NULL || e->next != NULL)
+		return 0;
+	return attach(e, e->text, e->users > 0, &e->next, &error);
+}
+
+void
+event_filters_unprepare(struct instance *i)
+{
+	list_for_each_entry (struct event_filter, e, &i->filters, link) {
+		if (e->next != NULL)
+			dtrace_detach(e->next);
+		e->next = NULL;
+	}
+}
+
+void
 event_filter_switch(struct instance *i, const struct ktr_site *site, bool on)
 {
 	struct event_filter *e = event_filter_find(i, site);
-	struct dtrace_consumer *consumer = NULL;
-	struct filter_error error;
-	int result = 0;
+	struct dtrace_consumer *consumer;
 
 	if (e == NULL)
-		return 0;
-	if (on && e->consumer == NULL)
-		result = attach(e, e->text, e->users > 0, &consumer, &error);
-	if (result != 0)
-		return result;
+		return;
+	consumer = e->next;
+	e->next = NULL;
 	__atomic_store_n(&e->gate, on, __ATOMIC_RELAXED);
 	if (consumer != NULL || (!on && e->users == 0))
 		event_filter_run(e, consumer);
-	return 0;
 }
 
 int
@@ -217,12 +233,12 @@ event_filters_renew(struct instance *i)
 		if (result == 0 && e->consumer != NULL)
 			result = attach(e, e->text, e->users > 0, &e->next, &error);
 	list_for_each_entry (struct event_filter, e, &i->filters, link) {
-		if (e->next != NULL && result == 0)
-			event_filter_run(e, e->next);
-		else if (e->next != NULL)
-			dtrace_detach(e->next);
+		if (e->next == NULL || result != 0)
+			continue;
+		event_filter_run(e, e->next);
 		e->next = NULL;
 	}
+	event_filters_unprepare(i);
 	return result;
 }
 

@@ -142,30 +142,38 @@ events_own(struct instance *i)
 	return 0;
 }
 
-/* Switches all events of a scope. -EINVAL: it has none. */
+/* Switches all events of a scope, or, with an error, none. -EINVAL: it has none. */
 static int
 scope_switch(struct scope *s, bool on)
 {
-	int error;
+	int error = 0;
 
 	event_filters_clean();
-	error = events_own(s->i);
-	if (error != 0)
-		return error;
 	s->on = on;
 	s->found = 0;
 	for (unsigned n = 0; n < ktr_site_count() && error == 0; n++) {
 		if (!in_scope(ktr_site_get(n), s))
 			continue;
 		s->found++;
-		if (on)
-			event_note_on(s->i, ktr_site_get(n));
-		error = event_filter_switch(s->i, ktr_site_get(n), on);
+		error = on ? event_filter_prepare(s->i, ktr_site_get(n)) : 0;
 	}
 	if (s->found == 0)
 		return s->site != NULL ? -ENODEV : -EINVAL;
-	ktr_select_all(s->i->events_owner, events_site_wanted, s);
-	return error;
+	if (error == 0 && on)
+		error = events_own(s->i);
+	if (error != 0) {
+		event_filters_unprepare(s->i);
+		return error;
+	}
+	for (unsigned n = 0; n < ktr_site_count(); n++) {
+		if (in_scope(ktr_site_get(n), s) && on)
+			event_note_on(s->i, ktr_site_get(n));
+		if (in_scope(ktr_site_get(n), s))
+			event_filter_switch(s->i, ktr_site_get(n), on);
+	}
+	if (s->i->events_owner != 0)
+		ktr_select_all(s->i->events_owner, events_site_wanted, s);
+	return 0;
 }
 
 int
@@ -404,9 +412,7 @@ events_store_set(struct instance *i, uintptr_t arg, char *text)
 int
 events_clear_set(struct instance *i, uintptr_t arg)
 {
-	struct scope all = {.i = i};
-
-	return i->events_owner != 0 ? scope_switch(&all, false) : 0;
+	return scope_switch(&(struct scope){.i = i}, false);
 }
 
 void
@@ -427,8 +433,8 @@ id_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 	sbuf_printf(out, "%u\n", ktr_site_number((const struct ktr_site *)arg) + 1);
 }
 
-static void
-format_put_text(void *out, const char *text, size_t n)
+void
+event_format_put(void *out, const char *text, size_t n)
 {
 	sbuf_write(out, text, n);
 }
@@ -437,7 +443,7 @@ static void
 format_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {
 	const struct ktr_site *site = (const struct ktr_site *)arg;
-	const struct ktr_format_out to = {format_put_text, out};
+	const struct ktr_format_out to = {event_format_put, out};
 	struct ktr_param params[EVENT_RECORD];
 	char name[EVENT_NAME], fmt[EVENT_FORMAT];
 	unsigned nargs;

@@ -361,7 +361,13 @@ HOOK(kprobe_removed, kprobe_gone);
 static bool
 name_is_taken(const char *group, const char *name)
 {
-	return event_find(group, name) != NULL;
+	/* What is in events/ besides the systems: a folder for the group would have no place. */
+	static const char *const names[] = {EVENT_MARK, "enable", "header_page", "header_event"};
+	bool taken = event_find(group, name) != NULL;
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		taken |= strcmp(group, names[i]) == 0;
+	return taken;
 }
 
 static void

@@ -46,6 +46,12 @@ is_dump(const struct trigger *t)
 	return t->command->kind == TO_UPCALL && t->command->arg >= UPCALL_DUMP;
 }
 
+static bool
+is_snapshot(const struct trigger *t)
+{
+	return t->command->kind == TO_UPCALL && t->command->arg == UPCALL_SNAPSHOT;
+}
+
 void
 trigger_destroy(struct trigger *t)
 {
@@ -60,6 +66,8 @@ trigger_drop(struct trigger *t)
 	list_remove(&t->link);
 	if (is_dump(t))
 		dump_use(-1);
+	if (is_snapshot(t))
+		snapshot_unuse(t->i);
 	if (t->command->kind == TO_EVENT)
 		event_filter_use(t->i, t->target, -1, NULL);
 	trigger_destroy(t);
@@ -225,8 +233,8 @@ trigger_add(struct trigger *t, struct filter_error *error)
 
 	if (result == 0 && t->command->kind == TO_EVENT)
 		result = event_filter_use(t->i, t->target, 1, &t->gate);
-	if (result == 0 && t->command->kind == TO_UPCALL && t->command->arg == UPCALL_SNAPSHOT)
-		result = snapshot_alloc(t->i);
+	if (result == 0 && is_snapshot(t))
+		result = snapshot_use(t->i);
 	if (result == 0 && is_dump(t))
 		result = dump_use(1);
 	if (result != 0) {

@@ -1,6 +1,6 @@
 /*
  * upcall.c - programs of ftrace in the engine, and what they ask for that the engine does not do
- * itself. Locking: ftrace_lock around program_attach(); what a hook calls takes none.
+ * itself. Locking: ftrace_lock around program_attach(); what a hook calls does not take it.
  */
 #include "arch/pcpu.h"
 #include "kernel/abi/errno.h"

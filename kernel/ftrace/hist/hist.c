@@ -29,12 +29,32 @@ hist_gate(struct hist *h)
 
 /* ---- adding and removing ---- */
 
+/* What its actions need goes after it. */
 static void
-use_events(const struct hist *h, int more)
+unuse(const struct hist *h)
+{
+	for (unsigned i = 0; i < h->nactions; i++) {
+		if (h->actions[i].event != NULL)
+			h->actions[i].event->users--;
+		if (h->actions[i].what == HIST_SNAPSHOT)
+			snapshot_unuse(h->i);
+	}
+}
+
+/* … stays as long as it. 0 or -ENOMEM: there is no memory for a snapshot. */
+static int
+use(const struct hist *h)
 {
 	for (unsigned i = 0; i < h->nactions; i++)
+		if (h->actions[i].what == HIST_SNAPSHOT && snapshot_alloc(h->i) != 0)
+			return -ENOMEM;
+	for (unsigned i = 0; i < h->nactions; i++) {
 		if (h->actions[i].event != NULL)
-			h->actions[i].event->users += (unsigned)more;
+			h->actions[i].event->users++;
+		if (h->actions[i].what == HIST_SNAPSHOT)
+			snapshot_use(h->i); /* its memory is there */
+	}
+	return 0;
 }
 
 /* Do others than `user` name its variables, or those of its hidden ones, which go with it? */
@@ -142,7 +162,7 @@ hist_drop(struct hist *h)
 	enlist(h, false);
 	update_triggers(h);
 	hand_over(h);
-	use_events(h, -1);
+	unuse(h);
 	hist_free(h);
 	return error;
 }
@@ -243,21 +263,21 @@ hist_add(struct hist *h, struct filter_error *error)
 			}
 			h->data = o->data;
 		}
-	for (unsigned i = 0; i < h->nactions; i++)
-		if (h->actions[i].what == HIST_SNAPSHOT && snapshot_alloc(h->i) != 0)
-			return -ENOMEM;
+	result = use(h);
+	if (result != 0)
+		return result;
 	enlist(h, true);
 	result = hist_attach(h, error);
 	if (result != 0) {
 		enlist(h, false);
+		unuse(h);
 		return result;
 	}
-	use_events(h, 1);
 	result = update_triggers(h);
 	if (result != 0) {
 		hist_end(h);
 		enlist(h, false);
-		use_events(h, -1);
+		unuse(h);
 		update_triggers(h);
 	}
 	return result;

@@ -332,12 +332,6 @@ mask_store(struct instance *i, uintptr_t arg, char *text)
 	return blk_number_store(arg, ACT_MASK, mask);
 }
 
-static uintptr_t
-arg_of(const struct vnode *dir)
-{
-	return ((const struct tracefs_node *)dir->data)->arg;
-}
-
 static void
 fill_trace(struct vnode *dir)
 {
@@ -349,7 +343,7 @@ fill_trace(struct vnode *dir)
 	    TRACEFS_TEXT("end_lba", 0644, end_lba_show, end_lba_store, NULL),
 	};
 
-	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), arg_of(dir));
+	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
 }
 
 static void
@@ -357,7 +351,7 @@ fill_disk(struct vnode *dir)
 {
 	static const struct tracefs_file trace = {.mode = 0755, .fill = fill_trace};
 
-	tracefs_add(dir, &trace, "trace", arg_of(dir));
+	tracefs_add(dir, &trace, "trace", tracefs_arg(dir));
 }
 
 static void

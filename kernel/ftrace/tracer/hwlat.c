@@ -3,10 +3,11 @@
  * off (Documentation/trace/hwlat_detector.rst). In a virtual machine the host takes it.
  *
  * Each CPU has a thread. In each window of time it reads the clock for `width`, with interrupts
- * off; by round-robin only one CPU does, in turn. Locking: ftrace_lock; the threads read single
- * words.
+ * off; by round-robin only one CPU does, in turn; with the mode `none` always the first. Locking:
+ * ftrace_lock; the threads read single words.
  */
 #include "arch/irq.h"
+#include "arch/pcpu.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
@@ -16,7 +17,8 @@
 #include "kernel/sched/thread.h"
 #include "ktr/ring.h"
 
-#define REST_NS 10000000u /* so long others have the CPU at least */
+#define REST_NS 10000000u  /* so long others have the CPU at least */
+#define TELL_NS 100000000u /* so often it says that it has not hung */
 #define US_MAX  60000000u
 
 TRACER_SITE(hwlat_site, 5, "ftrace hwlat: number %lu inner %lu outer %lu time %lu count %lu");
@@ -32,13 +34,18 @@ static uint64_t begun_ns;
 static uint64_t thresh_before;       /* tracing_thresh, to which it returns */
 static uint64_t thresh_last = 10000; /* … what it was meanwhile, if it was 0; as in Linux */
 
-/* Looks for holes for so long. Interrupts off. */
+/* Looks for holes for so long, or until the tracer ends. Interrupts off. */
 static void
-hwlat_sample(uint64_t width_ns, uint64_t thresh_ns)
+hwlat_sample(const struct tracer_thread *me, uint64_t width_ns, uint64_t thresh_ns)
 {
-	uint64_t begin = clock_ns(), last = begin, inner = 0, outer = 0, found_ns = 0, count = 0;
+	uint64_t begin = clock_ns(), last = begin, told = begin, inner = 0, outer = 0;
+	uint64_t found_ns = 0, count = 0;
 
-	while (last - begin < width_ns) {
+	while (last - begin < width_ns && tracer_thread_runs(me)) {
+		if (last - told >= TELL_NS) { /* for the watchdog, which looks for ticks */
+			__atomic_add_fetch(&this_pcpu()->late, 1, __ATOMIC_RELAXED);
+			told = last = clock_ns();
+		}
 		uint64_t a = clock_ns(), b = clock_ns();
 
 		if (a - last > thresh_ns || b - a > thresh_ns) {
@@ -66,10 +73,10 @@ hwlat_run(struct tracer_thread *me)
 		uint64_t thresh = __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED);
 		unsigned how = __atomic_load_n(&mode, __ATOMIC_RELAXED);
 
-		if (how == PER_CPU || (how == ROUND_ROBIN && turn % ncpus == me->cpu)) {
+		if (how == PER_CPU || (how == ROUND_ROBIN ? turn % ncpus : 0) == me->cpu) {
 			uint64_t irq = arch_irq_save();
 
-			hwlat_sample(width, thresh);
+			hwlat_sample(me, width, thresh);
 			arch_irq_restore(irq);
 		}
 		/* Windows that have passed meanwhile are left out, so that others have the CPU. */

@@ -1,9 +1,9 @@
 /*
  * latency.c - the tracers `irqsoff`, `wakeup` and `wakeup_rt`: the longest time for which a CPU's
  * interrupts were off, or a thread that was woken waited for a CPU although it is of a better
- * priority than what ran there; wakeup_rt counts threads of SCHED_FIFO and SCHED_RR alone
- * (Documentation/trace/ftrace.rst). What the log recorded meanwhile is kept as the snapshot, and is
- * what `trace` shows.
+ * priority than the thread that woke it, as in Linux; wakeup_rt counts threads of SCHED_FIFO and
+ * SCHED_RR alone (Documentation/trace/ftrace.rst). What the log recorded meanwhile is kept as the
+ * snapshot, and is what `trace` shows.
  *
  * Interrupts go off and on at irq_push() and irq_pop(), and for an interrupt's handler: there are
  * probes. Locking: each CPU changes its own span, interrupts off; `waker` is a spin lock that only
@@ -11,7 +11,6 @@
  * the lock of the snapshot.
  */
 #include "arch/pcpu.h"
-#include "kernel/abi/errno.h"
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/ftrace/buffer/buffer.h"
 #include "kernel/ftrace/event/event.h"
@@ -241,7 +240,7 @@ latency_wants(const struct ktr_site *site)
 		   : site == woken || site == woken_new || site == switched;
 }
 
-int
+void
 latency_start(void)
 {
 	irq_disable = event_find("preemptirq", "irq_disable");
@@ -255,10 +254,7 @@ latency_start(void)
 	waker.tid = 0;
 	latency_longest_ns = 0;
 	instance_top.latency = (struct latency){.ns = 0};
-	if (snapshot_alloc(&instance_top) != 0)
-		return -ENOMEM;
 	buffer_clear(&instance_top.snapshot, BUFFER_ALL);
-	return 0;
 }
 
 /* ---- how it is printed ---- */

@@ -195,15 +195,18 @@ variance(const struct funcprof *p)
 	    option_on(&instance_top, OPTION_GRAPH_TIME) ? p->square : p->self_square;
 	unsigned __int128 square = (unsigned __int128)sum[1] << 64 | sum[0];
 	unsigned __int128 mean = p->timed > 0 ? profile_ns(p) / p->timed : 0;
-	unsigned __int128 rest = square - mean * profile_ns(p); /* of n * variance, nearly */
+	unsigned __int128 times = mean * profile_ns(p);
+	unsigned __int128 rest = square - times; /* of n * variance, nearly */
 
-	if (p->timed < 2)
+	/* Another CPU may have counted a time, and its square not yet. */
+	if (p->timed < 2 || square < times)
 		return 0;
 	/* Without a division of 128 bits, of which there is none in the kernel. */
 	unsigned shift = 0;
 	while (rest >> shift > UINT64_MAX)
 		shift++;
-	return (uint64_t)(rest >> shift) / (p->timed - 1) / 1000 << shift;
+	rest = (unsigned __int128)((uint64_t)(rest >> shift) / (p->timed - 1) / 1000) << shift;
+	return rest < UINT64_MAX ? (uint64_t)rest : UINT64_MAX;
 }
 
 static void

@@ -209,51 +209,99 @@ tracer_forget_calls(const struct instance *i)
 		calls_forget();
 }
 
-void
-tracer_stop(struct instance *i)
+/* Gives back what tracer_take() took, before `next` comes. */
+static void
+tracer_give_back(struct instance *i, enum tracer t, enum tracer next, unsigned *owner)
 {
-	instance_disown(&i->tracer_owner);
-	if (i->tracer == TRACER_GRAPH)
+	instance_disown(owner);
+	if (t == TRACER_GRAPH)
 		calls_stop();
-	if (i->tracer == TRACER_HWLAT)
+	if (t == TRACER_HWLAT)
 		hwlat_stop();
-	if (i->tracer >= TRACER_OSNOISE)
+	if (t >= TRACER_OSNOISE)
 		osnoise_stop(i);
-	if (latency_is_on(i))
+	if (!tracer_is_latency(t) || tracer_is_latency(next))
+		return;
+	if (i->snapshot_users > 0)
+		buffer_clear(&i->snapshot, BUFFER_ALL);
+	else
 		snapshot_free(i);
-	i->tracer = TRACER_NOP;
 }
 
 static int
-tracer_start(struct instance *i, enum tracer t)
+tracer_take_own(struct instance *i, enum tracer t)
 {
-	bool snapshot_was_there = i->snapshot_there; /* of triggers */
-	int n = t >= TRACER_OSNOISE ? osnoise_start(i, t) : 0;
+	if (t >= TRACER_OSNOISE)
+		return osnoise_start(i, t);
+	if (t == TRACER_HWLAT)
+		return hwlat_start();
+	if (t == TRACER_GRAPH)
+		return calls_start() ? 0 : -EBUSY;
+	return tracer_is_latency(t) ? snapshot_alloc(i) : 0;
+}
 
-	if (n != 0)
-		return n;
-	if ((t == TRACER_HWLAT && hwlat_start() != 0) ||
-	    (tracer_is_latency(t) && latency_start() != 0))
-		return -ENOMEM;
-	if (t == TRACER_BLK)
-		blk_start();
-	if (t == TRACER_GRAPH && !calls_start())
-		return -EBUSY;
-	if (tracers[t].hook != NULL)
-		n = instance_owner(i, "ftrace", tracers[t].hook);
+/* Takes what a tracer needs, which may fail, while another one is on. 0 or -errno. */
+static int
+tracer_take(struct instance *i, enum tracer t, unsigned *owner)
+{
+	enum tracer keeps =
+	    i->snapshot_there ? TRACER_IRQSOFF : TRACER_NOP; /* also if this fails */
+	int n, error = tracer_take_own(i, t);
+
+	*owner = 0;
+	if (error != 0 || tracers[t].hook == NULL)
+		return error;
+	n = instance_owner(i, "ftrace", tracers[t].hook);
 	if (n < 0) {
-		if (t == TRACER_GRAPH)
-			calls_stop();
-		if (tracer_is_latency(t) && !snapshot_was_there)
-			snapshot_free(i);
+		tracer_give_back(i, t, keeps, owner);
 		return -EBUSY;
 	}
+	*owner = (unsigned)n;
+	return 0;
+}
+
+void
+tracer_stop(struct instance *i)
+{
+	tracer_give_back(i, i->tracer, TRACER_NOP, &i->tracer_owner);
+	i->tracer = TRACER_NOP;
+}
+
+/* It has what it needs. */
+static void
+tracer_begin(struct instance *i, enum tracer t, unsigned owner)
+{
+	if (tracer_is_latency(t))
+		latency_start();
+	if (t == TRACER_BLK)
+		blk_start();
 	if (t == TRACER_FUNCTION || t == TRACER_GRAPH)
-		ktr_hook_sleeps((unsigned)n, instance_mask_at(i));
+		ktr_hook_sleeps(owner, instance_mask_at(i));
 	memset(i->repeats, 0, sizeof(i->repeats));
-	i->tracer_owner = (unsigned)n;
+	i->tracer_owner = owner;
 	i->tracer = t;
 	tracer_update(i);
+}
+
+static int
+tracer_change(struct instance *i, enum tracer t)
+{
+	enum tracer before = i->tracer;
+	bool same_threads = before >= TRACER_OSNOISE && t >= TRACER_OSNOISE;
+	unsigned owner;
+	int error;
+
+	if (same_threads)
+		osnoise_stop(i);
+	error = tracer_take(i, t, &owner);
+	if (error != 0 && same_threads && osnoise_start(i, before) != 0)
+		i->tracer = TRACER_NOP; /* there is no memory for its threads any more */
+	if (error != 0)
+		return error;
+	if (!same_threads)
+		tracer_give_back(i, before, t, &i->tracer_owner);
+	buffer_clear(&i->trace, BUFFER_ALL);
+	tracer_begin(i, t, owner);
 	return 0;
 }
 
@@ -282,21 +330,10 @@ int
 tracer_store(struct instance *i, uintptr_t arg, char *text)
 {
 	const char *name = tracefs_word(&text);
-	enum tracer before = i->tracer;
-	int error;
 
-	for (unsigned t = 0; t < TRACERS; t++) {
-		if (name == NULL || strcmp(name, tracers[t].name) != 0 || !is_possible(i, t))
-			continue;
-		if (t == before)
-			return 0;
-		tracer_stop(i);
-		buffer_clear(&i->trace, BUFFER_ALL);
-		error = tracer_start(i, (enum tracer)t);
-		if (error != 0)
-			tracer_start(i, before);
-		return error;
-	}
+	for (unsigned t = 0; t < TRACERS && name != NULL; t++)
+		if (strcmp(name, tracers[t].name) == 0 && is_possible(i, t))
+			return t == i->tracer ? 0 : tracer_change(i, (enum tracer)t);
 	return -EINVAL;
 }
 

@@ -12,7 +12,7 @@
  * was the longest so far (snapshot_keep()).
  *
  * Locking: ftrace_lock guards what is switched on. What hooks read changes while they are off, or
- * is atomic; they take no lock.
+ * is atomic; what several of them write has a hook_lock() (latency.c, stack.c).
  *
  * Files, in reading order: functions.c (the lists), tracer.c (function, function_graph), latency.c
  * (irqsoff, wakeup, …), blk.c, threads.c, hwlat.c,
@@ -136,8 +136,8 @@ void functions_show_total(struct instance *i, uintptr_t arg, struct sbuf *out);
 
 extern struct ktr_site latency_point, latency_switch;
 ktr_hook_fn irqsoff_fire, wakeup_fire;
-/* 0 or -ENOMEM. */
-int latency_start(void);
+/* Nothing was kept yet. */
+void latency_start(void);
 /* Is one of them the current one? Does it want this site? */
 bool tracer_is_latency(enum tracer t);
 bool latency_is_on(const struct instance *i);
