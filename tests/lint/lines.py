@@ -47,7 +47,7 @@ BUDGETS = {
     "kernel/probe": 4225,
     "kernel/proc": 10460,
     "kernel/procfs": 1925,
-    "kernel/sched": 3295,
+    "kernel/sched": 3355,
     "kernel/sync": 805,
     "kernel/sysctl": 1125,
     "kernel/trace": 2100,
