@@ -35,20 +35,29 @@ mutex_held(const struct mutex *m)
 	return __atomic_load_n(&m->owner, __ATOMIC_RELAXED) == curthread();
 }
 
-static inline __attribute__((always_inline)) bool
-mutex_take(struct mutex *m)
+/* The current thread is its owner now. */
+static inline __attribute__((always_inline)) void
+mutex_note(struct mutex *m)
 {
-	struct thread *none = NULL, *t = curthread();
+	struct thread *t = curthread();
 
-	/* acquire: pairs with the release in mutex_unlock() */
-	if (!__atomic_compare_exchange_n(&m->owner, &none, t, false, __ATOMIC_SEQ_CST,
-					 __ATOMIC_RELAXED))
-		return false;
 	if (t->held != NULL && t->held->innermost && !m->below)
 		panic("mutex %s is taken while %s is held", m->name, t->held->name);
 	m->next_held = t->held;
 	t->held = m;
 	t->mutexes++;
+}
+
+static inline __attribute__((always_inline)) bool
+mutex_take(struct mutex *m)
+{
+	struct thread *none = NULL;
+
+	/* acquire: pairs with the release in mutex_unlock() */
+	if (!__atomic_compare_exchange_n(&m->owner, &none, curthread(), false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED))
+		return false;
+	mutex_note(m);
 	return true;
 }
 
@@ -77,6 +86,11 @@ mutex_abandon(unsigned keep)
 	}
 }
 
+struct wait {
+	struct mutex *m;
+	bool lost; /* it was woken, and another thread was faster: so it is the next one */
+};
+
 /*
  * The owner may have been preempted, and its share may be small: it goes first. It is there while
  * the queue's lock is held, for to let go it wakes the one that waits, which has been counted.
@@ -84,12 +98,15 @@ mutex_abandon(unsigned keep)
 static bool
 mutex_is_owned(void *arg)
 {
-	struct mutex *m = arg;
-	struct thread *owner = __atomic_load_n(&m->owner, __ATOMIC_SEQ_CST);
+	const struct wait *w = arg;
+	struct thread *owner = __atomic_load_n(&w->m->owner, __ATOMIC_SEQ_CST);
 
-	if (owner != NULL)
-		sched_hurry(owner);
-	return owner != NULL;
+	if (owner == NULL)
+		return false;
+	sched_hurry(owner);
+	if (w->lost)
+		__atomic_store_n(&w->m->handoff, true, __ATOMIC_RELAXED);
+	return true;
 }
 
 static __attribute__((noinline)) void
@@ -97,6 +114,7 @@ mutex_contended(struct mutex *m)
 {
 	bool timed = SDT_PROBE_ENABLED(lockstat, , , adaptive_block);
 	uint64_t start = timed ? clock_ns() : 0;
+	struct wait w = {.m = m};
 
 	if (stop_must_not_wait())
 		panic("mutex %s: held by another thread, and all are stopped", m->name);
@@ -104,13 +122,21 @@ mutex_contended(struct mutex *m)
 		 "mutex contended: lock %s addr %p", m->name, m);
 	/* seq_cst: mutex_unlock() clears owner, then reads waiters; here it is the other way. */
 	__atomic_fetch_add(&m->waiters, 1, __ATOMIC_SEQ_CST);
-	while (!mutex_take(m))
+	curthread()->contends = true;
+	for (; !mutex_take(m); w.lost = true) {
 		sleepq_wait(&(struct sleep_request){.chan = m,
 						    .still = mutex_is_owned,
-						    .arg = m,
+						    .arg = &w,
 						    .wmesg = "mutex",
 						    .lockname = m->name,
+						    .first = w.lost,
 						    .deadline_ns = DEADLINE_NEVER});
+		if (mutex_held(m)) { /* it was handed over */
+			mutex_note(m);
+			break;
+		}
+	}
+	curthread()->contends = false;
 	__atomic_fetch_sub(&m->waiters, 1, __ATOMIC_RELAXED);
 	SDT_PROBE2(lock, , , contention_end, m, 0);
 	if (timed)
@@ -138,6 +164,11 @@ mutex_unlock(struct mutex *m)
 	SDT_CTR2(lockstat, , , adaptive_release, SDT_ARGS2(m, m->name), KTR_LOCK,
 		 "mutex release: lock %s addr %p", m->name, m);
 	mutex_forget(curthread(), m);
+	if (__atomic_load_n(&m->handoff, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&m->handoff, false, __ATOMIC_RELAXED);
+		sleepq_hand_over(m, &m->owner);
+		return;
+	}
 	__atomic_store_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&m->waiters, __ATOMIC_SEQ_CST) != 0)
 		wakeup_one(m);

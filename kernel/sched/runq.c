@@ -59,11 +59,10 @@ runq_join(struct runq *rq, struct thread *t)
 		fair_hurry(&rq->users, &t->fair);
 }
 
-/* Others wait for a mutex of a thread until it holds none. */
 bool
 runq_hurries(struct thread *t)
 {
-	t->hurries = t->hurries && t->mutexes > 0;
+	t->hurries = t->contends || (t->hurries && t->mutexes > 0);
 	return t->hurries;
 }
 

@@ -98,7 +98,8 @@ void runq_init(struct runq *rq, unsigned cpu, struct thread *idle);
 void runq_join(struct runq *rq, struct thread *t);
 /* It sleeps, ends, or goes to another CPU. It is not queued. */
 void runq_leave(struct runq *rq, struct thread *t);
-/* Does it hold a mutex for which others wait? */
+/* Does it hold a mutex for which others wait, or has it waited for one, and may be its owner next?
+ */
 bool runq_hurries(struct thread *t);
 /* The next slice of the thread that runs, which has a share, begins if it is due. */
 void runq_renew(struct runq *rq, struct thread *t);

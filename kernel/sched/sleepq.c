@@ -119,7 +119,7 @@ sleepq_wait(const struct sleep_request *r)
 	t->lockname = r->lockname;
 	t->sleep_flags = r->flags;
 	t->sleep_result = 0;
-	list_append(&q->threads, &t->sleepq);
+	list_insert_after(r->first ? &q->threads : q->threads.prev, &t->sleepq);
 	/* seq_cst: a sender sets the signal, then reads chan; here it is the other way. */
 	__atomic_store_n(&t->chan, r->chan, __ATOMIC_SEQ_CST);
 	if (r->still != NULL && !r->still(r->arg))
@@ -205,6 +205,26 @@ sleepq_wake(const void *chan, unsigned max)
 		n += more;
 	}
 	return n;
+}
+
+void
+sleepq_hand_over(const void *chan, struct thread **owner)
+{
+	struct sleepq *q = queue_of(chan);
+	struct thread *next = NULL;
+
+	spin_lock(&q->lock);
+	list_for_each_entry (struct thread, t, &q->threads, sleepq)
+		if (t->chan == chan) {
+			next = t;
+			break;
+		}
+	__atomic_store_n(owner, next, __ATOMIC_SEQ_CST);
+	if (next != NULL) {
+		dequeue(next, 0);
+		wake_up_process(next);
+	}
+	spin_unlock(&q->lock);
 }
 
 unsigned

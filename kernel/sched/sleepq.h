@@ -38,6 +38,7 @@ struct sleep_request {
 	bool (*still)(void *);
 	void *arg;
 	const char *wmesg, *lockname;
+	bool first; /* it goes before those that sleep on chan already */
 	int flags;
 	uint64_t deadline_ns;
 };
@@ -48,6 +49,11 @@ void sleepq_init(void);
  * sleep with SLEEP_INTR. It is called under the queue lock. Once, at boot.
  */
 void sleepq_register_signals(bool (*pending)(void));
+/*
+ * *owner becomes the longest waiting on chan, which is woken; NULL if none waits. Under the queue
+ * lock.
+ */
+void sleepq_hand_over(const void *chan, struct thread **owner);
 /* As sleep_on(). */
 int sleepq_wait(const struct sleep_request *r);
 /* Ends t's sleep with -EINTR if that sleep has SLEEP_INTR. Any context but NMI. */

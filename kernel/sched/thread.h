@@ -115,6 +115,7 @@ struct thread {
 	struct list sleepq;      /* [s] */
 	struct callout sleep_timer;
 
+	bool contends;      /* [t] it waits for a mutex */
 	unsigned mutexes;   /* [t] held */
 	struct mutex *held; /* [t] the last of them; mutex.next_held */
 

@@ -144,6 +144,14 @@ hogs_ran_ns(void)
 	return sum;
 }
 
+static void
+end_slow(unsigned threads)
+{
+	__atomic_store_n(&slow.over, true, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != threads)
+		thread_sleep_ns(1000000, 0, "over");
+}
+
 KTEST(mutex_owner_goes_before_the_others_of_its_user_while_one_waits)
 {
 	static const struct sched_params idle = {.policy = SCHED_IDLE};
@@ -164,11 +172,79 @@ KTEST(mutex_owner_goes_before_the_others_of_its_user_while_one_waits)
 	mutex_lock(&test_mutex);
 	before = hogs_ran_ns() - before;
 	mutex_unlock(&test_mutex);
-	__atomic_store_n(&slow.over, true, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != HOGS + 1)
-		thread_sleep_ns(1000000, 0, "hogs");
+	end_slow(HOGS + 1);
 	/* By its share, it would have the CPU again after a slice of 6.8 s of each of them. */
 	KT_LT(before, 2000000000ul);
+}
+
+static void
+take_once(void *arg)
+{
+	mutex_lock(&test_mutex);
+	mutex_unlock(&test_mutex);
+	__atomic_store_n(&slow.has_it, true, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&slow.over, __ATOMIC_ACQUIRE))
+		thread_sleep_ns(1000000, 0, "over");
+	finished();
+}
+
+static bool
+sleeps_on_mutex(const struct thread *t)
+{
+	return __atomic_load_n(&t->chan, __ATOMIC_ACQUIRE) == &test_mutex;
+}
+
+/* The first one that waits has the smallest share, and the second one waits for it. */
+KTEST(mutex_goes_on_from_one_that_waits_to_the_next_whatever_their_shares)
+{
+	static const struct sched_params idle = {.policy = SCHED_IDLE};
+	struct thread *second;
+	uint64_t before;
+
+	done = 0;
+	slow.has_it = slow.over = false;
+	slow.may_end = true;
+	mutex_lock(&test_mutex);
+	start_on_first_cpu(&slow.owner, own_slowly);
+	sched_set_params(slow.owner, &idle);
+	while (!sleeps_on_mutex(slow.owner))
+		thread_sleep_ns(1000000, 0, "owner");
+	second = thread_create("second", PRIO_KERN, take_once, NULL);
+	KT_ASSERT(second != NULL);
+	while (!sleeps_on_mutex(second))
+		thread_sleep_ns(1000000, 0, "second");
+	for (unsigned i = 0; i < HOGS; i++)
+		start_on_first_cpu(&slow.hogs[i], hog);
+	before = hogs_ran_ns();
+	mutex_unlock(&test_mutex);
+	while (__atomic_load_n(&test_mutex.waiters, __ATOMIC_ACQUIRE) > 0 ||
+	       __atomic_load_n(&test_mutex.owner, __ATOMIC_ACQUIRE) != NULL)
+		thread_sleep_ns(1000000, 0, "both");
+	before = hogs_ran_ns() - before;
+	end_slow(HOGS + 2);
+	KT_LT(before, 2000000000ul);
+}
+
+KTEST(mutex_goes_to_who_waits_though_its_owner_takes_it_again_and_again)
+{
+	struct thread *waiter;
+	unsigned rounds = 0;
+
+	done = 0;
+	slow.has_it = slow.over = false;
+	sched_set_cpus(curthread(), 1);
+	sched_preempt();
+	start_on_first_cpu(&waiter, take_once);
+	mutex_lock(&test_mutex);
+	for (; rounds < 100 && !__atomic_load_n(&slow.has_it, __ATOMIC_ACQUIRE); rounds++) {
+		while (!sleeps_on_mutex(waiter) && !__atomic_load_n(&slow.has_it, __ATOMIC_ACQUIRE))
+			thread_sleep_ns(1000000, 0, "waiter");
+		mutex_unlock(&test_mutex);
+		mutex_lock(&test_mutex);
+	}
+	mutex_unlock(&test_mutex);
+	end_slow(1);
+	KT_LT(rounds, 10);
 }
 
 #define MANY 9

@@ -48,7 +48,7 @@ BUDGETS = {
     "kernel/probe": 4225,
     "kernel/proc": 10600,
     "kernel/procfs": 1965,
-    "kernel/sched": 3295,
+    "kernel/sched": 3355,
     "kernel/sync": 805,
     "kernel/sysctl": 1125,
     "kernel/trace": 2100,
