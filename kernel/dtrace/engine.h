@@ -406,25 +406,18 @@ uint32_t dif_agg_take(struct dif *d, unsigned cpu, void **entries);
 void dif_agg_done(struct dif *d, unsigned cpu);
 /* Offset of the first entry in a table. */
 uint32_t dif_table_begin(const struct dif *d);
-/* Both halves of a product: each bit of it depends on all of one factor. */
-static inline uint64_t
-dif_hash_fold(uint64_t a, uint64_t b)
-{
-	unsigned __int128 product = (unsigned __int128)a * b;
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
 /*
  * Hashes words. Keys are chosen by whoever is traced; who does not know the consumer's secret
- * cannot choose many that fall into one chain, which each firing would walk.
+ * cannot choose many that fall into one chain, which each firing would walk. The upper bits of a
+ * product depend on all bits of the factors, so they become the lower ones.
  */
 static inline uint32_t
 dif_hash(const struct dif *d, uint64_t seed, const uint64_t *w, uint32_t n)
 {
-	uint64_t h = dif_hash_fold(seed ^ d->secret[0], d->secret[1]);
+	uint64_t h = seed + d->secret[0];
 
 	for (uint32_t i = 0; i < n; i++)
-		h = dif_hash_fold(w[i] ^ d->secret[0], h ^ d->secret[1]);
+		h = __builtin_bswap64((h ^ w[i]) * d->secret[1]);
 	return (uint32_t)h;
 }
 static inline uint64_t *

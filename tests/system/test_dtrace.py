@@ -134,7 +134,8 @@ exec 5<> /tmp/a
 echo 0 >&5
 wait %1 %2
 """
-IN_ORDER = ("int no; syscall::write:entry /progenyof($target) && arg0 == 1/ { printf(\"%s\\n\", copyinstr(arg1, arg2)); } "
+IN_ORDER = ("int no; syscall::write:entry /progenyof($target) && arg0 == 1/ "
+            "{ printf(\"%s\\n\", copyinstr(arg1, arg2)); } "
             "profile-997 /cpu == 1/ { if (no) { tracemem(&`boot_info, 60000); } trace(\"\"); }")
 
 

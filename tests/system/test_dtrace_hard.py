@@ -22,6 +22,9 @@ SCRIPTS = {
                'BEGIN { printf("%d\\n", n); exit(0); }\n',
     "large": LINE * (2**20 // len(LINE) + 1) + 'BEGIN { printf("%d\\n", n); exit(0); }\n',
     "too_many": "BEGIN { n++; }\n" * 4097,
+    "setopt": ("BEGIN { " + 'setopt("quiet", "1"); ' * 60 + "}\n") * 100 + 'BEGIN { printf("set\\n"); exit(0); }\n',
+    "missing": "BEGIN { " + "".join(f"@a[{i}] = count(); " for i in range(400)) + "@q[1] = lquantize(1, 0, 60000, 1); }\n"
+               'BEGIN { printa(@a, @q); printf("shown\\n"); exit(0); }\n',
     "too_long": "BEGIN { " + "n++;\n" * 6000 + " }\n",
 }
 NAMES = 1000
@@ -71,6 +74,8 @@ dtrace -ln fbt:::entry | awk 'NR > 1 && NR <= 1 + NAMES {printf "%s%s:%s:%s:%s",
 echo ==
 dtrace -wqn 'BEGIN { chill(100000000); began = 1; } profile-997 /!began/ { early++; } profile-997 /began/ { printf("early %d\\n", early); exit(0); }'
 dtrace -wqn 'proc:::signal-send /args[2] == 18/ { raise(18); n++; } proc:::exit /pid == $target/ { printf("sent %d\\n", n); exit(0); }' -c 'busybox kill -18 1'
+echo ==
+(ulimit -v 80000; dtrace -x bufsize=4m -qs /tmp/setopt.d; dtrace -x aggsize=4m -qs /tmp/missing.d | tail -n 2) 2>&1
 """
 
 
@@ -147,6 +152,11 @@ def raised_on_gicv2():
 @test("a clause that names 1,000 probes takes 48 MB at most to compile", shared="parts")
 def names():
     check_match(rf"matched {NAMES} probes$", parts()[6], "what dtrace says")
+
+
+@test("6,000 calls of setopt(), and 400 rows without a distribution of 60,000 levels, take 80 MB at most", shared="parts")
+def memory():
+    check_eq(parts()[8].split(), ["set", "shown"], "output")
 
 
 @test("a user without privileges gets an error that says so, whatever the devices' modes say", shared="parts")

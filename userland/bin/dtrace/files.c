@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "userland/bin/dtrace/dt.h"
+#include "userland/lib/array.h"
 
 #define MAX_SIZE (64u << 20)
 
@@ -132,19 +133,22 @@ void
 file_each(const char *path, void (*f)(const char *text, const char *path))
 {
 	DIR *d = opendir(path);
-	char *names[256];
+	char **names = NULL;
 	size_t count = 0;
 	struct dirent *e;
 
-	while (d != NULL && (e = readdir(d)) != NULL && count < sizeof(names) / sizeof(names[0])) {
+	while (d != NULL && (e = readdir(d)) != NULL) {
 		size_t size = strlen(e->d_name);
 
-		if (size > 2 && strcmp(e->d_name + size - 2, ".d") == 0)
-			names[count++] = dt_format("%s/%s", path, e->d_name);
+		if (size <= 2 || strcmp(e->d_name + size - 2, ".d") != 0)
+			continue;
+		names = array_grow(names, count, sizeof(*names));
+		names[count++] = dt_format("%s/%s", path, e->d_name);
 	}
 	if (d != NULL)
 		closedir(d);
-	qsort(names, count, sizeof(names[0]), compare);
+	if (count > 0)
+		qsort(names, count, sizeof(*names), compare);
 	for (size_t i = 0; i < count; i++) {
 		const char *text = file_read_text(names[i]);
 
@@ -152,4 +156,5 @@ file_each(const char *path, void (*f)(const char *text, const char *path))
 			err(1, "%s", names[i]);
 		f(text, names[i]);
 	}
+	free(names);
 }

@@ -313,6 +313,7 @@ static int
 save_anonymous(const void *image, uint32_t size)
 {
 	const char *path = run.output != NULL ? run.output : file_default(FILE_ANONYMOUS);
+	const char *fresh;
 	FILE *f;
 
 	if (path == NULL)
@@ -323,9 +324,17 @@ save_anonymous(const void *image, uint32_t size)
 		warnx("cleaned up old anonymous enabling in %s", path);
 		return 0;
 	}
-	f = fopen(path, "w");
-	if (f == NULL || fwrite(image, 1, size, f) != size || fclose(f) != 0)
+	/* The earlier one is there until this one is whole. */
+	fresh = dt_format("%s.new", path);
+	f = fopen(fresh, "w");
+	if (f == NULL || fwrite(image, 1, size, f) != size || fflush(f) != 0 ||
+	    fsync(fileno(f)) != 0 || fclose(f) != 0 || rename(fresh, path) != 0) {
+		int error = errno;
+
+		unlink(fresh);
+		errno = error;
 		err(1, "%s", path);
+	}
 	warnx("saved anonymous enabling in %s", path);
 	warnx("boot with `qemu/boot --file %s=FILE` to enable it", ANONYMOUS_PATH);
 	return 0;

@@ -161,7 +161,12 @@ option_rate(const char *s, uint64_t *value)
 static bool
 is_one_of(const char *word, const char *words)
 {
-	return *word != '\0' && strstr(words, dt_format(" %s ", word)) != NULL;
+	size_t size = strlen(word);
+	const char *at = size > 0 ? words + 1 : NULL;
+
+	while (at != NULL && (at = strstr(at, word)) != NULL && (at[-1] != ' ' || at[size] != ' '))
+		at++;
+	return at != NULL;
 }
 
 static bool
@@ -258,8 +263,9 @@ out_of_range(const char *name, uint64_t number)
 	return NULL;
 }
 
-const char *
-option_set(const char *name, const char *value)
+/* Sets it. NULL, or why not. */
+static const char *
+option_take(const char *name, const char *value)
 {
 	static const char *const expected[] = {[FLAG] = "no value, or 0 or 1",
 					       [NUMBER] = "a number",
@@ -303,13 +309,22 @@ option_set(const char *name, const char *value)
 		dt_ustackframes = (unsigned)dt_options.ustackframes;
 		dt_destructive = dt_options.destructive != 0;
 		dt_macros.defaultargs = dt_options.defaultargs != 0;
-		text = dt_format("%s%s%s%s\n", text, name, value != NULL ? "=" : "",
-				 value != NULL ? value : "");
 		return NULL;
 	}
 	if (is_one_of(name, ignored))
 		return NULL;
 	return dt_format("%s: there is no such option", name);
+}
+
+const char *
+option_set(const char *name, const char *value)
+{
+	const char *why = option_take(name, value);
+
+	if (why == NULL && !is_one_of(name, ignored))
+		text = dt_format("%s%s%s%s\n", text, name, value != NULL ? "=" : "",
+				 value != NULL ? value : "");
+	return why;
 }
 
 const char *
@@ -324,7 +339,7 @@ option_change(const char *name, const char *value)
 		known |= strcmp(options[i].name, name) == 0;
 	if (known && !is_one_of(name, dynamic) && !is_one_of(name, ignored))
 		return dt_format("%s: it cannot be changed while it traces", name);
-	return option_set(name, value);
+	return option_take(name, value);
 }
 
 const char *

@@ -2,8 +2,8 @@
  * gen_clause.c - the program of a clause: predicate, statements, records.
  *
  * All that a clause records is one record, so that its output stays together. What an `if` may
- * leave out has a byte in the record that says whether it is there. Only an `if` with speculate()
- * or commit() in it has records of its own for each branch.
+ * leave out has a byte in the record that says whether it is there. Only an `if` that alone
+ * records, or with speculate() or commit() in it, has records of its own for each branch.
  */
 #include <string.h>
 
@@ -191,7 +191,9 @@ gen_if(struct node *n)
 
 	alone.next = NULL;
 	does = find_actions(&alone);
-	if ((does & DO_RECORD) && !(does & DO_SPECULATION) && gen_record.flag == 0) {
+	/* What alone records has its record where it is recorded: then none is there without it. */
+	if ((does & DO_RECORD) && !(does & DO_SPECULATION) && gen_record.flag == 0 &&
+	    (was_open || (find_actions(n->next) & DO_RECORD))) {
 		record_open();
 		was_open = true;
 		reserve_flags(&alone);

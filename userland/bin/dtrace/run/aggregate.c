@@ -9,9 +9,8 @@
 #include "userland/bin/dtrace/run/run.h"
 #include "userland/lib/array.h"
 
-#define BUCKETS 8192u
-
-static struct agg_entry *buckets[BUCKETS];
+static struct agg_entry **buckets; /* a power of two of them, as many as entries or more */
+static size_t bucket_total, entry_total;
 static struct {
 	uint64_t normal; /* 0: 1 */
 	bool printed;
@@ -36,11 +35,42 @@ hash(uint32_t agg, const uint64_t *keys, size_t words)
 	return h ^ h >> 32;
 }
 
+static struct agg_entry **
+bucket_of(uint32_t agg, const uint64_t *keys, size_t words)
+{
+	return &buckets[hash(agg, keys, words) & (bucket_total - 1)];
+}
+
+static void
+grow(void)
+{
+	struct agg_entry **old = buckets;
+	size_t total = bucket_total;
+
+	bucket_total = total > 0 ? 2 * total : 1024;
+	buckets = calloc(bucket_total, sizeof(struct agg_entry *));
+	if (buckets == NULL)
+		err(1, "memory");
+	for (size_t b = 0; b < total; b++) {
+		for (struct agg_entry *e = old[b], *next; e != NULL; e = next) {
+			struct agg_entry **to = bucket_of(e->agg, e->keys, e->key_words);
+
+			next = e->next;
+			e->next = *to;
+			*to = e;
+		}
+	}
+	free(old);
+}
+
 static struct agg_entry *
 find(uint32_t agg, const uint64_t *keys, uint16_t key_words, uint16_t value_words)
 {
-	struct agg_entry **bucket = &buckets[hash(agg, keys, key_words) % BUCKETS], *e;
+	struct agg_entry **bucket, *e;
 
+	if (entry_total == bucket_total)
+		grow();
+	bucket = bucket_of(agg, keys, key_words);
 	for (e = *bucket; e != NULL; e = e->next)
 		if (e->agg == agg && e->key_words == key_words &&
 		    memcmp(e->keys, keys, 8 * (size_t)key_words) == 0)
@@ -54,6 +84,7 @@ find(uint32_t agg, const uint64_t *keys, uint16_t key_words, uint16_t value_word
 	memcpy(e->keys, keys, 8 * (size_t)key_words);
 	memset(e->values, 0, 8 * (size_t)value_words);
 	*bucket = e;
+	entry_total++;
 	return e;
 }
 
@@ -145,7 +176,7 @@ agg_add(const void *table, size_t size)
 void
 agg_each(uint32_t agg, void (*f)(const struct agg_entry *e))
 {
-	for (unsigned b = 0; b < BUCKETS; b++)
+	for (size_t b = 0; b < bucket_total; b++)
 		for (struct agg_entry *e = buckets[b]; e != NULL; e = e->next)
 			if (e->agg == agg)
 				f(e);
@@ -154,7 +185,7 @@ agg_each(uint32_t agg, void (*f)(const struct agg_entry *e))
 void
 agg_clear(uint32_t agg)
 {
-	for (unsigned b = 0; b < BUCKETS; b++) {
+	for (size_t b = 0; b < bucket_total; b++) {
 		for (struct agg_entry *e = buckets[b]; e != NULL; e = e->next) {
 			if (e->agg != agg)
 				continue;
@@ -298,10 +329,10 @@ make_rows(const uint32_t *aggs, unsigned count, size_t *rows)
 	struct row *list = NULL;
 
 	*rows = 0;
-	for (unsigned b = 0; b < BUCKETS * count; b++) {
-		unsigned n = b / BUCKETS;
+	for (size_t b = 0; b < bucket_total * count; b++) {
+		size_t n = b / bucket_total;
 
-		for (struct agg_entry *e = buckets[b % BUCKETS]; e != NULL; e = e->next) {
+		for (struct agg_entry *e = buckets[b % bucket_total]; e != NULL; e = e->next) {
 			bool earlier = false;
 			struct row r = {.count = count};
 
@@ -309,7 +340,7 @@ make_rows(const uint32_t *aggs, unsigned count, size_t *rows)
 				continue;
 			for (unsigned i = 0; i < count; i++) {
 				struct agg_entry *other =
-				    buckets[hash(aggs[i], e->keys, e->key_words) % BUCKETS];
+				    *bucket_of(aggs[i], e->keys, e->key_words);
 
 				while (
 				    other != NULL &&
@@ -334,14 +365,13 @@ make_rows(const uint32_t *aggs, unsigned count, size_t *rows)
 static void
 remove_entry(struct agg_entry *gone)
 {
-	for (unsigned b = 0; b < BUCKETS; b++) {
-		for (struct agg_entry **p = &buckets[b]; *p != NULL; p = &(*p)->next)
-			if (*p == gone) {
-				*p = gone->next;
-				free(gone);
-				return;
-			}
-	}
+	struct agg_entry **p = bucket_of(gone->agg, gone->keys, gone->key_words);
+
+	while (*p != gone)
+		p = &(*p)->next;
+	*p = gone->next;
+	free(gone);
+	entry_total--;
 }
 
 void

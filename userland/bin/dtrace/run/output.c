@@ -305,11 +305,18 @@ do_action(const struct rec_action *a, const uint8_t *data)
 	}
 }
 
+static bool
+is_done(const struct rec_action *a, const uint8_t *data)
+{
+	return a->flag == 0 || data[a->flag - 1] != 0;
+}
+
 void
 output_record(uint32_t cpu, const struct dif_record *r, const struct dif_record *next)
 {
 	const uint8_t *data = (const uint8_t *)(r + 1);
 	const struct rec_layout *l;
+	bool any = false;
 
 	if (r->layout >= view.layout_count)
 		return;
@@ -318,11 +325,15 @@ output_record(uint32_t cpu, const struct dif_record *r, const struct dif_record 
 		say_error(&view.fields[view.actions[l->first].first], data);
 		return;
 	}
+	for (uint32_t i = 0; i < l->count; i++)
+		any |= is_done(&view.actions[l->first + i], data);
+	if (!any)
+		return; /* each stood in an `if` whose condition did not hold */
 	print_row_start(cpu, find_probe(r->probe), r, next);
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct rec_action *a = &view.actions[l->first + i];
 
-		if (a->flag == 0 || data[a->flag - 1] != 0)
+		if (is_done(a, data))
 			do_action(a, data);
 	}
 	if (!dt_options.quiet || dt_options.flowindent)

@@ -1,6 +1,8 @@
 /*
  * print_agg.c - values of aggregations: numbers, averages, distributions.
  */
+#include <err.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "userland/bin/dtrace/options.h"
@@ -386,13 +388,17 @@ print_agg_value(uint32_t agg, const struct agg_entry *e)
 	const struct dif_agg *a = &view.aggs[agg];
 	/* Of keys that it does not have: a distribution of nothing. */
 	struct agg_entry none = {.agg = agg, .value_words = bucket_count(a)};
+	uint64_t *nothing = NULL;
 
 	if (e == NULL && none.value_words != 0) {
-		none.values = dt_alloc(none.value_words * sizeof(*none.values));
+		none.values = nothing = calloc(none.value_words, sizeof(*nothing));
+		if (nothing == NULL)
+			err(1, "memory");
 		e = &none;
 	}
 	if (e != NULL && a->func >= DIF_QUANTIZE)
 		print_distribution(agg, e);
 	else
 		fprintf(print_out, " %16ld", (long)agg_number(agg, e));
+	free(nothing);
 }
