@@ -66,6 +66,14 @@ def within():
     check_eq([what for *_, what in rows(out) if what.startswith("s")], [what for n in ("one", "two", "three") for what in ("s1: a=sh", f"s2: b={n}")], "the events")
 
 
+@portable_test("histograms with variables, of which one more does not fit into their program: ENOSPC, and the others stay")
+def many_linked():
+    out = ftrace("t=events/sched/sched_process_exit/trigger\nn=1\nwhile echo \"hist:keys=common_pid:v$n=1\" >> $t; do n=$((n+1))\ndone\necho $n\ngrep -c active $t\ngrep -o 'error: .*' error_log\n"
+                 "/bin/cat /dev/null\ngrep -c '^{' events/sched/sched_process_exit/hist\necho > $t\n", smp=1)[0]
+    n, active, counted = map(int, check_match(r"\Ash: .*No space left on device\n(\d+)\n(\d+)\nerror: Too many histograms with variables\n(\d+)\n\Z", out, "the last one").groups())
+    check(active == n - 1 >= 30 and counted >= active, f"{n}, {active}, {counted}")
+
+
 @portable_test("expressions: * and / before + and -, from left to right; constants become one; what is divided by 0 is -1; three operators at most, in Linux's words")
 def expressions():
     constants = {"123": 123, "16-8-4-2": 2, "64/8/4/2": 1, "16-8+4+2": 14, "4*3/2*2": 12, "4+3*2-2": 8, "4+6/2-2": 5, "0x10*2": 32, "-(3)": 2 ** 64 - 3, "2-5": 2 ** 64 - 3}

@@ -324,7 +324,7 @@ int
 hist_emit(struct program *p, struct hist *h, struct filter_error *error)
 {
 	struct hist_emitter e = {.p = p, .h = h, .error = error};
-	bool good;
+	bool good, shared = p->count > 0 || p->full; /* with other histograms */
 
 	*error = (struct filter_error){"Too many actions", 0, 0};
 	program_instance(p, h->i, h->site);
@@ -338,5 +338,7 @@ hist_emit(struct program *p, struct hist *h, struct filter_error *error)
 	}
 	if (good && program_end(p))
 		return 0;
+	if (p->full && shared)
+		*error = (struct filter_error){"Too many histograms with variables", 0, -ENOSPC};
 	return error->number != 0 ? error->number : -EINVAL;
 }
