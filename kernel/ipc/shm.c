@@ -390,7 +390,7 @@ shm_may_lock(const struct ipc_object *o, bool lock)
 {
 	if (capable(CAP_IPC_LOCK))
 		return 0;
-	if (proc_user() != o->perm.uid && proc_user() != o->perm.cuid)
+	if (proc_effective_user() != o->perm.uid && proc_effective_user() != o->perm.cuid)
 		return -EPERM;
 	return lock && proc_limit(RLIMIT_MEMLOCK) == 0 ? -EPERM : 0;
 }
