@@ -211,7 +211,7 @@ sys_shmget(const uint64_t a[6])
 	if (a[1] == 0 || a[1] > shmmax || a[1] > FILE_SIZE_MAX)
 		return -EINVAL;
 	if (a[2] & SHM_HUGETLB)
-		return -ENOSYS;
+		return -ENOENT; /* no file system of huge pages */
 	s = shm_make(a[1]);
 	if (s == NULL)
 		return -ENOMEM;
