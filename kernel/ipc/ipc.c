@@ -72,10 +72,10 @@ ipc_add(struct ipc_table *t, struct ipc_object *o, int32_t key, uint64_t flags)
 		return -ENOSPC;
 	i = ipc_next_slot(t, &seq);
 	o->perm = (struct ipc_perm){.key = key,
-				    .uid = proc_user(),
-				    .gid = proc_group(),
-				    .cuid = proc_user(),
-				    .cgid = proc_group(),
+				    .uid = proc_effective_user(),
+				    .gid = proc_effective_group(),
+				    .cuid = proc_effective_user(),
+				    .cgid = proc_effective_group(),
 				    .mode = (uint32_t)flags & 0777,
 				    .seq = seq};
 	o->id = (int32_t)((uint32_t)seq << INDEX_BITS | i);
@@ -102,7 +102,7 @@ ipc_may(const struct ipc_object *o, uint32_t access)
 {
 	uint32_t wanted = access >> 6 | access >> 3 | access, granted = o->perm.mode;
 
-	if (proc_user() == o->perm.cuid || proc_user() == o->perm.uid)
+	if (proc_effective_user() == o->perm.cuid || proc_effective_user() == o->perm.uid)
 		granted >>= 6;
 	else if (proc_in_group(o->perm.cgid) || proc_in_group(o->perm.gid))
 		granted >>= 3;
@@ -125,7 +125,8 @@ ipc_get(const struct ipc_object *o, uint64_t flags)
 int
 ipc_may_change(const struct ipc_object *o)
 {
-	return proc_user() == o->perm.cuid || proc_user() == o->perm.uid || capable(CAP_SYS_ADMIN)
+	return proc_effective_user() == o->perm.cuid || proc_effective_user() == o->perm.uid ||
+		       capable(CAP_SYS_ADMIN)
 		   ? 0
 		   : -EPERM;
 }

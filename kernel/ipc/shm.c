@@ -211,7 +211,7 @@ sys_shmget(const uint64_t a[6])
 	if (a[1] == 0 || a[1] > shmmax || a[1] > FILE_SIZE_MAX)
 		return -EINVAL;
 	if (a[2] & SHM_HUGETLB)
-		return -ENOSYS;
+		return -ENOENT; /* no file system of huge pages */
 	s = shm_make(a[1]);
 	if (s == NULL)
 		return -ENOMEM;
@@ -390,7 +390,7 @@ shm_may_lock(const struct ipc_object *o, bool lock)
 {
 	if (capable(CAP_IPC_LOCK))
 		return 0;
-	if (proc_user() != o->perm.uid && proc_user() != o->perm.cuid)
+	if (proc_effective_user() != o->perm.uid && proc_effective_user() != o->perm.cuid)
 		return -EPERM;
 	return lock && proc_limit(RLIMIT_MEMLOCK) == 0 ? -EPERM : 0;
 }

@@ -20,7 +20,7 @@ struct mutex unix_lock = MUTEX_INIT("unix");
 static struct ucred
 unix_own_cred(void)
 {
-	return (struct ucred){proc_pid(), proc_user(), proc_group()};
+	return (struct ucred){proc_pid(), proc_effective_user(), proc_effective_group()};
 }
 
 /* ---- what ends ---- */

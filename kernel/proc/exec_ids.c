@@ -76,8 +76,8 @@ exec_ids_take(const struct exec_ids *ids)
 	wakeup(&p->execing);
 	if (other)
 		p->death_signal = 0;
-	p->uid = p->suid = ids->uid;
-	p->gid = p->sgid = ids->gid;
+	p->uid = p->suid = p->fsuid = ids->uid;
+	p->gid = p->sgid = p->fsgid = ids->gid;
 	c->permitted = ids->uid != 0 && p->ruid != 0 ? 0 : gains ? all : all & had;
 	c->effective = ids->uid == 0 ? c->permitted : 0;
 	c->keep = false;

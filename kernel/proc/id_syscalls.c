@@ -53,9 +53,11 @@ creds_get(struct creds *c)
 	*c = (struct creds){.uid = p->uid,
 			    .ruid = p->ruid,
 			    .suid = p->suid,
+			    .fsuid = p->fsuid,
 			    .gid = p->gid,
 			    .rgid = p->rgid,
 			    .sgid = p->sgid,
+			    .fsgid = p->fsgid,
 			    .ngroups = p->ngroups,
 			    .caps = p->caps,
 			    .undumpable = p->undumpable};
@@ -69,9 +71,11 @@ creds_give(struct proc *p, const struct creds *c)
 	p->uid = c->uid;
 	p->ruid = c->ruid;
 	p->suid = c->suid;
+	p->fsuid = c->fsuid;
 	p->gid = c->gid;
 	p->rgid = c->rgid;
 	p->sgid = c->sgid;
+	p->fsgid = c->fsgid;
 	p->ngroups = c->ngroups;
 	memcpy(p->groups, c->groups, sizeof(p->groups));
 	p->caps = c->caps;
@@ -199,7 +203,7 @@ set_users_locked(struct proc *p, enum how how, struct three to, struct uidinfo *
 		p->death_signal = 0;
 	p->undumpable |= memcmp(&now, &to, sizeof(now)) != 0;
 	p->ruid = to.real;
-	p->uid = to.effective;
+	p->uid = p->fsuid = to.effective;
 	p->suid = to.saved;
 	return 0;
 }
@@ -380,7 +384,7 @@ proc_in_group(uint32_t gid)
 {
 	const struct proc *p = curproc();
 
-	return in_group(p, p != NULL ? p->gid : 0, gid);
+	return in_group(p, p != NULL ? p->fsgid : 0, gid);
 }
 
 bool
@@ -410,7 +414,7 @@ set_groups_to(enum how how, struct three to)
 			p->undumpable = true;
 		}
 		p->rgid = to.real;
-		p->gid = to.effective;
+		p->gid = p->fsgid = to.effective;
 		p->sgid = to.saved;
 	}
 	spin_unlock(&proc_lock);
@@ -431,6 +435,67 @@ proc_may_trace(const struct proc *p)
 	       (!p->undumpable && (p->caps.permitted & ~self->caps.permitted) == 0 &&
 		uid == p->ruid && uid == p->uid && uid == p->suid && gid == p->rgid &&
 		gid == p->gid && gid == p->sgid);
+}
+
+/*
+ * As whom the process uses files, from now on. With a user other than 0 it does not use the rights
+ * that go beyond those of files' modes. Returns who it was, whether that has changed or not.
+ */
+int64_t
+sys_setfsuid(const uint64_t a[6])
+{
+	struct proc *p = curproc();
+	uint32_t to = (uint32_t)a[0], was;
+	uint64_t effective;
+
+	spin_lock(&proc_lock);
+	was = p->fsuid;
+	if (to != KEEP &&
+	    (to == p->ruid || to == p->uid || to == p->suid || to == was || capable(CAP_SETUID))) {
+		effective = p->caps.effective;
+		if (was == 0 && to != 0)
+			effective &= ~CAPS_OF_FILES;
+		if (was != 0 && to == 0)
+			effective |= p->caps.permitted & CAPS_OF_FILES;
+		__atomic_store_n(&p->caps.effective, effective, __ATOMIC_RELAXED);
+		p->fsuid = to;
+		p->undumpable |= to != was;
+	}
+	spin_unlock(&proc_lock);
+	return was;
+}
+
+int64_t
+sys_setfsgid(const uint64_t a[6])
+{
+	struct proc *p = curproc();
+	uint32_t to = (uint32_t)a[0], was;
+
+	spin_lock(&proc_lock);
+	was = p->fsgid;
+	if (to != KEEP &&
+	    (to == p->rgid || to == p->gid || to == p->sgid || to == was || capable(CAP_SETGID))) {
+		p->fsgid = to;
+		p->undumpable |= to != was;
+	}
+	spin_unlock(&proc_lock);
+	return was;
+}
+
+uint32_t
+proc_effective_user(void)
+{
+	const struct proc *p = curproc();
+
+	return p != NULL ? p->uid : 0;
+}
+
+uint32_t
+proc_effective_group(void)
+{
+	const struct proc *p = curproc();
+
+	return p != NULL ? p->gid : 0;
 }
 
 SYSCALL_IS(getgid, curproc()->rgid)

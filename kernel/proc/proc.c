@@ -111,7 +111,7 @@ proc_user(void)
 {
 	const struct proc *p = curproc();
 
-	return p != NULL ? p->uid : 0;
+	return p != NULL ? p->fsuid : 0;
 }
 
 uint32_t
@@ -147,7 +147,7 @@ proc_group(void)
 {
 	const struct proc *p = curproc();
 
-	return p != NULL ? p->gid : 0;
+	return p != NULL ? p->fsgid : 0;
 }
 
 uint32_t
@@ -374,7 +374,7 @@ proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
 		uidinfo_leave(ui);
 	if (p == NULL)
 		return NULL;
-	p->uid = p->ruid = p->suid = uid;
+	p->uid = p->ruid = p->suid = p->fsuid = uid;
 	p->ui = ui;
 	p->thread = thread_alloc_program(name, fn, p);
 	if (p->thread == NULL) {

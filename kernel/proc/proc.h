@@ -141,6 +141,7 @@ struct proc {
 	bool no_tty;                 /* [t] it has given up the session's terminal */
 	uint32_t uid;                /* [t] effective; written by its own thread, read by anyone */
 	uint32_t ruid, suid;         /* [p] real and saved */
+	uint32_t fsuid, fsgid;       /* [t] as whom it uses files; as uid */
 	uint32_t gid;                /* [p] read by its own thread without it, as are the next */
 	uint32_t rgid, sgid;         /* [p] */
 	unsigned ngroups;            /* [p] how many supplementary groups; */

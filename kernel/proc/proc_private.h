@@ -92,7 +92,7 @@ extern struct proc *init_proc; /* constant once it has started */
 
 /* id_syscalls.c: who a process is. */
 struct creds {
-	uint32_t uid, ruid, suid, gid, rgid, sgid;
+	uint32_t uid, ruid, suid, fsuid, gid, rgid, sgid, fsgid;
 	unsigned ngroups;
 	uint32_t groups[GROUPS_MAX];
 	struct caps caps;

@@ -47,9 +47,11 @@ int proc_unshare_files(void);
 struct filetable *proc_files(void);
 /* The current process's number. */
 uint32_t proc_pid(void);
-/* The user and the group that count, and the real user. */
+/* The user and the group that count for files; the effective ones; and the real user. */
 uint32_t proc_user(void);
 uint32_t proc_group(void);
+uint32_t proc_effective_user(void);
+uint32_t proc_effective_group(void);
 uint32_t proc_real_user(void);
 /* Has the current process that right, CAP_…? A kernel thread has all. */
 bool capable(unsigned cap);

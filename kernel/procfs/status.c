@@ -24,7 +24,8 @@
 
 /* A process, or one of its threads. */
 struct facts {
-	uint32_t pid, tid, ppid, pgid, sid, uid, ruid, suid, gid, rgid, sgid, umask, fd_size;
+	uint32_t pid, tid, ppid, pgid, sid, uid, ruid, suid, fsuid, gid, rgid, sgid, fsgid, umask;
+	uint32_t fd_size;
 	uint32_t groups[GROUPS_MAX];
 	unsigned ngroups;
 	unsigned threads, cpu;
@@ -131,9 +132,11 @@ status_take(const struct procfs_node *n, struct facts *f)
 	f->uid = p->uid;
 	f->ruid = p->ruid;
 	f->suid = p->suid;
+	f->fsuid = p->fsuid;
 	f->gid = p->gid;
 	f->rgid = p->rgid;
 	f->sgid = p->sgid;
+	f->fsgid = p->fsgid;
 	f->ngroups = p->ngroups;
 	memcpy(f->groups, p->groups, sizeof(f->groups));
 	f->umask = p->umask;
@@ -239,7 +242,8 @@ procfs_status(const struct procfs_node *n, struct sbuf *out)
 	sbuf_printf(out, "\nUmask:\t%04o\nState:\t%c (%s)\nTgid:\t%u\nNgid:\t0\nPid:\t%u\n",
 		    f.umask, f.state, state_word(f.state), f.pid, f.tid);
 	sbuf_printf(out, "PPid:\t%u\nTracerPid:\t%u\nUid:\t%u\t%u\t%u\t%u\nGid:\t%u\t%u\t%u\t%u\n",
-		    f.ppid, f.tracer, f.ruid, f.uid, f.suid, f.uid, f.rgid, f.gid, f.sgid, f.gid);
+		    f.ppid, f.tracer, f.ruid, f.uid, f.suid, f.fsuid, f.rgid, f.gid, f.sgid,
+		    f.fsgid);
 	sbuf_printf(out, "FDSize:\t%u\nGroups:\t", f.fd_size);
 	for (unsigned i = 0; i < f.ngroups; i++)
 		sbuf_printf(out, "%u ", f.groups[i]);

@@ -46,7 +46,7 @@ BUDGETS = {
     "kernel/net": 3950,
     "kernel/net/inet": 3925,
     "kernel/probe": 4225,
-    "kernel/proc": 10600,
+    "kernel/proc": 10650,
     "kernel/procfs": 1965,
     "kernel/sched": 3355,
     "kernel/sync": 805,

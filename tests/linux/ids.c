@@ -11,6 +11,7 @@
 #include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -462,9 +463,40 @@ looks_at_cwd(void *arg)
 	return waitpid(pid, NULL, 0) == pid && wrong == 0 ? 0 : 2;
 }
 
+#define FS_FILE "/tmp/linux_fsuid"
+
+/* As whom a process uses files, while it stays who it is. */
+static int
+uses_files_as_another(void *arg)
+{
+	int fd = open(FS_FILE, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	struct stat st;
+
+	if (getuid() != 0)
+		return 0;
+	if (fd < 0 || close(fd) != 0 || setfsgid(4712) != 0 || setfsuid(4711) != 0 ||
+	    setfsuid(-1) != 4711 || setfsgid(-1) != 4712 || geteuid() != 0 || getegid() != 0)
+		return 1;
+	if (!FAILS(open(FS_FILE, O_RDONLY), EACCES) || !FAILS(chown(FS_FILE, 4711, 4711), EPERM))
+		return 2;
+	fd = open(FS_FILE "2", O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (fd < 0 || fstat(fd, &st) != 0 || st.st_uid != 4711 || st.st_gid != 4712 ||
+	    unlink(FS_FILE "2") != 0)
+		return 3;
+	if (setfsuid(0) != 4711 || open(FS_FILE, O_RDONLY) < 0 || unlink(FS_FILE) != 0)
+		return 4;
+	/* it follows the effective user; others are not to be had */
+	if (setfsuid(4711) != 0 || seteuid(4713) != 0 || setfsuid(4711) != 4713 ||
+	    setfsuid(0) != 4713 || setfsuid(0) != 0)
+		return 5;
+	return 0;
+}
+
 void
 test_ids(void)
 {
+	result(in_child(uses_files_as_another, NULL) == 0,
+	       "setfsuid and setfsgid: files are used as another user");
 	if (access("/dev/ktr", F_OK) != 0)
 		return; /* the guest's user 0 */
 	result(in_child(changes_users, NULL) == 0, "real, effective and saved users");
