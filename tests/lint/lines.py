@@ -46,14 +46,14 @@ BUDGETS = {
     "kernel/net": 3950,
     "kernel/net/inet": 3925,
     "kernel/probe": 4225,
-    "kernel/proc": 10650,
+    "kernel/proc": 10700,
     "kernel/procfs": 1965,
-    "kernel/sched": 3355,
-    "kernel/sync": 805,
+    "kernel/sched": 3410,
+    "kernel/sync": 820,
     "kernel/sysctl": 1125,
     "kernel/trace": 2100,
     "kernel/vm": 2450,
-    "ktr": 11075,
+    "ktr": 11090,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
     "ktr/tools": 4735,
@@ -62,13 +62,13 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1100,
-    "tests": 77800,
+    "tests": 79300,
     "userland/bin": 750,
-    "userland/bin/dtrace": 2875,
+    "userland/bin/dtrace": 2905,
     "userland/bin/dtrace/check": 3325,
-    "userland/bin/dtrace/gen": 1600,
+    "userland/bin/dtrace/gen": 1610,
     "userland/bin/dtrace/read": 2550,
-    "userland/bin/dtrace/run": 3075,
+    "userland/bin/dtrace/run": 3085,
     "userland/bin/kdump": 2050,
     "userland/bin/ktr": 825,
     "userland/bin/load": 875,
@@ -76,7 +76,7 @@ BUDGETS = {
 }
 STEP = 50
 COLUMNS = 120
-WIDE = 2290  # lines of tests that have more columns; lower it when there are fewer
+WIDE = 2300  # lines of tests that have more columns; lower it when there are fewer
 PAGE = "doc/decisions.md"
 SAYS = {"the kernel and its tools": r"The kernel and its tools have ([\d,]+) lines", "the tests": r"The tests have ([\d,]+) lines"}
 
