@@ -176,7 +176,6 @@ fixup(const struct arch_trapframe *tf, bool user)
 	return 0;
 }
 
-/* code: what siginfo says. */
 #define TOLD_FAULTS    10 /* in so many nanoseconds, as on Linux */
 #define TOLD_FAULTS_NS 5000000000ul
 
@@ -187,11 +186,12 @@ may_tell_fault(void)
 	static struct spinlock lock = SPINLOCK_INIT("faults");
 	static uint64_t since_ns;
 	static unsigned count;
-	uint64_t now = clock_ns();
 	unsigned silent = 0;
+	uint64_t now;
 	bool may;
 
 	spin_lock(&lock);
+	now = clock_ns();
 	if (count == 0 || now - since_ns > TOLD_FAULTS_NS) {
 		silent = count > TOLD_FAULTS ? count - TOLD_FAULTS : 0;
 		since_ns = now;
@@ -204,6 +204,7 @@ may_tell_fault(void)
 	return may;
 }
 
+/* code: what siginfo says. */
 static void
 raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, int code)
 {

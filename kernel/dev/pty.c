@@ -85,7 +85,7 @@ pty_send(struct tty *t, const struct file *f, const char *text, size_t n, int *e
 {
 	struct pty *p = pty_of(t);
 	char out[TTY_PIECE];
-	size_t used = 0;
+	size_t used = 0, told = 0;
 
 	spin_lock(&t->lock);
 	while (used < n && *error == 0) {
@@ -101,12 +101,15 @@ pty_send(struct tty *t, const struct file *f, const char *text, size_t n, int *e
 		} else if (f->flags & O_NONBLOCK) {
 			*error = -EAGAIN;
 		} else {
-			tell_master(t);
+			if (told < used)
+				tell_master(t);
+			told = used;
 			*error = sleep_on(&p->ring, &t->lock, "ttyout", SLEEP_INTR, DEADLINE_NEVER);
 		}
 	}
 	spin_unlock(&t->lock);
-	tell_master(t);
+	if (told < used)
+		tell_master(t);
 	return used;
 }
 

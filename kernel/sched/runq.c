@@ -202,6 +202,9 @@ runq_charge(struct runq *rq, uint64_t now_ns)
 	struct thread *t = rq->cur;
 	uint64_t ns = now_ns - t->zero_ns - t->runtime_ns;
 
+	/* Who has read the clock before the queue was locked may be late: it is charged already. */
+	if ((int64_t)ns < 0)
+		return;
 	t->runtime_ns += ns;
 	t->user_known = t->user_ticks;
 	if (thread_is_rt(t))

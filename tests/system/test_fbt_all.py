@@ -83,7 +83,7 @@ chmod 600 e/h; chown 1 e/h; mkfifo p; mknod n c 1 3; ls -lR; sync; dd if=/dev/nu
 fallocate -l 9000 a; mount -o remount,ro /mnt; mount -o remount,rw /mnt; cd /; umount /mnt; mount -t ext2 /dev/vda /mnt; ls /mnt/lost+found; mount -t ext2 /dev/null /tmp/d
 linux_test brief; linux_test maps /tmp/maps; cat /sys/devices/system/cpu/o* /sys/devices/system/cpu/kernel_max /sys/devices/system/cpu/cpu0/topology/*; ls -l /proc/self/ns; ifconfig; ifconfig lo up; httpd -p 8080; netstat -an; route
 cat /proc/[a-z]* /proc/$$/* /proc/$$/task/$$/* /proc/$$/fdinfo/* /proc/sys/kernel/* /proc/sys/kernel/random/* | tail -1; ls -l /proc /proc/$$/fd; cat /proc/4/stat | wc
-for f in hostname domainname; do echo name > /proc/sys/kernel/$f; sysctl kernel.$f=0123456789012345678901234567890123456789012345678901234567890123456789; done
+for f in hostname domainname; do echo name > /proc/sys/kernel/$f; sysctl kernel.$f=0123456789012345678901234567890123456789012345678901234567890123456789; done; cat /proc/sys/kernel/sem > /tmp/sem; cat /tmp/sem > /proc/sys/kernel/sem
 cd /sys/kernel/tracing
 for f in *; do test $f = trace_pipe || test $f = events || cat $f; done 2>/dev/null | wc; for f in options/* events/enable events/VFS/* events/kprobes/* per_cpu/cpu0/*s; do cat $f; done
 echo 'sys_r*' > set_ftrace_filter; echo sys_read > set_graph_function; echo $$ > set_ftrace_pid; echo function > current_tracer; cat /etc/motd

@@ -313,6 +313,18 @@ who_is_in_a_hurry_goes_before_its_group_and_pays(void **state)
 	assert_ptr_not_equal(now, &members[0]);
 }
 
+static void
+who_is_in_a_hurry_stays_before_those_who_come(void **state)
+{
+	members[0].weight = 3;
+	fair_join(&top, &groups[0], &members[0]);
+	fair_hurry(&top, &members[0]); /* while it runs, alone */
+	for (unsigned i = 1; i < 8; i++)
+		wake(i, 0);
+	fair_put(&top, &members[0]);
+	assert_ptr_equal(groups[0].members.first, &members[0].node);
+}
+
 /* Of a heap of n, the right spine is at most log2(n + 1) long, and no child is before its parent.
  */
 static unsigned
@@ -406,6 +418,7 @@ main(void)
 	    TEST(who_yields_lets_the_next_one_go),
 	    TEST(find_comes_to_each_that_waits_but_looks_at_some_only),
 	    TEST(who_is_in_a_hurry_goes_before_its_group_and_pays),
+	    TEST(who_is_in_a_hurry_stays_before_those_who_come),
 	    TEST(heaps_stay_good_whoever_comes_and_goes),
 	    TEST(time_wraps_around),
 	    TEST(light_ones_wait_their_turn_and_have_it),
