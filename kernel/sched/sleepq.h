@@ -33,8 +33,8 @@ unsigned wakeup_one(const void *chan);
 struct sleep_request {
 	const void *chan;
 	struct spinlock *lk;
-	/* Called under the queue lock; false: do not sleep, or 0 although a signal has ended the
-	 * sleep, so that the caller looks again first. NULL: always sleep. */
+	/* Called under the queue lock, before the sleep; false: do not sleep. A signal that is
+	 * pending counts first: the caller looks once more after -EINTR. NULL: always sleep. */
 	bool (*still)(void *);
 	void *arg;
 	const char *wmesg, *lockname;
@@ -48,6 +48,8 @@ void sleepq_init(void);
  * sleep with SLEEP_INTR. It is called under the queue lock. Once, at boot.
  */
 void sleepq_register_signals(bool (*pending)(void));
+/* Is one pending for the current thread? */
+bool sleepq_signal_pending(void);
 /* As sleep_on(). */
 int sleepq_wait(const struct sleep_request *r);
 /* Ends t's sleep with -EINTR if that sleep has SLEEP_INTR. Any context but NMI. */
