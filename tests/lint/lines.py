@@ -62,7 +62,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1100,
-    "tests": 78150,
+    "tests": 78200,
     "userland/bin": 750,
     "userland/bin/dtrace": 2875,
     "userland/bin/dtrace/check": 3325,
