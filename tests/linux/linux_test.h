@@ -55,6 +55,7 @@ int room_as_executed(void);
 
 /* sysv.c: the same on Linux. */
 void test_sysv(void);
+int sysv_renumbered(void);
 
 /* queue.c: the same on Linux. */
 void test_queue(void);
