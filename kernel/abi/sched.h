@@ -13,7 +13,7 @@
 #define CLONE_VFORK          0x00004000ul /* the parent waits until the child executes or ends */
 #define CLONE_PARENT         0x00008000ul /* the child is the parent's sibling */
 #define CLONE_THREAD         0x00010000ul
-#define CLONE_SYSVSEM        0x00040000ul /* there is nothing to share */
+#define CLONE_SYSVSEM        0x00040000ul /* threads always share what semop() has to undo */
 #define CLONE_SETTLS         0x00080000ul
 #define CLONE_PARENT_SETTID  0x00100000ul
 #define CLONE_CHILD_CLEARTID 0x00200000ul

@@ -80,6 +80,7 @@ ipc_add(struct ipc_table *t, struct ipc_object *o, int32_t key, uint64_t flags)
 				    .seq = seq};
 	o->id = (int32_t)((uint32_t)seq << INDEX_BITS | i);
 	o->changed = ipc_now();
+	o->serial = ++t->serial;
 	t->slots[i] = o;
 	t->used++;
 	if (i >= t->end)
@@ -107,6 +108,15 @@ ipc_may(const struct ipc_object *o, uint32_t access)
 	else if (proc_in_group(o->perm.cgid) || proc_in_group(o->perm.gid))
 		granted >>= 3;
 	return (wanted & ~granted & 7) && !capable(CAP_IPC_OWNER) ? -EACCES : 0;
+}
+
+struct ipc_object *
+ipc_find_allowed(const struct ipc_table *t, int32_t id, uint32_t access, int *error)
+{
+	struct ipc_object *o = ipc_find(t, id);
+
+	*error = o == NULL ? -EINVAL : ipc_may(o, access);
+	return *error == 0 ? o : NULL;
 }
 
 int

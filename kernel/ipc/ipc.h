@@ -20,9 +20,10 @@ struct uidinfo;
 
 /* What an object of each kind begins with. */
 struct ipc_object {
-	struct ipc_perm perm; /* of an object that is removed, the key is IPC_PRIVATE */
+	struct ipc_perm perm; /* the key is IPC_PRIVATE when it is removed, or is to go */
 	int32_t id;           /* the index in the table, and in the upper bits perm.seq */
 	int64_t changed;      /* when it was made, or its rights were set: seconds since 1970 */
+	uint64_t serial;      /* of all of its kind: a number comes again, this does not */
 	struct uidinfo *ui;   /* the user to whom it is counted */
 };
 
@@ -31,6 +32,7 @@ struct ipc_table {
 	struct ipc_object *slots[IPC_MAX];
 	unsigned used, end; /* how many there are; after the last one */
 	uint16_t seq;       /* of the next one */
+	uint64_t serial;    /* of the last one */
 	int max;            /* how many there may be (sysctl) */
 	int next_id;        /* the number that the next one wants; -1: any (sysctl) */
 };
@@ -60,6 +62,9 @@ int ipc_get(const struct ipc_object *o, uint64_t flags);
 #define IPC_WRITE 0222
 /* May the current process do that: bits as of a mode? 0 or -EACCES. */
 int ipc_may(const struct ipc_object *o, uint32_t access);
+/* The one with that number, if the current process may do that. NULL and *error. */
+struct ipc_object *ipc_find_allowed(const struct ipc_table *t, int32_t id, uint32_t access,
+				    int *error);
 /* May it change or remove the object? 0 or -EPERM. */
 int ipc_may_change(const struct ipc_object *o);
 /* Sets owner, group and rights. 0 or -EINVAL. */

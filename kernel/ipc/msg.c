@@ -120,14 +120,11 @@ sys_msgget(const uint64_t a[6])
 	return id;
 }
 
-/* The queue with that number, if the current process has the right. NULL and *error. */
+/* As ipc_find_allowed(). */
 static struct queue *
 msg_queue_find(uint64_t id, uint32_t access, int *error)
 {
-	struct ipc_object *o = ipc_find(&queues, (int32_t)id);
-
-	*error = o == NULL ? -EINVAL : ipc_may(o, access);
-	return *error == 0 ? msg_queue(o) : NULL;
+	return msg_queue(ipc_find_allowed(&queues, (int32_t)id, access, error));
 }
 
 /* A message of a program, which begins with its type. NULL and *error. */
@@ -297,6 +294,12 @@ sys_msgrcv(const uint64_t a[6])
 	return error != 0 ? error : (int64_t)n;
 }
 
+static int32_t
+msg_clamp(uint64_t n)
+{
+	return n < INT32_MAX ? (int32_t)n : INT32_MAX;
+}
+
 /* IPC_INFO, MSG_INFO. */
 static int64_t
 msg_limits(int command, uint64_t to)
@@ -306,6 +309,7 @@ msg_limits(int command, uint64_t to)
 			       .msgmnb = msgmnb,
 			       .msgssz = 16,
 			       .msgseg = UINT16_MAX};
+	uint64_t count = 0, bytes = 0;
 	int last = 0;
 
 	mutex_lock(&msg_mutex);
@@ -314,11 +318,13 @@ msg_limits(int command, uint64_t to)
 		for (unsigned i = 0; i < queues.end; i++) {
 			const struct queue *q = msg_queue(queues.slots[i]);
 
-			info.msgmap += q != NULL ? (int32_t)q->count : 0;
-			info.msgtql += q != NULL ? (int32_t)q->bytes : 0;
+			count += q != NULL ? q->count : 0;
+			bytes += q != NULL ? q->bytes : 0;
 		}
+		info.msgmap = msg_clamp(count);
+		info.msgtql = msg_clamp(bytes);
 	} else {
-		info.msgpool = queues.max * (msgmnb / 1024);
+		info.msgpool = msg_clamp((uint64_t)queues.max * ((uint64_t)msgmnb / 1024));
 		info.msgmap = info.msgtql = msgmnb;
 	}
 	last = ipc_last(&queues);

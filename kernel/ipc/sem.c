@@ -16,6 +16,7 @@
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/proc/proc.h"
 #include "kernel/proc/task.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/sleepq.h"
@@ -31,11 +32,12 @@ struct semaphore {
 	uint32_t pid; /* who changed it last */
 };
 
-/* What a process has to undo. */
+/* What a process has to undo of a set. */
 struct undo {
-	struct list list;
+	struct list list;    /* of the set */
+	struct list of_proc; /* proc.sem_undos */
+	struct set *set;
 	struct uidinfo *ui; /* to whom it is counted */
-	uint32_t pid;
 	int16_t adjust[];
 };
 
@@ -59,7 +61,6 @@ struct set {
 static struct mutex sem_mutex = MUTEX_INIT("sem");
 static struct ipc_table sets = {.max = IPC_MAX, .next_id = -1};
 static unsigned total; /* semaphores of all sets */
-static unsigned undos; /* atomic, to ask if any */
 /* kernel.sem: semmsl, semmns, semopm, semmni, which is sets.max */
 static unsigned set_max = SEM_SET_MAX, total_max = 1024000000, ops_max = 500;
 
@@ -89,14 +90,14 @@ sem_take_number(const char **text, uint64_t *n)
 static int
 sem_set_limits(const struct sysctl *s, const char *val, char *err, size_t errlen)
 {
-	uint64_t n[4];
-	bool good = true;
+	uint64_t n[4] = {set_max, total_max, ops_max, (uint64_t)sets.max};
+	bool good = *val != '\0';
 
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < 4 && *val != '\0'; i++)
 		good = good && sem_take_number(&val, &n[i]);
 	if (!good || *val != '\0' || n[0] > SEM_SET_MAX || n[1] > INT32_MAX || n[2] > SEM_OPS_MAX ||
 	    n[3] > IPC_MAX) {
-		snprintf(err, errlen, "%s: expected four numbers, at most %u, %u, %u and %u",
+		snprintf(err, errlen, "%s: expected one to four numbers, at most %u, %u, %u and %u",
 			 s->name, SEM_SET_MAX, INT32_MAX, SEM_OPS_MAX, IPC_MAX);
 		return -EINVAL;
 	}
@@ -124,7 +125,7 @@ static void
 sem_undo_free(struct undo *u)
 {
 	list_remove(&u->list);
-	__atomic_fetch_sub(&undos, 1, __ATOMIC_RELAXED);
+	list_remove(&u->of_proc);
 	uidinfo_free(u->ui, u);
 }
 
@@ -187,27 +188,23 @@ sys_semget(const uint64_t a[6])
 
 /* ---- operations ---- */
 
-/* The current process's, or NULL. make: it is made, or *error is -ENOMEM. */
+/* The current process's, which is made if there is none. NULL: -ENOMEM. */
 static struct undo *
-sem_undo_find(struct set *s, bool make, int *error)
+sem_undo_get(struct set *s)
 {
 	struct uidinfo *ui = curuidinfo();
 	struct undo *new;
 
-	list_for_each_entry (struct undo, u, &s->undos, list)
-		if (u->pid == proc_pid())
+	list_for_each_entry (struct undo, u, &curproc()->sem_undos, of_proc)
+		if (u->set == s)
 			return u;
-	if (!make)
-		return NULL;
 	new = uidinfo_alloc(ui, sizeof(*new) + s->count * sizeof(new->adjust[0]));
-	if (new == NULL) {
-		*error = -ENOMEM;
+	if (new == NULL)
 		return NULL;
-	}
 	new->ui = ui;
-	new->pid = proc_pid();
+	new->set = s;
 	list_append(&s->undos, &new->list);
-	__atomic_fetch_add(&undos, 1, __ATOMIC_RELAXED);
+	list_append(&curproc()->sem_undos, &new->of_proc);
 	return new;
 }
 
@@ -285,8 +282,8 @@ sem_operate(int32_t id, const struct sembuf *ops, unsigned n, uint64_t deadline)
 	}
 	if (error == 0)
 		error = ipc_may(o, alters ? IPC_WRITE : IPC_READ);
-	if (error == 0 && undoes)
-		u = sem_undo_find(s, true, &error);
+	if (error == 0 && undoes && (u = sem_undo_get(s)) == NULL)
+		error = -ENOMEM;
 	while (error == 0 && (error = sem_operate_all(s, u, ops, n, &at)) == -EAGAIN &&
 	       !(ops[at].sem_flg & IPC_NOWAIT))
 		error = sem_set_wait(s, &ops[at], deadline);
@@ -302,13 +299,14 @@ int64_t
 sys_semtimedop(const uint64_t a[6])
 {
 	struct uidinfo *ui = curuidinfo();
-	uint64_t deadline, size = a[2] * sizeof(struct sembuf);
+	unsigned n = (uint32_t)a[2];
+	uint64_t deadline, size = n * sizeof(struct sembuf);
 	int error = poll_take_deadline(a[3], &deadline);
 	struct sembuf *ops;
 
-	if (a[2] == 0 || (int32_t)a[0] < 0)
+	if (n == 0 || (int32_t)a[0] < 0)
 		return -EINVAL;
-	if (a[2] > ops_max)
+	if (n > ops_max)
 		return -E2BIG;
 	ops = uidinfo_alloc(ui, size);
 	if (ops == NULL)
@@ -317,7 +315,7 @@ sys_semtimedop(const uint64_t a[6])
 		error = -EFAULT;
 	if (error == 0) {
 		mutex_lock(&sem_mutex);
-		error = sem_operate((int32_t)a[0], ops, (unsigned)a[2], deadline);
+		error = sem_operate((int32_t)a[0], ops, n, deadline);
 		mutex_unlock(&sem_mutex);
 	}
 	CTR4(KTR_PROC, "semop: id %d first %u by %d error %d", (int)a[0], ops[0].sem_num,
@@ -326,21 +324,23 @@ sys_semtimedop(const uint64_t a[6])
 	return error;
 }
 
-SYSCALL_IS(semop, sys_semtimedop((const uint64_t[6]){a[0], a[1], (uint32_t)a[2], 0}))
+SYSCALL_IS(semop, sys_semtimedop((const uint64_t[6]){a[0], a[1], a[2], 0}))
 
-/* The current process ends: what it has done with SEM_UNDO is undone, as far as values allow. */
+/*
+ * The current process ends: what it has done with SEM_UNDO is undone, as far as values allow. Only
+ * the process itself adds to its list, so it needs no lock to see that there is nothing.
+ */
 static void
 sem_exit(void)
 {
-	if (__atomic_load_n(&undos, __ATOMIC_RELAXED) == 0)
+	struct list *undos = &curproc()->sem_undos;
+
+	if (list_empty(undos))
 		return;
 	mutex_lock(&sem_mutex);
-	for (unsigned i = 0; i < sets.end; i++) {
-		struct set *s = sem_set(sets.slots[i]);
-		struct undo *u = s != NULL ? sem_undo_find(s, false, NULL) : NULL;
+	list_for_each_entry_safe (struct undo, u, undos, of_proc) {
+		struct set *s = u->set;
 
-		if (u == NULL)
-			continue;
 		for (unsigned k = 0; k < s->count; k++) {
 			int value = s->sems[k].value + u->adjust[k];
 
@@ -435,8 +435,11 @@ sem_one(struct set *s, unsigned number, int command, int value)
 {
 	int error = ipc_may(&s->ipc, command == SETVAL ? IPC_WRITE : IPC_READ);
 
-	if (error != 0 || number >= s->count)
-		return error != 0 ? error : -EINVAL;
+	/* as Linux: SETVAL looks at the number first */
+	if (number >= s->count && (command == SETVAL || error == 0))
+		return -EINVAL;
+	if (error != 0)
+		return error;
 	switch (command) {
 	case GETVAL:
 		return s->sems[number].value;
@@ -470,44 +473,68 @@ sem_set_change(struct set *s, int command, const struct semid_ds *ds)
 	return 0;
 }
 
-/* GETALL, SETALL: moves the values of a set, of `count` semaphores. */
+/* Sets all, and forgets what was to be undone. */
+static void
+sem_set_all(struct set *s, const uint16_t *values)
+{
+	list_for_each_entry (struct undo, u, &s->undos, list)
+		memset(u->adjust, 0, s->count * sizeof(u->adjust[0]));
+	for (unsigned i = 0; i < s->count; i++)
+		s->sems[i] = (struct semaphore){values[i], proc_pid()};
+	s->ipc.changed = ipc_now();
+	cond_broadcast(&s->changed);
+}
+
+/* GETALL: gets the values of s; SETALL: sets them, if they are good. */
+static int
+sem_move_values(struct set *s, int command, uint16_t *values)
+{
+	for (unsigned i = 0; i < s->count; i++)
+		if (command == GETALL)
+			values[i] = (uint16_t)s->sems[i].value;
+		else if (values[i] > SEM_VALUE_MAX)
+			return -ERANGE;
+	if (command == SETALL)
+		sem_set_all(s, values);
+	return 0;
+}
+
+/* GETALL, SETALL. While memory is copied, the set may go, and its number come again. */
 static int64_t
 sem_move_all(int32_t id, int command, uint64_t user)
 {
+	uint32_t access = command == SETALL ? IPC_WRITE : IPC_READ;
 	struct uidinfo *ui = curuidinfo();
-	uint16_t *values = uidinfo_alloc(ui, SEM_SET_MAX * sizeof(*values));
+	uint64_t serial = 0;
 	struct ipc_object *o;
-	unsigned count = 0;
-	int error = values == NULL ? -ENOMEM : 0;
+	uint16_t *values;
+	size_t size = 0;
+	int error;
 
+	mutex_lock(&sem_mutex);
+	o = ipc_find_allowed(&sets, id, access, &error);
+	if (o != NULL) {
+		serial = o->serial;
+		size = sem_set(o)->count * sizeof(*values);
+	}
+	mutex_unlock(&sem_mutex);
 	if (error != 0)
 		return error;
-	mutex_lock(&sem_mutex);
-	o = ipc_find(&sets, id);
-	error = o == NULL ? -EINVAL : ipc_may(o, command == SETALL ? IPC_WRITE : IPC_READ);
-	if (error == 0)
-		count = sem_set(o)->count;
-	for (unsigned i = 0; command == GETALL && i < count; i++)
-		values[i] = (uint16_t)sem_set(o)->sems[i].value;
-	mutex_unlock(&sem_mutex);
-	if (error == 0)
-		error = command == GETALL ? copy_out(user, values, count * sizeof(*values))
-					  : copy_in(values, user, count * sizeof(*values));
-	for (unsigned i = 0; command == SETALL && error == 0 && i < count; i++)
-		error = values[i] > SEM_VALUE_MAX ? -ERANGE : 0;
-	if (command == SETALL && error == 0) {
+	values = uidinfo_alloc(ui, size);
+	if (values == NULL)
+		return -ENOMEM;
+	if (command == SETALL)
+		error = copy_in(values, user, size);
+	if (error == 0) {
 		mutex_lock(&sem_mutex);
 		o = ipc_find(&sets, id);
-		if (o == NULL)
-			error = -EIDRM;
-		for (unsigned i = 0; o != NULL && i < count; i++)
-			sem_set_value(sem_set(o), i, values[i]);
-		if (o != NULL) {
-			o->changed = ipc_now();
-			cond_broadcast(&sem_set(o)->changed);
-		}
+		error = o == NULL || o->serial != serial ? -EIDRM : ipc_may(o, access);
+		if (error == 0)
+			error = sem_move_values(sem_set(o), command, values);
 		mutex_unlock(&sem_mutex);
 	}
+	if (command == GETALL && error == 0)
+		error = copy_out(user, values, size);
 	uidinfo_free(ui, values);
 	return error;
 }

@@ -84,15 +84,18 @@ shm_doom(struct segment *s)
 	return true;
 }
 
+/* One fewer counts; detaches: it was an area. */
 static void
-shm_detach(struct segment *s)
+shm_drop(struct segment *s, bool detaches)
 {
 	bool gone;
 
 	spin_lock(&shm_lock);
 	s->attached--;
-	s->dtime = ipc_now();
-	s->lpid = proc_pid();
+	if (detaches) {
+		s->dtime = ipc_now();
+		s->lpid = proc_pid();
+	}
 	gone = (s->ipc.perm.mode & SHM_DEST) && shm_doom(s);
 	spin_unlock(&shm_lock);
 	if (gone)
@@ -129,7 +132,7 @@ shm_pager_unref(void *object, bool writes)
 
 	vnode_pager.unref(vn, false);
 	if (writes)
-		shm_detach(s);
+		shm_drop(s, true);
 }
 
 static uint64_t
@@ -269,22 +272,8 @@ sys_shmat(const uint64_t a[6])
 	at = shm_map(shm_of(o), a);
 	CTR3(KTR_PROC, "shmat: id %d address %p attached %lu", (int)a[0], (void *)at,
 	     shm_of(o)->attached);
-	shm_detach(shm_of(o));
+	shm_drop(shm_of(o), false);
 	return at;
-}
-
-/* The bytes of the segment whose file that is; 0: it is none. Also of one that is to go. */
-static uint64_t
-shm_bytes_of(const struct vnode *vn)
-{
-	uint64_t size = 0;
-
-	spin_lock(&shm_lock);
-	for (unsigned i = 0; vn != NULL && i < segments.end; i++)
-		if (segments.slots[i] != NULL && shm_of(segments.slots[i])->vn == vn)
-			size = vn->size;
-	spin_unlock(&shm_lock);
-	return size;
 }
 
 /*
@@ -301,12 +290,15 @@ sys_shmdt(const uint64_t a[6])
 	int error = a[0] % PAGE_SIZE != 0 ? -EINVAL : 0;
 
 	while (error == 0 && vm_range_next(vm, &r) && r.start - a[0] < size) {
-		uint64_t has = r.start - a[0] == r.offset ? shm_bytes_of(r.object) : 0;
-
-		if (has != 0 && (vn == NULL || vn == r.object)) {
-			vn = r.object;
-			size = has;
-			error = vm_unmap(vm, r.start, r.end - r.start);
+		if (r.pager == &shm_pager && r.start - a[0] == r.offset &&
+		    (vn == NULL || vn == r.object)) {
+			error = vm_range_unmap(vm, &r);
+			if (error == 0) {
+				vn = r.object;
+				size = vn->size;
+			} else if (error == -ENOENT) {
+				error = 0; /* another thread was faster */
+			}
 		}
 		if (r.object != NULL)
 			vnode_pager.unref(r.object, false);
@@ -329,17 +321,11 @@ shm_tell(const struct segment *s)
 				 .nattch = s->attached};
 }
 
-/* Pages that are there. shm_lock held. */
+/* Pages that are there. */
 static uint64_t
-shm_resident(void)
+shm_resident(const struct segment *s)
 {
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < segments.end; i++)
-		if (segments.slots[i] != NULL)
-			n += __atomic_load_n(&shm_of(segments.slots[i])->vn->page_count,
-					     __ATOMIC_RELAXED);
-	return n;
+	return __atomic_load_n(&s->vn->page_count, __ATOMIC_RELAXED);
 }
 
 /* IPC_INFO, SHM_INFO. */
@@ -357,7 +343,9 @@ shm_limits(int command, uint64_t to)
 	spin_lock(&shm_lock);
 	used.used_ids = (int32_t)segments.used;
 	used.shm_tot = pages_used;
-	used.shm_rss = shm_resident();
+	for (unsigned i = 0; i < segments.end; i++)
+		if (segments.slots[i] != NULL)
+			used.shm_rss += shm_resident(shm_of(segments.slots[i]));
 	last = ipc_last(&segments);
 	spin_unlock(&shm_lock);
 	error = command == IPC_INFO ? copy_out(to, &limits, sizeof(limits))
@@ -442,25 +430,41 @@ sys_shmctl(const uint64_t a[6])
 	return error;
 }
 
+/* What the table tells of the first segment from index *i on, which *i becomes. False: no more. */
+static bool
+shm_row(unsigned *i, struct shmid_ds *ds, int *id, uint64_t *pages)
+{
+	const struct segment *s = NULL;
+
+	spin_lock(&shm_lock);
+	while (*i < segments.end && (s = shm_of(segments.slots[*i])) == NULL)
+		++*i;
+	if (s != NULL) {
+		*ds = shm_tell(s);
+		*id = s->ipc.id;
+		*pages = shm_resident(s);
+	}
+	spin_unlock(&shm_lock);
+	return s != NULL;
+}
+
+/* The lock, which turns interrupts off, is held for a row at a time, and not to print it. */
 void
 ipc_print_shm(struct sbuf *out)
 {
+	struct shmid_ds ds;
+	uint64_t pages;
+	int id;
+
 	sbuf_puts(
 	    out,
 	    "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  "
 	    "cgid      atime      dtime      ctime                   rss                  swap\n");
-	spin_lock(&shm_lock);
-	for (unsigned i = 0; i < segments.end; i++) {
-		const struct segment *s = shm_of(segments.slots[i]);
-
-		if (s == NULL)
-			continue;
-		sbuf_printf(out, "%10d %10d  %4o %21lu %5u %5u  %5lu %5u %5u %5u %5u ",
-			    s->ipc.perm.key, s->ipc.id, s->ipc.perm.mode, s->size, s->cpid, s->lpid,
-			    s->attached, s->ipc.perm.uid, s->ipc.perm.gid, s->ipc.perm.cuid,
-			    s->ipc.perm.cgid);
-		sbuf_printf(out, "%10ld %10ld %10ld %21lu %21u\n", s->atime, s->dtime,
-			    s->ipc.changed, s->vn->page_count * PAGE_SIZE, 0);
+	for (unsigned i = 0; shm_row(&i, &ds, &id, &pages); i++) {
+		sbuf_printf(out, "%10d %10d  %4o %21lu %5u %5u  %5lu %5u %5u %5u %5u ", ds.perm.key,
+			    id, ds.perm.mode, ds.segsz, ds.cpid, ds.lpid, ds.nattch, ds.perm.uid,
+			    ds.perm.gid, ds.perm.cuid, ds.perm.cgid);
+		sbuf_printf(out, "%10ld %10ld %10ld %21lu %21u\n", ds.atime, ds.dtime, ds.ctime,
+			    pages * PAGE_SIZE, 0);
 	}
-	spin_unlock(&shm_lock);
 }

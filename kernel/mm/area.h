@@ -25,7 +25,7 @@ struct area_source {
 	bool shared;                  /* writes go to the object */
 	bool read_only;               /* ... and are not allowed */
 	bool no_exec;                 /* nobody executes what is there */
-	bool writes;                  /* counts as an open file that writes (vm_pager.ref) */
+	bool writes;                  /* counts with its object: vm_pager.ref */
 	bool code;                    /* made by kernel/vm/code.c */
 	bool stays;                   /* a copy of the space does not have it, */
 	bool wiped;                   /* or has it empty: madvise() */

@@ -305,7 +305,7 @@ unix_wait_write(struct unix_socket *us, const struct unix_socket *to, bool nowai
 		error = nowait
 			    ? -EAGAIN
 			    : wait_to_send(&us->queued, &us->writers, waits_to_write, &w, deadline);
-	return error;
+	return error == -EINTR && !waits_to_write(&w) ? 0 : error;
 }
 
 bool

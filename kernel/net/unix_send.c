@@ -233,14 +233,12 @@ static int
 deliver_datagram(struct unix_socket *us, struct unix_socket *to, struct unix_message *msg,
 		 bool nowait, uint64_t deadline)
 {
-	int error;
+	int error, waited = 0;
 
-	do {
-		error = deliver(us, to, msg);
-		if (error != -EAGAIN)
-			break;
-		error = unix_wait_queue(to, nowait, deadline);
-	} while (error == 0);
+	while ((error = deliver(us, to, msg)) == -EAGAIN && waited == 0)
+		waited = unix_wait_queue(to, nowait, deadline);
+	if (error == -EAGAIN)
+		error = waited;
 	if (error != 0)
 		unix_message_free(msg);
 	if (error == -ECONNREFUSED)

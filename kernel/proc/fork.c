@@ -413,7 +413,7 @@ sys_clone3(const uint64_t a[6])
 					    .signal = (uint32_t)c.exit_signal});
 }
 
-/* There are no namespaces; and what else can be shared, threads always share. */
+/* There are no namespaces. What else can be shared, threads always share; semop() undoes later. */
 int64_t
 sys_unshare(const uint64_t a[6])
 {

@@ -188,6 +188,7 @@ struct proc {
 	struct cpu_timer cpu_timers[CPU_TIMERS]; /* [p] */
 	bool cpu_timed;                          /* atomic: it has one, or RLIMIT_CPU */
 	struct list timers;                      /* [p] of timer_create() */
+	struct list sem_undos;    /* what semop() has to undo (kernel/ipc/sem.c: sem_mutex) */
 	uint32_t next_timer;      /* the number of the next one (posix_timers.c: timer_mutex) */
 	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
 	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or

@@ -3,6 +3,7 @@
  */
 #include "kernel/sched/mutex.h"
 
+#include "kernel/abi/errno.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/sched/sched_private.h"
@@ -191,6 +192,8 @@ int
 cond_wait(struct cond *c, struct mutex *m, const char *wmesg, int flags, uint64_t deadline_ns)
 {
 	struct cond_arg a = {c, __atomic_load_n(&c->seq, __ATOMIC_RELAXED)};
+	/* The caller has looked with m held: if the signal is there already, it need not again. */
+	bool pending = (flags & SLEEP_INTR) && sleepq_signal_pending();
 	int r;
 
 	mutex_unlock(m);
@@ -201,7 +204,8 @@ cond_wait(struct cond *c, struct mutex *m, const char *wmesg, int flags, uint64_
 						.flags = flags,
 						.deadline_ns = deadline_ns});
 	mutex_lock(m);
-	return r;
+	/* What has come meanwhile counts before the signal, which ends the next wait. */
+	return r == -EINTR && !pending && !not_signalled(&a) ? 0 : r;
 }
 
 void

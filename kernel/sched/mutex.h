@@ -43,7 +43,8 @@ struct cond {
 
 /*
  * Releases m, sleeps until signalled, takes m again. flags, deadline and results as in sleep_on().
- * Wakeups can be spurious.
+ * Wakeups can be spurious. 0 also if c was signalled and a signal to the thread came: the caller
+ * looks again, and its next wait gives -EINTR. So each signal costs one look at most.
  */
 int cond_wait(struct cond *c, struct mutex *m, const char *wmesg, int flags, uint64_t deadline_ns);
 /* Wake one / all waiters. The caller holds the mutex of the waiters. */

@@ -43,6 +43,12 @@ sleepq_register_signals(bool (*pending)(void))
 	signal_pending = pending;
 }
 
+bool
+sleepq_signal_pending(void)
+{
+	return signal_pending();
+}
+
 void
 sleepq_init(void)
 {
@@ -122,10 +128,10 @@ sleepq_wait(const struct sleep_request *r)
 	list_insert_after(r->first ? &q->threads : q->threads.prev, &t->sleepq);
 	/* seq_cst: a sender sets the signal, then reads chan; here it is the other way. */
 	__atomic_store_n(&t->chan, r->chan, __ATOMIC_SEQ_CST);
-	if (r->still != NULL && !r->still(r->arg))
-		early = 0;
-	else if ((r->flags & SLEEP_INTR) && signal_pending())
+	if ((r->flags & SLEEP_INTR) && signal_pending())
 		early = -EINTR;
+	else if (r->still != NULL && !r->still(r->arg))
+		early = 0;
 	if (early != 1) {
 		dequeue(t, early);
 		spin_unlock(&q->lock);
@@ -140,12 +146,6 @@ sleepq_wait(const struct sleep_request *r)
 	schedule(&q->lock); /* unlocks it */
 	if (r->deadline_ns != DEADLINE_NEVER)
 		callout_stop(&t->sleep_timer);
-	if (t->sleep_result == -EINTR && r->still != NULL) {
-		spin_lock(&q->lock);
-		if (!r->still(r->arg))
-			t->sleep_result = 0;
-		spin_unlock(&q->lock);
-	}
 	if (r->lk != NULL)
 		spin_lock(r->lk);
 	if (t->sleep_result == -EINTR)

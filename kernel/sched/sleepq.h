@@ -33,8 +33,8 @@ unsigned wakeup_one(const void *chan);
 struct sleep_request {
 	const void *chan;
 	struct spinlock *lk;
-	/* Called under the queue lock; false: do not sleep, or 0 although a signal has ended the
-	 * sleep, so that the caller looks again first. NULL: always sleep. */
+	/* Called under the queue lock, before the sleep; false: do not sleep. A signal that is
+	 * pending counts first: the caller looks once more after -EINTR. NULL: always sleep. */
 	bool (*still)(void *);
 	void *arg;
 	const char *wmesg, *lockname;
@@ -54,6 +54,8 @@ void sleepq_register_signals(bool (*pending)(void));
  * lock.
  */
 void sleepq_hand_over(const void *chan, struct thread **owner);
+/* Is one pending for the current thread? */
+bool sleepq_signal_pending(void);
 /* As sleep_on(). */
 int sleepq_wait(const struct sleep_request *r);
 /* Ends t's sleep with -EINTR if that sleep has SLEEP_INTR. Any context but NMI. */

@@ -1,5 +1,6 @@
 /* look.c - what others may ask of an address space. Locking: vm.h. */
 #include "arch/mmu.h"
+#include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/page.h"
@@ -45,13 +46,28 @@ vm_range_next(struct vmspace *vm, struct vm_range *r)
 	mutex_lock(&vm->lock);
 	a = area_find(vm->areas, r->end);
 	if (a != NULL) {
-		*r = (struct vm_range){a->start,       a->end,         a->prot,
-				       a->from.shared, a->from.offset, a->from.object};
+		*r = (struct vm_range){a->start,       a->end,         a->prot,      a->from.shared,
+				       a->from.offset, a->from.object, a->from.pager};
 		if (r->object != NULL)
 			a->from.pager->ref(r->object, false);
 	}
 	mutex_unlock(&vm->lock);
 	return a != NULL;
+}
+
+int
+vm_range_unmap(struct vmspace *vm, const struct vm_range *r)
+{
+	const struct area *a;
+	int error = -ENOENT;
+
+	mutex_lock(&vm->lock);
+	a = area_find(vm->areas, r->start);
+	if (a != NULL && a->start == r->start && a->end == r->end && a->from.object == r->object &&
+	    a->from.pager == r->pager)
+		error = vm_unmap_locked(vm, r->start, r->end - r->start);
+	vm_unlock(vm);
+	return error;
 }
 
 size_t

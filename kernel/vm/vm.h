@@ -30,7 +30,8 @@ struct vm_pager {
 	void *(*page)(void *object, uint64_t index, bool make, int *err);
 	/*
 	 * writes: the area that has the reference counts as an open file that writes. Such a file,
-	 * or another such area, is there when it begins.
+	 * or another such area, is there when it begins. A pager that has no such files may mean
+	 * something else, as kernel/ipc/shm.c: the area is counted.
 	 */
 	void (*ref)(void *object, bool writes);
 	void (*unref)(void *object, bool writes);
@@ -222,9 +223,12 @@ struct vm_range {
 	bool shared;
 	uint64_t offset; /* of what it maps */
 	void *object;    /* which is this, with a reference; NULL: new pages */
+	const struct vm_pager *pager;
 };
 /* The first area that ends after r->end: 0 starts. False: none. */
 bool vm_range_next(struct vmspace *vm, struct vm_range *r);
+/* Unmaps that area, if it is still there and maps the same: else -ENOENT. Or -ENOMEM. */
+int vm_range_unmap(struct vmspace *vm, const struct vm_range *r);
 /*
  * Reads, or writes, memory of any space where its program has the rights `access` (MMU_READ, …);
  * with 0, for debuggers, whatever the program may do there; but what is shared and cannot be

@@ -348,6 +348,38 @@ KTEST(those_that_sleep_for_a_time_have_channels_of_their_own)
 	KT_ASSERT(found[0] != found[1]);
 }
 
+static int waited;
+
+static void
+wait_or_be_interrupted(void *arg)
+{
+	mutex_lock(&test_mutex);
+	__atomic_store_n(&sleepers[0], curthread(), __ATOMIC_RELEASE);
+	waited = cond_wait(&test_cond, &test_mutex, "test", SLEEP_INTR, DEADLINE_NEVER);
+	mutex_unlock(&test_mutex);
+	finished();
+}
+
+/* Its waiter is to look again: what came may have been there before the signal. */
+KTEST(cond_wait_tells_of_a_signal_only_if_nothing_came_meanwhile)
+{
+	for (unsigned comes = 0; comes < 2; comes++) {
+		done = 0;
+		sleepers[0] = NULL;
+		KT_ASSERT(thread_create("waiter", PRIO_USER, wait_or_be_interrupted, NULL) != NULL);
+		while (channel_of(&sleepers[0]) != &test_cond)
+			sched_yield();
+		mutex_lock(&test_mutex);
+		sleepq_interrupt(sleepers[0]);
+		if (comes)
+			cond_broadcast(&test_cond);
+		mutex_unlock(&test_mutex);
+		while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != 1)
+			thread_sleep_ns(1000000, 0, "waiter");
+		KT_EQ(waited, comes ? 0 : -EINTR);
+	}
+}
+
 static char ping, pong;
 static unsigned ball; /* test_spin */
 

@@ -58,6 +58,7 @@ void test_clones(void);
 
 /* sysv.c: the same on Linux. */
 void test_sysv(void);
+int sysv_renumbered(void);
 
 /* queue.c: the same on Linux. */
 void test_queue(void);

@@ -185,6 +185,8 @@ main(int argc, char *argv[])
 		return pidfds_as_executed();
 	if (argc == 2 && strcmp(argv[1], "inotify-executed") == 0)
 		return inotify_as_executed();
+	if (argc == 2 && strcmp(argv[1], "sysv-renumbered") == 0)
+		return sysv_renumbered();
 	if (argc == 2 && strcmp(argv[1], "wait") == 0)
 		return waits_as_executed();
 	if (argc == 2 && strcmp(argv[1], "workers") == 0)

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -534,6 +535,75 @@ a_child_counts_before_its_signal(void)
 	return sigaction(SIGCHLD, &old, NULL) == 0 && good;
 }
 
+#define IDLE 1000
+
+/* A set of many files, many times: a look at all takes long. */
+static int
+polls_what_is_idle(int fd)
+{
+	static struct pollfd fds[IDLE];
+	struct epoll_event ev = {.events = EPOLLIN};
+	int set = epoll_create1(0);
+
+	for (unsigned i = 0; i < IDLE / 10; i++)
+		if (epoll_ctl(set, EPOLL_CTL_ADD, dup(fd), &ev) != 0)
+			return 1;
+	for (unsigned i = 0; i < IDLE; i++)
+		fds[i] = (struct pollfd){.fd = set, .events = POLLIN};
+	return poll(fds, IDLE, -1);
+}
+
+/* Writes and reads until it is killed. Tells `told` when it has begun. */
+static void
+is_busy(int told)
+{
+	int pair[2];
+	char c = 0;
+
+	if (pipe(pair) != 0)
+		return;
+	for (unsigned long i = 0; write(pair[1], &c, 1) == 1 && read(pair[0], &c, 1) == 1; i++)
+		if (i == 1000 && write(told, &c, 1) != 1)
+			return;
+}
+
+/* The other one wakes it again and again before it has looked at all its files. */
+static bool
+a_signal_ends_a_poll_beside_others(void)
+{
+	int idle[2], told[2], status = 0;
+	pid_t polls, busy;
+	time_t end;
+	bool good;
+	char c;
+
+	if (pipe(idle) != 0 || pipe(told) != 0)
+		return false;
+	polls = fork();
+	if (polls == 0)
+		_exit(polls_what_is_idle(idle[0]));
+	good = await_sleep(polls, 0);
+	busy = fork();
+	if (busy == 0)
+		is_busy(told[1]);
+	if (busy == 0)
+		_exit(1);
+	good = good && read(told[0], &c, 1) == 1 && kill(polls, SIGKILL) == 0;
+	for (end = time(NULL) + 30; good && waitpid(polls, &status, WNOHANG) == 0;) {
+		good = time(NULL) < end;
+		nap(MS);
+	}
+	good = good && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	good = kill(busy, SIGKILL) == 0 && waitpid(busy, NULL, 0) == busy && good;
+	if (status == 0)
+		waitpid(polls, NULL, 0);
+	close(idle[0]);
+	close(idle[1]);
+	close(told[0]);
+	close(told[1]);
+	return good;
+}
+
 void
 test_waits(void)
 {
@@ -567,4 +637,6 @@ test_waits(void)
 	result(membarrier_is_inherited(), "a child has its parent's registration for membarrier");
 	result(a_child_counts_before_its_signal(),
 	       "waitpid: a child that has ended counts before SIGCHLD");
+	result(a_signal_ends_a_poll_beside_others(),
+	       "poll: a signal ends it, however busy other files are");
 }

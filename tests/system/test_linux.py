@@ -49,6 +49,13 @@ def dynamic():
     check_match(r"^workers: rounds \d+, signals \d+, alarms \d+, exact$", guest.out.replace("\r", ""), "8 threads compute")
 
 
+@test("SETALL does not write to another set that has got the number while values are copied")
+def renumbered():
+    guest = boot("dtrace -wqn 'fbt::copy_in:entry/arg2 == 64000/ { chill(200000000); }' -c '/bin/linux_test sysv-renumbered'\n",
+                 smp=2, options=FILE).expect()
+    check_match("^the set went, no value was written$", guest.out.replace("\r", ""), "SETALL")
+
+
 @test("maps of files and shared memory do in the guest what they do on the host, in a static program and in a dynamic one")
 def maps():
     own = f"build/{platform.machine()}/linux_test"
