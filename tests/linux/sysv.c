@@ -153,7 +153,7 @@ segments_have_rules(void)
 	last = shmctl(0, SHM_INFO, (struct shmid_ds *)&used);
 	return id >= 0 && last >= 0 && used.used_ids >= 1 && used.shm_tot >= 1 &&
 	       shmctl(0, IPC_INFO, (struct shmid_ds *)&limits) == last && limits.shmmin == 1 &&
-	       (!is_kestrel() || FAILS(shmget(IPC_PRIVATE, 1, SHM_HUGETLB | 0600), EINVAL)) &&
+	       (!is_kestrel() || FAILS(shmget(IPC_PRIVATE, 1, SHM_HUGETLB | 0600), ENOENT)) &&
 	       FAILS(shmget(IPC_PRIVATE, 0, 0600), EINVAL) && FAILS(shmctl(id, 77, NULL), EINVAL) &&
 	       FAILS(shmctl(-1, IPC_STAT, NULL), EINVAL) &&
 	       FAILS(shmctl(id, IPC_STAT, (void *)1), EFAULT) && shmctl(id, SHM_LOCK, NULL) == 0 &&
