@@ -95,7 +95,7 @@ irq_serve(enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 
 /* May the interrupted thread be preempted here? */
 static bool
-preemptible(struct arch_trapframe *tf)
+irq_may_preempt(struct arch_trapframe *tf)
 {
 	return arch_tf_irq_on(tf) && this_pcpu()->irq_depth == 0 &&
 	       this_pcpu()->idle != curthread();
@@ -116,7 +116,7 @@ entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct ar
 		 "interrupt exit: vector %#x", vector);
 	ktr_port_restore(lifted);
 	/* A return to user mode checks this in entry_user_return(). */
-	if (!arch_tf_user(tf) && preemptible(tf) &&
+	if (!arch_tf_user(tf) && irq_may_preempt(tf) &&
 	    __atomic_load_n(&this_pcpu()->resched, __ATOMIC_RELAXED))
 		sched_preempt_irq();
 }
@@ -166,7 +166,7 @@ fault_serve(struct arch_trapframe *tf, uintptr_t va, unsigned access)
  * instruction may not. user: the faulting address is in user space.
  */
 static uintptr_t
-fixup(const struct arch_trapframe *tf, bool user)
+fault_find_fixup(const struct arch_trapframe *tf, bool user)
 {
 	if (arch_tf_user(tf))
 		return 0;
@@ -213,7 +213,7 @@ raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, 
 	if (arch_tf_user(tf))
 		lwp_step_end(tf);
 	/* Only a page fault can be blamed on a user's address. */
-	uintptr_t go_on = fixup(tf, false);
+	uintptr_t go_on = fault_find_fixup(tf, false);
 
 	if (go_on != 0) {
 		arch_tf_set_pc(tf, go_on);
@@ -241,7 +241,7 @@ void
 entry_page_fault(struct arch_trapframe *tf, uintptr_t va, unsigned access)
 {
 	bool user = va < ARCH_USER_END;
-	uintptr_t go_on = fixup(tf, user);
+	uintptr_t go_on = fault_find_fixup(tf, user);
 	enum vm_fault why = VM_FAULT_NO_AREA;
 
 	/* With interrupts off nothing may sleep: only a fix-up is possible. */

@@ -126,7 +126,7 @@ boot_thread(void *arg)
 	cpu_start_all();
 	ktr_trace_init();
 	if (ksyms_dev_init() < 0)
-		warnk("ksyms: /dev/ksyms could not be made\n");
+		pr_warn("ksyms: /dev/ksyms could not be made\n");
 	/* A file that they name is one of the root that stays. */
 	if (!vfs_has_root_device())
 		tunable_apply_late();
@@ -138,15 +138,15 @@ boot_thread(void *arg)
 		if (!vnode_read_only(vfs_root)) {
 			unpack_modules();
 		} else if (modules_have(script)) {
-			warnk("boot: the root is read-only: %s is not unpacked, and not run\n",
-			      script);
+			pr_warn("boot: the root is read-only: %s is not unpacked, and not run\n",
+				script);
 			shutdown_poweroff(STATUS_USAGE);
 		}
 		tunable_apply_late();
 	}
 	HOOK_RUN(mounting);
 	if (strict != NULL && strcmp(strict, "0") != 0 && tunable_refused() > 0) {
-		warnk("boot: a loader parameter was refused: init.script is not run\n");
+		pr_warn("boot: a loader parameter was refused: init.script is not run\n");
 		shutdown_poweroff(STATUS_USAGE);
 	}
 	proc_start_init(script);
@@ -164,7 +164,8 @@ kernel_main(void)
 	printk("Kestrel, %s, by %s\n", arch_name, boot_info.loader);
 	CTR0(KTR_INIT, "boot: tunables read");
 	if (boot_info.ranges_cut)
-		warnk("boot: more than %d memory ranges; the rest is not used\n", BOOT_MAX_RANGES);
+		pr_warn("boot: more than %d memory ranges; the rest is not used\n",
+			BOOT_MAX_RANGES);
 	page_init(&boot_info);
 	heap_init();
 	uidinfo_init();

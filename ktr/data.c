@@ -28,7 +28,7 @@ struct ktr_site ktr_data_site KTR_SITE_SECTION_ = {.file = __FILE__,
 						   .kind = KTR_SITE_RECORD};
 
 static inline uint32_t
-min(uint64_t a, uint32_t b)
+data_min(uint64_t a, uint32_t b)
 {
 	return a < b ? (uint32_t)a : b;
 }
@@ -40,7 +40,7 @@ record_parts(struct ktr_log *log, uint32_t number, const uint8_t *data, uint32_t
 	for (uint32_t part = (size + KTR_DATA_PART - 1) / KTR_DATA_PART; recorded && part-- > 0;) {
 		uint32_t at = part * KTR_DATA_PART;
 		uint64_t words[KTR_MAXARGS] = {ktr_data_word(part, number)};
-		ktr_copy(&words[1], data + at, min(size - at, KTR_DATA_PART));
+		ktr_copy(&words[1], data + at, data_min(size - at, KTR_DATA_PART));
 		recorded = ktr_log_record(log, &ktr_data_site, words);
 	}
 	return recorded;
@@ -55,9 +55,10 @@ ktr_log_record_data(struct ktr_log *log, const struct ktr_site *site,
 	uint32_t number =
 	    __atomic_fetch_add(&log->cpu[ktr_port_cpu()].data_number, 1, __ATOMIC_RELAXED);
 	for (unsigned i = 0; i < KTR_MAXARGS; i++)
-		words[i] = i + 1 == site->nargs ? ktr_data_word(min(len, KTR_DATA_LENGTH), number)
-						: args[i];
-	bool recorded = record_parts(log, number, data, min(len, KTR_DATA_MAX)) &&
+		words[i] = i + 1 == site->nargs
+			       ? ktr_data_word(data_min(len, KTR_DATA_LENGTH), number)
+			       : args[i];
+	bool recorded = record_parts(log, number, data, data_min(len, KTR_DATA_MAX)) &&
 			ktr_log_record(log, site, words);
 	ktr_port_irq_restore(irq);
 	return recorded;
@@ -105,11 +106,11 @@ uint32_t
 ktr_data_bytes(const struct ktr_log *log, unsigned cpu, uint64_t before, uint64_t word, void *buf,
 	       uint32_t room)
 {
-	uint32_t want = min(ktr_data_middle(word), room), have = 0;
+	uint32_t want = data_min(ktr_data_middle(word), room), have = 0;
 	struct ktr_entry e;
 	while (have < want && find_part(log, cpu, &before,
 					ktr_data_word(have / KTR_DATA_PART, (uint32_t)word), &e)) {
-		uint32_t n = min(want - have, KTR_DATA_PART);
+		uint32_t n = data_min(want - have, KTR_DATA_PART);
 		ktr_copy((char *)buf + have, &e.args[1], n);
 		have += n;
 	}

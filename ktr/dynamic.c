@@ -33,7 +33,7 @@ ktr_dynamic_check(const char text[KTR_DYNAMIC_TEXT])
 }
 
 static void
-nothing(void *arg)
+dynamic_nothing(void *arg)
 {
 	(void)arg;
 }
@@ -45,7 +45,7 @@ find_usable(void)
 	uint32_t first = ktr_site_number(ktr_dynamic_sites);
 	for (unsigned i = 0; i < KTR_DYNAMIC_SITES; i++)
 		usable[i] = ktr_dynamic_sites[i].kind == KTR_SITE_FREE;
-	ktr_port_exchange(nothing, NULL); /* what was being recorded is in the rings */
+	ktr_port_exchange(dynamic_nothing, NULL); /* what was being recorded is in the rings */
 	for (const struct ktr_log *log = &ktr_main; log != NULL; log = log->next) {
 		for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
 			const struct ktr_ring *ring = ktr_log_ring(log, cpu);

@@ -7,7 +7,7 @@
 #include "ktr/name.h"
 
 __attribute__((format(printf, 2, 3))) static void
-print(const struct ktr_format_out *out, const char *fmt, ...)
+format_print(const struct ktr_format_out *out, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);
@@ -84,13 +84,13 @@ ktr_format_record_head(uint8_t *to, uint64_t delta, size_t n)
 void
 ktr_format_begin(const struct ktr_format_out *out, const char *name, unsigned id)
 {
-	print(out,
-	      "name: %s\nID: %u\nformat:\n"
-	      "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	      "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	      "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-	      "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
-	      name, id);
+	format_print(out,
+		     "name: %s\nID: %u\nformat:\n"
+		     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		     "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		     "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n",
+		     name, id);
 }
 
 static const struct {
@@ -116,8 +116,9 @@ ktr_format_field(const struct ktr_format_out *out, enum ktr_field type, const ch
 {
 	const unsigned align = field_types[type].align, size = field_types[type].size;
 	*at = (*at + align - 1) & ~(align - 1);
-	print(out, "\tfield:%s %s%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n", field_types[type].type,
-	      name, field_types[type].array, *at, size, field_types[type].is_signed);
+	format_print(out, "\tfield:%s %s%s;\toffset:%u;\tsize:%u;\tsigned:%d;\n",
+		     field_types[type].type, name, field_types[type].array, *at, size,
+		     field_types[type].is_signed);
 	*at += size;
 }
 
@@ -177,13 +178,13 @@ static void
 put_literal(const struct ktr_format_out *out, char c)
 {
 	if (c == '"' || c == '\\')
-		print(out, "\\%c", c);
+		format_print(out, "\\%c", c);
 	else if (c == '\n' || c == '\t')
-		print(out, "\\\\%c", c == '\n' ? 'n' : 't');
+		format_print(out, "\\\\%c", c == '\n' ? 'n' : 't');
 	else if (c >= ' ' && c <= '~')
 		out->put(out->arg, &c, 1);
 	else
-		print(out, "\\\\x%02x", (unsigned char)c);
+		format_print(out, "\\\\x%02x", (unsigned char)c);
 }
 
 /* A conversion of 64 bits. The readers know neither ' ' nor '+', and at most one '*'. */
@@ -192,32 +193,33 @@ put_conversion(const struct ktr_format_out *out, const struct fmt_spec *s)
 {
 	bool stars = s->star_width && s->star_precision;
 	if (s->conv == 'I') { /* the readers' own %pI4 wants an array of bytes */
-		print(out, "%%llu.%%llu.%%llu.%%llu");
+		format_print(out, "%%llu.%%llu.%%llu.%%llu");
 		return;
 	}
 	if (s->conv == 'D') {
-		print(out, "%%llu,%%llu");
+		format_print(out, "%%llu,%%llu");
 		return;
 	}
-	print(out, "%s%%%s%s%s", s->conv == 'p' && s->width == 0 ? "0x" : "", s->left ? "-" : "",
-	      s->alt || (s->conv == 'p' && s->width != 0) ? "#" : "", s->zero ? "0" : "");
+	format_print(out, "%s%%%s%s%s", s->conv == 'p' && s->width == 0 ? "0x" : "",
+		     s->left ? "-" : "", s->alt || (s->conv == 'p' && s->width != 0) ? "#" : "",
+		     s->zero ? "0" : "");
 	if (s->star_width && !stars)
-		print(out, "*");
+		format_print(out, "*");
 	else if (s->width > 0)
-		print(out, "%d", s->width);
+		format_print(out, "%d", s->width);
 	if (s->star_precision && !stars)
-		print(out, ".*");
+		format_print(out, ".*");
 	else if (s->precision >= 0)
-		print(out, ".%d", s->precision);
+		format_print(out, ".%d", s->precision);
 	if (s->conv == 's')
-		print(out, "s");
+		format_print(out, "s");
 	else
-		print(out, "ll%c", s->conv == 'p' ? 'x' : s->conv == 'c' ? 'd' : s->conv);
+		format_print(out, "ll%c", s->conv == 'p' ? 'x' : s->conv == 'c' ? 'd' : s->conv);
 }
 
 /* What stands for a parameter that the format wants, but the trace point does not have. */
 static const char *
-missing(const struct fmt_spec *s)
+format_missing(const struct fmt_spec *s)
 {
 	return s->conv == 's'   ? "(null)"
 	       : s->conv == 'p' ? "0x0"
@@ -248,25 +250,28 @@ put_print_fmt(const struct ktr_format_out *out, const char *fmt, const struct kt
 		if (!args && found)
 			put_conversion(out, &s);
 		else if (!args)
-			print(out, "%s", s.conv == 0 || s.conv == '%' ? "%%" : missing(&s));
+			format_print(out, "%s",
+				     s.conv == 0 || s.conv == '%' ? "%%" : format_missing(&s));
 		if (!found)
 			continue;
 		if (args && stars == 1)
-			print(out, ", REC->%s", params[n].name);
+			format_print(out, ", REC->%s", params[n].name);
 		n += stars;
 		if (args && s.conv == 'I')
-			print(out,
-			      ", REC->%s & 255, (REC->%s >> 8) & 255, (REC->%s >> 16) & 255, "
-			      "(REC->%s >> 24) & 255",
-			      params[n].name, params[n].name, params[n].name, params[n].name);
+			format_print(
+			    out,
+			    ", REC->%s & 255, (REC->%s >> 8) & 255, (REC->%s >> 16) & 255, "
+			    "(REC->%s >> 24) & 255",
+			    params[n].name, params[n].name, params[n].name, params[n].name);
 		else if (args && s.conv == 'D')
-			print(out, ", REC->%s >> %u, REC->%s & %u", params[n].name, FMT_MINOR_BITS,
-			      params[n].name, (1u << FMT_MINOR_BITS) - 1);
+			format_print(out, ", REC->%s >> %u, REC->%s & %u", params[n].name,
+				     FMT_MINOR_BITS, params[n].name, (1u << FMT_MINOR_BITS) - 1);
 		else if (args)
-			print(out,
-			      params[n].string && !ktr_param_is_comm(&params[n]) ? ", __get_str(%s)"
-										 : ", REC->%s",
-			      params[n].name);
+			format_print(out,
+				     params[n].string && !ktr_param_is_comm(&params[n])
+					 ? ", __get_str(%s)"
+					 : ", REC->%s",
+				     params[n].name);
 		n++;
 	}
 }
@@ -278,9 +283,9 @@ ktr_format_site(const struct ktr_format_out *out, const char *fmt, const struct 
 	unsigned at = KTR_FORMAT_COMMON;
 	for (unsigned i = 0; i < nargs; i++)
 		ktr_format_field(out, ktr_param_field(&params[i]), params[i].name, &at);
-	print(out, "\nprint fmt: \"");
+	format_print(out, "\nprint fmt: \"");
 	put_print_fmt(out, fmt, params + silent, nargs - silent, false);
-	print(out, "\"");
+	format_print(out, "\"");
 	put_print_fmt(out, fmt, params + silent, nargs - silent, true);
-	print(out, "\n");
+	format_print(out, "\n");
 }

@@ -103,7 +103,7 @@ owners_of(const struct ktr_site *site)
 
 /* Those of the owners for whom the log records. */
 static inline uint32_t
-logged(uint32_t owners)
+owners_logged(uint32_t owners)
 {
 	return owners & ~__atomic_load_n(&ktr_hooked, __ATOMIC_RELAXED);
 }
@@ -111,7 +111,7 @@ logged(uint32_t owners)
 bool
 ktr_firing_logged(const struct ktr_firing *f)
 {
-	return logged(f->owners) != 0;
+	return owners_logged(f->owners) != 0;
 }
 
 void
@@ -161,7 +161,7 @@ ktr_hook_own(struct ktr_site *site, uint32_t owners)
 static void
 call_all(const struct ktr_firing *f)
 {
-	uint32_t owners = owners_of(f->site), log = logged(owners);
+	uint32_t owners = owners_of(f->site), log = owners_logged(owners);
 	struct ktr_firing one = *f;
 	one.owners = owners;
 	one.ticks = log != 0 ? record_now(f) : 0;
@@ -185,7 +185,7 @@ is_own_call(const struct ktr_site *site)
 static __attribute__((noinline)) void
 hook_refuse(const struct ktr_firing *f)
 {
-	uint32_t owners = owners_of(f->site), log = logged(owners);
+	uint32_t owners = owners_of(f->site), log = owners_logged(owners);
 	for (unsigned owner = 0; owner < KTR_OWNER_MAX; owner++)
 		if (((owners & ~log) >> owner & 1) != 0)
 			__atomic_fetch_add(&ktr_hooks_refused[owner], 1, __ATOMIC_RELAXED);
@@ -218,7 +218,7 @@ void
 ktr_fire(struct ktr_firing *f)
 {
 	uint32_t owners = owners_of(f->site);
-	if (logged(owners) != owners)
+	if (owners_logged(owners) != owners)
 		hook_fire(f, f->site);
 	else if (owners != 0)
 		ktr_fire_record(f); /* nobody has a hook */
@@ -311,49 +311,49 @@ ktr_firing_where(const struct ktr_firing *f)
 #define FIRE_POINT(site, args, n) FIRE(site, args, n, NULL, 0)
 
 static void
-fire0(const struct ktr_site *site)
+fire_point0(const struct ktr_site *site)
 {
 	FIRE_POINT(site, NULL, 0);
 }
 
 static void
-fire1(const struct ktr_site *site, uint64_t a1)
+fire_point1(const struct ktr_site *site, uint64_t a1)
 {
 	FIRE_POINT(site, &a1, 1);
 }
 
 static void
-fire2(const struct ktr_site *site, uint64_t a1, uint64_t a2)
+fire_point2(const struct ktr_site *site, uint64_t a1, uint64_t a2)
 {
 	const uint64_t args[] = {a1, a2};
 	FIRE_POINT(site, args, 2);
 }
 
 static void
-fire3(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3)
+fire_point3(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3)
 {
 	const uint64_t args[] = {a1, a2, a3};
 	FIRE_POINT(site, args, 3);
 }
 
 static void
-fire4(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
+fire_point4(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4)
 {
 	const uint64_t args[] = {a1, a2, a3, a4};
 	FIRE_POINT(site, args, 4);
 }
 
 static void
-fire5(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-      struct ktr_pair more)
+fire_point5(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+	    struct ktr_pair more)
 {
 	const uint64_t args[] = {a1, a2, a3, a4, more.a5};
 	FIRE_POINT(site, args, 5);
 }
 
 static void
-fire6(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-      struct ktr_pair more)
+fire_point6(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+	    struct ktr_pair more)
 {
 	const uint64_t args[] = {a1, a2, a3, a4, more.a5, more.a6};
 	FIRE_POINT(site, args, 6);
@@ -384,7 +384,7 @@ fire_entry(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, u
 #ifdef KTR_PORT_PARAMETERS
 	FIRE_POINT(site, KTR_PORT_PARAMETERS(HERE), 6);
 #else
-	fire6(site, a1, a2, a3, a4, more);
+	fire_point6(site, a1, a2, a3, a4, more);
 #endif
 }
 
@@ -399,13 +399,13 @@ static const struct {
 	ktr_fire_fn *record, *fire;
 	bool function; /* for KTR_SITE_ENTRY and KTR_SITE_RETURN */
 } ktr_siblings[] = {
-    {(ktr_fire_fn *)ktr_record0, (ktr_fire_fn *)fire0, false},
-    {(ktr_fire_fn *)ktr_record1, (ktr_fire_fn *)fire1, false},
-    {(ktr_fire_fn *)ktr_record2, (ktr_fire_fn *)fire2, false},
-    {(ktr_fire_fn *)ktr_record3, (ktr_fire_fn *)fire3, false},
-    {(ktr_fire_fn *)ktr_record4, (ktr_fire_fn *)fire4, false},
-    {(ktr_fire_fn *)ktr_record5, (ktr_fire_fn *)fire5, false},
-    {(ktr_fire_fn *)ktr_record6, (ktr_fire_fn *)fire6, false},
+    {(ktr_fire_fn *)ktr_record0, (ktr_fire_fn *)fire_point0, false},
+    {(ktr_fire_fn *)ktr_record1, (ktr_fire_fn *)fire_point1, false},
+    {(ktr_fire_fn *)ktr_record2, (ktr_fire_fn *)fire_point2, false},
+    {(ktr_fire_fn *)ktr_record3, (ktr_fire_fn *)fire_point3, false},
+    {(ktr_fire_fn *)ktr_record4, (ktr_fire_fn *)fire_point4, false},
+    {(ktr_fire_fn *)ktr_record5, (ktr_fire_fn *)fire_point5, false},
+    {(ktr_fire_fn *)ktr_record6, (ktr_fire_fn *)fire_point6, false},
     {(ktr_fire_fn *)ktr_record_data, (ktr_fire_fn *)fire_data, false},
     {(ktr_fire_fn *)ktr_record_sdt7, (ktr_fire_fn *)fire_sdt7, false},
     {(ktr_fire_fn *)ktr_record6, (ktr_fire_fn *)fire_entry, true},
@@ -417,7 +417,7 @@ static const struct {
 void
 ktr_hook_apply(struct ktr_site *site)
 {
-	bool hooked = logged(site->owners) != site->owners;
+	bool hooked = owners_logged(site->owners) != site->owners;
 	bool function = site->kind == KTR_SITE_ENTRY || site->kind == KTR_SITE_RETURN;
 	/* A CPU may still be on its way from a trace point that goes off: fire stays as it is. */
 	if (site->owners == 0)

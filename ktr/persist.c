@@ -38,7 +38,7 @@ round_up(uint64_t v)
 }
 
 static void *
-part(const struct ktr_persist *h, uint64_t at)
+persist_part(const struct ktr_persist *h, uint64_t at)
 {
 	return (char *)(uintptr_t)h + at;
 }
@@ -61,7 +61,7 @@ block_crc(const struct ktr_persist *h, const struct ktr_persist_window *w, uint6
 {
 	uint64_t from = block * KTR_PERSIST_BLOCK;
 	uint64_t n = w->size - from < KTR_PERSIST_BLOCK ? w->size - from : KTR_PERSIST_BLOCK;
-	return ktr_crc32c(part(h, w->at + from), n);
+	return ktr_crc32c(persist_part(h, w->at + from), n);
 }
 
 /* Adds a window of size bytes at h->rings, which then points after it. */
@@ -92,7 +92,7 @@ ktr_persist_store(const void *p, size_t size)
 		const struct ktr_persist_window *w = &persist->windows[i];
 		uint64_t from = (uintptr_t)p - w->va;
 		if (w->crcs == 0 && from < w->size)
-			ktr_copy(part(persist, w->at + from), p, size);
+			ktr_copy(persist_part(persist, w->at + from), p, size);
 	}
 }
 
@@ -101,10 +101,10 @@ copies_fill(struct ktr_persist *h)
 {
 	for (unsigned i = 0; i < KTR_PERSIST_WINDOWS; i++) {
 		const struct ktr_persist_window *w = &h->windows[i];
-		uint32_t *crcs = part(h, w->crcs);
+		uint32_t *crcs = persist_part(h, w->crcs);
 		if (w->crcs == 0)
 			continue;
-		ktr_copy(part(h, w->at), (const void *)(uintptr_t)w->va, w->size);
+		ktr_copy(persist_part(h, w->at), (const void *)(uintptr_t)w->va, w->size);
 		for (uint64_t b = 0; b < window_blocks(w); b++)
 			crcs[b] = block_crc(h, w, b);
 	}
@@ -146,11 +146,11 @@ ktr_persist_make(void *p, size_t size, uint64_t phys, uint64_t boot,
 	h.crc = header_crc(&h);
 	ktr_copy(p, &h, sizeof(h));
 	copies_fill(p);
-	ktr_names_move(part(p, names));
-	ktr_image_move(part(p, root), part(p, spare));
+	ktr_names_move(persist_part(p, names));
+	ktr_image_move(persist_part(p, root), persist_part(p, spare));
 	/* Complete: now it may be found. */
 	ktr_copy(((struct ktr_persist *)p)->magic, KTR_PERSIST_MAGIC, sizeof(h.magic));
-	ktr_copy(part(p, SPARE), p, sizeof(h));
+	ktr_copy(persist_part(p, SPARE), p, sizeof(h));
 	persist = p;
 	ktr_persist_store(ktr_dynamic_sites, sizeof(ktr_dynamic_sites));
 	ktr_persist_store(ktr_dynamic_texts, sizeof(ktr_dynamic_texts));
@@ -179,8 +179,8 @@ ktr_persist_alloc(size_t size)
 		rings[j] = rings[j - 1];
 	rings[i].at = at;
 	rings[i].end = at + n;
-	ktr_zero(part(persist, at), n);
-	return part(persist, at);
+	ktr_zero(persist_part(persist, at), n);
+	return persist_part(persist, at);
 }
 
 bool
@@ -199,7 +199,7 @@ ktr_persist_free(void *p)
 
 /* [at, at + size) is in the region. */
 static bool
-inside(const struct ktr_persist *h, uint64_t at, uint64_t size)
+persist_is_inside(const struct ktr_persist *h, uint64_t at, uint64_t size)
 {
 	return size <= h->size && at <= h->size - size;
 }
@@ -216,13 +216,13 @@ header_sound(const struct ktr_persist *h, uint64_t phys, size_t room)
 		return false;
 	for (unsigned i = 0; i < KTR_PERSIST_WINDOWS; i++) {
 		const struct ktr_persist_window *w = &h->windows[i];
-		if (!inside(h, w->at, w->size) || w->va + w->size < w->va)
+		if (!persist_is_inside(h, w->at, w->size) || w->va + w->size < w->va)
 			return false;
 		if (w->crcs == 0)
 			continue;
 		blocks += window_blocks(w);
 		if (blocks > KTR_PERSIST_BLOCKS || w->crcs % sizeof(uint32_t) != 0 ||
-		    !inside(h, w->crcs, window_blocks(w) * sizeof(uint32_t)))
+		    !persist_is_inside(h, w->crcs, window_blocks(w) * sizeof(uint32_t)))
 			return false;
 	}
 	return true;
@@ -233,8 +233,8 @@ ktr_persist_open(void *p, uint64_t phys, size_t room)
 {
 	if (room < KTR_PERSIST_HEAD)
 		return false;
-	if (!header_sound(p, phys, room) && header_sound(part(p, SPARE), phys, room))
-		ktr_copy(p, part(p, SPARE), sizeof(struct ktr_persist));
+	if (!header_sound(p, phys, room) && header_sound(persist_part(p, SPARE), phys, room))
+		ktr_copy(p, persist_part(p, SPARE), sizeof(struct ktr_persist));
 	return header_sound(p, phys, room);
 }
 
@@ -261,7 +261,7 @@ ktr_persist_reader_init(struct ktr_persist_reader *r, const struct ktr_persist *
 	*r = (struct ktr_persist_reader){.region = region};
 	for (unsigned i = 0; i < KTR_PERSIST_WINDOWS; i++) {
 		const struct ktr_persist_window *w = &region->windows[i];
-		const uint32_t *crcs = part(region, w->crcs);
+		const uint32_t *crcs = persist_part(region, w->crcs);
 		for (uint64_t b = 0; w->crcs != 0 && b < window_blocks(w); b++, n++) {
 			if (crcs[b] == block_crc(region, w, b))
 				continue;
@@ -286,7 +286,7 @@ ktr_persist_read(void *reader, uint64_t va, void *buf, size_t n)
 			for (uint64_t b = first; n > 0 && w->crcs != 0 && b <= last; b++)
 				if (block_is_bad(r, block + b))
 					return false;
-			ktr_copy(buf, part(r->region, w->at + from), n);
+			ktr_copy(buf, persist_part(r->region, w->at + from), n);
 			return true;
 		}
 		if (w->crcs != 0)

@@ -41,7 +41,7 @@ void
 devtree_complain(void)
 {
 	for (unsigned i = 0; i < complaint_count; i++)
-		warnk("device tree: %s\n", complaints[i]);
+		pr_warn("device tree: %s\n", complaints[i]);
 }
 
 static void
@@ -88,7 +88,7 @@ devtree_read_memory(const struct fdt *f)
 
 /* Value of a property of one or two cells. */
 static bool
-number(const struct fdt *f, int node, const char *name, uint64_t *v)
+devtree_read_number(const struct fdt *f, int node, const char *name, uint64_t *v)
 {
 	uint32_t len;
 	const uint8_t *p = fdt_prop(f, node, name, &len);
@@ -115,8 +115,8 @@ read_chosen(const struct fdt *f)
 	args = fdt_prop_string(f, node, "bootargs");
 	if (args != NULL)
 		boot_info.cmdline = args;
-	if (!number(f, node, "linux,initrd-start", &start) ||
-	    !number(f, node, "linux,initrd-end", &end))
+	if (!devtree_read_number(f, node, "linux,initrd-start", &start) ||
+	    !devtree_read_number(f, node, "linux,initrd-end", &end))
 		return;
 	if (end <= start || end > BOOT_REACH) {
 		devtree_warn("linux,initrd-start and -end are not a range of memory");
@@ -170,7 +170,7 @@ read_psci(const struct fdt *f)
 }
 
 static bool
-region(const struct fdt *f, int node, unsigned i, struct devtree_region *r)
+devtree_read_region(const struct fdt *f, int node, unsigned i, struct devtree_region *r)
 {
 	return fdt_reg(f, node, i, &r->base, &r->size) && r->size != 0;
 }
@@ -185,17 +185,18 @@ read_gic(const struct fdt *f)
 
 	if (node >= 0) {
 		fdt_prop_u32(f, node, "#redistributor-regions", &regions);
-		number(f, node, "redistributor-stride", &devtree.redist_stride);
+		devtree_read_number(f, node, "redistributor-stride", &devtree.redist_stride);
 		for (unsigned i = 0; i < regions && i < DEVTREE_REDIST; i++)
-			if (region(f, node, i + 1, &devtree.redist[i]))
+			if (devtree_read_region(f, node, i + 1, &devtree.redist[i]))
 				devtree.redist_count++;
-		if (region(f, node, 0, &devtree.gicd) && devtree.redist_count > 0)
+		if (devtree_read_region(f, node, 0, &devtree.gicd) && devtree.redist_count > 0)
 			devtree.gic = 3;
 		return;
 	}
 	for (unsigned i = 0; i < sizeof(gicv2) / sizeof(gicv2[0]) && node < 0; i++)
 		node = fdt_find_compatible(f, -1, gicv2[i]);
-	if (node >= 0 && region(f, node, 0, &devtree.gicd) && region(f, node, 1, &devtree.gicc))
+	if (node >= 0 && devtree_read_region(f, node, 0, &devtree.gicd) &&
+	    devtree_read_region(f, node, 1, &devtree.gicc))
 		devtree.gic = 2;
 }
 
@@ -242,7 +243,7 @@ read_console(const struct fdt *f)
 	if (node < 0 || !fdt_compatible(f, node, "arm,pl011"))
 		node = fdt_find_compatible(f, -1, "arm,pl011");
 	devtree.console_intid = ARCH_NO_IRQ;
-	if (node < 0 || !fdt_available(f, node) || !region(f, node, 0, &r))
+	if (node < 0 || !fdt_available(f, node) || !devtree_read_region(f, node, 0, &r))
 		return; /* and no console for a message */
 	devtree.console_pa = r.base;
 	devtree.console_intid = devtree_interrupt(f, node, 0);
@@ -254,7 +255,7 @@ read_rtc(const struct fdt *f)
 	int node = fdt_find_compatible(f, -1, "arm,pl031");
 	struct devtree_region r;
 
-	if (node >= 0 && fdt_available(f, node) && region(f, node, 0, &r))
+	if (node >= 0 && fdt_available(f, node) && devtree_read_region(f, node, 0, &r))
 		devtree.rtc_pa = r.base;
 }
 
@@ -283,7 +284,7 @@ read_pci(const struct fdt *f)
 	uint32_t len;
 	const uint8_t *bus;
 
-	if (node < 0 || !fdt_available(f, node) || !region(f, node, 0, &devtree.ecam))
+	if (node < 0 || !fdt_available(f, node) || !devtree_read_region(f, node, 0, &devtree.ecam))
 		return;
 	devtree.bus_last = (uint8_t)((devtree.ecam.size >> 20) - 1);
 	bus = fdt_prop(f, node, "bus-range", &len);

@@ -137,7 +137,7 @@ arch_insn_run(uintptr_t slot, struct arch_trapframe *tf)
 
 /* Does a condition hold? (C1.2.4) */
 static bool
-condition(unsigned cond, uint64_t pstate)
+insn_condition_holds(unsigned cond, uint64_t pstate)
 {
 	bool n = pstate >> 31 & 1, z = pstate >> 30 & 1, c = pstate >> 29 & 1, v = pstate >> 28 & 1;
 	bool is[] = {z, c, n, v, c && !z, n == v, n == v && !z, true};
@@ -147,7 +147,7 @@ condition(unsigned cond, uint64_t pstate)
 
 /* A general register; 31 is zero. */
 static uint64_t
-reg(const struct arch_trapframe *tf, unsigned n)
+insn_reg(const struct arch_trapframe *tf, unsigned n)
 {
 	return n == 31 ? 0 : tf->x[n];
 }
@@ -161,7 +161,7 @@ reg_set(struct arch_trapframe *tf, unsigned n, uint64_t v)
 
 /* LDR (literal): 32 bits, 64 bits, 32 bits with sign, or a prefetch. */
 static bool
-literal(uint32_t i, uintptr_t from, struct arch_trapframe *tf)
+insn_load_literal(uint32_t i, uintptr_t from, struct arch_trapframe *tf)
 {
 	size_t size = i >> 30 == 1 ? 8 : 4;
 	uint64_t v = 0;
@@ -182,7 +182,7 @@ arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_t
 {
 	uint32_t i = insn_at(code);
 	uintptr_t near = at + (uintptr_t)(insn_field(i, 5, 19) * 4);
-	uint64_t v = reg(tf, i & 31);
+	uint64_t v = insn_reg(tf, i & 31);
 	int64_t offset;
 
 	tf->pc = at + 4;
@@ -193,7 +193,7 @@ arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_t
 		tf->pc = at + (uintptr_t)(insn_field(i, 0, 26) * 4);
 		break;
 	case BRANCH_IF:
-		if (condition(i & 15, tf->pstate))
+		if (insn_condition_holds(i & 15, tf->pstate))
 			tf->pc = near;
 		break;
 	case BRANCH_0:
@@ -207,7 +207,7 @@ arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_t
 			tf->pc = at + (uintptr_t)(insn_field(i, 5, 14) * 4);
 		break;
 	case BRANCH_REG:
-		v = reg(tf, i >> 5 & 31);
+		v = insn_reg(tf, i >> 5 & 31);
 		if ((i >> 21 & 3) == 1)
 			tf->x[30] = at + 4;
 		tf->pc = v;
@@ -219,7 +219,7 @@ arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_t
 				     : at + (uint64_t)offset);
 		break;
 	case LITERAL:
-		if (!literal(i, near, tf)) {
+		if (!insn_load_literal(i, near, tf)) {
 			tf->pc = at;
 			*va = near;
 			return MMU_READ;

@@ -88,13 +88,13 @@ static bool fiq_is_nmi; /* written once, by the boot CPU */
 static uint8_t gicv2_target[8];
 
 static uint32_t
-read32(volatile uint8_t *base, unsigned reg)
+intc_read32(volatile uint8_t *base, unsigned reg)
 {
 	return *(volatile uint32_t *)(base + reg);
 }
 
 static void
-write32(volatile uint8_t *base, unsigned reg, uint32_t v)
+intc_write32(volatile uint8_t *base, unsigned reg, uint32_t v)
 {
 	*(volatile uint32_t *)(base + reg) = v;
 }
@@ -102,7 +102,7 @@ write32(volatile uint8_t *base, unsigned reg, uint32_t v)
 static void
 wait_distributor(void)
 {
-	while (devtree.gic == 3 && (read32(gicd, GICD_CTLR) & GICD_RWP))
+	while (devtree.gic == 3 && (intc_read32(gicd, GICD_CTLR) & GICD_RWP))
 		arch_relax();
 }
 
@@ -110,14 +110,14 @@ wait_distributor(void)
 static void
 init_bank(volatile uint8_t *base, unsigned first)
 {
-	write32(base, GICD_ICENABLER + first / 8, ~0u);
-	write32(base, GICD_ICPENDR + first / 8, ~0u);
-	write32(base, GICD_ICACTIVER + first / 8, ~0u);
-	write32(base, GICD_IGROUPR + first / 8, ~0u);
+	intc_write32(base, GICD_ICENABLER + first / 8, ~0u);
+	intc_write32(base, GICD_ICPENDR + first / 8, ~0u);
+	intc_write32(base, GICD_ICACTIVER + first / 8, ~0u);
+	intc_write32(base, GICD_IGROUPR + first / 8, ~0u);
 	if (devtree.gic == 3)
-		write32(base, GICD_IGRPMODR + first / 8, 0);
+		intc_write32(base, GICD_IGRPMODR + first / 8, 0);
 	for (unsigned i = 0; i < 32; i += 4)
-		write32(base, GICD_IPRIORITYR + first + i, PRIO_NORMAL * 0x01010101u);
+		intc_write32(base, GICD_IPRIORITYR + first + i, PRIO_NORMAL * 0x01010101u);
 }
 
 static bool
@@ -141,22 +141,22 @@ intc_init(void)
 {
 	if (!map_controller())
 		panic("no memory to map the interrupt controller");
-	write32(gicd, GICD_CTLR, 0);
+	intc_write32(gicd, GICD_CTLR, 0);
 	wait_distributor();
-	lines = ((read32(gicd, GICD_TYPER) & 31) + 1) * 32;
+	lines = ((intc_read32(gicd, GICD_TYPER) & 31) + 1) * 32;
 	for (unsigned i = SPI_FIRST; i < lines; i += 32)
 		init_bank(gicd, i);
 	if (devtree.gic == 3) {
-		write32(gicd, GICD_CTLR, GICD_ARE);
+		intc_write32(gicd, GICD_CTLR, GICD_ARE);
 		wait_distributor();
-		fiq_is_nmi = read32(gicd, GICD_CTLR) & GICD_DS;
-		write32(gicd, GICD_CTLR, GICD_ARE | GICD_ENABLE_GRP0 | GICD_ENABLE_GRP1);
+		fiq_is_nmi = intc_read32(gicd, GICD_CTLR) & GICD_DS;
+		intc_write32(gicd, GICD_CTLR, GICD_ARE | GICD_ENABLE_GRP0 | GICD_ENABLE_GRP1);
 		wait_distributor();
 	} else {
-		write32(gicd, GICD_CTLR, GICD_ENABLE_GRP0 | GICD_ENABLE_GRP1);
+		intc_write32(gicd, GICD_CTLR, GICD_ENABLE_GRP0 | GICD_ENABLE_GRP1);
 		/* With two security states the group registers read as zero. */
-		write32(gicd, GICD_IGROUPR, ~0u);
-		fiq_is_nmi = read32(gicd, GICD_IGROUPR) == ~0u;
+		intc_write32(gicd, GICD_IGROUPR, ~0u);
+		fiq_is_nmi = intc_read32(gicd, GICD_IGROUPR) == ~0u;
 	}
 	intc_init_cpu();
 	if (!fiq_is_nmi)
@@ -192,16 +192,16 @@ init_v3(void)
 {
 	volatile uint8_t *r = find_redist(), *sgi = r + GICR_SGI_FRAME;
 
-	write32(r, GICR_WAKER, read32(r, GICR_WAKER) & ~GICR_SLEEP);
-	while (read32(r, GICR_WAKER) & GICR_ASLEEP)
+	intc_write32(r, GICR_WAKER, intc_read32(r, GICR_WAKER) & ~GICR_SLEEP);
+	while (intc_read32(r, GICR_WAKER) & GICR_ASLEEP)
 		arch_relax();
 	init_bank(sgi, 0);
 	if (fiq_is_nmi) {
-		write32(sgi, GICD_IGROUPR, ~(1u << SGI_NMI));
+		intc_write32(sgi, GICD_IGROUPR, ~(1u << SGI_NMI));
 		sgi[GICD_IPRIORITYR + SGI_NMI] = PRIO_NMI;
 	}
-	write32(sgi, GICD_ISENABLER, 0xffff);  /* software generated interrupts */
-	while (read32(r, GICR_CTLR) & 1u << 3) /* RWP */
+	intc_write32(sgi, GICD_ISENABLER, 0xffff);  /* software generated interrupts */
+	while (intc_read32(r, GICR_CTLR) & 1u << 3) /* RWP */
 		arch_relax();
 	ICC_WRITE(ICC_SRE_EL1, ICC_READ(ICC_SRE_EL1) | 1);
 	ISB();
@@ -225,12 +225,12 @@ init_v2(void)
 	init_bank(gicd, 0); /* banked by CPU */
 	gicv2_target[cpu] = gicd[GICD_ITARGETSR];
 	if (fiq_is_nmi) {
-		write32(gicd, GICD_IGROUPR, ~(1u << SGI_NMI));
+		intc_write32(gicd, GICD_IGROUPR, ~(1u << SGI_NMI));
 		gicd[GICD_IPRIORITYR + SGI_NMI] = PRIO_NMI;
 	}
-	write32(gicd, GICD_ISENABLER, 0xffff);
-	write32(gicc, GICC_PMR, PRIO_ALL);
-	write32(gicc, GICC_CTLR, fiq_is_nmi ? GICC_ENABLE : GICD_ENABLE_GRP0);
+	intc_write32(gicd, GICD_ISENABLER, 0xffff);
+	intc_write32(gicc, GICC_PMR, PRIO_ALL);
+	intc_write32(gicc, GICC_CTLR, fiq_is_nmi ? GICC_ENABLE : GICD_ENABLE_GRP0);
 }
 
 void
@@ -246,10 +246,10 @@ void
 intc_unmask_private(unsigned intid)
 {
 	if (devtree.gic == 2) {
-		write32(gicd, GICD_ISENABLER, 1u << intid);
+		intc_write32(gicd, GICD_ISENABLER, 1u << intid);
 	} else {
 		volatile uint8_t *sgi = find_redist() + GICR_SGI_FRAME;
-		write32(sgi, GICD_ISENABLER, 1u << intid);
+		intc_write32(sgi, GICD_ISENABLER, 1u << intid);
 	}
 }
 
@@ -259,7 +259,7 @@ intc_mask(bool on)
 	uint32_t priority = on ? PRIO_NORMAL : PRIO_ALL; /* the NMI's priority is above both */
 
 	if (devtree.gic == 2) {
-		write32(gicc, GICC_PMR, priority);
+		intc_write32(gicc, GICC_PMR, priority);
 	} else {
 		ICC_WRITE(ICC_PMR_EL1, priority);
 		ISB();
@@ -270,7 +270,7 @@ unsigned
 intc_ack(uint32_t *token)
 {
 	if (devtree.gic == 2) {
-		*token = read32(gicc, GICC_IAR);
+		*token = intc_read32(gicc, GICC_IAR);
 	} else {
 		*token = (uint32_t)ICC_READ(ICC_IAR1_EL1);
 		DSB(sy); /* acknowledge before the handler accesses the device */
@@ -282,7 +282,7 @@ void
 intc_eoi(uint32_t token)
 {
 	if (devtree.gic == 2) {
-		write32(gicc, GICC_EOIR, token);
+		intc_write32(gicc, GICC_EOIR, token);
 	} else {
 		ICC_WRITE(ICC_EOIR1_EL1, token);
 		ISB();
@@ -294,7 +294,7 @@ intc_ack_fiq(uint32_t *token)
 {
 	if (devtree.gic == 2) {
 		/* The register shows both groups: leave an interrupt of the other kind alone. */
-		if ((read32(gicc, GICC_HPPIR) & 0x3ff) != SGI_NMI)
+		if ((intc_read32(gicc, GICC_HPPIR) & 0x3ff) != SGI_NMI)
 			return NO_INTID;
 		return intc_ack(token);
 	}
@@ -325,9 +325,9 @@ intc_send(unsigned cpu, unsigned sgi, bool group0)
 		 * NSATT: group 1, if the distinction exists. The filter names this CPU: a GIC with
 		 * one CPU does not say which bit that has (GICD_ITARGETSR reads as zero).
 		 */
-		write32(gicd, GICD_SGIR,
-			(cpu == arch_cpu() ? 2u << 24 : (uint32_t)gicv2_target[cpu] << 16) |
-			    (group0 ? 0 : 1u << 15) | sgi);
+		intc_write32(gicd, GICD_SGIR,
+			     (cpu == arch_cpu() ? 2u << 24 : (uint32_t)gicv2_target[cpu] << 16) |
+				 (group0 ? 0 : 1u << 15) | sgi);
 		return;
 	}
 	/* IHI 0069, ICC_SGI1R_EL1: Aff3.Aff2.RS.Aff1, and one of 16 bits for Aff0. */
@@ -362,14 +362,14 @@ arch_irq_unmask(unsigned gsi)
 	if (gsi < SPI_FIRST || gsi >= lines)
 		return -EINVAL;
 	/* Level-sensitive, as are all lines that devtree.c accepts. */
-	write32(gicd, GICD_ICFGR + gsi / 16 * 4,
-		read32(gicd, GICD_ICFGR + gsi / 16 * 4) & ~(2u << shift));
+	intc_write32(gicd, GICD_ICFGR + gsi / 16 * 4,
+		     intc_read32(gicd, GICD_ICFGR + gsi / 16 * 4) & ~(2u << shift));
 	if (devtree.gic == 2) {
 		gicd[GICD_ITARGETSR + gsi] = gicv2_target[0];
 	} else {
 		*(volatile uint64_t *)(gicd + GICD_IROUTER + 8 * gsi) = pcpus[0]->md.mpidr;
 	}
 	DSB(ishst); /* the handler's table entry is visible before the interrupt comes */
-	write32(gicd, GICD_ISENABLER + gsi / 32 * 4, 1u << gsi % 32);
+	intc_write32(gicd, GICD_ISENABLER + gsi / 32 * 4, 1u << gsi % 32);
 	return 0;
 }

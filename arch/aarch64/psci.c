@@ -13,7 +13,7 @@
  * SMC Calling Convention (DEN 0028): x0 to x3 are arguments, x0 the result, x4 to x17 may change.
  */
 static int
-call(uint64_t function, uint64_t a1, uint64_t a2, uint64_t a3)
+psci_call(uint64_t function, uint64_t a1, uint64_t a2, uint64_t a3)
 {
 	register uint64_t x0 __asm__("x0") = function;
 	register uint64_t x1 __asm__("x1") = a1;
@@ -35,17 +35,17 @@ call(uint64_t function, uint64_t a1, uint64_t a2, uint64_t a3)
 int
 psci_cpu_on(uint64_t mpidr, uint64_t entry_pa, uint64_t context)
 {
-	return call(PSCI_CPU_ON, mpidr, entry_pa, context);
+	return psci_call(PSCI_CPU_ON, mpidr, entry_pa, context);
 }
 
 void
 psci_system_off(void)
 {
-	call(PSCI_SYSTEM_OFF, 0, 0, 0);
+	psci_call(PSCI_SYSTEM_OFF, 0, 0, 0);
 }
 
 void
 psci_system_reset(void)
 {
-	call(PSCI_SYSTEM_RESET, 0, 0, 0);
+	psci_call(PSCI_SYSTEM_RESET, 0, 0, 0);
 }

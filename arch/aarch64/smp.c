@@ -56,7 +56,7 @@ arch_cpu_start(unsigned n, struct pcpu *pc, uintptr_t stack_top)
 	__asm__ volatile("dsb sy\n\tdc civac, %0\n\tdsb sy" : : "r"(&start) : "memory");
 	error = psci_cpu_on(pc->md.mpidr, image, aarch64_image_phys(&start));
 	if (error != 0) {
-		warnk("smp: CPU %u (affinity %#lx): PSCI error %d\n", n, pc->md.mpidr, error);
+		pr_warn("smp: CPU %u (affinity %#lx): PSCI error %d\n", n, pc->md.mpidr, error);
 		return false;
 	}
 	return entry_wait_online(pc);

@@ -82,7 +82,7 @@ memory_abort(struct arch_trapframe *tf, unsigned ec)
 }
 
 static void
-synchronous(struct arch_trapframe *tf)
+trap_synchronous(struct arch_trapframe *tf)
 {
 	unsigned ec = tf->esr >> 26 & 0x3f;
 
@@ -203,7 +203,7 @@ aarch64_trap(struct arch_trapframe *tf, unsigned kind)
 	switch (kind) {
 	case TRAP_SYNC:
 		__asm__ volatile("msr daifclr, #5" ::: "memory"); /* SError, FIQ */
-		synchronous(tf);
+		trap_synchronous(tf);
 		break;
 	case TRAP_IRQ:
 		forget_exception(tf);
@@ -260,13 +260,13 @@ arch_tf_register(const struct arch_trapframe *tf, const char *name, uint64_t *v)
 void
 arch_tf_print(const struct arch_trapframe *tf)
 {
-	warnk("pc  %016lx sp  %016lx pstate %08lx esr %08lx far %016lx\n", tf->pc, tf->sp,
-	      tf->pstate, tf->esr, tf->far);
+	pr_warn("pc  %016lx sp  %016lx pstate %08lx esr %08lx far %016lx\n", tf->pc, tf->sp,
+		tf->pstate, tf->esr, tf->far);
 	for (unsigned i = 0; i < 30; i += 5)
-		warnk("x%-2u %016lx x%-2u %016lx x%-2u %016lx x%-2u %016lx x%-2u %016lx\n", i,
-		      tf->x[i], i + 1, tf->x[i + 1], i + 2, tf->x[i + 2], i + 3, tf->x[i + 3],
-		      i + 4, tf->x[i + 4]);
-	warnk("lr  %016lx\n", tf->x[30]);
+		pr_warn("x%-2u %016lx x%-2u %016lx x%-2u %016lx x%-2u %016lx x%-2u %016lx\n", i,
+			tf->x[i], i + 1, tf->x[i + 1], i + 2, tf->x[i + 2], i + 3, tf->x[i + 3],
+			i + 4, tf->x[i + 4]);
+	pr_warn("lr  %016lx\n", tf->x[30]);
 }
 
 const struct arch_trapframe *

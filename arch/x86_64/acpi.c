@@ -43,7 +43,7 @@ sums_to_zero(const void *at, uint32_t size)
 
 /* Maps a table and verifies its checksum. NULL: it is damaged. */
 static const struct sdt *
-table(uint64_t pa)
+acpi_map_table(uint64_t pa)
 {
 	const struct sdt *t = entry_map_firmware(pa, sizeof(*t));
 
@@ -53,7 +53,7 @@ table(uint64_t pa)
 	if (t == NULL)
 		return NULL;
 	if (!sums_to_zero(t, t->length)) {
-		warnk("acpi: table %.4s at %#lx: bad checksum, not used\n", t->signature, pa);
+		pr_warn("acpi: table %.4s at %#lx: bad checksum, not used\n", t->signature, pa);
 		return NULL;
 	}
 	return t;
@@ -142,7 +142,7 @@ read_fadt(const struct sdt *t)
 		acpi.reset_port = (uint16_t)(*(const uint64_t *)(p + 120));
 		acpi.reset_value = p[128];
 	}
-	dsdt = table(*(const uint32_t *)(p + 40));
+	dsdt = acpi_map_table(*(const uint32_t *)(p + 40));
 	if (dsdt != NULL)
 		read_dsdt(dsdt);
 }
@@ -159,13 +159,13 @@ acpi_init(uint64_t rsdp_pa)
 	/* The first 20 bytes have a sum of their own (5.2.5.3). */
 	if (r == NULL || memcmp(r->signature, "RSD PTR ", 8) != 0 || !sums_to_zero(r, 20) ||
 	    (r->revision >= 2 && !sums_to_zero(r, sizeof(*r)))) {
-		warnk("acpi: no valid RSDP from the loader; one CPU, no interrupts from devices\n");
+		pr_warn("acpi: no valid RSDP from the loader; one CPU, no device interrupts\n");
 		return;
 	}
 	width = r->revision >= 2 && r->xsdt != 0 ? 8 : 4;
-	root = table(width == 8 ? r->xsdt : r->rsdt);
+	root = acpi_map_table(width == 8 ? r->xsdt : r->rsdt);
 	if (root == NULL) {
-		warnk("acpi: no valid root table\n");
+		pr_warn("acpi: no valid root table\n");
 		return;
 	}
 	for (uint32_t off = sizeof(*root); off + width <= root->length; off += width) {
@@ -173,7 +173,7 @@ acpi_init(uint64_t rsdp_pa)
 		const struct sdt *t;
 
 		memcpy(&pa, (const char *)root + off, width);
-		t = table(pa);
+		t = acpi_map_table(pa);
 		if (t == NULL)
 			continue;
 		if (memcmp(t->signature, "APIC", 4) == 0)

@@ -65,7 +65,7 @@ arch_points_set(const struct arch_point *p, unsigned n)
 
 /* Blocks all interrupts but NMIs while a step is taken. */
 static void
-mask(bool on)
+debug_mask_irqs(bool on)
 {
 	uint64_t priority = on ? CR8_ALL : 0;
 
@@ -75,7 +75,7 @@ mask(bool on)
 void
 arch_step(struct arch_trapframe *tf, bool on)
 {
-	mask(on);
+	debug_mask_irqs(on);
 	if (on) {
 		stepped = tf->rip;
 		tf->rflags |= RFLAGS_TF;
@@ -94,14 +94,14 @@ arch_step_until(struct arch_trapframe *tf, uintptr_t a, uintptr_t b)
 	struct arch_point ends[] = {{.kind = ARCH_POINT_EXEC, .addr = a},
 				    {.kind = ARCH_POINT_EXEC, .addr = b}};
 
-	mask(true);
+	debug_mask_irqs(true);
 	stepped = tf->rip;
 	tf->rflags &= ~RFLAGS_TF;
 	arch_points_set(ends, 2);
 }
 
 static uintptr_t
-address(unsigned n)
+dr_read(unsigned n)
 {
 	uintptr_t addr = 0;
 
@@ -129,7 +129,7 @@ x86_debug_exception(struct arch_trapframe *tf)
 	for (unsigned i = 0; !(dr6 & DR6_STEP) && i < POINTS; i++) {
 		if (!(dr6 >> i & 1))
 			continue;
-		entry_debug(tf, dr7 >> (16 + 4 * i) & 3 ? ENTRY_WATCH : ENTRY_POINT, address(i));
+		entry_debug(tf, dr7 >> (16 + 4 * i) & 3 ? ENTRY_WATCH : ENTRY_POINT, dr_read(i));
 		return;
 	}
 	entry_debug(tf, ENTRY_STEP, 0);

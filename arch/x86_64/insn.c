@@ -245,7 +245,7 @@ arch_insn_refuse(const uint8_t *function, size_t offset)
 
 /* A little-endian number of n bytes with a sign. */
 static int64_t
-number(const uint8_t *p, unsigned n)
+insn_number(const uint8_t *p, unsigned n)
 {
 	uint32_t v = 0;
 
@@ -255,7 +255,7 @@ number(const uint8_t *p, unsigned n)
 }
 
 static void
-put32(uint8_t *p, uint64_t v)
+insn_put32(uint8_t *p, uint64_t v)
 {
 	for (unsigned i = 0; i < 4; i++)
 		p[i] = (uint8_t)(v >> 8 * i);
@@ -273,11 +273,11 @@ arch_insn_slot(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, uintptr_t slot, 
 	for (n = 0; n < in.length; n++)
 		out[n] = code[n];
 	if (in.rip) /* the same address, seen from the slot */
-		put32(out + in.disp, (uint64_t)number(code + in.disp, 4) + at - slot);
+		insn_put32(out + in.disp, (uint64_t)insn_number(code + in.disp, 4) + at - slot);
 	if (irq_on)
 		out[n++] = 0xfb;
 	out[n] = 0xe9;
-	put32(out + n + 1, at + in.length - (slot + n + 5));
+	insn_put32(out + n + 1, at + in.length - (slot + n + 5));
 	return n + 5;
 }
 
@@ -292,7 +292,7 @@ arch_insn_run(uintptr_t slot, struct arch_trapframe *tf)
 
 /* A general register by its number in an instruction. */
 static uint64_t *
-reg(struct arch_trapframe *tf, unsigned n)
+insn_reg(struct arch_trapframe *tf, unsigned n)
 {
 	uint64_t *const regs[] = {&tf->rax, &tf->rcx, &tf->rdx, &tf->rbx, &tf->rsp, &tf->rbp,
 				  &tf->rsi, &tf->rdi, &tf->r8,  &tf->r9,  &tf->r10, &tf->r11,
@@ -323,7 +323,7 @@ insn_store(const struct arch_trapframe *tf, uintptr_t to, uint64_t v)
 
 /* Where the 64-bit operand of a ModRM is in memory, which is no register's. */
 static uintptr_t
-operand(const uint8_t *code, const struct x86_insn *in, uintptr_t next, struct arch_trapframe *tf)
+modrm_at(const uint8_t *code, const struct x86_insn *in, uintptr_t next, struct arch_trapframe *tf)
 {
 	const uint8_t *p = code + in->modrm;
 	unsigned mod = p[0] >> 6, rm = p[0] & 7, base = in->rex & 1 ? 8 : 0;
@@ -331,26 +331,26 @@ operand(const uint8_t *code, const struct x86_insn *in, uintptr_t next, struct a
 	uint64_t at = 0;
 
 	if (in->rip)
-		return next + (uint64_t)number(p + 1, 4);
+		return next + (uint64_t)insn_number(p + 1, 4);
 	if (rm == 4) {
 		unsigned index = (p[1] >> 3 & 7) + (in->rex & 2 ? 8 : 0);
 
 		if (index != 4)
-			at += *reg(tf, index) << (p[1] >> 6);
+			at += *insn_reg(tf, index) << (p[1] >> 6);
 		rm = p[1] & 7;
 		p++;
 		if (mod == 0 && rm == 5)
-			return at + (uint64_t)number(p + 1, 4);
+			return at + (uint64_t)insn_number(p + 1, 4);
 	}
-	at += *reg(tf, rm + base);
+	at += *insn_reg(tf, rm + base);
 	if (mod != 0)
-		at += (uint64_t)number(p + 1, size);
+		at += (uint64_t)insn_number(p + 1, size);
 	return at;
 }
 
 /* Does a condition hold? (SDM vol. 1, appendix B) */
 static bool
-condition(unsigned cc, uint64_t flags)
+insn_condition_holds(unsigned cc, uint64_t flags)
 {
 	bool cf = flags & 1, pf = flags >> 2 & 1, zf = flags >> 6 & 1, sf = flags >> 7 & 1,
 	     of = flags >> 11 & 1;
@@ -371,18 +371,18 @@ arch_insn_emulate(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, struct arch_t
 	x86_insn_decode(code, &in);
 	kind = x86_insn_kind(code, &in);
 	next = at + in.length;
-	target = next + (uintptr_t)number(code + in.imm, in.length - in.imm);
-	if (kind == X86_JCC && !condition(in.opcode, tf->rflags))
+	target = next + (uintptr_t)insn_number(code + in.imm, in.length - in.imm);
+	if (kind == X86_JCC && !insn_condition_holds(in.opcode, tf->rflags))
 		target = next;
 	if (kind == X86_INDIRECT && code[in.modrm] >> 6 == 3)
-		target = *reg(tf, (code[in.modrm] & 7) + (in.rex & 1 ? 8 : 0));
+		target = *insn_reg(tf, (code[in.modrm] & 7) + (in.rex & 1 ? 8 : 0));
 	else if (kind == X86_INDIRECT &&
-		 !insn_load(tf, &target, *va = operand(code, &in, next, tf)))
+		 !insn_load(tf, &target, *va = modrm_at(code, &in, next, tf)))
 		return MMU_READ;
 	if (kind == X86_RET) {
 		if (!insn_load(tf, &target, *va = sp))
 			return MMU_READ;
-		sp += 8 + (uint16_t)number(code + in.imm, in.length - in.imm);
+		sp += 8 + (uint16_t)insn_number(code + in.imm, in.length - in.imm);
 	}
 	if (arch_tf_user(tf) && (*va = target) >= ARCH_USER_END)
 		return MMU_EXEC; /* IRET would fault in the kernel */
@@ -417,10 +417,10 @@ arch_insn_user_slot(const uint8_t code[ARCH_INSN_MAX], uintptr_t at, uintptr_t s
 	for (unsigned n = 0; n < ARCH_USER_SLOT; n++)
 		out[n] = n < in.length ? code[n] : n == in.length ? 0xcc : 0;
 	if (in.rip) {
-		far = number(code + in.disp, 4) + (int64_t)(at - slot);
+		far = insn_number(code + in.disp, 4) + (int64_t)(at - slot);
 		if (far != (int32_t)far)
 			return -1;
-		put32(out + in.disp, (uint64_t)far);
+		insn_put32(out + in.disp, (uint64_t)far);
 	}
 	return in.length;
 }

@@ -55,7 +55,7 @@ arch_pci_host(struct arch_pci_host *h)
 }
 
 static void
-out16(uint16_t port, uint16_t v)
+machine_out16(uint16_t port, uint16_t v)
 {
 	__asm__ volatile("outw %0, %1" : : "a"(v), "Nd"(port));
 }
@@ -71,7 +71,7 @@ arch_poweroff(unsigned status)
 	__asm__ volatile("outl %0, %w1" : : "a"(status + 1), "d"(0xf4));
 	/* SLP_TYPa and SLP_EN (ACPI 4.8.3.2.1). */
 	if (acpi.s5_known)
-		out16(acpi.pm1a_cnt, (uint16_t)(acpi.s5_typa << 10 | 1 << 13));
+		machine_out16(acpi.pm1a_cnt, (uint16_t)(acpi.s5_typa << 10 | 1 << 13));
 	for (;;)
 		__asm__ volatile("cli; hlt");
 }

@@ -97,7 +97,7 @@ check_tsc(unsigned n)
 			worst = tsc_theirs - after;
 	}
 	if (worst != 0)
-		warnk(
+		pr_warn(
 		    "smp: CPU %u: time-stamp counter is off by %lu ticks: times of different CPUs do "
 		    "not compare\n",
 		    n, worst);

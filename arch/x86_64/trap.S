@@ -133,7 +133,7 @@ trap_return:				/* interrupts are off */
 	 * into it. IRET would allow the next NMI before that handler is done (SDM vol. 3A, 6.7.1). So this returns
 	 * by RET: flags and return address are stored below the top of the interrupted stack. Nothing is there,
 	 * since the kernel is compiled without a red zone. Not so with TF set: that would trap after RET, before the
-	 * instruction that is to be stepped. An NMI that comes too early then has a stack of its own (nmi()).
+	 * instruction that is to be stepped. An NMI that comes too early then has a stack of its own (trap_nmi()).
 	 */
 breakpoint_return:
 	mov TF_RSP(%rsp), %rax

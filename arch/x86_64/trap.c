@@ -94,7 +94,7 @@ page_fault(struct arch_trapframe *tf)
  * 3A, 6.7.1). So a nested NMI gets another stack.
  */
 static void
-nmi(struct arch_trapframe *tf)
+trap_nmi(struct arch_trapframe *tf)
 {
 	struct x86_cpu *x = arch_this_pcpu()->x86;
 	uint64_t top = x->tss.ist[IST_NMI - 1];
@@ -121,13 +121,13 @@ float_code(unsigned v)
 }
 
 static void
-exception(struct arch_trapframe *tf)
+trap_exception(struct arch_trapframe *tf)
 {
 	unsigned v = (unsigned)tf->vector;
 
 	switch (v) {
 	case VEC_NMI:
-		nmi(tf);
+		trap_nmi(tf);
 		return;
 	case VEC_PF:
 		page_fault(tf);
@@ -191,7 +191,7 @@ x86_trap(struct arch_trapframe *tf)
 	if (x86_smap)
 		__asm__ volatile("clac" ::: "cc", "memory");
 	if (tf->vector < 32)
-		exception(tf);
+		trap_exception(tf);
 	else
 		trap_interrupt(tf);
 	if (!arch_tf_user(tf))
@@ -241,13 +241,14 @@ arch_tf_register(const struct arch_trapframe *tf, const char *name, uint64_t *v)
 void
 arch_tf_print(const struct arch_trapframe *tf)
 {
-	warnk("rip %016lx cs %04lx flags %08lx rsp %016lx ss %04lx\n", tf->rip, tf->cs, tf->rflags,
-	      tf->rsp, tf->ss);
-	warnk("rax %016lx rbx %016lx rcx %016lx rdx %016lx\n", tf->rax, tf->rbx, tf->rcx, tf->rdx);
-	warnk("rsi %016lx rdi %016lx rbp %016lx r8  %016lx\n", tf->rsi, tf->rdi, tf->rbp, tf->r8);
-	warnk("r9  %016lx r10 %016lx r11 %016lx r12 %016lx\n", tf->r9, tf->r10, tf->r11, tf->r12);
-	warnk("r13 %016lx r14 %016lx r15 %016lx vec %3lu err %#lx\n", tf->r13, tf->r14, tf->r15,
-	      tf->vector, tf->error);
+	pr_warn("rip %016lx cs %04lx flags %08lx rsp %016lx ss %04lx\n", tf->rip, tf->cs,
+		tf->rflags, tf->rsp, tf->ss);
+	pr_warn("rax %016lx rbx %016lx rcx %016lx rdx %016lx\n", tf->rax, tf->rbx, tf->rcx,
+		tf->rdx);
+	pr_warn("rsi %016lx rdi %016lx rbp %016lx r8  %016lx\n", tf->rsi, tf->rdi, tf->rbp, tf->r8);
+	pr_warn("r9  %016lx r10 %016lx r11 %016lx r12 %016lx\n", tf->r9, tf->r10, tf->r11, tf->r12);
+	pr_warn("r13 %016lx r14 %016lx r15 %016lx vec %3lu err %#lx\n", tf->r13, tf->r14, tf->r15,
+		tf->vector, tf->error);
 }
 
 const struct arch_trapframe *
@@ -255,8 +256,7 @@ arch_unwind_trap(uintptr_t pc, uintptr_t sp)
 {
 	extern const char trap_return[], user_left[], paranoid_return[], syscall_return[];
 
-	/* The two calls of an entry from user mode; the latter is that of one from the kernel, too.
-	 */
+	/* The two calls of an entry from user mode; the latter also that of one from the kernel. */
 	if ((pc >= (uintptr_t)user_left && pc <= (uintptr_t)trap_return) ||
 	    pc == (uintptr_t)paranoid_return || pc == (uintptr_t)syscall_return)
 		return (const struct arch_trapframe *)sp;

@@ -13,4 +13,4 @@
 #define SYSLOG_SIZE_UNREAD   9
 #define SYSLOG_SIZE_BUFFER   10
 
-#define SYSLOG_INFO 6 /* the level of printk(); that of warnk() is lower */
+#define SYSLOG_INFO 6 /* the level of printk(); that of pr_warn() is lower */

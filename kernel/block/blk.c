@@ -226,8 +226,8 @@ blk_mark_disk_dead(struct gendisk *disk, bool stopped)
 		if (q->requests[i].used)
 			blk_mq_end_request(disk, &q->requests[i], -EIO);
 	if (!stopped)
-		warnk("%s: requests that it has stay: it may still use their memory\n",
-		      disk->whole.name);
+		pr_warn("%s: requests that it has stay: it may still use their memory\n",
+			disk->whole.name);
 }
 
 /*

@@ -15,7 +15,7 @@
 typedef bool read_fn(void *arg, uint64_t sector, uint8_t to[512]);
 
 static uint64_t
-le(const uint8_t *p, unsigned bytes)
+part_le(const uint8_t *p, unsigned bytes)
 {
 	uint64_t n = 0;
 
@@ -26,7 +26,7 @@ le(const uint8_t *p, unsigned bytes)
 
 /* Has one of the first n partitions some of these sectors? */
 static bool
-overlaps(const struct partition *part, unsigned n, uint64_t start, uint64_t sectors)
+part_overlaps(const struct partition *part, unsigned n, uint64_t start, uint64_t sectors)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (part[i].start < start + sectors && start < part[i].start + part[i].sectors)
@@ -36,7 +36,7 @@ overlaps(const struct partition *part, unsigned n, uint64_t start, uint64_t sect
 
 /* Is it on a disk of so many sectors? */
 static bool
-fits(uint64_t disk, uint64_t start, uint64_t sectors)
+part_fits(uint64_t disk, uint64_t start, uint64_t sectors)
 {
 	return start > 0 && sectors > 0 && start < disk && sectors <= disk - start;
 }
@@ -50,11 +50,11 @@ parse_gpt(uint64_t disk, read_fn *read, void *arg, struct partition *part)
 
 	if (!read(arg, 1, b) || memcmp(b, "EFI PART", 8) != 0)
 		return 0;
-	table = le(b + 72, 8);
-	count = le(b + 80, 4);
-	size = le(b + 84, 4);
+	table = part_le(b + 72, 8);
+	count = part_le(b + 80, 4);
+	size = part_le(b + 84, 4);
 	if (size < GPT_ENTRY_MIN || size > GPT_ENTRY_MAX || (size & (size - 1)) != 0 ||
-	    !fits(disk, table, DISK_PARTS_MAX * size / SECTOR_SIZE))
+	    !part_fits(disk, table, DISK_PARTS_MAX * size / SECTOR_SIZE))
 		return 0;
 	for (unsigned i = 0; i < DISK_PARTS_MAX && i < count; i++) {
 		uint64_t at = i * size, first, last;
@@ -62,11 +62,11 @@ parse_gpt(uint64_t disk, read_fn *read, void *arg, struct partition *part)
 
 		if (!read(arg, table + at / SECTOR_SIZE, b))
 			break;
-		first = le(e + 32, 8);
-		last = le(e + 40, 8);
-		if ((le(e, 8) | le(e + 8, 8)) == 0 || last < first ||
-		    !fits(disk, first, last - first + 1) ||
-		    overlaps(part, n, first, last - first + 1))
+		first = part_le(e + 32, 8);
+		last = part_le(e + 40, 8);
+		if ((part_le(e, 8) | part_le(e + 8, 8)) == 0 || last < first ||
+		    !part_fits(disk, first, last - first + 1) ||
+		    part_overlaps(part, n, first, last - first + 1))
 			continue;
 		part[i] = (struct partition){first, last - first + 1};
 		n = i + 1;
@@ -90,10 +90,11 @@ partition_parse(uint64_t disk, read_fn *read, void *arg, struct partition part[D
 			memset(part, 0, DISK_PARTS_MAX * sizeof(part[0]));
 			return parse_gpt(disk, read, arg, part);
 		}
-		if (e[4] == 0 || (e[0] & 0x7f) != 0 || !fits(disk, le(e + 8, 4), le(e + 12, 4)) ||
-		    overlaps(part, n, le(e + 8, 4), le(e + 12, 4)))
+		if (e[4] == 0 || (e[0] & 0x7f) != 0 ||
+		    !part_fits(disk, part_le(e + 8, 4), part_le(e + 12, 4)) ||
+		    part_overlaps(part, n, part_le(e + 8, 4), part_le(e + 12, 4)))
 			continue;
-		part[i] = (struct partition){le(e + 8, 4), le(e + 12, 4)};
+		part[i] = (struct partition){part_le(e + 8, 4), part_le(e + 12, 4)};
 		n = i + 1;
 	}
 	return n;

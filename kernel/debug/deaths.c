@@ -32,12 +32,12 @@ death_trap(void)
 }
 
 static __attribute__((noinline)) uint64_t
-recurse(volatile uint64_t *from)
+death_recurse(volatile uint64_t *from)
 {
 	volatile uint64_t here[16];
 
 	here[0] = *from + 1;
-	return here[0] != 0 ? recurse(here) + here[0] : 0;
+	return here[0] != 0 ? death_recurse(here) + here[0] : 0;
 }
 
 static void
@@ -45,14 +45,14 @@ death_stack_overflow(void)
 {
 	volatile uint64_t start = 0;
 
-	recurse(&start);
+	death_recurse(&start);
 }
 
 /* The hangs last while this is true. An operator at db> can clear it. */
 static volatile bool kdb_hanging;
 
 static void
-hang(void *arg)
+death_hang(void *arg)
 {
 	irq_push();
 	while (kdb_hanging)
@@ -65,7 +65,7 @@ hang_interrupt(void *arg)
 {
 	static struct callout c;
 
-	callout_init(&c, hang, NULL);
+	callout_init(&c, death_hang, NULL);
 	callout_set(&c, clock_ns());
 	while (kdb_hanging)
 		arch_relax();
@@ -94,7 +94,7 @@ hang_on(unsigned cpu, void (*fn)(void *), char *err, size_t errlen)
 static int
 hang_set(int64_t v, char *err, size_t errlen)
 {
-	return hang_on((unsigned)v, hang, err, errlen);
+	return hang_on((unsigned)v, death_hang, err, errlen);
 }
 
 static int
@@ -108,7 +108,7 @@ static struct spinlock deadlock_b = SPINLOCK_INIT("deadlock b");
 
 /* Takes one's own lock, waits until the other is held too, then takes the other. */
 static void
-embrace(struct spinlock *mine, struct spinlock *other)
+deadlock_embrace(struct spinlock *mine, struct spinlock *other)
 {
 	spin_lock(mine);
 	while (__atomic_load_n(&other->owner, __ATOMIC_ACQUIRE) < 0)
@@ -119,7 +119,7 @@ embrace(struct spinlock *mine, struct spinlock *other)
 static void
 deadlock_thread(void *arg)
 {
-	embrace(&deadlock_b, &deadlock_a);
+	deadlock_embrace(&deadlock_b, &deadlock_a);
 }
 
 static int
@@ -133,7 +133,7 @@ deadlock_set(int64_t v, char *err, size_t errlen)
 	}
 	if (thread_create("deadlock", PRIO_KERN, deadlock_thread, NULL) == NULL)
 		return -ENOMEM;
-	embrace(&deadlock_a, &deadlock_b);
+	deadlock_embrace(&deadlock_a, &deadlock_b);
 	return 0;
 }
 

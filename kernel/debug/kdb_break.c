@@ -66,7 +66,7 @@ kdb_points_load(bool on)
 
 /* Reads the bytes that a point watches. False: they are not readable. */
 static bool
-look(const struct arch_point *p, uint64_t *v)
+kdb_read_watched(const struct arch_point *p, uint64_t *v)
 {
 	*v = 0;
 	return arch_probe_copy(v, (const void *)p->addr, p->size);
@@ -249,13 +249,13 @@ kdb_print_point(int point)
 	}
 	kdb_printf("watchpoint %u: ", info->number);
 	kdb_print_symbol(p->addr);
-	if (look(p, &v))
+	if (kdb_read_watched(p, &v))
 		kdb_printf(": old %#lx new %#lx", info->old, v);
 	info->old = v;
 }
 
 static void
-list(void)
+kdb_list_points(void)
 {
 	static const char *const kinds[] = {[ARCH_POINT_EXEC] = "break",
 					    [ARCH_POINT_WRITE] = "watch w",
@@ -296,7 +296,7 @@ kdb_point_add(const struct arch_point *p)
 	info = &infos[point_count];
 	info->number = ++last_number;
 	if (p->kind != ARCH_POINT_EXEC)
-		look(p, &info->old);
+		kdb_read_watched(p, &info->old);
 	point_count++;
 	__atomic_store_n(&points_used, true, __ATOMIC_RELEASE);
 	kdb_printf("%s %u at ", p->kind == ARCH_POINT_EXEC ? "breakpoint" : "watchpoint",
@@ -322,7 +322,7 @@ kdb_command_break(char *mod, char *args)
 	uint64_t addr;
 
 	if (!kdb_more_words(&text)) {
-		list();
+		kdb_list_points();
 		return;
 	}
 	if (!kdb_expr(&text, &addr))
@@ -369,7 +369,7 @@ kdb_command_watch(char *mod, char *args)
 	p.addr = addr;
 	if (addr % p.size != 0)
 		kdb_printf("watch: %#lx: expected a multiple of the size, %u\n", addr, p.size);
-	else if (addr < ARCH_DIRECT_BASE || !look(&p, &v))
+	else if (addr < ARCH_DIRECT_BASE || !kdb_read_watched(&p, &v))
 		kdb_printf("watch: %#lx: expected kernel memory\n", addr);
 	else
 		kdb_point_add(&p);

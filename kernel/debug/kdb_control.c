@@ -32,7 +32,7 @@ kdb_panic_action(void)
 }
 
 static void
-enter(void)
+kdb_enter_asked(void)
 {
 	kdb_request("debug.kdb.enter");
 }
@@ -55,7 +55,8 @@ action_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 	return -EINVAL;
 }
 
-SYSCTL_COMMAND(debug_kdb_enter, "debug.kdb.enter", enter, "write 1 to enter the debugger");
+SYSCTL_COMMAND(debug_kdb_enter, "debug.kdb.enter", kdb_enter_asked,
+	       "write 1 to enter the debugger");
 SYSCTL_TEXT(
     debug_panic_action, "debug.panic.action", SYSCTL_WR | SYSCTL_TUN, action_get, action_set,
     "what a panic does: debug opens the debugger, dump reports and powers off with status 101, "

@@ -98,7 +98,7 @@ start_at(const struct place *p, bool newer)
 
 /* The CPU whose cursor has the newest (or oldest) event. KDB_NO_CPU: no cursor has one. */
 static int
-extreme(bool oldest)
+kdb_extreme_cpu(bool oldest)
 {
 	int best = KDB_NO_CPU;
 
@@ -179,7 +179,7 @@ kdb_print_event(unsigned cpu, const struct style *style)
 }
 
 static bool
-wanted(unsigned cpu, const struct kdb_filter *f)
+kdb_event_is_wanted(unsigned cpu, const struct kdb_filter *f)
 {
 	const struct ktr_entry *e = &cursors[cpu].entry;
 	const struct ktr_site *site = ktr_site_get(e->site);
@@ -244,11 +244,11 @@ static void
 kdb_show_events(const struct kdb_filter *f, struct style *style)
 {
 	uint64_t left = f->count;
-	bool first = true, any = extreme(f->newer) != KDB_NO_CPU;
+	bool first = true, any = kdb_extreme_cpu(f->newer) != KDB_NO_CPU;
 	int cpu;
 
-	while (left > 0 && !kdb.quit && (cpu = extreme(f->newer)) != KDB_NO_CPU) {
-		if (wanted((unsigned)cpu, f)) {
+	while (left > 0 && !kdb.quit && (cpu = kdb_extreme_cpu(f->newer)) != KDB_NO_CPU) {
+		if (kdb_event_is_wanted((unsigned)cpu, f)) {
 			if (first) {
 				style->zero = marked.set ? marked.ticks : cursors[cpu].entry.ticks;
 				set_place(&found, (unsigned)cpu);
@@ -315,8 +315,8 @@ kdb_command_search(char *mod, char *args)
 	} else {
 		kdb_events_start(false);
 	}
-	while (!kdb.quit && (cpu = extreme(f.newer)) != KDB_NO_CPU) {
-		if (wanted((unsigned)cpu, &f)) {
+	while (!kdb.quit && (cpu = kdb_extreme_cpu(f.newer)) != KDB_NO_CPU) {
+		if (kdb_event_is_wanted((unsigned)cpu, &f)) {
 			set_place(&found, (unsigned)cpu);
 			kdb_print_event((unsigned)cpu, &style);
 			return;
@@ -400,7 +400,7 @@ kdb_print_events(unsigned count)
 		return;
 	}
 	kdb_printf("last %lu events:\n", n);
-	for (; n > 0 && (cpu = extreme(true)) != KDB_NO_CPU; n--) {
+	for (; n > 0 && (cpu = kdb_extreme_cpu(true)) != KDB_NO_CPU; n--) {
 		kdb_print_event((unsigned)cpu, &style);
 		kdb_events_step((unsigned)cpu, true);
 	}

@@ -42,8 +42,8 @@ kdb_apply_deferred(void)
 		err[0] = '\0';
 		error = sysctl_set_text(one.s->name, one.value, err, sizeof(err));
 		if (error < 0)
-			warnk("debugger: %s=%s: %s (error %d)\n", one.s->name, one.value, err,
-			      -error);
+			pr_warn("debugger: %s=%s: %s (error %d)\n", one.s->name, one.value, err,
+				-error);
 	}
 }
 

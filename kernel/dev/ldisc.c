@@ -45,7 +45,7 @@ is_key(const struct ldisc *l, char c, unsigned index)
 }
 
 static char *
-slot(struct ldisc *l, uint64_t at)
+ldisc_slot(struct ldisc *l, uint64_t at)
 {
 	return &l->buf[at % LDISC_SIZE];
 }
@@ -73,7 +73,7 @@ is_control(char c)
 
 /* Echoes a character; a control character as ^X. */
 static void
-echo(const struct ldisc *l, char c)
+ldisc_echo(const struct ldisc *l, char c)
 {
 	char shown[2] = {'^', (char)(c ^ 0x40)};
 
@@ -91,7 +91,7 @@ echo(const struct ldisc *l, char c)
 static void
 erase_one(struct ldisc *l)
 {
-	char gone = *slot(l, --l->edit);
+	char gone = *ldisc_slot(l, --l->edit);
 
 	if ((l->t.c_lflag & (ECHO | ECHOE)) != (ECHO | ECHOE))
 		return;
@@ -104,7 +104,7 @@ erase_one(struct ldisc *l)
 static void
 erase_char(struct ldisc *l)
 {
-	while (l->edit - l->committed > 1 && ((uint8_t)*slot(l, l->edit - 1) & 0xc0) == 0x80)
+	while (l->edit - l->committed > 1 && ((uint8_t)*ldisc_slot(l, l->edit - 1) & 0xc0) == 0x80)
 		l->edit--;
 	erase_one(l);
 }
@@ -116,7 +116,7 @@ erase_word(struct ldisc *l)
 	bool word = false;
 
 	while (l->edit != l->committed) {
-		char last = *slot(l, l->edit - 1);
+		char last = *ldisc_slot(l, l->edit - 1);
 		bool blank = last == ' ' || last == '\t';
 
 		if (word && blank)
@@ -132,7 +132,7 @@ ldisc_store(struct ldisc *l, char c, unsigned reserve)
 	if (l->edit - l->read + reserve >= LDISC_SIZE)
 		return false;
 	set_end(l, l->edit, false);
-	*slot(l, l->edit++) = c;
+	*ldisc_slot(l, l->edit++) = c;
 	return true;
 }
 
@@ -154,12 +154,12 @@ canonical_input(struct ldisc *l, char c, bool *wake)
 		if (!ldisc_store(l, eof ? EOF_MARK : c, 0))
 			return;
 		if (!eof)
-			echo(l, c);
+			ldisc_echo(l, c);
 		set_end(l, l->edit - 1, true);
 		l->committed = l->edit;
 		*wake = true;
 	} else if (ldisc_store(l, c, 1)) {
-		echo(l, c);
+		ldisc_echo(l, c);
 	}
 }
 
@@ -170,14 +170,14 @@ ldisc_input(struct ldisc *l, char c, bool *wake)
 	if (l->literal) {
 		l->literal = false;
 		if (ldisc_store(l, c, 1))
-			echo(l, c);
+			ldisc_echo(l, c);
 		return 0;
 	}
 	for (unsigned i = 0; (l->t.c_lflag & ISIG) && i < ISIG_KEYS; i++)
 		if (is_key(l, c, signal_keys[i].index)) {
 			if (!(l->t.c_lflag & NOFLSH))
 				ldisc_flush(l);
-			echo(l, c);
+			ldisc_echo(l, c);
 			return signal_keys[i].sig;
 		}
 	if (c == '\r' && (l->t.c_iflag & IGNCR))
@@ -195,7 +195,7 @@ ldisc_input(struct ldisc *l, char c, bool *wake)
 	if (l->t.c_lflag & ICANON) {
 		canonical_input(l, c, wake);
 	} else if (ldisc_store(l, c, 0)) {
-		echo(l, c);
+		ldisc_echo(l, c);
 		l->committed = l->edit;
 		*wake = true;
 	}
@@ -218,7 +218,7 @@ ldisc_read(struct ldisc *l, char *buf, size_t n)
 	while (done < n && l->read != l->committed && !end) {
 		/* ^D ends the text before it; alone, it is the end of the file. */
 		if (!is_eof(l, l->read))
-			buf[done++] = *slot(l, l->read);
+			buf[done++] = *ldisc_slot(l, l->read);
 		end = is_end(l, l->read++);
 	}
 	/* It is not left alone by a buffer that is full. */

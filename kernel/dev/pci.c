@@ -95,8 +95,8 @@ pci_enable_16550(const struct pci_function *f, uint16_t *port)
 
 	size = pci_io_size(f);
 	if (size < 8) {
-		warnk("pci: %02x:%02x.%u: a 16550 without 8 I/O ports, not used\n", f->bus,
-		      f->device, f->function);
+		pr_warn("pci: %02x:%02x.%u: a 16550 without 8 I/O ports, not used\n", f->bus,
+			f->device, f->function);
 		return false;
 	}
 	at = pci_read(f, PCI_BAR0) & PCI_BAR_IO_MASK;
@@ -104,8 +104,8 @@ pci_enable_16550(const struct pci_function *f, uint16_t *port)
 		at = (md->io_first == 0 ? size : md->io_first + size - 1) & ~(size - 1);
 	if (at + size > 65536 ||
 	    (md->io_size != 0 && (at < md->io_first || at + size > md->io_first + md->io_size))) {
-		warnk("pci: %02x:%02x.%u: no I/O ports for a 16550\n", f->bus, f->device,
-		      f->function);
+		pr_warn("pci: %02x:%02x.%u: no I/O ports for a 16550\n", f->bus, f->device,
+			f->function);
 		return false;
 	}
 	pci_write(f, PCI_BAR0, at);
@@ -273,8 +273,8 @@ pci_map_bar(const struct pci_function *f, unsigned bar, uint64_t *size)
 	if (at == 0 && bits != 0)
 		at = pci_assign(f, reg, *size);
 	if (bits == 0 || at == 0 || *size > PCI_BAR_MAX) {
-		warnk("pci: %02x:%02x.%u: BAR %u has no addresses\n", f->bus, f->device,
-		      f->function, bar);
+		pr_warn("pci: %02x:%02x.%u: BAR %u has no addresses\n", f->bus, f->device,
+			f->function, bar);
 		return NULL;
 	}
 	pci_write(f, PCI_COMMAND,

@@ -196,7 +196,7 @@ pts_add(struct pty *p)
 static int
 ptmx_open(struct file *f)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct pty *p = uidinfo_alloc(ui, sizeof(*p));
 	int error;
 

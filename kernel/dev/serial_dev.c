@@ -106,5 +106,5 @@ serial_dev_init(void)
 	uart_get(SERIAL_LINE); /* finds the line now, while there is one thread */
 	error = devfs_register("ttyS1", &ops, NULL);
 	if (error < 0)
-		warnk("serial: /dev/ttyS1: error %d\n", -error);
+		pr_warn("serial: /dev/ttyS1: error %d\n", -error);
 }

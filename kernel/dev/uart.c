@@ -149,8 +149,8 @@ uart_listen(struct uart *u, void (*input)(void *, uint8_t, bool), void *arg, con
 	if (u->at.gsi != ARCH_NO_IRQ)
 		err = irq_register(u->at.gsi, uart_interrupt, u, name);
 	if (err < 0) {
-		warnk("%s: interrupt line %d: error %d; polled instead\n", name, (int)u->at.gsi,
-		      -err);
+		pr_warn("%s: interrupt line %d: error %d; polled instead\n", name, (int)u->at.gsi,
+			-err);
 		callout_init(&uart_poller, uart_poll_again, u);
 		callout_set(&uart_poller, clock_ns() + UART_POLL_NS);
 		return err;

@@ -31,7 +31,7 @@ static struct {
 } noted[MAX_CPUS];
 
 static void
-note(int sig)
+act_note_signal(int sig)
 {
 	unsigned cpu = arch_cpu();
 	const struct proc *p = curthread()->proc;
@@ -81,7 +81,7 @@ HOOK(resched, send_noted);
  * may follow each other.
  */
 static bool
-chill(uint64_t ns)
+act_chill(uint64_t ns)
 {
 	static struct {
 		uint64_t since, ns;
@@ -108,10 +108,10 @@ dif_port_act(const struct dif_at *at, enum dif_op op, uint64_t a)
 	switch (op) {
 	case DIF_RAISE:
 		if (a >= 1 && a <= 64)
-			note((int)a);
+			act_note_signal((int)a);
 		return true;
 	case DIF_STOP:
-		note(SIGSTOP);
+		act_note_signal(SIGSTOP);
 		return true;
 	case DIF_BREAK:
 		panic_ask("dtrace: breakpoint action");
@@ -120,6 +120,6 @@ dif_port_act(const struct dif_at *at, enum dif_op op, uint64_t a)
 		panic("dtrace: panic action at probe %s:%s:%s:%s", p->provider, p->module,
 		      p->function, p->name);
 	default:
-		return chill(a); /* DIF_CHILL */
+		return act_chill(a); /* DIF_CHILL */
 	}
 }

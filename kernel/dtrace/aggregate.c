@@ -15,7 +15,7 @@ dif_table_begin(const struct dif *d)
 
 /* base to the power of n; -1: 2^63 or more. */
 static int64_t
-power(int64_t base, int64_t n)
+agg_power(int64_t base, int64_t n)
 {
 	int64_t v = 1;
 
@@ -26,7 +26,7 @@ power(int64_t base, int64_t n)
 }
 
 static int64_t
-least(int64_t a, int64_t b)
+agg_least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
@@ -36,12 +36,12 @@ llquantize_words(const int64_t *p, int64_t *base)
 {
 	uint64_t words = 2;
 
-	if (p[0] < 2 || p[1] < 0 || p[1] > p[2] || p[2] > 62 || power(p[0], p[2] + 1) < 0 ||
+	if (p[0] < 2 || p[1] < 0 || p[1] > p[2] || p[2] > 62 || agg_power(p[0], p[2] + 1) < 0 ||
 	    p[3] < 1 || p[3] % p[0] != 0)
 		return 0;
-	*base = power(p[0], p[1]);
+	*base = agg_power(p[0], p[1]);
 	for (int64_t m = p[1]; m <= p[2]; m++) {
-		int64_t next = power(p[0], m + 1), n = least(next, p[3]);
+		int64_t next = agg_power(p[0], m + 1), n = agg_least(next, p[3]);
 
 		if (next % n != 0)
 			return 0;
@@ -114,7 +114,7 @@ llquantize_bucket(const struct dif_agg *a, int64_t from, int64_t v)
 	if (v < from)
 		return 0;
 	for (int64_t m = p[1]; m <= p[2]; m++) {
-		int64_t next = from * p[0], n = least(next, p[3]);
+		int64_t next = from * p[0], n = agg_least(next, p[3]);
 
 		if (v < next)
 			return (uint32_t)(bucket + (v - from) / (next / n));

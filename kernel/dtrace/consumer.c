@@ -113,7 +113,7 @@ dtrace_clean(struct dtrace_consumer *c)
  * And it cleans the speculations of one that nobody asks how it is.
  */
 static void
-watch(void *arg)
+consumer_watch(void *arg)
 {
 	bool any = true;
 
@@ -254,7 +254,7 @@ static int
 watch_begin(void)
 {
 	if (!watching)
-		watching = thread_create("dtrace", PRIO_KERN, watch, NULL) != NULL;
+		watching = thread_create("dtrace", PRIO_KERN, consumer_watch, NULL) != NULL;
 	return watching ? 0 : -ENOMEM;
 }
 
@@ -351,7 +351,7 @@ dtrace_consumer_boot(const char *path)
 	if (c != NULL) {
 		mutex_lock(&dtrace_lock);
 		if (begin_anonymous(c, &l, image, size) != 0) {
-			warnk("dtrace: %s: not loaded: %s\n", path, l.error);
+			pr_warn("dtrace: %s: not loaded: %s\n", path, l.error);
 			kmap_free(c);
 		}
 		mutex_unlock(&dtrace_lock);

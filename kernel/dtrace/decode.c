@@ -7,7 +7,7 @@
 #include "kernel/dtrace/port.h"
 
 static uint8_t
-builtin(uint32_t what)
+decode_builtin(uint32_t what)
 {
 #define BIT(what) | 1u << (what)
 	const uint32_t quick = 0 DIF_PORT_QUICK(BIT);
@@ -18,7 +18,7 @@ builtin(uint32_t what)
 }
 
 static uint8_t
-branch(const struct dif_step *i)
+decode_branch(const struct dif_step *i)
 {
 	bool constant =
 	    i->op == (DIF_OR | DIF_IMM) && i->a == 0 && i[1].b == i->d && i[1].a != i->d;
@@ -30,7 +30,7 @@ branch(const struct dif_step *i)
 
 /* Of the operations of instructions from i on, which have been decoded. */
 static uint8_t
-key(const struct dif *d, const struct dif_step *i)
+decode_key(const struct dif *d, const struct dif_step *i)
 {
 	return i[1].op == DIF_OWN_COUNT_KEYS && d->aggs[i[1].imm].keys == DIF_K_INT
 		   ? DIF_OWN_COUNT_KEY
@@ -38,7 +38,7 @@ key(const struct dif *d, const struct dif_step *i)
 }
 
 static uint8_t
-variable(const struct dif *d, struct dif_step *i)
+decode_variable(const struct dif *d, struct dif_step *i)
 {
 	uint32_t var = (uint32_t)i->imm;
 	bool local, load = i->op == DIF_LDV;
@@ -51,7 +51,7 @@ variable(const struct dif *d, struct dif_step *i)
 }
 
 static uint8_t
-aggregation(const struct dif *d, const struct dif_step *i)
+decode_aggregation(const struct dif *d, const struct dif_step *i)
 {
 	uint32_t agg = (uint32_t)i->imm;
 	const struct dif_agg *a = &d->aggs[agg];
@@ -133,11 +133,11 @@ dif_decode(struct dif *d)
 		    DIF_OWN_BUILTIN) /* in an image, such an instruction is never reached */
 			i->op = DIF_RET;
 		if (i->op == DIF_BUILTIN)
-			i->op = builtin((uint32_t)i->imm);
+			i->op = decode_builtin((uint32_t)i->imm);
 		else if (i->op == DIF_LDV || i->op == DIF_STV)
-			i->op = variable(d, i);
+			i->op = decode_variable(d, i);
 		else if (i->op == DIF_AGG)
-			i->op = aggregation(d, i);
+			i->op = decode_aggregation(d, i);
 		else if (i->op == DIF_KEY_STR && d->h.options.strsize >= DIF_QUICK_STR)
 			i->op = DIF_OWN_KEY_STR;
 		else if (i->op == DIF_REC)
@@ -145,9 +145,9 @@ dif_decode(struct dif *d)
 		else if (i->op == DIF_REC_MEM && i->b == 0 && (uint32_t)i->imm >> 16 == 64)
 			i->op = DIF_OWN_REC_64;
 		else if (i->op == (DIF_OR | DIF_IMM) && n + 1 < count)
-			i->op = branch(i);
+			i->op = decode_branch(i);
 		else if (i->op == DIF_KEY && n + 1 < count)
-			i->op = key(d, i);
+			i->op = decode_key(d, i);
 	}
 	for (uint32_t i = 0; i < d->h.clauses.count; i++)
 		decode_clause(d, &d->clauses[i]);

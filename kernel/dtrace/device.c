@@ -102,7 +102,7 @@ take_aggs(struct dtrace_consumer *c, unsigned cpu, void *arg)
 }
 
 static int64_t
-give(const struct dif_read *r, const struct dtrace_taken *t)
+request_copy_out(const struct dif_read *r, const struct dtrace_taken *t)
 {
 	int error = copy_out(r->buf, t->piece[0], t->size[0]);
 
@@ -134,7 +134,7 @@ request_read(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 		for (unsigned i = 0; i < 2 && !aggs; i++)
 			set_times(t->piece[i], t->size[i]);
 	}
-	n = give(&r, t);
+	n = request_copy_out(&r, t);
 	if (n < 0)
 		return n; /* what was taken is there for the next request */
 	*t = (struct dtrace_taken){0};
@@ -366,7 +366,7 @@ dtrace_init(void)
 
 	dtrace_place_init();
 	if (devfs_register("dtrace", &ops, NULL) < 0)
-		warnk("dtrace: /dev/dtrace could not be made\n");
+		pr_warn("dtrace: /dev/dtrace could not be made\n");
 	dtrace_consumer_boot("/boot/dtrace.dif");
 }
 HOOK(unpacked, dtrace_init);

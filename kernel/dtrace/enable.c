@@ -223,7 +223,7 @@ hook_list(const struct ktr_firing *f)
 
 /* A single clause takes the short way. */
 static void
-hook(const struct ktr_firing *f)
+ecb_hook(const struct ktr_firing *f)
 {
 	uintptr_t first = __atomic_load_n(first_of(f->site), __ATOMIC_ACQUIRE);
 	const struct dtrace_ecb *e = (const struct dtrace_ecb *)first;
@@ -312,7 +312,7 @@ dtrace_is_wanted(const struct ktr_site *site, void *arg)
 }
 
 static void
-barrier(void *arg)
+ecb_barrier(void *arg)
 {
 }
 
@@ -352,7 +352,7 @@ static enum part {
 }
 
 static void
-enable(struct dtrace_consumer *c, enum part part)
+consumer_enable(struct dtrace_consumer *c, enum part part)
 {
 	for (uint32_t i = 0; i < c->necbs; i++) {
 		if (part_of(&c->ecbs[i]) != part)
@@ -364,13 +364,13 @@ enable(struct dtrace_consumer *c, enum part part)
 
 /* A CPU that stands at an element goes on from there: its link stays. */
 static void
-disable(struct dtrace_consumer *c)
+consumer_disable(struct dtrace_consumer *c)
 {
 	for (uint32_t i = 0; i < c->necbs; i++)
 		ecb_change(&c->ecbs[i], false);
 	c->enabled = false;
 	ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
-	smp_call_all(barrier, NULL); /* firings have interrupts off: now there are none of it */
+	smp_call_all(ecb_barrier, NULL); /* firings have interrupts off: now there are none of it */
 }
 
 void
@@ -393,16 +393,16 @@ dtrace_go(struct dtrace_consumer *c)
 		return -EINVAL;
 	c->alive_ns = dtrace_machine_ns();
 	__atomic_store_n(&c->d.state, DIF_ACTIVE, __ATOMIC_RELEASE);
-	enable(c, PART_OWN);
+	consumer_enable(c, PART_OWN);
 	c->enabled = true;
 	fire_for(own[BEGIN], c);
 	/* Not before: probes that were made for it are there already. All CPUs see what BEGIN did.
 	 */
-	smp_call_all(barrier, NULL);
+	smp_call_all(ecb_barrier, NULL);
 	for (unsigned i = 0; i < c->d.cpus && !c->waits; i++)
 		dtrace_admit(c, i);
 	if (c->d.state == DIF_ACTIVE) {
-		enable(c, PART_REST);
+		consumer_enable(c, PART_REST);
 		ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
 	}
 	return 0;
@@ -415,10 +415,10 @@ dtrace_stop(struct dtrace_consumer *c, bool killed)
 		return;
 	killed |= __atomic_load_n(&c->starved, __ATOMIC_RELAXED);
 	dif_drain(&c->d, 0);
-	smp_call_all(barrier, NULL); /* END comes after all others */
+	smp_call_all(ecb_barrier, NULL); /* END comes after all others */
 	if (!killed)
 		fire_for(own[END], c);
-	disable(c);
+	consumer_disable(c);
 	c->d.state = killed ? DIF_KILLED : DIF_STOPPED;
 }
 
@@ -512,7 +512,7 @@ dtrace_hold_site(struct dtrace_consumer *c, char *err, size_t errlen)
 	bool gone = false;
 
 	c->alive_ns = dtrace_machine_ns();
-	enable(c, PART_MADE);
+	consumer_enable(c, PART_MADE);
 	if (!c->enabled)
 		return 0;
 	ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
@@ -571,7 +571,7 @@ dtrace_owner_begin(void)
 			sites[i] = SLOW;
 		sites_bias = (uintptr_t)sites - ((uintptr_t)ktr_site_get(0) >> 3);
 	}
-	owner = ktr_owner_register("dtrace", hook);
+	owner = ktr_owner_register("dtrace", ecb_hook);
 	if (owner < 0)
 		return owner;
 	ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);

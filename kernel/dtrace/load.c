@@ -193,7 +193,7 @@ find_sections(struct dif *d)
 
 /* Takes bytes of the one block, aligned for any use; first pass: base NULL, it only counts. */
 static void *
-carve(uint8_t *base, size_t *at, size_t size)
+load_carve(uint8_t *base, size_t *at, size_t size)
 {
 	void *p = base != NULL ? base + *at : NULL;
 
@@ -205,7 +205,7 @@ carve(uint8_t *base, size_t *at, size_t size)
 static const void *
 dif_keep(uint8_t *base, size_t *at, const void *from, size_t n, size_t element)
 {
-	void *to = carve(base, at, n * element);
+	void *to = load_carve(base, at, n * element);
 
 	return to != NULL ? memcpy(to, from, n * element) : from;
 }
@@ -218,28 +218,28 @@ lay_out_cpu(struct dif *d, struct dif_cpu *c, uint8_t *base, size_t *at, uint32_
 	bool two = o->policy == DIF_SWITCH, aggs = o->aggsize > dif_table_begin(d);
 	struct dif_cpu got = {0};
 
-	got.buf.base = carve(base, at, o->bufsize);
+	got.buf.base = load_carve(base, at, o->bufsize);
 	got.buf.size = (uint32_t)o->bufsize;
-	got.buf.spare = two ? carve(base, at, o->bufsize) : NULL;
+	got.buf.spare = two ? load_carve(base, at, o->bufsize) : NULL;
 	if (aggs) {
-		got.aggs.slots = carve(base, at, o->aggsize);
+		got.aggs.slots = load_carve(base, at, o->aggsize);
 		if (base != NULL) /* else this only counts the bytes */
 			got.aggs.buckets = got.aggs.slots + d->h.aggs.count;
-		got.aggs.spare = carve(base, at, o->aggsize);
+		got.aggs.spare = load_carve(base, at, o->aggsize);
 		got.aggs.head = dif_table_begin(d);
 	}
-	got.specs = carve(base, at, o->nspec * sizeof(*got.specs));
+	got.specs = load_carve(base, at, o->nspec * sizeof(*got.specs));
 	for (uint32_t i = 0; i < o->nspec; i++) {
-		uint8_t *spec = carve(base, at, o->specsize);
+		uint8_t *spec = load_carve(base, at, o->specsize);
 
 		if (base != NULL)
 			got.specs[i].base = spec;
 	}
-	got.locals = carve(base, at, (size_t)locals + o->scratch);
-	got.text[0] = carve(base, at, DIF_MAX_STRSIZE);
-	got.text[1] = carve(base, at, DIF_MAX_STRSIZE);
-	got.tokens = carve(base, at, DIF_MAX_STRSIZE);
-	got.keys = carve(base, at, DIF_MAX_KEY);
+	got.locals = load_carve(base, at, (size_t)locals + o->scratch);
+	got.text[0] = load_carve(base, at, DIF_MAX_STRSIZE);
+	got.text[1] = load_carve(base, at, DIF_MAX_STRSIZE);
+	got.tokens = load_carve(base, at, DIF_MAX_STRSIZE);
+	got.keys = load_carve(base, at, DIF_MAX_KEY);
 	if (base != NULL) {
 		got.scratch = got.locals + locals;
 		got.scratch_end = got.scratch + o->scratch;
@@ -273,12 +273,12 @@ lay_out(struct dif *d, uint8_t *base, const struct sizes *z)
 		d->aggs = dif_keep(base, &at, d->aggs, d->h.aggs.count, sizeof(*d->aggs));
 		d->strings = dif_keep(base, &at, d->strings, d->h.strings.count, 1);
 	}
-	d->steps = carve(base, &at, d->h.code.count * sizeof(*d->steps));
-	d->cpu = carve(base, &at, d->cpus * sizeof(*d->cpu));
-	d->globals = carve(base, &at, z->globals);
+	d->steps = load_carve(base, &at, d->h.code.count * sizeof(*d->steps));
+	d->cpu = load_carve(base, &at, d->cpus * sizeof(*d->cpu));
+	d->globals = load_carve(base, &at, z->globals);
 	d->globals_size = z->globals;
-	d->specs = carve(base, &at, o->nspec * sizeof(*d->specs));
-	dynamic = carve(base, &at, o->dynvarsize);
+	d->specs = load_carve(base, &at, o->nspec * sizeof(*d->specs));
+	dynamic = load_carve(base, &at, o->dynvarsize);
 	if (base != NULL)
 		dif_dynamic_init(&d->dynamic, dynamic, o->dynvarsize, z->chunk, z->chunk_value);
 	for (unsigned i = 0; i < d->cpus; i++)

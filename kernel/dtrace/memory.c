@@ -10,7 +10,7 @@
 #define PIECE 64u
 
 static inline bool
-within(uint64_t addr, size_t n, uint64_t start, uint64_t size)
+memory_is_within(uint64_t addr, size_t n, uint64_t start, uint64_t size)
 {
 	return addr - start < size && n <= size - (addr - start);
 }
@@ -18,18 +18,18 @@ within(uint64_t addr, size_t n, uint64_t start, uint64_t size)
 /* Memory that cannot fault: the kernel's image and most of its RAM, and what the engine gave out.
  */
 static inline bool
-direct(const struct dif_run *r, uint64_t addr, size_t n)
+memory_is_direct(const struct dif_run *r, uint64_t addr, size_t n)
 {
 	for (unsigned i = 0; i < DIF_PORT_DIRECT; i++)
-		if (within(addr, n, dif_port_direct[i].start, dif_port_direct[i].size))
+		if (memory_is_within(addr, n, dif_port_direct[i].start, dif_port_direct[i].size))
 			return true;
-	return within(addr, n, (uintptr_t)r->d->memory, r->d->memory_size);
+	return memory_is_within(addr, n, (uintptr_t)r->d->memory, r->d->memory_size);
 }
 
 bool
 dif_copy(struct dif_run *r, void *dst, uint64_t addr, size_t n)
 {
-	if (direct(r, addr, n)) {
+	if (memory_is_direct(r, addr, n)) {
 		ktr_copy(dst, (const void *)addr, n);
 		return true;
 	}
@@ -74,7 +74,7 @@ dif_copy_str(struct dif_run *r, char *dst, uint64_t addr, size_t size)
 		size_t part = PAGE - (addr + n) % PAGE, i;
 
 		part = part < size - 1 - n ? part : size - 1 - n;
-		if (!direct(r, addr + n, part)) {
+		if (!memory_is_direct(r, addr + n, part)) {
 			part = part < PIECE ? part : PIECE;
 			if (!dif_port_load(piece, addr + n, part))
 				return dif_fail(r, DIF_FAULT_BADADDR, addr + n) - 1L;
@@ -125,7 +125,8 @@ dif_compare(struct dif_run *r, uint64_t a, uint64_t b)
 bool
 dif_writable(const struct dif_run *r, uint64_t addr, size_t n)
 {
-	return within(addr, n, (uintptr_t)r->c->locals, (uintptr_t)(r->top - r->c->locals)) ||
+	return memory_is_within(addr, n, (uintptr_t)r->c->locals,
+				(uintptr_t)(r->top - r->c->locals)) ||
 	       dif_in_variable(r, addr, n);
 }
 

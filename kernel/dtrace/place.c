@@ -264,7 +264,7 @@ dtrace_ustack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 
 /* The process's number, and the path of what it executes, as dtrace_program() takes it. */
 static uint64_t
-program(void)
+place_program(void)
 {
 	const struct proc *p = curthread()->proc;
 
@@ -329,12 +329,12 @@ dif_port_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 unsigned
 dif_port_ustack(const struct ktr_firing *f, uint64_t *pid, uint64_t *pcs, unsigned max)
 {
-	*pid = program();
+	*pid = place_program();
 	return dtrace_ustack(f, pcs, max);
 }
 
 static uint64_t
-caller(const struct ktr_firing *f)
+place_caller(const struct ktr_firing *f)
 {
 	const struct ktr_where where = ktr_firing_where(f);
 	struct unwind_frame at = place_of_firing(&where);
@@ -345,7 +345,7 @@ caller(const struct ktr_firing *f)
 }
 
 static uint64_t
-ucaller(const struct ktr_firing *f)
+place_ucaller(const struct ktr_firing *f)
 {
 	uint64_t pcs[2] = {0};
 
@@ -389,9 +389,9 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 	case DIF_B_ERRNO:
 		return ((const struct dtrace_ecb *)at)->probe->sysret ? dtrace_errno(f) : 0;
 	case DIF_B_CALLER:
-		return caller(f);
+		return place_caller(f);
 	case DIF_B_UCALLER:
-		return ucaller(f);
+		return place_ucaller(f);
 	case DIF_B_STACKDEPTH:
 		return dtrace_stack(f, NULL, MOST_FRAMES);
 	case DIF_B_USTACKDEPTH:
@@ -399,7 +399,7 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 	case DIF_B_IPL:
 		return this_pcpu()->nmi > 0 ? 2 : this_pcpu()->irq_depth > 0;
 	case DIF_B_PROGRAM:
-		return program();
+		return place_program();
 	case DIF_B_PC:
 		return ktr_firing_where(f).pc;
 	case DIF_B_NARGS:

@@ -208,7 +208,7 @@ dif_speculate(struct dif_run *r, uint64_t spec)
 
 /* Does on this CPU what the speculation's state says. The last CPU frees it. */
 static void
-finish(struct dif *d, unsigned cpu, struct dif_spec *s, uint64_t state)
+spec_finish(struct dif *d, unsigned cpu, struct dif_spec *s, uint64_t state)
 {
 	struct dif_cpu *c = &d->cpu[cpu];
 	struct dif_spec_buffer *b = &c->specs[s - d->specs];
@@ -244,7 +244,7 @@ dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how)
 	if (state % 4 == DIF_SPEC_ACTIVE &&
 	    __atomic_compare_exchange_n(&s->state, &state, (state & ~3ul) | how, false,
 					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-		finish(r->d, (unsigned)(r->c - r->d->cpu), s, (state & ~3ul) | how);
+		spec_finish(r->d, (unsigned)(r->c - r->d->cpu), s, (state & ~3ul) | how);
 	return true;
 }
 
@@ -266,6 +266,6 @@ dif_spec_clean(struct dif *d, unsigned cpu)
 
 		if (state % 4 > DIF_SPEC_ACTIVE &&
 		    (__atomic_load_n(&s->cpus, __ATOMIC_RELAXED) >> cpu & 1) != 0)
-			finish(d, cpu, s, state);
+			spec_finish(d, cpu, s, state);
 	}
 }

@@ -12,7 +12,7 @@ record_mem(struct dif_run *r, uint8_t *to, uint64_t addr, uint64_t size, uint64_
 }
 
 static uint64_t
-extend(uint64_t v, int32_t how)
+run_extend(uint64_t v, int32_t how)
 {
 	switch (how) {
 	case 1:
@@ -31,7 +31,7 @@ extend(uint64_t v, int32_t how)
 }
 
 static uint64_t
-divide(bool is_signed, bool rest, uint64_t a, uint64_t b)
+run_divide(bool is_signed, bool rest, uint64_t a, uint64_t b)
 {
 	if (!is_signed)
 		return rest ? a % b : a / b;
@@ -44,7 +44,7 @@ divide(bool is_signed, bool rest, uint64_t a, uint64_t b)
 
 /* May 64 KiB from addr on be read directly? */
 static inline bool
-quick(uint64_t addr)
+run_is_quick(uint64_t addr)
 {
 	return addr - dif_port_quick_range.start < dif_port_quick_range.size;
 }
@@ -150,10 +150,10 @@ OP(fault)
 #define SHIFT(name, type, operator)                                 \
 	DO(name, D = (uint64_t)((type)A operator(R->v[i->b] & 63))) \
 	DO(name##_imm, D = (uint64_t)((type)A operator(IMM & 63)))
-#define DIVIDE(name, is_signed, rest)                                                        \
-	MAY_FAULT(name, R->v[i->b] != 0 ? (D = divide(is_signed, rest, A, R->v[i->b]), true) \
-					: dif_fail(R, DIF_FAULT_DIVZERO, 0))                 \
-	DO(name##_imm, D = divide(is_signed, rest, A, IMM))
+#define DIVIDE(name, is_signed, rest)                                                            \
+	MAY_FAULT(name, R->v[i->b] != 0 ? (D = run_divide(is_signed, rest, A, R->v[i->b]), true) \
+					: dif_fail(R, DIF_FAULT_DIVZERO, 0))                     \
+	DO(name##_imm, D = run_divide(is_signed, rest, A, IMM))
 #define JUMP(name, cond)                 \
 	OP(name)                         \
 	{                                \
@@ -177,7 +177,7 @@ OP(fault)
 	{                                                                    \
 		uint64_t from = A + IMM;                                     \
 		type value;                                                  \
-		if (!quick(from)) {                                          \
+		if (!run_is_quick(from)) {                                   \
 			if (!dif_copy(R, &R->temp, from, sizeof(type)))      \
 				GO(fault);                                   \
 			from = (uintptr_t)&R->temp;                          \
@@ -286,7 +286,7 @@ ALU(sle, int64_t, <=)
 ALU(ult, uint64_t, <)
 ALU(ule, uint64_t, <=)
 DO(high, D = (uint32_t)D | (uint64_t)(uint32_t)i->imm << 32)
-DO(ext, D = extend(A, i->imm))
+DO(ext, D = run_extend(A, i->imm))
 MAY_FAULT(scmp, (D = (uint64_t)(int64_t)dif_compare(R, A, R->v[i->b])) != (uint64_t)-2)
 JUMP(ja, ((void)b, true))
 JUMP(jeq, A == b)
@@ -346,7 +346,7 @@ OP(key_str_quick)
 	uint32_t words = R->key_words;
 	uint64_t *to = &c->keys[words];
 
-	if (!quick(from) || words > DIF_KEY_WORDS - DIF_QUICK_STR / 8)
+	if (!run_is_quick(from) || words > DIF_KEY_WORDS - DIF_QUICK_STR / 8)
 		GO(keystr);
 	for (uint64_t w, nul; from < end; from += 8, *to++ = w) {
 		__builtin_memcpy(&w, (const void *)from, 8);
@@ -428,7 +428,7 @@ OP(rec_64)
 	uint8_t *to = DATA;
 	uint64_t from = A;
 
-	if (!quick(from))
+	if (!run_is_quick(from))
 		GO(recmem);
 	__builtin_memcpy(to, (const void *)from, 32);
 	__builtin_memcpy(to + 32, (const void *)(from + 32), 32);

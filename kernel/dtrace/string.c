@@ -31,7 +31,7 @@ dif_string_result(struct dif_run *r, const char *text, size_t n, uint64_t *v)
 }
 
 static int64_t
-clamp(int64_t v, int64_t low, int64_t high)
+str_clamp(int64_t v, int64_t low, int64_t high)
 {
 	return v < low ? low : v > high ? high : v;
 }
@@ -55,12 +55,12 @@ dif_string_join(struct dif_run *r, const char *a, const char *b, uint64_t *v)
 
 /* A negative index counts from the end, a negative length leaves that many out there. */
 static bool
-substr(struct dif_run *r, const char *s, int64_t index, int64_t length, uint64_t *v)
+subr_substr(struct dif_run *r, const char *s, int64_t index, int64_t length, uint64_t *v)
 {
 	int64_t len = (int64_t)strlen(s);
 
-	index = clamp(index, -2 * DIF_MAX_STRSIZE, DIF_MAX_STRSIZE);
-	length = clamp(length, -DIF_MAX_STRSIZE, 2 * DIF_MAX_STRSIZE);
+	index = str_clamp(index, -2 * DIF_MAX_STRSIZE, DIF_MAX_STRSIZE);
+	length = str_clamp(length, -DIF_MAX_STRSIZE, 2 * DIF_MAX_STRSIZE);
 	if (index < 0) {
 		index += len;
 		if (index < 0 && index + length > 0) {
@@ -72,7 +72,7 @@ substr(struct dif_run *r, const char *s, int64_t index, int64_t length, uint64_t
 		return dif_string_result(r, "", 0, v);
 	if (length < 0)
 		length += len - index;
-	return dif_string_result(r, s + index, (size_t)clamp(length, 0, len - index), v);
+	return dif_string_result(r, s + index, (size_t)str_clamp(length, 0, len - index), v);
 }
 
 static int64_t
@@ -80,7 +80,7 @@ find_index(const char *s, const char *what, int64_t start)
 {
 	int64_t len = (int64_t)strlen(s), n = (int64_t)strlen(what);
 
-	for (int64_t i = clamp(start, 0, len); i <= len - n; i++)
+	for (int64_t i = str_clamp(start, 0, len); i <= len - n; i++)
 		if (memcmp(s + i, what, (size_t)n) == 0)
 			return i;
 	return -1;
@@ -89,7 +89,7 @@ find_index(const char *s, const char *what, int64_t start)
 static int64_t
 find_last_index(const char *s, const char *what, int64_t start)
 {
-	int64_t n = (int64_t)strlen(what), i = clamp(start, -1, (int64_t)strlen(s) - n);
+	int64_t n = (int64_t)strlen(what), i = str_clamp(start, -1, (int64_t)strlen(s) - n);
 
 	for (; i >= 0; i--)
 		if (memcmp(s + i, what, (size_t)n) == 0)
@@ -106,7 +106,7 @@ is_among(const uint64_t map[4], char c)
 /* The next token of the copy that the first call made, in this program or one before it in the
  * same firing: since then, no other program has run here. */
 static bool
-token(struct dif_run *r, uint64_t addr, const char *separators, uint64_t *v)
+subr_strtok(struct dif_run *r, uint64_t addr, const char *separators, uint64_t *v)
 {
 	uint64_t separates[4] = {1}; /* bit N % 64 of word N / 64: character N, as NUL */
 	struct dif_cpu *c = r->c;
@@ -138,7 +138,7 @@ token(struct dif_run *r, uint64_t addr, const char *separators, uint64_t *v)
 }
 
 static bool
-basename(struct dif_run *r, const char *s, uint64_t *v)
+subr_basename(struct dif_run *r, const char *s, uint64_t *v)
 {
 	size_t end = strlen(s), start;
 
@@ -154,7 +154,7 @@ basename(struct dif_run *r, const char *s, uint64_t *v)
 }
 
 static bool
-dirname(struct dif_run *r, const char *s, uint64_t *v)
+subr_dirname(struct dif_run *r, const char *s, uint64_t *v)
 {
 	size_t end = strlen(s);
 
@@ -171,7 +171,7 @@ dirname(struct dif_run *r, const char *s, uint64_t *v)
 
 /* Takes out what changes nothing: double slashes, `.`, and `..` with the name before it. */
 static bool
-cleanpath(struct dif_run *r, const char *s, uint64_t *v)
+subr_cleanpath(struct dif_run *r, const char *s, uint64_t *v)
 {
 	char *out = r->c->text[1];
 	size_t n = 0;
@@ -232,7 +232,7 @@ number_text(struct dif_run *r, int64_t number, uint64_t base, uint64_t *v)
 }
 
 static unsigned
-digit(char c)
+str_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return (unsigned)(c - '0');
@@ -253,10 +253,10 @@ text_number(struct dif_run *r, const char *s, uint64_t base, uint64_t *v)
 	negative = *s == '-';
 	if (*s == '-' || *s == '+')
 		s++;
-	if (base == 16 && s[0] == '0' && (s[1] | 0x20) == 'x' && digit(s[2]) < 16)
+	if (base == 16 && s[0] == '0' && (s[1] | 0x20) == 'x' && str_digit(s[2]) < 16)
 		s += 2;
-	for (*v = 0; digit(*s) < base; s++)
-		*v = *v * base + digit(*s);
+	for (*v = 0; str_digit(*s) < base; s++)
+		*v = *v * base + str_digit(*s);
 	if (negative)
 		*v = -*v;
 	return true;
@@ -303,7 +303,8 @@ json_step(const char *p, const char *name, size_t size, bool array)
 	uint64_t left = 0;
 
 	for (size_t i = 0; array && i < size; i++)
-		left = digit(name[i]) < 10 && left < 65536 ? left * 10 + digit(name[i]) : 65536;
+		left = str_digit(name[i]) < 10 && left < 65536 ? left * 10 + str_digit(name[i])
+							       : 65536;
 	if (*p != (array ? '[' : '{'))
 		return NULL;
 	do {
@@ -330,7 +331,7 @@ json_step(const char *p, const char *name, size_t size, bool array)
 
 /* The value that names and [numbers] lead to, as it is written; a string without its quotes. */
 static bool
-json(struct dif_run *r, const char *text, const char *path, uint64_t *v)
+subr_json(struct dif_run *r, const char *text, const char *path, uint64_t *v)
 {
 	const char *whole = json_blank(text), *p = whole;
 	size_t size;
@@ -358,7 +359,7 @@ json(struct dif_run *r, const char *text, const char *path, uint64_t *v)
 
 /* Of a place in the copy: the address in the string itself. */
 static uint64_t
-place(uint64_t addr, const char *text, const char *found)
+str_place(uint64_t addr, const char *text, const char *found)
 {
 	return found == NULL ? 0 : addr + (uint64_t)(found - text);
 }
@@ -396,18 +397,18 @@ dif_string_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uin
 	case DIF_SUB_STRJOIN:
 		return dif_string_join(r, s, t, v);
 	case DIF_SUB_STRCHR:
-		*v = place(args[0], s, strchr(s, (char)args[1]));
+		*v = str_place(args[0], s, strchr(s, (char)args[1]));
 		return true;
 	case DIF_SUB_STRRCHR:
-		*v = place(args[0], s, strrchr(s, (char)args[1]));
+		*v = str_place(args[0], s, strrchr(s, (char)args[1]));
 		return true;
 	case DIF_SUB_STRSTR:
-		*v = place(args[0], s, strstr(s, t));
+		*v = str_place(args[0], s, strstr(s, t));
 		return true;
 	case DIF_SUB_STRTOK:
-		return token(r, args[0], t, v);
+		return subr_strtok(r, args[0], t, v);
 	case DIF_SUB_SUBSTR:
-		return substr(r, s, (int64_t)args[1], (int64_t)args[2], v);
+		return subr_substr(r, s, (int64_t)args[1], (int64_t)args[2], v);
 	case DIF_SUB_INDEX:
 		*v = (uint64_t)find_index(s, t, (int64_t)args[2]);
 		return true;
@@ -415,11 +416,11 @@ dif_string_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uin
 		*v = (uint64_t)find_last_index(s, t, (int64_t)args[2]);
 		return true;
 	case DIF_SUB_BASENAME:
-		return basename(r, s, v);
+		return subr_basename(r, s, v);
 	case DIF_SUB_DIRNAME:
-		return dirname(r, s, v);
+		return subr_dirname(r, s, v);
 	case DIF_SUB_CLEANPATH:
-		return cleanpath(r, s, v);
+		return subr_cleanpath(r, s, v);
 	case DIF_SUB_TOUPPER:
 		return change_case(r, s, 'a', v);
 	case DIF_SUB_TOLOWER:
@@ -430,7 +431,7 @@ dif_string_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uin
 		*v = ktr_glob(t, s);
 		return true;
 	case DIF_SUB_JSON:
-		return json(r, s, t, v);
+		return subr_json(r, s, t, v);
 	case DIF_SUB_STRTOLL:
 		return text_number(r, s, args[1], v);
 	default:

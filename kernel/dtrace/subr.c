@@ -16,7 +16,7 @@ user_fault(struct dif_run *r, uint64_t addr)
 }
 
 static bool
-copyin(struct dif_run *r, uint64_t addr, uint64_t size, uint64_t *v)
+subr_copyin(struct dif_run *r, uint64_t addr, uint64_t size, uint64_t *v)
 {
 	void *to = dif_scratch(r, size);
 
@@ -29,7 +29,7 @@ copyin(struct dif_run *r, uint64_t addr, uint64_t size, uint64_t *v)
 /* Piece by piece, none of which goes beyond a page: the string may end before one that is absent.
  */
 static bool
-copyinstr(struct dif_run *r, uint64_t addr, uint64_t size, uint64_t *v)
+subr_copyinstr(struct dif_run *r, uint64_t addr, uint64_t size, uint64_t *v)
 {
 	uint32_t strsize = r->d->h.options.strsize;
 	char *to;
@@ -59,7 +59,7 @@ copyinstr(struct dif_run *r, uint64_t addr, uint64_t size, uint64_t *v)
 }
 
 static bool
-copyinto(struct dif_run *r, uint64_t addr, uint64_t size, uint64_t to)
+subr_copyinto(struct dif_run *r, uint64_t addr, uint64_t size, uint64_t to)
 {
 	if (!dif_writable(r, to, size))
 		return dif_fail(r, DIF_FAULT_BADADDR, to);
@@ -75,7 +75,7 @@ copy_bytes(struct dif_run *r, uint64_t from, uint64_t to, uint64_t size)
 }
 
 static bool
-copyout(struct dif_run *r, uint64_t from, uint64_t addr, uint64_t size)
+subr_copyout(struct dif_run *r, uint64_t from, uint64_t addr, uint64_t size)
 {
 	if (size > DIF_MAX_RECORD)
 		return dif_fail(r, DIF_FAULT_ILLOP, size);
@@ -94,7 +94,7 @@ copyout(struct dif_run *r, uint64_t from, uint64_t addr, uint64_t size)
 }
 
 static bool
-copyoutstr(struct dif_run *r, uint64_t from, uint64_t addr, uint64_t most)
+subr_copyoutstr(struct dif_run *r, uint64_t from, uint64_t addr, uint64_t most)
 {
 	uint32_t strsize = r->d->h.options.strsize;
 	long n = 0;
@@ -178,7 +178,7 @@ inet_text(struct dif_run *r, uint64_t addr, bool six, uint64_t *v)
 }
 
 static bool
-mutex(struct dif_run *r, uint64_t addr, bool owned, uint64_t *v)
+subr_mutex_owner(struct dif_run *r, uint64_t addr, bool owned, uint64_t *v)
 {
 	if (!dif_port_mutex_owner(addr, v))
 		return dif_fail(r, DIF_FAULT_BADADDR, addr);
@@ -195,24 +195,24 @@ dif_subroutine(struct dif_run *r, unsigned sub, const uint64_t *args, uint64_t *
 		*v = dif_port_rand();
 		return true;
 	case DIF_SUB_COPYIN:
-		return copyin(r, args[0], args[1], v);
+		return subr_copyin(r, args[0], args[1], v);
 	case DIF_SUB_COPYINSTR:
-		return copyinstr(r, args[0], args[1], v);
+		return subr_copyinstr(r, args[0], args[1], v);
 	case DIF_SUB_COPYINTO:
-		return copyinto(r, args[0], args[1], args[2]);
+		return subr_copyinto(r, args[0], args[1], args[2]);
 	case DIF_SUB_COPYOUT:
-		return copyout(r, args[0], args[1], args[2]);
+		return subr_copyout(r, args[0], args[1], args[2]);
 	case DIF_SUB_COPYOUTSTR:
-		return copyoutstr(r, args[0], args[1], args[2]);
+		return subr_copyoutstr(r, args[0], args[1], args[2]);
 	case DIF_SUB_ALLOCA:
 		*v = (uintptr_t)dif_scratch(r, args[0]);
 		return *v != 0;
 	case DIF_SUB_BCOPY:
 		return copy_bytes(r, args[0], args[1], args[2]);
 	case DIF_SUB_MUTEX_OWNED:
-		return mutex(r, args[0], true, v);
+		return subr_mutex_owner(r, args[0], true, v);
 	case DIF_SUB_MUTEX_OWNER:
-		return mutex(r, args[0], false, v);
+		return subr_mutex_owner(r, args[0], false, v);
 	case DIF_SUB_PROGENYOF:
 		*v = dif_port_progenyof(args[0]);
 		return true;

@@ -222,7 +222,7 @@ is_it(const struct dif_run *r, const struct search *s, uint32_t var, const struc
 
 /* Locks the bucket, and finds the link. False: a drop. */
 static bool
-search(struct dif_run *r, uint32_t var, struct search *s)
+dynamic_search(struct dif_run *r, uint32_t var, struct search *s)
 {
 	struct dif_dynamic *t = &r->d->dynamic;
 
@@ -281,7 +281,7 @@ dynamic_load(struct dif_run *r, uint32_t var)
 	struct search s;
 	uint64_t v = 0;
 
-	if ((t->count == 0 && !bytes) || !search(r, var, &s))
+	if ((t->count == 0 && !bytes) || !dynamic_search(r, var, &s))
 		return 0;
 	/* A program stores in bytes through their address, so they are there once it is asked for.
 	 */
@@ -325,7 +325,7 @@ dif_dynamic_store(struct dif_run *r, uint32_t var, const void *value, size_t siz
 	struct search s;
 	struct chunk *k = NULL;
 
-	if (!search(r, var, &s))
+	if (!dynamic_search(r, var, &s))
 		return;
 	if (value == NULL) {
 		if (*s.link != NONE)

@@ -60,7 +60,7 @@ dif_refuse(struct pass *p, const char *error)
 }
 
 static void
-need(struct pass *p, bool true_here, const char *error)
+verify_need(struct pass *p, bool true_here, const char *error)
 {
 	if (!true_here)
 		dif_refuse(p, error);
@@ -69,13 +69,13 @@ need(struct pass *p, bool true_here, const char *error)
 static void
 need_value(struct pass *p, const struct state *s, unsigned reg)
 {
-	need(p, reg < DIF_REGS, "expected a register, 0 to 15");
-	need(p, reg >= DIF_REGS || (s->regs >> reg & 1) != 0, "register may have no value");
+	verify_need(p, reg < DIF_REGS, "expected a register, 0 to 15");
+	verify_need(p, reg >= DIF_REGS || (s->regs >> reg & 1) != 0, "register may have no value");
 }
 
 /* Takes over what is known on one way to instruction `to`. */
 static void
-reach(struct pass *p, uint32_t to, const struct state *s)
+verify_reach(struct pass *p, uint32_t to, const struct state *s)
 {
 	struct state *t;
 
@@ -91,7 +91,7 @@ reach(struct pass *p, uint32_t to, const struct state *s)
 	t->regs &= s->regs;
 	if (t->record != s->record)
 		t->record = RECORD_UNKNOWN;
-	need(p, t->keys == s->keys, "keys differ between two ways to here");
+	verify_need(p, t->keys == s->keys, "keys differ between two ways to here");
 }
 
 static void
@@ -99,14 +99,14 @@ use_keys(struct pass *p, struct state *s, uint64_t kinds)
 {
 	if (kinds == 0)
 		return;
-	need(p, s->keys == kinds, "keys are not those of the declaration");
+	verify_need(p, s->keys == kinds, "keys are not those of the declaration");
 	s->keys = 0;
 }
 
 static void
 push_key(struct pass *p, struct state *s, uint64_t kind)
 {
-	need(p, s->keys >> 60 == 0, "too many keys");
+	verify_need(p, s->keys >> 60 == 0, "too many keys");
 	s->keys = s->keys << 4 | kind;
 }
 
@@ -117,8 +117,8 @@ check_place(struct pass *p, const struct state *s, uint32_t off, uint32_t size)
 	if (s->record == 0 || s->record == RECORD_UNKNOWN)
 		dif_refuse(p, "no record is open");
 	else
-		need(p, size > 0 && off + size <= p->d->layouts[s->record - 1],
-		     "not within the record");
+		verify_need(p, size > 0 && off + size <= p->d->layouts[s->record - 1],
+			    "not within the record");
 }
 
 static void
@@ -133,7 +133,8 @@ check_call(struct pass *p, const struct state *s, const struct dif_insn *i)
 	}
 	for (unsigned n = 0; n < dif_sub_args[sub]; n++)
 		need_value(p, s, i->a + n);
-	need(p, !writes || (p->d->h.flags & DIF_DESTRUCTIVE) != 0, "destructive, but not allowed");
+	verify_need(p, !writes || (p->d->h.flags & DIF_DESTRUCTIVE) != 0,
+		    "destructive, but not allowed");
 	if (sub == DIF_SUB_STRSTR || sub == DIF_SUB_INDEX || sub == DIF_SUB_RINDEX ||
 	    sub == DIF_SUB_GLOB)
 		p->cost += (uint64_t)strsize * strsize / 4;
@@ -174,34 +175,34 @@ check_operation(struct pass *p, struct state *s, const struct dif_insn *i)
 
 	switch (i->op) {
 	case DIF_RET:
-		need(p, imm <= 1, "expected 0 or 1");
-		need(p, imm == 0 || s->record == 0, "a record may be open");
+		verify_need(p, imm <= 1, "expected 0 or 1");
+		verify_need(p, imm == 0 || s->record == 0, "a record may be open");
 		break;
 	case DIF_SDIV | DIF_IMM:
 	case DIF_UDIV | DIF_IMM:
 	case DIF_SREM | DIF_IMM:
 	case DIF_UREM | DIF_IMM:
-		need(p, imm != 0, "division by zero");
+		verify_need(p, imm != 0, "division by zero");
 		break;
 	case DIF_EXT:
-		need(p, imm + 4 <= 8 && imm != 0 && imm != 3 && imm != (uint32_t)-3,
-		     "expected 1, 2, 4, -1, -2 or -4 bytes");
+		verify_need(p, imm + 4 <= 8 && imm != 0 && imm != 3 && imm != (uint32_t)-3,
+			    "expected 1, 2, 4, -1, -2 or -4 bytes");
 		break;
 	case DIF_SCMP:
 	case DIF_KEY_STR:
 		p->cost += 2 * p->d->h.options.strsize;
 		break;
 	case DIF_STRING:
-		need(p, imm < p->d->h.strings.count, "not within the strings");
+		verify_need(p, imm < p->d->h.strings.count, "not within the strings");
 		break;
 	case DIF_ARGSTR:
 		p->cost += 2 * p->d->h.options.strsize;
 		/* fall through */
 	case DIF_ARG:
-		need(p, imm <= 9, "expected an argument, 0 to 9");
+		verify_need(p, imm <= 9, "expected an argument, 0 to 9");
 		break;
 	case DIF_BUILTIN:
-		need(p, imm < DIF_B_COUNT, "no such variable");
+		verify_need(p, imm < DIF_B_COUNT, "no such variable");
 		if (imm == DIF_B_STACKDEPTH || imm == DIF_B_USTACKDEPTH)
 			p->cost += DIF_MOST_WALK;
 		break;
@@ -210,7 +211,7 @@ check_operation(struct pass *p, struct state *s, const struct dif_insn *i)
 		break;
 	case DIF_KEY_STACK:
 	case DIF_KEY_USTACK:
-		need(p, imm >= 1 && imm <= DIF_MAX_FRAMES, "expected 1 to 128 frames");
+		verify_need(p, imm >= 1 && imm <= DIF_MAX_FRAMES, "expected 1 to 128 frames");
 		p->cost += 16ul * DIF_MAX_FRAMES;
 		break;
 	case DIF_LDV:
@@ -221,14 +222,14 @@ check_operation(struct pass *p, struct state *s, const struct dif_insn *i)
 		check_aggregation(p, s, imm);
 		break;
 	case DIF_REC:
-		need(p, imm < p->d->h.layouts.count, "no such layout");
+		verify_need(p, imm < p->d->h.layouts.count, "no such layout");
 		s->record = imm + 1;
 		break;
 	case DIF_REC1:
 	case DIF_REC2:
 	case DIF_REC4:
 	case DIF_REC8:
-		need(p, imm < DIF_MAX_RECORD, "not within the record");
+		verify_need(p, imm < DIF_MAX_RECORD, "not within the record");
 		check_place(p, s, off, 1u << (i->op - DIF_REC1));
 		break;
 	case DIF_REC_STR:
@@ -239,13 +240,13 @@ check_operation(struct pass *p, struct state *s, const struct dif_insn *i)
 	case DIF_REC_STACK:
 	case DIF_REC_USTACK:
 		check_place(p, s, off, size);
-		need(p, off % 8 == 0 && size % 8 == 0 && size <= 8 * (DIF_MAX_FRAMES + 1),
-		     "expected a place for 1 to 128 frames, in words");
+		verify_need(p, off % 8 == 0 && size % 8 == 0 && size <= 8 * (DIF_MAX_FRAMES + 1),
+			    "expected a place for 1 to 128 frames, in words");
 		p->cost += 2 * size;
 		break;
 	case DIF_SPECULATE:
 	case DIF_COMMIT:
-		need(p, s->record == 0, "a record may be open");
+		verify_need(p, s->record == 0, "a record may be open");
 		p->cost += i->op == DIF_COMMIT ? p->d->h.options.specsize : 0;
 		break;
 	}
@@ -258,9 +259,9 @@ check_operation(struct pass *p, struct state *s, const struct dif_insn *i)
 static void
 check_upcall(struct pass *p, const struct state *s, const struct dif_insn *i)
 {
-	need(p, (p->d->h.flags & DIF_KERNEL) != 0, "only for the kernel's own");
-	need(p, i->b <= 8, "expected at most 8 registers");
-	need(p, s->keys == 0 && s->record == 0, "keys or a record are not done");
+	verify_need(p, (p->d->h.flags & DIF_KERNEL) != 0, "only for the kernel's own");
+	verify_need(p, i->b <= 8, "expected at most 8 registers");
+	verify_need(p, s->keys == 0 && s->record == 0, "keys or a record are not done");
 	for (unsigned n = 0; n < i->b && n < 8; n++)
 		need_value(p, s, i->a + n);
 }
@@ -284,15 +285,17 @@ check_insn(struct pass *p, uint32_t n)
 		need_value(p, &s, i->b);
 	if (i->op == DIF_HIGH)
 		need_value(p, &s, i->d);
-	need(p, (has & D) == 0 || (i->d > 0 && i->d < DIF_REGS), "expected a register, 1 to 15");
-	need(p,
-	     ((has & D) != 0 || i->d == 0) && ((has & (A | UPCALL)) != 0 || i->a == 0) &&
-		 ((has & (B | UPCALL)) != 0 || i->b == 0) && ((has & IMM) != 0 || i->imm == 0),
-	     "a field without a meaning is not 0");
+	verify_need(p, (has & D) == 0 || (i->d > 0 && i->d < DIF_REGS),
+		    "expected a register, 1 to 15");
+	verify_need(p,
+		    ((has & D) != 0 || i->d == 0) && ((has & (A | UPCALL)) != 0 || i->a == 0) &&
+			((has & (B | UPCALL)) != 0 || i->b == 0) &&
+			((has & IMM) != 0 || i->imm == 0),
+		    "a field without a meaning is not 0");
 	if ((has & UPCALL) != 0)
 		check_upcall(p, &s, i);
-	need(p, (has & WRITES) == 0 || (p->d->h.flags & DIF_DESTRUCTIVE) != 0,
-	     "destructive, but not allowed");
+	verify_need(p, (has & WRITES) == 0 || (p->d->h.flags & DIF_DESTRUCTIVE) != 0,
+		    "destructive, but not allowed");
 	if (p->error != NULL)
 		return;
 	p->cost += 8;
@@ -303,10 +306,10 @@ check_insn(struct pass *p, uint32_t n)
 		if (i->imm < 0)
 			dif_refuse(p, "goes back");
 		else
-			reach(p, (uint32_t)(n + 1ul + (uint32_t)i->imm), &s);
+			verify_reach(p, (uint32_t)(n + 1ul + (uint32_t)i->imm), &s);
 	}
 	if (i->op != DIF_RET && i->op != DIF_JA)
-		reach(p, n + 1, &s);
+		verify_reach(p, n + 1, &s);
 }
 
 size_t

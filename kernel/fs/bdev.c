@@ -205,7 +205,7 @@ bdev_make_file(struct block_device *bdev)
 	struct vnode *vn = vnode_add(dev_dir, bdev->name, S_IFBLK | 0600, &bdev_ops, bdev, &error);
 
 	if (vn == NULL) {
-		warnk("no memory for /dev/%s\n", bdev->name);
+		pr_warn("no memory for /dev/%s\n", bdev->name);
 		return;
 	}
 	vn->rdev = bdev->number;

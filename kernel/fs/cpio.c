@@ -44,7 +44,7 @@ cpio_init(struct cpio *c, const void *data, size_t size)
 }
 
 static int
-damaged(struct cpio *c, size_t at, const char *expected)
+cpio_note_damage(struct cpio *c, size_t at, const char *expected)
 {
 	c->error_at = at;
 	c->expected = expected;
@@ -60,7 +60,7 @@ is_magic(const struct cpio *c, size_t at)
 
 /* Moves to the next magic after `at`, or to the end. */
 static void
-resync(struct cpio *c)
+cpio_resync(struct cpio *c)
 {
 	for (c->at++; c->at < c->size && !is_magic(c, c->at); c->at++)
 		;
@@ -118,21 +118,22 @@ take_entry(struct cpio *c, struct cpio_entry *e)
 	uint32_t f[F_COUNT];
 
 	if (!is_magic(c, c->at))
-		return damaged(c, c->at, "a header that begins with 070701");
+		return cpio_note_damage(c, c->at, "a header that begins with 070701");
 	if (left < HEADER_SIZE)
-		return damaged(c, c->at, "a header of 110 bytes, but the archive ends");
+		return cpio_note_damage(c, c->at, "a header of 110 bytes, but the archive ends");
 	for (unsigned i = 0; i < F_COUNT; i++)
 		if (!hex_field(h + MAGIC_SIZE + i * 8, &f[i]))
-			return damaged(c, c->at + MAGIC_SIZE + i * 8, "8 hexadecimal digits");
+			return cpio_note_damage(c, c->at + MAGIC_SIZE + i * 8,
+						"8 hexadecimal digits");
 	if (f[F_NAMESIZE] == 0 || f[F_NAMESIZE] > NAME_LIMIT)
-		return damaged(c, c->at, "a name of 1 to 1023 characters");
+		return cpio_note_damage(c, c->at, "a name of 1 to 1023 characters");
 	if (f[F_NAMESIZE] > left - HEADER_SIZE)
-		return damaged(c, c->at, "a whole name, but the archive ends");
+		return cpio_note_damage(c, c->at, "a whole name, but the archive ends");
 	if (strnlen((const char *)h + HEADER_SIZE, f[F_NAMESIZE]) != f[F_NAMESIZE] - 1)
-		return damaged(c, c->at + HEADER_SIZE, "a name that ends with NUL");
+		return cpio_note_damage(c, c->at + HEADER_SIZE, "a name that ends with NUL");
 	data_at = cpio_align(HEADER_SIZE + f[F_NAMESIZE]);
 	if (f[F_FILESIZE] > 0 && (data_at > left || f[F_FILESIZE] > left - data_at))
-		return damaged(c, c->at, "the whole file, but the archive ends");
+		return cpio_note_damage(c, c->at, "the whole file, but the archive ends");
 	*e = (struct cpio_entry){
 	    .name = plain_name((const char *)h + HEADER_SIZE),
 	    .data = h + data_at,
@@ -161,7 +162,7 @@ cpio_next(struct cpio *c, struct cpio_entry *e)
 			return 0;
 		got = take_entry(c, e);
 		if (got < 0)
-			resync(c);
+			cpio_resync(c);
 		if (got < 0 || strcmp(e->name, TRAILER) != 0)
 			return got;
 		c->archive++;

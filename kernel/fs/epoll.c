@@ -262,7 +262,7 @@ may_contain(struct epoll *e, struct epoll *inner)
 static int
 epoll_add(struct epoll *e, struct file *f, int fd, const struct epoll_event *ev)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct epoll *inner = set_of(f);
 	int error = inner != NULL ? may_contain(e, inner) : 0;
 	struct item *it = error == 0 ? uidinfo_alloc(ui, sizeof(*it)) : NULL;
@@ -401,7 +401,7 @@ take_events(struct epoll *e, struct event *event, unsigned max)
 
 /* Events that the program did not get are due again. */
 static void
-untell(struct epoll *e, const struct event *event, unsigned n)
+epoll_untell(struct epoll *e, const struct event *event, unsigned n)
 {
 	mutex_lock(&epoll_lock);
 	for (unsigned i = 0; i < n; i++) {
@@ -418,7 +418,7 @@ untell(struct epoll *e, const struct event *event, unsigned n)
 
 /* Tells the program what is ready. Returns how many, or -EFAULT if it is none. */
 static int64_t
-tell(void *arg)
+epoll_tell(void *arg)
 {
 	const struct wait *w = arg;
 	struct event event[TOLD_MAX];
@@ -428,7 +428,7 @@ tell(void *arg)
 		if (copy_out(w->to + i * sizeof(event[i].ev), &event[i].ev, sizeof(event[i].ev)) ==
 		    0)
 			continue;
-		untell(w->set, event + i, n - i);
+		epoll_untell(w->set, event + i, n - i);
 		return i > 0 ? (int64_t)i : -EFAULT;
 	}
 	return n;
@@ -445,7 +445,7 @@ wait_events(const uint64_t a[6], uint64_t deadline)
 		return -EINVAL;
 	if (f == NULL)
 		return error;
-	r = poll_wait(tell, &(struct wait){f->vn->data, a[1], (unsigned)max}, deadline);
+	r = poll_wait(epoll_tell, &(struct wait){f->vn->data, a[1], (unsigned)max}, deadline);
 	CTR2(KTR_VFS, "epoll wait: set %d result %ld", (int)a[0], r);
 	return r;
 }

@@ -119,7 +119,7 @@ fasync_notify(struct poll_source *s, unsigned events)
 static struct fasync *
 fasync_of(struct file *f)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct fasync *a = __atomic_load_n(&f->async, __ATOMIC_ACQUIRE), *new;
 	int mode = f->flags & O_ACCMODE;
 

@@ -72,7 +72,7 @@ file_free(struct file *f)
 static struct file *
 file_alloc(int flags, int *err)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct file *f;
 
 	*err = -ENFILE;

@@ -43,7 +43,7 @@ vnode_limit_write(struct uio *u, uint64_t off, uint64_t max)
 
 /* Who has not written the file's bytes, and changes them, takes its set-id bits. */
 static void
-disown(struct vnode *vn)
+filemap_disown(struct vnode *vn)
 {
 	if ((vn->mode & (S_ISUID | S_ISGID)) && !capable(CAP_FSETID))
 		vnode_drop_set_ids(vn);
@@ -56,7 +56,7 @@ vnode_check_write(struct vnode *vn, struct uio *u, uint64_t off, uint64_t max)
 
 	if (error != 0)
 		return error;
-	disown(vn);
+	filemap_disown(vn);
 	vn->mtime_ns = clock_real_now_ns();
 	return 0;
 }
@@ -116,7 +116,7 @@ vnode_truncate(struct vnode *vn, uint64_t size)
 	error = resize_begin(vn, size);
 	was = vn->size;
 	if (error == 0) {
-		disown(vn);
+		filemap_disown(vn);
 		error = resize_end(vn, vn->ops->truncate(vn, size));
 	}
 	mutex_unlock(&vn->lock);

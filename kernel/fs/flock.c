@@ -290,7 +290,7 @@ record_lock_fcntl(struct filetable *ft, uint64_t fd, int command, uint64_t ufloc
 {
 	bool ofd = command >= F_OFD_GETLK, get = command == F_GETLK || command == F_OFD_GETLK;
 	struct file *f = filetable_get(ft, fd);
-	struct record_lock want = {.ui = curuidinfo()};
+	struct record_lock want = {.ui = proc_uidinfo()};
 	struct flock u;
 	int error, how;
 

@@ -40,7 +40,7 @@ static void PRINTF_LIKE(2, 3) initrd_complain(struct unpack *u, const char *fmt,
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	warnk("%s: %s\n", u->module, text);
+	pr_warn("%s: %s\n", u->module, text);
 }
 
 /* Makes the directories that path needs. */
@@ -194,7 +194,7 @@ vfs_unpack(const struct boot_module *m)
 	for (unsigned i = 0; i < LINKS_MAX; i++)
 		vnode_unref(u.links[i].vn);
 	if (u.complaints > COMPLAINTS_MAX)
-		warnk("%s: %u more complaints\n", u.module, u.complaints - COMPLAINTS_MAX);
+		pr_warn("%s: %u more complaints\n", u.module, u.complaints - COMPLAINTS_MAX);
 	printk("%s: %u files and directories\n", u.module, u.files);
 	CTR2(KTR_INIT, "unpack: bytes %lu files %u", m->size, u.files);
 }

@@ -420,7 +420,7 @@ inotify_show_fdinfo(const struct vnode *vn, struct sbuf *out)
 int64_t
 sys_inotify_init1(const uint64_t a[6])
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	int flags = (int)a[0], error;
 	struct inotify *g;
 	struct file *f;

@@ -124,7 +124,7 @@ vfs_find_type(const char *name)
 
 /* Both locks held. */
 static int
-cover(struct vnode *dir, struct mount *m)
+mount_cover(struct vnode *dir, struct mount *m)
 {
 	if (!S_ISDIR(dir->mode))
 		return -ENOTDIR;
@@ -209,7 +209,7 @@ vfs_mount(struct vnode *dir, const char *type_name, const char *source,
 	if (m != NULL) {
 		mount_set_flags(m, flags);
 		mounts_begin();
-		error = dir != NULL ? cover(dir, m) : replace_root(m);
+		error = dir != NULL ? mount_cover(dir, m) : replace_root(m);
 		mounts_end();
 	}
 	CTR2(KTR_VFS, "mount: type %s error %d", type->name, m != NULL ? -error : ENOMEM);

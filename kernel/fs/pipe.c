@@ -51,7 +51,7 @@ pipe_free(struct pipe *p)
 static struct pipe *
 pipe_alloc(void)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct pipe *p = uidinfo_alloc(ui, sizeof(*p));
 
 	if (p == NULL)

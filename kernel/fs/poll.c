@@ -67,7 +67,7 @@ poll_ready(struct file *f)
 }
 
 static bool
-unchanged(void *seen)
+poll_is_unchanged(void *seen)
 {
 	return __atomic_load_n(&changes, __ATOMIC_SEQ_CST) == *(uint64_t *)seen;
 }
@@ -86,7 +86,7 @@ poll_wait(int64_t (*look)(void *arg), void *arg, uint64_t deadline)
 		if (found != 0 || error != 0 || deadline <= clock_ns())
 			break;
 		error = sleepq_wait(&(struct sleep_request){.chan = &changes,
-							    .still = unchanged,
+							    .still = poll_is_unchanged,
 							    .arg = &seen,
 							    .wmesg = "poll",
 							    .flags = SLEEP_INTR,
@@ -196,7 +196,7 @@ poll_end(int64_t r)
 static struct pollfd *
 room_for(unsigned n, struct pollfd few[FEW], struct uidinfo **ui)
 {
-	*ui = curuidinfo();
+	*ui = proc_uidinfo();
 	return n <= FEW ? few : uidinfo_alloc(*ui, n * sizeof(*few));
 }
 

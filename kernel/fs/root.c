@@ -35,7 +35,7 @@ root_make_dir(const char *path)
 	if (dir != NULL && S_ISDIR(dir->mode) && dir->cover == NULL)
 		return dir;
 	vnode_unref(dir);
-	warnk("root: it has no directory %s, and that cannot be made\n", path);
+	pr_warn("root: it has no directory %s, and that cannot be made\n", path);
 	return NULL;
 }
 
@@ -79,7 +79,7 @@ vfs_mount_root_device(void)
 	tmp = root_make_dir("/tmp");
 	if (tmp != NULL &&
 	    vfs_mount(tmp, "tmpfs", "tmpfs", &(struct mount_options){.mode = 01777}, 0) != 0)
-		warnk("root: no memory for /tmp\n");
+		pr_warn("root: no memory for /tmp\n");
 	vnode_unref(tmp);
 	printk("root: %s, ext2%s\n", device,
 	       vnode_read_only(vfs_root) ? ", read-only: nothing is unpacked there" : "");
@@ -106,7 +106,7 @@ vfs_mount_from(void)
 	if (error == -EROFS)
 		error = vfs_mount_path(path, "ext2", source, MS_RDONLY);
 	if (error != 0)
-		warnk("vfs.mountfrom=%s: error %d\n", text, -error);
+		pr_warn("vfs.mountfrom=%s: error %d\n", text, -error);
 }
 
 HOOK(mounting, vfs_mount_from);

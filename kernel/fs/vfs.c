@@ -50,7 +50,7 @@ link_destroy(struct vnode *vn)
 static const struct vnode_ops link_ops = {.destroy = link_destroy};
 
 static struct vnode *
-lookup(struct vnode *cwd, const char *path, bool follow, int *err)
+vfs_lookup(struct vnode *cwd, const char *path, bool follow, int *err)
 {
 	struct vnode *vn = NULL;
 	struct walk w = {0};
@@ -75,13 +75,13 @@ lookup(struct vnode *cwd, const char *path, bool follow, int *err)
 struct vnode *
 vnode_lookup(struct vnode *cwd, const char *path, int *err)
 {
-	return lookup(cwd, path, true, err);
+	return vfs_lookup(cwd, path, true, err);
 }
 
 struct vnode *
 vnode_lookup_link(struct vnode *cwd, const char *path, int *err)
 {
-	return lookup(cwd, path, false, err);
+	return vfs_lookup(cwd, path, false, err);
 }
 
 struct vnode *

@@ -351,7 +351,7 @@ int vfs_print_mounts(struct sbuf *out, bool info);
 void vfs_init(void);
 /*
  * Unpacks an archive (cpio.h) into the tree. A later file replaces an earlier one. Damaged parts
- * are reported by warnk() and left out.
+ * are reported by pr_warn() and left out.
  */
 void vfs_unpack(const struct boot_module *m);
 

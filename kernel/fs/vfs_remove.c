@@ -165,7 +165,7 @@ may_move(const struct vnode *vn, const struct vnode *old, const struct vnode *fr
 
 /* The vnodes of two names change places. vfs_lock held. */
 static int
-exchange(struct vname *a, struct vname *b)
+vname_exchange(struct vname *a, struct vname *b)
 {
 	struct vnode *vn = a->vn;
 	int error;
@@ -217,7 +217,7 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		n = dir_find(from->dir, from->name);
 		if (error == 0 && (n == NULL || n->vn != vn))
 			error = -ENOENT;
-		return error == 0 ? exchange(n, old) : error;
+		return error == 0 ? vname_exchange(n, old) : error;
 	}
 	if (to->name[0] == '\0' || name_is_dot(to->name))
 		return -EBUSY;

@@ -35,7 +35,7 @@ vfs_trace_name(const char *path)
 struct vnode *
 vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data)
 {
-	return vnode_alloc_for(curuidinfo(), mode, ops, data);
+	return vnode_alloc_for(proc_uidinfo(), mode, ops, data);
 }
 
 struct vnode *
@@ -207,7 +207,7 @@ struct vname *
 vname_alloc(struct vnode *dir, const char *name)
 {
 	bool on_disk = vnode_is_cache(dir);
-	struct uidinfo *ui = on_disk ? dir->ui : curuidinfo();
+	struct uidinfo *ui = on_disk ? dir->ui : proc_uidinfo();
 	size_t len = strlen(name) + 1;
 	struct vname *n = NULL;
 
@@ -314,7 +314,7 @@ dir_next_below(const struct vnode *root, const struct vname *n)
 
 /* caps: the rights of who asks. in_group: is he in the file's group? */
 static int
-access(const struct vnode *vn, uint32_t user, uint64_t caps, bool in_group, unsigned want)
+vnode_grants(const struct vnode *vn, uint32_t user, uint64_t caps, bool in_group, unsigned want)
 {
 	uint32_t bits = user == vn->uid ? vn->mode >> 6 : in_group ? vn->mode >> 3 : vn->mode;
 	bool is_dir = S_ISDIR(vn->mode);
@@ -338,19 +338,20 @@ access(const struct vnode *vn, uint32_t user, uint64_t caps, bool in_group, unsi
 int
 vnode_access(const struct vnode *vn, unsigned want)
 {
-	return access(vn, proc_user(), proc_caps(), proc_in_group(vn->gid), want);
+	return vnode_grants(vn, proc_user(), proc_caps(), proc_in_group(vn->gid), want);
 }
 
 int
 vnode_access_real(const struct vnode *vn, unsigned want)
 {
-	return access(vn, proc_real_user(), proc_real_caps(), proc_in_real_group(vn->gid), want);
+	return vnode_grants(vn, proc_real_user(), proc_real_caps(), proc_in_real_group(vn->gid),
+			    want);
 }
 
 int
 vnode_access_of(const struct vnode *vn, uint32_t user, uint32_t group, uint64_t caps, unsigned want)
 {
-	return access(vn, user, caps, group == vn->gid, want);
+	return vnode_grants(vn, user, caps, group == vn->gid, want);
 }
 
 int
@@ -400,7 +401,7 @@ vnode_is_own(const struct vnode *vn)
 
 /* May the user change the file's attributes? Not if they would be forgotten. */
 static bool
-owns(const struct vnode *vn)
+vnode_may_change(const struct vnode *vn)
 {
 	return !vn->nameless && vnode_is_own(vn);
 }
@@ -456,7 +457,7 @@ vnode_chmod(struct vnode *vn, uint32_t mode)
 	mutex_lock(&vn->lock); /* so that no chown() comes between question and change */
 	if (vnode_read_only(vn)) {
 		error = -EROFS;
-	} else if (owns(vn)) {
+	} else if (vnode_may_change(vn)) {
 		mode = own_group_only(mode & 07777, vn->gid);
 		CTR2(KTR_VFS, "chmod: ino %lu mode %#o", vn->ino, mode);
 		__atomic_store_n(&vn->mode, (vn->mode & S_IFMT) | mode, __ATOMIC_RELAXED);
@@ -480,7 +481,8 @@ chown_locked(struct vnode *vn, uint32_t uid, uint32_t gid)
 
 	if (vnode_read_only(vn))
 		return -EROFS;
-	if (vn->nameless || ((give || move) && !capable(CAP_CHOWN)) || (drop && !owns(vn)))
+	if (vn->nameless || ((give || move) && !capable(CAP_CHOWN)) ||
+	    (drop && !vnode_may_change(vn)))
 		return -EPERM;
 	if (drop)
 		vnode_drop_set_ids(vn);
@@ -512,7 +514,7 @@ vnode_set_times(struct vnode *vn, uint64_t atime_ns, uint64_t mtime_ns)
 			(mtime_ns != VNODE_TIME_OMIT ? VNODE_TIME : 0);
 	int error;
 
-	if (vnode_read_only(vn) || !owns(vn))
+	if (vnode_read_only(vn) || !vnode_may_change(vn))
 		return vnode_read_only(vn) ? -EROFS : -EPERM;
 	mutex_lock(&vn->lock);
 	if (what & VNODE_ATIME)

@@ -75,7 +75,7 @@ struct written {
 
 /* Collects dirty pages, at most *left, and makes them busy. */
 static void
-collect(struct written *w, bool device, unsigned long *left)
+writeback_collect(struct written *w, bool device, unsigned long *left)
 {
 	struct page *p;
 
@@ -203,7 +203,7 @@ write_dirty(bool device)
 	struct written w;
 
 	while (left > 0) {
-		collect(&w, device, &left);
+		writeback_collect(&w, device, &left);
 		if (w.n == 0)
 			break;
 		write_pages(&w);
@@ -243,7 +243,7 @@ sync_all(bool by_thread)
 	e = blkdev_issue_flush();
 	error = error != 0 ? error : e;
 	if (failed && __atomic_load_n(&ending, __ATOMIC_RELAXED))
-		warnk("not all that was written is on the disks\n");
+		pr_warn("not all that was written is on the disks\n");
 	mutex_unlock(&writing);
 	CTR2(KTR_BUF, "writeback: failed %d error %d", failed, -error);
 	return error;
@@ -470,7 +470,7 @@ writeback_start(void)
 		started = thread_create("trimmer", PRIO_KERN, trim_thread, NULL) != NULL &&
 			  thread_create("syncer", PRIO_KERN, writeback_thread, NULL) != NULL;
 	if (!started)
-		warnk("no memory for the thread that writes to disks: only sync does\n");
+		pr_warn("no memory for the thread that writes to disks: only sync does\n");
 }
 
 /* The machine is about to end. */
@@ -480,7 +480,7 @@ writeback_shutdown(void)
 	__atomic_store_n(&ending, true, __ATOMIC_RELAXED);
 	/* The second pass says that what the first has written is all. */
 	if (vfs_sync() != 0 || vfs_sync() != 0)
-		warnk("the disks do not say that they have all\n");
+		pr_warn("the disks do not say that they have all\n");
 }
 
 HOOK(shutdown_sync, writeback_shutdown);

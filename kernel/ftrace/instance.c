@@ -99,7 +99,7 @@ mask_of_cpus(const struct instance *i, uint64_t now)
 
 /* Switches tracing. Was it on? [lock] */
 static bool
-turn(struct instance *i, bool on)
+instance_turn(struct instance *i, bool on)
 {
 	uint64_t before = change_mask(i, on ? mask_on : mask_off);
 
@@ -112,7 +112,7 @@ void
 instance_switch_in_hook(struct instance *i, bool on)
 {
 	hook_lock(&i->lock);
-	turn(i, on);
+	instance_turn(i, on);
 	i->resumes &= on;
 	hook_unlock(&i->lock);
 }
@@ -163,9 +163,9 @@ pause_here(void *arg)
 
 	hook_lock(&i->lock);
 	if (!s->on)
-		i->resumes |= turn(i, false);
+		i->resumes |= instance_turn(i, false);
 	else if (i->resumes)
-		turn(i, true);
+		instance_turn(i, true);
 	i->resumes &= !s->on;
 	hook_unlock(&i->lock);
 }
@@ -194,7 +194,7 @@ has_no_room(struct instance *i, uint64_t entries)
 
 /* Not the main log, which looks for itself. */
 static bool
-admits(struct instance *i, uint64_t entries)
+instance_admits(struct instance *i, uint64_t entries)
 {
 	return (instance_mask(i) >> arch_cpu() & 1) != 0 && !ktr_port_suppressed() &&
 	       !has_no_room(i, entries);
@@ -206,7 +206,7 @@ record_if_room(struct instance *i, const struct ktr_site *site, const uint64_t a
 {
 	uintptr_t irq = ktr_port_irq_save();
 
-	if (admits(i, 1))
+	if (instance_admits(i, 1))
 		ktr_log_record(i->trace.log, site, args);
 	ktr_port_irq_restore(irq);
 }
@@ -233,7 +233,8 @@ instance_record_data(struct instance *i, const struct ktr_site *site,
 	if (i == &instance_top)
 		return ktr_log_record_data(i->trace.log, site, args, data, len);
 	irq = ktr_port_irq_save();
-	recorded = admits(i, entries) && ktr_log_record_data(i->trace.log, site, args, data, len);
+	recorded =
+	    instance_admits(i, entries) && ktr_log_record_data(i->trace.log, site, args, data, len);
 	ktr_port_irq_restore(irq);
 	return recorded;
 }

@@ -14,15 +14,15 @@
 #define LEAVING 0x80000000u /* with a number: the thread ends; files do not show it any more */
 
 static unsigned
-count(const struct pids *p)
+pids_list_count(const struct pids *p)
 {
 	return __atomic_load_n(&p->n, __ATOMIC_ACQUIRE);
 }
 
 static bool
-has(const struct pids *p, uint32_t pid)
+pids_list_has(const struct pids *p, uint32_t pid)
 {
-	for (unsigned i = count(p); i-- > 0;)
+	for (unsigned i = pids_list_count(p); i-- > 0;)
 		if ((__atomic_load_n(&p->pid[i], __ATOMIC_RELAXED) & ~LEAVING) == pid)
 			return true;
 	return false;
@@ -31,7 +31,7 @@ has(const struct pids *p, uint32_t pid)
 static bool
 has_any(const struct pids *p, uint32_t a, uint32_t b)
 {
-	return has(p, a) || has(p, b);
+	return pids_list_has(p, a) || pids_list_has(p, b);
 }
 
 bool
@@ -39,8 +39,8 @@ pids_have(const struct instance *i, enum pid_list list)
 {
 	uint32_t pid = curthread()->prio == PRIO_IDLE ? IDLE : curthread()->tid;
 
-	return (count(&i->pids[list]) == 0 || has(&i->pids[list], pid)) &&
-	       !has(&i->pids[list + 1], pid);
+	return (pids_list_count(&i->pids[list]) == 0 || pids_list_has(&i->pids[list], pid)) &&
+	       !pids_list_has(&i->pids[list + 1], pid);
 }
 
 /* Events of a second thread: who gets the CPU, who is woken. Looked up when a list is written. */
@@ -61,19 +61,21 @@ pids_have_event(const struct instance *i, const struct ktr_firing *f)
 
 	if (f->site != switches)
 		return pids_have(i, PIDS_EVENT) ||
-		       (pid != 0 && (count(in) == 0 || has(in, pid)) && !has(out, pid));
+		       (pid != 0 && (pids_list_count(in) == 0 || pids_list_has(in, pid)) &&
+			!pids_list_has(out, pid));
 	pid = pid != 0 ? pid : IDLE;
 	next = f->args[5] != 0 ? (uint32_t)f->args[5] : IDLE;
-	return (count(in) == 0 || has_any(in, pid, next)) && !(has(out, pid) && has(out, next));
+	return (pids_list_count(in) == 0 || has_any(in, pid, next)) &&
+	       !(pids_list_has(out, pid) && pids_list_has(out, next));
 }
 
 /* False: there is no room. [lock] */
 static bool
 pids_add(struct pids *p, uint32_t pid)
 {
-	unsigned i = 0, n = count(p);
+	unsigned i = 0, n = pids_list_count(p);
 
-	if (has(p, pid))
+	if (pids_list_has(p, pid))
 		return true;
 	while (i < PIDS_MAX && p->pid[i] != 0)
 		i++;
@@ -91,7 +93,7 @@ pids_add(struct pids *p, uint32_t pid)
 static void
 pids_replace(struct pids *p, uint32_t pid, uint32_t by)
 {
-	for (unsigned i = count(p); i-- > 0;)
+	for (unsigned i = pids_list_count(p); i-- > 0;)
 		if (p->pid[i] == pid)
 			__atomic_store_n(&p->pid[i], by, __ATOMIC_RELAXED);
 }
@@ -110,7 +112,7 @@ pids_follow_firing(struct pids *p, const struct ktr_firing *f)
 		pids_replace(p, tid, tid | LEAVING);
 	else if (f->site == ends)
 		pids_replace(p, (uint32_t)f->args[1] | LEAVING, 0);
-	else if (has(p, tid) && !pids_add(p, (uint32_t)f->args[3])) /* of the child */
+	else if (pids_list_has(p, tid) && !pids_add(p, (uint32_t)f->args[3])) /* of the child */
 		p->missed++;
 }
 
@@ -156,7 +158,7 @@ pids_follow(struct instance *i)
 /* ---- files ---- */
 
 static int
-changed(struct instance *i, uintptr_t list)
+pids_changed(struct instance *i, uintptr_t list)
 {
 	if (list >= PIDS_EVENT)
 		return events_pids_changed(i);
@@ -194,7 +196,7 @@ pids_add_here(void *arg)
 
 	hook_lock(&w->i->lock);
 	w->room = true;
-	w->was_empty = count(w->p) == 0;
+	w->was_empty = pids_list_count(w->p) == 0;
 	for (unsigned n = 0; n < w->n && w->room; n++)
 		w->room = pids_add(w->p, w->pids[n]);
 	hook_unlock(&w->i->lock);
@@ -249,7 +251,7 @@ pids_store(struct instance *i, uintptr_t arg, char *text)
 	wakings[2] = event_find("sched", "sched_wakeup_new");
 	ktr_hook_without(pids_add_here, &w);
 	kfree(w.pids);
-	error = changed(i, arg);
+	error = pids_changed(i, arg);
 	if (error != 0 && w.was_empty) /* a list that others are in stays longer by these */
 		ktr_hook_without(pids_empty_here, &w);
 	return w.room ? error : -ENOSPC;
@@ -261,5 +263,5 @@ pids_clear(struct instance *i, uintptr_t arg)
 	struct writing w = {.i = i, .p = &i->pids[arg]};
 
 	ktr_hook_without(pids_empty_here, &w);
-	return changed(i, arg);
+	return pids_changed(i, arg);
 }

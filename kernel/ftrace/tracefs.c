@@ -424,7 +424,7 @@ tracefs_init(void)
 		blk_make_files(sys);
 		cpus_make_files(sys);
 	} else {
-		warnk("cannot make /sys/kernel/tracing\n");
+		pr_warn("cannot make /sys/kernel/tracing\n");
 	}
 	vnode_unref(debug);
 	vnode_unref(kernel);

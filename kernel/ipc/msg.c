@@ -90,7 +90,7 @@ msg_queue_wait(struct queue *q)
 static int
 msg_queue_make(int32_t key, uint64_t flags)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct queue *q = uidinfo_alloc(ui, sizeof(*q));
 	int id;
 
@@ -131,7 +131,7 @@ msg_queue_find(uint64_t id, uint32_t access, int *error)
 static struct message *
 msg_take(uint64_t from, size_t size, int *error)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct message *m = uidinfo_alloc(ui, sizeof(*m) + size);
 
 	if (m == NULL) {
@@ -224,7 +224,7 @@ msg_find(const struct queue *q, int64_t type, uint64_t flags)
 static struct message *
 msg_copy(const struct message *m, int *error)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct message *copy = uidinfo_alloc(ui, sizeof(*m) + m->size);
 
 	if (copy == NULL) {

@@ -141,7 +141,7 @@ sem_set_free(struct set *s)
 static int
 sem_set_make(int32_t key, unsigned count, uint64_t flags)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct set *s;
 	int id;
 
@@ -192,7 +192,7 @@ sys_semget(const uint64_t a[6])
 static struct undo *
 sem_undo_get(struct set *s)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct undo *new;
 
 	list_for_each_entry (struct undo, u, &curproc()->sem_undos, of_proc)
@@ -298,7 +298,7 @@ sem_operate(int32_t id, const struct sembuf *ops, unsigned n, uint64_t deadline)
 int64_t
 sys_semtimedop(const uint64_t a[6])
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	unsigned n = (uint32_t)a[2];
 	uint64_t deadline, size = n * sizeof(struct sembuf);
 	int error = poll_take_deadline(a[3], &deadline);
@@ -504,7 +504,7 @@ static int64_t
 sem_move_all(int32_t id, int command, uint64_t user)
 {
 	uint32_t access = command == SETALL ? IPC_WRITE : IPC_READ;
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	uint64_t serial = 0;
 	struct ipc_object *o;
 	uint16_t *values;

@@ -154,7 +154,7 @@ static const struct vm_pager shm_pager = {shm_pager_page, shm_pager_ref, shm_pag
 static struct segment *
 shm_make(uint64_t size)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct segment *s = uidinfo_alloc(ui, sizeof(*s));
 
 	if (s == NULL)

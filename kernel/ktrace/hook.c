@@ -263,7 +263,8 @@ put_switch(struct ktrace *t, const struct proc *p, bool out)
 
 /* All but system calls, which are to cost little. */
 static __attribute__((noinline)) void
-act(struct ktrace *t, struct proc *p, struct ktrace_action a, const struct ktr_firing *f)
+ktrace_hook_act(struct ktrace *t, struct proc *p, struct ktrace_action a,
+		const struct ktr_firing *f)
 {
 	struct ktr_psig sig;
 	struct ktr_fault fault;
@@ -320,7 +321,7 @@ ktrace_record_firing(struct ktrace *t, const struct thread *th, const struct ktr
 	else if (a.what == RETURN)
 		put_return(t, th, a, f);
 	else
-		act(t, th->proc, a, f);
+		ktrace_hook_act(t, th->proc, a, f);
 }
 
 static __attribute__((noinline)) void

@@ -91,7 +91,7 @@ give_up(struct ktrace_io *io, int error)
 }
 
 static void
-flush(void)
+ktrace_flush(void)
 {
 	int64_t n = (int64_t)used;
 
@@ -130,7 +130,7 @@ ktrace_pack_record(struct ktrace *t, const struct ktrace_record *r, const void *
 	h.ktr_nsec = (int64_t)(ns % 1000000000);
 	strlcpy(h.ktr_comm, r->comm, sizeof(h.ktr_comm));
 	if (buf_io != t->io || sizeof(h) + r->len > BUF_SIZE - used)
-		flush();
+		ktrace_flush();
 	buf_io = t->io;
 	memcpy(buf + used, &h, sizeof(h));
 	memcpy(buf + used + sizeof(h), data, r->len);
@@ -139,7 +139,7 @@ ktrace_pack_record(struct ktrace *t, const struct ktrace_record *r, const void *
 
 /* The next record of this pass, NULL: there is none. */
 static struct ktrace_record *
-front(struct ktrace *t)
+ktrace_front(struct ktrace *t)
 {
 	struct ktrace_record *r = (void *)(t->buf + (t->tail & t->mask));
 
@@ -148,18 +148,18 @@ front(struct ktrace *t)
 	if (r->type != 0)
 		return r;
 	t->tail = (t->tail | t->mask) + 1;
-	return front(t);
+	return ktrace_front(t);
 }
 
 /* The process whose next record is the oldest. */
 static struct ktrace *
-oldest(void)
+ktrace_oldest(void)
 {
 	const struct ktrace_record *first = NULL;
 	struct ktrace *from = NULL;
 
 	list_for_each_entry (struct ktrace, t, &ktrace_all, all) {
-		const struct ktrace_record *r = front(t);
+		const struct ktrace_record *r = ktrace_front(t);
 
 		if (r != NULL && (first == NULL || r->ticks < first->ticks)) {
 			first = r;
@@ -212,7 +212,7 @@ ktrace_swap_io(struct ktrace *t)
 }
 
 static void
-pass(void)
+ktrace_pass(void)
 {
 	struct ktrace *next;
 
@@ -221,7 +221,7 @@ pass(void)
 		t->limit = __atomic_load_n(&t->head, __ATOMIC_ACQUIRE);
 		if (!t->begun && t->io != NULL &&
 		    __atomic_load_n(&t->facs, __ATOMIC_ACQUIRE) != 0) {
-			const struct ktrace_record *r = front(t);
+			const struct ktrace_record *r = ktrace_front(t);
 
 			/* What it did since it was moved to this file comes after its beginning. */
 			if (r != NULL && r->ticks < t->begin_ticks)
@@ -229,8 +229,8 @@ pass(void)
 			add_life(t, true, t->comm);
 		}
 	}
-	while ((next = oldest()) != NULL) {
-		struct ktrace_record *r = front(next);
+	while ((next = ktrace_oldest()) != NULL) {
+		struct ktrace_record *r = ktrace_front(next);
 
 		r->comm[sizeof(r->comm) - 1] = '\0'; /* a longer name is cut */
 		if (r->tid == next->pid)
@@ -249,7 +249,7 @@ pass(void)
 				__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
 		}
 	}
-	flush();
+	ktrace_flush();
 	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
 		if (t->next_io != NULL && !t->begun)
 			ktrace_swap_io(t);
@@ -266,13 +266,13 @@ any_traced(void)
 }
 
 static void
-writer(void *arg)
+ktrace_writer_thread(void *arg)
 {
 	mutex_lock(&ktrace_lock);
 	for (;;) {
 		uint64_t asked_for = passes_asked;
 
-		pass();
+		ktrace_pass();
 		passes_done = asked_for;
 		cond_broadcast(&done);
 		if (passes_asked == passes_done)
@@ -290,7 +290,7 @@ ktrace_writer_init(void)
 		buf = kmap_alloc(BUF_SIZE);
 	if (buf == NULL)
 		return -ENOMEM;
-	t = thread_create("ktrace", PRIO_KERN, writer, NULL);
+	t = thread_create("ktrace", PRIO_KERN, ktrace_writer_thread, NULL);
 	return t != NULL ? 0 : -ENOMEM;
 }
 

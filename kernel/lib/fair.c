@@ -103,7 +103,7 @@ begin_as_ordinary(const struct fair_queue *q, struct fair_entry *e)
 }
 
 static void
-weigh(struct fair_group *g)
+fair_weigh_group(struct fair_group *g)
 {
 	g->self.weight = (g->light < FAIR_WEIGHT ? g->light : FAIR_WEIGHT) + g->extra;
 }
@@ -115,7 +115,7 @@ fair_join(struct fair_queue *top, struct fair_group *g, struct fair_entry *e)
 
 	g->light += light_part(e);
 	g->extra += e->weight - light_part(e);
-	weigh(g);
+	fair_weigh_group(g);
 	if (g->joined++ == 0)
 		catch_up(top, &g->self);
 	else if (g->self.weight > old)
@@ -143,7 +143,7 @@ fair_leave(struct fair_queue *top, struct fair_entry *e)
 	g->extra -= e->weight - light_part(e);
 	if (g->joined == 0)
 		return;
-	weigh(g);
+	fair_weigh_group(g);
 	renew_group(top, g);
 }
 

@@ -350,7 +350,7 @@ child_named(const struct fdt *f, int node, const char *name, size_t n)
 
 /* Length of the first component of path. */
 static size_t
-component(const char *path)
+fdt_component_length(const char *path)
 {
 	size_t n = 0;
 
@@ -360,10 +360,10 @@ component(const char *path)
 }
 
 static int
-descend(const struct fdt *f, int node, const char *path)
+fdt_descend(const struct fdt *f, int node, const char *path)
 {
 	while (node >= 0 && *path != '\0' && *path != ':') {
-		size_t n = component(path);
+		size_t n = fdt_component_length(path);
 
 		if (n > 0)
 			node = child_named(f, node, path, n);
@@ -375,11 +375,11 @@ descend(const struct fdt *f, int node, const char *path)
 int
 fdt_path(const struct fdt *f, const char *path)
 {
-	size_t n = component(path);
+	size_t n = fdt_component_length(path);
 	struct token t;
 
 	if (*path == '/')
-		return descend(f, fdt_root(f), path);
+		return fdt_descend(f, fdt_root(f), path);
 	if (!take_node(f, child_named(f, fdt_root(f), "aliases", 7), &t))
 		return -1;
 	while (take_token(f, t.next, &t) && t.kind == FDT_PROP) {
@@ -389,7 +389,7 @@ fdt_path(const struct fdt *f, const char *path)
 			continue;
 		if (t.len == 0 || strnlen(target, t.len) == t.len || *target != '/')
 			return -1;
-		return descend(f, descend(f, fdt_root(f), target), path + n);
+		return fdt_descend(f, fdt_descend(f, fdt_root(f), target), path + n);
 	}
 	return -1;
 }

@@ -51,7 +51,7 @@ address_cells(const struct fdt *f, int node)
 }
 
 static bool
-wraps(uint64_t address, uint64_t size)
+fdt_wraps(uint64_t address, uint64_t size)
 {
 	return size != 0 && address > UINT64_MAX - (size - 1);
 }
@@ -104,7 +104,7 @@ through_bus(const struct fdt *f, int bus, uint64_t *address, uint64_t size)
 		offset = *address - e.child;
 		if (*address < e.child || offset >= e.size || size > e.size - offset)
 			continue;
-		if (wraps(e.parent, e.size))
+		if (fdt_wraps(e.parent, e.size))
 			return false;
 		*address = e.parent + offset;
 		return true;
@@ -114,14 +114,14 @@ through_bus(const struct fdt *f, int bus, uint64_t *address, uint64_t size)
 
 /* Translates an address from a bus to the CPU. */
 static bool
-translate(const struct fdt *f, int bus, uint64_t *address, uint64_t size)
+fdt_translate(const struct fdt *f, int bus, uint64_t *address, uint64_t size)
 {
 	int root = fdt_root(f);
 
 	for (; bus > root; bus = fdt_parent(f, bus))
 		if (!through_bus(f, bus, address, size))
 			return false;
-	return bus == root && !wraps(*address, size);
+	return bus == root && !fdt_wraps(*address, size);
 }
 
 bool
@@ -141,7 +141,7 @@ fdt_reg(const struct fdt *f, int node, unsigned i, uint64_t *address, uint64_t *
 	p += (size_t)i * 4 * (ac + sc);
 	a = fdt_take_number(&p, ac);
 	s = fdt_take_number(&p, sc);
-	if (sc != 0 && !translate(f, bus, &a, s))
+	if (sc != 0 && !fdt_translate(f, bus, &a, s))
 		return false;
 	*address = a;
 	*size = s;
@@ -157,7 +157,7 @@ fdt_range(const struct fdt *f, int node, unsigned i, struct fdt_range *range)
 	if (!ranges_open(f, node, &r) || i >= r.count)
 		return false;
 	ranges_read(&r, i, &e);
-	if (wraps(e.child, e.size) || !translate(f, fdt_parent(f, node), &e.parent, e.size))
+	if (fdt_wraps(e.child, e.size) || !fdt_translate(f, fdt_parent(f, node), &e.parent, e.size))
 		return false;
 	*range = e;
 	return true;

@@ -18,7 +18,7 @@ struct tables {
 };
 
 static bool
-tables(struct tables *t)
+ksyms_open_tables(struct tables *t)
 {
 	t->h = (const struct ksyms_header *)__ksyms_start;
 	if ((size_t)(__ksyms_end - __ksyms_start) < sizeof(*t->h) || t->h->magic != KSYMS_MAGIC)
@@ -81,7 +81,7 @@ is_asked(long i)
 static long
 ksyms_find(struct tables *t, uintptr_t pc)
 {
-	if (!tables(t) || pc < t->h->base || pc >= (uintptr_t)__ksyms_start)
+	if (!ksyms_open_tables(t) || pc < t->h->base || pc >= (uintptr_t)__ksyms_start)
 		return -1;
 	return last_at_or_below(t->syms, t->h->sym_count, (uint32_t)(pc - t->h->base));
 }
@@ -145,7 +145,7 @@ ksym_line(uintptr_t pc, const char **file, unsigned *line)
 	struct tables t;
 	long i;
 
-	if (!tables(&t) || pc < t.h->base || pc >= (uintptr_t)__ksyms_start)
+	if (!ksyms_open_tables(&t) || pc < t.h->base || pc >= (uintptr_t)__ksyms_start)
 		return false;
 	i = last_at_or_below(t.lines, t.h->line_count, (uint32_t)(pc - t.h->base));
 	if (i < 0 || t.lines[i].line == 0)
@@ -161,7 +161,7 @@ ksym_frame(uintptr_t pc, struct ksyms_frame *frame)
 	struct tables t;
 	long i;
 
-	if (!tables(&t) || pc < t.h->base || pc >= (uintptr_t)__ksyms_start)
+	if (!ksyms_open_tables(&t) || pc < t.h->base || pc >= (uintptr_t)__ksyms_start)
 		return false;
 	i = last_at_or_below(t.frames, t.h->frame_count, (uint32_t)(pc - t.h->base));
 	if (i < 0 || t.frames[i].cfa == 0)
@@ -176,7 +176,7 @@ ksym_at(uint32_t i, uintptr_t *address)
 	struct tables t;
 	long own, name = i;
 
-	if (!tables(&t) || i >= t.h->sym_count)
+	if (!ksyms_open_tables(&t) || i >= t.h->sym_count)
 		return NULL;
 	*address = t.h->base + t.syms[i].addr;
 	own = find_pair(&t, *address);
@@ -191,7 +191,7 @@ ksym_address(const char *name)
 	struct tables t;
 	uint32_t slots = 1, hash = 2166136261; /* FNV-1a */
 
-	if (!tables(&t))
+	if (!ksyms_open_tables(&t))
 		return 0;
 	while (slots < 2 * t.h->sym_count)
 		slots *= 2;

@@ -2,7 +2,7 @@
 #include "kernel/lib/leftist.h"
 
 static uint32_t
-rank(const struct leftist *e)
+fair_rank(const struct leftist *e)
 {
 	return e != NULL ? e->rank : 0;
 }
@@ -13,13 +13,13 @@ leftist_settle(struct leftist *e)
 {
 	uint32_t old = e->rank;
 
-	if (rank(e->left) < rank(e->right)) {
+	if (fair_rank(e->left) < fair_rank(e->right)) {
 		struct leftist *l = e->left;
 
 		e->left = e->right;
 		e->right = l;
 	}
-	e->rank = rank(e->right) + 1;
+	e->rank = fair_rank(e->right) + 1;
 	return e->rank != old;
 }
 

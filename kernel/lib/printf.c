@@ -109,7 +109,7 @@ printk(const char *fmt, ...)
 }
 
 void
-warnk(const char *fmt, ...)
+pr_warn(const char *fmt, ...)
 {
 	va_list ap;
 

@@ -1,7 +1,7 @@
 /*
  * printf.h - kernel output. Formats as in C, without floating point (ktr/fmt.h).
  *
- * printk() and warnk() write to the message buffer (dmesg) and to the console. They never sleep.
+ * printk() and pr_warn() write to the message buffer (dmesg) and to the console. They never sleep.
  * Any context, also NMI and panic. If a CPU is interrupted in the middle of console output, what
  * the interrupt prints goes to the message buffer only.
  */
@@ -20,7 +20,7 @@
 void printk(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void vprintk(const char *fmt, va_list ap);
 /* Prints a warning, always to the console too. */
-void warnk(const char *fmt, ...) PRINTF_LIKE(1, 2);
+void pr_warn(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* As in C99. */
 #define snprintf  fmt_snprintf
 #define vsnprintf fmt_vsnprintf
@@ -39,7 +39,7 @@ size_t msgbuf_size(void);
 bool printk_set_quiet(bool quiet);
 
 /*
- * Sets the second destination of printk() and warnk(). write() prints all n bytes, in any context.
+ * Sets the second destination of printk() and pr_warn(). write() prints n bytes, in any context.
  * It returns false when the CPU was interrupted in the middle of console output. Boot, once.
  */
 void printk_set_console(bool (*write)(const char *text, size_t n));

@@ -36,7 +36,7 @@ quarter_round(uint32_t s[16], unsigned a, unsigned b, unsigned c, unsigned d)
 }
 
 static void
-block(const uint32_t in[16], uint32_t out[16])
+chacha20_block(const uint32_t in[16], uint32_t out[16])
 {
 	memcpy(out, in, 16 * sizeof(*out));
 	for (unsigned i = 0; i < ROUNDS; i += 2) {
@@ -62,7 +62,7 @@ random_bytes(void *buf, size_t n)
 		for (unsigned i = 0; i < KEY_WORDS; i++)
 			in[4 + i] = __atomic_load_n(&key[i], __ATOMIC_RELAXED);
 		memcpy(&in[12], fresh, sizeof(fresh));
-		block(in, out);
+		chacha20_block(in, out);
 		for (unsigned i = 0; i < KEY_WORDS; i++)
 			__atomic_store_n(&key[i], out[i], __ATOMIC_RELAXED);
 		memcpy(buf, out + KEY_WORDS, part);

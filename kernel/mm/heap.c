@@ -124,7 +124,7 @@ block_size(const struct page *p)
 }
 
 static void *
-alloc(size_t size, const void *caller)
+heap_alloc(size_t size, const void *caller)
 {
 	void *va = size <= (size_t)1 << MAX_SHIFT ? alloc_small(class_of(size)) : alloc_large(size);
 
@@ -141,13 +141,13 @@ alloc(size_t size, const void *caller)
 void *
 kmalloc(size_t size)
 {
-	return alloc(size, __builtin_return_address(0));
+	return heap_alloc(size, __builtin_return_address(0));
 }
 
 void *
 kzalloc(size_t size)
 {
-	void *va = alloc(size, __builtin_return_address(0));
+	void *va = heap_alloc(size, __builtin_return_address(0));
 
 	return va != NULL ? memset(va, 0, size) : NULL;
 }

@@ -35,7 +35,7 @@ struct area { /* [start, end) is mapped or will be; sorted by address */
 	struct list link;
 	uintptr_t start, end;
 	enum area_kind kind;
-	struct area *gone; /* next on the list that release() works on */
+	struct area *gone; /* next on the list that kmap_release_areas() works on */
 };
 
 extern char __text_start[], __text_end[], __rodata_start[], __rodata_end[], __data_start[],
@@ -194,7 +194,7 @@ kmap_flush_everywhere(void)
 
 /* Unmaps and frees the areas linked by `gone`, with one TLB shoot-down for all of them. */
 static void
-release(struct area *list)
+kmap_release_areas(struct area *list)
 {
 	void *pages = NULL;
 
@@ -257,7 +257,7 @@ kmap_alloc(size_t size)
 		if (r != 0) {
 			if (page != NULL)
 				page_free(page, 0);
-			release(a);
+			kmap_release_areas(a);
 			return NULL;
 		}
 	}
@@ -299,7 +299,7 @@ kmap_free_all(void *const *va, unsigned n)
 		list = a;
 	}
 	if (list != NULL)
-		release(list);
+		kmap_release_areas(list);
 }
 
 void
@@ -320,7 +320,7 @@ kmap_phys(uint64_t pa, size_t size, unsigned prot)
 	int r = pagetable_map(root, a->start, pa - off, a->end - a->start, prot | MMU_GLOBAL);
 	spin_unlock(&kmap_lock);
 	if (r != 0) {
-		release(a);
+		kmap_release_areas(a);
 		return NULL;
 	}
 	CTR3(KTR_PMAP, "kmap_phys: pa %#lx size %lu addr %#lx", pa, size, a->start + off);

@@ -74,8 +74,8 @@ pagetable_lookup(uint64_t root, uintptr_t va, unsigned *level)
 }
 
 static void
-each(uint64_t *table, unsigned level, uintptr_t base, uintptr_t start, uintptr_t end,
-     void (*f)(uint64_t *, uintptr_t, void *), void *arg)
+pagetable_each_level(uint64_t *table, unsigned level, uintptr_t base, uintptr_t start,
+		     uintptr_t end, void (*f)(uint64_t *, uintptr_t, void *), void *arg)
 {
 	uint64_t step = 1ul << (PAGE_SHIFT + 9 * level);
 
@@ -89,8 +89,8 @@ each(uint64_t *table, unsigned level, uintptr_t base, uintptr_t start, uintptr_t
 		if (level == 0 || arch_pte_block(table[i]))
 			f(&table[i], va, arg);
 		else
-			each(phys_to_virt(arch_pte_pa(table[i])), level - 1, va, start, end, f,
-			     arg);
+			pagetable_each_level(phys_to_virt(arch_pte_pa(table[i])), level - 1, va,
+					     start, end, f, arg);
 	}
 }
 
@@ -99,7 +99,8 @@ pagetable_each(uint64_t root, uintptr_t start, uintptr_t end,
 	       void (*f)(uint64_t *, uintptr_t, void *), void *arg)
 {
 	/* A kernel address has ones in the bits that the walk does not use. */
-	each(phys_to_virt(root), TOP_LEVEL, start & ~((1ul << 48) - 1), start, end, f, arg);
+	pagetable_each_level(phys_to_virt(root), TOP_LEVEL, start & ~((1ul << 48) - 1), start, end,
+			     f, arg);
 }
 
 static void

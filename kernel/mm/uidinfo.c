@@ -154,7 +154,7 @@ alloc_fresh(uint32_t uid)
 
 /* The user's; made if there is none. NULL: no memory. */
 static struct uidinfo *
-get(uint32_t uid)
+uidinfo_find_or_make(uint32_t uid)
 {
 	struct uidinfo *ui, *fresh;
 
@@ -179,7 +179,7 @@ get(uint32_t uid)
 struct uidinfo *
 uidinfo_enter(uint32_t uid)
 {
-	struct uidinfo *ui = uid != 0 ? get(uid) : &uidinfo_root;
+	struct uidinfo *ui = uid != 0 ? uidinfo_find_or_make(uid) : &uidinfo_root;
 
 	return ui != NULL && uidinfo_charge(ui, UIDINFO_PROC, 1) ? ui : NULL;
 }

@@ -174,7 +174,7 @@ message_take_control(struct user_message *um)
 	if (len > INT32_MAX || len > CONTROL_MAX)
 		return -ENOBUFS;
 	if (len > CONTROL_FEW) {
-		um->ui = curuidinfo();
+		um->ui = proc_uidinfo();
 		to = um->control = uidinfo_alloc(um->ui, len);
 		if (to == NULL)
 			return -ENOMEM;

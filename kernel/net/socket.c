@@ -67,7 +67,7 @@ socket_create(unsigned domain, unsigned type, unsigned protocol, int *err)
 	*err = -EPROTONOSUPPORT;
 	if (protocol > UINT16_MAX)
 		return NULL;
-	return socket_make(family, type, protocol, curuidinfo(), err);
+	return socket_make(family, type, protocol, proc_uidinfo(), err);
 }
 
 struct socket *

@@ -318,7 +318,7 @@ unix_shutdown(struct socket *so, int how)
 
 /* Nobody will use us: its peer learns of that. unix_lock held. */
 static void
-bury(struct unix_socket *us, struct remains *r)
+unix_bury(struct unix_socket *us, struct remains *r)
 {
 	bool reset;
 
@@ -344,7 +344,7 @@ reset_pending(struct unix_socket *us)
 		struct unix_socket *new = take_pending(us);
 		struct remains r;
 
-		bury(new, &r);
+		unix_bury(new, &r);
 		mutex_unlock(&unix_lock);
 		drop_remains(new, &r);
 		unix_unref(new);
@@ -359,7 +359,7 @@ unix_release(struct socket *so)
 	struct remains r;
 
 	mutex_lock(&unix_lock);
-	bury(us, &r);
+	unix_bury(us, &r);
 	if (us->state == UNIX_LISTENING)
 		reset_pending(us);
 	mutex_unlock(&unix_lock);

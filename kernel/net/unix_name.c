@@ -52,7 +52,7 @@ is_abstract(const struct unix_name *name)
 static struct unix_name *
 name_alloc(const struct socket_name *from, int *err)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct unix_name *name;
 
 	*err = -EINVAL;

@@ -38,7 +38,7 @@ buffer_alloc(struct uidinfo *ui, size_t size)
 static struct unix_message *
 message_alloc(struct unix_socket *us, size_t first)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct unix_message *msg = __atomic_exchange_n(&us->spare, NULL, __ATOMIC_ACQUIRE);
 
 	if (msg != NULL && (msg->ui != ui || msg->charge < sizeof(*msg) + first)) {
@@ -111,7 +111,7 @@ fill_pieces(struct unix_message *msg, struct uio *u)
 
 /* Real ids, as Linux sends them. */
 static struct ucred
-sender(void)
+unix_sender_cred(void)
 {
 	const struct proc *p = curproc();
 
@@ -128,7 +128,7 @@ unix_message_make(struct unix_socket *us, struct uio *u, size_t len, int *err)
 	if (msg == NULL)
 		return NULL;
 	*msg = (struct unix_message){.ui = msg->ui,
-				     .cred = sender(),
+				     .cred = unix_sender_cred(),
 				     .charge = msg->charge,
 				     .left = len,
 				     .piece = &msg->first,

@@ -38,7 +38,7 @@ unix_of_file(const struct file *f)
 static struct unix_rights *
 rights_alloc(unsigned count)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct unix_rights *r = uidinfo_alloc(ui, sizeof(*r) + count * sizeof(r->files[0]));
 
 	if (r != NULL)
@@ -232,14 +232,14 @@ each_held(struct unix_socket *us, void (*fn)(struct unix_socket *us, void *arg),
 }
 
 static void
-explain(struct unix_socket *us, void *arg)
+rights_explain(struct unix_socket *us, void *arg)
 {
 	us->unexplained -= us->candidate;
 }
 
 /* It can be received: so can all that it holds. */
 static void
-revive(struct unix_socket *us, void *alive)
+rights_revive(struct unix_socket *us, void *alive)
 {
 	if (!us->candidate)
 		return;
@@ -256,15 +256,15 @@ find_alive(struct list *alive)
 		us->unexplained = us->in_flight;
 		us->candidate = true;
 		if (__atomic_load_n(&us->file->refs, __ATOMIC_ACQUIRE) != us->in_flight)
-			revive(us, alive);
+			rights_revive(us, alive);
 	}
 	list_for_each_entry (struct unix_socket, us, &flight, flight)
-		each_held(us, explain, NULL);
+		each_held(us, rights_explain, NULL);
 	list_for_each_entry_safe (struct unix_socket, us, &flight, flight)
 		if (us->unexplained > 0)
-			revive(us, alive);
+			rights_revive(us, alive);
 	list_for_each_entry (struct unix_socket, us, alive, flight)
-		each_held(us, revive, alive);
+		each_held(us, rights_revive, alive);
 }
 
 /* Takes the files out of us's messages. unix_lock held. */
@@ -353,7 +353,7 @@ collector_goes_on(void)
 }
 
 static void
-collector(void *arg)
+unix_collector_thread(void *arg)
 {
 	while (collector_goes_on()) {
 		uint64_t start = clock_ns();
@@ -378,7 +378,7 @@ unix_rights_closed(void)
 	spin_unlock(&collector_lock);
 	if (!starts) {
 		wakeup(&wanted);
-	} else if (thread_create("unixgc", PRIO_KERN, collector, NULL) == NULL) {
+	} else if (thread_create("unixgc", PRIO_KERN, unix_collector_thread, NULL) == NULL) {
 		spin_lock(&collector_lock);
 		__atomic_store_n(&works, false, __ATOMIC_RELAXED); /* the next one tries again */
 		spin_unlock(&collector_lock);

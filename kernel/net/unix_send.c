@@ -119,7 +119,7 @@ try_deliver(const struct unix_socket *us, struct unix_socket *to, struct unix_me
 
 /* The same; files that are in flight for nobody do not count. */
 static int
-deliver(const struct unix_socket *us, struct unix_socket *to, struct unix_message *msg)
+unix_deliver(const struct unix_socket *us, struct unix_socket *to, struct unix_message *msg)
 {
 	int error = try_deliver(us, to, msg);
 
@@ -149,7 +149,7 @@ send_part(struct unix_socket *us, struct unix_socket *to, struct socket_message 
 	if (msg == NULL)
 		return error;
 	give_extra(msg, x);
-	error = deliver(us, to, msg);
+	error = unix_deliver(us, to, msg);
 	if (error != 0)
 		unix_message_free(msg);
 	return error;
@@ -199,7 +199,7 @@ unix_stream_send(struct socket *so, struct socket_message *m)
 
 /* Where a datagram goes, with a reference. */
 static struct unix_socket *
-receiver(struct unix_socket *us, const struct socket_message *m, int *err)
+unix_find_receiver(struct unix_socket *us, const struct socket_message *m, int *err)
 {
 	struct unix_socket *to;
 
@@ -220,7 +220,7 @@ receiver(struct unix_socket *us, const struct socket_message *m, int *err)
 
 /* The peer of a datagram socket is closed: there is none any more. */
 static void
-disconnect(struct unix_socket *us, struct unix_socket *peer)
+unix_forget_peer(struct unix_socket *us, struct unix_socket *peer)
 {
 	mutex_lock(&unix_lock);
 	if (us->peer == peer)
@@ -235,14 +235,14 @@ deliver_datagram(struct unix_socket *us, struct unix_socket *to, struct unix_mes
 {
 	int error, waited = 0;
 
-	while ((error = deliver(us, to, msg)) == -EAGAIN && waited == 0)
+	while ((error = unix_deliver(us, to, msg)) == -EAGAIN && waited == 0)
 		waited = unix_wait_queue(to, nowait, deadline);
 	if (error == -EAGAIN)
 		error = waited;
 	if (error != 0)
 		unix_message_free(msg);
 	if (error == -ECONNREFUSED)
-		disconnect(us, to);
+		unix_forget_peer(us, to);
 	return error;
 }
 
@@ -278,7 +278,7 @@ unix_datagram_send(struct socket *so, struct socket_message *m)
 
 	if (error == 0)
 		error = unix_autobind(us);
-	to = error == 0 ? receiver(us, m, &error) : NULL;
+	to = error == 0 ? unix_find_receiver(us, m, &error) : NULL;
 	if (to != NULL)
 		error = send_datagram(us, to, m, &x);
 	unix_unref(to);

@@ -197,7 +197,7 @@ kprobe_print(const struct kprobe_info *info, struct sbuf *out)
 
 /* The definition as it is listed, for kfree(). NULL: no memory. */
 static char *
-listed(const struct kprobe_info *info)
+kprobe_list_line(const struct kprobe_info *info)
 {
 	struct sbuf out;
 	char *line;
@@ -260,7 +260,7 @@ kprobe_matches(const struct kprobe_info *info, const char *which)
 		return true;
 	if (begins_with(info->definition + d->place_at, end))
 		return true;
-	line = listed(info);
+	line = kprobe_list_line(info);
 	place = line != NULL ? strchr(line, ' ') : NULL;
 	same = place != NULL && begins_with(place, end);
 	kfree(line);
@@ -329,7 +329,7 @@ user_of_marked(void)
 }
 
 static void
-unmark(void)
+kprobe_unmark_all(void)
 {
 	list_for_each_entry (struct kprobe, k, &kprobes, link)
 		k->gone = false;
@@ -364,7 +364,7 @@ kprobe_del(const char *which, enum kprobe_kind kind, char *err, size_t errlen)
 		kprobe_remove_marked();
 	else
 		snprintf(err, errlen, "the probe is on for %.40s", user);
-	unmark();
+	kprobe_unmark_all();
 	ktr_port_unlock();
 	if (m.found == 0)
 		snprintf(err, errlen, "no probe \"%.40s\"", which != NULL ? which : "");

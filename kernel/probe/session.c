@@ -233,7 +233,7 @@ session_init(void)
 	};
 
 	if (devfs_register("probe", &ops, NULL) < 0)
-		warnk("cannot make /dev/probe\n");
+		pr_warn("cannot make /dev/probe\n");
 }
 HOOK(booted, session_init);
 

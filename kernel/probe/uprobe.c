@@ -281,7 +281,7 @@ uprobe_fire(struct hit *h)
 
 /* A call of the function begins whose probes r: there were no room for. */
 static void
-miss(const struct hit *h)
+uprobe_count_miss(const struct hit *h)
 {
 	arch_irq_disable();
 	for (struct uprobe *u = NULL; (u = next_at(u, h->object, h->offset)) != NULL;)
@@ -315,7 +315,7 @@ await_return(const struct hit *h)
 		lwp_call_end(l, call);
 	call = returner != 0 ? lwp_call_begin(l, sp) : NULL;
 	if (call == NULL) {
-		miss(h);
+		uprobe_count_miss(h);
 		return;
 	}
 	call->ret = ret;
@@ -331,7 +331,7 @@ await_return(const struct hit *h)
 
 /* A function has returned to its breakpoint; perhaps several, of which one jumped to the next. */
 static bool
-returned(struct arch_trapframe *tf, uintptr_t at)
+uprobe_returned(struct arch_trapframe *tf, uintptr_t at)
 {
 	uintptr_t sp = arch_tf_sp(tf) - ARCH_CALL_PUSHES, to = at;
 	struct lwp *l = curlwp();
@@ -394,7 +394,7 @@ uprobe_run(struct hit *h)
 }
 
 static bool
-hit(struct arch_trapframe *tf, uintptr_t at)
+uprobe_hit(struct arch_trapframe *tf, uintptr_t at)
 {
 	uint32_t seen = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
 	struct hit h = {.tf = tf, .at = at};
@@ -431,7 +431,7 @@ uprobe_trap(struct arch_trapframe *tf, uintptr_t at)
 		return true;
 	}
 	arch_irq_enable();
-	mine = returned(tf, at) || hit(tf, at);
+	mine = uprobe_returned(tf, at) || uprobe_hit(tf, at);
 	arch_irq_disable();
 	return mine;
 }

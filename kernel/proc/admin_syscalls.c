@@ -19,7 +19,7 @@
 #include "kernel/sysctl/uts.h"
 
 static _Noreturn void
-halt(void)
+kernel_halt(void)
 {
 	printk("system halted\n");
 	shutdown_before_halt();
@@ -47,7 +47,7 @@ sys_reboot(const uint64_t a[6])
 	case REBOOT_RESTART2:
 		shutdown_reboot();
 	case REBOOT_HALT:
-		halt();
+		kernel_halt();
 	case REBOOT_POWER_OFF:
 		shutdown_poweroff(0);
 	default:

@@ -220,8 +220,8 @@ proc_exe_drop(struct vnode *exe)
  * the old program looks at the new one.
  */
 static void
-become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
-       const struct exec_ids *ids)
+exec_become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *exe,
+	    const struct exec_ids *ids)
 {
 	struct vnode *old_exe = p->exe;
 	struct vmspace *old = p->vm;
@@ -469,7 +469,7 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 		vm_destroy(vm);
 		return r;
 	}
-	become(p, vm, name, vn, &ids);
+	exec_become(p, vm, name, vn, &ids);
 	set_program(p, path);
 	strlcpy(p->psargs, args_join(s), sizeof(p->psargs));
 	arch_tf_init_user(tf, program.start, sp);

@@ -64,7 +64,7 @@ word_at(uint64_t addr, uint32_t op)
 }
 
 static struct list *
-bucket(struct word w)
+futex_bucket(struct word w)
 {
 	struct list *b = &buckets[(w.of / 64 + w.at / 4) % BUCKETS];
 
@@ -121,7 +121,7 @@ futex_wait(uint64_t addr, uint32_t op, uint32_t expected, uint32_t bits, struct 
 		spin_unlock(&futex_lock);
 		return -EAGAIN;
 	}
-	list_append(bucket(w.word), &w.list);
+	list_append(futex_bucket(w.word), &w.list);
 	while (!w.woken && r == 0)
 		r = sleep_once(&w);
 	list_remove(&w.list);
@@ -155,7 +155,7 @@ futex_wake_word(struct word from, uint32_t bits, uint32_t count, struct word to,
 	struct list woken = LIST_INIT(woken);
 	int64_t n = 0;
 
-	list_for_each_entry_safe (struct waiter, w, bucket(from), list) {
+	list_for_each_entry_safe (struct waiter, w, futex_bucket(from), list) {
 		if (w->word.of != from.of || w->word.at != from.at || !(w->bits & bits))
 			continue;
 		if (count > 0) {
@@ -166,7 +166,7 @@ futex_wake_word(struct word from, uint32_t bits, uint32_t count, struct word to,
 		} else if (more > 0) {
 			list_remove(&w->list);
 			w->word = to;
-			list_append(bucket(to), &w->list);
+			list_append(futex_bucket(to), &w->list);
 			more--;
 		} else {
 			break;
@@ -309,7 +309,7 @@ sys_get_robust_list(const uint64_t a[6])
  * was being taken or released. If it is free, the owner had no time to wake the next one.
  */
 static void
-abandon(uint64_t addr, bool pending)
+futex_abandon(uint64_t addr, bool pending)
 {
 	uint32_t value;
 
@@ -338,13 +338,13 @@ futex_thread_exit(struct lwp *l)
 			bool good = copy_in(&next, at & ~1ul, sizeof(next)) == 0;
 
 			if (at != head.pending)
-				abandon((at & ~1ul) + head.offset, false);
+				futex_abandon((at & ~1ul) + head.offset, false);
 			if (!good)
 				break;
 			at = next;
 		}
 		if (head.pending != 0)
-			abandon((head.pending & ~1ul) + head.offset, true);
+			futex_abandon((head.pending & ~1ul) + head.offset, true);
 	}
 	if (l->clear_tid != 0 && copy_out(l->clear_tid, &zero, 4) == 0)
 		futex_wake(l->clear_tid, 0, UINT32_MAX, 1);

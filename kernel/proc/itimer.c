@@ -13,7 +13,7 @@ static struct mutex set_mutex = MUTEX_INIT("itimer"), reals_mutex = MUTEX_INIT("
 static struct list reals = LIST_INIT(reals);
 
 static void
-expire(void *arg)
+itimer_expire(void *arg)
 {
 	struct itimer *t = arg;
 	bool due;
@@ -29,7 +29,7 @@ expire(void *arg)
 void
 itimer_init(struct itimer *t, void (*fn)(struct itimer *t))
 {
-	callout_init(&t->callout, expire, t);
+	callout_init(&t->callout, itimer_expire, t);
 	spin_init(&t->lock, "itimer");
 	t->deadline_ns = t->interval_ns = 0;
 	t->due = false;

@@ -183,7 +183,7 @@ sys_mremap(const uint64_t a[6])
 
 /* Makes the pages of a range, as if each were read or written. */
 static int
-populate(uint64_t at, uint64_t size, unsigned access)
+mmap_populate(uint64_t at, uint64_t size, unsigned access)
 {
 	struct vmspace *vm = curproc()->vm;
 
@@ -227,9 +227,9 @@ sys_madvise(const uint64_t a[6])
 	case MADV_KEEPONFORK:
 		return vm_set_inherit(vm, a[0], a[1], VM_WIPE_NOT);
 	case MADV_POPULATE_READ:
-		return populate(a[0], a[1], MMU_READ);
+		return mmap_populate(a[0], a[1], MMU_READ);
 	case MADV_POPULATE_WRITE:
-		return populate(a[0], a[1], MMU_WRITE);
+		return mmap_populate(a[0], a[1], MMU_WRITE);
 	default: /* only says what is faster */
 		return vm_is_mapped(vm, a[0], a[1]) ? 0 : -ENOMEM;
 	}

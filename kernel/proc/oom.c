@@ -70,8 +70,8 @@ kill_one(uint32_t uid)
 		p->doomed = true;
 		CTR3(KTR_PROC, "out of memory: kill pid %u name %s pages %lu", p->pid,
 		     ktr_intern(p->name), vm_resident(p->vm));
-		warnk("out of memory: %s[%u], which has %lu pages, is killed\n", p->name, p->pid,
-		      vm_resident(p->vm));
+		pr_warn("out of memory: %s[%u], which has %lu pages, is killed\n", p->name, p->pid,
+			vm_resident(p->vm));
 		proc_signal_locked(p, SIGKILL);
 	}
 	spin_unlock(&proc_lock);

@@ -284,7 +284,7 @@ proc_signal_kills(void)
 }
 
 struct uidinfo *
-curuidinfo(void)
+proc_uidinfo(void)
 {
 	struct proc *p = curproc();
 

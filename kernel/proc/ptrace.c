@@ -31,7 +31,7 @@ ptrace_traced(const struct lwp *l)
 struct ptrace *
 ptrace_alloc(void)
 {
-	struct uidinfo *ui = curuidinfo();
+	struct uidinfo *ui = proc_uidinfo();
 	struct ptrace *pt = uidinfo_alloc(ui, sizeof(*pt));
 
 	if (pt != NULL) {
@@ -251,7 +251,7 @@ ptrace_interrupted(void)
 
 /* Stops with SIGTRAP. */
 static void
-trap(int status, int code, bool dying)
+ptrace_trap(int status, int code, bool dying)
 {
 	set_trap_info(curlwp()->ptrace, code);
 	ptrace_stop(status, 0, dying);
@@ -261,12 +261,12 @@ void
 ptrace_handler(void)
 {
 	if (ptrace_traced(curlwp()) && curlwp()->ptrace->mode == PTRACE_SINGLESTEP)
-		trap(STOP_STATUS(SIGTRAP), SIGTRAP, false);
+		ptrace_trap(STOP_STATUS(SIGTRAP), SIGTRAP, false);
 }
 
 /* Does the tracer want that event? proc_lock held. */
 static bool
-wants(int event)
+ptrace_wants(int event)
 {
 	return ptrace_traced(curlwp()) && (curlwp()->ptrace->options & 1u << event);
 }
@@ -279,9 +279,9 @@ ptrace_event(int event, uint64_t message)
 	if (curlwp()->ptrace == NULL)
 		return;
 	spin_lock(&proc_lock);
-	if (wants(event)) {
+	if (ptrace_wants(event)) {
 		curlwp()->ptrace->message = message;
-		trap(status, status >> 8, event == PTRACE_EVENT_EXIT);
+		ptrace_trap(status, status >> 8, event == PTRACE_EVENT_EXIT);
 	}
 	spin_unlock(&proc_lock);
 }
@@ -292,8 +292,8 @@ ptrace_executed(uint32_t old_tid)
 	bool by_signal;
 
 	spin_lock(&proc_lock); /* before the event, at which the tracer may change its options */
-	by_signal =
-	    ptrace_traced(curlwp()) && !wants(PTRACE_EVENT_EXEC) && !curlwp()->ptrace->seized;
+	by_signal = ptrace_traced(curlwp()) && !ptrace_wants(PTRACE_EVENT_EXEC) &&
+		    !curlwp()->ptrace->seized;
 	spin_unlock(&proc_lock);
 	ptrace_event(PTRACE_EVENT_EXEC, old_tid);
 	if (by_signal)
@@ -376,7 +376,7 @@ ptrace_child(int event, int *error)
 	bool wanted;
 
 	spin_lock(&proc_lock);
-	wanted = wants(event);
+	wanted = ptrace_wants(event);
 	spin_unlock(&proc_lock);
 	pt = wanted ? ptrace_alloc() : NULL;
 	*error = wanted && pt == NULL ? -ENOMEM : 0;
@@ -403,7 +403,7 @@ ptrace_child_attach(struct ptrace *pt, struct lwp *l)
 }
 
 static void
-ends(struct ptrace *pt, const struct proc *p, int wait_status)
+ptrace_note_end(struct ptrace *pt, const struct proc *p, int wait_status)
 {
 	pt->state = PTRACE_ENDED;
 	pt->lwp = NULL;
@@ -426,7 +426,7 @@ ptrace_thread_ends(struct lwp *l, int wait_status)
 		return;
 	}
 	l->ptrace = NULL;
-	ends(pt, curproc(), wait_status);
+	ptrace_note_end(pt, curproc(), wait_status);
 }
 
 bool
@@ -437,7 +437,7 @@ ptrace_process_ends(struct proc *p, int wait_status)
 	if (pt == NULL)
 		return false;
 	if (!ptrace_is_own(p)) {
-		ends(pt, p, wait_status);
+		ptrace_note_end(pt, p, wait_status);
 		return true;
 	}
 	p->first.ptrace = NULL; /* the parent's wait for its child is the one */

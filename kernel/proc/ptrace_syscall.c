@@ -138,7 +138,7 @@ trace_me(void)
 
 /* Lets a stopped thread go on. proc_lock held. */
 static int64_t
-resume(struct ptrace *pt, uint32_t request, uint64_t sig)
+ptrace_resume(struct ptrace *pt, uint32_t request, uint64_t sig)
 {
 	if (sig > NSIG)
 		return -EIO;
@@ -164,7 +164,7 @@ ptrace_control(struct ptrace *pt, uint32_t request, uint64_t data)
 	case PTRACE_SYSCALL:
 	case PTRACE_SINGLESTEP:
 	case PTRACE_DETACH:
-		return resume(pt, request, data);
+		return ptrace_resume(pt, request, data);
 	case PTRACE_LISTEN:
 		if (!pt->seized || pt->status >> 16 != PTRACE_EVENT_STOP)
 			return -EIO;
@@ -367,7 +367,7 @@ write_area(uint32_t tid, uint32_t request, uint64_t which, uint64_t from, uint64
 }
 
 static int64_t
-regset(uint32_t tid, uint32_t request, uint64_t which, uint64_t uvec)
+ptrace_regset(uint32_t tid, uint32_t request, uint64_t which, uint64_t uvec)
 {
 	struct uio_vec v;
 	int64_t n;
@@ -483,7 +483,7 @@ sys_ptrace(const uint64_t a[6])
 					  data, UINT64_MAX);
 	case PTRACE_GETREGSET:
 	case PTRACE_SETREGSET:
-		return regset(tid, request, at, data);
+		return ptrace_regset(tid, request, at, data);
 	case PTRACE_GETSIGMASK:
 		if (at != 8)
 			return -EINVAL;

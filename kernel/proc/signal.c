@@ -62,7 +62,7 @@ proc_signal_ignored(const struct proc *p, int sig)
 
 /* Signals that the thread has to act on. proc_lock held. */
 static uint64_t
-deliverable(const struct proc *p, const struct lwp *l)
+signal_deliverable(const struct proc *p, const struct lwp *l)
 {
 	return (p->pending.set | l->pending.set) & (~l->sig_blocked | UNSTOPPABLE);
 }
@@ -78,7 +78,7 @@ void
 proc_signals_update_thread(struct proc *p, struct lwp *l)
 {
 	bool stops = is_stopped(p, l) || (l->ptrace != NULL && l->ptrace->interrupt);
-	bool must = deliverable(p, l) != 0 || p->exiting || l->dying || stops;
+	bool must = signal_deliverable(p, l) != 0 || p->exiting || l->dying || stops;
 
 	/* seq_cst: a thread that goes to sleep looks at it afterwards */
 	if (!__atomic_exchange_n(&l->thread->signalled, must, __ATOMIC_SEQ_CST) && must)
@@ -340,7 +340,7 @@ proc_signal_pending(void)
 static uint64_t
 fatal_signals(const struct proc *p, const struct lwp *l)
 {
-	uint64_t set = deliverable(p, l) & ~p->sig_caught;
+	uint64_t set = signal_deliverable(p, l) & ~p->sig_caught;
 
 	if (p->pid == 1)
 		return 0; /* it has no default actions */
@@ -353,7 +353,7 @@ proc_signal_ends(bool or_stops)
 {
 	const struct proc *p = curproc();
 	const struct lwp *l = curlwp();
-	uint64_t set = or_stops ? deliverable(p, l) & ~p->sig_caught : fatal_signals(p, l);
+	uint64_t set = or_stops ? signal_deliverable(p, l) & ~p->sig_caught : fatal_signals(p, l);
 
 	return p->exiting || l->dying || (or_stops && is_stopped(p, l)) || set != 0;
 }
@@ -436,7 +436,7 @@ proc_signal_die(int sig, int code)
 static int
 take_signal(struct proc *p, struct lwp *l, struct siginfo *info)
 {
-	uint64_t set = deliverable(p, l);
+	uint64_t set = signal_deliverable(p, l);
 
 	/* First what must not wait, and faults, whose handlers see the registers of the fault. */
 	if (set & (BIT(SIGKILL) | FAULTS))

@@ -29,7 +29,7 @@ ids_may_signal(uint32_t user, uint32_t real_user, const struct proc *p)
 
 /* May the caller send p this signal? A shell continues all of its session. */
 static bool
-allowed(const struct proc *p, int sig)
+signal_is_allowed(const struct proc *p, int sig)
 {
 	const struct proc *self = curproc();
 
@@ -41,7 +41,7 @@ allowed(const struct proc *p, int sig)
 static int
 kill_send(struct proc *p, struct lwp *l, const struct siginfo *info)
 {
-	if (!allowed(p, info->si_signo))
+	if (!signal_is_allowed(p, info->si_signo))
 		return -EPERM;
 	return info->si_signo != 0 ? proc_signal_send(p, l, info, NULL) : 0;
 }

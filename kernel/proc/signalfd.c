@@ -62,7 +62,7 @@ signalfd_take(void *arg)
 }
 
 static struct signalfd_siginfo
-full(const struct siginfo *from)
+signalfd_fill(const struct siginfo *from)
 {
 	struct signalfd_siginfo to = {.ssi_signo = (uint32_t)from->si_signo,
 				      .ssi_code = from->si_code};
@@ -101,7 +101,7 @@ signal_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		r = poll_wait(signalfd_take, &t, deadline);
 		if (r <= 0)
 			break;
-		to = full(&t.info);
+		to = signalfd_fill(&t.info);
 		r = uio_put(u, &to, sizeof(to));
 		if (r < 0)
 			break;

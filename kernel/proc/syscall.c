@@ -34,7 +34,7 @@ HOOK_LIST(user_return);
 
 /* Inline, however long: a call would cost each system call the registers that it saves. */
 static inline __attribute__((always_inline)) int64_t
-dispatch(uint64_t nr, const uint64_t a[6])
+syscall_dispatch(uint64_t nr, const uint64_t a[6])
 {
 	int64_t r;
 
@@ -95,7 +95,7 @@ do_syscall(struct arch_trapframe *tf)
 		a[i] = arch_tf_arg(tf, i);
 	SDT_PROBE7(raw_syscalls, , , sys_enter, nr, a[0], a[1], a[2], a[3], a[4], a[5]);
 	do
-		r = dispatch(nr, a);
+		r = syscall_dispatch(nr, a);
 	while ((uint64_t)(r + ENOMEM) <= ENOMEM - EINTR && may_repeat(nr, r));
 	SDT_PROBE2(raw_syscalls, , , sys_exit, nr, r);
 	arch_tf_set_return(tf, (uint64_t)r);

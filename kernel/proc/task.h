@@ -63,7 +63,7 @@ bool proc_in_group(uint32_t gid);
 /* The same with the real group in the place of the effective one. */
 bool proc_in_real_group(uint32_t gid);
 /* The user to whom allocations are counted: the current process's. */
-struct uidinfo *curuidinfo(void);
+struct uidinfo *proc_uidinfo(void);
 /* The current process's limit, RLIMIT_…; RLIM_INFINITY in kernel threads. */
 uint64_t proc_limit(unsigned resource);
 /* Permission bits that the current process does not give to what it makes. */

@@ -98,7 +98,7 @@ cpu_start_all(void)
 		__atomic_store_n(&ncpus, n + 1, __ATOMIC_RELEASE);
 		CTR1(KTR_SMP, "cpu prepare: cpu %u", n);
 		if (!arch_cpu_start(n, pcpus[n], stack)) {
-			warnk(
+			pr_warn(
 			    "smp: CPU %u did not start; going on without it and the CPUs after it\n",
 			    n);
 			ncpus = n;

@@ -56,7 +56,7 @@ sched_runtime_ns(const struct thread *t)
 
 /* Takes a thread off its queue, for another CPU or with other parameters. */
 static void
-withdraw(struct runq *rq, struct thread *t)
+sched_withdraw(struct runq *rq, struct thread *t)
 {
 	runq_remove(rq, t);
 	runq_leave(rq, t);
@@ -74,7 +74,7 @@ sched_set_cpus(struct thread *t, uint64_t cpus)
 	if (wrong && rq->cur == t)
 		sched_request(rq->cpu); /* it moves when it is switched out */
 	if (moves)
-		withdraw(rq, t);
+		sched_withdraw(rq, t);
 	spin_unlock(&rq->lock);
 	if (moves)
 		sched_place(t, false);
@@ -139,7 +139,7 @@ sched_set_params(struct thread *t, const struct sched_params *p)
 		return;
 	}
 	if (queued)
-		withdraw(rq, t);
+		sched_withdraw(rq, t);
 	if (rq->cur == t)
 		set_params_running(rq, t, p);
 	else
@@ -160,7 +160,7 @@ sched_set_user(struct thread *t, struct fair_group *groups)
 	bool queued = t->queued;
 
 	if (queued) {
-		withdraw(rq, t);
+		sched_withdraw(rq, t);
 	} else if (rq->cur == t) {
 		runq_charge(rq, clock_ns());
 		runq_leave(rq, t);

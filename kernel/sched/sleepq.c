@@ -67,7 +67,7 @@ queue_of(const void *chan)
 
 /* Takes t off its queue. Queue lock held. */
 static void
-dequeue(struct thread *t, int result)
+sleepq_dequeue(struct thread *t, int result)
 {
 	list_remove(&t->sleepq);
 	t->sleep_result = result;
@@ -84,7 +84,7 @@ abort_sleep(struct thread *t, const void *chan, int flags, int result)
 	spin_lock(&q->lock);
 	ours = t->chan == chan && (t->sleep_flags & flags) == flags;
 	if (ours)
-		dequeue(t, result);
+		sleepq_dequeue(t, result);
 	spin_unlock(&q->lock);
 	if (ours)
 		wake_up_process(t);
@@ -133,7 +133,7 @@ sleepq_wait(const struct sleep_request *r)
 	else if (r->still != NULL && !r->still(r->arg))
 		early = 0;
 	if (early != 1) {
-		dequeue(t, early);
+		sleepq_dequeue(t, early);
 		spin_unlock(&q->lock);
 		if (early == -EINTR)
 			t->interrupted_ns = r->deadline_ns;
@@ -177,7 +177,7 @@ wake_batch(const void *chan, unsigned max, unsigned *left)
 		if (t->chan != chan)
 			continue;
 		if (n < max) {
-			dequeue(t, 0);
+			sleepq_dequeue(t, 0);
 			wake_up_process(t);
 			n++;
 		} else {
@@ -221,7 +221,7 @@ sleepq_hand_over(const void *chan, struct thread **owner)
 		}
 	__atomic_store_n(owner, next, __ATOMIC_SEQ_CST);
 	if (next != NULL) {
-		dequeue(next, 0);
+		sleepq_dequeue(next, 0);
 		wake_up_process(next);
 	}
 	spin_unlock(&q->lock);

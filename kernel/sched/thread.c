@@ -281,7 +281,7 @@ next_dead(bool wait)
 }
 
 static void
-reaper(void *arg)
+thread_reaper(void *arg)
 {
 	static void *gone[64]; /* stacks, collected, and freed by one kmap_free_all() */
 	unsigned n = 0;
@@ -306,7 +306,7 @@ reaper(void *arg)
 void
 thread_init(void)
 {
-	if (thread_create("reaper", PRIO_KERN, reaper, NULL) == NULL)
+	if (thread_create("reaper", PRIO_KERN, thread_reaper, NULL) == NULL)
 		panic("no memory for the reaper thread");
 }
 

@@ -145,7 +145,7 @@ smp_post(uint64_t cpus, enum call_mode mode, void (*fn)(void *), void *arg)
 }
 
 static void
-begin(void)
+smp_call_begin(void)
 {
 	for (;;) {
 		irq_push();
@@ -162,7 +162,7 @@ begin(void)
 }
 
 static void
-end(void)
+smp_call_end(void)
 {
 	__atomic_store_n(&call_busy, false, __ATOMIC_RELEASE);
 	irq_pop();
@@ -171,11 +171,11 @@ end(void)
 static void
 smp_call(uint64_t cpus, void (*fn)(void *), void *arg)
 {
-	begin();
+	smp_call_begin();
 	smp_post(cpus, CALL_RUN, fn, arg);
 	if (fn != NULL && (cpus >> arch_cpu() & 1) != 0)
 		fn(arg);
-	end();
+	smp_call_end();
 }
 
 void
@@ -227,13 +227,13 @@ smp_stop_run(void (*fn)(void *), void *arg)
 {
 	bool suppressed;
 
-	begin();
+	smp_call_begin();
 	smp_post(UINT64_MAX, CALL_STOP, NULL, NULL);
 	suppressed = ktr_port_refuse(KTR_REFUSE_STOP, true);
 	fn(arg);
 	ktr_port_refuse(KTR_REFUSE_STOP, suppressed);
 	__atomic_store_n(&call.released, call.generation, __ATOMIC_RELEASE);
-	end();
+	smp_call_end();
 }
 
 void

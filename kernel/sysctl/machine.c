@@ -32,13 +32,13 @@ SYSCTL_TEXT(hw_machine, "hw.machine", 0, get_machine, NULL,
 	    "architecture that the kernel is built for");
 
 static uint64_t
-pagesize(void)
+machine_pagesize(void)
 {
 	return PAGE_SIZE;
 }
 
 static uint64_t
-physmem(void)
+machine_physmem(void)
 {
 	return page_count_total() * PAGE_SIZE;
 }
@@ -49,8 +49,8 @@ heap_used(void)
 	return heap_bytes_used();
 }
 
-SYSCTL_U64_CALL(hw_pagesize, "hw.pagesize", 0, pagesize, NULL, "bytes of a page");
-SYSCTL_U64_CALL(hw_physmem, "hw.physmem", 0, physmem, NULL,
+SYSCTL_U64_CALL(hw_pagesize, "hw.pagesize", 0, machine_pagesize, NULL, "bytes of a page");
+SYSCTL_U64_CALL(hw_physmem, "hw.physmem", 0, machine_physmem, NULL,
 		"bytes of memory that the page allocator manages");
 SYSCTL_U64_CALL(vm_pages_total, "vm.pages.total", 0, page_count_total, NULL,
 		"pages that the page allocator manages");

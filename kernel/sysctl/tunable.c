@@ -54,9 +54,9 @@ static void PRINTF_LIKE(3, 4) tunable_warn(const char *source, unsigned line, co
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (source == TUNABLE_WORDS)
-		warnk("command line: %s\n", text);
+		pr_warn("command line: %s\n", text);
 	else
-		warnk("%s:%u: %s\n", source, line, text);
+		pr_warn("%s:%u: %s\n", source, line, text);
 }
 
 static struct kept *
@@ -106,8 +106,8 @@ tunable_refuse(const char *name, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	warnk("%s=%s: %s; it is %s\n", name, value != NULL ? value : "", text,
-	      declared != NULL ? declared->descr : "not declared");
+	pr_warn("%s=%s: %s; it is %s\n", name, value != NULL ? value : "", text,
+		declared != NULL ? declared->descr : "not declared");
 	refused++;
 }
 
@@ -118,7 +118,7 @@ tunable_refused(void)
 }
 
 static void
-apply(const struct sysctl *s, const char *value, const char *source, unsigned line)
+tunable_apply_one(const struct sysctl *s, const char *value, const char *source, unsigned line)
 {
 	char err[192] = "";
 	int error = sysctl_apply(s, value, err, sizeof(err));
@@ -170,7 +170,7 @@ tunable_set(void *arg, unsigned line, const char *name, const char *value)
 	else if (s->flags & SYSCTL_LATE)
 		tunable_keep(s->name, value, source, line);
 	else
-		apply(s, value, source, line);
+		tunable_apply_one(s, value, source, line);
 	CTR2(KTR_INIT, "tunable: line %u name %s", line,
 	     t != NULL   ? t->name
 	     : s != NULL ? s->name
@@ -207,7 +207,7 @@ static void
 complain_total(const char *what)
 {
 	if (complaints > TUNABLE_COMPLAINTS_MAX)
-		warnk("%s: %u more complaints\n", what, complaints - TUNABLE_COMPLAINTS_MAX);
+		pr_warn("%s: %u more complaints\n", what, complaints - TUNABLE_COMPLAINTS_MAX);
 	refused += complaints;
 	complaints = 0;
 }
@@ -234,7 +234,7 @@ apply_kept(struct kept *k)
 	const struct sysctl *s = sysctl_find(k->name);
 
 	if (s != NULL && !k->applied)
-		apply(s, k->value, k->source, k->line);
+		tunable_apply_one(s, k->value, k->source, k->line);
 	k->applied = true;
 }
 

@@ -132,9 +132,9 @@ SYSCTL_U64_CALL(kernel_pid_max, "kernel.pid_max", 0, pid_max, NULL,
 		"numbers of processes and threads are below");
 
 static uint64_t
-overcommit(void)
+uts_overcommit(void)
 {
 	return 1;
 }
-SYSCTL_U64_CALL(vm_overcommit_memory, "vm.overcommit_memory", 0, overcommit, NULL,
+SYSCTL_U64_CALL(vm_overcommit_memory, "vm.overcommit_memory", 0, uts_overcommit, NULL,
 		"1: programs may map more memory than there is");

@@ -66,7 +66,7 @@ alq_enabled(void)
 }
 
 static uint64_t
-depth(void)
+alq_depth(void)
 {
 	return flush_depth();
 }
@@ -75,7 +75,7 @@ SYSCTL_INT_CALL(debug_ktr_alq_enable, "debug.ktr.alq_enable", SYSCTL_WR | SYSCTL
 		alq_enabled, enable_set, 0, 1, "write the events to alq_file");
 SYSCTL_TEXT(debug_ktr_alq_file, "debug.ktr.alq_file", SYSCTL_WR | SYSCTL_TUN, file_get, file_set,
 	    "where the events go; a file is appended to");
-SYSCTL_INT_CALL(debug_ktr_alq_depth, "debug.ktr.alq_depth", SYSCTL_WR | SYSCTL_TUN, depth,
+SYSCTL_INT_CALL(debug_ktr_alq_depth, "debug.ktr.alq_depth", SYSCTL_WR | SYSCTL_TUN, alq_depth,
 		depth_set, 1, 65536,
 		"entries for which the write buffer has room, from the next enabling on");
 SYSCTL_U64_CALL(debug_ktr_alq_max, "debug.ktr.alq_max", SYSCTL_WR | SYSCTL_TUN, flush_max, max_set,

@@ -181,8 +181,8 @@ flush_end(void)
 		trace_sink_let_go(&flush.sink, &flush.stream);
 	ktr_stream_close(&flush.stream, !whole);
 	if (!whole)
-		warnk("ktr: %s did not take %llu events\n", flush_file(),
-		      (unsigned long long)ktr_stream_pending(&flush.stream));
+		pr_warn("ktr: %s did not take %llu events\n", flush_file(),
+			(unsigned long long)ktr_stream_pending(&flush.stream));
 	/* Finishes a frame that is half written, and writes the END frame. */
 	flush_drain();
 	flush.on = false;
@@ -317,8 +317,8 @@ flush_work(void)
 		r = flush_write();
 		flush_say_losses();
 		if (r == FLUSH_FAILED) {
-			warnk("ktr: %s does not take the stream any more; the flush ends\n",
-			      flush_file());
+			pr_warn("ktr: %s does not take the stream any more; the flush ends\n",
+				flush_file());
 			flush.on = false;
 			trace_sink_close(&flush.sink);
 		} else if (flush_max() != 0 && flush_written() >= flush_max()) {

@@ -106,10 +106,10 @@ ktr_trace_init(void)
 
 	trace_info_init();
 	if (error < 0)
-		warnk("ktr: no /dev/ktr (error %d)\n", -error);
+		pr_warn("ktr: no /dev/ktr (error %d)\n", -error);
 	error = trace_prev_init();
 	if (error < 0)
-		warnk("ktr: no /dev/ktr.prev (error %d)\n", -error);
+		pr_warn("ktr: no /dev/ktr.prev (error %d)\n", -error);
 	if (t == NULL)
 		panic("ktr: no memory for the flush thread");
 	t->ktr_suppress = true;

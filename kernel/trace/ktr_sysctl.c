@@ -81,7 +81,7 @@ cpumask_set(const struct sysctl *s, const char *val, char *err, size_t errlen)
 }
 
 static uint64_t
-verbose(void)
+verbose_get(void)
 {
 	return (uint64_t)__atomic_load_n(&ktr_verbose, __ATOMIC_RELAXED);
 }
@@ -273,7 +273,7 @@ select_off(const struct sysctl *s, const char *val, char *err, size_t errlen)
 }
 
 static void
-clear(void)
+ktr_sysctl_clear(void)
 {
 	ktr_clear();
 	sched_trace_running();
@@ -286,12 +286,12 @@ SYSCTL_TEXT(debug_ktr_compile, "debug.ktr.compile", 0, compile_get, NULL,
 	    "event classes compiled in");
 SYSCTL_TEXT(debug_ktr_cpumask, "debug.ktr.cpumask", SYSCTL_WR | SYSCTL_TUN, cpumask_get,
 	    cpumask_set, "CPUs that record: 0-3,5 or all or a hexadecimal number");
-SYSCTL_INT_CALL(debug_ktr_verbose, "debug.ktr.verbose", SYSCTL_WR | SYSCTL_TUN, verbose,
+SYSCTL_INT_CALL(debug_ktr_verbose, "debug.ktr.verbose", SYSCTL_WR | SYSCTL_TUN, verbose_get,
 		verbose_set, 0, 2,
 		"print events on the console: 1 cpu and message, 2 also file and line");
-SYSCTL_INT_CALL(kernel_tracepoint_printk, "kernel.tracepoint_printk", SYSCTL_WR, verbose,
+SYSCTL_INT_CALL(kernel_tracepoint_printk, "kernel.tracepoint_printk", SYSCTL_WR, verbose_get,
 		verbose_set, 0, 1, "Linux's name of debug.ktr.verbose");
-SYSCTL_COMMAND(debug_ktr_clear, "debug.ktr.clear", clear, "write 1 to empty the rings");
+SYSCTL_COMMAND(debug_ktr_clear, "debug.ktr.clear", ktr_sysctl_clear, "write 1 to empty the rings");
 SYSCTL_TEXT(debug_ktr_stats, "debug.ktr.stats", 0, stats_get, NULL,
 	    "events by CPU: recorded = delivered + resident + overwritten; and lost");
 SYSCTL_TEXT(debug_ktr_classes, "debug.ktr.classes", 0, classes_get, NULL,

@@ -96,7 +96,7 @@ find_prev(void)
 				prev = p;
 			}
 		} else if (ktr_persist_resembles(p)) {
-			warnk("ktr: the log of the boot before is lost: its header is damaged\n");
+			pr_warn("ktr: the log of the boot before is lost: its header is damaged\n");
 		}
 		if (old != NULL)
 			memset(old, 0, KTR_PERSIST_HEAD);
@@ -155,7 +155,7 @@ trace_persist_init(void)
 	at = region_free_place(size);
 	if (at == 0 || !ktr_persist_make(phys_to_virt(at), size, at,
 					 prev != NULL ? prev->boot + 1 : 1, &rodata, 1)) {
-		warnk("ktr: no room for a region of %lu MiB that survives a reset\n", size / MIB);
+		pr_warn("ktr: no room for a region of %lu MiB that survives a reset\n", size / MIB);
 		return;
 	}
 	boot_reserve(at + PAGE_SIZE, size - PAGE_SIZE);

@@ -190,10 +190,10 @@ trace_prev_init(void)
 		       prev_sound, prev_corrupt);
 		for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 			if (r->image.cpu[cpu].fault[0] != '\0')
-				warnk("ktr: the boot before's ring of cpu %u was damaged: %s\n",
-				      cpu, r->image.cpu[cpu].fault);
+				pr_warn("ktr: the boot before's ring of cpu %u was damaged: %s\n",
+					cpu, r->image.cpu[cpu].fault);
 	} else {
-		warnk("ktr: the log of the boot before is lost: %s\n", err);
+		pr_warn("ktr: the log of the boot before is lost: %s\n", err);
 		prev_forget();
 	}
 	if (prev != NULL)

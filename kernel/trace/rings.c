@@ -37,7 +37,7 @@ default_entries(void)
 }
 
 static uint64_t
-cleared(void)
+rings_cleared(void)
 {
 	struct ktr_stats s;
 	uint64_t sum = 0;
@@ -49,7 +49,7 @@ cleared(void)
 }
 
 static uint64_t
-entries(void)
+rings_entries(void)
 {
 	return ktr_entries_get();
 }
@@ -57,7 +57,7 @@ entries(void)
 static int
 entries_set(int64_t n, char *err, size_t errlen)
 {
-	uint64_t before = cleared(), lost, all = 2ul * cpus * ktr_ring_bytes((uint32_t)n);
+	uint64_t before = rings_cleared(), lost, all = 2ul * cpus * ktr_ring_bytes((uint32_t)n);
 	int error = -ENOMEM;
 
 	/*
@@ -71,7 +71,7 @@ entries_set(int64_t n, char *err, size_t errlen)
 		    err, errlen,
 		    "no memory for %u CPUs times %d entries of 64 bytes; the rings keep their %u",
 		    cpus, (int)n, ktr_entries_get());
-	lost = cleared() - before;
+	lost = rings_cleared() - before;
 	if (lost > 0)
 		printk("ktr: %lu older events did not fit into rings of %u\n", lost,
 		       ktr_entries_get());
@@ -83,12 +83,12 @@ trace_rings_init(unsigned n)
 {
 	cpus = n;
 	if (ktr_resize(default_entries()) != 0)
-		warnk("ktr: no memory for rings of %u events; they have %u\n", default_entries(),
-		      ktr_entries_get());
+		pr_warn("ktr: no memory for rings of %u events; they have %u\n", default_entries(),
+			ktr_entries_get());
 	tunable_apply("debug.ktr.entries");
 }
 
 SYSCTL_INT_CALL(
-    debug_ktr_entries, "debug.ktr.entries", SYSCTL_WR | SYSCTL_TUN | SYSCTL_LATE, entries,
+    debug_ktr_entries, "debug.ktr.entries", SYSCTL_WR | SYSCTL_TUN | SYSCTL_LATE, rings_entries,
     entries_set, KTR_ENTRIES_MIN, KTR_ENTRIES_MAX,
     "events in each CPU's ring, rounded up to a power of two; the newest stay at a change");

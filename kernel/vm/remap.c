@@ -172,7 +172,7 @@ remap_to(struct vmspace *vm, struct remap *r)
 }
 
 static int64_t
-remap(struct vmspace *vm, struct remap *r, uint64_t limit)
+vm_remap_locked(struct vmspace *vm, struct remap *r, uint64_t limit)
 {
 	uint64_t end = r->start + r->old_size,
 		 more = r->size > r->old_size ? r->size - r->old_size : 0;
@@ -230,7 +230,7 @@ vm_remap(struct vmspace *vm, struct remap r, uint64_t limit)
 	if (r.old_size > ARCH_USER_END - r.start)
 		return -EINVAL;
 	mutex_lock(&vm->lock);
-	result = remap(vm, &r, limit);
+	result = vm_remap_locked(vm, &r, limit);
 	vm_join_areas(vm, r.start, r.start + r.old_size); /* what it has cut, also in vain */
 	if (result >= 0)
 		vm_join_areas(vm, (uint64_t)result, (uint64_t)result + r.size);

@@ -407,7 +407,7 @@ set_prot(struct area *a, void *prot)
 }
 
 static int
-protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
+vm_protect_locked(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 {
 	struct protection p = {vm, prot};
 	uint64_t end = start;
@@ -453,7 +453,7 @@ vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
 	int r;
 
 	mutex_lock(&vm->lock);
-	r = protect(vm, start, size, prot);
+	r = vm_protect_locked(vm, start, size, prot);
 	vm_unlock(vm);
 	return r;
 }

@@ -67,8 +67,8 @@ say(const char *row, uint64_t ticks)
 	uint64_t per_tick = (1000000000ull + clock_hz() / 2) / clock_hz();
 	uint64_t cost = ticks * per_tick * HUNDREDTHS / ROUNDS;
 
-	warnk("bench %s %lu.%02lu instructions\n", row, (unsigned long)(cost / HUNDREDTHS),
-	      (unsigned long)(cost % HUNDREDTHS));
+	pr_warn("bench %s %lu.%02lu instructions\n", row, (unsigned long)(cost / HUNDREDTHS),
+		(unsigned long)(cost % HUNDREDTHS));
 	return cost;
 }
 

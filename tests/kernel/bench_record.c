@@ -51,8 +51,8 @@ apart(uint64_t a, uint64_t b)
 static void
 print_row(const char *name, uint64_t hundredths)
 {
-	warnk("bench %s %lu.%02lu instructions\n", name, (unsigned long)(hundredths / HUNDREDTHS),
-	      (unsigned long)(hundredths % HUNDREDTHS));
+	pr_warn("bench %s %lu.%02lu instructions\n", name, (unsigned long)(hundredths / HUNDREDTHS),
+		(unsigned long)(hundredths % HUNDREDTHS));
 }
 
 /*

@@ -49,7 +49,7 @@ ktest_note(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	warnk("# %s\n", line);
+	pr_warn("# %s\n", line);
 }
 
 static _Noreturn void
@@ -71,7 +71,7 @@ ktest_fail(const char *file, int line, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	warnk("# %s:%d: %s\n", file, line, text);
+	pr_warn("# %s:%d: %s\n", file, line, text);
 	__atomic_store_n(&failed, true, __ATOMIC_RELEASE);
 	ktest_leave();
 }
@@ -204,22 +204,22 @@ ktest_one(const struct ktest *t, unsigned number, unsigned threads)
 	if (thread_create("ktest", PRIO_KERN, test_main, (void *)t) == NULL)
 		panic("test %s: no memory for its thread", t->name);
 	if (!wait_for(test_done, NULL, KTEST_DEADLINE_S)) {
-		warnk("# not done after %d seconds: its thread %s, %u helpers left\n"
-		      "not ok %u - %s\nBail out! %s hangs\n",
-		      KTEST_DEADLINE_S, running ? "runs" : "ended", helpers, number, t->name,
-		      t->name);
+		pr_warn("# not done after %d seconds: its thread %s, %u helpers left\n"
+			"not ok %u - %s\nBail out! %s hangs\n",
+			KTEST_DEADLINE_S, running ? "runs" : "ended", helpers, number, t->name,
+			t->name);
 		shutdown_poweroff(1);
 	}
 	/* The next test may compare what memory is free before and after it. */
 	if (!failed && !ktest_wait(threads_gone, &threads)) {
-		warnk("# it leaves threads\n");
+		pr_warn("# it leaves threads\n");
 		failed = true;
 	}
 	if (skipped != NULL)
-		warnk("ok %u - %s # SKIP %s\n", number, t->name, skipped);
+		pr_warn("ok %u - %s # SKIP %s\n", number, t->name, skipped);
 	else
-		warnk("%sok %u - %s # %llu ms\n", failed ? "not " : "", number, t->name,
-		      (unsigned long long)(clock_ns() - start) / 1000000);
+		pr_warn("%sok %u - %s # %llu ms\n", failed ? "not " : "", number, t->name,
+			(unsigned long long)(clock_ns() - start) / 1000000);
 	return !failed;
 }
 
@@ -258,15 +258,15 @@ ktest_run(const char *glob)
 
 	for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
 		count += ktest_chosen(t, glob);
-	warnk("TAP version 13\n1..%u\n", count);
+	pr_warn("TAP version 13\n1..%u\n", count);
 	thread_each(count_thread, &threads);
 	if (count == 0)
-		warnk("# no test matches \"%s\"; there are %lu\n", glob,
-		      (unsigned long)(__stop_ktests - __start_ktests));
+		pr_warn("# no test matches \"%s\"; there are %lu\n", glob,
+			(unsigned long)(__stop_ktests - __start_ktests));
 	for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
 		if (ktest_chosen(t, glob))
 			bad += !ktest_one(t, ++number, threads);
-	warnk("# %u of %u failed\n", bad, count);
+	pr_warn("# %u of %u failed\n", bad, count);
 	shutdown_poweroff(bad > 0 || count == 0 ? 1 : 0);
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""names.py - checks that each function of the kernel has a name of its own, since functions are probes, and that
-kernel/probe/noprobe names functions; TAP.
+"""names.py - checks that each function of the kernel has a name of its own, since functions are probes, and one that says
+whose it is: of two words or more, but for the names that the field knows; and that kernel/probe/noprobe names functions; TAP.
 
 usage: tests/lint/names.py [ROOT]
 
@@ -14,6 +14,12 @@ import subprocess
 import sys
 
 DEFINITION = re.compile(r"^([a-z]\w*)\(|^static .*PRINTF_LIKE\(.*?\)\s+(\w+)\(", re.M)
+
+# Of C and BSD, Linux, FreeBSD and NetBSD, and instructions.
+WORDS = set("""memcmp memcpy memmove memset strchr strcmp strlcpy strlen strncmp strnlen strrchr strstr atoi
+capable fsnotify getname kfree kmalloc kzalloc panic printk schedule vprintk
+curlwp curproc curthread wakeup
+cpuid rdmsr wrmsr""".split())
 
 
 def sources(root):
@@ -49,15 +55,18 @@ def main(argv):
             if len(mine) > 1:
                 bad.append(f"{name}: found {', '.join(mine)}, expected one function of that name")
                 break
+    short = [f"{name}: found {places[0][1]}, expected a name that says whose it is, as subsystem_verb_object"
+             for name, places in sorted(where.items()) if "_" not in name and name not in WORDS]
     with open(os.path.join(root, "kernel/probe/noprobe"), encoding="utf-8") as f:
         named = [line.split()[0] for line in f if line.strip() and not line.startswith("#")]
     gone = [f"kernel/probe/noprobe: {name}: found no function of that name" for name in named if name not in where]
-    print("1..2")
-    for n, lines, what in ((1, bad, "each function has a name of its own"), (2, gone, "functions without probes exist")):
+    print("1..3")
+    for n, lines, what in ((1, bad, "each function has a name of its own"), (2, gone, "functions without probes exist"),
+                           (3, short, "names say whose the functions are")):
         for line in lines:
             print(f"# {line}")
         print(f"{'not ok' if lines else 'ok'} {n} - {what}")
-    return bool(bad or gone)
+    return bool(bad or gone or short)
 
 
 if __name__ == "__main__":

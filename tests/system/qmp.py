@@ -42,13 +42,13 @@ class Qmp:
         return path
 
     def waits_for_hang(self):
-        """Waits until the first CPU is in hang() (debug.kdb.hang) with interrupts off: until then, an interrupt
+        """Waits until the first CPU is in death_hang() (debug.kdb.hang) with interrupts off: until then, an interrupt
         could still take it elsewhere."""
         symbols = subprocess.run(["nm", "-S", BUILD / "kestrel"], capture_output=True, text=True, check=True).stdout
-        start, size = (int(x, 16) for x in check_match(r"^(\w+) (\w+) t hang$", symbols, "nm").groups())
+        start, size = (int(x, 16) for x in check_match(r"^(\w+) (\w+) t death_hang$", symbols, "nm").groups())
         pc, off, deadline = 0, False, time.monotonic() + DEADLINE_S
         while not (start <= pc < start + size and off):
-            check(time.monotonic() < deadline, f"the CPU is at {pc:#x}, interrupts off: {off}; expected it in hang() at {start:#x}")
+            check(time.monotonic() < deadline, f"the CPU is at {pc:#x}, interrupts off: {off}; expected it in death_hang() at {start:#x}")
             registers = self.command("human-monitor-command", **{"command-line": "info registers"})
             pc = int(re.search(r"\b(?:RIP|PC)=([0-9a-f]{16})", registers)[1], 16)
             flags = re.search(r"\bRFL=([0-9a-f]{8})", registers)

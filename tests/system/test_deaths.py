@@ -23,7 +23,7 @@ def bad_pointer():
 
 @test("a kernel stack overflow: a panic on another stack, exit status 101")
 def stack_overflow():
-    dies("stack_overflow", "(double fault|kernel stack overflow), address 0x[0-9a-f]+$", r"recurse[.\w]*")
+    dies("stack_overflow", "(double fault|kernel stack overflow), address 0x[0-9a-f]+$", r"death_recurse[.\w]*")
 
 
 NAMES = """

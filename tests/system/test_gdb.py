@@ -155,7 +155,7 @@ def hung():
         control.close()
         out = gdb("bt all", "ps", "ktr show 200", socket=socket)
         # The CPU may be in arch_relax(), which is inlined: gdb then shows it as a frame of its own.
-        check_match(r"^cpu 0\n(?:#0 .*\barch_relax \(.*\n)?#[01] .*\bhang \(", out, "bt all")
+        check_match(r"^cpu 0\n(?:#0 .*\barch_relax \(.*\n)?#[01] .*\bdeath_hang \(", out, "bt all")
         check_match(r"^ +\d+ +\d+ +0 run .*\[hang\]$", out, "ps")
         check_match(r'id:"hang tid \d+", state:"running"', out, "the newest events")
 

@@ -59,7 +59,7 @@ def watchdog():
                 c.sendline(f"sysctl debug.kdb.hang={cpu}")
                 barks(c, cpu)
                 out = db(c, "bt")
-                check_match(r"^#0 .* hang\+", out, "bt")
+                check_match(r"^#0 .* death_hang\+", out, "bt")
                 check_match(r"^#\d .* thread_begin\+", out, "bt, down to the thread's first function")
                 check_eq(db(c, "show pcpu").count(", stopped"), smp - 1, "other CPUs that stand")
                 c.sendline("continue")  # it still hangs, and is found again
@@ -79,7 +79,7 @@ def watchdog_call():
         with guest("--set", "debug.watchdog.seconds=1", *INSTRUCTIONS, smp=smp) as c:
             c.sendline(f"sysctl debug.kdb.hang={smp - 1}; sysctl debug.ktr.entries=4096")
             barks(c, smp - 1)
-            check_match(r"^#0 .* hang\+", db(c, "bt"), "bt")
+            check_match(r"^#0 .* death_hang\+", db(c, "bt"), "bt")
             waits = [n for n in range(smp - 1) if " smp_stop_run+" in db(c, f"bt cpu {n}")]
             check_eq(len(waits), 1, "CPUs that wait for an answer")
             db(c, "write/b kdb_hanging 0")
@@ -95,7 +95,7 @@ def watchdog_interrupt():
         c.sendline("sysctl debug.kdb.hang_interrupt=1")
         barks(c, 1)
         out = db(c, "bt")
-        check_match(r"^#0 .* hang\+(?:.*\n)+?#\d+ .* callout_run\+(?:.*\n)+?#\d+ .* timer_interrupt\+(?:.*\n)+?"
+        check_match(r"^#0 .* death_hang\+(?:.*\n)+?#\d+ .* callout_run\+(?:.*\n)+?#\d+ .* timer_interrupt\+(?:.*\n)+?"
                     r"--- interrupted, sp 0x[0-9a-f]+ ---\n(?:#.*\n)*?#\d+ .* hang_interrupt\+.*\n#\d+ .* thread_begin\+", out, "bt")
         db(c, "write/b kdb_hanging 0")
         c.sendline("continue")
@@ -113,7 +113,7 @@ def watchdog_off():
         c.send(BREAK)
         c.expect("serial break on cpu")
         c.expect(DB)
-        check_match(r"^#0 .* hang\+", db(c, "bt cpu 2"), "bt of the CPU that hangs")
+        check_match(r"^#0 .* death_hang\+", db(c, "bt cpu 2"), "bt of the CPU that hangs")
         db(c, "write/b kdb_hanging 0")
         c.sendline("continue")
         c.sendline("poweroff 0")

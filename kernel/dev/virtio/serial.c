@@ -88,10 +88,10 @@ vport_is_open(const struct vport *p)
 
 /* Says once what is wrong, however often it is. The spin lock held. */
 static void
-complain(const char *what)
+serial_complain(const char *what)
 {
 	if (!serial.complained)
-		warnk("virtio-serial: %s\n", what);
+		pr_warn("virtio-serial: %s\n", what);
 	serial.complained = true;
 }
 
@@ -109,7 +109,7 @@ send_control(uint32_t port, enum virtio_control_event event, uint16_t value)
 	if (i == -2)
 		serial_break();
 	else if (i < 0)
-		complain("it does not take control messages");
+		serial_complain("it does not take control messages");
 	if (i < 0)
 		return;
 	memcpy(serial.tx_buffer + (unsigned)i * CONTROL_BYTES, &m, sizeof(m));
@@ -156,9 +156,9 @@ add_port(uint32_t number)
 	bool good = p != NULL && !p->there && make_port_buffers(p);
 
 	if (!good)
-		complain(p == NULL  ? "the number of a port is too high"
-			 : p->there ? "a port is there already"
-				    : "no memory for a port");
+		serial_complain(p == NULL  ? "the number of a port is too high"
+				: p->there ? "a port is there already"
+					   : "no memory for a port");
 	if (p != NULL && p->there)
 		return;
 	send_control(number, VIRTIO_CONSOLE_PORT_READY, good);
@@ -222,7 +222,7 @@ take_messages(void)
 					serial.ports, &m, name))
 			handle_message(&m, name);
 		else
-			complain("a message is too short, or of no port");
+			serial_complain("a message is too short, or of no port");
 		virtio_ring_give(&serial.rx, (unsigned)i, CONTROL_BYTES);
 		virtio_notify(&serial.dev, CONTROL_RX);
 	}

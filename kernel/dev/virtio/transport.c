@@ -47,56 +47,56 @@ _Static_assert(sizeof(struct ring_page) <= PAGE_SIZE, "a ring is a page");
 #define RESET_SPINS 1000000
 
 static uint8_t
-get8(const struct virtio *v, unsigned reg)
+virtio_get8(const struct virtio *v, unsigned reg)
 {
 	return v->cfg[VIRTIO_COMMON][reg];
 }
 
 static void
-set8(const struct virtio *v, unsigned reg, uint8_t n)
+virtio_set8(const struct virtio *v, unsigned reg, uint8_t n)
 {
 	v->cfg[VIRTIO_COMMON][reg] = n;
 }
 
 static uint16_t
-get16(const struct virtio *v, unsigned reg)
+virtio_get16(const struct virtio *v, unsigned reg)
 {
 	return *(volatile uint16_t *)(v->cfg[VIRTIO_COMMON] + reg);
 }
 
 static void
-set16(const struct virtio *v, unsigned reg, uint16_t n)
+virtio_set16(const struct virtio *v, unsigned reg, uint16_t n)
 {
 	*(volatile uint16_t *)(v->cfg[VIRTIO_COMMON] + reg) = n;
 }
 
 static uint32_t
-get32(const struct virtio *v, unsigned reg)
+virtio_get32(const struct virtio *v, unsigned reg)
 {
 	return *(volatile uint32_t *)(v->cfg[VIRTIO_COMMON] + reg);
 }
 
 static void
-set32(const struct virtio *v, unsigned reg, uint32_t n)
+virtio_set32(const struct virtio *v, unsigned reg, uint32_t n)
 {
 	*(volatile uint32_t *)(v->cfg[VIRTIO_COMMON] + reg) = n;
 }
 
 static void
-set64(const struct virtio *v, unsigned reg, uint64_t n)
+virtio_set64(const struct virtio *v, unsigned reg, uint64_t n)
 {
-	set32(v, reg, (uint32_t)n);
-	set32(v, reg + 4, (uint32_t)(n >> 32));
+	virtio_set32(v, reg, (uint32_t)n);
+	virtio_set32(v, reg + 4, (uint32_t)(n >> 32));
 }
 
 /* False: the device may still use its rings (2.4, 4.1.4.3.2: until the status reads 0). */
 static bool
 virtio_reset(const struct virtio *v)
 {
-	set8(v, DEVICE_STATUS, 0);
-	for (unsigned i = 0; get8(v, DEVICE_STATUS) != 0; i++)
+	virtio_set8(v, DEVICE_STATUS, 0);
+	for (unsigned i = 0; virtio_get8(v, DEVICE_STATUS) != 0; i++)
 		if (i == RESET_SPINS) {
-			warnk("%s: it cannot be reset\n", v->name);
+			pr_warn("%s: it cannot be reset\n", v->name);
 			return false;
 		}
 	return true;
@@ -108,8 +108,8 @@ virtio_stop(struct virtio *v, const char *why)
 	static struct spinlock lock = SPINLOCK_INIT("virtio"); /* two accesses to ports are one */
 	bool stopped;
 
-	warnk("%s: %s; it is %s used\n", v->name, why,
-	      get8(v, DEVICE_STATUS) & DRIVER_OK ? "no longer" : "not");
+	pr_warn("%s: %s; it is %s used\n", v->name, why,
+		virtio_get8(v, DEVICE_STATUS) & DRIVER_OK ? "no longer" : "not");
 	stopped = virtio_reset(v);
 	spin_lock(&lock);
 	pci_write(&v->pci, PCI_COMMAND,
@@ -128,8 +128,8 @@ map_place(const struct virtio *v, const struct virtio_place *p)
 	if (at == NULL)
 		return NULL;
 	if (p->offset > size || p->length > size - p->offset || p->offset % 4 != 0) {
-		warnk("%s: registers at %#x of BAR %u, which has %lu bytes; it is not used\n",
-		      v->name, p->offset, p->bar, size);
+		pr_warn("%s: registers at %#x of BAR %u, which has %lu bytes; it is not used\n",
+			v->name, p->offset, p->bar, size);
 		return NULL;
 	}
 	return at + p->offset;
@@ -146,7 +146,7 @@ map_registers(struct virtio *v, struct virtio_caps *caps)
 		memcpy(config + i, &word, sizeof(word));
 	}
 	if (!virtio_caps_parse(config, caps)) {
-		warnk("%s: registers of virtio 1.0 are missing; it is not used\n", v->name);
+		pr_warn("%s: registers of virtio 1.0 are missing; it is not used\n", v->name);
 		return false;
 	}
 	for (unsigned i = VIRTIO_COMMON; i < VIRTIO_CFGS; i++) {
@@ -161,24 +161,24 @@ map_registers(struct virtio *v, struct virtio_caps *caps)
 }
 
 static bool
-negotiate(struct virtio *v, uint64_t wanted)
+virtio_negotiate(struct virtio *v, uint64_t wanted)
 {
 	uint64_t offered;
 
 	if (!virtio_reset(v))
 		return false;
-	set8(v, DEVICE_STATUS, ACKNOWLEDGE | DRIVER);
-	set32(v, DEVICE_FEATURE_SELECT, 0);
-	offered = get32(v, DEVICE_FEATURE);
-	set32(v, DEVICE_FEATURE_SELECT, 1);
-	offered |= (uint64_t)get32(v, DEVICE_FEATURE) << 32;
+	virtio_set8(v, DEVICE_STATUS, ACKNOWLEDGE | DRIVER);
+	virtio_set32(v, DEVICE_FEATURE_SELECT, 0);
+	offered = virtio_get32(v, DEVICE_FEATURE);
+	virtio_set32(v, DEVICE_FEATURE_SELECT, 1);
+	offered |= (uint64_t)virtio_get32(v, DEVICE_FEATURE) << 32;
 	v->features = offered & (wanted | VIRTIO_F_MODERN);
-	set32(v, DRIVER_FEATURE_SELECT, 0);
-	set32(v, DRIVER_FEATURE, (uint32_t)v->features);
-	set32(v, DRIVER_FEATURE_SELECT, 1);
-	set32(v, DRIVER_FEATURE, (uint32_t)(v->features >> 32));
-	set8(v, DEVICE_STATUS, ACKNOWLEDGE | DRIVER | FEATURES_OK);
-	if ((v->features & VIRTIO_F_MODERN) && (get8(v, DEVICE_STATUS) & FEATURES_OK))
+	virtio_set32(v, DRIVER_FEATURE_SELECT, 0);
+	virtio_set32(v, DRIVER_FEATURE, (uint32_t)v->features);
+	virtio_set32(v, DRIVER_FEATURE_SELECT, 1);
+	virtio_set32(v, DRIVER_FEATURE, (uint32_t)(v->features >> 32));
+	virtio_set8(v, DEVICE_STATUS, ACKNOWLEDGE | DRIVER | FEATURES_OK);
+	if ((v->features & VIRTIO_F_MODERN) && (virtio_get8(v, DEVICE_STATUS) & FEATURES_OK))
 		return true;
 	virtio_stop(v, "it does not accept the driver's features");
 	return false;
@@ -216,9 +216,9 @@ static void
 complain_transitional(const struct virtio *v, unsigned n)
 {
 	if (n != VIRTIO_BLK || strncmp(boot_info.loader, "GRUB", 4) != 0)
-		warnk("%s: found a transitional device, expected a modern one: QEMU's option "
-		      "disable-legacy=on\n",
-		      v->name);
+		pr_warn("%s: found a transitional device, expected a modern one: QEMU's option "
+			"disable-legacy=on\n",
+			v->name);
 }
 
 bool
@@ -233,7 +233,7 @@ virtio_open(struct virtio *v, unsigned n, const char *name, uint64_t wanted)
 			complain_transitional(v, n);
 		return false;
 	}
-	if (!map_registers(v, &caps) || !negotiate(v, wanted))
+	if (!map_registers(v, &caps) || !virtio_negotiate(v, wanted))
 		return false;
 	if (!use_msix(v, &caps))
 		v->line =
@@ -262,7 +262,7 @@ virtio_interrupt(struct virtio *v, void (*fn)(void *), void *arg)
 {
 	v->interrupt = fn;
 	v->arg = arg;
-	set16(v, CONFIG_VECTOR, NO_VECTOR);
+	virtio_set16(v, CONFIG_VECTOR, NO_VECTOR);
 	if (irq_register((unsigned)v->line, virtio_line_raised, v, v->name) == 0)
 		return true;
 	virtio_stop(v, "its interrupt is another driver's");
@@ -276,8 +276,8 @@ virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool inter
 	unsigned size;
 
 	memset(r, 0, sizeof(*r));
-	set16(v, QUEUE_SELECT, (uint16_t)i);
-	size = get16(v, QUEUE_SIZE);
+	virtio_set16(v, QUEUE_SELECT, (uint16_t)i);
+	size = virtio_get16(v, QUEUE_SIZE);
 	r->size = size < VIRTIO_RING_MAX ? size : VIRTIO_RING_MAX;
 	if (r->size == 0 || (r->size & (r->size - 1)) != 0) {
 		virtio_stop(v, "a ring's size is not a power of two");
@@ -291,30 +291,30 @@ virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool inter
 	r->desc = &page->desc[0];
 	r->avail = &page->avail;
 	r->used = &page->used;
-	set16(v, QUEUE_SIZE, (uint16_t)r->size);
+	virtio_set16(v, QUEUE_SIZE, (uint16_t)r->size);
 	if (v->msix)
-		set16(v, QUEUE_VECTOR, interrupts ? 0 : NO_VECTOR);
-	if (v->msix && interrupts && get16(v, QUEUE_VECTOR) != 0) { /* 4.1.5.1.2.2 */
+		virtio_set16(v, QUEUE_VECTOR, interrupts ? 0 : NO_VECTOR);
+	if (v->msix && interrupts && virtio_get16(v, QUEUE_VECTOR) != 0) { /* 4.1.5.1.2.2 */
 		virtio_stop(v, "it has no interrupt for a ring");
 		return false;
 	}
 	r->avail->flags = !interrupts;
-	set64(v, QUEUE_DESC, virt_to_phys(r->desc));
-	set64(v, QUEUE_DRIVER, virt_to_phys(r->avail));
-	set64(v, QUEUE_DEVICE, virt_to_phys(r->used));
-	v->notify_at[i] = (uint64_t)get16(v, QUEUE_NOTIFY_OFF) * v->notify_multiplier;
+	virtio_set64(v, QUEUE_DESC, virt_to_phys(r->desc));
+	virtio_set64(v, QUEUE_DRIVER, virt_to_phys(r->avail));
+	virtio_set64(v, QUEUE_DEVICE, virt_to_phys(r->used));
+	v->notify_at[i] = (uint64_t)virtio_get16(v, QUEUE_NOTIFY_OFF) * v->notify_multiplier;
 	if (v->notify_at[i] + sizeof(uint16_t) > v->notify_length) {
 		virtio_stop(v, "a ring's notifications are outside of its registers");
 		return false;
 	}
-	set16(v, QUEUE_ENABLE, 1);
+	virtio_set16(v, QUEUE_ENABLE, 1);
 	return true;
 }
 
 void
 virtio_start(struct virtio *v)
 {
-	set8(v, DEVICE_STATUS, get8(v, DEVICE_STATUS) | DRIVER_OK);
+	virtio_set8(v, DEVICE_STATUS, virtio_get8(v, DEVICE_STATUS) | DRIVER_OK);
 }
 
 void

@@ -207,6 +207,6 @@ vport_make_files(unsigned ports)
 		int error = devfs_register(p->file, &ops, p);
 
 		if (error < 0)
-			warnk("virtio-serial: /dev/%s: error %d\n", p->file, -error);
+			pr_warn("virtio-serial: /dev/%s: error %d\n", p->file, -error);
 	}
 }

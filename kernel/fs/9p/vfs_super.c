@@ -189,7 +189,7 @@ v9fs_mount_share(void)
 		comma = NULL;
 	error = vfs_mount_path(path, "9p", tag, comma != NULL ? MS_RDONLY : 0);
 	if (error != 0)
-		warnk("vfs.share=%s: error %d\n", text, -error);
+		pr_warn("vfs.share=%s: error %d\n", text, -error);
 }
 
 HOOK(mounting, v9fs_mount_share);

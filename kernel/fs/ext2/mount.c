@@ -97,8 +97,8 @@ ext2_seconds(void)
 void
 ext2_warn(struct ext2_fs *fs, const char *what, uint64_t number)
 {
-	warnk("ext2: %s: %s is wrong: %lu; it is read-only now\n", mount_of_fs(fs)->bdev->name,
-	      what, number);
+	pr_warn("ext2: %s: %s is wrong: %lu; it is read-only now\n", mount_of_fs(fs)->bdev->name,
+		what, number);
 }
 
 /* ---- mounting ---- */
@@ -108,7 +108,7 @@ static void
 check_device(struct ext2_mount *m)
 {
 	if (writeback_error(m->bdev->vn, &m->io_heard) != 0 && ext2_set_broken(&m->fs))
-		warnk("ext2: %s: a write failed; it is read-only now\n", m->bdev->name);
+		pr_warn("ext2: %s: a write failed; it is read-only now\n", m->bdev->name);
 }
 
 int
@@ -167,7 +167,7 @@ delete_nameless(struct ext2_mount *m)
 
 /* Nothing is changed from now on, unless it is used. last: whoever uses it. */
 static int
-freeze(struct ext2_mount *m, bool last)
+ext2_freeze(struct ext2_mount *m, bool last)
 {
 	int error = 0;
 
@@ -208,7 +208,7 @@ ext2_sync(struct writeback_client *c, bool last)
 		error = ext2_write_super(&m->fs, false);
 		m->frozen = false;
 	} else if (error == 0 && (last || m->ending) && !m->fs.read_only) {
-		error = freeze(m, last);
+		error = ext2_freeze(m, last);
 	}
 	if (error == 0 && m->fs.super_dirty)
 		error = ext2_write_super(&m->fs, true);
@@ -236,7 +236,7 @@ read_super(struct ext2_mount *m)
 	}
 	kfree(sb);
 	if (error != 0)
-		warnk("ext2: %s: %s\n", m->bdev->name, why);
+		pr_warn("ext2: %s: %s\n", m->bdev->name, why);
 	return error;
 }
 
@@ -307,7 +307,7 @@ open_mount(struct ext2_mount *m, bool read_only, int *err)
 		return NULL;
 	m->fs.read_only = true;
 	if (m->fs.unchecked)
-		warnk("ext2: %s: it was not clean: e2fsck should check it\n", m->bdev->name);
+		pr_warn("ext2: %s: it was not clean: e2fsck should check it\n", m->bdev->name);
 	if (!read_only && (m->fs.must_be_read_only || m->bdev->disk->readonly)) {
 		*err = -EROFS;
 		return NULL;
@@ -335,7 +335,7 @@ void
 ext2_end_mount(struct ext2_mount *m)
 {
 	if (!m->fs.read_only && make_clean(m) != 0)
-		warnk("ext2: %s: not all of it could be written\n", m->bdev->name);
+		pr_warn("ext2: %s: not all of it could be written\n", m->bdev->name);
 	writeback_leave(&m->client);
 	free_mount(m);
 }

@@ -68,7 +68,7 @@ ext2_load(struct vnode *dir)
 
 /* The node has changed. */
 static void
-touch(struct ext2_node *node)
+ext2_touch(struct ext2_node *node)
 {
 	node->i.ctime = ext2_seconds();
 	node->i.dirty = true;
@@ -80,7 +80,7 @@ static void
 touch_dir(struct ext2_node *node)
 {
 	__atomic_store_n(&node->vn->mtime_ns, clock_real_now_ns(), __ATOMIC_RELAXED);
-	touch(node);
+	ext2_touch(node);
 }
 
 /* A name of the node's file is added, step 1, or removed, -1. A directory has its own entry, too.
@@ -93,7 +93,7 @@ count_link(struct ext2_node *node, int step)
 	else
 		node->i.links =
 		    (uint16_t)(S_ISDIR(node->i.mode) && step < 0 ? 0 : node->i.links + step);
-	touch(node);
+	ext2_touch(node);
 }
 
 /* A directory in it is added or removed. */
@@ -105,7 +105,7 @@ count_subdir(struct ext2_node *dir, int step)
 			   dir->i.ino);
 	else
 		dir->i.links = (uint16_t)(dir->i.links + step);
-	touch(dir);
+	ext2_touch(dir);
 }
 
 /* Writes the text of a new symbolic link. */
@@ -185,11 +185,11 @@ make_file(struct ext2_node *dir, const char *name, const struct vnode_kind *kind
 		node->i.links = 0; /* it goes with its vnode */
 	else if (S_ISDIR(kind->mode))
 		count_subdir(dir, 1);
-	touch(node);
+	ext2_touch(node);
 	if (*err == 0)
 		touch_dir(dir);
 	else
-		touch(dir);
+		ext2_touch(dir);
 	return node;
 }
 
@@ -280,7 +280,7 @@ move_dir(struct ext2_node *node, struct ext2_walk *up, struct ext2_node *from, s
 	ext2_dir_set(&node->m->fs, up, to->i.ino, S_IFDIR);
 	count_subdir(from, -1);
 	count_subdir(to, 1);
-	touch(node);
+	ext2_touch(node);
 }
 
 /*
@@ -344,7 +344,7 @@ ext2_rename(struct vnode *from, const char *name, struct vnode *vn, struct vnode
 	if (error == 0) {
 		touch_dir(f);
 		touch_dir(t);
-		touch(ext2_node(vn));
+		ext2_touch(ext2_node(vn));
 	}
 	mutex_unlock(&f->m->lock);
 	return error;

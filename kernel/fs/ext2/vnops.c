@@ -241,8 +241,8 @@ write_last_pages(struct vnode *vn)
 		error = writeback_error(vn, &since);
 	}
 	if (error != 0 && !m->fs.broken)
-		warnk("ext2: %s: error %d, what was written to a file is lost: %lu\n",
-		      m->bdev->name, -error, vn->ino);
+		pr_warn("ext2: %s: error %d, what was written to a file is lost: %lu\n",
+			m->bdev->name, -error, vn->ino);
 }
 
 static void

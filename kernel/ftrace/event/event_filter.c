@@ -61,7 +61,7 @@ event_filter_soft(const struct instance *i, const struct ktr_site *site)
 
 /* If the code from `start` on is one comparison, makes a branch of it. False: it is more. */
 static bool
-branches(struct program *p, unsigned start)
+event_filter_branch(struct program *p, unsigned start)
 {
 	/* What holds if the comparison does not; with registers a and b exchanged. */
 	static const struct {
@@ -96,7 +96,7 @@ filter_compile_for(struct program *p, const struct ktr_site *site, const char *t
 	unsigned start = p->count;
 	int result = filter_compile(p, &event, text, error);
 
-	if (result == 0 && !branches(p, start))
+	if (result == 0 && !event_filter_branch(p, start))
 		program_fail(p, DIF_JEQ, 1, 0);
 	return result;
 }
@@ -123,8 +123,8 @@ program_instance(struct program *p, const struct instance *i, const struct ktr_s
 
 /* Attaches the program, which waits for event_filter_run(); or only compiles it. */
 static int
-attach(struct event_filter *e, const char *text, bool for_users, struct dtrace_consumer **to,
-       struct filter_error *error)
+event_filter_attach(struct event_filter *e, const char *text, bool for_users,
+		    struct dtrace_consumer **to, struct filter_error *error)
 {
 	struct program *p = program_new();
 	int result = 0;
@@ -194,7 +194,7 @@ event_filter_prepare(struct instance *i, const struct ktr_site *site)
 
 	if (e == NULL || e->consumer != NULL || e->next != NULL)
 		return 0;
-	return attach(e, e->text, e->users > 0, &e->next, &error);
+	return event_filter_attach(e, e->text, e->users > 0, &e->next, &error);
 }
 
 void
@@ -231,7 +231,7 @@ event_filters_renew(struct instance *i)
 	event_filters_clean();
 	list_for_each_entry (struct event_filter, e, &i->filters, link)
 		if (result == 0 && e->consumer != NULL)
-			result = attach(e, e->text, e->users > 0, &e->next, &error);
+			result = event_filter_attach(e, e->text, e->users > 0, &e->next, &error);
 	list_for_each_entry (struct event_filter, e, &i->filters, link) {
 		if (e->next == NULL || result != 0)
 			continue;
@@ -263,7 +263,7 @@ event_filter_change(struct instance *i, const struct ktr_site *site, char *text,
 	if (on)
 		result = events_own(i);
 	if (result == 0 && (text != NULL || users > 0))
-		result = attach(e, text, users > 0, wanted ? &consumer : NULL, error);
+		result = event_filter_attach(e, text, users > 0, wanted ? &consumer : NULL, error);
 	if (result != 0) {
 		if (made != NULL)
 			event_filter_release(made);

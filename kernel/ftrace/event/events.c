@@ -108,7 +108,7 @@ events_log_itself(const struct instance *i)
 }
 
 static int
-own(struct instance *i)
+events_make_owner(struct instance *i)
 {
 	return instance_owner(i, "ftrace events", events_log_itself(i) ? NULL : events_fire);
 }
@@ -117,7 +117,7 @@ int
 events_pids_changed(struct instance *i)
 {
 	unsigned old = i->events_owner, owner;
-	int n = old != 0 ? own(i) : 0, error = n >= 0 ? event_filters_renew(i) : n;
+	int n = old != 0 ? events_make_owner(i) : 0, error = n >= 0 ? event_filters_renew(i) : n;
 
 	if (n <= 0)
 		return error;
@@ -133,7 +133,7 @@ events_pids_changed(struct instance *i)
 int
 events_own(struct instance *i)
 {
-	int n = i->events_owner == 0 ? own(i) : 0;
+	int n = i->events_owner == 0 ? events_make_owner(i) : 0;
 
 	if (n < 0)
 		return -EBUSY;

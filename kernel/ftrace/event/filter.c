@@ -224,7 +224,7 @@ string_term(struct parser *p, const char *op, const char *op_at, const struct fi
 }
 
 static __attribute__((noinline)) bool /* not on the stack of each parenthesis */
-term(struct parser *p)
+filter_take_term(struct parser *p)
 {
 	static const char *const ops[] = {"==", "!=", "<=", ">=", "<", ">", "&", "~"};
 	char name[KTR_PARAM_NAME];
@@ -261,7 +261,7 @@ term(struct parser *p)
 static bool filter_take_expression(struct parser *p);
 
 static bool
-factor(struct parser *p)
+filter_take_factor(struct parser *p)
 {
 	const char *start;
 	bool good;
@@ -272,13 +272,13 @@ factor(struct parser *p)
 		return filter_fail(p, start, "Too many terms in predicate expression");
 	p->depth++;
 	if (filter_take(p, "!")) {
-		good = factor(p);
+		good = filter_take_factor(p);
 		program_emit(p->f, DIF_SEQ, TRUTH, TRUTH, 0, 0);
 	} else if (filter_take(p, "(")) {
 		good = filter_take_expression(p) &&
 		       (filter_take(p, ")") || filter_fail(p, start, "Too many '('"));
 	} else {
-		good = term(p);
+		good = filter_take_term(p);
 	}
 	p->depth--;
 	return good;
@@ -289,7 +289,8 @@ factor(struct parser *p)
  * Until the end is known, each jump holds the number of the one before it.
  */
 static bool
-operands(struct parser *p, bool (*operand)(struct parser *), const char *op, unsigned jump)
+filter_take_operands(struct parser *p, bool (*operand)(struct parser *), const char *op,
+		     unsigned jump)
 {
 	bool good = operand(p);
 	int32_t last = -1;
@@ -309,15 +310,15 @@ operands(struct parser *p, bool (*operand)(struct parser *), const char *op, uns
 }
 
 static bool
-conjunction(struct parser *p)
+filter_take_conjunction(struct parser *p)
 {
-	return operands(p, factor, "&&", DIF_JEQ);
+	return filter_take_operands(p, filter_take_factor, "&&", DIF_JEQ);
 }
 
 static bool
 filter_take_expression(struct parser *p)
 {
-	return operands(p, conjunction, "||", DIF_JNE);
+	return filter_take_operands(p, filter_take_conjunction, "||", DIF_JNE);
 }
 
 int

@@ -206,7 +206,7 @@ linux_words(const char *message)
 
 /* The last one that there is appears. */
 static void
-appears(const struct kprobe_info *k, void *arg)
+kprobe_appears(const struct kprobe_info *k, void *arg)
 {
 	tracefs_appears(event_system(k->site), k->name);
 }
@@ -224,7 +224,7 @@ kprobes_make(char *line, enum kprobe_kind kind)
 	if (error == 0) {
 		error = kind == KPROBE_AT_EVENT ? eprobe_attach() : 0;
 		if (error == 0)
-			kprobes_each(appears, NULL);
+			kprobes_each(kprobe_appears, NULL);
 		return error;
 	}
 	if (err[0] == '\0')

@@ -31,7 +31,7 @@ hist_gate(struct hist *h)
 
 /* What its actions need goes after it. */
 static void
-unuse(const struct hist *h)
+hist_unuse_needed(const struct hist *h)
 {
 	for (unsigned i = 0; i < h->nactions; i++) {
 		if (h->actions[i].event != NULL)
@@ -43,7 +43,7 @@ unuse(const struct hist *h)
 
 /* … stays as long as it. 0 or -ENOMEM: there is no memory for a snapshot. */
 static int
-use(const struct hist *h)
+hist_use_needed(const struct hist *h)
 {
 	for (unsigned i = 0; i < h->nactions; i++)
 		if (h->actions[i].what == HIST_SNAPSHOT && snapshot_alloc(h->i) != 0)
@@ -102,10 +102,10 @@ hand_over(struct hist *h)
 
 /* Puts it and its hidden ones into the list, before it, or takes them off. */
 static void
-enlist(struct hist *h, bool on)
+hist_enlist(struct hist *h, bool on)
 {
 	for (unsigned i = 0; i < h->nhidden; i++)
-		enlist(h->hidden[i], on);
+		hist_enlist(h->hidden[i], on);
 	h->linked = h->nown + h->nothers > 0;
 	if (on)
 		list_append(&h->i->hists, &h->link);
@@ -159,10 +159,10 @@ hist_drop(struct hist *h)
 {
 	int error = hist_end(h);
 
-	enlist(h, false);
+	hist_enlist(h, false);
 	update_triggers(h);
 	hand_over(h);
-	unuse(h);
+	hist_unuse_needed(h);
 	hist_free(h);
 	return error;
 }
@@ -263,21 +263,21 @@ hist_add(struct hist *h, struct filter_error *error)
 			}
 			h->data = o->data;
 		}
-	result = use(h);
+	result = hist_use_needed(h);
 	if (result != 0)
 		return result;
-	enlist(h, true);
+	hist_enlist(h, true);
 	result = hist_attach(h, error);
 	if (result != 0) {
-		enlist(h, false);
-		unuse(h);
+		hist_enlist(h, false);
+		hist_unuse_needed(h);
 		return result;
 	}
 	result = update_triggers(h);
 	if (result != 0) {
 		hist_end(h);
-		enlist(h, false);
-		unuse(h);
+		hist_enlist(h, false);
+		hist_unuse_needed(h);
 		update_triggers(h);
 	}
 	return result;

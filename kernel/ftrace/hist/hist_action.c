@@ -132,7 +132,7 @@ add_other(struct hist_parser *p, struct hist_slice written, struct hist *of, uns
 
 /* Takes note of a variable of another histogram; one of its own is there. */
 static bool
-refer(struct hist_parser *p, const struct reference *r, const char *missing)
+hist_refer(struct hist_parser *p, const struct reference *r, const char *missing)
 {
 	unsigned index = 0;
 	bool unique;
@@ -167,7 +167,7 @@ hist_read_references(struct hist_parser *p, struct hist_slice s)
 			to++;
 		if (!read_reference(p->h, (struct hist_slice){from, to - from}, &r) || !r.variable)
 			return hist_fail(p->error, from, "Couldn't find variable");
-		if (!refer(p, &r, "Couldn't find variable"))
+		if (!hist_refer(p, &r, "Couldn't find variable"))
 			return false;
 	}
 	return true;
@@ -190,7 +190,7 @@ find_alike(const struct hist *h, const struct ktr_site *site)
 /* Makes a hidden histogram, which has the field in a variable for the same keys: as Linux does, one
  * like another one of that event. */
 static bool
-hide(struct hist_parser *p, const struct ktr_site *site, const struct reference *r)
+hist_make_hidden(struct hist_parser *p, const struct ktr_site *site, const struct reference *r)
 {
 	const struct hist *alike = find_alike(p->h, site);
 	char text[512], field[HIST_NAME];
@@ -242,7 +242,7 @@ read_param(struct hist_parser *p, struct hist_action *a, struct hist_slice s)
 		return hist_fail(p->error, s.at, "Invalid action param");
 	a->params[a->n++] = s;
 	if (r.variable)
-		return refer(p, &r, "Couldn't find param");
+		return hist_refer(p, &r, "Couldn't find param");
 	if (r.qualified)
 		site = event_find(r.system, r.event);
 	if (site == NULL)
@@ -255,7 +255,7 @@ read_param(struct hist_parser *p, struct hist_action *a, struct hist_slice s)
 		site = p->match[a->match];
 	if (site == own || !hist_has_field(p, site, r.name))
 		return hist_fail(p->error, r.name.at, "Couldn't find field");
-	return know_other(p, s, site, NULL) || hide(p, site, &r);
+	return know_other(p, s, site, NULL) || hist_make_hidden(p, site, &r);
 }
 
 /* save(PARAM,…), snapshot() */

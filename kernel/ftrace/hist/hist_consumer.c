@@ -89,7 +89,7 @@ add_to_row(const struct hist *h, struct hist_row *to, struct hist_row *row)
 
 /* Rows with the same keys become one. Those that were there stay; of new ones, so many as fit. */
 static void
-merge(struct hist *h)
+hist_merge_rows(struct hist *h)
 {
 	unsigned n = 0, stay = 0, room;
 
@@ -128,7 +128,7 @@ take_consumer(struct instance *i, struct dtrace_consumer *c)
 	dtrace_take(c, add_entries, &t);
 	for (struct hist *h = NULL; (h = hist_next(i, NULL, h)) != NULL;)
 		if (consumer_of(h) == c)
-			merge(h->data);
+			hist_merge_rows(h->data);
 }
 
 void

@@ -114,7 +114,8 @@ hist_take_field(struct hist_emitter *e, struct hist_slice s, unsigned d, struct 
 }
 
 static bool
-atom(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is, bool once)
+hist_take_atom(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is,
+	       bool once)
 {
 	char first = s.n > 0 ? e->h->text[s.at] : '\0';
 
@@ -127,14 +128,14 @@ atom(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operan
 }
 
 static uint64_t
-fold(char op, uint64_t a, uint64_t b)
+hist_fold(char op, uint64_t a, uint64_t b)
 {
 	return op == '+' ? a + b : op == '-' ? a - b : op == '*' ? a * b : a / b;
 }
 
 /* d = d OP d + 1. What is divided by 0 is -1. */
 static void
-operate(struct program *p, char op, unsigned d)
+hist_emit_operator(struct program *p, char op, unsigned d)
 {
 	if (op == '/') {
 		program_emit(p, DIF_JNE, 0, d + 1, 0, 2);
@@ -162,8 +163,8 @@ static bool hist_take_expression(struct hist_emitter *e, struct hist_slice s, un
 
 /* -(EXPRESSION) */
 static bool
-negation(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is,
-	 unsigned *count)
+hist_take_negation(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is,
+		   unsigned *count)
 {
 	struct hist_slice inside = {s.at + 2, 0};
 
@@ -202,9 +203,9 @@ hist_take_expression(struct hist_emitter *e, struct hist_slice s, unsigned d,
 		return hist_fail(e->error, s.at, "Too many subexpressions (3 max)");
 	op = last_operator(e->h, s, &at);
 	if (op == '\0')
-		return atom(e, s, d, is, once);
+		return hist_take_atom(e, s, d, is, once);
 	if (op == '-' && at == s.at)
-		return negation(e, s, d, is, count);
+		return hist_take_negation(e, s, d, is, count);
 	++*count;
 	left.n = at - s.at;
 	right = (struct hist_slice){at + 1, s.n - left.n - 1};
@@ -221,20 +222,20 @@ hist_take_expression(struct hist_emitter *e, struct hist_slice s, unsigned d,
 		return false;
 	}
 	if (is->kind == HIST_CONSTANT && second.kind == HIST_CONSTANT) {
-		is->constant = fold(op, is->constant, second.constant);
+		is->constant = hist_fold(op, is->constant, second.constant);
 		return true;
 	}
 	hist_take_value(e, d, d, is);
 	hist_take_value(e, d + 1, d + 1, &second);
 	is->kind = HIST_NUMBER;
-	operate(e->p, op, d);
+	hist_emit_operator(e->p, op, d);
 	return true;
 }
 
 bool
 hist_emit_atom(struct hist_emitter *e, struct hist_slice s, unsigned d, struct hist_operand *is)
 {
-	if (!atom(e, s, d, is, false))
+	if (!hist_take_atom(e, s, d, is, false))
 		return false;
 	hist_take_value(e, d, d, is);
 	return true;

@@ -11,8 +11,8 @@
 
 /* Lets the row at `at` sink in the heap of n. */
 static void
-sink(struct hist *h, struct hist_row **rows, unsigned at, unsigned n,
-     int (*compare)(const struct hist *, const struct hist_row *, const struct hist_row *))
+hist_sink_row(struct hist *h, struct hist_row **rows, unsigned at, unsigned n,
+	      int (*compare)(const struct hist *, const struct hist_row *, const struct hist_row *))
 {
 	for (unsigned child; (child = 2 * at + 1) < n; at = child) {
 		struct hist_row *row = rows[at];
@@ -31,13 +31,13 @@ hist_sort(struct hist *h, struct hist_row **rows, unsigned n,
 	  int (*compare)(const struct hist *h, const struct hist_row *a, const struct hist_row *b))
 {
 	for (unsigned i = n / 2; i-- > 0;)
-		sink(h, rows, i, n, compare);
+		hist_sink_row(h, rows, i, n, compare);
 	for (unsigned i = n; i-- > 1;) {
 		struct hist_row *first = rows[0];
 
 		rows[0] = rows[i];
 		rows[i] = first;
-		sink(h, rows, 0, i, compare);
+		hist_sink_row(h, rows, 0, i, compare);
 	}
 }
 
@@ -52,7 +52,7 @@ key_words(const struct hist_field *f, const uint64_t *w)
 }
 
 static int
-order(uint64_t a, uint64_t b)
+hist_order(uint64_t a, uint64_t b)
 {
 	return a < b ? -1 : a > b;
 }
@@ -81,7 +81,7 @@ compare_keys(const struct hist *h, const struct hist_row *a, const struct hist_r
 				break;
 			result = f->kind == HIST_FIELD && f->field.is_signed
 				     ? order_signed((int64_t)x[n], (int64_t)y[n])
-				     : order(x[n], y[n]);
+				     : hist_order(x[n], y[n]);
 		}
 		if ((key == UINT32_MAX && result != 0) || key == i)
 			return result;
@@ -99,13 +99,13 @@ hist_compare_keys(const struct hist *h, const struct hist_row *a, const struct h
 
 /* By what the histogram is sorted, and then by the keys. */
 static int
-compare(const struct hist *h, const struct hist_row *a, const struct hist_row *b)
+hist_compare_rows(const struct hist *h, const struct hist_row *a, const struct hist_row *b)
 {
 	for (unsigned i = 0; i < h->nsorts; i++) {
 		unsigned key = h->sorts[i].key;
-		int result = key < HIST_KEYS
-				 ? compare_keys(h, a, b, key)
-				 : order(a->values[key - HIST_KEYS], b->values[key - HIST_KEYS]);
+		int result = key < HIST_KEYS ? compare_keys(h, a, b, key)
+					     : hist_order(a->values[key - HIST_KEYS],
+							  b->values[key - HIST_KEYS]);
 
 		if (result != 0)
 			return h->sorts[i].descending ? -result : result;
@@ -307,7 +307,7 @@ hist_print(struct hist *h, struct sbuf *out)
 	const struct hist *data = h->data;
 	uint64_t total[HIST_VALUES] = {0}, most[HIST_VALUES] = {0};
 
-	hist_sort(h, data->rows, data->nrows, compare);
+	hist_sort(h, data->rows, data->nrows, hist_compare_rows);
 	for (unsigned i = 0; i < data->nrows; i++) {
 		for (unsigned v = 0; v < h->nvalues; v++) {
 			uint64_t value = data->rows[i]->values[v];

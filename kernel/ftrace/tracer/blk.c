@@ -67,7 +67,7 @@ enum { ACT_MASK, PID, START_LBA, END_LBA };
 static struct blk_trace *traces;
 
 static uint64_t
-setting(const struct blk_trace *t, unsigned n)
+blk_setting(const struct blk_trace *t, unsigned n)
 {
 	return __atomic_load_n(&t->settings[n], __ATOMIC_RELAXED);
 }
@@ -106,10 +106,11 @@ trace_of(uint64_t dev)
 static bool
 blk_traces(const struct blk_trace *t, unsigned is, uint64_t sector)
 {
-	uint64_t pid = setting(t, PID);
+	uint64_t pid = blk_setting(t, PID);
 
-	return (setting(t, ACT_MASK) & is) != 0 && (pid == 0 || pid == curthread()->tid) &&
-	       (sector == 0 || (sector >= setting(t, START_LBA) && sector <= setting(t, END_LBA)));
+	return (blk_setting(t, ACT_MASK) & is) != 0 && (pid == 0 || pid == curthread()->tid) &&
+	       (sector == 0 ||
+		(sector >= blk_setting(t, START_LBA) && sector <= blk_setting(t, END_LBA)));
 }
 
 /* Puts the arguments of an event in our order. */
@@ -263,7 +264,7 @@ blk_number_show(struct sbuf *out, uintptr_t arg, unsigned n)
 	const struct blk_trace *t = (const struct blk_trace *)arg;
 
 	if (t->on)
-		sbuf_printf(out, "%lu\n", setting(t, n));
+		sbuf_printf(out, "%lu\n", blk_setting(t, n));
 	else
 		sbuf_puts(out, "disabled\n");
 }
@@ -300,7 +301,7 @@ mask_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 	bool any = false;
 
 	for (unsigned n = 0; n < KINDS && t->on; n++)
-		if (setting(t, ACT_MASK) & BIT(n)) {
+		if (blk_setting(t, ACT_MASK) & BIT(n)) {
 			sbuf_printf(out, "%s%s", any ? "," : "", kinds[n]);
 			any = true;
 		}
@@ -372,7 +373,7 @@ blk_make_files(struct vnode *sys)
 		struct blk_trace *t = kzalloc(sizeof(*t));
 
 		if (t == NULL) {
-			warnk("no memory for /sys/block/%s\n", d->whole.name);
+			pr_warn("no memory for /sys/block/%s\n", d->whole.name);
 			continue;
 		}
 		t->disk = d;

@@ -80,7 +80,7 @@ latency_counts(const struct latency *l)
 
 /* Keeps what was recorded from these entries on, if it is the longest so far. */
 static void
-report(const struct ktr_firing *f, const uint64_t from[MAX_CPUS], struct latency *l)
+latency_report(const struct ktr_firing *f, const uint64_t from[MAX_CPUS], struct latency *l)
 {
 	if (!latency_counts(l) || instance_mask(&instance_top) == 0)
 		return;
@@ -89,7 +89,7 @@ report(const struct ktr_firing *f, const uint64_t from[MAX_CPUS], struct latency
 }
 
 static void
-off(const struct ktr_firing *f, struct span *s)
+irqsoff_begin(const struct ktr_firing *f, struct span *s)
 {
 	unsigned cpu = arch_cpu();
 
@@ -101,7 +101,7 @@ off(const struct ktr_firing *f, struct span *s)
 }
 
 static void
-on(const struct ktr_firing *f, struct span *s)
+irqsoff_end(const struct ktr_firing *f, struct span *s)
 {
 	uint64_t at[DEPTH] = {0}, from[MAX_CPUS], now_ns = clock_ns();
 	unsigned cpu = arch_cpu();
@@ -119,7 +119,7 @@ on(const struct ktr_firing *f, struct span *s)
 	memcpy(l.ended_at, at, sizeof(at));
 	for (unsigned i = 0; i < MAX_CPUS; i++)
 		from[i] = i == cpu ? s->from : UINT64_MAX;
-	report(f, from, &l);
+	latency_report(f, from, &l);
 }
 
 void
@@ -129,15 +129,15 @@ irqsoff_fire(const struct ktr_firing *f)
 
 	if (f->site == handler_entry && s->handlers++ == 0 && s->start_ns == 0) {
 		s->by_handler = true;
-		off(f, s);
+		irqsoff_begin(f, s);
 	} else if (f->site == irq_disable && f->args[0] != 0 && s->start_ns == 0) {
-		off(f, s);
+		irqsoff_begin(f, s);
 	} else if (f->site == handler_exit && s->handlers > 0) {
 		if (--s->handlers == 0 && s->by_handler)
-			on(f, s);
+			irqsoff_end(f, s);
 	} else if (s->start_ns != 0 &&
 		   (f->site == irq_enable || (f->site == switched && f->args[5] == 0))) {
-		on(f, s); /* the idle thread waits in its own way */
+		irqsoff_end(f, s); /* the idle thread waits in its own way */
 	} else if (s->start_ns != 0 && f->site->kind == KTR_SITE_ENTRY) {
 		tracer_record_function(&instance_top, f);
 	}
@@ -177,7 +177,7 @@ latency_wake(const uint64_t *args)
 
 /* It gets the CPU: the three of the thread before, its state, and the three of it. */
 static void
-woke(const struct ktr_firing *f)
+latency_woke(const struct ktr_firing *f)
 {
 	struct latency l = {.ns = clock_ns() - waker.start_ns,
 			    .start_ns = waker.start_ns,
@@ -186,7 +186,7 @@ woke(const struct ktr_firing *f)
 	say_whose(&l, sched_probed(arch_cpu()));
 	__atomic_store_n(&waker.tid, 0, __ATOMIC_RELAXED);
 	record_switch(f->args[1], f->args[2], true, &f->args[4]);
-	report(f, waker.from, &l);
+	latency_report(f, waker.from, &l);
 }
 
 void
@@ -205,7 +205,7 @@ wakeup_fire(const struct ktr_firing *f)
 	if (f->site == woken || f->site == woken_new)
 		latency_wake(f->args);
 	else if (waker.tid != 0 && f->args[5] == waker.tid)
-		woke(f);
+		latency_woke(f);
 	hook_unlock(&waker.lock);
 }
 

@@ -71,7 +71,7 @@ is_before(const struct row *a, const struct row *b)
 
 /* Heap sort, first half: rows[i] is no later than those under it. */
 static void
-sift(struct row *rows, unsigned i, unsigned n)
+profile_sift_row(struct row *rows, unsigned i, unsigned n)
 {
 	for (unsigned child; (child = 2 * i + 1) < n; i = child) {
 		struct row row = rows[i];
@@ -86,16 +86,16 @@ sift(struct row *rows, unsigned i, unsigned n)
 }
 
 static void
-sort(struct row *rows, unsigned n)
+profile_sort_rows(struct row *rows, unsigned n)
 {
 	for (unsigned i = n / 2; i-- > 0;)
-		sift(rows, i, n);
+		profile_sift_row(rows, i, n);
 	for (unsigned end = n; end-- > 1;) {
 		struct row last = rows[0];
 
 		rows[0] = rows[end];
 		rows[end] = last;
-		sift(rows, 0, end);
+		profile_sift_row(rows, 0, end);
 	}
 }
 
@@ -107,7 +107,7 @@ make_rows(unsigned cpu)
 
 	if (r.rows != NULL) {
 		r.count = copy_rows(cpu, r.rows, n);
-		sort(r.rows, r.count);
+		profile_sort_rows(r.rows, r.count);
 	}
 	return r;
 }
@@ -189,7 +189,7 @@ profile_store_enabled(struct instance *i, uintptr_t arg, char *text)
 
 /* The variance of the times of profile_ns(), in thousandths of us^2. */
 static uint64_t
-variance(const struct funcprof *p)
+profile_variance(const struct funcprof *p)
 {
 	const uint64_t *sum =
 	    option_on(&instance_top, OPTION_GRAPH_TIME) ? p->square : p->self_square;
@@ -228,7 +228,7 @@ profile_stat_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 		sbuf_puts(out, "    ");
 		print_duration(out, p->timed > 0 ? profile_ns(p) / p->timed : 0);
 		sbuf_puts(out, "    ");
-		print_duration(out, variance(p));
+		print_duration(out, profile_variance(p));
 		sbuf_putc(out, '\n');
 	}
 	if (owner != 0)

@@ -128,7 +128,7 @@ card_boot(void)
 	}
 	inet_lock();
 	if (!virtio_net_open(card.hwaddr, card_arrived)) {
-		warnk("net.address is set, but there is no network card of virtio\n");
+		pr_warn("net.address is set, but there is no network card of virtio\n");
 	} else {
 		netif_add(&card, &ip, &mask, &gateway, NULL, card_init, netif_input);
 		if (!ip4_addr_isany_val(gateway))

@@ -53,7 +53,7 @@ size_of(const struct pbuf *p)
 /* Does the socket take a packet, however large, since its queue is not full? If it is, that is
  * told. */
 static bool
-takes(const struct inet_socket *s, const struct pbuf *p)
+datagram_takes(const struct inet_socket *s, const struct pbuf *p)
 {
 	if (s->dgram.shut_read)
 		return false;
@@ -68,7 +68,7 @@ takes(const struct inet_socket *s, const struct pbuf *p)
 
 /* Takes p, or drops it: there is no memory. */
 static void
-enqueue(struct inet_socket *s, struct pbuf *p, const ip_addr_t *ip, uint16_t port)
+datagram_enqueue(struct inet_socket *s, struct pbuf *p, const ip_addr_t *ip, uint16_t port)
 {
 	uint32_t held = size_of(p);
 	struct packet *k = NULL;
@@ -101,8 +101,8 @@ static void
 udp_arrived(void *arg, struct udp_pcb *pcb, struct pbuf *p, const ip_addr_t *ip, u16_t port)
 {
 	inet_udp_received(pcb, p);
-	if (takes(arg, p))
-		enqueue(arg, p, ip, port);
+	if (datagram_takes(arg, p))
+		datagram_enqueue(arg, p, ip, port);
 	else
 		pbuf_free(p);
 }
@@ -114,14 +114,14 @@ raw_arrived(void *arg, struct raw_pcb *pcb, struct pbuf *p, const ip_addr_t *ip)
 	struct inet_socket *s = arg;
 	struct pbuf *copy;
 
-	if ((inet_is_ping(s) && !inet_ping_wants(s, p)) || !takes(s, p))
+	if ((inet_is_ping(s) && !inet_ping_wants(s, p)) || !datagram_takes(s, p))
 		return 0;
 	copy = pbuf_clone(PBUF_RAW, PBUF_RAM, p);
 	if (copy == NULL)
 		return 0;
 	if (inet_is_ping(s)) /* its header of IP goes */
 		pbuf_remove_header(copy, IPH_HL_BYTES((const struct ip_hdr *)copy->payload));
-	enqueue(s, copy, ip, 0);
+	datagram_enqueue(s, copy, ip, 0);
 	return 0;
 }
 

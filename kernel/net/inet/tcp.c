@@ -490,7 +490,7 @@ inet_tcp_is_listening(struct socket *so)
 
 /* Waits until the peer has acknowledged all bytes, or for the time of SO_LINGER. */
 static void
-linger(struct inet_socket *s, uint64_t seconds)
+tcp_linger(struct inet_socket *s, uint64_t seconds)
 {
 	uint64_t deadline = clock_ns() + seconds * 1000000000;
 	int error = 0;
@@ -507,7 +507,7 @@ close_connection(struct inet_socket *s, struct linger how)
 	/* Who has not read all resets the connection, below. */
 	if (how.l_onoff && how.l_linger > 0 && s->tcp.connected && s->tcp.unread == 0 &&
 	    !unix_rights_are_dropped())
-		linger(s, (uint64_t)how.l_linger);
+		tcp_linger(s, (uint64_t)how.l_linger);
 	if (s->tcp.pcb == NULL)
 		return;
 	/* After shutdown(SHUT_WR), lwIP would end it without a word. */

@@ -31,7 +31,7 @@ peer_has_ended(const struct tcp_pcb *pcb)
 
 /* Who peeks for more gets what there is: nothing comes until something is read. */
 static err_t
-refuse(struct inet_socket *s)
+tcp_refuse_data(struct inet_socket *s)
 {
 	if (!s->tcp.refused)
 		inet_changed(s, POLLIN);
@@ -65,7 +65,7 @@ inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
 	if (peer_has_ended(pcb))
 		uidinfo_charge_anyway(s->so.ui, UIDINFO_KMEM, n); /* a window's segments at most */
 	else if (s->tcp.held + n > HELD_MAX || !inet_charge(s, n))
-		return refuse(s);
+		return tcp_refuse_data(s);
 	s->tcp.refused = false;
 	s->tcp.held += n;
 	s->tcp.unread += p->tot_len;
@@ -132,7 +132,7 @@ free_first(struct pbuf **list)
 
 /* n bytes, and as many buffers, are no longer held for the reader. */
 static void
-unhold(struct inet_socket *s, uint32_t n, uint32_t buffers)
+tcp_unhold(struct inet_socket *s, uint32_t n, uint32_t buffers)
 {
 	s->tcp.held -= n + buffers * PACKET_OVERHEAD;
 	inet_release(s, n + buffers * PACKET_OVERHEAD);
@@ -142,7 +142,7 @@ void
 inet_tcp_discard(struct inet_socket *s)
 {
 	for (; s->tcp.in != NULL; free_first(&s->tcp.in))
-		unhold(s, s->tcp.in->len, 1);
+		tcp_unhold(s, s->tcp.in->len, 1);
 	s->tcp.unread = 0;
 }
 
@@ -166,7 +166,7 @@ drop_read(struct inet_socket *s, uint32_t n)
 	}
 	s->tcp.unread -= n;
 	s->tcp.refused = false;
-	unhold(s, n, buffers);
+	tcp_unhold(s, n, buffers);
 	for (left = n; left > 0 && s->tcp.pcb != NULL; left -= left < TCP_WND ? left : TCP_WND)
 		tcp_recved(s->tcp.pcb, (uint16_t)(left < TCP_WND ? left : TCP_WND));
 }
