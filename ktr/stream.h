@@ -60,7 +60,7 @@ struct ktr_stream_count {
 	uint64_t of[KTR_STREAM_DELIVERED + 1];
 };
 
-/** 63 KiB, or 5 KiB with KTR_SMALL, and more with more CPUs: not for a stack. Private to stream.c,
+/** 65 KiB, or 5 KiB with KTR_SMALL, and more with more CPUs: not for a stack. Private to stream.c,
  * but for allocation. */
 struct ktr_stream {
 	struct ktr_encoder enc;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -79,6 +80,34 @@ writes_there(int id)
 		return 1;
 	strcpy(p + 2 * PAGE, "child");
 	return 0;
+}
+
+static int
+waits_for_one(int id)
+{
+	int *p = shmat(id, NULL, 0);
+
+	while (__atomic_load_n(p, __ATOMIC_SEQ_CST) != 1)
+		syscall(SYS_futex, p, FUTEX_WAIT, 0, NULL, NULL, 0);
+	return 0;
+}
+
+/* Two processes, each with a place of its own for the segment. */
+static bool
+futexes_are_shared(void)
+{
+	int id = shmget(IPC_PRIVATE, PAGE, 0600);
+	int *p = id >= 0 ? shmat(id, NULL, 0) : (void *)-1;
+	pid_t pid;
+
+	if (p == (void *)-1)
+		return false;
+	pid = child(waits_for_one, id);
+	while (syscall(SYS_futex, p, FUTEX_WAKE, 1, NULL, NULL, 0) == 0)
+		sched_yield();
+	__atomic_store_n(p, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, p, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return ended(pid) == 0 && shmdt(p) == 0 && shmctl(id, IPC_RMID, NULL) == 0;
 }
 
 static bool
@@ -668,6 +697,7 @@ test_sysv(void)
 {
 	result(segments_are_shared(),
 	       "shmget: memory that processes share, until the last one leaves");
+	result(futexes_are_shared(), "a futex in a segment wakes another process");
 	result(segments_have_places(),
 	       "shmat and shmdt: places, pieces, and memory that is only read");
 	result(segments_have_rules(), "shmctl: limits, and what is wrong");

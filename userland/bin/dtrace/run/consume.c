@@ -296,7 +296,9 @@ fill_queue(struct queue *q, uint32_t cpu, size_t bufsize)
 	if (kept > 0)
 		memcpy(data, q->data + q->at, kept);
 	free(q->data);
-	*q = (struct queue){data, kept + read_cpu(DIF_IOC_RECORDS, cpu, data + kept, bufsize), 0};
+	q->data = data;
+	q->size = kept + read_cpu(DIF_IOC_RECORDS, cpu, data + kept, bufsize);
+	q->at = 0;
 }
 
 /*
