@@ -150,6 +150,24 @@ def silence():
     check_match(r"\A1\n0\n(?:Terminated\n)?1\n\Z", other, "a mark; no event; one after the file was closed by another process")
 
 
+@portable_test("who waits in trace_pipe is not traced, whatever is closed; who reads two, until the last one is")
+def silences():
+    waits, two = ftrace(
+        "mkdir instances/i instances/j\necho thread_sleep_ns > set_ftrace_filter\ncat instances/j/trace_pipe &\n"
+        "reader=$!\nuntil grep -q tracepipe /proc/$reader/wchan; do true; done\n"
+        "exec 3< instances/i/trace_pipe\n"
+        "for n in 1 2; do echo a > instances/i/trace_marker; head -n 1 <&3 > /dev/null; done\n"
+        "echo function > current_tracer\nexec 3<&-\nsleep 0.1\n"
+        "echo 0 > tracing_on\ncat trace\nkill $reader\nwait $reader 2>/dev/null\necho nop > current_tracer\n"
+        "echo 1 > tracing_on\necho =====\n"
+        "echo 1 > events/syscalls/sys_enter_kill/enable\nexec 3< instances/i/trace_pipe 4< instances/j/trace_pipe\n"
+        "for d in i j; do echo a > instances/$d/trace_marker; done\nread x <&3\nread x <&4\n"
+        "exec 3<&-\nkill -0 $$\ngrep -c 'sys_kill(' trace\nexec 4<&-\nkill -0 $$\ngrep -c 'sys_kill(' trace\n")
+    names = [name for name, *_ in rows(waits)]
+    check("sleep" in names and "cat" not in names, f"who sleeps: {waits}")
+    check_match(r"^0\n1\n\Z", two, "events of who reads two files")
+
+
 @portable_test("events/SYSTEM/enable that fails switches on none of them")
 def none_by_half():
     out = ftrace("for e in lookup name open create; do echo 'common_pid > 0' > events/vfs/$e/filter; done 2>/dev/null\nn=1\nwhile test $n -le 60; do\n"
