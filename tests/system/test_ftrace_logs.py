@@ -288,7 +288,7 @@ def switches_of_threads():
         "echo 0 > events/enable\ncat trace\necho $$\necho =====\n"
         "echo > trace\necho > set_event_pid\necho $$ > set_event_notrace_pid\n"
         "echo 1 > events/sched/sched_switch/enable\nsleep 0.001\necho 0 > events/enable\ncat trace\n"
-        "echo > set_event_notrace_pid\necho $(seq 1001 1064) > set_event_pid\necho 1065 >> set_event_pid || true\n",
+        "echo > set_event_notrace_pid\necho $(seq 1001 2024) > set_event_pid\necho 2025 >> set_event_pid || true\n",
         smp=1, options=["--icount"])  # the child sleeps, even if the host does not run the machine for a while
     shell = int(check_match(r"^(\d+)\n$", wanted, "the shell")[1])
     child = int(check_match(r"sched_wakeup_new: comm=\S+ pid=(\d+)", wanted, "the child")[1])
@@ -301,7 +301,7 @@ def switches_of_threads():
         check_match(rf"<idle>-0 .*sched_{event}: comm=sleep pid={child} ", wanted, "by the timer")
     check_eq(re.findall(r"prev_comm=(?:sh|sleep) .*next_comm=(?:sh|sleep) .*", unwanted), [], "between two of the list")
     check_match(r"prev_comm=sleep .*next_comm=swapper/0", unwanted, "to a thread that is not in the list")
-    check_match(r"^sh: write error: No space left on device$", unwanted, "the 65th")
+    check_match(r"^sh: write error: No space left on device$", unwanted, "the 1025th")
 
 
 @test("filters, threads and the option stacktrace of an enabled event change while it fires: it is recorded once each time; it is counted once, while others with variables come and go")
