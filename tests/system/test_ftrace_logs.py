@@ -377,6 +377,19 @@ def no_snapshot():
     check_match(r": \*{3} LATENCY TRACER ACTIVE \*{3}\n\*{3} Can not use snapshot \(sorry\) \*{3}$", said, "what the log says")
 
 
+@test("a hist says of a snapshot() that it was taken only if it was: not if a tracer or reader keeps it")
+def hist_without_snapshot():
+    fork = "events/sched/sched_process_fork"
+    for begin, end in (("echo irqsoff > current_tracer", "echo nop > current_tracer"),
+                       ("exec 3< snapshot\nread x <&3", "exec 3<&-")):
+        out = ftrace(f"echo 1 > snapshot\n{begin}\n"
+                     f"echo 'hist:keys=common_pid:c=child_pid:onmax($c).snapshot() if comm == load' > {fork}/trigger\n"
+                     f"load fork -n 1 >/dev/null\ngrep -c 'Snapshot taken' {fork}/hist\n{end}\n"
+                     f"load fork -n 1 >/dev/null\ngrep -c 'Snapshot taken' {fork}/hist\n"
+                     f"echo > {fork}/trigger\n", smp=1)[0]
+        check_match(r"\A0\n1\n\Z", out, begin)
+
+
 @test("a snapshot's memory stays as long as triggers or histograms take snapshots, whatever latency tracer comes and goes")
 def snapshot_users():
     exec_ = "events/sched/sched_process_exec/trigger"
