@@ -337,7 +337,7 @@ def parameters():
                 r"p:kprobes/one do_exit\nr:kprobes/two sys_read arg1=\$retval\nlocal? ?\[global\] .*\n1024\n1\n0\n.*\n.*allocated.*\nearly\nsched:sched_waking\n", out, "the files")
 
 
-@portable_test("a long filter, or line of kprobe_events, is taken whole in one write; 0 in set_event_pid means the idle threads; without an owner to be had a filter changes nothing")
+@portable_test("a long filter, or line of kprobe_events, is taken whole in one write; 0 in set_event_pid means the idle threads; without an owner to be had a filter changes nothing, and another tracer takes the place of the one before")
 def writes():
     fork = "events/sched/sched_process_fork"
     long, idle, owners = ftrace(
@@ -346,13 +346,15 @@ def writes():
         "echo 0 > set_event_pid\necho 1 > events/sched/sched_switch/enable\nsleep 0.01\necho 0 > events/enable\ncat set_event_pid trace\necho > set_event_pid\necho =====\n"
         f"mkdir instances/j\necho 'enable_event:sched:sched_switch' > instances/j/{fork}/trigger\n/bin/cat /dev/null\ncat instances/j/events/sched/sched_switch/enable\n"
         "n=0\nwhile test $n -lt 12; do\nmkdir instances/$n\ncd instances/$n\necho 64 > buffer_size_kb\necho sys_kill > set_ftrace_filter\necho function > current_tracer\necho 1 > options/event-fork\n"
-        f"echo 1 > {fork}/enable\ncd ../..\nn=$((n+1))\ndone 2> /dev/null\ncd instances/j/events/sched/sched_switch\n"
+        f"echo 1 > {fork}/enable\ncd ../..\nn=$((n+1))\ndone 2> /dev/null\n"
+        "cat instances/0/current_tracer\necho function_graph > instances/0/current_tracer\n"
+        "cat instances/0/current_tracer\ncd instances/j/events/sched/sched_switch\n"
         "echo 'prev_prio == 1' > filter\ncat filter enable\necho 0 > filter\ncat filter\n")
     check_match(r"\Acommon_pid != 1\np:kprobes/one kernel_clone\np:kprobes/two kernel_clone a=\$arg1\n\Z", long, "what is written at once")
     check_match(r"\A0\n", idle, "the file")
     others = [what for name, tid, _, _, what in rows(idle) if (name, tid) != ("<idle>", 0)]
     check(len(others) < len(rows(idle)) and all("next_pid=0 " in what for what in others), f"switches from and to: {idle}")
-    check_match(r"\A1\*\nsh: .*busy\nnone\n1\*\n(?:sh: .*busy\n)?none\n\Z", owners, "a filter that there is no owner for")
+    check_match(r"\A1\*\nfunction\nfunction_graph\nsh: .*busy\nnone\n1\*\n(?:sh: .*busy\n)?none\n\Z", owners, "a filter that there is no owner for")
 
 
 @portable_test("each thread that is made has sched_wakeup_new and sched_process_free, once, and sched_stat_runtime adds up to what it ran")
