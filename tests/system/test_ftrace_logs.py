@@ -367,6 +367,14 @@ def options():
     check_match(r"^(\d+)\n\1\n\1\n$", left, "those that have ended are gone")
 
 
+@test("a list of threads that have all ended is not an empty one: no thread is traced")
+def list_of_nobody():
+    out = ftrace("echo sys_kill > set_ftrace_filter\necho 1 > options/function-fork\n"
+                 "sh -c 'echo $$ > set_ftrace_pid; kill -0 $$; echo function > current_tracer; kill -0 $$'\nload fork -n 20 >/dev/null\n"
+                 "cat set_ftrace_pid\nkill -0 $$\ngrep -c 'sys_kill <-' trace\n", smp=1)[0]
+    check_match(r"\A1\n\Z", out, "the list, and calls")
+
+
 @test("a snapshot that a trigger asks for does not take a latency tracer's trace away, and the log says so")
 def no_snapshot():
     first, second, said = ftrace(
