@@ -74,7 +74,7 @@ def unknown_call():
     out, raw = ftrace("ls events/syscalls | grep -c unknown\nls events/SYSC\necho 1 > events/SYSC/enable\nuser_test > /dev/null\necho 0 > events/SYSC/enable\n"
                       "cat trace\necho =====\ndd if=per_cpu/cpu0/trace_pipe_raw bs=4096 count=1 2>/dev/null | od -v -A n -t x1\n",
                       options=["--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"])
-    call, back, shown = check_match(r"^0\nenable filter (syscall_dispatch_\d+) (syscall_dispatch_\d+)\n((?:.*\n)*)", re.sub(r"(?<=\w)  +(?=\w)", " ", out), "the events").groups()
+    call, back, shown = check_match(r"^0\nenable (syscall_dispatch_\d+)\nfilter (syscall_dispatch_\d+)\n((?:.*\n)*)", re.sub(r"(?<=\w)  +(?=\w)", " ", out), "the events").groups()
     for number in (999, 1023, 2 ** 64 - 1):
         check_match(rf" {call}: syscall unknown: number {number}\n.* {back}: sysret unknown: ret -38\n", shown, "the text")
     data = bytes.fromhex("".join(raw.split()))
