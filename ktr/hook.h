@@ -5,11 +5,12 @@
  * on, no event is recorded for it; its hook is called instead. A probe may have several owners at
  * the same time, with and without hooks.
  *
- * A hook is called with interrupts off, in any context, also in an NMI. It takes no lock but one
- * that hooks alone take, or who no hook can interrupt, does not sleep, allocates nothing, and
- * touches only memory that is mapped. While a CPU is in a hook, it
- * calls no other one: a probe that fires then, in the hook itself or in an NMI, is refused and
- * counted. The log records it nevertheless, unless it is of a function that the hook has called.
+ * A hook is called with interrupts off, in any context, also in an NMI. It does not sleep,
+ * allocates nothing, and touches only memory that is mapped. The only locks that it takes are those
+ * whose holder is a hook, or has hooks off on its CPU (ktr_hook_without()): else a hook that
+ * interrupts the holder waits for it for ever. While a CPU is in a hook, it calls no other one: a
+ * probe that fires then, in the hook itself or in an NMI, is refused and counted. The log records
+ * it nevertheless, unless it is of a function that the hook has called.
  *
  * A trace point that is only logged does not pay for this: it calls the function that records its
  * event through a pointer in its site, which points to another function while the site has an owner

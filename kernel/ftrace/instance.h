@@ -63,6 +63,7 @@ struct instance {
 	uint32_t snapshot_lock; /* see snapshot.c */
 	unsigned snapshot_readers;
 	unsigned snapshot_users; /* triggers and histograms that take some */
+	uint32_t snapshot_taken; /* atomic: 1 if the last one that was asked for was taken */
 	bool snapshot_there;
 	uint32_t lock; /* hook_lock(), in hooks and within ktr_hook_without() */
 	uint64_t mask,

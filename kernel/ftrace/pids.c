@@ -28,12 +28,6 @@ pids_list_has(const struct pids *p, uint32_t pid)
 	return false;
 }
 
-static bool
-has_any(const struct pids *p, uint32_t a, uint32_t b)
-{
-	return pids_list_has(p, a) || pids_list_has(p, b);
-}
-
 bool
 pids_have(const struct instance *i, enum pid_list list)
 {
@@ -65,7 +59,7 @@ pids_have_event(const struct instance *i, const struct ktr_firing *f)
 			!pids_list_has(out, pid));
 	pid = pid != 0 ? pid : IDLE;
 	next = f->args[5] != 0 ? (uint32_t)f->args[5] : IDLE;
-	return (pids_list_count(in) == 0 || has_any(in, pid, next)) &&
+	return (pids_list_count(in) == 0 || pids_list_has(in, pid) || pids_list_has(in, next)) &&
 	       !(pids_list_has(out, pid) && pids_list_has(out, next));
 }
 
@@ -89,13 +83,18 @@ pids_add(struct pids *p, uint32_t pid)
 	return true;
 }
 
-/* [lock] */
+/* A list whose threads have all ended keeps one place: it is not empty. [lock] */
 static void
 pids_replace(struct pids *p, uint32_t pid, uint32_t by)
 {
-	for (unsigned i = pids_list_count(p); i-- > 0;)
+	unsigned n = pids_list_count(p);
+
+	for (unsigned i = n; i-- > 0;)
 		if (p->pid[i] == pid)
 			__atomic_store_n(&p->pid[i], by, __ATOMIC_RELAXED);
+	while (n > 1 && p->pid[n - 1] == 0)
+		n--;
+	__atomic_store_n(&p->n, n, __ATOMIC_RELEASE);
 }
 
 /* ---- the options event-fork and function-fork ---- */

@@ -31,7 +31,7 @@ struct tracefs_file {
 	/*
 	 * Takes a write: its text without the newline at its end, which it may change. 0 or -errno,
 	 * and then nothing has changed, but for what a list's words or lines before the wrong one
-	 * did. NULL: it cannot be written.
+	 * did; and without memory a tracer may be off. NULL: it cannot be written.
 	 */
 	int (*store)(struct instance *i, uintptr_t arg, char *text);
 	/* The file was opened with O_TRUNC (the shell's >). 0 or -errno. NULL: nothing to do. */

@@ -236,26 +236,28 @@ sched_suppress_events(bool suppress)
 	irq_pop();
 }
 
-static uint32_t silences_ended; /* atomic */
+static uint32_t silences_ended[SILENCES + 1]; /* atomic; by number */
 
 void
-sched_silence(void)
+sched_silence(unsigned number)
 {
 	struct thread *t = curthread();
 
-	t->silence = __atomic_load_n(&silences_ended, __ATOMIC_RELAXED);
-	if (t->ktr_suppress)
-		return;
-	t->silent = true;
-	sched_suppress_events(true);
+	irq_push();
+	t->silence_of = number;
+	t->silence = __atomic_load_n(&silences_ended[number], __ATOMIC_RELAXED);
+	if (!t->ktr_suppress) {
+		t->silent = true;
+		sched_suppress_events(true);
+	}
+	irq_pop();
 }
 
 void
-sched_end_silence(bool all)
+sched_end_silence(unsigned number)
 {
-	if (all)
-		__atomic_fetch_add(&silences_ended, 1, __ATOMIC_RELAXED);
-	if (!curthread()->silent)
+	__atomic_fetch_add(&silences_ended[number], 1, __ATOMIC_RELAXED);
+	if (!curthread()->silent || curthread()->silence_of != number)
 		return;
 	curthread()->silent = false;
 	sched_suppress_events(false);
@@ -282,7 +284,8 @@ leave_more(struct thread *t)
 static void
 resume_more(struct thread *t)
 {
-	if (t->silent && t->silence != __atomic_load_n(&silences_ended, __ATOMIC_RELAXED))
+	if (t->silent &&
+	    t->silence != __atomic_load_n(&silences_ended[t->silence_of], __ATOMIC_RELAXED))
 		t->silent = t->ktr_suppress = false;
 	if (t->ktr_suppress)
 		ktr_port_refuse(KTR_REFUSE_THREAD, true);

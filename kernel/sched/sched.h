@@ -78,6 +78,7 @@ void sched_trace_running(void);
  * would read of its own reading. Its switches are recorded all the same. Thread context.
  */
 void sched_suppress_events(bool suppress);
-/* The same, until it ends that: at once, or of all threads, of each when its next turn begins. */
-void sched_silence(void);
-void sched_end_silence(bool all);
+/* The same, until the silence of that number ends: of others when their next turn begins. */
+enum { SILENCES = 64 };
+void sched_silence(unsigned number); /* 1 to SILENCES */
+void sched_end_silence(unsigned number);

@@ -77,7 +77,7 @@ struct thread {
 		};
 		uint32_t on_switch; /* not 0: a switch from or to it has more to do */
 	};
-	uint32_t silence; /* [t] how many had ended when its own began: see sched_silence() */
+	uint32_t silence_of, silence; /* [t] its number; ends of that until then: sched_silence() */
 	/* Written by the thread itself. Always contains a NUL, for readers without a lock. */
 	char name[KTR_THREAD_NAME];
 	const char *ident; /* for %s only: prints as "NAME tid N", schedgraph's id */

@@ -37,7 +37,7 @@ BUDGETS = {
     "kernel/ftrace/buffer": 2395,
     "kernel/ftrace/event": 4080,
     "kernel/ftrace/hist": 2900,
-    "kernel/ftrace/tracer": 2850,
+    "kernel/ftrace/tracer": 2856,
     "kernel/host": 1400,
     "kernel/ipc": 1735,
     "kernel/ktrace": 1620,

@@ -592,7 +592,8 @@ def hwlat_alone():
     (out,) = ftrace("echo none > hwlat_detector/mode\necho 2000 > hwlat_detector/width\necho 20000 > hwlat_detector/window\necho 1 > tracing_thresh\necho hwlat > current_tracer\n"
                  "until grep '#4 ' trace >/dev/null; do sleep 0.05; done\ncat trace\necho nop > current_tracer\nsysctl debug.watchdog.seconds=1\necho 2500000 > hwlat_detector/window\n"
                  "echo 2000000 > hwlat_detector/width\necho round-robin > hwlat_detector/mode\necho hwlat > current_tracer\nuntil grep '#2 ' trace >/dev/null; do sleep 0.05; done\ncat trace\n"
-                 "echo 60000000 > hwlat_detector/window\necho 59000000 > hwlat_detector/width\necho nop > current_tracer\necho hwlat > current_tracer\necho nop > current_tracer\necho ended\n", smp=2)
+                 "echo nop > current_tracer\necho 60000000 > hwlat_detector/window\necho 59000000 > hwlat_detector/width\n"
+                 "busybox taskset 2 sh -c 'echo hwlat > current_tracer; echo nop > current_tracer'\necho ended\n", smp=2)
     first, second = out.split("debug.watchdog.seconds")
     check_eq({cpu for _, _, cpu, *_ in rows(first)}, {0}, "CPUs of the mode none")
     check_match(r"\nended\n\Z", second, "the end")

@@ -74,7 +74,7 @@ def unknown_call():
     out, raw = ftrace("ls events/syscalls | grep -c unknown\nls events/SYSC\necho 1 > events/SYSC/enable\nuser_test > /dev/null\necho 0 > events/SYSC/enable\n"
                       "cat trace\necho =====\ndd if=per_cpu/cpu0/trace_pipe_raw bs=4096 count=1 2>/dev/null | od -v -A n -t x1\n",
                       options=["--file", f"/bin/user_test={ROOT}/build/{ARCH}/user_test"])
-    call, back, shown = check_match(r"^0\n(dispatch_\d+) (dispatch_\d+) enable filter\n((?:.*\n)*)", re.sub(r"(?<=\w)  +(?=\w)", " ", out), "the events").groups()
+    call, back, shown = check_match(r"^0\nenable (syscall_dispatch_\d+)\nfilter (syscall_dispatch_\d+)\n((?:.*\n)*)", re.sub(r"(?<=\w)  +(?=\w)", " ", out), "the events").groups()
     for number in (999, 1023, 2 ** 64 - 1):
         check_match(rf" {call}: syscall unknown: number {number}\n.* {back}: sysret unknown: ret -38\n", shown, "the text")
     data = bytes.fromhex("".join(raw.split()))
@@ -148,6 +148,24 @@ def silence():
     pid, shown = second.split("\n", 1)
     check_eq([what.split("(")[0] for _, tid, _, _, what in rows(shown) if tid == int(pid)], ["sys_read"], "what the reader did itself, until it read")
     check_match(r"\A1\n0\n(?:Terminated\n)?1\n\Z", other, "a mark; no event; one after the file was closed by another process")
+
+
+@portable_test("who waits in trace_pipe is not traced, whatever is closed; who reads two, until the last one is")
+def silences():
+    waits, two = ftrace(
+        "mkdir instances/i instances/j\necho thread_sleep_ns > set_ftrace_filter\ncat instances/j/trace_pipe &\n"
+        "reader=$!\nuntil grep -q tracepipe /proc/$reader/wchan; do true; done\n"
+        "exec 3< instances/i/trace_pipe\n"
+        "for n in 1 2; do echo a > instances/i/trace_marker; head -n 1 <&3 > /dev/null; done\n"
+        "echo function > current_tracer\nexec 3<&-\nsleep 0.1\n"
+        "echo 0 > tracing_on\ncat trace\nkill $reader\nwait $reader 2>/dev/null\necho nop > current_tracer\n"
+        "echo 1 > tracing_on\necho =====\n"
+        "echo 1 > events/syscalls/sys_enter_kill/enable\nexec 3< instances/i/trace_pipe 4< instances/j/trace_pipe\n"
+        "for d in i j; do echo a > instances/$d/trace_marker; done\nread x <&3\nread x <&4\n"
+        "exec 3<&-\nkill -0 $$\ngrep -c 'sys_kill(' trace\nexec 4<&-\nkill -0 $$\ngrep -c 'sys_kill(' trace\n")
+    names = [name for name, *_ in rows(waits)]
+    check("sleep" in names and "cat" not in names, f"who sleeps: {waits}")
+    check_match(r"^0\n1\n\Z", two, "events of who reads two files")
 
 
 @portable_test("events/SYSTEM/enable that fails switches on none of them")
@@ -319,7 +337,7 @@ def parameters():
                 r"p:kprobes/one do_exit\nr:kprobes/two sys_read arg1=\$retval\nlocal? ?\[global\] .*\n1024\n1\n0\n.*\n.*allocated.*\nearly\nsched:sched_waking\n", out, "the files")
 
 
-@portable_test("a long filter, or line of kprobe_events, is taken whole in one write; 0 in set_event_pid means the idle threads; without an owner to be had a filter changes nothing")
+@portable_test("a long filter, or line of kprobe_events, is taken whole in one write; 0 in set_event_pid means the idle threads; without an owner to be had a filter changes nothing, and another tracer takes the place of the one before")
 def writes():
     fork = "events/sched/sched_process_fork"
     long, idle, owners = ftrace(
@@ -328,13 +346,15 @@ def writes():
         "echo 0 > set_event_pid\necho 1 > events/sched/sched_switch/enable\nsleep 0.01\necho 0 > events/enable\ncat set_event_pid trace\necho > set_event_pid\necho =====\n"
         f"mkdir instances/j\necho 'enable_event:sched:sched_switch' > instances/j/{fork}/trigger\n/bin/cat /dev/null\ncat instances/j/events/sched/sched_switch/enable\n"
         "n=0\nwhile test $n -lt 12; do\nmkdir instances/$n\ncd instances/$n\necho 64 > buffer_size_kb\necho sys_kill > set_ftrace_filter\necho function > current_tracer\necho 1 > options/event-fork\n"
-        f"echo 1 > {fork}/enable\ncd ../..\nn=$((n+1))\ndone 2> /dev/null\ncd instances/j/events/sched/sched_switch\n"
+        f"echo 1 > {fork}/enable\ncd ../..\nn=$((n+1))\ndone 2> /dev/null\n"
+        "cat instances/0/current_tracer\necho function_graph > instances/0/current_tracer\n"
+        "cat instances/0/current_tracer\ncd instances/j/events/sched/sched_switch\n"
         "echo 'prev_prio == 1' > filter\ncat filter enable\necho 0 > filter\ncat filter\n")
     check_match(r"\Acommon_pid != 1\np:kprobes/one kernel_clone\np:kprobes/two kernel_clone a=\$arg1\n\Z", long, "what is written at once")
     check_match(r"\A0\n", idle, "the file")
     others = [what for name, tid, _, _, what in rows(idle) if (name, tid) != ("<idle>", 0)]
     check(len(others) < len(rows(idle)) and all("next_pid=0 " in what for what in others), f"switches from and to: {idle}")
-    check_match(r"\A1\*\nsh: .*busy\nnone\n1\*\n(?:sh: .*busy\n)?none\n\Z", owners, "a filter that there is no owner for")
+    check_match(r"\A1\*\nfunction\nfunction_graph\nsh: .*busy\nnone\n1\*\n(?:sh: .*busy\n)?none\n\Z", owners, "a filter that there is no owner for")
 
 
 @portable_test("each thread that is made has sched_wakeup_new and sched_process_free, once, and sched_stat_runtime adds up to what it ran")

@@ -288,7 +288,7 @@ def switches_of_threads():
         "echo 0 > events/enable\ncat trace\necho $$\necho =====\n"
         "echo > trace\necho > set_event_pid\necho $$ > set_event_notrace_pid\n"
         "echo 1 > events/sched/sched_switch/enable\nsleep 0.001\necho 0 > events/enable\ncat trace\n"
-        "echo > set_event_notrace_pid\necho $(seq 1001 1064) > set_event_pid\necho 1065 >> set_event_pid || true\n",
+        "echo > set_event_notrace_pid\necho $(seq 1001 2024) > set_event_pid\necho 2025 >> set_event_pid || true\n",
         smp=1, options=["--icount"])  # the child sleeps, even if the host does not run the machine for a while
     shell = int(check_match(r"^(\d+)\n$", wanted, "the shell")[1])
     child = int(check_match(r"sched_wakeup_new: comm=\S+ pid=(\d+)", wanted, "the child")[1])
@@ -301,7 +301,7 @@ def switches_of_threads():
         check_match(rf"<idle>-0 .*sched_{event}: comm=sleep pid={child} ", wanted, "by the timer")
     check_eq(re.findall(r"prev_comm=(?:sh|sleep) .*next_comm=(?:sh|sleep) .*", unwanted), [], "between two of the list")
     check_match(r"prev_comm=sleep .*next_comm=swapper/0", unwanted, "to a thread that is not in the list")
-    check_match(r"^sh: write error: No space left on device$", unwanted, "the 65th")
+    check_match(r"^sh: write error: No space left on device$", unwanted, "the 1025th")
 
 
 @test("filters, threads and the option stacktrace of an enabled event change while it fires: it is recorded once each time; it is counted once, while others with variables come and go")
@@ -367,6 +367,14 @@ def options():
     check_match(r"^(\d+)\n\1\n\1\n$", left, "those that have ended are gone")
 
 
+@test("a list of threads that have all ended is not an empty one: no thread is traced")
+def list_of_nobody():
+    out = ftrace("echo sys_kill > set_ftrace_filter\necho 1 > options/function-fork\n"
+                 "sh -c 'echo $$ > set_ftrace_pid; kill -0 $$; echo function > current_tracer; kill -0 $$'\nload fork -n 20 >/dev/null\n"
+                 "cat set_ftrace_pid\nkill -0 $$\ngrep -c 'sys_kill <-' trace\n", smp=1)[0]
+    check_match(r"\A1\n\Z", out, "the list, and calls")
+
+
 @test("a snapshot that a trigger asks for does not take a latency tracer's trace away, and the log says so")
 def no_snapshot():
     first, second, said = ftrace(
@@ -375,6 +383,19 @@ def no_snapshot():
     check_match(r"^# irqsoff latency trace", first, "the trace")
     check_eq(second, first, "the trace after a fork")
     check_match(r": \*{3} LATENCY TRACER ACTIVE \*{3}\n\*{3} Can not use snapshot \(sorry\) \*{3}$", said, "what the log says")
+
+
+@test("a hist says of a snapshot() that it was taken only if it was: not if a tracer or reader keeps it")
+def hist_without_snapshot():
+    fork = "events/sched/sched_process_fork"
+    for begin, end in (("echo irqsoff > current_tracer", "echo nop > current_tracer"),
+                       ("exec 3< snapshot\nread x <&3", "exec 3<&-")):
+        out = ftrace(f"echo 1 > snapshot\n{begin}\n"
+                     f"echo 'hist:keys=common_pid:c=child_pid:onmax($c).snapshot() if comm == load' > {fork}/trigger\n"
+                     f"load fork -n 1 >/dev/null\ngrep -c 'Snapshot taken' {fork}/hist\n{end}\n"
+                     f"load fork -n 1 >/dev/null\ngrep -c 'Snapshot taken' {fork}/hist\n"
+                     f"echo > {fork}/trigger\n", smp=1)[0]
+        check_match(r"\A0\n1\n\Z", out, begin)
 
 
 @test("a snapshot's memory stays as long as triggers or histograms take snapshots, whatever latency tracer comes and goes")

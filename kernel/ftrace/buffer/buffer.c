@@ -171,16 +171,15 @@ enum shows { SHOWS_TRACE, SHOWS_PIPE, SHOWS_SNAPSHOT };
 struct trace_reader {
 	struct mutex lock;
 	struct buffer_reader r;
-	bool snapshot;   /* of the file of that name */
-	bool keeps;      /* reads the snapshot */
-	bool holds;      /* … which stays as it is; lock */
-	bool pauses;     /* the option pause-on-trace: tracing is off as long as it is open */
-	bool begun;      /* the head was printed; trace_pipe: something was read */
-	size_t at, len;  /* what is left of the line */
-	uint64_t pos;    /* where at is in the file; not of trace_pipe */
-	uint32_t silent; /* trace_pipe: a thread that has read, or 0; lock */
-	bool silences;   /* … others have, too; lock */
-	uint32_t wakes;  /* trace_pipe_raw: how often ioctl() ended the reads that wait; atomic */
+	bool snapshot;    /* of the file of that name */
+	bool keeps;       /* reads the snapshot */
+	bool holds;       /* … which stays as it is; lock */
+	bool pauses;      /* the option pause-on-trace: tracing is off as long as it is open */
+	bool begun;       /* the head was printed; trace_pipe: something was read */
+	size_t at, len;   /* what is left of the line */
+	uint64_t pos;     /* where at is in the file; not of trace_pipe */
+	unsigned silence; /* trace_pipe: for sched_silence(); else 0 */
+	uint32_t wakes;   /* trace_pipe_raw: how often ioctl() ended the reads that wait; atomic */
 	struct poll_source news;
 	struct callout look_again; /* trace_pipe: while somebody polls it */
 	char line[RAW_PAGE];
@@ -391,8 +390,8 @@ trace_release(struct file *f)
 {
 	struct trace_reader *t = f->priv;
 
-	if (t != NULL && t->silent != 0)
-		sched_end_silence(t->silences || t->silent != curthread()->tid);
+	if (t != NULL && t->silence != 0)
+		sched_end_silence(t->silence);
 	if (t != NULL)
 		reader_hold(f->vn, t, false);
 	if (t != NULL && t->pauses && tracefs_begin(f->vn) == 0) {
@@ -451,6 +450,7 @@ const struct vnode_ops snapshot_ops = {
 static int
 trace_pipe_open(struct file *f)
 {
+	static unsigned opened;
 	struct instance *i = tracefs_instance(f->vn);
 	struct trace_reader *t;
 	int error = (f->flags & O_ACCMODE) == O_RDONLY ? reader_open(f, SHOWS_PIPE) : -EINVAL;
@@ -459,6 +459,7 @@ trace_pipe_open(struct file *f)
 		return error;
 	t = f->priv;
 	tracefs_begin(f->vn);
+	t->silence = ++opened % SILENCES + 1;
 	buffer_open(&t->r, i, &i->trace, (unsigned)tracefs_arg(f->vn), true);
 	tracefs_end();
 	return 0;
@@ -476,7 +477,7 @@ raw_open(struct file *f)
 
 /*
  * Waits for entries, and takes them. A thread that reads is not traced from then on, until the file
- * is closed: else what it does would be something to read.
+ * that it read last is closed: else what it does would be something to read.
  */
 static int64_t
 trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
@@ -489,12 +490,8 @@ trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	if (t == NULL)
 		return -EINVAL;
 	wakes = __atomic_load_n(&t->wakes, __ATOMIC_RELAXED);
-	sched_silence();
-	mutex_lock(&t->lock);
-	t->silences |= t->silent != 0 && t->silent != curthread()->tid;
-	t->silent = curthread()->tid;
-	mutex_unlock(&t->lock);
 	while (error == 0 && u->resid == start && start > 0) {
+		sched_silence(t->silence); /* again: another file may have its number */
 		mutex_lock(&t->lock);
 		if ((f->flags & O_NONBLOCK) || t->at < t->len || percent_is_reached(vn, &t->r))
 			error = read_lines(vn, t, u);

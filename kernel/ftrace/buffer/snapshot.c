@@ -62,14 +62,15 @@ snapshot_take_here(void *arg)
 {
 	const struct work *w = arg;
 	struct instance *i = w->i;
+	bool takes;
 
 	hook_lock(&i->snapshot_lock);
-	for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
-		if (!i->snapshot_there || i->snapshot_readers > 0 ||
-		    (w->cpu != BUFFER_ALL && w->cpu != cpu))
-			continue;
-		buffer_show_from(&i->trace, cpu, copy_ring(i, cpu, i->trace.shown[cpu].from));
-	}
+	takes = i->snapshot_there && i->snapshot_readers == 0;
+	for (unsigned cpu = 0; cpu < MAX_CPUS && takes; cpu++)
+		if (w->cpu == BUFFER_ALL || w->cpu == cpu)
+			buffer_show_from(&i->trace, cpu,
+					 copy_ring(i, cpu, i->trace.shown[cpu].from));
+	__atomic_store_n(&i->snapshot_taken, takes, __ATOMIC_RELAXED);
 	hook_unlock(&i->snapshot_lock);
 }
 
@@ -81,6 +82,7 @@ snapshot_take(struct instance *i, unsigned cpu)
 				    "*** Can not use snapshot (sorry) ***";
 	struct work w = {.i = i, .cpu = cpu};
 
+	__atomic_store_n(&i->snapshot_taken, false, __ATOMIC_RELAXED);
 	if (latency_is_on(i))
 		instance_record_data(i, &tracer_mark, (uint64_t[KTR_MAXARGS]){0}, sorry,
 				     sizeof(sorry) - 1);

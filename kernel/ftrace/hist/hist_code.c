@@ -204,12 +204,8 @@ emit_values(struct hist_emitter *e)
 static unsigned
 emit_condition(struct hist_emitter *e, const struct hist_action *a, unsigned nkeys, unsigned last)
 {
-	unsigned branch;
-
 	emit_load(e, 4, nkeys, last);
-	branch = program_branch(e->p, a->when == HIST_ONMAX ? DIF_JULE : DIF_JEQ, 5, 4);
-	emit_store(e, 5, nkeys, last);
-	return branch;
+	return program_branch(e->p, a->when == HIST_ONMAX ? DIF_JULE : DIF_JEQ, 5, 4);
 }
 
 unsigned
@@ -246,22 +242,27 @@ emit_save(struct hist_emitter *e, struct hist_action *a)
 	return true;
 }
 
-/* Where its action looks at one key, this looks at the last value of all. */
+/* Where its action looks at one key, this looks at the value of the last snapshot. */
 static void
 emit_snapshot(struct hist_emitter *e, const struct hist_action *a)
 {
 	struct hist_action_numbers *n = action_numbers(e);
-	unsigned branch;
+	unsigned branch, refused;
 
 	n->most = program_var(e->p, DIF_GLOBAL, 0);
 	n->count = program_var(e->p, DIF_GLOBAL, 0);
 	n->number = program_var(e->p, DIF_GLOBAL, hist_key_kinds(e->h));
 	branch = emit_condition(e, a, 0, n->most);
+	program_upcall(e->p, e->h->i, UPCALL_SNAPSHOT);
+	program_constant(e->p, 1, (uintptr_t)&e->h->i->snapshot_taken);
+	program_emit(e->p, DIF_LD4, 1, 1, 0, 0);
+	refused = program_branch(e->p, DIF_JEQ, 1, 0);
+	emit_store(e, 5, 0, n->most);
 	emit_load(e, 4, 0, n->count);
 	program_emit(e->p, DIF_ADD | DIF_IMM, 4, 4, 0, 1);
 	emit_store(e, 4, 0, n->count);
 	emit_store(e, 4, e->h->nkeys, n->number);
-	program_upcall(e->p, e->h->i, UPCALL_SNAPSHOT);
+	program_land(e->p, refused);
 	program_land(e->p, branch);
 }
 
@@ -297,6 +298,7 @@ emit_action(struct hist_emitter *e, struct hist_action *a)
 			return false;
 		program_emit(e->p, DIF_ADD | DIF_IMM, 5, 5, 0, 1);
 		branch = emit_condition(e, a, e->h->nkeys, last);
+		emit_store(e, 5, e->h->nkeys, last);
 	}
 	if (a->what == HIST_SNAPSHOT)
 		emit_snapshot(e, a);

@@ -34,7 +34,7 @@ static uint64_t begun_ns;
 static uint64_t thresh_before;       /* tracing_thresh, to which it returns */
 static uint64_t thresh_last = 10000; /* … what it was meanwhile, if it was 0; as in Linux */
 
-/* Looks for holes for so long, or until the tracer ends. Interrupts off. */
+/* Looks for holes for so long, or until another CPU ends the tracer. Interrupts off. */
 static void
 hwlat_sample(const struct tracer_thread *me, uint64_t width_ns, uint64_t thresh_ns)
 {

@@ -252,6 +252,12 @@ tracer_take(struct instance *i, enum tracer t, unsigned *owner)
 	if (error != 0 || tracers[t].hook == NULL)
 		return error;
 	n = instance_owner(i, "ftrace", tracers[t].hook);
+	if (n < 0 && i->tracer_owner != 0) { /* what is on has one, and nothing else can fail */
+		instance_disown(&i->tracer_owner);
+		n = instance_owner(i, "ftrace", tracers[t].hook);
+		if (n < 0) /* others were quicker */
+			tracer_stop(i);
+	}
 	if (n < 0) {
 		tracer_give_back(i, t, keeps, owner);
 		return -EBUSY;
