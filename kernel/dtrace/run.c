@@ -119,6 +119,7 @@ open_quick(const struct dif_at *at, struct dif_cpu *c, uint32_t place)
 OP(fault)
 {
 	enum dif_fault why = R->fault;
+	uint64_t fired = c->fired;
 
 	dif_record_undo(R);
 	c->faulted++;
@@ -128,6 +129,9 @@ OP(fault)
 	dif_run_reset(R);
 	dif_var_release(c);
 	dif_port_fault(at, c, f);
+	/* strtok() goes on behind ERROR's programs, unless they have used it. */
+	if (c->token_probe == at->probe)
+		c->token_fired += c->fired - fired;
 }
 
 /* An operation that may fault: `done` is false then. */
