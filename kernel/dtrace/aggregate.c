@@ -250,7 +250,7 @@ new_entry(struct dif_run *r, uint32_t agg, uint32_t key_words, uint32_t hash, ui
 static struct dif_entry *
 find_entry(struct dif_run *r, uint32_t agg)
 {
-	uint32_t hash = dif_hash(r->d, agg + 1, r->c->keys, r->key_words);
+	uint32_t hash = dif_hash_words(r->d->secret, agg + 1, r->c->keys, r->key_words);
 	struct dif_entry *e = dif_agg_find(r->d, r->c, agg, r->key_words, hash);
 
 	return e != NULL ? e

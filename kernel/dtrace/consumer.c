@@ -74,6 +74,7 @@ dtrace_unload(struct dtrace_consumer *c)
 	c->probes = NULL;
 	c->error = NULL;
 	c->necbs = c->nprobes = 0;
+	memset(c->taken, 0, sizeof(c->taken)); /* it is in the memory that goes */
 	dif_unload(&c->d);
 }
 

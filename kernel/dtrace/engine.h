@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "kernel/abi/dif.h"
+#include "kernel/abi/dif_hash.h"
 #include "ktr/hook.h"
 
 #define DIF_CPUS 64u
@@ -187,7 +188,7 @@ struct dif {
 	struct dif_spec *specs;
 	uint32_t table_slots; /* of each aggregation table: without keys, then the hash table's */
 	uint32_t bucket_mask; /* of the hash table */
-	uint64_t secret[2];   /* constant: what dif_hash() mixes in */
+	uint64_t secret[2];   /* constant: for dif_hash_words() */
 	unsigned cpus;
 	struct dif_cpu *cpu;
 	unsigned fault_cpu; /* atomic: had the last fault */
@@ -406,20 +407,6 @@ uint32_t dif_agg_take(struct dif *d, unsigned cpu, void **entries);
 void dif_agg_done(struct dif *d, unsigned cpu);
 /* Offset of the first entry in a table. */
 uint32_t dif_table_begin(const struct dif *d);
-/*
- * Hashes words. Keys are chosen by whoever is traced; who does not know the consumer's secret
- * cannot choose many that fall into one chain, which each firing would walk. The upper bits of a
- * product depend on all bits of the factors, so they become the lower ones.
- */
-static inline uint32_t
-dif_hash(const struct dif *d, uint64_t seed, const uint64_t *w, uint32_t n)
-{
-	uint64_t h = seed + d->secret[0];
-
-	for (uint32_t i = 0; i < n; i++)
-		h = __builtin_bswap64((h ^ w[i]) * d->secret[1]);
-	return (uint32_t)h;
-}
 static inline uint64_t *
 dif_value(const struct dif_entry *e)
 {

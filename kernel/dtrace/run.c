@@ -58,7 +58,8 @@ find_quick(const struct dif_run *r, const struct dif *d, const struct dif_cpu *c
 	const struct dif_entry *e;
 
 	if (keys) {
-		e = dif_agg_find(d, c, agg, words, dif_hash(d, agg + 1, c->keys, words));
+		e = dif_agg_find(d, c, agg, words,
+				 dif_hash_words(d->secret, agg + 1, c->keys, words));
 		return e != NULL ? dif_value(e) : NULL;
 	}
 	entry = c->aggs.slots[agg];
@@ -118,6 +119,7 @@ open_quick(const struct dif_at *at, struct dif_cpu *c, uint32_t place)
 OP(fault)
 {
 	enum dif_fault why = R->fault;
+	uint64_t fired = c->fired;
 
 	dif_record_undo(R);
 	c->faulted++;
@@ -127,6 +129,9 @@ OP(fault)
 	dif_run_reset(R);
 	dif_var_release(c);
 	dif_port_fault(at, c, f);
+	/* strtok() goes on behind ERROR's programs, unless they have used it. */
+	if (c->token_probe == at->probe)
+		c->token_fired += c->fired - fired;
 }
 
 /* An operation that may fault: `done` is false then. */
@@ -377,7 +382,7 @@ ADD(sum_keys, true, A)
 OP(count_key)
 {
 	uint64_t key_ = A;
-	uint32_t agg = (uint32_t)i[1].imm, hash = dif_hash(at->d, agg + 1, &key_, 1);
+	uint32_t agg = (uint32_t)i[1].imm, hash = dif_hash_words(at->d->secret, agg + 1, &key_, 1);
 	uint64_t id = agg | (uint64_t)hash << 32;
 	const uint8_t *table = (const uint8_t *)c->aggs.slots;
 

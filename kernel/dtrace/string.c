@@ -104,7 +104,7 @@ is_among(const uint64_t map[4], char c)
 }
 
 /* The next token of the copy that the first call made, in this program or one before it in the
- * same firing: since then, no other program has run here. */
+ * same firing: since then, no program but ERROR's has run here. */
 static bool
 subr_strtok(struct dif_run *r, uint64_t addr, const char *separators, uint64_t *v)
 {

@@ -232,7 +232,7 @@ dynamic_search(struct dif_run *r, uint32_t var, struct search *s)
 	}
 	s->thread = r->d->vars[var].scope == DIF_SELF ? dif_port_thread() : 0;
 	s->key_words = r->d->vars[var].keys != 0 ? r->key_words : 0;
-	s->hash = dif_hash(r->d, s->thread * 31 + var + 1, r->c->keys, s->key_words);
+	s->hash = dif_hash_words(r->d->secret, s->thread * 31 + var + 1, r->c->keys, s->key_words);
 	s->bucket = &t->buckets[s->hash & t->mask];
 	if (!dif_dynamic_lock(&s->bucket->lock)) {
 		r->c->dynvar_drops++;

@@ -364,6 +364,23 @@ keys_weights_and_two_tables(void **state)
 	assert_int_equal(status().agg_drops, agg_full);
 }
 
+/* No chain of the aggregations on CPU 0 is long. */
+static void
+check_chains(void)
+{
+	const uint8_t *table = (const uint8_t *)d.cpu[0].aggs.slots;
+
+	assert_int_equal(status().agg_drops, 0);
+	for (uint32_t b = 0; b <= d.bucket_mask; b++) {
+		unsigned length = 0;
+
+		for (uint32_t at = d.cpu[0].aggs.buckets[b]; at != 0;
+		     at = ((const struct dif_entry *)(table + at))->next)
+			length++;
+		assert_in_range(length, 0, 32);
+	}
+}
+
 /* Keys of which the hash without a secret is 0, by which an aggregation was kept once. */
 static void
 who_chooses_the_keys_does_not_choose_their_chains(void **state)
@@ -385,17 +402,32 @@ who_chooses_the_keys_does_not_choose_their_chains(void **state)
 		    ((x << 32 | x) * inverse) ^ (count + 1) * mix;
 		ok(0, 0);
 	}
-	assert_int_equal(status().agg_drops, 0);
 	assert_int_equal(status().dynvar_drops, 0);
-	for (uint32_t b = 0; b <= d.bucket_mask; b++) {
-		const uint8_t *table = (const uint8_t *)d.cpu[0].aggs.slots;
-		unsigned length = 0;
+	check_chains();
+}
 
-		for (uint32_t at = d.cpu[0].aggs.buckets[b]; at != 0;
-		     at = ((const struct dif_entry *)(table + at))->next)
-			length++;
-		assert_in_range(length, 0, 32);
+/* Texts in which a word's highest bit changes, and in the next word the bit that the first one's
+ * change became by a hash with a secret, the product's lower half with its bytes exchanged. */
+static void
+changes_of_two_words_do_not_make_up_for_each_other(void **state)
+{
+	enum { WORDS = 13 };
+	static char text[512];
+
+	uint32_t count = put_agg(&m, DIF_COUNT, DIF_K_STR);
+	m.h.options.aggsize = 1 << 20;
+	dif_host.kernel = (struct dif_host_area){0x10000, (uint8_t *)text, sizeof(text)};
+	CLAUSE(&m, SET(1, 0x10000), KEYS(1), AGG(count, 0, 0), RET);
+	load_it(1);
+	for (unsigned x = 0; x < 1u << (WORDS - 2); x++) {
+		memset(text, 'a', 8 * WORDS);
+		for (unsigned i = 0; i < WORDS - 1; i++) {
+			text[8 * i + 7] ^= (char)(x >> i << 7);
+			text[8 * i + 8] ^= (char)(x >> i << 7);
+		}
+		ok(0, 0);
 	}
+	check_chains();
 }
 
 /* A key takes the room that its string takes, however long strings may be. */
@@ -437,6 +469,7 @@ main(void)
 	    TEST(each_function_of_aggregations),
 	    TEST(keys_weights_and_two_tables),
 	    TEST(who_chooses_the_keys_does_not_choose_their_chains),
+	    TEST(changes_of_two_words_do_not_make_up_for_each_other),
 	    TEST(a_short_key_of_long_strings_has_room),
 	};
 

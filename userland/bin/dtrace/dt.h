@@ -78,7 +78,7 @@ struct member {
 			  * address with its program? */
 	uint8_t bits;    /* of a bit-field; 0: none */
 	uint8_t shift;   /* of a bit-field: its lowest bit in the unit */
-	int64_t value;   /* enumerators */
+	int64_t value;   /* enumerators; else the room in bytes, if the program declares it */
 };
 
 struct type {
@@ -157,7 +157,6 @@ bool type_is_stringlike(struct type *type);
 bool type_is_text(struct type *type);
 /* Of a member of this type: bytes. */
 uint32_t type_align(struct type *type);
-uint32_t type_room(struct type *type); /* a string has room for all its characters and the NUL */
 bool type_same(struct type *a, struct type *b);
 
 /* ---- the tree: made by read/, completed by check/ ---- */

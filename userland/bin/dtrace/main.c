@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -313,7 +314,9 @@ static int
 save_anonymous(const void *image, uint32_t size)
 {
 	const char *path = run.output != NULL ? run.output : file_default(FILE_ANONYMOUS);
-	const char *fresh;
+	const char *fresh, *target;
+	struct stat s;
+	bool replace;
 	FILE *f;
 
 	if (path == NULL)
@@ -324,14 +327,22 @@ save_anonymous(const void *image, uint32_t size)
 		warnx("cleaned up old anonymous enabling in %s", path);
 		return 0;
 	}
-	/* The earlier one is there until this one is whole. */
-	fresh = dt_format("%s.new", path);
+	/* The earlier one is there until this one is whole, if another file can take its place. */
+	target = realpath(path, NULL);
+	replace = target == NULL ? lstat(path, &s) < 0
+				 : stat(target, &s) == 0 && S_ISREG(s.st_mode) && s.st_nlink == 1 &&
+				       s.st_uid == geteuid() && s.st_gid == getegid();
+	fresh = replace ? dt_format("%s.new", target != NULL ? target : path) : path;
 	f = fopen(fresh, "w");
 	if (f == NULL || fwrite(image, 1, size, f) != size || fflush(f) != 0 ||
-	    fsync(fileno(f)) != 0 || fclose(f) != 0 || rename(fresh, path) != 0) {
+	    (replace &&
+	     ((target != NULL && fchmod(fileno(f), s.st_mode) != 0) || fsync(fileno(f)) != 0 ||
+	      rename(fresh, target != NULL ? target : path) != 0)) ||
+	    fclose(f) != 0) {
 		int error = errno;
 
-		unlink(fresh);
+		if (replace)
+			unlink(fresh);
 		errno = error;
 		err(1, "%s", path);
 	}

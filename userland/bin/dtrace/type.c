@@ -362,13 +362,6 @@ type_align(struct type *type)
 	return align;
 }
 
-uint32_t
-type_room(struct type *type)
-{
-	type = type_base(type);
-	return type->kind == T_STRING ? dt_strsize + 1 : type->size;
-}
-
 bool
 type_same(struct type *a, struct type *b)
 {

@@ -185,6 +185,11 @@ gen_unary(struct node *n, unsigned r)
 	case '&': {
 		int32_t offset = gen_place(n->left, r);
 
+		/* Who stores by the address cannot know the room. */
+		if (n->left->kind == N_MEMBER && type_base(n->left->type)->kind == T_STRING &&
+		    n->left->member.value != dt_strsize + 1)
+			dt_error(n->at, "D_UNKNOWN", "&: strsize was not %u where the struct is",
+				 dt_strsize);
 		if (offset != 0)
 			gen_insn(DIF_ADD | DIF_IMM, r, r, 0, offset);
 		break;

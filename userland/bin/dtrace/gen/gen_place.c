@@ -269,17 +269,19 @@ gen_store_memory(struct node *n, unsigned value, unsigned r)
 		value = unit;
 	}
 	if (type_is_struct(type) || type->kind == T_STRING) {
-		unsigned to = gen_need(n, r + 1), size = gen_need(n, r + 2);
+		unsigned from = r + 1, to = r + 2, size = gen_need(n, r + 3);
 
-		gen_insn(DIF_ADD | DIF_IMM, to, r, 0, offset);
-		gen_insn(DIF_OR, r, R0, value, 0);
+		gen_insn(DIF_OR, from, R0, value, 0);
 		gen_constant(type->size, size);
 		if (type->kind == T_STRING) { /* it may be longer than its room */
-			gen_insn(DIF_CALL, r, r, 0, DIF_SUB_STRINGOF);
-			gen_insn(DIF_CALL, size, r, 0, DIF_SUB_STRLEN);
+			gen_constant(0, to);
+			gen_constant(n->kind == N_MEMBER ? n->member.value - 1 : dt_strsize, size);
+			gen_insn(DIF_CALL, from, from, 0, DIF_SUB_SUBSTR);
+			gen_insn(DIF_CALL, size, from, 0, DIF_SUB_STRLEN);
 			gen_insn(DIF_ADD | DIF_IMM, size, size, 0, 1);
 		}
-		gen_insn(DIF_CALL, r, r, 0, DIF_SUB_BCOPY);
+		gen_insn(DIF_ADD | DIF_IMM, to, r, 0, offset);
+		gen_insn(DIF_CALL, r, from, 0, DIF_SUB_BCOPY);
 		return;
 	}
 	if (!type_is_scalar(type) || type->size > 8 || store[type->size] == 0)

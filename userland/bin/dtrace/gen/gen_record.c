@@ -241,13 +241,14 @@ static void
 add_print_fields(struct type *type, const char *name, uint32_t offset, const struct member *m)
 {
 	struct type *base = type_base(type);
-	struct rec_field f = {.show = gen_show(base), .offset = offset, .size = type_room(base)};
+	struct rec_field f = {.show = gen_show(base), .offset = offset, .size = base->size};
 
 	f.name = image_text(name, strlen(name));
 	add_print_type(&f, type);
 	if (m != NULL) {
 		f.bits = m->bits;
 		f.shift = m->shift;
+		f.size = base->kind == T_STRING ? (uint32_t)m->value : f.size;
 	}
 	if (is_nested(base)) {
 		f.show = SHOW_ARRAY;

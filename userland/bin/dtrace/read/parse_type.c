@@ -96,7 +96,9 @@ parse_members(struct type *type)
 					dt_error(d.at, "D_UNKNOWN", "%s is a member already",
 						 d.name);
 			}
-			room = type_room(d.type);
+			room = type_base(d.type)->size;
+			if (type_base(d.type)->kind == T_STRING)
+				room = dt_strsize + 1; /* as it is here: it may change */
 			if (room == 0 && !type_base(d.type)->flexible)
 				dt_error(d.at, "D_DECL_INCOMPLETE",
 					 "%s has no size: it is not defined", type_text(d.type));
@@ -114,6 +116,7 @@ parse_members(struct type *type)
 				bit = 0;
 			m->name = d.name;
 			m->type = d.type;
+			m->value = (int64_t)room;
 			m->offset = (uint32_t)(bit / (8 * unit) * unit);
 			m->shift = m->bits != 0 ? (uint8_t)(bit % (8 * unit)) : 0;
 			bit += m->bits != 0 ? m->bits : 8 * room;

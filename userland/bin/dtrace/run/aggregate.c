@@ -4,13 +4,16 @@
 #include <err.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "kernel/abi/dif_hash.h"
 #include "userland/bin/dtrace/options.h"
 #include "userland/bin/dtrace/run/run.h"
 #include "userland/lib/array.h"
 
 static struct agg_entry **buckets; /* a power of two of them, as many as entries or more */
 static size_t bucket_total, entry_total;
+static uint64_t secret[2];
 static struct {
 	uint64_t normal; /* 0: 1 */
 	bool printed;
@@ -25,20 +28,10 @@ open_state(void)
 
 /* ---- adding ---- */
 
-static uint64_t
-hash(uint32_t agg, const uint64_t *keys, size_t words)
-{
-	uint64_t h = agg + 0x9e3779b97f4a7c15u;
-
-	for (size_t i = 0; i < words; i++)
-		h = (h ^ keys[i]) * 0xff51afd7ed558ccdu ^ h >> 29;
-	return h ^ h >> 32;
-}
-
 static struct agg_entry **
 bucket_of(uint32_t agg, const uint64_t *keys, size_t words)
 {
-	return &buckets[hash(agg, keys, words) & (bucket_total - 1)];
+	return &buckets[dif_hash_words(secret, agg, keys, (uint32_t)words) & (bucket_total - 1)];
 }
 
 static void
@@ -47,6 +40,9 @@ grow(void)
 	struct agg_entry **old = buckets;
 	size_t total = bucket_total;
 
+	if (total == 0 && getrandom(secret, sizeof(secret), 0) != sizeof(secret))
+		err(1, "getrandom");
+	secret[1] |= 1;
 	bucket_total = total > 0 ? 2 * total : 1024;
 	buckets = calloc(bucket_total, sizeof(struct agg_entry *));
 	if (buckets == NULL)
