@@ -97,8 +97,8 @@ class Machine:
         return rows if re.search(rf"^{USER} ", rows, re.M) or int(root[0]) > 4 or int(root[1]) > 15 else ""
 
     def clean(self):
-        """Ends the user's processes and what user 0's random calls have left: processes, and files in any folder."""
-        self.shell(f"user_test do slay {USER}; user_test do slay 0; wait; user_test do leave; rm -rf /tmp/* /[abd] /dev/[abd]")
+        """Ends the user's processes and what random calls have left: processes of user 0, System V IPC, and files in any folder."""
+        self.shell(f"user_test do slay {USER}; user_test do slay 0; wait; user_test do leave; user_test do ipcrm; rm -rf /tmp/* /[abd] /dev/[abd]")
 
     def check(self, what):
         """Root's shell answers, its programs run, all resources are back, and the log's accounts are exact."""

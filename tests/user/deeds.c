@@ -12,7 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -242,6 +246,26 @@ do_calls(void)
 	return 0;
 }
 
+/* Removes all of System V IPC, which outlives its processes. */
+static int
+do_ipcrm(void)
+{
+	for (int i = 0; i < 4096; i++) {
+		struct shmid_ds segment;
+		struct msqid_ds queue;
+		struct semid_ds set;
+		int id;
+
+		if ((id = shmctl(i, SHM_STAT, &segment)) >= 0)
+			shmctl(id, IPC_RMID, NULL);
+		if ((id = msgctl(i, MSG_STAT, &queue)) >= 0)
+			msgctl(id, IPC_RMID, NULL);
+		if ((id = semctl(i, 0, SEM_STAT, &set)) >= 0)
+			semctl(id, 0, IPC_RMID);
+	}
+	return 0;
+}
+
 int
 deed_main(int argc, char **argv)
 {
@@ -263,6 +287,8 @@ deed_main(int argc, char **argv)
 		return do_hold(argv[2]);
 	if (strcmp(what, "slay") == 0 && argc > 2)
 		return do_slay(argv[2]);
+	if (strcmp(what, "ipcrm") == 0)
+		return do_ipcrm();
 	if (strcmp(what, "crash") == 0)
 		return *(volatile int *)NULL;
 	if (strcmp(what, "leaks") == 0)
@@ -273,6 +299,6 @@ deed_main(int argc, char **argv)
 		return 0;
 	fprintf(stderr,
 		"usage: user_test do nonblock|steal|read|join PGID|calls|starve|hold LEFT|slay UID|"
-		"crash|leave|leaks|hog WHAT\n");
+		"ipcrm|crash|leave|leaks|hog WHAT\n");
 	return 2;
 }
