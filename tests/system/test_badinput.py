@@ -208,7 +208,7 @@ def no_second_port():
 
 # The lines: the function that tries one, and how many system calls fill a socket at its other end, which holds 200 KiB, but not
 # many pieces of a byte each.
-TRIES = {"virtio": ("vport_send", 30000), "serial": ("uart_write_some", 3000)}
+TRIES = {"virtio": ("vport_send", 60000), "serial": ("uart_write_some", 3000)}
 
 
 @contextlib.contextmanager
