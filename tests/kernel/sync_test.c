@@ -341,7 +341,7 @@ KTEST(those_that_sleep_for_a_time_have_channels_of_their_own)
 	}
 	for (unsigned i = 0; i < 2; i++)
 		while ((found[i] = channel_of(&sleepers[i])) == NULL)
-			sched_yield();
+			thread_sleep_ns(1000000, 0, "sleeper");
 	__atomic_store_n(&counter, 1, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != 2)
 		thread_sleep_ns(1000000, 0, "sleepers");
@@ -368,7 +368,7 @@ KTEST(cond_wait_tells_of_a_signal_only_if_nothing_came_meanwhile)
 		sleepers[0] = NULL;
 		KT_ASSERT(thread_create("waiter", PRIO_USER, wait_or_be_interrupted, NULL) != NULL);
 		while (channel_of(&sleepers[0]) != &test_cond)
-			sched_yield();
+			thread_sleep_ns(1000000, 0, "waiter");
 		mutex_lock(&test_mutex);
 		sleepq_interrupt(sleepers[0]);
 		if (comes)
