@@ -114,7 +114,7 @@ for t in enable_hist:kmem:kmalloc enable_event:kmem:kfree stacktrace; do echo "!
 echo '!lat' >> synthetic_events; echo 's:b s32 x' > dynamic_events; echo '-:b' >> dynamic_events
 echo 1 > events/sched/sched_switch/enable; echo 1 > events/syscalls/sys_enter_openat/enable; cat /etc/motd; for c in 0 1; do timeout 1 head -c 4096 per_cpu/cpu$c/trace_pipe_raw | tail -c 1; done; echo > set_event
 cat events/header_page hwlat_detector/*; echo 1000 > hwlat_detector/width; echo 20000 > hwlat_detector/window; echo per-cpu > hwlat_detector/mode; echo 1 > tracing_thresh
-echo hwlat > current_tracer; until grep '#1 ' trace; do sleep 0.05; done; echo nop > current_tracer; echo 0 > tracing_thresh
+echo hwlat > current_tracer; until grep '#[0-9]' trace; do sleep 0.05; done; echo nop > current_tracer; echo 0 > tracing_thresh
 echo 0-1 > osnoise/cpus; echo 10000 > osnoise/runtime_us; echo 20000 > osnoise/period_us; cat osnoise/*; echo osnoise > current_tracer; until grep -q osnoise/ trace; do sleep 0.05; done; head -12 trace
 echo nop > current_tracer; echo 1 > osnoise/print_stack; echo timerlat > current_tracer; until grep -q stack trace; do sleep 0.05; done; head -20 trace; echo nop > current_tracer
 B=/sys/block/vda/trace; for f in pid start_lba; do echo 0 > $B/$f; done; echo 99999999 > $B/end_lba; echo queue,issue > $B/act_mask; cat $B/*; echo blk > current_tracer; echo 1 > events/block/enable; echo > /mnt/q; sync; head -5 trace
