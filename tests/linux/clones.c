@@ -131,6 +131,13 @@ a_file_stands_for_the_child(void)
 		     EINVAL);
 }
 
+/* In a process that has no other children. */
+static int
+has_no_other_child(void *arg)
+{
+	return !a_file_stands_for_the_child();
+}
+
 /* What one of the two opens and closes, the other one sees. */
 static bool
 files_are_shared(void)
@@ -195,7 +202,8 @@ test_clones(void)
 	result(ends_are_told_by_any_signal(),
 	       "clone3: a child tells its end by any signal, or by none");
 	result(siblings_are_made(), "CLONE_PARENT: the child is a sibling");
-	result(a_file_stands_for_the_child(), "CLONE_PIDFD: a file that stands for the child");
+	result(in_child(has_no_other_child, NULL) == 0,
+	       "CLONE_PIDFD: a file that stands for the child");
 	result(files_are_shared(), "CLONE_FILES: two processes have the same descriptors");
 	result(memory_is_shared(), "CLONE_VM: two processes have the same memory");
 }
