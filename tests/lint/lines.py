@@ -39,7 +39,7 @@ BUDGETS = {
     "kernel/ftrace/hist": 2900,
     "kernel/ftrace/tracer": 2856,
     "kernel/host": 1400,
-    "kernel/ipc": 1735,
+    "kernel/ipc": 1740,
     "kernel/ktrace": 1620,
     "kernel/lib": 2885,
     "kernel/mm": 2130,
