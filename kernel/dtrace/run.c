@@ -129,7 +129,7 @@ OP(fault)
 	dif_run_reset(R);
 	dif_var_release(c);
 	dif_port_fault(at, c, f);
-	/* strtok() goes on behind ERROR's programs, unless they have used it. */
+	/* strtok() goes on after ERROR's programs, unless they have used it. */
 	if (c->token_probe == at->probe)
 		c->token_fired += c->fired - fired;
 }

@@ -27,7 +27,7 @@ ipc_find_key(const struct ipc_table *t, int32_t key)
 	return NULL;
 }
 
-struct ipc_object *
+static struct ipc_object *
 ipc_at(const struct ipc_table *t, int32_t id)
 {
 	unsigned index = (uint32_t)id & INDEX_MASK;
@@ -117,6 +117,17 @@ ipc_find_allowed(const struct ipc_table *t, int32_t id, uint32_t access, int *er
 
 	*error = o == NULL ? -EINVAL : ipc_may(o, access);
 	return *error == 0 ? o : NULL;
+}
+
+struct ipc_object *
+ipc_find_status(const struct ipc_table *t, int32_t id, int command, bool any, int *result)
+{
+	struct ipc_object *o = command == IPC_STAT ? ipc_find(t, id) : ipc_at(t, id);
+
+	*result = o == NULL ? -EINVAL : any ? 0 : ipc_may(o, IPC_READ);
+	if (*result == 0 && command != IPC_STAT)
+		*result = o->id;
+	return *result >= 0 ? o : NULL;
 }
 
 int

@@ -41,9 +41,8 @@ struct ipc_table {
 int64_t ipc_now(void);
 /* The one with that key, not IPC_PRIVATE. NULL: there is none. */
 struct ipc_object *ipc_find_key(const struct ipc_table *t, int32_t key);
-/* The one with that number; with the index in it. NULL: there is none, -EINVAL for who asks. */
+/* The one with that number. NULL: there is none, -EINVAL for who asks. */
 struct ipc_object *ipc_find(const struct ipc_table *t, int32_t id);
-struct ipc_object *ipc_at(const struct ipc_table *t, int32_t id);
 /*
  * Adds an object, whose `ui` is set, with the key and the rights in `flags`. Its number, or
  * -ENOSPC.
@@ -65,6 +64,12 @@ int ipc_may(const struct ipc_object *o, uint32_t access);
 /* The one with that number, if the current process may do that. NULL and *error. */
 struct ipc_object *ipc_find_allowed(const struct ipc_table *t, int32_t id, uint32_t access,
 				    int *error);
+/*
+ * The one of which a *_STAT call tells: with IPC_STAT that with the number, else that with the
+ * index in it; `any`: whoever asks. *result: what the call returns. NULL: an error.
+ */
+struct ipc_object *ipc_find_status(const struct ipc_table *t, int32_t id, int command, bool any,
+				   int *result);
 /* May it change or remove the object? 0 or -EPERM. */
 int ipc_may_change(const struct ipc_object *o);
 /* Sets owner, group and rights. 0 or -EINVAL. */

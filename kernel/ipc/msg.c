@@ -341,9 +341,8 @@ msg_status(int32_t id, int command, uint64_t to)
 	int r;
 
 	mutex_lock(&msg_mutex);
-	o = command == IPC_STAT ? ipc_find(&queues, id) : ipc_at(&queues, id);
-	r = o == NULL ? -EINVAL : command == MSG_STAT_ANY ? 0 : ipc_may(o, IPC_READ);
-	if (r == 0) {
+	o = ipc_find_status(&queues, id, command, command == MSG_STAT_ANY, &r);
+	if (o != NULL) {
 		const struct queue *q = msg_queue(o);
 
 		ds = (struct msqid_ds){.perm = o->perm,
@@ -355,7 +354,6 @@ msg_status(int32_t id, int command, uint64_t to)
 				       .qbytes = q->bytes_max,
 				       .lspid = q->lspid,
 				       .lrpid = q->lrpid};
-		r = command == IPC_STAT ? 0 : o->id;
 	}
 	mutex_unlock(&msg_mutex);
 	return r >= 0 && copy_out(to, &ds, sizeof(ds)) != 0 ? -EFAULT : r;

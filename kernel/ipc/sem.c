@@ -396,15 +396,12 @@ sem_status(int32_t id, int command, uint64_t to)
 	int r;
 
 	mutex_lock(&sem_mutex);
-	o = command == IPC_STAT ? ipc_find(&sets, id) : ipc_at(&sets, id);
-	r = o == NULL ? -EINVAL : command == SEM_STAT_ANY ? 0 : ipc_may(o, IPC_READ);
-	if (r == 0) {
+	o = ipc_find_status(&sets, id, command, command == SEM_STAT_ANY, &r);
+	if (o != NULL)
 		ds = (struct semid_ds){.perm = o->perm,
 				       .otime = {sem_set(o)->otime},
 				       .ctime = {o->changed},
 				       .nsems = sem_set(o)->count};
-		r = command == IPC_STAT ? 0 : o->id;
-	}
 	mutex_unlock(&sem_mutex);
 	return r >= 0 && copy_out(to, &ds, sizeof(ds)) != 0 ? -EFAULT : r;
 }

@@ -362,12 +362,9 @@ shm_status(int32_t id, int command, uint64_t to)
 	int r;
 
 	spin_lock(&shm_lock);
-	o = command == IPC_STAT ? ipc_find(&segments, id) : ipc_at(&segments, id);
-	r = o == NULL ? -EINVAL : command == SHM_STAT_ANY ? 0 : ipc_may(o, IPC_READ);
-	if (r == 0) {
+	o = ipc_find_status(&segments, id, command, command == SHM_STAT_ANY, &r);
+	if (o != NULL)
 		ds = shm_tell((const struct segment *)o);
-		r = command == IPC_STAT ? 0 : o->id;
-	}
 	spin_unlock(&shm_lock);
 	return r >= 0 && copy_out(to, &ds, sizeof(ds)) != 0 ? -EFAULT : r;
 }
