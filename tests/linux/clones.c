@@ -131,10 +131,11 @@ a_file_stands_for_the_child(void)
 		     EINVAL);
 }
 
-/* In a process that has no other children. */
+/* In a process that has no other children, and no handler for their end, which would end poll(). */
 static int
 has_no_other_child(void *arg)
 {
+	signal(SIGCHLD, SIG_DFL);
 	return !a_file_stands_for_the_child();
 }
 
