@@ -98,8 +98,10 @@ begin_sooner(const struct fair_queue *q, struct fair_entry *e)
 static void
 begin_as_ordinary(const struct fair_queue *q, struct fair_entry *e)
 {
-	if (leftist_earlier(e->time + FAIR_SLICE_NS, e->node.at))
-		e->node.at = e->time + FAIR_SLICE_NS;
+	uint64_t from = leftist_earlier(q->time, e->time) ? q->time : e->time;
+
+	if (leftist_earlier(from + FAIR_SLICE_NS, e->node.at))
+		e->node.at = from + FAIR_SLICE_NS;
 }
 
 static void
@@ -208,22 +210,29 @@ struct fair_entry *
 fair_find(const struct fair_queue *top, bool (*may)(const struct fair_entry *e, const void *arg),
 	  const void *arg)
 {
-	unsigned looks = FAIR_LOOKS;
+	unsigned left = FAIR_LOOKS;
 
-	for (struct leftist *g = top->first; g != NULL; g = leftist_next(g))
-		for (struct leftist *e = fair_group_of(g)->members.first; e != NULL;
-		     e = leftist_next(e))
-			if (looks-- == 0)
-				return NULL;
-			else if (may(fair_entry_of(e), arg))
+	for (struct leftist *g = top->first; g != NULL; g = leftist_next(g)) {
+		struct leftist *e = fair_group_of(g)->members.first;
+
+		if (left == 0)
+			return NULL;
+		/* half of what is left, so that no group takes all */
+		for (unsigned n = (left + 1) / 2; n > 0 && e != NULL; e = leftist_next(e)) {
+			if (may(fair_entry_of(e), arg))
 				return fair_entry_of(e);
+			n--;
+			left--;
+		}
+	}
 	return NULL;
 }
 
+/* Who has its turn after its deadline hurries: it may be far ahead of all others. */
 static void
 fair_follow(struct fair_queue *q, const struct fair_entry *e)
 {
-	if (leftist_earlier(q->time, e->time))
+	if (leftist_earlier(q->time, e->time) && !is_due(e))
 		q->time = e->time;
 }
 
@@ -234,11 +243,20 @@ fair_run(struct fair_queue *top, struct fair_entry *e)
 	fair_follow(&e->group->members, e);
 }
 
-void
-fair_charge(struct fair_entry *e, uint64_t ns)
+/* Who hurries takes the queue's time along by no more than what it has had. */
+static void
+fair_move(struct fair_queue *q, struct fair_entry *e, uint64_t ns)
 {
+	if (is_due(e) && leftist_earlier(q->time, e->time))
+		q->time += ns;
 	e->time += virtual_ns(ns, e->weight);
-	e->group->self.time += virtual_ns(ns, e->group->self.weight);
+}
+
+void
+fair_charge(struct fair_queue *top, struct fair_entry *e, uint64_t ns)
+{
+	fair_move(&e->group->members, e, ns);
+	fair_move(top, &e->group->self, ns);
 }
 
 bool

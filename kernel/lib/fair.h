@@ -6,16 +6,17 @@
  * virtual time at which it will have had a slice more. The earliest deadline goes first. When it is
  * past, the next one is a slice later.
  *
- * The time of a queue is the latest of those that were chosen from it. Who joins is at the queue's
- * time, or where it was: later, if it has had much lately; or earlier, but by one slice at most, if
- * it has waited for something else. So who mostly waits goes first when it comes back.
+ * The time of a queue is the latest of those that were chosen from it in time. Who joins is at the
+ * queue's time, or where it was: later, if it has had much lately; or earlier, but by one slice at
+ * most, if it has waited for something else. So who mostly waits goes first when it comes back.
  *
  * A group is a member of the top queue while it has members, whose weights its own follows from.
  * All members of light weight together weigh no more than one of FAIR_WEIGHT: many get no more than
  * one. What a heavier one has beyond FAIR_WEIGHT is added.
  *
  * A queue is a heap (kernel/lib/leftist.h), so all takes logarithmic time; fair_find() looks at
- * FAIR_LOOKS members at most. Pure code. Locking: the caller's.
+ * FAIR_LOOKS members at most, and in a group at half of what is left. Pure code. Locking: the
+ * caller's.
  */
 #pragma once
 
@@ -71,14 +72,14 @@ struct fair_entry *fair_find(const struct fair_queue *top,
 /* e, which does not wait, has it from now on, or keeps it: the queues' times follow. */
 void fair_run(struct fair_queue *top, struct fair_entry *e);
 /* It had it for ns. */
-void fair_charge(struct fair_entry *e, uint64_t ns);
+void fair_charge(struct fair_queue *top, struct fair_entry *e, uint64_t ns);
 /* Its next slices, and its group's, begin if they are due. It does not wait. */
 void fair_renew(struct fair_queue *top, struct fair_entry *e);
 /* The next slices begin in any case, and the first of those that wait goes before it. */
 void fair_yield(struct fair_queue *top, struct fair_entry *e);
 /*
- * It goes before the others of its group, which has its turn as soon as one of ordinary weight.
- * What they have later is less by it. It does not wait.
+ * It goes before the others of its group, which has its turn as soon as one of ordinary weight that
+ * is no further than the queue. What they have later is less by it. It does not wait.
  */
 void fair_hurry(struct fair_queue *top, struct fair_entry *e);
 /* Does a go before b? In the same group: by more than margin, in virtual time. */

@@ -211,6 +211,6 @@ runq_charge(struct runq *rq, uint64_t now_ns)
 		rq->rt_debt_ns += ns;
 	if (!thread_is_fair(t))
 		return;
-	fair_charge(&t->fair, ns);
+	fair_charge(&rq->users, &t->fair, ns);
 	SDT_PROBE4(sched, , , sched_stat_runtime, ktr_intern(t->name), t->tid, ns, t->fair.time);
 }
