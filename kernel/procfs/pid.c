@@ -24,23 +24,24 @@ is_kernel_thread(const struct thread *t)
 	return !t->program && t->state != THREAD_DEAD && t->prio != PRIO_IDLE;
 }
 
-static int
-is_that(struct thread *t, void *tid)
+static void
+look_for_kernel(const struct thread *t, void *found)
 {
-	return t->tid == *(uint32_t *)tid && is_kernel_thread(t);
+	*(bool *)found = is_kernel_thread(t);
 }
 
 bool
 procfs_user(uint32_t pid, uint32_t *uid)
 {
 	const struct proc *p;
+	bool kernel = false;
 
 	spin_lock(&proc_lock);
 	p = proc_find(pid);
 	/* As ktrace: until it executes a program. It may look at itself, as in Linux. */
 	*uid = p != NULL && (!p->undumpable || p == curproc()) ? p->uid : 0;
 	spin_unlock(&proc_lock);
-	return p != NULL || thread_each(is_that, &pid) != 0;
+	return p != NULL || (thread_with(pid, look_for_kernel, &kernel) && kernel);
 }
 
 /* The lowest numbers of processes above `from`, in order. */
@@ -156,16 +157,13 @@ struct words {
 	const char *wmesg;
 };
 
-static int
-take_words(struct thread *t, void *arg)
+static void
+take_words(const struct thread *t, void *arg)
 {
 	struct words *w = arg;
 
-	if (t->tid != w->tid)
-		return 0;
 	strlcpy(w->name, t->name, sizeof(w->name));
 	w->wmesg = t->state == THREAD_SLEEPING ? t->wmesg : NULL;
-	return 1;
 }
 
 /* Of the thread, or of the process's first one. False: it has ended. */
@@ -175,7 +173,7 @@ words_of(const struct procfs_node *n, struct words *w)
 	const struct proc *p;
 
 	*w = (struct words){.tid = n->tid != 0 ? n->tid : n->pid};
-	if (thread_each(take_words, w) != 0)
+	if (thread_with(w->tid, take_words, w))
 		return true;
 	spin_lock(&proc_lock);
 	p = proc_find(n->pid);

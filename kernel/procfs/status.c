@@ -67,17 +67,16 @@ take_thread(struct facts *f, const struct thread *t)
 }
 
 /* A thread of the kernel is a process of its own. */
-static int
-take_kernel_thread(struct thread *t, void *arg)
+static void
+take_kernel_thread(const struct thread *t, void *arg)
 {
 	struct facts *f = arg;
 
-	if (t->tid != f->pid || t->program || t->state == THREAD_DEAD)
-		return 0;
+	if (t->program || t->state == THREAD_DEAD)
+		return;
 	take_thread(f, t);
 	f->threads = 1;
 	f->sched.nice = NICE_MIN; /* as Linux shows it of threads of the kernel */
-	return 1;
 }
 
 /* The whole process: its oldest thread, and the time of all. */
@@ -122,7 +121,8 @@ status_take(const struct procfs_node *n, struct facts *f)
 	p = proc_find(n->pid);
 	if (p == NULL) {
 		spin_unlock(&proc_lock);
-		return thread_each(take_kernel_thread, f) != 0 ? 0 : -ESRCH;
+		thread_with(f->pid, take_kernel_thread, f);
+		return f->threads != 0 ? 0 : -ESRCH;
 	}
 	for_each_lwp(l, p) if (l->thread->tid == f->tid) that = l;
 	pt = that != NULL ? that->ptrace : NULL;

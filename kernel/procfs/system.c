@@ -73,16 +73,9 @@ system_print_cpu(struct sbuf *out, uint64_t user, uint64_t kernel, uint64_t idle
 }
 
 static int
-count_threads(struct thread *t, void *n)
-{
-	(*(unsigned *)n)++;
-	return 0;
-}
-
-static int
 system_stat_show(const struct procfs_node *n, struct sbuf *out)
 {
-	uint64_t user = 0, kernel = 0, idle = 0, interrupts = 0;
+	uint64_t user = 0, kernel = 0, idle = 0, interrupts = 0, switches = 0;
 
 	for (unsigned i = 0; i < ncpus; i++) {
 		if (!is_online(i))
@@ -91,6 +84,7 @@ system_stat_show(const struct procfs_node *n, struct sbuf *out)
 		kernel += pcpus[i]->time.system_ns;
 		idle += pcpus[i]->time.idle_ns;
 		interrupts += pcpus[i]->ticks;
+		switches += pcpus[i]->switches;
 		for (unsigned line = 0; line < IRQ_LINES; line++)
 			interrupts += irq_line_count(line, i);
 	}
@@ -106,8 +100,8 @@ system_stat_show(const struct procfs_node *n, struct sbuf *out)
 	sbuf_printf(out,
 		    "intr %lu\nctxt %lu\nbtime %lu\nprocesses %u\nprocs_running %u\n"
 		    "procs_blocked 0\n",
-		    interrupts, thread_sums().switches, clock_real_ns(0) / NS_PER_S,
-		    thread_count_made(), sched_runnable());
+		    interrupts, switches, clock_real_ns(0) / NS_PER_S, thread_count_made(),
+		    sched_runnable());
 	return 0;
 }
 
@@ -125,17 +119,16 @@ uptime_show(const struct procfs_node *n, struct sbuf *out)
 static int
 loadavg_show(const struct procfs_node *n, struct sbuf *out)
 {
-	unsigned threads = 0;
 	uint64_t loads[3];
 
 	sched_load_average(loads);
-	thread_each(count_threads, &threads);
 	for (unsigned i = 0; i < 3; i++) {
 		uint64_t hundredths = (loads[i] * 100 + 32768) >> 16;
 
 		sbuf_printf(out, "%lu.%02lu ", hundredths / 100, hundredths % 100);
 	}
-	sbuf_printf(out, "%u/%u %u\n", sched_runnable(), threads - ncpus, thread_count_made());
+	sbuf_printf(out, "%u/%u %u\n", sched_runnable(), thread_count() - ncpus,
+		    thread_count_made());
 	return 0;
 }
 
@@ -332,7 +325,7 @@ vmstat_show(const struct procfs_node *n, struct sbuf *out)
 {
 	uint64_t dirty = pagecache_count_dirty(false) + pagecache_count_dirty(true);
 	uint64_t files = uidinfo_held_by_all(UIDINFO_DATA), read = 0, written = 0;
-	struct thread_sums sums = thread_sums();
+	uint64_t faults = 0, disk_faults = 0;
 
 	for (const struct gendisk *d = NULL; (d = block_next_disk(d)) != NULL;) {
 		struct disk_stats s = disk_stats_read(&d->whole);
@@ -340,6 +333,11 @@ vmstat_show(const struct procfs_node *n, struct sbuf *out)
 		read += s.of[BIO_READ].sectors;
 		written += s.of[BIO_WRITE].sectors;
 	}
+	for (unsigned i = 0; i < ncpus; i++)
+		if (is_online(i)) {
+			faults += pcpus[i]->faults;
+			disk_faults += pcpus[i]->disk_faults;
+		}
 	sbuf_printf(out, "nr_free_pages %lu\nnr_anon_pages %lu\nnr_file_pages %lu\nnr_shmem %lu\n",
 		    page_count_free(), page_count_of(PAGE_ANON),
 		    files + pagecache_count_kept() + dirty, files);
@@ -349,8 +347,7 @@ vmstat_show(const struct procfs_node *n, struct sbuf *out)
 		    page_count_of(PAGE_TABLE), thread_stack_bytes() / 1024);
 	sbuf_printf(out, "pgpgin %lu\npgpgout %lu\npswpin 0\npswpout 0\n",
 		    read * SECTOR_SIZE / 1024, written * SECTOR_SIZE / 1024);
-	sbuf_printf(out, "pgfault %lu\npgmajfault %lu\n", sums.faults + sums.disk_faults,
-		    sums.disk_faults);
+	sbuf_printf(out, "pgfault %lu\npgmajfault %lu\n", faults + disk_faults, disk_faults);
 	return 0;
 }
 

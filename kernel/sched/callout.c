@@ -156,6 +156,9 @@ callout_run(uint64_t now_ns)
 	return next;
 }
 
+/* A CPU that was stopped while it changed the heap may have left a circle. */
+#define CALLOUT_LOOKS 65536
+
 static bool
 callout_precedes(const struct callout *a, const struct callout *b)
 {
@@ -166,10 +169,12 @@ const struct callout *
 callout_next_unlocked(unsigned cpu, const struct callout *c)
 {
 	const struct callout *next = NULL;
+	unsigned looks = CALLOUT_LOOKS;
 
-	for (struct leftist *l = queues[cpu].first; l != NULL; l = leftist_next(l)) {
+	for (struct leftist *l = queues[cpu].first; l != NULL && looks > 0; l = leftist_next(l)) {
 		const struct callout *other = container_of(l, struct callout, node);
 
+		looks--;
 		if ((c == NULL || callout_precedes(c, other)) &&
 		    (next == NULL || callout_precedes(other, next)))
 			next = other;

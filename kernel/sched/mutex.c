@@ -166,8 +166,7 @@ mutex_unlock(struct mutex *m)
 		 "mutex release: lock %s addr %p", m->name, m);
 	mutex_forget(curthread(), m);
 	if (__atomic_load_n(&m->handoff, __ATOMIC_RELAXED)) {
-		__atomic_store_n(&m->handoff, false, __ATOMIC_RELAXED);
-		sleepq_hand_over(m, &m->owner);
+		sleepq_hand_over(m, &m->owner, &m->handoff);
 		return;
 	}
 	__atomic_store_n(&m->owner, NULL, __ATOMIC_SEQ_CST);

@@ -399,6 +399,7 @@ switch_out(struct runq *rq, uint64_t now)
 	SDT_PROBE7(sched, , , sched_switch, sched_comm(prev), linux_pid(prev), linux_prio(prev),
 		   linux_state(prev), sched_comm(next), linux_pid(next), linux_prio(next));
 	next->switches++;
+	pc->switches++;
 	*(prev->state == THREAD_SLEEPING ? &prev->waits : &prev->interruptions) += 1;
 	rq->cur = next;
 	rq->prev = prev;

@@ -1,6 +1,9 @@
 /*
  * sleepq.c - hashed sleep queues.
  *
+ * The threads that sleep on one channel are a ring, and the first of them is in the queue's list of
+ * channels. So a wakeup looks at the channels of its queue, and not at who else sleeps there.
+ *
  * A thread that goes to sleep puts itself on the queue under the queue's lock. Before it releases
  * that lock it takes its CPU's run-queue lock, which it holds until it is switched out. So
  * wake_up_process(), which takes the run-queue lock first, always finds it switched out. Only one
@@ -21,12 +24,13 @@
 #include "kernel/sync/stop.h"
 #include "ktr/ktr.h"
 
-#define QUEUES 64
+#define QUEUES 512
 #define BATCH  16u /* threads that are woken with interrupts off */
 
 static struct sleepq {
 	struct spinlock lock;
-	struct list threads;
+	struct list channels; /* the first thread of each */
+	uint64_t next;        /* the number of the next sleep */
 } queues[QUEUES];
 
 static bool
@@ -54,7 +58,8 @@ sleepq_init(void)
 {
 	for (unsigned i = 0; i < QUEUES; i++) {
 		spin_init(&queues[i].lock, "sleepq");
-		list_init(&queues[i].threads);
+		list_init(&queues[i].channels);
+		queues[i].next = 1;
 	}
 }
 
@@ -62,13 +67,55 @@ static struct sleepq *
 queue_of(const void *chan)
 {
 	uint64_t h = (uint64_t)chan * 0x9e3779b97f4a7c15ul; /* Fibonacci hashing */
-	return &queues[h >> 58];
+	return &queues[h >> 55];
 }
 
-/* Takes t off its queue. Queue lock held. */
+/* The first of those who sleep on chan; NULL: nobody does. Queue lock held, as for all of these. */
+static struct thread *
+first_sleeper(const struct sleepq *q, const void *chan)
+{
+	list_for_each_entry (struct thread, t, &q->channels, channel)
+		if (t->chan == chan)
+			return t;
+	return NULL;
+}
+
+/* Who becomes the first when that one goes; NULL: nobody. */
+static struct thread *
+second_sleeper(const struct thread *first)
+{
+	return list_empty(&first->sleepq) ? NULL
+					  : list_entry(first->sleepq.next, struct thread, sleepq);
+}
+
+/* Of those with `first`, who came earlier is before who came later. All others come after them. */
+static void
+sleepq_enqueue(struct sleepq *q, struct thread *t)
+{
+	struct thread *first = first_sleeper(q, t->chan), *at = first;
+
+	if (first == NULL || (t->sleeps_first && !first->sleeps_first))
+		list_append(first != NULL ? &first->channel : &q->channels, &t->channel);
+	if (first == NULL)
+		return;
+	if (t->sleeps_first)
+		do {
+			if (!at->sleeps_first)
+				break;
+			at = list_entry(at->sleepq.next, struct thread, sleepq);
+		} while (at != first);
+	list_append(&at->sleepq, &t->sleepq);
+	if (!list_empty(&t->channel))
+		list_remove(&first->channel);
+}
+
+/* Takes t off its queue. */
 static void
 sleepq_dequeue(struct thread *t, int result)
 {
+	if (!list_empty(&t->channel) && second_sleeper(t) != NULL)
+		list_append(&t->channel, &second_sleeper(t)->channel);
+	list_remove(&t->channel);
 	list_remove(&t->sleepq);
 	t->sleep_result = result;
 	__atomic_store_n(&t->chan, NULL, __ATOMIC_SEQ_CST);
@@ -125,9 +172,11 @@ sleepq_wait(const struct sleep_request *r)
 	t->lockname = r->lockname;
 	t->sleep_flags = r->flags;
 	t->sleep_result = 0;
-	list_insert_after(r->first ? &q->threads : q->threads.prev, &t->sleepq);
+	t->sleeps_first = r->first;
+	t->sleep_number = q->next++;
 	/* seq_cst: a sender sets the signal, then reads chan; here it is the other way. */
 	__atomic_store_n(&t->chan, r->chan, __ATOMIC_SEQ_CST);
+	sleepq_enqueue(q, t);
 	if ((r->flags & SLEEP_INTR) && signal_pending())
 		early = -EINTR;
 	else if (r->still != NULL && !r->still(r->arg))
@@ -160,29 +209,24 @@ sleep_on(const void *chan, struct spinlock *lk, const char *wmesg, int flags, ui
 	    .chan = chan, .lk = lk, .wmesg = wmesg, .flags = flags, .deadline_ns = deadline_ns});
 }
 
-/* Wakes up to max of those who sleep on chan. Returns how many; *left, if not NULL: how many sleep
- * on, for which it looks at all who sleep in the queue. */
+/* Wakes up to max of those who sleep on chan, and began before the sleep of that number, which is
+ * the next one if it is 0. Returns how many. */
 static unsigned
-wake_batch(const void *chan, unsigned max, unsigned *left)
+wake_batch(const void *chan, unsigned max, uint64_t *before)
 {
 	struct sleepq *q = queue_of(chan);
+	struct thread *t, *second;
 	unsigned n = 0;
 
 	spin_lock(&q->lock);
-	list_for_each_safe (l, &q->threads) {
-		struct thread *t = list_entry(l, struct thread, sleepq);
-
-		if (n == max && left == NULL)
-			break;
-		if (t->chan != chan)
-			continue;
-		if (n < max) {
-			sleepq_dequeue(t, 0);
-			wake_up_process(t);
-			n++;
-		} else {
-			++*left;
-		}
+	if (*before == 0)
+		*before = q->next;
+	for (t = first_sleeper(q, chan); t != NULL && n < max && t->sleep_number < *before;
+	     t = second) {
+		second = second_sleeper(t);
+		sleepq_dequeue(t, 0);
+		wake_up_process(t);
+		n++;
 	}
 	spin_unlock(&q->lock);
 	return n;
@@ -192,37 +236,31 @@ wake_batch(const void *chan, unsigned max, unsigned *left)
 static unsigned
 sleepq_wake(const void *chan, unsigned max)
 {
-	unsigned left = 0, more, n;
+	unsigned n = 0, woken, batch;
+	uint64_t before = 0;
 
-	if (max <= BATCH)
-		return wake_batch(chan, max, NULL);
-	n = wake_batch(chan, BATCH, &left);
-	left = left < max - n ? left : max - n;
-	for (; left > 0; left -= more) {
-		more = wake_batch(chan, left < BATCH ? left : BATCH, NULL);
-		if (more == 0)
-			break;
-		n += more;
-	}
+	do {
+		batch = max - n < BATCH ? max - n : BATCH;
+		woken = wake_batch(chan, batch, &before);
+		n += woken;
+	} while (woken == BATCH && n < max);
 	return n;
 }
 
 void
-sleepq_hand_over(const void *chan, struct thread **owner)
+sleepq_hand_over(const void *chan, struct thread **owner, bool *more)
 {
 	struct sleepq *q = queue_of(chan);
-	struct thread *next = NULL;
+	struct thread *t, *second;
 
 	spin_lock(&q->lock);
-	list_for_each_entry (struct thread, t, &q->threads, sleepq)
-		if (t->chan == chan) {
-			next = t;
-			break;
-		}
-	__atomic_store_n(owner, next, __ATOMIC_SEQ_CST);
-	if (next != NULL) {
-		sleepq_dequeue(next, 0);
-		wake_up_process(next);
+	t = first_sleeper(q, chan);
+	second = t != NULL ? second_sleeper(t) : NULL;
+	__atomic_store_n(more, second != NULL && second->sleeps_first, __ATOMIC_RELAXED);
+	__atomic_store_n(owner, t, __ATOMIC_SEQ_CST);
+	if (t != NULL) {
+		sleepq_dequeue(t, 0);
+		wake_up_process(t);
 	}
 	spin_unlock(&q->lock);
 }

@@ -1,7 +1,10 @@
 /*
  * thread.c - creates, names, lists and frees threads.
  *
- * Locking: threads_lock guards the list of all threads and the list of dead threads.
+ * All threads are in lists by their numbers, so that one is found, and the lock is not held while
+ * all are visited.
+ *
+ * Locking: threads_lock guards these lists and the list of dead threads.
  */
 #include "kernel/sched/thread.h"
 
@@ -34,15 +37,28 @@ SDT_PROBE_DEFINE_TEXT(proc, , , lwp_exit, "lwp-exit", "", 0);
  */
 #define STACK_CACHE 128
 
+#define THREAD_LISTS 512
+
 static struct spinlock threads_lock = SPINLOCK_INIT("threads");
-static struct list threads = LIST_INIT(threads);
+static struct list threads[THREAD_LISTS]; /* of 64 numbers each, and again from the first one on */
+static unsigned count;                    /* threads_lock */
 static struct list dead = LIST_INIT(dead);
 uint64_t thread_next = 2; /* atomic; 1 is reserved for process 1 */
 static void *stack_cache[STACK_CACHE];
-static unsigned stacks_cached;  /* threads_lock */
-static uint64_t stacks;         /* atomic; of threads, and those that are kept */
-static struct thread_sums gone; /* threads_lock; of threads that were freed */
-static unsigned gone_waiters;   /* threads_lock; of thread_await_gone() */
+static unsigned stacks_cached; /* threads_lock */
+static uint64_t stacks;        /* atomic; of threads, and those that are kept */
+static unsigned gone_waiters;  /* threads_lock; of thread_await_gone() */
+
+/* The list of a number. threads_lock held. */
+static struct list *
+threads_of(uint32_t tid)
+{
+	struct list *l = &threads[tid / 64 % THREAD_LISTS];
+
+	if (l->next == NULL)
+		list_init(l);
+	return l;
+}
 
 static void *
 stack_alloc(void)
@@ -122,13 +138,13 @@ thread_register_numbers(bool (*is_used)(uint32_t n))
 }
 
 /* threads_lock held. */
-static bool
-tid_is_used(uint32_t tid)
+static struct thread *
+thread_of_tid(uint32_t tid)
 {
-	list_for_each_entry (struct thread, t, &threads, all)
+	list_for_each_entry (struct thread, t, threads_of(tid), all)
 		if (t->tid == tid)
-			return true;
-	return false;
+			return t;
+	return NULL;
 }
 
 /* From the second time round on, numbers may have remained in use. */
@@ -138,7 +154,7 @@ tid_is_free(uint32_t tid)
 	bool used;
 
 	spin_lock(&threads_lock);
-	used = tid_is_used(tid);
+	used = thread_of_tid(tid) != NULL;
 	spin_unlock(&threads_lock);
 	return !used && !number_is_used(tid);
 }
@@ -178,11 +194,13 @@ thread_make(const char *name, uint8_t prio, void (*fn)(void *), void *arg, bool 
 	t->arg = arg;
 	list_init(&t->runq);
 	list_init(&t->sleepq);
+	list_init(&t->channel);
 	callout_init(&t->sleep_timer, NULL, NULL);
 	thread_rename(t, name);
 	arch_context_init(&t->ctx, t->kstack, KSTACK_SIZE, thread_begin, t);
 	spin_lock(&threads_lock);
-	list_append(&threads, &t->all);
+	list_append(threads_of(t->tid), &t->all);
+	count++;
 	spin_unlock(&threads_lock);
 	SDT_CTR2(proc, , , lwp_create, SDT_ARGS2(t, t->tid), KTR_PROC,
 		 "thread create: tid %u name %s", t->tid, ktr_intern(t->name));
@@ -211,14 +229,6 @@ thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 	return t;
 }
 
-static void
-add_sums(struct thread_sums *sums, const struct thread *t)
-{
-	sums->switches += __atomic_load_n(&t->switches, __ATOMIC_RELAXED);
-	sums->faults += __atomic_load_n(&t->faults, __ATOMIC_RELAXED);
-	sums->disk_faults += __atomic_load_n(&t->disk_faults, __ATOMIC_RELAXED);
-}
-
 /* Frees all of t but its stack, which it returns. */
 static void *
 thread_dissolve(struct thread *t)
@@ -227,8 +237,8 @@ thread_dissolve(struct thread *t)
 	bool awaited;
 
 	spin_lock(&threads_lock);
-	add_sums(&gone, t);
 	list_remove(&t->all);
+	count--;
 	awaited = gone_waiters > 0;
 	spin_unlock(&threads_lock);
 	if (awaited)
@@ -356,16 +366,33 @@ thread_fpu_copy(struct thread *to)
 int
 thread_each(int (*f)(struct thread *, void *), void *arg)
 {
-	int r = 0;
+	for (unsigned i = 0; i < THREAD_LISTS; i++) {
+		int r = 0;
+
+		spin_lock(&threads_lock);
+		list_for_each_entry (struct thread, t, threads_of(i * 64), all) {
+			r = f(t, arg);
+			if (r != 0)
+				break;
+		}
+		spin_unlock(&threads_lock);
+		if (r != 0)
+			return r;
+	}
+	return 0;
+}
+
+bool
+thread_with(uint32_t tid, void (*f)(const struct thread *, void *), void *arg)
+{
+	const struct thread *t;
 
 	spin_lock(&threads_lock);
-	list_for_each_entry (struct thread, t, &threads, all) {
-		r = f(t, arg);
-		if (r != 0)
-			break;
-	}
+	t = thread_of_tid(tid);
+	if (t != NULL)
+		f(t, arg);
 	spin_unlock(&threads_lock);
-	return r;
+	return t != NULL;
 }
 
 uint64_t
@@ -399,17 +426,10 @@ thread_usage(const struct thread *t)
 			      .interruptions = t->interruptions};
 }
 
-struct thread_sums
-thread_sums(void)
+unsigned
+thread_count(void)
 {
-	struct thread_sums sums;
-
-	spin_lock(&threads_lock); /* a thread is counted by itself, or with those that have gone */
-	sums = gone;
-	list_for_each_entry (const struct thread, t, &threads, all)
-		add_sums(&sums, t);
-	spin_unlock(&threads_lock);
-	return sums;
+	return __atomic_load_n(&count, __ATOMIC_RELAXED);
 }
 
 uint32_t
@@ -423,7 +443,7 @@ thread_await_gone(uint32_t tid)
 {
 	spin_lock(&threads_lock);
 	gone_waiters++;
-	while (tid_is_used(tid))
+	while (thread_of_tid(tid) != NULL)
 		sleep_on(&gone_waiters, &threads_lock, "gone", 0, DEADLINE_NEVER);
 	gone_waiters--;
 	spin_unlock(&threads_lock);
@@ -436,6 +456,10 @@ thread_change_tid(uint32_t tid)
 	uint32_t old = t->tid;
 
 	CTR2(KTR_PROC, "thread change: tid %u to %u", old, tid);
+	spin_lock(&threads_lock);
+	list_remove(&t->all);
+	list_append(threads_of(tid), &t->all);
+	spin_unlock(&threads_lock);
 	irq_push();
 	/* Each event is of the thread that runs, and a thread that runs was queued. */
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "thread exit", "prio:%d", t->prio);
@@ -452,9 +476,18 @@ thread_change_tid(uint32_t tid)
 struct thread *
 thread_next_unlocked(struct thread *t)
 {
-	struct list *l = t == NULL ? threads.next : t->all.next;
+	struct list *end = threads + THREAD_LISTS, *l = threads;
 
-	return l == &threads || l == NULL ? NULL : list_entry(l, struct thread, all);
+	if (t != NULL) {
+		l = t->all.next;
+		if (l < threads || l >= end)
+			return l != NULL ? list_entry(l, struct thread, all) : NULL;
+		l++;
+	}
+	for (; l < end; l++)
+		if (l->next != NULL && !list_empty(l))
+			return list_entry(l->next, struct thread, all);
+	return NULL;
 }
 
 int

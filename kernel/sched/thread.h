@@ -112,7 +112,10 @@ struct thread {
 	int sleep_flags;         /* [s] */
 	int sleep_result;        /* [s] */
 	uint64_t interrupted_ns; /* [t] deadline of the last sleep that a signal ended; 0: none */
-	struct list sleepq;      /* [s] */
+	bool sleeps_first;       /* [s] before those who sleep there without it */
+	uint64_t sleep_number;   /* [s] of this sleep, in its queue */
+	struct list sleepq;      /* [s] those who sleep on the same channel */
+	struct list channel;     /* [s] of the first of them: the queue's channels */
 	struct callout sleep_timer;
 
 	bool contends;      /* [t] it waits for a mutex */
@@ -194,19 +197,19 @@ void thread_await_gone(uint32_t tid);
 /* The current thread gets the number, which nobody has. For the log its old one has ended. */
 void thread_change_tid(uint32_t tid);
 /*
- * Calls f for every thread, under the list lock. Returns the first nonzero result, which ends it.
+ * Calls f for every thread, under the lock of the lists, which is given up in between: a thread
+ * that begins or ends meanwhile may be among them or not. Returns the first nonzero result, which
+ * ends it.
  */
 int thread_each(int (*f)(struct thread *, void *), void *arg);
+/* Calls f for the thread of that number, under the same lock. False: there is none. */
+bool thread_with(uint32_t tid, void (*f)(const struct thread *t, void *arg), void *arg);
 /* The current thread's time on a CPU. Any context. */
 uint64_t thread_cpu_ns(void);
 /* What a thread has used; if it is not the current one, up to its last switch or tick. */
 struct usage thread_usage(const struct thread *t);
-/* Of all threads since boot: switches to them, and their page faults (struct usage). May be a
- * little old, as is how many threads there have been. */
-struct thread_sums {
-	uint64_t switches, faults, disk_faults;
-};
-struct thread_sums thread_sums(void);
+/* How many threads there are, and have been. May be a little old. */
+unsigned thread_count(void);
 uint32_t thread_count_made(void);
 /* Bytes of the kernel stacks of threads, and of those that are kept for new ones. Any context. */
 uint64_t thread_stack_bytes(void);

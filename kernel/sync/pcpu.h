@@ -38,6 +38,8 @@ struct pcpu {
 	uint64_t resumed_ns; /* when it last resumed after a stop */
 	uint64_t tick_ns;    /* time of the next clock tick */
 	uint64_t ticks;      /* clock ticks taken */
+	uint64_t switches;   /* from one thread to another */
+	uint64_t faults, disk_faults; /* atomic: page faults, as of struct usage */
 	uint64_t user_ticks; /* time in user mode, up to the last entry; arch_clock_read() */
 	struct {             /* up to the last clock tick */
 		uint64_t user_ns, system_ns, idle_ns;

@@ -16,6 +16,7 @@
 #include "kernel/mm/pagetable.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/pcpu.h"
 #include "kernel/vm/vm_private.h"
 #include "ktr/sdt.h"
 
@@ -259,15 +260,22 @@ vm_fault(struct vmspace *vm, uint64_t va, unsigned access)
 {
 	struct thread *t = curthread();
 	uint64_t reads = t->page_reads;
+	struct pcpu *pc;
 	enum vm_fault why;
 
 	mutex_lock(&vm->lock);
 	why = vm_fault_serve(vm, va, access);
 	mutex_unlock(&vm->lock);
-	if (why == VM_FAULT_SERVED && t->page_reads != reads)
+	if (why != VM_FAULT_SERVED)
+		return why;
+	pc = pcpus[arch_cpu()]; /* another one's, if it is preempted now */
+	if (t->page_reads != reads) {
 		t->disk_faults++;
-	else if (why == VM_FAULT_SERVED)
+		__atomic_fetch_add(&pc->disk_faults, 1, __ATOMIC_RELAXED);
+	} else {
 		t->faults++;
+		__atomic_fetch_add(&pc->faults, 1, __ATOMIC_RELAXED);
+	}
 	return why;
 }
 

@@ -271,7 +271,10 @@ def listed(head, kind, member):
 
 
 def threads():
-    return listed(gdb.parse_and_eval("'kernel/sched/thread.c'::threads"), "struct thread", "all")
+    lists = gdb.parse_and_eval("'kernel/sched/thread.c'::threads")
+    for i in range(lists.type.range()[1] + 1):
+        if int(lists[i]["next"]):
+            yield from listed(lists[i], "struct thread", "all")
 
 
 def on_cpus():

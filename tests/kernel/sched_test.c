@@ -577,6 +577,43 @@ made_at(uint64_t n)
 	return tid;
 }
 
+static int
+count_visit(struct thread *t, void *visits)
+{
+	(*(unsigned *)visits)++;
+	return 0;
+}
+
+static void
+take_thread(const struct thread *t, void *found)
+{
+	*(const struct thread **)found = t;
+}
+
+KTEST(each_thread_is_visited_once_and_found_by_its_number)
+{
+	static struct thread *made[100];
+	const struct thread *found = NULL;
+	unsigned visits = 0, before;
+
+	for (unsigned i = 0; i < 100; i++) {
+		made[i] = thread_alloc("visited", PRIO_USER, NULL, NULL);
+		KT_ASSERT(made[i] != NULL);
+	}
+	do { /* again if others came or went meanwhile */
+		visits = 0;
+		before = thread_count();
+		KT_EQ(thread_each(count_visit, &visits), 0);
+	} while (thread_count() != before);
+	KT_EQ(visits, before);
+	for (unsigned i = 0; i < 100; i++) {
+		KT_ASSERT(thread_with(made[i]->tid, take_thread, &found));
+		KT_ASSERT(found == made[i]);
+		thread_discard(made[i]);
+	}
+	KT_ASSERT(!thread_with(TID_MAX, take_thread, &found));
+}
+
 KTEST(numbers_that_are_in_use_are_not_given_again)
 {
 	uint64_t next = thread_next, round = TID_MAX + 1ul, at = round + 1000000;

@@ -328,7 +328,8 @@ channel_of(struct thread *const *t)
 	return sleeper != NULL ? __atomic_load_n(&sleeper->chan, __ATOMIC_ACQUIRE) : NULL;
 }
 
-/* Of one channel, all would be in one queue, which each wakeup of another channel there walks. */
+/* Of one channel, all would be in one queue. Nobody is woken there, and others wait for its lock.
+ */
 KTEST(those_that_sleep_for_a_time_have_channels_of_their_own)
 {
 	const void *found[2] = {NULL, NULL};
@@ -346,6 +347,99 @@ KTEST(those_that_sleep_for_a_time_have_channels_of_their_own)
 	while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != 2)
 		thread_sleep_ns(1000000, 0, "sleepers");
 	KT_ASSERT(found[0] != found[1]);
+}
+
+#define SLEEPERS 40
+
+static char bed;
+static struct thread *in_bed[SLEEPERS]; /* atomic */
+static unsigned got_up[SLEEPERS];       /* in which order */
+
+/* Those with an odd number go first. */
+static void
+sleep_in_bed(void *arg)
+{
+	unsigned i = (unsigned)(uintptr_t)arg;
+
+	__atomic_store_n(&in_bed[i], curthread(), __ATOMIC_RELEASE);
+	sleepq_wait(&(struct sleep_request){.chan = &bed,
+					    .wmesg = "bed",
+					    .flags = SLEEP_INTR,
+					    .first = i % 2 == 1,
+					    .deadline_ns = DEADLINE_NEVER});
+	got_up[__atomic_load_n(&done, __ATOMIC_RELAXED)] = i;
+	finished();
+}
+
+/* Each after the one before it. */
+static void
+go_to_bed(unsigned n, unsigned step)
+{
+	done = 0;
+	for (unsigned i = 0; i < n; i++) {
+		in_bed[i * step] = NULL;
+		KT_ASSERT(thread_create("sleeper", PRIO_KERN, sleep_in_bed,
+					(void *)(uintptr_t)(i * step)) != NULL);
+		while (channel_of(&in_bed[i * step]) != &bed)
+			thread_sleep_ns(1000000, 0, "bed");
+	}
+}
+
+static void
+await_up(unsigned n)
+{
+	while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != n)
+		thread_sleep_ns(1000000, 0, "up");
+}
+
+/* Also if one of them has left meanwhile, wherever it was. */
+KTEST(who_sleeps_first_is_woken_before_others_and_each_in_its_order)
+{
+	static const unsigned order[] = {1, 3, 0, 2};
+
+	for (unsigned gone = 0; gone <= 4; gone++) {
+		unsigned up = 0;
+
+		go_to_bed(4, 1);
+		if (gone < 4) {
+			sleepq_interrupt(in_bed[gone]);
+			await_up(++up);
+		}
+		for (unsigned i = 0; i < 4; i++) {
+			if (order[i] == gone)
+				continue;
+			KT_EQ(wakeup_one(&bed), 1);
+			await_up(++up);
+			KT_EQ(got_up[up - 1], order[i]);
+		}
+		KT_EQ(wakeup_one(&bed), 0);
+	}
+}
+
+KTEST(a_channel_is_handed_over_and_tells_of_the_next_one_that_goes_first)
+{
+	static const unsigned order[] = {1, 3, 0, 2};
+	struct thread *owner;
+	bool more;
+
+	go_to_bed(4, 1);
+	for (unsigned i = 0; i < 4; i++) {
+		const struct thread *t = in_bed[order[i]];
+
+		sleepq_hand_over(&bed, &owner, &more);
+		KT_ASSERT(owner == t);
+		KT_EQ(more, i == 0);
+		await_up(i + 1);
+	}
+	sleepq_hand_over(&bed, &owner, &more);
+	KT_ASSERT(owner == NULL && !more);
+}
+
+KTEST(wakeup_wakes_all_though_it_does_so_some_at_a_time)
+{
+	go_to_bed(SLEEPERS / 2, 2);
+	KT_EQ(wakeup(&bed), SLEEPERS / 2);
+	await_up(SLEEPERS / 2);
 }
 
 static int waited;
