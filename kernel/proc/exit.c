@@ -133,7 +133,25 @@ exit_value(int wait_status)
 	return (wait_status & 0x7f) == 0 ? wait_status >> 8 & 0xff : wait_status & 0x7f;
 }
 
-/* Makes the threads of p, but for `except`, end. proc_lock held. */
+/* Wakes up to 64 threads that are dying, and have not been woken. False: there are no more. */
+static bool
+wake_dying(struct proc *p)
+{
+	unsigned n = 64;
+
+	for_each_lwp(l, p)
+	{
+		if (!l->dying || l->woken)
+			continue;
+		if (n-- == 0)
+			return true;
+		l->woken = true;
+		sleepq_interrupt(l->thread);
+	}
+	return false;
+}
+
+/* Makes the threads of p, but for `except`, end. proc_lock held, but not all the time. */
 static void
 end_threads(struct proc *p, const struct lwp *except)
 {
@@ -142,7 +160,10 @@ end_threads(struct proc *p, const struct lwp *except)
 	ptrace_wake(p);
 	wakeup(&p->state);
 	wakeup(&p->nthreads);
-	for_each_lwp(l, p) if (l != except) sleepq_interrupt(l->thread);
+	while (wake_dying(p)) {
+		spin_unlock(&proc_lock);
+		spin_lock(&proc_lock);
+	}
 }
 
 int

@@ -46,10 +46,12 @@ struct waiter {
 	struct until until;
 	uint32_t bits;
 	bool woken;
+	unsigned clock_sets; /* until then, when it began to sleep */
 };
 
 static struct spinlock futex_lock = SPINLOCK_INIT("futex");
 static struct list buckets[BUCKETS]; /* a bucket that was never used has zeroes */
+static unsigned clock_sets;          /* futex_lock; how often the clock was set */
 
 /* FUTEX_PRIVATE_FLAG says that no other space has the word. */
 static struct word
@@ -100,10 +102,11 @@ lock_and_read(uint64_t addr, uint32_t *value)
 
 /* Sleeps until woken, or until the time that is meant, as the clock is now. futex_lock held. */
 static int
-sleep_once(const struct waiter *w)
+sleep_once(struct waiter *w)
 {
 	uint64_t base = w->until.real ? clock_real_ns(0) : 0;
 
+	w->clock_sets = clock_sets;
 	return sleep_on(w, &futex_lock, "futex", SLEEP_INTR,
 			w->until.ns > base ? w->until.ns - base : 0);
 }
@@ -238,17 +241,36 @@ take_until(uint64_t addr, uint32_t op, struct until *until)
 	return 0;
 }
 
+/* Wakes up to BATCH threads that sleep until a time of a clock since before it was set. How many.
+ */
+static unsigned
+wake_real(struct list *bucket)
+{
+	unsigned n = 0;
+
+	if (bucket->next == NULL)
+		return 0;
+	list_for_each_entry (struct waiter, w, bucket, list) {
+		if (!w->until.real || w->clock_sets == clock_sets)
+			continue;
+		w->clock_sets = clock_sets;
+		wakeup(w);
+		if (++n == BATCH)
+			break;
+	}
+	return n;
+}
+
 void
 futex_clock_set(void)
 {
 	spin_lock(&futex_lock);
-	for (unsigned i = 0; i < BUCKETS; i++) {
-		if (buckets[i].next == NULL)
-			continue;
-		list_for_each_entry (const struct waiter, w, &buckets[i], list)
-			if (w->until.real)
-				wakeup(w);
-	}
+	clock_sets++;
+	for (unsigned i = 0; i < BUCKETS; i++)
+		while (wake_real(&buckets[i]) == BATCH) {
+			spin_unlock(&futex_lock);
+			spin_lock(&futex_lock);
+		}
 	spin_unlock(&futex_lock);
 }
 

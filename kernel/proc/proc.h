@@ -81,6 +81,7 @@ struct lwp {
 	struct list sibling;      /* [p] in proc.lwps */
 	struct uidinfo *ui;       /* [c] for whom it counts; NULL: the process's first thread */
 	bool dying;               /* [p] it ends when it would return to its program */
+	bool woken;               /* [p] ... and was woken for that */
 	bool sig_restore;         /* [t] */
 	bool call_final;          /* [t] proc_call_final() */
 	uint64_t again_ns;        /* [t] proc_deadline(): of the call that begins again; 0: none */
