@@ -76,11 +76,11 @@ static uint64_t
 parse_size(const char **at)
 {
 	static const char units[] = "kmg";
-	uint64_t n = 0;
 	const char *unit;
+	uint64_t n;
 
-	for (; **at >= '0' && **at <= '9' && n < UINT64_MAX / 16; (*at)++)
-		n = n * 10 + (uint64_t)(**at - '0');
+	if (!take_decimal(at, UINT64_MAX / 16, &n))
+		n = 0;
 	if (**at == '%') {
 		(*at)++;
 		return n < UINT32_MAX ? n * page_count_total() / 100 : 0;

@@ -74,17 +74,9 @@ sem_get_limits(const struct sysctl *s, struct sbuf *out)
 static bool
 sem_take_number(const char **text, uint64_t *n)
 {
-	const char *p = *text;
-
-	while (*p == ' ' || *p == '\t')
-		p++;
-	*text = p;
-	for (*n = 0; *p >= '0' && *p <= '9' && p - *text < 10; p++)
-		*n = *n * 10 + (uint64_t)(*p - '0');
-	if (p == *text)
-		return false;
-	*text = p;
-	return true;
+	while (**text == ' ' || **text == '\t')
+		(*text)++;
+	return take_decimal(text, INT32_MAX, n);
 }
 
 static int

@@ -20,14 +20,12 @@
 bool
 procfs_number(const char *name, uint32_t max, uint32_t *value)
 {
-	uint64_t n = 0;
+	uint64_t n;
 
-	if (*name == '\0' || (*name == '0' && name[1] != '\0'))
+	if ((*name == '0' && name[1] != '\0') || !take_decimal(&name, max, &n))
 		return false;
-	for (; *name >= '0' && *name <= '9' && n <= max; name++)
-		n = n * 10 + (uint64_t)(*name - '0');
 	*value = (uint32_t)n;
-	return *name == '\0' && n <= max;
+	return *name == '\0';
 }
 
 char *

@@ -131,6 +131,7 @@ def no_card():
     need_lwip()
     for value, message in (("10.0.2.15/24", "net.address is set, but there is no network card of virtio"),
                            ("10.0.2.15", "net.address=10.0.2.15: expected ADDRESS/BITS or ADDRESS/BITS,GATEWAY"),
+                           ("1.2.3.4/24x", "net.address=1.2.3.4/24x: expected ADDRESS/BITS or ADDRESS/BITS,GATEWAY"),
                            ("1.2.3.4/33", "net.address=1.2.3.4/33: expected ADDRESS/BITS or ADDRESS/BITS,GATEWAY")):
         out = boot("dmesg\nifconfig eth0\nping -c 1 127.0.0.1\n", sets=[f"net.address={value}"], options=["--lenient"]).expect().out.replace("\r", "")
         check_match(rf"^\[ +\d+\.\d+\] {re.escape(message)}(; it is .*)?$", out, "the message")

@@ -310,13 +310,10 @@ cpus_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 static bool
 cpu_number(char **text, unsigned *cpu)
 {
-	char *p = *text;
+	uint64_t n;
+	bool found = take_decimal((const char **)text, ncpus - 1, &n);
 
-	for (*cpu = 0; *p >= '0' && *p <= '9' && *cpu < MAX_CPUS; p++)
-		*cpu = *cpu * 10 + (unsigned)(*p - '0');
-	bool found = p > *text && *cpu < ncpus;
-
-	*text = p;
+	*cpu = (unsigned)n;
 	return found;
 }
 

@@ -9,6 +9,7 @@
 #include "kernel/dev/virtio/net.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/net/inet/core.h"
 #include "kernel/net/inet/probe.h"
 #include "kernel/sysctl/tunable.h"
@@ -93,7 +94,9 @@ static bool
 parse_address(const char *text, ip4_addr_t *ip, ip4_addr_t *mask, ip4_addr_t *gateway)
 {
 	char part[3][16] = {"", "", "0.0.0.0"};
-	unsigned n = 0, at = 0, bits = 0;
+	const char *digits = part[1];
+	unsigned n = 0, at = 0;
+	uint64_t bits;
 
 	for (; *text != '\0'; text++) {
 		if ((n == 0 && *text == '/') || (n == 1 && *text == ',')) {
@@ -106,9 +109,8 @@ parse_address(const char *text, ip4_addr_t *ip, ip4_addr_t *mask, ip4_addr_t *ga
 			return false;
 		}
 	}
-	for (const char *p = part[1]; *p >= '0' && *p <= '9' && bits <= 32; p++)
-		bits = bits * 10 + (unsigned)(*p - '0');
-	if (bits < 1 || bits > 32 || !ip4addr_aton(part[0], ip) || !ip4addr_aton(part[2], gateway))
+	if (!take_decimal(&digits, 32, &bits) || *digits != '\0' || bits < 1 ||
+	    !ip4addr_aton(part[0], ip) || !ip4addr_aton(part[2], gateway))
 		return false;
 	ip4_addr_set_u32(mask, lwip_htonl(~0u << (32 - bits)));
 	return true;
