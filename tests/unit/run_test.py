@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 """run_test.py - tests/run takes the items that are asked for, and refuses a name that none has. Prints TAP."""
+import json
 import os
+import random
 import re
 import sys
 
 import export_help as x
 from export_help import equal, expect
 
-sys.path.insert(0, str(x.ROOT / "tests"))
+sys.path[:0] = [str(x.ROOT / "tests"), str(x.ROOT / "tests/soak")]
+import guest  # noqa: E402
 import items as suite  # noqa: E402
 
 RUN = x.ROOT / "tests/run"
@@ -86,6 +89,17 @@ def since_takes_what_a_change_concerns(tmp):
     expect(err.startswith("tests/run: --since nosuch: fatal: "), err)
 
 
+def a_soak_counts_what_is_in_its_files(tmp):
+    """The shell's loop, with the host's ktrdump, twice."""
+    x.gen(tmp, "data 254").rename(tmp / "stream")
+    rows = x.ktrdump("--format", "jsonl", "-i", tmp / "stream")[1].splitlines()
+    there = sum("gap" not in row for row in map(json.loads, rows))
+    text = guest.files(random.Random(1)).replace("/tmp/", f"{tmp}/")
+    fakes = f"sysctl() {{ cp {tmp}/stream {tmp}/soak.ktr; }}; sleep() {{ :; }}; ktrdump() {{ {x.KTRDUMP} \"$@\"; }}\nn=0 sum=0\n"
+    equal(x.run("sh", "-c", f"{fakes}{text}{text}echo $n $sum"), (0, f"2 {2 * there}\n", ""), "files and events")
+    expect(there > len(x.events_of(map(json.loads, rows))) > 0, f"{there} events and parts")
+
+
 def an_item_is_a_line_and_failures_say_what_they_found(tmp):
     """Of a program that is killed, of one of which a test fails, and of one that prints no plan."""
     (tmp / "suite.py").write_text(f"""
@@ -118,5 +132,5 @@ sys.exit(runner.main(sys.argv[1:]))
 
 
 if __name__ == "__main__":
-    x.main([globs_choose_items, glob_without_an_item_is_refused, kernel_is_tested_with_each_number_of_cpus, check_takes_what_is_short, since_takes_what_a_change_concerns,
+    x.main([a_soak_counts_what_is_in_its_files, globs_choose_items, glob_without_an_item_is_refused, kernel_is_tested_with_each_number_of_cpus, check_takes_what_is_short, since_takes_what_a_change_concerns,
             an_item_is_a_line_and_failures_say_what_they_found, failures_keep_the_beginning_of_what_was_found])
