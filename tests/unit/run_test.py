@@ -133,7 +133,8 @@ runner = importlib.util.module_from_spec(importlib.util.spec_from_loader("runner
 loader.exec_module(runner)
 items.BUILD = pathlib.Path({str(tmp)!r})
 items.FIGURES = items.BUILD / "tests.json"
-items.find_items = lambda archs: [items.Item(name, "sh", "-c", text, deadline_s=60) for name, text in {programs!r}.items()]
+suite = [items.Item(name, "sh", "-c", text, deadline_s=60) for name, text in {programs!r}.items()]
+items.find_items = lambda archs: suite
 sys.exit(runner.main(sys.argv[1:]))
 """)
     return tmp / "suite.py"
