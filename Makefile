@@ -142,10 +142,10 @@ define link_kernel
 	@mv $@.3 $@
 endef
 # The code that each program gets: a shared object of one page, in the kernel as it is.
-$B/vdso.so: kernel/proc/vdso/vdso.c kernel/proc/vdso/vdso.ld kernel/proc/vdso/data.h $(wildcard arch/$(ARCH)/md/vdso.* arch/$(ARCH)/md/clock.h) $(FLAGS)
+$B/vdso.so: kernel/proc/vdso/vdso.c kernel/proc/vdso/vdso.ld arch/$(ARCH)/md/vdso.map $(FLAGS)
 	$(call say,LINK)
 	$Q$(CC) -std=gnu11 -O2 -ffreestanding $(filter -m%,$(USER_CFLAGS)) -fPIC -fno-stack-protector -fcf-protection=none $(WARN) $(REPRODUCIBLE) \
-		-I. -Iarch/$(ARCH) -Ikernel/abi/$(ARCH) -s -shared -nostdlib -Wl,--hash-style=both,-Bsymbolic,-soname=linux-vdso.so.1 \
+		-I. -Iarch/$(ARCH) -Ikernel/abi/$(ARCH) -MMD -MP -MF $(@:.so=.c.d) -s -shared -nostdlib -Wl,--hash-style=both,-Bsymbolic,-soname=linux-vdso.so.1 \
 		-Wl,--build-id=none,--eh-frame-hdr,-z,max-page-size=4096,--version-script=arch/$(ARCH)/md/vdso.map -T kernel/proc/vdso/vdso.ld -o $@ $<
 
 $B/vdso.o: $B/vdso.so
@@ -168,9 +168,9 @@ $B/kestrel-without-inet: $(filter-out $B/obj/kernel/net/inet/% $B/obj/lwip/%,$(K
 define compile_link_tool
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$Q$(HOSTCC) $(HOST_CFLAGS) -D_GNU_SOURCE -o $@ $< -ldw -lelf
+	$Q$(HOSTCC) $(HOST_CFLAGS) -D_GNU_SOURCE -MMD -MP -MF $@.c.d -o $@ $< -ldw -lelf
 endef
-$H/mkfbt $H/mksyms $H/mkvars: $H/%: kernel/host/%.c kernel/host/elf.h kernel/host/symbols.h kernel/lib/ksyms.h userland/lib/array.h
+$H/mkfbt $H/mksyms $H/mkvars: $H/%: kernel/host/%.c
 	$(compile_link_tool)
 
 # What dtrace knows of the kernel: its types (BTF) and, for the host, its symbols.
@@ -247,10 +247,13 @@ USER_TEST_OBJS := $(patsubst %,$B/user/%.o,$(wildcard tests/user/*.c tests/user/
 $B/user_test: $(USER_TEST_OBJS) $B/user/libkestrel.a
 	$(link_user)
 
-# Programs of Linux, for tests: the ordinary compiler's, static.
-$B/linux_test: $(wildcard tests/linux/*.[ch] tests/linux/$(ARCH)/*.c)
+# Programs of Linux, for tests: the ordinary compiler's, static. Tests compare with what this machine's does here.
+HOST_ARCH := $(filter $(ARCHS),$(shell uname -m))
+HOST_LINUX_TEST := $(HOST_ARCH:%=build/%/linux_test)
+$(sort $B/linux_test $(HOST_LINUX_TEST)): build/%/linux_test: $(wildcard tests/linux/*.[ch]) $$(wildcard tests/linux/$$*/*.c)
+	@mkdir -p $(@D)
 	$(call say,LINK)
-	$Q$(CC) -std=gnu11 -O2 -g $(WARN) -I. -static -pthread -o $@ $(filter %.c,$^) -lm
+	$Q$(if $(filter $(ARCH),$*),$(CC),$(HOSTCC)) -std=gnu11 -O2 -g $(WARN) -I. -static -pthread -o $@ $(filter %.c,$^) -lm
 
 # The same, started by Debian's dynamic linker. Its libraries lie beside it, under the names that it asks for.
 $B/linux_test_dynamic: $B/linux_test
@@ -281,8 +284,8 @@ GRUB_MODULES := normal search search_fs_file test eval configfile multiboot2 boo
 # The image starts on the firmware for which GRUB is installed: it is made again when that changes.
 GRUB_PLATFORMS := $B/grub.platforms
 ifneq ($(GRUB_BOOTS),)
-$(shell ls -d /usr/lib/grub/*-*/ > $(GRUB_PLATFORMS).now 2>/dev/null; cmp -s $(GRUB_PLATFORMS).now $(GRUB_PLATFORMS) || \
-	cp $(GRUB_PLATFORMS).now $(GRUB_PLATFORMS); rm -f $(GRUB_PLATFORMS).now)
+$(shell now=$(GRUB_PLATFORMS).$$$$; ls -d /usr/lib/grub/*-*/ > $$now 2>/dev/null; cmp -s $$now $(GRUB_PLATFORMS) || \
+	cp $$now $(GRUB_PLATFORMS); rm -f $$now)
 endif
 
 $B/kestrel.iso: $B/kestrel $B/initrd.cpio qemu/grub/grub.cfg userland/root/boot/loader.conf Makefile $(GRUB_PLATFORMS)
@@ -355,17 +358,17 @@ $H/dtrace-hosted: $(DTRACE_HOSTED_OBJS)
 
 # What each port says of instructions.
 INSN_PROBES := $(ARCHS:%=$H/unit/insn_%)
-$(INSN_PROBES): $H/unit/insn_%: tests/unit/insn_probe.c arch/%/insn.c arch/insn.h arch/%/md/insn.h
+$(INSN_PROBES): $H/unit/insn_%: tests/unit/insn_probe.c arch/%/insn.c
 	@mkdir -p $(@D)
 	$(call say,HOSTCC)
-	$Q$(HOSTCC) $(HOST_CFLAGS) -Iarch/$* -o $@ $(filter %.c,$^)
+	$Q$(HOSTCC) $(HOST_CFLAGS) -Iarch/$* -MMD -MP -MF $@.c.d -include arch/$*/insn.c -o $@ $<
 
 # It takes itself for a kernel, which is at the addresses that its file says.
 $H/unit/ktr_core_gen: LINK_FLAGS = -no-pie
 
 # ---- targets ----------------------------------------------------------------------------------
 
-.PHONY: all run debug console test check test-guests docs-refresh stress lint format clean help unit-tests
+.PHONY: all run debug console test check test-guests docs-refresh stress lint format clean help unit-tests compile_commands.json
 .SECONDARY:
 
 BOOT_FILES := $B/kestrel$(IMAGE_SUFFIX) $(if $(HAVE_USERLAND),$B/initrd.cpio $(if $(GRUB_BOOTS),$B/kestrel.iso))
@@ -392,7 +395,7 @@ TEST_ARCHS := $(if $(filter file,$(origin ARCH)),$(ARCHS),$(ARCH))
 GUESTS_BUILT := $(TEST_ARCHS:%=guests-of-%)
 .PHONY: $(GUESTS_BUILT)
 
-$(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump $H/dtrace $H/mkfbt $H/mksyms $H/mkvars unit-tests
+$(GUESTS_BUILT): guests-of-%: $H/ktrdump $H/kdump $H/dtrace $H/mkfbt $H/mksyms $H/mkvars unit-tests $(HOST_LINUX_TEST)
 	@$(MAKE) --no-print-directory ARCH=$* test-guests
 
 test-guests: all $B/kestrel-test$(IMAGE_SUFFIX) $B/kestrel-without-inet$(IMAGE_SUFFIX) $(if $(HAVE_USERLAND),$B/user_test) $B/linux_test $B/linux_test_dynamic
@@ -432,7 +435,7 @@ clean: ## remove everything built, but for what qemu/fetch-guest got
 	rm -f compile_commands.json
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / {printf "%-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9_.-]+:.*## / {printf "%-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # A missing tool: install it and say so. Debian only; elsewhere install-tools prints the list.
 ifeq ($(filter clean help,$(MAKECMDGOALS)),)
@@ -445,4 +448,4 @@ endif
 endif
 
 -include $(KERNEL_OBJS:.o=.d) $(KTEST_OBJS:.o=.d) $(ULIB_OBJS:.o=.d) $(KTRDUMP_OBJS:.o=.d) $(KTRDUMP_GUEST_OBJS:.o=.d) $(USER_TEST_OBJS:.o=.d)
--include $(wildcard $B/user/userland/bin/*.d $B/user/userland/bin/*/*.d $B/user/userland/bin/*/*/*.d $H/obj/tests/unit/*.d $H/obj/kernel/*/*.d $H/obj/kernel/*/*/*.d $H/obj/ktr/*.d $H/obj/ktr/*/*.d $H/obj/userland/*/*.d $H/obj/userland/*/*/*.d $H/obj/userland/*/*/*/*.d)
+-include $(wildcard $B/*.c.d $H/*.c.d $H/unit/*.c.d $B/user/userland/bin/*.d $B/user/userland/bin/*/*.d $B/user/userland/bin/*/*/*.d $H/obj/tests/unit/*.d $H/obj/kernel/*/*.d $H/obj/kernel/*/*/*.d $H/obj/ktr/*.d $H/obj/ktr/*/*.d $H/obj/userland/*/*.d $H/obj/userland/*/*/*.d $H/obj/userland/*/*/*/*.d)

@@ -1,39 +1,42 @@
 """changed.py - the items that a change of the sources may concern (tests/run --since).
 
 What a compiled file was made from stands in the dependency files of the last build; what a test file imports, in its
-text. A file of which neither is known concerns all items.
+text. A file of which neither is known concerns all items, and so does one of a test that is no item.
 """
 import fnmatch
+import functools
+import pathlib
 import re
 import subprocess
 
-from items import BUILD, ROOT, TESTS
+from items import ARCHS, BUILD, ROOT, TESTS, find_items
 
+ALWAYS = ("lint", "unit/run_test")  # they look at files of all kinds
 # Files that nothing is compiled from: (path, items). The first that matches holds.
 BY_PATH = (
-    ("doc/labs.md", ("system/test_labs", "system/test_docs", "lint")),
-    ("*.md", ("system/test_docs", "system/test_embed", "lint")),
     ("doc/*.svg", ()),
     ("LICENSE", ("system/test_embed",)),
-    ("tests/bench/*", ("*/test_budgets", "lint")),
-    ("tests/attack/*", ("*/attack", "lint")),
-    ("tests/system/embed/*", ("system/test_embed", "lint")),
-    ("tests/system/dtrace.cases", ("*/test_dtrace", "*/test_dtrace_hard", "unit/dtrace*", "sanitize/asan/dtrace*")),
+    ("tests/bench/*", ("*/test_budgets",)),
+    ("tests/attack/*", ("*/attack",)),
+    ("tests/system/embed/*", ("system/test_embed",)),
+    ("tests/system/dtrace.cases", ("*/test_dtrace", "*/test_dtrace_hard", "sanitize/asan/dtrace*")),
     ("tests/system/never_called", ("*/test_fbt_all",)),
     ("tests/linux/busybox.sh", ("*/test_busybox", "*/test_linux")),
-    *((f"tests/{name}", ("unit/run_test", "lint")) for name in ("run", "items.py", "changed.py", "times")),
-    *((f"tests/{name}/*", (name, "lint")) for name in ("model", "mutants", "lint")),
-    ("tests/fuzz/[rs]*", ("fuzz", "lint")),
-    *((f"tests/{name}/*", ("lint",)) for name in ("viewers", "soak", "bare", "xv6")),
+    *((f"tests/{name}", ()) for name in ("run", "items.py", "changed.py", "times")),
+    *((f"tests/{name}/*", (name,)) for name in ("model", "mutants", "lint")),
+    ("tests/fuzz/[rs]*", ("fuzz",)),
+    *((f"tests/{name}/*", ()) for name in ("viewers", "soak", "bare", "xv6")),
 )
-# Objects below build/, by their folder: the items that run what is linked from them.
+# Objects below build/, by their folder: the items that run, or look at, what is linked from them.
 BY_OBJECT = (
     (r"(x86_64|aarch64)/obj/tests/kernel/", r"\1/kernel/*"),
-    (r"(x86_64|aarch64)/(obj|user)/", r"\1/*"),
+    (r"(x86_64|aarch64)/(obj/|user/|vdso)", r"\1/* system/* unit/*"),
+    (r"host-plain/", r"mutants"),
     (r"host-asan/obj/tests/unit/(\w+)\.c", r"sanitize/*/\1"),
     (r"host(-\w+)?/obj/tests/unit/(\w+)\.c", r"*/\2"),
     (r"fuzz/", r"fuzz"),
-    (r"host(-\w+)?/obj/(ktr|userland|kernel)/", r"*"),
+    (r"host/unit/insn_", r"unit/insn_test"),
+    (r"host(-\w+)?/obj/(ktr|userland|kernel)/|host/mk", r"*"),
 )
 
 
@@ -48,21 +51,21 @@ def git(*words):
     return done.stdout.splitlines()
 
 
-def imports(path, seen):
-    """The Python files of tests/ that a file imports, and those that they import."""
-    for name in re.findall(r"^\s*(?:import|from) (\w+)", path.read_text(encoding="utf-8"), re.M):
-        for found in TESTS.glob(f"*/{name}.py"):
-            if found not in seen:
-                seen.add(found)
-                imports(found, seen)
+@functools.cache
+def imports(path):
+    """A file and the Python files of tests/ that it imports, and those that they import."""
+    seen, new = set(), {path}
+    while new:
+        seen |= new
+        names = {name for p in new for name in re.findall(r"^\s*(?:import|from) (\w+)", p.read_text(encoding="utf-8"), re.M)}
+        new = {p for name in names for p in TESTS.glob(f"*/{name}.py")} - seen
     return seen
 
 
-def python_items(path):
-    """Globs of the items whose test files are this file, or import it."""
-    file = ROOT / path
-    users = [p for folder in ("system", "unit") for p in (TESTS / folder).glob("*test*.py") if p == file or file in imports(p, set())]
-    return [f"*{p.stem}" for p in users] + ["lint"] if users else None
+def items_whose(property_of):
+    """The names of the items of which a script, or what it imports, has a property."""
+    return [item.name for item in find_items(ARCHS) for word in item.command
+            if word.startswith(f"{TESTS}/") and any(map(property_of, imports(pathlib.Path(word))))]
 
 
 def objects():
@@ -80,15 +83,19 @@ def globs(path, made):
     for pattern, items in BY_PATH:
         if fnmatch.fnmatch(path, pattern):
             return list(items)
+    if path.endswith(".md"):  # which test reads which page is in no list
+        return items_whose(lambda file: re.search(r"\.md\b", file.read_text(encoding="utf-8")))
     if path.endswith(".py") and path.startswith(("tests/system/", "tests/unit/")):
-        return python_items(path)
+        return items_whose(lambda file: file == ROOT / path) or None
     if path not in made:
         return None
-    found = {"lint"}
+    found = set()
+    if path.startswith("tests/kernel/"):  # tests that boot this kernel, too
+        found.update(items_whose(lambda file: re.search(r"\bkestrel-test\b(?!-)", file.read_text(encoding="utf-8"))))
     for target in made[path]:
         for pattern, items in BY_OBJECT:
             if m := re.match(pattern, target):
-                found.add(m.expand(items))
+                found.update(m.expand(items).split())
                 break
         else:
             return None
@@ -98,10 +105,10 @@ def globs(path, made):
 def concerned(items, commit):
     """Of these items, those that a change since the commit, committed or not, may concern."""
     paths = git("diff", "--name-only", commit, "--") + git("ls-files", "--others", "--exclude-standard")
-    made, wanted = objects(), set()
+    made, wanted, names = objects(), set(), [item.name for item in find_items(ARCHS)]
     for path in paths:
         found = globs(path, made)
-        if found is None:
+        if found is None or not all(fnmatch.filter(names, glob) for glob in found):
             return items
-        wanted |= set(found)
+        wanted.update(found, ALWAYS)
     return [item for item in items if any(fnmatch.fnmatch(item.name, glob) for glob in wanted)]

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import threading
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TESTS, BUILD = ROOT / "tests", ROOT / "build"
@@ -24,6 +25,9 @@ class Item:
     def __init__(self, name, *command, deadline_s=DEADLINE_S, arch=None):
         self.name, self.command, self.deadline_s = name, [str(word) for word in command], deadline_s
         self.arch = arch  # None: independent of the architecture
+        self.alone = threading.Lock()  # of what runs it
+        # Can some of its tests be chosen?
+        self.takes_globs = not name.startswith(("unit/", "sanitize/", "restart/")) and not name.endswith("attack")
 
     def matches(self, glob):
         return fnmatch.fnmatch(self.name, glob) or (
@@ -72,25 +76,17 @@ def find_items(archs):
 
 
 def choose(items, globs):
-    """The items that a glob names; of `item:tests`, the tests' glob goes to the program."""
-    if not globs:
-        return items
+    """The items that a glob names; of `item:tests`, the tests' glob goes to the program, if none names the whole item."""
     chosen = []
     for item in items:
-        tests = []
-        hit = False
-        for glob in globs:
-            head, _, tail = glob.partition(":")
-            if item.matches(head):
-                hit = True
-                if tail:
-                    tests.append(tail)
-        if hit and tests and "/kernel/" in item.name:
-            item.command = [w if w != "kern.test=*" else f"kern.test={tests[0]}" for w in item.command]
-        elif hit and tests:
+        tests = [tail for head, _, tail in (glob.partition(":") for glob in globs or ["*"]) if item.matches(head)]
+        if not tests:
+            continue
+        if all(tests) and "/kernel/" in item.name:
+            item.command = [w if w != "kern.test=*" else f"kern.test={','.join(tests)}" for w in item.command]
+        elif all(tests):
             item.command = item.command + tests
-        if hit:
-            chosen.append(item)
+        chosen.append(item)
     return chosen
 
 

@@ -5,7 +5,7 @@ import os
 import resource
 import subprocess
 
-from harness import KTRDUMP, ROOT, check
+from harness import BUILD, KTRDUMP, ROOT, check
 
 GEN = ROOT / "build/host/unit/ktr_gen"
 ASAN = ROOT / "build/host-asan/ktrdump"
@@ -52,7 +52,7 @@ def decode(program, data, form, memory):
     p = subprocess.run([program, "--format", form, "-i", "-"], input=data, capture_output=True, preexec_fn=limits(memory),
                        env={**os.environ, "ASAN_OPTIONS": "exitcode=99"})
     if p.returncode not in (0, 1, 2):
-        keep = ROOT / "build" / "attack-stream.ktr"
+        keep = BUILD / "attack-stream.ktr"
         keep.write_bytes(data)
         check(False, f"{program.name} --format {form} -i {keep}: status {p.returncode}:\n{p.stderr.decode(errors='replace')[-3000:]}")
 

@@ -239,7 +239,7 @@ ktest_busy_cpus(void)
 
 /* Benchmarks and deaths do not pass or fail here: they run only if asked for by name. */
 static bool
-ktest_chosen(const struct ktest *t, const char *glob)
+ktest_matches(const struct ktest *t, const char *glob)
 {
 	static const char *const asked_for[] = {KTEST_BENCH, KTEST_DEATH};
 
@@ -248,6 +248,22 @@ ktest_chosen(const struct ktest *t, const char *glob)
 		    strncmp(glob, asked_for[i], strlen(asked_for[i])) != 0)
 			return false;
 	return ktr_glob(glob, t->name);
+}
+
+/* globs: one, or several with commas between them. */
+static bool
+ktest_chosen(const struct ktest *t, const char *globs)
+{
+	char glob[64];
+
+	for (const char *end; (end = strchr(globs, ',')) != NULL; globs = end + 1) {
+		size_t len = end - globs;
+
+		strlcpy(glob, globs, len < sizeof(glob) ? len + 1 : sizeof(glob));
+		if (ktest_matches(t, glob))
+			return true;
+	}
+	return ktest_matches(t, globs);
 }
 
 /* Runs the tests whose names match, and powers off with status 0, or 1 when one failed. */
@@ -284,6 +300,7 @@ ktest_booted(void)
 }
 
 HOOK(booted, ktest_booted);
-TUNABLE(kern_test, "kern.test", "runs the in-kernel tests whose names match");
+TUNABLE(kern_test, "kern.test",
+	"runs the in-kernel tests whose names match: globs, with commas between them");
 TUNABLE(kern_test_whole, "kern.test.whole",
 	"1: the tests repeat as often as they can, not as the suite wants");

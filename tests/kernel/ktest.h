@@ -1,5 +1,5 @@
 /*
- * ktest.h - tests that run inside the kernel (build/ARCH/kestrel-test, tunable kern.test=GLOB).
+ * ktest.h - tests that run inside the kernel (build/ARCH/kestrel-test, tunable kern.test=GLOB,...).
  *
  *	KTEST(heap_gives_aligned_memory)
  *	{

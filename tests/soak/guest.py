@@ -20,9 +20,7 @@ sysctl debug.ktr.alq_file=/tmp/soak.ktr > /dev/null || exit 1
 sleep {pause}
 sysctl debug.ktr.alq_file=%s > /dev/null || exit 1
 ktrdump report events -i /tmp/soak.ktr > /tmp/soak.out || {{ echo file $n: ktrdump: status $?; }}
-head -n 1 /tmp/soak.out > /tmp/soak.line
-read word events rest < /tmp/soak.line
-sum=$((sum + ${{events%%,}} + ${{rest##* }}))
+sum=$((sum + $(sed -n 's/^trace .* events \\([0-9]*\\), .* parts \\([0-9]*\\)$/\\1 + \\2/p' /tmp/soak.out)))
 rm /tmp/soak.ktr
 sleep {rest}
 """ % SERIAL

@@ -1,8 +1,8 @@
 """harness.py - shared by the system tests: boots guests, decodes traces, prints TAP.
 
 A test file registers functions with @test("what it promises") and ends in main(). A test fails by raising an
-exception; check() and check_eq() raise one that says what was found and what was expected. No test sleeps: every
-guest has a deadline, every wait has a pattern and a deadline.
+exception; check() and check_eq() raise one that says what was found and what was expected. No test sleeps for a time
+that it hopes to be enough: every guest has a deadline, every wait has a condition and a deadline.
 
 The same tests run on every architecture. Differences come from qemu/boot's table, as MACHINE. A test for only
 one architecture is registered by @test("…", arch=("x86_64", "why")), and skipped on others.
@@ -50,6 +50,14 @@ def host_busybox():
     return path
 
 
+def host_linux_test(*words):
+    """What linux_test says on this machine, which `make test` builds for it, too."""
+    path = ROOT / "build" / os.uname().machine / "linux_test"
+    if not path.exists():
+        raise Skipped(f"no linux_test for this machine: run make {path.relative_to(ROOT)}")
+    return subprocess.run([path, *words], capture_output=True, text=True, timeout=DEADLINE_S, check=True).stdout
+
+
 def dynamic_program(place, linker="", arch=ARCH):
     """Options that put linux_test into the guest at `place`, as a program that Debian's dynamic linker starts, with its
     libraries; and a second time that linker, at another place."""
@@ -90,10 +98,11 @@ def host_listens(port):
 
 
 def need_package(name, arch=ARCH):
-    """Gets a package of Debian's for guests. Without a network the test is skipped."""
+    """Gets a package of Debian's for guests. Without a network the test is skipped, if the package is not here."""
     run = subprocess.run([ROOT / "qemu" / "fetch-guest", "--package", name, arch], capture_output=True, text=True, check=False)
     if "no network?" in run.stderr:
         raise Skipped(f"no package {name}: there is no network")
+    check_eq(run.returncode, 0, f"status of qemu/fetch-guest --package {name}, which says {run.stderr}")
 
 
 def _load_boot():
@@ -173,6 +182,18 @@ def check(condition, message):
 def check_eq(found, expected, what):
     if found != expected:
         raise Failed(f"{what}: found {found!r}, expected {expected!r}")
+
+
+def tap(out, programs=1):
+    """Checks that so many programs have printed TAP, one after the other: each ran the tests that it had planned, and
+    none failed. Returns the number of tests."""
+    failed = re.findall(r"^not ok .*", out, re.M)
+    check(not failed, "in the guest: " + "; ".join(failed))
+    plans = list(map(int, re.findall(r"^1\.\.(\d+)\r?$", out, re.M)))
+    results = list(map(int, re.findall(r"^ok (\d+)\b", out, re.M)))
+    expected = [n for plan in plans for n in range(1, plan + 1)]
+    check_eq((len(plans), results), (programs, expected), f"in the guest: programs and results of\n{out}\n")
+    return len(results)
 
 
 def check_match(pattern, text, what):

@@ -9,7 +9,8 @@ import time
 
 from console import DB, db, ended, guest, prompt, shell, stopped_by_request
 import harness
-from harness import DEADLINE_S, FIRMWARE, MACHINE, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, times, portable_test as test
+from harness import (DEADLINE_S, FIRMWARE, MACHINE, check, check_eq, check_match, ktr_stats, ktrdump, main,
+                     portable_test as test, scratch_file, times, wait_for)
 
 
 def boot(script, options=(), **how):
@@ -300,9 +301,7 @@ def stopped_flush_on(name):
         line_is_tried(c, ends, function)
         thread = threading.Thread(target=reader, args=(line,), daemon=True)
         thread.start()
-        deadline = time.monotonic() + DEADLINE_S
-        while not read:  # QEMU still holds bytes
-            check(time.monotonic() < deadline, "nothing came over the line")
+        wait_for(lambda: read, "byte over the line")  # QEMU still holds some
         c.sendline("continue")
         prompt(c)
         check("did not take" not in c.logfile_read.getvalue(), f"the line was given up:\n{c.before}")

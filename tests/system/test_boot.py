@@ -183,14 +183,16 @@ def refused_before():
     (folder / "rr").mkdir()
     for name, text in kept.items():
         (folder / name).write_text(text)
+    (folder / "link.ktr").symlink_to("nothing.ktr")
     no_kernel = "--kernel", "/nonexistent"
-    for status, *options in ((2, "--disk", "new.img", *no_kernel), (2, "--root", "new.img", *no_kernel),
+    for status, *options in ((2, "--disk", "new.img", *no_kernel), (2, "--trace", "link.ktr", *no_kernel), (2, "--root", "new.img", *no_kernel),
                              (3, "--disk", "new.img", "--trace", "old.ktr"), (3, "--record", "rr")):
         done = subprocess.run([sys.executable, BOOT, "--script", "script", *options], cwd=folder, check=False,
                               env={"PATH": "/usr/sbin:/sbin"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         check_eq((done.returncode, done.stdout), (status, b""), f"status and output with {options}: {done.stderr}")
         check(not list(folder.glob("new.img*")), f"{options}: a disk is made")
         check_eq({name: (folder / name).read_text() for name in kept}, kept, f"files with {options}")
+        check((folder / "link.ktr").is_symlink() and not (folder / "nothing.ktr").exists(), "a link to nothing is another")
 
 
 @test("GRUB boots at once: it reads little but kernel and RAM disk, shows no menu, and no card has firmware",

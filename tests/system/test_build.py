@@ -5,7 +5,7 @@ import re
 import subprocess
 
 from harness import (ARCH, BUILD, MACHINE, ROOT, WHOLE, Skipped, boot, check, check_eq, check_match, main, portable_test,
-                     scratch, test)
+                     scratch_file, test)
 
 DEADLINE_S = 1200  # a build takes long on a slow host
 
@@ -25,6 +25,11 @@ def dependencies():
     known = set(check_match(r"^MAKEFILE_LIST := (.*)$", make("-pnq", "all").stdout, "make -p").group(1).split())
     built = {str(p.relative_to(ROOT)) for folder in (BUILD, *(ROOT / "build").glob("host*"), ROOT / "build" / "fuzz") for p in folder.rglob("*.c.d")}
     check_eq(sorted(built - known), [], "files of dependencies that make does not read")
+    plan = make("-nB", "V=1", "all", "test-guests", "unit-tests").stdout.replace("\\\n", " ").splitlines()
+    # The Makefile names the headers of tests/linux.
+    compiled = [line for line in plan if re.match(r"\S*gcc .*\.c( |$)", line) and "tests/linux/" not in line]
+    check(len(compiled) > 100, f"{len(compiled)} files are compiled")
+    check_eq([line for line in compiled if " -MMD " not in line], [], "commands that do not tell what they read")
 
 
 @portable_test("touching a header rebuilds its users only")
@@ -54,14 +59,18 @@ def record_text():
 @portable_test("make help lists every target, one line each")
 def helps():
     text = make("help").stdout
-    for target in ("all", "run", "debug", "test", "stress", "lint", "format", "clean", "help", "compile_commands.json"):
+    files = [ROOT / "Makefile", ROOT / "ktr/rules.mk", *(ROOT / "tests").glob("*/rules.mk")]
+    targets = [target for file in files for target in re.findall(r"^([^\s:]+):.*## ", file.read_text(), re.M)]
+    check(len(targets) > 20, f"targets: {targets}")
+    for target in targets:
         lines = [line for line in text.splitlines() if line.split(None, 1)[0] == target]
         check_eq(len(lines), 1, f"lines of make help for {target}")
 
 
 @portable_test("make compile_commands.json gives a command for each kernel source")
 def commands():
-    p = make("-B", "compile_commands.json")
+    (ROOT / "compile_commands.json").write_text("[]")  # as of another day
+    p = make("compile_commands.json")
     check_eq(p.returncode, 0, f"make compile_commands.json: {p.stderr}")
     entries = json.loads((ROOT / "compile_commands.json").read_text())
     files = {e["file"] for e in entries}
@@ -71,8 +80,10 @@ def commands():
 
 def built_with_two_classes(*targets):
     """A copy of the sources in which make has built targets with the classes SCHED and PROC alone."""
-    tree = scratch() / "tree"
+    tree = scratch_file("")
     subprocess.run(["git", "clone", "-q", str(ROOT), str(tree)], check=True)
+    (tree / "build").mkdir()
+    (tree / "build/guest").symlink_to(ROOT / "build/guest")  # without it, make would get it from the network
     p = subprocess.run(["make", "-j2", f"ARCH={ARCH}", "KTR_COMPILE=SCHED,PROC", *targets], cwd=tree, capture_output=True, text=True)
     check_eq(p.returncode, 0, f"make KTR_COMPILE=SCHED,PROC: {p.stderr}")
     return tree

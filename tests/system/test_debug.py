@@ -1,14 +1,13 @@
 #!/usr/bin/python3
 """test_debug.py - the machine from outside: gdb by the script of `make debug`, and QMP."""
-import contextlib
 import os
 import subprocess
 
 import pexpect
 
 from console import ended, prompt
-from harness import (ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, ROOT, check, check_eq, check_match, main, portable_test,
-                     scratch_file, test)
+from harness import (ARCH, BOOT, BUILD, DEADLINE_S, FIRMWARE, ROOT, check, check_eq, check_match, listens, main,
+                     portable_test, scratch_file, test, wait_for)
 from qmp import Qmp
 
 
@@ -25,7 +24,7 @@ def gdb(commands, *options):
 @test("gdb stops at the kernel's first function, with source lines, by firmware that starts an image, and by none")
 def first_function():
     for firmware in sorted({FIRMWARE[0], "none"}):
-        out = gdb("bt\nnext\n", "--firmware", firmware, "--smp", "2")
+        out = gdb("bt\nnext\n", "--firmware", firmware, "--smp", "2", "--", "-name", "debugged")
         check_match(r"breakpoint 1(\.\d)?, kernel_main \(\) at kernel/main\.c:\d+", out, f"the stop ({firmware})")
         check_match(r"^#1 .*\w+_start .*arch/.+\.c:\d+", out, "the caller")
 
@@ -82,11 +81,8 @@ def qmp():
                           str(path), "--console", str(scratch_file(".txt"))], stdin=subprocess.DEVNULL,
                          stderr=subprocess.PIPE)
     try:
-        machine = None
-        while machine is None:
-            check(p.poll() is None, "QEMU ended before it could be asked")  # at its deadline at the latest
-            with contextlib.suppress(OSError):
-                machine = Qmp(path)
+        wait_for(lambda: listens(path) or p.poll() is not None, "socket of QMP")
+        machine = Qmp(path)
         check("QMP" in machine.greeting, f"greeting: found {machine.greeting}")
         for command in ("query-status", "quit"):
             machine.command(command)

@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """test_early.py - what ends the boot before there is a console is reported: exceptions, and what the CPU lacks."""
+import contextlib
 import subprocess
 
-from harness import ARCH, BOOT, BUILD, DEADLINE_S, SLACK_S, boot, check, check_eq, check_match, listens, main, scratch_file, test
+from harness import (ARCH, BOOT, BUILD, DEADLINE_S, SLACK_S, boot, check, check_eq, check_match, listens, main,
+                     scratch_file, test, wait_for)
 
 LOADED = 0x40200000  # aarch64: where QEMU loads the image, which is linked at KERNEL_BASE
 KERNEL_BASE = 0xffffffff80000000
@@ -40,14 +42,16 @@ def first_instructions():
         if ARCH == "aarch64" and place in ("no_icc_sre", "mmu_on"):
             address += LOADED - KERNEL_BASE
         socket = scratch_file(".gdb")
-        p = subprocess.Popen([BOOT, "--arch", ARCH, "--firmware", "none", "--smp", "1", "--gdb", socket, "--script", script,
-                              "--timeout", str(DEADLINE_S), *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        while not listens(socket):
-            check(p.poll() is None, "QEMU ended before gdb came")  # at its deadline at the latest
-        gdb = subprocess.run(["gdb-multiarch", "-nx", "-q", "-batch", "-ex", f"set remotetimeout {DEADLINE_S}", "-ex", f"target remote {socket}", "-ex",
-                              f"thbreak *{address:#x}", "-ex", "continue", "-ex", f"set {{short}}{UD2:#x} = 0x0b0f", "-ex", f"set $pc = {nowhere:#x}", "-ex", "detach",
-                              BUILD / "kestrel"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_S + SLACK_S)
-        out = p.communicate()[0]
+        command = [BOOT, "--arch", ARCH, "--firmware", "none", "--smp", "1", "--gdb", socket, "--script", script, *options]
+        words = ["-ex", f"set remotetimeout {DEADLINE_S}", "-ex", f"target remote {socket}", "-ex", f"thbreak *{address:#x}",
+                 "-ex", "continue", "-ex", f"set {{short}}{UD2:#x} = 0x0b0f", "-ex", f"set $pc = {nowhere:#x}", "-ex", "detach"]
+        with subprocess.Popen([*command, "--timeout", str(DEADLINE_S)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True) as p, contextlib.ExitStack() as stack:
+            stack.callback(p.kill)  # if gdb never comes, or says nothing
+            wait_for(lambda: listens(socket) or p.poll() is not None, "socket for gdb")
+            gdb = subprocess.run(["gdb-multiarch", "-nx", "-q", "-batch", *words, BUILD / "kestrel"], stdin=subprocess.DEVNULL,
+                                 capture_output=True, text=True, timeout=DEADLINE_S + SLACK_S)
+            out = p.communicate()[0]
         check_match(f"^boot: {expected}", out.replace("\r", ""), f"{place}, with gdb's\n{gdb.stdout}{gdb.stderr}\n")
         check_eq(p.returncode, 101, f"exit status ({place})")
 

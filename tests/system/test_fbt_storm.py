@@ -191,6 +191,7 @@ def reset():
     parts = tc.streams(trace)
     line, prev = tc.read_boot(parts[:-1]), tc.read_events("-i", parts[-1])
     both = line.keys() & prev.keys()
+    check(len(both) > 100, f"{len(both)} events are in both, expected more than 100")
     for key in both:
         check_eq(prev[key], line[key], f"event {key}")
     check(len(prev) > 1000, f"{len(prev)} events in the ring of the boot before, expected more than 1000")

@@ -115,7 +115,7 @@ def nobody_there():
         wait_for_flush(c, 600)
         shell(c, "sysctl debug.ktr.alq_enable=0")
         file = scratch_file(".ktr")
-        wait_for(lambda: file.write_bytes(reader.data) and ktrdump("-i", file)[0] == 0, "whole stream")
+        wait_for(lambda: file.write_bytes(bytes(reader.data)) and ktrdump("-i", file)[0] == 0, "whole stream")
         calls = [e for e in decode(file) if e.get("text", "").startswith("syscall ")]
         check(len(calls) >= 300, f"{len(calls)} system calls came, expected 300 or more")
         reader.hang_up()

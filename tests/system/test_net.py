@@ -8,7 +8,7 @@ import urllib.request
 import pexpect
 from console import guest, prompt
 from harness import (BUILD, LINUX_TEST, boot, check, check_eq, check_match, cpus, free_ports, main, need_lwip, portable_test,
-                     test, times)
+                     tap, test, times)
 
 ICOUNT = ["--icount"]
 
@@ -60,7 +60,7 @@ def memory():
     # A closed connection is remembered for ten seconds; one that was never complete for twenty.
     step = "for w in inet streams datagrams; do su 1000 linux_test $w; done; linux_test floods; sleep 40; sysctl vm.heap.used kern.uidinfo\n"
     run = boot(step * 3, smp=1, options=ICOUNT + LINUX_TEST).expect()
-    check(run.out.count("\nok ") > 60 and "not ok" not in run.out, run.out)
+    check(tap(run.out, 3 * 4) > 60, run.out)
     heap = [int(n) for n in re.findall(r"^vm.heap.used: (\d+)$", run.out, re.M)]
     check(len(heap) == 3 and abs(heap[2] - heap[1]) <= 4096, f"bytes of the heap after each turn: {heap}")
     check(not re.search(r"^1000 ", run.out, re.M), f"user 1000 still holds something: {run.out}")
@@ -75,6 +75,7 @@ def idle():
     since = max(e["ns"] for e in run.events if e["text"].startswith("exec:") and " name ktr" in e["text"]) - 15 * 10 ** 9
     seen = [e["text"] for e in run.events if e["ns"] > since and e["thread"] == "net"]
     check_eq(seen, [], "events of the thread `net`")
+    check(any(e["ns"] > since and e["class"] == "SCHED" for e in run.events), "no thread was switched to meanwhile")
 
 
 def card(smp, *options, lines=times(300000, 700000)):

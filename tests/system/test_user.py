@@ -6,7 +6,7 @@ import re
 import subprocess
 import tempfile
 
-from harness import BUILD, ROOT, boot, check, check_eq, cpus, main, test
+from harness import BUILD, ROOT, boot, check, check_eq, cpus, main, tap, test
 
 
 PROGRAM = ["--file", f"/bin/user_test={BUILD}/user_test"]
@@ -14,14 +14,10 @@ PROGRAM = ["--file", f"/bin/user_test={BUILD}/user_test"]
 
 def run(smp):
     guest = boot("user_test\nktr probes syscall::getppid:\n", smp=smp, options=PROGRAM)
-    lines = guest.out.splitlines()
-    failed = [line for line in lines if line.startswith("not ok")]
-    check(not failed, "in the guest: " + "; ".join(failed))
-    passed = sum(1 for line in lines if line.startswith("ok "))
+    passed = tap(guest.out)
     check(re.search(r"^\d+ off +- +syscall +\S+ +getppid ", guest.out, re.M) is not None,
           "a consumer of /dev/dtrace that has ended left a probe on")
     check(passed > 100, f"in the guest: found {passed} tests, expected more than 100")
-    check(f"1..{passed}" in lines, "in the guest: no plan at the end")
     guest.expect(0)
 
 

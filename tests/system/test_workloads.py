@@ -32,6 +32,15 @@ def load_said_ok(run, name):
     check_match(rf"^load {name}: n=\d+ jobs=\d+ ok, \d+ ms$", run.out, "load's summary")
 
 
+@test("another user's files in /tmp stop no workload; one that gets no pipe says so")
+def hindered():
+    run = boot("su 1000 sh -c 'for i in $(seq 300); do : > /tmp/load.$i; : > /tmp/load.lock.$i; done'\n"
+               "load file -n 2\nload lock -n 2\n(ulimit -n 4; load lock -n 2) 2>&1; echo status $?\n").expect()
+    for name in ("file", "lock"):
+        load_said_ok(run, name)
+    check_match(r"^load: lock: pipe: No file descriptors available\n(.*\n)?status 1$", run.out.replace("\r", ""), "no pipe")
+
+
 @on_each_smp("load fork -n 20 shows exactly 20 forks, 20 exits and 20 waits")
 def fork(smp):
     run = trace("load fork -n 20 -j 1", smp, "PROC,SCHED")

@@ -18,7 +18,7 @@ MUSL = ("musl/lib/libc.a", "musl/include/stdio.h")
 
 
 def fetch(tmp, **fakes):
-    """The folder of what a run gets, and its status."""
+    """The folder of what a run gets, its status, and what it says."""
     shutil.rmtree(tmp / "build", ignore_errors=True)
     to = tmp / "build/guest/x86_64"
     (to / "apt/lists").mkdir(parents=True)
@@ -32,24 +32,34 @@ def fetch(tmp, **fakes):
         (tmp / "bin" / name).chmod(0o755)
     p = subprocess.run([tmp / "qemu/fetch-guest", "x86_64"], env={"PATH": f"{tmp}/bin:{os.environ['PATH']}"},
                        capture_output=True, timeout=DEADLINE_S, check=False)
-    return to, p.returncode
+    return to, p.returncode, p.stderr.decode()
 
 
 def it_gets_the_userland(tmp):
-    to, status = fetch(tmp)
+    to, status, _ = fetch(tmp)
     equal((status, [(to / name).read_text() for name in ("busybox", *MUSL)]), (0, ["new\n"] * 3), "status and files")
 
 
 def what_another_run_got_meanwhile_stays(tmp):
     other = "; ".join(f"mkdir -p $(dirname {name}); echo theirs > {name}" for name in ("busybox", *MUSL))
-    to, status = fetch(tmp, flock=f"cd build/guest/x86_64; {other}; chmod 755 busybox")
+    to, status, _ = fetch(tmp, flock=f"cd build/guest/x86_64; {other}; chmod 755 busybox")
     equal((status, [(to / name).read_text() for name in ("busybox", *MUSL)]), (0, ["theirs\n"] * 3), "status and files")
 
 
 def what_is_not_whole_is_not_there(tmp):
-    to, _ = fetch(tmp, cp='/bin/cp "$@"; case $* in *busybox*) kill -KILL $PPID;; esac')
+    to, _, _ = fetch(tmp, cp='/bin/cp "$@"; case $* in *busybox*) kill -KILL $PPID;; esac')
     expect(not (to / "busybox").exists(), "a busybox of which nobody knows whether it is whole")
 
 
+def what_cannot_be_got_is_said_with_the_reason(tmp):
+    """Without a network, apt-get update fails only if it is asked to; the lists may be there."""
+    for update, why in (("exit 100", ": no network?"), ("", ": this machine's sources do not have it")):
+        apt_get = f'case "$*" in *Error-Mode=any*) {update};; update*) ;; *) exit 100;; esac'
+        _, status, said = fetch(tmp, **{"apt-get": apt_get})
+        equal(status, 1, "status")
+        expect(said.splitlines()[0].endswith(why), f"expected `{why}`: {said}")
+
+
 if __name__ == "__main__":
-    main([it_gets_the_userland, what_another_run_got_meanwhile_stays, what_is_not_whole_is_not_there])
+    main([it_gets_the_userland, what_another_run_got_meanwhile_stays, what_is_not_whole_is_not_there,
+          what_cannot_be_got_is_said_with_the_reason])

@@ -1,13 +1,17 @@
 #!/usr/bin/python3
 """run_test.py - tests/run takes the items that are asked for, and refuses a name that none has. Prints TAP."""
+import json
 import os
+import random
 import re
+import subprocess
 import sys
 
 import export_help as x
 from export_help import equal, expect
 
-sys.path.insert(0, str(x.ROOT / "tests"))
+sys.path[:0] = [str(x.ROOT / "tests"), str(x.ROOT / "tests/soak")]
+import guest  # noqa: E402
 import items as suite  # noqa: E402
 
 RUN = x.ROOT / "tests/run"
@@ -34,6 +38,18 @@ def glob_without_an_item_is_refused(_):
         wrong = args[1] if len(args) == 3 and args[0] == "lint" else args[-1]
         equal((status, out), (2, ""), f"{args}")
         expect(err == f"tests/run: no item matches {wrong}; --list prints them\n", err)
+    status, out, err = x.run(RUN, "--list", "lint:format", "unit/run_test:*", "x86_64/attack:*")
+    equal((status, out, err), (2, "", "tests/run: unit/run_test:* x86_64/attack:*: its tests cannot be chosen\n"), "of items that run whole")
+
+
+def each_glob_over_tests_reaches_the_program(_):
+    """All of several; none if the item is named as a whole, too."""
+    def chosen(*globs):
+        items = suite.choose(suite.find_items(["x86_64"]), globs)
+        return [[word for word in item.command[1:] if word.startswith(("kern.test=", "a", "b"))] for item in items]
+    equal(chosen("kernel/smp2:a*", "kernel/smp2:b"), [["kern.test=a*,b"]], "two globs over the kernel's tests")
+    equal(chosen("kernel/smp2:a*", "kernel/smp2"), [["kern.test=*"]], "a glob, and the whole")
+    equal(chosen("model:a", "model:b"), [["a", "b"]], "two globs over the model's checks")
 
 
 def failures_keep_the_beginning_of_what_was_found(_):
@@ -69,7 +85,15 @@ def since_takes_what_a_change_concerns(tmp):
     run = copy / "tests/run"
     for path, has, lacks in (("tests/system/test_boot.py", "aarch64/system/test_boot", "aarch64/system/test_exit"),
                              ("tests/system/console.py", "x86_64/system/test_debugger", "x86_64/system/test_exit"),
+                             ("tests/system/harness.py", "x86_64/attack", "fuzz"),
                              ("doc/labs.md", "system/test_labs", "fuzz"),
+                             ("doc/running.md", "x86_64/system/test_linux", "aarch64/system/test_exit"),
+                             ("doc/reports.md", "sanitize/asan/export_report_test", "fuzz"),
+                             ("ktr/README.md", "sanitize/asan/export_vocabulary_test", "fuzz"),
+                             ("arch/aarch64/insn.c", "unit/insn_test", "x86_64/kernel/smp1"),
+                             ("arch/x86_64/mmu.c", "system/test_cross", "aarch64/kernel/smp1"),
+                             ("kernel/proc/vdso/vdso.c", "system/test_cross", "fuzz"),
+                             ("tests/unit/ktr_gen.c", "fuzz", None),
                              ("arch/aarch64/mmu.c", "aarch64/kernel/smp1", "x86_64/kernel/smp1"),
                              ("tests/unit/ktr_ring_test.c", "sanitize/asan/ktr_ring_test", "sanitize/asan/ktr_wire_test"),
                              ("tests/kernel/fs_test.c", "x86_64/kernel/smp4", "x86_64/system/test_exit"),
@@ -86,8 +110,19 @@ def since_takes_what_a_change_concerns(tmp):
     expect(err.startswith("tests/run: --since nosuch: fatal: "), err)
 
 
-def an_item_is_a_line_and_failures_say_what_they_found(tmp):
-    """Of a program that is killed, of one of which a test fails, and of one that prints no plan."""
+def a_soak_counts_what_is_in_its_files(tmp):
+    """The shell's loop, with the host's ktrdump, twice."""
+    x.gen(tmp, "data 254").rename(tmp / "stream")
+    rows = x.ktrdump("--format", "jsonl", "-i", tmp / "stream")[1].splitlines()
+    there = sum("gap" not in row for row in map(json.loads, rows))
+    text = guest.files(random.Random(1)).replace("/tmp/", f"{tmp}/")
+    fakes = f"sysctl() {{ cp {tmp}/stream {tmp}/soak.ktr; }}; sleep() {{ :; }}; ktrdump() {{ {x.KTRDUMP} \"$@\"; }}; n=0 sum=0\n"
+    equal(x.run("sh", "-c", f"{fakes}{text}{text}echo $n $sum"), (0, f"2 {2 * there}\n", ""), "files and events")
+    expect(there > len(x.events_of(map(json.loads, rows))) > 0, f"{there} events and parts")
+
+
+def suite_of(tmp, **programs):
+    """A program that is tests/run with other items: scripts of sh."""
     (tmp / "suite.py").write_text(f"""
 import sys
 sys.path[:0] = [{str(x.ROOT / "tests")!r}, {str(x.ROOT / "qemu")!r}]
@@ -98,13 +133,37 @@ runner = importlib.util.module_from_spec(importlib.util.spec_from_loader("runner
 loader.exec_module(runner)
 items.BUILD = pathlib.Path({str(tmp)!r})
 items.FIGURES = items.BUILD / "tests.json"
-sh = lambda name, text: items.Item(name, "sh", "-c", text, deadline_s=60)
-items.find_items = lambda archs: [sh("killed", "echo 1..1; echo ok 1 - fine; kill -INT $$; exit 0"),
-                                  sh("bad", "echo 1..2; echo '# found 1'; echo not ok 1 - wrong; echo ok 2 - right; exit 1"),
-                                  sh("planless", "echo text; umask; exit 3")]
+suite = [items.Item(name, "sh", "-c", text, deadline_s=60) for name, text in {programs!r}.items()]
+items.find_items = lambda archs: suite
 sys.exit(runner.main(sys.argv[1:]))
 """)
-    status, out, err = x.run("env", "-i", f"PATH={os.environ['PATH']}", "sh", "-c", f"umask 077; trap '' INT; exec /usr/bin/python3 {tmp}/suite.py --jobs 1")
+    return tmp / "suite.py"
+
+
+def an_item_does_not_run_beside_itself(tmp):
+    program = suite_of(tmp, alone=f"echo 1..1; mkdir {tmp}/busy || exit; i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; rmdir {tmp}/busy; echo ok 1 - it")
+    status, out, err = x.run("/usr/bin/python3", program, "--jobs", "2", "--repeat", "2")
+    equal((status, err), (0, ""), f"status and errors; {out}")
+
+
+def a_run_that_is_interrupted_leaves_no_files(tmp):
+    os.mkfifo(tmp / "told")
+    (tmp / "tmp").mkdir()
+    program = suite_of(tmp, waits=f"echo > $TMPDIR/file; echo $TMPDIR > {tmp}/told; read line < {tmp}/told")
+    env = {**os.environ, "TMPDIR": str(tmp / "tmp")}
+    with subprocess.Popen(["/usr/bin/python3", program], env=env, stdout=subprocess.DEVNULL) as p:
+        home = (tmp / "told").read_text().strip()
+        there = os.listdir(tmp / "tmp")
+        p.terminate()
+    equal((p.returncode, [f"{tmp}/tmp/{name}" for name in there]), (130, [home]), "status, and files before")
+    equal(os.listdir(tmp / "tmp"), [], "files after it")
+
+
+def an_item_is_a_line_and_failures_say_what_they_found(tmp):
+    """Of programs of which one is killed, one has a test that fails, one prints no plan, and one plans no test."""
+    program = suite_of(tmp, killed="echo 1..1; echo ok 1 - fine; kill -INT $$; exit 0",
+                       bad="echo 1..2; echo '# found 1'; echo not ok 1 - wrong; echo ok 2 - right; exit 1", planless="echo text; umask; exit 3", none="echo 1..0")
+    status, out, err = x.run("env", "-i", f"PATH={os.environ['PATH']}", "sh", "-c", f"umask 077; trap '' INT; exec /usr/bin/python3 {program} --jobs 1")
     equal((status, err), (1, ""), f"status and errors; {out}")
     lines = out.splitlines()
     expect(any(re.fullmatch(r"not ok \d - bad: 2 tests, 1 failed, [\d.]+ s, CPU [\d.]+ s", line) for line in lines), out)
@@ -112,11 +171,12 @@ sys.exit(runner.main(sys.argv[1:]))
     expect("# 0022" in lines, f"the umask is the suite's, not the caller's: {out}")
     expect(any("planless: the run as a whole: printed no plan; exit status 3, though no test failed" in line for line in lines), out)
     expect(any("killed: the run as a whole: exit status -2" in line for line in lines), f"SIGINT is not ignored, though the caller ignores it: {out}")
-    equal(lines[-1], "2 passed, 3 failed, 0 skipped", "the last line")
-    expect(any(re.fullmatch(r"# +[\d.]+ +[\d.]+ +0  all of 3 items", line) for line in lines), f"the table: {out}")
+    expect(any("none: the run as a whole: ran no test" in line for line in lines), out)
+    equal(lines[-1], "2 passed, 4 failed, 0 skipped", "the last line")
+    expect(any(re.fullmatch(r"# +[\d.]+ +[\d.]+ +0  all of 4 items", line) for line in lines), f"the table: {out}")
     expect("bad: right" in (tmp / "tests.tap").read_text() and '"cpu_s"' in (tmp / "tests.json").read_text(), "build/tests.tap and tests.json")
 
 
 if __name__ == "__main__":
-    x.main([globs_choose_items, glob_without_an_item_is_refused, kernel_is_tested_with_each_number_of_cpus, check_takes_what_is_short, since_takes_what_a_change_concerns,
-            an_item_is_a_line_and_failures_say_what_they_found, failures_keep_the_beginning_of_what_was_found])
+    x.main([a_soak_counts_what_is_in_its_files, globs_choose_items, glob_without_an_item_is_refused, kernel_is_tested_with_each_number_of_cpus, check_takes_what_is_short, since_takes_what_a_change_concerns,
+            each_glob_over_tests_reaches_the_program, an_item_does_not_run_beside_itself, a_run_that_is_interrupted_leaves_no_files, an_item_is_a_line_and_failures_say_what_they_found, failures_keep_the_beginning_of_what_was_found])

@@ -70,16 +70,19 @@ static void __attribute__((noreturn)) run(char *const *command)
 /* Prints what the command does while it runs. */
 static void __attribute__((noreturn)) run_live(const struct request *r, char *const *command)
 {
-	char path[32], child[16];
+	char path[] = "/tmp/ktrace.XXXXXX", child[16];
 	char *const kdump[] = {"kdump", "-l", "--child", child, "-f", "-", NULL};
 	pid_t pid;
-	int fd, status;
+	int fd = mkstemp(path), status; /* nobody else's file, or link */
 
-	snprintf(path, sizeof(path), "/tmp/ktrace.%d", (int)getpid());
-	fd = open(path, O_RDONLY | O_CREAT | O_EXCL, 0600); /* nobody else's file, or link */
-	pid = fd >= 0 ? fork() : -1;
-	if (pid < 0)
+	if (fd < 0)
 		err(1, "%s", path);
+	pid = fork();
+	if (pid < 0) {
+		warn("fork");
+		unlink(path);
+		exit(1);
+	}
 	if (pid == 0) {
 		close(fd);
 		raise(SIGSTOP); /* until it is traced */

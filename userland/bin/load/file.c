@@ -1,7 +1,7 @@
 /* file.c - a workload on files. */
 #include <err.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "userland/bin/load/load.h"
@@ -25,11 +25,11 @@ move_block(int fd, bool in, uint8_t *block, uint64_t seed, const char *path)
 	return n == BLOCK && (!in || load_check(block, BLOCK, seed));
 }
 
+/* Closes the file. */
 static bool
-pass(const char *path, bool in, uint64_t seed)
+pass(int fd, const char *path, bool in, uint64_t seed)
 {
 	uint8_t block[BLOCK];
-	int fd = open(path, in ? O_RDONLY : O_WRONLY | O_CREAT | O_EXCL, 0600);
 	bool ok = fd >= 0;
 
 	if (!ok)
@@ -44,12 +44,18 @@ pass(const char *path, bool in, uint64_t seed)
 bool
 load_file(uint64_t job, uint64_t n, void *arg)
 {
-	char path[64];
 	bool ok = true;
 
-	snprintf(path, sizeof(path), "/tmp/load.%d", (int)getpid());
 	for (uint64_t i = 0; ok && i < n; i++) {
-		ok = pass(path, false, job + i) && pass(path, true, job + i);
+		char path[] = "/tmp/load.XXXXXX";
+		int fd = mkstemp(path);
+
+		if (fd < 0) {
+			warn("%s", path);
+			return false;
+		}
+		ok = pass(fd, path, false, job + i) &&
+		     pass(open(path, O_RDONLY), path, true, job + i);
 		if (unlink(path) < 0) {
 			warn("%s", path);
 			ok = false;

@@ -2,7 +2,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -148,18 +148,19 @@ lock_check_file(int fd, uint64_t jobs, uint64_t n)
 bool
 load_lock(uint64_t n, uint64_t jobs)
 {
-	struct lock_shared s;
+	char path[] = "/tmp/load.lock.XXXXXX";
+	struct lock_shared s = {.file = mkostemp(path, O_APPEND), .pipe = {-1, -1}};
 	uint64_t token = 0;
-	char path[64];
 	bool ok;
 
-	snprintf(path, sizeof(path), "/tmp/load.lock.%d", getpid());
-	s.file = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND, 0600);
 	if (s.file < 0) {
 		warn("%s", path);
 		return false;
 	}
-	ok = pipe(s.pipe) == 0 && write_exactly(s.pipe[1], &token, sizeof(token), "lock: start");
+	ok = pipe(s.pipe) == 0;
+	if (!ok)
+		warn("lock: pipe");
+	ok = ok && write_exactly(s.pipe[1], &token, sizeof(token), "lock: start");
 	ok = ok && load_run_jobs(lock_work, n, jobs, false, &s) &&
 	     read_exactly(s.pipe[0], &token, sizeof(token), "lock: end");
 	if (ok && token != n * jobs) {
