@@ -142,7 +142,8 @@ def helps():
 def meant():
     out = boot("ktr on lockstat\nktr sites --help\nktr foo\nktr on\nktr probe zz\nsysctl debug.ktr.mas\nsysctl -d zzz.zzz\nsu 1000 sysctl debug.ktr.mas\n").out
     for pattern in (r'^ktr: nothing matches "lockstat"; did you mean lockstat:::\?\nusage: ktr sites \[GLOB\] .*\n +function or format\nktr: foo:',
-                    r"^ktr: foo: no such command; expected status, .*\nusage: ktr on SPEC\.\.\. .*\n +as for probes; if one is refused, none\nusage: ktr probe add ",
+                    r"^ktr: foo: no such command; expected status, .*\nusage: ktr on SPEC\.\.\. .*\n"
+                    r" +as for probes; if one is refused, none\nusage: ktr probe add ",
                     r"^sysctl: debug\.ktr\.mas: no such sysctl; did you mean debug\.ktr\.mask\?\n"
                     r"sysctl: zzz\.zzz: no such sysctl; sysctl -a lists all\nsysctl: debug\.ktr\.mas: no such sysctl; sysctl -a lists all$"):
         check_match(pattern, out, "messages")
