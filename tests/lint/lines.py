@@ -62,7 +62,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1105,
-    "tests": 79720,
+    "tests": 79740,
     "userland/bin": 750,
     "userland/bin/dtrace": 2905,
     "userland/bin/dtrace/check": 3325,
