@@ -121,7 +121,7 @@ def filters():
         check(all(e[4].startswith(("kernel/", "ktr/")) for e in rows("show ktr/v -n 20")), "no file and line")
         ns = [round(-1e9 * t) for t in times]
         middle = ns[len(ns) // 2] // 1000  # microseconds before the newest event
-        check_eq(len(rows(f"show ktr -u {middle}")), sum(t < 1000 * middle for t in ns), f"events of the last {middle} us")
+        check_eq(len(rows(f"show ktr -u {middle}")), sum(t < 1000 * middle for t in ns), f"events of {middle} us")
         shows("show ktr -f", every[::-1])
         check_match("^no event is what was asked for$", db(c, "show ktr /no such text/"), "nothing to show")
         leave(c)

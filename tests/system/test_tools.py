@@ -331,8 +331,8 @@ def ktr_words():
              "ktr off PROC fbt:fs:ramfs_read: profile:::tick-7s"]
     out = boot("".join(f"{step}\n{state}" for step in steps)).out
     check_match(r'^ktr: no class "nosuch"; .*\nNONE\n0\nktr: .*; did you mean fbt:fs:ramfs_read:\?\nNONE\n0\n'
-                r'ktr: found an empty word, .*\nNONE\n0\n(\d+) trace points switched on; 1 was on\n'
-                r'ktr: nothing matches "fbt:::nosuch".*\nPROC\n\1\n\1 trace points switched off\nNONE\n0$', out, "messages")
+                r'ktr: found an empty word, .*\nNONE\n0\n(\d+) trace points switched on; 1 was on\nktr: nothing '
+                r'matches "fbt:::nosuch".*\nPROC\n\1\n\1 trace points switched off\nNONE\n0$', out, "messages")
 
 
 @test("an idle second of SCHED has no clock ticks: these are a class of their own")
