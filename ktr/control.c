@@ -253,45 +253,34 @@ select_sites(unsigned owner, uint64_t classes, const char *glob, bool on)
 	return found;
 }
 
-int
-ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *found, char *err,
-	   size_t errlen)
+/*
+ * Reads a spec: *classes is 0 for a glob and for names. 0, or an error and a sentence: it names
+ * nothing. `first`: of those that are switched together. Control lock held.
+ */
+static int
+select_read(const char *spec, bool on, bool first, uint64_t *classes, char *err, size_t errlen)
 {
-	char ignored[1];
-	if (err == NULL) {
-		err = ignored;
-		errlen = sizeof(ignored);
-	}
-	if (ktr_owner_name(owner) == NULL || spec[0] == '\0') {
+	*classes = 0;
+	if (spec[0] == '\0') {
 		fmt_snprintf(err, errlen,
-			     spec[0] == '\0'
-				 ? "empty selection; expected classes, or a glob over file:line, "
-				   "function or format"
-				 : "no such owner");
+			     "empty selection; expected classes, or a glob over file:line, "
+			     "function or format");
 		return -KTR_EINVAL;
 	}
-	uint64_t classes = 0;
-	int is_class = ktr_mask_parse(spec, &classes, err, errlen);
-	if (is_class == 0 && classes == 0) {
+	bool class = ktr_mask_parse(spec, classes, err, errlen) == 0;
+	if (class && *classes == 0)
 		fmt_snprintf(err, errlen, "\"%.60s\" selects nothing", spec);
-		return -KTR_ENOENT;
-	}
-	ktr_port_lock();
+	if (class)
+		return *classes != 0 ? 0 : -KTR_ENOENT;
 #ifdef KTR_PORT_MAKE_NAMED
-	int made = on && ktr_probe_is_name(spec) ? KTR_PORT_MAKE_NAMED(spec, true, err, errlen) : 0;
-	if (made != 0) {
-		ktr_port_unlock();
+	int made =
+	    on && ktr_probe_is_name(spec) ? KTR_PORT_MAKE_NAMED(spec, first, err, errlen) : 0;
+	if (made != 0)
 		return made;
-	}
 #endif
-	struct ktr_selection sites = select_sites(owner, classes, spec, on);
-	ktr_port_unlock();
-	if (found != NULL)
-		*found = sites;
-	if (sites.matched > 0 || is_class == 0) {
-		err[0] = '\0';
-		return (int)sites.matched;
-	}
+	for (unsigned i = 0; i < ktr_site_count(); i++)
+		if (ktr_site_matches(&__start_ktr_sites[i], spec))
+			return 0;
 	char meant[4 * KTR_PROBE_TEXT];
 	/* A word that could be a class keeps the mask parser's sentence. */
 	if (ktr_probe_suggest(spec, meant, sizeof(meant)))
@@ -304,6 +293,52 @@ ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *foun
 		    "trace point, or provider:module:function:name",
 		    spec);
 	return -KTR_ENOENT;
+}
+
+int
+ktr_select_list(unsigned owner, const char *specs, unsigned n, bool on, struct ktr_selection *found,
+		char *err, size_t errlen)
+{
+	struct ktr_selection sum = {0};
+	uint64_t classes;
+	char ignored[1];
+	int error = 0;
+	if (err == NULL) {
+		err = ignored;
+		errlen = sizeof(ignored);
+	}
+	if (ktr_owner_name(owner) == NULL) {
+		fmt_snprintf(err, errlen, "no such owner");
+		return -KTR_EINVAL;
+	}
+	ktr_port_lock();
+	const char *spec = specs;
+	for (unsigned i = 0; i < n && error == 0; i++, spec += ktr_strlen(spec) + 1)
+		error = select_read(spec, on, i == 0, &classes, err, errlen);
+	spec = specs;
+	for (unsigned i = 0; i < n && error == 0; i++, spec += ktr_strlen(spec) + 1) {
+		classes = 0;
+		ktr_mask_parse(spec, &classes, NULL, 0);
+		struct ktr_selection one = select_sites(owner, classes, spec, on);
+		sum.matched += one.matched;
+		sum.on += one.on;
+		sum.changed += one.changed;
+		sum.owners |= one.owners;
+	}
+	ktr_port_unlock();
+	if (error != 0)
+		return error;
+	err[0] = '\0';
+	if (found != NULL)
+		*found = sum;
+	return (int)sum.matched;
+}
+
+int
+ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *found, char *err,
+	   size_t errlen)
+{
+	return ktr_select_list(owner, spec, 1, on, found, err, errlen);
 }
 
 void

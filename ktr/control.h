@@ -112,6 +112,12 @@ struct ktr_selection {
  */
 int ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *found, char *err,
 	       size_t errlen);
+/**
+ * The same with n specs, one after the other, each with its NUL: all of them, or none if one of
+ * them is refused. *found has the sums.
+ */
+int ktr_select_list(unsigned owner, const char *specs, unsigned n, bool on,
+		    struct ktr_selection *found, char *err, size_t errlen);
 /** Switches exactly those sites on for an owner that want(site, arg) says; the others off. */
 void ktr_select_all(unsigned owner, bool (*want)(const struct ktr_site *site, void *arg),
 		    void *arg);

@@ -195,11 +195,11 @@ ktr_probe_matches(const struct ktr_site *site, const char *spec)
 	return ktr_probe_name_matches(&name, spec);
 }
 
-/* All probes of a provider, if that is what the word names. */
+/* The spec with the colons that it lacks on its right, if it names probes with them. */
 static bool
-suggest_provider(const char *word, char *to, size_t len)
+suggest_colons(const char *spec, const char *colons, char *to, size_t len)
 {
-	fmt_snprintf(to, len, "%s:::", word);
+	fmt_snprintf(to, len, "%s%s", spec, colons);
 	for (unsigned n = 0; n < ktr_site_count(); n++)
 		if (ktr_probe_matches(ktr_site_get(n), to))
 			return true;
@@ -213,7 +213,9 @@ ktr_probe_suggest(const char *spec, char *to, size_t len)
 	unsigned field = FIELDS, distance = KTR_PROBE_TEXT;
 	char best[KTR_PROBE_TEXT];
 	if (!ktr_probe_is_name(spec))
-		return suggest_provider(spec, to, len);
+		return suggest_colons(spec, ":::", to, len);
+	if (suggest_colons(spec, ":", to, len))
+		return true;
 	if (!probe_read_fields(&f, spec, ktr_strlen(spec)))
 		return false;
 	for (unsigned n = 0; n < ktr_site_count(); n++) {

@@ -44,7 +44,7 @@ bool ktr_probe_matches(const struct ktr_site *site, const char *spec);
 
 /**
  * A spec of one name that no probe has: writes a spec that probes match, and that differs in one
- * misspelt field; for a provider's name alone, the spec of all its probes. False: there is none
- * that is near enough. Any context.
+ * misspelt field, or in the colon at the end; for a provider's name alone, the spec of all its
+ * probes. False: there is none that is near enough. Any context.
  */
 bool ktr_probe_suggest(const char *spec, char *to, size_t len);

@@ -103,8 +103,9 @@ static const struct kdb_command commands[] = {
     {"show", "callout [CPU]", "callouts, by deadline", "", kdb_command_show},
     {"show", "ktr[/vVar] [FILTERS]", "events, newest first",
      "v: time and file.line, V: time, r: time relative to the mark, else to the newest; a: no\n"
-     "pager. Filters: -c CPU, -m CLASS,CLASS, -t THREAD (id or name), -n COUNT, /TEXT/ (may be\n"
-     "a pattern of the shell's), -p (from where `search' or `mark' is).\n",
+     "pager. Filters: -c CPU, -m CLASS,CLASS, -t THREAD (id or name), -n COUNT, -u US (the last\n"
+     "microseconds), /TEXT/ (may be a pattern of the shell's), -p (from where `search' or\n"
+     "`mark' is).\n",
      kdb_command_show},
     {"show", "ktr stats", "accounting of events, by CPU", "", kdb_command_show},
     {"show", "lock ADDR | NAME", "a spin lock or mutex: owner, waiters",

@@ -105,6 +105,8 @@ parse_option(const char *command, char *word, char **args, struct kdb_filter *f)
 			return kdb_parse_number(command, word, args, &f->count);
 		case 't':
 			return parse_thread(command, word, args, f);
+		case 'u':
+			return kdb_parse_number(command, word, args, &f->us);
 		case 'p':
 			f->from_place = true;
 			return true;
@@ -113,7 +115,8 @@ parse_option(const char *command, char *word, char **args, struct kdb_filter *f)
 			return true;
 		}
 	}
-	kdb_printf("%s: \"%s\": expected -c CPU, -m CLASSES, -t THREAD, -n COUNT, -p or /TEXT/\n",
+	kdb_printf("%s: \"%s\": expected -c CPU, -m CLASSES, -t THREAD, -n COUNT, -u US, -p or "
+		   "/TEXT/\n",
 		   command, word);
 	return false;
 }

@@ -16,11 +16,14 @@ struct kdb_filter {
 	char name[KDB_NAMELEN];         /* a glob */
 	char pattern[KDB_LINE_MAX + 3]; /* a glob for the text; empty: any text */
 	uint64_t count;
+	uint64_t us;     /* of the time from where it begins */
 	bool from_place; /* -p: begin at the event of search or mark */
 	bool newer;      /* -f: go to newer events */
 };
 
-#define KDB_FILTER_ALL ((struct kdb_filter){.cpu = -1, .classes = UINT64_MAX, .count = UINT64_MAX})
+#define KDB_FILTER_ALL        \
+	((struct kdb_filter){ \
+	    .cpu = -1, .classes = UINT64_MAX, .count = UINT64_MAX, .us = UINT64_MAX})
 
 /* Parses args. False: an error line was printed, which begins with `command`. */
 bool kdb_filter_parse(const char *command, char *args, struct kdb_filter *f);

@@ -243,11 +243,17 @@ say_nothing(bool any)
 static void
 kdb_show_events(const struct kdb_filter *f, struct style *style)
 {
-	uint64_t left = f->count;
-	bool first = true, any = kdb_extreme_cpu(f->newer) != KDB_NO_CPU;
-	int cpu;
+	uint64_t left = f->count, begin = 0;
+	int cpu = kdb_extreme_cpu(f->newer);
+	bool first = true, any = cpu != KDB_NO_CPU;
 
+	if (any)
+		begin = ticks_to_ns(cursors[cpu].entry.ticks);
 	while (left > 0 && !kdb.quit && (cpu = kdb_extreme_cpu(f->newer)) != KDB_NO_CPU) {
+		uint64_t ns = ticks_to_ns(cursors[cpu].entry.ticks);
+
+		if ((f->newer ? ns - begin : begin - ns) / 1000 >= f->us)
+			break;
 		if (kdb_event_is_wanted((unsigned)cpu, f)) {
 			if (first) {
 				style->zero = marked.set ? marked.ticks : cursors[cpu].entry.ticks;

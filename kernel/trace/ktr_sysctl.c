@@ -6,9 +6,11 @@
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sysctl/registry.h"
 #include "ktr/class.h"
 #include "ktr/control.h"
 #include "ktr/port.h"
@@ -239,17 +241,30 @@ select_get(const struct sysctl *s, struct sbuf *out)
 		sbuf_printf(out, "; %u kept on by %s", kept, selected_owners);
 }
 
+/* A line is a spec, so that `ktr on` switches all of its words, or none. */
 static int
 select_set(const char *val, bool on, char *err, size_t errlen)
 {
+	static char specs[SYSCTL_VALUE_MAX]; /* The sysctl mutex. */
 	struct ktr_selection found;
 	struct sbuf names;
-	int n = ktr_select(KTR_OWNER_COMMAND, val, on, &found, err, errlen);
 	uint64_t classes;
+	bool running = false;
+	char *spec = specs, *end;
+	unsigned count = 1;
+	int n;
 
+	strlcpy(specs, val, sizeof(specs));
+	for (; (end = strchr(spec, '\n')) != NULL; spec = end + 1, count++)
+		*end = '\0';
+	n = ktr_select_list(KTR_OWNER_COMMAND, specs, count, on, &found, err, errlen);
 	if (n < 0)
 		return n;
-	if (on && ktr_mask_parse(val, &classes, NULL, 0) == 0 && (classes & KTR_SCHED) != 0)
+	spec = specs;
+	for (unsigned i = 0; on && i < count; i++, spec += strlen(spec) + 1)
+		running |=
+		    ktr_mask_parse(spec, &classes, NULL, 0) == 0 && (classes & KTR_SCHED) != 0;
+	if (running)
 		sched_trace_running();
 	selected = found;
 	selected_on = on;

@@ -53,7 +53,7 @@ BUDGETS = {
     "kernel/sysctl": 1125,
     "kernel/trace": 2100,
     "kernel/vm": 2480,
-    "ktr": 11090,
+    "ktr": 11130,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
     "ktr/tools": 4735,

@@ -92,7 +92,7 @@ def prefixes():
         leave(c)
 
 
-@portable_test("show ktr: filters by CPU, class, thread and text, counts, and relative times")
+@portable_test("show ktr: filters by CPU, class, thread, text and time, counts, and relative times")
 def filters():
     with guest("--mask", "SCHED,PROC,SYSC", smp=4) as c:
         shell(c, "load fork -n 20 -j 4")
@@ -119,6 +119,9 @@ def filters():
         times = [float(e[3]) for e in rows("show ktr/r -n 50")]
         check(times[0] == 0 and times == sorted(times, reverse=True), f"relative times {times}")
         check(all(e[4].startswith(("kernel/", "ktr/")) for e in rows("show ktr/v -n 20")), "no file and line")
+        ns = [round(-1e9 * t) for t in times]
+        middle = ns[len(ns) // 2] // 1000  # microseconds before the newest event
+        check_eq(len(rows(f"show ktr -u {middle}")), sum(t < 1000 * middle for t in ns), f"events of {middle} us")
         shows("show ktr -f", every[::-1])
         check_match("^no event is what was asked for$", db(c, "show ktr /no such text/"), "nothing to show")
         leave(c)

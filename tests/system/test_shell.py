@@ -140,9 +140,12 @@ def helps():
 
 @portable_test("ktr and sysctl say which command or name was meant, or what a command takes")
 def meant():
-    out = boot("ktr on lockstat\nktr sites --help\nktr foo\nktr on\nktr probe zz\nsysctl debug.ktr.mas\nsysctl -d zzz.zzz\nsu 1000 sysctl debug.ktr.mas\n").out
-    for pattern in (r'^ktr: nothing matches "lockstat"; did you mean lockstat:::\?\nusage: ktr sites \[GLOB\] .*\n +function or format\nktr: foo:',
-                    r"^ktr: foo: no such command; expected status, .*\nusage: ktr on SPEC\.\.\. .*\n +as for probes\nusage: ktr probe add ",
+    out = boot("ktr on lockstat\nktr on SCHED fbt::sys_read\nktr sites --help\nktr foo\nktr on\nktr probe zz\n"
+               "sysctl debug.ktr.mas\nsysctl -d zzz.zzz\nsu 1000 sysctl debug.ktr.mas\n").out
+    for pattern in (r'^ktr: nothing matches "lockstat"; did you mean lockstat:::\?\nktr: .*; did you mean fbt::sys_read:\?\n'
+                    r'usage: ktr sites \[GLOB\] .*\n +function or format\nktr: foo:',
+                    r"^ktr: foo: no such command; expected status, .*\nusage: ktr on SPEC\.\.\. .*\n"
+                    r" +as for probes; if one is refused, none\nusage: ktr probe add ",
                     r"^sysctl: debug\.ktr\.mas: no such sysctl; did you mean debug\.ktr\.mask\?\n"
                     r"sysctl: zzz\.zzz: no such sysctl; sysctl -a lists all\nsysctl: debug\.ktr\.mas: no such sysctl; sysctl -a lists all$"):
         check_match(pattern, out, "messages")

@@ -323,6 +323,18 @@ ktr classes
     check_eq(len(lines) - 23, 33, "classes")
 
 
+@test("ktr on and ktr off of several words switch all of them, or none if one is refused")
+def ktr_words():
+    state = "sysctl -n debug.ktr.mask; ktr probes -c | awk '{ n += $3 } END { print n }'\n"
+    steps = ["ktr on PROC nosuch", "ktr on PROC 'fork: *' profile:::tick-7s fbt:fs:ramfs_raed:", "ktr on '' PROC",
+             "ktr on PROC fbt:fs:ramfs_read: profile:::tick-7s 'thread create: *'\nktr off PROC fbt:::nosuch",
+             "ktr off PROC fbt:fs:ramfs_read: profile:::tick-7s"]
+    out = boot("".join(f"{step}\n{state}" for step in steps)).out
+    check_match(r'^ktr: no class "nosuch"; .*\nNONE\n0\nktr: .*; did you mean fbt:fs:ramfs_read:\?\nNONE\n0\n'
+                r'ktr: found an empty word, .*\nNONE\n0\n(\d+) trace points switched on; 1 was on\nktr: nothing '
+                r'matches "fbt:::nosuch".*\nPROC\n\1\n\1 trace points switched off\nNONE\n0$', out, "messages")
+
+
 @test("an idle second of SCHED has no clock ticks: these are a class of their own")
 def idle():
     runs = {mask: boot("sleep 1\n", mask=mask, trace=True, options=["--icount"]).expect() for mask in ("SCHED", "SCHED,TICK")}

@@ -199,8 +199,9 @@ filters_let_through_what_they_say(void **state)
 	f = filter("-m proc,SCHED");
 	assert_true(kdb_filter_match(&f, 0, 9, KTR_PROC | KTR_VM, "x"));
 	assert_false(kdb_filter_match(&f, 0, 9, KTR_VM, "x"));
-	f = filter("-t12 -n 0x10");
+	f = filter("-t12 -n 0x10 -u 100");
 	assert_int_equal(f.count, 16);
+	assert_int_equal(f.us, 100);
 	assert_true(kdb_filter_match(&f, 0, 12, KTR_VM, "x"));
 	assert_false(kdb_filter_match(&f, 0, 13, KTR_VM, "x"));
 	ktr_thread_name(44, "idle/0");
@@ -228,6 +229,7 @@ filters_refuse_with_one_line(void **state)
 	    {"-m", "expected classes"},
 	    {"-m SCHD", "did you mean SCHED?"},
 	    {"-n -1", "expected a number"},
+	    {"-u", "-u: expected a number"},
 	    {"-t", "a thread's id or name"},
 	    {"-z", "\"-z\": expected -c CPU"},
 	    {"all", "\"all\": expected -c CPU"},

@@ -41,7 +41,7 @@ static const char usage[] =
     "                           a SPEC) ran for it and its children, or for\n"
     "                           process PID, and how long\n"
     "       ktr on SPEC...      switch on: classes, a GLOB as for sites, or a SPEC\n"
-    "                           as for probes\n"
+    "                           as for probes; if one is refused, none\n"
     "       ktr off [SPEC...]   switch off, whoever switched on; without SPEC, all\n"
     "       ktr clear           drop all recorded events\n";
 
@@ -343,28 +343,40 @@ print_probes(const char *spec, bool count)
 	return 0;
 }
 
-/* Sets a sysctl to each of the words. */
-static int
-set_each(const char *name, char **words)
+/* Joins words, with a character between them. */
+static void
+join(char *text, size_t size, char **words, char between)
 {
-	int status = 0;
+	size_t n = strlcpy(text, *words++, size);
 
-	for (; *words != NULL; words++)
-		status |= set(name, *words, false);
-	return status;
+	for (; *words != NULL && n < size; words++) {
+		text[n++] = between;
+		n += strlcpy(text + n, *words, size - n);
+	}
+	if (n >= size)
+		errx(1, "found more than %zu characters, expected at most as many", size - 1);
+}
+
+/* Switches on or off what the words name: all of it, or nothing if one is refused. */
+static int
+select_words(const char *name, char **words)
+{
+	char text[1024];
+
+	for (char **word = words; *word != NULL; word++)
+		if (**word == '\0')
+			errx(1, "found an empty word, expected classes, a GLOB or a SPEC");
+	join(text, sizeof(text), words, '\n');
+	return set(name, text, false);
 }
 
 /* Makes a probe at an instruction. An error says at which character: a mark shows the place. */
 static int
 probe_add(char **words)
 {
-	char text[1024] = "", why[512];
-	size_t n = 0;
+	char text[1024], why[512];
 
-	for (; *words != NULL && n < sizeof(text); words++)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n > 0 ? " " : "", *words);
-	if (n >= sizeof(text))
-		errx(1, "the definition has more than %zu characters", sizeof(text) - 1);
+	join(text, sizeof(text), words, ' ');
 	if (sysctl_set("debug.kprobe.add", text, why, sizeof(why)) == 0)
 		return tool_finish(0);
 	warnx("%s", why);
@@ -425,9 +437,9 @@ main(int argc, char **argv)
 	if (strcmp(verb, "graph") == 0 || strcmp(verb, "profile") == 0)
 		return session_main(argc - optind + 1, argv + optind - 1, usage_of(verb));
 	if (strcmp(verb, "on") == 0 && args > 0)
-		return set_each("debug.ktr.on", argv + optind);
+		return select_words("debug.ktr.on", argv + optind);
 	if (strcmp(verb, "off") == 0 && args > 0)
-		return set_each("debug.ktr.off", argv + optind);
+		return select_words("debug.ktr.off", argv + optind);
 	if (strcmp(verb, "off") == 0)
 		return set("debug.ktr.off", ":::", false);
 	if (strcmp(verb, "clear") == 0 && args == 0)
