@@ -66,6 +66,16 @@ begin_slice(const struct fair_queue *q, struct fair_entry *e)
 	e->node.at = next_deadline(e);
 }
 
+/* The deadline of one that is where the queue is, and of ordinary weight. */
+static void
+begin_as_ordinary(const struct fair_queue *q, struct fair_entry *e)
+{
+	uint64_t from = leftist_earlier(q->time, e->time) ? q->time : e->time;
+
+	if (leftist_earlier(from + FAIR_SLICE_NS, e->node.at))
+		e->node.at = from + FAIR_SLICE_NS;
+}
+
 /* Changes the group's deadline by `begin`. It may wait. */
 static void
 begin_group_slice(struct fair_queue *top, struct fair_group *g,
@@ -76,6 +86,8 @@ begin_group_slice(struct fair_queue *top, struct fair_group *g,
 	if (waits)
 		leftist_remove(&top->first, &g->self.node);
 	begin(top, &g->self);
+	if (g->hurries > 0)
+		begin_as_ordinary(top, &g->self);
 	if (waits)
 		leftist_insert(&top->first, &g->self.node);
 }
@@ -93,15 +105,6 @@ begin_sooner(const struct fair_queue *q, struct fair_entry *e)
 {
 	if (leftist_earlier(next_deadline(e), e->node.at))
 		begin_slice(q, e);
-}
-
-static void
-begin_as_ordinary(const struct fair_queue *q, struct fair_entry *e)
-{
-	uint64_t from = leftist_earlier(q->time, e->time) ? q->time : e->time;
-
-	if (leftist_earlier(from + FAIR_SLICE_NS, e->node.at))
-		e->node.at = from + FAIR_SLICE_NS;
 }
 
 static void
@@ -128,11 +131,20 @@ fair_join(struct fair_queue *top, struct fair_group *g, struct fair_entry *e)
 	catch_up(&g->members, e);
 }
 
+/* While a member hurries, the group may be far ahead of the queue, which it does not wait for. */
 static void
 renew_group(struct fair_queue *top, struct fair_group *g)
 {
-	if (is_due(&g->self))
+	if (g->hurries > 0 ? !leftist_earlier(top->time, g->self.node.at) : is_due(&g->self))
 		begin_group_slice(top, g, begin_slice);
+}
+
+/* e does not hurry any more. */
+static void
+hurry_ends(struct fair_entry *e)
+{
+	e->group->hurries -= e->hurries;
+	e->hurries = false;
 }
 
 void
@@ -140,6 +152,7 @@ fair_leave(struct fair_queue *top, struct fair_entry *e)
 {
 	struct fair_group *g = e->group;
 
+	hurry_ends(e);
 	g->joined--;
 	g->light -= light_part(e);
 	g->extra -= e->weight - light_part(e);
@@ -160,7 +173,7 @@ fair_detach(struct fair_entry *e)
 void
 fair_renew(struct fair_queue *top, struct fair_entry *e)
 {
-	if (is_due(e))
+	if (is_due(e) && !e->hurries)
 		begin_slice(&e->group->members, e);
 	renew_group(top, e->group);
 }
@@ -168,6 +181,7 @@ fair_renew(struct fair_queue *top, struct fair_entry *e)
 void
 fair_yield(struct fair_queue *top, struct fair_entry *e)
 {
+	hurry_ends(e);
 	begin_after_first(&e->group->members, e);
 	begin_group_slice(top, e->group, begin_after_first);
 }
@@ -175,9 +189,23 @@ fair_yield(struct fair_queue *top, struct fair_entry *e)
 void
 fair_hurry(struct fair_queue *top, struct fair_entry *e)
 {
+	if (e->hurries)
+		return;
+	e->hurries = true;
+	e->group->hurries++;
 	/* before all who wait, and all who will come while it hurries */
 	e->node.at = e->group->members.time - HURRY_NS;
 	begin_group_slice(top, e->group, begin_as_ordinary);
+}
+
+void
+fair_calm(struct fair_queue *top, struct fair_entry *e)
+{
+	if (!e->hurries)
+		return;
+	hurry_ends(e);
+	begin_slice(&e->group->members, e);
+	renew_group(top, e->group);
 }
 
 void
@@ -210,25 +238,28 @@ struct fair_entry *
 fair_find(const struct fair_queue *top, bool (*may)(const struct fair_entry *e, const void *arg),
 	  const void *arg)
 {
-	unsigned left = FAIR_LOOKS;
+	unsigned left = FAIR_LOOKS, groups = FAIR_LOOKS;
 
-	for (struct leftist *g = top->first; g != NULL; g = leftist_next(g)) {
+	for (struct leftist *g = top->first; g != NULL && groups-- > 0; g = leftist_next(g)) {
 		struct leftist *e = fair_group_of(g)->members.first;
+		unsigned n = left / 2 + 1; /* so that no group takes all */
 
-		if (left == 0)
-			return NULL;
-		/* half of what is left, so that no group takes all */
-		for (unsigned n = (left + 1) / 2; n > 0 && e != NULL; e = leftist_next(e)) {
+		for (; n > 0 && e != NULL; e = leftist_next(e), n--) {
 			if (may(fair_entry_of(e), arg))
 				return fair_entry_of(e);
-			n--;
-			left--;
+			left -= left > 0;
 		}
 	}
 	return NULL;
 }
 
-/* Who has its turn after its deadline hurries: it may be far ahead of all others. */
+/* Who runs on after its deadline, because it hurries, may be far ahead of all others. */
+static bool
+runs_ahead(const struct fair_queue *q, const struct fair_entry *e)
+{
+	return is_due(e) && leftist_earlier(q->time, e->time);
+}
+
 static void
 fair_follow(struct fair_queue *q, const struct fair_entry *e)
 {
@@ -243,13 +274,16 @@ fair_run(struct fair_queue *top, struct fair_entry *e)
 	fair_follow(&e->group->members, e);
 }
 
-/* Who hurries takes the queue's time along by no more than what it has had. */
+/* Who runs ahead takes the queue's time along, and does not come further ahead. */
 static void
 fair_move(struct fair_queue *q, struct fair_entry *e, uint64_t ns)
 {
-	if (is_due(e) && leftist_earlier(q->time, e->time))
+	bool ahead = runs_ahead(q, e);
+
+	ns = virtual_ns(ns, ahead && e->weight < FAIR_WEIGHT ? FAIR_WEIGHT : e->weight);
+	e->time += ns;
+	if (ahead)
 		q->time += ns;
-	e->time += virtual_ns(ns, e->weight);
 }
 
 void

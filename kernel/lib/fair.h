@@ -15,7 +15,8 @@
  * one. What a heavier one has beyond FAIR_WEIGHT is added.
  *
  * A queue is a heap (kernel/lib/leftist.h), so all takes logarithmic time; fair_find() looks at
- * FAIR_LOOKS members at most, and in a group at half of what is left. Pure code. Locking: the
+ * FAIR_LOOKS members at most, and in each group at half of what is left,
+ * or at one. Pure code. Locking: the
  * caller's.
  */
 #pragma once
@@ -36,6 +37,7 @@ struct fair_entry {
 	uint32_t weight;          /* of a member: the user's to set while it has not joined */
 	uint64_t time;            /* virtual; of a member without group: relative to its queue's */
 	struct fair_group *group; /* of a member: where it is, or was last; NULL: nowhere yet */
+	bool hurries;             /* of a member: fair_hurry() */
 };
 
 struct fair_queue {
@@ -47,6 +49,7 @@ struct fair_group {
 	struct fair_entry self;    /* waits in the top queue while a member waits */
 	struct fair_queue members; /* those that wait */
 	uint32_t joined;           /* members that wait, or have it */
+	uint32_t hurries;          /* those of them that hurry */
 	uint32_t light, extra;     /* sums of their weights: up to FAIR_WEIGHT; and beyond */
 };
 
@@ -78,10 +81,12 @@ void fair_renew(struct fair_queue *top, struct fair_entry *e);
 /* The next slices begin in any case, and the first of those that wait goes before it. */
 void fair_yield(struct fair_queue *top, struct fair_entry *e);
 /*
- * It goes before the others of its group, which has its turn as soon as one of ordinary weight that
- * is no further than the queue. What they have later is less by it. It does not wait.
+ * Until fair_calm() or fair_leave() it goes before the others of its group, which has its turn as
+ * soon as one that is where the queue is, and of ordinary weight: what it has is charged as of such
+ * a one. They do not wait.
  */
 void fair_hurry(struct fair_queue *top, struct fair_entry *e);
+void fair_calm(struct fair_queue *top, struct fair_entry *e);
 /* Does a go before b? In the same group: by more than margin, in virtual time. */
 bool fair_before(const struct fair_entry *a, const struct fair_entry *b, uint64_t margin);
 /* The weight of a thread: 1.25 times as much for each step of niceness, -20 to 19, less. */

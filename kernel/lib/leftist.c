@@ -44,7 +44,7 @@ leftist_merge(struct leftist *a, struct leftist *b)
 void
 leftist_insert(struct leftist **first, struct leftist *e)
 {
-	e->left = e->right = NULL;
+	e->left = e->right = e->up = NULL;
 	e->rank = 1;
 	*first = leftist_merge(*first, e);
 	(*first)->up = NULL;
@@ -67,12 +67,15 @@ leftist_remove(struct leftist **first, struct leftist *e)
 		up = up->up;
 }
 
+/* The debugger may find a heap in the middle of a change, and ways up that are a circle. */
+#define CLIMB_MAX 65536u
+
 struct leftist *
 leftist_next(const struct leftist *e)
 {
 	if (e->left != NULL)
 		return e->left;
-	for (; e->up != NULL; e = e->up)
+	for (unsigned n = 0; e->up != NULL && n < CLIMB_MAX; e = e->up, n++)
 		if (e->up->right != NULL && e->up->right != e)
 			return e->up->right;
 	return NULL;

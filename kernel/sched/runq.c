@@ -69,9 +69,11 @@ runq_hurries(struct thread *t)
 void
 runq_renew(struct runq *rq, struct thread *t)
 {
-	fair_renew(&rq->users, &t->fair);
 	if (runq_hurries(t))
 		fair_hurry(&rq->users, &t->fair);
+	else
+		fair_calm(&rq->users, &t->fair);
+	fair_renew(&rq->users, &t->fair);
 }
 
 void
