@@ -101,7 +101,7 @@ show_waiters(uint64_t addr)
 	static struct thread copy; /* too large for the stack */
 
 	for (unsigned n = 0; n < THREADS_MAX && (t = kdb_thread_next(t, &copy)) != NULL; n++)
-		if ((uintptr_t)copy.chan == addr) {
+		if ((uintptr_t)copy.chan - addr < sizeof(struct mutex)) {
 			kdb_printf("  waits: ");
 			kdb_print_thread(t);
 			kdb_printf("\n");

@@ -89,25 +89,34 @@ mutex_abandon(unsigned keep)
 
 struct wait {
 	struct mutex *m;
-	bool lost; /* it was woken, and another thread was faster: so it is the next one */
+	bool slept;
 };
 
 /*
  * The owner may have been preempted, and its share may be small: it goes first. It is there while
- * the queue's lock is held, for to let go it wakes the one that waits, which has been counted.
+ * the queue's lock is held, for to let go it wakes the one that waits, which has been counted. Who
+ * has slept was woken, and another thread was faster.
  */
 static bool
 mutex_is_owned(void *arg)
 {
-	const struct wait *w = arg;
+	struct wait *w = arg;
 	struct thread *owner = __atomic_load_n(&w->m->owner, __ATOMIC_SEQ_CST);
 
 	if (owner == NULL)
 		return false;
 	sched_hurry(owner);
-	if (w->lost)
+	if (w->slept)
 		__atomic_store_n(&w->m->handoff, true, __ATOMIC_RELAXED);
+	w->slept = true;
 	return true;
+}
+
+/* Who has been woken too late sleeps there, and is woken before others. */
+static const void *
+late_channel(const struct mutex *m)
+{
+	return &m->handoff;
 }
 
 static __attribute__((noinline)) void
@@ -124,13 +133,12 @@ mutex_contended(struct mutex *m)
 	/* seq_cst: mutex_unlock() clears owner, then reads waiters; here it is the other way. */
 	__atomic_fetch_add(&m->waiters, 1, __ATOMIC_SEQ_CST);
 	curthread()->contends = true;
-	for (; !mutex_take(m); w.lost = true) {
-		sleepq_wait(&(struct sleep_request){.chan = m,
+	while (!mutex_take(m)) {
+		sleepq_wait(&(struct sleep_request){.chan = w.slept ? late_channel(m) : m,
 						    .still = mutex_is_owned,
 						    .arg = &w,
 						    .wmesg = "mutex",
 						    .lockname = m->name,
-						    .first = w.lost,
 						    .deadline_ns = DEADLINE_NEVER});
 		if (mutex_held(m)) { /* it was handed over */
 			mutex_note(m);
@@ -165,12 +173,11 @@ mutex_unlock(struct mutex *m)
 	SDT_CTR2(lockstat, , , adaptive_release, SDT_ARGS2(m, m->name), KTR_LOCK,
 		 "mutex release: lock %s addr %p", m->name, m);
 	mutex_forget(curthread(), m);
-	if (__atomic_load_n(&m->handoff, __ATOMIC_RELAXED)) {
-		sleepq_hand_over(m, &m->owner, &m->handoff);
+	if (__atomic_load_n(&m->handoff, __ATOMIC_RELAXED) &&
+	    sleepq_hand_over(late_channel(m), &m->owner, &m->handoff))
 		return;
-	}
 	__atomic_store_n(&m->owner, NULL, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&m->waiters, __ATOMIC_SEQ_CST) != 0)
+	if (__atomic_load_n(&m->waiters, __ATOMIC_SEQ_CST) != 0 && wakeup_one(late_channel(m)) == 0)
 		wakeup_one(m);
 }
 

@@ -12,7 +12,7 @@ struct thread;
 struct mutex {
 	struct thread *owner; /* atomic; NULL free */
 	uint32_t waiters;     /* atomic; threads in the slow path */
-	bool handoff;         /* atomic: who releases it gives it to the first that waits */
+	bool handoff;         /* atomic: who releases it gives it to one that was woken too late */
 	bool innermost;       /* constant: who holds it takes no other, */
 	bool below;           /* but this one: it is held to read pages of files (constant), or is
 			       * that of a space which is being copied (vm_fork()) */

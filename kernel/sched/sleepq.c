@@ -88,25 +88,15 @@ second_sleeper(const struct thread *first)
 					  : list_entry(first->sleepq.next, struct thread, sleepq);
 }
 
-/* Of those with `first`, who came earlier is before who came later. All others come after them. */
 static void
 sleepq_enqueue(struct sleepq *q, struct thread *t)
 {
-	struct thread *first = first_sleeper(q, t->chan), *at = first;
+	struct thread *first = first_sleeper(q, t->chan);
 
-	if (first == NULL || (t->sleeps_first && !first->sleeps_first))
-		list_append(first != NULL ? &first->channel : &q->channels, &t->channel);
 	if (first == NULL)
-		return;
-	if (t->sleeps_first)
-		do {
-			if (!at->sleeps_first)
-				break;
-			at = list_entry(at->sleepq.next, struct thread, sleepq);
-		} while (at != first);
-	list_append(&at->sleepq, &t->sleepq);
-	if (!list_empty(&t->channel))
-		list_remove(&first->channel);
+		list_append(&q->channels, &t->channel);
+	else
+		list_append(&first->sleepq, &t->sleepq);
 }
 
 /* Takes t off its queue. */
@@ -172,7 +162,6 @@ sleepq_wait(const struct sleep_request *r)
 	t->lockname = r->lockname;
 	t->sleep_flags = r->flags;
 	t->sleep_result = 0;
-	t->sleeps_first = r->first;
 	t->sleep_number = q->next++;
 	/* seq_cst: a sender sets the signal, then reads chan; here it is the other way. */
 	__atomic_store_n(&t->chan, r->chan, __ATOMIC_SEQ_CST);
@@ -232,7 +221,8 @@ wake_batch(const void *chan, unsigned max, uint64_t *before)
 	return n;
 }
 
-/* Wakes with interrupts on between batches. Who sleeps again meanwhile is not woken twice. */
+/* Lets interrupts come between batches, if they are on. Who sleeps again meanwhile is not woken
+ * twice. */
 static unsigned
 sleepq_wake(const void *chan, unsigned max)
 {
@@ -247,22 +237,22 @@ sleepq_wake(const void *chan, unsigned max)
 	return n;
 }
 
-void
+bool
 sleepq_hand_over(const void *chan, struct thread **owner, bool *more)
 {
 	struct sleepq *q = queue_of(chan);
-	struct thread *t, *second;
+	struct thread *t;
 
 	spin_lock(&q->lock);
 	t = first_sleeper(q, chan);
-	second = t != NULL ? second_sleeper(t) : NULL;
-	__atomic_store_n(more, second != NULL && second->sleeps_first, __ATOMIC_RELAXED);
-	__atomic_store_n(owner, t, __ATOMIC_SEQ_CST);
+	__atomic_store_n(more, t != NULL && second_sleeper(t) != NULL, __ATOMIC_RELAXED);
 	if (t != NULL) {
+		__atomic_store_n(owner, t, __ATOMIC_SEQ_CST);
 		sleepq_dequeue(t, 0);
 		wake_up_process(t);
 	}
 	spin_unlock(&q->lock);
+	return t != NULL;
 }
 
 unsigned

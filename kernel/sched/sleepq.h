@@ -26,9 +26,9 @@ struct thread;
 int sleep_on(const void *chan, struct spinlock *lk, const char *wmesg, int flags,
 	     uint64_t deadline_ns);
 /*
- * Wakes all threads that sleep on chan by now, or the first of them: who waits longest, but those
- * with `first` before others. Returns how many. Any context but NMI. wakeup() is not for channels
- * on which threads sleep with `first`.
+ * Wakes all threads that sleep on chan by now, or the one that has slept longest. Returns how many.
+ * Any context but NMI. All are woken some at a time, and interrupts come in between unless the
+ * caller has them off.
  */
 unsigned wakeup(const void *chan);
 unsigned wakeup_one(const void *chan);
@@ -42,7 +42,6 @@ struct sleep_request {
 	bool (*still)(void *);
 	void *arg;
 	const char *wmesg, *lockname;
-	bool first; /* it goes before those that sleep on chan without `first` */
 	int flags;
 	uint64_t deadline_ns;
 };
@@ -54,10 +53,10 @@ void sleepq_init(void);
  */
 void sleepq_register_signals(bool (*pending)(void));
 /*
- * *owner becomes the first of those who sleep on chan, which is woken; NULL if nobody does. *more:
- * the one after it sleeps with `first`. Both are written under the queue lock.
+ * *owner becomes who has slept longest on chan, which is woken; *more: others sleep there. Both are
+ * written under the queue lock. False: nobody sleeps there, and *owner stays.
  */
-void sleepq_hand_over(const void *chan, struct thread **owner, bool *more);
+bool sleepq_hand_over(const void *chan, struct thread **owner, bool *more);
 /* Is one pending for the current thread? */
 bool sleepq_signal_pending(void);
 /* As sleep_on(). */

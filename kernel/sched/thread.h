@@ -112,7 +112,6 @@ struct thread {
 	int sleep_flags;         /* [s] */
 	int sleep_result;        /* [s] */
 	uint64_t interrupted_ns; /* [t] deadline of the last sleep that a signal ended; 0: none */
-	bool sleeps_first;       /* [s] before those who sleep there without it */
 	uint64_t sleep_number;   /* [s] of this sleep, in its queue */
 	struct list sleepq;      /* [s] those who sleep on the same channel */
 	struct list channel;     /* [s] of the first of them: the queue's channels */
@@ -198,8 +197,8 @@ void thread_await_gone(uint32_t tid);
 void thread_change_tid(uint32_t tid);
 /*
  * Calls f for every thread, under the lock of the lists, which is given up in between: a thread
- * that begins or ends meanwhile may be among them or not. Returns the first nonzero result, which
- * ends it.
+ * that begins, ends or executes a program meanwhile may be visited or not, or twice. Returns the
+ * first nonzero result, which ends it.
  */
 int thread_each(int (*f)(struct thread *, void *), void *arg);
 /* Calls f for the thread of that number, under the same lock. False: there is none. */

@@ -191,7 +191,9 @@ take_once(void *arg)
 static bool
 sleeps_on_mutex(const struct thread *t)
 {
-	return __atomic_load_n(&t->chan, __ATOMIC_ACQUIRE) == &test_mutex;
+	const void *chan = __atomic_load_n(&t->chan, __ATOMIC_ACQUIRE);
+
+	return chan == &test_mutex || chan == &test_mutex.handoff;
 }
 
 /* The first one that waits has the smallest share, and the second one waits for it. */
@@ -355,32 +357,27 @@ static char bed;
 static struct thread *in_bed[SLEEPERS]; /* atomic */
 static unsigned got_up[SLEEPERS];       /* in which order */
 
-/* Those with an odd number go first. */
 static void
 sleep_in_bed(void *arg)
 {
 	unsigned i = (unsigned)(uintptr_t)arg;
 
 	__atomic_store_n(&in_bed[i], curthread(), __ATOMIC_RELEASE);
-	sleepq_wait(&(struct sleep_request){.chan = &bed,
-					    .wmesg = "bed",
-					    .flags = SLEEP_INTR,
-					    .first = i % 2 == 1,
-					    .deadline_ns = DEADLINE_NEVER});
+	sleep_on(&bed, NULL, "bed", SLEEP_INTR, DEADLINE_NEVER);
 	got_up[__atomic_load_n(&done, __ATOMIC_RELAXED)] = i;
 	finished();
 }
 
 /* Each after the one before it. */
 static void
-go_to_bed(unsigned n, unsigned step)
+go_to_bed(unsigned n)
 {
 	done = 0;
 	for (unsigned i = 0; i < n; i++) {
-		in_bed[i * step] = NULL;
-		KT_ASSERT(thread_create("sleeper", PRIO_KERN, sleep_in_bed,
-					(void *)(uintptr_t)(i * step)) != NULL);
-		while (channel_of(&in_bed[i * step]) != &bed)
+		in_bed[i] = NULL;
+		KT_ASSERT(thread_create("sleeper", PRIO_KERN, sleep_in_bed, (void *)(uintptr_t)i) !=
+			  NULL);
+		while (channel_of(&in_bed[i]) != &bed)
 			thread_sleep_ns(1000000, 0, "bed");
 	}
 }
@@ -393,53 +390,51 @@ await_up(unsigned n)
 }
 
 /* Also if one of them has left meanwhile, wherever it was. */
-KTEST(who_sleeps_first_is_woken_before_others_and_each_in_its_order)
+KTEST(those_that_sleep_are_woken_in_the_order_in_which_they_came)
 {
-	static const unsigned order[] = {1, 3, 0, 2};
-
-	for (unsigned gone = 0; gone <= 4; gone++) {
+	for (unsigned gone = 0; gone <= 3; gone++) {
 		unsigned up = 0;
 
-		go_to_bed(4, 1);
-		if (gone < 4) {
+		go_to_bed(3);
+		if (gone < 3) {
 			sleepq_interrupt(in_bed[gone]);
 			await_up(++up);
 		}
-		for (unsigned i = 0; i < 4; i++) {
-			if (order[i] == gone)
+		for (unsigned i = 0; i < 3; i++) {
+			if (i == gone)
 				continue;
 			KT_EQ(wakeup_one(&bed), 1);
 			await_up(++up);
-			KT_EQ(got_up[up - 1], order[i]);
+			KT_EQ(got_up[up - 1], i);
 		}
 		KT_EQ(wakeup_one(&bed), 0);
 	}
 }
 
-KTEST(a_channel_is_handed_over_and_tells_of_the_next_one_that_goes_first)
+KTEST(a_channel_is_handed_over_and_tells_whether_others_sleep_there)
 {
-	static const unsigned order[] = {1, 3, 0, 2};
 	struct thread *owner;
 	bool more;
 
-	go_to_bed(4, 1);
-	for (unsigned i = 0; i < 4; i++) {
-		const struct thread *t = in_bed[order[i]];
+	go_to_bed(3);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct thread *t = in_bed[i];
 
-		sleepq_hand_over(&bed, &owner, &more);
+		KT_ASSERT(sleepq_hand_over(&bed, &owner, &more));
 		KT_ASSERT(owner == t);
-		KT_EQ(more, i == 0);
+		KT_EQ(more, i < 2);
 		await_up(i + 1);
 	}
-	sleepq_hand_over(&bed, &owner, &more);
-	KT_ASSERT(owner == NULL && !more);
+	owner = curthread();
+	KT_ASSERT(!sleepq_hand_over(&bed, &owner, &more));
+	KT_ASSERT(owner == curthread() && !more);
 }
 
 KTEST(wakeup_wakes_all_though_it_does_so_some_at_a_time)
 {
-	go_to_bed(SLEEPERS / 2, 2);
-	KT_EQ(wakeup(&bed), SLEEPERS / 2);
-	await_up(SLEEPERS / 2);
+	go_to_bed(SLEEPERS);
+	KT_EQ(wakeup(&bed), SLEEPERS);
+	await_up(SLEEPERS);
 }
 
 static int waited;
