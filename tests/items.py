@@ -26,6 +26,7 @@ class Item:
         self.name, self.command, self.deadline_s = name, [str(word) for word in command], deadline_s
         self.arch = arch  # None: independent of the architecture
         self.alone = threading.Lock()  # of what runs it
+        self.may_be_empty = False  # may it have none of the tests that are wanted?
         # Can some of its tests be chosen?
         self.takes_globs = not name.startswith(("unit/", "sanitize/", "restart/")) and not name.endswith("attack")
 
@@ -80,8 +81,10 @@ def choose(items, globs):
     chosen = []
     for item in items:
         tests = [tail for head, _, tail in (glob.partition(":") for glob in globs or ["*"]) if item.matches(head)]
-        if not tests:
+        if not tests or (all(tests) and not item.takes_globs):
             continue
+        heads = [head for head, _, _ in (glob.partition(":") for glob in globs or ["*"]) if item.matches(head)]
+        item.may_be_empty = all(tests) and not any(item.name.endswith(head) for head in heads)
         if all(tests) and "/kernel/" in item.name:
             item.command = [w if w != "kern.test=*" else f"kern.test={','.join(tests)}" for w in item.command]
         elif all(tests):

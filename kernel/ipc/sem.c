@@ -70,7 +70,7 @@ sem_get_limits(const struct sysctl *s, struct sbuf *out)
 	sbuf_printf(out, "%u\t%u\t%u\t%d", set_max, total_max, ops_max, sets.max);
 }
 
-/* A number of at most 10 digits, and what is blank before it. False: there is none. */
+/* A number up to INT32_MAX, and what is blank before it. False: there is none. */
 static bool
 sem_take_number(const char **text, uint64_t *n)
 {
@@ -87,8 +87,7 @@ sem_set_limits(const struct sysctl *s, const char *val, char *err, size_t errlen
 
 	for (unsigned i = 0; i < 4 && *val != '\0'; i++)
 		good = good && sem_take_number(&val, &n[i]);
-	if (!good || *val != '\0' || n[0] > SEM_SET_MAX || n[1] > INT32_MAX || n[2] > SEM_OPS_MAX ||
-	    n[3] > IPC_MAX) {
+	if (!good || *val != '\0' || n[0] > SEM_SET_MAX || n[2] > SEM_OPS_MAX || n[3] > IPC_MAX) {
 		snprintf(err, errlen, "%s: expected one to four numbers, at most %u, %u, %u and %u",
 			 s->name, SEM_SET_MAX, INT32_MAX, SEM_OPS_MAX, IPC_MAX);
 		return -EINVAL;

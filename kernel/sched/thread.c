@@ -2,7 +2,7 @@
  * thread.c - creates, names, lists and frees threads.
  *
  * All threads are in lists by their numbers, so that one is found, and the lock is not held while
- * all are visited.
+ * all are visited. A list is short unless a user goes round all numbers again and again for it.
  *
  * Locking: threads_lock guards these lists and the list of dead threads.
  */
@@ -456,16 +456,16 @@ thread_change_tid(uint32_t tid)
 	uint32_t old = t->tid;
 
 	CTR2(KTR_PROC, "thread change: tid %u to %u", old, tid);
+	irq_push();
 	spin_lock(&threads_lock);
 	list_remove(&t->all);
+	t->tid = tid;
 	list_append(threads_of(tid), &t->all);
 	spin_unlock(&threads_lock);
-	irq_push();
 	/* Each event is of the thread that runs, and a thread that runs was queued. */
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "thread exit", "prio:%d", t->prio);
 	t->ident = ktr_thread_ident(tid);
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "runq add", "prio:%d", t->prio);
-	t->tid = tid;
 	arch_ktr_set_tid(tid);
 	KTR_STATE1(KTR_SCHED, "thread", t->ident, "running", "prio:%d", t->prio);
 	irq_pop();

@@ -254,7 +254,7 @@ ktest_matches(const struct ktest *t, const char *glob)
 static bool
 ktest_chosen(const struct ktest *t, const char *globs)
 {
-	char glob[64];
+	char glob[256];
 
 	for (const char *end; (end = strchr(globs, ',')) != NULL; globs = end + 1) {
 		size_t len = end - globs;
