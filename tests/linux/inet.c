@@ -290,6 +290,28 @@ ports(void)
 	return close(s) == 0 && good;
 }
 
+/* A connection is there once, also for who takes SO_REUSEADDR back before he connects. */
+static bool
+connections_differ(void)
+{
+	struct sockaddr_in to, mine = inet_local(0);
+	socklen_t len = sizeof(mine);
+	int l = inet_bound(SOCK_STREAM, 2, &to), yes = 1, no = 0;
+	int end[2] = {socket(AF_INET, SOCK_STREAM, 0), -1}, s = socket(AF_INET, SOCK_STREAM, 0);
+	bool good = setsockopt(end[0], SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
+		    bind(end[0], (void *)&mine, sizeof(mine)) == 0 &&
+		    getsockname(end[0], (void *)&mine, &len) == 0 &&
+		    connect(end[0], (void *)&to, sizeof(to)) == 0;
+
+	end[1] = accept(l, NULL, NULL);
+	good = good && setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
+	       bind(s, (void *)&mine, sizeof(mine)) == 0 &&
+	       setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &no, sizeof(no)) == 0 &&
+	       FAILS(connect(s, (void *)&to, sizeof(to)), EADDRNOTAVAIL) &&
+	       write(end[0], "x", 1) == 1 && read(end[1], piece, 9) == 1;
+	return closed(end, good) && close(s) == 0 && close(l) == 0;
+}
+
 static int
 port_of_root(void *arg)
 {
@@ -464,6 +486,7 @@ test_inet(void)
 	result(flow_control(), "inet: who does not read stops who writes");
 	result(much_data(), "inet: megabytes arrive as they were sent");
 	result(ports(), "inet: an address is in use, or nobody's, or remembered");
+	result(connections_differ(), "inet: a connection is made once");
 	result(in_child(port_of_root, NULL) == 0, "inet: small ports and raw sockets want rights");
 	result(times_out(), "inet: a wait ends at its timeout");
 	result(edges(), "inet: epoll tells each change once, if it is asked to");

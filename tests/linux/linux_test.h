@@ -250,8 +250,9 @@ void test_streams(void);
 void test_datagrams(void);
 int datagrams_told(const char *address);
 
-/* floods.c: not on the host. */
+/* floods.c, forged.c: not on the host. */
 void test_floods(void);
+void test_forged(void);
 
 #define FPU_WORDS 64 /* at most: 8-byte words of vector registers */
 /* ARCH/registers.c: how many words there are. */

@@ -58,7 +58,7 @@ for _smp in cpus("busybox's network programs"):
 def memory():
     need_lwip()
     # A closed connection is remembered for ten seconds; one that was never complete for twenty.
-    step = "for w in inet streams datagrams; do su 1000 linux_test $w; done; linux_test floods; sleep 40; sysctl vm.heap.used kern.uidinfo\n"
+    step = "for w in inet streams datagrams; do su 1000 linux_test $w; done; linux_test floods; linux_test forged; sleep 40; sysctl vm.heap.used kern.uidinfo\n"
     run = boot(step * 3, smp=1, options=ICOUNT + LINUX_TEST).expect()
     check(run.out.count("\nok ") > 60 and "not ok" not in run.out, run.out)
     heap = [int(n) for n in re.findall(r"^vm.heap.used: (\d+)$", run.out, re.M)]

@@ -6,7 +6,7 @@
  *
  * To read, in order: core.c, the lock; family.c; tcp.c and tcp_data.c, streams; datagram.c and
  * raw.c, UDP and raw IP; option.c; interface.c and report.c, what ifconfig, route and netstat do
- * and read; probe.c and tcp_probe.c, what is told of it all.
+ * and read; probe.c and tcp_probe.c, what is told of it all; tcp_guard.c, what lwIP is not given.
  *
  * Locking: all of a struct inet_socket but its struct socket is guarded by the lock of core.h. The
  * callbacks of lwIP run with it.
@@ -26,10 +26,10 @@
 
 /*
  * What we keep in a pcb of a stream: the pcb itself, its struct inet_socket, its state as it was
- * told last (tcp_probe.c). When the pcb goes, lwIP calls what belongs to them in this order, so
- * that the socket is there while the end is told.
+ * told last (tcp_probe.c), its strays (tcp_guard.c). When the pcb goes, lwIP calls what belongs to
+ * them in this order, so that the socket is there while the end is told.
  */
-enum { EXT_SELF, EXT_ARG, EXT_TOLD };
+enum { EXT_SELF, EXT_ARG, EXT_TOLD, EXT_STRAYS };
 
 /* What a packet takes in memory besides its data, about. */
 #define PACKET_OVERHEAD 128

@@ -9,7 +9,7 @@
  *	        ├───► inet_frag() ────────┤ … but it is sent in fragments
  *	        └───► netif->output() ────┴─► inet_ip_sent()
  *	ip4.c ──────► inet_ip_received()
- *	tcp_in.c ───► inet_tcp_heard()      a segment, and its pcb
+ *	tcp_in.c ───► inet_tcp_heard()      a segment, and its pcb; then inet_tcp_admit()
  */
 #include <lwip/ip.h>
 #include <lwip/ip4_frag.h>

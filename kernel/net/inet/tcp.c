@@ -266,6 +266,7 @@ connect_begin(struct inet_socket *s, const ip_addr_t *to, uint16_t port)
 {
 	ip_addr_t ip = *to;
 	int error = pcb_make(s);
+	uint8_t options;
 
 	if (error != 0)
 		return error;
@@ -276,8 +277,12 @@ connect_begin(struct inet_socket *s, const ip_addr_t *to, uint16_t port)
 	error = inet_check_way(&s->tcp.pcb->local_ip, &ip);
 	if (error == 0)
 		socket_set_error(&s->so, 0); /* that of the attempt before */
+	/* Only who has this option is asked whether there is such a connection already. */
+	options = s->tcp.pcb->so_options;
+	ip_set_option(s->tcp.pcb, SOF_REUSEADDR);
 	if (error == 0)
 		error = inet_errno(tcp_connect(s->tcp.pcb, &ip, port, tcp_established));
+	s->tcp.pcb->so_options = options;
 	if (error != 0)
 		return error == -EADDRINUSE ? -EADDRNOTAVAIL : error;
 	s->tcp.connecting = s->tcp.untold = true;

@@ -66,7 +66,7 @@
 #define TCP_LISTEN_BACKLOG        1
 #define LWIP_HOOK_TCP_ISN(...)    inet_random()
 #define LWIP_TCP_KEEPALIVE        1
-#define LWIP_TCP_PCB_NUM_EXT_ARGS 3 /* inet_private.h */
+#define LWIP_TCP_PCB_NUM_EXT_ARGS 4 /* inet_private.h */
 #define LWIP_HOOK_FILENAME        "hooks.h"
 
 #define LWIP_HAVE_LOOPIF                   1
