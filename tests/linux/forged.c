@@ -116,9 +116,99 @@ answers_end(void)
 	return (close(other[0]) == 0) & (close(other[1]) == 0) & forge_end(&f, good);
 }
 
+/* The second end has bytes that it has not sent yet; then its peer wants a byte a segment. */
+static bool
+sizes_stay(void)
+{
+	static const char mss[] = {TCPOPT_MAXSEG, TCPOLEN_MAXSEG, 0, 1};
+	struct forge f;
+	int yes = 1, no = 0;
+	bool good = forge_begin(&f) &&
+		    setsockopt(f.end[1], IPPROTO_TCP, TCP_CORK, &yes, sizeof(yes)) == 0 &&
+		    write(f.end[1], "corked", 6) == 6;
+
+	f.next.tcp.doff = 6;
+	memcpy(f.next.data, mss, sizeof(mss));
+	good = good && forge_send(&f, 0, sizeof(mss)) && write(f.end[1], " bytes", 6) == 6 &&
+	       setsockopt(f.end[1], IPPROTO_TCP, TCP_CORK, &no, sizeof(no)) == 0 &&
+	       recv(f.end[0], bytes, 12, MSG_WAITALL) == 12 &&
+	       memcmp(bytes, "corked bytes", 12) == 0;
+	return forge_end(&f, good);
+}
+
+#define NARROW 1000 /* bytes of a window that is almost full */
+
+/* More than fits comes before what is to be before it. Nothing of it is kept. */
+static bool
+windows_hold(void)
+{
+	struct forge f;
+	bool good = forge_begin(&f) &&
+		    send(f.end[0], bytes, WINDOW - NARROW, 0) == WINDOW - NARROW &&
+		    forge_send(&f, WINDOW - NARROW + 1, NARROW + 460) &&
+		    write(f.end[0], "y", 1) == 1 && shutdown(f.end[0], SHUT_WR) == 0;
+
+	good = good && recv(f.end[1], bytes, sizeof(bytes), MSG_WAITALL) == WINDOW - NARROW + 1 &&
+	       bytes[WINDOW - NARROW] == 'y';
+	return forge_end(&f, good);
+}
+
+/* The end comes early, and then bytes that are after it, until the window is full. */
+static bool
+ends_hold(void)
+{
+	struct forge f;
+	bool good = forge_begin(&f) && send(f.end[0], bytes, WINDOW - NARROW, 0) == WINDOW - NARROW;
+
+	f.next.tcp.fin = 1;
+	good = good && forge_send(&f, WINDOW - NARROW + 10, 0) &&
+	       write(f.end[0], bytes, NARROW) == NARROW &&
+	       recv(f.end[1], bytes, sizeof(bytes), MSG_DONTWAIT) == WINDOW - NARROW;
+	return forge_end(&f, good);
+}
+
+/*
+ * A peer whose window is nothing when it connects, and then two bytes. It has the port of a
+ * connection that is over, which is remembered: nobody resets what it does.
+ */
+static bool
+small_windows(void)
+{
+	struct sockaddr_in to, from;
+	socklen_t len = sizeof(from);
+	int l = inet_bound(SOCK_STREAM, 2, &to), a, raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW),
+	    heard, s = socket(AF_INET, SOCK_STREAM, 0);
+	struct segment seen = {0}, mine;
+	bool good =
+	    connect(s, (void *)&to, sizeof(to)) == 0 && getsockname(s, (void *)&from, &len) == 0;
+
+	a = accept(l, NULL, NULL);
+	good = good && shutdown(s, SHUT_WR) == 0 && read(a, bytes, 1) == 0 && close(a) == 0 &&
+	       read(s, bytes, 1) == 0 && close(s) == 0;
+	heard = socket(AF_INET, SOCK_RAW, IPPROTO_TCP);
+	mine = segment_between(from.sin_port, to.sin_port);
+	mine.tcp.syn = 1;
+	mine.tcp.ack = mine.tcp.window = 0;
+	good = good && send_segment(raw, &mine, 0) &&
+	       hear(heard, to.sin_port, from.sin_port, &seen) >= 40 && seen.tcp.syn;
+	mine.tcp.syn = 0;
+	mine.tcp.ack = 1;
+	mine.tcp.seq = htonl(1);
+	mine.tcp.ack_seq = htonl(ntohl(seen.tcp.seq) + 1);
+	good = good && send_segment(raw, &mine, 0) && (a = accept(l, NULL, NULL)) >= 0 &&
+	       write(a, bytes, 100) == 100;
+	mine.tcp.window = htons(2);
+	good = good && send_segment(raw, &mine, 0) && write(a, "more", 4) == 4;
+	return (close(l) == 0) & (close(a) == 0) & (close(raw) == 0) & (close(heard) == 0) & good;
+}
+
 void
 test_forged(void)
 {
 	alarm(120);
 	result(answers_end(), "forged: two ends that disagree do not answer each other for ever");
+	result(sizes_stay(), "forged: the size of segments is what it was at the connection");
+	result(windows_hold(), "forged: what is beyond the window is not kept");
+	result(ends_hold(), "forged: what is after the end is not kept");
+	result(small_windows(), "forged: a window that was nothing becomes small");
 }

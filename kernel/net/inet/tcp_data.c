@@ -316,6 +316,12 @@ write_piece(struct inet_socket *s, const char *piece, uint32_t n, bool more)
 	}
 	if (!inet_charge(s, n))
 		return -ENOBUFS;
+	/*
+	 * A segment has at most half of the peer's largest window; but while that is nothing, as
+	 * many bytes as any. lwIP asserts that it is never less than before: so it stays.
+	 */
+	if (s->tcp.pcb->snd_wnd_max < 2)
+		s->tcp.pcb->snd_wnd_max = (tcpwnd_size_t)(2 * s->tcp.pcb->mss);
 	err = tcp_write(s->tcp.pcb, piece, (uint16_t)n,
 			TCP_WRITE_FLAG_COPY | (more ? TCP_WRITE_FLAG_MORE : 0));
 	if (err != ERR_OK) {
