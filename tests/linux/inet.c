@@ -290,6 +290,27 @@ ports(void)
 	return close(s) == 0 && good;
 }
 
+/* Two may be bound to a port, at the same address or not, but one listens there. */
+static bool
+one_listens(uint32_t at, uint32_t also)
+{
+	struct sockaddr_in name = inet_local(0);
+	socklen_t len = sizeof(name);
+	int s[2] = {socket(AF_INET, SOCK_STREAM, 0), socket(AF_INET, SOCK_STREAM, 0)}, yes = 1;
+	bool good = setsockopt(s[0], SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
+		    setsockopt(s[1], SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0;
+
+	name.sin_addr.s_addr = htonl(at);
+	good = good && bind(s[0], (void *)&name, sizeof(name)) == 0 &&
+	       getsockname(s[0], (void *)&name, &len) == 0;
+	name.sin_addr.s_addr = htonl(also);
+	good = good && bind(s[1], (void *)&name, sizeof(name)) == 0 && listen(s[1], 1) == 0 &&
+	       FAILS(listen(s[0], 1), EADDRINUSE) &&
+	       setsockopt(s[0], SOL_SOCKET, SO_REUSEADDR, &(int){0}, sizeof(int)) == 0 &&
+	       FAILS(listen(s[0], 1), EADDRINUSE) && close(s[1]) == 0 && listen(s[0], 1) == 0;
+	return close(s[0]) == 0 && good;
+}
+
 /* A connection is there once, also for who takes SO_REUSEADDR back before he connects. */
 static bool
 connections_differ(void)
@@ -486,7 +507,11 @@ test_inet(void)
 	result(flow_control(), "inet: who does not read stops who writes");
 	result(much_data(), "inet: megabytes arrive as they were sent");
 	result(ports(), "inet: an address is in use, or nobody's, or remembered");
+	result(one_listens(INADDR_ANY, INADDR_ANY) && one_listens(INADDR_LOOPBACK, INADDR_ANY) &&
+		   one_listens(INADDR_ANY, INADDR_LOOPBACK),
+	       "inet: one socket listens at an address");
 	result(connections_differ(), "inet: a connection is made once");
+	result(interfaces(), "inet: each socket is asked about interfaces");
 	result(in_child(port_of_root, NULL) == 0, "inet: small ports and raw sockets want rights");
 	result(times_out(), "inet: a wait ends at its timeout");
 	result(edges(), "inet: epoll tells each change once, if it is asked to");

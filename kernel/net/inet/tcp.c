@@ -221,6 +221,7 @@ tcp_listen_locked(struct inet_socket *s, int backlog)
 {
 	uint8_t n = backlog < BACKLOG_MAX ? (uint8_t)(backlog + 1) : BACKLOG_MAX;
 	struct tcp_pcb *pcb;
+	ip_addr_t ip;
 	err_t err;
 	int error;
 
@@ -230,7 +231,13 @@ tcp_listen_locked(struct inet_socket *s, int backlog)
 	}
 	if (s->tcp.connecting || s->tcp.connected)
 		return -EINVAL;
-	error = s->tcp.local.sin_port != 0 ? pcb_make(s) : tcp_bind_locked(s, IP4_ADDR_ANY, 0);
+	ip_addr_set_ip4_u32_val(ip, s->tcp.local.sin_addr);
+	if (s->tcp.local.sin_port == 0)
+		error = tcp_bind_locked(s, IP4_ADDR_ANY, 0);
+	else if (is_listened(&ip, lwip_ntohs(s->tcp.local.sin_port)))
+		error = -EADDRINUSE; /* somebody has called listen() since this one's bind() */
+	else
+		error = pcb_make(s);
 	if (error != 0)
 		return error;
 	/* The listening pcb is another one. */
