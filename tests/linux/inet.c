@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -331,6 +332,20 @@ connections_differ(void)
 	       FAILS(connect(s, (void *)&to, sizeof(to)), EADDRNOTAVAIL) &&
 	       write(end[0], "x", 1) == 1 && read(end[1], piece, 9) == 1;
 	return closed(end, good) && close(s) == 0 && close(l) == 0;
+}
+
+/* Any socket knows the interfaces, as if_nametoindex() of glibc and musl expect. */
+static bool
+interfaces(void)
+{
+	struct ifreq r = {.ifr_name = "lo"};
+	int s = socket(AF_UNIX, SOCK_DGRAM, 0), i = socket(AF_INET, SOCK_DGRAM, 0);
+	bool good = ioctl(s, SIOCGIFINDEX, &r) == 0 && r.ifr_ifindex == 1 &&
+		    if_nametoindex("lo") == 1 && FAILS(ioctl(s, TIOCGWINSZ, &r), ENOTTY) &&
+		    FAILS(ioctl(i, TIOCGWINSZ, &r), ENOTTY) && ioctl(i, SIOCGIFINDEX, &r) == 0;
+
+	strcpy(r.ifr_name, "none");
+	return FAILS(ioctl(s, SIOCGIFINDEX, &r), ENODEV) && good && close(s) == 0 && close(i) == 0;
 }
 
 static int

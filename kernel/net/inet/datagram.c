@@ -546,7 +546,7 @@ inet_datagram_ioctl(struct socket *so, unsigned request, uint64_t arg)
 	int32_t n = 0;
 
 	if (request != FIONREAD && request != TIOCOUTQ)
-		return inet_interface_ioctl(request, arg);
+		return -ENOTTY;
 	inet_lock();
 	if (request == FIONREAD && !list_empty(&s->dgram.packets))
 		n = list_entry(s->dgram.packets.next, struct packet, link)->p->tot_len;

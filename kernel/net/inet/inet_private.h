@@ -156,5 +156,3 @@ int64_t inet_tcp_receive(struct socket *so, struct socket_message *m);
 int inet_set_option(struct socket *so, int level, int name, uint64_t uvalue, uint32_t len);
 int inet_get_option(struct socket *so, int level, int name, uint64_t uvalue, uint64_t ulen);
 void inet_option_changed(struct socket *so, int name);
-/* interface.c: requests on interfaces and routes. */
-int64_t inet_interface_ioctl(unsigned request, uint64_t arg);

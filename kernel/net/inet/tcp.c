@@ -560,7 +560,7 @@ inet_tcp_ioctl(struct socket *so, unsigned request, uint64_t arg)
 	int32_t n = -1;
 
 	if (request != FIONREAD && request != TIOCOUTQ)
-		return inet_interface_ioctl(request, arg);
+		return -ENOTTY;
 	inet_lock();
 	if (!s->tcp.listening)
 		n = (int32_t)(request == FIONREAD ? s->tcp.unread : s->tcp.unacked);
