@@ -13,7 +13,7 @@
 
 #define WINDOW 61440 /* of Kestrel's streams */
 
-static char bytes[WINDOW];
+static char bytes[WINDOW + 100];
 
 struct segment {
 	struct iphdr ip;
@@ -116,23 +116,21 @@ answers_end(void)
 	return (close(other[0]) == 0) & (close(other[1]) == 0) & forge_end(&f, good);
 }
 
-/* The second end has bytes that it has not sent yet; then its peer wants a byte a segment. */
+/* The second end has bytes that it cannot send yet; then its peer wants a byte a segment. */
 static bool
 sizes_stay(void)
 {
 	static const char mss[] = {TCPOPT_MAXSEG, TCPOLEN_MAXSEG, 0, 1};
 	struct forge f;
-	int yes = 1, no = 0;
-	bool good = forge_begin(&f) &&
-		    setsockopt(f.end[1], IPPROTO_TCP, TCP_CORK, &yes, sizeof(yes)) == 0 &&
-		    write(f.end[1], "corked", 6) == 6;
+	bool good = forge_begin(&f) && send(f.end[1], bytes, WINDOW, 0) == WINDOW &&
+		    write(f.end[1], "waiting", 7) == 7;
 
+	f.next.tcp.window = 0;
 	f.next.tcp.doff = 6;
 	memcpy(f.next.data, mss, sizeof(mss));
 	good = good && forge_send(&f, 0, sizeof(mss)) && write(f.end[1], " bytes", 6) == 6 &&
-	       setsockopt(f.end[1], IPPROTO_TCP, TCP_CORK, &no, sizeof(no)) == 0 &&
-	       recv(f.end[0], bytes, 12, MSG_WAITALL) == 12 &&
-	       memcmp(bytes, "corked bytes", 12) == 0;
+	       recv(f.end[0], bytes, WINDOW + 13, MSG_WAITALL) == WINDOW + 13 &&
+	       memcmp(bytes + WINDOW, "waiting bytes", 13) == 0;
 	return forge_end(&f, good);
 }
 
