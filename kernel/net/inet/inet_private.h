@@ -43,6 +43,7 @@ struct inet_tcp {
 	struct pbuf *in, *in_last;
 	uint32_t unread;   /* bytes in `in` */
 	uint32_t held;     /* memory of `in` */
+	uint16_t room;     /* bytes that the last buffer of `in` has room for */
 	uint32_t unacked;  /* bytes that are counted for the user, and not acknowledged */
 	struct list queue; /* listening: connections that wait for accept() */
 	uint32_t queued;   /* in that queue */
