@@ -249,6 +249,7 @@ void test_streams(void);
 /* datagrams.c: the same on Linux. */
 void test_datagrams(void);
 int datagrams_told(const char *address);
+int datagrams_heard(const char *last);
 
 /* floods.c, forged.c: not on the host. */
 void test_floods(void);

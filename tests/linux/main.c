@@ -198,6 +198,8 @@ main(int argc, char *argv[])
 		return probed_for_ever();
 	if (argc == 3 && strcmp(argv[1], "datagrams-told") == 0)
 		return datagrams_told(argv[2]);
+	if (argc == 3 && strcmp(argv[1], "datagrams-heard") == 0)
+		return datagrams_heard(argv[2]);
 	if (argc == 2 && strcmp(argv[1], "unmap") == 0)
 		return workers_unmap();
 	if (argc == 3 && strcmp(argv[1], "maps") == 0)

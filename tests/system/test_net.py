@@ -3,6 +3,7 @@
 import hashlib
 import re
 import socket
+import struct
 import urllib.request
 
 import pexpect
@@ -124,6 +125,40 @@ def card_pc():
 @test("the same with the interrupt controller GICv2", arch=("aarch64", "it is Arm's"))
 def card_gicv2():
     card(2, "--machine", "virt,gic-version=2", lines=100000)
+
+
+def frame(source, dest, port, data):
+    """A datagram of UDP in a frame for everybody. Its checksum is 0: there is none."""
+    udp = struct.pack(">HHHH", port, port, 8 + len(data), 0) + data
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, socket.inet_aton(source), socket.inet_aton(dest))
+    total = sum(struct.unpack(">10H", ip))
+    total = (total & 0xffff) + (total >> 16)
+    ip = ip[:10] + struct.pack(">H", ~(total + (total >> 16)) & 0xffff) + ip[12:]
+    return b"\xff" * 6 + b"\x02" + b"\0" * 4 + b"\1" + b"\x08\0" + ip + udp
+
+
+@portable_test("what comes by a card, and says that it is from this machine or for its loopback, is not received")
+def false_addresses():
+    need_lwip()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wire:
+        wire.bind(("127.0.0.1", 0))
+        own, (guests,) = wire.getsockname()[1], free_ports(1)
+        card = ["-netdev", f"socket,id=net,udp=127.0.0.1:{own},localaddr=127.0.0.1:{guests}",
+                "-device", "virtio-net-pci,netdev=net,disable-legacy=on,romfile="]
+        with guest(*LINUX_TEST, "--set", "net.address=10.0.2.15/24", "--", *card, smp=1) as c:
+            c.sendline("linux_test datagrams-heard true")
+            c.expect(r"\nlistens\r")
+            for source, dest in (("127.0.0.1", "10.0.2.15"), ("127.1.2.3", "10.0.2.15"), ("10.0.2.15", "10.0.2.15"), ("10.0.2.2", "127.0.0.1")):
+                wire.sendto(frame(source, dest, 514, b"false"), ("127.0.0.1", guests))
+            wire.sendto(frame("10.0.2.2", "10.0.2.15", 514, b"true"), ("127.0.0.1", guests))
+            c.expect(r"\nheard (\w+)\r")
+            check_eq(c.match.group(1), "true", "the first datagram that is received")
+            prompt(c)
+            c.sendline("ifconfig eth0 | grep RX")
+            c.expect("RX packets:5 errors:4 dropped:0")
+            prompt(c)
+            c.sendline("poweroff")
+            c.expect(pexpect.EOF)
 
 
 @portable_test("a machine without a card looks for none; one that should have it, or has a bad address, says so")

@@ -7,13 +7,15 @@
 
 #include <lwip/ip4_addr.h>
 #include <lwip/pbuf.h>
+#include <stdbool.h>
 
 struct netif;
 struct tcp_hdr;
 struct tcp_pcb;
 
-/* IP has received it; nothing is checked yet but its version. */
-void inet_ip_received(struct pbuf *p, const struct netif *netif);
+/* IP has received it; nothing is checked yet but its version. True: its addresses are false, and it
+ * is freed. */
+bool inet_ip_received(struct pbuf *p, struct netif *netif);
 /* A segment of a connection, or for a socket that listens; p is what follows the header, of which
  * ports, numbers and window are in the order of the host. */
 void inet_tcp_heard(struct tcp_pcb *pcb, const struct tcp_hdr *h, struct pbuf *p);
@@ -39,7 +41,7 @@ err_t inet_frag(struct pbuf *p, struct netif *netif, const ip4_addr_t *to);
 	(ip4_addr_isloopback(to) && ip4_addr_isloopback(netif_ip4_addr(netif)))
 #endif
 
-#define LWIP_HOOK_IP4_INPUT(p, netif) (inet_ip_received(p, netif), 0)
+#define LWIP_HOOK_IP4_INPUT(p, netif) inet_ip_received(p, netif)
 #define LWIP_HOOK_TCP_INPACKET_PCB(pcb, h, optlen, opt1len, opt2, p) \
 	(inet_tcp_heard(pcb, h, p),                                  \
 	 inet_tcp_admit(pcb, h, &(struct tcp_options){optlen, opt1len, opt2}, p))
