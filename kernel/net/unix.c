@@ -128,20 +128,19 @@ static int
 find_listener(const struct unix_socket *us, const struct socket_name *name, bool nowait,
 	      uint64_t deadline, struct unix_socket **to)
 {
-	struct unix_socket *l;
 	int error;
+	struct unix_socket *l = unix_find(name, us->so.type, &error);
 
 	if (us->state != UNIX_FRESH)
-		return us->state == UNIX_CONNECTED ? -EISCONN : -EINVAL;
-	l = unix_find(name, us->so.type, &error);
+		error = us->state == UNIX_CONNECTED ? -EISCONN : -EINVAL;
 	if (l == NULL)
 		return error;
 	*to = l;
-	if (l->state != UNIX_LISTENING || l->dead || (l->shut & UNIX_SHUT_READ))
+	if (error == 0 && (l->state != UNIX_LISTENING || l->dead || (l->shut & UNIX_SHUT_READ)))
 		error = -ECONNREFUSED;
-	else if (l->npending <= l->backlog)
+	if (error == 0 && l->npending <= l->backlog)
 		return 0;
-	else
+	if (error == 0)
 		error = nowait
 			    ? -EAGAIN
 			    : cond_wait(&l->accepted, &unix_lock, "unixcon", SLEEP_INTR, deadline);
