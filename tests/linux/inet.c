@@ -312,11 +312,14 @@ one_listens(uint32_t at, uint32_t also)
 	return close(s[0]) == 0 && good;
 }
 
-/* A connection is there once, also for who takes SO_REUSEADDR back before he connects. */
+/*
+ * A connection is there once, also for who takes SO_REUSEADDR back before he connects. Then he may
+ * connect to another machine, if there is a network.
+ */
 static bool
 connections_differ(void)
 {
-	struct sockaddr_in to, mine = inet_local(0);
+	struct sockaddr_in to, mine = inet_local(0), far = inet_local(htons(9));
 	socklen_t len = sizeof(mine);
 	int l = inet_bound(SOCK_STREAM, 2, &to), yes = 1, no = 0;
 	int end[2] = {socket(AF_INET, SOCK_STREAM, 0), -1}, s = socket(AF_INET, SOCK_STREAM, 0);
@@ -326,12 +329,38 @@ connections_differ(void)
 		    connect(end[0], (void *)&to, sizeof(to)) == 0;
 
 	end[1] = accept(l, NULL, NULL);
+	mine.sin_addr.s_addr = htonl(INADDR_ANY);
+	far.sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1, which nobody has (RFC 5737) */
 	good = good && setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
 	       bind(s, (void *)&mine, sizeof(mine)) == 0 &&
 	       setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &no, sizeof(no)) == 0 &&
 	       FAILS(connect(s, (void *)&to, sizeof(to)), EADDRNOTAVAIL) &&
-	       write(end[0], "x", 1) == 1 && read(end[1], piece, 9) == 1;
+	       fcntl(s, F_SETFL, O_NONBLOCK) == 0 && connect(s, (void *)&far, sizeof(far)) < 0 &&
+	       (errno == EINPROGRESS || errno == ENETUNREACH) && write(end[0], "x", 1) == 1 &&
+	       read(end[1], piece, 9) == 1;
 	return closed(end, good) && close(s) == 0 && close(l) == 0;
+}
+
+/* Who wants any port gets one that cannot be guessed from those before; connect() gives one, too.
+ */
+static bool
+ports_differ(int type, bool by_connect)
+{
+	struct sockaddr_in to, name;
+	socklen_t len = sizeof(name);
+	int l = inet_bound(type, type == SOCK_STREAM ? 16 : -1, &to), s[8], last = 0, next = 0;
+	bool good = l >= 0;
+
+	for (unsigned i = 0; i < 8; i++) {
+		s[i] = by_connect ? socket(AF_INET, type, 0) : inet_bound(type, -1, &name);
+		good = good && (!by_connect || connect(s[i], (void *)&to, sizeof(to)) == 0) &&
+		       getsockname(s[i], (void *)&name, &len) == 0 && name.sin_port != 0;
+		next += ntohs(name.sin_port) == last + 1;
+		last = ntohs(name.sin_port);
+	}
+	for (unsigned i = 0; i < 8; i++)
+		close(s[i]);
+	return close(l) == 0 && good && next < 7;
 }
 
 /* Any socket knows the interfaces, as if_nametoindex() of glibc and musl expect. */
@@ -526,6 +555,9 @@ test_inet(void)
 		   one_listens(INADDR_ANY, INADDR_LOOPBACK),
 	       "inet: one socket listens at an address");
 	result(connections_differ(), "inet: a connection is made once");
+	result(ports_differ(SOCK_STREAM, false) && ports_differ(SOCK_DGRAM, false) &&
+		   ports_differ(SOCK_STREAM, true) && ports_differ(SOCK_DGRAM, true),
+	       "inet: any port is one that nobody guesses");
 	result(interfaces(), "inet: each socket is asked about interfaces");
 	result(in_child(port_of_root, NULL) == 0, "inet: small ports and raw sockets want rights");
 	result(times_out(), "inet: a wait ends at its timeout");

@@ -145,7 +145,7 @@ def false_addresses():
         own, (guests,) = wire.getsockname()[1], free_ports(1)
         card = ["-netdev", f"socket,id=net,udp=127.0.0.1:{own},localaddr=127.0.0.1:{guests}",
                 "-device", "virtio-net-pci,netdev=net,disable-legacy=on,romfile="]
-        with guest(*LINUX_TEST, "--set", "net.address=10.0.2.15/24", "--", *card, smp=1) as c:
+        with guest(*LINUX_TEST, "--set", "net.address=10.0.2.15/24,10.0.2.2", "--", *card, smp=1) as c:
             c.sendline("linux_test datagrams-heard true")
             c.expect(r"\nlistens\r")
             for source, dest in (("127.0.0.1", "10.0.2.15"), ("127.1.2.3", "10.0.2.15"), ("10.0.2.15", "10.0.2.15"), ("10.0.2.2", "127.0.0.1")):
@@ -156,6 +156,10 @@ def false_addresses():
             prompt(c)
             c.sendline("ifconfig eth0 | grep RX")
             c.expect("RX packets:5 errors:4 dropped:0")
+            prompt(c)
+            # With a way to other machines.
+            c.sendline("linux_test brief inet | grep -v ^ok")
+            c.expect(r"\^ok\r+\n1\.\.\d+\r")
             prompt(c)
             c.sendline("poweroff")
             c.expect(pexpect.EOF)

@@ -24,6 +24,8 @@
 #include "kernel/net/inet/core.h"
 #include "kernel/net/socket.h"
 
+struct udp_pcb;
+
 /*
  * What we keep in a pcb of a stream: the pcb itself, its struct inet_socket, its state as it was
  * told last (tcp_probe.c), its strays (tcp_guard.c). When the pcb goes, lwIP calls what belongs to
@@ -127,6 +129,12 @@ int inet_check_local(const ip_addr_t *ip, uint16_t port);
  * is not this machine's, or is the loopback's, and `to` is another machine's. Lock held.
  */
 int inet_check_way(const ip_addr_t *from, const ip_addr_t *to);
+/*
+ * Gives it a port; 0: one that nobody has, unless it has one already. lwIP's choice can be guessed,
+ * and takes long when many are taken. 0, -EADDRINUSE, or another -errno. Lock held.
+ */
+int inet_udp_bind(struct udp_pcb *pcb, const ip_addr_t *ip, uint16_t port);
+int inet_tcp_bind_pcb(struct tcp_pcb *pcb, const ip_addr_t *ip, uint16_t port);
 /* This machine's address for packets to ip. Any: there is none. Lock held. */
 ip_addr_t inet_source(const ip_addr_t *ip);
 
