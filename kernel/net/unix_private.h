@@ -89,6 +89,8 @@ struct unix_socket {
 	 * it may be dead. */
 	struct unix_socket *peer;
 	struct ucred peer_cred;        /* [u] of the peer; while it listens, its own */
+	struct list from;              /* [u] those whose peer it is, */
+	struct list toward;            /* [u] and where it is so itself */
 	struct list all;               /* [u] */
 	struct unix_socket *same_hash; /* [u] the next with an abstract name (unix_name.c) */
 	bool hashed;                   /* [u] it is among them */

@@ -333,9 +333,8 @@ void
 unix_queue_has_room(const struct unix_socket *us)
 {
 	mutex_lock(&unix_lock);
-	list_for_each_entry (struct unix_socket, from, &unix_all, all)
-		if (from->peer == us)
-			poll_notify(&from->so.news, POLLOUT);
+	list_for_each_entry (struct unix_socket, sender, &us->from, toward)
+		poll_notify(&sender->so.news, POLLOUT);
 	mutex_unlock(&unix_lock);
 }
 

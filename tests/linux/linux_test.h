@@ -182,6 +182,8 @@ void test_ways(void);
 
 /* sockets.c, socket_names.c, socket_rights.c, socket_threads.c: the same on Linux. */
 void test_sockets(void);
+/* Reads from a full queue, while there are that many other sockets. 0: done. */
+int sockets_among(unsigned others);
 void test_socket_names(void);
 void test_socket_rights(void);
 void test_socket_threads(void);

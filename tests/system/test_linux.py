@@ -114,6 +114,18 @@ def unix_walks():
     check_match(r"^walks [1-9]\d+ held 0$", out, "calls that look for a path")
 
 
+ROOM = """dtrace -qn 'fbt::unix_queue_has_room:entry /pid == $target/ { self->t = timestamp; }
+fbt::unix_queue_has_room:return /self->t/ { printf("ns %d\\n", timestamp - self->t); }' -c '/bin/linux_test sockets-among NUMBER'
+"""
+
+
+@portable_test("who reads from a full queue tells those who send there, and walks no other sockets")
+def room_is_told():
+    out = boot("".join(ROOM.replace("NUMBER", n) for n in ("0", "2000")), smp=1, options=["--icount", *FILE]).expect().out
+    ns = [int(n) for n in re.findall(r"^ns (\d+)\r?$", out, re.M)]
+    check(len(ns) == 4 and max(ns) < 2 * min(ns), f"nanoseconds without other sockets, and among 2000: {ns}")
+
+
 ENDS = r"""linux_test answers 20
 dtrace -qn 'fbt::do_exit:entry /pid == $target/ { self->ends = 1; } fbt::proc_next:entry /self->ends/ { n++; } END { printf("looked at %d\n", n); }' -c '/bin/linux_test orphans 150'
 linux_test shortage
