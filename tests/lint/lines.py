@@ -43,7 +43,7 @@ BUDGETS = {
     "kernel/ktrace": 1620,
     "kernel/lib": 2905,
     "kernel/mm": 2130,
-    "kernel/net": 3950,
+    "kernel/net": 4000,
     "kernel/net/inet": 4200,
     "kernel/probe": 4225,
     "kernel/proc": 10740,
