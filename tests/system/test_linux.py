@@ -103,7 +103,8 @@ def told_without_locks():
 
 
 WALKS = """dtrace -qn 'fbt::vnode_lookup:entry, fbt::vnode_mknod:entry /execname == "linux_test"/ { n++; }
-fbt::vnode_lookup:entry, fbt::vnode_mknod:entry /(uintptr_t)`unix_lock.owner == (uintptr_t)curthread/ { held++; } END { printf("walks %d held %d\\n", n, held); }' -c '/bin/linux_test brief sockets'
+fbt::vnode_lookup:entry, fbt::vnode_mknod:entry /(uintptr_t)`unix_lock.owner == (uintptr_t)curthread/ { held++; }
+END { printf("walks %d held %d\\n", n, held); }' -c '/bin/linux_test brief sockets'
 """
 
 
@@ -115,13 +116,15 @@ def unix_walks():
 
 
 ROOM = """dtrace -qn 'fbt::unix_queue_has_room:entry /pid == $target/ { self->t = timestamp; }
-fbt::unix_queue_has_room:return /self->t/ { printf("ns %d\\n", timestamp - self->t); }' -c '/bin/linux_test sockets-among NUMBER'
+fbt::unix_queue_has_room:return /self->t/ { printf("ns %d\\n", timestamp - self->t); }
+' -c '/bin/linux_test sockets-among NUMBER'
 """
 
 
 @portable_test("who reads from a full queue tells those who send there, and walks no other sockets")
 def room_is_told():
-    out = boot("".join(ROOM.replace("NUMBER", n) for n in ("0", "2000")), smp=1, options=["--icount", *FILE]).expect().out
+    script = ROOM.replace("NUMBER", "0") + ROOM.replace("NUMBER", "2000")
+    out = boot(script, smp=1, options=["--icount", *FILE]).expect().out
     ns = [int(n) for n in re.findall(r"^ns (\d+)\r?$", out, re.M)]
     check(len(ns) == 4 and max(ns) < 2 * min(ns), f"nanoseconds without other sockets, and among 2000: {ns}")
 

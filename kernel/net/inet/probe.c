@@ -126,7 +126,7 @@ is_sound(const struct pbuf *p)
  * card? Programs trust such addresses.
  */
 static bool
-is_false(const struct ip_hdr *ip)
+is_false_packet(const struct ip_hdr *ip)
 {
 	ip4_addr_t from = {ip->src.addr}, to = {ip->dest.addr};
 	const struct netif *netif;
@@ -157,7 +157,7 @@ inet_ip_received(struct pbuf *p, struct netif *netif)
 		 "ip receive: interface %s source %pI4 destination %pI4 protocol %u bytes %u id %u",
 		 interface_of(by), ADDRESS(ip->src.addr), ADDRESS(ip->dest.addr), ip->_proto,
 		 lwip_ntohs(ip->_len), lwip_ntohs(ip->_id));
-	if (!is_false(ip))
+	if (!is_false_packet(ip))
 		return false;
 	MIB2_STATS_NETIF_INC(netif, ifinerrors);
 	pbuf_free(p);

@@ -50,7 +50,7 @@ tcp_refuse_data(struct inet_socket *s)
 
 /* Appends buffers to what is to be read. */
 static void
-hold(struct inet_socket *s, struct pbuf *p)
+tcp_hold_buffers(struct inet_socket *s, struct pbuf *p)
 {
 	if (s->tcp.in == NULL)
 		s->tcp.in = p;
@@ -63,7 +63,7 @@ hold(struct inet_socket *s, struct pbuf *p)
 
 /* Appends an empty buffer, unless the user or the connection has too much. */
 static void
-gather_begin(struct inet_socket *s)
+tcp_gather_begin(struct inet_socket *s)
 {
 	struct pbuf *p;
 
@@ -76,20 +76,20 @@ gather_begin(struct inet_socket *s)
 	}
 	p->len = 0;
 	p->flags |= GATHERED;
-	hold(s, p);
+	tcp_hold_buffers(s, p);
 	s->tcp.held += GATHER_COST;
 	s->tcp.room = GATHER;
 }
 
 /* Takes the bytes of p, and frees it, if they fit into a buffer of ours. */
 static bool
-gather(struct inet_socket *s, struct pbuf *p)
+tcp_gather_data(struct inet_socket *s, struct pbuf *p)
 {
 	uint16_t n = p->tot_len;
 
 	if (n > s->tcp.room && n <= GATHER && n < SMALL * pbuf_clen(p) &&
 	    s->tcp.held >= GATHER_FROM)
-		gather_begin(s);
+		tcp_gather_begin(s);
 	if (n > s->tcp.room)
 		return false;
 	pbuf_copy_partial(p, (char *)s->tcp.in_last->payload + s->tcp.in_last->len, n, 0);
@@ -105,14 +105,14 @@ tcp_accept_data(struct inet_socket *s, const struct tcp_pcb *pcb, struct pbuf *p
 {
 	uint32_t n = p->tot_len + PACKET_OVERHEAD * pbuf_clen(p);
 
-	if (gather(s, p))
+	if (tcp_gather_data(s, p))
 		return true;
 	if (peer_has_ended(pcb))
 		uidinfo_charge_anyway(s->so.ui, UIDINFO_KMEM, n); /* a window's segments at most */
 	else if (s->tcp.held + n > HELD_MAX || !inet_charge(s, n))
 		return false;
 	s->tcp.held += n;
-	hold(s, p);
+	tcp_hold_buffers(s, p);
 	return true;
 }
 
