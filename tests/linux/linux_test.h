@@ -248,6 +248,9 @@ void test_fasync(void);
 
 /* streams.c: the same on Linux. */
 void test_streams(void);
+/* One thread reads 4321 bytes, and another one looks, without waiting, until they are read. 0:
+ * done. */
+int streams_looked_at(void);
 /* datagrams.c: the same on Linux. */
 void test_datagrams(void);
 int datagrams_told(const char *address);

@@ -501,6 +501,36 @@ peeks(void)
 	       close(end[1]) == 0;
 }
 
+static void *
+read_4321(void *arg)
+{
+	static char all[4321];
+
+	return recv(*(int *)arg, all, sizeof(all), MSG_WAITALL) == sizeof(all) ? arg : NULL;
+}
+
+int
+streams_looked_at(void)
+{
+	int end[2];
+	bool good = inet_connected(end) && send(end[0], bytes, 4320, 0) == 4320 &&
+		    send(end[0], "x", 1, 0) == 1;
+	pthread_t reader;
+	void *found = NULL;
+	char c;
+
+	good = good && pthread_create(&reader, NULL, read_4321, &end[1]) == 0;
+	do {
+		int unread = -1;
+
+		if (recv(end[1], &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN &&
+		    ioctl(end[1], FIONREAD, &unread) == 0 && unread == 0)
+			break;
+	} while (good);
+	good = good && pthread_join(reader, &found) == 0;
+	return good && found == &end[1] ? 0 : 1;
+}
+
 void
 test_streams(void)
 {

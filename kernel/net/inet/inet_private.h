@@ -156,8 +156,8 @@ err_t inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t er
 err_t inet_tcp_sent(void *arg, struct tcp_pcb *pcb, uint16_t len);
 void inet_tcp_discard(struct inet_socket *s); /* what was not read */
 bool inet_tcp_writable(const struct inet_socket *s);
-/* Waits until nobody copies from `in`. 0 or -EINTR. Lock held. */
-int inet_tcp_readers_end(struct inet_socket *s);
+/* Waits until nobody copies from `in`. 0, -EINTR, or -EAGAIN: somebody still does. Lock held. */
+int inet_tcp_readers_end(struct inet_socket *s, bool nowait, uint64_t deadline);
 int64_t inet_tcp_send(struct socket *so, struct socket_message *m);
 int64_t inet_tcp_receive(struct socket *so, struct socket_message *m);
 

@@ -391,7 +391,7 @@ inet_tcp_connect(struct socket *so, const struct socket_name *name, bool nowait)
 	int error;
 
 	inet_lock();
-	error = inet_tcp_readers_end(s);
+	error = inet_tcp_readers_end(s, nowait, socket_deadline(so->sndtimeo));
 	if (error == 0 && inet_name_is_unspec(name)) {
 		tcp_disconnect(s);
 	} else if (error == 0) {

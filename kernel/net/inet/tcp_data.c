@@ -292,13 +292,13 @@ tcp_take(struct inet_socket *s, struct uio *u, unsigned flags)
 }
 
 int
-inet_tcp_readers_end(struct inet_socket *s)
+inet_tcp_readers_end(struct inet_socket *s, bool nowait, uint64_t deadline)
 {
 	int error = 0;
 
 	while (s->tcp.reading && error == 0)
-		error = inet_wait(&s->changed, "tcpread", DEADLINE_NEVER);
-	return error;
+		error = nowait ? -EAGAIN : inet_wait(&s->changed, "tcpread", deadline);
+	return error == -ETIMEDOUT ? -EAGAIN : error;
 }
 
 /* Why is there not more to read? 0: it is the end; 1: more may come; or -errno. */
@@ -326,7 +326,7 @@ await_data(struct inet_socket *s, size_t want, bool nowait, uint64_t deadline)
 		if (s->tcp.refused && s->tcp.unread > 0 && !s->tcp.reading)
 			break;
 		if (s->tcp.reading)
-			error = inet_tcp_readers_end(s);
+			error = inet_tcp_readers_end(s, nowait, deadline);
 		else if ((r = why_no_more(s, nowait)) == 1)
 			error = inet_wait(&s->changed, "tcprecv", deadline);
 	}
