@@ -67,14 +67,15 @@ def memory():
     check(not re.search(r"^1000 ", run.out, re.M), f"user 1000 still holds something: {run.out}")
 
 
-LOOKS = """dtrace -wqn 'fbt::uio_put:entry /execname == "linux_test" && arg2 > 1000 && !reads/ { reads = tid; chill(300000000); }
+LOOKS = """dtrace -wqn '
+fbt::uio_put:entry /execname == "linux_test" && arg2 > 1000 && !reads/ { reads = tid; chill(300000000); }
 fbt::uio_put:return /tid == reads/ { reads = 1; }
 fbt::inet_tcp_receive:return /reads > 1 && tid != reads/ { looks++; }
 END { printf("looks %d\\n", looks); }' -c '/bin/linux_test streams-looked-at'
 """
 
 
-@portable_test("who does not wait looks at a stream while another thread copies from it, and is told that there is nothing")
+@portable_test("who does not wait is told that there is nothing while another thread copies from a stream")
 def looks():
     need_lwip()
     out = boot(LOOKS, smp=2, options=LINUX_TEST).expect().out
