@@ -17,7 +17,7 @@
 /* Those that are yes or no. */
 static const uint64_t switches = BIT(SO_DEBUG) | BIT(SO_REUSEADDR) | BIT(SO_DONTROUTE) |
 				 BIT(SO_BROADCAST) | BIT(SO_KEEPALIVE) | BIT(SO_OOBINLINE) |
-				 BIT(SO_REUSEPORT) | BIT(SO_PASSCRED);
+				 BIT(SO_PASSCRED);
 
 static bool
 is_switch(int name)

@@ -201,8 +201,11 @@ static int64_t
 socket_ioctl(struct file *f, unsigned request, uint64_t arg)
 {
 	struct socket *so = f->vn->data;
+	int64_t r = so->ops->ioctl != NULL ? so->ops->ioctl(so, request, arg) : -ENOTTY;
 
-	return so->ops->ioctl != NULL ? so->ops->ioctl(so, request, arg) : -ENOTTY;
+	/* Programs ask about interfaces on whatever socket they have. */
+	return r == -ENOTTY && inet_interface_ioctl != NULL ? inet_interface_ioctl(request, arg)
+							    : r;
 }
 
 static void

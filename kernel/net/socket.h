@@ -217,6 +217,8 @@ int socket_put_option(uint64_t uvalue, uint64_t ulen, const void *value, uint32_
 /* The families; the address of inet_family is NULL in a kernel that was built without lwIP. */
 extern const struct socket_family unix_family;
 extern const struct socket_family inet_family __attribute__((weak));
+/* Requests on interfaces and routes; NULL as inet_family. */
+__attribute__((weak)) int64_t inet_interface_ioctl(unsigned request, uint64_t arg);
 /*
  * Does the current thread drop files of messages that nobody has received? It has not asked for the
  * SO_LINGER of a socket that it closes so. Any context but NMI.

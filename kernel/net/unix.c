@@ -73,14 +73,26 @@ drop_remains(const struct unix_socket *us, struct remains *r)
 
 /* ---- connections ---- */
 
+/* us has this peer from now on. NULL: none. Both locks held. */
+static void
+peer_set(struct unix_socket *us, struct unix_socket *peer)
+{
+	if (us->peer != NULL)
+		list_remove(&us->toward);
+	if (peer != NULL)
+		list_append(&peer->from, &us->toward);
+	/* release: pairs with the acquire in stream_peer() */
+	__atomic_store_n(&us->peer, peer, __ATOMIC_RELEASE);
+}
+
 /* us has this peer, to which the caller gives a reference. unix_lock held. */
 static void
 unix_join(struct unix_socket *us, struct unix_socket *peer, struct ucred cred)
 {
 	mutex_lock(&us->so.lock);
 	us->peer_cred = cred;
-	/* release: pairs with the acquire in stream_peer() and in receive */
-	__atomic_store_n(&us->peer, peer, __ATOMIC_RELEASE);
+	peer_set(us, peer);
+	/* release: pairs with the acquire in receive */
 	__atomic_store_n(&us->state, UNIX_CONNECTED, __ATOMIC_RELEASE);
 	mutex_unlock(&us->so.lock);
 }
@@ -128,20 +140,19 @@ static int
 find_listener(const struct unix_socket *us, const struct socket_name *name, bool nowait,
 	      uint64_t deadline, struct unix_socket **to)
 {
-	struct unix_socket *l;
 	int error;
+	struct unix_socket *l = unix_find(name, us->so.type, &error);
 
 	if (us->state != UNIX_FRESH)
-		return us->state == UNIX_CONNECTED ? -EISCONN : -EINVAL;
-	l = unix_find(name, us->so.type, &error);
+		error = us->state == UNIX_CONNECTED ? -EISCONN : -EINVAL;
 	if (l == NULL)
 		return error;
 	*to = l;
-	if (l->state != UNIX_LISTENING || l->dead || (l->shut & UNIX_SHUT_READ))
+	if (error == 0 && (l->state != UNIX_LISTENING || l->dead || (l->shut & UNIX_SHUT_READ)))
 		error = -ECONNREFUSED;
-	else if (l->npending <= l->backlog)
+	if (error == 0 && l->npending <= l->backlog)
 		return 0;
-	else
+	if (error == 0)
 		error = nowait
 			    ? -EAGAIN
 			    : cond_wait(&l->accepted, &unix_lock, "unixcon", SLEEP_INTR, deadline);
@@ -201,7 +212,7 @@ unix_change_peer(struct unix_socket *us, struct unix_socket *to)
 	mutex_lock(&us->so.lock);
 	if (changes) {
 		r.peer = us->peer;
-		us->peer = to;
+		peer_set(us, to);
 		us->state = to != NULL ? UNIX_CONNECTED : UNIX_FRESH;
 		if (r.peer != NULL && r.peer != to)
 			take_unread(us, &r);
@@ -327,7 +338,7 @@ unix_bury(struct unix_socket *us, struct remains *r)
 	__atomic_store_n(&us->dead, true, __ATOMIC_SEQ_CST);
 	take_unread(us, r);
 	r->peer = us->peer;
-	us->peer = NULL;
+	peer_set(us, NULL);
 	mutex_unlock(&us->so.lock);
 	shut_down(us, UNIX_SHUT_BOTH, 0);
 	/* Bytes are lost, or the connection is, which was not accepted. */
@@ -487,6 +498,7 @@ unix_create(struct socket *so)
 	so->protocol = 0;
 	us->peer_cred = (struct ucred){0, UINT32_MAX, UINT32_MAX};
 	list_init(&us->pending);
+	list_init(&us->from);
 	mutex_lock(&unix_lock);
 	list_append(&unix_all, &us->all);
 	mutex_unlock(&unix_lock);

@@ -140,9 +140,9 @@ unix_name_forget(struct unix_socket *us)
 
 /* ---- bind ---- */
 
-/* Makes the node of a path. unix_lock held. */
+/* Makes the node of a path. */
 static int
-unix_name_make_node(struct unix_socket *us, struct unix_name *name)
+unix_name_make_node(struct unix_name *name)
 {
 	const char *path = name->bytes + PATH_AT;
 	int error;
@@ -151,21 +151,39 @@ unix_name_make_node(struct unix_socket *us, struct unix_name *name)
 	return name->vn != NULL ? 0 : error == -EEXIST ? -EADDRINUSE : error;
 }
 
-/* Gives it that name, which the caller has made. unix_lock held. */
+/* From now on this thread alone may give it a name. 0 or -EINVAL. */
+static int
+bind_begin(struct unix_socket *us)
+{
+	int error = 0;
+
+	mutex_lock(&unix_lock);
+	if (us->name != NULL || us->dead || us->naming)
+		error = -EINVAL;
+	else
+		us->naming = true;
+	mutex_unlock(&unix_lock);
+	return error;
+}
+
+/* Gives it that name, which the caller has made. No lock is held while the disk is waited for. */
 static int
 bind_name(struct unix_socket *us, struct unix_name *name)
 {
 	bool path = name->address.sun_path[0] != '\0';
-	int error = 0;
+	int error = bind_begin(us);
 
-	if (us->name != NULL || us->dead)
-		return -EINVAL;
+	if (error != 0)
+		return error;
 	if (path)
-		error = unix_name_make_node(us, name);
-	else if (find_abstract(name->bytes, name->len, us->so.type) != NULL)
+		error = unix_name_make_node(name);
+	mutex_lock(&unix_lock);
+	if (!path && find_abstract(name->bytes, name->len, us->so.type) != NULL)
 		error = -EADDRINUSE;
 	if (error == 0)
 		give_name(us, name);
+	us->naming = false;
+	mutex_unlock(&unix_lock);
 	return error;
 }
 
@@ -177,9 +195,7 @@ bind_address(struct unix_socket *us, const struct socket_name *from)
 
 	if (name == NULL)
 		return error;
-	mutex_lock(&unix_lock);
 	error = bind_name(us, name);
-	mutex_unlock(&unix_lock);
 	if (error != 0)
 		unix_name_unref(name);
 	return error;
@@ -227,6 +243,7 @@ unix_autobind(struct unix_socket *us)
 
 /* ---- look-up ---- */
 
+/* Without unix_lock: the disk may have to be waited for. */
 static struct unix_socket *
 find_path(const struct socket_name *name, int *err)
 {
@@ -240,9 +257,11 @@ find_path(const struct socket_name *name, int *err)
 	if (vn == NULL)
 		return NULL;
 	*err = vnode_access(vn, VNODE_WRITE);
+	mutex_lock(&unix_lock);
 	if (*err == 0 && (!S_ISSOCK(vn->mode) || vn->ops == &socket_file_ops || vn->data == NULL))
 		*err = -ECONNREFUSED;
 	us = *err == 0 ? unix_ref(vn->data) : NULL;
+	mutex_unlock(&unix_lock);
 	vnode_unref(vn);
 	return us;
 }
@@ -261,12 +280,15 @@ unix_find(const struct socket_name *name, uint16_t type, int *err)
 		*err = us != NULL ? 0 : -ECONNREFUSED;
 		return us != NULL ? unix_ref(us) : NULL;
 	}
+	mutex_unlock(&unix_lock);
 	us = find_path(name, err);
-	if (us == NULL || us->so.type == type)
-		return us;
-	unix_unref(us);
-	*err = -EPROTOTYPE;
-	return NULL;
+	if (us != NULL && us->so.type != type) {
+		unix_unref(us);
+		us = NULL;
+		*err = -EPROTOTYPE;
+	}
+	mutex_lock(&unix_lock);
+	return us;
 }
 
 void

@@ -85,12 +85,16 @@ struct unix_socket {
 	uint8_t shut;           /* [ul], [a] UNIX_SHUT_… */
 	bool dead;              /* [ul], [a] its file is closed */
 	struct unix_name *name; /* [ul], [a] a reference; it is set once */
-	/* [ul] a reference. Of a connection it is set once; it may be dead. */
+	/* [ul] a reference. Of a connection it is set once, and NULL when the file is closed;
+	 * it may be dead. */
 	struct unix_socket *peer;
 	struct ucred peer_cred;        /* [u] of the peer; while it listens, its own */
+	struct list from;              /* [u] those whose peer it is, */
+	struct list toward;            /* [u] and where it is so itself */
 	struct list all;               /* [u] */
 	struct unix_socket *same_hash; /* [u] the next with an abstract name (unix_name.c) */
 	bool hashed;                   /* [u] it is among them */
+	bool naming;                   /* [u] a thread makes its name */
 	/* While it listens: connections that wait, with a reference each. */
 	struct list pending;        /* [u] also: where it waits itself */
 	unsigned npending, backlog; /* [u] */
@@ -169,7 +173,8 @@ int unix_bind(struct socket *so, const struct socket_name *name);
 int unix_autobind(struct unix_socket *us);
 /*
  * The socket of that name, with a reference, if the user may write to it. NULL: -EINVAL,
- * -ECONNREFUSED, -EPROTOTYPE, -EACCES, or an error of the path. unix_lock held.
+ * -ECONNREFUSED, -EPROTOTYPE, -EACCES, or an error of the path. unix_lock held, but not while a
+ * path is walked.
  */
 struct unix_socket *unix_find(const struct socket_name *name, uint16_t type, int *err);
 int unix_getname(struct socket *so, struct socket_name *name, enum socket_end end);

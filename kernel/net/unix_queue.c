@@ -155,11 +155,17 @@ writer_is_full(const struct unix_socket *us)
 	       __atomic_load_n(&us->so.sndbuf, __ATOMIC_RELAXED);
 }
 
+/* May it send with so much of its memory in queues? */
+static bool
+is_writable_at(const struct unix_socket *us, size_t queued)
+{
+	return queued * 4 <= __atomic_load_n(&us->so.sndbuf, __ATOMIC_RELAXED);
+}
+
 bool
 unix_is_writable(const struct unix_socket *us)
 {
-	return __atomic_load_n(&us->queued, __ATOMIC_SEQ_CST) * 4 <=
-	       __atomic_load_n(&us->so.sndbuf, __ATOMIC_RELAXED);
+	return is_writable_at(us, __atomic_load_n(&us->queued, __ATOMIC_SEQ_CST));
 }
 
 void
@@ -167,13 +173,14 @@ unix_message_free(struct unix_message *msg)
 {
 	struct unix_socket *from = msg->from;
 	struct unix_rights *rights = msg->rights;
-	bool was = unix_is_writable(from);
+	size_t charge = msg->charge;
+	/* What others add or take meanwhile is theirs: exactly one tells of each step. */
+	size_t was = __atomic_fetch_sub(&from->queued, charge, __ATOMIC_SEQ_CST);
 
-	__atomic_fetch_sub(&from->queued, msg->charge, __ATOMIC_SEQ_CST);
 	message_release(from, msg);
 	if (__atomic_load_n(&from->writers, __ATOMIC_SEQ_CST) != 0 && !writer_is_full(from))
 		wakeup(&from->queued);
-	if (!was && unix_is_writable(from))
+	if (!is_writable_at(from, was) && is_writable_at(from, was - charge))
 		poll_notify(&from->so.news, POLLOUT);
 	unix_unref(from);
 	if (rights != NULL)
@@ -326,9 +333,8 @@ void
 unix_queue_has_room(const struct unix_socket *us)
 {
 	mutex_lock(&unix_lock);
-	list_for_each_entry (struct unix_socket, from, &unix_all, all)
-		if (from->peer == us)
-			poll_notify(&from->so.news, POLLOUT);
+	list_for_each_entry (struct unix_socket, sender, &us->from, toward)
+		poll_notify(&sender->so.news, POLLOUT);
 	mutex_unlock(&unix_lock);
 }
 

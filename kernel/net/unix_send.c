@@ -155,7 +155,7 @@ send_part(struct unix_socket *us, struct unix_socket *to, struct socket_message 
 	return error;
 }
 
-/* The peer of a connection, which does not change. NULL: there is none. */
+/* The peer of a connection, which stays while there is a file. NULL: there is none. */
 static struct unix_socket *
 stream_peer(struct unix_socket *us)
 {

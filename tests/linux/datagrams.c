@@ -191,6 +191,28 @@ datagrams_told(const char *address)
 	return closed(s, good) && close(raw) == 0 ? 0 : 1;
 }
 
+/* Prints the datagrams for port 514 that arrive, until one is `last`. 0: done. */
+int
+datagrams_heard(const char *last)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(514)};
+	int s = socket(AF_INET, SOCK_DGRAM, 0);
+	char text[64] = "";
+
+	if (bind(s, (void *)&name, sizeof(name)) != 0)
+		return 1;
+	for (puts("listens"); strcmp(text, last) != 0; printf("heard %s\n", text)) {
+		ssize_t n;
+
+		fflush(stdout);
+		n = recv(s, text, sizeof(text) - 1, 0);
+		if (n < 0)
+			return 1;
+		text[n] = '\0';
+	}
+	return close(s);
+}
+
 uint16_t
 inet_checksum(const void *bytes, size_t n)
 {

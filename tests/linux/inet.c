@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -290,6 +291,95 @@ ports(void)
 	return close(s) == 0 && good;
 }
 
+/* Two may be bound to a port, at the same address or not, but one listens there. */
+static bool
+one_listens(uint32_t at, uint32_t also)
+{
+	struct sockaddr_in name = inet_local(0);
+	socklen_t len = sizeof(name);
+	int s[2] = {socket(AF_INET, SOCK_STREAM, 0), socket(AF_INET, SOCK_STREAM, 0)}, yes = 1;
+	bool good = setsockopt(s[0], SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
+		    setsockopt(s[1], SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0;
+
+	name.sin_addr.s_addr = htonl(at);
+	good = good && bind(s[0], (void *)&name, sizeof(name)) == 0 &&
+	       getsockname(s[0], (void *)&name, &len) == 0;
+	name.sin_addr.s_addr = htonl(also);
+	good = good && bind(s[1], (void *)&name, sizeof(name)) == 0 && listen(s[1], 1) == 0 &&
+	       FAILS(listen(s[0], 1), EADDRINUSE) &&
+	       setsockopt(s[0], SOL_SOCKET, SO_REUSEADDR, &(int){0}, sizeof(int)) == 0 &&
+	       FAILS(listen(s[0], 1), EADDRINUSE) && close(s[1]) == 0 && listen(s[0], 1) == 0;
+	return close(s[0]) == 0 && good;
+}
+
+/*
+ * A connection is there once, also for who takes SO_REUSEADDR back before he connects. Then he may
+ * connect to another machine, if there is a network.
+ */
+static bool
+connections_differ(void)
+{
+	struct sockaddr_in to, mine = inet_local(0), far = inet_local(htons(9));
+	socklen_t len = sizeof(mine);
+	int l = inet_bound(SOCK_STREAM, 2, &to), yes = 1, no = 0;
+	int end[2] = {socket(AF_INET, SOCK_STREAM, 0), -1}, s = socket(AF_INET, SOCK_STREAM, 0);
+	bool good = setsockopt(end[0], SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
+		    bind(end[0], (void *)&mine, sizeof(mine)) == 0 &&
+		    getsockname(end[0], (void *)&mine, &len) == 0 &&
+		    connect(end[0], (void *)&to, sizeof(to)) == 0;
+
+	end[1] = accept(l, NULL, NULL);
+	mine.sin_addr.s_addr = htonl(INADDR_ANY);
+	far.sin_addr.s_addr = htonl(0xc0000201); /* 192.0.2.1, which nobody has (RFC 5737) */
+	good = good && setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) == 0 &&
+	       bind(s, (void *)&mine, sizeof(mine)) == 0 &&
+	       setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &no, sizeof(no)) == 0 &&
+	       FAILS(connect(s, (void *)&to, sizeof(to)), EADDRNOTAVAIL) &&
+	       fcntl(s, F_SETFL, O_NONBLOCK) == 0 && connect(s, (void *)&far, sizeof(far)) < 0 &&
+	       (errno == EINPROGRESS || errno == ENETUNREACH) && write(end[0], "x", 1) == 1 &&
+	       read(end[1], piece, 9) == 1;
+	return closed(end, good) && close(s) == 0 && close(l) == 0;
+}
+
+/* Who wants any port gets one that cannot be guessed from those before; connect() gives one, too.
+ */
+static bool
+ports_differ(int type, bool by_connect)
+{
+	struct sockaddr_in to, name;
+	socklen_t len = sizeof(name);
+	int l = inet_bound(type, type == SOCK_STREAM ? 16 : -1, &to), s[8], last = 0, next = 0;
+	bool good = l >= 0;
+
+	for (unsigned i = 0; i < 8; i++) {
+		s[i] = by_connect ? socket(AF_INET, type, 0) : inet_bound(type, -1, &name);
+		good = good && (!by_connect || connect(s[i], (void *)&to, sizeof(to)) == 0) &&
+		       getsockname(s[i], (void *)&name, &len) == 0 && name.sin_port != 0;
+		next += ntohs(name.sin_port) == last + 1;
+		last = ntohs(name.sin_port);
+	}
+	for (unsigned i = 0; i < 8; i++)
+		close(s[i]);
+	return close(l) == 0 && good && next < 7;
+}
+
+/* Any socket knows the interfaces, as if_nametoindex() of glibc and musl expect. */
+static bool
+interfaces(void)
+{
+	struct ifreq r = {.ifr_name = "lo"};
+	int s = socket(AF_UNIX, SOCK_DGRAM, 0), i = socket(AF_INET, SOCK_DGRAM, 0);
+	bool good = ioctl(s, SIOCGIFINDEX, &r) == 0 && r.ifr_ifindex == 1 &&
+		    if_nametoindex("lo") == 1 && FAILS(ioctl(s, TIOCGWINSZ, &r), ENOTTY) &&
+		    FAILS(ioctl(i, TIOCGWINSZ, &r), ENOTTY) && ioctl(i, SIOCGIFINDEX, &r) == 0;
+
+	/* What it does not do, Kestrel refuses. */
+	good = good && (!is_kestrel() ||
+			FAILS(setsockopt(i, SOL_SOCKET, SO_REUSEPORT, &(int){1}, 4), ENOPROTOOPT));
+	strcpy(r.ifr_name, "none");
+	return FAILS(ioctl(s, SIOCGIFINDEX, &r), ENODEV) && good && close(s) == 0 && close(i) == 0;
+}
+
 static int
 port_of_root(void *arg)
 {
@@ -464,6 +554,14 @@ test_inet(void)
 	result(flow_control(), "inet: who does not read stops who writes");
 	result(much_data(), "inet: megabytes arrive as they were sent");
 	result(ports(), "inet: an address is in use, or nobody's, or remembered");
+	result(one_listens(INADDR_ANY, INADDR_ANY) && one_listens(INADDR_LOOPBACK, INADDR_ANY) &&
+		   one_listens(INADDR_ANY, INADDR_LOOPBACK),
+	       "inet: one socket listens at an address");
+	result(connections_differ(), "inet: a connection is made once");
+	result(ports_differ(SOCK_STREAM, false) && ports_differ(SOCK_DGRAM, false) &&
+		   ports_differ(SOCK_STREAM, true) && ports_differ(SOCK_DGRAM, true),
+	       "inet: any port is one that nobody guesses");
+	result(interfaces(), "inet: each socket is asked about interfaces, and no port is shared");
 	result(in_child(port_of_root, NULL) == 0, "inet: small ports and raw sockets want rights");
 	result(times_out(), "inet: a wait ends at its timeout");
 	result(edges(), "inet: epoll tells each change once, if it is asked to");

@@ -182,6 +182,8 @@ void test_ways(void);
 
 /* sockets.c, socket_names.c, socket_rights.c, socket_threads.c: the same on Linux. */
 void test_sockets(void);
+/* Reads from a full queue, while there are that many other sockets. 0: done. */
+int sockets_among(unsigned others);
 void test_socket_names(void);
 void test_socket_rights(void);
 void test_socket_threads(void);
@@ -246,12 +248,17 @@ void test_fasync(void);
 
 /* streams.c: the same on Linux. */
 void test_streams(void);
+/* One thread reads 4321 bytes, and another one looks, without waiting, until they are read. 0:
+ * done. */
+int streams_looked_at(void);
 /* datagrams.c: the same on Linux. */
 void test_datagrams(void);
 int datagrams_told(const char *address);
+int datagrams_heard(const char *last);
 
-/* floods.c: not on the host. */
+/* floods.c, forged.c: not on the host. */
 void test_floods(void);
+void test_forged(void);
 
 #define FPU_WORDS 64 /* at most: 8-byte words of vector registers */
 /* ARCH/registers.c: how many words there are. */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -469,6 +470,25 @@ spliced(void)
 	close(p[0]);
 	close(p[1]);
 	return close_pair(fd) && good;
+}
+
+int
+sockets_among(unsigned others)
+{
+	struct rlimit many = {others + 100, others + 100};
+	bool good = setrlimit(RLIMIT_NOFILE, &many) == 0;
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	socklen_t len = sizeof(name);
+	int to = socket(AF_UNIX, SOCK_DGRAM, 0), s = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	while (good && others-- > 0)
+		good = socket(AF_UNIX, SOCK_STREAM, 0) >= 0;
+	good = good && bind(to, (void *)&name, 2) == 0 &&
+	       getsockname(to, (void *)&name, &len) == 0 && connect(s, (void *)&name, len) == 0;
+	while (good && send(s, "x", 1, MSG_DONTWAIT) == 1)
+		;
+	return good && errno == EAGAIN && recv(to, big, 1, 0) == 1 && send(s, "x", 1, 0) == 1 ? 0
+											      : 1;
 }
 
 void

@@ -446,6 +446,31 @@ peeks_at_the_limit(void)
 	return (close(end[0]) == 0) & (close(end[1]) == 0) & good;
 }
 
+/* Who reads nothing while many small segments come gets them all then, and his peer has not given
+ * up meanwhile. */
+static bool
+small_ones_wait(void)
+{
+	int end[2], yes = 1;
+	bool good = inet_connected(end) &&
+		    setsockopt(end[0], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)) == 0;
+	uint64_t i = 0;
+
+	for (; good && i < 10 * SMALL_MAX; i++)
+		good = send(end[0], &(char){(char)(i % 251)}, 1, MSG_DONTWAIT) == 1;
+	/* Also in steps: what the reader has seen of a buffer stays when more comes. */
+	for (i = 0; good && i < 10 * SMALL_MAX; i++) {
+		char c;
+
+		good = recv(end[1], &c, 1, MSG_DONTWAIT) == 1 && c == (char)(i % 251) &&
+		       (i % 10 != 0 || write(end[0], "+", 1) == 1);
+	}
+	good = good && shutdown(end[0], SHUT_WR) == 0 &&
+	       recv(end[1], bytes, sizeof(bytes), MSG_WAITALL) == SMALL_MAX && bytes[0] == '+' &&
+	       bytes[SMALL_MAX - 1] == '+';
+	return (close(end[0]) == 0) & (close(end[1]) == 0) & good;
+}
+
 static bool
 peeks(void)
 {
@@ -476,6 +501,36 @@ peeks(void)
 	       close(end[1]) == 0;
 }
 
+static void *
+read_4321(void *arg)
+{
+	static char all[4321];
+
+	return recv(*(int *)arg, all, sizeof(all), MSG_WAITALL) == sizeof(all) ? arg : NULL;
+}
+
+int
+streams_looked_at(void)
+{
+	int end[2];
+	bool good = inet_connected(end) && send(end[0], bytes, 4320, 0) == 4320 &&
+		    send(end[0], "x", 1, 0) == 1;
+	pthread_t reader;
+	void *found = NULL;
+	char c;
+
+	good = good && pthread_create(&reader, NULL, read_4321, &end[1]) == 0;
+	do {
+		int unread = -1;
+
+		if (recv(end[1], &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN &&
+		    ioctl(end[1], FIONREAD, &unread) == 0 && unread == 0)
+			break;
+	} while (good);
+	good = good && pthread_join(reader, &found) == 0;
+	return good && found == &end[1] ? 0 : 1;
+}
+
 void
 test_streams(void)
 {
@@ -500,5 +555,6 @@ test_streams(void)
 	result(attempts_end(), "streams: connect(AF_UNSPEC) and shutdown() end what began");
 	result(errors_are_told(), "streams: an error is told by a call that fails for it");
 	result(peeks_at_the_limit(), "streams: MSG_PEEK with MSG_WAITALL at the limit of memory");
+	result(small_ones_wait(), "streams: many small segments wait for a reader");
 	result(peeks(), "streams: MSG_PEEK shows all, MSG_TRUNC drops, MSG_ERRQUEUE has nothing");
 }

@@ -92,6 +92,33 @@ def told_without_locks():
     check_match(r"^most 16\r?$", out, "the owners that one interrupt tells")
 
 
+WALKS = """dtrace -qn 'fbt::vnode_lookup:entry, fbt::vnode_mknod:entry /execname == "linux_test"/ { n++; }
+fbt::vnode_lookup:entry, fbt::vnode_mknod:entry /(uintptr_t)`unix_lock.owner == (uintptr_t)curthread/ { held++; }
+END { printf("walks %d held %d\\n", n, held); }' -c '/bin/linux_test brief sockets'
+"""
+
+
+@portable_test("no path is walked with the lock of AF_UNIX: a disk, or the host, would stop all its sockets")
+def unix_walks():
+    out = boot(WALKS, smp=2, options=FILE).expect().out.replace("\r", "")
+    check("not ok" not in out, out)
+    check_match(r"^walks [1-9]\d+ held 0$", out, "calls that look for a path")
+
+
+ROOM = """dtrace -qn 'fbt::unix_queue_has_room:entry /pid == $target/ { self->t = timestamp; }
+fbt::unix_queue_has_room:return /self->t/ { printf("ns %d\\n", timestamp - self->t); }
+' -c '/bin/linux_test sockets-among NUMBER'
+"""
+
+
+@portable_test("who reads from a full queue tells those who send there, and walks no other sockets")
+def room_is_told():
+    script = ROOM.replace("NUMBER", "0") + ROOM.replace("NUMBER", "2000")
+    out = boot(script, smp=1, options=["--icount", *FILE]).expect().out
+    ns = [int(n) for n in re.findall(r"^ns (\d+)\r?$", out, re.M)]
+    check(len(ns) == 4 and max(ns) < 2 * min(ns), f"nanoseconds without other sockets, and among 2000: {ns}")
+
+
 ENDS = r"""linux_test answers 20
 dtrace -qn 'fbt::do_exit:entry /pid == $target/ { self->ends = 1; } fbt::proc_next:entry /self->ends/ { n++; } END { printf("looked at %d\n", n); }' -c '/bin/linux_test orphans 150'
 linux_test shortage

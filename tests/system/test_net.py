@@ -3,6 +3,7 @@
 import hashlib
 import re
 import socket
+import struct
 import urllib.request
 
 import pexpect
@@ -58,12 +59,27 @@ for _smp in cpus("busybox's network programs"):
 def memory():
     need_lwip()
     # A closed connection is remembered for ten seconds; one that was never complete for twenty.
-    step = "for w in inet streams datagrams; do su 1000 linux_test $w; done; linux_test floods; sleep 40; sysctl vm.heap.used kern.uidinfo\n"
+    step = "for w in inet streams datagrams; do su 1000 linux_test $w; done; linux_test floods; linux_test forged\nsleep 40; sysctl vm.heap.used kern.uidinfo\n"
     run = boot(step * 3, smp=1, options=ICOUNT + LINUX_TEST).expect()
     check(tap(run.out, 3 * 4) > 60, run.out)
     heap = [int(n) for n in re.findall(r"^vm.heap.used: (\d+)$", run.out, re.M)]
     check(len(heap) == 3 and abs(heap[2] - heap[1]) <= 4096, f"bytes of the heap after each turn: {heap}")
     check(not re.search(r"^1000 ", run.out, re.M), f"user 1000 still holds something: {run.out}")
+
+
+LOOKS = """dtrace -wqn '
+fbt::uio_put:entry /execname == "linux_test" && arg2 > 1000 && !reads/ { reads = tid; chill(300000000); }
+fbt::uio_put:return /tid == reads/ { reads = 1; }
+fbt::inet_tcp_receive:return /reads > 1 && tid != reads/ { looks++; }
+END { printf("looks %d\\n", looks); }' -c '/bin/linux_test streams-looked-at'
+"""
+
+
+@portable_test("who does not wait is told that there is nothing while another thread copies from a stream")
+def looks():
+    need_lwip()
+    out = boot(LOOKS, smp=2, options=LINUX_TEST).expect().out
+    check_match(r"^looks [1-9]\d*\r?$", out, "calls that end meanwhile")
 
 
 @portable_test("while no connection is open, the network's thread does not run")
@@ -125,6 +141,46 @@ def card_pc():
 @test("the same with the interrupt controller GICv2", arch=("aarch64", "it is Arm's"))
 def card_gicv2():
     card(2, "--machine", "virt,gic-version=2", lines=100000)
+
+
+def frame(source, dest, port, data):
+    """A datagram of UDP in a frame for everybody. Its checksum is 0: there is none."""
+    udp = struct.pack(">HHHH", port, port, 8 + len(data), 0) + data
+    ends = socket.inet_aton(source) + socket.inet_aton(dest)
+    ip = struct.pack(">BBHHHBBH8s", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, ends)
+    total = sum(struct.unpack(">10H", ip))
+    total = (total & 0xffff) + (total >> 16)
+    ip = ip[:10] + struct.pack(">H", ~(total + (total >> 16)) & 0xffff) + ip[12:]
+    return b"\xff" * 6 + b"\x02" + b"\0" * 4 + b"\1" + b"\x08\0" + ip + udp
+
+
+@portable_test("what comes by a card, and says that it is from this machine or for its loopback, is not received")
+def false_addresses():
+    need_lwip()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as wire:
+        wire.bind(("127.0.0.1", 0))
+        own, (guests,) = wire.getsockname()[1], free_ports(1)
+        card = ["-netdev", f"socket,id=net,udp=127.0.0.1:{own},localaddr=127.0.0.1:{guests}",
+                "-device", "virtio-net-pci,netdev=net,disable-legacy=on,romfile="]
+        with guest(*LINUX_TEST, "--set", "net.address=10.0.2.15/24,10.0.2.2", "--", *card, smp=1) as c:
+            c.sendline("linux_test datagrams-heard true")
+            c.expect(r"\nlistens\r")
+            for source in ("127.0.0.1", "127.1.2.3", "10.0.2.15"):
+                wire.sendto(frame(source, "10.0.2.15", 514, b"false"), ("127.0.0.1", guests))
+            wire.sendto(frame("10.0.2.2", "127.0.0.1", 514, b"false"), ("127.0.0.1", guests))
+            wire.sendto(frame("10.0.2.2", "10.0.2.15", 514, b"true"), ("127.0.0.1", guests))
+            c.expect(r"\nheard (\w+)\r")
+            check_eq(c.match.group(1), "true", "the first datagram that is received")
+            prompt(c)
+            c.sendline("ifconfig eth0 | grep RX")
+            c.expect("RX packets:5 errors:4 dropped:0")
+            prompt(c)
+            # With a way to other machines.
+            c.sendline("linux_test brief inet | grep -v ^ok")
+            c.expect(r"\^ok\r+\n1\.\.\d+\r")
+            prompt(c)
+            c.sendline("poweroff")
+            c.expect(pexpect.EOF)
 
 
 @portable_test("a machine without a card looks for none; one that should have it, or has a bad address, says so")

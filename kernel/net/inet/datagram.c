@@ -228,8 +228,8 @@ datagram_bind_locked(struct inet_socket *s, const ip_addr_t *ip, uint16_t port)
 	if (error == 0 && inet_is_ping(s))
 		error = inet_ping_bind(s, port);
 	if (error == 0)
-		error = inet_errno(is_udp(s) ? udp_bind(s->dgram.udp, ip, port)
-					     : raw_bind(s->dgram.raw, ip));
+		error = is_udp(s) ? inet_udp_bind(s->dgram.udp, ip, port)
+				  : inet_errno(raw_bind(s->dgram.raw, ip));
 	s->dgram.bound |= error == 0 && port != 0;
 	return error;
 }
@@ -287,22 +287,22 @@ datagram_disconnect(struct inet_socket *s)
 static int
 datagram_connect_locked(struct inet_socket *s, ip_addr_t ip, uint16_t port)
 {
-	ip_addr_t source;
 	int error;
 
 	if (ip_addr_isany(&ip))
 		ip_addr_set_loopback(false, &ip);
 	error = inet_check_way(s->dgram.sourced ? IP4_ADDR_ANY : local_of(s), &ip);
+	if (error == 0 && is_udp(s))
+		error = inet_udp_bind(s->dgram.udp, local_of(s), 0);
 	if (error == 0)
 		error = inet_errno(is_udp(s) ? udp_connect(s->dgram.udp, &ip, port)
 					     : raw_connect(s->dgram.raw, &ip));
 	if (error != 0)
 		return error;
-	source = inet_source(&ip);
 	s->dgram.connected = true;
 	forget_source(s);
 	if (is_udp(s) && ip_addr_isany(&s->dgram.udp->local_ip)) {
-		ip_addr_copy(s->dgram.udp->local_ip, source);
+		ip_addr_copy(s->dgram.udp->local_ip, inet_source(&ip));
 		s->dgram.sourced = true;
 	}
 	return 0;
@@ -368,7 +368,7 @@ datagram_finish(struct inet_socket *s, struct pbuf *p, const ip_addr_t *to)
 
 	if (error != 0)
 		return error;
-	return is_udp(s) ? 0 : inet_raw_finish(s, p, to);
+	return is_udp(s) ? inet_udp_bind(s->dgram.udp, local_of(s), 0) : inet_raw_finish(s, p, to);
 }
 
 /* ip: where to; NULL: to whom it is connected. */
@@ -546,7 +546,7 @@ inet_datagram_ioctl(struct socket *so, unsigned request, uint64_t arg)
 	int32_t n = 0;
 
 	if (request != FIONREAD && request != TIOCOUTQ)
-		return inet_interface_ioctl(request, arg);
+		return -ENOTTY;
 	inet_lock();
 	if (request == FIONREAD && !list_empty(&s->dgram.packets))
 		n = list_entry(s->dgram.packets.next, struct packet, link)->p->tot_len;

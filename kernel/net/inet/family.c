@@ -3,6 +3,8 @@
  * holds.
  */
 #include <lwip/netif.h>
+#include <lwip/priv/tcp_priv.h>
+#include <lwip/udp.h>
 
 #include "kernel/abi/capability.h"
 #include "kernel/abi/errno.h"
@@ -12,7 +14,11 @@
 #include "kernel/proc/proc.h"
 #include "kernel/proc/task.h"
 
-#define PORT_PRIVILEGED 1024 /* ports below it want CAP_NET_BIND_SERVICE */
+#define PORT_PRIVILEGED 1024   /* ports below it want CAP_NET_BIND_SERVICE */
+#define PORT_FIRST      0xc000 /* of those that are given to who wants any */
+#define PORTS           0x4000
+
+static uint32_t ports_taken[PORTS / 32]; /* bits; guarded by the lock of the network */
 
 void
 inet_changed(struct inet_socket *s, unsigned events)
@@ -119,6 +125,59 @@ inet_source(const ip_addr_t *ip)
 	const struct netif *netif = ip4_route(ip);
 
 	return netif != NULL ? *netif_ip_addr4(netif) : *IP4_ADDR_ANY;
+}
+
+/* ---- ports ---- */
+
+static void
+port_take(uint16_t port)
+{
+	if (port >= PORT_FIRST)
+		ports_taken[(port - PORT_FIRST) / 32] |= 1u << port % 32;
+}
+
+/* The first port from a random one on that is not taken. 0: there is none. */
+static uint16_t
+port_find(void)
+{
+	uint32_t start = inet_random();
+
+	for (uint32_t i = 0; i < PORTS; i++) {
+		uint32_t n = (start + i) % PORTS;
+
+		if ((ports_taken[n / 32] & 1u << n % 32) == 0)
+			return (uint16_t)(PORT_FIRST + n);
+	}
+	return 0;
+}
+
+int
+inet_udp_bind(struct udp_pcb *pcb, const ip_addr_t *ip, uint16_t port)
+{
+	if (port == 0 && pcb->local_port != 0)
+		return 0;
+	if (port == 0) {
+		memset(ports_taken, 0, sizeof(ports_taken));
+		for (const struct udp_pcb *p = udp_pcbs; p != NULL; p = p->next)
+			port_take(p->local_port);
+		port = port_find();
+	}
+	return port != 0 ? inet_errno(udp_bind(pcb, ip, port)) : -EADDRINUSE;
+}
+
+int
+inet_tcp_bind_pcb(struct tcp_pcb *pcb, const ip_addr_t *ip, uint16_t port)
+{
+	if (port == 0 && pcb->local_port != 0)
+		return 0;
+	if (port == 0) {
+		memset(ports_taken, 0, sizeof(ports_taken));
+		for (unsigned i = 0; i < NUM_TCP_PCB_LISTS; i++)
+			for (const struct tcp_pcb *p = *tcp_pcb_lists[i]; p != NULL; p = p->next)
+				port_take(p->local_port);
+		port = port_find();
+	}
+	return port != 0 ? inet_errno(tcp_bind(pcb, ip, port)) : -EADDRINUSE;
 }
 
 static int

@@ -6,7 +6,7 @@
  *
  * To read, in order: core.c, the lock; family.c; tcp.c and tcp_data.c, streams; datagram.c and
  * raw.c, UDP and raw IP; option.c; interface.c and report.c, what ifconfig, route and netstat do
- * and read; probe.c and tcp_probe.c, what is told of it all.
+ * and read; probe.c and tcp_probe.c, what is told of it all; tcp_guard.c, what lwIP is not given.
  *
  * Locking: all of a struct inet_socket but its struct socket is guarded by the lock of core.h. The
  * callbacks of lwIP run with it.
@@ -24,12 +24,14 @@
 #include "kernel/net/inet/core.h"
 #include "kernel/net/socket.h"
 
+struct udp_pcb;
+
 /*
  * What we keep in a pcb of a stream: the pcb itself, its struct inet_socket, its state as it was
- * told last (tcp_probe.c). When the pcb goes, lwIP calls what belongs to them in this order, so
- * that the socket is there while the end is told.
+ * told last (tcp_probe.c), its strays (tcp_guard.c). When the pcb goes, lwIP calls what belongs to
+ * them in this order, so that the socket is there while the end is told.
  */
-enum { EXT_SELF, EXT_ARG, EXT_TOLD };
+enum { EXT_SELF, EXT_ARG, EXT_TOLD, EXT_STRAYS };
 
 /* What a packet takes in memory besides its data, about. */
 #define PACKET_OVERHEAD 128
@@ -43,6 +45,7 @@ struct inet_tcp {
 	struct pbuf *in, *in_last;
 	uint32_t unread;   /* bytes in `in` */
 	uint32_t held;     /* memory of `in` */
+	uint16_t room;     /* bytes that the last buffer of `in` has room for */
 	uint32_t unacked;  /* bytes that are counted for the user, and not acknowledged */
 	struct list queue; /* listening: connections that wait for accept() */
 	uint32_t queued;   /* in that queue */
@@ -126,6 +129,12 @@ int inet_check_local(const ip_addr_t *ip, uint16_t port);
  * is not this machine's, or is the loopback's, and `to` is another machine's. Lock held.
  */
 int inet_check_way(const ip_addr_t *from, const ip_addr_t *to);
+/*
+ * Gives it a port; 0: one that nobody has, unless it has one already. lwIP's choice can be guessed,
+ * and takes long when many are taken. 0, -EADDRINUSE, or another -errno. Lock held.
+ */
+int inet_udp_bind(struct udp_pcb *pcb, const ip_addr_t *ip, uint16_t port);
+int inet_tcp_bind_pcb(struct tcp_pcb *pcb, const ip_addr_t *ip, uint16_t port);
 /* This machine's address for packets to ip. Any: there is none. Lock held. */
 ip_addr_t inet_source(const ip_addr_t *ip);
 
@@ -147,8 +156,8 @@ err_t inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t er
 err_t inet_tcp_sent(void *arg, struct tcp_pcb *pcb, uint16_t len);
 void inet_tcp_discard(struct inet_socket *s); /* what was not read */
 bool inet_tcp_writable(const struct inet_socket *s);
-/* Waits until nobody copies from `in`. 0 or -EINTR. Lock held. */
-int inet_tcp_readers_end(struct inet_socket *s);
+/* Waits until nobody copies from `in`. 0, -EINTR, or -EAGAIN: somebody still does. Lock held. */
+int inet_tcp_readers_end(struct inet_socket *s, bool nowait, uint64_t deadline);
 int64_t inet_tcp_send(struct socket *so, struct socket_message *m);
 int64_t inet_tcp_receive(struct socket *so, struct socket_message *m);
 
@@ -156,5 +165,3 @@ int64_t inet_tcp_receive(struct socket *so, struct socket_message *m);
 int inet_set_option(struct socket *so, int level, int name, uint64_t uvalue, uint32_t len);
 int inet_get_option(struct socket *so, int level, int name, uint64_t uvalue, uint64_t ulen);
 void inet_option_changed(struct socket *so, int name);
-/* interface.c: requests on interfaces and routes. */
-int64_t inet_interface_ioctl(unsigned request, uint64_t arg);

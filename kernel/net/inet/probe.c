@@ -8,8 +8,8 @@
  *	ip4.c ──┬───► inet_loop_output() ─┐ a packet is complete
  *	        ├───► inet_frag() ────────┤ … but it is sent in fragments
  *	        └───► netif->output() ────┴─► inet_ip_sent()
- *	ip4.c ──────► inet_ip_received()
- *	tcp_in.c ───► inet_tcp_heard()      a segment, and its pcb
+ *	ip4.c ──────► inet_ip_received()    true: it is no packet for this machine
+ *	tcp_in.c ───► inet_tcp_heard()      a segment, and its pcb; then inet_tcp_admit()
  */
 #include <lwip/ip.h>
 #include <lwip/ip4_frag.h>
@@ -17,6 +17,7 @@
 #include <lwip/prot/ethernet.h>
 #include <lwip/prot/tcp.h>
 #include <lwip/prot/udp.h>
+#include <lwip/snmp.h>
 #include <lwip/udp.h>
 
 #include "kernel/net/inet/inet_private.h"
@@ -120,23 +121,47 @@ is_sound(const struct pbuf *p)
 	       lwip_ntohs(IPH_LEN(ip)) >= IPH_HL_BYTES(ip) && lwip_ntohs(IPH_LEN(ip)) <= p->tot_len;
 }
 
-void
-inet_ip_received(struct pbuf *p, const struct netif *netif)
+/*
+ * Does it say that it comes from this machine itself, or goes to its loopback, and has come by a
+ * card? Programs trust such addresses.
+ */
+static bool
+is_false_packet(const struct ip_hdr *ip)
 {
+	ip4_addr_t from = {ip->src.addr}, to = {ip->dest.addr};
+	const struct netif *netif;
+
+	if (inet_delivering)
+		return false;
+	if (ip4_addr_isloopback(&from) || ip4_addr_isloopback(&to))
+		return true;
+	NETIF_FOREACH(netif)
+	if (!ip4_addr_isany_val(from) && ip4_addr_cmp(&from, netif_ip4_addr(netif)))
+		return true;
+	return false;
+}
+
+bool
+inet_ip_received(struct pbuf *p, struct netif *netif)
+{
+	const struct netif *by = inet_delivering ? inet_loopback : netif;
 	const struct ip_hdr *ip = p->payload;
 
 	inet_tcp_watch(NULL);
 	inet_arrived = p;
-	if (inet_delivering) {
-		netif = inet_loopback;
-		inet_dev_receive(netif, p, p->tot_len);
-	}
+	if (inet_delivering)
+		inet_dev_receive(by, p, p->tot_len);
 	if (!is_sound(p))
-		return;
-	SDT_CTR6(ip, , , receive, SDT_ARGS6(p, 0, ip, netif, ip, 0), KTR_INET,
+		return false;
+	SDT_CTR6(ip, , , receive, SDT_ARGS6(p, 0, ip, by, ip, 0), KTR_INET,
 		 "ip receive: interface %s source %pI4 destination %pI4 protocol %u bytes %u id %u",
-		 interface_of(netif), ADDRESS(ip->src.addr), ADDRESS(ip->dest.addr), ip->_proto,
+		 interface_of(by), ADDRESS(ip->src.addr), ADDRESS(ip->dest.addr), ip->_proto,
 		 lwip_ntohs(ip->_len), lwip_ntohs(ip->_id));
+	if (!is_false_packet(ip))
+		return false;
+	MIB2_STATS_NETIF_INC(netif, ifinerrors);
+	pbuf_free(p);
+	return true;
 }
 
 /* Returns u. A socket that is not connected has the packet's addresses. */

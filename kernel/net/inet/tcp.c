@@ -202,7 +202,7 @@ tcp_bind_locked(struct inet_socket *s, const ip_addr_t *ip, uint16_t port)
 	if (error == 0)
 		error = pcb_make(s);
 	if (error == 0)
-		error = inet_errno(tcp_bind(s->tcp.pcb, ip, port));
+		error = inet_tcp_bind_pcb(s->tcp.pcb, ip, port);
 	if (error != 0)
 		return error;
 	s->tcp.local = inet_name(&s->tcp.pcb->local_ip, s->tcp.pcb->local_port);
@@ -220,6 +220,7 @@ static int
 tcp_listen_locked(struct inet_socket *s, int backlog)
 {
 	uint8_t n = backlog < BACKLOG_MAX ? (uint8_t)(backlog + 1) : BACKLOG_MAX;
+	ip_addr_t ip = {s->tcp.local.sin_addr};
 	struct tcp_pcb *pcb;
 	err_t err;
 	int error;
@@ -230,7 +231,12 @@ tcp_listen_locked(struct inet_socket *s, int backlog)
 	}
 	if (s->tcp.connecting || s->tcp.connected)
 		return -EINVAL;
-	error = s->tcp.local.sin_port != 0 ? pcb_make(s) : tcp_bind_locked(s, IP4_ADDR_ANY, 0);
+	if (s->tcp.local.sin_port == 0)
+		error = tcp_bind_locked(s, IP4_ADDR_ANY, 0);
+	else if (is_listened(&ip, lwip_ntohs(s->tcp.local.sin_port)))
+		error = -EADDRINUSE; /* somebody has called listen() since this one's bind() */
+	else
+		error = pcb_make(s);
 	if (error != 0)
 		return error;
 	/* The listening pcb is another one. */
@@ -266,6 +272,7 @@ connect_begin(struct inet_socket *s, const ip_addr_t *to, uint16_t port)
 {
 	ip_addr_t ip = *to;
 	int error = pcb_make(s);
+	uint8_t options;
 
 	if (error != 0)
 		return error;
@@ -277,9 +284,20 @@ connect_begin(struct inet_socket *s, const ip_addr_t *to, uint16_t port)
 	if (error == 0)
 		socket_set_error(&s->so, 0); /* that of the attempt before */
 	if (error == 0)
+		error = inet_tcp_bind_pcb(s->tcp.pcb, &s->tcp.pcb->local_ip, 0);
+	/* Only who has this option is asked whether there is such a connection already. */
+	options = s->tcp.pcb->so_options;
+	ip_set_option(s->tcp.pcb, SOF_REUSEADDR);
+	if (error == 0)
 		error = inet_errno(tcp_connect(s->tcp.pcb, &ip, port, tcp_established));
-	if (error != 0)
+	s->tcp.pcb->so_options = options;
+	if (error != 0) { /* it may have an address that its user has not chosen */
+		if (s->tcp.local.sin_port == 0)
+			tcp_cut(s);
+		else
+			ip_addr_set_ip4_u32_val(s->tcp.pcb->local_ip, s->tcp.local.sin_addr);
 		return error == -EADDRINUSE ? -EADDRNOTAVAIL : error;
+	}
 	s->tcp.connecting = s->tcp.untold = true;
 	s->tcp.local = inet_name(&s->tcp.pcb->local_ip, s->tcp.pcb->local_port);
 	return 0;
@@ -373,7 +391,7 @@ inet_tcp_connect(struct socket *so, const struct socket_name *name, bool nowait)
 	int error;
 
 	inet_lock();
-	error = inet_tcp_readers_end(s);
+	error = inet_tcp_readers_end(s, nowait, socket_deadline(so->sndtimeo));
 	if (error == 0 && inet_name_is_unspec(name)) {
 		tcp_disconnect(s);
 	} else if (error == 0) {
@@ -548,7 +566,7 @@ inet_tcp_ioctl(struct socket *so, unsigned request, uint64_t arg)
 	int32_t n = -1;
 
 	if (request != FIONREAD && request != TIOCOUTQ)
-		return inet_interface_ioctl(request, arg);
+		return -ENOTTY;
 	inet_lock();
 	if (!s->tcp.listening)
 		n = (int32_t)(request == FIONREAD ? s->tcp.unread : s->tcp.unacked);

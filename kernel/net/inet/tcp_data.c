@@ -13,10 +13,19 @@
 #include "kernel/net/inet/inet_private.h"
 #include "kernel/proc/proc.h"
 
-#define HELD_MAX   (4 * TCP_WND) /* memory of what was not read: many small segments take more */
-#define FEW        256           /* bytes that need no heap */
-#define PIECE      4096
-#define QUEUE_FULL (TCP_SND_QUEUELEN - 16)
+/*
+ * Memory of what was not read. Small segments take several times their bytes; but when there are
+ * many, they are gathered in buffers of our own: what a window holds is not refused.
+ */
+#define HELD_MAX    (4 * TCP_WND)
+#define GATHER_FROM 16384
+#define GATHER      3840 /* bytes of such a buffer */
+#define GATHER_COST (GATHER + PACKET_OVERHEAD)
+#define GATHERED    0x40u /* among its flags; lwIP has others */
+#define SMALL       1024  /* bytes of a packet's buffer, which has fewer */
+#define FEW         256   /* bytes that need no heap */
+#define PIECE       4096
+#define QUEUE_FULL  (TCP_SND_QUEUELEN - 16)
 
 /*
  * The peer has sent its end, perhaps with the last bytes. lwIP offers these no second time if the
@@ -36,7 +45,75 @@ tcp_refuse_data(struct inet_socket *s)
 	if (!s->tcp.refused)
 		inet_changed(s, POLLIN);
 	s->tcp.refused = true;
-	return ERR_MEM; /* lwIP tries again later */
+	return ERR_MEM; /* lwIP tries again, at the latest when something is read */
+}
+
+/* Appends buffers to what is to be read. */
+static void
+tcp_hold_buffers(struct inet_socket *s, struct pbuf *p)
+{
+	if (s->tcp.in == NULL)
+		s->tcp.in = p;
+	else
+		s->tcp.in_last->next = p;
+	for (s->tcp.in_last = p; s->tcp.in_last->next != NULL;)
+		s->tcp.in_last = s->tcp.in_last->next;
+	s->tcp.room = 0;
+}
+
+/* Appends an empty buffer, unless the user or the connection has too much. */
+static void
+tcp_gather_begin(struct inet_socket *s)
+{
+	struct pbuf *p;
+
+	if (s->tcp.held + GATHER_COST > HELD_MAX || !inet_charge(s, GATHER_COST))
+		return;
+	p = pbuf_alloc(PBUF_RAW, GATHER, PBUF_RAM);
+	if (p == NULL) {
+		inet_release(s, GATHER_COST);
+		return;
+	}
+	p->len = 0;
+	p->flags |= GATHERED;
+	tcp_hold_buffers(s, p);
+	s->tcp.held += GATHER_COST;
+	s->tcp.room = GATHER;
+}
+
+/* Takes the bytes of p, and frees it, if they fit into a buffer of ours. */
+static bool
+tcp_gather_data(struct inet_socket *s, struct pbuf *p)
+{
+	uint16_t n = p->tot_len;
+
+	if (n > s->tcp.room && n <= GATHER && n < SMALL * pbuf_clen(p) &&
+	    s->tcp.held >= GATHER_FROM)
+		tcp_gather_begin(s);
+	if (n > s->tcp.room)
+		return false;
+	pbuf_copy_partial(p, (char *)s->tcp.in_last->payload + s->tcp.in_last->len, n, 0);
+	s->tcp.in_last->len = (uint16_t)(s->tcp.in_last->len + n);
+	s->tcp.room = (uint16_t)(s->tcp.room - n);
+	pbuf_free(p);
+	return true;
+}
+
+/* Takes p for the reader. False: there is too much. */
+static bool
+tcp_accept_data(struct inet_socket *s, const struct tcp_pcb *pcb, struct pbuf *p)
+{
+	uint32_t n = p->tot_len + PACKET_OVERHEAD * pbuf_clen(p);
+
+	if (tcp_gather_data(s, p))
+		return true;
+	if (peer_has_ended(pcb))
+		uidinfo_charge_anyway(s->so.ui, UIDINFO_KMEM, n); /* a window's segments at most */
+	else if (s->tcp.held + n > HELD_MAX || !inet_charge(s, n))
+		return false;
+	s->tcp.held += n;
+	tcp_hold_buffers(s, p);
+	return true;
 }
 
 err_t
@@ -61,22 +138,13 @@ inet_tcp_received(void *arg, struct tcp_pcb *pcb, struct pbuf *p, err_t err)
 		pbuf_free(p);
 		return ERR_OK;
 	}
-	n = p->tot_len + PACKET_OVERHEAD * pbuf_clen(p);
-	if (peer_has_ended(pcb))
-		uidinfo_charge_anyway(s->so.ui, UIDINFO_KMEM, n); /* a window's segments at most */
-	else if (s->tcp.held + n > HELD_MAX || !inet_charge(s, n))
+	n = p->tot_len;
+	if (!tcp_accept_data(s, pcb, p))
 		return tcp_refuse_data(s);
 	s->tcp.refused = false;
-	s->tcp.held += n;
-	s->tcp.unread += p->tot_len;
-	if (s->tcp.in == NULL)
-		s->tcp.in = p;
-	else
-		s->tcp.in_last->next = p;
-	for (s->tcp.in_last = p; s->tcp.in_last->next != NULL;)
-		s->tcp.in_last = s->tcp.in_last->next;
+	s->tcp.unread += n;
 	/* Who answers what arrives sends the acknowledgement with the answer; others at once. */
-	if (!s->tcp.answers && p->tot_len < pcb->mss)
+	if (!s->tcp.answers && n < pcb->mss)
 		tcp_ack_now(pcb);
 	s->tcp.answers = false;
 	inet_changed(s, POLLIN);
@@ -130,61 +198,77 @@ free_first(struct pbuf **list)
 	pbuf_free(p);
 }
 
-/* n bytes, and as many buffers, are no longer held for the reader. */
-static void
-tcp_unhold(struct inet_socket *s, uint32_t n, uint32_t buffers)
+/* The memory of n bytes of the first buffer of `in`, and of itself if it has no others. */
+static uint32_t
+memory_of_first(const struct inet_socket *s, uint32_t n)
 {
-	s->tcp.held -= n + buffers * PACKET_OVERHEAD;
-	inet_release(s, n + buffers * PACKET_OVERHEAD);
+	const struct pbuf *p = s->tcp.in;
+	bool gathered = p->flags & GATHERED;
+
+	return (gathered ? 0 : n) + (p->len > n ? 0 : gathered ? GATHER_COST : PACKET_OVERHEAD);
+}
+
+/* Drops n bytes of `in`, which are as many or fewer, and the buffers that have none left. */
+static void
+drop_bytes(struct inet_socket *s, uint32_t n)
+{
+	uint32_t memory = 0;
+
+	s->tcp.unread -= n;
+	while (s->tcp.in != NULL) {
+		struct pbuf *p = s->tcp.in;
+		uint16_t part = n < p->len ? (uint16_t)n : p->len;
+
+		memory += memory_of_first(s, part);
+		p->payload = (char *)p->payload + part;
+		p->len = (uint16_t)(p->len - part);
+		n -= part;
+		if (p->len > 0)
+			break;
+		if (p == s->tcp.in_last)
+			s->tcp.room = 0;
+		free_first(&s->tcp.in);
+	}
+	s->tcp.held -= memory;
+	inet_release(s, memory);
 }
 
 void
 inet_tcp_discard(struct inet_socket *s)
 {
-	for (; s->tcp.in != NULL; free_first(&s->tcp.in))
-		tcp_unhold(s, s->tcp.in->len, 1);
-	s->tcp.unread = 0;
+	drop_bytes(s, s->tcp.unread);
 }
 
 /* Drops n bytes, which were read, and lets the peer send as many. */
 static void
 drop_read(struct inet_socket *s, uint32_t n)
 {
-	uint32_t buffers = 0, left = n;
+	struct tcp_pcb *pcb = s->tcp.pcb;
 
-	while (left > 0) {
-		struct pbuf *p = s->tcp.in;
-		uint16_t part = left < p->len ? (uint16_t)left : p->len;
-
-		p->payload = (char *)p->payload + part;
-		p->len = (uint16_t)(p->len - part);
-		left -= part;
-		if (p->len > 0)
-			break;
-		free_first(&s->tcp.in);
-		buffers++;
-	}
-	s->tcp.unread -= n;
+	drop_bytes(s, n);
 	s->tcp.refused = false;
-	tcp_unhold(s, n, buffers);
-	for (left = n; left > 0 && s->tcp.pcb != NULL; left -= left < TCP_WND ? left : TCP_WND)
-		tcp_recved(s->tcp.pcb, (uint16_t)(left < TCP_WND ? left : TCP_WND));
+	for (; n > 0 && pcb != NULL; n -= n < TCP_WND ? n : TCP_WND)
+		tcp_recved(pcb, (uint16_t)(n < TCP_WND ? n : TCP_WND));
+	if (pcb != NULL && pcb->refused_data != NULL)
+		tcp_process_refused_data(pcb);
 }
 
 /*
  * Copies what is there to the reader, without the lock: its memory may have to be made first. While
- * it is `reading`, others only append to `in`. MSG_PEEK: leaves it there; MSG_TRUNC: counts only. 0
- * or -EFAULT.
+ * it is `reading`, others only append to `in`, and nothing to the buffers that are in it. MSG_PEEK:
+ * leaves it there; MSG_TRUNC: counts only. 0 or -EFAULT.
  */
 static int
 tcp_take(struct inet_socket *s, struct uio *u, unsigned flags)
 {
 	bool peek = flags & MSG_PEEK;
 	uint32_t unread = s->tcp.unread, bytes = 0;
-	const struct pbuf *p = s->tcp.in;
+	const struct pbuf *p = s->tcp.in, *last = s->tcp.in_last;
+	uint16_t room = s->tcp.room;
 	int error = 0;
 
 	s->tcp.reading = true;
+	s->tcp.room = 0;
 	inet_unlock();
 	while (error == 0 && u->resid > 0 && bytes < unread) {
 		size_t before = u->resid, n = p->len < before ? p->len : before;
@@ -199,6 +283,8 @@ tcp_take(struct inet_socket *s, struct uio *u, unsigned flags)
 	}
 	inet_lock();
 	s->tcp.reading = false;
+	if (s->tcp.in_last == last)
+		s->tcp.room = room;
 	if (!peek)
 		drop_read(s, bytes);
 	inet_changed(s, s->tcp.unread > 0 && !peek ? POLLIN : 0);
@@ -206,13 +292,13 @@ tcp_take(struct inet_socket *s, struct uio *u, unsigned flags)
 }
 
 int
-inet_tcp_readers_end(struct inet_socket *s)
+inet_tcp_readers_end(struct inet_socket *s, bool nowait, uint64_t deadline)
 {
 	int error = 0;
 
 	while (s->tcp.reading && error == 0)
-		error = inet_wait(&s->changed, "tcpread", DEADLINE_NEVER);
-	return error;
+		error = nowait ? -EAGAIN : inet_wait(&s->changed, "tcpread", deadline);
+	return error == -ETIMEDOUT ? -EAGAIN : error;
 }
 
 /* Why is there not more to read? 0: it is the end; 1: more may come; or -errno. */
@@ -240,7 +326,7 @@ await_data(struct inet_socket *s, size_t want, bool nowait, uint64_t deadline)
 		if (s->tcp.refused && s->tcp.unread > 0 && !s->tcp.reading)
 			break;
 		if (s->tcp.reading)
-			error = inet_tcp_readers_end(s);
+			error = inet_tcp_readers_end(s, nowait, deadline);
 		else if ((r = why_no_more(s, nowait)) == 1)
 			error = inet_wait(&s->changed, "tcprecv", deadline);
 	}
@@ -316,6 +402,12 @@ write_piece(struct inet_socket *s, const char *piece, uint32_t n, bool more)
 	}
 	if (!inet_charge(s, n))
 		return -ENOBUFS;
+	/*
+	 * A segment has at most half of the peer's largest window; but while that is nothing, as
+	 * many bytes as any. lwIP asserts that it is never less than before: so it stays.
+	 */
+	if (s->tcp.pcb->snd_wnd_max < 2)
+		s->tcp.pcb->snd_wnd_max = (tcpwnd_size_t)(2 * s->tcp.pcb->mss);
 	err = tcp_write(s->tcp.pcb, piece, (uint16_t)n,
 			TCP_WRITE_FLAG_COPY | (more ? TCP_WRITE_FLAG_MORE : 0));
 	if (err != ERR_OK) {

@@ -5,7 +5,8 @@
  * lwIP changes the state of a connection, and tells nobody. So each pcb has the state that was told
  * last. It is compared when the next segment of the pcb is sent, in lwIP's callbacks, when the pcb
  * is freed, and, for the pcb that heard or was closed last, when the next packet arrives or the
- * lock is released. Nobody sees anything of the connection between the change and that.
+ * lock is released. Nobody sees anything of the connection between the change and that;
+ * but an end that lwIP sends later, into a closed window, is in /proc/net/tcp before it is told.
  */
 #include <lwip/ip.h>
 #include <lwip/priv/tcp_priv.h>

@@ -1,22 +1,33 @@
 /*
  * hooks.h - what lwIP calls of ours: those of its files that have hooks include it last (lwIP
  * 2.1.3, src/include/lwip/opt.h, LWIP_HOOK_FILENAME). The functions are in kernel/net/inet/probe.c,
- * those of TCP in tcp_probe.c.
+ * those of TCP in tcp_probe.c and tcp_guard.c.
  */
 #pragma once
 
 #include <lwip/ip4_addr.h>
 #include <lwip/pbuf.h>
+#include <stdbool.h>
 
 struct netif;
 struct tcp_hdr;
 struct tcp_pcb;
 
-/* IP has received it; nothing is checked yet but its version. */
-void inet_ip_received(struct pbuf *p, const struct netif *netif);
+/* IP has received it; nothing is checked yet but its version. True: its addresses are false, and it
+ * is freed. */
+bool inet_ip_received(struct pbuf *p, struct netif *netif);
 /* A segment of a connection, or for a socket that listens; p is what follows the header, of which
  * ports, numbers and window are in the order of the host. */
 void inet_tcp_heard(struct tcp_pcb *pcb, const struct tcp_hdr *h, struct pbuf *p);
+/* Where its options are: how many bytes, how many of them after the header, and where the others
+ * are (NULL: there are none). */
+struct tcp_options {
+	uint16_t all, first;
+	uint8_t *rest;
+};
+/* Of the same segment: ERR_OK, or lwIP drops it. Options that lwIP must not see are gone. */
+err_t inet_tcp_admit(struct tcp_pcb *pcb, struct tcp_hdr *h, const struct tcp_options *o,
+		     const struct pbuf *p);
 /* The segment that is made belongs to the pcb. NULL: to none. Returns `options`. */
 uint32_t *inet_tcp_sends(const struct tcp_pcb *pcb, uint32_t *options);
 /* netif_loop_output() and ip4_frag(), to which ip4.c hands a packet that is complete. */
@@ -30,9 +41,10 @@ err_t inet_frag(struct pbuf *p, struct netif *netif, const ip4_addr_t *to);
 	(ip4_addr_isloopback(to) && ip4_addr_isloopback(netif_ip4_addr(netif)))
 #endif
 
-#define LWIP_HOOK_IP4_INPUT(p, netif) (inet_ip_received(p, netif), 0)
+#define LWIP_HOOK_IP4_INPUT(p, netif) inet_ip_received(p, netif)
 #define LWIP_HOOK_TCP_INPACKET_PCB(pcb, h, optlen, opt1len, opt2, p) \
-	(inet_tcp_heard(pcb, h, p), ERR_OK)
+	(inet_tcp_heard(pcb, h, p),                                  \
+	 inet_tcp_admit(pcb, h, &(struct tcp_options){optlen, opt1len, opt2}, p))
 #define LWIP_HOOK_TCP_OUT_ADD_TCPOPTS(p, h, pcb, options) inet_tcp_sends(pcb, options)
 #define netif_loop_output(netif, p)                       inet_loop_output(netif, p)
 #define ip4_frag(p, netif, to)                            inet_frag(p, netif, to)

@@ -3,7 +3,10 @@
  * src/include/lwip/opt.h).
  *
  * lwIP runs under one mutex, inet_lock() (kernel/net/inet/core.c), and has no threads or timers of
- * its own. Its memory is the kernel's heap; what a socket holds of it is counted for its user.
+ * its own. Its memory is the kernel's heap. The bytes that a socket holds of it are counted for its
+ * user, and so is the pcb of a stream. The rest is not: what lwIP adds to each write (some 180
+ * bytes, 512 times a connection at most), what it keeps out of order or because the user has too
+ * much (a window a connection), the pcbs of datagrams, and a datagram while it is made.
  */
 #pragma once
 
@@ -66,7 +69,7 @@
 #define TCP_LISTEN_BACKLOG        1
 #define LWIP_HOOK_TCP_ISN(...)    inet_random()
 #define LWIP_TCP_KEEPALIVE        1
-#define LWIP_TCP_PCB_NUM_EXT_ARGS 3 /* inet_private.h */
+#define LWIP_TCP_PCB_NUM_EXT_ARGS 4 /* inet_private.h */
 #define LWIP_HOOK_FILENAME        "hooks.h"
 
 #define LWIP_HAVE_LOOPIF                   1
