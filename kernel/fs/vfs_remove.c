@@ -217,7 +217,7 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		n = dir_find(from->dir, from->name);
 		if (error == 0 && (n == NULL || n->vn != vn))
 			error = -ENOENT;
-		return error == 0 ? vname_exchange(n, old) : error;
+		return error == 0 && n != old ? vname_exchange(n, old) : error;
 	}
 	if (to->name[0] == '\0' || name_is_dot(to->name))
 		return -EBUSY;

@@ -464,6 +464,38 @@ exchanges_names(void)
 	return end(rmdir("/tmp/linux_dir/in") == 0 && rmdir("/tmp/linux_dir") == 0 && good);
 }
 
+/* Is what the descriptor has told to be removed? */
+static bool
+is_told_removed(int fd)
+{
+	char link[32], to[256];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, to, sizeof(to) - 1);
+	to[n > 0 ? n : 0] = '\0';
+	return strstr(to, "(deleted)") != NULL;
+}
+
+static int
+exchanges_alone(void *arg)
+{
+	char path[64];
+	int fd = open(NAME_A, O_RDWR | O_CREAT, 0600);
+
+	if (renameat2(AT_FDCWD, NAME_A, AT_FDCWD, NAME_A, RENAME_EXCHANGE) != 0 ||
+	    unlink(NAME_A) != 0 || !is_told_removed(fd))
+		return 1;
+	if (mkdir(NAME_A, 0755) != 0 || chdir(NAME_A) != 0 ||
+	    renameat2(AT_FDCWD, NAME_A, AT_FDCWD, NAME_A, RENAME_EXCHANGE) != 0 ||
+	    rmdir(NAME_A) != 0)
+		return 2;
+	return FAILS(mkdir("x", 0755), ENOENT) &&
+		       FAILS(syscall(SYS_getcwd, path, sizeof(path)), ENOENT)
+		   ? 0
+		   : 3;
+}
+
 void
 test_moves(void)
 {
@@ -478,4 +510,5 @@ test_moves(void)
 	result(makes_unnamed_files(), "memfd_create makes files without names");
 	result(in_child(closes_ranges, NULL) == 0, "close_range closes many, or at exec");
 	result(exchanges_names(), "renameat2 exchanges names");
+	result(in_child(exchanges_alone, NULL) == 0, "a name that is exchanged with itself stays");
 }
