@@ -572,10 +572,10 @@ vnode_keeps_pages(const struct vnode *vn)
  */
 void vnode_shrink(struct vnode *vn, uint64_t size);
 /*
- * Writes struct linux_dirent64 records from *cookie on, and advances *cookie. Returns bytes, 0 at
- * the end, -ENOTDIR, or -EINVAL when not one record fits.
+ * Writes struct linux_dirent64 records from *cookie on, and advances *cookie, up to *end, which is
+ * set when it begins. Returns bytes, 0 at the end, -ENOTDIR, or -EINVAL when not one record fits.
  */
-int64_t vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie);
+int64_t vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie, uint64_t *end);
 /*
  * Stores the path of a vnode from the current process's root. *outside (or NULL): it is not below
  * that, so the path begins at the root of all. Returns the length; -ERANGE: it does not fit;

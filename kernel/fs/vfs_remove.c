@@ -192,6 +192,17 @@ vname_exchange(struct vname *a, struct vname *b)
 	return 0;
 }
 
+/* Who lists the directory finds new where old is, which is about to be removed. vfs_lock held. */
+static void
+vname_take_place(struct vname *new, struct vname *old)
+{
+	new->cookie = old->cookie;
+	list_remove(&new->sibling);
+	list_append(&old->sibling, &new->sibling);
+	if (new->dir->listed == old)
+		new->dir->listed = new;
+}
+
 /*
  * Renames. gone[]: the vnodes of the names that are removed, with their references. vfs_lock held.
  */
@@ -264,6 +275,7 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 	dir_unlink(n);
 	if (old != NULL) {
 		gone[1] = old->vn;
+		vname_take_place(new, old);
 		dir_unlink(old);
 	}
 	fsnotify_move(vn, from->dir, from->name, to->dir, to->name, gone[1]);
