@@ -4,6 +4,7 @@
 #include "kernel/abi/dirent.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/poll.h"
 #include "kernel/abi/stat.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/pagecache.h"
@@ -583,6 +584,27 @@ is_collected(void *page)
 	busy = page_of(page)->busy;
 	spin_unlock(&pages_lock);
 	return busy || is_set_now(&wrote);
+}
+
+KTEST(a_pipe_is_polled_while_it_is_locked)
+{
+	char *buf = kzalloc(PIPE_SIZE);
+	struct file *end[2];
+
+	KT_EQ(pipe_create(O_NONBLOCK, end), 0);
+	mutex_lock(&end[0]->vn->lock); /* as splice() to a file does */
+	KT_EQ(end[0]->vn->ops->poll(end[0]), 0);
+	KT_EQ(end[1]->vn->ops->poll(end[1]), POLLOUT);
+	mutex_unlock(&end[0]->vn->lock);
+	KT_EQ(file_write(end[1], buf, PIPE_SIZE - PIPE_BUF + 1), PIPE_SIZE - PIPE_BUF + 1);
+	KT_EQ(end[0]->vn->ops->poll(end[0]), POLLIN);
+	KT_EQ(end[1]->vn->ops->poll(end[1]), 0);
+	KT_EQ(file_read(end[0], buf, 1), 1);
+	KT_EQ(end[1]->vn->ops->poll(end[1]), POLLOUT);
+	file_unref(end[1]);
+	KT_EQ(end[0]->vn->ops->poll(end[0]), POLLIN | POLLHUP);
+	file_unref(end[0]);
+	kfree(buf);
 }
 
 static void
