@@ -3,9 +3,9 @@
  *
  * The host changes files, too. So each look-up of a name asks the host what is there now: the tree
  * of names only keeps what somebody uses, or has used. Sizes, times and rights are those of the
- * last stat(), or of the last look-up during which nobody here changed the file. read() and write()
- * go to the host. Only pages that programs map, or execute, are kept: until a look-up finds that
- * the file has changed, and nobody maps it.
+ * last stat(), or of the last look-up during which nobody here changed the file, or had its lock.
+ * read() and write() go to the host. Only pages that programs map, or execute, are kept: until a
+ * look-up finds that the file has changed, and nobody maps it.
  *
  * Locking: the spin lock of a session guards its table, and which fids a node has. vfs_lock is held
  * where names are looked up and changed; a vnode's lock, where its size and its times are. Requests
@@ -43,7 +43,6 @@ struct v9fs_inode {
 	struct p9_fid *created;    /* open for who has made it, and will open it; or NULL */
 	struct p9_stat_dotl known; /* what the host said last. vn->lock */
 	bool stale;                /* its pages are of an older version. vn->lock */
-	bool writing;              /* atomic: a write() has vn->lock, maybe for long */
 	uint64_t changed_at;       /* atomic: the session's clock at its last change from here */
 	char *text;                /* constant; of a symbolic link */
 };
@@ -65,7 +64,7 @@ bool v9fs_is_same(const struct vnode *vn, const struct p9_stat_dotl *st);
 void v9fs_stat2inode(struct vnode *vn, const struct p9_stat_dotl *st);
 /*
  * The same for what the last look-up has found, unless the file was changed here meanwhile: then it
- * is older than what is known. Does not wait for a write(). vfs_lock held.
+ * is older than what is known, or somebody has vn->lock: it does not wait. vfs_lock held.
  */
 void v9fs_learn(struct vnode *vn, const struct p9_stat_dotl *st);
 /* The file was changed from here. vn->lock held. */

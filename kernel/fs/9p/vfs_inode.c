@@ -167,19 +167,16 @@ v9fs_note_change(struct vnode *vn)
 static bool
 is_older(const struct v9fs_inode *node)
 {
-	return __atomic_load_n(&node->writing, __ATOMIC_SEQ_CST) ||
-	       __atomic_load_n(&node->changed_at, __ATOMIC_SEQ_CST) > node->ses->asked;
+	return __atomic_load_n(&node->changed_at, __ATOMIC_SEQ_CST) > node->ses->asked;
 }
 
 void
 v9fs_learn(struct vnode *vn, const struct p9_stat_dotl *st)
 {
-	struct v9fs_inode *node = v9fs_inode(vn);
-
-	if (is_older(node))
+	/* Who has the lock asks the host himself, or changes the file: perhaps for long. */
+	if (!mutex_trylock(&vn->lock))
 		return;
-	mutex_lock(&vn->lock);
-	if (!is_older(node))
+	if (!is_older(v9fs_inode(vn)))
 		v9fs_stat2inode(vn, st);
 	mutex_unlock(&vn->lock);
 }
