@@ -215,10 +215,10 @@ struct vnode {
 	struct xattr *xattrs;              /* [d] of a file in memory, in order (xattr.c) */
 	uint64_t rdev;                     /* [c] device number, 0 none */
 
-	uint32_t links;     /* [v] how many names it has */
-	struct list names;  /* [v] those, by their age */
-	struct vname *name; /* [v] the newest one; NULL: it has none; of a root that is mounted,
-			     * that of what it covers */
+	uint32_t links, dirs; /* [v] its names; directory: those in it of directories */
+	struct list names;    /* [v] those, by their age */
+	struct vname *name;   /* [v] the newest one; NULL: it has none; of a root that is mounted,
+			       * that of what it covers */
 	struct vname *gone; /* [v] its last one, removed while it was open (fsnotify_keep_name()) */
 	struct fsnotify_mark
 	    *marks; /* who watches it (inotify.c: inotify_lock); [a] to ask if any */

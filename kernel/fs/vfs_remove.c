@@ -177,8 +177,8 @@ vname_exchange(struct vname *a, struct vname *b)
 		error = a->dir->ops->rename(a->dir, a->text, vn, b->dir, b->text, b->vn, true);
 	if (error != 0)
 		return error;
-	list_remove(&a->same);
-	list_remove(&b->same);
+	vname_part(a);
+	vname_part(b);
 	vname_join(a, b->vn);
 	vname_join(b, vn);
 	if (S_ISDIR(a->vn->mode))

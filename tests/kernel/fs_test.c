@@ -550,6 +550,59 @@ KTEST(pages_of_a_sparse_file_are_where_they_were_written_and_leave_no_node)
 	file_unref(f);
 }
 
+/* The table of names grows, and each name stays where it is looked for. */
+KTEST(many_names_are_found)
+{
+	const unsigned many = 20000;
+	char path[32];
+	int err;
+	struct vnode *vn;
+
+	make_dir("/tmp/many");
+	make_file("/tmp/many/0", "");
+	vn = vnode_lookup(NULL, "/tmp/many/0", &err);
+	for (unsigned i = 1; i < many; i++) {
+		snprintf(path, sizeof(path), "/tmp/many/%u", i);
+		KT_EQ(vnode_link(vn, NULL, path), 0);
+	}
+	for (unsigned i = 0; i < many; i++) {
+		snprintf(path, sizeof(path), "/tmp/many/%u", i);
+		KT_EQ(vnode_remove(NULL, path, false), 0);
+		KT_EQ(lookup_error(path), -ENOENT);
+	}
+	vnode_unref(vn);
+	KT_EQ(vnode_remove(NULL, "/tmp/many", true), 0);
+}
+
+/* A directory's links are itself, its name, and the directories in it. */
+KTEST(a_directory_counts_its_directories)
+{
+	static const char *const names[] = {"/tmp/links/b", "/tmp/links/f", "/tmp/links"};
+	struct stat st;
+	struct vnode *dir;
+	int err;
+
+	make_dir("/tmp/links");
+	dir = vnode_lookup(NULL, "/tmp/links", &err);
+	make_dir("/tmp/links/a");
+	make_dir("/tmp/links/b");
+	make_file("/tmp/f", "");
+	vnode_stat(dir, &st);
+	KT_EQ(st.st_nlink, 4);
+	KT_EQ(vnode_rename(NULL, "/tmp/links/a", NULL, "/tmp/f", RENAME_EXCHANGE), 0);
+	vnode_stat(dir, &st);
+	KT_EQ(st.st_nlink, 3);
+	KT_EQ(vnode_rename(NULL, "/tmp/links/a", NULL, "/tmp/links/f", 0), 0);
+	KT_EQ(vnode_rename(NULL, "/tmp/f", NULL, "/tmp/links/b", 0), 0);
+	vnode_stat(dir, &st);
+	KT_EQ(st.st_nlink, 3);
+	for (unsigned i = 0; i < 3; i++)
+		KT_EQ(vnode_remove(NULL, names[i], i != 1), 0);
+	vnode_stat(dir, &st);
+	KT_EQ(st.st_nlink, 2);
+	vnode_unref(dir);
+}
+
 static bool reads, may_read, wrote; /* atomic */
 
 static bool
