@@ -170,7 +170,7 @@ struct vnode_disk_ops {
 	/* What has changed: VNODE_DATA…, vn->lock held but for VNODE_DATA. -errno: it could not be,
 	 * and vn has what it had. */
 	int (*changed)(struct vnode *vn, unsigned what);
-	/* Corrects what the VFS does not know. */
+	/* Corrects what the VFS does not know. vn->lock is not held. */
 	void (*stat)(struct vnode *vn, struct stat *st);
 	/* Has it names on the disk? */
 	bool (*linked)(const struct vnode *vn);

@@ -234,12 +234,7 @@ vnode_execute_notify(struct vnode *vn)
 uint64_t
 vnode_size(struct vnode *vn)
 {
-	uint64_t size;
-
-	mutex_lock(&vn->lock);
-	size = vn->size;
-	mutex_unlock(&vn->lock);
-	return size;
+	return __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
 }
 
 bool
@@ -390,6 +385,9 @@ vnode_touch(struct vnode *vn)
 void
 vnode_stat(struct vnode *vn, struct stat *st)
 {
+	uint64_t mtime = __atomic_load_n(&vn->mtime_ns, __ATOMIC_RELAXED);
+	uint64_t atime = __atomic_load_n(&vn->atime_ns, __ATOMIC_RELAXED);
+
 	memset(st, 0, sizeof(*st));
 	mutex_lock(&vfs_lock);
 	st->st_nlink = S_ISDIR(vn->mode) ? 2 + vn->dirs : vn->nameless ? 1 : vn->links;
@@ -401,14 +399,13 @@ vnode_stat(struct vnode *vn, struct stat *st)
 	st->st_gid = vn->gid;
 	st->st_rdev = vn->rdev;
 	st->st_blksize = 4096;
-	mutex_lock(&vn->lock);
-	st->st_size = (int64_t)vn->size;
+	/* Without the lock, which a write() may hold for long. */
+	st->st_size = (int64_t)vnode_size(vn);
 	st->st_blocks = (int64_t)ramfs_blocks(vn);
-	st->st_mtime = st->st_ctime = vn->mtime_ns / 1000000000;
-	st->st_mtime_nsec = st->st_ctime_nsec = vn->mtime_ns % 1000000000;
-	st->st_atime = vn->atime_ns / 1000000000;
-	st->st_atime_nsec = vn->atime_ns % 1000000000;
+	st->st_mtime = st->st_ctime = mtime / 1000000000;
+	st->st_mtime_nsec = st->st_ctime_nsec = mtime % 1000000000;
+	st->st_atime = atime / 1000000000;
+	st->st_atime_nsec = atime % 1000000000;
 	if (vn->disk != NULL)
 		vn->disk->stat(vn, st);
-	mutex_unlock(&vn->lock);
 }

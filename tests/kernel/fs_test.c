@@ -550,6 +550,22 @@ KTEST(pages_of_a_sparse_file_are_where_they_were_written_and_leave_no_node)
 	file_unref(f);
 }
 
+/* Who writes a gigabyte to a file has its lock so long. */
+KTEST(a_file_that_is_locked_tells_what_it_is)
+{
+	struct file *f = opened("/tmp/locked", O_RDWR | O_CREAT);
+	struct stat st;
+
+	KT_EQ(file_write(f, "kestrel", 7), 7);
+	mutex_lock(&f->vn->lock);
+	vnode_stat(f->vn, &st);
+	KT_EQ(st.st_size, 7);
+	KT_EQ(file_seek(f, 0, SEEK_END), 7);
+	mutex_unlock(&f->vn->lock);
+	file_unref(f);
+	KT_EQ(vnode_remove(NULL, "/tmp/locked", false), 0);
+}
+
 /* The table of names grows, and each name stays where it is looked for. */
 KTEST(many_names_are_found)
 {
