@@ -88,7 +88,8 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 
 	mutex_lock(&vfs_lock);
 	error = path_walk(cwd, path, &w);
-	if (error == 0 && dir && w.dir->ops->rmdir != NULL) {
+	if (error == 0 && dir && w.dir->ops->rmdir != NULL && w.name[0] != '\0' &&
+	    !name_is_dot(w.name)) {
 		error = vfs_change_by(&w, w.dir->ops->rmdir, IN_DELETE);
 		mutex_unlock(&vfs_lock);
 		walk_done(&w);
