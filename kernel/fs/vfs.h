@@ -189,7 +189,8 @@ struct vnode {
 	bool root_only;     /* [c] who has no CAP_SYS_ADMIN gets EPERM, whatever the mode says */
 	bool nameless;      /* [c] not in the tree: made for each look-up; holds `parent` */
 	int32_t flocks; /* locks of flock(): how many that share; -1: one (flock.c: flock_mutex) */
-	struct record_lock *locks; /* those of fcntl(), by their start (flock.c: flock_mutex) */
+	struct record_lock *locks; /* those of fcntl() (flock.c: flock_mutex) */
+	struct cond unlocked;      /* there are fewer of both (flock.c: flock_mutex) */
 	/* [a] regular file: how often it is open for writing, or mapped so; negative: how many
 	 * processes execute it */
 	int32_t writers;
@@ -220,8 +221,7 @@ struct vnode {
 	struct vname *name;   /* [v] the newest one; NULL: it has none; of a root that is mounted,
 			       * that of what it covers */
 	struct vname *gone; /* [v] its last one, removed while it was open (fsnotify_keep_name()) */
-	struct fsnotify_mark
-	    *marks; /* who watches it (inotify.c: inotify_lock); [a] to ask if any */
+	struct fsnotify_mark *marks; /* who watches it (inotify.c: inotify_lock); [a]: any? */
 	/*
 	 * [v] directory: NULL once it is removed. The root is its own parent. Holds no reference,
 	 * but in a vnode that is not in the tree: a directory with children is never removed.
