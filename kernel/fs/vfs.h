@@ -232,14 +232,14 @@ struct vnode {
 	uint64_t next_cookie; /* [v] directory: for the next child */
 	struct vname *listed; /* [v] directory: the last name that a listing gave; NULL: none */
 
-	struct mutex lock; /* [d] */
-	uint64_t size;     /* [d] */
-	uint64_t size_max; /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
-	uint32_t io_error; /* [a] what was written, and lost (writeback_error()); 0: nothing */
-	const bool
-	    *read_only;    /* of its file system, atomic; NULL: never. [c] from its first name on */
-	uint64_t mtime_ns; /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
-	uint64_t atime_ns; /* [d] as utimensat() has set it: no read changes it */
+	struct mutex lock;     /* [d] */
+	uint64_t size;         /* [d] */
+	uint64_t size_max;     /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
+	uint32_t io_error;     /* [a] what was written, and lost (writeback_error()); 0: nothing */
+	const bool *read_only; /* of its file system, [a]; NULL: never. [c] once it has a name */
+	uint64_t mtime_ns;     /* [a] since 1970, by clock_real_ns() */
+	uint64_t ctime_ns;     /* [a] the same; of a file on a disk, that has its own */
+	uint64_t atime_ns;     /* [a] as utimensat() has set it: no read changes it */
 };
 
 /* What mount() may choose. */

@@ -137,7 +137,7 @@ void
 dir_touch(struct vnode *dir)
 {
 	if (!vnode_is_cache(dir))
-		dir->mtime_ns = clock_real_now_ns();
+		dir->mtime_ns = dir->ctime_ns = clock_real_now_ns();
 }
 
 void
@@ -147,6 +147,7 @@ vname_join(struct vname *n, struct vnode *vn)
 	vn->name = n;
 	list_append(&vn->names, &n->same);
 	n->dir->dirs += S_ISDIR(vn->mode);
+	vn->ctime_ns = clock_real_now_ns();
 }
 
 void
@@ -154,6 +155,7 @@ vname_part(struct vname *n)
 {
 	list_remove(&n->same);
 	n->dir->dirs -= S_ISDIR(n->vn->mode);
+	n->vn->ctime_ns = clock_real_now_ns();
 }
 
 void

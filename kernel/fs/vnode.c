@@ -52,7 +52,7 @@ vnode_alloc_for(struct uidinfo *ui, uint32_t mode, const struct vnode_ops *ops, 
 	vn->ino = __atomic_add_fetch(&vnode_last_ino, 1, __ATOMIC_RELAXED);
 	vn->ops = ops;
 	vn->data = data;
-	vn->mtime_ns = vn->atime_ns = clock_real_now_ns();
+	vn->mtime_ns = vn->ctime_ns = vn->atime_ns = clock_real_now_ns();
 	list_init(&vn->children);
 	list_init(&vn->names);
 	mutex_init(&vn->lock, "vnode");
@@ -260,6 +260,7 @@ own_group_only(uint32_t mode, uint32_t gid)
 int
 vnode_changed(struct vnode *vn, unsigned what)
 {
+	vn->ctime_ns = clock_real_now_ns();
 	return vn->disk != NULL ? vn->disk->changed(vn, what) : 0;
 }
 
@@ -386,6 +387,7 @@ void
 vnode_stat(struct vnode *vn, struct stat *st)
 {
 	uint64_t mtime = __atomic_load_n(&vn->mtime_ns, __ATOMIC_RELAXED);
+	uint64_t ctime = __atomic_load_n(&vn->ctime_ns, __ATOMIC_RELAXED);
 	uint64_t atime = __atomic_load_n(&vn->atime_ns, __ATOMIC_RELAXED);
 
 	memset(st, 0, sizeof(*st));
@@ -402,8 +404,10 @@ vnode_stat(struct vnode *vn, struct stat *st)
 	/* Without the lock, which a write() may hold for long. */
 	st->st_size = (int64_t)vnode_size(vn);
 	st->st_blocks = (int64_t)ramfs_blocks(vn);
-	st->st_mtime = st->st_ctime = mtime / 1000000000;
-	st->st_mtime_nsec = st->st_ctime_nsec = mtime % 1000000000;
+	st->st_mtime = mtime / 1000000000;
+	st->st_mtime_nsec = mtime % 1000000000;
+	st->st_ctime = ctime / 1000000000;
+	st->st_ctime_nsec = ctime % 1000000000;
 	st->st_atime = atime / 1000000000;
 	st->st_atime_nsec = atime % 1000000000;
 	if (vn->disk != NULL)
