@@ -103,6 +103,8 @@ struct ext2_inode {
 	uint32_t flags, block[EXT2_NBLOCKS], generation, file_acl;
 	uint32_t goal; /* where its next block should be; 0: anywhere */
 	uint32_t rdev;
+	/* Of a directory: the blocks in which a name was found, and one was added, last. */
+	uint32_t found_at, room_at;
 	bool dirty; /* newer than on the disk */
 };
 
@@ -194,6 +196,7 @@ int ext2_dir_walk(struct ext2_fs *fs, struct ext2_inode *dir, ext2_dir_fn *fn, v
 /* Where a walk of a directory is. It holds the block until the walk ends. */
 struct ext2_walk {
 	uint32_t n;                 /* of the block */
+	uint32_t stop;              /* where it ends; 0: with the directory */
 	uint32_t at, end;           /* of the next entry; of the block, in bytes */
 	char *block;                /* NULL: not read yet */
 	struct ext2_dirent *before; /* the entry before, in the same block, or NULL */
