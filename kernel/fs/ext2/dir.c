@@ -165,7 +165,7 @@ add_block(struct ext2_fs *fs, struct ext2_inode *dir)
 	error = ext2_bmap(fs, dir, n, true, &block);
 	e = error == 0 ? ext2_getblk(fs, block, &error) : NULL;
 	if (e == NULL) {
-		ext2_free_from(fs, dir, n);
+		ext2_free_from(fs, dir, n, UINT32_MAX);
 		return error;
 	}
 	e->rec_len = (uint16_t)fs->block_size;

@@ -170,8 +170,8 @@ int ext2_free_inode(struct ext2_fs *fs, uint32_t ino, bool dir);
 
 /* The block number n of a file; 0: a hole. make: it is made. -EFBIG: there is no such number. */
 int ext2_bmap(struct ext2_fs *fs, struct ext2_inode *ip, uint64_t n, bool make, uint32_t *block);
-/* Frees all blocks from number n on. */
-int ext2_free_from(struct ext2_fs *fs, struct ext2_inode *ip, uint64_t n);
+/* Frees all blocks from number n on; -EAGAIN: `most` of them, and there are more. */
+int ext2_free_from(struct ext2_fs *fs, struct ext2_inode *ip, uint64_t n, unsigned most);
 /* Bytes that a file can have. Any context. */
 uint64_t ext2_size_max(const struct ext2_fs *fs);
 
@@ -182,7 +182,7 @@ int ext2_read_inode(struct ext2_fs *fs, uint32_t ino, struct ext2_inode *ip);
 int ext2_write_inode(struct ext2_fs *fs, struct ext2_inode *ip);
 /* A new inode has nothing of the one that was there. */
 int ext2_clear_inode(struct ext2_fs *fs, uint32_t ino);
-/* Frees a file that has no name: its blocks and its inode. */
+/* Frees a file that has no name: its blocks and its inode. -EAGAIN: there is more to free. */
 int ext2_delete_inode(struct ext2_fs *fs, struct ext2_inode *ip);
 /* Has the inode a text, or a device's number, instead of blocks? Any context. */
 bool ext2_is_inline(const struct ext2_fs *fs, const struct ext2_inode *ip);
