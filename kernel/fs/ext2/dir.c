@@ -80,8 +80,8 @@ used_size(const struct ext2_dirent *e)
  * has. *hint is the block where the last one was: the search begins there. NULL and *err: -ENOENT.
  */
 static struct ext2_dirent *
-find_entry(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, size_t n, uint32_t *hint,
-	   struct ext2_walk *w, int *err)
+ext2_dir_search(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, size_t n,
+		uint32_t *hint, struct ext2_walk *w, int *err)
 {
 	struct ext2_dirent *e;
 
@@ -106,7 +106,7 @@ ext2_dir_find(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, stru
 {
 	int error;
 
-	w->entry = find_entry(fs, dir, name, strlen(name), &dir->found_at, w, &error);
+	w->entry = ext2_dir_search(fs, dir, name, strlen(name), &dir->found_at, w, &error);
 	return error;
 }
 
@@ -185,7 +185,7 @@ ext2_dir_add(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, uint3
 	struct ext2_walk w;
 	int error;
 
-	e = find_entry(fs, dir, NULL, need, &dir->room_at, &w, &error);
+	e = ext2_dir_search(fs, dir, NULL, need, &dir->room_at, &w, &error);
 	if (e == NULL && error == -ENOENT) {
 		error = add_block(fs, dir);
 		if (error == 0) {
