@@ -428,8 +428,9 @@ def large():
     for i in range(1000):
         (folder / "d" / f"{i:0200}").touch()
     disk = make("16M", "-b", "1024", folder=folder)
-    out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt; touch /mnt/d/a\n" + BREADS % (BUSY, "touch /mnt/d/b") +
-               "rm /mnt/d/a\n" + BREADS % (BUSY, "rm /mnt/d/b") +
+    a, b = "/mnt/d/" + "a" * 200, "/mnt/d/" + "b" * 200  # no room for them is left in the first blocks
+    out = boot(f"mkdir /mnt; mount -t ext2 /dev/vda /mnt; touch {a}\n" + BREADS % (BUSY, f"touch {b}") +
+               f"rm {a}\n" + BREADS % (BUSY, f"rm {b}") +
                "dd if=/dev/zero of=/mnt/big bs=64k count=80 2> /dev/null; sync\n"
                f"dtrace -qn '{FREES}' -c '/bin/busybox rm /mnt/big'\numount /mnt && echo end\n",
                options=plain(disk)).expect().out.replace("\r", "")
