@@ -261,7 +261,7 @@ sys_getdents64(const uint64_t a[6])
 		return -EBADF;
 	user_uio(&u, &v, a[1], (uint32_t)a[2]);
 	mutex_lock(&f->lock);
-	n = vnode_read_dir(f->vn, &u, &f->off);
+	n = vnode_read_dir(f->vn, &u, &f->off, &f->list_end);
 	mutex_unlock(&f->lock);
 	return n;
 }

@@ -57,7 +57,7 @@ vnode_check_write(struct vnode *vn, struct uio *u, uint64_t off, uint64_t max)
 	if (error != 0)
 		return error;
 	filemap_disown(vn);
-	vn->mtime_ns = clock_real_now_ns();
+	vn->mtime_ns = vn->ctime_ns = clock_real_now_ns();
 	return 0;
 }
 

@@ -8,7 +8,8 @@
  *
  * Invariant: no two record locks of a vnode and an owner overlap, or touch if they are of one kind.
  *
- * Locking: flock_mutex guards vnode.flocks, vnode.locks, file.flock, and `waiters`.
+ * Locking: flock_mutex guards vnode.flocks, vnode.locks, file.flock, and `waiters`. Who waits
+ * hears of the locks of his file only.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -22,7 +23,6 @@
 #include "ktr/ktr.h"
 
 static struct mutex flock_mutex = MUTEX_INIT("flock");
-static struct cond freed;
 
 /* flock_mutex held. */
 static void
@@ -30,7 +30,7 @@ flock_unlock(struct file *f)
 {
 	f->vn->flocks = f->flock == LOCK_EX ? 0 : f->vn->flocks - (f->flock == LOCK_SH);
 	f->flock = 0;
-	cond_broadcast(&freed);
+	cond_broadcast(&f->vn->unlocked);
 }
 
 void
@@ -64,8 +64,8 @@ sys_flock(const uint64_t a[6])
 			f->flock = (uint8_t)op;
 		} else {
 			r = a[1] & LOCK_NB ? -EAGAIN
-					   : cond_wait(&freed, &flock_mutex, "flock", SLEEP_INTR,
-						       DEADLINE_NEVER);
+					   : cond_wait(&f->vn->unlocked, &flock_mutex, "flock",
+						       SLEEP_INTR, DEADLINE_NEVER);
 		}
 	}
 	mutex_unlock(&flock_mutex);
@@ -172,7 +172,7 @@ record_locks_end(struct vnode *vn, const void *owner)
 
 	mutex_lock(&flock_mutex);
 	cut_range(vn, &all, &none);
-	cond_broadcast(&freed);
+	cond_broadcast(&vn->unlocked);
 	mutex_unlock(&flock_mutex);
 }
 
@@ -196,7 +196,7 @@ is_deadlock(const void *owner, const void *holder)
 
 /* Waits until nothing keeps the lock away. 0, -EINTR or -EDEADLK. flock_mutex held. */
 static int
-flock_wait(const struct vnode *vn, const struct record_lock *want)
+flock_wait(struct vnode *vn, const struct record_lock *want)
 {
 	struct waiter self = {.next = waiters, .owner = want->owner}, **at = &waiters;
 	const struct record_lock *l;
@@ -208,7 +208,7 @@ flock_wait(const struct vnode *vn, const struct record_lock *want)
 		if (want->pid != -1 && is_deadlock(want->owner, l->owner))
 			error = -EDEADLK;
 		else
-			error = cond_wait(&freed, &flock_mutex, "record lock", SLEEP_INTR,
+			error = cond_wait(&vn->unlocked, &flock_mutex, "record lock", SLEEP_INTR,
 					  DEADLINE_NEVER);
 	}
 	while (*at != &self)
@@ -237,7 +237,7 @@ set_lock(struct vnode *vn, const struct record_lock *want, bool unlock, bool wai
 			link_lock(vn, l);
 			l = NULL;
 		}
-		cond_broadcast(&freed);
+		cond_broadcast(&vn->unlocked);
 	}
 	mutex_unlock(&flock_mutex);
 	uidinfo_free(want->ui, l);

@@ -238,7 +238,9 @@ fsnotify_parent(struct vnode *vn, uint32_t mask)
 	const struct vname *n;
 
 	/* Its directory, of which it may be told, is on the same file system. */
-	if (__atomic_load_n(&watched[vn->dev % 64], __ATOMIC_RELAXED) == 0 &&
+	if ((__atomic_load_n(&watched[vn->dev % 64], __ATOMIC_RELAXED) == 0 ||
+	     (__atomic_load_n(&vn->name, __ATOMIC_RELAXED) == NULL &&
+	      __atomic_load_n(&vn->gone, __ATOMIC_RELAXED) == NULL)) && /* as pipes and sockets */
 	    __atomic_load_n(&vn->marks, __ATOMIC_RELAXED) == NULL)
 		return;
 	if (S_ISDIR(vn->mode))

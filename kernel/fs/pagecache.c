@@ -378,6 +378,26 @@ pagecache_get(struct vnode *vn, uint64_t index, uint8_t want, void **page)
 	return error;
 }
 
+/* As pagecache_dirty(). pages_lock held. */
+static void
+page_dirty(struct page *p, uint8_t sectors)
+{
+	const struct vnode *vn = p->vnode;
+
+	if (vn == NULL)
+		return;
+	if (p->dirty == 0 && sectors != 0) {
+		unsigned device = S_ISBLK(vn->mode);
+
+		list_remove(&p->link);
+		kept_count--;
+		list_append(&dirty[device], &p->link);
+		dirty_count[device]++;
+	}
+	p->dirty |= sectors;
+	p->valid |= sectors;
+}
+
 int
 pagecache_get_zero(struct vnode *vn, uint64_t index, uint8_t sectors, void **page)
 {
@@ -395,8 +415,9 @@ pagecache_get_zero(struct vnode *vn, uint64_t index, uint8_t sectors, void **pag
 			memset((char *)*page + i * (PAGE_SIZE / PAGE_SECTORS), 0,
 			       PAGE_SIZE / PAGE_SECTORS);
 	p->recent = true;
+	page_dirty(p, sectors); /* before others can find them missing, and read them */
 	spin_unlock(&pages_lock);
-	pagecache_dirty(*page, sectors);
+	writeback_want();
 	return 0;
 }
 
@@ -408,41 +429,23 @@ pagecache_sectors(size_t from, size_t size)
 	return size == 0 ? 0 : (uint8_t)((1u << end) - (1u << from / 512));
 }
 
-static void
-page_dirty(void *page, uint8_t sectors, bool by_map)
+void
+pagecache_dirty(void *page, uint8_t sectors)
 {
-	struct page *p = page_of(page);
-	struct vnode *vn;
-
 	spin_lock(&pages_lock);
-	vn = p->vnode;
-	p->shared |= by_map;
-	if (vn != NULL && p->dirty == 0 && sectors != 0) {
-		unsigned device = S_ISBLK(vn->mode);
-
-		list_remove(&p->link);
-		kept_count--;
-		list_append(&dirty[device], &p->link);
-		dirty_count[device]++;
-	}
-	if (vn != NULL) {
-		p->dirty |= sectors;
-		p->valid |= sectors;
-	}
+	page_dirty(page_of(page), sectors);
 	spin_unlock(&pages_lock);
 	writeback_want();
 }
 
 void
-pagecache_dirty(void *page, uint8_t sectors)
-{
-	page_dirty(page, sectors, false);
-}
-
-void
 pagecache_dirty_map(void *page)
 {
-	page_dirty(page, ALL_SECTORS, true);
+	spin_lock(&pages_lock);
+	page_of(page)->shared = true;
+	page_dirty(page_of(page), ALL_SECTORS);
+	spin_unlock(&pages_lock);
+	writeback_want();
 }
 
 void

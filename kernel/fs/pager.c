@@ -57,6 +57,7 @@ pager_written(void *object, void *page)
 	uint64_t now = clock_real_now_ns(), was = vn->mtime_ns;
 
 	__atomic_store_n(&vn->mtime_ns, now, __ATOMIC_RELAXED);
+	__atomic_store_n(&vn->ctime_ns, now, __ATOMIC_RELAXED);
 	if (now / 1000000000 != was / 1000000000) /* what a disk keeps */
 		vnode_changed(vn, VNODE_DATA);
 	if (vn->ops->readpage != NULL)

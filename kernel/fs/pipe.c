@@ -21,6 +21,8 @@
 #include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
 
+#define READY_BITS 16 /* of POLL…, in pipe.ready; above them is `writes` */
+
 static const struct vnode_ops pipe_ops;
 
 static int pipe_max_size = PIPE_SIZE_MAX;
@@ -66,12 +68,26 @@ pipe_alloc(void)
 	return p;
 }
 
+void
+pipe_publish_ready(struct pipe *p)
+{
+	unsigned ready = (pipe_room(p) >= PIPE_BUF ? POLLOUT : 0) | (p->readers == 0 ? POLLERR : 0);
+
+	if (!p->taken)
+		ready |= (pipe_used(p) > 0 ? POLLIN : 0) | (p->writers == 0 ? POLLHUP : 0);
+	/* before poll_notify() looks for who waits (poll.c) */
+	__atomic_store_n(&p->ready, p->writes << READY_BITS | ready, __ATOMIC_SEQ_CST);
+}
+
 static void
 pipe_enter(struct file *f, struct pipe *p)
 {
 	p->readers += may_read(f);
 	p->writers += may_write(f);
+	p->reads += may_read(f);
+	p->writes += may_write(f);
 	f->news = &p->news;
+	pipe_publish_ready(p);
 }
 
 static int
@@ -89,6 +105,7 @@ pipe_leave(const struct file *f, struct pipe *p)
 {
 	p->readers -= may_read(f);
 	p->writers -= may_write(f);
+	pipe_publish_ready(p);
 	CTR3(KTR_BUF, "pipe close: ino %lu readers %u writers %u", f->vn->ino, p->readers,
 	     p->writers);
 	/* Readers now see the end of the file, writers a broken pipe. */
@@ -160,8 +177,6 @@ fifo_open(struct file *f)
 		error = -ENXIO;
 	} else {
 		pipe_enter(f, p);
-		p->reads += may_read(f);
-		p->writes += may_write(f);
 		cond_broadcast(&p->can_read);
 		cond_broadcast(&p->can_write);
 		error = fifo_await_other(f, p);
@@ -185,36 +200,17 @@ fifo_release(struct file *f)
 	mutex_unlock(&f->vn->lock);
 }
 
-/* Was a FIFO opened without waiting, and has had no writer since? */
-static bool
-awaits_first(const struct file *f, const struct pipe *p)
-{
-	return f->vn->ops == &fifo_ops && (uintptr_t)f->priv == p->writes + 1;
-}
-
-/* What a read would not wait for: bytes, the end. */
-static unsigned
-pipe_readable(const struct file *f, const struct pipe *p)
-{
-	if (p->taken)
-		return 0;
-	return (pipe_used(p) > 0 ? POLLIN : 0) |
-	       (p->writers == 0 && !awaits_first(f, p) ? POLLHUP : 0);
-}
-
 static unsigned
 pipe_poll(struct file *f)
 {
-	struct pipe *p = f->vn->data;
-	unsigned found = 0;
+	const struct pipe *p = f->vn->data;
+	uint64_t ready = __atomic_load_n(&p->ready, __ATOMIC_SEQ_CST), writes = ready >> READY_BITS;
 
-	mutex_lock(&f->vn->lock);
-	if (may_write(f))
-		found |= (pipe_room(p) >= PIPE_BUF ? POLLOUT : 0) | (p->readers == 0 ? POLLERR : 0);
-	if (may_read(f))
-		found |= pipe_readable(f, p);
-	mutex_unlock(&f->vn->lock);
-	return found;
+	/* A FIFO that was opened without waiting, and has had no writer since, has not ended. */
+	if (f->vn->ops == &fifo_ops && (uintptr_t)f->priv == writes + 1)
+		ready &= ~(uint64_t)POLLHUP;
+	return ready &
+	       ((may_write(f) ? POLLOUT | POLLERR : 0) | (may_read(f) ? POLLIN | POLLHUP : 0));
 }
 
 int
@@ -257,6 +253,7 @@ pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 			error = uio_put(u, p->ring + at, n);
 			p->tail += before - u->resid;
 		}
+		pipe_publish_ready(p);
 		cond_broadcast(&p->can_write);
 	}
 	CTR3(KTR_BUF, "pipe read: ino %lu bytes %lu left %lu", vn->ino, start - u->resid,
@@ -321,6 +318,7 @@ pipe_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 				       together, u->resid < start);
 		if (error == 0)
 			error = pipe_fill(p, u);
+		pipe_publish_ready(p);
 		cond_broadcast(&p->can_read);
 		poll_notify(&p->news, POLLIN);
 	}
@@ -355,6 +353,7 @@ pipe_resize(struct pipe *p, size_t size)
 	uidinfo_free(p->ui, p->ring);
 	p->ring = ring;
 	p->size = size;
+	pipe_publish_ready(p);
 	cond_broadcast(&p->can_write);
 	return 0;
 }

@@ -34,8 +34,9 @@ int pipe_await_room(const struct file *f, bool nowait);
 int pipe_await_data(const struct file *f, bool nowait);
 /*
  * Waits for data and gives up to len bytes of it to sink(arg, u), which takes what it can and
- * returns how many, or -errno. It must not wait: the pipe is locked. take: what it took leaves the
- * pipe. Returns what sink() does; 0 at the end; or as pipe_await_data().
+ * returns how many, or -errno. It may wait for a disk, but for no user: the pipe is locked, and
+ * only poll() does not wait for that. take: what it took leaves the pipe. Returns what sink() does;
+ * 0 at the end; or as pipe_await_data().
  */
 int64_t pipe_give(const struct file *f, size_t len, bool nowait, bool take,
 		  int64_t (*sink)(void *arg, struct uio *u), void *arg);

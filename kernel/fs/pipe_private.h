@@ -4,7 +4,8 @@
  * Invariants: tail <= head, and head + kept <= tail + size. A reader sleeps only while the ring is
  * empty and a writer exists, or bytes that may come back are taken. A writer sleeps only while
  * there is too little room and a reader exists. Locking: the vnode's mutex guards everything, also
- * while bytes move to and from user memory.
+ * while bytes move to and from user memory or a file, which may take long. So poll() does not ask
+ * for it, but only for `ready`.
  */
 #pragma once
 
@@ -28,6 +29,7 @@ struct pipe {
 	bool taken;          /* the first bytes: pipe_take(); nobody else reads */
 	unsigned readers, writers; /* open files of each kind; O_RDWR is both */
 	uint64_t reads, writes;    /* how often a FIFO was opened for each */
+	uint64_t ready;            /* atomic: what poll() tells (pipe_publish_ready()) */
 	struct cond can_read, can_write;
 	struct poll_source news;
 };
@@ -51,6 +53,9 @@ pipe_at(const struct pipe *p, uint64_t n)
 	return n & (p->size - 1);
 }
 
+/* After each change, before others have the lock or hear of it: poll() tells it. The lock is held.
+ */
+void pipe_publish_ready(struct pipe *p);
 /* Waits for data. 1: there is some. 0: end of file. -EAGAIN (nowait), -EINTR. The lock is held. */
 int pipe_wait_data(struct vnode *vn, bool nowait);
 /*

@@ -24,6 +24,7 @@ pipe_keep_room(const struct file *f, size_t n, bool nowait)
 	if (r == 0) {
 		n = n < pipe_room(p) ? n : pipe_room(p);
 		p->kept += n;
+		pipe_publish_ready(p);
 	}
 	mutex_unlock(&f->vn->lock);
 	if (r == -EPIPE)
@@ -51,6 +52,7 @@ pipe_fill_kept(const struct file *f, const void *from, size_t n, size_t kept)
 	broken = n > 0 && p->readers == 0;
 	if (!broken)
 		pipe_fill(p, &u);
+	pipe_publish_ready(p);
 	if (n > 0)
 		cond_broadcast(&p->can_read);
 	if (n < kept)
@@ -93,6 +95,7 @@ pipe_give(const struct file *f, size_t len, bool nowait, bool take,
 		r = sink(arg, &u);
 		if (take && r > 0) {
 			p->tail += (uint64_t)r;
+			pipe_publish_ready(p);
 			cond_broadcast(&p->can_write);
 		}
 	}
@@ -120,6 +123,7 @@ pipe_take(const struct file *f, void *to, size_t n, bool nowait)
 		p->tail += n;
 		p->kept += n;
 		p->taken = true;
+		pipe_publish_ready(p);
 		r = (int64_t)n;
 	}
 	mutex_unlock(&f->vn->lock);
@@ -136,6 +140,7 @@ pipe_put_back(const struct file *f, const char *from, size_t n, size_t left)
 	p->taken = false;
 	for (; left > 0; left--)
 		p->ring[pipe_at(p, --p->tail)] = from[--n];
+	pipe_publish_ready(p);
 	cond_broadcast(&p->can_read);
 	cond_broadcast(&p->can_write);
 	mutex_unlock(&f->vn->lock);

@@ -170,7 +170,7 @@ struct vnode_disk_ops {
 	/* What has changed: VNODE_DATA…, vn->lock held but for VNODE_DATA. -errno: it could not be,
 	 * and vn has what it had. */
 	int (*changed)(struct vnode *vn, unsigned what);
-	/* Corrects what the VFS does not know. */
+	/* Corrects what the VFS does not know. vn->lock is not held. */
 	void (*stat)(struct vnode *vn, struct stat *st);
 	/* Has it names on the disk? */
 	bool (*linked)(const struct vnode *vn);
@@ -189,7 +189,8 @@ struct vnode {
 	bool root_only;     /* [c] who has no CAP_SYS_ADMIN gets EPERM, whatever the mode says */
 	bool nameless;      /* [c] not in the tree: made for each look-up; holds `parent` */
 	int32_t flocks; /* locks of flock(): how many that share; -1: one (flock.c: flock_mutex) */
-	struct record_lock *locks; /* those of fcntl(), by their start (flock.c: flock_mutex) */
+	struct record_lock *locks; /* those of fcntl() (flock.c: flock_mutex) */
+	struct cond unlocked;      /* there are fewer of both (flock.c: flock_mutex) */
 	/* [a] regular file: how often it is open for writing, or mapped so; negative: how many
 	 * processes execute it */
 	int32_t writers;
@@ -215,13 +216,12 @@ struct vnode {
 	struct xattr *xattrs;              /* [d] of a file in memory, in order (xattr.c) */
 	uint64_t rdev;                     /* [c] device number, 0 none */
 
-	uint32_t links;     /* [v] how many names it has */
-	struct list names;  /* [v] those, by their age */
-	struct vname *name; /* [v] the newest one; NULL: it has none; of a root that is mounted,
-			     * that of what it covers */
+	uint32_t links, dirs; /* [v] its names; directory: those in it of directories */
+	struct list names;    /* [v] those, by their age */
+	struct vname *name;   /* [v] the newest one; NULL: it has none; of a root that is mounted,
+			       * that of what it covers */
 	struct vname *gone; /* [v] its last one, removed while it was open (fsnotify_keep_name()) */
-	struct fsnotify_mark
-	    *marks; /* who watches it (inotify.c: inotify_lock); [a] to ask if any */
+	struct fsnotify_mark *marks; /* who watches it (inotify.c: inotify_lock); [a]: any? */
 	/*
 	 * [v] directory: NULL once it is removed. The root is its own parent. Holds no reference,
 	 * but in a vnode that is not in the tree: a directory with children is never removed.
@@ -232,14 +232,14 @@ struct vnode {
 	uint64_t next_cookie; /* [v] directory: for the next child */
 	struct vname *listed; /* [v] directory: the last name that a listing gave; NULL: none */
 
-	struct mutex lock; /* [d] */
-	uint64_t size;     /* [d] */
-	uint64_t size_max; /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
-	uint32_t io_error; /* [a] what was written, and lost (writeback_error()); 0: nothing */
-	const bool
-	    *read_only;    /* of its file system, atomic; NULL: never. [c] from its first name on */
-	uint64_t mtime_ns; /* [d] since 1970, by clock_real_ns(); pager_written(): [a] */
-	uint64_t atime_ns; /* [d] as utimensat() has set it: no read changes it */
+	struct mutex lock;     /* [d] */
+	uint64_t size;         /* [d] */
+	uint64_t size_max;     /* [c] how large it can become; 0: RAMFS_SIZE_MAX */
+	uint32_t io_error;     /* [a] what was written, and lost (writeback_error()); 0: nothing */
+	const bool *read_only; /* of its file system, [a]; NULL: never. [c] once it has a name */
+	uint64_t mtime_ns;     /* [a] since 1970, by clock_real_ns() */
+	uint64_t ctime_ns;     /* [a] the same; of a file on a disk, that has its own */
+	uint64_t atime_ns;     /* [a] as utimensat() has set it: no read changes it */
 };
 
 /* What mount() may choose. */
@@ -572,10 +572,10 @@ vnode_keeps_pages(const struct vnode *vn)
  */
 void vnode_shrink(struct vnode *vn, uint64_t size);
 /*
- * Writes struct linux_dirent64 records from *cookie on, and advances *cookie. Returns bytes, 0 at
- * the end, -ENOTDIR, or -EINVAL when not one record fits.
+ * Writes struct linux_dirent64 records from *cookie on, and advances *cookie, up to *end, which is
+ * set when it begins. Returns bytes, 0 at the end, -ENOTDIR, or -EINVAL when not one record fits.
  */
-int64_t vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie);
+int64_t vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie, uint64_t *end);
 /*
  * Stores the path of a vnode from the current process's root. *outside (or NULL): it is not below
  * that, so the path begins at the root of all. Returns the length; -ERANGE: it does not fit;

@@ -3,8 +3,9 @@
  *
  * Each child gets a cookie from a counter of its directory, and the list of children is ordered by
  * it. A listing continues after the last cookie that it returned, so added and removed names do not
- * disturb it. Locking: vfs_lock. Records are made under the lock, and copied to the user without
- * it.
+ * disturb it. It ends at what was the last name when it began: who renames each name that he reads
+ * comes to an end. Locking: vfs_lock. Records are made under the lock, and copied to the user
+ * without it.
  */
 #include "arch/uaccess.h"
 #include "kernel/abi/dirent.h"
@@ -34,6 +35,7 @@ struct dir_piece {
 	char buf[2048] __attribute__((aligned(8)));
 	size_t len, room; /* bytes used; bytes that the reader's buffer holds */
 	uint64_t cookie;  /* cookie of the last record in buf */
+	uint64_t end;     /* names from this cookie on are not listed; 0: not known yet */
 	bool full;        /* the next record does not fit */
 };
 
@@ -76,6 +78,7 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 {
 	const struct vnode *up;
 	const struct list *l = &dir->children;
+	bool more;
 	int error;
 
 	mutex_lock(&vfs_lock);
@@ -84,7 +87,10 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 		return -ENOENT; /* it was removed */
 	}
 	up = dir->parent != NULL ? dir->parent : dir;
+	more = dir->missing; /* what is loaded only now was there before */
 	error = dir_fill(dir);
+	if (p->cookie == 0 || p->end == 0 || more)
+		p->end = DIR_COOKIE_FIRST + dir->next_cookie;
 	if (p->cookie < 1)
 		dir_piece_add(p, ".", dir->mode, dir->ino, 1);
 	if (p->cookie == 1)
@@ -99,6 +105,8 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 	while (!p->full && (l = l->next) != &dir->children) {
 		struct vname *n = list_entry(l, struct vname, sibling);
 
+		if (n->cookie >= p->end)
+			break;
 		if (n->cookie > p->cookie &&
 		    dir_piece_add(p, n->text, n->vn->mode, n->vn->ino, n->cookie))
 			dir->listed = n;
@@ -111,9 +119,9 @@ piece_fill(struct dir_piece *p, struct vnode *dir)
 }
 
 int64_t
-vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie)
+vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie, uint64_t *end)
 {
-	struct dir_piece p = {.cookie = *cookie};
+	struct dir_piece p = {.cookie = *cookie, .end = *end};
 	int64_t done = 0;
 	int error = 0;
 
@@ -124,6 +132,7 @@ vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie)
 		p.full = false;
 		p.room = u->resid < sizeof(p.buf) ? u->resid : sizeof(p.buf);
 		error = piece_fill(&p, dir);
+		*end = p.end;
 		if (p.len == 0 && p.full)
 			error = -EINVAL;
 		if (p.len > 0 && error == 0)

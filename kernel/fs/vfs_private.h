@@ -44,6 +44,8 @@ struct vname *vname_alloc(struct vnode *dir, const char *name);
 void vname_enter(struct vname *n, struct vnode *vn);
 /* n, whose vnode it was, if any, has let go of it, is vn's newest name. vfs_lock held. */
 void vname_join(struct vname *n, struct vnode *vn);
+/* n lets go of its vnode, but for vn->name. vfs_lock held. */
+void vname_part(struct vname *n);
 /* Frees a name that is not in the tree. NULL is allowed. */
 void vname_free(struct vname *n);
 /* The directory has other names than before: its mtime is now, but on a disk, where it was set. */
@@ -142,7 +144,7 @@ void tmpfs_statfs(const struct vnode *vn, struct statfs *s);
 /* Has it as many pages as it may have? */
 bool tmpfs_is_full(const struct vnode *vn);
 extern const struct vfs_type tmpfs_type;
-/* ramfs.c: what stat() tells, in units of 512 bytes. vn->lock held. */
+/* ramfs.c: what stat() tells, in units of 512 bytes. Any context. */
 uint64_t ramfs_blocks(const struct vnode *vn);
 /* mount.c: the type of that name; NULL: there is none. */
 const struct vfs_type *vfs_find_type(const char *name);

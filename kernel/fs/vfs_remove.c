@@ -88,7 +88,8 @@ vnode_remove(struct vnode *cwd, const char *path, bool dir)
 
 	mutex_lock(&vfs_lock);
 	error = path_walk(cwd, path, &w);
-	if (error == 0 && dir && w.dir->ops->rmdir != NULL) {
+	if (error == 0 && dir && w.dir->ops->rmdir != NULL && w.name[0] != '\0' &&
+	    !name_is_dot(w.name)) {
 		error = vfs_change_by(&w, w.dir->ops->rmdir, IN_DELETE);
 		mutex_unlock(&vfs_lock);
 		walk_done(&w);
@@ -177,8 +178,8 @@ vname_exchange(struct vname *a, struct vname *b)
 		error = a->dir->ops->rename(a->dir, a->text, vn, b->dir, b->text, b->vn, true);
 	if (error != 0)
 		return error;
-	list_remove(&a->same);
-	list_remove(&b->same);
+	vname_part(a);
+	vname_part(b);
 	vname_join(a, b->vn);
 	vname_join(b, vn);
 	if (S_ISDIR(a->vn->mode))
@@ -190,6 +191,17 @@ vname_exchange(struct vname *a, struct vname *b)
 	fsnotify_move(vn, a->dir, a->text, b->dir, b->text, NULL);
 	fsnotify_move(a->vn, b->dir, b->text, a->dir, a->text, NULL);
 	return 0;
+}
+
+/* Who lists the directory finds new where old is, which is about to be removed. vfs_lock held. */
+static void
+vname_take_place(struct vname *new, struct vname *old)
+{
+	new->cookie = old->cookie;
+	list_remove(&new->sibling);
+	list_append(&old->sibling, &new->sibling);
+	if (new->dir->listed == old)
+		new->dir->listed = new;
 }
 
 /*
@@ -217,7 +229,7 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 		n = dir_find(from->dir, from->name);
 		if (error == 0 && (n == NULL || n->vn != vn))
 			error = -ENOENT;
-		return error == 0 ? vname_exchange(n, old) : error;
+		return error == 0 && n != old ? vname_exchange(n, old) : error;
 	}
 	if (to->name[0] == '\0' || name_is_dot(to->name))
 		return -EBUSY;
@@ -264,6 +276,7 @@ rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *
 	dir_unlink(n);
 	if (old != NULL) {
 		gone[1] = old->vn;
+		vname_take_place(new, old);
 		dir_unlink(old);
 	}
 	fsnotify_move(vn, from->dir, from->name, to->dir, to->name, gone[1]);

@@ -3,7 +3,6 @@
  * Invariant: the tree has a reference to each vnode in it, so a vnode with a name is never freed.
  * Locking: vfs.h.
  */
-#include "arch/clock.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/stat.h"
@@ -53,7 +52,7 @@ vnode_alloc_for(struct uidinfo *ui, uint32_t mode, const struct vnode_ops *ops, 
 	vn->ino = __atomic_add_fetch(&vnode_last_ino, 1, __ATOMIC_RELAXED);
 	vn->ops = ops;
 	vn->data = data;
-	vn->mtime_ns = vn->atime_ns = clock_real_now_ns();
+	vn->mtime_ns = vn->ctime_ns = vn->atime_ns = clock_real_now_ns();
 	list_init(&vn->children);
 	list_init(&vn->names);
 	mutex_init(&vn->lock, "vnode");
@@ -162,156 +161,6 @@ vnode_unref(struct vnode *vn)
 		vn = vnode_evict(vn);
 }
 
-/*
- * All names of the tree are in one hash table, keyed by directory and name. The hash key is random,
- * so that nobody can choose names that all fall into one bucket.
- */
-#define NAME_BUCKETS 4096 /* a power of two */
-
-static struct vname *names[NAME_BUCKETS]; /* vfs_lock */
-static uint64_t name_key;                 /* constant after the first name */
-
-static uint32_t
-name_hash(const struct vnode *dir, const char *name)
-{
-	uint64_t h;
-
-	if (name_key == 0)
-		name_key = (arch_clock_read() ^ (uintptr_t)dir) * 0x9e3779b97f4a7c15ul | 1;
-	h = dir->ino * name_key;
-	for (; *name != '\0'; name++)
-		h = (h ^ h >> 29 ^ (uint8_t)*name) * name_key;
-	return (uint32_t)(h >> 32);
-}
-
-struct vname *
-dir_find(const struct vnode *dir, const char *name)
-{
-	uint32_t hash = name_hash(dir, name);
-	struct vname *n = names[hash % NAME_BUCKETS];
-
-	while (n != NULL && (n->hash != hash || n->dir != dir || strcmp(n->text, name) != 0))
-		n = n->next;
-	return n;
-}
-
-/* The names are about to change. */
-static void
-check_vfs_lock(const char *name)
-{
-	if (!mutex_held(&vfs_lock))
-		panic("the name %s is made or removed without vfs_lock", name);
-}
-
-struct vname *
-vname_alloc(struct vnode *dir, const char *name)
-{
-	bool on_disk = vnode_is_cache(dir);
-	struct uidinfo *ui = on_disk ? dir->ui : proc_uidinfo();
-	size_t len = strlen(name) + 1;
-	struct vname *n = NULL;
-
-	if (!on_disk || !uidinfo_memory_short()) /* those of a disk are a cache */
-		n = uidinfo_alloc(ui, sizeof(*n) + len);
-	if (n == NULL)
-		return NULL;
-	memcpy(n->text, name, len);
-	n->dir = dir;
-	n->ui = ui;
-	return n;
-}
-
-void
-vname_free(struct vname *n)
-{
-	if (n != NULL)
-		uidinfo_free(n->ui, n);
-}
-
-void
-dir_touch(struct vnode *dir)
-{
-	if (!vnode_is_cache(dir))
-		dir->mtime_ns = clock_real_now_ns();
-}
-
-void
-vname_join(struct vname *n, struct vnode *vn)
-{
-	n->vn = vn;
-	vn->name = n;
-	list_append(&vn->names, &n->same);
-}
-
-void
-vname_enter(struct vname *n, struct vnode *vn)
-{
-	struct vnode *dir = n->dir;
-	struct vname **bucket;
-
-	check_vfs_lock(n->text);
-	n->hash = name_hash(dir, n->text);
-	bucket = &names[n->hash % NAME_BUCKETS];
-	n->next = *bucket;
-	*bucket = n;
-	n->cookie = DIR_COOKIE_FIRST + dir->next_cookie++;
-	list_append(&dir->children, &n->sibling);
-	dir_touch(dir);
-	vn->links++;
-	vn->dev = dir->dev;
-	vname_join(n, vn);
-	if (S_ISDIR(vn->mode))
-		vn->parent = dir;
-	tmpfs_join(vn, dir);
-}
-
-void
-dir_take(struct vname *n)
-{
-	struct vname **at = &names[n->hash % NAME_BUCKETS];
-	struct vnode *vn = n->vn;
-
-	check_vfs_lock(n->text);
-	while (*at != n)
-		at = &(*at)->next;
-	*at = n->next;
-	dir_touch(n->dir);
-	if (n->dir->listed == n)
-		n->dir->listed = NULL;
-	list_remove(&n->sibling);
-	list_remove(&n->same);
-	if (--vn->links == 0)
-		tmpfs_lose_name(vn);
-	if (vn->name == n) /* not when a rename has just given it another one */
-		vn->name =
-		    list_empty(&vn->names) ? NULL : list_entry(vn->names.prev, struct vname, same);
-	if (vn->name == NULL)
-		vn->parent = NULL;
-}
-
-void
-dir_unlink(struct vname *n)
-{
-	dir_take(n);
-	if (!fsnotify_keep_name(n))
-		vname_free(n);
-}
-
-struct vname *
-dir_next_below(const struct vnode *root, const struct vname *n)
-{
-	const struct vnode *dir = n != NULL ? n->vn : root;
-	const struct list *next = dir->children.next;
-
-	/* Where a directory ends, its own next sibling follows. */
-	while (next == &dir->children && dir != root) {
-		next = n->sibling.next;
-		dir = n->dir;
-		n = dir->name;
-	}
-	return next != &dir->children ? list_entry(next, struct vname, sibling) : NULL;
-}
-
 /* caps: the rights of who asks. in_group: is he in the file's group? */
 static int
 vnode_grants(const struct vnode *vn, uint32_t user, uint64_t caps, bool in_group, unsigned want)
@@ -385,12 +234,7 @@ vnode_execute_notify(struct vnode *vn)
 uint64_t
 vnode_size(struct vnode *vn)
 {
-	uint64_t size;
-
-	mutex_lock(&vn->lock);
-	size = vn->size;
-	mutex_unlock(&vn->lock);
-	return size;
+	return __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
 }
 
 bool
@@ -416,6 +260,7 @@ own_group_only(uint32_t mode, uint32_t gid)
 int
 vnode_changed(struct vnode *vn, unsigned what)
 {
+	vn->ctime_ns = clock_real_now_ns();
 	return vn->disk != NULL ? vn->disk->changed(vn, what) : 0;
 }
 
@@ -538,22 +383,16 @@ vnode_touch(struct vnode *vn)
 	return error;
 }
 
-static uint64_t
-vnode_links(const struct vnode *dir)
-{
-	uint64_t n = 2;
-
-	list_for_each_entry (const struct vname, name, &dir->children, sibling)
-		n += S_ISDIR(name->vn->mode);
-	return n;
-}
-
 void
 vnode_stat(struct vnode *vn, struct stat *st)
 {
+	uint64_t mtime = __atomic_load_n(&vn->mtime_ns, __ATOMIC_RELAXED);
+	uint64_t ctime = __atomic_load_n(&vn->ctime_ns, __ATOMIC_RELAXED);
+	uint64_t atime = __atomic_load_n(&vn->atime_ns, __ATOMIC_RELAXED);
+
 	memset(st, 0, sizeof(*st));
 	mutex_lock(&vfs_lock);
-	st->st_nlink = S_ISDIR(vn->mode) ? vnode_links(vn) : vn->nameless ? 1 : vn->links;
+	st->st_nlink = S_ISDIR(vn->mode) ? 2 + vn->dirs : vn->nameless ? 1 : vn->links;
 	mutex_unlock(&vfs_lock);
 	st->st_dev = vn->dev;
 	st->st_ino = vn->ino;
@@ -562,14 +401,15 @@ vnode_stat(struct vnode *vn, struct stat *st)
 	st->st_gid = vn->gid;
 	st->st_rdev = vn->rdev;
 	st->st_blksize = 4096;
-	mutex_lock(&vn->lock);
-	st->st_size = (int64_t)vn->size;
+	/* Without the lock, which a write() may hold for long. */
+	st->st_size = (int64_t)vnode_size(vn);
 	st->st_blocks = (int64_t)ramfs_blocks(vn);
-	st->st_mtime = st->st_ctime = vn->mtime_ns / 1000000000;
-	st->st_mtime_nsec = st->st_ctime_nsec = vn->mtime_ns % 1000000000;
-	st->st_atime = vn->atime_ns / 1000000000;
-	st->st_atime_nsec = vn->atime_ns % 1000000000;
+	st->st_mtime = mtime / 1000000000;
+	st->st_mtime_nsec = mtime % 1000000000;
+	st->st_ctime = ctime / 1000000000;
+	st->st_ctime_nsec = ctime % 1000000000;
+	st->st_atime = atime / 1000000000;
+	st->st_atime_nsec = atime % 1000000000;
 	if (vn->disk != NULL)
 		vn->disk->stat(vn, st);
-	mutex_unlock(&vn->lock);
 }

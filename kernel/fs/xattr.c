@@ -14,6 +14,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/fsnotify.h"
 #include "kernel/fs/vfs_private.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uaccess.h"
@@ -148,6 +149,7 @@ xattr_set(struct vnode *vn, const char *name, const void *value, size_t size, in
 			x->next = *at;
 			*at = x;
 		}
+		vn->ctime_ns = clock_real_now_ns();
 	}
 	mutex_unlock(&vn->lock);
 	uidinfo_free(vn->ui, error == 0 ? old : x);

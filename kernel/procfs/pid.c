@@ -44,7 +44,7 @@ procfs_user(uint32_t pid, uint32_t *uid)
 	return p != NULL || (thread_with(pid, look_for_kernel, &kernel) && kernel);
 }
 
-/* The lowest numbers of processes above `from`, in order. */
+/* The lowest numbers of processes, or threads, above `from`, in order. */
 struct batch {
 	uint32_t from;
 	unsigned n;
@@ -84,68 +84,82 @@ procfs_pid_find(const struct procfs_node *dir, const char *name, struct procfs_n
 	return procfs_number(name, PID_MAX, &child->pid) && child->pid != 0;
 }
 
+/* Processes, and threads of the kernel. */
+static void
+batch_add_pids(struct batch *b, uint32_t pid)
+{
+	thread_each(batch_add_thread, b);
+	spin_lock(&proc_lock);
+	for_each_proc (p)
+		pid_batch_add(b, p->pid);
+	spin_unlock(&proc_lock);
+}
+
+/* Lists the numbers that `fill` adds, those after b->from, a batch at a time. */
+static void
+batch_list(struct batch *b, void (*fill)(struct batch *b, uint32_t pid), uint32_t pid,
+	   uint32_t mode, procfs_add_fn *add, void *arg)
+{
+	char name[16];
+
+	do {
+		b->n = 0;
+		fill(b, pid);
+		for (unsigned i = 0; i < b->n; i++) {
+			b->from = b->pid[i];
+			snprintf(name, sizeof(name), "%u", b->from);
+			if (!add(arg, name, mode, b->from))
+				return;
+		}
+	} while (b->n == BATCH);
+}
+
 void
 procfs_pid_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add, void *arg)
 {
 	struct batch b = {.from = (uint32_t)from};
-	char name[16];
 
-	do {
-		b.n = 0;
-		thread_each(batch_add_thread, &b);
-		spin_lock(&proc_lock);
-		for_each_proc (p)
-			pid_batch_add(&b, p->pid);
-		spin_unlock(&proc_lock);
-		for (unsigned i = 0; i < b.n; i++) {
-			b.from = b.pid[i];
-			snprintf(name, sizeof(name), "%u", b.from);
-			if (!add(arg, name, procfs_pid.mode, b.from))
-				return;
-		}
-	} while (b.n == BATCH);
+	batch_list(&b, batch_add_pids, 0, procfs_pid.mode, add, arg);
 }
 
 /* ---- task: the threads of a process ---- */
 
 static const struct procfs_file procfs_task;
 
-/* The next thread of a process after `from`, by number. 0: none. */
-static uint32_t
-next_tid(uint32_t pid, uint32_t from)
+/* Threads of a process. Of what has no threads, zombies and threads of the kernel, there is one. */
+static void
+batch_add_tids(struct batch *b, uint32_t pid)
 {
-	uint32_t best = 0;
-	struct proc *p;
+	const struct proc *p;
 
 	spin_lock(&proc_lock);
 	p = proc_find(pid);
-	if (p != NULL)
-		for_each_lwp(l, p) if (l->thread->tid > from &&
-				       (best == 0 || l->thread->tid < best)) best = l->thread->tid;
+	if (p == NULL || p->thread == NULL)
+		pid_batch_add(b, pid);
+	else
+		for_each_lwp(l, p) pid_batch_add(b, l->thread->tid);
 	spin_unlock(&proc_lock);
-	/* Of what has no threads, zombies and threads of the kernel, there is one. */
-	return best == 0 && (p == NULL || p->thread == NULL) && from < pid ? pid : best;
 }
 
 static bool
 find_task(const struct procfs_node *dir, const char *name, struct procfs_node *child)
 {
+	struct batch b = {0};
+
 	child->file = &procfs_task;
-	return procfs_number(name, PID_MAX, &child->tid) && child->tid != 0 &&
-	       next_tid(dir->pid, child->tid - 1) == child->tid;
+	if (!procfs_number(name, PID_MAX, &child->tid) || child->tid == 0)
+		return false;
+	b.from = child->tid - 1;
+	batch_add_tids(&b, dir->pid);
+	return b.n > 0 && b.pid[0] == child->tid;
 }
 
 static void
 list_tasks(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add, void *arg)
 {
-	uint32_t tid = (uint32_t)from;
-	char name[16];
+	struct batch b = {.from = (uint32_t)from};
 
-	while ((tid = next_tid(dir->pid, tid)) != 0) {
-		snprintf(name, sizeof(name), "%u", tid);
-		if (!add(arg, name, procfs_task.mode, tid))
-			return;
-	}
+	batch_list(&b, batch_add_tids, dir->pid, procfs_task.mode, add, arg);
 }
 
 /* ---- other words ---- */

@@ -164,6 +164,17 @@ mutex_lock(struct mutex *m)
 		 __builtin_return_address(0));
 }
 
+bool
+mutex_trylock(struct mutex *m)
+{
+	if (!mutex_take(m))
+		return false;
+	SDT_CTR3(lockstat, , , adaptive_acquire, SDT_ARGS2(m, m->name), KTR_LOCK,
+		 "mutex acquire: lock %s addr %p caller %p", m->name, m,
+		 __builtin_return_address(0));
+	return true;
+}
+
 void
 mutex_unlock(struct mutex *m)
 {

@@ -28,6 +28,8 @@ struct mutex {
 
 void mutex_init(struct mutex *m, const char *name);
 void mutex_lock(struct mutex *m);
+/* Takes it, if nobody has it. */
+bool mutex_trylock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
 /* Does the current thread hold it? */
 bool mutex_held(const struct mutex *m);

@@ -157,7 +157,11 @@ put_inode(struct ext2_inode *ip)
 static void
 delete_inode(struct ext2_inode *ip)
 {
-	if (ext2_delete_inode(&fs, ip) == -EIO)
+	int error;
+
+	while ((error = ext2_delete_inode(&fs, ip)) == -EAGAIN)
+		;
+	if (error == -EIO)
 		put_inode(ip);
 }
 
@@ -296,7 +300,7 @@ change_file(struct fuzz_input *in, struct ext2_inode *ip, bool grow)
 	for (unsigned k = 0; k < 4 && grow; k++)
 		ext2_bmap(&fs, ip, fuzz_number(in) % 70000, true, &block);
 	if (!grow)
-		ext2_free_from(&fs, ip, fuzz_number(in) % 70000);
+		ext2_free_from(&fs, ip, fuzz_number(in) % 70000, UINT32_MAX);
 	put_inode(ip);
 }
 

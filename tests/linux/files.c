@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/select.h>
@@ -209,6 +210,39 @@ both_times_change(void)
 	       st.st_mtim.tv_sec > 4000;
 	good = good && utimensat(AT_FDCWD, FILE_NAME, NULL, 0) == 0 && fstat(fd, &st) == 0 &&
 	       st.st_atim.tv_sec >= before.st_mtim.tv_sec;
+	close(fd);
+	return unlink(FILE_NAME) == 0 && good;
+}
+
+/* Is its ctime a later one than *was? Linux's clock of files is coarse. */
+static bool
+is_changed_later(int fd, struct timespec *was)
+{
+	struct timespec old = *was;
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return false;
+	*was = st.st_ctim;
+	return was->tv_sec > old.tv_sec ||
+	       (was->tv_sec == old.tv_sec && was->tv_nsec > old.tv_nsec - !is_kestrel());
+}
+
+/* What changes a file sets its ctime, which nobody chooses. */
+static bool
+changes_are_timed(void)
+{
+	struct timespec times[2] = {{1000, 0}, {1000, 0}}, was = {1600000000, 0};
+	int fd = open(FILE_NAME, O_RDWR | O_CREAT | O_TRUNC, 0644);
+	bool good = fd >= 0 && futimens(fd, times) == 0 && is_changed_later(fd, &was);
+
+	good = good && fchmod(fd, 0600) == 0 && is_changed_later(fd, &was);
+	good = good && fchown(fd, 1000, -1) == 0 && is_changed_later(fd, &was);
+	good = good && write(fd, "x", 1) == 1 && is_changed_later(fd, &was);
+	good = good && ftruncate(fd, 0) == 0 && is_changed_later(fd, &was);
+	good = good && link(FILE_NAME, FILE_NAME "2") == 0 && is_changed_later(fd, &was);
+	good = good && rename(FILE_NAME "2", FILE_NAME "3") == 0 && is_changed_later(fd, &was);
+	good = good && unlink(FILE_NAME "3") == 0 && is_changed_later(fd, &was);
 	close(fd);
 	return unlink(FILE_NAME) == 0 && good;
 }
@@ -452,6 +486,7 @@ test_files(void)
 	result(poll_writes_revents(), "poll writes what it has found, and nothing else");
 	result(both_times_change(),
 	       "utimensat: the time of the last use, and that of the last change");
+	result(changes_are_timed(), "each change of a file sets its ctime");
 	result(attributes_change(), "chmod, chown, truncate and utimensat, for those who may");
 	/* The marker of another system keeps its mode, and its files are larger. */
 	result(!is_kestrel() || unreadable_is_no_program(),

@@ -9,7 +9,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/wait.h>
@@ -409,6 +413,44 @@ children_have_copies(void)
 	return good;
 }
 
+static long
+count_switches(pid_t pid)
+{
+	static const char word[] = "\nvoluntary_ctxt_switches:";
+	char path[32], text[4096] = "";
+	const char *at;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	fd = open(path, O_RDONLY);
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		return -1;
+	close(fd);
+	at = strstr(text, word);
+	return at != NULL ? atol(at + strlen(word)) : -1;
+}
+
+/* Who waits for a lock of one file does not hear of another file's locks. */
+static bool
+sleeps_on(void)
+{
+	int fd = open(NAME, O_RDWR | O_CREAT, 0600), other = memfd_create("other", 0), status;
+	bool good = lock(fd, F_SETLK, F_WRLCK, 0, 1) == 0;
+	long before = -1;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(lock(fd, F_SETLKW, F_WRLCK, 0, 1) != 0);
+	good = good && await_sleep(pid, 0) && (before = count_switches(pid)) > 0;
+	for (unsigned i = 0; good && i < 20; i++)
+		good = lock(other, F_SETLK, F_WRLCK, 0, 1) == 0 &&
+		       lock(other, F_SETLK, F_UNLCK, 0, 1) == 0 && await_sleep(pid, 0);
+	good = good && count_switches(pid) == before;
+	close(other);
+	close(fd);
+	return waitpid(pid, &status, 0) == pid && status == 0 && good;
+}
+
 static bool
 creates(void)
 {
@@ -427,6 +469,7 @@ test_locks(void)
 {
 	result(creates(), "creat makes a file, or empties it");
 	result(splits_and_joins(), "record locks are split and joined, and found");
+	result(sleeps_on(), "who waits for a record lock is not woken for another file");
 	result(belongs_to_process(), "record locks belong to a process");
 	result(waits_and_finds_deadlocks(),
 	       "who waits for a record lock gets it, or a signal, or EDEADLK");

@@ -464,6 +464,97 @@ exchanges_names(void)
 	return end(rmdir("/tmp/linux_dir/in") == 0 && rmdir("/tmp/linux_dir") == 0 && good);
 }
 
+/* Is what the descriptor has told to be removed? */
+static bool
+is_told_removed(int fd)
+{
+	char link[32], to[256];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, to, sizeof(to) - 1);
+	to[n > 0 ? n : 0] = '\0';
+	return strstr(to, "(deleted)") != NULL;
+}
+
+static int
+exchanges_alone(void *arg)
+{
+	char path[64];
+	int fd = open(NAME_A, O_RDWR | O_CREAT, 0600);
+
+	if (renameat2(AT_FDCWD, NAME_A, AT_FDCWD, NAME_A, RENAME_EXCHANGE) != 0 ||
+	    unlink(NAME_A) != 0 || !is_told_removed(fd))
+		return 1;
+	if (mkdir(NAME_A, 0755) != 0 || chdir(NAME_A) != 0 ||
+	    renameat2(AT_FDCWD, NAME_A, AT_FDCWD, NAME_A, RENAME_EXCHANGE) != 0 ||
+	    rmdir(NAME_A) != 0)
+		return 2;
+	return FAILS(mkdir("x", 0755), ENOENT) &&
+		       FAILS(syscall(SYS_getcwd, path, sizeof(path)), ENOENT)
+		   ? 0
+		   : 3;
+}
+
+/* Reads the next name of a directory, of up to 12 bytes. False: there are no more. */
+static bool
+next_name(int dir, char name[13])
+{
+	char buf[32]; /* no two fit */
+	bool more = syscall(SYS_getdents64, dir, buf, sizeof(buf)) > 0;
+
+	if (more)
+		memcpy(name, buf + 19, 13); /* d_name */
+	return more;
+}
+
+#define LISTED "/tmp/linux_listed"
+
+/* Who gives each name that he finds another one comes to an end. */
+static bool
+renames_what_it_lists(void)
+{
+	char name[13], from[64], to[64];
+	int dir = mkdir(LISTED, 0755) == 0 ? open(LISTED, O_RDONLY | O_DIRECTORY) : -1;
+	unsigned n = 0;
+	bool good = dir >= 0 && close(creat(LISTED "/name", 0600)) == 0;
+
+	while (good && n < 100 && next_name(dir, name)) {
+		snprintf(from, sizeof(from), LISTED "/%s", name);
+		snprintf(to, sizeof(to), LISTED "/other%u", n);
+		good = name[0] == '.' || (n++ < 99 && rename(from, to) == 0);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(to, sizeof(to), LISTED "/other%u", i);
+		unlink(to);
+	}
+	unlink(LISTED "/name");
+	return close(dir) == 0 && rmdir(LISTED) == 0 && good;
+}
+
+/* A name that a rename gives to another file is still listed, once. */
+static bool
+lists_what_is_replaced(void)
+{
+	static const char *const names[] = {LISTED "/a", LISTED "/b", LISTED "/c"};
+	char name[13];
+	int dir = mkdir(LISTED, 0755) == 0 ? open(LISTED, O_RDONLY | O_DIRECTORY) : -1;
+	unsigned seen[3] = {0};
+	bool good = dir >= 0;
+
+	for (unsigned i = 0; i < 3; i++)
+		good = good && close(creat(names[i], 0600)) == 0;
+	for (unsigned n = 0; good && n < 100 && next_name(dir, name); n++) {
+		if (name[0] >= 'a' && name[0] <= 'c')
+			seen[name[0] - 'a']++;
+		good = n < 99 && close(creat(LISTED "/new", 0600)) == 0 &&
+		       rename(LISTED "/new", names[n % 3]) == 0;
+	}
+	for (unsigned i = 0; i < 3; i++)
+		good = unlink(names[i]) == 0 && good && seen[i] == 1;
+	return close(dir) == 0 && rmdir(LISTED) == 0 && good;
+}
+
 void
 test_moves(void)
 {
@@ -478,4 +569,7 @@ test_moves(void)
 	result(makes_unnamed_files(), "memfd_create makes files without names");
 	result(in_child(closes_ranges, NULL) == 0, "close_range closes many, or at exec");
 	result(exchanges_names(), "renameat2 exchanges names");
+	result(renames_what_it_lists(), "who renames what he lists comes to an end");
+	result(lists_what_is_replaced(), "a name that is replaced is listed once");
+	result(in_child(exchanges_alone, NULL) == 0, "a name that is exchanged with itself stays");
 }

@@ -3,9 +3,9 @@
  *
  * The host changes files, too. So each look-up of a name asks the host what is there now: the tree
  * of names only keeps what somebody uses, or has used. Sizes, times and rights are those of the
- * last stat(), or of the last look-up during which nobody here changed the file. read() and write()
- * go to the host. Only pages that programs map, or execute, are kept: until a look-up finds that
- * the file has changed, and nobody maps it.
+ * last stat(), or of the last look-up during which nobody here changed the file, or had its lock.
+ * read() and write() go to the host. Only pages that programs map, or execute, are kept: until a
+ * look-up finds that the file has changed, and nobody maps it.
  *
  * Locking: the spin lock of a session guards its table, and which fids a node has. vfs_lock is held
  * where names are looked up and changed; a vnode's lock, where its size and its times are. Requests
@@ -29,7 +29,7 @@ struct v9fs_session_info {
 	struct v9fs_inode *bucket[V9FS_BUCKETS];
 	uint32_t nodes; /* the last one that goes ends the session */
 	bool read_only; /* atomic */
-	uint64_t clock; /* atomic: counts changes of files that are made here */
+	uint64_t clock; /* atomic: counts questions to the host, and changes that are made here */
 	uint64_t asked; /* `clock` when the last look-up asked the host. vfs_lock */
 };
 
@@ -43,9 +43,9 @@ struct v9fs_inode {
 	struct p9_fid *created;    /* open for who has made it, and will open it; or NULL */
 	struct p9_stat_dotl known; /* what the host said last. vn->lock */
 	bool stale;                /* its pages are of an older version. vn->lock */
-	bool writing;              /* atomic: a write() has vn->lock, maybe for long */
-	uint64_t changed_at;       /* atomic: the session's clock at its last change from here */
-	char *text;                /* constant; of a symbolic link */
+	uint64_t
+	    newest; /* atomic: the session's clock at its last change from here, or of `known` */
+	char *text; /* constant; of a symbolic link */
 };
 
 static inline struct v9fs_inode *
@@ -63,11 +63,13 @@ struct vnode *v9fs_get_inode(struct v9fs_session_info *ses, struct p9_fid *fid,
 bool v9fs_is_same(const struct vnode *vn, const struct p9_stat_dotl *st);
 /* The vnode gets what the host says of it. vn->lock held. */
 void v9fs_stat2inode(struct vnode *vn, const struct p9_stat_dotl *st);
+/* The session's clock, one later. */
+uint64_t v9fs_clock_tick(struct v9fs_session_info *ses);
 /*
- * The same for what the last look-up has found, unless the file was changed here meanwhile: then it
- * is older than what is known. Does not wait for a write(). vfs_lock held.
+ * The same for the answer to what was asked at that time, unless it is older than what is known, as
+ * the file was changed here meanwhile; or somebody has vn->lock: it does not wait.
  */
-void v9fs_learn(struct vnode *vn, const struct p9_stat_dotl *st);
+void v9fs_learn(struct vnode *vn, const struct p9_stat_dotl *st, uint64_t asked);
 /* The file was changed from here. vn->lock held. */
 void v9fs_note_change(struct vnode *vn);
 /* Its newest fid, with a reference; and the one that is open for reading: NULL and *err. */

@@ -22,7 +22,7 @@ find_name(struct vnode *dir, const char *name, struct p9_stat_dotl *st, int *err
 	struct p9_fid *fid = p9_client_walk(from, name, err);
 
 	p9_fid_put(from);
-	ses->asked = __atomic_load_n(&ses->clock, __ATOMIC_SEQ_CST);
+	ses->asked = v9fs_clock_tick(ses);
 	if (fid != NULL)
 		*err = p9_client_getattr_dotl(fid, st);
 	return p9_fid_unless(*err, fid);
@@ -85,7 +85,7 @@ v9fs_revalidate(struct vnode *dir, const char *name)
 	fid = find_name(dir, name, &st, &error);
 	if (error == 0 && vn != NULL && v9fs_is_same(vn, &st)) {
 		v9fs_fid_set(v9fs_inode(vn), fid);
-		v9fs_learn(vn, &st);
+		v9fs_learn(vn, &st, v9fs_inode(vn)->ses->asked);
 		return 0;
 	}
 	if (vn != NULL && S_ISDIR(vn->mode) && vnode_keeps_names(vn)) {

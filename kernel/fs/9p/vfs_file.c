@@ -167,10 +167,8 @@ v9fs_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	if (u->resid == 0)
 		return 0;
 	mutex_lock(&vn->lock);
-	__atomic_store_n(&v9fs_inode(vn)->writing, true, __ATOMIC_SEQ_CST);
 	error = v9fs_write_all(vn, f, u, off, &done);
 	v9fs_note_change(vn);
-	__atomic_store_n(&v9fs_inode(vn)->writing, false, __ATOMIC_SEQ_CST);
 	mutex_unlock(&vn->lock);
 	if (done > 0)
 		error = u->sync || (f->flags & O_DSYNC) ? file_sync(f) : 0;

@@ -159,47 +159,49 @@ v9fs_note_change(struct vnode *vn)
 {
 	struct v9fs_inode *node = v9fs_inode(vn);
 
-	__atomic_store_n(&node->changed_at,
-			 __atomic_add_fetch(&node->ses->clock, 1, __ATOMIC_SEQ_CST),
-			 __ATOMIC_SEQ_CST);
+	__atomic_store_n(&node->newest, v9fs_clock_tick(node->ses), __ATOMIC_SEQ_CST);
 }
 
-static bool
-is_older(const struct v9fs_inode *node)
+uint64_t
+v9fs_clock_tick(struct v9fs_session_info *ses)
 {
-	return __atomic_load_n(&node->writing, __ATOMIC_SEQ_CST) ||
-	       __atomic_load_n(&node->changed_at, __ATOMIC_SEQ_CST) > node->ses->asked;
+	return __atomic_add_fetch(&ses->clock, 1, __ATOMIC_SEQ_CST);
 }
 
 void
-v9fs_learn(struct vnode *vn, const struct p9_stat_dotl *st)
+v9fs_learn(struct vnode *vn, const struct p9_stat_dotl *st, uint64_t asked)
 {
 	struct v9fs_inode *node = v9fs_inode(vn);
 
-	if (is_older(node))
+	/* Who has the lock changes the file, perhaps for long, or has just asked the host. */
+	if (!mutex_trylock(&vn->lock))
 		return;
-	mutex_lock(&vn->lock);
-	if (!is_older(node))
+	if (__atomic_load_n(&node->newest, __ATOMIC_SEQ_CST) < asked) {
 		v9fs_stat2inode(vn, st);
+		__atomic_store_n(&node->newest, asked, __ATOMIC_SEQ_CST);
+	}
 	mutex_unlock(&vn->lock);
 }
 
-/* As vnode_disk_ops.stat. vn->lock held. */
+/* As vnode_disk_ops.stat. */
 static void
 v9fs_stat(struct vnode *vn, struct stat *st)
 {
 	struct v9fs_inode *node = v9fs_inode(vn);
 	struct p9_fid *fid = v9fs_fid_get(node);
 	struct p9_stat_dotl *k = &node->known, now;
+	uint64_t asked = v9fs_clock_tick(node->ses);
 
-	if (p9_client_getattr_dotl(fid, &now) == 0 && v9fs_is_same(vn, &now))
-		v9fs_stat2inode(vn, &now);
+	if (p9_client_getattr_dotl(fid, &now) == 0 && v9fs_is_same(vn, &now)) {
+		v9fs_learn(vn, &now, asked);
+		k = &now;
+		st->st_mode = (vn->mode & S_IFMT) | (k->mode & 07777);
+		st->st_uid = k->uid;
+		st->st_gid = k->gid;
+		st->st_size = k->size < INT64_MAX ? (int64_t)k->size : INT64_MAX;
+	}
 	p9_fid_put(fid);
-	st->st_mode = vn->mode;
-	st->st_uid = vn->uid;
-	st->st_gid = vn->gid;
 	st->st_nlink = k->nlink;
-	st->st_size = (int64_t)vn->size;
 	st->st_blocks = (int64_t)k->blocks;
 	st->st_blksize = k->blksize;
 	st->st_atime = k->atime_sec;
@@ -421,7 +423,7 @@ v9fs_get_inode(struct v9fs_session_info *ses, struct p9_fid *fid, const struct p
 	*err = 0;
 	if (vn != NULL) {
 		v9fs_fid_set(v9fs_inode(vn), fid);
-		v9fs_learn(vn, st);
+		v9fs_learn(vn, st, ses->asked);
 		return vn;
 	}
 	vn = v9fs_make_node(ses, fid, st, err);

@@ -107,16 +107,19 @@ ext2_bmap(struct ext2_fs *fs, struct ext2_inode *ip, uint64_t n, bool make, uint
 
 /*
  * Frees what is in a tree of `depth` levels from its block number `from` on; the tree, too, if that
- * is 0.
+ * is 0. *left: so many blocks, but for tables; then -EAGAIN.
  */
 static int
-free_tree(struct ext2_fs *fs, struct ext2_inode *ip, uint32_t *at, unsigned depth, uint64_t from)
+free_tree(struct ext2_fs *fs, struct ext2_inode *ip, uint32_t *at, unsigned depth, uint64_t from,
+	  unsigned *left)
 {
 	uint64_t each = depth > 0 ? 1ull << fs->pointers_shift * (depth - 1) : 1;
 	int error = 0;
 
 	if (*at == 0)
 		return 0;
+	if (depth == 0 && (*left)-- == 0)
+		return -EAGAIN;
 	if (depth > 0) {
 		uint32_t *table;
 		int used = ext2_block_used(fs, *at); /* or it may lead in a circle */
@@ -128,7 +131,7 @@ free_tree(struct ext2_fs *fs, struct ext2_inode *ip, uint32_t *at, unsigned dept
 			return error;
 		for (uint64_t i = from / each; i < 1ull << fs->pointers_shift && error == 0; i++)
 			error = free_tree(fs, ip, &table[i], depth - 1,
-					  i == from / each ? from % each : 0);
+					  i == from / each ? from % each : 0, left);
 		ext2_bdirty(fs, table, fs->block_size); /* forgotten when it is freed */
 		ext2_brelse(table);
 	}
@@ -144,19 +147,20 @@ free_tree(struct ext2_fs *fs, struct ext2_inode *ip, uint32_t *at, unsigned dept
 }
 
 int
-ext2_free_from(struct ext2_fs *fs, struct ext2_inode *ip, uint64_t n)
+ext2_free_from(struct ext2_fs *fs, struct ext2_inode *ip, uint64_t n, unsigned most)
 {
 	int error = 0;
 
 	ip->goal = 0;
 	for (uint64_t i = n; i < EXT2_NDIR && error == 0; i++)
-		error = free_tree(fs, ip, &ip->block[i], 0, 0);
+		error = free_tree(fs, ip, &ip->block[i], 0, 0, &most);
 	n = n > EXT2_NDIR ? n - EXT2_NDIR : 0;
 	for (unsigned depth = 1; depth < LEVELS && error == 0; depth++) {
 		uint64_t room = 1ull << fs->pointers_shift * depth;
 
 		if (n < room)
-			error = free_tree(fs, ip, &ip->block[EXT2_NDIR + depth - 1], depth, n);
+			error =
+			    free_tree(fs, ip, &ip->block[EXT2_NDIR + depth - 1], depth, n, &most);
 		n = n > room ? n - room : 0;
 	}
 	return error;

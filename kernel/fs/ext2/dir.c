@@ -40,7 +40,7 @@ ext2_next_entry(struct ext2_fs *fs, struct ext2_inode *dir, struct ext2_walk *w,
 		w->n++;
 	}
 	if (w->block == NULL) {
-		if (w->n >= dir->size >> fs->block_shift)
+		if (w->n >= dir->size >> fs->block_shift || (w->stop != 0 && w->n >= w->stop))
 			return NULL;
 		w->block = dir_block(fs, dir, w->n, err);
 		if (w->block == NULL)
@@ -68,17 +68,46 @@ is_name(const struct ext2_dirent *e, const char *name, size_t len)
 	return e->inode != 0 && e->name_len == len && memcmp(e->name, name, len) == 0;
 }
 
+/* What an entry needs of its room. */
+static uint32_t
+used_size(const struct ext2_dirent *e)
+{
+	return e->inode != 0 ? entry_size(e->name_len) : 0;
+}
+
+/*
+ * Finds the entry with this name of n bytes, or, for NULL, one with room for n bytes after what it
+ * has. *hint is the block where the last one was: the search begins there. NULL and *err: -ENOENT.
+ */
+static struct ext2_dirent *
+ext2_dir_search(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, size_t n,
+		uint32_t *hint, struct ext2_walk *w, int *err)
+{
+	struct ext2_dirent *e;
+
+	*w = (struct ext2_walk){.n = *hint};
+	for (;;) {
+		while ((e = ext2_next_entry(fs, dir, w, err)) != NULL &&
+		       !(name != NULL ? is_name(e, name, n) : e->rec_len - used_size(e) >= n))
+			w->before = e;
+		if (e != NULL)
+			*hint = w->n;
+		if (e != NULL || *err != 0 || *hint == 0 || w->stop != 0)
+			break;
+		*w = (struct ext2_walk){.stop = *hint};
+	}
+	if (e == NULL && *err == 0)
+		*err = -ENOENT;
+	return e;
+}
+
 int
 ext2_dir_find(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, struct ext2_walk *w)
 {
-	size_t len = strlen(name);
 	int error;
 
-	memset(w, 0, sizeof(*w));
-	while ((w->entry = ext2_next_entry(fs, dir, w, &error)) != NULL &&
-	       !is_name(w->entry, name, len))
-		w->before = w->entry;
-	return w->entry == NULL && error == 0 ? -ENOENT : error;
+	w->entry = ext2_dir_search(fs, dir, name, strlen(name), &dir->found_at, w, &error);
+	return error;
 }
 
 static bool
@@ -136,7 +165,7 @@ add_block(struct ext2_fs *fs, struct ext2_inode *dir)
 	error = ext2_bmap(fs, dir, n, true, &block);
 	e = error == 0 ? ext2_getblk(fs, block, &error) : NULL;
 	if (e == NULL) {
-		ext2_free_from(fs, dir, n);
+		ext2_free_from(fs, dir, n, UINT32_MAX);
 		return error;
 	}
 	e->rec_len = (uint16_t)fs->block_size;
@@ -145,24 +174,6 @@ add_block(struct ext2_fs *fs, struct ext2_inode *dir)
 	dir->size += fs->block_size;
 	dir->dirty = true;
 	return 0;
-}
-
-/* Finds an entry with room for so many bytes after what it has. NULL and *err: -ENOSPC. */
-static struct ext2_dirent *
-find_room(struct ext2_fs *fs, struct ext2_inode *dir, uint32_t need, struct ext2_walk *w, int *err)
-{
-	struct ext2_dirent *e;
-
-	memset(w, 0, sizeof(*w));
-	while ((e = ext2_next_entry(fs, dir, w, err)) != NULL) {
-		uint32_t used = e->inode != 0 ? entry_size(e->name_len) : 0;
-
-		if (e->rec_len - used >= need)
-			return e;
-	}
-	if (*err == 0)
-		*err = -ENOSPC;
-	return NULL;
 }
 
 int
@@ -174,17 +185,18 @@ ext2_dir_add(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, uint3
 	struct ext2_walk w;
 	int error;
 
-	e = find_room(fs, dir, need, &w, &error);
-	if (e == NULL && error == -ENOSPC) {
+	e = ext2_dir_search(fs, dir, NULL, need, &dir->room_at, &w, &error);
+	if (e == NULL && error == -ENOENT) {
 		error = add_block(fs, dir);
 		if (error == 0) {
-			w = (struct ext2_walk){.n = (uint32_t)(dir->size >> fs->block_shift) - 1};
+			dir->room_at = (uint32_t)(dir->size >> fs->block_shift) - 1;
+			w = (struct ext2_walk){.n = dir->room_at};
 			e = ext2_next_entry(fs, dir, &w, &error);
 		}
 	}
 	if (e == NULL)
 		return error != 0 ? error : -EUCLEAN;
-	used = e->inode != 0 ? entry_size(e->name_len) : 0;
+	used = used_size(e);
 	if (used != 0) {
 		struct ext2_dirent *rest = (struct ext2_dirent *)((char *)e + used);
 

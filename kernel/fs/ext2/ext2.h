@@ -103,6 +103,8 @@ struct ext2_inode {
 	uint32_t flags, block[EXT2_NBLOCKS], generation, file_acl;
 	uint32_t goal; /* where its next block should be; 0: anywhere */
 	uint32_t rdev;
+	/* Of a directory: the blocks in which a name was found, and one was added, last. */
+	uint32_t found_at, room_at;
 	bool dirty; /* newer than on the disk */
 };
 
@@ -168,8 +170,8 @@ int ext2_free_inode(struct ext2_fs *fs, uint32_t ino, bool dir);
 
 /* The block number n of a file; 0: a hole. make: it is made. -EFBIG: there is no such number. */
 int ext2_bmap(struct ext2_fs *fs, struct ext2_inode *ip, uint64_t n, bool make, uint32_t *block);
-/* Frees all blocks from number n on. */
-int ext2_free_from(struct ext2_fs *fs, struct ext2_inode *ip, uint64_t n);
+/* Frees all blocks from number n on; -EAGAIN: `most` of them, and there are more. */
+int ext2_free_from(struct ext2_fs *fs, struct ext2_inode *ip, uint64_t n, unsigned most);
 /* Bytes that a file can have. Any context. */
 uint64_t ext2_size_max(const struct ext2_fs *fs);
 
@@ -180,7 +182,7 @@ int ext2_read_inode(struct ext2_fs *fs, uint32_t ino, struct ext2_inode *ip);
 int ext2_write_inode(struct ext2_fs *fs, struct ext2_inode *ip);
 /* A new inode has nothing of the one that was there. */
 int ext2_clear_inode(struct ext2_fs *fs, uint32_t ino);
-/* Frees a file that has no name: its blocks and its inode. */
+/* Frees a file that has no name: its blocks and its inode. -EAGAIN: there is more to free. */
 int ext2_delete_inode(struct ext2_fs *fs, struct ext2_inode *ip);
 /* Has the inode a text, or a device's number, instead of blocks? Any context. */
 bool ext2_is_inline(const struct ext2_fs *fs, const struct ext2_inode *ip);
@@ -194,6 +196,7 @@ int ext2_dir_walk(struct ext2_fs *fs, struct ext2_inode *dir, ext2_dir_fn *fn, v
 /* Where a walk of a directory is. It holds the block until the walk ends. */
 struct ext2_walk {
 	uint32_t n;                 /* of the block */
+	uint32_t stop;              /* where it ends; 0: with the directory */
 	uint32_t at, end;           /* of the next entry; of the block, in bytes */
 	char *block;                /* NULL: not read yet */
 	struct ext2_dirent *before; /* the entry before, in the same block, or NULL */

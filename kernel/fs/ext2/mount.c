@@ -160,8 +160,9 @@ delete_nameless(struct ext2_mount *m)
 
 	for (unsigned i = 0; i < EXT2_BUCKETS; i++)
 		for (struct ext2_node *n = m->bucket[i]; n != NULL && error == 0; n = n->next)
-			if (n->i.links == 0)
-				error = ext2_delete_inode(&m->fs, &n->i);
+			do
+				error = n->i.links == 0 ? ext2_delete_inode(&m->fs, &n->i) : 0;
+			while (error == -EAGAIN);
 	return error;
 }
 

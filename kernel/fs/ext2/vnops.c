@@ -210,18 +210,22 @@ forget_node(struct ext2_node *node)
 	return --node->m->nodes == 0;
 }
 
-/* Writes a node that is forgotten, or frees its file. What cannot be is an error on the disk. */
+/* Writes a node that is forgotten, or frees its file, for which it gives up the lock now and then.
+ * What cannot be is an error on the disk. */
 static void
 finish_node(struct ext2_node *node)
 {
 	struct ext2_fs *fs = &node->m->fs;
 	int error = 0;
 
+	while (!fs->read_only && node->i.links == 0 &&
+	       (error = ext2_delete_inode(fs, &node->i)) == -EAGAIN) {
+		mutex_unlock(&node->m->lock);
+		mutex_lock(&node->m->lock);
+	}
 	if (fs->read_only)
 		return;
-	if (node->i.links == 0)
-		error = ext2_delete_inode(fs, &node->i);
-	else if (node->i.dirty)
+	if (node->i.links != 0 && node->i.dirty)
 		error = ext2_write_node(node);
 	if (error != 0)
 		ext2_error(fs, "an inode that could not be written", node->i.ino);
@@ -440,7 +444,8 @@ ext2_cut(struct vnode *vn, uint64_t size)
 	int error;
 
 	mutex_lock(&node->m->lock);
-	error = ext2_free_from(fs, &node->i, (size + fs->block_size - 1) >> fs->block_shift);
+	error = ext2_free_from(fs, &node->i, (size + fs->block_size - 1) >> fs->block_shift,
+			       UINT32_MAX);
 	ext2_note_dirty(node);
 	mutex_unlock(&node->m->lock);
 	return error;
