@@ -324,7 +324,7 @@ DTRACE_SRCS := $(wildcard userland/bin/dtrace/*.c userland/bin/dtrace/*/*.c)
 UNIT_SRCS  := $(wildcard tests/unit/*_test.c)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$H/unit/%,$(UNIT_SRCS))
 # The program engine, over a kernel that a test makes up.
-DIF_HOST_SRCS := $(addprefix kernel/dtrace/,aggregate.c decode.c load.c memory.c record.c run.c status.c string.c subr.c variable.c verify.c \
+DIF_HOST_SRCS := $(addprefix kernel/dtrace/,aggregate.c decode.c load.c memory.c probe.c record.c run.c status.c string.c subr.c variable.c verify.c \
 	host/port.c)
 PURE_SRCS  := $(DIF_HOST_SRCS) kernel/ftrace/event/filter.c kernel/ftrace/event/program.c kernel/sysctl/loader_conf.c kernel/fs/cpio.c kernel/lib/fair.c kernel/lib/fdt.c kernel/lib/fdt_bus.c kernel/lib/leftist.c \
 	ktr/tools/export/lane.c ktr/tools/linux.c ktr/tools/memory.c ktr/tools/model/activity.c ktr/tools/model/activity_meaning.c \
