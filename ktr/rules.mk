@@ -1,14 +1,22 @@
 # rules.mk - the log as two files, for other kernels, and the example of such a one: ktr/README.md.
 
-.PHONY: ktr-amalgamation ktr-example
+.PHONY: ktr-amalgamation dif-amalgamation ktr-example
 
 ktr-amalgamation: build/ktr/ktr.c ## write build/ktr/ktr.c and ktr.h, the log as two files for other kernels
 
 build/ktr/ktr.c: ktr/amalgamate LICENSE $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS) $(wildcard ktr/*.h ktr/*.def ktr/port/*.h)
 	$(call say,GEN)
-	$Qktr/amalgamate build/ktr $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS)
+	$Qktr/amalgamate ktr build/ktr $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS)
 	$Qcp ktr/port/ktr_port_default.h build/ktr/
 	$Qsed '/^#include "ktr/d' ktr/port/ktr_x86_64.h > build/ktr/ktr_x86_64.h
+
+dif-amalgamation: build/ktr/dif.c ## write build/ktr/dif.c and dif.h, D for kernels that have the log
+
+DIF_SRCS := $(addprefix kernel/dtrace/,aggregate.c decode.c load.c memory.c own.c probe.c record.c run.c status.c string.c subr.c text.c variable.c \
+	verify.c dif/default.c dif/serve.c dif/session.c) kernel/lib/string.c
+build/ktr/dif.c: build/ktr/ktr.c $(DIF_SRCS) $(wildcard kernel/abi/dif* kernel/dtrace/*.h kernel/dtrace/dif/*.h) kernel/lib/string.h
+	$(call say,GEN)
+	$Qktr/amalgamate dif build/ktr $(DIF_SRCS)
 
 # A bare-metal program for riscv64, on one hart or four, with text patching or without: riscv64-virt-HARTS-PATCH.
 KTR_EXAMPLE   := ktr/examples/riscv64-virt
