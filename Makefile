@@ -337,7 +337,7 @@ $H/unit/%: $H/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) $(LINK_FLAGS) -o $@ $^ -lcmocka -lpthread
 
-RECORDED_SRCS := $(addprefix kernel/dtrace/host/,recorded.c recorded_input.c)
+RECORDED_SRCS := $(addprefix kernel/dtrace/host/,recorded.c recorded_input.c remote.c remote_elf.c remote_line.c remote_sound.c)
 DTRACE_DEVICE_SRCS := $(DTRACE_SRCS) $(DIF_HOST_SRCS) kernel/dtrace/host/device.c
 DTRACE_LDFLAGS := -Wl,--wrap=open,--wrap=ioctl
 $(patsubst %,$H/obj/%.o,$(DTRACE_DEVICE_SRCS) tests/unit/dtrace_hosted.c $(RECORDED_SRCS)): HOST_CFLAGS += -D_GNU_SOURCE
