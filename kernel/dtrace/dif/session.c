@@ -36,6 +36,13 @@ static struct {
 extern const char __rodata_start[] __attribute__((weak));
 extern const char __rodata_end[] __attribute__((weak));
 
+/* A program may end the session on any CPU. */
+static uint32_t
+session_state(void)
+{
+	return __atomic_load_n(&session.d.state, __ATOMIC_RELAXED);
+}
+
 /* ---- firing ---- */
 
 static void
@@ -98,9 +105,11 @@ session_hook(const struct ktr_firing *f)
 
 /* ---- calls on a CPU's part ---- */
 
+enum { SESSION_HERE = KTR_PORT_MAXCPU, SESSION_ALL };
+
 struct session_call {
 	void (*fn)(unsigned cpu, void *arg);
-	unsigned cpu; /* UINT_MAX: this one */
+	unsigned cpu;
 	void *arg;
 };
 
@@ -108,14 +117,18 @@ static void
 session_call_locked(void *arg)
 {
 	const struct session_call *call = arg;
-	unsigned cpu = call->cpu != ~0u ? call->cpu : ktr_port_cpu();
+	unsigned cpu = call->cpu == SESSION_HERE ? ktr_port_cpu() : call->cpu;
+	unsigned first = cpu == SESSION_ALL ? 0 : cpu;
+	unsigned end = cpu == SESSION_ALL ? KTR_PORT_MAXCPU : cpu + 1;
 
-	session_lock(cpu);
+	for (unsigned n = first; n < end; n++)
+		session_lock(n);
 	call->fn(cpu, call->arg);
-	session_unlock(cpu);
+	for (unsigned n = first; n < end; n++)
+		session_unlock(n);
 }
 
-/* Runs fn while no program runs on the CPU. */
+/* Runs fn while no program runs on the CPU; or on this one, or on any. */
 static void
 session_on_cpu(unsigned cpu, void (*fn)(unsigned cpu, void *arg), void *arg)
 {
@@ -134,8 +147,7 @@ session_do_nothing(unsigned cpu, void *arg)
 static void
 session_barrier(void)
 {
-	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
-		session_on_cpu(cpu, session_do_nothing, NULL);
+	session_on_cpu(SESSION_ALL, session_do_nothing, NULL);
 }
 
 static void
@@ -151,7 +163,7 @@ session_fire_here(unsigned cpu, void *arg)
 static void
 session_fire_own(uint32_t id)
 {
-	session_on_cpu(~0u, session_fire_here, &id);
+	session_on_cpu(SESSION_HERE, session_fire_here, &id);
 }
 
 /* ---- clauses ---- */
@@ -276,7 +288,7 @@ dif_session_load(const void *image, size_t size, uint32_t *matched, const char *
 	int error;
 
 	*why = NULL;
-	if (session.d.state != DIF_EMPTY)
+	if (session_state() != DIF_EMPTY)
 		return -EBUSY;
 	if (size >= sizeof(struct dif_header) &&
 	    (((const struct dif_header *)image)->flags & DIF_KERNEL) != 0) {
@@ -312,7 +324,7 @@ dif_session_start(void)
 {
 	struct dif *d = &session.d;
 
-	if (d->state != DIF_LOADED)
+	if (session_state() != DIF_LOADED)
 		return -EINVAL;
 	d->alive_ns = dif_port_time();
 	d->state = DIF_ACTIVE;
@@ -322,7 +334,7 @@ dif_session_start(void)
 		dif_open_cpu(d, cpu);
 	/* release: pairs with the acquire in session_hook() */
 	__atomic_store_n(&session.runs, true, __ATOMIC_RELEASE);
-	session.starts = d->state == DIF_ACTIVE;
+	session.starts = session_state() == DIF_ACTIVE;
 	if (session.starts)
 		ktr_select_all(session.owner, session_is_wanted, NULL);
 	return 0;
@@ -333,7 +345,7 @@ session_stop(bool killed)
 {
 	struct dif *d = &session.d;
 
-	if (d->state != DIF_ACTIVE && d->state != DIF_DRAINING)
+	if (session_state() != DIF_ACTIVE && session_state() != DIF_DRAINING)
 		return;
 	killed |= __atomic_load_n(&d->starved, __ATOMIC_RELAXED);
 	dif_drain(d, 0);
@@ -372,27 +384,40 @@ session_clean(unsigned cpu, void *arg)
 	dif_spec_clean(&session.d, cpu);
 }
 
+/* All at one moment: what has fired has ended. */
+static void
+session_count(unsigned cpu, void *arg)
+{
+	(void)cpu;
+	dif_status(&session.d, arg);
+}
+
 void
 dif_session_status(struct dif_status *s)
 {
 	__atomic_store_n(&session.d.alive_ns, dif_port_time(), __ATOMIC_RELAXED);
 	for (unsigned cpu = 0; dif_spec_waits(&session.d) && cpu < session.d.cpus; cpu++)
 		session_on_cpu(cpu, session_clean, NULL);
-	dif_status(&session.d, s);
+	session_on_cpu(SESSION_ALL, session_count, s);
 	s->sites = session.starts ? session.nprobes : 0;
 	s->refused = session.owned ? ktr_hook_refused(session.owner) : 0;
+}
+
+static void
+session_count_drops(unsigned cpu, void *arg)
+{
+	struct dif_drops *drops = arg;
+
+	drops->buf_drops = session.d.cpu[cpu].buf_drops;
+	drops->agg_drops = session.d.cpu[cpu].agg_drops;
 }
 
 int
 dif_session_drops(struct dif_drops *drops)
 {
-	const struct dif_cpu *c;
-
-	if (session.d.state == DIF_EMPTY || drops->cpu >= session.d.cpus)
+	if (session_state() == DIF_EMPTY || drops->cpu >= session.d.cpus)
 		return -EINVAL;
-	c = &session.d.cpu[drops->cpu];
-	drops->buf_drops = c->buf_drops;
-	drops->agg_drops = c->agg_drops;
+	session_on_cpu(drops->cpu, session_count_drops, drops);
 	return 0;
 }
 
@@ -416,11 +441,12 @@ int
 dif_session_take(enum dif_take what, unsigned cpu, struct dif_taken *to)
 {
 	const struct dif *d = &session.d;
+	uint32_t state = session_state();
 
 	*to = (struct dif_taken){{NULL, NULL}, {0, 0}};
-	if (d->state == DIF_EMPTY || cpu >= d->cpus ||
+	if (state == DIF_EMPTY || cpu >= d->cpus ||
 	    (what == DIF_TAKE_RECORDS && d->h.options.policy != DIF_SWITCH &&
-	     (d->state == DIF_ACTIVE || d->state == DIF_DRAINING)))
+	     (state == DIF_ACTIVE || state == DIF_DRAINING)))
 		return -EINVAL;
 	if (what == DIF_TAKE_AGGS) {
 		if (session.taken_aggs >= 0)
