@@ -29,7 +29,7 @@ BUDGETS = {
     "kernel/dev": 3075,
     "kernel/dev/virtio": 2125,
     "kernel/dtrace": 6120,
-    "kernel/dtrace/dif": 1180,
+    "kernel/dtrace/dif": 1210,
     "kernel/dtrace/host": 2300,
     "kernel/fs": 13100,
     "kernel/fs/9p": 2250,
