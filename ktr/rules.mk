@@ -35,7 +35,16 @@ build/ktr/riscv64-virt-%: build/ktr/ktr.c $(wildcard $(KTR_EXAMPLE)/*)
 	$(call say,LINK)
 	$(call KTR_EXAMPLE_LINK,$(word 1,$(subst -, ,$*)),$(word 2,$(subst -, ,$*)),$(filter %.c %.S,$^))
 
-# In place of the example's main.c: what a record costs.
-build/ktr/riscv64-bench: build/ktr/ktr.c tests/bench/riscv64.c $(wildcard $(KTR_EXAMPLE)/*)
+# The same for dtrace: riscv64-dif-HARTS-PATCH.
+build/ktr/riscv64-dif-%: build/ktr/ktr.c build/ktr/dif.c $(wildcard $(KTR_EXAMPLE)/*)
 	$(call say,LINK)
-	$(call KTR_EXAMPLE_LINK,1,1,$(filter-out %/main.c,$(filter %.c %.S,$^)))
+	$(call KTR_EXAMPLE_LINK,$(word 1,$(subst -, ,$*)),$(word 2,$(subst -, ,$*)),-DTRACED $(filter %.c %.S,$^))
+
+# In place of the example's main.c: what a record costs, and a firing of a program.
+build/ktr/riscv64-bench.dif: build/host/dtrace
+	$(call say,GEN)
+	$Qbuild/host/dtrace -A -o $@ -x nolibs -x bufsize=4k -x aggsize=4k -x dynvarsize=0 -x nspec=0 -n 'ktr::rounds: { @ = count(); }' 2>/dev/null
+
+build/ktr/riscv64-bench: build/ktr/ktr.c build/ktr/dif.c build/ktr/riscv64-bench.dif tests/bench/riscv64.c $(wildcard $(KTR_EXAMPLE)/*)
+	$(call say,LINK)
+	$(call KTR_EXAMPLE_LINK,1,1,-DBENCH_IMAGE='"build/ktr/riscv64-bench.dif"' $(filter-out %/main.c,$(filter %.c %.S,$^)))
