@@ -588,6 +588,29 @@ def process():
         p.wait()
 
 
+@test("dtrace --target says what is wrong with the line, or with the ELF")
+def wrong_target():
+    make("build/host/dtrace", "build/ktr/riscv64-dif-1-1")
+    process, other, path = traced(), KTR / "riscv64-dif-1-1", scratch() / "wrong.socket"
+    p = serving(process, path)
+    try:
+        for line, kernel, said in (
+                (f"unix:{path}", other, r"the kernel has \d+ trace points, and the ELF \d+, which are not the same"),
+                (f"unix:{path}", "/bin/sh", "/bin/sh: expected a kernel that is linked for fixed addresses"),
+                (f"unix:{path}", DTRACE.parent / "nothing", "nothing: No such file or directory"),
+                (f"unix:{path}", README, "README.md: expected the ELF of a 64-bit little-endian kernel"),
+                (f"unix:{path}.no", process, "no: No such file or directory"),
+                ("tcp:1", process, "tcp:1: expected tcp:HOST:PORT"),
+                ("/dev/null", process, "found no terminal, expected unix:PATH, tcp:HOST:PORT or a terminal")):
+            _, err = run([DTRACE, "--target", line, "--kernel", kernel, "-n", "BEGIN"], 1)
+            check_match(said, err.decode(), f"dtrace --target {line} --kernel {kernel}")
+        _, err = run([DTRACE, "--target", f"unix:{path}", "-n", "BEGIN"], 2)
+        check_match("expected --kernel FILE", err.decode(), "without --kernel")
+    finally:
+        p.kill()
+        p.wait()
+
+
 def interrupted(socket):
     """^C ends it with END and the aggregations. The line is free for the next one, whatever became of this one."""
     program = ('app:::begin { printf("begun\\n"); } syscall::read:entry { @[execname] = count(); } '
