@@ -7,9 +7,11 @@ import itertools
 import json
 import os
 import re
+import select
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 
@@ -557,31 +559,31 @@ def serving(program, *arguments):
     return p
 
 
-def dtrace(socket, kernel, *arguments, status=0, data=None):
-    command = [DTRACE, "--target", f"unix:{socket}", "--kernel", kernel, *arguments]
+def dtrace(at, kernel, *arguments, status=0, data=None):
+    command = [DTRACE, "--target", f"unix:{at}", "--kernel", kernel, *arguments]
     return [b.decode() for b in run(command, status, data)]
 
 
 @test("dtrace --target traces a process that has the engine, in as much memory as the README says")
 def process():
     make("build/host/dtrace")
-    socket = scratch() / "traced.socket"
-    p = serving(traced(), socket)
+    at = scratch() / "traced.socket"
+    p = serving(traced(), at)
     try:
-        listed = dtrace(socket, traced(), "-l")[0].splitlines()
+        listed = dtrace(at, traced(), "-l")[0].splitlines()
         check_eq(sorted(" ".join(line.split()[1:]) for line in listed[1:]),
                  ["app embed begin", "app embed done", "app embed sent", "dtrace BEGIN", "dtrace END", "dtrace ERROR",
                   "ktr embed work call", "syscall embed read entry", "syscall embed read return"], "dtrace -l")
         cases = [*traced_cases()]
         check(len(cases) >= 14, f"{len(cases)} cases")
         for options, program, expected, said, status in cases:
-            out, err = dtrace(socket, traced(), "-q", *options, "-n", program, status=status)
+            out, err = dtrace(at, traced(), "-q", *options, "-n", program, status=status)
             check_match(rf"\A{expected}\n*\Z", out, program)
             check_match(said, err, program)
         script = scratch() / "traced.d"
         script.write_text("#pragma D option quiet\n" + ENDS + "END { printf(\"%s\", $$1); }\n")
-        check_eq(dtrace(socket, traced(), "-s", script, "ended")[0], "ended\n", "dtrace -s")
-        interrupted(socket)
+        check_eq(dtrace(at, traced(), "-s", script, "ended")[0], "ended\n", "dtrace -s")
+        interrupted(at)
         check_eq(p.poll(), None, "the process ended")
     finally:
         p.kill()
@@ -611,11 +613,51 @@ def wrong_target():
         p.wait()
 
 
-def interrupted(socket):
+def relayed(target, ours, theirs):
+    """Runs dtrace at a line whose other end is ours(), which is relayed to theirs; what it prints. Each third piece
+    that comes back has something of a console in its middle."""
+    program = "syscall::read:entry /arg0 == 1/ { @[execname] = count(); }" + ENDS
+    command = [DTRACE, "--target", target, "--kernel", traced(), "-q", "-n", program]
+    p = subprocess.Popen([str(w) for w in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    line, pieces = ours(), 0
+    while p.poll() is None:
+        ready, _, _ = select.select([line, theirs], [], [], 0.1)
+        if line in ready:
+            theirs.sendall(os.read(line, 4096))
+        if theirs in ready:
+            data, pieces = theirs.recv(4096), pieces + 1
+            os.write(line, data[:9] + b"$ echo" + data[9:] if pieces % 3 == 0 else data)
+    return p.stdout.read().decode()
+
+
+@test("a terminal and a TCP connection are lines, too, and what is damaged on them is asked for again")
+def lines():
+    make("build/host/dtrace")
+    path = scratch() / "lines.socket"
+    p = serving(traced(), path)
+    master, slave = os.openpty()
+    listener = socket.create_server(("127.0.0.1", 0))
+    connections = []
+
+    def accept():
+        connections.append(listener.accept()[0])
+        return connections[0].fileno()
+    try:
+        tcp = f"tcp:127.0.0.1:{listener.getsockname()[1]}"
+        for target, ours in ((os.ttyname(slave), lambda: master), (tcp, accept)):
+            with socket.socket(socket.AF_UNIX) as theirs:
+                theirs.connect(str(path))
+                check_match(r"\A\n +worker-1 +1000\n\Z", relayed(target, ours, theirs), target)
+    finally:
+        p.kill()
+        p.wait()
+
+
+def interrupted(at):
     """^C ends it with END and the aggregations. The line is free for the next one, whatever became of this one."""
     program = ('app:::begin { printf("begun\\n"); } syscall::read:entry { @[execname] = count(); } '
                'app:::done { printf("done\\n"); } END { printf("end\\n"); }')
-    command = [DTRACE, "--target", f"unix:{socket}", "--kernel", traced(), "-q", "-n", program]
+    command = [DTRACE, "--target", f"unix:{at}", "--kernel", traced(), "-q", "-n", program]
     at_end = r"begun\ndone\n+end\n+ +worker-. +1000\n +worker-. +1000\n"
     for how, expected in ((signal.SIGKILL, None), (signal.SIGINT, at_end)):
         path = scratch() / f"interrupted-{how}"
@@ -633,13 +675,13 @@ def process_sanitized():
     """Without types: pahole does not know what the sanitizers' own language is."""
     make("build/host/dtrace")
     for options in ("-O1 -fsanitize=thread", "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all"):
-        socket = scratch() / f"{len(options)}.socket"
-        p = serving(traced(options), socket)
+        at = scratch() / f"{len(options)}.socket"
+        p = serving(traced(options), at)
         try:
             for program in ("syscall:::entry { @[execname] = count(); self->t = arg1; } "
                             "syscall:::return /self->t/ { @t = max(self->t); n[arg1]++; }",
                             'app:::begin { self->s = speculation(); } syscall:::entry { printf("%d", arg1); }'):
-                out, _ = dtrace(socket, traced(options), "-q", "-n", program + ENDS)
+                out, _ = dtrace(at, traced(options), "-q", "-n", program + ENDS)
                 check_match("999" if "max" in program else "", out, program)
             check_eq(p.poll(), None, f"{options}: the process ended")
         finally:
@@ -652,8 +694,8 @@ def traced_example():
     listing, expected = readme()["d.sh"], readme()["d.out"]
     build, start, command = re.fullmatch(r"make (.*?)\n(qemu.*?) &\n(.*)", listing, re.S).groups()
     for kernel in ("riscv64-dif-4-0", "riscv64-dif-1-1"):
-        socket = scratch() / f"{kernel}.socket"
-        change = {"riscv64-dif-4-0": kernel, "unix:line": f"unix:{socket}", "-smp 4": f"-smp {kernel[12]}"}
+        at = scratch() / f"{kernel}.socket"
+        change = {"riscv64-dif-4-0": kernel, "unix:line": f"unix:{at}", "-smp 4": f"-smp {kernel[12]}"}
         here = functools.partial(re.sub, "|".join(change), lambda m: change[m[0]])
         make(*here(build).split())
         p = serving(*shlex.split(here(start).replace("\\\n", "")))
