@@ -63,7 +63,7 @@ BUDGETS = {
     "ktr/tools/model": 1550,
     "ktr/tools/report": 3600,
     "qemu/gdb": 1100,
-    "tests": 80400,
+    "tests": 80460,
     "userland/bin": 750,
     "userland/bin/dtrace": 2945,
     "userland/bin/dtrace/check": 3340,
