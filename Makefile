@@ -56,7 +56,7 @@ GUEST := build/guest/$(ARCH)
 MUSL  := $(GUEST)/musl
 # What cannot be built without them is left out; tests/run names what it skips then.
 # Nor are they got for what has no guest.
-for_guest := $(filter-out clean help ktr-amalgamation ktr-example test-xv6 build/ktr/% build/host/%,$(or $(MAKECMDGOALS),all))
+for_guest := $(filter-out clean help ktr-amalgamation dif-amalgamation ktr-example test-xv6 build/ktr/% build/host/%,$(or $(MAKECMDGOALS),all))
 userland = $(filter 2,$(words $(wildcard $(GUEST)/busybox $(MUSL)/lib/libc.a)))
 ifeq ($(if $(for_guest),$(userland),2),)
 $(info make: no $(GUEST): getting Debian's busybox-static and musl-dev for the guest)
@@ -327,7 +327,7 @@ DTRACE_SRCS := $(wildcard userland/bin/dtrace/*.c userland/bin/dtrace/*/*.c)
 UNIT_SRCS  := $(wildcard tests/unit/*_test.c)
 UNIT_TESTS := $(patsubst tests/unit/%.c,$H/unit/%,$(UNIT_SRCS))
 # The program engine, over a kernel that a test makes up.
-DIF_HOST_SRCS := $(addprefix kernel/dtrace/,aggregate.c decode.c load.c memory.c record.c run.c status.c string.c subr.c variable.c verify.c \
+DIF_HOST_SRCS := $(addprefix kernel/dtrace/,aggregate.c decode.c load.c memory.c probe.c record.c run.c status.c string.c subr.c variable.c verify.c \
 	host/port.c)
 PURE_SRCS  := $(DIF_HOST_SRCS) kernel/ftrace/event/filter.c kernel/ftrace/event/program.c kernel/sysctl/loader_conf.c kernel/fs/cpio.c kernel/lib/fair.c kernel/lib/fdt.c kernel/lib/fdt_bus.c kernel/lib/leftist.c \
 	ktr/tools/export/lane.c ktr/tools/linux.c ktr/tools/memory.c ktr/tools/model/activity.c ktr/tools/model/activity_meaning.c \
@@ -340,7 +340,7 @@ $H/unit/%: $H/obj/tests/unit/%.c.o $(UNIT_LIB_OBJS)
 	$(call say,HOSTCC)
 	$Q$(HOSTCC) $(LINK_FLAGS) -o $@ $^ -lcmocka -lpthread
 
-RECORDED_SRCS := $(addprefix kernel/dtrace/host/,recorded.c recorded_input.c)
+RECORDED_SRCS := $(addprefix kernel/dtrace/host/,recorded.c recorded_input.c remote.c remote_elf.c remote_line.c remote_sound.c)
 DTRACE_DEVICE_SRCS := $(DTRACE_SRCS) $(DIF_HOST_SRCS) kernel/dtrace/host/device.c
 DTRACE_LDFLAGS := -Wl,--wrap=open,--wrap=ioctl
 $(patsubst %,$H/obj/%.o,$(DTRACE_DEVICE_SRCS) tests/unit/dtrace_hosted.c $(RECORDED_SRCS)): HOST_CFLAGS += -D_GNU_SOURCE

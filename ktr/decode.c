@@ -10,6 +10,7 @@
 #include "ktr/crc32c.h"
 #include "ktr/event.h"
 #include "ktr/fmt.h"
+#include "ktr/frame.h"
 #include "ktr/str.h"
 
 #define ENOMEM_ 12
@@ -76,34 +77,6 @@ damage_add(struct ktr_decoder *d, const char *text)
 	d->bad_frames++;
 }
 
-/* Undoes COBS. Returns the length, at most room; 0: it is not COBS, or longer. */
-static size_t
-cobs_decode(uint8_t *to, size_t room, const uint8_t *p, size_t len)
-{
-	const uint8_t *end = p + len;
-	size_t n = 0;
-	while (p < end) {
-		size_t code = *p++;
-		if (code - 1 > (size_t)(end - p) || n + code > room + 1)
-			return 0;
-		ktr_copy(to + n, p, code - 1);
-		p += code - 1;
-		n += code - 1;
-		if (code != 0xff && p < end) {
-			if (n == room)
-				return 0;
-			to[n++] = 0;
-		}
-	}
-	return n;
-}
-
-static uint32_t
-little_u32(const uint8_t *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 /* Checks the bytes between two zero bytes. NULL: a frame, with *body bytes of body; else what is
  * wrong. */
 static const char *
@@ -113,22 +86,22 @@ frame_check(struct ktr_decoder *d, const uint8_t *raw, size_t raw_len, size_t *b
 	const uint8_t *p = d->frame;
 	if (raw_len > KTR_WIRE_COBS_MAX)
 		return "longer than any frame";
-	size_t len = cobs_decode(d->frame, sizeof(d->frame), raw, raw_len);
-	if (len < KTR_WIRE_OVERHEAD) {
+	size_t len = ktr_frame_decode(d->frame, sizeof(d->frame), raw, raw_len);
+	switch (ktr_frame_check(p, len, body)) {
+	case KTR_FRAME_SOUND:
+		return NULL;
+	case KTR_FRAME_SHORT:
 		fmt_snprintf(text, size, "%zu bytes are no frame", raw_len);
-		return text;
-	}
-	*body = (size_t)p[1] | (size_t)p[2] << 8;
-	if (*body + KTR_WIRE_OVERHEAD != len) {
+		break;
+	case KTR_FRAME_LENGTH:
 		fmt_snprintf(text, size, "frame says %zu bytes of body, has %zu", *body,
 			     len - KTR_WIRE_OVERHEAD);
-		return text;
+		break;
+	default:
+		fmt_snprintf(text, size, "frame checksum is 0x%08x, expected 0x%08x",
+			     (unsigned)ktr_little_u32(p + KTR_FRAME_HEAD + *body),
+			     (unsigned)ktr_crc32c(p, KTR_FRAME_HEAD + *body));
 	}
-	uint32_t found = little_u32(p + 3 + *body), expected = ktr_crc32c(p, 3 + *body);
-	if (found == expected)
-		return NULL;
-	fmt_snprintf(text, size, "frame checksum is 0x%08x, expected 0x%08x", (unsigned)found,
-		     (unsigned)expected);
 	return text;
 }
 

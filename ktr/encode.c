@@ -9,9 +9,9 @@
 
 #include "ktr/class.h"
 #include "ktr/control.h"
-#include "ktr/crc32c.h"
 #include "ktr/dynamic.h"
 #include "ktr/event.h"
+#include "ktr/frame.h"
 #include "ktr/intern.h"
 #include "ktr/port.h"
 #include "ktr/str.h"
@@ -154,35 +154,13 @@ encode_text(struct ktr_encoder *e, const char *text, size_t max)
 	e->frame_len += n;
 }
 
-/* Appends the frame in COBS form: each zero byte becomes the distance to the next one. */
+/* Appends the frame. */
 static void
 frame_end(struct ktr_encoder *e)
 {
-	size_t body = e->frame_len - 3;
-	e->frame[1] = (uint8_t)body;
-	e->frame[2] = (uint8_t)(body >> 8);
-	uint32_t crc = ktr_crc32c(e->frame, e->frame_len);
-	for (unsigned i = 0; i < 4; i++)
-		put_byte(e, (uint8_t)(crc >> 8 * i));
-
-	uint8_t *out = e->out + e->out_len;
-	uint8_t *code = out++;
-	uint8_t run = 1;
-	for (size_t i = 0; i < e->frame_len; i++) {
-		if (e->frame[i] != 0) {
-			*out++ = e->frame[i];
-			run++;
-		}
-		if (e->frame[i] == 0 || run == 0xff) {
-			*code = run;
-			code = out++;
-			run = 1;
-		}
-	}
-	*code = run;
-	*out++ = 0;
-	e->total += (uint64_t)(out - (e->out + e->out_len));
-	e->out_len = (size_t)(out - e->out);
+	size_t n = ktr_frame_write(e->out + e->out_len, e->frame, e->frame_len);
+	e->total += n;
+	e->out_len += n;
 	e->frame_len = 0;
 }
 

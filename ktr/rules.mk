@@ -1,14 +1,22 @@
 # rules.mk - the log as two files, for other kernels, and the example of such a one: ktr/README.md.
 
-.PHONY: ktr-amalgamation ktr-example
+.PHONY: ktr-amalgamation dif-amalgamation ktr-example
 
 ktr-amalgamation: build/ktr/ktr.c ## write build/ktr/ktr.c and ktr.h, the log as two files for other kernels
 
 build/ktr/ktr.c: ktr/amalgamate LICENSE $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS) $(wildcard ktr/*.h ktr/*.def ktr/port/*.h)
 	$(call say,GEN)
-	$Qktr/amalgamate build/ktr $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS)
+	$Qktr/amalgamate ktr build/ktr $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS)
 	$Qcp ktr/port/ktr_port_default.h build/ktr/
 	$Qsed '/^#include "ktr/d' ktr/port/ktr_x86_64.h > build/ktr/ktr_x86_64.h
+
+dif-amalgamation: build/ktr/dif.c ## write build/ktr/dif.c and dif.h, D for kernels that have the log
+
+DIF_SRCS := $(addprefix kernel/dtrace/,aggregate.c decode.c load.c memory.c own.c probe.c record.c run.c status.c string.c subr.c text.c variable.c \
+	verify.c dif/default.c dif/serve.c dif/session.c) kernel/lib/string.c
+build/ktr/dif.c: build/ktr/ktr.c $(DIF_SRCS) $(wildcard kernel/abi/dif* kernel/dtrace/*.h kernel/dtrace/dif/*.h) kernel/lib/string.h
+	$(call say,GEN)
+	$Qktr/amalgamate dif build/ktr $(DIF_SRCS)
 
 # A bare-metal program for riscv64, on one hart or four, with text patching or without: riscv64-virt-HARTS-PATCH.
 KTR_EXAMPLE   := ktr/examples/riscv64-virt
@@ -27,7 +35,16 @@ build/ktr/riscv64-virt-%: build/ktr/ktr.c $(wildcard $(KTR_EXAMPLE)/*)
 	$(call say,LINK)
 	$(call KTR_EXAMPLE_LINK,$(word 1,$(subst -, ,$*)),$(word 2,$(subst -, ,$*)),$(filter %.c %.S,$^))
 
-# In place of the example's main.c: what a record costs.
-build/ktr/riscv64-bench: build/ktr/ktr.c tests/bench/riscv64.c $(wildcard $(KTR_EXAMPLE)/*)
+# The same for dtrace: riscv64-dif-HARTS-PATCH.
+build/ktr/riscv64-dif-%: build/ktr/ktr.c build/ktr/dif.c $(wildcard $(KTR_EXAMPLE)/*)
 	$(call say,LINK)
-	$(call KTR_EXAMPLE_LINK,1,1,$(filter-out %/main.c,$(filter %.c %.S,$^)))
+	$(call KTR_EXAMPLE_LINK,$(word 1,$(subst -, ,$*)),$(word 2,$(subst -, ,$*)),-DTRACED $(filter %.c %.S,$^))
+
+# In place of the example's main.c: what a record costs, and a firing of a program.
+build/ktr/riscv64-bench.dif: build/host/dtrace
+	$(call say,GEN)
+	$Qbuild/host/dtrace -A -o $@ -x nolibs -x bufsize=4k -x aggsize=4k -x dynvarsize=0 -x nspec=0 -n 'ktr::rounds: { @ = count(); }' 2>/dev/null
+
+build/ktr/riscv64-bench: build/ktr/ktr.c build/ktr/dif.c build/ktr/riscv64-bench.dif tests/bench/riscv64.c $(wildcard $(KTR_EXAMPLE)/*)
+	$(call say,LINK)
+	$(call KTR_EXAMPLE_LINK,1,1,-DBENCH_IMAGE='"build/ktr/riscv64-bench.dif"' $(filter-out %/main.c,$(filter %.c %.S,$^)))

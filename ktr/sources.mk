@@ -12,6 +12,7 @@ KTR_KERNEL_SRCS := \
 	ktr/event.c \
 	ktr/event_local.c \
 	ktr/fmt.c \
+	ktr/frame.c \
 	ktr/glob.c \
 	ktr/hook.c \
 	ktr/image_read.c \
@@ -42,6 +43,7 @@ KTR_DECODE_SRCS := \
 	ktr/decode_store.c \
 	ktr/event.c \
 	ktr/fmt.c \
+	ktr/frame.c \
 	ktr/glob.c \
 	ktr/map.c \
 	ktr/param.c \

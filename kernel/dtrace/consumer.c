@@ -93,7 +93,7 @@ consumer_look(struct dtrace_consumer *c)
 	if (t.user_ns + t.system_ns == c->ran_ns)
 		return;
 	c->ran_ns = t.user_ns + t.system_ns;
-	__atomic_store_n(&c->alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&c->d.alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
 }
 
 static void
@@ -125,7 +125,7 @@ consumer_watch(void *arg)
 		list_for_each_entry (struct dtrace_consumer, c, &consumers, link) {
 			consumer_look(c);
 			if (c->enabled &&
-			    dtrace_machine_ns() - c->alive_ns > c->d.h.options.deadman_ns)
+			    dtrace_machine_ns() - c->d.alive_ns > c->d.h.options.deadman_ns)
 				dtrace_stop(c, true);
 			if (c == anonymous)
 				dtrace_clean(c);
@@ -238,7 +238,7 @@ exchange_here(struct dtrace_consumer *to, unsigned cpu, void *arg)
 
 	if (from != NULL)
 		from->d.cpu[cpu].limit = 0;
-	dtrace_admit(to, cpu);
+	dif_open_cpu(&to->d, cpu);
 }
 
 void
@@ -287,8 +287,9 @@ dtrace_consumer_claim(struct dtrace_consumer **by)
 	uprobe_in_free(&c->pids);
 	kmap_free(c);
 	*by = anonymous;
-	__atomic_store_n(&anonymous->alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
-	/* release: pairs with the acquire in is_alive(), which must not see its old sign of life */
+	__atomic_store_n(&anonymous->d.alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
+	/* release: pairs with the acquire in dif_is_alive(), which must not see its old sign of
+	 * life */
 	__atomic_store_n(&anonymous->d.h.options.deadman_ns, anonymous_deadman_ns,
 			 __ATOMIC_RELEASE);
 	anonymous = NULL;

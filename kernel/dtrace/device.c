@@ -66,7 +66,7 @@ request_status(struct dtrace_consumer *c, uint64_t arg)
 {
 	struct dif_status s;
 
-	__atomic_store_n(&c->alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&c->d.alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
 	dtrace_clean(c);
 	dif_status(&c->d, &s);
 	s.sites = c->enabled ? c->nprobes : 0;
@@ -80,17 +80,6 @@ take_records(struct dtrace_consumer *c, unsigned cpu, void *arg)
 	struct dtrace_taken *t = arg;
 
 	dif_record_take(&c->d, cpu, t->piece, t->size);
-}
-
-/* Only the copies of records have their times in nanoseconds. */
-static void
-set_times(uint8_t *piece, uint32_t size)
-{
-	for (uint32_t at = 0; at < size; at += 8u * ((struct dif_record *)(piece + at))->words) {
-		struct dif_record *r = (struct dif_record *)(piece + at);
-
-		r->time = dif_port_ns(r->time);
-	}
 }
 
 static void
@@ -132,7 +121,7 @@ request_read(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 	if (t->size[0] == 0) {
 		dtrace_on_cpu(r.cpu, aggs ? take_aggs : take_records, c, t);
 		for (unsigned i = 0; i < 2 && !aggs; i++)
-			set_times(t->piece[i], t->size[i]);
+			dif_record_times(t->piece[i], t->size[i]);
 	}
 	n = request_copy_out(&r, t);
 	if (n < 0)
@@ -188,28 +177,6 @@ request_epid(struct dtrace_consumer *c, uint64_t arg)
 	return copy_out(arg, &e, sizeof(e));
 }
 
-static void
-dif_probe_describe(struct dif_probe *p, const struct ktr_site *site)
-{
-	struct ktr_probe_name name;
-	const struct ktr_sdt *sdt =
-	    site->kind == KTR_SITE_PROBE || site->kind == KTR_SITE_MADE ? site->sdt : NULL;
-
-	dtrace_probe_name(site, &name);
-	*p = (struct dif_probe){.id = dtrace_probe_id(site), .nargs = site->nargs};
-	strlcpy(p->provider, name.provider, sizeof(p->provider));
-	strlcpy(p->module, name.module, sizeof(p->module));
-	strlcpy(p->function, name.function, sizeof(p->function));
-	strlcpy(p->name, name.name, sizeof(p->name));
-	strlcpy(p->format, site->fmt, sizeof(p->format));
-	for (unsigned i = 0; sdt != NULL && i < KTR_SDT_ARGS && sdt->types[i] != NULL; i++) {
-		strlcpy(p->types[i], sdt->types[i], sizeof(p->types[i]));
-		if (sdt->xlate[i] != NULL)
-			strlcpy(p->xlate[i], sdt->xlate[i], sizeof(p->xlate[i]));
-		p->nargs = i + 1;
-	}
-}
-
 /* The first site from an id on. The three with fixed ids are found by these only. */
 static const struct ktr_site *
 next_site(uint32_t id)
@@ -228,6 +195,7 @@ static int
 request_probe(uint64_t arg)
 {
 	static struct dif_probe p; /* dtrace_lock; too large for a stack */
+	struct ktr_probe_name name;
 	uint32_t id;
 	const struct ktr_site *site;
 	int error = copy_in(&id, arg, sizeof(id));
@@ -236,8 +204,10 @@ request_probe(uint64_t arg)
 		return error;
 	ktr_port_lock(); /* sites that are made at run time stay meanwhile */
 	site = next_site(id);
-	if (site != NULL)
-		dif_probe_describe(&p, site);
+	if (site != NULL) {
+		dtrace_probe_name(site, &name);
+		dif_probe_describe(&p, dtrace_probe_id(site), &name, site);
+	}
 	ktr_port_unlock();
 	return site == NULL ? -ENOENT : copy_out(arg, &p, sizeof(p));
 }

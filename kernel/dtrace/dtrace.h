@@ -8,21 +8,10 @@
 #pragma once
 
 #include "kernel/dtrace/engine.h"
+#include "kernel/dtrace/probe.h"
 #include "kernel/lib/list.h"
 #include "kernel/sched/mutex.h"
 #include "ktr/hook.h"
-#include "ktr/intern.h"
-#include "ktr/probe.h"
-
-/* A probe at which a consumer has clauses. */
-struct dtrace_probe {
-	struct ktr_probe_name name;
-	uint32_t id;
-	bool sysret; /* the return of a system call */
-	bool made;   /* it can be unmade: at a rate, a kprobe */
-	uint8_t
-	    texts; /* bit N: argument N is a text, which may be a handle (ktr/intern.h) or data */
-};
 
 /* A clause at a probe. */
 struct dtrace_ecb {
@@ -45,8 +34,6 @@ struct dtrace_taken {
 struct dtrace_consumer {
 	struct list link;
 	struct dif d;
-	bool starved;        /* atomic: a probe has ended it, for want of a sign of life */
-	uint64_t alive_ns;   /* atomic: the last sign of life; dtrace_machine_ns() */
 	uint64_t ran_ns;     /* CPU time of its process when that was last looked at */
 	uint32_t pid;        /* of the process that asked last */
 	struct kprobe *pids; /* its probes of processes */
@@ -62,16 +49,6 @@ struct dtrace_consumer {
 	struct dtrace_taken taken[2][DIF_CPUS]; /* records, aggregations: not given yet */
 	struct dtrace_ecb *error; /* clauses of ERROR; linked by next like the others */
 };
-
-/*
- * At a system call's return (dtrace_probe.sysret) programs see the result as D has it: arguments 0
- * and 1. The kernel's own follows them.
- */
-static inline uint64_t
-dtrace_errno(const struct ktr_firing *f)
-{
-	return f->args[2] > (uint64_t)-4096 ? -f->args[2] : 0;
-}
 
 extern struct mutex dtrace_lock;
 
@@ -90,8 +67,6 @@ extern struct dtrace_cpu dtrace_cpus[];
 int dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t errlen);
 /* BEGIN, and then the probes. */
 int dtrace_go(struct dtrace_consumer *c);
-/* Lets its programs run on a CPU, unless it has ended. */
-void dtrace_admit(struct dtrace_consumer *c, unsigned cpu);
 /* The probes off, and END unless `killed`. Returns when no CPU runs its programs any more. */
 void dtrace_stop(struct dtrace_consumer *c, bool killed);
 /* Frees all but the consumer itself. */
@@ -99,11 +74,6 @@ void dtrace_unload(struct dtrace_consumer *c);
 /* Runs fn(arg) on a CPU, while no program runs there. */
 void dtrace_on_cpu(unsigned cpu, void (*fn)(struct dtrace_consumer *c, unsigned cpu, void *arg),
 		   struct dtrace_consumer *c, void *arg);
-uint32_t dtrace_probe_id(const struct ktr_site *site);
-/* As ktr_probe_name(); BEGIN, END and ERROR, and what fires at a rate, belong to no module. */
-void dtrace_probe_name(const struct ktr_site *site, struct ktr_probe_name *name);
-/* The site of a probe; NULL: no such. */
-struct ktr_site *dtrace_probe_site(uint32_t id);
 uint64_t dtrace_refused(void);
 /* The dead-man's clock, in ns: CPU 0's ticks. A machine that its host stops does not age. */
 uint64_t dtrace_machine_ns(void);
@@ -163,17 +133,6 @@ void dtrace_take(struct dtrace_consumer *c, void (*fn)(const void *entries, size
 void dtrace_fire_within(struct ktr_firing *f);
 
 /* ---- place.c ---- */
-
-/* The arguments of a firing as programs see them, and copies of texts. */
-struct dtrace_texts {
-	uint64_t args[KTR_SDT_ARGS];
-	char copies[2][KTR_STRING_MAX];
-};
-/*
- * The arguments, with the address of a copy for each text (bit N of `texts`) that is a handle or
- * data, of at most two. Any context.
- */
-const uint64_t *dtrace_texts(const struct ktr_firing *f, uint8_t texts, struct dtrace_texts *t);
 
 bool dtrace_load_words(uintptr_t *to, uintptr_t from, unsigned words); /* unwind_load_fn */
 /* Return addresses from the probe on. pcs NULL: only counts them. Any context. */

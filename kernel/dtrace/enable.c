@@ -24,13 +24,7 @@
 #include "ktr/port.h"
 #include "ktr/sdt.h"
 
-#define CHECK_ALIVE 4096u /* firings */
-#define WITHIN_MAX  4u    /* firings within firings */
-
-SDT_PROVIDER_DEFINE(dtrace);
-SDT_PROBE_DEFINE0(dtrace, , , BEGIN, BEGIN);
-SDT_PROBE_DEFINE0(dtrace, , , END, END);
-SDT_PROBE_DEFINE5(dtrace, , , ERROR, ERROR, "uint32_t", "uint32_t", "uint32_t", "int", "uintptr_t");
+#define WITHIN_MAX 4u /* firings within firings */
 
 struct mutex dtrace_lock = MUTEX_INIT("dtrace");
 
@@ -49,41 +43,6 @@ first_of(const struct ktr_site *site)
 {
 	_Static_assert(sizeof(struct ktr_site) == 8 * sizeof(*sites), "a shift by 3");
 	return (uintptr_t *)(sites_bias + ((uintptr_t)site >> 3));
-}
-
-enum {
-	BEGIN = DIF_PROBE_BEGIN,
-	END = DIF_PROBE_END,
-	ERROR = DIF_PROBE_ERROR,
-	OWN
-}; /* their ids; all others follow */
-static struct ktr_site *const own[] = {
-    [BEGIN] = &SDT_SITE_(dtrace, , , BEGIN),
-    [END] = &SDT_SITE_(dtrace, , , END),
-    [ERROR] = &SDT_SITE_(dtrace, , , ERROR),
-};
-
-uint32_t
-dtrace_probe_id(const struct ktr_site *site)
-{
-	for (uint32_t i = BEGIN; i < OWN; i++)
-		if (site == own[i])
-			return i;
-	return OWN + ktr_site_number(site);
-}
-
-void
-dtrace_probe_name(const struct ktr_site *site, struct ktr_probe_name *name)
-{
-	ktr_probe_name(site, name);
-	if (dtrace_probe_id(site) < OWN || strcmp(name->provider, "profile") == 0)
-		name->module[0] = '\0';
-}
-
-struct ktr_site *
-dtrace_probe_site(uint32_t id)
-{
-	return id < OWN ? own[id] : ktr_site_get(id - OWN);
 }
 
 uint64_t
@@ -109,7 +68,7 @@ dif_port_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firi
 	uint64_t args[DIF_ERROR_ARGS];
 	struct ktr_firing error = *f;
 
-	if (at->probe == ERROR)
+	if (at->probe == DIF_PROBE_ERROR)
 		return;
 	dif_error_args(at->d, cpu, at->clause, args);
 	error.args = args;
@@ -120,30 +79,12 @@ dif_port_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firi
 	}
 }
 
-/* The result of a system call, as D has it: -1 and errno. */
-static uint64_t
-dtrace_result(uint64_t v)
-{
-	return v > (uint64_t)-4096 ? (uint64_t)-1 : v;
-}
-
 static void
 ecb_fire(const struct dtrace_ecb *e, struct dif_cpu *c, const struct ktr_firing *f)
 {
-	struct dtrace_texts changed;
-	struct ktr_firing f2;
+	struct dtrace_seen seen;
 
-	if (e->probe->sysret || e->probe->texts != 0) {
-		f2 = *f;
-		f2.args = dtrace_texts(f, e->probe->texts, &changed);
-		f = &f2;
-	}
-	if (e->probe->sysret) {
-		changed.args[2] = changed.args[0];
-		changed.args[0] = changed.args[1] = dtrace_result(changed.args[0]);
-		f2.nargs = 2;
-	}
-	dif_fire(&e->at, c, f);
+	dif_fire(&e->at, c, dtrace_see(e->probe, f, &seen));
 }
 
 static const struct dtrace_ecb *
@@ -165,43 +106,18 @@ struct call {
 static __attribute__((noinline)) bool
 fire_own(const struct ktr_firing *f, unsigned cpu)
 {
-	if (f->site != own[BEGIN] && f->site != own[END])
+	if (f->site != dtrace_own[DIF_PROBE_BEGIN] && f->site != dtrace_own[DIF_PROBE_END])
 		return false;
 	for (const struct dtrace_ecb *e = first_at(f->site); e != NULL; e = e->next) {
 		struct dif_cpu *c = &e->cpus[cpu];
 
 		if (e->consumer == f->data &&
-		    (f->site == own[END] || e->consumer->d.state == DIF_ACTIVE)) {
+		    (f->site == dtrace_own[DIF_PROBE_END] || e->consumer->d.state == DIF_ACTIVE)) {
 			c->fired++;
 			ecb_fire(e, c, f);
 		}
 	}
 	return true;
-}
-
-/*
- * May a program run here, where dif_admit() has said no? A consumer that did not show up for long
- * loses its probes: it may starve, or be stopped.
- */
-static __attribute__((noinline)) bool
-is_alive(struct dtrace_consumer *consumer, struct dif_cpu *c)
-{
-	uint64_t limit = __atomic_load_n(&c->limit, __ATOMIC_RELAXED), now = dtrace_machine_ns();
-	/* acquire: pairs with the release in dtrace_consumer_claim() */
-	uint64_t most = __atomic_load_n(&consumer->d.h.options.deadman_ns, __ATOMIC_ACQUIRE);
-	uint64_t alive = __atomic_load_n(&consumer->alive_ns, __ATOMIC_RELAXED);
-
-	/* It may have shown up on another CPU since the clock was read. */
-	if (now > alive && now - alive > most) {
-		if (consumer->d.state == DIF_ACTIVE)
-			__atomic_store_n(&consumer->starved, true, __ATOMIC_RELAXED);
-		dif_drain(&consumer->d, 0);
-	}
-	/* dif_drain() may run on another CPU: it sets the limit to 0, for good. */
-	return limit != 0 &&
-	       __atomic_compare_exchange_n(&c->limit, &limit, c->fired + CHECK_ALIVE, false,
-					   __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
-	       dif_admit(c);
 }
 
 /* All that a probe needs but the simplest. */
@@ -216,7 +132,7 @@ hook_list(const struct ktr_firing *f)
 	     e = __atomic_load_n(&e->next, __ATOMIC_ACQUIRE)) {
 		struct dif_cpu *c = &e->cpus[cpu];
 
-		if (dif_admit(c) || is_alive(e->consumer, c))
+		if (dif_admit(c) || dif_is_alive(&e->consumer->d, c, dtrace_machine_ns()))
 			ecb_fire(e, c, f);
 	}
 }
@@ -259,7 +175,7 @@ dtrace_fire_within(struct ktr_firing *f)
 		struct dif_cpu *c = &e->cpus[cpu];
 		struct dif_run outer = c->run; /* of the firing that has called, perhaps */
 
-		if (!dif_admit(c) && !is_alive(e->consumer, c))
+		if (!dif_admit(c) && !dif_is_alive(&e->consumer->d, c, dtrace_machine_ns()))
 			continue;
 		dif_run_reset(&c->run);
 		c->run.top = outer.top; /* its texts, and what it holds, stay */
@@ -308,7 +224,8 @@ dtrace_on_cpu(unsigned cpu, void (*fn)(struct dtrace_consumer *c, unsigned cpu, 
 static bool
 dtrace_is_wanted(const struct ktr_site *site, void *arg)
 {
-	return (first_at(site) != NULL && ktr_site_is_probe(site)) || dtrace_probe_id(site) < OWN;
+	return (first_at(site) != NULL && ktr_site_is_probe(site)) ||
+	       dtrace_probe_id(site) < DTRACE_OWN;
 }
 
 static void
@@ -322,7 +239,7 @@ ecb_change(struct dtrace_ecb *e, bool insert)
 {
 	uintptr_t *at_site = first_of(dtrace_probe_site(e->at.probe));
 	struct dtrace_ecb *first = (struct dtrace_ecb *)(*at_site & ~SLOW);
-	struct dtrace_ecb **at = e->at.probe == ERROR ? &e->consumer->error : &first;
+	struct dtrace_ecb **at = e->at.probe == DIF_PROBE_ERROR ? &e->consumer->error : &first;
 	struct dtrace_ecb **list = at;
 	bool slow;
 
@@ -337,7 +254,7 @@ ecb_change(struct dtrace_ecb *e, bool insert)
 	if (list != &first)
 		return;
 	/* The first one's: of the same site another consumer may want to know less. */
-	slow = first == NULL || first->next != NULL || first->at.probe < OWN ||
+	slow = first == NULL || first->next != NULL || first->at.probe < DTRACE_OWN ||
 	       first->probe->sysret || first->probe->texts != 0;
 	__atomic_store_n(at_site, (uintptr_t)first | slow, __ATOMIC_RELEASE);
 }
@@ -348,7 +265,7 @@ static enum part {
 	PART_REST
 } part_of(const struct dtrace_ecb *e)
 {
-	return e->at.probe < OWN ? PART_OWN : e->probe->made ? PART_MADE : PART_REST;
+	return e->at.probe < DTRACE_OWN ? PART_OWN : e->probe->made ? PART_MADE : PART_REST;
 }
 
 static void
@@ -373,34 +290,21 @@ consumer_disable(struct dtrace_consumer *c)
 	smp_call_all(ecb_barrier, NULL); /* firings have interrupts off: now there are none of it */
 }
 
-void
-dtrace_admit(struct dtrace_consumer *c, unsigned cpu)
-{
-	uint32_t only = DIF_CPU(c->d.h.flags);
-
-	if (c->d.state != DIF_ACTIVE)
-		return;
-	c->d.cpu[cpu].limit = only == 0 || only == cpu + 1 ? CHECK_ALIVE : 0;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* dif_drain() sets the state, then the limits */
-	if (c->d.state != DIF_ACTIVE)
-		c->d.cpu[cpu].limit = 0;
-}
-
 int
 dtrace_go(struct dtrace_consumer *c)
 {
 	if (c->d.state != DIF_LOADED)
 		return -EINVAL;
-	c->alive_ns = dtrace_machine_ns();
+	c->d.alive_ns = dtrace_machine_ns();
 	__atomic_store_n(&c->d.state, DIF_ACTIVE, __ATOMIC_RELEASE);
 	consumer_enable(c, PART_OWN);
 	c->enabled = true;
-	fire_for(own[BEGIN], c);
+	fire_for(dtrace_own[DIF_PROBE_BEGIN], c);
 	/* Not before: probes that were made for it are there already. All CPUs see what BEGIN did.
 	 */
 	smp_call_all(ecb_barrier, NULL);
 	for (unsigned i = 0; i < c->d.cpus && !c->waits; i++)
-		dtrace_admit(c, i);
+		dif_open_cpu(&c->d, i);
 	if (c->d.state == DIF_ACTIVE) {
 		consumer_enable(c, PART_REST);
 		ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
@@ -413,11 +317,11 @@ dtrace_stop(struct dtrace_consumer *c, bool killed)
 {
 	if (!c->enabled || (c->d.state == DIF_LOADED && !killed))
 		return;
-	killed |= __atomic_load_n(&c->starved, __ATOMIC_RELAXED);
+	killed |= __atomic_load_n(&c->d.starved, __ATOMIC_RELAXED);
 	dif_drain(&c->d, 0);
 	smp_call_all(ecb_barrier, NULL); /* END comes after all others */
 	if (!killed)
-		fire_for(own[END], c);
+		fire_for(dtrace_own[DIF_PROBE_END], c);
 	consumer_disable(c);
 	c->d.state = killed ? DIF_KILLED : DIF_STOPPED;
 }
@@ -425,18 +329,11 @@ dtrace_stop(struct dtrace_consumer *c, bool killed)
 /* ---- clauses ---- */
 
 static void
-dtrace_probe_describe(struct dtrace_probe *p, const struct ktr_site *site, bool as_d)
+probe_settle(struct dtrace_probe *p, const struct ktr_site *site, bool as_d)
 {
-	dtrace_probe_name(site, &p->name);
+	dtrace_probe_describe(p, site, as_d);
 	p->name.provider = dtrace_direct(p->name.provider);
 	p->name.function = dtrace_direct(p->name.function);
-	p->id = dtrace_probe_id(site);
-	p->made = site->kind == KTR_SITE_MADE;
-	p->texts = as_d && (site->kind == KTR_SITE_POINT || site->kind == KTR_SITE_PROBE)
-		       ? ktr_event_strings(site->fmt) & 0x7f
-		       : 0;
-	p->sysret = as_d && site->kind == KTR_SITE_POINT &&
-		    strcmp(p->name.provider, "syscall") == 0 && strcmp(p->name.name, "return") == 0;
 }
 
 /* Control lock held. */
@@ -458,7 +355,7 @@ make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 {
 	uint32_t ecbs = 0, probes = 0;
 
-	for (uint32_t id = BEGIN; id < OWN + ktr_site_count(); id++) {
+	for (uint32_t id = DIF_PROBE_BEGIN; id < DTRACE_OWN + ktr_site_count(); id++) {
 		const struct ktr_site *site = dtrace_probe_site(id);
 		uint32_t before = ecbs;
 		struct ktr_probe_name name;
@@ -483,7 +380,7 @@ make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 		}
 		if (ecbs > before) {
 			if (make)
-				dtrace_probe_describe(&c->probes[probes], site, c->only == NULL);
+				probe_settle(&c->probes[probes], site, c->only == NULL);
 			probes++;
 		}
 	}
@@ -511,7 +408,7 @@ dtrace_hold_site(struct dtrace_consumer *c, char *err, size_t errlen)
 {
 	bool gone = false;
 
-	c->alive_ns = dtrace_machine_ns();
+	c->d.alive_ns = dtrace_machine_ns();
 	consumer_enable(c, PART_MADE);
 	if (!c->enabled)
 		return 0;

@@ -16,9 +16,10 @@
  * say what must be true. In the kernel, dtrace_lock is around each request of a consumer.
  *
  * Files, in reading order: port.h (what the engine asks), load.c, verify.c, decode.c, run.c,
- * memory.c, subr.c, string.c, variable.c, aggregate.c, record.c, act.c, status.c; then, of this
- * kernel: dtrace.h, consumer.c (who traces), device.c (/dev/dtrace), enable.c (clauses at probes),
- * place.c and quick.h (what port.h asks). host/ has all but those, for dtrace -r and for tests.
+ * memory.c, subr.c, string.c, variable.c, aggregate.c, record.c, act.c, status.c; of any kernel:
+ * probe.h, probe.c; then, of this one: dtrace.h, consumer.c (who traces), device.c (/dev/dtrace),
+ * enable.c (clauses at probes), place.c and quick.h (what port.h asks). host/ has these of the
+ *host, for dtrace -r and for tests, and dif/ those of any other kernel.
  */
 #pragma once
 
@@ -192,6 +193,8 @@ struct dif {
 	unsigned cpus;
 	struct dif_cpu *cpu;
 	unsigned fault_cpu; /* atomic: had the last fault */
+	uint64_t alive_ns;  /* atomic: the last sign of life, by the caller's clock */
+	bool starved;       /* atomic: a probe has ended the tracing, for want of one */
 };
 
 /* Why an image was refused. */
@@ -327,6 +330,13 @@ void dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause,
 void dif_drain(struct dif *d, int32_t status);
 /* DIF_EXIT: the same. In END, which is the last to run, the status replaces an earlier one. */
 void dif_exit(const struct dif_at *at, int32_t status);
+/* Lets its programs run on a CPU, unless it has ended. */
+void dif_open_cpu(struct dif *d, unsigned cpu);
+/*
+ * May a program run on CPU c, where dif_admit() has said no? A consumer that did not show up for
+ * long loses its probes: it may starve, or be stopped. CPU c, interrupts off.
+ */
+bool dif_is_alive(struct dif *d, struct dif_cpu *c, uint64_t now);
 /* Adds up what the CPUs have counted; leaves members 0 that the engine does not know. */
 void dif_status(const struct dif *d, struct dif_status *s);
 
@@ -453,6 +463,8 @@ void dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words)
 /* Up to two pieces, in order. By DIF_SWITCH the buffer that was written is exchanged: on its CPU
  * with interrupts off. Else: no program runs. They are valid until the next dif_record_take(). */
 void dif_record_take(struct dif *d, unsigned cpu, void *piece[2], uint32_t size[2]);
+/* In copies of records, which were taken: makes their times nanoseconds. */
+void dif_record_times(void *piece, uint32_t size);
 /* The same for speculations. False: there is no speculation of that number; 0 is that of none. */
 uint64_t dif_speculation(struct dif_run *r);
 bool dif_speculate(struct dif_run *r, uint64_t spec);

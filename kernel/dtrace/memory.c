@@ -15,21 +15,35 @@ memory_is_within(uint64_t addr, size_t n, uint64_t start, uint64_t size)
 	return addr - start < size && n <= size - (addr - start);
 }
 
-/* Memory that cannot fault: the kernel's image and most of its RAM, and what the engine gave out.
- */
-static inline bool
-memory_is_direct(const struct dif_run *r, uint64_t addr, size_t n)
+static inline size_t
+memory_part(uint64_t addr, size_t n, uint64_t start, uint64_t size)
 {
-	for (unsigned i = 0; i < DIF_PORT_DIRECT; i++)
-		if (memory_is_within(addr, n, dif_port_direct[i].start, dif_port_direct[i].size))
-			return true;
-	return memory_is_within(addr, n, (uintptr_t)r->d->memory, r->d->memory_size);
+	uint64_t left = addr - start < size ? size - (addr - start) : 0;
+
+	return n < left ? n : left;
+}
+
+/*
+ * Memory that cannot fault: the kernel's image and most of its RAM, and what the engine gave out.
+ * How many of n bytes from addr on are in it; 0: not the first.
+ */
+static inline size_t
+memory_direct(const struct dif_run *r, uint64_t addr, size_t n)
+{
+	size_t part;
+
+	for (unsigned i = 0; i < DIF_PORT_DIRECT; i++) {
+		part = memory_part(addr, n, dif_port_direct[i].start, dif_port_direct[i].size);
+		if (part > 0)
+			return part;
+	}
+	return memory_part(addr, n, (uintptr_t)r->d->memory, r->d->memory_size);
 }
 
 bool
 dif_copy(struct dif_run *r, void *dst, uint64_t addr, size_t n)
 {
-	if (memory_is_direct(r, addr, n)) {
+	if (n > 0 && memory_direct(r, addr, n) == n) {
 		ktr_copy(dst, (const void *)addr, n);
 		return true;
 	}
@@ -71,11 +85,12 @@ dif_copy_str(struct dif_run *r, char *dst, uint64_t addr, size_t size)
 	while (n < size - 1) {
 		char piece[PIECE];
 		const char *from = (const char *)(addr + n);
-		size_t part = PAGE - (addr + n) % PAGE, i;
+		size_t most = PAGE - (addr + n) % PAGE, part, i;
 
-		part = part < size - 1 - n ? part : size - 1 - n;
-		if (!memory_is_direct(r, addr + n, part)) {
-			part = part < PIECE ? part : PIECE;
+		most = most < size - 1 - n ? most : size - 1 - n;
+		part = memory_direct(r, addr + n, most);
+		if (part == 0) {
+			part = most < PIECE ? most : PIECE;
 			if (!dif_port_load(piece, addr + n, part))
 				return dif_fail(r, DIF_FAULT_BADADDR, addr + n) - 1L;
 			from = piece;
@@ -94,12 +109,14 @@ dif_copy_str(struct dif_run *r, char *dst, uint64_t addr, size_t size)
 
 /* How much of a string is there from addr on, for who may not look beyond its NUL. */
 static size_t
-piece_size(uint64_t addr, size_t most)
+piece_size(const struct dif_run *r, uint64_t addr, size_t most)
 {
-	size_t part = PAGE - addr % PAGE;
+	size_t part = PAGE - addr % PAGE, direct;
 
 	part = part < PIECE ? part : PIECE;
-	return part < most ? part : most;
+	part = part < most ? part : most;
+	direct = memory_direct(r, addr, part);
+	return direct > 0 ? direct : part;
 }
 
 int
@@ -109,7 +126,7 @@ dif_compare(struct dif_run *r, uint64_t a, uint64_t b)
 	size_t n;
 
 	for (size_t left = r->d->h.options.strsize; left > 0; left -= n, a += n, b += n) {
-		n = piece_size(b, piece_size(a, left));
+		n = piece_size(r, b, piece_size(r, a, left));
 		if ((a != 0 && !dif_copy(r, x, a, n)) || (b != 0 && !dif_copy(r, y, b, n)))
 			return -2;
 		for (size_t i = 0; i < n; i++) {

@@ -277,49 +277,6 @@ dtrace_program(uint32_t number, char path[DIF_PROGRAM_PATH])
 	return ktr_names_text(ktr_names_get(), number, path) == path;
 }
 
-bool
-dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size)
-{
-	char buf[KTR_STRING_MAX];
-	const char *text = buf;
-
-	if (f->has_data && n + 1 == f->nargs) {
-		size_t len = f->len < sizeof(buf) - 1 ? f->len : sizeof(buf) - 1;
-
-		memcpy(buf, f->data, len);
-		buf[len] = '\0';
-	} else {
-		text = f->args[n] != 0 ? ktr_string_text(f->args[n], buf) : "(null)";
-	}
-	if (text != NULL)
-		strlcpy(to, text, size);
-	return text != NULL;
-}
-
-const uint64_t *
-dtrace_texts(const struct ktr_firing *f, uint8_t texts, struct dtrace_texts *t)
-{
-	unsigned n = 0;
-
-	memcpy(t->args, f->args, f->nargs * sizeof(*t->args));
-	for (unsigned i = 0; i < f->nargs && n < 2; i++) {
-		uint64_t tag = t->args[i] >> 48;
-		bool handle = tag == KTR_IDENT_TAG || tag == KTR_INTERN_TAG ||
-			      (f->has_data && i + 1 == f->nargs);
-
-		if ((texts >> i & 1) != 0 && handle &&
-		    dif_port_text(f, i, t->copies[n], sizeof(t->copies[n])))
-			t->args[i] = (uintptr_t)t->copies[n++];
-	}
-	return t->args;
-}
-
-void
-dif_port_log(const struct ktr_firing *f)
-{
-	ktr_fire_once(f);
-}
-
 unsigned
 dif_port_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max)
 {

@@ -1,6 +1,7 @@
 /*
  * port.h - what the program engine asks of the kernel, or of a test on the host. Programs call
  * these functions with interrupts off, in any context: no lock, no sleep, no allocation.
+ * What a kernel may define that takes the engine as it takes the log is in dif/port.h.
  */
 #pragma once
 
@@ -9,22 +10,18 @@
 #include <stdint.h>
 
 #include "kernel/abi/dif.h"
+#include "kernel/dtrace/dif/port.h"
 
 struct dif_at;
 struct dif_cpu;
-struct ktr_firing;
 
-/* Zeroed memory, aligned to 64 bytes; NULL: none. Thread context. */
-void *dif_port_alloc(size_t size);
-/* Frees what is not NULL of n blocks; all at once costs less. */
-void dif_port_free_all(void *const *p, unsigned n);
 static inline void
 dif_port_free(void *p)
 {
 	dif_port_free_all(&p, 1);
 }
 
-/* Memory that is always there, and may be read directly. Constant. */
+/* Memory that is always there, and may be read directly. Constant while programs run. */
 #define DIF_PORT_DIRECT 3
 extern struct dif_port_range {
 	uint64_t start, size;
@@ -32,10 +29,7 @@ extern struct dif_port_range {
 /* Most of it: 64 KiB from each address of this range on may be read directly. Constant. */
 extern struct dif_port_range dif_port_quick_range;
 
-/* Copies from the kernel's RAM. False: it is not RAM, not mapped, or not the kernel's. */
-bool dif_port_load(void *dst, uint64_t addr, size_t n);
-/* Copies from, and to, the current user's memory as far as it is present. */
-bool dif_port_user_load(void *dst, uint64_t addr, size_t n);
+/* Copies to the current user's memory as far as it is present. */
 bool dif_port_user_store(uint64_t addr, const void *src, size_t n);
 
 /* A number that nobody can predict. Thread context. */
@@ -58,9 +52,7 @@ void dif_port_upcall(const struct dif_at *at, const struct ktr_firing *f, int32_
 		     const uint64_t *args);
 /* False: no such register, or no user. */
 bool dif_port_uregister(uint64_t n, uint64_t *v);
-/* Stores at most max return addresses, the probe's place first. Returns how many. */
-unsigned dif_port_stack(const struct ktr_firing *f, uint64_t *pcs, unsigned max);
-/* The same of the user's stack. 0: there is no user. *pid is the process. */
+/* The return addresses of the user's stack. 0: there is no user. *pid is the process. */
 unsigned dif_port_ustack(const struct ktr_firing *f, uint64_t *pid, uint64_t *pcs, unsigned max);
 
 /* The thread that owns the mutex at addr, or 0. False: not readable. */
@@ -77,12 +69,14 @@ void dif_port_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr
  * time, of which dif_port_ns() makes nanoseconds since boot. dif_port_quick(): a built-in variable,
  * of those that DIF_PORT_QUICK(X) names by X(enum dif_builtin).
  */
-#if __STDC_HOSTED__
+#if defined(DIF_PORT_DEFAULT)
+#include "kernel/dtrace/dif/quick.h"
+#elif __STDC_HOSTED__
 uint64_t dif_port_time(void);
 #define dif_port_stamp()   dif_port_time()
 #define dif_port_ns(stamp) (stamp)
 uint64_t dif_port_quick(const struct dif_at *at, enum dif_builtin what);
-#define DIF_PORT_QUICK(X) X(DIF_B_PID) X(DIF_B_EXECNAME)
+#define DIF_PORT_QUICK(X)  X(DIF_B_PID) X(DIF_B_EXECNAME)
 #else
 #include "kernel/dtrace/quick.h"
 #endif

@@ -143,6 +143,17 @@ dif_record_take(struct dif *d, unsigned cpu, void *piece[2], uint32_t size[2])
 	}
 }
 
+void
+dif_record_times(void *piece, uint32_t size)
+{
+	for (uint32_t at = 0; at < size;) {
+		struct dif_record *r = (struct dif_record *)((uint8_t *)piece + at);
+
+		r->time = dif_port_ns(r->time);
+		at += 8u * r->words;
+	}
+}
+
 /*
  * Finds a speculation. *s NULL: it is 0, which speculation() returns if none is free. False: there
  * is none of that number.

@@ -2,6 +2,42 @@
 #include "kernel/dtrace/engine.h"
 #include "kernel/dtrace/port.h"
 
+#define CHECK_ALIVE 4096u /* firings */
+
+void
+dif_open_cpu(struct dif *d, unsigned cpu)
+{
+	uint32_t only = DIF_CPU(d->h.flags);
+
+	if (d->state != DIF_ACTIVE)
+		return;
+	d->cpu[cpu].limit = only == 0 || only == cpu + 1 ? CHECK_ALIVE : 0;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* dif_drain() sets the state, then the limits */
+	if (d->state != DIF_ACTIVE)
+		d->cpu[cpu].limit = 0;
+}
+
+__attribute__((noinline)) bool
+dif_is_alive(struct dif *d, struct dif_cpu *c, uint64_t now)
+{
+	uint64_t limit = __atomic_load_n(&c->limit, __ATOMIC_RELAXED);
+	/* acquire: pairs with the release in dtrace_consumer_claim() */
+	uint64_t most = __atomic_load_n(&d->h.options.deadman_ns, __ATOMIC_ACQUIRE);
+	uint64_t alive = __atomic_load_n(&d->alive_ns, __ATOMIC_RELAXED);
+
+	/* It may have shown up on another CPU since the clock was read. */
+	if (now > alive && now - alive > most) {
+		if (d->state == DIF_ACTIVE)
+			__atomic_store_n(&d->starved, true, __ATOMIC_RELAXED);
+		dif_drain(d, 0);
+	}
+	/* dif_drain() may run on another CPU: it sets the limit to 0, for good. */
+	return limit != 0 &&
+	       __atomic_compare_exchange_n(&c->limit, &limit, c->fired + CHECK_ALIVE, false,
+					   __ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+	       dif_admit(c);
+}
+
 void
 dif_drain(struct dif *d, int32_t status)
 {
@@ -11,7 +47,7 @@ dif_drain(struct dif *d, int32_t status)
 					 __ATOMIC_RELAXED))
 		return;
 	d->exit_status = status;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in dtrace_admit() */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in dif_open_cpu() */
 	for (unsigned i = 0; i < d->cpus; i++)
 		__atomic_store_n(&d->cpu[i].limit, 0, __ATOMIC_RELAXED);
 }

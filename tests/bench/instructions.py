@@ -158,14 +158,17 @@ def measure(arch):
 
 
 def riscv64():
-    """The row of the riscv64 port, on bare metal: tests/bench/riscv64.c."""
-    how = "icount; difference of two loops of 163,840 rounds: on and off; interrupts off, six parameters, each one register's"
+    """The rows of the riscv64 port, on bare metal: tests/bench/riscv64.c."""
+    loops = "icount; difference of two loops of 163,840 rounds: on and off; interrupts off"
+    hows = {"ctr6": f"{loops}, six parameters, each one register's",
+            "dtrace_count": f"{loops}; a trace point and dif.c: {{ @ = count(); }}"}
     command = shlex.split(QEMU_RISCV64)
     if shutil.which(command[0]) is None:
-        return [Row("ctr6", "riscv64", None, "", f"not measured: {command[0]} is not installed")]
+        return [Row(name, "riscv64", None, "", f"not measured: {command[0]} is not installed") for name in hows]
     p = subprocess.run([*command, ROOT / "build/ktr/riscv64-bench"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                        timeout=DEADLINE_S)
     found = LINE.findall(p.stdout)
-    if p.returncode != 0 or [name for name, _ in found] != ["ctr6"]:
-        raise BenchError(f"{command[0]}: status {p.returncode}, expected 0 and a row ctr6: {p.stdout}{p.stderr}")
-    return [Row("ctr6", "riscv64", float(found[0][1]), "instructions", how)]
+    if p.returncode != 0 or [name for name, _ in found] != list(hows):
+        raise BenchError(f"{command[0]}: status {p.returncode}, expected 0 and rows {', '.join(hows)}: "
+                         f"{p.stdout}{p.stderr}")
+    return [Row(name, "riscv64", float(value), "instructions", hows[name]) for name, value in found]

@@ -1,9 +1,9 @@
 /*
- * riscv64.c - counts the instructions of a record on riscv64, with the port of
- * ktr/examples/riscv64-virt, whose main.c this file replaces. For `qemu-system-riscv64 -icount`,
- * where minstret is exact.
+ * riscv64.c - counts the instructions of a record on riscv64, and of a firing of a D program that
+ * counts (BENCH_IMAGE), with the port of ktr/examples/riscv64-virt, whose main.c this file
+ * replaces. For `qemu-system-riscv64 -icount`, where minstret is exact.
  */
-#include <ktr.h>
+#include <dif.h>
 
 #define UART     (*(volatile uint8_t *)0x10000000) /* QEMU's UART is never full */
 #define TEST     (*(volatile uint32_t *)0x100000)  /* sifive_test: powers off */
@@ -55,6 +55,39 @@ rounds(unsigned n)
 	return minstret() - before;
 }
 
+__asm__(".section .rodata\n\t.balign 8\nbench_image: .incbin \"" BENCH_IMAGE
+	"\"\nbench_image_end:\n\t.previous");
+extern const char bench_image[], bench_image_end[];
+
+/* Prints a row of what a round takes more than with the trace point off, if all were counted. */
+static void
+row(const char *name, uint64_t on, uint64_t off, bool good)
+{
+	if (!good)
+		return;
+	print("bench ");
+	print(name);
+	print(" ");
+	/* The patched instruction counts in both loops: as a jump or as a no-op. */
+	print_hundredths((on - off) * 100 / ROUNDS);
+	print(" instructions\n");
+}
+
+static void
+count_firings(uint64_t off)
+{
+	struct dif_status s = {.state = DIF_EMPTY};
+	const char *why;
+	uint32_t matched;
+	uint64_t on = 0;
+	if (dif_session_load(bench_image, (size_t)(bench_image_end - bench_image), &matched,
+			     &why) == 0 &&
+	    dif_session_start() == 0)
+		on = rounds(ROUNDS);
+	dif_session_status(&s);
+	row("dtrace_count", on, off, s.completed == ROUNDS);
+}
+
 void
 hart_main(unsigned hart)
 {
@@ -66,13 +99,10 @@ hart_main(unsigned hart)
 		uint64_t on = rounds(ROUNDS);
 		struct ktr_stats stats;
 		ktr_stats_get(0, &stats);
-		if (stats.recorded == ROUNDS) {
-			print("bench ctr6 ");
-			/* The patched instruction counts in both loops: as a jump or as a no-op. */
-			print_hundredths((on - off) * 100 / ROUNDS);
-			print(" instructions\n");
-		}
+		row("ctr6", on, off, stats.recorded == ROUNDS);
 	}
+	ktr_mask_set(0);
+	count_firings(off);
 	TEST = TEST_END;
 	for (;;)
 		;

@@ -26,7 +26,7 @@ $F/obj/%.o: %
 
 $(FUZZ_TARGETS): $F/%: $F/obj/tests/fuzz/%.c.o $(FUZZ_LIB_SRCS:%=$F/obj/%.o)
 	$(call say,LINK)
-	$Q$(FUZZ_CC) $(FUZZ_SANITIZE) -fsanitize=fuzzer -o $@ $^ -lpthread
+	$Q$(FUZZ_CC) $(FUZZ_SANITIZE) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LDFLAGS) -lpthread
 
 # The target makes up the symbols of a kernel.
 $F/kprobe_fuzz: $F/obj/kernel/probe/kprobe_parse.c.o $F/obj/kernel/probe/kprobe_arg.c.o
@@ -36,6 +36,12 @@ $F/9p_fuzz: $F/obj/kernel/fs/9p/protocol.c.o
 
 # The target is the disk.
 $F/ext2_fuzz: $(patsubst %,$F/obj/kernel/fs/ext2/%.c.o,super balloc bmap inode dir) $F/obj/kernel/block/partition.c.o
+
+# The target is the host of the line, or the kernel.
+$F/dif_line_fuzz: $(patsubst %,$F/obj/kernel/dtrace/%.c.o,dif/session dif/serve own)
+$F/dif_remote_fuzz: $(patsubst %,$F/obj/kernel/dtrace/host/%.c.o,device remote remote_sound)
+$F/dif_remote_fuzz: FUZZ_LDFLAGS := -Wl,--wrap=open,--wrap=ioctl
+$F/obj/kernel/dtrace/host/%.o: FUZZ_CFLAGS += -D_GNU_SOURCE
 
 .PHONY: fuzz fuzz-targets
 

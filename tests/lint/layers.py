@@ -23,7 +23,7 @@ LAYERS = [
     ("ktr/tools/linux.c", ["ktr/", "kernel/abi/"], None),  # Linux's system calls, and their numbers
     ("ktr/tools/", ["ktr/"], None),
     ("ktr/port/host/", ["ktr/"], None),
-    ("ktr/examples/", [], FREESTANDING | {"ktr.h", "ktr_port.h", "ktr_port_default.h"}),
+    ("ktr/examples/", [], FREESTANDING | {"dif.h", "ktr.h", "ktr_port.h", "ktr_port_default.h"}),
     ("ktr/", ["ktr/"], FREESTANDING | {"ktr_port.h"}),
     ("arch/*.h", ["arch/*.h", "kernel/abi/"], FREESTANDING | {"md/*"}),
     # arch/README.md lists the kernel headers that a port may use besides entry.h.
@@ -32,8 +32,12 @@ LAYERS = [
     ("kernel/abi/", ["kernel/abi/"], FREESTANDING | {"abi_md.h", "syscalls.def"}),
     ("kernel/host/", ["kernel/host/", "kernel/lib/ksyms.h", "userland/lib/array.h"], None),  # programs of the build
     # dtrace(1) and the engine on the host, over what a test or a trace (ktr/tools/) says
-    ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/", "kernel/probe/rate.h", "ktr/", "userland/bin/dtrace/",
-                             "userland/lib/array.h"], None),
+    ("kernel/dtrace/host/", ["kernel/dtrace/", "kernel/abi/", "kernel/lib/ksyms.h", "kernel/probe/rate.h", "ktr/",
+                             "userland/bin/dtrace/", "userland/lib/array.h"], None),
+    # The engine in any kernel that has the log: it knows nothing else of Kestrel.
+    ("kernel/dtrace/dif/", ["kernel/dtrace/engine.h", "kernel/dtrace/port.h", "kernel/dtrace/probe.h",
+                            "kernel/dtrace/dif/", "kernel/abi/", "kernel/lib/string.h", "ktr/"],
+     FREESTANDING | {"ktr_port.h"}),
     # lwIP, which qemu/fetch-guest gets; lwip/ has what it includes of its kernel.
     ("kernel/net/inet/", ["kernel/", "ktr/"], FREESTANDING | {"lwip/*"}),
     ("kernel/net/lwip/", ["kernel/lib/", "kernel/mm/"], FREESTANDING | {"lwip/*"}),

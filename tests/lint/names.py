@@ -4,7 +4,8 @@ whose it is: of two words or more, but for the names that the field knows; and t
 
 usage: tests/lint/names.py [ROOT]
 
-Looks at what is linked into one kernel: kernel/, ktr/ and the port. Two ports may share a name. A definition is a name
+Looks at what is linked into one kernel: kernel/, ktr/ and the port, but not the port of kernel/dtrace/dif/ to others.
+Two ports may share a name. A definition is a name
 and a parenthesis at the beginning of a line; those that macros make are not seen.
 """
 import collections
@@ -28,7 +29,7 @@ def sources(root):
                              "arch/*.[ch]"], check=True, capture_output=True, text=True).stdout.split()
     groups = {"": []}
     for f in listed:
-        if "/host/" not in f and os.path.exists(os.path.join(root, f)):
+        if not re.match("kernel/(host|dtrace/host|dtrace/dif)/", f) and os.path.exists(os.path.join(root, f)):
             groups.setdefault(f.split("/")[1] if f.startswith("arch/") and f.count("/") > 1 else "", []).append(f)
     with open(os.path.join(root, "ktr/sources.mk"), encoding="utf-8") as f:
         for name in ("KERNEL", "FORMAT"):

@@ -7,12 +7,16 @@ import itertools
 import json
 import os
 import re
+import select
 import shlex
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 
-from harness import ROOT, WHOLE, Run, Skipped, check, check_eq, check_match, json_lines, ktrdump, main, scratch, test
+from harness import (ROOT, WHOLE, Run, Skipped, check, check_eq, check_match, json_lines, ktrdump, main, scratch, test,
+                     wait_for)
 from tracecheck import merged_by_time, timestamps_ascend
 
 sys.path.insert(0, str(ROOT / "tests" / "bench"))
@@ -72,9 +76,10 @@ DEFAULTS = '#include "ktr_port_default.h"\n'
 @functools.cache
 def readme():
     """The README's pieces of code, by name."""
-    make("ktr-amalgamation")
-    found = dict(re.findall(r"^```(?:c|ld|diff) (\S+)\n(.*?)^```$", README.read_text(), re.M | re.S))
-    check_eq(set(found), {"ktr_port.h", "port.c", "sections.ld", "trace.c", "patch.h", "xv6.h", "xv6.c", "xv6.patch", "user.h", "user.c"}, "pieces of code of ktr/README.md")
+    make("dif-amalgamation")
+    found = dict(re.findall(r"^```(?:c|ld|diff|sh|text) (\S+)\n(.*?)^```$", README.read_text(), re.M | re.S))
+    check_eq(set(found), set("ktr_port.h port.c sections.ld trace.c patch.h d.c d.sh d.out xv6.h xv6.c xv6.patch "
+                             "xv6-d.c xv6-d.patch user.h user.c".split()), "pieces of code of ktr/README.md")
     # INSERT keeps the other sections of a host's program in place.
     return found | {"sections.ld": "SECTIONS {\n" + found["sections.ld"] + "} INSERT AFTER .data;\n"}
 
@@ -85,7 +90,7 @@ def port(patch, restartable=False, small=False):
     asked."""
     folder = scratch() / f"readme-{patch}-{restartable}-{small}"
     folder.mkdir(exist_ok=True)
-    for name in ("port.c", "trace.c", "sections.ld"):
+    for name in ("port.c", "trace.c", "d.c", "sections.ld"):
         (folder / name).write_text(readme()[name])
     before, after = readme()["ktr_port.h"].split(DEFAULTS)
     before += "#define KTR_SMALL\n" if small else ""
@@ -131,7 +136,8 @@ def compiles(arch, compiler_of):
         what = f"{arch}, {'' if patch else 'no '}text patching, -O{level}"
         command = freestanding(f"{compiler} {'' if patch else FIXED[arch]}", port(patch))
         objects = {}
-        for source in (KTR / "ktr.c", port(patch) / "port.c", port(patch) / "trace.c"):
+        sources = (KTR / "ktr.c", KTR / "dif.c", *(port(patch) / name for name in ("port.c", "trace.c", "d.c")))
+        for source in sources:
             objects[source.name] = scratch() / f"{arch}-{compiler.split()[0]}-{patch}-{level}-{source.name}.o"
             run(f"{command} -O{level} -c {source} -o {objects[source.name]}")
         log = objects["ktr.c"]
@@ -139,6 +145,11 @@ def compiles(arch, compiler_of):
         check_eq(missing, {"ktr_port_patch"} if patch else set(), f"{what}: undefined in ktr.o")
         check_eq(asked - defined(arch, log), {"ktr_port_patch"}, f"{what}: functions of the port without a default body")
         check_eq({s for s in defined(arch, log) if not s.startswith("ktr_")}, set(), f"{what}: names without ktr_")
+        missing = undefined(arch, objects["dif.c"]) - LIBRARY - KERNEL - {"_GLOBAL_OFFSET_TABLE_"} - defined(arch, log)
+        missing = {s for s in missing if not LINKER.fullmatch(s)}
+        check_eq(missing, set(), f"{what}: undefined in dif.o, and not in ktr.o")
+        others = {s for s in defined(arch, objects["dif.c"]) if not re.match("dif_|dtrace_|sdt_(provider_)?dtrace", s)}
+        check_eq(others, set(), f"{what}: names without dif_")
         sections = run(f"{BINUTILS[arch]}objdump -h {objects['trace.c']}")[0].decode()
         check_match(r" ktr_sites ", sections, f"{what}: trace points")
         check_eq(" ktr_patch " in sections, bool(patch), f"{what}: a section of places to patch")
@@ -167,6 +178,8 @@ void cpus_interrupt(void) { }
 void cpus_stop_run(void (*fn)(void *), void *arg) { fn(arg); }
 void console_print(unsigned cpu, const char *file, const char *text) { (void)cpu, (void)file, (void)text; }
 void line_write(const void *data, size_t len) { (void)data, (void)len; }
+bool memory_read(void *to, uint64_t address, size_t n) { (void)to, (void)address, (void)n; return false; }
+void console_input(uint8_t byte) { (void)byte; }
 void *memcpy(void *to, const void *from, size_t n);
 void *memcpy(void *to, const void *from, size_t n) { (void)from, (void)n; return to; }
 void *memset(void *to, int byte, size_t n);
@@ -192,7 +205,7 @@ def pedantic():
     for n, (compiler, mode, year) in enumerate(itertools.product(HOSTED, ("c", "gnu"), ("11", "17", "2x"))):
         folder = port(n % 2)  # with text patching in every other way
         command = freestanding(clang(compiler) + " -mgeneral-regs-only", folder, f"-std={mode}{year} {WARN}")
-        for source in (KTR / "ktr.c", folder / "trace.c"):
+        for source in (KTR / "ktr.c", folder / "trace.c", KTR / "dif.c", folder / "d.c"):
             run(f"{command} -fsyntax-only {source}")
 
 
@@ -211,6 +224,20 @@ def cost():
     budgets = json.loads((ROOT / "tests/bench/budgets.json").read_text())["ctr6"]
     said = check_match(r"takes (\d+) instructions on x86_64 and (\d+) on aarch64[^.]*?and (\d+) on riscv64", README.read_text(), "the costs")
     check_eq([int(n) for n in said.groups()], [int(budgets[arch]) for arch in ("x86_64", "aarch64", "riscv64")], "instructions")
+    said = check_match(r"a trace point takes (\d+) instructions on riscv64", README.read_text(), "of a program")
+    budgets = json.loads((ROOT / "tests/bench/budgets.json").read_text())["dtrace_count"]
+    check_eq(int(said[1]), budgets["riscv64"], "instructions of a firing")
+
+
+@test("dif.c takes as much code and memory on riscv64 as the README says")
+def size_of_d():
+    said = check_match(r"On riscv64 it takes (\d+) KB of code\s+with `-O2`, and (\d+) KB of memory",
+                       README.read_text(), "sizes")
+    run(f"{freestanding(COMPILERS['riscv64'], port(0))} -O2 -c {KTR}/dif.c -o {scratch()}/dif.o")
+    row = run(f"{BINUTILS['riscv64']}size {scratch()}/dif.o")[0].decode().splitlines()[1]
+    text, data, bss = (int(n) for n in row.split()[:3])
+    check_eq([-(-text // 1000), -(-(data + bss) // 1000)], [int(n) for n in said.groups()],
+             f"KB of {text} and {data + bss} bytes")
 
 
 @test("the log takes as much memory as the README says, nearly all of it zeroes; with KTR_SMALL less than 16 KiB in all")
@@ -497,11 +524,194 @@ for _harts, _patch in itertools.product((1, 4), (0, 1)) if WHOLE else ((1, 1), (
          f"{'with' if _patch else 'without'} text patching")(lambda harts=_harts, patch=_patch: example(harts, patch) and None)
 
 
-@test("a record of six parameters takes no more instructions on riscv64 than its budget")
+@functools.cache
+def traced(options="-O2"):
+    """A process as a kernel with D, whose memory is what the README says for its eight CPUs."""
+    folder = scratch() / f"traced-{len(options)}"
+    folder.mkdir(exist_ok=True)
+    header = readme()["user.h"].replace(DEFAULTS, f"#define DIF_PORT_ARENA_BYTES ((24 + 8 * 90) * 1024)\n{DEFAULTS}")
+    (folder / "ktr_port.h").write_text(header)
+    (folder / "user.c").write_text(readme()["user.c"])
+    run(f"{clang('clang').strip()} -std=gnu11 {options} {WARN} -no-pie -pthread -I{KTR} -I{folder} "
+        f"{folder}/user.c {HERE}/traced.c {KTR}/ktr.c {KTR}/dif.c {' '.join(SYMBOLS)} -o {folder}/traced")
+    return folder / "traced"
+
+
+DTRACE = ROOT / "build/host/dtrace"
+ENDS = "app:::begin { } app:::done { exit(0); }"  # of the process
+
+
+def traced_cases():
+    """(options, program, what it prints, what it says, status) of embed/traced.cases."""
+    lines = [line for line in (HERE / "traced.cases").read_text().splitlines() if not line.startswith("#")]
+    for command, *rest in re.findall(r"^(-.*)((?:\n[>!=] .*)+)", "\n".join(lines), re.M):
+        options, program = command.replace("ENDS", ENDS).split("-n ", 1)
+        found = dict(re.findall(r"^([>!=]) (.*)$", rest[0], re.M))
+        yield options.split(), program, found.get(">", ""), found.get("!", ""), int(found.get("=", 0))
+
+
+def serving(program, *arguments):
+    """A process that listens at the socket which its last argument names."""
+    env = {**os.environ, "TSAN_OPTIONS": "halt_on_error=1"}
+    p = subprocess.Popen([str(a) for a in (program, *arguments)], cwd=ROOT, stdin=subprocess.DEVNULL, env=env)
+    path = re.sub("^.*unix:|,.*$", "", str(arguments[-1]))
+    wait_for(lambda: p.poll() is not None or os.path.exists(path), "the socket")
+    return p
+
+
+def dtrace(at, kernel, *arguments, status=0, data=None):
+    command = [DTRACE, "--target", f"unix:{at}", "--kernel", kernel, *arguments]
+    return [b.decode() for b in run(command, status, data)]
+
+
+@test("dtrace --target traces a process that has the engine, in as much memory as the README says")
+def process():
+    make("build/host/dtrace")
+    at = scratch() / "traced.socket"
+    p = serving(traced(), at)
+    try:
+        listed = dtrace(at, traced(), "-l")[0].splitlines()
+        check_eq(sorted(" ".join(line.split()[1:]) for line in listed[1:]),
+                 ["app embed begin", "app embed done", "app embed sent", "dtrace BEGIN", "dtrace END", "dtrace ERROR",
+                  "ktr embed work call", "syscall embed read entry", "syscall embed read return"], "dtrace -l")
+        cases = [*traced_cases()]
+        check(len(cases) >= 14, f"{len(cases)} cases")
+        for options, program, expected, said, status in cases:
+            out, err = dtrace(at, traced(), "-q", *options, "-n", program, status=status)
+            check_match(rf"\A{expected}\n*\Z", out, program)
+            check_match(said, err, program)
+        script = scratch() / "traced.d"
+        script.write_text("#pragma D option quiet\n" + ENDS + "END { printf(\"%s\", $$1); }\n")
+        check_eq(dtrace(at, traced(), "-s", script, "ended")[0], "ended\n", "dtrace -s")
+        interrupted(at)
+        check_eq(p.poll(), None, "the process ended")
+    finally:
+        p.kill()
+        p.wait()
+
+
+@test("dtrace --target says what is wrong with the line, or with the ELF")
+def wrong_target():
+    make("build/host/dtrace", "build/ktr/riscv64-dif-1-1")
+    process, other, path = traced(), KTR / "riscv64-dif-1-1", scratch() / "wrong.socket"
+    p = serving(process, path)
+    try:
+        for line, kernel, said in (
+                (f"unix:{path}", other, r"the kernel has \d+ trace points, and the ELF \d+, which are not the same"),
+                (f"unix:{path}", "/bin/sh", "/bin/sh: expected a kernel that is linked for fixed addresses"),
+                (f"unix:{path}", DTRACE.parent / "nothing", "nothing: No such file or directory"),
+                (f"unix:{path}", README, "README.md: expected the ELF of a 64-bit little-endian kernel"),
+                (f"unix:{path}.no", process, "no: No such file or directory"),
+                ("tcp:1", process, "tcp:1: expected tcp:HOST:PORT"),
+                ("/dev/null", process, "found no terminal, expected unix:PATH, tcp:HOST:PORT or a terminal")):
+            _, err = run([DTRACE, "--target", line, "--kernel", kernel, "-n", "BEGIN"], 1)
+            check_match(said, err.decode(), f"dtrace --target {line} --kernel {kernel}")
+        _, err = run([DTRACE, "--target", f"unix:{path}", "-n", "BEGIN"], 2)
+        check_match("expected --kernel FILE", err.decode(), "without --kernel")
+    finally:
+        p.kill()
+        p.wait()
+
+
+def relayed(target, ours, theirs):
+    """Runs dtrace at a line whose other end is ours(), which is relayed to theirs; what it prints. Each third piece
+    that comes back has something of a console in its middle."""
+    program = "syscall::read:entry /arg0 == 1/ { @[execname] = count(); }" + ENDS
+    command = [DTRACE, "--target", target, "--kernel", traced(), "-q", "-n", program]
+    p = subprocess.Popen([str(w) for w in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    line, pieces = ours(), 0
+    while p.poll() is None:
+        ready, _, _ = select.select([line, theirs], [], [], 0.1)
+        if line in ready:
+            theirs.sendall(os.read(line, 4096))
+        if theirs in ready:
+            data, pieces = theirs.recv(4096), pieces + 1
+            os.write(line, data[:9] + b"$ echo" + data[9:] if pieces % 3 == 0 else data)
+    return p.stdout.read().decode()
+
+
+@test("a terminal and a TCP connection are lines, too, and what is damaged on them is asked for again")
+def lines():
+    make("build/host/dtrace")
+    path = scratch() / "lines.socket"
+    p = serving(traced(), path)
+    master, slave = os.openpty()
+    listener = socket.create_server(("127.0.0.1", 0))
+    connections = []
+
+    def accept():
+        connections.append(listener.accept()[0])
+        return connections[0].fileno()
+    try:
+        tcp = f"tcp:127.0.0.1:{listener.getsockname()[1]}"
+        for target, ours in ((os.ttyname(slave), lambda: master), (tcp, accept)):
+            with socket.socket(socket.AF_UNIX) as theirs:
+                theirs.connect(str(path))
+                check_match(r"\A\n +worker-1 +1000\n\Z", relayed(target, ours, theirs), target)
+    finally:
+        p.kill()
+        p.wait()
+
+
+def interrupted(at):
+    """^C ends it with END and the aggregations. The line is free for the next one, whatever became of this one."""
+    program = ('app:::begin { printf("begun\\n"); } syscall::read:entry { @[execname] = count(); } '
+               'app:::done { printf("done\\n"); } END { printf("end\\n"); }')
+    command = [DTRACE, "--target", f"unix:{at}", "--kernel", traced(), "-q", "-n", program]
+    at_end = r"begun\ndone\n+end\n+ +worker-. +1000\n +worker-. +1000\n"
+    for how, expected in ((signal.SIGKILL, None), (signal.SIGINT, at_end)):
+        path = scratch() / f"interrupted-{how}"
+        with open(path, "wb") as out:
+            p = subprocess.Popen([str(word) for word in command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out)
+        wait_for(lambda: p.poll() is not None or b"done" in path.read_bytes(), "the probe app:::done")
+        p.send_signal(how)
+        check_eq(p.wait(), 0 if expected else -how, f"dtrace after {how}")
+        if expected:
+            check_match(rf"\A{expected}\Z", path.read_text(), "dtrace after ^C")
+
+
+@test("ThreadSanitizer and others see nothing wrong in a process that dtrace traces")
+def process_sanitized():
+    """Without types: pahole does not know what the sanitizers' own language is."""
+    make("build/host/dtrace")
+    for options in ("-O1 -fsanitize=thread", "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all"):
+        at = scratch() / f"{len(options)}.socket"
+        p = serving(traced(options), at)
+        try:
+            for program in ("syscall:::entry { @[execname] = count(); self->t = arg1; } "
+                            "syscall:::return /self->t/ { @t = max(self->t); n[arg1]++; }",
+                            'app:::begin { self->s = speculation(); } syscall:::entry { printf("%d", arg1); }'):
+                out, _ = dtrace(at, traced(options), "-q", "-n", program + ENDS)
+                check_match("999" if "max" in program else "", out, program)
+            check_eq(p.poll(), None, f"{options}: the process ended")
+        finally:
+            p.kill()
+            p.wait()
+
+
+@test("the README's dtrace of the bare-metal riscv64 program prints what the README shows, with text patching too")
+def traced_example():
+    listing, expected = readme()["d.sh"], readme()["d.out"]
+    build, start, command = re.fullmatch(r"make (.*?)\n(qemu.*?) &\n(.*)", listing, re.S).groups()
+    for kernel in ("riscv64-dif-4-0", "riscv64-dif-1-1"):
+        at = scratch() / f"{kernel}.socket"
+        change = {"riscv64-dif-4-0": kernel, "unix:line": f"unix:{at}", "-smp 4": f"-smp {kernel[12]}"}
+        here = functools.partial(re.sub, "|".join(change), lambda m: change[m[0]])
+        make(*here(build).split())
+        p = serving(*shlex.split(here(start).replace("\\\n", "")))
+        try:
+            check_eq(run(here(command))[0].decode(), expected, here(command))
+        finally:
+            p.kill()
+            p.wait()
+
+
+@test("a record of six parameters, and a firing of a program, take no more instructions on riscv64 than their budgets")
 def budget():
     make("build/ktr/riscv64-bench")
-    [row] = instructions.riscv64()
-    check(row.budget != (None, None) and row.good, f"found {row.value_text}, expected {row.budget_text}")
+    for row in instructions.riscv64():
+        check(row.budget != (None, None) and row.good,
+              f"{row.name}: found {row.value_text}, expected {row.budget_text}")
 
 
 @test("with counted instructions and interrupts, two runs of the example give the same stream")

@@ -215,6 +215,27 @@ tokens(void **state)
 	assert_int_equal(global(out[3]), 1); /* no more: address 0 */
 }
 
+static void
+strings_may_end_with_the_memory_that_is_there(void **state)
+{
+	static const char there[4] = "end";
+
+	put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
+	struct dif_insn text = TEXT(3, "end");
+	uint32_t length =
+	    CLAUSE(&m, {DIF_BUILTIN, 2, 0, 0, DIF_B_EXECNAME}, CALL(1, STRLEN, 2), STORE_1);
+	uint32_t same = CLAUSE(&m, {DIF_BUILTIN, 2, 0, 0, DIF_B_EXECNAME}, text,
+			       {DIF_SCMP, 1, 2, 3, 0}, STORE_1);
+	load_it(1);
+	dif_host.builtin[DIF_B_EXECNAME] = (uintptr_t)there;
+	dif_port_direct[1] = (struct dif_port_range){(uintptr_t)there, sizeof(there)};
+	ok(0, length);
+	assert_int_equal(global(0), 3);
+	ok(0, same);
+	assert_int_equal(global(0), 0);
+	dif_port_direct[1] = (struct dif_port_range){0, 0};
+}
+
 int
 main(void)
 {
@@ -223,6 +244,7 @@ main(void)
 	    TEST(user_memory),
 	    TEST(texts_of_numbers_and_addresses),
 	    TEST(tokens),
+	    TEST(strings_may_end_with_the_memory_that_is_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,6 +32,7 @@ static struct ecb {
 } * ecbs;
 static uint32_t necbs;
 bool (*device_make_rate)(const char *name, char *err, size_t errlen);
+int (*device_remote)(unsigned long request, void *arg);
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
@@ -70,6 +71,12 @@ const struct dif_probe *
 device_probe(uint32_t id)
 {
 	return &probes[id].p;
+}
+
+const struct dif *
+device_image(void)
+{
+	return &d;
 }
 
 int
@@ -200,6 +207,8 @@ make_ecbs(uint32_t *matches)
 		err(1, "memory");
 	for (uint32_t id = BEGIN; id < nprobes; id++) {
 		probes[id].first = necbs;
+		if (probes[id].p.provider[0] == '\0')
+			continue;
 		for (uint32_t i = 0; i < clauses; i++) {
 			if (!is_at(i, id))
 				continue;
@@ -227,7 +236,8 @@ request_load(struct dif_load *l)
 		return error;
 	dif_port_direct[0] = (struct dif_port_range){(uintptr_t)probes, nprobes * sizeof(*probes)};
 	make_ecbs((uint32_t *)(uintptr_t)l->matches);
-	return 0;
+	l->matched = necbs;
+	return device_remote != NULL ? device_remote(DIF_IOC_LOAD, l) : 0;
 }
 
 static int
@@ -269,22 +279,13 @@ go(uint32_t probe, enum dif_state state)
 	return 0;
 }
 
+/* What programs here have to say. */
 static int
-serve(unsigned long request, void *arg)
+serve_here(unsigned long request, void *arg)
 {
-	struct dif_probe *p = arg;
-	struct dif_epid *e = arg;
 	struct dif_drops *drops = arg;
-	struct dif_program *program = arg;
 
 	switch (request) {
-	case DIF_IOC_PROBE:
-		if (p->id >= nprobes)
-			return -ENOENT;
-		*p = probes[p->id > 0 ? p->id : BEGIN].p;
-		return 0;
-	case DIF_IOC_LOAD:
-		return request_load(arg);
 	case DIF_IOC_GO:
 		return go(BEGIN, DIF_ACTIVE);
 	case DIF_IOC_STOP:
@@ -297,6 +298,30 @@ serve(unsigned long request, void *arg)
 	case DIF_IOC_RECORDS:
 	case DIF_IOC_AGGS:
 		return request_read(request == DIF_IOC_AGGS, arg);
+	default: /* DIF_IOC_DROPS */
+		drops->buf_drops = d.cpu[drops->cpu].buf_drops;
+		drops->agg_drops = d.cpu[drops->cpu].agg_drops;
+		return 0;
+	}
+}
+
+int
+device_request(unsigned long request, void *arg)
+{
+	struct dif_probe *p = arg;
+	struct dif_epid *e = arg;
+	struct dif_program *program = arg;
+
+	switch (request) {
+	case DIF_IOC_PROBE:
+		for (uint32_t id = p->id; id < nprobes; id++)
+			if (probes[id].p.provider[0] != '\0') {
+				*p = probes[id].p;
+				return 0;
+			}
+		return -ENOENT;
+	case DIF_IOC_LOAD:
+		return request_load(arg);
 	case DIF_IOC_EPID:
 		if (e->epid - 1 >= necbs)
 			return -ENOENT;
@@ -308,15 +333,18 @@ serve(unsigned long request, void *arg)
 			return -ENOENT;
 		snprintf(program->path, sizeof(program->path), "%s", getenv("DTRACE_PROGRAM"));
 		return 0;
+	case DIF_IOC_GO:
+	case DIF_IOC_STOP:
+	case DIF_IOC_STATUS:
+	case DIF_IOC_RECORDS:
+	case DIF_IOC_AGGS:
 	case DIF_IOC_DROPS:
-		drops->buf_drops = d.cpu[drops->cpu].buf_drops;
-		drops->agg_drops = d.cpu[drops->cpu].agg_drops;
-		return 0;
+		return device_remote != NULL ? device_remote(request, arg)
+					     : serve_here(request, arg);
 	default:
 		return -ENOTTY;
 	}
 }
-
 int
 __wrap_ioctl(int fd, unsigned long request, ...)
 {
@@ -324,7 +352,7 @@ __wrap_ioctl(int fd, unsigned long request, ...)
 	int result;
 
 	va_start(list, request);
-	result = fd == DEVICE ? serve(request, va_arg(list, void *)) : -EBADF;
+	result = fd == DEVICE ? device_request(request, va_arg(list, void *)) : -EBADF;
 	va_end(list);
 	if (result < 0)
 		errno = -result;

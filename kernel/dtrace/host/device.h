@@ -3,7 +3,8 @@
  * sends dtrace's open() and ioctl() here (--wrap).
  *
  * Of the kernel there are the texts of its probes, and what recorded.c says: probes and their
- * firings. Without that the probes are BEGIN, END and ERROR. One thread.
+ * firings. Without that the probes are BEGIN, END and ERROR. Or the programs run in another kernel,
+ * with which remote.c speaks. One thread.
  */
 #pragma once
 
@@ -16,7 +17,8 @@
 /* Makes /dev/dtrace be there, for a machine of 1 to DIF_CPUS CPUs. May be called again, with more.
  */
 void device_plug(unsigned cpus);
-/* Adds a probe, before the image is loaded. Its id. */
+/* Adds a probe, before the image is loaded. Its id. Without a provider it is none, but has the id.
+ */
 uint32_t device_add(const struct dif_probe *p);
 /* The probe of an id. */
 const struct dif_probe *device_probe(uint32_t id);
@@ -34,3 +36,14 @@ bool device_is_full(unsigned cpu);
  * if it cannot. NULL: there are no rates.
  */
 extern bool (*device_make_rate)(const char *name, char *err, size_t errlen);
+
+/*
+ * What remote.c gives the device: asks another kernel to load, go, stop, and so on, by the requests
+ * of kernel/abi/dif.h. The device says which probes and clauses there are. NULL: programs run here.
+ */
+extern int (*device_remote)(unsigned long request, void *arg);
+/* Serves a request as ioctl() does; -errno. */
+int device_request(unsigned long request, void *arg);
+/* The image that was loaded, as this machine has it. */
+struct dif;
+const struct dif *device_image(void);

@@ -16,9 +16,9 @@
 #include "kernel/dtrace/host/device.h"
 #include "kernel/dtrace/host/host.h"
 #include "kernel/dtrace/host/recorded_input.h"
+#include "kernel/dtrace/probe.h"
 #include "kernel/probe/rate.h"
 #include "ktr/map.h"
-#include "ktr/probe.h"
 #include "ktr/tools/export/export.h"
 #include "ktr/tools/ktrdump.h"
 #include "ktr/tools/memory.h"
@@ -144,9 +144,12 @@ static uint32_t
 add_probe(const struct kind *k, unsigned nargs)
 {
 	struct ktr_sdt sdt;
-	struct ktr_site site = {.file = k->file, .func = k->func, .fmt = k->fmt};
+	struct ktr_site site = {.file = k->file,
+				.func = k->func,
+				.fmt = k->fmt,
+				.nargs = (uint8_t)nargs};
 	struct ktr_probe_name name;
-	struct dif_probe p = {.nargs = nargs};
+	struct dif_probe p;
 
 	if (strncmp(k->fmt, "-> ", 3) == 0)
 		site.kind = KTR_SITE_ENTRY;
@@ -159,11 +162,7 @@ add_probe(const struct kind *k, unsigned nargs)
 	ktr_probe_name(&site, &name);
 	if (strcmp(name.provider, "dtrace") == 0)
 		return 0; /* BEGIN, END and ERROR are this program's own */
-	snprintf(p.provider, sizeof(p.provider), "%s", name.provider);
-	snprintf(p.module, sizeof(p.module), "%s", name.module);
-	snprintf(p.function, sizeof(p.function), "%s", name.function);
-	snprintf(p.name, sizeof(p.name), "%s", name.name);
-	snprintf(p.format, sizeof(p.format), "%s", k->fmt);
+	dif_probe_describe(&p, 0, &name, &site);
 	if (site.kind == KTR_SITE_PROBE)
 		set_types(&p, k->fmt);
 	return device_add(&p);

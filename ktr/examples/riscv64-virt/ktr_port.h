@@ -62,6 +62,7 @@ irq_restore(uint64_t mstatus)
 #define KTR_PORT_RING_OF(n)  ((n) < HARTS ? &harts[n].ring : NULL)
 #define KTR_PORT_THIS_RING() this_hart->ring
 #define KTR_PORT_ARENA_BYTES (HARTS * 64 * (4096 + 1))
+#define DIF_PORT_ARENA_BYTES (64 * 1024 + HARTS * 128 * 1024) /* dif.c */
 #if KTR_PORT_PATCH
 /* A trace point: one instruction of four bytes, aligned so that one store changes it. */
 #define KTR_PORT_SITE_ON(site) \

@@ -1,10 +1,16 @@
 /*
  * main.c - harts that record from a loop and from the timer interrupt that comes into it, while
  * hart 0 writes the stream to the UART: an example of the log in a program that is no kernel yet.
+ * With -DTRACED hart 0 answers dtrace there instead, and all of them loop for ever.
  *
  * Machine: QEMU's `virt` (hw/riscv/virt.c), all in M-mode. Locking: none but the log's own.
  */
 #include <ktr.h>
+#ifdef TRACED
+#include <dif.h>
+#else
+#define TRACED 0
+#endif
 
 #define UART    ((volatile uint8_t *)0x10000000) /* 16550 */
 #define RTC     ((volatile uint32_t *)0x101000)  /* goldfish: ns since 1970, low half first */
@@ -13,6 +19,7 @@
 #define TIME_HZ 10000000u
 
 #define UART_LSR      5
+#define UART_LSR_DR   0x01
 #define UART_LSR_THRE 0x20
 #define MTIMECMP      (0x4000 / 8)
 #define TEST_PASS     0x5555u
@@ -70,27 +77,48 @@ trap(void)
 	timer_arm();
 }
 
+static void
+uart_write(const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		while ((UART[UART_LSR] & UART_LSR_THRE) == 0)
+			;
+		UART[0] = bytes[i];
+	}
+}
+
+#if TRACED
+void
+dif_port_send(const void *bytes, size_t n)
+{
+	uart_write(bytes, n);
+}
+
+/* Gives what has come to dif.c, which answers. */
+static void
+drain(void)
+{
+	while ((UART[UART_LSR] & UART_LSR_DR) != 0)
+		dif_serve_byte(UART[0]);
+}
+#else
 /* Writes one pass of the stream. */
 static void
 drain(void)
 {
 	static uint8_t buf[1024];
 	size_t n;
-	while ((n = ktr_stream_read(&stream, buf, sizeof(buf))) > 0) {
-		for (size_t i = 0; i < n; i++) {
-			while ((UART[UART_LSR] & UART_LSR_THRE) == 0)
-				;
-			UART[0] = buf[i];
-		}
-	}
+	while ((n = ktr_stream_read(&stream, buf, sizeof(buf))) > 0)
+		uart_write(buf, n);
 }
+#endif
 
 /* Returns how often it went round. */
 static unsigned
 record_loop(void)
 {
 	unsigned n = 0;
-	for (; n < LOOPS || *(volatile uint32_t *)&this_hart->ticks < TICKS; n++) {
+	for (; TRACED || n < LOOPS || *(volatile uint32_t *)&this_hart->ticks < TICKS; n++) {
 		uint64_t start = ktr_port_time();
 		CTR1(KTR_GEN, "loop %u", n);
 		CTR2(KTR_SUBSYS, "half %u of %u", n, LOOPS);
@@ -99,7 +127,7 @@ record_loop(void)
 		hart_pass();
 		if (this_hart == harts && n == LOOPS / 2)
 			ktr_mask_set(ktr_mask_get() | KTR_SUBSYS);
-		if (this_hart == harts && ktr_stream_pending(&stream) >= DRAIN)
+		if (this_hart == harts && (TRACED || ktr_stream_pending(&stream) >= DRAIN))
 			drain();
 	}
 	return n;

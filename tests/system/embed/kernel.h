@@ -66,3 +66,6 @@ void cpus_stop_run(void (*fn)(void *), void *arg);
 void console_print(unsigned cpu, const char *file, const char *text);
 /** Where the stream goes. */
 void line_write(const void *data, size_t len);
+/** False: it is no RAM. */
+bool memory_read(void *to, uint64_t address, size_t n);
+void console_input(uint8_t byte);

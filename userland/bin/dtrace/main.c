@@ -2,7 +2,7 @@
  * main.c - dtrace(1): options, and what to do with them.
  *
  * The same program runs in the guest, where it traces, and on the host, where it compiles, and
- * reads what was recorded (-r).
+ * reads what was recorded (-r), or traces another kernel (--target).
  */
 #include <err.h>
 #include <errno.h>
@@ -38,7 +38,7 @@ static const char usage[] =
 
 static struct {
 	struct source *sources, **last;
-	const char *output, *command, *process, *recorded;
+	const char *output, *command, *process, *recorded, *target, *kernel;
 	struct library {
 		struct library *next;
 		const char *folder;
@@ -73,6 +73,7 @@ static const struct choice {
     {'H', false, "print the files that scripts include", .option = "cpphdrs"},
     {'i', true, "enable or list the probe of this number", .source = true, .fields = 0},
     {'I', true, "add a folder to those that #include searches", .option = "incdir"},
+    {'K', true, "--kernel: the ELF of the kernel of -T", .text = &run.kernel},
     {'l', false, "list probes that match", .flag = &run.list},
     {'L', true, "add a folder to those of the D libraries", .option = NULL},
     {'m', true, "enable or list probes that match the module's name", .source = true, .fields = 2},
@@ -86,6 +87,9 @@ static const struct choice {
      .text = &run.recorded},
     {'s', true, "enable or list probes as a script says", .option = NULL},
     {'S', false, "print the compiler's code", .flag = &run.code},
+    {'T', true,
+     "--target: trace another kernel, at unix:PATH, tcp:HOST:PORT or a terminal (on the host)",
+     .text = &run.target},
     {'U', true, "undefine a macro of -C", .option = "undef"},
     {'v', false, "be verbose: with -l, the types of arguments", .option = "verbose"},
     {'V', false, "print the version", .option = NULL},
@@ -178,7 +182,10 @@ take_option(const struct choice *o)
 static void
 read_arguments(int argc, char **argv)
 {
-	static const struct option longs[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	static const struct option longs[] = {{"help", no_argument, NULL, 'h'},
+					      {"kernel", required_argument, NULL, 'K'},
+					      {"target", required_argument, NULL, 'T'},
+					      {NULL, 0, NULL, 0}};
 	char letters[2 * CHOICES + 2] = "+"; /* glibc stops at the first operand, too */
 	int c;
 
@@ -390,6 +397,31 @@ use_recorded(void)
 	consume_recorded(run.recorded);
 }
 
+/* --target: processes are not known there, nor does anything begin with the boot. */
+static void
+use_target(void)
+{
+	static const char *const small[] = {"bufsize=16k", "aggsize=16k", "dynvarsize=16k",
+					    "specsize=4k"};
+	const char *set = option_text();
+
+	if (remote_attach == NULL)
+		errx(2, "--target: the host's dtrace traces other kernels, this one its own");
+	if (run.kernel == NULL)
+		errx(2, "--target: expected --kernel FILE, too: the ELF of that kernel");
+	if (run.command != NULL || run.process != NULL || run.claim || run.anonymous ||
+	    run.recorded != NULL)
+		errx(
+		    2,
+		    "--target: found -a, -A, -c, -p or -r too, which trace this kernel, or a file");
+	dt_foreign = true;
+	dt_options.nolibs = true; /* they are about Kestrel's structures */
+	for (size_t i = 0; i < sizeof(small) / sizeof(small[0]); i++)
+		set_option(small[i]);
+	option_set_text(set);
+	remote_attach(run.target, run.kernel);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -404,7 +436,11 @@ main(int argc, char **argv)
 	dt_macros.uid = dt_macros.euid = (uint64_t)getuid();
 	read_arguments(argc, argv);
 	run.claim |= dt_options.grabanon != 0;
-	if (run.recorded != NULL)
+	if (run.target != NULL)
+		use_target();
+	else if (run.kernel != NULL)
+		errx(2, "--kernel: expected --target LINE, too");
+	else if (run.recorded != NULL)
 		use_recorded();
 	probe_describe = consume_describe;
 	if (run.sources == NULL && !run.list && !run.claim && !run.anonymous && !run.compile_only) {

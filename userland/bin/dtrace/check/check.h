@@ -41,8 +41,8 @@ const struct function *ident_action(const struct node *n);
 /* "self->x" */
 const char *ident_text(const struct variable *v);
 /* The program is for a recorded trace (-r): then names that only a running kernel knows are errors.
- */
-extern bool dt_recorded;
+ * Or for another kernel (--target): then those that only Kestrel knows. */
+extern bool dt_recorded, dt_foreign;
 void ident_check_recorded(struct place at, const char *name);
 
 /* ---- clauses and expressions: clause.c, check.c, check_op.c, check_call.c ---- */

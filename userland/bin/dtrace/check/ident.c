@@ -151,10 +151,20 @@ static const char unrecorded[] =
     "curproc uregs copyin copyinstr copyinto copyout copyoutstr mutex_owned mutex_owner progenyof "
     "breakpoint chill panic raise stop stack ustack jstack func mod sym uaddr ufunc umod usym ";
 bool dt_recorded;
+/* What no kernel has that is not Kestrel (kernel/dtrace/dif/default.c). */
+static const char unforeign[] =
+    " vtimestamp walltimestamp ppid uid gid ucaller ustackdepth ipl curthread curproc uregs copyout "
+    "copyoutstr mutex_owned mutex_owner progenyof breakpoint chill panic raise stop ustack jstack uaddr "
+    "ufunc umod usym ";
+bool dt_foreign;
 
 void
 ident_check_recorded(struct place at, const char *name)
 {
+	if (dt_foreign && strstr(unforeign, dt_format(" %s ", name)) != NULL)
+		dt_error(at, "D_TARGET",
+			 "%s: Kestrel has it, another kernel has not: expected what --target knows",
+			 name);
 	if (dt_recorded && strstr(unrecorded, dt_format(" %s ", name)) != NULL)
 		dt_error(at, "D_RECORDED",
 			 "%s is not in a recorded trace: expected what its events tell", name);

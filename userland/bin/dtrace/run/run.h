@@ -47,6 +47,12 @@ __attribute__((weak)) bool recorded_open(const char *path);
 __attribute__((weak)) void recorded_limit(void);
 __attribute__((weak)) int recorded_run(bool (*drain)(void));
 /*
+ * Of the host's program, too: from here on the kernel is the one at the end of a line, and its
+ * probes, types and symbols are those of its ELF (kernel/dtrace/host/remote.c). Does not return if
+ * it fails.
+ */
+__attribute__((weak)) void remote_attach(const char *line, const char *kernel);
+/*
  * Traces until the program, the command, the process or the user ends it. The exit status. Image
  * NULL: what has been traced since the boot; with `leave` only that.
  */

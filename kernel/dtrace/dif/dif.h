@@ -1,0 +1,55 @@
+/*
+ * dif.h - tracing by programs of D in any kernel that has the log (ktr/): one session at a time,
+ * which loads an image (kernel/abi/dif.h), and whose programs run when trace points of the log and
+ * probes of SDT fire. Nothing here knows the kernel, but by ktr_port.h and port.h.
+ *
+ * The image comes from dtrace(1) on another machine: dif_serve() takes the bytes of a line, serial
+ * or any other (ktr/DIF-WIRE.md), and calls the rest. Or from anywhere else: then call the rest.
+ *
+ * Locking: one caller at a time, who does not sleep between, and is in no hook. It may be in a
+ * handler of interrupts. A CPU without a ring (ktr_cpu_init()) at the time of dif_session_load()
+ * runs no program. Errors are negative errno values, Linux's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/abi/dif.h"
+
+/*
+ * Takes a copy of an image, aligned to 8, and finds the probes of its clauses; how many clauses are
+ * at probes is stored to *matched. -EINVAL: refused, and why in a sentence; -ENOMEM; -EBUSY: there
+ * is one.
+ */
+int dif_session_load(const void *image, size_t size, uint32_t *matched, const char **why);
+/* Fires BEGIN on this CPU, then switches the probes on. -EINVAL: no image, or not for the first
+ * time. */
+int dif_session_start(void);
+/* How it goes. A sign of life: without one for options.deadman_ns programs do not run any more. */
+void dif_session_status(struct dif_status *s);
+/* What a CPU has counted. -EINVAL: no image, or no such CPU. */
+int dif_session_drops(struct dif_drops *drops);
+
+enum dif_take { DIF_TAKE_RECORDS, DIF_TAKE_AGGS };
+/* What was taken, in order. Valid until the next dif_session_take() of the kind, or the session's
+ * end. */
+struct dif_taken {
+	void *piece[2];
+	uint32_t size[2];
+};
+/*
+ * Takes the records, or the aggregations, of a CPU. -EINVAL: no image, no such CPU, or records by
+ * DIF_RING or DIF_FILL before dif_session_stop().
+ */
+int dif_session_take(enum dif_take what, unsigned cpu, struct dif_taken *to);
+/* Switches the probes off, then fires END on this CPU. */
+void dif_session_stop(void);
+/* The same without END, and frees all. */
+void dif_session_end(void);
+
+/* Takes bytes that have come from the line, and answers by dif_port_send(). */
+void dif_serve(const void *bytes, size_t n);
+/* For a line that is a console, too: false: the byte is not of a frame. */
+bool dif_serve_byte(uint8_t byte);

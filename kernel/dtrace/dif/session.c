@@ -1,0 +1,462 @@
+/*
+ * session.c - clauses at trace points, in any kernel: loads an image, runs its programs, and takes
+ * what they have recorded.
+ *
+ * Locking: each CPU has a lock, with interrupts off, that its programs run under, and that whoever
+ * takes or changes what is the CPU's holds, with hooks off on its own CPU (ktr/hook.h). So no CPU
+ * needs to interrupt another one. What the hook finds in `session` changes while `runs` is false,
+ * and after each lock was held once.
+ */
+#include "kernel/dtrace/dif/session.h"
+#include "kernel/abi/errno.h"
+#include "kernel/dtrace/port.h"
+#include "ktr/control.h"
+#include "ktr/port.h"
+
+static struct {
+	uint32_t lock;
+} __attribute__((aligned(64))) session_locks[KTR_PORT_MAXCPU];
+
+static struct {
+	struct dif d;
+	bool runs; /* atomic: the hook may look at the rest */
+	bool starts;
+	bool owned; /* `owner` is one */
+	unsigned owner;
+	int taken_aggs;  /* the CPU whose aggregations were taken, and are still used; -1: none */
+	uint32_t ids;    /* one more than the highest id of a probe */
+	uint32_t *first; /* of the clauses at a probe, by its id; the next id's: where they end */
+	struct session_ecb *ecbs;
+	struct dtrace_probe *probes;
+	uint32_t necbs, nprobes;
+	struct dtrace_seen *seen; /* of each CPU: programs read texts there */
+	void *block;              /* all of these */
+} session = {.taken_aggs = -1};
+
+extern const char __rodata_start[] __attribute__((weak));
+extern const char __rodata_end[] __attribute__((weak));
+
+/* A program may end the session on any CPU. */
+static uint32_t
+session_state(void)
+{
+	return __atomic_load_n(&session.d.state, __ATOMIC_RELAXED);
+}
+
+/* ---- firing ---- */
+
+static void
+session_lock(unsigned cpu)
+{
+	while (__atomic_exchange_n(&session_locks[cpu].lock, 1, __ATOMIC_ACQUIRE) != 0)
+		;
+}
+
+static void
+session_unlock(unsigned cpu)
+{
+	__atomic_store_n(&session_locks[cpu].lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Runs the clauses at a probe. The CPU's lock is held. forced: whatever the limit is. */
+static inline void
+session_run(uint32_t id, unsigned cpu, const struct ktr_firing *f, bool forced)
+{
+	const struct session_ecb *e = &session.ecbs[session.first[id]];
+	const struct session_ecb *end = &session.ecbs[session.first[id + 1]];
+	struct dif_cpu *c = &session.d.cpu[cpu];
+
+	for (; e < end; e++) {
+		if (forced)
+			c->fired++;
+		else if (!dif_admit(c) && !dif_is_alive(&session.d, c, dif_port_time()))
+			continue;
+		dif_fire(&e->at, c, dtrace_see(e->probe, f, &session.seen[cpu]));
+	}
+}
+
+void
+dif_session_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f)
+{
+	uint64_t args[DIF_ERROR_ARGS];
+	struct ktr_firing error = *f;
+	unsigned cpu = (unsigned)(c - at->d->cpu);
+
+	if (at->probe == DIF_PROBE_ERROR)
+		return;
+	dif_error_args(at->d, cpu, at->clause, args);
+	error.args = args;
+	error.nargs = DIF_ERROR_ARGS;
+	session_run(DIF_PROBE_ERROR, cpu, &error, true);
+}
+
+static void
+session_hook(const struct ktr_firing *f)
+{
+	unsigned cpu = ktr_port_cpu();
+	uint32_t id = DTRACE_OWN + ktr_site_number(f->site);
+
+	session_lock(cpu);
+	/* acquire: pairs with the release in dif_session_start() */
+	if (__atomic_load_n(&session.runs, __ATOMIC_ACQUIRE) && cpu < session.d.cpus)
+		session_run(id, cpu, f, false);
+	session_unlock(cpu);
+}
+
+/* ---- calls on a CPU's part ---- */
+
+enum { SESSION_HERE = KTR_PORT_MAXCPU, SESSION_ALL };
+
+struct session_call {
+	void (*fn)(unsigned cpu, void *arg);
+	unsigned cpu;
+	void *arg;
+};
+
+static void
+session_call_locked(void *arg)
+{
+	const struct session_call *call = arg;
+	unsigned cpu = call->cpu == SESSION_HERE ? ktr_port_cpu() : call->cpu;
+	unsigned first = cpu == SESSION_ALL ? 0 : cpu;
+	unsigned end = cpu == SESSION_ALL ? KTR_PORT_MAXCPU : cpu + 1;
+
+	for (unsigned n = first; n < end; n++)
+		session_lock(n);
+	call->fn(cpu, call->arg);
+	for (unsigned n = first; n < end; n++)
+		session_unlock(n);
+}
+
+/* Runs fn while no program runs on the CPU; or on this one, or on any. */
+static void
+session_on_cpu(unsigned cpu, void (*fn)(unsigned cpu, void *arg), void *arg)
+{
+	struct session_call call = {fn, cpu, arg};
+
+	ktr_hook_without(session_call_locked, &call);
+}
+
+static void
+session_do_nothing(unsigned cpu, void *arg)
+{
+	(void)cpu, (void)arg;
+}
+
+/* Programs that run have ended, and later ones see what was changed before. */
+static void
+session_barrier(void)
+{
+	session_on_cpu(SESSION_ALL, session_do_nothing, NULL);
+}
+
+static void
+session_fire_here(unsigned cpu, void *arg)
+{
+	uint32_t id = *(const uint32_t *)arg;
+	const struct ktr_firing f = {.site = dtrace_own[id]};
+
+	session_run(id, cpu < session.d.cpus ? cpu : 0, &f, true);
+}
+
+/* BEGIN or END. */
+static void
+session_fire_own(uint32_t id)
+{
+	session_on_cpu(SESSION_HERE, session_fire_here, &id);
+}
+
+/* ---- clauses ---- */
+
+unsigned
+dif_session_cpus(void)
+{
+	uintptr_t irq = ktr_port_irq_save();
+	unsigned cpus = ktr_port_cpu() + 1;
+
+	ktr_port_irq_restore(irq);
+	for (unsigned cpu = cpus; cpu < KTR_PORT_MAXCPU; cpu++)
+		if (ktr_log_ring(&ktr_main, cpu) != NULL)
+			cpus = cpu + 1;
+	return cpus;
+}
+
+/* One that is made at run time is not in the kernel's ELF, from which dtrace knows the others. */
+static bool
+session_knows(uint32_t id)
+{
+	const struct ktr_site *site = dtrace_probe_site(id);
+
+	return dtrace_probe_id(site) == id && ktr_site_is_probe(site) &&
+	       site->kind != KTR_SITE_MADE;
+}
+
+/* Makes the clauses at each probe, by the probes' ids and in the image's order; or counts them. */
+static void
+session_match(bool make)
+{
+	struct ktr_probe_name name;
+	struct dif *d = &session.d;
+	uint32_t ecbs = 0, probes = 0;
+
+	for (uint32_t id = 0; id < session.ids; id++) {
+		uint32_t before = ecbs;
+
+		if (make)
+			session.first[id] = ecbs;
+		if (id < DIF_PROBE_BEGIN || !session_knows(id))
+			continue;
+		dtrace_probe_name(dtrace_probe_site(id), &name);
+		for (uint32_t i = 0; i < d->h.clauses.count; i++) {
+			if (!ktr_probe_name_matches(&name, d->strings + d->clauses[i].probes))
+				continue;
+			if (make)
+				session.ecbs[ecbs] =
+				    (struct session_ecb){{d, dif_code(d, i), i, id, ecbs + 1},
+							 &session.probes[probes]};
+			ecbs++;
+		}
+		if (ecbs > before && make)
+			dtrace_probe_describe(&session.probes[probes], dtrace_probe_site(id), true);
+		probes += ecbs > before;
+	}
+	if (make)
+		session.first[session.ids] = ecbs;
+	session.necbs = ecbs;
+	session.nprobes = probes;
+}
+
+/* The first pass, without a base, only counts the bytes. */
+static size_t
+session_lay_out(uint8_t *base)
+{
+	size_t at = 0;
+#define SESSION_CARVE(member, n)                                            \
+	do {                                                                \
+		session.member = base != NULL ? (void *)(base + at) : NULL; \
+		at += ((size_t)(n) * sizeof(*session.member) + 63) & ~63ul; \
+	} while (0)
+	SESSION_CARVE(seen, session.d.cpus);
+	SESSION_CARVE(probes, session.nprobes);
+	SESSION_CARVE(ecbs, session.necbs);
+	SESSION_CARVE(first, session.ids + 1);
+#undef SESSION_CARVE
+	return at;
+}
+
+static int
+session_settle(void)
+{
+	size_t size;
+
+	session.ids = DTRACE_OWN + ktr_site_count();
+	session_match(false);
+	size = session_lay_out(NULL);
+	session.block = dif_port_alloc(size);
+	if (session.block == NULL)
+		return -ENOMEM;
+	session_lay_out(session.block);
+	session_match(true);
+	dif_port_direct[0] =
+	    (struct dif_port_range){(uintptr_t)__rodata_start,
+				    (uintptr_t)__rodata_end - (uintptr_t)__rodata_start};
+	dif_port_direct[1] = (struct dif_port_range){(uintptr_t)session.block, size};
+	return 0;
+}
+
+static int
+session_own(const char **why)
+{
+	int owner;
+
+	if (session.owned)
+		return 0;
+	owner = ktr_owner_register("dtrace", session_hook);
+	if (owner < 0) {
+		*why = "the log has no number left for an owner of probes";
+		return -EINVAL;
+	}
+	session.owner = (unsigned)owner;
+	session.owned = true;
+	return 0;
+}
+
+int
+dif_session_load(const void *image, size_t size, uint32_t *matched, const char **why)
+{
+	struct dif_refusal refusal = {0, 0, NULL};
+	int error;
+
+	*why = NULL;
+	if (session_state() != DIF_EMPTY)
+		return -EBUSY;
+	if (size >= sizeof(struct dif_header) &&
+	    (((const struct dif_header *)image)->flags & DIF_KERNEL) != 0) {
+		*why = "no such flag";
+		return -EINVAL;
+	}
+	error = session_own(why);
+	if (error == 0) {
+		error = dif_load(&session.d, image, size, dif_session_cpus(), &refusal);
+		*why = refusal.error;
+	}
+	if (error == 0)
+		error = session_settle();
+	if (error != 0)
+		dif_session_end();
+	*matched = session.necbs;
+	return error;
+}
+
+/* ---- on and off ---- */
+
+static bool
+session_is_wanted(const struct ktr_site *site, void *arg)
+{
+	uint32_t id = dtrace_probe_id(site);
+
+	(void)arg;
+	return session.starts && id >= DTRACE_OWN && session.first[id] < session.first[id + 1];
+}
+
+int
+dif_session_start(void)
+{
+	struct dif *d = &session.d;
+
+	if (session_state() != DIF_LOADED)
+		return -EINVAL;
+	d->alive_ns = dif_port_time();
+	d->state = DIF_ACTIVE;
+	session_fire_own(DIF_PROBE_BEGIN);
+	session_barrier(); /* all CPUs see what BEGIN did */
+	for (unsigned cpu = 0; cpu < d->cpus; cpu++)
+		dif_open_cpu(d, cpu);
+	/* release: pairs with the acquire in session_hook() */
+	__atomic_store_n(&session.runs, true, __ATOMIC_RELEASE);
+	session.starts = session_state() == DIF_ACTIVE;
+	if (session.starts)
+		ktr_select_all(session.owner, session_is_wanted, NULL);
+	return 0;
+}
+
+static void
+session_stop(bool killed)
+{
+	struct dif *d = &session.d;
+
+	if (session_state() != DIF_ACTIVE && session_state() != DIF_DRAINING)
+		return;
+	killed |= __atomic_load_n(&d->starved, __ATOMIC_RELAXED);
+	dif_drain(d, 0);
+	__atomic_store_n(&session.runs, false, __ATOMIC_RELAXED);
+	session_barrier(); /* END comes after all others */
+	if (!killed)
+		session_fire_own(DIF_PROBE_END);
+	session.starts = false;
+	ktr_select_all(session.owner, session_is_wanted, NULL);
+	d->state = killed ? DIF_KILLED : DIF_STOPPED;
+}
+
+void
+dif_session_stop(void)
+{
+	session_stop(false);
+}
+
+void
+dif_session_end(void)
+{
+	session_stop(true);
+	session.taken_aggs = -1;
+	dif_port_free(session.block);
+	session.block = NULL;
+	session.necbs = session.nprobes = 0;
+	dif_unload(&session.d);
+}
+
+/* ---- what comes out ---- */
+
+static void
+session_clean(unsigned cpu, void *arg)
+{
+	(void)arg;
+	dif_spec_clean(&session.d, cpu);
+}
+
+/* All at one moment: what has fired has ended. */
+static void
+session_count(unsigned cpu, void *arg)
+{
+	(void)cpu;
+	dif_status(&session.d, arg);
+}
+
+void
+dif_session_status(struct dif_status *s)
+{
+	__atomic_store_n(&session.d.alive_ns, dif_port_time(), __ATOMIC_RELAXED);
+	for (unsigned cpu = 0; dif_spec_waits(&session.d) && cpu < session.d.cpus; cpu++)
+		session_on_cpu(cpu, session_clean, NULL);
+	session_on_cpu(SESSION_ALL, session_count, s);
+	s->sites = session.starts ? session.nprobes : 0;
+	s->refused = session.owned ? ktr_hook_refused(session.owner) : 0;
+}
+
+static void
+session_count_drops(unsigned cpu, void *arg)
+{
+	struct dif_drops *drops = arg;
+
+	drops->buf_drops = session.d.cpu[cpu].buf_drops;
+	drops->agg_drops = session.d.cpu[cpu].agg_drops;
+}
+
+int
+dif_session_drops(struct dif_drops *drops)
+{
+	if (session_state() == DIF_EMPTY || drops->cpu >= session.d.cpus)
+		return -EINVAL;
+	session_on_cpu(drops->cpu, session_count_drops, drops);
+	return 0;
+}
+
+static void
+session_take_records(unsigned cpu, void *arg)
+{
+	struct dif_taken *t = arg;
+
+	dif_record_take(&session.d, cpu, t->piece, t->size);
+}
+
+static void
+session_take_aggs(unsigned cpu, void *arg)
+{
+	struct dif_taken *t = arg;
+
+	t->size[0] = dif_agg_take(&session.d, cpu, &t->piece[0]);
+}
+
+int
+dif_session_take(enum dif_take what, unsigned cpu, struct dif_taken *to)
+{
+	const struct dif *d = &session.d;
+	uint32_t state = session_state();
+
+	*to = (struct dif_taken){{NULL, NULL}, {0, 0}};
+	if (state == DIF_EMPTY || cpu >= d->cpus ||
+	    (what == DIF_TAKE_RECORDS && d->h.options.policy != DIF_SWITCH &&
+	     (state == DIF_ACTIVE || state == DIF_DRAINING)))
+		return -EINVAL;
+	if (what == DIF_TAKE_AGGS) {
+		if (session.taken_aggs >= 0)
+			dif_agg_done(&session.d, (unsigned)session.taken_aggs);
+		session_on_cpu(cpu, session_take_aggs, to);
+		session.taken_aggs = (int)cpu;
+	} else {
+		session_on_cpu(cpu, session_take_records, to);
+		for (unsigned i = 0; i < 2; i++)
+			dif_record_times(to->piece[i], to->size[i]);
+	}
+	return 0;
+}
