@@ -11,7 +11,7 @@ import signal
 import subprocess
 
 import pexpect
-from console import close, guest, shell
+from console import close, gdb, guest, shell
 from disks import blkdebug, contents, fsck, make, partition_table, plain, silent, tool
 from harness import BUILD, ROOT, boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch, scratch_file, test, times
 from qmp import Qmp
@@ -441,6 +441,23 @@ def no_answer():
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt 2>&1; ls /mnt; dd if=/dev/vda of=/dev/null bs=1M count=1 2>&1; echo on\n",
                options=silent(disk, "read"), sets=["kern.geom.timeout=1"]).expect().out.replace("\r", "")
     check_match(r"^mount: .*Input/output error\n(.*\n)*dd: .*Input/output error\n(.*\n)*on$", out, "a disk that is not read")
+
+
+@portable_test("requests of a disk that cannot be reset fail, too: who waits for one, or for the page of another's, goes on")
+def no_reset():
+    path, socket = scratch_file(".gdb"), scratch_file(".qmp")
+    with guest("--set", "kern.geom.timeout=1", "--qmp", str(socket), *plain(make("8M")), "-gdb", f"unix:{path},server=on,wait=off", smp=2) as c:
+        qmp = Qmp(socket)
+        qmp.command("block_set_io_throttle", device="d", bps=0, bps_rd=1, bps_wr=0, iops=0, iops_rd=0, iops_wr=0)
+        shell(c, "dd if=/dev/vda of=/dev/null bs=4096 count=1 skip=9 2>&1")
+        # its status is read where the number of its queues is, which is never 0
+        gdb("set var 'kernel/dev/virtio/blk.c'::blk.dev.cfg[1] -= 2", "detach", socket=path)
+        out = shell(c, "for i in 1 2 3; do (dd if=/dev/vda of=/dev/null bs=4096 count=1 skip=$((100 + i / 2)) 2>&1; echo status $?) & done; wait")
+        check_eq(len(re.findall(r"^status [01]\r*$", out, re.M)), 3, f"readers that ended in:\n{out}")
+        check("Input/output error" in out, out)
+        check_match(r"vda: it may still use the memory of its requests, which is lost", shell(c, "dmesg"), "the message")
+        qmp.close()
+        close(c)
 
 
 @portable_test("when memory is out, and the disk does not answer, a process is killed before the disk is given up")
