@@ -129,6 +129,9 @@ def host_changes():
         (path / "e/f").unlink()
         (path / "e").rmdir()
         check_match(r"(?s)No such.*run", shell(c, "ls /host/e; ls /host; cd /"), "a directory that is gone")
+        shell(c, "mkfifo /tmp/p; (dd of=/host/synced conv=fsync < /tmp/p 2> /tmp/err; echo status $? >> /tmp/err) & exec 9> /tmp/p; until test -e /host/synced; do :; done")
+        (path / "synced").unlink()
+        check_match("status 0", shell(c, "echo data >&9; exec 9>&-; wait; cat /tmp/err"), "fsync() of an open file that the host has removed")
         close(c)
 
 
