@@ -389,6 +389,14 @@ writeback_want(void)
 	set_true(&wanted);
 }
 
+bool
+writeback_trim(void)
+{
+	if (started)
+		set_true(&crowd);
+	return started;
+}
+
 void
 writeback_hurry(void)
 {

@@ -135,6 +135,21 @@ def host_changes():
         close(c)
 
 
+@portable_test("names that are gone, or too many, are given up by a thread of the kernel, and not by who looks for another")
+def forgotten():
+    path = folder()
+    (path / "d").mkdir()
+    for i in range(100):
+        (path / f"d/f{i}").touch()
+    with guest("--share", str(path), smp=2) as c:
+        shell(c, "ls -l /host/d > /dev/null; sysctl -q debug.ktr.mask=VOP")
+        (path / "d").rename(path / "e")
+        shell(c, "ls /host/d 2> /dev/null; until test $(ktrdump -qH | grep trimmer | grep -c '9p: type 120 ') -ge 100; do :; done; sysctl -q debug.ktr.mask=NONE")
+        check_match(r"^\d?\r*$", shell(c, "ktrdump -qH | grep -v trimmer | grep -c '9p: type 120 '"), "how many others gave up")
+        check_match("9p", shell(c, "umount /host && mount -t 9p host /host && grep 9p /proc/mounts"), "unmounted at once")
+        close(c)
+
+
 @portable_test("a trace, a D output and a copy of the log go to the host's folder, and ktrdump reads them there")
 def traces():
     path = folder()
