@@ -155,20 +155,17 @@ encode_text(struct ktr_encoder *e, const char *text, size_t max)
 	e->frame_len += n;
 }
 
-/* Copies bytes before the first zero byte, at most n of them, a word at a time. Returns how many.
- */
+/* Copies bytes before the first zero byte, n at most, a word at a time. Returns how many. */
 static size_t
 cobs_copy(uint8_t *to, const uint8_t *from, size_t n)
 {
 	const uint64_t ones = ~0ull / 255;
 	size_t i = 0;
-	for (uint64_t w, zero; i + 8 <= n; i += 8) {
+	for (uint64_t w; i + 8 <= n; i += 8) {
 		__builtin_memcpy(&w, from + i, 8);
-		__builtin_memcpy(to + i, &w, 8); /* what is not theirs is written anew */
-		zero = (w - ones) & ~w & ones << 7;
-		if (zero !=
-		    0) /* its lowest bit is in the first zero byte: numbers are little-endian */
-			return i + (size_t)__builtin_ctzll(zero) / 8;
+		if (((w - ones) & ~w & ones << 7) != 0)
+			break; /* one of them is zero */
+		__builtin_memcpy(to + i, &w, 8);
 	}
 	for (; i < n && from[i] != 0; i++)
 		to[i] = from[i];
@@ -453,7 +450,7 @@ batch_begin(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct ktr_
 	e->batch_first = seq;
 	e->batch_base = e->batch_ticks = entry->ticks;
 	e->batch_tid0 = e->batch_tid = entry->tid;
-	e->batch_none.successor = 0;
+	e->batch_none = 0;
 	e->batch_last = &e->batch_none;
 	e->batch_len = 0;
 	ktr_zero(e->slots, sizeof(e->slots));
@@ -467,12 +464,12 @@ batch_begin(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct ktr_
 static inline struct ktr_wire_slot *
 batch_slot(struct ktr_encoder *e, uint32_t site, bool *predicted)
 {
-	struct ktr_wire_slot *slot = &e->slots[site % KTR_ENCODER_SLOTS], *last = e->batch_last;
-	*predicted = last->successor == site + 1;
-	last->successor = site + 1;
+	struct ktr_wire_slot *slot = &e->slots[site % KTR_ENCODER_SLOTS];
+	*predicted = *e->batch_last == site + 1;
+	*e->batch_last = site + 1;
 	if (slot->site != site + 1)
 		*slot = (struct ktr_wire_slot){.site = site + 1};
-	e->batch_last = slot;
+	e->batch_last = &slot->successor;
 	return slot;
 }
 

@@ -26,7 +26,7 @@
 #define KTR_ENCODER_SITES   512u
 #define KTR_ENCODER_STRINGS 8u
 #define KTR_ENCODER_THREADS 4u
-#define KTR_ENCODER_TOLD    4u
+#define KTR_ENCODER_TOLD    2u
 #define KTR_ENCODER_FILE    47u
 #define KTR_ENCODER_FUNC    31u
 #define KTR_ENCODER_FMT     255u
@@ -98,7 +98,8 @@ struct ktr_encoder {
 	uint64_t batch_ticks; /* of the last event */
 	uint32_t batch_tid0;
 	uint32_t batch_tid;
-	struct ktr_wire_slot *batch_last, batch_none;  /* of the last event; at first none */
+	uint32_t *batch_last;                          /* successor of the last event's site */
+	uint32_t batch_none;                           /* … before there is one */
 	struct ktr_wire_slot slots[KTR_ENCODER_SLOTS]; /* those of the wire that the batch uses */
 	uint64_t told[2][KTR_ENCODER_TOLD];            /* whose names this batch has; 0: none */
 
