@@ -161,11 +161,12 @@ cobs_copy(uint8_t *to, const uint8_t *from, size_t n)
 {
 	const uint64_t ones = ~0ull / 255;
 	size_t i = 0;
-	for (uint64_t w; i + 8 <= n; i += 8) {
+	for (uint64_t w, zero; i + 8 <= n; i += 8) {
 		__builtin_memcpy(&w, from + i, 8);
-		if (((w - ones) & ~w & ones << 7) != 0)
-			break; /* one of them is zero */
-		__builtin_memcpy(to + i, &w, 8);
+		__builtin_memcpy(to + i, &w, 8); /* what is not theirs is written anew */
+		zero = (w - ones) & ~w & ones << 7;
+		if (zero != 0) /* the bytes below its lowest bit, by adding them up */
+			return i + ((((zero & -zero) - 1) & ones) * ones >> 56) - 1;
 	}
 	for (; i < n && from[i] != 0; i++)
 		to[i] = from[i];
