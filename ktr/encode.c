@@ -25,7 +25,7 @@
 /* The longest event: first byte, site, time, thread, six parameters. */
 #define ENCODE_EVENT_MAX (1 + 3 + 10 + 5 + 6 * 10)
 
-_Static_assert(KTR_ENCODER_BATCH + 128 >= KTR_ENCODER_BATCH + ENCODE_EVENT_MAX, "batch buffer");
+_Static_assert(128 >= ENCODE_EVENT_MAX + 8, "batch buffer");
 _Static_assert(KTR_ENCODER_BATCH + 128 + 64 <= ENCODE_BODY_MAX, "a batch fits a frame");
 _Static_assert(ENCODE_METADATA_MAX + 2 * ENCODE_COBS_MAX <= KTR_ENCODER_OUT, "room for one event");
 /* A row of the longest table, END: the CPU, six numbers below 2^56, and one of 64 bits. */
@@ -320,14 +320,25 @@ encode_site(struct ktr_encoder *e, const struct ktr_site *site, unsigned number)
 	frame_end(e);
 }
 
-/* The text of a value never changes, except for a thread ident: each name has its own number. */
-static void
-encode_string(struct ktr_encoder *e, uint64_t value)
+#define TOLD_THREAD (1ull << 63) /* with its id; idents are as they are */
+
+/*
+ * Has that thread's name, or that ident's, been looked at in this batch? Then it need not be again:
+ * the batch's events are older than the first look.
+ */
+static bool
+batch_told(struct ktr_encoder *e, uint64_t what)
+{
+	uint64_t *told = &e->told[what >> 63][what % KTR_ENCODER_TOLD];
+	bool is = *told == what;
+	*told = what;
+	return is;
+}
+
+static __attribute__((noinline)) void
+string_frame(struct ktr_encoder *e, uint64_t value, struct ktr_encoder_string sent[2])
 {
 	char buf[KTR_STRING_MAX];
-	uint64_t mixed = value * 0x9e3779b97f4a7c15ull;
-	/* Two values of one slot are both remembered, so that they do not come again in turn. */
-	struct ktr_encoder_string *sent = e->strings[(mixed >> 54) % KTR_ENCODER_STRINGS];
 	bool ident = value >> 48 == KTR_IDENT_TAG;
 	uint64_t name = ident ? e->source->thread(e->source_arg, (uint32_t)value, NULL) : 0;
 	if (value == 0 || (sent[0].value == value && sent[0].name == name) ||
@@ -345,12 +356,28 @@ encode_string(struct ktr_encoder *e, uint64_t value)
 	frame_end(e);
 }
 
+/* The text of a value never changes, except for a thread ident: each name has its own number. */
+static inline void
+encode_string(struct ktr_encoder *e, uint64_t value)
+{
+	uint64_t mixed = value * 0x9e3779b97f4a7c15ull;
+	/* Two values of one slot are both remembered, so that they do not come again in turn. */
+	struct ktr_encoder_string *sent = e->strings[(mixed >> 54) % KTR_ENCODER_STRINGS];
+	bool there = value >> 48 == KTR_IDENT_TAG
+			 ? batch_told(e, value)
+			 : sent[0].value == value || sent[1].value == value;
+	if (!there)
+		string_frame(e, value, sent);
+}
+
 static void
 encode_thread(struct ktr_encoder *e, uint32_t tid)
 {
 	char name[KTR_THREAD_NAME];
 	/* Two for each slot, for two threads that run in turn. */
 	uint64_t *sent = e->threads[tid % KTR_ENCODER_THREADS];
+	if (batch_told(e, TOLD_THREAD | tid))
+		return;
 	uint64_t number = e->source->thread(e->source_arg, tid, NULL);
 	if (number == 0 || number == sent[0] || number == sent[1])
 		return;
@@ -385,61 +412,84 @@ batch_begin(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct ktr_
 	e->batch_first = seq;
 	e->batch_base = e->batch_ticks = entry->ticks;
 	e->batch_tid0 = e->batch_tid = entry->tid;
-	e->batch_site = 0;
+	e->batch_none = 0;
+	e->batch_last = &e->batch_none;
 	e->batch_len = 0;
 	ktr_zero(e->slots, sizeof(e->slots));
+	ktr_zero(e->told, sizeof(e->told));
 }
 
 /*
  * The site's slot, cleared if another site had it. The slot of the event before remembers this site
  * as its successor. *predicted: it was the successor already.
  */
-static struct ktr_wire_slot *
+static inline struct ktr_wire_slot *
 batch_slot(struct ktr_encoder *e, uint32_t site, bool *predicted)
 {
-	*predicted = false;
-	if (e->batch_site != 0) {
-		struct ktr_wire_slot *last = &e->slots[(e->batch_site - 1) % KTR_ENCODER_SLOTS];
-		*predicted = last->successor == site + 1;
-		last->successor = site + 1;
-	}
 	struct ktr_wire_slot *slot = &e->slots[site % KTR_ENCODER_SLOTS];
+	*predicted = *e->batch_last == site + 1;
+	*e->batch_last = site + 1;
 	if (slot->site != site + 1)
 		*slot = (struct ktr_wire_slot){.site = site + 1};
-	e->batch_site = site + 1;
+	e->batch_last = &slot->successor;
 	return slot;
 }
 
-static void
-batch_add(struct ktr_encoder *e, const struct ktr_entry *entry, unsigned nargs)
+/* ktr_varint_put(), for which most numbers need no loop. */
+static inline uint8_t *
+batch_number(uint8_t *p, uint64_t v)
+{
+	if (v < 0x80) {
+		*p = (uint8_t)v;
+		return p + 1;
+	}
+	p[0] = (uint8_t)(v | 0x80);
+	if (v < 1u << 14) {
+		p[1] = (uint8_t)(v >> 7);
+		return p + 2;
+	}
+	p[1] = (uint8_t)(v >> 7 | 0x80);
+	if (v < 1u << 21) {
+		p[2] = (uint8_t)(v >> 14);
+		return p + 3;
+	}
+	return p + 2 + ktr_varint_put(p + 2, v >> 14);
+}
+
+/* Adds an event, and before the batch what its strings need. */
+static inline void
+batch_add(struct ktr_encoder *e, const struct ktr_entry *entry, const struct ktr_encoder_site *site)
 {
 	bool predicted;
 	struct ktr_wire_slot *slot = batch_slot(e, entry->site, &predicted);
-	uint8_t *start = e->batch + e->batch_len;
-	uint8_t *p = start + 1;
-	uint8_t first = 0;
-	if (!predicted) {
-		first |= KTR_WIRE_EVENT_SITE;
-		p += ktr_varint_put(p, entry->site);
-	}
+	uint8_t *start = e->batch + e->batch_len, *p = start + 1;
+	unsigned first = 0, nargs = site->nargs, strings = site->strings;
 	/* A clock that runs backwards is a fault of the port; it must not become a step of 2^64. */
 	uint64_t delta = entry->ticks > e->batch_ticks ? entry->ticks - e->batch_ticks : 0;
+	if (!predicted) {
+		first = KTR_WIRE_EVENT_SITE;
+		p = batch_number(p, entry->site);
+	}
 	e->batch_ticks += delta;
-	p += ktr_varint_put(p, delta);
+	p = batch_number(p, delta);
 	if (entry->tid != e->batch_tid) {
 		first |= KTR_WIRE_EVENT_TID;
-		p += ktr_varint_put(p, entry->tid);
+		p = batch_number(p, entry->tid);
 		e->batch_tid = entry->tid;
 	}
 	for (unsigned i = 0; i < nargs; i++) {
-		if (entry->args[i] == slot->args[i])
+		uint64_t arg = entry->args[i];
+		delta = arg - slot->args[i];
+		if (delta == 0)
 			continue;
-		first |= (uint8_t)(1u << i);
-		p += ktr_varint_put(p, ktr_zigzag(entry->args[i] - slot->args[i]));
-		slot->args[i] = entry->args[i];
+		if ((strings >> i & 1) != 0)
+			encode_string(e, arg);
+		first |= 1u << i;
+		p = batch_number(p, ktr_zigzag(delta));
+		slot->args[i] = arg;
 	}
-	*start = first;
-	e->batch_len += (size_t)(p - start);
+	*start = (uint8_t)first;
+	e->batch_len = (size_t)(p - e->batch);
 	e->batch_count++;
 }
 
@@ -479,17 +529,14 @@ ktr_encode_event(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct
 	    (e->batch_cpu != cpu || e->batch_first + e->batch_count != seq ||
 	     e->batch_len >= KTR_ENCODER_BATCH || batch_slot_taken(e, entry->site)))
 		return false;
-	/* First the frames that must come before the event. */
 	const struct ktr_encoder_site *site = known_site(e, entry->site);
-	/* The thread of the event before has been handled already. */
-	if (e->batch_count == 0 || entry->tid != e->batch_tid)
-		encode_thread(e, entry->tid);
-	for (unsigned i = 0, left = site->strings; left != 0; i++, left >>= 1)
-		if ((left & 1) != 0)
-			encode_string(e, entry->args[i]);
-	if (e->batch_count == 0)
+	bool begins = e->batch_count == 0;
+	if (begins)
 		batch_begin(e, cpu, seq, entry);
-	batch_add(e, entry, site->nargs);
+	/* First the frames that must come before the event, and have not come for this batch. */
+	if (begins || entry->tid != e->batch_tid)
+		encode_thread(e, entry->tid);
+	batch_add(e, entry, site);
 	return true;
 }
 

@@ -26,6 +26,7 @@
 #define KTR_ENCODER_SITES   512u
 #define KTR_ENCODER_STRINGS 8u
 #define KTR_ENCODER_THREADS 4u
+#define KTR_ENCODER_TOLD    2u
 #define KTR_ENCODER_FILE    47u
 #define KTR_ENCODER_FUNC    31u
 #define KTR_ENCODER_FMT     255u
@@ -39,6 +40,7 @@
 #define KTR_ENCODER_SITES   65536u
 #define KTR_ENCODER_STRINGS 512u
 #define KTR_ENCODER_THREADS 256u
+#define KTR_ENCODER_TOLD    16u /* threads, and idents */
 /** Longest texts. */
 #define KTR_ENCODER_FILE    KTR_WIRE_FILE_MAX
 #define KTR_ENCODER_FUNC    KTR_WIRE_FUNC_MAX
@@ -96,8 +98,10 @@ struct ktr_encoder {
 	uint64_t batch_ticks; /* of the last event */
 	uint32_t batch_tid0;
 	uint32_t batch_tid;
-	uint32_t batch_site;                           /* of the last event, + 1 */
+	uint32_t *batch_last;                          /* successor of the last event's site */
+	uint32_t batch_none;                           /* … before there is one */
 	struct ktr_wire_slot slots[KTR_ENCODER_SLOTS]; /* those of the wire that the batch uses */
+	uint64_t told[2][KTR_ENCODER_TOLD];            /* whose names this batch has; 0: none */
 
 	uint8_t sites[KTR_ENCODER_SITES / 8]; /* bit N: SITE N was sent */
 	struct ktr_encoder_site {

@@ -4,6 +4,26 @@
 #include "ktr/crc32c.h"
 #include "ktr/str.h"
 
+#define COBS_RUN 254u /* bytes without a zero byte at most */
+
+/* Copies bytes before the first zero byte, n at most, a word at a time. Returns how many. */
+static size_t
+cobs_copy(uint8_t *to, const uint8_t *from, size_t n)
+{
+	const uint64_t ones = ~0ull / 255;
+	size_t i = 0;
+	for (uint64_t w, zero; i + 8 <= n; i += 8) {
+		__builtin_memcpy(&w, from + i, 8);
+		__builtin_memcpy(to + i, &w, 8); /* what is not theirs is written anew */
+		zero = (w - ones) & ~w & ones << 7;
+		if (zero != 0) /* the bytes below its lowest bit, by adding them up */
+			return i + ((((zero & -zero) - 1) & ones) * ones >> 56) - 1;
+	}
+	for (; i < n && from[i] != 0; i++)
+		to[i] = from[i];
+	return i;
+}
+
 /* Each zero byte becomes the distance to the next one. */
 size_t
 ktr_frame_write(uint8_t *out, uint8_t *frame, size_t len)
@@ -15,21 +35,18 @@ ktr_frame_write(uint8_t *out, uint8_t *frame, size_t len)
 	for (unsigned i = 0; i < KTR_FRAME_TAIL; i++)
 		frame[len++] = (uint8_t)(crc >> 8 * i);
 
-	const uint8_t *begin = out;
-	uint8_t *code = out++;
-	uint8_t run = 1;
-	for (size_t i = 0; i < len; i++) {
-		if (frame[i] != 0) {
-			*out++ = frame[i];
-			run++;
-		}
-		if (frame[i] == 0 || run == 0xff) {
-			*code = run;
-			code = out++;
-			run = 1;
-		}
+	const uint8_t *begin = out, *from = frame, *end = frame + len;
+	for (;;) {
+		size_t left = (size_t)(end - from);
+		size_t run = cobs_copy(out + 1, from, left < COBS_RUN ? left : COBS_RUN);
+		*out = (uint8_t)(run + 1);
+		out += run + 1;
+		from += run;
+		if (run == COBS_RUN)
+			continue; /* no zero byte */
+		if (from++ == end)
+			break;
 	}
-	*code = run;
 	*out++ = 0;
 	return (size_t)(out - begin);
 }

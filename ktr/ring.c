@@ -444,6 +444,7 @@ ktr_ring_copy(const struct ktr_ring *ring, uint64_t seq, struct ktr_entry *to)
 	to->tid = __atomic_load_n(&from->tid, __ATOMIC_RELAXED);
 	KTR_PORT_STEP(KTR_HOST_READ);
 	to->site = ktr_site_number_of(__atomic_load_n(&from->site, __ATOMIC_RELAXED));
+#pragma GCC unroll 6 /* also for size: it is a part of each event's way out */
 	for (unsigned i = 0; i < KTR_MAXARGS; i++) {
 		KTR_PORT_STEP(KTR_HOST_READ);
 		to->args[i] = __atomic_load_n(&from->args[i], __ATOMIC_RELAXED);

@@ -149,8 +149,8 @@ void blk_mq_start_request(struct gendisk *disk, struct request *rq);
 /* For the driver, no lock held, any context but NMI: it is done. error: 0 or -EIO. Nothing if it
  * was ended before. */
 void blk_mq_end_request(struct gendisk *disk, struct request *rq, int error);
-/* For the driver, no lock held: the device does not work any more. stopped: it leaves the memory of
- * its requests alone, which fail; otherwise they do not end. */
+/* For the driver, no lock held: the device does not work any more; its requests fail. stopped: it
+ * leaves their memory alone; otherwise nobody uses that again. */
 void blk_mark_disk_dead(struct gendisk *disk, bool stopped);
 
 /*

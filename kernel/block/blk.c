@@ -6,7 +6,7 @@
  *
  * A request that a device does not end in time ends all use of that device. It is reset, and then
  * all fails, though a write may have happened. QEMU's reset waits for what QEMU has in flight, and
- * the machine with it. Only requests of a device that cannot be reset do not end.
+ * the machine with it. Pages of the requests of a device that cannot be reset are never free again.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/block/bio.h"
@@ -14,6 +14,7 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sysctl.h"
+#include "kernel/mm/page.h"
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/sched/sleepq.h"
 #include "ktr/ktr.h"
@@ -208,6 +209,18 @@ end_waiting(struct request_queue *q)
 			disk_stats_end(bio, 0);
 }
 
+/* Nobody else gets the pages of a request. */
+static void
+keep_pages(struct request_queue *q, const struct request *rq)
+{
+	spin_lock(&q->lock);
+	if (rq->used)
+		list_for_each_entry (const struct bio, bio, &rq->bios, link)
+			if (bio->data != NULL)
+				page_ref(bio->data);
+	spin_unlock(&q->lock);
+}
+
 void
 blk_mark_disk_dead(struct gendisk *disk, bool stopped)
 {
@@ -222,11 +235,13 @@ blk_mark_disk_dead(struct gendisk *disk, bool stopped)
 	spin_unlock(&q->lock);
 	while ((bio = take_bio(&bios)) != NULL)
 		bio_fail(bio);
-	for (unsigned i = 0; stopped && i < q->depth; i++)
-		if (q->requests[i].used)
-			blk_mq_end_request(disk, &q->requests[i], -EIO);
+	for (unsigned i = 0; i < q->depth; i++) {
+		if (!stopped)
+			keep_pages(q, &q->requests[i]);
+		blk_mq_end_request(disk, &q->requests[i], -EIO);
+	}
 	if (!stopped)
-		pr_warn("%s: requests that it has stay: it may still use their memory\n",
+		pr_warn("%s: it may still use the memory of its requests, which is lost\n",
 			disk->whole.name);
 }
 

@@ -65,6 +65,15 @@ mounts_end(void)
 	mutex_unlock(&mounts_lock);
 }
 
+/* With mounts_lock, vfs_lock is not held: nobody who unmounts takes what is freed for in use. */
+static void
+free_and_end(struct list *gone)
+{
+	mutex_unlock(&vfs_lock);
+	names_free(gone);
+	mutex_unlock(&mounts_lock);
+}
+
 /* Both locks held. */
 static void
 mount_join(struct mount *m)
@@ -298,6 +307,9 @@ vfs_unmount(struct vnode *root, bool detach)
 	int lost = vnode_sync(root), error = 0;
 
 	mounts_begin();
+	list_move_all(&names_leaving, &gone);
+	free_and_end(&gone);
+	mounts_begin();
 	m = mount_of(root);
 	if (m == NULL || m->root != root) {
 		error = -EINVAL;
@@ -429,10 +441,11 @@ dir_forget(struct vnode *dir, struct list *gone, unsigned most)
 static bool
 trim_some(void)
 {
-	struct list gone = LIST_INIT(gone);
+	struct list gone;
 	unsigned some = 0;
 
 	mounts_begin();
+	list_move_all(&names_leaving, &gone);
 	list_for_each_entry (const struct mount, m, &mounts, link) {
 		if (m->type->crowded == NULL || !m->type->crowded(m->root))
 			continue;
@@ -442,9 +455,7 @@ trim_some(void)
 			    __atomic_load_n(&n->vn->refs, __ATOMIC_RELAXED) == n->vn->links)
 				some += dir_forget(n->vn, &gone, NAMES_AT_ONCE - some);
 	}
-	mutex_unlock(&vfs_lock);
-	names_free(&gone); /* with mounts_lock: nobody who unmounts takes them for in use */
-	mutex_unlock(&mounts_lock);
+	free_and_end(&gone);
 	return some == NAMES_AT_ONCE;
 }
 

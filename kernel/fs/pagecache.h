@@ -82,6 +82,8 @@ unsigned long pagecache_count_kept(void);
 void writeback_want(void);
 /* The same at once; and file systems forget names that nobody uses, if they have too many. */
 void writeback_hurry(void);
+/* Names are gone, or there may be too many: the thread frees some. False: there is no thread. */
+bool writeback_trim(void);
 /*
  * Who writes a lot calls this, and waits if too much is dirty. vfs_lock and locks of vnodes may be
  * held, which the thread never takes. No lock of a file system may be.

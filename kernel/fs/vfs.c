@@ -12,6 +12,7 @@
 #include "kernel/abi/statfs.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/fsnotify.h"
+#include "kernel/fs/pagecache.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/panic.h"
@@ -424,6 +425,8 @@ vnode_child(const struct vnode *dir, const char *name)
 	return n != NULL ? n->vn : NULL;
 }
 
+struct list names_leaving = LIST_INIT(names_leaving);
+
 /* Removes a name, and all below it, what is deepest first. vfs_lock held. */
 static void
 remove_all(struct vname *top, struct list *gone)
@@ -484,14 +487,14 @@ vnode_keeps_names(const struct vnode *dir)
 void
 vnode_forget(struct vnode *dir, const char *name)
 {
-	struct list gone = LIST_INIT(gone);
 	struct vname *n = name != NULL ? dir_find(dir, name) : NULL;
 
 	if (name == NULL)
-		dir_empty(dir, &gone);
+		dir_empty(dir, &names_leaving);
 	else if (n != NULL)
-		remove_all(n, &gone);
-	names_free(&gone);
+		remove_all(n, &names_leaving);
+	if (!writeback_trim())
+		names_free(&names_leaving);
 }
 
 void

@@ -174,8 +174,8 @@ struct vnode_disk_ops {
 	void (*stat)(struct vnode *vn, struct stat *st);
 	/* Has it names on the disk? */
 	bool (*linked)(const struct vnode *vn);
-	/* 0, or what its file system as a whole has lost since it was mounted, or now: -errno. */
-	int (*failed)(struct vnode *vn);
+	/* 0, or what its file system has lost so far: -errno. f: that is synced, or NULL. */
+	int (*failed)(struct vnode *vn, const struct file *f);
 	/* The last reference is dropped: frees vn->node. */
 	void (*destroy)(struct vnode *vn);
 };

@@ -60,6 +60,8 @@ void dir_take(struct vname *n);
  */
 void dir_empty(struct vnode *dir, struct list *gone);
 void names_free(struct list *gone);
+/* Names that are gone, which vfs_trim() is to free. vfs_lock. */
+extern struct list names_leaving;
 /* The same of names in a directory on a disk that nobody uses, at most so many: they are `missing`
  * from now on. Returns how many. */
 unsigned dir_forget(struct vnode *dir, struct list *gone, unsigned most);

@@ -292,16 +292,16 @@ writeback_error(struct vnode *vn, uint32_t *since)
 }
 
 static int
-sync_since(struct vnode *vn, uint32_t *since)
+sync_since(struct vnode *vn, const struct file *f, uint32_t *since)
 {
-	int error, e, f;
+	int error, e, lost;
 
 	if (vn->disk == NULL && !S_ISBLK(vn->mode))
 		return 0;
 	error = vfs_sync();
 	e = writeback_error(vn, since);
-	f = vn->disk != NULL ? vn->disk->failed(vn) : 0;
-	return e != 0 ? e : f != 0 ? f : error;
+	lost = vn->disk != NULL ? vn->disk->failed(vn, f) : 0;
+	return e != 0 ? e : lost != 0 ? lost : error;
 }
 
 int
@@ -309,13 +309,13 @@ vnode_sync(struct vnode *vn)
 {
 	uint32_t since = writeback_sample(vn);
 
-	return sync_since(vn, &since);
+	return sync_since(vn, NULL, &since);
 }
 
 int
 file_sync(struct file *f)
 {
-	return sync_since(f->vn, &f->io_heard);
+	return sync_since(f->vn, f, &f->io_heard);
 }
 
 /* ---- the threads ---- */
@@ -387,6 +387,14 @@ void
 writeback_want(void)
 {
 	set_true(&wanted);
+}
+
+bool
+writeback_trim(void)
+{
+	if (started)
+		set_true(&crowd);
+	return started;
 }
 
 void

@@ -24,7 +24,7 @@ BUDGETS = {
     "arch/x86_64/md": 625,
     "kernel": 700,
     "kernel/abi": 2915,
-    "kernel/block": 1160,
+    "kernel/block": 1175,
     "kernel/debug": 4335,
     "kernel/dev": 3075,
     "kernel/dev/virtio": 2125,

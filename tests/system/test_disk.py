@@ -8,7 +8,8 @@ import re
 import select
 import signal
 
-from console import close, guest, shell
+import pexpect
+from console import close, gdb, guest, shell
 from disks import blkdebug, contents, fsck, make, partition_table, plain, silent, tool
 from harness import (LINUX_TEST, boot, check, check_eq, check_match, cpus, host_linux_test, ktrdump, main,
                      portable_test, scratch, scratch_file, tap, test, times)
@@ -463,6 +464,25 @@ def no_answer():
     out = boot("mkdir /mnt; mount -t ext2 /dev/vda /mnt 2>&1; ls /mnt; dd if=/dev/vda of=/dev/null bs=1M count=1 2>&1; echo on\n",
                options=silent(disk, "read"), sets=["kern.geom.timeout=1"]).expect().out.replace("\r", "")
     check_match(r"^mount: .*Input/output error\n(.*\n)*dd: .*Input/output error\n(.*\n)*on$", out, "a disk that is not read")
+
+
+@portable_test("requests of a disk that cannot be reset fail: who waits for one, or for the page of one, goes on")
+def no_reset():
+    path, socket = scratch_file(".gdb"), scratch_file(".qmp")
+    with guest("--set", "kern.geom.timeout=1", "--qmp", str(socket), *plain(make("8M")), "-gdb",
+               f"unix:{path},server=on,wait=off", smp=2) as c:
+        qmp = Qmp(socket)
+        qmp.command("block_set_io_throttle", device="d", bps=0, bps_rd=1, bps_wr=0, iops=0, iops_rd=0, iops_wr=0)
+        shell(c, "dd if=/dev/vda of=/dev/null bs=4096 count=1 skip=9 2>&1")
+        # its status is read where the number of its queues is, which is never 0
+        gdb("set var 'kernel/dev/virtio/blk.c'::blk.dev.cfg[1] -= 2", "detach", socket=path)
+        shell(c, "read_at() { dd if=/dev/vda of=/dev/null bs=4096 count=1 skip=$1 2>&1; echo status $?; }")
+        out = shell(c, "read_at 100 & read_at 101 & read_at 101 & wait")
+        check_eq(len(re.findall(r"^status [01]\r*$", out, re.M)), 3, f"readers that ended in:\n{out}")
+        check("Input/output error" in out, out)
+        check_match(r"vda: it may still use the memory of its requests", shell(c, "dmesg"), "the message")
+        qmp.close()
+        close(c)
 
 
 @portable_test("when memory is out, and the disk does not answer, a process is killed before the disk is given up")

@@ -185,5 +185,20 @@ def broken_ring():
         ended(c)
 
 
+@portable_test("a device that broke a ring while the machine was stopped is set aside later; who waits is told")
+def broken_while_stopped():
+    path = scratch_file(".gdb")
+    with guest("--trace", str(scratch_file(".ktr")), "--", *to_socket(scratch_file(".sock"), "other"), "-device",
+               "virtserialport,nr=2,chardev=other,name=other", "-gdb", f"unix:{path},server=on,wait=off", smp=1) as c:
+        shell(c, "(echo x > /dev/vport0p2; echo status $?) > /tmp/out 2>&1 &")
+        shell(c, "until grep -q vportout /proc/[0-9]*/wchan 2> /dev/null; do :; done")
+        gdb("set var 'serial.c'::serial.broken = 1", "detach", socket=path)  # all that a stop leaves
+        shell(c, "sysctl debug.ktr.mask=SYSC; wait")
+        check_match(r"(?s)(Input/output error|No such device).*status 1", shell(c, "cat /tmp/out"), "a write")
+        check_match(r"virtio-serial: it broke a ring; it is no longer used", shell(c, "dmesg"), "the driver's message")
+        c.sendline("poweroff")
+        ended(c)
+
+
 if __name__ == "__main__":
     main()

@@ -129,6 +129,28 @@ def host_changes():
         (path / "e/f").unlink()
         (path / "e").rmdir()
         check_match(r"(?s)No such.*run", shell(c, "ls /host/e; ls /host; cd /"), "a directory that is gone")
+        shell(c, "mkfifo /tmp/p; (dd of=/host/synced conv=fsync < /tmp/p 2> /tmp/err; echo status $? >> /tmp/err) &")
+        shell(c, "exec 9> /tmp/p; until test -e /host/synced; do :; done")
+        (path / "synced").unlink()
+        out = shell(c, "echo data >&9; exec 9>&-; wait; cat /tmp/err")
+        check_match("status 0", out, "fsync() of an open file that the host has removed")
+        close(c)
+
+
+@portable_test("names that are gone are given up by a thread of the kernel, and not by who looks for another")
+def forgotten():
+    path = folder()
+    (path / "d").mkdir()
+    for i in range(100):
+        (path / f"d/f{i}").touch()
+    with guest("--share", str(path), smp=2) as c:
+        shell(c, "ls -l /host/d > /dev/null; sysctl -q debug.ktr.mask=VOP")
+        (path / "d").rename(path / "e")
+        shell(c, "given() { ktrdump -qH | grep '9p: type 120 '; }; ls /host/d 2> /dev/null")
+        shell(c, "until test $(given | grep -c trimmer) -ge 100; do sleep 0.1; done; sysctl -q debug.ktr.mask=NONE")
+        check_match(r"^\d?\r*$", shell(c, "given | grep -vc trimmer"), "how many others gave up")
+        out = shell(c, "umount /host && mount -t 9p host /host && grep 9p /proc/mounts")
+        check_match("host /host 9p", out, "unmounted at once")
         close(c)
 
 

@@ -160,6 +160,115 @@ checksum_is_crc32c(void **state)
 	assert_int_equal(ktr_crc32c("", 0), 0);
 }
 
+/* ---- frames, byte by byte: what the encoder does by words ---- */
+
+static uint32_t
+crc_by_bits(const uint8_t *p, size_t len)
+{
+	uint32_t crc = 0xffffffff;
+	for (size_t i = 0; i < len; i++) {
+		crc ^= p[i];
+		for (unsigned bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+	}
+	return ~crc;
+}
+
+static void
+checksum_is_that_of_its_bits(void **state)
+{
+	uint8_t bytes[80];
+	uint32_t random = 1;
+	for (unsigned i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)((random = random * 1664525 + 1013904223) >> 24);
+	for (unsigned from = 0; from < 8; from++)
+		for (unsigned len = 0; from + len <= sizeof(bytes); len++)
+			assert_int_equal(ktr_crc32c(bytes + from, len),
+					 crc_by_bits(bytes + from, len));
+}
+
+static size_t
+cobs_by_bytes(const uint8_t *frame, size_t len, uint8_t *out)
+{
+	uint8_t *start = out, *code = out++, run = 1;
+	for (size_t i = 0; i < len; i++) {
+		if (frame[i] != 0) {
+			*out++ = frame[i];
+			run++;
+		}
+		if (frame[i] == 0 || run == 0xff) {
+			*code = run;
+			code = out++;
+			run = 1;
+		}
+	}
+	*code = run;
+	*out++ = 0;
+	return (size_t)(out - start);
+}
+
+/* Checks the frames in the encoder's buffer, and takes them away. Returns how many there were. */
+static unsigned
+check_frames(void)
+{
+	static uint8_t frame[KTR_WIRE_FRAME_MAX], made[KTR_WIRE_COBS_MAX];
+	unsigned frames = 0;
+	for (size_t at = 0; at < enc.out_len; frames++) {
+		const uint8_t *from = enc.out + at, *p = from;
+		size_t len = 0;
+		while (*p != 0) {
+			uint8_t code = *p++;
+			memcpy(frame + len, p, code - 1u);
+			len += code - 1u;
+			p += code - 1u;
+			if (code != 0xff && *p != 0)
+				frame[len++] = 0;
+		}
+		assert_true(len > 7);
+		assert_int_equal(frame[1] | frame[2] << 8, len - 7);
+		uint32_t crc = crc_by_bits(frame, len - 4);
+		for (unsigned i = 0; i < 4; i++)
+			assert_int_equal(frame[len - 4 + i], crc >> 8 * i & 0xff);
+		assert_int_equal(cobs_by_bytes(frame, len, made), p + 1 - from);
+		assert_memory_equal(made, from, (size_t)(p + 1 - from));
+		at += (size_t)(p + 1 - from);
+	}
+	enc.out_len = 0;
+	return frames;
+}
+
+/* Texts of all lengths; then events of which more and more bytes are zeroes. */
+static void
+frames_are_those_that_bytes_make(void **state)
+{
+	struct ktr_entry e = {.tid = 1, .site = 60000};
+	char text[KTR_WIRE_STRING_MAX + 1];
+	uint32_t random = 1;
+	unsigned frames = 0;
+	ktr_encoder_init(&enc, NULL, NULL);
+	for (unsigned len = 0; len < sizeof(text); len++) {
+		memset(text, 'x', len);
+		text[len] = '\0';
+		for (unsigned cpu = 0; cpu < 200; cpu++) {
+			ktr_encode_fault(&enc, cpu, text);
+			assert_int_equal(check_frames(), 1);
+		}
+	}
+	for (uint64_t seq = 0; seq < 60000; seq++) {
+		random = random * 1664525 + 1013904223;
+		e.ticks += (random >> 16) % 60000 > seq ? random >> 8 : 0;
+		e.tid = random >> 28 == 0 ? e.tid + 1 : e.tid;
+		e.args[seq % 6] +=
+		    (random >> 4) % 50000 > seq ? (uint64_t)random << random % 32 : 0;
+		if (!ktr_encode_event(&enc, 0, seq, &e)) {
+			ktr_encode_batch(&enc);
+			frames += check_frames();
+			assert_true(ktr_encode_event(&enc, 0, seq, &e));
+		}
+	}
+	assert_true(frames > 100);
+}
+
 static void
 varints_and_zigzag_are_as_specified(void **state)
 {
@@ -192,6 +301,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(checksum_is_crc32c),
+	    cmocka_unit_test(checksum_is_that_of_its_bits),
+	    cmocka_unit_test(frames_are_those_that_bytes_make),
 	    cmocka_unit_test(varints_and_zigzag_are_as_specified),
 	    cmocka_unit_test(vectors_of_the_specification_hold),
 	};

@@ -29,6 +29,7 @@ static struct {
 	char *rx_buffer, *tx_buffer; /* [s] a page each, CONTROL_BYTES a buffer */
 	unsigned tx_used;            /* [s] buffers of tx that the driver has used once at least */
 	bool broken;                 /* atomic: it is not used any more */
+	bool told;                   /* atomic: … and its users know */
 	bool complained;             /* [s] of a wrong message */
 	unsigned ports;              /* constant */
 	struct vport port[VPORT_MAX];
@@ -60,12 +61,16 @@ tell_users(struct vport *p)
 	poll_notify(&p->news, POLLIN | POLLOUT);
 }
 
-/* Sets the device aside. */
+/*
+ * Sets the device aside. If it broke a ring while the machine was stopped, in a step of the
+ * debugger, its users are told by the first who comes later (is_lost()).
+ */
 static void
 serial_break(void)
 {
-	if (__atomic_exchange_n(&serial.broken, true, __ATOMIC_SEQ_CST) || stop_inside())
-		return; /* nobody else runs, who could be told */
+	__atomic_store_n(&serial.broken, true, __ATOMIC_SEQ_CST);
+	if (stop_inside() || __atomic_exchange_n(&serial.told, true, __ATOMIC_SEQ_CST))
+		return;
 	virtio_stop(&serial.dev, "it broke a ring");
 	for (unsigned i = 0; i < serial.ports; i++)
 		tell_users(&serial.port[i]);
@@ -74,8 +79,11 @@ serial_break(void)
 static bool
 is_lost(const struct vport *p)
 {
-	return __atomic_load_n(&serial.broken, __ATOMIC_RELAXED) ||
-	       !__atomic_load_n(&p->there, __ATOMIC_ACQUIRE);
+	bool broken = __atomic_load_n(&serial.broken, __ATOMIC_RELAXED);
+
+	if (broken)
+		serial_break();
+	return broken || !__atomic_load_n(&p->there, __ATOMIC_ACQUIRE);
 }
 
 bool

@@ -2,6 +2,7 @@
 #include "arch/mmu.h"
 #include "kernel/dev/irq.h"
 #include "kernel/dev/virtio/virtio.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/boot_info.h"
@@ -44,7 +45,7 @@ _Static_assert(sizeof(struct ring_page) <= PAGE_SIZE, "a ring is a page");
 #define NO_VECTOR   0xffff
 #define MSIX_ENABLE (1u << 31)
 #define MSIX_MASKED (1u << 30)
-#define RESET_SPINS 1000000
+#define RESET_NS    1000000000ul
 
 static uint8_t
 virtio_get8(const struct virtio *v, unsigned reg)
@@ -93,9 +94,12 @@ virtio_set64(const struct virtio *v, unsigned reg, uint64_t n)
 static bool
 virtio_reset(const struct virtio *v)
 {
+	uint64_t start_ns;
+
 	virtio_set8(v, DEVICE_STATUS, 0);
-	for (unsigned i = 0; virtio_get8(v, DEVICE_STATUS) != 0; i++)
-		if (i == RESET_SPINS) {
+	start_ns = clock_ns();
+	while (virtio_get8(v, DEVICE_STATUS) != 0)
+		if (clock_ns() - start_ns > RESET_NS) {
 			pr_warn("%s: it cannot be reset\n", v->name);
 			return false;
 		}

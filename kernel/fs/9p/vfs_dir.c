@@ -10,8 +10,9 @@
 #include "kernel/proc/task.h"
 #include "ktr/ktr.h"
 
-#define LIST_SIZE  4000 /* bytes of a listing at a time */
-#define LIST_TRIES 64   /* replies of which nothing is a name, one after another */
+#define LIST_SIZE     4000 /* bytes of a listing at a time */
+#define LIST_TRIES    64   /* replies of which nothing is a name, one after another */
+#define NAMES_FOR_ONE 2    /* when there are many: so many are forgotten for each that is new */
 
 /* Finds a name on the host. The fid, and what it leads to; NULL and *err. */
 static struct p9_fid *
@@ -79,8 +80,8 @@ v9fs_revalidate(struct vnode *dir, const char *name)
 	if (error != 0)
 		return error;
 	if (vn == NULL && __atomic_load_n(&ses->nodes, __ATOMIC_RELAXED) > V9FS_CROWDED) {
-		vnode_forget_idle(dir, NAMES_AT_ONCE);
-		writeback_hurry(); /* which forgets those of other directories */
+		vnode_forget_idle(dir, NAMES_FOR_ONE);
+		writeback_trim(); /* which forgets those of other directories, and more */
 	}
 	fid = find_name(dir, name, &st, &error);
 	if (error == 0 && vn != NULL && v9fs_is_same(vn, &st)) {

@@ -5,6 +5,7 @@
 #include "kernel/abi/stat.h"
 #include "kernel/fs/9p/v9fs.h"
 #include "kernel/fs/devfs.h"
+#include "kernel/fs/file.h"
 #include "kernel/fs/pagecache.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/lib/string.h"
@@ -259,16 +260,20 @@ v9fs_linked(const struct vnode *vn)
 	return v9fs_inode(vn)->known.nlink != 0;
 }
 
-/* As vnode_disk_ops.failed: makes the host have it on its disk. */
+/*
+ * As vnode_disk_ops.failed: makes the host have it on its disk. An open file may have no name there
+ * any more.
+ */
 static int
-v9fs_failed(struct vnode *vn)
+v9fs_failed(struct vnode *vn, const struct file *f)
 {
 	struct p9_fid *fid;
 	int error;
 
 	if (!S_ISREG(vn->mode) && !S_ISDIR(vn->mode))
 		return 0;
-	fid = v9fs_reader_get(v9fs_inode(vn), &error);
+	fid = f != NULL && S_ISREG(vn->mode) ? p9_fid_get(f->priv)
+					     : v9fs_reader_get(v9fs_inode(vn), &error);
 	if (fid == NULL)
 		return error;
 	error = p9_client_fsync(fid);

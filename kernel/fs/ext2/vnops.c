@@ -100,7 +100,7 @@ static void ext2_destroy(struct vnode *vn);
 static int ext2_changed(struct vnode *vn, unsigned what);
 static void ext2_stat(struct vnode *vn, struct stat *st);
 static bool ext2_linked(const struct vnode *vn);
-static int ext2_failed(struct vnode *vn);
+static int ext2_failed(struct vnode *vn, const struct file *f);
 
 /* What the vnode has of the inode. */
 static void
@@ -306,7 +306,7 @@ ext2_linked(const struct vnode *vn)
 }
 
 static int
-ext2_failed(struct vnode *vn)
+ext2_failed(struct vnode *vn, const struct file *f)
 {
 	return ext2_mount_error(ext2_node(vn)->m);
 }
