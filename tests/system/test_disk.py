@@ -8,7 +8,6 @@ import re
 import select
 import signal
 
-import pexpect
 from console import close, gdb, guest, shell
 from disks import blkdebug, contents, fsck, make, partition_table, plain, silent, tool
 from harness import (LINUX_TEST, boot, check, check_eq, check_match, cpus, host_linux_test, ktrdump, main,
