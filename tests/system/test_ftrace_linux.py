@@ -270,6 +270,22 @@ def mounted():
     check_match(r"^mounted\n(\d+)\ni\np:kprobes/x sys_read\n0\n0\nempty\n\1\n", out, "what is seen at both places")
 
 
+@portable_test("tracefs and debugfs are unmounted when nobody is in them, and mounted again with what was made there")
+def unmounted():
+    out = ftrace("mkdir instances/i\necho 1 > events/sched/sched_switch/enable\necho 'p:x sys_read' > kprobe_events\n"
+                 "umount /sys/kernel/tracing 2> /dev/null || echo busy\ncd /sys/kernel\n"
+                 "umount debug tracing && grep -c -e debugfs -e tracefs /proc/mounts\nls debug tracing\n"
+                 "mkdir tracing/d 2> /dev/null || echo empty\n"
+                 "mount -t tracefs nodev debug && ls -d debug/events && umount debug\n"
+                 "mount -t debugfs nodev debug && mount -t tracefs nodev tracing && ls tracing/instances\n"
+                 "cat tracing/events/sched/sched_switch/enable tracing/kprobe_events\n"
+                 "ls debug debug/tracing/events/kprobes\ncat debug/kprobes/list | grep -c sys_read\n"
+                 "for d in tracing /proc/sys . /dev/pts; do mount -t tmpfs none $d 2> /dev/null || echo busy; done\n")[0]
+    check_match(r"\Abusy\n0\ndebug:\n\ntracing:\nempty\ndebug/events\ni\n1\np:kprobes/x sys_read\n"
+                r"debug:\nkprobes +tracing\n\ndebug/tracing/events/kprobes:\nenable +filter +x\n1\n(?:busy\n){4}\Z",
+                out, "what is where")
+
+
 @portable_test("files of tracefs are root's until chgrp and chmod let others in, whatever events come after it")
 def shared():
     write = "su 1000 sh -c 'echo 0 > tracing_on' && echo written\n"
