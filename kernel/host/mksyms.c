@@ -112,7 +112,13 @@ read_symbols(struct symbol **found)
 static const char *const linux_names[][2] = {
     {"callout_set", "hrtimer_start_range_ns"},
     {"callout_stop", "hrtimer_cancel"},
+    {"file_open_at", "do_filp_open"},
+    {"inet_datagram_receive", "udp_recvmsg"},
+    {"inet_datagram_send", "udp_sendmsg"},
     {"inet_tcp_accept", "inet_csk_accept"},
+    {"inet_tcp_connect", "tcp_v4_connect"},
+    {"inet_tcp_receive", "tcp_recvmsg"},
+    {"inet_tcp_send", "tcp_sendmsg"},
     {"kmalloc", "__kmalloc"},
     {"page_alloc", "alloc_pages"},
     {"vm_fault", "handle_mm_fault"},

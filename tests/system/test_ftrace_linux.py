@@ -2,7 +2,7 @@
 """test_ftrace_linux.py - /sys/kernel/tracing: what programs of Linux rely on beside the files' contents."""
 import re
 
-from harness import ARCH, ROOT, check, check_eq, check_match, main, need_lwip, portable_test
+from harness import ARCH, LINUX_TEST, ROOT, check, check_eq, check_match, main, need_lwip, portable_test
 from tracefs import ftrace, rows
 
 
@@ -218,12 +218,17 @@ def nanosleep_mode():
     check_match(r"\A0\n(?:Terminated\n)?hrtimer_mode=0x1\nhrtimer_mode=0x0\n\Z", out, "the calls")
 
 
-@portable_test("the function that takes a connection is found by Linux's name")
-def accepts():
+@portable_test("the functions that connect, take a connection, send and receive are called under Linux's names")
+def network():
     need_lwip()
+    names = "inet_csk_accept tcp_recvmsg tcp_sendmsg tcp_v4_connect udp_recvmsg udp_sendmsg".split()
     out = ftrace("echo 'r4:taken inet_csk_accept' > kprobe_events\ncat kprobe_events\n"
-                 "grep -c -w inet_csk_accept available_filter_functions\n")[0]
-    check_match(r"\Ar4:kprobes/taken inet_csk_accept\n1\n", out, "a probe of that name")
+                 f"echo {' '.join(names)} > set_ftrace_filter\necho function > current_tracer\n"
+                 "echo hello | nc -l -p 77 > /dev/null &\nuntil netstat -ltn | grep -q ':77 '; do :; done\n"
+                 "echo hello | nc 127.0.0.1 77 > /dev/null\nwait\nlinux_test brief datagrams > /dev/null\n"
+                 "echo 0 > tracing_on\ngrep -o ': [^ ]* <-' trace | sort -u\n", options=LINUX_TEST)[0]
+    check_match(r"\Ar4:kprobes/taken inet_csk_accept\n", out, "a probe of that name")
+    check_eq(re.findall(r"^: (\w+) <-$", out, re.M), names, "functions that were called")
 
 
 @portable_test("a probe past a function's end is in the function that is there, and is shown there")
