@@ -393,6 +393,19 @@ def lives():
     check(set(mine) <= set(ran), f"who ran: {ran}")
 
 
+@portable_test("irq_disable and irq_enable have Linux's fields: how far the caller and its caller are in the kernel")
+def irq_events():
+    places, trace = ftrace(
+        "echo 1 > events/preemptirq/enable\nload pipe -n 10 > /dev/null\necho 0 > events/enable\n"
+        "head -n 1 /proc/kallsyms\ngrep -A 1 -w 'T spin_lock' /proc/kallsyms\necho =====\ncat trace\n")
+    first, begin, end = (int(a, 16) for a in re.findall(r"^([0-9a-f]{16}) ", places, re.M))
+    got = re.findall(r": irq_(disable|enable): caller_offs=(\w+) parent_offs=(\w+)(?: was_on=[01])?$", trace, re.M)
+    calls = [(kind, first + int(caller, 0), first + int(parent, 0)) for kind, caller, parent in got]
+    check_eq({kind for kind, *_ in calls}, {"disable", "enable"}, "events")
+    parents = {parent for _, caller, parent in calls if begin < caller < end}
+    check(len(parents) > 3 and not any(begin <= at < end for at in parents), f"who calls spin_lock(): {parents}")
+
+
 @portable_test("preemptoff and preemptirqsoff see what irqsoff sees, and say so, also while trace_pipe is open")
 def preempt():
     *parts, functions = ftrace(
