@@ -310,6 +310,14 @@ def sizes():
                 r"sh: .*Invalid argument\n(?:sh: .*Value too large.*\n){2}3\n", out, "the answers")
 
 
+@portable_test("a new instance has a mebibyte for each CPU, or a quarter where memory is little")
+def new_sizes():
+    for mem, kb in (("256M", 1024), ("64M", 256)):
+        out = ftrace("mkdir instances/i\ncd instances/i\ncat buffer_size_kb per_cpu/cpu3/buffer_size_kb\n",
+                     smp=4, mem=mem)[0]
+        check_eq(out, f"{kb}\n{kb}\n", f"with {mem}")
+
+
 @portable_test("sched_switch: idle has priority 120, states are letters")
 def switches():
     out = ftrace("echo 1 > events/sched/sched_switch/enable\nload pipe -n 20 -j 2 >/dev/null\nsleep 0.05\nload lock -n 200 -j 4 >/dev/null\necho 0 > events/enable\ncat trace\n")[0]
@@ -342,7 +350,7 @@ def more_options():
 
 
 BOOT = ("ftrace=function ftrace_filter=do_exit,sys_read ftrace_notrace=sys_read ftrace_graph_filter=sys_open ftrace_graph_notrace=sys_close trace_event=sched:sched_switch,vfs:lookup "
-        "kprobe_event=p:one,do_exit;r:two,sys_read,$retval trace_options=sym-addr,nomarkers trace_clock=global trace_buf_size=1M alloc_snapshot "
+        "kprobe_event=p:one,do_exit;r:two,sys_read,$retval trace_options=sym-addr,nomarkers trace_clock=global trace_buf_size=2M alloc_snapshot "
         "trace_instance=early,sched:sched_waking")
 
 
@@ -351,11 +359,11 @@ def parameters():
     from harness import boot
     words = [w.replace("trace_clock=", "ftrace_nosuch=1 trace_clock=") for w in BOOT.split()]
     result = boot("cd /sys/kernel/tracing\ncat current_tracer set_ftrace_filter set_ftrace_notrace set_graph_function set_graph_notrace set_event kprobe_events trace_clock buffer_size_kb\n"
-                  "cat options/sym-addr options/markers\nhead -n 2 snapshot\nls instances\ncat instances/early/set_event\n",
+                  "cat options/sym-addr options/markers\nhead -n 2 snapshot\nls instances\ncat instances/early/set_event instances/early/buffer_size_kb\n",
                   smp=1, options=["--lenient", "--append", " ".join(words)]).expect()
     out = result.out.replace("\r", "")
     check_match(r"^function\n(?:do_exit\nsys_read|sys_read\ndo_exit)\nsys_read\nsys_open\nsys_close\n(?:sched:sched_switch\nvfs:lookup|vfs:lookup\nsched:sched_switch)\n"
-                r"p:kprobes/one do_exit\nr:kprobes/two sys_read arg1=\$retval\nlocal? ?\[global\] .*\n1024\n1\n0\n.*\n.*allocated.*\nearly\nsched:sched_waking\n", out, "the files")
+                r"p:kprobes/one do_exit\nr:kprobes/two sys_read arg1=\$retval\nlocal? ?\[global\] .*\n2048\n1\n0\n.*\n.*allocated.*\nearly\nsched:sched_waking\n2048\n", out, "the files")
 
 
 @portable_test("a long filter, or line of kprobe_events, is taken whole in one write; 0 in set_event_pid means the idle threads; without an owner to be had a filter changes nothing, and another tracer takes the place of the one before")
