@@ -221,7 +221,8 @@ def nanosleep_mode():
 @portable_test("the functions that connect, take a connection, send and receive are called under Linux's names")
 def network():
     need_lwip()
-    names = "inet_csk_accept tcp_recvmsg tcp_sendmsg tcp_v4_connect udp_recvmsg udp_sendmsg".split()
+    names = ("icmp_rcv inet_csk_accept ip_rcv sock_recvmsg sock_sendmsg tcp_recvmsg tcp_sendmsg tcp_v4_connect "
+             "tcp_v4_rcv udp_rcv udp_recvmsg udp_sendmsg").split()
     out = ftrace("echo 'r4:taken inet_csk_accept' > kprobe_events\ncat kprobe_events\n"
                  f"echo {' '.join(names)} > set_ftrace_filter\necho function > current_tracer\n"
                  "echo hello | nc -l -p 77 > /dev/null &\nuntil netstat -ltn | grep -q ':77 '; do :; done\n"
