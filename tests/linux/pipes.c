@@ -13,7 +13,6 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -187,24 +186,6 @@ is_ready(const struct pollfd *p, int wait_ms)
 	return poll(&one, 1, wait_ms) == 1 && one.revents == POLLIN;
 }
 
-/* Who does not wait for events is traced between one read() and the next. */
-static bool
-reader_is_traced(void)
-{
-	int on = open(TRACING "events/syscalls/sys_enter_getppid/enable", O_WRONLY);
-	int lines = open(TRACING "trace_pipe", O_RDONLY | O_NONBLOCK);
-	bool good = on >= 0 && lines >= 0 && write(on, "1", 1) == 1;
-
-	for (unsigned i = 0; i < 3 && good; i++) {
-		ssize_t n = syscall(SYS_getppid) >= 0 ? read(lines, found, SIZE - 1) : -1;
-
-		good = n > 0 && memmem(found, (size_t)n, "sys_getppid()", 13) != NULL &&
-		       FAILS(read(lines, found, SIZE), EAGAIN);
-	}
-	good &= write(on, "0", 1) == 1;
-	return close(on) == 0 && close(lines) == 0 && good;
-}
-
 /* A child writes into the trace, or ends waiting reads, again and again, until it is killed. */
 static pid_t
 again_and_again(int mark, int raw)
@@ -275,7 +256,6 @@ test_pipes(void)
 	result(both_ends_in_one(), "a pipe that is opened with O_RDWR is both ends");
 	result(some_open_once(), "an eventfd and its like cannot be opened again: ENXIO");
 	if (geteuid() == 0 && mkdir(TRACING, 0755) == 0) {
-		result(reader_is_traced(), "who reads trace_pipe with O_NONBLOCK is traced");
 		result(trace_is_polled(), "trace_pipe and trace_pipe_raw are polled");
 		rmdir(TRACING);
 	}

@@ -476,15 +476,13 @@ raw_open(struct file *f)
 }
 
 /*
- * Waits for entries, and takes them. A thread that waits is not traced from then on, until the file
- * that it read last is closed: else what it does would be something to read. With O_NONBLOCK it is
- * traced but for the reading itself.
+ * Waits for entries, and takes them. A thread that reads is not traced from then on, until the file
+ * that it read last is closed: else what it does would be something to read.
  */
 static int64_t
 trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	struct trace_reader *t = f != NULL ? f->priv : NULL;
-	bool waits = f != NULL && !(f->flags & O_NONBLOCK), silent = curthread()->ktr_suppress;
 	size_t start = u->resid;
 	uint32_t wakes;
 	int error = 0;
@@ -493,19 +491,14 @@ trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		return -EINVAL;
 	wakes = __atomic_load_n(&t->wakes, __ATOMIC_RELAXED);
 	while (error == 0 && u->resid == start && start > 0) {
-		if (waits)
-			sched_silence(t->silence); /* again: another file may have its number */
-		else if (!silent)
-			sched_suppress_events(true);
+		sched_silence(t->silence); /* again: another file may have its number */
 		mutex_lock(&t->lock);
-		if (!waits || t->at < t->len || percent_is_reached(vn, &t->r))
+		if ((f->flags & O_NONBLOCK) || t->at < t->len || percent_is_reached(vn, &t->r))
 			error = read_lines(vn, t, u);
 		mutex_unlock(&t->lock);
-		if (!waits && !silent)
-			sched_suppress_events(false);
 		if (error != 0 || u->resid != start)
 			break;
-		if (!waits)
+		if (f->flags & O_NONBLOCK)
 			return -EAGAIN;
 		/* As in Linux: the end, if there will be no more for the time being. */
 		if (t->begun && instance_mask(tracefs_instance(vn)) == 0)
