@@ -34,7 +34,7 @@ BUDGETS = {
     "kernel/fs/9p": 2250,
     "kernel/fs/ext2": 2600,
     "kernel/ftrace": 2598,
-    "kernel/ftrace/buffer": 2401,
+    "kernel/ftrace/buffer": 2395,
     "kernel/ftrace/event": 4080,
     "kernel/ftrace/hist": 2900,
     "kernel/ftrace/tracer": 2856,
