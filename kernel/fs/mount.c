@@ -26,7 +26,7 @@ struct mount {
 	const struct vfs_type *type;
 	uint32_t dev;          /* of all its vnodes */
 	struct vnode *root;    /* a reference */
-	struct vnode *covered; /* a reference; NULL: the kernel has mounted it */
+	struct vnode *covered; /* a reference; NULL: mounted at boot, and never unmounted */
 	unsigned flags;        /* atomic: those of vfs_mount_flags(), and MS_ATIMES */
 	char source[SOURCE_MAX];
 };
@@ -36,7 +36,7 @@ static struct list mounts = LIST_INIT(mounts);
 static uint32_t last_dev;   /* vfs_lock */
 static unsigned flags_seen; /* atomic: flags that a mount has, or had */
 #define TYPES_MAX 8
-static const struct vfs_type *types[TYPES_MAX]; /* that only mount() mounts; constant after boot */
+static const struct vfs_type *types[TYPES_MAX]; /* mounted or not; constant after boot */
 
 static struct mount *
 mount_alloc(struct vnode *root, const struct vfs_type *type, const char *source)
@@ -142,7 +142,7 @@ mount_cover(struct vnode *dir, struct mount *m)
 	if (dir->parent == NULL)
 		return -ENOENT;
 	/* What the kernel has filled stays to be seen. */
-	if (dir->fixed || dir->parent == dir)
+	if ((dir->fixed && !dir->mount_point) || dir->parent == dir)
 		return -EBUSY;
 	m->covered = vnode_ref(dir);
 	m->root->name = dir->name;

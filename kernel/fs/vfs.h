@@ -186,6 +186,7 @@ struct vnode {
 	uint32_t uid, gid;  /* [a] */
 	struct uidinfo *ui; /* [c] the user to whom vnode, name and data are counted */
 	bool fixed;         /* [c] directory: only the kernel adds and removes names */
+	bool mount_point;   /* [c] fixed directory: empty, and may be mounted on */
 	bool root_only;     /* [c] who has no CAP_SYS_ADMIN gets EPERM, whatever the mode says */
 	bool nameless;      /* [c] not in the tree: made for each look-up; holds `parent` */
 	int32_t flocks; /* locks of flock(): how many that share; -1: one (flock.c: flock_mutex) */
@@ -294,7 +295,7 @@ void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
  * Mounts a new file system on a directory, or, for dir NULL, in place of the root, which is then
  * the caller's to drop (boot). source: NULL if the type wants none. flags: MS_RDONLY, and as below.
  * -EINVAL: a source is wanted; -ENODEV: no such type;
- * -EBUSY: there can be only one, or the directory is the kernel's; -ENOTDIR, -ENOENT, -ENOMEM.
+ * -EBUSY: there can be only one, or the kernel fills the directory; -ENOTDIR, -ENOENT, -ENOMEM.
  */
 int vfs_mount(struct vnode *dir, const char *type, const char *source,
 	      const struct mount_options *options, unsigned flags);
@@ -325,8 +326,7 @@ unsigned vfs_mount_flags(const struct vnode *vn);
 void vfs_statfs(struct vnode *vn, struct statfs *s);
 /*
  * Unmounts the file system with this root. detach: even if it is in use; its names are gone then.
- * -EINVAL: it is no root; -EBUSY: in use, or the kernel's. What vnode_sync() returns: it is
- * unmounted, but has lost something.
+ * -EINVAL: it is no root; -EBUSY: in use, or never unmounted. Else as vnode_sync(): what was lost.
  */
 int vfs_unmount(struct vnode *root, bool detach);
 /*

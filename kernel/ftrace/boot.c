@@ -23,7 +23,7 @@ TUNABLE(trace_event, "trace_event", "events that are enabled, with commas betwee
 TUNABLE(kprobe_event, "kprobe_event", "kprobes: commas for blanks, semicolons between");
 TUNABLE(trace_options, "trace_options", "options, with commas between");
 TUNABLE(trace_clock, "trace_clock", "a clock of trace_clock");
-TUNABLE(trace_buf_size, "trace_buf_size", "bytes of each CPU's buffer, or with K, M or G");
+TUNABLE(trace_buf_size, "trace_buf_size", "bytes of each CPU's buffers, or with K, M or G");
 TUNABLE(alloc_snapshot, "alloc_snapshot", "gives the snapshot its memory");
 TUNABLE(tp_printk, "tp_printk", "events on the console: see debug.ktr.verbose");
 TUNABLE(trace_instance, "trace_instance", "an instance, and after commas its events");
@@ -47,7 +47,9 @@ store_size(struct instance *i, uintptr_t arg, char *text)
 		return error;
 	for (const char *u = units; unit != NULL && u <= unit && size < UINT64_MAX / 1024; u++)
 		size *= 1024;
-	return instance_resize_kb(i, size / 1024);
+	error = instance_resize_kb(i, size / 1024);
+	instance_entries_new = error == 0 ? instance_entries(i) : 0;
+	return error;
 }
 
 static int

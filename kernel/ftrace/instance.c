@@ -16,6 +16,7 @@
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
+#include "kernel/mm/page.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/control.h"
 #include "ktr/event.h"
@@ -36,6 +37,8 @@ struct instance instance_top = {
 };
 static struct mutex guard = MUTEX_INIT("instances");
 struct instance *instance_owners[KTR_OWNER_MAX];
+unsigned instance_entries_new;
+#define ENTRIES_NEW 16384u /* a mebibyte for each CPU; Linux has 1,408 KiB */
 
 /* ---- recording ---- */
 
@@ -305,6 +308,17 @@ instance_entries(const struct instance *i)
 	return i == &instance_top ? ktr_entries_get() : i->entries;
 }
 
+static unsigned
+new_entries(void)
+{
+	uint64_t share = page_count_total() * PAGE_SIZE / 32;
+	unsigned n = ENTRIES_NEW;
+
+	while (n > KTR_ENTRIES_DEFAULT && ncpus * ktr_ring_bytes(n) > share)
+		n /= 2;
+	return instance_entries_new != 0 ? instance_entries_new : n;
+}
+
 int
 instance_resize(struct instance *i, unsigned entries)
 {
@@ -380,7 +394,7 @@ instance_make(const char *name, struct instance **made)
 	i->trace.log = &i->own;
 	i->snapshot.log = &i->copy;
 	i->mask = i->cpus = UINT64_MAX;
-	i->entries = KTR_ENTRIES_DEFAULT;
+	i->entries = new_entries();
 	list_init(&i->filters);
 	list_init(&i->triggers);
 	list_init(&i->hists);

@@ -154,6 +154,7 @@ void instance_set_cpus(struct instance *i, uint64_t cpus);
 void instance_pause(struct instance *i, bool pause);
 /* buffer_size_kb. 0 or -errno. Another size empties a log that is not the main one. */
 int instance_resize(struct instance *i, unsigned entries);
+extern unsigned instance_entries_new; /* trace_buf_size= of new instances; 0: it says nothing */
 unsigned instance_entries(const struct instance *i);
 
 /* Record an event in the instance's log, as ktr_log_record() and ktr_log_record_data() do; and one

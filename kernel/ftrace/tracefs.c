@@ -361,46 +361,56 @@ tracefs_make_dir(struct vnode *parent, const char *name, uint32_t mode)
 	return dir != NULL ? dir : vnode_lookup(parent, name, &error);
 }
 
-/* Makes the root directory of a tracefs that a program mounts. It shows the files of
- * /sys/kernel/tracing. */
+/* Makes the root directory of a file system that fills itself. */
 static struct vnode *
-tracefs_make(const struct mount_options *options, int *err)
+tracefs_make_root(void (*fill)(struct vnode *dir), int *err)
 {
 	struct vnode *dir = vnode_alloc_dir(0700);
 
 	*err = dir != NULL ? 0 : -ENOMEM;
 	if (dir != NULL) {
-		dir->fill = tracefs_fill_root;
+		dir->fill = fill;
 		dir->fixed = dir->missing = true;
 	}
 	return dir;
 }
 
-static void
-make_tracing(struct vnode *parent)
+/* Each tracefs shows the same files, wherever it is mounted. */
+static struct vnode *
+tracefs_make(const struct mount_options *options, int *err)
 {
-	static const struct vfs_type tracefs = {.name = "tracefs",
-						.magic = TRACEFS_MAGIC,
-						.make = tracefs_make};
-	struct vnode *dir = tracefs_make_dir(parent, "tracing", 0700);
-
-	if (dir != NULL) {
-		dir->fill = tracefs_fill_root;
-		dir->missing = true;
-		vfs_mount_at_boot(dir, &tracefs);
-	}
-	vnode_unref(dir);
+	return tracefs_make_root(tracefs_fill_root, err);
 }
 
 static void
-make_kprobes(struct vnode *debug)
+debugfs_fill(struct vnode *dir)
 {
-	struct vnode *dir = tracefs_make_dir(debug, "kprobes", 0755);
+	static const struct tracefs_file dirs[] = {
+	    {.name = "kprobes", .mode = 0755, .fill = kprobes_fill},
+	    {.name = "tracing", .mode = 0700, .fill = tracefs_fill_root},
+	};
 
-	if (dir != NULL) {
-		dir->fill = kprobes_fill;
-		dir->missing = true;
-	}
+	tracefs_add_all(dir, dirs, sizeof(dirs) / sizeof(dirs[0]), BUFFER_ALL);
+}
+
+static struct vnode *
+debugfs_make(const struct mount_options *options, int *err)
+{
+	return tracefs_make_root(debugfs_fill, err);
+}
+
+/* Mounts one on a new directory of /sys/kernel, where it can be unmounted, and mounted again. */
+static void
+tracefs_mount(struct vnode *kernel, const char *at, const struct vfs_type *type)
+{
+	struct vnode *dir = kernel != NULL ? tracefs_make_dir(kernel, at, 0700) : NULL;
+
+	vfs_register_type(type);
+	if (dir != NULL)
+		dir->mount_point = true;
+	if (dir == NULL ||
+	    vfs_mount(dir, type->name, type->name, &(struct mount_options){0}, 0) != 0)
+		pr_warn("cannot mount %s\n", type->name);
 	vnode_unref(dir);
 }
 
@@ -408,25 +418,25 @@ static void
 tracefs_init(void)
 {
 	static const struct vfs_type sysfs = {.name = "sysfs", .magic = SYSFS_MAGIC};
-	static const struct vfs_type debugfs = {.name = "debugfs", .magic = DEBUGFS_MAGIC};
+	static const struct vfs_type debugfs = {.name = "debugfs",
+						.magic = DEBUGFS_MAGIC,
+						.make = debugfs_make};
+	static const struct vfs_type tracefs = {.name = "tracefs",
+						.magic = TRACEFS_MAGIC,
+						.make = tracefs_make};
 	int error;
 	struct vnode *root = vnode_lookup(NULL, "/", &error);
 	struct vnode *sys = root != NULL ? tracefs_make_dir(root, "sys", 0755) : NULL;
-	struct vnode *kernel = sys != NULL ? tracefs_make_dir(sys, "kernel", 0755) : NULL;
-	struct vnode *debug = kernel != NULL ? tracefs_make_dir(kernel, "debug", 0700) : NULL;
+	struct vnode *kernel = NULL;
 
-	if (debug != NULL) {
+	if (sys != NULL) {
 		vfs_mount_at_boot(sys, &sysfs);
-		vfs_mount_at_boot(debug, &debugfs);
-		make_tracing(kernel);
-		make_tracing(debug);
-		make_kprobes(debug);
+		kernel = tracefs_make_dir(sys, "kernel", 0755);
 		blk_make_files(sys);
 		cpus_make_files(sys);
-	} else {
-		pr_warn("cannot make /sys/kernel/tracing\n");
 	}
-	vnode_unref(debug);
+	tracefs_mount(kernel, "debug", &debugfs);
+	tracefs_mount(kernel, "tracing", &tracefs);
 	vnode_unref(kernel);
 	vnode_unref(sys);
 	vnode_unref(root);

@@ -112,9 +112,21 @@ read_symbols(struct symbol **found)
 static const char *const linux_names[][2] = {
     {"callout_set", "hrtimer_start_range_ns"},
     {"callout_stop", "hrtimer_cancel"},
+    {"file_open_at", "do_filp_open"},
+    {"icmp_input", "icmp_rcv"},
+    {"inet_datagram_receive", "udp_recvmsg"},
+    {"inet_datagram_send", "udp_sendmsg"},
     {"inet_tcp_accept", "inet_csk_accept"},
+    {"inet_tcp_connect", "tcp_v4_connect"},
+    {"inet_tcp_receive", "tcp_recvmsg"},
+    {"inet_tcp_send", "tcp_sendmsg"},
+    {"ip4_input", "ip_rcv"},
     {"kmalloc", "__kmalloc"},
     {"page_alloc", "alloc_pages"},
+    {"socket_receive", "sock_recvmsg"},
+    {"socket_send", "sock_sendmsg"},
+    {"tcp_input", "tcp_v4_rcv"},
+    {"udp_input", "udp_rcv"},
     {"vm_fault", "handle_mm_fault"},
 };
 

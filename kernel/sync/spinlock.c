@@ -13,12 +13,16 @@
 
 #define LCB_F_SPIN 1u /* as in Linux */
 
+extern const char __text_start[];
+
 SDT_PROVIDER_DECLARE(lockstat);
 SDT_PROVIDER_DECLARE(lock);
 SDT_PROVIDER_DEFINE(preemptirq);
-SDT_PROBE_DEFINE_TEXT(preemptirq, , , irq_disable, "irq_disable", ": was_on=%d caller=%p", 2, "int",
-		      "void *");
-SDT_PROBE_DEFINE_TEXT(preemptirq, , , irq_enable, "irq_enable", ": caller=%p", 1, "void *");
+SDT_PROBE_DEFINE_TEXT(preemptirq, , , irq_disable, "irq_disable",
+		      ": caller_offs=%#x parent_offs=%#x was_on=%d", 3, "uint32_t", "uint32_t",
+		      "int");
+SDT_PROBE_DEFINE_TEXT(preemptirq, , , irq_enable, "irq_enable", ": caller_offs=%#x parent_offs=%#x",
+		      2, "uint32_t", "uint32_t");
 SDT_PROBE_DEFINE_TEXT(lock, , , contention_begin, "contention_begin", ": lock_addr=%p flags=%#x", 2,
 		      "void *", "unsigned");
 SDT_PROBE_DEFINE_TEXT(lock, , , contention_end, "contention_end", ": lock_addr=%p ret=%d", 2,
@@ -30,6 +34,11 @@ SDT_PROBE_DEFINE_TEXT(lockstat, , , spin_spin, "spin-spin", ": spinlock %p ns %l
 SDT_PROBE_DEFINE_TEXT(lockstat, , , spin_release, "spin-release", ": spinlock %p name %s", 2,
 		      "struct spinlock *", "char *");
 
+/* As in Linux's events. A frame begins with the address of the caller's and the return address. */
+#define OFFSET(address) ((uint32_t)((uintptr_t)(address) - (uintptr_t)__text_start))
+#define CALLER          OFFSET(__builtin_return_address(0))
+#define PARENT          OFFSET(((void ***)__builtin_frame_address(0))[0][1])
+
 void
 irq_push(void)
 {
@@ -40,7 +49,7 @@ irq_push(void)
 	pc = this_pcpu();
 	if (pc->irq_depth++ == 0) {
 		pc->irq_was_on = was_on;
-		SDT_PROBE2(preemptirq, , , irq_disable, was_on, __builtin_return_address(0));
+		SDT_PROBE3(preemptirq, , , irq_disable, CALLER, PARENT, was_on);
 	}
 }
 
@@ -56,7 +65,7 @@ irq_pop(void)
 	/* An NMI whose handler locks something changes irq_was_on from here on: it sees depth 0. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (--pc->irq_depth == 0 && on) {
-		SDT_PROBE1(preemptirq, , , irq_enable, __builtin_return_address(0));
+		SDT_PROBE2(preemptirq, , , irq_enable, CALLER, PARENT);
 		arch_irq_enable();
 	}
 }

@@ -47,7 +47,8 @@ def function():
 
 
 # Functions of these names do here what they do in Linux.
-LINUX_NAMES = ("__kmalloc alloc_pages close_fd do_execveat_common do_exit do_group_exit do_mkdirat do_nanosleep do_sys_open do_sys_openat2 do_wp_page filp_close getname handle_mm_fault "
+LINUX_NAMES = ("__kmalloc alloc_pages close_fd do_execveat_common do_exit do_filp_open do_group_exit do_mkdirat "
+               "do_nanosleep do_sys_open do_sys_openat2 do_wp_page filp_close getname handle_mm_fault "
                "hrtimer_cancel hrtimer_nanosleep hrtimer_start_range_ns kernel_clone kfree schedule scheduler_tick ttwu_do_wakeup vfs_open vfs_read vfs_symlink vfs_write "
                "wake_up_process").split()
 

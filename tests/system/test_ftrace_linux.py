@@ -2,7 +2,7 @@
 """test_ftrace_linux.py - /sys/kernel/tracing: what programs of Linux rely on beside the files' contents."""
 import re
 
-from harness import ARCH, ROOT, check, check_eq, check_match, main, need_lwip, portable_test
+from harness import ARCH, LINUX_TEST, ROOT, check, check_eq, check_match, main, need_lwip, portable_test
 from tracefs import ftrace, rows
 
 
@@ -218,12 +218,18 @@ def nanosleep_mode():
     check_match(r"\A0\n(?:Terminated\n)?hrtimer_mode=0x1\nhrtimer_mode=0x0\n\Z", out, "the calls")
 
 
-@portable_test("the function that takes a connection is found by Linux's name")
-def accepts():
+@portable_test("the functions that connect, take a connection, send and receive are called under Linux's names")
+def network():
     need_lwip()
+    names = ("icmp_rcv inet_csk_accept ip_rcv sock_recvmsg sock_sendmsg tcp_recvmsg tcp_sendmsg tcp_v4_connect "
+             "tcp_v4_rcv udp_rcv udp_recvmsg udp_sendmsg").split()
     out = ftrace("echo 'r4:taken inet_csk_accept' > kprobe_events\ncat kprobe_events\n"
-                 "grep -c -w inet_csk_accept available_filter_functions\n")[0]
-    check_match(r"\Ar4:kprobes/taken inet_csk_accept\n1\n", out, "a probe of that name")
+                 f"echo {' '.join(names)} > set_ftrace_filter\necho function > current_tracer\n"
+                 "echo hello | nc -l -p 77 > /dev/null &\nuntil netstat -ltn | grep -q ':77 '; do :; done\n"
+                 "echo hello | nc 127.0.0.1 77 > /dev/null\nwait\nlinux_test brief datagrams > /dev/null\n"
+                 "echo 0 > tracing_on\ngrep -o ': [^ ]* <-' trace | sort -u\n", options=LINUX_TEST)[0]
+    check_match(r"\Ar4:kprobes/taken inet_csk_accept\n", out, "a probe of that name")
+    check_eq(re.findall(r"^: (\w+) <-$", out, re.M), names, "functions that were called")
 
 
 @portable_test("a probe past a function's end is in the function that is there, and is shown there")
@@ -270,6 +276,22 @@ def mounted():
     check_match(r"^mounted\n(\d+)\ni\np:kprobes/x sys_read\n0\n0\nempty\n\1\n", out, "what is seen at both places")
 
 
+@portable_test("tracefs and debugfs are unmounted when nobody is in them, and mounted again with what was made there")
+def unmounted():
+    out = ftrace("mkdir instances/i\necho 1 > events/sched/sched_switch/enable\necho 'p:x sys_read' > kprobe_events\n"
+                 "umount /sys/kernel/tracing 2> /dev/null || echo busy\ncd /sys/kernel\n"
+                 "umount debug tracing && grep -c -e debugfs -e tracefs /proc/mounts\nls debug tracing\n"
+                 "mkdir tracing/d 2> /dev/null || echo empty\n"
+                 "mount -t tracefs nodev debug && ls -d debug/events && umount debug\n"
+                 "mount -t debugfs nodev debug && mount -t tracefs nodev tracing && ls tracing/instances\n"
+                 "cat tracing/events/sched/sched_switch/enable tracing/kprobe_events\n"
+                 "ls debug debug/tracing/events/kprobes\ncat debug/kprobes/list | grep -c sys_read\n"
+                 "for d in tracing /proc/sys . /dev/pts; do mount -t tmpfs none $d 2> /dev/null || echo busy; done\n")[0]
+    check_match(r"\Abusy\n0\ndebug:\n\ntracing:\nempty\ndebug/events\ni\n1\np:kprobes/x sys_read\n"
+                r"debug:\nkprobes +tracing\n\ndebug/tracing/events/kprobes:\nenable +filter +x\n1\n(?:busy\n){4}\Z",
+                out, "what is where")
+
+
 @portable_test("files of tracefs are root's until chgrp and chmod let others in, whatever events come after it")
 def shared():
     write = "su 1000 sh -c 'echo 0 > tracing_on' && echo written\n"
@@ -287,6 +309,14 @@ def sizes():
                  "for m in 1,0 123456789 1,0,1 7,00000003; do echo $m > tracing_cpumask; done\ncat tracing_cpumask\n", smp=5)[0]
     check_match(r"\Ash: write error: (Cannot allocate memory|Out of memory)\n64\n0\n10\n0\n77\n77\n60000000\n"
                 r"sh: .*Invalid argument\n(?:sh: .*Value too large.*\n){2}3\n", out, "the answers")
+
+
+@portable_test("a new instance has a mebibyte for each CPU, or a quarter where memory is little")
+def new_sizes():
+    for mem, kb in (("256M", 1024), ("64M", 256)):
+        out = ftrace("mkdir instances/i\ncd instances/i\ncat buffer_size_kb per_cpu/cpu3/buffer_size_kb\n",
+                     smp=4, mem=mem)[0]
+        check_eq(out, f"{kb}\n{kb}\n", f"with {mem}")
 
 
 @portable_test("sched_switch: idle has priority 120, states are letters")
@@ -321,7 +351,7 @@ def more_options():
 
 
 BOOT = ("ftrace=function ftrace_filter=do_exit,sys_read ftrace_notrace=sys_read ftrace_graph_filter=sys_open ftrace_graph_notrace=sys_close trace_event=sched:sched_switch,vfs:lookup "
-        "kprobe_event=p:one,do_exit;r:two,sys_read,$retval trace_options=sym-addr,nomarkers trace_clock=global trace_buf_size=1M alloc_snapshot "
+        "kprobe_event=p:one,do_exit;r:two,sys_read,$retval trace_options=sym-addr,nomarkers trace_clock=global trace_buf_size=2M alloc_snapshot "
         "trace_instance=early,sched:sched_waking")
 
 
@@ -330,11 +360,11 @@ def parameters():
     from harness import boot
     words = [w.replace("trace_clock=", "ftrace_nosuch=1 trace_clock=") for w in BOOT.split()]
     result = boot("cd /sys/kernel/tracing\ncat current_tracer set_ftrace_filter set_ftrace_notrace set_graph_function set_graph_notrace set_event kprobe_events trace_clock buffer_size_kb\n"
-                  "cat options/sym-addr options/markers\nhead -n 2 snapshot\nls instances\ncat instances/early/set_event\n",
+                  "cat options/sym-addr options/markers\nhead -n 2 snapshot\nls instances\ncat instances/early/set_event instances/early/buffer_size_kb\n",
                   smp=1, options=["--lenient", "--append", " ".join(words)]).expect()
     out = result.out.replace("\r", "")
     check_match(r"^function\n(?:do_exit\nsys_read|sys_read\ndo_exit)\nsys_read\nsys_open\nsys_close\n(?:sched:sched_switch\nvfs:lookup|vfs:lookup\nsched:sched_switch)\n"
-                r"p:kprobes/one do_exit\nr:kprobes/two sys_read arg1=\$retval\nlocal? ?\[global\] .*\n1024\n1\n0\n.*\n.*allocated.*\nearly\nsched:sched_waking\n", out, "the files")
+                r"p:kprobes/one do_exit\nr:kprobes/two sys_read arg1=\$retval\nlocal? ?\[global\] .*\n2048\n1\n0\n.*\n.*allocated.*\nearly\nsched:sched_waking\n2048\n", out, "the files")
 
 
 @portable_test("a long filter, or line of kprobe_events, is taken whole in one write; 0 in set_event_pid means the idle threads; without an owner to be had a filter changes nothing, and another tracer takes the place of the one before")
@@ -370,6 +400,19 @@ def lives():
     check(set(mine) <= set(pids["process_free"]) and len(mine) == 4, f"who goes: {pids}")
     ran = dict(re.findall(r"^{ pid: +(\d+) } hitcount: +\d+ +runtime: +([1-9]\d*)$", out[1], re.M))
     check(set(mine) <= set(ran), f"who ran: {ran}")
+
+
+@portable_test("irq_disable and irq_enable have Linux's fields: how far the caller and its caller are in the kernel")
+def irq_events():
+    places, trace = ftrace(
+        "echo 1 > events/preemptirq/enable\nload pipe -n 10 > /dev/null\necho 0 > events/enable\n"
+        "head -n 1 /proc/kallsyms\ngrep -A 1 -w 'T spin_lock' /proc/kallsyms\necho =====\ncat trace\n")
+    first, begin, end = (int(a, 16) for a in re.findall(r"^([0-9a-f]{16}) ", places, re.M))
+    got = re.findall(r": irq_(disable|enable): caller_offs=(\w+) parent_offs=(\w+)(?: was_on=[01])?$", trace, re.M)
+    calls = [(kind, first + int(caller, 0), first + int(parent, 0)) for kind, caller, parent in got]
+    check_eq({kind for kind, *_ in calls}, {"disable", "enable"}, "events")
+    parents = {parent for _, caller, parent in calls if begin < caller < end}
+    check(len(parents) > 3 and not any(begin <= at < end for at in parents), f"who calls spin_lock(): {parents}")
 
 
 @portable_test("preemptoff and preemptirqsoff see what irqsoff sees, and say so, also while trace_pipe is open")

@@ -130,7 +130,7 @@ irqsoff_fire(const struct ktr_firing *f)
 	if (f->site == handler_entry && s->handlers++ == 0 && s->start_ns == 0) {
 		s->by_handler = true;
 		irqsoff_begin(f, s);
-	} else if (f->site == irq_disable && f->args[0] != 0 && s->start_ns == 0) {
+	} else if (f->site == irq_disable && f->args[2] != 0 && s->start_ns == 0) {
 		irqsoff_begin(f, s);
 	} else if (f->site == handler_exit && s->handlers > 0) {
 		if (--s->handlers == 0 && s->by_handler)
