@@ -63,6 +63,7 @@ take_record(struct ptrace **new, struct proc *tracer, struct lwp *l)
 				       .seized = (*new)->seized};
 	else
 		*new = NULL;
+	pt->capable = capable(CAP_SYS_PTRACE);
 	list_init(&pt->link);
 	ptrace_attach(pt, tracer, l);
 	return 0;

@@ -66,6 +66,7 @@ void test_queue(void);
 /* caps.c: the same on Linux. */
 void test_caps(void);
 int caps_as_executed(void);
+int caps_as_tracer(void);
 
 /* vdso.c: the same on Linux. */
 void test_vdso(void);

@@ -231,6 +231,8 @@ main(int argc, char *argv[])
 		return rt_as_executed();
 	if (argc == 2 && strcmp(argv[1], "caps-executed") == 0)
 		return caps_as_executed();
+	if (argc == 2 && strcmp(argv[1], "caps-tracer") == 0)
+		return caps_as_tracer();
 	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
 		return 0;
 	if (argc == 2 && strcmp(argv[1], "edges-wait") == 0)
