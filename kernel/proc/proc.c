@@ -15,8 +15,10 @@
 #include "kernel/entry.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uidinfo.h"
@@ -491,6 +493,30 @@ proc_has_number(uint32_t n)
 }
 
 static void
+#define TOLD_MAX 10 /* in so many nanoseconds, as on Linux */
+#define TOLD_NS  5000000000ul
+
+bool
+proc_may_tell(struct proc_told *told, const char *what)
+{
+	static struct spinlock lock = SPINLOCK_INIT("told");
+	unsigned silent = 0;
+	uint64_t now;
+	bool may;
+
+	spin_lock(&lock);
+	now = clock_ns();
+	if (told->count == 0 || now - told->since_ns > TOLD_NS) {
+		silent = told->count > TOLD_MAX ? told->count - TOLD_MAX : 0;
+		*told = (struct proc_told){now, 0};
+	}
+	may = told->count++ < TOLD_MAX;
+	spin_unlock(&lock);
+	if (silent > 0)
+		printk("%u more %s were not told\n", silent, what);
+	return may;
+}
+
 init_main(void *arg)
 {
 	static char *const env[] = {"PATH=/bin", "HOME=/", NULL};

@@ -200,7 +200,7 @@ struct proc {
 	bool subreaper;   /* [t] PR_SET_CHILD_SUBREAPER */
 	int death_signal; /* [t] when its parent ends; 0: none */
 	bool status_new;  /* [p] a stop or continue that wait4 has not reported yet */
-	bool doomed;      /* [p] the out-of-memory code has killed it */
+	uint64_t doomed_ns; /* [p] when the out-of-memory code killed it first; 0: it has not */
 	struct sigpending pending;                /* [p] for any thread */
 	uint64_t sig_ignored;                     /* [p] SIG_IGN */
 	struct kernel_sigaction sig_action[NSIG]; /* [p] */
@@ -290,6 +290,15 @@ bool proc_out_of_memory(void);
 /* ---- step.c: of the current thread, in an entry from user mode ---- */
 
 /* The program's pc: of the instruction if the thread l, whose frame is tf, runs a copy of it. */
+/*
+ * May another line of that kind be printed? A user's programs would fill the console, and dmesg,
+ * with them. Later it says how many were not. Any context but NMI.
+ */
+struct proc_told {
+	uint64_t since_ns;
+	unsigned count;
+};
+bool proc_may_tell(struct proc_told *told, const char *what);
 uintptr_t lwp_pc(const struct lwp *l, const struct arch_trapframe *tf);
 /* The copy has been run, or cannot be: makes that the frame's pc. */
 void lwp_step_end(struct arch_trapframe *tf);

@@ -163,6 +163,24 @@ def starve():
         alive(c)
 
 
+GRIP = """
+sysctl kern.maxpagesperuid=500 > /dev/null
+for i in $(seq 30); do su 1000 user_test do grip; done
+sleep 6
+su 1000 user_test do grip
+dmesg | grep -o 'is killed$'
+dmesg | grep -o '[0-9]* more processes.*'
+"""
+
+
+@test("who is killed for memory ends though a debugger keeps it in the stop before; of 30 such kills, 10 are told")
+def grip():
+    out = boot(GRIP, smp=1, options=[*DEEDS, "--icount"]).expect().out.replace("\r", "")
+    check_eq(len(re.findall("^grip: the child was ended by signal 9$", out, re.M)), 31, f"ends: {out[-2000:]}")
+    check_eq(len(re.findall("^is killed$", out, re.M)), 11, f"kills that were told: {out[-2000:]}")
+    check_match(r"^20 more processes that were killed for memory were not told$", out, "the others")
+
+
 @test("a system call of user 0 that finds no memory takes it from the user who holds most")
 def reclaim():
     with guest(*DEEDS, "--mem", "128M", smp=1) as c:
