@@ -34,11 +34,15 @@ struct vnode;
 /* PROC_CURSOR is not a process: it marks a reader's position in the list of all processes. */
 enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
 
-/* A signal that was sent, until it is taken. */
+/*
+ * A signal that was sent, until it is taken. Those with one number are a ring. The last of each is
+ * in a list, in no order, so that who has many of one number does not make others wait.
+ */
 struct sigqueue {
-	struct sigqueue *next;
-	struct uidinfo *ui; /* [c] for whom it counts; NULL: for nobody */
-	bool queued, kept;  /* kept: its owner frees it */
+	struct sigqueue *next;  /* the next one of its number; of the last one: the first */
+	struct sigqueue *other; /* of the last one: that of another number */
+	struct uidinfo *ui;     /* [c] for whom it counts; NULL: for nobody */
+	bool queued, kept;      /* kept: its owner frees it */
 	struct siginfo info;
 };
 
@@ -48,8 +52,7 @@ struct sigqueue {
  */
 struct sigpending {
 	uint64_t set;           /* bit n-1 is signal n */
-	struct sigqueue *queue; /* the oldest first */
-	struct sigqueue *last;  /* if there is one */
+	struct sigqueue *queue; /* the last ones of each number */
 };
 
 /* kernel/ktrace's, of a thread. Only the thread itself. */

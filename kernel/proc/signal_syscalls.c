@@ -166,6 +166,35 @@ task_signal_owner(const struct task_owner *o, const struct siginfo *info)
 	spin_unlock(&proc_lock);
 }
 
+unsigned
+proc_signal_group(uint32_t pgid, int sig)
+{
+	unsigned n = 0;
+
+	spin_lock(&proc_lock);
+	for_each_proc (p) {
+		if (p->pgid == pgid && p->state != PROC_ZOMBIE) {
+			if (sig != 0)
+				proc_signal_locked(p, sig);
+			n++;
+		}
+	}
+	spin_unlock(&proc_lock);
+	return n;
+}
+
+void
+proc_signal_one(uint32_t pid, int sig)
+{
+	struct proc *p;
+
+	spin_lock(&proc_lock);
+	p = proc_find(pid);
+	if (p != NULL)
+		proc_signal_locked(p, sig);
+	spin_unlock(&proc_lock);
+}
+
 static struct siginfo
 from_self(uint64_t sig, int code)
 {

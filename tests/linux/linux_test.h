@@ -63,6 +63,7 @@ int sysv_renumbered(void);
 /* queue.c: the same on Linux. */
 void test_queue(void);
 
+int queue_forgotten(unsigned n); /* prints how long that takes */
 /* caps.c: the same on Linux. */
 void test_caps(void);
 int caps_as_executed(void);

@@ -122,6 +122,14 @@ def ends():
     check_match(r"^read 8388608 of 8388608\r?$", run.out, "a read while signals are pending")
 
 
+@portable_test("8,000 queued signals are forgotten in not much more than four times what 2,000 take")
+def forgotten():
+    script = "for n in 2000 8000; do linux_test forgotten $n; done\n"
+    out = boot(script, options=[*FILE, "--icount"]).expect().out
+    few, many = map(int, re.findall(r"signals forgotten in (\d+) ns", out))
+    check(many < 8 * few, f"2,000 in {few} ns, 8,000 in {many} ns")
+
+
 @test("the calls that doc/running.md says are missing are missing")
 def missing():
     said = re.search(r"^- the calls ([^;]*);", (ROOT / "doc/running.md").read_text(), re.M)[1]
