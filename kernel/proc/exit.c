@@ -22,6 +22,7 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
+#include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/smp.h"
@@ -282,6 +283,7 @@ exit_process(struct proc *p)
 	p->thread = NULL;
 	p->state = PROC_ZOMBIE;
 	poll_notify(&proc_end_news, POLLIN);
+	sched_end_sums();
 	curthread()->proc = NULL;
 	curthread()->lwp = NULL;
 	curthread()->user_work = 0;
@@ -326,6 +328,7 @@ do_exit(int wait_status)
 		__atomic_fetch_sub(&p->nthreads, 1, __ATOMIC_RELEASE);
 		usage_add(&p->threads_usage, thread_usage(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;
+		sched_end_sums();
 		curthread()->proc = NULL;
 		curthread()->lwp = NULL;
 		curthread()->user_work = 0;

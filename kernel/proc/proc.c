@@ -241,6 +241,7 @@ lwp_init(struct lwp *l, struct proc *p, struct thread *t)
 	l->thread = t;
 	t->lwp = l;
 	t->proc = p;
+	t->sums = &p->sums;
 	list_init(&l->sibling);
 }
 
@@ -492,7 +493,6 @@ proc_has_number(uint32_t n)
 	return used;
 }
 
-static void
 #define TOLD_MAX 10 /* in so many nanoseconds, as on Linux */
 #define TOLD_NS  5000000000ul
 
@@ -517,6 +517,7 @@ proc_may_tell(struct proc_told *told, const char *what)
 	return may;
 }
 
+static void
 init_main(void *arg)
 {
 	static char *const env[] = {"PATH=/bin", "HOME=/", NULL};

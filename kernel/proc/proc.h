@@ -189,7 +189,8 @@ struct proc {
 	unsigned stopping;       /* [p] threads that have still to stop; then the parent is told */
 	struct usage children_usage; /* [p] of children that were waited for, with their own */
 	struct itimer alarm;         /* SIGALRM */
-	struct cpu_timer cpu_timers[CPU_TIMERS]; /* [p] */
+	struct cpu_sums sums;        /* of all its threads, also those that ended */
+	struct cpu_timer cpu_timers[CPU_TIMERS]; /* [p] ticks read deadline_ns without it */
 	bool cpu_timed;                          /* atomic: it has one, or RLIMIT_CPU */
 	struct list timers;                      /* [p] of timer_create() */
 	struct list sem_undos;    /* what semop() has to undo (kernel/ipc/sem.c: sem_mutex) */
@@ -289,10 +290,6 @@ void proc_signal_fault_locked(struct proc *p, const struct siginfo *info);
  * be freed, or the current process has to die. Thread context, no spin lock held.
  */
 bool proc_out_of_memory(void);
-
-/* ---- step.c: of the current thread, in an entry from user mode ---- */
-
-/* The program's pc: of the instruction if the thread l, whose frame is tf, runs a copy of it. */
 /*
  * May another line of that kind be printed? A user's programs would fill the console, and dmesg,
  * with them. Later it says how many were not. Any context but NMI.
@@ -302,6 +299,10 @@ struct proc_told {
 	unsigned count;
 };
 bool proc_may_tell(struct proc_told *told, const char *what);
+
+/* ---- step.c: of the current thread, in an entry from user mode ---- */
+
+/* The program's pc: of the instruction if the thread l, whose frame is tf, runs a copy of it. */
 uintptr_t lwp_pc(const struct lwp *l, const struct arch_trapframe *tf);
 /* The copy has been run, or cannot be: makes that the frame's pc. */
 void lwp_step_end(struct arch_trapframe *tf);

@@ -54,6 +54,16 @@ sched_runtime_ns(const struct thread *t)
 	return ns;
 }
 
+void
+sched_end_sums(void)
+{
+	struct runq *rq = lock_queue_of(curthread());
+
+	runq_charge(rq, clock_ns());
+	curthread()->sums = NULL;
+	spin_unlock(&rq->lock);
+}
+
 /* Takes a thread off its queue, for another CPU or with other parameters. */
 static void
 sched_withdraw(struct runq *rq, struct thread *t)

@@ -206,6 +206,11 @@ runq_charge(struct runq *rq, uint64_t now_ns)
 	if ((int64_t)ns < 0)
 		return;
 	t->runtime_ns += ns;
+	if (t->sums != NULL) {
+		__atomic_fetch_add(&t->sums->runtime_ns, ns, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&t->sums->user_ticks, t->user_ticks - t->user_known,
+				   __ATOMIC_RELAXED);
+	}
 	t->user_known = t->user_ticks;
 	if (thread_is_rt(t))
 		rq->rt_debt_ns += ns;

@@ -51,6 +51,7 @@ void test_seals(void);
 /* usage.c: the same on Linux. */
 void test_usage(void);
 int usage_as_executed(void);
+int usage_beside(unsigned n); /* computes with CPU timers, beside n threads that sleep */
 int room_as_executed(void);
 
 /* clones.c: the same on Linux. */
@@ -62,8 +63,8 @@ int sysv_renumbered(void);
 
 /* queue.c: the same on Linux. */
 void test_queue(void);
-
 int queue_forgotten(unsigned n); /* prints how long that takes */
+
 /* caps.c: the same on Linux. */
 void test_caps(void);
 int caps_as_executed(void);

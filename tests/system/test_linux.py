@@ -130,6 +130,20 @@ def forgotten():
     check(many < 8 * few, f"2,000 in {few} ns, 8,000 in {many} ns")
 
 
+TICKS = r"""dtrace -qn '
+fbt::cpu_timers_tick:entry { self->in = 1; n++; } fbt::cpu_timers_tick:return { self->in = 0; }
+fbt::thread_usage:entry, fbt::lwp_next:entry /self->in/ { looked++; }
+END { printf("ticks %d looked %d\n", n, looked); }' -c '/bin/linux_test beside 100'
+"""
+
+
+@portable_test("a tick of a process with a limit on CPU time looks at none of its other threads")
+def ticks():
+    out = boot(TICKS, options=FILE).expect().out
+    n, looked = map(int, check_match(r"^ticks (\d+) looked (\d+)\r?$", out, "ticks").groups())
+    check(n > 50 and looked < n, f"{n} ticks, which looked at {looked} threads")
+
+
 @test("the calls that doc/running.md says are missing are missing")
 def missing():
     said = re.search(r"^- the calls ([^;]*);", (ROOT / "doc/running.md").read_text(), re.M)[1]
