@@ -240,7 +240,6 @@ kernel_clone(const struct fork_args *f)
 	if (p->exe != NULL)
 		vnode_execute_begin(p->exe);
 	p->pgid = parent->pgid;
-	list_append(&parent->group, &p->group);
 	p->sid = parent->sid;
 	p->no_tty = parent->no_tty;
 	proc_signals_fork(p, parent, f->flags & CLONE_CLEAR_SIGHAND);

@@ -262,12 +262,16 @@ self_or_child(uint32_t pid)
 static bool
 may_join(const struct proc *p, uint32_t pgid)
 {
+	struct proc *first;
+
 	if (pgid == p->pid)
 		return true;
-	for_each_proc (q)
-		if (q->pgid == pgid && q->sid == p->sid &&
-		    (capable(CAP_KILL) || curproc()->uid == q->uid))
+	first = proc_find_group(pgid);
+	for_each_member(q, first)
+	{
+		if (q->sid == p->sid && (capable(CAP_KILL) || curproc()->uid == q->uid))
 			return true;
+	}
 	return false;
 }
 
@@ -303,7 +307,7 @@ group_of(uint32_t pid, bool session)
 	int64_t r = -ESRCH;
 
 	spin_lock(&proc_lock);
-	p = pid != 0 ? proc_find(pid) : curproc();
+	p = pid != 0 ? proc_find_any(pid) : curproc();
 	if (p != NULL)
 		r = session ? p->sid : p->pgid;
 	spin_unlock(&proc_lock);
@@ -321,9 +325,8 @@ sys_setsid(const uint64_t a[6])
 	int64_t r = self->pid;
 
 	spin_lock(&proc_lock);
-	for_each_proc (p)
-		if (p->pgid == self->pid)
-			r = -EPERM;
+	if (proc_find_group(self->pid) != NULL)
+		r = -EPERM;
 	if (r > 0) {
 		self->sid = self->pid;
 		proc_set_group(self, self->pid);
@@ -337,12 +340,12 @@ sys_setsid(const uint64_t a[6])
 uint32_t
 proc_group_session(uint32_t pgid)
 {
-	uint32_t sid = 0;
+	const struct proc *p;
+	uint32_t sid;
 
 	spin_lock(&proc_lock);
-	for_each_proc (p)
-		if (p->pgid == pgid)
-			sid = p->sid;
+	p = proc_find_group(pgid);
+	sid = p != NULL ? p->sid : 0;
 	spin_unlock(&proc_lock);
 	return sid;
 }
@@ -352,10 +355,13 @@ proc_group_own(uint32_t pgid)
 {
 	const struct proc *self = curproc();
 	bool any = false, own = false;
+	struct proc *first;
 
 	spin_lock(&proc_lock);
-	for_each_proc (p) {
-		if (p->pgid != pgid || p->sid != self->sid || p->state == PROC_ZOMBIE)
+	first = proc_find_group(pgid);
+	for_each_member(p, first)
+	{
+		if (p->sid != self->sid || p->state == PROC_ZOMBIE)
 			continue;
 		any = true;
 		own |= p->uid == self->uid || p->parent == self;

@@ -165,13 +165,13 @@ struct proc {
 	struct list all;        /* [p] */
 	struct list group;      /* [p] the ring of those with its pgid, also zombies */
 	bool loses_parent;      /* [p] its group may be orphaned: give_children_away() */
-	struct proc *same_hash; /* [p] (proc.c: by_pid) */
-	struct lwp first;       /* its first thread, which may have ended */
-	struct list lwps;       /* [p] the threads that live */
-	struct thread *thread;  /* [p] the oldest that lives; NULL: none does */
-	bool exiting;           /* [p] all threads end, and the process with exit_status */
-	int exit_status;        /* [p] */
-	uint64_t start_ns;      /* [c] in clock_ns() time */
+	struct proc *same_hash, *next_group; /* [p] (proc_find.c) */
+	struct lwp first;                    /* its first thread, which may have ended */
+	struct list lwps;                    /* [p] the threads that live */
+	struct thread *thread;               /* [p] the oldest that lives; NULL: none does */
+	bool exiting;               /* [p] all threads end, and the process with exit_status */
+	int exit_status;            /* [p] */
+	uint64_t start_ns;          /* [c] in clock_ns() time */
 	struct usage threads_usage; /* [p] of threads that have ended */
 	struct vmspace *vm;      /* [1] changed under proc_lock, so that others may read its size */
 	struct filetable *files; /* [1] changed under proc_lock; NULL: the process is ending */
@@ -263,12 +263,18 @@ extern struct spinlock proc_lock;
 /* The process after p in the list of all; NULL starts, and ends. proc_lock held. */
 struct proc *proc_next(const struct proc *p);
 #define for_each_proc(p) for (struct proc *p = proc_next(NULL); p != NULL; p = proc_next(p))
-/* Each process of p's group, p first. proc_lock held. */
+/* Each process of p's group, p first. NULL: of none. proc_lock held. */
 #define for_each_member(m, p)                                     \
 	for (struct proc *m = (p), *m##_end = NULL; m != m##_end; \
 	     m##_end = (p), m = list_entry(m->group.next, struct proc, group))
 /* The process with that number, also a zombie. NULL: there is none. proc_lock held. */
 struct proc *proc_find(uint32_t pid);
+/* The thread with that number, of a process. NULL: there is none. proc_lock held. */
+struct lwp *lwp_find(uint32_t tid);
+/* The process with that number, or the one whose thread has it. NULL. proc_lock held. */
+struct proc *proc_find_any(uint32_t tid);
+/* A member of the group. NULL: there is none. proc_lock held. */
+struct proc *proc_find_group(uint32_t pgid);
 /* The thread of p after l. NULL starts, and ends. proc_lock held. */
 struct lwp *lwp_next(const struct proc *p, const struct lwp *l);
 #define for_each_lwp(l, p) for (struct lwp *l = lwp_next(p, NULL); l != NULL; l = lwp_next(p, l))

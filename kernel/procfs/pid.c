@@ -110,42 +110,56 @@ procfs_pid_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add
 
 static const struct procfs_file procfs_task;
 
-/* The next thread of a process after `from`, by number. 0: none. */
-static uint32_t
-next_tid(uint32_t pid, uint32_t from)
+/* Of what has no threads, zombies and threads of the kernel, there is one. */
+static void
+batch_add_tasks(struct batch *b, uint32_t pid)
 {
-	uint32_t best = 0;
 	struct proc *p;
 
 	spin_lock(&proc_lock);
 	p = proc_find(pid);
-	if (p != NULL)
-		for_each_lwp(l, p) if (l->thread->tid > from &&
-				       (best == 0 || l->thread->tid < best)) best = l->thread->tid;
+	if (p == NULL || p->thread == NULL)
+		pid_batch_add(b, pid);
+	else
+		for_each_lwp(l, p) pid_batch_add(b, l->thread->tid);
 	spin_unlock(&proc_lock);
-	/* Of what has no threads, zombies and threads of the kernel, there is one. */
-	return best == 0 && (p == NULL || p->thread == NULL) && from < pid ? pid : best;
 }
 
 static bool
 find_task(const struct procfs_node *dir, const char *name, struct procfs_node *child)
 {
+	const struct proc *p;
+	const struct lwp *l;
+	bool found;
+
 	child->file = &procfs_task;
-	return procfs_number(name, PID_MAX, &child->tid) && child->tid != 0 &&
-	       next_tid(dir->pid, child->tid - 1) == child->tid;
+	if (!procfs_number(name, PID_MAX, &child->tid) || child->tid == 0)
+		return false;
+	spin_lock(&proc_lock);
+	p = proc_find(dir->pid);
+	l = lwp_find(child->tid);
+	found = p == NULL || p->thread == NULL ? child->tid == dir->pid
+					       : l != NULL && l->thread->proc == p;
+	spin_unlock(&proc_lock);
+	return found;
 }
 
 static void
 list_tasks(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add, void *arg)
 {
-	uint32_t tid = (uint32_t)from;
+	struct batch b = {.from = (uint32_t)from};
 	char name[16];
 
-	while ((tid = next_tid(dir->pid, tid)) != 0) {
-		snprintf(name, sizeof(name), "%u", tid);
-		if (!add(arg, name, procfs_task.mode, tid))
-			return;
-	}
+	do {
+		b.n = 0;
+		batch_add_tasks(&b, dir->pid);
+		for (unsigned i = 0; i < b.n; i++) {
+			b.from = b.pid[i];
+			snprintf(name, sizeof(name), "%u", b.from);
+			if (!add(arg, name, procfs_task.mode, b.from))
+				return;
+		}
+	} while (b.n == BATCH);
 }
 
 /* ---- other words ---- */

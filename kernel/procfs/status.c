@@ -109,7 +109,7 @@ take_space(struct facts *f, struct vmspace *vm)
 static int
 status_take(const struct procfs_node *n, struct facts *f)
 {
-	const struct lwp *that = NULL;
+	const struct lwp *that;
 	const struct ptrace *pt;
 	bool with_tty;
 	uint32_t fg;
@@ -124,7 +124,9 @@ status_take(const struct procfs_node *n, struct facts *f)
 		thread_with(f->pid, take_kernel_thread, f);
 		return f->threads != 0 ? 0 : -ESRCH;
 	}
-	for_each_lwp(l, p) if (l->thread->tid == f->tid) that = l;
+	that = lwp_find(f->tid);
+	if (that != NULL && that->thread->proc != p)
+		that = NULL;
 	pt = that != NULL ? that->ptrace : NULL;
 	f->ppid = p->parent != p ? p->parent->pid : 0;
 	f->pgid = p->pgid;

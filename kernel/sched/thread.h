@@ -200,6 +200,8 @@ _Noreturn void thread_exit(void);
 void thread_register_numbers(bool (*is_used)(uint32_t n));
 /* Waits until no thread with that number is left, dead ones too. Thread context, no lock held. */
 void thread_await_gone(uint32_t tid);
+/* A thread that does not run yet gets the number, which nobody has. */
+void thread_give_tid(struct thread *t, uint32_t tid);
 /* The current thread gets the number, which nobody has. For the log its old one has ended. */
 void thread_change_tid(uint32_t tid);
 /*

@@ -174,6 +174,7 @@ bool ptys_pair(int *master, int *slave);
 void test_stops(void);
 /* Exit statuses. */
 int stops_orphans(unsigned n);
+int stops_found(unsigned n);
 int stops_answers(unsigned n);
 int stops_shortage(void); /* only in a guest: it takes the memory of the machine */
 

@@ -247,6 +247,8 @@ main(int argc, char *argv[])
 		return threads_execute(atoi(argv[2]));
 	if (argc == 3 && strcmp(argv[1], "orphans") == 0)
 		return stops_orphans((unsigned)atoi(argv[2]));
+	if (argc == 3 && strcmp(argv[1], "found") == 0)
+		return stops_found((unsigned)atoi(argv[2]));
 	if (argc == 3 && strcmp(argv[1], "answers") == 0)
 		return stops_answers((unsigned)atoi(argv[2]));
 	if (argc == 2 && strcmp(argv[1], "shortage") == 0)

@@ -144,6 +144,19 @@ def ticks():
     check(n > 50 and looked < n, f"{n} ticks, which looked at {looked} threads")
 
 
+FOUND = r"""dtrace -qn 'fbt::proc_next:entry /pid == $target/ { n++; } END { printf("looked at %d\n", n); }' \
+-c '/bin/linux_test found 50'
+"""
+
+
+@portable_test("a thread, a process or a group is found by its number without a look at all others")
+def found():
+    out = boot(FOUND, options=FILE).expect().out
+    check_match(r"^found: 1\r?$", out, "what is asked for")
+    looked = int(check_match(r"^looked at (\d+)\r?$", out, "processes")[1])
+    check(looked < 50, f"processes that were looked at, of 50: {looked}")
+
+
 @test("the calls that doc/running.md says are missing are missing")
 def missing():
     said = re.search(r"^- the calls ([^;]*);", (ROOT / "doc/running.md").read_text(), re.M)[1]
