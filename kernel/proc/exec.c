@@ -3,9 +3,8 @@
  * an interpreter, the dynamic linker, is started by it: both are loaded.
  *
  * Anyone can supply the file, so every field is checked before use. The new address space is
- * complete before the old one is freed: after an error the caller continues unchanged. But after
- * -EAGAIN, because it may not gain the file's ids any more, its other threads have ended. After
- * that check it does not fail.
+ * complete before the old one is freed: after an error the caller continues unchanged. But if its
+ * other threads have ended for that, the caller does, too, as on Linux.
  */
 #include <abi_md.h>
 
@@ -417,7 +416,7 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	struct vnode *vn;
 	uint64_t sp = 0;
 	uint32_t old_tid;
-	bool alone;
+	bool ended_others = false;
 	int r;
 
 	SDT_FIRE(proc, , , exec, SDT_ARGS_DATA0(path, strlen(path)));
@@ -453,18 +452,19 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	ids.unreadable = r == 0 && program.unreadable;
 	if (r == 0)
 		r = build_stack(vm, name, s, &program, &ids, &sp);
-	alone = p->nthreads == 1;
-	if (r == 0)
+	if (r == 0) {
+		ended_others = p->nthreads > 1;
 		r = proc_single();
+		ended_others &= r == 0;
+	}
 	if (r == 0)
 		r = proc_unshare_files();
 	old_tid = curthread()->tid;
-	if (r == 0) {
+	if (r == 0)
 		r = exec_ids_hold(&ids);
-		if (r != 0 && !alone)
-			proc_signal_self(SIGKILL); /* the old program is no more */
-	}
 	if (r != 0) {
+		if (ended_others)
+			proc_signal_self(SIGKILL); /* the old program is no more */
 		proc_exe_drop(vn);
 		vm_destroy(vm);
 		return r;
