@@ -196,7 +196,10 @@ kernel_clone(const struct fork_args *f)
 	struct creds creds;
 	struct file *pidfd = NULL;
 	bool vfork = f->flags & CLONE_VFORK;
-	int fd = -1, error, event = vfork ? PTRACE_EVENT_VFORK : PTRACE_EVENT_FORK;
+	int fd = -1, error;
+	int event = vfork                  ? PTRACE_EVENT_VFORK
+		    : f->signal != SIGCHLD ? PTRACE_EVENT_CLONE
+					   : PTRACE_EVENT_FORK;
 	struct ptrace *pt = ptrace_child(event, &error);
 
 	if (error == 0 && too_many(parent))
@@ -243,6 +246,8 @@ kernel_clone(const struct fork_args *f)
 	p->sid = parent->sid;
 	p->no_tty = parent->no_tty;
 	proc_signals_fork(p, parent, f->flags & CLONE_CLEAR_SIGHAND);
+	if ((f->flags & CLONE_VM) && !vfork) /* the parent may use that stack meanwhile */
+		p->first.sig_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
 	memcpy(p->limits, parent->limits, sizeof(p->limits));
 	cpu_timers_update(p);
 	memcpy(p->psargs, parent->psargs, sizeof(p->psargs));
