@@ -236,6 +236,7 @@ exec_become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *
 	p->membarrier = false;
 	p->executed = true;
 	p->exit_signal = SIGCHLD;
+	p->execs++;
 	curlwp()->clear_tid = curlwp()->robust = 0;
 	curlwp()->step.copy = 0; /* of the old program, and perhaps left by a jump */
 	proc_signals_exec(p);

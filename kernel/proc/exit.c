@@ -223,12 +223,13 @@ void
 proc_tell_end(struct proc *p, bool awaited)
 {
 	struct proc *parent = p->parent;
+	/* Another program, perhaps with more rights, has not chosen the signal. */
+	int sig = p->parent_execs == parent->execs ? p->exit_signal : SIGCHLD;
 
-	if (p->exit_signal != 0)
-		proc_signal_child(p, p->exit_signal, exit_reason(p->wait_status),
-				  exit_value(p->wait_status));
+	if (sig != 0)
+		proc_signal_child(p, sig, exit_reason(p->wait_status), exit_value(p->wait_status));
 	wakeup(parent);
-	if (!awaited && p->exit_signal == SIGCHLD && wants_no_zombies(parent))
+	if (!awaited && sig == SIGCHLD && wants_no_zombies(parent))
 		give_child_away(p, init_proc);
 }
 

@@ -254,6 +254,7 @@ kernel_clone(const struct fork_args *f)
 	memcpy(p->program, parent->program, sizeof(p->program));
 	p->parent = f->flags & CLONE_PARENT ? parent->parent : parent;
 	p->exit_signal = f->flags & CLONE_PARENT ? parent->exit_signal : (uint8_t)f->signal;
+	p->parent_execs = f->flags & CLONE_PARENT ? parent->parent_execs : parent->execs;
 	if (vfork) {
 		p->vfork_waiter = curlwp();
 		curlwp()->vfork_child = p;

@@ -56,6 +56,7 @@ int room_as_executed(void);
 
 /* clones.c: the same on Linux. */
 void test_clones(void);
+int clones_as_executed(void);
 
 /* sysv.c: the same on Linux. */
 void test_sysv(void);
