@@ -94,6 +94,7 @@ void test_threads(void);
 int threads_as_executed(const char *pid);
 /* A thread executes this program, as above; how: what the first one does, 0 to 3. */
 int threads_execute(int how);
+int threads_far(unsigned n);
 
 /* workers.c: exit statuses. */
 int workers_traced(void);

@@ -144,6 +144,14 @@ def ticks():
     check(n > 50 and looked < n, f"{n} ticks, which looked at {looked} threads")
 
 
+@portable_test("who wakes nobody does not look at all threads that wait for words 1,024 bytes apart")
+def far():
+    script = "for n in 20 400; do linux_test far $n || echo not $?; done\n"
+    out = boot(script, options=[*FILE, "--icount"]).expect().out
+    few, many = map(int, re.findall(r"beside \d+ waiters (\d+) ns", out))
+    check("not" not in out and many < 3 * few, f"beside 20 waiters {few} ns, beside 400 {many} ns\n{out}")
+
+
 FOUND = r"""dtrace -qn 'fbt::proc_next:entry /pid == $target/ { n++; } END { printf("looked at %d\n", n); }' \
 -c '/bin/linux_test found 50'
 """
