@@ -169,6 +169,7 @@ int ptraced_sum(int a, int b);
 
 /* ptys.c: the same on Linux. */
 void test_ptys(void);
+int ptys_reserved(void);
 /* A pair, unlocked. The slave is not opened as anybody's terminal. False: there is none. */
 bool ptys_pair(int *master, int *slave);
 

@@ -233,6 +233,8 @@ main(int argc, char *argv[])
 		return clones_as_executed();
 	if (argc == 3 && strcmp(argv[1], "far") == 0)
 		return threads_far((unsigned)atoi(argv[2]));
+	if (argc == 2 && strcmp(argv[1], "ptys-reserved") == 0)
+		return ptys_reserved();
 	if (argc == 3 && strcmp(argv[1], "forgotten") == 0)
 		return queue_forgotten((unsigned)atoi(argv[2]));
 	if (argc == 3 && strcmp(argv[1], "beside") == 0)

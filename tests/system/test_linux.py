@@ -152,6 +152,14 @@ def far():
     check("not" not in out and many < 3 * few, f"beside 20 waiters {few} ns, beside 400 {many} ns\n{out}")
 
 
+@portable_test("user 0 gets a pseudo-terminal though a user has as many as users get")
+def reserved():
+    script = "sysctl kern.maxkmemperuid=200000 kern.maxfilesperuid=4000\nlinux_test ptys-reserved && echo one more\n"
+    out = boot(script, options=FILE, mem="512M").expect().out
+    check_match(r"^a user has 1536 pseudo-terminals, errno 28\r?$", out, "the user's")
+    check_match(r"^one more\r?$", out, "user 0's")
+
+
 FOUND = r"""dtrace -qn 'fbt::proc_next:entry /pid == $target/ { n++; } END { printf("looked at %d\n", n); }' \
 -c '/bin/linux_test found 50'
 """
