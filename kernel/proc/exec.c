@@ -540,7 +540,10 @@ do_execveat(uint64_t dirfd, uint64_t upath, uint64_t uargv, uint64_t uenvp, uint
 	struct target to = {0};
 	int r = -ENOMEM;
 
-	if (s != NULL && path != NULL) {
+	curproc()->crowds &= uidinfo_is_crowded(curproc()->ui);
+	if (curproc()->crowds) { /* setuid() has not failed, as on Linux, but this does */
+		r = -EAGAIN;
+	} else if (s != NULL && path != NULL) {
 		r = copy_in_str(path + FD_NAME, upath, PATH_MAX);
 		if (r >= 0)
 			r = exec_take_target(&to, dirfd, upath, path + FD_NAME, flags);

@@ -166,16 +166,18 @@ exchange_user(struct proc *p, struct uidinfo **ui)
 	for_each_lwp(l, p) sched_set_user(l->thread, p->ui->groups);
 }
 
-/* The user, who is charged for p, too. NULL: too much of that. */
+/*
+ * The user, who is charged for p, too, even if that is too much: a program that gives up its rights
+ * may not look whether it has, and must not go on with them. NULL: no memory.
+ */
 static struct uidinfo *
 enter_user(const struct proc *p, uint32_t uid)
 {
-	struct uidinfo *ui = uidinfo_enter(uid);
+	struct uidinfo *ui = uidinfo_enter_anyway(uid);
 
-	if (ui == NULL || uidinfo_charge(ui, UIDINFO_KMEM, kmalloc_size(p)))
-		return ui;
-	uidinfo_leave(ui);
-	return NULL;
+	if (ui != NULL)
+		uidinfo_charge_anyway(ui, UIDINFO_KMEM, kmalloc_size(p));
+	return ui;
 }
 
 static void
@@ -198,6 +200,7 @@ set_users_locked(struct proc *p, enum how how, struct three to, struct uidinfo *
 		return -EAGAIN; /* another thread was faster */
 	CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, to.effective);
 	exchange_user(p, ui);
+	p->crowds = uidinfo_is_crowded(p->ui);
 	lose_caps(&p->caps, &now, &to);
 	if (to.effective != now.effective)
 		p->death_signal = 0;
