@@ -342,8 +342,7 @@ proc_signals_block(uint64_t mask)
 	self->sig_blocked = mask & ~UNSTOPPABLE;
 	proc_signals_update_thread(p, self);
 	if (p->pending.set & self->sig_blocked)
-		for_each_lwp(l, p) if (l != self && (p->pending.set & self->sig_blocked &
-						     ~l->sig_blocked)) sleepq_interrupt(l->thread);
+		proc_signals_retarget(p); /* others may take what this one does not any more */
 	spin_unlock(&proc_lock);
 }
 
