@@ -48,7 +48,7 @@ BUDGETS = {
     "kernel/probe": 4225,
     "kernel/proc": 10975,
     "kernel/procfs": 1980,
-    "kernel/sched": 3535,
+    "kernel/sched": 3540,
     "kernel/sync": 820,
     "kernel/sysctl": 1125,
     "kernel/trace": 2100,
