@@ -38,6 +38,8 @@ cpu_used(const struct proc *p)
 	uint64_t all = __atomic_load_n(&p->sums.runtime_ns, __ATOMIC_RELAXED);
 	uint64_t ticks = __atomic_load_n(&p->sums.user_ticks, __ATOMIC_RELAXED), user;
 
+	if (t->sums == NULL) /* it has always been the only one */
+		return thread_usage(t);
 	all += thread_cpu_ns() - __atomic_load_n(&t->runtime_ns, __ATOMIC_RELAXED);
 	user = clock_span_ns(ticks + t->user_ticks - t->user_known);
 	if (user > all)

@@ -284,7 +284,7 @@ exit_process(struct proc *p)
 	p->thread = NULL;
 	p->state = PROC_ZOMBIE;
 	poll_notify(&proc_end_news, POLLIN);
-	sched_end_sums();
+	sched_count_in(NULL);
 	curthread()->proc = NULL;
 	curthread()->lwp = NULL;
 	curthread()->user_work = 0;
@@ -329,7 +329,7 @@ do_exit(int wait_status)
 		__atomic_fetch_sub(&p->nthreads, 1, __ATOMIC_RELEASE);
 		usage_add(&p->threads_usage, thread_usage(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;
-		sched_end_sums();
+		sched_count_in(NULL);
 		curthread()->proc = NULL;
 		curthread()->lwp = NULL;
 		curthread()->user_work = 0;

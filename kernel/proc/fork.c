@@ -322,6 +322,8 @@ clone_thread(const struct fork_args *f)
 		return -ENOMEM;
 	}
 	tid = t->tid;
+	if (curthread()->sums == NULL)
+		sched_count_in(&p->sums); /* it is the only thread */
 	lwp_init(l, p, t);
 	l->ui = ui;
 	l->sig_blocked = curlwp()->sig_blocked;

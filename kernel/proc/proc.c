@@ -236,7 +236,7 @@ lwp_init(struct lwp *l, struct proc *p, struct thread *t)
 	l->thread = t;
 	list_init(&l->sibling);
 	t->proc = p;
-	t->sums = &p->sums;
+	t->sums = l != &p->first ? &p->sums : NULL;
 	__atomic_store_n(&t->lwp, l, __ATOMIC_RELEASE); /* for lwp_find() */
 }
 

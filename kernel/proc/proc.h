@@ -191,7 +191,7 @@ struct proc {
 	unsigned stopping;       /* [p] threads that have still to stop; then the parent is told */
 	struct usage children_usage; /* [p] of children that were waited for, with their own */
 	struct itimer alarm;         /* SIGALRM */
-	struct cpu_sums sums;        /* of all its threads, also those that ended */
+	struct cpu_sums sums;        /* of all its threads, if it ever had several */
 	struct cpu_timer cpu_timers[CPU_TIMERS]; /* [p] ticks read deadline_ns without it */
 	bool cpu_timed;                          /* atomic: it has one, or RLIMIT_CPU */
 	struct list timers;                      /* [p] of timer_create() */

@@ -55,12 +55,15 @@ sched_runtime_ns(const struct thread *t)
 }
 
 void
-sched_end_sums(void)
+sched_count_in(struct cpu_sums *sums)
 {
-	struct runq *rq = lock_queue_of(curthread());
+	struct thread *t = curthread();
+	struct runq *rq = lock_queue_of(t);
 
 	runq_charge(rq, clock_ns());
-	curthread()->sums = NULL;
+	if (sums != NULL)
+		*sums = (struct cpu_sums){t->runtime_ns, t->user_known};
+	t->sums = sums;
 	spin_unlock(&rq->lock);
 }
 
