@@ -176,38 +176,11 @@ fault_find_fixup(const struct arch_trapframe *tf, bool user)
 	return 0;
 }
 
-#define TOLD_FAULTS    10 /* in so many nanoseconds, as on Linux */
-#define TOLD_FAULTS_NS 5000000000ul
-
-/* May another line be printed? A user's programs would fill the console, and dmesg, with them. */
-static bool
-may_tell_fault(void)
-{
-	static struct spinlock lock = SPINLOCK_INIT("faults");
-	static uint64_t since_ns;
-	static unsigned count;
-	unsigned silent = 0;
-	uint64_t now;
-	bool may;
-
-	spin_lock(&lock);
-	now = clock_ns();
-	if (count == 0 || now - since_ns > TOLD_FAULTS_NS) {
-		silent = count > TOLD_FAULTS ? count - TOLD_FAULTS : 0;
-		since_ns = now;
-		count = 0;
-	}
-	may = count++ < TOLD_FAULTS;
-	spin_unlock(&lock);
-	if (silent > 0)
-		printk("%u more faults of programs were not told\n", silent);
-	return may;
-}
-
 /* code: what siginfo says. */
 static void
 raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, int code)
 {
+	static struct proc_told told;
 	struct proc *p = curproc();
 
 	if (arch_tf_user(tf))
@@ -225,7 +198,8 @@ raise_fault(struct arch_trapframe *tf, int sig, const char *what, uintptr_t va, 
 		panic_trap(tf, "%s, address %#lx", what, va);
 	SDT_PROBE3(proc, , , fault, sig, va, arch_tf_pc(tf));
 	arch_fault_note(&curlwp()->fault_regs, tf, va);
-	if (!(p->sig_caught & 1ul << (sig - 1)) && curlwp()->ptrace == NULL && may_tell_fault())
+	if (!(p->sig_caught & 1ul << (sig - 1)) && curlwp()->ptrace == NULL &&
+	    proc_may_tell(&told, "faults of programs"))
 		printk("%s[%u]: %s at %#lx, address %#lx: signal %d\n", p->name, p->pid, what,
 		       arch_tf_pc(tf), va, sig);
 	spin_lock(&proc_lock);

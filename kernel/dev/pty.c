@@ -26,7 +26,8 @@
 #include "kernel/sched/sleepq.h"
 
 #define PTY_FIRST DEVICE(136, 0) /* as Linux: eight majors, */
-#define PTYS_MAX  2048u          /* 256 each */
+#define PTYS_MAX  2048u          /* 256 each; */
+#define PTYS_KEPT 512u           /* of these for CAP_SYS_ADMIN */
 #define RING_SIZE 65536u         /* a power of two */
 
 struct pty {
@@ -182,7 +183,7 @@ pts_add(struct pty *p)
 	char name[16];
 	int error;
 
-	if (number >= PTYS_MAX)
+	if (number >= PTYS_MAX - (capable(CAP_SYS_ADMIN) ? 0 : PTYS_KEPT))
 		return -ENOSPC;
 	snprintf(name, sizeof(name), "%u", number);
 	p->vn = vnode_add(pts_dir, name, S_IFCHR | 0600, &pts_ops, p, &error);

@@ -184,6 +184,22 @@ uidinfo_enter(uint32_t uid)
 	return ui != NULL && uidinfo_charge(ui, UIDINFO_PROC, 1) ? ui : NULL;
 }
 
+struct uidinfo *
+uidinfo_enter_anyway(uint32_t uid)
+{
+	struct uidinfo *ui = uid != 0 ? uidinfo_find_or_make(uid) : &uidinfo_root;
+
+	if (ui != NULL)
+		uidinfo_charge_anyway(ui, UIDINFO_PROC, 1);
+	return ui;
+}
+
+bool
+uidinfo_is_crowded(const struct uidinfo *ui)
+{
+	return ui != &uidinfo_root && uidinfo_held(ui, UIDINFO_PROC) > limit_of(UIDINFO_PROC);
+}
+
 void
 uidinfo_leave(struct uidinfo *ui)
 {

@@ -46,6 +46,10 @@ extern struct uidinfo uidinfo_root; /* user 0, and kernel threads */
 void uidinfo_init(void);
 /* Counts one process more. NULL: too many of this user or of all, or no memory. */
 struct uidinfo *uidinfo_enter(uint32_t uid);
+/* The same whatever the limits are. NULL: no memory. */
+struct uidinfo *uidinfo_enter_anyway(uint32_t uid);
+/* Has the user more processes than its limit? */
+bool uidinfo_is_crowded(const struct uidinfo *ui);
 /* Counts one process less. */
 void uidinfo_leave(struct uidinfo *ui);
 /* Counts n more. False: a limit is reached or memory is short, and nothing is counted. */

@@ -2,11 +2,14 @@
  * cpu_timers.c - timers of a process's time on a CPU: ITIMER_VIRTUAL, ITIMER_PROF, RLIMIT_CPU.
  *
  * Each clock tick of a thread looks whether its process has used so much. So they are as exact as
- * ticks are, as on Linux. Locking: proc_lock.
+ * ticks are, as on Linux. A tick looks at no other thread: a process may have many.
+ *
+ * Locking: proc_lock, which a tick takes only if something is due.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -25,6 +28,23 @@ cpu_timers_update(struct proc *p)
 	for (unsigned i = 0; i < CPU_TIMERS; i++)
 		timed |= p->cpu_timers[i].deadline_ns != 0;
 	__atomic_store_n(&p->cpu_timed, timed, __ATOMIC_RELAXED);
+}
+
+/* What the current process has used: its other threads up to their last ticks. Interrupts off. */
+static struct usage
+cpu_used(const struct proc *p)
+{
+	const struct thread *t = curthread();
+	uint64_t all = __atomic_load_n(&p->sums.runtime_ns, __ATOMIC_RELAXED);
+	uint64_t ticks = __atomic_load_n(&p->sums.user_ticks, __ATOMIC_RELAXED), user;
+
+	if (t->sums == NULL) /* it has always been the only one */
+		return thread_usage(t);
+	all += thread_cpu_ns() - __atomic_load_n(&t->runtime_ns, __ATOMIC_RELAXED);
+	user = clock_span_ns(ticks + t->user_ticks - t->user_known);
+	if (user > all)
+		user = all; /* as in thread_usage() */
+	return (struct usage){.user_ns = user, .system_ns = all - user};
 }
 
 /* What the timer counts: time in the program, or all. */
@@ -53,7 +73,7 @@ cpu_timer_set(unsigned timer, const struct itimer_left *new)
 	uint64_t now;
 
 	spin_lock(&proc_lock);
-	now = used_ns(proc_usage(p), timer);
+	now = used_ns(cpu_used(p), timer);
 	old = cpu_timer_left(t, now);
 	if (new != NULL) {
 		t->deadline_ns = new->left_ns != 0 ? now + new->left_ns : 0;
@@ -79,6 +99,22 @@ check_cpu_limit(struct proc *p, uint64_t ns)
 	}
 }
 
+static bool
+cpu_timers_are_due(const struct proc *p, struct usage u)
+{
+	const struct rlimit *limit = &p->limits[RLIMIT_CPU];
+	uint64_t seconds = (u.user_ns + u.system_ns) / NS_PER_S;
+	bool due = seconds >= __atomic_load_n(&limit->rlim_cur, __ATOMIC_RELAXED) ||
+		   seconds >= __atomic_load_n(&limit->rlim_max, __ATOMIC_RELAXED);
+
+	for (unsigned i = 0; i < CPU_TIMERS; i++) {
+		uint64_t ns = __atomic_load_n(&p->cpu_timers[i].deadline_ns, __ATOMIC_RELAXED);
+
+		due |= ns != 0 && used_ns(u, i) >= ns;
+	}
+	return due;
+}
+
 static void
 cpu_timers_tick(void)
 {
@@ -88,8 +124,10 @@ cpu_timers_tick(void)
 
 	if (p == NULL || !__atomic_load_n(&p->cpu_timed, __ATOMIC_RELAXED))
 		return;
+	u = cpu_used(p);
+	if (!cpu_timers_are_due(p, u))
+		return;
 	spin_lock(&proc_lock);
-	u = proc_usage(p);
 	for (unsigned i = 0; i < CPU_TIMERS; i++) {
 		struct cpu_timer *t = &p->cpu_timers[i];
 		uint64_t now = used_ns(u, i), late = now - t->deadline_ns;

@@ -3,9 +3,8 @@
  * an interpreter, the dynamic linker, is started by it: both are loaded.
  *
  * Anyone can supply the file, so every field is checked before use. The new address space is
- * complete before the old one is freed: after an error the caller continues unchanged. But after
- * -EAGAIN, because it may not gain the file's ids any more, its other threads have ended. After
- * that check it does not fail.
+ * complete before the old one is freed: after an error the caller continues unchanged. But if its
+ * other threads have ended for that, the caller does, too, as on Linux.
  */
 #include <abi_md.h>
 
@@ -237,6 +236,7 @@ exec_become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *
 	p->membarrier = false;
 	p->executed = true;
 	p->exit_signal = SIGCHLD;
+	p->execs++;
 	curlwp()->clear_tid = curlwp()->robust = 0;
 	curlwp()->step.copy = 0; /* of the old program, and perhaps left by a jump */
 	proc_signals_exec(p);
@@ -417,7 +417,7 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	struct vnode *vn;
 	uint64_t sp = 0;
 	uint32_t old_tid;
-	bool alone;
+	bool ended_others = false;
 	int r;
 
 	SDT_FIRE(proc, , , exec, SDT_ARGS_DATA0(path, strlen(path)));
@@ -453,18 +453,19 @@ do_execveat_common(struct proc *p, const struct target *to, struct args *s,
 	ids.unreadable = r == 0 && program.unreadable;
 	if (r == 0)
 		r = build_stack(vm, name, s, &program, &ids, &sp);
-	alone = p->nthreads == 1;
-	if (r == 0)
+	if (r == 0) {
+		ended_others = p->nthreads > 1;
 		r = proc_single();
+		ended_others &= r == 0;
+	}
 	if (r == 0)
 		r = proc_unshare_files();
 	old_tid = curthread()->tid;
-	if (r == 0) {
+	if (r == 0)
 		r = exec_ids_hold(&ids);
-		if (r != 0 && !alone)
-			proc_signal_self(SIGKILL); /* the old program is no more */
-	}
 	if (r != 0) {
+		if (ended_others)
+			proc_signal_self(SIGKILL); /* the old program is no more */
 		proc_exe_drop(vn);
 		vm_destroy(vm);
 		return r;
@@ -539,7 +540,10 @@ do_execveat(uint64_t dirfd, uint64_t upath, uint64_t uargv, uint64_t uenvp, uint
 	struct target to = {0};
 	int r = -ENOMEM;
 
-	if (s != NULL && path != NULL) {
+	curproc()->crowds &= uidinfo_is_crowded(curproc()->ui);
+	if (curproc()->crowds) { /* setuid() has not failed, as on Linux, but this does */
+		r = -EAGAIN;
+	} else if (s != NULL && path != NULL) {
 		r = copy_in_str(path + FD_NAME, upath, PATH_MAX);
 		if (r >= 0)
 			r = exec_take_target(&to, dirfd, upath, path + FD_NAME, flags);

@@ -69,7 +69,6 @@ exec_ids_take(const struct exec_ids *ids)
 	struct proc *p = curproc();
 	struct caps *c = &p->caps;
 	uint64_t all = c->bounding | c->inheritable, had = c->permitted;
-	/* Its tracer may have lost rights since exec_ids_hold(). Then it gets no capabilities. */
 	bool other = exec_ids_differ(ids), gains = may_gain();
 
 	p->execing = false;

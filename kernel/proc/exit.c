@@ -22,6 +22,7 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
+#include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/smp.h"
@@ -222,12 +223,13 @@ void
 proc_tell_end(struct proc *p, bool awaited)
 {
 	struct proc *parent = p->parent;
+	/* Another program, perhaps with more rights, has not chosen the signal. */
+	int sig = p->parent_execs == parent->execs ? p->exit_signal : SIGCHLD;
 
-	if (p->exit_signal != 0)
-		proc_signal_child(p, p->exit_signal, exit_reason(p->wait_status),
-				  exit_value(p->wait_status));
+	if (sig != 0)
+		proc_signal_child(p, sig, exit_reason(p->wait_status), exit_value(p->wait_status));
 	wakeup(parent);
-	if (!awaited && p->exit_signal == SIGCHLD && wants_no_zombies(parent))
+	if (!awaited && sig == SIGCHLD && wants_no_zombies(parent))
 		give_child_away(p, init_proc);
 }
 
@@ -282,6 +284,7 @@ exit_process(struct proc *p)
 	p->thread = NULL;
 	p->state = PROC_ZOMBIE;
 	poll_notify(&proc_end_news, POLLIN);
+	sched_count_in(NULL);
 	curthread()->proc = NULL;
 	curthread()->lwp = NULL;
 	curthread()->user_work = 0;
@@ -326,6 +329,7 @@ do_exit(int wait_status)
 		__atomic_fetch_sub(&p->nthreads, 1, __ATOMIC_RELEASE);
 		usage_add(&p->threads_usage, thread_usage(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;
+		sched_count_in(NULL);
 		curthread()->proc = NULL;
 		curthread()->lwp = NULL;
 		curthread()->user_work = 0;

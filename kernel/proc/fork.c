@@ -196,7 +196,10 @@ kernel_clone(const struct fork_args *f)
 	struct creds creds;
 	struct file *pidfd = NULL;
 	bool vfork = f->flags & CLONE_VFORK;
-	int fd = -1, error, event = vfork ? PTRACE_EVENT_VFORK : PTRACE_EVENT_FORK;
+	int fd = -1, error;
+	int event = vfork                  ? PTRACE_EVENT_VFORK
+		    : f->signal != SIGCHLD ? PTRACE_EVENT_CLONE
+					   : PTRACE_EVENT_FORK;
 	struct ptrace *pt = ptrace_child(event, &error);
 
 	if (error == 0 && too_many(parent))
@@ -240,16 +243,18 @@ kernel_clone(const struct fork_args *f)
 	if (p->exe != NULL)
 		vnode_execute_begin(p->exe);
 	p->pgid = parent->pgid;
-	list_append(&parent->group, &p->group);
 	p->sid = parent->sid;
 	p->no_tty = parent->no_tty;
 	proc_signals_fork(p, parent, f->flags & CLONE_CLEAR_SIGHAND);
+	if ((f->flags & CLONE_VM) && !vfork) /* the parent may use that stack meanwhile */
+		p->first.sig_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
 	memcpy(p->limits, parent->limits, sizeof(p->limits));
 	cpu_timers_update(p);
 	memcpy(p->psargs, parent->psargs, sizeof(p->psargs));
 	memcpy(p->program, parent->program, sizeof(p->program));
 	p->parent = f->flags & CLONE_PARENT ? parent->parent : parent;
 	p->exit_signal = f->flags & CLONE_PARENT ? parent->exit_signal : (uint8_t)f->signal;
+	p->parent_execs = f->flags & CLONE_PARENT ? parent->parent_execs : parent->execs;
 	if (vfork) {
 		p->vfork_waiter = curlwp();
 		curlwp()->vfork_child = p;
@@ -317,6 +322,8 @@ clone_thread(const struct fork_args *f)
 		return -ENOMEM;
 	}
 	tid = t->tid;
+	if (curthread()->sums == NULL)
+		sched_count_in(&p->sums); /* it is the only thread */
 	lwp_init(l, p, t);
 	l->ui = ui;
 	l->sig_blocked = curlwp()->sig_blocked;

@@ -6,7 +6,8 @@
  * map. A thread that waits has a struct waiter on its stack.
  *
  * Locking: futex_lock guards all waiters. While it is held, words are read that are in memory; what
- * is not is fetched before.
+ * is not is fetched before. It is given up now and then while a bucket is walked, for any user may
+ * make one long.
  */
 #include "kernel/abi/futex.h"
 
@@ -15,6 +16,7 @@
 #include "kernel/abi/time.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/list.h"
+#include "kernel/lib/random.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -26,7 +28,8 @@
 #include "ktr/ktr.h"
 
 #define BUCKETS    256u
-#define BATCH      16u   /* threads that are woken with interrupts off */
+#define BATCH      16u   /* threads that are woken with interrupts off, */
+#define LOOKS      64u   /* and that are looked at */
 #define ROBUST_MAX 2048u /* mutexes of a list, which may be a circle */
 
 /* Whose a word is: an object, by its number, and where it is there; or a space, and its address. */
@@ -68,8 +71,13 @@ word_at(uint64_t addr, uint32_t op)
 static struct list *
 futex_bucket(struct word w)
 {
-	struct list *b = &buckets[(w.of / 64 + w.at / 4) % BUCKETS];
+	static uint64_t secret; /* else who chooses words chooses their bucket */
+	struct list *b;
 
+	if (secret == 0)
+		random_bytes(&secret, sizeof(secret));
+	secret |= 1;
+	b = &buckets[(w.of / 64 + w.at / 4) * secret >> 32 & (BUCKETS - 1)];
 	if (b->next == NULL)
 		list_init(b);
 	return b;
@@ -148,17 +156,37 @@ futex_wake_list(struct list *woken)
 	}
 }
 
+/* Gives the lock up for a moment, before l in its bucket. Returns what follows then. */
+static struct list *
+futex_pause(struct list *l)
+{
+	struct waiter place = {.bits = 0}; /* whom nobody wakes */
+
+	list_append(l, &place.list);
+	spin_unlock(&futex_lock);
+	spin_lock(&futex_lock);
+	l = place.list.next;
+	list_remove(&place.list);
+	return l;
+}
+
 /*
  * Wakes up to `count` threads, and makes up to `more` others wait at `to`. Returns how many.
- * futex_lock held, which is released now and then while they are woken.
+ * futex_lock held, which is released now and then.
  */
 static int64_t
 futex_wake_word(struct word from, uint32_t bits, uint32_t count, struct word to, uint32_t more)
 {
-	struct list woken = LIST_INIT(woken);
+	struct list woken = LIST_INIT(woken), *bucket = futex_bucket(from), *l = bucket->next;
 	int64_t n = 0;
 
-	list_for_each_entry_safe (struct waiter, w, futex_bucket(from), list) {
+	for (unsigned looks = 1; l != bucket; looks++) {
+		struct waiter *w;
+
+		if (looks % LOOKS == 0 && (l = futex_pause(l)) == bucket)
+			break;
+		w = list_entry(l, struct waiter, list);
+		l = l->next;
 		if (w->word.of != from.of || w->word.at != from.at || !(w->bits & bits))
 			continue;
 		if (count > 0) {

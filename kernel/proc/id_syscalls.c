@@ -166,16 +166,18 @@ exchange_user(struct proc *p, struct uidinfo **ui)
 	for_each_lwp(l, p) sched_set_user(l->thread, p->ui->groups);
 }
 
-/* The user, who is charged for p, too. NULL: too much of that. */
+/*
+ * The user, who is charged for p, too, even if that is too much: a program that gives up its rights
+ * may not look whether it has, and must not go on with them. NULL: no memory.
+ */
 static struct uidinfo *
 enter_user(const struct proc *p, uint32_t uid)
 {
-	struct uidinfo *ui = uidinfo_enter(uid);
+	struct uidinfo *ui = uidinfo_enter_anyway(uid);
 
-	if (ui == NULL || uidinfo_charge(ui, UIDINFO_KMEM, kmalloc_size(p)))
-		return ui;
-	uidinfo_leave(ui);
-	return NULL;
+	if (ui != NULL)
+		uidinfo_charge_anyway(ui, UIDINFO_KMEM, kmalloc_size(p));
+	return ui;
 }
 
 static void
@@ -198,6 +200,7 @@ set_users_locked(struct proc *p, enum how how, struct three to, struct uidinfo *
 		return -EAGAIN; /* another thread was faster */
 	CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, to.effective);
 	exchange_user(p, ui);
+	p->crowds = uidinfo_is_crowded(p->ui);
 	lose_caps(&p->caps, &now, &to);
 	if (to.effective != now.effective)
 		p->death_signal = 0;
@@ -262,12 +265,16 @@ self_or_child(uint32_t pid)
 static bool
 may_join(const struct proc *p, uint32_t pgid)
 {
+	struct proc *first;
+
 	if (pgid == p->pid)
 		return true;
-	for_each_proc (q)
-		if (q->pgid == pgid && q->sid == p->sid &&
-		    (capable(CAP_KILL) || curproc()->uid == q->uid))
+	first = proc_find_group(pgid);
+	for_each_member(q, first)
+	{
+		if (q->sid == p->sid && (capable(CAP_KILL) || curproc()->uid == q->uid))
 			return true;
+	}
 	return false;
 }
 
@@ -303,7 +310,7 @@ group_of(uint32_t pid, bool session)
 	int64_t r = -ESRCH;
 
 	spin_lock(&proc_lock);
-	p = pid != 0 ? proc_find(pid) : curproc();
+	p = pid != 0 ? proc_find_any(pid) : curproc();
 	if (p != NULL)
 		r = session ? p->sid : p->pgid;
 	spin_unlock(&proc_lock);
@@ -321,9 +328,8 @@ sys_setsid(const uint64_t a[6])
 	int64_t r = self->pid;
 
 	spin_lock(&proc_lock);
-	for_each_proc (p)
-		if (p->pgid == self->pid)
-			r = -EPERM;
+	if (proc_find_group(self->pid) != NULL)
+		r = -EPERM;
 	if (r > 0) {
 		self->sid = self->pid;
 		proc_set_group(self, self->pid);
@@ -337,12 +343,12 @@ sys_setsid(const uint64_t a[6])
 uint32_t
 proc_group_session(uint32_t pgid)
 {
-	uint32_t sid = 0;
+	const struct proc *p;
+	uint32_t sid;
 
 	spin_lock(&proc_lock);
-	for_each_proc (p)
-		if (p->pgid == pgid)
-			sid = p->sid;
+	p = proc_find_group(pgid);
+	sid = p != NULL ? p->sid : 0;
 	spin_unlock(&proc_lock);
 	return sid;
 }
@@ -352,10 +358,13 @@ proc_group_own(uint32_t pgid)
 {
 	const struct proc *self = curproc();
 	bool any = false, own = false;
+	struct proc *first;
 
 	spin_lock(&proc_lock);
-	for_each_proc (p) {
-		if (p->pgid != pgid || p->sid != self->sid || p->state == PROC_ZOMBIE)
+	first = proc_find_group(pgid);
+	for_each_member(p, first)
+	{
+		if (p->sid != self->sid || p->state == PROC_ZOMBIE)
 			continue;
 		any = true;
 		own |= p->uid == self->uid || p->parent == self;

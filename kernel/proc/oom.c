@@ -11,7 +11,9 @@
 #include "kernel/abi/signal.h"
 #include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
@@ -21,8 +23,9 @@
 #include "ktr/ktr.h"
 
 #define WAIT_NS             10000000ul
-#define LARGE_USER_SHARE    16 /* of memory: a user with 1/16 or more is large */
-#define LARGE_PROCESS_SHARE 64 /* a process with half of what files leave free is large */
+#define LATE_NS             500000000ul /* a fault waits twice as long */
+#define LARGE_USER_SHARE    16          /* of memory: a user with 1/16 or more is large */
+#define LARGE_PROCESS_SHARE 64          /* a process with half of what files leave free is large */
 
 /* May p die so that this user holds less? */
 static bool
@@ -32,27 +35,31 @@ has_memory_of(const struct proc *p, uint32_t uid)
 }
 
 /*
- * Chooses which process with the user's memory dies: one that is dying already, else the largest.
- * If many small ones hold the memory (a fork bomb), the current process, if it has some. NULL:
- * there is none, or only process 1. proc_lock held.
+ * Chooses which process with the user's memory dies: one that is dying already, but not for long;
+ * else the largest. One that was killed long ago waits for something: it is the last choice. If
+ * many small ones hold the memory (a fork bomb), the current process, if it has some. NULL: there
+ * is none, or only process 1. proc_lock held.
  */
 static struct proc *
 choose_victim(uint32_t uid)
 {
-	struct proc *largest = NULL;
+	struct proc *largest = NULL, *late = NULL;
+	uint64_t now = clock_ns();
 
 	for_each_proc (p) {
 		if (!has_memory_of(p, uid))
 			continue;
-		if (p->doomed && p->state != PROC_ZOMBIE)
+		if (p->doomed_ns != 0 && now - p->doomed_ns < LATE_NS)
 			return p;
-		if (largest == NULL || vm_resident(p->vm) > vm_resident(largest->vm))
+		if (p->doomed_ns != 0)
+			late = p;
+		else if (largest == NULL || vm_resident(p->vm) > vm_resident(largest->vm))
 			largest = p;
 	}
 	if (largest != NULL && has_memory_of(curproc(), uid) &&
 	    vm_resident(largest->vm) < page_count_total() / LARGE_PROCESS_SHARE)
 		return curproc();
-	return largest;
+	return largest != NULL ? largest : late;
 }
 
 /*
@@ -62,19 +69,28 @@ choose_victim(uint32_t uid)
 static bool
 kill_one(uint32_t uid)
 {
+	static struct proc_told told;
+	char name[KTR_THREAD_NAME];
+	uint32_t pid = 0; /* of one that was chosen now */
+	uint64_t pages = 0;
 	struct proc *p;
 
 	spin_lock(&proc_lock);
 	p = choose_victim(uid);
-	if (p != NULL && !p->doomed) {
-		p->doomed = true;
-		CTR3(KTR_PROC, "out of memory: kill pid %u name %s pages %lu", p->pid,
-		     ktr_intern(p->name), vm_resident(p->vm));
-		pr_warn("out of memory: %s[%u], which has %lu pages, is killed\n", p->name, p->pid,
-			vm_resident(p->vm));
-		proc_signal_locked(p, SIGKILL);
+	if (p != NULL && p->doomed_ns == 0) {
+		p->doomed_ns = clock_ns();
+		pid = p->pid;
+		pages = vm_resident(p->vm);
+		strlcpy(name, p->name, sizeof(name));
+		CTR3(KTR_PROC, "out of memory: kill pid %u name %s pages %lu", pid,
+		     ktr_intern(name), pages);
 	}
+	if (p != NULL) /* each time: its tracer may keep it in the stop before its end */
+		proc_signal_locked(p, SIGKILL);
 	spin_unlock(&proc_lock);
+	if (pid != 0 && proc_may_tell(&told, "processes that were killed for memory"))
+		pr_warn("out of memory: %s[%u], which has %lu pages, is killed\n", name, pid,
+			pages);
 	if (p == NULL || proc_signal_kills())
 		return false; /* at once: others wait for its memory */
 	thread_sleep_ns(WAIT_NS, 0, "nomem");

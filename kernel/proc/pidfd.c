@@ -85,7 +85,7 @@ sys_pidfd_open(const uint64_t a[6])
 	const struct proc *p;
 	struct pidfd *d;
 	struct file *f;
-	int error = -ESRCH;
+	int error;
 
 	if (((uint32_t)a[1] & ~(uint32_t)O_NONBLOCK) || pid <= 0)
 		return -EINVAL;
@@ -98,9 +98,11 @@ sys_pidfd_open(const uint64_t a[6])
 	p = proc_find(d->pid);
 	if (p != NULL)
 		d->start_ns = p->start_ns;
+	else
+		error = lwp_find(d->pid) != NULL ? -EINVAL : -ESRCH; /* not a first thread */
 	spin_unlock(&proc_lock);
 	if (p != NULL)
 		return filetable_install(f, O_CLOEXEC);
 	file_unref(f);
-	return -ESRCH;
+	return error;
 }

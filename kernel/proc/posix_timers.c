@@ -77,13 +77,13 @@ proc_alarm(struct itimer *t)
 }
 
 void
-proc_timers_take(struct proc *p, struct siginfo *info, bool dropped)
+proc_timers_take(struct proc *p, struct siginfo *info, bool kept, bool dropped)
 {
 	uint64_t pause_ns = dropped ? PAUSE_NS : 0;
 
 	if (info->si_signo == SIGALRM)
 		itimer_take(&p->alarm, pause_ns);
-	if (info->si_code != SI_TIMER)
+	if (!kept || info->si_code != SI_TIMER) /* a program may say so, too */
 		return;
 	list_for_each_entry (struct posix_timer, t, &p->timers, link) {
 		uint64_t n = info->si_tid == t->id ? itimer_take(&t->real.timer, pause_ns) : 0;

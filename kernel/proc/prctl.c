@@ -47,7 +47,7 @@ sys_capget(const uint64_t a[6])
 	if (h.pid < 0)
 		return -EINVAL;
 	spin_lock(&proc_lock);
-	p = h.pid == 0 ? curproc() : proc_find((uint32_t)h.pid);
+	p = h.pid == 0 ? curproc() : proc_find_any((uint32_t)h.pid);
 	if (p != NULL)
 		c = p->caps;
 	spin_unlock(&proc_lock);

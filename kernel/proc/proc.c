@@ -15,8 +15,10 @@
 #include "kernel/entry.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uidinfo.h"
@@ -36,12 +38,7 @@ SDT_PROVIDER_DECLARE(proc);
 SDT_PROBE_DEFINE(proc, , , start, start);
 
 struct spinlock proc_lock = SPINLOCK_INIT("proc");
-struct list procs = LIST_INIT(procs);
 struct proc *init_proc;
-
-#define PID_BUCKETS 1024
-
-static struct proc *by_pid[PID_BUCKETS]; /* proc_lock; by pid modulo PID_BUCKETS */
 
 struct proc *
 curproc(void)
@@ -237,9 +234,10 @@ lwp_init(struct lwp *l, struct proc *p, struct thread *t)
 			 (uint64_t)t->tid << 32 | (p->pid != 0 ? p->pid : t->tid),
 			 __ATOMIC_RELAXED);
 	l->thread = t;
-	t->lwp = l;
-	t->proc = p;
 	list_init(&l->sibling);
+	t->proc = p;
+	t->sums = l != &p->first ? &p->sums : NULL;
+	__atomic_store_n(&t->lwp, l, __ATOMIC_RELEASE); /* for lwp_find() */
 }
 
 /* proc_lock held, or p is not in the tree yet. */
@@ -289,64 +287,6 @@ proc_uidinfo(void)
 	struct proc *p = curproc();
 
 	return p != NULL ? p->ui : &uidinfo_root;
-}
-
-struct proc *
-proc_next(const struct proc *p)
-{
-	const struct list *l = p != NULL ? &p->all : &procs;
-
-	do
-		l = l->next;
-	while (l != &procs && list_entry(l, struct proc, all)->state == PROC_CURSOR);
-	return l != &procs ? list_entry(l, struct proc, all) : NULL;
-}
-
-struct proc *
-proc_find(uint32_t pid)
-{
-	struct proc *p = by_pid[pid % PID_BUCKETS];
-
-	while (p != NULL && p->pid != pid)
-		p = p->same_hash;
-	return p;
-}
-
-void
-proc_join(struct proc *p)
-{
-	struct proc **bucket = &by_pid[p->pid % PID_BUCKETS];
-
-	p->same_hash = *bucket;
-	*bucket = p;
-	list_append(&procs, &p->all);
-}
-
-void
-proc_leave(struct proc *p)
-{
-	struct proc **at = &by_pid[p->pid % PID_BUCKETS];
-
-	while (*at != p)
-		at = &(*at)->same_hash;
-	*at = p->same_hash;
-	list_remove(&p->all);
-	list_remove(&p->group);
-}
-
-void
-proc_set_group(struct proc *p, uint32_t pgid)
-{
-	if (pgid == p->pgid)
-		return;
-	list_remove(&p->group);
-	for_each_proc (member) {
-		if (member->pgid == pgid) {
-			list_append(&member->group, &p->group);
-			break;
-		}
-	}
-	p->pgid = pgid;
 }
 
 /* Frees a process that has no thread and is not in the tree. */
@@ -490,6 +430,30 @@ proc_has_number(uint32_t n)
 	return used;
 }
 
+#define TOLD_MAX 10 /* in so many nanoseconds, as on Linux */
+#define TOLD_NS  5000000000ul
+
+bool
+proc_may_tell(struct proc_told *told, const char *what)
+{
+	static struct spinlock lock = SPINLOCK_INIT("told");
+	unsigned silent = 0;
+	uint64_t now;
+	bool may;
+
+	spin_lock(&lock);
+	now = clock_ns();
+	if (told->count == 0 || now - told->since_ns > TOLD_NS) {
+		silent = told->count > TOLD_MAX ? told->count - TOLD_MAX : 0;
+		*told = (struct proc_told){now, 0};
+	}
+	may = told->count++ < TOLD_MAX;
+	spin_unlock(&lock);
+	if (silent > 0)
+		printk("%u more %s were not told\n", silent, what);
+	return may;
+}
+
 static void
 init_main(void *arg)
 {
@@ -516,7 +480,8 @@ proc_start_init(const char *script)
 	if (p == NULL)
 		panic("no memory for process 1");
 	p->thread->arg = (void *)(uintptr_t)script;
-	p->pid = p->pgid = p->sid = p->thread->tid = 1;
+	thread_give_tid(p->thread, 1);
+	p->pid = p->pgid = p->sid = 1;
 	thread_rename(p->thread, "init");
 	p->files = filetable_create(p->ui);
 	p->cwd = vnode_lookup(NULL, "/", &err);

@@ -34,11 +34,15 @@ struct vnode;
 /* PROC_CURSOR is not a process: it marks a reader's position in the list of all processes. */
 enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
 
-/* A signal that was sent, until it is taken. */
+/*
+ * A signal that was sent, until it is taken. Those with one number are a ring. The last of each is
+ * in a list, in no order, so that who has many of one number does not make others wait.
+ */
 struct sigqueue {
-	struct sigqueue *next;
-	struct uidinfo *ui; /* [c] for whom it counts; NULL: for nobody */
-	bool queued, kept;  /* kept: its owner frees it */
+	struct sigqueue *next;  /* the next one of its number; of the last one: the first */
+	struct sigqueue *other; /* of the last one: that of another number */
+	struct uidinfo *ui;     /* [c] for whom it counts; NULL: for nobody */
+	bool queued, kept;      /* kept: its owner frees it */
 	struct siginfo info;
 };
 
@@ -48,8 +52,7 @@ struct sigqueue {
  */
 struct sigpending {
 	uint64_t set;           /* bit n-1 is signal n */
-	struct sigqueue *queue; /* the oldest first */
-	struct sigqueue *last;  /* if there is one */
+	struct sigqueue *queue; /* the last ones of each number */
 };
 
 /* kernel/ktrace's, of a thread. Only the thread itself. */
@@ -162,18 +165,20 @@ struct proc {
 	struct list all;        /* [p] */
 	struct list group;      /* [p] the ring of those with its pgid, also zombies */
 	bool loses_parent;      /* [p] its group may be orphaned: give_children_away() */
-	struct proc *same_hash; /* [p] (proc.c: by_pid) */
-	struct lwp first;       /* its first thread, which may have ended */
-	struct list lwps;       /* [p] the threads that live */
-	struct thread *thread;  /* [p] the oldest that lives; NULL: none does */
-	bool exiting;           /* [p] all threads end, and the process with exit_status */
-	int exit_status;        /* [p] */
-	uint64_t start_ns;      /* [c] in clock_ns() time */
+	struct proc *same_hash, *next_group; /* [p] (proc_find.c) */
+	struct lwp first;                    /* its first thread, which may have ended */
+	struct list lwps;                    /* [p] the threads that live */
+	struct thread *thread;               /* [p] the oldest that lives; NULL: none does */
+	bool exiting;               /* [p] all threads end, and the process with exit_status */
+	int exit_status;            /* [p] */
+	uint64_t start_ns;          /* [c] in clock_ns() time */
 	struct usage threads_usage; /* [p] of threads that have ended */
 	struct vmspace *vm;      /* [1] changed under proc_lock, so that others may read its size */
 	struct filetable *files; /* [1] changed under proc_lock; NULL: the process is ending */
 	bool shares_files;       /* [t] another process has the table, too, or had it */
 	uint8_t exit_signal;     /* [p] that its parent gets when it ends; 0: none */
+	uint32_t execs;          /* [p] how many programs it has executed; */
+	uint32_t parent_execs;   /* [p] and its parent, when that chose exit_signal */
 	struct vnode *cwd;       /* [p] a reference */
 	struct vnode *root;      /* [p] and vfs_lock; a reference; NULL: that of the machine */
 	struct vnode *exe;       /* [p] the file that it executes, a reference and a
@@ -186,7 +191,8 @@ struct proc {
 	unsigned stopping;       /* [p] threads that have still to stop; then the parent is told */
 	struct usage children_usage; /* [p] of children that were waited for, with their own */
 	struct itimer alarm;         /* SIGALRM */
-	struct cpu_timer cpu_timers[CPU_TIMERS]; /* [p] */
+	struct cpu_sums sums;        /* of all its threads, if it ever had several */
+	struct cpu_timer cpu_timers[CPU_TIMERS]; /* [p] ticks read deadline_ns without it */
 	bool cpu_timed;                          /* atomic: it has one, or RLIMIT_CPU */
 	struct list timers;                      /* [p] of timer_create() */
 	struct list sem_undos;    /* what semop() has to undo (kernel/ipc/sem.c: sem_mutex) */
@@ -195,12 +201,13 @@ struct proc {
 	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or
 			   * the parent, has executed a program; or the real ones are others; or
 			   * he may execute the program, but not read it */
+	bool crowds;      /* [t] its user had too many processes when it became his */
 	bool execing;     /* [p] exec_ids_hold(): who wants to attach to it waits */
 	bool membarrier;  /* [t] it has registered for membarrier() */
 	bool subreaper;   /* [t] PR_SET_CHILD_SUBREAPER */
 	int death_signal; /* [t] when its parent ends; 0: none */
 	bool status_new;  /* [p] a stop or continue that wait4 has not reported yet */
-	bool doomed;      /* [p] the out-of-memory code has killed it */
+	uint64_t doomed_ns; /* [p] when the out-of-memory code killed it first; 0: it has not */
 	struct sigpending pending;                /* [p] for any thread */
 	uint64_t sig_ignored;                     /* [p] SIG_IGN */
 	struct kernel_sigaction sig_action[NSIG]; /* [p] */
@@ -259,12 +266,18 @@ extern struct spinlock proc_lock;
 /* The process after p in the list of all; NULL starts, and ends. proc_lock held. */
 struct proc *proc_next(const struct proc *p);
 #define for_each_proc(p) for (struct proc *p = proc_next(NULL); p != NULL; p = proc_next(p))
-/* Each process of p's group, p first. proc_lock held. */
+/* Each process of p's group, p first. NULL: of none. proc_lock held. */
 #define for_each_member(m, p)                                     \
 	for (struct proc *m = (p), *m##_end = NULL; m != m##_end; \
 	     m##_end = (p), m = list_entry(m->group.next, struct proc, group))
 /* The process with that number, also a zombie. NULL: there is none. proc_lock held. */
 struct proc *proc_find(uint32_t pid);
+/* The thread with that number, of a process. NULL: there is none. proc_lock held. */
+struct lwp *lwp_find(uint32_t tid);
+/* The process with that number, or the one whose thread has it. NULL. proc_lock held. */
+struct proc *proc_find_any(uint32_t tid);
+/* A member of the group. NULL: there is none. proc_lock held. */
+struct proc *proc_find_group(uint32_t pgid);
 /* The thread of p after l. NULL starts, and ends. proc_lock held. */
 struct lwp *lwp_next(const struct proc *p, const struct lwp *l);
 #define for_each_lwp(l, p) for (struct lwp *l = lwp_next(p, NULL); l != NULL; l = lwp_next(p, l))
@@ -286,6 +299,15 @@ void proc_signal_fault_locked(struct proc *p, const struct siginfo *info);
  * be freed, or the current process has to die. Thread context, no spin lock held.
  */
 bool proc_out_of_memory(void);
+/*
+ * May another line of that kind be printed? A user's programs would fill the console, and dmesg,
+ * with them. Later it says how many were not. Any context but NMI.
+ */
+struct proc_told {
+	uint64_t since_ns;
+	unsigned count;
+};
+bool proc_may_tell(struct proc_told *told, const char *what);
 
 /* ---- step.c: of the current thread, in an entry from user mode ---- */
 

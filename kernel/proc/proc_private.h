@@ -31,9 +31,9 @@ void proc_leave(struct proc *p);
 void proc_alarm(struct itimer *t);
 /*
  * A signal of p was taken, or dropped: the timer that sent it runs on, and info gets how often it
- * had expired besides. proc_lock held.
+ * had expired besides. kept: of sigqueue_take(). proc_lock held.
  */
-void proc_timers_take(struct proc *p, struct siginfo *info, bool dropped);
+void proc_timers_take(struct proc *p, struct siginfo *info, bool kept, bool dropped);
 /* Deletes the timers of the current process, p. */
 void proc_timers_end(struct proc *p);
 /* Can this clock, CLOCK_…, have timers? */
@@ -196,8 +196,8 @@ struct sigqueue *sigqueue_alloc(struct proc *p, bool limited);
 void sigqueue_free(struct sigqueue *q);
 /* Its signal is pending from now on. */
 void sigqueue_add(struct sigpending *to, struct sigqueue *q);
-/* Takes the oldest that is sig, which is pending. */
-void sigqueue_take(struct sigpending *from, int sig, struct siginfo *info);
+/* Takes the oldest that is sig, which is pending. True: it was one that its owner keeps. */
+bool sigqueue_take(struct sigpending *from, int sig, struct siginfo *info);
 /* `from`, if it is queued there, has moved to `to`. */
 void sigqueue_moved(struct sigpending *in, const struct sigqueue *from, struct sigqueue *to);
 /* Forgets signals of the set, of p, that are pending there. proc_lock held. */

@@ -65,7 +65,7 @@ ptrace_attach(struct ptrace *pt, struct proc *tracer, struct lwp *l)
 bool
 ptrace_lets_gain(const struct lwp *l)
 {
-	return !ptrace_traced(l) || (l->ptrace->tracer->caps.effective >> CAP_SYS_PTRACE & 1);
+	return !ptrace_traced(l) || l->ptrace->capable;
 }
 
 static struct proc *
@@ -395,6 +395,7 @@ ptrace_child_attach(struct ptrace *pt, struct lwp *l)
 		return;
 	}
 	pt->options = own->options;
+	pt->capable = own->capable;
 	pt->seized = pt->interrupt = own->seized;
 	ptrace_attach(pt, own->tracer, l);
 	if (!pt->seized)

@@ -38,6 +38,7 @@ struct ptrace {
 	uint32_t tid, pid, pgid, uid;
 	uint32_t options; /* PTRACE_O_… */
 	bool seized;      /* by PTRACE_SEIZE */
+	bool capable;     /* it had CAP_SYS_PTRACE when it began; if PTRACE_TRACEME: the tracee */
 	bool interrupt;   /* it is to stop, for no reason of its own */
 	bool passed;      /* it was let go on though its group is stopped */
 	bool news;        /* the tracer has not waited for `status` */
@@ -56,8 +57,9 @@ struct ptrace {
 /* Does somebody trace the thread? proc_lock held: a tracer that ends frees the record. */
 bool ptrace_traced(const struct lwp *l);
 /*
- * Does tracing allow that the thread gains rights by exec? Yes if nobody traces it, or if its
- * tracer has CAP_SYS_PTRACE. proc_lock held.
+ * Does tracing allow that the thread gains rights by exec? Yes if nobody traces it, or if who began
+ * that had CAP_SYS_PTRACE. What the tracer has now does not count: it may execute a set-id program,
+ * and drop the rights of that when the tracee has gained its own. proc_lock held.
  */
 bool ptrace_lets_gain(const struct lwp *l);
 

@@ -30,7 +30,7 @@ ptrace_space_of(uint32_t pid, bool stopped, int *error)
 
 	spin_lock(&proc_lock);
 	pt = stopped ? ptrace_find_stopped(pid) : NULL;
-	p = !stopped ? proc_find(pid) : pt != NULL ? pt->lwp->thread->proc : NULL;
+	p = !stopped ? proc_find_any(pid) : pt != NULL ? pt->lwp->thread->proc : NULL;
 	*error = p == NULL ? -ESRCH : stopped ? -EIO : -EPERM;
 	/* The tracer of a program that nobody may look into was there before. */
 	if (p != NULL && p->vm != NULL &&

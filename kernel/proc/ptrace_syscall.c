@@ -19,15 +19,6 @@
 #define USER_DEBUG_REGS 848
 #define USER_SIZE       (USER_DEBUG_REGS + 64)
 
-/* The thread with that number. NULL: there is none. proc_lock held. */
-static struct lwp *
-lwp_of_tid(uint32_t tid)
-{
-	for_each_proc (p)
-		for_each_lwp(l, p) if (l->thread->tid == tid) return l;
-	return NULL;
-}
-
 bool
 ptrace_may_attach(const struct proc *p)
 {
@@ -63,6 +54,7 @@ take_record(struct ptrace **new, struct proc *tracer, struct lwp *l)
 				       .seized = (*new)->seized};
 	else
 		*new = NULL;
+	pt->capable = capable(CAP_SYS_PTRACE);
 	list_init(&pt->link);
 	ptrace_attach(pt, tracer, l);
 	return 0;
@@ -75,7 +67,7 @@ lwp_to_attach(uint32_t tid, int *err)
 	struct lwp *l;
 
 	*err = 0;
-	while ((l = lwp_of_tid(tid)) != NULL && l->thread->proc->execing && *err == 0)
+	while ((l = lwp_find(tid)) != NULL && l->thread->proc->execing && *err == 0)
 		*err = sleep_on(&l->thread->proc->execing, &proc_lock, "exec", SLEEP_INTR,
 				DEADLINE_NEVER);
 	if (l == NULL)

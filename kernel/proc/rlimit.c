@@ -72,7 +72,7 @@ rlimit_change(uint32_t pid, uint64_t resource, const struct rlimit *new, struct 
 		return -EINVAL;
 	spin_lock(&proc_lock);
 	if (target == NULL)
-		target = proc_find(pid);
+		target = proc_find_any(pid);
 	if (target == NULL || target->state == PROC_ZOMBIE) {
 		error = -ESRCH;
 	} else if (!capable(CAP_SYS_RESOURCE) && target != self &&

@@ -34,14 +34,10 @@ online_cpus(void)
 static struct lwp *
 find_thread(uint32_t tid, struct proc **owner)
 {
-	*owner = curproc();
-	if (tid == 0 || tid == curthread()->tid)
-		return curlwp();
-	for_each_proc (p) {
-		*owner = p;
-		for_each_lwp(l, p) if (l->thread->tid == tid) return l;
-	}
-	return NULL;
+	struct lwp *l = tid == 0 ? curlwp() : lwp_find(tid);
+
+	*owner = l != NULL ? l->thread->proc : NULL;
+	return l;
 }
 
 static bool

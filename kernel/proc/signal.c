@@ -179,8 +179,9 @@ proc_signals_retarget(struct proc *p)
 static void
 signal_take(struct proc *p, struct lwp *l, int sig, struct siginfo *info)
 {
-	sigqueue_take(l->pending.set & BIT(sig) ? &l->pending : &p->pending, sig, info);
-	proc_timers_take(p, info, false);
+	struct sigpending *from = l->pending.set & BIT(sig) ? &l->pending : &p->pending;
+
+	proc_timers_take(p, info, sigqueue_take(from, sig, info), false);
 }
 
 int
@@ -289,35 +290,6 @@ proc_signals_fork(struct proc *p, const struct proc *parent, bool clear)
 	memcpy(p->sig_action, parent->sig_action, sizeof(p->sig_action));
 	if (clear)
 		reset_handlers(p);
-}
-
-unsigned
-proc_signal_group(uint32_t pgid, int sig)
-{
-	unsigned n = 0;
-
-	spin_lock(&proc_lock);
-	for_each_proc (p) {
-		if (p->pgid == pgid && p->state != PROC_ZOMBIE) {
-			if (sig != 0)
-				proc_signal_locked(p, sig);
-			n++;
-		}
-	}
-	spin_unlock(&proc_lock);
-	return n;
-}
-
-void
-proc_signal_one(uint32_t pid, int sig)
-{
-	struct proc *p;
-
-	spin_lock(&proc_lock);
-	p = proc_find(pid);
-	if (p != NULL)
-		proc_signal_locked(p, sig);
-	spin_unlock(&proc_lock);
 }
 
 void

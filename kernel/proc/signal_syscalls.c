@@ -47,37 +47,37 @@ kill_send(struct proc *p, struct lwp *l, const struct siginfo *info)
 }
 
 /*
- * pid, as of kill(): 0 or -1, or a group's, negative. As in Linux, -1 means all that the caller may
- * signal, even if that is none. proc_lock held.
+ * As in Linux, pid -1 means all that the caller may signal, even if that is none. proc_lock held.
  */
 static int64_t
-kill_many(int64_t pid, const struct siginfo *info)
+kill_all(const struct siginfo *info)
 {
-	uint32_t group = pid == 0 ? curproc()->pgid : (uint32_t)-pid;
 	int64_t r = -ESRCH;
 
 	for_each_proc (p) {
-		bool match = pid == -1 ? p->pid != 1 && p != curproc() : p->pgid == group;
-
-		if (!match)
+		if (p->pid == 1 || p == curproc())
 			continue;
-		int error = kill_send(p, NULL, info);
-		if (r != 0)
-			r = pid == -1 ? 0 : error;
+		kill_send(p, NULL, info);
+		r = 0;
 	}
 	return r;
 }
 
-/* The process with that number, or with a thread that has it. NULL. proc_lock held. */
-static struct proc *
-kill_find(uint32_t tid)
+/* 0 if one of the group got it. proc_lock held. */
+static int64_t
+kill_group(uint32_t pgid, const struct siginfo *info)
 {
-	struct proc *found = proc_find(tid);
+	struct proc *first = proc_find_group(pgid);
+	int64_t r = -ESRCH;
 
-	if (found == NULL)
-		for_each_proc (p)
-			for_each_lwp(l, p) if (l->thread->tid == tid) found = p;
-	return found;
+	for_each_member(p, first)
+	{
+		int error = kill_send(p, NULL, info);
+
+		if (r != 0)
+			r = error;
+	}
+	return r;
 }
 
 static int64_t
@@ -89,9 +89,11 @@ kill_processes(int32_t pid, const struct siginfo *info)
 	if (info->si_signo < 0 || info->si_signo > NSIG)
 		return -EINVAL;
 	spin_lock(&proc_lock);
-	p = pid > 0 ? kill_find((uint32_t)pid) : NULL;
-	if (pid <= 0)
-		r = kill_many(pid, info);
+	p = pid > 0 ? proc_find_any((uint32_t)pid) : NULL;
+	if (pid == -1)
+		r = kill_all(info);
+	else if (pid <= 0)
+		r = kill_group(pid == 0 ? curproc()->pgid : -(uint32_t)pid, info);
 	else if (p != NULL)
 		r = kill_send(p, NULL, info);
 	spin_unlock(&proc_lock);
@@ -103,26 +105,35 @@ static int64_t
 kill_thread(int32_t tgid, int32_t tid, const struct siginfo *info)
 {
 	int64_t r = -ESRCH;
+	struct lwp *l;
 
 	if (info->si_signo < 0 || info->si_signo > NSIG || tid <= 0 || tgid < 0)
 		return -EINVAL;
 	spin_lock(&proc_lock);
-	for_each_proc (p) {
-		if (tgid != 0 && p->pid != (uint32_t)tgid)
-			continue;
-		for_each_lwp(l, p) if (l->thread->tid == (uint32_t)tid) r = kill_send(p, l, info);
-	}
+	l = lwp_find((uint32_t)tid);
+	if (l != NULL && (tgid == 0 || l->thread->proc->pid == (uint32_t)tgid))
+		r = kill_send(l->thread->proc, l, info);
 	spin_unlock(&proc_lock);
 	return r;
 }
 
-/* Does o mean this thread of p? Of a process or group, it is asked of the first thread only. */
-static bool
-is_owner(const struct task_owner *o, const struct proc *p, const struct lwp *l)
+/* The first process that o means, and the thread, if it means one. NULL: there is none. */
+static struct proc *
+owner_find(const struct task_owner *o, struct lwp **l)
 {
+	*l = o->kind == F_OWNER_TID ? lwp_find(o->pid) : NULL;
 	if (o->kind == F_OWNER_TID)
-		return l->thread->tid == o->pid;
-	return l == lwp_next(p, NULL) && (o->kind == F_OWNER_PID ? p->pid : p->pgid) == o->pid;
+		return *l != NULL ? (*l)->thread->proc : NULL;
+	return o->kind == F_OWNER_PID ? proc_find(o->pid) : proc_find_group(o->pid);
+}
+
+/* The one after p. NULL: there are no more. */
+static struct proc *
+owner_next(const struct task_owner *o, const struct proc *first, const struct proc *p)
+{
+	struct proc *next = list_entry(p->group.next, struct proc, group);
+
+	return o->kind == F_OWNER_PGRP && next != first ? next : NULL;
 }
 
 /* As Linux's sigio_perm(). */
@@ -135,13 +146,16 @@ owner_may(const struct task_owner *o, const struct proc *p)
 bool
 task_owner_set(struct task_owner *o)
 {
+	struct proc *first;
+	struct lwp *l;
 	bool found = false;
 
 	o->user = curproc()->uid;
 	o->real_user = curproc()->ruid;
 	spin_lock(&proc_lock);
-	for_each_proc (p)
-		for_each_lwp(l, p) found |= is_owner(o, p, l);
+	first = owner_find(o, &l);
+	for (struct proc *p = first; p != NULL && !found; p = owner_next(o, first, p))
+		found = p->state != PROC_ZOMBIE;
 	spin_unlock(&proc_lock);
 	return found;
 }
@@ -149,20 +163,47 @@ task_owner_set(struct task_owner *o)
 void
 task_signal_owner(const struct task_owner *o, const struct siginfo *info)
 {
-	struct lwp *to;
 	static const struct siginfo lost = {.si_signo = SIGIO, .si_code = SI_KERNEL};
+	struct proc *first;
+	struct lwp *l;
 
 	spin_lock(&proc_lock);
-	for_each_proc (p) {
-		for_each_lwp(l, p)
-		{
-			if (!is_owner(o, p, l) || !owner_may(o, p))
-				continue;
-			to = o->kind == F_OWNER_TID ? l : NULL;
-			if (proc_signal_send(p, to, info, NULL) != 0)
-				proc_signal_send(p, to, &lost, NULL);
+	first = owner_find(o, &l);
+	for (struct proc *p = first; p != NULL; p = owner_next(o, first, p))
+		if (owner_may(o, p) && proc_signal_send(p, l, info, NULL) != 0)
+			proc_signal_send(p, l, &lost, NULL);
+	spin_unlock(&proc_lock);
+}
+
+unsigned
+proc_signal_group(uint32_t pgid, int sig)
+{
+	struct proc *first;
+	unsigned n = 0;
+
+	spin_lock(&proc_lock);
+	first = proc_find_group(pgid);
+	for_each_member(p, first)
+	{
+		if (p->state != PROC_ZOMBIE) {
+			if (sig != 0)
+				proc_signal_locked(p, sig);
+			n++;
 		}
 	}
+	spin_unlock(&proc_lock);
+	return n;
+}
+
+void
+proc_signal_one(uint32_t pid, int sig)
+{
+	struct proc *p;
+
+	spin_lock(&proc_lock);
+	p = proc_find(pid);
+	if (p != NULL)
+		proc_signal_locked(p, sig);
 	spin_unlock(&proc_lock);
 }
 
@@ -301,8 +342,7 @@ proc_signals_block(uint64_t mask)
 	self->sig_blocked = mask & ~UNSTOPPABLE;
 	proc_signals_update_thread(p, self);
 	if (p->pending.set & self->sig_blocked)
-		for_each_lwp(l, p) if (l != self && (p->pending.set & self->sig_blocked &
-						     ~l->sig_blocked)) sleepq_interrupt(l->thread);
+		proc_signals_retarget(p); /* others may take what this one does not any more */
 	spin_unlock(&proc_lock);
 }
 

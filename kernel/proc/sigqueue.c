@@ -1,5 +1,6 @@
 /*
- * sigqueue.c - pending signals: each that was sent, with its reason, in the order of sending.
+ * sigqueue.c - pending signals: each that was sent, with its reason; those of one number in the
+ * order of sending.
  * Locking: proc_lock.
  */
 #include "kernel/abi/signal.h"
@@ -34,46 +35,66 @@ sigqueue_free(struct sigqueue *q)
 	uidinfo_free(q->ui, q);
 }
 
+/* Where the last one that is sig is in the list, or would be. */
+static struct sigqueue **
+sigqueue_find_last(struct sigpending *in, int sig)
+{
+	struct sigqueue **at = &in->queue;
+
+	while (*at != NULL && (*at)->info.si_signo != sig)
+		at = &(*at)->other;
+	return at;
+}
+
 void
 sigqueue_add(struct sigpending *to, struct sigqueue *q)
 {
-	q->next = NULL;
+	struct sigqueue **at = sigqueue_find_last(to, q->info.si_signo), *last = *at;
+
+	q->next = last != NULL ? last->next : q;
+	q->other = last != NULL ? last->other : NULL;
+	if (last != NULL)
+		last->next = q;
+	*at = q;
 	q->queued = true;
-	*(to->queue != NULL ? &to->last->next : &to->queue) = q;
-	to->last = q;
 }
 
 void
 sigqueue_moved(struct sigpending *in, const struct sigqueue *from, struct sigqueue *to)
 {
-	for (struct sigqueue **at = &in->queue; *at != NULL; at = &(*at)->next)
-		if (*at == from)
-			*at = to;
-	if (in->last == from)
-		in->last = to;
+	struct sigqueue **at = sigqueue_find_last(in, to->info.si_signo), *before = *at;
+
+	if (!to->queued)
+		return;
+	while (before->next != from)
+		before = before->next;
+	before->next = to;
+	if (*at == from)
+		*at = to;
+	if (to->next == from)
+		to->next = to;
 }
 
-void
+bool
 sigqueue_take(struct sigpending *from, int sig, struct siginfo *info)
 {
-	struct sigqueue **at = &from->queue, *before = NULL, *q, *more;
+	struct sigqueue **at = sigqueue_find_last(from, sig), *last = *at;
+	struct sigqueue *q = last != NULL ? last->next : NULL;
+	bool kept = q != NULL && q->kept;
 
-	for (; *at != NULL && (*at)->info.si_signo != sig; at = &before->next)
-		before = *at;
-	q = *at;
 	*info = q != NULL ? q->info : (struct siginfo){.si_signo = sig, .si_code = SI_USER};
-	for (more = q != NULL ? q->next : NULL; more != NULL && more->info.si_signo != sig;)
-		more = more->next;
-	if (more == NULL)
+	if (q == last)
 		from->set &= ~BIT(sig);
 	if (q == NULL)
-		return;
-	*at = q->next;
-	if (from->last == q)
-		from->last = before;
+		return false;
+	if (q == last)
+		*at = last->other;
+	else
+		last->next = q->next;
 	q->queued = false;
-	if (!q->kept)
+	if (!kept)
 		sigqueue_free(q);
+	return kept;
 }
 
 void
@@ -82,8 +103,9 @@ sigpending_drop(struct proc *p, struct sigpending *from, uint64_t set)
 	struct siginfo info;
 
 	while (from->set & set) {
-		sigqueue_take(from, __builtin_ctzl(from->set & set) + 1, &info);
-		proc_timers_take(p, &info, true);
+		bool kept = sigqueue_take(from, __builtin_ctzl(from->set & set) + 1, &info);
+
+		proc_timers_take(p, &info, kept, true);
 	}
 }
 

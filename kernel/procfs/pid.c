@@ -144,14 +144,20 @@ batch_add_tids(struct batch *b, uint32_t pid)
 static bool
 find_task(const struct procfs_node *dir, const char *name, struct procfs_node *child)
 {
-	struct batch b = {0};
+	const struct proc *p;
+	const struct lwp *l;
+	bool found;
 
 	child->file = &procfs_task;
 	if (!procfs_number(name, PID_MAX, &child->tid) || child->tid == 0)
 		return false;
-	b.from = child->tid - 1;
-	batch_add_tids(&b, dir->pid);
-	return b.n > 0 && b.pid[0] == child->tid;
+	spin_lock(&proc_lock);
+	p = proc_find(dir->pid);
+	l = lwp_find(child->tid);
+	found = p == NULL || p->thread == NULL ? child->tid == dir->pid
+					       : l != NULL && l->thread->proc == p;
+	spin_unlock(&proc_lock);
+	return found;
 }
 
 static void

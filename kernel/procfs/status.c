@@ -25,6 +25,7 @@
 /* A process, or one of its threads. */
 struct facts {
 	uint32_t pid, tid, ppid, pgid, sid, uid, ruid, suid, fsuid, gid, rgid, sgid, fsgid, umask;
+	uint32_t exit_signal;
 	uint32_t fd_size;
 	uint32_t groups[GROUPS_MAX];
 	unsigned ngroups;
@@ -109,7 +110,7 @@ take_space(struct facts *f, struct vmspace *vm)
 static int
 status_take(const struct procfs_node *n, struct facts *f)
 {
-	const struct lwp *that = NULL;
+	const struct lwp *that;
 	const struct ptrace *pt;
 	bool with_tty;
 	uint32_t fg;
@@ -124,10 +125,13 @@ status_take(const struct procfs_node *n, struct facts *f)
 		thread_with(f->pid, take_kernel_thread, f);
 		return f->threads != 0 ? 0 : -ESRCH;
 	}
-	for_each_lwp(l, p) if (l->thread->tid == f->tid) that = l;
+	that = lwp_find(f->tid);
+	if (that != NULL && that->thread->proc != p)
+		that = NULL;
 	pt = that != NULL ? that->ptrace : NULL;
 	f->ppid = p->parent != p ? p->parent->pid : 0;
 	f->pgid = p->pgid;
+	f->exit_signal = p->exit_signal;
 	f->sid = p->sid;
 	f->uid = p->uid;
 	f->ruid = p->ruid;
@@ -199,10 +203,10 @@ procfs_stat(const struct procfs_node *n, struct sbuf *out)
 	 * nswap cnswap exit_signal processor rt_priority policy blkio guest cguest start_data
 	 * end_data start_brk arg_start arg_end env_start env_end exit_code */
 	sbuf_printf(
-	    out, "0 0 %lu 0 0 %lu %lu %lu %lu 0 0 0 17 %u %u %u 0 0 0 0 0 %lu %lu %lu %lu %lu 0\n",
+	    out, "0 0 %lu 0 0 %lu %lu %lu %lu 0 0 0 %u %u %u %u 0 0 0 0 0 %lu %lu %lu %lu %lu 0\n",
 	    f.stack_top, f.pending & INT32_MAX, f.blocked & INT32_MAX, f.ignored & INT32_MAX,
-	    f.caught & INT32_MAX, f.cpu, f.sched.rt_prio, f.sched.policy, f.vm.brk_start, f.vm.args,
-	    f.vm.args_end, f.vm.args_end, f.vm.env_end);
+	    f.caught & INT32_MAX, f.exit_signal, f.cpu, f.sched.rt_prio, f.sched.policy,
+	    f.vm.brk_start, f.vm.args, f.vm.args_end, f.vm.args_end, f.vm.env_end);
 	return 0;
 }
 

@@ -54,6 +54,19 @@ sched_runtime_ns(const struct thread *t)
 	return ns;
 }
 
+void
+sched_count_in(struct cpu_sums *sums)
+{
+	struct thread *t = curthread();
+	struct runq *rq = lock_queue_of(t);
+
+	runq_charge(rq, clock_ns());
+	if (sums != NULL)
+		*sums = (struct cpu_sums){t->runtime_ns, t->user_known};
+	t->sums = sums;
+	spin_unlock(&rq->lock);
+}
+
 /* Takes a thread off its queue, for another CPU or with other parameters. */
 static void
 sched_withdraw(struct runq *rq, struct thread *t)

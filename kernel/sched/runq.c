@@ -202,13 +202,18 @@ void
 runq_charge(struct runq *rq, uint64_t now_ns)
 {
 	struct thread *t = rq->cur;
-	uint64_t ns = now_ns - t->zero_ns - t->runtime_ns;
+	uint64_t ns = now_ns - t->zero_ns - t->runtime_ns, user = t->user_ticks;
+	struct cpu_sums *sums = t->sums;
 
 	/* Who has read the clock before the queue was locked may be late: it is charged already. */
 	if ((int64_t)ns < 0)
 		return;
 	t->runtime_ns += ns;
-	t->user_known = t->user_ticks;
+	if (sums != NULL) {
+		__atomic_fetch_add(&sums->runtime_ns, ns, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&sums->user_ticks, user - t->user_known, __ATOMIC_RELAXED);
+	}
+	t->user_known = user;
 	if (thread_is_rt(t))
 		rq->rt_debt_ns += ns;
 	if (!thread_is_fair(t))

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct cpu_sums;
 struct fair_group;
 struct thread;
 
@@ -37,6 +38,11 @@ void sched_set_cpus(struct thread *t, uint64_t cpus);
 void sched_kick(const struct thread *t);
 /* A thread's time on a CPU up to now, wherever it runs. Context and locks as sched_set_cpus(). */
 uint64_t sched_runtime_ns(const struct thread *t);
+/*
+ * The time of the current thread, which was in none, is the beginning of these sums. NULL: it
+ * counts in none from now on, and those may go.
+ */
+void sched_count_in(struct cpu_sums *sums);
 /* How a program's thread is scheduled. kernel/abi/sched.h has the policies. */
 struct sched_params {
 	uint8_t policy;

@@ -450,6 +450,16 @@ thread_await_gone(uint32_t tid)
 }
 
 void
+thread_give_tid(struct thread *t, uint32_t tid)
+{
+	spin_lock(&threads_lock);
+	list_remove(&t->all);
+	t->tid = tid;
+	list_append(threads_of(tid), &t->all);
+	spin_unlock(&threads_lock);
+}
+
+void
 thread_change_tid(uint32_t tid)
 {
 	struct thread *t = curthread();

@@ -62,6 +62,11 @@ struct thread_calls {
 	struct thread_call call[THREAD_CALLS];
 };
 
+/* The time on a CPU of several threads, up to the last switch or tick of each. Atomic. */
+struct cpu_sums {
+	uint64_t runtime_ns, user_ticks;
+};
+
 struct thread {
 	struct arch_context ctx; /* [r] saved registers while not running */
 	void *kstack; /* [c] lowest address of the kernel stack; a guard page lies below */
@@ -128,6 +133,7 @@ struct thread {
 	    user_ticks;     /* [t] the part in user mode, up to the last entry; arch_clock_read() */
 	uint64_t user_mark; /* [t] when it last went to user mode */
 	uint64_t user_known;           /* [r] user_ticks when runtime_ns was counted */
+	struct cpu_sums *sums;         /* [r] in which it counts, too; NULL: in none */
 	uint64_t switches;             /* [r] to it */
 	uint64_t waits, interruptions; /* [r] from it, since it slept, and for others */
 	uint64_t faults, disk_faults;  /* [t] page faults, as of struct usage */
@@ -193,6 +199,8 @@ _Noreturn void thread_exit(void);
 void thread_register_numbers(bool (*is_used)(uint32_t n));
 /* Waits until no thread with that number is left, dead ones too. Thread context, no lock held. */
 void thread_await_gone(uint32_t tid);
+/* A thread that does not run yet gets the number, which nobody has. */
+void thread_give_tid(struct thread *t, uint32_t tid);
 /* The current thread gets the number, which nobody has. For the log its old one has ended. */
 void thread_change_tid(uint32_t tid);
 /*

@@ -277,6 +277,83 @@ unreadable_are_hidden(void *arg)
 	return 0;
 }
 
+#define TRACER_TELLS 100 /* a descriptor */
+
+/* The child goes on, and executes a program, which goes on, too. What that is given. */
+static int
+traced_is_given(void)
+{
+	int status;
+	pid_t pid;
+
+	write(TRACER_TELLS, "", 1);
+	pid = waitpid(-1, &status, 0);
+	if (pid < 0 || !WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP ||
+	    ptrace(PTRACE_CONT, pid, 0, 0) != 0)
+		return 103;
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 104;
+}
+
+int
+caps_as_tracer(void)
+{
+	return geteuid() == 0 ? traced_is_given() : 105;
+}
+
+enum { BEFORE, AFTERWARDS, BY_ROOT };
+
+/*
+ * A user's child executes a set-user-id program. Its tracer is user 0 then: by such a program,
+ * BEFORE which, or AFTERWARDS, the tracing began; or all the time. What the child is given.
+ */
+static int
+traces_and_gains(void *when)
+{
+	int ends[2], status;
+	pid_t pid;
+	char c;
+
+	if (pipe(ends) != 0 || dup2(ends[1], TRACER_TELLS) != TRACER_TELLS)
+		return 106;
+	if (when != (void *)BY_ROOT && (setgid(USER) != 0 || setuid(USER) != 0))
+		return 107;
+	pid = fork();
+	if (pid == 0) {
+		if (when == (void *)BEFORE && ptrace(PTRACE_TRACEME, 0, 0, 0) == 0)
+			raise(SIGSTOP);
+		read(ends[0], &c, 1);
+		if (when == (void *)AFTERWARDS)
+			ptrace(PTRACE_TRACEME, 0, 0, 0);
+		_exit(execute_as_user((void *)PLAIN));
+	}
+	if (when == (void *)BEFORE &&
+	    (waitpid(pid, &status, 0) != pid || ptrace(PTRACE_CONT, pid, 0, 0) != 0))
+		return 108;
+	if (when == (void *)BY_ROOT)
+		return ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC) == 0 ? traced_is_given()
+									     : 109;
+	execl(NAME, NAME, "caps-tracer", NULL);
+	return 110;
+}
+
+/* What counts are the rights with which the tracing began: not those of now. */
+static int
+tracers_limit_gains(void *arg)
+{
+	struct statvfs fs;
+
+	if (getuid() != 0 || statvfs("/tmp", &fs) != 0 || (fs.f_flag & ST_NOSUID))
+		return 0;
+	/* Linux sets AT_SECURE all the same. */
+	if (!copy_self(0, 0, 04755) || (in_child(traces_and_gains, (void *)BEFORE) & ~4) != 8)
+		return 1;
+	if ((in_child(traces_and_gains, (void *)AFTERWARDS) & ~4) != 8)
+		return 2;
+	if (in_child(traces_and_gains, (void *)BY_ROOT) != 1 + 4 + 8 + 16 + 32 + 64)
+		return 3;
+	return unlink(NAME) == 0 ? 0 : 4;
+}
+
 /* User 4711, of a group, sees the limits of one that has its group. */
 static int
 asks_for_limits(void *pid)
@@ -706,6 +783,8 @@ test_caps(void)
 	       "exec gives user 0 its rights, but not with PR_SET_NO_NEW_PRIVS");
 	result(in_child(set_ids_count, NULL) == 0,
 	       "exec honours set-id bits, but not with PR_SET_NO_NEW_PRIVS");
+	result(in_child(tracers_limit_gains, NULL) == 0,
+	       "a traced program gains by set-id bits what its tracer could have when it began");
 	result(in_child(unreadable_are_hidden, NULL) == 0,
 	       "a file that may only be executed is not read in memory");
 	result(in_child(limits_have_rights, NULL) == 0,

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +16,8 @@
 #include <unistd.h>
 
 #include "tests/linux/linux_test.h"
+
+#define CLONES_TELLS 100 /* a descriptor */
 
 static volatile int heard; /* the last signal */
 
@@ -67,6 +70,77 @@ ends_are_told_by_any_signal(void)
 	good = good && pid > 0 && waitpid((pid_t)pid, NULL, __WALL) == pid && heard == SIGCHLD;
 	return sigaction(SIGUSR1, &old[0], NULL) == 0 && sigaction(SIGCHLD, &old[1], NULL) == 0 &&
 	       good;
+}
+
+/* Executes what waits for its child, which was to tell its end by a signal that kills. */
+static int
+executes_a_waiter(void *arg)
+{
+	int ends[2];
+	long pid = pipe(ends) == 0 ? clone3_with(0, SIGUSR1, NULL) : -1;
+	char c;
+
+	if (pid < 0)
+		return 1;
+	if (pid == 0)
+		_exit(close(ends[1]) == 0 && read(ends[0], &c, 1) == 0 ? 0 : 1);
+	if (dup2(ends[1], CLONES_TELLS) < 0 || close(ends[1]) != 0)
+		return 1;
+	execl(linux_test_path(), linux_test_path(), "clones-executed", NULL);
+	return 2;
+}
+
+int
+clones_as_executed(void)
+{
+	int status;
+
+	close(CLONES_TELLS);
+	return waitpid(-1, &status, __WALL) > 0 && status == 0 ? 0 : 3;
+}
+
+static int
+has_no_stack(void *arg)
+{
+	stack_t now;
+
+	return sigaltstack(NULL, &now) == 0 && now.ss_flags == SS_DISABLE ? 0 : 1;
+}
+
+/* A child in the same memory does not begin on the stack for the parent's handlers. */
+static bool
+handlers_have_stacks(void)
+{
+	static char stack[65536], alternative[65536];
+	stack_t mine = {.ss_sp = alternative, .ss_size = sizeof(alternative)}, old;
+	int status;
+	pid_t pid;
+	bool good = sigaltstack(&mine, &old) == 0;
+
+	pid = clone(has_no_stack, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	good = good && waitpid(pid, &status, 0) == pid && status == 0;
+	return sigaltstack(&old, NULL) == 0 && good;
+}
+
+/* What /proc tells of the signal. */
+static bool
+signals_are_shown(void)
+{
+	long pid = clone3_with(0, SIGURG, NULL);
+	char path[64], text[1024] = "", *at;
+	int fd;
+
+	if (pid == 0)
+		return pause();
+	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	fd = open(path, O_RDONLY);
+	read(fd, text, sizeof(text) - 1);
+	close(fd);
+	at = strrchr(text, ')');
+	for (int i = 2; at != NULL && i < 38; i++)
+		at = strchr(at + 1, ' ');
+	kill((pid_t)pid, SIGKILL);
+	return waitpid((pid_t)pid, NULL, __WALL) == pid && at != NULL && atoi(at) == SIGURG;
 }
 
 /* A sibling: its parent is its maker's. */
@@ -202,6 +276,10 @@ test_clones(void)
 {
 	result(ends_are_told_by_any_signal(),
 	       "clone3: a child tells its end by any signal, or by none");
+	result(in_child(executes_a_waiter, NULL) == 0,
+	       "a program gets SIGCHLD of children that were made before it was executed");
+	result(handlers_have_stacks(), "CLONE_VM: a child has no sigaltstack()");
+	result(signals_are_shown(), "/proc tells by which signal a child tells its end");
 	result(siblings_are_made(), "CLONE_PARENT: the child is a sibling");
 	result(in_child(has_no_other_child, NULL) == 0,
 	       "CLONE_PIDFD: a file that stands for the child");

@@ -51,10 +51,12 @@ void test_seals(void);
 /* usage.c: the same on Linux. */
 void test_usage(void);
 int usage_as_executed(void);
+int usage_beside(unsigned n); /* computes with CPU timers, beside n threads that sleep */
 int room_as_executed(void);
 
 /* clones.c: the same on Linux. */
 void test_clones(void);
+int clones_as_executed(void);
 
 /* sysv.c: the same on Linux. */
 void test_sysv(void);
@@ -62,10 +64,12 @@ int sysv_renumbered(void);
 
 /* queue.c: the same on Linux. */
 void test_queue(void);
+int queue_forgotten(unsigned n); /* prints how long that takes */
 
 /* caps.c: the same on Linux. */
 void test_caps(void);
 int caps_as_executed(void);
+int caps_as_tracer(void);
 
 /* vdso.c: the same on Linux. */
 void test_vdso(void);
@@ -90,6 +94,7 @@ void test_threads(void);
 int threads_as_executed(const char *pid);
 /* A thread executes this program, as above; how: what the first one does, 0 to 3. */
 int threads_execute(int how);
+int threads_far(unsigned n);
 
 /* workers.c: exit statuses. */
 int workers_traced(void);
@@ -164,6 +169,7 @@ int ptraced_sum(int a, int b);
 
 /* ptys.c: the same on Linux. */
 void test_ptys(void);
+int ptys_reserved(void);
 /* A pair, unlocked. The slave is not opened as anybody's terminal. False: there is none. */
 bool ptys_pair(int *master, int *slave);
 
@@ -171,6 +177,7 @@ bool ptys_pair(int *master, int *slave);
 void test_stops(void);
 /* Exit statuses. */
 int stops_orphans(unsigned n);
+int stops_found(unsigned n);
 int stops_answers(unsigned n);
 int stops_shortage(void); /* only in a guest: it takes the memory of the machine */
 

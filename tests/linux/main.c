@@ -234,8 +234,20 @@ main(int argc, char *argv[])
 		return rt_naps();
 	if (argc == 2 && strcmp(argv[1], "rt-executed") == 0)
 		return rt_as_executed();
+	if (argc == 2 && strcmp(argv[1], "clones-executed") == 0)
+		return clones_as_executed();
+	if (argc == 3 && strcmp(argv[1], "far") == 0)
+		return threads_far((unsigned)atoi(argv[2]));
+	if (argc == 2 && strcmp(argv[1], "ptys-reserved") == 0)
+		return ptys_reserved();
+	if (argc == 3 && strcmp(argv[1], "forgotten") == 0)
+		return queue_forgotten((unsigned)atoi(argv[2]));
+	if (argc == 3 && strcmp(argv[1], "beside") == 0)
+		return usage_beside((unsigned)atoi(argv[2]));
 	if (argc == 2 && strcmp(argv[1], "caps-executed") == 0)
 		return caps_as_executed();
+	if (argc == 2 && strcmp(argv[1], "caps-tracer") == 0)
+		return caps_as_tracer();
 	if (argc == 2 && strcmp(argv[1], "nothing") == 0)
 		return 0;
 	if (argc == 2 && strcmp(argv[1], "edges-wait") == 0)
@@ -248,6 +260,8 @@ main(int argc, char *argv[])
 		return sockets_among((unsigned)atoi(argv[2]));
 	if (argc == 3 && strcmp(argv[1], "orphans") == 0)
 		return stops_orphans((unsigned)atoi(argv[2]));
+	if (argc == 3 && strcmp(argv[1], "found") == 0)
+		return stops_found((unsigned)atoi(argv[2]));
 	if (argc == 3 && strcmp(argv[1], "answers") == 0)
 		return stops_answers((unsigned)atoi(argv[2]));
 	if (argc == 2 && strcmp(argv[1], "shortage") == 0)

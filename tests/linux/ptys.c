@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -490,6 +491,34 @@ background_reads(void)
 	close(slave);
 	close(master);
 	return good;
+}
+
+/* A user takes all pseudo-terminals that he gets. Then user 0 wants one, too. */
+int
+ptys_reserved(void)
+{
+	int ready[2], go[2], n = 0, fd, status;
+	bool good = pipe(ready) == 0 && pipe(go) == 0 &&
+		    setrlimit(RLIMIT_NOFILE, &(struct rlimit){4000, 4000}) == 0;
+	pid_t pid = good ? fork() : -1;
+	char c = 0;
+
+	if (pid == 0) {
+		close(go[1]);
+		if (setuid(1000) != 0)
+			_exit(1);
+		while (open("/dev/ptmx", O_RDWR | O_NOCTTY) >= 0)
+			n++;
+		printf("a user has %d pseudo-terminals, errno %d\n", n, errno);
+		fflush(stdout);
+		write(ready[1], &c, 1);
+		_exit(read(go[0], &c, 1) != 0);
+	}
+	close(ready[1]);
+	read(ready[0], &c, 1);
+	fd = open("/dev/ptmx", O_RDWR | O_NOCTTY);
+	close(go[1]);
+	return waitpid(pid, &status, 0) == pid && status == 0 && fd >= 0 ? 0 : 1;
 }
 
 void

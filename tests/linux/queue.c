@@ -338,6 +338,27 @@ tracers_change_them(void *arg)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 55 ? 0 : 3;
 }
 
+/* Forgets n queued signals, half of them of a number whose signals came before the others. */
+int
+queue_forgotten(unsigned n)
+{
+	struct timespec begin, end;
+	long ns;
+
+	block(RT, RT + 30);
+	setrlimit(RLIMIT_SIGPENDING, &(struct rlimit){n + 10, n + 10});
+	for (unsigned i = 0; i < n; i++)
+		if (send_value(i < n / 2 ? RT + 30 : RT, (int)i) != 0)
+			return 1;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	signal(RT, SIG_IGN);
+	signal(RT + 30, SIG_IGN);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	ns = (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec;
+	printf("%u signals forgotten in %ld ns\n", n, ns);
+	return 0;
+}
+
 void
 test_queue(void)
 {

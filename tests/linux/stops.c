@@ -357,6 +357,37 @@ test_stops(void)
 
 /* ---- for tests/system/test_linux.py ---- */
 
+/* Asks for threads, processes and groups by their numbers, beside n processes. */
+int
+stops_found(unsigned n)
+{
+	struct f_owner_ex owner = {F_OWNER_TID, gettid()};
+	cpu_set_t cpus;
+	int ends[2];
+	pid_t pid = 0;
+	bool good;
+
+	for (unsigned i = 0; i < n; i++) {
+		pid = fork();
+		if (pid == 0)
+			return setsid() < 0 || pause();
+		if (pid < 0)
+			return 1;
+	}
+	while (getpgid(pid) != pid)
+		sched_yield();
+	good = tgkill(getpid(), gettid(), 0) == 0 && tgkill(getpid(), pid, 0) == -1 &&
+	       syscall(SYS_tkill, pid, 0) == 0 && kill(-pid, 0) == 0 && kill(0, 0) == 0 &&
+	       sched_getaffinity(pid, sizeof(cpus), &cpus) == 0 && kill(0x3ffffff, 0) == -1 &&
+	       pipe(ends) == 0 && fcntl(ends[0], F_SETOWN_EX, &owner) == 0 &&
+	       fcntl(ends[0], F_SETFL, O_ASYNC) == 0 && signal(SIGIO, SIG_IGN) != SIG_ERR &&
+	       write(ends[1], "", 1) == 1 && fcntl(ends[0], F_SETOWN, -pid) == 0 &&
+	       write(ends[1], "", 1) == 1 && fcntl(ends[0], F_SETOWN, getpid()) == 0 &&
+	       write(ends[1], "", 1) == 1;
+	printf("found: %d\n", good);
+	return !good;
+}
+
 /* Makes n children, each of its own group, which stay when it ends. */
 int
 stops_orphans(unsigned n)

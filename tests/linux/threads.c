@@ -766,6 +766,60 @@ futexes_are_shared(void)
 	return good;
 }
 
+#define FAR 256 /* words from one word to the next */
+
+static uint32_t *far_words;
+static atomic_int *far_tids;
+
+static void *
+wait_far_away(void *arg)
+{
+	size_t i = (size_t)arg;
+
+	far_tids[i] = (int)syscall(SYS_gettid);
+	syscall(SYS_futex, far_words + (i + 1) * FAR, FUTEX_WAIT_BITSET_PRIVATE, 0, NULL, NULL, 1);
+	return NULL;
+}
+
+/* Prints how long it takes to wake nobody where n threads wait for words, each for another one. */
+int
+threads_far(unsigned n)
+{
+	struct timespec begin, end;
+	pthread_attr_t small;
+	pthread_t t;
+	long ns;
+
+	far_words = calloc((n + 1) * FAR, sizeof(*far_words));
+	far_tids = calloc(n, sizeof(*far_tids));
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, PTHREAD_STACK_MIN);
+	for (size_t i = 0; i < n; i++)
+		if (pthread_create(&t, &small, wait_far_away, (void *)i) != 0)
+			return 1;
+	for (unsigned i = 0; i < n; i++) {
+		while (far_tids[i] == 0)
+			sched_yield();
+		await_sleep(getpid(), far_tids[i]);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (int i = 0; i < 1000; i++)
+		syscall(SYS_futex, far_words, FUTEX_WAKE_PRIVATE, 1);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	ns = (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec;
+	printf("beside %u waiters %ld ns\n", n, ns / 1000);
+	/* Now all wait for one: who looks at many of them finds each once. */
+	for (unsigned i = 1; i < n; i++)
+		if (syscall(SYS_futex, far_words + (i + 1) * FAR, FUTEX_CMP_REQUEUE_PRIVATE, 0, 1,
+			    far_words + FAR, 0) != 1)
+			return 2;
+	return syscall(SYS_futex, far_words + FAR, FUTEX_WAKE_BITSET_PRIVATE, n, NULL, NULL, 2) ==
+			   0 &&
+		       syscall(SYS_futex, far_words + FAR, FUTEX_WAKE_PRIVATE, n) == n
+		   ? 0
+		   : 3;
+}
+
 void
 test_threads(void)
 {

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -493,6 +495,29 @@ slack_has_a_default(void *arg)
 	if (waitpid(pid, &status, 0) != pid || status != 0)
 		return 2;
 	return prctl(PR_SET_TIMERSLACK, 0) != 0 || prctl(PR_GET_TIMERSLACK) != 50000 ? 3 : 0;
+}
+
+static void *
+sleep_for_ever(void *arg)
+{
+	return (void *)(intptr_t)pause();
+}
+
+int
+usage_beside(unsigned n)
+{
+	pthread_t t;
+
+	for (unsigned i = 0; i < n; i++)
+		if (pthread_create(&t, NULL, sleep_for_ever, NULL) != 0)
+			return 1;
+	if (setrlimit(RLIMIT_CPU, &(struct rlimit){1000000, 1000000}) != 0 ||
+	    setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = 1000000}, NULL) != 0)
+		return 2;
+	for (clock_t end = clock() + CLOCKS_PER_SEC; clock() < end;)
+		for (volatile int i = 0; i < 1000000; i++)
+			;
+	return 0;
 }
 
 void

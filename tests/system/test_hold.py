@@ -164,6 +164,24 @@ def starve():
         alive(c)
 
 
+GRIP = """
+sysctl kern.maxpagesperuid=500 > /dev/null
+for i in $(seq 30); do su 1000 user_test do grip; done
+sleep 6
+su 1000 user_test do grip
+dmesg | grep -o 'is killed$'
+dmesg | grep -o '[0-9]* more processes.*'
+"""
+
+
+@test("who is killed for memory ends though a debugger keeps it in the stop before; of 30 such kills, 10 are told")
+def grip():
+    out = boot(GRIP, smp=1, options=[*DEEDS, "--icount"]).expect().out.replace("\r", "")
+    check_eq(len(re.findall("^grip: the child was ended by signal 9$", out, re.M)), 31, f"ends: {out[-2000:]}")
+    check_eq(len(re.findall("^is killed$", out, re.M)), 11, f"kills that were told: {out[-2000:]}")
+    check_match(r"^20 more processes that were killed for memory were not told$", out, "the others")
+
+
 @test("a system call of user 0 that finds no memory takes it from the user who holds most")
 def reclaim():
     with guest(*DEEDS, "--mem", "128M", smp=1) as c:
@@ -209,6 +227,7 @@ def limits():
 sysctl kern.maxprocperuid=5 > /dev/null
 su 1000 user_test do hog processes > /tmp/said &
 until grep full /tmp/said; do :; done
+su 1000 true; echo su as one more: $?
 sysctl kern.maxfilesperproc=8 > /dev/null
 sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null 7</dev/null && echo to 7'
 sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null 7</dev/null 8</dev/null && echo to 8'
@@ -216,6 +235,7 @@ user_test do slay 1000
 exit 0
 """, options=DEEDS).expect().out
     check_match(r"^full: processes 4 errno 11$", out, "processes of a user who may have 5")
+    check_match(r"^su as one more: 126$", out, "setuid() succeeds, the next exec does not")
     check_match(r"^to 7$", out, "descriptors below kern.maxfilesperproc")
     check("to 8" not in out, "a descriptor beyond kern.maxfilesperproc")
 

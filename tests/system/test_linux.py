@@ -139,6 +139,57 @@ def ends():
     check_match(r"^read 8388608 of 8388608\r?$", run.out, "a read while signals are pending")
 
 
+@portable_test("8,000 queued signals are forgotten in not much more than four times what 2,000 take")
+def forgotten():
+    script = "for n in 2000 8000; do linux_test forgotten $n; done\n"
+    out = boot(script, options=[*FILE, "--icount"]).expect().out
+    few, many = map(int, re.findall(r"signals forgotten in (\d+) ns", out))
+    check(many < 8 * few, f"2,000 in {few} ns, 8,000 in {many} ns")
+
+
+TICKS = r"""dtrace -qn '
+fbt::cpu_timers_tick:entry { self->in = 1; n++; } fbt::cpu_timers_tick:return { self->in = 0; }
+fbt::thread_usage:entry, fbt::lwp_next:entry /self->in/ { looked++; }
+END { printf("ticks %d looked %d\n", n, looked); }' -c '/bin/linux_test beside 100'
+"""
+
+
+@portable_test("a tick of a process with a limit on CPU time looks at none of its other threads")
+def ticks():
+    out = boot(TICKS, options=FILE).expect().out
+    n, looked = map(int, check_match(r"^ticks (\d+) looked (\d+)\r?$", out, "ticks").groups())
+    check(n > 50 and looked < n, f"{n} ticks, which looked at {looked} threads")
+
+
+@portable_test("who wakes nobody does not look at all threads that wait for words 1,024 bytes apart")
+def far():
+    script = "for n in 20 400; do linux_test far $n || echo not $?; done\n"
+    out = boot(script, options=[*FILE, "--icount"]).expect().out
+    few, many = map(int, re.findall(r"beside \d+ waiters (\d+) ns", out))
+    check("not" not in out and many < 3 * few, f"beside 20 waiters {few} ns, beside 400 {many} ns\n{out}")
+
+
+@portable_test("user 0 gets a pseudo-terminal though a user has as many as users get")
+def reserved():
+    script = "sysctl kern.maxkmemperuid=200000 kern.maxfilesperuid=4000\nlinux_test ptys-reserved && echo one more\n"
+    out = boot(script, options=FILE, mem="512M").expect().out
+    check_match(r"^a user has 1536 pseudo-terminals, errno 28\r?$", out, "the user's")
+    check_match(r"^one more\r?$", out, "user 0's")
+
+
+FOUND = r"""dtrace -qn 'fbt::proc_next:entry /pid == $target/ { n++; } END { printf("looked at %d\n", n); }' \
+-c '/bin/linux_test found 50'
+"""
+
+
+@portable_test("a thread, a process or a group is found by its number without a look at all others")
+def found():
+    out = boot(FOUND, options=FILE).expect().out
+    check_match(r"^found: 1\r?$", out, "what is asked for")
+    looked = int(check_match(r"^looked at (\d+)\r?$", out, "processes")[1])
+    check(looked < 50, f"processes that were looked at, of 50: {looked}")
+
+
 @test("the calls that doc/running.md says are missing are missing")
 def missing():
     said = re.search(r"^- the calls ([^;]*);", (ROOT / "doc/running.md").read_text(), re.M)[1]

@@ -15,6 +15,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
+#include <sys/ptrace.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
@@ -205,6 +206,34 @@ do_starve(void)
 }
 
 /*
+ * A child takes memory until it is killed for that. Its tracer, the parent, leaves it in the stop
+ * before its end, and needs memory itself.
+ */
+static int
+do_grip(void)
+{
+	enum { MUCH = 1000, NEEDED = 200 };
+	char *mine = map_pages(NEEDED);
+	int status = 0;
+	pid_t child = mine != MAP_FAILED ? fork() : -1;
+
+	if (child == 0) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		touch_pages(map_pages(MUCH), MUCH);
+		_exit(0);
+	}
+	if (waitpid(child, &status, 0) != child ||
+	    ptrace(PTRACE_SETOPTIONS, child, NULL, (void *)PTRACE_O_TRACEEXIT) != 0 ||
+	    ptrace(PTRACE_CONT, child, NULL, NULL) != 0)
+		return 1;
+	while (waitpid(child, &status, 0) == child && WIFSTOPPED(status))
+		touch_pages(mine, NEEDED);
+	printf("grip: the child was ended by signal %d\n", WTERMSIG(status));
+	return 0;
+}
+
+/*
  * Each system call once, in a process of its own, with arguments that say which it is. Prints what
  * it returns. Left out are those that wait for ever, or return with another stack.
  */
@@ -283,6 +312,8 @@ deed_main(int argc, char **argv)
 		return do_calls();
 	if (strcmp(what, "starve") == 0)
 		return do_starve();
+	if (strcmp(what, "grip") == 0)
+		return do_grip();
 	if (strcmp(what, "hold") == 0 && argc > 2)
 		return do_hold(argv[2]);
 	if (strcmp(what, "slay") == 0 && argc > 2)
@@ -297,8 +328,9 @@ deed_main(int argc, char **argv)
 		return hog_leave_depth();
 	if (strcmp(what, "hog") == 0 && argc > 2 && hog_main(argv[2]) == 0)
 		return 0;
-	fprintf(stderr,
-		"usage: user_test do nonblock|steal|read|join PGID|calls|starve|hold LEFT|slay UID|"
-		"ipcrm|crash|leave|leaks|hog WHAT\n");
+	fprintf(
+	    stderr,
+	    "usage: user_test do nonblock|steal|read|join PGID|calls|starve|grip|hold LEFT|slay UID|"
+	    "ipcrm|crash|leave|leaks|hog WHAT\n");
 	return 2;
 }
