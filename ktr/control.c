@@ -255,10 +255,10 @@ select_sites(unsigned owner, uint64_t classes, const char *glob, bool on)
 
 /*
  * Reads a spec: *classes is 0 for a glob and for names. 0, or an error and a sentence: it names
- * nothing. `first`: of those that are switched together. Control lock held.
+ * nothing. Control lock held.
  */
 static int
-select_read(const char *spec, bool on, bool first, uint64_t *classes, char *err, size_t errlen)
+select_read(const char *spec, uint64_t *classes, char *err, size_t errlen)
 {
 	*classes = 0;
 	if (spec[0] == '\0') {
@@ -267,17 +267,11 @@ select_read(const char *spec, bool on, bool first, uint64_t *classes, char *err,
 			     "function or format");
 		return -KTR_EINVAL;
 	}
-	bool class = ktr_mask_parse(spec, classes, err, errlen) == 0;
-	if (class && *classes == 0)
+	bool is_class = ktr_mask_parse(spec, classes, err, errlen) == 0;
+	if (is_class && *classes == 0)
 		fmt_snprintf(err, errlen, "\"%.60s\" selects nothing", spec);
-	if (class)
+	if (is_class)
 		return *classes != 0 ? 0 : -KTR_ENOENT;
-#ifdef KTR_PORT_MAKE_NAMED
-	int made =
-	    on && ktr_probe_is_name(spec) ? KTR_PORT_MAKE_NAMED(spec, first, err, errlen) : 0;
-	if (made != 0)
-		return made;
-#endif
 	for (unsigned i = 0; i < ktr_site_count(); i++)
 		if (ktr_site_matches(&__start_ktr_sites[i], spec))
 			return 0;
@@ -313,8 +307,14 @@ ktr_select_list(unsigned owner, const char *specs, unsigned n, bool on, struct k
 	}
 	ktr_port_lock();
 	const char *spec = specs;
-	for (unsigned i = 0; i < n && error == 0; i++, spec += ktr_strlen(spec) + 1)
-		error = select_read(spec, on, i == 0, &classes, err, errlen);
+	for (unsigned i = 0; i < n && error == 0; i++, spec += ktr_strlen(spec) + 1) {
+#ifdef KTR_PORT_MAKE_NAMED
+		if (on && ktr_probe_is_name(spec))
+			error = KTR_PORT_MAKE_NAMED(spec, i == 0, err, errlen);
+#endif
+		if (error == 0)
+			error = select_read(spec, &classes, err, errlen);
+	}
 	spec = specs;
 	for (unsigned i = 0; i < n && error == 0; i++, spec += ktr_strlen(spec) + 1) {
 		classes = 0;

@@ -75,7 +75,7 @@ static const struct kdb_command commands[] = {
     {"delete", "N | all", "deletes a breakpoint or watchpoint",
      "`break' alone lists the numbers.\n", kdb_command_delete},
     {"help", "[COMMAND]", "this list, or more: `help show ktr'", "", kdb_command_help},
-    {"ktr", "on SPEC | off [SPEC]", "switches probes on or off, as in the shell",
+    {"ktr", "on SPEC... | off [SPEC...]", "switches probes on or off, as in the shell",
      "It happens when the machine goes on.\n", kdb_command_ktr},
     {"lines", "[N]", "sets the lines of a page; 0 turns paging off",
      "At --More--: space or f shows a page, d half of it, return, e or j a line; q, x or ^C "

@@ -130,14 +130,19 @@ kdb_sysctl_set(const struct sysctl *s, const char *value)
 void
 kdb_command_ktr(char *mod, char *args)
 {
-	const char *verb = kdb_word(&args), *spec = kdb_word(&args);
+	char specs[KDB_LINE_MAX] = "", *word;
+	const char *verb = kdb_word(&args);
+	size_t n = 0;
 
-	if (verb != NULL && strcmp(verb, "on") == 0 && spec != NULL)
-		kdb_sysctl_set(sysctl_find("debug.ktr.on"), spec);
+	while ((word = kdb_word(&args)) != NULL)
+		n +=
+		    (size_t)snprintf(specs + n, sizeof(specs) - n, "%s%s", n > 0 ? "\n" : "", word);
+	if (verb != NULL && strcmp(verb, "on") == 0 && n > 0)
+		kdb_sysctl_set(sysctl_find("debug.ktr.on"), specs);
 	else if (verb != NULL && strcmp(verb, "off") == 0)
-		kdb_sysctl_set(sysctl_find("debug.ktr.off"), spec != NULL ? spec : ":::");
+		kdb_sysctl_set(sysctl_find("debug.ktr.off"), n > 0 ? specs : ":::");
 	else
-		kdb_printf("ktr: expected on SPEC, or off [SPEC]\n");
+		kdb_printf("ktr: expected on SPEC..., or off [SPEC...]\n");
 }
 
 void

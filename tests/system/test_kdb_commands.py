@@ -302,10 +302,10 @@ def nonsense():
 @portable_test("ktr on and ktr off take the names of probes, and take effect when the machine goes on")
 def probes():
     with guest(smp=2) as c:
-        out = stopped(c, "ktr on fbt:fs:ramfs_read:,proc:::exit", "ktr off nothing_such", "ktr", "ktr on")
+        out = stopped(c, "ktr on fbt:fs:ramfs_read: proc:::exit", "ktr off nothing_such", "ktr", "ktr on")
         check_match("debug.ktr.on: will be set when the machine goes on", out[0], "ktr on")
         for wrong in out[2:]:
-            check_match(r"ktr: expected on SPEC, or off \[SPEC\]", wrong, "ktr without what it needs")
+            check_match(r"ktr: expected on SPEC\.\.\., or off \[SPEC\.\.\.\]", wrong, "ktr without what it needs")
         c.sendline("continue")
         prompt(c)
         shell(c, "until ktr probes fbt:fs:ramfs_read:entry | grep ' on ' >/dev/null; do true; done")
