@@ -8,6 +8,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/fs/poll.h"
 #include "kernel/ipc/ipc.h"
+#include "kernel/lib/decimal.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/list.h"
 #include "kernel/lib/printf.h"

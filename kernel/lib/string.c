@@ -181,16 +181,3 @@ strlcpy(char *dst, const char *src, size_t size)
 	dst[keep] = '\0';
 	return n;
 }
-
-bool
-take_decimal(const char **text, uint64_t max, uint64_t *n)
-{
-	const char *p = *text;
-
-	for (*n = 0; *p >= '0' && *p <= '9' && *n <= max; p++)
-		*n = *n * 10 + (uint64_t)(*p - '0');
-	if (p == *text || *n > max)
-		return false;
-	*text = p;
-	return true;
-}

@@ -1,10 +1,7 @@
-/* string.h - the freestanding subset of the C string functions, with their standard meanings; and
- * numbers in texts. */
+/* string.h - the freestanding subset of the C string functions, with their standard meanings. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 void *memcpy(void *restrict dst, const void *restrict src, size_t n);
 void *memmove(void *dst, const void *src, size_t n);
@@ -19,8 +16,3 @@ char *strrchr(const char *s, int c);
 char *strstr(const char *s, const char *sub);
 /* Copies at most size-1 bytes and always terminates (size > 0). Returns strlen(src). */
 size_t strlcpy(char *dst, const char *src, size_t size);
-/*
- * Takes a decimal number from the beginning of *text, which is then after it. max: up to
- * UINT64_MAX / 16. False: there is no digit, or the number is larger; *text stays.
- */
-bool take_decimal(const char **text, uint64_t max, uint64_t *n);

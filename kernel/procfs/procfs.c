@@ -1,5 +1,6 @@
 /* procfs.c - the names of /proc, and its vnodes (procfs.h). */
 #include "kernel/procfs/procfs.h"
+#include "kernel/lib/decimal.h"
 
 #include <stdarg.h>
 

@@ -132,7 +132,7 @@ echo > trace; ktr on fbt::sys_getpid:entry; echo mark > trace_marker; echo abcde
 for o in event-fork stacktrace sym-offset latency-format; do echo 1 > options/$o; done; echo $$ > set_event_pid; echo 1 > events/sched/sched_process_exec/enable; sh -c /bin/true; tail -n 3 trace
 for o in event-fork stacktrace sym-offset latency-format; do echo 0 > options/$o; done; echo > set_event_pid; echo > set_event
 echo 0 > buffer_percent; echo 1 > options/record-tgid; tail -n 1 trace; echo 0 > options/record-tgid
-echo > trace; ls /sys/kernel/debug/tracing; cd /; mkdir /tmp/t; mount -t tracefs nodev /tmp/t; ls /tmp/t; umount /tmp/t
+echo > trace; ls /sys/kernel/debug/tracing; cd /; mkdir /tmp/t; mount -t tracefs nodev /tmp/t; ls /tmp/t; umount /tmp/t; mount -t debugfs nodev /tmp/t; umount /tmp/t
 """
 
 

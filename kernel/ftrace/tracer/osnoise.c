@@ -17,6 +17,7 @@
 #include "kernel/ftrace/instance.h"
 #include "kernel/ftrace/tracer/tracer.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/decimal.h"
 #include "kernel/lib/printf.h"
 #include "kernel/sched/sched.h"
 #include "kernel/sched/thread.h"

@@ -7,9 +7,9 @@
 #include <lwip/snmp.h>
 
 #include "kernel/dev/virtio/net.h"
+#include "kernel/lib/decimal.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
-#include "kernel/lib/string.h"
 #include "kernel/net/inet/core.h"
 #include "kernel/net/inet/probe.h"
 #include "kernel/sysctl/tunable.h"
