@@ -214,18 +214,20 @@ both_times_change(void)
 	return unlink(FILE_NAME) == 0 && good;
 }
 
-/* Is its ctime a later one than *was? Linux's clock of files is coarse. */
+/* Is its ctime a later one than *was? Linux's clock of files is coarse, and ext2 has seconds. */
 static bool
 is_changed_later(int fd, struct timespec *was)
 {
 	struct timespec old = *was;
 	struct stat st;
+	bool coarse;
 
 	if (fstat(fd, &st) != 0)
 		return false;
 	*was = st.st_ctim;
+	coarse = !is_kestrel() || was->tv_nsec == 0;
 	return was->tv_sec > old.tv_sec ||
-	       (was->tv_sec == old.tv_sec && was->tv_nsec > old.tv_nsec - !is_kestrel());
+	       (was->tv_sec == old.tv_sec && was->tv_nsec > old.tv_nsec - coarse);
 }
 
 /* What changes a file sets its ctime, which nobody chooses. */
