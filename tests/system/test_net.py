@@ -61,7 +61,7 @@ def memory():
     # A closed connection is remembered for ten seconds; one that was never complete for twenty.
     step = "for w in inet streams datagrams; do su 1000 linux_test $w; done; linux_test floods; linux_test forged\nsleep 40; sysctl vm.heap.used kern.uidinfo\n"
     run = boot(step * 3, smp=1, options=ICOUNT + LINUX_TEST).expect()
-    check(tap(run.out, 3 * 4) > 60, run.out)
+    check(tap(run.out, 3 * 5) > 60, run.out)
     heap = [int(n) for n in re.findall(r"^vm.heap.used: (\d+)$", run.out, re.M)]
     check(len(heap) == 3 and abs(heap[2] - heap[1]) <= 4096, f"bytes of the heap after each turn: {heap}")
     check(not re.search(r"^1000 ", run.out, re.M), f"user 1000 still holds something: {run.out}")
