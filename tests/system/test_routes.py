@@ -88,8 +88,13 @@ def agree(name, smp, routes, line):
         for key in last:
             check(key in found, f"{name}, {smp} CPUs: event {key} is known by {first}, not by {route}")
             check_eq(found[key], right[key], f"{name}, {smp} CPUs: event {key} by {route}, and by {first}")
+    oldest = {}
+    for cpu, seq in sorted((key for key, e in right.items() if "ns" in e), reverse=True):
+        oldest[cpu] = seq
     for key in right.keys() & line.keys():
-        check_eq(line[key], right[key], f"{name}, {smp} CPUs: event {key} on the line, and by {first}")
+        # Of the oldest event in a ring, parts of the data may have been overwritten since the line had them.
+        if "(cut at " not in right[key].get("text", "") or oldest[key[0]] != key[1]:
+            check_eq(line[key], right[key], f"{name}, {smp} CPUs: event {key} on the line, and by {first}")
     shown = {route: sum(key in found for key in last) for route, found in routes.items()}
     row = " | ".join(str(shown.get(route, "–")) for route in ("db>", "dump", "reset"))
     print(f"# | {name} | {smp} | {row} | {len(line):,} before |")
