@@ -123,17 +123,24 @@ static void
 answer_anything(const uint8_t *request)
 {
 	static uint8_t taken[2 * ROOM], data[DIF_LINE_FRAME];
+	static size_t taken_len;
 	uint32_t result = fuzz_byte(&in) < 8 ? (uint32_t)fuzz_number(&in) : 0;
-	size_t n = 0;
+	size_t n = 0, at;
 
 	if (request[4] == DIF_LINE_TAKE) {
 		bool lies = fuzz_byte(&in) < 8;
 		uint32_t total = lies ? (uint32_t)fuzz_number(&in) : 0;
 
-		n = make_taken(taken, ktr_little_u32(request + 5) == DIF_TAKE_AGGS);
+		at = ktr_little_u32(request + 13);
+		if (at == 0)
+			taken_len = make_taken(taken, ktr_little_u32(request + 5) == DIF_TAKE_AGGS);
+		dif_line_put(data, lies ? total : (uint32_t)taken_len);
+		at = at < ROOM ? at : ROOM;
+		n = fuzz_byte(&in) % 2 ? 16u * fuzz_byte(&in) : ROOM;
+		if (!lies)
+			n = at + n < taken_len ? n : at < taken_len ? taken_len - at : 0;
 		n = n < DIF_LINE_FRAME - 64 ? n : DIF_LINE_FRAME - 64;
-		dif_line_put(data, lies ? total : (uint32_t)n);
-		memcpy(data + 4, taken, n);
+		memcpy(data + 4, taken + at, n);
 		n += 4;
 	} else {
 		n = request[4] == DIF_LINE_STATUS ? sizeof(struct dif_status) : fuzz_byte(&in);

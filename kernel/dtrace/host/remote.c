@@ -185,7 +185,7 @@ take(enum dif_take what, const struct dif_read *r)
 {
 	const char *text = what == DIF_TAKE_AGGS ? "aggregations" : "records", *unsound;
 	uint8_t *to = (uint8_t *)(uintptr_t)r->buf;
-	uint32_t at = 0, total;
+	uint32_t at = 0, total = 0, said;
 
 	do {
 		const uint32_t words[] = {what, r->cpu, at};
@@ -193,12 +193,13 @@ take(enum dif_take what, const struct dif_read *r)
 
 		if (result < 0)
 			return -EINVAL;
-		total = answer.size >= 4 ? ktr_little_u32(answer.data) : 0;
-		if (answer.size < 4 || total > r->size || answer.size - 4 > total - at ||
-		    (answer.size == 4 && at < total))
+		said = answer.size >= 4 ? ktr_little_u32(answer.data) : 0;
+		total = at == 0 ? said : total; /* each piece says the same */
+		if (answer.size < 4 || said != total || total > r->size ||
+		    answer.size - 4 > total - at || (answer.size == 4 && at < total))
 			remote_fail("%s: found %u bytes of %s, of which %zu came from byte %u on, "
-				    "expected at most %lu in all",
-				    name, total, text, answer.size, at, (unsigned long)r->size);
+				    "expected at most %lu in all, and each time the same",
+				    name, said, text, answer.size, at, (unsigned long)r->size);
 		memcpy(to + at, answer.data + 4, answer.size - 4);
 		at += (uint32_t)answer.size - 4;
 	} while (at < total);
