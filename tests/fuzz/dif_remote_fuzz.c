@@ -23,6 +23,8 @@ static struct fuzz_input in;
 static bool honest = true; /* the kernel answers as one does */
 static uint8_t line[8 * DIF_LINE_CODED];
 static size_t line_len, line_at;
+static bool noisy; /* something comes without end, and no answer */
+static uint64_t time_ms;
 static uint32_t expected_clauses;
 
 /* The program: all that is printed in a way of its own. */
@@ -149,8 +151,14 @@ answer_anything(const uint8_t *request)
 	reply(request, result, data, n);
 }
 
-void
-remote_line_write(const uint8_t *bytes, size_t n)
+uint64_t
+remote_line_time(void)
+{
+	return time_ms;
+}
+
+bool
+remote_line_write(const uint8_t *bytes, size_t n, int ms)
 {
 	uint8_t frame[DIF_LINE_FRAME];
 	size_t body;
@@ -163,19 +171,28 @@ remote_line_write(const uint8_t *bytes, size_t n)
 	line_len = line_at = 0;
 	if (honest) {
 		answer_honestly(frame + 3);
-		return;
+		return true;
 	}
+	noisy = fuzz_byte(&in) == 5;
+	if (noisy)
+		return in.left > 0;
 	if (fuzz_byte(&in) < 4) { /* what is not an answer */
 		line_len = fuzz_byte(&in);
 		put(&in, line, line_len);
 	}
 	if (fuzz_byte(&in) >= 4)
 		answer_anything(frame + 3);
+	return true;
 }
 
 size_t
 remote_line_read(uint8_t *bytes, size_t n, int ms)
 {
+	time_ms += (unsigned)ms / 2;
+	if (noisy) {
+		memset(bytes, 'x', n);
+		return n;
+	}
 	n = line_len - line_at < n ? line_len - line_at : n;
 	memcpy(bytes, line + line_at, n);
 	line_at += n;

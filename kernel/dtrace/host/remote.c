@@ -18,7 +18,8 @@
 #include "kernel/dtrace/host/host.h"
 #include "userland/bin/dtrace/run/run.h"
 
-#define AGAIN_MS 1000 /* until a request is sent again */
+#define AGAIN_MS 1000 /* until a request is sent again, if nothing comes */
+#define NOISE_MS 5000 /* the same, whatever comes: time for the longest answer at 9,600 baud */
 #define TRIES    20u
 
 static const char *name;         /* of the line */
@@ -73,16 +74,18 @@ take_frame(const uint8_t *raw, size_t raw_len, enum dif_line_what what)
 	return true;
 }
 
-/* Reads until the answer has come, or nothing comes any more. */
+/* Reads until the answer has come, nothing comes any more, or it is time to ask again. */
 static bool
 await(enum dif_line_what what)
 {
 	static uint8_t raw[DIF_LINE_CODED];
 	static size_t raw_len;
 	uint8_t bytes[4096];
+	uint64_t end = remote_line_time() + NOISE_MS;
 	bool found = false;
 
-	for (size_t n; !found && (n = remote_line_read(bytes, sizeof(bytes), AGAIN_MS)) > 0;)
+	for (size_t n; !found && remote_line_time() < end &&
+		       (n = remote_line_read(bytes, sizeof(bytes), AGAIN_MS)) > 0;)
 		for (size_t i = 0; i < n; i++) {
 			if (bytes[i] != 0 && raw_len < sizeof(raw))
 				raw[raw_len++] = bytes[i];
@@ -107,8 +110,7 @@ ask(enum dif_line_what what, const void *fields, size_t n)
 	memcpy(frame + DIF_LINE_ASK - KTR_FRAME_TAIL, fields, n);
 	size = 1 + ktr_frame_write(coded + 1, frame, DIF_LINE_ASK - KTR_FRAME_TAIL + n);
 	for (unsigned tries = 0; tries < TRIES; tries++) {
-		remote_line_write(coded, size);
-		if (await(what))
+		if (remote_line_write(coded, size, NOISE_MS) && await(what))
 			return answer.result > -4096 ? answer.result : -EIO;
 	}
 	remote_fail(

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kernel/dtrace/host/remote.h"
@@ -102,24 +103,35 @@ check_end(ssize_t n)
 		remote_fail("%s: %s", name, strerror(errno));
 }
 
-void
-remote_line_write(const uint8_t *bytes, size_t n)
+uint64_t
+remote_line_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+bool
+remote_line_write(const uint8_t *bytes, size_t n, int ms)
 {
 	struct pollfd p = {.fd = line, .events = POLLOUT};
+	uint64_t end = remote_line_time() + (unsigned)ms;
 	ssize_t done;
 
-	while (n > 0) {
+	while (n > 0 && remote_line_time() < end) {
 		done = send(line, bytes, n, MSG_NOSIGNAL);
 		if (done < 0 && errno == ENOTSOCK)
 			done = write(line, bytes, n);
 		check_end(done < 0 ? -1 : 1);
 		if (done < 0) {
-			poll(&p, 1, -1);
+			poll(&p, 1, ms);
 			continue;
 		}
 		bytes += done;
 		n -= (size_t)done;
 	}
+	return n == 0;
 }
 
 size_t
