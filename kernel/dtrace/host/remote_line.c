@@ -1,9 +1,12 @@
-/* remote_line.c - the line to another kernel: a socket, or a terminal, which is used as it is set.
+/*
+ * remote_line.c - the line to another kernel: a socket, or a terminal at the speed that is set. Of a
+ * terminal's settings those that would change bytes, or wait for a modem, are off meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -15,6 +18,7 @@
 
 static int line = -1;
 static const char *name;
+static struct termios before; /* the terminal's settings */
 
 static int
 open_unix(const char *path)
@@ -63,6 +67,12 @@ open_tcp(const char *text)
 	return fd;
 }
 
+static void
+restore(void)
+{
+	tcsetattr(line, TCSANOW, &before);
+}
+
 static int
 open_terminal(const char *path)
 {
@@ -71,12 +81,15 @@ open_terminal(const char *path)
 
 	if (fd < 0)
 		remote_fail("%s: %s", name, strerror(errno));
-	if (tcgetattr(fd, &t) < 0)
+	if (tcgetattr(fd, &before) < 0)
 		remote_fail(
 		    "%s: found no terminal, expected unix:PATH, tcp:HOST:PORT or a terminal", name);
+	t = before;
 	cfmakeraw(&t);
+	t.c_cflag |= CLOCAL; /* no modem is waited for */
 	if (tcsetattr(fd, TCSANOW, &t) < 0)
 		remote_fail("%s: %s", name, strerror(errno));
+	atexit(restore);
 	return fd;
 }
 
