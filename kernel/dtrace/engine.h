@@ -18,8 +18,8 @@
  * Files, in reading order: port.h (what the engine asks), load.c, verify.c, decode.c, run.c,
  * memory.c, subr.c, string.c, variable.c, aggregate.c, record.c, act.c, status.c; of any kernel:
  * probe.h, probe.c; then, of this one: dtrace.h, consumer.c (who traces), device.c (/dev/dtrace),
- * enable.c (clauses at probes), place.c and quick.h (what port.h asks). host/ has these of the
- *host, for dtrace -r and for tests, and dif/ those of any other kernel.
+ * enable.c (clauses at probes), place.c and quick.h (what port.h asks). host/ has these for the
+ * host (dtrace -r, and tests), and dif/ those of any other kernel.
  */
 #pragma once
 
