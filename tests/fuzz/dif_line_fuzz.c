@@ -59,6 +59,15 @@ check_answer(uint8_t what)
 		   "not the answer to %u", what);
 }
 
+/* Not a byte of a request is for the console. */
+static void
+serve(const uint8_t *bytes, size_t n)
+{
+	sent_len = 0;
+	for (size_t i = 0; i < n; i++)
+		FUZZ_CHECK(dif_serve_byte(bytes[i]), "byte %zu of %zu is the console's", i, n);
+}
+
 static int32_t
 ask(uint8_t what, const uint8_t *fields, size_t n, bool again)
 {
@@ -70,14 +79,12 @@ ask(uint8_t what, const uint8_t *fields, size_t n, bool again)
 	frame[7] = what;
 	memcpy(frame + 8, fields, n);
 	size = 1 + ktr_frame_write(coded + 1, frame, 8 + n);
-	sent_len = 0;
-	dif_serve(coded, size);
+	serve(coded, size);
 	check_answer(what);
 	if (again) {
 		memcpy(before, sent, sent_len);
 		before_len = sent_len;
-		sent_len = 0;
-		dif_serve(coded, size);
+		serve(coded, size);
 		FUZZ_CHECK(sent_len == before_len && memcmp(sent, before, sent_len) == 0,
 			   "another answer, of %zu bytes", sent_len);
 	}
@@ -170,7 +177,7 @@ fire_some(struct fuzz_input *in)
 	fuzz_fired++;
 }
 
-/* Raw bytes: they may even be a request. */
+/* Raw bytes: they may even be a request. Then somebody types at the console. */
 static void
 noise(struct fuzz_input *in)
 {
@@ -181,7 +188,10 @@ noise(struct fuzz_input *in)
 		bytes[i] = fuzz_byte(in);
 	sent_len = 0;
 	dif_serve(bytes, n);
-	dif_serve("\0\0", 2);
+	if (fuzz_byte(in) % 2)
+		return;
+	dif_serve("\0l", 2);
+	FUZZ_CHECK(!dif_serve_byte('s'), "the console does not get what is typed");
 }
 
 static void
