@@ -333,8 +333,8 @@ void dif_exit(const struct dif_at *at, int32_t status);
 /* Lets its programs run on a CPU, unless it has ended. */
 void dif_open_cpu(struct dif *d, unsigned cpu);
 /*
- * May a program run on CPU c, where dif_admit() has said no? A consumer that did not show up for
- * long loses its probes: it may starve, or be stopped. CPU c, interrupts off.
+ * May a program run on CPU c, where dif_admit() has said no, or was not asked? A consumer that did
+ * not show up for long loses its probes: it may starve, or be stopped. CPU c, interrupts off.
  */
 bool dif_is_alive(struct dif *d, struct dif_cpu *c, uint64_t now);
 /* Adds up what the CPUs have counted; leaves members 0 that the engine does not know. */

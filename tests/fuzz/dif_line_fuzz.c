@@ -20,6 +20,7 @@ static uint8_t sent[2 * DIF_LINE_CODED], answer[DIF_LINE_FRAME];
 static size_t sent_len, answer_len;
 static uint32_t number;
 static struct dif_taken unused;
+static bool changed; /* the image */
 
 /* Programs read nothing but what they are given. */
 const char *
@@ -147,11 +148,13 @@ load(struct fuzz_input *in)
 	uint32_t size, part = 1 + fuzz_byte(in) * 8u;
 	const uint8_t *image = image_of(&size);
 
+	changed = false;
 	memcpy(copy, image, size);
 	for (unsigned n = fuzz_byte(in) % 8; n > 0; n--) {
 		uint32_t at = fuzz_byte(in) * 8u + fuzz_byte(in) % 8;
 
 		copy[at % size] = fuzz_byte(in);
+		changed = true;
 	}
 	for (uint32_t at = 0; at < size; at += part) {
 		uint32_t n = size - at < part ? size - at : part;
@@ -194,16 +197,37 @@ noise(struct fuzz_input *in)
 	FUZZ_CHECK(!dif_serve_byte('s'), "the console does not get what is typed");
 }
 
-static void
+static struct dif_status
 check_status(void)
 {
 	struct dif_status s;
 
-	if (ask(DIF_LINE_STATUS, (const uint8_t *)"", 0, false) != 0)
-		return;
+	FUZZ_CHECK(ask(DIF_LINE_STATUS, (const uint8_t *)"", 0, false) == 0, "no status");
 	memcpy(&s, answer + 12, sizeof(s));
 	FUZZ_CHECK(s.fired == s.predicate_false + s.completed + s.faulted + s.dropped, "%lu fired",
 		   s.fired);
+	return s;
+}
+
+/* Programs run while the host asks anything every 20 s, and not any more when it is silent for 40.
+ */
+static void
+wait_long(void)
+{
+	struct dif_status before = check_status(), after;
+	static char text[] = "text";
+
+	dif_host.time += 20000000000;
+	ask_words(DIF_LINE_TAKE, DIF_TAKE_AGGS, 0, 1);
+	dif_host.time += 20000000000;
+	SDT_PROBE2(fuzz, , , fired, 1, text);
+	after = check_status();
+	FUZZ_CHECK(changed || before.state != DIF_ACTIVE || after.fired > before.fired,
+		   "a host that asked was not heard");
+	dif_host.time += 40000000000;
+	SDT_PROBE2(fuzz, , , fired, 1, text);
+	before = check_status();
+	FUZZ_CHECK(changed || before.fired == after.fired, "programs ran without a host");
 }
 
 static void
@@ -244,6 +268,9 @@ step(struct fuzz_input *in)
 		for (size_t i = 0; i < n; i++)
 			fields[i] = fuzz_byte(in);
 		ask(fuzz_byte(in), fields, n, fuzz_byte(in) % 2);
+		break;
+	case 11:
+		wait_long();
 		break;
 	default:
 		fire_some(in);

@@ -8,8 +8,9 @@
  *
  * Locking: one caller at a time, who is in no hook. They call ktr_port_lock(), so a thread calls
  * them; or a handler of interrupts of a kernel in which no thread holds that lock with interrupts
- * on: none calls what needs it (ktr/control.h) while the handler may run. A CPU without a ring (ktr_cpu_init()) at the time of dif_session_load()
- * runs no program. Errors are negative errno values, Linux's.
+ * on: none calls what needs it (ktr/control.h) while the handler may run. A CPU without a ring
+ * (ktr_cpu_init()) at the time of dif_session_load() runs no program. Errors are negative errno
+ * values, Linux's.
  */
 #pragma once
 

@@ -14,7 +14,7 @@
 
 struct ktr_firing;
 
-/* Zeroed memory, aligned to 64 bytes; NULL: none. Who calls dif_serve() (dif.h), a thread as a rule. */
+/* Zeroed memory, aligned to 64 bytes; NULL: none. Thread context, or who calls dif_serve(). */
 void *dif_port_alloc(size_t size);
 /* Frees what is not NULL of n blocks; all at once costs less. The same context. */
 void dif_port_free_all(void *const *p, unsigned n);

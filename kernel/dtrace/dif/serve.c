@@ -233,6 +233,7 @@ serve_answer(const uint8_t *body, size_t len)
 				 .room = DIF_LINE_FRAME - DIF_LINE_ANSWER};
 	int result;
 
+	dif_session_hear(); /* a slow line has much to take between two DIF_LINE_STATUS */
 	serve.number = ktr_little_u32(body);
 	result = serve_what(what, &f);
 	to[0] = DIF_LINE_REPLY;
@@ -269,7 +270,7 @@ dif_serve_byte(uint8_t byte)
 		serve.raw_len = 0;
 		return true;
 	}
-	/* A stray zero byte costs the console no more than this. COBS has one byte before the type. */
+	/* A stray zero byte costs the console two bytes. COBS has one before the type. */
 	if (serve.raw_len == sizeof(serve.raw) || (serve.raw_len == 1 && byte != DIF_LINE_REQUEST))
 		serve.inside = false;
 	if (serve.inside)

@@ -12,6 +12,7 @@
 #include "kernel/dtrace/port.h"
 #include "ktr/control.h"
 #include "ktr/port.h"
+#include "ktr/stream.h"
 
 static struct {
 	uint32_t lock;
@@ -23,9 +24,11 @@ static struct {
 	bool starts;
 	bool owned; /* `owner` is one */
 	unsigned owner;
-	int taken_aggs;  /* the CPU whose aggregations were taken, and are still used; -1: none */
-	uint32_t ids;    /* one more than the highest id of a probe */
-	uint32_t *first; /* of the clauses at a probe, by its id; the next id's: where they end */
+	uint64_t alive;    /* atomic: the log's time when the host last said something */
+	uint64_t patience; /* it may be silent so long */
+	int taken_aggs;    /* the CPU whose aggregations were taken, and are still used; -1: none */
+	uint32_t ids;      /* one more than the highest id of a probe */
+	uint32_t *first;   /* of the clauses at a probe, by its id; the next id's: where they end */
 	struct session_ecb *ecbs;
 	struct dtrace_probe *probes;
 	uint32_t necbs, nprobes;
@@ -58,6 +61,24 @@ session_unlock(unsigned cpu)
 	__atomic_store_n(&session_locks[cpu].lock, 0, __ATOMIC_RELEASE);
 }
 
+void
+dif_session_hear(void)
+{
+	uint64_t now = dif_port_stamp();
+
+	__atomic_store_n(&session.d.alive_ns, dif_port_ns(now), __ATOMIC_RELAXED);
+	__atomic_store_n(&session.alive, now, __ATOMIC_RELAXED);
+}
+
+/* Nobody watches the host but firings, and there may be few: each looks. dif_is_alive() decides. */
+static inline bool
+session_is_late(void)
+{
+	uint64_t alive = __atomic_load_n(&session.alive, __ATOMIC_RELAXED);
+
+	return __builtin_expect(dif_port_stamp() - alive > session.patience, 0);
+}
+
 /* Runs the clauses at a probe. The CPU's lock is held. forced: whatever the limit is. */
 static inline void
 session_run(uint32_t id, unsigned cpu, const struct ktr_firing *f, bool forced)
@@ -69,7 +90,8 @@ session_run(uint32_t id, unsigned cpu, const struct ktr_firing *f, bool forced)
 	for (; e < end; e++) {
 		if (forced)
 			c->fired++;
-		else if (!dif_admit(c) && !dif_is_alive(&session.d, c, dif_port_time()))
+		else if ((session_is_late() || !dif_admit(c)) &&
+			 !dif_is_alive(&session.d, c, dif_port_time()))
 			continue;
 		dif_fire(&e->at, c, dtrace_see(e->probe, f, &session.seen[cpu]));
 	}
@@ -310,6 +332,16 @@ dif_session_load(const void *image, size_t size, uint32_t *matched, const char *
 
 /* ---- on and off ---- */
 
+/* How long that is by the log's clock; of more than a year, a year. */
+static uint64_t
+session_ticks(uint64_t ns)
+{
+	const uint64_t second = 1000000000, year = 31536000;
+	uint64_t hz = ktr_info_get()->hz, s = ns / second < year ? ns / second : year;
+
+	return hz == 0 ? ns : s * hz + ns % second * hz / second;
+}
+
 static bool
 session_is_wanted(const struct ktr_site *site, void *arg)
 {
@@ -326,7 +358,8 @@ dif_session_start(void)
 
 	if (session_state() != DIF_LOADED)
 		return -EINVAL;
-	d->alive_ns = dif_port_time();
+	session.patience = session_ticks(d->h.options.deadman_ns);
+	dif_session_hear();
 	d->state = DIF_ACTIVE;
 	session_fire_own(DIF_PROBE_BEGIN);
 	session_barrier(); /* all CPUs see what BEGIN did */
@@ -395,7 +428,7 @@ session_count(unsigned cpu, void *arg)
 void
 dif_session_status(struct dif_status *s)
 {
-	__atomic_store_n(&session.d.alive_ns, dif_port_time(), __ATOMIC_RELAXED);
+	dif_session_hear();
 	for (unsigned cpu = 0; dif_spec_waits(&session.d) && cpu < session.d.cpus; cpu++)
 		session_on_cpu(cpu, session_clean, NULL);
 	session_on_cpu(SESSION_ALL, session_count, s);

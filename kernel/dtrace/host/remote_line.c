@@ -1,6 +1,6 @@
 /*
- * remote_line.c - the line to another kernel: a socket, or a terminal at the speed that is set. Of a
- * terminal's settings those that would change bytes, or wait for a modem, are off meanwhile.
+ * remote_line.c - the line to another kernel: a socket, or a terminal at the speed that is set. Of
+ * a terminal's settings those that would change bytes, or wait for a modem, are off meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
