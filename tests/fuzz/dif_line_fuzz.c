@@ -58,6 +58,7 @@ check_answer(uint8_t what)
 	FUZZ_CHECK(answer[0] == DIF_LINE_REPLY && ktr_little_u32(answer + 3) == number &&
 		       answer[7] == what,
 		   "not the answer to %u", what);
+	FUZZ_CHECK((int32_t)ktr_little_u32(answer + 8) >= 0 || body > 9, "%u: no reason", what);
 }
 
 /* Not a byte of a request is for the console. */

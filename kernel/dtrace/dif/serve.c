@@ -150,6 +150,15 @@ serve_load(struct serve_fields *f)
 }
 
 static int
+serve_start(struct serve_fields *f)
+{
+	int error = dif_session_start();
+
+	return error == 0 ? 0
+			  : serve_refuse(f, error, "there is no program, or it was started before");
+}
+
+static int
 serve_status(struct serve_fields *f)
 {
 	struct dif_status s;
@@ -203,7 +212,7 @@ serve_what(uint8_t what, struct serve_fields *f)
 	case DIF_LINE_LOAD:
 		return serve_load(f);
 	case DIF_LINE_START:
-		return dif_session_start();
+		return serve_start(f);
 	case DIF_LINE_STATUS:
 		return serve_status(f);
 	case DIF_LINE_TAKE:
