@@ -339,6 +339,10 @@ void dif_open_cpu(struct dif *d, unsigned cpu);
 bool dif_is_alive(struct dif *d, struct dif_cpu *c, uint64_t now);
 /* Adds up what the CPUs have counted; leaves members 0 that the engine does not know. */
 void dif_status(const struct dif *d, struct dif_status *s);
+/* The same, piece by piece: of a CPU at a time, then of the last fault's, d->fault_cpu. */
+void dif_status_begin(const struct dif *d, struct dif_status *s);
+void dif_status_add(const struct dif *d, unsigned cpu, struct dif_status *s);
+void dif_status_fault(const struct dif *d, unsigned cpu, struct dif_status *s);
 
 /* ---- memory.c ----------------------------------------------------------------------------------
  */

@@ -3,9 +3,10 @@
  * what they have recorded.
  *
  * Locking: each CPU has a lock, with interrupts off, that its programs run under, and that whoever
- * takes or changes what is the CPU's holds, with hooks off on its own CPU (ktr/hook.h). So no CPU
- * needs to interrupt another one. What the hook finds in `session` changes while `runs` is false,
- * and after each lock was held once.
+ * takes or changes what is the CPU's holds, with hooks off on its own CPU (ktr/hook.h), one lock at
+ * a time. So no CPU needs to interrupt another one, and a firing waits for one such piece of work
+ * at most. What the hook finds in `session` changes while `runs` is false, and after each lock was
+ * held once.
  */
 #include "kernel/dtrace/dif/session.h"
 #include "kernel/abi/errno.h"
@@ -24,6 +25,7 @@ static struct {
 	bool starts;
 	bool owned; /* `owner` is one */
 	unsigned owner;
+	uint64_t refused;  /* of the owner's firings, before the image came */
 	uint64_t alive;    /* atomic: the log's time when the host last said something */
 	uint64_t patience; /* it may be silent so long */
 	int taken_aggs;    /* the CPU whose aggregations were taken, and are still used; -1: none */
@@ -127,7 +129,7 @@ session_hook(const struct ktr_firing *f)
 
 /* ---- calls on a CPU's part ---- */
 
-enum { SESSION_HERE = KTR_PORT_MAXCPU, SESSION_ALL };
+enum { SESSION_HERE = KTR_PORT_MAXCPU };
 
 struct session_call {
 	void (*fn)(unsigned cpu, void *arg);
@@ -140,17 +142,13 @@ session_call_locked(void *arg)
 {
 	const struct session_call *call = arg;
 	unsigned cpu = call->cpu == SESSION_HERE ? ktr_port_cpu() : call->cpu;
-	unsigned first = cpu == SESSION_ALL ? 0 : cpu;
-	unsigned end = cpu == SESSION_ALL ? KTR_PORT_MAXCPU : cpu + 1;
 
-	for (unsigned n = first; n < end; n++)
-		session_lock(n);
+	session_lock(cpu);
 	call->fn(cpu, call->arg);
-	for (unsigned n = first; n < end; n++)
-		session_unlock(n);
+	session_unlock(cpu);
 }
 
-/* Runs fn while no program runs on the CPU; or on this one, or on any. */
+/* Runs fn while no program runs on the CPU, or on this one. */
 static void
 session_on_cpu(unsigned cpu, void (*fn)(unsigned cpu, void *arg), void *arg)
 {
@@ -169,7 +167,8 @@ session_do_nothing(unsigned cpu, void *arg)
 static void
 session_barrier(void)
 {
-	session_on_cpu(SESSION_ALL, session_do_nothing, NULL);
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
+		session_on_cpu(cpu, session_do_nothing, NULL);
 }
 
 static void
@@ -193,10 +192,8 @@ session_fire_own(uint32_t id)
 unsigned
 dif_session_cpus(void)
 {
-	uintptr_t irq = ktr_port_irq_save();
-	unsigned cpus = ktr_port_cpu() + 1;
+	unsigned cpus = 1;
 
-	ktr_port_irq_restore(irq);
 	for (unsigned cpu = cpus; cpu < KTR_PORT_MAXCPU; cpu++)
 		if (ktr_log_ring(&ktr_main, cpu) != NULL)
 			cpus = cpu + 1;
@@ -319,6 +316,7 @@ dif_session_load(const void *image, size_t size, uint32_t *matched, const char *
 	}
 	error = session_own(why);
 	if (error == 0) {
+		session.refused = ktr_hook_refused(session.owner);
 		error = dif_load(&session.d, image, size, dif_session_cpus(), &refusal);
 		*why = refusal.error;
 	}
@@ -417,12 +415,17 @@ session_clean(unsigned cpu, void *arg)
 	dif_spec_clean(&session.d, cpu);
 }
 
-/* All at one moment: what has fired has ended. */
+/* Of a CPU what has fired has ended. */
 static void
 session_count(unsigned cpu, void *arg)
 {
-	(void)cpu;
-	dif_status(&session.d, arg);
+	dif_status_add(&session.d, cpu, arg);
+}
+
+static void
+session_count_fault(unsigned cpu, void *arg)
+{
+	dif_status_fault(&session.d, cpu, arg);
 }
 
 void
@@ -431,9 +434,14 @@ dif_session_status(struct dif_status *s)
 	dif_session_hear();
 	for (unsigned cpu = 0; dif_spec_waits(&session.d) && cpu < session.d.cpus; cpu++)
 		session_on_cpu(cpu, session_clean, NULL);
-	session_on_cpu(SESSION_ALL, session_count, s);
+	dif_status_begin(&session.d, s);
+	for (unsigned cpu = 0; cpu < s->cpus; cpu++)
+		session_on_cpu(cpu, session_count, s);
+	if (s->cpus > 0)
+		session_on_cpu(__atomic_load_n(&session.d.fault_cpu, __ATOMIC_RELAXED),
+			       session_count_fault, s);
 	s->sites = session.starts ? session.nprobes : 0;
-	s->refused = session.owned ? ktr_hook_refused(session.owner) : 0;
+	s->refused = session.owned ? ktr_hook_refused(session.owner) - session.refused : 0;
 }
 
 static void

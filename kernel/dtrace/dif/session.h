@@ -15,5 +15,5 @@ struct session_ecb {
 void dif_session_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f);
 /* A sign of life of the host. */
 void dif_session_hear(void);
-/* CPUs that may run programs: those with a ring, and this one. */
+/* CPUs that may run programs: up to the last one with a ring. */
 unsigned dif_session_cpus(void);

@@ -220,7 +220,9 @@ status(struct dif_status *s)
 	if (result < 0)
 		return result;
 	memcpy(s, need("the status", sizeof(*s)), sizeof(*s));
-	s->cpus = s->cpus < cpus ? s->cpus : cpus;
+	if (s->cpus > cpus)
+		remote_fail("%s: found %u CPUs, expected %u, as before: one has got a ring since",
+			    name, s->cpus, cpus);
 	if (s->state > DIF_KILLED)
 		remote_fail("%s: found the state %u, expected at most %u", name, s->state,
 			    DIF_KILLED);
