@@ -141,6 +141,39 @@ image_of(uint32_t *size)
 	return image;
 }
 
+/* An image of little more than 100 KB would be matched for minutes. */
+static void
+refuse_names(void)
+{
+	enum { CLAUSES = DIF_MAX_CLAUSES, LETTERS = 100000 };
+	static struct maker m;
+	struct dif_header *h;
+	struct dif_clause *clauses;
+	uint32_t size, end, matched;
+	const char *why = NULL;
+	uint8_t *image;
+
+	make(&m);
+	CLAUSE(&m, {DIF_RET, 0, 0, 0, 0});
+	image = make_image(&m, &end);
+	size = end + CLAUSES * (uint32_t)sizeof(*clauses) + LETTERS;
+	h = calloc(1, size);
+	FUZZ_CHECK(image != NULL && h != NULL, "no memory");
+	memcpy(h, image, end);
+	dif_port_free(image);
+	h->size = size;
+	h->clauses = (struct dif_section){end, CLAUSES};
+	h->strings = (struct dif_section){size - LETTERS, LETTERS};
+	clauses = (struct dif_clause *)((uint8_t *)h + end);
+	for (unsigned i = 0; i < CLAUSES; i++)
+		clauses[i] = (struct dif_clause){0, 0, 1, 0};
+	memset((char *)h + size - LETTERS, ',', LETTERS - 1);
+	FUZZ_CHECK(dif_session_load(h, size, &matched, &why) < 0 && why != NULL &&
+		       strstr(why, "names of probes") != NULL,
+		   "%s", why);
+	free(h);
+}
+
 /* The image, some of whose bytes the input changes; the pieces have any size. */
 static void
 load(struct fuzz_input *in)
@@ -285,6 +318,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fuzz_host();
 	dif_host.fault = dif_session_fault;
+	if (number == 0)
+		refuse_names();
 	while (in.left > 0)
 		step(&in);
 	check_status();

@@ -13,6 +13,7 @@
 #include "kernel/dtrace/port.h"
 #include "ktr/control.h"
 #include "ktr/port.h"
+#include "ktr/str.h"
 #include "ktr/stream.h"
 
 static struct {
@@ -263,12 +264,28 @@ session_lay_out(uint8_t *base)
 	return at;
 }
 
+/* Each name of a clause is compared with each probe. Clauses may share long texts. */
+static bool
+session_names_fit(void)
+{
+	const struct dif *d = &session.d;
+	uint64_t most = (1u << 28) / session.ids, letters = 0;
+
+	for (uint32_t i = 0; i < d->h.clauses.count && letters <= most; i++)
+		letters += ktr_strlen(d->strings + d->clauses[i].probes);
+	return letters <= most;
+}
+
 static int
-session_settle(void)
+session_settle(const char **why)
 {
 	size_t size;
 
 	session.ids = DTRACE_OWN + ktr_site_count();
+	if (!session_names_fit()) {
+		*why = "the clauses have more names of probes than the kernel compares";
+		return -EINVAL;
+	}
 	session_match(false);
 	size = session_lay_out(NULL);
 	session.block = dif_port_alloc(size);
@@ -321,7 +338,7 @@ dif_session_load(const void *image, size_t size, uint32_t *matched, const char *
 		*why = refusal.error;
 	}
 	if (error == 0)
-		error = session_settle();
+		error = session_settle(why);
 	if (error != 0)
 		dif_session_end();
 	*matched = session.necbs;
