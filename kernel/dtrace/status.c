@@ -46,7 +46,7 @@ dif_drain(struct dif *d, int32_t status)
 	if (!__atomic_compare_exchange_n(&d->state, &active, DIF_DRAINING, false, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))
 		return;
-	d->exit_status = status;
+	__atomic_store_n(&d->exit_status, status, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in dif_open_cpu() */
 	for (unsigned i = 0; i < d->cpus; i++)
 		__atomic_store_n(&d->cpu[i].limit, 0, __ATOMIC_RELAXED);
@@ -57,7 +57,7 @@ dif_exit(const struct dif_at *at, int32_t status)
 {
 	dif_drain(at->d, status);
 	if (at->probe == DIF_PROBE_END)
-		at->d->exit_status = status;
+		__atomic_store_n(&at->d->exit_status, status, __ATOMIC_RELAXED);
 }
 
 void
@@ -76,8 +76,8 @@ dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause, uint64_t args
 void
 dif_status_begin(const struct dif *d, struct dif_status *s)
 {
-	*s = (struct dif_status){.state = d->state,
-				 .exit_status = d->exit_status,
+	*s = (struct dif_status){.state = __atomic_load_n(&d->state, __ATOMIC_RELAXED),
+				 .exit_status = __atomic_load_n(&d->exit_status, __ATOMIC_RELAXED),
 				 .cpus = d->cpu != NULL ? d->cpus : 0, /* 0: nothing is loaded */
 				 .time = dif_port_time()};
 }
