@@ -18,8 +18,8 @@
  * Files, in reading order: port.h (what the engine asks), load.c, verify.c, decode.c, run.c,
  * memory.c, subr.c, string.c, variable.c, aggregate.c, record.c, act.c, status.c; of any kernel:
  * probe.h, probe.c; then, of this one: dtrace.h, consumer.c (who traces), device.c (/dev/dtrace),
- * enable.c (clauses at probes), place.c and quick.h (what port.h asks). host/ has these of the
- *host, for dtrace -r and for tests, and dif/ those of any other kernel.
+ * enable.c (clauses at probes), place.c and quick.h (what port.h asks). host/ has these for the
+ * host (dtrace -r, and tests), and dif/ those of any other kernel.
  */
 #pragma once
 
@@ -333,12 +333,16 @@ void dif_exit(const struct dif_at *at, int32_t status);
 /* Lets its programs run on a CPU, unless it has ended. */
 void dif_open_cpu(struct dif *d, unsigned cpu);
 /*
- * May a program run on CPU c, where dif_admit() has said no? A consumer that did not show up for
- * long loses its probes: it may starve, or be stopped. CPU c, interrupts off.
+ * May a program run on CPU c, where dif_admit() has said no, or was not asked? A consumer that did
+ * not show up for long loses its probes: it may starve, or be stopped. CPU c, interrupts off.
  */
 bool dif_is_alive(struct dif *d, struct dif_cpu *c, uint64_t now);
 /* Adds up what the CPUs have counted; leaves members 0 that the engine does not know. */
 void dif_status(const struct dif *d, struct dif_status *s);
+/* The same, piece by piece: of a CPU at a time, then of the last fault's, d->fault_cpu. */
+void dif_status_begin(const struct dif *d, struct dif_status *s);
+void dif_status_add(const struct dif *d, unsigned cpu, struct dif_status *s);
+void dif_status_fault(const struct dif *d, unsigned cpu, struct dif_status *s);
 
 /* ---- memory.c ----------------------------------------------------------------------------------
  */

@@ -43,7 +43,7 @@ memory_direct(const struct dif_run *r, uint64_t addr, size_t n)
 bool
 dif_copy(struct dif_run *r, void *dst, uint64_t addr, size_t n)
 {
-	if (n > 0 && memory_direct(r, addr, n) == n) {
+	if (n == 0 || memory_direct(r, addr, n) == n) {
 		ktr_copy(dst, (const void *)addr, n);
 		return true;
 	}

@@ -46,7 +46,7 @@ dif_drain(struct dif *d, int32_t status)
 	if (!__atomic_compare_exchange_n(&d->state, &active, DIF_DRAINING, false, __ATOMIC_RELAXED,
 					 __ATOMIC_RELAXED))
 		return;
-	d->exit_status = status;
+	__atomic_store_n(&d->exit_status, status, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* as in dif_open_cpu() */
 	for (unsigned i = 0; i < d->cpus; i++)
 		__atomic_store_n(&d->cpu[i].limit, 0, __ATOMIC_RELAXED);
@@ -57,7 +57,7 @@ dif_exit(const struct dif_at *at, int32_t status)
 {
 	dif_drain(at->d, status);
 	if (at->probe == DIF_PROBE_END)
-		at->d->exit_status = status;
+		__atomic_store_n(&at->d->exit_status, status, __ATOMIC_RELAXED);
 }
 
 void
@@ -74,36 +74,51 @@ dif_error_args(const struct dif *d, unsigned cpu, uint32_t clause, uint64_t args
 }
 
 void
-dif_status(const struct dif *d, struct dif_status *s)
+dif_status_begin(const struct dif *d, struct dif_status *s)
 {
-	const struct dif_last_fault *f;
-
-	*s = (struct dif_status){.state = d->state,
-				 .exit_status = d->exit_status,
-				 .cpus = d->cpus,
+	*s = (struct dif_status){.state = __atomic_load_n(&d->state, __ATOMIC_RELAXED),
+				 .exit_status = __atomic_load_n(&d->exit_status, __ATOMIC_RELAXED),
+				 .cpus = d->cpu != NULL ? d->cpus : 0, /* 0: nothing is loaded */
 				 .time = dif_port_time()};
-	for (unsigned i = 0; d->cpu != NULL && i < d->cpus; i++) {
-		const struct dif_cpu *c = &d->cpu[i];
+}
 
-		s->fired += c->fired;
-		s->completed += c->ended[0];
-		s->predicate_false += c->ended[1];
-		s->faulted += c->faulted;
-		s->dropped += c->dropped;
-		s->buf_drops += c->buf_drops;
-		s->agg_drops += c->agg_drops;
-		s->dynvar_drops += c->dynvar_drops;
-		s->spec_drops += c->spec_drops;
-		s->spec_none += c->spec_none;
-		s->spec_busy += c->spec_busy;
-		s->fullest = c->buf.head > s->fullest ? c->buf.head : s->fullest;
-	}
-	if (d->cpu == NULL)
-		return; /* nothing is loaded */
-	f = &d->cpu[d->fault_cpu].fault;
+void
+dif_status_add(const struct dif *d, unsigned cpu, struct dif_status *s)
+{
+	const struct dif_cpu *c = &d->cpu[cpu];
+
+	s->fired += c->fired;
+	s->completed += c->ended[0];
+	s->predicate_false += c->ended[1];
+	s->faulted += c->faulted;
+	s->dropped += c->dropped;
+	s->buf_drops += c->buf_drops;
+	s->agg_drops += c->agg_drops;
+	s->dynvar_drops += c->dynvar_drops;
+	s->spec_drops += c->spec_drops;
+	s->spec_none += c->spec_none;
+	s->spec_busy += c->spec_busy;
+	s->fullest = c->buf.head > s->fullest ? c->buf.head : s->fullest;
+}
+
+void
+dif_status_fault(const struct dif *d, unsigned cpu, struct dif_status *s)
+{
+	const struct dif_last_fault *f = &d->cpu[cpu].fault;
+
 	s->fault = f->fault;
 	s->fault_epid = f->epid;
 	s->fault_probe = f->probe;
 	s->fault_insn = f->insn;
 	s->fault_addr = f->addr;
+}
+
+void
+dif_status(const struct dif *d, struct dif_status *s)
+{
+	dif_status_begin(d, s);
+	for (unsigned i = 0; i < s->cpus; i++)
+		dif_status_add(d, i, s);
+	if (s->cpus > 0)
+		dif_status_fault(d, d->fault_cpu, s);
 }

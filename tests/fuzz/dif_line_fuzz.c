@@ -20,6 +20,7 @@ static uint8_t sent[2 * DIF_LINE_CODED], answer[DIF_LINE_FRAME];
 static size_t sent_len, answer_len;
 static uint32_t number;
 static struct dif_taken unused;
+static bool changed; /* the image */
 
 /* Programs read nothing but what they are given. */
 const char *
@@ -57,6 +58,16 @@ check_answer(uint8_t what)
 	FUZZ_CHECK(answer[0] == DIF_LINE_REPLY && ktr_little_u32(answer + 3) == number &&
 		       answer[7] == what,
 		   "not the answer to %u", what);
+	FUZZ_CHECK((int32_t)ktr_little_u32(answer + 8) >= 0 || body > 9, "%u: no reason", what);
+}
+
+/* Not a byte of a request is for the console. */
+static void
+serve(const uint8_t *bytes, size_t n)
+{
+	sent_len = 0;
+	for (size_t i = 0; i < n; i++)
+		FUZZ_CHECK(dif_serve_byte(bytes[i]), "byte %zu of %zu is the console's", i, n);
 }
 
 static int32_t
@@ -70,14 +81,12 @@ ask(uint8_t what, const uint8_t *fields, size_t n, bool again)
 	frame[7] = what;
 	memcpy(frame + 8, fields, n);
 	size = 1 + ktr_frame_write(coded + 1, frame, 8 + n);
-	sent_len = 0;
-	dif_serve(coded, size);
+	serve(coded, size);
 	check_answer(what);
 	if (again) {
 		memcpy(before, sent, sent_len);
 		before_len = sent_len;
-		sent_len = 0;
-		dif_serve(coded, size);
+		serve(coded, size);
 		FUZZ_CHECK(sent_len == before_len && memcmp(sent, before, sent_len) == 0,
 			   "another answer, of %zu bytes", sent_len);
 	}
@@ -132,6 +141,39 @@ image_of(uint32_t *size)
 	return image;
 }
 
+/* An image of little more than 100 KB would be matched for minutes. */
+static void
+refuse_names(void)
+{
+	enum { CLAUSES = DIF_MAX_CLAUSES, LETTERS = 100000 };
+	static struct maker m;
+	struct dif_header *h;
+	struct dif_clause *clauses;
+	uint32_t size, end, matched;
+	const char *why = NULL;
+	uint8_t *image;
+
+	make(&m);
+	CLAUSE(&m, {DIF_RET, 0, 0, 0, 0});
+	image = make_image(&m, &end);
+	size = end + CLAUSES * (uint32_t)sizeof(*clauses) + LETTERS;
+	h = calloc(1, size);
+	FUZZ_CHECK(image != NULL && h != NULL, "no memory");
+	memcpy(h, image, end);
+	dif_port_free(image);
+	h->size = size;
+	h->clauses = (struct dif_section){end, CLAUSES};
+	h->strings = (struct dif_section){size - LETTERS, LETTERS};
+	clauses = (struct dif_clause *)((uint8_t *)h + end);
+	for (unsigned i = 0; i < CLAUSES; i++)
+		clauses[i] = (struct dif_clause){0, 0, 1, 0};
+	memset((char *)h + size - LETTERS, ',', LETTERS - 1);
+	FUZZ_CHECK(dif_session_load(h, size, &matched, &why) < 0 && why != NULL &&
+		       strstr(why, "names of probes") != NULL,
+		   "%s", why);
+	free(h);
+}
+
 /* The image, some of whose bytes the input changes; the pieces have any size. */
 static void
 load(struct fuzz_input *in)
@@ -140,11 +182,13 @@ load(struct fuzz_input *in)
 	uint32_t size, part = 1 + fuzz_byte(in) * 8u;
 	const uint8_t *image = image_of(&size);
 
+	changed = false;
 	memcpy(copy, image, size);
 	for (unsigned n = fuzz_byte(in) % 8; n > 0; n--) {
 		uint32_t at = fuzz_byte(in) * 8u + fuzz_byte(in) % 8;
 
 		copy[at % size] = fuzz_byte(in);
+		changed = true;
 	}
 	for (uint32_t at = 0; at < size; at += part) {
 		uint32_t n = size - at < part ? size - at : part;
@@ -170,7 +214,7 @@ fire_some(struct fuzz_input *in)
 	fuzz_fired++;
 }
 
-/* Raw bytes: they may even be a request. */
+/* Raw bytes: they may even be a request. Then somebody types at the console. */
 static void
 noise(struct fuzz_input *in)
 {
@@ -181,19 +225,43 @@ noise(struct fuzz_input *in)
 		bytes[i] = fuzz_byte(in);
 	sent_len = 0;
 	dif_serve(bytes, n);
-	dif_serve("\0\0", 2);
+	if (fuzz_byte(in) % 2)
+		return;
+	dif_serve("\0l", 2);
+	FUZZ_CHECK(!dif_serve_byte('s'), "the console does not get what is typed");
 }
 
-static void
+static struct dif_status
 check_status(void)
 {
 	struct dif_status s;
 
-	if (ask(DIF_LINE_STATUS, (const uint8_t *)"", 0, false) != 0)
-		return;
+	FUZZ_CHECK(ask(DIF_LINE_STATUS, (const uint8_t *)"", 0, false) == 0, "no status");
 	memcpy(&s, answer + 12, sizeof(s));
 	FUZZ_CHECK(s.fired == s.predicate_false + s.completed + s.faulted + s.dropped, "%lu fired",
 		   s.fired);
+	return s;
+}
+
+/* Programs run while the host asks anything every 20 s, and not any more when it is silent for 40.
+ */
+static void
+wait_long(void)
+{
+	struct dif_status before = check_status(), after;
+	static char text[] = "text";
+
+	dif_host.time += 20000000000;
+	ask_words(DIF_LINE_TAKE, DIF_TAKE_AGGS, 0, 1);
+	dif_host.time += 20000000000;
+	SDT_PROBE2(fuzz, , , fired, 1, text);
+	after = check_status();
+	FUZZ_CHECK(changed || before.state != DIF_ACTIVE || after.fired > before.fired,
+		   "a host that asked was not heard");
+	dif_host.time += 40000000000;
+	SDT_PROBE2(fuzz, , , fired, 1, text);
+	before = check_status();
+	FUZZ_CHECK(changed || before.fired == after.fired, "programs ran without a host");
 }
 
 static void
@@ -235,6 +303,9 @@ step(struct fuzz_input *in)
 			fields[i] = fuzz_byte(in);
 		ask(fuzz_byte(in), fields, n, fuzz_byte(in) % 2);
 		break;
+	case 11:
+		wait_long();
+		break;
 	default:
 		fire_some(in);
 	}
@@ -247,6 +318,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fuzz_host();
 	dif_host.fault = dif_session_fault;
+	if (number == 0)
+		refuse_names();
 	while (in.left > 0)
 		step(&in);
 	check_status();

@@ -23,6 +23,8 @@ static struct fuzz_input in;
 static bool honest = true; /* the kernel answers as one does */
 static uint8_t line[8 * DIF_LINE_CODED];
 static size_t line_len, line_at;
+static bool noisy; /* something comes without end, and no answer */
+static uint64_t time_ms;
 static uint32_t expected_clauses;
 
 /* The program: all that is printed in a way of its own. */
@@ -123,17 +125,24 @@ static void
 answer_anything(const uint8_t *request)
 {
 	static uint8_t taken[2 * ROOM], data[DIF_LINE_FRAME];
+	static size_t taken_len;
 	uint32_t result = fuzz_byte(&in) < 8 ? (uint32_t)fuzz_number(&in) : 0;
-	size_t n = 0;
+	size_t n = 0, at;
 
 	if (request[4] == DIF_LINE_TAKE) {
 		bool lies = fuzz_byte(&in) < 8;
 		uint32_t total = lies ? (uint32_t)fuzz_number(&in) : 0;
 
-		n = make_taken(taken, ktr_little_u32(request + 5) == DIF_TAKE_AGGS);
+		at = ktr_little_u32(request + 13);
+		if (at == 0)
+			taken_len = make_taken(taken, ktr_little_u32(request + 5) == DIF_TAKE_AGGS);
+		dif_line_put(data, lies ? total : (uint32_t)taken_len);
+		at = at < ROOM ? at : ROOM;
+		n = fuzz_byte(&in) % 2 ? 16u * fuzz_byte(&in) : ROOM;
+		if (!lies)
+			n = at + n < taken_len ? n : at < taken_len ? taken_len - at : 0;
 		n = n < DIF_LINE_FRAME - 64 ? n : DIF_LINE_FRAME - 64;
-		dif_line_put(data, lies ? total : (uint32_t)n);
-		memcpy(data + 4, taken, n);
+		memcpy(data + 4, taken + at, n);
 		n += 4;
 	} else {
 		n = request[4] == DIF_LINE_STATUS ? sizeof(struct dif_status) : fuzz_byte(&in);
@@ -142,8 +151,14 @@ answer_anything(const uint8_t *request)
 	reply(request, result, data, n);
 }
 
-void
-remote_line_write(const uint8_t *bytes, size_t n)
+uint64_t
+remote_line_time(void)
+{
+	return time_ms;
+}
+
+bool
+remote_line_write(const uint8_t *bytes, size_t n, int ms)
 {
 	uint8_t frame[DIF_LINE_FRAME];
 	size_t body;
@@ -156,19 +171,28 @@ remote_line_write(const uint8_t *bytes, size_t n)
 	line_len = line_at = 0;
 	if (honest) {
 		answer_honestly(frame + 3);
-		return;
+		return true;
 	}
+	noisy = fuzz_byte(&in) == 5;
+	if (noisy)
+		return in.left > 0;
 	if (fuzz_byte(&in) < 4) { /* what is not an answer */
 		line_len = fuzz_byte(&in);
 		put(&in, line, line_len);
 	}
 	if (fuzz_byte(&in) >= 4)
 		answer_anything(frame + 3);
+	return true;
 }
 
 size_t
 remote_line_read(uint8_t *bytes, size_t n, int ms)
 {
+	time_ms += (unsigned)ms / 2;
+	if (noisy) {
+		memset(bytes, 'x', n);
+		return n;
+	}
 	n = line_len - line_at < n ? line_len - line_at : n;
 	memcpy(bytes, line + line_at, n);
 	line_at += n;

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 
 from harness import (ROOT, WHOLE, Run, Skipped, check, check_eq, check_match, json_lines, ktrdump, main, scratch, test,
                      wait_for)
@@ -642,12 +643,14 @@ def lines():
     def accept():
         connections.append(listener.accept()[0])
         return connections[0].fileno()
+    before = termios.tcgetattr(slave)
     try:
         tcp = f"tcp:127.0.0.1:{listener.getsockname()[1]}"
         for target, ours in ((os.ttyname(slave), lambda: master), (tcp, accept)):
             with socket.socket(socket.AF_UNIX) as theirs:
                 theirs.connect(str(path))
                 check_match(r"\A\n +worker-1 +1000\n\Z", relayed(target, ours, theirs), target)
+        check_eq(termios.tcgetattr(slave), before, "the terminal's settings after dtrace")
     finally:
         p.kill()
         p.wait()

@@ -126,7 +126,10 @@ user_memory(void **state)
 			       CALL(1, COPYINTO, 2), STV(out, 4), RET);
 	uint32_t stray =
 	    CLAUSE(&m, SET(2, USER + 100), SET(3, 8), SET(4, USER), CALL(1, COPYINTO, 2), RET);
+	uint32_t nothing = CLAUSE(&m, SET(2, USER), SET(4, 8), CALL(3, ALLOCA, 4), SET(4, 0),
+				  CALL(1, BCOPY, 2), RET); /* not the kernel's memory */
 	load_it(1);
+	ok(0, nothing);
 	ok(0, str);
 	assert_string_equal(global_str(out), "from the user");
 	ok(0, cut);

@@ -6,9 +6,11 @@
  * The image comes from dtrace(1) on another machine: dif_serve() takes the bytes of a line, serial
  * or any other (ktr/DIF-WIRE.md), and calls the rest. Or from anywhere else: then call the rest.
  *
- * Locking: one caller at a time, who does not sleep between, and is in no hook. It may be in a
- * handler of interrupts. A CPU without a ring (ktr_cpu_init()) at the time of dif_session_load()
- * runs no program. Errors are negative errno values, Linux's.
+ * Locking: one caller at a time, who is in no hook. They call ktr_port_lock(), so a thread calls
+ * them; or a handler of interrupts of a kernel in which no thread holds that lock with interrupts
+ * on: none calls what needs it (ktr/control.h) while the handler may run. A CPU without a ring
+ * (ktr_cpu_init()) at the time of dif_session_load() runs no program. Errors are negative errno
+ * values, Linux's.
  */
 #pragma once
 

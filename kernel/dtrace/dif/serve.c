@@ -12,7 +12,7 @@
 static struct {
 	uint8_t raw[DIF_LINE_CODED]; /* of the frame that comes in */
 	size_t raw_len;
-	bool inside; /* a zero byte came: what follows is a frame */
+	bool inside; /* a zero byte came: what follows may be a frame */
 	uint8_t frame[DIF_LINE_FRAME];
 	uint8_t coded[DIF_LINE_CODED]; /* the last answer */
 	size_t coded_len;
@@ -150,6 +150,15 @@ serve_load(struct serve_fields *f)
 }
 
 static int
+serve_start(struct serve_fields *f)
+{
+	int error = dif_session_start();
+
+	return error == 0 ? 0
+			  : serve_refuse(f, error, "there is no program, or it was started before");
+}
+
+static int
 serve_status(struct serve_fields *f)
 {
 	struct dif_status s;
@@ -203,7 +212,7 @@ serve_what(uint8_t what, struct serve_fields *f)
 	case DIF_LINE_LOAD:
 		return serve_load(f);
 	case DIF_LINE_START:
-		return dif_session_start();
+		return serve_start(f);
 	case DIF_LINE_STATUS:
 		return serve_status(f);
 	case DIF_LINE_TAKE:
@@ -233,6 +242,7 @@ serve_answer(const uint8_t *body, size_t len)
 				 .room = DIF_LINE_FRAME - DIF_LINE_ANSWER};
 	int result;
 
+	dif_session_hear(); /* a slow line has much to take between two DIF_LINE_STATUS */
 	serve.number = ktr_little_u32(body);
 	result = serve_what(what, &f);
 	to[0] = DIF_LINE_REPLY;
@@ -244,8 +254,8 @@ serve_answer(const uint8_t *body, size_t len)
 	memcpy(serve.coded, serve.raw, serve.coded_len);
 }
 
-/* The bytes between two zero bytes. What is no sound request gets no answer. */
-static void
+/* The bytes between two zero bytes. What is no sound request gets no answer, and false. */
+static bool
 serve_frame(void)
 {
 	size_t len = ktr_frame_decode(serve.frame, sizeof(serve.frame), serve.raw, serve.raw_len),
@@ -254,25 +264,27 @@ serve_frame(void)
 
 	if (ktr_frame_check(p, len, &body) != KTR_FRAME_SOUND || p[0] != DIF_LINE_REQUEST ||
 	    body < 5)
-		return;
+		return false;
 	if (serve.coded_len == 0 || ktr_little_u32(p + KTR_FRAME_HEAD) != serve.number)
 		serve_answer(p + KTR_FRAME_HEAD, body);
 	dif_port_send(serve.coded, serve.coded_len);
+	return true;
 }
 
 bool
 dif_serve_byte(uint8_t byte)
 {
-	if (byte != 0) {
-		if (serve.inside && serve.raw_len < sizeof(serve.raw))
-			serve.raw[serve.raw_len++] = byte;
-		return serve.inside;
+	if (byte == 0) { /* it ends a frame, or one begins */
+		serve.inside = serve.raw_len == 0 || !serve_frame();
+		serve.raw_len = 0;
+		return true;
 	}
-	if (serve.raw_len > 0)
-		serve_frame();
-	serve.inside = serve.raw_len == 0; /* zero bytes next to each other: a frame begins */
-	serve.raw_len = 0;
-	return true;
+	/* A stray zero byte costs the console two bytes. COBS has one before the type. */
+	if (serve.raw_len == sizeof(serve.raw) || (serve.raw_len == 1 && byte != DIF_LINE_REQUEST))
+		serve.inside = false;
+	if (serve.inside)
+		serve.raw[serve.raw_len++] = byte;
+	return serve.inside;
 }
 
 void

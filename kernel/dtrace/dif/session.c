@@ -3,15 +3,18 @@
  * what they have recorded.
  *
  * Locking: each CPU has a lock, with interrupts off, that its programs run under, and that whoever
- * takes or changes what is the CPU's holds, with hooks off on its own CPU (ktr/hook.h). So no CPU
- * needs to interrupt another one. What the hook finds in `session` changes while `runs` is false,
- * and after each lock was held once.
+ * takes or changes what is the CPU's holds, with hooks off on its own CPU (ktr/hook.h), one lock at
+ * a time. So no CPU needs to interrupt another one, and a firing waits for one such piece of work
+ * at most. What the hook finds in `session` changes while `runs` is false, and after each lock was
+ * held once.
  */
 #include "kernel/dtrace/dif/session.h"
 #include "kernel/abi/errno.h"
 #include "kernel/dtrace/port.h"
 #include "ktr/control.h"
 #include "ktr/port.h"
+#include "ktr/str.h"
+#include "ktr/stream.h"
 
 static struct {
 	uint32_t lock;
@@ -23,9 +26,12 @@ static struct {
 	bool starts;
 	bool owned; /* `owner` is one */
 	unsigned owner;
-	int taken_aggs;  /* the CPU whose aggregations were taken, and are still used; -1: none */
-	uint32_t ids;    /* one more than the highest id of a probe */
-	uint32_t *first; /* of the clauses at a probe, by its id; the next id's: where they end */
+	uint64_t refused;  /* of the owner's firings, before the image came */
+	uint64_t alive;    /* atomic: the log's time when the host last said something */
+	uint64_t patience; /* it may be silent so long */
+	int taken_aggs;    /* the CPU whose aggregations were taken, and are still used; -1: none */
+	uint32_t ids;      /* one more than the highest id of a probe */
+	uint32_t *first;   /* of the clauses at a probe, by its id; the next id's: where they end */
 	struct session_ecb *ecbs;
 	struct dtrace_probe *probes;
 	uint32_t necbs, nprobes;
@@ -58,6 +64,24 @@ session_unlock(unsigned cpu)
 	__atomic_store_n(&session_locks[cpu].lock, 0, __ATOMIC_RELEASE);
 }
 
+void
+dif_session_hear(void)
+{
+	uint64_t now = dif_port_stamp();
+
+	__atomic_store_n(&session.d.alive_ns, dif_port_ns(now), __ATOMIC_RELAXED);
+	__atomic_store_n(&session.alive, now, __ATOMIC_RELAXED);
+}
+
+/* Nobody watches the host but firings, and there may be few: each looks. dif_is_alive() decides. */
+static inline bool
+session_is_late(void)
+{
+	uint64_t alive = __atomic_load_n(&session.alive, __ATOMIC_RELAXED);
+
+	return __builtin_expect(dif_port_stamp() - alive > session.patience, 0);
+}
+
 /* Runs the clauses at a probe. The CPU's lock is held. forced: whatever the limit is. */
 static inline void
 session_run(uint32_t id, unsigned cpu, const struct ktr_firing *f, bool forced)
@@ -69,7 +93,8 @@ session_run(uint32_t id, unsigned cpu, const struct ktr_firing *f, bool forced)
 	for (; e < end; e++) {
 		if (forced)
 			c->fired++;
-		else if (!dif_admit(c) && !dif_is_alive(&session.d, c, dif_port_time()))
+		else if ((session_is_late() || !dif_admit(c)) &&
+			 !dif_is_alive(&session.d, c, dif_port_time()))
 			continue;
 		dif_fire(&e->at, c, dtrace_see(e->probe, f, &session.seen[cpu]));
 	}
@@ -105,7 +130,7 @@ session_hook(const struct ktr_firing *f)
 
 /* ---- calls on a CPU's part ---- */
 
-enum { SESSION_HERE = KTR_PORT_MAXCPU, SESSION_ALL };
+enum { SESSION_HERE = KTR_PORT_MAXCPU };
 
 struct session_call {
 	void (*fn)(unsigned cpu, void *arg);
@@ -118,17 +143,13 @@ session_call_locked(void *arg)
 {
 	const struct session_call *call = arg;
 	unsigned cpu = call->cpu == SESSION_HERE ? ktr_port_cpu() : call->cpu;
-	unsigned first = cpu == SESSION_ALL ? 0 : cpu;
-	unsigned end = cpu == SESSION_ALL ? KTR_PORT_MAXCPU : cpu + 1;
 
-	for (unsigned n = first; n < end; n++)
-		session_lock(n);
+	session_lock(cpu);
 	call->fn(cpu, call->arg);
-	for (unsigned n = first; n < end; n++)
-		session_unlock(n);
+	session_unlock(cpu);
 }
 
-/* Runs fn while no program runs on the CPU; or on this one, or on any. */
+/* Runs fn while no program runs on the CPU, or on this one. */
 static void
 session_on_cpu(unsigned cpu, void (*fn)(unsigned cpu, void *arg), void *arg)
 {
@@ -147,7 +168,8 @@ session_do_nothing(unsigned cpu, void *arg)
 static void
 session_barrier(void)
 {
-	session_on_cpu(SESSION_ALL, session_do_nothing, NULL);
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
+		session_on_cpu(cpu, session_do_nothing, NULL);
 }
 
 static void
@@ -171,10 +193,8 @@ session_fire_own(uint32_t id)
 unsigned
 dif_session_cpus(void)
 {
-	uintptr_t irq = ktr_port_irq_save();
-	unsigned cpus = ktr_port_cpu() + 1;
+	unsigned cpus = 1;
 
-	ktr_port_irq_restore(irq);
 	for (unsigned cpu = cpus; cpu < KTR_PORT_MAXCPU; cpu++)
 		if (ktr_log_ring(&ktr_main, cpu) != NULL)
 			cpus = cpu + 1;
@@ -244,12 +264,28 @@ session_lay_out(uint8_t *base)
 	return at;
 }
 
+/* Each name of a clause is compared with each probe. Clauses may share long texts. */
+static bool
+session_names_fit(void)
+{
+	const struct dif *d = &session.d;
+	uint64_t most = (1u << 28) / session.ids, letters = 0;
+
+	for (uint32_t i = 0; i < d->h.clauses.count && letters <= most; i++)
+		letters += ktr_strlen(d->strings + d->clauses[i].probes);
+	return letters <= most;
+}
+
 static int
-session_settle(void)
+session_settle(const char **why)
 {
 	size_t size;
 
 	session.ids = DTRACE_OWN + ktr_site_count();
+	if (!session_names_fit()) {
+		*why = "the clauses have more names of probes than the kernel compares";
+		return -EINVAL;
+	}
 	session_match(false);
 	size = session_lay_out(NULL);
 	session.block = dif_port_alloc(size);
@@ -297,11 +333,12 @@ dif_session_load(const void *image, size_t size, uint32_t *matched, const char *
 	}
 	error = session_own(why);
 	if (error == 0) {
+		session.refused = ktr_hook_refused(session.owner);
 		error = dif_load(&session.d, image, size, dif_session_cpus(), &refusal);
 		*why = refusal.error;
 	}
 	if (error == 0)
-		error = session_settle();
+		error = session_settle(why);
 	if (error != 0)
 		dif_session_end();
 	*matched = session.necbs;
@@ -309,6 +346,16 @@ dif_session_load(const void *image, size_t size, uint32_t *matched, const char *
 }
 
 /* ---- on and off ---- */
+
+/* How long that is by the log's clock; of more than a year, a year. */
+static uint64_t
+session_ticks(uint64_t ns)
+{
+	const uint64_t second = 1000000000, year = 31536000;
+	uint64_t hz = ktr_info_get()->hz, s = ns / second < year ? ns / second : year;
+
+	return hz == 0 ? ns : s * hz + ns % second * hz / second;
+}
 
 static bool
 session_is_wanted(const struct ktr_site *site, void *arg)
@@ -326,7 +373,8 @@ dif_session_start(void)
 
 	if (session_state() != DIF_LOADED)
 		return -EINVAL;
-	d->alive_ns = dif_port_time();
+	session.patience = session_ticks(d->h.options.deadman_ns);
+	dif_session_hear();
 	d->state = DIF_ACTIVE;
 	session_fire_own(DIF_PROBE_BEGIN);
 	session_barrier(); /* all CPUs see what BEGIN did */
@@ -384,23 +432,33 @@ session_clean(unsigned cpu, void *arg)
 	dif_spec_clean(&session.d, cpu);
 }
 
-/* All at one moment: what has fired has ended. */
+/* Of a CPU what has fired has ended. */
 static void
 session_count(unsigned cpu, void *arg)
 {
-	(void)cpu;
-	dif_status(&session.d, arg);
+	dif_status_add(&session.d, cpu, arg);
+}
+
+static void
+session_count_fault(unsigned cpu, void *arg)
+{
+	dif_status_fault(&session.d, cpu, arg);
 }
 
 void
 dif_session_status(struct dif_status *s)
 {
-	__atomic_store_n(&session.d.alive_ns, dif_port_time(), __ATOMIC_RELAXED);
+	dif_session_hear();
 	for (unsigned cpu = 0; dif_spec_waits(&session.d) && cpu < session.d.cpus; cpu++)
 		session_on_cpu(cpu, session_clean, NULL);
-	session_on_cpu(SESSION_ALL, session_count, s);
+	dif_status_begin(&session.d, s);
+	for (unsigned cpu = 0; cpu < s->cpus; cpu++)
+		session_on_cpu(cpu, session_count, s);
+	if (s->cpus > 0)
+		session_on_cpu(__atomic_load_n(&session.d.fault_cpu, __ATOMIC_RELAXED),
+			       session_count_fault, s);
 	s->sites = session.starts ? session.nprobes : 0;
-	s->refused = session.owned ? ktr_hook_refused(session.owner) : 0;
+	s->refused = session.owned ? ktr_hook_refused(session.owner) - session.refused : 0;
 }
 
 static void

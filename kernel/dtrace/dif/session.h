@@ -13,5 +13,7 @@ struct session_ecb {
 
 /* dif_port_fault(): runs the clauses of ERROR in the firing that has failed. */
 void dif_session_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f);
-/* CPUs that may run programs: those with a ring, and this one. */
+/* A sign of life of the host. */
+void dif_session_hear(void);
+/* CPUs that may run programs: up to the last one with a ring. */
 unsigned dif_session_cpus(void);

@@ -345,6 +345,7 @@ device_request(unsigned long request, void *arg)
 		return -ENOTTY;
 	}
 }
+
 int
 __wrap_ioctl(int fd, unsigned long request, ...)
 {

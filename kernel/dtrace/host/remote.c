@@ -18,7 +18,8 @@
 #include "kernel/dtrace/host/host.h"
 #include "userland/bin/dtrace/run/run.h"
 
-#define AGAIN_MS 1000 /* until a request is sent again */
+#define AGAIN_MS 1000 /* until a request is sent again, if nothing comes */
+#define NOISE_MS 5000 /* the same, whatever comes: time for the longest answer at 9,600 baud */
 #define TRIES    20u
 
 static const char *name;         /* of the line */
@@ -73,16 +74,18 @@ take_frame(const uint8_t *raw, size_t raw_len, enum dif_line_what what)
 	return true;
 }
 
-/* Reads until the answer has come, or nothing comes any more. */
+/* Reads until the answer has come, nothing comes any more, or it is time to ask again. */
 static bool
 await(enum dif_line_what what)
 {
 	static uint8_t raw[DIF_LINE_CODED];
 	static size_t raw_len;
 	uint8_t bytes[4096];
+	uint64_t end = remote_line_time() + NOISE_MS;
 	bool found = false;
 
-	for (size_t n; !found && (n = remote_line_read(bytes, sizeof(bytes), AGAIN_MS)) > 0;)
+	for (size_t n; !found && remote_line_time() < end &&
+		       (n = remote_line_read(bytes, sizeof(bytes), AGAIN_MS)) > 0;)
 		for (size_t i = 0; i < n; i++) {
 			if (bytes[i] != 0 && raw_len < sizeof(raw))
 				raw[raw_len++] = bytes[i];
@@ -107,8 +110,7 @@ ask(enum dif_line_what what, const void *fields, size_t n)
 	memcpy(frame + DIF_LINE_ASK - KTR_FRAME_TAIL, fields, n);
 	size = 1 + ktr_frame_write(coded + 1, frame, DIF_LINE_ASK - KTR_FRAME_TAIL + n);
 	for (unsigned tries = 0; tries < TRIES; tries++) {
-		remote_line_write(coded, size);
-		if (await(what))
+		if (remote_line_write(coded, size, NOISE_MS) && await(what))
 			return answer.result > -4096 ? answer.result : -EIO;
 	}
 	remote_fail(
@@ -185,7 +187,7 @@ take(enum dif_take what, const struct dif_read *r)
 {
 	const char *text = what == DIF_TAKE_AGGS ? "aggregations" : "records", *unsound;
 	uint8_t *to = (uint8_t *)(uintptr_t)r->buf;
-	uint32_t at = 0, total;
+	uint32_t at = 0, total = 0, said;
 
 	do {
 		const uint32_t words[] = {what, r->cpu, at};
@@ -193,12 +195,13 @@ take(enum dif_take what, const struct dif_read *r)
 
 		if (result < 0)
 			return -EINVAL;
-		total = answer.size >= 4 ? ktr_little_u32(answer.data) : 0;
-		if (answer.size < 4 || total > r->size || answer.size - 4 > total - at ||
-		    (answer.size == 4 && at < total))
+		said = answer.size >= 4 ? ktr_little_u32(answer.data) : 0;
+		total = at == 0 ? said : total; /* each piece says the same */
+		if (answer.size < 4 || said != total || total > r->size ||
+		    answer.size - 4 > total - at || (answer.size == 4 && at < total))
 			remote_fail("%s: found %u bytes of %s, of which %zu came from byte %u on, "
-				    "expected at most %lu in all",
-				    name, total, text, answer.size, at, (unsigned long)r->size);
+				    "expected at most %lu in all, and each time the same",
+				    name, said, text, answer.size, at, (unsigned long)r->size);
 		memcpy(to + at, answer.data + 4, answer.size - 4);
 		at += (uint32_t)answer.size - 4;
 	} while (at < total);
@@ -217,7 +220,9 @@ status(struct dif_status *s)
 	if (result < 0)
 		return result;
 	memcpy(s, need("the status", sizeof(*s)), sizeof(*s));
-	s->cpus = s->cpus < cpus ? s->cpus : cpus;
+	if (s->cpus > cpus)
+		remote_fail("%s: found %u CPUs, expected %u, as before: one has got a ring since",
+			    name, s->cpus, cpus);
 	if (s->state > DIF_KILLED)
 		remote_fail("%s: found the state %u, expected at most %u", name, s->state,
 			    DIF_KILLED);

@@ -24,7 +24,10 @@ _Noreturn void remote_fail(const char *format, ...) __attribute__((format(printf
 
 /* Opens unix:PATH, tcp:HOST:PORT or a terminal. */
 void remote_line_open(const char *line);
-void remote_line_write(const uint8_t *bytes, size_t n);
+/* Milliseconds, from some time on. */
+uint64_t remote_line_time(void);
+/* False: the other end has not read all within `ms`. */
+bool remote_line_write(const uint8_t *bytes, size_t n, int ms);
 /* Reads what has come, at most n bytes; waits until something comes. 0: not within `ms`. */
 size_t remote_line_read(uint8_t *bytes, size_t n, int ms);
 

@@ -1,19 +1,24 @@
-/* remote_line.c - the line to another kernel: a socket, or a terminal, which is used as it is set.
+/*
+ * remote_line.c - the line to another kernel: a socket, or a terminal at the speed that is set. Of
+ * a terminal's settings those that would change bytes, or wait for a modem, are off meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kernel/dtrace/host/remote.h"
 
 static int line = -1;
 static const char *name;
+static struct termios before; /* the terminal's settings */
 
 static int
 open_unix(const char *path)
@@ -62,6 +67,12 @@ open_tcp(const char *text)
 	return fd;
 }
 
+static void
+restore(void)
+{
+	tcsetattr(line, TCSANOW, &before);
+}
+
 static int
 open_terminal(const char *path)
 {
@@ -70,12 +81,15 @@ open_terminal(const char *path)
 
 	if (fd < 0)
 		remote_fail("%s: %s", name, strerror(errno));
-	if (tcgetattr(fd, &t) < 0)
+	if (tcgetattr(fd, &before) < 0)
 		remote_fail(
 		    "%s: found no terminal, expected unix:PATH, tcp:HOST:PORT or a terminal", name);
+	t = before;
 	cfmakeraw(&t);
+	t.c_cflag |= CLOCAL; /* no modem is waited for */
 	if (tcsetattr(fd, TCSANOW, &t) < 0)
 		remote_fail("%s: %s", name, strerror(errno));
+	atexit(restore);
 	return fd;
 }
 
@@ -102,24 +116,35 @@ check_end(ssize_t n)
 		remote_fail("%s: %s", name, strerror(errno));
 }
 
-void
-remote_line_write(const uint8_t *bytes, size_t n)
+uint64_t
+remote_line_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+bool
+remote_line_write(const uint8_t *bytes, size_t n, int ms)
 {
 	struct pollfd p = {.fd = line, .events = POLLOUT};
+	uint64_t end = remote_line_time() + (unsigned)ms;
 	ssize_t done;
 
-	while (n > 0) {
+	while (n > 0 && remote_line_time() < end) {
 		done = send(line, bytes, n, MSG_NOSIGNAL);
 		if (done < 0 && errno == ENOTSOCK)
 			done = write(line, bytes, n);
 		check_end(done < 0 ? -1 : 1);
 		if (done < 0) {
-			poll(&p, 1, -1);
+			poll(&p, 1, ms);
 			continue;
 		}
 		bytes += done;
 		n -= (size_t)done;
 	}
+	return n == 0;
 }
 
 size_t

@@ -14,7 +14,7 @@ has_end(const void *text, size_t size)
 	return memchr(text, '\0', size) != NULL;
 }
 
-/* The field's data are in the record's `size` bytes. */
+/* The field's data are in the record's `size` bytes. A string's may end with its NUL. */
 static bool
 is_field(const struct rec_action *a, const struct rec_field *f, const uint8_t *data, size_t size)
 {
@@ -22,9 +22,9 @@ is_field(const struct rec_action *a, const struct rec_field *f, const uint8_t *d
 
 	if (f->show == SHOW_AGG || f->show == SHOW_STRUCT || f->show == SHOW_END)
 		return true;
-	if (f->show != SHOW_STRING || a->action == ACT_PRINT) /* print() knows how long they are */
-		return f->size <= left;
-	return has_end(data + f->offset, left < f->size ? left : f->size);
+	if (f->size <= left && (f->show != SHOW_STRING || a->action == ACT_PRINT))
+		return true; /* print() knows how long an array is */
+	return f->show == SHOW_STRING && has_end(data + f->offset, left < f->size ? left : f->size);
 }
 
 static const char *
@@ -46,6 +46,8 @@ unsound_record(const struct dif *d, const struct dif_record *r)
 
 		if (a->flag > size)
 			return "a record shorter than the program makes it";
+		if (a->flag > 0 && data[a->flag - 1] == 0)
+			continue; /* not done: its bytes are those of an earlier record */
 		for (uint32_t n = a->first; n < a->first + a->count; n++)
 			if (!is_field(a, &view.fields[n], data, size))
 				return "a record that ends within a value";
