@@ -335,7 +335,7 @@ do_exit(int wait_status)
 		curthread()->user_work = 0;
 		wakeup(&p->nthreads);
 		proc_signals_update(p);
-		proc_signals_retarget(p);
+		proc_signals_retarget(p, UINT64_MAX);
 	}
 	spin_unlock(&proc_lock);
 	if (last)

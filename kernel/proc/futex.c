@@ -27,10 +27,10 @@
 #include "kernel/vm/vm.h"
 #include "ktr/ktr.h"
 
-#define BUCKETS    256u
-#define BATCH      16u   /* threads that are woken with interrupts off, */
-#define LOOKS      64u   /* and that are looked at */
-#define ROBUST_MAX 2048u /* mutexes of a list, which may be a circle */
+#define BUCKET_BITS 8
+#define BATCH       16u   /* threads that are woken with interrupts off, */
+#define LOOKS       64u   /* and that are looked at */
+#define ROBUST_MAX  2048u /* mutexes of a list, which may be a circle */
 
 /* Whose a word is: an object, by its number, and where it is there; or a space, and its address. */
 struct word {
@@ -52,9 +52,16 @@ struct waiter {
 	unsigned clock_sets; /* until then, when it began to sleep */
 };
 
+/* A look at the waiters of a bucket that were there when it began. */
+struct walk {
+	struct waiter end; /* in the bucket, after them; nobody wakes it */
+	struct list *next;
+	unsigned looks;
+};
+
 static struct spinlock futex_lock = SPINLOCK_INIT("futex");
-static struct list buckets[BUCKETS]; /* a bucket that was never used has zeroes */
-static unsigned clock_sets;          /* futex_lock; how often the clock was set */
+static struct list buckets[1u << BUCKET_BITS]; /* one that was never used has zeroes */
+static unsigned clock_sets;                    /* futex_lock; how often the clock was set */
 
 /* FUTEX_PRIVATE_FLAG says that no other space has the word. */
 static struct word
@@ -72,12 +79,15 @@ static struct list *
 futex_bucket(struct word w)
 {
 	static uint64_t secret; /* else who chooses words chooses their bucket */
+	uint64_t h;
 	struct list *b;
 
 	if (secret == 0)
 		random_bytes(&secret, sizeof(secret));
 	secret |= 1;
-	b = &buckets[(w.of / 64 + w.at / 4) * secret >> 32 & (BUCKETS - 1)];
+	h = w.of * secret;
+	h = (h ^ h >> 29 ^ w.at) * secret;
+	b = &buckets[h >> (64 - BUCKET_BITS)];
 	if (b->next == NULL)
 		list_init(b);
 	return b;
@@ -140,34 +150,48 @@ futex_wait(uint64_t addr, uint32_t op, uint32_t expected, uint32_t bits, struct 
 	return w.woken ? 0 : r;
 }
 
-/* Wakes those on a list. futex_lock held, but not all the time. */
 static void
-futex_wake_list(struct list *woken)
+futex_walk_begin(struct walk *k, struct list *bucket)
 {
-	for (unsigned n = 1; !list_empty(woken); n++) {
-		struct waiter *w = list_entry(list_first(woken), struct waiter, list);
-
-		list_remove(&w->list); /* it has gone when it takes the lock */
-		wakeup(w);
-		if (n % BATCH == 0) {
-			spin_unlock(&futex_lock);
-			spin_lock(&futex_lock);
-		}
-	}
+	*k = (struct walk){.looks = 0};
+	list_append(bucket, &k->end.list);
+	k->next = bucket->next;
 }
 
-/* Gives the lock up for a moment, before l in its bucket. Returns what follows then. */
-static struct list *
-futex_pause(struct list *l)
+/* Gives the lock up for a moment. A test counts the calls. */
+static __attribute__((noinline)) void
+futex_walk_pause(struct walk *k)
 {
 	struct waiter place = {.bits = 0}; /* whom nobody wakes */
 
-	list_append(l, &place.list);
+	list_append(k->next, &place.list);
 	spin_unlock(&futex_lock);
 	spin_lock(&futex_lock);
-	l = place.list.next;
+	k->next = place.list.next;
 	list_remove(&place.list);
-	return l;
+	k->looks = 0;
+}
+
+/* Who is next. NULL: nobody. futex_lock held, which is released now and then before. */
+static struct waiter *
+futex_walk_next(struct walk *k)
+{
+	struct list *l;
+
+	if (k->looks++ >= LOOKS)
+		futex_walk_pause(k);
+	l = k->next;
+	if (l == &k->end.list)
+		return NULL;
+	k->next = l->next;
+	return list_entry(l, struct waiter, list);
+}
+
+static void
+futex_walk_wake(struct walk *k, struct waiter *w)
+{
+	wakeup(w); /* it goes when it has the lock */
+	k->looks += LOOKS / BATCH;
 }
 
 /*
@@ -177,34 +201,27 @@ futex_pause(struct list *l)
 static int64_t
 futex_wake_word(struct word from, uint32_t bits, uint32_t count, struct word to, uint32_t more)
 {
-	struct list woken = LIST_INIT(woken), *bucket = futex_bucket(from), *l = bucket->next;
+	struct walk k;
+	struct waiter *w;
 	int64_t n = 0;
 
-	for (unsigned looks = 1; l != bucket; looks++) {
-		struct waiter *w;
-
-		if (looks % LOOKS == 0 && (l = futex_pause(l)) == bucket)
-			break;
-		w = list_entry(l, struct waiter, list);
-		l = l->next;
+	futex_walk_begin(&k, futex_bucket(from));
+	while ((count > 0 || more > 0) && (w = futex_walk_next(&k)) != NULL) {
 		if (w->word.of != from.of || w->word.at != from.at || !(w->bits & bits))
 			continue;
+		list_remove(&w->list);
+		n++;
 		if (count > 0) {
-			list_remove(&w->list);
 			w->woken = true;
-			list_append(&woken, &w->list);
+			futex_walk_wake(&k, w);
 			count--;
-		} else if (more > 0) {
-			list_remove(&w->list);
+		} else {
 			w->word = to;
 			list_append(futex_bucket(to), &w->list);
 			more--;
-		} else {
-			break;
 		}
-		n++;
 	}
-	futex_wake_list(&woken);
+	list_remove(&k.end.list);
 	return n;
 }
 
@@ -269,36 +286,27 @@ take_until(uint64_t addr, uint32_t op, struct until *until)
 	return 0;
 }
 
-/* Wakes up to BATCH threads that sleep until a time of a clock since before it was set. How many.
- */
-static unsigned
-wake_real(struct list *bucket)
-{
-	unsigned n = 0;
-
-	if (bucket->next == NULL)
-		return 0;
-	list_for_each_entry (struct waiter, w, bucket, list) {
-		if (!w->until.real || w->clock_sets == clock_sets)
-			continue;
-		w->clock_sets = clock_sets;
-		wakeup(w);
-		if (++n == BATCH)
-			break;
-	}
-	return n;
-}
-
+/* Who sleeps until a time of a clock looks again how long that is. */
 void
 futex_clock_set(void)
 {
 	spin_lock(&futex_lock);
 	clock_sets++;
-	for (unsigned i = 0; i < BUCKETS; i++)
-		while (wake_real(&buckets[i]) == BATCH) {
-			spin_unlock(&futex_lock);
-			spin_lock(&futex_lock);
+	for (unsigned i = 0; i < 1u << BUCKET_BITS; i++) {
+		struct walk k;
+		struct waiter *w;
+
+		if (buckets[i].next == NULL)
+			continue;
+		futex_walk_begin(&k, &buckets[i]);
+		while ((w = futex_walk_next(&k)) != NULL) {
+			if (!w->until.real || w->clock_sets == clock_sets)
+				continue;
+			w->clock_sets = clock_sets;
+			futex_walk_wake(&k, w);
 		}
+		list_remove(&k.end.list);
+	}
 	spin_unlock(&futex_lock);
 }
 

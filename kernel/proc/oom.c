@@ -84,9 +84,8 @@ kill_one(uint32_t uid)
 		strlcpy(name, p->name, sizeof(name));
 		CTR3(KTR_PROC, "out of memory: kill pid %u name %s pages %lu", pid,
 		     ktr_intern(name), pages);
+		proc_signal_locked(p, SIGKILL); /* once: it looks at all threads */
 	}
-	if (p != NULL) /* each time: its tracer may keep it in the stop before its end */
-		proc_signal_locked(p, SIGKILL);
 	spin_unlock(&proc_lock);
 	if (pid != 0 && proc_may_tell(&told, "processes that were killed for memory"))
 		pr_warn("out of memory: %s[%u], which has %lu pages, is killed\n", name, pid,

@@ -177,8 +177,8 @@ struct proc {
 	struct filetable *files; /* [1] changed under proc_lock; NULL: the process is ending */
 	bool shares_files;       /* [t] another process has the table, too, or had it */
 	uint8_t exit_signal;     /* [p] that its parent gets when it ends; 0: none */
-	uint32_t execs;          /* [p] how many programs it has executed; */
-	uint32_t parent_execs;   /* [p] and its parent, when that chose exit_signal */
+	uint64_t execs;          /* [p] how many programs it has executed; */
+	uint64_t parent_execs;   /* [p] and its parent, when that chose exit_signal */
 	struct vnode *cwd;       /* [p] a reference */
 	struct vnode *root;      /* [p] and vfs_lock; a reference; NULL: that of the machine */
 	struct vnode *exe;       /* [p] the file that it executes, a reference and a

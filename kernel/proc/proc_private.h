@@ -147,10 +147,11 @@ void proc_signals_update_thread(struct proc *p, struct lwp *l);
  */
 void proc_signals_block(uint64_t mask);
 /*
- * Ends the sleep of a thread for each signal of the process that is pending, since the one that was
- * chosen has ended. proc_lock held.
+ * Ends the sleep of a thread for each signal of the set that is pending for the process p, the
+ * current one, since the thread that was chosen has ended, or blocks it now. One walk serves all,
+ * for there may be many threads. proc_lock held.
  */
-void proc_signals_retarget(struct proc *p);
+void proc_signals_retarget(struct proc *p, uint64_t set);
 /*
  * The thread l of p, which is stopped, stops or ends. When all have, the parent is told. proc_lock
  * held.

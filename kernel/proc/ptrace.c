@@ -119,7 +119,7 @@ is_killed(const struct lwp *l, bool dying)
 {
 	const struct proc *p = curproc();
 
-	return (!dying && (p->exiting || l->dying)) ||
+	return (!dying && (p->exiting || l->dying)) || p->doomed_ns != 0 ||
 	       ((p->pending.set | l->pending.set) & BIT(SIGKILL));
 }
 
@@ -166,7 +166,8 @@ go_on(struct lwp *l, struct ptrace *pt, struct arch_trapframe *tf)
 
 /*
  * The current thread stops with a wait status. sig: that it has if its tracer ends. dying: it ends,
- * so only SIGKILL goes before. Returns the signal that the tracer lets it have.
+ * so only SIGKILL goes before, and a need of its memory. Returns the signal that the tracer lets it
+ * have.
  */
 static int
 ptrace_stop(int status, int sig, bool dying)

@@ -169,10 +169,22 @@ interrupt_one(struct proc *p, int sig)
 }
 
 void
-proc_signals_retarget(struct proc *p)
+proc_signals_retarget(struct proc *p, uint64_t set)
 {
-	for (uint64_t left = p->pending.set; left != 0; left &= left - 1)
-		interrupt_one(p, __builtin_ctzl(left) + 1);
+	set &= p->pending.set;
+	if (curlwp() != NULL) /* it has not ended, and takes the others itself */
+		set &= curlwp()->sig_blocked;
+	if (set == 0)
+		return;
+	for_each_lwp(l, p)
+	{
+		if ((set & ~l->sig_blocked) == 0 || (l->ptrace != NULL && l->ptrace->inside))
+			continue;
+		sleepq_interrupt(l->thread);
+		set &= l->sig_blocked;
+		if (set == 0)
+			break;
+	}
 }
 
 /* Takes sig, which is pending for l or for p. */
@@ -425,7 +437,7 @@ run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct sig
 {
 	struct lwp *l = curlwp();
 	struct kernel_sigaction act = p->sig_action[sig - 1];
-	uint64_t mask = l->sig_restore ? l->sig_saved : l->sig_blocked;
+	uint64_t mask = l->sig_restore ? l->sig_saved : l->sig_blocked, old = l->sig_blocked;
 	bool good;
 
 	/* A call that is about to begin again, until its old deadline, fails instead, as on Linux.
@@ -435,8 +447,7 @@ run_handler(struct proc *p, struct arch_trapframe *tf, int sig, const struct sig
 	l->again_ns = 0; /* the handler's own calls come first */
 	l->sig_restore = false;
 	l->sig_blocked |= (act.sa_mask | (act.sa_flags & SA_NODEFER ? 0 : BIT(sig))) & ~UNSTOPPABLE;
-	if (p->pending.set & l->sig_blocked)
-		proc_signals_retarget(p); /* another thread may take what this one blocks now */
+	proc_signals_retarget(p, ~old); /* another thread may take what this one blocks now */
 	if (act.sa_flags & SA_RESETHAND) {
 		p->sig_caught &= ~BIT(sig);
 		p->sig_action[sig - 1].sa_handler = SIG_DFL;

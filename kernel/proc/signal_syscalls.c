@@ -337,12 +337,12 @@ proc_signals_block(uint64_t mask)
 {
 	struct proc *p = curproc();
 	struct lwp *self = curlwp();
+	uint64_t old = self->sig_blocked;
 
 	spin_lock(&proc_lock);
 	self->sig_blocked = mask & ~UNSTOPPABLE;
 	proc_signals_update_thread(p, self);
-	if (p->pending.set & self->sig_blocked)
-		proc_signals_retarget(p); /* others may take what this one does not any more */
+	proc_signals_retarget(p, ~old); /* others may take what this one does not any more */
 	spin_unlock(&proc_lock);
 }
 
@@ -453,8 +453,7 @@ sys_rt_sigtimedwait(const uint64_t a[6])
 		l->sig_awaited = 0;
 	}
 	proc_signals_update(p);
-	if (p->pending.set & set) /* others that wait may not have been woken for these */
-		proc_signals_retarget(p);
+	proc_signals_retarget(p, set); /* others that wait may not have been woken for these */
 	spin_unlock(&proc_lock);
 	if (sig == 0)
 		return r == -ETIMEDOUT ? -EAGAIN : r;

@@ -5,6 +5,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
 #include "kernel/dev/tty.h"
 #include "kernel/fs/file.h"
@@ -25,7 +26,7 @@
 /* A process, or one of its threads. */
 struct facts {
 	uint32_t pid, tid, ppid, pgid, sid, uid, ruid, suid, fsuid, gid, rgid, sgid, fsgid, umask;
-	uint32_t exit_signal;
+	int exit_signal; /* -1: not the first thread, which ends without a signal */
 	uint32_t fd_size;
 	uint32_t groups[GROUPS_MAX];
 	unsigned ngroups;
@@ -77,6 +78,7 @@ take_kernel_thread(const struct thread *t, void *arg)
 		return;
 	take_thread(f, t);
 	f->threads = 1;
+	f->exit_signal = SIGCHLD;
 	f->sched.nice = NICE_MIN; /* as Linux shows it of threads of the kernel */
 }
 
@@ -131,7 +133,7 @@ status_take(const struct procfs_node *n, struct facts *f)
 	pt = that != NULL ? that->ptrace : NULL;
 	f->ppid = p->parent != p ? p->parent->pid : 0;
 	f->pgid = p->pgid;
-	f->exit_signal = p->exit_signal;
+	f->exit_signal = f->tid == f->pid ? p->exit_signal : -1;
 	f->sid = p->sid;
 	f->uid = p->uid;
 	f->ruid = p->ruid;
@@ -203,7 +205,7 @@ procfs_stat(const struct procfs_node *n, struct sbuf *out)
 	 * nswap cnswap exit_signal processor rt_priority policy blkio guest cguest start_data
 	 * end_data start_brk arg_start arg_end env_start env_end exit_code */
 	sbuf_printf(
-	    out, "0 0 %lu 0 0 %lu %lu %lu %lu 0 0 0 %u %u %u %u 0 0 0 0 0 %lu %lu %lu %lu %lu 0\n",
+	    out, "0 0 %lu 0 0 %lu %lu %lu %lu 0 0 0 %d %u %u %u 0 0 0 0 0 %lu %lu %lu %lu %lu 0\n",
 	    f.stack_top, f.pending & INT32_MAX, f.blocked & INT32_MAX, f.ignored & INT32_MAX,
 	    f.caught & INT32_MAX, f.exit_signal, f.cpu, f.sched.rt_prio, f.sched.policy,
 	    f.vm.brk_start, f.vm.args, f.vm.args_end, f.vm.args_end, f.vm.env_end);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -122,25 +123,50 @@ handlers_have_stacks(void)
 	return sigaltstack(&old, NULL) == 0 && good;
 }
 
-/* What /proc tells of the signal. */
-static bool
-signals_are_shown(void)
+/* The signal in a file of /proc. */
+static int
+shown_signal(const char *path)
 {
-	long pid = clone3_with(0, SIGURG, NULL);
-	char path[64], text[1024] = "", *at;
-	int fd;
+	char text[1024] = "", *at;
+	int fd = open(path, O_RDONLY);
 
-	if (pid == 0)
-		return pause();
-	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-	fd = open(path, O_RDONLY);
 	read(fd, text, sizeof(text) - 1);
 	close(fd);
 	at = strrchr(text, ')');
 	for (int i = 2; at != NULL && i < 38; i++)
 		at = strchr(at + 1, ' ');
+	return at != NULL ? atoi(at) : -2;
+}
+
+static void *
+see_thread(void *arg)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", syscall(SYS_gettid));
+	*(int *)arg = shown_signal(path);
+	return NULL;
+}
+
+/* What /proc tells of the signal. A thread that is not the first ends without one. */
+static bool
+signals_are_shown(void)
+{
+	long pid = clone3_with(0, SIGURG, NULL);
+	char path[64];
+	pthread_t t;
+	int sig, thread = 0;
+
+	if (pid == 0)
+		return pause();
+	if (pid < 0)
+		return false; /* -1 would be all processes, below */
+	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	sig = shown_signal(path);
 	kill((pid_t)pid, SIGKILL);
-	return waitpid((pid_t)pid, NULL, __WALL) == pid && at != NULL && atoi(at) == SIGURG;
+	return waitpid((pid_t)pid, NULL, __WALL) == pid && sig == SIGURG &&
+	       pthread_create(&t, NULL, see_thread, &thread) == 0 && pthread_join(t, NULL) == 0 &&
+	       thread == -1;
 }
 
 /* A sibling: its parent is its maker's. */

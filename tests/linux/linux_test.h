@@ -65,6 +65,7 @@ int sysv_renumbered(void);
 /* queue.c: the same on Linux. */
 void test_queue(void);
 int queue_forgotten(unsigned n); /* prints how long that takes */
+int queue_awaited(unsigned n);
 
 /* caps.c: the same on Linux. */
 void test_caps(void);
@@ -94,7 +95,7 @@ void test_threads(void);
 int threads_as_executed(const char *pid);
 /* A thread executes this program, as above; how: what the first one does, 0 to 3. */
 int threads_execute(int how);
-int threads_far(unsigned n);
+int threads_far(unsigned n, bool shared);
 
 /* workers.c: exit statuses. */
 int workers_traced(void);

@@ -237,7 +237,11 @@ main(int argc, char *argv[])
 	if (argc == 2 && strcmp(argv[1], "clones-executed") == 0)
 		return clones_as_executed();
 	if (argc == 3 && strcmp(argv[1], "far") == 0)
-		return threads_far((unsigned)atoi(argv[2]));
+		return threads_far((unsigned)atoi(argv[2]), false);
+	if (argc == 3 && strcmp(argv[1], "far-shared") == 0)
+		return threads_far((unsigned)atoi(argv[2]), true);
+	if (argc == 3 && strcmp(argv[1], "awaited") == 0)
+		return queue_awaited((unsigned)atoi(argv[2]));
 	if (argc == 2 && strcmp(argv[1], "ptys-reserved") == 0)
 		return ptys_reserved();
 	if (argc == 3 && strcmp(argv[1], "forgotten") == 0)

@@ -339,6 +339,37 @@ tracers_change_them(void *arg)
 }
 
 /* Forgets n queued signals, half of them of a number whose signals came before the others. */
+static void *
+block_all(void *arg)
+{
+	pause();
+	return NULL;
+}
+
+/* Takes 20 pending signals, one by one, in a process of n other threads. */
+int
+queue_awaited(unsigned n)
+{
+	struct timespec now = {0, 0};
+	sigset_t set;
+	pthread_t t;
+
+	sigemptyset(&set);
+	for (int i = 0; i < 20; i++)
+		sigaddset(&set, RT + i);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (unsigned i = 0; i < n; i++)
+		if (pthread_create(&t, NULL, block_all, NULL) != 0)
+			return 1;
+	for (int i = 0; i < 20; i++)
+		if (send_value(RT + i, i) != 0)
+			return 2;
+	for (int i = 0; i < 20; i++)
+		if (sigtimedwait(&set, NULL, &now) != RT + i)
+			return 3;
+	return 0;
+}
+
 int
 queue_forgotten(unsigned n)
 {

@@ -168,7 +168,8 @@ GRIP = """
 sysctl kern.maxpagesperuid=500 > /dev/null
 for i in $(seq 30); do su 1000 user_test do grip; done
 sleep 6
-su 1000 user_test do grip
+dtrace -qn 'proc:::signal-send /arg2 == 9/ { n++; } END { printf("sent %d\\n", n); }' \\
+-c 'su 1000 user_test do grip'
 dmesg | grep -o 'is killed$'
 dmesg | grep -o '[0-9]* more processes.*'
 """
@@ -179,6 +180,7 @@ def grip():
     out = boot(GRIP, smp=1, options=[*DEEDS, "--icount"]).expect().out.replace("\r", "")
     check_eq(len(re.findall("^grip: the child was ended by signal 9$", out, re.M)), 31, f"ends: {out[-2000:]}")
     check_eq(len(re.findall("^is killed$", out, re.M)), 11, f"kills that were told: {out[-2000:]}")
+    check_match(r"^sent 1$", out, "the signals for one of them")
     check_match(r"^20 more processes that were killed for memory were not told$", out, "the others")
 
 

@@ -161,12 +161,44 @@ def ticks():
     check(n > 50 and looked < n, f"{n} ticks, which looked at {looked} threads")
 
 
-@portable_test("who wakes nobody does not look at all threads that wait for words 1,024 bytes apart")
+@portable_test("who wakes nobody looks at few threads that wait for words 1,024 bytes apart, or of chosen files")
 def far():
-    script = "for n in 20 400; do linux_test far $n || echo not $?; done\n"
-    out = boot(script, options=[*FILE, "--icount"]).expect().out
-    few, many = map(int, re.findall(r"beside \d+ waiters (\d+) ns", out))
-    check("not" not in out and many < 3 * few, f"beside 20 waiters {few} ns, beside 400 {many} ns\n{out}")
+    for how in ("far", "far-shared"):
+        script = f"for n in 20 400; do linux_test {how} $n || echo not $?; done\n"
+        out = boot(script, options=[*FILE, "--icount"]).expect().out
+        few, many = map(int, re.findall(r"beside \d+ waiters (\d+) ns", out))
+        check("not" not in out and many < 3 * few, f"{how}: beside 20 waiters {few} ns, beside 400 {many} ns\n{out}")
+
+
+PAUSES = r"""dtrace -qn '
+fbt::futex_clock_set:entry { self->in = "the clock"; }
+fbt::futex_wake:entry { self->in = arg2 == 2 ? "nobody" : arg2 == 4 ? "one" : "many"; }
+fbt::futex_walk_pause:entry /self->in != ""/ { @[self->in] = count(); }
+fbt::futex_wake:return, fbt::futex_clock_set:return { self->in = ""; }
+END { printa("%s: %@d pauses\n", @); }' -c '/bin/linux_test far 400'
+"""
+
+
+@portable_test("who looks at 400 waiters, also when it sets the clock, gives the lock up; who has found its one ends")
+def pauses():
+    out = boot(PAUSES, options=FILE).expect().out
+    found = {what: int(n) for what, n in re.findall(r"^([a-z ]+): (\d+) pauses", out, re.M)}
+    check(all(found.get(what, 0) >= 5 for what in ("nobody", "the clock", "many")), f"pauses: {found}\n{out}")
+    check("one" not in found, f"pauses: {found}")
+
+
+AWAITED = r"""dtrace -qn '
+fbt::sys_rt_sigtimedwait:entry { self->in = 1; self->n = 0; } fbt::lwp_next:entry /self->in/ { self->n++; }
+fbt::sys_rt_sigtimedwait:return /self->n > most/ { most = self->n; } fbt::sys_rt_sigtimedwait:return { self->in = 0; }
+END { printf("most %d\n", most); }' -c '/bin/linux_test awaited 50'
+"""
+
+
+@portable_test("who takes one of 20 pending signals looks at each thread of its process at most three times")
+def awaited():
+    out = boot(AWAITED, options=FILE).expect().out
+    most = int(check_match(r"^most (\d+)\r?$", out, "threads")[1])
+    check(50 <= most <= 160, f"threads that one call looked at, of 51: {most}")
 
 
 @portable_test("user 0 gets a pseudo-terminal though a user has as many as users get")
@@ -184,7 +216,8 @@ FOUND = r"""dtrace -qn 'fbt::proc_next:entry /pid == $target/ { n++; } END { pri
 
 @portable_test("a thread, a process or a group is found by its number without a look at all others")
 def found():
-    out = boot(FOUND, options=FILE).expect().out
+    out = boot(FOUND + "cat /proc/4/stat\n", options=FILE).expect().out
+    check_match(r"^4 \(.*\) \S( \S+){34} 17 ", out, "a thread of the kernel's signal, as on Linux")
     check_match(r"^found: 1\r?$", out, "what is asked for")
     looked = int(check_match(r"^looked at (\d+)\r?$", out, "processes")[1])
     check(looked < 50, f"processes that were looked at, of 50: {looked}")
