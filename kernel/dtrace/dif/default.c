@@ -148,7 +148,8 @@ default_stack(const struct ktr_firing *f, enum dif_builtin what)
 uint64_t
 dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_builtin what)
 {
-	const struct dtrace_probe *p = ((const struct session_ecb *)at)->probe;
+	const struct session_ecb *ecb = (const struct session_ecb *)at;
+	const struct dtrace_probe *p = ecb->probe;
 
 	switch (what) {
 	case DIF_B_TIMESTAMP: /* as in the event, so that it is the same in a recorded trace */
