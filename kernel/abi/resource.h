@@ -12,7 +12,7 @@
 #define RLIMIT_STACK      3
 #define RLIMIT_CORE       4
 #define RLIMIT_RSS        5
-#define RLIMIT_NPROC      6 /* processes of the user at a fork: EAGAIN */
+#define RLIMIT_NPROC      6 /* processes of the user at a fork, or execve() after setuid(): EAGAIN */
 #define RLIMIT_NOFILE     7 /* open files, one more than the highest descriptor: EMFILE */
 #define RLIMIT_MEMLOCK    8
 #define RLIMIT_AS         9 /* bytes of the address space at mmap and brk: ENOMEM */

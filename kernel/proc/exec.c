@@ -539,9 +539,12 @@ do_execveat(uint64_t dirfd, uint64_t upath, uint64_t uargv, uint64_t uenvp, uint
 	char *path = uidinfo_alloc(ui, FD_NAME + PATH_MAX);
 	struct target to = {0};
 	int r = -ENOMEM;
+	bool crowds;
 
-	curproc()->crowds &= uidinfo_is_crowded(curproc()->ui);
-	if (curproc()->crowds) { /* setuid() has not failed, as on Linux, but this does */
+	spin_lock(&proc_lock);
+	crowds = curproc()->crowds &= proc_is_crowded(curproc());
+	spin_unlock(&proc_lock);
+	if (crowds) { /* setuid() has not failed, as on Linux, but this does */
 		r = -EAGAIN;
 	} else if (s != NULL && path != NULL) {
 		r = copy_in_str(path + FD_NAME, upath, PATH_MAX);

@@ -145,6 +145,14 @@ too_many(const struct proc *p)
 	       uidinfo_held(p->ui, UIDINFO_PROC) >= proc_limit(RLIMIT_NPROC);
 }
 
+bool
+proc_is_crowded(const struct proc *p)
+{
+	return uidinfo_is_crowded(p->ui) ||
+	       (p->ui != &uidinfo_root &&
+		uidinfo_held(p->ui, UIDINFO_PROC) > proc_limit(RLIMIT_NPROC));
+}
+
 /* A copy of the table of files, or another reference to it. NULL: no memory. */
 static struct filetable *
 fork_files(struct proc *p, struct proc *parent, uint64_t flags)

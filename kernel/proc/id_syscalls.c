@@ -167,17 +167,22 @@ exchange_user(struct proc *p, struct uidinfo **ui)
 }
 
 /*
- * The user, who is charged for p, too, even if that is too much: a program that gives up its rights
- * may not look whether it has, and must not go on with them. NULL: no memory.
+ * The user, who is charged for p, too. That may be too much if the caller may take any user: a
+ * program that gives up its rights may not look whether it has, and must not go on with them. NULL:
+ * too much for the others, or no memory.
  */
 static struct uidinfo *
 enter_user(const struct proc *p, uint32_t uid)
 {
-	struct uidinfo *ui = uidinfo_enter_anyway(uid);
+	bool any = capable(CAP_SETUID);
+	struct uidinfo *ui = any ? uidinfo_enter_anyway(uid) : uidinfo_enter(uid);
 
-	if (ui != NULL)
+	if (ui != NULL && any)
 		uidinfo_charge_anyway(ui, UIDINFO_KMEM, kmalloc_size(p));
-	return ui;
+	if (ui == NULL || any || uidinfo_charge(ui, UIDINFO_KMEM, kmalloc_size(p)))
+		return ui;
+	uidinfo_leave(ui);
+	return NULL;
 }
 
 static void
@@ -200,7 +205,7 @@ set_users_locked(struct proc *p, enum how how, struct three to, struct uidinfo *
 		return -EAGAIN; /* another thread was faster */
 	CTR3(KTR_PROC, "setuid: pid %u from %u to %u", p->pid, p->uid, to.effective);
 	exchange_user(p, ui);
-	p->crowds = uidinfo_is_crowded(p->ui);
+	p->crowds = proc_is_crowded(p);
 	lose_caps(&p->caps, &now, &to);
 	if (to.effective != now.effective)
 		p->death_signal = 0;

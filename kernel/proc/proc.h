@@ -201,7 +201,7 @@ struct proc {
 	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or
 			   * the parent, has executed a program; or the real ones are others; or
 			   * he may execute the program, but not read it */
-	bool crowds;      /* [t] its user had too many processes when it became his */
+	bool crowds;      /* [p] its user had too many processes when it became his */
 	bool execing;     /* [p] exec_ids_hold(): who wants to attach to it waits */
 	bool membarrier;  /* [t] it has registered for membarrier() */
 	bool subreaper;   /* [t] PR_SET_CHILD_SUBREAPER */

@@ -146,6 +146,8 @@ void proc_signals_update_thread(struct proc *p, struct lwp *l);
  * it does not take any more, others may: they are woken. Takes proc_lock.
  */
 void proc_signals_block(uint64_t mask);
+/* Has p's user more processes than he, or the current process, may have? */
+bool proc_is_crowded(const struct proc *p);
 /*
  * Ends the sleep of a thread for each signal of the set that is pending for the process p, the
  * current one, since the thread that was chosen has ended, or blocks it now. One walk serves all,

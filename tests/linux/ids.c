@@ -310,6 +310,38 @@ makes_files(void *arg)
 
 #define OTHERS 4568 /* another one */
 
+/* setuid() to a user who has too many processes succeeds, but the next execve() does not. */
+static int
+becomes_one_too_many(void *arg)
+{
+	static char *args[] = {"linux_test", "nothing", NULL};
+	pid_t others[2];
+	int status = 0;
+	bool good = true;
+
+	for (int i = 0; i < 2; i++) {
+		others[i] = fork();
+		if (others[i] == 0) {
+			raise(setuid(NOBODYS) == 0 ? SIGSTOP : SIGKILL);
+			_exit(1);
+		}
+		good &= waitpid(others[i], &status, WUNTRACED) == others[i] && WIFSTOPPED(status);
+	}
+	if (good && fork() == 0) {
+		good = setrlimit(RLIMIT_NPROC, &(struct rlimit){1, 100}) == 0 &&
+		       setuid(NOBODYS) == 0 && FAILS(execv("/proc/self/exe", args), EAGAIN) &&
+		       setrlimit(RLIMIT_NPROC, &(struct rlimit){100, 100}) == 0;
+		if (good)
+			execv("/proc/self/exe", args);
+		_exit(1);
+	}
+	for (int i = 0; i < 2; i++)
+		good &= kill(others[i], SIGKILL) == 0;
+	while (wait(&status) > 0)
+		good &= WIFSIGNALED(status) || status == 0;
+	return good ? 0 : 1;
+}
+
 /* Takes the middle out of a lock of bytes, as another user than who locked them. */
 static int
 divides_a_lock(void *arg)
@@ -507,6 +539,8 @@ test_ids(void)
 	result(in_child(waits_for_usage, NULL) == 0, "wait tells what a stopped child has used");
 	result(in_child(makes_files, NULL) == 0 && holds_nothing(NOBODYS),
 	       "what was counted to a user is given back to the same one");
+	result(in_child(becomes_one_too_many, NULL) == 0 && holds_nothing(NOBODYS),
+	       "one process of a user too many may not execute a program");
 	result(in_child(divides_a_lock, NULL) == 0 && holds_nothing(NOBODYS) &&
 		   holds_nothing(OTHERS),
 	       "each part of a lock is given back to who has paid for it");

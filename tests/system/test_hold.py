@@ -230,6 +230,7 @@ sysctl kern.maxprocperuid=5 > /dev/null
 su 1000 user_test do hog processes > /tmp/said &
 until grep full /tmp/said; do :; done
 su 1000 true; echo su as one more: $?
+user_test do turn
 sysctl kern.maxfilesperproc=8 > /dev/null
 sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null 7</dev/null && echo to 7'
 sh -c 'exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null 7</dev/null 8</dev/null && echo to 8'
@@ -238,6 +239,7 @@ exit 0
 """, options=DEEDS).expect().out
     check_match(r"^full: processes 4 errno 11$", out, "processes of a user who may have 5")
     check_match(r"^su as one more: 126$", out, "setuid() succeeds, the next exec does not")
+    check_match(r"^turn: -11$", out, "setreuid() without CAP_SETUID")
     check_match(r"^to 7$", out, "descriptors below kern.maxfilesperproc")
     check("to 8" not in out, "a descriptor beyond kern.maxfilesperproc")
 

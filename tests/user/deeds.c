@@ -275,6 +275,16 @@ do_calls(void)
 	return 0;
 }
 
+/* A program of user 1000's that another user has started makes that one its real user, too. */
+static int
+do_turn(void)
+{
+	if (setresuid(1001, 1000, 1000) != 0)
+		return 1;
+	printf("turn: %d\n", result(setreuid(1000, 1000)));
+	return 0;
+}
+
 /* Removes all of System V IPC, which outlives its processes. */
 static int
 do_ipcrm(void)
@@ -318,6 +328,8 @@ deed_main(int argc, char **argv)
 		return do_hold(argv[2]);
 	if (strcmp(what, "slay") == 0 && argc > 2)
 		return do_slay(argv[2]);
+	if (strcmp(what, "turn") == 0)
+		return do_turn();
 	if (strcmp(what, "ipcrm") == 0)
 		return do_ipcrm();
 	if (strcmp(what, "crash") == 0)
@@ -331,6 +343,6 @@ deed_main(int argc, char **argv)
 	fprintf(
 	    stderr,
 	    "usage: user_test do nonblock|steal|read|join PGID|calls|starve|grip|hold LEFT|slay UID|"
-	    "ipcrm|crash|leave|leaks|hog WHAT\n");
+	    "ipcrm|turn|crash|leave|leaks|hog WHAT\n");
 	return 2;
 }

@@ -41,7 +41,7 @@ struct v9fs_inode {
 	struct p9_fid *fid;        /* the newest by which it was found */
 	struct p9_fid *reader;     /* open for reading, for mapped pages and listings; or NULL */
 	struct p9_fid *created;    /* open for who has made it, and will open it; or NULL */
-	struct p9_stat_dotl known; /* what the host said last. vn->lock */
+	struct p9_stat_dotl known; /* the host said last. vn->lock, and ses->lock */
 	bool stale;                /* its pages are of an older version. vn->lock */
 	uint64_t
 	    newest; /* atomic: the session's clock at its last change from here, or of `known` */

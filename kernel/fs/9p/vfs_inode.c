@@ -134,7 +134,9 @@ v9fs_stat2inode(struct vnode *vn, const struct p9_stat_dotl *st)
 
 	node->stale |= k->qid.version != st->qid.version || k->size != st->size ||
 		       k->mtime_sec != st->mtime_sec || k->mtime_nsec != st->mtime_nsec;
+	spin_lock(&node->ses->lock); /* v9fs_stat() */
 	*k = *st;
+	spin_unlock(&node->ses->lock);
 	__atomic_store_n(&vn->mode, (vn->mode & S_IFMT) | (st->mode & 07777), __ATOMIC_RELAXED);
 	__atomic_store_n(&vn->uid, st->uid, __ATOMIC_RELAXED);
 	__atomic_store_n(&vn->gid, st->gid, __ATOMIC_RELAXED);
@@ -190,27 +192,30 @@ v9fs_stat(struct vnode *vn, struct stat *st)
 {
 	struct v9fs_inode *node = v9fs_inode(vn);
 	struct p9_fid *fid = v9fs_fid_get(node);
-	struct p9_stat_dotl *k = &node->known, now;
+	struct p9_stat_dotl now;
 	uint64_t asked = v9fs_clock_tick(node->ses);
 
 	if (p9_client_getattr_dotl(fid, &now) == 0 && v9fs_is_same(vn, &now)) {
 		v9fs_learn(vn, &now, asked);
-		k = &now;
-		st->st_mode = (vn->mode & S_IFMT) | (k->mode & 07777);
-		st->st_uid = k->uid;
-		st->st_gid = k->gid;
-		st->st_size = k->size < INT64_MAX ? (int64_t)k->size : INT64_MAX;
+		st->st_mode = (vn->mode & S_IFMT) | (now.mode & 07777);
+		st->st_uid = now.uid;
+		st->st_gid = now.gid;
+		st->st_size = now.size < INT64_MAX ? (int64_t)now.size : INT64_MAX;
+	} else { /* what is known is of one moment */
+		spin_lock(&node->ses->lock);
+		now = node->known;
+		spin_unlock(&node->ses->lock);
 	}
 	p9_fid_put(fid);
-	st->st_nlink = k->nlink;
-	st->st_blocks = (int64_t)k->blocks;
-	st->st_blksize = k->blksize;
-	st->st_atime = k->atime_sec;
-	st->st_atime_nsec = k->atime_nsec;
-	st->st_mtime = k->mtime_sec;
-	st->st_mtime_nsec = k->mtime_nsec;
-	st->st_ctime = k->ctime_sec;
-	st->st_ctime_nsec = k->ctime_nsec;
+	st->st_nlink = now.nlink;
+	st->st_blocks = (int64_t)now.blocks;
+	st->st_blksize = now.blksize;
+	st->st_atime = now.atime_sec;
+	st->st_atime_nsec = now.atime_nsec;
+	st->st_mtime = now.mtime_sec;
+	st->st_mtime_nsec = now.mtime_nsec;
+	st->st_ctime = now.ctime_sec;
+	st->st_ctime_nsec = now.ctime_nsec;
 }
 
 /* As vnode_disk_ops.changed: what is the vnode's goes to the host, or comes back from there. */
