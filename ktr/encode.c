@@ -25,7 +25,7 @@
 /* The longest event: first byte, site, time, thread, six parameters. */
 #define ENCODE_EVENT_MAX (1 + 3 + 10 + 5 + 6 * 10)
 
-_Static_assert(128 >= ENCODE_EVENT_MAX + 8, "batch buffer");
+_Static_assert(128 >= ENCODE_EVENT_MAX, "batch buffer");
 _Static_assert(KTR_ENCODER_BATCH + 128 + 64 <= ENCODE_BODY_MAX, "a batch fits a frame");
 _Static_assert(ENCODE_METADATA_MAX + 2 * ENCODE_COBS_MAX <= KTR_ENCODER_OUT, "room for one event");
 /* A row of the longest table, END: the CPU, six numbers below 2^56, and one of 64 bits. */

@@ -150,7 +150,7 @@ void blk_mq_start_request(struct gendisk *disk, struct request *rq);
  * was ended before. */
 void blk_mq_end_request(struct gendisk *disk, struct request *rq, int error);
 /* For the driver, no lock held: the device does not work any more; its requests fail. stopped: it
- * leaves their memory alone; otherwise nobody uses that again. */
+ * leaves their memory alone; otherwise nobody else ever gets that. */
 void blk_mark_disk_dead(struct gendisk *disk, bool stopped);
 
 /*

@@ -298,6 +298,19 @@ unmount_mark(struct vnode *root)
 		n->vn->detached = true;
 }
 
+/* Takes the names that are leaving m, whose vnodes are in use until they are freed. Both locks
+ * held. False: there are none. */
+static bool
+take_leaving(const struct mount *m, struct list *gone)
+{
+	list_for_each_entry_safe (struct vname, n, &names_leaving, sibling)
+		if (n->vn->dev == m->dev) {
+			list_remove(&n->sibling);
+			list_append(gone, &n->sibling);
+		}
+	return !list_empty(gone);
+}
+
 int
 vfs_unmount(struct vnode *root, bool detach)
 {
@@ -307,10 +320,10 @@ vfs_unmount(struct vnode *root, bool detach)
 	int lost = vnode_sync(root), error = 0;
 
 	mounts_begin();
-	list_move_all(&names_leaving, &gone);
-	free_and_end(&gone);
-	mounts_begin();
-	m = mount_of(root);
+	while ((m = mount_of(root)) != NULL && take_leaving(m, &gone)) {
+		free_and_end(&gone);
+		mounts_begin(); /* more may be leaving now */
+	}
 	if (m == NULL || m->root != root) {
 		error = -EINVAL;
 	} else if (m->covered == NULL || has_mount(m) ||

@@ -455,6 +455,7 @@ names_free(struct list *gone)
 		vnode_unref(n->vn);
 		vname_free(n);
 	}
+	list_init(gone);
 }
 
 void

@@ -34,7 +34,7 @@ SDT_PROBE_DEFINE_TEXT(lockstat, , , spin_spin, "spin-spin", ": spinlock %p ns %l
 SDT_PROBE_DEFINE_TEXT(lockstat, , , spin_release, "spin-release", ": spinlock %p name %s", 2,
 		      "struct spinlock *", "char *");
 
-/* As in Linux's events. A frame begins with the address of the caller's and the return address. */
+/* As in Linux's events. A frame, as C has it, begins with the caller's and the return address. */
 #define OFFSET(address) ((uint32_t)((uintptr_t)(address) - (uintptr_t)__text_start))
 #define CALLER          OFFSET(__builtin_return_address(0))
 #define PARENT          OFFSET(((void ***)__builtin_frame_address(0))[0][1])

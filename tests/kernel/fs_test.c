@@ -17,6 +17,7 @@
 #include "kernel/mm/page.h"
 #include "kernel/mm/page_descriptor.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/sched/thread.h"
 #include "kernel/sysctl/registry.h"
 #include "tests/kernel/ktest.h"
 
@@ -157,6 +158,58 @@ KTEST(vfs_unmount_frees_what_is_there_after_the_lock)
 	vnode_unref(root);
 	KT_EQ(lookup_error("/tmp/mnt/sub"), -ENOENT);
 	KT_EQ(vnode_remove(NULL, "/tmp/mnt", true), 0);
+}
+
+static struct thread *frees;
+
+static void
+count_own_free(struct vnode *vn)
+{
+	freed += curthread() == frees;
+}
+
+/* The names in it leave, but nobody wakes who frees them. */
+static void
+names_leave(const char *path)
+{
+	static const struct vnode_ops ops = {.destroy = count_own_free};
+	int err;
+	struct vnode *dir;
+
+	make_dir(path);
+	dir = vnode_lookup(NULL, path, &err);
+	vnode_unref(vnode_add(dir, "counted", S_IFREG | 0644, &ops, NULL, &err));
+	KT_EQ(err, 0);
+	mutex_lock(&vfs_lock);
+	dir_empty(dir, &names_leaving);
+	mutex_unlock(&vfs_lock);
+	vnode_unref(dir);
+}
+
+KTEST(vfs_unmount_frees_once_what_is_leaving_and_only_its_own)
+{
+	struct list left;
+	struct vnode *root;
+	int err;
+
+	make_dir("/tmp/mnt");
+	root = vnode_lookup(NULL, "/tmp/mnt", &err);
+	KT_EQ(vfs_mount(root, "tmpfs", "test", &(struct mount_options){.mode = 0755}, 0), 0);
+	vnode_unref(root);
+	names_leave("/tmp/other");
+	names_leave("/tmp/mnt/sub");
+	root = vnode_lookup(NULL, "/tmp/mnt", &err);
+	frees = curthread();
+	freed = 0;
+	KT_EQ(vfs_unmount(root, false), 0);
+	KT_LE(freed, 1); /* the trimmer may have come by */
+	vnode_unref(root);
+	mutex_lock(&vfs_lock);
+	list_move_all(&names_leaving, &left);
+	mutex_unlock(&vfs_lock);
+	names_free(&left);
+	KT_EQ(vnode_remove(NULL, "/tmp/mnt", true), 0);
+	KT_EQ(vnode_remove(NULL, "/tmp/other", true), 0);
 }
 
 KTEST(vfs_rename_replaces_and_moves)

@@ -6,6 +6,7 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -174,39 +175,74 @@ ends_hold(void)
 	return forge_end(&f, good);
 }
 
+/* A connection whose other end is forged, and what that would send next. */
+struct peer {
+	int a, raw;
+	struct segment next;
+};
+
 /*
- * A peer whose window is nothing when it connects, and then two bytes. It has the port of a
- * connection that is over, which is remembered: nobody resets what it does.
+ * The peer's window is nothing. It has the port of a connection that is over, which is remembered:
+ * nobody resets what it does.
  */
 static bool
-small_windows(void)
+peer_begin(struct peer *p)
 {
 	struct sockaddr_in to, from;
 	socklen_t len = sizeof(from);
-	int l = inet_bound(SOCK_STREAM, 2, &to), a, raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW),
-	    heard, s = socket(AF_INET, SOCK_STREAM, 0);
-	struct segment seen = {0}, mine;
+	int l = inet_bound(SOCK_STREAM, 2, &to), a, heard, s = socket(AF_INET, SOCK_STREAM, 0);
+	struct segment seen = {0};
 	bool good =
 	    connect(s, (void *)&to, sizeof(to)) == 0 && getsockname(s, (void *)&from, &len) == 0;
 
+	p->raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
 	a = accept(l, NULL, NULL);
 	good = good && shutdown(s, SHUT_WR) == 0 && read(a, bytes, 1) == 0 && close(a) == 0 &&
 	       read(s, bytes, 1) == 0 && close(s) == 0;
 	heard = socket(AF_INET, SOCK_RAW, IPPROTO_TCP);
-	mine = segment_between(from.sin_port, to.sin_port);
-	mine.tcp.syn = 1;
-	mine.tcp.ack = mine.tcp.window = 0;
-	good = good && send_segment(raw, &mine, 0) &&
+	p->next = segment_between(from.sin_port, to.sin_port);
+	p->next.tcp.syn = 1;
+	p->next.tcp.ack = p->next.tcp.window = 0;
+	good = good && send_segment(p->raw, &p->next, 0) &&
 	       hear(heard, to.sin_port, from.sin_port, &seen) >= 40 && seen.tcp.syn;
-	mine.tcp.syn = 0;
-	mine.tcp.ack = 1;
-	mine.tcp.seq = htonl(1);
-	mine.tcp.ack_seq = htonl(ntohl(seen.tcp.seq) + 1);
-	good = good && send_segment(raw, &mine, 0) && (a = accept(l, NULL, NULL)) >= 0 &&
-	       write(a, bytes, 100) == 100;
-	mine.tcp.window = htons(2);
-	good = good && send_segment(raw, &mine, 0) && write(a, "more", 4) == 4;
-	return (close(l) == 0) & reset(a) & (close(raw) == 0) & (close(heard) == 0) & good;
+	p->next.tcp.syn = 0;
+	p->next.tcp.ack = 1;
+	p->next.tcp.seq = htonl(1);
+	p->next.tcp.ack_seq = htonl(ntohl(seen.tcp.seq) + 1);
+	good = good && send_segment(p->raw, &p->next, 0);
+	p->a = good ? accept(l, NULL, NULL) : -1;
+	return (close(l) == 0) & (close(heard) == 0) & (p->a >= 0);
+}
+
+static bool
+small_windows(void)
+{
+	struct peer p;
+	bool good = peer_begin(&p) && write(p.a, bytes, 100) == 100;
+
+	p.next.tcp.window = htons(2);
+	good = good && send_segment(p.raw, &p.next, 0) && write(p.a, "more", 4) == 4;
+	return reset(p.a) & (close(p.raw) == 0) & good;
+}
+
+/* Of many segments from behind the window, the last one acknowledges what was sent. */
+static bool
+acknowledgements_count(void)
+{
+	struct peer p;
+	bool good = peer_begin(&p);
+	int left = -1;
+
+	p.next.tcp.window = htons(WINDOW);
+	good = good && send_segment(p.raw, &p.next, 0) && write(p.a, bytes, 100) == 100;
+	p.next.tcp.seq = htonl(1 + WINDOW);
+	for (int i = 0; i < 100; i++)
+		good = good && send_segment(p.raw, &p.next, 0);
+	good = good && ioctl(p.a, TIOCOUTQ, &left) == 0 && left == 100;
+	p.next.tcp.ack_seq = htonl(ntohl(p.next.tcp.ack_seq) + 100);
+	good = good && send_segment(p.raw, &p.next, 0) && ioctl(p.a, TIOCOUTQ, &left) == 0 &&
+	       left == 0;
+	return reset(p.a) & (close(p.raw) == 0) & good;
 }
 
 void
@@ -218,4 +254,6 @@ test_forged(void)
 	result(windows_hold(), "forged: what is beyond the window is not kept");
 	result(ends_hold(), "forged: what is after the end is not kept");
 	result(small_windows(), "forged: a window that was nothing becomes small");
+	result(acknowledgements_count(),
+	       "forged: what strays acknowledge counts, however many come");
 }

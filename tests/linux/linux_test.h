@@ -259,6 +259,8 @@ void test_streams(void);
 /* One thread reads 4321 bytes, and another one looks, without waiting, until they are read. 0:
  * done. */
 int streams_looked_at(void);
+/* One thread peeks at 4321 bytes, and another one that found nothing meanwhile is told of them. */
+int streams_peeked_at(void);
 /* datagrams.c: the same on Linux. */
 void test_datagrams(void);
 int datagrams_told(const char *address);

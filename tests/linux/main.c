@@ -198,6 +198,8 @@ main(int argc, char *argv[])
 		return probed_for_ever();
 	if (argc == 2 && strcmp(argv[1], "streams-looked-at") == 0)
 		return streams_looked_at();
+	if (argc == 2 && strcmp(argv[1], "streams-peeked-at") == 0)
+		return streams_peeked_at();
 	if (argc == 3 && strcmp(argv[1], "datagrams-told") == 0)
 		return datagrams_told(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "datagrams-heard") == 0)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -529,6 +530,46 @@ streams_looked_at(void)
 	} while (good);
 	good = good && pthread_join(reader, &found) == 0;
 	return good && found == &end[1] ? 0 : 1;
+}
+
+static void *
+peek_4321(void *stop)
+{
+	static char all[4321];
+	int *end = stop;
+	bool good = true;
+
+	while (good && __atomic_load_n(&end[2], __ATOMIC_ACQUIRE) == 0)
+		good = recv(end[1], all, sizeof(all), MSG_PEEK) == sizeof(all);
+	return good ? stop : NULL;
+}
+
+int
+streams_peeked_at(void)
+{
+	int end[3] = {0}, set = epoll_create1(0); /* end[2]: no more peeks */
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET};
+	struct sockaddr_in name;
+	socklen_t len = sizeof(name);
+	bool good = inet_connected(end) && send(end[0], bytes, 4320, 0) == 4320 &&
+		    send(end[0], "x", 1, 0) == 1 &&
+		    recv(end[1], bytes, 4321, MSG_PEEK | MSG_WAITALL) == 4321 &&
+		    getsockname(end[0], (void *)&name, &len) == 0 &&
+		    epoll_ctl(set, EPOLL_CTL_ADD, end[1], &event) == 0 &&
+		    epoll_wait(set, &event, 1, 60000) == 1;
+	pthread_t reader;
+	void *found = NULL;
+	char c;
+
+	good = good && pthread_create(&reader, NULL, peek_4321, end) == 0;
+	while (good && recv(end[1], &c, 1, MSG_PEEK | MSG_DONTWAIT) == 1)
+		;
+	good = good && errno == EAGAIN && fcntl(end[1], F_SETFL, O_NONBLOCK) == 0 &&
+	       FAILS(connect(end[1], (void *)&name, len), EISCONN) &&
+	       epoll_wait(set, &event, 1, 60000) == 1;
+	__atomic_store_n(&end[2], 1, __ATOMIC_RELEASE);
+	good = good && pthread_join(reader, &found) == 0;
+	return good && found == end && close(set) == 0 ? 0 : 1;
 }
 
 void

@@ -82,6 +82,18 @@ def looks():
     check_match(r"^looks [1-9]\d*\r?$", out, "calls that end meanwhile")
 
 
+PEEKS = """dtrace -wqn '
+fbt::uio_put:entry /execname == "linux_test" && arg2 > 1000 && tid != $target && !n++/ { chill(300000000); }
+syscall::exit_group:entry /pid == $target/ { printf("status %d\\n", arg0); }' -c '/bin/linux_test streams-peeked-at'
+"""
+
+
+@portable_test("who finds nothing while another thread peeks is told of it as of news; connect() says EISCONN")
+def peeks():
+    need_lwip()
+    check_match(r"^status 0\r?$", boot(PEEKS, smp=2, options=LINUX_TEST).expect().out, "what the program says")
+
+
 @portable_test("while no connection is open, the network's thread does not run")
 def idle():
     need_lwip()

@@ -63,7 +63,7 @@ tell_users(struct vport *p)
 
 /*
  * Sets the device aside. If it broke a ring while the machine was stopped, in a step of the
- * debugger, its users are told by the first who comes later (is_lost()).
+ * debugger, the first who comes later tells its users (is_lost()): until then, who sleeps stays so.
  */
 static void
 serial_break(void)

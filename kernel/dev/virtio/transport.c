@@ -94,12 +94,10 @@ virtio_set64(const struct virtio *v, unsigned reg, uint64_t n)
 static bool
 virtio_reset(const struct virtio *v)
 {
-	uint64_t start_ns;
-
 	virtio_set8(v, DEVICE_STATUS, 0);
-	start_ns = clock_ns();
-	while (virtio_get8(v, DEVICE_STATUS) != 0)
-		if (clock_ns() - start_ns > RESET_NS) {
+	for (uint64_t start_ns = clock_ns(); virtio_get8(v, DEVICE_STATUS) != 0;)
+		/* This CPU may have stood since it has read the status. */
+		if (clock_ns() - start_ns > RESET_NS && virtio_get8(v, DEVICE_STATUS) != 0) {
 			pr_warn("%s: it cannot be reset\n", v->name);
 			return false;
 		}

@@ -293,7 +293,7 @@ datagram_connect_locked(struct inet_socket *s, ip_addr_t ip, uint16_t port)
 		ip_addr_set_loopback(false, &ip);
 	error = inet_check_way(s->dgram.sourced ? IP4_ADDR_ANY : local_of(s), &ip);
 	if (error == 0 && is_udp(s))
-		error = inet_udp_bind(s->dgram.udp, local_of(s), 0);
+		error = inet_udp_autobind(s->dgram.udp);
 	if (error == 0)
 		error = inet_errno(is_udp(s) ? udp_connect(s->dgram.udp, &ip, port)
 					     : raw_connect(s->dgram.raw, &ip));
@@ -368,7 +368,7 @@ datagram_finish(struct inet_socket *s, struct pbuf *p, const ip_addr_t *to)
 
 	if (error != 0)
 		return error;
-	return is_udp(s) ? inet_udp_bind(s->dgram.udp, local_of(s), 0) : inet_raw_finish(s, p, to);
+	return is_udp(s) ? inet_udp_autobind(s->dgram.udp) : inet_raw_finish(s, p, to);
 }
 
 /* ip: where to; NULL: to whom it is connected. */

@@ -166,6 +166,14 @@ inet_udp_bind(struct udp_pcb *pcb, const ip_addr_t *ip, uint16_t port)
 }
 
 int
+inet_udp_autobind(struct udp_pcb *pcb)
+{
+	int error = inet_udp_bind(pcb, &pcb->local_ip, 0);
+
+	return error == -EADDRINUSE ? -EAGAIN : error;
+}
+
+int
 inet_tcp_bind_pcb(struct tcp_pcb *pcb, const ip_addr_t *ip, uint16_t port)
 {
 	if (port == 0 && pcb->local_port != 0)

@@ -53,9 +53,10 @@ struct inet_tcp {
 	struct sockaddr_in local, peer;
 	bool bound; /* to a port of its user's choice: `local` stays after a connection */
 	bool listening, connecting, connected;
-	bool reading; /* somebody copies from `in`, without the lock */
-	bool untold;  /* connect() did not wait, and nobody has asked yet what became of it */
-	bool eof;     /* the peer sends no more, or the connection has failed */
+	bool reading;     /* somebody copies from `in`, without the lock */
+	bool turned_away; /* … and somebody else was told meanwhile that there is nothing */
+	bool untold;      /* connect() did not wait, and nobody has asked yet what became of it */
+	bool eof;         /* the peer sends no more, or the connection has failed */
 	bool shut_read, shut_write;
 	bool answers; /* it has sent something since the last bytes arrived */
 	bool refused; /* what has come waits in lwIP until something is read */
@@ -134,6 +135,8 @@ int inet_check_way(const ip_addr_t *from, const ip_addr_t *to);
  * and takes long when many are taken. 0, -EADDRINUSE, or another -errno. Lock held.
  */
 int inet_udp_bind(struct udp_pcb *pcb, const ip_addr_t *ip, uint16_t port);
+/* The same for who sends, or connects, without a port. -EAGAIN: none is free. */
+int inet_udp_autobind(struct udp_pcb *pcb);
 int inet_tcp_bind_pcb(struct tcp_pcb *pcb, const ip_addr_t *ip, uint16_t port);
 /* This machine's address for packets to ip. Any: there is none. Lock held. */
 ip_addr_t inet_source(const ip_addr_t *ip);

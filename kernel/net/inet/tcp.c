@@ -391,10 +391,10 @@ inet_tcp_connect(struct socket *so, const struct socket_name *name, bool nowait)
 	int error;
 
 	inet_lock();
-	error = inet_tcp_readers_end(s, nowait, socket_deadline(so->sndtimeo));
-	if (error == 0 && inet_name_is_unspec(name)) {
-		tcp_disconnect(s);
-	} else if (error == 0) {
+	if (inet_name_is_unspec(name)) {
+		if ((error = inet_tcp_readers_end(s, false, DEADLINE_NEVER)) == 0)
+			tcp_disconnect(s);
+	} else {
 		error = inet_name_parse(name, &ip, &port);
 		if (error == 0)
 			error = tcp_connect_locked(s, &ip, port, nowait);

@@ -287,7 +287,9 @@ tcp_take(struct inet_socket *s, struct uio *u, unsigned flags)
 		s->tcp.room = room;
 	if (!peek)
 		drop_read(s, bytes);
-	inet_changed(s, s->tcp.unread > 0 && !peek ? POLLIN : 0);
+	/* Who was turned away waits for news, though what it is about has been there before. */
+	inet_changed(s, s->tcp.turned_away || (s->tcp.unread > 0 && !peek) ? POLLIN : 0);
+	s->tcp.turned_away = false;
 	return error;
 }
 
@@ -297,7 +299,8 @@ inet_tcp_readers_end(struct inet_socket *s, bool nowait, uint64_t deadline)
 	int error = 0;
 
 	while (s->tcp.reading && error == 0)
-		error = nowait ? -EAGAIN : inet_wait(&s->changed, "tcpread", deadline);
+		error = nowait ? -ETIMEDOUT : inet_wait(&s->changed, "tcpread", deadline);
+	s->tcp.turned_away |= s->tcp.reading && error == -ETIMEDOUT;
 	return error == -ETIMEDOUT ? -EAGAIN : error;
 }
 

@@ -13,6 +13,8 @@
 /*
  * lwIP answers each empty segment outside of its window. Two ends which disagree about their
  * numbers would answer each other for ever, and on the loopback nothing else would go on meanwhile.
+ * Those answers acknowledge the same again and again. What acknowledges more is none: an honest
+ * peer that has used up the window sends its acknowledgements from behind it, and lwIP takes them.
  */
 static bool
 is_one_stray_more(struct tcp_pcb *pcb, const struct tcp_hdr *h)
@@ -21,6 +23,7 @@ is_one_stray_more(struct tcp_pcb *pcb, const struct tcp_hdr *h)
 	uintptr_t strays = (uintptr_t)pcb->ext_args[EXT_STRAYS].data; /* the tick, and how many */
 
 	if ((TCPH_FLAGS(h) & TCP_RST) ||
+	    TCP_SEQ_BETWEEN(h->ackno, pcb->lastack + 1, pcb->snd_nxt) ||
 	    TCP_SEQ_BETWEEN(h->seqno, pcb->rcv_nxt, pcb->rcv_nxt + pcb->rcv_wnd - 1))
 		return false;
 	if ((strays ^ tick) >> 8 != 0)
