@@ -329,7 +329,7 @@ becomes_one_too_many(void *arg)
 	}
 	if (good && fork() == 0) {
 		good = setrlimit(RLIMIT_NPROC, &(struct rlimit){1, 100}) == 0 &&
-		       setuid(NOBODYS) == 0 && FAILS(execv("/proc/self/exe", args), EAGAIN) &&
+		       setuid(NOBODYS) == 0 && FAILS(execv("/", args), EAGAIN) &&
 		       setrlimit(RLIMIT_NPROC, &(struct rlimit){100, 100}) == 0;
 		if (good)
 			execv("/proc/self/exe", args);
