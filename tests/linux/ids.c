@@ -315,7 +315,7 @@ static int
 becomes_one_too_many(void *arg)
 {
 	static char *args[] = {"linux_test", "nothing", NULL};
-	pid_t others[2];
+	pid_t others[2], third;
 	int status = 0;
 	bool good = true;
 
@@ -327,7 +327,8 @@ becomes_one_too_many(void *arg)
 		}
 		good &= waitpid(others[i], &status, WUNTRACED) == others[i] && WIFSTOPPED(status);
 	}
-	if (good && fork() == 0) {
+	third = good ? fork() : -1;
+	if (third == 0) {
 		good = setrlimit(RLIMIT_NPROC, &(struct rlimit){1, 100}) == 0 &&
 		       setuid(NOBODYS) == 0 && FAILS(execv("/", args), EAGAIN) &&
 		       setrlimit(RLIMIT_NPROC, &(struct rlimit){100, 100}) == 0;
@@ -335,10 +336,11 @@ becomes_one_too_many(void *arg)
 			execv("/proc/self/exe", args);
 		_exit(1);
 	}
+	good &= third > 0 && waitpid(third, &status, 0) == third && status == 0;
 	for (int i = 0; i < 2; i++)
 		good &= kill(others[i], SIGKILL) == 0;
 	while (wait(&status) > 0)
-		good &= WIFSIGNALED(status) || status == 0;
+		good &= WIFSIGNALED(status);
 	return good ? 0 : 1;
 }
 
