@@ -30,6 +30,8 @@ int execute_self(const char *word);
 unsigned how_often(unsigned n);
 /* Is this Kestrel? Other systems have other limits. */
 bool is_kestrel(void);
+/* usage.c: the number after a word in a process's status. -1: there is none. */
+long status_number(pid_t pid, const char *word);
 /* This program's path. */
 const char *linux_test_path(void);
 

@@ -413,27 +413,11 @@ children_have_copies(void)
 	return good;
 }
 
-static long
-count_switches(pid_t pid)
-{
-	static const char word[] = "\nvoluntary_ctxt_switches:";
-	char path[32], text[4096] = "";
-	const char *at;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	fd = open(path, O_RDONLY);
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		return -1;
-	close(fd);
-	at = strstr(text, word);
-	return at != NULL ? atol(at + strlen(word)) : -1;
-}
-
 /* Who waits for a lock of one file does not hear of another file's locks. */
 static bool
 sleeps_on(void)
 {
+	static const char switches[] = "\nvoluntary_ctxt_switches:";
 	int fd = open(NAME, O_RDWR | O_CREAT, 0600), other = memfd_create("other", 0), status;
 	bool good = lock(fd, F_SETLK, F_WRLCK, 0, 1) == 0;
 	long before = -1;
@@ -441,11 +425,11 @@ sleeps_on(void)
 
 	if (pid == 0)
 		_exit(lock(fd, F_SETLKW, F_WRLCK, 0, 1) != 0);
-	good = good && await_sleep(pid, 0) && (before = count_switches(pid)) > 0;
+	good = good && await_sleep(pid, 0) && (before = status_number(pid, switches)) > 0;
 	for (unsigned i = 0; good && i < 20; i++)
 		good = lock(other, F_SETLK, F_WRLCK, 0, 1) == 0 &&
 		       lock(other, F_SETLK, F_UNLCK, 0, 1) == 0 && await_sleep(pid, 0);
-	good = good && count_switches(pid) == before;
+	good = good && status_number(pid, switches) == before;
 	close(other);
 	close(fd);
 	return waitpid(pid, &status, 0) == pid && status == 0 && good;

@@ -196,15 +196,14 @@ compete(void *arg)
 	return waitpid(pid, NULL, 0) != pid || r.ru_nivcsw < 3;
 }
 
-/* The number after a word in a file of /proc/self. */
-static long
-number_after(const char *file, const char *word)
+long
+status_number(pid_t pid, const char *word)
 {
-	char path[64], text[4096] = "";
+	char path[32], text[4096] = "";
 	const char *at;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/%s", file);
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	fd = open(path, O_RDONLY);
 	if (read(fd, text, sizeof(text) - 1) < 0)
 		return -1;
@@ -231,10 +230,10 @@ proc_tells_them(void)
 	       minflt >= (unsigned long)r.ru_minflt && minflt < (unsigned long)r.ru_minflt + 100 &&
 	       cminflt == (unsigned long)children.ru_minflt &&
 	       majflt == (unsigned long)r.ru_majflt &&
-	       number_after("status", "VmHWM:") >= number_after("status", "VmRSS:") &&
-	       number_after("status", "VmHWM:") > 4096 &&
-	       number_after("status", "\nvoluntary_ctxt_switches:") >= r.ru_nvcsw &&
-	       number_after("status", "\nnonvoluntary_ctxt_switches:") >= r.ru_nivcsw;
+	       status_number(getpid(), "VmHWM:") >= status_number(getpid(), "VmRSS:") &&
+	       status_number(getpid(), "VmHWM:") > 4096 &&
+	       status_number(getpid(), "\nvoluntary_ctxt_switches:") >= r.ru_nvcsw &&
+	       status_number(getpid(), "\nnonvoluntary_ctxt_switches:") >= r.ru_nivcsw;
 }
 
 /* ---- limits ---- */
@@ -469,7 +468,7 @@ growth_is_limited(void *arg)
 
 	if (munmap(room, 4 * MIB) != 0 || getrlimit(RLIMIT_AS, &r) != 0)
 		return 1;
-	r.rlim_cur = (size_t)number_after("status", "VmSize:") * 1024 + 64 * PAGE;
+	r.rlim_cur = (size_t)status_number(getpid(), "VmSize:") * 1024 + 64 * PAGE;
 	if (setrlimit(RLIMIT_AS, &r) != 0 ||
 	    mmap(top - PAGE, PAGE, PROT_READ | PROT_WRITE, how | MAP_FIXED | MAP_GROWSDOWN, -1,
 		 0) != top - PAGE)
