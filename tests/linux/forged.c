@@ -225,7 +225,7 @@ small_windows(void)
 	return reset(p.a) & (close(p.raw) == 0) & good;
 }
 
-/* Of many segments from behind the window, the last one acknowledges what was sent. */
+/* Of many segments from after the window, the last one acknowledges what was sent. */
 static bool
 acknowledgements_count(void)
 {

@@ -14,7 +14,7 @@
  * lwIP answers each empty segment outside of its window. Two ends which disagree about their
  * numbers would answer each other for ever, and on the loopback nothing else would go on meanwhile.
  * Those answers acknowledge the same again and again. What acknowledges more is none: an honest
- * peer that has used up the window sends its acknowledgements from behind it, and lwIP takes them.
+ * peer that has used up the window acknowledges with a number after it, and lwIP takes that.
  */
 static bool
 is_one_stray_more(struct tcp_pcb *pcb, const struct tcp_hdr *h)
