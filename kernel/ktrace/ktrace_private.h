@@ -80,6 +80,7 @@ struct ktrace {
 	uint32_t pid; /* the process; 0: none yet */
 	uint32_t parent;
 	uint64_t begin_ticks; /* when its tracing began */
+	uint64_t last_ticks;  /* [l] of the last record in `io`'s file */
 	uint32_t status;      /* [t] of exit */
 	/* Of the last record that was taken out; the name is the first thread's; [l] once `begun`:
 	 */

@@ -126,6 +126,7 @@ ktrace_pack_record(struct ktrace *t, const struct ktrace_record *r, const void *
 	};
 	uint64_t ns = clock_real_ns(clock_ns_of(r->ticks));
 
+	t->last_ticks = r->ticks;
 	h.ktr_sec = (int64_t)(ns / 1000000000);
 	h.ktr_nsec = (int64_t)(ns % 1000000000);
 	strlcpy(h.ktr_comm, r->comm, sizeof(h.ktr_comm));
@@ -170,6 +171,16 @@ ktrace_oldest(void)
 }
 
 /*
+ * When tracing of a process to its file ended. It may go on in another file, and records for that
+ * one may be older than this moment.
+ */
+static uint64_t
+end_ticks(const struct ktrace *t)
+{
+	return t->next_io != NULL && !t->exited ? t->last_ticks : arch_clock_read();
+}
+
+/*
  * Writes that tracing of a process has begun, or ended. The CPU is that of its last record, the
  * name that of its first thread's.
  */
@@ -183,7 +194,7 @@ add_life(struct ktrace *t, bool begins, const char *comm)
 	    .type = begins ? KTR_PROCCTOR : KTR_PROCDTOR,
 	    .cpu = t->cpu,
 	    .tid = t->pid,
-	    .ticks = begins ? t->begin_ticks : arch_clock_read(),
+	    .ticks = begins ? t->begin_ticks : end_ticks(t),
 	    .dropped = begins ? 0 : __atomic_exchange_n(&t->dropped, 0, __ATOMIC_RELAXED),
 	};
 
