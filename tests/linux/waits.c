@@ -134,25 +134,6 @@ replaces_too_much(void *arg)
 	return errno != ENOMEM ? 3 : *p != 'x' ? 4 : 0;
 }
 
-/* Takes all areas that a process may have, and lets a map move that would have to be split. */
-static int
-moves_without_areas(void *arg)
-{
-	unsigned flags = MAP_PRIVATE | MAP_ANONYMOUS;
-	char *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, flags, -1, 0), *to;
-	char *wall = mmap(p + 2 * PAGE, PAGE, PROT_NONE, MAP_FIXED | flags, -1, 0);
-	unsigned n = 0;
-
-	if (p == MAP_FAILED || wall == MAP_FAILED)
-		return 1;
-	p[0] = 'x';
-	while (n < 200000 &&
-	       mmap(NULL, PAGE, n % 2 ? PROT_READ : PROT_NONE, flags, -1, 0) != MAP_FAILED)
-		n++;
-	to = mremap(p, PAGE, 2 * PAGE, MREMAP_MAYMOVE);
-	return n < 1000 ? 2 : to != MAP_FAILED ? 3 : p[0] != 'x' ? 4 : 0;
-}
-
 static int
 shrinks_over_limit(void *arg)
 {
@@ -615,8 +596,6 @@ test_waits(void)
 	       "poll and select: stops do not make a wait longer, and do not end it");
 	result(in_child(replaces_too_much, NULL) == 0,
 	       "a MAP_FIXED that goes over a limit leaves what was there");
-	result(in_child(moves_without_areas, NULL) == 0,
-	       "an mremap without areas leaves the memory where it was");
 	result(in_child(shrinks_over_limit, NULL) == 0,
 	       "over the limit of memory, a map may shrink");
 	result(locks_outlive_places(), "closing a file of O_PATH takes no record lock away");
