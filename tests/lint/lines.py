@@ -30,7 +30,7 @@ BUDGETS = {
     "kernel/dev/virtio": 2125,
     "kernel/dtrace": 6130,
     "kernel/dtrace/dif": 1280,
-    "kernel/dtrace/host": 2310,
+    "kernel/dtrace/host": 2320,
     "kernel/fs": 13230,
     "kernel/fs/9p": 2250,
     "kernel/fs/ext2": 2600,
