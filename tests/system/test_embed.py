@@ -533,8 +533,11 @@ def traced(options="-O2"):
     header = readme()["user.h"].replace(DEFAULTS, f"#define DIF_PORT_ARENA_BYTES ((24 + 8 * 90) * 1024)\n{DEFAULTS}")
     (folder / "ktr_port.h").write_text(header)
     (folder / "user.c").write_text(readme()["user.c"])
-    run(f"{clang('clang').strip()} -std=gnu11 {options} {WARN} -no-pie -pthread -I{KTR} -I{folder} "
-        f"{folder}/user.c {HERE}/traced.c {KTR}/ktr.c {KTR}/dif.c {' '.join(SYMBOLS)} -o {folder}/traced")
+    other = folder / "other.cc"  # a kernel may have C++, too, which pahole does not know
+    other.write_text("template <class T> struct one { T &x; };\nint i;\none<int> o = {i};\n")
+    run(f"g++ -g -O0 -c {other} -o {other}.o")
+    run(f"{clang('clang').strip()} -std=gnu11 {options} {WARN} -Wshadow -no-pie -pthread -I{KTR} -I{folder} "
+        f"{folder}/user.c {HERE}/traced.c {KTR}/ktr.c {KTR}/dif.c {other}.o {' '.join(SYMBOLS)} -o {folder}/traced")
     return folder / "traced"
 
 
