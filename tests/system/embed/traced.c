@@ -2,7 +2,7 @@
  * traced.c - a process as a kernel that dtrace traces, over the port of ktr/README.md and dif.c:
  * its threads are CPUs. It takes the bytes of a socket, whose path is its argument, one connection
  * after the other. While the probe app:::begin is on, two threads make system calls, as their trace
- * points say; then app:::done fires.
+ * points say; then app:::done fires; so again while app:::again is on.
  */
 #include <dif.h>
 #include <pthread.h>
@@ -30,6 +30,7 @@ SDT_PROVIDER_DEFINE(app);
 SDT_PROBE_DEFINE1(app, , , begin, begin, "int");
 SDT_PROBE_DEFINE2(app, , , sent, sent, "struct request *", "char *");
 SDT_PROBE_DEFINE0(app, , , done, done);
+SDT_PROBE_DEFINE0(app, , , again, again);
 
 static int line = -1;        /* the connection */
 static unsigned connections; /* atomic: so far */
@@ -87,12 +88,14 @@ boss(void *arg)
 		done = __atomic_load_n(&connections, __ATOMIC_ACQUIRE);
 		ktr_port_lock(); /* whoever switches probes holds it until all are switched */
 		ktr_port_unlock();
-		SDT_PROBE1(app, , , begin, 7);
-		for (unsigned i = 0; i < THREADS; i++)
-			pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i);
-		for (unsigned i = 0; i < THREADS; i++)
-			pthread_join(threads[i], NULL);
-		SDT_PROBE0(app, , , done);
+		do {
+			SDT_PROBE1(app, , , begin, 7);
+			for (unsigned i = 0; i < THREADS; i++)
+				pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i);
+			for (unsigned i = 0; i < THREADS; i++)
+				pthread_join(threads[i], NULL);
+			SDT_PROBE0(app, , , done);
+		} while (SDT_PROBE_ENABLED(app, , , again));
 	}
 }
 
