@@ -578,8 +578,9 @@ def process():
     try:
         listed = dtrace(at, traced(), "-l")[0].splitlines()
         check_eq(sorted(" ".join(line.split()[1:]) for line in listed[1:]),
-                 ["app embed again", "app embed begin", "app embed done", "app embed sent", "dtrace BEGIN", "dtrace END",
-                  "dtrace ERROR", "ktr embed work call", "syscall embed read entry", "syscall embed read return"], "dtrace -l")
+                 [*(f"app embed {name}" for name in ("again", "begin", "done", "sent")),
+                  *(f"dtrace {name}" for name in ("BEGIN", "END", "ERROR")),
+                  "ktr embed work call", "syscall embed read entry", "syscall embed read return"], "dtrace -l")
         cases = [*traced_cases()]
         check(len(cases) >= 14, f"{len(cases)} cases")
         for options, program, expected, said, status in cases:
