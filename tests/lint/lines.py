@@ -54,7 +54,7 @@ BUDGETS = {
     "kernel/sysctl": 1125,
     "kernel/trace": 2100,
     "kernel/vm": 2480,
-    "ktr": 11300,
+    "ktr": 11305,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
     "ktr/tools": 4735,
