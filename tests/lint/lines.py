@@ -29,7 +29,7 @@ BUDGETS = {
     "kernel/dev": 3075,
     "kernel/dev/virtio": 2125,
     "kernel/dtrace": 6130,
-    "kernel/dtrace/dif": 1390,
+    "kernel/dtrace/dif": 1440,
     "kernel/dtrace/host": 2375,
     "kernel/fs": 13230,
     "kernel/fs/9p": 2250,
