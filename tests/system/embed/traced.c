@@ -32,6 +32,7 @@ SDT_PROBE_DEFINE2(app, , , sent, sent, "struct request *", "char *");
 SDT_PROBE_DEFINE0(app, , , done, done);
 SDT_PROBE_DEFINE0(app, , , again, again);
 
+static bool ticks;           /* there is a timer */
 static int line = -1;        /* the connection */
 static unsigned connections; /* atomic: so far */
 static const struct request requests[] = {{3, 1, "/a"}, {5, 2, "/b"}};
@@ -74,6 +75,15 @@ work(void *arg)
 	return NULL;
 }
 
+/* The interrupt of a timer. */
+static void
+tick(void)
+{
+	if (ticks)
+		dif_tick((uintptr_t)tick, false);
+	sched_yield();
+}
+
 static void *
 boss(void *arg)
 {
@@ -84,7 +94,7 @@ boss(void *arg)
 	for (unsigned done = 0;;) {
 		while (!SDT_PROBE_ENABLED(app, , , begin) ||
 		       __atomic_load_n(&connections, __ATOMIC_ACQUIRE) == done)
-			sched_yield();
+			tick();
 		done = __atomic_load_n(&connections, __ATOMIC_ACQUIRE);
 		ktr_port_lock(); /* whoever switches probes holds it until all are switched */
 		ktr_port_unlock();
@@ -113,6 +123,7 @@ main(int argc, char **argv)
 
 	if (argc != 2)
 		return 2;
+	ticks = strstr(argv[1], "late") == NULL;
 	info.boot_ticks = ktr_port_time();
 	ktr_info_set(&info);
 	ktr_resize(USER_ENTRIES);
