@@ -63,6 +63,43 @@ glob_one(const char *p, char c, const char **unclosed)
 	return *p == c ? p + 1 : NULL;
 }
 
+/* The end of the conversion that begins at a '%'. */
+static const char *
+glob_conversion(const char *p)
+{
+	for (p++; *p != '\0' && *p != '"'; p++)
+		if (*p == '%' || (*p >= 'A' && *p <= 'Z') ||
+		    (*p >= 'a' && *p <= 'z' && *p != 'h' && *p != 'j' && *p != 'l' && *p != 'z'))
+			return p + 1;
+	return p;
+}
+
+static const char *
+glob_word(const char *p)
+{
+	while (*p != '\0' && *p != ' ' && *p != ':' && *p != ',' && *p != '%')
+		p++;
+	return p;
+}
+
+bool
+ktr_glob_format(const char *text, const char *end, const char *fmt)
+{
+	while (text < end && *text != '"') {
+		const char *start = fmt;
+		if (*text == '%') { /* a conversion, or a word */
+			text = glob_conversion(text);
+			fmt = *fmt == '%' ? glob_conversion(fmt) : glob_word(fmt);
+		} else if (*text == '?' || *text == *fmt) {
+			text++;
+			fmt += *fmt != '\0';
+		}
+		if (fmt == start)
+			return false;
+	}
+	return true;
+}
+
 bool
 ktr_glob(const char *p, const char *text)
 {

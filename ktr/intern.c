@@ -33,7 +33,7 @@
 #define THREAD_NUMBER 2u /* numbers count in such steps */
 
 static struct ktr_names ktr_names_first; /* zeroes, until names_begin() */
-static struct ktr_names *names = &ktr_names_first;
+static struct ktr_names *intern_names = &ktr_names_first;
 static uint64_t intern_table[INTERN_TABLE]; /* positions by hash; atomic */
 
 /*
@@ -43,7 +43,7 @@ static uint64_t intern_table[INTERN_TABLE]; /* positions by hash; atomic */
 static void
 names_begin(void)
 {
-	struct ktr_names *n = names;
+	struct ktr_names *n = intern_names;
 	uint64_t none = 0;
 	/* acquire: pairs with the release below */
 	if (__atomic_load_n(&n->bytes, __ATOMIC_ACQUIRE) != 0)
@@ -105,12 +105,12 @@ static void
 intern_add(uint64_t pos, const char *text, size_t len, uint32_t hash)
 {
 	for (size_t i = 0; i <= len; i++) {
-		char *c = (char *)names->texts + intern_text_at(names, pos + 8 + i);
+		char *c = (char *)intern_names->texts + intern_text_at(intern_names, pos + 8 + i);
 		__atomic_store_n(c, i < len ? text[i] : '\0', __ATOMIC_RELAXED);
 	}
 	/* release: pairs with the acquire in intern_text_read() */
-	__atomic_store_n(&names->texts[intern_text_at(names, pos) / 8], text_word(pos, hash),
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&intern_names->texts[intern_text_at(intern_names, pos) / 8],
+			 text_word(pos, hash), __ATOMIC_RELEASE);
 }
 
 static size_t
@@ -140,9 +140,9 @@ static bool
 text_is(uint64_t pos, const char *text, size_t len, uint32_t hash)
 {
 	char buf[INTERN_TEXT + 1];
-	if (__atomic_load_n(&names->texts[intern_text_at(names, pos) / 8], __ATOMIC_RELAXED) !=
-		text_word(pos, hash) ||
-	    !intern_text_read(names, pos, buf))
+	if (__atomic_load_n(&intern_names->texts[intern_text_at(intern_names, pos) / 8],
+			    __ATOMIC_RELAXED) != text_word(pos, hash) ||
+	    !intern_text_read(intern_names, pos, buf))
 		return false;
 	size_t i = 0;
 	while (i < len && buf[i] == text[i])
@@ -158,11 +158,11 @@ ktr_intern(const char *text)
 	uint32_t hash = intern_hash(text, len);
 	uint64_t *hint = &intern_table[hash & (INTERN_TABLE - 1)];
 	uint64_t pos = __atomic_load_n(hint, __ATOMIC_RELAXED);
-	uint64_t head = __atomic_load_n(&names->head, __ATOMIC_RELAXED);
+	uint64_t head = __atomic_load_n(&intern_names->head, __ATOMIC_RELAXED);
 	/* An old text is interned again: the event that names it should be readable for a while. */
 	if (pos != 0 && head - pos <= KTR_INTERN_BYTES / 2 && text_is(pos, text, len, hash))
 		return handle_of(pos);
-	pos = __atomic_fetch_add(&names->head, text_room(len), __ATOMIC_RELAXED);
+	pos = __atomic_fetch_add(&intern_names->head, text_room(len), __ATOMIC_RELAXED);
 	intern_add(pos, text, len, hash);
 	__atomic_store_n(hint, pos, __ATOMIC_RELAXED);
 	return handle_of(pos);
@@ -173,11 +173,11 @@ ktr_intern_keep(const char *text)
 {
 	names_begin();
 	size_t len = text_length(text);
-	uint64_t pos = __atomic_load_n(&names->kept, __ATOMIC_RELAXED);
+	uint64_t pos = __atomic_load_n(&intern_names->kept, __ATOMIC_RELAXED);
 	do {
 		if (pos + text_room(len) > KTR_INTERN_KEPT)
 			return ktr_intern(text);
-	} while (!__atomic_compare_exchange_n(&names->kept, &pos, pos + text_room(len), true,
+	} while (!__atomic_compare_exchange_n(&intern_names->kept, &pos, pos + text_room(len), true,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	intern_add(pos, text, len, intern_hash(text, len));
 	return handle_of(pos);
@@ -194,15 +194,15 @@ const struct ktr_names *
 ktr_names_get(void)
 {
 	names_begin();
-	return names;
+	return intern_names;
 }
 
 void
 ktr_names_move(struct ktr_names *to)
 {
 	names_begin();
-	ktr_copy(to, names, sizeof(*to));
-	names = to;
+	ktr_copy(to, intern_names, sizeof(*to));
+	intern_names = to;
 	ktr_image_refresh();
 }
 
@@ -232,7 +232,7 @@ thread_find(const struct ktr_names *n, uint32_t tid, uint64_t *word)
 static int
 thread_victim(uint32_t tid, uint64_t *word)
 {
-	const uint64_t *set = names->threads[tid & (KTR_THREAD_SETS - 1)];
+	const uint64_t *set = intern_names->threads[tid & (KTR_THREAD_SETS - 1)];
 	int any = -1;
 	for (unsigned i = 0; i < KTR_THREAD_WAYS; i++) {
 		unsigned way = (tid / KTR_THREAD_SETS + i) % KTR_THREAD_WAYS;
@@ -255,7 +255,7 @@ thread_victim(uint32_t tid, uint64_t *word)
 static void
 thread_drop_older(uint32_t tid, int way, uint64_t word)
 {
-	uint64_t *set = names->threads[tid & (KTR_THREAD_SETS - 1)];
+	uint64_t *set = intern_names->threads[tid & (KTR_THREAD_SETS - 1)];
 	/* pairs with the same one of the other: one of them at least sees both names */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	for (int i = 0; i < (int)KTR_THREAD_WAYS; i++) {
@@ -272,21 +272,21 @@ thread_drop_older(uint32_t tid, int way, uint64_t word)
 void
 ktr_thread_name(uint32_t tid, const char *name)
 {
-	uint32_t number = (uint32_t)__atomic_add_fetch(&names->renames, 1, __ATOMIC_RELAXED);
+	uint32_t number = (uint32_t)__atomic_add_fetch(&intern_names->renames, 1, __ATOMIC_RELAXED);
 	unsigned set = tid & (KTR_THREAD_SETS - 1);
 	uint64_t word;
 	int way;
 	do {
-		way = thread_find(names, tid, &word);
+		way = thread_find(intern_names, tid, &word);
 		if (way < 0)
 			way = thread_victim(tid, &word);
 		if (way < 0)
 			return; /* others are storing names in all of them */
-	} while (!__atomic_compare_exchange_n(&names->threads[set][way], &word, THREAD_BUSY, false,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&intern_names->threads[set][way], &word, THREAD_BUSY,
+					      false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	__atomic_thread_fence(__ATOMIC_RELEASE); /* busy before any of the name is seen */
 	KTR_PORT_STEP(KTR_HOST_NAME);
-	char *to = names->thread_names[set][way];
+	char *to = intern_names->thread_names[set][way];
 	for (unsigned i = 0; i < KTR_THREAD_NAME; i++) {
 		char c = i < KTR_THREAD_NAME - 1 ? *name : '\0';
 		__atomic_store_n(&to[i], c, __ATOMIC_RELAXED);
@@ -296,7 +296,7 @@ ktr_thread_name(uint32_t tid, const char *name)
 	}
 	word = (uint64_t)tid << 32 | (uint32_t)(number * THREAD_NUMBER);
 	/* release: pairs with the acquire in thread_find() */
-	__atomic_store_n(&names->threads[set][way], word, __ATOMIC_RELEASE);
+	__atomic_store_n(&intern_names->threads[set][way], word, __ATOMIC_RELEASE);
 	thread_drop_older(tid, way, word);
 }
 
@@ -304,11 +304,11 @@ void
 ktr_thread_gone(uint32_t tid)
 {
 	uint64_t word;
-	int way = thread_find(names, tid, &word);
+	int way = thread_find(intern_names, tid, &word);
 	if (way >= 0)
-		__atomic_compare_exchange_n(&names->threads[tid & (KTR_THREAD_SETS - 1)][way],
-					    &word, word | THREAD_GONE, false, __ATOMIC_RELEASE,
-					    __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(
+		    &intern_names->threads[tid & (KTR_THREAD_SETS - 1)][way], &word,
+		    word | THREAD_GONE, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 uint64_t
@@ -337,7 +337,7 @@ ktr_names_thread(const struct ktr_names *n, uint32_t tid, char *name)
 const char *
 ktr_thread_name_get(uint32_t tid, char *buf)
 {
-	return ktr_names_thread(names, tid, buf) != 0 ? buf : NULL;
+	return ktr_names_thread(intern_names, tid, buf) != 0 ? buf : NULL;
 }
 
 const char *
@@ -355,7 +355,7 @@ ktr_string_text(uint64_t value, char *buf)
 	if (value >> 48 == KTR_IDENT_TAG)
 		return ktr_ident_text(value, ktr_thread_name_get((uint32_t)value, name), buf);
 	if (value >> 48 == KTR_INTERN_TAG)
-		return ktr_names_text(names, value, buf);
+		return ktr_names_text(intern_names, value, buf);
 	if (ktr_data_is_word(value))
 		return NULL;
 	const char *p = (const char *)(uintptr_t)value;

@@ -80,6 +80,7 @@ void
 ktr_probe_name(const struct ktr_site *site, struct ktr_probe_name *name)
 {
 	module_of(site->file, name->module);
+	name->fmt = site->kind == KTR_SITE_POINT ? site->fmt : NULL;
 	if (site->kind == KTR_SITE_POINT && probe_is_syscall(site, name))
 		return;
 	if (site->kind >= KTR_SITE_PROBE) {
@@ -161,6 +162,16 @@ field_matches(const char *p, const char *end, const char *text)
 	return ktr_glob(glob, text);
 }
 
+/* The same of field number i of a spec that ends with a format. */
+static bool
+point_matches(const struct ktr_probe_name *name, unsigned i, const char *p, const char *end)
+{
+	const char *const part[] = {"ktr", name->module, name->function};
+	if (i < FIELDS - 1)
+		return field_matches(p, end, part[i]);
+	return name->fmt != NULL && *p == '"' && ktr_glob_format(p + 1, end, name->fmt);
+}
+
 bool
 ktr_probe_name_matches(const struct ktr_probe_name *name, const char *spec)
 {
@@ -168,13 +179,16 @@ ktr_probe_name_matches(const struct ktr_probe_name *name, const char *spec)
 	for (;; spec++) {
 		const char *end = spec;
 		unsigned colons = 0, i;
+		bool quoted;
 		for (; *end != '\0' && *end != ','; end++)
 			colons += *end == ':';
+		quoted = end > spec && end[-1] == '"';
 		i = colons > 0 && colons < FIELDS ? FIELDS - 1 - colons : FIELDS + 1;
 		for (const char *p = spec; i < FIELDS; i++, spec = p + 1) {
 			for (p = spec; p < end && *p != ':'; p++)
 				;
-			if (!field_matches(spec, p, part[i]))
+			if (!(quoted ? point_matches(name, i, spec, p)
+				     : field_matches(spec, p, part[i])))
 				break;
 		}
 		if (i == FIELDS)

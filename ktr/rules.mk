@@ -13,7 +13,7 @@ build/ktr/ktr.c: ktr/amalgamate LICENSE $(KTR_KERNEL_SRCS) $(KTR_PORT_SRCS) $(wi
 dif-amalgamation: build/ktr/dif.c ## write build/ktr/dif.c and dif.h, D for kernels that have the log
 
 DIF_SRCS := $(addprefix kernel/dtrace/,aggregate.c decode.c load.c memory.c own.c probe.c record.c run.c status.c string.c subr.c text.c variable.c \
-	verify.c dif/default.c dif/serve.c dif/session.c) kernel/lib/string.c
+	verify.c dif/default.c dif/rate.c dif/serve.c dif/session.c) kernel/lib/string.c
 build/ktr/dif.c: build/ktr/ktr.c $(DIF_SRCS) $(wildcard kernel/abi/dif* kernel/dtrace/*.h kernel/dtrace/dif/*.h) kernel/lib/string.h
 	$(call say,GEN)
 	$Qktr/amalgamate dif build/ktr $(DIF_SRCS)

@@ -4,13 +4,13 @@
  *	KTR_PORT_MAXCPU     CPUs are numbered below it: a number, 1 to 64
  *	KTR_CPU()           the number of this CPU; called with interrupts off
  *	KTR_CLOCK()         a clock: the same on all CPUs, never runs backwards
- *	KTR_THREAD()        the id of the current thread
- *	KTR_IRQ_SAVE()      turns this CPU's interrupts off, and says what they were
+ *	KTR_THREAD()        the id of the current thread: 32 bits; 0: there is none yet
+ *	KTR_IRQ_SAVE()      turns this CPU's interrupts off, and says what they were: an integer
  *	KTR_IRQ_RESTORE(s)  turns them back to that
  *
  * Each may be used in any context. ktr_port_default.c then has bodies for the port's functions,
- *which do for a kernel that makes its rings before other CPUs run. A function of the kernel's with
- *the same name replaces any of them.
+ * which do for a kernel that makes its rings before other CPUs run. A function of the kernel's with
+ * the same name replaces any of them.
  */
 #pragma once
 

@@ -306,6 +306,14 @@ step(struct fuzz_input *in)
 	case 11:
 		wait_long();
 		break;
+	case 12: /* a probe at a rate; then a timer that finds it due */
+		dif_line_put(fields, 1 + fuzz_byte(in));
+		dif_line_put(fields + 4, 0);
+		memcpy(fields + 8, op / 16 % 2 ? "tick-1" : "fuzz-1", 6);
+		ask(DIF_LINE_RATE, fields, 8 + fuzz_byte(in) % 40u, false);
+		for (n = 0; n < 3; n++, dif_host.time += 256)
+			dif_tick(fuzz_byte(in), n == 1);
+		break;
 	default:
 		fire_some(in);
 	}

@@ -38,8 +38,8 @@ $F/9p_fuzz: $F/obj/kernel/fs/9p/protocol.c.o
 $F/ext2_fuzz: $(patsubst %,$F/obj/kernel/fs/ext2/%.c.o,super balloc bmap inode dir) $F/obj/kernel/block/partition.c.o
 
 # The target is the host of the line, or the kernel.
-$F/dif_line_fuzz: $(patsubst %,$F/obj/kernel/dtrace/%.c.o,dif/session dif/serve own)
-$F/dif_remote_fuzz: $(patsubst %,$F/obj/kernel/dtrace/host/%.c.o,device remote remote_sound)
+$F/dif_line_fuzz: $(patsubst %,$F/obj/kernel/dtrace/%.c.o,dif/rate dif/session dif/serve own)
+$F/dif_remote_fuzz: $(patsubst %,$F/obj/kernel/dtrace/host/%.c.o,device remote remote_sound) $F/obj/kernel/probe/rate.c.o
 $F/dif_remote_fuzz: FUZZ_LDFLAGS := -Wl,--wrap=open,--wrap=ioctl
 $F/obj/kernel/dtrace/host/%.o: FUZZ_CFLAGS += -D_GNU_SOURCE
 

@@ -526,15 +526,20 @@ for _harts, _patch in itertools.product((1, 4), (0, 1)) if WHOLE else ((1, 1), (
 
 
 @functools.cache
-def traced(options="-O2"):
-    """A process as a kernel with D, whose memory is what the README says for its eight CPUs."""
-    folder = scratch() / f"traced-{len(options)}"
+def traced(options="-O2", ahead_s=0):
+    """A process as a kernel with D, whose memory is what the README says for its eight CPUs. The clock of all threads
+    but the one that answers dtrace is ahead."""
+    folder = scratch() / f"traced-{len(options)}-{ahead_s}"
     folder.mkdir(exist_ok=True)
     header = readme()["user.h"].replace(DEFAULTS, f"#define DIF_PORT_ARENA_BYTES ((24 + 8 * 90) * 1024)\n{DEFAULTS}")
+    header = header.replace(" user_clock()\n", f" (user_clock() + (user_cpu != 0) * {ahead_s}000000000u)\n")
     (folder / "ktr_port.h").write_text(header)
     (folder / "user.c").write_text(readme()["user.c"])
-    run(f"{clang('clang').strip()} -std=gnu11 {options} {WARN} -no-pie -pthread -I{KTR} -I{folder} "
-        f"{folder}/user.c {HERE}/traced.c {KTR}/ktr.c {KTR}/dif.c {' '.join(SYMBOLS)} -o {folder}/traced")
+    other = folder / "other.cc"  # a kernel may have C++, too, which pahole does not know
+    other.write_text("template <class T> struct one { T &x; };\nint i;\none<int> o = {i};\n")
+    run(f"g++ -g -O0 -c {other} -o {other}.o")
+    run(f"{clang('clang').strip()} -std=gnu11 {options} {WARN} -Wshadow -no-pie -pthread -I{KTR} -I{folder} "
+        f"{folder}/user.c {HERE}/traced.c {KTR}/ktr.c {KTR}/dif.c {other}.o {' '.join(SYMBOLS)} -o {folder}/traced")
     return folder / "traced"
 
 
@@ -573,7 +578,8 @@ def process():
     try:
         listed = dtrace(at, traced(), "-l")[0].splitlines()
         check_eq(sorted(" ".join(line.split()[1:]) for line in listed[1:]),
-                 ["app embed begin", "app embed done", "app embed sent", "dtrace BEGIN", "dtrace END", "dtrace ERROR",
+                 [*(f"app embed {name}" for name in ("again", "begin", "done", "sent")),
+                  *(f"dtrace {name}" for name in ("BEGIN", "END", "ERROR")),
                   "ktr embed work call", "syscall embed read entry", "syscall embed read return"], "dtrace -l")
         cases = [*traced_cases()]
         check(len(cases) >= 14, f"{len(cases)} cases")
@@ -671,6 +677,28 @@ def interrupted(at):
         check_eq(p.wait(), 0 if expected else -how, f"dtrace after {how}")
         if expected:
             check_match(rf"\A{expected}\Z", path.read_text(), "dtrace after ^C")
+
+
+@test("dtrace prints records of a later time than the kernel's clock when they are too many to wait, and says so")
+def late():
+    """Else what dtrace keeps of a kernel whose clocks differ grows without an end."""
+    make("build/host/dtrace")
+    at, kernel, said = scratch() / "late.socket", traced(ahead_s=10), scratch() / "late.err"
+    p = serving(kernel, at)
+    try:
+        command = [DTRACE, "--target", f"unix:{at}", "--kernel", kernel, "-q", "-x", "bufsize=1k", "-n",
+                   'syscall::read:entry { printf("%d", arg1); } app:::begin, app:::again { }']
+        with open(said, "wb") as err:
+            traces = subprocess.Popen([str(word) for word in command], cwd=ROOT, stdin=subprocess.DEVNULL, stderr=err,
+                                      stdout=subprocess.DEVNULL)
+        wait_for(lambda: b"printed out of order" in said.read_bytes(), "that dtrace says what it printed early")
+        traces.send_signal(signal.SIGINT)
+        check_eq(traces.wait(), 0, "dtrace after ^C")
+        check_match(r"dtrace: \d+ records printed out of order: later than the clock of the kernel\n", said.read_text(),
+                    "dtrace")
+    finally:
+        p.kill()
+        p.wait()
 
 
 @test("ThreadSanitizer and others see nothing wrong in a process that dtrace traces")

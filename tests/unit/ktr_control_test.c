@@ -262,6 +262,31 @@ probes_are_named_as_in_dtrace(void **state)
 	assert_true(ktr_probe_matches(&call, "ktr:proc:call_read:syscall"));
 	call.fmt = "syscall table full: %d";
 	assert_true(ktr_probe_matches(&call, "ktr:proc:call_read:syscall-table-full"));
+	/* Formats in the place of names. */
+	static const struct {
+		const char *spec, *fmt;
+		bool matches;
+	} formats[] = {
+	    {"ktr:::\"syscall %s\"", "syscall read: arg0 %#lx", true},
+	    {"ktr:::\"syscall %s\"", "syscall %s: arg0 %#lx", true},
+	    {"ktr:::\"syscall %s? arg0 %lu\"", "syscall %s: arg0 %#lx", true},
+	    {"ktr:proc:read:\"syscall read? arg0 %#lx\"", "syscall read: arg0 %#lx", true},
+	    {"ktr::write:\"syscall %s\"", "syscall read: arg0 %#lx", false},
+	    {"syscall:::\"syscall %s\"", "syscall read: arg0 %#lx", false},
+	    {"ktr:::\"syscall %s %d\"", "syscall read: arg0 %#lx", false},
+	    {"ktr:::\"syscall %s", "syscall read: arg0 %#lx", false},
+	    {"fbt:::,ktr:::\"%s %d more\",x:", "4 %u more: %d", true},
+	    {"fbt:::,ktr:::\"%d %d %d %d\"", "4 %u more: %d", false},
+	    {"ktr:::\"a %5.2lx b and more\"", "a %d b", false},
+	    {"ktr:::\"\"", "any", true},
+	    {"ktr:::\"%\"", "", false},
+	};
+	for (unsigned i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		call.fmt = formats[i].fmt;
+		if (ktr_probe_matches(&call, formats[i].spec) != formats[i].matches)
+			fail_msg("%s and %s", formats[i].spec, formats[i].fmt);
+	}
+	assert_false(ktr_probe_matches(&entry, "ktr:::\"\""));
 	/* A file outside all folders, and a name that is cut. */
 	const struct ktr_site odd = {
 	    .file = "main.c",

@@ -51,6 +51,13 @@ void dif_session_stop(void);
 /* The same without END, and frees all. */
 void dif_session_end(void);
 
+/*
+ * The timer's interrupt calls this on each CPU, interrupts off, with the place that it has
+ * interrupted: it fires profile-N on each CPU, and tick-N on one, no oftener than it is called. Not
+ * from an NMI. A kernel that never calls it has no such probes.
+ */
+void dif_tick(uint64_t pc, bool user);
+
 /* Takes bytes that have come from the line, and answers by dif_port_send(). */
 void dif_serve(const void *bytes, size_t n);
 /* For a line that is a console, too: false: the byte is not of a frame. */

@@ -30,6 +30,7 @@ enum dif_line_what {
 	DIF_LINE_DROPS,
 	DIF_LINE_STOP,
 	DIF_LINE_END,
+	DIF_LINE_RATE,
 };
 
 #define DIF_LINE_FRAME KTR_ENCODER_FRAME /* the longest frame of this end */

@@ -95,6 +95,7 @@ serve_hello(struct serve_fields *f)
 	if (f->bad || magic != DIF_LINE_MAGIC || version != DIF_LINE_VERSION)
 		return serve_refuse(f, -EINVAL, "expected version 1 of the line");
 	serve_end();
+	dif_rates_count = 0;
 	for (unsigned n = 0; n < ktr_site_count(); n++)
 		sum = dif_line_sum(sum, ktr_site_get(n));
 	serve_put_u32(f, DIF_LINE_VERSION);
@@ -104,6 +105,23 @@ serve_hello(struct serve_fields *f)
 	serve_put_u32(f, ktr_site_count());
 	serve_put_u32(f, sum);
 	return 0;
+}
+
+/* A probe at a rate. The name is the rest. */
+static int
+serve_rate(struct serve_fields *f)
+{
+	uint64_t ns = serve_get(f);
+	int id;
+
+	ns |= (uint64_t)serve_get(f) << 32;
+	id = f->bad ? -EINVAL : dif_session_rate(f->in, f->left, ns);
+	return id >= 0         ? id
+	       : id == -ENOSYS ? serve_refuse(f, id,
+					      "the kernel does not call dif_tick(): "
+					      "expected a probe that fires often")
+	       : id == -ENOSPC ? serve_refuse(f, id, "the kernel has 8 rates: expected fewer")
+			       : serve_refuse(f, id, "no such rate");
 }
 
 /* A piece of the image, in order. */
@@ -225,6 +243,8 @@ serve_what(uint8_t what, struct serve_fields *f)
 	case DIF_LINE_END:
 		serve_end();
 		return 0;
+	case DIF_LINE_RATE:
+		return serve_rate(f);
 	default:
 		return serve_refuse(f, -EINVAL, "no such request");
 	}

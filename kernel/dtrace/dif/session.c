@@ -211,11 +211,37 @@ session_knows(uint32_t id)
 	       site->kind != KTR_SITE_MADE;
 }
 
+/* The probes at a rate come after all others. */
+static uint32_t
+session_rate_id(uint32_t n)
+{
+	return DTRACE_OWN + ktr_site_count() + n;
+}
+
+/* What a probe is called. False: no clause can be at it. */
+static bool
+session_describe(uint32_t id, struct dtrace_probe *p)
+{
+	uint32_t rate = id - session_rate_id(0);
+
+	if (id >= DTRACE_OWN && rate < dif_rates_count) {
+		*p = (struct dtrace_probe){.name = {.provider = "profile", .function = ""},
+					   .id = id,
+					   .made = true};
+		ktr_copy(p->name.name, dif_rates[rate].name, sizeof(dif_rates[rate].name));
+		return true;
+	}
+	if (id < DIF_PROBE_BEGIN || !session_knows(id))
+		return false;
+	dtrace_probe_describe(p, dtrace_probe_site(id), true);
+	return true;
+}
+
 /* Makes the clauses at each probe, by the probes' ids and in the image's order; or counts them. */
 static void
 session_match(bool make)
 {
-	struct ktr_probe_name name;
+	struct dtrace_probe p;
 	struct dif *d = &session.d;
 	uint32_t ecbs = 0, probes = 0;
 
@@ -224,11 +250,10 @@ session_match(bool make)
 
 		if (make)
 			session.first[id] = ecbs;
-		if (id < DIF_PROBE_BEGIN || !session_knows(id))
+		if (!session_describe(id, &p))
 			continue;
-		dtrace_probe_name(dtrace_probe_site(id), &name);
 		for (uint32_t i = 0; i < d->h.clauses.count; i++) {
-			if (!ktr_probe_name_matches(&name, d->strings + d->clauses[i].probes))
+			if (!ktr_probe_name_matches(&p.name, d->strings + d->clauses[i].probes))
 				continue;
 			if (make)
 				session.ecbs[ecbs] =
@@ -237,7 +262,7 @@ session_match(bool make)
 			ecbs++;
 		}
 		if (ecbs > before && make)
-			dtrace_probe_describe(&session.probes[probes], dtrace_probe_site(id), true);
+			session_describe(id, &session.probes[probes]);
 		probes += ecbs > before;
 	}
 	if (make)
@@ -281,7 +306,7 @@ session_settle(const char **why)
 {
 	size_t size;
 
-	session.ids = DTRACE_OWN + ktr_site_count();
+	session.ids = session_rate_id(dif_rates_count);
 	if (!session_names_fit()) {
 		*why = "the clauses have more names of probes than the kernel compares";
 		return -EINVAL;
@@ -374,6 +399,10 @@ dif_session_start(void)
 	if (session_state() != DIF_LOADED)
 		return -EINVAL;
 	session.patience = session_ticks(d->h.options.deadman_ns);
+	for (struct dif_rate *r = dif_rates; r < dif_rates + dif_rates_count; r++) {
+		r->period = session_ticks(r->ns) + 1;
+		ktr_zero(r->due, sizeof(r->due));
+	}
 	dif_session_hear();
 	d->state = DIF_ACTIVE;
 	session_fire_own(DIF_PROBE_BEGIN);
@@ -421,6 +450,43 @@ dif_session_end(void)
 	session.block = NULL;
 	session.necbs = session.nprobes = 0;
 	dif_unload(&session.d);
+}
+
+/* ---- probes at a rate ---- */
+
+int
+dif_session_rate(const void *name, size_t n, uint64_t ns)
+{
+	int rate = session_state() != DIF_EMPTY ? -EBUSY : dif_rate_add(name, n, ns);
+
+	return rate < 0 ? rate : (int)session_rate_id((uint32_t)rate);
+}
+
+static void
+session_tick(unsigned cpu, void *arg)
+{
+	uint64_t now = dif_port_stamp();
+
+	/* acquire: as in session_hook() */
+	if (!__atomic_load_n(&session.runs, __ATOMIC_ACQUIRE) || cpu >= session.d.cpus)
+		return;
+	for (uint32_t n = 0; n < dif_rates_count; n++)
+		if (dif_rate_is_due(&dif_rates[n], cpu, now))
+			session_run(session_rate_id(n), cpu, arg, false);
+}
+
+void
+dif_tick(uint64_t pc, bool user)
+{
+	const uint64_t args[2] = {user ? 0 : pc, user ? pc : 0};
+	struct ktr_firing f = {.site = dtrace_own[DIF_PROBE_BEGIN],
+			       .args = args,
+			       .nargs = 2,
+			       .where = {.pc = (uintptr_t)pc}};
+
+	__atomic_store_n(&dif_rates_tick, true, __ATOMIC_RELAXED);
+	if (__atomic_load_n(&session.runs, __ATOMIC_RELAXED))
+		session_on_cpu(SESSION_HERE, session_tick, &f);
 }
 
 /* ---- what comes out ---- */

@@ -16,6 +16,7 @@
 #include "kernel/dtrace/dif/line.h"
 #include "kernel/dtrace/host/device.h"
 #include "kernel/dtrace/host/host.h"
+#include "kernel/probe/rate.h"
 #include "userland/bin/dtrace/run/run.h"
 
 #define AGAIN_MS 1000 /* until a request is sent again, if nothing comes */
@@ -266,6 +267,37 @@ request(unsigned long what, void *arg)
 	}
 }
 
+/* device_make_rate(). The kernel and the device number the probes alike. */
+static bool
+make_rate(const char *rate, char *err, size_t size)
+{
+	static uint32_t first, count;
+	struct dif_probe p = {.provider = "profile"};
+	uint64_t ns = rate_period(strchr(rate, '-') + 1, err, size);
+	uint8_t fields[8 + sizeof(p.name)];
+	int id;
+
+	for (uint32_t n = 0; n < count; n++)
+		if (strcmp(device_probe(first + n)->name, rate) == 0)
+			return true;
+	if (ns == 0)
+		return false;
+	snprintf(p.name, sizeof(p.name), "%s", rate);
+	dif_line_put(fields, (uint32_t)ns);
+	dif_line_put(fields + 4, (uint32_t)(ns >> 32));
+	memcpy(fields + 8, p.name, strlen(p.name));
+	id = ask(DIF_LINE_RATE, fields, 8 + strlen(p.name));
+	if (id < 0) {
+		snprintf(err, size, "\"%.40s\": %s", rate, why());
+		return false;
+	}
+	if ((uint32_t)id != device_add(&p))
+		remote_fail("%s: found %d for the number of %s, expected the next one", name, id,
+			    rate);
+	first = (uint32_t)id - count++;
+	return true;
+}
+
 /* ---- the begin and the end ---- */
 
 /* The kernel frees what the session has. */
@@ -322,4 +354,5 @@ remote_attach(const char *line, const char *kernel)
 	atexit(leave);
 	device_plug(cpus);
 	device_remote = request;
+	device_make_rate = make_rate;
 }

@@ -228,12 +228,13 @@ add_symbols(void)
 
 /* ---- types ---- */
 
-/* Runs pahole, which writes the types. False: it could not. */
+/* Runs pahole, which writes the types of C: of C++ it gives up. False: it could not. */
 static bool
 run_pahole(const char *to)
 {
 	const char *option = dt_format("--btf_encode_detached=%s", to);
-	char *argv[] = {"pahole", (char *)option, (char *)in.path, NULL};
+	char *argv[] = {"pahole", (char *)"--lang_exclude=c++,c++03,c++11,c++14,rust",
+			(char *)option, (char *)in.path, NULL};
 	int status = -1;
 	pid_t pid = fork();
 

@@ -75,6 +75,9 @@ trap(void)
 	this_hart->ticks++;
 	CTR2(KTR_INTR, "tick %u pc %p", this_hart->ticks, (void *)pc);
 	timer_arm();
+#if TRACED
+	dif_tick(pc, false);
+#endif
 }
 
 static void

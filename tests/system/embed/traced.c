@@ -2,7 +2,7 @@
  * traced.c - a process as a kernel that dtrace traces, over the port of ktr/README.md and dif.c:
  * its threads are CPUs. It takes the bytes of a socket, whose path is its argument, one connection
  * after the other. While the probe app:::begin is on, two threads make system calls, as their trace
- * points say; then app:::done fires.
+ * points say; then app:::done fires; so again while app:::again is on.
  */
 #include <dif.h>
 #include <pthread.h>
@@ -30,7 +30,9 @@ SDT_PROVIDER_DEFINE(app);
 SDT_PROBE_DEFINE1(app, , , begin, begin, "int");
 SDT_PROBE_DEFINE2(app, , , sent, sent, "struct request *", "char *");
 SDT_PROBE_DEFINE0(app, , , done, done);
+SDT_PROBE_DEFINE0(app, , , again, again);
 
+static bool ticks;           /* there is a timer */
 static int line = -1;        /* the connection */
 static unsigned connections; /* atomic: so far */
 static const struct request requests[] = {{3, 1, "/a"}, {5, 2, "/b"}};
@@ -73,6 +75,15 @@ work(void *arg)
 	return NULL;
 }
 
+/* The interrupt of a timer. */
+static void
+tick(void)
+{
+	if (ticks)
+		dif_tick((uintptr_t)tick, false);
+	sched_yield();
+}
+
 static void *
 boss(void *arg)
 {
@@ -83,16 +94,18 @@ boss(void *arg)
 	for (unsigned done = 0;;) {
 		while (!SDT_PROBE_ENABLED(app, , , begin) ||
 		       __atomic_load_n(&connections, __ATOMIC_ACQUIRE) == done)
-			sched_yield();
+			tick();
 		done = __atomic_load_n(&connections, __ATOMIC_ACQUIRE);
 		ktr_port_lock(); /* whoever switches probes holds it until all are switched */
 		ktr_port_unlock();
-		SDT_PROBE1(app, , , begin, 7);
-		for (unsigned i = 0; i < THREADS; i++)
-			pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i);
-		for (unsigned i = 0; i < THREADS; i++)
-			pthread_join(threads[i], NULL);
-		SDT_PROBE0(app, , , done);
+		do {
+			SDT_PROBE1(app, , , begin, 7);
+			for (unsigned i = 0; i < THREADS; i++)
+				pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i);
+			for (unsigned i = 0; i < THREADS; i++)
+				pthread_join(threads[i], NULL);
+			SDT_PROBE0(app, , , done);
+		} while (SDT_PROBE_ENABLED(app, , , again));
 	}
 }
 
@@ -110,6 +123,7 @@ main(int argc, char **argv)
 
 	if (argc != 2)
 		return 2;
+	ticks = strstr(argv[1], "late") == NULL;
 	info.boot_ticks = ktr_port_time();
 	ktr_info_set(&info);
 	ktr_resize(USER_ENTRIES);

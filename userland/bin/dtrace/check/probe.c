@@ -115,9 +115,22 @@ field_matches(const char **spec, const char *text)
 	return ktr_glob(glob, text);
 }
 
+/* A name that ends with a format is that of a trace point (ktr/probe.h). */
+static bool
+point_matches(const char *full, const struct dif_probe *p)
+{
+	bool point = strcmp(p->provider, "ktr") == 0 || strcmp(p->provider, "syscall") == 0;
+
+	return point && field_matches(&full, "ktr") && field_matches(&full, p->module) &&
+	       field_matches(&full, p->function) && *full == '"' &&
+	       ktr_glob_format(full + 1, full + strlen(full), p->format);
+}
+
 bool
 probe_matches(const char *full, const struct dif_probe *p)
 {
+	if (full[strlen(full) - 1] == '"')
+		return point_matches(full, p);
 	return field_matches(&full, p->provider) && field_matches(&full, p->module) &&
 	       field_matches(&full, p->function) && field_matches(&full, p->name);
 }

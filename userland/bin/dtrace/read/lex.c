@@ -366,6 +366,21 @@ go_back(void)
 	skip_blanks();
 }
 
+/* A format in the place of a probe's name, with its quotes. What means something between names of
+ * probes is any character there. */
+static const char *
+lex_probe_format(void)
+{
+	struct token t = {.at = lex.here};
+	size_t size;
+	char *text = lex_quoted(&t, &size);
+
+	for (char *p = text; *p != '\0'; p++)
+		if (strchr(":,\"\\", *p) != NULL)
+			*p = '?';
+	return dt_format("\"%s\"", text);
+}
+
 char *
 lex_probe(struct place *at)
 {
@@ -374,7 +389,12 @@ lex_probe(struct place *at)
 	go_back();
 	*at = lex.here;
 	while (*lex.pos != '\0' &&
-	       (isalnum((unsigned char)*lex.pos) || strchr("-$:_.?*\\[]!`+", *lex.pos) != NULL)) {
+	       (isalnum((unsigned char)*lex.pos) || strchr("-$:_.?*\\[]!`+\"", *lex.pos) != NULL)) {
+		if (*lex.pos == '"') {
+			if (*text == '\0' || text[strlen(text) - 1] != ':')
+				break;
+			return dt_format("%s%s", text, lex_probe_format());
+		}
 		if (*lex.pos == '$') {
 			bool string;
 			uint64_t value;

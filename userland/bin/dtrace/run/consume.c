@@ -30,6 +30,7 @@ static struct queue {
 	uint8_t *data;
 	size_t size, at;
 } queues[MAX_CPUS];
+static uint64_t early; /* records that were printed before their time */
 
 static bool
 open_device(void)
@@ -242,6 +243,7 @@ static void
 say_losses(const struct dif_status *s)
 {
 	static struct dif_status said;
+	static uint64_t said_early;
 
 	if (s->buf_drops > said.buf_drops || s->agg_drops > said.agg_drops)
 		say_cpu_drops(s->cpus);
@@ -251,6 +253,9 @@ say_losses(const struct dif_status *s)
 		  " (available buffer(s) still busy)");
 	say_drops("SPECUNAVAIL", "failed speculation", s->spec_none - s->spec_busy,
 		  said.spec_none - said.spec_busy, " (no speculative buffer available)");
+	say_drops("EARLY", "record", early, said_early,
+		  " printed out of order: later than the clock of the kernel");
+	said_early = early;
 	said = *s;
 }
 
@@ -303,12 +308,12 @@ fill_queue(struct queue *q, uint32_t cpu, size_t bufsize)
 
 /*
  * Prints in the order of time what all CPUs have recorded until then. CPUs are read one after the
- * other, so of what is younger some may have records that were not read yet.
+ * other, so of what is younger some may have records that were not read yet. How many.
  */
-static void
+static uint64_t
 print_queues(uint32_t cpus, uint64_t until)
 {
-	for (;;) {
+	for (uint64_t n = 0;; n++) {
 		const struct dif_record *first = NULL;
 		uint32_t of = 0;
 
@@ -321,10 +326,25 @@ print_queues(uint32_t cpus, uint64_t until)
 			}
 		}
 		if (first == NULL || first->time > until)
-			return;
+			return n;
 		queues[of].at += 8u * first->words;
 		output_record(of, first, peek(&queues[of]));
 	}
+}
+
+/*
+ * What is left was recorded after the kernel told the time: a buffer of each CPU at most. If more
+ * waits, the kernel's clock is wrong, and nothing would bound it.
+ */
+static void
+print_early(uint32_t cpus, size_t bufsize)
+{
+	bool more = false;
+
+	for (uint32_t cpu = 0; cpu < cpus; cpu++)
+		more |= queues[cpu].size - queues[cpu].at > bufsize;
+	if (more)
+		early += print_queues(cpus, UINT64_MAX);
 }
 
 /* Reads and prints, after the status was asked. */
@@ -344,6 +364,7 @@ work(const struct dif_status *s, bool records, bool aggs)
 	for (uint32_t cpu = 0; cpu < cpus && aggs && view.agg_count > 0 && aggsize > 0; cpu++)
 		agg_add(table, read_cpu(DIF_IOC_AGGS, cpu, table, aggsize));
 	print_queues(cpus, ended ? UINT64_MAX : s->time);
+	print_early(cpus, bufsize);
 	output_flush();
 	free(table);
 }
