@@ -31,7 +31,7 @@ BUDGETS = {
     "kernel/dtrace": 6130,
     "kernel/dtrace/dif": 1280,
     "kernel/dtrace/host": 2310,
-    "kernel/fs": 13230,
+    "kernel/fs": 13248,
     "kernel/fs/9p": 2250,
     "kernel/fs/ext2": 2600,
     "kernel/ftrace": 2598,
