@@ -22,7 +22,7 @@ void sched_preempt_irq(void);
 /* Tells the log which thread runs, and whether its events are suppressed. Interrupts off. */
 void sched_set_thread(const struct thread *t);
 /* Makes a new thread runnable. */
-void sched_start(struct thread *t);
+void wake_up_new_task(struct thread *t);
 /* Makes a thread runnable, which the caller took off its sleep queue. Any context but NMI. */
 void wake_up_process(struct thread *t);
 /* Lets threads of the same or better priority run. Thread context, no spin lock held. */

@@ -184,7 +184,7 @@ void thread_init(void);
  * NULL: out of memory. Thread context.
  */
 struct thread *thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
-/* The same, but not runnable yet: then call sched_start() or thread_discard(). */
+/* The same, but not runnable yet: then call wake_up_new_task() or thread_discard(). */
 struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
 /* A thread of a process, which is not runnable yet, either. */
 struct thread *thread_alloc_program(const char *name, void (*fn)(void *), void *arg);
