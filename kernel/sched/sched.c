@@ -246,10 +246,7 @@ sched_silence(unsigned number)
 	irq_push();
 	t->silence_of = number;
 	t->silence = __atomic_load_n(&silences_ended[number], __ATOMIC_RELAXED);
-	if (!t->ktr_suppress) {
-		t->silent = true;
-		sched_suppress_events(true);
-	}
+	t->silent |= !t->ktr_suppress;
 	irq_pop();
 }
 

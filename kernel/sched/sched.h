@@ -84,7 +84,10 @@ void sched_trace_running(void);
  * would read of its own reading. Its switches are recorded all the same. Thread context.
  */
 void sched_suppress_events(bool suppress);
-/* The same, until the silence of that number ends: of others when their next turn begins. */
+/*
+ * Its calls of functions are not recorded by tracers until the silence of that number ends, nor are
+ * its events if they are suppressed meanwhile: of others when their next turn begins.
+ */
 enum { SILENCES = 64 };
 void sched_silence(unsigned number); /* 1 to SILENCES */
 void sched_end_silence(unsigned number);
