@@ -328,8 +328,8 @@ tell_start(const struct bio *bio)
 		      bio_path(bio, path));
 }
 
-/* Tells what is wanted. False: it cannot be done, and has failed. */
-static bool
+/* Tells what is wanted. False: it cannot be, and has failed. Not inline: probes look for it. */
+static __attribute__((noinline)) bool
 submit_bio(struct bio *bio)
 {
 	bool good = bio_check(bio);

@@ -87,7 +87,7 @@ hang_on(unsigned cpu, void (*fn)(void *), char *err, size_t errlen)
 	t->cpu = cpu;
 	t->cpus = 1ul << t->cpu;
 	kdb_hanging = true;
-	sched_start(t);
+	wake_up_new_task(t);
 	return 0;
 }
 

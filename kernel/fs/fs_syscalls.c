@@ -276,15 +276,22 @@ remove_at(uint64_t dirfd, uint64_t upath, bool dir)
 	return error == 0 ? vnode_remove(p.cwd, p.text, dir) : error;
 }
 
+/* Not inline: probes look for Linux's name. */
+static __attribute__((noinline)) int64_t
+do_unlinkat(uint64_t dirfd, uint64_t upath)
+{
+	return remove_at(dirfd, upath, false);
+}
+
 SYSCALL_IS(rmdir, remove_at((uint64_t)AT_FDCWD, a[0], true))
-SYSCALL_IS(unlink, remove_at((uint64_t)AT_FDCWD, a[0], false))
+SYSCALL_IS(unlink, do_unlinkat((uint64_t)AT_FDCWD, a[0]))
 
 int64_t
 sys_unlinkat(const uint64_t a[6])
 {
 	if (a[2] & ~(uint64_t)AT_REMOVEDIR)
 		return -EINVAL;
-	return remove_at(a[0], a[1], a[2] & AT_REMOVEDIR);
+	return a[2] & AT_REMOVEDIR ? remove_at(a[0], a[1], true) : do_unlinkat(a[0], a[1]);
 }
 
 static int64_t

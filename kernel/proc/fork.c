@@ -282,7 +282,7 @@ kernel_clone(const struct fork_args *f)
 		copy_out(f->parent_tid, &pid, sizeof(pid)); /* like Linux, without a check */
 	if (pidfd != NULL)
 		filetable_fill((unsigned)fd, pidfd, O_CLOEXEC);
-	sched_start(p->thread);
+	wake_up_new_task(p->thread);
 	ptrace_event(event, pid);
 	if (vfork) {
 		vfork_wait();
@@ -361,7 +361,7 @@ clone_thread(const struct fork_args *f)
 	CTR2(KTR_PROC, "thread of a process: pid %u tid %u", p->pid, tid);
 	SDT_PROBE4(sched, , , sched_process_fork, ktr_intern(curthread()->name), curthread()->tid,
 		   ktr_intern(t->name), tid);
-	sched_start(t);
+	wake_up_new_task(t);
 	ptrace_event(PTRACE_EVENT_CLONE, tid);
 	return tid;
 }

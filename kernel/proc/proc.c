@@ -499,5 +499,5 @@ proc_start_init(const char *script)
 	proc_join(p);
 	spin_unlock(&proc_lock);
 	CTR1(KTR_PROC, "init: pid %u", p->pid);
-	sched_start(p->thread);
+	wake_up_new_task(p->thread);
 }

@@ -172,7 +172,7 @@ sched_place(struct thread *t, bool front)
 
 /* Makes a thread that slept, or has never run, runnable. */
 static void
-ttwu_queue(struct thread *t, bool first)
+try_to_wake_up(struct thread *t, bool first)
 {
 	struct runq *last = &runqs[t->cpu], *rq;
 	bool lifted;
@@ -201,12 +201,12 @@ ttwu_queue(struct thread *t, bool first)
 void
 wake_up_process(struct thread *t)
 {
-	ttwu_queue(t, false);
+	try_to_wake_up(t, false);
 }
 
 /* Others may know the thread already, and set its CPUs meanwhile. Nobody else changes its cpu. */
 void
-sched_start(struct thread *t)
+wake_up_new_task(struct thread *t)
 {
 	struct runq *first, *here;
 
@@ -218,7 +218,7 @@ sched_start(struct thread *t)
 		t->cpu = here->cpu;
 	unlock_both(first, here);
 	irq_pop();
-	ttwu_queue(t, true);
+	try_to_wake_up(t, true);
 }
 
 void
@@ -246,10 +246,7 @@ sched_silence(unsigned number)
 	irq_push();
 	t->silence_of = number;
 	t->silence = __atomic_load_n(&silences_ended[number], __ATOMIC_RELAXED);
-	if (!t->ktr_suppress) {
-		t->silent = true;
-		sched_suppress_events(true);
-	}
+	t->silent |= !t->ktr_suppress;
 	irq_pop();
 }
 

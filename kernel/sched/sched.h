@@ -22,7 +22,7 @@ void sched_preempt_irq(void);
 /* Tells the log which thread runs, and whether its events are suppressed. Interrupts off. */
 void sched_set_thread(const struct thread *t);
 /* Makes a new thread runnable. */
-void sched_start(struct thread *t);
+void wake_up_new_task(struct thread *t);
 /* Makes a thread runnable, which the caller took off its sleep queue. Any context but NMI. */
 void wake_up_process(struct thread *t);
 /* Lets threads of the same or better priority run. Thread context, no spin lock held. */
@@ -84,7 +84,10 @@ void sched_trace_running(void);
  * would read of its own reading. Its switches are recorded all the same. Thread context.
  */
 void sched_suppress_events(bool suppress);
-/* The same, until the silence of that number ends: of others when their next turn begins. */
+/*
+ * Its calls of functions are not recorded by tracers until the silence of that number ends, nor are
+ * its events if they are suppressed meanwhile: of others when their next turn begins.
+ */
 enum { SILENCES = 64 };
 void sched_silence(unsigned number); /* 1 to SILENCES */
 void sched_end_silence(unsigned number);

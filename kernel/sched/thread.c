@@ -225,7 +225,7 @@ thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg)
 	struct thread *t = thread_alloc(name, prio, fn, arg);
 
 	if (t != NULL)
-		sched_start(t);
+		wake_up_new_task(t);
 	return t;
 }
 

@@ -78,7 +78,7 @@ struct thread {
 			bool ktr_suppress; /* [t] its events are suppressed: it reads them */
 			bool fpu_used;     /* [t] its FPU registers are saved at switches */
 			bool stepped;      /* [t] its program runs step by step */
-			bool silent;       /* [t] ktr_suppress until a silence ends */
+			bool silent; /* [t] its calls are, and ktr_suppress, until a silence ends */
 		};
 		uint32_t on_switch; /* not 0: a switch from or to it has more to do */
 	};
@@ -184,7 +184,7 @@ void thread_init(void);
  * NULL: out of memory. Thread context.
  */
 struct thread *thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
-/* The same, but not runnable yet: then call sched_start() or thread_discard(). */
+/* The same, but not runnable yet: then call wake_up_new_task() or thread_discard(). */
 struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
 /* A thread of a process, which is not runnable yet, either. */
 struct thread *thread_alloc_program(const char *name, void (*fn)(void *), void *arg);

@@ -113,5 +113,5 @@ ktr_trace_init(void)
 	if (t == NULL)
 		panic("ktr: no memory for the flush thread");
 	t->ktr_suppress = true;
-	sched_start(t);
+	wake_up_new_task(t);
 }

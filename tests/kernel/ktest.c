@@ -136,7 +136,7 @@ ktest_start(unsigned n, bool cpu_of_thread, void (*fn)(unsigned i, void *arg), v
 			t->cpus = 1ul << t->cpu;
 		}
 		__atomic_fetch_add(&helpers, 1, __ATOMIC_RELAXED);
-		sched_start(t);
+		wake_up_new_task(t);
 	}
 }
 

@@ -162,7 +162,7 @@ KTEST(ktr_suppressed_threads_record_nothing_and_are_counted)
 	t = thread_alloc("suppressed", PRIO_KERN, suppressed_thread, NULL);
 	KT_ASSERT(t != NULL);
 	t->ktr_suppress = true;
-	sched_start(t);
+	wake_up_new_task(t);
 	KT_ASSERT(ktest_wait(suppressed_is_done, NULL));
 	ktr_mask_set(0);
 	ktr_test_sum(&after);
@@ -220,7 +220,7 @@ KTEST(ktr_interrupts_of_suppressed_threads_record_all_that_they_do)
 	t = thread_alloc("interrupted", PRIO_KERN, interrupted_thread, NULL);
 	KT_ASSERT(t != NULL);
 	t->ktr_suppress = true;
-	sched_start(t);
+	wake_up_new_task(t);
 	while (nothing_woke(NULL))
 		sleepq_wait(&(struct sleep_request){.chan = &interrupting,
 						    .still = nothing_woke,

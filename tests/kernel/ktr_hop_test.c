@@ -81,7 +81,7 @@ KTEST(ktr_ring_counts_every_event_of_threads_that_lose_their_cpu_anywhere)
 		t->cpu = cpu;
 		t->cpus = 1ul << t->cpu;
 		t->ktr_suppress = true;
-		sched_start(t);
+		wake_up_new_task(t);
 	}
 	for (unsigned i = 0; i < HOPPERS; i++)
 		counts[i] = 0;

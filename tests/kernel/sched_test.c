@@ -458,7 +458,7 @@ KTEST(a_thread_that_is_woken_is_queued_where_it_may_run_now)
 		KT_ASSERT(moved_threads[i] != NULL);
 	}
 	for (unsigned i = 0; i < MOVED; i++)
-		sched_start(moved_threads[i]);
+		wake_up_new_task(moved_threads[i]);
 	ktest_start(4, false, wake_or_move, NULL);
 	ktest_join();
 	__atomic_store_n(&spin_on, false, __ATOMIC_RELEASE);
@@ -499,7 +499,7 @@ start_or_set(unsigned cpu, void *arg)
 	if (cpu == 1) {
 		while (__atomic_load_n(&birth.setting, __ATOMIC_ACQUIRE) == 0)
 			sched_yield();
-		sched_start(t);
+		wake_up_new_task(t);
 		return;
 	}
 	__atomic_store_n(&birth.thread, t, __ATOMIC_RELEASE);

@@ -131,7 +131,7 @@ start_on_first_cpu(struct thread **t, void (*fn)(void *))
 	*t = thread_alloc("slow", PRIO_USER, fn, NULL);
 	KT_ASSERT(*t != NULL);
 	sched_set_cpus(*t, 1);
-	sched_start(*t);
+	wake_up_new_task(*t);
 }
 
 static uint64_t

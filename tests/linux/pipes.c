@@ -13,6 +13,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -186,6 +187,53 @@ is_ready(const struct pollfd *p, int wait_ms)
 	return poll(&one, 1, wait_ms) == 1 && one.revents == POLLIN;
 }
 
+static bool
+put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	return close(fd) == 0 && good;
+}
+
+/* Who does not wait for events is traced between one read() and the next. */
+static bool
+reader_is_traced(void)
+{
+	int lines = open(TRACING "trace_pipe", O_RDONLY | O_NONBLOCK);
+	bool good = lines >= 0 && put(TRACING "events/syscalls/sys_enter_getppid/enable", "1");
+
+	for (unsigned i = 0; i < 3 && good; i++) {
+		ssize_t n = syscall(SYS_getppid) >= 0 ? read(lines, found, SIZE - 1) : -1;
+
+		good = n > 0 && memmem(found, (size_t)n, "sys_getppid()", 13) != NULL &&
+		       FAILS(read(lines, found, SIZE), EAGAIN);
+	}
+	good &= put(TRACING "events/syscalls/sys_enter_getppid/enable", "0");
+	return close(lines) == 0 && good;
+}
+
+/* The calls that its reading makes are not something to read: it comes to an end. */
+static bool
+reading_makes_no_calls(const char *instance, const char *tracer)
+{
+	int here = open(".", O_RDONLY), lines = -1;
+	char me[12];
+	unsigned n = 0;
+	bool good = chdir(instance) == 0 && sprintf(me, "%d", getpid()) > 0 &&
+		    put("set_ftrace_pid", me) && put("current_tracer", tracer);
+
+	lines = open("trace_pipe", O_RDONLY | O_NONBLOCK);
+	while (good && read(lines, found, SIZE) > 0)
+		good = n++ < 100;
+	good = good && n > 0 && errno == EAGAIN && FAILS(read(lines, found, SIZE), EAGAIN);
+	good = close(lines) == 0 && good; /* and then it is traced again */
+	lines = open("trace_pipe", O_RDONLY | O_NONBLOCK);
+	good = good && read(lines, found, SIZE) > 0;
+	good &= put("current_tracer", "nop") && put("set_ftrace_pid", " ");
+	return close(lines) == 0 && fchdir(here) == 0 && close(here) == 0 && good;
+}
+
 /* A child writes into the trace, or ends waiting reads, again and again, until it is killed. */
 static pid_t
 again_and_again(int mark, int raw)
@@ -256,6 +304,11 @@ test_pipes(void)
 	result(both_ends_in_one(), "a pipe that is opened with O_RDWR is both ends");
 	result(some_open_once(), "an eventfd and its like cannot be opened again: ENXIO");
 	if (geteuid() == 0 && mkdir(TRACING, 0755) == 0) {
+		result(reader_is_traced(), "who reads trace_pipe with O_NONBLOCK is traced");
+		result(!is_kestrel() ||
+			   (reading_makes_no_calls(TRACING, "function") &&
+			    reading_makes_no_calls("/sys/kernel/tracing", "function_graph")),
+		       "the functions that it calls are not, so that it comes to an end");
 		result(trace_is_polled(), "trace_pipe and trace_pipe_raw are polled");
 		rmdir(TRACING);
 	}

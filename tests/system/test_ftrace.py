@@ -3,7 +3,7 @@
 import re
 import struct
 
-from harness import ARCH, boot, check, check_eq, check_match, cpus, main, portable_test, test, times
+from harness import ARCH, boot, check, check_eq, check_match, cpus, main, portable_test, scratch_file, test, times
 from tracefs import CD, ENTRIES, rows
 
 CALL = re.compile(r"^ +(\d+)\) ([$@*#!+ ]) *([\d.]+ us)? +\|  ( *)(\S.*?)\r?$", re.M)
@@ -48,18 +48,20 @@ def function():
 
 # Functions of these names do here what they do in Linux.
 LINUX_NAMES = ("__kmalloc alloc_pages close_fd do_execveat_common do_exit do_filp_open do_group_exit do_mkdirat "
-               "do_nanosleep do_sys_open do_sys_openat2 do_wp_page filp_close getname handle_mm_fault "
-               "hrtimer_cancel hrtimer_nanosleep hrtimer_start_range_ns kernel_clone kfree schedule scheduler_tick ttwu_do_wakeup vfs_open vfs_read vfs_symlink vfs_write "
-               "wake_up_process").split()
+               "do_nanosleep do_sys_open do_sys_openat2 do_unlinkat do_wp_page filp_close getname handle_mm_fault "
+               "hrtimer_cancel hrtimer_nanosleep hrtimer_start_range_ns kernel_clone kfree "
+               "schedule scheduler_tick submit_bio try_to_wake_up ttwu_do_wakeup vfs_open vfs_read vfs_symlink vfs_unlink "
+               "vfs_write wake_up_new_task wake_up_process").split()
 
 
 @test("functions that do what one of Linux does have its name, and are called; linux_proc_banner is the text of /proc/version")
 def names():
     traced, banner, version = ftrace(
         f"echo {' '.join(LINUX_NAMES)} > set_ftrace_filter\necho function > current_tracer\n"
-        "/bin/cat /etc/motd > /tmp/copy\n/bin/ln -s a /tmp/link\n/bin/mkdir /tmp/new\n/bin/sleep 0.1\n(exit 3)\necho 0 > tracing_on\ncat trace\necho =====\n"
+        "/bin/cat /etc/motd > /tmp/copy\n/bin/ln -s a /tmp/link\n/bin/rm /tmp/link\n/bin/mkdir /tmp/new\necho a > /mnt/f\n/bin/sync\n/bin/sleep 0.1\n(exit 3)\necho 0 > tracing_on\ncat trace\necho =====\n"
         "echo nop > current_tracer\necho 1 > tracing_on\necho 'p:banner kernel_clone text=@linux_proc_banner:string' > kprobe_events\n"
-        "echo 1 > events/kprobes/banner/enable\n(exit 3)\ngrep -o 'text=.*' trace\necho =====\ncat /proc/version\n", smp=2)
+        "echo 1 > events/kprobes/banner/enable\n(exit 3)\ngrep -o 'text=.*' trace\necho =====\ncat /proc/version\n", smp=2,
+        options=["--disk", str(scratch_file(".img"))])
     check_eq(sorted({what.split(" ")[0] for *_, what in rows(traced)}), LINUX_NAMES, "functions that were called")
     form = re.escape(check_match(r'^text="(.*)$', banner, "the banner")[1]).replace("%s", r"\S+")
     check_match(rf"^{form.rpartition(' ')[0]} ", version, "/proc/version")

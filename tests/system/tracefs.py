@@ -3,9 +3,14 @@ import re
 
 from harness import boot, check
 
-# A command that is traced begins when a recorder of each CPU has waited for events: one that is told to end before has
-# recorded nothing. trace-cmd's recorders wait in poll(); whose number was seen is kept, since events wake them.
-READY = ("until for p in $(grep -l poll /proc/[0-9]*/wchan); do ls -l ${p%wchan}fd | grep -q trace_pipe_raw && mkdir -p /tmp/ready${p%/wchan}; done 2>/dev/null; "
+# A command that is traced begins when a recorder of each CPU has begun: one that is told to end before has recorded
+# nothing. A recorder of trace-cmd has begun when it waits in poll(), or has written. It may never wait: what asks here is
+# traced, too, and may make events faster than a slow machine writes them. Whose number was seen is kept, since events
+# wake them.
+READY = ("until for p in $(grep -lx trace-cmd /proc/[0-9]*/comm); do "
+         "p=${p%/comm}; ls -l $p/fd > /tmp/fds; grep -q trace_pipe_raw /tmp/fds && "
+         "{ grep -q poll $p/wchan || test -s \"$(grep -o \"/[^ ]*[.]cpu[0-9]*\\$\" /tmp/fds)\"; } && "
+         "mkdir -p /tmp/ready$p; done 2>/dev/null; "
          "test $(ls /tmp/ready/proc 2>/dev/null | wc -l) -ge $(nproc); do sleep 0.02; done; rm -r /tmp/ready; ")
 CD = "cd /sys/kernel/tracing\n"
 ENTRIES = "debug.ktr.entries=65536"

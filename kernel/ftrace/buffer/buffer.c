@@ -476,13 +476,15 @@ raw_open(struct file *f)
 }
 
 /*
- * Waits for entries, and takes them. A thread that reads is not traced from then on, until the file
- * that it read last is closed: else what it does would be something to read.
+ * Waits for entries, and takes them. A thread that waits is not traced from then on, until the file
+ * that it read last is closed: else what it does would be something to read. With O_NONBLOCK it is
+ * traced but for the reading itself, and for its calls: each read() makes some.
  */
 static int64_t
 trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	struct trace_reader *t = f != NULL ? f->priv : NULL;
+	bool waits = f != NULL && !(f->flags & O_NONBLOCK), silent = curthread()->ktr_suppress;
 	size_t start = u->resid;
 	uint32_t wakes;
 	int error = 0;
@@ -492,13 +494,16 @@ trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 	wakes = __atomic_load_n(&t->wakes, __ATOMIC_RELAXED);
 	while (error == 0 && u->resid == start && start > 0) {
 		sched_silence(t->silence); /* again: another file may have its number */
+		sched_suppress_events(true);
 		mutex_lock(&t->lock);
-		if ((f->flags & O_NONBLOCK) || t->at < t->len || percent_is_reached(vn, &t->r))
+		if (!waits || t->at < t->len || percent_is_reached(vn, &t->r))
 			error = read_lines(vn, t, u);
 		mutex_unlock(&t->lock);
+		if (!waits && !silent)
+			sched_suppress_events(false);
 		if (error != 0 || u->resid != start)
 			break;
-		if (f->flags & O_NONBLOCK)
+		if (!waits)
 			return -EAGAIN;
 		/* As in Linux: the end, if there will be no more for the time being. */
 		if (t->begun && instance_mask(tracefs_instance(vn)) == 0)

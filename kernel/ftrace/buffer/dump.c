@@ -136,6 +136,6 @@ dump_use(int more)
 		return -ENOMEM;
 	}
 	running = true;
-	sched_start(t);
+	wake_up_new_task(t);
 	return 0;
 }

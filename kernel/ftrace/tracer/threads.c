@@ -72,7 +72,7 @@ tracer_thread_start(struct tracer_threads *all, unsigned cpu)
 	t->cpu = cpu;
 	t->cpus = 1ul << cpu;
 	me->alive = true;
-	sched_start(t);
+	wake_up_new_task(t);
 	return true;
 }
 

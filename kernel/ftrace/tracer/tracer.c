@@ -72,7 +72,7 @@ function_fire(const struct ktr_firing *f)
 	/* What is cheap comes first: tracing may be off for long, and who reads `trace` is not
 	 * traced. */
 	if ((instance_mask(i) >> arch_cpu() & 1) == 0 || ktr_port_suppressed() ||
-	    !pids_want(i, PIDS_FUNCTION))
+	    curthread()->silent || !pids_want(i, PIDS_FUNCTION))
 		return;
 	if (option_on(i, OPTION_FUNC_NO_REPEATS) && function_repeats(i, f))
 		return;
@@ -114,7 +114,7 @@ graph_enter(struct instance *i, struct thread_calls *calls, const struct ktr_sit
 		return;
 	call->zero_ns = curthread()->zero_ns;
 	call->hidden = (depth > 0 && call[-1].hidden) || is_hidden(function);
-	if (!call->hidden && !too_deep(depth) &&
+	if (!call->hidden && !too_deep(depth) && !curthread()->silent &&
 	    __atomic_load_n(&tracer_thresh_ns, __ATOMIC_RELAXED) == 0)
 		instance_record(i, &tracer_graph_entry,
 				(uint64_t[KTR_MAXARGS]){(uintptr_t)function->func, depth,
@@ -127,7 +127,7 @@ graph_leave(struct instance *i, struct thread_calls *calls, const struct ktr_sit
 	const struct thread_call *call = calls_leave(calls, ktr_site_number(function));
 	uint64_t now_ns = clock_ns(), start_ns;
 
-	if (call == NULL || call->hidden || too_deep(calls->depth))
+	if (call == NULL || call->hidden || too_deep(calls->depth) || curthread()->silent)
 		return;
 	start_ns = call->start_ns;
 	if (!option_on(i, OPTION_SLEEP_TIME)) /* later by the time off the CPU */
