@@ -357,16 +357,6 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 		return this_pcpu()->nmi > 0 ? 2 : this_pcpu()->irq_depth > 0;
 	case DIF_B_PROGRAM:
 		return place_program();
-	case DIF_B_PC:
-		return ktr_firing_where(f).pc;
-	case DIF_B_NARGS:
-		return f->nargs;
-	case DIF_B_DATA:
-		return f->has_data ? (uintptr_t)f->data : 0;
-	case DIF_B_DATALEN:
-		return f->has_data ? f->len : 0;
-	case DIF_B_EPID:
-		return at->epid;
 	case DIF_B_CURPROC:
 		return (uintptr_t)t->proc;
 	case DIF_B_GID:
