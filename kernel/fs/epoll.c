@@ -71,8 +71,9 @@ set_of(const struct file *f)
 static void look_into(struct epoll *e);
 
 /*
- * Which events the item's file is ready for: those that the item asks for, EPOLLERR and EPOLLHUP.
- * Counts their news; none if the driver counts none.
+ * Returns the events that the item asks for and for which its file is ready; EPOLLERR and EPOLLHUP
+ * need not be asked for. Sets it->news to how often the file had news, or 0 if the driver does not
+ * count.
  */
 static uint32_t
 item_ready(struct item *it)
@@ -212,8 +213,8 @@ sys_epoll_create1(const uint64_t a[6])
 
 SYSCALL_IS(epoll_create, (int)a[0] > 0 ? sys_epoll_create1((const uint64_t[6]){0}) : -EINVAL)
 
-/* How many sets are in each other, from e on inwards. More than LEVELS_MAX: also if avoid is one.
- */
+/* How many sets are within each other, from e on inwards. Returns more than LEVELS_MAX if
+ * `avoid` is one of them. */
 static unsigned
 levels_in(struct epoll *e, const struct epoll *avoid)
 {

@@ -169,8 +169,8 @@ poll_take_mask(uint64_t umask, uint64_t size)
 	return 0;
 }
 
-/* Stores what is left of a timeout, in seconds and units of so many ns, whatever r is. Returns r.
- */
+/* Stores the time that is left of a timeout, in seconds and in units of unit_ns, whatever r is.
+ * Returns r. */
 static int64_t
 poll_give_left(int64_t r, uint64_t utimeout, uint64_t deadline, uint64_t unit_ns)
 {

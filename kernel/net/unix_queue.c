@@ -32,8 +32,9 @@ buffer_alloc(struct uidinfo *ui, size_t size)
 }
 
 /*
- * Memory for a message with that much in its first piece: the one that the socket keeps, if it is
- * large enough. Its `ui` and `charge` are set. NULL: no memory, or the user's limit.
+ * Allocates a message with room for `first` bytes in its first piece, or takes the one that the
+ * socket keeps, if it is large enough. Sets its `ui` and `charge`. NULL if there is no memory, or
+ * the user has too much.
  */
 static struct unix_message *
 message_alloc(struct unix_socket *us, size_t first)

@@ -79,8 +79,8 @@ events_of(const struct vport *p)
 	return __atomic_load_n(&p->events, __ATOMIC_SEQ_CST);
 }
 
-/* Sends bytes of the kernel's buffer. Returns how many the device has; if not all, *error says why.
- */
+/* Sends bytes of the kernel's buffer. Returns how many the device has taken; if these are not
+ * all, *error says why. */
 static size_t
 send_some(const struct file *f, const char *buf, size_t n, int *error)
 {

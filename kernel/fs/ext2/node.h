@@ -27,8 +27,8 @@ struct ext2_mount {
 	struct list dirty; /* nodes */
 	uint32_t io_heard; /* of the device's errors (writeback_error()) */
 	int error;         /* of the last pass */
-	/* It becomes read-only: if nothing is used, the next pass of writing sets `frozen`, and the
-	 * one after that says on the disk that it is clean. */
+	/* ending: it is becoming read-only; a pass of writing that finds it unused sets
+	 * `frozen`, and the pass after that says on the disk that it is clean. */
 	bool ending, frozen;
 	uint32_t nodes; /* in the table: the last one that goes ends the mount */
 };
