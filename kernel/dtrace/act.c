@@ -76,7 +76,7 @@ send_noted(void)
 HOOK(resched, send_noted);
 
 /*
- * Waits, for at most half of each second on a CPU, whoever asks. False: that would be longer. A
+ * Waits for ns; at most half of each second on a CPU, whoever asks. False if this would be more. A
  * second begins with the first wait in it, so the last half of one and the first half of the next
  * may follow each other.
  */

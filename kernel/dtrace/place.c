@@ -317,8 +317,8 @@ struct ancestor {
 	const struct proc *parent;
 };
 
-/* An ancestor may end meanwhile, and its memory be used for something else. False: p is no memory.
- */
+/* Reads from a process that may have ended, and whose memory may have another use. False if p is
+ * no memory. */
 static bool
 load_proc(struct ancestor *a, const struct proc *p)
 {

@@ -88,9 +88,8 @@ find_quick(const struct dif_run *r, const struct dif *d, const struct dif_cpu *c
 	return entry != 0 ? (uint64_t *)((uint8_t *)c->aggs.slots + entry) + 2 : NULL;
 }
 
-/* Opens a record in a buffer that is no ring, of a DIF_PLACE(layout, words). NULL: there is no
- * room.
- */
+/* Opens a record in a buffer that is no ring. place is a DIF_PLACE(layout, words). NULL if there
+ * is no room. */
 static inline struct dif_record *
 open_quick(const struct dif_at *at, struct dif_cpu *c, uint32_t place)
 {

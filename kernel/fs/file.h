@@ -145,17 +145,13 @@ void file_release_held(void);
 int filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags);
 /* The same at the lowest that is free; but if none is, drops the reference. */
 int filetable_install(struct file *f, int flags);
-/*
- * Keeps the lowest free descriptor of the current process for filetable_fill(), so that nobody else
- * gets it. Returns it; or -EMFILE if none is free, -ENOMEM.
- */
+/* Keeps the lowest free descriptor of the current process for filetable_fill(), so that nobody else
+ * gets it. Returns it; or -EMFILE if none is free, -ENOMEM. */
 int filetable_reserve(void);
 /* Stores f there and takes over its reference. NULL: the descriptor is free again. */
 void filetable_fill(unsigned fd, struct file *f, int flags);
-/*
- * Gives both files descriptors. Their numbers are stored in fd, and at ufds before anybody can use
- * them. 0; or -EMFILE, -ENOMEM, -EFAULT, and then the references are dropped.
- */
+/* Gives both files descriptors. Their numbers are stored in fd, and at ufds before anybody can use
+ * them. 0; or -EMFILE, -ENOMEM, -EFAULT, and then the references are dropped. */
 int filetable_give_pair(struct file *f[2], int fd[2], uint64_t ufds, int flags);
 /*
  * Stores f at fd, which is below FILES_MAX, takes over its reference, and closes the file that was

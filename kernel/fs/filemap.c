@@ -196,10 +196,8 @@ grow_to(struct vnode *vn, uint64_t size)
 		__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST);
 }
 
-/*
- * Makes the file have at most `size` bytes. From then on no byte after that is written; this waits
- * for those who write a page by the old size, and have it busy. vn->lock held.
- */
+/* Makes the file have at most `size` bytes. From then on no byte after that is written; this waits
+ * for those who write a page by the old size, and have it busy. vn->lock held. */
 static int
 shrink_to(struct vnode *vn, uint64_t size)
 {

@@ -113,10 +113,8 @@ link_lock(struct vnode *vn, struct record_lock *l)
 	vn->locks = l;
 }
 
-/*
- * Takes the range of `cut` out of its owner's locks. If that makes two locks of one, the second one
- * is *spare, which becomes NULL. flock_mutex held.
- */
+/* Takes the range of `cut` out of its owner's locks. If that makes two locks of one, the second one
+ * is *spare, which becomes NULL. flock_mutex held. */
 static void
 cut_range(struct vnode *vn, const struct record_lock *cut, struct record_lock **spare)
 {

@@ -149,11 +149,8 @@ void instance_switch(struct instance *i, bool on);
 void instance_switch_in_hook(struct instance *i, bool on);
 /* The CPUs that record, now or when tracing is on again. */
 void instance_set_cpus(struct instance *i, uint64_t cpus);
-/*
- * Counts one more, or one less, who wants tracing to be off for a while. When the last one has
- * gone, tracing is on again if it was on before, unless instance_switch() has switched it off
- * meanwhile.
- */
+/* Counts who wants tracing to be off for a while. When the last one has gone, it is on again if it
+ * was on before, unless instance_switch() has switched it off meanwhile. */
 void instance_pause(struct instance *i, bool pause);
 /* buffer_size_kb. 0 or -errno. Another size empties a log that is not the main one. */
 int instance_resize(struct instance *i, unsigned entries);

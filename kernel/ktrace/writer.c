@@ -171,8 +171,8 @@ ktrace_oldest(void)
 }
 
 /*
- * The time at which tracing of a process to its file ended. It may go on in another file, and the
- * records for that one may be older than this time.
+ * When tracing of a process to its file ended. It may go on in another file, and records for that
+ * one may be older than this moment.
  */
 static uint64_t
 end_ticks(const struct ktrace *t)

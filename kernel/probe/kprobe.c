@@ -79,9 +79,9 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 		args[i] = p->plain[i] != KPROBE_NOT_PLAIN ? ((const uint64_t *)tf)[p->plain[i]]
 							  : kprobe_fetch(&p->def.args[i], &in);
 	/*
-	 * Where it was comes after what the format shows, if there is room and the event does not
-	 * tell: low halves of the addresses of the instruction, or of the function and of where
-	 * that returns to.
+	 * After the arguments that the format shows, the event tells where the probe was, if there
+	 * is room and no argument tells it: the low halves of the addresses of the instruction, or
+	 * of the function and of where that returns to.
 	 */
 	if (__atomic_load_n(&p->tells_more, __ATOMIC_RELAXED) && nargs < KTR_MAXARGS) {
 		args[nargs] = nargs < p->def.nargs ? kprobe_fetch_rest(&p->def, &in)

@@ -234,8 +234,9 @@ fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
 }
 
 /*
- * Fires what has not fired yet. False: as above. Interrupts off. The list may have changed since
- * the last call: a probe that comes is the first, so the numbers fall along it.
+ * Fires the probes at the place that have not fired yet. False as for fire_one(). Interrupts off.
+ * The list may have changed since the last call. New probes come first in it, so the numbers fall
+ * along it.
  */
 static bool
 fire_some(struct hit *h, uintptr_t *missing)

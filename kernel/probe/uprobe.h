@@ -37,7 +37,7 @@ struct uprobe_in {
 };
 
 /*
- * Makes a probe, and puts it before those of *to, unless it is among them. 0, or -errno and a
+ * Makes a probe and puts it at the head of *to, unless it is in that list. 0; or -errno and a
  * sentence. Thread context.
  */
 int uprobe_in_add(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen);

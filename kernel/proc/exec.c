@@ -142,10 +142,8 @@ args_length(const struct args *s)
 
 #define RANDOM_BYTES 16
 
-/*
- * Builds the initial stack of the System V ABI: argc, argv, NULL, envp, NULL, auxiliary vector,
- * with the strings above: the path, 16 random bytes, arguments. *sp: its address.
- */
+/* Builds the initial stack of the System V ABI: argc, argv, NULL, envp, NULL, the auxiliary vector;
+ * and above these the path, 16 random bytes, and the strings. *sp becomes its address. */
 static int
 build_stack(struct vmspace *vm, const char *path, const struct args *s,
 	    const struct program *program, const struct exec_ids *ids, uint64_t *sp)
@@ -309,8 +307,8 @@ args_destroy(struct args *s)
 }
 
 /*
- * The next word of a line, up to one of the blanks or the line's end; *line: what follows. Blanks
- * before it, and at the line's end, do not belong to it.
+ * Returns the next word of a line, which ends at one of the blanks or at the line's end. *line
+ * moves behind it. Blanks before the word, and at the line's end, do not belong to it.
  */
 static char *
 take_word(char **line, const char *blanks)
@@ -367,9 +365,10 @@ word_is_cut(const char *line, const char *end)
 }
 
 /*
- * A file that begins with #!: the rest of its first line is the path of the program to execute, and
- * one argument at most. The file's path and the other arguments follow. head: HEAD_SIZE bytes, or
- * all of the file, and a NUL. A path that goes on after them is not executed, an argument is cut.
+ * Executes a file that begins with #!. The rest of its first line is the path of the program, and
+ * at most one argument; the file's path and the other arguments follow that. head: the first
+ * HEAD_SIZE bytes of the file, or all of it, and a NUL. If the path does not end within these, it
+ * is not executed; an argument is cut.
  */
 static int
 exec_script(struct proc *p, const struct target *script, char *head, struct args *s,
@@ -503,8 +502,8 @@ exec_image(struct proc *p, const char *path, char *const argv[], char *const env
 }
 
 /*
- * Finds what execveat() is to execute, and its name: that of the path, which has FD_NAME bytes of
- * room before it, or one by the descriptor. 0 or -errno.
+ * Finds what execveat() is to execute, and what it is called: by the path, which has FD_NAME bytes
+ * of room before it; or by the descriptor. 0 or -errno.
  */
 static int
 exec_take_target(struct target *to, uint64_t dirfd, uint64_t upath, char *path, uint64_t flags)

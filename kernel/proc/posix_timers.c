@@ -156,8 +156,8 @@ posix_timer_take_event(uint64_t uevent, struct posix_timer *t)
 	return found ? 0 : -EINVAL;
 }
 
-/* Has a process as many timers as it may have? Each signal, and each callout nearby, looks at all
- * of them. */
+/* Has a process as many timers as it may have? The number is bounded because each signal, and
+ * each callout nearby, looks at all of them. */
 static bool
 is_full(const struct proc *p)
 {

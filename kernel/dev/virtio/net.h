@@ -21,8 +21,6 @@ bool virtio_net_open(uint8_t mac[6], void (*arrived)(void *));
 void *virtio_net_room(void);
 /* Sends `length` bytes of the room. */
 void virtio_net_send(uint32_t length);
-/*
- * Takes the frames that have come: calls take(arg, frame, length) for each; length is at most
- * VIRTIO_NET_FRAME. True if there may be more: call it again, soon.
- */
+/* Takes the frames that have come: calls take(arg, frame, length) for each; length is at most
+ * VIRTIO_NET_FRAME. True if there may be more: call it again, soon. */
 bool virtio_net_receive(void (*take)(void *arg, const void *frame, uint32_t length), void *arg);

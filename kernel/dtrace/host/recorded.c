@@ -42,9 +42,9 @@ struct known {
 	bool calls;     /* it makes system calls */
 	uint32_t lives; /* how often events were lost that may have been about it */
 	/*
-	 * An event of the trace has the name that its thread had when the event was written, which
-	 * may be a later program's. So: the name that was told last, NULL if none was, and those of
-	 * the programs that the thread will execute.
+	 * The name that a thread had. An event has the name at the time at which it was written,
+	 * which may be that of a later program. So this keeps the name that was told last, NULL if
+	 * none was, and the names of the programs that the thread will execute.
 	 */
 	const char *name, **execs;
 	unsigned nexecs, exec;

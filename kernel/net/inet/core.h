@@ -16,15 +16,11 @@ struct cond;
 void inet_lock(void);
 /* Delivers what is queued on the loopback, and releases the lock. */
 void inet_unlock(void);
-/*
- * Delivers what is queued on the loopback, and waits on c, whose mutex is the lock. Results are
- * those of cond_wait() with SLEEP_INTR. wmesg is read-only data.
- */
+/* Delivers what is queued on the loopback, and waits on c, whose mutex is the lock. Results are
+ * those of cond_wait() with SLEEP_INTR. wmesg is read-only data. */
 int inet_wait(struct cond *c, const char *wmesg, uint64_t deadline_ns);
-/*
- * From now on the network's thread calls poll() after each inet_wake(), with the lock held; again
- * while it returns true. Lock held.
- */
+/* From now on the network's thread calls poll() after each inet_wake(), with the lock held; again
+ * while it returns true. Lock held. */
 void inet_set_card(bool (*poll)(void));
 /* Any context but NMI. */
 void inet_wake(void);
