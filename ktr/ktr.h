@@ -64,8 +64,8 @@ void ktr_record_data(const struct ktr_site *site, const void *data, size_t len, 
 #pragma GCC visibility pop
 
 /*
- * What a site that is on calls instead of `record`. A plain load, which the compiler can make part
- * of the call: an aligned pointer is loaded whole.
+ * What a site that is on calls in place of `record`. It is loaded by a plain load, which the
+ * compiler can make part of the call; an aligned pointer is loaded whole.
  */
 #if KTR_TSAN_
 #define KTR_FIRE_(site, record) \

@@ -246,9 +246,9 @@ blk_mark_disk_dead(struct gendisk *disk, bool stopped)
 }
 
 /*
- * Is a request late? If none is, but the driver has some, the callout is set anew; so it is if the
- * callout itself is late: then the machine stood, and its device too, and all have their time
- * again.
+ * Is a request late? If not, and the driver has some, the callout is set anew. It is also set anew
+ * if the callout itself is late: then the machine stood still, and the device with it, and all
+ * requests get their time again.
  */
 static bool
 blk_mq_check_expired(struct request_queue *q)

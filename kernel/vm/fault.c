@@ -243,8 +243,8 @@ vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 	if (access == MMU_WRITE && !arch_pte_writable(*pte) && !a->from.shared)
 		return do_wp_page(vm, pte, va, a->prot);
 	/*
-	 * The page is mapped and allowed: it is shared, and written first; or the TLB was stale.
-	 * Write the entry again and flush it.
+	 * The page is there and the access is allowed. Either the page is shared, and written for
+	 * the first time; or the TLB was stale. Write the entry again and flush it.
 	 */
 	if (a->from.shared && !arch_pte_writable(*pte))
 		prot = shared_prot(a, phys_to_virt(arch_pte_pa(*pte)), access);

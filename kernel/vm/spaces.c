@@ -36,8 +36,8 @@ vm_unshare(struct vmspace *vm)
 {
 	mutex_lock(&vm->lock);
 	/*
-	 * Whoever shares it again has a reference first; and a CPU that ran it uses nothing old
-	 * when it runs it again (arch_mmu_switch()).
+	 * Only this thread uses the space. Whoever shares it again gets a reference first; and a
+	 * CPU that ran it uses nothing old when it runs it again (arch_mmu_switch()).
 	 */
 	if (__atomic_load_n(&vm->refs, __ATOMIC_ACQUIRE) == 1)
 		vm->shared = false;
