@@ -253,10 +253,8 @@ select_sites(unsigned owner, uint64_t classes, const char *glob, bool on)
 	return found;
 }
 
-/*
- * Reads a spec. *classes becomes 0 if it is a glob or names. 0; or an error and a sentence, if it
- * names nothing. Control lock held.
- */
+/* Reads a spec. *classes becomes 0 if it is a glob or names. 0; or an error and a sentence, if it
+ * names nothing. Control lock held. */
 static int
 select_read(const char *spec, uint64_t *classes, char *err, size_t errlen)
 {

@@ -31,8 +31,8 @@ void ktr_event_name(struct ktr_event_name *to, const char *func, unsigned line, 
 /** What a page of records looks like, and the head of a record: `header_page`, `header_event`. */
 extern const char ktr_format_header_page[], ktr_format_header_event[];
 /**
- * Writes the head of a record of n bytes, a multiple of 4, delta nanoseconds after the one before
- * it. Returns its bytes, at most KTR_FORMAT_RECORD_HEAD.
+ * Writes the head of a record of n bytes, a multiple of 4, that is delta nanoseconds later than the
+ * one before it. Returns how many bytes it has, at most KTR_FORMAT_RECORD_HEAD.
  */
 #define KTR_FORMAT_RECORD_HEAD 16u
 size_t ktr_format_record_head(uint8_t *to, uint64_t delta, size_t n);

@@ -6,8 +6,8 @@
 
 #include "ktr/fmt.h"
 
-/* Matches c with the set that begins after '['. Returns the address after its ']'; NULL: there is
- * no ']'. */
+/* Matches c with the set that begins after '['. Returns the address after the set's ']', or NULL
+ * if it has none. */
 static const char *
 glob_set(const char *p, char c, bool *hit)
 {

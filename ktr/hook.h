@@ -26,11 +26,11 @@
 
 /** Where a probe has fired, as far as is known. */
 struct ktr_where {
-	/* KTR_SITE_ENTRY: where the function begins; KTR_SITE_RETURN: the return; otherwise in the
-	 * code after the trace point. */
+	/* For KTR_SITE_ENTRY, where the function begins; for KTR_SITE_RETURN, the return;
+	 * otherwise an address in the code after the trace point. */
 	uintptr_t pc;
-	/* KTR_SITE_ENTRY, KTR_SITE_RETURN: the probed function returns to here; no frame on the
-	 * stack says so. Otherwise 0. */
+	/* For KTR_SITE_ENTRY and KTR_SITE_RETURN, where the probed function returns to; no frame
+	 * on the stack says so. Otherwise 0. */
 	uintptr_t ret;
 	uintptr_t fp; /* of the innermost frame, as the machine's convention has it; 0: unknown */
 	/* The port's registers, where an exception interrupted code at pc; else NULL. */

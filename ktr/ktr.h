@@ -138,8 +138,8 @@ ktr_check_format(const char *fmt, ...)
 #endif
 
 /*
- * n: number of parameters; args: them, in parentheses, after a comma; record: the function, and
- * cargs its arguments after the site.
+ * n: the number of parameters; args: the parameters, in parentheses, after a comma; record: the
+ * function to call; cargs: what it gets after the site.
  */
 #define KTR_RECORD_AT_(site, symbol, m, n, format, args, record, cargs)             \
 	do {                                                                        \

@@ -144,13 +144,17 @@ enum dif_func {
  *	DIF_COUNT DIF_SUM DIF_MIN DIF_MAX	1
  *	DIF_AVG		2: count, sum
  *	DIF_STDDEV	4: count, sum, sum of squares in 128 bits, low half first
- *	DIF_QUANTIZE	127: bucket 63 for 0, 64 + n for 2^n to 2^(n+1) - 1, 62 - n for their
- *negatives DIF_LQUANTIZE	levels + 2, levels = (p[1] - p[0]) / p[2]: below p[0], the levels,
- *from p[0] + levels * p[2] on. p[0] < p[1], p[2] > 0; at most DIF_MAX_LEVELS
- *	DIF_LLQUANTIZE	factor f = p[0], magnitudes p[1] to p[2], s = p[3] steps. Below f^p[1]; then
- *for each magnitude m: n - n / f buckets of width f^(m+1) / n from f^m on, where n is s, but at
- *most f^(m+1); then from f^(p[2]+1) on. f >= 2, 0 <= p[1] <= p[2], f^(p[2]+1) < 2^63; s is a
- *multiple of f, and n a divisor of f^(m+1); at most DIF_MAX_LEVELS + 2 words
+ *	DIF_QUANTIZE	127: bucket 63 for 0, 64 + n for 2^n to 2^(n+1) - 1, 62 - n for
+ *			their negatives
+ *	DIF_LQUANTIZE	levels + 2, where levels = (p[1] - p[0]) / p[2]: below p[0]; the
+ *			levels; from p[0] + levels * p[2] on. p[0] < p[1], p[2] > 0; at
+ *			most DIF_MAX_LEVELS
+ *	DIF_LLQUANTIZE	factor f = p[0], magnitudes p[1] to p[2], s = p[3] steps. Below
+ *			f^p[1]; then for each magnitude m n - n / f buckets of width
+ *			f^(m+1) / n from f^m on, where n is s, but at most f^(m+1); then
+ *			from f^(p[2]+1) on. f >= 2, 0 <= p[1] <= p[2], f^(p[2]+1) < 2^63;
+ *			s is a multiple of f, and n a divisor of f^(m+1); at most
+ *			DIF_MAX_LEVELS + 2 words
  */
 struct dif_agg {
 	uint8_t func; /* enum dif_func */

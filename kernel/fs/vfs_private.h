@@ -101,8 +101,8 @@ struct walk {
  */
 int path_walk(struct vnode *cwd, const char *path, struct walk *w);
 /*
- * Finds the last part of the path. follow: if it is a symbolic link, goes where that leads. Then w
- * is there, even if nothing is (-ENOENT). vfs_lock held.
+ * Finds the last part of the path. follow: if it is a symbolic link, goes where that leads; then w
+ * is the place to which it leads, even if nothing is there (-ENOENT). vfs_lock held.
  */
 int walk_end(struct walk *w, bool follow, struct vnode **vn);
 /* The walk takes over a reference to vn, beside the one to w->dir, if it has that. */

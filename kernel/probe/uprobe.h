@@ -5,8 +5,8 @@
  *	r[:[GROUP/][NAME]] PATH:OFFSET [ARGUMENT]...	the function that begins there returns
  *
  *	PATH:OFFSET  a file, and a number of bytes in it
- *	FETCH        no symbols; also @+OFFSET, what is at that offset of the file. All memory is
- *the program's
+ *	FETCH        no symbols; also @+OFFSET, what is at that offset of the file. All
+ *	             memory is the program's
  *
  * The probe is uprobe:FILE:OFFSET:NAME. It fires in each process that executes the file's code;
  * one in one process (struct uprobe_in) has names of its own, and fires there only.
