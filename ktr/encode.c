@@ -322,10 +322,8 @@ encode_site(struct ktr_encoder *e, const struct ktr_site *site, unsigned number)
 
 #define TOLD_THREAD (1ull << 63) /* with its id; idents are as they are */
 
-/*
- * Was that thread's name, or that ident's, looked at in this batch? If so, once is enough: the
- * batch's events are older than the first look.
- */
+/* Was that thread's name, or that ident's, looked at in this batch? If so, once is enough: the
+ * batch's events are older than the first look. */
 static bool
 batch_told(struct ktr_encoder *e, uint64_t what)
 {

@@ -77,8 +77,10 @@ do_nothing(const struct ktr_firing *f)
 
 static void call_all(const struct ktr_firing *f);
 
-/* What hook_fire() calls, by site->hook: for a single owner its hook, otherwise the functions of
- * the log. [k]; an owner's changes while no site has the owner. */
+/*
+ * What hook_fire() calls, by site->hook: a single owner's hook, or ktr_fire_record() if it has
+ * none; do_nothing() or call_all(). [k]; an owner's changes only while no site has that owner.
+ */
 enum { NOBODY = KTR_OWNER_MAX, SEVERAL, HOOKS };
 __extension__ static ktr_hook_fn *ktr_hooks[HOOKS] = {
     [0 ... KTR_OWNER_MAX - 1] = ktr_fire_record, [NOBODY] = do_nothing, [SEVERAL] = call_all};

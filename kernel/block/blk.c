@@ -6,7 +6,8 @@
  *
  * A request that a device does not end in time ends all use of that device. It is reset, and then
  * all fails, though a write may have happened. QEMU's reset waits for what QEMU has in flight, and
- * the machine with it. Pages of the requests of a device that cannot be reset are never free again.
+ * the machine waits with it. If a device cannot be reset, the pages of its requests are never free
+ * again.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/block/bio.h"

@@ -1,6 +1,6 @@
 /*
- * consumer.c - who traces: consumers begin, are watched, and end; the one that began with the boot.
- * Locking: dtrace_lock.
+ * consumer.c - who traces: how consumers begin, are watched, and end; and the consumer that began
+ * with the boot. Locking: dtrace_lock.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"

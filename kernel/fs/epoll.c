@@ -1,9 +1,9 @@
 /*
- * epoll.c - sets of files to wait for: epoll_create, epoll_ctl, epoll_wait. They wait as poll()
- * does (poll.c), and look at each of their files then.
+ * epoll.c - sets of files to wait for: epoll_create, epoll_ctl, epoll_wait. A wait sleeps as poll()
+ * does (poll.c), and then looks at each file of the set.
  *
  * A set has no references to its files: a file leaves it when its last descriptor is closed. Sets
- * may contain sets, LEVELS_MAX of them one in another, and none itself.
+ * may contain sets, up to LEVELS_MAX one within another; no set contains itself.
  *
  * Locking: one mutex, epoll_lock, guards all sets and the lists file.watches, also while files are
  * looked at, but not while events are copied to the program. It is taken before the locks of

@@ -1,6 +1,5 @@
 /*
- * fsnotify.h - what happens to files is told here, once for all file systems; inotify.c asks for
- * it.
+ * fsnotify.h - tells what happens to files, once for all file systems; inotify.c listens.
  *
  * An event has a mask of one IN_… (kernel/abi/inotify.h), and IN_ISDIR where the name that goes
  * with it is a directory's. While nobody watches anything, each costs a load and a branch. Thread

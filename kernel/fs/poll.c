@@ -4,9 +4,9 @@
  * All who wait, here and in epoll.c, sleep on one channel, and look again at their files whenever
  * one changes. There is no list of who waits for what: a machine of this size has few such waits.
  *
- * Locking: none. A driver changes its file and then reads `pollers`; who waits, or has a set that
- * may want each event once, counts itself there and then looks at the file: so one of the two sees
- * the other.
+ * Locking: none. A driver changes its file and then reads `pollers`. Whoever waits, or has a set
+ * that may want each event once, counts itself in `pollers` and then looks at the file. So one of
+ * the two sees the other.
  */
 #include "kernel/fs/poll.h"
 

@@ -1,9 +1,9 @@
 /*
  * unix_queue.c - messages of AF_UNIX, and how senders wait until some were read.
  *
- * A sender changes nothing before it sleeps but the count of those that wait; who frees a message
- * changes `queued`, or `messages`, and then reads that count: so one of the two sees the other.
- * Locking: unix_private.h.
+ * Before a sender sleeps, it counts itself among those that wait, and then looks for room. Whoever
+ * frees a message changes `queued`, or `messages`, and then reads that count. So one of the two
+ * sees the other. Locking: unix_private.h.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/poll.h"

@@ -6,8 +6,8 @@
  * handler looks the place up in a hash table, fires the probes that are on there, and has the
  * instruction run. Handler and slot run with interrupts off. Breakpoints are written while all
  * other CPUs wait in an interrupt handler, in code that has no probes. Only an NMI may hit one at
- * that time. So a place leaves the table when all CPUs have left that handler after its breakpoint
- * went, and is freed after they have done so once more.
+ * that time. So a place leaves the table only when all CPUs have left that handler after its
+ * breakpoint went; and it is freed after all CPUs have been in the handler, and left it, once more.
  *
  * Locking: the control lock. A handler reads without it.
  */

@@ -170,8 +170,9 @@ struct kprobe {
 	struct list link;
 	struct ktr_site *site;
 	bool gone; /* it is about to be freed: no breakpoint is wanted */
-	/* atomic: its events tell what their format does not show: where it is, at returns, and if
-	 * its event has had more than one probe; and the other arguments */
+	/* atomic: its events tell something after what the format shows: where the probe was (of
+	 * returns, and if its event has had more than one probe); or the arguments beyond the
+	 * fifth */
 	bool tells_more;
 	unsigned nargs;                /* kprobe_first() */
 	uint64_t hits, misses, faults; /* atomic */

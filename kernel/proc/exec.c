@@ -1,10 +1,10 @@
 /*
- * exec.c - execve: ELF64 executables (System V ABI, ELF-64 Object File Format 1.5). One that names
- * an interpreter, the dynamic linker, is started by it: both are loaded.
+ * exec.c - execve: ELF64 executables (System V ABI, ELF-64 Object File Format 1.5). If one names an
+ * interpreter (the dynamic linker), both are loaded, and the interpreter starts it.
  *
  * Anyone can supply the file, so every field is checked before use. The new address space is
  * complete before the old one is freed: after an error the caller continues unchanged. But if its
- * other threads have ended for that, the caller does, too, as on Linux.
+ * other threads were ended for this already, the caller ends, too, as on Linux.
  */
 #include <abi_md.h>
 
@@ -306,10 +306,8 @@ args_destroy(struct args *s)
 	uidinfo_free(s->ui, s);
 }
 
-/*
- * Returns the next word of a line, which ends at one of the blanks or at the line's end. *line
- * moves behind it. Blanks before the word, and at the line's end, do not belong to it.
- */
+/* Returns the next word of a line, which ends at one of the blanks or at the line's end. *line
+ * moves behind it. Blanks before the word, and at the line's end, do not belong to it. */
 static char *
 take_word(char **line, const char *blanks)
 {
@@ -501,10 +499,8 @@ exec_image(struct proc *p, const char *path, char *const argv[], char *const env
 	return r;
 }
 
-/*
- * Finds what execveat() is to execute, and what it is called: by the path, which has FD_NAME bytes
- * of room before it; or by the descriptor. 0 or -errno.
- */
+/* Finds what execveat() is to execute, and what it is called: by the path, which has FD_NAME bytes
+ * of room before it; or by the descriptor. 0 or -errno. */
 static int
 exec_take_target(struct target *to, uint64_t dirfd, uint64_t upath, char *path, uint64_t flags)
 {

@@ -1,10 +1,10 @@
 /*
  * fault.c - demand-zero pages, pages of files, copy on write, fork. Locking: vm.h.
  *
- * Invariants: a page of a private area that has other users, too (page_refs > 1: spaces), or that
- * is or was a file's, is mapped read-only; so is one of a shared area until it is first written. A
- * page in an area without any access keeps its entry, marked not present: so the kernel's copies to
- * and from user memory fault there too.
+ * Invariants: a page of a private area is mapped read-only if other spaces use it, too (page_refs >
+ * 1), or if it is or was a file's. A page of a shared area is mapped read-only until it is first
+ * written. A page in an area without any access keeps its entry, marked not present: so the
+ * kernel's copies to and from user memory fault there too.
  */
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"

@@ -1,8 +1,8 @@
 /*
  * spaces.c - the list of all address spaces, for what becomes of an object's pages in each of them;
- * and who flushes its TLB.
- * Locking: spaces_lock is not held while a space's lock is, which may wait for a disk: who looks at
- * the space keeps it on the list meanwhile.
+ * and who flushes its TLB. Locking: spaces_lock and a space's lock are never held together, since
+ * the holder of the latter may wait for a disk. Whoever looks at a space keeps it on the list
+ * meanwhile.
  */
 #include "arch/mmu.h"
 #include "kernel/mm/area.h"

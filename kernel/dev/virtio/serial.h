@@ -3,12 +3,13 @@
  * many bytes at once. The first device only. Port M of it is the file /dev/vport0pM, as on Linux
  * (vport.c); the trace's stream goes to the one that the host names `trace` (kernel/trace/sink.c).
  *
- * The driver waits for nothing. What is sent lies in the port's buffers, whose bytes count when the
- * device has returned all of them, and the other end was not closed meanwhile: a device that is
- * closed returns what it did not send, too, and QEMU forgets the buffer that it has sent a part of.
+ * The driver waits for nothing. What is sent lies in the port's buffers. Their bytes count as sent
+ * when the device has returned all buffers, and the other end was not closed meanwhile: if it is
+ * closed, the device also returns buffers that it did not send, and QEMU forgets the one of which
+ * it has sent a part.
  *
- * Locking: the queues of a port have one user at a time, its lock or vport_take() says who. The
- * control queues, and what is there, have a spin lock; interrupts use these only.
+ * Locking: the queues of a port have one user at a time, its lock or vport_take() says who. A spin
+ * lock guards the control queues, and which ports there are; interrupts use only these.
  */
 #pragma once
 
@@ -77,10 +78,8 @@ void vport_closed(struct vport *p);
  * who has the port; any context.
  */
 int64_t vport_send(struct vport *p, const void *bytes, size_t len);
-/*
- * Lets go of the bytes that the device still has, so that the next vport_send() may have others.
- * Returns how many of the last call's bytes may still be sent. Context as for vport_send().
- */
+/* Lets go of the bytes that the device still has, so that the next vport_send() may have others.
+ * Returns how many of the last call's bytes may still be sent. Context as for vport_send(). */
 size_t vport_let_go(struct vport *p);
 /*
  * Finds bytes that have come, and sets *bytes to them. Returns how many there are, 0, or -EIO. Call

@@ -6,7 +6,8 @@
  * Who writes sleeps while the device has not sent what was written before, or nobody is at the
  * other end; a signal ends both. While the kernel itself sends (vport_take()), writers get -EBUSY.
  *
- * Locking: the port's lock, never while asleep. Who sleeps has read `events` before he looked.
+ * Locking: the port's lock, never while asleep. Whoever sleeps has read `events` before he looked,
+ * so that he misses no change.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"

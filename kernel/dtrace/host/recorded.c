@@ -4,8 +4,8 @@
  * The file is read twice, as ktrdump reads it (ktr/tools/ktrdump.h): first to find out which
  * probes, CPUs and processes there are, then to fire. Time is the events'. One thread, no locks.
  *
- * A program's thread-local variables belong to a thread until events are lost that may have been
- * about it. From then on it has none, so that nothing is measured across a loss.
+ * A thread keeps its thread-local variables until events are lost that may have been about it. Then
+ * they are gone, so that nothing is measured across a loss.
  */
 #include <err.h>
 #include <getopt.h>

@@ -4,8 +4,8 @@
  * The host changes files, too. So each look-up of a name asks the host what is there now: the tree
  * of names only keeps what somebody uses, or has used. Sizes, times and rights are those of the
  * last stat(), or of the last look-up during which nobody here changed the file, or had its lock.
- * read() and write() go to the host. Only pages that programs map, or execute, are kept: until a
- * look-up finds that the file has changed, and nobody maps it.
+ * read() and write() go to the host. Only pages that programs map, or execute, are kept. They go
+ * when a look-up finds that the file has changed, and nobody maps it.
  *
  * Locking: the spin lock of a session guards its table, and which fids a node has. vfs_lock is held
  * where names are looked up and changed; a vnode's lock, where its size and its times are. Requests

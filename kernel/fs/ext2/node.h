@@ -1,9 +1,9 @@
 /*
  * node.h - mounted ext2, and its files as vnodes.
  *
- * Locking: changes of what is in a mount and in its nodes, and all that ext2.h works on, need the
- * lock of the mount; single words are also read without it. It comes after vfs_lock, vnodes' locks
- * and those of spaces, since a fault reads pages by it; nobody holds it who copies to or from user
+ * Locking: the lock of a mount guards what is in the mount and in its nodes, and all that ext2.h
+ * works on; single words are also read without it. It comes after vfs_lock, vnodes' locks and those
+ * of spaces, since a fault reads pages by it; nobody holds it while he copies to or from user
  * memory, or drops a reference to a vnode.
  */
 #pragma once
