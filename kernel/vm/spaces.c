@@ -126,8 +126,8 @@ vm_flush_all(const struct vmspace *vm)
 	struct flush f = {vm->root, 0, 0};
 
 	/*
-	 * On one CPU, or this CPU would count as flushed when only a page was: all of it here, and
-	 * what runs the space later elsewhere flushes before.
+	 * Stay on one CPU: on another one, this CPU would count as flushed after only a page was.
+	 * Here the whole TLB is flushed; a CPU that runs the space later flushes before that.
 	 */
 	irq_push();
 	f.cpu = arch_cpu();
