@@ -211,8 +211,8 @@ struct vnode {
 
 	uint32_t links, dirs; /* [v] its names; directory: those in it of directories */
 	struct list names;    /* [v] those, by their age */
-	struct vname *name;   /* [v] the newest one; NULL: it has none; of a root that is mounted,
-			       * that of what it covers */
+	struct vname *name;   /* [v] the newest one, or NULL; a root that is mounted has the name of
+			       * the directory that it covers */
 	struct vname *gone; /* [v] its last one, removed while it was open (fsnotify_keep_name()) */
 	struct fsnotify_mark *marks; /* who watches it (inotify.c: inotify_lock); [a]: any? */
 	/*

@@ -120,8 +120,7 @@ void
 proc_timers_end(struct proc *p)
 {
 	if (list_empty(&p->timers))
-		return; /* without the lock: its holder may wait for memory, which this process has
-			 */
+		return; /* without timer_mutex, whose holder may wait for memory of this process */
 	mutex_lock(&timer_mutex);
 	while (!list_empty(&p->timers))
 		posix_timer_destroy(list_entry(p->timers.next, struct posix_timer, link));

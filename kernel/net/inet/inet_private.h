@@ -37,10 +37,8 @@ enum { EXT_SELF, EXT_ARG, EXT_TOLD, EXT_STRAYS };
 /* What a packet takes in memory besides its data, about. */
 #define PACKET_OVERHEAD 128
 
-/*
- * A stream. Its pcb is made when it is first bound or connected. The pcb holds a reference to the
- * socket, which therefore stays as long as lwIP has something that its user has sent.
- */
+/* A stream. Its pcb is made when it is first bound or connected. The pcb holds a reference to the
+ * socket, which therefore stays as long as lwIP has something that its user has sent. */
 struct inet_tcp {
 	struct tcp_pcb *pcb; /* NULL: not made yet, or lwIP has ended the connection */
 	struct pbuf *in, *in_last;

@@ -149,8 +149,9 @@ void *export_create(size_t size, const struct export_options *o, char *err, size
 /** `PATH: why`, by errno. Returns false. */
 bool export_file_failed(const struct export_file *file, char *err, size_t errlen);
 /**
- * False: the output was removed, because not all could be written, or because complete is false. In
- * the second case err is not changed.
+ * Closes the file, and gives it its final name if complete is true. False if the output was removed
+ * instead: because not all could be written, and err says why; or because complete is false, and
+ * err is not changed.
  */
 bool export_file_close(struct export_file *file, bool complete, char *err, size_t errlen);
 
