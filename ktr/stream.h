@@ -101,7 +101,7 @@ struct ktr_stream {
 };
 
 /**
- * What HEADER says about the machine; call it again when something becomes known. Early boot, or
+ * Sets what HEADER says about the machine. Call it again when more becomes known. Early boot, or
  * control lock held.
  */
 void ktr_info_set(const struct ktr_info *info);
