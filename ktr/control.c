@@ -222,8 +222,8 @@ mask_drop_empty(uint64_t dropped)
 	mask_change_locked(0, used == 0 ? KTR_ALL : dropped & ~used);
 }
 
-/* Switches the matching sites: those of `classes`, or of the glob if classes is 0. Control lock
- * held. */
+/* Switches the sites of `classes` for an owner; if classes is 0, those that match the glob.
+ * Control lock held. */
 static struct ktr_selection
 select_sites(unsigned owner, uint64_t classes, const char *glob, bool on)
 {
@@ -253,10 +253,8 @@ select_sites(unsigned owner, uint64_t classes, const char *glob, bool on)
 	return found;
 }
 
-/*
- * Reads a spec: *classes is 0 for a glob and for names. 0, or an error and a sentence: it names
- * nothing. Control lock held.
- */
+/* Reads a spec. *classes becomes 0 if it is a glob or names. 0; or an error and a sentence, if it
+ * names nothing. Control lock held. */
 static int
 select_read(const char *spec, uint64_t *classes, char *err, size_t errlen)
 {

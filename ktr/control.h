@@ -81,7 +81,8 @@ ktr_site_users(const struct ktr_site *site)
 	       ~(1u << KTR_OWNER_MASK | 1u << KTR_OWNER_COMMAND);
 }
 /**
- * Sites of one registered owner become another's. A firing meanwhile is for exactly one of the two.
+ * The sites of one registered owner become those of another one. A firing meanwhile is for exactly
+ * one of the two.
  */
 void ktr_owner_move(unsigned from, unsigned to);
 /** Number of sites that the owner wants on. */
@@ -113,8 +114,8 @@ struct ktr_selection {
 int ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *found, char *err,
 	       size_t errlen);
 /**
- * The same with n specs, one after the other, each with its NUL: all of them, or none if one of
- * them is refused. *found has the sums.
+ * The same with n specs, one after the other, each with its NUL. Either all are switched, or none,
+ * if one of them is refused. *found has the sums.
  */
 int ktr_select_list(unsigned owner, const char *specs, unsigned n, bool on,
 		    struct ktr_selection *found, char *err, size_t errlen);

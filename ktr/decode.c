@@ -77,8 +77,8 @@ damage_add(struct ktr_decoder *d, const char *text)
 	d->bad_frames++;
 }
 
-/* Checks the bytes between two zero bytes. NULL: a frame, with *body bytes of body; else what is
- * wrong. */
+/* Checks the bytes between two zero bytes. NULL if they are a frame, which has *body bytes of
+ * body; otherwise says what is wrong. */
 static const char *
 frame_check(struct ktr_decoder *d, const uint8_t *raw, size_t raw_len, size_t *body, char *text,
 	    size_t size)
@@ -105,8 +105,8 @@ frame_check(struct ktr_decoder *d, const uint8_t *raw, size_t raw_len, size_t *b
 	return text;
 }
 
-/* Takes the bytes before a zero byte, or before the end of the input; then `cut` says what is wrong
- * if they are not a frame. */
+/* Takes the bytes before a zero byte, or before the end of the input. In that case `cut` says
+ * what is wrong if they are not a frame. */
 static void
 frame_take(struct ktr_decoder *d, const uint8_t *raw, size_t raw_len, const char *cut)
 {

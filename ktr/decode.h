@@ -58,8 +58,8 @@ struct ktr_decode_event {
 };
 
 /**
- * Is the text of a parameter of that value valid only until the callback returns? Those of thread
- * idents and of long data are.
+ * Does a parameter of that value stand for a text that is valid only until the callback returns?
+ * Texts of thread idents and of long data are.
  */
 static inline bool
 ktr_decode_passing(uint64_t value)

@@ -89,7 +89,7 @@ void decode_store_free(struct ktr_decoder *d);
 void *decode_alloc(struct ktr_decoder *d, size_t size, size_t align);
 /**
  * Keeps a text of n bytes, or up to the first NUL, as long as the decoder lives. Equal texts are
- * kept once. NULL: as above.
+ * kept once. NULL as for decode_alloc().
  */
 const char *decode_text(struct ktr_decoder *d, const uint8_t *bytes, size_t n);
 /** Keeps a name that a frame tells. False: there is no room; no_memory as above. */

@@ -322,10 +322,8 @@ encode_site(struct ktr_encoder *e, const struct ktr_site *site, unsigned number)
 
 #define TOLD_THREAD (1ull << 63) /* with its id; idents are as they are */
 
-/*
- * Has that thread's name, or that ident's, been looked at in this batch? Then it need not be again:
- * the batch's events are older than the first look.
- */
+/* Was that thread's name, or that ident's, looked at in this batch? If so, once is enough: the
+ * batch's events are older than the first look. */
 static bool
 batch_told(struct ktr_encoder *e, uint64_t what)
 {
@@ -420,8 +418,8 @@ batch_begin(struct ktr_encoder *e, unsigned cpu, uint64_t seq, const struct ktr_
 }
 
 /*
- * The site's slot, cleared if another site had it. The slot of the event before remembers this site
- * as its successor. *predicted: it was the successor already.
+ * Returns the site's slot, cleared if another site had it. The slot of the event before remembers
+ * this site as its successor. *predicted: this site was the successor already.
  */
 static inline struct ktr_wire_slot *
 batch_slot(struct ktr_encoder *e, uint32_t site, bool *predicted)

@@ -154,8 +154,8 @@ void ktr_encode_truncated(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus
 void ktr_encode_end(struct ktr_encoder *e, const struct ktr_wire_cpu *cpus, unsigned n);
 
 /**
- * Adds an event to the batch of its CPU, before it what metadata it needs. False: not added, the
- * batch has to end first (it is full, or of another CPU, or seq does not follow).
+ * Adds an event to the batch of its CPU, and before it the metadata that it needs. False if the
+ * batch has to end first: it is full, or another CPU's, or seq does not follow its last one.
  */
 bool ktr_encode_event(struct ktr_encoder *e, unsigned cpu, uint64_t seq,
 		      const struct ktr_entry *entry);

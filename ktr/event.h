@@ -56,8 +56,8 @@ struct ktr_log;
 struct ktr_entry;
 
 /**
- * The text of an event of this program's main log. Strings are found by ktr_string_text(), and long
- * data in the ring of that CPU, before event `seq`; KTR_SEQ_NEWEST: it was just recorded.
+ * Formats an event of this program's main log. Strings are found by ktr_string_text(), and long
+ * data in the ring of that CPU, before event `seq`; KTR_SEQ_NEWEST if it was just recorded.
  */
 #define KTR_SEQ_NEWEST UINT64_MAX
 /* The same by another format of its parameters. */

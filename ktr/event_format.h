@@ -31,8 +31,8 @@ void ktr_event_name(struct ktr_event_name *to, const char *func, unsigned line, 
 /** What a page of records looks like, and the head of a record: `header_page`, `header_event`. */
 extern const char ktr_format_header_page[], ktr_format_header_event[];
 /**
- * Writes the head of a record of n bytes, a multiple of 4, delta nanoseconds after the one before
- * it. Returns its bytes, at most KTR_FORMAT_RECORD_HEAD.
+ * Writes the head of a record of n bytes, a multiple of 4, that is delta nanoseconds later than the
+ * one before it. Returns how many bytes it has, at most KTR_FORMAT_RECORD_HEAD.
  */
 #define KTR_FORMAT_RECORD_HEAD 16u
 size_t ktr_format_record_head(uint8_t *to, uint64_t delta, size_t n);
@@ -71,8 +71,8 @@ struct ktr_value {
 /** The type of a parameter's field. */
 enum ktr_field ktr_param_field(const struct ktr_param *p);
 /**
- * Writes a record: the fields that all events have, then these, and zeros up to a multiple of 4.
- * Returns its bytes: at most KTR_FORMAT_COMMON, and for each value its own, and 12.
+ * Writes a record: the fields that all events have, these values, and zeros up to a multiple of 4.
+ * Returns its bytes, at most KTR_FORMAT_COMMON, the bytes of the values, and 12.
  */
 size_t ktr_record_put(uint8_t *to, uint32_t id, uint32_t tid, const struct ktr_value *v,
 		      unsigned n);
@@ -82,7 +82,7 @@ void ktr_format_begin(const struct ktr_format_out *out, const char *name, unsign
 /** A field at offset *at or soon after it; *at becomes the offset after the field. */
 void ktr_format_field(const struct ktr_format_out *out, enum ktr_field type, const char *name,
 		      unsigned *at);
-/** The fields of a trace point's parameters, and its print format, which begins after the first
- * `silent` of them. */
+/** Writes the fields of a trace point's parameters, and its print format, which leaves out the
+ * first `silent` of them. */
 void ktr_format_site(const struct ktr_format_out *out, const char *fmt,
 		     const struct ktr_param *params, unsigned nargs, unsigned silent);

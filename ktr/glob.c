@@ -6,8 +6,8 @@
 
 #include "ktr/fmt.h"
 
-/* Matches c with the set that begins after '['. Returns the address after its ']'; NULL: there is
- * no ']'. */
+/* Matches c with the set that begins after '['. Returns the address after the set's ']', or NULL
+ * if it has none. */
 static const char *
 glob_set(const char *p, char c, bool *hit)
 {
@@ -36,8 +36,9 @@ glob_set(const char *p, char c, bool *hit)
 }
 
 /*
- * Matches one character with one element. Returns the place after the element; NULL: no match. From
- * *unclosed on no '[' has its ']': NULL, not known yet. So that is found once, not at each '['.
+ * Matches one character with one element. Returns the place after the element, or NULL if it does
+ * not match. *unclosed: from there on no '[' has its ']' (NULL while that is not known), so that
+ * this is found once, and not at each '['.
  */
 static const char *
 glob_one(const char *p, char c, const char **unclosed)

@@ -15,8 +15,8 @@
 #include "ktr/ring.h"
 #include "ktr/sdt.h"
 
-/* With 0 for what the firing does not give: who has made a probe may look for more in its events.
- */
+/* Records the event with 0 for arguments that the firing does not give: whoever has made the
+ * probe may look for more in its events. */
 static __attribute__((noinline)) void
 fire_record_whole(const struct ktr_firing *f)
 {
@@ -77,8 +77,10 @@ do_nothing(const struct ktr_firing *f)
 
 static void call_all(const struct ktr_firing *f);
 
-/* What hook_fire() calls, by site->hook: of a single owner its hook, or what the log does. [k]
- * changes while no site has the owner. */
+/*
+ * What hook_fire() calls, by site->hook: a single owner's hook, or ktr_fire_record() if it has
+ * none; do_nothing() or call_all(). [k]; an owner's changes only while no site has that owner.
+ */
 enum { NOBODY = KTR_OWNER_MAX, SEVERAL, HOOKS };
 __extension__ static ktr_hook_fn *ktr_hooks[HOOKS] = {
     [0 ... KTR_OWNER_MAX - 1] = ktr_fire_record, [NOBODY] = do_nothing, [SEVERAL] = call_all};
@@ -121,8 +123,8 @@ ktr_fire_once(const struct ktr_firing *f)
 		ktr_fire_record(f);
 }
 
-/* Records an event. Its time, which is that of the firing for all hooks; 0: the log has refused it.
- */
+/* Records an event. Returns its time, which is then that of the firing for all hooks; 0 if the
+ * log has refused it. */
 static uint64_t
 record_now(const struct ktr_firing *f)
 {

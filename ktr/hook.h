@@ -26,11 +26,11 @@
 
 /** Where a probe has fired, as far as is known. */
 struct ktr_where {
-	/* KTR_SITE_ENTRY: where the function begins; KTR_SITE_RETURN: the return; otherwise in the
-	 * code after the trace point. */
+	/* For KTR_SITE_ENTRY, where the function begins; for KTR_SITE_RETURN, the return;
+	 * otherwise an address in the code after the trace point. */
 	uintptr_t pc;
-	/* KTR_SITE_ENTRY, KTR_SITE_RETURN: the probed function returns to here; no frame on the
-	 * stack says so. Otherwise 0. */
+	/* For KTR_SITE_ENTRY and KTR_SITE_RETURN, where the probed function returns to; no frame
+	 * on the stack says so. Otherwise 0. */
 	uintptr_t ret;
 	uintptr_t fp; /* of the innermost frame, as the machine's convention has it; 0: unknown */
 	/* The port's registers, where an exception interrupted code at pc; else NULL. */
@@ -74,8 +74,8 @@ void ktr_hook_without(void (*fn)(void *arg), void *arg);
 bool ktr_firing_logged(const struct ktr_firing *f);
 
 /**
- * A firing within another one, of f->site: finds out f->owners, and records the event if the log
- * does so for one of them. The caller calls hooks. For hooks.
+ * For hooks that fire a probe within a firing: finds out f->owners of f->site, and records the
+ * event if the log does so for one of them. The caller calls hooks.
  */
 void ktr_fire_within(struct ktr_firing *f);
 
@@ -90,13 +90,13 @@ uint64_t ktr_hook_refused(unsigned owner);
 /* ---- functions' probes that nobody wants for now ---- */
 
 /**
- * The owner's hook does nothing while *cpus is 0, until the owner is unregistered. Whoever changes
- * *cpus calls ktr_functions_look().
+ * While *cpus is 0, the owner's hook does nothing; this holds until the owner is unregistered.
+ * Whoever changes *cpus calls ktr_functions_look().
  */
 void ktr_hook_sleeps(unsigned owner, const uint64_t *cpus);
 /**
- * Finds out whether all owners that have functions' probes sleep. Then their code (fbt.S) goes on
- * at once: ktr_functions_asleep. Any context.
+ * Finds out whether all owners that have probes of functions sleep, and keeps it in
+ * ktr_functions_asleep: then the code of these probes (fbt.S) goes on at once. Any context.
  */
 void ktr_functions_look(void);
 extern uint32_t ktr_functions_asleep; /* atomic: 0, or 1 */
@@ -108,8 +108,8 @@ extern uint32_t ktr_functions_naps; /* atomic */
 extern uint32_t ktr_functions_owners; /* atomic: all owners of functions' probes */
 /* Gives the owner a hook. It has no site yet. */
 void ktr_hook_add(unsigned owner, ktr_hook_fn *hook);
-/* The owner has no site any more. Returns when no CPU is in its hook. False: the port cannot tell.
- */
+/* Removes the hook of an owner that has no site any more. Returns when no CPU is in it; false if
+ * the port cannot tell that. */
 bool ktr_hook_remove(unsigned owner);
 /* Sets the site's owners. */
 void ktr_hook_own(struct ktr_site *site, uint32_t owners);

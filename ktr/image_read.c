@@ -166,7 +166,7 @@ next_event(struct ktr_image *im, const struct ktr_image_cpu *c, uint64_t *seq, u
 
 /*
  * Looks for damage in a ring's header, and says in c->fault what does not fit. Two members can be
- * mended: whose ring it is, is known, and the check tells the number of slots. False: the events
+ * mended: the CPU is known anyway, and the check tells the number of slots. False if the events
  * cannot be found.
  */
 static bool

@@ -76,8 +76,8 @@ int ktr_image_open(struct ktr_image *im, ktr_image_read_fn *read, void *arg, uin
 		   char *err, size_t errlen);
 
 /**
- * Sound events of all CPUs, and damaged entries. Entries that hold parts of an event's long data
- * are no events, but when damaged they are entries like others.
+ * Counts the sound events of all CPUs, and the damaged entries. Entries with parts of an event's
+ * long data are no events; but damaged ones count as entries, like others.
  */
 void ktr_image_count(const struct ktr_image *im, uint64_t *sound, uint64_t *corrupt);
 

@@ -37,8 +37,8 @@ static struct ktr_names *intern_names = &ktr_names_first;
 static uint64_t intern_table[INTERN_TABLE]; /* positions by hash; atomic */
 
 /*
- * The first names take no room in the program's file. Whoever interrupts this, or comes at once,
- * has done the same or finds it done.
+ * Makes the first names at run time, so that they take no room in the program's file. Whoever
+ * interrupts this, or comes at the same time, does the same, or finds it done.
  */
 static void
 names_begin(void)
@@ -227,8 +227,8 @@ thread_find(const struct ktr_names *n, uint32_t tid, uint64_t *word)
 	return -1;
 }
 
-/* The way for a new thread's name: a free one, else that of a thread that has ended, else any. -1:
- * all are busy. */
+/* Chooses the way for a new thread's name: one that is free, else that of a thread that has
+ * ended, else any. -1 if all are busy. */
 static int
 thread_victim(uint32_t tid, uint64_t *word)
 {
@@ -249,8 +249,9 @@ thread_victim(uint32_t tid, uint64_t *word)
 }
 
 /*
- * Two who name one thread at once do not see the name that the other is storing, so it has two. The
- * later one stays. word: what guards the caller's.
+ * Drops the other name of a thread. Two who name a thread at the same time do not see what the
+ * other one stores, so it has two names; the later one stays. word: the word that guards the
+ * caller's.
  */
 static void
 thread_drop_older(uint32_t tid, int way, uint64_t word)

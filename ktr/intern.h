@@ -59,9 +59,9 @@ struct ktr_names {
 	uint64_t kept;    /* … of the next text that stays; atomic */
 	uint64_t renames; /* how often a thread got a name; atomic */
 	/*
-	 * The thread that has the name of the same index: its id in the upper half, and in the
-	 * lower a number that differs for each name. 0: free. A thread's set is its id modulo the
-	 * number of sets. Atomic.
+	 * For each name, its thread: the id in the upper half, and in the lower half a number that
+	 * differs for each name. 0 if the name is free. A thread's set is its id modulo the number
+	 * of sets. Atomic.
 	 */
 	uint64_t threads[KTR_THREAD_SETS][KTR_THREAD_WAYS];
 	char thread_names[KTR_THREAD_SETS][KTR_THREAD_WAYS][KTR_THREAD_NAME];
@@ -127,8 +127,8 @@ bool ktr_names_sound(const struct ktr_names *n, size_t size);
 const char *ktr_names_text(const struct ktr_names *n, uint64_t handle, char *buf);
 
 /**
- * The number of a thread's name in `n`, which differs for each name; 0: not known. name, unless
- * NULL, gets a copy; it has room for KTR_THREAD_NAME.
+ * Finds a thread's name in `n`. Returns its number, which differs for each name; 0 if the name is
+ * not known. name, unless it is NULL, gets a copy; it has room for KTR_THREAD_NAME.
  */
 uint64_t ktr_names_thread(const struct ktr_names *n, uint32_t tid, char *name);
 

@@ -64,8 +64,8 @@ void ktr_record_data(const struct ktr_site *site, const void *data, size_t len, 
 #pragma GCC visibility pop
 
 /*
- * What a site that is on calls instead of `record`. A plain load, which the compiler can make part
- * of the call: an aligned pointer is loaded whole.
+ * What a site that is on calls in place of `record`. It is loaded by a plain load, which the
+ * compiler can make part of the call; an aligned pointer is loaded whole.
  */
 #if KTR_TSAN_
 #define KTR_FIRE_(site, record) \
@@ -138,8 +138,8 @@ ktr_check_format(const char *fmt, ...)
 #endif
 
 /*
- * n: number of parameters; args: them, in parentheses, after a comma; record: the function, and
- * cargs its arguments after the site.
+ * n: the number of parameters; args: the parameters, in parentheses, after a comma; record: the
+ * function to call; cargs: what it gets after the site.
  */
 #define KTR_RECORD_AT_(site, symbol, m, n, format, args, record, cargs)             \
 	do {                                                                        \

@@ -77,8 +77,9 @@ void ktr_persist_store(const void *p, size_t size);
 bool ktr_persist_free(void *p);
 
 /**
- * Is there a region at p, with all its `size` within `room` bytes? phys is where p is. Reads
- * KTR_PERSIST_HEAD bytes; writes the header anew from its copy if only the copy is sound.
+ * Is there a region at p, and is all of its `size` within `room` bytes? phys is the address of p.
+ * Reads KTR_PERSIST_HEAD bytes. If only the copy of the header is sound, writes the header anew
+ * from it.
  */
 bool ktr_persist_open(void *p, uint64_t phys, size_t room);
 
@@ -99,7 +100,7 @@ void ktr_persist_reader_init(struct ktr_persist_reader *r, const struct ktr_pers
 uint64_t ktr_persist_root(struct ktr_persist_reader *r);
 
 /**
- * Copies n bytes from address va of the kernel that wrote the region. False: not in the region, or
- * damaged. reader is a struct ktr_persist_reader. Any context.
+ * Copies n bytes from address va of the kernel that wrote the region. False if they are not in the
+ * region, or damaged. reader is a struct ktr_persist_reader. Any context.
  */
 bool ktr_persist_read(void *reader, uint64_t va, void *buf, size_t n);

@@ -50,8 +50,9 @@
  *	                  memory; of firing->frame
  *	KTR_PORT_MAKE_NAMED(spec, first, err, errlen)
  *	                  before probes are switched on by name: makes those that exist when they
- *	                  are first named, and keeps those that the calls since one with `first`
- *have named. 0, or a negative errno value and a sentence in err. Control lock held from that one on
+ *	                  are first named, and keeps those that were named by the calls since
+ *	                  one with `first`. 0, or a negative errno value and a sentence in err.
+ *	                  The control lock is held from that call on
  *
  * The functions below are the port's as well. A record calls none of them, but for the two that
  * its slow path asks.

@@ -46,8 +46,8 @@ bool ktr_probe_name_matches(const struct ktr_probe_name *name, const char *spec)
 bool ktr_probe_matches(const struct ktr_site *site, const char *spec);
 
 /**
- * A spec of one name that no probe has: writes a spec that probes match, and that differs in one
- * misspelt field, or in the colon at the end; for a provider's name alone, the spec of all its
- * probes. False: there is none that is near enough. Any context.
+ * spec is one name, which no probe has. Writes a spec that probes match, and that differs from it
+ * in one misspelt field, or in the colon at the end; for a provider's name alone, the spec of all
+ * its probes. False if none is near enough. Any context.
  */
 bool ktr_probe_suggest(const char *spec, char *to, size_t len);

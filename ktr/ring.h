@@ -144,13 +144,14 @@ ktr_entry_is_part(const struct ktr_entry *entry)
 }
 
 /**
- * The data of such a parameter, up to `room` bytes; how many it copied. As the next.
+ * Copies the data of such a parameter, at most `room` bytes, and returns how many. Context as for
+ * ktr_data_text().
  */
 uint32_t ktr_data_bytes(const struct ktr_log *log, unsigned cpu, uint64_t before, uint64_t word,
 			void *buf, uint32_t room);
 /**
- * The text of a parameter for which ktr_data_is_word() holds, of an event of that CPU before whose
- * number `before` its data stand. buf has room for KTR_STRING_MAX: a longer text is cut. Any
+ * The text of a parameter for which ktr_data_is_word() holds. The event is one of that CPU, and its
+ * data stand before number `before`. buf has room for KTR_STRING_MAX; a longer text is cut. Any
  * context; locks as for ktr_log_read().
  */
 const char *ktr_data_text(const struct ktr_log *log, unsigned cpu, uint64_t before, uint64_t word,
@@ -204,8 +205,8 @@ enum ktr_read_status ktr_log_read(const struct ktr_log *log, unsigned cpu, uint6
 				  struct ktr_entry *entry);
 
 /**
- * The same for an event that is known to be below the head. False: it is gone, and the copy is
- * nothing.
+ * The same for an event that is known to be below the head. False if it is gone; then the copy is
+ * worth nothing.
  */
 bool ktr_ring_copy(const struct ktr_ring *ring, uint64_t seq, struct ktr_entry *entry);
 

@@ -34,15 +34,14 @@
 	extern struct ktr_site SDT_SITE_(prov, mod, func, name)
 
 /**
- * Defines a probe, whose provider is declared: the probe's name as a text, the format of its
- * arguments, their number, and their types. The format begins with ": ", or is "" without
- * arguments.
+ * Defines a probe of a provider that is declared. text: the probe's name; format: of its arguments,
+ * which begins with ": ", or "" if it has none; then their number and their types.
  */
 #define SDT_PROBE_DEFINE_TEXT(prov, mod, func, probe, text, format, n, ...) \
 	SDT_XLATE_(prov, mod, func, probe, text, format, n, ktr_record##n, (__VA_ARGS__), (NULL))
 /**
- * The same with seven arguments: `format` is that of the first five and ends with a %s, which
- * stands for the last two, printed by the format `last`.
+ * The same for a probe with seven arguments. `format` is that of the first five, and ends with a
+ * %s, which stands for the last two. These are printed by the format `last`.
  */
 #define SDT_PROBE_DEFINE_TEXT7(prov, mod, func, probe, text, format, last, ...) \
 	SDT_XLATE7_(prov, mod, func, probe, text, format, last, (__VA_ARGS__), (NULL))

@@ -79,8 +79,9 @@ static struct ktr_ring *exchange_rings[KTR_PORT_MAXCPU]; /* [control lock] too b
 static uint64_t exchange_copied[KTR_PORT_MAXCPU];
 
 /*
- * Copies the newest events that fit, from one on, which is returned. Events may be recorded
- * meanwhile: those that this overwrites are below the tail, when that is looked at again.
+ * Copies the newest events that fit, and returns the number of the first one. Events may be
+ * recorded meanwhile; those that are overwritten by that are below the tail, when the tail is
+ * looked at again.
  */
 static uint64_t
 exchange_copy(unsigned cpu, uint64_t tail, uint64_t head)
@@ -180,8 +181,9 @@ ktr_resize(unsigned entries)
 		ok = exchange_rings[cpu] != NULL;
 	}
 	/*
-	 * No CPU can wait until millions of events are copied: twice while they record, the second
-	 * time what the first one was long enough for; and the little that is left while they wait.
+	 * CPUs cannot wait while millions of events are copied. So events are copied twice while
+	 * CPUs go on recording, the second time only those recorded during the first; and the few
+	 * that are left then, while the CPUs wait.
 	 */
 	for (unsigned i = 0; i < 2 * KTR_PORT_MAXCPU && ok; i++) {
 		unsigned cpu = i % KTR_PORT_MAXCPU;

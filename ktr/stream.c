@@ -157,8 +157,8 @@ stream_header(struct ktr_stream *s)
 	s->mask_told = ktr_encode_mask(&s->enc);
 }
 
-/* The frame that was just made holds the next `count` events of a CPU, or says that they are lost.
- */
+/* Notes that the frame that was just made holds the next `count` events of a CPU, or says that
+ * they are lost. */
 static void
 stream_made(struct ktr_stream *s, unsigned cpu, uint64_t count, unsigned what, uint64_t events)
 {
@@ -248,9 +248,9 @@ stream_last_ticks(const struct ktr_stream_cpu *c, const struct ktr_ring *ring)
 }
 
 /*
- * Reports that the next events are gone, up to where the log was cleared or to the oldest event
- * that can be read. That event ends the loss. If there is none, events to come are not before the
- * mark.
+ * Reports that the next events are gone, up to where the log was cleared, or to the oldest event
+ * that can be read. The loss ends at that event. If there is no event, it ends at the mark, since
+ * events to come are not before that.
  */
 static void
 stream_gone(struct ktr_stream *s, unsigned cpu)

@@ -20,8 +20,8 @@
 #include "ktr/encode.h"
 #include "ktr/ring.h"
 
-/** Begin with the events that are recorded from now on; else with the log's first, and say how many
- * are overwritten. */
+/** Begin with the events that are recorded from now on. Without this flag a stream begins with
+ * the log's first event, and says how many were overwritten. */
 #define KTR_STREAM_NOW 1u
 /**
  * This is the accounting stream. It begins with the first event that the last one did not deliver,
@@ -60,8 +60,8 @@ struct ktr_stream_count {
 	uint64_t of[KTR_STREAM_DELIVERED + 1];
 };
 
-/** 65 KiB, or 5 KiB with KTR_SMALL, and more with more CPUs: not for a stack. Private to stream.c,
- * but for allocation. */
+/** Takes 65 KiB, or 5 KiB with KTR_SMALL, and more with more CPUs: not for a stack. Only
+ * stream.c uses its members. */
 struct ktr_stream {
 	struct ktr_encoder enc;
 	struct ktr_log *log;
@@ -101,7 +101,7 @@ struct ktr_stream {
 };
 
 /**
- * What HEADER says about the machine; call it again when something becomes known. Early boot, or
+ * Sets what HEADER says about the machine. Call it again when more becomes known. Early boot, or
  * control lock held.
  */
 void ktr_info_set(const struct ktr_info *info);
@@ -135,7 +135,7 @@ void ktr_stream_taken(struct ktr_stream *s, size_t n);
 
 /**
  * Copies up to len bytes of the stream to buf, and takes them. A frame may be split between calls.
- * Returns how many; 0 as ktr_stream_peek().
+ * Returns how many bytes; 0 as from ktr_stream_peek().
  */
 size_t ktr_stream_read(struct ktr_stream *s, void *buf, size_t len);
 

@@ -28,6 +28,6 @@ struct ktr_suggestion {
 void ktr_suggest_init(struct ktr_suggestion *s, const char *wanted, size_t len);
 /** name must stay valid as long as s is used. */
 void ktr_suggest_try(struct ktr_suggestion *s, const char *name);
-/** Is name near enough to a misspelt word, and nearer than *distance, which then becomes its own?
- */
+/** Is name so near to a misspelt word that it may be meant, and nearer than *distance? Then
+ * *distance becomes that of name. */
 bool ktr_suggest_nearer(const char *wanted, const char *name, unsigned *distance);

@@ -301,8 +301,8 @@ insn_reg(struct arch_trapframe *tf, unsigned n)
 	return regs[n & 15];
 }
 
-/* Accesses 8 bytes of the interrupted context's memory. False: they are a program's, who may not.
- */
+/* Accesses 8 bytes of the interrupted context's memory. False if that is a program's, and the
+ * program may not access them. */
 static bool
 insn_load(const struct arch_trapframe *tf, uint64_t *to, uintptr_t from)
 {

@@ -144,13 +144,17 @@ enum dif_func {
  *	DIF_COUNT DIF_SUM DIF_MIN DIF_MAX	1
  *	DIF_AVG		2: count, sum
  *	DIF_STDDEV	4: count, sum, sum of squares in 128 bits, low half first
- *	DIF_QUANTIZE	127: bucket 63 for 0, 64 + n for 2^n to 2^(n+1) - 1, 62 - n for their
- *negatives DIF_LQUANTIZE	levels + 2, levels = (p[1] - p[0]) / p[2]: below p[0], the levels,
- *from p[0] + levels * p[2] on. p[0] < p[1], p[2] > 0; at most DIF_MAX_LEVELS
- *	DIF_LLQUANTIZE	factor f = p[0], magnitudes p[1] to p[2], s = p[3] steps. Below f^p[1]; then
- *for each magnitude m: n - n / f buckets of width f^(m+1) / n from f^m on, where n is s, but at
- *most f^(m+1); then from f^(p[2]+1) on. f >= 2, 0 <= p[1] <= p[2], f^(p[2]+1) < 2^63; s is a
- *multiple of f, and n a divisor of f^(m+1); at most DIF_MAX_LEVELS + 2 words
+ *	DIF_QUANTIZE	127: bucket 63 for 0, 64 + n for 2^n to 2^(n+1) - 1, 62 - n for
+ *			their negatives
+ *	DIF_LQUANTIZE	levels + 2, where levels = (p[1] - p[0]) / p[2]: below p[0]; the
+ *			levels; from p[0] + levels * p[2] on. p[0] < p[1], p[2] > 0; at
+ *			most DIF_MAX_LEVELS
+ *	DIF_LLQUANTIZE	factor f = p[0], magnitudes p[1] to p[2], s = p[3] steps. Below
+ *			f^p[1]; then for each magnitude m n - n / f buckets of width
+ *			f^(m+1) / n from f^m on, where n is s, but at most f^(m+1); then
+ *			from f^(p[2]+1) on. f >= 2, 0 <= p[1] <= p[2], f^(p[2]+1) < 2^63;
+ *			s is a multiple of f, and n a divisor of f^(m+1); at most
+ *			DIF_MAX_LEVELS + 2 words
  */
 struct dif_agg {
 	uint8_t func; /* enum dif_func */
@@ -206,9 +210,10 @@ struct dif_status {
 	uint64_t completed;
 	uint64_t faulted;
 	uint64_t dropped; /* no room for a record */
-	/* Since the first of the consumers that are there now, and no firings of this one: probes
-	 * that fired while the CPU was in a firing, because an NMI came, or because the engine met
-	 * a probe.
+	/*
+	 * Counts probes that fired while the CPU was in a firing already, because an NMI came, or
+	 * because the engine met a probe. These are no firings of this consumer. It counts from the
+	 * first of the consumers on that are there now.
 	 */
 	uint64_t refused;
 	uint64_t buf_drops; /* records without room, in a buffer */
@@ -241,8 +246,9 @@ struct dif_status {
  */
 
 /*
- * Loads an image. EINVAL: refused, and why and where; ENOMEM; EBUSY: there is one already; ENOSPC:
- * no room for probes that it makes; EAGAIN: one of these has gone meanwhile.
+ * Loads an image. EINVAL: it is refused, and dif_load says why and where; ENOMEM; EBUSY: there is
+ * one already; ENOSPC: there is no room for probes that it makes; EAGAIN: one of these has gone
+ * meanwhile.
  */
 #define DIF_IOC_LOAD 0x4401 /* struct dif_load * */
 struct dif_load {
@@ -255,8 +261,8 @@ struct dif_load {
 	    matches; /* address of uint32_t for each clause, or 0: receives the probes it matches */
 	char error[96]; /* out, EINVAL, ENOSPC, EAGAIN: a sentence */
 };
-/* Fires BEGIN on this CPU, then switches the probes on. EINVAL: no image, or not for the first
- * time. */
+/* Fires BEGIN on this CPU, then switches the probes on. EINVAL if there is no image, or they
+ * were on before. */
 #define DIF_IOC_GO 0x4402
 /* Switches the probes off, then fires END on this CPU. */
 #define DIF_IOC_STOP 0x4403
@@ -313,8 +319,8 @@ struct dif_drops {
 #define DIF_PROGRAM_PATH 256
 /*
  * Makes a probe pidPID:MODULE:FUNCTION:NAME in a process, which the file keeps. It has to be there
- * before an image that names it is loaded. EINVAL: not there, and why; ENOSPC: too many; ESRCH; or
- * the error of looking up the path.
+ * before an image that names it is loaded. EINVAL: there is no such place, and why; ENOSPC: too
+ * many probes; ESRCH; or the error of looking up the path.
  */
 #define DIF_IOC_PID 0x440d /* struct dif_pid * */
 enum { DIF_PID_ENTRY, DIF_PID_RETURN, DIF_PID_OFFSET, DIF_PID_PROGRAM };

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * Hashes words. Keys are chosen by whoever is traced; who does not know the secret, whose second
- * word is odd, cannot choose many that fall into one chain. That takes both halves of the product:
- * the highest bit of a word changes just the highest bit of the lower half, whatever the secret,
- * and the next word could change it back.
+ * Hashes words. Whoever is traced chooses the keys. Without knowing the secret, whose second word
+ * is odd, he cannot choose many keys that fall into one chain. For that, both halves of the product
+ * are used: the highest bit of a word changes only the highest bit of the lower half, whatever the
+ * secret is, and the next word could change it back.
  */
 static inline uint32_t
 dif_hash_words(const uint64_t secret[2], uint64_t seed, const uint64_t *w, uint32_t n)

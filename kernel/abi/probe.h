@@ -15,8 +15,8 @@
 #define PROBE_FOLLOW 0x6b01
 
 /**
- * The same from the process's next exec on: what it does until then, to wait for this session
- * perhaps, is not of interest.
+ * As PROBE_FOLLOW, but from the process's next exec on: what it does before, perhaps to wait for
+ * this session, is not of interest.
  */
 #define PROBE_FOLLOW_EXEC 0x6b05
 

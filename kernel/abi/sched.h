@@ -3,8 +3,8 @@
 
 #include <stdint.h>
 
-/* Bits 0 to 7 are the child's exit signal. A thread: CLONE_VM | FS | FILES | SIGHAND | THREAD.
- * A process shares none of these but VM and FILES. */
+/* Bits 0 to 7 are the child's exit signal. A thread is made with CLONE_VM | FS | FILES | SIGHAND
+ * | THREAD. A process may share VM and FILES only. */
 #define CLONE_VM             0x00000100ul
 #define CLONE_FS             0x00000200ul
 #define CLONE_FILES          0x00000400ul

@@ -79,8 +79,8 @@ struct request {
 
 /* What a driver gives. */
 struct blk_mq_ops {
-	/* Starts a request: it calls blk_mq_start_request(), and some time blk_mq_end_request().
-	 * The queue's lock is held. */
+	/* Starts a request: calls blk_mq_start_request(); some time later the driver calls
+	 * blk_mq_end_request(). The queue's lock is held. */
 	void (*queue_rq)(struct gendisk *disk, struct request *rq);
 	/* Ends the requests that the device has done, as its interrupt does. No lock held. */
 	void (*poll)(struct gendisk *disk);
@@ -135,8 +135,8 @@ void blk_mq_init_queue(struct gendisk *disk, unsigned depth);
  */
 void add_disk(struct gendisk *disk);
 /*
- * Registers what makes the file of each device; and what writes the path of the file that a page
- * belongs to, and returns its length; 0: it is not known. Once, at boot.
+ * Registers two functions. make() makes the file of each device. path() writes the path of the file
+ * to which a bio's page belongs, and returns its length, or 0 if it is not known. Once, at boot.
  */
 void block_register_files(void (*make)(struct block_device *bdev),
 			  size_t (*path)(const struct bio *bio, char *buf, size_t size));
@@ -146,16 +146,16 @@ struct gendisk *block_next_disk(const struct gendisk *d);
 
 /* For the driver, lock held: the request is on its way. */
 void blk_mq_start_request(struct gendisk *disk, struct request *rq);
-/* For the driver, no lock held, any context but NMI: it is done. error: 0 or -EIO. Nothing if it
- * was ended before. */
+/* For the driver: a request is done. error: 0 or -EIO. If it was ended before, nothing happens.
+ * No lock held, any context but NMI. */
 void blk_mq_end_request(struct gendisk *disk, struct request *rq, int error);
-/* For the driver, no lock held: the device does not work any more; its requests fail. stopped: it
- * leaves their memory alone; otherwise nobody else ever gets that. */
+/* For the driver: the device no longer works, and its requests fail. stopped: the device leaves
+ * their memory alone; if not, nobody else ever gets that memory. No lock held. */
 void blk_mark_disk_dead(struct gendisk *disk, bool stopped);
 
 /*
- * Bios that somebody waits for. The caller has made `bio` with room for `max`, all else is zero.
- * bio_batch_add() adds one more; the caller has not more than max.
+ * Bios for which somebody waits. The caller has made `bio`, with room for `max`; all else is zero.
+ * bio_batch_add() adds one more, which the caller counts, so that there are never more than max.
  */
 struct bio_batch {
 	struct bio *bio;
@@ -167,8 +167,8 @@ struct bio_batch {
 void bio_batch_add(struct bio_batch *b, struct block_device *bdev, unsigned opf, uint64_t sector,
 		   void *data, uint32_t size);
 /*
- * Submits all, and waits until they are done. What is outside of the device, or writes to one that
- * cannot be, fails. 0, or the error of one.
+ * Submits all bios, and waits until they are done. One that lies outside of its device fails, and
+ * so does a write to a device that cannot be written to. 0, or the error of one of them.
  */
 int bio_batch_wait(struct bio_batch *b);
 /* Everything that was written to the disks is on them, or -EIO. */

@@ -6,7 +6,8 @@
  *
  * A request that a device does not end in time ends all use of that device. It is reset, and then
  * all fails, though a write may have happened. QEMU's reset waits for what QEMU has in flight, and
- * the machine with it. Pages of the requests of a device that cannot be reset are never free again.
+ * the machine waits with it. If a device cannot be reset, the pages of its requests are never free
+ * again.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/block/bio.h"
@@ -246,9 +247,9 @@ blk_mark_disk_dead(struct gendisk *disk, bool stopped)
 }
 
 /*
- * Is a request late? If none is, but the driver has some, the callout is set anew; so it is if the
- * callout itself is late: then the machine stood, and its device too, and all have their time
- * again.
+ * Is a request late? If not, and the driver has some, the callout is set anew. It is also set anew
+ * if the callout itself is late: then the machine stood still, and the device with it, and all
+ * requests get their time again.
  */
 static bool
 blk_mq_check_expired(struct request_queue *q)

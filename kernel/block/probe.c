@@ -1,8 +1,9 @@
 /*
  * probe.c - what is told of requests to disks (probe.h). The probes fire in blk.c.
  *
- * A bio is what DTrace's guide calls a buffer: io tells of bios, as the events of Linux that have
- * `bio` in their name do. The others tell of requests, into which bios were merged.
+ * A bio is what DTrace's guide calls a buffer. The provider io tells of bios, and so do the events
+ * of Linux with `bio` in their name. The other events tell of requests, into which bios were
+ * merged.
  */
 #include "kernel/block/probe.h"
 

@@ -19,8 +19,8 @@ struct disk_stats {
 	uint64_t since_ns; /* if there are: since when, by clock_ns() */
 };
 
-/* The bio goes into its disk's queue; and a request that begins with `first` has ended. Lock held.
- */
+/* Count: a bio goes into its disk's queue; a request that begins with the bio `first` has ended.
+ * The queue's lock is held. */
 void disk_stats_insert(struct bio *bio);
 void disk_stats_end(const struct bio *first, uint32_t bytes);
 

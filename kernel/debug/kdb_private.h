@@ -125,19 +125,19 @@ void kdb_command_write(char *mod, char *args);
  */
 const struct thread *kdb_thread_next(const struct thread *t, struct thread *copy);
 /*
- * The CPU on which t runs now, or is being switched out: what its context says is old until then.
- * KDB_NO_CPU: it is switched out.
+ * The CPU on which t runs, or is being switched out: until that has ended, what its context says is
+ * old. KDB_NO_CPU if it is switched out.
  */
 int kdb_thread_cpu(const struct thread *t);
 /*
- * Finds a thread by its name, if one only has it, or by its id or address, an expression. NULL: an
- * error line was printed.
+ * Finds a thread by its name, if only one has it; or by an expression that is its id or address.
+ * NULL after an error line was printed.
  */
 const struct thread *kdb_thread_find(const char *command, const char *word);
 /* Prints "sh tid 7". */
 void kdb_print_thread(const struct thread *t);
-/* Finds the process with a pid, or of a thread, or the current one. NULL: an error line was
- * printed. */
+/* Finds a process: by its pid, by a thread of it, or the current one. NULL after an error line
+ * was printed. */
 const struct proc *kdb_proc_find(const char *command, char *args, struct proc *copy);
 void kdb_command_ps(char *mod, char *args);
 void kdb_show_thread(char *args);
@@ -173,7 +173,8 @@ enum kdb_stepped kdb_step_done(struct arch_trapframe *tf, int *point);
 /* Prints "breakpoint 2" or "watchpoint 1: name: old 1 new 2", without newline. */
 void kdb_print_point(int point);
 /*
- * Must steps end at pc? After it comes a program or another thread, where a step would not return.
+ * Must single steps stop at pc? A program or another thread comes after it, from where a step would
+ * not return.
  */
 bool kdb_last_stop(uintptr_t pc);
 /* Must this instruction not be stepped? One that may fault might wait for a stopped CPU. */

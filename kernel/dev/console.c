@@ -138,8 +138,8 @@ keys_release(void)
 }
 
 /*
- * Gives the terminal what console_unread() has kept. keys_busy held, until the key that has come
- * meanwhile, a later one, is given, too. True: as console_key().
+ * Gives the terminal what console_unread() has kept. keys_busy is held until the key that was typed
+ * after these has been given, too. Returns as console_key().
  */
 static bool
 console_give_kept(void)

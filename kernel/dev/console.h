@@ -22,8 +22,8 @@ void console_init(void);
  */
 bool console_write(const char *text, size_t len);
 
-/* Writes a character, a newline as \r and it, without a lock. For the debugger, while all else is
- * stopped. */
+/* Writes one character without a lock, and \r before a newline. For the debugger, while all else
+ * is stopped. */
 void console_putc(char c);
 /* A received character, or -1. */
 int console_getc_polled(void);

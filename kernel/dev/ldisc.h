@@ -35,8 +35,8 @@ void ldisc_init(struct ldisc *l, void (*echo)(void *, const char *, size_t), voi
 /* Handles a received character. Returns the signal that it causes, or 0. *wake: wake readers. */
 int ldisc_input(struct ldisc *l, char c, bool *wake);
 /*
- * Reads at most n bytes, in canonical mode from one line. Returns how many; 0: end of file. One
- * that follows the last byte for which there is room is taken with it.
+ * Reads at most n bytes, in canonical mode from one line. Returns how many; 0 at the end of file.
+ * An end of file right after the last byte that fits is taken with it.
  */
 size_t ldisc_read(struct ldisc *l, char *buf, size_t n);
 /* Bytes committed and not yet read; in canonical mode, an end of file is one. */

@@ -3,8 +3,8 @@
  * /dev/pts/N. What is written to the master is the terminal's input. What programs write to the
  * terminal, and its echo, the master reads.
  *
- * Locking: the terminal's lock guards the ring, too. Masters that wait sleep on the pty, which is
- * where readers of its terminal sleep; slaves that wait for room on its ring.
+ * Locking: the terminal's lock guards the ring, too. A master that waits sleeps on the pty, as
+ * readers of its terminal do. A slave that waits for room sleeps on the ring.
  */
 #include "kernel/dev/pty.h"
 

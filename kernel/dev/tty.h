@@ -111,8 +111,9 @@ void tty_hangup(struct tty *t);
 /* Is the current process in the foreground, or in another session? t->lock held. */
 bool tty_foreground(const struct tty *t);
 /*
- * The same. 0: it is. -EINTR: sig stops it, and then the system call begins again. 1: it is not,
- * and it ignores or blocks sig. -EIO: nobody would continue it.
+ * Waits until the current process may go on. 0 if it is in the foreground, or in another session;
+ * -EINTR if sig stops it, after which the system call begins again; 1 if it is in the background,
+ * and ignores or blocks sig; -EIO if nobody would continue it.
  */
 int tty_await_foreground(struct tty *t, int sig);
 /* May the current process change the terminal? 0, -EIO, -EINTR or -EPERM. */

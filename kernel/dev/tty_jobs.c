@@ -134,8 +134,9 @@ tty_adopt(struct tty *t)
 }
 
 /*
- * The current process, a session's leader, gives up its terminal; hung: one that is hung up. The
- * foreground group gets SIGHUP, and goes on if it was stopped and `go_on`. False: it has none.
+ * The current process, a session's leader, gives up its terminal; with `hung`, only one that is
+ * hung up. The foreground group gets SIGHUP, and with `go_on` SIGCONT, too. False if the session
+ * has no such terminal.
  */
 static bool
 leave_tty(bool hung, bool go_on)

@@ -1,8 +1,8 @@
 /*
- * act.c - what programs may do to the system, if the consumer asked for it. A signal cannot be sent
- * from where a probe fires. So it is noted, and the CPU interrupts itself; the interrupt comes when
- * interrupts are on again, at the latest on the way to user mode.
- * Locking: each CPU has its own notes, touched with interrupts off.
+ * act.c - what programs may do to the system, if their consumer has asked for it. A signal cannot
+ * be sent from where a probe fires. So it is noted, and the CPU interrupts itself. That interrupt
+ * comes when interrupts are on again, at the latest on the way to user mode. Locking: each CPU has
+ * its own notes, touched with interrupts off.
  */
 #include "arch/pcpu.h"
 #include "arch/smp.h"
@@ -76,7 +76,7 @@ send_noted(void)
 HOOK(resched, send_noted);
 
 /*
- * Waits, for at most half of each second on a CPU, whoever asks. False: that would be longer. A
+ * Waits for ns; at most half of each second on a CPU, whoever asks. False if this would be more. A
  * second begins with the first wait in it, so the last half of one and the first half of the next
  * may follow each other.
  */

@@ -1,6 +1,6 @@
 /*
- * consumer.c - who traces: consumers begin, are watched, and end; the one that began with the boot.
- * Locking: dtrace_lock.
+ * consumer.c - who traces: how consumers begin, are watched, and end; and the consumer that began
+ * with the boot. Locking: dtrace_lock.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -110,8 +110,9 @@ dtrace_clean(struct dtrace_consumer *c)
 }
 
 /*
- * The dead-man: takes the probes from consumers that gave no sign of life, while there are some.
- * And it cleans the speculations of one that nobody asks how it is.
+ * The thread that watches: it takes the probes from consumers that gave no sign of life, as long as
+ * there are consumers that need to be watched. It also cleans the speculations of the one that
+ * began with the boot, which nobody asks for its status.
  */
 static void
 consumer_watch(void *arg)
@@ -267,10 +268,8 @@ dtrace_consumer_go(struct dtrace_consumer *c)
 	return error != 0 ? error : dtrace_go(c);
 }
 
-/*
- * The file gets the consumer that began with the boot, in the place of its own, which is empty but
- * for probes of processes that it may have made.
- */
+/* Gives the file the consumer that began with the boot. The file's own consumer goes; it is empty,
+ * but may have made probes in processes. */
 int
 dtrace_consumer_claim(struct dtrace_consumer **by)
 {
@@ -288,8 +287,8 @@ dtrace_consumer_claim(struct dtrace_consumer **by)
 	kmap_free(c);
 	*by = anonymous;
 	__atomic_store_n(&anonymous->d.alive_ns, dtrace_machine_ns(), __ATOMIC_RELAXED);
-	/* release: pairs with the acquire in dif_is_alive(), which must not see its old sign of
-	 * life */
+	/* release: pairs with the acquire in dif_is_alive(), which must not see the old sign of
+	 * life together with this */
 	__atomic_store_n(&anonymous->d.h.options.deadman_ns, anonymous_deadman_ns,
 			 __ATOMIC_RELEASE);
 	anonymous = NULL;

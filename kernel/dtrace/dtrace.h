@@ -40,8 +40,8 @@ struct dtrace_consumer {
 	uint32_t necbs, nprobes;
 	bool enabled; /* its clauses are at their probes */
 	bool waits;   /* its programs do not run before dtrace_exchange() */
-	/* The kernel's own: clause N is at this site, whatever its name is. Or NULL. While it
-	 * loads. */
+	/* For a consumer of the kernel itself, while it loads: the site of each clause, whatever
+	 * its name is. NULL for others. */
 	const struct ktr_site *const *only;
 	dtrace_upcall *upcall; /* the kernel's own; or NULL */
 	struct dtrace_ecb *ecbs;
@@ -61,8 +61,9 @@ struct dtrace_cpu {
 extern struct dtrace_cpu dtrace_cpus[];
 
 /*
- * Makes the clauses of a loaded image. matches (or NULL) receives how many probes each is at. 0;
- * -ENOMEM; or the error of a probe that cannot be made, and err (errlen > 0) has a sentence.
+ * Puts the clauses of a loaded image at their probes. matches[], unless it is NULL, gets the number
+ * of probes of each clause. 0; -ENOMEM; or the error of a probe that cannot be made, and then err
+ * has a sentence, if errlen > 0.
  */
 int dtrace_match(struct dtrace_consumer *c, uint32_t *matches, char *err, size_t errlen);
 /* BEGIN, and then the probes. */
@@ -85,10 +86,8 @@ void dtrace_owner_end(void);
 
 /* A consumer without an image. NULL: *error. */
 struct dtrace_consumer *dtrace_consumer_open(int *error);
-/*
- * Takes an image, or the arrays in c->d if it is NULL: clauses at their probes, which are off. l
- * receives what there is to say. 0 or -errno.
- */
+/* Loads an image, or the arrays in c->d if image is NULL, and puts its clauses at their probes,
+ * which stay off. l gets what there is to say about it. 0 or -errno. */
 int dtrace_consumer_load(struct dtrace_consumer *c, struct dif_load *l, const uint8_t *image,
 			 size_t size);
 /* dtrace_go(), and it is stopped when it gives no sign of life. 0 or -errno. */
@@ -101,16 +100,16 @@ int dtrace_consumer_claim(struct dtrace_consumer **by);
 void dtrace_consumer_boot(const char *path);
 
 /*
- * For the kernel's own consumers: loads what the kernel has made (dif_load_arrays()), and runs its
- * programs until they are detached, that of clause N at sites[N]; if it waits, from
+ * For the kernel's own consumers: loads what the kernel has made (dif_load_arrays()), and runs the
+ * program of clause N at sites[N] until it is detached. With `waits`, the programs run only from
  * dtrace_exchange() on. 0 or -errno. dtrace_lock is not held. Thread context.
  */
 int dtrace_attach(const struct dif *made, const struct ktr_site *const *sites, bool waits,
 		  dtrace_upcall *upcall, struct dtrace_consumer **to);
 void dtrace_detach(struct dtrace_consumer *c);
 /*
- * The programs of `to`, which waits, run in the place of those of `from`, which ends: a firing runs
- * either. from NULL: they begin. dtrace_lock is not held. Thread context.
+ * Ends the programs of `from`, and runs those of `to`, which waited, instead: each firing runs one
+ * of the two. If from is NULL, those of `to` just begin. dtrace_lock is not held. Thread context.
  */
 void dtrace_exchange(struct dtrace_consumer *from, struct dtrace_consumer *to);
 /* The image's first variable, an integer of scope DIF_GLOBAL. */
@@ -119,16 +118,14 @@ dtrace_global(const struct dtrace_consumer *c)
 {
 	return __atomic_load_n((const uint64_t *)c->d.globals, __ATOMIC_RELAXED);
 }
-/*
- * Takes the aggregations of all CPUs: fn gets those of one at a time (struct dif_entry). Thread
- * context; dtrace_lock is not held.
- */
+/* Takes the aggregations of all CPUs, and gives fn() those of one CPU at a time, as struct
+ * dif_entry. Thread context; dtrace_lock is not held. */
 void dtrace_take(struct dtrace_consumer *c, void (*fn)(const void *entries, size_t size, void *arg),
 		 void *arg);
 /*
- * For upcalls: fires a probe that is no trace point, in the firing that has called, and sets its
- * owners. The log records it, and programs run. At most four such firings are within each other;
- * more are refused.
+ * For upcalls: within the firing that has made the call, fires a probe that is no trace point, and
+ * sets its owners. The log records it, and programs run. At most four such firings may be within
+ * each other; more are refused.
  */
 void dtrace_fire_within(struct ktr_firing *f);
 

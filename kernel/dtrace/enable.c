@@ -30,8 +30,8 @@ struct mutex dtrace_lock = MUTEX_INIT("dtrace");
 
 static int owner = -1;
 /*
- * The first clause at each site, by the site's number; with SLOW, it is not the only one, or there
- * is more to know than the clause. dtrace_lock; atomic
+ * For each site, by its number, its first clause. The bit SLOW is set if that is not the only one,
+ * or the firing needs more than the clause. dtrace_lock; atomic
  */
 static uintptr_t *sites;
 static uintptr_t sites_bias; /* where it would begin for a site at address 0 */
@@ -300,8 +300,8 @@ dtrace_go(struct dtrace_consumer *c)
 	consumer_enable(c, PART_OWN);
 	c->enabled = true;
 	fire_for(dtrace_own[DIF_PROBE_BEGIN], c);
-	/* Not before: probes that were made for it are there already. All CPUs see what BEGIN did.
-	 */
+	/* Programs run on all CPUs only from here on, though probes that were made for this
+	 * consumer are on already. All CPUs see what BEGIN did. */
 	smp_call_all(ecb_barrier, NULL);
 	for (unsigned i = 0; i < c->d.cpus && !c->waits; i++)
 		dif_open_cpu(&c->d, i);
@@ -347,9 +347,8 @@ is_at(const struct dtrace_consumer *c, uint32_t clause, const struct ktr_site *s
 	       !uprobe_in_other(site, c->pids);
 }
 
-/* Makes the clauses at each probe, by the probes' ids and in the image's order; or only counts
- * them.
- */
+/* Makes the clauses at each probe, in the order of the probes' ids and then of the image; or, if
+ * not `make`, only counts them. */
 static void
 make_ecbs(struct dtrace_consumer *c, uint32_t *matches, bool make)
 {

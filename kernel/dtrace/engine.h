@@ -57,9 +57,10 @@ struct dif_step {
 	int32_t imm;
 };
 
-/* Where records go, for one CPU: two buffers by DIF_SWITCH, else one. In a ring that has wrapped
- * (end != 0) the oldest record is at tail, and those before `end` are older than those before head.
- * The time of a record in a buffer is dif_port_stamp()'s.
+/*
+ * Where the records of one CPU go: with DIF_SWITCH two buffers, otherwise one. If a ring has
+ * wrapped (end != 0), its oldest record is at tail, and the records from there to `end` are older
+ * than those before head. Times in the buffer are those of dif_port_stamp().
  */
 struct dif_buffer {
 	uint8_t *base; /* that is written */
@@ -73,8 +74,8 @@ struct dif_spec_buffer { /* one speculation's records on one CPU */
 	uint32_t life; /* the speculation's, to which they belong */
 };
 
-/* A table of aggregations: an array of offsets, one for each aggregation without keys; the hash
- * table's offsets; the entries. Offset 0: none. */
+/* A table of aggregations. It begins with an offset for each aggregation without keys; then come
+ * the offsets of the hash table, and the entries. Offset 0 means none. */
 struct dif_table {
 	uint32_t *slots;   /* NULL: there is no table */
 	uint32_t *buckets; /* the hash table's part of them */
@@ -124,8 +125,8 @@ struct dif_cpu {
 	uint32_t token_probe, token_epid;
 	uint64_t *keys; /* that have been pushed: DIF_MAX_KEY bytes */
 	struct dif_last_fault fault;
-	/* Odd: the program that runs may have addresses of elements (variable.c). Counts how often
-	 * that began and ended. atomic */
+	/* Counts how often a program began to have addresses of elements (variable.c), and
+	 * stopped: odd while one has some. atomic */
 	uint32_t holds;
 	struct dif_run run;
 } __attribute__((aligned(64)));
@@ -208,24 +209,24 @@ struct dif_refusal {
 
 /*
  * Takes a copy of an image, which is aligned as its structures are, for CPUs 0 to cpus - 1. 0;
- * -EINVAL, and why; -ENOMEM. Thread context.
+ * -EINVAL, and *why has the reason; -ENOMEM. Thread context.
  */
 int dif_load(struct dif *d, const void *image, size_t size, unsigned cpus, struct dif_refusal *why);
-/* The same of what the kernel has made: d->h has the options and how many elements each array has,
- * and the arrays are in d. */
+/* The same, for what the kernel has made: d->h has the options and how many elements each array
+ * has, and d has the arrays. */
 int dif_load_arrays(struct dif *d, unsigned cpus, struct dif_refusal *why);
 /* No program runs, and none will. */
 void dif_unload(struct dif *d);
-/* Verifies a clause's program, with dif_verify_size() bytes of memory to work in. The sections have
- * been checked. 0 or -EINVAL. */
+/* Verifies the program of a clause, in an image whose sections were checked. work:
+ * dif_verify_size() bytes to work in. 0 or -EINVAL. */
 int dif_verify(const struct dif *d, uint32_t clause, void *work, struct dif_refusal *why);
 size_t dif_verify_size(const struct dif *d);
 /* ---- decode.c ----------------------------------------------------------------------------------
  */
 
 /*
- * Operations of programs as they run. Where one of these stands in the place of several, those
- * after the first are still there, so that a branch may lead to them.
+ * Operations that programs only have when they run. Where one stands for several instructions, all
+ * but the first are still in their places, so that a branch may lead to them.
  */
 enum dif_own_op {
 	/* DIF_BUILTIN of what needs no call: + enum dif_builtin */
@@ -256,8 +257,8 @@ enum dif_own_op {
 	DIF_OWN_RET_RECORD,
 	DIF_OWN_RET_RESET,
 	DIF_OWN_RET_HELD, /* of one that may have addresses of elements */
-	/* The first instructions of a clause: DIF_OWN_BUILTIN, and a DIF_OWN_JNE of what it gave,
-	 * which leads to DIF_OWN_FALSE: + enum dif_builtin */
+	/* For the first two instructions of a clause: a DIF_OWN_BUILTIN, and a DIF_OWN_JNE of
+	 * its result that leads to DIF_OWN_FALSE: + enum dif_builtin */
 	DIF_OWN_IF = 224,
 };
 #define DIF_QUICK_STR 64u /* bytes of a string that are read without a call */
@@ -277,8 +278,8 @@ uint32_t dif_agg_words(const struct dif_agg *a, int64_t *base);
  */
 
 /*
- * May a program run on this CPU, which is c? Then its firing is counted. False: not any more, or it
- * is time to see whether the consumer lives, and then to raise c->limit.
+ * May a program run on this CPU, of which c is? If so, counts the firing. If not, the CPU runs no
+ * more programs, or it is time to ask dif_is_alive(), and to raise c->limit.
  */
 static inline bool
 dif_admit(struct dif_cpu *c)
@@ -291,8 +292,8 @@ dif_admit(struct dif_cpu *c)
 	return true;
 }
 /*
- * Runs the program of a clause on this CPU, which is c and has counted the firing, and counts how
- * it ended. After a fault it calls dif_port_fault().
+ * Runs the program of a clause on this CPU, of which c is, and counts how it ended. The firing has
+ * been counted. After a fault it calls dif_port_fault().
  */
 static inline void
 dif_fire(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f)
@@ -333,8 +334,9 @@ void dif_exit(const struct dif_at *at, int32_t status);
 /* Lets its programs run on a CPU, unless it has ended. */
 void dif_open_cpu(struct dif *d, unsigned cpu);
 /*
- * May a program run on CPU c, where dif_admit() has said no, or was not asked? A consumer that did
- * not show up for long loses its probes: it may starve, or be stopped. CPU c, interrupts off.
+ * Asked after dif_admit() has said no, or instead: may a program run on CPU c? A consumer that gave
+ * no sign of life for long loses its probes: it may have starved, or be stopped. On CPU c,
+ * interrupts off.
  */
 bool dif_is_alive(struct dif *d, struct dif_cpu *c, uint64_t now);
 /* Adds up what the CPUs have counted; leaves members 0 that the engine does not know. */
@@ -384,8 +386,8 @@ void dif_dynamic_init(struct dif_dynamic *t, void *memory, size_t size, uint32_t
 uint32_t dif_dynamic_chunk(uint32_t key_size, uint32_t value_size);
 uint64_t dif_var_load(struct dif_run *r, uint32_t var);
 bool dif_var_store(struct dif_run *r, uint32_t var, uint64_t value);
-/* The program on this CPU has ended, or uses no address any more that dif_var_load() has given; the
- * one that has called it may still use some. */
+/* The program on this CPU has ended, or no longer uses any address that dif_var_load() gave it.
+ * The program within which it was called may still use some (run.keeps). */
 static inline void
 dif_var_release(struct dif_cpu *c)
 {
@@ -397,8 +399,9 @@ dif_var_release(struct dif_cpu *c)
 	__atomic_store_n(&c->holds, (holds + 1) & ~1u, __ATOMIC_RELEASE);
 }
 /*
- * For who looks from outside: the value of a variable of scope DIF_GLOBAL, as DIF_LDV has it; of an
- * array the element of these keys. A text may change meanwhile. While no hook can run on this CPU.
+ * For observers from outside: the value of a variable of scope DIF_GLOBAL, as DIF_LDV has it; if it
+ * is an array, of the element with these keys. A text may change meanwhile. Call it while no hook
+ * can run on this CPU.
  */
 uint64_t dif_var_read(struct dif *d, uint32_t var, const uint64_t *keys, uint32_t key_words);
 /* Is [addr, addr + n) in variables of the consumer, or in one element's value? */
@@ -413,9 +416,9 @@ bool dif_key_str(struct dif_run *r, uint64_t addr);
 bool dif_key_stack(struct dif_run *r, bool user, uint32_t frames);
 void dif_agg_add(struct dif_run *r, uint32_t agg, uint64_t value, uint64_t weight);
 /*
- * Takes the table that is written away, and puts the spare one in its place. On the table's CPU
- * with interrupts off. Returns how many bytes of entries there are from *entries on; they are valid
- * until dif_agg_done(), which must follow.
+ * Exchanges a CPU's table, to which its programs add, for the spare one. *entries becomes the first
+ * entry of the old table. Returns how many bytes of entries it has; they are valid until
+ * dif_agg_done(), which must follow. On that CPU with interrupts off.
  */
 uint32_t dif_agg_take(struct dif *d, unsigned cpu, void **entries);
 void dif_agg_done(struct dif *d, unsigned cpu);
@@ -458,14 +461,17 @@ bool dif_record_open(struct dif_run *r, uint32_t layout);
 /* Takes the open record back. */
 void dif_record_undo(struct dif_run *r);
 /*
- * Records the string at addr, of at most `size` bytes with the NUL. If it is the record's last, the
- * record ends with it. false: a fault.
+ * Records the string at addr, in at most `size` bytes with its NUL. If it is the last member of the
+ * record, the record ends with it. False after a fault.
  */
 bool dif_record_str(struct dif_run *r, uint8_t *to, uint64_t addr, uint32_t size);
 /* Stores a stack into `words` words. */
 void dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words);
-/* Up to two pieces, in order. By DIF_SWITCH the buffer that was written is exchanged: on its CPU
- * with interrupts off. Else: no program runs. They are valid until the next dif_record_take(). */
+/*
+ * Takes a CPU's records: up to two pieces, in order, which are valid until the next
+ * dif_record_take(). With DIF_SWITCH this exchanges the buffers: on that CPU, with interrupts off.
+ * Otherwise no program may run.
+ */
 void dif_record_take(struct dif *d, unsigned cpu, void *piece[2], uint32_t size[2]);
 /* In copies of records, which were taken: makes their times nanoseconds. */
 void dif_record_times(void *piece, uint32_t size);

@@ -24,8 +24,8 @@ memory_part(uint64_t addr, size_t n, uint64_t start, uint64_t size)
 }
 
 /*
- * Memory that cannot fault: the kernel's image and most of its RAM, and what the engine gave out.
- * How many of n bytes from addr on are in it; 0: not the first.
+ * How many of the n bytes from addr on are in memory that cannot fault: the kernel's image, most of
+ * its RAM, and what the engine gave out. 0 if the first one is not.
  */
 static inline size_t
 memory_direct(const struct dif_run *r, uint64_t addr, size_t n)
@@ -53,8 +53,8 @@ dif_copy(struct dif_run *r, void *dst, uint64_t addr, size_t n)
 }
 
 /*
- * Copies by words, as many as there are in `limit` bytes. *ended: the last one had the NUL, and 0
- * in all bytes after it. Returns the bytes copied, up to the NUL.
+ * Copies a string by words, as many as fit into `limit` bytes. *ended: the NUL was in the last
+ * word, in which all bytes from it on are 0. Returns how many bytes there are before the NUL.
  */
 static inline size_t
 copy_words(char *dst, const char *src, size_t limit, bool *ended)

@@ -317,8 +317,8 @@ struct ancestor {
 	const struct proc *parent;
 };
 
-/* An ancestor may end meanwhile, and its memory be used for something else. False: p is no memory.
- */
+/* Reads from a process that may have ended, and whose memory may have another use. False if p is
+ * no memory. */
 static bool
 load_proc(struct ancestor *a, const struct proc *p)
 {
@@ -357,16 +357,6 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 		return this_pcpu()->nmi > 0 ? 2 : this_pcpu()->irq_depth > 0;
 	case DIF_B_PROGRAM:
 		return place_program();
-	case DIF_B_PC:
-		return ktr_firing_where(f).pc;
-	case DIF_B_NARGS:
-		return f->nargs;
-	case DIF_B_DATA:
-		return f->has_data ? (uintptr_t)f->data : 0;
-	case DIF_B_DATALEN:
-		return f->has_data ? f->len : 0;
-	case DIF_B_EPID:
-		return at->epid;
 	case DIF_B_CURPROC:
 		return (uintptr_t)t->proc;
 	case DIF_B_GID:

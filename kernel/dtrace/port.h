@@ -35,14 +35,17 @@ bool dif_port_user_store(uint64_t addr, const void *src, size_t n);
 /* A number that nobody can predict. Thread context. */
 uint64_t dif_port_secret(void);
 uint64_t dif_port_thread(void); /* tells threads apart: the key of their variables */
-/* The value of a built-in variable; strings: an address that a program may read. */
+/*
+ * The value of a built-in variable; strings: an address that a program may read. Those that the
+ * firing and the clause have are not asked for: ID, EPID, PC, NARGS, DATA and DATALEN.
+ */
 uint64_t dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f,
 			  enum dif_builtin what);
 /* The text for which argument n stands, cut to size bytes with its NUL. False: it is none. */
 bool dif_port_text(const struct ktr_firing *f, unsigned n, char *to, size_t size);
 /*
- * Argument n, 6 to 9, of a function that is entered, beyond those of the firing; else 0. The firing
- * of ERROR is still at that entry, if it is a program's.
+ * Argument n, 6 to 9, at the entry of a function that has so many; else 0. Arguments 0 to 5 are in
+ * the firing. The firing of ERROR is still at that entry, if it is a program's.
  */
 uint64_t dif_port_argument(const struct ktr_firing *f, unsigned n);
 /* DIF_LOG. */
@@ -65,9 +68,9 @@ bool dif_port_act(const struct dif_at *at, enum dif_op op, uint64_t a);
 void dif_port_fault(const struct dif_at *at, struct dif_cpu *c, const struct ktr_firing *f);
 
 /*
- * In the kernel these are no calls. dif_port_time(): nanoseconds since boot. dif_port_stamp(): a
- * time, of which dif_port_ns() makes nanoseconds since boot. dif_port_quick(): a built-in variable,
- * of those that DIF_PORT_QUICK(X) names by X(enum dif_builtin).
+ * In the kernel these are no calls. dif_port_time() is nanoseconds since boot. dif_port_stamp() is
+ * a time that dif_port_ns() turns into nanoseconds since boot. dif_port_quick() is the value of a
+ * built-in variable, one of those that DIF_PORT_QUICK(X) names by X(enum dif_builtin).
  */
 #if defined(DIF_PORT_DEFAULT)
 #include "kernel/dtrace/dif/quick.h"

@@ -48,9 +48,9 @@ struct dtrace_seen {
 	char copies[2][KTR_STRING_MAX];
 };
 /*
- * The firing, or a copy in *to with the address of a text for each argument that stands for one, of
- * at most two, and with the result of a system call as D has it: arguments 0 and 1. The kernel's
- * own follows these. Any context.
+ * Returns the firing as programs see it: f itself, or a copy in *to. In the copy, an argument that
+ * stands for a text (at most two do) is the address of the text, and the result of a system call is
+ * arguments 0 and 1, as D has it. Any context.
  */
 const struct ktr_firing *dtrace_see(const struct dtrace_probe *p, const struct ktr_firing *f,
 				    struct dtrace_seen *to);

@@ -70,8 +70,8 @@ dif_record_open(struct dif_run *r, uint32_t layout)
 }
 
 /*
- * Cuts the open record to so many words. Its room is given back, unless its speculation was
- * discarded meanwhile, and has lost it already.
+ * Cuts the open record to so many words. The rest of its room is given back, unless its speculation
+ * was discarded meanwhile and has lost all of it.
  */
 static void
 record_cut(struct dif_run *r, uint32_t words)
@@ -155,8 +155,8 @@ dif_record_times(void *piece, uint32_t size)
 }
 
 /*
- * Finds a speculation. *s NULL: it is 0, which speculation() returns if none is free. False: there
- * is none of that number.
+ * Finds a speculation by its number. *s becomes NULL for 0, the number that speculation() returns
+ * if none is free. False if there is no such number.
  */
 static bool
 spec_get(struct dif_run *r, uint64_t spec, struct dif_spec **s)

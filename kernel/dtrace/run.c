@@ -40,6 +40,28 @@ run_divide(bool is_signed, bool rest, uint64_t a, uint64_t b)
 	return (uint64_t)(rest ? (int64_t)a % (int64_t)b : (int64_t)a / (int64_t)b);
 }
 
+/* The built-in variables that are in the firing and the clause, and then those of the kernel. */
+static inline uint64_t
+run_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_builtin what)
+{
+	switch (what) {
+	case DIF_B_ID:
+		return at->probe;
+	case DIF_B_EPID:
+		return at->epid;
+	case DIF_B_PC:
+		return ktr_firing_where(f).pc;
+	case DIF_B_NARGS:
+		return f->nargs;
+	case DIF_B_DATA:
+		return f->has_data ? (uintptr_t)f->data : 0;
+	case DIF_B_DATALEN:
+		return f->has_data ? f->len : 0;
+	default:
+		return dif_port_builtin(at, f, what);
+	}
+}
+
 /* ---- what the first loop does of operations that may need a call ---- */
 
 /* May 64 KiB from addr on be read directly? */
@@ -66,9 +88,8 @@ find_quick(const struct dif_run *r, const struct dif *d, const struct dif_cpu *c
 	return entry != 0 ? (uint64_t *)((uint8_t *)c->aggs.slots + entry) + 2 : NULL;
 }
 
-/* Opens a record in a buffer that is no ring, of a DIF_PLACE(layout, words). NULL: there is no
- * room.
- */
+/* Opens a record in a buffer that is no ring. place is a DIF_PLACE(layout, words). NULL if there
+ * is no room. */
 static inline struct dif_record *
 open_quick(const struct dif_at *at, struct dif_cpu *c, uint32_t place)
 {
@@ -319,7 +340,7 @@ DIF_PORT_QUICK(BUILTIN)
 MAY_FAULT(argstr, (USES(), dif_arg_string(R, (unsigned)i->imm, &D)))
 DO(log, dif_port_log(f))
 DO(upcall, dif_port_upcall(at, f, i->imm, &A))
-DO(builtin, D = dif_port_builtin(at, f, (enum dif_builtin)i->imm))
+DO(builtin, D = run_builtin(at, f, (enum dif_builtin)i->imm))
 MAY_FAULT(ureg, dif_port_uregister(A, &D) || dif_fail(R, DIF_FAULT_ILLOP, A))
 
 OP(call)

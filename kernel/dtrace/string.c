@@ -103,8 +103,9 @@ is_among(const uint64_t map[4], char c)
 	return (map[(uint8_t)c / 64] >> (uint8_t)c % 64 & 1) != 0;
 }
 
-/* The next token of the copy that the first call made, in this program or one before it in the
- * same firing: since then, no program but ERROR's has run here. */
+/* Finds the next token of a text. The text was copied by the first call, in this program or in
+ * an earlier one in the same firing. No other program has run here since, unless it was one of
+ * ERROR. */
 static bool
 subr_strtok(struct dif_run *r, uint64_t addr, const char *separators, uint64_t *v)
 {

@@ -26,8 +26,8 @@ subr_copyin(struct dif_run *r, uint64_t addr, uint64_t size, uint64_t *v)
 	return dif_port_user_load(to, addr, size) || user_fault(r, addr);
 }
 
-/* Piece by piece, none of which goes beyond a page: the string may end before one that is absent.
- */
+/* Copies piece by piece, none of which goes beyond a page: the string may end before a page that
+ * is absent. */
 static bool
 subr_copyinstr(struct dif_run *r, uint64_t addr, uint64_t size, uint64_t *v)
 {

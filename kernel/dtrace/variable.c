@@ -66,8 +66,8 @@ dif_dynamic_value(const struct dif_dynamic *t, struct chunk *k)
 	return (uint8_t *)k + t->size - t->value_size;
 }
 
-/* The list's head is a counter in the upper half, so that no two states of the list look the same,
- * and the first chunk in the lower half. */
+/* Frees a chunk. The word that begins the list has the first chunk in its lower half, and in its
+ * upper half a counter, so that no two states of the list look the same. */
 static void
 chunk_free(struct dif_dynamic *t, uint32_t number)
 {
@@ -283,8 +283,8 @@ dynamic_load(struct dif_run *r, uint32_t var)
 
 	if ((t->count == 0 && !bytes) || !dynamic_search(r, var, &s))
 		return 0;
-	/* A program stores in bytes through their address, so they are there once it is asked for.
-	 */
+	/* A program that asks for the address of bytes stores through it: so the element must be
+	 * there already. */
 	if (*s.link == NONE && bytes) {
 		struct chunk *k = dynamic_add(r, var, &s);
 

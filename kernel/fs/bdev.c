@@ -20,10 +20,8 @@
 static struct vnode *dev_dir;
 static struct mutex holding = MUTEX_INIT("bdev"); /* guards what `holder` becomes */
 
-/*
- * Moves these sectors of a page, one bio for neighbours. What is after the end of the device is
- * zeroes, and stays in memory.
- */
+/* Reads or writes these sectors of a page, with one bio for those next to each other. Sectors after
+ * the end of the device are zeroes in memory, and stay there. */
 static void
 move_sectors(struct block_device *bdev, unsigned op, uint64_t index, char *page, uint8_t sectors,
 	     struct bio_batch *b)

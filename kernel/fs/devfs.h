@@ -39,15 +39,15 @@ struct dev_ops {
  */
 int devfs_register(const char *name, const struct dev_ops *ops, void *arg);
 /*
- * Takes the bytes of a write a piece at a time, and gives each to send(), which returns how many
- * went, and in *error, which is 0 at first, why not all. A signal ends it between two pieces:
- * -EINTR. Returns how many bytes went. Thread context.
+ * Takes the bytes of a write a piece at a time and gives each to send(), which returns how many
+ * went, and sets *error, which is 0 before, if these were not all. A signal between two pieces ends
+ * it: *error is -EINTR. Returns how many bytes went. Thread context.
  */
 size_t dev_send(struct file *f, struct uio *u,
 		size_t (*send)(const struct file *f, const char *text, size_t n, int *error),
 		int *error);
 /* Makes the directory /dev/NAME, in which only the kernel adds names. NULL: no memory. */
 struct vnode *devfs_mkdir(const char *name);
-/* vn, which is new, with its type and its device number, leads to that device; or to none: -ENXIO.
- */
+/* Makes a new vnode, which has its type and device number, lead to the device of that number, or
+ * to none (-ENXIO). */
 void devfs_make_node(struct vnode *vn);

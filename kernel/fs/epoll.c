@@ -1,9 +1,9 @@
 /*
- * epoll.c - sets of files to wait for: epoll_create, epoll_ctl, epoll_wait. They wait as poll()
- * does (poll.c), and look at each of their files then.
+ * epoll.c - sets of files to wait for: epoll_create, epoll_ctl, epoll_wait. A wait sleeps as poll()
+ * does (poll.c), and then looks at each file of the set.
  *
  * A set has no references to its files: a file leaves it when its last descriptor is closed. Sets
- * may contain sets, LEVELS_MAX of them one in another, and none itself.
+ * may contain sets, up to LEVELS_MAX one within another; no set contains itself.
  *
  * Locking: one mutex, epoll_lock, guards all sets and the lists file.watches, also while files are
  * looked at, but not while events are copied to the program. It is taken before the locks of
@@ -71,8 +71,9 @@ set_of(const struct file *f)
 static void look_into(struct epoll *e);
 
 /*
- * Which events the item's file is ready for: those that the item asks for, EPOLLERR and EPOLLHUP.
- * Counts their news; none if the driver counts none.
+ * Returns the events that the item asks for and for which its file is ready; EPOLLERR and EPOLLHUP
+ * need not be asked for. Sets it->news to how often the file had news, or 0 if the driver does not
+ * count.
  */
 static uint32_t
 item_ready(struct item *it)
@@ -212,8 +213,8 @@ sys_epoll_create1(const uint64_t a[6])
 
 SYSCALL_IS(epoll_create, (int)a[0] > 0 ? sys_epoll_create1((const uint64_t[6]){0}) : -EINVAL)
 
-/* How many sets are in each other, from e on inwards. More than LEVELS_MAX: also if avoid is one.
- */
+/* How many sets are within each other, from e on inwards. Returns more than LEVELS_MAX if
+ * `avoid` is one of them. */
 static unsigned
 levels_in(struct epoll *e, const struct epoll *avoid)
 {

@@ -12,14 +12,13 @@ struct file;
 struct poll_source;
 
 /*
- * Tells the owner from now on, or no longer; fd: the number that it is told. 0; -ENOTTY: the file
- * cannot; -ENOMEM. Thread context of a process, no lock held.
+ * From now on, tells or does not tell the owner of a file's news. fd is the number that the owner
+ * gets with them. 0; -ENOTTY if the file has no news to tell; -ENOMEM. Thread context of a process,
+ * no lock held.
  */
 int fasync_set(struct file *f, int fd, bool on);
-/*
- * fcntl() with F_SETOWN, F_GETOWN, F_SETOWN_EX, F_GETOWN_EX, F_SETSIG or F_GETSIG. What it returns,
- * or -errno. Context as above.
- */
+/* Does what fcntl() does with F_SETOWN, F_GETOWN, F_SETOWN_EX, F_GETOWN_EX, F_SETSIG or F_GETSIG,
+ * and returns the same, or -errno. Context as above. */
 int64_t fasync_fcntl(struct file *f, int command, uint64_t arg);
 /* More to read, or more room: POLLIN, POLLOUT. For poll_notify(). Any context but NMI. */
 void fasync_notify(struct poll_source *s, unsigned events);

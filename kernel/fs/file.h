@@ -74,8 +74,9 @@ int file_open(const char *path, int flags, uint32_t mode, struct file **out);
 /* The same, relative to the directory cwd (NULL: the root). */
 int file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, struct file **out);
 /*
- * Opens a vnode and takes over its reference; with O_PATH as a place only, of which its driver does
- * not hear. On error (the driver's, -ENFILE, -ENOMEM) the caller keeps the reference.
+ * Opens a vnode and takes over its reference. With O_PATH the file is a place only, and its driver
+ * does not hear of it. After an error (the driver's, -ENFILE, -ENOMEM) the caller keeps the
+ * reference.
  */
 int file_open_vnode(struct vnode *vn, int flags, struct file **out);
 /*
@@ -123,8 +124,9 @@ struct filetable *filetable_clone(struct filetable *ft, struct uidinfo *ui);
 void filetable_destroy(struct filetable *ft);
 void filetable_close_on_exec(struct filetable *ft);
 /*
- * The open file of a descriptor of the current process, or NULL. It stays until this system call
- * has ended: if other threads could close it, by a reference that the thread holds so long.
+ * Returns the open file of a descriptor of the current process, or NULL. The file stays until this
+ * system call has ended: where other threads could close it, the thread holds a reference for so
+ * long.
  */
 struct file *filetable_get(struct filetable *ft, uint64_t fd);
 /* The same, also if it was opened with O_PATH, so that it is only a place in the tree of names. */
@@ -136,28 +138,25 @@ struct file *filetable_get_kind(uint64_t fd, const struct vnode_ops *ops, int *e
 /* Drops these references now. */
 void file_release_held(void);
 /*
- * Stores f at the lowest free descriptor >= min, and takes over its reference. flags: O_CLOEXEC or
- * 0. NULL: keeps the descriptor for filetable_fill(). Returns the descriptor. -EMFILE: none is
- * free; -ENOMEM; then the caller keeps the reference.
+ * Stores f at the lowest free descriptor from min on, and takes over its reference; or, if f is
+ * NULL, keeps the descriptor for filetable_fill(). flags: O_CLOEXEC or 0. Returns the descriptor;
+ * or -EMFILE if none is free, -ENOMEM, and then the caller keeps the reference.
  */
 int filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags);
 /* The same at the lowest that is free; but if none is, drops the reference. */
 int filetable_install(struct file *f, int flags);
-/*
- * Keeps the lowest free descriptor of the current process for filetable_fill(); until then nobody
- * else gets it. -EMFILE: none is free; -ENOMEM.
- */
+/* Keeps the lowest free descriptor of the current process for filetable_fill(), so that nobody else
+ * gets it. Returns it; or -EMFILE if none is free, -ENOMEM. */
 int filetable_reserve(void);
 /* Stores f there and takes over its reference. NULL: the descriptor is free again. */
 void filetable_fill(unsigned fd, struct file *f, int flags);
-/*
- * Both files become descriptors, whose numbers, fd, are stored at ufds before anybody can use them.
- * 0; -EMFILE, -ENOMEM, -EFAULT: the references are dropped.
- */
+/* Gives both files descriptors. Their numbers are stored in fd, and at ufds before anybody can use
+ * them. 0; or -EMFILE, -ENOMEM, -EFAULT, and then the references are dropped. */
 int filetable_give_pair(struct file *f[2], int fd[2], uint64_t ufds, int flags);
 /*
- * Stores f at fd, takes over its reference, and closes the file that was there. fd < FILES_MAX.
- * 0, -EBUSY: it is reserved, or -ENOMEM; then the caller keeps the reference.
+ * Stores f at fd, which is below FILES_MAX, takes over its reference, and closes the file that was
+ * there. 0; or -EBUSY if fd is kept for another file, -ENOMEM, and then the caller keeps the
+ * reference.
  */
 int filetable_put(struct filetable *ft, struct file *f, unsigned fd, int flags);
 /* Is a descriptor, if it is open, to be closed by exec()? */

@@ -185,8 +185,8 @@ clear_tail(struct vnode *vn, uint64_t next)
 }
 
 /*
- * The file has at least `size` bytes. After this the caller makes dirty what is new, though
- * write_begin() has done so: a pass that came between has taken that for bytes after the end of the
+ * Makes the file have at least `size` bytes. After this the caller makes the new bytes dirty, even
+ * where write_begin() did so: a pass that came in between took them for bytes after the end of the
  * file, which are not written and count as clean. vn->lock held.
  */
 static void
@@ -196,10 +196,8 @@ grow_to(struct vnode *vn, uint64_t size)
 		__atomic_store_n(&vn->size, size, __ATOMIC_SEQ_CST);
 }
 
-/*
- * The file has no more than `size` bytes. Nothing after the size is written; then it waits for
- * whoever writes a page by the old size, and has it busy. vn->lock held.
- */
+/* Makes the file have at most `size` bytes. From then on no byte after that is written; this waits
+ * for those who write a page by the old size, and have it busy. vn->lock held. */
 static int
 shrink_to(struct vnode *vn, uint64_t size)
 {

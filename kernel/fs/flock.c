@@ -55,8 +55,9 @@ sys_flock(const uint64_t a[6])
 	if (op == LOCK_UN)
 		flock_unlock(f);
 	while (r == 0 && op != LOCK_UN && f->flock != op) {
-		/* As in Linux, others may come before the change. Another thread may have given it
-		 * the lock while this one was waiting. */
+		/* As in Linux, the old lock goes first, so others may get theirs in between.
+		 * Another thread may have given the file the new lock while this one was
+		 * waiting. */
 		if (f->flock != 0)
 			flock_unlock(f);
 		if (op == LOCK_SH ? f->vn->flocks >= 0 : f->vn->flocks == 0) {
@@ -112,10 +113,8 @@ link_lock(struct vnode *vn, struct record_lock *l)
 	vn->locks = l;
 }
 
-/*
- * Takes the range of `cut` from its owner's locks. If that leaves two parts of one, *spare becomes
- * the second one, and NULL. flock_mutex held.
- */
+/* Takes the range of `cut` out of its owner's locks. If that makes two locks of one, the second one
+ * is *spare, which becomes NULL. flock_mutex held. */
 static void
 cut_range(struct vnode *vn, const struct record_lock *cut, struct record_lock **spare)
 {
@@ -149,8 +148,8 @@ cut_range(struct vnode *vn, const struct record_lock *cut, struct record_lock **
 }
 
 /*
- * Adds to the range of `l`, which vn does not have yet, those of its owner's locks of its kind that
- * overlap it or touch it. flock_mutex held.
+ * Widens the range of `l`, which is not in vn's list yet, by the ranges of its owner's locks of the
+ * same kind that overlap it or touch it. flock_mutex held.
  */
 static void
 widen_range(const struct vnode *vn, struct record_lock *l)

@@ -1,6 +1,5 @@
 /*
- * fsnotify.h - what happens to files is told here, once for all file systems; inotify.c asks for
- * it.
+ * fsnotify.h - tells what happens to files, once for all file systems; inotify.c listens.
  *
  * An event has a mask of one IN_… (kernel/abi/inotify.h), and IN_ISDIR where the name that goes
  * with it is a directory's. While nobody watches anything, each costs a load and a branch. Thread
@@ -31,7 +30,7 @@ fsnotify_active(void)
 void fsnotify_parent(struct vnode *vn, uint32_t mask);
 void fsnotify_tell(struct vnode *vn, uint32_t mask, const char *name);
 
-/* Something has happened to vn: for watches of it and of its directory. vfs_lock is not held, nor
+/* Tells those who watch vn, or its directory, what has happened to it. vfs_lock is not held, nor
  * is the lock of a vnode. */
 static inline void
 fsnotify(struct vnode *vn, uint32_t mask)
@@ -67,7 +66,8 @@ void fsnotify_delete(struct vnode *vn, struct vnode *dir, const char *name);
 /* vn goes: IN_DELETE_SELF, IN_UNMOUNT. Its watches end. */
 void fsnotify_end(struct vnode *vn, uint32_t mask);
 /*
- * The name n was taken from its directory. If its vnode is open, events of that still have the name
- * for watches of the directory: then true, and the vnode keeps it. vfs_lock held.
+ * Call this when the name n was taken from its directory. Returns true if its vnode is open: then
+ * the vnode keeps the name, with which its events are told to those who watch the directory.
+ * vfs_lock held.
  */
 bool fsnotify_keep_name(struct vname *n);

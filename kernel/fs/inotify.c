@@ -163,8 +163,8 @@ inotify_free_mark(struct fsnotify_mark *m)
 
 	while (*at != m)
 		at = &(*at)->next;
-	/* release: who finds none frees or forgets a vnode without a reference of ours, perhaps at
-	 * once: vnode_evict(), name_is_idle() */
+	/* release: whoever reads that there is no mark may free or forget the vnode at once,
+	 * without a reference of ours: vnode_evict(), name_is_idle() */
 	__atomic_store_n(at, m->next, __ATOMIC_RELEASE);
 	list_remove(&m->in_group);
 	__atomic_fetch_sub(&fsnotify_watches, 1, __ATOMIC_RELAXED);
@@ -179,8 +179,8 @@ inotify_free_mark(struct fsnotify_mark *m)
 }
 
 /*
- * The lock is given up, and then the references of watches that have ended: the last one of a link
- * of /proc ends other watches.
+ * Gives up the lock, and after that drops the references of watches that have ended: the last
+ * reference to a link of /proc ends other watches.
  */
 static void
 inotify_unlock(void)

@@ -1,9 +1,9 @@
 /*
  * memfd.c - files in memory without a name, and their seals: what nobody can do to them any more.
  *
- * A map that could write, and F_SEAL_WRITE, exclude each other: who maps it so counts itself in
- * `sharing` before it looks at the seals, and who seals it sets them before it looks at that, and
- * for maps. Locking: vn->lock for the seals.
+ * A map that could write and F_SEAL_WRITE exclude each other. Whoever maps the file so counts
+ * itself in `sharing` before it looks at the seals; whoever seals the file sets the seals before it
+ * looks at `sharing`, and for maps. Locking: vn->lock for the seals.
  */
 #include "kernel/fs/memfd.h"
 #include "kernel/abi/errno.h"

@@ -298,8 +298,8 @@ unmount_mark(struct vnode *root)
 		n->vn->detached = true;
 }
 
-/* Takes the names that are leaving m, whose vnodes are in use until they are freed. Both locks
- * held. False: there are none. */
+/* Moves the names of m that are leaving to `gone`; their vnodes are in use until they are freed.
+ * False if there are none. Both locks held. */
 static bool
 take_leaving(const struct mount *m, struct list *gone)
 {

@@ -319,8 +319,8 @@ find_or_add(struct vnode *vn, uint64_t index, void **page)
 	return *page != NULL ? 0 : add_page(vn, index, page);
 }
 
-/* Waits until the page is not busy, or has all that is wanted. False: it is no longer the file's.
- * pages_lock held. */
+/* Waits while the page is busy, unless it has all sectors in `want`. False if it is no longer
+ * the file's. pages_lock held. */
 static bool
 await_page(struct page *p, const struct vnode *vn, uint8_t want)
 {

@@ -34,22 +34,22 @@ extern struct spinlock pages_lock;
 /* The page; NULL: there is none. ref: with a reference. Spin locks only. */
 void *pagecache_find(const struct vnode *vn, uint64_t index, bool ref);
 /*
- * Stores a page, which becomes the file's; or finds that there is one already, which *page is then.
- * ref: *page has a reference more. -ENOSPC: no memory; -EFBIG: the number is too large. Spin locks
- * only.
+ * Makes `new` a page of the file. If the file has that page already, *page becomes that one
+ * instead. ref: adds a reference to *page. -ENOSPC if there is no memory; -EFBIG if the index is
+ * too large. Takes spin locks only.
  */
 int pagecache_insert(struct vnode *vn, uint64_t index, void *new, bool ref, void **page);
 /*
- * Takes the first page from *index on out of the file, and moves *index after it. It is the
- * caller's. NULL: none. Waits for the page of a disk.
+ * Takes the first page from *index on out of the file, gives it to the caller, and moves *index
+ * behind it. NULL if there is none. Waits if the page is a disk's and busy.
  */
 void *pagecache_take(struct vnode *vn, uint64_t *index);
 
 /* ---- of disks. Thread context, no spin lock held ---- */
 
 /*
- * The page, with a reference, of which the sectors `want` are valid. -EIO, -ENOMEM, -EFBIG,
- * and what `readpage` returns.
+ * Finds or reads a page, of which the sectors in `want` will be valid; *page has a reference. -EIO,
+ * -ENOMEM, -EFBIG, or what `readpage` returns.
  */
 int pagecache_get(struct vnode *vn, uint64_t index, uint8_t want, void **page);
 /* The same, but nothing is read: the sectors become zeroes, valid and dirty. */
@@ -85,8 +85,8 @@ void writeback_hurry(void);
 /* Names are gone, or there may be too many: the thread frees some. False: there is no thread. */
 bool writeback_trim(void);
 /*
- * Who writes a lot calls this, and waits if too much is dirty. vfs_lock and locks of vnodes may be
- * held, which the thread never takes. No lock of a file system may be.
+ * Waits if too much is dirty; whoever writes a lot calls this. vfs_lock and locks of vnodes may be
+ * held, since the thread that writes never takes them, but no lock of a file system.
  */
 void writeback_throttle(void);
 /* The same for who has changed a page that it maps, if va is one of a file on a disk. */
@@ -94,18 +94,19 @@ void writeback_throttle_map(struct vmspace *vm, uintptr_t va);
 /* Is too much dirty? Any context. */
 bool writeback_is_late(void);
 /*
- * Memory is out: writes what is dirty, takes pages out of the maps that share them, and gives up
- * some. False: there are none, or the disk has written nothing for long. It waits for page faults
- * in spaces that share pages, so also for a disk from which one of them reads. Locks as for
- * writeback_throttle().
+ * Call this when memory is out: it writes what is dirty, takes pages out of the maps that share
+ * them, and gives up some. False if there are none, or the disk has written nothing for long. It
+ * waits for page faults in spaces that share pages, and so for a disk from which one of them reads.
+ * Locks as for writeback_throttle().
  */
 bool writeback_reclaim(void);
 /* What a file system writes of itself into pages of its device, between files and devices. */
 struct writeback_client {
 	struct list link;
 	/*
-	 * 0 or -errno. last: the machine is about to end. Nothing new is taken from then on, and
-	 * the next pass makes the file system clean, if all was written.
+	 * Writes what the file system keeps of itself. 0 or -errno. last: the machine is about to
+	 * end. Then nothing new is taken, and if all was written, the next pass makes the file
+	 * system clean.
 	 */
 	int (*sync)(struct writeback_client *c, bool last);
 };
@@ -114,9 +115,9 @@ void writeback_start(void);
 void writeback_join(struct writeback_client *c);
 void writeback_leave(struct writeback_client *c);
 /*
- * Each that uses a file hears once that something written to it was lost: 0 or -errno. *since is
- * what it has heard; at first writeback_sample(), by which a newcomer, too, hears what nobody has
- * heard yet. Any context.
+ * Each user of a file hears once, by writeback_error(), that something written to it was lost: 0 or
+ * -errno. *since says what the user has heard so far. It begins with writeback_sample(), by which a
+ * newcomer also hears what nobody has heard yet. Any context.
  */
 uint32_t writeback_sample(const struct vnode *vn);
 int writeback_error(struct vnode *vn, uint32_t *since);
@@ -129,8 +130,8 @@ int filemap_truncate(struct vnode *vn, uint64_t size);
 int filemap_allocate(struct vnode *vn, uint64_t off, uint64_t len, bool keeps_size);
 void *filemap_fault(struct vnode *vn, uint64_t index, bool make, int *err);
 /*
- * May these bytes, which are not none, be written? Then the file has its new time, and no set-id
- * bits, whether bytes will move or not. The user's limit, and max, may shorten the write. 0,
- * -EROFS; -EFBIG, perhaps with a signal. max: of the file, in bytes. vn->lock held.
+ * May these bytes, at least one, be written? If so, the file gets its new time and loses its set-id
+ * bits, even if no byte moves afterwards. The user's limit, or `max`, the most bytes that the file
+ * may have, may shorten the write. 0; -EROFS; -EFBIG, perhaps with a signal. vn->lock held.
  */
 int vnode_check_write(struct vnode *vn, struct uio *u, uint64_t off, uint64_t max);

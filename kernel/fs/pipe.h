@@ -24,8 +24,9 @@ extern const struct vnode_ops fifo_ops;
 
 bool is_pipe(const struct file *f);
 /*
- * Returns the bytes that the pipe has room for; set: after it has got room for `size`, or somewhat
- * more. -EBADF: it is none; -EBUSY: it has more now; -EPERM, -EINVAL, -ENOMEM.
+ * Returns how many bytes the pipe has room for; with `set`, after giving it room for `size` bytes
+ * or a little more. -EBADF if the file is no pipe; -EBUSY if it holds more than that now; -EPERM,
+ * -EINVAL, -ENOMEM.
  */
 int64_t pipe_fcntl(const struct file *f, bool set, uint64_t size);
 /* Waits for room. 0; -EAGAIN (nowait), -EPIPE, -EINTR. */
@@ -33,24 +34,24 @@ int pipe_await_room(const struct file *f, bool nowait);
 /* Waits for data. 1; 0 at the end; -EAGAIN (nowait), -EINTR. */
 int pipe_await_data(const struct file *f, bool nowait);
 /*
- * Waits for data and gives up to len bytes of it to sink(arg, u), which takes what it can and
- * returns how many, or -errno. It may wait for a disk, but for no user: the pipe is locked, and
- * only poll() does not wait for that. take: what it took leaves the pipe. Returns what sink() does;
- * 0 at the end; or as pipe_await_data().
+ * Waits for data, and offers up to len bytes of it to sink(arg, u), which takes what it can and
+ * returns how many, or -errno. With `take`, these leave the pipe. sink() may wait for a disk, but
+ * not for a user: the pipe is locked meanwhile, and only poll() goes on. Returns what sink() does;
+ * 0 at the end; or an error of pipe_await_data().
  */
 int64_t pipe_give(const struct file *f, size_t len, bool nowait, bool take,
 		  int64_t (*sink)(void *arg, struct uio *u), void *arg);
 /*
- * Waits for room, and keeps up to n bytes of it for pipe_fill_kept(), which must follow. How many;
- * or as pipe_await_room().
+ * Waits for room, and keeps up to n bytes of it for pipe_fill_kept(), which must follow. Returns
+ * how many, or an error of pipe_await_room().
  */
 int64_t pipe_keep_room(const struct file *f, size_t n, bool nowait);
-/* Stores n of the bytes for which `kept` is kept, and gives the rest of the room back. n, or
- * -EPIPE. */
+/* Stores n bytes in the room that was kept, which is `kept` bytes, and gives back the rest.
+ * Returns n, or -EPIPE. */
 int64_t pipe_fill_kept(const struct file *f, const void *from, size_t n, size_t kept);
 /*
- * Waits for data and takes up to n bytes, whose room stays kept; pipe_put_back() must follow, and
- * until then others who read wait. How many; or as pipe_await_data().
+ * Waits for data and takes up to n bytes, whose room stays kept. pipe_put_back() must follow; until
+ * then other readers wait. Returns how many, or an error of pipe_await_data().
  */
 int64_t pipe_take(const struct file *f, void *to, size_t n, bool nowait);
 /* Of n bytes from pipe_take(), the last `left` are the first ones of the pipe again. */

@@ -53,14 +53,15 @@ pipe_at(const struct pipe *p, uint64_t n)
 	return n & (p->size - 1);
 }
 
-/* After each change, before others have the lock or hear of it: poll() tells it. The lock is held.
- */
+/* Tells poll() of a change. Call it after each, before others have the lock or hear of the
+ * change. The lock is held. */
 void pipe_publish_ready(struct pipe *p);
 /* Waits for data. 1: there is some. 0: end of file. -EAGAIN (nowait), -EINTR. The lock is held. */
 int pipe_wait_data(struct vnode *vn, bool nowait);
 /*
- * Waits until `room` bytes fit. moved: the call has written some already. 0; -EAGAIN (nowait),
- * -EPIPE, -EINTR, also if there is room, but a signal, and some have moved. The lock is held.
+ * Waits until `room` bytes fit. moved: this call has written some bytes already. 0; -EAGAIN
+ * (nowait); -EPIPE; -EINTR, even if there is room, when there is a signal and some bytes have
+ * moved. The lock is held.
  */
 int pipe_wait_room(struct vnode *vn, bool nowait, size_t room, bool moved);
 /* Stores what there is room for. 0, or -EFAULT. The lock is held. */

@@ -4,9 +4,9 @@
  * All who wait, here and in epoll.c, sleep on one channel, and look again at their files whenever
  * one changes. There is no list of who waits for what: a machine of this size has few such waits.
  *
- * Locking: none. A driver changes its file and then reads `pollers`; who waits, or has a set that
- * may want each event once, counts itself there and then looks at the file: so one of the two sees
- * the other.
+ * Locking: none. A driver changes its file and then reads `pollers`. Whoever waits, or has a set
+ * that may want each event once, counts itself in `pollers` and then looks at the file. So one of
+ * the two sees the other.
  */
 #include "kernel/fs/poll.h"
 
@@ -169,8 +169,8 @@ poll_take_mask(uint64_t umask, uint64_t size)
 	return 0;
 }
 
-/* Stores what is left of a timeout, in seconds and units of so many ns, whatever r is. Returns r.
- */
+/* Stores the time that is left of a timeout, in seconds and in units of unit_ns, whatever r is.
+ * Returns r. */
 static int64_t
 poll_give_left(int64_t r, uint64_t utimeout, uint64_t deadline, uint64_t unit_ns)
 {

@@ -19,9 +19,9 @@ struct poll_source {
 };
 
 /*
- * A file may have become ready, for POLLIN, POLLOUT or both. The driver calls it after the change,
- * which poll() of the file's vnode_ops then sees. events 0: somebody waits for other files now.
- * Any context but NMI.
+ * A driver calls this after a change by which a file may have become ready for POLLIN, POLLOUT or
+ * both; poll() of the file's vnode_ops sees the change. events 0: somebody waits for other files
+ * than before. Any context but NMI.
  */
 void poll_notify(struct poll_source *s, unsigned events);
 /* From now on events are counted, or no longer, though nobody waits. */
@@ -29,8 +29,9 @@ void poll_watch(bool on);
 /* What an open file is ready for: POLL…, with POLLRDNORM and POLLWRNORM. Thread context. */
 unsigned poll_ready(struct file *f);
 /*
- * Calls look(arg) at first and after each poll_notify(), until it does not return 0. Returns that;
- * 0 at the deadline, a time of clock_ns(); or -EINTR. Thread context of a process.
+ * Calls look(arg) at once, and again after each poll_notify(), until it returns something other
+ * than 0, and returns that. 0 at the deadline, a time of clock_ns(); -EINTR. Thread context of a
+ * process.
  */
 int64_t poll_wait(int64_t (*look)(void *arg), void *arg, uint64_t deadline);
 
@@ -42,6 +43,6 @@ uint64_t poll_deadline_ms(uint64_t ms);
 int poll_take_deadline(uint64_t uspan, uint64_t *deadline);
 /* Sets the mask at umask for the time of the call. 0: none. */
 int poll_take_mask(uint64_t umask, uint64_t size);
-/* What a call with a mask returns: the mask stays until a handler has run, if there is one to run.
- */
+/* A call that has set a mask returns through this: the mask stays until a handler has run, if
+ * one is to run. Returns r. */
 int64_t poll_end(int64_t r);

@@ -85,8 +85,8 @@ ramfs_map_page(struct vnode *vn, uint64_t index, bool make, int *err)
 	if (*err == -ENOSPC && !uidinfo_memory_short()) /* it may have been, until now */
 		*err = ramfs_get_page(vn, index, true, &page);
 	/*
-	 * Where only a limit of the owner's or of the file system is reached, to kill a process
-	 * frees nothing: SIGBUS. User 0 has none.
+	 * If only a limit of the owner or of the file system is reached, killing a process would
+	 * free nothing: so it is SIGBUS (-EFAULT). User 0 has no limit.
 	 */
 	if (*err == -ENOSPC)
 		*err = !tmpfs_is_full(vn) && (vn->ui == &uidinfo_root || uidinfo_memory_short())
@@ -128,8 +128,8 @@ ramfs_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 }
 
 /*
- * Clears bytes after the size, which a failed copy, or a program that maps the page, may have left:
- * they must read as zeroes when the file grows. vn->lock held.
+ * Clears the bytes after the size, which must read as zeroes when the file grows. A failed copy, or
+ * a program that maps the page, may have left something there. vn->lock held.
  */
 static void
 ramfs_clear_tail(const struct vnode *vn)
@@ -173,8 +173,8 @@ ramfs_end(const struct vnode *vn)
 }
 
 /*
- * Writes up to the end of one page at *off. If the copy fails, the file has no page more, and none
- * less, after its end than before, and what is there is zero. vn->lock held.
+ * Writes at *off, at most to the end of that page. If the copy fails, the file has the same pages
+ * after its end as before, and zeroes in them. vn->lock held.
  */
 static int
 ramfs_write_page(struct vnode *vn, struct uio *u, uint64_t *off)

@@ -3,11 +3,11 @@
  * tee, vmsplice, copy_file_range.
  *
  * No byte is lost: a pipe's bytes go to a file that has offsets, or to another pipe, under the lock
- * of the pipe, so they leave it exactly when they have arrived. Into a pipe goes what has its room
- * there already; and what a device does not take goes back.
+ * of the pipe, so they leave it exactly when they have arrived. What goes into a pipe has its room
+ * there already. What a device does not take goes back into its pipe.
  *
- * Locking: whoever takes the locks of two pipes holds two_pipes. All but what is said above goes
- * through a page, and no lock is held. Who watches the file is told when the pipe's lock is free.
+ * Locking: whoever takes the locks of two pipes holds two_pipes. All other bytes go through a page,
+ * and no lock is held. Who watches the file is told when the pipe's lock is free.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"

@@ -113,8 +113,9 @@ textfile_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 }
 
 /*
- * A program that copies a list writes it in blocks, which end anywhere. Of such a block only the
- * lines, or words, that are whole are taken: the program writes the rest again.
+ * Returns how many of n bytes are whole lines or words. A program that copies a list writes it in
+ * blocks, which end anywhere. So of a full block only these are taken, and the program writes the
+ * rest again.
  */
 static size_t
 whole_parts(const char *text, size_t n, char separator)

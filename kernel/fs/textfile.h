@@ -12,15 +12,15 @@ struct file;
 struct uio;
 struct vnode;
 
-/* The operations `open`, `release`, `read` and `write` of such a file, whose show and store they
- * call. textfile_open(): 0 or -ENOMEM. */
+/* The operations `open`, `release`, `read` and `write` for such a file. They call its show and
+ * store. textfile_open() returns 0 or -ENOMEM. */
 int textfile_open(struct file *f);
 void textfile_release(struct file *f);
 /* show is called again with more room while the text does not fit. */
 int64_t textfile_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 /*
- * At most 16 KiB are taken. If it has `parts`, only the lines, or words, that are whole are taken
- * from a write that a program has cut into blocks.
+ * Takes at most 16 KiB. If the file has `parts`, and a program has cut its list into blocks, takes
+ * only whole lines or words from each block.
  */
 int64_t textfile_write(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 

@@ -37,21 +37,21 @@ struct uio {
 /* Describes one piece. *u keeps a pointer to *v. */
 void uio_init(struct uio *u, struct uio_vec *v, enum uio_space space, const void *buf, size_t len);
 /*
- * Describes the pieces of user memory of which `count` struct uio_vec are at uvec, UIO_MAX bytes
- * together; `few` is their place if they are few. Then uio_release(). -EINVAL: too many pieces, or
- * a length is negative; -EFAULT, -ENOMEM.
+ * Describes `count` pieces of user memory by the struct uio_vec at uvec, UIO_MAX bytes together.
+ * `few` has room for the descriptions if they are few. uio_release() must follow. -EINVAL if there
+ * are too many pieces, or a length is negative; -EFAULT, -ENOMEM.
  */
 int uio_import(struct uio *u, struct uio_vec few[UIO_FEW], uint64_t uvec, uint64_t count);
 void uio_release(const struct uio *u, const struct uio_vec few[UIO_FEW]);
 /*
- * Copies n bytes from kernel memory to the reader, or fewer when its buffer ends. 0 or -EFAULT;
- * u->resid says how far it came: a piece moves as a whole, or not.
+ * Copies n bytes from kernel memory to the reader, or fewer if its buffer ends. 0 or -EFAULT.
+ * u->resid says how much has moved; a piece moves as a whole or not at all.
  */
 int uio_put(struct uio *u, const void *src, size_t n);
 /* Copies n bytes from the writer to kernel memory; otherwise as uio_put(). */
 int uio_take(struct uio *u, void *dst, size_t n);
-/* After that has failed, of the bytes that are left: what is before the page that is missing.
- * -EFAULT. */
+/* For use after -EFAULT: move those of the remaining bytes that come before the missing page.
+ * Return -EFAULT. */
 int uio_put_part(struct uio *u, const void *src, size_t n);
 int uio_take_part(struct uio *u, void *dst, size_t n);
 /* Both, for files: all that is there moves. */

@@ -49,10 +49,8 @@ struct pagetree {
 	unsigned height; /* levels of nodes above the pages */
 };
 
-/*
- * What a new vnode is, but for its name. to: the text of a symbolic link; rdev: of a device;
- * to_open: for open(), which has an error of its own for a name that ends with a slash.
- */
+/* What a new vnode is. to: the text of a symbolic link; rdev: the number of a device; to_open: it
+ * is made by open(), which has an error of its own if the name ends with a slash. */
 struct vnode_kind {
 	uint32_t mode;
 	const char *to;
@@ -64,48 +62,41 @@ struct vnode_kind {
 typedef bool vnode_list_fn(void *arg, const char *name, uint32_t mode, uint64_t ino,
 			   uint64_t cookie);
 
-/*
- * The operations of a kind of vnode. NULL: the request fails. vfs_lock is held for the first two,
- * and where that is said.
- */
+/* The operations of a kind of vnode; where one is NULL, the request fails. vfs_lock is held for the
+ * first two, and where a comment says so. */
 struct vnode_ops {
-	/*
-	 * A directory whose names are not in the tree: makes the vnode of a name by
-	 * vnode_make_nameless(). NULL and *err.
-	 */
+	/* For a directory whose names are not in the tree: makes the vnode of a name by
+	 * vnode_make_nameless(). NULL, and *err, after an error. */
 	struct vnode *(*lookup)(struct vnode *dir, const char *name, int *err);
 	/* Calls add for its names after the one with cookie `from`; 0: from the first on. */
 	void (*list)(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg);
 	/* The same where the tree has only some of the names. 0 or -errno. No lock is held. */
 	int (*readdir)(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg);
 	/*
-	 * A symbolic link: its text; and *to, with a reference, if it leads there whatever the text
-	 * says. 0 or -errno. With vfs_lock held, or not. NULL: the text is vn->data.
+	 * For a symbolic link: sets *text; and *to, with a reference, if the link leads there
+	 * whatever the text says. 0 or -errno. vfs_lock may be held. If the operation is NULL, the
+	 * text is vn->data.
 	 */
 	int (*link)(const struct vnode *vn, const char **text, struct vnode **to);
 	/* A file is opened on the vnode. 0 or -errno. NULL: nothing to do. */
 	int (*open)(struct file *f);
 	/* The last reference to an open file is dropped. */
 	void (*release)(struct file *f);
-	/*
-	 * Moves bytes at *off and advances *off. Returns the number of bytes, 0 at the end, or
-	 * -errno if none were moved. vnode_read() passes f NULL.
-	 */
+	/* Moves bytes at *off and advances *off. Returns the number of bytes, 0 at the end, or
+	 * -errno if none were moved. vnode_read() passes f NULL. */
 	int64_t (*read)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 	int64_t (*write)(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off);
 	bool nowait; /* these heed uio.nowait; without this, RWF_NOWAIT is refused */
 	/* Sets the size, which may be so: bytes are cut off, or zeroes added. vn->lock held. */
 	int (*truncate)(struct vnode *vn, uint64_t size);
 	/*
-	 * Instead, for a file whose contents are no bytes that it keeps: it is truncated to
-	 * nothing, perhaps while it is opened. Another size changes nothing. No lock is held. 0 or
-	 * -errno.
+	 * In place of `truncate`, for a file that keeps no bytes: it is truncated to nothing,
+	 * perhaps because it is being opened. Truncating it to another size does nothing. No lock
+	 * is held. 0 or -errno.
 	 */
 	int (*clear)(struct vnode *vn);
-	/*
-	 * Makes room for all bytes of the range: the file grows, unless it keeps its size.
-	 * -ENOSPC, -EOPNOTSUPP. vn->lock held.
-	 */
+	/* Makes room for all bytes of a range. The file grows, unless keeps_size. -ENOSPC,
+	 * -EOPNOTSUPP. vn->lock held. */
 	int (*allocate)(struct vnode *vn, uint64_t off, uint64_t len, bool keeps_size);
 	/* Takes the bytes of the range out: they are zero. vn->lock held. */
 	int (*punch)(struct vnode *vn, uint64_t off, uint64_t len);
@@ -114,16 +105,16 @@ struct vnode_ops {
 	int64_t (*ioctl)(struct file *f, unsigned request, uint64_t arg);
 	/* As vm_pager.page (kernel/vm/vm.h). NULL: it cannot be mapped. */
 	void *(*page)(struct vnode *vn, uint64_t index, bool make, int *err);
-	/* A directory in which only the kernel adds names: somebody wants one made, removed. 0 or
-	 * -errno. Its `fill` gives it the name, takes it away. */
+	/* For a directory in which only the kernel adds names: somebody wants one made, or
+	 * removed. 0 or -errno. The directory's `fill` then adds the name, or takes it away. */
 	int (*mkdir)(struct vnode *dir, const char *name);
 	int (*rmdir)(struct vnode *dir, const char *name);
-	/* A file of text (textfile.h): prints all of it; takes what is written, without the newline
-	 * at its end, and may change it. No lock is held. 0 or -errno. */
+	/* A file of text (textfile.h): show prints all of it; store takes what was written,
+	 * without the newline at its end, and may change the text. No lock is held. 0 or -errno. */
 	int (*show)(struct vnode *vn, struct sbuf *out);
 	int (*store)(struct vnode *vn, char *text);
-	/* What is written is a list of lines ('\n') or words (' '), of which a block may be a part.
-	 * 0: it is one thing. */
+	/* If it is not 0, what is written is a list of lines ('\n') or words (' '), and one
+	 * write may be a part of it. */
 	char parts;
 	/* The last reference is dropped: frees vn->data. */
 	void (*destroy)(struct vnode *vn);
@@ -136,22 +127,23 @@ struct vnode_ops {
 	int (*writepage)(struct vnode *vn, uint64_t index, void *page, uint8_t sectors,
 			 struct bio_batch *b);
 	/*
-	 * Makes room for bytes of this page that are to be written. The blocks that it has made are
-	 * dirty, also if the bytes do not come: they hold something old. vn->lock held. -ENOSPC,
-	 * -EIO.
+	 * Makes room for bytes of this page that will be written. The blocks that it makes are
+	 * dirty even if the bytes do not come, since they hold something old. vn->lock held.
+	 * -ENOSPC, -EIO.
 	 */
 	int (*write_begin)(struct vnode *vn, void *page, uint64_t off, uint64_t len);
 	/* Frees what is after the size. vn->lock held. */
 	int (*cut)(struct vnode *vn, uint64_t size);
 	/*
-	 * A directory: the tree gets the names that it lacks, by vnode_enter(). vfs_lock held, as
-	 * for all below: they change the directory on the disk, and its mtime_ns, before the tree
-	 * is changed, which then cannot fail.
+	 * Adds to the tree the names that it lacks of a directory, by vnode_enter(). vfs_lock held,
+	 * as for all operations below: they change the directory on the disk, and its mtime_ns,
+	 * first, and then the tree, which cannot fail.
 	 */
 	int (*load)(struct vnode *dir);
 	/*
-	 * Instead: others change the directory, too. The tree gets this name as it is now, by
-	 * vnode_enter(), or loses it, by vnode_forget(). 0; -ENOENT: there is none; or -errno.
+	 * In place of `load`, for a directory that others change, too: gives the tree this name as
+	 * it is now, by vnode_enter(), or takes it from the tree, by vnode_forget(). 0; -ENOENT if
+	 * there is no such name; or -errno.
 	 */
 	int (*revalidate)(struct vnode *dir, const char *name);
 	/* Makes a vnode, as `kind` says, and its name. NULL and *err. */
@@ -167,8 +159,8 @@ struct vnode_ops {
 /* What a file system on a disk does for all vnodes, also for its pipes and devices. */
 struct vnode_disk_ops {
 	const char *type; /* of the file system, as mount() has it; read-only data */
-	/* What has changed: VNODE_DATA…, vn->lock held but for VNODE_DATA. -errno: it could not be,
-	 * and vn has what it had. */
+	/* Tells the file system what has changed: VNODE_DATA… If it returns -errno, the change
+	 * could not be made, and vn is as before. vn->lock held, except for VNODE_DATA. */
 	int (*changed)(struct vnode *vn, unsigned what);
 	/* Corrects what the VFS does not know. vn->lock is not held. */
 	void (*stat)(struct vnode *vn, struct stat *st);
@@ -192,16 +184,16 @@ struct vnode {
 	int32_t flocks; /* locks of flock(): how many that share; -1: one (flock.c: flock_mutex) */
 	struct record_lock *locks; /* those of fcntl() (flock.c: flock_mutex) */
 	struct cond unlocked;      /* there are fewer of both (flock.c: flock_mutex) */
-	/* [a] regular file: how often it is open for writing, or mapped so; negative: how many
-	 * processes execute it */
+	/* [a] regular file: how often it is open for writing, or mapped so that it can be
+	 * written; if it is negative, how many processes execute it */
 	int32_t writers;
 	uint32_t maps;    /* [a] how many areas of programs its pages are mapped in */
 	uint32_t sharing; /* [a] of a memfd: how many calls are about to map it shared */
 	uint8_t seals;    /* [d] of a memfd (memfd.c) */
 	bool stream;      /* [c] regular file without offsets: reads may wait, as a pipe's do */
 	bool any_off;     /* [c] device that is the same at any offset; its own is always 0 */
-	/* [v] directory: adds its names by vnode_fill(), when somebody looks for one while names
-	 * are `missing`. */
+	/* [v] directory: adds its names by vnode_fill(). It is called when somebody looks for a
+	 * name and `missing` is true. */
 	void (*fill)(struct vnode *dir);
 	bool missing;
 	bool no_memory;              /* [v] `fill` had none for a name */
@@ -219,13 +211,14 @@ struct vnode {
 
 	uint32_t links, dirs; /* [v] its names; directory: those in it of directories */
 	struct list names;    /* [v] those, by their age */
-	struct vname *name;   /* [v] the newest one; NULL: it has none; of a root that is mounted,
-			       * that of what it covers */
+	struct vname *name;   /* [v] the newest one, or NULL; a root that is mounted has the name of
+			       * the directory that it covers */
 	struct vname *gone; /* [v] its last one, removed while it was open (fsnotify_keep_name()) */
 	struct fsnotify_mark *marks; /* who watches it (inotify.c: inotify_lock); [a]: any? */
 	/*
-	 * [v] directory: NULL once it is removed. The root is its own parent. Holds no reference,
-	 * but in a vnode that is not in the tree: a directory with children is never removed.
+	 * [v] directory: NULL once it is removed. The root is its own parent. This is no reference,
+	 * since a directory with children is never removed; but for a vnode that is not in the tree
+	 * it is one.
 	 */
 	struct vnode *parent;
 	struct vnode *cover;  /* [v] directory: the root of what is mounted there; NULL: nothing */
@@ -254,25 +247,28 @@ struct vfs_type {
 	const char *name; /* as mount() and /proc/mounts have it */
 	uint64_t magic;   /* of statfs() */
 	/*
-	 * Makes the root directory of a new one, with these options if it has a choice. NULL and
-	 * *err; make NULL: there is only one, which the kernel mounts.
+	 * Makes the root directory of a new file system, with these options if it has a choice.
+	 * NULL, and *err, after an error. If make is NULL, there is only one file system of this
+	 * type, which the kernel mounts.
 	 */
 	struct vnode *(*make)(const struct mount_options *o, int *err);
 	/*
-	 * The same of one on a disk, whose file `source` is; `make` is NULL then. -ENOTBLK, -EBUSY,
-	 * -EROFS: only read_only; -EINVAL: it is none, or has features that are not known.
+	 * In place of `make`, for a type on disks: `source` is the disk's file. -ENOTBLK; -EBUSY;
+	 * -EROFS if it can only be mounted read-only; -EINVAL if it is not of this type, or has
+	 * features that are not known.
 	 */
 	struct vnode *(*mount)(const char *source, bool read_only, int *err);
 	/* May mount() have this option? NULL: only "mode=". */
 	bool (*option)(const char *word);
 	/*
-	 * May it be written to? May wait for the disk, while names are changed. -EBUSY: files are
-	 * open for writing; -EROFS: no.
+	 * Changes whether the file system may be written to. Names may be changed while this waits
+	 * for the disk. 0; -EBUSY if files are open for writing; -EROFS if it must not be written
+	 * to.
 	 */
 	int (*remount)(struct vnode *root, bool read_only);
 	void (*statfs)(struct vnode *root, struct statfs *s);
-	/* Does somebody use what is not in the tree: open files, directories, that lost their last
-	 * name? vfs_lock held. NULL: nobody. */
+	/* Is something in use that is not in the tree: an open file or directory that has lost
+	 * its last name? vfs_lock held. If in_use is NULL, nothing is. */
 	bool (*in_use)(const struct vnode *root);
 	/* Has the tree so many of its names that vfs_trim() should forget some? */
 	bool (*crowded)(const struct vnode *root);
@@ -280,10 +276,8 @@ struct vfs_type {
 
 /* Forgets names of file systems on disks that nobody uses, where there are too many. */
 void vfs_trim(void);
-/*
- * Memory is short: gives up some pages of disks and their files that nobody uses, and that are
- * written. False: there are none. Thread context, no spin lock held.
- */
+/* Call this when memory is short: gives up some pages of disks and their files that nobody uses and
+ * that are not dirty. False if there are none. Thread context, no spin lock held. */
 bool vfs_give_up_pages(void);
 
 /* mount() knows the type from now on. Boot. */
@@ -304,41 +298,42 @@ int vfs_mount_path(const char *path, const char *type, const char *source, unsig
 /* Ends the file system in memory that was the root until then. Boot. */
 void vfs_drop_first_root(struct vnode *root);
 /*
- * The loader parameter root=. Is the root one on a disk? It is mounted, with /dev, /proc, /sys and
- * /tmp; panics if that is not possible. Boot, before the functions of the list `mounting` (hook.h),
- * which mount what other parameters say.
+ * For the loader parameter root=. vfs_has_root_device(): is the root to be a file system on a disk?
+ * vfs_mount_root_device() mounts it, with /dev, /proc, /sys and /tmp, or panics. Boot, before the
+ * functions of the list `mounting` (hook.h), which mount what other parameters say.
  */
 bool vfs_has_root_device(void);
 void vfs_mount_root_device(void);
 /*
- * Makes a file system read-only, for its `remount`: *read_only is what its vnodes point to, which
- * only the caller changes. False: is_used(arg) says that it cannot be, and it is not. That finds
- * any file that is open for writing, and is called twice: who opens one after that is refused.
+ * For `remount`: makes a file system read-only by setting *read_only, to which its vnodes point;
+ * nobody else changes it. False if is_used(arg) returns true: then it is as before. is_used() finds
+ * any file that is open for writing, and is called twice, before and after the change: whoever
+ * opens one after that is refused.
  */
 bool vfs_stop_writing(bool *read_only, bool (*is_used)(void *arg), void *arg);
-/* Changes the flags of the file system with this root. -EINVAL: it is no root; -EBUSY: it is to be
- * read-only, and a file is open for writing, or something without a name is in use. */
+/* Changes the flags of the file system with this root. -EINVAL if it is no root; -EBUSY if it
+ * should become read-only while a file is open for writing, or something without a name is in
+ * use. */
 int vfs_remount(struct vnode *root, unsigned flags);
-/* MS_NOSUID, MS_NODEV, MS_NOEXEC: what is not done with the files of the file system vn is in; and
- * others. */
+/* Returns the flags of the file system that vn is in: MS_NOSUID, MS_NODEV, MS_NOEXEC, which
+ * forbid something to do with its files, and others. */
 unsigned vfs_mount_flags(const struct vnode *vn);
 /* Tells how full the file system is that vn is in, if it knows. */
 void vfs_statfs(struct vnode *vn, struct statfs *s);
 /*
- * Unmounts the file system with this root. detach: even if it is in use; its names are gone then.
- * -EINVAL: it is no root; -EBUSY: in use, or never unmounted. Else as vnode_sync(): what was lost.
+ * Unmounts the file system with this root; with `detach` even if it is in use, and then its names
+ * are gone. -EINVAL if it is no root; -EBUSY if it is in use, or is never unmounted. Otherwise
+ * returns what was lost, as vnode_sync() does.
  */
 int vfs_unmount(struct vnode *root, bool detach);
 /*
- * Writes all that is dirty, and makes the disks have it. 0, or -EIO: a disk does not say so; what
- * was lost of a file, vnode_sync() tells. Thread context; locks of vnodes and the tree of names may
- * be held.
+ * Writes all that is dirty, and has the disks keep it. 0; -EIO if a disk does not confirm it. What
+ * was lost of a file is told by vnode_sync(). Thread context; locks of vnodes and the tree of names
+ * may be held.
  */
 int vfs_sync(void);
-/*
- * The same for who has written to vn: also what was lost of it, or of what its file system needs,
- * before, unless somebody was told. Nothing for one in memory.
- */
+/* The same, for somebody who has written to vn. The result also tells what was lost earlier, of vn
+ * or of what its file system needs, if nobody was told yet. Does nothing for a file in memory. */
 int vnode_sync(struct vnode *vn);
 /* The same for an open file: what was lost since it was opened, and it was not told yet. */
 int file_sync(struct file *f);
@@ -349,22 +344,19 @@ int vfs_print_mounts(struct sbuf *out, bool info);
 
 /* Makes the root, /tmp, and /dev with its devices and /dev/shm. Once, at boot. */
 void vfs_init(void);
-/*
- * Unpacks an archive (cpio.h) into the tree. A later file replaces an earlier one. Damaged parts
- * are reported by pr_warn() and left out.
- */
+/* Unpacks an archive (cpio.h) into the tree. A later file replaces an earlier one. Damaged parts
+ * are reported by pr_warn() and left out. */
 void vfs_unpack(const struct boot_module *m);
 
-/*
- * Finds the vnode of a path, relative to cwd (NULL: the root), through symbolic links. Returns it
- * with a reference, or NULL and a negative errno in *err.
- */
+/* Finds the vnode of a path, relative to cwd (NULL: the root), through symbolic links. Returns it
+ * with a reference, or NULL and a negative errno in *err. */
 struct vnode *vnode_lookup(struct vnode *cwd, const char *path, int *err);
 /* The same; if the path's last part is a symbolic link, that link. */
 struct vnode *vnode_lookup_link(struct vnode *cwd, const char *path, int *err);
 /*
- * The vnode of a path from the user, relative to dirfd, with a reference. flags: AT_EMPTY_PATH
- * means dirfd itself, AT_SYMLINK_NOFOLLOW a symbolic link itself. NULL: *error.
+ * Finds the vnode of a path from the user, relative to dirfd, and returns it with a reference.
+ * AT_EMPTY_PATH: an empty path means dirfd itself; AT_SYMLINK_NOFOLLOW: a symbolic link is not
+ * followed. NULL, and *error, after an error.
  */
 struct vnode *vnode_of_user(uint64_t dirfd, uint64_t upath, uint64_t flags, int *error);
 /* The vnode of the program's open file, with a reference. NULL: *error is -EBADF. */
@@ -378,32 +370,34 @@ struct vnode *vnode_dir(const struct vnode *vn);
  */
 struct vnode *vnode_create(struct vnode *cwd, const char *path, uint32_t mode, int *err);
 /*
- * The same for a FIFO, a device, a socket's name, which nobody can open, or a regular file. rdev:
- * of a device.
+ * As vnode_create(), for a FIFO, a device (rdev is its number), a regular file, or the name of a
+ * socket, which nobody can open.
  */
 struct vnode *vnode_mknod(struct vnode *cwd, const char *path, uint32_t mode, uint64_t rdev,
 			  int *err);
 /* Makes a symbolic link to the text `to`. Returns and errors as of vnode_create(). */
 struct vnode *vfs_symlink(struct vnode *cwd, const char *path, const char *to, int *err);
 /*
- * Gives a file one more name. 0 or -errno: those of vnode_create(); -EPERM: it is a directory;
- * -EXDEV: a file of the kernel's; -ENOENT: its last name is gone already.
+ * Gives a file one more name. 0 or -errno: those of vnode_create(); -EPERM if it is a directory;
+ * -EXDEV if it is a file of the kernel's; -ENOENT if it has lost its last name.
  */
 int vnode_link(struct vnode *vn, struct vnode *cwd, const char *path);
 /*
- * Finds a vnode, or makes it if there is none: *made says which. This is atomic. follow: through a
- * symbolic link that the last part is, also to make what it leads to. Returns and errors
- * as of the two functions above.
+ * Finds a vnode, or makes it if there is none; *made says which. Nobody can come in between.
+ * follow: if the last part of the path is a symbolic link, follows it, also to make what it leads
+ * to. Returns and errors as of vnode_lookup() and vnode_create().
  */
 struct vnode *vnode_lookup_or_create(struct vnode *cwd, const char *path, uint32_t mode,
 				     bool follow, bool *made, int *err);
 /*
- * Removes a name; the vnode lives while it has another, or is open. dir: only an empty directory.
+ * Removes a name. The vnode lives while it has another name, or is open. dir: the name must be that
+ * of an empty directory.
  */
 int vnode_remove(struct vnode *cwd, const char *path, bool dir);
 /*
- * Renames a vnode. A vnode of the same kind that had the new name loses it; RENAME_NOREPLACE: then
- * nothing is renamed, -EEXIST; RENAME_EXCHANGE: both vnodes, of whatever kind, change places.
+ * Renames a vnode. If a vnode of the same kind has the new name, it loses it. With RENAME_NOREPLACE
+ * that is -EEXIST, and nothing is renamed. With RENAME_EXCHANGE both vnodes, of whatever kind,
+ * exchange their names.
  */
 int vnode_rename(struct vnode *cwd_from, const char *from, struct vnode *cwd_to, const char *to,
 		 unsigned flags);
@@ -417,9 +411,9 @@ struct vnode *vnode_add(struct vnode *dir, const char *name, uint32_t mode,
 /* Removes its name, if it still has one. */
 void vnode_remove_name(struct vnode *vn);
 /*
- * As vnode_add() for the `fill` of a directory, which is called with vfs_lock held: it adds the
- * names that the directory lacks. Returns the vnode without a reference; NULL: it is there, or
- * there is no memory, and the directory still misses a name.
+ * As vnode_add(), for the `fill` of a directory, which is called with vfs_lock held and adds the
+ * names that the directory lacks. Returns the vnode without a reference. NULL if the directory has
+ * the name, or there is no memory, and then it still misses one.
  */
 struct vnode *vnode_fill(struct vnode *dir, const char *name, uint32_t mode,
 			 const struct vnode_ops *ops, void *data);
@@ -428,14 +422,15 @@ void vnode_fill_failed(struct vnode *dir);
 /* For `fill`: has the directory that name? */
 bool vnode_has(const struct vnode *dir, const char *name);
 /*
- * For `fill`: removes the names in dir of which stale() is true, and all below them: what the
- * kernel has made, which is freed soon. vfs_lock held.
+ * For `fill`: removes the names in dir for which stale() is true, and all names below them. The
+ * kernel has made these vnodes, and frees them soon. vfs_lock held.
  */
 void vnode_sweep(struct vnode *dir, bool (*stale)(const struct vnode *vn, const char *name));
 /*
- * For `revalidate`: the vnode that has a name in dir, without a reference, or NULL; removes a name
- * (NULL: all names in dir), or that of a directory, and all below it, for which vnode_keeps_names()
- * says why not: something is mounted there. vfs_lock held.
+ * For `revalidate`, with vfs_lock held. vnode_child() returns the vnode that has a name in dir,
+ * without a reference, or NULL. vnode_keeps_names(): must dir, and what is below it, stay, since
+ * something is mounted there? vnode_forget() takes a name in dir (NULL: all) from the tree,
+ * vnode_forget_dir() that of dir itself and all below it.
  */
 struct vnode *vnode_child(const struct vnode *dir, const char *name);
 bool vnode_keeps_names(const struct vnode *dir);
@@ -445,12 +440,13 @@ void vnode_forget_dir(struct vnode *dir);
 void vnode_forget_idle(struct vnode *dir, unsigned most);
 /* So many, where each may need an answer of the host, or of a disk. */
 #define NAMES_AT_ONCE 64
-/* Gives a vnode a name, as `load` does, and takes over its reference. -ENOMEM: it does not.
+/* Gives a vnode a name in the tree, for `load`, and takes over its reference; not with -ENOMEM.
  * vfs_lock held. */
 int vnode_enter(struct vnode *dir, const char *name, struct vnode *vn);
 /*
- * For `lookup`: makes a vnode that is found by a name in dir, but is not in the tree. It lives as
- * long as somebody uses it. A directory's inode number, and a name, give its own. NULL: no memory.
+ * For `lookup`: makes a vnode for a name in dir that is not in the tree. It lives as long as
+ * somebody uses it. Its inode number comes from that of dir, and the name: vnode_nameless_ino().
+ * NULL if there is no memory.
  */
 struct vnode *vnode_make_nameless(struct vnode *dir, const char *name, uint32_t mode,
 				  const struct vnode_ops *ops, void *data);
@@ -479,14 +475,13 @@ vnode_ref_live(struct vnode *vn)
 void vnode_unref(struct vnode *vn);
 
 /*
- * Reads a regular file into kernel memory. Bytes, 0 at the end; -EISDIR, -EINVAL for other kinds,
- * and for one that cannot be read.
+ * Reads a regular file into kernel memory. Returns how many bytes, 0 at the end; -EISDIR; -EINVAL
+ * for other kinds, and for a file that cannot be read.
  */
 int64_t vnode_read(struct vnode *vn, void *buf, size_t len, uint64_t off);
 /*
- * Somebody writes to a regular file, until vnode_write_end(), or executes it, until
- * vnode_execute_end(). Any number may do the same at a time. -ETXTBSY: others do the opposite. Any
- * context but NMI.
+ * A regular file is written to until vnode_write_end(), or executed until vnode_execute_end(). Any
+ * number may do the same at a time; -ETXTBSY if others do the opposite. Any context but NMI.
  */
 int vnode_write_begin(struct vnode *vn);
 void vnode_write_end(struct vnode *vn);
@@ -513,8 +508,9 @@ bool vnode_is_own(const struct vnode *vn);
 int vnode_may_execute(const struct vnode *vn);
 
 /*
- * Sets the permission bits; owner and group (UINT32_MAX: as it is); the times of the last use and
- * change (VNODE_TIME_OMIT: as it is). 0, -EROFS or -EPERM: it is another's, or given away.
+ * Set the permission bits; the owner and group (UINT32_MAX leaves one as it is); the times of last
+ * use and change (VNODE_TIME_OMIT leaves one as it is). 0, -EROFS, or -EPERM if the file is another
+ * user's, or would be given away.
  */
 int vnode_chmod(struct vnode *vn, uint32_t mode);
 int vnode_chown(struct vnode *vn, uint32_t uid, uint32_t gid);
@@ -548,9 +544,9 @@ vnode_read_only(const struct vnode *vn)
 int vnode_touch(struct vnode *vn);
 void vnode_stat(struct vnode *vn, struct stat *st);
 /*
- * Sets the size of a file whose ops have `truncate` or `clear`; makes the bytes of a range be
- * there, or, with FALLOC_FL_PUNCH_HOLE, not be there, whose ops have that. -ETXTBSY: it is executed
- * (truncate); -EFBIG, -EROFS; or as the operation says.
+ * vnode_truncate() sets the size of a file whose ops have `truncate` or `clear`. vnode_allocate()
+ * makes room for a range, or, with FALLOC_FL_PUNCH_HOLE, takes its bytes out, if the ops can do
+ * that. -ETXTBSY if the file is executed (truncate); -EFBIG, -EROFS; or as the operation says.
  */
 int vnode_truncate(struct vnode *vn, uint64_t size);
 static inline bool
@@ -566,20 +562,20 @@ vnode_keeps_pages(const struct vnode *vn)
 	return vn->ops->readpage == NULL || vn->ops->writepage != NULL;
 }
 /*
- * For `truncate`: the file has no more than `size` bytes. First the size: faults that begin later
- * bring nothing after it. Then it waits for those that go by the old size, which hold the lock of
- * their space. vn->lock held.
+ * For `truncate`: sets the size, so that faults that begin later bring in no page behind it; and
+ * then waits for faults that go by the old size, which hold the lock of their space. vn->lock held.
  */
 void vnode_shrink(struct vnode *vn, uint64_t size);
 /*
  * Writes struct linux_dirent64 records from *cookie on, and advances *cookie, up to *end, which is
- * set when it begins. Returns bytes, 0 at the end, -ENOTDIR, or -EINVAL when not one record fits.
+ * set when the listing begins. Returns how many bytes, 0 at the end; -ENOTDIR; -EINVAL if not one
+ * record fits.
  */
 int64_t vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie, uint64_t *end);
 /*
- * Stores the path of a vnode from the current process's root. *outside (or NULL): it is not below
- * that, so the path begins at the root of all. Returns the length; -ERANGE: it does not fit;
- * -ENOENT: it has no name, or was removed.
+ * Stores the path of a vnode from the root of the current process. If the vnode is not below that
+ * root, *outside (may be NULL) becomes true, and the path begins at the root of the machine.
+ * Returns the length; -ERANGE if it does not fit; -ENOENT if the vnode has no name, or was removed.
  */
 int vnode_path(struct vnode *vn, char *buf, size_t size, bool *outside);
 /* The same for operations, which are called with vfs_lock held. */

@@ -70,8 +70,8 @@ piece_add_listed(void *arg, const char *name, uint32_t mode, uint64_t ino, uint6
 }
 
 /*
- * Adds as many records as fit, from p->cookie on: from where the last listing of the directory
- * ended, if it is this one.
+ * Adds as many records as fit, from p->cookie on. If the last listing of the directory ended there,
+ * it begins at the name at which that one ended, without a search.
  */
 static int
 piece_fill(struct dir_piece *p, struct vnode *dir)

@@ -8,8 +8,8 @@
 extern struct mutex vfs_lock;
 
 /*
- * Adds the names that only the kernel gives, or those on the disk, if that was not done yet. 0;
- * -ENOMEM, -EIO and others of a disk: some are missing. vfs_lock held.
+ * Adds to a directory the names that only the kernel gives, or those on its disk, unless that was
+ * done. 0; -ENOMEM, -EIO or another error of the disk if some are missing. vfs_lock held.
  */
 int dir_fill(struct vnode *dir);
 /* The same, if only this name is wanted. vfs_lock held. */
@@ -17,9 +17,9 @@ int dir_look(struct vnode *dir, const char *name);
 /* Has it no name, not even on its disk one that is not in the tree? vfs_lock held. */
 bool vnode_is_gone(const struct vnode *vn);
 /*
- * A name: an entry of a directory, which holds a reference to its vnode. One that is kept
- * (vnode.gone), or that a nameless vnode has, holds one to its directory instead. [v] as in vfs.h,
- * all.
+ * A name: an entry of a directory, which holds a reference to its vnode. But a name that is kept
+ * after its removal (vnode.gone), or that a nameless vnode has, holds a reference to its directory
+ * instead. All members are [v], as in vfs.h.
  */
 struct vname {
 	struct vnode *dir;
@@ -36,9 +36,9 @@ struct vname {
 /* Finds a name, not "." or "..". NULL: there is none. vfs_lock held. */
 struct vname *dir_find(const struct vnode *dir, const char *name);
 /*
- * A name is made in two steps, so that all that may fail comes before a disk is changed: a name for
- * dir, which nobody finds yet (NULL: no memory); then it is a vnode's, and has the caller's
- * reference to that. vfs_lock held.
+ * A name is made in two steps, so that all that may fail comes before a disk is changed.
+ * vname_alloc() makes a name for dir, which nobody finds yet; NULL if there is no memory.
+ * vname_enter() gives it to a vnode, with the caller's reference to that. vfs_lock held.
  */
 struct vname *vname_alloc(struct vnode *dir, const char *name);
 void vname_enter(struct vname *n, struct vnode *vn);
@@ -55,20 +55,21 @@ void dir_unlink(struct vname *n);
 /* The same, but the name is the caller's, too: to free by uidinfo_free(). vfs_lock held. */
 void dir_take(struct vname *n);
 /*
- * Removes all names below dir, and adds them to the list `gone`, by `sibling`. names_free() then
- * frees them and drops their references, for which vfs_lock is not held: it may take long.
+ * dir_empty() takes all names below dir out of the tree, and puts them into the list `gone`, by
+ * `sibling`. names_free() frees these, and drops their references: it may take long, so vfs_lock is
+ * not held.
  */
 void dir_empty(struct vnode *dir, struct list *gone);
 void names_free(struct list *gone);
 /* Names that are gone, which vfs_trim() is to free. vfs_lock. */
 extern struct list names_leaving;
-/* The same of names in a directory on a disk that nobody uses, at most so many: they are `missing`
- * from now on. Returns how many. */
+/* As dir_empty(), for names in a directory on a disk that nobody uses, at most so many; the
+ * directory is `missing` names from then on. Returns how many. */
 unsigned dir_forget(struct vnode *dir, struct list *gone, unsigned most);
 
 /*
- * The name after n of the tree below root, each directory before what is in it; NULL begins, and
- * ends. vfs_lock held.
+ * Goes through all names of the tree below root, each directory before what is in it: returns the
+ * one after n, where NULL begins and ends. vfs_lock held.
  */
 struct vname *dir_next_below(const struct vnode *root, const struct vname *n);
 
@@ -94,13 +95,14 @@ struct walk {
 };
 
 /*
- * Walks all parts of the path but the last. vfs_lock held. What it leads to needs no reference
- * until another directory is filled, as by another walk: then walk_hold().
+ * Walks along all parts of the path but the last. vfs_lock held. What the walk has found stays
+ * without a reference until a directory is filled, as another walk may do; before that, call
+ * walk_hold().
  */
 int path_walk(struct vnode *cwd, const char *path, struct walk *w);
 /*
- * Finds the last part. follow: if it is a symbolic link, goes where it leads; w is then there, also
- * if there is nothing (-ENOENT). vfs_lock held.
+ * Finds the last part of the path. follow: if it is a symbolic link, goes where that leads; then w
+ * is the place to which it leads, even if nothing is there (-ENOENT). vfs_lock held.
  */
 int walk_end(struct walk *w, bool follow, struct vnode **vn);
 /* The walk takes over a reference to vn, beside the one to w->dir, if it has that. */
@@ -109,8 +111,8 @@ void walk_hold(struct walk *w, struct vnode *vn);
 void walk_done(struct walk *w);
 /* May the user add and remove names in w->dir? vfs_lock held. */
 int vfs_may_change(const struct walk *w);
-/* Calls an operation of w->dir, if the user may use it. event: what it is, IN_… vfs_lock held; not
- * while it is called. */
+/* Calls an operation of w->dir, if the user may change that, and then tells those who watch:
+ * event is IN_… vfs_lock held; released while the operation is called. */
 int vfs_change_by(const struct walk *w, int (*op)(struct vnode *dir, const char *name),
 		  uint32_t event);
 
@@ -119,20 +121,21 @@ int vnode_link_text(const struct vnode *vn, const char **text, struct vnode **to
 
 /* Is dir the root of the current process's paths, or of what is mounted there? vfs_lock held. */
 bool vfs_is_user_root(const struct vnode *dir);
-/* Makes vn, whose reference this takes over, that root. Returns the old one with its reference, or
- * NULL. */
+/* Makes vn, whose reference this takes over, the root of the current process's paths. Returns
+ * the old one with its reference, or NULL. */
 struct vnode *vfs_change_root(struct vnode *vn);
 
 /*
- * Writes the path of a vnode that cannot go meanwhile, without vfs_lock: 0, if a name on the way
- * changes, or the path has more than size - 1 bytes or 16 names. Returns its length. Any context.
+ * Writes the path of a vnode that cannot go meanwhile, without vfs_lock. Returns its length; 0 if a
+ * name on the way changes, or the path has more than size - 1 bytes or 16 names. Any context.
  */
 size_t vnode_path_peek(const struct vnode *vn, char *buf, size_t size);
 
 /*
- * tmpfs.c: a new file system in memory begins with its root (0 or -ENOMEM); a vnode that gets a
- * name in dir belongs to the same, if that is one; it has lost its last name; and belongs to it no
- * longer. vfs_lock held, or nobody else has it.
+ * tmpfs.c, with vfs_lock held, or for a vnode that nobody else has. tmpfs_begin(): a new file
+ * system in memory begins with its root; 0 or -ENOMEM. tmpfs_join(): vn gets a name in dir, and
+ * belongs to the file system of dir, if that is one in memory. tmpfs_lose_name(): it has lost its
+ * last name. tmpfs_leave(): it belongs to the file system no longer.
  */
 int tmpfs_begin(struct vnode *root);
 void tmpfs_join(struct vnode *vn, const struct vnode *dir);

@@ -40,8 +40,8 @@ must_be_idle(const struct vnode *dir, const struct vnode *vn)
 	return vn->fixed || vn->cover != NULL || vn->dev != dir->dev ? -EBUSY : 0;
 }
 
-/* Finds the name that w leads to, if it may be removed. dot: the error for "." and "..". vfs_lock
- * held. */
+/* Finds the name to which w leads, if it may be removed. `dot` is the error for "." and "..".
+ * vfs_lock held. */
 static int
 find_removable(struct walk *w, int dot, struct vname **n)
 {
@@ -163,8 +163,8 @@ is_below(const struct vnode *dir, const struct vnode *vn)
 }
 
 /*
- * A directory that gets another parent is written to, as it has a "..". old: what changes its place
- * with vn, or NULL. vfs_lock held.
+ * May a directory get another parent? Then its ".." is written, so the user must be allowed to
+ * write to it. `old` exchanges its place with vn, or is NULL. vfs_lock held.
  */
 static int
 may_move(const struct vnode *vn, const struct vnode *old, const struct vnode *from,
@@ -220,7 +220,7 @@ vname_take_place(struct vname *new, struct vname *old)
 }
 
 /*
- * Renames. gone[]: the vnodes of the names that are removed, with their references. vfs_lock held.
+ * Renames. gone[] gets the vnodes whose names were removed, with their references. vfs_lock held.
  */
 static int
 rename_locked(struct walk *from, struct walk *to, unsigned flags, struct vnode *gone[2])

@@ -152,8 +152,8 @@ resolve_link(const struct walk *w, const char *text, const struct vnode *to)
 }
 
 /*
- * Goes on at a link: *buf becomes the link's text and `rest`, "" or what begins with a slash.
- * `rest` may lie in the old *buf.
+ * Goes on at a symbolic link: *buf becomes the link's text, followed by `rest`, which is "" or
+ * begins with a slash. `rest` may lie in the old *buf.
  */
 static int
 enter_link(struct walk *w, const struct vnode *link, const char *rest, char **buf)

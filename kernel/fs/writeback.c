@@ -104,8 +104,9 @@ writeback_collect(struct written *w, bool device, unsigned long *left)
 }
 
 /*
- * Who maps bytes of the file is noticed again when it writes them. Before the next pages are
- * collected: `shared` says of those which a map may change unnoticed.
+ * Makes the maps of these bytes read-only, so that the next change is noticed; or, where too much
+ * is dirty, takes the pages out of the maps. This comes before the next pages are collected, since
+ * `shared` says of these which ones a map may change unnoticed.
  */
 static void
 clean_maps(const struct vnode *vn, uint64_t from, uint64_t to)
@@ -368,8 +369,8 @@ writeback_thread(void *arg)
 }
 
 /*
- * After each pass, names that nobody uses are forgotten, where there are too many. That takes
- * vfs_lock, whose holder may wait for the next pass: so it has a thread of its own.
+ * After each pass, forgets names that nobody uses where there are too many. For that it takes
+ * vfs_lock, whose holder may be waiting for the next pass: so it is a thread of its own.
  */
 static void
 trim_thread(void *arg)
@@ -411,8 +412,9 @@ is_same_pass(void *arg)
 }
 
 /*
- * Waits until the thread has ended a pass, which may have begun before, or the process is to end.
- * False, unless patient: nothing was written for long, as to a disk that does not answer.
+ * Waits until the thread has ended a pass, which may have begun before the call, or until the
+ * process is to end. If it is not patient, returns false when nothing was written for long, as to a
+ * disk that does not answer.
  */
 static bool
 await_pass(bool patient)

@@ -224,8 +224,8 @@ tgids_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 	proc_print_threads(out);
 }
 
-/* The kernel has no trace_printk(), whose formats this would be; nor words in events' formats,
- * whose numbers these would be. */
+/* eval_map and printk_formats are empty: events have no words with numbers for the one, and the
+ * kernel has no trace_printk() with formats for the other. */
 static void
 nothing_show(struct instance *i, uintptr_t arg, struct sbuf *out)
 {

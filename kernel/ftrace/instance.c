@@ -68,8 +68,8 @@ replace_mask(struct instance *i, uint64_t seen, uint64_t mask)
 	return same;
 }
 
-/* The mask becomes what `next` makes of it. Others change that of the main log at any time. Returns
- * what it was. [lock] */
+/* Replaces the mask by what `next` makes of it, and returns the old one. That of the main log
+ * may be changed by others at any time. [lock] */
 static uint64_t
 change_mask(struct instance *i, uint64_t (*next)(const struct instance *i, uint64_t now))
 {

@@ -126,8 +126,8 @@ int instance_make(const char *name, struct instance **made);
 void tracefs_fill_instance(struct vnode *dir);
 int instance_resize_kb(struct instance *i, uint64_t kb);
 
-/* Registers an owner of probes whose hook, if it has one, works for the instance. Its number, or
- * -errno. */
+/* Registers an owner of probes, whose hook, if it has one, works for the instance. Returns its
+ * number, or -errno. */
 int instance_owner(struct instance *i, const char *name, ktr_hook_fn *hook);
 /* Unregisters it; it becomes 0. 0: does nothing. */
 void instance_disown(unsigned *owner);
@@ -149,23 +149,23 @@ void instance_switch(struct instance *i, bool on);
 void instance_switch_in_hook(struct instance *i, bool on);
 /* The CPUs that record, now or when tracing is on again. */
 void instance_set_cpus(struct instance *i, uint64_t cpus);
-/* One more, or one less, who wants tracing to be off for a while. When the last one goes, it is on
- * again if it was on before, unless instance_switch() has switched it off meanwhile. */
+/* Counts who wants tracing to be off for a while. When the last one has gone, it is on again if it
+ * was on before, unless instance_switch() has switched it off meanwhile. */
 void instance_pause(struct instance *i, bool pause);
 /* buffer_size_kb. 0 or -errno. Another size empties a log that is not the main one. */
 int instance_resize(struct instance *i, unsigned entries);
 extern unsigned instance_entries_new; /* trace_buf_size= of new instances; 0: it says nothing */
 unsigned instance_entries(const struct instance *i);
 
-/* Record an event in the instance's log, as ktr_log_record() and ktr_log_record_data() do; and one
- * of a firing. Any context. */
+/* Record an event in the instance's log: as ktr_log_record() does, as ktr_log_record_data()
+ * does, and from a firing. Any context. */
 void instance_record(struct instance *i, const struct ktr_site *site,
 		     const uint64_t args[KTR_MAXARGS]);
 bool instance_record_data(struct instance *i, const struct ktr_site *site,
 			  const uint64_t args[KTR_MAXARGS], const void *data, size_t len);
 void instance_fire(struct instance *i, const struct ktr_firing *f);
-/* As events_record(), in all instances whose hook is at the event: those that have enabled it, but
- * for the top where the log records it. */
+/* As events_record(), in each instance that has enabled the event, unless the main log records
+ * it by itself. */
 void instances_fire(const struct ktr_firing *f);
 
 /* ---- pids.c: of which threads ---- */
@@ -249,8 +249,8 @@ extern const struct tracefs_file options_dir;
 
 /* ---- error_log.c ---- */
 
-/* A command to the instance was refused: which part of ftrace says what about it, and about which
- * character. */
+/* Notes that a command to the instance was refused: the part of ftrace that refuses it, its
+ * message, and the character of the command at which it is wrong. */
 void error_log_add(struct instance *i, const char *system, const char *message, const char *command,
 		   size_t at);
 void error_log_show(struct instance *i, uintptr_t arg, struct sbuf *out);

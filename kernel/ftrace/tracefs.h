@@ -29,9 +29,9 @@ struct tracefs_file {
 	/* Prints the text of the file; NULL: it cannot be read. */
 	void (*show)(struct instance *i, uintptr_t arg, struct sbuf *out);
 	/*
-	 * Takes a write: its text without the newline at its end, which it may change. 0 or -errno,
-	 * and then nothing has changed, but for what a list's words or lines before the wrong one
-	 * did; and without memory a tracer may be off. NULL: it cannot be written.
+	 * Takes what was written, without the newline at its end; may change the text. 0 or -errno.
+	 * After an error nothing has changed, except: the words or lines of a list before the wrong
+	 * one count, and without memory a tracer may be off. NULL: the file cannot be written.
 	 */
 	int (*store)(struct instance *i, uintptr_t arg, char *text);
 	/* The file was opened with O_TRUNC (the shell's >). 0 or -errno. NULL: nothing to do. */
@@ -93,8 +93,8 @@ void tracefs_end(void);
 int tracefs_hold(const struct vnode *vn);
 void tracefs_release(const struct vnode *vn);
 
-/* Adds a file, or a directory if file->fill is not NULL. For `fill`. The directory owns it, until
- * tracefs removes it. NULL: it is there; no memory. */
+/* Adds a file, or a directory if file->fill is not NULL. The directory owns it until tracefs
+ * removes it. NULL if the name is there, or there is no memory. To be called by `fill`. */
 struct vnode *tracefs_add(struct vnode *dir, const struct tracefs_file *file, const char *name,
 			  uintptr_t arg);
 /* Makes a directory outside, or finds it. It has a reference. NULL: no memory. At boot. */

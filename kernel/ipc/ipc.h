@@ -52,8 +52,8 @@ int ipc_add(struct ipc_table *t, struct ipc_object *o, int32_t key, uint64_t fla
 void ipc_remove(struct ipc_table *t, struct ipc_object *o);
 #define IPC_MAKE INT32_MIN
 /*
- * Of an object that was found by its key, or NULL: its number; IPC_MAKE: it is to be made; -ENOENT,
- * -EEXIST, -EACCES.
+ * Takes an object that was found by its key, or NULL. Returns its number; IPC_MAKE if one is to be
+ * made; -ENOENT, -EEXIST, -EACCES.
  */
 int ipc_get(const struct ipc_object *o, uint64_t flags);
 
@@ -65,8 +65,9 @@ int ipc_may(const struct ipc_object *o, uint32_t access);
 struct ipc_object *ipc_find_allowed(const struct ipc_table *t, int32_t id, uint32_t access,
 				    int *error);
 /*
- * The one of which a *_STAT call tells: with IPC_STAT that with the number, else that with the
- * index in it; `any`: whoever asks. *result: what the call returns. NULL: an error.
+ * Finds the object that a *_STAT call asks for: with IPC_STAT by its number, otherwise by the index
+ * in it. `any`: whoever asks may know it. *result becomes what the call returns. NULL after an
+ * error.
  */
 struct ipc_object *ipc_find_status(const struct ipc_table *t, int32_t id, int command, bool any,
 				   int *result);

@@ -1,7 +1,7 @@
 /*
  * sem.c - sets of semaphores. A call's operations happen together, or it waits until they can.
- * Those with SEM_UNDO are undone when the process ends: its adjustments hang on each set that it
- * used.
+ * Operations with SEM_UNDO are undone when the process ends; for that, each set keeps the
+ * adjustments of the processes that used it.
  *
  * Locking: sem_mutex; whoever waits has a reference to the set.
  */

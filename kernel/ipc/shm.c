@@ -1,7 +1,8 @@
 /*
- * shm.c - segments of shared memory. A segment is a file in memory without a name. Who is attached
- * maps it, and each area counts, as in Linux: an area that is cut counts twice. After IPC_RMID a
- * segment stays, with its number but without its key, until its last area goes.
+ * shm.c - segments of shared memory. A segment is a file in memory without a name. Whoever is
+ * attached maps it. As in Linux, each area counts as one attachment, so an area that is cut in two
+ * counts twice. After IPC_RMID a segment stays, with its number but without its key, until its last
+ * area goes.
  *
  * The areas of a segment have a pager of their own, and say that they write (vm_pager.ref), so that
  * who only looks at an area is not counted.

@@ -246,8 +246,8 @@ put_switch(struct ktrace *t, const struct proc *p, bool out)
 	struct ktrace_lwp *k = &th->lwp->trace;
 	struct ktr_csw c = {.ktr_out = out};
 
-	/* A thread that waits has a reason; one that was preempted has none, and may be in its
-	 * program. */
+	/* A thread that waits has a reason. One that was preempted has none; it may have been in
+	 * its program. */
 	if (out)
 		k->waits = th->state != THREAD_SLEEPING ? ""
 			   : th->lockname != NULL       ? th->lockname

@@ -350,8 +350,9 @@ sys_utrace(const uint64_t a[6])
 }
 
 /*
- * A process makes another one, which does not run yet: it inherits the tracing. Who changes the
- * parent's with its children's comes before, or finds the child in the list of processes.
+ * A process makes another one, which does not run yet: the new one inherits the tracing. Whoever
+ * changes the tracing of the parent and its children comes before this, or finds the child in the
+ * list of processes.
  */
 static void
 ktrace_fork(struct proc *child)
@@ -400,9 +401,9 @@ ktrace_work(void)
 HOOK(user_return, ktrace_work);
 
 /*
- * A program begins that has other rights: who traced the one before may not see what this one does,
- * unless it had CAP_SYS_PTRACE. proc_lock held, as when `facs` is set: who asks afterwards is
- * refused.
+ * A program begins that has other rights than the one before. Who traced that one may not see what
+ * this one does, unless he had CAP_SYS_PTRACE. proc_lock is held, as when `facs` is set: so whoever
+ * asks afterwards is refused.
  */
 static void
 ktrace_exec_gains(void)

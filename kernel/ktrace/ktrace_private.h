@@ -29,8 +29,8 @@ struct ktrace_io {
 	unsigned refs;  /* [l] */
 	struct file *f; /* [c] */
 	/*
-	 * [c] Who set the tracing, and must be allowed to write at each write: the user; the file's
-	 * group then, if he was in it, or UINT32_MAX; his rights.
+	 * [c] Who set the tracing, and must be allowed to write at each write: the user; the group
+	 * that the file had then, if he was in it, or UINT32_MAX; his rights.
 	 */
 	uint32_t uid, gid;
 	uint64_t caps;
@@ -55,8 +55,8 @@ struct ktrace_record {
 _Static_assert(sizeof(struct ktrace_record) % 8 == 0, "a queue's records are aligned");
 
 struct ktrace {
-	/* [a] KTRFAC_…; 0: not traced now. Set with ktrace_lock, and proc_lock if the process runs;
-	 * cleared with one. */
+	/* [a] KTRFAC_…; 0 while the process is not traced. Set with ktrace_lock, and with
+	 * proc_lock, too, if the process runs; cleared with one of them. */
 	uint32_t facs;
 	uint32_t dropped; /* [t] records that had no room since the last one that had */
 	uint64_t head;    /* [a] bytes put in; written by the process */
@@ -82,8 +82,8 @@ struct ktrace {
 	uint64_t begin_ticks; /* when its tracing began */
 	uint64_t last_ticks;  /* [l] of the last record in `io`'s file */
 	uint32_t status;      /* [t] of exit */
-	/* Of the last record that was taken out; the name is the first thread's; [l] once `begun`:
-	 */
+	/* The CPU of the last record that was taken out, and the name of the process's first
+	 * thread then; [l] once `begun`: */
 	char comm[KTR_COMM_SIZE];
 	uint16_t cpu;
 };
@@ -133,8 +133,8 @@ void ktrace_hook_select(uint32_t facs);
 /* Records bytes for the current process, if it is traced for the type. Thread context. */
 void ktrace_put(unsigned type, const void *data, size_t len);
 /*
- * Makes `checked` cover a record of `total` bytes more. False: there is no room, which is counted
- * as a record that is dropped. Interrupts off; the process itself.
+ * Makes room, as `checked` says, for one more record of `total` bytes. If there is none, returns
+ * false, and the record counts as dropped. Interrupts off; the process itself.
  */
 bool ktrace_make_room(struct ktrace *t, size_t total);
 /* Should the process wait for the file, since half of its queue is used? Any context. */

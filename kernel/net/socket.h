@@ -136,16 +136,16 @@ struct socket {
 /* The operations of a socket's file. */
 extern const struct vnode_ops socket_file_ops;
 /*
- * The socket of a file; NULL: the file is none, or of O_PATH, which is a place and keeps no socket.
- * Any context.
+ * The socket of a file. NULL if the file is no socket, or was opened with O_PATH: such a file is
+ * only a place, and keeps no socket. Any context.
  */
 struct socket *socket_of(const struct file *f);
-/* The socket of a descriptor of the current process, as filetable_get(). NULL: -EBADF, -ENOTSOCK.
- */
+/* The socket of a descriptor of the current process, for as long as filetable_get() says. NULL,
+ * and *err: -EBADF, -ENOTSOCK. */
 struct socket *socket_get(uint64_t fd, struct file **f, int *err);
 /*
- * Begins the system call `name`, of the socket so, whose descriptor is its first argument, and
- * whose file is f.
+ * Begins the definition of the system call `name`, whose first argument is the descriptor of a
+ * socket. Its body has the socket as `so`, and the file as `f`.
  */
 #define SOCKET_CALL(name)                                                                         \
 	static inline __attribute__((always_inline))                                              \
@@ -163,8 +163,8 @@ struct socket *socket_get(uint64_t fd, struct file **f, int *err);
 
 /* A socket without a file. NULL: -EAFNOSUPPORT, -EINVAL, -ENOMEM, or create()'s error. */
 struct socket *socket_create(unsigned domain, unsigned type, unsigned protocol, int *err);
-/* One of the same family, type, protocol and user, and with the options of another. NULL: no
- * memory. */
+/* Makes a socket with the family, type, protocol, user and options of another. NULL if there is
+ * no memory. */
 struct socket *socket_create_like(struct socket *so, int *err);
 struct socket *socket_ref(struct socket *so);
 void socket_unref(struct socket *so);
@@ -174,8 +174,8 @@ struct file *socket_file_alloc(int flags, int *err);
 void socket_file_attach(struct file *f, struct socket *so);
 
 /*
- * The operations of that name. A call that was interrupted begins again only if its socket has no
- * timeout (signal(7)).
+ * Call the operation of the same name. A call that was interrupted begins again only if its socket
+ * has no timeout (signal(7)).
  */
 int64_t socket_send(struct socket *so, struct socket_message *m);
 int64_t socket_receive(struct socket *so, struct socket_message *m);
@@ -220,8 +220,8 @@ extern const struct socket_family inet_family __attribute__((weak));
 /* Requests on interfaces and routes; NULL as inet_family. */
 __attribute__((weak)) int64_t inet_interface_ioctl(unsigned request, uint64_t arg);
 /*
- * Does the current thread drop files of messages that nobody has received? It has not asked for the
- * SO_LINGER of a socket that it closes so. Any context but NMI.
+ * Is the current thread dropping the files of messages that nobody has received? Then the thread
+ * did not ask for the SO_LINGER of a socket that is closed so. Any context but NMI.
  */
 bool unix_rights_are_dropped(void);
 /* Prints all sockets of AF_UNIX, as Linux's /proc/net/unix does. 0 or -ENOMEM. */

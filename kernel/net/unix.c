@@ -133,8 +133,8 @@ unix_listen(struct socket *so, int backlog)
 }
 
 /*
- * Finds who listens there, and has room for a connection. 1: there was none, and it may be there
- * now. unix_lock held.
+ * Finds the socket that listens at that name and has room for a connection. 1 if it had none, and
+ * may have some now: try again. unix_lock held.
  */
 static int
 find_listener(const struct unix_socket *us, const struct socket_name *name, bool nowait,

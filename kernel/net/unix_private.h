@@ -85,8 +85,8 @@ struct unix_socket {
 	uint8_t shut;           /* [ul], [a] UNIX_SHUT_… */
 	bool dead;              /* [ul], [a] its file is closed */
 	struct unix_name *name; /* [ul], [a] a reference; it is set once */
-	/* [ul] a reference. Of a connection it is set once, and NULL when the file is closed;
-	 * it may be dead. */
+	/* [ul] a reference. A connection's is set once, and becomes NULL when the file is
+	 * closed. The peer may be dead. */
 	struct unix_socket *peer;
 	struct ucred peer_cred;        /* [u] of the peer; while it listens, its own */
 	struct list from;              /* [u] those whose peer it is, */
@@ -159,9 +159,9 @@ unix_connects(const struct unix_socket *us)
 /* ---- unix.c ---- */
 
 /*
- * Who a datagram socket talks to from now on, with a reference; NULL: nobody. What it has not read
- * is lost if it had another peer, and that one is told if it talks to us. 0, -EPERM. unix_lock
- * held, but for some time.
+ * Changes the peer of a datagram socket to `to`, of which it takes a reference, or to nobody
+ * (NULL). If it had another peer, its unread messages are lost, and the old peer is told if it
+ * talks to us. 0 or -EPERM. unix_lock held; released for some time.
  */
 int unix_change_peer(struct unix_socket *us, struct unix_socket *to);
 
@@ -172,9 +172,9 @@ int unix_bind(struct socket *so, const struct socket_name *name);
 /* Gives a socket that has none, and wants credentials, a name of its own. 0 or -errno. */
 int unix_autobind(struct unix_socket *us);
 /*
- * The socket of that name, with a reference, if the user may write to it. NULL: -EINVAL,
- * -ECONNREFUSED, -EPROTOTYPE, -EACCES, or an error of the path. unix_lock held, but not while a
- * path is walked.
+ * Finds the socket of that name, with a reference, if the user may write to it. NULL, and *err:
+ * -EINVAL, -ECONNREFUSED, -EPROTOTYPE, -EACCES, or an error of the path. unix_lock held; released
+ * while a path is walked.
  */
 struct unix_socket *unix_find(const struct socket_name *name, uint16_t type, int *err);
 int unix_getname(struct socket *so, struct socket_name *name, enum socket_end end);
@@ -190,8 +190,8 @@ extern struct list unix_all; /* unix_lock */
 /* ---- unix_queue.c ---- */
 
 /*
- * A message of the next len bytes of u, counted to the current user and in us->queued. NULL:
- * -ENOMEM, -EFAULT.
+ * Makes a message of the next len bytes of u, which counts for the current user and in us->queued.
+ * NULL, and *err: -ENOMEM, -EFAULT.
  */
 struct unix_message *unix_message_make(struct unix_socket *us, struct uio *u, size_t len, int *err);
 /* Drops its files, too. */
@@ -212,8 +212,8 @@ int unix_wait_write(struct unix_socket *us, const struct unix_socket *to, bool n
 int unix_wait_queue(struct unix_socket *to, bool nowait, uint64_t deadline);
 /* Have datagrams of `from` to wait for room in the queue of `to`? to's lock held, or a guess. */
 bool unix_queue_is_full(const struct unix_socket *to, const struct unix_socket *from);
-/* The queue of a datagram socket is no longer full: tells who polls sockets that are connected to
- * it. No lock held. */
+/* Tells those who poll sockets that are connected to this datagram socket that its queue is no
+ * longer full. No lock held. */
 void unix_queue_has_room(const struct unix_socket *us);
 #define UNIX_MESSAGES_MAX 10 /* in the queue, as Linux's net.unix.max_dgram_qlen */
 /* May it send more (poll)? */

@@ -1,9 +1,9 @@
 /*
  * unix_queue.c - messages of AF_UNIX, and how senders wait until some were read.
  *
- * A sender changes nothing before it sleeps but the count of those that wait; who frees a message
- * changes `queued`, or `messages`, and then reads that count: so one of the two sees the other.
- * Locking: unix_private.h.
+ * Before a sender sleeps, it counts itself among those that wait, and then looks for room. Whoever
+ * frees a message changes `queued`, or `messages`, and then reads that count. So one of the two
+ * sees the other. Locking: unix_private.h.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/poll.h"
@@ -32,8 +32,9 @@ buffer_alloc(struct uidinfo *ui, size_t size)
 }
 
 /*
- * Memory for a message with that much in its first piece: the one that the socket keeps, if it is
- * large enough. Its `ui` and `charge` are set. NULL: no memory, or the user's limit.
+ * Allocates a message with room for `first` bytes in its first piece, or takes the one that the
+ * socket keeps, if it is large enough. Sets its `ui` and `charge`. NULL if there is no memory, or
+ * the user has too much.
  */
 static struct unix_message *
 message_alloc(struct unix_socket *us, size_t first)

@@ -135,8 +135,8 @@ same_sender(const struct ucred *a, const struct ucred *b)
 }
 
 /*
- * Reads of the first message. *n: gets how many bytes. 1: read on; 0: no more. Locks of
- * lock_first() held.
+ * Reads from the first message; *n becomes the number of bytes. 1: read on; 0: no more. The locks
+ * of lock_first() are held.
  */
 static int
 read_first(struct unix_socket *us, struct unix_message *msg, struct socket_message *m,

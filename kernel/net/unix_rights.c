@@ -121,8 +121,9 @@ unix_rights_copy(const struct unix_rights *r)
 }
 
 /*
- * A file that is closed may be a socket with files in its queue, which are dropped, too, and so on.
- * What a thread is to drop while it drops waits until it comes back, so that no stack becomes deep.
+ * Files to be dropped later. A file that is closed may be a socket with files in its queue, which
+ * are dropped, too, and so on. What a thread would drop while it drops waits in this list, so that
+ * no stack becomes deep.
  */
 struct dropper {
 	struct list link;

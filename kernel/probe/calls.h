@@ -25,13 +25,14 @@ void calls_stop(void);
 struct thread_calls *calls_mine(void);
 
 /**
- * A function is entered. Returns its call, to be filled in; NULL: the stack is full, and the call
- * is only counted in calls->depth.
+ * A function is entered. Returns its call, to be filled in; NULL if the stack is full, and the call
+ * only counts in calls->depth.
  */
 struct thread_call *calls_enter(struct thread_calls *calls, uint32_t function);
 /**
- * A function returns: takes its call off the stack, and all above it, which have not returned. The
- * call stays as it is until the thread's next call. NULL: it is not known when it was entered.
+ * A function returns: takes its call off the stack, and all calls above it, which have not
+ * returned. The call stays as it is until the thread's next call. NULL if the entry is not on the
+ * stack.
  */
 struct thread_call *calls_leave(struct thread_calls *calls, uint32_t function);
 

@@ -6,8 +6,8 @@
  * handler looks the place up in a hash table, fires the probes that are on there, and has the
  * instruction run. Handler and slot run with interrupts off. Breakpoints are written while all
  * other CPUs wait in an interrupt handler, in code that has no probes. Only an NMI may hit one at
- * that time. So a place leaves the table when all CPUs have left that handler after its breakpoint
- * went, and is freed after they have done so once more.
+ * that time. So a place leaves the table only when all CPUs have left that handler after its
+ * breakpoint went; and it is freed after all CPUs have been in the handler, and left it, once more.
  *
  * Locking: the control lock. A handler reads without it.
  */
@@ -79,9 +79,9 @@ kprobe_fire(struct kprobe *p, const struct arch_trapframe *tf)
 		args[i] = p->plain[i] != KPROBE_NOT_PLAIN ? ((const uint64_t *)tf)[p->plain[i]]
 							  : kprobe_fetch(&p->def.args[i], &in);
 	/*
-	 * Where it was comes after what the format shows, if there is room and the event does not
-	 * tell: low halves of the addresses of the instruction, or of the function and of where
-	 * that returns to.
+	 * After the arguments that the format shows, the event tells where the probe was, if there
+	 * is room and no argument tells it: the low halves of the addresses of the instruction, or
+	 * of the function and of where that returns to.
 	 */
 	if (__atomic_load_n(&p->tells_more, __ATOMIC_RELAXED) && nargs < KTR_MAXARGS) {
 		args[nargs] = nargs < p->def.nargs ? kprobe_fetch_rest(&p->def, &in)

@@ -49,17 +49,17 @@ enum kprobe_kind {
 };
 
 /*
- * Makes a probe. 0, or -errno and a sentence in err, which begins with "character N: " if the
- * definition is wrong there. -EEXIST: an event of that name is there, and this cannot be one more
- * of its probes. Thread context; not for the debugger.
+ * Makes a probe. 0; or -errno and a sentence in err, which begins with "character N: " if the
+ * definition is wrong there. -EEXIST if there is an event of that name, of which this cannot be one
+ * more probe. Thread context; not for the debugger.
  */
 int kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t errlen);
 /*
- * Removes the probes that `which` means: [GROUP/][NAME][ PLACE[ ARGUMENT...]]; NULL: all. 0, or
- * -errno and a sentence. Thread context; not for the debugger.
- * -EBUSY: a registered owner (ktr/control.h) has an event on that would go; then none is removed.
- * After the user has removed some by the sysctl, the hooks of the list kprobe_removed run
- * (kernel/lib/hook.h), in thread context, with the lock of sysctls held.
+ * Removes the probes that `which` means: [GROUP/][NAME][ PLACE[ ARGUMENT...]]; NULL means all. 0;
+ * or -errno and a sentence. -EBUSY if one of their events is on for a registered owner
+ * (ktr/control.h); then none is removed. Thread context; not for the debugger. After a user has
+ * removed some by the sysctl, the hooks of the list kprobe_removed run (kernel/lib/hook.h), in
+ * thread context, with the lock of sysctls held.
  */
 int kprobe_del(const char *which, enum kprobe_kind kind, char *err, size_t errlen);
 /* A line for each probe, after a heading. */
@@ -86,8 +86,8 @@ struct kprobe_info {
 
 /* Removes one. 0; -EBUSY: its event is on. Thread context. */
 int kprobe_drop(struct kprobe *probe);
-/* Evaluates the arguments of an event probe, with those fields of its event. Returns how many there
- * are. In hooks. */
+/* Evaluates the arguments of an event probe from the fields of its event. Returns how many there
+ * are. For hooks. */
 unsigned kprobe_fetch_all(struct kprobe *probe, const uint64_t *fields, uint64_t *args);
 
 /* Is it one of those that `which` means? Control lock held. */
@@ -98,8 +98,8 @@ void kprobe_print(const struct kprobe_info *info, struct sbuf *out);
 void kprobe_print_target(const struct kprobe_info *info, struct sbuf *out);
 /* The group of a site of a kprobe, or of a uprobe. The text stays for ever. Any context. */
 const char *kprobe_group(const struct ktr_site *site);
-/* Number n, from 0 on, of the groups that there were, but for kprobes and uprobes. NULL: there were
- * not so many. Any context. */
+/* Returns the name of group n, from 0 on, of those that were ever made, not counting kprobes and
+ * uprobes. NULL if there were not so many. Any context. */
 const char *kprobe_group_at(unsigned n);
 /* Set by ftrace: has an event of no kprobe this name? In thread context, control lock held. */
 extern bool (*kprobe_name_taken)(const char *group, const char *name);
@@ -111,8 +111,8 @@ struct kprobe_events {
 	/* False: it has no such field. Otherwise its number; is it a text? */
 	bool (*field)(const struct ktr_site *event, const char *name, unsigned *number,
 		      bool *is_text);
-	/* Can the event have a probe with that filter, or NULL? 0; -errno, and it has been said
-	 * why. */
+	/* May a probe with that filter (NULL: without one) be at the event? 0; or -errno, and
+	 * then the error was reported. */
 	int (*check)(const struct ktr_site *event, const char *filter);
 };
 extern const struct kprobe_events *kprobe_events;

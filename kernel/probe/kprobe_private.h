@@ -103,8 +103,8 @@ struct kdefinition {
 };
 
 /*
- * Understands a definition. 0, or -EINVAL and a sentence. Pure, but for the kernel's symbols and
- * events.
+ * Parses a definition. 0; or -EINVAL and a sentence. Pure, except that it looks up the kernel's
+ * symbols and events.
  */
 int kprobe_parse(const char *text, enum kprobe_kind kind, struct kdefinition *d, char *err,
 		 size_t errlen);
@@ -126,8 +126,8 @@ struct kfetching {
 /* The value for the log. Any context, interrupts off. */
 uint64_t kprobe_fetch(const struct kfetch *f, struct kfetching *in);
 /*
- * If there are more arguments than an entry of the log has room for, the sixth of the log, called
- * KPROBE_REST, is a text that has all from there on. An argument cannot have that name.
+ * If an event has more arguments than an entry of the log has room for, the sixth in the log is a
+ * text that has all from the sixth on. It is called KPROBE_REST, which no argument may be called.
  */
 #define KPROBE_FIRST (KTR_MAXARGS - 1u)
 static inline unsigned
@@ -169,10 +169,12 @@ struct uprobe {
 struct kprobe {
 	struct list link;
 	struct ktr_site *site;
-	bool gone;       /* it is about to be freed: no breakpoint is wanted */
-	bool tells_more; /* atomic: where it is, at returns, and if its event has had more than one
-			    probe; and the other arguments */
-	unsigned nargs;  /* kprobe_first() */
+	bool gone; /* it is about to be freed: no breakpoint is wanted */
+	/* atomic: its events tell something after what the format shows: where the probe was (of
+	 * returns, and if its event has had more than one probe); or the arguments beyond the
+	 * fifth */
+	bool tells_more;
+	unsigned nargs;                /* kprobe_first() */
 	uint64_t hits, misses, faults; /* atomic */
 	uint8_t plain[KTR_MAXARGS]; /* the register that an argument is; KPROBE_NOT_PLAIN: none */
 	bool frameless;             /* at the entry or the returns: the frame is the caller's */

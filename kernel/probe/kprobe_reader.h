@@ -29,8 +29,8 @@ kread_is_digit(char c)
 }
 
 /*
- * Takes a name of letters, digits, _ and the characters of `more`. False: none, or too long. what:
- * whose name it is.
+ * Takes a name of letters, digits, _ and the characters in `more`. `what` says in the message whose
+ * name it is. False if there is none, or it is too long.
  */
 bool kread_name(struct reader *r, const char *what, const char *more, char *to, size_t size);
 /* Takes a number, if it is next: decimal, or hexadecimal after 0x. */

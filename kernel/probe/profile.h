@@ -12,9 +12,9 @@
 #include <stddef.h>
 
 /*
- * Makes the probes that spec names, several with commas between, if they are of this provider and
- * not there yet. A request may name more in several calls, of which the first one says so: none of
- * its probes makes room for another. 0, or -errno and one sentence in err. Control lock, held from
- * the first one on.
+ * Makes the probes that spec names, with commas between them, as far as they are of this provider
+ * and not there yet. A request may name its probes in several calls, of which the first one has
+ * `first`: none of its probes is freed to make room for another. 0; or -errno and a sentence in
+ * err. Control lock, held from the first call on.
  */
 int profile_make_named(const char *spec, bool first, char *err, size_t errlen);

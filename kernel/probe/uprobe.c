@@ -10,8 +10,9 @@
  * A probe r: has its breakpoint at the first instruction of a function. There the function's return
  * address is replaced by that of another breakpoint.
  *
- * A breakpoint whose probe went off meanwhile is hit again until its page is gone. So no program
- * gets a signal for it; one for a breakpoint of its own it does get.
+ * If the probe of a breakpoint went off meanwhile, the program runs into the breakpoint again,
+ * until its page is gone. So no program gets a signal for it. For a breakpoint of its own, a
+ * program does get one.
  *
  * Locking: the control lock, and table_lock for the table, before proc_lock. A handler reads the
  * table with interrupts off. So a probe that has left the table is freed after each CPU has taken
@@ -234,8 +235,9 @@ fire_one(struct kprobe *k, struct hit *h, uintptr_t *missing)
 }
 
 /*
- * Fires what has not fired yet. False: as above. Interrupts off. The list may have changed since
- * the last call: a probe that comes is the first, so the numbers fall along it.
+ * Fires the probes at the place that have not fired yet. False as for fire_one(). Interrupts off.
+ * The list may have changed since the last call. New probes come first in it, so the numbers fall
+ * along it.
  */
 static bool
 fire_some(struct hit *h, uintptr_t *missing)

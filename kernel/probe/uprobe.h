@@ -5,8 +5,8 @@
  *	r[:[GROUP/][NAME]] PATH:OFFSET [ARGUMENT]...	the function that begins there returns
  *
  *	PATH:OFFSET  a file, and a number of bytes in it
- *	FETCH        no symbols; also @+OFFSET, what is at that offset of the file. All memory is
- *the program's
+ *	FETCH        no symbols; also @+OFFSET, what is at that offset of the file. All
+ *	             memory is the program's
  *
  * The probe is uprobe:FILE:OFFSET:NAME. It fires in each process that executes the file's code;
  * one in one process (struct uprobe_in) has names of its own, and fires there only.
@@ -37,7 +37,7 @@ struct uprobe_in {
 };
 
 /*
- * Makes a probe, and puts it before those of *to, unless it is among them. 0, or -errno and a
+ * Makes a probe and puts it at the head of *to, unless it is in that list. 0; or -errno and a
  * sentence. Thread context.
  */
 int uprobe_in_add(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen);

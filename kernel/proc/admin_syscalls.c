@@ -114,8 +114,8 @@ read_all(uint64_t ubuf, uint64_t room, bool clear)
 	return n;
 }
 
-/* Takes messages, each once. Waits for the first: nobody tells when it comes, since any context
- * prints. */
+/* Takes messages, each of them once. Waits for the first one, and looks again now and then:
+ * nobody wakes it, since messages are printed in any context. */
 static int64_t
 read_new(uint64_t ubuf, uint64_t room)
 {

@@ -1,8 +1,9 @@
 /*
  * cpu_timers.c - timers of a process's time on a CPU: ITIMER_VIRTUAL, ITIMER_PROF, RLIMIT_CPU.
  *
- * Each clock tick of a thread looks whether its process has used so much. So they are as exact as
- * ticks are, as on Linux. A tick looks at no other thread: a process may have many.
+ * At each clock tick of a thread it is looked whether its process has used that much. So these
+ * timers are as exact as ticks are, as on Linux. A tick looks at no other thread: a process may
+ * have many.
  *
  * Locking: proc_lock, which a tick takes only if something is due.
  */

@@ -1,5 +1,5 @@
 /*
- * elf.c - checks an executable's headers. Pure; any bytes are safe input. Locking: none.
+ * elf.c - checks an executable's headers. A pure function; any bytes are safe input. Locking: none.
  */
 #include "kernel/proc/elf.h"
 

@@ -1,10 +1,10 @@
 /*
- * exec.c - execve: ELF64 executables (System V ABI, ELF-64 Object File Format 1.5). One that names
- * an interpreter, the dynamic linker, is started by it: both are loaded.
+ * exec.c - execve: ELF64 executables (System V ABI, ELF-64 Object File Format 1.5). If one names an
+ * interpreter (the dynamic linker), both are loaded, and the interpreter starts it.
  *
  * Anyone can supply the file, so every field is checked before use. The new address space is
  * complete before the old one is freed: after an error the caller continues unchanged. But if its
- * other threads have ended for that, the caller does, too, as on Linux.
+ * other threads were ended for this already, the caller ends, too, as on Linux.
  */
 #include <abi_md.h>
 
@@ -142,10 +142,8 @@ args_length(const struct args *s)
 
 #define RANDOM_BYTES 16
 
-/*
- * Builds the initial stack of the System V ABI: argc, argv, NULL, envp, NULL, auxiliary vector,
- * with the strings above: the path, 16 random bytes, arguments. *sp: its address.
- */
+/* Builds the initial stack of the System V ABI: argc, argv, NULL, envp, NULL, the auxiliary vector;
+ * and above these the path, 16 random bytes, and the strings. *sp becomes its address. */
 static int
 build_stack(struct vmspace *vm, const char *path, const struct args *s,
 	    const struct program *program, const struct exec_ids *ids, uint64_t *sp)
@@ -308,10 +306,8 @@ args_destroy(struct args *s)
 	uidinfo_free(s->ui, s);
 }
 
-/*
- * The next word of a line, up to one of the blanks or the line's end; *line: what follows. Blanks
- * before it, and at the line's end, do not belong to it.
- */
+/* Returns the next word of a line, which ends at one of the blanks or at the line's end. *line
+ * moves behind it. Blanks before the word, and at the line's end, do not belong to it. */
 static char *
 take_word(char **line, const char *blanks)
 {
@@ -367,9 +363,10 @@ word_is_cut(const char *line, const char *end)
 }
 
 /*
- * A file that begins with #!: the rest of its first line is the path of the program to execute, and
- * one argument at most. The file's path and the other arguments follow. head: HEAD_SIZE bytes, or
- * all of the file, and a NUL. A path that goes on after them is not executed, an argument is cut.
+ * Executes a file that begins with #!. The rest of its first line is the path of the program, and
+ * at most one argument; the file's path and the other arguments follow that. head: the first
+ * HEAD_SIZE bytes of the file, or all of it, and a NUL. If the path does not end within these, it
+ * is not executed; an argument is cut.
  */
 static int
 exec_script(struct proc *p, const struct target *script, char *head, struct args *s,
@@ -502,10 +499,8 @@ exec_image(struct proc *p, const char *path, char *const argv[], char *const env
 	return r;
 }
 
-/*
- * Finds what execveat() is to execute, and its name: that of the path, which has FD_NAME bytes of
- * room before it, or one by the descriptor. 0 or -errno.
- */
+/* Finds what execveat() is to execute, and what it is called: by the path, which has FD_NAME bytes
+ * of room before it; or by the descriptor. 0 or -errno. */
 static int
 exec_take_target(struct target *to, uint64_t dirfd, uint64_t upath, char *path, uint64_t flags)
 {

@@ -99,7 +99,8 @@ fork_thread(struct thread *t, const struct vmspace *vm, const struct fork_args *
 
 /*
  * Waits until the child has left the current process's address space. If a signal kills the process
- * first, it ends here: a handler of another one would run on the child's stack.
+ * first, it ends here. It does not run a handler of another signal, which would use the child's
+ * stack.
  */
 static void
 vfork_wait(void)

@@ -98,8 +98,9 @@ one_of(uint32_t id, const struct three *now)
 }
 
 /*
- * What a process that has `now` gets, if it wants `to`: by setuid (to->effective alone), setreuid
- * (not to->saved), setresuid; or the same for groups. 0 or -EPERM.
+ * Finds the ids that a process with the ids `now` gets if it asks for `to`, by setuid (only
+ * to->effective), setreuid (all but to->saved) or setresuid; or by the same calls for groups. 0 or
+ * -EPERM.
  */
 static int
 choose_ids(enum how how, bool may, const struct three *now, struct three *to)
@@ -136,8 +137,8 @@ are_ids(const struct three *ids)
 }
 
 /*
- * The ids of a process change. If none of them is 0 any more, but one was, it loses its permitted
- * rights, unless `keep` is set. Rights are effective while the effective user is 0.
+ * Changes the rights of a process whose ids change. If one was 0 and none is now, it loses its
+ * permitted rights, unless `keep` is set. Rights are effective while the effective user is 0.
  */
 static void
 lose_caps(struct caps *c, const struct three *from, const struct three *to)
@@ -167,9 +168,9 @@ exchange_user(struct proc *p, struct uidinfo **ui)
 }
 
 /*
- * The user, who is charged for p, too. That may be too much if the caller may take any user: a
- * program that gives up its rights may not look whether it has, and must not go on with them. NULL:
- * too much for the others, or no memory.
+ * Enters a user and charges him for p, too. If the caller may become any user, he is charged even
+ * if that is too much: a program that gives up its rights may not look whether it could, and must
+ * not go on with them. NULL if it is too much for other callers, or there is no memory.
  */
 static struct uidinfo *
 enter_user(const struct proc *p, uint32_t uid)
@@ -264,8 +265,8 @@ self_or_child(uint32_t pid)
 }
 
 /*
- * May p join the group? Yes if it is p's own, if the caller has CAP_KILL, or if a process of the
- * caller's user is in it; and it is in p's session. proc_lock held.
+ * May p join the group, as its own or because of a process in it? That has to be in p's session,
+ * and of the caller's user, unless the caller has CAP_KILL. proc_lock held.
  */
 static bool
 may_join(const struct proc *p, uint32_t pgid)
@@ -436,8 +437,9 @@ set_groups_to(enum how how, struct three to)
 }
 
 /*
- * All ids of the process must be the caller's, and its rights, too, as ptrace(2) says. What has
- * changed its user may have secrets of the old one in its memory, until it executes a program.
+ * May the caller trace p? All ids of p must be the caller's, and p's rights among the caller's, as
+ * ptrace(2) says. A process that has changed its user may have secrets of the old one in its
+ * memory, until it executes a program.
  */
 bool
 proc_may_trace(const struct proc *p)
@@ -452,8 +454,8 @@ proc_may_trace(const struct proc *p)
 }
 
 /*
- * As whom the process uses files, from now on. With a user other than 0 it does not use the rights
- * that go beyond those of files' modes. Returns who it was, whether that has changed or not.
+ * Sets the user as whom the process uses files. Unless that is user 0, it does not use the rights
+ * that go beyond the modes of files. Returns the old one, even if nothing has changed.
  */
 int64_t
 sys_setfsuid(const uint64_t a[6])

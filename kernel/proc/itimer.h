@@ -47,8 +47,9 @@ struct itimer_left {
 /* fn: called when it expires, in interrupt context, without a lock. */
 void itimer_init(struct itimer *t, void (*fn)(struct itimer *t));
 /*
- * Lets it expire at deadline_ns of clock_ns() and then each interval; deadline 0 stops it. When it
- * returns, fn is not called for what was set before. Returns what was left. Thread context.
+ * Sets the timer: it expires at deadline_ns of clock_ns(), and then after each interval; deadline 0
+ * stops it. After the return, fn is no longer called for what was set before. Returns what was left
+ * of that. Thread context.
  */
 struct itimer_left itimer_set(struct itimer *t, uint64_t deadline_ns, uint64_t interval_ns);
 struct itimer_left itimer_left(struct itimer *t);
@@ -60,8 +61,8 @@ struct itimer_left real_itimer_set(struct real_itimer *t, struct itimer_when whe
 /* Sets the clock of the day, and moves the timers that expire at a time of it. Thread context. */
 void itimers_set_clock(uint64_t real_ns);
 /*
- * Takes what has expired: returns how many times. The next time is at least pause_ns from now. Any
- * context but NMI.
+ * Takes what has expired, and returns how many times it was. The timer expires next in pause_ns at
+ * the earliest. Any context but NMI.
  */
 uint64_t itimer_take(struct itimer *t, uint64_t pause_ns);
 /* Has it expired? */

@@ -144,8 +144,9 @@ load_interpreter(struct vmspace *vm, struct vnode *program, struct program *to)
 }
 
 /*
- * As large as the limit lets it become on Linux, with room for the arguments. All of it counts as
- * used: a large one leaves room for the rest of the program.
+ * How large the stack is: as large as Linux would let it become with that limit, and with room for
+ * the arguments. All of it counts as used, so a large limit has to leave room for the rest of the
+ * program.
  */
 static uint64_t
 stack_size(bool secure)

@@ -254,8 +254,8 @@ sync_range(struct vmspace *vm, uint64_t start, uint64_t size)
 }
 
 /*
- * What is written to a shared page is in the file already; MS_SYNC: also on its disk. What is
- * mapped is synced even if a part of the range is not.
+ * What was written to a shared page is in the file already; MS_SYNC puts it on the disk, too. What
+ * is mapped is synced even if a part of the range is not mapped.
  */
 int64_t
 sys_msync(const uint64_t a[6])
@@ -278,9 +278,9 @@ sys_msync(const uint64_t a[6])
 }
 
 /*
- * A page of this program alone is never taken away to make room, so it is locked once it is there.
- * One of a file that is mapped shared is not: it may be, and comes back when it is used. limit: of
- * bytes, for a user without CAP_IPC_LOCK.
+ * Makes the pages be there. A page of this program alone is then locked, since those are never
+ * taken away to make room. A page of a file that is mapped shared may be, and comes back when it is
+ * used. limit: how many bytes a user without CAP_IPC_LOCK may lock.
  */
 static int64_t
 lock_pages(uint64_t start, uint64_t size, uint64_t flags, uint64_t limit)

@@ -35,10 +35,10 @@ has_memory_of(const struct proc *p, uint32_t uid)
 }
 
 /*
- * Chooses which process with the user's memory dies: one that is dying already, but not for long;
- * else the largest. One that was killed long ago waits for something: it is the last choice. If
- * many small ones hold the memory (a fork bomb), the current process, if it has some. NULL: there
- * is none, or only process 1. proc_lock held.
+ * Chooses the process with the user's memory that is to die: one that is dying already, but not for
+ * long; otherwise the largest. One that was killed long ago waits for something, and is the last
+ * choice. If many small ones hold the memory (a fork bomb), it is the current process, if it has
+ * some of it. NULL if there is none, or only process 1. proc_lock held.
  */
 static struct proc *
 choose_victim(uint32_t uid)
@@ -63,8 +63,8 @@ choose_victim(uint32_t uid)
 }
 
 /*
- * Kills a process of the user and waits a short time for its end. False: there is none, or the
- * current process has to die. A signal with a handler is no reason to give up.
+ * Kills a process of the user, and waits a short time for its end. False if there is none, or the
+ * current process has to die; a signal with a handler does not end the wait.
  */
 static bool
 kill_one(uint32_t uid)

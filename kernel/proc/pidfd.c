@@ -1,7 +1,7 @@
 /*
- * pidfd.c - files that stand for a process: pidfd_open. One has no reference to its process: that
- * is found by its number and its start, so a process that gets the number later is not it. Locking:
- * proc_lock.
+ * pidfd.c - files that stand for a process: pidfd_open. Such a file has no reference to its
+ * process. It finds the process by its number and the time of its start: a process that gets the
+ * number later is another one. Locking: proc_lock.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"

@@ -120,8 +120,7 @@ void
 proc_timers_end(struct proc *p)
 {
 	if (list_empty(&p->timers))
-		return; /* without the lock: its holder may wait for memory, which this process has
-			 */
+		return; /* without timer_mutex, whose holder may wait for memory of this process */
 	mutex_lock(&timer_mutex);
 	while (!list_empty(&p->timers))
 		posix_timer_destroy(list_entry(p->timers.next, struct posix_timer, link));
@@ -156,8 +155,8 @@ posix_timer_take_event(uint64_t uevent, struct posix_timer *t)
 	return found ? 0 : -EINVAL;
 }
 
-/* Has a process as many timers as it may have? Each signal, and each callout nearby, looks at all
- * of them. */
+/* Has a process as many timers as it may have? The number is bounded because each signal, and
+ * each callout nearby, looks at all of them. */
 static bool
 is_full(const struct proc *p)
 {

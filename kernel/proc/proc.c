@@ -299,10 +299,6 @@ proc_free(struct proc *p)
 	uidinfo_leave(ui);
 }
 
-/*
- * Makes a process of the user, with a thread that will run fn. It is not in the tree yet. NULL and
- * *err: -EAGAIN too many processes, -ENOMEM.
- */
 struct proc *
 proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
 {

@@ -35,8 +35,9 @@ struct vnode;
 enum proc_state { PROC_ALIVE, PROC_STOPPED, PROC_ZOMBIE, PROC_CURSOR };
 
 /*
- * A signal that was sent, until it is taken. Those with one number are a ring. The last of each is
- * in a list, in no order, so that who has many of one number does not make others wait.
+ * A signal that was sent and not taken yet. Those of one number are a ring. The last ones of all
+ * rings are a list, in no order. So a process that has many of one number does not make looking for
+ * another one slow.
  */
 struct sigqueue {
 	struct sigqueue *next;  /* the next one of its number; of the last one: the first */
@@ -47,8 +48,8 @@ struct sigqueue {
 };
 
 /*
- * What is pending, for a process or a thread. A signal of `set` that is not in the queue, for which
- * there was no room, is taken as SI_USER from process 0.
+ * What is pending for a process or a thread. A signal in `set` may not be in the queue, because
+ * there was no room; then it is taken as SI_USER from process 0.
  */
 struct sigpending {
 	uint64_t set;           /* bit n-1 is signal n */
@@ -229,9 +230,9 @@ struct proc *curproc(void);
 struct lwp *curlwp(void);
 
 /*
- * Marks a process's threads, and those of processes that it makes from now on (thread.h: follow);
- * at_exec: when it executes a program. 0; -ESRCH; -EBUSY: it has a mark, of which is_used() is
- * true. Thread context.
+ * Marks the threads of a process, and those of processes that it makes from now on (thread.h:
+ * follow); with at_exec, when it executes a program. 0; -ESRCH; -EBUSY if it has a mark for which
+ * is_used() is true. Thread context.
  */
 int proc_follow(uint64_t pid, uint32_t follow, bool at_exec, bool (*is_used)(uint32_t follow));
 /* The current process, of one thread, has executed a program. Thread context, no lock held. */
@@ -281,16 +282,16 @@ struct proc *proc_find_group(uint32_t pgid);
 /* The thread of p after l. NULL starts, and ends. proc_lock held. */
 struct lwp *lwp_next(const struct proc *p, const struct lwp *l);
 #define for_each_lwp(l, p) for (struct lwp *l = lwp_next(p, NULL); l != NULL; l = lwp_next(p, l))
-/* What p has used: all threads, also those that have ended, and the largest size. proc_lock held.
- */
+/* What p has used: the sum over all threads, also those that have ended, and the largest size.
+ * proc_lock held. */
 struct usage proc_usage(const struct proc *p);
 /* May the current process look into p, and change it? proc_lock held. */
 bool proc_may_trace(const struct proc *p);
 /* Sends sig to one process. proc_lock held. */
 void proc_signal_locked(struct proc *p, int sig);
 /*
- * A fault of the current process: sends its signal. If the process blocks or ignores it, it is
- * killed: it would fault for ever. proc_lock held.
+ * Sends the current process the signal of a fault. If it blocks or ignores the signal, it is
+ * killed, since it would fault for ever. proc_lock held.
  */
 void proc_signal_fault_locked(struct proc *p, const struct siginfo *info);
 /*
@@ -300,8 +301,8 @@ void proc_signal_fault_locked(struct proc *p, const struct siginfo *info);
  */
 bool proc_out_of_memory(void);
 /*
- * May another line of that kind be printed? A user's programs would fill the console, and dmesg,
- * with them. Later it says how many were not. Any context but NMI.
+ * May another line of this kind be printed? Otherwise a user's programs would fill the console, and
+ * dmesg, with them. A later line says how many were left out. Any context but NMI.
  */
 struct proc_told {
 	uint64_t since_ns;
@@ -321,8 +322,8 @@ bool lwp_stepping(const struct arch_trapframe *tf);
 struct lwp_call *lwp_call_find(struct lwp *l, uintptr_t sp);
 void lwp_call_end(struct lwp *l, struct lwp_call *call);
 /*
- * A call begins with that stack pointer. NULL: too many, or no memory. Those that were left by
- * jumps give their room when it is needed.
+ * A call begins, with that stack pointer. When room is needed, the calls that were left by jumps
+ * lose theirs. NULL if there are too many calls, or no memory.
  */
 struct lwp_call *lwp_call_begin(struct lwp *l, uintptr_t sp);
 void lwp_calls_forget(struct lwp *l);

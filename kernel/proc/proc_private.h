@@ -30,8 +30,8 @@ void proc_leave(struct proc *p);
 /* The timer of setitimer() has expired: sends SIGALRM to the process. */
 void proc_alarm(struct itimer *t);
 /*
- * A signal of p was taken, or dropped: the timer that sent it runs on, and info gets how often it
- * had expired besides. kept: of sigqueue_take(). proc_lock held.
+ * Call this when a signal of p was taken or dropped: the timer that sent it runs on, and info gets
+ * how often it has expired in addition. kept: as from sigqueue_take(). proc_lock held.
  */
 void proc_timers_take(struct proc *p, struct siginfo *info, bool kept, bool dropped);
 /* Deletes the timers of the current process, p. */
@@ -54,8 +54,8 @@ void rlimit_init(struct rlimit limits[RLIMIT_NLIMITS]);
 int exec_image(struct proc *p, const char *path, char *const argv[], char *const envp[],
 	       struct arch_trapframe *tf);
 /*
- * Makes vm the address space of the current process, p. NULL: p has only the kernel's. The caller
- * then destroys the old space. proc_lock held.
+ * Makes vm the address space of the current process, p; NULL leaves p with the kernel's alone. The
+ * caller then destroys the old space. proc_lock held.
  */
 void proc_set_space(struct proc *p, struct vmspace *vm);
 /* The current process, p, has left the address space of its parent, which may wait for that. */
@@ -67,12 +67,12 @@ void proc_vfork_done(struct proc *p);
  * held.
  */
 /*
- * Tells the parent of the end of p. If that wants no zombies, and does not trace p (awaited),
- * process 1 waits for p. proc_lock held.
+ * Tells the parent of the end of p. If the parent wants no zombies, and does not trace p (awaited),
+ * process 1 waits for p instead. proc_lock held.
  */
 void proc_tell_end(struct proc *p, bool awaited);
-/* Tells the parent with SIGCHLD what happened to p: CLD_…, and a status or signal. proc_lock held.
- */
+/* Tells the parent by SIGCHLD what happened to p: code is CLD_…, status a status or a signal.
+ * proc_lock held. */
 void proc_signal_child(struct proc *p, int sig, int code, int status);
 /* Ends the current process with a wait status: its other threads, too. */
 _Noreturn void do_group_exit(int wait_status);
@@ -110,13 +110,13 @@ struct exec_ids {
 /* Takes the vnode's lock, then proc_lock. */
 void exec_ids_get(struct vnode *vn, struct exec_ids *ids);
 /*
- * The current process, which has one thread, will take these: until then nobody attaches to it.
- * -EAGAIN: its ids have changed since exec_ids_get(), or it may not gain any more.
+ * The current process, which has one thread, will take these ids: until then nobody attaches to it.
+ * -EAGAIN if its ids have changed since exec_ids_get(), or it may no longer gain rights.
  */
 int exec_ids_hold(const struct exec_ids *ids);
 /*
- * It is that one from now on. If it gets other ids or rights, or its user may not look into
- * it, the hooks exec_gains run. proc_lock held.
+ * The current process takes these ids. If it gets other ids or rights, or its user may not look
+ * into it, the hooks exec_gains run. proc_lock held.
  */
 void exec_ids_take(const struct exec_ids *ids);
 /* Gives them to a new process, which does not run yet. */
@@ -142,34 +142,35 @@ void proc_signals_update(struct proc *p);
 /* The same of one thread, whose mask has changed. */
 void proc_signals_update_thread(struct proc *p, struct lwp *l);
 /*
- * The current thread blocks these signals from now on, but SIGKILL and SIGSTOP. What is pending and
- * it does not take any more, others may: they are woken. Takes proc_lock.
+ * The current thread blocks these signals from now on, but not SIGKILL and SIGSTOP. If others may
+ * take what is pending and this one no longer takes, they are woken. Takes proc_lock.
  */
 void proc_signals_block(uint64_t mask);
 /* Has p's user more processes than he, or the current process, may have? */
 bool proc_is_crowded(const struct proc *p);
 /*
- * Ends the sleep of a thread for each signal of the set that is pending for the process p, the
- * current one, since the thread that was chosen has ended, or blocks it now. One walk serves all,
- * for there may be many threads. proc_lock held.
+ * For signals of the set that are pending for the current process p, after the thread that was
+ * chosen for one has ended or blocks it: ends the sleep of another thread for each. One walk serves
+ * all signals, for there may be many threads. proc_lock held.
  */
 void proc_signals_retarget(struct proc *p, uint64_t set);
 /*
- * The thread l of p, which is stopped, stops or ends. When all have, the parent is told. proc_lock
- * held.
+ * The thread l of the stopped process p stops, or ends. When all have, the parent is told.
+ * proc_lock held.
  */
 void proc_thread_stops(struct proc *p, struct lwp *l);
 /* Will the current process end, or stop, when it returns from its system call? proc_lock held. */
 bool proc_signal_ends(bool or_stops);
 /*
- * Takes a signal that is pending and kills the current process, though a lower one may have a
- * handler. 0: there is none, or the process or thread ends already. proc_lock held.
+ * Takes a pending signal that kills the current process, even if one of a lower number has a
+ * handler. Returns its number; 0 if there is none, or the process or thread ends already. proc_lock
+ * held.
  */
 int proc_signal_take_fatal(struct siginfo *info);
 /* Ends the current process by such a signal, of that si_code. Takes proc_lock. */
 _Noreturn void proc_signal_die(int sig, int code);
 /*
- * Has a process, a group, a session, or a thread that a tracer knows, the number n? Takes
+ * Is n the number of a process, a group or a session, or of a thread that a tracer knows? Takes
  * proc_lock.
  */
 bool proc_has_number(uint32_t n);
@@ -191,8 +192,8 @@ bool proc_signal_ignored(const struct proc *p, int sig);
 int proc_signal_send(struct proc *p, struct lwp *l, const struct siginfo *info,
 		     struct sigqueue *own);
 /*
- * Room for a signal to p, counted for p's user. NULL: no memory; or, if it is limited, the user has
- * as many as RLIMIT_SIGPENDING says. Any context but NMI.
+ * Allocates a queue entry for a signal to p, which counts for p's user. NULL if there is no memory;
+ * or, if it is `limited`, if the user has as many as RLIMIT_SIGPENDING allows. Any context but NMI.
  */
 struct sigqueue *sigqueue_alloc(struct proc *p, bool limited);
 /* Its owner needs it no longer. proc_lock held, as for the next two. */
@@ -206,8 +207,8 @@ void sigqueue_moved(struct sigpending *in, const struct sigqueue *from, struct s
 /* Forgets signals of the set, of p, that are pending there. proc_lock held. */
 void sigpending_drop(struct proc *p, struct sigpending *from, uint64_t set);
 /*
- * Takes a signal of the set that is pending for the current thread or its process. 0: there is
- * none. proc_lock held.
+ * Takes a signal of the set that is pending for the current thread or its process. Returns its
+ * number, or 0. proc_lock held.
  */
 int proc_signal_take(uint64_t set, struct siginfo *info);
 /* pidfd.c: the open file of that descriptor, if it is one of pidfd_open(). NULL: it is none. */
@@ -221,22 +222,22 @@ extern struct poll_source proc_signal_news; /* counts signals that became pendin
 /* Forgets handlers, and their stack: a new program has none. */
 void proc_signals_exec(struct proc *p);
 /*
- * Gives a new process the actions of its parent, but no handlers if it is `clear`, and the mask of
- * the current thread. proc_lock held.
+ * Gives a new process the signal actions of its parent (with `clear`, without the handlers) and the
+ * mask of the current thread. proc_lock held.
  */
 void proc_signals_fork(struct proc *p, const struct proc *parent, bool clear);
 /* Is that stack pointer in the stack of sigaltstack()? */
 bool sigframe_on_stack(const struct sigaltstack *s, uint64_t sp);
 /*
- * Makes the current process run a handler when it returns to user mode. mask: to be restored after
- * that. False: its stack has no room for that, or the handler is not an address.
+ * Makes the current process run a handler when it returns to user mode; `mask` is restored after
+ * that. False if its stack has no room, or the handler is not an address.
  */
 bool sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
 		    const struct kernel_sigaction *act, const struct siginfo *info, uint64_t mask);
 /*
- * A system call of the current process failed for lack of memory. True: try again, since pages of
- * disks were given up, or the process is user 0's and one of a user who holds too much was killed.
- * Thread context, no lock held.
+ * A system call of the current process has failed for lack of memory. True if it should try again:
+ * pages of disks were given up; or the process is user 0's, and a process of a user who holds too
+ * much was killed. Thread context, no lock held.
  */
 bool proc_reclaim(void);
 /* ---- restart.c: a system call that a signal has interrupted ---- */

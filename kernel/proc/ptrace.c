@@ -165,9 +165,9 @@ go_on(struct lwp *l, struct ptrace *pt, struct arch_trapframe *tf)
 }
 
 /*
- * The current thread stops with a wait status. sig: that it has if its tracer ends. dying: it ends,
- * so only SIGKILL goes before, and a need of its memory. Returns the signal that the tracer lets it
- * have.
+ * The current thread stops with a wait status. sig: the signal that it gets if its tracer ends
+ * meanwhile. dying: it is about to end, so that only SIGKILL, or a need of its memory, lets it go
+ * on before. Returns the signal that the tracer lets it have.
  */
 static int
 ptrace_stop(int status, int sig, bool dying)

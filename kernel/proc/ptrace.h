@@ -57,9 +57,9 @@ struct ptrace {
 /* Does somebody trace the thread? proc_lock held: a tracer that ends frees the record. */
 bool ptrace_traced(const struct lwp *l);
 /*
- * Does tracing allow that the thread gains rights by exec? Yes if nobody traces it, or if who began
- * that had CAP_SYS_PTRACE. What the tracer has now does not count: it may execute a set-id program,
- * and drop the rights of that when the tracee has gained its own. proc_lock held.
+ * Does tracing allow that the thread gains rights by exec? Yes if nobody traces it, or if whoever
+ * began to had CAP_SYS_PTRACE. The tracer's rights of now do not count: it could execute a set-id
+ * program, and drop the rights of that when the tracee has gained its own. proc_lock held.
  */
 bool ptrace_lets_gain(const struct lwp *l);
 
@@ -88,16 +88,16 @@ void ptrace_return(struct arch_trapframe *tf);
 /* ---- beginnings and ends ---- */
 
 /*
- * A record for the child of the current thread, if its tracer wants to trace it, too. NULL: not;
- * *error is -ENOMEM if it does. event: which of its options says so.
+ * Makes a record for the child of the current thread, if its tracer wants to trace children of that
+ * kind, which `event` says. NULL if not; or if there is no memory, and then *error is -ENOMEM.
  */
 struct ptrace *ptrace_child(int event, int *error);
 /* Frees one that is not used after all. NULL is allowed. */
 void ptrace_free(struct ptrace *pt);
 /* The child l exists, and does not run yet. pt: of it, or NULL. proc_lock held. */
 void ptrace_child_attach(struct ptrace *pt, struct lwp *l);
-/* A thread ends, or its whole process, p. True: the tracer is told, and not the parent yet.
- * proc_lock held. */
+/* A thread ends, or the whole process p. True if the tracer is told first, and the parent only
+ * afterwards. proc_lock held. */
 void ptrace_thread_ends(struct lwp *l, int wait_status);
 bool ptrace_process_ends(struct proc *p, int wait_status);
 /* The current process ends: leaves all that it traces. proc_lock held. */

@@ -17,9 +17,9 @@
 #define PIECES_MAX 1024
 
 /*
- * Returns the address space, with a reference. stopped: of the caller's tracee, a stopped thread
- * with this id. Otherwise: of the process with this id, if the caller may look into it. NULL:
- * *error says why.
+ * Returns the address space of a thread or a process, with a reference. stopped: pid is a thread
+ * that the caller traces, and that is stopped. Otherwise it is a process into which the caller may
+ * look. NULL, and *error says why.
  */
 static struct vmspace *
 ptrace_space_of(uint32_t pid, bool stopped, int *error)
@@ -60,8 +60,8 @@ ptrace_memory_word(uint32_t tid, bool write, uint64_t at, uint64_t data)
 }
 
 /*
- * Moves n bytes between the caller's memory at `own` and other, as far as the program that has the
- * other may read or write them. Returns how many.
+ * Moves n bytes between the caller's memory at `own` and the memory at `other` of vm, as far as the
+ * program there may itself read or write it. Returns how many.
  */
 static uint64_t
 move_memory(struct vmspace *vm, bool write, uint64_t own, uint64_t other, uint64_t n)

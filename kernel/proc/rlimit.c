@@ -2,11 +2,12 @@
  * rlimit.c - limits of a process: prlimit64, and its older forms.
  *
  * A child inherits them, and exec keeps them. NOFILE, FSIZE, NPROC, AS, MEMLOCK, NICE, RTPRIO and
- * SIGPENDING are checked where their resource is taken; DATA limits the heap of brk(); STACK is how
- * large the stack is from the next exec on, all of which counts for AS: so of a stack of more than
- * VM_STACK_SIZE it is no more than a quarter. An area that grows down has STACK and AS as they were
- * when it was mapped. cpu_timers.c has CPU. RTTIME cannot be changed. The others take any value:
- * here are no core files and message queues, and LOCKS and RSS limit nothing on Linux either.
+ * SIGPENDING are checked where their resource is taken; DATA limits the heap of brk(); STACK is the
+ * size of the stack from the next exec on. All of it counts for AS, so a stack of more than
+ * VM_STACK_SIZE takes at most a quarter of that limit. An area that grows down has STACK and AS as
+ * they were when it was mapped. cpu_timers.c has CPU. RTTIME cannot be changed. The others take any
+ * value: here are no core files and message queues, and LOCKS and RSS limit nothing on Linux
+ * either.
  *
  * Locking: proc_lock; a process reads its own limits without it.
  */

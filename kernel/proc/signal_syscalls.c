@@ -47,7 +47,8 @@ kill_send(struct proc *p, struct lwp *l, const struct siginfo *info)
 }
 
 /*
- * As in Linux, pid -1 means all that the caller may signal, even if that is none. proc_lock held.
+ * As in Linux, pid -1 means all processes that the caller may signal; if there are none, that is no
+ * error. proc_lock held.
  */
 static int64_t
 kill_all(const struct siginfo *info)

@@ -74,8 +74,8 @@ syscall_find(uint64_t nr)
 }
 
 /*
- * Is a call that failed to be made again now? With EINTR, proc_deliver_signals() decides, even if
- * another thread has taken the signal meanwhile.
+ * Should a failed call be made again at once? After EINTR, proc_deliver_signals() decides that,
+ * even if another thread has taken the signal meanwhile.
  */
 static __attribute__((noinline)) bool
 may_repeat(uint64_t nr, int64_t r)

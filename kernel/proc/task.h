@@ -24,8 +24,8 @@ struct vnode;
 
 #define FILES_HELD 4 /* files that a system call may use at once */
 
-/* What a thread's system call has a reference to until it ends, since other threads may close it.
- */
+/* What a thread's system call has references to, because other threads may close it. They are
+ * dropped when the call ends. */
 struct held {
 	struct file *files[FILES_HELD];
 	unsigned nfiles;
@@ -37,8 +37,8 @@ struct held {
 struct held *proc_held(void);
 /* RESOLVE_…, of the current system call. */
 uint32_t proc_resolve(void);
-/* Has the current process several threads, or a table of files that another one has, too? False in
- * kernel threads. */
+/* Does the current process have several threads, or share its table of files with another
+ * process? False in kernel threads. */
 bool proc_is_threaded(void);
 /* From now on no other process has its table of files. 0; -EINVAL: its threads have it; -ENOMEM. */
 int proc_unshare_files(void);
@@ -74,15 +74,15 @@ uint32_t proc_umask(void);
  * threads. Thread context, no spin lock held.
  */
 struct vnode *proc_cwd(void);
-/* Makes vn, whose reference this takes over, that directory. Returns the old one with its
- * reference. */
+/* Makes vn, whose reference this takes over, the current process's directory. Returns the old
+ * one with its reference. */
 struct vnode *proc_chdir(struct vnode *vn);
 
 /* The root of the current process's paths; NULL: that of the machine. vfs_lock held. */
 struct vnode *proc_root(void);
 /*
- * Makes vn, whose reference this takes over, the root of its paths. Returns the old one with its
- * reference, or NULL. vfs_lock held.
+ * Makes vn, whose reference this takes over, the root of the current process's paths. Returns the
+ * old one with its reference, or NULL. vfs_lock held.
  */
 struct vnode *proc_change_root(struct vnode *vn);
 
@@ -95,36 +95,37 @@ struct task_owner {
 /* The current process makes itself the one who has said so. False: there is no such owner. */
 bool task_owner_set(struct task_owner *o);
 /*
- * Signals the owner, if who has said so may. As in Linux, SIGIO says to whoever has too many
- * signals that wait that one was lost. Any context but NMI; proc_lock is not held.
+ * Signals the owner, if the one who chose it may signal it. As in Linux, an owner for whom too many
+ * signals wait gets SIGIO instead, which says that one was lost. Any context but NMI; proc_lock is
+ * not held.
  */
 void task_signal_owner(const struct task_owner *o, const struct siginfo *info);
 /* Signals the current thread (SIGPIPE, SIGXFSZ). Thread context; a kernel thread gets none. */
 void proc_signal_self(int sig);
 /*
- * The current thread blocks the signals in mask until its system call has ended and a handler has
- * been prepared; then the old mask is back.
+ * The current thread blocks the signals in mask. The old mask is back when the system call has
+ * ended and a handler, if one is to run, was prepared.
  */
 void proc_signals_mask(uint64_t mask);
 /* Brings the old mask back now. */
 void proc_signals_unmask(void);
 /*
- * Until when a system call waits that may wait for ns, DEADLINE_NEVER: without end. A call that
- * begins again, because no handler ran, waits until its old deadline; if one runs just before it
- * does, the call fails with -EINTR. Whoever waits in a call that
- * is WAITED, TIMED or FINAL (kernel/syscall.h) asks once, before anything can fail. Thread context.
+ * Until when a system call that may wait for ns has to wait; ns may be DEADLINE_NEVER. A call that
+ * begins again, because no handler ran, waits until its old deadline; if a handler runs just before
+ * it begins again, the call fails with -EINTR. Whoever waits in a call that is WAITED, TIMED or
+ * FINAL (kernel/syscall.h) asks once, before anything can fail. Thread context.
  */
 uint64_t proc_deadline(uint64_t ns);
 /*
  * The current thread's system call, which a signal has interrupted, does not begin again, whatever
- * its row says; but if another thread takes the signal, it does, until this deadline: one of
+ * its row says. Only if another thread takes the signal, it does, with this deadline: one of
  * proc_deadline(), or DEADLINE_NEVER. Thread context.
  */
 void proc_call_final(uint64_t deadline);
 /* Is there a signal to act on? Long kernel loops and sleeps call this. */
 bool proc_signal_pending(void);
 /*
- * Is there one that ends the process? A read or write of a regular file asks this: others wait for
- * its end. Any context but NMI; proc_lock is not held.
+ * Is there a signal that ends the process? Reads and writes of regular files ask this, since others
+ * wait until these end. Any context but NMI; proc_lock is not held.
  */
 bool proc_signal_kills(void);

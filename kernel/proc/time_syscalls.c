@@ -190,8 +190,8 @@ sys_time(const uint64_t a[6])
 }
 
 /*
- * Sets the clock of the day; and the times of files from now on. Whoever waits until a time of it,
- * in clock_nanosleep(), for a timer or for a futex, waits until that time.
+ * Sets the clock of the day, from which files get their times. Whoever waits until a time of that
+ * clock, in clock_nanosleep(), for a timer or for a futex, waits until the clock shows it.
  */
 static int64_t
 set_real(const struct timespec *t)
@@ -280,8 +280,8 @@ do_nanosleep(uint64_t *ns, enum hrtimer_mode mode)
 }
 
 /*
- * Sleeps so long, or until `again` of proc_deadline(). After a signal, the rest goes to *urest if
- * that is not 0.
+ * Sleeps for ns, or until `again`, a deadline of proc_deadline(). After a signal, *urest gets the
+ * rest, if urest is not 0.
  */
 static int64_t
 hrtimer_nanosleep(uint64_t again, uint64_t ns, uint64_t urest)

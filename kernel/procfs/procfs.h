@@ -43,8 +43,9 @@ struct procfs_file {
 	int (*show)(const struct procfs_node *n, struct sbuf *out);
 	int (*store)(const struct procfs_node *n, char *text);
 	/*
-	 * A symbolic link: sets n->text and n->to, if the current process may follow it: a look-up
-	 * is for one step of a path. 0 or -errno, for who follows it.
+	 * A symbolic link: sets n->text and n->to, if the current process may follow it. 0, or the
+	 * -errno for whoever follows the link. A look-up serves one step of a path, so this is
+	 * asked anew at each.
 	 */
 	int (*link)(struct procfs_node *n);
 	/* A directory: its files, and its other names. */
@@ -61,13 +62,14 @@ struct procfs_file {
 /* The number that name is. False: it is none, or larger than max. */
 bool procfs_number(const char *name, uint32_t max, uint32_t *value);
 /*
- * May the current process look into a process, as a debugger? 0; -EACCES; -ESRCH: it has ended.
- * vm, if not NULL: gets the space about which that was asked, with a reference, or NULL. Files that
- * all may read tell others nothing of where it waits, and of its addresses. Takes proc_lock.
+ * May the current process look into a process, as a debugger? 0; -EACCES; -ESRCH if it has ended.
+ * If vm is not NULL, *vm becomes the space about which this was asked, with a reference, or NULL.
+ * (Files that everybody may read leave out, for others, where the process waits and its addresses.)
+ * Takes proc_lock.
  */
 int procfs_may_look(uint32_t pid, struct vmspace **vm);
-/* The same for what is taken in the same section of proc_lock. p: the process, if it has not ended.
- */
+/* The same, for who holds proc_lock and takes what he asks about in the same section. p is the
+ * process, or NULL if it has ended. */
 bool procfs_looks_into(const struct proc *p, uint32_t pid);
 /* Frees vn->data: for the `ops` of a file. */
 void procfs_node_destroy(struct vnode *vn);

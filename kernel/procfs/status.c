@@ -1,7 +1,7 @@
 /*
- * status.c - /proc/PID/stat, status and statm: numbers of a process, or of a thread. What this
- * kernel does not count is 0, as proc(5) says of fields that are not maintained.
- * Locking: procfs.h.
+ * status.c - /proc/PID/stat, status and statm: numbers of a process, or of a thread. Fields that
+ * this kernel does not count are 0, as proc(5) says of those that are not maintained. Locking:
+ * procfs.h.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"

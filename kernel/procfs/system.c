@@ -227,8 +227,8 @@ system_cmdline_show(const struct procfs_node *n, struct sbuf *out)
 	return 0;
 }
 
-/* A function's second name is an absolute symbol, which trace-cmd passes over: so it shows each
- * function by one name, as the kernel does. */
+/* The second name of a function is shown as an absolute symbol, which trace-cmd passes over. So
+ * trace-cmd shows each function by one name, as the kernel does. */
 static char
 kallsyms_type(uintptr_t at, const char *name)
 {

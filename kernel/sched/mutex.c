@@ -93,9 +93,10 @@ struct wait {
 };
 
 /*
- * The owner may have been preempted, and its share may be small: it goes first. It is there while
- * the queue's lock is held, for to let go it wakes the one that waits, which has been counted. Who
- * has slept was woken, and another thread was faster.
+ * Is the mutex still owned? Then its owner goes first, since it may have been preempted, and its
+ * share may be small. The owner cannot go away while the queue's lock is held: to let go of the
+ * mutex, it wakes a waiter, and this thread has been counted as one. A thread that has slept
+ * already was woken, and another thread was faster: so next time the mutex is handed over.
  */
 static bool
 mutex_is_owned(void *arg)

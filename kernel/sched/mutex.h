@@ -13,9 +13,9 @@ struct mutex {
 	struct thread *owner; /* atomic; NULL free */
 	uint32_t waiters;     /* atomic; threads in the slow path */
 	bool handoff;         /* atomic: who releases it gives it to one that was woken too late */
-	bool innermost;       /* constant: who holds it takes no other, */
-	bool below;           /* but this one: it is held to read pages of files (constant), or is
-			       * that of a space which is being copied (vm_fork()) */
+	bool innermost;       /* constant: who holds it takes no other, but one that is `below` */
+	bool below;           /* constant of those that are held to read pages of files; also that
+			       * of a space which is being copied (vm_fork()) */
 	/* Its owner's: the one that the owner took before, of those that it holds. */
 	struct mutex *next_held;
 	const char *name; /* read-only data */

@@ -98,22 +98,20 @@ void runq_init(struct runq *rq, unsigned cpu, struct thread *idle);
 void runq_join(struct runq *rq, struct thread *t);
 /* It sleeps, ends, or goes to another CPU. It is not queued. */
 void runq_leave(struct runq *rq, struct thread *t);
-/* Does it hold a mutex for which others wait, or has it waited for one, and may be its owner next?
- */
+/* Must the thread hurry: does it hold a mutex for which others wait, or has it waited for one
+ * that it may get next? */
 bool runq_hurries(struct thread *t);
 /* The next slice of the thread that runs, which has a share, begins if it is due. */
 void runq_renew(struct runq *rq, struct thread *t);
 /* Queues t, which has joined; before PRIO_FAIR as the last of its level, or as the first. */
 void runq_insert(struct runq *rq, struct thread *t, bool front);
 void runq_remove(struct runq *rq, struct thread *t);
-/*
- * Who is to run next; while real-time threads are throttled, of others if there is one. It stays
- * queued. NULL: none waits.
- */
+/* Returns the thread that is to run next, which stays queued. While real-time threads are
+ * throttled, it is one of the others, if there is any. NULL if none waits. */
 struct thread *runq_best(const struct runq *rq);
 /*
- * The best thread that may run on another CPU, of those with a priority; else one with a share. It
- * stays queued. NULL: none.
+ * Returns the thread that another CPU is to take, which stays queued: the best of those with a
+ * priority that may run there, or else one with a share. NULL if there is none.
  */
 struct thread *runq_best_for(const struct runq *rq, unsigned cpu);
 /* The best real-time thread that may. */

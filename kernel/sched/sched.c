@@ -138,9 +138,9 @@ unlock_both(struct runq *a, struct runq *b)
 }
 
 /*
- * Chooses a CPU for a thread that is on no queue, and locks that CPU's queue and its last one.
- * Which CPUs it may use is known under the lock of the last one, so after the choice. Nobody else
- * changes its cpu.
+ * Chooses a CPU for a thread that is on no queue, and locks the queues of that CPU and of its last
+ * one. The CPUs that it may use are known only under the lock of the last one, and so are checked
+ * after the choice. Nobody else changes its cpu.
  */
 static struct runq *
 lock_place(const struct thread *t)
@@ -261,9 +261,9 @@ sched_end_silence(unsigned number)
 }
 
 /*
- * A switch is recorded whoever leaves and whoever comes: who reads the trace would take the one
- * thread for the other. So what t does from here to resume_thread() is recorded. And the FPU
- * registers of a program that uses them are in t->fpu from here to resume_thread().
+ * Records a switch even if one of the two threads is not recorded, or readers of the trace would
+ * take the one for the other: what t does from here to resume_thread() is recorded. And saves the
+ * FPU registers of a program that uses them: they are in t->fpu from here to resume_thread().
  */
 static void
 leave_more(struct thread *t)

@@ -30,8 +30,9 @@ void sched_yield(void);
 /* Gives the CPU to a better thread, if one waits. Interrupts on, no spin lock held. */
 void sched_preempt(void);
 /*
- * Which CPUs a thread may run on: bit n is CPU n; at least one is online. If the current thread may
- * not stay, it moves at the next sched_preempt(). Any context but NMI; it must not end meanwhile.
+ * Sets the CPUs on which a thread may run: bit n is CPU n, and at least one is online. If the
+ * current thread may not stay on its CPU, it moves at the next sched_preempt(). Any context but
+ * NMI; the thread must not end meanwhile.
  */
 void sched_set_cpus(struct thread *t, uint64_t cpus);
 /* If the thread runs on another CPU, that enters the kernel soon. Context and locks as above. */
@@ -39,8 +40,8 @@ void sched_kick(const struct thread *t);
 /* A thread's time on a CPU up to now, wherever it runs. Context and locks as sched_set_cpus(). */
 uint64_t sched_runtime_ns(const struct thread *t);
 /*
- * The time of the current thread, which was in none, is the beginning of these sums. NULL: it
- * counts in none from now on, and those may go.
+ * Counts the current thread's time in these sums, which begin with the time that it has used; it
+ * was counted in none. NULL: it is counted in none from now on, and its sums may go.
  */
 void sched_count_in(struct cpu_sums *sums);
 /* How a program's thread is scheduled. kernel/abi/sched.h has the policies. */
@@ -59,8 +60,8 @@ void sched_inherit(struct thread *to);
 /* For how long a thread runs before another of its priority: nanoseconds; 0: until it blocks. */
 uint64_t sched_slice_ns(const struct thread *t);
 /*
- * For hooks of the probes sched_switch, sched_wakeup and sched_wakeup_new: the thread that gets the
- * CPU, or is queued there.
+ * For hooks of the probes sched_switch, sched_wakeup and sched_wakeup_new: returns the thread that
+ * gets the CPU, or is queued there.
  */
 const struct thread *sched_probed(unsigned cpu);
 /*
@@ -75,13 +76,14 @@ void sched_load_average(uint64_t loads[3]);
 /* Nanoseconds that a CPU has been idle since boot, up to its last switch or tick. */
 uint64_t sched_idle_ns(unsigned cpu);
 /*
- * Records what each CPU runs, if that is traced: a trace tells it from its beginning on, also of
+ * If that is traced, records what each CPU runs. So a trace tells it from its beginning on, even of
  * CPUs that go on with one thread. Thread context, no spin lock held; or early boot.
  */
 void sched_trace_running(void);
 /*
- * The current thread's events are not recorded from now on, or are again: it reads the log, and
- * would read of its own reading. Its switches are recorded all the same. Thread context.
+ * From now on the current thread's events are not recorded, or are again. It reads the log, and
+ * would otherwise read about its own reading. Its switches are recorded all the same. Thread
+ * context.
  */
 void sched_suppress_events(bool suppress);
 /*

@@ -26,8 +26,8 @@ void sched_request(unsigned cpu);
  */
 void sched_place(struct thread *t, bool front);
 /*
- * Others wait for a mutex of the thread: until it holds none, it goes before the other threads of
- * its user. The lock of a sleep queue may be held.
+ * Call this when others wait for a mutex of the thread: until it holds none, it goes before the
+ * other threads of its user. The lock of a sleep queue may be held.
  */
 void sched_hurry(struct thread *t);
 /* Puts the current thread to sleep; releases lk, its queue's lock, under the run-queue lock. */
@@ -38,7 +38,7 @@ _Noreturn void sched_exit(void);
 void sched_first(void);
 /* tick.c: clock tick, interrupt context. */
 void scheduler_tick(uint64_t now_ns);
-/* This CPU runs its idle thread from now on, which has been made the current one. Interrupts off.
+/* From now on this CPU runs its idle thread, which has been made the current one. Interrupts off.
  */
 void sched_begin_cpu(void);
 
@@ -51,14 +51,14 @@ unsigned balance_choose(const struct thread *t);
 /* The CPU of the worst thread, if that is worse than t and t may run there. MAX_CPUS: none. */
 unsigned balance_worst(const struct thread *t);
 /*
- * The best thread for rq's CPU, which stays queued there: perhaps one of real time that waited
- * elsewhere, if it is better than `running`, which keeps the CPU until it is preempted (NULL: none
- * does). NULL: none. rq->lock held.
+ * Returns the best thread for rq's CPU, which stays queued there, or NULL. It may be a real-time
+ * thread that waited elsewhere. It is better than `running`, the thread that keeps the CPU until it
+ * is preempted; NULL if there is none. rq->lock held.
  */
 struct thread *balance_best(struct runq *rq, const struct thread *running);
 /*
- * Moves a thread from the longest queue that has one that may run here to rq's CPU, where it is on
- * no queue yet. NULL: none. rq->lock held.
+ * Takes a thread that may run here from the longest queue that has one. It gets rq's CPU, and is on
+ * no queue yet. NULL if there is none. rq->lock held.
  */
 struct thread *balance_steal(struct runq *rq);
 

@@ -198,8 +198,8 @@ sleep_on(const void *chan, struct spinlock *lk, const char *wmesg, int flags, ui
 	    .chan = chan, .lk = lk, .wmesg = wmesg, .flags = flags, .deadline_ns = deadline_ns});
 }
 
-/* Wakes up to max of those who sleep on chan, and began before the sleep of that number, which is
- * the next one if it is 0. Returns how many. */
+/* Wakes at most max of the threads that sleep on chan and began before sleep number *before. If
+ * that is 0, it becomes the number of the next sleep. Returns how many. */
 static unsigned
 wake_batch(const void *chan, unsigned max, uint64_t *before)
 {

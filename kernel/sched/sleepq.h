@@ -37,8 +37,11 @@ unsigned wakeup_one(const void *chan);
 struct sleep_request {
 	const void *chan;
 	struct spinlock *lk;
-	/* Called under the queue lock, before the sleep; false: do not sleep. A signal that is
-	 * pending counts first: the caller looks once more after -EINTR. NULL: always sleep. */
+	/*
+	 * Called under the queue lock, before the sleep; if it returns false, the thread does not
+	 * sleep. NULL: it always sleeps. A pending signal comes before this: after -EINTR the
+	 * caller looks once more.
+	 */
 	bool (*still)(void *);
 	void *arg;
 	const char *wmesg, *lockname;
@@ -53,8 +56,9 @@ void sleepq_init(void);
  */
 void sleepq_register_signals(bool (*pending)(void));
 /*
- * *owner becomes who has slept longest on chan, which is woken; *more: others sleep there. Both are
- * written under the queue lock. False: nobody sleeps there, and *owner stays.
+ * Wakes the thread that has slept longest on chan, and makes it *owner; *more says whether others
+ * sleep there. Both are written under the queue lock. False if nobody sleeps there; then *owner
+ * stays.
  */
 bool sleepq_hand_over(const void *chan, struct thread **owner, bool *more);
 /* Is one pending for the current thread? */

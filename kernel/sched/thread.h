@@ -193,8 +193,8 @@ void thread_discard(struct thread *t);
 void thread_rename(struct thread *t, const char *name);
 _Noreturn void thread_exit(void);
 /*
- * Registers the function that says whether something else than a thread has the number n, which a
- * new thread must then not have. Thread context, no lock held. Once, at boot.
+ * Registers a function that says whether the number n belongs to something other than a thread;
+ * then no new thread gets it. Thread context, no lock held. Once, at boot.
  */
 void thread_register_numbers(bool (*is_used)(uint32_t n));
 /* Waits until no thread with that number is left, dead ones too. Thread context, no lock held. */
@@ -204,9 +204,9 @@ void thread_give_tid(struct thread *t, uint32_t tid);
 /* The current thread gets the number, which nobody has. For the log its old one has ended. */
 void thread_change_tid(uint32_t tid);
 /*
- * Calls f for every thread, under the lock of the lists, which is given up in between: a thread
- * that begins, ends or executes a program meanwhile may be visited or not, or twice. Returns the
- * first nonzero result, which ends it.
+ * Calls f for every thread, under the lock of the lists, until one call does not return 0, and
+ * returns that. The lock is released in between, so a thread that begins, ends or executes a
+ * program meanwhile may be visited, or not, or twice.
  */
 int thread_each(int (*f)(struct thread *, void *), void *arg);
 /* Calls f for the thread of that number, under the same lock. False: there is none. */

@@ -2,8 +2,9 @@
  * smp.c - calls that other CPUs execute.
  *
  * One call is in progress at a time. A caller waits for its turn with interrupts on, so two callers
- * never block each other. call_asked of a CPU's pcpu is the last call that it was asked to take
- * part in, and call_done the last one that it has: it acknowledges by the latter.
+ * never block each other. In a CPU's pcpu, call_asked is the number of the last call in which it
+ * was asked to take part, and call_done that of the last one that it has done, by which it
+ * acknowledges.
  *
  * Locking: call_busy guards `call` and call_asked. A CPU joins between calls.
  */

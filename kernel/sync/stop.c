@@ -2,9 +2,9 @@
  * stop.c - stops the machine by a non-maskable interrupt.
  *
  * Locking: stop.owner is the lock, taken by compare-and-swap. The owner writes the other fields of
- * `stop`. A test may stop the others without claiming the machine. Each stop has a number, so that
- * who claims the machine while it is being released gets a stop of its own: it counts no CPU that
- * is just leaving the last one, and the last owner waits for none that comes to the new one.
+ * `stop`. A test may stop the others without claiming the machine. Each stop has a number. So
+ * whoever claims the machine while it is being released gets a stop of its own: it counts no CPU
+ * that is just leaving the last one, whose owner waits for none that comes to the new one.
  */
 #include "kernel/sync/stop.h"
 

@@ -1,6 +1,6 @@
 /*
  * uts.c - what uname() tells, and sysctls with Linux's names, for programs that read /proc/sys.
- * Only those that are true here. Locking: uts_lock, a mutex, guards the names.
+ * There are only those that are true here. Locking: uts_lock, a mutex, guards the names.
  */
 #include "kernel/sysctl/uts.h"
 

@@ -1,6 +1,6 @@
 /*
- * info.c - fills in what the header of every stream says about this machine.
- * Locking: written before the first stream.
+ * info.c - fills in what the header of every stream says about this machine. Locking: none; it is
+ * written before the first stream.
  */
 #include "arch/clock.h"
 #include "arch/machine.h"

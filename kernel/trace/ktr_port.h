@@ -89,8 +89,9 @@ ktr_port_irq_restore(uintptr_t saved)
 #define KTR_PORT_RING_OF(n) ((n) < MAX_CPUS && pcpus[n] != NULL ? &pcpus[n]->md.ktr_ring : NULL)
 
 /*
- * Sets whether this CPU's events are refused for this reason. Returns whether they were: who sets
- * it for a while sets that again, since it may run in an interrupt of another one. Interrupts off.
+ * Sets whether this CPU's events are refused for this reason. Returns whether they were: whoever
+ * sets it for a while puts that back, because he may have interrupted another one who had set it.
+ * Interrupts off.
  */
 static inline bool
 ktr_port_refuse(enum ktr_refusal why, bool refuse)
@@ -105,7 +106,7 @@ ktr_port_refuse(enum ktr_refusal why, bool refuse)
 }
 
 /*
- * Who records for others than the thread that runs lifts its refusal for a while. Returns what
+ * Lifts the current thread's refusal for a while, to record for somebody else. Returns what
  * ktr_port_restore() then gets. Interrupts off.
  */
 static inline bool

@@ -223,8 +223,8 @@ probes_get(const struct sysctl *s, struct sbuf *out)
 /* What debug.ktr.on and debug.ktr.off did last. The sysctl mutex. */
 static struct ktr_selection selected;
 static bool selected_on;
-/* Names: the owners may have gone since. Of one that has gone since ktr_select(): "?", or who has
- * its number. */
+/* The names of owners, since they may have gone when this is read. An owner that went between
+ * ktr_select() and this is "?", or has the name of the one with its number. */
 static char selected_owners[KEPT_TEXT];
 
 static void

@@ -62,9 +62,9 @@ unsigned flush_depth(void);
 void flush_set_max(uint64_t events);
 uint64_t flush_max(void);
 /*
- * Both count from the beginning of the last stream: when the flush was enabled, or alq_file was set
- * while it was on. Events that the sink took. Events that it never will: overwritten or cleared,
- * also after the stream's end.
+ * Count the events that the sink took, and those that it never will, since they were overwritten or
+ * cleared, also after the stream's end. Both count from the beginning of the last stream, when the
+ * flush was enabled, or alq_file was set while it was on.
  */
 uint64_t flush_written(void);
 uint64_t flush_failed(void);

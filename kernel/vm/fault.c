@@ -1,10 +1,10 @@
 /*
  * fault.c - demand-zero pages, pages of files, copy on write, fork. Locking: vm.h.
  *
- * Invariants: a page of a private area that has other users, too (page_refs > 1: spaces), or that
- * is or was a file's, is mapped read-only; so is one of a shared area until it is first written. A
- * page in an area without any access keeps its entry, marked not present: so the kernel's copies to
- * and from user memory fault there too.
+ * Invariants: a page of a private area is mapped read-only if other spaces use it, too (page_refs >
+ * 1), or if it is or was a file's. A page of a shared area is mapped read-only until it is first
+ * written. A page in an area without any access keeps its entry, marked not present: so the
+ * kernel's copies to and from user memory fault there too.
  */
 #include "arch/mmu.h"
 #include "kernel/abi/errno.h"
@@ -243,8 +243,8 @@ vm_fault_serve(struct vmspace *vm, uint64_t va, unsigned access)
 	if (access == MMU_WRITE && !arch_pte_writable(*pte) && !a->from.shared)
 		return do_wp_page(vm, pte, va, a->prot);
 	/*
-	 * The page is mapped and allowed: it is shared, and written first; or the TLB was stale.
-	 * Write the entry again and flush it.
+	 * The page is there and the access is allowed. Either the page is shared, and written for
+	 * the first time; or the TLB was stale. Write the entry again and flush it.
 	 */
 	if (a->from.shared && !arch_pte_writable(*pte))
 		prot = shared_prot(a, phys_to_virt(arch_pte_pa(*pte)), access);

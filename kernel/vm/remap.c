@@ -124,8 +124,8 @@ move_page(uint64_t *pte, uintptr_t va, void *arg)
 }
 
 /*
- * Moves what is at start to `to`, where nothing is, and makes it larger. MREMAP_DONTUNMAP: the old
- * place stays, and is empty. All that may fail comes before the first page moves.
+ * Moves what is at start to `to`, where nothing is, and makes it larger. With MREMAP_DONTUNMAP the
+ * old place stays, and is empty. All that may fail comes before the first page moves.
  */
 static int64_t
 remap_move(struct vmspace *vm, const struct remap *r)

@@ -1,8 +1,8 @@
 /*
  * spaces.c - the list of all address spaces, for what becomes of an object's pages in each of them;
- * and who flushes its TLB.
- * Locking: spaces_lock is not held while a space's lock is, which may wait for a disk: who looks at
- * the space keeps it on the list meanwhile.
+ * and who flushes its TLB. Locking: spaces_lock and a space's lock are never held together, since
+ * the holder of the latter may wait for a disk. Whoever looks at a space keeps it on the list
+ * meanwhile.
  */
 #include "arch/mmu.h"
 #include "kernel/mm/area.h"
@@ -36,8 +36,8 @@ vm_unshare(struct vmspace *vm)
 {
 	mutex_lock(&vm->lock);
 	/*
-	 * Whoever shares it again has a reference first; and a CPU that ran it uses nothing old
-	 * when it runs it again (arch_mmu_switch()).
+	 * Only this thread uses the space. Whoever shares it again gets a reference first; and a
+	 * CPU that ran it uses nothing old when it runs it again (arch_mmu_switch()).
 	 */
 	if (__atomic_load_n(&vm->refs, __ATOMIC_ACQUIRE) == 1)
 		vm->shared = false;
@@ -126,8 +126,8 @@ vm_flush_all(const struct vmspace *vm)
 	struct flush f = {vm->root, 0, 0};
 
 	/*
-	 * On one CPU, or this CPU would count as flushed when only a page was: all of it here, and
-	 * what runs the space later elsewhere flushes before.
+	 * Stay on one CPU: on another one, this CPU would count as flushed after only a page was.
+	 * Here the whole TLB is flushed; a CPU that runs the space later flushes before that.
 	 */
 	irq_push();
 	f.cpu = arch_cpu();

@@ -19,28 +19,29 @@ struct uidinfo;
 struct vmspace;
 
 /*
- * What pages of files come from. Called with the lock of a space held: they take spin locks, and
- * mutexes that are `below` (kernel/sched/mutex.h); they may wait for a disk.
+ * Where pages of files come from. Its functions are called with the lock of a space held. They take
+ * spin locks, and mutexes that are `below` (kernel/sched/mutex.h), and may wait for a disk.
  */
 struct vm_pager {
 	/*
-	 * The page with this number, with a reference. NULL and *err: -ENOMEM, -EFAULT beyond the
-	 * end; 0 there is none, so it is zero, and `make` was not set.
+	 * Returns page `index`, with a reference. NULL, and *err: -ENOMEM; -EFAULT if it is beyond
+	 * the end; 0 if there is no such page yet, so that it reads as zeroes, and `make` was not
+	 * set.
 	 */
 	void *(*page)(void *object, uint64_t index, bool make, int *err);
 	/*
-	 * writes: the area that has the reference counts as an open file that writes. Such a file,
-	 * or another such area, is there when it begins. A pager that has no such files may mean
-	 * something else, as kernel/ipc/shm.c: the area is counted.
+	 * Adds a reference for an area. writes: the area counts as an open file that writes; when
+	 * it begins, there is such a file, or another such area. A pager without such files may
+	 * give `writes` another meaning: kernel/ipc/shm.c counts the area.
 	 */
 	void (*ref)(void *object, bool writes);
 	void (*unref)(void *object, bool writes);
 	/* A number that no other object has while this one is there. */
 	uint64_t (*id)(const void *object);
 	/*
-	 * A page of it, which is mapped shared, is about to be written for the first time in this
-	 * space, or since its vm_clean(), or since vm_clean_object(). Later writes are not told.
-	 * The space's lock is held until it is written, or its entry can be.
+	 * A page that is mapped shared is about to be written for the first time in this space, or
+	 * since its vm_clean() or vm_clean_object(). Later writes are not told. The space's lock is
+	 * held until the page is written, or can be.
 	 */
 	void (*written)(void *object, void *page);
 };
@@ -75,36 +76,37 @@ void vm_unshare(struct vmspace *vm);
 uint64_t vm_root(const struct vmspace *vm);
 
 /*
- * Adds an area. prot: MMU_READ, MMU_WRITE, MMU_EXEC. -EINVAL bad range, -EEXIST overlap, -ENOMEM.
+ * Adds an area. prot: MMU_READ, MMU_WRITE, MMU_EXEC. -EINVAL: a bad range; -EEXIST: it overlaps
+ * another area; -ENOMEM.
  */
 int vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
 /* Removes all pages and areas in the range. An area may be cut. -EINVAL, -ENOMEM. */
 int vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size);
 /*
- * Changes the protection. -EINVAL; -ENOMEM: a part is not mapped; -EACCES: a part may not have it;
- * what is before that part is changed. Or -ENOMEM: out of memory.
+ * Changes the protection of a range. -ENOMEM if a part of it is not mapped, -EACCES if a part may
+ * not have it: what is before that part is changed. -ENOMEM also without memory; -EINVAL.
  */
 int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
 /*
- * An object has size bytes now: what was mapped after them is taken out of all spaces, and private
- * copies, too. No space's lock held.
+ * Call this after an object was cut to `size` bytes: takes pages after these out of all spaces,
+ * also private copies. No space's lock held.
  */
 void vm_cut_object(const void *object, uint64_t size);
 /*
- * From now on the object's pager is told again, in all spaces, of those of its bytes from `from` to
- * `to` that are written, but for those that are written while this runs. The object may be gone. No
- * space's lock held, and no page of it busy.
+ * From now on the object's pager is told again, in all spaces, when bytes between `from` and `to`
+ * are written; those that are written while this runs may be left out. The object may be gone. No
+ * space's lock held, and no page of the object busy.
  */
 void vm_clean_object(const void *object, uint64_t from, uint64_t to);
 /*
- * The pages with these bytes of the object (NULL: of all) are taken out of all spaces that share
- * them, but for code that nobody writes, so that they can be given up. They come back when they are
- * used. Under the same conditions.
+ * Takes the object's pages with these bytes (of all objects, if it is NULL) out of all spaces that
+ * share them, so that they can be given up, but for code that nobody writes. They come back when
+ * they are used. Conditions as for vm_clean_object().
  */
 void vm_drop_object(const void *object, uint64_t from, uint64_t to);
 /*
- * The object has a hole from `from` to `to`, which are whole pages: its pages there are taken out
- * of all spaces. What a program has changed in private copies stays. Under the same conditions.
+ * Call this after the object has got a hole, which is whole pages: takes these out of all spaces.
+ * What a program has changed in private copies stays. Conditions as for vm_clean_object().
  */
 void vm_punch_object(const void *object, uint64_t from, uint64_t to);
 /* Does a space map the object shared, so that it is, or may be, written? No space's lock held. */
@@ -112,9 +114,9 @@ bool vm_object_is_written(const void *object);
 /* Where an area goes: where room is, at its start if that is free; there, or -EEXIST; there. */
 enum vm_place { VM_ANYWHERE, VM_IF_FREE, VM_REPLACE };
 /*
- * Adds an area, whose pages come from `from` (NULL: new ones). limit: bytes that the space may have
- * then. Its address; -EINVAL: not of whole pages; -EEXIST; -EPERM: the lowest pages; -ENOMEM, also
- * for what reaches beyond a program's half.
+ * Adds an area, whose pages come from `from`, or are new ones if that is NULL. limit: how many
+ * bytes the space may have then. Returns its address; -EINVAL if it is not of whole pages; -EEXIST;
+ * -EPERM for the lowest pages; -ENOMEM, also if it would reach beyond a program's half.
  */
 int64_t vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 		   enum vm_place place, const struct area_source *from, uint64_t limit);
@@ -127,21 +129,22 @@ struct remap {
 	uint64_t to; /* with MREMAP_FIXED, where it goes; with MREMAP_DONTUNMAP, if that is free */
 };
 /*
- * Gives the range another size or place. limit: as of vm_map_any(). Its address; or nothing has
- * changed and: -EINVAL; -EFAULT: what has to grow or move is not one area; -ENOMEM, after which
- * MREMAP_FIXED may have unmapped what was in the way, and what becomes too much.
+ * Gives a range another size or place. limit: as for vm_map_any(). Returns its address. After an
+ * error nothing has changed: -EINVAL; -EFAULT if what has to grow or move is not one area; -ENOMEM.
+ * But after -ENOMEM, MREMAP_FIXED may have unmapped what was in the way, and the end of a range
+ * that was to become smaller.
  */
 int64_t vm_remap(struct vmspace *vm, struct remap r, uint64_t limit);
 /*
- * Forgets what private pages hold, of whole pages: they are new, or the file's, again. -ENOMEM: a
- * part is not mapped, and the rest is forgotten. files false: -EINVAL at the first area that maps
- * an object; what is before it is forgotten.
+ * Forgets the contents of private pages: they are new ones again, or the file's. The range is whole
+ * pages. -ENOMEM if a part is not mapped; the rest is forgotten. If not `files`, -EINVAL at the
+ * first area that maps an object; what is before that is forgotten.
  */
 int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size, bool files);
 /* What a copy of the space has of a range. */
 enum vm_inherit { VM_INHERIT, VM_INHERIT_NOTHING, VM_WIPE, VM_WIPE_NOT };
-/* Sets that for a range. -ENOMEM: some of it is not mapped, and the rest is set. -EINVAL: VM_WIPE,
- * and some of it is of a file. */
+/* Sets what a copy of the space has of a range. -ENOMEM if a part is not mapped; the rest is
+ * set. -EINVAL for VM_WIPE if a part is of a file. */
 int vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inherit how);
 /* From now on its pagers are told again of pages in the range that are written. */
 void vm_clean(struct vmspace *vm, uint64_t start, uint64_t size);
@@ -172,8 +175,8 @@ int vm_write(struct vmspace *vm, uint64_t va, const void *src, uint64_t n);
 /* ---- code that probes change ---- */
 
 /*
- * Puts the breakpoints of a space, whose lock is held, into a copy of page `index` of an object.
- * page NULL: is any wanted there? NULL: nobody wants any.
+ * Puts the breakpoints of a space, whose lock is held, into a copy of page `index` of an object. If
+ * page is NULL, only asks whether there are any. NULL while no probe is in a program.
  */
 typedef bool vm_code_patch_fn(const struct vmspace *vm, const void *object, uint64_t index,
 			      uint8_t *page);
@@ -181,13 +184,13 @@ extern vm_code_patch_fn *vm_code_patch;
 /* Breakpoints of a page have changed: when this returns, each program has the new ones. */
 void vm_code_reset(const void *object, uint64_t index);
 /*
- * Of which object, and at which offset, is the code at va, in which breakpoints may stand? False:
- * of none; or it is of a page that the program, or its debugger, has changed.
+ * Finds the object, and the offset in it, of the code at va. False if no breakpoints may stand
+ * there: it is of no object, or of a page that the program or its debugger has changed.
  */
 bool vm_code_at(struct vmspace *vm, uint64_t va, const void **object, uint64_t *offset);
 
 #define VM_CODE_MAX 16
-/* A piece of code that runs wherever it is put: its size, a divisor of PAGE_SIZE, is at most
+/* A piece of code that runs wherever it is put. Its size is a divisor of PAGE_SIZE, and at most
  * VM_CODE_MAX. */
 struct vm_code {
 	uint64_t near; /* not farther than 1 GiB from there */
@@ -198,8 +201,8 @@ struct vm_code {
 	const void *arg;
 };
 /*
- * Where the space has this piece of code, which stays there as long as the program lets it. 0: no
- * memory, or no room.
+ * Puts this piece of code into the space, unless it is there, and returns its address. It stays as
+ * long as the program lets it. 0 if there is no memory, or no room.
  */
 uint64_t vm_code_add(struct vmspace *vm, const struct vm_code *c);
 
@@ -230,15 +233,16 @@ bool vm_range_next(struct vmspace *vm, struct vm_range *r);
 /* Unmaps that area, if it is still there and maps the same: else -ENOENT. Or -ENOMEM. */
 int vm_range_unmap(struct vmspace *vm, const struct vm_range *r);
 /*
- * Reads, or writes, memory of any space where its program has the rights `access` (MMU_READ, …);
- * with 0, for debuggers, whatever the program may do there; but what is shared and cannot be
- * written stays. A page of code that is written loses its probes. Bytes: up to the first that is
- * not mapped, that may not be touched, or for which there is no memory.
+ * Read and write memory of any space, where its program has the rights `access` (MMU_READ, …). For
+ * debuggers access is 0: then its program's rights do not matter, except that what is shared and
+ * cannot be written stays as it is. A page of code that is written loses its probes. Return how
+ * many bytes, up to the first that is not mapped, that may not be touched, or for which there is no
+ * memory.
  */
 size_t vm_peek(struct vmspace *vm, uint64_t va, void *to, size_t n, unsigned access);
 size_t vm_poke(struct vmspace *vm, uint64_t va, const void *from, size_t n, unsigned access);
-/* Copies from the pages of a space that is not current. Bytes, up to the first page that is not
- * there. */
+/* Copies from the pages of a space that is not current. Returns how many bytes, up to the first
+ * page that is not there. */
 size_t vm_read(struct vmspace *vm, uint64_t va, void *to, size_t n);
 /* Is the memory at va shared with other spaces? Then *id is its object's, and *offset is there. */
 bool vm_shared_at(struct vmspace *vm, uint64_t va, uint64_t *id, uint64_t *offset);

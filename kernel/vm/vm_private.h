@@ -14,8 +14,8 @@ struct area;
 struct vmspace {
 	uint32_t refs;  /* atomic: who uses the memory */
 	uint32_t holds; /* atomic: of the struct; all users together have one */
-	/* Flushes go to all CPUs that run it: several threads may, or vm_poke() has written to it.
-	 * Only vm_unshare() clears it. */
+	/* Flushes go to all CPUs that run this space. So it is while several threads may run, or
+	 * vm_poke() has written to it. Only vm_unshare() clears this. */
 	bool shared;
 	bool has_shared_areas;
 	bool has_odd_areas; /* of which fork() does not copy the pages */
@@ -47,13 +47,13 @@ vm_count_gone(struct vmspace *vm)
 /* The area that contains va, or NULL. lock held, as for all functions here. */
 struct area *vm_find(const struct vmspace *vm, uint64_t va);
 /*
- * Adds an area where none is, whose pages come from `from`, which may be NULL. NULL: no memory, or
- * too many.
+ * Adds an area where there is none. Its pages come from `from`, or are new ones if that is NULL.
+ * NULL if there is no memory, or there are too many areas.
  */
 struct area *vm_insert(struct vmspace *vm, uint64_t start, uint64_t end, unsigned prot,
 		       const struct area_source *from);
-/* Makes one area of neighbours that differ in nothing, in the range and at its edges. vm_unlock()!
- */
+/* Joins neighbours that differ in nothing, in the range and at its edges, into one area.
+ * vm_unlock() must follow. */
 void vm_join_areas(struct vmspace *vm, uint64_t start, uint64_t end);
 /* Makes the page tables for va. Counts them, and n pages more, for the user. */
 uint64_t *vm_make_entry(struct vmspace *vm, uint64_t va, unsigned n);
@@ -86,8 +86,8 @@ int vm_write_locked(struct vmspace *vm, uint64_t va, const void *src, uint64_t n
 /* vm_map() with the lock held, of pages that come from `from`, which may be NULL. */
 int vm_map_area(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot,
 		const struct area_source *from);
-/* vm_unmap() with the lock held, which vm_unlock() releases. -ENOMEM: only where it cuts an area.
- */
+/* As vm_unmap(), with the lock held, which vm_unlock() then releases. -ENOMEM only where it cuts
+ * an area. */
 int vm_unmap_locked(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Releases the lock. Then files that are not mapped any more may go, which may wait for a disk. */
 void vm_unlock(struct vmspace *vm);
@@ -104,8 +104,8 @@ void vm_spaces_leave(struct vmspace *vm);
  * lock held.
  */
 void vm_spaces_each(void (*f)(struct vmspace *vm, void *arg), void *arg);
-/* What is mapped in the place of a file's page, whose reference this takes over. NULL: no memory.
- */
+/* Returns the page that is mapped in place of a file's page, whose reference this takes over.
+ * NULL if there is no memory. */
 void *vm_code_page(const struct vmspace *vm, const struct area *a, uint64_t va, void *page);
 /* The page at va of an area has no breakpoints any more: it is the file's. False: no memory. */
 bool vm_code_unmark(struct vmspace *vm, const struct area *a, uint64_t va);

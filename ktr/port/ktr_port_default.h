@@ -8,8 +8,8 @@
  *	KTR_IRQ_SAVE()      turns this CPU's interrupts off, and says what they were: an integer
  *	KTR_IRQ_RESTORE(s)  turns them back to that
  *
- * Each may be used in any context. ktr_port_default.c then has bodies for the port's functions,
- * which do for a kernel that makes its rings before other CPUs run. A function of the kernel's with
+ * Each may be used in any context. ktr_port_default.c then has bodies for the port's functions.
+ * They do for a kernel that makes its rings before other CPUs run. A function of the kernel's with
  * the same name replaces any of them.
  */
 #pragma once

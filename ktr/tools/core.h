@@ -14,8 +14,8 @@ struct Elf;
 #define CORE_BUILD_ID 41u /* bytes of a build id in hexadecimal, with the NUL */
 
 /**
- * Was an ELF file made by the build that a kernel tells of itself? 1: yes; 0: no; -1: it tells no
- * build id. The file's own goes to id, "" if it has none.
+ * Was an ELF file made by the build that a kernel tells of itself? 1: yes; 0: no; -1: the kernel
+ * tells no build id. id becomes the file's own build id, "" if it has none.
  */
 int core_build_is(struct Elf *elf, const char *build, char id[CORE_BUILD_ID]);
 

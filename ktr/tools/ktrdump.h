@@ -150,24 +150,24 @@ struct dump_armor {
  */
 bool dump_armor_decided(const uint8_t *bytes, size_t n);
 /**
- * Takes the stream out of a piece of a log, of at most DUMP_CHUNK bytes. *n is the number of bytes
- * before, and after.
+ * Finds the part of the stream in a piece of a log of at most DUMP_CHUNK bytes. *n is the number of
+ * bytes of the piece, and then of the part.
  */
 const uint8_t *dump_armor(struct dump_armor *a, const uint8_t *bytes, size_t *n);
 
 /* ktrdump.c: reads the input that the options name, and writes what they ask for. An exit status.
  */
 int dump_run(struct dump *d);
-/* Opens the output, when the input is there: before, nothing of it is lost. False: a message was
- * printed. */
+/* Opens the output. Call it when the input is there, so that nothing of an old file is lost
+ * before. False after a message was printed. */
 bool dump_output_open(struct dump *d);
 /* Is the output another file than this input? If not, a message is printed. */
 bool dump_output_fits(const struct dump_options *o, const char *input);
 /* Rows go to a file of their own from here on, which is printed newest first. */
 void dump_rows_begin(struct dump *d);
 
-/* ktrdump_connect.c: is the input a connection, tcp:HOST:PORT? Makes it: a descriptor, or -1 and
- * why not. */
+/* ktrdump_connect.c: dump_is_connection(): is the input tcp:HOST:PORT? dump_connect() makes the
+ * connection, and returns a descriptor, or -1 and why not. */
 bool dump_is_connection(const char *input);
 int dump_connect(const char *input, char *err, size_t errlen);
 

@@ -57,8 +57,8 @@ struct linux_event {
 /** Makes *out the event of Linux that means the same. False: Linux has none. Not thread-safe. */
 bool linux_event(const struct activity *a, struct linux_event *out);
 
-/** The class under which the events are told that linux_event() gave a class, once all were given.
- */
+/** For a class that linux_event() gave: the class under which its events are told, once all of
+ * them were given. */
 const struct linux_class *linux_class_told(const struct linux_class *class);
 
 /** True: the event of Linux stands for our own. */

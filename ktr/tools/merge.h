@@ -38,7 +38,7 @@ void merge_mark(void *merge, uint64_t ticks);
 void merge_flush(void *merge);
 
 /**
- * 0; else the errno of what went wrong: no memory, or the temporary file cannot be written. Nothing
- * is passed on any more.
+ * Returns 0; or the errno of what went wrong: there is no memory, or the temporary file cannot be
+ * written. Then nothing more is passed on.
  */
 int merge_error(const struct merge *m);

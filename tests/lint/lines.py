@@ -28,7 +28,7 @@ BUDGETS = {
     "kernel/debug": 4335,
     "kernel/dev": 3075,
     "kernel/dev/virtio": 2125,
-    "kernel/dtrace": 6130,
+    "kernel/dtrace": 6145,
     "kernel/dtrace/dif": 1440,
     "kernel/dtrace/host": 2375,
     "kernel/fs": 13248,

@@ -140,15 +140,19 @@ load_made(struct maker *m, struct dif *d, unsigned cpus, struct dif_refusal *why
 static const uint64_t help_args[] = {100, 101, 102, 103, 104, 105, 106};
 
 static inline enum dif_fault
-fire(struct dif *d, unsigned cpu, uint32_t clause)
+fire_as(struct dif *d, unsigned cpu, uint32_t clause, const struct ktr_firing *f)
 {
 	struct dif_at at = {d, dif_code(d, clause), clause, 77, clause + 1};
-	struct ktr_firing f = {.args = help_args, .nargs = 7};
-
 	uint64_t faulted = d->cpu[cpu].faulted;
 
 	d->cpu[cpu].fired++;
-	dif_fire(&at, &d->cpu[cpu], &f);
+	dif_fire(&at, &d->cpu[cpu], f);
 	return d->cpu[cpu].faulted != faulted ? (enum dif_fault)d->cpu[cpu].fault.fault
 					      : DIF_FAULT_NONE;
+}
+
+static inline enum dif_fault
+fire(struct dif *d, unsigned cpu, uint32_t clause)
+{
+	return fire_as(d, cpu, clause, &(struct ktr_firing){.args = help_args, .nargs = 7});
 }

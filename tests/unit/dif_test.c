@@ -453,6 +453,42 @@ a_predicate_ends_the_program_or_lets_it_go_on(void **state)
 	assert_int_equal(status().completed, 1);
 }
 
+/* The port of these tests knows none of them. */
+static void
+variables_of_the_firing_are_asked_of_no_port(void **state)
+{
+	static const char text[] = "a long text";
+	static const struct ktr_firing plain = {.args = help_args, .nargs = 3},
+				       long_text = {.args = help_args,
+						    .nargs = 2,
+						    .has_data = 1,
+						    .data = text,
+						    .len = sizeof(text),
+						    .where.pc = KERNEL + 8};
+	static const struct {
+		int32_t what;
+		uint64_t plain, long_text;
+	} vectors[] = {
+	    {DIF_B_EPID, 1, 1},
+	    {DIF_B_ID, 77, 77},
+	    {DIF_B_PC, 0, KERNEL + 8},
+	    {DIF_B_NARGS, 3, 2},
+	    {DIF_B_DATA, 0, (uintptr_t)text},
+	    {DIF_B_DATALEN, 0, sizeof(text)},
+	};
+
+	put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
+	for (unsigned i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
+		CLAUSE(&m, {DIF_BUILTIN, 1, 0, 0, vectors[i].what}, STORE_1);
+	load_it(1);
+	for (unsigned i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+		assert_int_equal(fire_as(&d, 0, i, &plain), DIF_FAULT_NONE);
+		assert_int_equal(global(0), vectors[i].plain);
+		assert_int_equal(fire_as(&d, 0, i, &long_text), DIF_FAULT_NONE);
+		assert_int_equal(global(0), vectors[i].long_text);
+	}
+}
+
 static void
 a_program_that_begins_within_another_one_is_refused(void **state)
 {
@@ -537,6 +573,7 @@ main(void)
 	    TEST(what_is_not_right_is_refused_with_a_reason),
 	    TEST(a_damaged_image_is_refused),
 	    TEST(a_predicate_ends_the_program_or_lets_it_go_on),
+	    TEST(variables_of_the_firing_are_asked_of_no_port),
 	    TEST(a_program_that_begins_within_another_one_is_refused),
 	    TEST(what_is_never_reached_may_be_any_bytes),
 	};

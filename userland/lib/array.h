@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 /*
- * An array of `count` elements of `size` bytes, with room for one more; NULL: it has none yet. It
- * may have moved. The caller frees it.
+ * Makes room for one more element in an array of `count` elements of `size` bytes, or in none yet
+ * (NULL). Returns the array, which may have moved. The caller frees it.
  */
 static inline void *
 array_grow(void *array, size_t count, size_t size)

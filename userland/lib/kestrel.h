@@ -35,8 +35,9 @@ struct ktr_counts {
 unsigned int ktr_counts_get(struct ktr_counts counts[KTR_COUNTS_MAX]);
 /*
  * Says on f how many of the events that were recorded since `before` (NULL: since the boot) are
- * lost, if any: those that were overwritten before the trace file took them or, when there is none,
- * that are not in the rings any more. And how large a ring would have held all of a CPU's.
+ * lost, if any, and how large a ring would have held all of a CPU's. Lost are those that were
+ * overwritten before the trace file took them; without such a file, those that are not in the rings
+ * any more.
  */
 void ktr_losses_print(FILE *f, const char *prefix, const struct ktr_counts *before);
 

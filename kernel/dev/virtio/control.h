@@ -29,9 +29,9 @@ struct virtio_control {
 _Static_assert(sizeof(struct virtio_control) == 8, "struct virtio_console_control");
 
 /*
- * Reads a message of `length` bytes. name: what a PORT_NAME says, cut to printable characters, and
- * otherwise empty. False: it is too short, or of no port below `ports` though it has to be; only
- * DEVICE_ADD may be of any. Any context.
+ * Reads a message of `length` bytes. name becomes the name in a PORT_NAME message, cut to printable
+ * characters, and "" for others. False if the message is too short, or is about no port below
+ * `ports`; only a DEVICE_ADD may be about any number. Any context.
  */
 bool virtio_control_read(const volatile void *bytes, uint32_t length, unsigned ports,
 			 struct virtio_control *m, char name[VIRTIO_PORT_NAME]);

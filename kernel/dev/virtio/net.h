@@ -16,13 +16,11 @@
  * False: there is none, or it is not used, after a message. Boot, one CPU.
  */
 bool virtio_net_open(uint8_t mac[6], void (*arrived)(void *));
-/* Room for the next frame to send, VIRTIO_NET_FRAME bytes; NULL: all are on their way, or it is
- * broken. */
+/* Returns room for the next frame to send, VIRTIO_NET_FRAME bytes. NULL while all room holds
+ * frames on their way, or if the card is broken. */
 void *virtio_net_room(void);
 /* Sends `length` bytes of the room. */
 void virtio_net_send(uint32_t length);
-/*
- * Takes the frames that have come: calls take(arg, frame, length) for each, of which length is no
- * more than VIRTIO_NET_FRAME. True: perhaps there are more; call it again, soon.
- */
+/* Takes the frames that have come: calls take(arg, frame, length) for each; length is at most
+ * VIRTIO_NET_FRAME. True if there may be more: call it again, soon. */
 bool virtio_net_receive(void (*take)(void *arg, const void *frame, uint32_t length), void *arg);

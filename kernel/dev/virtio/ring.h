@@ -63,8 +63,6 @@ void virtio_ring_give_table(struct virtio_ring *r, unsigned i, uint64_t table, u
 void virtio_ring_forget(struct virtio_ring *r, unsigned i);
 /* Whether the device is to raise interrupts when it returns buffers of the ring. */
 void virtio_ring_listen(struct virtio_ring *r, bool on);
-/*
- * Takes back a buffer. Its number, and in *length how many bytes the device has written, no more
- * than the buffer has; -1: none; -2: the device is broken, and stays so.
- */
+/* Takes back a buffer. Returns its number, and in *length how many bytes the device has written, at
+ * most the size of the buffer. -1 if there is none; -2 if the device is broken, which it stays. */
 int virtio_ring_take(struct virtio_ring *r, uint32_t *length);

@@ -62,8 +62,9 @@ tell_users(struct vport *p)
 }
 
 /*
- * Sets the device aside. If it broke a ring while the machine was stopped, in a step of the
- * debugger, the first who comes later tells its users (is_lost()): until then, who sleeps stays so.
+ * Sets the device aside, and tells its users. If the machine is stopped (the device broke a ring in
+ * a step of the debugger), the first caller of is_lost() afterwards tells them; until then, those
+ * who sleep go on sleeping.
  */
 static void
 serial_break(void)
@@ -352,9 +353,10 @@ forget_old(struct vport *p)
 }
 
 /*
- * The other end was closed: the batch is not sent, though the device has returned most of it. What
- * it has not returned it has forgotten, or else returns it later: then the end was opened again,
- * and the batch given, before the closing was seen. So these buffers are not used for now.
+ * The other end was closed: the batch counts as not sent, though the device has returned most of
+ * its buffers. Either the device has forgotten the others; or it returns them later, if the end was
+ * opened again and got the batch before we saw that it had been closed. So these buffers are not
+ * used for now.
  */
 static void
 end_batch(struct vport *p)

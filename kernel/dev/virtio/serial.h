@@ -3,12 +3,13 @@
  * many bytes at once. The first device only. Port M of it is the file /dev/vport0pM, as on Linux
  * (vport.c); the trace's stream goes to the one that the host names `trace` (kernel/trace/sink.c).
  *
- * The driver waits for nothing. What is sent lies in the port's buffers, whose bytes count when the
- * device has returned all of them, and the other end was not closed meanwhile: a device that is
- * closed returns what it did not send, too, and QEMU forgets the buffer that it has sent a part of.
+ * The driver waits for nothing. What is sent lies in the port's buffers. Their bytes count as sent
+ * when the device has returned all buffers, and the other end was not closed meanwhile: if it is
+ * closed, the device also returns buffers that it did not send, and QEMU forgets the one of which
+ * it has sent a part.
  *
- * Locking: the queues of a port have one user at a time, its lock or vport_take() says who. The
- * control queues, and what is there, have a spin lock; interrupts use these only.
+ * Locking: the queues of a port have one user at a time, its lock or vport_take() says who. A spin
+ * lock guards the control queues, and which ports there are; interrupts use only these.
  */
 #pragma once
 
@@ -71,26 +72,25 @@ void vport_opened(struct vport *p);
 void vport_closed(struct vport *p);
 
 /*
- * Sends the first of len bytes. Returns how many of them the device has sent, at once; 0: it still
- * has some, or nobody is at the other end, or it was closed before the device had sent all: call it
- * again, with the same bytes first; -EIO: the port or the device is lost. Never waits. Who has the
- * port; any context.
+ * Sends the first of len bytes. Returns how many of them the device has sent by now. 0 while it
+ * still has some, or nobody is at the other end, or if the end was closed before all were sent:
+ * call again, with the same bytes first. -EIO if the port or the device is lost. Never waits. For
+ * who has the port; any context.
  */
 int64_t vport_send(struct vport *p, const void *bytes, size_t len);
-/*
- * Lets go of the bytes that the device still has. Returns how many of the last call's it may yet
- * send; the next call's may be others. As vport_send().
- */
+/* Lets go of the bytes that the device still has, so that the next vport_send() may have others.
+ * Returns how many of the last call's bytes may still be sent. Context as for vport_send(). */
 size_t vport_let_go(struct vport *p);
 /*
- * Bytes that have come: *bytes of them; 0: none; -EIO. vport_received() then says how many have
- * been read, no more than that. Who has the port's lock.
+ * Finds bytes that have come, and sets *bytes to them. Returns how many there are, 0, or -EIO. Call
+ * vport_received() with the number of those that were used, at most as many. For who has the port's
+ * lock.
  */
 int64_t vport_peek(struct vport *p, const char **bytes);
 void vport_received(struct vport *p, size_t n);
 /*
- * True: vport_send() can send now, or fails. False: it can not; `events` changes when it is worth
- * another try. Who has the port's lock.
+ * True if vport_send() can send now, or would fail. Otherwise `events` changes when it is worth
+ * another try. For who has the port's lock.
  */
 bool vport_await_room(struct vport *p);
 

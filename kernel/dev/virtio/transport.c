@@ -211,8 +211,8 @@ use_msix(struct virtio *v, const struct virtio_caps *caps)
 }
 
 /*
- * There is no modern device. A transitional one is what QEMU makes where nobody asks for another;
- * also the disk from which GRUB has started, which is not worth a word.
+ * Complains that the device is not modern but transitional, as QEMU makes it where nobody asks for
+ * another. The disk from which GRUB has started is such a one, and not worth a word.
  */
 static void
 complain_transitional(const struct virtio *v, unsigned n)

@@ -41,12 +41,14 @@ struct virtio {
 };
 
 /*
- * Finds the first device of type n and begins with it: wanted are the features that the driver
- * knows, which are accepted if offered. False: there is none, or it is not used, after a message.
+ * Finds the first device of type n and begins to set it up. `wanted` are the features that the
+ * driver knows: those that the device offers are accepted. False if there is none, or it cannot be
+ * used; a message says so.
  */
 bool virtio_open(struct virtio *v, unsigned n, const char *name, uint64_t wanted);
 /*
- * Calls fn(arg) in interrupt context. Before virtio_start(). False, after a message: it cannot be.
+ * Has fn(arg) called in interrupt context when the device interrupts. Before virtio_start(). False,
+ * after a message, if it cannot interrupt.
  */
 bool virtio_interrupt(struct virtio *v, void (*fn)(void *), void *arg);
 /* Makes ring i, without buffers. interrupts: it has the device's. False, after a message. */
@@ -54,8 +56,9 @@ bool virtio_ring_open(struct virtio *v, unsigned i, struct virtio_ring *r, bool 
 /* From now on the device may use its rings. */
 void virtio_start(struct virtio *v);
 /*
- * It is not used any more, after a message: resets it, and takes the bus from it. False: it did not
- * say that it is reset, and may still use the memory of its buffers. Any time; any context but NMI.
+ * Ends the use of a device, after a message: resets it, and takes the bus from it. False if it does
+ * not say that it is reset: it may still use the memory of its buffers. Any time; any context but
+ * NMI.
  */
 bool virtio_stop(struct virtio *v, const char *why);
 /* Tells the device of new buffers in ring i. Any context; the ring's lock. */

@@ -6,7 +6,8 @@
  * Who writes sleeps while the device has not sent what was written before, or nobody is at the
  * other end; a signal ends both. While the kernel itself sends (vport_take()), writers get -EBUSY.
  *
- * Locking: the port's lock, never while asleep. Who sleeps has read `events` before he looked.
+ * Locking: the port's lock, never while asleep. Whoever sleeps has read `events` before he looked,
+ * so that he misses no change.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -79,8 +80,8 @@ events_of(const struct vport *p)
 	return __atomic_load_n(&p->events, __ATOMIC_SEQ_CST);
 }
 
-/* Sends bytes of the kernel's buffer. Returns how many the device has; if not all, *error says why.
- */
+/* Sends bytes of the kernel's buffer. Returns how many the device has taken; if these are not
+ * all, *error says why. */
 static size_t
 send_some(const struct file *f, const char *buf, size_t n, int *error)
 {

@@ -164,23 +164,11 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 		return (uintptr_t)p->name.function;
 	case DIF_B_PROBENAME:
 		return (uintptr_t)p->name.name;
-	case DIF_B_ID:
-		return at->probe;
-	case DIF_B_EPID:
-		return at->epid;
 	case DIF_B_ERRNO:
 		return p->sysret ? dtrace_errno(f) : 0;
 	case DIF_B_CALLER:
 	case DIF_B_STACKDEPTH:
 		return default_stack(f, what);
-	case DIF_B_PC:
-		return ktr_firing_where(f).pc;
-	case DIF_B_NARGS:
-		return f->nargs;
-	case DIF_B_DATA:
-		return f->has_data ? (uintptr_t)f->data : 0;
-	case DIF_B_DATALEN:
-		return f->has_data ? f->len : 0;
 	case DIF_B_CPU:
 	case DIF_B_PID:
 	case DIF_B_TID:

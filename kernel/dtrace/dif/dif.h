@@ -21,13 +21,13 @@
 #include "kernel/abi/dif.h"
 
 /*
- * Takes a copy of an image, aligned to 8, and finds the probes of its clauses; how many clauses are
- * at probes is stored to *matched. -EINVAL: refused, and why in a sentence; -ENOMEM; -EBUSY: there
- * is one.
+ * Takes a copy of an image, which is aligned to 8, and finds the probes of its clauses. *matched
+ * becomes how many clauses have probes. -EINVAL if it is refused, and *why is a sentence; -ENOMEM;
+ * -EBUSY if an image is loaded already.
  */
 int dif_session_load(const void *image, size_t size, uint32_t *matched, const char **why);
-/* Fires BEGIN on this CPU, then switches the probes on. -EINVAL: no image, or not for the first
- * time. */
+/* Fires BEGIN on this CPU, then switches the probes on. -EINVAL if there is no image, or this
+ * was called before. */
 int dif_session_start(void);
 /* How it goes. A sign of life: without one for options.deadman_ns programs do not run any more. */
 void dif_session_status(struct dif_status *s);
@@ -35,15 +35,15 @@ void dif_session_status(struct dif_status *s);
 int dif_session_drops(struct dif_drops *drops);
 
 enum dif_take { DIF_TAKE_RECORDS, DIF_TAKE_AGGS };
-/* What was taken, in order. Valid until the next dif_session_take() of the kind, or the session's
- * end. */
+/* What was taken, in order. It is valid until the next dif_session_take() of the same kind, or
+ * the end of the session. */
 struct dif_taken {
 	void *piece[2];
 	uint32_t size[2];
 };
 /*
- * Takes the records, or the aggregations, of a CPU. -EINVAL: no image, no such CPU, or records by
- * DIF_RING or DIF_FILL before dif_session_stop().
+ * Takes the records, or the aggregations, of a CPU. -EINVAL if there is no image or no such CPU, or
+ * for records that are kept by DIF_RING or DIF_FILL, before dif_session_stop().
  */
 int dif_session_take(enum dif_take what, unsigned cpu, struct dif_taken *to);
 /* Switches the probes off, then fires END on this CPU. */

@@ -250,8 +250,8 @@ serve_what(uint8_t what, struct serve_fields *f)
 	}
 }
 
-/* Answers a request. The answer is made in `coded`, and coded from there into `raw`, which is free.
- */
+/* Answers a request. The answer is made in `coded`, and from there coded into `raw`, which
+ * nobody uses at that time. */
 static void
 serve_answer(const uint8_t *body, size_t len)
 {

@@ -2,11 +2,11 @@
  * session.c - clauses at trace points, in any kernel: loads an image, runs its programs, and takes
  * what they have recorded.
  *
- * Locking: each CPU has a lock, with interrupts off, that its programs run under, and that whoever
- * takes or changes what is the CPU's holds, with hooks off on its own CPU (ktr/hook.h), one lock at
- * a time. So no CPU needs to interrupt another one, and a firing waits for one such piece of work
- * at most. What the hook finds in `session` changes while `runs` is false, and after each lock was
- * held once.
+ * Locking: each CPU has a lock, which is held with interrupts off. The CPU's programs run under it.
+ * Whoever takes or changes what belongs to the CPU holds it, too, one such lock at a time, and has
+ * hooks off on the CPU where he runs (ktr/hook.h). So no CPU needs to interrupt another one, and a
+ * firing waits for one such piece of work at most. What the hook finds in `session` changes while
+ * `runs` is false, and after each lock was held once.
  */
 #include "kernel/dtrace/dif/session.h"
 #include "kernel/abi/errno.h"

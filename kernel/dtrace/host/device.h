@@ -14,11 +14,11 @@
 #include "kernel/abi/dif.h"
 #include "ktr/hook.h"
 
-/* Makes /dev/dtrace be there, for a machine of 1 to DIF_CPUS CPUs. May be called again, with more.
- */
+/* Makes /dev/dtrace appear, with a machine of 1 to DIF_CPUS CPUs. May be called again, with more
+ * CPUs. */
 void device_plug(unsigned cpus);
-/* Adds a probe, before the image is loaded. Its id. Without a provider it is none, but has the id.
- */
+/* Adds a probe, before the image is loaded, and returns its id. One without a provider only uses
+ * up the id. */
 uint32_t device_add(const struct dif_probe *p);
 /* The probe of an id. */
 const struct dif_probe *device_probe(uint32_t id);
@@ -32,14 +32,14 @@ bool device_fire(uint32_t probe, unsigned cpu, const struct ktr_firing *f);
 bool device_is_full(unsigned cpu);
 
 /*
- * What recorded.c gives the device: makes the probe of a rate, which a clause names, and says why
- * if it cannot. NULL: there are no rates.
+ * Set by recorded.c: makes the probe of a rate that a clause names; if it cannot, says why. NULL if
+ * there are no rates.
  */
 extern bool (*device_make_rate)(const char *name, char *err, size_t errlen);
 
 /*
- * What remote.c gives the device: asks another kernel to load, go, stop, and so on, by the requests
- * of kernel/abi/dif.h. The device says which probes and clauses there are. NULL: programs run here.
+ * Set by remote.c: passes requests of kernel/abi/dif.h to another kernel, as to load, go and stop.
+ * Which probes and clauses there are is known here. NULL if programs run here.
  */
 extern int (*device_remote)(unsigned long request, void *arg);
 /* Serves a request as ioctl() does; -errno. */

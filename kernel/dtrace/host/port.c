@@ -92,12 +92,6 @@ dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f, enum dif_b
 		return dif_host.curthread;
 	case DIF_B_PID:
 		return dif_host.pid;
-	case DIF_B_ID:
-		return at->probe;
-	case DIF_B_EPID:
-		return at->epid;
-	case DIF_B_NARGS:
-		return f->nargs;
 	default:
 		return dif_host.builtin[what];
 	}

@@ -4,8 +4,8 @@
  * The file is read twice, as ktrdump reads it (ktr/tools/ktrdump.h): first to find out which
  * probes, CPUs and processes there are, then to fire. Time is the events'. One thread, no locks.
  *
- * A program's thread-local variables belong to a thread until events are lost that may have been
- * about it. From then on it has none, so that nothing is measured across a loss.
+ * A thread keeps its thread-local variables until events are lost that may have been about it. Then
+ * they are gone, so that nothing is measured across a loss.
  */
 #include <err.h>
 #include <getopt.h>
@@ -42,9 +42,9 @@ struct known {
 	bool calls;     /* it makes system calls */
 	uint32_t lives; /* how often events were lost that may have been about it */
 	/*
-	 * An event of the trace has the name that its thread had when the event was written, which
-	 * may be a later program's. So: the name that was told last, NULL if none was, and those of
-	 * the programs that the thread will execute.
+	 * The name that a thread had. An event has the name at the time at which it was written,
+	 * which may be that of a later program. So this keeps the name that was told last, NULL if
+	 * none was, and the names of the programs that the thread will execute.
 	 */
 	const char *name, **execs;
 	unsigned nexecs, exec;

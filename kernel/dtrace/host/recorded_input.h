@@ -4,11 +4,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The input is read twice: by a name of its file, or, of a pipe, by that of a copy. "-": standard
- * input. */
+/* Returns a name by which the input can be opened twice: that of the file, or, if the input is a
+ * pipe, that of a copy. path "-" means the standard input. */
 const char *recorded_input_path(const char *path);
 /* Is it a memory dump? */
 bool recorded_is_core(const char *path);
-/* The times of -x since and until, of a trace from first_ns to last_ns; without them, 0 and
- * UINT64_MAX. */
+/* Finds the times of -x since and until, for a trace from first_ns to last_ns. Without these
+ * options they are 0 and UINT64_MAX. */
 void recorded_stretch(uint64_t first_ns, uint64_t last_ns, uint64_t *since_ns, uint64_t *until_ns);

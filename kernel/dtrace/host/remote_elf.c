@@ -55,8 +55,8 @@ section_named(const char *name, GElf_Shdr *h)
 	return NULL;
 }
 
-/* What is loaded at an address, and how many bytes of the section there are from it on. NULL:
- * nothing. */
+/* Finds the bytes that are loaded at an address. *left: how many the section has from there on.
+ * NULL if nothing is. */
 static const void *
 loaded_at(uint64_t address, size_t *left)
 {

@@ -1,6 +1,6 @@
 /*
- * remote_sound.c - are records and aggregations from another kernel what the program can have made?
- * Then what prints them goes nowhere else (userland/bin/dtrace/run/).
+ * remote_sound.c - checks records and aggregations from another kernel: can the program have made
+ * them? What prints them (userland/bin/dtrace/run/) relies on that, and stays within them.
  */
 #include <string.h>
 

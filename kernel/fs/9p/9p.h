@@ -101,8 +101,8 @@ struct p9_fcall {
 };
 
 /*
- * Adds to a message: b, w, d, q: numbers of 1, 2, 4 and 8 bytes (q: uint64_t); s: a text. False: it
- * has no room for all.
+ * Add to a message what fmt says, a letter each: b, w, d, q for a number of 1, 2, 4 or 8 bytes (q
+ * is a uint64_t), s for a text. False if the message has no room for all.
  */
 bool p9pdu_writef(struct p9_fcall *pdu, const char *fmt, ...);
 bool p9pdu_vwritef(struct p9_fcall *pdu, const char *fmt, va_list ap);
@@ -110,15 +110,16 @@ bool p9pdu_vwritef(struct p9_fcall *pdu, const char *fmt, va_list ap);
 void p9pdu_prepare(struct p9_fcall *pdu, uint8_t type, uint16_t tag);
 void p9pdu_finalize(struct p9_fcall *pdu);
 /*
- * Takes from a message: numbers as above, to pointers; Q: a struct p9_qid; A: the rest of
- * Rgetattr, a struct p9_stat_dotl; s: a text, to char * and the size of what is there (size_t); r:
- * as many bytes as the d before says, to const uint8_t **, of which it must be the last. False: it
- * has not so much, or a text has a NUL, or is longer.
+ * Takes from a message what fmt says, a letter each. Numbers as above, to pointers. s: a text, to a
+ * char * of the size that follows (size_t). Q: a struct p9_qid. A: the rest of Rgetattr, to a
+ * struct p9_stat_dotl. r, the last: as many bytes as the d before it says, to a const uint8_t **.
+ * False if the message is too short, or a text has a NUL, or is too long.
  */
 bool p9pdu_readf(struct p9_fcall *pdu, const char *fmt, ...);
 /*
- * The other side has written `length` bytes as the reply to a request of that type and tag. 0: it
- * is one, of which the rest is to be read; what Rlerror says; -EPROTO.
+ * Checks the `length` bytes that the other side has written as the reply to a request of that type
+ * and tag. 0 if they are the reply, of which the rest is to be read; the error that Rlerror names;
+ * or -EPROTO.
  */
 int p9_check_reply(struct p9_fcall *pdu, uint32_t length, uint8_t type, uint16_t tag);
 /* Takes a name of a directory from Rreaddir's bytes. False: there is none, or it is wrong. */

@@ -66,8 +66,9 @@ is_waiting(const struct p9_req_t *req)
 }
 
 /*
- * Sleeps on a channel of the transport, whose lock is held. killable: -EINTR if the process is to
- * end. *told: it has had a signal that does not end it; then it asks now and then.
+ * Sleeps on a channel of the transport, whose lock is held. With `killable`, -EINTR if the process
+ * is to end. *told: the process has had a signal that does not end it; from then on it wakes up now
+ * and then to ask whether it is to end.
  */
 static int
 p9_sleep(const void *chan, bool killable, bool *told)

@@ -4,8 +4,8 @@
  * The host changes files, too. So each look-up of a name asks the host what is there now: the tree
  * of names only keeps what somebody uses, or has used. Sizes, times and rights are those of the
  * last stat(), or of the last look-up during which nobody here changed the file, or had its lock.
- * read() and write() go to the host. Only pages that programs map, or execute, are kept: until a
- * look-up finds that the file has changed, and nobody maps it.
+ * read() and write() go to the host. Only pages that programs map, or execute, are kept. They go
+ * when a look-up finds that the file has changed, and nobody maps it.
  *
  * Locking: the spin lock of a session guards its table, and which fids a node has. vfs_lock is held
  * where names are looked up and changed; a vnode's lock, where its size and its times are. Requests
@@ -66,8 +66,9 @@ void v9fs_stat2inode(struct vnode *vn, const struct p9_stat_dotl *st);
 /* The session's clock, one later. */
 uint64_t v9fs_clock_tick(struct v9fs_session_info *ses);
 /*
- * The same for the answer to what was asked at that time, unless it is older than what is known, as
- * the file was changed here meanwhile; or somebody has vn->lock: it does not wait.
+ * As v9fs_stat2inode(), for an answer to a question that was asked at the time `asked`. The answer
+ * is dropped if it is older than what is known, since the file was changed here meanwhile; or if
+ * somebody has vn->lock, for which this does not wait.
  */
 void v9fs_learn(struct vnode *vn, const struct p9_stat_dotl *st, uint64_t asked);
 /* The file was changed from here. vn->lock held. */
@@ -76,9 +77,10 @@ void v9fs_note_change(struct vnode *vn);
 struct p9_fid *v9fs_fid_get(struct v9fs_inode *node);
 struct p9_fid *v9fs_reader_get(struct v9fs_inode *node, int *err);
 /*
- * The host follows the path of a fid that is not open, which may lead to another file since. A new
- * fid that is open; and the newest one, with a reference, which leads to the vnode, whose lock is
- * held, at least a moment ago. NULL: *err is -ENOENT if it is another file.
+ * Where a fid is not open, the host follows its path, which may lead to another file by now.
+ * v9fs_fid_open() returns a new fid that is open. v9fs_fid_check() returns the newest one, with a
+ * reference, which led to the vnode a moment ago; vn->lock held. NULL, and *err: -ENOENT if the
+ * path leads to another file.
  */
 struct p9_fid *v9fs_fid_open(struct v9fs_inode *node, unsigned flags, int *err);
 struct p9_fid *v9fs_fid_check(struct vnode *vn, int *err);

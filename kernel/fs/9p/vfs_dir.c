@@ -38,8 +38,8 @@ is_inside(const struct vnode *dir, const struct vnode *vn)
 	return dir == vn;
 }
 
-/* A directory has one name at most. If this one, which dir gets, had one, the host has changed it.
- */
+/* A directory has one name at most. If the one that now gets a name in dir has a name already,
+ * then the host has changed that, and it goes. */
 static int
 forget_old_name(struct vnode *dir, struct vnode *vn)
 {

@@ -266,8 +266,8 @@ v9fs_linked(const struct vnode *vn)
 }
 
 /*
- * As vnode_disk_ops.failed: makes the host have it on its disk. An open file may have no name there
- * any more.
+ * As vnode_disk_ops.failed: makes the host put the file on its disk. An open file is synced by its
+ * own fid, since it may have no name there any more.
  */
 static int
 v9fs_failed(struct vnode *vn, const struct file *f)

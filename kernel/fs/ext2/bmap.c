@@ -7,8 +7,8 @@
 
 #define LEVELS 4
 
-/* The way to block n: an index into the inode, then into indirect blocks. Its length; 0: too far.
- */
+/* Finds the way to block n: an index into the inode, then one into each indirect block. Returns
+ * how many there are; 0 if n is too far. */
 static unsigned
 block_way(const struct ext2_fs *fs, uint64_t n, uint32_t way[LEVELS])
 {
@@ -106,8 +106,8 @@ ext2_bmap(struct ext2_fs *fs, struct ext2_inode *ip, uint64_t n, bool make, uint
 }
 
 /*
- * Frees what is in a tree of `depth` levels from its block number `from` on; the tree, too, if that
- * is 0. *left: so many blocks, but for tables; then -EAGAIN.
+ * Frees the blocks of a tree of `depth` levels, from block number `from` of the tree on; the tree
+ * itself, too, if `from` is 0. Stops with -EAGAIN after *left blocks, not counting tables.
  */
 static int
 free_tree(struct ext2_fs *fs, struct ext2_inode *ip, uint32_t *at, unsigned depth, uint64_t from,

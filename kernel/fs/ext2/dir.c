@@ -76,8 +76,9 @@ used_size(const struct ext2_dirent *e)
 }
 
 /*
- * Finds the entry with this name of n bytes, or, for NULL, one with room for n bytes after what it
- * has. *hint is the block where the last one was: the search begins there. NULL and *err: -ENOENT.
+ * Finds the entry whose name is these n bytes; or, if name is NULL, an entry with room for a name
+ * of n bytes behind its own. The search begins at block *hint, where the last one ended. NULL, and
+ * *err: -ENOENT.
  */
 static struct ext2_dirent *
 ext2_dir_search(struct ext2_fs *fs, struct ext2_inode *dir, const char *name, size_t n,

@@ -129,8 +129,8 @@ void ext2_warn(struct ext2_fs *fs, const char *what, uint64_t number);
 /* ---- super.c ---- */
 
 /*
- * Reads a superblock, for a device of so many bytes, into *fs, which is zero. 0; -EINVAL: it is no
- * ext2, or has features that are not known, which *why says; -EUCLEAN.
+ * Reads the superblock of a device of so many bytes into *fs, which is zeroed. 0; -EINVAL if it is
+ * no ext2, or has features that are not known (*why says which); -EUCLEAN.
  */
 int ext2_parse_super(struct ext2_fs *fs, const struct ext2_super *sb, uint64_t bytes,
 		     const char **why);

@@ -83,8 +83,8 @@ touch_dir(struct ext2_node *node)
 	ext2_touch(node);
 }
 
-/* A name of the node's file is added, step 1, or removed, -1. A directory has its own entry, too.
- */
+/* Counts a name more (step 1) or less (-1) of the node's file. A directory counts its own entry,
+ * too. */
 static void
 count_link(struct ext2_node *node, int step)
 {
@@ -260,8 +260,8 @@ find_up(struct ext2_node *node, const struct ext2_node *from, const struct ext2_
 }
 
 /*
- * Will `to` have one subdirectory more than it may? It gets `vn`, and loses `gone` or, if that is
- * NULL, nothing.
+ * Would `to` get more subdirectories than it may have? It gets `vn`, and loses `gone`, if that is
+ * not NULL.
  */
 static bool
 is_full_of_dirs(const struct ext2_node *to, const struct ext2_node *vn,
@@ -284,8 +284,9 @@ move_dir(struct ext2_node *node, struct ext2_walk *up, struct ext2_node *from, s
 }
 
 /*
- * Gives the name `new` to the node, instead of `name`. old: what has it, or NULL. exchange: that
- * gets `name`. All that may fail comes before the first change.
+ * Gives the node the name `new` in `to`, instead of `name` in `from`. `old` is the node that has
+ * the new name, or NULL; with `exchange`, it gets `name`. All that may fail comes before the first
+ * change.
  */
 static int
 rename_node(struct ext2_node *from, const char *name, struct ext2_node *node, struct ext2_node *to,

@@ -1,9 +1,9 @@
 /*
  * node.h - mounted ext2, and its files as vnodes.
  *
- * Locking: changes of what is in a mount and in its nodes, and all that ext2.h works on, need the
- * lock of the mount; single words are also read without it. It comes after vfs_lock, vnodes' locks
- * and those of spaces, since a fault reads pages by it; nobody holds it who copies to or from user
+ * Locking: the lock of a mount guards what is in the mount and in its nodes, and all that ext2.h
+ * works on; single words are also read without it. It comes after vfs_lock, vnodes' locks and those
+ * of spaces, since a fault reads pages by it; nobody holds it while he copies to or from user
  * memory, or drops a reference to a vnode.
  */
 #pragma once
@@ -27,8 +27,8 @@ struct ext2_mount {
 	struct list dirty; /* nodes */
 	uint32_t io_heard; /* of the device's errors (writeback_error()) */
 	int error;         /* of the last pass */
-	/* It becomes read-only: if nothing is used, the next pass of writing sets `frozen`, and the
-	 * one after that says on the disk that it is clean. */
+	/* ending: it is becoming read-only; a pass of writing that finds it unused sets
+	 * `frozen`, and the pass after that says on the disk that it is clean. */
 	bool ending, frozen;
 	uint32_t nodes; /* in the table: the last one that goes ends the mount */
 };

@@ -210,8 +210,8 @@ forget_node(struct ext2_node *node)
 	return --node->m->nodes == 0;
 }
 
-/* Writes a node that is forgotten, or frees its file, for which it gives up the lock now and then.
- * What cannot be is an error on the disk. */
+/* Writes a node that is being forgotten; or frees its file, and meanwhile gives up the lock now
+ * and then. Wherever that fails, the disk has an error. */
 static void
 finish_node(struct ext2_node *node)
 {
@@ -231,8 +231,8 @@ finish_node(struct ext2_node *node)
 		ext2_error(fs, "an inode that could not be written", node->i.ino);
 }
 
-/* Writes what a file that goes has in memory. What cannot be written is lost: a message says so,
- * unless one has said that the file system is broken. */
+/* Writes what is in memory of a file that goes. What cannot be written is lost, and a message
+ * says so, unless there was one that the file system is broken. */
 static void
 write_last_pages(struct vnode *vn)
 {
@@ -401,8 +401,8 @@ ext2_writepage(struct vnode *vn, uint64_t index, void *page, uint8_t sectors, st
 	uint64_t size = __atomic_load_n(&vn->size, __ATOMIC_RELAXED);
 	int error = fs->broken ? -EROFS : 0;
 
-	/* Nobody reads what a file had whose last name is gone, when nothing is changed any more.
-	 */
+	/* The file has lost its last name, and nothing is changed any more: nobody will read its
+	 * bytes. */
 	if (fs->read_only && node->i.links == 0)
 		return error;
 	for (size_t at = 0; at < PAGE_SIZE && error == 0; at += fs->block_size) {

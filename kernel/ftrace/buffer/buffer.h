@@ -86,14 +86,15 @@ struct buffer_reader {
 void buffer_open(struct buffer_reader *r, const struct instance *of, struct buffer *b, unsigned cpu,
 		 bool consume);
 /*
- * The oldest entry that was not taken yet, and its CPU. NULL: there is none now. *lost: how many
- * entries of that CPU were lost before it. ftrace_lock held if r->consume; control lock held.
+ * Returns the oldest entry that was not taken yet, and its CPU; NULL if there is none now. *lost
+ * becomes how many entries of that CPU were lost before it. ftrace_lock held if r->consume; control
+ * lock held.
  */
 const struct ktr_entry *buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost);
 /* Takes the entries of that CPU up to number seq. Locks as above, and for the next. */
 void buffer_take(struct buffer_reader *r, unsigned cpu, uint64_t seq);
-/* The entry of that CPU that comes after the one that was peeked, and its number. False: not known.
- */
+/* Finds the entry after the one that was peeked, of the same CPU, and its number. False if it is
+ * not known. */
 bool buffer_peek_next(const struct buffer_reader *r, unsigned cpu, struct ktr_entry *entry,
 		      uint64_t *seq);
 /* Only entries from seq on are shown. False: that is so already. Any context, for snapshots. */
@@ -121,8 +122,8 @@ extern struct instance *marker_instance;
 
 /* ---- count.c ---- */
 
-/* How many entries `trace` would show, and how many were written since it was cleared. Control
- * lock held, as for the next. */
+/* Counts the entries that `trace` would show, and those that were written since it was cleared.
+ * Control lock held, as for the next two. */
 void buffer_count(const struct buffer *b, unsigned cpu, uint64_t *entries, uint64_t *written);
 /* How many entries of a CPU were overwritten since then, before anybody consumed them. */
 uint64_t buffer_overrun(const struct buffer *b, unsigned cpu);
@@ -133,8 +134,8 @@ uint64_t buffer_oldest_ns(const struct buffer *b, unsigned cpu);
 
 /* The head of `trace`. Control lock held, as for the next. */
 void print_head(struct sbuf *out, const struct buffer_reader *r);
-/* A line, or several. Takes the entry, and a second one if it is the return of a function that
- * called none. False: there is no entry. */
+/* Prints an entry: one line, or several. Takes it, and also the next one if that is the return
+ * of a function that called none. False if there is no entry. */
 bool print_entry(struct sbuf *out, struct buffer_reader *r);
 /* The event itself: name and parameters. */
 void trace_print_event(struct sbuf *out, const struct buffer_reader *r, const struct ktr_entry *e,
@@ -180,8 +181,8 @@ extern const struct tracefs_file raw_tracers_dir; /* events/ftrace */
 
 /* ---- snapshot.c: copies of a log ---- */
 
-/* Takes one, if there is memory for it, nobody reads the last one, and it is no latency tracer's.
- * Any context. */
+/* Takes a snapshot, if there is memory for it, nobody reads the last one, and the last one is
+ * not that of a latency tracer. Any context. */
 void snapshot_take(struct instance *i, unsigned cpu);
 /* The same of the entries from these numbers on, which belong to a latency, if that counts. */
 void snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l);
@@ -193,8 +194,8 @@ int snapshot_use(struct instance *i);
 void snapshot_unuse(struct instance *i);
 /* A reader comes or goes. */
 void snapshot_hold(struct instance *i, bool hold);
-/* What is written to the file. 0 or -errno; -EBUSY: somebody reads it, or uses what is
- * to be freed. */
+/* Does what a number in the file `snapshot` asks for. 0 or -errno; -EBUSY if somebody reads the
+ * snapshot, or uses what is to be freed. */
 int snapshot_store(struct instance *i, uint64_t command, unsigned cpu);
 /* Locks as of print_head(). */
 bool snapshot_is_empty(const struct instance *i, unsigned cpu);
@@ -204,14 +205,14 @@ void snapshot_print_help(struct sbuf *out, const struct instance *i, unsigned cp
 
 void percent_show(struct instance *i, uintptr_t arg, struct sbuf *out);
 int percent_store(struct instance *i, uintptr_t arg, char *text);
-/* Has a CPU that is read as much as that; is tracing off; or are there no pages? Takes ftrace_lock.
- */
+/* May a reader have pages? Yes if a CPU that it reads is as full as buffer_percent says, if
+ * tracing is off, or if there are no pages. Takes ftrace_lock. */
 bool percent_is_reached(const struct vnode *vn, const struct buffer_reader *r);
 
 /* ---- dump.c: the trace on the console ---- */
 
-/* Prints the instance's entries of a CPU, or of all, soon after; no more are recorded. In hooks,
- * while somebody uses it. */
+/* Stops the recording, and asks the thread to print the instance's entries, of one CPU or of
+ * all. For hooks, between dump_use(1) and dump_use(-1). */
 void dump_ask(struct instance *i, unsigned cpu);
 /* One user more, or one less (-1). 0 or -ENOMEM. */
 int dump_use(int more);

@@ -82,8 +82,8 @@ dump_wanted(struct instance *i, const void *arg)
 	return what != DUMP_NONE;
 }
 
-/* Prints the trace of an instance that wants it. Others have ftrace_lock while the console takes a
- * line. False: there is none. ftrace_lock held. */
+/* Prints the trace of one instance that asks for it. Lends ftrace_lock to others while the
+ * console takes a line. False if no instance asks. ftrace_lock held. */
 static bool
 dump_one(struct buffer_reader *r)
 {

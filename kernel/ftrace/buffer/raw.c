@@ -25,8 +25,8 @@ static struct kind {
 	const struct ktr_site *site;
 	bool event;   /* it has a folder in events/ */
 	bool is_call; /* of one system call */
-	/* Parameters; so many of the first are places of a probe, or the number of a system call.
-	 */
+	/* How many parameters there are, and how many of the first ones are places of a probe or
+	 * the number of a system call. */
 	unsigned nparams, places;
 	uint64_t call;
 	struct ktr_param params[EVENT_RECORD];
@@ -101,8 +101,8 @@ raw_read_number(const char *text, unsigned base)
 	return ktr_number(text + hex, n - hex, base, &v) == KTR_NUMBER_OK ? v : 0;
 }
 
-/* The numbers of a text that was printed by `last` (ktr/sdt.h): the second ends it, after a blank
- * or a =. */
+/* Reads the two numbers of a text that was printed by the format `last` (ktr/sdt.h). The second
+ * one is at the end, after a blank or a =. */
 static void
 read_last(const char *text, const char *last, uint64_t v[2])
 {

@@ -51,8 +51,8 @@ struct program;
 /* The systems of the events of kprobes and uprobes, which are made and removed. */
 #define EVENT_KPROBES "kprobes"
 #define EVENT_UPROBES "uprobes"
-/* The system of the event `print`, of text in trace_marker: it has triggers, in the instance where
- * the text was written. */
+/* The system of the event `print`, which text in trace_marker makes. The event has triggers in
+ * the instance where the text was written. */
 #define EVENT_MARK "ftrace"
 /* The directory of a site's event. NULL: it is none. */
 const char *event_system(const struct ktr_site *site);
@@ -65,12 +65,13 @@ uint64_t event_call_number(const struct ktr_site *site);
 void event_name(const struct ktr_site *site, char name[EVENT_NAME]);
 /* For struct ktr_format_out: adds to an sbuf. */
 void event_format_put(void *out, const char *text, size_t n);
-/* The event of these names, which are no globs; NULL: there is none. That of an event that was
- * made stays until the event is removed, which the control lock prevents; others stay for ever. */
+/* Returns the event of these names, which are no globs, or NULL. An event that was made at run
+ * time stays while the control lock is held; others stay for ever. */
 struct ktr_site *event_find(const char *system, const char *event);
 /*
- * Its printf format, and how many parameters that has; as_recorded: of what is in the log, where
- * the last two of seven are one text, and what a system call returned has no name.
+ * Makes an event's printf format; returns how many parameters it has. as_recorded: the format is
+ * for what is in the log, where the last two parameters of seven are one text, and the result of a
+ * system call has no name.
  */
 #define EVENT_FORMAT 320
 unsigned event_format(const struct ktr_site *site, bool as_recorded, char fmt[EVENT_FORMAT]);
@@ -82,9 +83,9 @@ unsigned event_params(const struct ktr_site *site, struct ktr_param params[KTR_S
 /* Is it an event of raw_syscalls? */
 bool event_is_raw_call(const struct ktr_site *site);
 /*
- * The fields of the event's record for programs, and the printf format for them: of a kprobe its
- * place or places, of a system call its number, which no text shows; then what event_params() has.
- * How many there are. Control lock held.
+ * Lists the fields of the event's record for programs, and makes the printf format for them: first
+ * the place or places of a kprobe, or the number of a system call, which no text shows; then what
+ * event_params() lists. Returns how many fields there are. Control lock held.
  */
 #define EVENT_RECORD (KTR_SDT_ARGS + 2)
 unsigned event_record(const struct ktr_site *site, char fmt[EVENT_FORMAT],
@@ -105,8 +106,8 @@ void events_stop(struct instance *i);
 bool events_log_itself(const struct instance *i);
 /* Records an event of the instance, as its lists and options want. Any context. */
 void events_record(struct instance *i, const struct ktr_firing *f);
-/* The lists of threads have changed, or the option stacktrace. 0 or -errno: what is recorded is as
- * before. */
+/* Call this after the lists of threads or the option stacktrace have changed. 0; after -errno,
+ * events are recorded as before the change. */
 int events_pids_changed(struct instance *i);
 /* Makes the log, or its program, record it. */
 int event_enable(struct instance *i, const struct ktr_site *site);
@@ -124,8 +125,8 @@ bool event_filter_has(const struct instance *i, const struct ktr_site *site);
 bool event_filter_on(const struct instance *i, const struct ktr_site *site);
 /* Do triggers switch it? */
 bool event_filter_soft(const struct instance *i, const struct ktr_site *site);
-/* Makes the program of an event that will be switched on, or throws those away that were made. 0 or
- * -errno. */
+/* Makes the program of an event that is about to be switched on. event_filters_unprepare() frees
+ * all that were made and not switched on. 0 or -errno. */
 int event_filter_prepare(struct instance *i, const struct ktr_site *site);
 void event_filters_unprepare(struct instance *i);
 /* Switches the event's program on, which is prepared, or off. Without a filter: nothing. */
@@ -135,13 +136,13 @@ int event_filters_renew(struct instance *i);
 /* Gives a site a filter, in the place of the one it has; NULL: none. -EINVAL: *error says why. */
 int event_filter_set(struct instance *i, const struct ktr_site *site, const char *text,
 		     struct filter_error *error);
-/* One trigger more, or one less (-1), switches the event by *gate, a word of 1 or 0. 0 or -errno;
- * one less always counts. */
+/* Counts one trigger more, or one less (-1), that switches the event by the word *gate, 1 or 0.
+ * 0 or -errno; counting one less never fails. */
 int event_filter_use(struct instance *i, const struct ktr_site *site, int more, uint32_t **gate);
 /* Notes in the instance that the event was enabled, if it may be removed. */
 void event_note_on(struct instance *i, const struct ktr_site *site);
-/* The site's event is to go: drops its filters in all instances, and as in Linux clears the logs
- * that may have it. */
+/* Drops the filters of an event that is about to go, in all instances. As in Linux, clears the
+ * logs that may have it. */
 void event_filter_drop(const struct ktr_site *site);
 /* Drops filters, triggers and histograms of events that are not there any more, in all instances.
  */
@@ -186,8 +187,8 @@ void record_user_stack(struct instance *i, const struct ktr_firing *f);
 /* The same, of these return addresses. */
 void record_frames(struct instance *i, const uint64_t *pcs, unsigned n);
 
-/* The text of such an entry: of one whose data was overwritten in part, the places that are left.
- * Locks as of print_entry(). */
+/* The text of an entry of `stacktrace`. If its data was overwritten in part, the places that are
+ * left. Locks as for print_entry(). */
 const char *stack_text(const struct ktr_log *log, unsigned cpu, uint64_t seq, uint64_t word,
 		       char text[KTR_STRING_MAX]);
 /* The next place of such a text; returns where the one after it is. */
@@ -222,7 +223,7 @@ void triggers_clean(struct instance *i);
 void triggers_stop(struct instance *i);
 /* Has the event triggers? */
 bool triggers_on(const struct instance *i, const struct ktr_site *site);
-/* Another histogram is there, or one less: makes the programs of these triggers anew. 0 or -errno.
+/* Makes the programs of these triggers anew, after a histogram was added or removed. 0 or -errno.
  */
 int triggers_update(struct instance *i, const struct ktr_site *site);
 /* In set_ftrace_filter: [!]FUNCTION:COMMAND[:…]. 0 or -errno. */
@@ -247,16 +248,16 @@ void kprobes_show_profile(struct instance *i, uintptr_t arg, struct sbuf *out);
 void kprobes_fill(struct vnode *dir);
 /* FUNCTION+OFFSET/SIZE. */
 void print_address(struct sbuf *out, uintptr_t at);
-/* The format of such an event as kprobes_print() prints it, without the place. False: it is another
- * event. */
+/* Makes the format of an event of a kprobe as kprobes_print() prints it, without the place.
+ * False if it is an event of another kind. */
 bool kprobe_event_format(const struct ktr_site *site, const char *from, char *fmt);
-/* How many places an event of a kprobe has: that of its instruction, or of the function and where
- * that returns to. 0: it is another event. Control lock held. */
+/* How many places an event of a kprobe has: one, its instruction; or two, the function and where
+ * it returns to. 0 if it is an event of another kind. Control lock held. */
 unsigned kprobe_event_places(const struct ktr_site *site);
 /* What they are; 0: not known. Control lock held. */
 void kprobes_places(const struct ktr_site *site, const struct ktr_entry *e, uint64_t v[2]);
-/* Prints place and arguments of an event of a kprobe. False: it is another event. Control lock
- * held. */
+/* Prints place and arguments of an event of a kprobe. False if it is an event of another kind.
+ * Control lock held. */
 bool kprobes_print(struct sbuf *out, const struct ktr_site *site, const struct ktr_entry *e);
 
 /* ---- eprobe.c: probes at events ---- */
@@ -266,8 +267,8 @@ struct eprobe;
 void eprobe_fire(const struct eprobe *e, const struct ktr_firing *f, const uint64_t *fields);
 /* Gives the event probe that was made its program. 0; or -errno, and it is removed. */
 int eprobe_attach(void);
-/* event_is_used(), apart from event probes that are at the event; what D does at such a one is not
- * known. */
+/* As event_is_used(), but does not count event probes at the event. Nobody knows whether D uses
+ * an event that has such probes. */
 bool eprobes_apart_used(const struct ktr_site *site);
 /* Takes their programs from those of kprobe_del(), which go. */
 void eprobes_detach(const char *which);

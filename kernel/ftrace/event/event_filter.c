@@ -242,8 +242,8 @@ event_filters_renew(struct instance *i)
 	return result;
 }
 
-/* The event's program becomes one with this filter and so many users. Of an enabled event nothing
- * is lost meanwhile, and nothing recorded twice. */
+/* Gives the event's program a new filter and number of users. While the event is enabled, no
+ * event is lost meanwhile, and none is recorded twice. */
 static int
 event_filter_change(struct instance *i, const struct ktr_site *site, char *text, unsigned users,
 		    struct filter_error *error)

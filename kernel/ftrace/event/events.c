@@ -38,11 +38,11 @@ struct scope {
 static bool
 in_scope(const struct ktr_site *site, const struct scope *s)
 {
-	const char *system = event_system(site);
+	const char *system = s->site == NULL || s->site == site ? event_system(site) : NULL;
 	char name[EVENT_NAME];
 
 	if (s->site != NULL)
-		return site == s->site && system != NULL;
+		return system != NULL;
 	if (system == NULL || (s->system != NULL && !ktr_glob(s->system, system)) ||
 	    strcmp(system, EVENT_MARK) == 0) /* it cannot be enabled */
 		return false;
@@ -50,6 +50,18 @@ in_scope(const struct ktr_site *site, const struct scope *s)
 		return true;
 	event_name(site, name);
 	return ktr_glob(s->event, name);
+}
+
+/* The site in the scope after that one; NULL begins, and ends. */
+static const struct ktr_site *
+scope_next(const struct scope *s, const struct ktr_site *site)
+{
+	if (s->site != NULL)
+		return site == NULL && in_scope(s->site, s) ? s->site : NULL;
+	for (unsigned n = site != NULL ? ktr_site_number(site) + 1 : 0; n < ktr_site_count(); n++)
+		if (in_scope(ktr_site_get(n), s))
+			return ktr_site_get(n);
+	return NULL;
 }
 
 bool
@@ -146,17 +158,13 @@ events_own(struct instance *i)
 static int
 scope_switch(struct scope *s, bool on)
 {
+	const struct ktr_site *site = NULL;
 	int error = 0;
 
 	event_filters_clean();
 	s->on = on;
-	s->found = 0;
-	for (unsigned n = 0; n < ktr_site_count() && error == 0; n++) {
-		if (!in_scope(ktr_site_get(n), s))
-			continue;
-		s->found++;
-		error = on ? event_filter_prepare(s->i, ktr_site_get(n)) : 0;
-	}
+	for (s->found = 0; error == 0 && (site = scope_next(s, site)) != NULL; s->found++)
+		error = on ? event_filter_prepare(s->i, site) : 0;
 	if (s->found == 0)
 		return s->site != NULL ? -ENODEV : -EINVAL;
 	if (error == 0 && on)
@@ -165,11 +173,10 @@ scope_switch(struct scope *s, bool on)
 		event_filters_unprepare(s->i);
 		return error;
 	}
-	for (unsigned n = 0; n < ktr_site_count(); n++) {
-		if (in_scope(ktr_site_get(n), s) && on)
-			event_note_on(s->i, ktr_site_get(n));
-		if (in_scope(ktr_site_get(n), s))
-			event_filter_switch(s->i, ktr_site_get(n), on);
+	while ((site = scope_next(s, site)) != NULL) {
+		if (on)
+			event_note_on(s->i, site);
+		event_filter_switch(s->i, site, on);
 	}
 	if (s->i->events_owner != 0)
 		ktr_select_all(s->i->events_owner, events_site_wanted, s);
@@ -188,14 +195,8 @@ static void
 scope_count(struct scope *s)
 {
 	s->found = s->found_on = 0;
-	for (unsigned n = 0; n < ktr_site_count(); n++) {
-		const struct ktr_site *site = ktr_site_get(n);
-
-		if (in_scope(site, s)) {
-			s->found++;
-			s->found_on += event_is_enabled(s->i, site);
-		}
-	}
+	for (const struct ktr_site *site = NULL; (site = scope_next(s, site)) != NULL; s->found++)
+		s->found_on += event_is_enabled(s->i, site);
 }
 
 /* ---- enable, filter: of an event, and of a system ---- */
@@ -270,11 +271,7 @@ filter_set(struct scope s, const char *text)
 	int error = s.site != NULL ? -ENODEV : none ? 0 : -EINVAL;
 
 	event_filters_clean();
-	for (unsigned n = 0; n < ktr_site_count(); n++) {
-		struct ktr_site *site = ktr_site_get(n);
-
-		if (!in_scope(site, &s))
-			continue;
+	for (const struct ktr_site *site = NULL; (site = scope_next(&s, site)) != NULL;) {
 		error = event_filter_set(s.i, site, none ? NULL : text, &wrong);
 		set += error == 0;
 		if (error != 0 && error != -EINVAL)

@@ -285,8 +285,8 @@ filter_take_factor(struct parser *p)
 }
 
 /*
- * Operands with an operator between them; `jump` goes to the end when the rest does not matter.
- * Until the end is known, each jump holds the number of the one before it.
+ * Compiles operands with an operator between them. Where the rest does not matter, `jump` goes to
+ * the end. Until the end is known, each jump holds the number of the one before it.
  */
 static bool
 filter_take_operands(struct parser *p, bool (*operand)(struct parser *), const char *op,

@@ -70,8 +70,8 @@ address_of(uint64_t half)
 	return (uintptr_t)(int32_t)half;
 }
 
-/* Those of a probe in a program come after what the format shows: where it is, where it returns
- * to. */
+/* Finds the places of a probe in a program: where it is, and where the function returns to. They
+ * are recorded after the arguments that the format shows. */
 static void
 user_places(const struct kprobe_info *k, const struct ktr_entry *e, uint64_t v[2])
 {

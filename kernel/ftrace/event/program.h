@@ -42,8 +42,8 @@ unsigned program_branch(struct program *p, unsigned op, unsigned a, unsigned b);
 void program_land(struct program *p, unsigned branch);
 /* Appends a branch, taken if `op` holds for registers a and b, that ends the clause as false. */
 void program_fail(struct program *p, unsigned op, unsigned a, unsigned b);
-/* Appends the ends of a clause: that of one that has completed, and that of its branches. False:
- * the program had no room for something. */
+/* Appends the two ends of a clause: the one for a program that has completed, and the one to
+ * which its branches go. False if the program had no room for something. */
 bool program_end(struct program *p);
 /* Declares a variable, an aggregation: its number. */
 unsigned program_var(struct program *p, enum dif_scope scope, uint64_t keys);

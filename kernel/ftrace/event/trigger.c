@@ -98,8 +98,8 @@ triggers_stop(struct instance *i)
 	hists_stop(i);
 }
 
-/* Linux's type of an event's command: what switches on and what switches off are of one type, so
- * that only one of them may be there, and either removes it. */
+/* Linux's type of a trigger's command. Commands that switch on and commands that switch off are
+ * of one type: only one of them may be there, and either removes it. */
 static int32_t
 trigger_type(const struct trigger_command *c)
 {

@@ -35,13 +35,13 @@ struct trigger {
 /* NULL: no memory. Freed by the next one, if it is in no list. */
 struct trigger *trigger_make(struct instance *i, const char *text);
 void trigger_destroy(struct trigger *t);
-/* Reads COMMAND[:SYSTEM:EVENT][:COUNT]; what is removed may have any count, as in its listing. 0 or
- * -EINVAL. */
+/* Reads COMMAND[:SYSTEM:EVENT][:COUNT]. If the trigger is to be removed, COUNT may be any
+ * number, as in the listing. 0 or -EINVAL. */
 int trigger_parse(struct trigger *t, char *text, bool remove);
 /* Ends the word at a character, and returns what comes after it, or NULL. */
 char *trigger_split(char *text, char at);
-/* Are they at the same place, and of one kind? Then only one of them may be there: at events, on
- * and off are of one kind. */
+/* Are they at the same place, and of one kind? Then only one of them may be there. At events,
+ * switching on and switching off are of one kind. */
 bool trigger_same(const struct trigger *a, const struct trigger *b);
 /* Adds a trigger, which is wholly described, or frees it. 0 or -errno. */
 int trigger_add(struct trigger *t, struct filter_error *error);

@@ -31,8 +31,8 @@ find_function(const struct trigger *t, const struct ktr_site *site)
 	return NULL;
 }
 
-/* Takes the functions of `gone` from the triggers that do the same; each is programmed anew.
- * -EINVAL: there are none. */
+/* Takes the functions of `gone` out of the triggers that do the same, and programs each of these
+ * anew. -EINVAL if there are none. */
 static int
 trigger_leave(const struct trigger *gone)
 {

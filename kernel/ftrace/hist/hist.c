@@ -132,8 +132,8 @@ set_leaving(struct hist *h, bool leaves)
 	h->leaves = leaves;
 }
 
-/* It does not count any more, and its rows have what it counted. An error: nor do others that have
- * variables. */
+/* Ends the counting of a histogram, and adds to its rows what it has counted. After an error,
+ * others that have variables have ended, too. */
 static int
 hist_end(struct hist *h)
 {

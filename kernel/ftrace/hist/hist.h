@@ -109,10 +109,11 @@ struct hist_numbers {
 	bool used[HIST_NAMED]; /* others name the variable, so that it has a number */
 	/* Variables of its actions. */
 	struct hist_action_numbers {
-		unsigned last;                /* ONMAX, ONCHANGE: the last value + 1, by keys */
-		unsigned saved[HIST_PARAMS];  /* SAVE: by keys */
-		unsigned most, count, number; /* SNAPSHOT: the last value + 1 of all keys; how many;
-					       * by keys the number of the last one */
+		unsigned last;               /* ONMAX, ONCHANGE: the last value + 1, by keys */
+		unsigned saved[HIST_PARAMS]; /* SAVE: by keys */
+		/* SNAPSHOT: the last value + 1 of all keys; how many were taken; by keys the
+		 * number of the last one */
+		unsigned most, count, number;
 	} actions[HIST_ACTIONS];
 };
 
@@ -239,8 +240,8 @@ void hist_emit_field(struct program *p, unsigned d, const struct hist_field *f);
 
 #define HIST_FIRST_NAMED 8u /* register of the first variable */
 
-/* Code that leaves the value of an expression in register d, or of one that is a field, a variable
- * or a number. Registers 1 to 5 change. */
+/* Appends code that leaves a value in register d: that of an expression; that of a field, a
+ * variable or a number. Registers 1 to 5 change. */
 bool hist_emit_expression(struct hist_emitter *e, struct hist_slice s, unsigned d,
 			  struct hist_operand *is);
 bool hist_emit_atom(struct hist_emitter *e, struct hist_slice s, unsigned d,
@@ -260,8 +261,8 @@ void hist_show(struct instance *i, uintptr_t arg, struct sbuf *out); /* arg: the
 void hist_show_triggers(const struct instance *i, const struct ktr_site *site, struct sbuf *out);
 /* A word of 1 or 0, which triggers switch: it counts. It goes with the histogram. */
 uint32_t *hist_gate(struct hist *h);
-/* All that an instance has: the next one after h (NULL begins, and ends) at a site (NULL: at any).
- * It stays until it is removed: while ftrace_lock is held. */
+/* Goes through an instance's histograms at a site, or at any (NULL): returns the one after h,
+ * where NULL begins and ends. It stays while ftrace_lock is held. */
 struct hist *hist_next(const struct instance *i, const struct ktr_site *site, const struct hist *h);
 /* ---- hist_consumer.c ---- */
 
@@ -272,9 +273,11 @@ uint64_t hist_read(const struct hist *h, unsigned var, const struct hist_row *ro
 /* Adds what the engine's tables have to the rows. */
 void hist_take(struct hist *h);
 void hist_forget_rows(struct hist *h);
-/* Attaches the program of a histogram that is in the list. Those with variables have one together,
- * which is made anew: no event is missed, and what was counted so far is in the rows. 0 or -errno
- * and what is wrong; then all run as before. */
+/*
+ * Attaches the program of a histogram that is in the list. Histograms with variables have one
+ * consumer together, which is made anew: no event is missed, and what was counted so far is in the
+ * rows. 0; or -errno and what is wrong, and then all run as before.
+ */
 int hist_attach(struct hist *h, struct filter_error *error);
 int hist_attach_linked(struct instance *i, struct filter_error *error);
 /* Ends the program of those with variables. */

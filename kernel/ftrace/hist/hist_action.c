@@ -187,8 +187,8 @@ find_alike(const struct hist *h, const struct ktr_site *site)
 	return found;
 }
 
-/* Makes a hidden histogram, which has the field in a variable for the same keys: as Linux does, one
- * like another one of that event. */
+/* Makes a hidden histogram that keeps the field in a variable, by the same keys. As in Linux, it
+ * is made like another histogram of that event. */
 static bool
 hist_make_hidden(struct hist_parser *p, const struct ktr_site *site, const struct reference *r)
 {

@@ -109,8 +109,8 @@ emit_store(struct hist_emitter *e, unsigned from, unsigned nkeys, unsigned var)
 
 /* ---- the program ---- */
 
-/* What a number has in the table, since 0 there means that it was never stored: its highest bit is
- * inverted. So a variable of INT64_MIN counts as one without a value. */
+/* Inverts the highest bit of a number. Numbers are stored so in the table, where 0 means that
+ * nothing was stored. So a variable of INT64_MIN counts as one without a value. */
 static void
 emit_flip(struct program *p, unsigned d, unsigned from)
 {
@@ -128,8 +128,8 @@ emit_copy(struct program *p, unsigned d)
 	program_emit(p, DIF_CALL, d, 1, 0, DIF_SUB_STRJOIN);
 }
 
-/* Variables of others, by as many keys as those have: without a value the program ends. What
- * expressions read is used up. */
+/* Loads the variables of other histograms, by as many keys as those have. If one has no value,
+ * the program ends. What an expression has read is removed. */
 static void
 emit_others(struct hist_emitter *e)
 {

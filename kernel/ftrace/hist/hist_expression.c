@@ -15,8 +15,8 @@
 
 #define OPERATORS_MAX 3u
 
-/* The operator that is applied last; *at: its place. '\0': there is none. As in Linux, one minus in
- * front belongs to all. */
+/* Returns the operator that is applied last, and in *at its place; '\0' if there is none. As in
+ * Linux, one minus in front belongs to the whole expression. */
 static char
 last_operator(const struct hist *h, struct hist_slice s, unsigned *at)
 {

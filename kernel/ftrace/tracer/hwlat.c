@@ -1,9 +1,9 @@
 /*
- * hwlat.c - the tracer `hwlat`: looks for time that a CPU does not have although its interrupts are
- * off (Documentation/trace/hwlat_detector.rst). In a virtual machine the host takes it.
+ * hwlat.c - the tracer `hwlat`: looks for moments in which a CPU stands still although its
+ * interrupts are off (Documentation/trace/hwlat_detector.rst). A host takes such time.
  *
- * Each CPU has a thread. In each window of time it reads the clock for `width`, with interrupts
- * off; by round-robin only one CPU does, in turn; with the mode `none` always the first. Locking:
+ * Each CPU has a thread, which reads the clock for `width` in each window of time, with interrupts
+ * off. With round-robin only one does, in turn; with the mode `none`, always the first. Locking:
  * ftrace_lock; the threads read single words.
  */
 #include "arch/irq.h"

@@ -1,14 +1,14 @@
 /*
  * latency.c - the tracers `irqsoff`, `wakeup` and `wakeup_rt`: the longest time for which a CPU's
- * interrupts were off, or a thread that was woken waited for a CPU although it is of a better
- * priority than the thread that woke it, as in Linux; wakeup_rt counts threads of SCHED_FIFO and
- * SCHED_RR alone (Documentation/trace/ftrace.rst). What the log recorded meanwhile is kept as the
- * snapshot, and is what `trace` shows.
+ * interrupts were off (irqsoff), or for which a thread that was woken waited for a CPU
+ * (Documentation/trace/ftrace.rst). As in Linux, `wakeup` counts threads that are of a better
+ * priority than the one that woke them, and wakeup_rt only those of SCHED_FIFO and SCHED_RR. What
+ * the log recorded during that time is kept as the snapshot, and is what `trace` shows.
  *
- * Interrupts go off and on at irq_push() and irq_pop(), and for an interrupt's handler: there are
- * probes. Locking: each CPU changes its own span, interrupts off; `waker` is a spin lock that only
- * hooks take. ftrace_lock for the rest; `latency_longest_ns` is atomic, and hooks change it under
- * the lock of the snapshot.
+ * Interrupts go off and on in irq_push() and irq_pop(), and for the handler of an interrupt. There
+ * are probes at these places. Locking: each CPU changes its own span, interrupts off; `waker` is a
+ * spin lock that only hooks take. ftrace_lock for the rest; `latency_longest_ns` is atomic, and
+ * hooks change it under the lock of the snapshot.
  */
 #include "arch/pcpu.h"
 #include "kernel/dtrace/dtrace.h"

@@ -69,8 +69,8 @@ function_fire(const struct ktr_firing *f)
 {
 	struct instance *i = instance_of(f);
 
-	/* What is cheap comes first: tracing may be off for long, and who reads `trace` is not
-	 * traced. */
+	/* The cheap checks come first, since tracing may be off for long. Who reads `trace` is
+	 * not traced. */
 	if ((instance_mask(i) >> arch_cpu() & 1) == 0 || ktr_port_suppressed() ||
 	    curthread()->silent || !pids_want(i, PIDS_FUNCTION))
 		return;

@@ -222,8 +222,9 @@ enum osnoise_setting {
 };
 
 /*
- * In one more instance. 0, -ENOMEM, or -EBUSY: the other one of the two is on, too many instances
- * have it, or there is no owner of probes left.
+ * Starts the tracer in one more instance. 0; -ENOMEM; -EBUSY if osnoise is to begin and timerlat is
+ * on, or the other way round, if too many instances have it, or if there is no owner of probes
+ * left.
  */
 int osnoise_start(struct instance *i, enum tracer t);
 void osnoise_stop(struct instance *i);
@@ -233,9 +234,10 @@ bool osnoise_print(struct sbuf *out, const struct ktr_entry *e);
 extern const struct tracefs_file osnoise_dir;
 
 /*
- * For their threads: calls fn, with interrupts off, for each instance that has the tracer; records
- * an event, or none (NULL), in these, and stops tracing there; a setting, and whether it is not 0
- * and shorter than a time. Any context but NMI.
+ * For the threads of both tracers, any context but NMI. osnoise_each() calls fn, with interrupts
+ * off, for each instance that has the tracer. osnoise_record() records an event in these, unless it
+ * is NULL, and stops tracing there if `stop`. osnoise_exceeds(): is the setting not 0, and shorter
+ * than ns?
  */
 void osnoise_each(void (*fn)(struct instance *i, const void *arg), const void *arg);
 void osnoise_record(const struct ktr_site *site, const uint64_t args[KTR_MAXARGS], bool stop);

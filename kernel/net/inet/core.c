@@ -93,8 +93,9 @@ forget_closed(void)
 }
 
 /*
- * Ends the probing of windows by connections whose probe was taken: lwIP 2.1.3 goes on, and its
- * tcp_slowtmr() asserts that there is something to send.
+ * lwIP 2.1.3 goes on probing the peer's window after the probe was acknowledged, and its
+ * tcp_slowtmr() asserts that there is something to send. So this ends the probing by such
+ * connections.
  */
 static void
 stop_probing(void)

@@ -16,20 +16,16 @@ struct cond;
 void inet_lock(void);
 /* Delivers what is queued on the loopback, and releases the lock. */
 void inet_unlock(void);
-/*
- * Delivers the same, and waits on c, whose mutex is the lock. Results as of cond_wait(), with
- * SLEEP_INTR. wmesg is read-only data.
- */
+/* Delivers what is queued on the loopback, and waits on c, whose mutex is the lock. Results are
+ * those of cond_wait() with SLEEP_INTR. wmesg is read-only data. */
 int inet_wait(struct cond *c, const char *wmesg, uint64_t deadline_ns);
-/*
- * poll() is called by the network's thread, with the lock, after each inet_wake(); true: again.
- * Lock held.
- */
+/* From now on the network's thread calls poll() after each inet_wake(), with the lock held; again
+ * while it returns true. Lock held. */
 void inet_set_card(bool (*poll)(void));
 /* Any context but NMI. */
 void inet_wake(void);
-/* The timers run for the next seconds: the card sends (ARP may have to ask again), or has received.
- * Lock held. */
+/* Makes the timers run for the next seconds, because the card sends (ARP may have to ask again)
+ * or has received. Lock held. */
 void inet_used(void);
 /* 0, or the -errno of an error of lwIP. Any context. */
 int inet_errno(int8_t err);

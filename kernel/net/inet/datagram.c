@@ -50,8 +50,8 @@ size_of(const struct pbuf *p)
 	return p->tot_len + PACKET_OVERHEAD + (uint32_t)sizeof(struct packet);
 }
 
-/* Does the socket take a packet, however large, since its queue is not full? If it is, that is
- * told. */
+/* Does the socket take a packet, however large? Yes while its queue is not full. A packet that
+ * it does not take is told to probes. */
 static bool
 datagram_takes(const struct inet_socket *s, const struct pbuf *p)
 {

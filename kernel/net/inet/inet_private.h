@@ -27,19 +27,18 @@
 struct udp_pcb;
 
 /*
- * What we keep in a pcb of a stream: the pcb itself, its struct inet_socket, its state as it was
- * told last (tcp_probe.c), its strays (tcp_guard.c). When the pcb goes, lwIP calls what belongs to
- * them in this order, so that the socket is there while the end is told.
+ * What we keep in a stream's pcb: the pcb itself, its struct inet_socket, its state as it was told
+ * last (tcp_probe.c), and its strays (tcp_guard.c). When the pcb goes, lwIP calls the functions
+ * that belong to these in this order: so the socket is still there while the end of the connection
+ * is told.
  */
 enum { EXT_SELF, EXT_ARG, EXT_TOLD, EXT_STRAYS };
 
 /* What a packet takes in memory besides its data, about. */
 #define PACKET_OVERHEAD 128
 
-/*
- * A stream. Its pcb is made when it is first bound or connected; it holds a reference to the
- * socket, which so is there as long as something of its user's is in lwIP.
- */
+/* A stream. Its pcb is made when it is first bound or connected. The pcb holds a reference to the
+ * socket, which therefore stays as long as lwIP has something that its user has sent. */
 struct inet_tcp {
 	struct tcp_pcb *pcb; /* NULL: not made yet, or lwIP has ended the connection */
 	struct pbuf *in, *in_last;
@@ -121,18 +120,20 @@ int inet_bind(struct socket *so, const struct socket_name *name,
 struct sockaddr_in inet_name(const ip_addr_t *ip, uint16_t port);
 void inet_name_set(struct socket_name *name, const struct sockaddr_in *from);
 /*
- * May the user bind to it? 0, -EACCES, -EADDRNOTAVAIL: it is not this machine's. All of 127/8 are.
- * Lock held.
+ * May the user bind to this address? 0; -EACCES; -EADDRNOTAVAIL if it is not this machine's. All
+ * addresses of 127/8 are. Lock held.
  */
 int inet_check_local(const ip_addr_t *ip, uint16_t port);
 /*
- * Can packets from there (any: from whatever address) go to `to`? 0; -ENETUNREACH; -EINVAL: `from`
- * is not this machine's, or is the loopback's, and `to` is another machine's. Lock held.
+ * Can packets with the source `from`, which may be "any", go to `to`? 0; -ENETUNREACH; -EINVAL if
+ * `from` is not this machine's, or is a loopback address while `to` is another machine's. Lock
+ * held.
  */
 int inet_check_way(const ip_addr_t *from, const ip_addr_t *to);
 /*
- * Gives it a port; 0: one that nobody has, unless it has one already. lwIP's choice can be guessed,
- * and takes long when many are taken. 0, -EADDRINUSE, or another -errno. Lock held.
+ * Gives the pcb a port. For port 0 it chooses a free one, unless the pcb has one already: lwIP's
+ * own choice can be guessed, and takes long when many are taken. 0, -EADDRINUSE, or another -errno.
+ * Lock held.
  */
 int inet_udp_bind(struct udp_pcb *pcb, const ip_addr_t *ip, uint16_t port);
 /* The same for who sends, or connects, without a port. -EAGAIN: none is free. */

@@ -14,8 +14,9 @@
 #include "kernel/proc/proc.h"
 
 /*
- * Memory of what was not read. Small segments take several times their bytes; but when there are
- * many, they are gathered in buffers of our own: what a window holds is not refused.
+ * Bounds of the memory for bytes that were not read. Small segments take several times the memory
+ * of their bytes. When there are many, they are gathered in buffers of our own, so that whatever
+ * fits into the window is accepted.
  */
 #define HELD_MAX    (4 * TCP_WND)
 #define GATHER_FROM 16384
@@ -28,8 +29,8 @@
 #define QUEUE_FULL  (TCP_SND_QUEUELEN - 16)
 
 /*
- * The peer has sent its end, perhaps with the last bytes. lwIP offers these no second time if the
- * connection ends meanwhile.
+ * Has the peer sent its end of the stream? It may have come with the last bytes. If the connection
+ * ends meanwhile, lwIP does not offer these bytes again.
  */
 static bool
 peer_has_ended(const struct tcp_pcb *pcb)
@@ -406,8 +407,9 @@ write_piece(struct inet_socket *s, const char *piece, uint32_t n, bool more)
 	if (!inet_charge(s, n))
 		return -ENOBUFS;
 	/*
-	 * A segment has at most half of the peer's largest window; but while that is nothing, as
-	 * many bytes as any. lwIP asserts that it is never less than before: so it stays.
+	 * lwIP makes segments no larger than half of the peer's largest window so far, or of any
+	 * size while that is 0; and it asserts that this limit never falls. So a window of 0 counts
+	 * as two segments here, and the limit stays.
 	 */
 	if (s->tcp.pcb->snd_wnd_max < 2)
 		s->tcp.pcb->snd_wnd_max = (tcpwnd_size_t)(2 * s->tcp.pcb->mss);

@@ -11,10 +11,11 @@
 #define STRAYS_MAX 32 /* that a pcb answers in one slow tick */
 
 /*
- * lwIP answers each empty segment outside of its window. Two ends which disagree about their
- * numbers would answer each other for ever, and on the loopback nothing else would go on meanwhile.
- * Those answers acknowledge the same again and again. What acknowledges more is none: an honest
- * peer that has used up the window acknowledges with a number after it, and lwIP takes that.
+ * lwIP answers each empty segment outside of its window. Two ends that disagree about their numbers
+ * would answer each other for ever, and on the loopback nothing else would go on meanwhile. Each of
+ * those answers acknowledges the same bytes as the last. A segment that acknowledges more is not
+ * such an answer: an honest peer that has used up the window sends one, with a number after the
+ * window, and lwIP takes that.
  */
 static bool
 is_one_stray_more(struct tcp_pcb *pcb, const struct tcp_hdr *h)
@@ -35,9 +36,9 @@ is_one_stray_more(struct tcp_pcb *pcb, const struct tcp_hdr *h)
 }
 
 /*
- * lwIP asserts that what it keeps out of order fits into the window when the hole before it is
- * filled, and looks only at some of it when it comes. No honest peer sends more; but an end may be
- * one number too far.
+ * Would lwIP keep more out of order than it may? It asserts that this fits into the window when the
+ * hole before it is filled, but checks only a part when a segment comes. No honest peer sends more
+ * than fits; an end of the stream may be one number beyond.
  */
 static bool
 is_kept_too_long(const struct tcp_pcb *pcb, const struct tcp_hdr *h, uint32_t length)
@@ -49,8 +50,9 @@ is_kept_too_long(const struct tcp_pcb *pcb, const struct tcp_hdr *h, uint32_t le
 }
 
 /*
- * Has it bytes after the end of the stream, which waits out of order? lwIP would put that end after
- * them, perhaps out of the window. Nothing is kept after an end.
+ * Does the segment have bytes after the end of the stream, while that end waits out of order? lwIP
+ * would put the end behind these bytes, perhaps outside of the window. Nothing is kept behind an
+ * end.
  */
 static bool
 is_past_the_end(const struct tcp_pcb *pcb, const struct tcp_hdr *h, uint32_t bytes)
@@ -72,8 +74,8 @@ inet_tcp_admit(struct tcp_pcb *pcb, struct tcp_hdr *h, const struct tcp_options 
 	uint32_t length = p->tot_len + ((TCPH_FLAGS(h) & (TCP_SYN | TCP_FIN)) != 0);
 
 	/*
-	 * lwIP takes a largest segment from whatever comes, and asserts that what is not sent yet
-	 * is none larger. It knows no other option.
+	 * lwIP would take a largest segment size from any segment, and asserts that no segment that
+	 * waits to be sent is larger. It knows no other option. So only a SYN keeps its options.
 	 */
 	if (!(TCPH_FLAGS(h) & TCP_SYN)) {
 		memset(h + 1, LWIP_TCP_OPT_NOP, o->first);

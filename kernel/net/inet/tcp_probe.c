@@ -326,9 +326,9 @@ inet_tcp_sends(const struct tcp_pcb *pcb, uint32_t *options)
 }
 
 /*
- * Was all of the segment sent before? snd_nxt still is as it was then. The probe of a closed window
- * is no such segment: lwIP counts its byte before it sends it, and sends nothing else with a
- * length while it probes.
+ * Was the whole segment sent before? snd_nxt is still what it was then. A probe of a closed window
+ * does not count: lwIP moves snd_nxt before it sends the probe's byte, and sends no other bytes
+ * while it probes.
  */
 static bool
 is_again(const struct tcp_pcb *pcb, uint32_t seq, uint32_t length)

@@ -13,14 +13,14 @@ struct netif;
 struct tcp_hdr;
 struct tcp_pcb;
 
-/* IP has received it; nothing is checked yet but its version. True: its addresses are false, and it
- * is freed. */
+/* Called when IP has received a packet, of which only the version was checked. True if its
+ * addresses are false; then the packet was freed. */
 bool inet_ip_received(struct pbuf *p, struct netif *netif);
-/* A segment of a connection, or for a socket that listens; p is what follows the header, of which
- * ports, numbers and window are in the order of the host. */
+/* Called for a segment of a connection, or for a socket that listens. p is what follows the
+ * header; the header's ports, numbers and window are in the order of the host. */
 void inet_tcp_heard(struct tcp_pcb *pcb, const struct tcp_hdr *h, struct pbuf *p);
-/* Where its options are: how many bytes, how many of them after the header, and where the others
- * are (NULL: there are none). */
+/* Where the options of a segment are: how many bytes, how many of them stand after the header,
+ * and where the others are (NULL if there are none). */
 struct tcp_options {
 	uint16_t all, first;
 	uint8_t *rest;

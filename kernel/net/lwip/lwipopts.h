@@ -5,8 +5,9 @@
  * lwIP runs under one mutex, inet_lock() (kernel/net/inet/core.c), and has no threads or timers of
  * its own. Its memory is the kernel's heap. The bytes that a socket holds of it are counted for its
  * user, and so is the pcb of a stream. The rest is not: what lwIP adds to each write (some 180
- * bytes, 512 times a connection at most), what it keeps out of order or because the user has too
- * much (a window a connection), the pcbs of datagrams, and a datagram while it is made.
+ * bytes, 512 times a connection at most), the bytes that it keeps because they came out of order,
+ * or because the user has too much already (a window a connection), the pcbs of datagrams, and a
+ * datagram while it is made.
  */
 #pragma once
 

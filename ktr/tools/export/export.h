@@ -45,8 +45,8 @@ struct export_options {
 	const struct activity_model *model; /* the model; it outlives the exporter, which may ask it
 					       for threads at the end */
 	const struct spans *spans;          /* it, too; NULL: the format has no span_ops */
-	/* Of a report (report/report.h): where it goes, which ones, rows to show, jsonl, and
-	 * symbols. */
+	/* For a report (report/report.h): where it is written, which reports, how many rows are
+	 * shown, jsonl, and the symbols. */
 	struct out *out;
 	const char *reports, *kernel;
 	const char *function;  /* of a graph: from which on calls are shown, a glob; NULL: all */
@@ -71,9 +71,9 @@ export_linux_thread(const struct export_event *ev, const struct activity *a)
 }
 
 /**
- * A format. Events and gaps come in the order of time, those of one CPU in the order of their
- * numbers, and all are of one boot. A function that returns false puts a sentence into err that
- * says what failed. What is there already is that there is not enough memory.
+ * A format. It gets events and gaps in the order of time, those of one CPU in the order of their
+ * numbers, all of one boot. A function that returns false puts a sentence into err that says what
+ * failed; the sentence that is there at first says that memory ran out.
  */
 struct export_format {
 	const char *name; /* of --format */
@@ -91,8 +91,9 @@ struct export_format {
 	 */
 	void *(*open)(const struct export_options *o, char *err, size_t errlen);
 	/**
-	 * Once, before all events and gaps; also when there are none. h stays valid. These three
-	 * may be NULL. An event's spans end after it, and a gap's after that.
+	 * Called once, before all events and gaps, even if none come. h stays valid. The next three
+	 * may be NULL. The spans that an event ends come after it, and those of a gap after the
+	 * gap.
 	 */
 	bool (*begin)(void *arg, const struct ktr_decode_header *h, char *err, size_t errlen);
 	bool (*event)(void *arg, const struct export_event *ev, char *err, size_t errlen);
@@ -148,8 +149,9 @@ void *export_create(size_t size, const struct export_options *o, char *err, size
 /** `PATH: why`, by errno. Returns false. */
 bool export_file_failed(const struct export_file *file, char *err, size_t errlen);
 /**
- * False: the output was removed, because not all could be written, or because complete is false. In
- * the second case err is not changed.
+ * Closes the file, and gives it its final name if complete is true. False if the output was removed
+ * instead: because not all could be written, and err says why; or because complete is false, and
+ * err is not changed.
  */
 bool export_file_close(struct export_file *file, bool complete, char *err, size_t errlen);
 
@@ -170,8 +172,8 @@ struct export_classes {
 };
 
 /**
- * The class of an event whose site is known; *is_new when it had none. NULL: there is no room.
- * Valid until the next call. There are at most EXPORT_CLASSES.
+ * Returns the class of an event whose site is known; *is_new says whether it was made for this
+ * event. NULL if there is no room. Valid until the next call. There are at most EXPORT_CLASSES.
  */
 const struct export_class *export_class_of(struct export_classes *c,
 					   const struct ktr_decode_event *e, size_t *number,

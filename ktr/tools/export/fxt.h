@@ -114,8 +114,8 @@ struct fxt {
 };
 
 /**
- * An event's class, which is made if it is new; *known becomes the same class with its parameters.
- * Events whose site is not known share one class. NULL: no memory.
+ * Returns an event's class, which is made if it is new. *known becomes the same class with its
+ * parameters. Events whose site is not known share one class. NULL if there is no memory.
  */
 const struct fxt_class *fxt_class_of(struct fxt *x, const struct ktr_decode_event *e,
 				     const struct export_class **known);

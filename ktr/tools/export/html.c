@@ -231,8 +231,8 @@ site_put(struct html *x, const struct ktr_decode_event *e, const struct export_c
 }
 
 /*
- * Writes the line of `site`, and the parameters. Sites that are not known have lines after their
- * number and how many parameters their events have.
+ * Writes the event's line of `site`, and its parameters. Sites that are not known are told apart by
+ * their number and by how many parameters their events have.
  */
 static void
 site_event(struct html *x, const struct ktr_decode_event *e)

@@ -75,14 +75,14 @@ enum html_column_name {
 	    HTML_COLUMN_COUNT
 };
 
-/* Last in a line of `who`, [serial, tid, name, kind]. A holder may have lost the name, or the lock.
- */
+/* The last member of a line of `who`, [serial, tid, name, kind]. A WHO_HOLDER may no longer have
+ * that name, or the lock. */
 enum { WHO_THREAD, WHO_IDLE, WHO_HOLDER };
 
 #define HTML_BUFFER 8192u
 
-/* What is written to it goes, compressed, to a nameless file. In memory are only maps of the texts,
- * places and names that differ. */
+/* What is written to a column goes, compressed, to a nameless file. Only the maps of different
+ * texts, places and names are in memory. */
 struct html_column {
 	FILE *file; /* NULL: not open */
 	z_stream z;

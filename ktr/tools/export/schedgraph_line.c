@@ -14,8 +14,8 @@ schedgraph_after(const char *text, const char *word)
 }
 
 /**
- * The text after its next quote; *length is the number of bytes before that quote. NULL: the text
- * is NULL, or has no quote.
+ * Returns the text after its next quote; *length becomes the number of bytes before that quote.
+ * NULL if the text is NULL, or has no quote.
  */
 static const char *
 schedgraph_after_quote(const char *text, int *length)

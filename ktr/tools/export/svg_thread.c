@@ -129,8 +129,8 @@ svg_calls_add(struct svg *x, struct svg_thread *t, const struct span *span)
 	return true;
 }
 
-/* Of the threads that are gone, all but those that ran most lose their lanes; and they are
- * forgotten if nothing names them. */
+/* Takes the lanes from the threads that are gone, but for those that ran most, and forgets a
+ * thread if nothing names it. */
 static bool
 threads_forget(struct svg *x)
 {

@@ -32,8 +32,8 @@ bool timeline_push(struct timeline_stack *s, enum timeline_kind kind, unsigned l
 /** Index of the innermost slice of that kind; s->depth: there is none. */
 unsigned timeline_find(const struct timeline_stack *s, enum timeline_kind kind);
 /**
- * Index of the outermost slice that is over: a system call that the thread is not in, or a function
- * of a level above `level`. s->depth: there is none.
+ * Returns the index of the outermost slice that is over: a system call that the thread has left, or
+ * a function of a level above `level`. If none is, s->depth.
  */
 unsigned timeline_over(const struct timeline_stack *s, const struct activity_thread *t,
 		       unsigned level);

@@ -135,8 +135,8 @@ void activity_destroy(struct activity_model *m);
 
 /**
  * Puts what the event means into out, and the thread that recorded it into *by. Returns how many
- * activities these are; -1: no memory. Pointers to threads stay valid until the thread is gone; the
- * next call tells that before it frees the thread.
+ * activities these are; -1 if there is no memory. Pointers to threads stay valid until the thread
+ * is gone. The next call says that a thread is gone, and then frees it.
  */
 int activity_event(struct activity_model *m, const struct ktr_decode_event *e,
 		   struct activity out[ACTIVITY_MAX], const struct activity_thread **by);

@@ -33,8 +33,9 @@ struct span {
 struct span_ops {
 	bool (*thread)(void *arg, const struct span *span);
 	/**
-	 * A CPU ran t; NULL: not known. A CPU's spans follow each other without holes, from its
-	 * start on; or from the beginning of the trace on, if the trace does not tell the start.
+	 * A CPU ran the thread t, or NULL if it is not known. A CPU's spans follow each other
+	 * without holes, from its start on; or from the beginning of the trace on, if the trace
+	 * does not tell the start.
 	 */
 	bool (*cpu)(void *arg, uint32_t cpu, const struct activity_thread *t, uint64_t from_ns,
 		    uint64_t to_ns);

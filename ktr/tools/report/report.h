@@ -63,13 +63,16 @@ enum report_kind {
 	SAMPLE_LOCK,     /* a wait for lock `text`, of the kind `more` */
 	SAMPLE_HELD,     /* `who` had lock `text`, taken at pc, while `value` others waited */
 	SAMPLE_TAKEN,    /* a moment: the same, from here on; or one more waits */
-	/* Of the connection from `text` to `more`: a segment of `value` bytes that was sent, for
-	 * the second time or later if `moved`; one that was received; a round trip. */
+	/* On the connection from `text` to `more`: a segment of `value` bytes was sent, not for
+	 * the first time if `moved`; a segment was received; a round trip. */
 	SAMPLE_SENT,
 	SAMPLE_RECEIVED,
 	SAMPLE_ROUND_TRIP,
-	/* A piece of `value` bytes that a disk has read or written, from the queue on: of the
-	 * device `text`, what `more` says; of the file `text`, on the device `more`. */
+	/*
+	 * A disk has read or written a piece of `value` bytes; the time counts from the queue on.
+	 * Once for the device `text`, where `more` is what was done; once for the file `text` on
+	 * the device `more`.
+	 */
 	SAMPLE_BIO,
 	SAMPLE_BIO_FILE,
 	SAMPLE_KINDS, /* how many there are */
@@ -202,8 +205,8 @@ extern struct report_table report_classes, report_sites, report_event_cpus;
 /** Makes a key from two numbers and two texts. A text may be NULL. */
 uint64_t report_key(uint64_t a, uint64_t b, const char *text, const char *more);
 /**
- * The row with a key. If there is none, it is made, with these texts. Never NULL: when there is no
- * room, it is the row of the others.
+ * Returns the row with a key; if there is none, makes it, with these texts. Never NULL: when there
+ * is no room, it is the row of all others.
  */
 struct report_row *report_row(struct report *r, struct report_table *t, uint64_t key,
 			      const char *text, const char *more);
@@ -217,8 +220,8 @@ void report_note(struct report *r, struct report_row *row, unsigned n, const cha
 void report_row_add(struct report_row *sum, const struct report_row *row);
 /** A cell, or what is computed from cells: CELL_MEAN, a percentile. */
 uint64_t report_row_cell(const struct report_row *row, unsigned cell);
-/** An order of rows of one table, by what names them, that is the same in each run. 0: the same
- * names. */
+/** Compares two rows of one table by what names them, so that their order is the same in each
+ * run. 0 if the names are the same. */
 int report_labels_compare(const struct report_row *l, const struct report_row *r);
 /** Names places, and sorts the rows, after the last sample. *total becomes their sum. */
 void report_table_finish(struct report *r, struct report_table *t, struct report_row *total);
@@ -309,8 +312,8 @@ struct report {
 	uint64_t since_ns, until_ns;
 	uint64_t events, lost, gaps; /* that passed the filter */
 	const uint64_t *parts;       /* parts of long data */
-	/* The time in which it is known what ran, or what a thread did, and all: [0] of all CPUs,
-	 * each since its start; [1] of all threads. */
+	/* How long it is known what ran, or what a thread did, and how long there was in all:
+	 * [0] for all CPUs, each since its start; [1] for all threads. */
 	uint64_t known_ns[2], all_ns[2];
 	uint64_t last_serial, threads_gone, samples;
 	unsigned kinds;           /* of the samples that tables are made of, as bits */

@@ -63,9 +63,9 @@ report_row_free(struct report_row *row)
 static const struct report_table *sorted;
 
 /*
- * The largest weight first. Rows of equal weight have an order that is the same in each run: by
- * what names them; then, threads of one number came one after the other; then, of the worst, each
- * is of another event.
+ * Compares rows: the largest weight first. Rows of equal weight have the same order in each run: by
+ * what names them; then, threads of one number by which came first; then, among the worst, by their
+ * events, which differ.
  */
 static int
 rows_compare(const void *a, const void *b)

@@ -140,8 +140,8 @@ struct type *type_function(const char *name);
 /* The type of a variable of the kernel; NULL: not known. */
 struct type *type_variable(const char *name);
 /*
- * The types of variables: NAME TYPE, a line each, and before them the kernel's probes, as mkvars.c
- * says. The text stays.
+ * Takes the types of variables: a line NAME TYPE for each, and before these the kernel's probes, as
+ * mkvars.c writes them. The text has to stay.
  */
 void type_variables(const char *text);
 /* The line of the next probe; of the first: NULL. NULL: there is none. */

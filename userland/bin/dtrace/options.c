@@ -67,8 +67,9 @@ static const struct {
 };
 
 /*
- * About linkers, the kernel's modules, the compiler's registers, sizes that are not known before:
- * there is one way here. `temporal` is always on, and jstack() is ustack().
+ * Options that do nothing here, since there is only one way: they are about linkers, the kernel's
+ * modules, the compiler's registers, or sizes that are not known before. `temporal` is always on,
+ * and jstack() is ustack().
  */
 static const char ignored[] =
     " aggpercpu bufresize core cppargs cpppath ctypes debug dtypes evaltime iregs jstackframes "

@@ -121,8 +121,8 @@ int kdump_stream(int64_t (*read)(void *arg, void *buf, size_t len), void *arg);
 
 /* live.c. A record was read. */
 void kdump_lives(const struct ktr_header *h);
-/* With -l, at the end of the file: does a process live that the records so far are of, or was there
- * none yet? */
+/* With -l, at the end of the file: may more records come? Yes if a process lives that the
+ * records so far are about, or if there was none yet. */
 bool kdump_live(void);
 /* --child: a child of this process, whose records are awaited. */
 void kdump_child(int64_t pid);
@@ -148,6 +148,6 @@ const char *kdump_signal(int sig);
 const char *kdump_signal_code(int sig, int code);
 /* Prints bytes so that no terminal is harmed: what does not print becomes \n, \0, \377. */
 void kdump_print_bytes(const uint8_t *p, size_t n);
-/* Bytes of a struct of KTR_STRUCT, whose name is the data's beginning; NULL: the name has no end.
- */
+/* Finds the bytes of a struct in a record KTR_STRUCT, which begins with the struct's name. NULL
+ * if the name has no end. */
 const uint8_t *kdump_struct(const struct ktr_header *h, const uint8_t *data, size_t *size);

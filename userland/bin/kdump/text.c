@@ -54,8 +54,8 @@ print_sysret(const struct kdump_machine *m, const struct ktr_sysret *s)
 	putchar('\n');
 }
 
-/* How a byte prints: one character, or an escape as in C. Returns its length. next: the byte after
- * it, or 0. */
+/* Writes a byte as one character, or as an escape of C, and returns its length. next: the byte
+ * that follows, or 0. */
 static unsigned
 escape(char out[5], uint8_t c, uint8_t next)
 {

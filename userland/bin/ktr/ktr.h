@@ -3,7 +3,7 @@
 
 /*
  * ktr graph, ktr profile: argv[0] is the verb. Runs a command with functions traced or counted, for
- * the command or another process only, and prints what they did. The exit status.
+ * the command or for another process only, and prints what they did. Returns the exit status.
  */
 int session_main(int argc, char **argv, const char *usage);
 

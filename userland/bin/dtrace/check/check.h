@@ -32,16 +32,19 @@ struct variable *ident_find(enum scope scope, const char *name);
 struct variable *ident_add(enum scope scope, const char *name, struct type *type);
 struct aggregation *ident_aggregation(const char *name, struct place at);
 const struct function *ident_function(const char *name);
-/* "; did you mean NAME?", or "": of D's functions, and of its variables and the program's globals.
- */
+/* "; did you mean NAME?", or "" if no name is near: among D's functions; among its variables and
+ * the program's globals. */
 const char *ident_suggest_function(const char *name);
 const char *ident_suggest_variable(const char *name);
 /* The action that a checked node calls; NULL: it calls none. */
 const struct function *ident_action(const struct node *n);
 /* "self->x" */
 const char *ident_text(const struct variable *v);
-/* The program is for a recorded trace (-r): then names that only a running kernel knows are errors.
- * Or for another kernel (--target): then those that only Kestrel knows. */
+/*
+ * dt_recorded: the program is for a recorded trace (-r), so names that only a running kernel knows
+ * are errors. dt_foreign: it is for another kernel (--target), so names that only Kestrel knows
+ * are.
+ */
 extern bool dt_recorded, dt_foreign;
 void ident_check_recorded(struct place at, const char *name);
 
@@ -73,23 +76,21 @@ void check_unary(struct node *n); /* any operator with one operand */
 void check_aggregate(struct node *n);
 /* Finds the types of keys. */
 void check_keys_of(struct node *keys);
-/* Fits the keys those of a variable or aggregation, or gives it these. `tag`: if they do not; NULL:
- * those of a function's arguments. */
+/* Checks that the keys fit those of a variable or an aggregation; if they are the first, it gets
+ * these. tag: of the error if they do not fit; NULL if they are a function's arguments. */
 void check_keys(struct place at, const char *what, struct node *keys, struct member **known,
 		unsigned *count, bool first, const char *tag);
 /* May a value of this node be stored as that type? */
 bool check_fits(struct node *n, struct type *type);
 /* Makes an integer constant of the node. */
 void check_constant(struct node *n, struct type *type, uint64_t value);
-/*
- * The same for what an operator has computed, with 64 bits: what does not fit into its type has a
- * larger one. Only an unsigned number below 0 is cut, as in C.
- */
+/* Makes the node a constant that an operator has computed, with 64 bits. If the value does not fit
+ * into the type, it gets a larger type. Only an unsigned number below 0 is cut, as in C. */
 void check_computed(struct node *n, struct type *type, uint64_t value);
 /* The value, cut and extended as the type says. */
 uint64_t check_cut(struct type *type, uint64_t value);
-/* The type of an operation with two integers: the wider one's; of two the same, the unsigned one.
- */
+/* The type of an operation on two integers: the wider one's; if they are equally wide, the
+ * unsigned one's. */
 struct type *check_common(struct type *a, struct type *b);
 /* Are two integers compared as signed ones? As in C, where the small ones are int. */
 bool check_compares_signed(struct type *a, struct type *b);
@@ -114,8 +115,8 @@ void expand_init(void);
 /* Puts another node in the place of n, which keeps its place in lists. */
 void check_replace(struct node *n, const struct node *by);
 /*
- * Checks what an inline or a translator's member stands for, where it is declared: `names` are its
- * parameters, and it must fit the type, or the error has this tag.
+ * Checks the expression of an inline, or of a member of a translator, where it is declared. `names`
+ * are its parameters. If it does not fit the type, the error has this tag.
  */
 void expand_check(const struct node *value, const struct member *names, struct type *type,
 		  const char *tag);
@@ -155,12 +156,12 @@ struct conversion {
 };
 
 /*
- * Reads the text before the next conversion, and that conversion; false at the end. What is wrong
- * with it: *why, or NULL.
+ * Reads the text before the next conversion, and that conversion. *why becomes what is wrong with
+ * it, or NULL. False at the end of the format.
  */
 bool format_next(const char **format, struct conversion *c, const char **why);
-/* Does the format print the arguments? Otherwise an error. `printa`: conversions with @ are for
- * values. */
+/* Checks that the format can print the arguments. `printa`: it is one of printa(), whose
+ * conversions with @ are for values. */
 void format_check(struct node *call, const char *format, struct node *args, bool printa);
 
 /* ---- probes: probe.c ---- */
@@ -189,9 +190,9 @@ bool probe_is_rate(const char *name);
 /* The four fields of a full name. */
 void probe_split(const char *full, struct dif_probe *p);
 /*
- * The name with its four fields. `fields`: how many the leftmost field of a description with one
- * field has before it, itself included: 4 of -n (a name), 3 of -f, 2 of -m, 1 of -P. NULL: too
- * many.
+ * Makes a name with all its four fields of a shorter one. `fields` says which field a single word
+ * is: 4 for -n (the name), 3 for -f (the function), 2 for -m, 1 for -P. NULL if it has too many
+ * fields.
  */
 char *probe_full_name(const char *text, unsigned fields);
 /* The type of the argument, NULL: not known. *xlate: the type that D shows instead, or NULL. */
@@ -206,8 +207,8 @@ const char *suggest_probe(const char *full);
 
 /* ---- the kernel's functions and variables: symbol.c ---- */
 
-/* Uses the kernel's symbols (kernel/lib/ksyms.h), which stay. NULL: they are good, else why not.
- */
+/* Takes the kernel's symbols (kernel/lib/ksyms.h) at data, which has to stay. NULL if they are
+ * good; otherwise says why not. */
 const char *symbol_open(const void *data, size_t size);
 /* The address of a symbol of the kernel, and its type; *type NULL: it is not known. */
 bool symbol_find(const char *name, uint64_t *address, struct type **type);
@@ -216,8 +217,8 @@ const char *symbol_at(uint64_t address, uint64_t *start);
 
 /* ---- stability, the guide's attributes: stable.c ---- */
 
-/* The stability of names, that of what they stand for, and on which machines they are: ascending.
- */
+/* How stable a thing is: its name; what it stands for; and on which machines it is there. Higher
+ * numbers are better. */
 struct attributes {
 	uint8_t part[3];
 };

@@ -208,8 +208,7 @@ check_arguments(struct node *n, const struct function *f)
 	}
 }
 
-/* Makes nodes that stand for the keys of an aggregation: each has the type of its key, and nothing
- * else. */
+/* Makes a node for each key of an aggregation. It has the type of the key, and nothing else. */
 static struct node *
 key_nodes(struct node *call, const struct aggregation *a)
 {
@@ -313,8 +312,11 @@ check_call(struct node *n)
 
 /* ---- aggregations ---- */
 
-/* What arguments of lquantize() and llquantize() may be, and the tags if they are not, or others
- * than before. The letters of the functions' arguments say that they are constants. */
+/*
+ * The limits of lquantize()'s and llquantize()'s arguments; and the tags of the errors if one is
+ * out of these, or is not what an earlier use had. (The letters of the functions' arguments say
+ * that they are constants.)
+ */
 static const struct limit {
 	uint8_t code;
 	int64_t from, to;

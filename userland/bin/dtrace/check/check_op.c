@@ -221,8 +221,8 @@ check_additive(struct node *n)
 }
 
 /*
- * The operand that decides leaves out the other one, which need not have a value: `0 && 1 / 0`.
- * Only the preprocessor's #if has it so. True: that is done.
+ * If the left operand of && or || decides, the other one need not have a value: `0 && 1 / 0`. Only
+ * the preprocessor's #if asks for this. True if the node was computed so.
  */
 static bool
 check_short(struct node *n)

@@ -64,8 +64,9 @@ check_declare(struct place at, enum scope scope, const char *name, struct type *
 /* ---- arguments of the probes ---- */
 
 /*
- * Those that the clause may be at: the kernel's, and those at a rate, which are made when they are
- * named. Without a kernel: those of SDT, and what it names in full.
+ * Lists the probes that the clause may be at: the kernel's, and those at a rate, which are made
+ * when they are named. Without a kernel: the probes of SDT, and those that the clause names in
+ * full.
  */
 static struct probe *
 known_probes(void)

@@ -141,8 +141,8 @@ expand_find(const char *name, bool is_array)
 }
 
 /*
- * What is given must be of the type: a cast to it makes an address of no number. What stability it
- * has is seen where it is used.
+ * Checks that what is given fits the type, to which it is then cast; but a number does not become
+ * an address. Its stability is looked at where it is used.
  */
 static void
 check_given(struct node *n, struct node *given, struct type *type)

@@ -196,8 +196,8 @@ function_argument(const struct dif_probe *p, uint64_t number)
 }
 
 /*
- * A system call's arguments have the types that their names say, in one call or in all; else int.
- * clone()'s last two, whose order differs by architecture, are both pointers.
+ * A system call's argument has the type that its name says, in this call or in all; without such a
+ * name, int. The last two of clone(), whose order depends on the architecture, are both pointers.
  */
 static struct type *
 syscall_argument(const struct dif_probe *p, uint64_t number)

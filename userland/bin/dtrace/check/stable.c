@@ -20,8 +20,8 @@ unsigned stable_hidden;
 static struct attributes minimum;
 
 /*
- * Those that the guide says of its providers, for each part; of all others nothing is promised. The
- * names and their data have the same stability.
+ * The stabilities that the guide gives for its providers, for each part of a probe; of all other
+ * providers nothing is promised. Names and data have the same stability.
  */
 #define PART(stability, class)                            \
 	{                                                 \

@@ -79,8 +79,9 @@ void gen_keys(struct node *keys, const struct member *types, unsigned r);
 /* The number of the DIF variable. */
 uint32_t gen_variable(struct variable *v);
 /*
- * All that a firing reads of timestamp is one value. Where that would be read more than once, by
- * clauses that follow each other at the same probes, the first of them keeps it in a variable.
+ * All that a firing reads of timestamp is one value. If clauses that follow each other at the same
+ * probes would read it more than once, the first of them keeps it in a variable; this finds these
+ * clauses.
  */
 void gen_plan_times(struct clause *clauses);
 /* The variable in which the time is kept; NULL: it is not. */
@@ -123,10 +124,8 @@ struct gen_record {
 extern struct gen_record gen_record;
 /* Opens a record, unless one is open. */
 void record_open(void);
-/*
- * Strings come last in a record, when all other things have their places: the engine leaves out
- * what the last one does not need. Before another record, and at the clause's end.
- */
+/* Gives the strings of the open record their places, after all other things: the engine leaves out
+ * what the last string does not need. Call it before another record, and at the clause's end. */
 void record_place_strings(void);
 /* Room in the open record. */
 uint32_t record_reserve(struct node *n, uint32_t size, uint32_t align);

@@ -87,8 +87,8 @@ gen_variable(struct variable *v)
 }
 
 /*
- * A struct is as many integers as it has words, the last one filled up with 0: its bytes in their
- * order. Registers from `unused` on have no value.
+ * Pushes a struct as a key: as many integers as it has words, with its bytes in their order, the
+ * last one filled up with 0. Registers from `unused` on have no value.
  */
 static void
 push_struct(struct node *key, unsigned r, unsigned unused)

@@ -116,8 +116,8 @@ skip_blanks(void)
 /* ---- tokens ---- */
 
 /*
- * What a macro that begins at p with $ stands for: its text, or NULL and its value. *end: after it.
- * *string: it was $$.
+ * Finds what a macro stands for that begins at p with $. Returns its text; or NULL, and then *value
+ * is its number. *end: the end of its name. *string: it was $$.
  */
 static const char *
 macro(const char *p, struct place at, const char **end, uint64_t *value, bool *string)

@@ -96,8 +96,8 @@ parse_statements(void)
 }
 
 /*
- * Of `int* p;`, not `int*` as a pattern: in a script a clause has a predicate or a body, and a
- * declaration neither, but a semicolon.
+ * Does `int*` begin a declaration, as in `int* p;`, and not the pattern of a probe? In a script a
+ * clause has a predicate or a body; a declaration has neither, but a semicolon.
  */
 static bool
 is_pointer_declared(const struct token *t)

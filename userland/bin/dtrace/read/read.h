@@ -65,7 +65,7 @@ void lex_expect(uint32_t op);
 _Noreturn void lex_expected(const char *what);
 /*
  * At the beginning of a clause: skips blanks and comments, and returns the text of one probe
- * description, with what macros stand for; NULL: here is none.
+ * description, in which macros are replaced. NULL if there is none.
  */
 char *lex_probe(struct place *at);
 /* Is the `/` that comes next the end of a predicate? */

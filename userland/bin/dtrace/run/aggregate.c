@@ -130,8 +130,8 @@ fold_user(const struct rec_field *f, uint64_t *keys)
 }
 
 /*
- * A function instead of an address in it: keys of func() and mod() are one for all addresses. One
- * number for each program.
+ * Replaces an address in a key by its function: for func() and mod() all addresses in one are one
+ * key. Each program has one number.
  */
 static void
 fold_keys(const struct rec_agg *r, uint64_t *keys)

@@ -307,8 +307,8 @@ fill_queue(struct queue *q, uint32_t cpu, size_t bufsize)
 }
 
 /*
- * Prints in the order of time what all CPUs have recorded until then. CPUs are read one after the
- * other, so of what is younger some may have records that were not read yet. How many.
+ * Prints, in the order of time, what all CPUs have recorded before `until`. CPUs are read one after
+ * the other, so a CPU may have younger records that were not read yet. Returns how many it printed.
  */
 static uint64_t
 print_queues(uint32_t cpus, uint64_t until)
@@ -405,8 +405,8 @@ is_due(uint64_t next, uint64_t rate)
 }
 
 /*
- * Until the tracing ends; true: the user has ended it. Buffers are read at the rates that are set,
- * and sooner if one is half full.
+ * Reads and prints until the tracing ends; true if the user has ended it. Buffers are read at the
+ * rates that are set, and sooner if one is half full.
  */
 static bool
 trace(const sigset_t *signals)

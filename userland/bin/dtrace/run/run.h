@@ -33,28 +33,28 @@ bool consume_pid(struct dif_pid *p);
 /* The probe of an epid; 0: there is no such epid. */
 uint32_t consume_probe_of(uint32_t epid);
 /*
- * From here on the probes are those of a recorded trace, and what is consumed is what it fires
- * (kernel/dtrace/host/recorded.c). Does not return if it cannot be read.
+ * From here on the probes are those of a recorded trace, and what is consumed is what that fires
+ * (kernel/dtrace/host/recorded.c). Does not return if the trace cannot be read.
  */
 void consume_recorded(const char *path);
 /*
- * Of the host's program; NULL in the guest's. recorded_open(): false if it cannot be read, which it
- * has said. recorded_limit(), once options are known, takes the stretch of -x since and until.
- * recorded_run() fires all events, and calls drain() when it is time to read what the
- * programs have recorded, which says whether it goes on; ktrdump's exit status.
+ * For dtrace on the host; NULL in the guest. recorded_open() opens a trace; false, after a message,
+ * if it cannot be read. recorded_limit() takes the stretch of -x since and until, once options are
+ * known. recorded_run() fires all events. When it is time to read what the programs have recorded,
+ * it calls drain(), which says whether to go on. It returns ktrdump's exit status.
  */
 __attribute__((weak)) bool recorded_open(const char *path);
 __attribute__((weak)) void recorded_limit(void);
 __attribute__((weak)) int recorded_run(bool (*drain)(void));
 /*
- * Of the host's program, too: from here on the kernel is the one at the end of a line, and its
+ * For dtrace on the host, too: from here on the kernel is the one at the end of a line, and its
  * probes, types and symbols are those of its ELF (kernel/dtrace/host/remote.c). Does not return if
  * it fails.
  */
 __attribute__((weak)) void remote_attach(const char *line, const char *kernel);
 /*
- * Traces until the program, the command, the process or the user ends it. The exit status. Image
- * NULL: what has been traced since the boot; with `leave` only that.
+ * Traces until the program, the command, the process or the user ends it. Returns the exit status.
+ * If image is NULL, takes over what has been traced since the boot; with `leave` only that.
  */
 int consume(const void *image, struct source *sources, const char *output, bool leave);
 
@@ -133,8 +133,8 @@ struct agg_entry {
 /* How many words a key takes, of that kind, at `key`. */
 size_t agg_key_words(const struct rec_field *f, const uint64_t *key);
 /*
- * How the key is shown: as the aggregation's first use has it, unless it is a number of a later use
- * that does not fit into that type.
+ * How a key is shown: as in the aggregation's first use; but not if a later use gave a number that
+ * does not fit into the type of the first.
  */
 struct rec_field agg_key_field(const struct rec_field *f, const uint64_t *key);
 /* Prints by a format; fields begin with the first argument. `data` is the record's. */
@@ -143,13 +143,14 @@ void print_printf(const char *format, const struct rec_field *f, uint32_t count,
 /* The same into a buffer; cuts. */
 void print_to_text(char *to, size_t size, const char *format, const struct rec_field *f,
 		   uint32_t count, const uint8_t *data);
-/* One entry by printa()'s format; entries[n] NULL: the n-th aggregation has none with these keys.
- */
+/* Prints one entry by the format of printa(). entries[n] is NULL if the n-th aggregation has no
+ * entry with these keys. */
 void print_printa(const char *format, struct agg_entry *const *entries, const uint32_t *aggs,
 		  unsigned count);
 /*
- * By -x agghist and -x aggpack: is each entry of the aggregation one row? The heading over keys of
- * `width` characters; the rest of a row.
+ * For -x agghist and -x aggpack. pack_wanted(): is each entry of the aggregation one row?
+ * pack_print_heading() prints the heading over keys of `width` characters, pack_print_value() the
+ * rest of a row.
  */
 bool pack_wanted(uint32_t agg);
 void pack_print_heading(uint32_t agg, int width);
@@ -179,8 +180,9 @@ void agg_print_rest(void);
 
 #define USYMBOL_ANY 0x1000u /* an address that stands for all of a program's code */
 /*
- * The function that contains an address in a program (DIF_IOC_PROGRAM's number), *start: where it
- * begins; NULL: none. *object is the program's name, NULL if it is not known.
+ * The name of the function that contains an address in a program, whose number is that of
+ * DIF_IOC_PROGRAM; NULL if there is none. *start: where the function begins. *object: the program's
+ * name, NULL if it is not known.
  */
 const char *usymbol_at(uint32_t program, uint64_t address, uint64_t *start, const char **object);
 /* A function of a program's file. */
@@ -199,7 +201,7 @@ uint32_t usymbol_program(uint32_t program);
 /* ---- the provider pid: pid.c ---- */
 
 /*
- * If a name with four fields names probes of the provider pid: makes them. command: the path of
- * what $target will execute; NULL: it does so already.
+ * Makes the probes of the provider pid that a name with four fields names, if it does. command: the
+ * path of what $target will execute; NULL if it does so already.
  */
 void pid_probes(struct place at, const char *full, const char *command);
