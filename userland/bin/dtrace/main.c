@@ -431,9 +431,14 @@ main(int argc, char **argv)
 	file_init(argv[0]);
 	run.last = &run.sources;
 	open_kernel();
-	dt_macros.pid = (uint64_t)getpid();
-	dt_macros.ppid = (uint64_t)getppid();
-	dt_macros.uid = dt_macros.euid = (uint64_t)getuid();
+	dt_macros = (struct dt_macros){.pid = (uint64_t)getpid(),
+				       .ppid = (uint64_t)getppid(),
+				       .pgid = (uint64_t)getpgrp(),
+				       .sid = (uint64_t)getsid(0),
+				       .uid = getuid(),
+				       .euid = geteuid(),
+				       .gid = getgid(),
+				       .egid = getegid()};
 	read_arguments(argc, argv);
 	run.claim |= dt_options.grabanon != 0;
 	if (run.target != NULL)
