@@ -184,7 +184,7 @@ struct dif {
 	struct dif_variable *variables;
 	struct dif_aggregation *aggregations;
 	uint8_t *globals;
-	uint32_t globals_size;
+	uint32_t globals_size, locals_size; /* bytes of variables of all, and of a CPU */
 	struct dif_dynamic dynamic;
 	struct dif_spec *specs;
 	uint32_t table_slots; /* of each aggregation table: without keys, then the hash table's */
