@@ -12,7 +12,8 @@
  * The engine knows no language. Integers are 64 bits. A string is the address of bytes that end
  * with a NUL, or after `strsize - 1` bytes. All structures are little-endian and have no holes.
  *
- * For each consumer: fired = false + completed + faulted + dropped, counted in clauses.
+ * For each consumer, once it has stopped: fired = false + completed + faulted + dropped, counted in
+ * clauses. Until then the counters of CPUs that run are read one after the other.
  */
 #pragma once
 
@@ -201,7 +202,7 @@ struct dif_status {
 	int32_t exit_status; /* of DIF_EXIT: that in END, else the first one */
 	uint32_t cpus;       /* number of CPUs */
 	uint32_t sites;      /* probes on for this consumer */
-	uint64_t fired;      /* clauses: fired = predicate_false + completed + faulted + dropped */
+	uint64_t fired;      /* clauses; see above */
 	uint64_t predicate_false;
 	uint64_t completed;
 	uint64_t faulted;

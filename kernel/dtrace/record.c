@@ -184,8 +184,10 @@ dif_speculation(struct dif_run *r)
 						false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			return i + 1;
 	}
-	r->c->spec_none++;
-	r->c->spec_busy += busy;
+	if (busy)
+		r->c->spec_busy++;
+	else
+		r->c->spec_full++;
 	return 0;
 }
 
