@@ -105,8 +105,9 @@ dtrace_consumer_clean(struct dtrace_consumer *c, unsigned cpu, void *arg)
 void
 dtrace_clean(struct dtrace_consumer *c)
 {
-	for (unsigned cpu = 0; dif_spec_waits(&c->d) && cpu < c->d.cpus; cpu++)
-		dtrace_on_cpu(cpu, dtrace_consumer_clean, c, NULL);
+	for (unsigned cpu = 0; cpu < c->d.cpus; cpu++)
+		for (uint32_t n = 0; n < c->d.h.options.nspec && dif_spec_waits(&c->d, cpu); n++)
+			dtrace_on_cpu(cpu, dtrace_consumer_clean, c, NULL);
 }
 
 /*

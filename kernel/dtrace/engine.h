@@ -473,7 +473,7 @@ void dif_record_times(void *piece, uint32_t size);
 uint64_t dif_speculation(struct dif_run *r);
 bool dif_speculate(struct dif_run *r, uint64_t spec);
 bool dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how);
-/* Are there any to be committed or discarded? */
-bool dif_spec_waits(const struct dif *d);
-/* Commits and discards on this CPU what has ended on another one. Interrupts off, no program. */
+/* Are there any to be committed or discarded on that CPU? */
+bool dif_spec_waits(const struct dif *d, unsigned cpu);
+/* Commits or discards one of them, on this CPU. Interrupts off, no program. */
 void dif_spec_clean(struct dif *d, unsigned cpu);
