@@ -208,8 +208,8 @@ struct dif_status {
 	uint64_t faulted;
 	uint64_t dropped; /* no room for a record */
 	/* Since the first of the consumers that are there now, and no firings of this one: probes
-	 * that fired while the CPU was in a firing, because an NMI came, or because the engine met
-	 * a probe.
+	 * that fired while the CPU was in a firing, because an NMI came, because the engine met a
+	 * probe, or because histograms made events of events, the fifth within others.
 	 */
 	uint64_t refused;
 	uint64_t buf_drops; /* records without room, in a buffer */

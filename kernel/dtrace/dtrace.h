@@ -128,7 +128,7 @@ void dtrace_take(struct dtrace_consumer *c, void (*fn)(const void *entries, size
 /*
  * For upcalls: fires a probe that is no trace point, in the firing that has called, and sets its
  * owners. The log records it, and programs run. At most four such firings are within each other;
- * more are refused.
+ * more are refused, and counted (dtrace_refused()).
  */
 void dtrace_fire_within(struct ktr_firing *f);
 
