@@ -297,9 +297,10 @@ struct dif_epid {
 /* Copies the image: returns its size; stores nothing if `size` is less. EINVAL: there is none. */
 #define DIF_IOC_IMAGE 0x4409 /* struct dif_read * */
 /*
- * Before the other CPUs start, the kernel loads the image /boot/dtrace.dif, if there is one, and
- * switches its probes on. This request makes that tracing the consumer's, with all that it has
- * recorded. EBUSY: the consumer has an image; ENOENT: nothing was loaded, or another one has it.
+ * Before the other CPUs start, the kernel loads the image /boot/dtrace.dif, if the boot image has
+ * one, and switches its probes on. This request makes that tracing the consumer's, with all that it
+ * has recorded. EBUSY: the consumer has an image; ENOENT: nothing was loaded, or another one has
+ * it.
  */
 #define DIF_IOC_ANON 0x440a
 /* What a CPU has counted. EINVAL: no image, or no such CPU. */
