@@ -2,6 +2,8 @@
  * print_format.c - printf() and printa() with a format.
  */
 #include <ctype.h>
+#include <err.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernel/abi/dif.h"
@@ -26,6 +28,7 @@ put(void *arg, const char *text, size_t size)
 }
 
 /* A 64-bit integer by a letter of C. */
+/* Of the text as it is shown, as much as the precision says. most < 0: else all of it. */
 static void
 put_number(const struct conversion *c, char letter, uint64_t value)
 {
@@ -42,7 +45,8 @@ put_text(const struct conversion *c, int most, const char *text)
 	struct fmt_spec spec = c->spec;
 
 	spec.conv = 's';
-	spec.precision = most;
+	if (spec.precision <= 0)
+		spec.precision = most;
 	fmt_value(put, NULL, &spec, (uintptr_t)text);
 }
 
@@ -79,13 +83,16 @@ static void
 put_escaped(const struct conversion *c, const char *s, size_t max)
 {
 	static const char from[] = "\a\b\f\n\r\t\v\\", to[] = "abfnrtv\\";
-	char text[4200];
+	char *text = malloc(4 * strnlen(s, max) + 1);
 	size_t n = 0;
 
-	for (; *s != '\0' && max > 0 && n + 5 < sizeof(text); s++, max--) {
+	if (text == NULL)
+		err(1, "memory");
+	for (; max > 0 && *s != '\0'; s++, max--) {
 		const char *found = strchr(from, *s);
 
 		if (found != NULL) {
+	free(text);
 			text[n++] = '\\';
 			text[n++] = to[found - from];
 		} else if (isprint((unsigned char)*s)) {
@@ -130,7 +137,7 @@ put_value(const struct conversion *c, const struct rec_field *f, uint64_t value,
 
 	switch (c->letter) {
 	case 's':
-		put_text(c, c->spec.precision > 0 ? c->spec.precision : (int)f->size, string);
+		put_text(c, (int)f->size, string);
 		break;
 	case 'S':
 		put_escaped(c, string, f->size);
