@@ -11,24 +11,13 @@
 #include "userland/bin/dtrace/options.h"
 #include "userland/bin/dtrace/run/run.h"
 
-/* Where the text goes: print_out, or a buffer. */
-static struct {
-	char *at, *end; /* NULL: print_out */
-} sink;
-
 static void
 put(void *arg, const char *text, size_t size)
 {
-	if (sink.end == NULL) {
-		fwrite(text, 1, size, print_out);
-		return;
-	}
-	for (; size > 0 && sink.at < sink.end; size--)
-		*sink.at++ = *text++;
+	fwrite(text, 1, size, print_out);
 }
 
 /* A 64-bit integer by a letter of C. */
-/* Of the text as it is shown, as much as the precision says. most < 0: else all of it. */
 static void
 put_number(const struct conversion *c, char letter, uint64_t value)
 {
@@ -39,6 +28,7 @@ put_number(const struct conversion *c, char letter, uint64_t value)
 	fmt_value(put, NULL, &spec, value);
 }
 
+/* Of the text as it is shown, as much as the precision says. most < 0: else all of it. */
 static void
 put_text(const struct conversion *c, int most, const char *text)
 {
@@ -92,7 +82,6 @@ put_escaped(const struct conversion *c, const char *s, size_t max)
 		const char *found = strchr(from, *s);
 
 		if (found != NULL) {
-	free(text);
 			text[n++] = '\\';
 			text[n++] = to[found - from];
 		} else if (isprint((unsigned char)*s)) {
@@ -103,6 +92,7 @@ put_escaped(const struct conversion *c, const char *s, size_t max)
 	}
 	text[n] = '\0';
 	put_text(c, -1, text);
+	free(text);
 }
 
 /* %d and %i print what is unsigned as such. */
@@ -224,19 +214,24 @@ put_printf(const char *format, const struct rec_field *f, uint32_t count, const 
 void
 print_printf(const char *format, const struct rec_field *f, uint32_t count, const uint8_t *record)
 {
-	sink.at = sink.end = NULL;
 	put_printf(format, f, count, record);
 }
 
-void
-print_to_text(char *to, size_t size, const char *format, const struct rec_field *f, uint32_t count,
-	      const uint8_t *record)
+char *
+print_to_text(const char *format, const struct rec_field *f, uint32_t count, const uint8_t *record)
 {
-	sink.at = to;
-	sink.end = to + size - 1;
+	FILE *first = print_out;
+	char *text;
+	size_t size;
+
+	print_out = open_memstream(&text, &size);
+	if (print_out == NULL)
+		err(1, "memory");
 	put_printf(format, f, count, record);
-	*sink.at = '\0';
-	sink.at = sink.end = NULL;
+	if (fclose(print_out) != 0)
+		err(1, "memory");
+	print_out = first;
+	return text;
 }
 
 /* How many words the key at `key` has. */
@@ -295,7 +290,6 @@ print_printa(const char *format, struct agg_entry *const *entries, const uint32_
 	if (first == NULL)
 		return;
 	key = first->keys;
-	sink.at = sink.end = NULL;
 	while (format_next(&format, &c, &why) && why == NULL) {
 		put(NULL, c.literal, c.literal_size);
 		if (c.letter == '%') {
