@@ -334,6 +334,7 @@ save_anonymous(const void *image, uint32_t size)
 		warnx("cleaned up old anonymous enabling in %s", path);
 		return 0;
 	}
+	consume_check(image);
 	/* The earlier one is there until this one is whole, if another file can take its place. */
 	target = realpath(path, NULL);
 	replace = target == NULL ? lstat(path, &s) < 0
@@ -452,6 +453,8 @@ main(int argc, char **argv)
 		print_usage(stderr);
 		return 2;
 	}
+	if (run.claim && (run.sources != NULL || run.command != NULL || run.process != NULL))
+		errx(2, "-a: found -c, -p or a program too, which begin a tracing of their own");
 	read_scripts();
 	if (!run.claim)
 		target_open(run.command, run.process);

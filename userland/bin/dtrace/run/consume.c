@@ -144,6 +144,13 @@ check_sizes(const struct dif_header *h)
 		errx(1, "could not enable tracing: Enabling exceeds size of buffer");
 }
 
+void
+consume_check(const void *image)
+{
+	refuse_destruction();
+	check_sizes(image);
+}
+
 /* Where a clause of the image is, for a message. */
 static const char *
 clause_text(uint32_t number)
@@ -180,8 +187,7 @@ load(const void *image, struct source *sources)
 		err(1, "failed to enable");
 	}
 	say_matches(sources, matches);
-	refuse_destruction();
-	check_sizes(h);
+	consume_check(h);
 }
 
 /* The image of the tracing that began with the boot. */
