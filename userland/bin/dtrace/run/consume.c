@@ -373,18 +373,18 @@ status(void)
 	return s;
 }
 
-static uint64_t
-now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
 void
 consume_live(void)
 {
 	status();
 }
 
+static uint64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
@@ -498,6 +498,7 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 	struct dif_status s;
 	sigset_t signals;
+	const char *typed = option_text();
 	uint64_t no_matches;
 
 	if (!open_device())
@@ -516,8 +517,10 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 		image = claim();
 	if (!view_open(image))
 		errx(1, "the image is not this program's");
-	if (no_matches)
+	if (no_matches) {
 		option_set_text(view.options);
+		option_set_text(typed);
+	}
 	if (recorded == NULL && (dt_options.since != NULL || dt_options.until != NULL))
 		errx(2, "-x since, until: they choose of a recorded trace: expected -r");
 	if (recorded != NULL)
