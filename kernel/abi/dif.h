@@ -12,7 +12,8 @@
  * The engine knows no language. Integers are 64 bits. A string is the address of bytes that end
  * with a NUL, or after `strsize - 1` bytes. All structures are little-endian and have no holes.
  *
- * For each consumer: fired = false + completed + faulted + dropped, counted in clauses.
+ * For each consumer, once it has stopped: fired = false + completed + faulted + dropped, counted in
+ * clauses. Until then the counters of CPUs that run are read one after the other.
  */
 #pragma once
 
@@ -205,15 +206,16 @@ struct dif_status {
 	int32_t exit_status; /* of DIF_EXIT: that in END, else the first one */
 	uint32_t cpus;       /* number of CPUs */
 	uint32_t sites;      /* probes on for this consumer */
-	uint64_t fired;      /* clauses: fired = predicate_false + completed + faulted + dropped */
+	uint64_t fired;      /* clauses; see above */
 	uint64_t predicate_false;
 	uint64_t completed;
 	uint64_t faulted;
 	uint64_t dropped; /* no room for a record */
 	/*
-	 * Counts probes that fired while the CPU was in a firing already, because an NMI came, or
-	 * because the engine met a probe. These are no firings of this consumer. It counts from the
-	 * first of the consumers on that are there now.
+	 * Counts probes that fired while the CPU was in a firing already: because an NMI came,
+	 * because the engine met a probe, or because histograms made events of events, the fifth
+	 * within others. These are no firings of this consumer. It counts from the first of the
+	 * consumers on that are there now.
 	 */
 	uint64_t refused;
 	uint64_t buf_drops; /* records without room, in a buffer */
@@ -302,9 +304,10 @@ struct dif_epid {
 /* Copies the image: returns its size; stores nothing if `size` is less. EINVAL: there is none. */
 #define DIF_IOC_IMAGE 0x4409 /* struct dif_read * */
 /*
- * Before the other CPUs start, the kernel loads the image /boot/dtrace.dif, if there is one, and
- * switches its probes on. This request makes that tracing the consumer's, with all that it has
- * recorded. EBUSY: the consumer has an image; ENOENT: nothing was loaded, or another one has it.
+ * Before the other CPUs start, the kernel loads the image /boot/dtrace.dif, if the boot image has
+ * one, and switches its probes on. This request makes that tracing the consumer's, with all that it
+ * has recorded. EBUSY: the consumer has an image; ENOENT: nothing was loaded, or another one has
+ * it.
  */
 #define DIF_IOC_ANON 0x440a
 /* What a CPU has counted. EINVAL: no image, or no such CPU. */

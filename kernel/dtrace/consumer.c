@@ -6,6 +6,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/dtrace/dtrace.h"
 #include "kernel/dtrace/port.h"
+#include "kernel/fs/cpio.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/hook.h"
@@ -13,6 +14,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
+#include "kernel/mm/boot_info.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uaccess.h"
@@ -105,8 +107,9 @@ dtrace_consumer_clean(struct dtrace_consumer *c, unsigned cpu, void *arg)
 void
 dtrace_clean(struct dtrace_consumer *c)
 {
-	for (unsigned cpu = 0; dif_spec_waits(&c->d) && cpu < c->d.cpus; cpu++)
-		dtrace_on_cpu(cpu, dtrace_consumer_clean, c, NULL);
+	for (unsigned cpu = 0; cpu < c->d.cpus; cpu++)
+		for (uint32_t n = 0; n < c->d.h.options.nspec && dif_spec_waits(&c->d, cpu); n++)
+			dtrace_on_cpu(cpu, dtrace_consumer_clean, c, NULL);
 }
 
 /*
@@ -295,6 +298,20 @@ dtrace_consumer_claim(struct dtrace_consumer **by)
 	return 0;
 }
 
+/* The same of a boot image that waits for the root device. */
+static uint8_t *
+copy_image(const char *path, size_t *size)
+{
+	const char *data = NULL;
+	uint8_t *image;
+
+	for (unsigned i = 0; i < boot_info.module_count; i++)
+		cpio_find(boot_info.modules[i].data, boot_info.modules[i].size, path + 1, &data,
+			  size);
+	image = data != NULL && *size > 0 && *size <= DIF_MAX_IMAGE ? kmap_alloc(*size) : NULL;
+	return image != NULL ? memcpy(image, data, *size) : NULL;
+}
+
 /* A file's bytes, and how many. NULL: there is no such file, no memory, or it is too large. */
 static uint8_t *
 read_image(const char *path, size_t *size)
@@ -303,7 +320,7 @@ read_image(const char *path, size_t *size)
 	struct file *f;
 
 	if (file_open(path, O_RDONLY, 0, &f) != 0)
-		return NULL;
+		return copy_image(path, size);
 	*size = vnode_size(f->vn);
 	if (*size > 0 && *size <= DIF_MAX_IMAGE)
 		image = kmap_alloc(*size);

@@ -125,7 +125,7 @@ void dtrace_take(struct dtrace_consumer *c, void (*fn)(const void *entries, size
 /*
  * For upcalls: within the firing that has made the call, fires a probe that is no trace point, and
  * sets its owners. The log records it, and programs run. At most four such firings may be within
- * each other; more are refused.
+ * each other; more are refused, and counted (dtrace_refused()).
  */
 void dtrace_fire_within(struct ktr_firing *f);
 

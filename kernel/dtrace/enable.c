@@ -29,6 +29,7 @@
 struct mutex dtrace_lock = MUTEX_INIT("dtrace");
 
 static int owner = -1;
+static uint64_t within_refused; /* atomic; of dtrace_fire_within() */
 /*
  * For each site, by its number, its first clause. The bit SLOW is set if that is not the only one,
  * or the firing needs more than the clause. dtrace_lock; atomic
@@ -54,7 +55,9 @@ dtrace_machine_ns(void)
 uint64_t
 dtrace_refused(void)
 {
-	return owner < 0 ? 0 : ktr_hook_refused((unsigned)owner);
+	return owner < 0 ? 0
+			 : ktr_hook_refused((unsigned)owner) +
+			       __atomic_load_n(&within_refused, __ATOMIC_RELAXED);
 }
 
 /* ---- firing ---- */
@@ -167,8 +170,12 @@ dtrace_fire_within(struct ktr_firing *f)
 	unsigned cpu = arch_cpu();
 
 	ktr_fire_within(f);
-	if (depth[cpu] == WITHIN_MAX || owner < 0)
+	if (owner < 0 || first_at(f->site) == NULL)
 		return;
+	if (depth[cpu] == WITHIN_MAX) {
+		__atomic_fetch_add(&within_refused, 1, __ATOMIC_RELAXED);
+		return;
+	}
 	depth[cpu]++;
 	for (const struct dtrace_ecb *e = first_at(f->site); e != NULL;
 	     e = __atomic_load_n(&e->next, __ATOMIC_ACQUIRE)) {
@@ -470,6 +477,7 @@ dtrace_owner_begin(void)
 	owner = ktr_owner_register("dtrace", ecb_hook);
 	if (owner < 0)
 		return owner;
+	__atomic_store_n(&within_refused, 0, __ATOMIC_RELAXED);
 	ktr_select_all((unsigned)owner, dtrace_is_wanted, NULL);
 	return 0;
 }

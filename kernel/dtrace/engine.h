@@ -111,7 +111,7 @@ struct dif_cpu {
 	uint64_t limit;
 	uint64_t fired, ended[2]; /* ended: by imm of DIF_RET */
 	uint64_t faulted, dropped, buf_drops, agg_drops, dynvar_drops, spec_drops;
-	uint64_t spec_none, spec_busy;
+	uint64_t spec_busy, spec_full; /* speculation() that gave 0: some waited; none did */
 	struct dif_buffer buf;
 	struct dif_table aggs;
 	struct dif_spec_buffer *specs;
@@ -185,7 +185,7 @@ struct dif {
 	struct dif_variable *variables;
 	struct dif_aggregation *aggregations;
 	uint8_t *globals;
-	uint32_t globals_size;
+	uint32_t globals_size, locals_size; /* bytes of variables of all, and of a CPU */
 	struct dif_dynamic dynamic;
 	struct dif_spec *specs;
 	uint32_t table_slots; /* of each aggregation table: without keys, then the hash table's */
@@ -479,7 +479,7 @@ void dif_record_times(void *piece, uint32_t size);
 uint64_t dif_speculation(struct dif_run *r);
 bool dif_speculate(struct dif_run *r, uint64_t spec);
 bool dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how);
-/* Are there any to be committed or discarded? */
-bool dif_spec_waits(const struct dif *d);
-/* Commits and discards on this CPU what has ended on another one. Interrupts off, no program. */
+/* Are there any to be committed or discarded on that CPU? */
+bool dif_spec_waits(const struct dif *d, unsigned cpu);
+/* Commits or discards one of them, on this CPU. Interrupts off, no program. */
 void dif_spec_clean(struct dif *d, unsigned cpu);

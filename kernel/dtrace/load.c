@@ -342,7 +342,8 @@ dif_load_image(struct dif *d, struct dif_refusal *why)
 		NULL ||
 	    (why->error = check_clauses(d, &why->clause)) != NULL)
 		return -EINVAL;
-	d->globals_size = z.globals; /* it counts what is written there */
+	d->globals_size = z.globals; /* it counts what is written there, */
+	d->locals_size = z.locals;   /* and there */
 	work = dif_port_alloc(dif_verify_size(d));
 	error = verify_all(d, work, why);
 	dif_port_free(work);

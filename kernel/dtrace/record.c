@@ -184,8 +184,10 @@ dif_speculation(struct dif_run *r)
 						false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 			return i + 1;
 	}
-	r->c->spec_none++;
-	r->c->spec_busy += busy;
+	if (busy)
+		r->c->spec_busy++;
+	else
+		r->c->spec_full++;
 	return 0;
 }
 
@@ -260,11 +262,15 @@ dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how)
 }
 
 bool
-dif_spec_waits(const struct dif *d)
+dif_spec_waits(const struct dif *d, unsigned cpu)
 {
-	for (uint32_t i = 0; i < d->h.options.nspec; i++)
-		if (__atomic_load_n(&d->specs[i].state, __ATOMIC_RELAXED) % 4 > DIF_SPEC_ACTIVE)
+	for (uint32_t i = 0; i < d->h.options.nspec; i++) {
+		const struct dif_spec *s = &d->specs[i];
+
+		if (__atomic_load_n(&s->state, __ATOMIC_RELAXED) % 4 > DIF_SPEC_ACTIVE &&
+		    (__atomic_load_n(&s->cpus, __ATOMIC_RELAXED) >> cpu & 1) != 0)
 			return true;
+	}
 	return false;
 }
 
@@ -277,6 +283,6 @@ dif_spec_clean(struct dif *d, unsigned cpu)
 
 		if (state % 4 > DIF_SPEC_ACTIVE &&
 		    (__atomic_load_n(&s->cpus, __ATOMIC_RELAXED) >> cpu & 1) != 0)
-			spec_finish(d, cpu, s, state);
+			return spec_finish(d, cpu, s, state);
 	}
 }

@@ -86,6 +86,7 @@ void
 dif_status_add(const struct dif *d, unsigned cpu, struct dif_status *s)
 {
 	const struct dif_cpu *c = &d->cpu[cpu];
+	uint64_t busy = __atomic_load_n(&c->spec_busy, __ATOMIC_RELAXED); /* once: it may run */
 
 	s->fired += c->fired;
 	s->completed += c->ended[0];
@@ -96,8 +97,8 @@ dif_status_add(const struct dif *d, unsigned cpu, struct dif_status *s)
 	s->agg_drops += c->agg_drops;
 	s->dynvar_drops += c->dynvar_drops;
 	s->spec_drops += c->spec_drops;
-	s->spec_none += c->spec_none;
-	s->spec_busy += c->spec_busy;
+	s->spec_none += busy + c->spec_full;
+	s->spec_busy += busy;
 	s->fullest = c->buf.head > s->fullest ? c->buf.head : s->fullest;
 }
 

@@ -141,7 +141,7 @@ check_call(struct pass *p, const struct state *s, const struct dif_insn *i)
 	if (sub == DIF_SUB_PROGENYOF)
 		p->cost += DIF_MOST_WALK;
 	if (sub == DIF_SUB_BCOPY || sub == DIF_SUB_COPYINTO)
-		p->cost += p->d->globals_size;
+		p->cost += (uint64_t)p->d->globals_size + p->d->locals_size;
 	p->cost += sub == DIF_SUB_COPYOUT ? DIF_MAX_RECORD : p->d->h.options.scratch + 4 * strsize;
 }
 

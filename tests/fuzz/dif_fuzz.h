@@ -124,7 +124,8 @@ fuzz_run(struct dif *d)
 				fuzz_last = dif_code(d, i) - 1;
 				fire(d, cpu, i);
 			}
-			dif_spec_clean(d, cpu);
+			while (dif_spec_waits(d, cpu))
+				dif_spec_clean(d, cpu);
 			if (n > 0)
 				fuzz_records(d, cpu);
 			fuzz_aggs(d, cpu);

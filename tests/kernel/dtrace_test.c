@@ -457,6 +457,40 @@ KTEST(dtrace_image_of_the_kernels_own_kind_is_refused)
 	end();
 }
 
+static unsigned upcalls;
+
+static void
+fire_again(const struct ktr_firing *f, int32_t imm, const uint64_t *args)
+{
+	struct ktr_firing mine = {.site = f->site, .args = f->args, .nargs = f->nargs};
+
+	mine.where = ktr_firing_where(f);
+	if (++upcalls < 20)
+		dtrace_fire_within(&mine);
+}
+
+/* Each fires the next one. Four may be within another. */
+KTEST(dtrace_firings_within_too_many_are_refused_and_counted)
+{
+	uint64_t refused;
+
+	begin();
+	m.h.flags = DIF_KERNEL;
+	CLAUSE(&m, {DIF_UPCALL, 0, 0, 0, 0}, RET);
+	at("fbt::dtrace_inner:entry");
+	start(&a, 1);
+	a.upcall = fire_again;
+	upcalls = 0;
+	refused = dtrace_refused();
+	dtrace_inner(1);
+	KT_EQ(upcalls, 5);
+	KT_EQ(dtrace_refused() - refused, 1);
+	stop(&a);
+	KT_EQ(status(&a).fired, 5);
+	unload(&a);
+	end();
+}
+
 /* Each may stand any number of times. */
 #define MOST_PARTS 3u
 static const struct dif_insn parts[][MOST_PARTS] = {

@@ -112,10 +112,13 @@ def anonymous():
     check(re.search(r"\n  pid +1 +1\n(  pid +\d+ +1\n)+0\n", out) is not None, f"found not the programs that were executed in {out!r}")
     check("no anonymous tracing to claim" in out, "it can be claimed twice")
     check(re.search(r"\nend\n\n  cpu +1 +\d+\n$", out) is not None, f"-x cpu=1 traces other CPUs, too, or nothing: {out!r}")
-    host("-A", "-o", str(image), "-n", 'int n; BEGIN { s = speculation(); } profile-997 /n < 50/ { speculate(s); trace(cpu); } '
+    host("-A", "-o", str(image), "-x", "aggsortrev=0", "-n",
+         'int n; BEGIN { s = speculation(); @n[1] = sum(1); @n[2] = sum(2); } profile-997 /n < 50/ { speculate(s); trace(cpu); } '
          'tick-1ms /++n == 50/ { commit(s); } tick-400ms { @[speculation() != 0 ? "there is one again" : "none"] = count(); }')
-    out = boot("sleep 0.5\ndtrace -qae\n", smp=2, options=["--icount", "--file", f"/boot/dtrace.dif={image}"]).out
+    out = boot("sleep 0.5\ndtrace -qae -x aggsortrev\n", smp=2,
+               options=["--icount", "--file", f"/boot/dtrace.dif={image}"]).out
     check("there is one again" in out, f"nobody cleans speculations until the tracing is claimed: {out!r}")
+    check_match(r"^ +2 +2\n +1 +1$", out, "in the order that the command line says")
     host("-A", "-o", str(image), "-n", 'tick-10ms { trace("tick\\n"); }')
     out = boot("dtrace -qa > /tmp/a 2>&1 & p=$!\nuntil grep -q tick /tmp/a; do :; done\nkill -STOP $p\nsleep 3\nkill -CONT $p; wait $p; tail -n 1 /tmp/a\n", smp=1,
                sets=["kern.dtrace.deadman_s=1"], options=["--icount", "--file", f"/boot/dtrace.dif={image}"]).out

@@ -1,8 +1,11 @@
 #!/usr/bin/python3
 """test_root.py - a machine that starts from a disk: the loader parameter root=, and qemu/boot --root."""
+import os
+import subprocess
+
 from console import guest, shell
 from disks import contents, fsck, make, partition_table, tool
-from harness import boot, check, check_eq, check_match, main, portable_test, scratch_file, test
+from harness import ARCH, ROOT, boot, check, check_eq, check_match, main, portable_test, scratch_file, test
 
 
 @test("--root makes a disk with the programs that are built, and starts from it; files that the guest makes stay over boots")
@@ -62,10 +65,15 @@ def read_only():
         check_match(r"busybox", shell(c, "ls /sys/"), "what the link leads to")
 
 
-@portable_test("a trace file that loader parameters name is one of the disk")
+@portable_test("a trace file that loader parameters name is of the disk; what traces from the boot on, of the boot image")
 def trace_file():
-    disk = scratch_file(".img")
-    boot("true\n", options=["--root", str(disk)], sets=["debug.ktr.mask=PROC", "debug.ktr.alq_file=/t.ktr", "debug.ktr.alq_enable=1"]).expect()
+    disk, image = scratch_file(".img"), scratch_file(".dif")
+    program = "fbt::vfs_mount_root_device:entry { @ = count(); }"
+    subprocess.run([ROOT / "build/host/dtrace", "-A", "-o", image, "-n", program], check=True,
+                   env={**os.environ, "KESTREL_ARCH": ARCH})
+    out = boot("dtrace -qae\n", options=["--root", str(disk), "--file", f"/boot/dtrace.dif={image}"],
+               sets=["debug.ktr.mask=PROC", "debug.ktr.alq_file=/t.ktr", "debug.ktr.alq_enable=1"]).expect().out
+    check_match(r"^ +1$", out, "what was traced")
     check(contents(disk, "/t.ktr")[:4] != b"", "the file of the trace is empty")
 
 

@@ -168,6 +168,19 @@ a_type_that_is_defined_by_itself_is_refused(void **state)
 	assert_string_equal(walk(&f, SIZE), "a type is defined by itself");
 }
 
+static void
+an_enum_has_at_most_8_bytes(void **state)
+{
+	struct file f = sample();
+	uint32_t size = 8;
+
+	memcpy(f.data + 18 * sizeof(size), &size, sizeof(size));
+	assert_null(walk(&f, SIZE));
+	size = 16;
+	memcpy(f.data + 18 * sizeof(size), &size, sizeof(size));
+	assert_non_null(walk(&f, SIZE));
+}
+
 int
 main(void)
 {
@@ -176,6 +189,7 @@ main(void)
 	    cmocka_unit_test(a_cut_file_is_refused),
 	    cmocka_unit_test(any_damaged_byte_is_refused_or_harmless),
 	    cmocka_unit_test(a_type_that_is_defined_by_itself_is_refused),
+	    cmocka_unit_test(an_enum_has_at_most_8_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -384,10 +384,13 @@ what_is_not_right_is_refused_with_a_reason(void **state)
 		    i < 102 ? (struct dif_insn){DIF_CALL, 3, 1, 0, DIF_SUB_BCOPY} : m.code[2];
 	assert_null(load_made(&m, &d, 1, &why));
 	dif_unload(&d);
-	for (unsigned i = 0; i < 16; i++)
-		put_var(&m, DIF_GLOBAL, DIF_BYTES, 4096, 0);
-	assert_string_equal(load_made(&m, &d, 1, &why),
-			    "touches too much memory; strsize, scratch and specsize count");
+	for (enum dif_scope scope = DIF_GLOBAL; scope <= DIF_THIS; scope += DIF_THIS - DIF_GLOBAL) {
+		m.h.vars.count = 0;
+		for (unsigned i = 0; i < 16; i++)
+			put_var(&m, scope, DIF_BYTES, 4096, 0);
+		assert_string_equal(load_made(&m, &d, 1, &why),
+				    "touches too much memory; strsize, scratch and specsize count");
+	}
 }
 
 static void

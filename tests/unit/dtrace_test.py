@@ -6,8 +6,11 @@ Prints TAP. The program is build/host/dtrace, or $DTRACE; the kernel's types are
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import tempfile
+
+import wire
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DTRACE = os.environ.get("DTRACE", str(ROOT / "build/host/dtrace"))
@@ -491,9 +494,26 @@ def names_of_probes_take_little_memory():
     check(each < 1, f"{each:.1f} KB for each name of a probe")
 
 
+def threads_that_make_each_other_are_one_process():
+    """As many as there are, on a small stack. The first event is of the last one."""
+    many = 20000
+    call = (2, 0, (5,))
+    batches = [wire.batch(0, 0, 1, many, [call])]
+    batches += [wire.batch(0, 2 * n - 1, 2 * n, n, [(1, 0, (n + 1, 1)), call]) for n in range(1, many)]
+    with tempfile.NamedTemporaryFile() as f:
+        f.write(wire.stream(wire.site(1, "thread create: tid %u name %s", 2), wire.site(2, "syscall %u", 1),
+                            wire.string(1, "x"), *batches))
+        f.flush()
+        p = subprocess.run([DTRACE, "-r", f.name, "-qn", "ktr::: { @[pid] = count(); }"], capture_output=True,
+                           text=True, timeout=DEADLINE_S, check=False, env={**os.environ, "KESTREL_ARCH": "x86_64"},
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, (1 << 18, 1 << 18)))
+    check(p.returncode == 0 and p.stdout.split() == ["1", str(2 * many - 1)], f"found {p}")
+
+
 TESTS = [wrong_programs_are_refused_by_their_tag, constants_are_computed_as_in_c, programs_compile_to_their_code,
          errors_name_file_and_line, arguments_are_macros, a_script_goes_through_the_preprocessor, options_have_values, both_architectures_compile,
-         large_and_strange_programs_end_in_an_error_or_an_image, names_of_probes_take_little_memory]
+         large_and_strange_programs_end_in_an_error_or_an_image, names_of_probes_take_little_memory,
+         threads_that_make_each_other_are_one_process]
 
 
 def main():

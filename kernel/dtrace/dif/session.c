@@ -515,8 +515,10 @@ void
 dif_session_status(struct dif_status *s)
 {
 	dif_session_hear();
-	for (unsigned cpu = 0; dif_spec_waits(&session.d) && cpu < session.d.cpus; cpu++)
-		session_on_cpu(cpu, session_clean, NULL);
+	for (unsigned cpu = 0; cpu < session.d.cpus; cpu++)
+		for (uint32_t n = 0;
+		     n < session.d.h.options.nspec && dif_spec_waits(&session.d, cpu); n++)
+			session_on_cpu(cpu, session_clean, NULL);
 	dif_status_begin(&session.d, s);
 	for (unsigned cpu = 0; cpu < s->cpus; cpu++)
 		session_on_cpu(cpu, session_count, s);

@@ -292,7 +292,8 @@ serve_here(unsigned long request, void *arg)
 		return go(END, DIF_STOPPED);
 	case DIF_IOC_STATUS:
 		for (unsigned cpu = 0; cpu < ncpus; cpu++)
-			dif_spec_clean(&d, cpu);
+			while (dif_spec_waits(&d, cpu))
+				dif_spec_clean(&d, cpu);
 		dif_status(&d, arg);
 		return 0;
 	case DIF_IOC_RECORDS:

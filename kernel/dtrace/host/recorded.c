@@ -92,7 +92,29 @@ need(void *p)
 	return p;
 }
 
-static const struct tells *tells_of(const char *fmt);
+/* What events say of processes. */
+static const struct tells {
+	const char *fmt;
+	unsigned own;   /* the parameter that is the process of the thread itself, + 1; 0: none */
+	unsigned child; /* … that is a new process, + 1 */
+	unsigned made;  /* … a new thread, + 1 */
+	unsigned name;  /* … the name of the new process or thread, else of its own, + 1 */
+} tellers[] = {
+    {"fork: parent %u child %u name ", .own = 1, .child = 2, .name = 3},
+    {"exec: pid %u name ", .own = 1, .name = 2},
+    {"exit: pid %u ", .own = 1},
+    {"wait: pid %d status %#x by %u", .own = 3},
+    {"thread create: tid %u name ", .made = 1, .name = 2},
+};
+
+static const struct tells *
+tells_of(const char *fmt)
+{
+	for (size_t i = 0; i < sizeof(tellers) / sizeof(tellers[0]); i++)
+		if (strncmp(fmt, tellers[i].fmt, strlen(tellers[i].fmt)) == 0)
+			return &tellers[i];
+	return NULL;
+}
 
 /* ---- probes ---- */
 
@@ -208,10 +230,8 @@ kind_of(const struct ktr_decode_event *e)
 	if (e->site == NULL)
 		return NULL;
 	if (trace.recent[n].site != e->site) {
-		struct kind *k = find_kind(e->site);
-
+		trace.recent[n].kind = find_kind(e->site);
 		trace.recent[n].site = e->site;
-		trace.recent[n].kind = k;
 	}
 	return trace.recent[n].kind;
 }
@@ -255,30 +275,6 @@ thread(uint32_t tid)
 			err(1, "memory");
 	}
 	return t;
-}
-
-/* What events say of processes. */
-static const struct tells {
-	const char *fmt;
-	unsigned own;   /* the parameter that is the process of the thread itself, + 1; 0: none */
-	unsigned child; /* … that is a new process, + 1 */
-	unsigned made;  /* … a new thread, + 1 */
-	unsigned name;  /* … the name of the new process or thread, else of its own, + 1 */
-} tellers[] = {
-    {"fork: parent %u child %u name ", .own = 1, .child = 2, .name = 3},
-    {"exec: pid %u name ", .own = 1, .name = 2},
-    {"exit: pid %u ", .own = 1},
-    {"wait: pid %d status %#x by %u", .own = 3},
-    {"thread create: tid %u name ", .made = 1, .name = 2},
-};
-
-static const struct tells *
-tells_of(const char *fmt)
-{
-	for (size_t i = 0; i < sizeof(tellers) / sizeof(tellers[0]); i++)
-		if (strncmp(fmt, tellers[i].fmt, strlen(tellers[i].fmt)) == 0)
-			return &tellers[i];
-	return NULL;
 }
 
 static void
@@ -335,15 +331,20 @@ name_of(const struct ktr_decode_event *e, const struct known *t)
 static uint32_t
 process_of(uint32_t tid, struct known *t)
 {
-	if (t->pid == 0 && t->calls && t->maker != 0 && t->maker != tid) {
-		uint32_t maker = t->maker;
+	struct known *self = t;
+	uint32_t before = 0, pid;
 
-		t->maker = 0;
-		t->pid = process_of(maker, thread(maker));
+	for (size_t n = 0; t->pid == 0 && t->calls && t->maker != 0 && n < 1u << 24; n++) {
+		before = tid;
+		tid = t->maker;
+		t = thread(tid);
 	}
-	if (t->pid == 0 && t->calls)
-		t->pid = tid;
-	return t->pid;
+	pid = t->pid != 0 ? t->pid : t->calls ? tid : before;
+	for (; self != t; self = thread(self->maker))
+		self->pid = pid;
+	if (t->calls)
+		t->pid = pid;
+	return pid;
 }
 
 /* ---- the first reading ---- */

@@ -199,7 +199,7 @@ refers_well(const struct btf *btf, uint32_t number)
 	if (t.to >= btf->count)
 		return false;
 	if ((t.kind == BTF_INT || t.kind == BTF_ENUM || t.kind == BTF_ENUM64) &&
-	    (t.size == 0 || t.size > 16 || (t.size & (t.size - 1)) != 0))
+	    (t.size == 0 || t.size > (t.kind == BTF_INT ? 16 : 8) || (t.size & (t.size - 1)) != 0))
 		return false;
 	if (t.kind == BTF_FUNC && (t.to == 0 || kind_of(record(btf, t.to)) != BTF_FUNC_PROTO))
 		return false;

@@ -334,6 +334,7 @@ save_anonymous(const void *image, uint32_t size)
 		warnx("cleaned up old anonymous enabling in %s", path);
 		return 0;
 	}
+	consume_check(image);
 	/* The earlier one is there until this one is whole, if another file can take its place. */
 	target = realpath(path, NULL);
 	replace = target == NULL ? lstat(path, &s) < 0
@@ -431,9 +432,14 @@ main(int argc, char **argv)
 	file_init(argv[0]);
 	run.last = &run.sources;
 	open_kernel();
-	dt_macros.pid = (uint64_t)getpid();
-	dt_macros.ppid = (uint64_t)getppid();
-	dt_macros.uid = dt_macros.euid = (uint64_t)getuid();
+	dt_macros = (struct dt_macros){.pid = (uint64_t)getpid(),
+				       .ppid = (uint64_t)getppid(),
+				       .pgid = (uint64_t)getpgrp(),
+				       .sid = (uint64_t)getsid(0),
+				       .uid = getuid(),
+				       .euid = geteuid(),
+				       .gid = getgid(),
+				       .egid = getegid()};
 	read_arguments(argc, argv);
 	run.claim |= dt_options.grabanon != 0;
 	if (run.target != NULL)
@@ -447,6 +453,8 @@ main(int argc, char **argv)
 		print_usage(stderr);
 		return 2;
 	}
+	if (run.claim && (run.sources != NULL || run.command != NULL || run.process != NULL))
+		errx(2, "-a: found -c, -p or a program too, which begin a tracing of their own");
 	read_scripts();
 	if (!run.claim)
 		target_open(run.command, run.process);

@@ -478,7 +478,7 @@ agg_print(const char *format, const uint32_t *aggs, unsigned count)
 		count = 16;
 	list = make_rows(aggs, count, &rows);
 	for (unsigned i = 0; i < count; i++)
-		state[aggs[i]].printed = true;
+		state[aggs[i]].printed |= rows > 0;
 	if (format == NULL && count == 1 && rows > 0 && pack_wanted(aggs[0]))
 		print_pack_heading(aggs[0]);
 	for (size_t i = 0; i < rows; i++) {

@@ -145,6 +145,13 @@ check_sizes(const struct dif_header *h)
 		errx(1, "could not enable tracing: Enabling exceeds size of buffer");
 }
 
+void
+consume_check(const void *image)
+{
+	refuse_destruction();
+	check_sizes(image);
+}
+
 /* Where a clause of the image is, for a message. */
 static const char *
 clause_text(uint32_t number)
@@ -181,8 +188,7 @@ load(const void *image, struct source *sources)
 		err(1, "failed to enable");
 	}
 	say_matches(sources, matches);
-	refuse_destruction();
-	check_sizes(h);
+	consume_check(h);
 }
 
 /* The image of the tracing that began with the boot. */
@@ -388,6 +394,12 @@ status(void)
 	return s;
 }
 
+void
+consume_live(void)
+{
+	status();
+}
+
 static uint64_t
 now_ns(void)
 {
@@ -507,6 +519,7 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 	struct dif_status s;
 	sigset_t signals;
+	const char *typed = option_text();
 	uint64_t no_matches;
 
 	if (!open_device())
@@ -525,8 +538,10 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 		image = claim();
 	if (!view_open(image))
 		errx(1, "the image is not this program's");
-	if (no_matches)
+	if (no_matches) {
 		option_set_text(view.options);
+		option_set_text(typed);
+	}
 	if (recorded == NULL && (dt_options.since != NULL || dt_options.until != NULL))
 		errx(2, "-x since, until: they choose of a recorded trace: expected -r");
 	if (recorded != NULL)

@@ -4,6 +4,7 @@
 #include "userland/bin/dtrace/run/run.h"
 
 #include <err.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -174,15 +175,37 @@ do_printa(const struct rec_action *a)
 	agg_print(a->format != 0 ? view.strings + a->format : NULL, aggs, count);
 }
 
+/* Waits for a command. The kernel takes the probes of who gives no sign of life meanwhile. */
+static bool
+wait_command(pid_t pid, const sigset_t *child)
+{
+	const struct timespec step = {0, 100000000};
+	pid_t ended;
+
+	while ((ended = waitpid(pid, NULL, WNOHANG)) == 0) {
+		sigtimedwait(child, NULL, &step);
+		consume_live();
+	}
+	return ended == pid;
+}
+
+static char *
+text_of(const struct rec_action *a, const uint8_t *data)
+{
+	return print_to_text(view.strings + a->format, &view.fields[a->first], a->count, data);
+}
+
 static void
 do_system(const struct rec_action *a, const uint8_t *data)
 {
-	char command[4096];
+	char *command = text_of(a, data);
+	sigset_t child;
 	pid_t pid;
 
-	print_to_text(command, sizeof(command), view.strings + a->format, &view.fields[a->first],
-		      a->count, data);
 	output_flush();
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &child, NULL);
 	pid = fork();
 	if (pid == 0) {
 		char *argv[] = {"sh", "-c", command, NULL};
@@ -193,8 +216,9 @@ do_system(const struct rec_action *a, const uint8_t *data)
 		execv("/bin/sh", argv);
 		_exit(127);
 	}
-	if (pid < 0 || waitpid(pid, NULL, 0) < 0)
+	if (pid < 0 || !wait_command(pid, &child))
 		warn("system(\"%s\")", command);
+	free(command);
 }
 
 /* Adds to a file; "": to that of -o, or standard output, as before. */
@@ -228,11 +252,10 @@ do_ftruncate(void)
 static void
 do_freopen(const struct rec_action *a, const uint8_t *data)
 {
-	char path[1024];
+	char *path = text_of(a, data);
 
-	print_to_text(path, sizeof(path), view.strings + a->format, &view.fields[a->first],
-		      a->count, data);
 	do_reopen(path);
+	free(path);
 }
 
 static void

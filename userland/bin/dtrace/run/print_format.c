@@ -2,6 +2,8 @@
  * print_format.c - printf() and printa() with a format.
  */
 #include <ctype.h>
+#include <err.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernel/abi/dif.h"
@@ -9,20 +11,10 @@
 #include "userland/bin/dtrace/options.h"
 #include "userland/bin/dtrace/run/run.h"
 
-/* Where the text goes: print_out, or a buffer. */
-static struct {
-	char *at, *end; /* NULL: print_out */
-} sink;
-
 static void
 put(void *arg, const char *text, size_t size)
 {
-	if (sink.end == NULL) {
-		fwrite(text, 1, size, print_out);
-		return;
-	}
-	for (; size > 0 && sink.at < sink.end; size--)
-		*sink.at++ = *text++;
+	fwrite(text, 1, size, print_out);
 }
 
 /* A 64-bit integer by a letter of C. */
@@ -36,13 +28,15 @@ put_number(const struct conversion *c, char letter, uint64_t value)
 	fmt_value(put, NULL, &spec, value);
 }
 
+/* Of the text as it is shown, as much as the precision says. most < 0: else all of it. */
 static void
 put_text(const struct conversion *c, int most, const char *text)
 {
 	struct fmt_spec spec = c->spec;
 
 	spec.conv = 's';
-	spec.precision = most;
+	if (spec.precision <= 0)
+		spec.precision = most;
 	fmt_value(put, NULL, &spec, (uintptr_t)text);
 }
 
@@ -79,10 +73,12 @@ static void
 put_escaped(const struct conversion *c, const char *s, size_t max)
 {
 	static const char from[] = "\a\b\f\n\r\t\v\\", to[] = "abfnrtv\\";
-	char text[4200];
+	char *text = malloc(4 * strnlen(s, max) + 1);
 	size_t n = 0;
 
-	for (; *s != '\0' && max > 0 && n + 5 < sizeof(text); s++, max--) {
+	if (text == NULL)
+		err(1, "memory");
+	for (; max > 0 && *s != '\0'; s++, max--) {
 		const char *found = strchr(from, *s);
 
 		if (found != NULL) {
@@ -96,6 +92,7 @@ put_escaped(const struct conversion *c, const char *s, size_t max)
 	}
 	text[n] = '\0';
 	put_text(c, -1, text);
+	free(text);
 }
 
 /* %d and %i print what is unsigned as such. */
@@ -130,7 +127,7 @@ put_value(const struct conversion *c, const struct rec_field *f, uint64_t value,
 
 	switch (c->letter) {
 	case 's':
-		put_text(c, c->spec.precision > 0 ? c->spec.precision : (int)f->size, string);
+		put_text(c, (int)f->size, string);
 		break;
 	case 'S':
 		put_escaped(c, string, f->size);
@@ -217,19 +214,24 @@ put_printf(const char *format, const struct rec_field *f, uint32_t count, const 
 void
 print_printf(const char *format, const struct rec_field *f, uint32_t count, const uint8_t *record)
 {
-	sink.at = sink.end = NULL;
 	put_printf(format, f, count, record);
 }
 
-void
-print_to_text(char *to, size_t size, const char *format, const struct rec_field *f, uint32_t count,
-	      const uint8_t *record)
+char *
+print_to_text(const char *format, const struct rec_field *f, uint32_t count, const uint8_t *record)
 {
-	sink.at = to;
-	sink.end = to + size - 1;
+	FILE *first = print_out;
+	char *text;
+	size_t size;
+
+	print_out = open_memstream(&text, &size);
+	if (print_out == NULL)
+		err(1, "memory");
 	put_printf(format, f, count, record);
-	*sink.at = '\0';
-	sink.at = sink.end = NULL;
+	if (fclose(print_out) != 0)
+		err(1, "memory");
+	print_out = first;
+	return text;
 }
 
 /* How many words the key at `key` has. */
@@ -288,7 +290,6 @@ print_printa(const char *format, struct agg_entry *const *entries, const uint32_
 	if (first == NULL)
 		return;
 	key = first->keys;
-	sink.at = sink.end = NULL;
 	while (format_next(&format, &c, &why) && why == NULL) {
 		put(NULL, c.literal, c.literal_size);
 		if (c.letter == '%') {

@@ -57,6 +57,10 @@ __attribute__((weak)) void remote_attach(const char *line, const char *kernel);
  * If image is NULL, takes over what has been traced since the boot; with `leave` only that.
  */
 int consume(const void *image, struct source *sources, const char *output, bool leave);
+/* May the image be enabled? Does not return if actions need -w, or if a record has no room. */
+void consume_check(const void *image);
+/* A sign of life, for who does something else for long. */
+void consume_live(void);
 
 /* ---- target.c ---- */
 
@@ -140,9 +144,9 @@ struct rec_field agg_key_field(const struct rec_field *f, const uint64_t *key);
 /* Prints by a format; fields begin with the first argument. `data` is the record's. */
 void print_printf(const char *format, const struct rec_field *f, uint32_t count,
 		  const uint8_t *data);
-/* The same into a buffer; cuts. */
-void print_to_text(char *to, size_t size, const char *format, const struct rec_field *f,
-		   uint32_t count, const uint8_t *data);
+/* The same as a text, which the caller frees. */
+char *print_to_text(const char *format, const struct rec_field *f, uint32_t count,
+		    const uint8_t *data);
 /* Prints one entry by the format of printa(). entries[n] is NULL if the n-th aggregation has no
  * entry with these keys. */
 void print_printa(const char *format, struct agg_entry *const *entries, const uint32_t *aggs,

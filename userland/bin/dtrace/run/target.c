@@ -30,13 +30,16 @@ is_program(const char *name)
 	target_command = name;
 	if (strchr(name, '/') != NULL)
 		return access(name, X_OK) == 0;
-	for (path = path != NULL ? path : "/bin"; *path != '\0';) {
+	for (path = path != NULL ? path : "/bin";; path++) { /* an empty one: where dtrace is */
 		int size = (int)strcspn(path, ":");
 
-		target_command = dt_format("%.*s/%s", size, path, name);
+		target_command =
+		    dt_format("%.*s/%s", size > 0 ? size : 1, size > 0 ? path : ".", name);
 		if (access(target_command, X_OK) == 0)
 			return true;
-		path += size + (path[size] == ':');
+		path += size;
+		if (*path == '\0')
+			break;
 	}
 	errno = ENOENT;
 	return false;
