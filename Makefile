@@ -56,7 +56,7 @@ GUEST := build/guest/$(ARCH)
 MUSL  := $(GUEST)/musl
 # What cannot be built without them is left out; tests/run names what it skips then.
 # Nor are they got for what has no guest.
-for_guest := $(filter-out clean help ktr-amalgamation dif-amalgamation ktr-example test-xv6 build/ktr/% build/host/%,$(or $(MAKECMDGOALS),all))
+for_guest := $(filter-out clean help ktr-amalgamation dif-amalgamation ktr-example test-xv6 test-freertos build/ktr/% build/host/%,$(or $(MAKECMDGOALS),all))
 userland = $(filter 2,$(words $(wildcard $(GUEST)/busybox $(MUSL)/lib/libc.a)))
 ifeq ($(if $(for_guest),$(userland),2),)
 $(info make: no $(GUEST): getting Debian's busybox-static and musl-dev for the guest)

@@ -80,7 +80,8 @@ def readme():
     make("dif-amalgamation")
     found = dict(re.findall(r"^```(?:c|ld|diff|sh|text) (\S+)\n(.*?)^```$", README.read_text(), re.M | re.S))
     check_eq(set(found), set("ktr_port.h port.c sections.ld trace.c patch.h d.c d.sh d.out xv6.h xv6.c xv6.patch "
-                             "xv6-d.c xv6-d.patch user.h user.c".split()), "pieces of code of ktr/README.md")
+                             "xv6-d.c xv6-d.patch user.h user.c freertos.h freertos-trace.h "
+                             "freertos.c".split()), "pieces of code of ktr/README.md")
     # INSERT keeps the other sections of a host's program in place.
     return found | {"sections.ld": "SECTIONS {\n" + found["sections.ld"] + "} INSERT AFTER .data;\n"}
 

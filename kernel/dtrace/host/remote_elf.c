@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -239,6 +240,8 @@ run_pahole(const char *to)
 	pid_t pid = fork();
 
 	if (pid == 0) {
+		freopen("/dev/null", "w",
+			stderr); /* it names each thing of C++ that it leaves out */
 		execvp(argv[0], argv);
 		_exit(127);
 	}

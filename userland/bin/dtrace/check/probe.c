@@ -129,7 +129,7 @@ point_matches(const char *full, const struct dif_probe *p)
 bool
 probe_matches(const char *full, const struct dif_probe *p)
 {
-	if (full[strlen(full) - 1] == '"')
+	if (*full != '\0' && full[strlen(full) - 1] == '"')
 		return point_matches(full, p);
 	return field_matches(&full, p->provider) && field_matches(&full, p->module) &&
 	       field_matches(&full, p->function) && field_matches(&full, p->name);
