@@ -28,7 +28,7 @@ BUDGETS = {
     "kernel/debug": 4335,
     "kernel/dev": 3075,
     "kernel/dev/virtio": 2125,
-    "kernel/dtrace": 6175,
+    "kernel/dtrace": 6176,
     "kernel/dtrace/dif": 1280,
     "kernel/dtrace/host": 2312,
     "kernel/fs": 13230,
