@@ -382,6 +382,8 @@ extern const uint8_t dif_sub_args[DIF_SUB_COUNT];
 /* Lays out the memory given; count 0: there is none. */
 void dif_dynamic_init(struct dif_dynamic *t, void *memory, size_t size, uint32_t chunk,
 		      uint32_t value);
+/* The size, or more if it has no room for that many chunks. */
+uint64_t dif_dynamic_least(uint64_t size, uint32_t count, uint32_t chunk);
 /* How large a chunk must be. */
 uint32_t dif_dynamic_chunk(uint32_t key_size, uint32_t value_size);
 uint64_t dif_var_load(struct dif_run *r, uint32_t var);

@@ -282,7 +282,9 @@ dif_spec_clean(struct dif *d, unsigned cpu)
 		uint64_t state = __atomic_load_n(&s->state, __ATOMIC_RELAXED);
 
 		if (state % 4 > DIF_SPEC_ACTIVE &&
-		    (__atomic_load_n(&s->cpus, __ATOMIC_RELAXED) >> cpu & 1) != 0)
-			return spec_finish(d, cpu, s, state);
+		    (__atomic_load_n(&s->cpus, __ATOMIC_RELAXED) >> cpu & 1) != 0) {
+			spec_finish(d, cpu, s, state);
+			return;
+		}
 	}
 }

@@ -54,6 +54,14 @@ dif_dynamic_init(struct dif_dynamic *t, void *memory, size_t size, uint32_t chun
 	t->count = (uint32_t)((size - buckets * sizeof(struct dif_bucket)) / chunk);
 }
 
+uint64_t
+dif_dynamic_least(uint64_t size, uint32_t count, uint32_t chunk)
+{
+	uint64_t least = count * ((uint64_t)chunk + sizeof(struct dif_bucket));
+
+	return size < least ? (least + 7) & ~7ul : size;
+}
+
 static struct chunk *
 chunk_at(const struct dif_dynamic *t, uint32_t number)
 {

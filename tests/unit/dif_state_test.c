@@ -83,6 +83,31 @@ an_array_without_memory_drops_and_its_memory_comes_back(void **state)
 	}
 }
 
+/* Of whatever size: sizes of guides and tests are those of other engines' elements. */
+static void
+an_array_has_room_for_three(void **state)
+{
+	for (uint32_t size = 0; size <= 64; size += 8) {
+		make(&m);
+		m.h.options.dynvarsize = size;
+		uint32_t next = put_var(&m, DIF_GLOBAL, DIF_INT, 8, 0);
+		uint32_t array = put_var(&m, DIF_GLOBAL, DIF_STR, 0, DIF_K_STR);
+		struct dif_insn text = TEXT(1, "text");
+		uint32_t set =
+		    CLAUSE(&m, LDV(2, next), {DIF_ADD | DIF_IMM, 2, 2, 0, 1}, STV(next, 2), text,
+			   {DIF_ADD, 3, 1, 2, 0}, KEYS(3), STV(array, 1), RET);
+
+		load_it(1);
+		for (unsigned i = 0; i < 4; i++)
+			ok(0, set);
+		assert_int_equal(d.dynamic.count, 3);
+		assert_int_equal(status().dynvar_drops, 1);
+		dif_unload(&d);
+	}
+	make(&m);
+	load_it(1);
+}
+
 static uint32_t on_other_cpu[2]; /* clauses, in the midst of one on CPU 0 */
 
 static void
@@ -462,6 +487,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    TEST(variables_of_threads_and_elements_of_arrays),
 	    TEST(an_array_without_memory_drops_and_its_memory_comes_back),
+	    TEST(an_array_has_room_for_three),
 	    TEST(texts_come_back_while_one_program_after_the_other_has_an_address),
 	    TEST(a_text_stays_as_long_as_a_program_may_have_its_address),
 	    TEST(values_by_address_may_be_no_address),

@@ -244,8 +244,9 @@ struct clause {
 	struct node *predicate; /* NULL: none */
 	struct node *body;      /* NULL: nothing in it */
 	bool has_body;          /* { } stood there */
-	unsigned times;         /* after checking: how often it reads timestamp */
-	enum { TIME_READ, TIME_KEEP, TIME_KEPT } time; /* see gen_plan_times() */
+#define TIMES 3                 /* timestamp, vtimestamp, walltimestamp */
+	unsigned times[TIMES];  /* after checking: how often it reads each */
+	enum { TIME_READ, TIME_KEEP, TIME_KEPT } time[TIMES]; /* see gen_plan_times() */
 };
 
 /* `inline type name = expression`; with parameters: `inline type name[type a] = …` */

@@ -107,7 +107,7 @@ bool check_is_null(struct node *n);
 struct type *check_held(struct node *n);
 /* The type of argument `number` of all probes of the clause that is checked. */
 struct type *check_argument(struct place at, uint64_t number, const char **xlate);
-/* The clause that is checked uses the variable: counts it, if it is timestamp. */
+/* The clause that is checked uses the variable: counts it, if it is a time. */
 void check_count_time(const struct variable *v);
 struct node *check_clone(const struct node *n);
 /* Counts expansions from 0. */

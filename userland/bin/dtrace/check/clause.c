@@ -144,8 +144,10 @@ check_argument(struct place at, uint64_t number, const char **xlate)
 void
 check_count_time(const struct variable *v)
 {
-	if (current != NULL && v->builtin && v->arg == 0 && v->code == DIF_B_TIMESTAMP)
-		current->times++;
+	unsigned time = v->code - (unsigned)DIF_B_TIMESTAMP;
+
+	if (current != NULL && v->builtin && v->arg == 0 && time < TIMES)
+		current->times[time]++;
 }
 
 /* ---- statements ---- */

@@ -79,13 +79,13 @@ void gen_keys(struct node *keys, const struct member *types, unsigned r);
 /* The number of the DIF variable. */
 uint32_t gen_variable(struct variable *v);
 /*
- * All that a firing reads of timestamp is one value. If clauses that follow each other at the same
- * probes would read it more than once, the first of them keeps it in a variable; this finds these
- * clauses.
+ * All that a firing reads of a time is one value: of timestamp, vtimestamp and walltimestamp. If
+ * clauses that follow each other at the same probes would read one more than once, the first of
+ * them keeps it in a variable; this finds these clauses.
  */
 void gen_plan_times(struct clause *clauses);
-/* The variable in which the time is kept; NULL: it is not. */
-extern struct variable *gen_time;
+/* The variable in which each time is kept; NULL: it is not. */
+extern struct variable *gen_time[TIMES];
 /* Makes the clause's program. */
 void gen_clause(struct clause *c);
 /* Where the recording actions of a statement are kept: gen_clause.c. */

@@ -234,7 +234,7 @@ gen_statements(struct node *n)
 
 /* ---- the time ---- */
 
-struct variable *gen_time;
+struct variable *gen_time[TIMES];
 
 static bool
 same_probes(const struct clause *a, const struct clause *b)
@@ -246,8 +246,8 @@ same_probes(const struct clause *a, const struct clause *b)
 	return x == NULL && y == NULL;
 }
 
-void
-gen_plan_times(struct clause *clauses)
+static void
+plan_time(struct clause *clauses, unsigned time)
 {
 	struct clause *end;
 
@@ -255,27 +255,36 @@ gen_plan_times(struct clause *clauses)
 		unsigned times = 0;
 
 		for (end = c; end != NULL && same_probes(c, end); end = end->next)
-			times += end->times;
+			times += end->times[time];
 		for (struct clause *one = c; times > 1 && one != end; one = one->next)
-			one->time = one == c ? TIME_KEEP : TIME_KEPT;
+			one->time[time] = one == c ? TIME_KEEP : TIME_KEPT;
 	}
 }
 
-static void
-keep_time(const struct clause *c)
+void
+gen_plan_times(struct clause *clauses)
 {
-	static const char name[] = " time"; /* no program can name it */
+	for (unsigned time = 0; time < TIMES; time++)
+		plan_time(clauses, time);
+}
 
-	gen_time = NULL;
-	if (c->time == TIME_READ)
+static void
+keep_time(const struct clause *c, unsigned time)
+{
+	/* No program can name them. */
+	static const char *const names[TIMES] = {" time", " vtime", " walltime"};
+	struct variable *v = NULL;
+
+	if (c->time[time] != TIME_READ) {
+		v = ident_find(SCOPE_THIS, names[time]);
+		if (v == NULL)
+			v = ident_add(SCOPE_THIS, names[time], type_ulong);
+	}
+	gen_time[time] = v;
+	if (c->time[time] != TIME_KEEP)
 		return;
-	gen_time = ident_find(SCOPE_THIS, name);
-	if (gen_time == NULL)
-		gen_time = ident_add(SCOPE_THIS, name, type_ulong);
-	if (c->time == TIME_KEPT)
-		return;
-	gen_insn(DIF_BUILTIN, 1, 0, 0, DIF_B_TIMESTAMP);
-	gen_insn(DIF_STV, 0, 1, 0, (int32_t)gen_variable(gen_time));
+	gen_insn(DIF_BUILTIN, 1, 0, 0, DIF_B_TIMESTAMP + (int32_t)time);
+	gen_insn(DIF_STV, 0, 1, 0, (int32_t)gen_variable(v));
 }
 
 void
@@ -294,7 +303,8 @@ gen_clause(struct clause *c)
 	d.probes = image_text((const char *)probes.data, probes.size);
 	memset(&gen_record, 0, sizeof(gen_record));
 	gen_action_number = 0;
-	keep_time(c);
+	for (unsigned time = 0; time < TIMES; time++)
+		keep_time(c, time);
 	if (c->predicate != NULL)
 		gen_jump(c->predicate, 1, false, &no);
 	gen_statements(c->body);

@@ -158,11 +158,12 @@ void
 gen_load_variable(struct node *n, unsigned r)
 {
 	struct variable *v = n->var;
+	unsigned time = v->code - (unsigned)DIF_B_TIMESTAMP;
 
 	if (v->arg != 0) {
 		gen_insn(DIF_ARG, r, 0, 0, v->arg - 1);
-	} else if (v->builtin && v->code == DIF_B_TIMESTAMP && gen_time != NULL) {
-		gen_insn(DIF_LDV, r, 0, 0, (int32_t)gen_variable(gen_time));
+	} else if (v->builtin && time < TIMES && gen_time[time] != NULL) {
+		gen_insn(DIF_LDV, r, 0, 0, (int32_t)gen_variable(gen_time[time]));
 	} else if (v->builtin) {
 		gen_insn(DIF_BUILTIN, r, 0, 0, (int32_t)v->code);
 	} else {
