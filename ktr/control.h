@@ -134,7 +134,8 @@ int ktr_cpu_init(unsigned cpu);
 unsigned ktr_entries_get(void);
 /**
  * Changes the size of all rings: 4 to 2^24 entries, rounded up to a power of two. The newest
- * entries that fit stay; sequence numbers run on. -EINVAL: out of range. -ENOMEM: the old rings
+ * entries that fit stay, or a few thousand if CPUs record faster than this one copies; sequence
+ * numbers run on. -EINVAL: out of range. -ENOMEM: the old rings
  * stay, nothing is lost.
  */
 int ktr_resize(unsigned entries);
