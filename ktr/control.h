@@ -2,8 +2,10 @@
  * control.h - controlling the log: masks, sites, ring sizes, accounting.
  *
  * Locking: functions that change something take the control lock (ktr_port_lock()) and may sleep.
- * Before threads exist, and after a panic, they may be called in any context. Functions that only
- * read take no lock, unless it is said. Errors are negative errno values.
+ * Before threads exist, they may be called in any context. After a panic, and while a debugger has
+ * stopped the machine, those that switch sites may not, where the port patches code: it would wait
+ * for the CPUs that are stopped. Functions that only read take no lock, unless it is said. Errors
+ * are negative errno values.
  */
 #pragma once
 
