@@ -47,7 +47,7 @@ run(void)
 }
 
 /* SYSCTL_FREE: the getter waits until another variable has been read. */
-static bool free_inside, free_others; /* atomic */
+static bool free_inside, free_others = true; /* atomic */
 
 static bool
 free_is(void *flag)
