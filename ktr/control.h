@@ -2,8 +2,10 @@
  * control.h - controlling the log: masks, sites, ring sizes, accounting.
  *
  * Locking: functions that change something take the control lock (ktr_port_lock()) and may sleep.
- * Before threads exist, and after a panic, they may be called in any context. Functions that only
- * read take no lock, unless it is said. Errors are negative errno values.
+ * Before threads exist, they may be called in any context. After a panic, and while a debugger has
+ * stopped the machine, those that switch sites may not, where the port patches code: it would wait
+ * for the CPUs that are stopped. Functions that only read take no lock, unless it is said. Errors
+ * are negative errno values.
  */
 #pragma once
 
@@ -135,7 +137,8 @@ int ktr_cpu_init(unsigned cpu);
 unsigned ktr_entries_get(void);
 /**
  * Changes the size of all rings: 4 to 2^24 entries, rounded up to a power of two. The newest
- * entries that fit stay; sequence numbers run on. -EINVAL: out of range. -ENOMEM: the old rings
+ * entries that fit stay, or a few thousand if CPUs record faster than this one copies; sequence
+ * numbers run on. -EINVAL: out of range. -ENOMEM: the old rings
  * stay, nothing is lost.
  */
 int ktr_resize(unsigned entries);

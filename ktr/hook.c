@@ -239,7 +239,7 @@ ktr_hook_without(void (*fn)(void *arg), void *arg)
 
 /* ---- functions' probes that nobody wants for now ---- */
 
-uint32_t ktr_functions_asleep, ktr_functions_naps, ktr_functions_owners;
+uint32_t ktr_functions_naps, ktr_functions_owners;
 static const uint64_t *ktr_hook_cpus[KTR_OWNER_MAX]; /* atomic; NULL: the owner never sleeps */
 
 static bool
@@ -258,12 +258,14 @@ void
 ktr_functions_look(void)
 {
 	uintptr_t irq = ktr_port_irq_save(); /* ktr_hook_remove() waits for it */
-	bool asleep;
-	do { /* again, if somebody else has looked, and changed it, meanwhile */
-		asleep = all_sleep();
-		if (__atomic_exchange_n(&ktr_functions_asleep, asleep, __ATOMIC_SEQ_CST) && !asleep)
-			__atomic_fetch_add(&ktr_functions_naps, 1, __ATOMIC_RELAXED);
-	} while (asleep != all_sleep());
+	uint32_t naps = __atomic_load_n(&ktr_functions_naps, __ATOMIC_SEQ_CST);
+	while (all_sleep() != (naps & 1)) {
+		__atomic_compare_exchange_n(&ktr_functions_naps, &naps, naps + 1, false,
+					    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+		/* again: what was seen may have changed before this store, and who changed it has
+		 * looked already */
+		naps = __atomic_load_n(&ktr_functions_naps, __ATOMIC_SEQ_CST);
+	}
 	ktr_port_irq_restore(irq);
 }
 

@@ -95,12 +95,14 @@ uint64_t ktr_hook_refused(unsigned owner);
  */
 void ktr_hook_sleeps(unsigned owner, const uint64_t *cpus);
 /**
- * Finds out whether all owners that have probes of functions sleep, and keeps it in
- * ktr_functions_asleep: then the code of these probes (fbt.S) goes on at once. Any context.
+ * Finds out whether all owners that have functions' probes sleep. Then their code (fbt.S) goes on
+ * at once. Any context.
  */
 void ktr_functions_look(void);
-extern uint32_t ktr_functions_asleep; /* atomic: 0, or 1 */
-/** How often they woke up; hooks have missed the calls and returns before. Any context. */
+/**
+ * How often they fell asleep and woke up: odd while they sleep. One word, so that whoever sees them
+ * awake sees the number of this time. Hooks have missed calls and returns between two numbers.
+ */
 extern uint32_t ktr_functions_naps; /* atomic */
 
 /* For control.c, control lock held. */

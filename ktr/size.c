@@ -13,7 +13,9 @@
 #include "ktr/port.h"
 #include "ktr/ring.h"
 
-#define STATS_TRIES 1000
+#define STATS_TRIES   1000
+#define COPY_PASSES   8 /* over the rings, while CPUs record; each has less to copy than the last */
+#define EXCHANGE_COPY 4096u /* events of a CPU that are copied while all CPUs wait */
 
 static uint32_t ktr_entries = KTR_ENTRIES_DEFAULT; /* [control lock] */
 
@@ -111,7 +113,8 @@ exchange_ring(unsigned cpu)
 	struct ktr_log_cpu *account = &ktr_main.cpu[cpu];
 	uint64_t tail, head;
 	if (ktr_log_window(&ktr_main, cpu, &tail, &head)) {
-		uint64_t first = exchange_copy(cpu, tail, head);
+		bool many = head - size_max(tail, exchange_copied[cpu]) > EXCHANGE_COPY;
+		uint64_t first = exchange_copy(cpu, many ? head - EXCHANGE_COPY : tail, head);
 		uint64_t seen = size_max(tail, account->encoded);
 		uint64_t cleared = account->cleared + (first > seen ? first - seen : 0);
 		/* atomic: the debugger reads it without the lock */
@@ -133,6 +136,35 @@ exchange_all(void *arg)
 		if (exchange_rings[cpu] != NULL)
 			exchange_ring(cpu);
 	ktr_image_refresh();
+}
+
+/* Copies what is not copied yet. False: nothing was left. */
+static bool
+exchange_copy_more(void)
+{
+	bool any = false;
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++) {
+		uint64_t tail, head, before = exchange_copied[cpu];
+		if (exchange_rings[cpu] == NULL || !ktr_log_window(&ktr_main, cpu, &tail, &head))
+			continue;
+		exchange_copy(cpu, tail, head);
+		any |= head > size_max(tail, before);
+	}
+	return any;
+}
+
+/*
+ * CPUs cannot wait until millions of events are copied: these are while they record, again and
+ * again, each time what the last time was long enough for. A little is left while they wait; or
+ * much, if they record faster than one CPU copies: then all but the newest are left out.
+ */
+static void
+exchange_now(void)
+{
+	for (unsigned i = 0; i < COPY_PASSES && exchange_copy_more(); i++)
+		;
+	ktr_port_exchange(exchange_all, NULL);
+	ktr_port_sync(); /* an NMI in a CPU that waited may still use the old ring */
 }
 
 /* The last one first: a simple allocator can take back what it gave last. */
@@ -157,7 +189,7 @@ ktr_cpu_init(unsigned cpu)
 	if (old == NULL || old == &ktr_boot_ring.ring) {
 		exchange_rings[cpu] = ring_alloc(cpu, ktr_entries, true);
 		if (exchange_rings[cpu] != NULL)
-			ktr_port_exchange(exchange_all, NULL);
+			exchange_now();
 		else
 			error = -KTR_ENOMEM;
 		exchange_free();
@@ -180,19 +212,8 @@ ktr_resize(unsigned entries)
 		exchange_rings[cpu] = ring_alloc(cpu, n, true);
 		ok = exchange_rings[cpu] != NULL;
 	}
-	/*
-	 * CPUs cannot wait while millions of events are copied. So events are copied twice while
-	 * CPUs go on recording, the second time only those recorded during the first; and the few
-	 * that are left then, while the CPUs wait.
-	 */
-	for (unsigned i = 0; i < 2 * KTR_PORT_MAXCPU && ok; i++) {
-		unsigned cpu = i % KTR_PORT_MAXCPU;
-		uint64_t tail, head;
-		if (exchange_rings[cpu] != NULL && ktr_log_window(&ktr_main, cpu, &tail, &head))
-			exchange_copy(cpu, tail, head);
-	}
 	if (ok) {
-		ktr_port_exchange(exchange_all, NULL);
+		exchange_now();
 		__atomic_store_n(&ktr_entries, n, __ATOMIC_RELAXED);
 	}
 	exchange_free();

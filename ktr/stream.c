@@ -478,7 +478,7 @@ ktr_stream_pending(const struct ktr_stream *s)
 	return sum;
 }
 
-/* Drops the frames of which nothing was taken. */
+/* Drops the frames of which nothing was taken: their events stand in no frame any more. */
 static void
 stream_cut(struct ktr_stream *s)
 {
@@ -491,6 +491,10 @@ stream_cut(struct ktr_stream *s)
 		end++;
 	for (unsigned i = s->frames_taken; i < s->frame_count && s->frames[i].end <= end; i++)
 		count_frame(&s->cpu[s->frames[i].cpu].made, &s->frames[i]);
+	for (unsigned cpu = 0; cpu < KTR_PORT_MAXCPU; cpu++)
+		if (s->cpu[cpu].exists)
+			__atomic_store_n(&s->log->cpu[cpu].encoded, s->cpu[cpu].made.next,
+					 __ATOMIC_RELAXED);
 	e->total -= e->out_len - end;
 	e->out_len = end;
 	if (e->total < s->start_end)

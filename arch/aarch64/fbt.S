@@ -18,9 +18,9 @@
 
 	/* Jumps unless all owners of such probes sleep (ktr/hook.h). */
 	.macro FBT_IF_AWAKE to
-	adrp x16, ktr_functions_asleep
-	ldr w16, [x16, :lo12:ktr_functions_asleep]
-	cbz w16, \to
+	adrp x16, ktr_functions_naps
+	ldr w16, [x16, :lo12:ktr_functions_naps]
+	tbz w16, #0, \to
 	.endm
 
 	/* Makes a frame of so many bytes. */

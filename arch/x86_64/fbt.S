@@ -30,8 +30,8 @@
 
 	/* Jumps unless all owners of such probes sleep (ktr/hook.h). */
 	.macro FBT_IF_AWAKE to
-	cmpl $0, ktr_functions_asleep(%rip)
-	je \to
+	testb $1, ktr_functions_naps(%rip)
+	jz \to
 	.endm
 
 	/* Sets rax to the offset of the stub's record from __start_fbt_patch. */

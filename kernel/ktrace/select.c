@@ -103,28 +103,30 @@ ktrace_hook_init(void)
 	return owner < 0 ? -EAGAIN : 0;
 }
 
-/* Probes by the kinds of records that need them. The first row: whatever is traced. */
-static const struct {
-	uint32_t facs;
-	const char *probes;
-} needs[] = {
-    {KTRFAC_MASK, "syscall:::,proc:::exit,sched:::on-cpu"},
-    {KTRFAC_NAMEI, "vfs:namei:lookup:entry,proc:::exec"},
-    {KTRFAC_GENIO, "vfs:::read,vfs:::write"},
-    {KTRFAC_PSIG, "proc:::signal-handle"},
-    {KTRFAC_CSW, "sched:::off-cpu"},
-    {KTRFAC_FAULT, "ktr::fault_serve:page-fault"},
-    {KTRFAC_FAULTEND, "ktr::fault_serve:page-fault-exit"},
+/* Kinds that have probes of their own; what all need is on while anything is traced. */
+#define OWN_PROBES \
+	(KTRFAC_NAMEI | KTRFAC_GENIO | KTRFAC_PSIG | KTRFAC_CSW | KTRFAC_FAULT | KTRFAC_FAULTEND)
+
+/* Kinds of records that need a probe, by what the hook does there. */
+static const uint32_t needs[] = {
+    [CALL] = KTRFAC_MASK,   [RETURN] = KTRFAC_MASK,        [NAME] = KTRFAC_NAMEI,
+    [EXEC] = KTRFAC_NAMEI,  [READ] = KTRFAC_GENIO,         [WRITE] = KTRFAC_GENIO,
+    [SIGNAL] = KTRFAC_PSIG, [OFF_CPU] = KTRFAC_CSW,        [ON_CPU] = KTRFAC_MASK,
+    [FAULT] = KTRFAC_FAULT, [FAULT_END] = KTRFAC_FAULTEND, [EXIT] = KTRFAC_MASK,
 };
 
+static bool
+ktrace_site_wanted(const struct ktr_site *site, void *facs)
+{
+	return (*(uint32_t *)facs & needs[ktrace_actions[ktr_site_number(site)].what]) != 0;
+}
+
+/* All at once: whoever is traced may ask for it again and again, and each change of the kernel's
+ * code interrupts all CPUs. */
 void
 ktrace_hook_select(uint32_t facs)
 {
-	for (unsigned i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
-		bool want = (facs & needs[i].facs) != 0, have = (selected & needs[i].facs) != 0;
-
-		if (want != have)
-			ktr_select((unsigned)owner, needs[i].probes, want, NULL, NULL, 0);
-	}
+	if (((facs ^ selected) & OWN_PROBES) != 0 || (facs != 0) != (selected != 0))
+		ktr_select_all((unsigned)owner, ktrace_site_wanted, &facs);
 	selected = facs;
 }

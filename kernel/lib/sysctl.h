@@ -6,7 +6,8 @@
  * static int hz = 100;
  *   SYSCTL_INT(kern_hz, "kern.hz", SYSCTL_TUN, &hz, 10, 1000, "clock ticks a second");
  *
- * Functions run in thread context with the sysctl mutex held. There are two exceptions. A loader
+ * Functions run in thread context with the sysctl mutex held, unless SYSCTL_FREE is given. Who
+ * holds it keeps all users from all other variables. There are two more exceptions. A loader
  * parameter sets its variable before there are threads, and before the heap unless SYSCTL_LATE is
  * given. At the debugger's prompt value() and get() run on a stopped machine.
  */
@@ -19,6 +20,7 @@
 #define SYSCTL_WR   1 /* may be written at run time */
 #define SYSCTL_TUN  2 /* may be set by a loader parameter */
 #define SYSCTL_LATE 4 /* apply the loader parameter when heap and threads exist, not at once */
+#define SYSCTL_FREE 8 /* its functions take long, or wait; they lock what they need */
 
 enum sysctl_type { SYSCTL_TYPE_INT, SYSCTL_TYPE_U64, SYSCTL_TYPE_TEXT };
 

@@ -406,38 +406,30 @@ eprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	return error != 0 ? error : *made != NULL ? 0 : -ENOMEM;
 }
 
+/* Adds the probe *made, or one that it makes. */
 static int
-add_parsed(const struct kdefinition *d, const char *text, char *err, size_t errlen)
+add_parsed(const struct kdefinition *d, const char *text, struct ktold *told, struct kprobe *made)
 {
-	static int (*const makers[])(const struct kdefinition *d, const char *text, struct ktold *t,
-				     struct kprobe **made) = {
-	    [KPROBE_KERNEL] = kprobe_make,
-	    [KPROBE_USER] = uprobe_make,
-	    [KPROBE_AT_EVENT] = eprobe_make,
-	};
-	struct kprobe *k = NULL, *event;
-	struct ktold told = {.err = err, .errlen = errlen};
+	struct kprobe *k = made, *event = kprobe_event_find(d->group, d->name);
 	int error = 0;
 
-	event = kprobe_event_find(d->group, d->name);
 	if (event != NULL)
-		error = kprobe_event_check(event, d, text, &told);
+		error = kprobe_event_check(event, d, text, told);
 	else if (kprobe_name_taken != NULL && kprobe_name_taken(d->group, d->name))
-		error = (snprintf(err, errlen, "there is an event \"%s/%s\" already", d->group,
-				  d->name),
+		error = (snprintf(told->err, told->errlen, "there is an event \"%s/%s\" already",
+				  d->group, d->name),
 			 -EEXIST);
-	if (error != 0)
-		return error;
-	told.at = d->place_at;
-	error = makers[d->kind](d, text, &told, &k);
-	if (error != 0)
-		return error;
-	if (event != NULL)
+	told->at = d->place_at;
+	if (error == 0 && k == NULL)
+		error = d->kind == KPROBE_KERNEL ? kprobe_make(d, text, told, &k)
+						 : eprobe_make(d, text, told, &k);
+	if (error == 0 && event != NULL)
 		k->site = event->site;
-	else
-		error = kprobe_make_site(k, err, errlen);
+	else if (error == 0)
+		error = kprobe_make_site(k, told->err, told->errlen);
 	if (error != 0) {
-		kprobe_free(k);
+		if (k != NULL)
+			kprobe_free(k);
 		return error;
 	}
 	list_append(&kprobes, &k->link);
@@ -447,29 +439,32 @@ add_parsed(const struct kdefinition *d, const char *text, char *err, size_t errl
 	return 0;
 }
 
-static int
-kprobe_add_text(const char *text, enum kprobe_kind kind, char *err, size_t errlen)
-{
-	struct kdefinition *d = kmalloc(sizeof(*d)); /* it is large */
-	int error = -ENOMEM;
-
-	if (d != NULL)
-		error = kprobe_parse(text, kind, d, err, errlen);
-	if (error == 0)
-		error = add_parsed(d, text, err, errlen);
-	kfree(d);
-	return error;
-}
-
 int
 kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t errlen)
 {
-	int error;
+	struct kdefinition *d = kmalloc(sizeof(*d)); /* it is large */
+	struct ktold told = {.err = err, .errlen = errlen};
+	struct kprobe *k = NULL;
+	int error = -ENOMEM;
 
 	err[0] = '\0';
-	ktr_port_lock();
-	error = kprobe_add_text(definition, kind, err, errlen);
+	if (kind != KPROBE_USER)
+		ktr_port_lock();
+	if (d != NULL)
+		error = kprobe_parse(definition, kind, d, err, errlen);
+	if (kind == KPROBE_USER) {
+		/* reads the file, which may take long: without the lock */
+		if (error == 0) {
+			told.at = d->place_at;
+			error = uprobe_make(d, definition, &told, &k);
+			told.at = 0;
+		}
+		ktr_port_lock();
+	}
+	if (error == 0)
+		error = add_parsed(d, definition, &told, k);
 	ktr_port_unlock();
+	kfree(d);
 	if (error == -ENOMEM && err[0] == '\0')
 		snprintf(err, errlen, "no memory for a probe");
 	return error;

@@ -224,7 +224,8 @@ bool kplace_prepare(struct place *p);
 void kplace_release(struct place *p);
 /* Counts the returns of a function, and fills in as many places if that is not NULL. */
 unsigned kplace_returns(uintptr_t function, struct place *places);
-/* Makes a uprobe without its site; frees a probe that has none. Control lock. */
+/* Makes a uprobe without its site: reads its file, without the control lock. Frees a probe that has
+ * none: control lock, unless nobody has seen it. */
 int uprobe_make(const struct kdefinition *d, const char *text, struct ktold *t,
 		struct kprobe **made);
 void kprobe_free(struct kprobe *k);

@@ -1,6 +1,6 @@
 /*
  * uprobe_pid.c - probes in one process, with names of their own: D's provider pid. They are not
- * among those of uprobe_events. Locking: the control lock.
+ * among those of uprobe_events. Locking: the control lock, but not while files are read.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/vfs.h"
@@ -12,6 +12,9 @@
 #include "ktr/dynamic.h"
 #include "ktr/port.h"
 #include "ktr/probe.h"
+
+#define UPROBE_IN_TEXT 512        /* of a definition, with NUL */
+#define FUNCTION_MAX   (1u << 20) /* longer ones have probes at their entry only */
 
 /* What D has as arguments: those of the function; 0 and the value that it returns. */
 static const char *const fetches[] = {[UPROBE_ENTRY] = " $arg1 $arg2 $arg3 $arg4 $arg5 $arg6",
@@ -47,6 +50,8 @@ is_boundary(struct vnode *vn, uint64_t start, uint64_t offset)
 	uint8_t code[ARCH_INSN_MAX] = {0};
 	size_t size = 1;
 
+	if (offset - start > FUNCTION_MAX)
+		return false;
 	while (start < offset && size != 0) {
 		if (vnode_read(vn, code, sizeof(code), start) <= 0)
 			return false;
@@ -87,61 +92,74 @@ uprobe_in_other(const struct ktr_site *site, const struct kprobe *all)
 	return false;
 }
 
+/* The probe's definition. False: it is too long. */
+static bool
+uprobe_in_text(const struct uprobe_in *in, char *text, size_t size)
+{
+	return (size_t)snprintf(text, size, "%c %s:%#lx%s", in->kind == UPROBE_RETURN ? 'r' : 'p',
+				in->path, in->offset, fetches[in->kind]) < size;
+}
+
+/* Makes the probe, without its site. It reads the file, which may take long: without the lock. */
 static int
-uprobe_pid_make(const struct uprobe_in *in, struct kdefinition *def, struct kprobe **to, char *err,
-		size_t errlen)
+uprobe_in_make(const struct uprobe_in *in, const char *text, struct kdefinition *def,
+	       struct kprobe **made, char *err, size_t errlen)
 {
 	struct ktold told = {.err = err, .errlen = errlen};
-	struct kprobe *k;
-	char text[512], words[sizeof(text)];
+	char words[UPROBE_IN_TEXT];
 	int error;
 
-	if ((size_t)snprintf(text, sizeof(text), "%c %s:%#lx%s",
-			     in->kind == UPROBE_RETURN ? 'r' : 'p', in->path, in->offset,
-			     fetches[in->kind]) >= sizeof(text))
-		return -ENAMETOOLONG;
-	if (uprobe_in_is_there(in, text, *to))
-		return 0;
 	strlcpy(words, text, sizeof(words));
 	for (char *c = words + 2; c < words + 2 + strlen(in->path); c++)
 		if (*c == ' ') /* in the language of definitions, it would end the path */
 			*c = '_';
 	error = kprobe_parse(words, KPROBE_USER, def, err, errlen);
 	if (error == 0)
-		error = uprobe_make(def, text, &told, &k);
-	if (error != 0)
-		return error;
-	if (!is_boundary(k->user.vn, in->start, in->offset)) {
+		error = uprobe_make(def, text, &told, made);
+	if (error == 0 && !is_boundary((*made)->user.vn, in->start, in->offset)) {
 		snprintf(err, errlen, "no instruction begins there");
-		kprobe_free(k);
-		return -EINVAL;
+		kprobe_free(*made);
+		error = -EINVAL;
 	}
-	k->user.pid = in->pid;
-	k->user.entry = in->kind == UPROBE_ENTRY;
-	k->site = uprobe_make_site(in, def, err, errlen);
-	if (k->site == NULL) {
-		kprobe_free(k);
-		return -ENOSPC;
-	}
-	list_append(&kprobes, &k->link);
-	k->user.mine = *to;
-	*to = k;
-	return 0;
+	return error;
 }
 
 int
 uprobe_in_add(const struct uprobe_in *in, struct kprobe **to, char *err, size_t errlen)
 {
+	struct kdefinition *def;
+	char text[UPROBE_IN_TEXT];
+	struct kprobe *k;
+	bool there;
 	int error;
 
-	struct kdefinition *def = kmalloc(sizeof(*def)); /* it is large */
-
 	err[0] = '\0';
+	if (!uprobe_in_text(in, text, sizeof(text)))
+		return -ENAMETOOLONG;
+	ktr_port_lock();
+	there = uprobe_in_is_there(in, text, *to);
+	ktr_port_unlock();
+	if (there)
+		return 0;
+	def = kmalloc(sizeof(*def)); /* it is large */
 	if (def == NULL)
 		return -ENOMEM;
-	ktr_port_lock();
-	error = uprobe_pid_make(in, def, to, err, errlen);
-	ktr_port_unlock();
+	error = uprobe_in_make(in, text, def, &k, err, errlen);
+	if (error == 0) {
+		ktr_port_lock();
+		k->user.pid = in->pid;
+		k->user.entry = in->kind == UPROBE_ENTRY;
+		k->site = uprobe_make_site(in, def, err, errlen);
+		if (k->site != NULL) {
+			list_append(&kprobes, &k->link);
+			k->user.mine = *to;
+			*to = k;
+		} else {
+			kprobe_free(k);
+			error = -ENOSPC;
+		}
+		ktr_port_unlock();
+	}
 	kfree(def);
 	return error;
 }

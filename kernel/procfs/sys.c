@@ -2,6 +2,7 @@
  * sys.c - /proc/sys: the sysctls. Each part of a name is a directory, or the file.
  * Locking: that of the sysctls (registry.c).
  */
+#include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
@@ -23,8 +24,9 @@ static int
 value_store(const struct procfs_node *n, char *text)
 {
 	char err[256];
+	int error = sysctl_set_text(n->text, text, err, sizeof(err));
 
-	return sysctl_set_text(n->text, text, err, sizeof(err));
+	return error == -ERANGE ? -EINVAL : error; /* as Linux has it here */
 }
 
 static const struct procfs_file readable = {.mode = S_IFREG | 0444, .show = value_show};

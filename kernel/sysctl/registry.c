@@ -5,7 +5,8 @@
  * them one by one. Names are unique.
  *
  * Locking: sysctl_lock, a mutex, is held around every sysctl's function once threads exist
- * (sysctl_start()). Such a function may use another sysctl: the lock is then held already.
+ * (sysctl_start()), unless it has SYSCTL_FREE. Such a function may use another sysctl: the lock is
+ * then held already.
  */
 #include "kernel/sysctl/registry.h"
 
@@ -28,11 +29,12 @@ sysctl_start(void)
 	sysctl_threads = true;
 }
 
-/* Takes the lock unless this thread has it or no threads exist. True: the caller must unlock. */
+/* Takes the lock unless the sysctl does without, this thread has it, or no threads exist. True: the
+ * caller must unlock. */
 static bool
-sysctl_enter(void)
+sysctl_enter(const struct sysctl *s)
 {
-	if (!sysctl_threads || mutex_held(&sysctl_lock))
+	if ((s->flags & SYSCTL_FREE) != 0 || !sysctl_threads || mutex_held(&sysctl_lock))
 		return false;
 	mutex_lock(&sysctl_lock);
 	return true;
@@ -89,7 +91,7 @@ sysctl_print(const struct sysctl *s, struct sbuf *out)
 void
 sysctl_get_text(const struct sysctl *s, struct sbuf *out)
 {
-	bool locked = sysctl_enter();
+	bool locked = sysctl_enter(s);
 
 	CTR1(KTR_SUBSYS, "sysctl get: name %s", s->name);
 	sysctl_print(s, out);
@@ -108,7 +110,7 @@ sysctl_apply(const struct sysctl *s, const char *val, char *err, size_t errlen)
 			 SYSCTL_VALUE_MAX);
 		return -EINVAL;
 	}
-	locked = sysctl_enter();
+	locked = sysctl_enter(s);
 	if (s->set != NULL)
 		error = s->set(s, text, err, errlen);
 	else

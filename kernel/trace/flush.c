@@ -7,11 +7,15 @@
  * slow disk may make a piece wait, and who changes the flush with it. The thread's
  * own events are refused (ktr_suppress), but for its switches.
  *
+ * The thread also ends a stream: whoever switches the flush off waits until it has. On a line that
+ * takes nothing that is a second or more, in a signal's reach and with no lock but flush.change.
+ *
  * Only events that the sink has taken count as delivered, and at the end of a stream those that the
  * line still has. Others are in the ring for the next stream, or count as overwritten.
  *
- * Locking: [l] flush.lock, a sleep mutex, taken before ktr's control lock. After a panic, and in
- * the debugger, only one CPU runs and no lock is taken.
+ * Locking: [l] flush.lock, a sleep mutex, taken before ktr's control lock; before it flush.change,
+ * by who changes the flush. After a panic, and in the debugger, only one CPU runs and no lock is
+ * taken.
  */
 #include "kernel/trace/flush.h"
 
@@ -22,6 +26,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/sched/mutex.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/stop.h"
@@ -33,15 +38,24 @@
 #include "ktr/stream.h"
 
 #define FLUSH_PIECE      4096u /* with the lock held once: bytes after which no more are written */
-#define FINISH_TRY_NS    100000ull /* between two tries at a busy line */
+#define FINISH_TRY_NS    100000ull /* between two tries at a busy line, in a stopped machine */
 #define FINISH_STALL     10000u  /* failed tries in a row after which a line is dead: 1 s or more */
 #define FINISH_TRIES     600000u /* failed tries in all: one minute or more */
-#define SLEEP_TRIES      10u     /* for so many a thread sleeps, which waits for its CPU, too */
+#define SLEEP_TRIES      10u /* one of the thread's, which sleeps so long and waits for its CPU */
 #define FLUSH_DEPTH_INIT 1024
 
+/* How far the end of the stream is. */
+struct flush_end {
+	bool asked, closed, whole; /* it is to end; it was closed; with all events */
+	unsigned passes;           /* that are over */
+	unsigned stalled, tries;   /* failed ones, since the line last took something, and all */
+};
+
 static struct {
-	struct mutex lock;
+	struct mutex change, lock;
 	bool on;                /* [l] written; read anywhere */
+	struct flush_end end;   /* [l] */
+	struct cond ended;      /* [l] */
 	bool said;              /* [l] that events are lost */
 	struct trace_sink sink; /* [l] */
 	uint8_t *buf;           /* [l] the stream's, size bytes; NULL before the first use */
@@ -51,7 +65,9 @@ static struct {
 	uint64_t base_lost;     /* [l] events lost before it began */
 	char path[TRACE_PATH_MAX]; /* [l] empty: the machine's line to the host */
 	struct ktr_stream stream;  /* [l] */
-} flush = {.lock = MUTEX_INIT("ktr flush"), .depth = FLUSH_DEPTH_INIT};
+} flush = {.change = MUTEX_INIT("ktr flush change"),
+	   .lock = MUTEX_INIT("ktr flush"),
+	   .depth = FLUSH_DEPTH_INIT};
 
 static void
 flush_sums(uint64_t *failed, uint64_t *lost)
@@ -79,6 +95,13 @@ flush_failed(void)
 
 	flush_sums(&failed, &lost);
 	return failed - flush.base_failed;
+}
+
+/* [l] */
+static const char *
+flush_file(void)
+{
+	return flush.path[0] != '\0' ? flush.path : trace_sink_default();
 }
 
 /* Prints a message when events are lost for the first time since enabling. Lock held. */
@@ -123,69 +146,133 @@ flush_write(void)
 	return FLUSH_MORE;
 }
 
-/* Failed tries at a busy line: since it last took something, and all. */
-struct flush_tries {
-	unsigned stalled, all;
-};
-
 /*
- * Waits before the next try at a busy line. False: it is dead, or its time is up. Tries are counted
- * instead of time, because the debugger or the scheduler may stop this thread at any point, and
- * time in which the line was not tried must not count.
+ * Writes a piece of what had been recorded when the stream was to end: the rest of the current
+ * pass, and one more pass. It does not go on until the rings are empty, since writing may itself
+ * make events. FLUSH_IDLE: all is written. FLUSH_FAILED: the sink failed, is dead, or its time is
+ * up. Tries are counted instead of time, because the debugger or the scheduler may stop this thread
+ * at any point, and time in which the line was not tried must not count. Lock held, or machine
+ * stopped.
  */
-static bool
-flush_try_again(struct flush_tries *t)
-{
-	unsigned tries = stop_inside() ? 1 : SLEEP_TRIES;
-
-	if (tries == 1)
-		clock_delay_ns(FINISH_TRY_NS);
-	else /* more often, its switches would be more than the line takes */
-		thread_sleep_ns(tries * FINISH_TRY_NS, 0, "ktrline");
-	t->stalled += tries;
-	t->all += tries;
-	return t->stalled < FINISH_STALL && t->all < FINISH_TRIES;
-}
-
-/*
- * Writes what had been recorded when it was called: the rest of the current pass, and one more
- * pass. It does not go on until the rings are empty, since writing may itself make events. False:
- * the sink failed, is dead, or its time is up. Lock held, or machine stopped.
- */
-static bool
+static enum flush_result
 flush_drain(void)
 {
-	struct flush_tries tries = {0};
+	struct flush_end *e = &flush.end;
+	enum flush_result r = flush_write();
 
-	for (unsigned passes = 0; passes < 2;) {
-		enum flush_result r = flush_write();
+	if (r == FLUSH_BUSY) {
+		unsigned tries = stop_inside() ? 1 : SLEEP_TRIES;
 
-		if (r == FLUSH_FAILED || (r == FLUSH_BUSY && !flush_try_again(&tries)))
-			return false;
-		if (r != FLUSH_BUSY)
-			tries.stalled = 0;
-		passes += r == FLUSH_IDLE;
+		e->stalled += tries;
+		e->tries += tries;
+		return e->stalled < FINISH_STALL && e->tries < FINISH_TRIES ? r : FLUSH_FAILED;
 	}
-	return true;
+	e->stalled = 0;
+	e->passes += r == FLUSH_IDLE;
+	return r == FLUSH_IDLE && e->passes < 2 ? FLUSH_MORE : r;
 }
 
-/* Ends the stream; one that could not be written in full says so. Lock held, or machine stopped. */
+/* Closes the stream; one that could not be written in full says so. Lock held, or machine stopped.
+ */
 static void
-flush_end(void)
+flush_close(bool whole)
 {
-	bool whole = flush_drain();
-
-	CTR3(KTR_SUBSYS, "ktr flush off: whole %d written %lu failed %lu", whole, flush_written(),
-	     flush_failed());
 	if (!whole) /* else the stream would drop frames that the line may yet send */
 		trace_sink_let_go(&flush.sink, &flush.stream);
 	ktr_stream_close(&flush.stream, !whole);
 	if (!whole)
 		pr_warn("ktr: %s did not take %llu events\n", flush_file(),
 			(unsigned long long)ktr_stream_pending(&flush.stream));
-	/* Finishes a frame that is half written, and writes the END frame. */
-	flush_drain();
+	/* What remains: a frame that is half written, and the END frame. */
+	flush.end = (struct flush_end){.asked = true, .closed = true, .whole = whole};
+}
+
+/* A step to the end of the stream. FLUSH_IDLE: it has ended. Lock held, or machine stopped. */
+static enum flush_result
+flush_end_step(void)
+{
+	enum flush_result r = flush_drain();
+
+	if (r == FLUSH_BUSY)
+		return FLUSH_ENDING;
+	if (r == FLUSH_MORE)
+		return r;
+	if (flush.end.closed)
+		return FLUSH_IDLE;
+	flush_close(r == FLUSH_IDLE);
+	return FLUSH_MORE;
+}
+
+/* The thread does not use the sink any more. Lock held. */
+static void
+flush_off(void)
+{
 	flush.on = false;
+	trace_sink_close(&flush.sink);
+	cond_broadcast(&flush.ended);
+}
+
+/* What the thread does next. Lock held. */
+static enum flush_result
+flush_step(void)
+{
+	enum flush_result r = FLUSH_IDLE;
+
+	if (flush.on && flush.end.asked) {
+		r = flush_end_step();
+		if (r == FLUSH_IDLE)
+			flush_off();
+	} else if (flush.on) {
+		ktr_stream_limit(&flush.stream, flush_max());
+		r = flush_write();
+		flush_say_losses();
+		if (r == FLUSH_FAILED) {
+			pr_warn("ktr: %s does not take the stream any more; the flush ends\n",
+				flush_file());
+			ktr_stream_close(&flush.stream, true);
+			flush_off();
+		} else if (flush_max() != 0 && flush_written() >= flush_max()) {
+			flush.end = (struct flush_end){.asked = true};
+			r = FLUSH_MORE;
+		}
+	}
+	return r;
+}
+
+/* The thread itself, which makes what the debugger was asked to (the hooks flush_pass), goes on
+ * with the stream until it ends. Lock held. */
+static void
+flush_go_on(void)
+{
+	if (flush_step() != FLUSH_ENDING)
+		return;
+	mutex_unlock(&flush.lock);
+	thread_sleep_ns(SLEEP_TRIES * FINISH_TRY_NS, 0, "ktrline");
+	mutex_lock(&flush.lock);
+}
+
+/* Lets the thread end the stream, and waits for it without the lock, which is held. -EINTR: it ends
+ * later. */
+static int
+flush_stop(int flags)
+{
+	bool was_on = flush.on;
+	int error = 0;
+
+	while (flush.on && error == 0) {
+		if (!flush.end.asked)
+			flush.end = (struct flush_end){.asked = true};
+		flush_kick();
+		if (flush_is_thread())
+			flush_go_on();
+		else
+			error =
+			    cond_wait(&flush.ended, &flush.lock, "ktrend", flags, DEADLINE_NEVER);
+	}
+	if (was_on && !flush.on)
+		CTR3(KTR_SUBSYS, "ktr flush off: whole %d written %lu failed %lu", flush.end.whole,
+		     flush_written(), flush_failed());
+	return error;
 }
 
 /* Bytes for so many entries, which take less when they are encoded, and for what describes them. */
@@ -197,13 +284,14 @@ buffer_size(unsigned entries)
 	return size > KTR_ENCODER_OUT ? size : KTR_ENCODER_OUT;
 }
 
-/* Opens the sink, and begins a stream in it. Lock held. */
+/* Opens the sink, and begins a stream in it. flush.change and the lock held. */
 static int
 flush_begin(const char *path)
 {
-	struct trace_sink sink;
+	struct trace_sink sink = {0};
 	uint8_t *buf = flush.buf;
-	size_t size = buffer_size(flush.depth);
+	unsigned depth = flush_depth();
+	size_t size = buffer_size(depth);
 	int error;
 
 	if (buf == NULL || flush.size != size) {
@@ -212,26 +300,27 @@ flush_begin(const char *path)
 			return -ENOMEM;
 	}
 	error = trace_sink_open(&sink, path);
+	if (error == 0)
+		error = flush_stop(SLEEP_INTR);
 	if (error < 0) {
+		trace_sink_close(&sink);
 		if (buf != flush.buf)
 			kmap_free(buf);
 		return error;
 	}
-	if (flush.on)
-		flush_end();
-	trace_sink_close(&flush.sink);
 	if (buf != flush.buf && flush.buf != NULL)
 		kmap_free(flush.buf);
 	flush.buf = buf;
 	flush.size = size;
 	flush.sink = sink;
-	flush_sums(&flush.base_failed, &flush.base_lost);
 	flush.said = false;
+	flush.end = (struct flush_end){0};
 	ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT);
+	flush_sums(&flush.base_failed, &flush.base_lost);
 	ktr_stream_buffer(&flush.stream, flush.buf, flush.size);
 	flush.on = true;
 	flush_kick();
-	CTR2(KTR_SUBSYS, "ktr flush on: file %s depth %u", ktr_intern(path), flush.depth);
+	CTR2(KTR_SUBSYS, "ktr flush on: file %s depth %u", ktr_intern(path), depth);
 	return 0;
 }
 
@@ -240,14 +329,14 @@ flush_set_enabled(bool on)
 {
 	int error = 0;
 
+	mutex_lock(&flush.change);
 	mutex_lock(&flush.lock);
-	if (on && !flush.on) {
+	if (!on)
+		error = flush_stop(SLEEP_INTR);
+	else if (!flush.on || flush.end.asked)
 		error = flush_begin(flush_file());
-	} else if (!on && flush.on) {
-		flush_end();
-		trace_sink_close(&flush.sink);
-	}
 	mutex_unlock(&flush.lock);
+	mutex_unlock(&flush.change);
 	return error;
 }
 
@@ -280,18 +369,26 @@ flush_set_file(const char *path)
 		strlcpy(flush.path, path, sizeof(flush.path));
 		return 0;
 	}
+	mutex_lock(&flush.change);
 	mutex_lock(&flush.lock);
 	error = flush.on ? flush_begin(path) : flush_try_file(path);
 	if (error == 0)
 		strlcpy(flush.path, path, sizeof(flush.path));
 	mutex_unlock(&flush.lock);
+	mutex_unlock(&flush.change);
 	return error;
 }
 
-const char *
-flush_file(void)
+void
+flush_get_file(char path[TRACE_PATH_MAX])
 {
-	return flush.path[0] != '\0' ? flush.path : trace_sink_default();
+	bool lock = curthread() != NULL && !stop_inside();
+
+	if (lock)
+		mutex_lock(&flush.lock);
+	strlcpy(path, flush_file(), TRACE_PATH_MAX);
+	if (lock)
+		mutex_unlock(&flush.lock);
 }
 
 void
@@ -309,23 +406,10 @@ flush_depth(void)
 enum flush_result
 flush_work(void)
 {
-	enum flush_result r = FLUSH_IDLE;
+	enum flush_result r;
 
 	mutex_lock(&flush.lock);
-	if (flush.on) {
-		ktr_stream_limit(&flush.stream, flush_max());
-		r = flush_write();
-		flush_say_losses();
-		if (r == FLUSH_FAILED) {
-			pr_warn("ktr: %s does not take the stream any more; the flush ends\n",
-				flush_file());
-			flush.on = false;
-			trace_sink_close(&flush.sink);
-		} else if (flush_max() != 0 && flush_written() >= flush_max()) {
-			flush_end();
-			trace_sink_close(&flush.sink);
-		}
-	}
+	r = flush_step();
 	mutex_unlock(&flush.lock);
 	return r;
 }
@@ -341,8 +425,7 @@ ktr_flush_finish(void)
 		/* No more events, so that nothing is missing after the END frame. */
 		ktr_cpumask_set(0);
 		mutex_lock(&flush.lock);
-		if (flush.on)
-			flush_end();
+		flush_stop(0);
 		mutex_unlock(&flush.lock);
 		return;
 	}
@@ -352,7 +435,11 @@ ktr_flush_finish(void)
 	/* The flush thread was stopped while it made frames: make these again, in a new stream. */
 	if (__atomic_load_n(&flush.stream.making, __ATOMIC_ACQUIRE))
 		ktr_stream_open(&flush.stream, KTR_STREAM_ACCOUNT | KTR_STREAM_STOPPED);
-	flush_end();
+	flush.end = (struct flush_end){.asked = true};
+	for (enum flush_result r; (r = flush_end_step()) != FLUSH_IDLE;)
+		if (r == FLUSH_ENDING)
+			clock_delay_ns(FINISH_TRY_NS);
+	flush.on = false;
 }
 
 HOOK(shutdown, ktr_flush_finish);

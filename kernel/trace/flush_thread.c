@@ -18,11 +18,12 @@
 #include "ktr/ring.h"
 
 #define FLUSH_PERIOD_NS 50000000ull /* between passes, when no ring fills */
-#define FLUSH_WAIT_MIN  1000000ull  /* for a busy line, doubled up to */
+#define FLUSH_WAIT_MIN  1000000ull  /* for a busy line; while the stream goes on, doubled up to */
 #define FLUSH_WAIT_MAX  100000000ull
 
 HOOK_LIST(flush_pass);
 
+static struct thread *flusher;
 static bool sleeping;       /* the thread waits to be woken */
 static bool kick;           /* wake it at the next tick */
 static uint64_t max_events; /* that are written; 0: no end */
@@ -45,6 +46,12 @@ flush_kick(void)
 	__atomic_store_n(&kick, true, __ATOMIC_RELEASE);
 }
 
+bool
+flush_is_thread(void)
+{
+	return curthread() == flusher;
+}
+
 static void
 flush_thread(void *arg)
 {
@@ -61,7 +68,10 @@ flush_thread(void *arg)
 			busy_ns = FLUSH_WAIT_MIN;
 			continue;
 		}
-		if (r == FLUSH_BUSY) {
+		if (r == FLUSH_ENDING)
+			busy_ns = FLUSH_WAIT_MIN; /* more often, its switches would be more than the
+						     line takes */
+		if (r == FLUSH_BUSY || r == FLUSH_ENDING) {
 			thread_sleep_ns(busy_ns, 0, "ktrline");
 			busy_ns = busy_ns * 2 < FLUSH_WAIT_MAX ? busy_ns * 2 : FLUSH_WAIT_MAX;
 			continue;
@@ -113,5 +123,6 @@ ktr_trace_init(void)
 	if (t == NULL)
 		panic("ktr: no memory for the flush thread");
 	t->ktr_suppress = true;
+	flusher = t;
 	wake_up_new_task(t);
 }

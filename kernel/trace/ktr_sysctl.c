@@ -127,14 +127,20 @@ classes_get(const struct sysctl *s, struct sbuf *out)
 	}
 }
 
-/* Names of the owners that want a site on, with commas; "-" when none does. Control lock. */
+/*
+ * Names of the owners that want a site on, with commas; "-" when none does. The lock is taken for
+ * each site, since anybody may print all of them, all the time: nobody waits long.
+ */
 static void
 print_owners(uint32_t owners, struct sbuf *out)
 {
 	const char *comma = "";
 
-	if (owners == 0)
+	if (owners == 0) {
 		sbuf_putc(out, '-');
+		return;
+	}
+	ktr_port_lock(); /* so that no owner goes meanwhile */
 	for (unsigned n = 0; n < KTR_OWNER_MAX; n++) {
 		const char *name = ktr_owner_name(n);
 
@@ -143,6 +149,7 @@ print_owners(uint32_t owners, struct sbuf *out)
 		sbuf_printf(out, "%s%s", comma, name != NULL ? name : "?");
 		comma = ",";
 	}
+	ktr_port_unlock();
 }
 
 /* As in C source: the formats of the graph macros have quotes. */
@@ -164,7 +171,6 @@ print_quoted(const char *text, struct sbuf *out)
 static void
 sites_get(const struct sysctl *s, struct sbuf *out)
 {
-	ktr_port_lock(); /* so that no owner goes meanwhile */
 	sbuf_puts(out, "id state owners class file:line function format");
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
@@ -179,7 +185,6 @@ sites_get(const struct sysctl *s, struct sbuf *out)
 		sbuf_printf(out, " %s:%u %s ", site->file, site->line, site->func);
 		print_quoted(site->fmt, out);
 	}
-	ktr_port_unlock();
 }
 
 /* The types of a probe's arguments, and what D translates them to. */
@@ -196,28 +201,37 @@ print_types(const struct ktr_sdt *sdt, struct sbuf *out)
 }
 
 static void
-probes_get(const struct sysctl *s, struct sbuf *out)
+print_probe(const struct ktr_site *site, struct sbuf *out)
 {
 	struct ktr_probe_name name;
 
-	ktr_port_lock(); /* so that no probe is made or freed meanwhile, and no owner goes */
+	ktr_probe_name(site, &name);
+	sbuf_printf(out, " %s %s %s %s ", name.provider, name.module,
+		    name.function[0] != '\0' ? name.function : "-", name.name);
+	print_quoted(site->fmt, out);
+	if (site->kind >= KTR_SITE_PROBE)
+		print_types(site->sdt, out);
+}
+
+static void
+probes_get(const struct sysctl *s, struct sbuf *out)
+{
 	sbuf_puts(out, "id state owners provider module function name format");
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
 		uint32_t owners = __atomic_load_n(&site->owners, __ATOMIC_RELAXED);
+		bool made = site->kind >= KTR_SITE_MADE;
 
 		if (!ktr_site_is_probe(site))
 			continue;
-		ktr_probe_name(site, &name);
 		sbuf_printf(out, "\n%u %s ", n + 1, owners != 0 ? "on" : "off");
 		print_owners(owners, out);
-		sbuf_printf(out, " %s %s %s %s ", name.provider, name.module,
-			    name.function[0] != '\0' ? name.function : "-", name.name);
-		print_quoted(site->fmt, out);
-		if (site->kind >= KTR_SITE_PROBE)
-			print_types(site->sdt, out);
+		if (made)
+			ktr_port_lock(); /* so that its number is not used again meanwhile */
+		print_probe(site, out);
+		if (made)
+			ktr_port_unlock();
 	}
-	ktr_port_unlock();
 }
 
 /* What debug.ktr.on and debug.ktr.off did last. The sysctl mutex. */
@@ -269,9 +283,7 @@ select_set(const char *val, bool on, char *err, size_t errlen)
 	selected = found;
 	selected_on = on;
 	sbuf_init(&names, selected_owners, sizeof(selected_owners));
-	ktr_port_lock();
 	print_owners(found.owners, &names);
-	ktr_port_unlock();
 	return 0;
 }
 
@@ -311,9 +323,9 @@ SYSCTL_TEXT(debug_ktr_stats, "debug.ktr.stats", 0, stats_get, NULL,
 	    "events by CPU: recorded = delivered + resident + overwritten; and lost");
 SYSCTL_TEXT(debug_ktr_classes, "debug.ktr.classes", 0, classes_get, NULL,
 	    "event classes: which are on, and how many trace points each has");
-SYSCTL_TEXT(debug_ktr_sites, "debug.ktr.sites", 0, sites_get, NULL,
+SYSCTL_TEXT(debug_ktr_sites, "debug.ktr.sites", SYSCTL_FREE, sites_get, NULL,
 	    "trace points: which are on, and who wants them on");
-SYSCTL_TEXT(debug_ktr_probes, "debug.ktr.probes", 0, probes_get, NULL,
+SYSCTL_TEXT(debug_ktr_probes, "debug.ktr.probes", SYSCTL_FREE, probes_get, NULL,
 	    "everything that can be traced: which are on, and who wants them on");
 SYSCTL_TEXT(debug_ktr_on, "debug.ktr.on", SYSCTL_WR | SYSCTL_TUN, select_get, select_on,
 	    "switches on: classes, a glob over file:line, function or format, or a probe's name");

@@ -52,10 +52,12 @@ void trace_sink_let_go(struct trace_sink *k, struct ktr_stream *s);
 /* Settings of the flush, for alq.c; thread context, or boot. Results are 0 or -errno. */
 #define TRACE_PATH_MAX 128
 
+/* Switching it off waits for the end of the stream. -EINTR: the stream ends later. */
 int flush_set_enabled(bool on);
 bool flush_enabled(void);
 int flush_set_file(const char *path);
-const char *flush_file(void);
+/* Thread context, or boot; on a stopped machine, any context. */
+void flush_get_file(char path[TRACE_PATH_MAX]);
 /* Entries; takes effect when the flush is enabled next, or alq_file is set. */
 void flush_set_depth(unsigned entries);
 unsigned flush_depth(void);
@@ -69,8 +71,11 @@ uint64_t flush_max(void);
 uint64_t flush_written(void);
 uint64_t flush_failed(void);
 
-/* Writes a piece of the stream. Thread context. */
-enum flush_result { FLUSH_IDLE, FLUSH_MORE, FLUSH_BUSY, FLUSH_FAILED };
+/* Is this the flush thread? */
+bool flush_is_thread(void);
+/* Writes a piece of the stream. FLUSH_ENDING: the line is busy, and the stream is to end. The flush
+ * thread. */
+enum flush_result { FLUSH_IDLE, FLUSH_MORE, FLUSH_BUSY, FLUSH_ENDING, FLUSH_FAILED };
 enum flush_result flush_work(void);
 
 /*

@@ -398,6 +398,7 @@ KTEST(ktr_names_of_owners_are_read_under_the_control_lock)
 	bool early = false;
 
 	sites_read = false;
+	ktr_mask_set(KTR_SPARE2);
 	ktr_port_lock();
 	t = thread_create("reader", PRIO_KERN, read_sites, NULL);
 	KT_ASSERT(t != NULL);
@@ -409,5 +410,41 @@ KTEST(ktr_names_of_owners_are_read_under_the_control_lock)
 	ktr_port_unlock();
 	while (!__atomic_load_n(&sites_read, __ATOMIC_ACQUIRE))
 		sched_yield();
+	ktr_mask_set(0);
 	KT_ASSERT(!early);
+}
+
+static unsigned lists_read; /* atomic */
+
+static void
+read_lists(unsigned i, void *arg)
+{
+	static const char *const names[] = {"debug.ktr.sites", "debug.ktr.probes"};
+	struct sbuf out;
+
+	sbuf_init(&out, NULL, 0);
+	sysctl_get_text(sysctl_find(names[i]), &out);
+	KT_GT(out.len, 10000);
+	__atomic_fetch_add(&lists_read, 1, __ATOMIC_RELEASE);
+}
+
+static bool
+lists_are_read(void *arg)
+{
+	return __atomic_load_n(&lists_read, __ATOMIC_ACQUIRE) == 2;
+}
+
+/* Anybody may print them, all the time: the lock is taken for what needs it only. */
+KTEST(ktr_long_lists_are_printed_without_the_control_lock)
+{
+	bool read;
+
+	lists_read = 0;
+	ktr_mask_set(0);
+	ktr_port_lock();
+	ktest_start(2, false, read_lists, NULL);
+	read = ktest_wait(lists_are_read, NULL);
+	ktr_port_unlock();
+	ktest_join();
+	KT_ASSERT(read);
 }

@@ -180,19 +180,26 @@ KTEST(ktr_flush_ends_after_alq_max_events)
 
 /*
  * /dev/ktest.line, a serial line. It accepts `room` bytes, then reports that it is full. Before
- * that it is busy until `ender` has tried it `busy` times. Between two tries more time passes than
- * the timeout of a line that is tried continuously, as if the debugger, the scheduler or the host
- * had taken the CPU away. After `stalls` bytes it is busy for ever.
+ * that it is busy until it has been tried `busy` times, counted while `counts`. With `away`,
+ * between two such tries more time passes than the timeout of a line that is tried continuously, as
+ * if the debugger, the scheduler or the host had taken the CPU away. After `stalls` bytes it is
+ * busy for ever.
  */
 #define LINE_AWAY_NS 1100000000ull
 
 static struct {
-	const struct thread *ender;
-	unsigned busy;
+	bool counts, away; /* atomic */
+	unsigned busy;     /* atomic */
 	size_t stalls, room;
 	size_t len, at; /* bytes written; bytes read again */
 	uint8_t data[65536];
 } test_line;
+
+static bool
+line_is_busy(void *arg)
+{
+	return __atomic_load_n(&test_line.busy, __ATOMIC_ACQUIRE) > 0;
+}
 
 static int64_t
 line_write(struct file *f, struct uio *u)
@@ -200,12 +207,15 @@ line_write(struct file *f, struct uio *u)
 	size_t limit = test_line.stalls < test_line.room ? test_line.stalls : test_line.room;
 	size_t n = limit - test_line.len;
 
-	if (test_line.busy > 0 && curthread() == test_line.ender) {
-		test_line.busy--;
-		clock_delay_ns(LINE_AWAY_NS);
+	if (line_is_busy(NULL)) {
+		if (!__atomic_load_n(&test_line.counts, __ATOMIC_ACQUIRE))
+			return -EAGAIN;
+		if (test_line.away)
+			clock_delay_ns(LINE_AWAY_NS);
+		__atomic_fetch_sub(&test_line.busy, 1, __ATOMIC_RELEASE);
 		return -EAGAIN;
 	}
-	if (test_line.busy > 0 || test_line.len == test_line.stalls)
+	if (test_line.len == test_line.stalls)
 		return -EAGAIN;
 	if (n == 0)
 		return -ENOSPC;
@@ -237,6 +247,7 @@ line_begin(size_t room, size_t stalls)
 	flush_reset();
 	test_line.len = test_line.at = 0;
 	test_line.busy = 0;
+	test_line.counts = test_line.away = false;
 	test_line.room = room;
 	test_line.stalls = stalls;
 	set("debug.ktr.alq_file", "/dev/ktest.line");
@@ -284,14 +295,61 @@ KTEST(ktr_flush_ends_whole_on_a_line_that_was_not_tried_for_long)
 
 	one_cpu();
 	line_begin(sizeof(test_line.data), SIZE_MAX);
-	test_line.busy = 2; /* one for each attempt to write the end */
-	test_line.ender = curthread();
+	test_line.busy = 3; /* one perhaps before the end, and one for each attempt to write it */
+	test_line.away = true;
 	set("debug.ktr.alq_enable", "1");
 	record_lines();
+	__atomic_store_n(&test_line.counts, true, __ATOMIC_RELEASE);
 	set("debug.ktr.alq_enable", "0");
 	KT_EQ(test_line.busy, 0);
 	ktr_test_read_stream("/dev/ktest.line", &s);
 	KT_EQ(s.damaged, 0);
+	KT_EQ(s.truncated, 0);
+	KT_EQ(s.ends, 1);
+	KT_EQ(s.events, 700);
+	ktr_test_free_stream(&s);
+	flush_reset();
+	ktr_test_end();
+}
+
+static void
+end_flush(unsigned i, void *arg)
+{
+	__atomic_store_n(&test_line.counts, true, __ATOMIC_RELEASE);
+	set("debug.ktr.alq_enable", "0");
+}
+
+static bool
+line_was_tried(void *arg)
+{
+	return __atomic_load_n(&test_line.busy, __ATOMIC_ACQUIRE) <= *(unsigned *)arg;
+}
+
+/* The line takes nothing until another sysctl has been set, and two have been read. */
+KTEST(ktr_flush_that_waits_for_its_end_keeps_nobody_from_others)
+{
+	struct ktr_test_stream s;
+	unsigned few;
+	char text[32];
+	struct sbuf out;
+
+	line_begin(sizeof(test_line.data), SIZE_MAX);
+	test_line.busy = 1000000;
+	few = test_line.busy - 50; /* after about a thousand tries the line is dead */
+	set("debug.ktr.alq_enable", "1");
+	record_lines();
+	ktest_start(1, false, end_flush, NULL);
+	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	set("debug.ktr.alq_depth", "1024");
+	sbuf_init(&out, text, sizeof(text));
+	sysctl_get_text(sysctl_find("debug.ktr.alq_enable"), &out);
+	KT_STR_EQ(text, "1");
+	sbuf_init(&out, text, sizeof(text));
+	sysctl_get_text(sysctl_find("debug.ktr.alq_file"), &out);
+	KT_STR_EQ(text, "/dev/ktest.line");
+	__atomic_store_n(&test_line.busy, 0, __ATOMIC_RELEASE);
+	ktest_join();
+	ktr_test_read_stream("/dev/ktest.line", &s);
 	KT_EQ(s.truncated, 0);
 	KT_EQ(s.ends, 1);
 	KT_EQ(s.events, 700);

@@ -46,6 +46,24 @@ run(void)
 	runs++;
 }
 
+/* SYSCTL_FREE: the getter waits until another variable has been read. */
+static bool free_inside, free_others = true; /* atomic */
+
+static bool
+free_is(void *flag)
+{
+	return __atomic_load_n((bool *)flag, __ATOMIC_ACQUIRE);
+}
+
+static void
+get_free(const struct sysctl *s, struct sbuf *out)
+{
+	__atomic_store_n(&free_inside, true, __ATOMIC_RELEASE);
+	sbuf_puts(out, ktest_wait(free_is, &free_others) ? "others were read" : "others wait");
+}
+
+SYSCTL_TEXT(test_free, "test.free", SYSCTL_FREE, get_free, NULL, "keeps nobody from the others");
+
 SYSCTL_COMMAND(test_command, "test.command", run, "a command");
 
 static const char *
@@ -59,6 +77,27 @@ value(const char *name)
 	sbuf_init(&out, text, sizeof(text));
 	sysctl_get_text(s, &out);
 	return text;
+}
+
+static void
+read_free(unsigned i, void *arg)
+{
+	char text[32];
+	struct sbuf out;
+
+	sbuf_init(&out, text, sizeof(text));
+	sysctl_get_text(sysctl_find("test.free"), &out);
+	KT_STR_EQ(text, "others were read");
+}
+
+KTEST(sysctl_that_takes_long_keeps_nobody_from_others)
+{
+	free_inside = free_others = false;
+	ktest_start(1, false, read_free, NULL);
+	KT_ASSERT(ktest_wait(free_is, &free_inside));
+	KT_ASSERT(value("test.const")[0] != '\0');
+	__atomic_store_n(&free_others, true, __ATOMIC_RELEASE);
+	ktest_join();
 }
 
 static void

@@ -7,6 +7,7 @@
 
 #include "arch/insn.h"
 #include "arch/mmu.h"
+#include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
@@ -18,6 +19,7 @@
 #include "kernel/probe/kprobe.h"
 #include "kernel/vm/vm.h"
 #include "ktr/control.h"
+#include "ktr/port.h"
 #include "tests/kernel/ktest.h"
 
 #define FILE   "/tmp/program"
@@ -212,4 +214,30 @@ KTEST(vm_code_has_each_piece_once_near_where_it_is_wanted)
 	vm_destroy(vm);
 	vm_destroy(child);
 	KT_ASSERT(page_count_free() + 2 >= before);
+}
+
+static bool
+err_is_there(void *arg)
+{
+	return __atomic_load_n(&err[0], __ATOMIC_ACQUIRE) != '\0';
+}
+
+static void
+add_to_no_file(unsigned i, void *arg)
+{
+	KT_EQ(kprobe_add("p /tmp/nofile:0x1000", KPROBE_USER, err, sizeof(err)), -ENOENT);
+}
+
+/* A file may be on a disk that does not answer. */
+KTEST(uprobe_files_are_looked_for_without_the_control_lock)
+{
+	bool told;
+
+	err[0] = '\0';
+	ktr_port_lock();
+	ktest_start(1, false, add_to_no_file, NULL);
+	told = ktest_wait(err_is_there, NULL);
+	ktr_port_unlock();
+	ktest_join();
+	KT_ASSERT(told);
 }

@@ -588,6 +588,11 @@ limits_can_be_set(void)
 	       set_limit("shmmni", "4096") && good;
 	good = set_limit("msgmni", "0") && FAILS(msgget(IPC_PRIVATE, 0600), ENOSPC) &&
 	       set_limit("msgmni", "4096") && good;
+	for (unsigned i = 0; i < 3; i++) {
+		static const char *const beyond[] = {"99999999", "-1", "99999999999999999999"};
+
+		good = !set_limit("msgmni", beyond[i]) && errno == EINVAL && good;
+	}
 	id = msgget(IPC_PRIVATE, 0600);
 	good = set_limit("msgmax", "3") && FAILS(send_note(id, 1, "four", 0), EINVAL) &&
 	       set_limit("msgmax", "8192") && msgctl(id, IPC_RMID, NULL) == 0 && good;

@@ -267,7 +267,7 @@ def other_cpus_stop(c, cpu, times):
         check(time.monotonic() < deadline, f"{times} stops by other CPUs than {cpu} are missing")
         c.sendline("continue")
         times -= stopped_at(c, "flush_tick") != cpu
-        check_match(r"flush_end\+", db(c, f"bt cpu {cpu}"), f"bt of cpu {cpu}, which ends the flush")
+        check_match(r"flush_thread\+", db(c, f"bt cpu {cpu}"), f"bt of cpu {cpu}, which ends the flush")
 
 
 @test("the debugger, entered by other CPUs while one ends the flush on a slow line, costs the stream nothing")
@@ -289,12 +289,12 @@ def stopped_flush_on(name):
         shell(c, f"load syscall -n {calls}")
         shell(c, "sysctl debug.ktr.mask=NONE")
         stopped_by_request(c)
-        db(c, "break flush_end")
+        db(c, "break flush_end_step")
         c.sendline("continue")
         prompt(c)
         c.logfile_read = io.StringIO()
         c.sendline("sysctl debug.ktr.alq_enable=0")
-        ends = stopped_at(c, "flush_end")
+        ends = stopped_at(c, "flush_end_step")
         line_is_tried(c, ends, function)
         other_cpus_stop(c, ends, 4)
         db(c, "call clock_delay_ns 2000000000")  # twice as long as the line may be silent

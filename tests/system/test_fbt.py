@@ -5,7 +5,8 @@ import re
 
 import tracecheck as tc
 from fbtcheck import ENTRY, RETURN, calls, calls_of, disassembly, symbols
-from harness import ARCH, BUILD, boot, check, check_eq, check_match, json_lines, ktrdump, main, portable_test, test
+from harness import (ARCH, BUILD, ROOT, boot, check, check_eq, check_match, json_lines, ktrdump, main, portable_test,
+                     test)
 
 ENTRIES = "debug.ktr.entries=262144"
 
@@ -162,6 +163,32 @@ def complete():
                  and not name.startswith((".L", "__", "$")) and ".cold" not in name}
     check(len(functions) > 900, f"{len(functions)} functions, expected more than 900")
     check_eq(sorted(functions - known)[:10], [], "functions of the image that are not listed")
+
+
+# They serve other exceptions, too, and what may be probed: after a probe that fires meanwhile is refused.
+SERVE_MORE = {"x86_trap", "aarch64_trap", "entry_probe"}
+OF_ALL = {"strcmp", "record_stack"}  # also called by hooks; the latter calls what prints
+
+
+@test("what handles a kprobe's breakpoint, and what hooks call, calls nothing that has probes")
+def noprobe_is_whole():
+    with open(ROOT / "kernel/probe/noprobe", encoding="utf-8") as f:
+        reasons = dict(line.split(None, 1) for line in f if line.strip() and not line.startswith("#"))
+    listed = {name for name, why in reasons.items()
+              if why.strip() in ("handles the breakpoint of a kprobe", "called by hooks")} - SERVE_MORE
+    probed = set(re.findall(r'"-> ([\w.]+)\(', (BUILD / "kestrel.fbt.S").read_text()))
+    starts, places = disassembly()
+    at = sorted((addr, name) for name, addrs in starts.items() for addr in addrs)
+    seen, found = set(), set()
+    for addr, (mnemonic, operands) in places.items():
+        name = at[bisect.bisect(at, (addr, "~")) - 1][1].split(".")[0]
+        m = re.search(r"\b[0-9a-f]+ <([\w.]+)>$", operands)
+        if name in listed and m and re.match("call|j|b|cb|tb", mnemonic):
+            seen.add(name)
+            if m[1] in probed and m[1].split(".")[0] not in {name, *OF_ALL}:
+                found.add(f"{name} calls {m[1]}")
+    check(len(seen) > 5 and len(probed) > 1500, f"found calls of {len(seen)} functions, {len(probed)} with probes")
+    check_eq(sorted(found), [], "calls of what has probes")
 
 
 GRAPH = re.compile(r"^ +(\d+)\) (?:([ +!#*@$]) ?([\d.]+) us +| {14})\|  ( *)(?:([\w.]+)\(\)(;| \{)|(\})(?: /\* ([\w.]+) \*/)?|/\* .*)$")

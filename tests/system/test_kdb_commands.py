@@ -5,7 +5,7 @@ import random
 import re
 
 from console import DB, MORE, db, ended, guest, prompt, shell, stopped_by_request
-from harness import boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch_file, test
+from harness import boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch_file, test, wait_for
 
 EVENT = re.compile(r"^(\d+) \((\d+):cpu(\d+)\)(?: ([+-]?\d+\.\d{9}))?(?: (\S+\.\d+))?(?: \[mark\])?: (.*)$", re.M)
 
@@ -90,6 +90,19 @@ def prefixes():
         check_match(r"^debug\.ktr\.stats:\ncpu recorded", db(c, "sysctl debug.ktr.stats"), "a value of several lines")
         db(c, "lines 0")
         leave(c)
+
+
+@portable_test("a flush that the debugger switches off is ended by its own thread, when the machine runs again")
+def flush_off():
+    with guest("--set", "debug.ktr.alq_file=/tmp/t", "--set", "debug.ktr.alq_enable=1", "--mask", "SYSC", smp=2) as c:
+        shell(c, "load syscall -n 300")
+        stopped(c, "sysctl debug.ktr.alq_enable=0")
+        c.sendline("continue")
+        prompt(c)
+        wait_for(lambda: re.search(r": 0\b", shell(c, "sysctl debug.ktr.alq_enable")), "the flush's end")
+        shell(c, "sysctl debug.ktr.alq_enable=1 && sysctl debug.ktr.alq_enable=0")
+        calls = int(re.search(r"^(\d+)\r*$", shell(c, "ktrdump -i /tmp/t | grep -c 'syscall getppid'"), re.M)[1])
+        check(calls >= 300, f"{calls} calls in the file, expected 300 or more")
 
 
 @portable_test("show ktr: filters by CPU, class, thread, text and time, counts, and relative times")

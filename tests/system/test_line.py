@@ -129,6 +129,17 @@ def nobody_there():
         ended(c)
 
 
+@portable_test("whoever switches the flush off may be one who writes no large files: the stream is whole")
+def small_limit():
+    run = boot("sysctl debug.ktr.alq_file=/tmp/t debug.ktr.alq_enable=1 >/dev/null\n"
+               "load syscall -n 300\n(ulimit -f 0; sysctl debug.ktr.alq_enable=0; echo status $?)\n"
+               "ktrdump -i /tmp/t > /tmp/text; echo ktrdump $?\n"
+               "grep -c 'syscall ' /tmp/text\n", mask="SYSC").expect()
+    check_match(r"^debug.ktr.alq_enable: .*\nstatus 0\nktrdump 0\n", run.out.replace("\r", ""), "what the commands say")
+    check(int(run.out.split()[-1]) >= 300, f"few system calls in\n{run.out}")
+    check_eq(run.err, "", "what is said of the trace")
+
+
 @portable_test("a port is a file: what one end writes the other reads; who waits for the other end can be interrupted")
 def port_file():
     path = scratch_file(".sock")

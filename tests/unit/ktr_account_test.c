@@ -291,6 +291,29 @@ stream_to_a_line_that_stalls_at_any_byte_ends_correctly(void **state)
 	}
 }
 
+/* Events of frames that are dropped are lost when they are overwritten, also before the next
+ * stream.
+ */
+static void
+dropped_frames_do_not_hide_what_is_lost(void **state)
+{
+	struct ktr_stats before = ring_stats(0);
+	const uint8_t *bytes;
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	for (uint64_t i = 0; i < 40; i++)
+		ring_record(i);
+	assert_true(ktr_stream_peek(&account, &bytes) > 0); /* they are in frames */
+	ktr_stream_close(&account, true);
+	for (uint64_t i = 40; i < 100; i++)
+		ring_record(i);
+	uint64_t lost = 100 - (64 - KTR_RING_SPARE);
+	struct ktr_stats s = ring_stats(0);
+	assert_int_equal(s.overwritten - before.overwritten, lost);
+	assert_int_equal(s.lost - before.lost, lost);
+	ktr_stream_open(&account, KTR_STREAM_ACCOUNT);
+	assert_int_equal(ring_stats(0).lost - before.lost, lost);
+}
+
 /* Recording goes on while the accounting stream is drained, and rings are resized and cleared. */
 #define STRESS_EVENTS 100000
 
@@ -382,6 +405,7 @@ main(void)
 	    cmocka_unit_test_setup(sink_that_fails_at_any_byte_leaves_right_accounts, stream_begin),
 	    cmocka_unit_test_setup(stream_to_a_line_that_stalls_at_any_byte_ends_correctly,
 				   stream_begin),
+	    cmocka_unit_test_setup(dropped_frames_do_not_hide_what_is_lost, stream_begin),
 	    cmocka_unit_test_setup(stress_accounts_hold_to_the_last_event, stream_begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ resize_keeps_the_newest_that_fit(void **state)
 }
 
 /* While resize_copies_beside_writers() copies. */
-static unsigned copied_while_recording, copied_while_waiting, records_left;
+static unsigned copied_while_recording, copied_while_waiting, records_left, records_each = 1;
 
 static void
 on_copy(enum ktr_host_step step)
@@ -52,7 +52,7 @@ on_copy(enum ktr_host_step step)
 	if (step != KTR_HOST_READ)
 		return;
 	*(ktr_host_exchanges ? &copied_while_waiting : &copied_while_recording) += 1;
-	if (records_left > 0) {
+	for (unsigned n = 0; n < records_each && records_left > 0 && !ktr_host_exchanges; n++) {
 		records_left--;
 		ring_record(ring_head(0));
 	}
@@ -80,6 +80,38 @@ resize_copies_beside_writers(void **state)
 		assert_int_equal(e.args[0], seq);
 	}
 	ring_stats(0);
+}
+
+/* Nothing is recorded while CPUs wait; what they have recorded meanwhile is more each time. */
+static void
+resize_does_not_make_cpus_wait_long(void **state)
+{
+	assert_int_equal(ktr_resize(1u << 15), 0);
+	for (unsigned n = 0; n < 1u << 14; n++)
+		ring_record(ring_head(0));
+	struct ktr_stats before = ring_stats(0);
+	uint64_t tail, head;
+	copied_while_recording = copied_while_waiting = 0;
+	records_left = UINT32_MAX;
+	records_each = 2;
+	ktr_host_interrupt = on_copy;
+	assert_int_equal(ktr_resize(1u << 16), 0);
+	ktr_host_interrupt = NULL;
+	records_each = 1;
+	assert_true(copied_while_recording > 1u << 16);
+	assert_in_range(copied_while_waiting, 1, 1u << 12);
+	ktr_ring_window(0, &tail, &head);
+	assert_in_range(head - tail, 1u << 10, 1u << 12);
+	for (uint64_t seq = tail; seq < head; seq++) {
+		struct ktr_entry e;
+		assert_int_equal(ktr_ring_read(0, seq, &e), KTR_READ_OK);
+		assert_int_equal(e.args[0], seq);
+	}
+	struct ktr_stats s = ring_stats(0);
+	assert_int_equal(s.resident, head - tail);
+	assert_int_equal(s.overwritten, s.cleared + s.lost);
+	assert_true(s.cleared > before.cleared);
+	ktr_resize(RING_ENTRIES);
 }
 
 static void
@@ -135,6 +167,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test_setup(resize_keeps_the_newest_that_fit, ring_begin),
 	    cmocka_unit_test_setup(resize_copies_beside_writers, ring_begin),
+	    cmocka_unit_test_setup(resize_does_not_make_cpus_wait_long, ring_begin),
 	    cmocka_unit_test_setup(resize_rounds_up_and_refuses_what_is_out_of_range, ring_begin),
 	    cmocka_unit_test_setup(resize_without_memory_loses_nothing, ring_begin),
 	    cmocka_unit_test_setup(clear_empties_and_counts, ring_begin),
