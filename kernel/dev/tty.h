@@ -59,7 +59,7 @@ struct tty {
 	struct winsize size;         /* [l] */
 	bool opened;                 /* [l] once at least */
 	unsigned opens;              /* [l] open files */
-	bool hung;                   /* [s] the other end is gone: reads end, writes are EIO */
+	bool hung;                   /* [s] its other end is gone: new reads end, the rest is EIO */
 	uint32_t sid;                /* [s] the session, which has a reference; 0: none */
 	uint32_t fg_pgid;            /* [l] 0: none yet */
 	uint32_t fg_uid;             /* [l] the user who chose it */

@@ -161,6 +161,8 @@ leave_tty(bool hung, bool go_on)
 static void
 leader_exits(void)
 {
+	if (curproc()->sid != curproc()->pid)
+		return; /* a walk of all terminals */
 	leave_tty(false, false);
 	while (leave_tty(true, true))
 		;
