@@ -239,13 +239,13 @@ shm_map(struct segment *s, const uint64_t a[6])
 					 .shared = true,
 					 .read_only = reads,
 					 .writes = true};
-	int64_t at =
-	    vm_map_any(curproc()->vm, a[1] & ~(PAGE_SIZE - 1), s->vn->size,
-		       MMU_READ | (reads ? 0 : MMU_WRITE) | (a[2] & SHM_EXEC ? MMU_EXEC : 0),
-		       !fixed             ? VM_ANYWHERE
-		       : a[2] & SHM_REMAP ? VM_REPLACE
-					  : VM_IF_FREE,
-		       &from, proc_limit(RLIMIT_AS));
+	int64_t at = vm_map_any(curproc()->vm, a[1] & ~(PAGE_SIZE - 1), s->vn->size,
+				MMU_READ | (reads ? 0 : MMU_WRITE) |
+				    (a[2] & SHM_EXEC || proc_read_is_exec() ? MMU_EXEC : 0),
+				!fixed             ? VM_ANYWHERE
+				: a[2] & SHM_REMAP ? VM_REPLACE
+						   : VM_IF_FREE,
+				&from, proc_limit(RLIMIT_AS));
 
 	return at == -EEXIST ? -EINVAL : at;
 }

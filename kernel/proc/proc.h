@@ -184,7 +184,7 @@ struct proc {
 	struct vnode *exe;       /* [p] the file that it executes, a reference and a
 				    vnode_execute_begin(); NULL: none */
 	uint32_t umask;          /* [t] */
-	uint32_t personality;    /* [t] kept for who asks: addresses are never random */
+	uint32_t personality;    /* [t] all but READ_IMPLIES_EXEC kept only for who asks */
 	bool executed;           /* [p] it executes a file of its own: since its fork() */
 	int wait_status;         /* [p] as wait4 reports */
 	int stop_sig;            /* [p] what stopped it last */
