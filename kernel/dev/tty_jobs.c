@@ -151,9 +151,9 @@ leave_tty(bool hung, bool go_on)
 	}
 	spin_unlock(&sessions_lock);
 	if (pgid != 0)
-		proc_signal_group(pgid, SIGHUP);
+		proc_signal_group(curproc()->sid, pgid, SIGHUP);
 	if (pgid != 0 && go_on)
-		proc_signal_group(pgid, SIGCONT);
+		proc_signal_group(curproc()->sid, pgid, SIGCONT);
 	tty_unref(t);
 	return t != NULL;
 }

@@ -90,9 +90,13 @@ run_at(void *p)
 int
 stacks_as_executed(void)
 {
+	unsigned long text = (unsigned long)stacks_as_executed & ~(PAGE - 1);
+	extern char etext[];
 	unsigned char code[64];
 	int good = 0;
 
+	for (; text < (unsigned long)etext; text += PAGE)
+		(void)*(volatile char *)text;
 	catch_faults();
 	memcpy(code, returns, sizeof(returns));
 	__builtin___clear_cache((char *)code, (char *)code + sizeof(code));
