@@ -76,7 +76,7 @@ static bool
 shm_doom(struct segment *s)
 {
 	s->ipc.perm.mode |= SHM_DEST;
-	s->ipc.perm.key = IPC_PRIVATE;
+	ipc_forget_key(&segments, &s->ipc);
 	if (s->attached > 0)
 		return false;
 	ipc_remove(&segments, &s->ipc);
@@ -328,6 +328,22 @@ shm_resident(const struct segment *s)
 	return __atomic_load_n(&s->vn->page_count, __ATOMIC_RELAXED);
 }
 
+/* Those of all. The lock, which turns interrupts off, is held for a few at a time. */
+static uint64_t
+shm_all_resident(void)
+{
+	uint64_t pages = 0;
+
+	for (unsigned from = 0; from < IPC_MAX; from += 64) {
+		spin_lock(&shm_lock);
+		for (unsigned i = from; i < from + 64 && i < segments.end; i++)
+			if (segments.slots[i] != NULL)
+				pages += shm_resident(shm_of(segments.slots[i]));
+		spin_unlock(&shm_lock);
+	}
+	return pages;
+}
+
 /* IPC_INFO, SHM_INFO. */
 static int64_t
 shm_limits(int command, uint64_t to)
@@ -340,12 +356,11 @@ shm_limits(int command, uint64_t to)
 	struct shm_info used = {0};
 	int error, last;
 
+	if (command != IPC_INFO)
+		used.shm_rss = shm_all_resident();
 	spin_lock(&shm_lock);
 	used.used_ids = (int32_t)segments.used;
 	used.shm_tot = pages_used;
-	for (unsigned i = 0; i < segments.end; i++)
-		if (segments.slots[i] != NULL)
-			used.shm_rss += shm_resident(shm_of(segments.slots[i]));
 	last = ipc_last(&segments);
 	spin_unlock(&shm_lock);
 	error = command == IPC_INFO ? copy_out(to, &limits, sizeof(limits))
