@@ -102,6 +102,42 @@ KTEST(kmap_phys_without_memory_leaves_nothing)
 	KT_EQ(heap_bytes_used(), used);
 }
 
+static void
+area_note(struct area *a, void *arg)
+{
+	*(unsigned *)arg += a->start / PAGE_SIZE;
+}
+
+/* A walk for an object leaves out areas of none, wherever they are in the tree, and after changes.
+ */
+KTEST(area_each_object_leaves_out_what_has_none)
+{
+	enum { AREAS = 1000, EVERY = 250 };
+	struct area *areas = kzalloc(AREAS * sizeof(*areas)), *tree = NULL, *taken;
+	unsigned sum = 0;
+
+	KT_ASSERT(areas != NULL);
+	for (unsigned i = 0; i < AREAS; i++) {
+		areas[i].start = i * PAGE_SIZE;
+		areas[i].end = areas[i].start + PAGE_SIZE;
+		areas[i].from.object = i % EVERY == 1 ? &areas[i / EVERY % 2] : NULL;
+		area_insert(&tree, &areas[i]);
+	}
+	area_each_object(tree, NULL, area_note, &sum);
+	KT_EQ(sum, 1 + 251 + 501 + 751);
+	taken = area_take(&tree, 251 * PAGE_SIZE, 752 * PAGE_SIZE);
+	sum = 0;
+	area_each_object(tree, NULL, area_note, &sum);
+	KT_EQ(sum, 1);
+	area_each_object(taken, NULL, area_note, &sum);
+	KT_EQ(sum, 1 + 251 + 501 + 751);
+	area_put(&tree, taken);
+	sum = 0;
+	area_each_object(tree, &areas[0], area_note, &sum); /* and perhaps those of the other one */
+	KT_ASSERT(sum == 1 + 501 || sum == 1 + 251 + 501 + 751);
+	kfree(areas);
+}
+
 /* Unmapped pages lie around each area, and the lowest room is used again. */
 KTEST(kmap_alloc_takes_the_lowest_room)
 {
