@@ -206,7 +206,8 @@ mmu_on:
 	msr mair_el1, x0
 	/*
 	 * TCR_EL1 (D17.2.131): 48-bit addresses and 4 KiB granule in both halves, walks in inner
-	 * shareable write-back memory, physical address size and ASID size of this CPU.
+	 * shareable write-back memory, physical address size and ASID size of this CPU; programs
+	 * may have tags in the top byte of their addresses (TBI0), as on Linux.
 	 */
 	ldr x0, =(16 | 1 << 8 | 1 << 10 | 3 << 12 | 16 << 16 | 1 << 24 | 1 << 26 | 3 << 28 | 2 << 30)
 	mrs x2, id_aa64mmfr0_el1
@@ -219,6 +220,7 @@ mmu_on:
 	cmp x3, #2
 	cset x3, eq
 	bfi x0, x3, #36, #1		/* AS: 16-bit ASIDs */
+	orr x0, x0, #1 << 37		/* TBI0 */
 	msr tcr_el1, x0
 	isb
 	tlbi vmalle1

@@ -57,9 +57,17 @@ static const struct {
     [0x3c] = {"breakpoint", SIGTRAP},
 };
 
+/* A program's tag is no part of the address (TBI0). */
+static uint64_t
+fault_address(const struct arch_trapframe *tf)
+{
+	return arch_tf_user(tf) && !(tf->far & 1ul << 55) ? tf->far & ~(0xfful << 56) : tf->far;
+}
+
 static void
 memory_abort(struct arch_trapframe *tf, unsigned ec)
 {
+	uint64_t far = fault_address(tf);
 	unsigned iss = (unsigned)tf->esr & 0x1ffffff;
 	unsigned access = ec == EC_IABORT_EL0 || ec == EC_IABORT  ? MMU_EXEC
 			  : (iss & (ISS_WNR | ISS_CM)) == ISS_WNR ? MMU_WRITE
@@ -69,16 +77,16 @@ memory_abort(struct arch_trapframe *tf, unsigned ec)
 	case 0x04:            /* translation */
 	case 0x08:            /* access flag */
 	case 0x0c:            /* permission */
-		entry_page_fault(tf, tf->far, access);
+		entry_page_fault(tf, far, access);
 		return;
 	case 0x20:
-		entry_fault(tf, SIGBUS, "alignment", tf->far, FAULT_CODE);
+		entry_fault(tf, SIGBUS, "alignment", far, FAULT_CODE);
 		return;
 	case 0x00: /* an address outside all tables: like an unmapped one */
-		entry_fault(tf, SIGSEGV, "address size", tf->far, FAULT_CODE);
+		entry_fault(tf, SIGSEGV, "address size", far, FAULT_CODE);
 		return;
 	}
-	entry_fault(tf, SIGBUS, classes[ec].name, tf->far, FAULT_CODE);
+	entry_fault(tf, SIGBUS, classes[ec].name, far, FAULT_CODE);
 }
 
 static void

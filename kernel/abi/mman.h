@@ -9,6 +9,10 @@
 #define PROT_READ  1
 #define PROT_WRITE 2
 #define PROT_EXEC  4
+#define PROT_SEM   8 /* of no effect */
+/* mprotect(): from the start of an area that grows down, to the end of one that grows up. */
+#define PROT_GROWSDOWN 0x01000000
+#define PROT_GROWSUP   0x02000000
 
 #define MAP_SHARED          0x01
 #define MAP_PRIVATE         0x02

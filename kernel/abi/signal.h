@@ -134,8 +134,9 @@ struct sigevent {
 
 _Static_assert(sizeof(struct sigevent) == 64, "Linux's sigevent_t");
 
-#define SS_ONSTACK 1
-#define SS_DISABLE 2
+#define SS_ONSTACK    1
+#define SS_DISABLE    2
+#define SS_AUTODISARM (1u << 31) /* a handler begins without the stack */
 
 struct sigaltstack { /* stack_t */
 	uint64_t ss_sp;

@@ -18,6 +18,7 @@
 #include "kernel/dev/uart.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/file.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
@@ -35,7 +36,8 @@
 #define CONSOLE_ROWS    24
 #define CONSOLE_COLUMNS 80
 
-#define RETRY_NS 1000000ull /* a FIFO empties within 1.4 ms at 115200 baud */
+#define RETRY_NS 1000000ull  /* a FIFO empties within 1.4 ms at 115200 baud */
+#define ECHO_NS  20000000ull /* that the echo of a key may wait for the line, in an interrupt */
 
 static struct uart *console_uart; /* constant after boot; NULL: none */
 static struct tty console_tty;
@@ -47,7 +49,8 @@ static struct {
 	unsigned n; /* atomic */
 } unread;           /* keys that the debugger has not used */
 
-static bool keys_busy; /* atomic: a CPU handles keys, with interrupts off */
+static bool keys_busy;      /* atomic: a CPU handles keys, with interrupts off */
+static uint64_t echo_until; /* keys_busy: when the echo of this key waits no more, as clock_ns() */
 
 enum console_claim { CONSOLE_BUSY, CONSOLE_TAKEN, CONSOLE_IGNORED };
 
@@ -108,6 +111,7 @@ console_key(char c)
 	static enum { NOTHING, RETURN, TILDE } seen;
 	bool held = seen == TILDE;
 
+	echo_until = clock_ns() + ECHO_NS;
 	if (held && c == CTRL('B')) {
 		seen = NOTHING;
 		CTR0(KTR_DEV, "console: key chord");
@@ -228,19 +232,6 @@ console_write(const char *text, size_t len)
 	return true;
 }
 
-/* Writes bytes unchanged, and waits for a limited time. For echo. Any context. */
-static void
-console_echo(const char *text, size_t len)
-{
-	enum console_claim claim = console_claim();
-
-	if (claim == CONSOLE_BUSY)
-		return;
-	for (size_t i = 0; i < len && console_uart != NULL; i++)
-		uart_put(console_uart, (uint8_t)text[i]);
-	console_release(claim);
-}
-
 /*
  * Writes bytes unchanged, as many as the line takes without waiting. Returns how many. Any context.
  */
@@ -260,10 +251,22 @@ console_write_some(const char *buf, size_t len)
 	return n;
 }
 
+/* Writes bytes unchanged. What the line does not take in the time that a key has is dropped. */
 static void
 tty_echo_console(struct tty *t, const char *text, size_t n)
 {
-	console_echo(text, n);
+	enum console_claim claim = console_claim();
+	size_t done = 0;
+
+	if (claim == CONSOLE_BUSY)
+		return;
+	for (; console_uart != NULL && done < n && clock_ns() < echo_until; done++)
+		uart_put(console_uart, (uint8_t)text[done]);
+	if (console_uart != NULL && done < n)
+		done += uart_write_some(console_uart, text + done, n - done);
+	if (console_uart != NULL && done < n)
+		__atomic_fetch_add(&console_uart->dropped, n - done, __ATOMIC_RELAXED);
+	console_release(claim);
 }
 
 /*

@@ -12,6 +12,7 @@
 #define CREAD     0000200
 #define B115200   0010002
 #define ISIG_KEYS (sizeof(signal_keys) / sizeof(signal_keys[0]))
+#define SHOWN_MAX 128u /* characters that one key erases on the screen, too; more is a new line */
 
 static const struct {
 	uint8_t index; /* of c_cc */
@@ -89,11 +90,11 @@ ldisc_echo(const struct ldisc *l, char c)
 
 /* Erases one column. A tab is wider: the user has to redraw the line. */
 static void
-erase_one(struct ldisc *l)
+erase_one(struct ldisc *l, bool shown)
 {
 	char gone = *ldisc_slot(l, --l->edit);
 
-	if ((l->t.c_lflag & (ECHO | ECHOE)) != (ECHO | ECHOE))
+	if (!shown || (l->t.c_lflag & (ECHO | ECHOE)) != (ECHO | ECHOE))
 		return;
 	l->echo(l->arg, "\b \b", 3);
 	if (is_control(gone) && (l->t.c_lflag & ECHOCTL))
@@ -102,17 +103,26 @@ erase_one(struct ldisc *l)
 
 /* Erases all bytes of a UTF-8 character. */
 static void
-erase_char(struct ldisc *l)
+erase_char(struct ldisc *l, bool shown)
 {
 	while (l->edit - l->committed > 1 && ((uint8_t)*ldisc_slot(l, l->edit - 1) & 0xc0) == 0x80)
 		l->edit--;
-	erase_one(l);
+	erase_one(l, shown);
+}
+
+/* The key c has erased so much that to show it would take the interrupt too long. */
+static void
+erased_much(struct ldisc *l, char c)
+{
+	ldisc_echo(l, c);
+	ldisc_echo(l, '\n');
 }
 
 /* Erases blanks and the word before them. */
 static void
-erase_word(struct ldisc *l)
+erase_word(struct ldisc *l, char c)
 {
+	unsigned erased = 0;
 	bool word = false;
 
 	while (l->edit != l->committed) {
@@ -122,8 +132,10 @@ erase_word(struct ldisc *l)
 		if (word && blank)
 			break;
 		word |= !blank;
-		erase_char(l);
+		erase_char(l, ++erased <= SHOWN_MAX);
 	}
+	if (erased > SHOWN_MAX)
+		erased_much(l, c);
 }
 
 static bool
@@ -141,12 +153,16 @@ canonical_input(struct ldisc *l, char c, bool *wake)
 {
 	if (is_key(l, c, VERASE)) {
 		if (l->edit != l->committed)
-			erase_char(l);
+			erase_char(l, true);
 	} else if (is_key(l, c, VKILL)) {
+		bool much = l->edit - l->committed > SHOWN_MAX;
+
 		while (l->edit != l->committed)
-			erase_char(l);
+			erase_char(l, !much);
+		if (much)
+			erased_much(l, c);
 	} else if (is_key(l, c, VWERASE) && (l->t.c_lflag & IEXTEN)) {
-		erase_word(l);
+		erase_word(l, c);
 	} else if (is_key(l, c, VEOF) || is_key(l, c, VEOL) || c == '\n') {
 		bool eof = is_key(l, c, VEOF);
 

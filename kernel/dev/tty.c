@@ -1,7 +1,7 @@
 /*
  * tty.c - what a terminal does: reading, writing, settings. Sessions and groups: tty_jobs.c.
- * Locking: tty.h. A writer that waits for its line holds no lock, since signals could not interrupt
- * the others.
+ * Locking: tty.h. A writer that waits for its line holds no lock, only `writing`: signals interrupt
+ * those that wait for it.
  */
 #include "kernel/dev/tty.h"
 
@@ -46,7 +46,7 @@ tty_init(struct tty *t, const struct tty_line *line)
 struct tty_key
 tty_take_key(struct tty *t, char c)
 {
-	struct tty_key k = {.c = c, .pgid = t->fg_pgid};
+	struct tty_key k = {.c = c, .sid = t->sid, .pgid = t->fg_pgid};
 
 	k.sig = ldisc_input(&t->ldisc, c, &k.wake);
 	return k;
@@ -61,7 +61,7 @@ tty_tell_key(struct tty *t, const struct tty_key *k)
 		poll_notify(&t->news, POLLIN);
 	}
 	if (k->sig != 0 && k->pgid != 0) {
-		unsigned n = proc_signal_group(k->pgid, k->sig);
+		unsigned n = proc_signal_group(k->sid, k->pgid, k->sig);
 
 		CTR3(KTR_SIG, "tty signal: sig %d pgid %u processes %u", k->sig, k->pgid, n);
 	}
@@ -224,6 +224,31 @@ send_line(const struct file *f, const char *text, size_t n, int *error)
 	return t->line->write(t, f, text, n, error);
 }
 
+/* No other write's bytes come between those of one. 0, -EAGAIN or -EINTR. */
+static int
+tty_begin_write(struct tty *t, const struct file *f)
+{
+	int error = 0;
+
+	spin_lock(&t->lock);
+	while (t->writing && error == 0)
+		error = f->flags & O_NONBLOCK ? -EAGAIN
+					      : sleep_on(&t->writing, &t->lock, "ttywrite",
+							 SLEEP_INTR, DEADLINE_NEVER);
+	t->writing |= error == 0;
+	spin_unlock(&t->lock);
+	return error;
+}
+
+static void
+tty_end_write(struct tty *t)
+{
+	spin_lock(&t->lock);
+	t->writing = false;
+	spin_unlock(&t->lock);
+	wakeup(&t->writing);
+}
+
 int64_t
 tty_write(struct file *f, struct uio *u)
 {
@@ -234,10 +259,12 @@ tty_write(struct file *f, struct uio *u)
 	/* A process that ignores or blocks SIGTTOU may write. */
 	if (t->ldisc.t.c_lflag & TOSTOP)
 		error = tty_await_foreground(t, SIGTTOU);
+	if (error >= 0)
+		error = tty_begin_write(t, f);
 	if (error < 0)
 		return error;
-	error = 0;
 	done = dev_send(f, u, send_line, &error);
+	tty_end_write(t);
 	CTR2(KTR_BUF, "tty write: bytes %lu error %d", done, -error);
 	return done > 0 ? (int64_t)done : error;
 }
@@ -296,7 +323,7 @@ static int64_t
 tty_set_size(struct tty *t, uint64_t arg)
 {
 	struct winsize size;
-	uint32_t pgid = 0;
+	uint32_t pgid = 0, sid;
 
 	if (copy_in(&size, arg, sizeof(size)) < 0)
 		return -EFAULT;
@@ -304,9 +331,10 @@ tty_set_size(struct tty *t, uint64_t arg)
 	if (memcmp(&size, &t->size, sizeof(size)) != 0)
 		pgid = t->fg_pgid;
 	t->size = size;
+	sid = t->sid;
 	spin_unlock(&t->lock);
 	if (pgid != 0)
-		proc_signal_group(pgid, SIGWINCH);
+		proc_signal_group(sid, pgid, SIGWINCH);
 	return 0;
 }
 

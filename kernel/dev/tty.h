@@ -59,7 +59,8 @@ struct tty {
 	struct winsize size;         /* [l] */
 	bool opened;                 /* [l] once at least */
 	unsigned opens;              /* [l] open files */
-	bool hung;                   /* [s] the other end is gone: reads end, writes are EIO */
+	bool writing;                /* [l] a write() has not ended: others wait */
+	bool hung;                   /* [s] its other end is gone: new reads end, the rest is EIO */
 	uint32_t sid;                /* [s] the session, which has a reference; 0: none */
 	uint32_t fg_pgid;            /* [l] 0: none yet */
 	uint32_t fg_uid;             /* [l] the user who chose it */
@@ -77,9 +78,9 @@ void tty_input(struct tty *t, char c);
 /* What a character has done. */
 struct tty_key {
 	char c;
-	bool wake;     /* there is something to read */
-	int sig;       /* it is this signal for the foreground; 0: none */
-	uint32_t pgid; /* which is that */
+	bool wake;          /* there is something to read */
+	int sig;            /* it is this signal for the foreground; 0: none */
+	uint32_t sid, pgid; /* which is that, of which session */
 };
 /* The two halves of tty_input(): t->lock held; and then without it. Any context but NMI. */
 struct tty_key tty_take_key(struct tty *t, char c);

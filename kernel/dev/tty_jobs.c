@@ -152,9 +152,9 @@ leave_tty(bool hung, bool go_on)
 	}
 	spin_unlock(&sessions_lock);
 	if (pgid != 0)
-		proc_signal_group(pgid, SIGHUP);
+		proc_signal_group(curproc()->sid, pgid, SIGHUP);
 	if (pgid != 0 && go_on)
-		proc_signal_group(pgid, SIGCONT);
+		proc_signal_group(curproc()->sid, pgid, SIGCONT);
 	tty_unref(t);
 	return t != NULL;
 }
@@ -162,6 +162,8 @@ leave_tty(bool hung, bool go_on)
 static void
 leader_exits(void)
 {
+	if (curproc()->sid != curproc()->pid)
+		return; /* a walk of all terminals */
 	leave_tty(false, false);
 	while (leave_tty(true, true))
 		;

@@ -1,8 +1,9 @@
 /*
  * uart.h - serial lines (the console's and the trace's), independent of the chip.
  *
- * Output is polled, and every wait is bounded. If the other end is gone, its writer loses time
- * once, and afterwards characters; the kernel never hangs. Input is by interrupts or polling.
+ * Output is polled, and every wait for room is bounded. If the other end is gone, its writer loses
+ * that time once, and afterwards characters; a slow line may cost as much for each character. The
+ * kernel never hangs. Input is by interrupts or polling.
  */
 #pragma once
 

@@ -4,6 +4,7 @@
 #include "kernel/ipc/ipc.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/random.h"
 #include "kernel/proc/task.h"
 
 #define INDEX_BITS 15 /* of an object's number, as in Linux */
@@ -18,13 +19,45 @@ ipc_now(void)
 	return (int64_t)(clock_real_now_ns() / 1000000000);
 }
 
+static unsigned
+ipc_head(const struct ipc_table *t, int32_t key)
+{
+	_Static_assert(IPC_HEADS == 1 << 8, "the upper bits, which depend on all of the key's");
+	return (uint32_t)key * t->seed >> 24;
+}
+
 struct ipc_object *
 ipc_find_key(const struct ipc_table *t, int32_t key)
 {
-	for (unsigned i = 0; i < t->end; i++)
-		if (t->slots[i] != NULL && t->slots[i]->perm.key == key)
-			return t->slots[i];
-	return NULL;
+	struct ipc_object *o = t->keys[ipc_head(t, key)];
+
+	while (o != NULL && o->perm.key != key)
+		o = o->next_key;
+	return o;
+}
+
+static void
+ipc_set_key(struct ipc_table *t, struct ipc_object *o)
+{
+	struct ipc_object **head;
+
+	while (t->seed % 2 == 0)
+		random_bytes(&t->seed, sizeof(t->seed));
+	head = &t->keys[ipc_head(t, o->perm.key)];
+	o->next_key = *head;
+	*head = o;
+}
+
+void
+ipc_forget_key(struct ipc_table *t, struct ipc_object *o)
+{
+	struct ipc_object **at = &t->keys[ipc_head(t, o->perm.key)];
+
+	while (*at != NULL && *at != o)
+		at = &(*at)->next_key;
+	if (*at != NULL)
+		*at = o->next_key;
+	o->perm.key = IPC_PRIVATE;
 }
 
 static struct ipc_object *
@@ -82,6 +115,8 @@ ipc_add(struct ipc_table *t, struct ipc_object *o, int32_t key, uint64_t flags)
 	o->changed = ipc_now();
 	o->serial = ++t->serial;
 	t->slots[i] = o;
+	if (key != IPC_PRIVATE)
+		ipc_set_key(t, o);
 	t->used++;
 	if (i >= t->end)
 		t->end = i + 1;
@@ -91,7 +126,7 @@ ipc_add(struct ipc_table *t, struct ipc_object *o, int32_t key, uint64_t flags)
 void
 ipc_remove(struct ipc_table *t, struct ipc_object *o)
 {
-	o->perm.key = IPC_PRIVATE;
+	ipc_forget_key(t, o);
 	t->slots[o->id & INDEX_MASK] = NULL;
 	t->used--;
 	while (t->end > 0 && t->slots[t->end - 1] == NULL)

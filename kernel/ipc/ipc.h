@@ -16,7 +16,8 @@
 struct sbuf;
 struct uidinfo;
 
-#define IPC_MAX 4096 /* objects of a kind */
+#define IPC_MAX   4096 /* objects of a kind */
+#define IPC_HEADS 256  /* lists of them by key */
 
 /* What an object of each kind begins with. */
 struct ipc_object {
@@ -25,11 +26,14 @@ struct ipc_object {
 	int64_t changed;      /* when it was made, or its rights were set: seconds since 1970 */
 	uint64_t serial;      /* of all of its kind: a number comes again, this does not */
 	struct uidinfo *ui;   /* the user to whom it is counted */
+	struct ipc_object *next_key; /* of the list that its key is in */
 };
 
 /* Guarded by the lock of its kind. */
 struct ipc_table {
 	struct ipc_object *slots[IPC_MAX];
+	struct ipc_object *keys[IPC_HEADS];
+	uint32_t seed;      /* programs choose keys, and do not know it */
 	unsigned used, end; /* how many there are; after the last one */
 	uint16_t seq;       /* of the next one */
 	uint64_t serial;    /* of the last one */
@@ -48,6 +52,8 @@ struct ipc_object *ipc_find(const struct ipc_table *t, int32_t id);
  * -ENOSPC.
  */
 int ipc_add(struct ipc_table *t, struct ipc_object *o, int32_t key, uint64_t flags);
+/* From now on nobody finds it by its key. */
+void ipc_forget_key(struct ipc_table *t, struct ipc_object *o);
 /* Takes an object out of its table. */
 void ipc_remove(struct ipc_table *t, struct ipc_object *o);
 #define IPC_MAKE INT32_MIN

@@ -20,6 +20,7 @@
 struct message {
 	struct list list;
 	struct uidinfo *ui; /* to whom it is counted */
+	uint64_t number;    /* the queue's messages are in its order */
 	int64_t type;
 	size_t size;
 	char data[];
@@ -29,6 +30,7 @@ struct queue {
 	struct ipc_object ipc;
 	struct list messages;
 	uint64_t bytes, count, bytes_max;
+	uint64_t sent; /* messages, ever */
 	int64_t stime, rtime;
 	uint32_t lspid, lrpid;
 	uint32_t waiters; /* they have a reference, each */
@@ -166,6 +168,7 @@ msg_put(uint64_t id, struct message *m, uint64_t flags)
 	}
 	if (q == NULL)
 		return error;
+	m->number = ++q->sent;
 	list_append(&q->messages, &m->list);
 	q->bytes += m->size;
 	q->count++;
@@ -199,14 +202,33 @@ sys_msgsnd(const uint64_t a[6])
 	return error;
 }
 
-/* The one that type and flags of msgrcv() mean. NULL: there is none. */
+/* The first message after number `seen`; the list's head: there is none. */
+static const struct list *
+msg_first_after(const struct queue *q, uint64_t seen)
+{
+	const struct list *at = &q->messages;
+
+	if (seen == 0)
+		return at->next;
+	while (at->prev != &q->messages &&
+	       list_entry(at->prev, struct message, list)->number > seen)
+		at = at->prev;
+	return at;
+}
+
+/*
+ * The one after number `seen` that type and flags of msgrcv() mean. NULL: there is none. Who waits
+ * looks at each message once, however many wait.
+ */
 static struct message *
-msg_find(const struct queue *q, int64_t type, uint64_t flags)
+msg_find(const struct queue *q, int64_t type, uint64_t flags, uint64_t seen)
 {
 	int64_t most = type == INT64_MIN ? INT64_MAX : -type, nth = 0;
 	struct message *found = NULL;
 
-	list_for_each_entry (struct message, m, &q->messages, list) {
+	for (const struct list *at = msg_first_after(q, seen); at != &q->messages; at = at->next) {
+		struct message *m = list_entry(at, struct message, list);
+
 		if (flags & MSG_COPY) {
 			if (nth++ == type)
 				return m;
@@ -243,10 +265,12 @@ static struct message *
 msg_get(const uint64_t a[6], int *error)
 {
 	struct message *m = NULL;
+	uint64_t seen = 0;
 	struct queue *q;
 
 	while ((q = msg_queue_find(a[0], IPC_READ, error)) != NULL &&
-	       (m = msg_find(q, (int64_t)a[3], a[4])) == NULL) {
+	       (m = msg_find(q, (int64_t)a[3], a[4], seen)) == NULL) {
+		seen = q->sent;
 		*error = a[4] & IPC_NOWAIT ? -ENOMSG : msg_queue_wait(q);
 		if (*error != 0)
 			return NULL;

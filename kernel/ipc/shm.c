@@ -77,7 +77,7 @@ static bool
 shm_doom(struct segment *s)
 {
 	s->ipc.perm.mode |= SHM_DEST;
-	s->ipc.perm.key = IPC_PRIVATE;
+	ipc_forget_key(&segments, &s->ipc);
 	if (s->attached > 0)
 		return false;
 	ipc_remove(&segments, &s->ipc);
@@ -240,13 +240,13 @@ shm_map(struct segment *s, const uint64_t a[6])
 					 .shared = true,
 					 .read_only = reads,
 					 .writes = true};
-	int64_t at =
-	    vm_map_any(curproc()->vm, a[1] & ~(PAGE_SIZE - 1), s->vn->size,
-		       MMU_READ | (reads ? 0 : MMU_WRITE) | (a[2] & SHM_EXEC ? MMU_EXEC : 0),
-		       !fixed             ? VM_ANYWHERE
-		       : a[2] & SHM_REMAP ? VM_REPLACE
-					  : VM_IF_FREE,
-		       &from, proc_limit(RLIMIT_AS));
+	int64_t at = vm_map_any(curproc()->vm, a[1] & ~(PAGE_SIZE - 1), s->vn->size,
+				MMU_READ | (reads ? 0 : MMU_WRITE) |
+				    (a[2] & SHM_EXEC || proc_read_is_exec() ? MMU_EXEC : 0),
+				!fixed             ? VM_ANYWHERE
+				: a[2] & SHM_REMAP ? VM_REPLACE
+						   : VM_IF_FREE,
+				&from, proc_limit(RLIMIT_AS));
 
 	return at == -EEXIST ? -EINVAL : at;
 }
@@ -329,6 +329,22 @@ shm_resident(const struct segment *s)
 	return __atomic_load_n(&s->vn->page_count, __ATOMIC_RELAXED);
 }
 
+/* Those of all. The lock, which turns interrupts off, is held for a few at a time. */
+static uint64_t
+shm_all_resident(void)
+{
+	uint64_t pages = 0;
+
+	for (unsigned from = 0; from < IPC_MAX; from += 64) {
+		spin_lock(&shm_lock);
+		for (unsigned i = from; i < from + 64 && i < segments.end; i++)
+			if (segments.slots[i] != NULL)
+				pages += shm_resident(shm_of(segments.slots[i]));
+		spin_unlock(&shm_lock);
+	}
+	return pages;
+}
+
 /* IPC_INFO, SHM_INFO. */
 static int64_t
 shm_limits(int command, uint64_t to)
@@ -341,12 +357,11 @@ shm_limits(int command, uint64_t to)
 	struct shm_info used = {0};
 	int error, last;
 
+	if (command != IPC_INFO)
+		used.shm_rss = shm_all_resident();
 	spin_lock(&shm_lock);
 	used.used_ids = (int32_t)segments.used;
 	used.shm_tot = pages_used;
-	for (unsigned i = 0; i < segments.end; i++)
-		if (segments.slots[i] != NULL)
-			used.shm_rss += shm_resident(shm_of(segments.slots[i]));
 	last = ipc_last(&segments);
 	spin_unlock(&shm_lock);
 	error = command == IPC_INFO ? copy_out(to, &limits, sizeof(limits))

@@ -25,7 +25,7 @@ clock_init(void)
 	arch_clock_init();
 	hz = arch_clock_hz();
 	clock_scale_set(&clock_scale, hz);
-	boot_real_ns = arch_rtc_read() * 1000000000;
+	clock_set_real(arch_rtc_read() * 1000000000);
 	CTR2(KTR_INIT, "clock_init: hz %lu boot ticks %lu", hz, clock_scale.boot_ticks);
 }
 

@@ -54,11 +54,12 @@ random_bytes(void *buf, size_t n)
 {
 	while (n > 0) {
 		size_t part = n < KEY_WORDS * 4 ? n : KEY_WORDS * 4;
-		uint64_t fresh[2] = {arch_clock_read() << 32, clock_real_now_ns()};
+		uint64_t fresh[2] = {arch_clock_read() << 32, clock_real_now_ns()}, hard;
 		uint32_t in[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574}, out[16];
 
 		fresh[0] |= __atomic_add_fetch(&blocks, 1, __ATOMIC_RELAXED);
-		arch_random(&fresh[1]);
+		if (arch_random(&hard)) /* it may be bad: the time stays in, too */
+			fresh[1] ^= hard;
 		for (unsigned i = 0; i < KEY_WORDS; i++)
 			in[4 + i] = __atomic_load_n(&key[i], __ATOMIC_RELAXED);
 		memcpy(&in[12], fresh, sizeof(fresh));

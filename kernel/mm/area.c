@@ -27,10 +27,24 @@ area_max(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Recomputes low, high and gap of a node after its children changed. */
+static uint64_t
+area_object_bit(const void *object)
+{
+	return 1ul << ((uintptr_t)object * 0x9e3779b97f4a7c15ul >> 58);
+}
+
+static uint64_t
+area_own_bits(const struct area *a)
+{
+	return a->from.object != NULL ? area_object_bit(a->from.object) : 0;
+}
+
+/* Recomputes what a node tells of its subtree after its children changed. */
 static void
 area_update(struct area *a)
 {
+	a->objects = area_own_bits(a) | (a->left != NULL ? a->left->objects : 0) |
+		     (a->right != NULL ? a->right->objects : 0);
 	a->low = a->start;
 	a->high = a->end;
 	a->gap = 0;
@@ -132,6 +146,23 @@ area_each(struct area *tree, void (*f)(struct area *, void *), void *arg)
 	area_each(tree->left, f, arg);
 	f(tree, arg);
 	area_each(tree->right, f, arg);
+}
+
+static void
+area_each_bit(struct area *tree, uint64_t bits, void (*f)(struct area *, void *), void *arg)
+{
+	if (tree == NULL || !(tree->objects & bits))
+		return;
+	area_each_bit(tree->left, bits, f, arg);
+	if (area_own_bits(tree) & bits)
+		f(tree, arg);
+	area_each_bit(tree->right, bits, f, arg);
+}
+
+void
+area_each_object(struct area *tree, const void *object, void (*f)(struct area *, void *), void *arg)
+{
+	area_each_bit(tree, object != NULL ? area_object_bit(object) : UINT64_MAX, f, arg);
 }
 
 void

@@ -4,7 +4,7 @@
  * The tree is a treap. From left to right it is ordered by address; from top to bottom it is a heap
  * by random ranks. So its depth is about the logarithm of the number of areas, in whatever order a
  * program maps them. Each node holds the largest gap among the areas below it, so finding free room
- * takes logarithmic time too.
+ * takes logarithmic time too. The kernel's own areas are in such a tree, too (kmap.c).
  *
  * Locking: the caller's.
  */
@@ -35,6 +35,7 @@ struct area {
 	struct area *left, *right;
 	uint64_t start, end;
 	uint64_t low, high, gap; /* of the subtree: lowest start, highest end, largest gap */
+	uint64_t objects;        /* of the subtree: a bit, of a hash, for each object */
 	unsigned prot;
 	struct area_source from;
 	uint32_t rank; /* at least as high as the ranks of both children */
@@ -57,6 +58,9 @@ struct area *area_take(struct area **tree, uint64_t start, uint64_t end);
 void area_put(struct area **tree, struct area *taken);
 /* Calls f for each area, in the order of addresses. f may change prot. */
 void area_each(struct area *tree, void (*f)(struct area *a, void *arg), void *arg);
+/* The same for those that may map the object: most others are not looked at. NULL: of any. */
+void area_each_object(struct area *tree, const void *object, void (*f)(struct area *a, void *arg),
+		      void *arg);
 /* Calls f for each area. f may free it. */
 void area_drop(struct area *tree, void (*f)(struct area *a, void *arg), void *arg);
 /*

@@ -5,7 +5,7 @@
  * also contains text and read-only data: there they are mapped read-only. No page is both writable
  * and executable. To change text, the kernel maps it writable in a window for that moment.
  *
- * Locking: kmap_lock guards the list of areas and the tables under ARCH_VMALLOC_BASE.
+ * Locking: kmap_lock guards the areas and the tables under ARCH_VMALLOC_BASE.
  * entry_text_put() has one caller at a time, which owns the window until it closes it.
  */
 #include "kernel/mm/kmap.h"
@@ -15,6 +15,7 @@
 #include "kernel/lib/list.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/string.h"
+#include "kernel/mm/area.h"
 #include "kernel/mm/boot_info.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
@@ -24,26 +25,26 @@
 #include "ktr/ktr.h"
 
 #define WINDOW (ARCH_VMALLOC_END - PAGE_SIZE)
+#define PIECE  (512 * PAGE_SIZE) /* that is unmapped at once with interrupts off */
 
-enum area_kind {
+enum kmap_kind {
 	AREA_PHYS,  /* maps devices, or memory that belongs to others */
 	AREA_PAGES, /* maps pages that are freed with the area */
 	AREA_GOING, /* as AREA_PAGES, and a kmap_free() already works on it */
 };
 
-struct area { /* [start, end) is mapped or will be; sorted by address */
-	struct list link;
-	uintptr_t start, end;
-	enum area_kind kind;
-	struct area *gone; /* next on the list that kmap_release_areas() works on */
+struct kmap_area { /* it is mapped, or will be */
+	struct area at;
+	enum kmap_kind kind;
+	struct kmap_area *gone; /* next on the list that kmap_release_areas() works on */
 };
 
 extern char __text_start[], __text_end[], __rodata_start[], __rodata_end[], __data_start[],
     __bss_end[], __ksyms_start[], __ksyms_end[], __kernel_start[];
 
 static struct spinlock kmap_lock = SPINLOCK_INIT("kmap");
-static struct list areas = LIST_INIT(areas); /* kmap_lock */
-static uint64_t root;                        /* 0 until kmap_init() */
+static struct area *areas; /* kmap_lock; all are in a kmap_area */
+static uint64_t root;      /* 0 until kmap_init() */
 
 uint64_t
 kmap_root(void)
@@ -124,44 +125,37 @@ kmap_init(const struct boot_info *bi)
 	CTR1(KTR_INIT, "kmap_init: root %#lx", root);
 }
 
-/* Finds room for a, with an unmapped page on both sides. NULL: none. kmap_lock held. */
-static struct area *
+/* Finds room for a, with an unmapped page on both sides. False: there is none. kmap_lock held. */
+static bool
 kmap_reserve(struct area *a, size_t size)
 {
-	struct list *after = &areas;
-	uintptr_t at = ARCH_VMALLOC_BASE + PAGE_SIZE;
+	uint64_t at = area_gap(areas, ARCH_VMALLOC_BASE, size + 2 * PAGE_SIZE) + PAGE_SIZE;
 
-	list_for_each_entry (struct area, b, &areas, link) {
-		if (b->start - at >= size + PAGE_SIZE)
-			break;
-		at = b->end + PAGE_SIZE;
-		after = &b->link;
-	}
 	if (at + size + PAGE_SIZE > WINDOW)
-		return NULL;
+		return false;
 	a->start = at;
 	a->end = at + size;
-	list_insert_after(after, &a->link);
-	return a;
+	area_insert(&areas, a);
+	return true;
 }
 
-static struct area *
-new_area(size_t size, enum area_kind kind)
+static struct kmap_area *
+new_area(size_t size, enum kmap_kind kind)
 {
-	struct area *a = kmalloc(sizeof(*a)), *got;
+	struct kmap_area *a = kzalloc(sizeof(*a));
+	bool got;
 
 	if (a == NULL || size == 0 || size > ARCH_VMALLOC_END - ARCH_VMALLOC_BASE) {
 		kfree(a);
 		return NULL;
 	}
 	a->kind = kind;
-	a->gone = NULL;
 	spin_lock(&kmap_lock);
-	got = kmap_reserve(a, size);
+	got = kmap_reserve(&a->at, size);
 	spin_unlock(&kmap_lock);
-	if (got == NULL)
+	if (!got)
 		kfree(a);
-	return got;
+	return got ? a : NULL;
 }
 
 static void
@@ -192,26 +186,35 @@ kmap_flush_everywhere(void)
 	smp_call_all(kmap_flush_here, NULL);
 }
 
+/* Clears an area's entries, a piece at a time. Nobody else works on the area. */
+static void
+unmap_area(const struct kmap_area *a, void **pages)
+{
+	CTR2(KTR_PMAP, "kmap release: start %#lx end %#lx", a->at.start, a->at.end);
+	for (uint64_t va = a->at.start, end; va < a->at.end; va = end) {
+		end = a->at.end - va < PIECE ? a->at.end : va + PIECE;
+		spin_lock(&kmap_lock);
+		pagetable_each(root, va, end, a->kind == AREA_PHYS ? kmap_forget_page : free_page,
+			       pages);
+		spin_unlock(&kmap_lock);
+	}
+}
+
 /* Unmaps and frees the areas linked by `gone`, with one TLB shoot-down for all of them. */
 static void
-kmap_release_areas(struct area *list)
+kmap_release_areas(struct kmap_area *list)
 {
 	void *pages = NULL;
 
-	spin_lock(&kmap_lock);
-	for (struct area *a = list; a != NULL; a = a->gone) {
-		CTR2(KTR_PMAP, "kmap release: start %#lx end %#lx", a->start, a->end);
-		pagetable_each(root, a->start, a->end,
-			       a->kind == AREA_PHYS ? kmap_forget_page : free_page, &pages);
-	}
-	spin_unlock(&kmap_lock);
-	CTR1(KTR_PMAP, "tlb shootdown: start %#lx", list->start);
+	for (const struct kmap_area *a = list; a != NULL; a = a->gone)
+		unmap_area(a, &pages);
+	CTR1(KTR_PMAP, "tlb shootdown: start %#lx", list->at.start);
 	kmap_flush_everywhere();
 	while (list != NULL) {
-		struct area *next = list->gone;
+		struct kmap_area *next = list->gone;
 
 		spin_lock(&kmap_lock);
-		list_remove(&list->link);
+		area_take(&areas, list->at.start, list->at.end);
 		spin_unlock(&kmap_lock);
 		kfree(list);
 		list = next;
@@ -238,13 +241,13 @@ leaves_enough(uint64_t pages)
 void *
 kmap_alloc(size_t size)
 {
-	struct area *a = NULL;
+	struct kmap_area *a = NULL;
 
 	if (leaves_enough(page_round_up(size) / PAGE_SIZE))
 		a = new_area(page_round_up(size), AREA_PAGES);
 	if (a == NULL)
 		return NULL;
-	for (uintptr_t va = a->start; va < a->end; va += PAGE_SIZE) {
+	for (uintptr_t va = a->at.start; va < a->at.end; va += PAGE_SIZE) {
 		void *page = page_alloc_zero(PAGE_MAPPED);
 		int r = -1;
 
@@ -261,23 +264,25 @@ kmap_alloc(size_t size)
 			return NULL;
 		}
 	}
-	CTR2(KTR_PMAP, "kmap_alloc: addr %#lx size %lu", a->start, size);
-	return (void *)a->start;
+	CTR2(KTR_PMAP, "kmap_alloc: addr %#lx size %lu", a->at.start, size);
+	return (void *)a->at.start;
 }
 
 /* Finds the area that begins at va, and claims it for the caller. NULL: there is none. */
-static struct area *
+static struct kmap_area *
 claim_area(const void *va)
 {
-	struct area *found = NULL;
+	struct kmap_area *found = NULL;
+	struct area *a;
 
 	spin_lock(&kmap_lock);
-	list_for_each_entry (struct area, a, &areas, link)
-		if (a->start == (uintptr_t)va && a->kind == AREA_PAGES) {
-			a->kind = AREA_GOING;
-			found = a;
-			break;
-		}
+	a = area_find(areas, (uintptr_t)va);
+	if (a != NULL && a->start == (uintptr_t)va)
+		found = list_entry(a, struct kmap_area, at);
+	if (found != NULL && found->kind == AREA_PAGES)
+		found->kind = AREA_GOING;
+	else
+		found = NULL;
 	spin_unlock(&kmap_lock);
 	return found;
 }
@@ -285,16 +290,16 @@ claim_area(const void *va)
 void
 kmap_free_all(void *const *va, unsigned n)
 {
-	struct area *list = NULL;
+	struct kmap_area *list = NULL;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct area *a = va[i] != NULL ? claim_area(va[i]) : NULL;
+		struct kmap_area *a = va[i] != NULL ? claim_area(va[i]) : NULL;
 
 		if (va[i] == NULL)
 			continue;
 		if (a == NULL)
 			panic("kmap_free: %p is not from kmap_alloc", va[i]);
-		CTR2(KTR_PMAP, "kmap_free: addr %p size %lu", va[i], a->end - a->start);
+		CTR2(KTR_PMAP, "kmap_free: addr %p size %lu", va[i], a->at.end - a->at.start);
 		a->gone = list;
 		list = a;
 	}
@@ -312,32 +317,32 @@ void *
 kmap_phys(uint64_t pa, size_t size, unsigned prot)
 {
 	uint64_t off = pa & (PAGE_SIZE - 1);
-	struct area *a = new_area(page_round_up(off + size), AREA_PHYS);
+	struct kmap_area *a = new_area(page_round_up(off + size), AREA_PHYS);
 
 	if (a == NULL)
 		return NULL;
 	spin_lock(&kmap_lock);
-	int r = pagetable_map(root, a->start, pa - off, a->end - a->start, prot | MMU_GLOBAL);
+	int r =
+	    pagetable_map(root, a->at.start, pa - off, a->at.end - a->at.start, prot | MMU_GLOBAL);
 	spin_unlock(&kmap_lock);
 	if (r != 0) {
 		kmap_release_areas(a);
 		return NULL;
 	}
-	CTR3(KTR_PMAP, "kmap_phys: pa %#lx size %lu addr %#lx", pa, size, a->start + off);
-	return (void *)(a->start + off);
+	CTR3(KTR_PMAP, "kmap_phys: pa %#lx size %lu addr %#lx", pa, size, a->at.start + off);
+	return (void *)(a->at.start + off);
 }
 
 bool
 kmap_next_unlocked(uintptr_t *start, uintptr_t *end)
 {
-	list_for_each_entry (const struct area, a, &areas, link) {
-		if (a->end <= *start)
-			continue;
+	const struct area *a = area_find(areas, *start);
+
+	if (a != NULL) {
 		*start = a->start;
 		*end = a->end;
-		return true;
 	}
-	return false;
+	return a != NULL;
 }
 
 bool

@@ -9,7 +9,9 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 
-enum { ET_EXEC = 2, ET_DYN = 3, PT_LOAD = 1, PT_INTERP = 3, PF_X = 1, PF_W = 2, PF_R = 4 };
+enum { ET_EXEC = 2, ET_DYN = 3 };
+enum { PT_LOAD = 1, PT_INTERP = 3, PT_GNU_STACK = 0x6474e551 };
+enum { PF_X = 1, PF_W = 2, PF_R = 4 };
 
 static int
 add_segment(struct elf_image *img, const struct elf64_phdr *ph, uint64_t file_size)
@@ -28,8 +30,9 @@ add_segment(struct elf_image *img, const struct elf64_phdr *ph, uint64_t file_si
 	}
 	seg = &img->segments[img->count++];
 	*seg = (struct elf_segment){ph->vaddr, ph->memsz, ph->offset, ph->filesz, 0};
-	seg->prot = (ph->flags & PF_R ? MMU_READ : 0) | (ph->flags & PF_W ? MMU_WRITE : 0) |
-		    (ph->flags & PF_X ? MMU_EXEC : 0);
+	/* What may be written or executed can be read, as what mmap() maps. */
+	seg->prot = (ph->flags & (PF_R | PF_W | PF_X) ? MMU_READ : 0) |
+		    (ph->flags & PF_W ? MMU_WRITE : 0) | (ph->flags & PF_X ? MMU_EXEC : 0);
 	if (seg->prot == 0) /* a segment without access can hold nothing */
 		return -ENOEXEC;
 	return 0;
@@ -55,6 +58,7 @@ elf_check(const void *data, uint64_t size, uint64_t file_size, unsigned machine,
 	img->movable = eh.type == ET_DYN;
 	img->entry = eh.entry;
 	img->phnum = eh.phnum;
+	img->stack_prot = MMU_READ | MMU_WRITE;
 	for (unsigned i = 0; i < eh.phnum; i++) {
 		struct elf64_phdr ph;
 
@@ -66,6 +70,8 @@ elf_check(const void *data, uint64_t size, uint64_t file_size, unsigned machine,
 			img->interp_offset = ph.offset;
 			img->interp_size = ph.filesz;
 		}
+		if (ph.type == PT_GNU_STACK)
+			img->stack_prot = MMU_READ | MMU_WRITE | (ph.flags & PF_X ? MMU_EXEC : 0);
 		if (ph.type != PT_LOAD || ph.memsz == 0)
 			continue;
 		if (add_segment(img, &ph, file_size) != 0)

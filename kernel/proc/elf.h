@@ -24,6 +24,7 @@ struct elf_image {
 	/* Where in the file the path is, with its NUL, of the program that loads this one. size
 	 * 0: there is none. */
 	uint64_t interp_offset, interp_size;
+	unsigned stack_prot; /* MMU_ bits; the file may ask for a stack that can be executed */
 	unsigned count;
 	struct elf_segment segments[ELF_MAX_SEGMENTS];
 };

@@ -15,6 +15,7 @@
 #include "kernel/abi/auxvec.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/abi/personality.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
 #include "kernel/fs/file.h"
@@ -198,7 +199,7 @@ build_stack(struct vmspace *vm, const char *path, const struct args *s,
 	if (r == 0)
 		r = vm_write(vm, at, w, words * 8);
 	kfree(w);
-	vm_set_args(vm, strings, strings + s->args_used, strings + s->used);
+	vm_set_args(vm, strings, strings + s->args_used, strings + s->used, at);
 	*sp = at;
 	return r;
 }
@@ -232,6 +233,7 @@ exec_become(struct proc *p, struct vmspace *vm, const char *name, struct vnode *
 	p->exe = exe;
 	curthread()->tls = 0;
 	p->membarrier = false;
+	p->personality &= ~(ids->secure ? PER_CLEAR_ON_SETID : READ_IMPLIES_EXEC);
 	p->executed = true;
 	p->exit_signal = SIGCHLD;
 	p->execs++;

@@ -161,10 +161,20 @@ stack_size(bool secure)
 	return limit < STACK_MIN ? STACK_MIN : limit > max ? max : limit;
 }
 
+/* It counts as an area that grows down, and is as large as it may become. */
+static int
+map_stack(struct vmspace *vm, uint64_t size, unsigned prot)
+{
+	const struct area_source from = {.grows_to = size};
+	int64_t r = vm_map_any(vm, VM_STACK_TOP - size, size, prot, VM_IF_FREE, &from, UINT64_MAX);
+
+	return r < 0 ? (int)r : 0;
+}
+
 int
 program_load(struct vmspace *vm, struct vnode *vn, struct program *to)
 {
-	uint64_t end = 0, stack = stack_size(to->secure);
+	uint64_t end = 0;
 	int r = read_headers(vn, &to->img);
 
 	if (r == 0)
@@ -175,7 +185,7 @@ program_load(struct vmspace *vm, struct vnode *vn, struct program *to)
 	if (r == 0 && to->img.interp_size != 0)
 		r = load_interpreter(vm, vn, to);
 	if (r == 0)
-		r = vm_map(vm, VM_STACK_TOP - stack, stack, MMU_READ | MMU_WRITE);
+		r = map_stack(vm, stack_size(to->secure), to->img.stack_prot);
 	vm_set_brk_start(vm, end);
 	return r == -EEXIST ? -ENOEXEC : r;
 }

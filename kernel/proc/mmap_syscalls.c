@@ -5,6 +5,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/mman.h"
+#include "kernel/abi/personality.h"
 #include "kernel/abi/statfs.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/memfd.h"
@@ -24,14 +25,17 @@
 	 0x1000 /* EXECUTABLE */ | 0x2000 /* LOCKED */ | MAP_NORESERVE | MAP_POPULATE |            \
 	 0x10000 /* NONBLOCK */ | MAP_STACK | MAP_FIXED_NOREPLACE)
 
-static int
-mmu_prot(uint64_t prot, unsigned *out)
+static unsigned
+mmu_prot(uint64_t prot)
 {
-	if (prot & ~(uint64_t)(PROT_READ | PROT_WRITE | PROT_EXEC))
-		return -EINVAL;
-	*out = (prot & (PROT_READ | PROT_WRITE) ? MMU_READ : 0) |
-	       (prot & PROT_WRITE ? MMU_WRITE : 0) | (prot & PROT_EXEC ? MMU_EXEC | MMU_READ : 0);
-	return 0;
+	return (prot & (PROT_READ | PROT_WRITE | PROT_EXEC) ? MMU_READ : 0) |
+	       (prot & PROT_WRITE ? MMU_WRITE : 0) | (prot & PROT_EXEC ? MMU_EXEC : 0);
+}
+
+bool
+proc_read_is_exec(void)
+{
+	return curproc()->personality & READ_IMPLIES_EXEC;
 }
 
 /* The open file from which pages come. 0, or -errno. */
@@ -69,11 +73,10 @@ mmap_map(const uint64_t a[6], struct area_source *from)
 	enum vm_place place = a[3] & MAP_FIXED_NOREPLACE ? VM_IF_FREE
 			      : a[3] & MAP_FIXED         ? VM_REPLACE
 							 : VM_ANYWHERE;
-	unsigned prot;
-	int r = mmu_prot(a[2], &prot);
+	unsigned prot = mmu_prot(a[2]);
 
-	if (r != 0)
-		return r;
+	if ((a[2] & PROT_READ) && proc_read_is_exec() && !from->no_exec)
+		prot |= MMU_EXEC;
 	if (from->object != NULL)
 		from->pager = &vnode_pager;
 	return vm_map_any(curproc()->vm, a[0], a[1], prot, place, from, proc_limit(RLIMIT_AS));
@@ -152,10 +155,20 @@ SYSCALL_IS(munmap, vm_unmap(curproc()->vm, a[0], a[1]))
 int64_t
 sys_mprotect(const uint64_t a[6])
 {
-	unsigned prot;
-	int r = mmu_prot(a[2], &prot);
+	const uint64_t grows = PROT_GROWSDOWN | PROT_GROWSUP;
+	uint64_t known = PROT_READ | PROT_WRITE | PROT_EXEC | PROT_SEM | grows;
+	unsigned how = (a[2] & PROT_READ) && proc_read_is_exec() ? VM_PROTECT_EXEC : 0;
 
-	return r != 0 ? r : vm_protect(curproc()->vm, a[0], a[1], prot);
+	if ((a[2] & grows) == grows || a[0] % PAGE_SIZE != 0)
+		return -EINVAL;
+	if (a[1] == 0)
+		return 0;
+	if (a[2] & ~known)
+		return -EINVAL;
+	if (a[2] & PROT_GROWSUP) /* nothing does */
+		return vm_is_mapped(curproc()->vm, a[0], PAGE_SIZE) ? -EINVAL : -ENOMEM;
+	how |= a[2] & PROT_GROWSDOWN ? VM_PROTECT_DOWN : 0;
+	return vm_protect(curproc()->vm, a[0], a[1], mmu_prot(a[2]), how);
 }
 
 int64_t
@@ -170,7 +183,8 @@ sys_brk(const uint64_t a[6])
 		if (end > info.brk_start && end - info.brk_start > data)
 			end = 0; /* it stays */
 	}
-	return (int64_t)vm_brk(vm, end, proc_limit(RLIMIT_AS));
+	return (int64_t)vm_brk(vm, end, MMU_READ | MMU_WRITE | (proc_read_is_exec() ? MMU_EXEC : 0),
+			       proc_limit(RLIMIT_AS));
 }
 
 int64_t

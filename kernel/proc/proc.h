@@ -185,7 +185,7 @@ struct proc {
 	struct vnode *exe;       /* [p] the file that it executes, a reference and a
 				    vnode_execute_begin(); NULL: none */
 	uint32_t umask;          /* [t] */
-	uint32_t personality;    /* [t] kept for who asks: addresses are never random */
+	uint32_t personality;    /* [t] all but READ_IMPLIES_EXEC kept only for who asks */
 	bool executed;           /* [p] it executes a file of its own: since its fork() */
 	int wait_status;         /* [p] as wait4 reports */
 	int stop_sig;            /* [p] what stopped it last */
@@ -245,8 +245,11 @@ uint32_t proc_number_of(uint32_t tid);
 /* The path of what a process executes, from the root. False: there is no such process. */
 bool proc_program(uint32_t pid, char path[PROC_PROGRAM]);
 
-/* Signals a process group (tty, kill). Any context but NMI. Returns how many got it. */
-unsigned proc_signal_group(uint32_t pgid, int sig);
+/*
+ * Signals a process group of a session; not one of another, which has got the number of a group
+ * that ended. Any context but NMI. Returns how many processes got it.
+ */
+unsigned proc_signal_group(uint32_t sid, uint32_t pgid, int sig);
 /* The same of one process, if it is there. */
 void proc_signal_one(uint32_t pid, int sig);
 /* The session of a process group. 0: there is no such group. */

@@ -226,7 +226,7 @@ void proc_signals_exec(struct proc *p);
  * mask of the current thread. proc_lock held.
  */
 void proc_signals_fork(struct proc *p, const struct proc *parent, bool clear);
-/* Is that stack pointer in the stack of sigaltstack()? */
+/* Is that stack pointer in the stack of sigaltstack()? Never, as on Linux, with SS_AUTODISARM. */
 bool sigframe_on_stack(const struct sigaltstack *s, uint64_t sp);
 /*
  * Makes the current process run a handler when it returns to user mode; `mask` is restored after

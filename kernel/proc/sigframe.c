@@ -18,10 +18,17 @@
 #include "kernel/syscall.h"
 #include "ktr/ktr.h"
 
+/* Is sp in the memory of a stack? */
+static bool
+stack_has(const struct sigaltstack *s, uint64_t sp)
+{
+	return !(s->ss_flags & SS_DISABLE) && sp - s->ss_sp <= s->ss_size && sp != s->ss_sp;
+}
+
 bool
 sigframe_on_stack(const struct sigaltstack *s, uint64_t sp)
 {
-	return !(s->ss_flags & SS_DISABLE) && sp - s->ss_sp <= s->ss_size && sp != s->ss_sp;
+	return !(s->ss_flags & SS_AUTODISARM) && stack_has(s, sp);
 }
 
 bool
@@ -36,7 +43,7 @@ sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
 				.stack = curlwp()->sig_stack,
 				.fault = curlwp()->fault_regs};
 	struct arch_sigframe frame;
-	const struct sigaltstack *stack = &curlwp()->sig_stack;
+	struct sigaltstack *stack = &curlwp()->sig_stack;
 	uintptr_t sp = arch_tf_sp(tf), at;
 	bool on_it = sigframe_on_stack(stack, sp);
 
@@ -53,13 +60,15 @@ sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
 	}
 	at = arch_sigframe_place(sp);
 	/* Below a stack for signals lies memory of another kind. */
-	if (on_it && !sigframe_on_stack(stack, at))
+	if (on_it && !stack_has(stack, at))
 		return false;
 	s.has_fpu = thread_fpu_save(&s.fpu);
 	arch_sigframe_fill(&frame, at, tf, &s);
 	if (copy_out(at, &frame, sizeof(frame)) != 0)
 		return false;
 	arch_sigframe_call(tf, at, &s);
+	if (stack->ss_flags & SS_AUTODISARM) /* the frame gives it back */
+		*stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
 	thread_fpu_end();
 	return true;
 }
@@ -69,17 +78,18 @@ static int
 set_stack(const struct sigaltstack *new, uint64_t sp)
 {
 	struct sigaltstack *own = &curlwp()->sig_stack;
+	uint32_t disarm = new->ss_flags &SS_AUTODISARM, mode = new->ss_flags & ~SS_AUTODISARM;
 
 	if (sigframe_on_stack(own, sp))
 		return -EPERM;
-	if (new->ss_flags & ~(SS_DISABLE | SS_ONSTACK))
+	if (mode != 0 && mode != SS_DISABLE && mode != SS_ONSTACK)
 		return -EINVAL;
-	if (new->ss_flags & SS_DISABLE)
-		*own = (struct sigaltstack){.ss_flags = SS_DISABLE};
+	if (mode == SS_DISABLE)
+		*own = (struct sigaltstack){.ss_flags = new->ss_flags};
 	else if (new->ss_size < ARCH_MINSIGSTKSZ)
 		return -ENOMEM;
 	else
-		*own = (struct sigaltstack){.ss_sp = new->ss_sp, .ss_size = new->ss_size};
+		*own = (struct sigaltstack){new->ss_sp, disarm, .ss_size = new->ss_size};
 	return 0;
 }
 

@@ -578,6 +578,6 @@ proc_stop_group(int sig)
 	spin_unlock(&proc_lock);
 	if (r != 0)
 		return r;
-	proc_signal_group(p->pgid, sig);
+	proc_signal_group(p->sid, p->pgid, sig);
 	return -EINTR;
 }

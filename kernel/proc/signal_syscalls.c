@@ -177,7 +177,7 @@ task_signal_owner(const struct task_owner *o, const struct siginfo *info)
 }
 
 unsigned
-proc_signal_group(uint32_t pgid, int sig)
+proc_signal_group(uint32_t sid, uint32_t pgid, int sig)
 {
 	struct proc *first;
 	unsigned n = 0;
@@ -186,9 +186,8 @@ proc_signal_group(uint32_t pgid, int sig)
 	first = proc_find_group(pgid);
 	for_each_member(p, first)
 	{
-		if (p->state != PROC_ZOMBIE) {
-			if (sig != 0)
-				proc_signal_locked(p, sig);
+		if (p->state != PROC_ZOMBIE && p->sid == sid) {
+			proc_signal_locked(p, sig);
 			n++;
 		}
 	}

@@ -83,7 +83,7 @@ show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out
 		name = "[vdso]";
 	else if (r->end > info->brk_start && r->start < info->brk_end)
 		name = "[heap]";
-	else if (r->end == VM_STACK_TOP)
+	else if (r->start <= info->stack && info->stack < r->end)
 		name = "[stack]";
 	if (*name != '\0' && out->len - start < 73)
 		sbuf_printf(out, "%*s", (int)(73 - (out->len - start)), "");

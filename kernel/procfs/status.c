@@ -40,7 +40,6 @@ struct facts {
 	uint64_t queued, queued_limit, pending, shared_pending, blocked, ignored, caught;
 	uint64_t rss_limit, cpus;
 	bool has_space;
-	uint64_t stack_top;
 	uint32_t tracer;
 	uint64_t tty_nr; /* its terminal, and the group in the foreground there */
 	int32_t tpgid;
@@ -102,9 +101,7 @@ take_space(struct facts *f, struct vmspace *vm)
 	f->has_space = true;
 	vm_info_get(vm, &f->vm);
 	vm_destroy(vm);
-	if (procfs_may_look(f->pid, NULL) == 0)
-		f->stack_top = VM_STACK_TOP;
-	else
+	if (procfs_may_look(f->pid, NULL) != 0)
 		f->vm = (struct vm_info){.size = f->vm.size, .resident = f->vm.resident};
 }
 
@@ -206,7 +203,7 @@ procfs_stat(const struct procfs_node *n, struct sbuf *out)
 	 * end_data start_brk arg_start arg_end env_start env_end exit_code */
 	sbuf_printf(
 	    out, "0 0 %lu 0 0 %lu %lu %lu %lu 0 0 0 %d %u %u %u 0 0 0 0 0 %lu %lu %lu %lu %lu 0\n",
-	    f.stack_top, f.pending & INT32_MAX, f.blocked & INT32_MAX, f.ignored & INT32_MAX,
+	    f.vm.stack, f.pending & INT32_MAX, f.blocked & INT32_MAX, f.ignored & INT32_MAX,
 	    f.caught & INT32_MAX, f.exit_signal, f.cpu, f.sched.rt_prio, f.sched.policy,
 	    f.vm.brk_start, f.vm.args, f.vm.args_end, f.vm.args_end, f.vm.env_end);
 	return 0;

@@ -128,7 +128,7 @@ reset_space(struct vmspace *vm, void *arg)
 	struct reset *r = arg;
 
 	r->vm = vm;
-	area_each(vm->areas, reset_area, r);
+	area_each_object(vm->areas, r->object, reset_area, r);
 }
 
 void

@@ -171,13 +171,11 @@ file_fill(struct vmspace *vm, const struct area *a, uint64_t va, unsigned access
 	bool shared = a->from.shared;
 	unsigned prot = a->prot;
 	int error = 0;
-	void *page = a->from.pager->page(a->from.object, area_index(a, va), shared, &error);
+	void *page = a->from.pager->page(a->from.object, area_index(a, va), true, &error);
 	uint64_t *pte;
 
 	if (page == NULL)
-		return error == -EFAULT ? VM_FAULT_BEYOND
-		       : error != 0     ? VM_FAULT_MEMORY
-					: zero_fill(vm, va, access, a->prot);
+		return error == -EFAULT ? VM_FAULT_BEYOND : VM_FAULT_MEMORY;
 	page = vm_code_page(vm, a, va, page);
 	pte = page != NULL ? vm_make_entry(vm, va, 1) : NULL;
 	if (page == NULL)
@@ -446,7 +444,7 @@ vm_fork(struct vmspace *vm, struct uidinfo *ui)
 	f.child->brk_start = vm->brk_start;
 	f.child->brk_end = vm->brk_end;
 	memcpy(f.child->code, vm->code, sizeof(vm->code));
-	vm_set_args(f.child, vm->args, vm->args_end, vm->env_end);
+	vm_set_args(f.child, vm->args, vm->args_end, vm->env_end, vm->stack);
 	area_each(vm->areas, copy_area, &f);
 	pagetable_each(vm->root, 0, ARCH_USER_END, share_page, &f);
 	f.child->lock.below = false;

@@ -8,11 +8,12 @@
 #include "kernel/vm/vm_private.h"
 
 void
-vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_end)
+vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_end, uint64_t stack)
 {
 	vm->args = start;
 	vm->args_end = end;
 	vm->env_end = env_end;
+	vm->stack = stack;
 }
 
 uint64_t
@@ -32,7 +33,8 @@ vm_info_get(struct vmspace *vm, struct vm_info *info)
 				 .brk_end = page_round_up(vm->brk_end),
 				 .args = vm->args,
 				 .args_end = vm->args_end,
-				 .env_end = vm->env_end};
+				 .env_end = vm->env_end,
+				 .stack = vm->stack};
 	mutex_unlock(&vm->lock);
 	info->resident = vm_resident(vm);
 	info->peak = vm_peak(vm);

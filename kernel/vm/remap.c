@@ -248,7 +248,7 @@ vm_set_brk_start(struct vmspace *vm, uint64_t start)
 
 /* Moves the end of the heap, if that is possible. */
 static void
-move_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
+move_brk(struct vmspace *vm, uint64_t end, unsigned prot, uint64_t limit)
 {
 	uint64_t old = page_round_up(vm->brk_end), new = page_round_up(end);
 
@@ -256,7 +256,7 @@ move_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
 		return;
 	if (new > old) {
 		if (!vm_may_grow(vm, new - old, 0, limit) ||
-		    vm_map_area(vm, old, new - old, MMU_READ | MMU_WRITE, NULL) != 0)
+		    vm_map_area(vm, old, new - old, prot, NULL) != 0)
 			return;
 		if (old > vm->brk_start) /* the heap begins as an area of its own */
 			vm_join_areas(vm, old, new);
@@ -268,10 +268,10 @@ move_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
 }
 
 uint64_t
-vm_brk(struct vmspace *vm, uint64_t end, uint64_t limit)
+vm_brk(struct vmspace *vm, uint64_t end, unsigned prot, uint64_t limit)
 {
 	mutex_lock(&vm->lock);
-	move_brk(vm, end, limit);
+	move_brk(vm, end, prot, limit);
 	end = vm->brk_end;
 	vm_unlock(vm);
 	return end;

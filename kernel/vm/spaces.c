@@ -199,7 +199,7 @@ cut_space(struct vmspace *vm, void *arg)
 	struct cut *c = arg;
 
 	c->vm = vm;
-	area_each(vm->areas, c->area, c);
+	area_each_object(vm->areas, c->object, c->area, c);
 	flush_cut(c);
 }
 
@@ -294,7 +294,7 @@ clean_space(struct vmspace *vm, void *arg)
 	struct writable *w = arg;
 
 	w->vm = vm;
-	area_each(vm->areas, clean_area, w);
+	area_each_object(vm->areas, w->object, clean_area, w);
 }
 
 void
@@ -319,7 +319,9 @@ find_written(struct area *a, void *arg)
 static void
 find_written_space(struct vmspace *vm, void *arg)
 {
-	area_each(vm->areas, find_written, arg);
+	const struct writable *w = arg;
+
+	area_each_object(vm->areas, w->object, find_written, arg);
 }
 
 bool

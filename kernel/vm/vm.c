@@ -378,14 +378,14 @@ vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size)
 
 struct protection {
 	struct vmspace *vm;
-	unsigned prot;
+	unsigned prot, how;
 };
 
 static void
 protect_page(uint64_t *pte, uintptr_t va, void *arg)
 {
 	const struct protection *p = arg;
-	unsigned prot = p->prot;
+	unsigned prot = p->how & VM_PROTECT_EXEC ? vm_find(p->vm, va)->prot : p->prot;
 	uint64_t pa = arch_pte_pa(*pte);
 
 	if (vm_code_stale(p->vm, va, phys_to_virt(pa))) {
@@ -401,26 +401,32 @@ protect_page(uint64_t *pte, uintptr_t va, void *arg)
 }
 
 static void
-set_prot(struct area *a, void *prot)
+set_prot(struct area *a, void *arg)
 {
-	a->prot = ((struct protection *)prot)->prot;
+	const struct protection *p = arg;
+
+	a->prot = p->prot | (p->how & VM_PROTECT_EXEC && !a->from.no_exec ? MMU_EXEC : 0);
 }
 
 static int
-vm_protect_locked(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
+vm_protect_locked(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, unsigned how)
 {
-	struct protection p = {vm, prot};
+	struct protection p = {vm, prot, how};
+	const struct area *first;
 	uint64_t end = start;
 	struct area *taken;
 	int error = 0;
 
-	if (start % PAGE_SIZE != 0)
-		return -EINVAL;
-	if (size == 0)
-		return 0;
 	size = page_round_up(size);
 	if (!vm_good_range(start, size))
 		return -ENOMEM; /* nothing is mapped there */
+	first = how & VM_PROTECT_DOWN ? area_find(vm->areas, start) : NULL;
+	if (first != NULL && first->start < start + size) {
+		if (first->from.grows_to == 0)
+			return -EINVAL;
+		size += start - first->start;
+		start = end = first->start;
+	}
 	while (end < start + size && error == 0) {
 		struct area *a = vm_find(vm, end);
 
@@ -448,12 +454,12 @@ vm_protect_locked(struct vmspace *vm, uint64_t start, uint64_t size, unsigned pr
 }
 
 int
-vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot)
+vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, unsigned how)
 {
 	int r;
 
 	mutex_lock(&vm->lock);
-	r = vm_protect_locked(vm, start, size, prot);
+	r = vm_protect_locked(vm, start, size, prot, how);
 	vm_unlock(vm);
 	return r;
 }

@@ -82,11 +82,14 @@ uint64_t vm_root(const struct vmspace *vm);
 int vm_map(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
 /* Removes all pages and areas in the range. An area may be cut. -EINVAL, -ENOMEM. */
 int vm_unmap(struct vmspace *vm, uint64_t start, uint64_t size);
+#define VM_PROTECT_DOWN 1u /* from the start of the range's first area, which must grow down */
+#define VM_PROTECT_EXEC 2u /* with MMU_EXEC where that is allowed */
 /*
- * Changes the protection of a range. -ENOMEM if a part of it is not mapped, -EACCES if a part may
- * not have it: what is before that part is changed. -ENOMEM also without memory; -EINVAL.
+ * Changes the protection of a range; how: VM_PROTECT_…. -EINVAL if VM_PROTECT_DOWN is given and the
+ * area does not grow; -ENOMEM if a part is not mapped, -EACCES if a part may not have it: what is
+ * before that part is changed. -ENOMEM also without memory.
  */
-int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot);
+int vm_protect(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, unsigned how);
 /*
  * Call this after an object was cut to `size` bytes: takes pages after these out of all spaces,
  * also private copies. No space's lock held.
@@ -151,10 +154,10 @@ void vm_clean(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Sets the start of the heap. For exec(). */
 void vm_set_brk_start(struct vmspace *vm, uint64_t start);
 /*
- * Moves the end of the heap, as far as the space has `limit` bytes then. Returns the end, which on
- * failure is unchanged (as in Linux).
+ * Moves the end of the heap, as far as the space has `limit` bytes then; prot: of what is new.
+ * Returns the end, which on failure is unchanged (as in Linux).
  */
-uint64_t vm_brk(struct vmspace *vm, uint64_t end, uint64_t limit);
+uint64_t vm_brk(struct vmspace *vm, uint64_t end, unsigned prot, uint64_t limit);
 
 enum vm_fault {
 	VM_FAULT_SERVED,
@@ -208,15 +211,16 @@ uint64_t vm_code_add(struct vmspace *vm, const struct vm_code *c);
 
 /* The first area that ends above *start. False: none. Takes no lock: for the debugger only. */
 bool vm_next_unlocked(const struct vmspace *vm, uint64_t *start, uint64_t *end, unsigned *prot);
-/* Where exec() has put the arguments, and after them the environment. */
-void vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_end);
+/* Where exec() has put the arguments, and after them the environment; the first stack pointer. */
+void vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_end,
+		 uint64_t stack);
 
 struct vm_info {
-	uint64_t size;                    /* bytes of all areas */
-	uint64_t resident;                /* pages mapped */
-	uint64_t peak;                    /* the most at a time */
-	uint64_t brk_start, brk_end;      /* the heap */
-	uint64_t args, args_end, env_end; /* vm_set_args() */
+	uint64_t size;                           /* bytes of all areas */
+	uint64_t resident;                       /* pages mapped */
+	uint64_t peak;                           /* the most at a time */
+	uint64_t brk_start, brk_end;             /* the heap */
+	uint64_t args, args_end, env_end, stack; /* vm_set_args() */
 };
 void vm_info_get(struct vmspace *vm, struct vm_info *info);
 

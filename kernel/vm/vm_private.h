@@ -25,15 +25,15 @@ struct vmspace {
 	struct area *gone; /* with pagers, by `left`: vm_unlock() lets go of what they map */
 	unsigned area_count;
 	uint64_t brk_start, brk_end;
-	uint64_t args, args_end, env_end; /* vm_set_args() */
-	uint64_t size;                    /* bytes of all areas */
-	uint64_t resident;                /* pages mapped */
-	uint64_t peak;                    /* the most before the last one went */
-	uint64_t tables;                  /* pages of the page table */
-	struct uidinfo *ui;               /* the user to whom the memory is counted */
-	struct list all;                  /* spaces.c */
-	unsigned visits;                  /* spaces.c: it stays on the list until they have ended */
-	uint64_t code[VM_CODE_ROOMS];     /* where it has room for code; 0: nowhere */
+	uint64_t args, args_end, env_end, stack; /* vm_set_args() */
+	uint64_t size;                           /* bytes of all areas */
+	uint64_t resident;                       /* pages mapped */
+	uint64_t peak;                           /* the most before the last one went */
+	uint64_t tables;                         /* pages of the page table */
+	struct uidinfo *ui;                      /* the user to whom the memory is counted */
+	struct list all;                         /* spaces.c */
+	unsigned visits;              /* spaces.c: it stays on the list until they have ended */
+	uint64_t code[VM_CODE_ROOMS]; /* where it has room for code; 0: nowhere */
 };
 
 /* A page less is mapped. */

@@ -81,7 +81,7 @@ KTEST(kmap_phys_without_memory_leaves_nothing)
 
 	/* There is memory for the area's descriptor, but none for the page tables. */
 	for (unsigned i = 0; i < BLOCKS; i++) {
-		blocks[i] = kmalloc(64);
+		blocks[i] = kmalloc(136);
 		KT_ASSERT(blocks[i] != NULL);
 	}
 	while ((p = page_alloc(0, PAGE_OTHER)) != NULL) {
@@ -100,6 +100,72 @@ KTEST(kmap_phys_without_memory_leaves_nothing)
 	KT_ASSERT(p == NULL);
 	KT_EQ(kmap_areas(), areas);
 	KT_EQ(heap_bytes_used(), used);
+}
+
+static void
+area_note(struct area *a, void *arg)
+{
+	*(unsigned *)arg += a->start / PAGE_SIZE;
+}
+
+/* A walk for an object leaves out areas of none, wherever they are in the tree, and after changes.
+ */
+KTEST(area_each_object_leaves_out_what_has_none)
+{
+	enum { AREAS = 1000, EVERY = 250 };
+	struct area *areas = kzalloc(AREAS * sizeof(*areas)), *tree = NULL, *taken;
+	unsigned sum = 0;
+
+	KT_ASSERT(areas != NULL);
+	for (unsigned i = 0; i < AREAS; i++) {
+		areas[i].start = i * PAGE_SIZE;
+		areas[i].end = areas[i].start + PAGE_SIZE;
+		areas[i].from.object = i % EVERY == 1 ? &areas[i / EVERY % 2] : NULL;
+		area_insert(&tree, &areas[i]);
+	}
+	area_each_object(tree, NULL, area_note, &sum);
+	KT_EQ(sum, 1 + 251 + 501 + 751);
+	taken = area_take(&tree, 251 * PAGE_SIZE, 752 * PAGE_SIZE);
+	sum = 0;
+	area_each_object(tree, NULL, area_note, &sum);
+	KT_EQ(sum, 1);
+	area_each_object(taken, NULL, area_note, &sum);
+	KT_EQ(sum, 1 + 251 + 501 + 751);
+	area_put(&tree, taken);
+	sum = 0;
+	area_each_object(tree, &areas[0], area_note, &sum); /* and perhaps those of the other one */
+	KT_ASSERT(sum == 1 + 501 || sum == 1 + 251 + 501 + 751);
+	kfree(areas);
+}
+
+/* Unmapped pages lie around each area, and the lowest room is used again. */
+KTEST(kmap_alloc_takes_the_lowest_room)
+{
+	enum { AREAS = 64 };
+	unsigned areas = kmap_areas();
+	void *p[AREAS], *again;
+
+	for (unsigned i = 0; i < AREAS; i++) {
+		p[i] = kmap_alloc((i % 3 + 1) * PAGE_SIZE);
+		KT_ASSERT(p[i] != NULL);
+		memset(p[i], (int)i, (i % 3 + 1) * PAGE_SIZE);
+	}
+	KT_EQ(kmap_areas(), areas + AREAS);
+	for (unsigned i = 0; i < AREAS; i++) {
+		uint64_t at = (uintptr_t)p[i], size = (i % 3 + 1) * PAGE_SIZE;
+
+		KT_ASSERT(!kmap_is_ram(at - PAGE_SIZE) && !kmap_is_ram(at + size));
+		KT_EQ(((uint8_t *)p[i])[size - 1], i);
+	}
+	for (unsigned i = 0; i < AREAS; i += 2)
+		kmap_free(p[i]);
+	KT_EQ(kmap_areas(), areas + AREAS / 2);
+	again = kmap_alloc(PAGE_SIZE);
+	KT_ASSERT(again != NULL && again <= p[0]);
+	kmap_free(again);
+	for (unsigned i = 1; i < AREAS; i += 2)
+		kmap_free(p[i]);
+	KT_EQ(kmap_areas(), areas);
 }
 
 KTEST(page_alloc_counts_for_whom_each_page_is)
@@ -295,7 +361,7 @@ KTEST(vm_interrupts_no_cpu_that_does_not_run_the_space)
 		KT_EQ(vm_fault(vm, 0x100000, MMU_WRITE), VM_FAULT_SERVED);
 		for (unsigned n = 0; n < ncpus; n++)
 			asked[n] = pcpus[n]->call_asked;
-		KT_EQ(vm_protect(vm, 0x100000, 0x10000, MMU_READ), 0);
+		KT_EQ(vm_protect(vm, 0x100000, 0x10000, MMU_READ, 0), 0);
 		KT_EQ(vm_unmap(vm, 0x100000, 0x10000), 0);
 		quiet = true;
 		for (unsigned n = 0; n < ncpus; n++)
@@ -466,23 +532,23 @@ KTEST(vm_denied_pages_are_kept_and_freed)
 	KT_ASSERT(a != NULL);
 	KT_EQ(vm_map(a, 0x200000, 0x3000, MMU_READ | MMU_WRITE), 0);
 	KT_EQ(vm_write(a, 0x200ffe, "four", 4), 0);
-	KT_EQ(vm_protect(a, 0x200000, 0x2000, 0), 0);
+	KT_EQ(vm_protect(a, 0x200000, 0x2000, 0, 0), 0);
 	KT_EQ(pagetable_lookup(vm_root(a), 0x200000, &level), 0);
 	KT_EQ(vm_fault(a, 0x200000, MMU_READ), VM_FAULT_DENIED);
 	KT_EQ(vm_fault(a, 0x200000, MMU_WRITE), VM_FAULT_DENIED);
 	b = vm_fork(a, &uidinfo_root);
 	KT_ASSERT(b != NULL);
 	KT_EQ(vm_resident(b), 2);
-	KT_EQ(vm_protect(b, 0x200000, 0x2000, MMU_READ | MMU_WRITE), 0);
+	KT_EQ(vm_protect(b, 0x200000, 0x2000, MMU_READ | MMU_WRITE, 0), 0);
 	KT_EQ(vm_fault(b, 0x201000, MMU_WRITE), VM_FAULT_SERVED); /* copies the page */
 	KT_EQ(vm_write(b, 0x201000, "x", 1), 0);
 	KT_EQ(vm_unmap(a, 0x200000, 0x1000), 0);
 	KT_EQ(vm_resident(a), 1);
-	KT_EQ(vm_protect(a, 0x201000, 0x1000, MMU_READ), 0);
+	KT_EQ(vm_protect(a, 0x201000, 0x1000, MMU_READ, 0), 0);
 	KT_EQ(peek(a, 0x201000), 'u');
 	KT_EQ(peek(b, 0x200fff), 'o');
 	KT_EQ(peek(b, 0x201000), 'x');
-	KT_EQ(vm_protect(a, 0x201000, 0x1000, 0), 0);
+	KT_EQ(vm_protect(a, 0x201000, 0x1000, 0, 0), 0);
 	vm_destroy(a);
 	vm_destroy(b);
 	KT_EQ(page_count_free(), before);
@@ -495,12 +561,12 @@ KTEST(vm_brk_grows_and_shrinks)
 
 	KT_ASSERT(vm != NULL);
 	vm_set_brk_start(vm, start);
-	KT_EQ(vm_brk(vm, 0, UINT64_MAX), start);
-	KT_EQ(vm_brk(vm, start + 100, UINT64_MAX), start + 100);
+	KT_EQ(vm_brk(vm, 0, MMU_READ | MMU_WRITE, UINT64_MAX), start);
+	KT_EQ(vm_brk(vm, start + 100, MMU_READ | MMU_WRITE, UINT64_MAX), start + 100);
 	KT_EQ(vm_fault(vm, start + 50, MMU_WRITE), VM_FAULT_SERVED);
-	KT_EQ(vm_brk(vm, start + 0x5000, UINT64_MAX), start + 0x5000);
+	KT_EQ(vm_brk(vm, start + 0x5000, MMU_READ | MMU_WRITE, UINT64_MAX), start + 0x5000);
 	KT_EQ(vm_fault(vm, start + 0x4fff, MMU_WRITE), VM_FAULT_SERVED);
-	KT_EQ(vm_brk(vm, start + 100, UINT64_MAX), start + 100);
+	KT_EQ(vm_brk(vm, start + 100, MMU_READ | MMU_WRITE, UINT64_MAX), start + 100);
 	KT_EQ(vm_fault(vm, start + 0x4fff, MMU_WRITE), VM_FAULT_NO_AREA);
 	KT_EQ(vm_resident(vm), 1);
 	vm_destroy(vm);
@@ -513,12 +579,12 @@ KTEST(vm_protect_takes_write_away_and_gives_it_back)
 	KT_ASSERT(vm != NULL);
 	KT_EQ(vm_map(vm, 0x300000, 0x3000, MMU_READ | MMU_WRITE), 0);
 	KT_EQ(vm_fault(vm, 0x301000, MMU_WRITE), VM_FAULT_SERVED);
-	KT_EQ(vm_protect(vm, 0x301000, 0x1000, MMU_READ), 0);
+	KT_EQ(vm_protect(vm, 0x301000, 0x1000, MMU_READ, 0), 0);
 	KT_EQ(vm_fault(vm, 0x301000, MMU_WRITE), VM_FAULT_DENIED);
 	KT_EQ(vm_fault(vm, 0x302000, MMU_WRITE), VM_FAULT_SERVED);
-	KT_EQ(vm_protect(vm, 0x301000, 0x1000, MMU_READ | MMU_WRITE), 0);
+	KT_EQ(vm_protect(vm, 0x301000, 0x1000, MMU_READ | MMU_WRITE, 0), 0);
 	KT_EQ(vm_fault(vm, 0x301000, MMU_WRITE), VM_FAULT_SERVED);
-	KT_EQ(vm_protect(vm, 0x302000, 0x2000, MMU_READ), -ENOMEM);
+	KT_EQ(vm_protect(vm, 0x302000, 0x2000, MMU_READ, 0), -ENOMEM);
 	vm_destroy(vm);
 }
 

@@ -120,15 +120,15 @@ KTEST(uprobe_changes_only_private_copies_of_code)
 		child = vm_fork(early, &uidinfo_root);
 		KT_ASSERT(child != NULL && has_break(child, TEXT + OFFSET, MMU_EXEC));
 		/* What it may write is its own, and stays so. */
-		KT_EQ(vm_protect(late, TEXT, 3 * PAGE_SIZE, MMU_READ | MMU_WRITE), 0);
+		KT_EQ(vm_protect(late, TEXT, 3 * PAGE_SIZE, MMU_READ | MMU_WRITE, 0), 0);
 		KT_ASSERT(!has_break(late, TEXT + OFFSET, MMU_WRITE));
-		KT_EQ(vm_protect(late, TEXT, 3 * PAGE_SIZE, rx), 0);
+		KT_EQ(vm_protect(late, TEXT, 3 * PAGE_SIZE, rx, 0), 0);
 		KT_ASSERT(!has_break(late, TEXT + OFFSET, MMU_EXEC));
 		/* Data that become code. */
 		KT_ASSERT(!has_break(shared, TEXT + OFFSET, MMU_READ));
-		KT_EQ(vm_protect(child, TEXT, 3 * PAGE_SIZE, MMU_READ), 0);
+		KT_EQ(vm_protect(child, TEXT, 3 * PAGE_SIZE, MMU_READ, 0), 0);
 		KT_ASSERT(!has_break(child, TEXT + OFFSET, MMU_READ));
-		KT_EQ(vm_protect(child, TEXT, 3 * PAGE_SIZE, rx), 0);
+		KT_EQ(vm_protect(child, TEXT, 3 * PAGE_SIZE, rx, 0), 0);
 		KT_ASSERT(has_break(child, TEXT + OFFSET, MMU_EXEC));
 		probe(false);
 		KT_ASSERT(!has_break(early, TEXT + OFFSET, MMU_EXEC));

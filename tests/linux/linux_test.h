@@ -50,6 +50,10 @@ int signals_as_executed(void);
 /* seals.c: the same on Linux. */
 void test_seals(void);
 
+/* stacks.c: the same on Linux. */
+void test_stacks(void);
+int stacks_as_executed(void);
+
 /* usage.c: the same on Linux. */
 void test_usage(void);
 int usage_as_executed(void);

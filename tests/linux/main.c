@@ -134,7 +134,7 @@ static const struct {
 	     {"usage", test_usage},     {"seals", test_seals},
 	     {"stops", test_stops},     {"sysv", test_sysv},
 	     {"clones", test_clones},   {"floods", test_floods},
-	     {"forged", test_forged}};
+	     {"forged", test_forged},   {"stacks", test_stacks}};
 
 /* Runs the parts that are named, or all but those that are not for the host. */
 static int
@@ -174,6 +174,8 @@ main(int argc, char *argv[])
 		return arguments_as_executed(argc, argv);
 	if (argc == 2 && strcmp(argv[1], "signals-executed") == 0)
 		return signals_as_executed();
+	if (argc == 2 && strcmp(argv[1], "stacks-executed") == 0)
+		return stacks_as_executed();
 	if (argc == 2 && strcmp(argv[1], "usage-executed") == 0)
 		return usage_as_executed();
 	if (argc == 2 && strcmp(argv[1], "usage-room") == 0)

@@ -521,6 +521,44 @@ ptys_reserved(void)
 	return waitpid(pid, &status, 0) == pid && status == 0 && fd >= 0 ? 0 : 1;
 }
 
+/* Two processes write lines into a terminal that is mostly full: each is whole. */
+static bool
+writes_are_whole(void)
+{
+	enum { LINES = 150, LINE = 1000 };
+	int master, slave, n = 0, status, bad = 0;
+	static char line[LINE + 1];
+	struct termios raw;
+	bool good = ptys_pair(&master, &slave) && tcgetattr(slave, &raw) == 0;
+
+	cfmakeraw(&raw);
+	good = good && tcsetattr(slave, TCSANOW, &raw) == 0;
+	for (int i = 0; i < 2; i++)
+		if (fork() == 0) {
+			memset(line, 'a' + i, LINE);
+			line[LINE - 1] = '\n';
+			for (int k = 0; k < LINES; k++)
+				good &= write(slave, line, LINE) == LINE;
+			_exit(!good);
+		}
+	for (; n < 2 * LINES; n++) {
+		for (size_t have = 0; good && have < LINE;) {
+			ssize_t r =
+			    read(master, line + have, LINE - have < 100 ? LINE - have : 100);
+
+			good &= r > 0;
+			have += r > 0 ? (size_t)r : 0;
+		}
+		bad +=
+		    strspn(line, line[0] == 'a' ? "a" : "b") != LINE - 1 || line[LINE - 1] != '\n';
+	}
+	for (int i = 0; i < 2; i++)
+		good &= wait(&status) > 0 && status == 0;
+	close(slave);
+	close(master);
+	return good && bad == 0;
+}
+
 void
 test_ptys(void)
 {
@@ -530,6 +568,7 @@ test_ptys(void)
 	result(raw_works(), "raw mode changes nothing");
 	result(reads_are_timed(), "with VMIN 0, a read waits for a byte as long as VTIME says");
 	result(ends_fill(), "both ends fill up, and go on when the other one has read");
+	result(writes_are_whole(), "a write to a terminal is not mixed with another's");
 	result(slave_closes(), "each end learns that the other one is closed");
 	result(sessions_have_terminals(),
 	       "a session has one terminal: the first, or that it asks for");

@@ -697,6 +697,75 @@ sysv_renumbered(void)
 	return 3;
 }
 
+/* Each of many keys leads to its own queue, and to none when that has gone. */
+static bool
+keys_lead_to_their_own(void)
+{
+	enum { KEYS = 300, STEP = 0x10000 };
+	int ids[KEYS];
+	bool good = true;
+
+	for (int i = 0; i < KEYS; i++)
+		ids[i] = msgget(KEY + i * STEP, IPC_CREAT | IPC_EXCL | 0600);
+	for (int i = 0; i < KEYS; i++)
+		good &= ids[i] >= 0 && msgget(KEY + i * STEP, 0) == ids[i];
+	for (int i = 0; i < KEYS; i += 2)
+		good &= msgctl(ids[i], IPC_RMID, NULL) == 0;
+	for (int i = 0; i < KEYS; i++) {
+		int id = msgget(KEY + i * STEP, 0);
+
+		good &= i % 2 == 0 ? id == -1 && errno == ENOENT : id == ids[i];
+	}
+	for (int i = 1; i < KEYS; i += 2)
+		good &= msgctl(ids[i], IPC_RMID, NULL) == 0;
+	return good;
+}
+
+struct wanted {
+	int id;
+	long type;
+};
+
+static int
+await_type(void *arg)
+{
+	struct wanted *w = arg;
+	struct note n;
+
+	return msgrcv(w->id, &n, sizeof(n.text), w->type, 0) == 2 ? (int)n.type : 99;
+}
+
+/* Those who wait for messages behind others get theirs, whatever else comes meanwhile. */
+static bool
+many_await_their_types(void)
+{
+	static const long types[] = {7, 9, -6, 8};
+	int id = msgget(IPC_PRIVATE, 0600), status;
+	struct note n = {.type = 20, .text = "x"};
+	bool good = true;
+	pid_t pids[4];
+
+	for (int i = 0; i < 30; i++)
+		good &= msgsnd(id, &n, 2, 0) == 0;
+	for (int i = 0; i < 4; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0)
+			_exit(await_type(&(struct wanted){id, types[i]}));
+		good &= await_sleep(pids[i], 0);
+	}
+	for (long type = 10; type >= 6; type--) {
+		n.type = type;
+		good &= msgsnd(id, &n, 2, 0) == 0 && msgrcv(id, &n, 2, 20, 0) == 2;
+	}
+	for (int i = 0; i < 4; i++)
+		good &= waitpid(pids[i], &status, 0) == pids[i] &&
+			status == (types[i] < 0 ? 6 : (int)types[i]) << 8;
+	good &= msgrcv(id, &n, 2, -19, IPC_NOWAIT) == 2 && n.type == 10;
+	for (int i = 0; i < 25; i++)
+		good &= msgrcv(id, &n, 2, 0, IPC_NOWAIT) == 2 && n.type == 20;
+	return msgctl(id, IPC_RMID, NULL) == 0 && good;
+}
+
 void
 test_sysv(void)
 {
@@ -711,6 +780,8 @@ test_sysv(void)
 	result(semaphores_have_rules(), "semop and semctl: limits, what is wrong, and signals");
 	result(semaphores_are_undone(), "SEM_UNDO: over exec, as far as values allow, until set");
 	result(messages_have_types(), "msgrcv: by type, and with too little room");
+	result(keys_lead_to_their_own(), "many keys");
+	result(many_await_their_types(), "msgrcv: many wait, each for a type");
 	result(messages_wait(), "msgsnd and msgrcv wait, and learn that a queue has gone");
 	result(messages_wait_beside_signals(), "msgrcv: handlers end its wait, stops do not");
 	result(messages_are_copied(), "MSG_COPY leaves the message");

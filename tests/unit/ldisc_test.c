@@ -105,6 +105,35 @@ erase_and_kill_edit_the_line_but_not_the_one_before(void **state)
 	reads("b\n");
 }
 
+/* The echo of one key is short, however much it erases. */
+static void
+much_is_erased_in_a_new_line(void **state)
+{
+	for (unsigned i = 0; i < LDISC_SIZE - 1; i++)
+		type("x");
+	shown_len = 0;
+	type("\x15");
+	assert_string_equal(shown, "^U\r\n");
+	type("last\n");
+	reads("last\n");
+	type("one ");
+	for (unsigned i = 0; i < 1000; i++)
+		type("x");
+	shown_len = 0;
+	type("\x17");
+	assert_in_range(shown_len, 4, 400);
+	assert_string_equal(shown + shown_len - 4, "^W\r\n");
+	type("two\n");
+	reads("one two\n");
+	for (unsigned i = 0; i < 100; i++)
+		type("x");
+	shown_len = 0;
+	type("\x15");
+	assert_int_equal(shown_len, 300);
+	type("\n");
+	reads("\n");
+}
+
 static void
 a_word_is_erased_and_a_literal_key_is_text(void **state)
 {
@@ -292,6 +321,7 @@ main(void)
 	    cmocka_unit_test_setup(a_line_is_readable_only_when_it_is_whole, setup),
 	    cmocka_unit_test_setup(a_read_gets_one_line_or_what_fits, setup),
 	    cmocka_unit_test_setup(erase_and_kill_edit_the_line_but_not_the_one_before, setup),
+	    cmocka_unit_test_setup(much_is_erased_in_a_new_line, setup),
 	    cmocka_unit_test_setup(a_word_is_erased_and_a_literal_key_is_text, setup),
 	    cmocka_unit_test_setup(returns_and_newlines_are_translated, setup),
 	    cmocka_unit_test_setup(there_is_room_unless_something_was_not_read, setup),
