@@ -14,8 +14,9 @@
  * line still has. Others are in the ring for the next stream, or count as overwritten.
  *
  * Locking: [l] flush.lock, a sleep mutex, taken before ktr's control lock; before it flush.change,
- * by who changes the flush. After a panic, and in the debugger, only one CPU runs and no lock is
- * taken.
+ * by who changes the flush. Whoever holds flush.change may wait for the thread. So the thread only
+ * tries to take it, before it makes settings of the debugger. After a panic, and in the debugger,
+ * only one CPU runs and no lock is taken.
  */
 #include "kernel/trace/flush.h"
 
@@ -324,19 +325,46 @@ flush_begin(const char *path)
 	return 0;
 }
 
+bool
+flush_try_change(void)
+{
+	return mutex_trylock(&flush.change);
+}
+
+void
+flush_end_change(void)
+{
+	mutex_unlock(&flush.change);
+}
+
+/* Both locks; the thread has flush.change already. */
+static void
+flush_lock(void)
+{
+	if (!flush_is_thread())
+		mutex_lock(&flush.change);
+	mutex_lock(&flush.lock);
+}
+
+static void
+flush_unlock(void)
+{
+	mutex_unlock(&flush.lock);
+	if (!flush_is_thread())
+		mutex_unlock(&flush.change);
+}
+
 int
 flush_set_enabled(bool on)
 {
 	int error = 0;
 
-	mutex_lock(&flush.change);
-	mutex_lock(&flush.lock);
+	flush_lock();
 	if (!on)
 		error = flush_stop(SLEEP_INTR);
 	else if (!flush.on || flush.end.asked)
 		error = flush_begin(flush_file());
-	mutex_unlock(&flush.lock);
-	mutex_unlock(&flush.change);
+	flush_unlock();
 	return error;
 }
 
@@ -369,13 +397,11 @@ flush_set_file(const char *path)
 		strlcpy(flush.path, path, sizeof(flush.path));
 		return 0;
 	}
-	mutex_lock(&flush.change);
-	mutex_lock(&flush.lock);
+	flush_lock();
 	error = flush.on ? flush_begin(path) : flush_try_file(path);
 	if (error == 0)
 		strlcpy(flush.path, path, sizeof(flush.path));
-	mutex_unlock(&flush.lock);
-	mutex_unlock(&flush.change);
+	flush_unlock();
 	return error;
 }
 

@@ -7,11 +7,13 @@
 #include "kernel/fs/uio.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sysctl/registry.h"
+#include "kernel/trace/flush.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/ktr.h"
 #include "tests/kernel/ktest.h"
@@ -354,6 +356,49 @@ KTEST(ktr_flush_that_waits_for_its_end_keeps_nobody_from_others)
 	KT_EQ(s.ends, 1);
 	KT_EQ(s.events, 700);
 	ktr_test_free_stream(&s);
+	flush_reset();
+	ktr_test_end();
+}
+
+static bool asked_thread; /* atomic; the flush thread is to switch the flush off */
+
+static void
+thread_ends_flush(void)
+{
+	if (!__atomic_load_n(&asked_thread, __ATOMIC_ACQUIRE))
+		return;
+	set("debug.ktr.alq_enable", "0");
+	__atomic_store_n(&asked_thread, false, __ATOMIC_RELEASE);
+}
+
+HOOK(flush_pass, thread_ends_flush);
+
+static bool
+thread_ended_flush(void *arg)
+{
+	return !__atomic_load_n(&asked_thread, __ATOMIC_ACQUIRE);
+}
+
+/* The flush thread goes on for whoever waits for it, though it was asked to change the flush. */
+KTEST(ktr_flush_thread_waits_for_nobody_who_waits_for_it)
+{
+	unsigned few;
+
+	line_begin(sizeof(test_line.data), SIZE_MAX);
+	test_line.busy = 1000000;
+	few = test_line.busy - 50;
+	set("debug.ktr.alq_enable", "1");
+	record_lines();
+	ktest_start(1, false, end_flush, NULL);
+	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	__atomic_store_n(&asked_thread, true, __ATOMIC_RELEASE);
+	flush_kick();
+	few -= 50;
+	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	__atomic_store_n(&test_line.busy, 0, __ATOMIC_RELEASE);
+	ktest_join();
+	KT_ASSERT(ktest_wait(thread_ended_flush, NULL));
+	KT_ASSERT(!flush_enabled());
 	flush_reset();
 	ktr_test_end();
 }
