@@ -30,6 +30,7 @@
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/control.h"
@@ -64,10 +65,13 @@ static struct {
 	unsigned depth;         /* [l] entries, for the next buffer */
 	uint64_t base_failed;   /* written under [l]; events overwritten before the stream began */
 	uint64_t base_lost;     /* [l] events lost before it began */
-	char path[TRACE_PATH_MAX]; /* [l] empty: the machine's line to the host */
+	struct spinlock naming;
+	char path[TRACE_PATH_MAX]; /* [l] and naming written; empty: the machine's line to the host
+				    */
 	struct ktr_stream stream;  /* [l] */
 } flush = {.change = MUTEX_INIT("ktr flush change"),
 	   .lock = MUTEX_INIT("ktr flush"),
+	   .naming = SPINLOCK_INIT("ktr flush file"),
 	   .depth = FLUSH_DEPTH_INIT};
 
 static void
@@ -98,7 +102,7 @@ flush_failed(void)
 	return failed - flush.base_failed;
 }
 
-/* [l] */
+/* [l] or naming */
 static const char *
 flush_file(void)
 {
@@ -386,6 +390,14 @@ flush_try_file(const char *path)
 	return error;
 }
 
+static void
+flush_name_file(const char *path)
+{
+	spin_lock(&flush.naming);
+	strlcpy(flush.path, path, sizeof(flush.path));
+	spin_unlock(&flush.naming);
+}
+
 int
 flush_set_file(const char *path)
 {
@@ -394,13 +406,16 @@ flush_set_file(const char *path)
 	if (path[0] != '/' || strlen(path) >= TRACE_PATH_MAX)
 		return -EINVAL;
 	if (curthread() == NULL) { /* at boot: alq_enable opens it later */
-		strlcpy(flush.path, path, sizeof(flush.path));
+		flush_name_file(path);
 		return 0;
 	}
 	flush_lock();
-	error = flush.on ? flush_begin(path) : flush_try_file(path);
+	if (flush.on && flush.end.asked) /* it does not go on in the new file */
+		error = flush_stop(SLEEP_INTR);
 	if (error == 0)
-		strlcpy(flush.path, path, sizeof(flush.path));
+		error = flush.on ? flush_begin(path) : flush_try_file(path);
+	if (error == 0)
+		flush_name_file(path);
 	flush_unlock();
 	return error;
 }
@@ -408,13 +423,13 @@ flush_set_file(const char *path)
 void
 flush_get_file(char path[TRACE_PATH_MAX])
 {
-	bool lock = curthread() != NULL && !stop_inside();
+	bool lock = !stop_inside();
 
 	if (lock)
-		mutex_lock(&flush.lock);
+		spin_lock(&flush.naming);
 	strlcpy(path, flush_file(), TRACE_PATH_MAX);
 	if (lock)
-		mutex_unlock(&flush.lock);
+		spin_unlock(&flush.naming);
 }
 
 void
