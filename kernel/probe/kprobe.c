@@ -323,7 +323,7 @@ uprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	kfree(path);
 	if (error != 0 && k != NULL)
 		kprobe_free(k);
-	*made = k;
+	*made = error == 0 ? k : NULL;
 	return error;
 }
 
@@ -406,7 +406,7 @@ eprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, stru
 	return error != 0 ? error : *made != NULL ? 0 : -ENOMEM;
 }
 
-/* Adds the probe *made, or one that it makes. */
+/* Adds the probe *made, or one that it makes. If that fails, *made is the caller's still. */
 static int
 add_parsed(const struct kdefinition *d, const char *text, struct ktold *told, struct kprobe *made)
 {
@@ -428,7 +428,7 @@ add_parsed(const struct kdefinition *d, const char *text, struct ktold *told, st
 	else if (error == 0)
 		error = kprobe_make_site(k, told->err, told->errlen);
 	if (error != 0) {
-		if (k != NULL)
+		if (k != NULL && k != made)
 			kprobe_free(k);
 		return error;
 	}
@@ -464,6 +464,8 @@ kprobe_add(const char *definition, enum kprobe_kind kind, char *err, size_t errl
 	if (error == 0)
 		error = add_parsed(d, definition, &told, k);
 	ktr_port_unlock();
+	if (error != 0 && k != NULL)
+		kprobe_free(k); /* without the lock: the last to refer to a file may remove it */
 	kfree(d);
 	if (error == -ENOMEM && err[0] == '\0')
 		snprintf(err, errlen, "no memory for a probe");

@@ -9,12 +9,13 @@
 #include "kernel/mm/heap.h"
 #include "kernel/probe/kprobe_private.h"
 #include "kernel/probe/uprobe.h"
+#include "kernel/sched/sleepq.h"
 #include "ktr/dynamic.h"
 #include "ktr/port.h"
 #include "ktr/probe.h"
 
 #define UPROBE_IN_TEXT 512        /* of a definition, with NUL */
-#define FUNCTION_MAX   (1u << 20) /* longer ones have probes at their entry only */
+#define FUNCTION_MAX   (1u << 20) /* bytes from its beginning up to a probe */
 
 /* What D has as arguments: those of the function; 0 and the value that it returns. */
 static const char *const fetches[] = {[UPROBE_ENTRY] = " $arg1 $arg2 $arg3 $arg4 $arg5 $arg6",
@@ -43,22 +44,30 @@ uprobe_make_site(const struct uprobe_in *in, const struct kdefinition *def, char
 	return ktr_site_make(&d, err, errlen);
 }
 
-/* Does an instruction begin there? */
-static bool
-is_boundary(struct vnode *vn, uint64_t start, uint64_t offset)
+/* Checks that an instruction begins there. 0; or -errno, and perhaps a sentence. */
+static int
+check_boundary(struct vnode *vn, uint64_t start, uint64_t offset, char *err, size_t errlen)
 {
 	uint8_t code[ARCH_INSN_MAX] = {0};
 	size_t size = 1;
 
-	if (offset - start > FUNCTION_MAX)
-		return false;
+	if (offset > start && offset - start > FUNCTION_MAX) {
+		snprintf(err, errlen, "it is more than %u bytes from the function's beginning",
+			 FUNCTION_MAX);
+		return -EINVAL;
+	}
 	while (start < offset && size != 0) {
-		if (vnode_read(vn, code, sizeof(code), start) <= 0)
-			return false;
-		size = arch_insn_length(code);
+		if (sleepq_signal_pending())
+			return -EINTR;
+		size = 0;
+		if (vnode_read(vn, code, sizeof(code), start) > 0)
+			size = arch_insn_length(code);
 		start += size;
 	}
-	return start == offset;
+	if (start == offset)
+		return 0;
+	snprintf(err, errlen, "no instruction begins there");
+	return -EINVAL;
 }
 
 /* Is it one of these already? */
@@ -116,11 +125,11 @@ uprobe_in_make(const struct uprobe_in *in, const char *text, struct kdefinition 
 	error = kprobe_parse(words, KPROBE_USER, def, err, errlen);
 	if (error == 0)
 		error = uprobe_make(def, text, &told, made);
-	if (error == 0 && !is_boundary((*made)->user.vn, in->start, in->offset)) {
-		snprintf(err, errlen, "no instruction begins there");
+	if (error != 0)
+		return error;
+	error = check_boundary((*made)->user.vn, in->start, in->offset, err, errlen);
+	if (error != 0)
 		kprobe_free(*made);
-		error = -EINVAL;
-	}
 	return error;
 }
 
@@ -155,10 +164,11 @@ uprobe_in_add(const struct uprobe_in *in, struct kprobe **to, char *err, size_t 
 			k->user.mine = *to;
 			*to = k;
 		} else {
-			kprobe_free(k);
 			error = -ENOSPC;
 		}
 		ktr_port_unlock();
+		if (error != 0)
+			kprobe_free(k);
 	}
 	kfree(def);
 	return error;

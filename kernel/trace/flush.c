@@ -14,8 +14,9 @@
  * line still has. Others are in the ring for the next stream, or count as overwritten.
  *
  * Locking: [l] flush.lock, a sleep mutex, taken before ktr's control lock; before it flush.change,
- * by who changes the flush. After a panic, and in the debugger, only one CPU runs and no lock is
- * taken.
+ * by who changes the flush. Whoever holds flush.change may wait for the thread. So the thread only
+ * tries to take it, before it makes settings of the debugger. After a panic, and in the debugger,
+ * only one CPU runs and no lock is taken.
  */
 #include "kernel/trace/flush.h"
 
@@ -29,6 +30,7 @@
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
+#include "kernel/sync/spinlock.h"
 #include "kernel/sync/stop.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/control.h"
@@ -63,10 +65,13 @@ static struct {
 	unsigned depth;         /* [l] entries, for the next buffer */
 	uint64_t base_failed;   /* written under [l]; events overwritten before the stream began */
 	uint64_t base_lost;     /* [l] events lost before it began */
-	char path[TRACE_PATH_MAX]; /* [l] empty: the machine's line to the host */
+	struct spinlock naming;
+	char path[TRACE_PATH_MAX]; /* [l] and naming written; empty: the machine's line to the host
+				    */
 	struct ktr_stream stream;  /* [l] */
 } flush = {.change = MUTEX_INIT("ktr flush change"),
 	   .lock = MUTEX_INIT("ktr flush"),
+	   .naming = SPINLOCK_INIT("ktr flush file"),
 	   .depth = FLUSH_DEPTH_INIT};
 
 static void
@@ -97,7 +102,7 @@ flush_failed(void)
 	return failed - flush.base_failed;
 }
 
-/* [l] */
+/* [l] or naming */
 static const char *
 flush_file(void)
 {
@@ -324,19 +329,46 @@ flush_begin(const char *path)
 	return 0;
 }
 
+bool
+flush_try_change(void)
+{
+	return mutex_trylock(&flush.change);
+}
+
+void
+flush_end_change(void)
+{
+	mutex_unlock(&flush.change);
+}
+
+/* Both locks; the thread has flush.change already. */
+static void
+flush_lock(void)
+{
+	if (!flush_is_thread())
+		mutex_lock(&flush.change);
+	mutex_lock(&flush.lock);
+}
+
+static void
+flush_unlock(void)
+{
+	mutex_unlock(&flush.lock);
+	if (!flush_is_thread())
+		mutex_unlock(&flush.change);
+}
+
 int
 flush_set_enabled(bool on)
 {
 	int error = 0;
 
-	mutex_lock(&flush.change);
-	mutex_lock(&flush.lock);
+	flush_lock();
 	if (!on)
 		error = flush_stop(SLEEP_INTR);
 	else if (!flush.on || flush.end.asked)
 		error = flush_begin(flush_file());
-	mutex_unlock(&flush.lock);
-	mutex_unlock(&flush.change);
+	flush_unlock();
 	return error;
 }
 
@@ -358,6 +390,14 @@ flush_try_file(const char *path)
 	return error;
 }
 
+static void
+flush_name_file(const char *path)
+{
+	spin_lock(&flush.naming);
+	strlcpy(flush.path, path, sizeof(flush.path));
+	spin_unlock(&flush.naming);
+}
+
 int
 flush_set_file(const char *path)
 {
@@ -366,29 +406,30 @@ flush_set_file(const char *path)
 	if (path[0] != '/' || strlen(path) >= TRACE_PATH_MAX)
 		return -EINVAL;
 	if (curthread() == NULL) { /* at boot: alq_enable opens it later */
-		strlcpy(flush.path, path, sizeof(flush.path));
+		flush_name_file(path);
 		return 0;
 	}
-	mutex_lock(&flush.change);
-	mutex_lock(&flush.lock);
-	error = flush.on ? flush_begin(path) : flush_try_file(path);
+	flush_lock();
+	if (flush.on && flush.end.asked) /* it does not go on in the new file */
+		error = flush_stop(SLEEP_INTR);
 	if (error == 0)
-		strlcpy(flush.path, path, sizeof(flush.path));
-	mutex_unlock(&flush.lock);
-	mutex_unlock(&flush.change);
+		error = flush.on ? flush_begin(path) : flush_try_file(path);
+	if (error == 0)
+		flush_name_file(path);
+	flush_unlock();
 	return error;
 }
 
 void
 flush_get_file(char path[TRACE_PATH_MAX])
 {
-	bool lock = curthread() != NULL && !stop_inside();
+	bool lock = !stop_inside();
 
 	if (lock)
-		mutex_lock(&flush.lock);
+		spin_lock(&flush.naming);
 	strlcpy(path, flush_file(), TRACE_PATH_MAX);
 	if (lock)
-		mutex_unlock(&flush.lock);
+		spin_unlock(&flush.naming);
 }
 
 void

@@ -62,7 +62,12 @@ flush_thread(void *arg)
 		uint64_t deadline = DEADLINE_NEVER;
 
 		__atomic_store_n(&kick, false, __ATOMIC_RELEASE);
-		HOOK_RUN(flush_pass);
+		if (flush_try_change()) {
+			HOOK_RUN(flush_pass);
+			flush_end_change();
+		} else {
+			flush_kick(); /* whoever has it may wait for this thread: not now */
+		}
 		r = flush_work();
 		if (r == FLUSH_MORE) {
 			busy_ns = FLUSH_WAIT_MIN;

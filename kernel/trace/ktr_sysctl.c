@@ -127,20 +127,14 @@ classes_get(const struct sysctl *s, struct sbuf *out)
 	}
 }
 
-/*
- * Names of the owners that want a site on, with commas; "-" when none does. The lock is taken for
- * each site, since anybody may print all of them, all the time: nobody waits long.
- */
+/* Names of the owners that want a site on, with commas; "-" when none does. Control lock. */
 static void
-print_owners(uint32_t owners, struct sbuf *out)
+print_owners_locked(uint32_t owners, struct sbuf *out)
 {
 	const char *comma = "";
 
-	if (owners == 0) {
+	if (owners == 0)
 		sbuf_putc(out, '-');
-		return;
-	}
-	ktr_port_lock(); /* so that no owner goes meanwhile */
 	for (unsigned n = 0; n < KTR_OWNER_MAX; n++) {
 		const char *name = ktr_owner_name(n);
 
@@ -149,7 +143,18 @@ print_owners(uint32_t owners, struct sbuf *out)
 		sbuf_printf(out, "%s%s", comma, name != NULL ? name : "?");
 		comma = ",";
 	}
-	ktr_port_unlock();
+}
+
+/* The lock is taken for each site, since anybody may print all of them, all the time: nobody waits
+ * long. */
+static void
+print_owners(uint32_t owners, struct sbuf *out)
+{
+	if (owners != 0)
+		ktr_port_lock(); /* so that no owner goes meanwhile */
+	print_owners_locked(owners, out);
+	if (owners != 0)
+		ktr_port_unlock();
 }
 
 /* As in C source: the formats of the graph macros have quotes. */
@@ -219,16 +224,22 @@ probes_get(const struct sysctl *s, struct sbuf *out)
 	sbuf_puts(out, "id state owners provider module function name format");
 	for (unsigned n = 0; n < ktr_site_count(); n++) {
 		const struct ktr_site *site = ktr_site_get(n);
-		uint32_t owners = __atomic_load_n(&site->owners, __ATOMIC_RELAXED);
 		bool made = site->kind >= KTR_SITE_MADE;
+		uint32_t owners;
 
 		if (!ktr_site_is_probe(site))
 			continue;
-		sbuf_printf(out, "\n%u %s ", n + 1, owners != 0 ? "on" : "off");
-		print_owners(owners, out);
 		if (made)
-			ktr_port_lock(); /* so that its number is not used again meanwhile */
-		print_probe(site, out);
+			ktr_port_lock(); /* so that it does not go meanwhile, if it has not gone */
+		owners = __atomic_load_n(&site->owners, __ATOMIC_RELAXED);
+		if (ktr_site_is_probe(site)) {
+			sbuf_printf(out, "\n%u %s ", n + 1, owners != 0 ? "on" : "off");
+			if (made)
+				print_owners_locked(owners, out);
+			else
+				print_owners(owners, out);
+			print_probe(site, out);
+		}
 		if (made)
 			ktr_port_unlock();
 	}

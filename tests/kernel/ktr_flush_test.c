@@ -7,11 +7,13 @@
 #include "kernel/fs/uio.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/pcpu.h"
 #include "kernel/sysctl/registry.h"
+#include "kernel/trace/flush.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/ktr.h"
 #include "tests/kernel/ktest.h"
@@ -183,12 +185,13 @@ KTEST(ktr_flush_ends_after_alq_max_events)
  * that it is busy until it has been tried `busy` times, counted while `counts`. With `away`,
  * between two such tries more time passes than the timeout of a line that is tried continuously, as
  * if the debugger, the scheduler or the host had taken the CPU away. After `stalls` bytes it is
- * busy for ever.
+ * busy for ever. Who writes to it while `holds` waits, and says so by `held`.
  */
 #define LINE_AWAY_NS 1100000000ull
 
 static struct {
 	bool counts, away; /* atomic */
+	bool holds, held;  /* atomic */
 	unsigned busy;     /* atomic */
 	size_t stalls, room;
 	size_t len, at; /* bytes written; bytes read again */
@@ -201,12 +204,29 @@ line_is_busy(void *arg)
 	return __atomic_load_n(&test_line.busy, __ATOMIC_ACQUIRE) > 0;
 }
 
+static bool
+line_is_free(void *arg)
+{
+	return !__atomic_load_n(&test_line.holds, __ATOMIC_ACQUIRE);
+}
+
+static bool
+line_is_held(void *arg)
+{
+	return __atomic_load_n(&test_line.held, __ATOMIC_ACQUIRE);
+}
+
 static int64_t
 line_write(struct file *f, struct uio *u)
 {
 	size_t limit = test_line.stalls < test_line.room ? test_line.stalls : test_line.room;
 	size_t n = limit - test_line.len;
 
+	if (!line_is_free(NULL)) {
+		__atomic_store_n(&test_line.held, true, __ATOMIC_RELEASE);
+		ktest_wait(line_is_free, NULL);
+		__atomic_store_n(&test_line.held, false, __ATOMIC_RELEASE);
+	}
 	if (line_is_busy(NULL)) {
 		if (!__atomic_load_n(&test_line.counts, __ATOMIC_ACQUIRE))
 			return -EAGAIN;
@@ -247,7 +267,7 @@ line_begin(size_t room, size_t stalls)
 	flush_reset();
 	test_line.len = test_line.at = 0;
 	test_line.busy = 0;
-	test_line.counts = test_line.away = false;
+	test_line.counts = test_line.away = test_line.holds = false;
 	test_line.room = room;
 	test_line.stalls = stalls;
 	set("debug.ktr.alq_file", "/dev/ktest.line");
@@ -354,6 +374,92 @@ KTEST(ktr_flush_that_waits_for_its_end_keeps_nobody_from_others)
 	KT_EQ(s.ends, 1);
 	KT_EQ(s.events, 700);
 	ktr_test_free_stream(&s);
+	flush_reset();
+	ktr_test_end();
+}
+
+static bool asked_thread; /* atomic; the flush thread is to switch the flush off */
+
+static void
+thread_ends_flush(void)
+{
+	if (!__atomic_load_n(&asked_thread, __ATOMIC_ACQUIRE))
+		return;
+	set("debug.ktr.alq_enable", "0");
+	__atomic_store_n(&asked_thread, false, __ATOMIC_RELEASE);
+}
+
+HOOK(flush_pass, thread_ends_flush);
+
+static bool
+thread_ended_flush(void *arg)
+{
+	return !__atomic_load_n(&asked_thread, __ATOMIC_ACQUIRE);
+}
+
+/* The flush thread goes on for whoever waits for it, though it was asked to change the flush. */
+KTEST(ktr_flush_thread_waits_for_nobody_who_waits_for_it)
+{
+	unsigned few;
+
+	line_begin(sizeof(test_line.data), SIZE_MAX);
+	test_line.busy = 1000000;
+	few = test_line.busy - 50;
+	set("debug.ktr.alq_enable", "1");
+	record_lines();
+	ktest_start(1, false, end_flush, NULL);
+	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	__atomic_store_n(&asked_thread, true, __ATOMIC_RELEASE);
+	flush_kick();
+	few -= 50;
+	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	__atomic_store_n(&test_line.busy, 0, __ATOMIC_RELEASE);
+	ktest_join();
+	KT_ASSERT(ktest_wait(thread_ended_flush, NULL));
+	KT_ASSERT(!flush_enabled());
+	flush_reset();
+	ktr_test_end();
+}
+
+/* As a write to a disk that does not answer. */
+KTEST(ktr_flush_whose_file_takes_long_keeps_nobody_from_its_name)
+{
+	char path[TRACE_PATH_MAX];
+
+	line_begin(sizeof(test_line.data), SIZE_MAX);
+	__atomic_store_n(&test_line.holds, true, __ATOMIC_RELEASE);
+	set("debug.ktr.alq_enable", "1");
+	KT_ASSERT(ktest_wait(line_is_held, NULL));
+	flush_get_file(path);
+	KT_ASSERT(line_is_held(NULL));
+	KT_STR_EQ(path, "/dev/ktest.line");
+	__atomic_store_n(&test_line.holds, false, __ATOMIC_RELEASE);
+	flush_reset();
+	ktr_test_end();
+}
+
+static void
+finish_flush(unsigned i, void *arg)
+{
+	__atomic_store_n(&test_line.counts, true, __ATOMIC_RELEASE);
+	ktr_flush_finish();
+}
+
+/* The stream is to end, and whoever asked for that does not change the flush any more. */
+KTEST(ktr_flush_that_is_ending_is_off_after_another_file_is_set)
+{
+	unsigned few;
+
+	line_begin(sizeof(test_line.data), SIZE_MAX);
+	test_line.busy = 500;
+	few = test_line.busy - 1;
+	set("debug.ktr.alq_enable", "1");
+	record_lines();
+	ktest_start(1, false, finish_flush, NULL);
+	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	set("debug.ktr.alq_file", FILE_NAME);
+	KT_ASSERT(!flush_enabled());
+	ktest_join();
 	flush_reset();
 	ktr_test_end();
 }
