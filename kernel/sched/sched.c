@@ -247,6 +247,8 @@ sched_silence(unsigned number)
 	t->silence_of = number;
 	t->silence = __atomic_load_n(&silences_ended[number], __ATOMIC_RELAXED);
 	t->silent |= !t->ktr_suppress;
+	t->ktr_suppress = true; /* and no switch comes between */
+	sched_set_thread(t);
 	irq_pop();
 }
 

@@ -87,8 +87,9 @@ void sched_trace_running(void);
  */
 void sched_suppress_events(bool suppress);
 /*
- * Its calls of functions are not recorded by tracers until the silence of that number ends, nor are
- * its events if they are suppressed meanwhile: of others when their next turn begins.
+ * Suppresses its events until the silence of that number ends, or sched_suppress_events(); until
+ * the silence ends tracers record no calls of functions either, but for those of interrupts. Ends
+ * it of others when their next turn begins.
  */
 enum { SILENCES = 64 };
 void sched_silence(unsigned number); /* 1 to SILENCES */
