@@ -23,8 +23,11 @@ void sched_preempt_irq(void);
 void sched_set_thread(const struct thread *t);
 /* Makes a new thread runnable. */
 void wake_up_new_task(struct thread *t);
-/* Makes a thread runnable, which the caller took off its sleep queue. Any context but NMI. */
-void wake_up_process(struct thread *t);
+/*
+ * Makes a thread runnable, which the caller took off its sleep queue. Any context but NMI. Returns
+ * 1, as Linux's if it woke it.
+ */
+int wake_up_process(struct thread *t);
 /* Lets threads of the same or better priority run. Thread context, no spin lock held. */
 void sched_yield(void);
 /* Gives the CPU to a better thread, if one waits. Interrupts on, no spin lock held. */
