@@ -614,6 +614,11 @@ def wrong_target():
                 ("/dev/null", process, "found no terminal, expected unix:PATH, tcp:HOST:PORT or a terminal")):
             _, err = run([DTRACE, "--target", line, "--kernel", kernel, "-n", "BEGIN"], 1)
             check_match(said, err.decode(), f"dtrace --target {line} --kernel {kernel}")
+        (scratch() / "pahole").write_text("#!/bin/sh\necho more >&2\necho unknown option >&2\nexit 64\n")
+        (scratch() / "pahole").chmod(0o755)
+        _, err = run([DTRACE, "--target", f"unix:{path}", "--kernel", process, "-n", "BEGIN { exit(0); }"],
+                     env=os.environ | {"PATH": f"{scratch()}:{os.environ['PATH']}"})
+        check_match(r"\A\S*dtrace: unknown option\n.*pahole made no types of it", err.decode(), "a pahole that fails")
         _, err = run([DTRACE, "--target", f"unix:{path}", "-n", "BEGIN"], 2)
         check_match("expected --kernel FILE", err.decode(), "without --kernel")
     finally:
