@@ -288,6 +288,19 @@ def xv6():
              {"r_tp", "r_time", "xv6_cpu"}, "undefined in ktr.o")
 
 
+@test("the README's code for FreeRTOS compiles; make test-freertos runs it")
+def freertos():
+    make("ktr-amalgamation")
+    folder = scratch() / "freertos"
+    folder.mkdir()
+    for name, text in {"ktr_port.h": readme()["freertos.h"], "trace.h": readme()["freertos-trace.h"],
+                       "freertos.c": readme()["freertos.c"], "task.h": "",
+                       "FreeRTOS.h": (HERE / "freertos.inc").read_text()}.items():
+        (folder / name).write_text(text)
+    for path in (f"{folder}/freertos.c", f"{KTR}/ktr.c"):
+        run(f"gcc -O2 -Wall -Werror -no-pie -pthread -I{folder} -I{KTR} -c {path} -o {folder}/freertos.o")
+
+
 @test("32-bit and big-endian machines, and more than 64 CPUs, are refused, with the reason")
 def refused():
     for compiler, reason in REFUSED.items():
