@@ -104,9 +104,10 @@ irq_may_preempt(struct arch_trapframe *tf)
 void
 entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct arch_trapframe *tf)
 {
-	/* If the flush thread was interrupted: the interrupt's events are recorded all the same. */
-	bool lifted = ktr_port_lift();
+	/* Whatever thread was interrupted: the interrupt's events and calls are recorded. */
+	bool lifted = ktr_port_lift(), silent = curthread()->silent;
 
+	curthread()->silent = false;
 	SDT_CTR4(irq, , , irq_handler_entry, SDT_ARGS2(vector, irq_name(what, number)), KTR_INTR,
 		 "interrupt enter: vector %#x name %s pc %#lx user %d", vector,
 		 irq_name(what, number), arch_tf_pc(tf), arch_tf_user(tf));
@@ -114,6 +115,7 @@ entry_interrupt(unsigned vector, enum entry_irq what, unsigned number, struct ar
 	SDT_CTR1(irq, , , irq_handler_exit,
 		 SDT_ARGS2(vector, what == ENTRY_IRQ_STRAY ? "unhandled" : "handled"), KTR_INTR,
 		 "interrupt exit: vector %#x", vector);
+	curthread()->silent = silent;
 	ktr_port_restore(lifted);
 	/* A return to user mode checks this in entry_user_return(). */
 	if (!arch_tf_user(tf) && irq_may_preempt(tf) &&

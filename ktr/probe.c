@@ -80,7 +80,7 @@ void
 ktr_probe_name(const struct ktr_site *site, struct ktr_probe_name *name)
 {
 	module_of(site->file, name->module);
-	name->fmt = site->kind == KTR_SITE_POINT ? site->fmt : NULL;
+	name->fmt = site->kind == KTR_SITE_POINT && site->fmt[0] != '\0' ? site->fmt : NULL;
 	if (site->kind == KTR_SITE_POINT && probe_is_syscall(site, name))
 		return;
 	if (site->kind >= KTR_SITE_PROBE) {

@@ -10,7 +10,7 @@
  *	proc:proc::exit              a probe of SDT (ktr/sdt.h): its fields are those of the source,
  *	                             but the module is the folder if the source names none
  *	ktr:::"syscall %s"           all trace points "syscall read: …", "syscall write: …": the
- *	                             beginning of the format, in quotes (ktr_glob_format())
+ *	                             format's beginning (ktr_glob_format()), '?' for ':' and ','
  *
  * As in DTrace: an empty field means any, a field may be a glob (ktr/glob.h), and fields that are
  * missing are missing on the left. Several names have commas between. Unlike in DTrace, a text
@@ -30,7 +30,7 @@ struct ktr_probe_name {
 	char module[KTR_PROBE_TEXT]; /* longer texts are cut */
 	const char *function;        /* the site's, or `call` */
 	char name[KTR_PROBE_TEXT], call[KTR_PROBE_TEXT];
-	const char *fmt; /* a trace point's; else NULL */
+	const char *fmt; /* a trace point's, if it has one; else NULL */
 };
 
 /** Says what a site is called. Any context. */

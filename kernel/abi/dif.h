@@ -292,7 +292,7 @@ struct dif_probe {
 	char types[7][64]; /* of the arguments, as C writes them; "": not known (then see the
 			      format) */
 	char xlate[7][64]; /* what a language translates them to, or "" */
-	char format[128];  /* the printf format of a trace point */
+	char format[128];  /* the printf format of a trace point; else "" */
 };
 /* Which clause, and which probe, an epid is. ENOENT: no such epid. */
 #define DIF_IOC_EPID 0x4408 /* struct dif_epid * */

@@ -18,7 +18,7 @@ dif_probe_describe(struct dif_probe *p, uint32_t id, const struct ktr_probe_name
 	PUT(p->module, name->module);
 	PUT(p->function, name->function);
 	PUT(p->name, name->name);
-	PUT(p->format, site->fmt);
+	PUT(p->format, name->fmt != NULL ? name->fmt : "");
 	for (unsigned i = 0; sdt != NULL && i < KTR_SDT_ARGS && sdt->types[i] != NULL; i++) {
 		PUT(p->types[i], sdt->types[i]);
 		if (sdt->xlate[i] != NULL)

@@ -172,7 +172,7 @@ sched_place(struct thread *t, bool front)
 
 /* Makes a thread that slept, or has never run, runnable. */
 static void
-try_to_wake_up(struct thread *t, bool first)
+wake_thread(struct thread *t, bool first)
 {
 	struct runq *last = &runqs[t->cpu], *rq;
 	bool lifted;
@@ -198,10 +198,18 @@ try_to_wake_up(struct thread *t, bool first)
 	irq_pop();
 }
 
-void
+/* It slept. 1, as Linux's if they woke it: for probes of returns. */
+static __attribute__((noinline)) int
+try_to_wake_up(struct thread *t)
+{
+	wake_thread(t, false);
+	return 1;
+}
+
+int
 wake_up_process(struct thread *t)
 {
-	try_to_wake_up(t, false);
+	return try_to_wake_up(t);
 }
 
 /* Others may know the thread already, and set its CPUs meanwhile. Nobody else changes its cpu. */
@@ -218,7 +226,7 @@ wake_up_new_task(struct thread *t)
 		t->cpu = here->cpu;
 	unlock_both(first, here);
 	irq_pop();
-	try_to_wake_up(t, true);
+	wake_thread(t, true);
 }
 
 void
@@ -247,6 +255,8 @@ sched_silence(unsigned number)
 	t->silence_of = number;
 	t->silence = __atomic_load_n(&silences_ended[number], __ATOMIC_RELAXED);
 	t->silent |= !t->ktr_suppress;
+	t->ktr_suppress = true; /* and no switch comes between */
+	sched_set_thread(t);
 	irq_pop();
 }
 

@@ -23,8 +23,11 @@ void sched_preempt_irq(void);
 void sched_set_thread(const struct thread *t);
 /* Makes a new thread runnable. */
 void wake_up_new_task(struct thread *t);
-/* Makes a thread runnable, which the caller took off its sleep queue. Any context but NMI. */
-void wake_up_process(struct thread *t);
+/*
+ * Makes a thread runnable, which the caller took off its sleep queue. Any context but NMI. Returns
+ * 1, as Linux's if it woke it.
+ */
+int wake_up_process(struct thread *t);
 /* Lets threads of the same or better priority run. Thread context, no spin lock held. */
 void sched_yield(void);
 /* Gives the CPU to a better thread, if one waits. Interrupts on, no spin lock held. */
@@ -87,8 +90,9 @@ void sched_trace_running(void);
  */
 void sched_suppress_events(bool suppress);
 /*
- * Its calls of functions are not recorded by tracers until the silence of that number ends, nor are
- * its events if they are suppressed meanwhile: of others when their next turn begins.
+ * Suppresses its events until the silence of that number ends, or sched_suppress_events(); until
+ * the silence ends tracers record no calls of functions either, but for those of interrupts. Ends
+ * it of others when their next turn begins.
  */
 enum { SILENCES = 64 };
 void sched_silence(unsigned number); /* 1 to SILENCES */

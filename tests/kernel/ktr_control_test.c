@@ -171,6 +171,30 @@ KTEST(ktr_suppressed_threads_record_nothing_and_are_counted)
 	ktr_test_end();
 }
 
+/* Ends the silence of a thread that waits, which is another one's of the same number. */
+static void
+end_silence(void *arg)
+{
+	sched_end_silence(1);
+	__atomic_store_n(&suppressed_done, true, __ATOMIC_RELEASE);
+}
+
+/* No switch may come while only half of a silence is set: its other half would never end. */
+KTEST(ktr_silences_begin_and_end_as_a_whole)
+{
+	struct thread *t;
+
+	suppressed_done = false;
+	sched_silence(1);
+	KT_ASSERT(curthread()->silent && curthread()->ktr_suppress);
+	t = thread_alloc("closes", PRIO_KERN, end_silence, NULL);
+	KT_ASSERT(t != NULL);
+	wake_up_new_task(t);
+	KT_ASSERT(ktest_wait(suppressed_is_done, NULL));
+	thread_sleep_ns(1000, 0, "ktest"); /* a switch ends it */
+	KT_ASSERT(!curthread()->silent && !curthread()->ktr_suppress);
+}
+
 static struct {
 	struct callout callout;
 	unsigned calls;

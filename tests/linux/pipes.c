@@ -213,25 +213,66 @@ reader_is_traced(void)
 	return close(lines) == 0 && good;
 }
 
-/* The calls that its reading makes are not something to read: it comes to an end. */
+/* The calls that its reading makes are not something to read, but for the first one. */
 static bool
 reading_makes_no_calls(const char *instance, const char *tracer)
 {
 	int here = open(".", O_RDONLY), lines = -1;
 	char me[12];
-	unsigned n = 0;
+	unsigned seen = 0;
+	ssize_t n = 0;
 	bool good = chdir(instance) == 0 && sprintf(me, "%d", getpid()) > 0 &&
 		    put("set_ftrace_pid", me) && put("current_tracer", tracer);
 
 	lines = open("trace_pipe", O_RDONLY | O_NONBLOCK);
-	while (good && read(lines, found, SIZE) > 0)
-		good = n++ < 100;
-	good = good && n > 0 && errno == EAGAIN && FAILS(read(lines, found, SIZE), EAGAIN);
+	for (unsigned i = 0; i < 20 && good; i++) {
+		n = read(lines, found, SIZE);
+		good = n > 0 || (n == -1 && errno == EAGAIN);
+		seen += n > 0 && memmem(found, (size_t)n, "trace_pipe_read", 15) != NULL;
+	}
+	good = good && seen <= 1;
 	good = close(lines) == 0 && good; /* and then it is traced again */
 	lines = open("trace_pipe", O_RDONLY | O_NONBLOCK);
 	good = good && read(lines, found, SIZE) > 0;
 	good &= put("current_tracer", "nop") && put("set_ftrace_pid", " ");
 	return close(lines) == 0 && fchdir(here) == 0 && close(here) == 0 && good;
+}
+
+/* But what interrupts it is: there is something to read again and again. */
+static bool
+interrupts_are_traced(void)
+{
+	int here = open(".", O_RDONLY), lines = -1;
+	time_t start = time(NULL);
+	char me[12];
+	ssize_t n = 0;
+	bool good = chdir(TRACING) == 0 && sprintf(me, "%d", getpid()) > 0 &&
+		    put("set_ftrace_pid", me) && put("set_ftrace_filter", "timer_interrupt") &&
+		    put("current_tracer", "function");
+
+	lines = open("trace_pipe", O_RDONLY | O_NONBLOCK);
+	while (good && read(lines, found, SIZE) > 0) { /* until it is silent */
+	}
+	good = good && errno == EAGAIN;
+	while (good && n <= 0 && time(NULL) - start < 60)
+		n = read(lines, found, SIZE);
+	good = good && n > 0 && memmem(found, (size_t)n, "timer_interrupt", 15) != NULL;
+	good &= put("current_tracer", "nop") && put("set_ftrace_pid", " ") &&
+		put("set_ftrace_filter", " ");
+	return close(lines) == 0 && fchdir(here) == 0 && close(here) == 0 && good;
+}
+
+/* A child waits in read(): it returns when somebody sets O_NONBLOCK. */
+static bool
+waiting_ends(void)
+{
+	int lines = open(TRACING "trace_pipe", O_RDONLY), status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(!FAILS(read(lines, found, SIZE), EAGAIN));
+	return await_sleep(pid, 0) && fcntl(lines, F_SETFL, O_NONBLOCK) == 0 &&
+	       waitpid(pid, &status, 0) == pid && status == 0 && close(lines) == 0;
 }
 
 /* A child writes into the trace, or ends waiting reads, again and again, until it is killed. */
@@ -308,7 +349,9 @@ test_pipes(void)
 		result(!is_kestrel() ||
 			   (reading_makes_no_calls(TRACING, "function") &&
 			    reading_makes_no_calls("/sys/kernel/tracing", "function_graph")),
-		       "the functions that it calls are not, so that it comes to an end");
+		       "the functions that it calls are not");
+		result(!is_kestrel() || interrupts_are_traced(), "those of its interrupts are");
+		result(!is_kestrel() || waiting_ends(), "O_NONBLOCK ends a read() that waits");
 		result(trace_is_polled(), "trace_pipe and trace_pipe_raw are polled");
 		rmdir(TRACING);
 	}

@@ -288,6 +288,19 @@ def xv6():
              {"r_tp", "r_time", "xv6_cpu"}, "undefined in ktr.o")
 
 
+@test("the README's code for FreeRTOS compiles; make test-freertos runs it")
+def freertos():
+    make("ktr-amalgamation")
+    folder = scratch() / "freertos"
+    folder.mkdir()
+    for name, text in {"ktr_port.h": readme()["freertos.h"], "trace.h": readme()["freertos-trace.h"],
+                       "freertos.c": readme()["freertos.c"], "task.h": "",
+                       "FreeRTOS.h": (HERE / "freertos.inc").read_text()}.items():
+        (folder / name).write_text(text)
+    for path in (f"{folder}/freertos.c", f"{KTR}/ktr.c"):
+        run(f"gcc -O2 -Wall -Werror -no-pie -pthread -I{folder} -I{KTR} -c {path} -o {folder}/freertos.o")
+
+
 @test("32-bit and big-endian machines, and more than 64 CPUs, are refused, with the reason")
 def refused():
     for compiler, reason in REFUSED.items():
@@ -614,6 +627,11 @@ def wrong_target():
                 ("/dev/null", process, "found no terminal, expected unix:PATH, tcp:HOST:PORT or a terminal")):
             _, err = run([DTRACE, "--target", line, "--kernel", kernel, "-n", "BEGIN"], 1)
             check_match(said, err.decode(), f"dtrace --target {line} --kernel {kernel}")
+        (scratch() / "pahole").write_text("#!/bin/sh\necho more >&2\necho unknown option >&2\nexit 64\n")
+        (scratch() / "pahole").chmod(0o755)
+        _, err = run([DTRACE, "--target", f"unix:{path}", "--kernel", process, "-n", "BEGIN { exit(0); }"],
+                     env=os.environ | {"PATH": f"{scratch()}:{os.environ['PATH']}"})
+        check_match(r"\A\S*dtrace: unknown option\n.*pahole made no types of it", err.decode(), "a pahole that fails")
         _, err = run([DTRACE, "--target", f"unix:{path}", "-n", "BEGIN"], 2)
         check_match("expected --kernel FILE", err.decode(), "without --kernel")
     finally:

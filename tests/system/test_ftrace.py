@@ -56,13 +56,19 @@ LINUX_NAMES = ("__kmalloc alloc_pages close_fd do_execveat_common do_exit do_fil
 
 @test("functions that do what one of Linux does have its name, and are called; linux_proc_banner is the text of /proc/version")
 def names():
-    traced, banner, version = ftrace(
+    traced, banner, version, woke = ftrace(
         f"echo {' '.join(LINUX_NAMES)} > set_ftrace_filter\necho function > current_tracer\n"
         "/bin/cat /etc/motd > /tmp/copy\n/bin/ln -s a /tmp/link\n/bin/rm /tmp/link\n/bin/mkdir /tmp/new\necho a > /mnt/f\n/bin/sync\n/bin/sleep 0.1\n(exit 3)\necho 0 > tracing_on\ncat trace\necho =====\n"
         "echo nop > current_tracer\necho 1 > tracing_on\necho 'p:banner kernel_clone text=@linux_proc_banner:string' > kprobe_events\n"
-        "echo 1 > events/kprobes/banner/enable\n(exit 3)\ngrep -o 'text=.*' trace\necho =====\ncat /proc/version\n", smp=2,
+        "echo 1 > events/kprobes/banner/enable\n(exit 3)\ngrep -o 'text=.*' trace\necho =====\ncat /proc/version\n"
+        "echo =====\necho 0 > events/enable\necho 'r:woke try_to_wake_up n=$retval:s32' >> kprobe_events\n"
+        "echo 1 > events/kprobes/woke/enable\n"
+        "/bin/sleep 0.1\necho 0 > events/enable\ngrep -o ' n=.*' trace | sort -u\n", smp=2,
         options=["--disk", str(scratch_file(".img"))])
     check_eq(sorted({what.split(" ")[0] for *_, what in rows(traced)}), LINUX_NAMES, "functions that were called")
+    check_eq({what for *_, what in rows(traced) if what.startswith("try_to_wake_up ")},
+             {"try_to_wake_up <-wake_up_process"}, "who wakes threads that slept")
+    check_eq(woke.split(), ["n=1"], "what try_to_wake_up() returned")
     form = re.escape(check_match(r'^text="(.*)$', banner, "the banner")[1]).replace("%s", r"\S+")
     check_match(rf"^{form.rpartition(' ')[0]} ", version, "/proc/version")
 

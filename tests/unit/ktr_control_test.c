@@ -280,6 +280,7 @@ probes_are_named_as_in_dtrace(void **state)
 	    {"ktr:::\"a %5.2lx b and more\"", "a %d b", false},
 	    {"ktr:::\"\"", "any", true},
 	    {"ktr:::\"%\"", "", false},
+	    {"ktr:::\"\"", "", false},
 	};
 	for (unsigned i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		call.fmt = formats[i].fmt;

@@ -229,23 +229,47 @@ add_symbols(void)
 
 /* ---- types ---- */
 
+/* Says why: the last line of what pahole said, which names each thing of C++ that it leaves out. */
+static void
+tell_last_line(FILE *said)
+{
+	char line[256], last[256] = "";
+
+	rewind(said);
+	while (fgets(line, sizeof(line), said) != NULL)
+		strcpy(last, line);
+	last[strcspn(last, "\n")] = '\0';
+	if (last[0] != '\0')
+		warnx("%s", last);
+}
+
 /* Runs pahole, which writes the types of C: of C++ it gives up. False: it could not. */
 static bool
 run_pahole(const char *to)
 {
+	FILE *said = tmpfile();
 	const char *option = dt_format("--btf_encode_detached=%s", to);
 	char *argv[] = {"pahole", (char *)"--lang_exclude=c++,c++03,c++11,c++14,rust",
 			(char *)option, (char *)in.path, NULL};
 	int status = -1;
-	pid_t pid = fork();
+	pid_t pid;
+	bool good;
 
+	if (said == NULL)
+		err(1, "a temporary file");
+	pid = fork();
 	if (pid == 0) {
-		freopen("/dev/null", "w",
-			stderr); /* it names each thing of C++ that it leaves out */
+		if (dup2(fileno(said), STDERR_FILENO) < 0)
+			_exit(127);
 		execvp(argv[0], argv);
+		warn("%s", argv[0]);
 		_exit(127);
 	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+	good = pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+	if (!good)
+		tell_last_line(said);
+	fclose(said);
+	return good;
 }
 
 static void

@@ -484,7 +484,7 @@ static int64_t
 trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 {
 	struct trace_reader *t = f != NULL ? f->priv : NULL;
-	bool waits = f != NULL && !(f->flags & O_NONBLOCK), silent = curthread()->ktr_suppress;
+	bool waits, silent = curthread()->ktr_suppress;
 	size_t start = u->resid;
 	uint32_t wakes;
 	int error = 0;
@@ -493,8 +493,8 @@ trace_pipe_read(struct vnode *vn, struct file *f, struct uio *u, uint64_t *off)
 		return -EINVAL;
 	wakes = __atomic_load_n(&t->wakes, __ATOMIC_RELAXED);
 	while (error == 0 && u->resid == start && start > 0) {
-		sched_silence(t->silence); /* again: another file may have its number */
-		sched_suppress_events(true);
+		waits = !(f->flags & O_NONBLOCK); /* again: others may set it */
+		sched_silence(t->silence);        /* again: another file may have its number */
 		mutex_lock(&t->lock);
 		if (!waits || t->at < t->len || percent_is_reached(vn, &t->r))
 			error = read_lines(vn, t, u);

@@ -119,11 +119,9 @@ field_matches(const char **spec, const char *text)
 static bool
 point_matches(const char *full, const struct dif_probe *p)
 {
-	bool point = strcmp(p->provider, "ktr") == 0 || strcmp(p->provider, "syscall") == 0;
-
-	return point && field_matches(&full, "ktr") && field_matches(&full, p->module) &&
-	       field_matches(&full, p->function) && *full == '"' &&
-	       ktr_glob_format(full + 1, full + strlen(full), p->format);
+	return p->format[0] != '\0' && field_matches(&full, "ktr") &&
+	       field_matches(&full, p->module) && field_matches(&full, p->function) &&
+	       *full == '"' && ktr_glob_format(full + 1, full + strlen(full), p->format);
 }
 
 bool

@@ -338,19 +338,35 @@ print_queues(uint32_t cpus, uint64_t until)
 	}
 }
 
+/* The latest time of the records that have to go until a buffer is left. 0: none has. */
+static uint64_t
+latest_beyond(struct queue q, size_t bufsize)
+{
+	const struct dif_record *r;
+	uint64_t latest = 0;
+
+	for (; q.size - q.at > bufsize && (r = peek(&q)) != NULL; q.at += 8u * r->words)
+		latest = r->time > latest ? r->time : latest;
+	return latest;
+}
+
 /*
  * What is left was recorded after the kernel told the time: a buffer of each CPU at most. If more
- * waits, the kernel's clock is wrong, and nothing would bound it.
+ * waits, the kernel's clock is wrong, and nothing would bound it. The oldest go, of all CPUs, so
+ * that what right clocks say stays in order.
  */
 static void
 print_early(uint32_t cpus, size_t bufsize)
 {
-	bool more = false;
+	uint64_t until = 0;
 
-	for (uint32_t cpu = 0; cpu < cpus; cpu++)
-		more |= queues[cpu].size - queues[cpu].at > bufsize;
-	if (more)
-		early += print_queues(cpus, UINT64_MAX);
+	for (uint32_t cpu = 0; cpu < cpus; cpu++) {
+		uint64_t latest = latest_beyond(queues[cpu], bufsize);
+
+		until = latest > until ? latest : until;
+	}
+	if (until > 0)
+		early += print_queues(cpus, until);
 }
 
 /* Reads and prints, after the status was asked. */
