@@ -24,14 +24,10 @@
 #define NOIPA   __attribute__((noipa))
 #define PAGE    4096ul
 
-#ifndef SS_AUTODISARM
-#define SS_AUTODISARM (1u << 31)
-#endif
-
 static atomic_ulong leafs, handled, alone, tails, sums;
 static sigjmp_buf back;
 static void *volatile fault_at, *volatile fault_pc;
-static volatile sig_atomic_t traps, raises;
+static volatile sig_atomic_t traps;
 static uint8_t bad_page[PAGE] __attribute__((aligned(4096)));
 
 NOIPA static unsigned long
@@ -109,8 +105,6 @@ probed_sum(unsigned long n, const char *text)
 NOIPA static unsigned long
 probed_recurse(unsigned n)
 {
-	if (n == 0 && raises)
-		raise(SIGUSR1);
 	return n == 0 ? 1 : probed_recurse(n - 1) * 3 + n;
 }
 
@@ -300,56 +294,6 @@ maps(void)
 	return good;
 }
 
-/* What probed_recurse(DEPTH) returns. */
-static unsigned long
-recursed(void)
-{
-	unsigned long deep = 1;
-
-	for (unsigned i = 1; i <= DEPTH; i++)
-		deep = deep * 3 + i;
-	return deep;
-}
-
-static void
-calls_probed(int sig)
-{
-	raises = 0;
-	probed_recurse(0);
-}
-
-#define STACK (256 * 1024ul)
-
-static void *
-recurses_below(void *high)
-{
-	const stack_t s = {.ss_sp = high, .ss_size = STACK, .ss_flags = (int)SS_AUTODISARM};
-
-	sigaltstack(&s, NULL);
-	raises = 1;
-	return (void *)probed_recurse(DEPTH);
-}
-
-/*
- * A handler runs above a stack with more calls than returns are awaited of, on a stack that is
- * disarmed meanwhile: its calls do not end those.
- */
-static bool
-handler_above(void)
-{
-	struct sigaction act = {.sa_handler = calls_probed, .sa_flags = SA_ONSTACK};
-	char *p = mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	pthread_attr_t below;
-	pthread_t t;
-	void *got = NULL;
-
-	sigaction(SIGUSR1, &act, NULL);
-	pthread_attr_init(&below);
-	pthread_attr_setstack(&below, p, STACK);
-	return pthread_create(&t, &below, recurses_below, p + STACK) == 0 &&
-	       pthread_join(t, &got) == 0 && (unsigned long)got == recursed();
-}
-
 int
 probed_run(const char *count)
 {
@@ -358,6 +302,7 @@ probed_run(const char *count)
 	struct sigaction act = {.sa_handler = probed_handler, .sa_flags = SA_RESTART | SA_ONSTACK};
 	struct itimerval often = {{0, 2000}, {0, 2000}}, never = {0};
 	volatile unsigned jumps = 0;
+	unsigned long deep = 1;
 	bool good;
 
 	turns = (unsigned)atoi(count);
@@ -365,7 +310,9 @@ probed_run(const char *count)
 	sigaction(SIGALRM, &act, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
 	good = expect(threads(), "threads");
-	good &= expect(probed_recurse(DEPTH) == recursed(), "recursion");
+	for (unsigned i = 1; i <= DEPTH; i++)
+		deep = deep * 3 + i;
+	good &= expect(probed_recurse(DEPTH) == deep, "recursion");
 	good &= expect(probed_ten(1, 2, 3, 4, 5, 6, 7, 8, 9, 10) == 151, "ten parameters");
 	for (volatile unsigned i = 0; i < 5; i++)
 		if (sigsetjmp(back, 1) == 0)
@@ -377,7 +324,6 @@ probed_run(const char *count)
 	while (atomic_load(&handled) == 0)
 		sum(6);
 	setitimer(ITIMER_REAL, &never, NULL);
-	good &= expect(handler_above(), "a handler on a higher stack");
 	/* More calls than a thread's returns are awaited of: their room must not be lost. */
 	if (sigsetjmp(back, 1) == 0)
 		probed_jump(DEPTH);
