@@ -13,9 +13,11 @@ arch_fault_note(struct arch_fault *f, const struct arch_trapframe *tf, uintptr_t
 {
 	unsigned ec = tf->esr >> 26 & 0x3f;
 
-	(void)va;
-	/* FAR_EL1 is of the last abort, whoever made it; only this one is the program's. */
-	f->va = ec == EC_IABORT_EL0 || ec == EC_DABORT_EL0 ? tf->far : 0;
+	/*
+	 * FAR_EL1 is of the last abort, whoever made it; only this one is the program's. va is the
+	 * same without a tag.
+	 */
+	f->va = ec == EC_IABORT_EL0 || ec == EC_DABORT_EL0 ? va : 0;
 }
 
 uintptr_t

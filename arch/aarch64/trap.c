@@ -140,7 +140,7 @@ trap_synchronous(struct arch_trapframe *tf)
 		entry_debug(tf, ENTRY_STEP, 0);
 		return;
 	case EC_WATCHPT: /* FAR: the start of the access, or any byte of it (D2.10.7) */
-		entry_debug(tf, ENTRY_WATCH, tf->far);
+		entry_debug(tf, ENTRY_WATCH, fault_address(tf));
 		return;
 	}
 	/* Of these, only this one sets FAR. */

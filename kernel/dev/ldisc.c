@@ -12,7 +12,11 @@
 #define CREAD     0000200
 #define B115200   0010002
 #define ISIG_KEYS (sizeof(signal_keys) / sizeof(signal_keys[0]))
-#define SHOWN_MAX 128u /* characters that one key erases on the screen, too; more is a new line */
+/*
+ * Columns that one key erases on the screen, too; more is a new line. The bytes for them pass at
+ * 115200 baud in less time than an echo has (console.c).
+ */
+#define SHOWN_MAX 64u
 
 static const struct {
 	uint8_t index; /* of c_cc */
@@ -88,54 +92,58 @@ ldisc_echo(const struct ldisc *l, char c)
 		l->echo(l->arg, shown, 2);
 }
 
-/* Erases one column. A tab is wider: the user has to redraw the line. */
-static void
-erase_one(struct ldisc *l, bool shown)
+/* Where the character begins that ends there: a byte, or all of UTF-8. */
+static uint64_t
+char_before(struct ldisc *l, uint64_t end)
 {
-	char gone = *ldisc_slot(l, --l->edit);
+	uint64_t at = end - 1;
 
-	if (!shown || (l->t.c_lflag & (ECHO | ECHOE)) != (ECHO | ECHOE))
+	while (at != l->committed && ((uint8_t)*ldisc_slot(l, at) & 0xc0) == 0x80)
+		at--;
+	return at;
+}
+
+/* Erases all from the start of a character on, by the key c. A tab is wider than the column that it
+ * counts as: the user has to redraw the line. */
+static void
+erase_from(struct ldisc *l, uint64_t start, char c)
+{
+	unsigned columns = 0;
+
+	for (uint64_t at = l->edit; at != start; columns++) {
+		at = char_before(l, at);
+		if (is_control(*ldisc_slot(l, at)) && (l->t.c_lflag & ECHOCTL))
+			columns++;
+	}
+	l->edit = start;
+	if ((l->t.c_lflag & (ECHO | ECHOE)) != (ECHO | ECHOE))
 		return;
-	l->echo(l->arg, "\b \b", 3);
-	if (is_control(gone) && (l->t.c_lflag & ECHOCTL))
-		l->echo(l->arg, "\b \b", 3);
+	if (columns > SHOWN_MAX) {
+		ldisc_echo(l, c);
+		ldisc_echo(l, '\n');
+	} else {
+		while (columns-- > 0)
+			l->echo(l->arg, "\b \b", 3);
+	}
 }
 
-/* Erases all bytes of a UTF-8 character. */
-static void
-erase_char(struct ldisc *l, bool shown)
+/* Where the blanks at the end of the line begin, and the word before them. */
+static uint64_t
+word_start(struct ldisc *l)
 {
-	while (l->edit - l->committed > 1 && ((uint8_t)*ldisc_slot(l, l->edit - 1) & 0xc0) == 0x80)
-		l->edit--;
-	erase_one(l, shown);
-}
-
-/* The key c has erased so much that to show it would take the interrupt too long. */
-static void
-erased_much(struct ldisc *l, char c)
-{
-	ldisc_echo(l, c);
-	ldisc_echo(l, '\n');
-}
-
-/* Erases blanks and the word before them. */
-static void
-erase_word(struct ldisc *l, char c)
-{
-	unsigned erased = 0;
+	uint64_t at = l->edit;
 	bool word = false;
 
-	while (l->edit != l->committed) {
-		char last = *ldisc_slot(l, l->edit - 1);
+	while (at != l->committed) {
+		char last = *ldisc_slot(l, at - 1);
 		bool blank = last == ' ' || last == '\t';
 
 		if (word && blank)
 			break;
 		word |= !blank;
-		erase_char(l, ++erased <= SHOWN_MAX);
+		at = char_before(l, at);
 	}
-	if (erased > SHOWN_MAX)
-		erased_much(l, c);
+	return at;
 }
 
 static bool
@@ -153,16 +161,11 @@ canonical_input(struct ldisc *l, char c, bool *wake)
 {
 	if (is_key(l, c, VERASE)) {
 		if (l->edit != l->committed)
-			erase_char(l, true);
+			erase_from(l, char_before(l, l->edit), c);
 	} else if (is_key(l, c, VKILL)) {
-		bool much = l->edit - l->committed > SHOWN_MAX;
-
-		while (l->edit != l->committed)
-			erase_char(l, !much);
-		if (much)
-			erased_much(l, c);
+		erase_from(l, l->committed, c);
 	} else if (is_key(l, c, VWERASE) && (l->t.c_lflag & IEXTEN)) {
-		erase_word(l, c);
+		erase_from(l, word_start(l), c);
 	} else if (is_key(l, c, VEOF) || is_key(l, c, VEOL) || c == '\n') {
 		bool eof = is_key(l, c, VEOF);
 

@@ -231,11 +231,14 @@ tty_begin_write(struct tty *t, const struct file *f)
 	int error = 0;
 
 	spin_lock(&t->lock);
-	while (t->writing && error == 0)
-		error = f->flags & O_NONBLOCK ? -EAGAIN
-					      : sleep_on(&t->writing, &t->lock, "ttywrite",
-							 SLEEP_INTR, DEADLINE_NEVER);
-	t->writing |= error == 0;
+	if (!t->writing) {
+		t->writing = true;
+	} else if (f->flags & O_NONBLOCK) {
+		t->refused = true;
+		error = -EAGAIN;
+	} else { /* who is woken has the turn, so that nobody who comes later takes it */
+		error = sleep_on(&t->writing, &t->lock, "ttywrite", SLEEP_INTR, DEADLINE_NEVER);
+	}
 	spin_unlock(&t->lock);
 	return error;
 }
@@ -243,10 +246,15 @@ tty_begin_write(struct tty *t, const struct file *f)
 static void
 tty_end_write(struct tty *t)
 {
+	bool tell;
+
 	spin_lock(&t->lock);
-	t->writing = false;
+	t->writing = wakeup_one(&t->writing) != 0;
+	tell = t->refused && !t->writing;
+	t->refused &= t->writing;
 	spin_unlock(&t->lock);
-	wakeup(&t->writing);
+	if (tell)
+		poll_notify(&t->news, POLLOUT);
 }
 
 int64_t

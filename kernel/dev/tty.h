@@ -60,6 +60,7 @@ struct tty {
 	bool opened;                 /* [l] once at least */
 	unsigned opens;              /* [l] open files */
 	bool writing;                /* [l] a write() has not ended: others wait */
+	bool refused;                /* [l] one that does not wait: it is told of the end */
 	bool hung;                   /* [s] its other end is gone: new reads end, the rest is EIO */
 	uint32_t sid;                /* [s] the session, which has a reference; 0: none */
 	uint32_t fg_pgid;            /* [l] 0: none yet */

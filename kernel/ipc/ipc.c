@@ -12,6 +12,7 @@
 #define SEQ_MASK   (INT32_MAX >> INDEX_BITS)
 
 _Static_assert(IPC_MAX <= INDEX_MASK + 1, "each slot has a number");
+_Static_assert(IPC_MAX % 64 == 0, "whole words of `taken`");
 
 int64_t
 ipc_now(void)
@@ -88,11 +89,24 @@ ipc_next_slot(struct ipc_table *t, uint16_t *seq)
 		*seq = (uint16_t)(wanted >> INDEX_BITS);
 		return i;
 	}
-	for (i = 0; t->slots[i] != NULL;)
-		i++;
+	for (i = 0; t->taken[i / 64] == UINT64_MAX;)
+		i += 64;
+	i += (unsigned)__builtin_ctzll(~t->taken[i / 64]);
 	*seq = t->seq;
 	t->seq = (t->seq + 1) & SEQ_MASK;
 	return i;
+}
+
+unsigned
+ipc_next_taken(const struct ipc_table *t, unsigned i)
+{
+	for (; i < t->end; i = i / 64 * 64 + 64) {
+		uint64_t rest = t->taken[i / 64] >> i % 64;
+
+		if (rest != 0)
+			return i + (unsigned)__builtin_ctzll(rest);
+	}
+	return t->end;
 }
 
 int
@@ -115,6 +129,7 @@ ipc_add(struct ipc_table *t, struct ipc_object *o, int32_t key, uint64_t flags)
 	o->changed = ipc_now();
 	o->serial = ++t->serial;
 	t->slots[i] = o;
+	t->taken[i / 64] |= 1ul << i % 64;
 	if (key != IPC_PRIVATE)
 		ipc_set_key(t, o);
 	t->used++;
@@ -126,8 +141,11 @@ ipc_add(struct ipc_table *t, struct ipc_object *o, int32_t key, uint64_t flags)
 void
 ipc_remove(struct ipc_table *t, struct ipc_object *o)
 {
+	unsigned i = (unsigned)o->id & INDEX_MASK;
+
 	ipc_forget_key(t, o);
-	t->slots[o->id & INDEX_MASK] = NULL;
+	t->slots[i] = NULL;
+	t->taken[i / 64] &= ~(1ul << i % 64);
 	t->used--;
 	while (t->end > 0 && t->slots[t->end - 1] == NULL)
 		t->end--;

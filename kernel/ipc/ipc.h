@@ -32,6 +32,7 @@ struct ipc_object {
 /* Guarded by the lock of its kind. */
 struct ipc_table {
 	struct ipc_object *slots[IPC_MAX];
+	uint64_t taken[IPC_MAX / 64]; /* bits: who looks for a slot passes 64 at once */
 	struct ipc_object *keys[IPC_HEADS];
 	uint32_t seed;      /* programs choose keys, and do not know it */
 	unsigned used, end; /* how many there are; after the last one */
@@ -54,6 +55,8 @@ struct ipc_object *ipc_find(const struct ipc_table *t, int32_t id);
 int ipc_add(struct ipc_table *t, struct ipc_object *o, int32_t key, uint64_t flags);
 /* From now on nobody finds it by its key. */
 void ipc_forget_key(struct ipc_table *t, struct ipc_object *o);
+/* The first slot from i on that has an object, or t->end. */
+unsigned ipc_next_taken(const struct ipc_table *t, unsigned i);
 /* Takes an object out of its table. */
 void ipc_remove(struct ipc_table *t, struct ipc_object *o);
 #define IPC_MAKE INT32_MIN

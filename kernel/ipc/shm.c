@@ -450,9 +450,9 @@ shm_row(unsigned *i, struct shmid_ds *ds, int *id, uint64_t *pages)
 	const struct segment *s = NULL;
 
 	spin_lock(&shm_lock);
-	while (*i < segments.end && (s = shm_of(segments.slots[*i])) == NULL)
-		++*i;
-	if (s != NULL) {
+	*i = ipc_next_taken(&segments, *i);
+	if (*i < segments.end) {
+		s = shm_of(segments.slots[*i]);
 		*ds = shm_tell(s);
 		*id = s->ipc.id;
 		*pages = shm_resident(s);

@@ -161,11 +161,11 @@ stack_size(bool secure)
 	return limit < STACK_MIN ? STACK_MIN : limit > max ? max : limit;
 }
 
-/* It counts as an area that grows down, and is as large as it may become. */
+/* It grows down where the program has unmapped some of it, and is as large as it may become. */
 static int
 map_stack(struct vmspace *vm, uint64_t size, unsigned prot)
 {
-	const struct area_source from = {.grows_to = size};
+	const struct area_source from = {.grows_to = size, .space_max = proc_limit(RLIMIT_AS)};
 	int64_t r = vm_map_any(vm, VM_STACK_TOP - size, size, prot, VM_IF_FREE, &from, UINT64_MAX);
 
 	return r < 0 ? (int)r : 0;

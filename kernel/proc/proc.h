@@ -104,10 +104,11 @@ struct lwp {
 	uint64_t sig_saved;   /* [t] if sig_restore, sig_blocked after the next delivery */
 	uint16_t ioprio;      /* [p] ioprio_set()'s: stored and reported; no effect */
 	uint64_t timer_slack; /* [t] ns, as it was set; */
-	uint64_t timer_slack_default; /* and what it was when the thread began */
-	struct sigaltstack sig_stack; /* [t] */
-	struct held held;             /* [t] */
-	struct ktrace_lwp trace;      /* [t] */
+	uint64_t timer_slack_default;  /* and what it was when the thread began */
+	struct sigaltstack sig_stack;  /* [t] */
+	struct sigaltstack left_stack; /* [t] SS_AUTODISARM: of the handler that runs */
+	struct held held;              /* [t] */
+	struct ktrace_lwp trace;       /* [t] */
 	struct { /* [t] it runs a copy of the instruction at `at`; copy 0: none */
 		uintptr_t copy, end; /* where the copy is, and where it ends */
 		uintptr_t at, next;

@@ -228,6 +228,8 @@ void proc_signals_exec(struct proc *p);
 void proc_signals_fork(struct proc *p, const struct proc *parent, bool clear);
 /* Is that stack pointer in the stack of sigaltstack()? Never, as on Linux, with SS_AUTODISARM. */
 bool sigframe_on_stack(const struct sigaltstack *s, uint64_t sp);
+/* The same of a stack that SS_AUTODISARM has disabled for the handler that runs there, too. */
+bool sigframe_of_handler(const struct lwp *l, uint64_t sp);
 /*
  * Makes the current process run a handler when it returns to user mode; `mask` is restored after
  * that. False if its stack has no room, or the handler is not an address.

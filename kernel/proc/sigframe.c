@@ -32,6 +32,12 @@ sigframe_on_stack(const struct sigaltstack *s, uint64_t sp)
 }
 
 bool
+sigframe_of_handler(const struct lwp *l, uint64_t sp)
+{
+	return sigframe_on_stack(&l->sig_stack, sp) || stack_has(&l->left_stack, sp);
+}
+
+bool
 sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
 	       const struct kernel_sigaction *act, const struct siginfo *info, uint64_t mask)
 {
@@ -67,8 +73,10 @@ sigframe_enter(struct proc *p, struct arch_trapframe *tf, int sig,
 	if (copy_out(at, &frame, sizeof(frame)) != 0)
 		return false;
 	arch_sigframe_call(tf, at, &s);
-	if (stack->ss_flags & SS_AUTODISARM) /* the frame gives it back */
+	if (stack->ss_flags & SS_AUTODISARM) { /* the frame gives it back */
+		curlwp()->left_stack = *stack;
 		*stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
+	}
 	thread_fpu_end();
 	return true;
 }
@@ -78,7 +86,8 @@ static int
 set_stack(const struct sigaltstack *new, uint64_t sp)
 {
 	struct sigaltstack *own = &curlwp()->sig_stack;
-	uint32_t disarm = new->ss_flags &SS_AUTODISARM, mode = new->ss_flags & ~SS_AUTODISARM;
+	uint32_t flags = (uint32_t) new->ss_flags;
+	uint32_t disarm = flags & SS_AUTODISARM, mode = flags & ~SS_AUTODISARM;
 
 	if (sigframe_on_stack(own, sp))
 		return -EPERM;
@@ -110,6 +119,7 @@ sys_rt_sigreturn(const uint64_t a[6])
 		spin_unlock(&proc_lock);
 		return -EFAULT;
 	}
+	curlwp()->left_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
 	set_stack(&s.stack, arch_tf_sp(tf)); /* like Linux, without a check */
 	proc_signals_block(s.mask);
 	if (s.has_fpu)

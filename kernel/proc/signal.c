@@ -288,7 +288,7 @@ void
 proc_signals_exec(struct proc *p)
 {
 	reset_handlers(p);
-	curlwp()->sig_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
+	curlwp()->sig_stack = curlwp()->left_stack = (struct sigaltstack){.ss_flags = SS_DISABLE};
 	curlwp()->fault_regs = (struct arch_fault){0};
 }
 
@@ -299,6 +299,7 @@ proc_signals_fork(struct proc *p, const struct proc *parent, bool clear)
 	p->sig_caught = parent->sig_caught;
 	p->first.sig_blocked = curlwp()->sig_blocked;
 	p->first.sig_stack = curlwp()->sig_stack;
+	p->first.left_stack = curlwp()->left_stack;
 	memcpy(p->sig_action, parent->sig_action, sizeof(p->sig_action));
 	if (clear)
 		reset_handlers(p);

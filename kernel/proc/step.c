@@ -82,9 +82,9 @@ lwp_call_end(struct lwp *l, struct lwp_call *call)
 static bool
 was_left(const struct lwp *l, const struct lwp_call *c, uintptr_t sp)
 {
-	bool handler = sigframe_on_stack(&l->sig_stack, sp);
+	bool handler = sigframe_of_handler(l, sp);
 
-	if (sigframe_on_stack(&l->sig_stack, c->sp) != handler)
+	if (sigframe_of_handler(l, c->sp) != handler)
 		return !handler; /* the handler's calls; what it has interrupted goes on later */
 	return c->sp < sp;
 }

@@ -6,9 +6,12 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/stat.h"
+#include "kernel/dev/tty.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/pagecache.h"
 #include "kernel/fs/pipe.h"
+#include "kernel/fs/poll.h"
+#include "kernel/fs/uio.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
@@ -766,4 +769,87 @@ KTEST(a_pass_does_not_wait_for_pages_that_it_has_itself)
 		page_unref(page[i]);
 	pagecache_drop(vn, 0);
 	vnode_unref(vn);
+}
+
+static struct tty terminal;
+static struct thread *waiter; /* atomic */
+
+static int64_t
+write_char(int flags, char c)
+{
+	struct file f = {.flags = O_WRONLY | flags, .priv = &terminal};
+	struct uio_vec v;
+	struct uio u;
+
+	uio_init(&u, &v, UIO_KERNEL, &c, 1);
+	return tty_write(&f, &u);
+}
+
+static int64_t refused;
+
+/* Takes all; meanwhile somebody else, who does not wait, writes, too. */
+static size_t
+write_refuses(struct tty *t, const struct file *f, const char *text, size_t n, int *error)
+{
+	refused = write_char(O_NONBLOCK, 'n');
+	return n;
+}
+
+KTEST(who_may_not_write_to_a_terminal_is_told_when_he_may)
+{
+	static const struct tty_line line = {.write = write_refuses};
+	uint32_t told;
+
+	tty_init(&terminal, &line);
+	poll_watch(true);
+	told = terminal.news.out;
+	KT_EQ(write_char(0, 'w'), 1);
+	KT_EQ(refused, -EAGAIN);
+	KT_EQ(terminal.news.out, told + 1);
+	poll_watch(false);
+}
+
+static char order[4];
+
+static bool
+waiter_sleeps(void *arg)
+{
+	const struct thread *t = __atomic_load_n(&waiter, __ATOMIC_SEQ_CST);
+
+	return t != NULL && __atomic_load_n(&t->chan, __ATOMIC_SEQ_CST) == &terminal.writing;
+}
+
+static void
+write_later(unsigned i, void *arg)
+{
+	__atomic_store_n(&waiter, curthread(), __ATOMIC_SEQ_CST);
+	KT_EQ(write_char(0, 'b'), 1);
+}
+
+/* Notes whose bytes come. While the first do, the other waits for his turn. */
+static size_t
+write_in_order(struct tty *t, const struct file *f, const char *text, size_t n, int *error)
+{
+	size_t had = strlen(order);
+
+	order[had] = *text;
+	if (had == 0) {
+		ktest_start(1, false, write_later, NULL);
+		KT_ASSERT(ktest_wait(waiter_sleeps, NULL));
+	}
+	return n;
+}
+
+KTEST(who_waits_for_a_terminal_writes_before_who_comes_later)
+{
+	static const struct tty_line line = {.write = write_in_order};
+
+	tty_init(&terminal, &line);
+	memset(order, 0, sizeof(order));
+	waiter = NULL;
+	KT_EQ(write_char(0, 'a'), 1);
+	KT_EQ(write_char(0, 'a'), 1);
+	ktest_join();
+	KT_STR_EQ(order, "aba");
+	KT_ASSERT(!terminal.writing);
 }

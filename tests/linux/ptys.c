@@ -526,22 +526,27 @@ static bool
 writes_are_whole(void)
 {
 	enum { LINES = 150, LINE = 1000 };
-	int master, slave, n = 0, status, bad = 0;
+	int master = -1, slave = -1, n = 0, status, bad = 0;
 	static char line[LINE + 1];
 	struct termios raw;
 	bool good = ptys_pair(&master, &slave) && tcgetattr(slave, &raw) == 0;
 
 	cfmakeraw(&raw);
 	good = good && tcsetattr(slave, TCSANOW, &raw) == 0;
-	for (int i = 0; i < 2; i++)
-		if (fork() == 0) {
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			close(master); /* only its reader has it: when that ends, writes do */
 			memset(line, 'a' + i, LINE);
 			line[LINE - 1] = '\n';
 			for (int k = 0; k < LINES; k++)
 				good &= write(slave, line, LINE) == LINE;
 			_exit(!good);
 		}
-	for (; n < 2 * LINES; n++) {
+		good &= pid > 0;
+	}
+	for (; good && n < 2 * LINES; n++) {
 		for (size_t have = 0; good && have < LINE;) {
 			ssize_t r =
 			    read(master, line + have, LINE - have < 100 ? LINE - have : 100);
@@ -552,10 +557,10 @@ writes_are_whole(void)
 		bad +=
 		    strspn(line, line[0] == 'a' ? "a" : "b") != LINE - 1 || line[LINE - 1] != '\n';
 	}
-	for (int i = 0; i < 2; i++)
-		good &= wait(&status) > 0 && status == 0;
 	close(slave);
 	close(master);
+	for (int i = 0; i < 2; i++)
+		good &= wait(&status) > 0 && status == 0;
 	return good && bad == 0;
 }
 

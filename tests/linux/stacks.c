@@ -34,6 +34,8 @@ static const unsigned char returns[] = {0xc3};
 static const unsigned char returns[] = {0xc0, 0x03, 0x5f, 0xd6};
 #endif
 
+static unsigned long map_start; /* of what map_at() has found */
+
 /* The rights of the map with this address, and its name. "": none. */
 static const char *
 map_at(const void *p)
@@ -47,8 +49,10 @@ map_at(const void *p)
 	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
 		name[0] = '\0';
 		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %63s", &start, &end, rights, name) >= 3 &&
-		    start <= at && at < end)
+		    start <= at && at < end) {
 			snprintf(found, sizeof(found), "%s %s", rights, name);
+			map_start = start;
+		}
 	}
 	if (f != NULL)
 		fclose(f);
@@ -57,11 +61,17 @@ map_at(const void *p)
 
 static sigjmp_buf back;
 static void *volatile fault_at;
+#ifdef __aarch64__
+static volatile unsigned long fault_told; /* of the machine's registers */
+#endif
 
 static void
 on_fault(int sig, siginfo_t *info, void *context)
 {
 	fault_at = info->si_addr;
+#ifdef __aarch64__
+	fault_told = ((ucontext_t *)context)->uc_mcontext.fault_address;
+#endif
 	siglongjmp(back, sig);
 }
 
@@ -83,6 +93,27 @@ run_at(void *p)
 	if (sig == 0)
 		f();
 	return sig;
+}
+
+static void __attribute__((noinline)) use_stack(void)
+{
+	volatile char deep[256 * PAGE];
+
+	deep[0] = 1;
+	(void)deep[0];
+}
+
+/* What a program has unmapped at the low end of its stack is there when it needs it. */
+static int
+stack_grows_again(void *arg)
+{
+	char here;
+
+	use_stack();
+	if (strstr(map_at(&here), "[stack]") == NULL || munmap((void *)map_start, 64 * PAGE) != 0)
+		return 1;
+	*(volatile char *)(map_start + 64 * PAGE - 5) = 's';
+	return strstr(map_at((char *)map_start + 64 * PAGE - 5), "[stack]") == NULL ? 2 : 0;
 }
 
 /* An executable of this program as the test wants it: its stack runs, its code is not to be read.
@@ -315,7 +346,7 @@ tags_are_ignored(void *arg)
 		(void)tagged[PAGE + 5];
 		return 2;
 	}
-	return fault_at == p + PAGE + 5 ? 0 : 3;
+	return fault_at == p + PAGE + 5 && fault_told == (unsigned long)fault_at ? 0 : 3;
 #else
 	return 0;
 #endif
@@ -333,4 +364,5 @@ test_stacks(void)
 	result(stacks_disarm_themselves(), "SS_AUTODISARM");
 	result(holes_are_seen_through(), "a private page of a hole shows what is written there");
 	result(in_child(tags_are_ignored, NULL) == 0, "tags of addresses");
+	result(in_child(stack_grows_again, NULL) == 0, "a stack grows where it was unmapped");
 }

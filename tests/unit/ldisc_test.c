@@ -125,11 +125,22 @@ much_is_erased_in_a_new_line(void **state)
 	assert_string_equal(shown + shown_len - 4, "^W\r\n");
 	type("two\n");
 	reads("one two\n");
+	for (unsigned i = 0; i < 60; i++)
+		type("\xe4\xb8\xad"); /* a column, as it is counted: not three */
+	shown_len = 0;
+	type("\x15");
+	assert_int_equal(shown_len, 180);
+	for (unsigned i = 0; i < 60; i++)
+		type("\x02"); /* "^B": two */
+	shown_len = 0;
+	type("\x17");
+	assert_string_equal(shown, "^W\r\n");
+	l.t.c_lflag &= ~ECHOE;
 	for (unsigned i = 0; i < 100; i++)
 		type("x");
 	shown_len = 0;
 	type("\x15");
-	assert_int_equal(shown_len, 300);
+	assert_int_equal(shown_len, 0);
 	type("\n");
 	reads("\n");
 }
