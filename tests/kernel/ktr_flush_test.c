@@ -458,8 +458,8 @@ KTEST(ktr_flush_that_is_ending_is_off_after_another_file_is_set)
 	ktest_start(1, false, finish_flush, NULL);
 	KT_ASSERT(ktest_wait(line_was_tried, &few));
 	set("debug.ktr.alq_file", FILE_NAME);
+	ktest_join(); /* the end may be asked for after the other file has been set */
 	KT_ASSERT(!flush_enabled());
-	ktest_join();
 	flush_reset();
 	ktr_test_end();
 }
