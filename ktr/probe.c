@@ -162,14 +162,21 @@ field_matches(const char *p, const char *end, const char *text)
 	return ktr_glob(glob, text);
 }
 
-/* The same of field number i of a spec that ends with a format. */
+/* Does a spec that ends with a format name the trace point? Its first field is number i. */
 static bool
-point_matches(const struct ktr_probe_name *name, unsigned i, const char *p, const char *end)
+point_matches(const struct ktr_probe_name *name, unsigned i, const char *spec, const char *end)
 {
 	const char *const part[] = {"ktr", name->module, name->function};
-	if (i < FIELDS - 1)
-		return field_matches(p, end, part[i]);
-	return name->fmt != NULL && *p == '"' && ktr_glob_format(p + 1, end, name->fmt);
+	char glob[KTR_PROBE_TEXT];
+	for (; i < FIELDS - 1; i++) {
+		const char *start = spec;
+		while (*spec != ':')
+			spec++;
+		copy_part(glob, start, spec++);
+		if (glob[0] != '\0' && !ktr_glob(glob, part[i]))
+			return false;
+	}
+	return name->fmt != NULL && *spec == '"' && ktr_glob_format(spec + 1, end, name->fmt);
 }
 
 bool
@@ -179,16 +186,18 @@ ktr_probe_name_matches(const struct ktr_probe_name *name, const char *spec)
 	for (;; spec++) {
 		const char *end = spec;
 		unsigned colons = 0, i;
-		bool quoted;
 		for (; *end != '\0' && *end != ','; end++)
 			colons += *end == ':';
-		quoted = end > spec && end[-1] == '"';
 		i = colons > 0 && colons < FIELDS ? FIELDS - 1 - colons : FIELDS + 1;
+		if (i < FIELDS && end[-1] == '"') {
+			if (point_matches(name, i, spec, end))
+				return true;
+			i = FIELDS + 1;
+		}
 		for (const char *p = spec; i < FIELDS; i++, spec = p + 1) {
 			for (p = spec; p < end && *p != ':'; p++)
 				;
-			if (!(quoted ? point_matches(name, i, spec, p)
-				     : field_matches(spec, p, part[i])))
+			if (!field_matches(spec, p, part[i]))
 				break;
 		}
 		if (i == FIELDS)

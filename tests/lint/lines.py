@@ -54,7 +54,7 @@ BUDGETS = {
     "kernel/sysctl": 1125,
     "kernel/trace": 2288,
     "kernel/vm": 2490,
-    "ktr": 11336,
+    "ktr": 11345,
     "ktr/examples/riscv64-virt": 450,
     "ktr/port/host": 500,
     "ktr/tools": 4735,
