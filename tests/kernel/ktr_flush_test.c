@@ -345,21 +345,32 @@ line_was_tried(void *arg)
 	return __atomic_load_n(&test_line.busy, __ATOMIC_ACQUIRE) <= *(unsigned *)arg;
 }
 
+/*
+ * Another thread ends the flush by `end`, on a line that is busy for so many tries. Waits until
+ * some of these were made. Returns what `busy` was to come down to.
+ */
+static unsigned
+end_on_busy_line(unsigned busy, unsigned some, void (*end)(unsigned, void *))
+{
+	unsigned few = busy - some;
+
+	line_begin(sizeof(test_line.data), SIZE_MAX);
+	test_line.busy = busy;
+	set("debug.ktr.alq_enable", "1");
+	record_lines();
+	ktest_start(1, false, end, NULL);
+	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	return few;
+}
+
 /* The line takes nothing until another sysctl has been set, and two have been read. */
 KTEST(ktr_flush_that_waits_for_its_end_keeps_nobody_from_others)
 {
 	struct ktr_test_stream s;
-	unsigned few;
 	char text[32];
 	struct sbuf out;
 
-	line_begin(sizeof(test_line.data), SIZE_MAX);
-	test_line.busy = 1000000;
-	few = test_line.busy - 50; /* after about a thousand tries the line is dead */
-	set("debug.ktr.alq_enable", "1");
-	record_lines();
-	ktest_start(1, false, end_flush, NULL);
-	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	end_on_busy_line(1000000, 50, end_flush); /* a thousand tries, and it is dead */
 	set("debug.ktr.alq_depth", "1024");
 	sbuf_init(&out, text, sizeof(text));
 	sysctl_get_text(sysctl_find("debug.ktr.alq_enable"), &out);
@@ -402,13 +413,7 @@ KTEST(ktr_flush_thread_waits_for_nobody_who_waits_for_it)
 {
 	unsigned few;
 
-	line_begin(sizeof(test_line.data), SIZE_MAX);
-	test_line.busy = 1000000;
-	few = test_line.busy - 50;
-	set("debug.ktr.alq_enable", "1");
-	record_lines();
-	ktest_start(1, false, end_flush, NULL);
-	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	few = end_on_busy_line(1000000, 50, end_flush);
 	__atomic_store_n(&asked_thread, true, __ATOMIC_RELEASE);
 	flush_kick();
 	few -= 50;
@@ -448,15 +453,7 @@ finish_flush(unsigned i, void *arg)
 /* The stream is to end, and whoever asked for that does not change the flush any more. */
 KTEST(ktr_flush_that_is_ending_is_off_after_another_file_is_set)
 {
-	unsigned few;
-
-	line_begin(sizeof(test_line.data), SIZE_MAX);
-	test_line.busy = 500;
-	few = test_line.busy - 1;
-	set("debug.ktr.alq_enable", "1");
-	record_lines();
-	ktest_start(1, false, finish_flush, NULL);
-	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	end_on_busy_line(500, 1, finish_flush);
 	set("debug.ktr.alq_file", FILE_NAME);
 	ktest_join(); /* the end may be asked for after the other file has been set */
 	KT_ASSERT(!flush_enabled());
