@@ -154,9 +154,9 @@ exchange_copy_more(void)
 }
 
 /*
- * CPUs cannot wait until millions of events are copied: these are while they record, again and
- * again, each time what the last time was long enough for. A little is left while they wait; or
- * much, if they record faster than one CPU copies: then all but the newest are left out.
+ * Most events are copied while CPUs record, since CPUs cannot wait for the copying of millions. Each
+ * pass copies what was recorded during the one before. What is left is copied while CPUs wait: at
+ * most EXCHANGE_COPY events of each ring, the newest.
  */
 static void
 exchange_now(void)
