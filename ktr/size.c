@@ -154,7 +154,7 @@ exchange_copy_more(void)
 }
 
 /*
- * Most events are copied while CPUs record, since CPUs cannot wait for the copying of millions. Each
+ * Most events are copied while CPUs record, since CPUs cannot wait while millions are copied. Each
  * pass copies what was recorded during the one before. What is left is copied while CPUs wait: at
  * most EXCHANGE_COPY events of each ring, the newest.
  */
