@@ -15,7 +15,7 @@
  *   CAP_SYS_PTRACE is changed with it only. Returns after all records of the past are in the file.
  *   Errors: ESRCH no such process, EPERM no process may be traced, EACCES the file is not the
  *   caller's to write or is not a regular file, EINVAL bad ops or facs, ENOMEM, EAGAIN too many
- *   tracers of other kinds, and those of opening the file.
+ *   tracers of other kinds, EBUSY the machine is about to end, and those of opening the file.
  *
  *   Tracing to a file ends, with a line on the console, when a record cannot be written, or when
  *   the user who began it may not write the file any more.
@@ -26,8 +26,8 @@
  *
  * The file is a sequence of records: a struct ktr_header and then ktr_len bytes, which the type
  * describes. There is no padding between records. All numbers are little-endian. The records of a
- * process are in the order in which things happened; those of several processes are nearly so, and
- * their times say it exactly. A reader skips types that it does not know, and trusts no length.
+ * file are in the order of their times, whatever process they are of, unless the clock was set. A
+ * reader skips types that it does not know, and trusts no length.
  */
 #pragma once
 

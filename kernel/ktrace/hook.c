@@ -330,12 +330,35 @@ record_again(struct ktrace *t, const struct ktr_firing *f)
 	ktrace_record_firing(t, curthread(), f);
 }
 
+/*
+ * Takes the one of the process, for one of its threads. Who gives the process another one has the
+ * old one's lock meanwhile: so nothing is put into the old one after what is put into the new one.
+ */
+static struct ktrace *
+ktrace_lock_current(const struct proc *p)
+{
+	for (;;) {
+		struct ktrace *t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE);
+
+		if (t == NULL)
+			return NULL;
+		hook_lock(&t->locked);
+		if (t == __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE))
+			return t;
+		hook_unlock(&t->locked);
+	}
+}
+
 /* Several threads: one at a time. A CPU that is in a hook gets no other. */
 static __attribute__((noinline)) void
-record_locked(struct ktrace *t, const struct ktr_firing *f)
+record_locked(const struct proc *p, const struct ktr_firing *f)
 {
-	hook_lock(&t->locked);
-	ktrace_record_firing(t, curthread(), f);
+	struct ktrace *t = ktrace_lock_current(p);
+
+	if (t == NULL)
+		return;
+	if (t->facs != 0)
+		ktrace_record_firing(t, curthread(), f);
 	hook_unlock(&t->locked);
 }
 
@@ -350,7 +373,7 @@ ktrace_hook(const struct ktr_firing *f)
 		return;
 	/* acquire: pairs with the release in do_exit(); what other threads put in comes before */
 	if (__builtin_expect(__atomic_load_n(&p->nthreads, __ATOMIC_ACQUIRE) > 1, 0))
-		record_locked(t, f);
+		record_locked(p, f);
 	else
 		ktrace_record_firing(t, th, f);
 }
@@ -358,13 +381,11 @@ ktrace_hook(const struct ktr_firing *f)
 void
 ktrace_put(unsigned type, const void *data, size_t len)
 {
-	struct proc *p = curproc();
 	struct ktrace *t;
 
 	irq_push();
-	t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE);
+	t = ktrace_lock_current(curproc());
 	if (t != NULL) {
-		hook_lock(&t->locked);
 		ktrace_hook_put(t, type, data, len);
 		hook_unlock(&t->locked);
 	}

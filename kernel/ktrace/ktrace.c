@@ -15,6 +15,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -23,11 +24,17 @@
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
+#include "kernel/sched/sleepq.h"
+#include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/syscall.h"
 
+static bool ktrace_ending; /* ktrace_lock: the machine is, and no tracing begins */
+
 #define RECORD_BYTES 128 /* of an ordinary record */
 #define ALWAYS       (KTRFAC_PROCCTOR | KTRFAC_PROCDTOR)
+#define SHUTDOWN_NS \
+	10000000000ull /* how long the end of the machine waits for a file that stalls */
 
 unsigned ktrace_genio = 4096;
 unsigned ktrace_request = 256;
@@ -50,6 +57,11 @@ struct request {
 	unsigned found, refused; /* processes */
 	unsigned missing;        /* struct ktrace that it needs */
 	struct ktrace *unused;   /* those that it has, linked by `next` */
+	struct ktrace *moved;    /* those that others have left for, linked likewise */
+	uint64_t change;         /* the number of the call */
+	/* The files that it has meant: `waiters` counts it. There is room for all. */
+	struct ktrace_file **files;
+	unsigned nfiles;
 };
 
 /* A queue, counted for the user. NULL: no memory. ktrace_lock held. */
@@ -70,40 +82,20 @@ ktrace_create(struct uidinfo *ui)
 	}
 	t->mask = size - 1;
 	t->ui = ui;
+	list_init(&t->member);
 	list_append(&ktrace_all, &t->all);
 	return t;
 }
 
-/* ktrace_lock held. */
+/* The call waits for the thread that writes it. */
 static void
-ktrace_destroy(struct ktrace *t)
+ktrace_mean(struct request *q, struct ktrace_file *file)
 {
-	if (t == NULL)
+	if (file->change == q->change)
 		return;
-	list_remove(&t->all);
-	ktrace_io_drop(t->io);
-	ktrace_io_drop(t->next_io);
-	uidinfo_free(t->ui, t->buf);
-	uidinfo_free(t->ui, t);
-}
-
-/* In a file where tracing has begun its end is written first: by the writer's next pass. */
-static void
-set_io(struct ktrace *t, struct ktrace_io *io)
-{
-	struct ktrace_io **place = &t->io;
-
-	if (t->begun && t->io->f->vn != io->f->vn) {
-		place = &t->next_io;
-	} else {
-		ktrace_io_drop(t->next_io);
-		t->next_io = NULL;
-	}
-	if (*place == io)
-		return;
-	io->refs++;
-	ktrace_io_drop(*place);
-	*place = io;
+	file->change = q->change;
+	file->waiters++;
+	q->files[q->nfiles++] = file;
 }
 
 /* Takes a struct ktrace that was made beforehand. NULL: there is none left, which is counted. */
@@ -131,36 +123,93 @@ may_trace(const struct proc *p)
 
 /* Tracing of a process begins. ktrace_lock held. */
 static void
-ktrace_begins(struct ktrace *t, const struct proc *p, const struct proc *parent)
+ktrace_begins(struct ktrace *t, struct proc *p, const struct proc *parent)
 {
+	t->proc = p;
 	t->pid = p->pid;
 	t->parent = parent->pid;
 	t->begin_ticks = arch_clock_read();
 	strlcpy(t->comm, p->name, sizeof(t->comm));
 }
 
+/*
+ * What p does from now on goes to t, and what it did, to `old`, which ends. A hook may be at work:
+ * those of several threads take the lock, and see t afterwards. ktrace_lock and proc_lock held.
+ */
+static void
+ktrace_leave(struct request *q, struct ktrace *old, struct ktrace *t, struct proc *p)
+{
+	t->cpu = old->cpu;
+	t->next = q->moved;
+	q->moved = t;
+	old->left = true;
+	old->ends = false;
+	hook_lock(&old->locked);
+	old->end_ticks = arch_clock_read();
+	__atomic_store_n(&p->trace, t, __ATOMIC_RELEASE);
+	hook_unlock(&old->locked);
+}
+
 /* ktrace_lock and proc_lock held. */
 static void
 set_one(struct request *q, struct proc *p)
 {
-	struct ktrace *t = p->trace != NULL ? p->trace : ktrace_take(q);
+	struct ktrace *old = p->trace, *t = old;
+	uint32_t facs = q->facs | ALWAYS | (capable(CAP_SYS_PTRACE) ? KTRFAC_ROOT : 0);
 
+	if (old == NULL || old->io->file != q->io->file)
+		t = ktrace_take(q);
 	if (t == NULL)
 		return;
 	if (t->facs == 0)
 		ktrace_begins(t, p, p->parent);
-	set_io(t, q->io);
-	__atomic_store_n(&p->trace, t, __ATOMIC_RELEASE);
-	__atomic_fetch_or(&t->facs, q->facs | ALWAYS | (capable(CAP_SYS_PTRACE) ? KTRFAC_ROOT : 0),
-			  __ATOMIC_SEQ_CST);
+	ktrace_give_io(t, q->io);
+	ktrace_mean(q, q->io->file);
+	if (old != NULL && old != t) {
+		facs |= old->facs;
+		ktrace_mean(q, old->io->file);
+	}
+	__atomic_fetch_or(&t->facs, facs, __ATOMIC_SEQ_CST);
+	if (old == NULL)
+		__atomic_store_n(&p->trace, t, __ATOMIC_RELEASE);
+	else if (old != t)
+		ktrace_leave(q, old, t, p);
+}
+
+static void
+ktrace_do_nothing(void *arg)
+{
+}
+
+/*
+ * Those that were left for others begin after the last record of the others, which a hook may just
+ * be making; or with a record of their own. ktrace_lock held.
+ */
+static void
+ktrace_moves_begin(struct request *q)
+{
+	uint64_t now;
+
+	if (q->moved == NULL)
+		return;
+	smp_call_all(ktrace_do_nothing, NULL);
+	now = arch_clock_read();
+	while (q->moved != NULL) {
+		struct ktrace *t = q->moved;
+
+		q->moved = t->next;
+		t->next = NULL;
+		t->begin_ticks = now;
+	}
 }
 
 /* ktrace_lock held. */
 static void
-clear_one(const struct request *q, struct ktrace *t)
+clear_one(struct request *q, struct ktrace *t)
 {
 	uint32_t facs, old = __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST);
 
+	ktrace_mean(q, t->io->file);
 	do {
 		facs = old & ~(q->facs & ~ALWAYS);
 		if (!(facs & KTRFAC_MASK & ~ALWAYS))
@@ -179,8 +228,7 @@ is_named(const struct request *q, struct proc *p, uint32_t change)
 	bool named;
 
 	if (q->vn != NULL)
-		return p->trace != NULL && ktrace_target(p->trace) != NULL &&
-		       ktrace_target(p->trace)->f->vn == q->vn;
+		return p->trace != NULL && p->trace->io->f->vn == q->vn;
 	named = q->pid > 0 ? p->pid == (uint32_t)q->pid : p->pgid == (uint32_t)-q->pid;
 	named |= q->descend && p->parent->trace_change == change;
 	if (named)
@@ -232,17 +280,42 @@ static void ktrace_fork(struct proc *child);
 static int
 init_once(void)
 {
-	static bool hooked, writes; /* ktrace_lock */
+	static bool hooked; /* ktrace_lock */
 	int error = 0;
 
 	if (!hooked)
 		error = ktrace_hook_init();
 	hooked = error == 0;
-	if (hooked && !writes)
-		error = ktrace_writer_init();
-	writes = hooked && error == 0;
 	__atomic_store_n(&proc_fork_hook, ktrace_fork, __ATOMIC_RELAXED);
 	return error;
+}
+
+/* Room for all files, before any is meant. ktrace_lock held. 0 or -ENOMEM. */
+static int
+begin_change(struct request *q)
+{
+	static uint64_t calls; /* ktrace_lock */
+	size_t n = 1;
+
+	list_for_each (l, &ktrace_files)
+		n++;
+	q->change = ++calls;
+	q->files = kmalloc(n * sizeof(struct ktrace_file *));
+	return q->files != NULL ? 0 : -ENOMEM;
+}
+
+/* Closes files, and waits until the changes are in those that were meant. ktrace_lock held. */
+static void
+end_change(struct request *q)
+{
+	ktrace_unlock();
+	mutex_lock(&ktrace_lock);
+	for (unsigned i = 0; i < q->nfiles; i++) {
+		ktrace_sync(q->files[i], DEADLINE_NEVER, true);
+		if (--q->files[i]->waiters == 0)
+			cond_signal(&q->files[i]->asked);
+	}
+	kfree(q->files);
 }
 
 static int
@@ -250,12 +323,15 @@ ktrace_change(struct request *q)
 {
 	int error = init_once();
 
+	if (error == 0)
+		error = begin_change(q);
 	if (error == 0) {
-		ktrace_sync(); /* what a process has done before goes to its file of before */
 		do
 			change_all(q);
 		while (q->missing > 0 && (error = make_missing(q)) == 0);
+		ktrace_moves_begin(q);
 		ktrace_select_needed();
+		end_change(q);
 	}
 	while (q->unused != NULL)
 		ktrace_destroy(ktrace_take(q));
@@ -323,23 +399,39 @@ sys_ktrace(const uint64_t a[6])
 	if (q.op == KTROP_CLEARFILE)
 		q.vn = q.io->f->vn;
 	mutex_lock(&ktrace_lock);
-	error = ktrace_change(&q);
-	ktrace_io_drop(q.io);
+	if (q.op == KTROP_SET)
+		error = ktrace_ending ? -EBUSY : ktrace_io_attach(q.io, curproc()->ui);
 	if (error == 0)
-		ktrace_sync();
-	ktrace_close_unused();
-	mutex_unlock(&ktrace_lock);
+		error = ktrace_change(&q);
+	ktrace_io_drop(q.io);
+	ktrace_unlock();
 	return error;
+}
+
+/*
+ * Is the current process traced for one of these? Interrupts are off while it looks: what a process
+ * has left is freed after a call on all CPUs.
+ */
+static bool
+ktrace_records(uint32_t facs)
+{
+	const struct ktrace *t;
+	bool found;
+
+	irq_push();
+	t = __atomic_load_n(&curproc()->trace, __ATOMIC_ACQUIRE);
+	found = t != NULL && (__atomic_load_n(&t->facs, __ATOMIC_RELAXED) & facs);
+	irq_pop();
+	return found;
 }
 
 int64_t
 sys_utrace(const uint64_t a[6])
 {
-	struct ktrace *t = __atomic_load_n(&curproc()->trace, __ATOMIC_ACQUIRE);
 	uint8_t data[KTR_USER_MAXLEN];
 
 	/* As FreeBSD: who is not traced is told no error. */
-	if (t == NULL || !(__atomic_load_n(&t->facs, __ATOMIC_RELAXED) & KTRFAC_USER))
+	if (!ktrace_records(KTRFAC_USER))
 		return 0;
 	if (a[1] > sizeof(data))
 		return -EINVAL;
@@ -358,17 +450,18 @@ static void
 ktrace_fork(struct proc *child)
 {
 	struct proc *p = curproc();
-	struct ktrace *t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE), *c;
+	struct ktrace *t, *c;
 
-	if (t == NULL || !(__atomic_load_n(&t->facs, __ATOMIC_RELAXED) & KTRFAC_INHERIT))
+	if (!ktrace_records(KTRFAC_INHERIT))
 		return;
 	curlwp()->trace.busy = true;
 	mutex_lock(&ktrace_lock);
+	t = p->trace;
 	if ((t->facs & KTRFAC_INHERIT) && child->trace == NULL) {
 		c = ktrace_create(child->ui);
 		if (c != NULL) {
 			ktrace_begins(c, child, p);
-			set_io(c, ktrace_target(t));
+			ktrace_give_io(c, t->io);
 			__atomic_store_n(&c->facs, t->facs, __ATOMIC_RELEASE);
 			__atomic_store_n(&child->trace, c, __ATOMIC_RELEASE);
 			t->told = false;
@@ -381,20 +474,33 @@ ktrace_fork(struct proc *child)
 	curlwp()->trace.busy = false;
 }
 
+/* Is its queue so full that it waits? Interrupts are off as in ktrace_records(). */
+static bool
+ktrace_has_to_wait(const struct proc *p)
+{
+	const struct ktrace *t;
+	bool full;
+
+	irq_push();
+	t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE);
+	full = t != NULL && ktrace_is_full(t);
+	irq_pop();
+	return full;
+}
+
 /* Before a process returns to its program: does what a hook could not. */
 static void
 ktrace_work(void)
 {
 	struct proc *p = curproc();
-	struct ktrace *t = p != NULL ? __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE) : NULL;
 
-	if (t == NULL || curlwp()->trace.busy || !ktrace_is_full(t))
+	if (p == NULL || curlwp()->trace.busy || !ktrace_has_to_wait(p))
 		return;
 	curlwp()->trace.busy = true;
 	mutex_lock(&ktrace_lock);
-	if (ktrace_is_full(t))
-		ktrace_sync();
-	mutex_unlock(&ktrace_lock);
+	if (ktrace_is_full(p->trace))
+		ktrace_sync(p->trace->io->file, DEADLINE_NEVER, true);
+	ktrace_unlock();
 	curlwp()->trace.busy = false;
 }
 
@@ -416,25 +522,37 @@ ktrace_exec_gains(void)
 
 HOOK(exec_gains, ktrace_exec_gains);
 
-/* A process ends: what it did is in the file before its parent hears of that. */
+/* One of the process whose records are not all in the file. NULL: there is none. ktrace_lock held.
+ */
+static struct ktrace *
+ktrace_find_unwritten(const struct proc *p)
+{
+	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
+		if (t->proc == p && (t->left || t->begun || t->facs != 0 ||
+				     ktrace_front(t) != NULL || t->io->file->used > 0))
+			return t;
+	return NULL;
+}
+
+/* A process ends: what it did is in its files before its parent hears of that. */
 static void
 ktrace_exit(void)
 {
 	struct proc *p = curproc();
-	struct ktrace *t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE);
+	struct ktrace *t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE), *wait;
 
 	if (t == NULL)
 		return;
 	curlwp()->trace.busy = true;
 	mutex_lock(&ktrace_lock);
 	t->exited = true;
-	ktrace_sync();
+	while ((wait = ktrace_find_unwritten(p)) != NULL)
+		ktrace_sync(wait->io->file, DEADLINE_NEVER, false);
 	/* Nobody else looks at it: a process without memory is not found. */
 	__atomic_store_n(&p->trace, NULL, __ATOMIC_RELEASE);
 	ktrace_destroy(t);
-	ktrace_close_unused();
 	ktrace_select_needed();
-	mutex_unlock(&ktrace_lock);
+	ktrace_unlock();
 }
 
 HOOK(proc_exit, ktrace_exit);
@@ -443,13 +561,22 @@ HOOK(proc_exit, ktrace_exit);
 static void
 ktrace_shutdown(void)
 {
+	uint64_t deadline = clock_ns() + SHUTDOWN_NS;
+
 	mutex_lock(&ktrace_lock);
+	ktrace_ending = true;
 	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
 		__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
 	ktrace_select_needed();
-	if (!list_empty(&ktrace_all))
-		ktrace_sync();
-	mutex_unlock(&ktrace_lock);
+	/* All threads work at the same time. None ends from now on, and none begins. */
+	list_for_each_entry (struct ktrace_file, file, &ktrace_files, all) {
+		file->waiters++;
+		file->passes_asked++;
+		cond_signal(&file->asked);
+	}
+	list_for_each_entry (struct ktrace_file, file, &ktrace_files, all)
+		ktrace_sync(file, deadline, false);
+	ktrace_unlock();
 }
 
 HOOK(shutdown, ktrace_shutdown);

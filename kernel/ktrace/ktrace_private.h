@@ -2,8 +2,10 @@
  * ktrace_private.h - between the files of kernel/ktrace.
  *
  * Each traced process has a struct ktrace with a queue of records. Its own threads, in hooks on
- * probes, put records into it, one at a time; the thread `ktrace` is the only one that takes them
- * out, and writes them to the file. So the queue of a process with one thread needs no lock.
+ * probes, put records into it, one at a time; one thread `ktrace`, that of its file, takes them
+ * out, and writes them to the file. So the queue of a process with one thread needs no lock. A
+ * process that is traced to another file gets another struct ktrace: the old one stays until all of
+ * its records are in the old file.
  *
  * Locking legend:
  *   [c] constant
@@ -17,17 +19,44 @@
 #include <stdint.h>
 
 #include "kernel/abi/ktrace.h"
+#include "kernel/lib/leftist.h"
 #include "kernel/lib/list.h"
 #include "kernel/sched/mutex.h"
 
 struct file;
 struct proc;
 struct uidinfo;
+struct vnode;
 
-/* A file that is being written. */
+/*
+ * A file, whoever has set tracing to it, and the thread `ktrace` that writes it. A file that stalls
+ * makes only those wait who are traced to it.
+ */
+struct ktrace_file {
+	struct list all;        /* [l] in ktrace_files */
+	const struct vnode *vn; /* [c] a file's own, while `ios` is not 0 */
+	struct uidinfo *ui;     /* [c] to whom the memory of the thread is counted */
+	unsigned ios;           /* [l] struct ktrace_io of this file, and */
+	unsigned waiters;       /* [l] who waits: the thread ends when both are 0 */
+	struct list members;    /* [l] struct ktrace whose `io` is one of this file */
+	struct leftist *first;  /* [l] of those, in a pass: whose next record is the oldest */
+	struct cond asked;      /* there is something to do */
+	struct cond done;       /* a pass is done */
+	uint64_t passes_asked, passes_done; /* [l] */
+	uint64_t change;      /* [l] the last call of ktrace(2) that meant this file */
+	struct mutex at_work; /* the thread's, always: see there */
+	/* What is to be written next, how, and who is charged. */
+	uint8_t *buf;          /* the thread's own */
+	size_t used;           /* [l] not 0 also while it is being written */
+	struct ktrace_io *io;  /* [l] a reference, while `used` is not 0 */
+	struct uidinfo *payer; /* the thread's own */
+};
+
+/* A file as one call of ktrace(2) has opened it. */
 struct ktrace_io {
-	unsigned refs;  /* [l] */
-	struct file *f; /* [c] */
+	unsigned refs;            /* [l] */
+	struct file *f;           /* [c] */
+	struct ktrace_file *file; /* [l] NULL: nothing is written to it */
 	/*
 	 * [c] Who set the tracing, and must be allowed to write at each write: the user; the group
 	 * that the file had then, if he was in it, or UINT32_MAX; his rights.
@@ -60,7 +89,7 @@ struct ktrace {
 	uint32_t facs;
 	uint32_t dropped; /* [t] records that had no room since the last one that had */
 	uint64_t head;    /* [a] bytes put in; written by the process */
-	uint64_t tail;    /* [a] bytes taken out; written by the thread ktrace */
+	uint64_t tail;    /* [a] bytes taken out; written with ktrace_lock */
 	uint64_t checked; /* [t] up to here there is room, without a look at `tail` */
 	uint64_t mask;    /* [c] the size of buf, a power of two, less 1 */
 	uint8_t *buf;     /* [c] */
@@ -69,18 +98,22 @@ struct ktrace {
 	struct list all;      /* [l] */
 	struct ktrace *next;  /* [l] of those that a request has */
 	struct ktrace_io *io; /* [l] a reference, or NULL */
-	/* [l] Takes its place when KTR_PROCDTOR stands in `io`'s file: a reference, or NULL. */
-	struct ktrace_io *next_io;
+	struct list member;   /* [l] of its file */
+	struct leftist due;   /* [l] if is_due: its next record, or what else is next */
+	bool is_due;
 	struct uidinfo *ui; /* [c] to whom this memory is counted */
-	uint64_t limit;     /* [l] `head` when the thread ktrace began its pass */
+	/* [c] The process, which is there as long as this. Set before `facs` for the first time. */
+	struct proc *proc;
+	bool ends;          /* [l] when the pass began, it was to end */
+	bool left;          /* [l] the process has another one now: this one ends, and is freed */
+	uint64_t end_ticks; /* [l] … at this time */
 	bool begun;         /* [l] KTR_PROCCTOR was written, and no KTR_PROCDTOR after it */
 	bool exited;        /* [l] */
 	bool told;          /* [l] there was no memory for the last child's */
 	/* Before `facs` is set for the first time: */
-	uint32_t pid; /* the process; 0: none yet */
+	uint32_t pid;
 	uint32_t parent;
 	uint64_t begin_ticks; /* when its tracing began */
-	uint64_t last_ticks;  /* [l] of the last record in `io`'s file */
 	uint32_t status;      /* [t] of exit */
 	/* The CPU of the last record that was taken out, and the name of the process's first
 	 * thread then; [l] once `begun`: */
@@ -140,21 +173,33 @@ bool ktrace_make_room(struct ktrace *t, size_t total);
 /* Should the process wait for the file, since half of its queue is used? Any context. */
 bool ktrace_is_full(const struct ktrace *t);
 
-/* Starts the thread. Once. 0 or -errno. ktrace_lock held. */
-int ktrace_writer_init(void);
+extern struct list ktrace_files; /* [l] of all struct ktrace_file */
+
 /*
- * Waits until all records of the past are in their files. ktrace_lock held; it is released
- * meanwhile.
+ * Makes a file's, with its thread, for which ui is charged. The caller counts an io at once. NULL:
+ * no memory. ktrace_lock held.
  */
-void ktrace_sync(void);
-/* Closes the files that nobody is traced to any more. ktrace_lock held. May sleep. */
-void ktrace_close_unused(void);
+struct ktrace_file *ktrace_file_make(const struct vnode *vn, struct uidinfo *ui);
 /*
- * Drops a reference; ktrace_close_unused() has to follow. NULL is allowed. ktrace_lock held; spin
- * locks may be held.
+ * Waits until all records of the past are in the file, or until that time; killable: or until a
+ * signal ends the process. ktrace_lock held; it is released meanwhile.
+ */
+void ktrace_sync(struct ktrace_file *file, uint64_t deadline_ns, bool killable);
+/* Frees one to which no hook puts records any more. ktrace_unlock() has to follow. ktrace_lock
+ * held. */
+void ktrace_destroy(struct ktrace *t);
+/* The next record in the queue. NULL: there is none. ktrace_lock held. */
+struct ktrace_record *ktrace_front(struct ktrace *t);
+/* Finds the file of an open one; if there is none, ui is charged for its thread. 0 or -ENOMEM. */
+int ktrace_io_attach(struct ktrace_io *io, struct uidinfo *ui);
+/* Releases ktrace_lock, and closes the files to which nobody is traced any more. */
+void ktrace_unlock(void);
+/*
+ * Drops a reference; ktrace_unlock() has to follow. NULL is allowed. ktrace_lock held; spin locks
+ * may be held.
  */
 void ktrace_io_drop(struct ktrace_io *io);
-/* The file of what the process does from now on. NULL: none. ktrace_lock held. */
-struct ktrace_io *ktrace_target(const struct ktrace *t);
+/* What t does is written there from now on. NULL: nowhere. Locks as above. */
+void ktrace_give_io(struct ktrace *t, struct ktrace_io *io);
 /* Switches probes to what all processes need now. ktrace_lock held. */
 void ktrace_select_needed(void);

@@ -1,11 +1,15 @@
 /*
- * writer.c - the thread `ktrace`: takes records out of the queues of all processes, and writes them
- * to their files in the order of their times.
+ * writer.c - the thread `ktrace` of a file: takes records out of the queues of the processes that
+ * are traced to it, and writes them in the order of their times.
  *
- * It works every 10 ms while a process is traced, and when somebody waits for it. It writes as user
- * 0 and without limits, but a file grows at the cost of its owner, no further than the one who set
- * the tracing may write, and only while this user may write it. Locking: ktrace_lock, also while it
- * writes; a queue's `tail` is its own.
+ * It works every 10 ms while a process is traced, and when somebody waits for it. A pass takes what
+ * is older than a moment at which no CPU was in a hook: nothing that comes later is older than
+ * that. It writes as user 0 and without limits, but a file grows at the cost of its owner, no
+ * further than the one who set the tracing may write, and only while this user may write it. It has
+ * the share of the user of the process that has made the first record of what it writes: so each
+ * user pays for his part. Others wait for it, so it goes before the other threads of that user.
+ *
+ * Locking: ktrace_lock, which is released while it writes.
  */
 #include <abi_md.h>
 
@@ -17,103 +21,96 @@
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/mm/heap.h"
-#include "kernel/mm/kmap.h"
+#include "kernel/mm/uidinfo.h"
 #include "kernel/proc/proc.h"
+#include "kernel/proc/task.h"
+#include "kernel/sched/sched.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
+#include "kernel/sync/smp.h"
 
 #define PERIOD_NS 10000000ull
+#define KILL_NS   10000000ull /* how often who waits asks whether it is to end */
 /* Has room for a record of KTRACE_GENIO_MAX bytes, with what comes before them. */
 #define BUF_SIZE (KTRACE_GENIO_MAX + 4096u)
 
 _Static_assert(BUF_SIZE >= KTRACE_GENIO_MAX + sizeof(struct ktr_header) + sizeof(struct ktr_genio),
 	       "a record has room");
 
-struct mutex ktrace_lock = MUTEX_INIT("ktrace");
-struct list ktrace_all = LIST_INIT(ktrace_all);
-
-static struct cond asked, done;
-static uint64_t passes_asked, passes_done; /* ktrace_lock */
-/* What is to be written next, and where. ktrace_lock. */
-static uint8_t *buf;
-static size_t used;
-static struct ktrace_io *buf_io;
-static struct ktrace_io *unused_io; /* ktrace_lock */
-
-void
-ktrace_io_drop(struct ktrace_io *io)
+/* May a record for b stand in one write with those for a, of the same file? */
+static bool
+io_is_alike(const struct ktrace_io *a, const struct ktrace_io *b)
 {
-	if (io == NULL || --io->refs > 0)
-		return;
-	io->next = unused_io;
-	unused_io = io;
+	return a == b ||
+	       (a->uid == b->uid && a->gid == b->gid && a->caps == b->caps && a->limit == b->limit);
 }
 
-void
-ktrace_close_unused(void)
-{
-	while (unused_io != NULL) {
-		struct ktrace_io *io = unused_io;
-
-		unused_io = io->next;
-		file_unref(io->f);
-		kfree(io);
-	}
-}
-
-struct ktrace_io *
-ktrace_target(const struct ktrace *t)
-{
-	return t->next_io != NULL ? t->next_io : t->io;
-}
-
-void
-ktrace_select_needed(void)
-{
-	uint32_t facs = 0;
-
-	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
-		facs |= __atomic_load_n(&t->facs, __ATOMIC_RELAXED);
-	ktrace_hook_select(facs & KTRFAC_MASK);
-}
-
-/* A record could not be written: tracing to the file ends. */
+/*
+ * What stood for an io could not be written: tracing ends for all whose records stood there, too.
+ * If a part of a record is in the file, it ends for all: nothing can follow there.
+ */
 static void
-give_up(struct ktrace_io *io, int error)
+give_up(struct ktrace_file *file, struct ktrace_io *io, int error, bool in_part)
 {
 	printk("ktrace: %s: error %d, tracing to it ends\n", io->path, error);
 	io->dead = true;
-	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
-		if (ktrace_target(t) == io)
-			__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
+	list_for_each_entry (struct ktrace, t, &file->members, member) {
+		if (!in_part && !io_is_alike(io, t->io))
+			continue;
+		t->io->dead = true;
+		__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
+	}
 	ktrace_select_needed();
 }
 
-static void
-ktrace_flush(void)
+/* 0 or -errno. *in_part: some bytes are written. */
+static int
+write_out(const struct ktrace_io *io, const void *from, size_t n, bool *in_part)
 {
-	int64_t n = (int64_t)used;
+	int64_t r;
 
-	if (used > 0 && !buf_io->dead) {
-		if (vnode_access_of(buf_io->f->vn, buf_io->uid, buf_io->gid, buf_io->caps,
-				    VNODE_WRITE) < 0)
-			n = -EACCES;
-		else if (used > buf_io->limit || vnode_size(buf_io->f->vn) > buf_io->limit - used)
-			n = -EFBIG;
-		else
-			n = file_write(buf_io->f, buf, used);
-		if (n != (int64_t)used)
-			give_up(buf_io, n < 0 ? (int)-n : ENOSPC);
-	}
-	used = 0;
-	buf_io = NULL;
+	if (vnode_access_of(io->f->vn, io->uid, io->gid, io->caps, VNODE_WRITE) < 0)
+		return -EACCES;
+	if (n > io->limit || vnode_size(io->f->vn) > io->limit - n)
+		return -EFBIG;
+	r = file_write(io->f, from, n);
+	*in_part = r > 0 && r != (int64_t)n;
+	return r == (int64_t)n ? 0 : r < 0 ? (int)r : -ENOSPC;
 }
 
-/* Adds a record to what is to be written. */
+/* Releases ktrace_lock meanwhile, if there is something to write. */
+static void
+ktrace_flush(struct ktrace_file *file)
+{
+	struct ktrace_io *io = file->io;
+	bool in_part = false;
+	int error;
+
+	if (file->used == 0)
+		return;
+	ktrace_unlock();
+	error = write_out(io, file->buf, file->used, &in_part);
+	mutex_lock(&ktrace_lock);
+	if (error != 0 && (in_part || !io->dead))
+		give_up(file, io, -error, in_part);
+	file->used = 0;
+	file->io = NULL;
+	ktrace_io_drop(io);
+}
+
+static bool
+ktrace_has_room(const struct ktrace_file *file, const struct ktrace *t, size_t len)
+{
+	return file->used == 0 || (io_is_alike(file->io, t->io) &&
+				   sizeof(struct ktr_header) + len <= BUF_SIZE - file->used);
+}
+
+/* Adds a record to what is to be written. It has room. */
 static void
 ktrace_pack_record(struct ktrace *t, const struct ktrace_record *r, const void *data)
 {
+	struct ktrace_file *file = t->io->file;
+	struct uidinfo *ui = __atomic_load_n(&t->proc->ui, __ATOMIC_RELAXED);
 	struct ktr_header h = {
 	    .ktr_len = r->len,
 	    .ktr_type = (uint16_t)(r->type | (r->dropped > 0 ? KTR_DROP : 0)),
@@ -126,58 +123,36 @@ ktrace_pack_record(struct ktrace *t, const struct ktrace_record *r, const void *
 	};
 	uint64_t ns = clock_real_ns(clock_ns_of(r->ticks));
 
-	t->last_ticks = r->ticks;
+	if (t->io->dead)
+		return;
+	if (file->used == 0) {
+		file->io = t->io;
+		file->io->refs++;
+		if (file->payer != ui)
+			sched_set_user(curthread(), ui->groups);
+		file->payer = ui;
+	}
 	h.ktr_sec = (int64_t)(ns / 1000000000);
 	h.ktr_nsec = (int64_t)(ns % 1000000000);
 	strlcpy(h.ktr_comm, r->comm, sizeof(h.ktr_comm));
-	if (buf_io != t->io || sizeof(h) + r->len > BUF_SIZE - used)
-		ktrace_flush();
-	buf_io = t->io;
-	memcpy(buf + used, &h, sizeof(h));
-	memcpy(buf + used + sizeof(h), data, r->len);
-	used += sizeof(h) + r->len;
+	memcpy(file->buf + file->used, &h, sizeof(h));
+	memcpy(file->buf + file->used + sizeof(h), data, r->len);
+	file->used += sizeof(h) + r->len;
 }
 
-/* The next record of this pass, NULL: there is none. */
-static struct ktrace_record *
+struct ktrace_record *
 ktrace_front(struct ktrace *t)
 {
 	struct ktrace_record *r = (void *)(t->buf + (t->tail & t->mask));
 
-	if (t->tail == t->limit)
+	/* acquire: pairs with the release of whoever puts records in */
+	if (t->tail == __atomic_load_n(&t->head, __ATOMIC_ACQUIRE))
 		return NULL;
 	if (r->type != 0)
 		return r;
-	t->tail = (t->tail | t->mask) + 1;
+	/* release: as in ktrace_take_record() */
+	__atomic_store_n(&t->tail, (t->tail | t->mask) + 1, __ATOMIC_RELEASE);
 	return ktrace_front(t);
-}
-
-/* The process whose next record is the oldest. */
-static struct ktrace *
-ktrace_oldest(void)
-{
-	const struct ktrace_record *first = NULL;
-	struct ktrace *from = NULL;
-
-	list_for_each_entry (struct ktrace, t, &ktrace_all, all) {
-		const struct ktrace_record *r = ktrace_front(t);
-
-		if (r != NULL && (first == NULL || r->ticks < first->ticks)) {
-			first = r;
-			from = t;
-		}
-	}
-	return from;
-}
-
-/*
- * When tracing of a process to its file ended. It may go on in another file, and records for that
- * one may be older than this moment.
- */
-static uint64_t
-end_ticks(const struct ktrace *t)
-{
-	return t->next_io != NULL && !t->exited ? t->last_ticks : arch_clock_read();
 }
 
 /*
@@ -185,7 +160,7 @@ end_ticks(const struct ktrace *t)
  * name that of its first thread's.
  */
 static void
-add_life(struct ktrace *t, bool begins, const char *comm)
+add_life(struct ktrace *t, bool begins, uint64_t ticks)
 {
 	struct ktr_proc_ctor ctor = {.ktr_parent = t->parent, .ktr_facs = t->facs};
 	struct ktr_proc_dtor dtor = {.ktr_exited = t->exited, .ktr_status = t->status};
@@ -194,129 +169,269 @@ add_life(struct ktrace *t, bool begins, const char *comm)
 	    .type = begins ? KTR_PROCCTOR : KTR_PROCDTOR,
 	    .cpu = t->cpu,
 	    .tid = t->pid,
-	    .ticks = begins ? t->begin_ticks : end_ticks(t),
-	    .dropped = begins ? 0 : __atomic_exchange_n(&t->dropped, 0, __ATOMIC_RELAXED),
+	    .ticks = ticks,
 	};
 
-	strlcpy(r.comm, comm, sizeof(r.comm));
+	if (!begins)
+		r.dropped = __atomic_exchange_n(&t->dropped, 0, __ATOMIC_RELAXED);
+	strlcpy(r.comm, t->comm, sizeof(r.comm));
 	ktrace_pack_record(t, &r, begins ? (const void *)&ctor : &dtor);
 	t->begun = begins;
+	if (!begins && (t->exited || t->left)) /* nothing begins again */
+		__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
 }
 
-/* Does tracing to the file end, with the records of this pass? */
+/* What is next to be written of a process. */
+struct ktrace_event {
+	enum { NOTHING_DUE, BEGINS, RECORD, ENDS } kind;
+	uint64_t at;
+	size_t len;
+};
+
+/* Is its end due? Nothing comes after it, and hooks that were at work when it was to end are done.
+ */
 static bool
-ktrace_file_ends(struct ktrace *t)
+ktrace_end_is_due(const struct ktrace *t, const struct ktrace_record *next, uint64_t until)
 {
-	if (t->next_io != NULL && !t->exited)
-		return true;
-	return (t->exited || __atomic_load_n(&t->facs, __ATOMIC_RELAXED) == 0) &&
-	       t->tail == __atomic_load_n(&t->head, __ATOMIC_ACQUIRE);
+	if (!t->begun || !t->ends || next != NULL)
+		return false;
+	if (t->left)
+		return leftist_earlier(t->end_ticks, until);
+	return t->exited || t->facs == 0;
+}
+
+static struct ktrace_event
+ktrace_next_event(struct ktrace *t, uint64_t until)
+{
+	const struct ktrace_record *next = ktrace_front(t), *r = next;
+
+	if (r != NULL && !leftist_earlier(r->ticks, until))
+		r = NULL;
+	if (!t->begun && (r != NULL || __atomic_load_n(&t->facs, __ATOMIC_ACQUIRE) != 0)) {
+		if (r != NULL && leftist_earlier(r->ticks, t->begin_ticks))
+			t->begin_ticks = r->ticks;
+		if (leftist_earlier(t->begin_ticks, until))
+			return (struct ktrace_event){BEGINS, t->begin_ticks,
+						     sizeof(struct ktr_proc_ctor)};
+	} else if (r != NULL) {
+		return (struct ktrace_event){RECORD, r->ticks, r->len};
+	} else if (ktrace_end_is_due(t, next, until)) {
+		return (struct ktrace_event){ENDS, t->left ? t->end_ticks : until,
+					     sizeof(struct ktr_proc_dtor)};
+	}
+	return (struct ktrace_event){NOTHING_DUE};
+}
+
+/* Takes its next record out of the queue. */
+static void
+ktrace_take_record(struct ktrace *t)
+{
+	struct ktrace_record *r = ktrace_front(t);
+
+	r->comm[sizeof(r->comm) - 1] = '\0'; /* a longer name is cut */
+	if (r->tid == t->pid)
+		strlcpy(t->comm, r->comm, sizeof(t->comm));
+	t->cpu = r->cpu;
+	if (t->left && leftist_earlier(t->end_ticks, r->ticks))
+		t->end_ticks = r->ticks; /* a hook was at work when it was left */
+	ktrace_pack_record(t, r, r->data);
+	/* release: pairs with the acquire of the process, which may overwrite it */
+	__atomic_store_n(&t->tail, t->tail + sizeof(*r) + ((r->len + 7) & ~7u), __ATOMIC_RELEASE);
 }
 
 static void
-ktrace_swap_io(struct ktrace *t)
+ktrace_set_due(struct ktrace_file *file, struct ktrace *t, uint64_t until)
 {
-	ktrace_io_drop(t->io);
-	t->io = t->next_io;
-	t->next_io = NULL;
-	t->begin_ticks = arch_clock_read();
+	struct ktrace_event e = ktrace_next_event(t, until);
+
+	t->is_due = e.kind != NOTHING_DUE;
+	t->due.at = e.at;
+	if (t->is_due)
+		leftist_insert(&file->first, &t->due);
+}
+
+/* Writes what was due before that moment. Releases ktrace_lock now and then. */
+static void
+ktrace_merge(struct ktrace_file *file, uint64_t until)
+{
+	list_for_each_entry (struct ktrace, t, &file->members, member)
+		ktrace_set_due(file, t, until);
+	while (file->first != NULL) {
+		struct ktrace *t = container_of(file->first, struct ktrace, due);
+		struct ktrace_event e = ktrace_next_event(t, until);
+
+		if (e.kind != NOTHING_DUE && !ktrace_has_room(file, t, e.len)) {
+			ktrace_flush(file); /* then it may be another one's turn */
+			continue;
+		}
+		leftist_remove(&file->first, &t->due);
+		if (e.kind == RECORD)
+			ktrace_take_record(t);
+		else if (e.kind != NOTHING_DUE)
+			add_life(t, e.kind == BEGINS, e.at);
+		ktrace_set_due(file, t, until);
+	}
+	ktrace_flush(file);
 }
 
 static void
-ktrace_pass(void)
+ktrace_note_clock(void *earliest)
 {
-	struct ktrace *next;
+	uint64_t now = arch_clock_read(),
+		 old = __atomic_load_n((uint64_t *)earliest, __ATOMIC_RELAXED);
 
-	list_for_each_entry (struct ktrace, t, &ktrace_all, all) {
-		/* acquire: pairs with the release of whoever puts records in, or makes it begin */
-		t->limit = __atomic_load_n(&t->head, __ATOMIC_ACQUIRE);
-		if (!t->begun && t->io != NULL &&
-		    __atomic_load_n(&t->facs, __ATOMIC_ACQUIRE) != 0) {
-			const struct ktrace_record *r = ktrace_front(t);
-
-			/* What it did since it was moved to this file comes after its beginning. */
-			if (r != NULL && r->ticks < t->begin_ticks)
-				t->begin_ticks = r->ticks;
-			add_life(t, true, t->comm);
-		}
-	}
-	while ((next = ktrace_oldest()) != NULL) {
-		struct ktrace_record *r = ktrace_front(next);
-
-		r->comm[sizeof(r->comm) - 1] = '\0'; /* a longer name is cut */
-		if (r->tid == next->pid)
-			strlcpy(next->comm, r->comm, sizeof(next->comm));
-		next->cpu = r->cpu;
-		if (next->io != NULL)
-			ktrace_pack_record(next, r, r->data);
-		/* release: pairs with the acquire of the process, which may overwrite it */
-		__atomic_store_n(&next->tail, next->tail + sizeof(*r) + ((r->len + 7) & ~7u),
-				 __ATOMIC_RELEASE);
-	}
-	list_for_each_entry (struct ktrace, t, &ktrace_all, all) {
-		if (t->begun && ktrace_file_ends(t)) {
-			add_life(t, false, t->comm);
-			if (t->exited) /* nothing begins again */
-				__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
-		}
-	}
-	ktrace_flush();
-	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
-		if (t->next_io != NULL && !t->begun)
-			ktrace_swap_io(t);
-	ktrace_close_unused();
+	while (leftist_earlier(now, old) &&
+	       !__atomic_compare_exchange_n((uint64_t *)earliest, &old, now, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
 }
 
+/* Has something to be written of it, soon or at some time? */
 static bool
-any_traced(void)
+ktrace_is_alive(struct ktrace *t)
 {
-	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
-		if (__atomic_load_n(&t->facs, __ATOMIC_RELAXED) != 0)
-			return true;
-	return false;
+	return __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST) != 0 || t->begun || t->left ||
+	       ktrace_front(t) != NULL;
+}
+
+/*
+ * Until when records are complete: hooks run with interrupts off, so a CPU that takes part in a
+ * call is in none, and its next record is later. False: there is nothing to write, and nobody
+ * waits.
+ */
+static bool
+ktrace_settle(struct ktrace_file *file, uint64_t *until)
+{
+	bool any = file->passes_asked != file->passes_done;
+
+	list_for_each_entry (struct ktrace, t, &file->members, member) {
+		bool on = __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST) != 0;
+
+		t->ends = t->exited || t->left || !on;
+		any |= ktrace_is_alive(t) && (t->ends || !t->begun || ktrace_front(t) != NULL);
+	}
+	if (any) {
+		*until = arch_clock_read();
+		smp_call_all(ktrace_note_clock, until);
+	}
+	return any;
+}
+
+static void
+ktrace_pass(struct ktrace_file *file)
+{
+	uint64_t until;
+
+	if (!ktrace_settle(file, &until))
+		return;
+	ktrace_merge(file, until);
+	list_for_each_entry_safe (struct ktrace, t, &file->members, member)
+		if (t->left && t->ends && !t->begun && t->facs == 0 && ktrace_front(t) == NULL)
+			ktrace_destroy(t);
+}
+
+/* Until when the thread waits. 0: it goes on. */
+static uint64_t
+ktrace_idle_until(const struct ktrace_file *file)
+{
+	if (file->passes_asked != file->passes_done || (file->ios == 0 && file->waiters == 0))
+		return 0;
+	list_for_each_entry (struct ktrace, t, &file->members, member)
+		if (ktrace_is_alive(t))
+			return clock_ns() + PERIOD_NS;
+	return DEADLINE_NEVER;
+}
+
+static void
+ktrace_file_free(struct ktrace_file *file)
+{
+	struct uidinfo *ui = file->ui;
+
+	uidinfo_free(ui, file->buf);
+	uidinfo_free(ui, file);
+	uidinfo_release(ui, UIDINFO_KMEM, KSTACK_SIZE);
 }
 
 static void
 ktrace_writer_thread(void *arg)
 {
-	mutex_lock(&ktrace_lock);
-	for (;;) {
-		uint64_t asked_for = passes_asked;
+	struct ktrace_file *file = arg;
+	uint64_t deadline;
 
-		ktrace_pass();
-		passes_done = asked_for;
-		cond_broadcast(&done);
-		if (passes_asked == passes_done)
-			cond_wait(&asked, &ktrace_lock, "ktrace", 0,
-				  any_traced() ? clock_ns() + PERIOD_NS : DEADLINE_NEVER);
+	/* Who holds a mutex for which others wait goes first: the thread always holds one. */
+	mutex_lock(&file->at_work);
+	sched_hurry(curthread());
+	mutex_lock(&ktrace_lock);
+	while (file->ios > 0 || file->waiters > 0) {
+		uint64_t asked_for = file->passes_asked;
+
+		ktrace_pass(file);
+		file->passes_done = asked_for;
+		cond_broadcast(&file->done);
+		ktrace_unlock(); /* closes files */
+		mutex_lock(&ktrace_lock);
+		deadline = ktrace_idle_until(file);
+		if (deadline != 0)
+			cond_wait(&file->asked, &ktrace_lock, "ktrace", 0, deadline);
 	}
+	list_remove(&file->all);
+	ktrace_unlock();
+	mutex_unlock(&file->at_work);
+	ktrace_file_free(file);
 }
 
-int
-ktrace_writer_init(void)
+struct ktrace_file *
+ktrace_file_make(const struct vnode *vn, struct uidinfo *ui)
 {
-	struct thread *t;
+	struct ktrace_file *file;
+	struct thread *t = NULL;
 
-	if (buf == NULL)
-		buf = kmap_alloc(BUF_SIZE);
-	if (buf == NULL)
-		return -ENOMEM;
-	t = thread_create("ktrace", PRIO_KERN, ktrace_writer_thread, NULL);
-	return t != NULL ? 0 : -ENOMEM;
+	if (!uidinfo_charge(ui, UIDINFO_KMEM, KSTACK_SIZE))
+		return NULL;
+	file = uidinfo_alloc(ui, sizeof(*file));
+	if (file == NULL) {
+		uidinfo_release(ui, UIDINFO_KMEM, KSTACK_SIZE);
+		return NULL;
+	}
+	file->vn = vn;
+	file->ui = file->payer = ui;
+	file->buf = uidinfo_alloc(ui, BUF_SIZE);
+	mutex_init(&file->at_work, "ktrace writer");
+	list_init(&file->members);
+	if (file->buf != NULL)
+		t = thread_alloc("ktrace", PRIO_USER, ktrace_writer_thread, file);
+	if (t == NULL) {
+		ktrace_file_free(file);
+		return NULL;
+	}
+	list_append(&ktrace_files, &file->all);
+	sched_set_user(t, ui->groups);
+	sched_start(t); /* it needs ktrace_lock, so it finds the caller's io */
+	return file;
 }
 
 void
-ktrace_sync(void)
+ktrace_sync(struct ktrace_file *file, uint64_t deadline_ns, bool killable)
 {
 	struct lwp *self = curproc() != NULL ? curlwp() : NULL;
-	bool busy = self != NULL && self->trace.busy;
-	uint64_t pass = ++passes_asked;
+	bool busy = self != NULL && self->trace.busy, told = false;
+	uint64_t pass = ++file->passes_asked;
 
 	if (self != NULL)
 		self->trace.busy = true;
-	cond_signal(&asked);
-	while (passes_done < pass)
-		cond_wait(&done, &ktrace_lock, "ktrwait", 0, DEADLINE_NEVER);
+	file->waiters++;
+	cond_signal(&file->asked);
+	while (file->passes_done < pass) {
+		uint64_t until = told ? clock_ns() + KILL_NS : deadline_ns;
+		int error = cond_wait(&file->done, &ktrace_lock, "ktrwait",
+				      killable && !told ? SLEEP_INTR : 0, until);
+
+		if (error != 0 && (!killable || proc_signal_kills()))
+			break;
+		told |= error != 0; /* a signal that does not end it */
+	}
+	if (--file->waiters == 0)
+		cond_signal(&file->asked);
 	if (self != NULL)
 		self->trace.busy = busy;
 }

@@ -40,7 +40,7 @@ struct uidinfo {
 	struct fair_group *groups;    /* its threads on each CPU (kernel/sched/runq.h) */
 };
 
-extern struct uidinfo uidinfo_root; /* user 0, and kernel threads */
+extern struct uidinfo uidinfo_root; /* user 0, and kernel threads but for ktrace's */
 
 /* Sets each limit that the loader did not set to a share of memory. Once, after page_init(). */
 void uidinfo_init(void);

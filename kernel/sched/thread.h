@@ -32,9 +32,9 @@ enum thread_state { THREAD_RUNNABLE, THREAD_RUNNING, THREAD_SLEEPING, THREAD_DEA
 
 /*
  * Priorities, as Linux numbers them: a lower number runs first. What programs do must not keep the
- * kernel's threads from writing out the log or freeing memory.
+ * kernel's threads from writing out the log or freeing memory. Those of ktrace have PRIO_USER.
  */
-#define PRIO_KERN     0   /* kernel threads; and the best real-time priority, 99 */
+#define PRIO_KERN     0   /* other kernel threads; and the best real-time priority, 99 */
 #define PRIO_RT       99  /* real time: this less the thread's real-time priority, 0 to 98 */
 #define PRIO_FAIR     100 /* from here on: shares instead of an order (kernel/lib/fair.h) */
 #define PRIO_USER     120 /* less or more its niceness: 100 to 139 */

@@ -4,7 +4,9 @@ import collections
 import json
 import re
 import struct
+import subprocess
 import sys
+import tempfile
 
 import console
 import tracecheck as tc
@@ -34,6 +36,11 @@ def whole(records):
         check_eq([r["type"] for r in (mine[0], mine[-1])], ["CTOR", "DTOR"], f"first and last record of process {pid}")
         check_eq([r for r in mine if "dropped" in r], [], f"process {pid} lost records")
     return by_pid
+
+
+def in_order(records, what):
+    times = [tuple(map(int, r["time"].split("."))) for r in records]
+    check_eq([pair for pair in zip(times, times[1:]) if pair[0] > pair[1]][:3], [], f"times that go back in {what}")
 
 
 def calls(records):
@@ -209,6 +216,36 @@ def many():
     check_eq(len(by_pid), 17, "processes")
     counted = [marks(mine) for mine in by_pid.values() if len(mine) > 2]
     check_eq(counted, [[str(n) for n in range(400)]] * 16, "marks")
+    in_order(rows(run.out), "the file")
+
+
+MOVES = "".join(f"ktrace -a -d -t u -f /tmp/{f} -p $pid\n" for f in "abababab")
+
+
+@test("six processes that are moved between two files while they run on four CPUs: each file is in the order of times")
+def moved_order():
+    with tempfile.TemporaryDirectory() as folder:
+        run = boot(f"user_test ktrace many 6 0 &\npid=$!\n{MOVES}ktrace -C\nkill -9 $pid\ncp /tmp/a /tmp/b /host\n",
+                   smp=4, mem="1G", options=[*USER_TEST, "--share", folder]).expect()
+        for f in "ab":
+            out = subprocess.run([ROOT / "build/host/kdump", "--jsonl", "-f", f"{folder}/{f}"], check=True,
+                                 capture_output=True, text=True).stdout
+            check(out.count("CTOR") >= 24 and out.count("USER") > 100, f"file {f}: {run.out}\n{out[:2000]}")
+            in_order(rows(out), f"file {f}")
+
+
+HELD = """dtrace -qn 'lockstat:::adaptive-acquire /stringof(arg1) == "ktrace"/ { self->held = 1; }
+lockstat:::adaptive-release /stringof(arg1) == "ktrace"/ { self->held = 0; }
+fbt::file_write:entry /execname == "ktrace"/ { @[self->held] = count(); }
+END { printa("writes with %d %@d\\n", @); }' -c 'ktrace -t u -f /tmp/k user_test ktrace count 2000'
+"""
+
+
+@test("no lock of ktrace is held while it writes: processes of others fork and exit")
+def unlocked():
+    run = boot(HELD, smp=2, options=USER_TEST).expect()
+    found = dict(re.findall(r"^writes with (\d) (\d+)\r?$", run.out, re.M))
+    check_eq(list(found), ["0"], f"writes by whether the lock is held: {run.out}")
 
 
 @test("a program that makes records faster than they are written waits, and none is lost")
@@ -267,7 +304,7 @@ def moved_on():
                "grep -B1 -A1 TOR /tmp/j | grep -v ^--; done\nln -s a /tmp/link; ktrace -f /tmp/link true || echo refused; kdump --jsonl -f /tmp/a | grep -c CTOR\n",
                smp=2, sets=[KEPT], mem="1G", options=USER_TEST).expect()
     records = rows(run.out)
-    found = sorted(records, key=lambda r: r["time"])
+    found = sorted(records, key=lambda r: (r["time"], r["type"] == "CTOR"))  # an end has the same time
     second = next(i for i, r in enumerate(records) if i > 0 and r["type"] == "CTOR" and records[i - 1]["type"] == "DTOR" and r["time"] < records[i - 1]["time"])
     check_eq(records, sorted(records[:second], key=lambda r: r["time"]) + sorted(records[second:], key=lambda r: r["time"]), "the order in each file")
     check_eq([r["type"] for r in found if r["type"] != "USER"], ["CTOR", "DTOR"] * len(files), "beginnings and ends")

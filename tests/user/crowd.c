@@ -68,10 +68,18 @@ bomb(void)
 		fork();
 }
 
+/* It makes records for ktrace: as a program of its own, for who has changed its user may not. */
+static void
+trace(void)
+{
+	execl("/bin/user_test", "user_test", "ktrace", "crowd", NULL);
+}
+
 static const struct kind {
 	const char *name;
 	void (*act)(void);
-} kinds[] = {{"spin", spin}, {"nap", nap}, {"fork", fork_and_wait}, {"bomb", bomb}};
+} kinds[] = {
+    {"spin", spin}, {"nap", nap}, {"fork", fork_and_wait}, {"bomb", bomb}, {"trace", trace}};
 
 static const struct kind *
 find_kind(const char *word, unsigned *n)
@@ -211,7 +219,7 @@ crowd_main(int argc, char **argv)
 		const struct kind *kind = find_kind(argv[i], &n);
 
 		if (kind == NULL || n == 0)
-			errx(2, "usage: user_test crowd [rt] spin|nap|fork|bomb:N...");
+			errx(2, "usage: user_test crowd [rt] spin|nap|fork|bomb|trace:N...");
 		try(argv[i], kind, n, rt);
 	}
 	return 0;

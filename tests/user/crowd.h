@@ -1,7 +1,8 @@
 /*
  * crowd.h - `user_test crowd [rt] KIND:N...`: how long user 0's fork, exec and wait take while N
- * processes of user 1000 do what the kind says: spin, nap, fork (and wait), or bomb (fork for
- * ever). With rt, a real-time process of user 0 spins on each CPU, too.
+ * processes of user 1000 do what the kind says: spin, nap, fork (and wait), bomb (fork for ever),
+ * or trace (make records for ktrace). With rt, a real-time process of user 0 spins on each CPU,
+ * too.
  */
 #pragma once
 

@@ -140,6 +140,22 @@ count(unsigned n)
 	}
 }
 
+/* Is traced to a file that all of a crowd have, and that stays short. */
+static int
+crowd(void)
+{
+	static const char file[] = "/tmp/crowd";
+	int fd = open(file, O_CREAT | O_WRONLY, 0600);
+
+	if (fd < 0 || ktrace(file, KTROP_SET, KTRFAC_USER, getpid()) != 0)
+		return 1;
+	for (unsigned n = 0;; n++) {
+		utrace("mark", 4);
+		if (n % 512 == 0)
+			ftruncate(fd, 0);
+	}
+}
+
 /* Processes that count at the same time. */
 static int
 many(unsigned processes, unsigned n)
@@ -341,6 +357,8 @@ ktraced_main(int argc, char **argv)
 		count(n);
 	else if (strcmp(what, "many") == 0)
 		return many(n, argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0);
+	else if (strcmp(what, "crowd") == 0)
+		return crowd();
 	else if (strcmp(what, "threads") == 0)
 		return threads(n, argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0);
 	else if (strcmp(what, "faults") == 0)
@@ -354,8 +372,8 @@ ktraced_main(int argc, char **argv)
 	else {
 		fprintf(
 		    stderr,
-		    "usage: user_test ktrace calls|tree N|count N|many P N|threads P N|faults N|caught|"
-		    "refused|dropped\n");
+		    "usage: user_test ktrace calls|tree N|count N|many P N|crowd|threads P N|faults N|"
+		    "caught|refused|dropped\n");
 		return 2;
 	}
 	return 0;
