@@ -56,9 +56,9 @@ def crowd():
     crowds(["spin:30", "nap:30", "fork:20", "bomb:1"], 50000)
 
 
-@portable_test("the same beside 100 processes of another user that ktrace records: no more than 10 ms")
+@portable_test("the same beside 100 processes of another user that ktrace records, whoever has set that: no more than 10 ms")
 def crowd_traced():
-    crowds(["trace:100"], 10000)
+    crowds(["trace:100", "traced:100"], 10000)
 
 
 @portable_test("the same beside real-time processes that leave 5 % of the time to others: no more than 500 ms")

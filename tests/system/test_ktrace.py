@@ -2,6 +2,8 @@
 """test_ktrace.py - ktrace and kdump: what a process did is in the file, all of it and in order, and nobody else is hurt."""
 import collections
 import json
+import os
+import pathlib
 import re
 import struct
 import subprocess
@@ -246,6 +248,77 @@ def unlocked():
     run = boot(HELD, smp=2, options=USER_TEST).expect()
     found = dict(re.findall(r"^writes with (\d) (\d+)\r?$", run.out, re.M))
     check_eq(list(found), ["0"], f"writes by whether the lock is held: {run.out}")
+
+
+def slow(folder):
+    """Options: the folder is /host, does its first write, and then, for hours, none."""
+    return ["--", "-fsdev", f"local,id=slow,path={folder},security_model=none,throttling.bps-write=1", "-device",
+            "virtio-9p-pci,fsdev=slow,mount_tag=host,disable-legacy=on"]
+
+
+WAITS = "c=$!\nuntil grep -q ktrwait /proc/$c/wchan; do :; done\nkill -9 $c\nwait $c\necho status $?\n"
+
+
+@test("a file that stalls holds up who is traced to it, but not others, nor the end of the machine; who waits for it can be killed")
+def stalls():
+    with tempfile.TemporaryDirectory() as folder:
+        run = boot("user_test ktrace count 0 &\npid=$!\nktrace -t u -f /host/slow -p $pid &\nuntil test -s /host/slow; do :; done\n"
+                   "ktrace -t u -f /tmp/k user_test ktrace count 20000\nkdump -f /tmp/k | grep -c USER\n"
+                   f"ktrace -C & {WAITS}ktrace -f /tmp/l -p $pid & {WAITS}", smp=2, mem="512M", sets=["vfs.share=host:/host"],
+                   options=[*USER_TEST, *slow(folder)]).expect()
+        size = pathlib.Path(folder, "slow").stat().st_size
+    check_match(r"^20000\r?$", run.out, "marks in the other file")
+    check_eq(re.findall(r"status (\d+)", run.out), ["137"] * 2, "who waits, and is killed")
+    check(0 < size < 70000, f"{size} bytes in the file that stalls")
+
+
+TAKEN = """cp /bin/user_test /tmp/program
+chmod 4755 /tmp/program
+su 1000 ktrace -t i -f /host/slow sh -c 'echo $$ > /tmp/pid; until test -e /tmp/go; do :; done; exec /tmp/program ktrace calls' &
+until test -s /tmp/pid; do :; done
+ktrace -t i -f /tmp/k -p $(cat /tmp/pid) &
+until kdump --jsonl -f /tmp/k | grep -q CTOR; do :; done
+touch /tmp/go
+until kdump -f /tmp/k | grep -q 'through a pipe'; do :; done
+"""
+
+
+@test("a process that user 0 traces on is traced to the new file at once, though the old one stalls: the old one has nothing of a set-id program")
+def taken():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        boot(TAKEN, smp=2, mem="512M", sets=["vfs.share=host:/host"], options=[*USER_TEST, *slow(folder)]).expect()
+        check(b"through a pipe" not in pathlib.Path(folder, "slow").read_bytes(), "the old file has what the program wrote")
+
+
+USERS = """for u in 1000 1001; do
+su $u ktrace -i -t u -f /tmp/$u user_test ktrace many 3 0 &
+until test -s /tmp/$u; do :; done
+done
+sysctl kern.uidinfo
+for f in a b a; do
+for p in $(ps | grep '[u]ser_test ktrace many' | sed 's/^ *//; s/ .*//'); do ktrace -a -t u -f /tmp/$f -p $p; done
+done
+killall -9 user_test
+wait
+until ! ps | grep -q '[[]ktrace]'; do :; done
+sysctl kern.uidinfo
+cp /tmp/1000 /tmp/1001 /tmp/a /tmp/b /host
+"""
+
+
+@test("two users trace at the same time, and user 0 moves their processes to one file: each file is in order; no thread and no memory is left")
+def users():
+    with tempfile.TemporaryDirectory() as folder:
+        run = boot(USERS, smp=4, mem="1G", options=[*USER_TEST, "--share", folder]).expect()
+        found = {}
+        for f in ("1000", "1001", "a", "b"):
+            found[f] = rows(subprocess.run([ROOT / "build/host/kdump", "--jsonl", "-f", f"{folder}/{f}"], check=True, capture_output=True, text=True).stdout)
+            in_order(found[f], f"file {f}")
+    lives = {f: collections.Counter(r["type"] for r in records if r["type"] in ("CTOR", "DTOR")) for f, records in found.items()}
+    check_eq(lives, {f: {"CTOR": n, "DTOR": n} for f, n in (("1000", 4), ("1001", 4), ("a", 16), ("b", 8))}, "beginnings and ends")
+    kib = [int(n) for n in re.findall(r"^100[01] .* (\d+)\r?$", run.out, re.M)]
+    check(len(kib) == 4 and min(kib[:2]) > 86 > 20 > max(kib[2:]), f"KiB of the kernel that each user holds: {kib}")
 
 
 @test("a program that makes records faster than they are written waits, and none is lost")

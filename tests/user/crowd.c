@@ -8,18 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "kernel/abi/sched.h"
+#include "tests/user/ktraced.h"
 #include "tests/user/raw.h"
 
 #define STRANGER 1000
 #define TURNS    8 /* half as many with real-time processes */
 
-static unsigned *ready; /* atomic; shared by all processes: how many of the crowd are there */
+static int ready[2]; /* a pipe: a byte for each of the crowd that does what it is to do */
 
 static uint64_t
 now_us(void)
@@ -68,18 +68,56 @@ bomb(void)
 		fork();
 }
 
+static void
+is_there(void)
+{
+	if (write(ready[1], "", 1) != 1)
+		_exit(1);
+}
+
+static void
+wait_for(unsigned n)
+{
+	char c;
+
+	for (; n > 0; n--)
+		if (read(ready[0], &c, 1) != 1)
+			err(1, "read");
+}
+
 /* It makes records for ktrace: as a program of its own, for who has changed its user may not. */
 static void
 trace(void)
 {
-	execl("/bin/user_test", "user_test", "ktrace", "crowd", NULL);
+	char fd[12];
+
+	snprintf(fd, sizeof(fd), "%d", ready[1]);
+	execl("/bin/user_test", "user_test", "ktrace", "crowd", fd, NULL);
+	_exit(1);
+}
+
+static int traced_to; /* a descriptor */
+
+static void
+join(void)
+{
+	traced_to = ktraced_join_crowd();
+	if (traced_to < 0)
+		_exit(1);
+}
+
+static void
+mark(void)
+{
+	ktraced_crowd(traced_to);
 }
 
 static const struct kind {
 	const char *name;
 	void (*act)(void);
-} kinds[] = {
-    {"spin", spin}, {"nap", nap}, {"fork", fork_and_wait}, {"bomb", bomb}, {"trace", trace}};
+	void (*before)(void); /* as user 0; or NULL */
+} kinds[] = {{"spin", spin, NULL}, {"nap", nap, NULL},     {"fork", fork_and_wait, NULL},
+	     {"bomb", bomb, NULL}, {"trace", trace, NULL}, {"traced", mark, join}};
 
 static const struct kind *
 find_kind(const char *word, unsigned *n)
@@ -104,9 +142,12 @@ add(const struct kind *kind, pid_t group)
 		err(1, "fork");
 	if (pid > 0)
 		return pid;
+	if (kind->before != NULL)
+		kind->before();
 	if (setpgid(0, group) != 0 || setgid(STRANGER) != 0 || setuid(STRANGER) != 0)
 		_exit(1);
-	__atomic_fetch_add(ready, 1, __ATOMIC_SEQ_CST);
+	if (kind->act != trace)
+		is_there();
 	kind->act();
 	_exit(0);
 }
@@ -116,12 +157,10 @@ gather(const struct kind *kind, unsigned n)
 {
 	pid_t first = add(kind, 0);
 
-	while (__atomic_load_n(ready, __ATOMIC_SEQ_CST) == 0)
-		usleep(1000);
+	wait_for(1);
 	for (unsigned i = 1; i < n; i++)
 		add(kind, first);
-	while (__atomic_load_n(ready, __ATOMIC_SEQ_CST) < n)
-		usleep(1000);
+	wait_for(n - 1);
 	return first;
 }
 
@@ -132,7 +171,6 @@ disperse(pid_t group)
 	while (kill(-group, SIGKILL) == 0)
 		while (waitpid(-group, NULL, WNOHANG) > 0)
 			;
-	*ready = 0;
 }
 
 static uint64_t
@@ -214,12 +252,13 @@ crowd_main(int argc, char **argv)
 	bool rt = argc > 1 && strcmp(argv[1], "rt") == 0;
 	unsigned n;
 
-	ready = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (pipe(ready) != 0)
+		err(1, "pipe");
 	for (int i = rt ? 2 : 1; i < argc; i++) {
 		const struct kind *kind = find_kind(argv[i], &n);
 
 		if (kind == NULL || n == 0)
-			errx(2, "usage: user_test crowd [rt] spin|nap|fork|bomb|trace:N...");
+			errx(2, "usage: user_test crowd [rt] spin|nap|fork|bomb|trace|traced:N...");
 		try(argv[i], kind, n, rt);
 	}
 	return 0;

@@ -140,20 +140,34 @@ count(unsigned n)
 	}
 }
 
-/* Is traced to a file that all of a crowd have, and that stays short. */
-static int
-crowd(void)
+int
+ktraced_join_crowd(void)
 {
 	static const char file[] = "/tmp/crowd";
 	int fd = open(file, O_CREAT | O_WRONLY, 0600);
 
-	if (fd < 0 || ktrace(file, KTROP_SET, KTRFAC_USER, getpid()) != 0)
-		return 1;
+	return fd < 0 || ktrace(file, KTROP_SET, KTRFAC_USER, getpid()) != 0 ? -1 : fd;
+}
+
+void
+ktraced_crowd(int fd)
+{
 	for (unsigned n = 0;; n++) {
 		utrace("mark", 4);
 		if (n % 512 == 0)
 			ftruncate(fd, 0);
 	}
+}
+
+/* Is traced, writes a byte to `told` then, and makes marks. */
+static int
+crowd(int told)
+{
+	int fd = ktraced_join_crowd();
+
+	if (fd < 0 || write(told, "", 1) != 1)
+		return 1;
+	ktraced_crowd(fd);
 }
 
 /* Processes that count at the same time. */
@@ -358,7 +372,7 @@ ktraced_main(int argc, char **argv)
 	else if (strcmp(what, "many") == 0)
 		return many(n, argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0);
 	else if (strcmp(what, "crowd") == 0)
-		return crowd();
+		return crowd((int)n);
 	else if (strcmp(what, "threads") == 0)
 		return threads(n, argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 0);
 	else if (strcmp(what, "faults") == 0)
