@@ -221,13 +221,14 @@ def many():
     in_order(rows(run.out), "the file")
 
 
+ALL_ARE = "until test $(ps | grep -c '[u]ser_test ktrace many') = 7; do :; done\n"
 MOVES = "".join(f"ktrace -a -d -t u -f /tmp/{f} -p $pid\n" for f in "abababab")
 
 
 @test("six processes that are moved between two files while they run on four CPUs: each file is in the order of times")
 def moved_order():
     with tempfile.TemporaryDirectory() as folder:
-        run = boot(f"user_test ktrace many 6 0 &\npid=$!\n{MOVES}ktrace -C\nkill -9 $pid\ncp /tmp/a /tmp/b /host\n",
+        run = boot(f"user_test ktrace many 6 0 &\npid=$!\n{ALL_ARE}{MOVES}ktrace -C\nkill -9 $pid\ncp /tmp/a /tmp/b /host\n",
                    smp=4, mem="1G", options=[*USER_TEST, "--share", folder]).expect()
         for f in "ab":
             out = subprocess.run([ROOT / "build/host/kdump", "--jsonl", "-f", f"{folder}/{f}"], check=True,
