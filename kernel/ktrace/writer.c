@@ -406,7 +406,7 @@ ktrace_file_make(const struct vnode *vn, struct uidinfo *ui)
 	}
 	list_append(&ktrace_files, &file->all);
 	sched_set_user(t, ui->groups);
-	sched_start(t); /* it needs ktrace_lock, so it finds the caller's io */
+	wake_up_new_task(t); /* it needs ktrace_lock, so it finds the caller's io */
 	return file;
 }
 
