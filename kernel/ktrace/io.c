@@ -1,43 +1,17 @@
 /*
- * io.c - the files that ktrace writes. Each has a thread, whose memory is counted for who traced to
- * it first, as long as anybody is traced to it. Locking: ktrace_lock.
+ * io.c - the files that ktrace writes, as they were opened, and who is traced to them. Locking:
+ * ktrace_lock.
  */
-#include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
 #include "kernel/ktrace/ktrace_private.h"
+#include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/proc/proc.h"
 
 struct mutex ktrace_lock = MUTEX_INIT("ktrace");
 struct list ktrace_all = LIST_INIT(ktrace_all);
 struct list ktrace_files = LIST_INIT(ktrace_files);
-
-static struct ktrace_io *unused_io; /* ktrace_lock */
-
-void
-ktrace_io_drop(struct ktrace_io *io)
-{
-	if (io == NULL || --io->refs > 0)
-		return;
-	if (io->file != NULL && --io->file->ios == 0)
-		cond_signal(&io->file->asked); /* the thread ends */
-	io->next = unused_io;
-	unused_io = io;
-}
-
-void
-ktrace_unlock(void)
-{
-	struct ktrace_io *next, *io = unused_io;
-
-	unused_io = NULL;
-	mutex_unlock(&ktrace_lock);
-	for (; io != NULL; io = next) {
-		next = io->next;
-		file_unref(io->f);
-		kfree(io);
-	}
-}
 
 static struct ktrace_file *
 ktrace_find_file(const struct vnode *vn)
@@ -48,27 +22,72 @@ ktrace_find_file(const struct vnode *vn)
 	return NULL;
 }
 
-int
-ktrace_io_attach(struct ktrace_io *io, struct uidinfo *ui)
+/* One with the same rights to whom somebody is traced. */
+static struct ktrace_io *
+ktrace_find_alike(const struct ktrace_file *file, const struct ktrace_io *a)
 {
-	struct ktrace_file *file = ktrace_find_file(io->f->vn);
+	list_for_each_entry (struct ktrace, t, &file->members, member) {
+		struct ktrace_io *b = t->io;
 
-	if (file == NULL)
-		file = ktrace_file_make(io->f->vn, ui);
-	if (file == NULL)
-		return -ENOMEM;
-	file->ios++;
-	io->file = file;
-	return 0;
+		if (!b->dead && a->uid == b->uid && a->gid == b->gid && a->caps == b->caps &&
+		    a->limit == b->limit)
+			return b;
+	}
+	return NULL;
 }
 
-/* What was due in its file is not any more. */
-static void
-ktrace_cancel(struct ktrace *t)
+struct ktrace_io *
+ktrace_io_get(const struct ktrace_io *open, struct uidinfo *ui)
 {
-	if (t->is_due)
-		leftist_remove(&t->io->file->first, &t->due);
-	t->is_due = false;
+	struct ktrace_file *file = ktrace_find_file(open->f->vn);
+	struct ktrace_io *io = file != NULL ? ktrace_find_alike(file, open) : NULL;
+
+	if (io == NULL) {
+		io = kmalloc(sizeof(*io));
+		if (io != NULL && file == NULL)
+			file = ktrace_file_make(open->f->vn, ui);
+		if (io == NULL || file == NULL) {
+			kfree(io);
+			return NULL;
+		}
+		*io = *open;
+		io->refs = 0;
+		io->file = file;
+		file_ref(io->f);
+		file->ios++;
+	}
+	io->refs++;
+	return io;
+}
+
+void
+ktrace_io_drop(struct ktrace_io *io)
+{
+	struct ktrace_file *file = io->file;
+
+	if (--io->refs > 0)
+		return;
+	file->ios--;
+	io->next = file->unused;
+	file->unused = io;
+	cond_signal(&file->asked);
+}
+
+void
+ktrace_close_unused(struct ktrace_file *file)
+{
+	struct ktrace_io *next, *io = file->unused;
+
+	if (io == NULL)
+		return;
+	file->unused = NULL;
+	mutex_unlock(&ktrace_lock);
+	for (; io != NULL; io = next) {
+		next = io->next;
+		file_unref(io->f);
+		kfree(io);
+	}
+	mutex_lock(&ktrace_lock);
 }
 
 void
@@ -76,18 +95,14 @@ ktrace_give_io(struct ktrace *t, struct ktrace_io *io)
 {
 	struct ktrace_io *old = t->io;
 
-	if (io != NULL)
-		io->refs++;
-	if (old == NULL || io == NULL || old->file != io->file) {
-		ktrace_cancel(t);
-		list_remove(&t->member);
-		if (io != NULL) {
-			list_append(&io->file->members, &t->member);
-			cond_signal(&io->file->asked); /* perhaps nobody was traced to it */
-		}
-	}
+	io->refs++;
 	t->io = io;
-	ktrace_io_drop(old);
+	if (old != NULL) {
+		ktrace_io_drop(old);
+	} else {
+		list_append(&io->file->members, &t->member);
+		cond_signal(&io->file->asked); /* perhaps nobody was traced to it */
+	}
 }
 
 void
@@ -96,7 +111,8 @@ ktrace_select_needed(void)
 	uint32_t facs = 0;
 
 	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
-		facs |= __atomic_load_n(&t->facs, __ATOMIC_RELAXED);
+		if (!t->left)
+			facs |= __atomic_load_n(&t->facs, __ATOMIC_RELAXED);
 	ktrace_hook_select(facs & KTRFAC_MASK);
 }
 
@@ -104,7 +120,11 @@ void
 ktrace_destroy(struct ktrace *t)
 {
 	list_remove(&t->all);
-	ktrace_give_io(t, NULL);
+	if (t->io != NULL) {
+		t->proc->traces--;
+		list_remove(&t->member);
+		ktrace_io_drop(t->io);
+	}
 	uidinfo_free(t->ui, t->buf);
 	uidinfo_free(t->ui, t);
 }

@@ -1,10 +1,10 @@
 /*
  * ktrace.c - ktrace(2) and utrace(2), and what the life of a process means for its tracing.
  *
- * A struct ktrace comes to a process with ktrace(2), or from its parent at a fork, and stays until
- * the process exits; `facs` says whether anything is recorded. proc.trace is set under ktrace_lock
- * by ktrace(2), with proc_lock, or by the parent before the child runs, and is cleared by the
- * process itself.
+ * A struct ktrace comes to a process with ktrace(2), or from its parent at a fork, and is left with
+ * the end of the tracing or of the process; `facs` says whether anything is recorded. proc.trace is
+ * set under ktrace_lock by ktrace(2), with proc_lock, or by the parent before the child runs, and
+ * is cleared by the thread that writes.
  *
  * Locking: ktrace_private.h.
  */
@@ -52,7 +52,8 @@ struct request {
 	bool descend;
 	uint32_t facs;
 	int64_t pid;
-	struct ktrace_io *io;    /* NULL: KTROP_CLEAR */
+	struct ktrace_io open;   /* of KTROP_CLEAR: none */
+	struct ktrace_io *io;    /* KTROP_SET: one like it, a reference */
 	const struct vnode *vn;  /* KTROP_CLEARFILE */
 	unsigned found, refused; /* processes */
 	unsigned missing;        /* struct ktrace that it needs */
@@ -126,6 +127,7 @@ static void
 ktrace_begins(struct ktrace *t, struct proc *p, const struct proc *parent)
 {
 	t->proc = p;
+	p->traces++;
 	t->pid = p->pid;
 	t->parent = parent->pid;
 	t->begin_ticks = arch_clock_read();
@@ -143,7 +145,6 @@ ktrace_leave(struct request *q, struct ktrace *old, struct ktrace *t, struct pro
 	t->next = q->moved;
 	q->moved = t;
 	old->left = true;
-	old->ends = false;
 	hook_lock(&old->locked);
 	old->end_ticks = arch_clock_read();
 	__atomic_store_n(&p->trace, t, __ATOMIC_RELEASE);
@@ -157,14 +158,13 @@ set_one(struct request *q, struct proc *p)
 	struct ktrace *old = p->trace, *t = old;
 	uint32_t facs = q->facs | ALWAYS | (capable(CAP_SYS_PTRACE) ? KTRFAC_ROOT : 0);
 
-	if (old == NULL || old->io->file != q->io->file)
+	if (old == NULL || old->facs == 0 || old->io->file != q->io->file)
 		t = ktrace_take(q);
 	if (t == NULL)
 		return;
-	if (t->facs == 0)
+	if (t != old)
 		ktrace_begins(t, p, p->parent);
 	ktrace_give_io(t, q->io);
-	ktrace_mean(q, q->io->file);
 	if (old != NULL && old != t) {
 		facs |= old->facs;
 		ktrace_mean(q, old->io->file);
@@ -174,11 +174,6 @@ set_one(struct request *q, struct proc *p)
 		__atomic_store_n(&p->trace, t, __ATOMIC_RELEASE);
 	else if (old != t)
 		ktrace_leave(q, old, t, p);
-}
-
-static void
-ktrace_do_nothing(void *arg)
-{
 }
 
 /*
@@ -192,7 +187,7 @@ ktrace_moves_begin(struct request *q)
 
 	if (q->moved == NULL)
 		return;
-	smp_call_all(ktrace_do_nothing, NULL);
+	smp_call_all(NULL, NULL);
 	now = arch_clock_read();
 	while (q->moved != NULL) {
 		struct ktrace *t = q->moved;
@@ -290,26 +285,34 @@ init_once(void)
 	return error;
 }
 
-/* Room for all files, before any is meant. ktrace_lock held. 0 or -ENOMEM. */
+/* Room for all files, before any is meant, and an io. ktrace_lock held. 0 or -errno. */
 static int
 begin_change(struct request *q)
 {
 	static uint64_t calls; /* ktrace_lock */
 	size_t n = 1;
 
+	if (q->op == KTROP_SET && ktrace_ending)
+		return -EBUSY;
 	list_for_each (l, &ktrace_files)
 		n++;
 	q->change = ++calls;
 	q->files = kmalloc(n * sizeof(struct ktrace_file *));
-	return q->files != NULL ? 0 : -ENOMEM;
+	if (q->files != NULL && q->op == KTROP_SET)
+		q->io = ktrace_io_get(&q->open, curproc()->ui);
+	if (q->files == NULL || (q->op == KTROP_SET && q->io == NULL)) {
+		kfree(q->files);
+		return -ENOMEM;
+	}
+	if (q->io != NULL)
+		ktrace_mean(q, q->io->file);
+	return 0;
 }
 
-/* Closes files, and waits until the changes are in those that were meant. ktrace_lock held. */
+/* Waits until the changes are in the files that were meant. ktrace_lock held. */
 static void
 end_change(struct request *q)
 {
-	ktrace_unlock();
-	mutex_lock(&ktrace_lock);
 	for (unsigned i = 0; i < q->nfiles; i++) {
 		ktrace_sync(q->files[i], DEADLINE_NEVER, true);
 		if (--q->files[i]->waiters == 0)
@@ -331,6 +334,8 @@ ktrace_change(struct request *q)
 		while (q->missing > 0 && (error = make_missing(q)) == 0);
 		ktrace_moves_begin(q);
 		ktrace_select_needed();
+		if (q->io != NULL)
+			ktrace_io_drop(q->io);
 		end_change(q);
 	}
 	while (q->unused != NULL)
@@ -344,34 +349,26 @@ ktrace_change(struct request *q)
 
 /* Opens the file of a request. */
 static int
-open_io(uint64_t upath, struct ktrace_io **out)
+open_io(uint64_t upath, struct ktrace_io *io)
 {
 	char path[PATH_MAX];
-	struct ktrace_io *io;
 	int error = copy_in_str(path, upath, sizeof(path));
 
 	if (error < 0)
 		return error;
-	io = kzalloc(sizeof(*io));
-	if (io == NULL)
-		return -ENOMEM;
 	/* As FreeBSD: not through a link that somebody else may have put there. */
 	error = file_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0, &io->f);
 	if (error == 0 && !S_ISREG(io->f->vn->mode)) {
 		file_unref(io->f);
 		error = -EACCES;
 	}
-	if (error < 0) {
-		kfree(io);
+	if (error < 0)
 		return error;
-	}
-	io->refs = 1;
 	io->limit = proc_limit(RLIMIT_FSIZE);
 	io->uid = curproc()->uid;
 	io->gid = proc_in_group(io->f->vn->gid) ? io->f->vn->gid : UINT32_MAX;
 	io->caps = proc_caps();
 	strlcpy(io->path, path, sizeof(io->path));
-	*out = io;
 	return 0;
 }
 
@@ -393,18 +390,16 @@ sys_ktrace(const uint64_t a[6])
 	else if (q.pid == 0)
 		return -ESRCH;
 	if (q.op != KTROP_CLEAR)
-		error = open_io(a[0], &q.io);
+		error = open_io(a[0], &q.open);
 	if (error < 0)
 		return error;
 	if (q.op == KTROP_CLEARFILE)
-		q.vn = q.io->f->vn;
+		q.vn = q.open.f->vn;
 	mutex_lock(&ktrace_lock);
-	if (q.op == KTROP_SET)
-		error = ktrace_ending ? -EBUSY : ktrace_io_attach(q.io, curproc()->ui);
-	if (error == 0)
-		error = ktrace_change(&q);
-	ktrace_io_drop(q.io);
-	ktrace_unlock();
+	error = ktrace_change(&q);
+	mutex_unlock(&ktrace_lock);
+	if (q.open.f != NULL)
+		file_unref(q.open.f);
 	return error;
 }
 
@@ -457,7 +452,7 @@ ktrace_fork(struct proc *child)
 	curlwp()->trace.busy = true;
 	mutex_lock(&ktrace_lock);
 	t = p->trace;
-	if ((t->facs & KTRFAC_INHERIT) && child->trace == NULL) {
+	if (t != NULL && (t->facs & KTRFAC_INHERIT) && child->trace == NULL) {
 		c = ktrace_create(child->ui);
 		if (c != NULL) {
 			ktrace_begins(c, child, p);
@@ -498,9 +493,9 @@ ktrace_work(void)
 		return;
 	curlwp()->trace.busy = true;
 	mutex_lock(&ktrace_lock);
-	if (ktrace_is_full(p->trace))
+	if (p->trace != NULL && ktrace_is_full(p->trace))
 		ktrace_sync(p->trace->io->file, DEADLINE_NEVER, true);
-	ktrace_unlock();
+	mutex_unlock(&ktrace_lock);
 	curlwp()->trace.busy = false;
 }
 
@@ -522,37 +517,36 @@ ktrace_exec_gains(void)
 
 HOOK(exec_gains, ktrace_exec_gains);
 
-/* One of the process whose records are not all in the file. NULL: there is none. ktrace_lock held.
- */
+/* One of the process, also one that it has left. NULL: it has none. ktrace_lock held. */
 static struct ktrace *
-ktrace_find_unwritten(const struct proc *p)
+ktrace_find_of(const struct proc *p)
 {
-	list_for_each_entry (struct ktrace, t, &ktrace_all, all)
-		if (t->proc == p && (t->left || t->begun || t->facs != 0 ||
-				     ktrace_front(t) != NULL || t->io->file->used > 0))
-			return t;
+	if (p->traces > 0)
+		list_for_each_entry (struct ktrace, t, &ktrace_all, all)
+			if (t->proc == p)
+				return t;
 	return NULL;
 }
 
-/* A process ends: what it did is in its files before its parent hears of that. */
+/*
+ * A process ends: what it did is in its files before its parent hears of that. It gets no other
+ * tracing meanwhile: without memory it is not found.
+ */
 static void
 ktrace_exit(void)
 {
 	struct proc *p = curproc();
-	struct ktrace *t = __atomic_load_n(&p->trace, __ATOMIC_ACQUIRE), *wait;
+	struct ktrace *t;
 
-	if (t == NULL)
+	if (__atomic_load_n(&p->traces, __ATOMIC_ACQUIRE) == 0)
 		return;
 	curlwp()->trace.busy = true;
 	mutex_lock(&ktrace_lock);
-	t->exited = true;
-	while ((wait = ktrace_find_unwritten(p)) != NULL)
-		ktrace_sync(wait->io->file, DEADLINE_NEVER, false);
-	/* Nobody else looks at it: a process without memory is not found. */
-	__atomic_store_n(&p->trace, NULL, __ATOMIC_RELEASE);
-	ktrace_destroy(t);
-	ktrace_select_needed();
-	ktrace_unlock();
+	if (p->trace != NULL)
+		p->trace->exited = true;
+	while ((t = ktrace_find_of(p)) != NULL)
+		ktrace_sync(t->io->file, DEADLINE_NEVER, false);
+	mutex_unlock(&ktrace_lock);
 }
 
 HOOK(proc_exit, ktrace_exit);
@@ -576,7 +570,7 @@ ktrace_shutdown(void)
 	}
 	list_for_each_entry (struct ktrace_file, file, &ktrace_files, all)
 		ktrace_sync(file, deadline, false);
-	ktrace_unlock();
+	mutex_unlock(&ktrace_lock);
 }
 
 HOOK(shutdown, ktrace_shutdown);

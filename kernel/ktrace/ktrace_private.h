@@ -3,9 +3,11 @@
  *
  * Each traced process has a struct ktrace with a queue of records. Its own threads, in hooks on
  * probes, put records into it, one at a time; one thread `ktrace`, that of its file, takes them
- * out, and writes them to the file. So the queue of a process with one thread needs no lock. A
- * process that is traced to another file gets another struct ktrace: the old one stays until all of
- * its records are in the old file.
+ * out, and writes them to the file. So the queue of a process with one thread needs no lock.
+ *
+ * A struct ktrace is there from KTR_PROCCTOR to KTR_PROCDTOR. When tracing to its file ends, the
+ * process leaves it, and perhaps gets another one for another file. Only the thread of its file
+ * frees it, when all of its records are there.
  *
  * Locking legend:
  *   [c] constant
@@ -43,20 +45,20 @@ struct ktrace_file {
 	struct cond asked;      /* there is something to do */
 	struct cond done;       /* a pass is done */
 	uint64_t passes_asked, passes_done; /* [l] */
-	uint64_t change;      /* [l] the last call of ktrace(2) that meant this file */
-	struct mutex at_work; /* the thread's, always: see there */
-	/* What is to be written next, how, and who is charged. */
-	uint8_t *buf;          /* the thread's own */
-	size_t used;           /* [l] not 0 also while it is being written */
-	struct ktrace_io *io;  /* [l] a reference, while `used` is not 0 */
-	struct uidinfo *payer; /* the thread's own */
+	uint64_t change;          /* [l] the last call of ktrace(2) that meant this file */
+	struct ktrace_io *unused; /* [l] the thread closes these */
+	/* The thread's own: what is to be written next, how, and who is charged. */
+	uint8_t *buf;
+	size_t used;
+	struct ktrace_io *io; /* a reference, while `used` is not 0 */
+	struct uidinfo *payer;
 };
 
-/* A file as one call of ktrace(2) has opened it. */
+/* A file as ktrace(2) has opened it, once for all callers with the same rights. */
 struct ktrace_io {
 	unsigned refs;            /* [l] */
 	struct file *f;           /* [c] */
-	struct ktrace_file *file; /* [l] NULL: nothing is written to it */
+	struct ktrace_file *file; /* [c] */
 	/*
 	 * [c] Who set the tracing, and must be allowed to write at each write: the user; the group
 	 * that the file had then, if he was in it, or UINT32_MAX; his rights.
@@ -65,7 +67,7 @@ struct ktrace_io {
 	uint64_t caps;
 	uint64_t limit; /* [c] bytes that the file may have: RLIMIT_FSIZE of who set the tracing */
 	bool dead;      /* [l] a record could not be written */
-	struct ktrace_io *next; /* [l] of those that nobody uses */
+	struct ktrace_io *next; /* [l] of those that are unused */
 	char path[64];          /* [c] for messages; longer ones are cut */
 };
 
@@ -97,20 +99,19 @@ struct ktrace {
 
 	struct list all;      /* [l] */
 	struct ktrace *next;  /* [l] of those that a request has */
-	struct ktrace_io *io; /* [l] a reference, or NULL */
+	struct ktrace_io *io; /* [l] a reference; NULL: a request has it */
 	struct list member;   /* [l] of its file */
-	struct leftist due;   /* [l] if is_due: its next record, or what else is next */
-	bool is_due;
-	struct uidinfo *ui; /* [c] to whom this memory is counted */
-	/* [c] The process, which is there as long as this. Set before `facs` for the first time. */
-	struct proc *proc;
-	bool ends;          /* [l] when the pass began, it was to end */
-	bool left;          /* [l] the process has another one now: this one ends, and is freed */
-	uint64_t end_ticks; /* [l] … at this time */
-	bool begun;         /* [l] KTR_PROCCTOR was written, and no KTR_PROCDTOR after it */
-	bool exited;        /* [l] */
+	struct leftist due;   /* [l] in a pass: its next record, or what else is next */
+	struct uidinfo *ui;   /* [c] to whom this memory is counted */
+	bool left;            /* [l] the process puts nothing more into it, but for hooks at work */
+	bool ends;            /* [l] … and those are done */
+	bool ended;         /* [l] … and all is written, with KTR_PROCDTOR if KTR_PROCCTOR was */
+	bool begun;         /* [l] KTR_PROCCTOR is written */
+	bool exited;        /* [l] it was left since the process ends */
 	bool told;          /* [l] there was no memory for the last child's */
-	/* Before `facs` is set for the first time: */
+	uint64_t end_ticks; /* [l] when it was left for another one; or 0 */
+	/* [c] Since `facs` was set: the process, which is there as long as this */
+	struct proc *proc;
 	uint32_t pid;
 	uint32_t parent;
 	uint64_t begin_ticks; /* when its tracing began */
@@ -176,7 +177,7 @@ bool ktrace_is_full(const struct ktrace *t);
 extern struct list ktrace_files; /* [l] of all struct ktrace_file */
 
 /*
- * Makes a file's, with its thread, for which ui is charged. The caller counts an io at once. NULL:
+ * Makes a file's, with its thread, for which ui is charged. The caller makes an io at once. NULL:
  * no memory. ktrace_lock held.
  */
 struct ktrace_file *ktrace_file_make(const struct vnode *vn, struct uidinfo *ui);
@@ -185,21 +186,21 @@ struct ktrace_file *ktrace_file_make(const struct vnode *vn, struct uidinfo *ui)
  * signal ends the process. ktrace_lock held; it is released meanwhile.
  */
 void ktrace_sync(struct ktrace_file *file, uint64_t deadline_ns, bool killable);
-/* Frees one to which no hook puts records any more. ktrace_unlock() has to follow. ktrace_lock
- * held. */
+/* Frees one to which no hook puts records any more. ktrace_lock held. */
 void ktrace_destroy(struct ktrace *t);
-/* The next record in the queue. NULL: there is none. ktrace_lock held. */
-struct ktrace_record *ktrace_front(struct ktrace *t);
-/* Finds the file of an open one; if there is none, ui is charged for its thread. 0 or -ENOMEM. */
-int ktrace_io_attach(struct ktrace_io *io, struct uidinfo *ui);
-/* Releases ktrace_lock, and closes the files to which nobody is traced any more. */
-void ktrace_unlock(void);
 /*
- * Drops a reference; ktrace_unlock() has to follow. NULL is allowed. ktrace_lock held; spin locks
- * may be held.
+ * Finds or makes one like `open`, which stays the caller's. If nobody is traced to the file, ui is
+ * charged for its thread. NULL: no memory. ktrace_lock held.
  */
+struct ktrace_io *ktrace_io_get(const struct ktrace_io *open, struct uidinfo *ui);
+/* Drops a reference. ktrace_lock held; spin locks may be held. */
 void ktrace_io_drop(struct ktrace_io *io);
-/* What t does is written there from now on. NULL: nowhere. Locks as above. */
+/*
+ * What t does is written there from now on; if it had another one, that is of the same file. Locks
+ * as above.
+ */
 void ktrace_give_io(struct ktrace *t, struct ktrace_io *io);
+/* Closes those that nobody uses. The file's thread; ktrace_lock held; it is released meanwhile. */
+void ktrace_close_unused(struct ktrace_file *file);
 /* Switches probes to what all processes need now. ktrace_lock held. */
 void ktrace_select_needed(void);

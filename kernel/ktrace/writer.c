@@ -8,6 +8,7 @@
  * further than the one who set the tracing may write, and only while this user may write it. It has
  * the share of the user of the process that has made the first record of what it writes: so each
  * user pays for his part. Others wait for it, so it goes before the other threads of that user.
+ * It ends when nobody is traced to the file.
  *
  * Locking: ktrace_lock, which is released while it writes.
  */
@@ -37,17 +38,9 @@
 _Static_assert(BUF_SIZE >= KTRACE_GENIO_MAX + sizeof(struct ktr_header) + sizeof(struct ktr_genio),
 	       "a record has room");
 
-/* May a record for b stand in one write with those for a, of the same file? */
-static bool
-io_is_alike(const struct ktrace_io *a, const struct ktrace_io *b)
-{
-	return a == b ||
-	       (a->uid == b->uid && a->gid == b->gid && a->caps == b->caps && a->limit == b->limit);
-}
-
 /*
- * What stood for an io could not be written: tracing ends for all whose records stood there, too.
- * If a part of a record is in the file, it ends for all: nothing can follow there.
+ * What stood for an io could not be written: tracing to it ends. If a part of a record is in the
+ * file, it ends for all who are traced there: nothing can follow.
  */
 static void
 give_up(struct ktrace_file *file, struct ktrace_io *io, int error, bool in_part)
@@ -55,7 +48,7 @@ give_up(struct ktrace_file *file, struct ktrace_io *io, int error, bool in_part)
 	printk("ktrace: %s: error %d, tracing to it ends\n", io->path, error);
 	io->dead = true;
 	list_for_each_entry (struct ktrace, t, &file->members, member) {
-		if (!in_part && !io_is_alike(io, t->io))
+		if (!in_part && t->io != io)
 			continue;
 		t->io->dead = true;
 		__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
@@ -88,7 +81,7 @@ ktrace_flush(struct ktrace_file *file)
 
 	if (file->used == 0)
 		return;
-	ktrace_unlock();
+	mutex_unlock(&ktrace_lock);
 	error = write_out(io, file->buf, file->used, &in_part);
 	mutex_lock(&ktrace_lock);
 	if (error != 0 && (in_part || !io->dead))
@@ -101,8 +94,8 @@ ktrace_flush(struct ktrace_file *file)
 static bool
 ktrace_has_room(const struct ktrace_file *file, const struct ktrace *t, size_t len)
 {
-	return file->used == 0 || (io_is_alike(file->io, t->io) &&
-				   sizeof(struct ktr_header) + len <= BUF_SIZE - file->used);
+	return file->used == 0 ||
+	       (file->io == t->io && sizeof(struct ktr_header) + len <= BUF_SIZE - file->used);
 }
 
 /* Adds a record to what is to be written. It has room. */
@@ -140,7 +133,8 @@ ktrace_pack_record(struct ktrace *t, const struct ktrace_record *r, const void *
 	file->used += sizeof(h) + r->len;
 }
 
-struct ktrace_record *
+/* The next record in the queue. NULL: there is none. */
+static struct ktrace_record *
 ktrace_front(struct ktrace *t)
 {
 	struct ktrace_record *r = (void *)(t->buf + (t->tail & t->mask));
@@ -176,9 +170,6 @@ add_life(struct ktrace *t, bool begins, uint64_t ticks)
 		r.dropped = __atomic_exchange_n(&t->dropped, 0, __ATOMIC_RELAXED);
 	strlcpy(r.comm, t->comm, sizeof(r.comm));
 	ktrace_pack_record(t, &r, begins ? (const void *)&ctor : &dtor);
-	t->begun = begins;
-	if (!begins && (t->exited || t->left)) /* nothing begins again */
-		__atomic_store_n(&t->facs, 0, __ATOMIC_SEQ_CST);
 }
 
 /* What is next to be written of a process. */
@@ -188,22 +179,11 @@ struct ktrace_event {
 	size_t len;
 };
 
-/* Is its end due? Nothing comes after it, and hooks that were at work when it was to end are done.
- */
-static bool
-ktrace_end_is_due(const struct ktrace *t, const struct ktrace_record *next, uint64_t until)
-{
-	if (!t->begun || !t->ends || next != NULL)
-		return false;
-	if (t->left)
-		return leftist_earlier(t->end_ticks, until);
-	return t->exited || t->facs == 0;
-}
-
 static struct ktrace_event
 ktrace_next_event(struct ktrace *t, uint64_t until)
 {
 	const struct ktrace_record *next = ktrace_front(t), *r = next;
+	uint64_t end = t->end_ticks != 0 ? t->end_ticks : until;
 
 	if (r != NULL && !leftist_earlier(r->ticks, until))
 		r = NULL;
@@ -215,9 +195,8 @@ ktrace_next_event(struct ktrace *t, uint64_t until)
 						     sizeof(struct ktr_proc_ctor)};
 	} else if (r != NULL) {
 		return (struct ktrace_event){RECORD, r->ticks, r->len};
-	} else if (ktrace_end_is_due(t, next, until)) {
-		return (struct ktrace_event){ENDS, t->left ? t->end_ticks : until,
-					     sizeof(struct ktr_proc_dtor)};
+	} else if (t->ends && !t->ended && next == NULL && !leftist_earlier(until, end)) {
+		return (struct ktrace_event){ENDS, end, sizeof(struct ktr_proc_dtor)};
 	}
 	return (struct ktrace_event){NOTHING_DUE};
 }
@@ -232,7 +211,7 @@ ktrace_take_record(struct ktrace *t)
 	if (r->tid == t->pid)
 		strlcpy(t->comm, r->comm, sizeof(t->comm));
 	t->cpu = r->cpu;
-	if (t->left && leftist_earlier(t->end_ticks, r->ticks))
+	if (t->end_ticks != 0 && leftist_earlier(t->end_ticks, r->ticks))
 		t->end_ticks = r->ticks; /* a hook was at work when it was left */
 	ktrace_pack_record(t, r, r->data);
 	/* release: pairs with the acquire of the process, which may overwrite it */
@@ -244,9 +223,8 @@ ktrace_set_due(struct ktrace_file *file, struct ktrace *t, uint64_t until)
 {
 	struct ktrace_event e = ktrace_next_event(t, until);
 
-	t->is_due = e.kind != NOTHING_DUE;
 	t->due.at = e.at;
-	if (t->is_due)
+	if (e.kind != NOTHING_DUE)
 		leftist_insert(&file->first, &t->due);
 }
 
@@ -267,8 +245,10 @@ ktrace_merge(struct ktrace_file *file, uint64_t until)
 		leftist_remove(&file->first, &t->due);
 		if (e.kind == RECORD)
 			ktrace_take_record(t);
-		else if (e.kind != NOTHING_DUE)
+		else if (e.kind == BEGINS || (e.kind == ENDS && t->begun))
 			add_life(t, e.kind == BEGINS, e.at);
+		t->begun |= e.kind == BEGINS;
+		t->ended = e.kind == ENDS;
 		ktrace_set_due(file, t, until);
 	}
 	ktrace_flush(file);
@@ -286,12 +266,15 @@ ktrace_note_clock(void *earliest)
 		;
 }
 
-/* Has something to be written of it, soon or at some time? */
+/* Does the process put nothing more into it? If its tracing was switched off, it leaves it now. */
 static bool
-ktrace_is_alive(struct ktrace *t)
+ktrace_is_left(struct ktrace *t)
 {
-	return __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST) != 0 || t->begun || t->left ||
-	       ktrace_front(t) != NULL;
+	if (!t->left && (t->exited || __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST) == 0)) {
+		t->left = true;
+		__atomic_store_n(&t->proc->trace, NULL, __ATOMIC_RELEASE);
+	}
+	return t->left;
 }
 
 /*
@@ -305,10 +288,8 @@ ktrace_settle(struct ktrace_file *file, uint64_t *until)
 	bool any = file->passes_asked != file->passes_done;
 
 	list_for_each_entry (struct ktrace, t, &file->members, member) {
-		bool on = __atomic_load_n(&t->facs, __ATOMIC_SEQ_CST) != 0;
-
-		t->ends = t->exited || t->left || !on;
-		any |= ktrace_is_alive(t) && (t->ends || !t->begun || ktrace_front(t) != NULL);
+		t->ends = ktrace_is_left(t);
+		any |= t->ends || !t->begun || ktrace_front(t) != NULL;
 	}
 	if (any) {
 		*until = arch_clock_read();
@@ -320,28 +301,33 @@ ktrace_settle(struct ktrace_file *file, uint64_t *until)
 static void
 ktrace_pass(struct ktrace_file *file)
 {
+	bool gone = false;
 	uint64_t until;
 
 	if (!ktrace_settle(file, &until))
 		return;
 	ktrace_merge(file, until);
-	list_for_each_entry_safe (struct ktrace, t, &file->members, member)
-		if (t->left && t->ends && !t->begun && t->facs == 0 && ktrace_front(t) == NULL)
+	list_for_each_entry_safe (struct ktrace, t, &file->members, member) {
+		if (t->ended) {
 			ktrace_destroy(t);
+			gone = true;
+		}
+	}
+	if (gone)
+		ktrace_select_needed();
 }
 
 /* Until when the thread waits. 0: it goes on. */
 static uint64_t
 ktrace_idle_until(const struct ktrace_file *file)
 {
-	if (file->passes_asked != file->passes_done || (file->ios == 0 && file->waiters == 0))
+	if (file->passes_asked != file->passes_done || file->unused != NULL ||
+	    (file->ios == 0 && file->waiters == 0))
 		return 0;
-	list_for_each_entry (struct ktrace, t, &file->members, member)
-		if (ktrace_is_alive(t))
-			return clock_ns() + PERIOD_NS;
-	return DEADLINE_NEVER;
+	return list_empty(&file->members) ? DEADLINE_NEVER : clock_ns() + PERIOD_NS;
 }
 
+/* The stack goes soon after, when the thread that calls this has ended. */
 static void
 ktrace_file_free(struct ktrace_file *file)
 {
@@ -358,25 +344,20 @@ ktrace_writer_thread(void *arg)
 	struct ktrace_file *file = arg;
 	uint64_t deadline;
 
-	/* Who holds a mutex for which others wait goes first: the thread always holds one. */
-	mutex_lock(&file->at_work);
-	sched_hurry(curthread());
 	mutex_lock(&ktrace_lock);
-	while (file->ios > 0 || file->waiters > 0) {
+	while (file->ios > 0 || file->waiters > 0 || file->unused != NULL) {
 		uint64_t asked_for = file->passes_asked;
 
 		ktrace_pass(file);
+		ktrace_close_unused(file);
 		file->passes_done = asked_for;
 		cond_broadcast(&file->done);
-		ktrace_unlock(); /* closes files */
-		mutex_lock(&ktrace_lock);
 		deadline = ktrace_idle_until(file);
 		if (deadline != 0)
 			cond_wait(&file->asked, &ktrace_lock, "ktrace", 0, deadline);
 	}
 	list_remove(&file->all);
-	ktrace_unlock();
-	mutex_unlock(&file->at_work);
+	mutex_unlock(&ktrace_lock);
 	ktrace_file_free(file);
 }
 
@@ -396,7 +377,6 @@ ktrace_file_make(const struct vnode *vn, struct uidinfo *ui)
 	file->vn = vn;
 	file->ui = file->payer = ui;
 	file->buf = uidinfo_alloc(ui, BUF_SIZE);
-	mutex_init(&file->at_work, "ktrace writer");
 	list_init(&file->members);
 	if (file->buf != NULL)
 		t = thread_alloc("ktrace", PRIO_USER, ktrace_writer_thread, file);
@@ -405,6 +385,7 @@ ktrace_file_make(const struct vnode *vn, struct uidinfo *ui)
 		return NULL;
 	}
 	list_append(&ktrace_files, &file->all);
+	t->urgent = true;
 	sched_set_user(t, ui->groups);
 	wake_up_new_task(t); /* it needs ktrace_lock, so it finds the caller's io */
 	return file;

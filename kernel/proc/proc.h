@@ -214,7 +214,8 @@ struct proc {
 	uint64_t sig_ignored;                     /* [p] SIG_IGN */
 	struct kernel_sigaction sig_action[NSIG]; /* [p] */
 	uint64_t sig_caught;                      /* [p] signals with a handler */
-	struct ktrace *trace;  /* kernel/ktrace's; NULL: the process has not been traced */
+	struct ktrace *trace;  /* kernel/ktrace's; NULL: the process is not traced */
+	unsigned traces;       /* how many there are of it, with those that it has left */
 	uint32_t trace_change; /* [p] the last change of tracing that named it, or an ancestor */
 	struct rlimit limits[RLIMIT_NLIMITS]; /* [p] its own process reads rlim_cur without it */
 };

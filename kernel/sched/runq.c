@@ -62,7 +62,7 @@ runq_join(struct runq *rq, struct thread *t)
 bool
 runq_hurries(struct thread *t)
 {
-	t->hurries = t->contends || (t->hurries && t->mutexes > 0);
+	t->hurries = t->urgent || t->contends || (t->hurries && t->mutexes > 0);
 	return t->hurries;
 }
 

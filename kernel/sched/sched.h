@@ -58,11 +58,6 @@ struct sched_params {
 void sched_set_params(struct thread *t, const struct sched_params *params);
 /* Gives it the share of another user: `groups` of a struct uidinfo. Context as above. */
 void sched_set_user(struct thread *t, struct fair_group *groups);
-/*
- * Call this when others wait for a mutex of the thread: until it holds none, it goes before the
- * other threads of its user. The lock of a sleep queue may be held.
- */
-void sched_hurry(struct thread *t);
 /* Gives a new thread, which does not run yet, parameters, CPUs and share of the current one. */
 void sched_inherit(struct thread *to);
 /* For how long a thread runs before another of its priority: nanoseconds; 0: until it blocks. */

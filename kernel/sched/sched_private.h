@@ -25,6 +25,11 @@ void sched_request(unsigned cpu);
  * priority or as the first. Any context but NMI.
  */
 void sched_place(struct thread *t, bool front);
+/*
+ * Call this when others wait for a mutex of the thread: until it holds none, it goes before the
+ * other threads of its user. The lock of a sleep queue may be held.
+ */
+void sched_hurry(struct thread *t);
 /* Puts the current thread to sleep; releases lk, its queue's lock, under the run-queue lock. */
 void schedule(struct spinlock *lk);
 /* Ends the current thread. */

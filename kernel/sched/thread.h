@@ -103,6 +103,7 @@ struct thread {
 	struct sched_params sched; /* [r] */
 	bool queued;               /* [r] it is on the run queue of its CPU */
 	bool hurries;              /* [r] others wait for a mutex that it holds, or held */
+	bool urgent;               /* [c] it always goes before the other threads of its user */
 	uint8_t slice;             /* [r] of SCHED_RR and the kernel's threads: ticks left */
 	unsigned cpu;              /* [r] CPU it runs on, or ran on last; see runq.h */
 	uint64_t cpus;             /* [r] bit n: it may run on CPU n */
