@@ -225,16 +225,64 @@ ALL_ARE = "until test $(ps | grep -c '[u]ser_test ktrace many') = 7; do :; done\
 MOVES = "".join(f"ktrace -a -d -t u -f /tmp/{f} -p $pid\n" for f in "abababab")
 
 
-@test("six processes that are moved between two files while they run on four CPUs: each file is in the order of times")
-def moved_order():
+def moved_between(program, moves, beginnings, of):
+    """A program runs on four CPUs while it is moved between two files: each is in the order of times."""
     with tempfile.TemporaryDirectory() as folder:
-        run = boot(f"user_test ktrace many 6 0 &\npid=$!\n{ALL_ARE}{MOVES}ktrace -C\nkill -9 $pid\ncp /tmp/a /tmp/b /host\n",
-                   smp=4, mem="1G", options=[*USER_TEST, "--share", folder]).expect()
+        run = boot(f"{program} &\npid=$!\n{moves}ktrace -C\nkill -9 $pid\ncp /tmp/a /tmp/b /host\n", smp=4, mem="1G",
+                   options=[*USER_TEST, "--share", folder]).expect()
         for f in "ab":
             out = subprocess.run([ROOT / "build/host/kdump", "--jsonl", "-f", f"{folder}/{f}"], check=True,
                                  capture_output=True, text=True).stdout
-            check(out.count("CTOR") >= 24 and out.count("USER") > 100, f"file {f}: {run.out}\n{out[:2000]}")
+            check(out.count("CTOR") >= beginnings and out.count(of) > 100, f"file {f}: {run.out}\n{out[:2000]}")
             in_order(rows(out), f"file {f}")
+
+
+@test("six processes that are moved between two files while they run on four CPUs: each file is in the order of times")
+def moved_order():
+    moved_between("user_test ktrace many 6 0", ALL_ARE + MOVES, 24, "USER")
+
+
+@test("the same with a process whose four threads make records at the same time")
+def moved_threads():
+    threads = "until test $(ls /proc/$pid/task | wc -l) -ge 4; do :; done\n"
+    moved_between("user_test ktrace threads 4 1000000", threads + MOVES.replace("-d -t u", "-t c"), 4, "CALL")
+
+
+LEFT = """cp /bin/user_test /tmp/program
+chmod 4755 /tmp/program
+mkdir /tmp/m
+mount -t tmpfs t /tmp/m
+chmod 777 /tmp/m
+touch /tmp/m/k
+ktrace -f /tmp/m/k -p $$
+ktrace -C
+umount /tmp/m && echo unmounted
+mount -t tmpfs t /tmp/m
+chmod 777 /tmp/m
+su 1000 ktrace -f /tmp/m/k /tmp/program ktrace count 0 &
+until kdump -f /tmp/m/k | grep -q execve; do :; done
+until umount /tmp/m 2> /dev/null; do :; done
+echo unmounted
+"""
+
+
+@test("a process that is not traced any more leaves its file, as soon as ktrace(2) returns, or after it has executed a set-id program")
+def left():
+    run = boot(LEFT, options=USER_TEST).expect()
+    check_eq(re.findall(r"^unmounted", run.out, re.M), ["unmounted"] * 2, "file systems without a user")
+
+
+EXITS = """user_test ktrace crowd 1 > /dev/null &
+until test -s /tmp/crowd; do :; done
+echo 'for i in 1 2 3 4 5 6 7 8 9 10; do ktrace -a -t s -f /tmp/crowd /bin/true; done' > /tmp/ten
+dtrace -qn 'fbt::ktrace_sync:entry /execname == "true"/ { @ = count(); } END { printa("waits %@d\\n", @); }' -c 'sh /tmp/ten'
+"""
+
+
+@test("a process that ends waits for one pass of its file, though others make records all the time")
+def exits():
+    run = boot(EXITS, smp=2, options=USER_TEST).expect()
+    check_match(r"^waits 10\r?$", run.out, "waits of ten processes")
 
 
 HELD = """dtrace -qn 'lockstat:::adaptive-acquire /stringof(arg1) == "ktrace"/ { self->held = 1; }
