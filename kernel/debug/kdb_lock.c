@@ -188,6 +188,10 @@ kdb_show_lock(char *args)
 	char c;
 
 	kdb_more_words(&text);
+	if (*text == '\0') {
+		kdb_printf("show lock: expected an address or a lock's name, such as vfs\n");
+		return;
+	}
 	if (show_named(text) || !kdb_expr(&text, &addr) || show_lock(addr, NULL))
 		return;
 	kdb_printf("show lock: %#lx is %s\n", addr,

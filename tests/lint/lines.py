@@ -69,7 +69,7 @@ BUDGETS = {
     "userland/bin/dtrace/check": 3354,
     "userland/bin/dtrace/gen": 1622,
     "userland/bin/dtrace/read": 2565,
-    "userland/bin/dtrace/run": 3168,
+    "userland/bin/dtrace/run": 3169,
     "userland/bin/kdump": 2050,
     "userland/bin/ktr": 825,
     "userland/bin/load": 875,

@@ -273,7 +273,7 @@ def values():
                              ("show lock proc_lock", "spin lock proc .*free"), ("show lock sysctl_lock", "mutex sysctl .*held by sysctl"),
                              ("show lock vfs", r"\Ashow lock vfs\r?\nmutex vfs at 0x[0-9a-f]+ vfs_lock\+0: free, waiters 0\s*\Z"),
                              ("show lock sysctl", r"\A.*\r?\nmutex sysctl at \S+ sysctl_lock\+0: held by sysctl tid \d+, waiters 0\s*\Z"),
-                             ("show lock nosuch", "no symbol \"nosuch\""),
+                             ("show lock nosuch", "no symbol \"nosuch\""), ("show lock", "expected an address"),
                              ("show thread", r"holds mutex sysctl"), ("show proc", "^process"), ("show map", "rw-"),
                              ("show map kernel", "r-x .*text"), ("show sleepq", "init tid 1"), ("show runq", "^cpu 0: runs sysctl"),
                              ("show callout", "^CPU"), ("show page", r"pages, \d+ free\s+\d+ other\s+[1-9]\d* slab\s[^$]*[1-9]\d* program\s"), ("show zork", "expected ktr")):

@@ -142,6 +142,9 @@ def refused():
     for program, why in REFUSED:
         check_match(why, dtrace(run.trace, "-n", program, status=1)[1], program)
     check_match(r"-r: found -a, -A, -c or -p too", dtrace(run.trace, "-c", "ls", "-n", "BEGIN", status=2)[1], "-c")
+    alone = subprocess.run([DTRACE, "-n", "BEGIN"], capture_output=True, text=True, timeout=120, check=False)
+    check_match(r"/dev/dtrace \(the host's dtrace needs -r FILE or -T LINE\): No such file",
+                alone.stderr, "neither -r nor -T")
     check_match(r"/nosuch: No such file or directory", dtrace("/nosuch", "-l", status=1)[1], "no file")
     empty = scratch_file("")
     for text in (b"", b"no trace\n", b"\0" * 5000):

@@ -539,7 +539,8 @@ consume(const void *image, struct source *sources, const char *output, bool leav
 	uint64_t no_matches;
 
 	if (!open_device())
-		err(1, "failed to initialize dtrace: " DEVICE);
+		err(1, "failed to initialize dtrace: " DEVICE "%s",
+		    recorded_open != NULL ? " (the host's dtrace needs -r FILE or -T LINE)" : "");
 	print_out = stdout;
 	if (output != NULL && recorded != NULL && is_same_file(output, recorded))
 		errx(2, "-o %s: it is an input: expected another file", output);
