@@ -2,8 +2,8 @@
  * kdb_sysctl.c - sysctls at the debugger's prompt.
  *
  * Code cannot take the sysctl mutex or patch text while the machine is stopped. So a plain variable
- * is written at once. A setting that needs a function to be called is queued, and a thread makes it
- * when the machine runs again.
+ * is written at once. A setting that needs a function to be called is queued. When the machine runs
+ * again, the flush thread starts a thread that makes it: a setting may wait for the flush thread.
  *
  * Locking: `pending` is a ring. The debugger fills it while the machine is stopped; one thread
  * empties it. The debugger may stop that thread at any instruction: an entry stays in the ring
@@ -14,6 +14,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
+#include "kernel/sched/thread.h"
 #include "kernel/sysctl/registry.h"
 #include "kernel/sysctl/value.h"
 #include "kernel/trace/flush.h"
@@ -27,16 +28,23 @@ struct kdb_setting {
 
 static struct kdb_setting pending[PENDING_MAX];
 static unsigned pending_put, pending_taken; /* atomic; totals since the boot */
+static bool making;                         /* atomic: the thread is there */
 
-/* The flush thread calls it when the machine runs again. */
+static bool
+kdb_is_pending(void)
+{
+	return __atomic_load_n(&pending_put, __ATOMIC_ACQUIRE) !=
+	       __atomic_load_n(&pending_taken, __ATOMIC_RELAXED);
+}
+
 static void
-kdb_apply_deferred(void)
+kdb_make_settings(void *arg)
 {
 	struct kdb_setting one;
 	char err[160];
 	int error;
 
-	while (__atomic_load_n(&pending_put, __ATOMIC_ACQUIRE) != pending_taken) {
+	while (kdb_is_pending()) {
 		one = pending[pending_taken % PENDING_MAX];
 		__atomic_store_n(&pending_taken, pending_taken + 1, __ATOMIC_RELEASE);
 		err[0] = '\0';
@@ -45,7 +53,23 @@ kdb_apply_deferred(void)
 			pr_warn("debugger: %s=%s: %s (error %d)\n", one.s->name, one.value, err,
 				-error);
 	}
+	__atomic_store_n(&making, false, __ATOMIC_RELEASE);
+	flush_kick(); /* the debugger may have queued one since the look */
 }
+
+/* The flush thread calls it when the machine runs again. */
+static void
+kdb_start_settings(void)
+{
+	if (!kdb_is_pending() || __atomic_exchange_n(&making, true, __ATOMIC_ACQUIRE))
+		return;
+	if (thread_create("kdbset", PRIO_KERN, kdb_make_settings, NULL) != NULL)
+		return;
+	__atomic_store_n(&making, false, __ATOMIC_RELEASE);
+	flush_kick(); /* at the next tick there may be memory */
+}
+
+HOOK(flush_pass, kdb_start_settings);
 
 /*
  * Prints `name: value` like the shell's sysctl: a value of several lines starts on its own line. In
@@ -94,8 +118,6 @@ kdb_sysctl_show(const char *name)
 {
 	kdb_sysctl_print(sysctl_find(name), false, false);
 }
-
-HOOK(flush_pass, kdb_apply_deferred);
 
 static void
 kdb_sysctl_defer(const struct sysctl *s, const char *value)

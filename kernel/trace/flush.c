@@ -14,9 +14,8 @@
  * line still has. Others are in the ring for the next stream, or count as overwritten.
  *
  * Locking: [l] flush.lock, a sleep mutex, taken before ktr's control lock; before it flush.change,
- * by who changes the flush. Whoever holds flush.change may wait for the thread. So the thread only
- * tries to take it, before it makes settings of the debugger. After a panic, and in the debugger,
- * only one CPU runs and no lock is taken.
+ * by who changes the flush. Whoever holds flush.change may wait for the thread, which never takes
+ * it. After a panic, and in the debugger, only one CPU runs and no lock is taken.
  */
 #include "kernel/trace/flush.h"
 
@@ -244,18 +243,6 @@ flush_step(void)
 	return r;
 }
 
-/* The thread itself, which makes what the debugger was asked to (the hooks flush_pass), goes on
- * with the stream until it ends. Lock held. */
-static void
-flush_go_on(void)
-{
-	if (flush_step() != FLUSH_ENDING)
-		return;
-	mutex_unlock(&flush.lock);
-	thread_sleep_ns(SLEEP_TRIES * FINISH_TRY_NS, 0, "ktrline");
-	mutex_lock(&flush.lock);
-}
-
 /* Lets the thread end the stream, and waits for it without the lock, which is held. -EINTR: it ends
  * later. */
 static int
@@ -268,11 +255,7 @@ flush_stop(int flags)
 		if (!flush.end.asked)
 			flush.end = (struct flush_end){.asked = true};
 		flush_kick();
-		if (flush_is_thread())
-			flush_go_on();
-		else
-			error =
-			    cond_wait(&flush.ended, &flush.lock, "ktrend", flags, DEADLINE_NEVER);
+		error = cond_wait(&flush.ended, &flush.lock, "ktrend", flags, DEADLINE_NEVER);
 	}
 	if (was_on && !flush.on)
 		CTR3(KTR_SUBSYS, "ktr flush off: whole %d written %lu failed %lu", flush.end.whole,
@@ -329,24 +312,10 @@ flush_begin(const char *path)
 	return 0;
 }
 
-bool
-flush_try_change(void)
-{
-	return mutex_trylock(&flush.change);
-}
-
-void
-flush_end_change(void)
-{
-	mutex_unlock(&flush.change);
-}
-
-/* Both locks; the thread has flush.change already. */
 static void
 flush_lock(void)
 {
-	if (!flush_is_thread())
-		mutex_lock(&flush.change);
+	mutex_lock(&flush.change);
 	mutex_lock(&flush.lock);
 }
 
@@ -354,8 +323,7 @@ static void
 flush_unlock(void)
 {
 	mutex_unlock(&flush.lock);
-	if (!flush_is_thread())
-		mutex_unlock(&flush.change);
+	mutex_unlock(&flush.change);
 }
 
 int

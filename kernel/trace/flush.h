@@ -21,8 +21,8 @@ void trace_rings_init(unsigned cpus);
 void ktr_trace_init(void);
 /*
  * The flush thread wakes up at the next clock tick. It then runs the hooks flush_pass, in thread
- * context, and looks for events. While somebody changes the flush, or waits for its end, the hooks
- * run later. Any context.
+ * context, and looks for events. A hook must not change the flush, since that waits for this
+ * thread. Any context.
  */
 void flush_kick(void);
 /*

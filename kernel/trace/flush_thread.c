@@ -23,7 +23,6 @@
 
 HOOK_LIST(flush_pass);
 
-static struct thread *flusher;
 static bool sleeping;       /* the thread waits to be woken */
 static bool kick;           /* wake it at the next tick */
 static uint64_t max_events; /* that are written; 0: no end */
@@ -46,12 +45,6 @@ flush_kick(void)
 	__atomic_store_n(&kick, true, __ATOMIC_RELEASE);
 }
 
-bool
-flush_is_thread(void)
-{
-	return curthread() == flusher;
-}
-
 static void
 flush_thread(void *arg)
 {
@@ -62,12 +55,7 @@ flush_thread(void *arg)
 		uint64_t deadline = DEADLINE_NEVER;
 
 		__atomic_store_n(&kick, false, __ATOMIC_RELEASE);
-		if (flush_try_change()) {
-			HOOK_RUN(flush_pass);
-			flush_end_change();
-		} else {
-			flush_kick(); /* whoever has it may wait for this thread: not now */
-		}
+		HOOK_RUN(flush_pass);
 		r = flush_work();
 		if (r == FLUSH_MORE) {
 			busy_ns = FLUSH_WAIT_MIN;
@@ -128,6 +116,5 @@ ktr_trace_init(void)
 	if (t == NULL)
 		panic("ktr: no memory for the flush thread");
 	t->ktr_suppress = true;
-	flusher = t;
 	wake_up_new_task(t);
 }

@@ -71,11 +71,6 @@ uint64_t flush_max(void);
 uint64_t flush_written(void);
 uint64_t flush_failed(void);
 
-/* Is this the flush thread? */
-bool flush_is_thread(void);
-/* Lets the flush thread change the flush. False: somebody does so, and may wait for the thread. */
-bool flush_try_change(void);
-void flush_end_change(void);
 /* Writes a piece of the stream. FLUSH_ENDING: the line is busy, and the stream is to end. The flush
  * thread. */
 enum flush_result { FLUSH_IDLE, FLUSH_MORE, FLUSH_BUSY, FLUSH_ENDING, FLUSH_FAILED };

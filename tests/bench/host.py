@@ -17,7 +17,7 @@ from rows import HOST, ROOT, BenchError, Row
 
 PROGRAMS = ROOT / "build" / "host" / "bench"
 ROUNDS = 501
-DEADLINE_S = 120
+DEADLINE_S = 600
 SESSION = "kestrel-bench"
 # As large as our rings: 4096 entries of 64 bytes, which six integers nearly fill.
 LTTNG_SUBBUFFERS = ("--num-subbuf", "4", "--subbuf-size", "65536")

@@ -14,7 +14,7 @@ from rows import ROOT, BenchError, Row
 sys.path.insert(0, str(ROOT / "tests" / "system"))
 from harness import boot, scratch_file  # noqa: E402
 
-KERNEL = "icount; difference of two loops of 163,840 rounds, 40 turns of the ring"
+KERNEL = "icount; difference of two loops of 4,096 rounds, a turn of the ring, the least of 40"
 HOW = {
     "site_off": f"{KERNEL}: a trace point without parameters that is off",
     "site_off6": f"{KERNEL}: one with six parameters that is off",
@@ -23,8 +23,8 @@ HOW = {
     "ctr3": f"{KERNEL}: the same with three",
     "ctr6": f"{KERNEL}: the same with six, in registers",
     "ctr6_constants": f"{KERNEL}: the same with six, of which the two on the stack are constants",
-    "fbt_entry": "icount; difference of two loops of 163,840 calls of a function with six parameters: with the probe at"
-                 " its entry on, and off",
+    "fbt_entry": "icount; difference of two loops of 4,096 calls of a function with six parameters, the least of 40: with the"
+                 " probe at its entry on, and off",
     "fbt_return": "the same with the probe at its return, which records offset and value",
     "kprobe": "the same with a probe at the instruction after the entry's no-op, which records two registers",
     "hook_fbt": "the same as fbt_entry with a hook that does nothing (ktr/hook.h), instead of the log",

@@ -42,6 +42,24 @@ flush_reset(void)
 	vnode_remove(NULL, FILE_NAME, false);
 }
 
+/* Ends a test whose file has so many whole streams, with so many events in all. */
+static void
+end_with_streams(const char *file, uint64_t streams, uint64_t events)
+{
+	struct ktr_test_stream s;
+
+	ktr_test_read_stream(file, &s);
+	KT_EQ(s.damaged, 0);
+	KT_GE(s.headers, streams);
+	KT_EQ(s.ends, streams);
+	KT_EQ(s.truncated, 0);
+	KT_EQ(s.events, events);
+	ktest_note("%lu bytes for %lu events", s.len, s.events);
+	ktr_test_free_stream(&s);
+	flush_reset();
+	ktr_test_end();
+}
+
 static void
 record_events(unsigned i, void *arg)
 {
@@ -54,7 +72,6 @@ record_events(unsigned i, void *arg)
 
 KTEST(ktr_flush_to_a_file_has_every_event_and_an_end)
 {
-	struct ktr_test_stream s;
 	struct ktr_stats before, after;
 
 	flush_reset();
@@ -72,16 +89,7 @@ KTEST(ktr_flush_to_a_file_has_every_event_and_an_end)
 	KT_EQ(after.overwritten, before.overwritten);
 	KT_EQ(after.resident, 0);
 	ktr_test_accounting();
-	ktr_test_read_stream(FILE_NAME, &s);
-	KT_EQ(s.damaged, 0);
-	KT_GE(s.headers, 1);
-	KT_EQ(s.ends, 1);
-	KT_EQ(s.truncated, 0);
-	KT_EQ(s.events, ncpus * EVENTS);
-	ktest_note("%lu bytes for %lu events", s.len, s.events);
-	ktr_test_free_stream(&s);
-	flush_reset();
-	ktr_test_end();
+	end_with_streams(FILE_NAME, 1, ncpus * EVENTS);
 }
 
 KTEST(ktr_flush_says_what_was_lost)
@@ -110,8 +118,6 @@ KTEST(ktr_flush_says_what_was_lost)
 
 KTEST(ktr_flush_streams_follow_each_other_in_one_file)
 {
-	struct ktr_test_stream s;
-
 	flush_reset();
 	ktr_test_begin(1024);
 	for (unsigned i = 0; i < 3; i++) {
@@ -121,14 +127,7 @@ KTEST(ktr_flush_streams_follow_each_other_in_one_file)
 		ktr_mask_set(0);
 		set("debug.ktr.alq_enable", "0");
 	}
-	ktr_test_read_stream(FILE_NAME, &s);
-	KT_EQ(s.damaged, 0);
-	KT_EQ(s.headers, 3);
-	KT_EQ(s.ends, 3);
-	KT_EQ(s.events, 3);
-	ktr_test_free_stream(&s);
-	flush_reset();
-	ktr_test_end();
+	end_with_streams(FILE_NAME, 3, 3);
 }
 
 static bool
@@ -311,8 +310,6 @@ one_cpu(void)
 
 KTEST(ktr_flush_ends_whole_on_a_line_that_was_not_tried_for_long)
 {
-	struct ktr_test_stream s;
-
 	one_cpu();
 	line_begin(sizeof(test_line.data), SIZE_MAX);
 	test_line.busy = 3; /* one perhaps before the end, and one for each attempt to write it */
@@ -322,14 +319,7 @@ KTEST(ktr_flush_ends_whole_on_a_line_that_was_not_tried_for_long)
 	__atomic_store_n(&test_line.counts, true, __ATOMIC_RELEASE);
 	set("debug.ktr.alq_enable", "0");
 	KT_EQ(test_line.busy, 0);
-	ktr_test_read_stream("/dev/ktest.line", &s);
-	KT_EQ(s.damaged, 0);
-	KT_EQ(s.truncated, 0);
-	KT_EQ(s.ends, 1);
-	KT_EQ(s.events, 700);
-	ktr_test_free_stream(&s);
-	flush_reset();
-	ktr_test_end();
+	end_with_streams("/dev/ktest.line", 1, 700);
 }
 
 static void
@@ -347,9 +337,9 @@ line_was_tried(void *arg)
 
 /*
  * Another thread ends the flush by `end`, on a line that is busy for so many tries. Waits until
- * some of these were made. Returns what `busy` was to come down to.
+ * some of these were made.
  */
-static unsigned
+static void
 end_on_busy_line(unsigned busy, unsigned some, void (*end)(unsigned, void *))
 {
 	unsigned few = busy - some;
@@ -360,13 +350,11 @@ end_on_busy_line(unsigned busy, unsigned some, void (*end)(unsigned, void *))
 	record_lines();
 	ktest_start(1, false, end, NULL);
 	KT_ASSERT(ktest_wait(line_was_tried, &few));
-	return few;
 }
 
 /* The line takes nothing until another sysctl has been set, and two have been read. */
 KTEST(ktr_flush_that_waits_for_its_end_keeps_nobody_from_others)
 {
-	struct ktr_test_stream s;
 	char text[32];
 	struct sbuf out;
 
@@ -380,48 +368,33 @@ KTEST(ktr_flush_that_waits_for_its_end_keeps_nobody_from_others)
 	KT_STR_EQ(text, "/dev/ktest.line");
 	__atomic_store_n(&test_line.busy, 0, __ATOMIC_RELEASE);
 	ktest_join();
-	ktr_test_read_stream("/dev/ktest.line", &s);
-	KT_EQ(s.truncated, 0);
-	KT_EQ(s.ends, 1);
-	KT_EQ(s.events, 700);
-	ktr_test_free_stream(&s);
-	flush_reset();
-	ktr_test_end();
+	end_with_streams("/dev/ktest.line", 1, 700);
 }
 
-static bool asked_thread; /* atomic; the flush thread is to switch the flush off */
+static unsigned passes; /* atomic: since the end of a stream was asked for */
 
 static void
-thread_ends_flush(void)
+count_pass(void)
 {
-	if (!__atomic_load_n(&asked_thread, __ATOMIC_ACQUIRE))
-		return;
-	set("debug.ktr.alq_enable", "0");
-	__atomic_store_n(&asked_thread, false, __ATOMIC_RELEASE);
+	if (__atomic_load_n(&test_line.counts, __ATOMIC_ACQUIRE) && flush_enabled())
+		__atomic_add_fetch(&passes, 1, __ATOMIC_RELAXED);
 }
 
-HOOK(flush_pass, thread_ends_flush);
+HOOK(flush_pass, count_pass);
 
 static bool
-thread_ended_flush(void *arg)
+hooks_ran(void *arg)
 {
-	return !__atomic_load_n(&asked_thread, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&passes, __ATOMIC_RELAXED) >= 20;
 }
 
-/* The flush thread goes on for whoever waits for it, though it was asked to change the flush. */
-KTEST(ktr_flush_thread_waits_for_nobody_who_waits_for_it)
+KTEST(ktr_flush_runs_its_hooks_while_somebody_waits_for_a_streams_end)
 {
-	unsigned few;
-
-	few = end_on_busy_line(1000000, 50, end_flush);
-	__atomic_store_n(&asked_thread, true, __ATOMIC_RELEASE);
-	flush_kick();
-	few -= 50;
-	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	__atomic_store_n(&passes, 0, __ATOMIC_RELAXED);
+	end_on_busy_line(1000000, 50, end_flush);
+	KT_ASSERT(ktest_wait(hooks_ran, NULL));
 	__atomic_store_n(&test_line.busy, 0, __ATOMIC_RELEASE);
 	ktest_join();
-	KT_ASSERT(ktest_wait(thread_ended_flush, NULL));
-	KT_ASSERT(!flush_enabled());
 	flush_reset();
 	ktr_test_end();
 }
