@@ -12,6 +12,11 @@
 #define CLOCK_MONOTONIC_COARSE   6
 #define CLOCK_BOOTTIME           7
 
+/* CPU clocks of others: ~number << 3, and these. */
+#define CPUCLOCK_MASK      3
+#define CPUCLOCK_SCHED     2
+#define CPUCLOCK_PERTHREAD 4 /* of a thread */
+
 #define TIMER_ABSTIME 1
 
 /* tv_nsec of utimensat(): the time now; leave the time alone. */

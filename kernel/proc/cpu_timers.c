@@ -1,17 +1,20 @@
 /*
- * cpu_timers.c - timers of a process's time on a CPU: ITIMER_VIRTUAL, ITIMER_PROF, RLIMIT_CPU.
+ * cpu_timers.c - timers of a process's time on a CPU: ITIMER_VIRTUAL, ITIMER_PROF, RLIMIT_CPU; and
+ * the tick that looks at all timers of such a time (cpu_clock.c has others).
  *
  * At each clock tick of a thread it is looked whether its process has used that much. So these
  * timers are as exact as ticks are, as on Linux. A tick looks at no other thread: a process may
  * have many.
  *
- * Locking: proc_lock, which a tick takes only if something is due.
+ * Locking: proc_lock, which a tick takes only if something is due, or the process has a timer by
+ * the clock of one of its threads.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
+#include "kernel/proc/cpu_clock.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/sched/thread.h"
@@ -24,7 +27,8 @@ void
 cpu_timers_update(struct proc *p)
 {
 	const struct rlimit *limit = &p->limits[RLIMIT_CPU];
-	bool timed = limit->rlim_cur != RLIM_INFINITY || limit->rlim_max != RLIM_INFINITY;
+	bool timed = limit->rlim_cur != RLIM_INFINITY || limit->rlim_max != RLIM_INFINITY ||
+		     p->cpu_alarm_ns != UINT64_MAX;
 
 	for (unsigned i = 0; i < CPU_TIMERS; i++)
 		timed |= p->cpu_timers[i].deadline_ns != 0;
@@ -106,7 +110,8 @@ cpu_timers_are_due(const struct proc *p, struct usage u)
 	const struct rlimit *limit = &p->limits[RLIMIT_CPU];
 	uint64_t seconds = (u.user_ns + u.system_ns) / NS_PER_S;
 	bool due = seconds >= __atomic_load_n(&limit->rlim_cur, __ATOMIC_RELAXED) ||
-		   seconds >= __atomic_load_n(&limit->rlim_max, __ATOMIC_RELAXED);
+		   seconds >= __atomic_load_n(&limit->rlim_max, __ATOMIC_RELAXED) ||
+		   cpu_alarms_are_due(p, u.user_ns + u.system_ns);
 
 	for (unsigned i = 0; i < CPU_TIMERS; i++) {
 		uint64_t ns = __atomic_load_n(&p->cpu_timers[i].deadline_ns, __ATOMIC_RELAXED);
@@ -142,7 +147,7 @@ cpu_timers_tick(void)
 		proc_signal_locked(p, signals[i]);
 	}
 	check_cpu_limit(p, u.user_ns + u.system_ns);
-	cpu_timers_update(p);
+	cpu_alarms_tick(p, u.user_ns + u.system_ns);
 	spin_unlock(&proc_lock);
 }
 HOOK(clock_tick, cpu_timers_tick);

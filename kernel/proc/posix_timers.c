@@ -9,6 +9,7 @@
 #include "kernel/abi/time.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
+#include "kernel/proc/cpu_clock.h"
 #include "kernel/proc/itimer.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -26,6 +27,8 @@
 
 struct posix_timer {
 	struct real_itimer real;
+	struct cpu_alarm cpu; /* [p] instead, of a CPU clock */
+	bool by_cpu;
 	struct list link; /* [p] in proc.timers */
 	struct proc *proc;
 	struct uidinfo *ui; /* to whom it is counted */
@@ -40,39 +43,58 @@ struct posix_timer {
 
 static struct mutex timer_mutex = MUTEX_INIT("timers");
 
-/* Sends the signal of a timer to p or its thread l. proc_lock held. */
-static void
-posix_timer_send(struct proc *p, struct lwp *l, struct itimer *t, const struct siginfo *info,
-		 struct sigqueue *own)
+/* Sends the signal of a timer to p or its thread l. False: it is ignored, so nobody will take it.
+ * proc_lock held. */
+static bool
+posix_timer_send(struct proc *p, struct lwp *l, const struct siginfo *info, struct sigqueue *own)
 {
 	proc_signal_send(p, l, info, own);
-	if (!((l != NULL ? l->pending.set : p->pending.set) & BIT(info->si_signo)))
-		itimer_take(t, PAUSE_NS); /* it is ignored, so nobody will take it */
+	return (l != NULL ? l->pending.set : p->pending.set) & BIT(info->si_signo);
 }
 
-static void
-posix_timer_expired(struct itimer *it)
+/* Takes what has expired, and returns how many times it was. proc_lock held. */
+static uint64_t
+posix_timer_take(struct posix_timer *t, uint64_t pause_ns)
 {
-	struct posix_timer *t = container_of(it, struct posix_timer, real.timer);
+	return t->by_cpu ? cpu_alarm_take(&t->cpu) : itimer_take(&t->real.timer, pause_ns);
+}
+
+/* proc_lock held */
+static void
+posix_timer_tell(struct posix_timer *t)
+{
 	struct siginfo info = {t->sig, .si_code = SI_TIMER, .si_tid = t->id, .si_overrun = 0,
 			       .si_value = t->value};
 	struct lwp *to = NULL;
 
 	if (t->sig == 0)
 		return;
-	spin_lock(&proc_lock);
 	for_each_lwp(l, t->proc) if (l->thread->tid == t->tid) to = l;
-	if (to != NULL || t->tid == 0)
-		posix_timer_send(t->proc, to, it, &info, t->queued);
+	if ((to != NULL || t->tid == 0) && !posix_timer_send(t->proc, to, &info, t->queued))
+		posix_timer_take(t, PAUSE_NS);
+}
+
+static void
+posix_timer_expired(struct itimer *it)
+{
+	spin_lock(&proc_lock);
+	posix_timer_tell(container_of(it, struct posix_timer, real.timer));
 	spin_unlock(&proc_lock);
+}
+
+static void
+posix_timer_ticked(struct cpu_alarm *a)
+{
+	posix_timer_tell(container_of(a, struct posix_timer, cpu));
 }
 
 void
 proc_alarm(struct itimer *t)
 {
 	spin_lock(&proc_lock);
-	posix_timer_send(container_of(t, struct proc, alarm), NULL, t,
-			 &(struct siginfo){SIGALRM, .si_code = SI_KERNEL}, NULL);
+	if (!posix_timer_send(container_of(t, struct proc, alarm), NULL,
+			      &(struct siginfo){SIGALRM, .si_code = SI_KERNEL}, NULL))
+		itimer_take(t, PAUSE_NS);
 	spin_unlock(&proc_lock);
 }
 
@@ -86,7 +108,7 @@ proc_timers_take(struct proc *p, struct siginfo *info, bool kept, bool dropped)
 	if (!kept || info->si_code != SI_TIMER) /* a program may say so, too */
 		return;
 	list_for_each_entry (struct posix_timer, t, &p->timers, link) {
-		uint64_t n = info->si_tid == t->id ? itimer_take(&t->real.timer, pause_ns) : 0;
+		uint64_t n = info->si_tid == t->id ? posix_timer_take(t, pause_ns) : 0;
 
 		if (n > 0) {
 			t->overrun = n - 1 < INT32_MAX ? (uint32_t)(n - 1) : INT32_MAX;
@@ -110,6 +132,7 @@ posix_timer_destroy(struct posix_timer *t)
 {
 	real_itimer_set(&t->real, ITIMER_STOP);
 	spin_lock(&proc_lock);
+	cpu_alarm_set(&t->cpu, false, 0, 0);
 	list_remove(&t->link);
 	sigqueue_free(t->queued);
 	spin_unlock(&proc_lock);
@@ -174,7 +197,8 @@ sys_timer_create(const uint64_t a[6])
 	struct uidinfo *ui = curproc()->ui;
 	int error;
 
-	if (!clock_has_timers(new.clock))
+	new.by_cpu = cpu_clock_own(new.clock, &new.cpu.tid);
+	if (!new.by_cpu && !clock_has_timers(new.clock))
 		return new.clock <= CLOCK_BOOTTIME ? -EOPNOTSUPP : -EINVAL;
 	error = posix_timer_take_event(a[1], &new);
 	if (error != 0)
@@ -198,6 +222,9 @@ sys_timer_create(const uint64_t a[6])
 	if (a[1] == 0)
 		t->value = (uint64_t)t->id;
 	real_itimer_init(&t->real, posix_timer_expired, NULL);
+	t->cpu.proc = t->proc;
+	t->cpu.fn = posix_timer_ticked;
+	cpu_alarm_init(&t->cpu);
 	spin_lock(&proc_lock);
 	list_append(&curproc()->timers, &t->link);
 	spin_unlock(&proc_lock);
@@ -210,10 +237,25 @@ sys_timer_create(const uint64_t a[6])
 	return error;
 }
 
+/* timer_mutex held. */
+static struct itimer_left
+posix_timer_set(struct posix_timer *t, bool absolute, struct itimer_when when)
+{
+	struct itimer_left old;
+
+	if (!t->by_cpu)
+		return real_itimer_set(&t->real, when);
+	spin_lock(&proc_lock);
+	old = cpu_alarm_set(&t->cpu, absolute, when.deadline_ns, when.interval_ns);
+	spin_unlock(&proc_lock);
+	return old;
+}
+
 int64_t
 sys_timer_settime(const uint64_t a[6])
 {
 	struct itimer_when when = ITIMER_STOP;
+	bool by_cpu = false, absolute = a[1] & TIMER_ABSTIME;
 	struct itimer_left old;
 	struct posix_timer *t;
 	uint32_t clock;
@@ -223,16 +265,17 @@ sys_timer_settime(const uint64_t a[6])
 	mutex_lock(&timer_mutex);
 	t = posix_timer_find(a[0]);
 	clock = t != NULL ? t->clock : 0;
+	by_cpu = t != NULL && t->by_cpu;
 	mutex_unlock(&timer_mutex);
 	if (t == NULL || a[2] == 0)
 		return -EINVAL;
-	r = take_itimerspec(a[2], clock, a[1] & TIMER_ABSTIME, &when);
+	r = take_itimerspec(a[2], clock, absolute || by_cpu, &when);
 	if (r != 0)
 		return r;
 	mutex_lock(&timer_mutex);
 	t = posix_timer_find(a[0]);
 	if (t != NULL)
-		old = real_itimer_set(&t->real, when);
+		old = posix_timer_set(t, absolute, when);
 	mutex_unlock(&timer_mutex);
 	if (t == NULL)
 		return -EINVAL; /* another thread has deleted it */
@@ -247,8 +290,10 @@ sys_timer_gettime(const uint64_t a[6])
 
 	mutex_lock(&timer_mutex);
 	t = posix_timer_find(a[0]);
+	spin_lock(&proc_lock);
 	if (t != NULL)
-		left = itimer_left(&t->real.timer);
+		left = t->by_cpu ? cpu_alarm_left(&t->cpu) : itimer_left(&t->real.timer);
+	spin_unlock(&proc_lock);
 	mutex_unlock(&timer_mutex);
 	return t != NULL ? give_itimerspec(a[1], &left) : -EINVAL;
 }

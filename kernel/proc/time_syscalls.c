@@ -9,6 +9,7 @@
 #include "kernel/lib/clock.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
+#include "kernel/proc/cpu_clock.h"
 #include "kernel/proc/itimer.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"
@@ -78,20 +79,6 @@ own_usage(void)
 	return t;
 }
 
-/* Up to now, whichever of its threads asks: no clock goes back. */
-static uint64_t
-proc_cpu_ns(void)
-{
-	const struct proc *p = curproc();
-	uint64_t sum;
-
-	spin_lock(&proc_lock);
-	sum = p->threads_usage.user_ns + p->threads_usage.system_ns;
-	for_each_lwp(l, p) sum += sched_runtime_ns(l->thread);
-	spin_unlock(&proc_lock);
-	return sum;
-}
-
 /* The time of a clock. False: there is no such clock. */
 static bool
 read_clock(uint32_t id, uint64_t *ns)
@@ -107,14 +94,8 @@ read_clock(uint32_t id, uint64_t *ns)
 	case CLOCK_BOOTTIME:
 		*ns = clock_ns();
 		return true;
-	case CLOCK_PROCESS_CPUTIME_ID:
-		*ns = proc_cpu_ns();
-		return true;
-	case CLOCK_THREAD_CPUTIME_ID:
-		*ns = thread_cpu_ns();
-		return true;
 	default:
-		return false;
+		return cpu_clock_read(id, ns);
 	}
 }
 
@@ -242,9 +223,10 @@ int64_t
 sys_clock_settime(const uint64_t a[6])
 {
 	struct timespec t;
+	uint64_t now;
 
 	if ((uint32_t)a[0] != CLOCK_REALTIME)
-		return -EINVAL;
+		return (int32_t)a[0] < 0 && cpu_clock_read((uint32_t)a[0], &now) ? -EPERM : -EINVAL;
 	return copy_in(&t, a[1], sizeof(t)) != 0 ? -EFAULT : set_real(&t);
 }
 
@@ -328,10 +310,10 @@ sys_clock_nanosleep(const uint64_t a[6])
 	uint64_t ns, now, again = proc_deadline(DEADLINE_NEVER);
 	int r = take_timespec(a[2], &ns);
 
-	if (a[0] == CLOCK_THREAD_CPUTIME_ID || !read_clock((uint32_t)a[0], &now))
+	if (!read_clock((uint32_t)a[0], &now))
 		return -EINVAL;
-	if (a[0] == CLOCK_PROCESS_CPUTIME_ID || a[0] == CLOCK_MONOTONIC_RAW)
-		return -EOPNOTSUPP;
+	if (!clock_has_timers((uint32_t)a[0]))
+		return cpu_clock_sleep((uint32_t)a[0], again, a[1] & TIMER_ABSTIME, r, ns, a[3]);
 	if (r != 0)
 		return r;
 	if (!(a[1] & TIMER_ABSTIME))

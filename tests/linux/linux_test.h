@@ -60,6 +60,9 @@ int usage_as_executed(void);
 int usage_beside(unsigned n); /* computes with CPU timers, beside n threads that sleep */
 int room_as_executed(void);
 
+/* cputime.c: the same on Linux. */
+void test_cputime(void);
+
 /* clones.c: the same on Linux. */
 void test_clones(void);
 int clones_as_executed(void);

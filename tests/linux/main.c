@@ -134,7 +134,8 @@ static const struct {
 	     {"usage", test_usage},     {"seals", test_seals},
 	     {"stops", test_stops},     {"sysv", test_sysv},
 	     {"clones", test_clones},   {"floods", test_floods},
-	     {"forged", test_forged},   {"stacks", test_stacks}};
+	     {"forged", test_forged},   {"stacks", test_stacks},
+	     {"cputime", test_cputime}};
 
 /* Runs the parts that are named, or all but those that are not for the host. */
 static int

@@ -1,0 +1,270 @@
+/* cputime.c - clocks of the time on a CPU: of others, with timers, and with sleepers. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/linux/linux_test.h"
+
+static volatile sig_atomic_t seen, overruns, value;
+static atomic_bool stop;
+
+static long
+now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	return clock_gettime(clock, &t) == 0 ? t.tv_sec * 1000000000 + t.tv_nsec : -1;
+}
+
+static void
+count_expiry(int sig, siginfo_t *info, void *context)
+{
+	seen++;
+	overruns += info->si_overrun;
+	value = info->si_value.sival_int;
+}
+
+static void catch (int sig)
+{
+	struct sigaction act = {.sa_sigaction = count_expiry, .sa_flags = SA_SIGINFO | SA_RESTART};
+
+	seen = overruns = 0;
+	sigaction(sig, &act, NULL);
+}
+
+static timer_t
+make_timer(clockid_t clock)
+{
+	struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+	timer_t t;
+
+	e.sigev_value.sival_int = 77;
+	return timer_create(clock, &e, &t) == 0 ? t : (timer_t)-1;
+}
+
+static void *
+computes(void *arg)
+{
+	sigset_t all;
+
+	sigfillset(&all); /* the other thread gets them */
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	while (!atomic_load(&stop))
+		continue;
+	return NULL;
+}
+
+/* A timer by that clock sends signals while the program computes, and none while it sleeps. */
+static int
+timer_counts(void *arg)
+{
+	const clockid_t clock = *(const clockid_t *)arg;
+	const struct itimerspec often = {{0, MS}, {0, MS}}, far = {{0, 0}, {1000, 0}}, off = {0};
+	const struct timespec nap = {0, 50 * MS};
+	struct itimerspec left;
+	timer_t t = make_timer(clock);
+	long begin = now_ns(clock), used;
+
+	catch (SIGUSR1);
+	if (t == (timer_t)-1 || timer_settime(t, 0, &often, NULL) != 0)
+		return 1;
+	while (seen < 3)
+		continue;
+	if (timer_settime(t, 0, &off, &left) != 0 || left.it_interval.tv_nsec != MS)
+		return 2;
+	used = now_ns(clock) - begin;
+	if (value != 77 || seen + overruns > used / MS)
+		return 3;
+	begin = now_ns(clock);
+	if (timer_settime(t, 0, &far, NULL) != 0 || nanosleep(&nap, NULL) != 0 ||
+	    timer_gettime(t, &left) != 0)
+		return 4;
+	used = 1000000000000 - left.it_value.tv_sec * 1000000000 - left.it_value.tv_nsec;
+	if (used > now_ns(clock) - begin || left.it_value.tv_sec > 1000)
+		return 5;
+	/* A time that is over; nobody takes the signal of a timer that is deleted. */
+	seen = 0;
+	left = (struct itimerspec){{0, 0}, {0, 1}};
+	if (timer_settime(t, TIMER_ABSTIME, &left, NULL) != 0)
+		return 6;
+	while (seen == 0)
+		continue;
+	return timer_gettime(t, &left) != 0 || left.it_value.tv_sec != 0 ||
+	       left.it_value.tv_nsec != 0 || timer_delete(t) != 0;
+}
+
+/* What is ignored does not stop a timer: its later signals come. */
+static int
+ignored_timer_goes_on(void *arg)
+{
+	const struct itimerspec often = {{0, MS}, {0, MS}};
+	timer_t t = make_timer(CLOCK_PROCESS_CPUTIME_ID);
+	long begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+	signal(SIGUSR1, SIG_IGN);
+	if (t == (timer_t)-1 || timer_settime(t, 0, &often, NULL) != 0)
+		return 1;
+	while (now_ns(CLOCK_PROCESS_CPUTIME_ID) < begin + 50 * MS)
+		continue;
+	catch (SIGUSR1);
+	while (seen < 2)
+		continue;
+	return 0;
+}
+
+/* A timer by a thread's clock does not count the time of others. */
+static int
+threads_count_apart(void *arg)
+{
+	const struct itimerspec soon = {{0, 0}, {0, 20 * MS}};
+	const struct timespec nap = {0, 5 * MS};
+	pthread_t thread;
+	clockid_t clock;
+	timer_t own = make_timer(CLOCK_THREAD_CPUTIME_ID), its;
+	long begin;
+
+	catch (SIGUSR1);
+	if (pthread_create(&thread, NULL, computes, NULL) != 0 ||
+	    pthread_getcpuclockid(thread, &clock) != 0 || own == (timer_t)-1)
+		return 1;
+	begin = now_ns(clock);
+	if (timer_settime(own, 0, &soon, NULL) != 0)
+		return 2;
+	while (now_ns(clock) < begin + 100 * MS)
+		nanosleep(&nap, NULL);
+	if (seen != 0 && now_ns(CLOCK_THREAD_CPUTIME_ID) < 20 * MS)
+		return 3;
+	timer_delete(own);
+	seen = 0;
+	its = make_timer(clock);
+	if (its == (timer_t)-1 || timer_settime(its, 0, &soon, NULL) != 0)
+		return 4;
+	while (seen == 0)
+		nanosleep(&nap, NULL);
+	atomic_store(&stop, true);
+	return pthread_join(thread, NULL) != 0;
+}
+
+/* Raw: the C library refuses some clocks itself. */
+static long
+sleep_by(clockid_t clock, int flags, struct timespec *t, struct timespec *rest)
+{
+	return syscall(SYS_clock_nanosleep, clock, flags, t, rest);
+}
+
+static int
+sleeps_while_another_computes(void *arg)
+{
+	struct timespec span = {0, 30 * MS}, now = {0, 1}, bad = {0, -1}, far = {1000, 0}, rest;
+	struct itimerspec soon = {{0, 0}, {0, 20 * MS}};
+	clockid_t own;
+	pthread_t thread;
+	long begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	timer_t t;
+
+	pthread_getcpuclockid(pthread_self(), &own);
+	if (pthread_create(&thread, NULL, computes, NULL) != 0 ||
+	    sleep_by(CLOCK_PROCESS_CPUTIME_ID, 0, &span, NULL) != 0)
+		return 1;
+	if (now_ns(CLOCK_PROCESS_CPUTIME_ID) < begin + 30 * MS)
+		return 2;
+	begin = now_ns(CLOCK_PROCESS_CPUTIME_ID) + 40 * MS;
+	span = (struct timespec){begin / 1000000000, begin % 1000000000};
+	if (sleep_by(CLOCK_PROCESS_CPUTIME_ID, TIMER_ABSTIME, &span, NULL) != 0 ||
+	    now_ns(CLOCK_PROCESS_CPUTIME_ID) < begin)
+		return 3;
+	if (sleep_by(CLOCK_PROCESS_CPUTIME_ID, TIMER_ABSTIME, &now, NULL) != 0 ||
+	    !FAILS(sleep_by(CLOCK_PROCESS_CPUTIME_ID, 0, &bad, NULL), EINVAL) ||
+	    !FAILS(sleep_by(CLOCK_THREAD_CPUTIME_ID, 0, &far, NULL), EOPNOTSUPP) ||
+	    !FAILS(sleep_by(own, 0, &far, NULL), EINVAL) ||
+	    !FAILS(sleep_by(CLOCK_REALTIME_COARSE, 0, &far, NULL), EOPNOTSUPP))
+		return 4;
+	/* A handler ends the sleep, and what is left is told. */
+	catch (SIGUSR1);
+	t = make_timer(CLOCK_PROCESS_CPUTIME_ID);
+	if (timer_settime(t, 0, &soon, NULL) != 0 ||
+	    !FAILS(sleep_by(CLOCK_PROCESS_CPUTIME_ID, 0, &far, &rest), EINTR) || seen != 1 ||
+	    rest.tv_sec < 900 || rest.tv_sec >= 1000)
+		return 5;
+	atomic_store(&stop, true);
+	return pthread_join(thread, NULL) != 0;
+}
+
+/* A stop does not make such a sleep longer: SIGCONT continues it. */
+static int
+a_stop_continues(void *arg)
+{
+	long *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct timespec span = {0, 60 * MS}, nap = {0, 2 * MS};
+	clockid_t clock;
+	pthread_t thread;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pthread_create(&thread, NULL, computes, NULL);
+		shared[0] = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+		sleep_by(CLOCK_PROCESS_CPUTIME_ID, 0, &span, NULL);
+		shared[1] = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+		_exit(0);
+	}
+	if (clock_getcpuclockid(pid, &clock) != 0)
+		return 1;
+	while (now_ns(clock) < 40 * MS)
+		nanosleep(&nap, NULL);
+	kill(pid, SIGSTOP);
+	waitpid(pid, &status, WUNTRACED);
+	kill(pid, SIGCONT);
+	if (waitpid(pid, &status, 0) != pid || status != 0)
+		return 2;
+	/* Begun again, it would end 100 ms after its beginning at the earliest. */
+	return shared[1] - shared[0] < 60 * MS || shared[1] - shared[0] >= 95 * MS ? 3 : 0;
+}
+
+static int
+clocks_of_others(void *arg)
+{
+	struct timespec nap = {0, 2 * MS}, t;
+	clockid_t clock, gone;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		computes(NULL);
+	if (clock_getcpuclockid(pid, &clock) != 0)
+		return 1;
+	while (now_ns(clock) < 20 * MS)
+		nanosleep(&nap, NULL);
+	if (clock_getres(clock, &t) != 0 || t.tv_sec != 0 ||
+	    !FAILS(clock_settime(clock, &t), EPERM))
+		return 2;
+	kill(pid, SIGKILL);
+	if (waitpid(pid, &status, 0) != pid)
+		return 3;
+	if (now_ns(clock) != -1 || errno != EINVAL || clock_getcpuclockid(pid, &gone) != ESRCH)
+		return 4;
+	return clock_getcpuclockid(getppid(), &clock) != 0 || now_ns(clock) <= 0;
+}
+
+void
+test_cputime(void)
+{
+	result(in_child(timer_counts, &(clockid_t){CLOCK_PROCESS_CPUTIME_ID}) == 0,
+	       "timers by a process's CPU clock");
+	result(in_child(timer_counts, &(clockid_t){CLOCK_THREAD_CPUTIME_ID}) == 0,
+	       "timers by a thread's CPU clock");
+	result(in_child(ignored_timer_goes_on, NULL) == 0, "one whose signal is ignored goes on");
+	result(in_child(threads_count_apart, NULL) == 0,
+	       "a thread's clock counts that thread alone");
+	result(in_child(sleeps_while_another_computes, NULL) == 0,
+	       "clock_nanosleep by a CPU clock");
+	result(in_child(a_stop_continues, NULL) == 0, "and after a stop");
+	result(in_child(clocks_of_others, NULL) == 0, "CPU clocks of other processes");
+}
