@@ -27,24 +27,36 @@ KTR_EXAMPLE_CC = riscv64-unknown-elf-gcc -std=gnu11 -O2 -g -ffreestanding -nostd
 
 ktr-example: $(KTR_EXAMPLES) ## build ktr/examples: the log in a bare-metal riscv64 program
 
-# HARTS PATCH, then the sources
+define KTR_EXAMPLE_COMPILE
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$Q$(KTR_EXAMPLE_CC) $(addprefix -D,$(join HARTS= KTR_PORT_PATCH=,$(subst -, ,$*))) -c $< -o $@
+endef
+
+# HARTS PATCH, then the sources and objects
 KTR_EXAMPLE_LINK = $Q$(KTR_EXAMPLE_CC) -DHARTS=$(1) -DKTR_PORT_PATCH=$(2) -nostdlib -static -T $(KTR_EXAMPLE)/kernel.ld \
 	-Wl,--defsym=HARTS=$(1) -Wl,--no-warn-rwx-segments -o $@ $(3)
 
-build/ktr/riscv64-virt-%: build/ktr/ktr.c $(wildcard $(KTR_EXAMPLE)/*)
+# The log and D, of the same HARTS-PATCH, are the same in all programs.
+build/ktr/riscv64-%/ktr.o: build/ktr/ktr.c $(KTR_EXAMPLE)/ktr_port.h
+	$(KTR_EXAMPLE_COMPILE)
+build/ktr/riscv64-%/dif.o: build/ktr/dif.c build/ktr/ktr.c $(KTR_EXAMPLE)/ktr_port.h
+	$(KTR_EXAMPLE_COMPILE)
+
+build/ktr/riscv64-virt-%: build/ktr/riscv64-%/ktr.o $(wildcard $(KTR_EXAMPLE)/*)
 	$(call say,LINK)
-	$(call KTR_EXAMPLE_LINK,$(word 1,$(subst -, ,$*)),$(word 2,$(subst -, ,$*)),$(filter %.c %.S,$^))
+	$(call KTR_EXAMPLE_LINK,$(word 1,$(subst -, ,$*)),$(word 2,$(subst -, ,$*)),$(filter %.c %.S %.o,$^))
 
 # The same for dtrace: riscv64-dif-HARTS-PATCH.
-build/ktr/riscv64-dif-%: build/ktr/ktr.c build/ktr/dif.c $(wildcard $(KTR_EXAMPLE)/*)
+build/ktr/riscv64-dif-%: build/ktr/riscv64-%/ktr.o build/ktr/riscv64-%/dif.o $(wildcard $(KTR_EXAMPLE)/*)
 	$(call say,LINK)
-	$(call KTR_EXAMPLE_LINK,$(word 1,$(subst -, ,$*)),$(word 2,$(subst -, ,$*)),-DTRACED $(filter %.c %.S,$^))
+	$(call KTR_EXAMPLE_LINK,$(word 1,$(subst -, ,$*)),$(word 2,$(subst -, ,$*)),-DTRACED $(filter %.c %.S %.o,$^))
 
 # In place of the example's main.c: what a record costs, and a firing of a program.
 build/ktr/riscv64-bench.dif: build/host/dtrace
 	$(call say,GEN)
 	$Qbuild/host/dtrace -A -o $@ -x nolibs -x bufsize=4k -x aggsize=4k -x dynvarsize=0 -x nspec=0 -n 'ktr::rounds: { @ = count(); }' 2>/dev/null
 
-build/ktr/riscv64-bench: build/ktr/ktr.c build/ktr/dif.c build/ktr/riscv64-bench.dif tests/bench/riscv64.c $(wildcard $(KTR_EXAMPLE)/*)
+build/ktr/riscv64-bench: build/ktr/riscv64-1-1/ktr.o build/ktr/riscv64-1-1/dif.o build/ktr/riscv64-bench.dif tests/bench/riscv64.c $(wildcard $(KTR_EXAMPLE)/*)
 	$(call say,LINK)
-	$(call KTR_EXAMPLE_LINK,1,1,-DBENCH_IMAGE='"build/ktr/riscv64-bench.dif"' $(filter-out %/main.c,$(filter %.c %.S,$^)))
+	$(call KTR_EXAMPLE_LINK,1,1,-DBENCH_IMAGE='"build/ktr/riscv64-bench.dif"' $(filter-out %/main.c,$(filter %.c %.S %.o,$^)))

@@ -1,17 +1,19 @@
 /*
  * traced.c - a process as a kernel that dtrace traces, over the port of ktr/README.md and dif.c:
- * its threads are CPUs. It takes the bytes of a socket, whose path is its argument, one connection
- * after the other. While the probe app:::begin is on, two threads make system calls, as their trace
- * points say; then app:::done fires; so again while app:::again is on.
+ * its threads are CPUs. It takes the bytes of a socket, whose path is its last argument, one
+ * connection after the other. With a number before it there is no timer, and the clock of all
+ * threads but the first is ahead by so many seconds. While the probe app:::begin is on, two threads
+ * make system calls, as their trace points say; then app:::done fires; so again while app:::again
+ * is on.
  */
 #include <dif.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define THREADS 2u
@@ -32,8 +34,8 @@ SDT_PROBE_DEFINE2(app, , , sent, sent, "struct request *", "char *");
 SDT_PROBE_DEFINE0(app, , , done, done);
 SDT_PROBE_DEFINE0(app, , , again, again);
 
-static bool ticks;           /* there is a timer */
-static int line = -1;        /* the connection */
+uint64_t user_ahead;  /* nanoseconds by which other threads' clock is ahead of the first one's */
+static int line = -1; /* the connection */
 static unsigned connections; /* atomic: so far */
 static const struct request requests[] = {{3, 1, "/a"}, {5, 2, "/b"}};
 
@@ -75,13 +77,13 @@ work(void *arg)
 	return NULL;
 }
 
-/* The interrupt of a timer. */
+/* The interrupt of a timer, which comes each millisecond. */
 static void
 tick(void)
 {
-	if (ticks)
+	if (user_ahead == 0)
 		dif_tick((uintptr_t)tick, false);
-	sched_yield();
+	nanosleep(&(const struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
 static void *
@@ -121,9 +123,10 @@ main(int argc, char **argv)
 	static uint8_t bytes[4096];
 	pthread_t thread;
 
-	if (argc != 2)
+	if (argc != 2 && argc != 3)
 		return 2;
-	ticks = strstr(argv[1], "late") == NULL;
+	if (argc == 3)
+		user_ahead = strtoul(argv[1], NULL, 10) * 1000000000u;
 	info.boot_ticks = ktr_port_time();
 	ktr_info_set(&info);
 	ktr_resize(USER_ENTRIES);
@@ -132,7 +135,7 @@ main(int argc, char **argv)
 	for (unsigned cpu = 1; cpu < KTR_PORT_MAXCPU - 1; cpu++)
 		ktr_cpu_init(cpu); /* threads that come later have a ring already */
 	pthread_create(&thread, NULL, boss, NULL);
-	strncpy(at.sun_path, argv[1], sizeof(at.sun_path) - 1);
+	strncpy(at.sun_path, argv[argc - 1], sizeof(at.sun_path) - 1);
 	if (bind(listener, (const struct sockaddr *)&at, sizeof(at)) < 0 || listen(listener, 8) < 0)
 		return 1;
 	while ((line = accept(listener, NULL, NULL)) >= 0) {
