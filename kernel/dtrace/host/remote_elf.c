@@ -31,7 +31,8 @@ static struct {
 
 /* ---- sections ---- */
 
-/* The section after this one (NULL: the first) of which is(h, arg); its data. */
+/* The section after s, or the first one if s is NULL. Sets its header and its data. NULL: the end.
+ */
 static Elf_Scn *
 next_section(Elf_Scn *s, GElf_Shdr *h, Elf_Data **data)
 {
