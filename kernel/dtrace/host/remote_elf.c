@@ -200,8 +200,7 @@ add_symbols(void)
 			if (GELF_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF ||
 			    name == NULL)
 				continue;
-			all = array_grow(all, count, sizeof(*all));
-			all[count++] = (struct named){sym.st_value, name};
+			ARRAY_ADD(all, count, (struct named){sym.st_value, name});
 			names_size += strlen(name) + 1;
 		}
 	if (count == 0)
