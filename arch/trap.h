@@ -39,7 +39,8 @@ static inline void arch_tf_syscall_again(struct arch_trapframe *tf);
 /* The pc is at a system call, which becomes another one. */
 static inline void arch_tf_set_next_call(struct arch_trapframe *tf, uint64_t nr);
 
-/* For the port: defines arch_tf_NAME(), an expression of tf, and arch_tf_set_NAME(), of a place. */
+/* For the port: these define arch_tf_NAME(), whose value is an expression of tf, and
+ * arch_tf_set_NAME(), which stores to a place in tf. */
 #define ARCH_TF_IS(type, name, ...)                                        \
 	static inline type arch_tf_##name(const struct arch_trapframe *tf) \
 	{                                                                  \

@@ -127,7 +127,7 @@ boot_thread(void *arg)
 	ktr_trace_init();
 	if (ksyms_dev_init() < 0)
 		pr_warn("ksyms: /dev/ksyms could not be made\n");
-	/* A file that they name is one of the root that stays. */
+	/* These name files of the final root. One on a disk is mounted later. */
 	if (!vfs_has_root_device())
 		tunable_apply_late();
 	CTR0(KTR_INIT, "boot: kernel is up");

@@ -100,7 +100,7 @@ struct ktr_encoder {
 	uint32_t batch_tid;
 	uint32_t *batch_last;                          /* successor of the last event's site */
 	uint32_t batch_none;                           /* … before there is one */
-	struct ktr_wire_slot slots[KTR_ENCODER_SLOTS]; /* those of the wire that the batch uses */
+	struct ktr_wire_slot slots[KTR_ENCODER_SLOTS]; /* as the batch's reader has them */
 	uint64_t told[2][KTR_ENCODER_TOLD];            /* whose names this batch has; 0: none */
 
 	uint8_t sites[KTR_ENCODER_SITES / 8]; /* bit N: SITE N was sent */

@@ -154,7 +154,7 @@ ring_record(struct ktr_ring *ring, unsigned n, const struct ktr_site *site, uint
 			KTR_PORT_PUT(e->args[4], more.a5);
 		if (n > 5)
 			KTR_PORT_PUT(e->args[5], more.a6);
-		/* The event before its head, and this head before the event after next. */
+		/* Others see the event before its head, and that before the event after next. */
 		__atomic_thread_fence(__ATOMIC_RELEASE);
 		KTR_PORT_STEP(KTR_HOST_PUBLISH);
 		KTR_PORT_PUT(ring->head, head + KTR_ENTRY_BYTES);

@@ -28,7 +28,7 @@ decode_branch(const struct dif_step *i)
 	return constant && i[1].op == DIF_JNE ? DIF_OWN_JNE : i->op;
 }
 
-/* Of the operations of instructions from i on, which have been decoded. */
+/* The operation that instruction i becomes. The next one, i[1], has been decoded already. */
 static uint8_t
 decode_key(const struct dif *d, const struct dif_step *i)
 {

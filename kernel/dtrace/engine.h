@@ -253,10 +253,10 @@ enum dif_own_op {
 	DIF_OWN_DONE,
 	DIF_OWN_FALSE,
 	DIF_OWN_LOG_DONE, /* DIF_LOG and DIF_OWN_DONE */
-	/* Of one that does: keys, or a record; more */
+	/* DIF_RET of a program that changes it: that has keys, or a record; that has more */
 	DIF_OWN_RET_RECORD,
 	DIF_OWN_RET_RESET,
-	DIF_OWN_RET_HELD, /* of one that may have addresses of elements */
+	DIF_OWN_RET_HELD, /* … that may hold addresses of elements */
 	/* For the first two instructions of a clause: a DIF_OWN_BUILTIN, and a DIF_OWN_JNE of
 	 * its result that leads to DIF_OWN_FALSE: + enum dif_builtin */
 	DIF_OWN_IF = 224,

@@ -191,7 +191,7 @@ find_sections(struct dif *d)
 	d->strings = (const void *)(d->image + d->h.strings.offset);
 }
 
-/* Takes bytes of the one block, aligned for any use; first pass: base NULL, it only counts. */
+/* Takes aligned bytes of the block that has all parts. In the first pass, base NULL, it counts. */
 static void *
 load_carve(uint8_t *base, size_t *at, size_t size)
 {

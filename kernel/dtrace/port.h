@@ -36,8 +36,8 @@ bool dif_port_user_store(uint64_t addr, const void *src, size_t n);
 uint64_t dif_port_secret(void);
 uint64_t dif_port_thread(void); /* tells threads apart: the key of their variables */
 /*
- * The value of a built-in variable; strings: an address that a program may read. Those that the
- * firing and the clause have are not asked for: ID, EPID, PC, NARGS, DATA and DATALEN.
+ * The value of a built-in variable; of a string, an address that a program may read. The engine
+ * knows some variables itself, and does not ask for them: ID, EPID, PC, NARGS, DATA and DATALEN.
  */
 uint64_t dif_port_builtin(const struct dif_at *at, const struct ktr_firing *f,
 			  enum dif_builtin what);

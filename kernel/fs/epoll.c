@@ -358,10 +358,10 @@ struct wait {
 	unsigned max;
 };
 
-/* An event for the program, and the item that it is of, as it was. */
+/* An event for the program. */
 struct event {
 	struct epoll_event ev;
-	uint64_t number;
+	uint64_t number; /* its item's number and events when it was taken: the item may change */
 	uint32_t events;
 };
 

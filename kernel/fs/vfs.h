@@ -209,8 +209,8 @@ struct vnode {
 	struct xattr *xattrs;              /* [d] of a file in memory, in order (xattr.c) */
 	uint64_t rdev;                     /* [c] device number, 0 none */
 
-	uint32_t links, dirs; /* [v] its names; directory: those in it of directories */
-	struct list names;    /* [v] those, by their age */
+	uint32_t links, dirs; /* [v] how many names it has; and how many directories are in it */
+	struct list names;    /* [v] its own names, by their age */
 	struct vname *name;   /* [v] the newest one, or NULL; a root that is mounted has the name of
 			       * the directory that it covers */
 	struct vname *gone; /* [v] its last one, removed while it was open (fsnotify_keep_name()) */
@@ -413,7 +413,7 @@ void vnode_remove_name(struct vnode *vn);
 /*
  * As vnode_add(), for the `fill` of a directory, which is called with vfs_lock held and adds the
  * names that the directory lacks. Returns the vnode without a reference. NULL if the directory has
- * the name, or there is no memory, and then it still misses one.
+ * the name already, or there is no memory: then `fill` is called again when somebody looks.
  */
 struct vnode *vnode_fill(struct vnode *dir, const char *name, uint32_t mode,
 			 const struct vnode_ops *ops, void *data);

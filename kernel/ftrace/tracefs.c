@@ -399,7 +399,7 @@ debugfs_make(const struct mount_options *options, int *err)
 	return tracefs_make_root(debugfs_fill, err);
 }
 
-/* Mounts one on a new directory of /sys/kernel, where it can be unmounted, and mounted again. */
+/* Mounts a file system on a new directory of /sys/kernel. Programs may unmount and mount it. */
 static void
 tracefs_mount(struct vnode *kernel, const char *at, const struct vfs_type *type)
 {

@@ -118,9 +118,8 @@ read_exceptions(const char *path)
 			continue;
 		if (why == NULL)
 			errx(1, "%s: %s: expected a reason after the name", path, name);
-		exceptions = array_grow(exceptions, exception_count, sizeof(*exceptions));
-		exceptions[exception_count++] =
-		    (struct exception){strdup(name), strdup(why + strspn(why, " \t"))};
+		ARRAY_ADD(exceptions, exception_count,
+			  (struct exception){strdup(name), strdup(why + strspn(why, " \t"))});
 	}
 	free(line);
 	fclose(f);
@@ -165,8 +164,7 @@ add_function(Dwarf_Die *die, void *arg)
 	if (f.file != NULL && strncmp(f.file, "./", 2) == 0)
 		f.file += 2;
 	dwarf_decl_line(die, &f.line);
-	functions = array_grow(functions, function_count, sizeof(*functions));
-	functions[function_count++] = f;
+	ARRAY_ADD(functions, function_count, f);
 	return DWARF_CB_OK;
 }
 
@@ -214,8 +212,7 @@ by_address(const void *a, const void *b)
 static void
 add_slot(Dwarf_Addr at, size_t function, size_t kind)
 {
-	slots = array_grow(slots, slot_count, sizeof(*slots));
-	slots[slot_count++] = (struct slot){at, function, kind};
+	ARRAY_ADD(slots, slot_count, (struct slot){at, function, kind});
 }
 
 /* The function that an address is in. It is the last one that begins before, unless the address is

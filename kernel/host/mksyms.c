@@ -16,10 +16,6 @@
 #include "kernel/lib/ksyms.h"
 #include "userland/lib/array.h"
 
-#define ADD(array, count, ...)                                     \
-	((array) = array_grow((array), (count), sizeof(*(array))), \
-	 (array)[(count)++] = (__VA_ARGS__))
-
 struct symbol {
 	uint64_t addr;
 	const char *name;
@@ -93,7 +89,7 @@ read_symbols(struct symbol **found)
 
 	for (size_t i = 0; (name = elf_symbol(i, &sym)) != NULL; i++)
 		if (counts(&sym, name))
-			ADD(all, count, (struct symbol){sym.st_value, name, false});
+			ARRAY_ADD(all, count, (struct symbol){sym.st_value, name, false});
 	if (all == NULL)
 		errx(1, "no symbols in the image");
 	qsort(all, count, sizeof(*all), by_address);
@@ -211,7 +207,7 @@ read_unit(Dwarf_Die *unit, struct line **rows, size_t *count)
 			path = normal(source);
 		from = source;
 		struct line row = {addr, path, end ? 0 : (unsigned)number, *count};
-		ADD(*rows, *count, row);
+		ARRAY_ADD(*rows, *count, row);
 	}
 }
 
@@ -315,13 +311,13 @@ read_frames(struct frame **found)
 			continue;
 		memcpy(&start, entry.fde.start, 8);
 		memcpy(&size, entry.fde.start + 8, 8);
-		ADD(rows, count, (struct frame){start + size, {0, 0, 0, 0}, true});
+		ARRAY_ADD(rows, count, (struct frame){start + size, {0, 0, 0, 0}, true});
 		for (Dwarf_Addr from = start, to; from < start + size; from = to) {
 			Dwarf_Frame *frame;
 			if (dwarf_cfi_addrframe(cfi, from, &frame) != 0)
 				errx(1, "%#llx: %s", (unsigned long long)from, dwarf_errmsg(-1));
 			int ra = dwarf_frame_info(frame, NULL, &to, NULL);
-			ADD(rows, count, (struct frame){from, rule_of(frame, ra), false});
+			ARRAY_ADD(rows, count, (struct frame){from, rule_of(frame, ra), false});
 			free(frame);
 		}
 	}
@@ -365,7 +361,7 @@ name_offset(const char *text)
 			return hashed[slot] - 1;
 	hashed[slot] = (uint32_t)names_size + 1;
 	for (size_t i = 0; i < length; i++)
-		ADD(names, names_size, text[i]);
+		ARRAY_ADD(names, names_size, text[i]);
 	return hashed[slot] - 1;
 }
 
@@ -420,7 +416,7 @@ make_tables(const char *output, const char *prefix)
 	for (size_t i = 0; i < own; i++) {
 		const char *other = other_name(symbols[i].name, prefix);
 		if (other != NULL)
-			ADD(symbols, count, (struct symbol){symbols[i].addr, other, true});
+			ARRAY_ADD(symbols, count, (struct symbol){symbols[i].addr, other, true});
 	}
 	qsort(symbols, count, sizeof(*symbols), by_address);
 	if (count > KSYMS_MAX)
@@ -428,7 +424,7 @@ make_tables(const char *output, const char *prefix)
 
 	for (size_t i = 0; i < line_count; i++)
 		if (i == 0 || lines[i - 1].file != lines[i].file)
-			ADD(files, file_count, lines[i].file);
+			ARRAY_ADD(files, file_count, lines[i].file);
 	qsort(files, file_count, sizeof(*files), by_text);
 	size_t kept = 0;
 	for (size_t i = 0; i < file_count; i++)

@@ -33,8 +33,7 @@ read_symbols(void)
 	for (size_t i = 0; (name = elf_symbol(i, &sym)) != NULL; i++) {
 		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC)
 			continue;
-		symbols = array_grow(symbols, symbol_count, sizeof(*symbols));
-		symbols[symbol_count++] = (struct symbol){sym.st_value, name, i};
+		ARRAY_ADD(symbols, symbol_count, (struct symbol){sym.st_value, name, i});
 	}
 	if (symbols == NULL)
 		errx(1, "no functions in the image");

@@ -147,7 +147,7 @@ enum what {
 
 struct ktrace_action {
 	uint8_t what;
-	uint8_t narg; /* of a call; of a return: not 0 if it looks at the arguments */
+	uint8_t narg; /* a call's number of arguments; of a return, not 0 if it needs them */
 	uint16_t code;
 };
 

@@ -12,8 +12,8 @@
 /* What a receive has found, to be told when no lock is held. */
 struct found {
 	bool any;
-	struct ucred cred;          /* of the first message, */
-	struct unix_socket *from;   /* and its sender, with a reference; NULL: nobody asks */
+	struct ucred cred;          /* of the first message's sender */
+	struct unix_socket *from;   /* that sender, with a reference; NULL: nobody asked for it */
 	struct unix_rights *rights; /* NULL: none */
 	struct unix_queue read;     /* messages to be freed */
 	bool has_room;              /* the queue was full before */

@@ -6,7 +6,7 @@
 #include "kernel/proc/proc.h"
 #include "ktr/ktr.h"
 
-#define PART_MAX 32768u /* bytes of a stream that are one message at most */
+#define PART_MAX 32768u /* the most bytes that one message of a stream has */
 
 /* What a send adds to its first message. */
 struct extra {

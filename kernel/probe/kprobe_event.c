@@ -315,7 +315,7 @@ kprobe_remove_marked(void)
 	}
 }
 
-/* An owner that has an event on which would go with the marked ones; NULL: none has. */
+/* The owner of an event that is on, and would go with the marked probes; NULL: there is none. */
 static const char *
 user_of_marked(void)
 {

@@ -224,10 +224,10 @@ bool kplace_prepare(struct place *p);
 void kplace_release(struct place *p);
 /* Counts the returns of a function, and fills in as many places if that is not NULL. */
 unsigned kplace_returns(uintptr_t function, struct place *places);
-/* Makes a uprobe without its site: reads its file, without the control lock. Frees a probe that has
- * none: control lock, unless nobody has seen it. */
+/* Makes a uprobe that has no site yet. It reads the file, so the control lock is not held. */
 int uprobe_make(const struct kdefinition *d, const char *text, struct ktold *t,
 		struct kprobe **made);
+/* Frees a probe without a site. Control lock, unless nobody else knows the probe. */
 void kprobe_free(struct kprobe *k);
 /* Finds the file, and fills in the rest of a uprobe whose offset is known. 0 or -errno. */
 int uprobe_open(struct uprobe *u, const char *path, struct ktold *t);

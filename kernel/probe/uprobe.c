@@ -191,7 +191,7 @@ struct hit {
 	uint8_t insn[ARCH_INSN_MAX];
 };
 
-/* Where the function returns to that begins; 0: unknown. */
+/* At a function's first instruction: the address to which it will return; 0: unknown. */
 static uintptr_t
 returns_to(const struct arch_trapframe *tf)
 {

@@ -32,7 +32,7 @@
 #define LOOKS       64u   /* and that are looked at */
 #define ROBUST_MAX  2048u /* mutexes of a list, which may be a circle */
 
-/* Whose a word is: an object, by its number, and where it is there; or a space, and its address. */
+/* Which word it is: the number of an object, and an offset there; or of a space, and an address. */
 struct word {
 	uint64_t of, at;
 };

@@ -147,7 +147,7 @@ struct proc {
 	bool no_tty;                 /* [t] it has given up the session's terminal */
 	uint32_t uid;                /* [t] effective; written by its own thread, read by anyone */
 	uint32_t ruid, suid;         /* [p] real and saved */
-	uint32_t fsuid, fsgid;       /* [t] as whom it uses files; as uid */
+	uint32_t fsuid, fsgid;       /* [t] for access to files; read by anyone, as uid */
 	uint32_t gid;                /* [p] read by its own thread without it, as are the next */
 	uint32_t rgid, sgid;         /* [p] */
 	unsigned ngroups;            /* [p] how many supplementary groups; */
@@ -283,7 +283,7 @@ struct proc *proc_next(const struct proc *p);
 struct proc *proc_find(uint32_t pid);
 /* The thread with that number, of a process. NULL: there is none. proc_lock held. */
 struct lwp *lwp_find(uint32_t tid);
-/* The process with that number, or the one whose thread has it. NULL. proc_lock held. */
+/* The process that has that number, or a thread of it has. NULL: there is none. proc_lock held. */
 struct proc *proc_find_any(uint32_t tid);
 /* A member of the group. NULL: there is none. proc_lock held. */
 struct proc *proc_find_group(uint32_t pgid);

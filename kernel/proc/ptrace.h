@@ -79,7 +79,7 @@ void ptrace_handler(void);
 void ptrace_event(int event, uint64_t message);
 /* Has executed another program; old_tid: its number before. */
 void ptrace_executed(uint32_t old_tid);
-/* Begins, has done, a system call: if thread.traced. False: the call is not to be made. */
+/* Around a system call, if thread.traced. False: the tracer has the call left out. */
 bool ptrace_call_enter(struct arch_trapframe *tf);
 void ptrace_call_leave(struct arch_trapframe *tf);
 /* Returns to its program, from now on step by step if its tracer wants that. Interrupts off. */

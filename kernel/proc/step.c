@@ -78,7 +78,7 @@ lwp_call_end(struct lwp *l, struct lwp_call *call)
 	kfree(call);
 }
 
-/* Was the call left by a jump? With that stack pointer a function begins. */
+/* Was the call left by a jump? sp is the stack pointer with which another function begins now. */
 static bool
 was_left(const struct lwp *l, const struct lwp_call *c, uintptr_t sp)
 {

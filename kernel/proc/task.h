@@ -55,7 +55,7 @@ uint32_t proc_effective_group(void);
 uint32_t proc_real_user(void);
 /* Has the current process that right, CAP_…? A kernel thread has all. */
 bool capable(unsigned cap);
-/* Which it has; which it would have, were the real user the effective one. */
+/* All rights that it has; and those that it would have as its real user. */
 uint64_t proc_caps(void);
 uint64_t proc_real_caps(void);
 /* Is the current process, or kernel thread, in a group? */

@@ -26,7 +26,7 @@
 /* A process, or one of its threads. */
 struct facts {
 	uint32_t pid, tid, ppid, pgid, sid, uid, ruid, suid, fsuid, gid, rgid, sgid, fsgid, umask;
-	int exit_signal; /* -1: not the first thread, which ends without a signal */
+	int exit_signal; /* to the parent; -1: of a thread that is not the first, none */
 	uint32_t fd_size;
 	uint32_t groups[GROUPS_MAX];
 	unsigned ngroups;

@@ -78,7 +78,7 @@ struct thread {
 			bool ktr_suppress; /* [t] its events are suppressed: it reads them */
 			bool fpu_used;     /* [t] its FPU registers are saved at switches */
 			bool stepped;      /* [t] its program runs step by step */
-			bool silent; /* [t] its calls are, and ktr_suppress, until a silence ends */
+			bool silent;       /* [t] a silence has set ktr_suppress, until it ends */
 		};
 		uint32_t on_switch; /* not 0: a switch from or to it has more to do */
 	};

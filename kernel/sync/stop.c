@@ -26,7 +26,7 @@
 
 struct stop stop = {.owner = STOP_NOBODY};
 
-static uint64_t stop_round; /* atomic; odd: a CPU that gets an NMI stops until it is another */
+static uint64_t stop_round; /* atomic; odd: a CPU that gets an NMI stops until it changes */
 static bool in_hook; /* the owner was in a hook (ktr/hook.h) when it became it; the owner's */
 
 bool

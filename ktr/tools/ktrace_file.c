@@ -95,7 +95,8 @@ ktrace_is(const uint8_t *bytes, size_t n)
 	       memchr(h.ktr_comm, 0, KTR_COMM_SIZE) != NULL && machine_of(h.ktr_machine) != NULL;
 }
 
-/* call: a system call, whose name goes into the format; NULL: none. NULL: no memory. */
+/* The site of that number. If it is of a system call, the call's name goes into its format; else
+ * call is NULL. Returns NULL if there is no memory. */
 static const struct ktr_decode_site *
 site_get(unsigned number, const struct kind *kind, const char *call)
 {

@@ -22,3 +22,8 @@ array_grow(void *array, size_t count, size_t size)
 		err(1, "memory");
 	return array;
 }
+
+/* Adds an element, the last argument, to an array of `count` elements. */
+#define ARRAY_ADD(array, count, ...)                               \
+	((array) = array_grow((array), (count), sizeof(*(array))), \
+	 (array)[(count)++] = (__VA_ARGS__))

@@ -82,9 +82,9 @@ int64_t vport_send(struct vport *p, const void *bytes, size_t len);
  * Returns how many of the last call's bytes may still be sent. Context as for vport_send(). */
 size_t vport_let_go(struct vport *p);
 /*
- * Finds bytes that have come, and sets *bytes to them. Returns how many there are, 0, or -EIO. Call
- * vport_received() with the number of those that were used, at most as many. For who has the port's
- * lock.
+ * Finds bytes that have come, and sets *bytes to them. Returns how many there are, 0, or -EIO. Then
+ * call vport_received() with the number of bytes that were used, at most as many. The caller has
+ * the port's lock for both.
  */
 int64_t vport_peek(struct vport *p, const char **bytes);
 void vport_received(struct vport *p, size_t n);

@@ -1,7 +1,7 @@
 /*
- * port.h - what a kernel may define for the program engine. In one that has it from dif.c there is
- * a weak body of each (default.c), which a function of the same name replaces; Kestrel's own are in
- * place.c.
+ * port.h - functions that a kernel may define for the program engine. A kernel that has the engine
+ * from dif.c finds a weak one of each name there (default.c), and replaces which it likes.
+ * Kestrel's own are in place.c.
  *
  * Programs call these with interrupts off, in any context: no lock, no sleep, no allocation, unless
  * it is said.

@@ -296,8 +296,7 @@ learn(const struct ktr_decode_event *e, const struct kind *k)
 		struct known *self = thread(e->tid);
 		const char *name = e->strings[t->name - 1];
 
-		self->execs = array_grow(self->execs, self->nexecs, sizeof(name));
-		self->execs[self->nexecs++] = need(strdup(name != NULL ? name : NOT_KNOWN));
+		ARRAY_ADD(self->execs, self->nexecs, need(strdup(name != NULL ? name : NOT_KNOWN)));
 	}
 }
 

@@ -31,7 +31,8 @@ static struct {
 
 /* ---- sections ---- */
 
-/* The section after this one (NULL: the first) of which is(h, arg); its data. */
+/* The section after s, or the first one if s is NULL. Sets its header and its data. NULL: the end.
+ */
 static Elf_Scn *
 next_section(Elf_Scn *s, GElf_Shdr *h, Elf_Data **data)
 {
@@ -199,8 +200,7 @@ add_symbols(void)
 			if (GELF_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF ||
 			    name == NULL)
 				continue;
-			all = array_grow(all, count, sizeof(*all));
-			all[count++] = (struct named){sym.st_value, name};
+			ARRAY_ADD(all, count, (struct named){sym.st_value, name});
 			names_size += strlen(name) + 1;
 		}
 	if (count == 0)

@@ -11,7 +11,7 @@
 #include "ktr/ktr.h"
 
 #define LIST_SIZE     4000 /* bytes of a listing at a time */
-#define LIST_TRIES    64   /* replies of which nothing is a name, one after another */
+#define LIST_TRIES    64   /* replies in a row without a name, after which it gives up */
 #define NAMES_FOR_ONE 2    /* when there are many: so many are forgotten for each that is new */
 
 /* Finds a name on the host. The fid, and what it leads to; NULL and *err. */

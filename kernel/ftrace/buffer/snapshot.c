@@ -93,7 +93,7 @@ snapshot_take(struct instance *i, unsigned cpu)
 void
 snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l)
 {
-	bool kept; /* not if another CPU has kept a longer one since it was seen that this counts */
+	bool kept; /* false, too, if another CPU has kept a longer latency meanwhile */
 
 	hook_lock(&i->snapshot_lock);
 	kept = i->snapshot_there && i->snapshot_readers == 0 && latency_counts(l);

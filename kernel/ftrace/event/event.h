@@ -254,7 +254,7 @@ bool kprobe_event_format(const struct ktr_site *site, const char *from, char *fm
 /* How many places an event of a kprobe has: one, its instruction; or two, the function and where
  * it returns to. 0 if it is an event of another kind. Control lock held. */
 unsigned kprobe_event_places(const struct ktr_site *site);
-/* What they are; 0: not known. Control lock held. */
+/* Sets v[] to the addresses of these places; 0: not known. Control lock held. */
 void kprobes_places(const struct ktr_site *site, const struct ktr_entry *e, uint64_t v[2]);
 /* Prints place and arguments of an event of a kprobe. False if it is an event of another kind.
  * Control lock held. */

@@ -113,7 +113,7 @@ hist_enlist(struct hist *h, bool on)
 		list_remove(&h->link);
 }
 
-/* Its triggers, and those of its hidden ones, have changed. */
+/* After a change of its triggers, or of those of its hidden histograms. 0 or -errno. */
 static int
 update_triggers(const struct hist *h)
 {

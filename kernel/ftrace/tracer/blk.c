@@ -85,7 +85,7 @@ kinds_of(const char *rwbs)
 	       (strchr(rwbs, 'M') != NULL ? BIT(META) : 0);
 }
 
-/* The disk with the device, if it is traced; of 0 the first one that is. */
+/* The trace of the disk with that device; dev 0: of any disk. NULL: it is not traced. */
 static const struct blk_trace *
 trace_of(uint64_t dev)
 {

@@ -175,7 +175,7 @@ latency_wake(const uint64_t *args)
 	__atomic_store_n(&waker.tid, args[1], __ATOMIC_RELAXED);
 }
 
-/* It gets the CPU: the three of the thread before, its state, and the three of it. */
+/* It gets the CPU. The arguments: name, number, priority and state of who ran; three of itself. */
 static void
 latency_woke(const struct ktr_firing *f)
 {

@@ -255,7 +255,7 @@ forget_source(struct inet_socket *s)
 	s->dgram.sourced = false;
 }
 
-/* Gives up the port that its user has not chosen: lwIP's list has those pcbs that have one. */
+/* Gives up a port that its user has not chosen. lwIP has a list of all pcbs with a port. */
 static void
 forget_port(struct inet_socket *s)
 {

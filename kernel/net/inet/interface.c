@@ -67,7 +67,7 @@ broadcast_of(const struct netif *netif)
 		   : 0;
 }
 
-/* The answer to a request about one. 0, -ENOTTY. */
+/* Puts an interface's answer to an ioctl into *r. 0, or -ENOTTY: no such request. */
 static int
 interface_get(const struct netif *netif, unsigned request, struct ifreq *r)
 {

@@ -27,7 +27,7 @@ struct lane_part {
 struct lane {
 	struct lane_part *parts;
 	size_t count, room;
-	uint64_t from_ns, to_ns; /* parts follow each other from here to there */
+	uint64_t from_ns, to_ns; /* the parts fill this time without a gap */
 	uint64_t width_ns;       /* of groups; 0: none were made yet */
 };
 

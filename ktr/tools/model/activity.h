@@ -109,7 +109,7 @@ struct activity {
 	const struct ktr_decode_event *event;
 	const struct activity_thread *thread, *other; /* as they are from now on */
 	enum activity_state before;                   /* thread's */
-	bool fresh;    /* STATE: RUNNABLE for the first time, made by other */
+	bool fresh;    /* a STATE: `other` has made the thread, which is RUNNABLE now */
 	bool starts;   /* a SWITCH: the CPU ran nothing before */
 	bool inferred; /* a SWITCH that no event told: an event of another thread shows it */
 	int left;      /* SWITCH: the CPU that ran thread until now, as far as was told; -1: none */

@@ -183,8 +183,7 @@ index_types(struct btf *btf, uint32_t size)
 			return "a name is not among its names";
 		if (btf->count >= MAX_TYPES)
 			return "too many types";
-		btf->start = array_grow(btf->start, btf->count, sizeof(*btf->start));
-		btf->start[btf->count++] = at;
+		ARRAY_ADD(btf->start, btf->count, at);
 		at += need;
 	}
 	return NULL;

@@ -78,7 +78,7 @@ struct member {
 			  * address with its program? */
 	uint8_t bits;    /* of a bit-field; 0: none */
 	uint8_t shift;   /* of a bit-field: its lowest bit in the unit */
-	int64_t value;   /* enumerators; else the room in bytes, if the program declares it */
+	int64_t value;   /* an enumerator's; of a member that the program declares, its bytes */
 };
 
 struct type {

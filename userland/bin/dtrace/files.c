@@ -142,8 +142,7 @@ file_each(const char *path, void (*f)(const char *text, const char *path))
 
 		if (size <= 2 || strcmp(e->d_name + size - 2, ".d") != 0)
 			continue;
-		names = array_grow(names, count, sizeof(*names));
-		names[count++] = dt_format("%s/%s", path, e->d_name);
+		ARRAY_ADD(names, count, dt_format("%s/%s", path, e->d_name));
 	}
 	if (d != NULL)
 		closedir(d);

@@ -62,8 +62,7 @@ read_rows(char *rows, struct function **found)
 
 		(void)number(&row); /* the CPU; a function's rows are together */
 		if (n == 0 || strcmp(functions[n - 1].name, name) != 0) {
-			functions = array_grow(functions, n, sizeof(*functions));
-			functions[n++] = (struct function){.name = name};
+			ARRAY_ADD(functions, n, (struct function){.name = name});
 		}
 		struct function *f = &functions[n - 1];
 

@@ -116,7 +116,7 @@ finish(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* The glob over names of functions: the last part of a SPEC but one, where there is one. */
+/* The glob over functions in a SPEC: the part before its last colon; "*" if that is empty. */
 static char *
 function_glob(const char *function)
 {

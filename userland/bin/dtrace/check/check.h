@@ -175,7 +175,7 @@ struct probe {
 struct probe *probe_all(void);
 /* Asks again next time: there are more. */
 void probe_forget(void);
-/* Where probe_all() gets them; id in p->id. False: there is none from this id on. */
+/* Fills in the first probe from the id p->id on, for probe_all(). False: there is none. */
 extern bool (*probe_describe)(struct dif_probe *p);
 /* Without a kernel: those of SDT that its build has described. */
 struct probe *probe_described(void);

@@ -235,8 +235,8 @@ check_statements(struct node *n)
 			check_truth(n->left, "if");
 			before = done;
 			check_statements(n->right);
-			after = done; /* of the other branch nothing has been done before */
-			done = before;
+			after = done;
+			done = before; /* the other branch does not follow this one */
 			check_statements(n->third);
 			done |= after;
 			continue;

@@ -348,8 +348,7 @@ make_rows(const uint32_t *aggs, unsigned count, size_t *rows)
 			}
 			if (earlier)
 				continue;
-			list = array_grow(list, *rows, sizeof(*list));
-			list[(*rows)++] = r;
+			ARRAY_ADD(list, *rows, r);
 		}
 	}
 	sorted_aggs = aggs;

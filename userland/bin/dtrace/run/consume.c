@@ -351,9 +351,9 @@ latest_beyond(struct queue q, size_t bufsize)
 }
 
 /*
- * What is left was recorded after the kernel told the time: a buffer of each CPU at most. If more
- * waits, the kernel's clock is wrong, and nothing would bound it. The oldest go, of all CPUs, so
- * that what right clocks say stays in order.
+ * Records wait here that are later than the time which the kernel told: at most a buffer of each
+ * CPU. If more wait, the clock of a CPU is wrong, and there might be no end of them. Then the
+ * oldest of all CPUs are printed, so that those of the right clocks stay in order.
  */
 static void
 print_early(uint32_t cpus, size_t bufsize)
