@@ -81,7 +81,7 @@ def live():
             check_eq((counted.stdout.split(), counted.stderr), ([str(forks)], ""), "forks that dtrace -r counts in the dump")
 
 
-@test("the dump of a machine stopped at db> has exactly the events of show ktr, on 1 CPU or 4")
+@portable_test("the dump of a machine stopped at db> has exactly the events of show ktr, on 1 CPU or 4")
 def stopped():
     for smp in cpus():
         with machine("--set", "debug.ktr.entries=512", smp=smp) as (c, qmp):

@@ -2,6 +2,7 @@
 """test_embed.py - the log in other kernels: the two files of `make ktr-amalgamation`, the additions that
 ktr/README.md shows, and the bare-metal example. All code in that README is compiled here, and run.
 """
+import contextlib
 import functools
 import itertools
 import json
@@ -319,7 +320,6 @@ def refused():
         first = re.findall(r"error: (.*)", err.decode())[0]
         check_match(rf'static assertion failed: "ktr needs a {reason} machine: ', first, f"{compiler}: the first error")
 
-
     header = (port(0) / "ktr_port.h").read_text()
     folder = scratch() / "many"
     folder.mkdir()
@@ -341,8 +341,9 @@ def no_guest():
 def for_this_machine(compiler, patch, restartable):
     """The log, and the README's code, as objects of this compiler. embed/record.inc has absolute addresses."""
     folder = port(patch, restartable)
-    kernels = (COMPILERS if compiler == "gcc" else CLANG)["x86_64"] if os.uname().machine == "x86_64" else f"{compiler} -mgeneral-regs-only"
-    command = freestanding(clang(f"{kernels} -fno-pic" if restartable else kernels), folder)
+    on_x86_64 = (COMPILERS if compiler == "gcc" else CLANG)["x86_64"]
+    words = on_x86_64 if os.uname().machine == "x86_64" else f"{compiler} -mgeneral-regs-only"
+    command = freestanding(clang(f"{words} -fno-pic" if restartable else words), folder)
     return [compiled(f"{command} -O2", source) for source in (KTR / "ktr.c", folder / "port.c", folder / "trace.c")]
 
 
@@ -579,13 +580,17 @@ def traced_cases():
         yield options.split(), program, found.get(">", ""), found.get("!", ""), int(found.get("=", 0))
 
 
+@contextlib.contextmanager
 def serving(program, *arguments):
-    """A process that listens at the socket which its last argument names."""
+    """A process that listens at the socket which its last argument names, until the end of the block."""
     env = {**os.environ, "TSAN_OPTIONS": "halt_on_error=1"}
-    p = subprocess.Popen([str(a) for a in (program, *arguments)], cwd=ROOT, stdin=subprocess.DEVNULL, env=env)
-    path = re.sub("^.*unix:|,.*$", "", str(arguments[-1]))
-    wait_for(lambda: p.poll() is not None or os.path.exists(path), "the socket")
-    return p
+    with subprocess.Popen([str(a) for a in (program, *arguments)], cwd=ROOT, stdin=subprocess.DEVNULL, env=env) as p:
+        try:
+            path = re.sub("^.*unix:|,.*$", "", str(arguments[-1]))
+            wait_for(lambda: p.poll() is not None or os.path.exists(path), "the socket")
+            yield p
+        finally:
+            p.kill()
 
 
 def dtrace(at, kernel, *arguments, status=0, data=None):
@@ -597,8 +602,7 @@ def dtrace(at, kernel, *arguments, status=0, data=None):
 def process():
     make("build/host/dtrace")
     at = scratch() / "traced.socket"
-    p = serving(traced(), at)
-    try:
+    with serving(traced(), at) as p:
         listed = dtrace(at, traced(), "-l")[0].splitlines()
         check_eq(sorted(" ".join(line.split()[1:]) for line in listed[1:]),
                  [*(f"app embed {name}" for name in ("again", "begin", "done", "sent")),
@@ -615,17 +619,13 @@ def process():
         check_eq(dtrace(at, traced(), "-s", script, "ended")[0], "ended\n", "dtrace -s")
         interrupted(at)
         check_eq(p.poll(), None, "the process ended")
-    finally:
-        p.kill()
-        p.wait()
 
 
 @test("dtrace --target says what is wrong with the line, or with the ELF")
 def wrong_target():
     make("build/host/dtrace", "build/ktr/riscv64-dif-1-1")
     process, other, path = traced(), KTR / "riscv64-dif-1-1", scratch() / "wrong.socket"
-    p = serving(process, path)
-    try:
+    with serving(process, path):
         for line, kernel, said in (
                 (f"unix:{path}", other, r"the kernel has \d+ trace points, and the ELF \d+, which are not the same"),
                 (f"unix:{path}", "/bin/sh", "/bin/sh: expected a kernel that is linked for fixed addresses"),
@@ -643,9 +643,6 @@ def wrong_target():
         check_match(r"\A\S*dtrace: unknown option\n.*pahole made no types of it", err.decode(), "a pahole that fails")
         _, err = run([DTRACE, "--target", f"unix:{path}", "-n", "BEGIN"], 2)
         check_match("expected --kernel FILE", err.decode(), "without --kernel")
-    finally:
-        p.kill()
-        p.wait()
 
 
 def relayed(target, ours, theirs):
@@ -669,7 +666,6 @@ def relayed(target, ours, theirs):
 def lines():
     make("build/host/dtrace")
     path = scratch() / "lines.socket"
-    p = serving(traced(), path)
     master, slave = os.openpty()
     listener = socket.create_server(("127.0.0.1", 0))
     connections = []
@@ -678,16 +674,13 @@ def lines():
         connections.append(listener.accept()[0])
         return connections[0].fileno()
     before = termios.tcgetattr(slave)
-    try:
+    with serving(traced(), path):
         tcp = f"tcp:127.0.0.1:{listener.getsockname()[1]}"
         for target, ours in ((os.ttyname(slave), lambda: master), (tcp, accept)):
             with socket.socket(socket.AF_UNIX) as theirs:
                 theirs.connect(str(path))
                 check_match(r"\A\n +worker-1 +1000\n\Z", relayed(target, ours, theirs), target)
         check_eq(termios.tcgetattr(slave), before, "the terminal's settings after dtrace")
-    finally:
-        p.kill()
-        p.wait()
 
 
 def interrupted(at):
@@ -712,8 +705,7 @@ def late():
     """Else what dtrace keeps of a kernel whose clocks differ grows without an end."""
     make("build/host/dtrace")
     at, kernel, said = scratch() / "late.socket", traced(), scratch() / "late.err"
-    p = serving(kernel, 10, at)
-    try:
+    with serving(kernel, 10, at):
         command = [DTRACE, "--target", f"unix:{at}", "--kernel", kernel, "-q", "-x", "bufsize=1k", "-n",
                    'syscall::read:entry { printf("%d", arg1); } app:::begin, app:::again { }']
         with open(said, "wb") as err:
@@ -724,9 +716,6 @@ def late():
         check_eq(traces.wait(), 0, "dtrace after ^C")
         check_match(r"dtrace: \d+ records printed out of order: later than the clock of the kernel\n", said.read_text(),
                     "dtrace")
-    finally:
-        p.kill()
-        p.wait()
 
 
 @test("ThreadSanitizer and others see nothing wrong in a process that dtrace traces")
@@ -735,17 +724,13 @@ def process_sanitized():
     make("build/host/dtrace")
     for kind in (THREAD_SANITIZER, "gcc -Og -g1 -fsanitize=address,undefined -fno-sanitize-recover=all"):
         at = scratch() / f"{len(kind)}.socket"
-        p = serving(traced(kind), at)
-        try:
+        with serving(traced(kind), at) as p:
             for program in ("syscall:::entry { @[execname] = count(); self->t = arg1; } "
                             "syscall:::return /self->t/ { @t = max(self->t); n[arg1]++; }",
                             'app:::begin { self->s = speculation(); } syscall:::entry { printf("%d", arg1); }'):
                 out, _ = dtrace(at, traced(kind), "-q", "-n", program + ENDS)
                 check_match("999" if "max" in program else "", out, program)
             check_eq(p.poll(), None, f"{kind}: the process ended")
-        finally:
-            p.kill()
-            p.wait()
 
 
 @test("the README's dtrace of the bare-metal riscv64 program prints what the README shows, with text patching too")
@@ -757,12 +742,8 @@ def traced_example():
         change = {"riscv64-dif-4-0": kernel, "unix:line": f"unix:{at}", "-smp 4": f"-smp {kernel[12]}"}
         here = functools.partial(re.sub, "|".join(change), lambda m: change[m[0]])
         make(*here(build).split())
-        p = serving(*shlex.split(here(start).replace("\\\n", "")))
-        try:
+        with serving(*shlex.split(here(start).replace("\\\n", ""))):
             check_eq(run(here(command))[0].decode(), expected, here(command))
-        finally:
-            p.kill()
-            p.wait()
 
 
 @test("a record of six parameters, and a firing of a program, take no more instructions on riscv64 than their budgets")

@@ -11,7 +11,7 @@ import re
 import tracecheck as tc
 from console import BREAK, DB, db, db_events, ended, gdb, guest, prompt, shell, stopped_by_request
 from fbtcheck import disassembly, symbols
-from harness import ARCH, BUILD, DEADLINE_S, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, scratch_file, test, times
+from harness import ARCH, BUILD, DEADLINE_S, boot, check, check_eq, check_match, ktr_stats, ktrdump, main, portable_test, scratch_file, test, times
 from qmp import Qmp
 
 SECONDS = float(os.environ.get("KESTREL_STRESS_SECONDS") or times(2, 4))
@@ -150,7 +150,7 @@ def gdb_steps():
         shell(c, "echo alive")
 
 
-@test("a memory dump of a machine that panicked with all probes on has the events that db> shows")
+@portable_test("a memory dump of a machine that panicked with all probes on has the events that db> shows")
 def dump():
     control = scratch_file(".qmp")
     with guest("--mem", "64M", "--set", "debug.ktr.entries=256", "--qmp", str(control)) as c:
@@ -198,7 +198,7 @@ def reset():
     check(any(e["text"].startswith("-> ") for e in prev.values()), "no entry of a function")
 
 
-@test("when memory runs out meanwhile, functions are switched on all together or not at all")
+@portable_test("when memory runs out meanwhile, functions are switched on all together or not at all")
 def memory():
     script = "".join(f"su 1000 user_test do hog memory > /dev/null &\nktr on 'fbt:::' > /dev/null\nktr probes -c | grep fbt\n"
                      "ktr off 'fbt:::' > /dev/null\nktr probes -c | grep fbt\nuser_test do slay 1000\n" for _ in range(times(3, 8)))

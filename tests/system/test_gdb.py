@@ -42,7 +42,7 @@ def lists_threads(out):
     check_match(r"^ +\d+ +\d+ +0 \w+ .*\[idle/0\]$", out, "ps: a thread of the kernel")
 
 
-@test("at db>, ktr save writes the same events as show ktr prints")
+@portable_test("at db>, ktr save writes the same events as show ktr prints")
 def save():
     with machine("--set", "debug.ktr.entries=512") as (c, socket, _):
         shell(c, "load mix -n 2 -j 2 > /dev/null")

@@ -43,7 +43,7 @@ def dynamic():
     check_match(r"^workers: rounds \d+, signals \d+, alarms \d+, exact$", guest.out.replace("\r", ""), "8 threads compute")
 
 
-@test("SETALL does not write to another set that has got the number while values are copied")
+@portable_test("SETALL does not write to another set that has got the number while values are copied")
 def renumbered():
     guest = boot("dtrace -wqn 'fbt::copy_in:entry/arg2 == 64000/ { chill(200000000); }' -c '/bin/linux_test sysv-renumbered'\n",
                  smp=2, options=FILE).expect()
@@ -223,7 +223,7 @@ def found():
     check(looked < 50, f"processes that were looked at, of 50: {looked}")
 
 
-@test("the calls that doc/running.md says are missing are missing")
+@portable_test("the calls that doc/running.md says are missing are missing")
 def missing():
     said = re.search(r"^- the calls ([^;]*);", (ROOT / "doc/running.md").read_text(), re.M)[1]
     calls = set(re.findall(r", (\w+), (?:AGAIN|ALWAYS|FINAL|TIMED|WAITED), ", (ROOT / "kernel/abi/syscalls.def").read_text()))
@@ -337,7 +337,7 @@ def unmaps():
         check(1 <= sent <= 60, f"found {sent} interrupts to other CPUs in {call}, expected 3 for all, or for each 64 pages")
 
 
-@test("threads of a program have their own names, calls and results in the log and in a trace by ktrace")
+@portable_test("threads of a program have their own names, calls and results in the log and in a trace by ktrace")
 def workers():
     run = boot(WORKERS, smp=4, trace=True, mask="SYSC,SCHED,PROC", options=FILE).expect()
     tc.no_gaps(run)

@@ -98,7 +98,7 @@ def reboot_by_grub():
         dies("reboot", firmware=firmware)
 
 
-@test("panic with debug.panic.action=reboot: the panic's event is among the last")
+@portable_test("panic with debug.panic.action=reboot: the panic's event is among the last")
 def panic():
     for smp in cpus():
         _, prev, _ = dies("sysctl debug.kdb.trap=1", smp=smp)
@@ -208,7 +208,7 @@ def found_events(r):
     return int(check_match(r"^debug\.ktr\.prev\.events: (\d+)$", r.out, "sysctl debug.ktr.prev").group(1))
 
 
-@test("a kernel of another build reads it: sites and texts come with it")
+@portable_test("a kernel of another build reads it: sites and texts come with it")
 def other_build():
     ram = Ram()
     ram.boot(RECORD + "reboot\n").expect(125)

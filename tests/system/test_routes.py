@@ -13,8 +13,8 @@ sys.path.insert(0, __file__.rsplit("/", 1)[0])
 import pexpect
 
 from console import DB, db, ended, guest, prompt, shell, wait_for_flush  # noqa: E402
-from harness import (BUILD, check, check_eq, check_match, cpus, main, scratch_file,  # noqa: E402
-                     test)
+from harness import (BUILD, check, check_eq, check_match, cpus, main, portable_test,  # noqa: E402
+                     scratch_file, test)
 from qmp import Qmp  # noqa: E402
 from tracecheck import by_number, overwritten, read_boot, read_lines, streams  # noqa: E402
 
@@ -118,12 +118,12 @@ def dies_into_db(name, command, smps=None):
             same_gaps(death, *routes)
 
 
-@test("panic")
+@portable_test("panic")
 def panic():
     dies_into_db("panic", "sysctl debug.kdb.panic=1")
 
 
-@test("panic with debug.panic.action=dump: the line has everything, the panic last of its CPU; then status 101")
+@portable_test("panic with debug.panic.action=dump: the line has everything, the panic last of its CPU; then status 101")
 def panic_dump():
     for smp in cpus():
         with dying(smp) as death:
@@ -141,7 +141,7 @@ def panic_dump():
             print(f"# | panic, debug.panic.action=dump | {smp} | – | – | – | {LAST} |")
 
 
-@test("power cut, by QMP's quit, of a machine whose file is flushed: the line has what was before")
+@portable_test("power cut, by QMP's quit, of a machine whose file is flushed: the line has what was before")
 def power_cut():
     for smp in cpus():
         with dying(smp) as death:
@@ -195,7 +195,7 @@ def hang_unnoticed():
             agree(f"{name}, no watchdog", 1, routes, line)
 
 
-@test("reset without notice, in the middle of work")
+@portable_test("reset without notice, in the middle of work")
 def reset():
     for smp in cpus():
         with dying(smp) as death:
