@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+#include "kernel/fs/pagecache.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"
@@ -275,6 +276,7 @@ ktest_run(const char *glob)
 	for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
 		count += ktest_chosen(t, glob);
 	pr_warn("TAP version 13\n1..%u\n", count);
+	writeback_start(); /* of the threads that the first mount starts none is a test's */
 	thread_each(count_thread, &threads);
 	if (count == 0)
 		pr_warn("# no test matches \"%s\"; there are %lu\n", glob,

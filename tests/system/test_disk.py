@@ -578,6 +578,17 @@ def partitions():
                    "echo x | dd of=/dev/vda conv=notrunc 2>&1; echo x | dd of=/dev/vda2 conv=notrunc 2> /dev/null && echo other\n"
                    "tr -d '\\0' < /dev/vda | grep -c partition; echo newer > /mnt/f; umount /mnt; tr -d '\\0' < /dev/vda | grep -c newer; dd if=/dev/vda1 of=/dev/null bs=1M 2>&1; echo x | dd of=/dev/vda2 bs=512 seek=2048 2>&1; true\n",
                    options=device).expect().out.replace("\r", "")
+        files = boot("cd /sys/block; echo *; cd vda; echo *\n"
+                     "for f in dev removable ro size */partition */dev */ro */start */size; do echo $f $(cat $f); done\n"
+                     "echo 1 > size\n",
+                     options=device).out.replace("\r", "")
+        values = {"partition": (1, 2), "dev": ("254:1", "254:2"), "ro": (0, 0),
+                  "start": (2048, 12288), "size": (8192, 2048)}
+        check_eq(files.splitlines()[:-1],
+                 ["vda", "dev removable ro size trace vda1 vda2", "dev 254:0", "removable 0", "ro 0", "size 32768"] +
+                 [f"vda{n}/{name} {value[n - 1]}" for name, value in values.items() for n in (1, 2)],
+                 f"{table}: /sys/block")
+        check_match(r"can't create size: ", files, "what is only read")
         check_match(rf"^{16 << 20}\n{8192 * 512}\n2048\n512\n/dev/vda +/dev/vda1 +/dev/vda2$", out, f"{table}: devices")
         check_match(r"busy$", out, "a second mount")
         check_match(r"^dd: .*busy(\n.*)*\nother\n\d+\n[1-9]\d*$", out, "the disk, while a partition of it is mounted, and after it")
@@ -646,16 +657,27 @@ def names():
     fsck(disk)
 
 
-def machine(*options):
-    """Another one than that of all other tests."""
-    disk = make("16M")
-    out = on_disk("seq 100000 > /mnt/f; sync; md5sum < /mnt/f; seq 100000 | md5sum\n", disk, *options, smp=2)
+def machine(name):
+    """All devices at once; on pc there is no ECAM."""
+    disk, shared = make("16M"), scratch() / name
+    shared.mkdir()
+    (shared / "given").write_text("by the host\n")
+    run = boot("seq 100000 > /mnt/f; sync; md5sum < /mnt/f; seq 100000 | md5sum; cat /host/given\n"
+               "md5sum < /mnt/f > /host/sum; dmesg | grep -c '^[^a-z]*virtio-[a-z0-9]*: '\n",
+               options=["--machine", name, "--disk", str(disk), "--share", str(shared), "--trace-line", "virtio"],
+               smp=2, mask="PROC", trace=True).expect()
+    out = run.out.replace("\r", "")
     check_eq((len(sums(out)), len(set(sums(out)))), (2, 1), "sums")
+    check_match(r"^by the host$", out, "the host's file")
+    check_match(r"^3$", out, "devices of virtio that say their line")
+    check_eq(sums((shared / "sum").read_text()), sums(out)[:1], "a file that the guest has made")
+    check("name md5sum" in "".join(e["text"] for e in run.events), "the trace lacks a program")
     fsck(disk)
 
 
-test("a disk on the machine pc, which has no ECAM", arch=PC)(lambda: machine("--machine", "pc"))
-test("a disk with the interrupt controller GICv2", arch=ARM)(lambda: machine("--machine", "virt,gic-version=2"))
+for _machine, _arch in (("q35", PC), ("pc", PC), ("virt,gic-version=2", ARM), ("virt,gic-version=3", ARM)):
+    test(f"a disk, a folder of the host and a port for the trace on the machine {_machine}", arch=_arch)(
+        lambda name=_machine: machine(name))
 
 
 @portable_test("several programs write, read, make and remove files at a time, for seconds")

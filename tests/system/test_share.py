@@ -7,7 +7,8 @@ import signal
 import subprocess
 
 from console import close, guest, shell
-from harness import ARCH, BOOT, BUILD, boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test, scratch, test
+from harness import (ARCH, BOOT, BUILD, Skipped, boot, check, check_eq, check_match, cpus, ktrdump, main, portable_test,
+                     scratch, test)
 
 LINUX_TEST = ["--file", f"/bin/linux_test={BUILD}/linux_test"]
 _folders = 0
@@ -183,6 +184,25 @@ def errors():
     for text in ("ls: f: No such file", "rmdir: 'd': Directory not empty", "rmdir: 'f': Not a directory", "ls: f/x: Not a directory", "File name too long", "\n1\n", "cross-device link",
                  "File too large", "d/g: Permission denied"):
         check(text in out, f"no {text!r} in:\n{out}")
+
+
+@portable_test("a folder of the host that is full says so, keeps what fits, and has room when a file is removed")
+def full():
+    path, script = folder(), scratch() / "full.sh"
+    script.write_text("cd /host; dd if=/dev/zero of=big bs=3000 count=200 conv=fsync 2>&1; stat -c 'big %s' big\n"
+                      "(echo more > more) 2>&1; stat -c 'more %s' more; mkdir d && rmdir d && echo made; rm big\n"
+                      "echo room > more; cat more; rm more; ls | wc -l\n")
+    if subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode != 0:
+        raise Skipped("this machine lets nobody mount a folder of his own")
+    small = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=256k none "$0" && exec "$@"', path]
+    run = subprocess.run([*small, BOOT, "--arch", ARCH, "--firmware", "none", "--smp", "1", "--share", path,
+                          "--script", script],
+                         stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    out = run.stdout.replace("\r", "")
+    check_eq(run.returncode, 0, f"qemu/boot's status; it says: {run.stderr}")
+    check_eq(out.count("No space left on device"), 2, f"what does not fit, in:\n{out}")
+    check_eq(re.findall(r"^(?:big|more) \d+$|^made$|^room$|^0$", out, re.M),
+             [f"big {256 << 10}", "more 0", "made", "room", "0"], f"what is there, in:\n{out}")
 
 
 @portable_test("several programs use the folder at once, and each gets its own files; a signal ends one that waits")

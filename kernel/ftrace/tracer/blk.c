@@ -1,13 +1,13 @@
 /*
  * blk.c - the tracer `blk`: what happens to requests of the disks that are traced, as blktrace
- * tells it (Linux's kernel/trace/blktrace.c); and the files /sys/block/DISK/trace, which say which
- * are.
+ * tells it (Linux's kernel/trace/blktrace.c); and the files of /sys/block: DISK/trace, which say
+ * which are, and what Linux's tools ask of a disk and its partitions.
  *
  * Its events are made of those of the system block. Locking: ftrace_lock; the hook reads single
  * words.
  */
 #include "kernel/abi/errno.h"
-#include "kernel/block/bio.h"
+#include "kernel/block/probe.h"
 #include "kernel/fs/textfile.h"
 #include "kernel/ftrace/buffer/buffer.h"
 #include "kernel/ftrace/event/event.h"
@@ -347,12 +347,81 @@ fill_trace(struct vnode *dir)
 	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
 }
 
+/* ---- what /sys/block tells of a disk or a partition ---- */
+
+static void
+blk_dev_show(struct instance *i, uintptr_t arg, struct sbuf *out)
+{
+	uint32_t dev = block_dev((const struct block_device *)arg);
+
+	sbuf_printf(out, "%u:%u\n", dev >> 20, dev & 0xfffff);
+}
+
+static void
+blk_size_show(struct instance *i, uintptr_t arg, struct sbuf *out)
+{
+	sbuf_printf(out, "%lu\n", ((const struct block_device *)arg)->sectors);
+}
+
+static void
+blk_start_show(struct instance *i, uintptr_t arg, struct sbuf *out)
+{
+	sbuf_printf(out, "%lu\n", ((const struct block_device *)arg)->start);
+}
+
+static void
+blk_ro_show(struct instance *i, uintptr_t arg, struct sbuf *out)
+{
+	sbuf_printf(out, "%d\n", ((const struct block_device *)arg)->disk->readonly);
+}
+
+static void
+blk_removable_show(struct instance *i, uintptr_t arg, struct sbuf *out)
+{
+	sbuf_puts(out, "0\n");
+}
+
+/* The number at the end of its name: a table may leave some out. */
+static void
+blk_partition_show(struct instance *i, uintptr_t arg, struct sbuf *out)
+{
+	const struct block_device *part = (const struct block_device *)arg;
+
+	sbuf_printf(out, "%s\n", part->name + strlen(part->disk->whole.name));
+}
+
+static void
+fill_part(struct vnode *dir)
+{
+	static const struct tracefs_file files[] = {
+	    TRACEFS_TEXT("dev", 0444, blk_dev_show, NULL, NULL),
+	    TRACEFS_TEXT("partition", 0444, blk_partition_show, NULL, NULL),
+	    TRACEFS_TEXT("ro", 0444, blk_ro_show, NULL, NULL),
+	    TRACEFS_TEXT("size", 0444, blk_size_show, NULL, NULL),
+	    TRACEFS_TEXT("start", 0444, blk_start_show, NULL, NULL),
+	};
+
+	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), tracefs_arg(dir));
+}
+
 static void
 fill_disk(struct vnode *dir)
 {
-	static const struct tracefs_file trace = {.mode = 0755, .fill = fill_trace};
+	static const struct tracefs_file trace = {.mode = 0755, .fill = fill_trace},
+					 part = {.mode = 0755, .fill = fill_part},
+					 files[] = {
+					     TRACEFS_TEXT("dev", 0444, blk_dev_show, NULL, NULL),
+					     TRACEFS_TEXT("removable", 0444, blk_removable_show,
+							  NULL, NULL),
+					     TRACEFS_TEXT("ro", 0444, blk_ro_show, NULL, NULL),
+					     TRACEFS_TEXT("size", 0444, blk_size_show, NULL, NULL),
+					 };
+	const struct gendisk *disk = ((const struct blk_trace *)tracefs_arg(dir))->disk;
 
 	tracefs_add(dir, &trace, "trace", tracefs_arg(dir));
+	tracefs_add_all(dir, files, sizeof(files) / sizeof(files[0]), (uintptr_t)&disk->whole);
+	for (unsigned n = 0; n < disk->parts; n++)
+		tracefs_add(dir, &part, disk->part[n].name, (uintptr_t)&disk->part[n]);
 }
 
 static void

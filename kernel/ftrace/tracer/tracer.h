@@ -165,7 +165,7 @@ bool blk_wants(const struct ktr_site *site);
 void blk_print_head(struct sbuf *out);
 /* Prints an event of the tracer. False: it is another one. */
 bool blk_print(struct sbuf *out, const struct instance *i, const struct ktr_entry *e, unsigned cpu);
-/* Makes the folders /sys/block/DISK/trace. Once, at boot. */
+/* Makes /sys/block, with a folder for each disk. Once, at boot. */
 void blk_make_files(struct vnode *sys);
 
 /* ---- threads.c: threads of a tracer, one a CPU ---- */
