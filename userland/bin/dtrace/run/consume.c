@@ -259,6 +259,8 @@ say_losses(const struct dif_status *s)
 		  " (available buffer(s) still busy)");
 	say_drops("SPECUNAVAIL", "failed speculation", s->spec_none - s->spec_busy,
 		  said.spec_none - said.spec_busy, " (no speculative buffer available)");
+	say_drops("DBLERROR", "error", s->error_faults, said.error_faults,
+		  " in ERROR probe enabling");
 	say_drops("EARLY", "record", early, said_early,
 		  " printed out of order: later than the clock of the kernel");
 	said_early = early;
