@@ -92,7 +92,9 @@ say_matches(struct source *s, const uint32_t *matches)
 {
 	const struct dif_clause *c =
 	    (const void *)((const char *)view.image + view.image->clauses.offset);
+	const struct clause *clause = dt_program.clauses;
 	unsigned total = 0;
+	const char *how = s != NULL ? "matched" : "specified";
 
 	probe_forget(); /* the kernel has made some for the image */
 	for (; s != NULL; s = s->next) {
@@ -107,9 +109,11 @@ say_matches(struct source *s, const uint32_t *matches)
 			else if (matches[n] != 0)
 				names = NULL;
 			if (names != NULL && !dt_options.zdefs)
-				dt_error((struct place){0}, "D_PDESC_ZERO",
+				dt_error(clause->at.file != NULL ? clause->at : (struct place){0},
+					 "D_PDESC_ZERO",
 					 "probe description %s does not match any probes%s", names,
 					 suggest_probe(names));
+			clause = clause->next;
 		}
 		if (!dt_options.quiet)
 			warnx("%s '%s' matched %u probe%s",
@@ -120,7 +124,7 @@ say_matches(struct source *s, const uint32_t *matches)
 		total += s->matched;
 	}
 	if (total == 0 && !dt_options.zdefs)
-		errx(1, "no probes specified");
+		errx(1, "no probes %s", how);
 }
 
 static void
