@@ -134,17 +134,11 @@ refuse_destruction(void)
 		errx(1, "could not enable tracing: Destructive actions not allowed");
 }
 
-/* A firing's largest record, and one element, must have room. */
+/* A record, and one element, must have room. */
 static void
 check_sizes(const struct dif_header *h)
 {
-	const char *image = (const char *)h;
-	const uint32_t *layouts = (const void *)(image + h->layouts.offset);
-	uint64_t most = 0;
-
-	for (uint32_t i = 0; i < h->layouts.count; i++)
-		most = layouts[i] > most ? layouts[i] : most;
-	if (h->options.bufsize < sizeof(struct dif_record) + most ||
+	if (h->options.bufsize < sizeof(struct dif_record) ||
 	    (h->aggs.count > 0 && h->options.aggsize < sizeof(struct dif_entry) + 8))
 		errx(1, "could not enable tracing: Enabling exceeds size of buffer");
 }
