@@ -65,7 +65,7 @@ BUDGETS = {
     "qemu/gdb": 1105,
     "tests": 84252,
     "userland/bin": 750,
-    "userland/bin/dtrace": 2947,
+    "userland/bin/dtrace": 2963,
     "userland/bin/dtrace/check": 3399,
     "userland/bin/dtrace/gen": 1622,
     "userland/bin/dtrace/read": 2565,
