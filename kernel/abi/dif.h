@@ -221,10 +221,11 @@ struct dif_status {
 	uint64_t buf_drops; /* records without room, in a buffer */
 	uint64_t agg_drops;
 	uint64_t dynvar_drops;
-	uint64_t spec_drops; /* records without room in their speculation */
-	uint64_t spec_none;  /* DIF_SUB_SPECULATION that returned 0 */
-	uint64_t spec_busy;  /* of these: some were waiting to be committed or discarded */
-	uint32_t fault;      /* the last fault: enum dif_fault */
+	uint64_t spec_drops;   /* records without room in their speculation */
+	uint64_t spec_none;    /* DIF_SUB_SPECULATION that returned 0 */
+	uint64_t spec_busy;    /* of these: some were waiting to be committed or discarded */
+	uint64_t error_faults; /* of `faulted`: those in clauses of ERROR, which fire nothing */
+	uint32_t fault;        /* the last fault: enum dif_fault */
 	uint32_t fault_epid;
 	uint32_t fault_probe; /* id */
 	uint32_t fault_insn;  /* index in the clause's program */
@@ -345,6 +346,6 @@ _Static_assert(sizeof(struct dif_insn) == 8, "no holes");
 _Static_assert(sizeof(struct dif_options) == 56 && sizeof(struct dif_header) == 136, "no holes");
 _Static_assert(sizeof(struct dif_clause) == 16 && sizeof(struct dif_var) == 16 &&
 		   sizeof(struct dif_agg) == 48 && sizeof(struct dif_record) == 16 &&
-		   sizeof(struct dif_entry) == 16 && sizeof(struct dif_status) == 152 &&
+		   sizeof(struct dif_entry) == 16 && sizeof(struct dif_status) == 160 &&
 		   sizeof(struct dif_load) == 128 && sizeof(struct dif_read) == 24,
 	       "no holes");

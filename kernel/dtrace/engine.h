@@ -112,6 +112,7 @@ struct dif_cpu {
 	uint64_t fired, ended[2]; /* ended: by imm of DIF_RET */
 	uint64_t faulted, dropped, buf_drops, agg_drops, dynvar_drops, spec_drops;
 	uint64_t spec_busy, spec_full; /* speculation() that gave 0: some waited; none did */
+	uint64_t error_faults;         /* in clauses of ERROR */
 	struct dif_buffer buf;
 	struct dif_table aggs;
 	struct dif_spec_buffer *specs;

@@ -144,6 +144,7 @@ OP(fault)
 
 	dif_record_undo(R);
 	c->faulted++;
+	c->error_faults += at->probe == DIF_PROBE_ERROR;
 	c->fault =
 	    (struct dif_last_fault){why, at->epid, at->probe, (uint32_t)(i - at->code), R->addr};
 	__atomic_store_n(&at->d->fault_cpu, (unsigned)(c - at->d->cpu), __ATOMIC_RELAXED);

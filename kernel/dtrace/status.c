@@ -99,6 +99,7 @@ dif_status_add(const struct dif *d, unsigned cpu, struct dif_status *s)
 	s->spec_drops += c->spec_drops;
 	s->spec_none += busy + c->spec_full;
 	s->spec_busy += busy;
+	s->error_faults += c->error_faults;
 	s->fullest = c->buf.head > s->fullest ? c->buf.head : s->fullest;
 }
 

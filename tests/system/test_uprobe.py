@@ -221,6 +221,7 @@ def pid_provider():
     inside, third = next(n for n in range(1, 99) if code[0] + n not in code), code[2] - code[0]
     refusals = {"pid99999::main:entry": "D_PROC_GRAB.*No such process", "pid$target::nosuch:entry": "D_PROC_FUNC.*no function of /bin/linux_test matches",
                 "pid$target:libc:main:entry": "D_PDESC_ZERO.*only the program itself, linux_test",
+                "pid$target:libc:-:800": "D_PROC_LIB.*only the program itself, linux_test",
                 "pid$target::main:fffff": r"D_PROC_OFF.*main has \d+ bytes",
                 f"pid$target::probed_leaf:{inside:x}": r"D_PROC_CREATEFAIL.*(no instruction begins there|no instruction is at that offset)",
                 "pid$target:a.out:-:zz": "D_PROC_NAME", "pid$target:a.out:-:ffffffff": "D_PROC_NAME",

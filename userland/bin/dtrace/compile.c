@@ -203,11 +203,27 @@ add_errors(void)
 	gen_clause(c);
 }
 
+/* The size of a buffer that has room for a record at least, if it has room for anything: here a
+ * record takes more than in the original. */
+static uint64_t
+with_room(uint64_t bufsize)
+{
+	const struct buffer *b = &gen_image.layouts;
+	const uint32_t *layouts = (const void *)b->data;
+
+	for (uint32_t i = 0; i < b->size / sizeof(*layouts) && bufsize > 0; i++) {
+		uint64_t need = (sizeof(struct dif_record) + layouts[i] + 7) & ~7ul;
+
+		bufsize = bufsize < need ? need : bufsize;
+	}
+	return bufsize;
+}
+
 void *
 compile_image(uint32_t *size)
 {
 	struct dif_options o = {
-	    .bufsize = (dt_options.bufsize + 7) & ~7ul,
+	    .bufsize = with_room((dt_options.bufsize + 7) & ~7ul),
 	    .aggsize = (dt_options.aggsize + 7) & ~7ul,
 	    .dynvarsize = (dt_options.dynvarsize + 7) & ~7ul,
 	    .specsize = (dt_options.specsize + 7) & ~7ul,

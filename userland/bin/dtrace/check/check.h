@@ -130,6 +130,8 @@ struct translator *expand_translator(struct type *from, struct type *to);
 void expand_xlate(struct node *n);
 /* A member of what a translator makes: the translator's expression for it. */
 void expand_member(struct node *n);
+/* place = xlate <type> (value), where the type is a struct. */
+void expand_store(struct node *n);
 
 /* How many expressions that are being checked contain each other. */
 extern unsigned check_depth;

@@ -305,3 +305,43 @@ expand_member(struct node *n)
 	dt_error(n->at, "D_XLATE_NOCONV", "the translator from %s to %s does not define %s",
 		 type_text(t->from), type_text(t->to), n->text);
 }
+
+static struct node *
+member_of(const struct node *n, const char *name)
+{
+	struct node *member = node_op(N_MEMBER, '.', n->at, check_clone(n), NULL);
+
+	member->text = name;
+	return member;
+}
+
+/* The members go into a variable of the clause first: the value may be made of the place. */
+void
+expand_store(struct node *n)
+{
+	struct type *type = n->right->type;
+	struct node *made = check_clone(n->right);
+	struct node *variable = node_name(dt_format("xlate#%u", temporaries++), n->at);
+	struct node *all = node_op(N_ASSIGN, 0, n->at, n->left, variable);
+
+	check_expression(made);
+	variable->scope = SCOPE_THIS;
+	ident_add(SCOPE_THIS, variable->text, type);
+	for (struct member *m = type_members(type_base(type)); m != NULL; m = m->next) {
+		struct translator_member *with = made->translator->members;
+		struct node *value = node_new(N_INT, n->at);
+
+		value->type = type_int;
+		while (with != NULL && strcmp(with->name, m->name) != 0)
+			with = with->next;
+		if (with == NULL && !type_is_scalar(m->type))
+			continue;
+		if (with != NULL)
+			value = member_of(n->right, m->name);
+		all =
+		    node_op(N_COMMA, 0, n->at,
+			    node_op(N_ASSIGN, 0, n->at, member_of(variable, m->name), value), all);
+	}
+	check_expression(all);
+	check_replace(n, all);
+}

@@ -92,7 +92,9 @@ say_matches(struct source *s, const uint32_t *matches)
 {
 	const struct dif_clause *c =
 	    (const void *)((const char *)view.image + view.image->clauses.offset);
+	const struct clause *clause = dt_program.clauses;
 	unsigned total = 0;
+	const char *how = s != NULL ? "matched" : "specified";
 
 	probe_forget(); /* the kernel has made some for the image */
 	for (; s != NULL; s = s->next) {
@@ -107,9 +109,11 @@ say_matches(struct source *s, const uint32_t *matches)
 			else if (matches[n] != 0)
 				names = NULL;
 			if (names != NULL && !dt_options.zdefs)
-				dt_error((struct place){0}, "D_PDESC_ZERO",
+				dt_error(clause->at.file != NULL ? clause->at : (struct place){0},
+					 "D_PDESC_ZERO",
 					 "probe description %s does not match any probes%s", names,
 					 suggest_probe(names));
+			clause = clause->next;
 		}
 		if (!dt_options.quiet)
 			warnx("%s '%s' matched %u probe%s",
@@ -120,7 +124,7 @@ say_matches(struct source *s, const uint32_t *matches)
 		total += s->matched;
 	}
 	if (total == 0 && !dt_options.zdefs)
-		errx(1, "no probes specified");
+		errx(1, "no probes %s", how);
 }
 
 static void
@@ -130,17 +134,11 @@ refuse_destruction(void)
 		errx(1, "could not enable tracing: Destructive actions not allowed");
 }
 
-/* A firing's largest record, and one element, must have room. */
+/* A record, and one element, must have room. */
 static void
 check_sizes(const struct dif_header *h)
 {
-	const char *image = (const char *)h;
-	const uint32_t *layouts = (const void *)(image + h->layouts.offset);
-	uint64_t most = 0;
-
-	for (uint32_t i = 0; i < h->layouts.count; i++)
-		most = layouts[i] > most ? layouts[i] : most;
-	if (h->options.bufsize < sizeof(struct dif_record) + most ||
+	if (h->options.bufsize < sizeof(struct dif_record) ||
 	    (h->aggs.count > 0 && h->options.aggsize < sizeof(struct dif_entry) + 8))
 		errx(1, "could not enable tracing: Enabling exceeds size of buffer");
 }
@@ -259,6 +257,8 @@ say_losses(const struct dif_status *s)
 		  " (available buffer(s) still busy)");
 	say_drops("SPECUNAVAIL", "failed speculation", s->spec_none - s->spec_busy,
 		  said.spec_none - said.spec_busy, " (no speculative buffer available)");
+	say_drops("DBLERROR", "error", s->error_faults, said.error_faults,
+		  " in ERROR probe enabling");
 	say_drops("EARLY", "record", early, said_early,
 		  " printed out of order: later than the clock of the kernel");
 	said_early = early;

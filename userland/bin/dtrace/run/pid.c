@@ -114,8 +114,8 @@ pid_probes(struct place at, const char *full, const char *command)
 	snprintf(w.pid.module, sizeof(w.pid.module), "%.63s", base != NULL ? base + 1 : w.pid.path);
 	if (w.name.module[0] != '\0' && strcmp(w.name.module, "a.out") != 0 &&
 	    !ktr_glob(w.name.module, w.pid.module))
-		dt_error(at, "D_PDESC_ZERO", "%s: only the program itself, %s, has probes", full,
-			 w.pid.module);
+		dt_error(at, strcmp(w.name.function, "-") == 0 ? "D_PROC_LIB" : "D_PDESC_ZERO",
+			 "%s: only the program itself, %s, has probes", full, w.pid.module);
 	if (strcmp(w.name.module, "a.out") == 0)
 		strcpy(w.pid.module, "a.out");
 	if (strcmp(w.name.function, "-") == 0) { /* an address */
