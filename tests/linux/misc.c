@@ -160,6 +160,7 @@ nothing_is_unshared(void *arg)
 	    (getuid() == 0 && setuid(4711) != 0))
 		return 1;
 	return FAILS(unshare(CLONE_NEWNS), EPERM) && FAILS(unshare(CLONE_NEWPID), EPERM) &&
+		       FAILS(syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0), EPERM) &&
 		       FAILS(unshare(CLONE_NEWUTS | CLONE_FS), EPERM)
 		   ? 0
 		   : 2;
@@ -330,6 +331,64 @@ times_are_checked(void)
 	return rmdir(DIR) == 0 && good;
 }
 
+#define OLDER "/tmp/linux-test-older"
+
+/* Has the file these times, in us? */
+static bool
+times_are(long atime_us, long mtime_us)
+{
+	struct stat st;
+
+	return stat(OLDER, &st) == 0 &&
+	       st.st_atim.tv_sec * 1000000 + st.st_atim.tv_nsec / 1000 == atime_us &&
+	       st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000 == mtime_us;
+}
+
+/* Calls that not each architecture has, and that the C library makes of others. */
+static bool
+older_calls_set_times(void)
+{
+	int fd = open(OLDER, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	bool good = fd >= 0;
+#ifdef SYS_futimesat
+	const struct timeval tv[2] = {{5, 6}, {7, 8}}, bad[2] = {{5, 6}, {7, 1000000}};
+	const long seconds[2] = {11, 12};
+
+	good = good && syscall(SYS_utimes, OLDER, tv) == 0 && times_are(5000006, 7000008) &&
+	       syscall(SYS_utime, OLDER, seconds) == 0 && times_are(11000000, 12000000) &&
+	       syscall(SYS_futimesat, fd, NULL, tv) == 0 && times_are(5000006, 7000008) &&
+	       syscall(SYS_utime, OLDER, NULL) == 0 && !times_are(5000006, 7000008) &&
+	       syscall(SYS_futimesat, AT_FDCWD, OLDER, tv) == 0 && times_are(5000006, 7000008);
+	good = good && FAILS(syscall(SYS_utimes, OLDER, bad), EINVAL) &&
+	       FAILS(syscall(SYS_utimes, OLDER, NOWHERE), EFAULT) &&
+	       FAILS(syscall(SYS_utime, OLDER, NOWHERE), EFAULT) &&
+	       FAILS(syscall(SYS_utime, OLDER "/x", NULL), ENOTDIR) &&
+	       FAILS(syscall(SYS_utimes, NULL, tv), EFAULT) &&
+	       FAILS(syscall(SYS_futimesat, 99, NULL, tv), EBADF);
+#endif
+	close(fd);
+	return unlink(OLDER) == 0 && good;
+}
+
+static bool
+ranges_are_synced(void)
+{
+	int fd = open(OLDER, O_RDWR | O_CREAT | O_TRUNC, 0600), ends[2];
+	bool good = fd >= 0 && pipe(ends) == 0 && write(fd, "x", 1) == 1;
+
+	good = good && sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE) == 0 &&
+	       sync_file_range(fd, 0, 10, 7) == 0 && sync_file_range(fd, 5, 0, 0) == 0 &&
+	       FAILS(sync_file_range(fd, 0, 1, 8), EINVAL) &&
+	       FAILS(sync_file_range(fd, -1, 1, 1), EINVAL) &&
+	       FAILS(sync_file_range(fd, 0, -1, 1), EINVAL) &&
+	       FAILS(sync_file_range(fd, INT64_MAX, 1, 1), EINVAL) &&
+	       FAILS(sync_file_range(ends[1], 0, 1, 1), ESPIPE);
+	close(ends[0]);
+	close(ends[1]);
+	close(fd);
+	return unlink(OLDER) == 0 && good && FAILS(sync_file_range(fd, 0, 1, 1), EBADF);
+}
+
 static bool
 truncates_for_readers(void)
 {
@@ -376,6 +435,8 @@ test_misc(void)
 	       "clone3 makes a child, and checks its arguments");
 	result(paths_are_restricted(), "openat2 keeps paths where they are to stay");
 	result(times_are_checked(), "utimensat is for owners, and of the time now for writers");
+	result(older_calls_set_times(), "utime, utimes and futimesat set times, too");
+	result(ranges_are_synced(), "sync_file_range");
 	result(truncates_for_readers(), "O_TRUNC is for writers, however the file is opened");
 	result(removed_directories_have_no_list(), "a directory that was removed has no list");
 }
