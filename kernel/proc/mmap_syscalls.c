@@ -319,19 +319,49 @@ lock_pages(uint64_t start, uint64_t size, uint64_t flags, uint64_t limit)
 	return 0;
 }
 
-SYSCALL_IS(mlock, lock_pages(a[0], a[1], 0, proc_limit(RLIMIT_MEMLOCK)))
-SYSCALL_IS(mlock2, lock_pages(a[0], a[1], a[2], proc_limit(RLIMIT_MEMLOCK)))
-SYSCALL_IS(munlock, lock_pages(a[0], a[1], MLOCK_ONFAULT, RLIM_INFINITY))
+static int64_t
+lock_range(uint64_t start, uint64_t size, uint64_t flags)
+{
+	uint64_t at = start & ~(PAGE_SIZE - 1);
+	int64_t r = lock_pages(start, size, flags, proc_limit(RLIMIT_MEMLOCK));
+
+	if (r == 0 && size != 0)
+		r = vm_set_inherit(curproc()->vm, at, start + size - at, VM_LOCK);
+	return r;
+}
+
+static int64_t
+unlock_range(uint64_t start, uint64_t size)
+{
+	uint64_t at = start & ~(PAGE_SIZE - 1);
+	int64_t r = lock_pages(start, size, MLOCK_ONFAULT, RLIM_INFINITY);
+
+	if (r == 0 && size != 0)
+		r = vm_set_inherit(curproc()->vm, at, start + size - at, VM_LOCK_NOT);
+	return r;
+}
+
+SYSCALL_IS(mlock, lock_range(a[0], a[1], 0))
+SYSCALL_IS(mlock2, lock_range(a[0], a[1], a[2]))
+SYSCALL_IS(munlock, unlock_range(a[0], a[1]))
 
 int64_t
 sys_mlockall(const uint64_t a[6])
 {
 	if (a[0] == 0 || (a[0] & ~(uint64_t)MCL_ALL) || a[0] == MCL_ONFAULT)
 		return -EINVAL;
-	return capable(CAP_IPC_LOCK) || proc_limit(RLIMIT_MEMLOCK) != 0 ? 0 : -EPERM;
+	if (!capable(CAP_IPC_LOCK) && proc_limit(RLIMIT_MEMLOCK) == 0)
+		return -EPERM;
+	vm_lock_all(curproc()->vm, a[0] & MCL_CURRENT, a[0] & MCL_FUTURE);
+	return 0;
 }
 
-SYSCALL_IS(munlockall, 0)
+int64_t
+sys_munlockall(const uint64_t a[6])
+{
+	vm_lock_all(curproc()->vm, false, false);
+	return 0;
+}
 
 int64_t
 sys_mincore(const uint64_t a[6])

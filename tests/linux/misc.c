@@ -44,6 +44,62 @@ advice_is_checked(void)
 	return good;
 }
 
+/* A number of smaps, of the area with that address. -1: it has none. */
+static long
+smaps_number(const void *at, const char *word)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long start, end, found = 0;
+	char line[512], name[32];
+	long n = -1, kb;
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			found = start <= (uintptr_t)at && (uintptr_t)at < end;
+		else if (found && sscanf(line, "%31s %ld kB", name, &kb) == 2 &&
+			 strcmp(name, word) == 0)
+			n = kb;
+	}
+	if (f != NULL)
+		fclose(f);
+	return n;
+}
+
+/* What is locked is counted. As root, whose memory may be locked. */
+static int
+locked_memory_is_told(void *arg)
+{
+	char *p = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long before = status_number(getpid(), "VmLck:"), most;
+	pid_t pid;
+	int status;
+
+	if (before != 0 || status_number(getpid(), "VmPin:") != 0 ||
+	    mprotect(p, PAGE, PROT_NONE) != 0)
+		return 1;
+	if (mlock(p + PAGE, 3 * PAGE) != 0 || status_number(getpid(), "VmLck:") != 12 ||
+	    smaps_number(p + PAGE, "Locked:") != 12 || smaps_number(p + PAGE, "Rss:") != 12 ||
+	    smaps_number(p + PAGE, "Size:") != 12 || smaps_number(p + 4 * PAGE, "Rss:") != 0 ||
+	    smaps_number(p + 4 * PAGE, "Locked:") != 0 || smaps_number(p, "Size:") != 4)
+		return 2;
+	pid = fork();
+	if (pid == 0)
+		_exit(status_number(getpid(), "VmLck:") != 0);
+	if (waitpid(pid, &status, 0) != pid || status != 0)
+		return 3;
+	if (munlock(p + 2 * PAGE, PAGE) != 0 || status_number(getpid(), "VmLck:") != 8 ||
+	    munmap(p + 3 * PAGE, PAGE) != 0 || status_number(getpid(), "VmLck:") != 4)
+		return 4;
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+		return 5;
+	most = status_number(getpid(), "VmLck:");
+	if (most < 24 ||
+	    mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ||
+	    status_number(getpid(), "VmLck:") != most + 8)
+		return 6;
+	return munlockall() != 0 || status_number(getpid(), "VmLck:") != 0 ? 7 : 0;
+}
+
 static bool
 memory_is_locked(void)
 {
@@ -427,6 +483,8 @@ test_misc(void)
 	result(advice_is_checked(), "posix_fadvise and syncfs do nothing, to files that are there");
 	result(memory_is_locked(), "mlock fetches pages, and mincore tells which are there");
 	result(in_child(locking_is_limited, NULL) == 0, "RLIMIT_MEMLOCK limits mlock");
+	result(getuid() != 0 || in_child(locked_memory_is_told, NULL) == 0,
+	       "VmLck in status, and smaps, tell what is locked");
 	result(in_child(barriers, NULL) == 0, "membarrier");
 	result(in_child(io_priorities, NULL) == 0,
 	       "ioprio_set's priorities are told, and inherited");
