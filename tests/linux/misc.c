@@ -389,6 +389,7 @@ times_are_checked(void)
 
 #define OLDER "/tmp/linux-test-older"
 
+#ifdef SYS_futimesat
 /* Has the file these times, in us? */
 static bool
 times_are(long atime_us, long mtime_us)
@@ -399,6 +400,8 @@ times_are(long atime_us, long mtime_us)
 	       st.st_atim.tv_sec * 1000000 + st.st_atim.tv_nsec / 1000 == atime_us &&
 	       st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000 == mtime_us;
 }
+
+#endif
 
 /* Calls that not each architecture has, and that the C library makes of others. */
 static bool
