@@ -25,6 +25,7 @@
 #define MAP_GROWSDOWN       0x100
 #define MAP_DENYWRITE       0x800
 #define MAP_NORESERVE       0x4000
+#define MAP_LOCKED          0x2000
 #define MAP_POPULATE        0x8000
 #define MAP_STACK           0x20000
 #define MAP_FIXED_NOREPLACE 0x100000

@@ -22,7 +22,7 @@
 /* What mmap() knows, with what has no effect, but for MAP_SYNC. */
 #define MAP_KNOWN                                                                                  \
 	(MAP_TYPE | MAP_FIXED | MAP_ANONYMOUS | 0x40 /* 32BIT */ | MAP_GROWSDOWN | MAP_DENYWRITE | \
-	 0x1000 /* EXECUTABLE */ | 0x2000 /* LOCKED */ | MAP_NORESERVE | MAP_POPULATE |            \
+	 0x1000 /* EXECUTABLE */ | MAP_LOCKED | MAP_NORESERVE | MAP_POPULATE |                     \
 	 0x10000 /* NONBLOCK */ | MAP_STACK | MAP_FIXED_NOREPLACE)
 
 static unsigned
@@ -121,7 +121,9 @@ map_shared_file(const uint64_t a[6], struct area_source *from)
 int64_t
 sys_mmap(const uint64_t a[6])
 {
-	struct area_source from = {.offset = a[5], .shared = (a[3] & MAP_TYPE) != MAP_PRIVATE};
+	struct area_source from = {.offset = a[5],
+				   .shared = (a[3] & MAP_TYPE) != MAP_PRIVATE,
+				   .locked = a[3] & MAP_LOCKED};
 	int r = 0;
 
 	if (a[1] == 0 || a[5] % PAGE_SIZE != 0 || (a[3] & MAP_TYPE) == 0 ||
@@ -133,6 +135,8 @@ sys_mmap(const uint64_t a[6])
 		return -EOVERFLOW;
 	if ((a[3] & MAP_TYPE) == MAP_SHARED_VALIDATE && (a[3] & ~(uint64_t)MAP_KNOWN))
 		return -EOPNOTSUPP;
+	if (from.locked && !capable(CAP_IPC_LOCK) && a[1] > proc_limit(RLIMIT_MEMLOCK))
+		return proc_limit(RLIMIT_MEMLOCK) == 0 ? -EPERM : -EAGAIN;
 	if (a[3] & MAP_GROWSDOWN) { /* new memory of this program alone */
 		if (from.shared || !(a[3] & MAP_ANONYMOUS))
 			return -EINVAL;

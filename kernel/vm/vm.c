@@ -537,7 +537,7 @@ vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enu
 
 	size = page_round_up(size);
 	mutex_lock(&vm->lock);
-	source.locked = vm->locks_new;
+	source.locked |= vm->locks_new;
 	if (place == VM_ANYWHERE)
 		start = vm_find_free(vm, page_round_down(start), size);
 	r = start == 0 && place == VM_ANYWHERE ? -ENOMEM : vm_check_place(start, size);

@@ -97,7 +97,11 @@ locked_memory_is_told(void *arg)
 	    mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ||
 	    status_number(getpid(), "VmLck:") != most + 8)
 		return 6;
-	return munlockall() != 0 || status_number(getpid(), "VmLck:") != 0 ? 7 : 0;
+	if (munlockall() != 0 || status_number(getpid(), "VmLck:") != 0)
+		return 7;
+	p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED,
+		 -1, 0);
+	return p == MAP_FAILED || status_number(getpid(), "VmLck:") != 12 ? 8 : 0;
 }
 
 static bool
