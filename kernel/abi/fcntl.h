@@ -152,5 +152,6 @@ struct flock {
 #define RWF_SYNC   4
 #define RWF_NOWAIT 8
 
-#define PATH_MAX 1024
-#define NAME_MAX 255
+#define SYNC_FILE_RANGE_ALL 7u /* sync_file_range(): flags that ask for a write, or a wait */
+#define PATH_MAX            1024
+#define NAME_MAX            255

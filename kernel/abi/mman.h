@@ -2,6 +2,8 @@
 #pragma once
 
 #define MLOCK_ONFAULT 1 /* mlock2(): pages stay from when they are used */
+#define MCL_CURRENT   1 /* mlockall(): what is mapped; */
+#define MCL_FUTURE    2 /* and what will be */
 #define MCL_ALL       7 /* mlockall(): MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT; */
 #define MCL_ONFAULT   4 /* not alone */
 
@@ -23,6 +25,7 @@
 #define MAP_GROWSDOWN       0x100
 #define MAP_DENYWRITE       0x800
 #define MAP_NORESERVE       0x4000
+#define MAP_LOCKED          0x2000
 #define MAP_POPULATE        0x8000
 #define MAP_STACK           0x20000
 #define MAP_FIXED_NOREPLACE 0x100000

@@ -29,6 +29,9 @@
 #define CLONE_NEWUSER   0x10000000ul
 #define CLONE_NEWPID    0x20000000ul
 #define CLONE_NEWNET    0x40000000ul
+#define CLONE_NAMESPACES                                                               \
+	(CLONE_NEWTIME | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | \
+	 CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 
 #define CLONE_CLEAR_SIGHAND 0x100000000ul /* the child has no handlers */
 

@@ -175,12 +175,26 @@ attr_set_times(struct vnode *vn, const struct timespec *t)
 	return error;
 }
 
+/* Of the file of that path, or without one of a descriptor. 0 or -errno. */
+static int
+attr_set_times_at(uint64_t dirfd, uint64_t upath, uint64_t flags, const struct timespec *t)
+{
+	bool by_fd = upath == 0 && (int)dirfd != AT_FDCWD;
+	int error;
+	struct vnode *vn =
+	    by_fd ? vnode_of_fd(dirfd, &error) : vnode_of_user(dirfd, upath, flags, &error);
+
+	if (vn == NULL)
+		return error;
+	error = attr_set_times(vn, t);
+	vnode_unref(vn);
+	return error;
+}
+
 int64_t
 sys_utimensat(const uint64_t a[6])
 {
 	struct timespec t[2];
-	int error;
-	struct vnode *vn;
 
 	if (a[2] != 0 && copy_in(t, a[2], sizeof(t)) != 0)
 		return -EFAULT;
@@ -190,11 +204,41 @@ sys_utimensat(const uint64_t a[6])
 	    ~(uint32_t)(a[1] != 0 || (int)a[0] == AT_FDCWD ? AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH
 							   : 0))
 		return -EINVAL;
-	vn = a[1] == 0 && (int)a[0] != AT_FDCWD ? vnode_of_fd(a[0], &error)
-						: vnode_of_user(a[0], a[1], a[3], &error);
-	if (vn == NULL)
-		return error;
-	error = attr_set_times(vn, a[2] != 0 ? t : NULL);
-	vnode_unref(vn);
-	return error;
+	return attr_set_times_at(a[0], a[1], a[3], a[2] != 0 ? t : NULL);
+}
+
+/* The older calls, whose times are in microseconds, */
+static int64_t
+attr_set_timevals(uint64_t dirfd, uint64_t upath, uint64_t utimes)
+{
+	struct timeval tv[2];
+	struct timespec t[2];
+
+	if (utimes == 0)
+		return attr_set_times_at(dirfd, upath, 0, NULL);
+	if (copy_in(tv, utimes, sizeof(tv)) != 0)
+		return -EFAULT;
+	for (unsigned i = 0; i < 2; i++) {
+		if (tv[i].tv_usec < 0 || tv[i].tv_usec >= 1000000)
+			return -EINVAL;
+		t[i] = (struct timespec){tv[i].tv_sec, tv[i].tv_usec * 1000};
+	}
+	return attr_set_times_at(dirfd, upath, 0, t);
+}
+
+SYSCALL_IS(utimes, attr_set_timevals((uint64_t)AT_FDCWD, a[0], a[1]))
+SYSCALL_IS(futimesat, attr_set_timevals(a[0], a[1], a[2]))
+
+/* and in seconds. */
+int64_t
+sys_utime(const uint64_t a[6])
+{
+	int64_t seconds[2];
+
+	if (a[1] != 0 && copy_in(seconds, a[1], sizeof(seconds)) != 0)
+		return -EFAULT;
+	return attr_set_times_at((uint64_t)AT_FDCWD, a[0], 0,
+				 a[1] == 0
+				     ? NULL
+				     : (struct timespec[2]){{seconds[0], 0}, {seconds[1], 0}});
 }

@@ -127,6 +127,24 @@ sys_fadvise64(const uint64_t a[6])
 	return (int64_t)a[2] < 0 || (uint32_t)a[3] > POSIX_FADV_NOREUSE ? -EINVAL : 0;
 }
 
+/* Writes what has changed in the file: more than it may be asked for. */
+int64_t
+sys_sync_file_range(const uint64_t a[6])
+{
+	struct file *f = filetable_get(proc_files(), (uint32_t)a[0]);
+	int64_t off = (int64_t)a[1], len = (int64_t)a[2], end;
+
+	if (f == NULL)
+		return -EBADF;
+	if (((uint32_t)a[3] & ~SYNC_FILE_RANGE_ALL) || off < 0 || len < 0 ||
+	    __builtin_add_overflow(off, len, &end))
+		return -EINVAL;
+	if (!S_ISREG(f->vn->mode) && !S_ISBLK(f->vn->mode) && !S_ISDIR(f->vn->mode) &&
+	    !S_ISLNK(f->vn->mode))
+		return -ESPIPE;
+	return (a[3] & SYNC_FILE_RANGE_ALL) != 0 ? vnode_sync(f->vn) : 0;
+}
+
 int64_t
 sys_syncfs(const uint64_t a[6])
 {

@@ -29,6 +29,7 @@ struct area_source {
 	bool code;                    /* made by kernel/vm/code.c */
 	bool stays;                   /* a copy of the space does not have it, */
 	bool wiped;                   /* or has it empty: madvise() */
+	bool locked;                  /* mlock(); a copy is not */
 };
 
 struct area {

@@ -384,6 +384,8 @@ do_clone(const struct fork_args *f)
 	/* A thread shares everything. */
 	if ((f->flags & ~ids & ~CLONE_SYSVSEM) == (shared & ~CLONE_SYSVSEM))
 		return clone_thread(f);
+	if ((f->flags & CLONE_NAMESPACES & ~CLONE_NEWUSER) && !capable(CAP_SYS_ADMIN))
+		return -EPERM; /* with it: EINVAL, for there are none */
 	/* A process shares its memory and its files, if anything. */
 	if ((f->flags & ~ids &
 	     ~(CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_PARENT | CLONE_PIDFD |
@@ -433,16 +435,14 @@ sys_clone3(const uint64_t a[6])
 int64_t
 sys_unshare(const uint64_t a[6])
 {
-	const uint64_t spaces = CLONE_NEWTIME | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
-				CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET;
 	const uint64_t shared =
 	    CLONE_FS | CLONE_FILES | CLONE_SYSVSEM | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
 
-	if (a[0] & ~(spaces | shared))
+	if (a[0] & ~(CLONE_NAMESPACES | shared))
 		return -EINVAL;
-	if ((a[0] & spaces) && !capable(CAP_SYS_ADMIN))
+	if ((a[0] & CLONE_NAMESPACES) && !capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	if ((a[0] & spaces) || (a[0] != 0 && curproc()->nthreads > 1))
+	if ((a[0] & CLONE_NAMESPACES) || (a[0] != 0 && curproc()->nthreads > 1))
 		return -EINVAL;
 	return a[0] & CLONE_FILES ? proc_unshare_files() : 0;
 }

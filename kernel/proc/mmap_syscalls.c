@@ -22,7 +22,7 @@
 /* What mmap() knows, with what has no effect, but for MAP_SYNC. */
 #define MAP_KNOWN                                                                                  \
 	(MAP_TYPE | MAP_FIXED | MAP_ANONYMOUS | 0x40 /* 32BIT */ | MAP_GROWSDOWN | MAP_DENYWRITE | \
-	 0x1000 /* EXECUTABLE */ | 0x2000 /* LOCKED */ | MAP_NORESERVE | MAP_POPULATE |            \
+	 0x1000 /* EXECUTABLE */ | MAP_LOCKED | MAP_NORESERVE | MAP_POPULATE |                     \
 	 0x10000 /* NONBLOCK */ | MAP_STACK | MAP_FIXED_NOREPLACE)
 
 static unsigned
@@ -121,7 +121,9 @@ map_shared_file(const uint64_t a[6], struct area_source *from)
 int64_t
 sys_mmap(const uint64_t a[6])
 {
-	struct area_source from = {.offset = a[5], .shared = (a[3] & MAP_TYPE) != MAP_PRIVATE};
+	struct area_source from = {.offset = a[5],
+				   .shared = (a[3] & MAP_TYPE) != MAP_PRIVATE,
+				   .locked = a[3] & MAP_LOCKED};
 	int r = 0;
 
 	if (a[1] == 0 || a[5] % PAGE_SIZE != 0 || (a[3] & MAP_TYPE) == 0 ||
@@ -133,6 +135,8 @@ sys_mmap(const uint64_t a[6])
 		return -EOVERFLOW;
 	if ((a[3] & MAP_TYPE) == MAP_SHARED_VALIDATE && (a[3] & ~(uint64_t)MAP_KNOWN))
 		return -EOPNOTSUPP;
+	if (from.locked && !capable(CAP_IPC_LOCK) && a[1] > proc_limit(RLIMIT_MEMLOCK))
+		return proc_limit(RLIMIT_MEMLOCK) == 0 ? -EPERM : -EAGAIN;
 	if (a[3] & MAP_GROWSDOWN) { /* new memory of this program alone */
 		if (from.shared || !(a[3] & MAP_ANONYMOUS))
 			return -EINVAL;
@@ -319,19 +323,49 @@ lock_pages(uint64_t start, uint64_t size, uint64_t flags, uint64_t limit)
 	return 0;
 }
 
-SYSCALL_IS(mlock, lock_pages(a[0], a[1], 0, proc_limit(RLIMIT_MEMLOCK)))
-SYSCALL_IS(mlock2, lock_pages(a[0], a[1], a[2], proc_limit(RLIMIT_MEMLOCK)))
-SYSCALL_IS(munlock, lock_pages(a[0], a[1], MLOCK_ONFAULT, RLIM_INFINITY))
+static int64_t
+lock_range(uint64_t start, uint64_t size, uint64_t flags)
+{
+	uint64_t at = start & ~(PAGE_SIZE - 1);
+	int64_t r = lock_pages(start, size, flags, proc_limit(RLIMIT_MEMLOCK));
+
+	if (r == 0 && size != 0)
+		r = vm_set_inherit(curproc()->vm, at, start + size - at, VM_LOCK);
+	return r;
+}
+
+static int64_t
+unlock_range(uint64_t start, uint64_t size)
+{
+	uint64_t at = start & ~(PAGE_SIZE - 1);
+	int64_t r = lock_pages(start, size, MLOCK_ONFAULT, RLIM_INFINITY);
+
+	if (r == 0 && size != 0)
+		r = vm_set_inherit(curproc()->vm, at, start + size - at, VM_LOCK_NOT);
+	return r;
+}
+
+SYSCALL_IS(mlock, lock_range(a[0], a[1], 0))
+SYSCALL_IS(mlock2, lock_range(a[0], a[1], a[2]))
+SYSCALL_IS(munlock, unlock_range(a[0], a[1]))
 
 int64_t
 sys_mlockall(const uint64_t a[6])
 {
 	if (a[0] == 0 || (a[0] & ~(uint64_t)MCL_ALL) || a[0] == MCL_ONFAULT)
 		return -EINVAL;
-	return capable(CAP_IPC_LOCK) || proc_limit(RLIMIT_MEMLOCK) != 0 ? 0 : -EPERM;
+	if (!capable(CAP_IPC_LOCK) && proc_limit(RLIMIT_MEMLOCK) == 0)
+		return -EPERM;
+	vm_lock_all(curproc()->vm, a[0] & MCL_CURRENT, a[0] & MCL_FUTURE);
+	return 0;
 }
 
-SYSCALL_IS(munlockall, 0)
+int64_t
+sys_munlockall(const uint64_t a[6])
+{
+	vm_lock_all(curproc()->vm, false, false);
+	return 0;
+}
 
 int64_t
 sys_mincore(const uint64_t a[6])

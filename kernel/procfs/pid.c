@@ -350,6 +350,7 @@ static const struct procfs_file pid_files[] = {
     {.name = "environ", .mode = S_IFREG | 0400, .private = true, .show = procfs_strings},
     {.name = "mem", .mode = S_IFREG | 0600, .private = true, .ops = &procfs_mem_ops},
     {.name = "maps", .mode = S_IFREG | 0444, .private = true, .show = procfs_maps},
+    {.name = "smaps", .mode = S_IFREG | 0444, .private = true, .show = procfs_maps},
     {.name = "limits", .mode = S_IFREG | 0444, .show = limits_show},
     {.name = "wchan", .mode = S_IFREG | 0444, .show = wchan_show},
     {.name = "mountinfo", .mode = S_IFREG | 0444, .show = procfs_mountinfo},

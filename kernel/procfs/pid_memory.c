@@ -8,6 +8,7 @@
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/sbuf.h"
+#include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/vdso.h"
@@ -91,9 +92,35 @@ show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out
 	sbuf_putc(out, '\n');
 }
 
+/* What smaps says of an area besides. A page is clean as long as it may not be written. */
+static void
+show_pages(struct vmspace *vm, const struct vm_range *r, struct sbuf *out)
+{
+	struct vm_pages n;
+	uint64_t size = r->end - r->start;
+
+	vm_range_pages(vm, r, &n);
+	sbuf_printf(out,
+		    "Size:           %8lu kB\nKernelPageSize: %8lu kB\nMMUPageSize:    %8lu kB\n",
+		    size / 1024, PAGE_SIZE / 1024, PAGE_SIZE / 1024);
+	sbuf_printf(out, "Rss:            %8lu kB\nPss:            %8lu kB\n",
+		    n.resident * PAGE_SIZE / 1024, n.share / 1024);
+	sbuf_printf(out,
+		    "Shared_Clean:   %8lu kB\nShared_Dirty:   %8lu kB\nPrivate_Clean:  %8lu kB\n",
+		    r->shared ? 0 : n.shared * PAGE_SIZE / 1024,
+		    r->shared ? n.shared * PAGE_SIZE / 1024 : 0, 0ul);
+	sbuf_printf(out, "Private_Dirty:  %8lu kB\nLocked:         %8lu kB\nVmFlags:%s%s%s%s%s\n",
+		    (n.resident - n.shared) * PAGE_SIZE / 1024, r->locked ? n.share / 1024 : 0,
+		    r->prot & MMU_READ ? " rd" : "", r->prot & MMU_WRITE ? " wr" : "",
+		    r->prot & MMU_EXEC ? " ex" : "", r->shared ? " sh" : "",
+		    r->locked ? " lo" : "");
+}
+
+/* maps; and smaps, whose file is the other one. */
 int
 procfs_maps(const struct procfs_node *n, struct sbuf *out)
 {
+	bool pages = strcmp(n->file->name, "smaps") == 0;
 	struct vmspace *vm = NULL;
 	int error = procfs_may_look(n->pid, &vm);
 	char *path = kmalloc(PATH_MAX);
@@ -104,6 +131,8 @@ procfs_maps(const struct procfs_node *n, struct sbuf *out)
 		vm_info_get(vm, &info);
 		while (vm_range_next(vm, &r)) {
 			show_area(&r, &info, out, path);
+			if (pages)
+				show_pages(vm, &r, out);
 			if (r.object != NULL)
 				vnode_pager.unref(r.object, false);
 		}

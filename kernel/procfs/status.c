@@ -252,9 +252,11 @@ procfs_status(const struct procfs_node *n, struct sbuf *out)
 		sbuf_printf(out, "%u ", f.groups[i]);
 	sbuf_puts(out, f.ngroups > 0 ? "\n" : " \n");
 	if (f.has_space)
-		sbuf_printf(out, "VmSize:\t%8lu kB\nVmHWM:\t%8lu kB\nVmRSS:\t%8lu kB\n",
-			    f.vm.size / 1024, f.vm.peak * PAGE_SIZE / 1024,
-			    f.vm.resident * PAGE_SIZE / 1024);
+		sbuf_printf(
+		    out,
+		    "VmSize:\t%8lu kB\nVmLck:\t%8lu kB\nVmPin:\t%8lu kB\nVmHWM:\t%8lu kB\nVmRSS:\t%8lu kB\n",
+		    f.vm.size / 1024, f.vm.locked / 1024, 0ul, f.vm.peak * PAGE_SIZE / 1024,
+		    f.vm.resident * PAGE_SIZE / 1024);
 	sbuf_printf(
 	    out,
 	    "Threads:\t%u\nSigQ:\t%lu/%lu\nSigPnd:\t%016lx\nShdPnd:\t%016lx\nSigBlk:\t%016lx\n",

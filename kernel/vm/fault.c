@@ -216,6 +216,7 @@ vm_grow_down(struct vmspace *vm, uint64_t va)
 	a->start = start;
 	area_insert(&vm->areas, a);
 	vm->size += old - start;
+	vm->locked += a->from.locked ? old - start : 0;
 	CTR2(KTR_VM, "grow: start %#lx to %#lx", old, start);
 	return a;
 }
@@ -390,10 +391,12 @@ struct fork_arg {
 static void
 copy_area(struct area *a, void *arg)
 {
+	struct area_source from = a->from;
 	struct fork_arg *f = arg;
 
+	from.locked = false;
 	if (!f->failed && !a->from.stays)
-		f->failed = vm_insert(f->child, a->start, a->end, a->prot, &a->from) == NULL;
+		f->failed = vm_insert(f->child, a->start, a->end, a->prot, &from) == NULL;
 }
 
 static void

@@ -29,6 +29,7 @@ vm_info_get(struct vmspace *vm, struct vm_info *info)
 {
 	mutex_lock(&vm->lock);
 	*info = (struct vm_info){.size = vm->size,
+				 .locked = vm->locked,
 				 .brk_start = vm->brk_start,
 				 .brk_end = page_round_up(vm->brk_end),
 				 .args = vm->args,
@@ -40,6 +41,17 @@ vm_info_get(struct vmspace *vm, struct vm_info *info)
 	info->peak = vm_peak(vm);
 }
 
+uint64_t
+vm_mapped(const struct vmspace *vm, uint64_t start, uint64_t size)
+{
+	uint64_t end = start + size < start ? UINT64_MAX : start + size, n = 0;
+	const struct area *a = area_find(vm->areas, start);
+
+	for (; a != NULL && a->start < end; a = area_find(vm->areas, a->end))
+		n += (a->end < end ? a->end : end) - (a->start > start ? a->start : start);
+	return n;
+}
+
 bool
 vm_range_next(struct vmspace *vm, struct vm_range *r)
 {
@@ -48,13 +60,34 @@ vm_range_next(struct vmspace *vm, struct vm_range *r)
 	mutex_lock(&vm->lock);
 	a = area_find(vm->areas, r->end);
 	if (a != NULL) {
-		*r = (struct vm_range){a->start,       a->end,         a->prot,      a->from.shared,
-				       a->from.offset, a->from.object, a->from.pager};
+		*r = (struct vm_range){a->start,       a->end,         a->prot,
+				       a->from.shared, a->from.locked, a->from.offset,
+				       a->from.object, a->from.pager};
 		if (r->object != NULL)
 			a->from.pager->ref(r->object, false);
 	}
 	mutex_unlock(&vm->lock);
 	return a != NULL;
+}
+
+static void
+count_page(uint64_t *pte, uintptr_t va, void *arg)
+{
+	uint32_t refs = page_refs(phys_to_virt(arch_pte_pa(*pte)));
+	struct vm_pages *n = arg;
+
+	n->resident++;
+	n->shared += refs > 1;
+	n->share += PAGE_SIZE / (refs > 0 ? refs : 1);
+}
+
+void
+vm_range_pages(struct vmspace *vm, const struct vm_range *r, struct vm_pages *n)
+{
+	*n = (struct vm_pages){0};
+	mutex_lock(&vm->lock);
+	pagetable_each(vm->root, r->start, r->end, count_page, n);
+	mutex_unlock(&vm->lock);
 }
 
 int

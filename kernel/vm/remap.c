@@ -48,17 +48,36 @@ vm_forget(struct vmspace *vm, uint64_t start, uint64_t size, bool files)
 	return r;
 }
 
+struct inherit {
+	struct vmspace *vm;
+	enum vm_inherit how;
+};
+
 static void
-set_inherit(struct area *a, void *how)
+set_locked(struct vmspace *vm, struct area *a, bool locked)
 {
-	switch (*(enum vm_inherit *)how) {
+	if (locked != a->from.locked)
+		vm->locked += locked ? a->end - a->start : a->start - a->end;
+	a->from.locked = locked;
+}
+
+static void
+set_inherit(struct area *a, void *arg)
+{
+	const struct inherit *to = arg;
+
+	switch (to->how) {
 	case VM_INHERIT:
 	case VM_INHERIT_NOTHING:
-		a->from.stays = *(enum vm_inherit *)how == VM_INHERIT_NOTHING;
+		a->from.stays = to->how == VM_INHERIT_NOTHING;
 		break;
 	case VM_WIPE:
 	case VM_WIPE_NOT:
-		a->from.wiped = *(enum vm_inherit *)how == VM_WIPE;
+		a->from.wiped = to->how == VM_WIPE;
+		break;
+	case VM_LOCK:
+	case VM_LOCK_NOT:
+		set_locked(to->vm, a, to->how == VM_LOCK);
 		break;
 	}
 }
@@ -72,6 +91,7 @@ find_file(struct area *a, void *found)
 int
 vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inherit how)
 {
+	struct inherit to = {vm, how};
 	bool file = false, whole;
 	struct area *taken;
 	uint64_t end;
@@ -88,14 +108,26 @@ vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inheri
 		if (how == VM_WIPE)
 			area_each(taken, find_file, &file);
 		if (!file)
-			area_each(taken, set_inherit, &how);
+			area_each(taken, set_inherit, &to);
 		area_put(&vm->areas, taken);
-		vm->has_odd_areas = true;
+		vm->has_odd_areas |= how != VM_LOCK && how != VM_LOCK_NOT;
 		error = file ? -EINVAL : whole ? 0 : -ENOMEM;
 	}
 	vm_join_areas(vm, start, end);
 	vm_unlock(vm);
 	return error;
+}
+
+void
+vm_lock_all(struct vmspace *vm, bool now, bool later)
+{
+	struct inherit to = {vm, now ? VM_LOCK : VM_LOCK_NOT};
+
+	mutex_lock(&vm->lock);
+	if (now || !later)
+		area_each(vm->areas, set_inherit, &to);
+	vm->locks_new = later;
+	mutex_unlock(&vm->lock);
 }
 
 struct move {
@@ -251,12 +283,13 @@ static void
 move_brk(struct vmspace *vm, uint64_t end, unsigned prot, uint64_t limit)
 {
 	uint64_t old = page_round_up(vm->brk_end), new = page_round_up(end);
+	const struct area_source added = {.locked = vm->locks_new};
 
 	if (end < vm->brk_start || end > MMAP_BASE)
 		return;
 	if (new > old) {
 		if (!vm_may_grow(vm, new - old, 0, limit) ||
-		    vm_map_area(vm, old, new - old, prot, NULL) != 0)
+		    vm_map_area(vm, old, new - old, prot, &added) != 0)
 			return;
 		if (old > vm->brk_start) /* the heap begins as an area of its own */
 			vm_join_areas(vm, old, new);

@@ -132,6 +132,7 @@ vm_area_put(struct vmspace *vm, struct area *a)
 	area_insert(&vm->areas, a);
 	vm->area_count++;
 	vm->size += a->end - a->start;
+	vm->locked += a->from.locked ? a->end - a->start : 0;
 }
 
 struct area *
@@ -150,6 +151,7 @@ vm_set_end(struct vmspace *vm, struct area *a, uint64_t end)
 {
 	area_take(&vm->areas, a->start, a->end);
 	vm->size += end - a->end;
+	vm->locked += a->from.locked ? end - a->end : 0;
 	a->end = end;
 	area_insert(&vm->areas, a);
 }
@@ -161,6 +163,7 @@ forget_area(struct area *a, void *arg)
 
 	vm->area_count--;
 	vm->size -= a->end - a->start;
+	vm->locked -= a->from.locked ? a->end - a->start : 0;
 	if (a->from.pager == NULL) {
 		uidinfo_free(vm->ui, a);
 		return;
@@ -271,7 +274,8 @@ areas_agree(const struct area *a, const struct area *b)
 	       (f->pager == NULL || f->offset + (a->end - a->start) == g->offset) &&
 	       f->shared == g->shared && f->read_only == g->read_only && f->no_exec == g->no_exec &&
 	       f->writes == g->writes && f->stays == g->stays && f->wiped == g->wiped &&
-	       f->grows_to == g->grows_to && f->space_max == g->space_max && !f->code && !g->code;
+	       f->locked == g->locked && f->grows_to == g->grows_to &&
+	       f->space_max == g->space_max && !f->code && !g->code;
 }
 
 void
@@ -484,17 +488,6 @@ vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size)
 	return at != 0 ? at : vm_gap(vm, MMAP_LOW, size);
 }
 
-uint64_t
-vm_mapped(const struct vmspace *vm, uint64_t start, uint64_t size)
-{
-	uint64_t end = start + size < start ? UINT64_MAX : start + size, n = 0;
-	const struct area *a = area_find(vm->areas, start);
-
-	for (; a != NULL && a->start < end; a = area_find(vm->areas, a->end))
-		n += (a->end < end ? a->end : end) - (a->start > start ? a->start : start);
-	return n;
-}
-
 bool
 vm_may_grow(const struct vmspace *vm, uint64_t more, uint64_t less, uint64_t limit)
 {
@@ -539,17 +532,19 @@ int64_t
 vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enum vm_place place,
 	   const struct area_source *from, uint64_t limit)
 {
+	struct area_source source = from != NULL ? *from : (struct area_source){.offset = 0};
 	int64_t r;
 
 	size = page_round_up(size);
 	mutex_lock(&vm->lock);
+	source.locked |= vm->locks_new;
 	if (place == VM_ANYWHERE)
 		start = vm_find_free(vm, page_round_down(start), size);
 	r = start == 0 && place == VM_ANYWHERE ? -ENOMEM : vm_check_place(start, size);
 	if (r == 0 && place == VM_REPLACE)
-		r = vm_replace(vm, start, size, prot, from, limit);
+		r = vm_replace(vm, start, size, prot, &source, limit);
 	else if (r == 0)
-		r = vm_may_grow(vm, size, 0, limit) ? vm_map_area(vm, start, size, prot, from)
+		r = vm_may_grow(vm, size, 0, limit) ? vm_map_area(vm, start, size, prot, &source)
 						    : -ENOMEM;
 	if (r == 0)
 		vm_join_areas(vm, start, start + size);

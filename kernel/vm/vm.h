@@ -144,11 +144,13 @@ int64_t vm_remap(struct vmspace *vm, struct remap r, uint64_t limit);
  * first area that maps an object; what is before that is forgotten.
  */
 int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size, bool files);
-/* What a copy of the space has of a range. */
-enum vm_inherit { VM_INHERIT, VM_INHERIT_NOTHING, VM_WIPE, VM_WIPE_NOT };
-/* Sets what a copy of the space has of a range. -ENOMEM if a part is not mapped; the rest is
- * set. -EINVAL for VM_WIPE if a part is of a file. */
+/* What a copy of the space has of a range; and whether the range counts as locked. */
+enum vm_inherit { VM_INHERIT, VM_INHERIT_NOTHING, VM_WIPE, VM_WIPE_NOT, VM_LOCK, VM_LOCK_NOT };
+/* Sets one of these for a range. -ENOMEM if a part is not mapped; the rest is set. -EINVAL for
+ * VM_WIPE if a part is of a file. */
 int vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inherit how);
+/* Counts all areas as locked, or none; those that come later, too, if `later`. */
+void vm_lock_all(struct vmspace *vm, bool now, bool later);
 /* From now on its pagers are told again of pages in the range that are written. */
 void vm_clean(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Sets the start of the heap. For exec(). */
@@ -216,7 +218,8 @@ void vm_set_args(struct vmspace *vm, uint64_t start, uint64_t end, uint64_t env_
 		 uint64_t stack);
 
 struct vm_info {
-	uint64_t size;                           /* bytes of all areas */
+	uint64_t size;                           /* bytes of all areas, */
+	uint64_t locked;                         /* and of those that are locked */
 	uint64_t resident;                       /* pages mapped */
 	uint64_t peak;                           /* the most at a time */
 	uint64_t brk_start, brk_end;             /* the heap */
@@ -227,13 +230,20 @@ void vm_info_get(struct vmspace *vm, struct vm_info *info);
 struct vm_range {
 	uint64_t start, end;
 	unsigned prot;
-	bool shared;
+	bool shared, locked;
 	uint64_t offset; /* of what it maps */
 	void *object;    /* which is this, with a reference; NULL: new pages */
 	const struct vm_pager *pager;
 };
 /* The first area that ends after r->end: 0 starts. False: none. */
 bool vm_range_next(struct vmspace *vm, struct vm_range *r);
+struct vm_pages {
+	uint64_t resident; /* pages mapped; */
+	uint64_t shared;   /* of these, those that others have, too: a space, or a file's cache; */
+	uint64_t share;    /* bytes, when each page is divided among those who have it */
+};
+/* Counts the pages of an area. */
+void vm_range_pages(struct vmspace *vm, const struct vm_range *r, struct vm_pages *n);
 /* Unmaps that area, if it is still there and maps the same: else -ENOENT. Or -ENOMEM. */
 int vm_range_unmap(struct vmspace *vm, const struct vm_range *r);
 /*

@@ -26,7 +26,9 @@ struct vmspace {
 	unsigned area_count;
 	uint64_t brk_start, brk_end;
 	uint64_t args, args_end, env_end, stack; /* vm_set_args() */
-	uint64_t size;                           /* bytes of all areas */
+	uint64_t size;                           /* bytes of all areas, */
+	uint64_t locked;                         /* and of those that are locked */
+	bool locks_new;                          /* those that come later are locked */
 	uint64_t resident;                       /* pages mapped */
 	uint64_t peak;                           /* the most before the last one went */
 	uint64_t tables;                         /* pages of the page table */

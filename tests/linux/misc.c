@@ -44,6 +44,66 @@ advice_is_checked(void)
 	return good;
 }
 
+/* A number of smaps, of the area with that address. -1: it has none. */
+static long
+smaps_number(const void *at, const char *word)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long start, end, found = 0;
+	char line[512], name[32];
+	long n = -1, kb;
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			found = start <= (uintptr_t)at && (uintptr_t)at < end;
+		else if (found && sscanf(line, "%31s %ld kB", name, &kb) == 2 &&
+			 strcmp(name, word) == 0)
+			n = kb;
+	}
+	if (f != NULL)
+		fclose(f);
+	return n;
+}
+
+/* What is locked is counted. As root, whose memory may be locked. */
+static int
+locked_memory_is_told(void *arg)
+{
+	char *p = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long before = status_number(getpid(), "VmLck:"), most;
+	pid_t pid;
+	int status;
+
+	if (before != 0 || status_number(getpid(), "VmPin:") != 0 ||
+	    mprotect(p, PAGE, PROT_NONE) != 0)
+		return 1;
+	if (mlock(p + PAGE, 3 * PAGE) != 0 || status_number(getpid(), "VmLck:") != 12 ||
+	    smaps_number(p + PAGE, "Locked:") != 12 || smaps_number(p + PAGE, "Rss:") != 12 ||
+	    smaps_number(p + PAGE, "Size:") != 12 || smaps_number(p + 4 * PAGE, "Rss:") != 0 ||
+	    smaps_number(p + 4 * PAGE, "Locked:") != 0 || smaps_number(p, "Size:") != 4)
+		return 2;
+	pid = fork();
+	if (pid == 0)
+		_exit(status_number(getpid(), "VmLck:") != 0);
+	if (waitpid(pid, &status, 0) != pid || status != 0)
+		return 3;
+	if (munlock(p + 2 * PAGE, PAGE) != 0 || status_number(getpid(), "VmLck:") != 8 ||
+	    munmap(p + 3 * PAGE, PAGE) != 0 || status_number(getpid(), "VmLck:") != 4)
+		return 4;
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+		return 5;
+	most = status_number(getpid(), "VmLck:");
+	if (most < 24 ||
+	    mmap(NULL, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ||
+	    status_number(getpid(), "VmLck:") != most + 8)
+		return 6;
+	if (munlockall() != 0 || status_number(getpid(), "VmLck:") != 0)
+		return 7;
+	p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED,
+		 -1, 0);
+	return p == MAP_FAILED || status_number(getpid(), "VmLck:") != 12 ? 8 : 0;
+}
+
 static bool
 memory_is_locked(void)
 {
@@ -160,6 +220,7 @@ nothing_is_unshared(void *arg)
 	    (getuid() == 0 && setuid(4711) != 0))
 		return 1;
 	return FAILS(unshare(CLONE_NEWNS), EPERM) && FAILS(unshare(CLONE_NEWPID), EPERM) &&
+		       FAILS(syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, 0, 0, 0, 0), EPERM) &&
 		       FAILS(unshare(CLONE_NEWUTS | CLONE_FS), EPERM)
 		   ? 0
 		   : 2;
@@ -330,6 +391,67 @@ times_are_checked(void)
 	return rmdir(DIR) == 0 && good;
 }
 
+#define OLDER "/tmp/linux-test-older"
+
+#ifdef SYS_futimesat
+/* Has the file these times, in us? */
+static bool
+times_are(long atime_us, long mtime_us)
+{
+	struct stat st;
+
+	return stat(OLDER, &st) == 0 &&
+	       st.st_atim.tv_sec * 1000000 + st.st_atim.tv_nsec / 1000 == atime_us &&
+	       st.st_mtim.tv_sec * 1000000 + st.st_mtim.tv_nsec / 1000 == mtime_us;
+}
+
+#endif
+
+/* Calls that not each architecture has, and that the C library makes of others. */
+static bool
+older_calls_set_times(void)
+{
+	int fd = open(OLDER, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	bool good = fd >= 0;
+#ifdef SYS_futimesat
+	const struct timeval tv[2] = {{5, 6}, {7, 8}}, bad[2] = {{5, 6}, {7, 1000000}};
+	const long seconds[2] = {11, 12};
+
+	good = good && syscall(SYS_utimes, OLDER, tv) == 0 && times_are(5000006, 7000008) &&
+	       syscall(SYS_utime, OLDER, seconds) == 0 && times_are(11000000, 12000000) &&
+	       syscall(SYS_futimesat, fd, NULL, tv) == 0 && times_are(5000006, 7000008) &&
+	       syscall(SYS_utime, OLDER, NULL) == 0 && !times_are(5000006, 7000008) &&
+	       syscall(SYS_futimesat, AT_FDCWD, OLDER, tv) == 0 && times_are(5000006, 7000008);
+	good = good && FAILS(syscall(SYS_utimes, OLDER, bad), EINVAL) &&
+	       FAILS(syscall(SYS_utimes, OLDER, NOWHERE), EFAULT) &&
+	       FAILS(syscall(SYS_utime, OLDER, NOWHERE), EFAULT) &&
+	       FAILS(syscall(SYS_utime, OLDER "/x", NULL), ENOTDIR) &&
+	       FAILS(syscall(SYS_utimes, NULL, tv), EFAULT) &&
+	       FAILS(syscall(SYS_futimesat, 99, NULL, tv), EBADF);
+#endif
+	close(fd);
+	return unlink(OLDER) == 0 && good;
+}
+
+static bool
+ranges_are_synced(void)
+{
+	int fd = open(OLDER, O_RDWR | O_CREAT | O_TRUNC, 0600), ends[2];
+	bool good = fd >= 0 && pipe(ends) == 0 && write(fd, "x", 1) == 1;
+
+	good = good && sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE) == 0 &&
+	       sync_file_range(fd, 0, 10, 7) == 0 && sync_file_range(fd, 5, 0, 0) == 0 &&
+	       FAILS(sync_file_range(fd, 0, 1, 8), EINVAL) &&
+	       FAILS(sync_file_range(fd, -1, 1, 1), EINVAL) &&
+	       FAILS(sync_file_range(fd, 0, -1, 1), EINVAL) &&
+	       FAILS(sync_file_range(fd, INT64_MAX, 1, 1), EINVAL) &&
+	       FAILS(sync_file_range(ends[1], 0, 1, 1), ESPIPE);
+	close(ends[0]);
+	close(ends[1]);
+	close(fd);
+	return unlink(OLDER) == 0 && good && FAILS(sync_file_range(fd, 0, 1, 1), EBADF);
+}
+
 static bool
 truncates_for_readers(void)
 {
@@ -368,6 +490,8 @@ test_misc(void)
 	result(advice_is_checked(), "posix_fadvise and syncfs do nothing, to files that are there");
 	result(memory_is_locked(), "mlock fetches pages, and mincore tells which are there");
 	result(in_child(locking_is_limited, NULL) == 0, "RLIMIT_MEMLOCK limits mlock");
+	result(getuid() != 0 || in_child(locked_memory_is_told, NULL) == 0,
+	       "VmLck in status, and smaps, tell what is locked");
 	result(in_child(barriers, NULL) == 0, "membarrier");
 	result(in_child(io_priorities, NULL) == 0,
 	       "ioprio_set's priorities are told, and inherited");
@@ -376,6 +500,8 @@ test_misc(void)
 	       "clone3 makes a child, and checks its arguments");
 	result(paths_are_restricted(), "openat2 keeps paths where they are to stay");
 	result(times_are_checked(), "utimensat is for owners, and of the time now for writers");
+	result(older_calls_set_times(), "utime, utimes and futimesat set times, too");
+	result(ranges_are_synced(), "sync_file_range");
 	result(truncates_for_readers(), "O_TRUNC is for writers, however the file is opened");
 	result(removed_directories_have_no_list(), "a directory that was removed has no list");
 }

@@ -3,6 +3,7 @@
 the output (listing.py). Each page is one test."""
 import os
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, __file__.rsplit("/", 1)[0])
@@ -12,6 +13,12 @@ from listing import difference, page, parse  # noqa: E402
 LABS = ROOT / "doc" / "labs.md"  # for test_labs.py
 PAGES = [ROOT / "README.md", ROOT / "ktr" / "README.md", *sorted((ROOT / "doc").glob("*.md"))]
 README_WORDS = 1000
+
+
+def host_header(name):
+    """A header of Linux, with all that it defines, as the compiler of this machine finds it."""
+    command = ["gcc", "-E", "-dM", "-m64", "-include", name, "-x", "c", "/dev/null"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def typed(path):
@@ -27,6 +34,36 @@ def typed(path):
 for _path in PAGES:
     if _path != LABS and any(True for _ in parse(_path)):
         test(f"{_path.relative_to(ROOT)}: what each listing shows is what happens")(lambda path=_path: typed(path))
+
+
+# Numbers of x86_64 for which Linux 6.1 itself has no call.
+NUMBERS_ONLY = {"_sysctl", "afs_syscall", "create_module", "epoll_ctl_old", "epoll_wait_old", "get_kernel_syms",
+                "get_thread_area", "getpmsg", "lookup_dcookie", "nfsservctl", "putpmsg", "query_module", "security",
+                "set_thread_area", "tuxcall", "vserver"}
+
+
+def constant(name, path):
+    found = re.search(rf"^#define {name} +(\d+)", (ROOT / path).read_text(encoding="utf-8"), re.M)
+    check(found is not None, f"{path} has no {name}")
+    return int(found[1])
+
+
+@test("doc/running.md names the calls of Linux that the table lacks, and no others; its limits are the sources'")
+def missing():
+    text = (ROOT / "doc" / "running.md").read_text(encoding="utf-8")
+    calls = re.search(r"^- these calls: (.*?);$\n^- ", text, re.M | re.S)
+    check(calls is not None, "found no bullet of calls")
+    named = set(re.findall(r"`(\w+)`", calls[1]))
+    table = (ROOT / "kernel/abi/syscalls.def").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\w+\((?:BOTH\(\d+, \d+\)|\d+), (\w+),", table, re.M))
+    linux = set(re.findall(r"#define __NR_(\w+)", host_header("asm/unistd_64.h"))) - NUMBERS_ONLY
+    check_eq(sorted(named & rows), [], "calls that are there, though the page says that they are not")
+    check_eq(sorted(linux - rows - named), [], "calls that are not there, and not on the page")
+    for what, found in (("characters of a path", f"{constant('PATH_MAX', 'kernel/abi/fcntl.h') - 1:,}"),
+                        ("supplementary groups", f"{constant('GROUPS_MAX', 'kernel/proc/proc.h'):,}"),
+                        ("timers of a process", f"{constant('TIMERS_MAX', 'kernel/proc/posix_timers.c'):,}")):
+        row = re.search(rf"^\| {what} \| ([^|]*) \|", text, re.M)
+        check_eq(row and row[1], found, what)
 
 
 def written(text):
