@@ -117,7 +117,7 @@ cat events/header_page hwlat_detector/*; echo 1000 > hwlat_detector/width; echo 
 echo hwlat > current_tracer; until grep '#[0-9]' trace; do sleep 0.05; done; echo nop > current_tracer; echo 0 > tracing_thresh
 echo 0-1 > osnoise/cpus; echo 10000 > osnoise/runtime_us; echo 20000 > osnoise/period_us; cat osnoise/*; echo osnoise > current_tracer; until grep -q osnoise/ trace; do sleep 0.05; done; head -12 trace
 echo nop > current_tracer; echo 1 > osnoise/print_stack; echo timerlat > current_tracer; until grep -q stack trace; do sleep 0.05; done; head -20 trace; echo nop > current_tracer
-B=/sys/block/vda/trace; for f in pid start_lba; do echo 0 > $B/$f; done; echo 99999999 > $B/end_lba; echo queue,issue > $B/act_mask; cat $B/*; echo blk > current_tracer; echo 1 > events/block/enable; echo > /mnt/q; sync; head -5 trace
+B=/sys/block/vda/trace; for f in pid start_lba; do echo 0 > $B/$f; done; echo 99999999 > $B/end_lba; echo queue,issue > $B/act_mask; cat $B/* /sys/block/vda/[ders]*; echo blk > current_tracer; echo 1 > events/block/enable; echo > /mnt/q; sync; head -5 trace
 echo 1 > options/blk_classic; head -5 trace; echo 0 > options/blk_classic; echo nop > current_tracer; echo 0 > $B/enable; echo > set_event
 echo 1 > events/sched/sched_process_fork/enable; echo snapshot > events/sched/sched_process_exec/trigger; echo sys_kill:dump >> set_ftrace_filter; kill -0 $$; cat snapshot; sleep 0.1
 echo '!snapshot' > events/sched/sched_process_exec/trigger; echo '!sys_kill:dump' >> set_ftrace_filter; echo 1 > tracing_on; echo 1 > snapshot; echo 2 > per_cpu/cpu0/snapshot; cat snapshot; echo 0 > snapshot; echo > set_event
