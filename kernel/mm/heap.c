@@ -11,6 +11,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/page_descriptor.h"
+#include "kernel/mm/page_poison.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/sdt.h"
 
@@ -29,6 +30,9 @@ struct object {
 	struct object *next;
 	uint64_t mark;
 };
+
+/* What of a free object has the pattern. */
+#define OBJECT_REST(class) (((size_t)1 << ((class) + MIN_SHIFT)) - sizeof(struct object))
 
 #define FREE_MARK(o) (0x66726565u ^ (uint64_t)(o))
 
@@ -76,6 +80,8 @@ new_slab(unsigned c)
 		o->next = p->objects;
 		o->mark = FREE_MARK(o);
 		p->objects = o;
+		if (page_poison != 0)
+			page_poison_fill(o + 1, OBJECT_REST(c));
 	}
 	return p;
 }
@@ -103,6 +109,8 @@ alloc_small(unsigned c)
 	if (p->objects == NULL)
 		list_remove(&p->link);
 	spin_unlock(&classes[c].lock);
+	if (page_poison != 0)
+		page_poison_look(o + 1, OBJECT_REST(c), NULL);
 	return o;
 }
 
@@ -174,6 +182,8 @@ free_small(struct page *p, struct object *o)
 		panic("kfree: %p is free already", (void *)o);
 	o->mark = FREE_MARK(o);
 	o->next = p->objects;
+	if (page_poison != 0)
+		page_poison_fill(o + 1, OBJECT_REST(c));
 	if (p->objects == NULL)
 		list_append(&classes[c].partial, &p->link);
 	p->objects = o;

@@ -15,6 +15,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/mm/boot_info.h"
 #include "kernel/mm/page_descriptor.h"
+#include "kernel/mm/page_poison.h"
 #include "kernel/sync/spinlock.h"
 #include "ktr/sdt.h"
 
@@ -108,6 +109,8 @@ page_alloc(unsigned order, enum page_owner owner)
 		CTR1(KTR_VM, "page_alloc: order %u failed", order);
 		return NULL;
 	}
+	if (page_poison != 0)
+		page_poison_check(p, order);
 	SDT_CTR2(kmem, , , mm_page_alloc, SDT_ARGS3(p, page_base + (uint64_t)(p - pages), order),
 		 KTR_VM, "page_alloc: order %u page %p", order, page_address(p));
 	return page_address(p);
@@ -121,8 +124,8 @@ page_alloc_zero(enum page_owner owner)
 	return va != NULL ? memset(va, 0, PAGE_SIZE) : NULL;
 }
 
-void
-page_free(void *va, unsigned order)
+static void
+page_free_for(void *va, unsigned order, const void *caller)
 {
 	struct page *p = page_of(va);
 
@@ -131,6 +134,8 @@ page_free(void *va, unsigned order)
 		panic("page_free: %p order %u: not an allocated block of this order", va, order);
 	SDT_CTR2(kmem, , , mm_page_free, SDT_ARGS3(p, page_base + (uint64_t)(p - pages), order),
 		 KTR_VM, "page_free: order %u page %p", order, va);
+	if (page_poison != 0)
+		page_poison_block(p, order, caller);
 	spin_lock(&page_lock);
 	p->refs = 0;
 	owned[p->owner] -= 1ul << order;
@@ -138,6 +143,12 @@ page_free(void *va, unsigned order)
 	free_block(page_base + (uint64_t)(p - pages), order);
 	free_pages += 1ul << order;
 	spin_unlock(&page_lock);
+}
+
+void
+page_free(void *va, unsigned order)
+{
+	page_free_for(va, order, __builtin_return_address(0));
 }
 
 void
@@ -151,7 +162,7 @@ page_unref(void *va)
 {
 	/* acq_rel: the last user sees what the earlier users wrote before it frees the page */
 	if (__atomic_sub_fetch(&page_of(va)->refs, 1, __ATOMIC_ACQ_REL) == 0)
-		page_free(va, 0);
+		page_free_for(va, 0, __builtin_return_address(0));
 }
 
 uint32_t

@@ -36,6 +36,7 @@ struct page {
 	uint8_t owner; /* enum page_owner; of an allocated block's first page */
 	bool free;     /* first page of a free block */
 	bool marked;   /* page_mark() */
+	bool poisoned; /* it is free, and has the pattern (page_poison.c) */
 };
 
 _Static_assert(sizeof(struct page) == 40, "there is one for each page of memory");

@@ -95,8 +95,8 @@ struct wait {
 /*
  * Is the mutex still owned? Then its owner goes first, since it may have been preempted, and its
  * share may be small. The owner cannot go away while the queue's lock is held: to let go of the
- * mutex, it wakes a waiter, and this thread has been counted as one. A thread that has slept
- * already was woken, and another thread was faster: so next time the mutex is handed over.
+ * mutex, it wakes one on this queue, and this thread has been counted as a waiter. A thread that
+ * has slept already was woken too late: so next time the mutex is handed over.
  */
 static bool
 mutex_is_owned(void *arg)
@@ -113,11 +113,11 @@ mutex_is_owned(void *arg)
 	return true;
 }
 
-/* Who has been woken too late sleeps there, and is woken before others. */
+/* Who has been woken too late sleeps there, and is woken first. It has the same queue as m. */
 static const void *
 late_channel(const struct mutex *m)
 {
-	return &m->handoff;
+	return (const char *)m + 1;
 }
 
 static __attribute__((noinline)) void

@@ -63,11 +63,11 @@ sleepq_init(void)
 	}
 }
 
+/* Fibonacci hashing. Channels in the same 8 bytes have the same queue, which mutex.c needs. */
 static struct sleepq *
 queue_of(const void *chan)
 {
-	uint64_t h = (uint64_t)chan * 0x9e3779b97f4a7c15ul; /* Fibonacci hashing */
-	return &queues[h >> 55];
+	return &queues[((uint64_t)chan >> 3) * 0x9e3779b97f4a7c15ul >> 55];
 }
 
 /* The first of those who sleep on chan; NULL: nobody does. Queue lock held, as for all of these. */

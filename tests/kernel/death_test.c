@@ -3,6 +3,7 @@
  * tests/system/test_deaths.py boots each one separately.
  */
 #include "arch/mmu.h"
+#include "kernel/mm/heap.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/sched/sched.h"
@@ -37,4 +38,25 @@ KTEST(death_user_copy_from_a_bad_kernel_address)
 KTEST(death_user_copy_to_null)
 {
 	copy_in(NULL, 0x10000, 8);
+}
+
+/* With debug.mm.poison. It is allocated again after others. */
+KTEST(death_write_to_a_free_page)
+{
+	char *page = page_alloc(0, PAGE_OTHER);
+
+	page_free(page, 0);
+	page[0x123] = 7;
+	for (;;)
+		page_alloc(0, PAGE_OTHER);
+}
+
+KTEST(death_write_to_a_free_object)
+{
+	char *object = kmalloc(64);
+
+	kfree(object);
+	object[0x23] = 7;
+	for (;;)
+		kmalloc(64);
 }

@@ -7,6 +7,7 @@
 #include "kernel/abi/sched.h"
 #include "kernel/dev/irq.h"
 #include "kernel/lib/clock.h"
+#include "kernel/lib/string.h"
 #include "kernel/sched/cpu_start.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/sched.h"
@@ -15,7 +16,9 @@
 #include "kernel/sync/pcpu.h"
 #include "kernel/sync/smp.h"
 #include "kernel/sync/spinlock.h"
+#include "ktr/hook.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/ktr_help.h"
 
 #define WORKERS 8
 #define ROUNDS  3000
@@ -191,9 +194,9 @@ take_once(void *arg)
 static bool
 sleeps_on_mutex(const struct thread *t)
 {
-	const void *chan = __atomic_load_n(&t->chan, __ATOMIC_ACQUIRE);
+	const char *chan = __atomic_load_n(&t->chan, __ATOMIC_ACQUIRE);
 
-	return chan == &test_mutex || chan == &test_mutex.handoff;
+	return chan >= (const char *)&test_mutex && chan < (const char *)(&test_mutex + 1);
 }
 
 /* The first one that waits has the smallest share, and the second one waits for it. */
@@ -247,6 +250,95 @@ KTEST(mutex_goes_to_who_waits_though_its_owner_takes_it_again_and_again)
 	mutex_unlock(&test_mutex);
 	end_slow(1);
 	KT_LT(rounds, 10);
+}
+
+/* A thread that waits for the mutex looks at its owner, which lets go of the mutex meanwhile. */
+static struct {
+	struct thread *owner;
+	bool looks, waits, gone, gone_meanwhile; /* atomic */
+} looked;
+
+/* The hook. It is called for who looks, which holds the lock of the queue then; and for the owner,
+ * when that waits for a spin lock. */
+static void
+look_at_owner(const struct ktr_firing *f)
+{
+	if (curthread() == looked.owner) {
+		const struct spinlock *l = (const struct spinlock *)f->args[0];
+
+		if (strcmp(l->name, "sleepq") == 0)
+			__atomic_store_n(&looked.waits, true, __ATOMIC_RELEASE);
+		return;
+	}
+	if ((const struct thread *)f->args[0] != looked.owner ||
+	    __atomic_exchange_n(&looked.looks, true, __ATOMIC_ACQ_REL))
+		return;
+	while (!__atomic_load_n(&looked.waits, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&looked.gone, __ATOMIC_ACQUIRE))
+		arch_relax();
+	looked.gone_meanwhile = __atomic_load_n(&looked.gone, __ATOMIC_ACQUIRE);
+}
+
+static void
+take_and_end(void *arg)
+{
+	mutex_lock(&test_mutex);
+	mutex_unlock(&test_mutex);
+	finished();
+}
+
+/* Holds the mutex until one has been woken too late and sleeps again, and another one looks. */
+static void
+own_until_looked_at(void *arg)
+{
+	struct thread *late;
+
+	sched_set_cpus(curthread(), 1);
+	sched_preempt();
+	mutex_lock(&test_mutex);
+	start_on_first_cpu(&late, take_and_end);
+	while (!__atomic_load_n(&test_mutex.handoff, __ATOMIC_ACQUIRE)) {
+		while (!sleeps_on_mutex(late))
+			thread_sleep_ns(1000000, 0, "late");
+		mutex_unlock(&test_mutex);
+		mutex_lock(&test_mutex);
+		thread_sleep_ns(1000000, 0, "late");
+	}
+	__atomic_store_n(&looked.owner, curthread(), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&looked.looks, __ATOMIC_ACQUIRE))
+		arch_relax();
+	mutex_unlock(&test_mutex);
+	__atomic_store_n(&looked.gone, true, __ATOMIC_RELEASE);
+	finished();
+}
+
+KTEST(mutex_owner_does_not_go_away_while_one_that_waits_looks_at_it)
+{
+	struct thread *looks;
+	int hook;
+
+	if (ncpus == 1)
+		ktest_skip("one CPU lets go of the mutex, and another looks at who does");
+	hook = ktr_owner_register("test", look_at_owner);
+	ktr_test_begin(64);
+	KT_GT(hook, 1);
+	KT_GT(ktr_select((unsigned)hook, "fbt::sched_hurry:entry", true, NULL, NULL, 0), 0);
+	KT_GT(ktr_select((unsigned)hook, "lock:::contention_begin", true, NULL, NULL, 0), 0);
+	done = 0;
+	looked.owner = NULL;
+	looked.looks = looked.waits = looked.gone = looked.gone_meanwhile = false;
+	start_on_first_cpu(&looks, own_until_looked_at);
+	while (__atomic_load_n(&looked.owner, __ATOMIC_ACQUIRE) == NULL)
+		thread_sleep_ns(1000000, 0, "owner");
+	looks = thread_alloc("looks", PRIO_USER, take_and_end, NULL);
+	KT_ASSERT(looks != NULL);
+	sched_set_cpus(looks, 2);
+	wake_up_new_task(looks);
+	while (__atomic_load_n(&done, __ATOMIC_ACQUIRE) != 3)
+		thread_sleep_ns(1000000, 0, "mutex");
+	KT_EQ(ktr_owner_unregister((unsigned)hook), 0);
+	ktr_test_end();
+	KT_ASSERT(!looked.gone_meanwhile);
 }
 
 #define MANY 9

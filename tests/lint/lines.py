@@ -43,7 +43,7 @@ BUDGETS = {
     "kernel/ipc": 1835,
     "kernel/ktrace": 1970,
     "kernel/lib": 2971,
-    "kernel/mm": 2185,
+    "kernel/mm": 2288,
     "kernel/net": 4000,
     "kernel/net/inet": 4220,
     "kernel/probe": 4246,

@@ -59,9 +59,9 @@ def names():
     check_match(r"panic: page fault, address 0x10$", r.out.split("events:")[1], "the panic's event on the console")
 
 
-def panics(name, message):
+def panics(name, message, *sets):
     """Boots the test kernel with one death of tests/kernel/death_test.c."""
-    r = boot(sets=[f"kern.test=death_{name}"], options=["--kernel", str(BUILD / "kestrel-test")]).expect(101)
+    r = boot(sets=[f"kern.test=death_{name}", *sets], options=["--kernel", str(BUILD / "kestrel-test")]).expect(101)
     check_match(rf"^panic: {message}", r.out, name)
 
 
@@ -75,6 +75,14 @@ def no_sleep_with_interrupts_off():
 def user_copy_with_a_bad_kernel_address():
     panics("user_copy_from_a_bad_kernel_address", r"page fault, address 0x[0-9a-f]+")
     panics("user_copy_to_null", r"user copy: \S+ is not a kernel address")
+
+
+@portable_test("debug.mm.poison: who writes to memory that is free is found; and without that, all goes on")
+def writes_to_free_memory():
+    for name, place in (("page", r"0x120 has \S+; freed by ktest_fn_death_write_to_a_free_page\+0x[0-9a-f]+, CPU \d"),
+                        ("object", "0x10 has 0x6b6b6b6b076b6b6b; freed by kfree")):
+        panics(f"write_to_a_free_{name}", rf"\S+ was written to after it was freed: offset {place}", "debug.mm.poison=1")
+    boot("load fork -n 20\nload pipe -n 20\n", smp=2, sets=["debug.mm.poison=1"]).expect(0)
 
 
 if __name__ == "__main__":
