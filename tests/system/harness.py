@@ -137,8 +137,8 @@ def times(suite, whole):
 
 def cpus(name=None, of=(1, 4)):
     """With how many CPUs a test boots: each of two numbers in `make soak`; in the suite one of them on one port, and the
-    other on the other. The test's name decides which, so that each port has tests with both. A portable test that only one
-    port makes has both there. Without a name it is the test that runs."""
+    other on the other. The test's name decides which, so that each port has tests with both. A portable test that only
+    one port makes has both there. Without a name it is the test that runs."""
     one = (zlib.crc32((name or _running).encode()) + ARCHS.index(ARCH)) % 2
     return of if WHOLE or (TURNS and not name and _running in _portable) else (of[one],)
 
