@@ -7,7 +7,6 @@
 #include "kernel/fs/uio.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
-#include "kernel/lib/hook.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/sched/thread.h"
@@ -16,6 +15,7 @@
 #include "kernel/trace/flush.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/ktr.h"
+#include "ktr/stream.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"
 
@@ -51,6 +51,7 @@ end_with_streams(const char *file, uint64_t streams, uint64_t events)
 	ktr_test_read_stream(file, &s);
 	KT_EQ(s.damaged, 0);
 	KT_GE(s.headers, streams);
+	KT_LE(s.headers, streams + s.len / KTR_STREAM_REPEAT);
 	KT_EQ(s.ends, streams);
 	KT_EQ(s.truncated, 0);
 	KT_EQ(s.events, events);
@@ -371,32 +372,16 @@ KTEST(ktr_flush_that_waits_for_its_end_keeps_nobody_from_others)
 	end_with_streams("/dev/ktest.line", 1, 700);
 }
 
-static unsigned passes; /* atomic: since the end of a stream was asked for */
-
-static void
-count_pass(void)
+KTEST(ktr_flush_that_two_end_at_once_is_off_for_both)
 {
-	if (__atomic_load_n(&test_line.counts, __ATOMIC_ACQUIRE) && flush_enabled())
-		__atomic_add_fetch(&passes, 1, __ATOMIC_RELAXED);
-}
-
-HOOK(flush_pass, count_pass);
-
-static bool
-hooks_ran(void *arg)
-{
-	return __atomic_load_n(&passes, __ATOMIC_RELAXED) >= 20;
-}
-
-KTEST(ktr_flush_runs_its_hooks_while_somebody_waits_for_a_streams_end)
-{
-	__atomic_store_n(&passes, 0, __ATOMIC_RELAXED);
-	end_on_busy_line(1000000, 50, end_flush);
-	KT_ASSERT(ktest_wait(hooks_ran, NULL));
-	__atomic_store_n(&test_line.busy, 0, __ATOMIC_RELEASE);
+	line_begin(sizeof(test_line.data), SIZE_MAX);
+	test_line.busy = 100;
+	set("debug.ktr.alq_enable", "1");
+	record_lines();
+	ktest_start(2, false, end_flush, NULL);
 	ktest_join();
-	flush_reset();
-	ktr_test_end();
+	KT_ASSERT(!flush_enabled());
+	end_with_streams("/dev/ktest.line", 1, 700);
 }
 
 /* As a write to a disk that does not answer. */
