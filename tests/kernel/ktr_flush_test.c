@@ -182,17 +182,19 @@ KTEST(ktr_flush_ends_after_alq_max_events)
 
 /*
  * /dev/ktest.line, a serial line. It accepts `room` bytes, then reports that it is full. Before
- * that it is busy until it has been tried `busy` times, counted while `counts`. With `away`,
- * between two such tries more time passes than the timeout of a line that is tried continuously, as
- * if the debugger, the scheduler or the host had taken the CPU away. After `stalls` bytes it is
- * busy for ever. Who writes to it while `holds` waits, and says so by `held`.
+ * that it is busy until it has been tried `busy` times, counted while `counts`; with `lasts` only
+ * from the time on when it has all events that the flush may write. With `away`, between two such
+ * tries more time passes than the timeout of a line that is tried continuously, as if the debugger,
+ * the scheduler or the host had taken the CPU away. After `stalls` bytes it is busy for ever. Who
+ * writes to it while `holds` waits, and says so by `held`.
  */
 #define LINE_AWAY_NS 1100000000ull
 
 static struct {
 	bool counts, away; /* atomic */
 	bool holds, held;  /* atomic */
-	unsigned busy;     /* atomic */
+	bool lasts;
+	unsigned busy; /* atomic */
 	size_t stalls, room;
 	size_t len, at; /* bytes written; bytes read again */
 	uint8_t data[65536];
@@ -201,7 +203,8 @@ static struct {
 static bool
 line_is_busy(void *arg)
 {
-	return __atomic_load_n(&test_line.busy, __ATOMIC_ACQUIRE) > 0;
+	return __atomic_load_n(&test_line.busy, __ATOMIC_ACQUIRE) > 0 &&
+	       (!test_line.lasts || flush_written() == flush_max());
 }
 
 static bool
@@ -267,7 +270,7 @@ line_begin(size_t room, size_t stalls)
 	flush_reset();
 	test_line.len = test_line.at = 0;
 	test_line.busy = 0;
-	test_line.counts = test_line.away = test_line.holds = false;
+	test_line.counts = test_line.away = test_line.holds = test_line.lasts = false;
 	test_line.room = room;
 	test_line.stalls = stalls;
 	set("debug.ktr.alq_file", "/dev/ktest.line");
@@ -408,12 +411,30 @@ finish_flush(unsigned i, void *arg)
 	ktr_flush_finish();
 }
 
-/* The stream is to end, and whoever asked for that does not change the flush any more. */
-KTEST(ktr_flush_that_is_ending_is_off_after_another_file_is_set)
+/* Of the two, one may begin while the other waits: the machine's end has the last word. */
+KTEST(ktr_flush_that_is_finished_is_off_after_another_file_is_set)
 {
 	end_on_busy_line(500, 1, finish_flush);
 	set("debug.ktr.alq_file", FILE_NAME);
-	ktest_join(); /* the end may be asked for after the other file has been set */
+	ktest_join();
+	KT_ASSERT(!flush_enabled());
+	flush_reset();
+	ktr_test_end();
+}
+
+/* It has enough events, and the line takes the end later. */
+KTEST(ktr_flush_that_is_ending_is_off_after_another_file_is_set)
+{
+	unsigned few = 499;
+
+	line_begin(sizeof(test_line.data), SIZE_MAX);
+	test_line.counts = test_line.lasts = true;
+	test_line.busy = 500;
+	set("debug.ktr.alq_max", "100");
+	set("debug.ktr.alq_enable", "1");
+	record_lines();
+	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	set("debug.ktr.alq_file", FILE_NAME);
 	KT_ASSERT(!flush_enabled());
 	flush_reset();
 	ktr_test_end();
