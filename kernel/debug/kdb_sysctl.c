@@ -3,21 +3,26 @@
  *
  * Code cannot take the sysctl mutex or patch text while the machine is stopped. So a plain variable
  * is written at once. A setting that needs a function to be called is queued. When the machine runs
- * again, the flush thread starts a thread that makes it: a setting may wait for the flush thread.
+ * again, the next clock tick wakes a thread that makes it. The thread is there from the boot on,
+ * since a machine is also stopped because it has no memory. Its events are refused: they would take
+ * the place of those that somebody has stopped the machine for.
  *
  * Locking: `pending` is a ring. The debugger fills it while the machine is stopped; one thread
  * empties it. The debugger may stop that thread at any instruction: an entry stays in the ring
- * until the thread counts it as taken.
+ * until the thread counts it as taken. If one is queued when the thread has looked and does not
+ * sleep yet, a later tick wakes it.
  */
 #include "kernel/debug/kdb_private.h"
 #include "kernel/lib/hook.h"
+#include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/string.h"
+#include "kernel/sched/sched.h"
+#include "kernel/sched/sleepq.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sysctl/registry.h"
 #include "kernel/sysctl/value.h"
-#include "kernel/trace/flush.h"
 
 #define PENDING_MAX 8
 
@@ -28,7 +33,6 @@ struct kdb_setting {
 
 static struct kdb_setting pending[PENDING_MAX];
 static unsigned pending_put, pending_taken; /* atomic; totals since the boot */
-static bool making;                         /* atomic: the thread is there */
 
 static bool
 kdb_is_pending(void)
@@ -38,7 +42,7 @@ kdb_is_pending(void)
 }
 
 static void
-kdb_make_settings(void *arg)
+kdb_make_settings(void)
 {
 	struct kdb_setting one;
 	char err[160];
@@ -53,23 +57,38 @@ kdb_make_settings(void *arg)
 			pr_warn("debugger: %s=%s: %s (error %d)\n", one.s->name, one.value, err,
 				-error);
 	}
-	__atomic_store_n(&making, false, __ATOMIC_RELEASE);
-	flush_kick(); /* the debugger may have queued one since the look */
 }
 
-/* The flush thread calls it when the machine runs again. */
 static void
-kdb_start_settings(void)
+kdb_settings_thread(void *arg)
 {
-	if (!kdb_is_pending() || __atomic_exchange_n(&making, true, __ATOMIC_ACQUIRE))
-		return;
-	if (thread_create("kdbset", PRIO_KERN, kdb_make_settings, NULL) != NULL)
-		return;
-	__atomic_store_n(&making, false, __ATOMIC_RELEASE);
-	flush_kick(); /* at the next tick there may be memory */
+	for (;;) {
+		kdb_make_settings();
+		sleep_on(pending, NULL, "kdbset", 0, DEADLINE_NEVER);
+	}
 }
 
-HOOK(flush_pass, kdb_start_settings);
+static void
+kdb_settings_tick(void)
+{
+	if (kdb_is_pending())
+		wakeup(pending);
+}
+
+HOOK(clock_tick, kdb_settings_tick);
+
+static void
+kdb_settings_init(void)
+{
+	struct thread *t = thread_alloc("kdbset", PRIO_KERN, kdb_settings_thread, NULL);
+
+	if (t == NULL)
+		panic("kdb: no memory for the thread that makes settings");
+	t->ktr_suppress = true;
+	wake_up_new_task(t);
+}
+
+HOOK(booted, kdb_settings_init);
 
 /*
  * Prints `name: value` like the shell's sysctl: a value of several lines starts on its own line. In
@@ -130,7 +149,6 @@ kdb_sysctl_defer(const struct sysctl *s, const char *value)
 	pending[pending_put % PENDING_MAX].s = s;
 	strlcpy(pending[pending_put % PENDING_MAX].value, value, KDB_LINE_MAX);
 	__atomic_store_n(&pending_put, pending_put + 1, __ATOMIC_RELEASE);
-	flush_kick();
 	kdb_printf("%s: will be set when the machine goes on\n", s->name);
 }
 

@@ -261,9 +261,8 @@ add_tail(size_t function, Dwarf_Addr to)
 	for (size_t i = 0; i < tail_count; i++)
 		if (tails[i].function == function && tails[i].to == to)
 			return SLOT_TAIL + i;
-	tails = array_grow(tails, tail_count, sizeof(*tails));
-	tails[tail_count] = (struct tail){function, to};
-	return SLOT_TAIL + tail_count++;
+	ARRAY_ADD(tails, tail_count, (struct tail){function, to});
+	return SLOT_TAIL + tail_count - 1;
 }
 
 static void

@@ -79,7 +79,8 @@ void ptrace_handler(void);
 void ptrace_event(int event, uint64_t message);
 /* Has executed another program; old_tid: its number before. */
 void ptrace_executed(uint32_t old_tid);
-/* Around a system call, if thread.traced. False: the tracer has the call left out. */
+/* Around a system call, if thread.traced. False: the call is not made: its tracer wants that, or
+ * has killed the thread meanwhile, or its number is -1. */
 bool ptrace_call_enter(struct arch_trapframe *tf);
 void ptrace_call_leave(struct arch_trapframe *tf);
 /* Returns to its program, from now on step by step if its tracer wants that. Interrupts off. */

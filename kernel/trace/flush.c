@@ -426,18 +426,18 @@ flush_work(void)
 void
 ktr_flush_finish(void)
 {
-	bool stopped = stop_inside();
-
-	if (!flush_enabled())
-		return;
-	if (!stopped) {
-		/* No more events, so that nothing is missing after the END frame. */
-		ktr_cpumask_set(0);
-		mutex_lock(&flush.lock);
-		flush_stop(0);
-		mutex_unlock(&flush.lock);
+	if (!stop_inside()) {
+		flush_lock(); /* whoever has it may be about to begin a stream */
+		if (flush.on) {
+			/* No more events, so that nothing is missing after the END frame. */
+			ktr_cpumask_set(0);
+			flush_stop(0);
+		}
+		flush_unlock();
 		return;
 	}
+	if (!flush_enabled())
+		return;
 	ktr_port_final = true;
 	if (!trace_sink_is_line(&flush.sink))
 		return; /* a file would need threads, and ends with the machine */

@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 /*
  * Tells the log the clock's rate and the number of CPUs, for the streams' headers. Called each time
  * that one of them becomes known. Early boot, or thread context; one caller at a time.
@@ -19,12 +17,6 @@ void trace_info_init(void);
 void trace_rings_init(unsigned cpus);
 /* Starts the flush thread and registers /dev/ktr. Thread context, after vfs_init(). */
 void ktr_trace_init(void);
-/*
- * The flush thread wakes up at the next clock tick. It then runs the hooks flush_pass, in thread
- * context, and looks for events. A hook must not change the flush, since that waits for this
- * thread. Any context.
- */
-void flush_kick(void);
 /*
  * Waits until every character that was written to the trace's line has been counted by its stream.
  * Any context, interrupts off, after stop_claim(): no more characters are written then.

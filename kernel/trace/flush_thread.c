@@ -21,8 +21,6 @@
 #define FLUSH_WAIT_MIN  1000000ull  /* for a busy line; while the stream goes on, doubled up to */
 #define FLUSH_WAIT_MAX  100000000ull
 
-HOOK_LIST(flush_pass);
-
 static bool sleeping;       /* the thread waits to be woken */
 static bool kick;           /* wake it at the next tick */
 static uint64_t max_events; /* that are written; 0: no end */
@@ -55,7 +53,6 @@ flush_thread(void *arg)
 		uint64_t deadline = DEADLINE_NEVER;
 
 		__atomic_store_n(&kick, false, __ATOMIC_RELEASE);
-		HOOK_RUN(flush_pass);
 		r = flush_work();
 		if (r == FLUSH_MORE) {
 			busy_ns = FLUSH_WAIT_MIN;

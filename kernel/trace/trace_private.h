@@ -75,6 +75,8 @@ uint64_t flush_failed(void);
  * thread. */
 enum flush_result { FLUSH_IDLE, FLUSH_MORE, FLUSH_BUSY, FLUSH_ENDING, FLUSH_FAILED };
 enum flush_result flush_work(void);
+/* The flush thread wakes up at the next clock tick, and looks for events. Any context. */
+void flush_kick(void);
 
 /*
  * persist.c: the region of the boot before; NULL: there is none. *own: its memory may be given to

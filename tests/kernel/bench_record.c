@@ -1,11 +1,11 @@
 /*
- * bench_record.c - instructions of trace points and context switches. Run it with one CPU under
- * qemu/boot --icount, where the clock counts instructions; tests/bench/run does that.
+ * bench_record.c - instructions of trace points and context switches. Run it under qemu/boot
+ * --icount, where the clock counts instructions: with one CPU, as tests/bench/run does, or with up
+ * to eight, as tests/bench/growth.py.
  *
  * Each row is the difference between a loop with the measured code and the same loop without it,
- * with interrupts off. It is an exact number. It is measured twice, and the results must agree to
- * within the clock's tick, which may be several instructions. A row is printed as `bench NAME VALUE
- * UNIT`.
+ * with interrupts off. It is measured twice, and the results must agree to within the clock's tick,
+ * which may be several instructions. A row is printed as `bench NAME VALUE UNIT`.
  *
  * QEMU's clock counts the instructions of all CPUs. A clock tick of another CPU takes 1,800 of
  * them. So a loop is run several times, and the least counts: that of a time without such a tick.
@@ -178,7 +178,6 @@ bench_loop(const char *name, enum loop loop, uint64_t mask)
 
 	ktr_test_begin(KTR_ENTRIES_DEFAULT);
 	ktr_mask_set(mask);
-	(void)more_than_empty(loop); /* begins a turn of the ring */
 	first = more_than_empty(loop);
 	again = more_than_empty(loop);
 	KT_LE(apart(again, first), CLOCK_HUNDREDTHS);
@@ -235,7 +234,6 @@ bench_probe(const char *row, const char *probe, unsigned owner)
 	ktr_test_begin(KTR_ENTRIES_DEFAULT);
 	off = least_of(calls_take, 0);
 	KT_EQ(ktr_select(owner, probe, true, NULL, NULL, 0), 1);
-	(void)least_of(calls_take, 0); /* begins a turn */
 	first = each_of(least_of(calls_take, 0) - off, ROUNDS);
 	again = each_of(least_of(calls_take, 0) - off, ROUNDS);
 	ktr_select(owner, probe, false, NULL, NULL, 0);

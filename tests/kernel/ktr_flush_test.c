@@ -7,7 +7,6 @@
 #include "kernel/fs/uio.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
-#include "kernel/lib/hook.h"
 #include "kernel/lib/sbuf.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/sched/thread.h"
@@ -16,6 +15,7 @@
 #include "kernel/trace/flush.h"
 #include "kernel/trace/trace_private.h"
 #include "ktr/ktr.h"
+#include "ktr/stream.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/ktr_help.h"
 
@@ -51,6 +51,7 @@ end_with_streams(const char *file, uint64_t streams, uint64_t events)
 	ktr_test_read_stream(file, &s);
 	KT_EQ(s.damaged, 0);
 	KT_GE(s.headers, streams);
+	KT_LE(s.headers, streams + s.len / KTR_STREAM_REPEAT);
 	KT_EQ(s.ends, streams);
 	KT_EQ(s.truncated, 0);
 	KT_EQ(s.events, events);
@@ -181,17 +182,19 @@ KTEST(ktr_flush_ends_after_alq_max_events)
 
 /*
  * /dev/ktest.line, a serial line. It accepts `room` bytes, then reports that it is full. Before
- * that it is busy until it has been tried `busy` times, counted while `counts`. With `away`,
- * between two such tries more time passes than the timeout of a line that is tried continuously, as
- * if the debugger, the scheduler or the host had taken the CPU away. After `stalls` bytes it is
- * busy for ever. Who writes to it while `holds` waits, and says so by `held`.
+ * that it is busy until it has been tried `busy` times, counted while `counts`; with `lasts` only
+ * from the time on when it has all events that the flush may write. With `away`, between two such
+ * tries more time passes than the timeout of a line that is tried continuously, as if the debugger,
+ * the scheduler or the host had taken the CPU away. After `stalls` bytes it is busy for ever. Who
+ * writes to it while `holds` waits, and says so by `held`.
  */
 #define LINE_AWAY_NS 1100000000ull
 
 static struct {
 	bool counts, away; /* atomic */
 	bool holds, held;  /* atomic */
-	unsigned busy;     /* atomic */
+	bool lasts;
+	unsigned busy; /* atomic */
 	size_t stalls, room;
 	size_t len, at; /* bytes written; bytes read again */
 	uint8_t data[65536];
@@ -200,7 +203,8 @@ static struct {
 static bool
 line_is_busy(void *arg)
 {
-	return __atomic_load_n(&test_line.busy, __ATOMIC_ACQUIRE) > 0;
+	return __atomic_load_n(&test_line.busy, __ATOMIC_ACQUIRE) > 0 &&
+	       (!test_line.lasts || flush_written() == flush_max());
 }
 
 static bool
@@ -266,7 +270,7 @@ line_begin(size_t room, size_t stalls)
 	flush_reset();
 	test_line.len = test_line.at = 0;
 	test_line.busy = 0;
-	test_line.counts = test_line.away = test_line.holds = false;
+	test_line.counts = test_line.away = test_line.holds = test_line.lasts = false;
 	test_line.room = room;
 	test_line.stalls = stalls;
 	set("debug.ktr.alq_file", "/dev/ktest.line");
@@ -371,32 +375,16 @@ KTEST(ktr_flush_that_waits_for_its_end_keeps_nobody_from_others)
 	end_with_streams("/dev/ktest.line", 1, 700);
 }
 
-static unsigned passes; /* atomic: since the end of a stream was asked for */
-
-static void
-count_pass(void)
+KTEST(ktr_flush_that_two_end_at_once_is_off_for_both)
 {
-	if (__atomic_load_n(&test_line.counts, __ATOMIC_ACQUIRE) && flush_enabled())
-		__atomic_add_fetch(&passes, 1, __ATOMIC_RELAXED);
-}
-
-HOOK(flush_pass, count_pass);
-
-static bool
-hooks_ran(void *arg)
-{
-	return __atomic_load_n(&passes, __ATOMIC_RELAXED) >= 20;
-}
-
-KTEST(ktr_flush_runs_its_hooks_while_somebody_waits_for_a_streams_end)
-{
-	__atomic_store_n(&passes, 0, __ATOMIC_RELAXED);
-	end_on_busy_line(1000000, 50, end_flush);
-	KT_ASSERT(ktest_wait(hooks_ran, NULL));
-	__atomic_store_n(&test_line.busy, 0, __ATOMIC_RELEASE);
+	line_begin(sizeof(test_line.data), SIZE_MAX);
+	test_line.busy = 100;
+	set("debug.ktr.alq_enable", "1");
+	record_lines();
+	ktest_start(2, false, end_flush, NULL);
 	ktest_join();
-	flush_reset();
-	ktr_test_end();
+	KT_ASSERT(!flush_enabled());
+	end_with_streams("/dev/ktest.line", 1, 700);
 }
 
 /* As a write to a disk that does not answer. */
@@ -423,12 +411,30 @@ finish_flush(unsigned i, void *arg)
 	ktr_flush_finish();
 }
 
-/* The stream is to end, and whoever asked for that does not change the flush any more. */
-KTEST(ktr_flush_that_is_ending_is_off_after_another_file_is_set)
+/* Of the two, one may begin while the other waits: the machine's end has the last word. */
+KTEST(ktr_flush_that_is_finished_is_off_after_another_file_is_set)
 {
 	end_on_busy_line(500, 1, finish_flush);
 	set("debug.ktr.alq_file", FILE_NAME);
-	ktest_join(); /* the end may be asked for after the other file has been set */
+	ktest_join();
+	KT_ASSERT(!flush_enabled());
+	flush_reset();
+	ktr_test_end();
+}
+
+/* It has enough events, and the line takes the end later. */
+KTEST(ktr_flush_that_is_ending_is_off_after_another_file_is_set)
+{
+	unsigned few = 499;
+
+	line_begin(sizeof(test_line.data), SIZE_MAX);
+	test_line.counts = test_line.lasts = true;
+	test_line.busy = 500;
+	set("debug.ktr.alq_max", "100");
+	set("debug.ktr.alq_enable", "1");
+	record_lines();
+	KT_ASSERT(ktest_wait(line_was_tried, &few));
+	set("debug.ktr.alq_file", FILE_NAME);
 	KT_ASSERT(!flush_enabled());
 	flush_reset();
 	ktr_test_end();

@@ -1,6 +1,6 @@
 #!/bin/sh
 # headers.sh - checks that every header compiles alone, with an architecture's compiler and the flags of its layer;
-# TAP.
+# those that are compiled alike for every architecture with x86_64 only; TAP.
 #
 # usage: tests/lint/headers.sh [ARCH]
 set -eu

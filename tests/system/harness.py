@@ -126,6 +126,7 @@ WHOLE = bool(os.environ.get("KESTREL_WHOLE"))
 # A run of all items on all ports (tests/run without names).
 TURNS = bool(os.environ.get("KESTREL_TURNS")) and not WHOLE
 _tests = []
+_portable = set()  # names of tests
 _running = ""  # the name of the test
 
 
@@ -136,10 +137,10 @@ def times(suite, whole):
 
 def cpus(name=None, of=(1, 4)):
     """With how many CPUs a test boots: each of two numbers in `make soak`; in the suite one of them on one port, and the
-    other on the other. The test's name decides which, so that each port has tests with both.
-    Without a name it is the test that runs."""
+    other on the other. The test's name decides which, so that each port has tests with both. A portable test that only
+    one port makes has both there. Without a name it is the test that runs."""
     one = (zlib.crc32((name or _running).encode()) + ARCHS.index(ARCH)) % 2
-    return of if WHOLE else (of[one],)
+    return of if WHOLE or (TURNS and not name and _running in _portable) else (of[one],)
 
 
 class Failed(Exception):
@@ -166,6 +167,7 @@ def test(name, arch=None, portable=False, shared=None):
     def register(fn):
         here = arch[0] == ARCH if arch else not (portable and TURNS) or turn(shared or name) == ARCH
         _tests.append((name, fn if here else elsewhere))
+        _portable.update([name] if portable else [])
         return fn
     return register
 

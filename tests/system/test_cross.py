@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 
 from harness import ARCHS, MACHINES, ROOT, Failed, Skipped, boot, check, check_eq, check_match, ktrdump, main, test
 
@@ -197,6 +198,31 @@ def turns():
     check(len(files) > 5, f"{len(files)} files have tests of portable code, expected more")
     for path in files:
         check_eq(names(path, ARCHS[1]), names(path, ARCHS[0]), f"{path.name}: tests of {ARCHS[1]}")
+
+
+NUMBERS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import harness
+for portable in (False, True):
+    harness.test(str(portable), portable=portable)(None)
+    harness._running = str(portable)
+    print(*harness.cpus())
+"""
+
+
+@test("a run of everything makes a test with 1 CPU and with 4: one on each port, or both where only one port makes it")
+def numbers_of_cpus():
+    def found(arch, **more):
+        env = {k: v for k, v in os.environ.items() if k not in ("KESTREL_TURNS", "KESTREL_WHOLE")}
+        command = [sys.executable, "-c", NUMBERS, str(pathlib.Path(__file__).parent)]
+        env |= {"KESTREL_ARCH": arch} | more
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    for more, shared in (({}, ["1", "4"]), ({"KESTREL_TURNS": "1"}, ["1 4", "1 4"])):
+        both, portable = zip(*(found(arch, **more) for arch in ARCHS))
+        check_eq((sorted(both), sorted(portable)), (["1", "4"], shared), f"numbers of CPUs, with {more}")
+    check_eq(found(ARCHS[0], KESTREL_WHOLE="1"), ["1 4", "1 4"], "numbers of CPUs in make soak")
 
 
 if __name__ == "__main__":

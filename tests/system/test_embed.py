@@ -310,7 +310,7 @@ def freertos():
                        "FreeRTOS.h": (HERE / "freertos.inc").read_text()}.items():
         (folder / name).write_text(text)
     for path in (f"{folder}/freertos.c", f"{KTR}/ktr.c"):
-        run(f"gcc -Og -Wall -Werror -no-pie -pthread -I{folder} -I{KTR} -c {path} -o {folder}/freertos.o")
+        run(f"gcc -O2 -Wall -Werror -no-pie -pthread -I{folder} -I{KTR} -c {path} -o {folder}/freertos.o")
 
 
 @test("32-bit and big-endian machines, and more than 64 CPUs, are refused, with the reason")

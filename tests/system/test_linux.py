@@ -337,7 +337,7 @@ def unmaps():
         check(1 <= sent <= 60, f"found {sent} interrupts to other CPUs in {call}, expected 3 for all, or for each 64 pages")
 
 
-@portable_test("threads of a program have their own names, calls and results in the log and in a trace by ktrace")
+@test("threads of a program have their own names, calls and results in the log and in a trace by ktrace")
 def workers():
     run = boot(WORKERS, smp=4, trace=True, mask="SYSC,SCHED,PROC", options=FILE).expect()
     tc.no_gaps(run)

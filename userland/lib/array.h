@@ -23,7 +23,8 @@ array_grow(void *array, size_t count, size_t size)
 	return array;
 }
 
-/* Adds an element, the last argument, to an array of `count` elements. */
+/* Adds an element, the last argument, to an array of `count` elements. Both are variables, which it
+ * names several times. */
 #define ARRAY_ADD(array, count, ...)                               \
 	((array) = array_grow((array), (count), sizeof(*(array))), \
 	 (array)[(count)++] = (__VA_ARGS__))

@@ -61,9 +61,8 @@ read_rows(char *rows, struct function **found)
 		const char *name = strsep(&row, " ");
 
 		(void)number(&row); /* the CPU; a function's rows are together */
-		if (n == 0 || strcmp(functions[n - 1].name, name) != 0) {
+		if (n == 0 || strcmp(functions[n - 1].name, name) != 0)
 			ARRAY_ADD(functions, n, (struct function){.name = name});
-		}
 		struct function *f = &functions[n - 1];
 
 		f->hits += number(&row);
