@@ -223,14 +223,6 @@ def found():
     check(looked < 50, f"processes that were looked at, of 50: {looked}")
 
 
-@portable_test("the calls that doc/running.md says are missing are missing")
-def missing():
-    said = re.search(r"^- the calls ([^;]*);", (ROOT / "doc/running.md").read_text(), re.M)[1]
-    calls = set(re.findall(r", (\w+), (?:AGAIN|ALWAYS|FINAL|TIMED|WAITED), ", (ROOT / "kernel/abi/syscalls.def").read_text()))
-    check(len(calls) > 200, f"{len(calls)} calls in the table")
-    check_eq(set(re.findall(r"`(\w+)`", said)) & calls, set(), "which are there")
-
-
 @portable_test("Debian's script records what a program does in a terminal of its own")
 def script():
     need_package("bsdutils")
