@@ -3,8 +3,9 @@
  * who sleeps until a time of one.
  *
  * At each clock tick of a thread it is looked whether a time has come. So these are as exact as
- * ticks are, as on Linux. Those by the process's clock are in the order of their times, for any
- * thread may sleep so; those by threads' clocks are timers, of which a process has few.
+ * ticks are, as on Linux. A tick handles few, and each once; the next one goes on. Those by the
+ * process's clock are in a heap, for any thread may sleep so; those by threads' clocks are timers,
+ * of which a process has few.
  *
  * Locking: proc_lock.
  */
@@ -22,6 +23,8 @@
 #include "kernel/sync/spinlock.h"
 
 #define NS_PER_S 1000000000ul
+
+#define CPU_ALARMS_AT_ONCE 16 /* of a tick */
 
 /* Whose clock that is, if it is one of CPU time: a thread's or a process's number, 0: the current
  * one's. */
@@ -43,32 +46,32 @@ proc_cpu_ns(const struct proc *p)
 {
 	uint64_t sum = p->threads_usage.user_ns + p->threads_usage.system_ns;
 
-	for_each_lwp(l, p) sum += sched_runtime_ns(l->thread);
+	if (p->sums.runtime_ns != 0)
+		return sched_sums_ns(&p->sums);
+	for_each_lwp(l, p) sum += sched_runtime_ns(l->thread); /* there was never another one */
 	return sum;
 }
 
-/* The thread, if it is one of p. */
-static const struct lwp *
-lwp_of(const struct proc *p, uint32_t tid)
-{
-	const struct lwp *l = lwp_find(tid);
-
-	return l != NULL && l->thread->proc == p ? l : NULL;
-}
-
 bool
-cpu_clock_own(uint32_t clock, uint32_t *tid)
+cpu_clock_own(uint32_t clock, struct cpu_alarm *a)
 {
-	bool thread, good;
+	const struct lwp *l = NULL;
 	uint32_t number;
+	bool thread;
 
 	if (!cpu_clock_decode(clock, &thread, &number))
 		return false;
-	*tid = !thread ? 0 : number != 0 ? number : curthread()->tid;
+	a->proc = curproc();
+	a->tid = !thread ? 0 : number != 0 ? number : curthread()->tid;
+	a->serial = 0;
+	if (!thread)
+		return number == 0 || number == curproc()->pid;
 	spin_lock(&proc_lock);
-	good = thread ? lwp_of(curproc(), *tid) != NULL : number == 0 || number == curproc()->pid;
+	l = lwp_of(curproc(), a->tid);
+	if (l != NULL)
+		a->serial = l->thread->serial;
 	spin_unlock(&proc_lock);
-	return good;
+	return l != NULL;
 }
 
 bool
@@ -95,24 +98,28 @@ cpu_clock_read(uint32_t clock, uint64_t *ns)
 	return good;
 }
 
-/* The time by which an alarm goes; 0: its thread has ended. */
-static uint64_t
-cpu_alarm_now(const struct cpu_alarm *a)
+/* The time by which an alarm goes. False: its thread has ended. */
+static bool
+cpu_alarm_now(const struct cpu_alarm *a, uint64_t *now)
 {
 	const struct lwp *l;
 
-	if (a->tid == 0)
-		return proc_cpu_ns(a->proc);
+	if (a->tid == 0) {
+		*now = proc_cpu_ns(a->proc);
+		return true;
+	}
 	l = lwp_of(a->proc, a->tid);
-	return l != NULL ? sched_runtime_ns(l->thread) : 0;
+	if (l == NULL || l->thread->serial != a->serial)
+		return false;
+	*now = sched_runtime_ns(l->thread);
+	return true;
 }
 
 /* What ticks look at has changed. */
 static void
 cpu_alarms_update(struct proc *p)
 {
-	const struct cpu_alarm *first = list_entry(p->cpu_alarms.next, struct cpu_alarm, link);
-	uint64_t ns = list_empty(&p->cpu_alarms) ? UINT64_MAX : first->deadline_ns;
+	uint64_t ns = p->cpu_alarms != NULL ? p->cpu_alarms->at : UINT64_MAX;
 
 	__atomic_store_n(&p->cpu_alarm_ns, list_empty(&p->thread_alarms) ? ns : 0,
 			 __ATOMIC_RELAXED);
@@ -122,16 +129,33 @@ cpu_alarms_update(struct proc *p)
 static void
 cpu_alarm_start(struct cpu_alarm *a)
 {
-	struct list *at = a->tid != 0 ? &a->proc->thread_alarms : &a->proc->cpu_alarms;
-
-	list_for_each_entry (struct cpu_alarm, other, at, link) {
-		if (a->tid == 0 && other->deadline_ns > a->deadline_ns) {
-			at = &other->link;
-			break;
-		}
+	if (a->tid != 0) {
+		list_append(&a->proc->thread_alarms, &a->link);
+	} else { /* 2^63 ns, which the heap needs, nobody lives to see */
+		a->in_heap = true;
+		a->heap.at = a->deadline_ns < INT64_MAX ? a->deadline_ns : INT64_MAX;
+		leftist_insert(&a->proc->cpu_alarms, &a->heap);
 	}
-	list_append(at, &a->link); /* before that one */
 	cpu_alarms_update(a->proc);
+}
+
+void
+cpu_alarm_stop(struct cpu_alarm *a)
+{
+	list_remove(&a->link);
+	if (a->in_heap)
+		leftist_remove(&a->proc->cpu_alarms, &a->heap);
+	a->in_heap = false;
+	cpu_alarms_update(a->proc);
+}
+
+/* Its time has come. */
+static void
+cpu_alarm_expire(struct cpu_alarm *a, uint64_t now)
+{
+	cpu_alarm_stop(a);
+	a->due = true;
+	a->fn(a, now);
 }
 
 void
@@ -157,35 +181,41 @@ cpu_alarm_rest(const struct cpu_alarm *a, uint64_t now)
 struct itimer_left
 cpu_alarm_left(const struct cpu_alarm *a)
 {
-	return cpu_alarm_rest(a, cpu_alarm_now(a));
+	uint64_t now;
+
+	return cpu_alarm_now(a, &now) ? cpu_alarm_rest(a, now) : (struct itimer_left){0};
 }
 
-struct itimer_left
-cpu_alarm_set(struct cpu_alarm *a, bool absolute, uint64_t ns, uint64_t interval_ns)
+bool
+cpu_alarm_set(struct cpu_alarm *a, bool absolute, uint64_t ns, uint64_t interval_ns,
+	      struct itimer_left *old)
 {
-	uint64_t now = cpu_alarm_now(a);
-	struct itimer_left old = cpu_alarm_rest(a, now);
+	uint64_t now;
 
-	list_remove(&a->link);
+	if (!cpu_alarm_now(a, &now))
+		return false;
+	*old = cpu_alarm_rest(a, now);
+	cpu_alarm_stop(a);
 	a->due = false;
 	a->deadline_ns = ns == 0 || absolute ? ns : now + ns;
 	a->interval_ns = ns != 0 ? interval_ns : 0;
-	if (ns != 0)
-		cpu_alarm_start(a);
-	else
-		cpu_alarms_update(a->proc);
-	return old;
+	if (ns == 0)
+		return true;
+	cpu_alarm_start(a);
+	if (a->deadline_ns <= now) /* perhaps no tick comes: all its threads may sleep */
+		cpu_alarm_expire(a, now);
+	return true;
 }
 
 uint64_t
-cpu_alarm_take(struct cpu_alarm *a)
+cpu_alarm_take(struct cpu_alarm *a, uint64_t now)
 {
-	uint64_t n = 1, now = cpu_alarm_now(a);
+	uint64_t n = 1;
 
 	if (!a->due)
 		return 0;
 	a->due = false;
-	if (a->interval_ns == 0) {
+	if (a->interval_ns == 0 || (now == 0 && !cpu_alarm_now(a, &now))) {
 		a->deadline_ns = 0;
 		return n;
 	}
@@ -202,31 +232,31 @@ cpu_alarms_are_due(const struct proc *p, uint64_t ns)
 	return ns >= __atomic_load_n(&p->cpu_alarm_ns, __ATOMIC_RELAXED);
 }
 
-static void
-cpu_alarm_expire(struct cpu_alarm *a)
-{
-	list_remove(&a->link);
-	a->due = true;
-	a->fn(a);
-}
-
+/* What is taken at once is due again after that time. So each alarm expires once. */
 void
 cpu_alarms_tick(struct proc *p, uint64_t ns)
 {
 	uint64_t own = thread_cpu_ns();
+	unsigned n = 0;
 
-	while (!list_empty(&p->cpu_alarms)) {
-		struct cpu_alarm *a = list_entry(p->cpu_alarms.next, struct cpu_alarm, link);
-
-		if (a->deadline_ns > ns)
-			break;
-		cpu_alarm_expire(a);
-	}
+	for (; n < CPU_ALARMS_AT_ONCE && p->cpu_alarms != NULL && p->cpu_alarms->at <= ns; n++)
+		cpu_alarm_expire(container_of(p->cpu_alarms, struct cpu_alarm, heap), ns);
+	n = 0;
 	list_for_each_entry_safe (struct cpu_alarm, a, &p->thread_alarms, link) {
-		if (a->tid == curthread()->tid && a->deadline_ns <= own)
-			cpu_alarm_expire(a);
+		if (a->serial == curthread()->serial && a->deadline_ns <= own &&
+		    n++ < CPU_ALARMS_AT_ONCE)
+			cpu_alarm_expire(a, own);
 	}
 	cpu_alarms_update(p);
+}
+
+void
+cpu_alarms_end(struct proc *p)
+{
+	list_for_each_entry_safe (struct cpu_alarm, a, &p->thread_alarms, link) {
+		if (a->serial == curthread()->serial)
+			cpu_alarm_stop(a);
+	}
 }
 
 struct cpu_sleeper {
@@ -235,7 +265,7 @@ struct cpu_sleeper {
 };
 
 static void
-cpu_sleeper_wake(struct cpu_alarm *a)
+cpu_sleeper_wake(struct cpu_alarm *a, uint64_t now)
 {
 	struct cpu_sleeper *s = container_of(a, struct cpu_sleeper, alarm);
 
@@ -247,26 +277,28 @@ int64_t
 cpu_clock_sleep(uint32_t clock, uint64_t again, bool absolute, int error, uint64_t ns,
 		uint64_t urest)
 {
-	struct cpu_sleeper s = {.alarm = {.proc = curproc(), .fn = cpu_sleeper_wake}};
+	struct cpu_sleeper s = {.alarm = {.fn = cpu_sleeper_wake}};
+	uint32_t *tid = &s.alarm.tid;
 	struct itimer_left left;
 	struct timespec rest;
-	uint32_t tid = 0;
 	int r = error;
 
-	if (!cpu_clock_own(clock, &tid) || tid != 0)
-		return tid == curthread()->tid && clock != CLOCK_THREAD_CPUTIME_ID ? -EINVAL
-										   : -EOPNOTSUPP;
+	if (!cpu_clock_own(clock, &s.alarm) || *tid != 0)
+		return *tid == curthread()->tid && clock != CLOCK_THREAD_CPUTIME_ID ? -EINVAL
+										    : -EOPNOTSUPP;
 	if (error != 0)
 		return error;
 	cpu_alarm_init(&s.alarm);
 	spin_lock(&proc_lock);
 	cpu_alarm_set(&s.alarm, absolute || again != DEADLINE_NEVER,
-		      again != DEADLINE_NEVER ? again : ns, 0);
+		      again != DEADLINE_NEVER ? again : ns, 0, &left);
 	while (!s.woken && ns != 0 && r == 0)
 		r = sleep_on(&s, &proc_lock, "nanslp", SLEEP_INTR, DEADLINE_NEVER);
 	if (r == -EINTR)
 		curthread()->interrupted_ns = s.alarm.deadline_ns; /* of this clock */
-	left = cpu_alarm_set(&s.alarm, false, 0, 0);
+	if (r == -EINTR && urest != 0)
+		left = cpu_alarm_left(&s.alarm);
+	cpu_alarm_stop(&s.alarm);
 	spin_unlock(&proc_lock);
 	if (s.woken || r != -EINTR || absolute || urest == 0)
 		return s.woken ? 0 : r;

@@ -4,7 +4,7 @@
  *
  * At each clock tick of a thread it is looked whether its process has used that much. So these
  * timers are as exact as ticks are, as on Linux. A tick looks at no other thread: a process may
- * have many.
+ * have many. (To send a signal may need a look at them.)
  *
  * Locking: proc_lock, which a tick takes only if something is due, or the process has a timer by
  * the clock of one of its threads.

@@ -20,6 +20,7 @@
 #include "kernel/lib/panic.h"
 #include "kernel/mm/kmap.h"
 #include "kernel/mm/uaccess.h"
+#include "kernel/proc/cpu_clock.h"
 #include "kernel/proc/proc_private.h"
 #include "kernel/proc/ptrace.h"
 #include "kernel/sched/sched.h"
@@ -277,14 +278,14 @@ exit_process(struct proc *p)
 	ptrace_thread_ends(l, wait_status);
 	p->wait_status = wait_status;
 	proc_signals_drop(p, ~0ul);
-	usage_add(&p->threads_usage, thread_usage(curthread()));
+	sched_count_in(NULL);
+	usage_add(&p->threads_usage, thread_usage_charged(curthread()));
 	list_for_each_safe (link, &p->lwps)
 		list_remove(link); /* readers' positions, too */
 	p->nthreads = 0;
 	p->thread = NULL;
 	p->state = PROC_ZOMBIE;
 	poll_notify(&proc_end_news, POLLIN);
-	sched_count_in(NULL);
 	curthread()->proc = NULL;
 	curthread()->lwp = NULL;
 	curthread()->user_work = 0;
@@ -327,9 +328,10 @@ do_exit(int wait_status)
 		ptrace_thread_ends(l, p->exiting ? p->exit_status : wait_status);
 		/* release: pairs with the acquires in ktrace_hook() and proc_is_threaded() */
 		__atomic_fetch_sub(&p->nthreads, 1, __ATOMIC_RELEASE);
-		usage_add(&p->threads_usage, thread_usage(curthread()));
+		cpu_alarms_end(p);
+		sched_count_in(NULL); /* its sums and its usage end at the same moment */
+		usage_add(&p->threads_usage, thread_usage_charged(curthread()));
 		p->thread = lwp_next(p, NULL)->thread;
-		sched_count_in(NULL);
 		curthread()->proc = NULL;
 		curthread()->lwp = NULL;
 		curthread()->user_work = 0;

@@ -384,6 +384,8 @@ do_clone(const struct fork_args *f)
 	/* A thread shares everything. */
 	if ((f->flags & ~ids & ~CLONE_SYSVSEM) == (shared & ~CLONE_SYSVSEM))
 		return clone_thread(f);
+	if ((f->flags & CLONE_FS) && (f->flags & (CLONE_NEWNS | CLONE_NEWUSER)))
+		return -EINVAL; /* one root for both, whoever asks */
 	if ((f->flags & CLONE_NAMESPACES & ~CLONE_NEWUSER) && !capable(CAP_SYS_ADMIN))
 		return -EPERM; /* with it: EINVAL, for there are none */
 	/* A process shares its memory and its files, if anything. */
@@ -418,7 +420,7 @@ sys_clone3(const uint64_t a[6])
 
 	if (error != 0)
 		return error;
-	if ((c.flags & (0xff | CLONE_DETACHED)) ||
+	if ((c.flags & ((0xff & ~CLONE_NEWTIME) | CLONE_DETACHED)) ||
 	    ((c.flags & (CLONE_THREAD | CLONE_PARENT)) && c.exit_signal != 0) ||
 	    c.exit_signal > NSIG || (c.stack == 0) != (c.stack_size == 0) || c.set_tid_size != 0)
 		return -EINVAL;

@@ -38,6 +38,23 @@ proc_read_is_exec(void)
 	return curproc()->personality & READ_IMPLIES_EXEC;
 }
 
+/* May the current process have locked memory? */
+static bool
+may_lock(void)
+{
+	return proc_limit(RLIMIT_MEMLOCK) != 0 || capable(CAP_IPC_LOCK);
+}
+
+/* The current process's memory, which has been told how much of it may be locked. */
+static struct vmspace *
+limit_locks(void)
+{
+	struct vmspace *vm = curproc()->vm;
+
+	vm_limit_locks(vm, capable(CAP_IPC_LOCK) ? UINT64_MAX : proc_limit(RLIMIT_MEMLOCK));
+	return vm;
+}
+
 /* The open file from which pages come. 0, or -errno. */
 static int
 file_source(uint64_t fd, uint64_t prot, struct area_source *from)
@@ -79,7 +96,7 @@ mmap_map(const uint64_t a[6], struct area_source *from)
 		prot |= MMU_EXEC;
 	if (from->object != NULL)
 		from->pager = &vnode_pager;
-	return vm_map_any(curproc()->vm, a[0], a[1], prot, place, from, proc_limit(RLIMIT_AS));
+	return vm_map_any(limit_locks(), a[0], a[1], prot, place, from, proc_limit(RLIMIT_AS));
 }
 
 /* Memory that processes share has pages of a file without a name, as many as one can have. */
@@ -135,8 +152,8 @@ sys_mmap(const uint64_t a[6])
 		return -EOVERFLOW;
 	if ((a[3] & MAP_TYPE) == MAP_SHARED_VALIDATE && (a[3] & ~(uint64_t)MAP_KNOWN))
 		return -EOPNOTSUPP;
-	if (from.locked && !capable(CAP_IPC_LOCK) && a[1] > proc_limit(RLIMIT_MEMLOCK))
-		return proc_limit(RLIMIT_MEMLOCK) == 0 ? -EPERM : -EAGAIN;
+	if (from.locked && !may_lock())
+		return -EPERM;
 	if (a[3] & MAP_GROWSDOWN) { /* new memory of this program alone */
 		if (from.shared || !(a[3] & MAP_ANONYMOUS))
 			return -EINVAL;
@@ -178,7 +195,7 @@ sys_mprotect(const uint64_t a[6])
 int64_t
 sys_brk(const uint64_t a[6])
 {
-	struct vmspace *vm = curproc()->vm;
+	struct vmspace *vm = limit_locks();
 	uint64_t end = a[0], data = proc_limit(RLIMIT_DATA);
 	struct vm_info info;
 
@@ -196,7 +213,7 @@ sys_mremap(const uint64_t a[6])
 {
 	struct remap r = {.start = a[0], .old_size = a[1], .size = a[2], .flags = a[3], .to = a[4]};
 
-	return a[3] <= UINT32_MAX ? vm_remap(curproc()->vm, r, proc_limit(RLIMIT_AS)) : -EINVAL;
+	return a[3] <= UINT32_MAX ? vm_remap(limit_locks(), r, proc_limit(RLIMIT_AS)) : -EINVAL;
 }
 
 /* Makes the pages of a range, as if each were read or written. */
@@ -298,73 +315,63 @@ sys_msync(const uint64_t a[6])
 /*
  * Makes the pages be there. A page of this program alone is then locked, since those are never
  * taken away to make room. A page of a file that is mapped shared may be, and comes back when it is
- * used. limit: how many bytes a user without CAP_IPC_LOCK may lock.
+ * used.
  */
 static int64_t
-lock_pages(uint64_t start, uint64_t size, uint64_t flags, uint64_t limit)
+lock_pages(uint64_t at, uint64_t end)
 {
-	uint64_t at = start & ~(PAGE_SIZE - 1), end = page_round_up(start + size);
 	struct vmspace *vm = curproc()->vm;
 
-	if ((flags & ~(uint64_t)MLOCK_ONFAULT) || end < at)
-		return -EINVAL;
-	if (!capable(CAP_IPC_LOCK) && (limit == 0 || end - at > limit))
-		return limit == 0 ? -EPERM : -ENOMEM;
 	for (; at < end; at += PAGE_SIZE) {
 		uint64_t id, off;
 		bool shared = vm_shared_at(vm, at, &id, &off); /* then nothing is to be copied */
 		unsigned access = vm_allows(vm, at, MMU_WRITE) && !shared ? MMU_WRITE : MMU_READ;
 
-		if (!vm_allows(vm, at, 0) || proc_signal_pending())
-			return vm_allows(vm, at, 0) ? -EINTR : -ENOMEM;
-		if (flags == 0 && vm_fault(vm, at, access) != VM_FAULT_SERVED)
+		if (proc_signal_pending())
+			return -EINTR;
+		if (vm_fault(vm, at, access) != VM_FAULT_SERVED)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
 static int64_t
-lock_range(uint64_t start, uint64_t size, uint64_t flags)
+lock_range(uint64_t start, uint64_t size, uint64_t flags, enum vm_inherit how)
 {
-	uint64_t at = start & ~(PAGE_SIZE - 1);
-	int64_t r = lock_pages(start, size, flags, proc_limit(RLIMIT_MEMLOCK));
+	uint64_t at = start & ~(PAGE_SIZE - 1), end = page_round_up(start + size);
+	struct vmspace *vm = limit_locks();
+	int64_t r;
 
-	if (r == 0 && size != 0)
-		r = vm_set_inherit(curproc()->vm, at, start + size - at, VM_LOCK);
-	return r;
+	if (flags & ~(uint64_t)MLOCK_ONFAULT)
+		return -EINVAL;
+	if (how == VM_LOCK && !may_lock())
+		return -EPERM;
+	if (end < at)
+		return -EINVAL;
+	if (size == 0)
+		return 0;
+	r = vm_set_inherit(vm, at, end - at, how);
+	return r == 0 && how == VM_LOCK && flags == 0 ? lock_pages(at, end) : r;
 }
 
-static int64_t
-unlock_range(uint64_t start, uint64_t size)
-{
-	uint64_t at = start & ~(PAGE_SIZE - 1);
-	int64_t r = lock_pages(start, size, MLOCK_ONFAULT, RLIM_INFINITY);
-
-	if (r == 0 && size != 0)
-		r = vm_set_inherit(curproc()->vm, at, start + size - at, VM_LOCK_NOT);
-	return r;
-}
-
-SYSCALL_IS(mlock, lock_range(a[0], a[1], 0))
-SYSCALL_IS(mlock2, lock_range(a[0], a[1], a[2]))
-SYSCALL_IS(munlock, unlock_range(a[0], a[1]))
+SYSCALL_IS(mlock, lock_range(a[0], a[1], 0, VM_LOCK))
+SYSCALL_IS(mlock2, lock_range(a[0], a[1], a[2], VM_LOCK))
+SYSCALL_IS(munlock, lock_range(a[0], a[1], 0, VM_LOCK_NOT))
 
 int64_t
 sys_mlockall(const uint64_t a[6])
 {
 	if (a[0] == 0 || (a[0] & ~(uint64_t)MCL_ALL) || a[0] == MCL_ONFAULT)
 		return -EINVAL;
-	if (!capable(CAP_IPC_LOCK) && proc_limit(RLIMIT_MEMLOCK) == 0)
+	if (!may_lock())
 		return -EPERM;
-	vm_lock_all(curproc()->vm, a[0] & MCL_CURRENT, a[0] & MCL_FUTURE);
-	return 0;
+	return vm_lock_all(limit_locks(), a[0] & MCL_CURRENT, a[0] & MCL_FUTURE);
 }
 
 int64_t
 sys_munlockall(const uint64_t a[6])
 {
-	vm_lock_all(curproc()->vm, false, false);
-	return 0;
+	return vm_lock_all(curproc()->vm, false, false);
 }
 
 int64_t

@@ -52,16 +52,17 @@ posix_timer_send(struct proc *p, struct lwp *l, const struct siginfo *info, stru
 	return (l != NULL ? l->pending.set : p->pending.set) & BIT(info->si_signo);
 }
 
-/* Takes what has expired, and returns how many times it was. proc_lock held. */
+/* Takes what has expired, and returns how many times it was. now: cpu_alarm_take(). proc_lock
+ * held. */
 static uint64_t
-posix_timer_take(struct posix_timer *t, uint64_t pause_ns)
+posix_timer_take(struct posix_timer *t, uint64_t now, uint64_t pause_ns)
 {
-	return t->by_cpu ? cpu_alarm_take(&t->cpu) : itimer_take(&t->real.timer, pause_ns);
+	return t->by_cpu ? cpu_alarm_take(&t->cpu, now) : itimer_take(&t->real.timer, pause_ns);
 }
 
 /* proc_lock held */
 static void
-posix_timer_tell(struct posix_timer *t)
+posix_timer_tell(struct posix_timer *t, uint64_t now)
 {
 	struct siginfo info = {t->sig, .si_code = SI_TIMER, .si_tid = t->id, .si_overrun = 0,
 			       .si_value = t->value};
@@ -69,23 +70,24 @@ posix_timer_tell(struct posix_timer *t)
 
 	if (t->sig == 0)
 		return;
-	for_each_lwp(l, t->proc) if (l->thread->tid == t->tid) to = l;
+	if (t->tid != 0)
+		to = lwp_of(t->proc, t->tid);
 	if ((to != NULL || t->tid == 0) && !posix_timer_send(t->proc, to, &info, t->queued))
-		posix_timer_take(t, PAUSE_NS);
+		posix_timer_take(t, now, PAUSE_NS);
 }
 
 static void
 posix_timer_expired(struct itimer *it)
 {
 	spin_lock(&proc_lock);
-	posix_timer_tell(container_of(it, struct posix_timer, real.timer));
+	posix_timer_tell(container_of(it, struct posix_timer, real.timer), 0);
 	spin_unlock(&proc_lock);
 }
 
 static void
-posix_timer_ticked(struct cpu_alarm *a)
+posix_timer_ticked(struct cpu_alarm *a, uint64_t now)
 {
-	posix_timer_tell(container_of(a, struct posix_timer, cpu));
+	posix_timer_tell(container_of(a, struct posix_timer, cpu), now);
 }
 
 void
@@ -108,7 +110,7 @@ proc_timers_take(struct proc *p, struct siginfo *info, bool kept, bool dropped)
 	if (!kept || info->si_code != SI_TIMER) /* a program may say so, too */
 		return;
 	list_for_each_entry (struct posix_timer, t, &p->timers, link) {
-		uint64_t n = info->si_tid == t->id ? posix_timer_take(t, pause_ns) : 0;
+		uint64_t n = info->si_tid == t->id ? posix_timer_take(t, 0, pause_ns) : 0;
 
 		if (n > 0) {
 			t->overrun = n - 1 < INT32_MAX ? (uint32_t)(n - 1) : INT32_MAX;
@@ -130,9 +132,11 @@ posix_timer_find(uint64_t id)
 static void
 posix_timer_destroy(struct posix_timer *t)
 {
-	real_itimer_set(&t->real, ITIMER_STOP);
+	if (!t->by_cpu)
+		real_itimer_set(&t->real, ITIMER_STOP);
 	spin_lock(&proc_lock);
-	cpu_alarm_set(&t->cpu, false, 0, 0);
+	if (t->by_cpu)
+		cpu_alarm_stop(&t->cpu);
 	list_remove(&t->link);
 	sigqueue_free(t->queued);
 	spin_unlock(&proc_lock);
@@ -155,7 +159,7 @@ static int
 posix_timer_take_event(uint64_t uevent, struct posix_timer *t)
 {
 	struct sigevent e;
-	bool found = false;
+	bool found;
 
 	if (uevent == 0)
 		return 0;
@@ -173,7 +177,7 @@ posix_timer_take_event(uint64_t uevent, struct posix_timer *t)
 		return -EINVAL;
 	t->tid = (uint32_t)e.sigev_tid;
 	spin_lock(&proc_lock);
-	for_each_lwp(l, curproc()) found |= l->thread->tid == t->tid;
+	found = lwp_of(curproc(), t->tid) != NULL;
 	spin_unlock(&proc_lock);
 	return found ? 0 : -EINVAL;
 }
@@ -197,7 +201,7 @@ sys_timer_create(const uint64_t a[6])
 	struct uidinfo *ui = curproc()->ui;
 	int error;
 
-	new.by_cpu = cpu_clock_own(new.clock, &new.cpu.tid);
+	new.by_cpu = cpu_clock_own(new.clock, &new.cpu);
 	if (!new.by_cpu && !clock_has_timers(new.clock))
 		return new.clock <= CLOCK_BOOTTIME ? -EOPNOTSUPP : -EINVAL;
 	error = posix_timer_take_event(a[1], &new);
@@ -222,7 +226,6 @@ sys_timer_create(const uint64_t a[6])
 	if (a[1] == 0)
 		t->value = (uint64_t)t->id;
 	real_itimer_init(&t->real, posix_timer_expired, NULL);
-	t->cpu.proc = t->proc;
 	t->cpu.fn = posix_timer_ticked;
 	cpu_alarm_init(&t->cpu);
 	spin_lock(&proc_lock);
@@ -237,18 +240,21 @@ sys_timer_create(const uint64_t a[6])
 	return error;
 }
 
-/* timer_mutex held. */
-static struct itimer_left
-posix_timer_set(struct posix_timer *t, bool absolute, struct itimer_when when)
+/* 0, or -ESRCH: it goes by the clock of a thread that has ended. timer_mutex held. */
+static int
+posix_timer_set(struct posix_timer *t, bool absolute, struct itimer_when when,
+		struct itimer_left *old)
 {
-	struct itimer_left old;
+	bool good = true;
 
-	if (!t->by_cpu)
-		return real_itimer_set(&t->real, when);
+	if (!t->by_cpu) {
+		*old = real_itimer_set(&t->real, when);
+		return 0;
+	}
 	spin_lock(&proc_lock);
-	old = cpu_alarm_set(&t->cpu, absolute, when.deadline_ns, when.interval_ns);
+	good = cpu_alarm_set(&t->cpu, absolute, when.deadline_ns, when.interval_ns, old);
 	spin_unlock(&proc_lock);
-	return old;
+	return good ? 0 : -ESRCH;
 }
 
 int64_t
@@ -274,11 +280,11 @@ sys_timer_settime(const uint64_t a[6])
 		return r;
 	mutex_lock(&timer_mutex);
 	t = posix_timer_find(a[0]);
-	if (t != NULL)
-		old = posix_timer_set(t, absolute, when);
+	/* Another thread may have deleted it. */
+	r = t != NULL ? posix_timer_set(t, absolute, when, &old) : -EINVAL;
 	mutex_unlock(&timer_mutex);
-	if (t == NULL)
-		return -EINVAL; /* another thread has deleted it */
+	if (r != 0)
+		return r;
 	return a[3] != 0 ? give_itimerspec(a[3], &old) : 0;
 }
 
@@ -290,10 +296,13 @@ sys_timer_gettime(const uint64_t a[6])
 
 	mutex_lock(&timer_mutex);
 	t = posix_timer_find(a[0]);
-	spin_lock(&proc_lock);
-	if (t != NULL)
-		left = t->by_cpu ? cpu_alarm_left(&t->cpu) : itimer_left(&t->real.timer);
-	spin_unlock(&proc_lock);
+	if (t != NULL && t->by_cpu) {
+		spin_lock(&proc_lock);
+		left = cpu_alarm_left(&t->cpu);
+		spin_unlock(&proc_lock);
+	} else if (t != NULL) {
+		left = itimer_left(&t->real.timer);
+	}
 	mutex_unlock(&timer_mutex);
 	return t != NULL ? give_itimerspec(a[1], &left) : -EINVAL;
 }

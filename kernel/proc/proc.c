@@ -325,7 +325,6 @@ proc_alloc(const char *name, uint32_t uid, void (*fn)(void *), int *err)
 	strlcpy(p->name, p->thread->name, sizeof(p->name));
 	itimer_init(&p->alarm, proc_alarm);
 	list_init(&p->timers);
-	list_init(&p->cpu_alarms);
 	list_init(&p->thread_alarms);
 	p->cpu_alarm_ns = UINT64_MAX;
 	list_init(&p->sem_undos);

@@ -195,14 +195,14 @@ struct proc {
 	struct itimer alarm;         /* SIGALRM */
 	struct cpu_sums sums;        /* of all its threads, if it ever had several */
 	struct cpu_timer cpu_timers[CPU_TIMERS]; /* [p] ticks read deadline_ns without it */
-	struct list cpu_alarms;    /* [p] by its CPU clock, the first one first (cpu_clock.h); */
-	struct list thread_alarms; /* [p] and by its threads' */
-	uint64_t cpu_alarm_ns;     /* atomic: when to look at them, by its CPU clock */
-	bool cpu_timed;            /* atomic: it has such a timer, or RLIMIT_CPU */
-	struct list timers;        /* [p] of timer_create() */
-	struct list sem_undos;     /* what semop() has to undo (kernel/ipc/sem.c: sem_mutex) */
-	uint32_t next_timer;       /* the number of the next one (posix_timers.c: timer_mutex) */
-	struct lwp *vfork_waiter;  /* [p] waits until this process executes or ends; NULL: none */
+	struct leftist *cpu_alarms;              /* [p] by its CPU clock (cpu_clock.h); */
+	struct list thread_alarms;               /* [p] and by its threads' */
+	uint64_t cpu_alarm_ns;    /* atomic: when to look at them, by its CPU clock */
+	bool cpu_timed;           /* atomic: it has such a timer, or RLIMIT_CPU */
+	struct list timers;       /* [p] of timer_create() */
+	struct list sem_undos;    /* what semop() has to undo (kernel/ipc/sem.c: sem_mutex) */
+	uint32_t next_timer;      /* the number of the next one (posix_timers.c: timer_mutex) */
+	struct lwp *vfork_waiter; /* [p] waits until this process executes or ends; NULL: none */
 	bool undumpable;  /* [t] its user may not look into it: it has changed its ids since it, or
 			   * the parent, has executed a program; or the real ones are others; or
 			   * he may execute the program, but not read it */
@@ -283,6 +283,8 @@ struct proc *proc_next(const struct proc *p);
 struct proc *proc_find(uint32_t pid);
 /* The thread with that number, of a process. NULL: there is none. proc_lock held. */
 struct lwp *lwp_find(uint32_t tid);
+/* The same, if it is one of p. */
+struct lwp *lwp_of(const struct proc *p, uint32_t tid);
 /* The process that has that number, or a thread of it has. NULL: there is none. proc_lock held. */
 struct proc *proc_find_any(uint32_t tid);
 /* A member of the group. NULL: there is none. proc_lock held. */

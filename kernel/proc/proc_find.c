@@ -54,6 +54,14 @@ lwp_find(uint32_t tid)
 	return l;
 }
 
+struct lwp *
+lwp_of(const struct proc *p, uint32_t tid)
+{
+	struct lwp *l = lwp_find(tid);
+
+	return l != NULL && l->thread->proc == p ? l : NULL;
+}
+
 struct proc *
 proc_find_any(uint32_t tid)
 {

@@ -92,7 +92,8 @@ show_area(const struct vm_range *r, const struct vm_info *info, struct sbuf *out
 	sbuf_putc(out, '\n');
 }
 
-/* What smaps says of an area besides. A page is clean as long as it may not be written. */
+/* What smaps says of an area besides. What was written is not known: only pages that private
+ * mappings share are clean for certain. */
 static void
 show_pages(struct vmspace *vm, const struct vm_range *r, struct sbuf *out)
 {

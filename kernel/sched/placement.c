@@ -54,6 +54,29 @@ sched_runtime_ns(const struct thread *t)
 	return ns;
 }
 
+uint64_t
+sched_sums_ns(const struct cpu_sums *sums)
+{
+	uint64_t charged, ns;
+
+	do { /* again if a thread of them was charged in between */
+		ns = charged = __atomic_load_n(&sums->runtime_ns, __ATOMIC_RELAXED);
+		for (unsigned i = 0; i < ncpus; i++) {
+			struct runq *rq = &runqs[i];
+			const struct thread *t;
+			int64_t more = 0;
+
+			spin_lock(&rq->lock);
+			t = rq->cur;
+			if (t->sums == sums)
+				more = (int64_t)(clock_ns() - t->zero_ns - t->runtime_ns);
+			spin_unlock(&rq->lock);
+			ns += more > 0 ? (uint64_t)more : 0;
+		}
+	} while (charged != __atomic_load_n(&sums->runtime_ns, __ATOMIC_RELAXED));
+	return ns;
+}
+
 void
 sched_count_in(struct cpu_sums *sums)
 {

@@ -42,6 +42,8 @@ void sched_set_cpus(struct thread *t, uint64_t cpus);
 void sched_kick(const struct thread *t);
 /* A thread's time on a CPU up to now, wherever it runs. Context and locks as sched_set_cpus(). */
 uint64_t sched_runtime_ns(const struct thread *t);
+/* The time of all threads that are counted in these sums, up to now. Context and locks as above. */
+uint64_t sched_sums_ns(const struct cpu_sums *sums);
 /*
  * Counts the current thread's time in these sums, which begin with the time that it has used; it
  * was counted in none. NULL: it is counted in none from now on, and its sums may go.

@@ -408,12 +408,10 @@ thread_cpu_ns(void)
 	return ns;
 }
 
-struct usage
-thread_usage(const struct thread *t)
+static struct usage
+thread_usage_of(const struct thread *t, uint64_t user_ticks, uint64_t all)
 {
-	bool mine = t == curthread();
-	uint64_t user = clock_span_ns(mine ? t->user_ticks : t->user_known);
-	uint64_t all = mine ? thread_cpu_ns() : t->runtime_ns;
+	uint64_t user = clock_span_ns(user_ticks);
 
 	/* They are not read at the same moment; and one clock is rounded more often. */
 	if (user > all)
@@ -424,6 +422,19 @@ thread_usage(const struct thread *t)
 			      .disk_faults = t->disk_faults,
 			      .waits = t->waits,
 			      .interruptions = t->interruptions};
+}
+
+struct usage
+thread_usage_charged(const struct thread *t)
+{
+	return thread_usage_of(t, t->user_known, t->runtime_ns);
+}
+
+struct usage
+thread_usage(const struct thread *t)
+{
+	return t == curthread() ? thread_usage_of(t, t->user_ticks, thread_cpu_ns())
+				: thread_usage_charged(t);
 }
 
 unsigned

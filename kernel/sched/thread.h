@@ -216,6 +216,8 @@ bool thread_with(uint32_t tid, void (*f)(const struct thread *t, void *arg), voi
 uint64_t thread_cpu_ns(void);
 /* What a thread has used; if it is not the current one, up to its last switch or tick. */
 struct usage thread_usage(const struct thread *t);
+/* The same up to its last switch or tick, or sched_count_in(), of the current one, too. */
+struct usage thread_usage_charged(const struct thread *t);
 /* How many threads there are, and have been. May be a little old. */
 unsigned thread_count(void);
 uint32_t thread_count_made(void);

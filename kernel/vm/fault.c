@@ -209,7 +209,8 @@ vm_grow_down(struct vmspace *vm, uint64_t va)
 
 	if (a == NULL || a->end - start > a->from.grows_to || start < VM_LOWEST + GROW_GAP ||
 	    vm_overlaps(vm, start - GROW_GAP, start) ||
-	    !vm_may_grow(vm, a->start - start, 0, a->from.space_max))
+	    !vm_may_grow(vm, a->start - start, 0, a->from.space_max) ||
+	    (a->from.locked && !vm_may_lock(vm, a->start - start)))
 		return NULL;
 	old = a->start;
 	area_take(&vm->areas, old, a->end);

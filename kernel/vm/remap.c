@@ -61,6 +61,19 @@ set_locked(struct vmspace *vm, struct area *a, bool locked)
 	a->from.locked = locked;
 }
 
+/* How many bytes of the range are locked? */
+static uint64_t
+locked_within(const struct vmspace *vm, uint64_t start, uint64_t end)
+{
+	const struct area *a = area_find(vm->areas, start);
+	uint64_t n = 0;
+
+	for (; a != NULL && a->start < end; a = area_find(vm->areas, a->end))
+		if (a->from.locked)
+			n += (a->end < end ? a->end : end) - (a->start > start ? a->start : start);
+	return n;
+}
+
 static void
 set_inherit(struct area *a, void *arg)
 {
@@ -103,7 +116,8 @@ vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inheri
 		return -ENOMEM;
 	mutex_lock(&vm->lock);
 	whole = vm_mapped(vm, start, size) == size;
-	if (vm_split(vm, start) == 0 && vm_split(vm, end) == 0) {
+	if ((how != VM_LOCK || vm_may_lock(vm, end - start - locked_within(vm, start, end))) &&
+	    vm_split(vm, start) == 0 && vm_split(vm, end) == 0) {
 		taken = area_take(&vm->areas, start, end);
 		if (how == VM_WIPE)
 			area_each(taken, find_file, &file);
@@ -119,15 +133,27 @@ vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inheri
 }
 
 void
+vm_limit_locks(struct vmspace *vm, uint64_t bytes)
+{
+	__atomic_store_n(&vm->locked_max, bytes, __ATOMIC_RELAXED);
+}
+
+int
 vm_lock_all(struct vmspace *vm, bool now, bool later)
 {
 	struct inherit to = {vm, now ? VM_LOCK : VM_LOCK_NOT};
+	bool may;
 
 	mutex_lock(&vm->lock);
-	if (now || !later)
+	may = !now || vm_may_lock(vm, vm->size - vm->locked);
+	if (may && (now || !later)) {
 		area_each(vm->areas, set_inherit, &to);
-	vm->locks_new = later;
-	mutex_unlock(&vm->lock);
+		vm_join_areas(vm, VM_LOWEST, ARCH_USER_END);
+	}
+	if (may)
+		vm->locks_new = later;
+	vm_unlock(vm);
+	return may ? 0 : -ENOMEM;
 }
 
 struct move {
@@ -181,6 +207,8 @@ remap_move(struct vmspace *vm, const struct remap *r)
 		vm_flush_all(vm);
 	if (!(r->flags & MREMAP_DONTUNMAP))
 		vm_unmap_locked(vm, r->start, r->old_size);
+	else if (r->old_size != 0)
+		set_locked(vm, vm_find(vm, r->start), false);
 	return (int64_t)r->to;
 }
 
@@ -227,6 +255,8 @@ vm_remap_locked(struct vmspace *vm, struct remap *r, uint64_t limit)
 		return -EFAULT;
 	if (a->from.offset + (r->start - a->start) + r->size < a->from.offset)
 		return -EINVAL; /* a file has no such bytes */
+	if (a->from.locked && !vm_may_lock(vm, more))
+		return -EAGAIN;
 	if (r->flags & MREMAP_DONTUNMAP)
 		more = r->size;
 	if (more > 0 &&
@@ -289,6 +319,7 @@ move_brk(struct vmspace *vm, uint64_t end, unsigned prot, uint64_t limit)
 		return;
 	if (new > old) {
 		if (!vm_may_grow(vm, new - old, 0, limit) ||
+		    (added.locked && !vm_may_lock(vm, new - old)) ||
 		    vm_map_area(vm, old, new - old, prot, &added) != 0)
 			return;
 		if (old > vm->brk_start) /* the heap begins as an area of its own */

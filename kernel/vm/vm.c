@@ -58,6 +58,7 @@ vm_create(struct uidinfo *ui)
 	arch_mmu_user_root(table, phys_to_virt(kmap_root()));
 	vm->root = virt_to_phys(table);
 	vm->refs = vm->holds = 1;
+	vm->locked_max = UINT64_MAX;
 	mutex_init(&vm->lock, "vm");
 	vm->lock.innermost = true;
 	vm->tables = 1;
@@ -541,6 +542,8 @@ vm_map_any(struct vmspace *vm, uint64_t start, uint64_t size, unsigned prot, enu
 	if (place == VM_ANYWHERE)
 		start = vm_find_free(vm, page_round_down(start), size);
 	r = start == 0 && place == VM_ANYWHERE ? -ENOMEM : vm_check_place(start, size);
+	if (r == 0 && source.locked && !vm_may_lock(vm, size))
+		r = -EAGAIN;
 	if (r == 0 && place == VM_REPLACE)
 		r = vm_replace(vm, start, size, prot, &source, limit);
 	else if (r == 0)

@@ -146,11 +146,14 @@ int64_t vm_remap(struct vmspace *vm, struct remap r, uint64_t limit);
 int vm_forget(struct vmspace *vm, uint64_t start, uint64_t size, bool files);
 /* What a copy of the space has of a range; and whether the range counts as locked. */
 enum vm_inherit { VM_INHERIT, VM_INHERIT_NOTHING, VM_WIPE, VM_WIPE_NOT, VM_LOCK, VM_LOCK_NOT };
-/* Sets one of these for a range. -ENOMEM if a part is not mapped; the rest is set. -EINVAL for
- * VM_WIPE if a part is of a file. */
+/* Sets one of these for a range. -ENOMEM if a part is not mapped; the rest is set. -ENOMEM, too, if
+ * more would be locked than vm_limit_locks() said. -EINVAL for VM_WIPE if a part is of a file. */
 int vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inherit how);
-/* Counts all areas as locked, or none; those that come later, too, if `later`. */
-void vm_lock_all(struct vmspace *vm, bool now, bool later);
+/* From now on no more bytes may be locked than these. */
+void vm_limit_locks(struct vmspace *vm, uint64_t bytes);
+/* Counts all areas as locked, or none; those that come later, too, if `later`. -ENOMEM: they are
+ * too many. */
+int vm_lock_all(struct vmspace *vm, bool now, bool later);
 /* From now on its pagers are told again of pages in the range that are written. */
 void vm_clean(struct vmspace *vm, uint64_t start, uint64_t size);
 /* Sets the start of the heap. For exec(). */

@@ -28,6 +28,7 @@ struct vmspace {
 	uint64_t args, args_end, env_end, stack; /* vm_set_args() */
 	uint64_t size;                           /* bytes of all areas, */
 	uint64_t locked;                         /* and of those that are locked */
+	uint64_t locked_max;                     /* vm_limit_locks() */
 	bool locks_new;                          /* those that come later are locked */
 	uint64_t resident;                       /* pages mapped */
 	uint64_t peak;                           /* the most before the last one went */
@@ -73,6 +74,15 @@ uint64_t vm_gap(const struct vmspace *vm, uint64_t from, uint64_t size);
 uint64_t vm_mapped(const struct vmspace *vm, uint64_t start, uint64_t size);
 /* May the space have so many bytes more, and so many less? */
 bool vm_may_grow(const struct vmspace *vm, uint64_t more, uint64_t less, uint64_t limit);
+/* May so many bytes more be locked? */
+static inline bool
+vm_may_lock(const struct vmspace *vm, uint64_t more)
+{
+	uint64_t max = __atomic_load_n(&vm->locked_max, __ATOMIC_RELAXED);
+
+	return vm->locked <= max && more <= max - vm->locked;
+}
+
 /* If va lies inside an area, makes two areas of it. -ENOMEM. */
 int vm_split(struct vmspace *vm, uint64_t va);
 /* Moves the end of an area. */

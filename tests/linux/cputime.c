@@ -70,17 +70,20 @@ timer_counts(void *arg)
 	const struct timespec nap = {0, 50 * MS};
 	struct itimerspec left;
 	timer_t t = make_timer(clock);
-	long begin = now_ns(clock), used;
+	long begin = now_ns(clock), used, armed, now, last = 0;
 
 	catch (SIGUSR1);
 	if (t == (timer_t)-1 || timer_settime(t, 0, &often, NULL) != 0)
 		return 1;
-	while (seen < 3)
-		continue;
+	armed = now_ns(clock);
+	do { /* last: before the signal that ends this */
+		now = now_ns(clock);
+		last = seen < 3 ? now : last;
+	} while (seen < 3);
 	if (timer_settime(t, 0, &off, &left) != 0 || left.it_interval.tv_nsec != MS)
 		return 2;
 	used = now_ns(clock) - begin;
-	if (value != 77 || seen + overruns > used / MS)
+	if (value != 77 || seen + overruns > used / MS || seen + overruns < (last - armed) / MS)
 		return 3;
 	begin = now_ns(clock);
 	if (timer_settime(t, 0, &far, NULL) != 0 || nanosleep(&nap, NULL) != 0 ||
@@ -197,6 +200,150 @@ sleeps_while_another_computes(void *arg)
 	return pthread_join(thread, NULL) != 0;
 }
 
+static void *
+ends_at_once(void *arg)
+{
+	return NULL;
+}
+
+/* The clock by which ticks look is the one that programs read. */
+static int
+ends_of_threads_lose_no_time(void *arg)
+{
+	const struct itimerspec steady = {{0, 1}, {0, 1}};
+	struct timespec span = {0, 15 * MS};
+	timer_t t = make_timer(CLOCK_PROCESS_CPUTIME_ID);
+	pthread_t thread;
+
+	for (unsigned i = 0; i < how_often(3000); i++)
+		if (pthread_create(&thread, NULL, ends_at_once, NULL) != 0 ||
+		    pthread_join(thread, NULL) != 0)
+			return 1;
+	signal(SIGUSR1, SIG_IGN);
+	if (timer_settime(t, 0, &steady, NULL) != 0 ||
+	    pthread_create(&thread, NULL, computes, NULL) != 0)
+		return 2;
+	for (int i = 0; i < 20; i++) {
+		long begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+		if (sleep_by(CLOCK_PROCESS_CPUTIME_ID, 0, &span, NULL) != 0)
+			return 3;
+		if (now_ns(CLOCK_PROCESS_CPUTIME_ID) < begin + 15 * MS)
+			return 4;
+	}
+	atomic_store(&stop, true);
+	return pthread_join(thread, NULL) != 0;
+}
+
+#define SLEEPERS 40 /* more than a tick wakes */
+
+static long wake_at, awake_at[SLEEPERS];
+
+static void *
+sleeps_until(void *arg)
+{
+	long *awake = arg, at = wake_at + (awake - awake_at < SLEEPERS / 2 ? 200 : 20) * MS;
+	struct timespec until = {at / 1000000000, at % 1000000000};
+
+	if (sleep_by(CLOCK_PROCESS_CPUTIME_ID, TIMER_ABSTIME, &until, NULL) == 0 &&
+	    now_ns(CLOCK_PROCESS_CPUTIME_ID) >= at)
+		*awake = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	return NULL;
+}
+
+/* Half of them began to sleep first, and wake last. */
+static int
+sleepers_wake_in_order(void *arg)
+{
+	pthread_t sleepers[SLEEPERS], thread;
+
+	wake_at = now_ns(CLOCK_PROCESS_CPUTIME_ID) + 1000 * MS;
+	for (int i = 0; i < SLEEPERS; i++)
+		if (pthread_create(&sleepers[i], NULL, sleeps_until, &awake_at[i]) != 0)
+			return 1;
+	if (pthread_create(&thread, NULL, computes, NULL) != 0)
+		return 2;
+	for (int i = 0; i < SLEEPERS; i++)
+		pthread_join(sleepers[i], NULL);
+	atomic_store(&stop, true);
+	for (int i = 0; i < SLEEPERS; i++)
+		if (awake_at[i] == 0 ||
+		    (i >= SLEEPERS / 2 && awake_at[i] > awake_at[i - SLEEPERS / 2]))
+			return 3;
+	return pthread_join(thread, NULL) != 0;
+}
+
+/* A time that is over is told at once, though no thread computes. */
+static int
+times_that_are_over(void *arg)
+{
+	struct timespec past = {0, 1};
+	struct itimerspec once = {{0, 0}, {0, 1}};
+	timer_t t = make_timer(CLOCK_PROCESS_CPUTIME_ID);
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (sleep_by(CLOCK_PROCESS_CPUTIME_ID, TIMER_ABSTIME, &past, NULL) != 0 ||
+	    timer_settime(t, TIMER_ABSTIME, &once, NULL) != 0)
+		return 1;
+	return sigwaitinfo(&set, NULL) != SIGUSR1;
+}
+
+static void *
+sets_a_timer(void *arg)
+{
+	const struct itimerspec far = {{0, MS}, {1000, 0}};
+
+	*(timer_t *)arg = make_timer(CLOCK_THREAD_CPUTIME_ID);
+	return timer_settime(*(timer_t *)arg, 0, &far, NULL) == 0 ? arg : NULL;
+}
+
+static int
+clock_of_an_ended_thread(void *arg)
+{
+	const struct itimerspec far = {{0, MS}, {1000, 0}};
+	struct itimerspec left;
+	pthread_t thread;
+	void *good;
+	timer_t t;
+
+	if (pthread_create(&thread, NULL, sets_a_timer, &t) != 0 ||
+	    pthread_join(thread, &good) != 0 || good == NULL)
+		return 1;
+	if (timer_gettime(t, &left) != 0 || left.it_value.tv_sec != 0 ||
+	    left.it_value.tv_nsec != 0 || left.it_interval.tv_nsec != 0)
+		return 2;
+	return !FAILS(timer_settime(t, 0, &far, NULL), ESRCH) || timer_delete(t) != 0;
+}
+
+/* A process ends, or executes, while such timers run and threads sleep so. */
+static int
+ends_while_they_run(void *arg)
+{
+	const struct itimerspec often = {{0, MS}, {0, MS}};
+	pthread_t sleeper, thread;
+	int how = *(int *)arg;
+
+	wake_at = 1000000 * MS;
+	catch (SIGUSR1);
+	if (pthread_create(&sleeper, NULL, sleeps_until, awake_at) != 0 ||
+	    pthread_create(&thread, NULL, computes, NULL) != 0 ||
+	    timer_settime(make_timer(CLOCK_PROCESS_CPUTIME_ID), 0, &often, NULL) != 0 ||
+	    timer_settime(make_timer(CLOCK_THREAD_CPUTIME_ID), 0, &often, NULL) != 0)
+		return 1;
+	while (seen < 3)
+		continue;
+	if (how == 0) {
+		signal(SIGUSR1, SIG_IGN);
+		execl("/bin/true", "true", NULL);
+	}
+	if (how == 1)
+		kill(getpid(), SIGKILL);
+	return 0;
+}
+
 #define SPAN_NS (100 * MS)
 
 /* A child sleeps for SPAN_NS of its CPU clock, and is stopped meanwhile. 0: SIGCONT continues the
@@ -287,6 +434,15 @@ test_cputime(void)
 	       "a thread's clock counts that thread alone");
 	result(in_child(sleeps_while_another_computes, NULL) == 0,
 	       "clock_nanosleep by a CPU clock");
+	result(in_child(ends_of_threads_lose_no_time, NULL) == 0,
+	       "and after many threads have ended");
+	result(in_child(sleepers_wake_in_order, NULL) == 0, "and of many threads");
+	result(in_child(times_that_are_over, NULL) == 0, "times that are over");
+	result(in_child(clock_of_an_ended_thread, NULL) == 0, "a timer by an ended thread's clock");
+	result(in_child(ends_while_they_run, &(int){0}) == 0 &&
+		   in_child(ends_while_they_run, &(int){1}) == 128 + SIGKILL &&
+		   in_child(ends_while_they_run, &(int){2}) == 0,
+	       "a process that ends while they run");
 	result(in_child(a_stop_continues, NULL) == 0, "and after a stop");
 	result(in_child(clocks_of_others, NULL) == 0, "CPU clocks of other processes");
 }
