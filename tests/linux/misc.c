@@ -69,13 +69,14 @@ smaps_number(const void *at, const char *word)
 static int
 locked_memory_is_told(void *arg)
 {
-	char *p = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *p = mmap(NULL, 10 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	long before = status_number(getpid(), "VmLck:"), most;
 	pid_t pid;
 	int status;
 
+	p += PAGE; /* its neighbours are others, so no area is joined with it */
 	if (before != 0 || status_number(getpid(), "VmPin:") != 0 ||
-	    mprotect(p, PAGE, PROT_NONE) != 0)
+	    mprotect(p, 8 * PAGE, PROT_READ | PROT_WRITE) != 0 || mprotect(p, PAGE, PROT_NONE) != 0)
 		return 1;
 	if (mlock(p + PAGE, 3 * PAGE) != 0 || status_number(getpid(), "VmLck:") != 12 ||
 	    smaps_number(p + PAGE, "Locked:") != 12 || smaps_number(p + PAGE, "Rss:") != 12 ||

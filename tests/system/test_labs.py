@@ -94,6 +94,7 @@ def late(folder):
     check_eq(attribute(event, "prio"), attribute(its, "prio"), "priorities of who was woken and who ran")
     others = [who for t, who, state, _ in states if state == "running" and woken < t < ran]
     check_eq(others, [], f"who ran in the {ran - woken} ns between")
+    check(ran - woken < 1000000, f"it ran {ran - woken} ns after the wakeup, which is not at once")
     name = runner.split(" ")[0]
     return [str(round((woken - slept) / 10**6)), name, attribute(its, "prio"), "sleep", name]
 
