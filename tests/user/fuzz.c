@@ -37,7 +37,7 @@
 #define CALLS_A_ROUND   600
 #define PROGRAM_SIZE    4096
 #define THREADS         3
-#define ELF_MAX         (2048 * 1024)
+#define ELF_MAX         (4096 * 1024)
 #define MUTATIONS_MAX   12
 #define SYSTEM_CALL_MAX 1040
 
