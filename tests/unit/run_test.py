@@ -90,7 +90,7 @@ def since_takes_what_a_change_concerns(tmp):
                              ("tests/system/console.py", "x86_64/system/test_debugger", "x86_64/system/test_exit"),
                              ("tests/system/harness.py", "x86_64/attack", "fuzz"),
                              ("doc/labs.md", "system/test_labs", "fuzz"),
-                             ("doc/running.md", "x86_64/system/test_linux", "aarch64/system/test_exit"),
+                             ("doc/running.md", "system/test_docs", "aarch64/system/test_exit"),
                              ("doc/reports.md", "sanitize/asan/export_report_test", "fuzz"),
                              ("ktr/README.md", "sanitize/asan/export_vocabulary_test", "fuzz"),
                              ("arch/aarch64/insn.c", "unit/insn_test", "x86_64/kernel/smp1"),

@@ -716,6 +716,7 @@ act_try(const struct act *a)
 			before = heap_used();
 			if (!act_turn(a, n))
 				return false;
+			usleep(i * 2000); /* a thread of the kernel may be about to end */
 			after = heap_used();
 		}
 		if (after > before) {
