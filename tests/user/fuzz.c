@@ -379,13 +379,16 @@ program_round(void)
 		((void (*)(void))(uintptr_t)(text + 64 * below(PROGRAM_SIZE / 64)))();
 }
 
+static char file_bytes[3][ELF_MAX]; /* not in the program's file: each guest has that in memory */
+
 /* A program of our own, which is small; one that needs Debian's dynamic linker, if the image has
  * it; and that linker. */
 static struct file {
 	const char *path;
 	size_t size;
-	char bytes[ELF_MAX];
-} small = {.path = "/bin/su"}, dynamic = {.path = "/bin/dynamic"}, linker = {.path = "/bin/linker"};
+	char *bytes;
+} small = {"/bin/su", 0, file_bytes[0]}, dynamic = {"/bin/dynamic", 0, file_bytes[1]},
+  linker = {"/bin/linker", 0, file_bytes[2]};
 
 /* Writes the file, which somebody may execute, anew. */
 static void
