@@ -167,15 +167,7 @@ cpu_alarm_init(struct cpu_alarm *a)
 static struct itimer_left
 cpu_alarm_rest(const struct cpu_alarm *a, uint64_t now)
 {
-	struct itimer_left l = {.interval_ns = a->interval_ns};
-
-	if (a->deadline_ns > now)
-		l.left_ns = a->deadline_ns - now;
-	else if (a->deadline_ns != 0 && a->interval_ns != 0)
-		l.left_ns = a->interval_ns - (now - a->deadline_ns) % a->interval_ns;
-	else if (a->deadline_ns != 0 && !a->due)
-		l.left_ns = 1;
-	return l;
+	return itimer_rest(a->deadline_ns, a->interval_ns, a->due, now);
 }
 
 struct itimer_left

@@ -36,19 +36,25 @@ itimer_init(struct itimer *t, void (*fn)(struct itimer *t))
 	t->fn = fn;
 }
 
+struct itimer_left
+itimer_rest(uint64_t deadline_ns, uint64_t interval_ns, bool due, uint64_t now)
+{
+	struct itimer_left l = {0, interval_ns};
+
+	if (deadline_ns > now)
+		l.left_ns = deadline_ns - now;
+	else if (deadline_ns != 0 && interval_ns != 0)
+		l.left_ns = interval_ns - (now - deadline_ns) % interval_ns;
+	else if (deadline_ns != 0 && !due)
+		l.left_ns = 1;
+	return l;
+}
+
 /* lock held */
 static struct itimer_left
 left_of(const struct itimer *t, uint64_t now)
 {
-	struct itimer_left l = {0, t->interval_ns};
-
-	if (t->deadline_ns > now)
-		l.left_ns = t->deadline_ns - now;
-	else if (t->deadline_ns != 0 && t->interval_ns != 0)
-		l.left_ns = t->interval_ns - (now - t->deadline_ns) % t->interval_ns;
-	else if (t->deadline_ns != 0 && !t->due)
-		l.left_ns = 1;
-	return l;
+	return itimer_rest(t->deadline_ns, t->interval_ns, t->due, now);
 }
 
 struct itimer_left

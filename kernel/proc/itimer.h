@@ -44,6 +44,9 @@ struct itimer_left {
 	uint64_t interval_ns;
 };
 
+/* What is left at `now` of a timer that expires at deadline_ns of the same clock (0: never). `due`:
+ * it has expired, and nobody has taken that. */
+struct itimer_left itimer_rest(uint64_t deadline_ns, uint64_t interval_ns, bool due, uint64_t now);
 /* fn: called when it expires, in interrupt context, without a lock. */
 void itimer_init(struct itimer *t, void (*fn)(struct itimer *t));
 /*

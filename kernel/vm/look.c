@@ -41,15 +41,28 @@ vm_info_get(struct vmspace *vm, struct vm_info *info)
 	info->peak = vm_peak(vm);
 }
 
-uint64_t
-vm_mapped(const struct vmspace *vm, uint64_t start, uint64_t size)
+static uint64_t
+count_bytes(const struct vmspace *vm, uint64_t start, uint64_t size, bool locked)
 {
 	uint64_t end = start + size < start ? UINT64_MAX : start + size, n = 0;
 	const struct area *a = area_find(vm->areas, start);
 
 	for (; a != NULL && a->start < end; a = area_find(vm->areas, a->end))
-		n += (a->end < end ? a->end : end) - (a->start > start ? a->start : start);
+		if (!locked || a->from.locked)
+			n += (a->end < end ? a->end : end) - (a->start > start ? a->start : start);
 	return n;
+}
+
+uint64_t
+vm_mapped(const struct vmspace *vm, uint64_t start, uint64_t size)
+{
+	return count_bytes(vm, start, size, false);
+}
+
+uint64_t
+vm_locked(const struct vmspace *vm, uint64_t start, uint64_t size)
+{
+	return count_bytes(vm, start, size, true);
 }
 
 bool

@@ -61,19 +61,6 @@ set_locked(struct vmspace *vm, struct area *a, bool locked)
 	a->from.locked = locked;
 }
 
-/* How many bytes of the range are locked? */
-static uint64_t
-locked_within(const struct vmspace *vm, uint64_t start, uint64_t end)
-{
-	const struct area *a = area_find(vm->areas, start);
-	uint64_t n = 0;
-
-	for (; a != NULL && a->start < end; a = area_find(vm->areas, a->end))
-		if (a->from.locked)
-			n += (a->end < end ? a->end : end) - (a->start > start ? a->start : start);
-	return n;
-}
-
 static void
 set_inherit(struct area *a, void *arg)
 {
@@ -116,7 +103,7 @@ vm_set_inherit(struct vmspace *vm, uint64_t start, uint64_t size, enum vm_inheri
 		return -ENOMEM;
 	mutex_lock(&vm->lock);
 	whole = vm_mapped(vm, start, size) == size;
-	if ((how != VM_LOCK || vm_may_lock(vm, end - start - locked_within(vm, start, end))) &&
+	if ((how != VM_LOCK || vm_may_lock(vm, end - start - vm_locked(vm, start, end - start))) &&
 	    vm_split(vm, start) == 0 && vm_split(vm, end) == 0) {
 		taken = area_take(&vm->areas, start, end);
 		if (how == VM_WIPE)

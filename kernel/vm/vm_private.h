@@ -70,8 +70,9 @@ bool vm_overlaps(const struct vmspace *vm, uint64_t start, uint64_t end);
 uint64_t vm_find_free(struct vmspace *vm, uint64_t hint, uint64_t size);
 /* Room for size bytes, at or above from. 0: there is none. */
 uint64_t vm_gap(const struct vmspace *vm, uint64_t from, uint64_t size);
-/* How many bytes of the range are mapped? */
+/* How many bytes of the range are mapped? And how many are locked? */
 uint64_t vm_mapped(const struct vmspace *vm, uint64_t start, uint64_t size);
+uint64_t vm_locked(const struct vmspace *vm, uint64_t start, uint64_t size);
 /* May the space have so many bytes more, and so many less? */
 bool vm_may_grow(const struct vmspace *vm, uint64_t more, uint64_t less, uint64_t limit);
 /* May so many bytes more be locked? */
