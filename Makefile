@@ -83,7 +83,7 @@ INET_SRCS := $(wildcard kernel/net/inet/*.c)
 
 # ---- the kernel -------------------------------------------------------------------------------
 
-KERNEL_SRCS := $(filter-out kernel/host/%,$(wildcard kernel/*.c kernel/*/*.c)) $(wildcard kernel/ftrace/*/*.c kernel/dev/virtio/*.c kernel/fs/ext2/*.c kernel/fs/9p/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S) $(KTR_KERNEL_SRCS) $(KTR_FORMAT_SRCS)
+KERNEL_SRCS := $(filter-out kernel/host/%,$(wildcard kernel/*.c kernel/*/*.c)) $(wildcard kernel/ftrace/*/*.c kernel/dev/virtio/*.c kernel/fs/*/*.c arch/$(ARCH)/*.c arch/$(ARCH)/*.S) $(KTR_KERNEL_SRCS) $(KTR_FORMAT_SRCS)
 KERNEL_OBJS := $(KERNEL_SRCS:%=$B/obj/%.o)
 ifneq ($(wildcard $(LWIP)/src),)
 KERNEL_OBJS += $(INET_SRCS:%=$B/obj/%.o) $(LWIP_SRCS:$(LWIP)/%=$B/obj/lwip/%.o)

@@ -15,7 +15,7 @@
 #include "kernel/debug/kdb.h"
 #include "kernel/debug/watchdog.h"
 #include "kernel/dev/irq.h"
-#include "kernel/fs/pagecache.h"
+#include "kernel/fs/cache/pagecache.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"
 #include "kernel/lib/printf.h"

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "kernel/dev/ldisc.h"
-#include "kernel/fs/poll.h"
+#include "kernel/fs/wait/poll.h"
 #include "kernel/lib/list.h"
 #include "kernel/sync/spinlock.h"
 

@@ -6,7 +6,7 @@
  * Locking: sem_mutex; whoever waits has a reference to the set.
  */
 #include "kernel/abi/errno.h"
-#include "kernel/fs/poll.h"
+#include "kernel/fs/wait/poll.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/lib/decimal.h"
 #include "kernel/lib/hook.h"

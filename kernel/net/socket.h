@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #include "kernel/abi/socket.h"
-#include "kernel/fs/poll.h"
+#include "kernel/fs/wait/poll.h"
 #include "kernel/lib/clock.h"
 #include "kernel/sched/mutex.h"
 #include "kernel/sched/sleepq.h"

@@ -9,7 +9,7 @@
  * Locking: proc_lock. A process's vm changes only under it, so its size may be read under it.
  */
 #include "kernel/abi/signal.h"
-#include "kernel/fs/pagecache.h"
+#include "kernel/fs/cache/pagecache.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/printf.h"

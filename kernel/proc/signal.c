@@ -12,7 +12,7 @@
 #include "kernel/abi/poll.h"
 #include "kernel/abi/syscall.h"
 #include "kernel/abi/wait.h"
-#include "kernel/fs/poll.h"
+#include "kernel/fs/wait/poll.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/proc.h"
 #include "kernel/proc/proc_private.h"

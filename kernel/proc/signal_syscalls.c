@@ -6,7 +6,7 @@
 #include "kernel/abi/signal.h"
 #include "kernel/abi/time.h"
 #include "kernel/fs/file.h"
-#include "kernel/fs/poll.h"
+#include "kernel/fs/wait/poll.h"
 #include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/proc/proc.h"

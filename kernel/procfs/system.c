@@ -5,7 +5,7 @@
 #include "kernel/abi/time.h"
 #include "kernel/block/bio.h"
 #include "kernel/dev/irq.h"
-#include "kernel/fs/pagecache.h"
+#include "kernel/fs/cache/pagecache.h"
 #include "kernel/ipc/ipc.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/ksyms.h"

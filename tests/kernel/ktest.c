@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-#include "kernel/fs/pagecache.h"
+#include "kernel/fs/cache/pagecache.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/panic.h"

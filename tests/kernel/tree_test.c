@@ -4,8 +4,8 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
+#include "kernel/fs/cache/pagecache.h"
 #include "kernel/fs/file.h"
-#include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs_private.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/page.h"

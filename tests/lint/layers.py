@@ -75,8 +75,8 @@ NEIGHBOURS = [
     ("kernel/proc/", "kernel/fs/vfs.h"),
     ("kernel/proc/", "kernel/fs/memfd.h"),
     ("kernel/proc/", "kernel/fs/uio.h"),
-    ("kernel/proc/", "kernel/fs/pagecache.h"),  # memory that is out is looked for in files
-    ("kernel/proc/", "kernel/fs/poll.h"),  # timers and signals are files to wait for
+    ("kernel/proc/", "kernel/fs/cache/pagecache.h"),  # memory that is out is looked for in files
+    ("kernel/proc/", "kernel/fs/wait/poll.h"),  # timers and signals are files to wait for
     ("kernel/dev/", "kernel/fs/"),         # devices are files
     ("kernel/dev/", "kernel/proc/proc.h"),
     ("kernel/trace/", "kernel/probe/kprobe.h"),  # what is patched when probes are switched

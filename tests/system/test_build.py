@@ -34,10 +34,10 @@ def dependencies():
 
 @portable_test("touching a header rebuilds its users only")
 def header():
-    plan = make("-n", "V=1", "-W", "kernel/fs/pipe.h", f"build/{ARCH}/kestrel").stdout
+    plan = make("-n", "V=1", "-W", "kernel/fs/pipe/pipe.h", f"build/{ARCH}/kestrel").stdout
     built = {word for line in plan.splitlines() for word in line.split() if word.endswith(".c.o") and " -c " in line}
     names = {b.split("/obj/")[1] for b in built}
-    check("kernel/fs/pipe.c.o" in names, f"pipe.c is not rebuilt, but {sorted(names)}")
+    check("kernel/fs/pipe/pipe.c.o" in names, f"pipe.c is not rebuilt, but {sorted(names)}")
     check("kernel/lib/string.c.o" not in names and "kernel/mm/page.c.o" not in names,
           f"files that do not include it are rebuilt: {sorted(names)}")
 

@@ -19,7 +19,7 @@
 
 #include "kernel/dev/virtio/control.h"
 #include "kernel/dev/virtio/ring.h"
-#include "kernel/fs/poll.h"
+#include "kernel/fs/wait/poll.h"
 #include "kernel/sched/mutex.h"
 
 #define VPORT_MAX        4  /* ports */

@@ -5,7 +5,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/9p/v9fs.h"
-#include "kernel/fs/pagecache.h"
+#include "kernel/fs/cache/pagecache.h"
 #include "kernel/lib/string.h"
 #include "kernel/proc/task.h"
 #include "ktr/ktr.h"

@@ -3,7 +3,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/statfs.h"
 #include "kernel/fs/9p/v9fs.h"
-#include "kernel/fs/pagecache.h"
+#include "kernel/fs/cache/pagecache.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"

@@ -8,8 +8,8 @@
  */
 #pragma once
 
+#include "kernel/fs/cache/pagecache.h"
 #include "kernel/fs/ext2/ext2.h"
-#include "kernel/fs/pagecache.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/list.h"
 

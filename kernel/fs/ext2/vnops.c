@@ -5,7 +5,7 @@
 #include "kernel/block/bio.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/ext2/node.h"
-#include "kernel/fs/pipe.h"
+#include "kernel/fs/pipe/pipe.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/mm/heap.h"

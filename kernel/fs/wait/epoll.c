@@ -9,15 +9,15 @@
  * looked at, but not while events are copied to the program. It is taken before the locks of
  * drivers.
  */
-#include "kernel/fs/epoll.h"
+#include "kernel/fs/wait/epoll.h"
 
 #include "kernel/abi/epoll.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/fs/file.h"
-#include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/fs/wait/poll.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"
 #include "kernel/proc/task.h"

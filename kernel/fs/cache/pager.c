@@ -1,7 +1,7 @@
 /*
  * pager.c - vnodes whose pages programs map (struct vm_pager, kernel/vm/vm.h). Locking: vfs.h.
  */
-#include "kernel/fs/pagecache.h"
+#include "kernel/fs/cache/pagecache.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/lib/clock.h"
 #include "kernel/lib/panic.h"

@@ -1,7 +1,7 @@
 /*
  * pipe.c - pipes: a ring of bytes; reader and writer sleep when they cannot go on.
  */
-#include "kernel/fs/pipe.h"
+#include "kernel/fs/pipe/pipe.h"
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
@@ -9,9 +9,9 @@
 #include "kernel/abi/poll.h"
 #include "kernel/abi/signal.h"
 #include "kernel/fs/file.h"
-#include "kernel/fs/pipe_private.h"
-#include "kernel/fs/poll.h"
+#include "kernel/fs/pipe/pipe_private.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/fs/wait/poll.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/sysctl.h"
 #include "kernel/mm/page.h"

@@ -7,15 +7,15 @@
  * Locking: fasync_lock guards the lists and what is in struct fasync. It is taken after the locks
  * of drivers and proc_lock, and before that of the callouts.
  */
-#include "kernel/fs/fasync.h"
+#include "kernel/fs/wait/fasync.h"
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/signal.h"
 #include "kernel/fs/file.h"
-#include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/fs/wait/poll.h"
 #include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"

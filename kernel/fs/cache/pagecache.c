@@ -5,7 +5,7 @@
  * in which they were last thought of; or of those that are dirty, of files or of devices. A node of
  * a tree has at least one pointer that is not NULL, but for one that was just made.
  */
-#include "kernel/fs/pagecache.h"
+#include "kernel/fs/cache/pagecache.h"
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/fcntl.h"

@@ -13,7 +13,7 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/fsnotify.h"
-#include "kernel/fs/pipe.h"
+#include "kernel/fs/pipe/pipe.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/page.h"
 #include "kernel/mm/uaccess.h"

@@ -8,14 +8,14 @@
  * that may want each event once, counts itself in `pollers` and then looks at the file. So one of
  * the two sees the other.
  */
-#include "kernel/fs/poll.h"
+#include "kernel/fs/wait/poll.h"
 
 #include "kernel/abi/errno.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/time.h"
-#include "kernel/fs/fasync.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/fs/wait/fasync.h"
 #include "kernel/lib/clock.h"
 #include "kernel/mm/uaccess.h"
 #include "kernel/mm/uidinfo.h"

@@ -6,8 +6,8 @@
 #include "kernel/abi/fcntl.h"
 #include "kernel/abi/poll.h"
 #include "kernel/fs/file.h"
-#include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/fs/wait/poll.h"
 #include "kernel/sched/sleepq.h"
 #include "kernel/syscall.h"
 
