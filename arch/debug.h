@@ -49,7 +49,7 @@ unsigned arch_points_max(enum arch_point_kind kind);
  */
 void arch_step(struct arch_trapframe *tf, bool on);
 /*
- * The same, but runs until the instruction at `a` or `b` is reached, without single steps. The code
+ * As arch_step(), but runs until it reaches the instruction at `a` or `b`, with no step. The code
  * must reach one of them soon.
  */
 void arch_step_until(struct arch_trapframe *tf, uintptr_t a, uintptr_t b);

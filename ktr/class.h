@@ -43,7 +43,7 @@ extern const unsigned ktr_class_count;
 int ktr_mask_parse(const char *text, uint64_t *mask, char *err, size_t errlen);
 
 /**
- * Parses a change of a mask: words as above, each of which may begin with + or -. If the first one
+ * Parses a change of a mask: words as of ktr_mask_parse(), perhaps with + or -. If the first one
  * does, *on and *off are the classes to switch on and off, and others stay ("+LOCK,-CALLOUT").
  * Otherwise the text says all of the mask, and *off is what *on is not ("ALL,-CALLOUT"). The last
  * word about a class counts. Same errors as ktr_mask_parse(); both are set only on success.

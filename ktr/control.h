@@ -42,7 +42,7 @@ void ktr_mask_set(uint64_t mask);
 void ktr_mask_change(uint64_t on, uint64_t off);
 /** Takes no lock. Any context. */
 void ktr_cpumask_set(uint64_t cpus);
-/** The same if they are `seen` now. False: they are not, and stay. */
+/** Sets the CPUs that record to `cpus`, if they are `seen` now. False: they are not. */
 bool ktr_cpumask_replace(uint64_t seen, uint64_t cpus);
 /** -EINVAL: not 0, 1 or 2. */
 int ktr_verbose_set(int level);
@@ -116,7 +116,7 @@ struct ktr_selection {
 int ktr_select(unsigned owner, const char *spec, bool on, struct ktr_selection *found, char *err,
 	       size_t errlen);
 /**
- * The same with n specs, one after the other, each with its NUL. Either all are switched, or none,
+ * As ktr_select(), with n specs, each with its NUL. Either all of them are switched, or none,
  * if one of them is refused. *found has the sums.
  */
 int ktr_select_list(unsigned owner, const char *specs, unsigned n, bool on,
@@ -164,7 +164,7 @@ struct ktr_log;
 
 /** False: no such CPU. Exact while nothing is being recorded on it. Takes the control lock. */
 bool ktr_log_stats(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats);
-/** The same with the control lock held, or the machine stopped. */
+/** ktr_log_stats() with the control lock held, or the machine stopped. */
 bool ktr_log_stats_locked(const struct ktr_log *log, unsigned cpu, struct ktr_stats *stats);
 /** ktr_log_stats() for the main log. */
 bool ktr_stats_get(unsigned cpu, struct ktr_stats *stats);

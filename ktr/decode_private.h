@@ -92,10 +92,10 @@ void *decode_alloc(struct ktr_decoder *d, size_t size, size_t align);
  * kept once. NULL as for decode_alloc().
  */
 const char *decode_text(struct ktr_decoder *d, const uint8_t *bytes, size_t n);
-/** Keeps a name that a frame tells. False: there is no room; no_memory as above. */
+/** Keeps a name that a frame tells. False: there is no room; d->no_memory may be set. */
 bool decode_name(struct ktr_decoder *d, struct decode_names *names, uint64_t key,
 		 const uint8_t *bytes, size_t n);
-/** A HEADER comes: all names that are still used will be told again. */
+/** Names may be forgotten, since a HEADER has come: those in use will be told again. */
 void decode_names_age(struct ktr_decoder *d, struct decode_names *names);
 
 /** Is that the format of the site whose events are parts of long data? */

@@ -133,7 +133,7 @@ struct ktr_wire_cpu {
 void ktr_encoder_init(struct ktr_encoder *e, const struct ktr_encode_source *source, void *arg);
 /** Forgets which metadata was sent, so that it is sent again. */
 void ktr_encoder_forget(struct ktr_encoder *e);
-/** The same for sites that are made at run time. No batch is being built. */
+/** Forgets which sites made at run time were sent. No batch is being built. */
 void ktr_encoder_forget_made(struct ktr_encoder *e);
 
 /** False: e->out must be taken away before the next ktr_encode_…() call. */

@@ -60,7 +60,7 @@ struct ktr_entry;
  * data in the ring of that CPU, before event `seq`; KTR_SEQ_NEWEST if it was just recorded.
  */
 #define KTR_SEQ_NEWEST UINT64_MAX
-/* The same by another format of its parameters. */
+/* Formats an event by `fmt`, which need not be the format of its site. */
 int ktr_entry_print(char *buf, size_t len, const struct ktr_log *log, const char *fmt,
 		    unsigned nargs, const struct ktr_entry *entry, unsigned cpu, uint64_t seq);
 int ktr_entry_text(char *buf, size_t len, const struct ktr_site *site,

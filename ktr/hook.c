@@ -103,7 +103,7 @@ owners_of(const struct ktr_site *site)
 	return __atomic_load_n(&site->owners, __ATOMIC_ACQUIRE);
 }
 
-/* Those of the owners for whom the log records. */
+/* Of these owners, those for whom the log records. */
 static inline uint32_t
 owners_logged(uint32_t owners)
 {

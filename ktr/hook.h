@@ -81,7 +81,7 @@ void ktr_fire_within(struct ktr_firing *f);
 
 /** Records an event of the firing: what the log does for owners without a hook. Any context. */
 void ktr_fire_record(const struct ktr_firing *f);
-/** The same, unless the log records it anyway, for an owner without a hook. For hooks. */
+/** ktr_fire_record(), unless the log records it anyway for an owner without a hook. For hooks. */
 void ktr_fire_once(const struct ktr_firing *f);
 
 /** Firings that an owner's hook has missed, because the CPU was in a hook. Any context. */

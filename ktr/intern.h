@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* It may define KTR_SMALL. Tools that read logs have no port. */
+/* The port's header may define KTR_SMALL. Tools that read logs have no port. */
 #if __has_include(<ktr_port.h>)
 #include <ktr_port.h>
 #endif
@@ -77,7 +77,7 @@ struct ktr_names {
 const char *ktr_intern(const char *text);
 
 /**
- * The same, but the text stays. For names that the kernel itself gives, a few for each CPU or
+ * As ktr_intern(), but the text stays. For names that the kernel gives, a few for each CPU or
  * device; where there is no more room it is as ktr_intern().
  */
 const char *ktr_intern_keep(const char *text);

@@ -58,7 +58,7 @@ void ktr_record5(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t
 void ktr_record6(const struct ktr_site *site, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
 		 struct ktr_pair more);
 
-/* The same with long data, which the last parameter prints; up to five parameters before it. */
+/* Records an event with long data, which its last parameter prints, after up to five others. */
 void ktr_record_data(const struct ktr_site *site, const void *data, size_t len, uint64_t a1,
 		     uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5);
 #pragma GCC visibility pop

@@ -205,12 +205,12 @@ enum ktr_read_status ktr_log_read(const struct ktr_log *log, unsigned cpu, uint6
 				  struct ktr_entry *entry);
 
 /**
- * The same for an event that is known to be below the head. False if it is gone; then the copy is
+ * Copies an event that is known to be below the head. False if it is gone; then the copy is
  * worth nothing.
  */
 bool ktr_ring_copy(const struct ktr_ring *ring, uint64_t seq, struct ktr_entry *entry);
 
-/** The same for the main log. */
+/** ktr_log_window() for the main log. */
 static inline bool
 ktr_ring_window(unsigned cpu, uint64_t *tail, uint64_t *head)
 {

@@ -40,16 +40,16 @@
 #define SDT_PROBE_DEFINE_TEXT(prov, mod, func, probe, text, format, n, ...) \
 	SDT_XLATE_(prov, mod, func, probe, text, format, n, ktr_record##n, (__VA_ARGS__), (NULL))
 /**
- * The same for a probe with seven arguments. `format` is that of the first five, and ends with a
+ * A probe with seven arguments. `format` is that of the first five, and ends with a
  * %s, which stands for the last two. These are printed by the format `last`.
  */
 #define SDT_PROBE_DEFINE_TEXT7(prov, mod, func, probe, text, format, last, ...) \
 	SDT_XLATE7_(prov, mod, func, probe, text, format, last, (__VA_ARGS__), (NULL))
-/** The same for a probe whose one argument is a text: its tracepoints use SDT_ARGS_DATA0(). */
+/** A probe whose one argument is a text: its tracepoints use SDT_ARGS_DATA0(). */
 #define SDT_PROBE_DEFINE_DATA(prov, mod, func, probe, text, format) \
 	SDT_XLATE_(prov, mod, func, probe, text, format, 1, ktr_record_data, ("char *"), (NULL))
 
-/** The same with the types to which D translates the arguments: two lists in parentheses. */
+/** A probe with the types to which D translates the arguments: two lists in parentheses. */
 #define SDT_PROBE_DEFINE_TEXT_XLATE(prov, mod, func, probe, text, format, n, types, xlates) \
 	SDT_XLATE_(prov, mod, func, probe, text, format, n, ktr_record##n, types, xlates)
 
@@ -76,7 +76,7 @@
 	SDT_PROBE_DEFINE_TEXT7(prov, mod, func, name, #sname, SDT_FORMAT7_, SDT_LAST_, t0, t1, t2, \
 			       t3, t4, t5, t6)
 
-/** The same with the types to which D translates the arguments: type, translated type, …. */
+/** Probes with the types to which D translates the arguments: type, translated type, …. */
 #define SDT_PROBE_DEFINE0_XLATE(prov, mod, func, name, sname) \
 	SDT_PROBE_DEFINE(prov, mod, func, name, sname)
 #define SDT_PROBE_DEFINE1_XLATE(prov, mod, func, name, sname, t0, x0) \
@@ -158,7 +158,7 @@
 		 ktr_record6,                                                                     \
 		 (, KTR_ARG_(p1), KTR_ARG_(p2), KTR_ARG_(p3), KTR_ARG_(p4),                       \
 		  KTR_PAIR_(KTR_ARG_(p5), KTR_ARG_(p6))))
-/** The same with CTR_DATA4. */
+/** A tracepoint and a CTR_DATA4 in one. */
 #define SDT_CTR_DATA4(prov, mod, func, name, sdt, m, format, p1, p2, p3, p4, data, len) \
 	SDT_CTR_(SDT_SITE_(prov, mod, func, name), sdt, m, 5, format,                   \
 		 (, p1, p2, p3, p4, (const char *)(data)), ktr_record_data,             \

@@ -119,7 +119,7 @@ void intc_init_cpu(void);
  */
 unsigned intc_ack(uint32_t *token);
 void intc_eoi(uint32_t token);
-/* The same for interrupts that come as FIQ. */
+/* intc_ack() and intc_eoi() for interrupts that come as FIQ. */
 unsigned intc_ack_fiq(uint32_t *token);
 void intc_eoi_fiq(uint32_t token);
 /* Lets only the NMI through to this CPU, whatever PSTATE says. Interrupts off. */

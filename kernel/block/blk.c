@@ -151,7 +151,7 @@ bio_end(struct bio *bio, int error)
 	bio->done(bio);
 }
 
-/* It ends without a request. No lock held. */
+/* Ends a bio without a request, with -EIO. No lock held. */
 static void
 bio_fail(struct bio *bio)
 {
@@ -201,7 +201,7 @@ blk_mq_end_request(struct gendisk *disk, struct request *rq, int error)
 		bio_end(bio, error);
 }
 
-/* Those that will not be requests have ended, of no bytes. Lock held. */
+/* Bios that will not become requests have ended; none of their bytes moved. Lock held. */
 static void
 end_waiting(struct request_queue *q)
 {

@@ -24,5 +24,5 @@ struct disk_stats {
 void disk_stats_insert(struct bio *bio);
 void disk_stats_end(const struct bio *first, uint32_t bytes);
 
-/* Those of a disk or a partition, up to now. Thread context; takes the queue's lock. */
+/* The counts of a disk or a partition, up to now. Thread context; takes the queue's lock. */
 struct disk_stats disk_stats_read(const struct block_device *bdev);

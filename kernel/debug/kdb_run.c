@@ -38,7 +38,7 @@ cannot_step(const char *command)
 	return true;
 }
 
-/* The same for a step of the instruction there. */
+/* True: the instruction at the stop cannot be stepped, and an error line was printed. */
 static bool
 cannot_step_here(const char *command)
 {

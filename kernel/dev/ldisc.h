@@ -41,7 +41,7 @@ int ldisc_input(struct ldisc *l, char c, bool *wake);
 size_t ldisc_read(struct ldisc *l, char *buf, size_t n);
 /* Bytes committed and not yet read; in canonical mode, an end of file is one. */
 size_t ldisc_ready(const struct ldisc *l);
-/* The same without these. */
+/* Bytes committed and not yet read, without ends of file. */
 size_t ldisc_text(const struct ldisc *l);
 /* Would one more character be taken, or fall off a line that is too long? If not, it is lost. */
 bool ldisc_room(const struct ldisc *l);

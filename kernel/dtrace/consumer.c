@@ -51,7 +51,7 @@ SYSCTL_INT_CALL(kern_dtrace_consumers, "kern.dtrace.consumers", 0, consumer_coun
 SYSCTL_U64_CALL(kern_dtrace_refused, "kern.dtrace.refused", 0, dtrace_refused, NULL,
 		"firings that came within a firing, since the first of these consumers");
 
-/* Its programs do not run any more. */
+/* Checks the counts of a consumer whose programs do not run any more. */
 static void
 check_law(const struct dtrace_consumer *c)
 {
@@ -298,7 +298,7 @@ dtrace_consumer_claim(struct dtrace_consumer **by)
 	return 0;
 }
 
-/* The same of a boot image that waits for the root device. */
+/* A copy of a file of the boot's archives, which waits for the root device. NULL: there is none. */
 static uint8_t *
 copy_image(const char *path, size_t *size)
 {

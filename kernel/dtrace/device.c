@@ -125,7 +125,7 @@ request_read(struct dtrace_consumer *c, unsigned request, uint64_t arg)
 	}
 	n = request_copy_out(&r, t);
 	if (n < 0)
-		return n; /* what was taken is there for the next request */
+		return n; /* the next request gets what was taken */
 	*t = (struct dtrace_taken){0};
 	if (aggs)
 		dif_agg_done(&c->d, r.cpu);

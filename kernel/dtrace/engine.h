@@ -213,8 +213,8 @@ struct dif_refusal {
  * -EINVAL, and *why has the reason; -ENOMEM. Thread context.
  */
 int dif_load(struct dif *d, const void *image, size_t size, unsigned cpus, struct dif_refusal *why);
-/* The same, for what the kernel has made: d->h has the options and how many elements each array
- * has, and d has the arrays. */
+/* As dif_load(), for what the kernel has made: d->h has the options and the length of each array,
+ * and d has the arrays. */
 int dif_load_arrays(struct dif *d, unsigned cpus, struct dif_refusal *why);
 /* No program runs, and none will. */
 void dif_unload(struct dif *d);
@@ -342,7 +342,7 @@ void dif_open_cpu(struct dif *d, unsigned cpu);
 bool dif_is_alive(struct dif *d, struct dif_cpu *c, uint64_t now);
 /* Adds up what the CPUs have counted; leaves members 0 that the engine does not know. */
 void dif_status(const struct dif *d, struct dif_status *s);
-/* The same, piece by piece: of a CPU at a time, then of the last fault's, d->fault_cpu. */
+/* dif_status() in pieces: for one CPU at a time, then for that of the last fault, fault_cpu. */
 void dif_status_begin(const struct dif *d, struct dif_status *s);
 void dif_status_add(const struct dif *d, unsigned cpu, struct dif_status *s);
 void dif_status_fault(const struct dif *d, unsigned cpu, struct dif_status *s);
@@ -478,7 +478,7 @@ void dif_record_stack(struct dif_run *r, bool user, uint8_t *to, uint32_t words)
 void dif_record_take(struct dif *d, unsigned cpu, void *piece[2], uint32_t size[2]);
 /* In copies of records, which were taken: makes their times nanoseconds. */
 void dif_record_times(void *piece, uint32_t size);
-/* The same for speculations. False: there is no speculation of that number; 0 is that of none. */
+/* Begins, enters and ends speculations. False: there is none of that number; no one has 0. */
 uint64_t dif_speculation(struct dif_run *r);
 bool dif_speculate(struct dif_run *r, uint64_t spec);
 bool dif_spec_end(struct dif_run *r, uint64_t spec, enum dif_spec_state how);

@@ -449,7 +449,7 @@ RECORD(rec8, 8)
 MAY_FAULT(recstr, dif_record_str(R, DATA, A, SIZE))
 MAY_FAULT(recmem, record_mem(R, DATA, A, SIZE, i->b == 0 ? UINT64_MAX : R->v[i->b]))
 
-/* The same of 64 bytes. */
+/* Records 64 bytes. */
 OP(rec_64)
 {
 	uint8_t *to = DATA;

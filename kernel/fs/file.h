@@ -71,7 +71,7 @@ _Static_assert(FILES_FIRST == 64, "first_used");
  * a reference; or -errno. -ENFILE: the user, or all users together, have too many open files.
  */
 int file_open(const char *path, int flags, uint32_t mode, struct file **out);
-/* The same, relative to the directory cwd (NULL: the root). */
+/* As file_open(), but the path is relative to the directory cwd (NULL: the root). */
 int file_open_at(struct vnode *cwd, const char *path, int flags, uint32_t mode, struct file **out);
 /*
  * Opens a vnode and takes over its reference. With O_PATH the file is a place only, and its driver
@@ -92,7 +92,7 @@ void file_unref(struct file *f);
 /* Bytes moved, 0 at the end of the file, or -errno. */
 int64_t file_read_uio(struct file *f, struct uio *u);
 int64_t file_write_uio(struct file *f, struct uio *u);
-/* The same at an offset that is given: the file's own stays. -ESPIPE: the file has none. */
+/* Read and write at `off`; the file's own offset stays. -ESPIPE: the file has no offset. */
 int64_t file_read_at(struct file *f, struct uio *u, uint64_t off);
 int64_t file_write_at(struct file *f, struct uio *u, uint64_t off);
 /* As the first two, for kernel memory. */
@@ -129,11 +129,11 @@ void filetable_close_on_exec(struct filetable *ft);
  * long.
  */
 struct file *filetable_get(struct filetable *ft, uint64_t fd);
-/* The same, also if it was opened with O_PATH, so that it is only a place in the tree of names. */
+/* As filetable_get(), but also finds a file opened with O_PATH, which is only a place. */
 struct file *filetable_get_any(struct filetable *ft, uint64_t fd);
 /* A reference to the open file of a descriptor of the current process, or NULL. */
 struct file *filetable_ref(uint64_t fd);
-/* The same as filetable_get(), of a file with these operations. NULL: *err is -EBADF or -EINVAL. */
+/* As filetable_get(), if the file has these operations. NULL: *err is -EBADF or -EINVAL. */
 struct file *filetable_get_kind(uint64_t fd, const struct vnode_ops *ops, int *err);
 /* Drops these references now. */
 void file_release_held(void);
@@ -143,7 +143,7 @@ void file_release_held(void);
  * or -EMFILE if none is free, -ENOMEM, and then the caller keeps the reference.
  */
 int filetable_add(struct filetable *ft, struct file *f, unsigned min, int flags);
-/* The same at the lowest that is free; but if none is, drops the reference. */
+/* Stores f at the lowest free descriptor. If none is free, drops the reference. */
 int filetable_install(struct file *f, int flags);
 /* Keeps the lowest free descriptor of the current process for filetable_fill(), so that nobody else
  * gets it. Returns it; or -EMFILE if none is free, -ENOMEM. */

@@ -39,7 +39,7 @@ fsnotify(struct vnode *vn, uint32_t mask)
 		fsnotify_parent(vn, mask);
 }
 
-/* The same, for watches of it only. */
+/* Tells those who watch vn itself, but not those who watch its directory. */
 static inline void
 fsnotify_inode(struct vnode *vn, uint32_t mask)
 {

@@ -458,7 +458,7 @@ inotify_find(const struct inotify *g, const struct vnode *vn)
 	return m;
 }
 
-/* Its number, or -errno. */
+/* Makes a watch. Returns its number, or -errno. */
 static int64_t
 inotify_new_watch(struct inotify *g, struct vnode *vn, uint32_t mask)
 {
@@ -485,7 +485,7 @@ inotify_new_watch(struct inotify *g, struct vnode *vn, uint32_t mask)
 	return m->wd;
 }
 
-/* The same, or that of the watch that is there. inotify_lock held. */
+/* Changes the watch of vn, or makes one. Returns its number, or -errno. inotify_lock held. */
 static int64_t
 inotify_update_watch(struct inotify *g, struct vnode *vn, uint32_t mask)
 {

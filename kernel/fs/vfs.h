@@ -70,7 +70,7 @@ struct vnode_ops {
 	struct vnode *(*lookup)(struct vnode *dir, const char *name, int *err);
 	/* Calls add for its names after the one with cookie `from`; 0: from the first on. */
 	void (*list)(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg);
-	/* The same where the tree has only some of the names. 0 or -errno. No lock is held. */
+	/* As `list`, where the tree has only some of the names. 0 or -errno. No lock is held. */
 	int (*readdir)(struct vnode *dir, uint64_t from, vnode_list_fn *add, void *arg);
 	/*
 	 * For a symbolic link: sets *text; and *to, with a reference, if the link leads there
@@ -293,7 +293,7 @@ void vfs_mount_at_boot(struct vnode *root, const struct vfs_type *type);
  */
 int vfs_mount(struct vnode *dir, const char *type, const char *source,
 	      const struct mount_options *options, unsigned flags);
-/* The same at boot, on a directory that is made, with those above it, if it is missing. */
+/* As vfs_mount(), at boot. Makes the directory, and those above it, if it is missing. */
 int vfs_mount_path(const char *path, const char *type, const char *source, unsigned flags);
 /* Ends the file system in memory that was the root until then. Boot. */
 void vfs_drop_first_root(struct vnode *root);
@@ -332,10 +332,10 @@ int vfs_unmount(struct vnode *root, bool detach);
  * may be held.
  */
 int vfs_sync(void);
-/* The same, for somebody who has written to vn. The result also tells what was lost earlier, of vn
- * or of what its file system needs, if nobody was told yet. Does nothing for a file in memory. */
+/* As vfs_sync(), for somebody who has written to vn. The result also tells what was lost earlier of
+ * vn, or of what its file system needs, unless it was told. Does nothing for a file in memory. */
 int vnode_sync(struct vnode *vn);
-/* The same for an open file: what was lost since it was opened, and it was not told yet. */
+/* As vnode_sync(), for an open file: tells what was lost since it was opened, once. */
 int file_sync(struct file *f);
 /* The type of the file system that vn is in. NULL: in none. */
 const struct vfs_type *vfs_type_of(const struct vnode *vn);
@@ -351,7 +351,7 @@ void vfs_unpack(const struct boot_module *m);
 /* Finds the vnode of a path, relative to cwd (NULL: the root), through symbolic links. Returns it
  * with a reference, or NULL and a negative errno in *err. */
 struct vnode *vnode_lookup(struct vnode *cwd, const char *path, int *err);
-/* The same; if the path's last part is a symbolic link, that link. */
+/* As vnode_lookup(), but if the last part of the path is a symbolic link, finds that link. */
 struct vnode *vnode_lookup_link(struct vnode *cwd, const char *path, int *err);
 /*
  * Finds the vnode of a path from the user, relative to dirfd, and returns it with a reference.
@@ -460,7 +460,7 @@ struct vnode *vnode_alloc(uint32_t mode, const struct vnode_ops *ops, void *data
 
 /* Adds a reference and returns vn. Any context but NMI. */
 struct vnode *vnode_ref(struct vnode *vn);
-/* The same, if there is one: else, false, the vnode is about to go. */
+/* Adds a reference if there is one. False: there is none, and the vnode is about to go. */
 static inline bool
 vnode_ref_live(struct vnode *vn)
 {
@@ -497,9 +497,9 @@ uint64_t vnode_size(struct vnode *vn);
 #define VNODE_READ  4
 /* May the user do `want`? 0, -EACCES, or -EPERM if only CAP_SYS_ADMIN may. Any context. */
 int vnode_access(const struct vnode *vn, unsigned want);
-/* The same of the process's real user and group. */
+/* vnode_access() for the process's real user and group. */
 int vnode_access_real(const struct vnode *vn, unsigned want);
-/* The same of any user, who has these rights, as one of one group; UINT32_MAX: of none. */
+/* vnode_access() for a user with these capabilities, in one group; UINT32_MAX: in none. */
 int vnode_access_of(const struct vnode *vn, uint32_t user, uint32_t group, uint64_t caps,
 		    unsigned want);
 /* Is the user the file's owner, or has its rights? Any context. */
@@ -578,7 +578,7 @@ int64_t vnode_read_dir(struct vnode *dir, struct uio *u, uint64_t *cookie, uint6
  * Returns the length; -ERANGE if it does not fit; -ENOENT if the vnode has no name, or was removed.
  */
 int vnode_path(struct vnode *vn, char *buf, size_t size, bool *outside);
-/* The same for operations, which are called with vfs_lock held. */
+/* vnode_path() for callers that hold vfs_lock. */
 int vnode_path_locked(struct vnode *vn, char *buf, size_t size, bool *outside);
 
 /* For events: the last part of path, interned, at most 63 bytes. Any context. */

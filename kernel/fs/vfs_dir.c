@@ -62,7 +62,7 @@ dir_piece_add(void *arg, const char *name, uint32_t mode, uint64_t ino, uint64_t
 	return true;
 }
 
-/* The same for a directory that lists itself. */
+/* dir_piece_add() for a directory that lists itself: its cookies begin after `.` and `..`. */
 static bool
 piece_add_listed(void *arg, const char *name, uint32_t mode, uint64_t ino, uint64_t cookie)
 {

@@ -12,7 +12,7 @@ extern struct mutex vfs_lock;
  * done. 0; -ENOMEM, -EIO or another error of the disk if some are missing. vfs_lock held.
  */
 int dir_fill(struct vnode *dir);
-/* The same, if only this name is wanted. vfs_lock held. */
+/* dir_fill() for one name only. vfs_lock held. */
 int dir_look(struct vnode *dir, const char *name);
 /* Has it no name, not even on its disk one that is not in the tree? vfs_lock held. */
 bool vnode_is_gone(const struct vnode *vn);
@@ -52,7 +52,7 @@ void vname_free(struct vname *n);
 void dir_touch(struct vnode *dir);
 /* Removes a name. The caller gets its reference to the vnode. vfs_lock held. */
 void dir_unlink(struct vname *n);
-/* The same, but the name is the caller's, too: to free by uidinfo_free(). vfs_lock held. */
+/* Removes a name as dir_unlink() does; the caller frees it by uidinfo_free(). vfs_lock held. */
 void dir_take(struct vname *n);
 /*
  * dir_empty() takes all names below dir out of the tree, and puts them into the list `gone`, by

@@ -112,7 +112,7 @@ bool instance_is_there(const struct instance *i);
 bool instances_any(bool (*f)(struct instance *i, const void *arg), const void *arg);
 extern const struct tracefs_file instances_dir;
 /* clock.c */
-/* Its clock's name: read-only data. */
+/* The name of an instance's clock: read-only data. */
 const char *clock_name(const struct instance *i);
 /* The number of the clock of this name, or -EINVAL. */
 int clock_find(const char *name, size_t len);

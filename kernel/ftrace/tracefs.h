@@ -50,7 +50,7 @@ struct tracefs_file {
 		.name = file, .mode = bits, .show = shows, .store = stores, .clear = clears \
 	}
 
-/* The same; what is written is a list of words, of lines. */
+/* Rows of files to which somebody writes a list of words, or of lines. */
 #define TRACEFS_WORDS(...) TRACEFS_LIST(' ', __VA_ARGS__)
 #define TRACEFS_LINES(...) TRACEFS_LIST('\n', __VA_ARGS__)
 #define TRACEFS_LIST(separator, file, bits, shows, stores, clears)                           \
@@ -121,7 +121,7 @@ struct instance *tracefs_instance(const struct vnode *vn);
 char *tracefs_trim(char *text);
 /* The number in a text, with blanks around it. 0, or -EINVAL. */
 int tracefs_number(const char *text, uint64_t *value);
-/* The same for 0 and 1. */
+/* The 0 or 1 in a text, with blanks around it. 0, or -EINVAL. */
 int tracefs_bool(const char *text, bool *value);
 /*
  * The next word of *text, which blanks separate. It ends with NUL, and *text is after it. NULL: no

@@ -72,7 +72,7 @@ shm_free(struct segment *s)
 	uidinfo_free(s->ipc.ui, s);
 }
 
-/* It is to go: now, if nobody is attached, and the caller frees it; else with the last one. */
+/* A segment is to go. True: nobody is attached, and the caller frees it. Else the last one does. */
 static bool
 shm_doom(struct segment *s)
 {
@@ -329,7 +329,7 @@ shm_resident(const struct segment *s)
 	return __atomic_load_n(&s->vn->page_count, __ATOMIC_RELAXED);
 }
 
-/* Those of all. The lock, which turns interrupts off, is held for a few at a time. */
+/* Pages of all segments. The lock, which turns interrupts off, is held for a few at a time. */
 static uint64_t
 shm_all_resident(void)
 {

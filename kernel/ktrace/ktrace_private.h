@@ -196,11 +196,11 @@ struct ktrace_io *ktrace_io_get(const struct ktrace_io *open, struct uidinfo *ui
 /* Drops a reference. ktrace_lock held; spin locks may be held. */
 void ktrace_io_drop(struct ktrace_io *io);
 /*
- * What t does is written there from now on; if it had another one, that is of the same file. Locks
- * as above.
+ * What t does is written to io from now on. If t had another one, it was of the same file.
+ * ktrace_lock held; spin locks may be held.
  */
 void ktrace_give_io(struct ktrace *t, struct ktrace_io *io);
-/* Closes those that nobody uses. The file's thread; ktrace_lock held; it is released meanwhile. */
+/* Closes files that nobody uses. The file's thread; ktrace_lock held, and released meanwhile. */
 void ktrace_close_unused(struct ktrace_file *file);
 /* Switches probes to what all processes need now. ktrace_lock held. */
 void ktrace_select_needed(void);

@@ -55,7 +55,7 @@ ktrace_claim(struct ktrace *t, unsigned type, size_t len)
 	return ktrace_begin(t, curthread(), type, len);
 }
 
-/* It has len bytes. */
+/* The record is complete, and has len bytes. */
 static inline void
 ktrace_commit(struct ktrace *t, struct ktrace_record *r, size_t len)
 {

@@ -55,13 +55,13 @@ struct fair_group {
 
 /* e, which has left its group, wants a share again, and may get a bonus for the time between. */
 void fair_join(struct fair_queue *top, struct fair_group *g, struct fair_entry *e);
-/* It wants none any more. It does not wait. */
+/* e, which does not wait, wants no share any more. */
 void fair_leave(struct fair_queue *top, struct fair_entry *e);
-/* It has left, and joins another group next, or the same one of another queue. */
+/* e has left, and joins another group next, or the same group of another queue. */
 void fair_detach(struct fair_entry *e);
 /* e, which has joined, waits from now on. */
 void fair_put(struct fair_queue *top, struct fair_entry *e);
-/* It waits no longer. */
+/* e waits no longer. */
 void fair_take(struct fair_queue *top, struct fair_entry *e);
 /* Who goes first of all that wait; NULL: nobody does. */
 struct fair_entry *fair_first(const struct fair_queue *top);
@@ -72,13 +72,13 @@ struct fair_entry *fair_first(const struct fair_queue *top);
 struct fair_entry *fair_find(const struct fair_queue *top,
 			     bool (*may)(const struct fair_entry *e, const void *arg),
 			     const void *arg);
-/* e, which does not wait, has it from now on, or keeps it: the queues' times follow. */
+/* e, which does not wait, has the CPU from now on, or keeps it: the queues' times follow. */
 void fair_run(struct fair_queue *top, struct fair_entry *e);
-/* It had it for ns. */
+/* e had the CPU for ns. */
 void fair_charge(struct fair_queue *top, struct fair_entry *e, uint64_t ns);
-/* Its next slices, and its group's, begin if they are due. It does not wait. */
+/* The next slices of e, and of its group, begin if they are due. e does not wait. */
 void fair_renew(struct fair_queue *top, struct fair_entry *e);
-/* The next slices begin in any case, and the first of those that wait goes before it. */
+/* The next slices of e begin in any case, and the first of those that wait goes before e. */
 void fair_yield(struct fair_queue *top, struct fair_entry *e);
 /*
  * Until fair_calm() or fair_leave() it goes before the others of its group, which has its turn as

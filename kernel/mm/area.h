@@ -59,7 +59,7 @@ struct area *area_take(struct area **tree, uint64_t start, uint64_t end);
 void area_put(struct area **tree, struct area *taken);
 /* Calls f for each area, in the order of addresses. f may change prot. */
 void area_each(struct area *tree, void (*f)(struct area *a, void *arg), void *arg);
-/* The same for those that may map the object: most others are not looked at. NULL: of any. */
+/* Calls f for the areas that may map the object. NULL: any object. Few others are looked at. */
 void area_each_object(struct area *tree, const void *object, void (*f)(struct area *a, void *arg),
 		      void *arg);
 /* Calls f for each area. f may free it. */

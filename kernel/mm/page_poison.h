@@ -11,6 +11,6 @@ extern int page_poison; /* debug.mm.poison; constant after the boot */
 void page_poison_block(struct page *p, unsigned order, const void *caller);
 /* Panics if somebody has written to the block since then. */
 void page_poison_check(struct page *p, unsigned order);
-/* The same for a part of an object of the heap. of: its page, or NULL */
+/* page_poison_check() for a part of an object of the heap. of: its page, or NULL */
 void page_poison_fill(void *va, size_t n);
 void page_poison_look(const void *va, size_t n, const struct page *of);

@@ -46,7 +46,7 @@ extern struct uidinfo uidinfo_root; /* user 0, and kernel threads but for ktrace
 void uidinfo_init(void);
 /* Counts one process more. NULL: too many of this user or of all, or no memory. */
 struct uidinfo *uidinfo_enter(uint32_t uid);
-/* The same whatever the limits are. NULL: no memory. */
+/* Counts one process more, whatever the limits are. NULL: no memory. */
 struct uidinfo *uidinfo_enter_anyway(uint32_t uid);
 /* Has the user more processes than its limit? */
 bool uidinfo_is_crowded(const struct uidinfo *ui);

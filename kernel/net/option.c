@@ -14,7 +14,7 @@
 
 #define BIT(option) (1ul << (option))
 
-/* Those that are yes or no. */
+/* Options that are yes or no. */
 static const uint64_t switches = BIT(SO_DEBUG) | BIT(SO_REUSEADDR) | BIT(SO_DONTROUTE) |
 				 BIT(SO_BROADCAST) | BIT(SO_KEEPALIVE) | BIT(SO_OOBINLINE) |
 				 BIT(SO_PASSCRED);

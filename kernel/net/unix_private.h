@@ -203,9 +203,9 @@ void unix_queue_append(struct unix_socket *us, struct unix_message *msg);
 struct unix_message *unix_queue_take(struct unix_socket *us);
 /* Copies unread bytes, from `skip` on, to u. 0 or -EFAULT. */
 int unix_message_copy(const struct unix_message *msg, size_t skip, struct uio *u);
-/* Its next n bytes are read. */
+/* The next n bytes of a message are read. */
 void unix_message_consume(struct unix_message *msg, size_t n);
-/* Waits until it may send more. `to`: the receiver. 0, -EAGAIN, -EINTR. */
+/* Waits until a socket may send more. `to`: the receiver. 0, -EAGAIN, -EINTR. */
 int unix_wait_write(struct unix_socket *us, const struct unix_socket *to, bool nowait,
 		    uint64_t deadline);
 /* Waits until there is room for a datagram in the queue of `to`. */
@@ -232,14 +232,14 @@ int64_t unix_datagram_receive(struct socket *so, struct socket_message *m);
 
 /* Takes the files that control data names. NULL and *err: 0: none; -EBADF, -EINVAL, -ENOMEM. */
 struct unix_rights *unix_rights_take(const struct unix_control *c, int *err);
-/* They are in flight from now on, or no longer. -ETOOMANYREFS. unix_lock held. */
+/* These files are in flight from now on, or no longer. -ETOOMANYREFS. unix_lock held. */
 int unix_rights_fly(struct unix_rights *r);
 void unix_rights_land(struct unix_rights *r);
-/* The same files once more, not in flight. NULL: no memory. */
+/* A second list of the same files, which are not in flight for it. NULL: no memory. */
 struct unix_rights *unix_rights_copy(const struct unix_rights *r);
-/* Gives them to the receiver, and frees r. */
+/* Gives the files to the receiver, and frees r. */
 void unix_rights_give(struct unix_rights *r, struct socket_message *m);
-/* Drops the references, and frees r. NULL is allowed. No lock held. */
+/* Drops the references to the files, and frees r. NULL is allowed. No lock held. */
 void unix_rights_free(struct unix_rights *r);
 /* Closes files that are in flight only to each other. No lock held. */
 void unix_collect(void);

@@ -222,7 +222,7 @@ each_in_queue(struct unix_socket *us, void (*fn)(struct unix_socket *us, void *a
 	mutex_unlock(&us->so.lock);
 }
 
-/* The same, and of connections that it has not accepted. */
+/* each_in_queue() for a socket, and for the connections that it has not accepted. */
 static void
 each_held(struct unix_socket *us, void (*fn)(struct unix_socket *us, void *arg), void *arg)
 {
@@ -238,7 +238,7 @@ rights_explain(struct unix_socket *us, void *arg)
 	us->unexplained -= us->candidate;
 }
 
-/* It can be received: so can all that it holds. */
+/* A socket can be received, and so can all that it holds. */
 static void
 rights_revive(struct unix_socket *us, void *alive)
 {

@@ -117,7 +117,7 @@ try_deliver(const struct unix_socket *us, struct unix_socket *to, struct unix_me
 	return error;
 }
 
-/* The same; files that are in flight for nobody do not count. */
+/* Delivers as try_deliver(), but files that are in flight for nobody do not count. */
 static int
 unix_deliver(const struct unix_socket *us, struct unix_socket *to, struct unix_message *msg)
 {

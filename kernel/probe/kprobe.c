@@ -306,7 +306,7 @@ kprobe_new(const struct kdefinition *d, const char *text, unsigned places)
 	return NULL;
 }
 
-/* The same for programs. */
+/* Makes a probe at an instruction of programs. 0 or -errno. */
 int
 uprobe_make(const struct kdefinition *d, const char *text, struct ktold *t, struct kprobe **made)
 {

@@ -37,7 +37,7 @@
 #define KPROBE_EVENT     64 /* the same of an event, and of its group */
 #define KPROBE_TARGET    96 /* the same of an event that an event probe is at */
 #define KPROBE_DEREFS    13 /* +OFFSET() in one another, of which @ is one */
-#define KPROBE_ARGS      32 /* arguments; an entry of the log has room for KTR_MAXARGS */
+#define KPROBE_ARGS      32 /* arguments of a probe; an event has room for KTR_MAXARGS of them */
 #define KPROBE_ARGUMENT  63 /* characters of an argument, without its name */
 #define KPROBE_ARRAY     64u
 #define KPROBE_MAXACTIVE 4096u
@@ -135,7 +135,7 @@ kprobe_first(const struct kdefinition *d)
 {
 	return d->nargs > KTR_MAXARGS ? KPROBE_FIRST : d->nargs;
 }
-/* That text. Any context, interrupts off. */
+/* The text of the arguments that have no room in an event. Any context, interrupts off. */
 uint64_t kprobe_fetch_rest(const struct kdefinition *d, struct kfetching *in);
 /* All values for the log. Returns how many. */
 unsigned kprobe_fetch_values(const struct kdefinition *d, struct kfetching *in,
@@ -165,7 +165,7 @@ struct uprobe {
 	uint8_t insn[ARCH_INSN_MAX]; /* without any breakpoint */
 };
 
-/* Those that have the same site are one event, whose definitions differ in the place only. */
+/* Probes that have the same site are one event, whose definitions differ in the place only. */
 struct kprobe {
 	struct list link;
 	struct ktr_site *site;

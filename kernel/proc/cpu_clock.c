@@ -149,7 +149,7 @@ cpu_alarm_stop(struct cpu_alarm *a)
 	cpu_alarms_update(a->proc);
 }
 
-/* Its time has come. */
+/* The time of an alarm has come. */
 static void
 cpu_alarm_expire(struct cpu_alarm *a, uint64_t now)
 {

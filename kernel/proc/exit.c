@@ -92,7 +92,7 @@ give_child_away(struct proc *c, struct proc *to)
 		wakeup(to);
 }
 
-/* The same for the children of a process that dies. proc_lock held. */
+/* Gives away the children of a process that dies. proc_lock held. */
 static void
 give_children_away(struct proc *p)
 {
@@ -509,7 +509,7 @@ take_wanted(uint32_t which, int64_t id, int64_t *want)
 	return which == P_ALL || (which == P_PID && id > 0) || (which == P_PGID && id >= 0);
 }
 
-/* The same for the process of a file of pidfd_open(). 0 or -errno. */
+/* Takes the number of the process that a file of pidfd_open() is about. 0 or -errno. */
 static int
 take_wanted_file(uint64_t fd, int64_t *want, int *options)
 {

@@ -56,7 +56,7 @@ void itimer_init(struct itimer *t, void (*fn)(struct itimer *t));
  */
 struct itimer_left itimer_set(struct itimer *t, uint64_t deadline_ns, uint64_t interval_ns);
 struct itimer_left itimer_left(struct itimer *t);
-/* The same for such a timer, which is set by this alone. clock_set: thread context. */
+/* A real_itimer is set by these functions only. clock_set: called in thread context. */
 void real_itimer_init(struct real_itimer *t, void (*fn)(struct itimer *t),
 		      void (*clock_set)(struct real_itimer *t));
 struct itimer_left real_itimer_set(struct real_itimer *t, struct itimer_when when);

@@ -161,7 +161,7 @@ stack_size(bool secure)
 	return limit < STACK_MIN ? STACK_MIN : limit > max ? max : limit;
 }
 
-/* It grows down where the program has unmapped some of it, and is as large as it may become. */
+/* Maps the stack, as large as it may become. It grows down where the program has unmapped some. */
 static int
 map_stack(struct vmspace *vm, uint64_t size, unsigned prot)
 {

@@ -255,7 +255,7 @@ bool proc_program(uint32_t pid, char path[PROC_PROGRAM]);
  * that ended. Any context but NMI. Returns how many processes got it.
  */
 unsigned proc_signal_group(uint32_t sid, uint32_t pgid, int sig);
-/* The same of one process, if it is there. */
+/* Signals one process, if it is there. Any context but NMI. */
 void proc_signal_one(uint32_t pid, int sig);
 /* The session of a process group. 0: there is no such group. */
 uint32_t proc_group_session(uint32_t pgid);
@@ -283,7 +283,7 @@ struct proc *proc_next(const struct proc *p);
 struct proc *proc_find(uint32_t pid);
 /* The thread with that number, of a process. NULL: there is none. proc_lock held. */
 struct lwp *lwp_find(uint32_t tid);
-/* The same, if it is one of p. */
+/* The thread with that number, if it is one of p. NULL: it is not. proc_lock held. */
 struct lwp *lwp_of(const struct proc *p, uint32_t tid);
 /* The process that has that number, or a thread of it has. NULL: there is none. proc_lock held. */
 struct proc *proc_find_any(uint32_t tid);

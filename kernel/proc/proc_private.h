@@ -139,7 +139,7 @@ void lwp_join(struct proc *p, struct lwp *l);
 void lwp_free(struct lwp *l);
 /* Threads of p look whether a signal, a stop or the end awaits them. proc_lock held. */
 void proc_signals_update(struct proc *p);
-/* The same of one thread, whose mask has changed. */
+/* One thread, whose mask has changed, looks whether something awaits it. proc_lock held. */
 void proc_signals_update_thread(struct proc *p, struct lwp *l);
 /*
  * The current thread blocks these signals from now on, but not SIGKILL and SIGSTOP. If others may
@@ -196,9 +196,9 @@ int proc_signal_send(struct proc *p, struct lwp *l, const struct siginfo *info,
  * or, if it is `limited`, if the user has as many as RLIMIT_SIGPENDING allows. Any context but NMI.
  */
 struct sigqueue *sigqueue_alloc(struct proc *p, bool limited);
-/* Its owner needs it no longer. proc_lock held, as for the next two. */
+/* The owner of q needs it no longer. proc_lock held, as for the next two. */
 void sigqueue_free(struct sigqueue *q);
-/* Its signal is pending from now on. */
+/* The signal of q is pending from now on. */
 void sigqueue_add(struct sigpending *to, struct sigqueue *q);
 /* Takes the oldest that is sig, which is pending. True: it was one that its owner keeps. */
 bool sigqueue_take(struct sigpending *from, int sig, struct siginfo *info);
@@ -213,7 +213,7 @@ void sigpending_drop(struct proc *p, struct sigpending *from, uint64_t set);
 int proc_signal_take(uint64_t set, struct siginfo *info);
 /* pidfd.c: the open file of that descriptor, if it is one of pidfd_open(). NULL: it is none. */
 struct file *pidfd_get(uint64_t fd);
-/* Its process, also a zombie. NULL: that is gone. proc_lock held. */
+/* The process of such a file, also a zombie. NULL: it is gone. proc_lock held. */
 struct proc *pidfd_proc(const struct file *f);
 /* A file of a process that does not run yet. NULL and *error. Without proc_lock. */
 struct file *pidfd_make(const struct proc *p, int *error);
@@ -228,7 +228,7 @@ void proc_signals_exec(struct proc *p);
 void proc_signals_fork(struct proc *p, const struct proc *parent, bool clear);
 /* Is that stack pointer in the stack of sigaltstack()? Never, as on Linux, with SS_AUTODISARM. */
 bool sigframe_on_stack(const struct sigaltstack *s, uint64_t sp);
-/* The same of a stack that SS_AUTODISARM has disabled for the handler that runs there, too. */
+/* Is sp in the stack of sigaltstack(), also if SS_AUTODISARM has disabled that for a handler? */
 bool sigframe_of_handler(const struct lwp *l, uint64_t sp);
 /*
  * Makes the current process run a handler when it returns to user mode; `mask` is restored after

@@ -123,7 +123,7 @@ is_killed(const struct lwp *l, bool dying)
 	       ((p->pending.set | l->pending.set) & BIT(SIGKILL));
 }
 
-/* Its parent's wait, and SIGCHLD. */
+/* Ends the wait of the tracer, and sends it SIGCHLD. */
 static void
 tell_tracer(struct ptrace *pt, int code, int status)
 {

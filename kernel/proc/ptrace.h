@@ -105,7 +105,7 @@ bool ptrace_process_ends(struct proc *p, int wait_status);
 void ptrace_tracer_ends(struct proc *p);
 /* Thread l becomes the first one of its process, `first`. proc_lock held. */
 void ptrace_become_first(struct lwp *first, struct lwp *l);
-/* Its group goes on, or all threads of p are to look. proc_lock held. */
+/* The group of p goes on; or all threads of p are to look. proc_lock held. */
 void ptrace_group_goes_on(struct proc *p);
 void ptrace_wake(struct proc *p);
 

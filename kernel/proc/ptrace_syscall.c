@@ -341,7 +341,7 @@ read_area(uint32_t tid, uint32_t request, uint64_t which, uint64_t to, uint64_t 
 	return n;
 }
 
-/* The same of one that writes; what it does not give stays. Returns 0. */
+/* Copies what a request writes; what it does not give stays. Returns 0 or -errno. */
 static int64_t
 write_area(uint32_t tid, uint32_t request, uint64_t which, uint64_t from, uint64_t room)
 {

@@ -172,7 +172,7 @@ void
 proc_signals_retarget(struct proc *p, uint64_t set)
 {
 	set &= p->pending.set;
-	if (curlwp() != NULL) /* it has not ended, and takes the others itself */
+	if (curlwp() != NULL) /* this thread runs: it takes what it does not block */
 		set &= curlwp()->sig_blocked;
 	if (set == 0)
 		return;

@@ -60,7 +60,7 @@ uint64_t proc_caps(void);
 uint64_t proc_real_caps(void);
 /* Is the current process, or kernel thread, in a group? */
 bool proc_in_group(uint32_t gid);
-/* The same with the real group in the place of the effective one. */
+/* As proc_in_group(), with the real group in the place of the effective one. */
 bool proc_in_real_group(uint32_t gid);
 /* The user to whom allocations are counted: the current process's. */
 struct uidinfo *proc_uidinfo(void);

@@ -68,8 +68,8 @@ bool procfs_number(const char *name, uint32_t max, uint32_t *value);
  * Takes proc_lock.
  */
 int procfs_may_look(uint32_t pid, struct vmspace **vm);
-/* The same, for who holds proc_lock and takes what he asks about in the same section. p is the
- * process, or NULL if it has ended. */
+/* As procfs_may_look(), for a caller that holds proc_lock, and holds it until it has read what it
+ * asks about. p is the process, or NULL if it has ended. */
 bool procfs_looks_into(const struct proc *p, uint32_t pid);
 /* Frees vn->data: for the `ops` of a file. */
 void procfs_node_destroy(struct vnode *vn);
@@ -81,7 +81,7 @@ char *procfs_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 extern const struct procfs_file procfs_pid;
 bool procfs_pid_find(const struct procfs_node *dir, const char *name, struct procfs_node *child);
 void procfs_pid_list(const struct procfs_node *dir, uint64_t from, procfs_add_fn *add, void *arg);
-/* Its user; 0 of threads of the kernel. False: it has ended. */
+/* The user of a process; 0 of threads of the kernel. False: it has ended. */
 bool procfs_user(uint32_t pid, uint32_t *uid);
 
 /* ---- pid_file.c ---- */

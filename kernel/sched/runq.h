@@ -96,7 +96,7 @@ runq_prefers(const struct runq *rq, const struct thread *a, const struct thread 
 void runq_init(struct runq *rq, unsigned cpu, struct thread *idle);
 /* t becomes runnable here: it is not queued, and its cpu is this one. */
 void runq_join(struct runq *rq, struct thread *t);
-/* It sleeps, ends, or goes to another CPU. It is not queued. */
+/* t sleeps, ends, or goes to another CPU. It is not queued. */
 void runq_leave(struct runq *rq, struct thread *t);
 /* Must the thread hurry: does it hold a mutex for which others wait, or has it waited for one
  * that it may get next? */

@@ -198,7 +198,7 @@ wake_thread(struct thread *t, bool first)
 	irq_pop();
 }
 
-/* It slept. 1, as Linux's if they woke it: for probes of returns. */
+/* Makes a thread that slept runnable. Returns 1, as Linux's does, for probes of returns. */
 static __attribute__((noinline)) int
 try_to_wake_up(struct thread *t)
 {

@@ -38,11 +38,11 @@ void sched_preempt(void);
  * NMI; the thread must not end meanwhile.
  */
 void sched_set_cpus(struct thread *t, uint64_t cpus);
-/* If the thread runs on another CPU, that enters the kernel soon. Context and locks as above. */
+/* If t runs on another CPU, that enters the kernel soon. Context and locks as sched_set_cpus(). */
 void sched_kick(const struct thread *t);
 /* A thread's time on a CPU up to now, wherever it runs. Context and locks as sched_set_cpus(). */
 uint64_t sched_runtime_ns(const struct thread *t);
-/* The time of all threads that are counted in these sums, up to now. Context and locks as above. */
+/* The time of the threads counted in these sums, up to now. Context, locks as sched_set_cpus(). */
 uint64_t sched_sums_ns(const struct cpu_sums *sums);
 /*
  * Counts the current thread's time in these sums, which begin with the time that it has used; it
@@ -56,9 +56,9 @@ struct sched_params {
 	int8_t nice;     /* -20 to 19; of a real-time thread it is only remembered */
 	bool reset_on_fork;
 };
-/* Changes them. Context as above. */
+/* Changes how a thread is scheduled. Context as sched_set_cpus(). */
 void sched_set_params(struct thread *t, const struct sched_params *params);
-/* Gives it the share of another user: `groups` of a struct uidinfo. Context as above. */
+/* Gives t the share of another user: `groups` of struct uidinfo. Context as sched_set_cpus(). */
 void sched_set_user(struct thread *t, struct fair_group *groups);
 /* Gives a new thread, which does not run yet, parameters, CPUs and share of the current one. */
 void sched_inherit(struct thread *to);

@@ -185,7 +185,7 @@ void thread_init(void);
  * NULL: out of memory. Thread context.
  */
 struct thread *thread_create(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
-/* The same, but not runnable yet: then call wake_up_new_task() or thread_discard(). */
+/* Creates a thread that is not runnable: call wake_up_new_task() or thread_discard() then. */
 struct thread *thread_alloc(const char *name, uint8_t prio, void (*fn)(void *), void *arg);
 /* A thread of a process, which is not runnable yet, either. */
 struct thread *thread_alloc_program(const char *name, void (*fn)(void *), void *arg);
@@ -216,7 +216,7 @@ bool thread_with(uint32_t tid, void (*f)(const struct thread *t, void *arg), voi
 uint64_t thread_cpu_ns(void);
 /* What a thread has used; if it is not the current one, up to its last switch or tick. */
 struct usage thread_usage(const struct thread *t);
-/* The same up to its last switch or tick, or sched_count_in(), of the current one, too. */
+/* What a thread, also the current one, had used at its last switch, tick or sched_count_in(). */
 struct usage thread_usage_charged(const struct thread *t);
 /* How many threads there are, and have been. May be a little old. */
 unsigned thread_count(void);

@@ -26,7 +26,7 @@ void smp_use_root(uint64_t root);
  * changed in it before the call.
  */
 void smp_call_users(uint64_t root, void (*fn)(void *), void *arg);
-/* The same on one CPU, which has joined or is this one. Others are not interrupted. */
+/* Runs fn on one CPU, which has joined or is this one. Others are not interrupted. */
 void smp_call_one(unsigned cpu, void (*fn)(void *), void *arg);
 /* Runs fn here; all other CPUs wait with interrupts off. Even events of NMIs are suppressed. */
 void smp_stop_run(void (*fn)(void *), void *arg);

@@ -22,7 +22,7 @@ const struct sysctl *sysctl_find(const char *name);
 /* The first sysctl, in order of names, after `name`; "" starts. NULL: none. Any context. */
 const struct sysctl *sysctl_after(const char *name);
 void sysctl_get_text(const struct sysctl *s, struct sbuf *out);
-/* The same without the lock: for the debugger, on a stopped machine. */
+/* sysctl_find() without the lock: for the debugger, on a stopped machine. */
 void sysctl_print(const struct sysctl *s, struct sbuf *out);
 int sysctl_set_text(const char *name, const char *val, char *err, size_t errlen);
 /* As sysctl_set_text(), but also sets what cannot be written at run time. */

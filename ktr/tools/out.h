@@ -138,7 +138,7 @@ void out_seconds(struct out *o, int64_t ns, size_t width);
  */
 void out_printable(struct out *o, const char *text, size_t n);
 /**
- * The same for a text of n characters, less than OUT_MADE, that the caller has written to
+ * out_printable() for n characters, fewer than OUT_MADE, that the caller has written to
  * out_room().
  */
 void out_printable_made(struct out *o, size_t n);

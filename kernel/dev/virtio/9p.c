@@ -40,7 +40,7 @@ p9_virtio_request(struct p9_req_t *req)
 	virtio_notify(&chan.dev, 0);
 }
 
-/* It is not used any more: who waits for it goes on. Lock held. */
+/* The device is not used any more: who waits for it goes on. Lock held. */
 static void
 p9_virtio_break(void)
 {

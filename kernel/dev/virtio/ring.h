@@ -56,7 +56,7 @@ void virtio_ring_describe(struct virtio_ring *r, unsigned i, uint64_t address, u
  * beside that CPU. Then both sides may wait for ever.
  */
 void virtio_ring_give(struct virtio_ring *r, unsigned i, uint32_t length);
-/* The same for a buffer that is a table of n pieces, of which the device writes `most` bytes. */
+/* Gives the device a buffer that is a table of n pieces; it writes at most `most` bytes of them. */
 void virtio_ring_give_table(struct virtio_ring *r, unsigned i, uint64_t table, unsigned n,
 			    uint32_t most);
 /* Buffer i, which the device has, is the driver's: the device has forgotten it. */

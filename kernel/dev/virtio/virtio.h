@@ -17,7 +17,7 @@
 
 #define VIRTIO_VENDOR 0x1af4u
 #define VIRTIO_ID(n)  ((0x1040u + (n)) << 16 | VIRTIO_VENDOR) /* PCI_ID of device type n */
-/* The same of a transitional device of type 1, 2, 3 or 9 (4.1.2.1). */
+/* PCI_ID of a transitional device of type 1, 2, 3 or 9 (4.1.2.1). */
 #define VIRTIO_TRANSITIONAL_ID(n) ((0x1000u + (n) - ((n) < 3)) << 16 | VIRTIO_VENDOR)
 #define VIRTIO_NET                1
 #define VIRTIO_BLK                2

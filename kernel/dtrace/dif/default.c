@@ -78,7 +78,7 @@ dif_port_pid(void)
 	return ktr_port_tid();
 }
 
-/* That of the thread, as the log knows it. */
+/* The name of the thread, as the log knows it. */
 WEAK const char *
 dif_port_name(char buf[DIF_PORT_NAME])
 {

@@ -48,7 +48,7 @@ struct dif_taken {
 int dif_session_take(enum dif_take what, unsigned cpu, struct dif_taken *to);
 /* Switches the probes off, then fires END on this CPU. */
 void dif_session_stop(void);
-/* The same without END, and frees all. */
+/* Switches the probes off, without END, and frees all. */
 void dif_session_end(void);
 
 /*

@@ -34,6 +34,6 @@ extern struct dif_rate {
 extern uint32_t dif_rates_count; /* changes while there is no session */
 extern bool dif_rates_tick;      /* atomic: the kernel calls dif_tick() */
 
-/* Its number. -ENOSYS: dif_tick() was never called; -ENOSPC; -EINVAL. */
+/* Adds a rate; returns its number. -ENOSYS: dif_tick() was never called; -ENOSPC; -EINVAL. */
 int dif_rate_add(const void *name, size_t n, uint64_t ns);
 bool dif_rate_is_due(struct dif_rate *r, unsigned cpu, uint64_t now);

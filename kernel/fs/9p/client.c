@@ -195,7 +195,7 @@ p9_client_rpc(struct p9_client *c, int *err, uint8_t type, const char *fmt, ...)
 	return NULL;
 }
 
-/* The same, if nothing of the reply is wanted. */
+/* Sends a request, and wants nothing of the reply but whether there is an error. */
 #define p9_client_do(c, ...)                                                  \
 	({                                                                    \
 		int err_;                                                     \

@@ -50,12 +50,12 @@ struct p9_fid {
 
 /* From the first mount on it is used. Boot. */
 void v9fs_register_trans(struct p9_trans_module *trans);
-/* Its request has been done. Lock held; any context but NMI. */
+/* The host has answered a request. Lock held; any context but NMI. */
 void p9_client_cb(struct p9_req_t *req, uint32_t length);
 
-/* Begins a session with whoever has that tag. NULL: *err is -ENOENT, -EBUSY, or as above. */
+/* Begins a session with the device of that tag. NULL: *err is -ENOENT, -EBUSY, or the host's. */
 struct p9_client *p9_client_create(const char *tag, int *err);
-/* Ends it. There are no fids. */
+/* Ends a session. It has no fids any more. */
 void p9_client_destroy(struct p9_client *c);
 
 /* Room for messages of these sizes. NULL: no memory. */

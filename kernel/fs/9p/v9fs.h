@@ -73,7 +73,7 @@ uint64_t v9fs_clock_tick(struct v9fs_session_info *ses);
 void v9fs_learn(struct vnode *vn, const struct p9_stat_dotl *st, uint64_t asked);
 /* The file was changed from here. vn->lock held. */
 void v9fs_note_change(struct vnode *vn);
-/* Its newest fid, with a reference; and the one that is open for reading: NULL and *err. */
+/* A file's newest fid, and the one that is open for reading, with a reference. NULL: *err. */
 struct p9_fid *v9fs_fid_get(struct v9fs_inode *node);
 struct p9_fid *v9fs_reader_get(struct v9fs_inode *node, int *err);
 /*

@@ -248,7 +248,7 @@ keep_reader(struct vnode *vn)
 		p9_fid_put(v9fs_reader_get(v9fs_inode(vn), &error));
 }
 
-/* It has been removed. */
+/* The file has lost a name, which was removed. */
 static void
 lose_name(struct vnode *vn)
 {

@@ -166,7 +166,7 @@ page_join(struct page *p, struct vnode *vn, uint64_t index)
 	}
 }
 
-/* It leaves. pages_lock held. */
+/* Takes a page out of its file. pages_lock held. */
 static void
 page_leave(struct page *p)
 {
@@ -260,7 +260,7 @@ give_up_page(void)
 	return p != NULL;
 }
 
-/* The same, of all. */
+/* Gives up one page, and looks at all that are kept. False: no page can be given up. */
 static bool
 give_up_any(void)
 {

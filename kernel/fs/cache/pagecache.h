@@ -31,7 +31,7 @@ struct vnode;
 
 extern struct spinlock pages_lock;
 
-/* The page; NULL: there is none. ref: with a reference. Spin locks only. */
+/* Finds a page of a file. NULL: it is not there. ref: adds a reference. Takes spin locks only. */
 void *pagecache_find(const struct vnode *vn, uint64_t index, bool ref);
 /*
  * Makes `new` a page of the file. If the file has that page already, *page becomes that one
@@ -52,13 +52,13 @@ void *pagecache_take(struct vnode *vn, uint64_t *index);
  * -ENOMEM, -EFBIG, or what `readpage` returns.
  */
 int pagecache_get(struct vnode *vn, uint64_t index, uint8_t want, void **page);
-/* The same, but nothing is read: the sectors become zeroes, valid and dirty. */
+/* As pagecache_get(), but reads nothing: the sectors become zeroes, valid and dirty. */
 int pagecache_get_zero(struct vnode *vn, uint64_t index, uint8_t sectors, void **page);
 /* The sectors of the bytes from..from+size of a page. */
 uint8_t pagecache_sectors(size_t from, size_t size);
-/* They are newer than the disk; what they hold is valid. */
+/* These sectors of a page are valid, and newer than the disk. */
 void pagecache_dirty(void *page, uint8_t sectors);
-/* A program is about to write to it through a map; until the map is clean, at any time. */
+/* A program is about to write to a page through a map, and may do so until the map is clean. */
 void pagecache_dirty_map(void *page);
 /* What they hold is of no use: it is not written. */
 void pagecache_forget(struct vnode *vn, uint64_t index, uint8_t sectors);
@@ -80,7 +80,7 @@ unsigned long pagecache_count_kept(void);
 
 /* Something is to be written in a while. Any context, a spin lock may be held. */
 void writeback_want(void);
-/* The same at once; and file systems forget names that nobody uses, if they have too many. */
+/* Writes what is dirty soon; file systems that have too many names forget those that are unused. */
 void writeback_hurry(void);
 /* Names are gone, or there may be too many: the thread frees some. False: there is no thread. */
 bool writeback_trim(void);
@@ -89,7 +89,7 @@ bool writeback_trim(void);
  * held, since the thread that writes never takes them, but no lock of a file system.
  */
 void writeback_throttle(void);
-/* The same for who has changed a page that it maps, if va is one of a file on a disk. */
+/* As writeback_throttle(), for whoever has written to va, if a page of a disk's file is there. */
 void writeback_throttle_map(struct vmspace *vm, uintptr_t va);
 /* Is too much dirty? Any context. */
 bool writeback_is_late(void);

@@ -112,7 +112,7 @@ struct ext2_inode {
 
 /* A block in memory, until ext2_brelse(). NULL and *err. The block's number is checked. */
 void *ext2_bread(struct ext2_fs *fs, uint32_t block, int *err);
-/* The same, but it becomes zeroes instead of being read. */
+/* As ext2_bread(), but the block is not read: its bytes become zeroes. */
 void *ext2_getblk(struct ext2_fs *fs, uint32_t block, int *err);
 /* NULL is allowed. */
 void ext2_brelse(void *block);

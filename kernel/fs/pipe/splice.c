@@ -123,7 +123,7 @@ page_to_pipe(struct end *in, struct end *out, char *page, size_t want, bool nowa
 	return n > 0 ? r : n;
 }
 
-/* The same from a file with offsets, or from a pipe, to what is no pipe. */
+/* Moves bytes by a page from a pipe, or a file with offsets, to a file that is no pipe. */
 static int64_t
 page_to_file(struct end *in, struct end *out, char *page, size_t want, bool nowait)
 {

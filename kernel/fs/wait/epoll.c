@@ -98,7 +98,7 @@ item_ready(struct item *it)
 	return poll_ready(it->file) & (wanted | ALWAYS);
 }
 
-/* The same, if the program is to be told. */
+/* The events of an item that are due: a program is to be told of them. */
 static uint32_t
 item_due(struct item *it)
 {
@@ -130,7 +130,7 @@ item_keep_news(struct item *it)
 	it->news = 0;
 }
 
-/* It was added, or has changed: if it is ready, that is news to whoever watches the set. */
+/* An item was added, or has changed: if it is ready, that is news to whoever watches the set. */
 static void
 item_changed(struct item *it)
 {
@@ -233,7 +233,7 @@ levels_in(struct epoll *e, const struct epoll *avoid)
 	return e->levels;
 }
 
-/* The same from e on outwards. */
+/* How many sets are one within another from e on outwards. */
 static unsigned
 levels_out(struct epoll *e)
 {

@@ -18,7 +18,7 @@ struct poll_source;
  */
 int fasync_set(struct file *f, int fd, bool on);
 /* Does what fcntl() does with F_SETOWN, F_GETOWN, F_SETOWN_EX, F_GETOWN_EX, F_SETSIG or F_GETSIG,
- * and returns the same, or -errno. Context as above. */
+ * and returns the same, or -errno. Context as fasync_set(). */
 int64_t fasync_fcntl(struct file *f, int command, uint64_t arg);
 /* More to read, or more room: POLLIN, POLLOUT. For poll_notify(). Any context but NMI. */
 void fasync_notify(struct poll_source *s, unsigned events);

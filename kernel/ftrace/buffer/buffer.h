@@ -91,7 +91,7 @@ void buffer_open(struct buffer_reader *r, const struct instance *of, struct buff
  * lock held.
  */
 const struct ktr_entry *buffer_peek(struct buffer_reader *r, unsigned *cpu, uint64_t *lost);
-/* Takes the entries of that CPU up to number seq. Locks as above, and for the next. */
+/* Takes the entries of that CPU up to number seq. Locks as buffer_peek(), also for the next. */
 void buffer_take(struct buffer_reader *r, unsigned cpu, uint64_t seq);
 /* Finds the entry after the one that was peeked, of the same CPU, and its number. False if it is
  * not known. */
@@ -184,12 +184,12 @@ extern const struct tracefs_file raw_tracers_dir; /* events/ftrace */
 /* Takes a snapshot, if there is memory for it, nobody reads the last one, and the last one is
  * not that of a latency tracer. Any context. */
 void snapshot_take(struct instance *i, unsigned cpu);
-/* The same of the entries from these numbers on, which belong to a latency, if that counts. */
+/* Takes a snapshot of the entries from these numbers on, if the latency counts. Any context. */
 void snapshot_keep(struct instance *i, const uint64_t from[MAX_CPUS], const struct latency *l);
 /* Gives the instance memory for a snapshot. 0 or -ENOMEM. */
 int snapshot_alloc(struct instance *i);
 void snapshot_free(struct instance *i);
-/* The same; it stays until the last user is gone, and somebody frees it. */
+/* As snapshot_alloc(), but the memory stays until the last user has gone and somebody frees it. */
 int snapshot_use(struct instance *i);
 void snapshot_unuse(struct instance *i);
 /* A reader comes or goes. */

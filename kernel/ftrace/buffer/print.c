@@ -3,7 +3,7 @@
  * "function_graph".
  *
  * The log does not record whether interrupts were off and the like: the flags are "X....", where X
- * is Linux's letter for "not supported". Locking: as of the reader.
+ * is Linux's letter for "not supported". The caller, a reader, holds the locks (buffer.h).
  */
 #include "kernel/ftrace/buffer/buffer.h"
 #include "kernel/ftrace/event/event.h"

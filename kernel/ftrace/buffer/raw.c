@@ -1,6 +1,6 @@
 /*
  * raw.c - trace_pipe_raw: pages of events in the layout of events/header_page, each event in that
- * of its `format` (Linux's include/linux/ring_buffer.h). Locking: as of the reader.
+ * of its `format` (Linux's include/linux/ring_buffer.h). Locking: buffer.h.
  */
 #include "kernel/ftrace/buffer/buffer.h"
 #include "kernel/ftrace/event/event.h"

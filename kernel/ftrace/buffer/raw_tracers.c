@@ -1,7 +1,7 @@
 /*
  * raw_tracers.c - events/ftrace/: the events that tracers record, with Linux's names and formats
  * (Linux's kernel/trace/trace_entries.h). What else has no event in events/ is recorded as a
- * `print`, with the text that `trace` shows. Locking: as of the reader.
+ * `print`, with the text that `trace` shows. Locking: buffer.h.
  */
 #include "kernel/ftrace/buffer/buffer.h"
 #include "kernel/ftrace/event/event.h"

@@ -177,14 +177,14 @@ enum upcall {
 	UPCALL_EPROBE,    /* struct eprobe *, values of the event's fields */
 };
 
-/* Appends a call for an instance. */
+/* Appends to a program a call of event_upcall() for an instance. */
 void program_upcall(struct program *p, const struct instance *i, enum upcall what);
 
 /* Records FUNCTION+OFFSET from the probe on, the innermost first, with blanks between. In hooks. */
 void record_stack(struct instance *i, const struct ktr_firing *f);
-/* … and where the program is, if there is one. */
+/* Records where the program is, if there is one, as record_stack() does. In hooks. */
 void record_user_stack(struct instance *i, const struct ktr_firing *f);
-/* The same, of these return addresses. */
+/* Records these return addresses as record_stack() does. */
 void record_frames(struct instance *i, const uint64_t *pcs, unsigned n);
 
 /* The text of an entry of `stacktrace`. If its data was overwritten in part, the places that are

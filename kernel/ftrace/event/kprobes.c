@@ -318,7 +318,7 @@ command_user(char *line)
 	return kprobes_command(PROBES_USER, line);
 }
 
-/* Those before a wrong line are made. */
+/* Makes the probes of all lines; a wrong line ends it, and probes of earlier lines stay. */
 int
 kprobes_store(struct instance *i, uintptr_t arg, char *text)
 {

@@ -45,9 +45,9 @@ char *trigger_split(char *text, char at);
 bool trigger_same(const struct trigger *a, const struct trigger *b);
 /* Adds a trigger, which is wholly described, or frees it. 0 or -errno. */
 int trigger_add(struct trigger *t, struct filter_error *error);
-/* Removes it, and frees it. */
+/* Removes a trigger, and frees it. */
 void trigger_drop(struct trigger *t);
-/* Its program is made and attached, or detached. 0 or -errno. */
+/* Makes a trigger's program and attaches it, or detaches it. 0 or -errno. */
 int trigger_attach(struct trigger *t, struct filter_error *error);
 void trigger_detach(struct trigger *t);
 /* How often it may still act. */

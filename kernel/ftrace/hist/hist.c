@@ -41,7 +41,7 @@ hist_unuse_needed(const struct hist *h)
 	}
 }
 
-/* … stays as long as it. 0 or -ENOMEM: there is no memory for a snapshot. */
+/* What a histogram needs stays as long as it. 0; -ENOMEM: no memory for a snapshot. */
 static int
 hist_use_needed(const struct hist *h)
 {
@@ -153,7 +153,7 @@ hist_end(struct hist *h)
 	return hist_attach_linked(h->i, &error);
 }
 
-/* It is gone, also with an error: that of hist_end(). */
+/* Removes a histogram, also if hist_end() fails. Returns the error of that. */
 static int
 hist_drop(struct hist *h)
 {

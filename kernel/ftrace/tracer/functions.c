@@ -147,7 +147,7 @@ functions_show_total(struct instance *i, uintptr_t arg, struct sbuf *out)
 		    (sites * sizeof(struct ktr_site) + PAGE_SIZE - 1) / PAGE_SIZE);
 }
 
-/* Those whose entry is a probe that is on, and how many want it. */
+/* Shows functions whose entry is a probe that is on, and how many owners it has. */
 void
 functions_show_enabled(struct instance *i, uintptr_t arg, struct sbuf *out)
 {

@@ -175,7 +175,7 @@ latency_wake(const uint64_t *args)
 	__atomic_store_n(&waker.tid, args[1], __ATOMIC_RELAXED);
 }
 
-/* It gets the CPU. The arguments: name, number, priority and state of who ran; three of itself. */
+/* The thread gets the CPU. Arguments: name, number, priority, state of who ran; its own three. */
 static void
 latency_woke(const struct ktr_firing *f)
 {
@@ -279,7 +279,7 @@ function_of(const uint64_t at[DEPTH], unsigned *n)
 	return "0x0";
 }
 
-/* That which is printed: of other tracers none. */
+/* The latency that is printed: one of zeroes if the tracer is none of latencies. */
 static const struct latency *
 latency_shown(const struct instance *i)
 {

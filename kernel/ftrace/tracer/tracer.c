@@ -273,7 +273,7 @@ tracer_stop(struct instance *i)
 	i->tracer = TRACER_NOP;
 }
 
-/* It has what it needs. */
+/* Begins a tracer that has what it needs. */
 static void
 tracer_begin(struct instance *i, enum tracer t, unsigned owner)
 {

@@ -78,7 +78,7 @@ void tracer_record_function(struct instance *i, const struct ktr_firing *f);
 
 /* The name of an instance's current tracer: read-only data. */
 const char *tracer_name(const struct instance *i);
-/* It becomes nop. */
+/* Ends the instance's tracer: the current one is nop then. */
 void tracer_stop(struct instance *i);
 /* A list of functions has changed. */
 void tracer_update(struct instance *i);

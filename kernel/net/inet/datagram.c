@@ -211,7 +211,7 @@ inet_datagram_create(struct inet_socket *s)
 	return error;
 }
 
-/* Its port, or the number of its echo requests. 0: it has none yet. */
+/* A socket's port, or the number of its echo requests. 0: it has none yet. */
 static uint16_t
 port_of(const struct inet_socket *s)
 {

@@ -136,7 +136,7 @@ int inet_check_way(const ip_addr_t *from, const ip_addr_t *to);
  * Lock held.
  */
 int inet_udp_bind(struct udp_pcb *pcb, const ip_addr_t *ip, uint16_t port);
-/* The same for who sends, or connects, without a port. -EAGAIN: none is free. */
+/* Chooses a port for a pcb that sends, or connects, without one. -EAGAIN: none is free. */
 int inet_udp_autobind(struct udp_pcb *pcb);
 int inet_tcp_bind_pcb(struct tcp_pcb *pcb, const ip_addr_t *ip, uint16_t port);
 /* This machine's address for packets to ip. Any: there is none. Lock held. */

@@ -39,7 +39,7 @@ void inet_segment_sent(struct pbuf *p, const struct ip_hdr *ip, const struct tcp
 
 /* A pcb was made: from now on its changes of state are told. */
 void inet_tcp_know(struct tcp_pcb *pcb);
-/* Its state may have changed: tells it. */
+/* Tells the state of a pcb, if that has changed. */
 void inet_tcp_look(struct tcp_pcb *pcb);
-/* Its state may change, and be freed, in what follows. NULL: what followed is over. */
+/* What follows may change the state of a pcb, or free it. NULL: what followed is over. */
 void inet_tcp_watch(struct tcp_pcb *pcb);

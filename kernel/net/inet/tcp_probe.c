@@ -136,7 +136,7 @@ tcp_info_get(struct inet_tcp_info *t, const struct tcp_pcb *pcb)
 	return t;
 }
 
-/* The same for a segment that goes out; again: as before. */
+/* tcp_info_get() for a segment that goes out. again: it was sent before. */
 static struct inet_tcp_info *
 tcp_info_sent(struct inet_tcp_info *t, const struct tcp_pcb *pcb, bool again)
 {

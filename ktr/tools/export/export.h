@@ -178,7 +178,7 @@ struct export_classes {
 const struct export_class *export_class_of(struct export_classes *c,
 					   const struct ktr_decode_event *e, size_t *number,
 					   bool *is_new);
-/** The same of one of Linux's. */
+/** export_class_of() for a class of Linux's. */
 const struct export_class *export_class_linux(struct export_classes *c,
 					      const struct linux_class *class, size_t *number,
 					      bool *is_new);

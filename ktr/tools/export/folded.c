@@ -89,7 +89,7 @@ frame_put(char *p, const char *end, const char *text)
 	return p;
 }
 
-/* The same after what there is, if there is room and the frame has a name. */
+/* Adds a frame after what there is, if there is room and the frame has a name. */
 static char *
 frame_add(char *p, const char *end, const char *text)
 {

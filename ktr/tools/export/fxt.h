@@ -63,7 +63,7 @@ void fxt_record_end(struct fxt_out *o);
 
 /** A reference to a text, which is registered if there is room. */
 uint16_t fxt_name_ref(struct fxt_out *o, const char *text);
-/** The same for a value. There may be many values, so they leave room in the table for names. */
+/** A reference to a text that is a value. Values leave room in the table for names. */
 uint16_t fxt_value_ref(struct fxt_out *o, const char *text);
 /** Puts the text here if the reference says that it is not registered. */
 void fxt_put_inline(struct fxt_out *o, uint16_t ref, const char *text);
@@ -71,9 +71,9 @@ void fxt_put_inline(struct fxt_out *o, uint16_t ref, const char *text);
 /** Puts an argument into the record. ref and name are the argument's name. */
 void fxt_put_argument(struct fxt_out *o, enum fxt_argument_type type, uint16_t ref,
 		      const char *name, uint64_t value);
-/** The same, with the narrowest type that holds the number. */
+/** Puts a number into the record, with the narrowest type that holds it. */
 void fxt_put_number(struct fxt_out *o, uint16_t ref, const char *name, uint64_t v, bool is_signed);
-/** The same, with the event's parameter i, a string. */
+/** Puts the event's parameter i, a string, into the record. */
 void fxt_put_string(struct fxt_out *o, uint16_t ref, const char *name,
 		    const struct ktr_decode_event *e, unsigned i);
 

@@ -172,7 +172,7 @@ who_line(struct html *x, const struct activity_thread *t)
 	return known->line = who_put(x, &who, t->idle ? WHO_IDLE : WHO_THREAD);
 }
 
-/* The same of a thread that may be gone, or is none. */
+/* The line of who holds a lock: a thread that may be gone, or no thread. */
 static size_t
 holder_line(struct html *x, const struct report_who *who)
 {

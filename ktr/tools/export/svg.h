@@ -153,8 +153,7 @@ typedef void svg_piece_fn(struct svg *x, const struct svg_piece *p);
 /** Calls fn for each piece of a lane, after neighbours shorter than bin_px have become bins. */
 void svg_lane_draw(struct svg *x, struct lane *l, double bin_px, svg_piece_fn *fn);
 void svg_bar(FILE *f, const char *class, double px, double y, double width, double height);
-/** The same with a title, which browsers show when the bar is pointed at. svg_title_end() ends it.
- */
+/** Draws a bar with a title, which browsers show at the pointer, up to svg_title_end(). */
 void svg_bar_titled(FILE *f, const char *class, double px, double y, double width, double height);
 void svg_title_end(struct svg *x, const struct svg_piece *p);
 /** At least a pixel. */

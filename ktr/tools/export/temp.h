@@ -14,7 +14,7 @@
 
 /** Makes an empty file in the directory of path, with the mode of new files. NULL: errno. */
 FILE *export_temp_file(const char *path, char temp[EXPORT_PATH]);
-/** The same with an empty directory. 0; -1: errno. */
+/** Makes an empty directory in the directory of path. 0; -1: errno. */
 int export_temp_directory(const char *path, char temp[EXPORT_PATH]);
 /** Makes an empty file without a name, on the disk of path. NULL: errno. */
 FILE *export_temp_nameless(const char *path);

@@ -83,7 +83,7 @@ text_of(const struct meaning *mean, const struct activity *a, unsigned p)
 	return mean->at[p] != NOWHERE ? a->event->strings[mean->at[p]] : NULL;
 }
 
-/* The same, but NULL for a text that the decoder does not keep. */
+/* As text_of(), but NULL for a text that the decoder does not keep. */
 static const char *
 text_kept_of(const struct meaning *mean, const struct activity *a, unsigned p)
 {

@@ -173,7 +173,7 @@ request_ends(struct report *r, const struct export_event *ev, const struct io_ev
 	}
 }
 
-/* It failed in the queue, or before it. */
+/* A request failed in the queue, or before it. */
 static void
 bio_fails(struct report *r, const struct export_event *ev, const struct io_event *e)
 {

@@ -195,7 +195,7 @@ extern struct report_table *const report_tables[];
 extern struct report_table report_connections, report_devices;
 /** Filled by lock.c. */
 extern struct report_table report_holders;
-/** Those that no samples fill, but events.c. */
+/** Tables that no samples fill, but events.c. */
 extern struct report_table report_classes, report_sites, report_event_cpus;
 /** The cells of report_event_cpus: lost events, by reason. */
 #define CELL_LOST CELL_MORE

@@ -87,7 +87,7 @@ struct type {
 	bool complete;          /* members are known, or can be read from BTF */
 	bool flexible;          /* an array whose size is not known, or [0] */
 	bool declared;          /* by the program, not the kernel */
-	const char *name;       /* of integers and typedefs; the tag of others; NULL: none */
+	const char *name;       /* of an integer or a typedef; else its tag; NULL: none */
 	uint32_t size;          /* bytes */
 	uint32_t count;         /* T_ARRAY: elements */
 	struct type *to;        /* pointers, arrays, typedefs; what a function returns */
@@ -177,7 +177,7 @@ struct op {
 	uint32_t inverse; /* OP_COMPARE: the operator that is true when this is false */
 };
 
-/* Its row; of what is no such operator, one whose level and kind are 0. */
+/* The row of an operator; of anything else, one whose level and kind are 0. */
 const struct op *op_find(uint32_t op);
 
 enum node_kind {

@@ -28,7 +28,7 @@ void file_init(const char *program);
 const char *file_default(enum file file);
 /* All of a file, in memory that stays, with a NUL after it. NULL with errno. */
 void *file_read(const char *path, size_t *size);
-/* The same for a text, which ends with the first NUL; "-": standard input. */
+/* All of a text, which ends with the first NUL; "-": standard input. NULL with errno. */
 char *file_read_text(const char *path);
 /* Calls f for each file *.d of a folder, in the order of names. A missing folder has none. */
 void file_each(const char *folder, void (*f)(const char *text, const char *path));

@@ -104,7 +104,7 @@ static void
 print_time(int64_t sec, int64_t nsec, int64_t from_sec, int64_t from_nsec)
 {
 	bool back = sec < from_sec || (sec == from_sec && nsec < from_nsec);
-	/* Any bytes may be in a damaged file: no overflow may matter. */
+	/* A damaged file may have any numbers: unsigned ones wrap, and do no harm. */
 	uint64_t s = (uint64_t)sec - (uint64_t)from_sec;
 	int64_t ns = back ? from_nsec - nsec : nsec - from_nsec;
 

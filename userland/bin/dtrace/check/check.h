@@ -54,7 +54,7 @@ void ident_check_recorded(struct place at, const char *name);
 void check_init(void);
 /* Finds the types of an expression and of all in it; replaces what is constant by its value. */
 void check_expression(struct node *n);
-/* The same for what may be a variable that is not known yet: then it has no type. */
+/* check_expression() for what may be a variable that is not known yet: then it has no type. */
 void check_place(struct node *n);
 void check_variable_size(struct place at, const struct variable *v); /* one that is used */
 /* Checks one clause, whose probes are known (probe.h). */
@@ -204,7 +204,7 @@ struct type *probe_argument(const struct dif_probe *p, uint64_t number, const ch
 
 /* "; did you mean NAME?", or "": of next(0), next(1) ... up to NULL. */
 const char *suggest_name(const char *wanted, const char *(*next)(size_t i));
-/* The same for a description with four fields, of which all but one match a probe. */
+/* suggest_name() for a description with four fields, of which all but one match a probe. */
 const char *suggest_probe(const char *full);
 
 /* ---- the kernel's functions and variables: symbol.c ---- */

@@ -67,7 +67,7 @@ extern uint16_t gen_action_number;
 size_t gen_insn(enum dif_op op, unsigned d, unsigned a, unsigned b, int32_t imm);
 /* The value of an expression to register r; uses those from r on. */
 void gen_value(struct node *n, unsigned r);
-/* The same, converted to a type. */
+/* As gen_value(), converted to a type. */
 void gen_value_as(struct node *n, struct type *type, unsigned r);
 /* A list of jumps goes to one place, which gen_land() says. */
 /* Jumps if the expression is true (`when`), or false. */

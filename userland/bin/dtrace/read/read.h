@@ -111,7 +111,7 @@ struct type *parse_type_name(void);
 bool parse_begins_declaration(const char *name);
 /* A declaration, which comes next: a type, then declarators up to the semicolon. */
 void parse_declaration(void);
-/* Its value, if it is a constant; otherwise an error that says what it is for, with this tag. */
+/* Reads a constant and returns its value; else an error, which says what it is for, with `tag`. */
 int64_t parse_constant(const char *what, const char *tag);
 
 /* ---- the preprocessor of -C: cpp.c ---- */

@@ -224,7 +224,7 @@ say_drops(const char *tag, const char *what, uint64_t now, uint64_t then, const 
 		      (unsigned long)(now - then), what, now - then > 1 ? "s" : "", why);
 }
 
-/* Those of a buffer or a table, which each CPU has. */
+/* Says the drops of a buffer or a table, which each CPU has. */
 static void
 say_cpu_drops(uint32_t cpus)
 {

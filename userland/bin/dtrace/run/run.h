@@ -144,7 +144,7 @@ struct rec_field agg_key_field(const struct rec_field *f, const uint64_t *key);
 /* Prints by a format; fields begin with the first argument. `data` is the record's. */
 void print_printf(const char *format, const struct rec_field *f, uint32_t count,
 		  const uint8_t *data);
-/* The same as a text, which the caller frees. */
+/* print_printf() into a text, which the caller frees. */
 char *print_to_text(const char *format, const struct rec_field *f, uint32_t count,
 		    const uint8_t *data);
 /* Prints one entry by the format of printa(). entries[n] is NULL if the n-th aggregation has no
@@ -161,7 +161,7 @@ void pack_print_heading(uint32_t agg, int width);
 void pack_print_value(uint32_t agg, const struct agg_entry *e);
 /* A value as printa() without a format shows it. */
 void print_agg_value(uint32_t agg, const struct agg_entry *e);
-/* Its number: of averages, deviations and sums; what sorting compares. */
+/* The number of a value, which sorting compares: an average, a deviation or a sum. */
 __int128 agg_number(uint32_t agg, const struct agg_entry *e);
 
 /* ---- aggregate.c ---- */
@@ -199,7 +199,7 @@ struct usymbol {
 void usymbol_each(const char *path, void (*f)(const struct usymbol *s, void *arg), void *arg);
 /* Makes an address in the program's code an offset in its file. False: it is none. */
 bool usymbol_offset(const char *path, uint64_t *address);
-/* The same number for all numbers that mean the same file. */
+/* One number for all numbers that mean the same file. */
 uint32_t usymbol_program(uint32_t program);
 
 /* ---- the provider pid: pid.c ---- */
